@@ -1,0 +1,237 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "config.h"
+#include "log.h"
+#include "../preload/stock.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CONFIG_PREFIX "UCXRI_"
+
+extern char **environ;
+
+typedef struct config_field {
+    const char *name;
+    const char *type; /* of the UCS value parser: memunits, uint, bool, time_units, ... */
+    const char *dfl;
+    size_t     offset;
+    const char *doc;
+} config_field_t;
+
+#define FIELD(_member) offsetof(ri_config_t, _member)
+
+static const config_field_t config_fields[] = {
+    {"EAGER_THRESH", "memunits", "8k", FIELD(eager_thresh),
+     "Messages up to this size are sent eagerly: copied into the ring of the pair or into\n"
+     "one active message. Larger ones go to UCP's own choice of protocol. At most 1/4 of\n"
+     "RING_SIZE and 32k."},
+    {"AM_INLINE", "memunits", "1k", FIELD(am_inline),
+     "Contiguous messages up to this size that go by active message are copied behind\n"
+     "their header; above it, the header travels apart and the payload is not copied."},
+    {"RING_PEERS", "uint", "64", FIELD(ring_peers),
+     "How many peers on the same host may have a ring in shared memory to send to this\n"
+     "process; the least recently active give theirs back. 0 turns rings off."},
+    {"RING_SIZE", "memunits", "64k", FIELD(ring_size),
+     "Size of one ring, a power of two. One page more is used for its indices."},
+    {"RING_AFTER", "uint", "4", FIELD(ring_after),
+     "A pair gets its ring after this many messages in one direction."},
+    {"PROGRESS_SKIP", "uint", "8", FIELD(progress_skip),
+     "While messages arrive through rings, UCX's own progress is called at every n-th\n"
+     "call only. 1 calls it always."},
+    {"REORDER_WINDOW", "ulunits", "1048576", FIELD(reorder_window),
+     "How many messages may overtake the next one in order of a connection before the\n"
+     "peer is taken to be broken and its messages are dropped."},
+    {"CONNECT_TIMEOUT", "time", "300s", FIELD(connect_timeout),
+     "A peer reached by socket address that has not answered for so long while this\n"
+     "process waits for it is taken to run without this library. inf waits for ever."},
+    {"AM_ID", "uint", "4079", FIELD(am_id),
+     "The active message id that this library takes for itself on each worker. Must be\n"
+     "the same in all processes and not used by the application."},
+    {"LOG_LEVEL", "string", "warn", FIELD(log_level),
+     "What is printed on stderr: error, warn, info or debug."},
+    {"STATS", "bool", "n", FIELD(stats),
+     "Dump the counters of each worker when it is destroyed or the process exits."},
+    {"STATS_DEST", "string", "stderr", FIELD(stats_dest),
+     "Where the counters go: stderr, stdout or a file name, in which %p is the process\n"
+     "id and %h the host."},
+    {"TRACE", "bool", "n", FIELD(trace),
+     "Keep the latest protocol events of each worker in memory. They are dumped on\n"
+     "SIGUSR2, on an error, and at exit."},
+    {"TRACE_SIZE", "uint", "4096", FIELD(trace_size),
+     "How many events each worker keeps, rounded up to a power of two."},
+    {"TRACE_DEST", "string", "stderr", FIELD(trace_dest),
+     "Where the trace goes: stderr, stdout or a file name, in which %p is the process id\n"
+     "and %h the host."},
+};
+
+#define CONFIG_COUNT (sizeof(config_fields) / sizeof(config_fields[0]))
+
+ri_config_t ri_config;
+
+static pthread_once_t config_once = PTHREAD_ONCE_INIT;
+static ucs_status_t config_status = UCS_OK;
+
+typedef int (*config_read_func_t)(const char *buf, void *dest, const void *arg);
+typedef int (*config_write_func_t)(char *buf, size_t max, const void *src,
+                                   const void *arg);
+
+static void *config_type_func(const char *verb, const char *type)
+{
+    char name[64];
+
+    snprintf(name, sizeof(name), "ucs_config_%s_%s", verb, type);
+    return ri_stock_symbol(name);
+}
+
+static void *config_member(const config_field_t *field)
+{
+    return (char*)&ri_config + field->offset;
+}
+
+static ucs_status_t config_read_field(const config_field_t *field)
+{
+    config_read_func_t read = (config_read_func_t)config_type_func("sscanf", field->type);
+    const char *value;
+    char name[64];
+
+    snprintf(name, sizeof(name), CONFIG_PREFIX "%s", field->name);
+    value = getenv(name);
+    if (read == NULL) {
+        ri_error("this UCX has no parser for values of type %s (%s)", field->type, name);
+        return UCS_ERR_UNSUPPORTED;
+    }
+
+    if ((value != NULL) && read(value, config_member(field), NULL)) {
+        return UCS_OK;
+    }
+    if (value != NULL) {
+        ri_error("invalid value for %s: '%s' (expected: %s, default %s)", name, value,
+                 field->type, field->dfl);
+        return UCS_ERR_INVALID_PARAM;
+    }
+    return read(field->dfl, config_member(field), NULL) ? UCS_OK : UCS_ERR_INVALID_PARAM;
+}
+
+static void config_warn_unknown(void)
+{
+    size_t prefix_len = strlen(CONFIG_PREFIX);
+    size_t i, len;
+    char **env;
+
+    for (env = environ; *env != NULL; ++env) {
+        if (strncmp(*env, CONFIG_PREFIX, prefix_len)) {
+            continue;
+        }
+        len = strcspn(*env, "=");
+        for (i = 0; i < CONFIG_COUNT; ++i) {
+            if ((strlen(config_fields[i].name) == (len - prefix_len)) &&
+                !strncmp(*env + prefix_len, config_fields[i].name, len - prefix_len)) {
+                break;
+            }
+        }
+        if (i == CONFIG_COUNT) {
+            ri_warn("unknown variable %.*s is ignored (ucxri_info -c lists all)", (int)len,
+                    *env);
+        }
+    }
+}
+
+static ucs_status_t config_set_log_level(void)
+{
+    static const char *const names[] = {"error", "warn", "info", "debug"};
+    int i;
+
+    for (i = 0; i < 4; ++i) {
+        if (!strcasecmp(ri_config.log_level, names[i])) {
+            ri_log_level = i;
+            return UCS_OK;
+        }
+    }
+    ri_error("invalid value for UCXRI_LOG_LEVEL: '%s' (expected: error, warn, info, debug)",
+             ri_config.log_level);
+    return UCS_ERR_INVALID_PARAM;
+}
+
+/* Values that parse, but that the rest of the library could not work with. */
+static ucs_status_t config_check(void)
+{
+    ri_config_t *c = &ri_config;
+
+    if ((c->ring_size < 4096) || (c->ring_size > (1ul << 30)) ||
+        (c->ring_size & (c->ring_size - 1))) {
+        ri_error("UCXRI_RING_SIZE must be a power of two from 4k to 1g");
+        return UCS_ERR_INVALID_PARAM;
+    }
+    if ((c->am_id > UINT16_MAX) || (c->trace_size > (1u << 24)) ||
+        (c->reorder_window > (1ul << 30))) {
+        ri_error("out of range: UCXRI_AM_ID (65535), UCXRI_TRACE_SIZE (16777216) or "
+                 "UCXRI_REORDER_WINDOW (1073741824)");
+        return UCS_ERR_INVALID_PARAM;
+    }
+
+    c->eager_thresh  = ri_min(c->eager_thresh, ri_min(c->ring_size / 4, 32768ul));
+    c->am_inline     = ri_min(c->am_inline, c->eager_thresh);
+    c->progress_skip = ri_max(c->progress_skip, 1u);
+    return UCS_OK;
+}
+
+static void config_read_once(void)
+{
+    size_t i;
+
+    for (i = 0; (i < CONFIG_COUNT) && (config_status == UCS_OK); ++i) {
+        config_status = config_read_field(&config_fields[i]);
+    }
+    if (config_status == UCS_OK) {
+        config_status = config_set_log_level();
+    }
+    if (config_status == UCS_OK) {
+        config_status = config_check();
+    }
+    config_warn_unknown();
+}
+
+ucs_status_t ri_config_read(void)
+{
+    pthread_once(&config_once, config_read_once);
+    return config_status;
+}
+
+static void config_print_doc(FILE *stream, const config_field_t *field)
+{
+    const char *line = field->doc;
+
+    fprintf(stream, "#\n");
+    while (*line != '\0') {
+        int len = strcspn(line, "\n");
+
+        fprintf(stream, "# %.*s\n", len, line);
+        line += len + (line[len] == '\n');
+    }
+    fprintf(stream, "#\n# type: %s, default: %s\n#\n", field->type, field->dfl);
+}
+
+void ri_config_print(FILE *stream, int doc)
+{
+    char value[256];
+    size_t i;
+
+    for (i = 0; i < CONFIG_COUNT; ++i) {
+        const config_field_t *field = &config_fields[i];
+        config_write_func_t write =
+                (config_write_func_t)config_type_func("sprintf", field->type);
+
+        if (doc) {
+            config_print_doc(stream, field);
+        }
+        if ((write == NULL) ||
+            !write(value, sizeof(value) - 1, config_member(field), NULL)) {
+            snprintf(value, sizeof(value), "?");
+        }
+        fprintf(stream, CONFIG_PREFIX "%s=%s\n%s", field->name, value, doc ? "\n" : "");
+    }
+}

@@ -1,0 +1,45 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The tunables UCXRI_*. Values are read and printed by UCS's own value parsers, so that
+ * sizes, times and booleans are written as in every UCX variable. Only the value parsers
+ * are used: the table machinery around them changed its ABI between 1.13 and 1.22.
+ */
+#ifndef RI_CONFIG_H
+#define RI_CONFIG_H
+
+#include "types.h"
+#include <stdio.h>
+
+typedef struct ri_config {
+    size_t   eager_thresh;    /* EAGER_THRESH */
+    size_t   am_inline;       /* AM_INLINE */
+    unsigned ring_peers;      /* RING_PEERS */
+    size_t   ring_size;       /* RING_SIZE */
+    unsigned ring_after;      /* RING_AFTER */
+    unsigned progress_skip;   /* PROGRESS_SKIP */
+    size_t   reorder_window;  /* REORDER_WINDOW */
+    double   connect_timeout; /* CONNECT_TIMEOUT, seconds */
+    unsigned am_id;           /* AM_ID */
+    char     *log_level;      /* LOG_LEVEL */
+    int      stats;           /* STATS */
+    char     *stats_dest;     /* STATS_DEST */
+    int      trace;           /* TRACE */
+    unsigned trace_size;      /* TRACE_SIZE */
+    char     *trace_dest;     /* TRACE_DEST */
+} ri_config_t;
+
+extern ri_config_t ri_config;
+
+/**
+ * Fill @ref ri_config from the environment, once per process. A value that does not
+ * parse is an error with the name, the value and what is expected; a UCXRI_ variable
+ * that does not exist gives a warning.
+ */
+ucs_status_t ri_config_read(void);
+
+/** Print the table: name, value, and with @a doc also the help texts. */
+void ri_config_print(FILE *stream, int doc);
+
+#endif

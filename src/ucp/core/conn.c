@@ -1,0 +1,342 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "conn.h"
+#include "config.h"
+#include "ep_op.h"
+#include "log.h"
+#include "worker.h"
+#include "../preload/stock.h"
+#include "../proto/control.h"
+#include "../proto/ring_channel.h"
+#include "../tag/send.h"
+
+#include <stdlib.h>
+
+/* All endpoints of all workers of this process. */
+static ri_map_t conn_map = RI_MAP_INITIALIZER;
+
+ri_conn_t *ri_conn_find(ucp_ep_h ep)
+{
+    return ri_map_get_ptr(&conn_map, ep);
+}
+
+ri_peer_t *ri_peer_get(ri_worker_t *worker, uint64_t uid)
+{
+    ri_peer_t *peer = ri_map_get(&worker->peers, uid);
+
+    if (peer != NULL) {
+        return peer;
+    }
+
+    peer = malloc(sizeof(*peer));
+    if (peer == NULL) {
+        return NULL;
+    }
+    peer->uid = uid;
+    ucs_list_head_init(&peer->conns);
+    ucs_list_head_init(&peer->streams);
+    ucs_list_head_init(&peer->owed);
+    if (ri_map_put(&worker->peers, uid, peer) != UCS_OK) {
+        free(peer);
+        return NULL;
+    }
+    return peer;
+}
+
+ri_conn_t *ri_peer_way_out(ri_peer_t *peer)
+{
+    ri_conn_t *conn;
+
+    ucs_list_for_each(conn, &peer->conns, peer_list) {
+        if ((conn->status == UCS_OK) && !(conn->flags & RI_CONN_CLOSING)) {
+            return conn;
+        }
+    }
+    return NULL;
+}
+
+ucs_status_t ri_conn_set_peer(ri_conn_t *conn, uint64_t uid)
+{
+    ri_peer_t *peer = ri_peer_get(conn->worker, uid);
+
+    if (peer == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    conn->peer = peer;
+    ucs_list_add_tail(&peer->conns, &conn->peer_list);
+    ri_control_flush_owed(peer);
+    return UCS_OK;
+}
+
+/* An endpoint that stock has made for a reply is handed to the application later, and
+ * stock re-uses the memory of closed ones. @return The conn, if it still fits. */
+static ri_conn_t *conn_reuse(ucp_ep_h ep, uint64_t uid, uint32_t flags)
+{
+    ri_conn_t *conn = ri_conn_find(ep);
+
+    if (conn == NULL) {
+        return NULL;
+    }
+    if ((conn->status != UCS_OK) || (conn->flags & RI_CONN_CLOSING) ||
+        ((uid != 0) && (conn->peer != NULL) && (conn->peer->uid != uid))) {
+        ri_conn_destroy(conn, UCS_ERR_CANCELED);
+        return NULL;
+    }
+
+    conn->flags |= flags;
+    if ((uid != 0) && (conn->peer == NULL)) {
+        ri_conn_set_peer(conn, uid);
+    }
+    return conn;
+}
+
+ucs_status_t ri_conn_create(ri_worker_t *worker, ucp_ep_h ep, uint64_t uid,
+                            ucs_status_t address_status, uint32_t flags,
+                            ri_conn_t **conn_p)
+{
+    ri_conn_t *conn = conn_reuse(ep, uid, flags);
+    ucs_status_t status;
+
+    if (conn != NULL) {
+        *conn_p = conn;
+        return UCS_OK;
+    }
+
+    conn = aligned_alloc(RI_CACHE_LINE, (sizeof(*conn) + RI_CACHE_LINE - 1) &
+                                                ~(size_t)(RI_CACHE_LINE - 1));
+    if (conn == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+
+    *conn        = (ri_conn_t){0};
+    conn->ep     = ep;
+    conn->worker = worker;
+    conn->flags  = flags | ((address_status == UCS_ERR_NO_ELEM)     ? RI_CONN_NO_PEER :
+                            (address_status == UCS_ERR_UNSUPPORTED) ? RI_CONN_VERSION :
+                                                                      0);
+    conn->status = UCS_OK;
+    ucs_list_head_init(&conn->pending);
+    ucs_list_head_init(&conn->pending_link);
+    ucs_list_head_init(&conn->sends);
+    conn->id = ri_id_alloc(&worker->conn_ids, conn);
+    if (conn->id == 0) {
+        status = UCS_ERR_EXCEEDS_LIMIT;
+        goto err_free;
+    }
+    status = ri_map_put(&conn_map, (uintptr_t)ep, conn);
+    if (status != UCS_OK) {
+        goto err_id;
+    }
+
+    ucs_list_add_tail(&worker->conns, &conn->list);
+    ri_trace(&worker->trace, RI_TRACE_CONN_NEW, uid, conn->id);
+    if (uid == worker->uid) {
+        conn->flags |= RI_CONN_SELF;
+    } else if (uid != 0) {
+        status = ri_conn_set_peer(conn, uid);
+        if (status != UCS_OK) {
+            goto err_map;
+        }
+    }
+    *conn_p = conn;
+    return UCS_OK;
+
+err_map:
+    ucs_list_del(&conn->list);
+    ri_map_remove(&conn_map, (uintptr_t)ep);
+err_id:
+    ri_id_free(&worker->conn_ids, conn->id);
+err_free:
+    free(conn);
+    return status;
+}
+
+void ri_conn_queue_pending(ri_conn_t *conn)
+{
+    if (ucs_list_is_empty(&conn->pending_link)) {
+        ucs_list_add_tail(&conn->worker->pending_conns, &conn->pending_link);
+    }
+}
+
+static void conn_dequeue_pending(ri_conn_t *conn)
+{
+    ucs_list_del(&conn->pending_link);
+    ucs_list_head_init(&conn->pending_link);
+}
+
+void ri_conn_progress_pending(ri_conn_t *conn)
+{
+    while (!ucs_list_is_empty(&conn->pending)) {
+        if (!ri_send_retry_ring(
+                    ucs_list_head(&conn->pending, ri_send_req_t, pending))) {
+            return;
+        }
+    }
+    if ((conn->flags & RI_CONN_RING_STOP) && !ri_ring_channel_close(conn)) {
+        return;
+    }
+    conn_dequeue_pending(conn);
+}
+
+void ri_conn_say_bye(ri_conn_t *conn)
+{
+    /* An error mode without failure handling (that of MPIs) makes sending to a process
+     * that has ended a fatal error, and peers that close at the same time are the rule
+     * there. The stream then stays until the other worker ends. A record in the ring is
+     * always safe. */
+    int safe = (conn->flags & RI_CONN_PEER_MODE) && (conn->remote_id != 0) &&
+               (conn->status == UCS_OK);
+
+    ri_ring_channel_close(conn);
+    if (safe) {
+        ri_control_send(conn, RI_WIRE_BYE, conn->remote_id, conn->tx_sn);
+    }
+}
+
+void ri_conn_destroy(ri_conn_t *conn, ucs_status_t status)
+{
+    ri_worker_t *worker = conn->worker;
+
+    ri_trace(&worker->trace, RI_TRACE_CONN_CLOSE, conn->id, conn->tx_sn);
+    ri_map_remove(&conn_map, (uintptr_t)conn->ep);
+    ri_id_free(&worker->conn_ids, conn->id);
+    ucs_list_del(&conn->list);
+    if (conn->peer != NULL) {
+        ucs_list_del(&conn->peer_list);
+    }
+    if ((conn->flags & RI_CONN_ASKED) && (conn->remote_id == 0)) {
+        --worker->num_asking;
+    }
+
+    while (!ucs_list_is_empty(&conn->sends)) {
+        ri_send_abort(ucs_list_head(&conn->sends, ri_send_req_t, list), status);
+    }
+    ri_ep_ops_abort(conn, status);
+    conn_dequeue_pending(conn);
+    if (conn->ring != NULL) {
+        ri_ring_tx_close(conn->ring);
+    }
+    ri_conn_counters_add(&worker->counters.conns, &conn->counters);
+    free(conn);
+}
+
+void ri_conn_fail(ri_conn_t *conn, ucs_status_t status)
+{
+    ri_worker_t *worker = conn->worker;
+    uint32_t id         = conn->id;
+
+    if (conn->status != UCS_OK) {
+        return;
+    }
+
+    ri_trace(&conn->worker->trace, RI_TRACE_CONN_FAIL, conn->id, status);
+    conn->status = status;
+    if (conn->ring != NULL) {
+        ri_ring_tx_close(conn->ring);
+        conn->ring = NULL;
+    }
+
+    conn_dequeue_pending(conn);
+
+    /* A completion callback may start new sends, which fail at once, or close the
+     * endpoint, after which the conn is gone. */
+    while ((ri_id_get(&worker->conn_ids, id) == conn) &&
+           !ucs_list_is_empty(&conn->sends)) {
+        ri_send_abort(ucs_list_head(&conn->sends, ri_send_req_t, list), status);
+    }
+}
+
+ucs_status_t ri_conn_report_unusable(ri_conn_t *conn)
+{
+    if (!(conn->flags & RI_CONN_REPORTED)) {
+        conn->flags |= RI_CONN_REPORTED;
+        if (conn->flags & RI_CONN_VERSION) {
+            ri_error("a peer has another version of ucxri (this one speaks wire version "
+                     "%u): all processes of a job must load the same libucxri.so",
+                     RI_WIRE_VERSION);
+        } else {
+            ri_error("a peer runs without ucxri: set UCX_RNDV_SCHEME=recv_init and "
+                     "LD_PRELOAD=libucxri.so for all processes of the job, or for none");
+        }
+    }
+    return UCS_ERR_UNREACHABLE;
+}
+
+void ri_conn_check_timeouts(ri_worker_t *worker)
+{
+    double now = ri_time();
+    ri_conn_t *conn, *tmp;
+
+    ucs_list_for_each_safe(conn, tmp, &worker->conns, list) {
+        if ((conn->flags & RI_CONN_ASKED) && (conn->flags & RI_CONN_BY_SOCKADDR) &&
+            (conn->remote_id == 0) && (conn->status == UCS_OK) &&
+            (now - conn->asked_at > ri_config.connect_timeout)) {
+            conn->flags |= RI_CONN_NO_PEER;
+            ri_conn_report_unusable(conn);
+            ri_conn_fail(conn, UCS_ERR_UNREACHABLE);
+        }
+    }
+}
+
+ri_stream_t *ri_stream_get(ri_worker_t *worker, const ri_wire_hello_t *hello)
+{
+    ri_peer_t *peer = ri_peer_get(worker, hello->uid);
+    ri_stream_t *stream;
+
+    if (peer == NULL) {
+        return NULL;
+    }
+    ucs_list_for_each(stream, &peer->streams, peer_list) {
+        if (stream->remote_conn_id == hello->conn_id) {
+            return stream;
+        }
+    }
+
+    stream = calloc(1, sizeof(*stream));
+    if (stream == NULL) {
+        return NULL;
+    }
+    stream->id = ri_id_alloc(&worker->stream_ids, stream);
+    if (stream->id == 0) {
+        free(stream);
+        return NULL;
+    }
+
+    stream->worker         = worker;
+    stream->peer           = peer;
+    stream->remote_conn_id = hello->conn_id;
+    stream->next_sn        = 1;
+    stream->same_host      = (hello->host != 0) && (hello->host == worker->host);
+    ucs_list_head_init(&stream->early);
+    ucs_list_add_tail(&worker->streams, &stream->list);
+    ucs_list_add_tail(&peer->streams, &stream->peer_list);
+    ri_trace(&worker->trace, RI_TRACE_STREAM_NEW, hello->uid, stream->id);
+    return stream;
+}
+
+void ri_stream_destroy(ri_stream_t *stream)
+{
+    ri_worker_t *worker = stream->worker;
+    ri_msg_t *msg, *tmp;
+
+    ucs_list_for_each_safe(msg, tmp, &stream->early, list) {
+        ucs_list_del(&msg->list);
+        ri_msg_discard(worker, msg);
+    }
+    ri_ring_channel_free(stream);
+    ri_id_free(&worker->stream_ids, stream->id);
+    ucs_list_del(&stream->list);
+    ucs_list_del(&stream->peer_list);
+    ri_stream_counters_add(&worker->counters.streams, &stream->counters);
+    free(stream);
+}
+
+void ri_stream_check_closed(ri_stream_t *stream)
+{
+    if (ri_unlikely(stream->closed) && (stream->num_msgs == 0) && (stream->ring == NULL) &&
+        (stream->next_sn == stream->closed_sn + 1)) {
+        ri_stream_destroy(stream);
+    }
+}

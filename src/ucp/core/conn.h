@@ -1,0 +1,161 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Connections. What one side sends on an endpoint is a conn there, and a stream at the
+ * other side; the two directions of a pair of workers are independent of each other and
+ * need not use the same pair of endpoints. A peer ties together what leads to, and comes
+ * from, one remote worker: anything addressed to a conn or stream of that worker may
+ * travel by any of its peer's conns. (protocol.md section 5)
+ */
+#ifndef RI_CONN_H
+#define RI_CONN_H
+
+#include "counters.h"
+#include "request.h"
+#include "../../uct/shm/ring.h"
+#include "../wire/wire.h"
+
+enum {
+    RI_CONN_SELF     = 1 << 0, /* leads to the own worker */
+    RI_CONN_USER     = 1 << 1, /* the application has the endpoint */
+    RI_CONN_NO_PEER  = 1 << 2, /* the peer runs without this library: tag sends fail */
+    RI_CONN_VERSION  = 1 << 3, /* ... or with another wire version */
+    RI_CONN_REPORTED = 1 << 4, /* ... which was said already */
+    RI_CONN_ASKED    = 1 << 5, /* CONN_REQ was sent */
+    RI_CONN_CLOSING  = 1 << 6, /* the application closed it; draining */
+    RI_CONN_PEER_MODE = 1 << 7, /* error handling mode PEER: sending to a peer that is
+                                   gone is safe */
+    RI_CONN_RING_STOP = 1 << 8, /* the peer wants its ring back */
+    RI_CONN_BY_SOCKADDR = 1 << 9 /* nothing about the peer is known from an address */
+};
+
+/*
+ * A way out: one per endpoint.
+ *
+ * How its remote id comes about: 0 until CONN_ACK; until then every message carries a
+ * hello. How its ring comes about: NULL until RING_OFFER was accepted; goes back to NULL
+ * by RING_STOP or close, and may be offered again.
+ */
+struct ri_conn {
+    ucp_ep_h            ep;
+    ri_worker_t         *worker;
+    ri_peer_t           *peer;       /* NULL while the remote worker is not known */
+    ri_ring_tx_t        *ring;       /* NULL: none */
+    size_t              ring_max;    /* longest payload that may go through it */
+    uint32_t            flags;       /* RI_CONN_* */
+    uint32_t            tx_sn;       /* of the latest message; the first is 1 */
+    uint64_t            tx_tag;      /* of the latest message */
+    ucs_list_link_t     pending;     /* sends that wait for room in the ring, in order */
+    ucs_list_link_t     pending_link; /* in worker->pending_conns; self-linked if not */
+    ucs_list_link_t     sends;       /* all unfinished sends */
+    uint32_t            id;          /* by which peers address it */
+    uint32_t            remote_id;   /* of its stream at the receiver, 0: not yet known */
+    ucs_status_t        status;      /* UCS_OK, or why it failed */
+    ri_ring_tx_t        ring_memory; /* what ring points to */
+    double              asked_at;    /* time of CONN_REQ */
+    ucp_err_handler_cb_t err_cb;     /* the application's, or NULL */
+    void                *err_arg;
+    ucs_list_link_t     list;        /* in worker->conns */
+    ucs_list_link_t     peer_list;   /* in peer->conns, if peer is set */
+    ri_conn_counters_t  counters;
+};
+
+/* A way in: one per remote conn that has sent something. */
+struct ri_stream {
+    ri_worker_t          *worker;
+    ri_peer_t            *peer;
+    uint32_t             id;             /* by which the sender addresses it */
+    uint32_t             remote_conn_id; /* of the sender's conn */
+    uint32_t             next_sn;        /* that is matched next; starts at 1 */
+    uint64_t             last_tag;       /* of the message before that */
+    ucs_list_link_t      early;          /* messages that came too early, by sn */
+    size_t               num_early;
+    unsigned             num_msgs;       /* unexpected messages that refer to it */
+    unsigned             am_count;       /* messages by active message since the ring was
+                                            last thought about */
+    int                  acked;          /* CONN_ACK was sent */
+    int                  same_host;      /* the sender could map a ring of ours */
+    int                  closed;         /* BYE came: nothing follows closed_sn */
+    uint32_t             closed_sn;
+    int                  broken;         /* broke the protocol: everything is dropped */
+    ri_ring_rx_t         *ring;          /* NULL: none */
+    uint64_t             ring_cookie;
+    uint64_t             ring_last_use;  /* worker->ring_clock at its latest record */
+    int                  ring_stopping;  /* RING_STOP was sent */
+    ri_ring_rx_t         ring_memory;
+    ucs_list_link_t      list;      /* in worker->streams */
+    ucs_list_link_t      peer_list; /* in peer->streams */
+    ri_stream_counters_t counters;
+};
+
+struct ri_peer {
+    uint64_t        uid;
+    ucs_list_link_t conns;
+    ucs_list_link_t streams;
+    ucs_list_link_t owed; /* control messages that wait for a first way out */
+};
+
+/** @return The conn of an endpoint, or NULL if this library does not serve it. */
+ri_conn_t *ri_conn_find(ucp_ep_h ep);
+
+/**
+ * Make the conn of a new endpoint, or find the one that an earlier reply made.
+ *
+ * @param uid        Of the remote worker, 0 if not known.
+ * @param address_status  What ri_wire_address_parse said of the peer's address.
+ * @param flags      RI_CONN_*.
+ */
+ucs_status_t ri_conn_create(ri_worker_t *worker, ucp_ep_h ep, uint64_t uid,
+                            ucs_status_t address_status, uint32_t flags,
+                            ri_conn_t **conn_p);
+
+/** Let the peer know that nothing follows, as far as that is safe, and give the ring
+ * back. Nothing is pending. */
+void ri_conn_say_bye(ri_conn_t *conn);
+
+/** Let progress see to a conn whose ring has no room, or is to be closed. */
+void ri_conn_queue_pending(ri_conn_t *conn);
+
+/** Send what waits for room in the ring; close the ring if that was asked for. */
+void ri_conn_progress_pending(ri_conn_t *conn);
+
+/** Free a conn. Its unfinished sends end with @a status. */
+void ri_conn_destroy(ri_conn_t *conn, ucs_status_t status);
+
+/** The endpoint failed: end everything that is under way on it with @a status. */
+void ri_conn_fail(ri_conn_t *conn, ucs_status_t status);
+
+/** Tie a conn to the worker that it turned out to lead to. */
+ucs_status_t ri_conn_set_peer(ri_conn_t *conn, uint64_t uid);
+
+/** Check conns that wait for an answer against the time-out; called now and then. */
+void ri_conn_check_timeouts(ri_worker_t *worker);
+
+/**
+ * Say once, in one line, why tag operations on this conn cannot work.
+ *
+ * @return The status with which they fail.
+ */
+ucs_status_t ri_conn_report_unusable(ri_conn_t *conn);
+
+/** Find the peer of a uid, or make it. @return NULL without memory. */
+ri_peer_t *ri_peer_get(ri_worker_t *worker, uint64_t uid);
+
+/** @return A conn by which control messages reach @a peer, or NULL. */
+ri_conn_t *ri_peer_way_out(ri_peer_t *peer);
+
+/**
+ * Find the stream of a hello, or make it.
+ *
+ * @return NULL without memory or ids.
+ */
+ri_stream_t *ri_stream_get(ri_worker_t *worker, const ri_wire_hello_t *hello);
+
+/** Free a stream with everything it holds. */
+void ri_stream_destroy(ri_stream_t *stream);
+
+/** Free a stream that was closed, once nothing of it is left. */
+void ri_stream_check_closed(ri_stream_t *stream);
+
+#endif

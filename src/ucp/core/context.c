@@ -1,0 +1,123 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "context.h"
+#include "config.h"
+#include "handle_map.h"
+#include "log.h"
+#include "output.h"
+#include "worker.h"
+#include "../preload/stock.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+static ri_map_t context_map = RI_MAP_INITIALIZER;
+
+static pthread_mutex_t context_list_lock = PTHREAD_MUTEX_INITIALIZER;
+static UCS_LIST_HEAD(context_list);
+
+ri_context_t *ri_context_find(ucp_context_h stock)
+{
+    return ri_map_get_ptr(&context_map, stock);
+}
+
+ucs_status_t ri_context_create(ucp_context_h stock, const ucp_params_t *params)
+{
+    ucp_context_attr_t attr = {
+        .field_mask = UCP_ATTR_FIELD_REQUEST_SIZE | UCP_ATTR_FIELD_MEMORY_TYPES
+    };
+    ri_context_t *context;
+    ucs_status_t status;
+
+    status = ri_stock.context_query(stock, &attr);
+    if (status != UCS_OK) {
+        return status;
+    }
+
+    ri_stock.request_size = attr.request_size;
+    if (ri_request_headroom() == 0) {
+        ri_error("requests of UCX %u.%u have only %zu bytes; ucxri cannot work with it",
+                 ri_stock.version_major, ri_stock.version_minor, attr.request_size);
+        return UCS_ERR_UNSUPPORTED;
+    }
+    ri_req_headroom = ri_request_headroom();
+
+    context = calloc(1, sizeof(*context));
+    if (context == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+
+#define CONTEXT_PARAM(_flag, _member) \
+    ((params->field_mask & UCP_PARAM_FIELD_##_flag) ? params->_member : 0)
+    context->stock           = stock;
+    context->features        = CONTEXT_PARAM(FEATURES, features);
+    context->request_size    = CONTEXT_PARAM(REQUEST_SIZE, request_size);
+    context->request_init    = CONTEXT_PARAM(REQUEST_INIT, request_init);
+    context->request_cleanup = CONTEXT_PARAM(REQUEST_CLEANUP, request_cleanup);
+    context->tag_sender_mask = CONTEXT_PARAM(TAG_SENDER_MASK, tag_sender_mask);
+#undef CONTEXT_PARAM
+    context->memory_types = attr.memory_types;
+    ucs_list_head_init(&context->workers);
+
+    status = ri_map_put(&context_map, (uintptr_t)stock, context);
+    if (status != UCS_OK) {
+        free(context);
+        return status;
+    }
+
+    pthread_mutex_lock(&context_list_lock);
+    ucs_list_add_tail(&context_list, &context->list);
+    pthread_mutex_unlock(&context_list_lock);
+    return UCS_OK;
+}
+
+void ri_context_destroy(ri_context_t *context)
+{
+    pthread_mutex_lock(&context_list_lock);
+    ucs_list_del(&context->list);
+    pthread_mutex_unlock(&context_list_lock);
+    ri_map_remove(&context_map, (uintptr_t)context->stock);
+    free(context);
+}
+
+void ri_context_add_worker(ri_context_t *context, ri_worker_t *worker)
+{
+    pthread_mutex_lock(&context_list_lock);
+    ucs_list_add_tail(&context->workers, &worker->list);
+    pthread_mutex_unlock(&context_list_lock);
+}
+
+void ri_context_remove_worker(ri_context_t *context, ri_worker_t *worker)
+{
+    pthread_mutex_lock(&context_list_lock);
+    ucs_list_del(&worker->list);
+    pthread_mutex_unlock(&context_list_lock);
+}
+
+void ri_context_foreach_worker(void (*func)(ri_worker_t *worker, void *arg), void *arg)
+{
+    ri_context_t *context;
+    ri_worker_t *worker;
+
+    pthread_mutex_lock(&context_list_lock);
+    ucs_list_for_each(context, &context_list, list) {
+        ucs_list_for_each(worker, &context->workers, list) {
+            func(worker, arg);
+        }
+    }
+    pthread_mutex_unlock(&context_list_lock);
+}
+
+static void context_report_worker(ri_worker_t *worker, void *arg)
+{
+    ri_worker_report(worker);
+}
+
+/* Workers that the application never destroyed report here; the others did so when they
+ * were destroyed. */
+__attribute__((destructor)) static void context_report_at_exit(void)
+{
+    ri_context_foreach_worker(context_report_worker, NULL);
+}

@@ -1,0 +1,92 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Counters: plain 64-bit numbers that only the owner's thread writes. A worker counts
+ * what concerns it as a whole, a conn what it sent, a stream what it received; the
+ * numbers of closed conns and streams are added to their worker's, so that a worker's
+ * totals never go down.
+ *
+ * Invariants, checked by tests once a worker is idle:
+ *   tx_eager_ring + tx_eager_am + tx_bulk + tx_self = sends that took a sequence number
+ *   rx_posted + rx_unexpected = messages that were matched or queued
+ *   held_bytes = 0 when no message is unexpected or out of order
+ */
+#ifndef RI_COUNTERS_H
+#define RI_COUNTERS_H
+
+#include "types.h"
+#include <stdio.h>
+
+/* name, unit, what it counts. Of one conn: */
+#define RI_CONN_COUNTERS(_c) \
+    _c(tx_eager_ring, "messages", "sent eagerly through a ring") \
+    _c(tx_eager_am, "messages", "sent eagerly by active message") \
+    _c(tx_bulk, "messages", "sent by UCP's choice of protocol (above EAGER_THRESH)") \
+    _c(tx_self, "messages", "sent to the own worker") \
+    _c(tx_sync, "messages", "of these, synchronous ones") \
+    _c(tx_bytes, "bytes", "payload of all of these") \
+    _c(tx_control, "messages", "control messages sent") \
+    _c(tx_pending, "messages", "that had to wait for room in the ring")
+
+/* Of one stream: */
+#define RI_STREAM_COUNTERS(_c) \
+    _c(rx_posted, "messages", "that found their receive posted") \
+    _c(rx_unexpected, "messages", "that came before their receive") \
+    _c(rx_reordered, "messages", "that came before an earlier one") \
+    _c(rx_ring, "messages", "that came through a ring") \
+    _c(rx_bytes, "bytes", "payload of all of these")
+
+/* Of the worker alone: */
+#define RI_WORKER_COUNTERS(_c) \
+    _c(rx_control, "messages", "control messages received") \
+    _c(rx_malformed, "messages", "dropped because they break the protocol") \
+    _c(rx_stale, "messages", "dropped because they are for something closed") \
+    _c(held_bytes, "bytes", "held for unexpected and early messages, now") \
+    _c(held_bytes_max, "bytes", "the most that was ever held") \
+    _c(recv_canceled, "receives", "cancelled") \
+    _c(recv_truncated, "receives", "shorter than their message") \
+    _c(rings_offered, "rings", "made for peers to send into") \
+    _c(rings_refused, "rings", "that the peer could not map") \
+    _c(rings_given_back, "rings", "taken back in favour of a more active peer") \
+    _c(rings_active, "rings", "that peers send into, now") \
+    _c(stock_progress, "calls", "of UCX's progress") \
+    _c(progress, "calls", "of progress in all")
+
+#define RI_COUNTER_MEMBER(_name, _unit, _doc) uint64_t _name;
+
+typedef struct ri_conn_counters {
+    RI_CONN_COUNTERS(RI_COUNTER_MEMBER)
+} ri_conn_counters_t;
+
+typedef struct ri_stream_counters {
+    RI_STREAM_COUNTERS(RI_COUNTER_MEMBER)
+} ri_stream_counters_t;
+
+typedef struct ri_worker_counters {
+    RI_WORKER_COUNTERS(RI_COUNTER_MEMBER)
+    ri_conn_counters_t   conns;   /* of closed conns; in a snapshot, of all */
+    ri_stream_counters_t streams; /* of freed streams; in a snapshot, of all */
+} ri_worker_counters_t;
+
+/** Add @a src to @a dst. */
+void ri_conn_counters_add(ri_conn_counters_t *dst, const ri_conn_counters_t *src);
+
+/** Add @a src to @a dst. */
+void ri_stream_counters_add(ri_stream_counters_t *dst, const ri_stream_counters_t *src);
+
+/** The worker's counters with those of all its open conns and streams added. */
+void ri_worker_counters_snapshot(const ri_worker_t *worker, ri_worker_counters_t *out);
+
+/** Print a worker's counters and those of each of its conns and streams. */
+void ri_worker_counters_dump(const ri_worker_t *worker, FILE *stream);
+
+/**
+ * Call @a func for each counter of a snapshot.
+ */
+void ri_worker_counters_foreach(const ri_worker_counters_t *counters,
+                                void (*func)(const char *name, const char *unit,
+                                             const char *doc, uint64_t value, void *arg),
+                                void *arg);
+
+#endif

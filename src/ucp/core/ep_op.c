@@ -1,0 +1,152 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "ep_op.h"
+#include "../preload/stock.h"
+#include "../proto/ring_channel.h"
+
+static uint32_t ep_param_flags(const ucp_request_param_t *param)
+{
+    return (param->op_attr_mask & UCP_OP_ATTR_FIELD_FLAGS) ? param->flags : 0;
+}
+
+/* Does an operation have to wait for own work? @a conn NULL: of the whole worker. */
+static int ep_op_must_wait(ri_worker_t *worker, ri_conn_t *conn)
+{
+    return (conn != NULL) ? !ucs_list_is_empty(&conn->pending) :
+                            !ucs_list_is_empty(&worker->pending_conns);
+}
+
+static ucs_status_ptr_t ep_op_wait(ri_worker_t *worker, ri_conn_t *conn, int is_close,
+                                   const ucp_request_param_t *param)
+{
+    ri_ep_op_t *op = (ri_ep_op_t*)ri_req_get(worker, param, RI_REQ_EP_OP);
+
+    if (op == NULL) {
+        return UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);
+    }
+    op->conn     = conn;
+    op->is_close = is_close;
+    op->flags    = ep_param_flags(param);
+    ucs_list_add_tail(&worker->ep_ops, &op->list);
+    ri_req_set_send_cb(&op->super, param);
+    return ri_req_handle(&op->super);
+}
+
+/* Stock's callback: the operation has ended. */
+static void ep_op_done(void *request, ucs_status_t status, void *user_data)
+{
+    ri_ep_op_t *op      = user_data;
+    ri_worker_t *worker = op->super.worker;
+
+    ri_worker_lock(worker);
+    ri_stock.request_free(request);
+    ri_req_complete_send(&op->super, status);
+    ri_worker_unlock(worker);
+}
+
+/* Nothing is left to wait for: hand the operation to stock. */
+static void ep_op_start(ri_ep_op_t *op)
+{
+    ri_worker_t *worker       = op->super.worker;
+    ri_conn_t *conn           = op->conn;
+    ucp_request_param_t param = {
+        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA |
+                        UCP_OP_ATTR_FIELD_FLAGS,
+        .flags        = op->flags,
+        .cb.send      = ep_op_done,
+        .user_data    = op
+    };
+    ucs_status_ptr_t ret;
+    ucp_ep_h ep;
+
+    if (conn == NULL) {
+        ret = ri_stock.worker_flush_nbx(worker->stock, &param);
+    } else if (!op->is_close) {
+        ret = ri_stock.ep_flush_nbx(conn->ep, &param);
+    } else {
+        ep = conn->ep;
+        ri_conn_say_bye(conn);
+        ri_conn_destroy(conn, UCS_ERR_CANCELED);
+        ret = ri_stock.ep_close_nbx(ep, &param);
+    }
+    if (!UCS_PTR_IS_PTR(ret)) {
+        ri_req_complete_send(&op->super, UCS_PTR_STATUS(ret));
+    }
+}
+
+void ri_ep_ops_progress(ri_worker_t *worker)
+{
+    ri_ep_op_t *op;
+    size_t count = ucs_list_length(&worker->ep_ops);
+
+    /* One round: a callback may add new ones, and they must not be visited for ever. */
+    for (; (count > 0) && !ucs_list_is_empty(&worker->ep_ops); --count) {
+        op = ucs_list_extract_head(&worker->ep_ops, ri_ep_op_t, list);
+        if (ep_op_must_wait(worker, op->conn)) {
+            ucs_list_add_tail(&worker->ep_ops, &op->list);
+        } else {
+            ep_op_start(op);
+        }
+    }
+}
+
+void ri_ep_ops_abort(ri_conn_t *conn, ucs_status_t status)
+{
+    ri_worker_t *worker = conn->worker;
+    size_t count        = ucs_list_length(&worker->ep_ops);
+    ri_ep_op_t *op;
+
+    for (; (count > 0) && !ucs_list_is_empty(&worker->ep_ops); --count) {
+        op = ucs_list_extract_head(&worker->ep_ops, ri_ep_op_t, list);
+        if (op->conn == conn) {
+            ri_req_complete_send(&op->super, status);
+        } else {
+            ucs_list_add_tail(&worker->ep_ops, &op->list);
+        }
+    }
+}
+
+ucs_status_ptr_t ri_ep_flush(ri_conn_t *conn, const ucp_request_param_t *param)
+{
+    if (ep_op_must_wait(conn->worker, conn)) {
+        return ep_op_wait(conn->worker, conn, 0, param);
+    }
+    ri_req_disown(param);
+    return ri_stock.ep_flush_nbx(conn->ep, param);
+}
+
+ucs_status_ptr_t ri_worker_flush(ri_worker_t *worker, const ucp_request_param_t *param)
+{
+    if (ep_op_must_wait(worker, NULL)) {
+        return ep_op_wait(worker, NULL, 0, param);
+    }
+    ri_req_disown(param);
+    return ri_stock.worker_flush_nbx(worker->stock, param);
+}
+
+ucs_status_ptr_t ri_ep_close(ri_conn_t *conn, const ucp_request_param_t *param)
+{
+    ri_worker_t *worker = conn->worker;
+    ucp_ep_h ep         = conn->ep;
+    int force           = !!(ep_param_flags(param) & UCP_EP_CLOSE_FLAG_FORCE);
+
+    if (force && !(conn->flags & RI_CONN_PEER_MODE)) {
+        /* Stock refuses this and the endpoint lives on. */
+        ri_req_disown(param);
+        return ri_stock.ep_close_nbx(ep, param);
+    }
+
+    if (!force && ep_op_must_wait(worker, conn)) {
+        conn->flags |= RI_CONN_CLOSING;
+        return ep_op_wait(worker, conn, 1, param);
+    }
+
+    if (!force) {
+        ri_conn_say_bye(conn);
+    }
+    ri_conn_destroy(conn, UCS_ERR_CANCELED);
+    ri_req_disown(param);
+    return ri_stock.ep_close_nbx(ep, param);
+}

@@ -1,0 +1,91 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "msg.h"
+#include "worker.h"
+#include "../preload/stock.h"
+
+#include <stdlib.h>
+
+/* Data bytes of each class; larger messages are allocated and freed one by one. */
+static const size_t msg_class_size[RI_MSG_CLASSES] = {64, 1024, 8192};
+
+/* Free messages kept per class: a burst of unexpected messages is not held for ever. */
+static const size_t msg_class_keep[RI_MSG_CLASSES] = {8192, 512, 64};
+
+ri_msg_t *ri_msg_alloc(ri_worker_t *worker, size_t length)
+{
+    ri_msg_pool_t *pool = &worker->msgs;
+    ri_msg_t *msg;
+    unsigned class;
+
+    for (class = 0; (class < RI_MSG_CLASSES) && (length > msg_class_size[class]);
+         ++class) {
+    }
+
+    if (class == RI_MSG_CLASSES) {
+        msg = malloc(sizeof(*msg) + length);
+    } else if (pool->free[class] != NULL) {
+        msg               = pool->free[class];
+        pool->free[class] = (ri_msg_t*)msg->list.next;
+        --pool->num_free[class];
+    } else {
+        msg = malloc(sizeof(*msg) + msg_class_size[class]);
+    }
+    if (msg != NULL) {
+        msg->size_class = class;
+    }
+    return msg;
+}
+
+void ri_msg_free(ri_worker_t *worker, ri_msg_t *msg)
+{
+    ri_msg_pool_t *pool = &worker->msgs;
+    unsigned class      = msg->size_class;
+
+    if ((class == RI_MSG_CLASSES) || (pool->num_free[class] == msg_class_keep[class])) {
+        free(msg);
+        return;
+    }
+    msg->list.next    = (ucs_list_link_t*)pool->free[class];
+    pool->free[class] = msg;
+    ++pool->num_free[class];
+}
+
+void ri_msg_discard(ri_worker_t *worker, ri_msg_t *msg)
+{
+    switch (msg->kind) {
+    case RI_MSG_COPY:
+        worker->counters.held_bytes -= msg->length;
+        break;
+    case RI_MSG_AM_DATA:
+        worker->counters.held_bytes -= msg->length;
+        ri_stock.am_data_release(worker->stock, msg->desc);
+        break;
+    case RI_MSG_AM_RNDV:
+        ri_stock.am_data_release(worker->stock, msg->desc);
+        break;
+    default:
+        break;
+    }
+    ri_msg_free(worker, msg);
+}
+
+void ri_msg_pool_cleanup(ri_worker_t *worker)
+{
+    unsigned class;
+
+    for (class = 0; class < RI_MSG_CLASSES; ++class) {
+        ri_msg_t *msg = worker->msgs.free[class];
+
+        while (msg != NULL) {
+            ri_msg_t *next = (ri_msg_t*)msg->list.next;
+
+            free(msg);
+            msg = next;
+        }
+        worker->msgs.free[class]     = NULL;
+        worker->msgs.num_free[class] = 0;
+    }
+}

@@ -1,0 +1,208 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Requests that applications hold handles of.
+ *
+ * As in UCX, a handle points behind the request, at the application's own part, and
+ * requests come from a pool of the worker, where that part is initialised once per object
+ * and keeps its content, or from memory that the application brings.
+ *
+ * Handles of stock requests and of these are used with the same calls. A request of this
+ * library is recognised by a mark where a stock request keeps its status and flags: every
+ * stock operation that is started in a block of memory writes the flags first, so a mark
+ * that is there was not followed by a stock operation.
+ *
+ * Life of a request, in ri_req_t.flags: started (none) -> COMPLETED; RELEASED may be set
+ * by the application before or after. A pool request goes back when both are set; from
+ * then on it is FREE until it is taken again.
+ */
+#ifndef RI_REQUEST_H
+#define RI_REQUEST_H
+
+#include "types.h"
+#include "../dt/datatype.h"
+#include "../tag/tag_index.h"
+#include "../wire/wire.h"
+
+#define RI_REQ_MARK      0xc0de5249755249ffull
+#define RI_REQ_MARK_FREE 0xc0de5249f5ee49ffull
+
+enum {
+    RI_REQ_COMPLETED = 1 << 0,
+    RI_REQ_RELEASED  = 1 << 1,
+    RI_REQ_CALLBACK  = 1 << 2, /* call cb when it completes */
+    RI_REQ_USER_MEM  = 1 << 3, /* the memory is the application's */
+    RI_REQ_RECV      = 1 << 4, /* a ri_recv_req_t */
+    RI_REQ_SEND      = 1 << 5, /* a ri_send_req_t */
+    RI_REQ_EP_OP     = 1 << 6, /* a ri_ep_op_t (flush, close) */
+    RI_REQ_POSTED    = 1 << 7  /* in the posted queue: can be cancelled */
+};
+
+struct ri_req {
+    uint64_t     mark; /* RI_REQ_MARK; over stock's status and flags */
+    ri_worker_t  *worker;
+    _Atomic(uint32_t) flags; /* of a MULTI worker, polled without its lock */
+    ucs_status_t status;     /* valid once COMPLETED */
+    void         *user_data;
+    union {
+        ucp_send_nbx_callback_t     send;
+        ucp_tag_recv_nbx_callback_t recv;
+    } cb;
+    ri_req_t     *next_free; /* while in the pool */
+};
+
+/* A tag receive. */
+typedef struct ri_recv_req {
+    ri_req_t            super;
+    uint64_t            tag;
+    uint64_t            mask;
+    uint64_t            serial; /* order of posting */
+    ri_tag_node_t       node;   /* in the index of its mask */
+    ucs_list_link_t     list;   /* instead, if its mask has no index */
+    struct ri_mask_class *mask_class; /* NULL: in the list */
+    ri_dt_data_t        data;
+    ucp_tag_recv_info_t info;
+} ri_recv_req_t;
+
+/* What an unfinished send waits for. */
+enum {
+    RI_SEND_WAIT_RING  = 1 << 0, /* room in the ring */
+    RI_SEND_WAIT_STOCK = 1 << 1, /* completion of a stock active message */
+    RI_SEND_WAIT_MATCH = 1 << 2  /* SYNC_ACK, or the receive of a self-send */
+};
+
+/* A tag send that did not complete at once. */
+typedef struct ri_send_req {
+    ri_req_t        super;
+    ri_conn_t       *conn;
+    ucs_list_link_t list;    /* in conn->sends */
+    ucs_list_link_t pending; /* in conn->pending while WAIT_RING */
+    uint64_t        tag;
+    uint32_t        sn;
+    uint32_t        id;      /* of a synchronous send, else 0 */
+    ucs_status_t    failure; /* the first thing that went wrong */
+    uint8_t         waiting; /* RI_SEND_WAIT_* */
+    uint8_t         wire_type;
+    uint8_t         header_length;
+    uint8_t         header[RI_WIRE_HEADER_MAX]; /* stock reads it until it completes */
+    ri_dt_data_t    data;
+    struct ri_am_buffer *buffer; /* copied payload that stock reads, or NULL */
+} ri_send_req_t;
+
+/* An endpoint or worker operation that has own work to wait for first. */
+typedef struct ri_ep_op {
+    ri_req_t        super;
+    ri_conn_t       *conn;   /* NULL: of the whole worker */
+    ucs_list_link_t list;    /* in worker->ep_ops */
+    int             is_close;
+    uint32_t        flags;   /* of the application's call */
+} ri_ep_op_t;
+
+/* The pool of a worker. */
+typedef struct ri_req_pool {
+    ri_req_t *free;
+    void     *chunks;      /* list of allocations */
+    size_t   object_size;
+    size_t   in_use;
+} ri_req_pool_t;
+
+/* Set once, at the first ucp_init: ri_request_headroom(). */
+extern size_t ri_req_headroom;
+
+static inline void *ri_req_handle(ri_req_t *req)
+{
+    return (char*)req + ri_req_headroom;
+}
+
+static inline ri_req_t *ri_req_of_handle(void *handle)
+{
+    return (ri_req_t*)((char*)handle - ri_req_headroom);
+}
+
+/** @return Whether a handle is of a request of this library, be it freed already. */
+static inline int ri_req_is_own(void *handle)
+{
+    uint64_t mark;
+
+    if (ri_req_headroom == 0) {
+        return 0; /* nothing was ever taken over in this process */
+    }
+    mark = __atomic_load_n(&ri_req_of_handle(handle)->mark, __ATOMIC_RELAXED);
+    return (mark == RI_REQ_MARK) || (mark == RI_REQ_MARK_FREE);
+}
+
+/**
+ * The memory of an application's request is about to be used by a stock operation.
+ */
+static inline void ri_req_disown(const ucp_request_param_t *param)
+{
+    if ((param->op_attr_mask & UCP_OP_ATTR_FIELD_REQUEST) && (ri_req_headroom != 0)) {
+        ri_req_of_handle(param->request)->mark = 0;
+    }
+}
+
+ucs_status_t ri_req_pool_init(ri_worker_t *worker);
+
+/** Free the pool; the application's cleanup runs once for each object. */
+void ri_req_pool_cleanup(ri_worker_t *worker);
+
+/** Add a chunk of free requests. */
+ucs_status_t ri_req_pool_grow(ri_worker_t *worker);
+
+/** Put a finished pool request back. */
+void ri_req_put(ri_req_t *req);
+
+static inline uint32_t ri_req_flags(ri_req_t *req)
+{
+    return atomic_load_explicit(&req->flags, memory_order_relaxed);
+}
+
+static inline void ri_req_set_flags(ri_req_t *req, uint32_t flags)
+{
+    /* Only the worker's owner writes, so this need not be one atomic operation. */
+    atomic_store_explicit(&req->flags, ri_req_flags(req) | flags, memory_order_release);
+}
+
+static inline void ri_req_clear_flags(ri_req_t *req, uint32_t flags)
+{
+    atomic_store_explicit(&req->flags, ri_req_flags(req) & ~flags, memory_order_release);
+}
+
+/**
+ * Get the request of an operation, from the pool or in the application's memory.
+ *
+ * @param kind  RI_REQ_RECV, RI_REQ_SEND or RI_REQ_EP_OP.
+ *
+ * @return NULL if there is no memory.
+ */
+ri_req_t *ri_req_get(ri_worker_t *worker, const ucp_request_param_t *param, uint32_t kind);
+
+/** Give a request back that was not handed to the application. */
+void ri_req_drop(ri_req_t *req);
+
+/** Arrange for the application's send callback; for requests that do not end at once. */
+void ri_req_set_send_cb(ri_req_t *req, const ucp_request_param_t *param);
+
+/** Arrange for the application's receive callback. */
+void ri_req_set_recv_cb(ri_req_t *req, const ucp_request_param_t *param);
+
+/**
+ * End an operation whose call has not returned yet, as the application asked for it: by
+ * status, or with a handle that is complete and a callback that has run.
+ *
+ * @return What the call returns.
+ */
+ucs_status_ptr_t ri_req_done_send(ri_req_t *req, const ucp_request_param_t *param,
+                                  ucs_status_t status);
+ucs_status_ptr_t ri_req_done_recv(ri_recv_req_t *req, const ucp_request_param_t *param,
+                                  ucs_status_t status);
+
+/**
+ * Complete a request whose call has returned. The callback may release it: the request
+ * must not be touched afterwards.
+ */
+void ri_req_complete_send(ri_req_t *req, ucs_status_t status);
+void ri_req_complete_recv(ri_recv_req_t *req, ucs_status_t status);
+
+#endif

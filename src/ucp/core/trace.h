@@ -1,0 +1,90 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A trace of protocol events: the latest few thousand of each worker, kept in a ring in
+ * memory at the price of a few stores each, and formatted only when dumped: on SIGUSR2 at
+ * the worker's next progress, on an error, and at exit. Off (UCXRI_TRACE=n), an event
+ * costs one predictable branch.
+ */
+#ifndef RI_TRACE_H
+#define RI_TRACE_H
+
+#include "types.h"
+#include <stdio.h>
+#include <time.h>
+
+/* name, format of its two arguments */
+#define RI_TRACE_EVENTS(_e) \
+    _e(SEND, "send tag 0x%lx length %lu") \
+    _e(SEND_RING, "  by ring, sn %lu, lines %lu") \
+    _e(SEND_AM, "  by active message, sn %lu, length %lu") \
+    _e(SEND_BULK, "  in bulk, sn %lu, length %lu") \
+    _e(SEND_PENDING, "  waits for ring space, sn %lu, queued %lu") \
+    _e(SEND_DONE, "send done, tag 0x%lx status %ld") \
+    _e(RECV, "receive posted tag 0x%lx mask 0x%lx") \
+    _e(RECV_DONE, "receive done, sender tag 0x%lx length %lu") \
+    _e(CANCEL, "receive cancelled tag 0x%lx mask 0x%lx") \
+    _e(ARRIVE, "message sn %lu tag 0x%lx") \
+    _e(MATCHED, "  matched a posted receive, tag 0x%lx length %lu") \
+    _e(UNEXPECTED, "  unexpected, tag 0x%lx length %lu") \
+    _e(EARLY, "  early: sn %lu, expected %lu") \
+    _e(DROPPED, "message dropped: type %lu, id 0x%lx") \
+    _e(CONTROL_TX, "control out: type %lu, argument 0x%lx") \
+    _e(CONTROL_RX, "control in: type %lu, argument 0x%lx") \
+    _e(CONN_NEW, "connection to worker 0x%lx, id 0x%lx") \
+    _e(CONN_CLOSE, "connection closed, id 0x%lx, sent %lu") \
+    _e(CONN_FAIL, "connection failed, id 0x%lx, status %ld") \
+    _e(STREAM_NEW, "stream from worker 0x%lx, id 0x%lx") \
+    _e(RING_OPEN, "ring open, id 0x%lx, size %lu") \
+    _e(RING_CLOSE, "ring closed, id 0x%lx, lines %lu")
+
+typedef enum ri_trace_event {
+#define RI_TRACE_ENUM(_name, _format) RI_TRACE_##_name,
+    RI_TRACE_EVENTS(RI_TRACE_ENUM)
+#undef RI_TRACE_ENUM
+    RI_TRACE_LAST
+} ri_trace_event_t;
+
+typedef struct ri_trace_entry {
+    uint64_t time_ns;
+    uint64_t event;
+    uint64_t arg[2];
+} ri_trace_entry_t;
+
+typedef struct ri_trace {
+    ri_trace_entry_t *entries; /* NULL: off */
+    uint32_t         mask;
+    uint64_t         next; /* events ever recorded */
+} ri_trace_t;
+
+/** Set the trace of a worker up as the configuration says, and the signal handler. */
+ucs_status_t ri_trace_init(ri_trace_t *trace);
+
+void ri_trace_cleanup(ri_trace_t *trace);
+
+/** Print what is in the trace, oldest first. */
+void ri_trace_dump(const ri_trace_t *trace, const char *title);
+
+/** Print the traces of all workers, because of an error; at most once per second. */
+void ri_trace_dump_on_error(void);
+
+/* Counts SIGUSR2; each worker dumps when it sees it changed. */
+extern volatile unsigned ri_trace_signals;
+
+static inline void ri_trace(ri_trace_t *trace, ri_trace_event_t event, uint64_t arg0,
+                            uint64_t arg1)
+{
+    if (ri_unlikely(trace->entries != NULL)) {
+        ri_trace_entry_t *entry = &trace->entries[trace->next++ & trace->mask];
+        struct timespec now;
+
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        entry->time_ns = now.tv_sec * 1000000000ul + now.tv_nsec;
+        entry->event   = event;
+        entry->arg[0]  = arg0;
+        entry->arg[1]  = arg1;
+    }
+}
+
+#endif

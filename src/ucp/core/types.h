@@ -1,0 +1,51 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Names of the core objects, and the small helpers that every file uses.
+ *
+ * Who owns what:
+ *   context  one per ucp_context_h that asked for tag matching under recv_init
+ *   worker   one per ucp_worker_h of such a context; owns everything below
+ *   peer     one per remote worker that this worker has spoken with, by its uid
+ *   conn     a way out: one per endpoint, with the sequence of what was sent on it
+ *   stream   a way in: one per remote conn, with the sequence of what was matched
+ *   req      a request that a user holds a handle of
+ *   msg      a message that arrived and has no receive yet, or arrived too early
+ *
+ * Lock order, outermost first: the worker's own lock (MULTI workers only), stock's worker
+ * lock, then the locks of maps and of the list of contexts, which cover a few
+ * instructions and no call. The worker's lock is always taken before a stock function
+ * that enters the worker is called (guard.h).
+ */
+#ifndef RI_TYPES_H
+#define RI_TYPES_H
+
+#include <ucp/api/ucp.h>
+#include <ucs/datastruct/list.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct ri_context ri_context_t;
+typedef struct ri_worker  ri_worker_t;
+typedef struct ri_peer    ri_peer_t;
+typedef struct ri_conn    ri_conn_t;
+typedef struct ri_stream  ri_stream_t;
+typedef struct ri_req     ri_req_t;
+typedef struct ri_msg     ri_msg_t;
+
+#define RI_VERSION_STRING "0.1.0"
+
+#define ri_likely(_x)   __builtin_expect(!!(_x), 1)
+#define ri_unlikely(_x) __builtin_expect(!!(_x), 0)
+
+#define ri_min(_a, _b) (((_a) < (_b)) ? (_a) : (_b))
+#define ri_max(_a, _b) (((_a) > (_b)) ? (_a) : (_b))
+
+#define ri_container_of(_ptr, _type, _member) \
+    ((_type*)((char*)(_ptr) - offsetof(_type, _member)))
+
+#define RI_CACHE_LINE 64
+
+#endif

@@ -1,0 +1,324 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "worker.h"
+#include "config.h"
+#include "ep_op.h"
+#include "output.h"
+#include "../preload/stock.h"
+#include "../proto/am.h"
+#include "../proto/control.h"
+#include "../proto/ring_channel.h"
+#include "../tag/deliver.h"
+
+#include <stdlib.h>
+#include <sys/random.h>
+#include <time.h>
+
+/* After a record came through a ring, more are expected for so many polls. */
+#define WORKER_RING_CREDIT 1024
+
+/* Progress calls between rounds of housekeeping. */
+#define WORKER_HOUSEKEEPING 65536
+
+static ri_map_t worker_map = RI_MAP_INITIALIZER;
+
+ri_worker_t *ri_worker_find(ucp_worker_h stock)
+{
+    return ri_map_get_ptr(&worker_map, stock);
+}
+
+double ri_time(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec + now.tv_nsec * 1e-9;
+}
+
+uint64_t ri_random(void)
+{
+    uint64_t value = 0;
+
+    if (getrandom(&value, sizeof(value), GRND_NONBLOCK) != sizeof(value)) {
+        struct timespec now;
+
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        value = (now.tv_nsec * 0x9e3779b97f4a7c15ul) ^ now.tv_sec ^ (uintptr_t)&value;
+    }
+    return value;
+}
+
+/* Ask stock for what it made the worker as, and for the uid in its address. */
+static ucs_status_t worker_query(ri_worker_t *worker)
+{
+    ucp_worker_attr_t attr = {
+        .field_mask = UCP_WORKER_ATTR_FIELD_THREAD_MODE | UCP_WORKER_ATTR_FIELD_ADDRESS
+    };
+    ucp_worker_address_attr_t address_attr = {
+        .field_mask = UCP_WORKER_ADDRESS_ATTR_FIELD_UID
+    };
+    ucs_status_t status;
+
+    status = ri_stock.worker_query(worker->stock, &attr);
+    if (status != UCS_OK) {
+        return status;
+    }
+    status = ri_stock.worker_address_query(attr.address, &address_attr);
+    ri_stock.worker_release_address(worker->stock, attr.address);
+    worker->multi = (attr.thread_mode == UCS_THREAD_MODE_MULTI);
+    worker->uid   = address_attr.worker_uid;
+    return status;
+}
+
+/* Register the handler. Up to 1.16, stock leaves the slots of lower ids uninitialised
+ * when the array of handlers grows, so all of them are set first. */
+static ucs_status_t worker_set_handler(ri_worker_t *worker)
+{
+    ucp_am_handler_param_t param = {
+        .field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB |
+                      UCP_AM_HANDLER_PARAM_FIELD_ARG,
+        .cb         = NULL,
+        .arg        = NULL
+    };
+    ucs_status_t status;
+
+    if (!ri_stock_version_at_least(1, 17)) {
+        for (param.id = 0; param.id < ri_config.am_id; ++param.id) {
+            status = ri_stock.worker_set_am_recv_handler(worker->stock, &param);
+            if (status != UCS_OK) {
+                return status;
+            }
+        }
+    }
+
+    param.id  = ri_config.am_id;
+    param.cb  = ri_dispatch_am;
+    param.arg = worker;
+    return ri_stock.worker_set_am_recv_handler(worker->stock, &param);
+}
+
+static ucs_status_t worker_init_lock(ri_worker_t *worker)
+{
+    pthread_mutexattr_t attr;
+
+    pthread_mutexattr_init(&attr);
+    pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(&worker->lock, &attr);
+    pthread_mutexattr_destroy(&attr);
+    return UCS_OK;
+}
+
+/* Rings generate no events, so they are not for applications that may sleep on the
+ * worker's event file descriptor. */
+static ucs_status_t worker_init_rings(ri_worker_t *worker)
+{
+    unsigned max_rings = (worker->context->features & UCP_FEATURE_WAKEUP) ?
+                                 0 :
+                                 ri_config.ring_peers;
+
+    worker->host  = (ri_config.ring_peers > 0) ? ri_ring_channel_host() : 0;
+    worker->rings = calloc(max_rings + 1, sizeof(*worker->rings));
+    if (worker->rings == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    worker->max_rings = max_rings;
+    return UCS_OK;
+}
+
+ucs_status_t ri_worker_create(ri_context_t *context, ucp_worker_h stock,
+                              ri_worker_t **worker_p)
+{
+    ri_worker_t *worker = calloc(1, sizeof(*worker));
+    ucs_status_t status;
+
+    if (worker == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+
+    worker->stock        = stock;
+    worker->context      = context;
+    worker->housekeeping = WORKER_HOUSEKEEPING;
+    worker->host_memory  = (context->memory_types == UCS_BIT(UCS_MEMORY_TYPE_HOST));
+    ucs_list_head_init(&worker->pending_conns);
+    ucs_list_head_init(&worker->ep_ops);
+    ucs_list_head_init(&worker->conns);
+    ucs_list_head_init(&worker->streams);
+    ri_map_init(&worker->peers);
+    ri_id_table_init(&worker->conn_ids, RI_WIRE_ID_INDEX_BITS, RI_WIRE_ID_BITS);
+    ri_id_table_init(&worker->stream_ids, RI_WIRE_ID_INDEX_BITS, RI_WIRE_ID_BITS);
+    ri_id_table_init(&worker->req_ids, 24, 32);
+    ri_match_init(&worker->match);
+    ri_req_pool_init(worker);
+    worker_init_lock(worker);
+
+    status = worker_query(worker);
+    if (status != UCS_OK) {
+        goto err;
+    }
+    status = ri_trace_init(&worker->trace);
+    if (status != UCS_OK) {
+        goto err;
+    }
+    status = worker_init_rings(worker);
+    if (status != UCS_OK) {
+        goto err_trace;
+    }
+    status = ri_map_put(&worker_map, (uintptr_t)stock, worker);
+    if (status != UCS_OK) {
+        goto err_rings;
+    }
+    status = worker_set_handler(worker);
+    if (status != UCS_OK) {
+        goto err_map;
+    }
+
+    ri_context_add_worker(context, worker);
+    *worker_p = worker;
+    return UCS_OK;
+
+err_map:
+    ri_map_remove(&worker_map, (uintptr_t)stock);
+err_rings:
+    free(worker->rings);
+err_trace:
+    ri_trace_cleanup(&worker->trace);
+err:
+    ri_map_cleanup(&worker->peers);
+    pthread_mutex_destroy(&worker->lock);
+    free(worker);
+    return status;
+}
+
+void ri_worker_report(ri_worker_t *worker)
+{
+    FILE *stream;
+
+    if (ri_config.stats) {
+        stream = ri_output_open(ri_config.stats_dest);
+        ri_worker_counters_dump(worker, stream);
+        ri_output_close(stream);
+    }
+    if (worker->trace.entries != NULL) {
+        ri_trace_dump(&worker->trace, "a worker at its end");
+    }
+}
+
+static void worker_free_peer(uint64_t uid, void *value, void *arg)
+{
+    ri_peer_t *peer = value;
+
+    ri_control_drop_owed(peer);
+    free(peer);
+}
+
+void ri_worker_destroy(ri_worker_t *worker)
+{
+    ri_msg_t *msg, *tmp;
+
+    ri_worker_report(worker);
+    ri_context_remove_worker(worker->context, worker);
+
+    while (!ucs_list_is_empty(&worker->conns)) {
+        ri_conn_t *conn = ucs_list_head(&worker->conns, ri_conn_t, list);
+
+        ri_ring_channel_close(conn);
+        ri_conn_destroy(conn, UCS_ERR_CANCELED);
+    }
+    ucs_list_for_each_safe(msg, tmp, &worker->match.unexpected, list) {
+        ri_match_remove_unexpected(&worker->match, msg);
+        ri_msg_discard(worker, msg);
+    }
+    while (!ucs_list_is_empty(&worker->streams)) {
+        ri_stream_destroy(ucs_list_head(&worker->streams, ri_stream_t, list));
+    }
+    ri_map_foreach(&worker->peers, worker_free_peer, NULL);
+    worker->destroyed = 1;
+    ri_map_remove(&worker_map, (uintptr_t)worker->stock);
+}
+
+void ri_worker_free(ri_worker_t *worker)
+{
+    ri_map_cleanup(&worker->peers);
+    ri_match_cleanup(&worker->match);
+    ri_msg_pool_cleanup(worker);
+    ri_am_buffers_cleanup(worker);
+    ri_req_pool_cleanup(worker);
+    ri_id_table_cleanup(&worker->conn_ids);
+    ri_id_table_cleanup(&worker->stream_ids);
+    ri_id_table_cleanup(&worker->req_ids);
+    ri_trace_cleanup(&worker->trace);
+    free(worker->rings);
+    pthread_mutex_destroy(&worker->lock);
+    free(worker);
+}
+
+int ri_worker_has_work(ri_worker_t *worker)
+{
+    return !ucs_list_is_empty(&worker->pending_conns) ||
+           !ucs_list_is_empty(&worker->ep_ops);
+}
+
+void ri_worker_housekeeping(ri_worker_t *worker)
+{
+    worker->housekeeping = WORKER_HOUSEKEEPING;
+    if (worker->num_asking > 0) {
+        ri_conn_check_timeouts(worker);
+    }
+    if (worker->trace_signals != ri_trace_signals) {
+        worker->trace_signals = ri_trace_signals;
+        ri_trace_dump(&worker->trace, "a worker, on SIGUSR2");
+    }
+}
+
+/* What is not on the fast path: sends that wait for room, flushes and closes, time-outs. */
+static void worker_progress_slow(ri_worker_t *worker)
+{
+    ri_conn_t *conn, *tmp;
+
+    ucs_list_for_each_safe(conn, tmp, &worker->pending_conns, pending_link) {
+        ri_conn_progress_pending(conn);
+    }
+    if (!ucs_list_is_empty(&worker->ep_ops)) {
+        ri_ep_ops_progress(worker);
+    }
+    if ((worker->housekeeping == 0) || (worker->trace_signals != ri_trace_signals)) {
+        ri_worker_housekeeping(worker);
+    }
+}
+
+unsigned ri_worker_progress(ri_worker_t *worker)
+{
+    unsigned count = 0;
+
+    /* A callback may call progress, against UCX's rules: rings are in the middle of a
+     * record then, and stock has to see to itself. */
+    if (ri_unlikely(worker->progressing)) {
+        return ri_stock.worker_progress(worker->stock);
+    }
+
+    worker->progressing = 1;
+    ++worker->counters.progress;
+    if (worker->num_rings > 0) {
+        count = ri_ring_channel_poll(worker);
+        if (count > 0) {
+            worker->ring_credit = WORKER_RING_CREDIT;
+        }
+    }
+
+    if ((worker->ring_credit > 0) && (++worker->stock_skipped < ri_config.progress_skip)) {
+        --worker->ring_credit;
+    } else {
+        worker->stock_skipped = 0;
+        ++worker->counters.stock_progress;
+        count += ri_stock.worker_progress(worker->stock);
+    }
+
+    if (ri_unlikely((--worker->housekeeping == 0) || ri_worker_has_work(worker) ||
+                    (worker->trace_signals != ri_trace_signals))) {
+        worker_progress_slow(worker);
+    }
+    worker->progressing = 0;
+    return count;
+}

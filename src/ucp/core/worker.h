@@ -1,0 +1,120 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A worker: everything that belongs to one ucp_worker_h, and its progress.
+ */
+#ifndef RI_WORKER_H
+#define RI_WORKER_H
+
+#include "context.h"
+#include "conn.h"
+#include "counters.h"
+#include "handle_map.h"
+#include "id_table.h"
+#include "msg.h"
+#include "request.h"
+#include "trace.h"
+#include "../tag/match.h"
+
+#include <pthread.h>
+
+struct ri_worker {
+    ucp_worker_h         stock;
+    ri_context_t         *context;
+    int                  multi;    /* entered by several threads: lock is used */
+    int                  progressing; /* re-entrance of progress */
+    int                  destroyed; /* stock is being destroyed: drop what arrives */
+    int                  host_memory; /* this UCX knows no other kind of memory */
+
+    /* Rings that peers send into: what progress polls. */
+    unsigned             num_rings;
+    unsigned             ring_credit;  /* polls to go until rings count as quiet */
+    unsigned             stock_skipped; /* progress calls since stock's was last called */
+    ri_stream_t          **rings;      /* num_rings, of capacity max_rings */
+    unsigned             max_rings;    /* 0: rings are not used on this worker */
+    uint64_t             ring_clock;   /* records received */
+
+    ri_match_t           match;
+    ri_req_pool_t        reqs;
+    ri_msg_pool_t        msgs;
+    struct ri_am_buffer  *am_buffers;  /* free ones */
+    ri_conn_t            *self;        /* the conn to this worker, if there is one */
+
+    ucs_list_link_t      pending_conns; /* with sends that wait for ring space */
+    ucs_list_link_t      ep_ops;        /* flushes and closes that wait for own work */
+    unsigned             num_asking;    /* conns that wait for CONN_ACK */
+    uint64_t             housekeeping;  /* progress calls until the next round */
+    unsigned             trace_signals; /* of which it took notice */
+
+    uint64_t             uid;
+    uint64_t             host;    /* for hellos; 0: no rings */
+    ri_map_t             peers;   /* by uid */
+    ri_id_table_t        conn_ids;
+    ri_id_table_t        stream_ids;
+    ri_id_table_t        req_ids; /* of synchronous sends */
+    ucs_list_link_t      conns;
+    ucs_list_link_t      streams;
+    ri_worker_counters_t counters;
+    ri_trace_t           trace;
+    pthread_mutex_t      lock;    /* recursive; MULTI workers only */
+    ucs_list_link_t      list;    /* in context->workers */
+};
+
+/** @return The worker of a stock handle, or NULL if this library does not serve it. */
+ri_worker_t *ri_worker_find(ucp_worker_h stock);
+
+/** Take a stock worker over. */
+ucs_status_t ri_worker_create(ri_context_t *context, ucp_worker_h stock,
+                              ri_worker_t **worker_p);
+
+/** End everything under way and give up what is held of stock, which is destroyed next:
+ * that may still call back, so the memory goes after it, by @ref ri_worker_free. */
+void ri_worker_destroy(ri_worker_t *worker);
+
+/** Free the memory of a destroyed worker. */
+void ri_worker_free(ri_worker_t *worker);
+
+/** @return Number of events, own and stock's. */
+unsigned ri_worker_progress(ri_worker_t *worker);
+
+/** @return Whether own work is queued that only progress gets on with. */
+int ri_worker_has_work(ri_worker_t *worker);
+
+/**
+ * Do now what is otherwise done once in thousands of progress calls: time-outs, a trace
+ * that was asked for by signal.
+ */
+void ri_worker_housekeeping(ri_worker_t *worker);
+
+/** Dump the worker's counters and trace, as far as the configuration asks for them. */
+void ri_worker_report(ri_worker_t *worker);
+
+/** @return A monotonic time in seconds. */
+double ri_time(void);
+
+/** @return A number that nobody guesses. */
+uint64_t ri_random(void);
+
+static inline void ri_worker_lock(ri_worker_t *worker)
+{
+    if (ri_unlikely(worker->multi)) {
+        pthread_mutex_lock(&worker->lock);
+    }
+}
+
+static inline void ri_worker_unlock(ri_worker_t *worker)
+{
+    if (ri_unlikely(worker->multi)) {
+        pthread_mutex_unlock(&worker->lock);
+    }
+}
+
+static inline void ri_worker_hold_bytes(ri_worker_t *worker, size_t length)
+{
+    worker->counters.held_bytes += length;
+    worker->counters.held_bytes_max = ri_max(worker->counters.held_bytes_max,
+                                             worker->counters.held_bytes);
+}
+
+#endif

@@ -1,0 +1,244 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "datatype.h"
+#include "../core/handle_map.h"
+#include "../preload/stock.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+static ri_map_t dt_map = RI_MAP_INITIALIZER;
+
+static pthread_once_t dt_carrier_once = PTHREAD_ONCE_INIT;
+static ucp_datatype_t dt_carrier;
+static ucs_status_t dt_carrier_status;
+
+ucs_status_t ri_dt_register(ucp_datatype_t datatype, const ucp_generic_dt_ops_t *ops,
+                            void *context)
+{
+    ri_dt_generic_t *generic = malloc(sizeof(*generic));
+    ucs_status_t status;
+
+    if (generic == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+
+    generic->ops     = *ops;
+    generic->context = context;
+    status           = ri_map_put(&dt_map, datatype, generic);
+    if (status != UCS_OK) {
+        free(generic);
+    }
+    return status;
+}
+
+void ri_dt_unregister(ucp_datatype_t datatype)
+{
+    free(ri_map_remove(&dt_map, datatype));
+}
+
+static size_t dt_iov_length(const ucp_dt_iov_t *iov, size_t count)
+{
+    size_t length = 0;
+    size_t i;
+
+    for (i = 0; i < count; ++i) {
+        length += iov[i].length;
+    }
+    return length;
+}
+
+/* Fills all but the state of a generic type. */
+static ucs_status_t dt_init(ri_dt_data_t *data, ucp_datatype_t datatype, void *buffer,
+                            size_t count)
+{
+    data->buffer  = buffer;
+    data->generic = NULL;
+    data->is_iov  = 0;
+
+    switch (datatype & UCP_DATATYPE_CLASS_MASK) {
+    case UCP_DATATYPE_CONTIG:
+        data->length = count * (datatype >> UCP_DATATYPE_SHIFT);
+        data->count  = data->length;
+        return UCS_OK;
+    case UCP_DATATYPE_IOV:
+        data->length = dt_iov_length(buffer, count);
+        data->count  = count;
+        data->is_iov = 1;
+        return UCS_OK;
+    case UCP_DATATYPE_GENERIC:
+        data->count   = count;
+        data->generic = ri_map_get(&dt_map, datatype);
+        return (data->generic == NULL) ? UCS_ERR_INVALID_PARAM : UCS_OK;
+    default:
+        return UCS_ERR_INVALID_PARAM;
+    }
+}
+
+ucs_status_t ri_dt_send_init(ri_dt_data_t *data, ucp_datatype_t datatype,
+                             const void *buffer, size_t count)
+{
+    ucs_status_t status = dt_init(data, datatype, (void*)buffer, count);
+
+    if ((status == UCS_OK) && (data->generic != NULL)) {
+        const ri_dt_generic_t *generic = data->generic;
+
+        data->state  = generic->ops.start_pack(generic->context, buffer, count);
+        data->length = generic->ops.packed_size(data->state);
+    }
+    return status;
+}
+
+ucs_status_t ri_dt_recv_init(ri_dt_data_t *data, ucp_datatype_t datatype, void *buffer,
+                             size_t count)
+{
+    ucs_status_t status = dt_init(data, datatype, buffer, count);
+
+    if ((status == UCS_OK) && (data->generic != NULL)) {
+        const ri_dt_generic_t *generic = data->generic;
+
+        data->state  = generic->ops.start_unpack(generic->context, buffer, count);
+        data->length = generic->ops.packed_size(data->state);
+    }
+    return status;
+}
+
+void ri_dt_finish(ri_dt_data_t *data)
+{
+    const ri_dt_generic_t *generic = data->generic;
+
+    if (generic != NULL) {
+        data->generic = NULL;
+        generic->ops.finish(data->state);
+    }
+}
+
+void ri_dt_pack(ri_dt_data_t *data, void *dest)
+{
+    size_t offset = 0;
+    size_t i;
+
+    if (data->generic != NULL) {
+        while (offset < data->length) {
+            size_t packed = data->generic->ops.pack(data->state, offset,
+                                                    (char*)dest + offset,
+                                                    data->length - offset);
+
+            if (packed == 0) {
+                break; /* a type that does not keep what packed_size promised */
+            }
+            offset += packed;
+        }
+    } else if (data->is_iov) {
+        const ucp_dt_iov_t *iov = data->buffer;
+
+        for (i = 0; i < data->count; ++i) {
+            if (iov[i].length > 0) {
+                memcpy((char*)dest + offset, iov[i].buffer, iov[i].length);
+                offset += iov[i].length;
+            }
+        }
+    } else if (data->length > 0) {
+        memcpy(dest, data->buffer, data->length);
+    }
+}
+
+ucs_status_t ri_dt_unpack(ri_dt_data_t *data, const void *src, size_t length)
+{
+    size_t offset = 0;
+    size_t i;
+
+    if (data->generic != NULL) {
+        return (length == 0) ? UCS_OK :
+                               data->generic->ops.unpack(data->state, 0, src, length);
+    }
+
+    if (data->is_iov) {
+        const ucp_dt_iov_t *iov = data->buffer;
+
+        for (i = 0; offset < length; ++i) {
+            size_t piece = ri_min(iov[i].length, length - offset);
+
+            if (piece > 0) {
+                memcpy(iov[i].buffer, (const char*)src + offset, piece);
+                offset += piece;
+            }
+        }
+    } else if (length > 0) {
+        memcpy(data->buffer, src, length);
+    }
+    return UCS_OK;
+}
+
+/* The carrier: a stock generic datatype whose "buffer" is the ri_dt_data_t itself. */
+
+static void *dt_carrier_start_pack(void *context, const void *buffer, size_t count)
+{
+    return (void*)buffer;
+}
+
+static void *dt_carrier_start_unpack(void *context, void *buffer, size_t count)
+{
+    return buffer;
+}
+
+static size_t dt_carrier_packed_size(void *state)
+{
+    ri_dt_data_t *data = state;
+
+    return data->length;
+}
+
+static size_t dt_carrier_pack(void *state, size_t offset, void *dest, size_t max_length)
+{
+    ri_dt_data_t *data = state;
+
+    return data->generic->ops.pack(data->state, offset, dest, max_length);
+}
+
+static ucs_status_t dt_carrier_unpack(void *state, size_t offset, const void *src,
+                                      size_t length)
+{
+    ri_dt_data_t *data = state;
+
+    return data->generic->ops.unpack(data->state, offset, src, length);
+}
+
+static void dt_carrier_finish(void *state)
+{
+    ri_dt_finish(state);
+}
+
+static void dt_carrier_create(void)
+{
+    static const ucp_generic_dt_ops_t ops = {
+        .start_pack   = dt_carrier_start_pack,
+        .start_unpack = dt_carrier_start_unpack,
+        .packed_size  = dt_carrier_packed_size,
+        .pack         = dt_carrier_pack,
+        .unpack       = dt_carrier_unpack,
+        .finish       = dt_carrier_finish
+    };
+
+    dt_carrier_status = ri_stock.dt_create_generic(&ops, NULL, &dt_carrier);
+}
+
+ucs_status_t ri_dt_to_stock(ri_dt_data_t *data, void **buffer, size_t *count,
+                            ucp_datatype_t *datatype)
+{
+    if (data->generic == NULL) {
+        *buffer   = data->buffer;
+        *count    = data->count;
+        *datatype = data->is_iov ? ucp_dt_make_iov() : ucp_dt_make_contig(1);
+        return UCS_OK;
+    }
+
+    pthread_once(&dt_carrier_once, dt_carrier_create);
+    *buffer   = data;
+    *count    = 1;
+    *datatype = dt_carrier;
+    return dt_carrier_status;
+}

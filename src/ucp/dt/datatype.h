@@ -1,0 +1,81 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * UCP datatypes on both sides of a message: contiguous, lists of buffers (IOV), and
+ * generic ones that the application packs and unpacks by callbacks.
+ *
+ * A generic type has state between its start and finish callbacks, and there is exactly
+ * one such pair per operation, because applications count references there. Where the
+ * data is finally moved by UCP, the pair is not started again: UCP is given a carrier
+ * datatype that hands the existing state through.
+ */
+#ifndef RI_DATATYPE_H
+#define RI_DATATYPE_H
+
+#include "../core/types.h"
+
+/* What ucp_dt_create_generic was called with; the stock handle only names it. */
+typedef struct ri_dt_generic {
+    ucp_generic_dt_ops_t ops;
+    void                 *context;
+} ri_dt_generic_t;
+
+/* One side's description of its data. For a generic type, between init and finish the
+ * state is started. */
+typedef struct ri_dt_data {
+    void                  *buffer; /* or the ucp_dt_iov_t array */
+    size_t                count;   /* bytes if contiguous, entries of an IOV, elements */
+    size_t                length;  /* bytes in all; of a receive: its capacity */
+    const ri_dt_generic_t *generic; /* NULL unless generic */
+    void                  *state;   /* of the generic type */
+    int                   is_iov;
+} ri_dt_data_t;
+
+/** Remember the callbacks of a stock generic datatype. */
+ucs_status_t ri_dt_register(ucp_datatype_t datatype, const ucp_generic_dt_ops_t *ops,
+                            void *context);
+
+/** Forget it; for a type that is not known, does nothing. */
+void ri_dt_unregister(ucp_datatype_t datatype);
+
+/**
+ * Describe data to be sent, or the place for data to be received. Starts the state of a
+ * generic type.
+ *
+ * @return UCS_OK; UCS_ERR_INVALID_PARAM for a datatype that does not exist.
+ */
+ucs_status_t ri_dt_send_init(ri_dt_data_t *data, ucp_datatype_t datatype,
+                             const void *buffer, size_t count);
+ucs_status_t ri_dt_recv_init(ri_dt_data_t *data, ucp_datatype_t datatype, void *buffer,
+                             size_t count);
+
+/** End the state of a generic type; the data must not be touched after it. */
+void ri_dt_finish(ri_dt_data_t *data);
+
+/** Copy the data of a send, all data->length bytes, to @a dest. */
+void ri_dt_pack(ri_dt_data_t *data, void *dest);
+
+/**
+ * Place @a length bytes, at most data->length, from the start of the receive's memory.
+ *
+ * @return UCS_OK, or what a generic type's unpack returned.
+ */
+ucs_status_t ri_dt_unpack(ri_dt_data_t *data, const void *src, size_t length);
+
+/**
+ * What to hand to a stock function that is to move this data: its buffer, count and
+ * datatype. The data must stay where it is until that operation has ended; for a generic
+ * type it has then also finished the state, and ri_dt_finish does nothing more.
+ *
+ * @return UCS_OK or an error of creating the carrier datatype.
+ */
+ucs_status_t ri_dt_to_stock(ri_dt_data_t *data, void **buffer, size_t *count,
+                            ucp_datatype_t *datatype);
+
+static inline int ri_dt_is_contig(const ri_dt_data_t *data)
+{
+    return !data->is_iov && (data->generic == NULL);
+}
+
+#endif

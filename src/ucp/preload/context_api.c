@@ -1,0 +1,266 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Interposed: configuration, contexts, datatypes. Here it is decided whether a context is
+ * served by this library: its configuration says recv_init, and it asks for tag matching.
+ *
+ * The value recv_init must not reach stock's parser, which knows a fixed set of values and
+ * fails on any other. While stock reads its environment, the value there is stock's
+ * default. (Without any value, stock would later warn of a variable that nobody used.)
+ */
+#include "guard.h"
+#include "stock.h"
+#include "../core/config.h"
+#include "../core/context.h"
+#include "../core/handle_map.h"
+#include "../core/log.h"
+#include "../core/memory.h"
+#include "../dt/datatype.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SCHEME_VALUE "recv_init"
+#define SCHEME_NAME  "RNDV_SCHEME"
+
+/* What stock reads instead. */
+#define SCHEME_STOCK_DEFAULT "auto"
+
+/* The configurations that said recv_init, by their stock handle. */
+static ri_map_t selected_configs = RI_MAP_INITIALIZER;
+
+/* Serialises changes of the environment among the threads that read configurations. */
+static pthread_mutex_t environment_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static int scheme_is_ours(const char *value)
+{
+    return (value != NULL) && !strcasecmp(value, SCHEME_VALUE);
+}
+
+/* A variable whose value stock must not see. */
+typedef struct hidden_variable {
+    char name[64];
+    char *value; /* NULL: it was left alone */
+} hidden_variable_t;
+
+/* Hide the scheme variable of a prefix. @return Whether it is set at all. */
+static int scheme_hide(const char *prefix, hidden_variable_t *hidden)
+{
+    const char *value;
+
+    hidden->value = NULL;
+    snprintf(hidden->name, sizeof(hidden->name), "%sUCX_" SCHEME_NAME, prefix);
+    value = getenv(hidden->name);
+    if (scheme_is_ours(value)) {
+        hidden->value = strdup(value);
+        setenv(hidden->name, SCHEME_STOCK_DEFAULT, 1);
+    }
+    return value != NULL;
+}
+
+static void scheme_restore(hidden_variable_t *hidden)
+{
+    if (hidden->value != NULL) {
+        setenv(hidden->name, hidden->value, 1);
+        free(hidden->value);
+    }
+}
+
+/* The prefix that applications give UCX ("MPI") stands in front of "UCX_", with an
+ * underscore, and is tried before the plain name. */
+ucs_status_t ucp_config_read(const char *env_prefix, const char *filename,
+                             ucp_config_t **config_p)
+{
+    hidden_variable_t plain, prefixed = {.value = NULL};
+    char prefix[32]    = "";
+    int prefixed_is_set = 0;
+    int selected;
+    ucs_status_t status;
+
+    ri_stock_resolve();
+    if ((env_prefix != NULL) && (*env_prefix != '\0')) {
+        snprintf(prefix, sizeof(prefix), "%s_", env_prefix);
+    }
+
+    pthread_mutex_lock(&environment_lock);
+    scheme_hide("", &plain);
+    if (prefix[0] != '\0') {
+        prefixed_is_set = scheme_hide(prefix, &prefixed);
+    }
+    selected = (prefixed.value != NULL) || (!prefixed_is_set && (plain.value != NULL));
+
+    status = ri_stock.config_read(env_prefix, filename, config_p);
+    if ((status == UCS_OK) && selected) {
+        status = ri_map_put(&selected_configs, (uintptr_t)*config_p, *config_p);
+    }
+
+    scheme_restore(&plain);
+    scheme_restore(&prefixed);
+    pthread_mutex_unlock(&environment_lock);
+    return status;
+}
+
+ucs_status_t ucp_config_modify(ucp_config_t *config, const char *name, const char *value)
+{
+    ucs_status_t status;
+
+    ri_stock_resolve();
+    if (strcmp(name, SCHEME_NAME)) {
+        return ri_stock.config_modify(config, name, value);
+    }
+    if (scheme_is_ours(value)) {
+        return ri_map_put(&selected_configs, (uintptr_t)config, config);
+    }
+    status = ri_stock.config_modify(config, name, value);
+    if (status == UCS_OK) {
+        ri_map_remove(&selected_configs, (uintptr_t)config);
+    }
+    return status;
+}
+
+void ucp_config_release(ucp_config_t *config)
+{
+    ri_stock_resolve();
+    ri_map_remove(&selected_configs, (uintptr_t)config);
+    ri_stock.config_release(config);
+}
+
+static int params_want_tags(const ucp_params_t *params)
+{
+    return (params->field_mask & UCP_PARAM_FIELD_FEATURES) &&
+           (params->features & UCP_FEATURE_TAG);
+}
+
+/* The application's parameters with the active message feature added. Its structure may be
+ * of a newer UCX than this library was built with: for every field that is not known here,
+ * room for one more word is copied. */
+typedef union params_copy {
+    ucp_params_t params;
+    uint8_t      bytes[sizeof(ucp_params_t) + 64 * sizeof(uint64_t)];
+} params_copy_t;
+
+static void params_copy(params_copy_t *copy, const ucp_params_t *params)
+{
+    uint64_t unknown = params->field_mask & ~(uint64_t)((UCP_PARAM_FIELD_NAME << 1) - 1);
+
+    memset(copy, 0, sizeof(*copy));
+    memcpy(copy->bytes, params,
+           sizeof(*params) + __builtin_popcountll(unknown) * sizeof(uint64_t));
+    copy->params.features |= UCP_FEATURE_AM;
+}
+
+/* Create a context that this library serves. */
+static ucs_status_t context_init(unsigned major, unsigned minor, const ucp_params_t *params,
+                                 const ucp_config_t *config, ucp_context_h *context_p)
+{
+    params_copy_t own_params;
+    ucs_status_t status;
+
+    status = ri_config_read();
+    if (status != UCS_OK) {
+        return status;
+    }
+    ri_memory_init();
+
+    params_copy(&own_params, params);
+    status = ri_stock.init_version(major, minor, &own_params.params, config, context_p);
+    if (status != UCS_OK) {
+        return status;
+    }
+
+    status = ri_context_create(*context_p, params);
+    if (status != UCS_OK) {
+        ri_stock.cleanup(*context_p);
+        return status;
+    }
+    ri_info("version " RI_VERSION_STRING " serves a context of UCX %u.%u.%u",
+            ri_stock.version_major, ri_stock.version_minor, ri_stock.version_release);
+    return UCS_OK;
+}
+
+ucs_status_t ucp_init_version(unsigned api_major_version, unsigned api_minor_version,
+                              const ucp_params_t *params, const ucp_config_t *config,
+                              ucp_context_h *context_p)
+{
+    ucp_config_t *own_config = NULL;
+    ucs_status_t status;
+
+    ri_stock_resolve();
+    if (!params_want_tags(params)) {
+        return ri_stock.init_version(api_major_version, api_minor_version, params, config,
+                                     context_p);
+    }
+
+    /* Without a configuration, stock reads the default one; so do we, to see it. */
+    if (config == NULL) {
+        status = ucp_config_read(NULL, NULL, &own_config);
+        if (status != UCS_OK) {
+            return status;
+        }
+        config = own_config;
+    }
+
+    if (ri_map_get_ptr(&selected_configs, config) != NULL) {
+        status = context_init(api_major_version, api_minor_version, params, config,
+                              context_p);
+    } else {
+        status = ri_stock.init_version(api_major_version, api_minor_version, params,
+                                       config, context_p);
+    }
+    if (own_config != NULL) {
+        ucp_config_release(own_config);
+    }
+    return status;
+}
+
+void ucp_cleanup(ucp_context_h stock)
+{
+    ri_context_t *context;
+
+    ri_stock_resolve();
+    context = ri_context_find(stock);
+    if (context != NULL) {
+        ri_context_destroy(context);
+    }
+    ri_stock.cleanup(stock);
+}
+
+ucs_status_t ucp_context_query(ucp_context_h stock, ucp_context_attr_t *attr)
+{
+    ucs_status_t status;
+
+    ri_stock_resolve();
+    status = ri_stock.context_query(stock, attr);
+    if ((status == UCS_OK) && (attr->field_mask & UCP_ATTR_FIELD_REQUEST_SIZE) &&
+        (ri_context_find(stock) != NULL)) {
+        attr->request_size = ri_req_headroom;
+    }
+    return status;
+}
+
+ucs_status_t ucp_dt_create_generic(const ucp_generic_dt_ops_t *ops, void *context,
+                                   ucp_datatype_t *datatype_p)
+{
+    ucs_status_t status;
+
+    ri_stock_resolve();
+    status = ri_stock.dt_create_generic(ops, context, datatype_p);
+    if (status != UCS_OK) {
+        return status;
+    }
+
+    status = ri_dt_register(*datatype_p, ops, context);
+    if (status != UCS_OK) {
+        ri_stock.dt_destroy(*datatype_p);
+    }
+    return status;
+}
+
+void ucp_dt_destroy(ucp_datatype_t datatype)
+{
+    ri_stock_resolve();
+    ri_dt_unregister(datatype);
+    ri_stock.dt_destroy(datatype);
+}

@@ -1,0 +1,221 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Interposed: endpoints, their flush and close.
+ */
+#include "guard.h"
+#include "stock.h"
+#include "../core/ep_op.h"
+#include "../core/log.h"
+#include "../core/worker.h"
+
+#include <string.h>
+
+/* Endpoints fail through here: own operations end first, then the application is told.
+ * Its argument is whatever it gave; stock passes it through. */
+static void ep_error(void *arg, ucp_ep_h ep, ucs_status_t status)
+{
+    ri_conn_t *conn         = ri_conn_find(ep);
+    ucp_err_handler_cb_t cb = NULL;
+    ri_worker_t *worker;
+
+    if (conn == NULL) {
+        return; /* closed meanwhile */
+    }
+
+    worker = conn->worker;
+    ri_worker_lock(worker);
+    cb = conn->err_cb;
+    ri_conn_fail(conn, status);
+    ri_worker_unlock(worker);
+    if (cb != NULL) {
+        cb(arg, ep, status);
+    }
+}
+
+/* As for contexts: the application's structure may be of a newer UCX. */
+typedef union ep_params_copy {
+    ucp_ep_params_t params;
+    uint8_t         bytes[sizeof(ucp_ep_params_t) + 64 * sizeof(uint64_t)];
+} ep_params_copy_t;
+
+static void ep_params_copy(ep_params_copy_t *copy, const ucp_ep_params_t *params)
+{
+    uint64_t known   = (UCP_EP_PARAM_FIELD_LOCAL_SOCK_ADDR << 1) - 1;
+    uint64_t unknown = params->field_mask & ~known;
+
+    memset(copy, 0, sizeof(*copy));
+    memcpy(copy->bytes, params,
+           sizeof(*params) + __builtin_popcountll(unknown) * sizeof(uint64_t));
+}
+
+/* Make an endpoint on a worker of this library. */
+static ucs_status_t ep_create(ri_worker_t *worker, const ucp_ep_params_t *params,
+                              ucp_ep_h *ep_p)
+{
+    uint32_t flags              = RI_CONN_USER;
+    ucs_status_t address_status = UCS_OK;
+    ucp_err_handler_cb_t err_cb = NULL;
+    const void *stock_address;
+    ep_params_copy_t copy;
+    ucs_status_t status;
+    uint64_t uid = 0;
+    ri_conn_t *conn;
+
+    ep_params_copy(&copy, params);
+    if (params->field_mask & UCP_EP_PARAM_FIELD_REMOTE_ADDRESS) {
+        address_status      = ri_wire_address_parse(params->address, &stock_address, &uid);
+        copy.params.address = stock_address;
+    } else {
+        flags |= RI_CONN_BY_SOCKADDR;
+    }
+
+    if ((params->field_mask & UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE) &&
+        (params->err_mode == UCP_ERR_HANDLING_MODE_PEER)) {
+        flags |= RI_CONN_PEER_MODE;
+    }
+    if (params->field_mask & UCP_EP_PARAM_FIELD_ERR_HANDLER) {
+        err_cb = params->err_handler.cb;
+    } else {
+        copy.params.err_handler.arg = NULL;
+    }
+    if ((err_cb != NULL) || (flags & RI_CONN_PEER_MODE)) {
+        copy.params.field_mask    |= UCP_EP_PARAM_FIELD_ERR_HANDLER;
+        copy.params.err_handler.cb = ep_error;
+    }
+
+    status = ri_stock.ep_create(worker->stock, &copy.params, ep_p);
+    if (status != UCS_OK) {
+        return status;
+    }
+
+    status = ri_conn_create(worker, *ep_p, uid, address_status, flags, &conn);
+    if (status != UCS_OK) {
+        ri_error("cannot set up an endpoint: %s", ri_status_string(status));
+        ri_stock.ep_destroy(*ep_p);
+        return status;
+    }
+    conn->err_cb = err_cb;
+    return UCS_OK;
+}
+
+ucs_status_t ucp_ep_create(ucp_worker_h stock, const ucp_ep_params_t *params,
+                           ucp_ep_h *ep_p)
+{
+    ri_worker_t *worker = ri_worker_find(stock);
+    const void *stock_address;
+    ucs_status_t status;
+    ep_params_copy_t copy;
+    uint64_t uid;
+
+    ri_stock_resolve();
+    if (worker != NULL) {
+        ri_worker_lock(worker);
+        status = ep_create(worker, params, ep_p);
+        ri_worker_unlock(worker);
+        return status;
+    }
+
+    /* A worker without tag matching, and the address of one that has it. */
+    if ((params->field_mask & UCP_EP_PARAM_FIELD_REMOTE_ADDRESS) &&
+        (ri_req_headroom != 0) &&
+        (ri_wire_address_parse(params->address, &stock_address, &uid) !=
+         UCS_ERR_NO_ELEM)) {
+        ep_params_copy(&copy, params);
+        copy.params.address = stock_address;
+        return ri_stock.ep_create(stock, &copy.params, ep_p);
+    }
+    return ri_stock.ep_create(stock, params, ep_p);
+}
+
+ucs_status_ptr_t ucp_ep_close_nbx(ucp_ep_h ep, const ucp_request_param_t *param)
+{
+    ri_conn_t *conn = ri_conn_find(ep);
+    ri_worker_t *worker;
+    ucs_status_ptr_t ret;
+
+    ri_stock_resolve();
+    if (conn == NULL) {
+        ri_req_disown(param);
+        return ri_stock.ep_close_nbx(ep, param);
+    }
+
+    worker = conn->worker;
+    ri_worker_lock(worker);
+    ret = ri_ep_close(conn, param);
+    ri_worker_unlock(worker);
+    return ret;
+}
+
+ucs_status_ptr_t ucp_ep_close_nb(ucp_ep_h ep, unsigned mode)
+{
+    ucp_request_param_t param = {
+        .op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS,
+        .flags        = (mode == UCP_EP_CLOSE_MODE_FORCE) ? UCP_EP_CLOSE_FLAG_FORCE : 0
+    };
+
+    return ucp_ep_close_nbx(ep, &param);
+}
+
+ucs_status_ptr_t ucp_disconnect_nb(ucp_ep_h ep)
+{
+    return ucp_ep_close_nb(ep, UCP_EP_CLOSE_MODE_FLUSH);
+}
+
+void ucp_ep_destroy(ucp_ep_h ep)
+{
+    ri_conn_t *conn = ri_conn_find(ep);
+    ucp_worker_h stock;
+
+    ri_stock_resolve();
+    if (conn == NULL) {
+        ri_stock.ep_destroy(ep);
+        return;
+    }
+    stock = conn->worker->stock;
+    ri_guard_wait(stock, ucp_disconnect_nb(ep));
+}
+
+ucs_status_ptr_t ucp_ep_flush_nbx(ucp_ep_h ep, const ucp_request_param_t *param)
+{
+    ri_conn_t *conn = ri_conn_find(ep);
+    ri_worker_t *worker;
+    ucs_status_ptr_t ret;
+
+    ri_stock_resolve();
+    if (conn == NULL) {
+        ri_req_disown(param);
+        return ri_stock.ep_flush_nbx(ep, param);
+    }
+
+    worker = conn->worker;
+    ri_worker_lock(worker);
+    ret = ri_ep_flush(conn, param);
+    ri_worker_unlock(worker);
+    return ret;
+}
+
+ucs_status_ptr_t ucp_ep_flush_nb(ucp_ep_h ep, unsigned flags, ucp_send_callback_t cb)
+{
+    ucp_request_param_t param = {
+        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_FLAGS,
+        .flags        = flags,
+        .cb.send      = (ucp_send_nbx_callback_t)(void (*)(void))cb
+    };
+
+    return ucp_ep_flush_nbx(ep, &param);
+}
+
+ucs_status_t ucp_ep_flush(ucp_ep_h ep)
+{
+    ri_conn_t *conn = ri_conn_find(ep);
+    ucp_worker_h stock;
+
+    ri_stock_resolve();
+    if (conn == NULL) {
+        return ri_stock.ep_flush(ep);
+    }
+    stock = conn->worker->stock;
+    return ri_guard_wait(stock, ucp_ep_flush_nb(ep, 0, NULL));
+}

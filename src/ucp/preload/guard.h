@@ -1,0 +1,66 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What every interposed function does first: find out whether the handle is served by this
+ * library, and enter its worker.
+ *
+ * Locking. libucp calls its own public functions through the PLT, so an interposed
+ * function may be entered from inside stock, with stock's worker lock held. If that were
+ * ever the case without this library's lock of the same worker being held already, two
+ * threads could each wait for the other's lock. Therefore every function that makes stock
+ * enter a worker is interposed, if only to take this library's lock first; it is
+ * recursive, so the inner calls pass. Workers that are not MULTI have no lock at all.
+ */
+#ifndef RI_GUARD_H
+#define RI_GUARD_H
+
+#include "stock.h"
+#include "../core/worker.h"
+
+/** How many MULTI workers this process has; while it is 0, nothing is ever locked. */
+extern _Atomic(unsigned) ri_multi_workers;
+
+static inline int ri_guard_needed(void)
+{
+    return ri_unlikely(atomic_load_explicit(&ri_multi_workers, memory_order_relaxed) != 0);
+}
+
+/** Enter the worker of a handle, to call a stock function on it that needs nothing else.
+ * @return What @ref ri_guard_leave takes; NULL if there is nothing to leave. */
+static inline ri_worker_t *ri_guard_worker(ucp_worker_h stock)
+{
+    ri_worker_t *worker = ri_guard_needed() ? ri_worker_find(stock) : NULL;
+
+    if (worker != NULL) {
+        ri_worker_lock(worker);
+    }
+    return worker;
+}
+
+static inline ri_worker_t *ri_guard_ep(ucp_ep_h ep)
+{
+    ri_conn_t *conn = ri_guard_needed() ? ri_conn_find(ep) : NULL;
+
+    if (conn == NULL) {
+        return NULL;
+    }
+    ri_worker_lock(conn->worker);
+    return conn->worker;
+}
+
+static inline void ri_guard_leave(ri_worker_t *worker)
+{
+    if (worker != NULL) {
+        ri_worker_unlock(worker);
+    }
+}
+
+/**
+ * The blocking calls of UCP: progress a worker until a request has ended, and free it.
+ *
+ * @return The status of the request, or that in place of one.
+ */
+ucs_status_t ri_guard_wait(ucp_worker_h stock, ucs_status_ptr_t request);
+
+#endif

@@ -1,0 +1,287 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Interposed, but left to stock: functions that make stock enter a worker. They are here
+ * for two reasons only, explained in guard.h and request.h: to take the worker's lock
+ * before stock takes its own (MULTI workers), and to note that a block of request memory
+ * now belongs to a stock operation.
+ */
+#include "guard.h"
+#include "stock.h"
+#include "../core/config.h"
+#include "../core/log.h"
+#include "../core/request.h"
+
+/* The handler's id of this library must stay this library's. */
+static int am_id_is_taken(ucp_worker_h stock, unsigned id)
+{
+    if ((ri_worker_find(stock) == NULL) || (id != ri_config.am_id)) {
+        return 0;
+    }
+    ri_error("the application uses active message id %u, which ucxri has taken: set "
+             "UCXRI_AM_ID to another number in all processes", id);
+    return 1;
+}
+
+ucs_status_t ucp_worker_set_am_handler(ucp_worker_h stock, uint16_t id,
+                                       ucp_am_callback_t cb, void *arg, uint32_t flags)
+{
+    ri_stock_resolve();
+    if (am_id_is_taken(stock, id)) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    return ri_stock.worker_set_am_handler(stock, id, cb, arg, flags);
+}
+
+ucs_status_t ucp_worker_set_am_recv_handler(ucp_worker_h stock,
+                                            const ucp_am_handler_param_t *param)
+{
+    ri_stock_resolve();
+    if ((param->field_mask & UCP_AM_HANDLER_PARAM_FIELD_ID) &&
+        am_id_is_taken(stock, param->id)) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    return ri_stock.worker_set_am_recv_handler(stock, param);
+}
+
+ucs_status_ptr_t ucp_am_send_nb(ucp_ep_h ep, uint16_t id, const void *buffer, size_t count,
+                                ucp_datatype_t datatype, ucp_send_callback_t cb,
+                                unsigned flags)
+{
+    ri_worker_t *guard = ri_guard_ep(ep);
+    ucs_status_ptr_t ret;
+
+    ri_stock_resolve();
+    ret = ri_stock.am_send_nb(ep, id, buffer, count, datatype, cb, flags);
+    ri_guard_leave(guard);
+    return ret;
+}
+
+ucs_status_ptr_t ucp_am_send_nbx(ucp_ep_h ep, unsigned id, const void *header,
+                                 size_t header_length, const void *buffer, size_t count,
+                                 const ucp_request_param_t *param)
+{
+    ri_worker_t *guard = ri_guard_ep(ep);
+    ucs_status_ptr_t ret;
+
+    ri_stock_resolve();
+    ri_req_disown(param);
+    ret = ri_stock.am_send_nbx(ep, id, header, header_length, buffer, count, param);
+    ri_guard_leave(guard);
+    return ret;
+}
+
+ucs_status_ptr_t ucp_am_recv_data_nbx(ucp_worker_h stock, void *data_desc, void *buffer,
+                                      size_t count, const ucp_request_param_t *param)
+{
+    ri_worker_t *guard = ri_guard_worker(stock);
+    ucs_status_ptr_t ret;
+
+    ri_stock_resolve();
+    ri_req_disown(param);
+    ret = ri_stock.am_recv_data_nbx(stock, data_desc, buffer, count, param);
+    ri_guard_leave(guard);
+    return ret;
+}
+
+void ucp_am_data_release(ucp_worker_h stock, void *data)
+{
+    ri_worker_t *guard = ri_guard_worker(stock);
+
+    ri_stock_resolve();
+    ri_stock.am_data_release(stock, data);
+    ri_guard_leave(guard);
+}
+
+ucs_status_ptr_t ucp_stream_send_nb(ucp_ep_h ep, const void *buffer, size_t count,
+                                    ucp_datatype_t datatype, ucp_send_callback_t cb,
+                                    unsigned flags)
+{
+    ri_worker_t *guard = ri_guard_ep(ep);
+    ucs_status_ptr_t ret;
+
+    ri_stock_resolve();
+    ret = ri_stock.stream_send_nb(ep, buffer, count, datatype, cb, flags);
+    ri_guard_leave(guard);
+    return ret;
+}
+
+ucs_status_ptr_t ucp_stream_send_nbx(ucp_ep_h ep, const void *buffer, size_t count,
+                                     const ucp_request_param_t *param)
+{
+    ri_worker_t *guard = ri_guard_ep(ep);
+    ucs_status_ptr_t ret;
+
+    ri_stock_resolve();
+    ri_req_disown(param);
+    ret = ri_stock.stream_send_nbx(ep, buffer, count, param);
+    ri_guard_leave(guard);
+    return ret;
+}
+
+ucs_status_ptr_t ucp_stream_recv_nb(ucp_ep_h ep, void *buffer, size_t count,
+                                    ucp_datatype_t datatype, ucp_stream_recv_callback_t cb,
+                                    size_t *length, unsigned flags)
+{
+    ri_worker_t *guard = ri_guard_ep(ep);
+    ucs_status_ptr_t ret;
+
+    ri_stock_resolve();
+    ret = ri_stock.stream_recv_nb(ep, buffer, count, datatype, cb, length, flags);
+    ri_guard_leave(guard);
+    return ret;
+}
+
+ucs_status_ptr_t ucp_stream_recv_nbx(ucp_ep_h ep, void *buffer, size_t count,
+                                     size_t *length, const ucp_request_param_t *param)
+{
+    ri_worker_t *guard = ri_guard_ep(ep);
+    ucs_status_ptr_t ret;
+
+    ri_stock_resolve();
+    ri_req_disown(param);
+    ret = ri_stock.stream_recv_nbx(ep, buffer, count, length, param);
+    ri_guard_leave(guard);
+    return ret;
+}
+
+ucs_status_t ucp_put(ucp_ep_h ep, const void *buffer, size_t length, uint64_t remote_addr,
+                     ucp_rkey_h rkey)
+{
+    ri_worker_t *guard = ri_guard_ep(ep);
+    ucs_status_t status;
+
+    ri_stock_resolve();
+    status = ri_stock.put(ep, buffer, length, remote_addr, rkey);
+    ri_guard_leave(guard);
+    return status;
+}
+
+ucs_status_t ucp_put_nbi(ucp_ep_h ep, const void *buffer, size_t length,
+                         uint64_t remote_addr, ucp_rkey_h rkey)
+{
+    ri_worker_t *guard = ri_guard_ep(ep);
+    ucs_status_t status;
+
+    ri_stock_resolve();
+    status = ri_stock.put_nbi(ep, buffer, length, remote_addr, rkey);
+    ri_guard_leave(guard);
+    return status;
+}
+
+ucs_status_ptr_t ucp_put_nb(ucp_ep_h ep, const void *buffer, size_t length,
+                            uint64_t remote_addr, ucp_rkey_h rkey, ucp_send_callback_t cb)
+{
+    ri_worker_t *guard = ri_guard_ep(ep);
+    ucs_status_ptr_t ret;
+
+    ri_stock_resolve();
+    ret = ri_stock.put_nb(ep, buffer, length, remote_addr, rkey, cb);
+    ri_guard_leave(guard);
+    return ret;
+}
+
+ucs_status_ptr_t ucp_put_nbx(ucp_ep_h ep, const void *buffer, size_t count,
+                             uint64_t remote_addr, ucp_rkey_h rkey,
+                             const ucp_request_param_t *param)
+{
+    ri_worker_t *guard = ri_guard_ep(ep);
+    ucs_status_ptr_t ret;
+
+    ri_stock_resolve();
+    ri_req_disown(param);
+    ret = ri_stock.put_nbx(ep, buffer, count, remote_addr, rkey, param);
+    ri_guard_leave(guard);
+    return ret;
+}
+
+ucs_status_t ucp_get(ucp_ep_h ep, void *buffer, size_t length, uint64_t remote_addr,
+                     ucp_rkey_h rkey)
+{
+    ri_worker_t *guard = ri_guard_ep(ep);
+    ucs_status_t status;
+
+    ri_stock_resolve();
+    status = ri_stock.get(ep, buffer, length, remote_addr, rkey);
+    ri_guard_leave(guard);
+    return status;
+}
+
+ucs_status_t ucp_get_nbi(ucp_ep_h ep, void *buffer, size_t length, uint64_t remote_addr,
+                         ucp_rkey_h rkey)
+{
+    ri_worker_t *guard = ri_guard_ep(ep);
+    ucs_status_t status;
+
+    ri_stock_resolve();
+    status = ri_stock.get_nbi(ep, buffer, length, remote_addr, rkey);
+    ri_guard_leave(guard);
+    return status;
+}
+
+ucs_status_ptr_t ucp_get_nb(ucp_ep_h ep, void *buffer, size_t length, uint64_t remote_addr,
+                            ucp_rkey_h rkey, ucp_send_callback_t cb)
+{
+    ri_worker_t *guard = ri_guard_ep(ep);
+    ucs_status_ptr_t ret;
+
+    ri_stock_resolve();
+    ret = ri_stock.get_nb(ep, buffer, length, remote_addr, rkey, cb);
+    ri_guard_leave(guard);
+    return ret;
+}
+
+ucs_status_ptr_t ucp_get_nbx(ucp_ep_h ep, void *buffer, size_t count, uint64_t remote_addr,
+                             ucp_rkey_h rkey, const ucp_request_param_t *param)
+{
+    ri_worker_t *guard = ri_guard_ep(ep);
+    ucs_status_ptr_t ret;
+
+    ri_stock_resolve();
+    ri_req_disown(param);
+    ret = ri_stock.get_nbx(ep, buffer, count, remote_addr, rkey, param);
+    ri_guard_leave(guard);
+    return ret;
+}
+
+ucs_status_t ucp_atomic_post(ucp_ep_h ep, ucp_atomic_post_op_t opcode, uint64_t value,
+                             size_t op_size, uint64_t remote_addr, ucp_rkey_h rkey)
+{
+    ri_worker_t *guard = ri_guard_ep(ep);
+    ucs_status_t status;
+
+    ri_stock_resolve();
+    status = ri_stock.atomic_post(ep, opcode, value, op_size, remote_addr, rkey);
+    ri_guard_leave(guard);
+    return status;
+}
+
+ucs_status_ptr_t ucp_atomic_fetch_nb(ucp_ep_h ep, ucp_atomic_fetch_op_t opcode,
+                                     uint64_t value, void *result, size_t op_size,
+                                     uint64_t remote_addr, ucp_rkey_h rkey,
+                                     ucp_send_callback_t cb)
+{
+    ri_worker_t *guard = ri_guard_ep(ep);
+    ucs_status_ptr_t ret;
+
+    ri_stock_resolve();
+    ret = ri_stock.atomic_fetch_nb(ep, opcode, value, result, op_size, remote_addr, rkey,
+                                   cb);
+    ri_guard_leave(guard);
+    return ret;
+}
+
+ucs_status_ptr_t ucp_atomic_op_nbx(ucp_ep_h ep, ucp_atomic_op_t opcode, const void *buffer,
+                                   size_t count, uint64_t remote_addr, ucp_rkey_h rkey,
+                                   const ucp_request_param_t *param)
+{
+    ri_worker_t *guard = ri_guard_ep(ep);
+    ucs_status_ptr_t ret;
+
+    ri_stock_resolve();
+    ri_req_disown(param);
+    ret = ri_stock.atomic_op_nbx(ep, opcode, buffer, count, remote_addr, rkey, param);
+    ri_guard_leave(guard);
+    return ret;
+}

@@ -1,0 +1,202 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Interposed: tag matching.
+ */
+#include "guard.h"
+#include "stock.h"
+#include "../core/log.h"
+#include "../tag/recv.h"
+#include "../tag/send.h"
+
+static int tag_param_is_valid(const ucp_request_param_t *param)
+{
+    if ((param->op_attr_mask & UCP_OP_ATTR_FIELD_MEMORY_TYPE) &&
+        (param->memory_type > UCS_MEMORY_TYPE_LAST)) {
+        ri_error("invalid memory type parameter: %d", param->memory_type);
+        return 0;
+    }
+    return 1;
+}
+
+static inline ucs_status_ptr_t tag_send(ri_conn_t *conn, const void *buffer, size_t count,
+                                        ucp_tag_t tag, const ucp_request_param_t *param,
+                                        int sync)
+{
+    ri_worker_t *worker = conn->worker;
+    ucs_status_ptr_t ret;
+
+    if (ri_unlikely(!tag_param_is_valid(param))) {
+        return UCS_STATUS_PTR(UCS_ERR_INVALID_PARAM);
+    }
+    ri_worker_lock(worker);
+    ret = ri_tag_send(conn, buffer, count, tag, param, sync);
+    ri_worker_unlock(worker);
+    return ret;
+}
+
+ucs_status_ptr_t ucp_tag_send_nbx(ucp_ep_h ep, const void *buffer, size_t count,
+                                  ucp_tag_t tag, const ucp_request_param_t *param)
+{
+    ri_conn_t *conn = ri_conn_find(ep);
+
+    if (ri_unlikely(conn == NULL)) {
+        ri_stock_resolve();
+        return ri_stock.tag_send_nbx(ep, buffer, count, tag, param);
+    }
+    return tag_send(conn, buffer, count, tag, param, 0);
+}
+
+ucs_status_ptr_t ucp_tag_send_sync_nbx(ucp_ep_h ep, const void *buffer, size_t count,
+                                       ucp_tag_t tag, const ucp_request_param_t *param)
+{
+    ri_conn_t *conn = ri_conn_find(ep);
+
+    if (conn == NULL) {
+        ri_stock_resolve();
+        return ri_stock.tag_send_sync_nbx(ep, buffer, count, tag, param);
+    }
+    return tag_send(conn, buffer, count, tag, param, 1);
+}
+
+static void tag_send_param(ucp_request_param_t *param, ucp_datatype_t datatype,
+                           ucp_send_callback_t cb)
+{
+    param->op_attr_mask = UCP_OP_ATTR_FIELD_DATATYPE | UCP_OP_ATTR_FIELD_CALLBACK;
+    param->datatype     = datatype;
+    param->cb.send      = (ucp_send_nbx_callback_t)(void (*)(void))cb;
+}
+
+ucs_status_ptr_t ucp_tag_send_nb(ucp_ep_h ep, const void *buffer, size_t count,
+                                 ucp_datatype_t datatype, ucp_tag_t tag,
+                                 ucp_send_callback_t cb)
+{
+    ucp_request_param_t param;
+
+    tag_send_param(&param, datatype, cb);
+    return ucp_tag_send_nbx(ep, buffer, count, tag, &param);
+}
+
+ucs_status_ptr_t ucp_tag_send_sync_nb(ucp_ep_h ep, const void *buffer, size_t count,
+                                      ucp_datatype_t datatype, ucp_tag_t tag,
+                                      ucp_send_callback_t cb)
+{
+    ucp_request_param_t param;
+
+    tag_send_param(&param, datatype, cb);
+    return ucp_tag_send_sync_nbx(ep, buffer, count, tag, &param);
+}
+
+ucs_status_t ucp_tag_send_nbr(ucp_ep_h ep, const void *buffer, size_t count,
+                              ucp_datatype_t datatype, ucp_tag_t tag, void *request)
+{
+    ucp_request_param_t param = {
+        .op_attr_mask = UCP_OP_ATTR_FIELD_DATATYPE | UCP_OP_ATTR_FIELD_REQUEST |
+                        UCP_OP_ATTR_FLAG_FAST_CMPL,
+        .datatype     = datatype,
+        .request      = request
+    };
+    ucs_status_ptr_t ret = ucp_tag_send_nbx(ep, buffer, count, tag, &param);
+
+    return UCS_PTR_IS_PTR(ret) ? UCS_INPROGRESS : UCS_PTR_STATUS(ret);
+}
+
+ucs_status_ptr_t ucp_tag_recv_nbx(ucp_worker_h stock, void *buffer, size_t count,
+                                  ucp_tag_t tag, ucp_tag_t tag_mask,
+                                  const ucp_request_param_t *param)
+{
+    ri_worker_t *worker = ri_worker_find(stock);
+    ucs_status_ptr_t ret;
+
+    if (ri_unlikely(worker == NULL)) {
+        ri_stock_resolve();
+        return ri_stock.tag_recv_nbx(stock, buffer, count, tag, tag_mask, param);
+    }
+    if (ri_unlikely(!tag_param_is_valid(param))) {
+        return UCS_STATUS_PTR(UCS_ERR_INVALID_PARAM);
+    }
+    ri_worker_lock(worker);
+    ret = ri_tag_recv(worker, buffer, count, tag, tag_mask, param);
+    ri_worker_unlock(worker);
+    return ret;
+}
+
+ucs_status_ptr_t ucp_tag_recv_nb(ucp_worker_h stock, void *buffer, size_t count,
+                                 ucp_datatype_t datatype, ucp_tag_t tag,
+                                 ucp_tag_t tag_mask, ucp_tag_recv_callback_t cb)
+{
+    ucp_request_param_t param = {
+        .op_attr_mask = UCP_OP_ATTR_FIELD_DATATYPE | UCP_OP_ATTR_FIELD_CALLBACK |
+                        UCP_OP_ATTR_FLAG_NO_IMM_CMPL,
+        .datatype     = datatype,
+        .cb.recv      = (ucp_tag_recv_nbx_callback_t)(void (*)(void))cb
+    };
+
+    return ucp_tag_recv_nbx(stock, buffer, count, tag, tag_mask, &param);
+}
+
+ucs_status_t ucp_tag_recv_nbr(ucp_worker_h stock, void *buffer, size_t count,
+                              ucp_datatype_t datatype, ucp_tag_t tag, ucp_tag_t tag_mask,
+                              void *request)
+{
+    ucp_request_param_t param = {
+        .op_attr_mask = UCP_OP_ATTR_FIELD_DATATYPE | UCP_OP_ATTR_FIELD_REQUEST |
+                        UCP_OP_ATTR_FLAG_NO_IMM_CMPL,
+        .datatype     = datatype,
+        .request      = request
+    };
+    ucs_status_ptr_t ret = ucp_tag_recv_nbx(stock, buffer, count, tag, tag_mask, &param);
+
+    return UCS_PTR_IS_ERR(ret) ? UCS_PTR_STATUS(ret) : UCS_OK;
+}
+
+ucp_tag_message_h ucp_tag_probe_nb(ucp_worker_h stock, ucp_tag_t tag, ucp_tag_t tag_mask,
+                                   int remove, ucp_tag_recv_info_t *info)
+{
+    ri_worker_t *worker = ri_worker_find(stock);
+    ri_msg_t *msg;
+
+    if (ri_unlikely(worker == NULL)) {
+        ri_stock_resolve();
+        return ri_stock.tag_probe_nb(stock, tag, tag_mask, remove, info);
+    }
+    ri_worker_lock(worker);
+    msg = ri_tag_probe(worker, tag, tag_mask, remove, info);
+    ri_worker_unlock(worker);
+    return (ucp_tag_message_h)msg;
+}
+
+ucs_status_ptr_t ucp_tag_msg_recv_nbx(ucp_worker_h stock, void *buffer, size_t count,
+                                      ucp_tag_message_h message,
+                                      const ucp_request_param_t *param)
+{
+    ri_worker_t *worker = ri_worker_find(stock);
+    ucs_status_ptr_t ret;
+
+    if (ri_unlikely(worker == NULL)) {
+        ri_stock_resolve();
+        return ri_stock.tag_msg_recv_nbx(stock, buffer, count, message, param);
+    }
+    if (ri_unlikely(!tag_param_is_valid(param))) {
+        return UCS_STATUS_PTR(UCS_ERR_INVALID_PARAM);
+    }
+    ri_worker_lock(worker);
+    ret = ri_tag_msg_recv(worker, buffer, count, (ri_msg_t*)message, param);
+    ri_worker_unlock(worker);
+    return ret;
+}
+
+ucs_status_ptr_t ucp_tag_msg_recv_nb(ucp_worker_h stock, void *buffer, size_t count,
+                                     ucp_datatype_t datatype, ucp_tag_message_h message,
+                                     ucp_tag_recv_callback_t cb)
+{
+    ucp_request_param_t param = {
+        .op_attr_mask = UCP_OP_ATTR_FIELD_DATATYPE | UCP_OP_ATTR_FIELD_CALLBACK |
+                        UCP_OP_ATTR_FLAG_NO_IMM_CMPL,
+        .datatype     = datatype,
+        .cb.recv      = (ucp_tag_recv_nbx_callback_t)(void (*)(void))cb
+    };
+
+    return ucp_tag_msg_recv_nbx(stock, buffer, count, message, &param);
+}

@@ -1,0 +1,190 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "am.h"
+#include "../core/config.h"
+#include "../preload/stock.h"
+#include "../tag/send.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+ri_am_buffer_t *ri_am_buffer_get(ri_worker_t *worker)
+{
+    ri_am_buffer_t *buffer = worker->am_buffers;
+
+    if (ri_likely(buffer != NULL)) {
+        worker->am_buffers = buffer->next;
+    } else {
+        buffer = malloc(sizeof(*buffer) + RI_WIRE_HEADER_MAX + ri_config.eager_thresh);
+        if (buffer == NULL) {
+            return NULL;
+        }
+        buffer->worker = worker;
+    }
+    buffer->req = NULL;
+    return buffer;
+}
+
+void ri_am_buffer_put(ri_am_buffer_t *buffer)
+{
+    buffer->next               = buffer->worker->am_buffers;
+    buffer->worker->am_buffers = buffer;
+}
+
+void ri_am_buffers_cleanup(ri_worker_t *worker)
+{
+    ri_am_buffer_t *buffer;
+
+    while ((buffer = worker->am_buffers) != NULL) {
+        worker->am_buffers = buffer->next;
+        free(buffer);
+    }
+}
+
+static size_t am_pack_hello(ri_conn_t *conn, uint8_t *at)
+{
+    ri_wire_hello_t hello = {
+        .magic   = RI_WIRE_MAGIC,
+        .version = RI_WIRE_VERSION,
+        .uid     = conn->worker->uid,
+        .host    = conn->worker->host,
+        .conn_id = conn->id
+    };
+
+    memcpy(at, &hello, sizeof(hello));
+    return sizeof(hello);
+}
+
+size_t ri_am_pack_header(ri_conn_t *conn, ri_wire_type_t type, uint32_t sn, uint64_t tag,
+                         uint32_t req_id, uint8_t *header)
+{
+    ri_wire_eager_sync_t hdr;
+    size_t length;
+
+    if (type == RI_WIRE_EAGER_SYNC) {
+        hdr.req_id   = req_id;
+        hdr.reserved = 0;
+        length       = sizeof(ri_wire_eager_sync_t);
+    } else if ((type == RI_WIRE_EAGER) && (sn > 1) && (tag == conn->tx_tag)) {
+        /* 8 bytes less: in stock's FIFO they decide whether a short message fits the
+         * cache line that its descriptor starts in. */
+        type   = RI_WIRE_EAGER_SAME;
+        length = sizeof(ri_wire_base_t);
+    } else {
+        length = sizeof(ri_wire_eager_t);
+    }
+
+    hdr.tag        = tag;
+    hdr.base.value = sn;
+    hdr.base.type  = type;
+    ri_wire_set_id(&hdr.base, conn->remote_id);
+    if (ri_likely(conn->remote_id != 0)) {
+        memcpy(header, &hdr, length);
+        return length;
+    }
+
+    hdr.base.type |= RI_WIRE_FLAG_HELLO;
+    memcpy(header, &hdr, length);
+    return length + am_pack_hello(conn, header + length);
+}
+
+/* Stock's callback for a message from a buffer. */
+static void am_buffer_sent(void *request, ucs_status_t status, void *user_data)
+{
+    ri_am_buffer_t *buffer = user_data;
+    ri_send_req_t *req     = buffer->req;
+    ri_worker_t *worker    = buffer->worker;
+
+    ri_worker_lock(worker);
+    ri_am_buffer_put(buffer);
+    ri_stock.request_free(request);
+    if (req != NULL) {
+        req->buffer = NULL;
+        ri_send_end_wait(req, RI_SEND_WAIT_STOCK, status);
+    }
+    ri_worker_unlock(worker);
+}
+
+ucs_status_t ri_am_send_buffer(ri_conn_t *conn, ri_am_buffer_t *buffer,
+                               size_t header_length, size_t length, unsigned flags)
+{
+    ucp_request_param_t param = {
+        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA |
+                        UCP_OP_ATTR_FIELD_FLAGS |
+                        ((flags & RI_AM_FORCE_IMM) ? UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL : 0),
+        .flags        = UCP_AM_SEND_FLAG_EAGER |
+                        ((flags & RI_AM_REPLY) ? UCP_AM_SEND_FLAG_REPLY : 0),
+        .cb.send      = am_buffer_sent,
+        .user_data    = buffer
+    };
+    ucs_status_ptr_t ret;
+
+    if (flags & RI_AM_APART) {
+        ret = ri_stock.am_send_nbx(conn->ep, ri_config.am_id, buffer->data, header_length,
+                                   buffer->data + header_length, length, &param);
+    } else {
+        ret = ri_stock.am_send_nbx(conn->ep, ri_config.am_id, NULL, 0, buffer->data,
+                                   header_length + length, &param);
+    }
+
+    if (ri_likely(ret == NULL)) {
+        ri_am_buffer_put(buffer);
+        return UCS_OK;
+    }
+    if (UCS_PTR_IS_ERR(ret)) {
+        ri_am_buffer_put(buffer);
+        return UCS_PTR_STATUS(ret);
+    }
+    return UCS_INPROGRESS;
+}
+
+/* Stock's callback for a message from the application's buffer. */
+static void am_direct_sent(void *request, ucs_status_t status, void *user_data)
+{
+    ri_send_req_t *req  = user_data;
+    ri_worker_t *worker = req->super.worker;
+
+    ri_worker_lock(worker);
+    ri_stock.request_free(request);
+    ri_send_end_wait(req, RI_SEND_WAIT_STOCK, status);
+    ri_worker_unlock(worker);
+}
+
+ucs_status_t ri_am_send_direct(ri_send_req_t *req, uint32_t am_flags,
+                               const ucp_request_param_t *param)
+{
+    /* Hints that concern the buffer and the expected pattern are handed on. NO_IMM_CMPL
+     * never is: with a datatype, stock would then ignore the datatype. */
+    uint32_t hints = param->op_attr_mask &
+                     (UCP_OP_ATTR_FIELD_MEMORY_TYPE | UCP_OP_ATTR_FIELD_MEMH |
+                      UCP_OP_ATTR_FLAG_FAST_CMPL | UCP_OP_ATTR_FLAG_MULTI_SEND);
+    ucp_request_param_t am_param = {
+        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA |
+                        UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FIELD_DATATYPE | hints,
+        .flags        = am_flags,
+        .cb.send      = am_direct_sent,
+        .user_data    = req,
+        .memory_type  = (hints & UCP_OP_ATTR_FIELD_MEMORY_TYPE) ? param->memory_type : 0,
+        .memh         = (hints & UCP_OP_ATTR_FIELD_MEMH) ? param->memh : NULL
+    };
+    ucs_status_ptr_t ret;
+    ucs_status_t status;
+    void *buffer;
+    size_t count;
+
+    status = ri_dt_to_stock(&req->data, &buffer, &count, &am_param.datatype);
+    if (status != UCS_OK) {
+        return status;
+    }
+
+    req->waiting |= RI_SEND_WAIT_STOCK;
+    ret = ri_stock.am_send_nbx(req->conn->ep, ri_config.am_id, req->header,
+                               req->header_length, buffer, count, &am_param);
+    if (UCS_PTR_IS_PTR(ret)) {
+        return UCS_INPROGRESS;
+    }
+    req->waiting &= ~RI_SEND_WAIT_STOCK;
+    return UCS_PTR_STATUS(ret);
+}

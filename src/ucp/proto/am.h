@@ -1,0 +1,74 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Messages as UCP active messages: the way that works over every transport.
+ *
+ * Buffer ownership: whatever a stock active message may still read after its call has
+ * returned lives in one of two places until stock's callback: in a ri_am_buffer_t (a
+ * copied header and payload, control messages), or in the send request (a header apart)
+ * and the application's buffer.
+ */
+#ifndef RI_AM_H
+#define RI_AM_H
+
+#include "../core/worker.h"
+
+typedef struct ri_am_buffer {
+    struct ri_am_buffer *next; /* while free */
+    ri_worker_t         *worker;
+    ri_send_req_t       *req; /* that waits for it, or NULL */
+    uint8_t             data[];
+} ri_am_buffer_t;
+
+/* How to send a buffer. */
+enum {
+    RI_AM_APART     = 1 << 0, /* the header as UCP's header, not at the head of the data */
+    RI_AM_REPLY     = 1 << 1, /* let the receiver learn a way back */
+    RI_AM_FORCE_IMM = 1 << 2  /* at once or not at all: UCS_ERR_NO_RESOURCE */
+};
+
+/** @return A buffer for a header and EAGER_THRESH bytes, or NULL. */
+ri_am_buffer_t *ri_am_buffer_get(ri_worker_t *worker);
+
+void ri_am_buffer_put(ri_am_buffer_t *buffer);
+
+void ri_am_buffers_cleanup(ri_worker_t *worker);
+
+/**
+ * Write the header of a message in sequence on @a conn, with a hello as long as the
+ * receiver's id is not known.
+ *
+ * @param type  EAGER (which may become EAGER_SAME), EAGER_SYNC or BULK.
+ *
+ * @return The header's length.
+ */
+size_t ri_am_pack_header(ri_conn_t *conn, ri_wire_type_t type, uint32_t sn, uint64_t tag,
+                         uint32_t req_id, uint8_t *header);
+
+/**
+ * Send what stands in @a buffer.
+ *
+ * @param header_length  Bytes of header at its start.
+ * @param length         Bytes of payload after them.
+ * @param flags          RI_AM_*.
+ *
+ * @return UCS_OK if it is done and the buffer free again, UCS_INPROGRESS if the callback
+ *         will see to that (and to buffer->req), or an error; the buffer is free then.
+ */
+ucs_status_t ri_am_send_buffer(ri_conn_t *conn, ri_am_buffer_t *buffer,
+                               size_t header_length, size_t length, unsigned flags);
+
+/**
+ * Send a request's message with its header apart and the payload from where the
+ * application has it.
+ *
+ * @param am_flags  UCP_AM_SEND_FLAG_*.
+ * @param param     The application's, for hints about its buffer.
+ *
+ * @return UCS_OK, UCS_INPROGRESS if the callback will end RI_SEND_WAIT_STOCK, or an error.
+ */
+ucs_status_t ri_am_send_direct(ri_send_req_t *req, uint32_t am_flags,
+                               const ucp_request_param_t *param);
+
+#endif

@@ -1,0 +1,285 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "control.h"
+#include "am.h"
+#include "ring_channel.h"
+#include "../core/log.h"
+#include "../tag/send.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A control message that waits for a way out. */
+typedef struct control_owed {
+    ucs_list_link_t list;
+    ri_wire_type_t  type;
+    uint32_t        id;
+    uint32_t        value;
+} control_owed_t;
+
+static void control_count(ri_conn_t *conn, ri_wire_type_t type, uint32_t value)
+{
+    ++conn->counters.tx_control;
+    ri_trace(&conn->worker->trace, RI_TRACE_CONTROL_TX, type, value);
+}
+
+/* Send a control header by active message. A failure means that the endpoint failed,
+ * which its error handler deals with; the message is lost with it. */
+static void control_send_am(ri_conn_t *conn, const void *header, size_t length,
+                            unsigned flags)
+{
+    ri_am_buffer_t *buffer = ri_am_buffer_get(conn->worker);
+    ucs_status_t status;
+
+    if (buffer == NULL) {
+        ri_error("out of memory for a control message");
+        return;
+    }
+    memcpy(buffer->data, header, length);
+    status = ri_am_send_buffer(conn, buffer, length, 0, flags);
+    if (UCS_STATUS_IS_ERR(status)) {
+        ri_debug("control message not sent: status %d", status);
+    }
+}
+
+void ri_control_ask(ri_conn_t *conn)
+{
+    uint8_t header[RI_WIRE_HEADER_MAX];
+    ri_wire_base_t base;
+    size_t length;
+
+    if (conn->flags & RI_CONN_ASKED) {
+        return;
+    }
+
+    /* A header in sequence has the hello already; only its type and length differ. */
+    conn->flags   |= RI_CONN_ASKED;
+    conn->asked_at = ri_time();
+    ++conn->worker->num_asking;
+
+    length = ri_am_pack_header(conn, RI_WIRE_BULK, 0, 0, 0, header);
+    memcpy(&base, header, sizeof(base));
+    base.type = RI_WIRE_CONN_REQ | RI_WIRE_FLAG_HELLO;
+    ri_wire_set_id(&base, 0);
+    memmove(header + sizeof(base), header + length - sizeof(ri_wire_hello_t),
+            sizeof(ri_wire_hello_t));
+    memcpy(header, &base, sizeof(base));
+
+    control_count(conn, RI_WIRE_CONN_REQ, 0);
+    control_send_am(conn, header, sizeof(base) + sizeof(ri_wire_hello_t),
+                    RI_AM_REPLY);
+}
+
+void ri_control_send(ri_conn_t *conn, ri_wire_type_t type, uint32_t id, uint32_t value)
+{
+    ri_wire_base_t base = {.type = type, .value = value};
+
+    control_count(conn, type, value);
+    if ((type == RI_WIRE_SYNC_ACK) && ri_ring_channel_send_control(conn, type, id, value)) {
+        return;
+    }
+    ri_wire_set_id(&base, id);
+    control_send_am(conn, &base, sizeof(base), 0);
+}
+
+void ri_control_ack(ri_stream_t *stream)
+{
+    ri_conn_t *conn = ri_peer_way_out(stream->peer);
+    ri_wire_conn_ack_t ack;
+
+    if ((conn == NULL) || stream->acked) {
+        return;
+    }
+
+    stream->acked  = 1;
+    ack.base.type  = RI_WIRE_CONN_ACK;
+    ack.base.value = stream->id;
+    ack.uid        = stream->worker->uid;
+    ri_wire_set_id(&ack.base, stream->remote_conn_id);
+    control_count(conn, RI_WIRE_CONN_ACK, stream->id);
+    control_send_am(conn, &ack, sizeof(ack), 0);
+}
+
+void ri_control_offer_ring(ri_conn_t *conn, ri_stream_t *stream)
+{
+    ri_wire_ring_offer_t offer = {
+        .base.type  = RI_WIRE_RING_OFFER,
+        .base.value = (stream->ring->mask + 1) * RI_RING_LINE,
+        .pid        = getpid(),
+        .fd         = stream->ring->fd,
+        .stream_id  = stream->id,
+        .cookie     = stream->ring_cookie
+    };
+
+    ri_wire_set_id(&offer.base, stream->remote_conn_id);
+    control_count(conn, RI_WIRE_RING_OFFER, offer.base.value);
+    control_send_am(conn, &offer, sizeof(offer), 0);
+}
+
+void ri_control_sync_ack(ri_stream_t *stream, uint32_t req_id)
+{
+    ri_conn_t *conn = ri_peer_way_out(stream->peer);
+    control_owed_t *owed;
+
+    if (conn != NULL) {
+        ri_control_send(conn, RI_WIRE_SYNC_ACK, stream->remote_conn_id, req_id);
+        return;
+    }
+
+    owed = malloc(sizeof(*owed));
+    if (owed == NULL) {
+        ri_error("out of memory: the sender of a synchronous message is not told");
+        return;
+    }
+    owed->type  = RI_WIRE_SYNC_ACK;
+    owed->id    = stream->remote_conn_id;
+    owed->value = req_id;
+    ucs_list_add_tail(&stream->peer->owed, &owed->list);
+}
+
+void ri_control_flush_owed(ri_peer_t *peer)
+{
+    control_owed_t *owed, *tmp;
+    ri_conn_t *conn = ri_peer_way_out(peer);
+
+    if (conn == NULL) {
+        return;
+    }
+    ucs_list_for_each_safe(owed, tmp, &peer->owed, list) {
+        ucs_list_del(&owed->list);
+        ri_control_send(conn, owed->type, owed->id, owed->value);
+        free(owed);
+    }
+}
+
+void ri_control_drop_owed(ri_peer_t *peer)
+{
+    control_owed_t *owed, *tmp;
+
+    ucs_list_for_each_safe(owed, tmp, &peer->owed, list) {
+        ucs_list_del(&owed->list);
+        free(owed);
+    }
+}
+
+/* One handler per type. Each may be called at any time, any number of times: what does
+ * not fit the state is counted and ignored. */
+
+static void control_handle_conn_req(ri_worker_t *worker, ri_stream_t *stream,
+                                    const ri_wire_msg_t *msg, ucp_ep_h reply_ep)
+{
+    ri_conn_t *conn;
+
+    if (reply_ep != NULL) {
+        if (ri_conn_create(worker, reply_ep, msg->hello.uid, UCS_OK, 0, &conn) != UCS_OK) {
+            return;
+        }
+    }
+    stream->acked = 0; /* it asks, so it has not got an earlier answer yet */
+    ri_control_ack(stream);
+}
+
+static void control_set_remote_id(ri_conn_t *conn, uint32_t id)
+{
+    if ((conn->remote_id == 0) && (conn->flags & RI_CONN_ASKED)) {
+        --conn->worker->num_asking;
+    }
+    conn->remote_id = id;
+}
+
+static void control_handle_conn_ack(ri_worker_t *worker, ri_conn_t *conn,
+                                    const ri_wire_msg_t *msg)
+{
+    if (!ri_wire_id_is_valid(msg->value)) {
+        ++worker->counters.rx_malformed;
+        return;
+    }
+    if ((conn->peer == NULL) && (ri_conn_set_peer(conn, msg->uid) != UCS_OK)) {
+        return;
+    }
+    if (conn->peer->uid != msg->uid) {
+        ++worker->counters.rx_malformed;
+        return;
+    }
+    control_set_remote_id(conn, msg->value);
+}
+
+static void control_handle_ring_offer(ri_worker_t *worker, ri_conn_t *conn,
+                                      const ri_wire_msg_t *msg)
+{
+    if (!ri_wire_id_is_valid(msg->ring_stream_id)) {
+        ++worker->counters.rx_malformed;
+        return;
+    }
+    control_set_remote_id(conn, msg->ring_stream_id);
+    ri_ring_channel_open(conn, msg);
+}
+
+static void control_handle_sync_ack(ri_worker_t *worker, ri_conn_t *conn,
+                                    const ri_wire_msg_t *msg)
+{
+    ri_send_req_t *req = ri_id_get(&worker->req_ids, msg->value);
+
+    if ((req == NULL) || (req->conn != conn) || !(req->waiting & RI_SEND_WAIT_MATCH)) {
+        ++worker->counters.rx_stale;
+        return;
+    }
+    ri_send_end_wait(req, RI_SEND_WAIT_MATCH, UCS_OK);
+}
+
+void ri_control_handle(ri_worker_t *worker, ri_stream_t *stream,
+                       const ri_wire_msg_t *msg, ucp_ep_h reply_ep)
+{
+    ri_conn_t *conn = NULL;
+
+    ++worker->counters.rx_control;
+    ri_trace(&worker->trace, RI_TRACE_CONTROL_RX, msg->type, msg->value);
+
+    switch (msg->type) {
+    case RI_WIRE_CONN_REQ:
+        control_handle_conn_req(worker, stream, msg, reply_ep);
+        return;
+    case RI_WIRE_RING_REFUSE:
+    case RI_WIRE_BYE:
+        stream = ri_id_get(&worker->stream_ids, msg->id);
+        if (stream == NULL) {
+            ++worker->counters.rx_stale;
+        } else if (msg->type == RI_WIRE_RING_REFUSE) {
+            ri_ring_channel_refused(stream);
+        } else {
+            stream->closed    = 1;
+            stream->closed_sn = msg->value;
+            ri_stream_check_closed(stream);
+        }
+        return;
+    default:
+        break;
+    }
+
+    conn = ri_id_get(&worker->conn_ids, msg->id);
+    if (conn == NULL) {
+        ++worker->counters.rx_stale;
+        return;
+    }
+
+    switch (msg->type) {
+    case RI_WIRE_CONN_ACK:
+        control_handle_conn_ack(worker, conn, msg);
+        break;
+    case RI_WIRE_SYNC_ACK:
+        control_handle_sync_ack(worker, conn, msg);
+        break;
+    case RI_WIRE_RING_OFFER:
+        control_handle_ring_offer(worker, conn, msg);
+        break;
+    case RI_WIRE_RING_STOP:
+        ri_ring_channel_stop(conn);
+        break;
+    default:
+        ++worker->counters.rx_malformed;
+        break;
+    }
+}

@@ -1,0 +1,44 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Control messages: what the two sides tell each other outside the sequence of messages.
+ * (protocol.md sections 5 to 7)
+ */
+#ifndef RI_CONTROL_H
+#define RI_CONTROL_H
+
+#include "../core/worker.h"
+
+/** Ask the receiver of @a conn for its id; at most once. */
+void ri_control_ask(ri_conn_t *conn);
+
+/**
+ * Send one of the messages that consist of a base header: SYNC_ACK, RING_REFUSE,
+ * RING_STOP, BYE.
+ *
+ * @param conn   The way to take.
+ * @param id     Of the conn or stream addressed.
+ */
+void ri_control_send(ri_conn_t *conn, ri_wire_type_t type, uint32_t id, uint32_t value);
+
+/** Tell the sender of @a stream its id, if there is a way to. */
+void ri_control_ack(ri_stream_t *stream);
+
+/** Tell the sender of @a stream of the ring made for it. */
+void ri_control_offer_ring(ri_conn_t *conn, ri_stream_t *stream);
+
+/** Tell the sender of a synchronous message that it was matched. */
+void ri_control_sync_ack(ri_stream_t *stream, uint32_t req_id);
+
+/** Handle a control message that passed validation. */
+void ri_control_handle(ri_worker_t *worker, ri_stream_t *stream,
+                       const ri_wire_msg_t *msg, ucp_ep_h reply_ep);
+
+/** A peer has got its first way out: send what is owed to it. */
+void ri_control_flush_owed(ri_peer_t *peer);
+
+/** Forget what is owed to a peer. */
+void ri_control_drop_owed(ri_peer_t *peer);
+
+#endif

@@ -1,0 +1,336 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "ring_channel.h"
+#include "control.h"
+#include "../core/config.h"
+#include "../core/log.h"
+#include "../tag/deliver.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Records taken from one ring before the next ring has its turn. */
+#define RING_BATCH 16
+
+/* A ring may be taken from a peer that was silent while so many messages came from
+ * others. */
+#define RING_IDLE_MESSAGES 1024
+
+static uint64_t ring_hash(uint64_t hash, const void *data, size_t length)
+{
+    const uint8_t *bytes = data;
+    size_t i;
+
+    for (i = 0; i < length; ++i) {
+        hash = (hash ^ bytes[i]) * 0x100000001b3ul;
+    }
+    return hash;
+}
+
+/* Rings are opened through /proc/<pid>/fd: the same kernel, the same process numbers and
+ * the same user. */
+uint64_t ri_ring_channel_host(void)
+{
+    uint64_t hash   = 0xcbf29ce484222325ul;
+    uid_t user      = geteuid();
+    char boot_id[64];
+    struct stat st;
+    ssize_t length;
+    int fd;
+
+    fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return 0;
+    }
+    length = read(fd, boot_id, sizeof(boot_id));
+    close(fd);
+    if ((length <= 0) || (stat("/proc/self/ns/pid", &st) != 0)) {
+        return 0;
+    }
+
+    hash = ring_hash(hash, boot_id, length);
+    hash = ring_hash(hash, &st.st_ino, sizeof(st.st_ino));
+    hash = ring_hash(hash, &user, sizeof(user));
+    return hash | 1;
+}
+
+/* Ask the peer back whose ring was idle for longest. */
+static void ring_channel_evict(ri_worker_t *worker)
+{
+    ri_stream_t *victim = NULL;
+    ri_conn_t *conn;
+    unsigned i;
+
+    for (i = 0; i < worker->num_rings; ++i) {
+        ri_stream_t *stream = worker->rings[i];
+
+        if (stream->ring_stopping) {
+            return; /* one is on its way back already */
+        }
+        if ((victim == NULL) || (stream->ring_last_use < victim->ring_last_use)) {
+            victim = stream;
+        }
+    }
+    if ((victim == NULL) ||
+        (worker->ring_clock - victim->ring_last_use < RING_IDLE_MESSAGES)) {
+        return;
+    }
+
+    conn = ri_peer_way_out(victim->peer);
+    if (conn != NULL) {
+        victim->ring_stopping = 1;
+        ++worker->counters.rings_given_back;
+        ri_control_send(conn, RI_WIRE_RING_STOP, victim->remote_conn_id, 0);
+    }
+}
+
+void ri_ring_channel_consider(ri_stream_t *stream)
+{
+    ri_worker_t *worker = stream->worker;
+    ri_conn_t *conn;
+    ucs_status_t status;
+
+    stream->am_count = 0; /* asks again after as many messages, whatever comes of it */
+    if ((stream->ring != NULL) || (worker->max_rings == 0) || !stream->same_host) {
+        return;
+    }
+
+    conn = ri_peer_way_out(stream->peer);
+    if (conn == NULL) {
+        return;
+    }
+    if (worker->num_rings == worker->max_rings) {
+        ring_channel_evict(worker);
+        return;
+    }
+
+    stream->ring_cookie = ri_random();
+    status = ri_ring_create(&stream->ring_memory, ri_config.ring_size,
+                            stream->ring_cookie);
+    if (status != UCS_OK) {
+        ri_warn("no memory for a ring of %zu bytes (%s); messages between processes of "
+                "this host take the slower way. Fewer rings: UCXRI_RING_PEERS",
+                ri_config.ring_size, strerror(errno));
+        worker->max_rings = worker->num_rings;
+        return;
+    }
+
+    stream->ring                       = &stream->ring_memory;
+    stream->ring_stopping              = 0;
+    stream->ring_last_use              = worker->ring_clock;
+    worker->rings[worker->num_rings++] = stream;
+    ++worker->counters.rings_offered;
+    worker->counters.rings_active = worker->num_rings;
+    ri_trace(&worker->trace, RI_TRACE_RING_OPEN, stream->id, ri_config.ring_size);
+    ri_control_offer_ring(conn, stream);
+}
+
+void ri_ring_channel_free(ri_stream_t *stream)
+{
+    ri_worker_t *worker = stream->worker;
+    unsigned i;
+
+    if (stream->ring == NULL) {
+        return;
+    }
+
+    ri_trace(&worker->trace, RI_TRACE_RING_CLOSE, stream->id, stream->ring->pos);
+    for (i = 0; worker->rings[i] != stream; ++i) {
+    }
+    worker->rings[i] = worker->rings[--worker->num_rings];
+    worker->counters.rings_active = worker->num_rings;
+    ri_ring_rx_close(stream->ring);
+    stream->ring = NULL;
+}
+
+void ri_ring_channel_refused(ri_stream_t *stream)
+{
+    if ((stream->ring == NULL) || (stream->ring->pos != 0)) {
+        ++stream->worker->counters.rx_stale;
+        return;
+    }
+    ++stream->worker->counters.rings_refused;
+    stream->same_host = 0;
+    ri_ring_channel_free(stream);
+}
+
+void ri_ring_channel_open(ri_conn_t *conn, const ri_wire_msg_t *msg)
+{
+    ri_worker_t *worker = conn->worker;
+
+    if (conn->ring != NULL) {
+        ++worker->counters.rx_stale; /* the same offer once more */
+        return;
+    }
+    if ((conn->flags & RI_CONN_CLOSING) || (conn->status != UCS_OK) ||
+        (ri_ring_open(&conn->ring_memory, msg->ring_pid, msg->ring_fd, msg->value,
+                      msg->ring_cookie) != UCS_OK)) {
+        ri_debug("ring of process %u not used", msg->ring_pid);
+        ri_control_send(conn, RI_WIRE_RING_REFUSE, conn->remote_id, 0);
+        return;
+    }
+    conn->ring   = &conn->ring_memory;
+    conn->flags &= ~RI_CONN_RING_STOP;
+    conn->ring_max = ri_min((size_t)conn->ring->max_payload, ri_config.eager_thresh);
+    ri_trace(&worker->trace, RI_TRACE_RING_OPEN, conn->id, msg->value);
+}
+
+int ri_ring_channel_close(ri_conn_t *conn)
+{
+    ri_ring_record_t *record;
+
+    if (conn->ring == NULL) {
+        return 1;
+    }
+    record = ri_ring_tx_reserve(conn->ring, 0);
+    if (record == NULL) {
+        return 0;
+    }
+
+    record->type  = RI_WIRE_RING_CLOSE;
+    record->value = 0;
+    record->extra = 0;
+    record->tag   = 0;
+    ri_ring_tx_commit(conn->ring, record, 0);
+    ri_trace(&conn->worker->trace, RI_TRACE_RING_CLOSE, conn->id, conn->ring->pos);
+    ri_ring_tx_close(conn->ring);
+    conn->ring   = NULL;
+    conn->flags &= ~RI_CONN_RING_STOP;
+    return 1;
+}
+
+void ri_ring_channel_stop(ri_conn_t *conn)
+{
+    if (conn->ring == NULL) {
+        ++conn->worker->counters.rx_stale;
+        return;
+    }
+
+    conn->flags |= RI_CONN_RING_STOP;
+    if (!ucs_list_is_empty(&conn->pending) || !ri_ring_channel_close(conn)) {
+        ri_conn_queue_pending(conn);
+    }
+}
+
+int ri_ring_channel_send_control(ri_conn_t *conn, ri_wire_type_t type, uint32_t id,
+                                 uint32_t value)
+{
+    ri_ring_record_t *record;
+
+    if ((conn->ring == NULL) || (conn->flags & RI_CONN_RING_STOP)) {
+        return 0;
+    }
+    record = ri_ring_tx_reserve(conn->ring, 0);
+    if (record == NULL) {
+        return 0;
+    }
+    record->type  = type;
+    record->value = value;
+    record->extra = id;
+    record->tag   = 0;
+    ri_ring_tx_commit(conn->ring, record, 0);
+    return 1;
+}
+
+/* The peer writes what it must not: drop all that it sends. */
+static void ring_channel_broken(ri_stream_t *stream, const ri_ring_record_t *record)
+{
+    ri_deliver_malformed(stream->worker, "in a ring", record->type, record->length);
+    stream->broken = 1;
+    ri_ring_channel_free(stream);
+}
+
+/* A record that is not the most common one. @return Whether the ring is still there. */
+static int ring_channel_receive_control(ri_stream_t *stream,
+                                        const ri_ring_record_t *record, uint8_t type,
+                                        uint32_t lines)
+{
+    ri_wire_msg_t msg = {.type = type, .value = record->value, .id = record->extra};
+
+    switch (type) {
+    case RI_RING_PAD:
+        break;
+    case RI_WIRE_SYNC_ACK:
+        ri_control_handle(stream->worker, stream, &msg, NULL);
+        break;
+    case RI_WIRE_RING_CLOSE:
+        ri_ring_channel_free(stream);
+        ri_stream_check_closed(stream);
+        return 0;
+    default:
+        ring_channel_broken(stream, record);
+        return 0;
+    }
+    ri_ring_rx_advance(stream->ring, lines);
+    return 1;
+}
+
+/* Receive from one ring. The shared memory may change under a hostile peer, so each
+ * field is read once. */
+static unsigned ring_channel_poll_one(ri_worker_t *worker, ri_stream_t *stream)
+{
+    const ri_ring_record_t *record;
+    unsigned count = 0;
+    uint32_t length, lines;
+    uint8_t type;
+
+    while ((count < RING_BATCH) && ((record = ri_ring_rx_peek(stream->ring)) != NULL)) {
+        type   = __atomic_load_n(&record->type, __ATOMIC_RELAXED);
+        length = __atomic_load_n(&record->length, __ATOMIC_RELAXED);
+        lines  = ri_ring_rx_lines(stream->ring, type, length);
+        ++count;
+        if (ri_unlikely(lines == 0)) {
+            ring_channel_broken(stream, record);
+            return count;
+        }
+
+        if (ri_likely((type == RI_WIRE_EAGER) || (type == RI_WIRE_EAGER_SYNC))) {
+            ri_arrival_t arrival = {
+                .sn        = record->value,
+                .wire_type = type,
+                .kind      = RI_MSG_COPY,
+                .req_id    = (type == RI_WIRE_EAGER) ? 0 : record->extra,
+                .tag       = record->tag,
+                .length    = length,
+                .data      = record->payload
+            };
+
+            ++stream->counters.rx_ring;
+            stream->ring_last_use = worker->ring_clock;
+            ri_deliver(stream, &arrival);
+            if (ri_unlikely(stream->broken)) {
+                ri_ring_channel_free(stream);
+                return count;
+            }
+            ri_ring_rx_advance(stream->ring, lines);
+        } else if (!ring_channel_receive_control(stream, record, type, lines)) {
+            return count;
+        }
+    }
+
+    if (ri_unlikely(count && (stream->ring->fd >= 0))) {
+        ri_ring_rx_mapped(stream->ring);
+    }
+    return count;
+}
+
+unsigned ri_ring_channel_poll(ri_worker_t *worker)
+{
+    unsigned count = 0;
+    unsigned i;
+
+    /* From the end, so that a ring that is removed does not hide another one. */
+    for (i = worker->num_rings; i-- > 0;) {
+        ri_stream_t *stream = (i < worker->num_rings) ? worker->rings[i] : NULL;
+
+        if ((stream != NULL) && (ri_ring_rx_peek(stream->ring) != NULL)) {
+            count += ring_channel_poll_one(worker, stream);
+        }
+    }
+    return count;
+}

@@ -1,0 +1,54 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The eager channel between the most active pairs of one host: who has a ring
+ * (uct/shm/ring.h), and what travels through it. (protocol.md section 6)
+ *
+ * The receiver decides: after RING_AFTER messages of a stream it makes a ring and offers
+ * it; at most RING_PEERS at a time. When another stream deserves one, the least recently
+ * active ring is asked back: the sender sends what waits for room in it, ends it with
+ * RING_CLOSE, and unmaps it.
+ */
+#ifndef RI_RING_CHANNEL_H
+#define RI_RING_CHANNEL_H
+
+#include "../core/worker.h"
+
+/** Can this worker's process take part in rings? Gives the host of hellos, or 0. */
+uint64_t ri_ring_channel_host(void);
+
+/** A message came by active message on @a stream: should it get a ring? */
+void ri_ring_channel_consider(ri_stream_t *stream);
+
+/** RING_OFFER: map the ring and use it, or refuse. */
+void ri_ring_channel_open(ri_conn_t *conn, const ri_wire_msg_t *msg);
+
+/** RING_REFUSE: the peer could not map it; no ring for this stream. */
+void ri_ring_channel_refused(ri_stream_t *stream);
+
+/** RING_STOP: give the ring back as soon as nothing waits for room in it. */
+void ri_ring_channel_stop(ri_conn_t *conn);
+
+/**
+ * Sender: end the ring with RING_CLOSE and unmap it.
+ *
+ * @return 0 if there is no room for that yet.
+ */
+int ri_ring_channel_close(ri_conn_t *conn);
+
+/** Receiver: stop polling the ring of @a stream and free it. */
+void ri_ring_channel_free(ri_stream_t *stream);
+
+/**
+ * Send a small control message through the ring.
+ *
+ * @return 0 if it has to go another way.
+ */
+int ri_ring_channel_send_control(ri_conn_t *conn, ri_wire_type_t type, uint32_t id,
+                                 uint32_t value);
+
+/** Receive from all rings of a worker. @return Number of records. */
+unsigned ri_ring_channel_poll(ri_worker_t *worker);
+
+#endif

@@ -1,0 +1,28 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "select.h"
+
+ri_proto_t ri_select(const ri_select_param_t *param)
+{
+    if (param->self) {
+        return RI_PROTO_SELF;
+    }
+
+    /* What is not host memory must not be touched by the processor: UCP moves it. */
+    if ((param->length > param->eager_thresh) || !param->host_memory) {
+        return param->sync ? RI_PROTO_BULK_RNDV : RI_PROTO_BULK;
+    }
+
+    if (param->has_ring && (param->length <= param->ring_max)) {
+        return RI_PROTO_EAGER_RING;
+    }
+
+    /* A synchronous header does not fit a short message's cache line anyway, and its
+     * request exists already. */
+    if (param->contig && (param->length > param->am_inline)) {
+        return RI_PROTO_EAGER_APART;
+    }
+    return RI_PROTO_EAGER_COPY;
+}

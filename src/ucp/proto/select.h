@@ -1,0 +1,36 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The chooser: which protocol carries a message. The only place that knows sizes.
+ */
+#ifndef RI_SELECT_H
+#define RI_SELECT_H
+
+#include "../core/types.h"
+
+typedef enum ri_proto {
+    RI_PROTO_SELF,       /* to the own worker: matched at once */
+    RI_PROTO_EAGER_RING, /* into the pair's ring */
+    RI_PROTO_EAGER_COPY, /* one active message, header and payload copied together */
+    RI_PROTO_EAGER_APART, /* one active message, the payload from the user's buffer */
+    RI_PROTO_BULK,       /* as UCP chooses for its size */
+    RI_PROTO_BULK_RNDV   /* by UCP's rendezvous: completes when it was matched */
+} ri_proto_t;
+
+/* What the choice depends on. */
+typedef struct ri_select_param {
+    int    self;
+    int    sync;
+    int    has_ring;    /* that may be used now, or waited for */
+    int    contig;
+    int    host_memory;
+    size_t length;
+    size_t ring_max;
+    size_t eager_thresh;
+    size_t am_inline;
+} ri_select_param_t;
+
+ri_proto_t ri_select(const ri_select_param_t *param);
+
+#endif

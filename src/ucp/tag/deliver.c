@@ -1,0 +1,437 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "deliver.h"
+#include "send.h"
+#include "../core/config.h"
+#include "../core/log.h"
+#include "../preload/stock.h"
+#include "../proto/control.h"
+#include "../proto/ring_channel.h"
+#include "../proto/self.h"
+
+#include <string.h>
+
+void ri_deliver_malformed(ri_worker_t *worker, const char *where, unsigned type,
+                          size_t length)
+{
+    ri_trace(&worker->trace, RI_TRACE_DROPPED, type, length);
+    if (worker->counters.rx_malformed++ == 0) {
+        ri_warn("dropped a malformed message %s (type %u, %zu bytes); further ones are "
+                "only counted (rx_malformed)", where, type, length);
+    }
+}
+
+/* Stock's callback: UCP has fetched the data of a receive. */
+static void recv_fetched(void *request, ucs_status_t status, size_t length,
+                         void *user_data)
+{
+    ri_recv_req_t *recv = user_data;
+    ri_worker_t *worker = recv->super.worker;
+
+    ri_worker_lock(worker);
+    ri_stock.request_free(request);
+    ri_dt_finish(&recv->data);
+    ri_trace(&worker->trace, RI_TRACE_RECV_DONE, recv->info.sender_tag,
+             recv->info.length);
+    ri_req_complete_recv(recv, status);
+    ri_worker_unlock(worker);
+}
+
+/* Let UCP fetch data that is still at the sender. */
+static ucs_status_t recv_fetch(ri_recv_req_t *recv, void *desc)
+{
+    ri_worker_t *worker       = recv->super.worker;
+    ucp_request_param_t param = {
+        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA |
+                        UCP_OP_ATTR_FIELD_DATATYPE,
+        .cb.recv_am   = recv_fetched,
+        .user_data    = recv
+    };
+    ucs_status_ptr_t ret;
+    ucs_status_t status;
+    void *buffer;
+    size_t count;
+
+    status = ri_dt_to_stock(&recv->data, &buffer, &count, &param.datatype);
+    if (status != UCS_OK) {
+        ri_stock.am_data_release(worker->stock, desc);
+        return status;
+    }
+    ret = ri_stock.am_recv_data_nbx(worker->stock, desc, buffer, count, &param);
+    return UCS_PTR_IS_PTR(ret) ? UCS_INPROGRESS : UCS_PTR_STATUS(ret);
+}
+
+/* The sender's whole message fits, or the receive ends with an error. */
+static int recv_is_truncated(ri_recv_req_t *recv, size_t length)
+{
+    if (ri_likely(length <= recv->data.length)) {
+        return 0;
+    }
+    ++recv->super.worker->counters.recv_truncated;
+    return 1;
+}
+
+/* Move the data of a matched message into the receive's memory. A descriptor of data at
+ * the sender is used up unless the receive is truncated. */
+static ucs_status_t recv_start(ri_recv_req_t *recv, ri_msg_kind_t kind, uint64_t tag,
+                               size_t length, const void *data, void *desc,
+                               ri_send_req_t *send)
+{
+    ri_worker_t *worker = recv->super.worker;
+    ucs_status_t status;
+
+    recv->info.sender_tag = tag;
+    recv->info.length     = length;
+
+    if (ri_unlikely(recv_is_truncated(recv, length))) {
+        status = UCS_ERR_MESSAGE_TRUNCATED;
+    } else if (ri_likely((kind == RI_MSG_COPY) || (kind == RI_MSG_AM_DATA))) {
+        status = ri_dt_unpack(&recv->data, data, length);
+    } else if (kind == RI_MSG_AM_RNDV) {
+        status = recv_fetch(recv, desc);
+        if (status == UCS_INPROGRESS) {
+            return status;
+        }
+    } else {
+        status = ri_self_copy(recv, send);
+    }
+
+    ri_dt_finish(&recv->data);
+    ri_trace(&worker->trace, RI_TRACE_RECV_DONE, tag, length);
+    return status;
+}
+
+static void deliver_sync_ack(ri_stream_t *stream, uint32_t req_id)
+{
+    if (ri_unlikely((req_id != 0) && (stream != NULL))) {
+        ri_control_sync_ack(stream, req_id);
+    }
+}
+
+ucs_status_t ri_recv_start_msg(ri_recv_req_t *recv, ri_msg_t *msg)
+{
+    ri_worker_t *worker = recv->super.worker;
+    ri_stream_t *stream = msg->stream;
+    ri_send_req_t *send = (msg->kind == RI_MSG_SELF) ? msg->send : NULL;
+    ucs_status_t status;
+    const void *data;
+
+    data   = (msg->kind == RI_MSG_COPY)    ? msg->data :
+             (msg->kind == RI_MSG_AM_DATA) ? msg->desc :
+                                             NULL;
+    status = recv_start(recv, msg->kind, msg->tag, msg->length, data, msg->desc, send);
+
+    if ((msg->kind == RI_MSG_COPY) || (msg->kind == RI_MSG_AM_DATA)) {
+        worker->counters.held_bytes -= msg->length;
+    }
+    if ((msg->kind == RI_MSG_AM_DATA) ||
+        ((msg->kind == RI_MSG_AM_RNDV) && (status == UCS_ERR_MESSAGE_TRUNCATED))) {
+        ri_stock.am_data_release(worker->stock, msg->desc); /* the sender completes */
+    }
+    if (stream != NULL) {
+        --stream->num_msgs;
+        deliver_sync_ack(stream, msg->req_id);
+        ri_stream_check_closed(stream);
+    }
+    ri_msg_free(worker, msg);
+    if (send != NULL) {
+        ri_send_end_wait(send, RI_SEND_WAIT_MATCH, UCS_OK);
+    }
+    return status;
+}
+
+/* Keep an arriving message. @return NULL if there is no memory. */
+static ri_msg_t *deliver_keep(ri_worker_t *worker, ri_stream_t *stream,
+                              const ri_arrival_t *arrival)
+{
+    ri_msg_kind_t kind = arrival->kind;
+    ri_msg_t *msg;
+
+    msg = ri_msg_alloc(worker, (kind == RI_MSG_COPY) ? arrival->length : 0);
+    if (msg == NULL) {
+        ri_error("out of memory for a message of %zu bytes", arrival->length);
+        return NULL;
+    }
+
+    msg->tag       = arrival->tag;
+    msg->length    = arrival->length;
+    msg->stream    = stream;
+    msg->sn        = arrival->sn;
+    msg->req_id    = arrival->req_id;
+    msg->kind      = kind;
+    msg->wire_type = arrival->wire_type;
+    switch (kind) {
+    case RI_MSG_COPY:
+        if (arrival->length > 0) {
+            memcpy(msg->data, arrival->data, arrival->length);
+        }
+        break;
+    case RI_MSG_SELF:
+        msg->send = arrival->send;
+        break;
+    default:
+        msg->desc = arrival->desc;
+        break;
+    }
+    if ((kind == RI_MSG_COPY) || (kind == RI_MSG_AM_DATA)) {
+        ri_worker_hold_bytes(worker, arrival->length);
+    }
+    return msg;
+}
+
+ucs_status_t ri_deliver_in_order(ri_worker_t *worker, ri_stream_t *stream,
+                                 ri_arrival_t *arrival)
+{
+    ri_recv_req_t *recv;
+    ucs_status_t status;
+    int uses_desc;
+    ri_msg_t *msg;
+
+    ++worker->ring_clock;
+    recv = ri_match_find_posted(&worker->match, arrival->tag);
+    if (ri_likely(recv != NULL)) {
+        ri_trace(&worker->trace, RI_TRACE_MATCHED, arrival->tag, arrival->length);
+        if (stream != NULL) {
+            ++stream->counters.rx_posted;
+        }
+        deliver_sync_ack(stream, arrival->req_id);
+        status = recv_start(recv, arrival->kind, arrival->tag, arrival->length,
+                            arrival->data, arrival->desc, arrival->send);
+        /* Left alone inside stock's callback, a descriptor is released by stock. */
+        uses_desc = (arrival->kind == RI_MSG_AM_RNDV) &&
+                    (status != UCS_ERR_MESSAGE_TRUNCATED);
+        if (status != UCS_INPROGRESS) {
+            ri_req_complete_recv(recv, status);
+        }
+        return uses_desc ? UCS_INPROGRESS : UCS_OK;
+    }
+
+    ri_trace(&worker->trace, RI_TRACE_UNEXPECTED, arrival->tag, arrival->length);
+    msg = deliver_keep(worker, stream, arrival);
+    if (msg == NULL) {
+        if (stream != NULL) {
+            stream->broken = 1; /* the order cannot be kept without this one */
+        }
+        return UCS_OK;
+    }
+    if (stream != NULL) {
+        ++stream->num_msgs;
+        ++stream->counters.rx_unexpected;
+    }
+    ri_match_add_unexpected(&worker->match, msg);
+    return (arrival->kind == RI_MSG_COPY) ? UCS_OK : UCS_INPROGRESS;
+}
+
+/* The tag of a message that is next in order; it becomes "the one before". */
+static inline uint64_t deliver_tag(ri_stream_t *stream, uint8_t wire_type, uint64_t tag)
+{
+    if (wire_type != RI_WIRE_EAGER_SAME) {
+        stream->last_tag = tag;
+    }
+    return stream->last_tag;
+}
+
+/* Match the early messages whose turn has come. */
+static void deliver_early(ri_stream_t *stream)
+{
+    ri_worker_t *worker = stream->worker;
+    ri_recv_req_t *recv;
+    ucs_status_t status;
+    ri_msg_t *msg;
+
+    while (!ucs_list_is_empty(&stream->early)) {
+        msg = ucs_list_head(&stream->early, ri_msg_t, list);
+        if (msg->sn != stream->next_sn) {
+            return;
+        }
+
+        ucs_list_del(&msg->list);
+        --stream->num_early;
+        ++stream->next_sn;
+        ++worker->ring_clock;
+        ++stream->num_msgs;
+        msg->tag = deliver_tag(stream, msg->wire_type, msg->tag);
+        recv     = ri_match_find_posted(&worker->match, msg->tag);
+        if (recv == NULL) {
+            ++stream->counters.rx_unexpected;
+            ri_match_add_unexpected(&worker->match, msg);
+            continue;
+        }
+
+        ++stream->counters.rx_posted;
+        status = ri_recv_start_msg(recv, msg);
+        if (status != UCS_INPROGRESS) {
+            ri_req_complete_recv(recv, status);
+        }
+    }
+}
+
+/* A message that is not the next one. */
+static ucs_status_t deliver_out_of_order(ri_stream_t *stream, ri_arrival_t *arrival)
+{
+    ri_worker_t *worker = stream->worker;
+    int32_t ahead       = (int32_t)(arrival->sn - stream->next_sn);
+    ucs_list_link_t *at;
+    ri_msg_t *msg;
+
+    if ((ahead < 0) || ((uint32_t)ahead > ri_config.reorder_window)) {
+        ri_deliver_malformed(worker, "with an impossible sequence number",
+                             arrival->wire_type, arrival->length);
+        stream->broken |= (ahead > 0);
+        return UCS_OK;
+    }
+
+    /* From the back: nearly always the place is there. */
+    for (at = stream->early.prev; at != &stream->early; at = at->prev) {
+        int32_t distance;
+
+        msg      = ucs_container_of(at, ri_msg_t, list);
+        distance = (int32_t)(arrival->sn - msg->sn);
+        if (distance == 0) {
+            ri_deliver_malformed(worker, "that was there already", arrival->wire_type,
+                                 arrival->length);
+            return UCS_OK;
+        }
+        if (distance > 0) {
+            break;
+        }
+    }
+
+    ri_trace(&worker->trace, RI_TRACE_EARLY, arrival->sn, stream->next_sn);
+    msg = deliver_keep(worker, stream, arrival);
+    if (msg == NULL) {
+        stream->broken = 1;
+        return UCS_OK;
+    }
+    ucs_list_insert_after(at, &msg->list);
+    ++stream->num_early;
+    ++stream->counters.rx_reordered;
+    return (arrival->kind == RI_MSG_COPY) ? UCS_OK : UCS_INPROGRESS;
+}
+
+ucs_status_t ri_deliver(ri_stream_t *stream, ri_arrival_t *arrival)
+{
+    ucs_status_t status;
+
+    ri_trace(&stream->worker->trace, RI_TRACE_ARRIVE, arrival->sn, arrival->tag);
+    if (ri_unlikely(stream->broken)) {
+        ++stream->worker->counters.rx_malformed;
+        return UCS_OK;
+    }
+
+    stream->counters.rx_bytes += arrival->length;
+    if (ri_unlikely(arrival->sn != stream->next_sn)) {
+        return deliver_out_of_order(stream, arrival);
+    }
+
+    ++stream->next_sn;
+    arrival->tag = deliver_tag(stream, arrival->wire_type, arrival->tag);
+    status       = ri_deliver_in_order(stream->worker, stream, arrival);
+    if (ri_unlikely(!ucs_list_is_empty(&stream->early))) {
+        deliver_early(stream);
+    }
+    return status;
+}
+
+/* The stream that a message belongs to: named by id, or introduced by a hello. */
+static ri_stream_t *dispatch_stream(ri_worker_t *worker, const ri_wire_msg_t *msg)
+{
+    if (ri_unlikely(msg->has_hello)) {
+        return ri_stream_get(worker, &msg->hello);
+    }
+    return ri_id_get(&worker->stream_ids, msg->id);
+}
+
+static ucs_status_t dispatch_in_sequence(ri_worker_t *worker, ri_stream_t *stream,
+                                         const ri_wire_msg_t *msg, void *data,
+                                         uint64_t recv_attr)
+{
+    ri_arrival_t arrival = {
+        .sn        = msg->value,
+        .wire_type = msg->type,
+        .kind      = RI_MSG_COPY,
+        .req_id    = msg->req_id,
+        .tag       = msg->tag,
+        .length    = msg->length,
+        .data      = msg->payload
+    };
+    ucs_status_t status;
+
+    if (recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) {
+        arrival.kind = RI_MSG_AM_RNDV;
+        arrival.desc = data;
+    } else if ((recv_attr & UCP_AM_RECV_ATTR_FLAG_DATA) && (msg->payload == data)) {
+        /* The descriptor names the payload itself only where the header is apart. */
+        arrival.kind = RI_MSG_AM_DATA;
+        arrival.desc = data;
+    }
+
+    /* The stream may be gone after delivery, if it was closed and this was its last. */
+    if (msg->type != RI_WIRE_BULK) {
+        ++stream->am_count;
+    }
+    if (ri_unlikely(!stream->acked) && msg->has_hello && (msg->value > 1)) {
+        ri_control_ack(stream);
+    }
+    if (ri_unlikely(stream->am_count >= ri_config.ring_after) && (stream->ring == NULL)) {
+        ri_ring_channel_consider(stream);
+    }
+    status = ri_deliver(stream, &arrival);
+    ri_stream_check_closed(stream);
+    return status;
+}
+
+ucs_status_t ri_dispatch_am(void *arg, const void *header, size_t header_length,
+                            void *data, size_t length, const ucp_am_recv_param_t *param)
+{
+    ri_worker_t *worker = arg;
+    ri_stream_t *stream = NULL;
+    ucp_ep_h reply_ep   = NULL;
+    ri_wire_msg_t msg;
+    ucs_status_t status;
+
+    if (ri_unlikely(worker->destroyed)) {
+        return UCS_OK;
+    }
+
+    ri_worker_lock(worker);
+    status = ri_wire_parse(header, header_length, data, length,
+                           !!(param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV), &msg);
+    if (ri_unlikely(status != UCS_OK)) {
+        if (status == UCS_ERR_UNSUPPORTED) {
+            ri_error("a peer speaks wire version %u of ucxri, this process version %u: "
+                     "all processes of a job must load the same libucxri.so",
+                     msg.hello.version, RI_WIRE_VERSION);
+        }
+        ri_deliver_malformed(worker, "by active message",
+                             (header_length > 0) ? *(const uint8_t*)header : 0, length);
+        status = UCS_OK;
+        goto out;
+    }
+
+    if (ri_wire_type_in_sequence(msg.type) || msg.has_hello) {
+        stream = dispatch_stream(worker, &msg);
+        if (ri_unlikely(stream == NULL)) {
+            ++worker->counters.rx_stale;
+            ri_trace(&worker->trace, RI_TRACE_DROPPED, msg.type, msg.id);
+            status = UCS_OK;
+            goto out;
+        }
+    }
+
+    if (ri_likely(ri_wire_type_in_sequence(msg.type))) {
+        status = dispatch_in_sequence(worker, stream, &msg, data, param->recv_attr);
+        goto out;
+    }
+
+    if (param->recv_attr & UCP_AM_RECV_ATTR_FIELD_REPLY_EP) {
+        reply_ep = param->reply_ep;
+    }
+    ri_control_handle(worker, stream, &msg, reply_ep);
+    status = UCS_OK;
+out:
+    ri_worker_unlock(worker);
+    return status;
+}

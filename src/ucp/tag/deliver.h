@@ -1,0 +1,63 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * From arrival to receive: the order of a stream, matching, and the end of receives.
+ * (protocol.md section 4)
+ *
+ * A stream's messages may come by several ways, and by each out of order; they are
+ * matched strictly by sequence number. What comes too early is kept as a message in the
+ * stream's early list and has its turn when the number before it has been matched.
+ */
+#ifndef RI_DELIVER_H
+#define RI_DELIVER_H
+
+#include "../core/worker.h"
+
+/* A message as it arrives; what it points to is only there during the call. */
+typedef struct ri_arrival {
+    uint32_t    sn;
+    uint8_t     wire_type; /* RI_WIRE_EAGER... */
+    uint8_t     kind;      /* ri_msg_kind_t */
+    uint32_t    req_id;    /* of a synchronous message, else 0 */
+    uint64_t    tag;
+    size_t      length;
+    const void *data;      /* COPY, AM_DATA */
+    void       *desc;      /* AM_DATA, AM_RNDV: may be kept */
+    ri_send_req_t *send;   /* SELF */
+} ri_arrival_t;
+
+/**
+ * Take a message of @a stream.
+ *
+ * @return UCS_INPROGRESS if arrival->desc was kept, else UCS_OK.
+ */
+ucs_status_t ri_deliver(ri_stream_t *stream, ri_arrival_t *arrival);
+
+/**
+ * Match a message that is next in order (of a stream, or from this worker itself, with
+ * @a stream NULL).
+ *
+ * @return As @ref ri_deliver. For SELF: UCS_OK if the data was taken, UCS_INPROGRESS if
+ *         the send waits for its receive.
+ */
+ucs_status_t ri_deliver_in_order(ri_worker_t *worker, ri_stream_t *stream,
+                                 ri_arrival_t *arrival);
+
+/**
+ * Start the receive of a message that was waiting; frees the message.
+ *
+ * @return The status of the receive, or UCS_INPROGRESS if it ends later.
+ */
+ucs_status_t ri_recv_start_msg(ri_recv_req_t *recv, ri_msg_t *msg);
+
+/** Count and report (once) a message that breaks the protocol. */
+void ri_deliver_malformed(ri_worker_t *worker, const char *where, unsigned type,
+                          size_t length);
+
+/** The handler of this library's active messages; @a arg is the worker. */
+ucs_status_t ri_dispatch_am(void *arg, const void *header, size_t header_length,
+                            void *data, size_t length,
+                            const ucp_am_recv_param_t *param);
+
+#endif

@@ -1,0 +1,264 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "match.h"
+
+/* A class that has not been asked for during so many operations may give way. */
+#define MATCH_CLASS_IDLE 1024
+
+ucs_status_t ri_match_init(ri_match_t *match)
+{
+    match->num_classes    = 0;
+    match->serial         = 0;
+    match->num_posted     = 0;
+    match->num_listed     = 0;
+    match->num_unexpected = 0;
+    ucs_list_head_init(&match->listed);
+    ucs_list_head_init(&match->unexpected);
+    return UCS_OK;
+}
+
+void ri_match_cleanup(ri_match_t *match)
+{
+    unsigned i;
+
+    for (i = 0; i < match->num_classes; ++i) {
+        ri_tag_index_cleanup(&match->classes[i].posted);
+        ri_tag_index_cleanup(&match->classes[i].unexpected);
+    }
+    match->num_classes = 0;
+}
+
+/* Make @a class the one of @a mask, with all unexpected messages indexed by it. Its
+ * indices exist and are empty. */
+static void match_class_set(ri_match_t *match, ri_mask_class_t *class, uint64_t mask)
+{
+    ri_msg_t *msg;
+
+    class->mask = mask;
+    ucs_list_for_each(msg, &match->unexpected, list) {
+        ri_tag_index_append(&class->unexpected, &msg->nodes[class->index],
+                            msg->tag & mask);
+    }
+}
+
+/* Give the class that was not used for longest to another mask, if it is idle. */
+static ri_mask_class_t *match_class_recycle(ri_match_t *match, uint64_t mask)
+{
+    ri_mask_class_t *victim = NULL;
+    ri_msg_t *msg;
+    unsigned i;
+
+    for (i = 0; i < match->num_classes; ++i) {
+        ri_mask_class_t *class = &match->classes[i];
+
+        if ((class->posted.count == 0) &&
+            ((victim == NULL) || (class->last_use < victim->last_use))) {
+            victim = class;
+        }
+    }
+    if ((victim == NULL) || (match->serial - victim->last_use < MATCH_CLASS_IDLE)) {
+        return NULL;
+    }
+
+    ucs_list_for_each(msg, &match->unexpected, list) {
+        ri_tag_index_remove(&victim->unexpected, &msg->nodes[victim->index]);
+    }
+    match_class_set(match, victim, mask);
+    return victim;
+}
+
+static ri_mask_class_t *match_class_new(ri_match_t *match, uint64_t mask)
+{
+    ri_mask_class_t *class;
+
+    if (match->num_classes == RI_MATCH_CLASSES) {
+        return match_class_recycle(match, mask);
+    }
+
+    class = &match->classes[match->num_classes];
+    if (ri_tag_index_init(&class->posted) != UCS_OK) {
+        return NULL;
+    }
+    if (ri_tag_index_init(&class->unexpected) != UCS_OK) {
+        ri_tag_index_cleanup(&class->posted);
+        return NULL;
+    }
+
+    class->index = match->num_classes++;
+    match_class_set(match, class, mask);
+    return class;
+}
+
+/* The class of a mask; NULL if it has none. */
+static inline ri_mask_class_t *match_class(ri_match_t *match, uint64_t mask)
+{
+    ri_mask_class_t *class = NULL;
+    unsigned i;
+
+    for (i = 0; i < match->num_classes; ++i) {
+        if (match->classes[i].mask == mask) {
+            class = &match->classes[i];
+            break;
+        }
+    }
+    if (ri_unlikely(class == NULL)) {
+        class = match_class_new(match, mask);
+        if (class == NULL) {
+            return NULL;
+        }
+    }
+    class->last_use = match->serial;
+    return class;
+}
+
+ri_msg_t *ri_match_find_unexpected(ri_match_t *match, uint64_t tag, uint64_t mask,
+                                   int remove)
+{
+    ri_mask_class_t *class;
+    ri_tag_node_t *node;
+    ri_msg_t *msg;
+
+    ++match->serial;
+    if (match->num_unexpected == 0) {
+        return NULL;
+    }
+
+    class = match_class(match, mask);
+    if (ri_likely(class != NULL)) {
+        node = ri_tag_index_find(&class->unexpected, tag & mask);
+        msg  = (node == NULL) ? NULL :
+                                ri_container_of(node - class->index, ri_msg_t, nodes);
+    } else {
+        msg = NULL;
+        ucs_list_for_each(msg, &match->unexpected, list) {
+            if (((msg->tag ^ tag) & mask) == 0) {
+                break;
+            }
+        }
+        if (&msg->list == &match->unexpected) {
+            msg = NULL;
+        }
+    }
+
+    if ((msg != NULL) && remove) {
+        ri_match_remove_unexpected(match, msg);
+    }
+    return msg;
+}
+
+void ri_match_add_unexpected(ri_match_t *match, ri_msg_t *msg)
+{
+    unsigned i;
+
+    for (i = 0; i < match->num_classes; ++i) {
+        ri_mask_class_t *class = &match->classes[i];
+
+        ri_tag_index_append(&class->unexpected, &msg->nodes[i], msg->tag & class->mask);
+    }
+    ucs_list_add_tail(&match->unexpected, &msg->list);
+    ++match->num_unexpected;
+}
+
+void ri_match_remove_unexpected(ri_match_t *match, ri_msg_t *msg)
+{
+    unsigned i;
+
+    for (i = 0; i < match->num_classes; ++i) {
+        ri_tag_index_remove(&match->classes[i].unexpected, &msg->nodes[i]);
+    }
+    ucs_list_del(&msg->list);
+    --match->num_unexpected;
+}
+
+void ri_match_post(ri_match_t *match, ri_recv_req_t *recv)
+{
+    recv->serial     = match->serial;
+    recv->mask_class = match_class(match, recv->mask);
+    if (ri_likely(recv->mask_class != NULL)) {
+        ri_tag_index_append(&recv->mask_class->posted, &recv->node,
+                            recv->tag & recv->mask);
+    } else {
+        ucs_list_add_tail(&match->listed, &recv->list);
+        ++match->num_listed;
+    }
+    ++match->num_posted;
+    ri_req_set_flags(&recv->super, RI_REQ_POSTED);
+}
+
+void ri_match_unpost(ri_match_t *match, ri_recv_req_t *recv)
+{
+    if (ri_likely(recv->mask_class != NULL)) {
+        ri_tag_index_remove(&recv->mask_class->posted, &recv->node);
+    } else {
+        ucs_list_del(&recv->list);
+        --match->num_listed;
+    }
+    --match->num_posted;
+    ri_req_clear_flags(&recv->super, RI_REQ_POSTED);
+}
+
+ri_recv_req_t *ri_match_find_posted(ri_match_t *match, uint64_t tag)
+{
+    ri_recv_req_t *best = NULL;
+    ri_recv_req_t *recv;
+    unsigned i;
+
+    if (match->num_posted == 0) {
+        return NULL;
+    }
+
+    for (i = 0; i < match->num_classes; ++i) {
+        ri_mask_class_t *class = &match->classes[i];
+        ri_tag_node_t *node;
+
+        if (class->posted.count == 0) {
+            continue;
+        }
+        node = ri_tag_index_find(&class->posted, tag & class->mask);
+        if (node != NULL) {
+            recv = ri_container_of(node, ri_recv_req_t, node);
+            if ((best == NULL) || (recv->serial < best->serial)) {
+                best = recv;
+            }
+        }
+    }
+
+    if (ri_unlikely(match->num_listed != 0)) {
+        ucs_list_for_each(recv, &match->listed, list) {
+            if (((recv->tag ^ tag) & recv->mask) == 0) {
+                if ((best == NULL) || (recv->serial < best->serial)) {
+                    best = recv;
+                }
+                break;
+            }
+        }
+    }
+
+    if (best != NULL) {
+        ri_match_unpost(match, best);
+    }
+    return best;
+}
+
+ri_recv_req_t *ri_match_any_posted(ri_match_t *match)
+{
+    unsigned i;
+    size_t bucket;
+
+    if (match->num_listed != 0) {
+        return ucs_list_head(&match->listed, ri_recv_req_t, list);
+    }
+    for (i = 0; i < match->num_classes; ++i) {
+        ri_tag_index_t *posted = &match->classes[i].posted;
+
+        for (bucket = 0; (posted->count != 0) && (bucket >> (64 - posted->shift)) == 0;
+             ++bucket) {
+            if (posted->buckets[bucket] != NULL) {
+                return ri_container_of(posted->buckets[bucket], ri_recv_req_t, node);
+            }
+        }
+    }
+    return NULL;
+}

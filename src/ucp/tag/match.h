@@ -1,0 +1,107 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Tag matching: posted receives and unexpected messages of one worker.
+ *
+ * A receive names a tag and a mask, a message a tag; they match if the tags agree in the
+ * bits of the mask. A message takes the oldest receive that matches, a receive the oldest
+ * message.
+ *
+ * Applications use few different masks (an MPI about four), each with many tags. So there
+ * is a class per mask, up to RI_MATCH_CLASSES of them, and within a class everything is
+ * found by the masked tag in a hash: posted receives in one index, and every unexpected
+ * message in one index of each class. An arriving message looks once into each class that
+ * has receives posted and takes the oldest of what it finds there; a receive looks into
+ * the one index of its class. Both are O(1), whatever the number of tags. Receives whose
+ * mask found no class (all are taken and in use) stand in a list that is searched.
+ *
+ * Rejected: one hash by the full tag (the exact masks of MPICH leave two bits open, so
+ * nothing would ever be found by it), and lists per sender (the tag's layout is the
+ * application's).
+ */
+#ifndef RI_MATCH_H
+#define RI_MATCH_H
+
+#include "tag_index.h"
+#include "../core/request.h"
+
+#define RI_MATCH_CLASSES 6
+
+/* Where the payload of a message is that waits for its receive or for its turn. */
+typedef enum ri_msg_kind {
+    RI_MSG_COPY,    /* in msg->data */
+    RI_MSG_AM_DATA, /* in a descriptor of UCP's, to be released to it */
+    RI_MSG_AM_RNDV, /* at the sender, to be fetched by UCP */
+    RI_MSG_SELF     /* in the buffer of a send of this worker */
+} ri_msg_kind_t;
+
+/* A message that waits: unexpected, or early. */
+struct ri_msg {
+    ri_tag_node_t   nodes[RI_MATCH_CLASSES]; /* in the index of each class */
+    ucs_list_link_t list;    /* unexpected, in order; or in its stream's early list */
+    uint64_t        tag;
+    size_t          length;  /* of the payload */
+    ri_stream_t     *stream; /* that it came by; NULL for a self-send */
+    uint32_t        sn;
+    uint32_t        req_id;  /* of the sender's synchronous request, else 0 */
+    uint8_t         kind;    /* ri_msg_kind_t */
+    uint8_t         wire_type;
+    uint8_t         size_class; /* of its own memory */
+    union {
+        void          *desc; /* AM_DATA, AM_RNDV */
+        ri_send_req_t *send; /* SELF */
+    };
+    uint8_t         data[]; /* COPY */
+};
+
+typedef struct ri_mask_class {
+    uint64_t       mask;
+    uint64_t       last_use; /* ri_match_t.serial when it was last asked for */
+    unsigned       index;    /* own place in ri_match_t.classes */
+    ri_tag_index_t posted;
+    ri_tag_index_t unexpected;
+} ri_mask_class_t;
+
+typedef struct ri_match {
+    unsigned        num_classes;
+    ri_mask_class_t classes[RI_MATCH_CLASSES];
+    uint64_t        serial;     /* counts receives and probes; orders receives */
+    size_t          num_posted;
+    size_t          num_listed; /* posted receives in the list */
+    ucs_list_link_t listed;
+    size_t          num_unexpected;
+    ucs_list_link_t unexpected; /* all, oldest first */
+} ri_match_t;
+
+ucs_status_t ri_match_init(ri_match_t *match);
+
+/** Free the indices; receives and messages are the caller's. */
+void ri_match_cleanup(ri_match_t *match);
+
+/**
+ * Find, and with @a remove take out, the oldest unexpected message for a receive or
+ * probe.
+ */
+ri_msg_t *ri_match_find_unexpected(ri_match_t *match, uint64_t tag, uint64_t mask,
+                                   int remove);
+
+/** Add a message that found no receive. */
+void ri_match_add_unexpected(ri_match_t *match, ri_msg_t *msg);
+
+/** Take a message out. */
+void ri_match_remove_unexpected(ri_match_t *match, ri_msg_t *msg);
+
+/** Add a receive that found no message; its tag and mask are set. */
+void ri_match_post(ri_match_t *match, ri_recv_req_t *recv);
+
+/** Find and take out the oldest receive that matches a message. */
+ri_recv_req_t *ri_match_find_posted(ri_match_t *match, uint64_t tag);
+
+/** Take a posted receive out, to cancel it. */
+void ri_match_unpost(ri_match_t *match, ri_recv_req_t *recv);
+
+/** @return Any posted receive, or NULL: to end them all. */
+ri_recv_req_t *ri_match_any_posted(ri_match_t *match);
+
+#endif

@@ -1,0 +1,112 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "recv.h"
+#include "deliver.h"
+#include "send.h"
+
+/* Get and fill a receive request. */
+static ucs_status_t recv_req_get(ri_worker_t *worker, void *buffer, size_t count,
+                                 const ucp_request_param_t *param, ri_recv_req_t **recv_p)
+{
+    ri_recv_req_t *recv = (ri_recv_req_t*)ri_req_get(worker, param, RI_REQ_RECV);
+    ucs_status_t status;
+
+    if (ri_unlikely(recv == NULL)) {
+        return UCS_ERR_NO_MEMORY;
+    }
+
+    status = ri_dt_recv_init(&recv->data, RI_SEND_PARAM_DATATYPE(param), buffer, count);
+    if (ri_unlikely(status != UCS_OK)) {
+        ri_req_drop(&recv->super);
+        return status;
+    }
+    *recv_p = recv;
+    return UCS_OK;
+}
+
+/* Receive a message that is there. */
+static ucs_status_ptr_t recv_msg(ri_recv_req_t *recv, ri_msg_t *msg,
+                                 const ucp_request_param_t *param)
+{
+    ucs_status_t status;
+
+    /* What ends later ends by callback, and may do so before this returns. */
+    ri_req_set_recv_cb(&recv->super, param);
+    status = ri_recv_start_msg(recv, msg);
+    if (status == UCS_INPROGRESS) {
+        return ri_req_handle(&recv->super);
+    }
+    return ri_req_done_recv(recv, param, status);
+}
+
+ucs_status_ptr_t ri_tag_recv(ri_worker_t *worker, void *buffer, size_t count, uint64_t tag,
+                             uint64_t mask, const ucp_request_param_t *param)
+{
+    ri_recv_req_t *recv;
+    ucs_status_t status;
+    ri_msg_t *msg;
+
+    msg = ri_match_find_unexpected(&worker->match, tag, mask, 0);
+    if (ri_unlikely(param->op_attr_mask & UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL) &&
+        ((msg == NULL) || (msg->kind == RI_MSG_AM_RNDV))) {
+        return UCS_STATUS_PTR(UCS_ERR_NO_RESOURCE);
+    }
+
+    status = recv_req_get(worker, buffer, count, param, &recv);
+    if (ri_unlikely(status != UCS_OK)) {
+        return UCS_STATUS_PTR(status);
+    }
+    ri_trace(&worker->trace, RI_TRACE_RECV, tag, mask);
+
+    if (msg != NULL) {
+        ri_match_remove_unexpected(&worker->match, msg);
+        return recv_msg(recv, msg, param);
+    }
+
+    recv->tag  = tag;
+    recv->mask = mask;
+    ri_req_set_recv_cb(&recv->super, param);
+    ri_match_post(&worker->match, recv);
+    return ri_req_handle(&recv->super);
+}
+
+ucs_status_ptr_t ri_tag_msg_recv(ri_worker_t *worker, void *buffer, size_t count,
+                                 ri_msg_t *msg, const ucp_request_param_t *param)
+{
+    ri_recv_req_t *recv;
+    ucs_status_t status;
+
+    status = recv_req_get(worker, buffer, count, param, &recv);
+    if (ri_unlikely(status != UCS_OK)) {
+        return UCS_STATUS_PTR(status);
+    }
+    ri_trace(&worker->trace, RI_TRACE_RECV, msg->tag, ~0ul);
+    return recv_msg(recv, msg, param);
+}
+
+ri_msg_t *ri_tag_probe(ri_worker_t *worker, uint64_t tag, uint64_t mask, int remove,
+                       ucp_tag_recv_info_t *info)
+{
+    ri_msg_t *msg = ri_match_find_unexpected(&worker->match, tag, mask, remove);
+
+    if (msg != NULL) {
+        info->sender_tag = msg->tag;
+        info->length     = msg->length;
+    }
+    return msg;
+}
+
+void ri_tag_cancel(ri_worker_t *worker, ri_recv_req_t *recv)
+{
+    if (!(ri_req_flags(&recv->super) & RI_REQ_POSTED)) {
+        return; /* matched already: it will complete */
+    }
+
+    ri_match_unpost(&worker->match, recv);
+    ++worker->counters.recv_canceled;
+    ri_trace(&worker->trace, RI_TRACE_CANCEL, recv->tag, recv->mask);
+    ri_dt_finish(&recv->data);
+    ri_req_complete_recv(recv, UCS_ERR_CANCELED);
+}

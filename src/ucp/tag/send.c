@@ -1,0 +1,310 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "send.h"
+#include "../core/config.h"
+#include "../core/log.h"
+#include "../core/memory.h"
+#include "../preload/stock.h"
+#include "../proto/am.h"
+#include "../proto/control.h"
+#include "../proto/ring_channel.h"
+#include "../proto/select.h"
+#include "../proto/self.h"
+
+#include <string.h>
+
+/* A receiver that has not told its id after so many messages is asked for it. */
+#define SEND_ASK_AFTER 4
+
+static void send_forget(ri_send_req_t *req)
+{
+    if (req->conn != NULL) {
+        ucs_list_del(&req->list);
+        req->conn = NULL;
+    }
+    if (req->id != 0) {
+        ri_id_free(&req->super.worker->req_ids, req->id);
+        req->id = 0;
+    }
+}
+
+static void send_complete(ri_send_req_t *req, ucs_status_t status)
+{
+    send_forget(req);
+    ri_dt_finish(&req->data);
+    ri_trace(&req->super.worker->trace, RI_TRACE_SEND_DONE, req->tag, status);
+    ri_req_complete_send(&req->super, status);
+}
+
+void ri_send_end_wait(ri_send_req_t *req, uint8_t what, ucs_status_t status)
+{
+    req->waiting &= ~what;
+    if (ri_unlikely(status != UCS_OK)) {
+        /* What else it waits for may never come, except stock's callback, which always
+         * does and must find the request. */
+        req->failure  = (req->failure == UCS_OK) ? status : req->failure;
+        req->waiting &= RI_SEND_WAIT_STOCK;
+    }
+    if (req->waiting == 0) {
+        send_complete(req, req->failure);
+    }
+}
+
+void ri_send_abort(ri_send_req_t *req, ucs_status_t status)
+{
+    if (req->waiting & RI_SEND_WAIT_RING) {
+        ucs_list_del(&req->pending);
+    }
+    send_forget(req);
+    ri_send_end_wait(req, RI_SEND_WAIT_RING | RI_SEND_WAIT_MATCH, status);
+}
+
+/* Write a message into its ring. @return 0 if there is no room. */
+static int send_put_ring(ri_send_req_t *req)
+{
+    ri_conn_t *conn = req->conn;
+    ri_ring_record_t *record;
+
+    record = ri_ring_tx_reserve(conn->ring, req->data.length);
+    if (record == NULL) {
+        return 0;
+    }
+
+    record->type  = req->wire_type;
+    record->value = req->sn;
+    record->extra = req->id;
+    record->tag   = req->tag;
+    ri_dt_pack(&req->data, record->payload);
+    ri_ring_tx_commit(conn->ring, record, req->data.length);
+    ++conn->counters.tx_eager_ring;
+    ri_trace(&conn->worker->trace, RI_TRACE_SEND_RING, req->sn,
+             ri_ring_lines(req->data.length));
+    return 1;
+}
+
+int ri_send_retry_ring(ri_send_req_t *req)
+{
+    if (!send_put_ring(req)) {
+        return 0;
+    }
+    ucs_list_del(&req->pending);
+    ri_send_end_wait(req, RI_SEND_WAIT_RING, UCS_OK);
+    return 1;
+}
+
+static ucs_status_t send_eager_ring(ri_send_req_t *req)
+{
+    ri_conn_t *conn = req->conn;
+
+    if (ucs_list_is_empty(&conn->pending) && send_put_ring(req)) {
+        return UCS_OK;
+    }
+
+    req->waiting |= RI_SEND_WAIT_RING;
+    ucs_list_add_tail(&conn->pending, &req->pending);
+    ri_conn_queue_pending(conn);
+    ++conn->counters.tx_pending;
+    ri_trace(&conn->worker->trace, RI_TRACE_SEND_PENDING, req->sn,
+             conn->counters.tx_pending);
+    return UCS_INPROGRESS;
+}
+
+static ucs_status_t send_eager_copy(ri_send_req_t *req, const ucp_request_param_t *param)
+{
+    ri_am_buffer_t *buffer = ri_am_buffer_get(req->conn->worker);
+    unsigned flags         = (req->conn->remote_id == 0) ? RI_AM_APART : 0;
+    ucs_status_t status;
+    size_t header_length;
+
+    if (buffer == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+
+    header_length = ri_am_pack_header(req->conn, req->wire_type, req->sn, req->tag,
+                                      req->id, buffer->data);
+    ri_dt_pack(&req->data, buffer->data + header_length);
+    buffer->req   = req;
+    req->waiting |= RI_SEND_WAIT_STOCK;
+    flags        |= (param->op_attr_mask & UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL) ?
+                            RI_AM_FORCE_IMM :
+                            0;
+    status        = ri_am_send_buffer(req->conn, buffer, header_length, req->data.length,
+                                      flags);
+    if (status != UCS_INPROGRESS) {
+        req->waiting &= ~RI_SEND_WAIT_STOCK;
+    }
+    ri_trace(&req->super.worker->trace, RI_TRACE_SEND_AM, req->sn, req->data.length);
+    return status;
+}
+
+static ucs_status_t send_direct(ri_send_req_t *req, uint32_t am_flags,
+                                const ucp_request_param_t *param)
+{
+    req->header_length = ri_am_pack_header(req->conn, req->wire_type, req->sn, req->tag,
+                                           req->id, req->header);
+    ri_trace(&req->super.worker->trace,
+             (am_flags & UCP_AM_SEND_FLAG_EAGER) ? RI_TRACE_SEND_AM : RI_TRACE_SEND_BULK,
+             req->sn, req->data.length);
+    return ri_am_send_direct(req, am_flags, param);
+}
+
+/* Number the message and start its protocol. */
+static ucs_status_t send_start(ri_send_req_t *req, ri_proto_t proto,
+                               const ucp_request_param_t *param)
+{
+    ri_conn_t *conn = req->conn;
+    ucs_status_t status;
+
+    req->sn        = ++conn->tx_sn; /* before anything that may send on this conn again */
+    req->wire_type = (proto >= RI_PROTO_BULK) ? RI_WIRE_BULK :
+                     (req->id != 0)           ? RI_WIRE_EAGER_SYNC :
+                                                RI_WIRE_EAGER;
+    switch (proto) {
+    case RI_PROTO_EAGER_RING:
+        status = send_eager_ring(req);
+        break;
+    case RI_PROTO_EAGER_COPY:
+        ++conn->counters.tx_eager_am;
+        status = send_eager_copy(req, param);
+        break;
+    case RI_PROTO_EAGER_APART:
+        ++conn->counters.tx_eager_am;
+        status = send_direct(req, UCP_AM_SEND_FLAG_EAGER, param);
+        break;
+    case RI_PROTO_BULK:
+        ++conn->counters.tx_bulk;
+        status = send_direct(req, 0, param);
+        break;
+    default:
+        ++conn->counters.tx_bulk;
+        status = send_direct(req, UCP_AM_SEND_FLAG_RNDV, param);
+        break;
+    }
+
+    if (UCS_STATUS_IS_ERR(status)) {
+        /* The receiver waits for every number: one that was not sent is taken back, or,
+         * if later ones were sent meanwhile, ends the connection. */
+        if (conn->tx_sn == req->sn) {
+            --conn->tx_sn;
+        } else {
+            ri_conn_fail(conn, status);
+        }
+        return status;
+    }
+
+    conn->tx_tag             = req->tag;
+    conn->counters.tx_bytes += req->data.length;
+    return status;
+}
+
+/* Whether a protocol can complete within the call, as FORCE_IMM_CMPL demands. */
+static int send_can_end_now(ri_send_req_t *req, ri_proto_t proto)
+{
+    switch (proto) {
+    case RI_PROTO_SELF:
+        return req->data.length <= ri_config.eager_thresh;
+    case RI_PROTO_EAGER_RING:
+        return ucs_list_is_empty(&req->conn->pending) &&
+               (ri_ring_tx_reserve(req->conn->ring, req->data.length) != NULL);
+    case RI_PROTO_EAGER_COPY:
+        return 1; /* stock says so if it cannot */
+    default:
+        return 0;
+    }
+}
+
+static ucs_status_t send_choose_and_start(ri_send_req_t *req, int sync,
+                                          const ucp_request_param_t *param)
+{
+    ri_conn_t *conn          = req->conn;
+    ri_select_param_t select = {
+        .self         = !!(conn->flags & RI_CONN_SELF),
+        .sync         = sync,
+        .has_ring     = (conn->ring != NULL) && !(conn->flags & RI_CONN_RING_STOP),
+        .contig       = ri_dt_is_contig(&req->data),
+        .host_memory  = ri_memory_is_host(req->super.worker, &req->data, param),
+        .length       = req->data.length,
+        .ring_max     = conn->ring_max,
+        .eager_thresh = ri_config.eager_thresh,
+        .am_inline    = ri_config.am_inline
+    };
+    ri_proto_t proto = ri_select(&select);
+    ucs_status_t status;
+
+    if ((param->op_attr_mask & UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL) &&
+        (sync || !send_can_end_now(req, proto))) {
+        return UCS_ERR_NO_RESOURCE;
+    }
+
+    conn->counters.tx_sync += sync;
+    if (proto == RI_PROTO_SELF) {
+        return ri_self_send(req, sync);
+    }
+
+    if (sync && (proto != RI_PROTO_BULK_RNDV)) {
+        req->id = ri_id_alloc(&conn->worker->req_ids, req);
+        if (req->id == 0) {
+            return UCS_ERR_NO_MEMORY;
+        }
+        req->waiting |= RI_SEND_WAIT_MATCH;
+    }
+
+    status = send_start(req, proto, param);
+    if (ri_unlikely(conn->remote_id == 0) && !UCS_STATUS_IS_ERR(status) &&
+        (sync || (conn->tx_sn >= SEND_ASK_AFTER))) {
+        ri_control_ask(conn);
+    }
+    return UCS_STATUS_IS_ERR(status) ? status :
+           (req->waiting != 0)       ? UCS_INPROGRESS :
+                                       UCS_OK;
+}
+
+ucs_status_ptr_t ri_tag_send_slow(ri_conn_t *conn, const void *buffer, size_t count,
+                                  uint64_t tag, const ucp_request_param_t *param,
+                                  int sync)
+{
+    ri_worker_t *worker = conn->worker;
+    ri_send_req_t *req;
+    ucs_status_t status;
+
+    if (ri_unlikely(conn->flags & (RI_CONN_NO_PEER | RI_CONN_VERSION))) {
+        return UCS_STATUS_PTR(ri_conn_report_unusable(conn));
+    }
+    if (ri_unlikely(conn->status != UCS_OK)) {
+        return UCS_STATUS_PTR(conn->status);
+    }
+    req = (ri_send_req_t*)ri_req_get(worker, param, RI_REQ_SEND);
+    if (req == NULL) {
+        return UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);
+    }
+
+    status = ri_dt_send_init(&req->data, RI_SEND_PARAM_DATATYPE(param), buffer, count);
+    if (ri_unlikely(status != UCS_OK)) {
+        ri_req_drop(&req->super);
+        return UCS_STATUS_PTR(status);
+    }
+
+    req->conn    = conn;
+    req->tag     = tag;
+    req->id      = 0;
+    req->waiting = 0;
+    req->failure = UCS_OK;
+    ucs_list_add_tail(&conn->sends, &req->list);
+    ri_trace(&worker->trace, RI_TRACE_SEND, tag, req->data.length);
+
+    status = send_choose_and_start(req, sync, param);
+    if (status == UCS_INPROGRESS) {
+        ri_req_set_send_cb(&req->super, param);
+        return ri_req_handle(&req->super);
+    }
+
+    send_forget(req);
+    ri_dt_finish(&req->data);
+    if (UCS_STATUS_IS_ERR(status)) {
+        ri_req_drop(&req->super);
+        return UCS_STATUS_PTR(status);
+    }
+    return ri_req_done_send(&req->super, param, status);
+}

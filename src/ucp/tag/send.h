@@ -1,0 +1,88 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Tag sends. The fast path (a short contiguous message into a ring) is inline in the
+ * entry points; everything else is in send.c, and what is done with a message is chosen
+ * in proto/select.h.
+ */
+#ifndef RI_SEND_H
+#define RI_SEND_H
+
+#include "../core/worker.h"
+
+/** Send without the fast path. The worker is locked, the parameters are valid. */
+ucs_status_ptr_t ri_tag_send_slow(ri_conn_t *conn, const void *buffer, size_t count,
+                                  uint64_t tag, const ucp_request_param_t *param,
+                                  int sync);
+
+/**
+ * Something that an unfinished send waited for has happened, or failed. The last one
+ * completes it.
+ *
+ * @param what  One of RI_SEND_WAIT_*.
+ */
+void ri_send_end_wait(ri_send_req_t *req, uint8_t what, ucs_status_t status);
+
+/**
+ * Put a message that waited into the ring.
+ *
+ * @return 0 if there is no room.
+ */
+int ri_send_retry_ring(ri_send_req_t *req);
+
+/** End a send that nothing will complete any more: its endpoint failed or is closed. */
+void ri_send_abort(ri_send_req_t *req, ucs_status_t status);
+
+#define RI_SEND_PARAM_DATATYPE(_param) \
+    (((_param)->op_attr_mask & UCP_OP_ATTR_FIELD_DATATYPE) ? (_param)->datatype : \
+                                                             ucp_dt_make_contig(1))
+
+/**
+ * Send: a tag message on @a conn. The worker is locked.
+ *
+ * @return What the application's call returns.
+ */
+static inline ucs_status_ptr_t ri_tag_send(ri_conn_t *conn, const void *buffer,
+                                           size_t count, uint64_t tag,
+                                           const ucp_request_param_t *param, int sync)
+{
+    ucp_datatype_t datatype = RI_SEND_PARAM_DATATYPE(param);
+    size_t length           = count * (datatype >> UCP_DATATYPE_SHIFT);
+    ri_ring_record_t *record;
+
+    /* The ring is there only on a healthy conn whose peer is known; the masks exclude
+     * what needs a request. */
+    if (ri_unlikely((conn->ring == NULL) || sync || (length > conn->ring_max) ||
+                    ((datatype & UCP_DATATYPE_CLASS_MASK) != UCP_DATATYPE_CONTIG) ||
+                    (param->op_attr_mask &
+                     (UCP_OP_ATTR_FLAG_NO_IMM_CMPL | UCP_OP_ATTR_FIELD_MEMORY_TYPE)) ||
+                    (conn->flags & RI_CONN_RING_STOP) ||
+                    !ucs_list_is_empty(&conn->pending) || !conn->worker->host_memory)) {
+        return ri_tag_send_slow(conn, buffer, count, tag, param, sync);
+    }
+
+    record = ri_ring_tx_reserve(conn->ring, length);
+    if (ri_unlikely(record == NULL)) {
+        return ri_tag_send_slow(conn, buffer, count, tag, param, sync);
+    }
+
+    record->type  = RI_WIRE_EAGER;
+    record->value = ++conn->tx_sn;
+    record->tag   = tag;
+    conn->tx_tag  = tag;
+    if (length <= RI_RING_INLINE) {
+        ri_ring_copy_inline(record->payload, buffer, length);
+    } else {
+        memcpy(record->payload, buffer, length);
+    }
+    ri_ring_tx_commit(conn->ring, record, length);
+    ++conn->counters.tx_eager_ring;
+    conn->counters.tx_bytes += length;
+    ri_trace(&conn->worker->trace, RI_TRACE_SEND, tag, length);
+    ri_trace(&conn->worker->trace, RI_TRACE_SEND_RING, conn->tx_sn,
+             ri_ring_lines(length));
+    return NULL;
+}
+
+#endif

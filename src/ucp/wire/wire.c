@@ -1,0 +1,179 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "wire.h"
+
+#include <string.h>
+
+/* Header length of each type without hello; 0: no such type in an active message. */
+static size_t wire_header_length(uint8_t type)
+{
+    switch (type) {
+    case RI_WIRE_EAGER_SAME:
+    case RI_WIRE_CONN_REQ:
+    case RI_WIRE_SYNC_ACK:
+    case RI_WIRE_RING_REFUSE:
+    case RI_WIRE_RING_STOP:
+    case RI_WIRE_BYE:
+        return sizeof(ri_wire_base_t);
+    case RI_WIRE_EAGER:
+    case RI_WIRE_BULK:
+        return sizeof(ri_wire_eager_t);
+    case RI_WIRE_EAGER_SYNC:
+        return sizeof(ri_wire_eager_sync_t);
+    case RI_WIRE_CONN_ACK:
+        return sizeof(ri_wire_conn_ack_t);
+    case RI_WIRE_RING_OFFER:
+        return sizeof(ri_wire_ring_offer_t);
+    default:
+        return 0;
+    }
+}
+
+static ucs_status_t wire_parse_hello(const uint8_t *at, ri_wire_msg_t *msg)
+{
+    memcpy(&msg->hello, at, sizeof(msg->hello));
+    if (msg->hello.magic != RI_WIRE_MAGIC) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    if (msg->hello.version != RI_WIRE_VERSION) {
+        return UCS_ERR_UNSUPPORTED;
+    }
+    if (!ri_wire_id_is_valid(msg->hello.conn_id)) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    msg->has_hello = 1;
+    return UCS_OK;
+}
+
+static void wire_parse_fields(const uint8_t *at, ri_wire_msg_t *msg)
+{
+    switch (msg->type) {
+    case RI_WIRE_EAGER:
+    case RI_WIRE_BULK: {
+        ri_wire_eager_t hdr;
+
+        memcpy(&hdr, at, sizeof(hdr));
+        msg->tag = hdr.tag;
+        break;
+    }
+    case RI_WIRE_EAGER_SYNC: {
+        ri_wire_eager_sync_t hdr;
+
+        memcpy(&hdr, at, sizeof(hdr));
+        msg->tag    = hdr.tag;
+        msg->req_id = hdr.req_id;
+        break;
+    }
+    case RI_WIRE_CONN_ACK: {
+        ri_wire_conn_ack_t hdr;
+
+        memcpy(&hdr, at, sizeof(hdr));
+        msg->uid = hdr.uid;
+        break;
+    }
+    case RI_WIRE_RING_OFFER: {
+        ri_wire_ring_offer_t hdr;
+
+        memcpy(&hdr, at, sizeof(hdr));
+        msg->ring_pid       = hdr.pid;
+        msg->ring_fd        = hdr.fd;
+        msg->ring_stream_id = hdr.stream_id;
+        msg->ring_cookie    = hdr.cookie;
+        break;
+    }
+    default:
+        break;
+    }
+}
+
+ucs_status_t ri_wire_parse(const void *header, size_t header_length, const void *data,
+                           size_t length, int data_elsewhere, ri_wire_msg_t *msg)
+{
+    int apart         = (header_length != 0);
+    const uint8_t *at = apart ? header : data;
+    size_t avail      = apart ? header_length : length;
+    ri_wire_base_t base;
+    ucs_status_t status;
+    size_t hdr_length, hello_length;
+    uint8_t type;
+
+    if ((avail < sizeof(base)) || (!apart && data_elsewhere)) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+
+    memcpy(&base, at, sizeof(base));
+    type           = base.type & ~RI_WIRE_FLAG_HELLO;
+    hdr_length     = wire_header_length(type);
+    hello_length   = (base.type & RI_WIRE_FLAG_HELLO) ? sizeof(ri_wire_hello_t) : 0;
+    msg->has_hello = 0;
+    if ((hdr_length == 0) || (avail < hdr_length + hello_length) ||
+        (apart && (avail != hdr_length + hello_length))) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    if (hello_length != 0) {
+        status = wire_parse_hello(at + hdr_length, msg);
+        if (status != UCS_OK) {
+            return status;
+        }
+    }
+
+    msg->type   = type;
+    msg->id     = ri_wire_get_id(&base);
+    msg->value  = base.value;
+    msg->tag    = 0;
+    msg->req_id = 0;
+    wire_parse_fields(at, msg);
+
+    hdr_length += hello_length;
+    msg->payload = data_elsewhere ? NULL :
+                   apart          ? data :
+                                    (const uint8_t*)data + hdr_length;
+    msg->length  = apart ? length : (length - hdr_length);
+
+    if (!ri_wire_type_in_sequence(msg->type) && ((msg->length != 0) || data_elsewhere)) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    if (data_elsewhere && (msg->type != RI_WIRE_BULK)) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    if ((msg->id == 0) != msg->has_hello) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    return UCS_OK;
+}
+
+void ri_wire_address_pack(ri_wire_address_t *prefix, uint64_t uid)
+{
+    *prefix = (ri_wire_address_t){
+        .stock_header = 0,
+        .uid          = uid,
+        .stock_end    = 0xff,
+        .magic        = RI_WIRE_ADDRESS_MAGIC,
+        .version      = RI_WIRE_VERSION,
+        .length       = sizeof(*prefix)
+    };
+}
+
+ucs_status_t ri_wire_address_parse(const void *address, const void **stock, uint64_t *uid)
+{
+    const uint8_t *bytes = address;
+    ri_wire_address_t prefix;
+
+    /* The shortest stock address has ten bytes, and one that looks like this so far ends
+     * there: only then may more be read. */
+    *stock = address;
+    if ((bytes[0] != 0) || (bytes[offsetof(ri_wire_address_t, stock_end)] != 0xff)) {
+        return UCS_ERR_NO_ELEM;
+    }
+
+    memcpy(&prefix, address, sizeof(prefix));
+    if (prefix.magic != RI_WIRE_ADDRESS_MAGIC) {
+        return UCS_ERR_NO_ELEM;
+    }
+
+    *stock = bytes + prefix.length;
+    *uid   = prefix.uid;
+    return (prefix.version == RI_WIRE_VERSION) ? UCS_OK : UCS_ERR_UNSUPPORTED;
+}

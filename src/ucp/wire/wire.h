@@ -1,0 +1,204 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The wire format: what this library puts into active messages and into the worker
+ * addresses that applications exchange. docs/protocol.md, sections 2 to 4, is normative.
+ * Everything is little-endian and packed.
+ *
+ * To add a message type: give it a number below, its structure and a size assertion; add
+ * it to ri_wire_parse() with its length and field checks; describe it in
+ * docs/protocol.md section 4 and raise RI_WIRE_VERSION if an old peer could not ignore
+ * it; add it to the corpus of test/fuzz and to test/gtest/unit/test_wire.cc.
+ */
+#ifndef RI_WIRE_H
+#define RI_WIRE_H
+
+#include <assert.h>
+#include <endian.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <ucs/type/status.h>
+
+#if __BYTE_ORDER != __LITTLE_ENDIAN
+#error "the wire format is written for little-endian machines"
+#endif
+
+#define RI_WIRE_VERSION 1
+
+/* Ids of conns and streams on the wire: 24 bits, the upper 4 a generation. */
+#define RI_WIRE_ID_BITS       24
+#define RI_WIRE_ID_INDEX_BITS 20
+
+typedef enum ri_wire_type {
+    /* In the sequence of the sender's conn: each takes one sequence number. */
+    RI_WIRE_EAGER      = 1, /* tag, payload */
+    RI_WIRE_EAGER_SAME = 2, /* payload; the tag is that of the message before it */
+    RI_WIRE_EAGER_SYNC = 3, /* tag, request id, payload; answered by SYNC_ACK on match */
+    RI_WIRE_BULK       = 4, /* tag; payload by whatever protocol UCP chooses */
+
+    /* Out of sequence. */
+    RI_WIRE_CONN_REQ    = 16, /* asks for CONN_ACK; always with a hello */
+    RI_WIRE_CONN_ACK    = 17, /* to a conn: the id of its stream at the receiver */
+    RI_WIRE_SYNC_ACK    = 18, /* to a conn: a synchronous message was matched */
+    RI_WIRE_RING_OFFER  = 19, /* to a conn: a ring to send into */
+    RI_WIRE_RING_REFUSE = 20, /* to a stream: the ring could not be mapped */
+    RI_WIRE_RING_STOP   = 21, /* to a conn: give the ring back */
+    RI_WIRE_RING_CLOSE  = 22, /* in a ring, its last record */
+    RI_WIRE_BYE         = 23, /* to a stream: nothing follows the sequence number */
+    RI_WIRE_TYPE_LAST
+} ri_wire_type_t;
+
+/* Flag in the type byte: a hello is appended to the header. */
+#define RI_WIRE_FLAG_HELLO 0x80
+
+/* Starts every message. (protocol.md section 3) */
+typedef struct ri_wire_base {
+    uint8_t  type;  /* ri_wire_type_t, perhaps with RI_WIRE_FLAG_HELLO */
+    uint8_t  id[3]; /* of the conn or stream addressed, at the receiver; 0: see hello */
+    uint32_t value; /* sequence number, or the argument of a control message */
+} __attribute__((packed)) ri_wire_base_t;
+
+typedef struct ri_wire_eager {
+    ri_wire_base_t base;
+    uint64_t       tag;
+} __attribute__((packed)) ri_wire_eager_t;
+
+typedef struct ri_wire_eager_sync {
+    ri_wire_base_t base;
+    uint64_t       tag;
+    uint32_t       req_id;   /* of the sender's request, for SYNC_ACK */
+    uint32_t       reserved; /* 0 */
+} __attribute__((packed)) ri_wire_eager_sync_t;
+
+typedef struct ri_wire_conn_ack {
+    ri_wire_base_t base; /* value: id of the stream */
+    uint64_t       uid;  /* of the worker that answers */
+} __attribute__((packed)) ri_wire_conn_ack_t;
+
+typedef struct ri_wire_ring_offer {
+    ri_wire_base_t base;   /* value: size of the ring in bytes */
+    uint32_t       pid;    /* of the process that made it */
+    uint32_t       fd;     /* of its memory, open in that process */
+    uint32_t       stream_id; /* as CONN_ACK would tell it */
+    uint32_t       reserved; /* 0 */
+    uint64_t       cookie; /* that its first page must hold */
+} __attribute__((packed)) ri_wire_ring_offer_t;
+
+/* Who sends; appended to the header until the receiver's id is known. */
+typedef struct ri_wire_hello {
+    uint32_t magic;    /* RI_WIRE_MAGIC */
+    uint8_t  version;  /* RI_WIRE_VERSION */
+    uint8_t  flags;    /* RI_WIRE_HELLO_* */
+    uint16_t reserved; /* 0 */
+    uint64_t uid;      /* of the sending worker */
+    uint64_t host;     /* equal where /proc/<pid> means the same process; 0: no rings */
+    uint32_t conn_id;  /* of the sending conn, for what is addressed to it */
+    uint32_t reserved2; /* 0 */
+} __attribute__((packed)) ri_wire_hello_t;
+
+#define RI_WIRE_MAGIC 0x49524355u /* "UCRI" */
+
+/*
+ * In front of a worker's stock address. To a stock UCX, the first ten bytes are a complete
+ * address that offers no transport: creating an endpoint to it fails at once with
+ * UCS_ERR_UNREACHABLE, instead of connecting to a worker that speaks another protocol.
+ */
+typedef struct ri_wire_address {
+    uint8_t  stock_header; /* 0: stock address format version 1, no flags */
+    uint64_t uid;          /* of the worker, where stock has it too */
+    uint8_t  stock_end;    /* 0xff: no devices */
+    uint64_t magic;        /* RI_WIRE_ADDRESS_MAGIC */
+    uint8_t  version;      /* RI_WIRE_VERSION */
+    uint8_t  length;       /* of this structure; the stock address follows */
+    uint32_t reserved;     /* 0 */
+} __attribute__((packed)) ri_wire_address_t;
+
+#define RI_WIRE_ADDRESS_MAGIC 0x524441495258435ful /* "_CXRIADR" */
+
+static_assert(sizeof(ri_wire_base_t) == 8, "wire format");
+static_assert(sizeof(ri_wire_eager_t) == 16, "wire format");
+static_assert(sizeof(ri_wire_eager_sync_t) == 24, "wire format");
+static_assert(sizeof(ri_wire_conn_ack_t) == 16, "wire format");
+static_assert(sizeof(ri_wire_ring_offer_t) == 32, "wire format");
+static_assert(sizeof(ri_wire_hello_t) == 32, "wire format");
+static_assert(sizeof(ri_wire_address_t) == 24, "wire format");
+
+/* The longest header: EAGER_SYNC with a hello. */
+#define RI_WIRE_HEADER_MAX (sizeof(ri_wire_eager_sync_t) + sizeof(ri_wire_hello_t))
+
+/* A message after parsing and validation, in host form. */
+typedef struct ri_wire_msg {
+    ri_wire_type_t type; /* without flags */
+    uint32_t       id;
+    uint32_t       value;
+    uint64_t       tag;      /* EAGER, EAGER_SYNC, BULK */
+    uint32_t       req_id;   /* EAGER_SYNC */
+    uint64_t       uid;      /* CONN_ACK */
+    uint32_t       ring_pid; /* RING_OFFER */
+    uint32_t       ring_fd;
+    uint32_t       ring_stream_id;
+    uint64_t       ring_cookie;
+    int            has_hello;
+    ri_wire_hello_t hello;
+    const void     *payload; /* in the caller's buffer; NULL if the data is elsewhere */
+    size_t         length;   /* of the payload */
+} ri_wire_msg_t;
+
+/** Set the id field of a base header. */
+static inline void ri_wire_set_id(ri_wire_base_t *base, uint32_t id)
+{
+    base->id[0] = id;
+    base->id[1] = id >> 8;
+    base->id[2] = id >> 16;
+}
+
+static inline uint32_t ri_wire_get_id(const ri_wire_base_t *base)
+{
+    return base->id[0] | ((uint32_t)base->id[1] << 8) | ((uint32_t)base->id[2] << 16);
+}
+
+static inline int ri_wire_id_is_valid(uint32_t id)
+{
+    return (id != 0) && ((id >> RI_WIRE_ID_BITS) == 0);
+}
+
+static inline int ri_wire_type_in_sequence(ri_wire_type_t type)
+{
+    return (type >= RI_WIRE_EAGER) && (type <= RI_WIRE_BULK);
+}
+
+/**
+ * Take an active message apart and check it (protocol.md section 3). Trusts nothing and
+ * reads nothing beyond the given lengths.
+ *
+ * @param header  UCP's active message header; where it is empty, the message's header
+ *                stands at the head of @a data.
+ * @param data    Payload; not read if @a data_elsewhere.
+ * @param length  Of @a data.
+ * @param data_elsewhere  @a data is a descriptor of data that is still at the sender.
+ * @param msg     Filled.
+ *
+ * @return UCS_OK, UCS_ERR_INVALID_PARAM for a malformed message, UCS_ERR_UNSUPPORTED for
+ *         a hello of another wire version (msg->hello is valid then).
+ */
+ucs_status_t ri_wire_parse(const void *header, size_t header_length, const void *data,
+                           size_t length, int data_elsewhere, ri_wire_msg_t *msg);
+
+/**
+ * Look for this library's part in front of a worker address.
+ *
+ * @param address   An address as an application hands it over; its length is not known.
+ * @param stock     Set to the stock address within it.
+ * @param uid       Set to the worker's uid, if there is such a part.
+ *
+ * @return UCS_OK, UCS_ERR_NO_ELEM for a plain stock address, UCS_ERR_UNSUPPORTED for
+ *         another wire version; @a stock is valid in each case.
+ */
+ucs_status_t ri_wire_address_parse(const void *address, const void **stock, uint64_t *uid);
+
+/** Write this library's part of the address of worker @a uid. */
+void ri_wire_address_pack(ri_wire_address_t *prefix, uint64_t uid);
+
+#endif

@@ -1,0 +1,178 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "ring.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+ucs_status_t ri_ring_create(ri_ring_rx_t *rx, size_t size, uint64_t cookie)
+{
+    size_t map_size = RI_RING_CONTROL_SIZE + size;
+    ucs_status_t status;
+    void *map;
+    int fd;
+
+    fd = memfd_create("ucxri-ring", MFD_CLOEXEC);
+    if (fd < 0) {
+        return UCS_ERR_IO_ERROR;
+    }
+    /* fallocate, so that a full /dev/shm shows here and not as a bus error later. */
+    if (posix_fallocate(fd, 0, map_size) != 0) {
+        status = UCS_ERR_NO_MEMORY;
+        goto err_close;
+    }
+
+    map = mmap(NULL, map_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (map == MAP_FAILED) {
+        status = UCS_ERR_NO_MEMORY;
+        goto err_close;
+    }
+
+    rx->control          = map;
+    rx->control->cookie  = cookie;
+    rx->control->version = RI_RING_VERSION;
+    rx->control->lines   = size / RI_RING_LINE;
+    rx->lines            = (ri_ring_record_t*)((char*)map + RI_RING_CONTROL_SIZE);
+    rx->mask             = size / RI_RING_LINE - 1;
+    rx->pos              = 0;
+    rx->published        = 0;
+    rx->map_size         = map_size;
+    rx->fd               = fd;
+    return UCS_OK;
+
+err_close:
+    close(fd);
+    return status;
+}
+
+void ri_ring_rx_mapped(ri_ring_rx_t *rx)
+{
+    if (rx->fd >= 0) {
+        close(rx->fd);
+        rx->fd = -1;
+    }
+}
+
+void ri_ring_rx_close(ri_ring_rx_t *rx)
+{
+    ri_ring_rx_mapped(rx);
+    munmap(rx->control, rx->map_size);
+    rx->control = NULL;
+}
+
+ucs_status_t ri_ring_open(ri_ring_tx_t *tx, uint32_t pid, uint32_t fd, size_t size,
+                          uint64_t cookie)
+{
+    size_t map_size = RI_RING_CONTROL_SIZE + size;
+    ri_ring_control_t *control;
+    struct stat st;
+    char path[64];
+    int own;
+
+    if ((size < 4096) || (size > (1ul << 30)) || (size & (size - 1))) {
+        return UCS_ERR_UNREACHABLE;
+    }
+
+    snprintf(path, sizeof(path), "/proc/%u/fd/%u", pid, fd);
+    own = open(path, O_RDWR | O_CLOEXEC);
+    if (own < 0) {
+        return UCS_ERR_UNREACHABLE;
+    }
+
+    if ((fstat(own, &st) != 0) || !S_ISREG(st.st_mode) ||
+        ((size_t)st.st_size != map_size)) {
+        close(own);
+        return UCS_ERR_UNREACHABLE;
+    }
+    control = mmap(NULL, map_size, PROT_READ | PROT_WRITE, MAP_SHARED, own, 0);
+    close(own);
+    if (control == MAP_FAILED) {
+        return UCS_ERR_UNREACHABLE;
+    }
+
+    if ((control->cookie != cookie) || (control->version != RI_RING_VERSION) ||
+        (control->lines != size / RI_RING_LINE)) {
+        goto err_unmap;
+    }
+
+    tx->dirty = calloc((size / RI_RING_LINE + 63) / 64, sizeof(*tx->dirty));
+    if (tx->dirty == NULL) {
+        goto err_unmap;
+    }
+
+    tx->control     = control;
+    tx->lines       = (ri_ring_record_t*)((char*)control + RI_RING_CONTROL_SIZE);
+    tx->mask        = size / RI_RING_LINE - 1;
+    tx->pos         = 0;
+    tx->limit       = size / RI_RING_LINE;
+    tx->max_payload = size / 4;
+    tx->map_size    = map_size;
+    return UCS_OK;
+
+err_unmap:
+    munmap(control, map_size);
+    return UCS_ERR_UNREACHABLE;
+}
+
+void ri_ring_tx_close(ri_ring_tx_t *tx)
+{
+    munmap(tx->control, tx->map_size);
+    free(tx->dirty);
+    tx->control = NULL;
+    tx->dirty   = NULL;
+}
+
+/* The receiver's index as far as it can be true: a broken peer must not make this side
+ * overwrite what it may not, nor run in circles. */
+static void ring_tx_update_limit(ri_ring_tx_t *tx)
+{
+    uint32_t consumed = atomic_load_explicit(&tx->control->consumed,
+                                             memory_order_acquire);
+
+    if (tx->pos - consumed <= tx->mask + 1) {
+        tx->limit = consumed + tx->mask + 1;
+    }
+}
+
+int ri_ring_tx_make_room(ri_ring_tx_t *tx, uint32_t lines)
+{
+    uint32_t slot = tx->pos & tx->mask;
+    uint32_t left = tx->mask + 1 - slot;
+    uint32_t need = lines + ((lines > left) ? left : 0);
+    ri_ring_record_t *pad;
+    uint32_t i;
+
+    if ((int32_t)(tx->limit - (tx->pos + need)) <= 0) {
+        ring_tx_update_limit(tx);
+        if ((int32_t)(tx->limit - (tx->pos + need)) <= 0) {
+            return 0;
+        }
+    }
+    if (lines <= left) {
+        return 1;
+    }
+
+    /* The lines that are skipped keep whatever they held; they count as dirty, or an old
+     * header could match after 2^31 lines. */
+    for (i = slot + 1; i <= tx->mask; ++i) {
+        tx->dirty[i / 64] |= 1ul << (i % 64);
+    }
+    tx->dirty[slot / 64] &= ~(1ul << (slot % 64));
+    if (tx->dirty[0] & 1) {
+        atomic_store_explicit(&tx->lines[0].seq, 0, memory_order_relaxed);
+        tx->dirty[0] &= ~1ul;
+    }
+    pad         = &tx->lines[slot];
+    pad->length = 0;
+    pad->type   = RI_RING_PAD;
+    atomic_store_explicit(&pad->seq, ri_ring_stamp(tx->pos), memory_order_release);
+    tx->pos += left;
+    return 1;
+}
