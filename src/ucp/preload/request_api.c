@@ -37,21 +37,33 @@ int ucp_request_is_completed(void *request)
     return request_is_completed(ri_req_of_handle(request));
 }
 
+static ucs_status_t request_test(ri_req_t *req, ucp_tag_recv_info_t *info)
+{
+    if (!request_is_completed(req)) {
+        return UCS_INPROGRESS;
+    }
+    if (ri_req_flags(req) & RI_REQ_RECV) {
+        *info = ((ri_recv_req_t*)req)->info;
+    }
+    return req->status;
+}
+
 ucs_status_t ucp_tag_recv_request_test(void *request, ucp_tag_recv_info_t *info)
 {
-    ri_req_t *req;
-
     if (!ri_req_is_own(request)) {
         ri_stock_resolve();
         return ri_stock.tag_recv_request_test(request, info);
     }
+    return request_test(ri_req_of_handle(request), info);
+}
 
-    req = ri_req_of_handle(request);
-    if (!request_is_completed(req)) {
-        return UCS_INPROGRESS;
+ucs_status_t ucp_request_test(void *request, ucp_tag_recv_info_t *info)
+{
+    if (!ri_req_is_own(request)) {
+        ri_stock_resolve();
+        return ri_stock.request_test(request, info);
     }
-    *info = ((ri_recv_req_t*)req)->info;
-    return req->status;
+    return request_test(ri_req_of_handle(request), info);
 }
 
 /* Text about a request, for debuggers and time-out reports. */

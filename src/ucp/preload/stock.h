@@ -62,6 +62,7 @@
     _f(tag_recv_request_test) \
     _f(request_check_status) \
     _f(request_is_completed) \
+    _f(request_test) \
     _f(request_query) \
     _f(request_cancel) \
     _f(request_free) \

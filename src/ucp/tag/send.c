@@ -58,7 +58,9 @@ void ri_send_abort(ri_send_req_t *req, ucs_status_t status)
         ucs_list_del(&req->pending);
     }
     send_forget(req);
-    ri_send_end_wait(req, RI_SEND_WAIT_RING | RI_SEND_WAIT_MATCH, status);
+    if (req->waiting & (RI_SEND_WAIT_RING | RI_SEND_WAIT_MATCH)) {
+        ri_send_end_wait(req, RI_SEND_WAIT_RING | RI_SEND_WAIT_MATCH, status);
+    }
 }
 
 /* Write a message into its ring. @return 0 if there is no room. */

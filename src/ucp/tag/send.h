@@ -31,7 +31,8 @@ void ri_send_end_wait(ri_send_req_t *req, uint8_t what, ucs_status_t status);
  */
 int ri_send_retry_ring(ri_send_req_t *req);
 
-/** End a send that nothing will complete any more: its endpoint failed or is closed. */
+/** The endpoint of a send failed or is closed: what the send waits for from the peer will
+ * not come. What is in UCX's hands ends as UCX says. */
 void ri_send_abort(ri_send_req_t *req, ucs_status_t status);
 
 #define RI_SEND_PARAM_DATATYPE(_param) \
