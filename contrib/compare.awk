@@ -1,0 +1,285 @@
+# Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause
+#
+# Statistics of contrib/compare.sh: reads the budgets and the raw samples,
+# prints the table, or with -v need=N the suites that need another round.
+#
+#   awk -v rounds=7 -v summary=summary.csv -f compare.awk budgets.tsv raw.csv
+#
+# A pair is a stock and a library sample of one round. Its ratio counts when
+# both were taken in the same placement (core probes within TOLERANCE of the
+# reference, the median of all probes). A line with less than half of its pairs
+# there falls back to pairs that at least match each other, marked with "~".
+#
+# Exit code 3: a budget is missed or could not be measured.
+
+BEGIN {
+    TOLERANCE = 1.3
+    exit_code = 0
+    num_budgets = num_lines = num_probes = 0
+}
+
+# Budgets
+
+FILENAME == ARGV[1] {
+    if ($0 ~ /^#/ || $0 ~ /^[ \t]*$/) {
+        next
+    }
+    if (split($0, field, "\t") != 9 || field[6] !~ /^(lower|higher)$/ ||
+        field[7] !~ /^(stock|empty)$/ || field[8] + 0 <= 0) {
+        printf "%s:%d: not a budget line\n", FILENAME, FNR > "/dev/stderr"
+        exit_code = 1
+        exit
+    }
+    n = ++num_budgets
+    b_where[n] = field[1]; b_bench[n] = field[2]
+    b_from[n] = field[3] + 0; b_to[n] = field[4] + 0
+    b_mode[n] = field[5]; b_better[n] = field[6]
+    b_against[n] = field[7]; b_budget[n] = field[8] + 0; b_issue[n] = field[9]
+    if (field[7] == "empty") {
+        against_empty[field[1], field[2]] = 1
+    }
+    next
+}
+
+# Samples: round,variant,where,bench,size,value,unit,core_ns
+
+FNR > 1 {
+    split($0, field, ",")
+    round = field[1] + 0
+    key = field[3] SUBSEP field[4] SUBSEP field[5]
+    value[field[2], key, round] = field[6] + 0
+    probe[field[2], key, round] = field[8] + 0
+    if (field[8] + 0 > 0) {
+        probes[++num_probes] = field[8] + 0
+    }
+    if (!((field[2], key) in seen)) {
+        seen[field[2], key] = 1
+        variants[field[2]] = 1
+    }
+    if (!(key in line_seen)) {
+        line_seen[key] = 1
+        lines[++num_lines] = key
+        unit[key] = field[7]
+    }
+    if (round > last_round) {
+        last_round = round
+    }
+}
+
+function sort_values(v, n,    i, j, x)
+{
+    for (i = 2; i <= n; i++) {
+        x = v[i]
+        for (j = i - 1; j >= 1 && v[j] > x; j--) {
+            v[j + 1] = v[j]
+        }
+        v[j + 1] = x
+    }
+}
+
+# Quantile q of the sorted v[1..n], linear between neighbours
+function quantile(v, n, q,    pos, low)
+{
+    pos = 1 + (n - 1) * q
+    low = int(pos)
+    return (low >= n) ? v[n] : v[low] + (v[low + 1] - v[low]) * (pos - low)
+}
+
+function same_place(a, b)
+{
+    return a > 0 && b > 0 && a <= b * TOLERANCE && b <= a * TOLERANCE
+}
+
+# Fill ratios[], bases[] and values[] with the pairs of one line that count;
+# strict: in the reference placement. Returns their number.
+function collect(base_variant, base_key, variant, key, strict,
+                 r, n, p, q)
+{
+    n = 0
+    for (r = 1; r <= last_round; r++) {
+        if (!((base_variant, base_key, r) in value) ||
+            !((variant, key, r) in value) ||
+            value[base_variant, base_key, r] <= 0) {
+            continue
+        }
+        p = probe[base_variant, base_key, r]
+        q = probe[variant, key, r]
+        # A probe of 0 in both: the benchmark takes none
+        if ((p > 0 || q > 0) && needs_probe[key]) {
+            if (strict) {
+                if (!same_place(p, reference) || !same_place(q, reference)) {
+                    continue
+                }
+            } else if (!same_place(p, q)) {
+                continue
+            }
+        } else if (needs_probe[key]) {
+            continue
+        }
+        n++
+        bases[n] = value[base_variant, base_key, r]
+        values[n] = value[variant, key, r]
+        ratios[n] = values[n] / bases[n]
+    }
+    return n
+}
+
+function number(x)
+{
+    return sprintf(x >= 1000 ? "%.0f" : x >= 100 ? "%.1f" : x >= 10 ? "%.2f" : "%.3f", x)
+}
+
+function find_budget(where, bench, size, mode, against,    i)
+{
+    for (i = 1; i <= num_budgets; i++) {
+        if (b_where[i] == where && b_bench[i] == bench && size >= b_from[i] &&
+            size <= b_to[i] && b_mode[i] == mode && b_against[i] == against) {
+            return i
+        }
+    }
+    return 0
+}
+
+# One line of the table
+function report(base_variant, base_key, variant, key, against,
+                part, n, mark, b, ratio, spread, verdict, budget, text)
+{
+    split(key, part, SUBSEP)
+    mark = ""
+    n = collect(base_variant, base_key, variant, key, 1)
+    if (n < enough) {
+        if (need != "") {
+            print part[1]
+            return
+        }
+        if (n < enough / 2) {
+            n = collect(base_variant, base_key, variant, key, 0)
+            mark = "~"
+        }
+    }
+    if (need != "") {
+        return
+    }
+
+    b = find_budget(part[1], part[2], part[3] + 0, variant, against)
+    budget = b ? sprintf("%s%.2f", b_better[b] == "lower" ? "<=" : ">=",
+                         b_budget[b]) : "-"
+    if (b) {
+        budget_used[b] = 1
+    }
+    if (n == 0) {
+        verdict = b ? "NOT MEASURED" : "-"
+        printf "%-8s %-19s %8s %-5s %9s %9s %-6s %7s %6s %3d  %-6s %s\n", part[1],
+               part[2], part[3], variant, "-", "-", unit[key], "-", "-", 0,
+               budget, verdict
+        text = "-,-," unit[key] ",-,-,-,-,0"
+    } else {
+        sort_values(bases, n); sort_values(values, n); sort_values(ratios, n)
+        ratio = quantile(ratios, n, 0.5)
+        spread = (quantile(ratios, n, 0.75) - quantile(ratios, n, 0.25)) / ratio
+        verdict = "-"
+        if (b) {
+            if (b_better[b] == "lower") {
+                verdict = (ratio <= b_budget[b]) ? "ok" : "MISSED"
+            } else {
+                verdict = (ratio >= b_budget[b]) ? "ok" : "MISSED"
+            }
+        }
+        printf "%-8s %-19s %8s %-5s %9s %9s %-6s %7.3f %5.1f%% %3d%1s %-6s %s\n",
+               part[1], part[2], part[3], variant,
+               number(quantile(bases, n, 0.5)), number(quantile(values, n, 0.5)),
+               unit[key], ratio, spread * 100, n, mark, budget, verdict
+        text = sprintf("%g,%g,%s,%.4f,%.4f,%.4f,%.4f,%d",
+                       quantile(bases, n, 0.5), quantile(values, n, 0.5),
+                       unit[key], ratio, ratios[1], ratios[n], spread, n)
+    }
+    printf "%s,%s,%s,%s,%s,%s,%s,%s,%s\n", part[1], part[2], part[3], variant,
+           against, text, b ? b_better[b] : "-", b ? b_budget[b] : "-",
+           verdict > summary
+    if (verdict == "MISSED" || verdict == "NOT MEASURED") {
+        missed[++num_missed] = sprintf("%s %s %s B, %s against %s: %s, budget %s" \
+                                       " (issue %s)", part[1], part[2], part[3],
+                                       variant, against,
+                                       n ? sprintf("%.3f", ratio) : "not measured",
+                                       budget, b_issue[b])
+        sub(/ B,/, part[1] == "ucp" ? " tags," : " B,", missed[num_missed])
+    }
+}
+
+function report_mode(mode,    i, part, key)
+{
+    for (i = 1; i <= num_lines; i++) {
+        key = lines[i]
+        split(key, part, SUBSEP)
+        if (!((mode, key) in seen)) {
+            continue
+        }
+        if ((part[1], part[2]) in against_empty) {
+            if (part[3] + 0 > 0) {
+                report(mode, part[1] SUBSEP part[2] SUBSEP 0, mode, key, "empty")
+            }
+        } else if (mode != "stock") {
+            report("stock", key, mode, key, "stock")
+        }
+    }
+}
+
+# Budgets of the suites and modes that were to run, but gave no sample
+function report_unused(    i, n, pair, part, expected)
+{
+    n = split(expect, pair, " ")
+    for (i = 1; i <= n; i++) {
+        expected[pair[i]] = 1
+    }
+    for (i = 1; i <= num_budgets; i++) {
+        if (!(i in budget_used) && ((b_where[i] ":" b_mode[i]) in expected)) {
+            missed[++num_missed] = sprintf("%s %s %d to %d, %s against %s: not" \
+                                           " measured (issue %s)", b_where[i],
+                                           b_bench[i], b_from[i], b_to[i],
+                                           b_mode[i], b_against[i], b_issue[i])
+        }
+    }
+}
+
+END {
+    if (exit_code) {
+        exit exit_code
+    }
+    if (num_lines == 0) {
+        print "no samples" > "/dev/stderr"
+        exit 1
+    }
+
+    for (i = 1; i <= num_lines; i++) {
+        split(lines[i], part, SUBSEP)
+        needs_probe[lines[i]] = (part[1] != "ucp" && num_probes > 0)
+    }
+    sort_values(probes, num_probes)
+    reference = num_probes ? quantile(probes, num_probes, 0.5) : 0
+    # Two thirds of the rounds, so that one odd placement costs no extra round
+    enough = int(rounds * 2 / 3 + 0.5)
+
+    if (need == "") {
+        print "where,bench,size,mode,against,base_median,value_median,unit," \
+              "ratio_median,ratio_min,ratio_max,ratio_iqr,pairs,better,budget," \
+              "verdict" > summary
+        printf "%-8s %-19s %8s %-5s %9s %9s %-6s %7s %6s %4s %-6s %s\n", "where",
+               "bench", "size", "mode", "base", "library", "unit", "ratio", "iqr",
+               "n", "budget", "verdict"
+    }
+    report_mode("ring")
+    report_mode("am")
+    if (need == "") {
+        report_mode("stock")
+        report_unused()
+        if (num_probes) {
+            printf "\ncore probe: reference %.0f ns one way, all samples %.0f to" \
+                   " %.0f ns\n", reference, probes[1], probes[num_probes]
+        }
+        printf "\nmissed budgets: %d\n", num_missed
+        for (i = 1; i <= num_missed; i++) {
+            print "  " missed[i]
+        }
+        exit num_missed ? 3 : 0
+    }
+}

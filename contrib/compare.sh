@@ -1,0 +1,648 @@
+#!/bin/bash
+# Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause
+#
+# Measures stock UCX against the library, alternately, in one go: ucx_perftest,
+# MPI programs under each MPI that is installed, and matching at the UCP level.
+# Prints medians, ratios and the budgets of contrib/budgets.tsv that are
+# missed; writes every sample to a CSV file. test/bench/README.md explains the
+# method and the columns.
+#
+#   contrib/compare.sh                      everything, 7 rounds
+#   contrib/compare.sh --quick --mpi mpich  3 short rounds, one MPI
+#   contrib/compare.sh --lib stock          stock against stock: the noise
+
+set -u -o pipefail
+export LC_ALL=C
+
+root=$(cd "$(dirname "$0")/.." && pwd)
+bench_src=$root/test/bench
+
+usage()
+{
+    cat <<EOF
+Usage: contrib/compare.sh [options]
+  --mpi NAME       mpich, openmpi, all (default: all that are installed) or none
+                   (only ucx_perftest and the UCP-level programs); repeatable
+  --skip NAME      leave out perftest or ucp; repeatable
+  --quick          3 short rounds instead of 7
+  --rounds N       rounds (7); up to N more follow where a virtual machine moved
+                   its cores in too many of them
+  --sizes LIST     only these message sizes (bytes, separated by commas)
+  --am-only        measure the library with the ring channel off, only
+  --build-dir DIR  where the library was built, and where the programs are built
+                   (build, below the source)
+  --lib PATH       the library (found below the build directory), or "stock" to
+                   run stock in its place, which shows the noise
+  --out DIR        where the results go (compare, below the build directory)
+  --cpus A,B       the two cores (the first two that this shell may use)
+  --strict         exit with 2 when a budget is missed or was not measured
+  -h, --help       this help
+Exit code: 0 when everything ran, 1 when something failed.
+EOF
+}
+
+die()
+{
+    echo "compare.sh: $*" >&2
+    exit 1
+}
+
+# Options
+
+mpis=()
+skip=" "
+rounds=
+sizes=
+modes="ring am"
+build_dir=$root/build
+lib=
+out=
+cpus=
+strict=no
+quick=no
+
+value_of()
+{
+    [ $# -ge 2 ] || die "$1 needs a value"
+    echo "$2"
+}
+
+while [ $# -gt 0 ]; do
+    # An option's value is taken here once; a missing one is caught by value_of
+    case $1 in
+    --mpi | --skip | --rounds | --sizes | --build-dir | --lib | --out | --cpus)
+        arg=$(value_of "$@") || exit 1
+        ;;
+    esac
+    case $1 in
+    --mpi)
+        case $arg in
+        mpich | openmpi | none) mpis+=("$arg") ;;
+        all) mpis+=(mpich openmpi) ;;
+        *) die "--mpi $arg: expected mpich, openmpi, all or none" ;;
+        esac
+        shift
+        ;;
+    --skip)
+        case $arg in
+        perftest | ucp) skip+="$arg " ;;
+        *) die "--skip $arg: expected perftest or ucp" ;;
+        esac
+        shift
+        ;;
+    --rounds)
+        [[ $arg =~ ^[1-9][0-9]{0,3}$ ]] || die "--rounds $arg: expected a number"
+        rounds=$arg
+        shift
+        ;;
+    --sizes)
+        [[ $arg =~ ^[0-9]+(,[0-9]+)*$ ]] || die "--sizes $arg: expected numbers"
+        sizes=$arg
+        shift
+        ;;
+    --build-dir) build_dir=$arg; shift ;;
+    --lib) lib=$arg; shift ;;
+    --out) out=$arg; shift ;;
+    --cpus)
+        [[ $arg =~ ^[0-9]+,[0-9]+$ ]] || die "--cpus $arg: expected A,B"
+        cpus=$arg
+        shift
+        ;;
+    --quick) quick=yes ;;
+    --am-only) modes=am ;;
+    --strict) strict=yes ;;
+    -h | --help) usage; exit 0 ;;
+    *) usage >&2; die "unknown option $1" ;;
+    esac
+    shift
+done
+
+if [ $quick = yes ]; then
+    rounds=${rounds:-3}
+    seconds=0.05
+else
+    rounds=${rounds:-7}
+    seconds=0.15
+fi
+
+# What there is to measure
+
+[ -n "$cpus" ] || cpus=$(awk '/^Cpus_allowed_list/ {
+    n = split($2, range, ",")
+    for (i = 1; i <= n; i++) {
+        split(range[i], end, "-")
+        for (c = end[1] + 0; c <= (range[i] ~ /-/ ? end[2] : end[1]) + 0; c++) {
+            list = list (count++ ? "," : "") c
+            if (count == 2) {
+                print list
+                exit
+            }
+        }
+    }
+}' /proc/self/status)
+[[ $cpus == *,* ]] || die "two cores are needed, and this shell may use only one"
+cpu0=${cpus%,*}
+cpu1=${cpus#*,}
+
+if [ -z "$lib" ]; then
+    lib=$(find "$build_dir" -path '*/src/.libs/libucxri.so' -printf '%T@ %p\n' \
+          2>/dev/null | sort -rn | sed -n '1s/^[^ ]* //p')
+    [ -n "$lib" ] || die "no libucxri.so below $build_dir: build it first, or" \
+                         "give --build-dir or --lib"
+fi
+if [ "$lib" != stock ]; then
+    [ -r "$lib" ] || die "cannot read the library $lib"
+    lib=$(realpath "$lib")
+fi
+
+mkdir -p "$build_dir/bench" || exit 1
+build_dir=$(cd "$build_dir" && pwd)
+out=${out:-$build_dir/compare}
+mkdir -p "$out/logs" || exit 1
+out=$(cd "$out" && pwd)
+raw=$out/raw.csv
+summary=$out/summary.csv
+rm -f "$out"/logs/*.log
+
+# The command of an MPI: Debian's name, or the plain one if it is that MPI
+mpi_command()
+{
+    local pattern=$1 name
+    shift
+    for name in "$@"; do
+        if command -v "$name" >/dev/null &&
+           "$name" --version 2>&1 | grep -qE "$pattern"; then
+            command -v "$name"
+            return 0
+        fi
+    done
+    return 1
+}
+
+mpi_find()
+{
+    case $1 in
+    mpich)
+        mpicc=$(command -v mpicc.mpich || command -v mpicc) &&
+        mpiexec=$(mpi_command 'HYDRA' mpiexec.mpich mpiexec.hydra mpiexec)
+        ;;
+    openmpi)
+        mpicc=$(command -v mpicc.openmpi || command -v mpicc) &&
+        mpiexec=$(mpi_command 'Open MPI|OpenRTE' mpirun.openmpi mpirun)
+        ;;
+    esac
+}
+
+# build PROGRAM COMPILER SOURCE [LIBRARIES]
+build()
+{
+    local program=$1 compiler=$2 source=$3
+    shift 3
+    mkdir -p "$(dirname "$program")" || exit 1
+    if [ "$program" -nt "$source" ] && [ "$program" -nt "$bench_src/bench.h" ] &&
+       [ "$program" -nt "$bench_src/bench_mpi.h" ]; then
+        return 0
+    fi
+    "$compiler" -O2 -std=gnu11 -o "$program" "$source" "$@" ||
+        die "cannot build $source with $compiler"
+}
+
+suites=()
+declare -A mpiexec_of
+cc=${CC:-cc}
+command -v taskset >/dev/null || die "taskset is missing (package util-linux)"
+build "$build_dir/bench/core_ping" "$cc" "$bench_src/core_ping.c"
+
+if [[ $skip != *" perftest "* ]]; then
+    if command -v ucx_perftest >/dev/null; then
+        suites+=(perftest)
+    else
+        echo "ucx_perftest is not installed (package ucx-utils): left out" >&2
+    fi
+fi
+[ ${#mpis[@]} -gt 0 ] || mpis=(mpich openmpi)
+for mpi in "${mpis[@]}"; do
+    [ "$mpi" != none ] && [ -z "${mpiexec_of[$mpi]:-}" ] || continue
+    if mpi_find "$mpi"; then
+        for program in mpi_pingpong mpi_rate; do
+            build "$build_dir/bench/$mpi/$program" "$mpicc" "$bench_src/$program.c"
+        done
+        mpiexec_of[$mpi]=$mpiexec
+        suites+=("$mpi")
+    else
+        echo "$mpi is not installed: left out" >&2
+    fi
+done
+if [[ $skip != *" ucp "* ]]; then
+    # The package of some distributions has no pkg-config file; then the
+    # compiler's own paths have to do
+    build "$build_dir/bench/tag_match" "$cc" "$bench_src/tag_match.c" \
+          $(pkg-config --cflags --libs ucx 2>/dev/null || echo "-lucp -lucs")
+    suites+=(ucp)
+fi
+[ ${#suites[@]} -gt 0 ] || die "nothing left to measure"
+
+# Only what the variants set may differ between them
+unset LD_PRELOAD UCX_RNDV_SCHEME MPI_UCX_RNDV_SCHEME
+export UCX_TLS=${UCX_TLS:-posix,sysv,cma,self}
+
+# The environment of a variant, as arguments of env
+variant_env()
+{
+    env_args=()
+    if [ "$1" != stock ] && [ "$lib" != stock ]; then
+        env_args+=(LD_PRELOAD="$lib" UCX_RNDV_SCHEME=recv_init)
+        [ "$1" != am ] || env_args+=(UCXRI_RING_PEERS=0)
+    fi
+}
+
+# The sizes of a list that are asked for and that the variant has budgets for
+select_sizes()
+{
+    local variant=$1 size
+    shift
+    for size in "$@"; do
+        [ "$variant" != am ] || [ "$size" -le 8192 ] || continue
+        [ -z "$sizes" ] || [[ ,$sizes, == *,$size,* ]] || continue
+        echo "$size"
+    done
+}
+
+lat_sizes="8 16 40 64 256 1024 4096 8192 65536 262144 1048576 4194304"
+rate_sizes="8 65536 262144 1048576 4194304"
+
+# Running
+
+failures=0
+declare -A failed
+server_pid=
+
+cleanup()
+{
+    [ -z "$server_pid" ] || kill "$server_pid" 2>/dev/null
+}
+trap cleanup EXIT
+trap 'exit 130' INT TERM
+
+show_progress()
+{
+    local now=$SECONDS left
+    left=$((step > 0 ? (now - start_time) * (steps - step) / step : 0))
+    if [ -t 2 ]; then
+        printf '\r\033[K[%d/%d] round %d of %d: %s %s, %d s, about %d s left' \
+               "$step" "$steps" "$round" "$last_round" "$1" "$2" \
+               $((now - start_time)) "$left" >&2
+    elif [ "$1 $2" != "${last_shown:-}" ] && [ "$2" = stock ]; then
+        printf '[%d/%d] round %d of %d: %s, %d s\n' "$step" "$steps" "$round" \
+               "$last_round" "$1" $((now - start_time)) >&2
+    fi
+    last_shown="$1 $2"
+}
+
+end_progress()
+{
+    [ ! -t 2 ] || printf '\r\033[K' >&2
+}
+
+note_failure()
+{
+    local suite=$1 variant=$2 what=$3 log=$4
+    failures=$((failures + 1))
+    failed[$suite,$variant]=$((${failed[$suite,$variant]:-0} + 1))
+    end_progress
+    echo "FAILED: $suite, $variant: $what; see $log" >&2
+    sed -n 's/^/    /; 1,5p' "$log" >&2
+}
+
+# Turn the RESULT lines of a log into samples
+add_samples()
+{
+    local suite=$1 variant=$2 log=$3
+    awk -v round="$round" -v variant="$variant" -v suite="$suite" '
+        $1 == "RESULT" {
+            printf "%d,%s,%s,%s,%s,%s,%s,%s\n", round, variant, suite, $2, $3, $4,
+                   $5, $6
+            n++
+        }
+        END { exit n ? 0 : 1 }' "$log" >>"$raw"
+}
+
+core_ping()
+{
+    "$build_dir/bench/core_ping" "$cpu0" "$cpu1" | awk '{ print $6 }'
+}
+
+# A TCP port that nobody listens on
+free_port()
+{
+    local port
+    while :; do
+        port=$((20000 + RANDOM % 12000))
+        grep -qi ":$(printf '%04X' "$port") " /proc/net/tcp || break
+    done
+    echo "$port"
+}
+
+# True once something listens on the port; gives up when the server is gone
+wait_listening()
+{
+    local pattern i
+    pattern=":$(printf '%04X' "$1") 00000000:0000 0A"
+    for ((i = 0; i < 1000; i++)); do
+        grep -qi "$pattern" /proc/net/tcp && return 0
+        kill -0 "$2" 2>/dev/null || return 1
+        read -r -t 0.01 <&"$never_fd"
+    done
+    return 1
+}
+
+# run_pair BATCH-FILE LOG: one ucx_perftest server and client
+run_pair()
+{
+    local batch=$1 log=$2 port rc
+    port=$(free_port)
+    timeout 110 taskset -c "$cpu0" env "${env_args[@]}" ucx_perftest -p "$port" \
+        -b "$batch" >"$log.server" 2>&1 </dev/null &
+    server_pid=$!
+    if wait_listening "$port" "$server_pid"; then
+        timeout --foreground 100 taskset -c "$cpu1" env "${env_args[@]}" \
+            ucx_perftest 127.0.0.1 -p "$port" -b "$batch" -f -v >"$log" 2>&1 \
+            </dev/null
+        rc=$?
+    else
+        echo "the ucx_perftest server did not start" >"$log"
+        rc=1
+    fi
+    [ $rc -eq 0 ] || kill "$server_pid" 2>/dev/null
+    wait "$server_pid" || rc=1
+    server_pid=
+    [ $rc -eq 0 ] || cat "$log.server" >>"$log"
+    rm -f "$log.server"
+    return $rc
+}
+
+# perftest_batch TEST SIZE: the runs that make one sample.
+#
+# ucx_perftest gives a mean, which a single pre-emption spoils, or a percentile,
+# and a median would hide what a library does every few messages only. So the
+# sample of a short message is the mean of ten percentiles, each from a run of
+# its own: the mean over all messages without the outliers. A long message has
+# nothing to hide, and the median is the best defence.
+perftest_batch()
+{
+    awk -v test="$1" -v size="$2" -v seconds="$seconds" 'BEGIN {
+        if (test == "tag_bw") {
+            n = int(seconds / 10 / 1.5e-7)
+            for (i = 1; i <= 10; i++) {
+                print "run", "-t", test, "-s", size, "-n", n, "-w", int(n / 5)
+            }
+            exit
+        }
+        # About 0.6 us and 0.4 ns per byte for the way there and back
+        runs = (size < 65536) ? 10 : 3
+        n = int(seconds / (runs * (size < 65536 ? 3 : 1)) / (6e-7 + size * 4e-10))
+        n = (n < 20) ? 20 : n
+        for (i = 0; i < runs; i++) {
+            print "run", "-t", test, "-s", size, "-n", n, "-w", int(n / 5),
+                  "-R", (runs == 10) ? 10 * i + 5 : 50
+        }
+    }'
+}
+
+# perftest_result TEST SIZE BEFORE AFTER: the RESULT line from the output of a
+# batch, by the names of its CSV header; the core probes before and after
+# decide whether it fails
+perftest_result()
+{
+    awk -F, -v test="$1" -v size="$2" -v before="$3" -v after="$4" '
+        /overall_lat/ {
+            for (i = 1; i <= NF; i++) {
+                column[$i ~ /percentile_lat/ ? "percentile" : $i] = i
+            }
+            next
+        }
+        NF > 4 && ("overall_lat" in column) {
+            x = $column[test == "tag_bw" ? "overall_mr" : "percentile"] + 0
+            for (i = n++; i >= 1 && sorted[i] > x; i--) {
+                sorted[i + 1] = sorted[i]
+            }
+            sorted[i + 1] = x
+            sum += x
+        }
+        END {
+            if (n == 0) {
+                exit 1
+            }
+            if (test == "tag_lat" && size < 65536) {
+                x = sum / n
+            } else {
+                x = (sorted[int((n + 1) / 2)] + sorted[int(n / 2) + 1]) / 2
+            }
+            same = before <= after * 1.3 && after <= before * 1.3
+            print "RESULT", test, size, test == "tag_bw" ? x * 1e-6 : x,
+                  test == "tag_bw" ? "Mmsg/s" : "us", same ? (before + after) / 2 : 0
+            exit same ? 0 : 1
+        }'
+}
+
+run_perftest()
+{
+    local variant=$1 item test size log before runs
+    for item in $(select_sizes "$variant" $lat_sizes) bw; do
+        if [ "$item" = bw ]; then
+            [ "$variant" != am ] && [ -n "$(select_sizes "$variant" 8)" ] || continue
+            test=tag_bw size=8
+        else
+            test=tag_lat size=$item
+        fi
+        log=$out/logs/perftest.$variant.$test.$size.$round.log
+        perftest_batch "$test" "$size" >"$log.batch"
+        runs=$(wc -l <"$log.batch")
+        # Repeat what was measured while the virtual machine moved its cores
+        for _ in 1 2 3; do
+            before=$(core_ping)
+            # The exit code does not tell of a run of the batch that failed
+            if ! run_pair "$log.batch" "$log" ||
+               [ "$(grep -c '^run,' "$log")" -ne "$runs" ]; then
+                note_failure perftest "$variant" "$test $size B" "$log"
+                return 1
+            fi
+            perftest_result "$test" "$size" "$before" "$(core_ping)" <"$log" \
+                >"$log.result" && break
+        done
+        if ! add_samples perftest "$variant" "$log.result"; then
+            note_failure perftest "$variant" "$test $size B: no result" "$log"
+            return 1
+        fi
+        rm -f "$log" "$log.batch" "$log.result"
+    done
+}
+
+# Both ranks are pinned by taskset as two programs of one job, because binding
+# options are silently without effect in some containers; env comes after the
+# launcher, so that only the ranks see the library
+run_mpi()
+{
+    local mpi=$1 variant=$2 program list log rank args
+    for program in mpi_pingpong mpi_rate; do
+        if [ $program = mpi_rate ]; then
+            [ "$variant" != am ] || continue
+            list=$(select_sizes "$variant" $rate_sizes | paste -sd,)
+        else
+            list=$(select_sizes "$variant" 0 $lat_sizes | paste -sd,)
+        fi
+        [ -n "$list" ] || continue
+        args=()
+        if [ "$mpi" = openmpi ]; then
+            [ "$(id -u)" -ne 0 ] || args+=(--allow-run-as-root)
+            args+=(--host localhost:2 --bind-to none --mca pml ucx
+                   --mca opal_common_ucx_tls any --mca opal_common_ucx_devices any)
+        else
+            args+=(-bind-to none)
+        fi
+        for rank in "$cpu0" "$cpu1"; do
+            args+=(-n 1 taskset -c "$rank" env "${env_args[@]}"
+                   "$build_dir/bench/$mpi/$program" -s "$list" -t "$seconds" :)
+        done
+        unset 'args[-1]'
+        log=$out/logs/$mpi.$variant.$program.$round.log
+        if ! timeout --foreground 120 "${mpiexec_of[$mpi]}" "${args[@]}" \
+                >"$log" 2>&1 </dev/null || ! add_samples "$mpi" "$variant" "$log"
+        then
+            note_failure "$mpi" "$variant" "$program" "$log"
+            return 1
+        fi
+        rm -f "$log"
+    done
+}
+
+run_ucp()
+{
+    local variant=$1 log=$out/logs/ucp.$1.tag_match.$round.log
+    if ! timeout --foreground 120 taskset -c "$cpu0" env "${env_args[@]}" \
+            "$build_dir/bench/tag_match" -t "$seconds" >"$log" 2>&1 </dev/null ||
+       ! add_samples ucp "$variant" "$log"; then
+        note_failure ucp "$variant" tag_match "$log"
+        return 1
+    fi
+    rm -f "$log"
+}
+
+# Which variants a suite has
+suite_variants()
+{
+    if [ "$1" = ucp ]; then
+        echo "stock ${modes%% *}"
+    else
+        echo "stock $modes"
+    fi
+}
+
+# Every suite given, every variant once; who goes first changes from round to
+# round, so that what drifts with time favours nobody
+run_round()
+{
+    local suite i n variants variant
+    for suite in "$@"; do
+        read -ra variants <<<"$(suite_variants "$suite")"
+        n=${#variants[@]}
+        for ((i = 0; i < n; i++)); do
+            variant=${variants[(i + round - 1) % n]}
+            show_progress "$suite" "$variant"
+            step=$((step + 1))
+            # What failed twice will fail again
+            [ "${failed[$suite,$variant]:-0}" -lt 2 ] || continue
+            variant_env "$variant"
+            case $suite in
+            perftest) run_perftest "$variant" ;;
+            ucp) run_ucp "$variant" ;;
+            *) run_mpi "$suite" "$variant" ;;
+            esac
+        done
+    done
+}
+
+# Ticks of all processes on the two cores, and of this script's children
+cpu_busy()
+{
+    awk -v a="cpu$cpu0" -v b="cpu$cpu1" \
+        '$1 == a || $1 == b { sum += $2 + $3 + $4 + $7 + $8 }
+         END { print sum + 0 }' /proc/stat
+}
+
+cpu_own()
+{
+    sed 's/^.*) //' /proc/$$/stat | awk '{ print $12 + $13 + $14 + $15 }'
+}
+
+analyse()
+{
+    awk -v rounds="$rounds" -v summary="$summary" "$@" \
+        -f "$root/contrib/compare.awk" "$root/contrib/budgets.tsv" "$raw"
+}
+
+# A pipe that never delivers: reading it with a time-out waits without a fork
+exec {never_fd}<> <(:)
+
+ucx_version=$(ucx_info -v 2>/dev/null |
+              sed -n 's/^# *\(Library v\|V\)ersion:* *\([0-9.]*\).*/\2/p' | head -1)
+echo "stock: UCX ${ucx_version:-of unknown version}; library: $lib;" \
+     "cores $cpu0 and $cpu1; $rounds rounds of: ${suites[*]}"
+echo "round,variant,where,bench,size,value,unit,core_ns" >"$raw"
+
+step=0
+steps=0
+for suite in "${suites[@]}"; do
+    steps=$((steps + rounds * $(suite_variants "$suite" | wc -w)))
+done
+start_time=$SECONDS
+start_busy=$(cpu_busy)
+start_own=$(cpu_own)
+last_round=$rounds
+
+for ((round = 1; round <= rounds; round++)); do
+    run_round "${suites[@]}"
+done
+
+# Rounds for the suites whose pairs were taken in different places
+while [ $failures -eq 0 ] && [ "$round" -le $((2 * rounds)) ]; do
+    mapfile -t again < <(analyse -v need=1 | sort -u)
+    [ ${#again[@]} -gt 0 ] || break
+    last_round=$round
+    for suite in "${again[@]}"; do
+        steps=$((steps + $(suite_variants "$suite" | wc -w)))
+    done
+    run_round "${again[@]}"
+    round=$((round + 1))
+done
+end_progress
+
+ticks=$(((SECONDS - start_time) * 2 * $(getconf CLK_TCK)))
+others=$(($(cpu_busy) - start_busy - $(cpu_own) + start_own))
+others=$((ticks > 0 && others > 0 ? 100 * others / ticks : 0))
+
+expect=
+if [ -z "$sizes" ]; then
+    for suite in "${suites[@]}"; do
+        for variant in $(suite_variants "$suite"); do
+            expect+=" $suite:$variant"
+        done
+    done
+fi
+echo
+analyse -v expect="$expect"
+missed=$?
+[ $missed -eq 0 ] || [ $missed -eq 3 ] || die "the analysis failed"
+
+echo
+echo "$((SECONDS - start_time)) s; other processes used $others % of the two cores"
+[ "$others" -lt 10 ] || echo "the machine was not idle: expect noise"
+echo "all samples: $raw"
+echo "summary:     $summary"
+
+if [ $failures -gt 0 ]; then
+    echo "$failures runs FAILED, see above" >&2
+    exit 1
+fi
+[ $strict = no ] || [ $missed -eq 0 ] || exit 2
+exit 0

@@ -1,0 +1,95 @@
+#!/usr/bin/env bash
+# Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause
+#
+# Shows what ucxri does: installs missing packages (as root or with sudo), builds in
+# build/demo, runs an MPI ping-pong and a message-rate test with two ranks under MPICH over
+# shared memory, stock UCX and recv_init in turn, and prints both side by side. Takes two
+# to four minutes, most of them for measuring.
+#
+# Usage: contrib/demo.sh [--build-dir DIR] [-h]
+set -u
+export LC_ALL=C
+
+die()
+{
+    echo "demo.sh: $*" >&2
+    exit 1
+}
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd) || exit 1
+build_dir=$root/build/demo
+while [ $# -gt 0 ]; do
+    case $1 in
+    --build-dir)
+        [ $# -gt 1 ] || die "--build-dir needs a value"
+        build_dir=$2
+        shift
+        ;;
+    -h | --help)
+        sed -n '/^# Shows/,/^[^#]/{/^#/s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}"
+        exit 0
+        ;;
+    *) die "unknown option '$1'; see --help" ;;
+    esac
+    shift
+done
+
+echo "1/3 Packages"
+"$root/contrib/deps.sh" || die "packages are missing, see above"
+
+echo
+echo "2/3 Build in $build_dir"
+"$root/contrib/check.sh" --no-deps --only configure,build --build-dir "$build_dir" |
+    sed -n '/^\[/p; /^        /p'
+[ "${PIPESTATUS[0]}" -eq 0 ] || die "the build failed, see above"
+
+echo
+echo "3/3 Measurement: MPICH, 2 ranks, shared memory, stock and recv_init in turn"
+results=$build_dir/compare
+mkdir -p "$results"
+"$root/contrib/compare.sh" --mpi mpich --skip perftest --skip ucp --quick \
+    --build-dir "$build_dir" --out "$results" >"$results/table.txt"
+status=$?
+if [ $status -ne 0 ] || [ ! -s "$results/summary.csv" ]; then
+    cat "$results/table.txt"
+    die "the measurement failed, see above"
+fi
+
+awk -F, '
+    function size_text(size) {
+        if (size >= 1048576) {
+            return size / 1048576 " MB"
+        }
+        return size >= 1024 ? size / 1024 " KB" : size " B"
+    }
+    function row(bench, unit, format,    i) {
+        for (i = 1; i <= rows[bench]; ++i) {
+            split(line[bench, i], field, ",")
+            printf "  %8s  " format "  " format "  %8.2f\n", size_text(field[3]),
+                   field[6], field[7], field[9]
+        }
+    }
+    NR > 1 && $1 == "mpich" && $4 == "ring" && $5 == "stock" {
+        line[$2, ++rows[$2]] = $0
+    }
+    END {
+        print ""
+        print "One-way latency (MPI ping-pong), medians, less is better"
+        print "      size    stock us  recv_init us     ratio"
+        row("mpi_latency", "us", "%10.2f")
+        print ""
+        print "Message rate, millions per second, more is better"
+        print "      size       stock     recv_init     ratio"
+        row("mpi_rate", "Mmsg/s", "%10.2f")
+        print ""
+        print "Bandwidth, MB/s, more is better"
+        print "      size       stock     recv_init     ratio"
+        row("mpi_bw", "MB/s", "%10.0f")
+        print ""
+    }' "$results/summary.csv"
+sed -n '/other processes used/p; /machine was not idle/p' "$results/table.txt"
+echo "All samples: $results/raw.csv"
+echo
+echo "The library is $build_dir/src/.libs/libucxri.so. With a program of yours:"
+echo "  mpiexec.mpich -genv UCX_RNDV_SCHEME recv_init \\"
+echo "      -genv LD_PRELOAD $build_dir/src/.libs/libucxri.so -n 4 ./app"

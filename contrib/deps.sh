@@ -1,0 +1,115 @@
+#!/usr/bin/env bash
+# Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause
+#
+# Installs the Debian packages that are missing to build and test ucxri. Where nothing is
+# missing it does nothing and needs no network.
+#
+# Usage: contrib/deps.sh [--check] [--quiet]
+#   --check   install nothing, list what is missing
+#   --quiet   say nothing if nothing is missing
+#   -h        this text
+#
+# Exit code: 0 if the required packages are there, 1 if one is missing; with --check, 1 if
+# any package is missing.
+set -u
+
+# Without these there is no library
+required=(build-essential autoconf automake libtool pkg-config libucx-dev)
+# Each of these is for some of the tests
+optional=(ucx-utils libibverbs-dev rdma-core mpich libmpich-dev openmpi-bin libopenmpi-dev
+    libgtest-dev clang clang-format libclang-rt-14-dev g++)
+# For people; never installed by this script
+handy=(gdb valgrind)
+
+check=no
+quiet=no
+for arg in "$@"; do
+    case $arg in
+    --check) check=yes ;;
+    --quiet) quiet=yes ;;
+    -h | --help)
+        sed -n '/^# Installs/,/^[^#]/{/^#/s/^# \{0,1\}//p}' "$0"
+        exit 0
+        ;;
+    *)
+        echo "deps.sh: unknown argument '$arg'; see --help" >&2
+        exit 2
+        ;;
+    esac
+done
+
+if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
+    echo "deps.sh: this is not a Debian system; needed are a C11 compiler, autoconf," \
+        "automake, libtool and UCX 1.13 or later with headers, and for the tests" \
+        "ucx_perftest, MPICH, Open MPI, GoogleTest and clang; configure says what it misses" >&2
+    exit 0
+fi
+
+# missing PACKAGES...: those that are not installed
+missing()
+{
+    local package
+    for package in "$@"; do
+        # shellcheck disable=SC2016  # dpkg-query's own variable
+        dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null |
+            grep -qx installed || echo "$package"
+    done
+}
+
+mapfile -t need < <(missing "${required[@]}")
+mapfile -t want < <(missing "${optional[@]}")
+
+if [ ${#need[@]} -eq 0 ] && [ ${#want[@]} -eq 0 ]; then
+    [ $quiet = yes ] || echo "deps.sh: all packages are installed"
+    exit 0
+fi
+
+if [ $check = yes ]; then
+    [ ${#need[@]} -eq 0 ] || printf 'required: %s\n' "${need[@]}"
+    [ ${#want[@]} -eq 0 ] || printf 'optional: %s\n' "${want[@]}"
+    for package in $(missing "${handy[@]}"); do
+        echo "handy:    $package"
+    done
+    exit 1
+fi
+
+as_root=()
+if [ "$(id -u)" -ne 0 ]; then
+    # A password can only be asked for at a terminal
+    sudo=(sudo)
+    [ -t 0 ] || sudo=(sudo -n)
+    if ! command -v sudo >/dev/null || ! "${sudo[@]}" true; then
+        echo "deps.sh: not root, and sudo does not work; as root, run" >&2
+        echo "    apt-get install ${need[*]} ${want[*]}" >&2
+        [ ${#need[@]} -eq 0 ]
+        exit
+    fi
+    as_root=("${sudo[@]}")
+fi
+
+apt()
+{
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -y \
+        -o Dpkg::Use-Pty=0 "$@" </dev/null
+}
+
+echo "deps.sh: installing ${need[*]} ${want[*]}"
+apt update || echo "deps.sh: apt-get update failed; trying with the lists that are there" >&2
+
+# One package that this release does not have must not keep the others away
+if ! apt install --no-install-recommends "${need[@]}" "${want[@]}"; then
+    for package in "${need[@]}" "${want[@]}"; do
+        apt install --no-install-recommends "$package" ||
+            echo "deps.sh: could not install $package" >&2
+    done
+fi
+
+mapfile -t need < <(missing "${required[@]}")
+mapfile -t want < <(missing "${optional[@]}")
+[ ${#want[@]} -eq 0 ] ||
+    echo "deps.sh: still missing, some tests will be skipped: ${want[*]}" >&2
+if [ ${#need[@]} -ne 0 ]; then
+    echo "deps.sh: still missing, ucxri cannot be built: ${need[*]}" >&2
+    exit 1
+fi
+echo "deps.sh: done"

@@ -1,0 +1,129 @@
+#!/usr/bin/env bash
+# Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause
+#
+# Writes the lists of source files that the Makefiles include, src/sources.am and
+# test/sources.am, from the files that are there. Run it after adding, removing or
+# renaming a source file.
+#
+# Usage: contrib/sources.sh [--check]
+#   --check   write nothing, fail if a list is out of date
+set -eu
+cd "$(dirname "$0")/.."
+export LC_ALL=C
+
+usage()
+{
+    sed -n '/^# Writes/,/^[^#]/{/^#/s/^# \{0,1\}//p}' contrib/sources.sh
+}
+
+# list NAME FILES...: one make variable
+list()
+{
+    local name=$1 file
+    shift
+    echo
+    printf '%s =' "$name"
+    for file in "$@"; do
+        printf ' \\\n    %s' "$file"
+    done
+    echo
+}
+
+# files DIR PATTERN...: the files below DIR, relative to the list's own directory
+files()
+{
+    local top=${1%%/*} dir=$1 pattern
+    shift
+    [ -d "$dir" ] || return 0
+    for pattern in "$@"; do
+        find "$dir" -type f -name "$pattern" -printf '%p\n'
+    done | sed "s,^$top/,," | sort
+}
+
+# programs DIR: the names of the C files with a main(); parts DIR: the other ones
+programs()
+{
+    find "$1" -maxdepth 1 -name '*.c' -exec grep -l -E '^int main\(' {} + |
+        sed 's,.*/,,; s,\.c$,,' | sort
+}
+
+parts()
+{
+    find "$1" -maxdepth 1 -name '*.c' -exec grep -L -E '^int main\(' {} + |
+        sed "s,^${1%%/*}/,," | sort
+}
+
+head_comment()
+{
+    echo "# Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause"
+    echo "#"
+    echo "# Written by contrib/sources.sh; do not edit."
+}
+
+src_lists()
+{
+    head_comment
+    # shellcheck disable=SC2046  # no source file has a blank in its name
+    {
+        list UCXRI_SRCS $(files src/ucp '*.c'; files src/uct '*.c')
+        list UCXRI_HDRS $({ files src/ucp '*.h'; files src/uct '*.h'; } |
+                             grep -v '^ucp/api/')
+        list UCXRI_API_HDRS $(files src/ucp/api '*.h')
+        list UCXRI_INFO_SRCS $(files src/tools 'ucxri_info*.[ch]')
+    }
+}
+
+test_lists()
+{
+    head_comment
+    # shellcheck disable=SC2046
+    {
+        list GTEST_COMMON_SRCS $(files test/gtest/common '*.cc' '*.h')
+        list GTEST_UCP_SRCS $(files test/gtest/ucp '*.cc' '*.h')
+        list GTEST_UNIT_SRCS $(files test/gtest/unit '*.cc' '*.h')
+        list MPI_TESTS $(programs test/mpi)
+        list MPI_COMMON $(parts test/mpi)
+        list MPI_HDRS $(files test/mpi '*.h')
+        list BENCH_MPI $(programs test/bench | grep '^mpi_')
+        list BENCH_UCP $(programs test/bench | grep -v '^mpi_')
+        list BENCH_HDRS $(files test/bench '*.h')
+        list FUZZ_SRCS $(files test/fuzz '*.[ch]')
+    }
+}
+
+check_list()
+{
+    if ! diff -u "$2" <($1) >&2; then
+        echo "sources.sh: $2 is out of date: run contrib/sources.sh" >&2
+        return 1
+    fi
+}
+
+case ${1-} in
+"")
+    src_lists >src/sources.am.new
+    test_lists >test/sources.am.new
+    for am in src/sources.am test/sources.am; do
+        # Keep the time stamp of an unchanged list, or everything is configured again
+        if cmp -s "$am" "$am.new"; then
+            rm "$am.new"
+        else
+            mv "$am.new" "$am"
+            echo "sources.sh: wrote $am"
+        fi
+    done
+    ;;
+--check)
+    status=0
+    check_list src_lists src/sources.am || status=1
+    check_list test_lists test/sources.am || status=1
+    exit $status
+    ;;
+-h | --help)
+    usage
+    ;;
+*)
+    echo "sources.sh: unknown argument '$1'; see --help" >&2
+    exit 2
+    ;;
+esac

@@ -1,0 +1,188 @@
+/* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the measuring programs share: clock, median, size lists, the format of
+ * a result line, and the core probe.
+ *
+ * The core probe is the one-way time of a bare cache line between the two
+ * processes. It has nothing to do with UCX. On a virtual machine the
+ * hypervisor moves the virtual cores about, and the same program is several
+ * times faster on two neighbouring cores than across a socket. The probe tells
+ * these placements apart, so that contrib/compare.sh compares like with like.
+ */
+#ifndef UCXRI_BENCH_H
+#define UCXRI_BENCH_H
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#define BENCH_MAX_SIZES   64
+#define BENCH_MAX_BATCHES 1000
+
+/* Two probes that differ by more than this were taken in different places */
+#define BENCH_PROBE_TOLERANCE 1.3
+
+/* How often a measurement is repeated whose two probes differ */
+#define BENCH_PROBE_TRIES 3
+
+typedef struct {
+    _Alignas(128) atomic_ulong ping;
+    _Alignas(128) atomic_ulong pong;
+} bench_probe_line_t;
+
+typedef struct {
+    bench_probe_line_t *line;  /* NULL: the processes share no memory */
+    unsigned long      count;  /* last value written, the same on both sides */
+    int                leader; /* this side sends first */
+} bench_probe_t;
+
+
+static inline double bench_now(void)
+{
+    struct timespec ts;
+
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return ts.tv_sec + ts.tv_nsec * 1e-9;
+}
+
+static inline int bench_compare_double(const void *a, const void *b)
+{
+    double x = *(const double*)a;
+    double y = *(const double*)b;
+
+    return (x > y) - (x < y);
+}
+
+/* Median of n > 0 values; sorts them in place */
+static inline double bench_median(double *values, size_t n)
+{
+    qsort(values, n, sizeof(*values), bench_compare_double);
+    return (n % 2) ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+}
+
+/*
+ * Parse "0,8,64k,4m" into sizes[]; returns the number of sizes, or -1 after an
+ * error line on stderr.
+ */
+static inline int bench_parse_sizes(const char *list, size_t *sizes)
+{
+    const char *p = list;
+    int n         = 0;
+    unsigned long long value;
+    char *end;
+
+    for (;;) {
+        errno = 0;
+        value = strtoull(p, &end, 10);
+        if ((end == p) || !isdigit((unsigned char)*p) || (errno != 0)) {
+            break;
+        }
+        if ((*end == 'k') || (*end == 'K')) {
+            value <<= 10;
+            ++end;
+        } else if ((*end == 'm') || (*end == 'M')) {
+            value <<= 20;
+            ++end;
+        }
+        if ((value > (1ull << 30)) || (n == BENCH_MAX_SIZES)) {
+            fprintf(stderr, "size list '%s': a size above 1 GB, or more than %d"
+                    " sizes\n", list, BENCH_MAX_SIZES);
+            return -1;
+        }
+        sizes[n++] = value;
+        if (*end == '\0') {
+            return n;
+        }
+        if (*end != ',') {
+            break;
+        }
+        p = end + 1;
+    }
+
+    fprintf(stderr, "size list '%s': expected numbers with an optional k or m,"
+            " separated by commas\n", list);
+    return -1;
+}
+
+/* Parse a number in [min, max]; returns 0, or -1 after an error line */
+static inline int bench_parse_number(const char *name, const char *text,
+                                     double min, double max, double *value)
+{
+    char *end;
+
+    *value = strtod(text, &end);
+    if ((end == text) || (*end != '\0') || !(*value >= min) || !(*value <= max)) {
+        fprintf(stderr, "%s '%s': expected a number from %g to %g\n", name, text,
+                min, max);
+        return -1;
+    }
+    return 0;
+}
+
+/*
+ * Print one result. probe_ns is the core probe of the measurement, 0 if it
+ * could not be taken or did not stay the same; see README.md for the format.
+ */
+static inline void bench_print(const char *name, size_t size, double value,
+                               const char *unit, double probe_ns)
+{
+    printf("RESULT %s %zu %.4f %s %.1f\n", name, size, value, unit, probe_ns);
+    fflush(stdout);
+}
+
+/*
+ * Both sides call this at the same time; each gets its own view of the median
+ * one-way time of a cache line in ns (0 where there is no shared memory).
+ */
+static inline double bench_probe(bench_probe_t *probe)
+{
+    enum { ROUNDS = 5, TRIPS = 1000 };
+    bench_probe_line_t *line = probe->line;
+    double times[ROUNDS];
+    double start;
+    int round, i;
+
+    if (line == NULL) {
+        return 0;
+    }
+
+    for (round = 0; round < ROUNDS; ++round) {
+        start = bench_now();
+        for (i = 0; i < TRIPS; ++i) {
+            ++probe->count;
+            if (probe->leader) {
+                atomic_store_explicit(&line->ping, probe->count,
+                                      memory_order_release);
+                while (atomic_load_explicit(&line->pong, memory_order_acquire) !=
+                       probe->count) {
+                }
+            } else {
+                while (atomic_load_explicit(&line->ping, memory_order_acquire) !=
+                       probe->count) {
+                }
+                atomic_store_explicit(&line->pong, probe->count,
+                                      memory_order_release);
+            }
+        }
+        times[round] = (bench_now() - start) / TRIPS / 2 * 1e9;
+    }
+    return bench_median(times, ROUNDS);
+}
+
+/* The probe of a measurement from the one before and the one after, or 0 */
+static inline double bench_probe_join(double before, double after)
+{
+    double low  = (before < after) ? before : after;
+    double high = (before < after) ? after : before;
+
+    return (high <= low * BENCH_PROBE_TOLERANCE) ? (low + high) / 2 : 0;
+}
+
+#endif

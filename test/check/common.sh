@@ -1,0 +1,192 @@
+# Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash disable=SC2034  # variables are for the scripts that source this
+#
+# Common part of the test scripts: what configure found, and TAP output. A script is run in
+# the build directory's test/, by "make check", by contrib/check.sh or by hand:
+#     cd build/test && ../../test/check/inert.test
+# It prints a line for each test and, as the last one, the plan: a script that dies early
+# leaves none and counts as failed. Its exit code is 0 if no test failed.
+set -u
+export LC_ALL=C
+
+if [ ! -r check/env.sh ]; then
+    echo "${0##*/}: run this in the test/ of a configured build directory" >&2
+    echo "Bail out! not in a build directory"
+    exit 99
+fi
+. check/env.sh
+
+LIB=$abs_top_builddir/src/.libs/libucxri.so
+TMP=$abs_builddir/check/tmp/$(basename "$0" .test)
+rm -rf "$TMP"
+mkdir -p "$TMP"
+
+# How to preload the library: sanitizer runtimes that are shared libraries come first
+PRELOAD=${SAN_PRELOAD:+$SAN_PRELOAD }$LIB
+
+if [ -n "$UCX_LIBDIR" ]; then
+    export LD_LIBRARY_PATH=$UCX_LIBDIR${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+fi
+
+# A caller's own settings must not change what is tested
+for var in $(compgen -e); do
+    case $var in
+    UCX_* | UCXRI_* | MPI_UCX_* | LD_PRELOAD | LD_BIND_NOW | GTEST_*) unset "$var" ;;
+    esac
+done
+
+tap_count=0
+tap_failed=0
+
+tap_ok()
+{
+    tap_count=$((tap_count + 1))
+    echo "ok $tap_count - $1"
+}
+
+# tap_fail NAME [FILE]: FILE's last lines say why
+tap_fail()
+{
+    tap_count=$((tap_count + 1))
+    tap_failed=$((tap_failed + 1))
+    echo "not ok $tap_count - $1"
+    if [ $# -gt 1 ] && [ -s "$2" ]; then
+        tail -n 40 "$2" | sed 's/^/# /'
+    fi
+}
+
+# tap_skip NAME REASON
+tap_skip()
+{
+    tap_count=$((tap_count + 1))
+    echo "ok $tap_count - $1 # SKIP $2"
+}
+
+# tap_result STATUS NAME [FILE]
+tap_result()
+{
+    if [ "$1" -eq 0 ]; then
+        tap_ok "$2"
+    else
+        [ "$1" -ne 124 ] && [ "$1" -ne 137 ] || set -- "$1" "$2 (timed out)" "${@:3}"
+        tap_fail "${@:2}"
+    fi
+}
+
+tap_done()
+{
+    echo "1..$tap_count"
+    [ "$tap_failed" -eq 0 ]
+    exit
+}
+
+skip_all()
+{
+    echo "1..0 # SKIP $1"
+    exit 0
+}
+
+# run_limited SECONDS COMMAND...: ends the command and what it started after SECONDS
+run_limited()
+{
+    local limit=$1
+    shift
+    timeout -k 10 "$limit" "$@"
+}
+
+# run_gtest SECONDS PROGRAM [NAME=VALUE...] [--gtest options]: one TAP line for each gtest
+# test; a crash, a hang or a sanitizer's report at exit fails as well.
+run_gtest()
+{
+    local limit=$1 program=$2
+    shift 2
+    local -a setup=() options=()
+    local arg
+    for arg in "$@"; do
+        case $arg in
+        -*) options+=("$arg") ;;
+        *) setup+=("$arg") ;;
+        esac
+    done
+    export ASAN_OPTIONS=abort_on_error=0:detect_leaks=1:${ASAN_OPTIONS-}
+    export UBSAN_OPTIONS=print_stacktrace=1
+    export TSAN_OPTIONS=suppressions=$abs_srcdir/check/tsan.supp:second_deadlock_stack=1
+    # Stock's hook of madvise runs at the end of a thread, after ThreadSanitizer has let go of
+    # the thread, and crashes there
+    [ "$SAN_NAME" != tsan ] || setup+=(UCX_MEM_EVENTS=n)
+    {
+        timeout -k 10 "$limit" env "${setup[@]}" "$program" --gtest_color=no \
+            "${options[@]}" </dev/null 2>&1
+        echo "gtest exit status $?"
+    } | tee "$TMP/gtest.log" | awk '
+        function result(ok, name, note) {
+            ++count
+            if (!ok) {
+                ++failed
+            }
+            print (ok ? "ok " : "not ok ") count " - " name note
+            if (!ok) {
+                # gtest says first what failed: the head matters most
+                for (i = 1; i <= lines && i <= 60; ++i) {
+                    print "# " text[i]
+                }
+            }
+            name_now = ""
+            lines = 0
+        }
+        /^\[==========\] Running / { planned = $3 }
+        /\[ RUN      \] / {
+            sub(/.*\[ RUN      \] /, "")
+            name_now = $0
+            lines = 0
+            reason = ""
+            next
+        }
+        name_now != "" && /\[       OK \] .* ms\)$/ { result(1, name_now, ""); next }
+        name_now != "" && /\[  FAILED  \] .* ms\)$/ { result(0, name_now, ""); next }
+        name_now != "" && /\[  SKIPPED \] .* ms\)$/ {
+            result(1, name_now, " # SKIP " (reason == "" ? "by the test" : reason))
+            next
+        }
+        /: Skipped$/ { want_reason = 1; next }
+        /^Note: Google Test filter/ { filtered = 1 }
+        want_reason && NF { reason = $0; want_reason = 0 }
+        /^gtest exit status / {
+            status = $4
+            next
+        }
+        { text[++lines] = $0; next }
+        END {
+            if (name_now != "") {
+                result(0, name_now, (status == 124 || status == 137) ? \
+                       " (timed out)" : " (ended with status " status ")")
+                if (planned > count) {
+                    print "# " planned - count " tests did not run"
+                }
+            } else if (status != 0 && failed == 0) {
+                result(0, "end of the program with status " status, "")
+            } else if (count == 0) {
+                if (filtered) {
+                    print "1..0 # SKIP no test matches the filter"
+                    exit 0
+                }
+                result(0, "the program ran no test", "")
+            }
+            print "1.." count
+            exit failed != 0
+        }'
+}
+
+# free_port: a TCP port on which nothing listens; below the range of outgoing connections
+free_port()
+{
+    local port hex
+    while :; do
+        port=$((15000 + RANDOM % 16000))
+        hex=$(printf ':%04X ' "$port")
+        if ! cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | grep -q "$hex"; then
+            echo "$port"
+            return
+        fi
+    done
+}

@@ -1,0 +1,258 @@
+/* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
+
+/* Workers used by several threads: MULTI, SERIALIZED with a lock, SINGLE per thread. */
+
+#include "ucp_test.h"
+
+#include <atomic>
+#include <mutex>
+#include <thread>
+
+using namespace ucp_test;
+
+class test_threads : public transport_test {
+protected:
+    /* Runs `func(index)` in threads; a failure in one is a failure of the test. */
+    static void run_threads(int count, const std::function<void(int)> &func)
+    {
+        std::vector<std::thread> threads;
+
+        for (int i = 0; i < count; ++i) {
+            threads.emplace_back([&func, i] {
+                try {
+                    func(i);
+                } catch (const std::exception &e) {
+                    ADD_FAILURE() << "thread " << i << ": " << e.what();
+                }
+            });
+        }
+        for (auto &t : threads) {
+            t.join();
+        }
+    }
+
+    static void wait_done(const op &o, const std::function<unsigned()> &progress)
+    {
+        if (!poll_until([&] { return o.done(); }, progress)) {
+            throw failure("timeout");
+        }
+        EXPECT_EQ(UCS_OK, o.status());
+    }
+
+    /* False when the build of UCX does not grant MULTI. */
+    bool make_multi()
+    {
+        entity_params params;
+        params.thread_mode = UCS_THREAD_MODE_MULTI;
+        make_pair(params);
+        return a().granted_thread_mode() == UCS_THREAD_MODE_MULTI;
+    }
+
+    static constexpr int THREADS = 4;
+};
+
+/* Each thread has its tag and both ends of its own conversation. */
+TEST_P(test_threads, multi_own_tags)
+{
+    if (!make_multi()) {
+        GTEST_SKIP() << "UCX was built without support for MULTI workers";
+    }
+    const std::vector<size_t> sizes = {8, 100, 0, 9216, 8192, 65536, 41, 1048576};
+    auto poll = [this] { return progress(); };
+
+    run_threads(THREADS, [&](int t) {
+        for (int i = 0; i < 1600; ++i) {
+            const size_t size = sizes[(i + t) % ((i % 50) ? 7 : 8)];
+            const ucp_tag_t tag = t + 1;
+            std::string out = pattern(size, t * 1000 + i), in(size, '\0');
+            op_ptr r, s;
+
+            if (i % 2) {
+                r = recv(b().worker(), &in[0], size, tag);
+            }
+            s = (i % 7) ? send(ab(), out.data(), size, tag) :
+                          send_sync(ab(), out.data(), size, tag);
+            if (!(i % 2)) {
+                ucp_tag_recv_info_t info = {};
+                if (!poll_until([&] {
+                        return ucp_tag_probe_nb(b().worker(), tag, TAG_FULL, 0,
+                                                &info) != nullptr;
+                    }, poll)) {
+                    throw failure("timeout of probe");
+                }
+                EXPECT_EQ(size, info.length);
+                EXPECT_EQ(tag, info.sender_tag);
+                r = recv(b().worker(), &in[0], size, tag);
+            }
+            wait_done(*r, poll);
+            wait_done(*s, poll);
+            ASSERT_TRUE(in == out) << "thread " << t << " round " << i;
+        }
+    });
+}
+
+/* Threads send under one tag and receive by wildcard what any of them sent. */
+TEST_P(test_threads, multi_shared_tag)
+{
+    if (!make_multi()) {
+        GTEST_SKIP() << "UCX was built without support for MULTI workers";
+    }
+    constexpr int N = 4000;
+    std::vector<std::atomic<int>> got(THREADS * N);
+    auto poll = [this] { return progress(); };
+
+    run_threads(THREADS, [&](int t) {
+        for (int i = 0; i < N; ++i) {
+            /* One word, repeated: a mix of two messages would show. */
+            std::vector<uint32_t> out((i % 20 == 0) ? 5000 : 1 + i % 30, t * N + i);
+            std::vector<uint32_t> in(5000);
+            op_ptr s = send(ab(), out.data(), out.size() * sizeof(out[0]), 1);
+            op_ptr r = recv(b().worker(), in.data(), in.size() * sizeof(in[0]), 0, 0);
+            wait_done(*r, poll);
+            wait_done(*s, poll);
+            in.resize(r->info().length / sizeof(in[0]));
+            ASSERT_FALSE(in.empty());
+            ASSERT_LT(in[0], uint32_t(THREADS * N));
+            for (uint32_t word : in) {
+                ASSERT_EQ(in[0], word);
+            }
+            ++got[in[0]];
+        }
+    });
+    for (auto &count : got) {
+        ASSERT_EQ(1, count.load());
+    }
+}
+
+/* Removal by a probe hands a message to exactly one thread. */
+TEST_P(test_threads, multi_probe_and_remove)
+{
+    if (!make_multi()) {
+        GTEST_SKIP() << "UCX was built without support for MULTI workers";
+    }
+    constexpr int N = 8000;
+    std::vector<uint32_t> out(N);
+    std::vector<op_ptr> sends;
+    std::vector<std::atomic<int>> got(N);
+    std::atomic<int> left(N);
+    auto poll = [this] { return progress(); };
+
+    for (int i = 0; i < N; ++i) {
+        out[i] = i;
+        sends.push_back(send(ab(), &out[i], sizeof(out[i]), i));
+    }
+    run_threads(THREADS, [&](int) {
+        ucp_tag_recv_info_t info;
+        ucp_tag_message_h m;
+        while (poll_until([&] {
+                   m = ucp_tag_probe_nb(b().worker(), 0, 0, 1, &info);
+                   return (m != nullptr) || (left == 0);
+               }, poll) && (m != nullptr)) {
+            uint32_t in = ~0u;
+            op r;
+            ucp_request_param_t p = r.recv_param();
+            r.started(ucp_tag_msg_recv_nbx(b().worker(), &in, sizeof(in), m, &p),
+                      b().worker());
+            wait_done(r, poll);
+            EXPECT_EQ(info.sender_tag, in);
+            ASSERT_LT(in, uint32_t(N));
+            ++got[in];
+            --left;
+        }
+    });
+    wait_all(sends);
+    EXPECT_EQ(0, left);
+    for (auto &count : got) {
+        ASSERT_EQ(1, count.load());
+    }
+}
+
+/* One thread cancels what it posted while others receive on the same worker. */
+TEST_P(test_threads, multi_cancel)
+{
+    if (!make_multi()) {
+        GTEST_SKIP() << "UCX was built without support for MULTI workers";
+    }
+    auto poll = [this] { return progress(); };
+
+    run_threads(THREADS, [&](int t) {
+        for (int i = 0; i < 2000; ++i) {
+            uint64_t out = i, in = ~0ull, never = 0;
+            op_ptr c = recv(b().worker(), &never, sizeof(never), 1000 + t);
+            op_ptr r = recv(b().worker(), &in, sizeof(in), t);
+            op_ptr s = send(ab(), &out, sizeof(out), t);
+            c->cancel();
+            EXPECT_TRUE(c->done());
+            EXPECT_EQ(UCS_ERR_CANCELED, c->status());
+            wait_done(*r, poll);
+            wait_done(*s, poll);
+            ASSERT_EQ(out, in);
+        }
+    });
+}
+
+/* SERIALIZED: any thread, one at a time. */
+TEST_P(test_threads, serialized)
+{
+    entity_params params;
+    params.thread_mode = UCS_THREAD_MODE_SERIALIZED;
+    make_pair(params);
+    if (a().granted_thread_mode() == UCS_THREAD_MODE_SINGLE) {
+        GTEST_SKIP() << "SERIALIZED workers are not granted";
+    }
+    std::mutex lock;
+    auto poll = [&] {
+        std::lock_guard<std::mutex> guard(lock);
+        return progress();
+    };
+
+    run_threads(THREADS, [&](int t) {
+        for (int i = 0; i < 1000; ++i) {
+            const size_t size = (i % 20) ? 8 * (i % 50) : 200000;
+            std::string out = pattern(size, t * 1000 + i), in(size, '\0');
+            op_ptr r, s;
+            {
+                std::lock_guard<std::mutex> guard(lock);
+                r = recv(b().worker(), &in[0], size, t);
+                s = send(ab(), out.data(), size, t);
+            }
+            wait_done(*r, poll);
+            wait_done(*s, poll);
+            {
+                std::lock_guard<std::mutex> guard(lock);
+                r.reset();
+                s.reset();
+            }
+            ASSERT_TRUE(in == out) << "thread " << t << " round " << i;
+        }
+    });
+}
+
+INSTANTIATE_TRANSPORTS(test_threads);
+
+/* The self transport does not connect two workers. */
+class test_threads_remote : public test_threads {
+};
+
+/* Two SINGLE workers that talk to each other, each in its own thread. */
+TEST_P(test_threads_remote, single_worker_per_thread)
+{
+    make_pair();
+    run_threads(2, [&](int t) {
+        entity &me  = t ? b() : a();
+        ucp_ep_h ep = t ? ba() : ab();
+        auto poll   = [&] { return me.progress(); };
+
+        for (int i = 0; i < 2000; ++i) {
+            const size_t size = (i % 20) ? 8 * (i % 50) : 200000;
+            std::string out = pattern(size, i), in(size, '\0');
+            op_ptr r = recv(me.worker(), &in[0], size, i);
+            op_ptr s = send(ep, out.data(), size, i);
+            wait_done(*r, poll);
+            wait_done(*s, poll);
+            ASSERT_TRUE(in == out) << "thread " << t << " round " << i;
+        }
+    });
+}
+
+INSTANTIATE_REMOTE_TRANSPORTS(test_threads_remote);
