@@ -11,9 +11,10 @@
 #   --tsan            ThreadSanitizer: the gtests with threads only
 #   --werror          compiler warnings are errors
 #   --quick           less of everything that takes long: fuzzing, TCP runs
-#   --only LIST       only these steps, with commas: deps, configure, build, layout,
-#                     symbols, inert, gtest_unit, gtest_ucp_stock, gtest_ucp_recv_init,
-#                     perftest, mpi, fuzz, leftovers (configure and build always run)
+#   --only LIST       only these steps, with commas: deps, configure, build, tests (builds
+#                     them), layout, symbols, inert, gtest_unit, gtest_ucp_stock,
+#                     gtest_ucp_recv_init, perftest, mpi, fuzz, leftovers; configure and
+#                     build always run, and tests if a later one needs it
 #   --no-deps         do not look for missing packages
 #   --build-dir DIR   where to build (build/check-<compiler>[-asan|-tsan])
 #   -j N              parallel jobs of make (the number of cores)
@@ -96,9 +97,9 @@ tsan) steps=(gtest_unit gtest_ucp_recv_init) ;;
 *) steps=(layout symbols inert gtest_unit gtest_ucp_stock gtest_ucp_recv_init perftest mpi
     fuzz) ;;
 esac
-steps=(deps configure build "${steps[@]}" leftovers)
-declare -A limit=([deps]=900 [configure]=300 [build]=900 [layout]=120 [symbols]=60
-    [inert]=300 [gtest_unit]=660 [gtest_ucp_stock]=660 [gtest_ucp_recv_init]=660
+steps=(deps configure build tests "${steps[@]}" leftovers)
+declare -A limit=([deps]=900 [configure]=300 [build]=600 [tests]=1200 [layout]=120
+    [symbols]=60 [inert]=300 [gtest_unit]=660 [gtest_ucp_stock]=660 [gtest_ucp_recv_init]=660
     [perftest]=1200 [mpi]=1200 [fuzz]=300 [leftovers]=60)
 if [ -n "$only" ]; then
     for step in ${only//,/ }; do
@@ -110,6 +111,9 @@ selected=()
 for step in "${steps[@]}"; do
     case $step in
     configure | build) ;;
+    tests)
+        [ -z "$only" ] || [[ ,$only, =~ ,(tests|gtest_[a-z_]+|mpi|fuzz), ]] || continue
+        ;;
     *)
         [ "$step" != deps ] || [ $deps = yes ] || continue
         [ -z "$only" ] || [[ ,$only, == *,$step,* ]] || continue
@@ -200,7 +204,12 @@ step_configure()
 
 step_build()
 {
-    cd "$build_dir" && make -j "$jobs" && make -j "$jobs" check-build
+    cd "$build_dir" && make -j "$jobs"
+}
+
+step_tests()
+{
+    cd "$build_dir" && make -j "$jobs" check-build
 }
 
 step_leftovers()
@@ -367,7 +376,7 @@ for step in "${steps[@]}"; do
     number=$((number + 1))
     if ! run_step "$step"; then
         # Nothing can be tested without these
-        [ "$step" != configure ] && [ "$step" != build ] || break
+        [[ $step =~ ^(configure|build|tests)$ ]] && break
     fi
 done
 

@@ -77,7 +77,7 @@ static int cancel(MPI_Request *req, MPI_Status *status)
     return flag;
 }
 
-/* Nothing was sent yet: the cancel must succeed, and the next receive gets the message. */
+/* Nothing is sent yet: the cancel must succeed, and the next receive gets the message. */
 static void cancel_unmatched(size_t size, uint64_t key, int any)
 {
     char *buf = mt_buf_alloc(size);

@@ -50,8 +50,8 @@ static void post_receives(int one_tag)
     for (int i = 0; i < (int)count; i++) {
         int index = one_tag ? i : list[i];
 
-        MPI_Irecv(recv_buf + (size_t)index * SLOT, 64, MPI_BYTE, left, one_tag ? 1 : index,
-                  MPI_COMM_WORLD, &recv_reqs[index]);
+        MPI_Irecv(recv_buf + (size_t)index * SLOT, 64, MPI_BYTE, left,
+                  one_tag ? 1 : index, MPI_COMM_WORLD, &recv_reqs[index]);
     }
 }
 

@@ -63,7 +63,6 @@ typedef struct {
     int mode;
     size_t size;
     uint64_t key;
-    int step;       /* lockstep only */
     int taken;      /* by a receive, in the replay */
 } message_t;
 
@@ -238,16 +237,15 @@ static void comm_close(comm_t *comm)
     }
 }
 
-static message_t *plan_add(mt_rng_t *rng, int src, int dst, int comm, int tag, int mode,
-                           size_t size)
+static void plan_add(mt_rng_t *rng, int src, int dst, int comm, int tag, int mode,
+                     size_t size)
 {
     stream_t *stream = &streams[src];
     message_t *msg;
 
     stream->list = grow(stream->list, stream->count, &stream->space, sizeof(*msg));
     msg          = &stream->list[stream->count++];
-    *msg         = (message_t){src, dst, comm, tag, mode, size, mt_rand(rng), 0, 0};
-    return msg;
+    *msg         = (message_t){src, dst, comm, tag, mode, size, mt_rand(rng), 0};
 }
 
 static int plan_comm(mt_rng_t *rng, int a, int b)
@@ -871,7 +869,8 @@ static int plan_lockstep(mt_rng_t *rng, step_t **result)
         }
         mode       = plan_buffered(mode, size, &buffered);
         step->src  = (int)mt_below(rng, (uint64_t)mt_size);
-        step->dst  = (step->src + 1 + (int)mt_below(rng, (uint64_t)mt_size - 1)) % mt_size;
+        step->dst  = step->src + 1 + (int)mt_below(rng, (uint64_t)mt_size - 1);
+        step->dst  = step->dst % mt_size;
         step->comm = plan_comm(rng, step->src, step->dst);
         step->tag  = tags[tag];
         step->rmode   = (int)mt_below(rng, R_MODES);
@@ -883,11 +882,10 @@ static int plan_lockstep(mt_rng_t *rng, step_t **result)
         }
         step->back    = -1;
         step->message = streams[step->src].count;
-        plan_add(rng, step->src, step->dst, step->comm, step->tag, mode, size)->step = i;
+        plan_add(rng, step->src, step->dst, step->comm, step->tag, mode, size);
         if (mode == S_SENDRECV) {
             step->back = streams[step->dst].count;
-            plan_add(rng, step->dst, step->src, step->comm, step->tag, mode, other)->step =
-                i;
+            plan_add(rng, step->dst, step->src, step->comm, step->tag, mode, other);
         }
     }
 

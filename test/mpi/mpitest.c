@@ -409,8 +409,8 @@ void mt_expect_status(MPI_Status *status, int peer, int tag, size_t len)
     MPI_Get_count(status, MPI_BYTE, &count);
     if ((status->MPI_SOURCE != peer) || (status->MPI_TAG != tag) ||
         ((size_t)count != len)) {
-        mt_fail("status says source %d, tag %d, %d bytes; expected source %d, tag %d, %zu "
-                "bytes",
+        mt_fail("status says source %d, tag %d, %d bytes; expected source %d, tag %d, "
+                "%zu bytes",
                 status->MPI_SOURCE, status->MPI_TAG, count, peer, tag, len);
     }
 }

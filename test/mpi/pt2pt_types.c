@@ -45,7 +45,8 @@ static const struct {
 };
 
 static const char *const side_names[SIDES]   = {"contiguous", "derived", "packed"};
-static const char *const send_names[S_MODES] = {"Isend", "Issend", "Send", "Ssend", "Bsend"};
+static const char *const send_names[S_MODES] = {"Isend", "Issend", "Send", "Ssend",
+                                                "Bsend"};
 static const char *const recv_names[R_MODES] = {"Irecv", "Recv", "Probe+Recv",
                                                 "Mprobe+Mrecv", "Mprobe+Imrecv"};
 
@@ -470,8 +471,8 @@ static void check_recv(const exchange_t *x, MPI_Comm comm, side_t *side,
     }
     if ((status->MPI_SOURCE != src) || (status->MPI_TAG != x->tag) ||
         ((size_t)count * unit != x->size)) {
-        mt_fail("status says source %d, tag %d, %d elements of %zu bytes; expected source "
-                "%d, tag %d, size %zu",
+        mt_fail("status says source %d, tag %d, %d elements of %zu bytes; expected "
+                "source %d, tag %d, size %zu",
                 status->MPI_SOURCE, status->MPI_TAG, count, unit, src, x->tag, x->size);
     }
 

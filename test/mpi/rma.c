@@ -69,7 +69,8 @@ static void check_window(const char *what, size_t size, uint64_t base)
         long at = mt_diff(part(r), size, pair_key(base, r, mt_rank));
 
         if (at >= 0) {
-            mt_fail("%s of %zu bytes by rank %d: first wrong byte %ld", what, size, r, at);
+            mt_fail("%s of %zu bytes by rank %d: first wrong byte %ld", what, size, r,
+                    at);
         }
     }
 }
@@ -94,7 +95,8 @@ static void fence(size_t size, uint64_t base)
         int target = (mt_rank + r) % mt_size;
 
         memset(in, 0, small);
-        MPI_Get(in, (int)small, MPI_BYTE, target, offset_of(r), (int)small, MPI_BYTE, win);
+        MPI_Get(in, (int)small, MPI_BYTE, target, offset_of(r), (int)small, MPI_BYTE,
+                win);
         MPI_Win_fence(0, win);
         mt_expect(in, small, pair_key(base, r, target), target, -1);
         mt_buf_guard(in, small, small, target, -1);
@@ -119,7 +121,8 @@ static void accumulate(size_t size, uint64_t base)
     }
     MPI_Win_fence(0, win);
     for (int r = 0; r < mt_size; r++) {
-        MPI_Accumulate(in, (int)n, MPI_UINT64_T, r, 0, (int)n, MPI_UINT64_T, MPI_SUM, win);
+        MPI_Accumulate(in, (int)n, MPI_UINT64_T, r, 0, (int)n, MPI_UINT64_T, MPI_SUM,
+                       win);
     }
     MPI_Win_fence(0, win);
     for (size_t i = 0; i < n; i++) {
@@ -154,7 +157,8 @@ static void pscw(size_t size, uint64_t base)
     mt_fill(out, size, pair_key(base, mt_rank, right));
     MPI_Win_post(origins, 0, win);
     MPI_Win_start(targets, 0, win);
-    MPI_Put(out, (int)size, MPI_BYTE, right, offset_of(mt_rank), (int)size, MPI_BYTE, win);
+    MPI_Put(out, (int)size, MPI_BYTE, right, offset_of(mt_rank), (int)size, MPI_BYTE,
+            win);
     MPI_Win_complete(win);
     MPI_Win_wait(win);
     at = mt_diff(part(left), size, pair_key(base, left, mt_rank));

@@ -40,7 +40,8 @@ static size_t own_size(int src, int id, long round, int index)
 
 static uint64_t own_key(int src, int id, long round, int index)
 {
-    return mt_key((uint64_t)(src * MAX_THREADS + id), (uint64_t)round, (uint64_t)index, 9);
+    return mt_key((uint64_t)(src * MAX_THREADS + id), (uint64_t)round, (uint64_t)index,
+                  9);
 }
 
 /* The tag of a shared message names its sending thread and its number. */

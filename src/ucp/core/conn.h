@@ -27,7 +27,9 @@ enum {
     RI_CONN_PEER_MODE = 1 << 7, /* error handling mode PEER: sending to a peer that is
                                    gone is safe */
     RI_CONN_RING_STOP = 1 << 8, /* the peer wants its ring back */
-    RI_CONN_BY_SOCKADDR = 1 << 9 /* nothing about the peer is known from an address */
+    RI_CONN_BY_SOCKADDR = 1 << 9, /* nothing about the peer is known from an address */
+    RI_CONN_BEHIND_RMA  = 1 << 10, /* messages must not overtake one-sided operations */
+    RI_CONN_ORDER_ASKED = 1 << 11 /* ORDER_REQ is under way */
 };
 
 /*
@@ -53,6 +55,7 @@ struct ri_conn {
     uint32_t            remote_id;   /* of its stream at the receiver, 0: not yet known */
     ucs_status_t        status;      /* UCS_OK, or why it failed */
     ri_ring_tx_t        ring_memory; /* what ring points to */
+    uint32_t            rma_count;   /* one-sided operations started by the application */
     double              asked_at;    /* time of CONN_REQ */
     ucp_err_handler_cb_t err_cb;     /* the application's, or NULL */
     void                *err_arg;
@@ -95,6 +98,22 @@ struct ri_peer {
     ucs_list_link_t streams;
     ucs_list_link_t owed; /* control messages that wait for a first way out */
 };
+
+/* While any of these is set, messages do not go through the ring. */
+#define RI_CONN_NO_RING (RI_CONN_RING_STOP | RI_CONN_BEHIND_RMA)
+
+/**
+ * The application starts a one-sided operation on the endpoint. MPICH's fence over UCX
+ * 1.13 relies on messages that are sent later not to arrive earlier than an emulated put
+ * (worker flush may end while the last fragments wait for room), and on stock's one lane
+ * they do not. A ring would let them; so until the peer has confirmed that what was on the
+ * lane has arrived, messages take the lane too.
+ */
+static inline void ri_conn_note_rma(ri_conn_t *conn)
+{
+    ++conn->rma_count;
+    conn->flags |= RI_CONN_BEHIND_RMA;
+}
 
 /** @return The conn of an endpoint, or NULL if this library does not serve it. */
 ri_conn_t *ri_conn_find(ucp_ep_h ep);

@@ -3,9 +3,10 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * Interposed, but left to stock: functions that make stock enter a worker. They are here
- * for two reasons only, explained in guard.h and request.h: to take the worker's lock
- * before stock takes its own (MULTI workers), and to note that a block of request memory
- * now belongs to a stock operation.
+ * for three reasons only, explained in guard.h, request.h and conn.h: to take the worker's
+ * lock before stock takes its own (MULTI workers), to note that a block of request memory
+ * now belongs to a stock operation, and to keep later messages behind one-sided
+ * operations.
  */
 #include "guard.h"
 #include "stock.h"
@@ -146,10 +147,23 @@ ucs_status_ptr_t ucp_stream_recv_nbx(ucp_ep_h ep, void *buffer, size_t count,
     return ret;
 }
 
+/* One-sided operations: as the others, and what is sent later must not overtake them. */
+static ri_worker_t *guard_rma(ucp_ep_h ep)
+{
+    ri_conn_t *conn = ri_conn_find(ep);
+
+    if (conn == NULL) {
+        return NULL;
+    }
+    ri_worker_lock(conn->worker);
+    ri_conn_note_rma(conn);
+    return conn->worker;
+}
+
 ucs_status_t ucp_put(ucp_ep_h ep, const void *buffer, size_t length, uint64_t remote_addr,
                      ucp_rkey_h rkey)
 {
-    ri_worker_t *guard = ri_guard_ep(ep);
+    ri_worker_t *guard = guard_rma(ep);
     ucs_status_t status;
 
     ri_stock_resolve();
@@ -161,7 +175,7 @@ ucs_status_t ucp_put(ucp_ep_h ep, const void *buffer, size_t length, uint64_t re
 ucs_status_t ucp_put_nbi(ucp_ep_h ep, const void *buffer, size_t length,
                          uint64_t remote_addr, ucp_rkey_h rkey)
 {
-    ri_worker_t *guard = ri_guard_ep(ep);
+    ri_worker_t *guard = guard_rma(ep);
     ucs_status_t status;
 
     ri_stock_resolve();
@@ -173,7 +187,7 @@ ucs_status_t ucp_put_nbi(ucp_ep_h ep, const void *buffer, size_t length,
 ucs_status_ptr_t ucp_put_nb(ucp_ep_h ep, const void *buffer, size_t length,
                             uint64_t remote_addr, ucp_rkey_h rkey, ucp_send_callback_t cb)
 {
-    ri_worker_t *guard = ri_guard_ep(ep);
+    ri_worker_t *guard = guard_rma(ep);
     ucs_status_ptr_t ret;
 
     ri_stock_resolve();
@@ -186,7 +200,7 @@ ucs_status_ptr_t ucp_put_nbx(ucp_ep_h ep, const void *buffer, size_t count,
                              uint64_t remote_addr, ucp_rkey_h rkey,
                              const ucp_request_param_t *param)
 {
-    ri_worker_t *guard = ri_guard_ep(ep);
+    ri_worker_t *guard = guard_rma(ep);
     ucs_status_ptr_t ret;
 
     ri_stock_resolve();
@@ -199,7 +213,7 @@ ucs_status_ptr_t ucp_put_nbx(ucp_ep_h ep, const void *buffer, size_t count,
 ucs_status_t ucp_get(ucp_ep_h ep, void *buffer, size_t length, uint64_t remote_addr,
                      ucp_rkey_h rkey)
 {
-    ri_worker_t *guard = ri_guard_ep(ep);
+    ri_worker_t *guard = guard_rma(ep);
     ucs_status_t status;
 
     ri_stock_resolve();
@@ -211,7 +225,7 @@ ucs_status_t ucp_get(ucp_ep_h ep, void *buffer, size_t length, uint64_t remote_a
 ucs_status_t ucp_get_nbi(ucp_ep_h ep, void *buffer, size_t length, uint64_t remote_addr,
                          ucp_rkey_h rkey)
 {
-    ri_worker_t *guard = ri_guard_ep(ep);
+    ri_worker_t *guard = guard_rma(ep);
     ucs_status_t status;
 
     ri_stock_resolve();
@@ -223,7 +237,7 @@ ucs_status_t ucp_get_nbi(ucp_ep_h ep, void *buffer, size_t length, uint64_t remo
 ucs_status_ptr_t ucp_get_nb(ucp_ep_h ep, void *buffer, size_t length, uint64_t remote_addr,
                             ucp_rkey_h rkey, ucp_send_callback_t cb)
 {
-    ri_worker_t *guard = ri_guard_ep(ep);
+    ri_worker_t *guard = guard_rma(ep);
     ucs_status_ptr_t ret;
 
     ri_stock_resolve();
@@ -235,7 +249,7 @@ ucs_status_ptr_t ucp_get_nb(ucp_ep_h ep, void *buffer, size_t length, uint64_t r
 ucs_status_ptr_t ucp_get_nbx(ucp_ep_h ep, void *buffer, size_t count, uint64_t remote_addr,
                              ucp_rkey_h rkey, const ucp_request_param_t *param)
 {
-    ri_worker_t *guard = ri_guard_ep(ep);
+    ri_worker_t *guard = guard_rma(ep);
     ucs_status_ptr_t ret;
 
     ri_stock_resolve();
@@ -248,7 +262,7 @@ ucs_status_ptr_t ucp_get_nbx(ucp_ep_h ep, void *buffer, size_t count, uint64_t r
 ucs_status_t ucp_atomic_post(ucp_ep_h ep, ucp_atomic_post_op_t opcode, uint64_t value,
                              size_t op_size, uint64_t remote_addr, ucp_rkey_h rkey)
 {
-    ri_worker_t *guard = ri_guard_ep(ep);
+    ri_worker_t *guard = guard_rma(ep);
     ucs_status_t status;
 
     ri_stock_resolve();
@@ -262,7 +276,7 @@ ucs_status_ptr_t ucp_atomic_fetch_nb(ucp_ep_h ep, ucp_atomic_fetch_op_t opcode,
                                      uint64_t remote_addr, ucp_rkey_h rkey,
                                      ucp_send_callback_t cb)
 {
-    ri_worker_t *guard = ri_guard_ep(ep);
+    ri_worker_t *guard = guard_rma(ep);
     ucs_status_ptr_t ret;
 
     ri_stock_resolve();
@@ -276,7 +290,7 @@ ucs_status_ptr_t ucp_atomic_op_nbx(ucp_ep_h ep, ucp_atomic_op_t opcode, const vo
                                    size_t count, uint64_t remote_addr, ucp_rkey_h rkey,
                                    const ucp_request_param_t *param)
 {
-    ri_worker_t *guard = ri_guard_ep(ep);
+    ri_worker_t *guard = guard_rma(ep);
     ucs_status_ptr_t ret;
 
     ri_stock_resolve();

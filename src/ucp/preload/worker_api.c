@@ -217,9 +217,11 @@ ucs_status_t ri_guard_wait(ucp_worker_h stock, ucs_status_ptr_t request)
 
 ucs_status_t ucp_worker_flush(ucp_worker_h stock)
 {
+    static const ucp_request_param_t param = {.op_attr_mask = 0};
+
     ri_stock_resolve();
     if (ri_worker_find(stock) == NULL) {
         return ri_stock.worker_flush(stock);
     }
-    return ri_guard_wait(stock, ucp_worker_flush_nb(stock, 0, NULL));
+    return ri_guard_wait(stock, ucp_worker_flush_nbx(stock, &param));
 }

@@ -85,6 +85,14 @@ void ri_control_send(ri_conn_t *conn, ri_wire_type_t type, uint32_t id, uint32_t
     control_send_am(conn, &base, sizeof(base), 0);
 }
 
+void ri_control_ask_order(ri_conn_t *conn)
+{
+    if (!(conn->flags & RI_CONN_ORDER_ASKED) && (conn->remote_id != 0)) {
+        conn->flags |= RI_CONN_ORDER_ASKED;
+        ri_control_send(conn, RI_WIRE_ORDER_REQ, conn->remote_id, conn->rma_count);
+    }
+}
+
 void ri_control_ack(ri_stream_t *stream)
 {
     ri_conn_t *conn = ri_peer_way_out(stream->peer);
@@ -230,6 +238,50 @@ static void control_handle_sync_ack(ri_worker_t *worker, ri_conn_t *conn,
     ri_send_end_wait(req, RI_SEND_WAIT_MATCH, UCS_OK);
 }
 
+/* The value tells whether operations were started after the question; then the next
+ * message asks again. */
+static void control_handle_order_ack(ri_worker_t *worker, ri_conn_t *conn,
+                                     const ri_wire_msg_t *msg)
+{
+    if (!(conn->flags & RI_CONN_ORDER_ASKED)) {
+        ++worker->counters.rx_stale;
+        return;
+    }
+    conn->flags &= ~RI_CONN_ORDER_ASKED;
+    if (msg->value == conn->rma_count) {
+        conn->flags &= ~RI_CONN_BEHIND_RMA;
+    }
+}
+
+/* A message that is addressed to a stream. */
+static void control_handle_to_stream(ri_worker_t *worker, const ri_wire_msg_t *msg)
+{
+    ri_stream_t *stream = ri_id_get(&worker->stream_ids, msg->id);
+    ri_conn_t *conn;
+
+    if (stream == NULL) {
+        ++worker->counters.rx_stale;
+        return;
+    }
+
+    switch (msg->type) {
+    case RI_WIRE_RING_REFUSE:
+        ri_ring_channel_refused(stream);
+        break;
+    case RI_WIRE_ORDER_REQ:
+        conn = ri_peer_way_out(stream->peer);
+        if (conn != NULL) {
+            ri_control_send(conn, RI_WIRE_ORDER_ACK, stream->remote_conn_id, msg->value);
+        }
+        break;
+    default: /* RI_WIRE_BYE */
+        stream->closed    = 1;
+        stream->closed_sn = msg->value;
+        ri_stream_check_closed(stream);
+        break;
+    }
+}
+
 void ri_control_handle(ri_worker_t *worker, ri_stream_t *stream,
                        const ri_wire_msg_t *msg, ucp_ep_h reply_ep)
 {
@@ -243,17 +295,9 @@ void ri_control_handle(ri_worker_t *worker, ri_stream_t *stream,
         control_handle_conn_req(worker, stream, msg, reply_ep);
         return;
     case RI_WIRE_RING_REFUSE:
+    case RI_WIRE_ORDER_REQ:
     case RI_WIRE_BYE:
-        stream = ri_id_get(&worker->stream_ids, msg->id);
-        if (stream == NULL) {
-            ++worker->counters.rx_stale;
-        } else if (msg->type == RI_WIRE_RING_REFUSE) {
-            ri_ring_channel_refused(stream);
-        } else {
-            stream->closed    = 1;
-            stream->closed_sn = msg->value;
-            ri_stream_check_closed(stream);
-        }
+        control_handle_to_stream(worker, msg);
         return;
     default:
         break;
@@ -277,6 +321,9 @@ void ri_control_handle(ri_worker_t *worker, ri_stream_t *stream,
         break;
     case RI_WIRE_RING_STOP:
         ri_ring_channel_stop(conn);
+        break;
+    case RI_WIRE_ORDER_ACK:
+        control_handle_order_ack(worker, conn, msg);
         break;
     default:
         ++worker->counters.rx_malformed;

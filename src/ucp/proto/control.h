@@ -13,9 +13,13 @@
 /** Ask the receiver of @a conn for its id; at most once. */
 void ri_control_ask(ri_conn_t *conn);
 
+/** Ask the receiver of @a conn whether what was sent before has arrived, unless that was
+ * asked already: when it has, messages may take the ring again. */
+void ri_control_ask_order(ri_conn_t *conn);
+
 /**
  * Send one of the messages that consist of a base header: SYNC_ACK, RING_REFUSE,
- * RING_STOP, BYE.
+ * RING_STOP, BYE, ORDER_REQ, ORDER_ACK.
  *
  * @param conn   The way to take.
  * @param id     Of the conn or stream addressed.

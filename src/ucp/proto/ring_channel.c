@@ -222,7 +222,7 @@ int ri_ring_channel_send_control(ri_conn_t *conn, ri_wire_type_t type, uint32_t 
 {
     ri_ring_record_t *record;
 
-    if ((conn->ring == NULL) || (conn->flags & RI_CONN_RING_STOP)) {
+    if ((conn->ring == NULL) || (conn->flags & RI_CONN_NO_RING)) {
         return 0;
     }
     record = ri_ring_tx_reserve(conn->ring, 0);

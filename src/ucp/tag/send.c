@@ -224,7 +224,7 @@ static ucs_status_t send_choose_and_start(ri_send_req_t *req, int sync,
     ri_select_param_t select = {
         .self         = !!(conn->flags & RI_CONN_SELF),
         .sync         = sync,
-        .has_ring     = (conn->ring != NULL) && !(conn->flags & RI_CONN_RING_STOP),
+        .has_ring     = (conn->ring != NULL) && !(conn->flags & RI_CONN_NO_RING),
         .contig       = ri_dt_is_contig(&req->data),
         .host_memory  = ri_memory_is_host(req->super.worker, &req->data, param),
         .length       = req->data.length,
@@ -257,6 +257,9 @@ static ucs_status_t send_choose_and_start(ri_send_req_t *req, int sync,
     if (ri_unlikely(conn->remote_id == 0) && !UCS_STATUS_IS_ERR(status) &&
         (sync || (conn->tx_sn >= SEND_ASK_AFTER))) {
         ri_control_ask(conn);
+    }
+    if (ri_unlikely(conn->flags & RI_CONN_BEHIND_RMA) && (conn->ring != NULL)) {
+        ri_control_ask_order(conn);
     }
     return UCS_STATUS_IS_ERR(status) ? status :
            (req->waiting != 0)       ? UCS_INPROGRESS :

@@ -58,7 +58,7 @@ static inline ucs_status_ptr_t ri_tag_send(ri_conn_t *conn, const void *buffer,
                     ((datatype & UCP_DATATYPE_CLASS_MASK) != UCP_DATATYPE_CONTIG) ||
                     (param->op_attr_mask &
                      (UCP_OP_ATTR_FLAG_NO_IMM_CMPL | UCP_OP_ATTR_FIELD_MEMORY_TYPE)) ||
-                    (conn->flags & RI_CONN_RING_STOP) ||
+                    (conn->flags & RI_CONN_NO_RING) ||
                     !ucs_list_is_empty(&conn->pending) || !conn->worker->host_memory)) {
         return ri_tag_send_slow(conn, buffer, count, tag, param, sync);
     }

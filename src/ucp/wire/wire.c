@@ -16,6 +16,8 @@ static size_t wire_header_length(uint8_t type)
     case RI_WIRE_RING_REFUSE:
     case RI_WIRE_RING_STOP:
     case RI_WIRE_BYE:
+    case RI_WIRE_ORDER_REQ:
+    case RI_WIRE_ORDER_ACK:
         return sizeof(ri_wire_base_t);
     case RI_WIRE_EAGER:
     case RI_WIRE_BULK:

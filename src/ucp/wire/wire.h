@@ -47,6 +47,8 @@ typedef enum ri_wire_type {
     RI_WIRE_RING_STOP   = 21, /* to a conn: give the ring back */
     RI_WIRE_RING_CLOSE  = 22, /* in a ring, its last record */
     RI_WIRE_BYE         = 23, /* to a stream: nothing follows the sequence number */
+    RI_WIRE_ORDER_REQ   = 24, /* to a stream: asks for ORDER_ACK with the same value */
+    RI_WIRE_ORDER_ACK   = 25, /* to a conn: what UCX sent before ORDER_REQ has arrived */
     RI_WIRE_TYPE_LAST
 } ri_wire_type_t;
 
