@@ -1,0 +1,140 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * ucxri_info: what version this is, what it found on this machine, and its configuration.
+ */
+#include "ucp/core/config.h"
+#include "ucp/core/counters.h"
+#include "ucp/core/request.h"
+#include "ucp/preload/stock.h"
+#include "ucp/proto/ring_channel.h"
+#include "ucp/wire/wire.h"
+#include "uct/shm/ring.h"
+
+#include <dlfcn.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void usage(FILE *stream)
+{
+    fprintf(stream,
+            "Usage: ucxri_info [options]\n"
+            "Prints the version and what ucxri found on this machine.\n"
+            "  -v  version only\n"
+            "  -c  configuration, as set by the environment now\n"
+            "  -f  configuration with help texts\n"
+            "  -s  the counters of UCXRI_STATS=y and what they count\n"
+            "  -h  this help\n");
+}
+
+static void print_version(void)
+{
+    printf("ucxri %s, wire version %d\n", RI_VERSION_STRING, RI_WIRE_VERSION);
+}
+
+/* Make a ring and map it the way a peer does. */
+static void print_rings(void)
+{
+    uint64_t cookie = 0x5ca1ab1e;
+    ri_ring_rx_t rx;
+    ri_ring_tx_t tx;
+
+    if (ri_config.ring_peers == 0) {
+        printf("rings            off (UCXRI_RING_PEERS=0)\n");
+        return;
+    }
+    if (ri_ring_channel_host() == 0) {
+        printf("rings            not available: /proc is not readable\n");
+        return;
+    }
+    if (ri_ring_create(&rx, ri_config.ring_size, cookie) != UCS_OK) {
+        printf("rings            not available: no memory for %zu bytes of memfd\n",
+               ri_config.ring_size);
+        return;
+    }
+    if (ri_ring_open(&tx, getpid(), rx.fd, ri_config.ring_size, cookie) == UCS_OK) {
+        printf("rings            available, %zu bytes each, up to %u per process "
+               "(%zu bytes in all)\n",
+               RI_RING_CONTROL_SIZE + ri_config.ring_size, ri_config.ring_peers,
+               (RI_RING_CONTROL_SIZE + ri_config.ring_size) * ri_config.ring_peers);
+        ri_ring_tx_close(&tx);
+    } else {
+        printf("rings            not available: /proc/<pid>/fd cannot be opened\n");
+    }
+    ri_ring_rx_close(&rx);
+}
+
+static void print_found(void)
+{
+    const char *scheme  = getenv("UCX_RNDV_SCHEME");
+    const char *preload = getenv("LD_PRELOAD");
+
+    printf("stock UCX        %u.%u.%u\n", ri_stock.version_major, ri_stock.version_minor,
+           ri_stock.version_release);
+    printf("switch           UCX_RNDV_SCHEME=%s%s\n", (scheme == NULL) ? "" : scheme,
+           ((scheme != NULL) && !strcasecmp(scheme, "recv_init")) ? "" :
+                   " (not recv_init: the library is inert)");
+    printf("preload          LD_PRELOAD=%s\n", (preload == NULL) ? "" : preload);
+    print_rings();
+    printf("eager            up to %zu bytes\n", ri_config.eager_thresh);
+}
+
+static void print_counter(const char *name, const char *unit, const char *doc,
+                          uint64_t value, void *arg)
+{
+    printf("%-18s %-9s %s\n", name, unit, doc);
+}
+
+int main(int argc, char **argv)
+{
+    const ri_worker_counters_t none = {0};
+    int found                       = 1;
+    int c;
+
+    /* As in a program under the preload: UCX is loaded, not linked. */
+    if (dlopen("libucp.so.0", RTLD_LAZY | RTLD_GLOBAL) == NULL) {
+        fprintf(stderr, "ucxri_info: no UCX on this machine: %s\n", dlerror());
+        return EXIT_FAILURE;
+    }
+    ri_stock_resolve();
+    if (ri_config_read() != UCS_OK) {
+        return EXIT_FAILURE;
+    }
+
+    while ((c = getopt(argc, argv, "vcfsh")) != -1) {
+        found = 0;
+        switch (c) {
+        case 'v':
+            print_version();
+            break;
+        case 'c':
+            ri_config_print(stdout, 0);
+            break;
+        case 'f':
+            ri_config_print(stdout, 1);
+            break;
+        case 's':
+            ri_worker_counters_foreach(&none, print_counter, NULL);
+            break;
+        case 'h':
+            usage(stdout);
+            break;
+        default:
+            usage(stderr);
+            return EXIT_FAILURE;
+        }
+    }
+    if (optind < argc) {
+        usage(stderr);
+        return EXIT_FAILURE;
+    }
+    if (found) {
+        print_version();
+        print_found();
+    }
+    return EXIT_SUCCESS;
+}

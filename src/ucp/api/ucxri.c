@@ -1,0 +1,81 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "ucxri.h"
+#include "../core/worker.h"
+
+/* An array that is being filled with counters. */
+typedef struct counter_array {
+    ucxri_counter_t *counters;
+    size_t          max;
+    size_t          count;
+} counter_array_t;
+
+const char *ucxri_version_string(void)
+{
+    return RI_VERSION_STRING;
+}
+
+int ucxri_worker_is_served(ucp_worker_h stock)
+{
+    return ri_worker_find(stock) != NULL;
+}
+
+static void counter_append(const char *name, const char *unit, const char *doc,
+                           uint64_t value, void *arg)
+{
+    counter_array_t *array = arg;
+
+    if (array->count < array->max) {
+        array->counters[array->count] = (ucxri_counter_t){
+            .name        = name,
+            .unit        = unit,
+            .description = doc,
+            .value       = value
+        };
+    }
+    ++array->count;
+}
+
+size_t ucxri_worker_counters(ucp_worker_h stock, ucxri_counter_t *counters, size_t max)
+{
+    ri_worker_t *worker   = ri_worker_find(stock);
+    counter_array_t array = {.counters = counters, .max = max};
+    ri_worker_counters_t snapshot;
+
+    if (worker == NULL) {
+        return 0;
+    }
+    ri_worker_lock(worker);
+    ri_worker_counters_snapshot(worker, &snapshot);
+    ri_worker_unlock(worker);
+    ri_worker_counters_foreach(&snapshot, counter_append, &array);
+    return array.count;
+}
+
+ucs_status_t ucxri_worker_print_counters(ucp_worker_h stock, FILE *stream)
+{
+    ri_worker_t *worker = ri_worker_find(stock);
+
+    if (worker == NULL) {
+        return UCS_ERR_NO_ELEM;
+    }
+    ri_worker_lock(worker);
+    ri_worker_counters_dump(worker, stream);
+    ri_worker_unlock(worker);
+    return UCS_OK;
+}
+
+ucs_status_t ucxri_worker_dump_trace(ucp_worker_h stock)
+{
+    ri_worker_t *worker = ri_worker_find(stock);
+
+    if ((worker == NULL) || (worker->trace.entries == NULL)) {
+        return UCS_ERR_NO_ELEM;
+    }
+    ri_worker_lock(worker);
+    ri_trace_dump(&worker->trace, "a worker, on request");
+    ri_worker_unlock(worker);
+    return UCS_OK;
+}

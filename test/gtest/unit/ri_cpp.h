@@ -1,0 +1,73 @@
+/* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * The library's internal headers for C++ sources. They are C11; what C++17 lacks of that is
+ * C's atomics, so C++'s take their place. The layout is the same, which is asserted.
+ */
+#ifndef RI_CPP_H
+#define RI_CPP_H
+
+#include <algorithm>
+#include <atomic>
+#include <cassert>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <pthread.h>
+#include <time.h>
+#include <ucp/api/ucp.h>
+
+/* The guards of <stdatomic.h> of gcc and of clang: it must not be read */
+#define _STDATOMIC_H
+#define __CLANG_STDATOMIC_H
+#define _Atomic(_type) std::atomic<_type>
+
+/* Macros of UCS's list use a keyword that exists in GNU C only */
+#ifndef typeof
+#define typeof __typeof__
+#endif
+
+using std::atomic_load_explicit;
+using std::atomic_store_explicit;
+using std::memory_order_acquire;
+using std::memory_order_relaxed;
+using std::memory_order_release;
+
+extern "C" {
+#include <ucs/datastruct/list.h>
+
+#include "ucp/core/types.h"
+#include "ucp/core/config.h"
+#include "ucp/core/conn.h"
+#include "ucp/core/context.h"
+#include "ucp/core/counters.h"
+#include "ucp/core/ep_op.h"
+#include "ucp/core/handle_map.h"
+#include "ucp/core/id_table.h"
+#include "ucp/core/log.h"
+#include "ucp/core/msg.h"
+#include "ucp/core/output.h"
+#include "ucp/core/request.h"
+#include "ucp/core/trace.h"
+#include "ucp/core/worker.h"
+#include "ucp/dt/datatype.h"
+#include "ucp/preload/stock.h"
+#include "ucp/proto/am.h"
+#include "ucp/proto/control.h"
+#include "ucp/proto/ring_channel.h"
+#include "ucp/proto/select.h"
+#include "ucp/proto/self.h"
+#include "ucp/tag/deliver.h"
+#include "ucp/tag/match.h"
+#include "ucp/tag/recv.h"
+#include "ucp/tag/send.h"
+#include "ucp/tag/tag_index.h"
+#include "ucp/wire/wire.h"
+#include "uct/shm/ring.h"
+}
+
+static_assert(sizeof(std::atomic<uint32_t>) == sizeof(uint32_t), "layout of atomics");
+static_assert(sizeof(std::atomic<uint64_t>) == sizeof(uint64_t), "layout of atomics");
+static_assert(sizeof(std::atomic<void*>) == sizeof(void*), "layout of atomics");
+
+#endif
