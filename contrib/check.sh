@@ -152,7 +152,7 @@ stop()
 {
     local pid
     trap '' INT TERM
-    echo
+    [ ! -t 1 ] || echo
     echo "check.sh: interrupted" >&2
     [ -z "$step_pid" ] || kill "$step_pid" 2>/dev/null
     for pid in $(others); do
@@ -160,7 +160,9 @@ stop()
     done
     exit 130
 }
-trap stop INT TERM
+# Not at once: a read with a time-out would cut the function short when its time is over
+interrupted=no
+trap 'interrupted=yes' INT TERM
 
 #
 # The steps that are no test scripts. Each runs in a process of its own.
@@ -323,6 +325,7 @@ run_step()
             show_step "$name" "$(grep -c -E '^(not )?ok [0-9]' "$log") done, $seconds s"
         fi
         read -r -t 0.2 <>"$build_dir/never"
+        [ $interrupted = no ] || stop
     done
     wait $step_pid 2>/dev/null
     status=$?

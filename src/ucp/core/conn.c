@@ -153,8 +153,25 @@ err_free:
     return status;
 }
 
+void ri_conn_update_fast(ri_conn_t *conn)
+{
+    int healthy = (conn->status == UCS_OK) &&
+                  !(conn->flags & (RI_CONN_SELF | RI_CONN_NO_PEER | RI_CONN_VERSION |
+                                   RI_CONN_CLOSING)) &&
+                  conn->worker->host_memory;
+
+    if (!healthy || (conn->remote_id == 0) || !ucs_list_is_empty(&conn->pending)) {
+        conn->fast_max = 0;
+    } else if (conn->ring == NULL) {
+        conn->fast_max = ri_config.am_inline + 1;
+    } else {
+        conn->fast_max = (conn->flags & RI_CONN_NO_RING) ? 0 : conn->ring_max + 1;
+    }
+}
+
 void ri_conn_queue_pending(ri_conn_t *conn)
 {
+    ri_conn_update_fast(conn);
     if (ucs_list_is_empty(&conn->pending_link)) {
         ucs_list_add_tail(&conn->worker->pending_conns, &conn->pending_link);
     }
@@ -178,6 +195,7 @@ void ri_conn_progress_pending(ri_conn_t *conn)
         return;
     }
     conn_dequeue_pending(conn);
+    ri_conn_update_fast(conn);
 }
 
 void ri_conn_say_bye(ri_conn_t *conn)
@@ -237,6 +255,7 @@ void ri_conn_fail(ri_conn_t *conn, ucs_status_t status)
         ri_ring_tx_close(conn->ring);
         conn->ring = NULL;
     }
+    ri_conn_update_fast(conn);
 
     conn_dequeue_pending(conn);
 

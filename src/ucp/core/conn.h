@@ -44,7 +44,9 @@ struct ri_conn {
     ri_worker_t         *worker;
     ri_peer_t           *peer;       /* NULL while the remote worker is not known */
     ri_ring_tx_t        *ring;       /* NULL: none */
-    size_t              ring_max;    /* longest payload that may go through it */
+    size_t              fast_max;    /* shorter contiguous messages may take the fast path;
+                                        kept by ri_conn_update_fast() */
+    size_t              ring_max;    /* longest payload that may go through the ring */
     uint32_t            flags;       /* RI_CONN_* */
     uint32_t            tx_sn;       /* of the latest message; the first is 1 */
     uint64_t            tx_tag;      /* of the latest message */
@@ -113,7 +115,16 @@ static inline void ri_conn_note_rma(ri_conn_t *conn)
 {
     ++conn->rma_count;
     conn->flags |= RI_CONN_BEHIND_RMA;
+    if (conn->ring != NULL) {
+        conn->fast_max = 0;
+    }
 }
+
+/**
+ * To be called after any change of what the fast path of sends relies on: the ring, the
+ * sends that wait for it, flags, status, and the remote id.
+ */
+void ri_conn_update_fast(ri_conn_t *conn);
 
 /** @return The conn of an endpoint, or NULL if this library does not serve it. */
 ri_conn_t *ri_conn_find(ucp_ep_h ep);

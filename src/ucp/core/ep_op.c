@@ -140,6 +140,7 @@ ucs_status_ptr_t ri_ep_close(ri_conn_t *conn, const ucp_request_param_t *param)
 
     if (!force && ep_op_must_wait(worker, conn)) {
         conn->flags |= RI_CONN_CLOSING;
+        ri_conn_update_fast(conn);
         return ep_op_wait(worker, conn, 1, param);
     }
 

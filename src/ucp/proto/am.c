@@ -43,7 +43,7 @@ void ri_am_buffers_cleanup(ri_worker_t *worker)
     }
 }
 
-static size_t am_pack_hello(ri_conn_t *conn, uint8_t *at)
+size_t ri_am_pack_hello(ri_conn_t *conn, uint8_t *at)
 {
     ri_wire_hello_t hello = {
         .magic   = RI_WIRE_MAGIC,
@@ -76,6 +76,7 @@ size_t ri_am_pack_header(ri_conn_t *conn, ri_wire_type_t type, uint32_t sn, uint
         length = sizeof(ri_wire_eager_t);
     }
 
+    conn->tx_tag   = tag;
     hdr.tag        = tag;
     hdr.base.value = sn;
     hdr.base.type  = type;
@@ -87,7 +88,7 @@ size_t ri_am_pack_header(ri_conn_t *conn, ri_wire_type_t type, uint32_t sn, uint
 
     hdr.base.type |= RI_WIRE_FLAG_HELLO;
     memcpy(header, &hdr, length);
-    return length + am_pack_hello(conn, header + length);
+    return length + ri_am_pack_hello(conn, header + length);
 }
 
 /* Stock's callback for a message from a buffer. */

@@ -35,9 +35,12 @@ void ri_am_buffer_put(ri_am_buffer_t *buffer);
 
 void ri_am_buffers_cleanup(ri_worker_t *worker);
 
+/** Write a hello. @return Its length. */
+size_t ri_am_pack_hello(ri_conn_t *conn, uint8_t *at);
+
 /**
- * Write the header of a message in sequence on @a conn, with a hello as long as the
- * receiver's id is not known.
+ * Write the header of the next message in sequence on @a conn, with a hello as long as
+ * the receiver's id is not known, and note its tag as that of the latest message.
  *
  * @param type  EAGER (which may become EAGER_SAME), EAGER_SYNC or BULK.
  *

@@ -47,30 +47,22 @@ static void control_send_am(ri_conn_t *conn, const void *header, size_t length,
 
 void ri_control_ask(ri_conn_t *conn)
 {
-    uint8_t header[RI_WIRE_HEADER_MAX];
-    ri_wire_base_t base;
-    size_t length;
+    struct {
+        ri_wire_base_t  base;
+        ri_wire_hello_t hello;
+    } __attribute__((packed)) ask = {
+        .base.type = RI_WIRE_CONN_REQ | RI_WIRE_FLAG_HELLO
+    };
 
     if (conn->flags & RI_CONN_ASKED) {
         return;
     }
-
-    /* A header in sequence has the hello already; only its type and length differ. */
     conn->flags   |= RI_CONN_ASKED;
     conn->asked_at = ri_time();
     ++conn->worker->num_asking;
-
-    length = ri_am_pack_header(conn, RI_WIRE_BULK, 0, 0, 0, header);
-    memcpy(&base, header, sizeof(base));
-    base.type = RI_WIRE_CONN_REQ | RI_WIRE_FLAG_HELLO;
-    ri_wire_set_id(&base, 0);
-    memmove(header + sizeof(base), header + length - sizeof(ri_wire_hello_t),
-            sizeof(ri_wire_hello_t));
-    memcpy(header, &base, sizeof(base));
-
+    ri_am_pack_hello(conn, (uint8_t*)&ask.hello);
     control_count(conn, RI_WIRE_CONN_REQ, 0);
-    control_send_am(conn, header, sizeof(base) + sizeof(ri_wire_hello_t),
-                    RI_AM_REPLY);
+    control_send_am(conn, &ask, sizeof(ask), RI_AM_REPLY);
 }
 
 void ri_control_send(ri_conn_t *conn, ri_wire_type_t type, uint32_t id, uint32_t value)
@@ -196,6 +188,7 @@ static void control_set_remote_id(ri_conn_t *conn, uint32_t id)
         --conn->worker->num_asking;
     }
     conn->remote_id = id;
+    ri_conn_update_fast(conn);
 }
 
 static void control_handle_conn_ack(ri_worker_t *worker, ri_conn_t *conn,
@@ -250,6 +243,7 @@ static void control_handle_order_ack(ri_worker_t *worker, ri_conn_t *conn,
     conn->flags &= ~RI_CONN_ORDER_ASKED;
     if (msg->value == conn->rma_count) {
         conn->flags &= ~RI_CONN_BEHIND_RMA;
+        ri_conn_update_fast(conn);
     }
 }
 

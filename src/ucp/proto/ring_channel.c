@@ -177,6 +177,7 @@ void ri_ring_channel_open(ri_conn_t *conn, const ri_wire_msg_t *msg)
     conn->ring   = &conn->ring_memory;
     conn->flags &= ~RI_CONN_RING_STOP;
     conn->ring_max = ri_min((size_t)conn->ring->max_payload, ri_config.eager_thresh);
+    ri_conn_update_fast(conn);
     ri_trace(&worker->trace, RI_TRACE_RING_OPEN, conn->id, msg->value);
 }
 
@@ -201,6 +202,7 @@ int ri_ring_channel_close(ri_conn_t *conn)
     ri_ring_tx_close(conn->ring);
     conn->ring   = NULL;
     conn->flags &= ~RI_CONN_RING_STOP;
+    ri_conn_update_fast(conn);
     return 1;
 }
 
@@ -212,6 +214,7 @@ void ri_ring_channel_stop(ri_conn_t *conn)
     }
 
     conn->flags |= RI_CONN_RING_STOP;
+    ri_conn_update_fast(conn);
     if (!ucs_list_is_empty(&conn->pending) || !ri_ring_channel_close(conn)) {
         ri_conn_queue_pending(conn);
     }

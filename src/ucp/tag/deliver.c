@@ -344,6 +344,14 @@ static ri_stream_t *dispatch_stream(ri_worker_t *worker, const ri_wire_msg_t *ms
     return ri_id_get(&worker->stream_ids, msg->id);
 }
 
+/* A message that could have gone through a ring did not. */
+static inline void dispatch_note_am(ri_stream_t *stream)
+{
+    if (ri_unlikely(++stream->am_count >= ri_config.ring_after)) {
+        ri_ring_channel_consider(stream);
+    }
+}
+
 static ucs_status_t dispatch_in_sequence(ri_worker_t *worker, ri_stream_t *stream,
                                          const ri_wire_msg_t *msg, void *data,
                                          uint64_t recv_attr)
@@ -368,35 +376,54 @@ static ucs_status_t dispatch_in_sequence(ri_worker_t *worker, ri_stream_t *strea
         arrival.desc = data;
     }
 
-    /* The stream may be gone after delivery, if it was closed and this was its last. */
-    if (msg->type != RI_WIRE_BULK) {
-        ++stream->am_count;
-    }
     if (ri_unlikely(!stream->acked) && msg->has_hello && (msg->value > 1)) {
         ri_control_ack(stream);
     }
-    if (ri_unlikely(stream->am_count >= ri_config.ring_after) && (stream->ring == NULL)) {
-        ri_ring_channel_consider(stream);
+    if (msg->type != RI_WIRE_BULK) {
+        dispatch_note_am(stream);
     }
     status = ri_deliver(stream, &arrival);
     ri_stream_check_closed(stream);
     return status;
 }
 
-ucs_status_t ri_dispatch_am(void *arg, const void *header, size_t header_length,
-                            void *data, size_t length, const ucp_am_recv_param_t *param)
+/* The most frequent message: short, of a stream that knows its sender, header and payload
+ * together. The same checks as ri_wire_parse() makes for these types, and no more work.
+ * @return The stream, or NULL if this is anything else. */
+static inline ri_stream_t *dispatch_short(ri_worker_t *worker, const void *data,
+                                          size_t length, ri_arrival_t *arrival)
 {
-    ri_worker_t *worker = arg;
+    const ri_wire_eager_t *header = data;
+    size_t header_length;
+
+    if (length < sizeof(ri_wire_base_t)) {
+        return NULL;
+    }
+    arrival->wire_type = header->base.type;
+    if (arrival->wire_type == RI_WIRE_EAGER_SAME) {
+        header_length = sizeof(ri_wire_base_t);
+    } else if ((arrival->wire_type == RI_WIRE_EAGER) && (length >= sizeof(*header))) {
+        header_length = sizeof(*header);
+        arrival->tag  = header->tag;
+    } else {
+        return NULL;
+    }
+
+    arrival->sn     = header->base.value;
+    arrival->data   = (const uint8_t*)data + header_length;
+    arrival->length = length - header_length;
+    return ri_id_get(&worker->stream_ids, ri_wire_get_id(&header->base));
+}
+
+static ucs_status_t dispatch(ri_worker_t *worker, const void *header,
+                             size_t header_length, void *data, size_t length,
+                             const ucp_am_recv_param_t *param)
+{
     ri_stream_t *stream = NULL;
     ucp_ep_h reply_ep   = NULL;
     ri_wire_msg_t msg;
     ucs_status_t status;
 
-    if (ri_unlikely(worker->destroyed)) {
-        return UCS_OK;
-    }
-
-    ri_worker_lock(worker);
     status = ri_wire_parse(header, header_length, data, length,
                            !!(param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV), &msg);
     if (ri_unlikely(status != UCS_OK)) {
@@ -407,8 +434,7 @@ ucs_status_t ri_dispatch_am(void *arg, const void *header, size_t header_length,
         }
         ri_deliver_malformed(worker, "by active message",
                              (header_length > 0) ? *(const uint8_t*)header : 0, length);
-        status = UCS_OK;
-        goto out;
+        return UCS_OK;
     }
 
     if (ri_wire_type_in_sequence(msg.type) || msg.has_hello) {
@@ -416,22 +442,45 @@ ucs_status_t ri_dispatch_am(void *arg, const void *header, size_t header_length,
         if (ri_unlikely(stream == NULL)) {
             ++worker->counters.rx_stale;
             ri_trace(&worker->trace, RI_TRACE_DROPPED, msg.type, msg.id);
-            status = UCS_OK;
-            goto out;
+            return UCS_OK;
         }
     }
 
     if (ri_likely(ri_wire_type_in_sequence(msg.type))) {
-        status = dispatch_in_sequence(worker, stream, &msg, data, param->recv_attr);
-        goto out;
+        return dispatch_in_sequence(worker, stream, &msg, data, param->recv_attr);
     }
 
     if (param->recv_attr & UCP_AM_RECV_ATTR_FIELD_REPLY_EP) {
         reply_ep = param->reply_ep;
     }
     ri_control_handle(worker, stream, &msg, reply_ep);
-    status = UCS_OK;
-out:
+    return UCS_OK;
+}
+
+ucs_status_t ri_dispatch_am(void *arg, const void *header, size_t header_length,
+                            void *data, size_t length, const ucp_am_recv_param_t *param)
+{
+    ri_worker_t *worker  = arg;
+    ri_arrival_t arrival = {.kind = RI_MSG_COPY};
+    ri_stream_t *stream  = NULL;
+    ucs_status_t status;
+
+    if (ri_unlikely(worker->destroyed)) {
+        return UCS_OK;
+    }
+
+    ri_worker_lock(worker);
+    if (ri_likely((header_length == 0) &&
+                  !(param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV))) {
+        stream = dispatch_short(worker, data, length, &arrival);
+    }
+    if (ri_likely(stream != NULL)) {
+        dispatch_note_am(stream);
+        status = ri_deliver(stream, &arrival);
+        ri_stream_check_closed(stream);
+    } else {
+        status = dispatch(worker, header, header_length, data, length, param);
+    }
     ri_worker_unlock(worker);
     return status;
 }

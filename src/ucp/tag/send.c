@@ -18,6 +18,30 @@
 /* A receiver that has not told its id after so many messages is asked for it. */
 #define SEND_ASK_AFTER 4
 
+/* All but the data. */
+static void send_req_init(ri_send_req_t *req, ri_conn_t *conn, uint64_t tag)
+{
+    req->conn    = conn;
+    req->tag     = tag;
+    req->id      = 0;
+    req->waiting = 0;
+    req->failure = UCS_OK;
+    ucs_list_add_tail(&conn->sends, &req->list);
+}
+
+/* Number @a sn was not sent. The receiver waits for every number, so it is taken back,
+ * or, if later ones were sent meanwhile, the connection ends. @a tag is that of the
+ * message before. */
+static void send_take_back(ri_conn_t *conn, uint32_t sn, uint64_t tag, ucs_status_t status)
+{
+    if (conn->tx_sn == sn) {
+        conn->tx_sn  = sn - 1;
+        conn->tx_tag = tag;
+    } else {
+        ri_conn_fail(conn, status);
+    }
+}
+
 static void send_forget(ri_send_req_t *req)
 {
     if (req->conn != NULL) {
@@ -100,6 +124,7 @@ static ucs_status_t send_eager_ring(ri_send_req_t *req)
 {
     ri_conn_t *conn = req->conn;
 
+    conn->tx_tag = req->tag;
     if (ucs_list_is_empty(&conn->pending) && send_put_ring(req)) {
         return UCS_OK;
     }
@@ -156,7 +181,8 @@ static ucs_status_t send_direct(ri_send_req_t *req, uint32_t am_flags,
 static ucs_status_t send_start(ri_send_req_t *req, ri_proto_t proto,
                                const ucp_request_param_t *param)
 {
-    ri_conn_t *conn = req->conn;
+    ri_conn_t *conn       = req->conn;
+    uint64_t previous_tag = conn->tx_tag;
     ucs_status_t status;
 
     req->sn        = ++conn->tx_sn; /* before anything that may send on this conn again */
@@ -186,17 +212,10 @@ static ucs_status_t send_start(ri_send_req_t *req, ri_proto_t proto,
     }
 
     if (UCS_STATUS_IS_ERR(status)) {
-        /* The receiver waits for every number: one that was not sent is taken back, or,
-         * if later ones were sent meanwhile, ends the connection. */
-        if (conn->tx_sn == req->sn) {
-            --conn->tx_sn;
-        } else {
-            ri_conn_fail(conn, status);
-        }
+        send_take_back(conn, req->sn, previous_tag, status);
         return status;
     }
 
-    conn->tx_tag             = req->tag;
     conn->counters.tx_bytes += req->data.length;
     return status;
 }
@@ -266,6 +285,55 @@ static ucs_status_t send_choose_and_start(ri_send_req_t *req, int sync,
                                        UCS_OK;
 }
 
+ucs_status_ptr_t ri_tag_send_am_short(ri_conn_t *conn, const void *data, size_t length,
+                                      uint64_t tag, const ucp_request_param_t *param)
+{
+    ri_worker_t *worker    = conn->worker;
+    ri_am_buffer_t *buffer = ri_am_buffer_get(worker);
+    uint64_t previous_tag  = conn->tx_tag;
+    ri_send_req_t *req;
+    ucs_status_t status;
+    size_t header_length;
+    uint32_t sn;
+
+    if (ri_unlikely(buffer == NULL)) {
+        return UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);
+    }
+
+    sn            = ++conn->tx_sn;
+    header_length = ri_am_pack_header(conn, RI_WIRE_EAGER, sn, tag, 0, buffer->data);
+    if (length > 0) {
+        memcpy(buffer->data + header_length, data, length);
+    }
+    ri_trace(&worker->trace, RI_TRACE_SEND, tag, length);
+    ri_trace(&worker->trace, RI_TRACE_SEND_AM, sn, length);
+
+    status = ri_am_send_buffer(conn, buffer, header_length, length, 0);
+    if (ri_unlikely(UCS_STATUS_IS_ERR(status))) {
+        send_take_back(conn, sn, previous_tag, status);
+        return UCS_STATUS_PTR(status);
+    }
+
+    ++conn->counters.tx_eager_am;
+    conn->counters.tx_bytes += length;
+    if (ri_likely(status == UCS_OK)) {
+        return NULL;
+    }
+
+    /* UCX holds the message back. The data is copied, so without memory for a request the
+     * send may as well count as done. */
+    req = (ri_send_req_t*)ri_req_get(worker, param, RI_REQ_SEND);
+    if (req == NULL) {
+        return NULL;
+    }
+    send_req_init(req, conn, tag);
+    req->data    = (ri_dt_data_t){.length = length};
+    req->waiting = RI_SEND_WAIT_STOCK;
+    buffer->req  = req;
+    ri_req_set_send_cb(&req->super, param);
+    return ri_req_handle(&req->super);
+}
+
 ucs_status_ptr_t ri_tag_send_slow(ri_conn_t *conn, const void *buffer, size_t count,
                                   uint64_t tag, const ucp_request_param_t *param,
                                   int sync)
@@ -291,12 +359,7 @@ ucs_status_ptr_t ri_tag_send_slow(ri_conn_t *conn, const void *buffer, size_t co
         return UCS_STATUS_PTR(status);
     }
 
-    req->conn    = conn;
-    req->tag     = tag;
-    req->id      = 0;
-    req->waiting = 0;
-    req->failure = UCS_OK;
-    ucs_list_add_tail(&conn->sends, &req->list);
+    send_req_init(req, conn, tag);
     ri_trace(&worker->trace, RI_TRACE_SEND, tag, req->data.length);
 
     status = send_choose_and_start(req, sync, param);

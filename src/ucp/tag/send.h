@@ -40,7 +40,17 @@ void ri_send_abort(ri_send_req_t *req, ucs_status_t status);
                                                              ucp_dt_make_contig(1))
 
 /**
- * Send: a tag message on @a conn. The worker is locked.
+ * Send a short contiguous message by active message: header and payload are copied
+ * together, so that nothing but a buffer is needed. Same conditions as for a ring, and
+ * the receiver's id is known.
+ *
+ * @return What the application's call returns.
+ */
+ucs_status_ptr_t ri_tag_send_am_short(ri_conn_t *conn, const void *buffer, size_t length,
+                                      uint64_t tag, const ucp_request_param_t *param);
+
+/**
+ * Send a tag message on @a conn. The worker is locked.
  *
  * @return What the application's call returns.
  */
@@ -52,15 +62,18 @@ static inline ucs_status_ptr_t ri_tag_send(ri_conn_t *conn, const void *buffer,
     size_t length           = count * (datatype >> UCP_DATATYPE_SHIFT);
     ri_ring_record_t *record;
 
-    /* The ring is there only on a healthy conn whose peer is known; the masks exclude
-     * what needs a request. */
-    if (ri_unlikely((conn->ring == NULL) || sync || (length > conn->ring_max) ||
+    /* conn->fast_max is 0 unless the conn is healthy and its peer known; the other
+     * conditions exclude what needs a request. */
+    if (ri_unlikely(sync || (length >= conn->fast_max) ||
                     ((datatype & UCP_DATATYPE_CLASS_MASK) != UCP_DATATYPE_CONTIG) ||
                     (param->op_attr_mask &
-                     (UCP_OP_ATTR_FLAG_NO_IMM_CMPL | UCP_OP_ATTR_FIELD_MEMORY_TYPE)) ||
-                    (conn->flags & RI_CONN_NO_RING) ||
-                    !ucs_list_is_empty(&conn->pending) || !conn->worker->host_memory)) {
+                     (UCP_OP_ATTR_FLAG_NO_IMM_CMPL | UCP_OP_ATTR_FIELD_MEMORY_TYPE |
+                      UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL)))) {
         return ri_tag_send_slow(conn, buffer, count, tag, param, sync);
+    }
+
+    if (conn->ring == NULL) {
+        return ri_tag_send_am_short(conn, buffer, length, tag, param);
     }
 
     record = ri_ring_tx_reserve(conn->ring, length);

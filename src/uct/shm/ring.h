@@ -191,8 +191,8 @@ static inline void ri_ring_tx_commit(ri_ring_tx_t *tx, ri_ring_record_t *record,
 /** Copy a payload of up to RI_RING_INLINE bytes; may write all of these at @a dst. */
 static inline void ri_ring_copy_inline(void *dst, const void *src, size_t length)
 {
-    uint8_t *d       = dst;
-    const uint8_t *s = src;
+    uint8_t *d       = (uint8_t*)dst; /* casts: C++ tests read this too */
+    const uint8_t *s = (const uint8_t*)src;
 
     if (length >= 16) {
         /* Overlapping pieces: 16 + 16 + the last 16. */

@@ -1,0 +1,72 @@
+/* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Random numbers for tests that say their seed when they fail. RI_TEST_SEED=<n> in the
+ * environment runs such a test with that seed only.
+ */
+#ifndef RI_TEST_RNG_H
+#define RI_TEST_RNG_H
+
+#include <cstdint>
+#include <cstdlib>
+#include <functional>
+#include <gtest/gtest.h>
+#include <string>
+
+/* splitmix64: every seed is a good one. */
+class rng {
+public:
+    explicit rng(uint64_t seed) : m_state(seed * 0x9e3779b97f4a7c15ul + 1)
+    {
+    }
+
+    uint64_t next()
+    {
+        uint64_t z = (m_state += 0x9e3779b97f4a7c15ul);
+
+        z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ul;
+        z = (z ^ (z >> 27)) * 0x94d049bb133111ebul;
+        return z ^ (z >> 31);
+    }
+
+    /* 0 to limit - 1 */
+    uint64_t below(uint64_t limit)
+    {
+        return next() % limit;
+    }
+
+    /* from and to included */
+    uint64_t range(uint64_t from, uint64_t to)
+    {
+        return from + below(to - from + 1);
+    }
+
+    bool percent(unsigned chance)
+    {
+        return below(100) < chance;
+    }
+
+private:
+    uint64_t m_state;
+};
+
+/* Run @a test for seeds 1 to @a count, or for the one in the environment; stops at the
+ * first seed that fails. */
+inline void for_seeds(uint64_t count, const std::function<void(rng&)> &test)
+{
+    const char *fixed = getenv("RI_TEST_SEED");
+    uint64_t first    = (fixed == nullptr) ? 1 : strtoull(fixed, nullptr, 0);
+    uint64_t last     = (fixed == nullptr) ? count : first;
+
+    for (uint64_t seed = first; seed <= last; ++seed) {
+        SCOPED_TRACE("RI_TEST_SEED=" + std::to_string(seed));
+        rng random(seed);
+
+        test(random);
+        if (::testing::Test::HasFailure()) {
+            return;
+        }
+    }
+}
+
+#endif

@@ -1,0 +1,483 @@
+/* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * src/ucp/wire/wire.c. Every message is parsed from heap blocks of exactly its size, so
+ * that AddressSanitizer sees a read beyond it.
+ */
+
+#include "ri_cpp.h"
+#include "rng.h"
+#include "wire_msg.h"
+
+#include <memory>
+#include <vector>
+
+namespace {
+
+/* A copy without a spare byte behind it */
+class exact {
+public:
+    explicit exact(const bytes &content)
+        : m_data(content.empty() ? nullptr : new uint8_t[content.size()])
+    {
+        std::copy(content.begin(), content.end(), m_data.get());
+    }
+
+    const void *get() const
+    {
+        return m_data.get();
+    }
+
+private:
+    std::unique_ptr<uint8_t[]> m_data;
+};
+
+struct type_case {
+    const char     *name;
+    ri_wire_type_t type;
+    size_t         length; /* of the header without hello */
+    bool           in_sequence;
+};
+
+const type_case TYPES[] = {
+    {"EAGER", RI_WIRE_EAGER, 16, true},
+    {"EAGER_SAME", RI_WIRE_EAGER_SAME, 8, true},
+    {"EAGER_SYNC", RI_WIRE_EAGER_SYNC, 24, true},
+    {"BULK", RI_WIRE_BULK, 16, true},
+    {"CONN_REQ", RI_WIRE_CONN_REQ, 8, false},
+    {"CONN_ACK", RI_WIRE_CONN_ACK, 16, false},
+    {"SYNC_ACK", RI_WIRE_SYNC_ACK, 8, false},
+    {"RING_OFFER", RI_WIRE_RING_OFFER, 32, false},
+    {"RING_REFUSE", RI_WIRE_RING_REFUSE, 8, false},
+    {"RING_STOP", RI_WIRE_RING_STOP, 8, false},
+    {"BYE", RI_WIRE_BYE, 8, false},
+    {"ORDER_REQ", RI_WIRE_ORDER_REQ, 8, false},
+    {"ORDER_ACK", RI_WIRE_ORDER_ACK, 8, false},
+};
+
+class test_wire : public ::testing::Test {
+protected:
+    /* A message of a type, with a value in every field; without hello, addressed to ID */
+    static bytes make(ri_wire_type_t type, bool hello)
+    {
+        wire_msg msg(type, hello ? 0 : ID, VALUE);
+
+        msg.tag       = TAG;
+        msg.req_id    = REQ_ID;
+        msg.uid       = UID;
+        msg.pid       = 11;
+        msg.fd        = 12;
+        msg.stream_id = 13;
+        msg.cookie    = COOKIE;
+        if (hello) {
+            msg.hello(UID, CONN_ID, HOST);
+        }
+        return msg.header();
+    }
+
+    /* Parse with the header apart. */
+    ucs_status_t parse_apart(const bytes &header, const bytes &payload,
+                             bool elsewhere = false)
+    {
+        m_header  = std::make_unique<exact>(header);
+        m_payload = std::make_unique<exact>(payload);
+        memset((void*)&m_msg, 0xaa, sizeof(m_msg));
+        return ri_wire_parse(m_header->get(), header.size(), m_payload->get(),
+                             payload.size(), elsewhere, &m_msg);
+    }
+
+    /* Parse with the header at the head of the data. */
+    ucs_status_t parse_inline(const bytes &header, const bytes &payload)
+    {
+        bytes all = header;
+
+        all.insert(all.end(), payload.begin(), payload.end());
+        m_header  = std::make_unique<exact>(bytes());
+        m_payload = std::make_unique<exact>(all);
+        memset((void*)&m_msg, 0xaa, sizeof(m_msg));
+        return ri_wire_parse(nullptr, 0, m_payload->get(), all.size(), 0, &m_msg);
+    }
+
+    void check_fields(const type_case &type, bool hello)
+    {
+        EXPECT_EQ(type.type, m_msg.type);
+        EXPECT_EQ(hello ? 0u : ID, m_msg.id);
+        EXPECT_EQ(VALUE, m_msg.value);
+        EXPECT_EQ(hello, !!m_msg.has_hello);
+        if (hello) {
+            EXPECT_EQ(UID, m_msg.hello.uid);
+            EXPECT_EQ(CONN_ID, m_msg.hello.conn_id);
+            EXPECT_EQ(HOST, m_msg.hello.host);
+        }
+
+        bool has_tag = type.in_sequence && (type.type != RI_WIRE_EAGER_SAME);
+        EXPECT_EQ(has_tag ? TAG : 0, m_msg.tag);
+        EXPECT_EQ((type.type == RI_WIRE_EAGER_SYNC) ? REQ_ID : 0, m_msg.req_id);
+        if (type.type == RI_WIRE_CONN_ACK) {
+            EXPECT_EQ(UID, m_msg.uid);
+        }
+        if (type.type == RI_WIRE_RING_OFFER) {
+            EXPECT_EQ(11u, m_msg.ring_pid);
+            EXPECT_EQ(12u, m_msg.ring_fd);
+            EXPECT_EQ(13u, m_msg.ring_stream_id);
+            EXPECT_EQ(COOKIE, m_msg.ring_cookie);
+        }
+    }
+
+    static const uint32_t ID      = 0x123456;
+    static const uint32_t VALUE   = 0xfeedbeef;
+    static const uint64_t TAG     = 0x0123456789abcdeful;
+    static const uint32_t REQ_ID  = 0x89abcdef;
+    static const uint64_t UID     = 0xfedcba9876543210ul;
+    static const uint64_t HOST    = 0x1111222233334444ul;
+    static const uint64_t COOKIE  = 0x5555666677778888ul;
+    static const uint32_t CONN_ID = 0x654321;
+
+    ri_wire_msg_t          m_msg;
+    std::unique_ptr<exact> m_header;
+    std::unique_ptr<exact> m_payload;
+};
+
+/* Constants that tests compare with by reference */
+const uint32_t test_wire::ID;
+const uint32_t test_wire::VALUE;
+const uint64_t test_wire::TAG;
+const uint32_t test_wire::REQ_ID;
+const uint64_t test_wire::UID;
+const uint64_t test_wire::HOST;
+const uint64_t test_wire::COOKIE;
+const uint32_t test_wire::CONN_ID;
+
+TEST_F(test_wire, sizes)
+{
+    EXPECT_EQ(8u, sizeof(ri_wire_base_t));
+    EXPECT_EQ(16u, sizeof(ri_wire_eager_t));
+    EXPECT_EQ(24u, sizeof(ri_wire_eager_sync_t));
+    EXPECT_EQ(16u, sizeof(ri_wire_conn_ack_t));
+    EXPECT_EQ(32u, sizeof(ri_wire_ring_offer_t));
+    EXPECT_EQ(32u, sizeof(ri_wire_hello_t));
+    EXPECT_EQ(24u, sizeof(ri_wire_address_t));
+    EXPECT_EQ(10u, offsetof(ri_wire_address_t, magic)); /* a whole stock address */
+    for (const type_case &type : TYPES) {
+        EXPECT_EQ(type.length, make(type.type, false).size()) << type.name;
+        EXPECT_EQ(type.length + 32, make(type.type, true).size()) << type.name;
+        EXPECT_LE(type.length + (type.in_sequence ? 32 : 0), RI_WIRE_HEADER_MAX);
+    }
+}
+
+TEST_F(test_wire, bytes_on_the_wire)
+{
+    /* Written out once: little-endian, packed, in the order of protocol.md */
+    EXPECT_EQ((bytes{1, 0x56, 0x34, 0x12, 0xef, 0xbe, 0xed, 0xfe, 0xef, 0xcd, 0xab, 0x89,
+                     0x67, 0x45, 0x23, 0x01}),
+              make(RI_WIRE_EAGER, false));
+    bytes with_hello = make(RI_WIRE_EAGER_SAME, true);
+    EXPECT_EQ((bytes{0x82, 0, 0, 0, 0xef, 0xbe, 0xed, 0xfe, 'U', 'C', 'R', 'I',
+                     RI_WIRE_VERSION, 0, 0, 0, 0x10, 0x32, 0x54, 0x76, 0x98, 0xba, 0xdc,
+                     0xfe}),
+              bytes(with_hello.begin(), with_hello.begin() + 24));
+}
+
+TEST_F(test_wire, set_and_get_id)
+{
+    for (uint32_t id : {0u, 1u, 0xffu, 0x100u, 0xffffu, 0x10000u, 0xabcdefu, 0xffffffu}) {
+        ri_wire_base_t base;
+
+        memset(&base, 0x77, sizeof(base));
+        ri_wire_set_id(&base, id);
+        EXPECT_EQ(id, ri_wire_get_id(&base));
+        EXPECT_EQ(0x77, base.type);
+        EXPECT_EQ(0x77777777u, base.value);
+    }
+}
+
+TEST_F(test_wire, id_is_valid)
+{
+    EXPECT_FALSE(ri_wire_id_is_valid(0));
+    EXPECT_TRUE(ri_wire_id_is_valid(1));
+    EXPECT_TRUE(ri_wire_id_is_valid(0xffffff));
+    EXPECT_FALSE(ri_wire_id_is_valid(0x1000000));
+    EXPECT_FALSE(ri_wire_id_is_valid(~0u));
+}
+
+TEST_F(test_wire, type_in_sequence)
+{
+    for (unsigned type = 0; type < 256; ++type) {
+        bool expected = false;
+
+        for (const type_case &known : TYPES) {
+            expected |= (known.type == type) && known.in_sequence;
+        }
+        EXPECT_EQ(expected, !!ri_wire_type_in_sequence((ri_wire_type_t)type)) << type;
+    }
+}
+
+TEST_F(test_wire, parse_each_type)
+{
+    for (const type_case &type : TYPES) {
+        for (bool hello : {false, true}) {
+            SCOPED_TRACE(std::string(type.name) + (hello ? " with hello" : ""));
+            bytes header = make(type.type, hello);
+
+            if ((type.type == RI_WIRE_CONN_REQ) && !hello) {
+                continue; /* see conn_req_needs_hello */
+            }
+            for (size_t length : {0, 1, 7, 40, 1000}) {
+                bytes payload(length, 0x3c);
+
+                if (!type.in_sequence && (length > 0)) {
+                    EXPECT_EQ(UCS_ERR_INVALID_PARAM, parse_apart(header, payload));
+                    EXPECT_EQ(UCS_ERR_INVALID_PARAM, parse_inline(header, payload));
+                    continue;
+                }
+
+                ASSERT_EQ(UCS_OK, parse_apart(header, payload));
+                check_fields(type, hello);
+                EXPECT_EQ(length, m_msg.length);
+                EXPECT_EQ(m_payload->get(), m_msg.payload);
+
+                ASSERT_EQ(UCS_OK, parse_inline(header, payload));
+                check_fields(type, hello);
+                EXPECT_EQ(length, m_msg.length);
+                EXPECT_EQ((const uint8_t*)m_payload->get() + header.size(),
+                          m_msg.payload);
+            }
+        }
+    }
+}
+
+TEST_F(test_wire, parse_unknown_types)
+{
+    for (unsigned type = 0; type < 256; ++type) {
+        bool known = false;
+
+        for (const type_case &t : TYPES) {
+            known |= ((type & ~RI_WIRE_FLAG_HELLO) == t.type);
+        }
+        if (known) {
+            continue;
+        }
+        for (size_t size = 1; size <= 80; ++size) {
+            bytes header(size, 0);
+
+            header[0] = type;
+            EXPECT_EQ(UCS_ERR_INVALID_PARAM, parse_apart(header, bytes(5))) << type;
+            EXPECT_EQ(UCS_ERR_INVALID_PARAM, parse_inline(header, bytes(5))) << type;
+        }
+    }
+}
+
+TEST_F(test_wire, parse_each_truncation)
+{
+    for (const type_case &type : TYPES) {
+        for (bool hello : {false, true}) {
+            SCOPED_TRACE(std::string(type.name) + (hello ? " with hello" : ""));
+            bytes header = make(type.type, hello);
+
+            for (size_t size = 0; size < header.size(); ++size) {
+                bytes part(header.begin(), header.begin() + size);
+
+                EXPECT_EQ(UCS_ERR_INVALID_PARAM, parse_inline(part, bytes())) << size;
+                if (size > 0) {
+                    EXPECT_EQ(UCS_ERR_INVALID_PARAM, parse_apart(part, bytes(50)))
+                            << size;
+                    EXPECT_EQ(UCS_ERR_INVALID_PARAM, parse_apart(part, bytes(50), true))
+                            << size;
+                }
+            }
+        }
+    }
+}
+
+TEST_F(test_wire, parse_header_apart_that_is_too_long)
+{
+    for (const type_case &type : TYPES) {
+        for (bool hello : {false, true}) {
+            bytes header = make(type.type, hello);
+
+            header.push_back(0);
+            EXPECT_EQ(UCS_ERR_INVALID_PARAM, parse_apart(header, bytes())) << type.name;
+        }
+    }
+}
+
+TEST_F(test_wire, parse_hello_of_a_stranger)
+{
+    for (const type_case &type : TYPES) {
+        SCOPED_TRACE(type.name);
+        bytes header = make(type.type, true);
+
+        for (size_t i = 0; i < 4; ++i) {
+            bytes bad = header;
+
+            bad[type.length + i] ^= 0x10;
+            EXPECT_EQ(UCS_ERR_INVALID_PARAM, parse_apart(bad, bytes()));
+            EXPECT_EQ(UCS_ERR_INVALID_PARAM, parse_inline(bad, bytes()));
+        }
+
+        for (uint8_t version : {0, RI_WIRE_VERSION + 1, 255}) {
+            bytes other = header;
+
+            other[type.length + 4] = version;
+            EXPECT_EQ(UCS_ERR_UNSUPPORTED, parse_apart(other, bytes()));
+            EXPECT_EQ(version, m_msg.hello.version);
+            EXPECT_EQ(UCS_ERR_UNSUPPORTED, parse_inline(other, bytes()));
+            EXPECT_EQ(version, m_msg.hello.version);
+        }
+    }
+}
+
+TEST_F(test_wire, parse_hello_with_bad_ids)
+{
+    for (uint32_t id : {0u, 0x1000000u, 0xff000001u}) {
+        wire_msg msg(RI_WIRE_EAGER, 0, 1);
+
+        msg.hello(UID, id, HOST);
+        EXPECT_EQ(UCS_ERR_INVALID_PARAM, parse_apart(msg.header(), bytes())) << id;
+    }
+
+    /* Keys that the map of peers keeps for itself; no worker has such a uid */
+    for (uint64_t uid : {0ul, 1ul}) {
+        wire_msg msg(RI_WIRE_EAGER, 0, 1);
+
+        msg.hello(uid, 1, HOST);
+        EXPECT_EQ(UCS_ERR_INVALID_PARAM, parse_apart(msg.header(), bytes())) << uid;
+    }
+}
+
+TEST_F(test_wire, parse_id_and_hello_exclude_each_other)
+{
+    for (const type_case &type : TYPES) {
+        bytes neither = make(type.type, false);
+        bytes both    = make(type.type, true);
+
+        neither[1] = neither[2] = neither[3] = 0;
+        both[2]                              = 1;
+        EXPECT_EQ(UCS_ERR_INVALID_PARAM, parse_apart(neither, bytes())) << type.name;
+        EXPECT_EQ(UCS_ERR_INVALID_PARAM, parse_inline(neither, bytes())) << type.name;
+        EXPECT_EQ(UCS_ERR_INVALID_PARAM, parse_apart(both, bytes())) << type.name;
+        EXPECT_EQ(UCS_ERR_INVALID_PARAM, parse_inline(both, bytes())) << type.name;
+    }
+}
+
+TEST_F(test_wire, conn_req_needs_hello)
+{
+    EXPECT_EQ(UCS_ERR_INVALID_PARAM, parse_apart(make(RI_WIRE_CONN_REQ, false), bytes()));
+    EXPECT_EQ(UCS_ERR_INVALID_PARAM, parse_inline(make(RI_WIRE_CONN_REQ, false), bytes()));
+}
+
+TEST_F(test_wire, parse_data_elsewhere)
+{
+    for (const type_case &type : TYPES) {
+        for (bool hello : {false, true}) {
+            ucs_status_t status = parse_apart(make(type.type, hello), bytes(100), true);
+
+            if (type.type == RI_WIRE_BULK) {
+                ASSERT_EQ(UCS_OK, status);
+                EXPECT_EQ(nullptr, m_msg.payload);
+                EXPECT_EQ(100u, m_msg.length);
+            } else {
+                EXPECT_EQ(UCS_ERR_INVALID_PARAM, status) << type.name;
+            }
+        }
+    }
+
+    /* What is at the sender holds no header */
+    bytes all = make(RI_WIRE_BULK, false);
+    exact data(all);
+    EXPECT_EQ(UCS_ERR_INVALID_PARAM,
+              ri_wire_parse(nullptr, 0, data.get(), all.size(), 1, &m_msg));
+}
+
+TEST_F(test_wire, parse_random_bytes)
+{
+    for_seeds(20000, [this](rng &random) {
+        bytes header(random.below(70)), data(random.below(70));
+
+        for (uint8_t &byte : header) {
+            byte = random.next();
+        }
+        for (uint8_t &byte : data) {
+            byte = random.next();
+        }
+        /* Mostly known types, or the first byte would end nearly all of them */
+        bytes &start = header.empty() ? data : header;
+        if (!start.empty() && random.percent(90)) {
+            start[0] = TYPES[random.below(sizeof(TYPES) / sizeof(TYPES[0]))].type |
+                       (random.percent(50) ? RI_WIRE_FLAG_HELLO : 0);
+        }
+
+        bool elsewhere      = random.percent(20);
+        ucs_status_t status = parse_apart(header, data, elsewhere);
+        if (status == UCS_OK) {
+            ASSERT_LE(m_msg.length, data.size());
+            ASSERT_EQ(m_msg.id == 0, !!m_msg.has_hello);
+        }
+    });
+}
+
+TEST_F(test_wire, address_pack_and_parse)
+{
+    ri_wire_address_t prefix;
+    const void *stock;
+    uint64_t uid;
+
+    ri_wire_address_pack(&prefix, UID);
+    EXPECT_EQ(0, prefix.stock_header);
+    EXPECT_EQ(0xff, prefix.stock_end);
+    EXPECT_EQ(sizeof(prefix), prefix.length);
+    EXPECT_EQ(UCS_OK, ri_wire_address_parse(&prefix, &stock, &uid));
+    EXPECT_EQ(UID, uid);
+    EXPECT_EQ(&prefix + 1, stock);
+}
+
+TEST_F(test_wire, address_parse_stock)
+{
+    /* Nothing beyond the shortest stock address may be read: exact copies */
+    const bytes addresses[] = {
+        {0x00, 1, 2, 3, 4, 5, 6, 7, 8, 0x00},
+        {0x03, 1, 2, 3, 4, 5, 6, 7, 8, 0xff},
+        {0x10, 1, 2, 3, 4, 5, 6, 7, 8, 0x01},
+    };
+
+    for (const bytes &address : addresses) {
+        exact copy(address);
+        const void *stock = nullptr;
+        uint64_t uid      = 77;
+
+        EXPECT_EQ(UCS_ERR_NO_ELEM, ri_wire_address_parse(copy.get(), &stock, &uid));
+        EXPECT_EQ(copy.get(), stock);
+        EXPECT_EQ(77u, uid);
+    }
+}
+
+TEST_F(test_wire, address_parse_another_magic)
+{
+    ri_wire_address_t prefix;
+    const void *stock;
+    uint64_t uid;
+
+    ri_wire_address_pack(&prefix, UID);
+    prefix.magic ^= 1;
+    EXPECT_EQ(UCS_ERR_NO_ELEM, ri_wire_address_parse(&prefix, &stock, &uid));
+    EXPECT_EQ((void*)&prefix, stock);
+}
+
+TEST_F(test_wire, address_parse_another_version)
+{
+    uint8_t address[100];
+    ri_wire_address_t prefix;
+    const void *stock;
+    uint64_t uid = 0;
+
+    /* A later version may have a longer prefix */
+    ri_wire_address_pack(&prefix, UID);
+    prefix.version = RI_WIRE_VERSION + 1;
+    prefix.length  = 32;
+    memcpy(address, &prefix, sizeof(prefix));
+    EXPECT_EQ(UCS_ERR_UNSUPPORTED, ri_wire_address_parse(address, &stock, &uid));
+    EXPECT_EQ(address + 32, stock);
+    EXPECT_EQ(UID, uid);
+}
+
+} // namespace

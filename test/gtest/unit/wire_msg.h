@@ -1,0 +1,85 @@
+/* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
+
+/* Messages as they stand on the wire, for tests that play the other side. */
+#ifndef RI_TEST_WIRE_MSG_H
+#define RI_TEST_WIRE_MSG_H
+
+#include "ri_cpp.h"
+
+#include <vector>
+
+typedef std::vector<uint8_t> bytes;
+
+/* Set what the type has, then take the header. */
+struct wire_msg {
+    wire_msg(ri_wire_type_t type, uint32_t id, uint32_t value)
+        : type(type), id(id), value(value)
+    {
+    }
+
+    wire_msg &hello(uint64_t from_uid, uint32_t conn_id, uint64_t host = 0)
+    {
+        has_hello     = true;
+        greeting      = {};
+        greeting.magic   = RI_WIRE_MAGIC;
+        greeting.version = RI_WIRE_VERSION;
+        greeting.uid     = from_uid;
+        greeting.host    = host;
+        greeting.conn_id = conn_id;
+        return *this;
+    }
+
+    bytes header() const
+    {
+        bytes out;
+        ri_wire_base_t base;
+
+        base.type  = type | (has_hello ? RI_WIRE_FLAG_HELLO : 0);
+        base.value = value;
+        ri_wire_set_id(&base, id);
+        switch (type) {
+        case RI_WIRE_EAGER:
+        case RI_WIRE_BULK:
+            append(out, ri_wire_eager_t{base, tag});
+            break;
+        case RI_WIRE_EAGER_SYNC:
+            append(out, ri_wire_eager_sync_t{base, tag, req_id, 0});
+            break;
+        case RI_WIRE_CONN_ACK:
+            append(out, ri_wire_conn_ack_t{base, uid});
+            break;
+        case RI_WIRE_RING_OFFER:
+            append(out, ri_wire_ring_offer_t{base, pid, fd, stream_id, 0, cookie});
+            break;
+        default:
+            append(out, base);
+            break;
+        }
+        if (has_hello) {
+            append(out, greeting);
+        }
+        return out;
+    }
+
+    template<typename T> static void append(bytes &out, const T &field)
+    {
+        const uint8_t *at = reinterpret_cast<const uint8_t*>(&field);
+
+        out.insert(out.end(), at, at + sizeof(field));
+    }
+
+    ri_wire_type_t  type;
+    uint32_t        id;
+    uint32_t        value;
+    uint64_t        tag       = 0;
+    uint32_t        req_id    = 0;
+    uint64_t        uid       = 0;
+    uint32_t        pid       = 0;
+    uint32_t        fd        = 0;
+    uint32_t        stream_id = 0;
+    uint64_t        cookie    = 0;
+    bool            has_hello = false;
+    ri_wire_hello_t greeting  = {};
+};
+
+#endif
