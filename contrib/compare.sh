@@ -171,7 +171,7 @@ mpi_command()
     shift
     for name in "$@"; do
         if command -v "$name" >/dev/null &&
-           "$name" --version 2>&1 | grep -qE "$pattern"; then
+           [[ $("$name" --version 2>&1) =~ $pattern ]]; then
             command -v "$name"
             return 0
         fi

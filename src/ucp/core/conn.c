@@ -14,13 +14,7 @@
 
 #include <stdlib.h>
 
-/* All endpoints of all workers of this process. */
-static ri_map_t conn_map = RI_MAP_INITIALIZER;
-
-ri_conn_t *ri_conn_find(ucp_ep_h ep)
-{
-    return ri_map_get_ptr(&conn_map, ep);
-}
+ri_map_t ri_conn_map = RI_MAP_INITIALIZER;
 
 ri_peer_t *ri_peer_get(ri_worker_t *worker, uint64_t uid)
 {
@@ -125,7 +119,7 @@ ucs_status_t ri_conn_create(ri_worker_t *worker, ucp_ep_h ep, uint64_t uid,
         status = UCS_ERR_EXCEEDS_LIMIT;
         goto err_free;
     }
-    status = ri_map_put(&conn_map, (uintptr_t)ep, conn);
+    status = ri_map_put(&ri_conn_map, (uintptr_t)ep, conn);
     if (status != UCS_OK) {
         goto err_id;
     }
@@ -145,7 +139,7 @@ ucs_status_t ri_conn_create(ri_worker_t *worker, ucp_ep_h ep, uint64_t uid,
 
 err_map:
     ucs_list_del(&conn->list);
-    ri_map_remove(&conn_map, (uintptr_t)ep);
+    ri_map_remove(&ri_conn_map, (uintptr_t)ep);
 err_id:
     ri_id_free(&worker->conn_ids, conn->id);
 err_free:
@@ -172,6 +166,7 @@ void ri_conn_update_fast(ri_conn_t *conn)
 void ri_conn_queue_pending(ri_conn_t *conn)
 {
     ri_conn_update_fast(conn);
+    conn->worker->attention = 1;
     if (ucs_list_is_empty(&conn->pending_link)) {
         ucs_list_add_tail(&conn->worker->pending_conns, &conn->pending_link);
     }
@@ -218,7 +213,7 @@ void ri_conn_destroy(ri_conn_t *conn, ucs_status_t status)
     ri_worker_t *worker = conn->worker;
 
     ri_trace(&worker->trace, RI_TRACE_CONN_CLOSE, conn->id, conn->tx_sn);
-    ri_map_remove(&conn_map, (uintptr_t)conn->ep);
+    ri_map_remove(&ri_conn_map, (uintptr_t)conn->ep);
     ri_id_free(&worker->conn_ids, conn->id);
     ucs_list_del(&conn->list);
     if (conn->peer != NULL) {

@@ -12,6 +12,7 @@
 #define RI_CONN_H
 
 #include "counters.h"
+#include "handle_map.h"
 #include "request.h"
 #include "../../uct/shm/ring.h"
 #include "../wire/wire.h"
@@ -126,8 +127,14 @@ static inline void ri_conn_note_rma(ri_conn_t *conn)
  */
 void ri_conn_update_fast(ri_conn_t *conn);
 
+/* All endpoints of all workers of this process. */
+extern ri_map_t ri_conn_map;
+
 /** @return The conn of an endpoint, or NULL if this library does not serve it. */
-ri_conn_t *ri_conn_find(ucp_ep_h ep);
+static inline ri_conn_t *ri_conn_find(ucp_ep_h ep)
+{
+    return (ri_conn_t*)ri_map_get_ptr(&ri_conn_map, ep);
+}
 
 /**
  * Make the conn of a new endpoint, or find the one that an earlier reply made.

@@ -50,8 +50,7 @@
     _c(rings_refused, "rings", "that the peer could not map") \
     _c(rings_given_back, "rings", "taken back in favour of a more active peer") \
     _c(rings_active, "rings", "that peers send into, now") \
-    _c(stock_progress, "calls", "of UCX's progress") \
-    _c(progress, "calls", "of progress in all")
+    _c(stock_skipped, "calls", "of progress that polled rings only")
 
 #define RI_COUNTER_MEMBER(_name, _unit, _doc) uint64_t _name;
 

@@ -29,6 +29,7 @@ static ucs_status_ptr_t ep_op_wait(ri_worker_t *worker, ri_conn_t *conn, int is_
     op->conn     = conn;
     op->is_close = is_close;
     op->flags    = ep_param_flags(param);
+    worker->attention = 1;
     ucs_list_add_tail(&worker->ep_ops, &op->list);
     ri_req_set_send_cb(&op->super, param);
     return ri_req_handle(&op->super);

@@ -150,9 +150,6 @@ void ri_req_pool_cleanup(ri_worker_t *worker);
 /** Add a chunk of free requests. */
 ucs_status_t ri_req_pool_grow(ri_worker_t *worker);
 
-/** Put a finished pool request back. */
-void ri_req_put(ri_req_t *req);
-
 static inline uint32_t ri_req_flags(ri_req_t *req)
 {
     return atomic_load_explicit(&req->flags, memory_order_relaxed);

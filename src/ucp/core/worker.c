@@ -22,12 +22,7 @@
 /* Progress calls between rounds of housekeeping. */
 #define WORKER_HOUSEKEEPING 65536
 
-static ri_map_t worker_map = RI_MAP_INITIALIZER;
-
-ri_worker_t *ri_worker_find(ucp_worker_h stock)
-{
-    return ri_map_get_ptr(&worker_map, stock);
-}
+ri_map_t ri_worker_map = RI_MAP_INITIALIZER;
 
 double ri_time(void)
 {
@@ -139,7 +134,7 @@ ucs_status_t ri_worker_create(ri_context_t *context, ucp_worker_h stock,
 
     worker->stock        = stock;
     worker->context      = context;
-    worker->housekeeping = WORKER_HOUSEKEEPING;
+    worker->countdown    = WORKER_HOUSEKEEPING;
     worker->host_memory  = (context->memory_types == UCS_BIT(UCS_MEMORY_TYPE_HOST));
     ucs_list_head_init(&worker->pending_conns);
     ucs_list_head_init(&worker->ep_ops);
@@ -165,7 +160,7 @@ ucs_status_t ri_worker_create(ri_context_t *context, ucp_worker_h stock,
     if (status != UCS_OK) {
         goto err_trace;
     }
-    status = ri_map_put(&worker_map, (uintptr_t)stock, worker);
+    status = ri_map_put(&ri_worker_map, (uintptr_t)stock, worker);
     if (status != UCS_OK) {
         goto err_rings;
     }
@@ -179,7 +174,7 @@ ucs_status_t ri_worker_create(ri_context_t *context, ucp_worker_h stock,
     return UCS_OK;
 
 err_map:
-    ri_map_remove(&worker_map, (uintptr_t)stock);
+    ri_map_remove(&ri_worker_map, (uintptr_t)stock);
 err_rings:
     free(worker->rings);
 err_trace:
@@ -235,7 +230,7 @@ void ri_worker_destroy(ri_worker_t *worker)
     }
     ri_map_foreach(&worker->peers, worker_free_peer, NULL);
     worker->destroyed = 1;
-    ri_map_remove(&worker_map, (uintptr_t)worker->stock);
+    ri_map_remove(&ri_worker_map, (uintptr_t)worker->stock);
 }
 
 void ri_worker_free(ri_worker_t *worker)
@@ -262,7 +257,7 @@ int ri_worker_has_work(ri_worker_t *worker)
 
 void ri_worker_housekeeping(ri_worker_t *worker)
 {
-    worker->housekeeping = WORKER_HOUSEKEEPING;
+    worker->countdown = WORKER_HOUSEKEEPING;
     if (worker->num_asking > 0) {
         ri_conn_check_timeouts(worker);
     }
@@ -283,12 +278,13 @@ static void worker_progress_slow(ri_worker_t *worker)
     if (!ucs_list_is_empty(&worker->ep_ops)) {
         ri_ep_ops_progress(worker);
     }
-    if ((worker->housekeeping == 0) || (worker->trace_signals != ri_trace_signals)) {
+    if (worker->countdown == 0) {
         ri_worker_housekeeping(worker);
     }
+    worker->attention = ri_worker_has_work(worker);
 }
 
-unsigned ri_worker_progress(ri_worker_t *worker)
+unsigned ri_worker_progress_full(ri_worker_t *worker)
 {
     unsigned count = 0;
 
@@ -299,8 +295,8 @@ unsigned ri_worker_progress(ri_worker_t *worker)
     }
 
     worker->progressing = 1;
-    ++worker->counters.progress;
     if (worker->num_rings > 0) {
+        --worker->countdown;
         count = ri_ring_channel_poll(worker);
         if (count > 0) {
             worker->ring_credit = WORKER_RING_CREDIT;
@@ -309,14 +305,13 @@ unsigned ri_worker_progress(ri_worker_t *worker)
 
     if ((worker->ring_credit > 0) && (++worker->stock_skipped < ri_config.progress_skip)) {
         --worker->ring_credit;
+        ++worker->counters.stock_skipped;
     } else {
         worker->stock_skipped = 0;
-        ++worker->counters.stock_progress;
-        count += ri_stock.worker_progress(worker->stock);
+        count                += ri_stock.worker_progress(worker->stock);
     }
 
-    if (ri_unlikely((--worker->housekeeping == 0) || ri_worker_has_work(worker) ||
-                    (worker->trace_signals != ri_trace_signals))) {
+    if (ri_unlikely((worker->countdown == 0) || worker->attention)) {
         worker_progress_slow(worker);
     }
     worker->progressing = 0;

@@ -15,22 +15,25 @@
 #include "msg.h"
 #include "request.h"
 #include "trace.h"
+#include "../preload/stock.h"
 #include "../tag/match.h"
 
 #include <pthread.h>
 
 struct ri_worker {
+    /* What progress looks at, in one cache line. */
     ucp_worker_h         stock;
-    ri_context_t         *context;
     int                  multi;    /* entered by several threads: lock is used */
     int                  progressing; /* re-entrance of progress */
-    int                  destroyed; /* stock is being destroyed: drop what arrives */
-    int                  host_memory; /* this UCX knows no other kind of memory */
-
-    /* Rings that peers send into: what progress polls. */
-    unsigned             num_rings;
+    int                  attention; /* there is work for worker_progress_slow() */
+    unsigned             countdown; /* progress calls until the next housekeeping */
+    unsigned             num_rings; /* that peers send into */
     unsigned             ring_credit;  /* polls to go until rings count as quiet */
     unsigned             stock_skipped; /* progress calls since stock's was last called */
+
+    ri_context_t         *context;
+    int                  destroyed; /* stock is being destroyed: drop what arrives */
+    int                  host_memory; /* this UCX knows no other kind of memory */
     ri_stream_t          **rings;      /* num_rings, of capacity max_rings */
     unsigned             max_rings;    /* 0: rings are not used on this worker */
     uint64_t             ring_clock;   /* records received */
@@ -44,7 +47,6 @@ struct ri_worker {
     ucs_list_link_t      pending_conns; /* with sends that wait for ring space */
     ucs_list_link_t      ep_ops;        /* flushes and closes that wait for own work */
     unsigned             num_asking;    /* conns that wait for CONN_ACK */
-    uint64_t             housekeeping;  /* progress calls until the next round */
     unsigned             trace_signals; /* of which it took notice */
 
     uint64_t             uid;
@@ -61,8 +63,14 @@ struct ri_worker {
     ucs_list_link_t      list;    /* in context->workers */
 };
 
+/* All workers of this process, by stock handle. */
+extern ri_map_t ri_worker_map;
+
 /** @return The worker of a stock handle, or NULL if this library does not serve it. */
-ri_worker_t *ri_worker_find(ucp_worker_h stock);
+static inline ri_worker_t *ri_worker_find(ucp_worker_h stock)
+{
+    return (ri_worker_t*)ri_map_get_ptr(&ri_worker_map, stock);
+}
 
 /** Take a stock worker over. */
 ucs_status_t ri_worker_create(ri_context_t *context, ucp_worker_h stock,
@@ -75,8 +83,8 @@ void ri_worker_destroy(ri_worker_t *worker);
 /** Free the memory of a destroyed worker. */
 void ri_worker_free(ri_worker_t *worker);
 
-/** @return Number of events, own and stock's. */
-unsigned ri_worker_progress(ri_worker_t *worker);
+/** Progress of a worker with rings, or with work that is not on the fast path. */
+unsigned ri_worker_progress_full(ri_worker_t *worker);
 
 /** @return Whether own work is queued that only progress gets on with. */
 int ri_worker_has_work(ri_worker_t *worker);
@@ -95,6 +103,21 @@ double ri_time(void);
 
 /** @return A number that nobody guesses. */
 uint64_t ri_random(void);
+
+/** @return Number of events, own and stock's. */
+static inline unsigned ri_worker_progress(ri_worker_t *worker)
+{
+    unsigned count;
+
+    if (ri_unlikely((worker->num_rings != 0) || worker->progressing ||
+                    worker->attention || (--worker->countdown == 0))) {
+        return ri_worker_progress_full(worker);
+    }
+    worker->progressing = 1;
+    count               = ri_stock.worker_progress(worker->stock);
+    worker->progressing = 0;
+    return count;
+}
 
 static inline void ri_worker_lock(ri_worker_t *worker)
 {

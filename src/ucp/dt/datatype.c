@@ -51,7 +51,7 @@ static size_t dt_iov_length(const ucp_dt_iov_t *iov, size_t count)
     return length;
 }
 
-/* Fills all but the state of a generic type. */
+/* Fills all but the state of a generic type; not for contiguous types. */
 static ucs_status_t dt_init(ri_dt_data_t *data, ucp_datatype_t datatype, void *buffer,
                             size_t count)
 {
@@ -60,10 +60,6 @@ static ucs_status_t dt_init(ri_dt_data_t *data, ucp_datatype_t datatype, void *b
     data->is_iov  = 0;
 
     switch (datatype & UCP_DATATYPE_CLASS_MASK) {
-    case UCP_DATATYPE_CONTIG:
-        data->length = count * (datatype >> UCP_DATATYPE_SHIFT);
-        data->count  = data->length;
-        return UCS_OK;
     case UCP_DATATYPE_IOV:
         data->length = dt_iov_length(buffer, count);
         data->count  = count;
@@ -78,8 +74,8 @@ static ucs_status_t dt_init(ri_dt_data_t *data, ucp_datatype_t datatype, void *b
     }
 }
 
-ucs_status_t ri_dt_send_init(ri_dt_data_t *data, ucp_datatype_t datatype,
-                             const void *buffer, size_t count)
+ucs_status_t ri_dt_send_init_other(ri_dt_data_t *data, ucp_datatype_t datatype,
+                                   const void *buffer, size_t count)
 {
     ucs_status_t status = dt_init(data, datatype, (void*)buffer, count);
 
@@ -92,8 +88,8 @@ ucs_status_t ri_dt_send_init(ri_dt_data_t *data, ucp_datatype_t datatype,
     return status;
 }
 
-ucs_status_t ri_dt_recv_init(ri_dt_data_t *data, ucp_datatype_t datatype, void *buffer,
-                             size_t count)
+ucs_status_t ri_dt_recv_init_other(ri_dt_data_t *data, ucp_datatype_t datatype,
+                                   void *buffer, size_t count)
 {
     ucs_status_t status = dt_init(data, datatype, buffer, count);
 
@@ -106,14 +102,12 @@ ucs_status_t ri_dt_recv_init(ri_dt_data_t *data, ucp_datatype_t datatype, void *
     return status;
 }
 
-void ri_dt_finish(ri_dt_data_t *data)
+void ri_dt_finish_generic(ri_dt_data_t *data)
 {
     const ri_dt_generic_t *generic = data->generic;
 
-    if (generic != NULL) {
-        data->generic = NULL;
-        generic->ops.finish(data->state);
-    }
+    data->generic = NULL;
+    generic->ops.finish(data->state);
 }
 
 void ri_dt_pack(ri_dt_data_t *data, void *dest)
@@ -136,19 +130,18 @@ void ri_dt_pack(ri_dt_data_t *data, void *dest)
         const ucp_dt_iov_t *iov = data->buffer;
 
         for (i = 0; i < data->count; ++i) {
-            if (iov[i].length > 0) {
-                memcpy((char*)dest + offset, iov[i].buffer, iov[i].length);
-                offset += iov[i].length;
-            }
+            ri_copy((char*)dest + offset, iov[i].buffer, iov[i].length);
+            offset += iov[i].length;
         }
-    } else if (data->length > 0) {
-        memcpy(dest, data->buffer, data->length);
+    } else {
+        ri_copy(dest, data->buffer, data->length);
     }
 }
 
-ucs_status_t ri_dt_unpack(ri_dt_data_t *data, const void *src, size_t length)
+ucs_status_t ri_dt_unpack_other(ri_dt_data_t *data, const void *src, size_t length)
 {
-    size_t offset = 0;
+    const ucp_dt_iov_t *iov = data->buffer;
+    size_t offset           = 0;
     size_t i;
 
     if (data->generic != NULL) {
@@ -156,19 +149,11 @@ ucs_status_t ri_dt_unpack(ri_dt_data_t *data, const void *src, size_t length)
                                data->generic->ops.unpack(data->state, 0, src, length);
     }
 
-    if (data->is_iov) {
-        const ucp_dt_iov_t *iov = data->buffer;
+    for (i = 0; offset < length; ++i) {
+        size_t piece = ri_min(iov[i].length, length - offset);
 
-        for (i = 0; offset < length; ++i) {
-            size_t piece = ri_min(iov[i].length, length - offset);
-
-            if (piece > 0) {
-                memcpy(iov[i].buffer, (const char*)src + offset, piece);
-                offset += piece;
-            }
-        }
-    } else if (length > 0) {
-        memcpy(data->buffer, src, length);
+        ri_copy(iov[i].buffer, (const char*)src + offset, piece);
+        offset += piece;
     }
     return UCS_OK;
 }

@@ -13,6 +13,7 @@
 #ifndef RI_DATATYPE_H
 #define RI_DATATYPE_H
 
+#include "../core/copy.h"
 #include "../core/types.h"
 
 /* What ucp_dt_create_generic was called with; the stock handle only names it. */
@@ -39,19 +40,58 @@ ucs_status_t ri_dt_register(ucp_datatype_t datatype, const ucp_generic_dt_ops_t 
 /** Forget it; for a type that is not known, does nothing. */
 void ri_dt_unregister(ucp_datatype_t datatype);
 
+/** The cases that are not contiguous. */
+ucs_status_t ri_dt_send_init_other(ri_dt_data_t *data, ucp_datatype_t datatype,
+                                   const void *buffer, size_t count);
+ucs_status_t ri_dt_recv_init_other(ri_dt_data_t *data, ucp_datatype_t datatype,
+                                   void *buffer, size_t count);
+void ri_dt_finish_generic(ri_dt_data_t *data);
+ucs_status_t ri_dt_unpack_other(ri_dt_data_t *data, const void *src, size_t length);
+
+/* @return 0 if the type is not contiguous. */
+static inline int ri_dt_init_contig(ri_dt_data_t *data, ucp_datatype_t datatype,
+                                    const void *buffer, size_t count)
+{
+    if (ri_unlikely((datatype & UCP_DATATYPE_CLASS_MASK) != UCP_DATATYPE_CONTIG)) {
+        return 0;
+    }
+    data->buffer  = (void*)buffer;
+    data->count   = count * (datatype >> UCP_DATATYPE_SHIFT);
+    data->length  = data->count;
+    data->generic = NULL;
+    data->is_iov  = 0;
+    return 1;
+}
+
 /**
  * Describe data to be sent, or the place for data to be received. Starts the state of a
  * generic type.
  *
  * @return UCS_OK; UCS_ERR_INVALID_PARAM for a datatype that does not exist.
  */
-ucs_status_t ri_dt_send_init(ri_dt_data_t *data, ucp_datatype_t datatype,
-                             const void *buffer, size_t count);
-ucs_status_t ri_dt_recv_init(ri_dt_data_t *data, ucp_datatype_t datatype, void *buffer,
-                             size_t count);
+static inline ucs_status_t ri_dt_send_init(ri_dt_data_t *data, ucp_datatype_t datatype,
+                                           const void *buffer, size_t count)
+{
+    return ri_dt_init_contig(data, datatype, buffer, count) ?
+                   UCS_OK :
+                   ri_dt_send_init_other(data, datatype, buffer, count);
+}
+
+static inline ucs_status_t ri_dt_recv_init(ri_dt_data_t *data, ucp_datatype_t datatype,
+                                           void *buffer, size_t count)
+{
+    return ri_dt_init_contig(data, datatype, buffer, count) ?
+                   UCS_OK :
+                   ri_dt_recv_init_other(data, datatype, buffer, count);
+}
 
 /** End the state of a generic type; the data must not be touched after it. */
-void ri_dt_finish(ri_dt_data_t *data);
+static inline void ri_dt_finish(ri_dt_data_t *data)
+{
+    if (ri_unlikely(data->generic != NULL)) {
+        ri_dt_finish_generic(data);
+    }
+}
 
 /** Copy the data of a send, all data->length bytes, to @a dest. */
 void ri_dt_pack(ri_dt_data_t *data, void *dest);
@@ -61,7 +101,15 @@ void ri_dt_pack(ri_dt_data_t *data, void *dest);
  *
  * @return UCS_OK, or what a generic type's unpack returned.
  */
-ucs_status_t ri_dt_unpack(ri_dt_data_t *data, const void *src, size_t length);
+static inline ucs_status_t ri_dt_unpack(ri_dt_data_t *data, const void *src,
+                                        size_t length)
+{
+    if (ri_unlikely((data->generic != NULL) || data->is_iov)) {
+        return ri_dt_unpack_other(data, src, length);
+    }
+    ri_copy(data->buffer, src, length);
+    return UCS_OK;
+}
 
 /**
  * What to hand to a stock function that is to move this data: its buffer, count and

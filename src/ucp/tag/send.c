@@ -302,9 +302,7 @@ ucs_status_ptr_t ri_tag_send_am_short(ri_conn_t *conn, const void *data, size_t 
 
     sn            = ++conn->tx_sn;
     header_length = ri_am_pack_header(conn, RI_WIRE_EAGER, sn, tag, 0, buffer->data);
-    if (length > 0) {
-        memcpy(buffer->data + header_length, data, length);
-    }
+    ri_copy(buffer->data + header_length, data, length);
     ri_trace(&worker->trace, RI_TRACE_SEND, tag, length);
     ri_trace(&worker->trace, RI_TRACE_SEND_AM, sn, length);
 

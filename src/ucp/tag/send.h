@@ -9,6 +9,7 @@
 #ifndef RI_SEND_H
 #define RI_SEND_H
 
+#include "../core/copy.h"
 #include "../core/worker.h"
 
 /** Send without the fast path. The worker is locked, the parameters are valid. */
@@ -85,11 +86,7 @@ static inline ucs_status_ptr_t ri_tag_send(ri_conn_t *conn, const void *buffer,
     record->value = ++conn->tx_sn;
     record->tag   = tag;
     conn->tx_tag  = tag;
-    if (length <= RI_RING_INLINE) {
-        ri_ring_copy_inline(record->payload, buffer, length);
-    } else {
-        memcpy(record->payload, buffer, length);
-    }
+    ri_copy(record->payload, buffer, length);
     ri_ring_tx_commit(conn->ring, record, length);
     ++conn->counters.tx_eager_ring;
     conn->counters.tx_bytes += length;

@@ -188,32 +188,6 @@ static inline void ri_ring_tx_commit(ri_ring_tx_t *tx, ri_ring_record_t *record,
     tx->pos += lines;
 }
 
-/** Copy a payload of up to RI_RING_INLINE bytes; may write all of these at @a dst. */
-static inline void ri_ring_copy_inline(void *dst, const void *src, size_t length)
-{
-    uint8_t *d       = (uint8_t*)dst; /* casts: C++ tests read this too */
-    const uint8_t *s = (const uint8_t*)src;
-
-    if (length >= 16) {
-        /* Overlapping pieces: 16 + 16 + the last 16. */
-        memcpy(d, s, 16);
-        if (length > 32) {
-            memcpy(d + 16, s + 16, 16);
-        }
-        memcpy(d + length - 16, s + length - 16, 16);
-    } else if (length >= 8) {
-        memcpy(d, s, 8);
-        memcpy(d + length - 8, s + length - 8, 8);
-    } else if (length >= 4) {
-        memcpy(d, s, 4);
-        memcpy(d + length - 4, s + length - 4, 4);
-    } else {
-        for (; length > 0; --length) {
-            *d++ = *s++;
-        }
-    }
-}
-
 /** @return The next record if it is there, else NULL. Its fields are wire input. */
 static inline const ri_ring_record_t *ri_ring_rx_peek(const ri_ring_rx_t *rx)
 {

@@ -1,0 +1,55 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Copies whose call would cost more than the copying.
+ */
+#ifndef RI_COPY_H
+#define RI_COPY_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/** The longest copy that is made inline. */
+#define RI_COPY_SHORT_MAX 64
+
+/** Copy up to RI_COPY_SHORT_MAX bytes, in pieces that overlap rather than loop. */
+static inline void ri_copy_short(void *dst, const void *src, size_t length)
+{
+    uint8_t *d       = (uint8_t*)dst;
+    const uint8_t *s = (const uint8_t*)src;
+
+    if (length >= 16) {
+        memcpy(d, s, 16);
+        if (length > 32) {
+            memcpy(d + 16, s + 16, 16);
+            if (length > 48) {
+                memcpy(d + 32, s + 32, 16);
+            }
+        }
+        memcpy(d + length - 16, s + length - 16, 16);
+    } else if (length >= 8) {
+        memcpy(d, s, 8);
+        memcpy(d + length - 8, s + length - 8, 8);
+    } else if (length >= 4) {
+        memcpy(d, s, 4);
+        memcpy(d + length - 4, s + length - 4, 4);
+    } else if (length > 0) {
+        d[0]          = s[0];
+        d[length / 2] = s[length / 2];
+        d[length - 1] = s[length - 1];
+    }
+}
+
+/** Copy any number of bytes. */
+static inline void ri_copy(void *dst, const void *src, size_t length)
+{
+    if (length <= RI_COPY_SHORT_MAX) {
+        ri_copy_short(dst, src, length);
+    } else {
+        memcpy(dst, src, length);
+    }
+}
+
+#endif

@@ -1,0 +1,653 @@
+/* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
+
+/* src/uct/shm/ring.[hc]: both ends, in one process and in two. */
+
+#include "ri_cpp.h"
+#include "rng.h"
+
+#include <deque>
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+#include <vector>
+
+namespace {
+
+const uint64_t COOKIE = 0x123456789abcdefful;
+
+class test_ring : public ::testing::Test {
+protected:
+    struct record {
+        uint8_t              type;
+        uint32_t             value;
+        uint32_t             extra;
+        uint64_t             tag;
+        std::vector<uint8_t> payload;
+    };
+
+    void SetUp() override
+    {
+        memset((void*)&m_rx, 0, sizeof(m_rx));
+        memset((void*)&m_tx, 0, sizeof(m_tx));
+    }
+
+    void TearDown() override
+    {
+        close_both();
+    }
+
+    void open_both(size_t size)
+    {
+        ASSERT_EQ(UCS_OK, ri_ring_create(&m_rx, size, COOKIE));
+        ASSERT_EQ(UCS_OK, ri_ring_open(&m_tx, getpid(), m_rx.fd, size, COOKIE));
+    }
+
+    void close_both()
+    {
+        if (m_tx.control != nullptr) {
+            ri_ring_tx_close(&m_tx);
+        }
+        if (m_rx.control != nullptr) {
+            ri_ring_rx_close(&m_rx);
+        }
+        m_model.clear();
+    }
+
+    uint32_t lines() const
+    {
+        return m_tx.mask + 1;
+    }
+
+    /* As if the ring had run up to @a pos, a multiple of its lines. */
+    void start_at(uint32_t pos)
+    {
+        ASSERT_EQ(0u, pos & m_tx.mask);
+        m_tx.pos = m_rx.pos = m_rx.published = pos;
+        m_tx.limit                           = pos + lines();
+        m_tx.control->consumed               = pos;
+    }
+
+    /* @return Whether there was room. */
+    bool send(const record &r)
+    {
+        uint32_t length          = r.payload.size();
+        ri_ring_record_t *record = ri_ring_tx_reserve(&m_tx, length);
+
+        if (record == nullptr) {
+            return false;
+        }
+        record->type  = r.type;
+        record->value = r.value;
+        record->extra = r.extra;
+        record->tag   = r.tag;
+        if (length <= RI_RING_INLINE) {
+            ri_ring_copy_inline(record->payload, r.payload.data(), length);
+        } else {
+            memcpy(record->payload, r.payload.data(), length);
+        }
+        ri_ring_tx_commit(&m_tx, record, length);
+        m_model.push_back(r);
+        return true;
+    }
+
+    /* Take what is next, padding not counted; compare it with the model. */
+    bool receive()
+    {
+        const ri_ring_record_t *record;
+
+        while (((record = ri_ring_rx_peek(&m_rx)) != nullptr) &&
+               (record->type == RI_RING_PAD)) {
+            ri_ring_rx_advance(&m_rx, ri_ring_rx_lines(&m_rx, RI_RING_PAD, 0));
+        }
+        EXPECT_EQ(m_model.empty(), record == nullptr) << "at position " << m_rx.pos;
+        if ((record == nullptr) || m_model.empty()) {
+            return false;
+        }
+
+        const struct record &expected = m_model.front();
+        uint32_t count                = ri_ring_rx_lines(&m_rx, record->type,
+                                                         record->length);
+        EXPECT_EQ(ri_ring_lines(expected.payload.size()), count);
+        EXPECT_EQ(expected.type, record->type);
+        EXPECT_EQ(expected.value, record->value);
+        EXPECT_EQ(expected.extra, record->extra);
+        EXPECT_EQ(expected.tag, record->tag);
+        EXPECT_EQ(expected.payload.size(), record->length);
+        EXPECT_EQ(0, memcmp(expected.payload.data(), record->payload,
+                            expected.payload.size()));
+        ri_ring_rx_advance(&m_rx, count);
+        m_model.pop_front();
+        return !HasFailure();
+    }
+
+    record random_record(rng &random, size_t max_length)
+    {
+        /* Small ones often, as in life */
+        size_t length = random.percent(50) ? random.below(std::min<size_t>(max_length, 60)) :
+                                             random.range(0, max_length);
+        record r      = {(uint8_t)random.range(1, 30), (uint32_t)random.next(),
+                         (uint32_t)random.next(), random.next(),
+                         std::vector<uint8_t>(length)};
+
+        for (size_t i = 0; i < length; ++i) {
+            r.payload[i] = r.value + i;
+        }
+        return r;
+    }
+
+    /* Payload that looks like a record which the receiver waits for: at the head of each
+     * line the stamp that this line will have @a laps laps later. */
+    void disguise(record &r, uint32_t laps)
+    {
+        for (size_t line = 1; line * RI_RING_LINE + 4 <= 24 + r.payload.size(); ++line) {
+            uint32_t stamp = ri_ring_stamp(m_tx.pos + line + laps * lines());
+
+            memcpy(&r.payload[line * RI_RING_LINE - 24], &stamp, sizeof(stamp));
+        }
+    }
+
+    void run_random(rng &random, unsigned operations, size_t max_length, bool disguised)
+    {
+        unsigned share = random.range(30, 70);
+
+        for (unsigned i = 0; (i < operations) && !HasFailure(); ++i) {
+            if (random.percent(share)) {
+                record r = random_record(random, max_length);
+
+                if (disguised) {
+                    disguise(r, random.below(3));
+                }
+                send(r);
+            } else {
+                receive();
+            }
+            if (random.percent(2)) {
+                share = random.range(10, 90);
+            }
+        }
+        while (!m_model.empty() && !HasFailure()) {
+            receive();
+        }
+        EXPECT_FALSE(receive());
+    }
+
+    ri_ring_rx_t       m_rx;
+    ri_ring_tx_t       m_tx;
+    std::deque<record> m_model;
+};
+
+TEST_F(test_ring, stamp_is_never_zero_and_differs)
+{
+    for (uint32_t pos : {0u, 1u, 0x7fffffffu, 0x80000000u, 0xffffffffu}) {
+        EXPECT_NE(0u, ri_ring_stamp(pos));
+        EXPECT_NE(ri_ring_stamp(pos), ri_ring_stamp(pos + 64));
+    }
+}
+
+TEST_F(test_ring, lines_of_a_record)
+{
+    EXPECT_EQ(1u, ri_ring_lines(0));
+    EXPECT_EQ(1u, ri_ring_lines(40));
+    EXPECT_EQ(2u, ri_ring_lines(41));
+    EXPECT_EQ(2u, ri_ring_lines(104));
+    EXPECT_EQ(3u, ri_ring_lines(105));
+}
+
+TEST_F(test_ring, copy_inline)
+{
+    for (size_t length = 0; length <= RI_RING_INLINE; ++length) {
+        /* Exactly as long, for AddressSanitizer: it must not read more */
+        std::vector<uint8_t> src(length);
+        uint8_t dst[RI_RING_INLINE + 1];
+
+        src.shrink_to_fit();
+        for (size_t i = 0; i < length; ++i) {
+            src[i] = i + 1;
+        }
+        memset(dst, 0xcc, sizeof(dst));
+        ri_ring_copy_inline(dst, src.data(), length);
+        EXPECT_EQ(0, memcmp(dst, src.data(), length)) << length;
+        EXPECT_EQ(0xcc, dst[RI_RING_INLINE]);
+    }
+}
+
+TEST_F(test_ring, create_and_open)
+{
+    open_both(65536);
+    EXPECT_EQ(1024u, lines());
+    EXPECT_EQ(65536u / 4, m_tx.max_payload);
+    EXPECT_GE(m_rx.fd, 0);
+    EXPECT_EQ(FD_CLOEXEC, fcntl(m_rx.fd, F_GETFD));
+    EXPECT_EQ(nullptr, ri_ring_rx_peek(&m_rx));
+}
+
+TEST_F(test_ring, mapped_closes_the_descriptor_once)
+{
+    open_both(4096);
+    int fd = m_rx.fd;
+
+    ri_ring_rx_mapped(&m_rx);
+    EXPECT_EQ(-1, fcntl(fd, F_GETFD));
+    EXPECT_EQ(-1, m_rx.fd);
+    fd = open("/dev/null", O_RDONLY); /* most likely the same number */
+    ri_ring_rx_mapped(&m_rx);
+    EXPECT_NE(-1, fcntl(fd, F_GETFD));
+    close(fd);
+    EXPECT_TRUE(send({1, 2, 3, 4, {5}}));
+    EXPECT_TRUE(receive());
+}
+
+TEST_F(test_ring, open_refuses_wrong_size)
+{
+    ASSERT_EQ(UCS_OK, ri_ring_create(&m_rx, 8192, COOKIE));
+    for (size_t size : {0ul, 1ul, 64ul, 2048ul, 4096ul, 8191ul, 8193ul, 12288ul, 16384ul,
+                        1ul << 30, 1ul << 31, 1ul << 32, (1ul << 32) + 8192, ~0ul}) {
+        EXPECT_EQ(UCS_ERR_UNREACHABLE,
+                  ri_ring_open(&m_tx, getpid(), m_rx.fd, size, COOKIE))
+                << size;
+    }
+}
+
+TEST_F(test_ring, open_refuses_wrong_cookie)
+{
+    ASSERT_EQ(UCS_OK, ri_ring_create(&m_rx, 8192, COOKIE));
+    for (uint64_t cookie : {0ul, ~0ul, COOKIE + 1, COOKIE ^ (1ul << 63)}) {
+        EXPECT_EQ(UCS_ERR_UNREACHABLE,
+                  ri_ring_open(&m_tx, getpid(), m_rx.fd, 8192, cookie));
+    }
+}
+
+TEST_F(test_ring, open_refuses_wrong_first_page)
+{
+    ASSERT_EQ(UCS_OK, ri_ring_create(&m_rx, 8192, COOKIE));
+    ++m_rx.control->version;
+    EXPECT_EQ(UCS_ERR_UNREACHABLE, ri_ring_open(&m_tx, getpid(), m_rx.fd, 8192, COOKIE));
+    --m_rx.control->version;
+    m_rx.control->lines *= 2;
+    EXPECT_EQ(UCS_ERR_UNREACHABLE, ri_ring_open(&m_tx, getpid(), m_rx.fd, 8192, COOKIE));
+    m_rx.control->lines /= 2;
+    EXPECT_EQ(UCS_OK, ri_ring_open(&m_tx, getpid(), m_rx.fd, 8192, COOKIE));
+}
+
+TEST_F(test_ring, open_refuses_wrong_descriptor)
+{
+    int pipe_fds[2];
+
+    ASSERT_EQ(UCS_OK, ri_ring_create(&m_rx, 8192, COOKIE));
+    ASSERT_EQ(0, pipe(pipe_fds));
+    int null_fd  = open("/dev/null", O_RDWR);
+    int other_fd = memfd_create("other", MFD_CLOEXEC);
+    int same_size = memfd_create("same size", MFD_CLOEXEC);
+    ASSERT_EQ(0, ftruncate(same_size, RI_RING_CONTROL_SIZE + 8192));
+
+    for (int fd : {pipe_fds[0], pipe_fds[1], null_fd, other_fd, same_size, 12345, -1}) {
+        EXPECT_EQ(UCS_ERR_UNREACHABLE, ri_ring_open(&m_tx, getpid(), fd, 8192, COOKIE))
+                << fd;
+        close(fd);
+    }
+    EXPECT_EQ(UCS_ERR_UNREACHABLE, ri_ring_open(&m_tx, 0, m_rx.fd, 8192, COOKIE));
+    EXPECT_EQ(UCS_ERR_UNREACHABLE, ri_ring_open(&m_tx, ~0u, m_rx.fd, 8192, COOKIE));
+}
+
+TEST_F(test_ring, open_keeps_no_descriptor)
+{
+    ASSERT_EQ(UCS_OK, ri_ring_create(&m_rx, 8192, COOKIE));
+    int before = dup(0);
+    close(before);
+    ASSERT_EQ(UCS_OK, ri_ring_open(&m_tx, getpid(), m_rx.fd, 8192, COOKIE));
+    int after = dup(0);
+    close(after);
+    EXPECT_EQ(before, after);
+}
+
+TEST_F(test_ring, tx_close_leaves_records_readable)
+{
+    open_both(4096);
+    ASSERT_TRUE(send({1, 2, 3, 4, {5, 6}}));
+    ASSERT_TRUE(send({7, 8, 9, 10, std::vector<uint8_t>(500, 11)}));
+    ri_ring_tx_close(&m_tx);
+    EXPECT_TRUE(receive());
+    EXPECT_TRUE(receive());
+}
+
+TEST_F(test_ring, rx_close_leaves_the_sender_alone)
+{
+    open_both(4096);
+    ri_ring_rx_close(&m_rx);
+    unsigned sent = 0;
+    while (send({1, 2, 3, 4, {}})) {
+        ++sent;
+    }
+    EXPECT_EQ(lines() - 1, sent);
+}
+
+TEST_F(test_ring, reserve_fills_all_but_one_line)
+{
+    open_both(4096);
+    unsigned sent = 0;
+
+    while (send({1, sent, 3, 4, {}})) {
+        ++sent;
+    }
+    EXPECT_EQ(lines() - 1, sent);
+
+    /* The receiver tells of what it read every quarter of a lap */
+    for (unsigned i = 0; i < lines() / 4 - 1; ++i) {
+        ASSERT_TRUE(receive());
+        ASSERT_FALSE(send({1, 2, 3, 4, {}}));
+    }
+    ASSERT_TRUE(receive());
+    for (unsigned i = 0; i < lines() / 4; ++i) {
+        ASSERT_TRUE(send({1, sent++, 3, 4, {}})) << i;
+    }
+    ASSERT_FALSE(send({1, 2, 3, 4, {}}));
+    while (!m_model.empty()) {
+        ASSERT_TRUE(receive());
+    }
+}
+
+TEST_F(test_ring, reserve_is_repeatable)
+{
+    open_both(4096);
+    for (int i = 0; i < 60; ++i) {
+        send({1, 2, 3, 4, {}});
+        receive();
+    }
+    /* Does not fit the rest of the lap: padding is written once */
+    uint32_t pos            = m_tx.pos;
+    ri_ring_record_t *first = ri_ring_tx_reserve(&m_tx, 1000);
+    ASSERT_NE(nullptr, first);
+    EXPECT_EQ(m_tx.lines, first);
+    EXPECT_EQ(lines(), m_tx.pos);
+    EXPECT_LT(pos, m_tx.pos);
+    EXPECT_EQ(first, ri_ring_tx_reserve(&m_tx, 1000));
+    EXPECT_EQ(lines(), m_tx.pos);
+    EXPECT_TRUE(send({1, 2, 3, 4, std::vector<uint8_t>(1000, 5)}));
+    EXPECT_TRUE(receive());
+}
+
+TEST_F(test_ring, each_length_at_each_place)
+{
+    open_both(4096);
+    for (uint32_t start = 0; start < lines(); ++start) {
+        for (uint32_t length : {0u, 1u, 40u, 41u, 104u, 105u, m_tx.max_payload - 1,
+                                m_tx.max_payload}) {
+            start_at(0);
+            memset((void*)m_tx.lines, 0, lines() * RI_RING_LINE);
+            for (uint32_t i = 0; i < start; ++i) {
+                ASSERT_TRUE(send({1, i, 3, 4, {}}));
+                ASSERT_TRUE(receive());
+            }
+            record r = {9, length, start, 7, std::vector<uint8_t>(length, start)};
+            for (int i = 0; i < 2; ++i) {
+                ASSERT_TRUE(send(r)) << start << " " << length;
+                ASSERT_TRUE(receive());
+            }
+            ASSERT_FALSE(receive());
+        }
+    }
+}
+
+TEST_F(test_ring, stale_payload_is_no_record)
+{
+    open_both(4096);
+
+    /* Payload like the stamps that come next, then single lines over them */
+    for (uint32_t laps = 0; laps < 4; ++laps) {
+        for (uint32_t length = 41; length <= m_tx.max_payload; length += 61) {
+            record r = {1, length, 3, 4, std::vector<uint8_t>(length)};
+            uint32_t stop;
+
+            disguise(r, laps);
+            ASSERT_TRUE(send(r));
+            ASSERT_TRUE(receive());
+            ASSERT_FALSE(receive());
+            for (stop = m_tx.pos + laps * lines() + 3; m_tx.pos < stop;) {
+                ASSERT_TRUE(send({1, m_tx.pos, 3, 4, {}}));
+                ASSERT_TRUE(receive());
+                ASSERT_FALSE(receive());
+            }
+        }
+    }
+}
+
+TEST_F(test_ring, random)
+{
+    for_seeds(1000, [this](rng &random) {
+        open_both(4096ul << random.below(3));
+        run_random(random, 1000, random.percent(50) ? m_tx.max_payload : 300, false);
+        close_both();
+    });
+}
+
+TEST_F(test_ring, random_stale_payload)
+{
+    for_seeds(1000, [this](rng &random) {
+        open_both(4096);
+        run_random(random, 1000, m_tx.max_payload, true);
+        close_both();
+    });
+}
+
+/* Positions wrap at 2^32, stamps at 2^31. */
+TEST_F(test_ring, random_over_the_wrap)
+{
+    for_seeds(200, [this](rng &random) {
+        open_both(4096);
+        uint32_t wrap = random.percent(50) ? 0x80000000u : 0u;
+        start_at(wrap - lines() * random.range(1, 5));
+        uint32_t start = m_tx.pos;
+        run_random(random, 1000, m_tx.max_payload, true);
+        EXPECT_GT(m_tx.pos - start, wrap - start) << "did not get there";
+        close_both();
+    });
+}
+
+/* Whatever the peer writes into its index, the sender's own bounds hold and it ends. */
+TEST_F(test_ring, hostile_consumed)
+{
+    for_seeds(200, [this](rng &random) {
+        open_both(4096);
+        start_at(random.percent(50) ? 0 : lines() * (uint32_t)random.next());
+        for (unsigned i = 0; i < 500; ++i) {
+            uint32_t consumed = random.percent(50) ?
+                                        (uint32_t)random.next() :
+                                        m_tx.pos - lines() + random.below(3 * lines());
+
+            atomic_store_explicit(&m_tx.control->consumed, consumed, memory_order_release);
+            uint32_t length          = random.range(0, m_tx.max_payload);
+            ri_ring_record_t *record = ri_ring_tx_reserve(&m_tx, length);
+            if (record != nullptr) {
+                ASSERT_GE(record, m_tx.lines);
+                ASSERT_LE(record + ri_ring_lines(length), m_tx.lines + lines());
+                ri_ring_tx_commit(&m_tx, record, length);
+            }
+            ASSERT_LE(m_tx.limit - m_tx.pos, lines());
+        }
+        close_both();
+    });
+}
+
+TEST_F(test_ring, hostile_record_length)
+{
+    open_both(4096);
+    for (uint32_t slot = 0; slot < lines(); ++slot) {
+        uint32_t left = lines() - slot;
+
+        m_rx.pos = lines() * 5 + slot;
+        for (uint32_t length = 0; length <= UINT16_MAX; ++length) {
+            uint32_t need = ri_ring_lines(length);
+
+            ASSERT_EQ((need <= left) ? need : 0, ri_ring_rx_lines(&m_rx, 1, length));
+            ASSERT_EQ(left, ri_ring_rx_lines(&m_rx, RI_RING_PAD, length));
+        }
+        EXPECT_EQ(0u, ri_ring_rx_lines(&m_rx, 1, ~0u));
+        EXPECT_EQ(0u, ri_ring_rx_lines(&m_rx, 1, 1u << 31));
+    }
+}
+
+/* The length of a record has 16 bits, so a large ring must not promise more. */
+TEST_F(test_ring, max_payload_fits_the_length)
+{
+    open_both(1 << 20);
+    EXPECT_LE(m_tx.max_payload, (uint32_t)UINT16_MAX);
+    uint32_t length = m_tx.max_payload;
+    ASSERT_TRUE(send({1, 2, 3, 4, std::vector<uint8_t>(length, 5)}));
+    EXPECT_TRUE(receive());
+}
+
+/* What both sides of the stress tests do: record i is made of i alone. */
+
+size_t stress_length(uint64_t i, size_t max_length)
+{
+    return rng(i).percent(60) ? rng(i + 1).below(60) : rng(i + 2).below(max_length + 1);
+}
+
+bool stress_send(ri_ring_tx_t *tx, uint64_t i)
+{
+    size_t length            = stress_length(i, tx->max_payload);
+    ri_ring_record_t *record = ri_ring_tx_reserve(tx, length);
+
+    if (record == nullptr) {
+        return false;
+    }
+    record->type  = 1 + i % 50;
+    record->value = i;
+    record->extra = ~i;
+    record->tag   = i * 0x123456789;
+    memset(record->payload, (int)(i ^ 0x5a), length);
+    /* Odd words at the heads of lines, as stamps are */
+    for (size_t at = 40; at + 4 <= length; at += RI_RING_LINE) {
+        uint32_t stamp = ri_ring_stamp(tx->pos + (at + 24) / 64 + tx->mask + 1);
+
+        memcpy(&record->payload[at], &stamp, sizeof(stamp));
+    }
+    ri_ring_tx_commit(tx, record, length);
+    return true;
+}
+
+/* @return 1 for a record, 0 for none yet, -1 for a wrong one. */
+int stress_receive(ri_ring_rx_t *rx, uint64_t i, size_t max_length)
+{
+    const ri_ring_record_t *record = ri_ring_rx_peek(rx);
+
+    if (record == nullptr) {
+        return 0;
+    }
+    if (record->type == RI_RING_PAD) {
+        ri_ring_rx_advance(rx, ri_ring_rx_lines(rx, RI_RING_PAD, 0));
+        return 0;
+    }
+
+    size_t length = stress_length(i, max_length);
+    bool good     = (record->type == 1 + i % 50) && (record->value == (uint32_t)i) &&
+                    (record->extra == (uint32_t)~i) && (record->tag == i * 0x123456789) &&
+                    (record->length == length);
+    for (size_t at = 0; good && (at < length); ++at) {
+        if ((at < 40) || ((at - 40) % RI_RING_LINE >= 4) ||
+            (at - (at - 40) % RI_RING_LINE + 4 > length)) {
+            good = (record->payload[at] == (uint8_t)(i ^ 0x5a));
+        }
+    }
+    ri_ring_rx_advance(rx, ri_ring_rx_lines(rx, record->type, record->length));
+    return good ? 1 : -1;
+}
+
+const uint64_t STRESS_RECORDS = 100000;
+
+/* One mapping for both threads, so that ThreadSanitizer sees the same addresses. */
+TEST_F(test_ring, stress_threads)
+{
+    open_both(4096);
+    start_at(0u - 1000 * lines()); /* over the wrap on the way */
+    ri_ring_tx_t tx = m_tx;
+    tx.control      = m_rx.control;
+    tx.lines        = m_rx.lines;
+
+    std::atomic<bool> stop(false);
+    std::thread sender([&tx, &stop]() {
+        for (uint64_t i = 0; (i < STRESS_RECORDS) && !stop;) {
+            if (stress_send(&tx, i)) {
+                ++i;
+            } else {
+                sched_yield();
+            }
+        }
+    });
+    for (uint64_t i = 0; i < STRESS_RECORDS;) {
+        int ret = stress_receive(&m_rx, i, tx.max_payload);
+
+        if (ret < 0) {
+            ADD_FAILURE() << "record " << i;
+            break;
+        }
+        if (ret == 0) {
+            sched_yield();
+        }
+        i += ret;
+    }
+    stop = true;
+    sender.join();
+    EXPECT_EQ(nullptr, ri_ring_rx_peek(&m_rx));
+}
+
+TEST_F(test_ring, stress_processes)
+{
+    ASSERT_EQ(UCS_OK, ri_ring_create(&m_rx, 8192, COOKIE));
+    pid_t parent = getpid();
+    int fd       = m_rx.fd;
+    pid_t child  = fork();
+
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+        ri_ring_tx_t tx;
+
+        if (ri_ring_open(&tx, parent, fd, 8192, COOKIE) != UCS_OK) {
+            _exit(1);
+        }
+        for (uint64_t i = 0; i < STRESS_RECORDS;) {
+            if (stress_send(&tx, i)) {
+                ++i;
+            } else if (getppid() != parent) {
+                _exit(2);
+            } else {
+                sched_yield();
+            }
+        }
+        _exit(0);
+    }
+
+    int status    = 0;
+    bool finished = false;
+    for (uint64_t i = 0; i < STRESS_RECORDS;) {
+        int ret = stress_receive(&m_rx, i, 8192 / 4);
+
+        if (ret < 0) {
+            ADD_FAILURE() << "record " << i;
+            break;
+        }
+        i += ret;
+        if (ret == 0) {
+            sched_yield();
+            if (!finished) {
+                finished = (waitpid(child, &status, WNOHANG) == child);
+            } else if (ri_ring_rx_peek(&m_rx) == nullptr) {
+                ADD_FAILURE() << "the sender has ended before record " << i;
+                break;
+            }
+        }
+    }
+    if (!finished) {
+        if (HasFailure()) {
+            kill(child, SIGKILL);
+        }
+        waitpid(child, &status, 0);
+    }
+    EXPECT_EQ(0, status);
+    EXPECT_EQ(nullptr, ri_ring_rx_peek(&m_rx));
+}
+
+} // namespace
