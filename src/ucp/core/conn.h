@@ -78,8 +78,8 @@ struct ri_stream {
     ucs_list_link_t      early;          /* messages that came too early, by sn */
     size_t               num_early;
     unsigned             num_msgs;       /* unexpected messages that refer to it */
-    unsigned             am_count;       /* messages by active message since the ring was
-                                            last thought about */
+    unsigned             am_left;        /* messages by active message until a ring is
+                                            thought about */
     int                  acked;          /* CONN_ACK was sent */
     int                  same_host;      /* the sender could map a ring of ours */
     int                  closed;         /* BYE came: nothing follows closed_sn */

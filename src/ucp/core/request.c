@@ -103,39 +103,6 @@ void ri_req_pool_cleanup(ri_worker_t *worker)
     pool->free   = NULL;
 }
 
-ri_req_t *ri_req_get(ri_worker_t *worker, const ucp_request_param_t *param, uint32_t kind)
-{
-    ri_req_pool_t *pool = &worker->reqs;
-    ri_req_t *req;
-
-    if (ri_unlikely(param->op_attr_mask & UCP_OP_ATTR_FIELD_REQUEST)) {
-        req         = ri_req_of_handle(param->request);
-        kind       |= RI_REQ_USER_MEM;
-        req->worker = worker;
-    } else {
-        if (ri_unlikely(pool->free == NULL) && (ri_req_pool_grow(worker) != UCS_OK)) {
-            return NULL;
-        }
-        req        = pool->free;
-        pool->free = req->next_free;
-        ++pool->in_use;
-    }
-
-    req->mark = RI_REQ_MARK;
-    atomic_store_explicit(&req->flags, kind, memory_order_relaxed);
-    return req;
-}
-
-void ri_req_put(ri_req_t *req)
-{
-    ri_req_pool_t *pool = &req->worker->reqs;
-
-    req->mark      = RI_REQ_MARK_FREE;
-    req->next_free = pool->free;
-    pool->free     = req;
-    --pool->in_use;
-}
-
 void ri_req_drop(ri_req_t *req)
 {
     if (!(ri_req_flags(req) & RI_REQ_USER_MEM)) {

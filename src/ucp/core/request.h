@@ -166,15 +166,6 @@ static inline void ri_req_clear_flags(ri_req_t *req, uint32_t flags)
     atomic_store_explicit(&req->flags, ri_req_flags(req) & ~flags, memory_order_release);
 }
 
-/**
- * Get the request of an operation, from the pool or in the application's memory.
- *
- * @param kind  RI_REQ_RECV, RI_REQ_SEND or RI_REQ_EP_OP.
- *
- * @return NULL if there is no memory.
- */
-ri_req_t *ri_req_get(ri_worker_t *worker, const ucp_request_param_t *param, uint32_t kind);
-
 /** Give a request back that was not handed to the application. */
 void ri_req_drop(ri_req_t *req);
 

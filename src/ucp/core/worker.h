@@ -42,6 +42,7 @@ struct ri_worker {
     ri_req_pool_t        reqs;
     ri_msg_pool_t        msgs;
     struct ri_am_buffer  *am_buffers;  /* free ones */
+    ucp_request_param_t  am_param;     /* of sends from these */
     ri_conn_t            *self;        /* the conn to this worker, if there is one */
 
     ucs_list_link_t      pending_conns; /* with sends that wait for ring space */
@@ -131,6 +132,48 @@ static inline void ri_worker_unlock(ri_worker_t *worker)
     if (ri_unlikely(worker->multi)) {
         pthread_mutex_unlock(&worker->lock);
     }
+}
+
+/**
+ * Get the request of an operation, from the pool or in the application's memory.
+ *
+ * @param kind  RI_REQ_RECV, RI_REQ_SEND or RI_REQ_EP_OP.
+ *
+ * @return NULL if there is no memory.
+ */
+static inline ri_req_t *ri_req_get(ri_worker_t *worker, const ucp_request_param_t *param,
+                                   uint32_t kind)
+{
+    ri_req_pool_t *pool = &worker->reqs;
+    ri_req_t *req;
+
+    if (ri_unlikely(param->op_attr_mask & UCP_OP_ATTR_FIELD_REQUEST)) {
+        req         = ri_req_of_handle(param->request);
+        kind       |= RI_REQ_USER_MEM;
+        req->worker = worker;
+    } else {
+        if (ri_unlikely(pool->free == NULL) && (ri_req_pool_grow(worker) != UCS_OK)) {
+            return NULL;
+        }
+        req        = pool->free;
+        pool->free = req->next_free;
+        ++pool->in_use;
+    }
+
+    req->mark = RI_REQ_MARK;
+    atomic_store_explicit(&req->flags, kind, memory_order_relaxed);
+    return req;
+}
+
+/** Put a finished pool request back. */
+static inline void ri_req_put(ri_req_t *req)
+{
+    ri_req_pool_t *pool = &req->worker->reqs;
+
+    req->mark      = RI_REQ_MARK_FREE;
+    req->next_free = pool->free;
+    pool->free     = req;
+    --pool->in_use;
 }
 
 static inline void ri_worker_hold_bytes(ri_worker_t *worker, size_t length)

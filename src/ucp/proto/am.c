@@ -108,19 +108,29 @@ static void am_buffer_sent(void *request, ucs_status_t status, void *user_data)
     ri_worker_unlock(worker);
 }
 
+void ri_am_init(ri_worker_t *worker)
+{
+    worker->am_param = (ucp_request_param_t){
+        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA |
+                        UCP_OP_ATTR_FIELD_FLAGS,
+        .flags        = UCP_AM_SEND_FLAG_EAGER,
+        .cb.send      = am_buffer_sent
+    };
+}
+
 ucs_status_t ri_am_send_buffer(ri_conn_t *conn, ri_am_buffer_t *buffer,
                                size_t header_length, size_t length, unsigned flags)
 {
-    ucp_request_param_t param = {
-        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA |
-                        UCP_OP_ATTR_FIELD_FLAGS |
-                        ((flags & RI_AM_FORCE_IMM) ? UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL : 0),
-        .flags        = UCP_AM_SEND_FLAG_EAGER |
-                        ((flags & RI_AM_REPLY) ? UCP_AM_SEND_FLAG_REPLY : 0),
-        .cb.send      = am_buffer_sent,
-        .user_data    = buffer
-    };
+    ucp_request_param_t param = conn->worker->am_param;
     ucs_status_ptr_t ret;
+
+    param.user_data = buffer;
+    if (ri_unlikely(flags & RI_AM_REPLY)) {
+        param.flags |= UCP_AM_SEND_FLAG_REPLY;
+    }
+    if (ri_unlikely(flags & RI_AM_FORCE_IMM)) {
+        param.op_attr_mask |= UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL;
+    }
 
     if (flags & RI_AM_APART) {
         ret = ri_stock.am_send_nbx(conn->ep, ri_config.am_id, buffer->data, header_length,

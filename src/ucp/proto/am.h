@@ -28,6 +28,9 @@ enum {
     RI_AM_FORCE_IMM = 1 << 2  /* at once or not at all: UCS_ERR_NO_RESOURCE */
 };
 
+/** Set up what active messages need on a worker. */
+void ri_am_init(ri_worker_t *worker);
+
 /** @return A buffer for a header and EAGER_THRESH bytes, or NULL. */
 ri_am_buffer_t *ri_am_buffer_get(ri_worker_t *worker);
 

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -95,8 +96,12 @@ void ri_ring_channel_consider(ri_stream_t *stream)
     ri_conn_t *conn;
     ucs_status_t status;
 
-    stream->am_count = 0; /* asks again after as many messages, whatever comes of it */
-    if ((stream->ring != NULL) || (worker->max_rings == 0) || !stream->same_host) {
+    if ((worker->max_rings == 0) || !stream->same_host) {
+        stream->am_left = UINT_MAX;
+        return;
+    }
+    stream->am_left = ri_max(ri_config.ring_after, 1u); /* asks again after as many */
+    if (stream->ring != NULL) {
         return;
     }
 
@@ -300,7 +305,7 @@ static unsigned ring_channel_poll_one(ri_worker_t *worker, ri_stream_t *stream)
                 .req_id    = (type == RI_WIRE_EAGER) ? 0 : record->extra,
                 .tag       = record->tag,
                 .length    = length,
-                .data      = record->payload
+                .data      = ri_ring_payload(record, length)
             };
 
             ++stream->counters.rx_ring;

@@ -347,7 +347,7 @@ static ri_stream_t *dispatch_stream(ri_worker_t *worker, const ri_wire_msg_t *ms
 /* A message that could have gone through a ring did not. */
 static inline void dispatch_note_am(ri_stream_t *stream)
 {
-    if (ri_unlikely(++stream->am_count >= ri_config.ring_after)) {
+    if (ri_unlikely(--stream->am_left == 0)) {
         ri_ring_channel_consider(stream);
     }
 }

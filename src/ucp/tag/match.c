@@ -69,7 +69,7 @@ static ri_mask_class_t *match_class_recycle(ri_match_t *match, uint64_t mask)
     return victim;
 }
 
-static ri_mask_class_t *match_class_new(ri_match_t *match, uint64_t mask)
+ri_mask_class_t *ri_match_class_new(ri_match_t *match, uint64_t mask)
 {
     ri_mask_class_t *class;
 
@@ -91,41 +91,14 @@ static ri_mask_class_t *match_class_new(ri_match_t *match, uint64_t mask)
     return class;
 }
 
-/* The class of a mask; NULL if it has none. */
-static inline ri_mask_class_t *match_class(ri_match_t *match, uint64_t mask)
-{
-    ri_mask_class_t *class = NULL;
-    unsigned i;
-
-    for (i = 0; i < match->num_classes; ++i) {
-        if (match->classes[i].mask == mask) {
-            class = &match->classes[i];
-            break;
-        }
-    }
-    if (ri_unlikely(class == NULL)) {
-        class = match_class_new(match, mask);
-        if (class == NULL) {
-            return NULL;
-        }
-    }
-    class->last_use = match->serial;
-    return class;
-}
-
-ri_msg_t *ri_match_find_unexpected(ri_match_t *match, uint64_t tag, uint64_t mask,
-                                   int remove)
+ri_msg_t *ri_match_search_unexpected(ri_match_t *match, uint64_t tag, uint64_t mask,
+                                     int remove)
 {
     ri_mask_class_t *class;
     ri_tag_node_t *node;
     ri_msg_t *msg;
 
-    ++match->serial;
-    if (match->num_unexpected == 0) {
-        return NULL;
-    }
-
-    class = match_class(match, mask);
+    class = ri_match_class(match, mask);
     if (ri_likely(class != NULL)) {
         node = ri_tag_index_find(&class->unexpected, tag & mask);
         msg  = (node == NULL) ? NULL :
@@ -170,76 +143,6 @@ void ri_match_remove_unexpected(ri_match_t *match, ri_msg_t *msg)
     }
     ucs_list_del(&msg->list);
     --match->num_unexpected;
-}
-
-void ri_match_post(ri_match_t *match, ri_recv_req_t *recv)
-{
-    recv->serial     = match->serial;
-    recv->mask_class = match_class(match, recv->mask);
-    if (ri_likely(recv->mask_class != NULL)) {
-        ri_tag_index_append(&recv->mask_class->posted, &recv->node,
-                            recv->tag & recv->mask);
-    } else {
-        ucs_list_add_tail(&match->listed, &recv->list);
-        ++match->num_listed;
-    }
-    ++match->num_posted;
-    ri_req_set_flags(&recv->super, RI_REQ_POSTED);
-}
-
-void ri_match_unpost(ri_match_t *match, ri_recv_req_t *recv)
-{
-    if (ri_likely(recv->mask_class != NULL)) {
-        ri_tag_index_remove(&recv->mask_class->posted, &recv->node);
-    } else {
-        ucs_list_del(&recv->list);
-        --match->num_listed;
-    }
-    --match->num_posted;
-    ri_req_clear_flags(&recv->super, RI_REQ_POSTED);
-}
-
-ri_recv_req_t *ri_match_find_posted(ri_match_t *match, uint64_t tag)
-{
-    ri_recv_req_t *best = NULL;
-    ri_recv_req_t *recv;
-    unsigned i;
-
-    if (match->num_posted == 0) {
-        return NULL;
-    }
-
-    for (i = 0; i < match->num_classes; ++i) {
-        ri_mask_class_t *class = &match->classes[i];
-        ri_tag_node_t *node;
-
-        if (class->posted.count == 0) {
-            continue;
-        }
-        node = ri_tag_index_find(&class->posted, tag & class->mask);
-        if (node != NULL) {
-            recv = ri_container_of(node, ri_recv_req_t, node);
-            if ((best == NULL) || (recv->serial < best->serial)) {
-                best = recv;
-            }
-        }
-    }
-
-    if (ri_unlikely(match->num_listed != 0)) {
-        ucs_list_for_each(recv, &match->listed, list) {
-            if (((recv->tag ^ tag) & recv->mask) == 0) {
-                if ((best == NULL) || (recv->serial < best->serial)) {
-                    best = recv;
-                }
-                break;
-            }
-        }
-    }
-
-    if (best != NULL) {
-        ri_match_unpost(match, best);
-    }
-    return best;
 }
 
 ri_recv_req_t *ri_match_any_posted(ri_match_t *match)

@@ -79,12 +79,47 @@ ucs_status_t ri_match_init(ri_match_t *match);
 /** Free the indices; receives and messages are the caller's. */
 void ri_match_cleanup(ri_match_t *match);
 
+/** A class for a mask that has none yet; NULL if all are taken and in use. */
+ri_mask_class_t *ri_match_class_new(ri_match_t *match, uint64_t mask);
+
+/** @return The class of a mask, made if need be; NULL if it has none. */
+static inline ri_mask_class_t *ri_match_class(ri_match_t *match, uint64_t mask)
+{
+    ri_mask_class_t *class = NULL;
+    unsigned i;
+
+    for (i = 0; i < match->num_classes; ++i) {
+        if (match->classes[i].mask == mask) {
+            class = &match->classes[i];
+            break;
+        }
+    }
+    if (ri_unlikely(class == NULL)) {
+        class = ri_match_class_new(match, mask);
+        if (class == NULL) {
+            return NULL;
+        }
+    }
+    class->last_use = match->serial;
+    return class;
+}
+
+/** The search behind @ref ri_match_find_unexpected. */
+ri_msg_t *ri_match_search_unexpected(ri_match_t *match, uint64_t tag, uint64_t mask,
+                                     int remove);
+
 /**
  * Find, and with @a remove take out, the oldest unexpected message for a receive or
  * probe.
  */
-ri_msg_t *ri_match_find_unexpected(ri_match_t *match, uint64_t tag, uint64_t mask,
-                                   int remove);
+static inline ri_msg_t *ri_match_find_unexpected(ri_match_t *match, uint64_t tag,
+                                                 uint64_t mask, int remove)
+{
+    ++match->serial;
+    return (match->num_unexpected == 0) ?
+                   NULL :
+                   ri_match_search_unexpected(match, tag, mask, remove);
+}
 
 /** Add a message that found no receive. */
 void ri_match_add_unexpected(ri_match_t *match, ri_msg_t *msg);
@@ -93,13 +128,77 @@ void ri_match_add_unexpected(ri_match_t *match, ri_msg_t *msg);
 void ri_match_remove_unexpected(ri_match_t *match, ri_msg_t *msg);
 
 /** Add a receive that found no message; its tag and mask are set. */
-void ri_match_post(ri_match_t *match, ri_recv_req_t *recv);
+static inline void ri_match_post(ri_match_t *match, ri_recv_req_t *recv)
+{
+    recv->serial     = match->serial;
+    recv->mask_class = ri_match_class(match, recv->mask);
+    if (ri_likely(recv->mask_class != NULL)) {
+        ri_tag_index_append(&recv->mask_class->posted, &recv->node,
+                            recv->tag & recv->mask);
+    } else {
+        ucs_list_add_tail(&match->listed, &recv->list);
+        ++match->num_listed;
+    }
+    ++match->num_posted;
+    ri_req_set_flags(&recv->super, RI_REQ_POSTED);
+}
+
+/** Take a posted receive out, to cancel it or because it was matched. */
+static inline void ri_match_unpost(ri_match_t *match, ri_recv_req_t *recv)
+{
+    if (ri_likely(recv->mask_class != NULL)) {
+        ri_tag_index_remove(&recv->mask_class->posted, &recv->node);
+    } else {
+        ucs_list_del(&recv->list);
+        --match->num_listed;
+    }
+    --match->num_posted;
+    ri_req_clear_flags(&recv->super, RI_REQ_POSTED);
+}
 
 /** Find and take out the oldest receive that matches a message. */
-ri_recv_req_t *ri_match_find_posted(ri_match_t *match, uint64_t tag);
+static inline ri_recv_req_t *ri_match_find_posted(ri_match_t *match, uint64_t tag)
+{
+    ri_recv_req_t *best = NULL;
+    ri_recv_req_t *recv;
+    unsigned i;
 
-/** Take a posted receive out, to cancel it. */
-void ri_match_unpost(ri_match_t *match, ri_recv_req_t *recv);
+    if (match->num_posted == 0) {
+        return NULL;
+    }
+
+    for (i = 0; i < match->num_classes; ++i) {
+        ri_mask_class_t *class = &match->classes[i];
+        ri_tag_node_t *node;
+
+        if (class->posted.count == 0) {
+            continue;
+        }
+        node = ri_tag_index_find(&class->posted, tag & class->mask);
+        if (node != NULL) {
+            recv = ri_container_of(node, ri_recv_req_t, node);
+            if ((best == NULL) || (recv->serial < best->serial)) {
+                best = recv;
+            }
+        }
+    }
+
+    if (ri_unlikely(match->num_listed != 0)) {
+        ucs_list_for_each(recv, &match->listed, list) {
+            if (((recv->tag ^ tag) & recv->mask) == 0) {
+                if ((best == NULL) || (recv->serial < best->serial)) {
+                    best = recv;
+                }
+                break;
+            }
+        }
+    }
+
+    if (best != NULL) {
+        ri_match_unpost(match, best);
+    }
+    return best;
+}
 
 /** @return Any posted receive, or NULL: to end them all. */
 ri_recv_req_t *ri_match_any_posted(ri_match_t *match);

@@ -102,7 +102,7 @@ static int send_put_ring(ri_send_req_t *req)
     record->value = req->sn;
     record->extra = req->id;
     record->tag   = req->tag;
-    ri_dt_pack(&req->data, record->payload);
+    ri_dt_pack(&req->data, ri_ring_payload(record, req->data.length));
     ri_ring_tx_commit(conn->ring, record, req->data.length);
     ++conn->counters.tx_eager_ring;
     ri_trace(&conn->worker->trace, RI_TRACE_SEND_RING, req->sn,

@@ -86,7 +86,7 @@ static inline ucs_status_ptr_t ri_tag_send(ri_conn_t *conn, const void *buffer,
     record->value = ++conn->tx_sn;
     record->tag   = tag;
     conn->tx_tag  = tag;
-    ri_copy(record->payload, buffer, length);
+    ri_copy(ri_ring_payload(record, length), buffer, length);
     ri_ring_tx_commit(conn->ring, record, length);
     ++conn->counters.tx_eager_ring;
     conn->counters.tx_bytes += length;

@@ -147,7 +147,6 @@ int ri_ring_tx_make_room(ri_ring_tx_t *tx, uint32_t lines)
     uint32_t left = tx->mask + 1 - slot;
     uint32_t need = lines + ((lines > left) ? left : 0);
     ri_ring_record_t *pad;
-    uint32_t i;
 
     if ((int32_t)(tx->limit - (tx->pos + need)) <= 0) {
         ring_tx_update_limit(tx);
@@ -161,9 +160,7 @@ int ri_ring_tx_make_room(ri_ring_tx_t *tx, uint32_t lines)
 
     /* The lines that are skipped keep whatever they held; they count as dirty, or an old
      * header could match after 2^31 lines. */
-    for (i = slot + 1; i <= tx->mask; ++i) {
-        tx->dirty[i / 64] |= 1ul << (i % 64);
-    }
+    ri_ring_tx_set_dirty(tx, slot, tx->mask + 1);
     tx->dirty[slot / 64] &= ~(1ul << (slot % 64));
     if (tx->dirty[0] & 1) {
         atomic_store_explicit(&tx->lines[0].seq, 0, memory_order_relaxed);

@@ -6,9 +6,9 @@
  * written by the sender alone and polled by the receiver (the persistent buffer
  * association of Small and Yuan, section 3.1).
  *
- * The ring is an array of 64-byte lines. A record starts on a line with a 24-byte header
- * and takes as many consecutive lines as its payload needs; 40 bytes of payload fit in the
- * first. Records do not wrap: one that would is preceded by a padding record that ends the
+ * The ring is an array of 64-byte lines. A record starts on a line with a 24-byte header.
+ * Up to 40 bytes of payload follow in the same line; more goes into consecutive lines of
+ * its own, aligned, so that neither side's copy straddles cache lines. Records do not wrap: one that would is preceded by a padding record that ends the
  * lap. The header's first word is a stamp made of the record's position and is stored
  * last, so that the receiver needs to look at one word to know that a whole record is
  * there, and small messages move exactly one cache line. No read-modify-write, no lock.
@@ -107,8 +107,14 @@ static inline uint32_t ri_ring_stamp(uint32_t pos)
 /** @return How many lines a record with @a length bytes of payload takes. */
 static inline uint32_t ri_ring_lines(uint32_t length)
 {
-    return (offsetof(ri_ring_record_t, payload) + length + RI_RING_LINE - 1) /
-           RI_RING_LINE;
+    return (length <= RI_RING_INLINE) ? 1 : 1 + (length + RI_RING_LINE - 1) / RI_RING_LINE;
+}
+
+/** @return Where the payload of a record stands that has @a length bytes of it. */
+static inline uint8_t *ri_ring_payload(const ri_ring_record_t *record, uint32_t length)
+{
+    return (uint8_t*)((length <= RI_RING_INLINE) ? record->payload :
+                                                   (const uint8_t*)(record + 1));
 }
 
 /**
@@ -165,6 +171,34 @@ static inline ri_ring_record_t *ri_ring_tx_reserve(ri_ring_tx_t *tx, uint32_t le
     return &tx->lines[tx->pos & tx->mask];
 }
 
+/** Mark the lines from @a first to before @a end: they do not hold an old header. */
+static inline void ri_ring_tx_set_dirty(ri_ring_tx_t *tx, uint32_t first, uint32_t end)
+{
+    uint32_t word = first / 64;
+
+    if (word == end / 64) {
+        tx->dirty[word] |= (~0ul << (first % 64)) & ~(~0ul << (end % 64));
+        return;
+    }
+    tx->dirty[word] |= ~0ul << (first % 64);
+    for (++word; word < end / 64; ++word) {
+        tx->dirty[word] = ~0ul;
+    }
+    if (end % 64) {
+        tx->dirty[word] |= ~(~0ul << (end % 64));
+    }
+}
+
+/** Get a cache line for writing, before it is needed. */
+static inline void ri_prefetch_write(const void *address)
+{
+#if defined(__x86_64__)
+    __asm__ volatile("prefetchw %0" : : "m"(*(const char*)address));
+#else
+    __builtin_prefetch(address, 1);
+#endif
+}
+
 /** Publish the reserved record; all fields but seq and length are the caller's. */
 static inline void ri_ring_tx_commit(ri_ring_tx_t *tx, ri_ring_record_t *record,
                                      uint32_t length)
@@ -172,11 +206,10 @@ static inline void ri_ring_tx_commit(ri_ring_tx_t *tx, ri_ring_record_t *record,
     uint32_t lines = ri_ring_lines(length);
     uint32_t slot  = tx->pos & tx->mask;
     uint32_t next  = (slot + lines) & tx->mask;
-    uint32_t i;
 
     tx->dirty[slot / 64] &= ~(1ul << (slot % 64));
-    for (i = 1; i < lines; ++i) {
-        tx->dirty[(slot + i) / 64] |= 1ul << ((slot + i) % 64);
+    if (lines > 1) {
+        ri_ring_tx_set_dirty(tx, slot + 1, slot + lines);
     }
     if (tx->dirty[next / 64] & (1ul << (next % 64))) {
         atomic_store_explicit(&tx->lines[next].seq, 0, memory_order_relaxed);
@@ -186,6 +219,7 @@ static inline void ri_ring_tx_commit(ri_ring_tx_t *tx, ri_ring_record_t *record,
     record->length = length;
     atomic_store_explicit(&record->seq, ri_ring_stamp(tx->pos), memory_order_release);
     tx->pos += lines;
+    ri_prefetch_write(&tx->lines[next]);
 }
 
 /** @return The next record if it is there, else NULL. Its fields are wire input. */

@@ -12,15 +12,23 @@
 #include <cassert>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <pthread.h>
 #include <time.h>
 #include <ucp/api/ucp.h>
+#include <ucs/datastruct/list.h>
 
 /* The guards of <stdatomic.h> of gcc and of clang: it must not be read */
 #define _STDATOMIC_H
 #define __CLANG_STDATOMIC_H
 #define _Atomic(_type) std::atomic<_type>
+
+/* A name like any other in C */
+#ifdef __clang__
+#pragma clang diagnostic ignored "-Wkeyword-macro"
+#endif
+#define class class_
 
 /* Macros of UCS's list use a keyword that exists in GNU C only */
 #ifndef typeof
@@ -34,8 +42,6 @@ using std::memory_order_relaxed;
 using std::memory_order_release;
 
 extern "C" {
-#include <ucs/datastruct/list.h>
-
 #include "ucp/core/types.h"
 #include "ucp/core/config.h"
 #include "ucp/core/conn.h"
@@ -65,6 +71,8 @@ extern "C" {
 #include "ucp/wire/wire.h"
 #include "uct/shm/ring.h"
 }
+
+#undef class
 
 static_assert(sizeof(std::atomic<uint32_t>) == sizeof(uint32_t), "layout of atomics");
 static_assert(sizeof(std::atomic<uint64_t>) == sizeof(uint64_t), "layout of atomics");
