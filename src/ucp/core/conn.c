@@ -10,6 +10,7 @@
 #include "../preload/stock.h"
 #include "../proto/control.h"
 #include "../proto/ring_channel.h"
+#include "../proto/select.h"
 #include "../tag/send.h"
 
 #include <stdlib.h>
@@ -157,7 +158,8 @@ void ri_conn_update_fast(ri_conn_t *conn)
     if (!healthy || (conn->remote_id == 0) || !ucs_list_is_empty(&conn->pending)) {
         conn->fast_max = 0;
     } else if (conn->ring == NULL) {
-        conn->fast_max = ri_config.am_inline + 1;
+        conn->fast_max = ((conn->flags & RI_CONN_AM_READY) ? ri_config.am_inline :
+                                                             RI_SELECT_SHORT) + 1;
     } else {
         conn->fast_max = (conn->flags & RI_CONN_NO_RING) ? 0 : conn->ring_max + 1;
     }
@@ -294,18 +296,33 @@ void ri_conn_check_timeouts(ri_worker_t *worker)
     }
 }
 
-ri_stream_t *ri_stream_get(ri_worker_t *worker, const ri_wire_hello_t *hello)
+ri_stream_t *ri_stream_find(ri_worker_t *worker, uint64_t uid, uint32_t conn_id)
 {
-    ri_peer_t *peer = ri_peer_get(worker, hello->uid);
+    ri_peer_t *peer = ri_map_get(&worker->peers, uid);
     ri_stream_t *stream;
 
     if (peer == NULL) {
         return NULL;
     }
     ucs_list_for_each(stream, &peer->streams, peer_list) {
-        if (stream->remote_conn_id == hello->conn_id) {
+        if (stream->remote_conn_id == conn_id) {
             return stream;
         }
+    }
+    return NULL;
+}
+
+ri_stream_t *ri_stream_get(ri_worker_t *worker, const ri_wire_hello_t *hello)
+{
+    ri_stream_t *stream = ri_stream_find(worker, hello->uid, hello->conn_id);
+    ri_peer_t *peer;
+
+    if (stream != NULL) {
+        return stream;
+    }
+    peer = ri_peer_get(worker, hello->uid);
+    if (peer == NULL) {
+        return NULL;
     }
 
     stream = calloc(1, sizeof(*stream));
@@ -325,21 +342,29 @@ ri_stream_t *ri_stream_get(ri_worker_t *worker, const ri_wire_hello_t *hello)
     stream->am_left        = ri_max(ri_config.ring_after, 1u);
     stream->same_host      = (hello->host != 0) && (hello->host == worker->host);
     ucs_list_head_init(&stream->early);
+    ucs_list_head_init(&stream->assembling);
     ucs_list_add_tail(&worker->streams, &stream->list);
     ucs_list_add_tail(&peer->streams, &stream->peer_list);
     ri_trace(&worker->trace, RI_TRACE_STREAM_NEW, hello->uid, stream->id);
     return stream;
 }
 
-void ri_stream_destroy(ri_stream_t *stream)
+static void stream_discard(ri_worker_t *worker, ucs_list_link_t *msgs)
 {
-    ri_worker_t *worker = stream->worker;
     ri_msg_t *msg, *tmp;
 
-    ucs_list_for_each_safe(msg, tmp, &stream->early, list) {
+    ucs_list_for_each_safe(msg, tmp, msgs, list) {
         ucs_list_del(&msg->list);
         ri_msg_discard(worker, msg);
     }
+}
+
+void ri_stream_destroy(ri_stream_t *stream)
+{
+    ri_worker_t *worker = stream->worker;
+
+    stream_discard(worker, &stream->early);
+    stream_discard(worker, &stream->assembling);
     ri_ring_channel_free(stream);
     ri_id_free(&worker->stream_ids, stream->id);
     ucs_list_del(&stream->list);

@@ -30,7 +30,8 @@ enum {
     RI_CONN_RING_STOP = 1 << 8, /* the peer wants its ring back */
     RI_CONN_BY_SOCKADDR = 1 << 9, /* nothing about the peer is known from an address */
     RI_CONN_BEHIND_RMA  = 1 << 10, /* messages must not overtake one-sided operations */
-    RI_CONN_ORDER_ASKED = 1 << 11 /* ORDER_REQ is under way */
+    RI_CONN_ORDER_ASKED = 1 << 11, /* ORDER_REQ is under way */
+    RI_CONN_AM_READY    = 1 << 12 /* active messages of any size go out at once */
 };
 
 /*
@@ -77,6 +78,7 @@ struct ri_stream {
     uint64_t             last_tag;       /* of the message before that */
     ucs_list_link_t      early;          /* messages that came too early, by sn */
     size_t               num_early;
+    ucs_list_link_t      assembling;     /* messages of which pieces are missing */
     unsigned             num_msgs;       /* unexpected messages that refer to it */
     unsigned             am_left;        /* messages by active message until a ring is
                                             thought about */
@@ -188,6 +190,9 @@ ri_conn_t *ri_peer_way_out(ri_peer_t *peer);
  * @return NULL without memory or ids.
  */
 ri_stream_t *ri_stream_get(ri_worker_t *worker, const ri_wire_hello_t *hello);
+
+/** @return The stream of a remote conn, or NULL if it never introduced itself. */
+ri_stream_t *ri_stream_find(ri_worker_t *worker, uint64_t uid, uint32_t conn_id);
 
 /** Free a stream with everything it holds. */
 void ri_stream_destroy(ri_stream_t *stream);

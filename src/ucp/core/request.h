@@ -87,7 +87,6 @@ typedef struct ri_send_req {
     uint8_t         header_length;
     uint8_t         header[RI_WIRE_HEADER_MAX]; /* stock reads it until it completes */
     ri_dt_data_t    data;
-    struct ri_am_buffer *buffer; /* copied payload that stock reads, or NULL */
 } ri_send_req_t;
 
 /* An endpoint or worker operation that has own work to wait for first. */

@@ -23,7 +23,8 @@ ri_am_buffer_t *ri_am_buffer_get(ri_worker_t *worker)
         }
         buffer->worker = worker;
     }
-    buffer->req = NULL;
+    buffer->req     = NULL;
+    buffer->conn_id = 0;
     return buffer;
 }
 
@@ -91,6 +92,15 @@ size_t ri_am_pack_header(ri_conn_t *conn, ri_wire_type_t type, uint32_t sn, uint
     return length + ri_am_pack_hello(conn, header + length);
 }
 
+/* A message with a reply endpoint has gone out, for which UCP needs the peer's answer. */
+static void am_set_ready(ri_conn_t *conn)
+{
+    if (conn != NULL) {
+        conn->flags |= RI_CONN_AM_READY;
+        ri_conn_update_fast(conn);
+    }
+}
+
 /* Stock's callback for a message from a buffer. */
 static void am_buffer_sent(void *request, ucs_status_t status, void *user_data)
 {
@@ -99,10 +109,12 @@ static void am_buffer_sent(void *request, ucs_status_t status, void *user_data)
     ri_worker_t *worker    = buffer->worker;
 
     ri_worker_lock(worker);
+    if ((buffer->conn_id != 0) && (status == UCS_OK)) {
+        am_set_ready(ri_id_get(&worker->conn_ids, buffer->conn_id));
+    }
     ri_am_buffer_put(buffer);
     ri_stock.request_free(request);
     if (req != NULL) {
-        req->buffer = NULL;
         ri_send_end_wait(req, RI_SEND_WAIT_STOCK, status);
     }
     ri_worker_unlock(worker);
@@ -126,7 +138,8 @@ ucs_status_t ri_am_send_buffer(ri_conn_t *conn, ri_am_buffer_t *buffer,
 
     param.user_data = buffer;
     if (ri_unlikely(flags & RI_AM_REPLY)) {
-        param.flags |= UCP_AM_SEND_FLAG_REPLY;
+        param.flags    |= UCP_AM_SEND_FLAG_REPLY;
+        buffer->conn_id = conn->id;
     }
     if (ri_unlikely(flags & RI_AM_FORCE_IMM)) {
         param.op_attr_mask |= UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL;
@@ -141,6 +154,9 @@ ucs_status_t ri_am_send_buffer(ri_conn_t *conn, ri_am_buffer_t *buffer,
     }
 
     if (ri_likely(ret == NULL)) {
+        if (ri_unlikely(buffer->conn_id != 0)) {
+            am_set_ready(conn);
+        }
         ri_am_buffer_put(buffer);
         return UCS_OK;
     }

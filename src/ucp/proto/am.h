@@ -18,6 +18,7 @@ typedef struct ri_am_buffer {
     struct ri_am_buffer *next; /* while free */
     ri_worker_t         *worker;
     ri_send_req_t       *req; /* that waits for it, or NULL */
+    uint32_t            conn_id; /* of the conn, if RI_AM_REPLY, else 0 */
     uint8_t             data[];
 } ri_am_buffer_t;
 

@@ -18,8 +18,16 @@
 /** Can this worker's process take part in rings? Gives the host of hellos, or 0. */
 uint64_t ri_ring_channel_host(void);
 
-/** A message came by active message on @a stream: should it get a ring? */
+/** Enough messages came on @a stream to think about a ring for it. */
 void ri_ring_channel_consider(ri_stream_t *stream);
+
+/** A message that could have gone through a ring came another way. */
+static inline void ri_stream_note_am(ri_stream_t *stream)
+{
+    if (ri_unlikely(--stream->am_left == 0)) {
+        ri_ring_channel_consider(stream);
+    }
+}
 
 /** RING_OFFER: map the ring and use it, or refuse. */
 void ri_ring_channel_open(ri_conn_t *conn, const ri_wire_msg_t *msg);

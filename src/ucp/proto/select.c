@@ -19,6 +19,15 @@ ri_proto_t ri_select(const ri_select_param_t *param)
         return RI_PROTO_EAGER_RING;
     }
 
+    /* The first messages of a connection must not wait for an answer of the peer: it may be
+     * busy, and so may soon be the sender. UCP would wait for one before anything but the
+     * shortest active message. */
+    if (!param->am_ready &&
+        (param->length > (param->has_hello ? (size_t)RI_SELECT_SHORT_HELLO :
+                                             RI_SELECT_SHORT))) {
+        return RI_PROTO_EAGER_FRAGS;
+    }
+
     /* A synchronous header does not fit a short message's cache line anyway, and its
      * request exists already. */
     if (param->contig && (param->length > param->am_inline)) {

@@ -8,6 +8,7 @@
 #include "../core/log.h"
 #include "../preload/stock.h"
 #include "../proto/control.h"
+#include "../proto/frag.h"
 #include "../proto/ring_channel.h"
 #include "../proto/self.h"
 
@@ -344,14 +345,6 @@ static ri_stream_t *dispatch_stream(ri_worker_t *worker, const ri_wire_msg_t *ms
     return ri_id_get(&worker->stream_ids, msg->id);
 }
 
-/* A message that could have gone through a ring did not. */
-static inline void dispatch_note_am(ri_stream_t *stream)
-{
-    if (ri_unlikely(--stream->am_left == 0)) {
-        ri_ring_channel_consider(stream);
-    }
-}
-
 static ucs_status_t dispatch_in_sequence(ri_worker_t *worker, ri_stream_t *stream,
                                          const ri_wire_msg_t *msg, void *data,
                                          uint64_t recv_attr)
@@ -379,8 +372,12 @@ static ucs_status_t dispatch_in_sequence(ri_worker_t *worker, ri_stream_t *strea
     if (ri_unlikely(!stream->acked) && msg->has_hello && (msg->value > 1)) {
         ri_control_ack(stream);
     }
+    if (ri_unlikely(msg->type == RI_WIRE_FIRST)) {
+        ri_frag_first(stream, msg);
+        return UCS_OK;
+    }
     if (msg->type != RI_WIRE_BULK) {
-        dispatch_note_am(stream);
+        ri_stream_note_am(stream);
     }
     status = ri_deliver(stream, &arrival);
     ri_stream_check_closed(stream);
@@ -446,6 +443,10 @@ static ucs_status_t dispatch(ri_worker_t *worker, const void *header,
         }
     }
 
+    if (ri_unlikely(msg.type == RI_WIRE_FRAG)) {
+        ri_frag_next(worker, &msg);
+        return UCS_OK;
+    }
     if (ri_likely(ri_wire_type_in_sequence(msg.type))) {
         return dispatch_in_sequence(worker, stream, &msg, data, param->recv_attr);
     }
@@ -475,7 +476,7 @@ ucs_status_t ri_dispatch_am(void *arg, const void *header, size_t header_length,
         stream = dispatch_short(worker, data, length, &arrival);
     }
     if (ri_likely(stream != NULL)) {
-        dispatch_note_am(stream);
+        ri_stream_note_am(stream);
         status = ri_deliver(stream, &arrival);
         ri_stream_check_closed(stream);
     } else {

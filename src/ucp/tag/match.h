@@ -42,6 +42,7 @@ struct ri_msg {
     ucs_list_link_t list;    /* unexpected, in order; or in its stream's early list */
     uint64_t        tag;
     size_t          length;  /* of the payload */
+    size_t          received; /* of it, while pieces are missing */
     ri_stream_t     *stream; /* that it came by; NULL for a self-send */
     uint32_t        sn;
     uint32_t        req_id;  /* of the sender's synchronous request, else 0 */

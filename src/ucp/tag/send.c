@@ -9,6 +9,7 @@
 #include "../preload/stock.h"
 #include "../proto/am.h"
 #include "../proto/control.h"
+#include "../proto/frag.h"
 #include "../proto/ring_channel.h"
 #include "../proto/select.h"
 #include "../proto/self.h"
@@ -197,6 +198,13 @@ static ucs_status_t send_start(ri_send_req_t *req, ri_proto_t proto,
         ++conn->counters.tx_eager_am;
         status = send_eager_copy(req, param);
         break;
+    case RI_PROTO_EAGER_FRAGS:
+        ++conn->counters.tx_eager_am;
+        status = ri_frag_send(req);
+        if (status == UCS_ERR_NO_RESOURCE) {
+            status = send_eager_copy(req, param);
+        }
+        break;
     case RI_PROTO_EAGER_APART:
         ++conn->counters.tx_eager_am;
         status = send_direct(req, UCP_AM_SEND_FLAG_EAGER, param);
@@ -244,6 +252,8 @@ static ucs_status_t send_choose_and_start(ri_send_req_t *req, int sync,
         .self         = !!(conn->flags & RI_CONN_SELF),
         .sync         = sync,
         .has_ring     = (conn->ring != NULL) && !(conn->flags & RI_CONN_NO_RING),
+        .am_ready     = !!(conn->flags & RI_CONN_AM_READY),
+        .has_hello    = (conn->remote_id == 0),
         .contig       = ri_dt_is_contig(&req->data),
         .host_memory  = ri_memory_is_host(req->super.worker, &req->data, param),
         .length       = req->data.length,
@@ -273,8 +283,10 @@ static ucs_status_t send_choose_and_start(ri_send_req_t *req, int sync,
     }
 
     status = send_start(req, proto, param);
-    if (ri_unlikely(conn->remote_id == 0) && !UCS_STATUS_IS_ERR(status) &&
-        (sync || (conn->tx_sn >= SEND_ASK_AFTER))) {
+    if (!UCS_STATUS_IS_ERR(status) &&
+        ((proto == RI_PROTO_EAGER_FRAGS) ||
+         (ri_unlikely(conn->remote_id == 0) &&
+          (sync || (conn->tx_sn >= SEND_ASK_AFTER))))) {
         ri_control_ask(conn);
     }
     if (ri_unlikely(conn->flags & RI_CONN_BEHIND_RMA) && (conn->ring != NULL)) {

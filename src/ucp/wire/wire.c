@@ -24,6 +24,10 @@ static size_t wire_header_length(uint8_t type)
         return sizeof(ri_wire_eager_t);
     case RI_WIRE_EAGER_SYNC:
         return sizeof(ri_wire_eager_sync_t);
+    case RI_WIRE_FIRST:
+        return sizeof(ri_wire_first_t);
+    case RI_WIRE_FRAG:
+        return sizeof(ri_wire_frag_t);
     case RI_WIRE_CONN_ACK:
         return sizeof(ri_wire_conn_ack_t);
     case RI_WIRE_RING_OFFER:
@@ -68,6 +72,22 @@ static void wire_parse_fields(const uint8_t *at, ri_wire_msg_t *msg)
         msg->req_id = hdr.req_id;
         break;
     }
+    case RI_WIRE_FIRST: {
+        ri_wire_first_t hdr;
+
+        memcpy(&hdr, at, sizeof(hdr));
+        msg->tag    = hdr.tag;
+        msg->req_id = hdr.req_id;
+        msg->total  = hdr.total;
+        break;
+    }
+    case RI_WIRE_FRAG: {
+        ri_wire_frag_t hdr;
+
+        memcpy(&hdr, at, sizeof(hdr));
+        msg->uid = hdr.uid;
+        break;
+    }
     case RI_WIRE_CONN_ACK: {
         ri_wire_conn_ack_t hdr;
 
@@ -88,6 +108,31 @@ static void wire_parse_fields(const uint8_t *at, ri_wire_msg_t *msg)
     default:
         break;
     }
+}
+
+/* What must hold between the fields, and between them and the payload. */
+static ucs_status_t wire_check(const ri_wire_msg_t *msg, int data_elsewhere)
+{
+    int may_have_payload = ri_wire_type_in_sequence(msg->type) ||
+                           (msg->type == RI_WIRE_FRAG);
+
+    if (!may_have_payload && ((msg->length != 0) || data_elsewhere)) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    if (data_elsewhere && (msg->type != RI_WIRE_BULK)) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    if (msg->type == RI_WIRE_FRAG) {
+        /* names the sender's conn, not a stream of the receiver */
+        return (!msg->has_hello && (msg->id != 0) && (msg->length != 0)) ?
+                       UCS_OK :
+                       UCS_ERR_INVALID_PARAM;
+    }
+    if ((msg->type == RI_WIRE_FIRST) &&
+        ((msg->total <= msg->length) || (msg->total > RI_WIRE_FIRST_MAX))) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    return ((msg->id == 0) == msg->has_hello) ? UCS_OK : UCS_ERR_INVALID_PARAM;
 }
 
 ucs_status_t ri_wire_parse(const void *header, size_t header_length, const void *data,
@@ -134,16 +179,7 @@ ucs_status_t ri_wire_parse(const void *header, size_t header_length, const void 
                                     (const uint8_t*)data + hdr_length;
     msg->length  = apart ? length : (length - hdr_length);
 
-    if (!ri_wire_type_in_sequence(msg->type) && ((msg->length != 0) || data_elsewhere)) {
-        return UCS_ERR_INVALID_PARAM;
-    }
-    if (data_elsewhere && (msg->type != RI_WIRE_BULK)) {
-        return UCS_ERR_INVALID_PARAM;
-    }
-    if ((msg->id == 0) != msg->has_hello) {
-        return UCS_ERR_INVALID_PARAM;
-    }
-    return UCS_OK;
+    return wire_check(msg, data_elsewhere);
 }
 
 void ri_wire_address_pack(ri_wire_address_t *prefix, uint64_t uid)

@@ -37,6 +37,10 @@ typedef enum ri_wire_type {
     RI_WIRE_EAGER_SAME = 2, /* payload; the tag is that of the message before it */
     RI_WIRE_EAGER_SYNC = 3, /* tag, request id, payload; answered by SYNC_ACK on match */
     RI_WIRE_BULK       = 4, /* tag; payload by whatever protocol UCP chooses */
+    RI_WIRE_FIRST      = 5, /* tag, the start of a payload; FRAGs with the rest follow */
+
+    /* Continues the FIRST with the same sequence number; pieces come in order. */
+    RI_WIRE_FRAG       = 8,
 
     /* Out of sequence. */
     RI_WIRE_CONN_REQ    = 16, /* asks for CONN_ACK; always with a hello */
@@ -73,6 +77,18 @@ typedef struct ri_wire_eager_sync {
     uint32_t       req_id;   /* of the sender's request, for SYNC_ACK */
     uint32_t       reserved; /* 0 */
 } __attribute__((packed)) ri_wire_eager_sync_t;
+
+typedef struct ri_wire_first {
+    ri_wire_base_t base;
+    uint64_t       tag;
+    uint32_t       req_id; /* as in EAGER_SYNC; 0: not synchronous */
+    uint32_t       total;  /* length of the whole payload */
+} __attribute__((packed)) ri_wire_first_t;
+
+typedef struct ri_wire_frag {
+    ri_wire_base_t base; /* id: of the sending conn, as in the hello of FIRST */
+    uint64_t       uid;  /* of the sending worker, likewise */
+} __attribute__((packed)) ri_wire_frag_t;
 
 typedef struct ri_wire_conn_ack {
     ri_wire_base_t base; /* value: id of the stream */
@@ -122,12 +138,17 @@ typedef struct ri_wire_address {
 static_assert(sizeof(ri_wire_base_t) == 8, "wire format");
 static_assert(sizeof(ri_wire_eager_t) == 16, "wire format");
 static_assert(sizeof(ri_wire_eager_sync_t) == 24, "wire format");
+static_assert(sizeof(ri_wire_first_t) == 24, "wire format");
+static_assert(sizeof(ri_wire_frag_t) == 16, "wire format");
 static_assert(sizeof(ri_wire_conn_ack_t) == 16, "wire format");
 static_assert(sizeof(ri_wire_ring_offer_t) == 32, "wire format");
 static_assert(sizeof(ri_wire_hello_t) == 32, "wire format");
 static_assert(sizeof(ri_wire_address_t) == 24, "wire format");
 
-/* The longest header: EAGER_SYNC with a hello. */
+/* The longest payload that may come in pieces. */
+#define RI_WIRE_FIRST_MAX 65536
+
+/* The longest header: EAGER_SYNC or FIRST with a hello. */
 #define RI_WIRE_HEADER_MAX (sizeof(ri_wire_eager_sync_t) + sizeof(ri_wire_hello_t))
 
 /* A message after parsing and validation, in host form. */
@@ -135,9 +156,10 @@ typedef struct ri_wire_msg {
     ri_wire_type_t type; /* without flags */
     uint32_t       id;
     uint32_t       value;
-    uint64_t       tag;      /* EAGER, EAGER_SYNC, BULK */
-    uint32_t       req_id;   /* EAGER_SYNC */
-    uint64_t       uid;      /* CONN_ACK */
+    uint64_t       tag;      /* EAGER, EAGER_SYNC, BULK, FIRST */
+    uint32_t       req_id;   /* EAGER_SYNC, FIRST */
+    uint32_t       total;    /* FIRST */
+    uint64_t       uid;      /* CONN_ACK, FRAG */
     uint32_t       ring_pid; /* RING_OFFER */
     uint32_t       ring_fd;
     uint32_t       ring_stream_id;
@@ -168,7 +190,7 @@ static inline int ri_wire_id_is_valid(uint32_t id)
 
 static inline int ri_wire_type_in_sequence(ri_wire_type_t type)
 {
-    return (type >= RI_WIRE_EAGER) && (type <= RI_WIRE_BULK);
+    return (type >= RI_WIRE_EAGER) && (type <= RI_WIRE_FIRST);
 }
 
 /**

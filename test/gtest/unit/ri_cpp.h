@@ -46,6 +46,7 @@ extern "C" {
 #include "ucp/core/config.h"
 #include "ucp/core/conn.h"
 #include "ucp/core/context.h"
+#include "ucp/core/copy.h"
 #include "ucp/core/counters.h"
 #include "ucp/core/ep_op.h"
 #include "ucp/core/handle_map.h"

@@ -1,0 +1,809 @@
+/* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * src/ucp/proto/control.c: each handler with messages in order, repeated, too late, too
+ * early and hostile ones. The test plays the peer.
+ */
+
+#include "fake_ucx.h"
+
+#include <unistd.h>
+
+using namespace fake;
+
+namespace {
+
+const uint64_t LOCAL       = 0x1111;
+const uint64_t REMOTE      = 0x2222;
+const uint64_t STRANGER    = 0x3333;
+const uint32_t REMOTE_CONN = 0x70; /* ids at the peer */
+const uint32_t REMOTE_STREAM = 0x80;
+const size_t RING_SIZE     = 4096;
+const uint64_t COOKIE      = 0xabcdef;
+
+class test_control : public ri_test {
+protected:
+    void SetUp() override
+    {
+        ri_test::SetUp();
+        m_node = std::make_unique<node>(LOCAL);
+        m_ep   = m_node->new_endpoint(nullptr);
+        m_conn = m_node->connect(m_ep, REMOTE);
+    }
+
+    void TearDown() override
+    {
+        m_node.reset();
+        if (m_rx.control != nullptr) {
+            ri_ring_rx_close(&m_rx);
+        }
+        ri_test::TearDown();
+    }
+
+    ri_worker_t *worker()
+    {
+        return m_node->worker();
+    }
+
+    uint64_t stale()
+    {
+        return m_node->counters().rx_stale;
+    }
+
+    uint64_t malformed()
+    {
+        return m_node->counters().rx_malformed;
+    }
+
+    ucs_status_t control(ri_wire_type_t type, uint32_t id, uint32_t value)
+    {
+        return m_node->deliver(wire_msg(type, id, value));
+    }
+
+    void conn_ack(ri_conn_t *conn, uint32_t stream_id, uint64_t uid = REMOTE)
+    {
+        wire_msg msg(RI_WIRE_CONN_ACK, conn->id, stream_id);
+
+        msg.uid = uid;
+        m_node->deliver(msg);
+    }
+
+    wire_msg offer(ri_conn_t *conn)
+    {
+        wire_msg msg(RI_WIRE_RING_OFFER, conn->id, RING_SIZE);
+
+        if (m_rx.control == nullptr) {
+            EXPECT_EQ(UCS_OK, ri_ring_create(&m_rx, RING_SIZE, COOKIE));
+        }
+        msg.pid       = getpid();
+        msg.fd        = m_rx.fd;
+        msg.stream_id = REMOTE_STREAM;
+        msg.cookie    = COOKIE;
+        return msg;
+    }
+
+    /* Messages with hello from the same host: what makes the worker offer a ring. */
+    ri_stream_t *stream_with_ring()
+    {
+        ri_wire_hello_t hello = {};
+
+        for (uint32_t sn = 1; sn <= ri_config.ring_after; ++sn) {
+            wire_msg msg(RI_WIRE_EAGER, 0, sn);
+
+            msg.hello(REMOTE, REMOTE_CONN, worker()->host);
+            hello = msg.greeting;
+            m_node->deliver(msg, bytes(8));
+        }
+        return ri_stream_get(worker(), &hello);
+    }
+
+    /* Take the next record of the peer's ring, padding left out. @return Its type or 0 */
+    unsigned next_record(std::vector<uint8_t> *payload = nullptr)
+    {
+        for (;;) {
+            const ri_ring_record_t *record = ri_ring_rx_peek(&m_rx);
+
+            if (record == nullptr) {
+                return 0;
+            }
+            unsigned type   = record->type;
+            uint32_t length = record->length;
+            if (payload != nullptr) {
+                const uint8_t *at = ri_ring_payload(record, length);
+                payload->assign(at, at + length);
+            }
+            ri_ring_rx_advance(&m_rx, ri_ring_rx_lines(&m_rx, type, length));
+            if (type != RI_RING_PAD) {
+                return type;
+            }
+        }
+    }
+
+    send_ptr fill_ring()
+    {
+        send_ptr op;
+
+        do {
+            op = m_node->send(m_conn, pattern(1, 8), 1);
+        } while (op->done);
+        return op;
+    }
+
+    std::unique_ptr<node> m_node;
+    endpoint             *m_ep;
+    ri_conn_t            *m_conn;
+    ri_ring_rx_t          m_rx = {};
+};
+
+/* Addresses that lead nowhere, for every type that has one */
+
+TEST_F(test_control, to_nobody)
+{
+    const ri_wire_type_t types[] = {
+        RI_WIRE_CONN_ACK,  RI_WIRE_SYNC_ACK, RI_WIRE_RING_OFFER, RI_WIRE_RING_REFUSE,
+        RI_WIRE_RING_STOP, RI_WIRE_BYE,      RI_WIRE_ORDER_REQ,  RI_WIRE_ORDER_ACK
+    };
+    uint32_t conn_id   = m_conn->id;
+    ri_stream_t *stream = stream_with_ring();
+    uint32_t stream_id = stream->id;
+    unsigned count     = 0;
+
+    m_ep->sent.clear();
+    ri_ring_channel_free(stream);
+    control(RI_WIRE_BYE, stream_id, ri_config.ring_after);
+    for (uint32_t sn = 1; sn <= ri_config.ring_after; ++sn) {
+        m_node->recv(0, 0, 8);
+    }
+    EXPECT_TRUE(ucs_list_is_empty(&worker()->streams));
+    ri_conn_destroy(m_conn, UCS_ERR_CANCELED);
+
+    /* Objects that are gone, other generations, indices that never were */
+    for (ri_wire_type_t type : types) {
+        for (uint32_t id : {conn_id, stream_id, conn_id ^ (1u << 20), 0xfffffu, 0xffffffu,
+                            17u}) {
+            control(type, id, 1);
+            ++count;
+        }
+    }
+    EXPECT_EQ(count, stale());
+    EXPECT_EQ(0u, malformed());
+    EXPECT_TRUE(m_ep->sent.empty());
+}
+
+TEST_F(test_control, to_a_later_object_of_the_same_index)
+{
+    uint32_t old_id = m_conn->id;
+
+    ri_conn_destroy(m_conn, UCS_ERR_CANCELED);
+    /* Slots are re-used in turn: all others come first */
+    std::vector<ri_conn_t*> conns;
+    do {
+        endpoint *ep = m_node->new_endpoint(nullptr);
+
+        conns.push_back(m_node->connect(ep, REMOTE));
+        ASSERT_LT(conns.size(), 1000u);
+    } while ((conns.back()->id & 0xfffff) != (old_id & 0xfffff));
+    EXPECT_NE(old_id, conns.back()->id);
+
+    wire_msg ack(RI_WIRE_CONN_ACK, old_id, 5);
+    ack.uid = REMOTE;
+    m_node->deliver(ack);
+    EXPECT_EQ(1u, stale());
+    EXPECT_EQ(0u, conns.back()->remote_id);
+}
+
+TEST_F(test_control, ring_close_is_no_active_message)
+{
+    control(RI_WIRE_RING_CLOSE, m_conn->id, 0);
+    EXPECT_EQ(1u, malformed());
+}
+
+/* CONN_REQ */
+
+TEST_F(test_control, conn_req_is_answered)
+{
+    m_node->deliver(wire_msg(RI_WIRE_CONN_REQ, 0, 0).hello(REMOTE, REMOTE_CONN));
+    ri_wire_msg_t ack = m_ep->take(RI_WIRE_CONN_ACK).parse();
+    EXPECT_EQ(REMOTE_CONN, ack.id);
+    EXPECT_EQ(LOCAL, ack.uid);
+    EXPECT_NE(nullptr, ri_id_get(&worker()->stream_ids, ack.value));
+    EXPECT_EQ(1u, ucs_list_length(&worker()->streams));
+}
+
+TEST_F(test_control, conn_req_repeated)
+{
+    for (int i = 0; i < 3; ++i) {
+        m_node->deliver(wire_msg(RI_WIRE_CONN_REQ, 0, 0).hello(REMOTE, REMOTE_CONN));
+    }
+    EXPECT_EQ(1u, ucs_list_length(&worker()->streams));
+    uint32_t id = m_ep->take(RI_WIRE_CONN_ACK).parse().value;
+    EXPECT_EQ(id, m_ep->take(RI_WIRE_CONN_ACK).parse().value);
+    EXPECT_EQ(id, m_ep->take(RI_WIRE_CONN_ACK).parse().value);
+}
+
+TEST_F(test_control, conn_req_of_a_stranger_by_its_reply_endpoint)
+{
+    endpoint *reply = m_node->new_endpoint(nullptr);
+
+    m_node->deliver(wire_msg(RI_WIRE_CONN_REQ, 0, 0).hello(STRANGER, REMOTE_CONN), bytes(),
+                    PLAIN, reply);
+    EXPECT_EQ(1u, reply->count(RI_WIRE_CONN_ACK));
+    EXPECT_EQ(0u, m_ep->count(RI_WIRE_CONN_ACK));
+    ASSERT_NE(nullptr, ri_conn_find(reply->handle()));
+
+    /* The application creates the endpoint later: the same conn */
+    ri_conn_t *conn = ri_conn_find(reply->handle());
+    EXPECT_EQ(conn, m_node->connect(reply, STRANGER));
+    EXPECT_TRUE(conn->flags & RI_CONN_USER);
+}
+
+TEST_F(test_control, conn_req_without_a_way_back)
+{
+    m_node->deliver(wire_msg(RI_WIRE_CONN_REQ, 0, 0).hello(STRANGER, REMOTE_CONN));
+    EXPECT_TRUE(m_ep->sent.empty());
+
+    /* A way out comes about, and the peer's next message shows that it waits */
+    endpoint *ep = m_node->new_endpoint(nullptr);
+    m_node->connect(ep, STRANGER);
+    m_node->deliver(wire_msg(RI_WIRE_EAGER, 0, 1).hello(STRANGER, REMOTE_CONN), bytes(8));
+    m_node->deliver(wire_msg(RI_WIRE_EAGER, 0, 2).hello(STRANGER, REMOTE_CONN), bytes(8));
+    EXPECT_EQ(1u, ep->count(RI_WIRE_CONN_ACK));
+}
+
+TEST_F(test_control, conn_req_without_hello)
+{
+    control(RI_WIRE_CONN_REQ, 5, 0);
+    m_node->deliver(wire_msg(RI_WIRE_CONN_REQ, 5, 0), bytes(), PLAIN, m_ep);
+    EXPECT_EQ(2u, malformed());
+    EXPECT_TRUE(m_ep->sent.empty());
+}
+
+TEST_F(test_control, conn_req_while_closing)
+{
+    /* The close waits for a send that waits for room; stock may hand the very endpoint
+     * out for the reply. */
+    conn_ack(m_conn, REMOTE_STREAM);
+    m_node->deliver(offer(m_conn));
+    send_ptr op               = fill_ring();
+    ucp_request_param_t param = {};
+    ucs_status_ptr_t close    = ri_ep_close(m_conn, &param);
+    ASSERT_TRUE(UCS_PTR_IS_PTR(close));
+
+    m_node->deliver(wire_msg(RI_WIRE_CONN_REQ, 0, 0).hello(REMOTE, REMOTE_CONN), bytes(),
+                    PLAIN, m_ep);
+    EXPECT_FALSE(op->done) << "the message was lost";
+    EXPECT_EQ(m_conn, ri_conn_find(m_ep->handle()));
+
+    while (next_record() != 0) {
+        m_node->progress();
+    }
+    m_node->progress();
+    EXPECT_TRUE(op->done);
+    EXPECT_EQ(UCS_OK, op->status);
+    EXPECT_TRUE(m_ep->closed);
+    EXPECT_TRUE(ri_req_flags(ri_req_of_handle(close)) & RI_REQ_COMPLETED);
+    ri_req_put(ri_req_of_handle(close));
+}
+
+TEST_F(test_control, conn_req_with_a_wrong_uid_on_a_used_endpoint)
+{
+    send_ptr op = m_node->send(m_conn, pattern(1, 100), 1, true); /* waits */
+
+    m_node->deliver(wire_msg(RI_WIRE_CONN_REQ, 0, 0).hello(STRANGER, REMOTE_CONN), bytes(),
+                    PLAIN, m_ep);
+    ri_conn_t *conn = ri_conn_find(m_ep->handle());
+    ASSERT_NE(nullptr, conn);
+    EXPECT_TRUE(conn->flags & RI_CONN_USER);
+    EXPECT_FALSE(op->done) << "a peer's claim ends the application's sends";
+    if (!op->done) {
+        ri_conn_destroy(conn, UCS_ERR_CANCELED);
+    }
+}
+
+/* CONN_ACK */
+
+TEST_F(test_control, conn_ack_sets_the_id)
+{
+    m_node->send(m_conn, pattern(1, 8), 1);
+    EXPECT_TRUE(m_ep->take(RI_WIRE_EAGER).parse().has_hello);
+    conn_ack(m_conn, REMOTE_STREAM);
+    EXPECT_EQ(REMOTE_STREAM, m_conn->remote_id);
+
+    m_node->send(m_conn, pattern(2, 8), 2);
+    ri_wire_msg_t msg = m_ep->take(RI_WIRE_EAGER).parse();
+    EXPECT_FALSE(msg.has_hello);
+    EXPECT_EQ(REMOTE_STREAM, msg.id);
+    EXPECT_EQ(2u, msg.value);
+}
+
+TEST_F(test_control, conn_ack_repeated)
+{
+    conn_ack(m_conn, REMOTE_STREAM);
+    conn_ack(m_conn, REMOTE_STREAM);
+    EXPECT_EQ(REMOTE_STREAM, m_conn->remote_id);
+    EXPECT_EQ(0u, malformed());
+}
+
+TEST_F(test_control, conn_ack_ends_asking_once)
+{
+    for (int i = 0; i < 10; ++i) {
+        m_node->send(m_conn, pattern(i, 8), 1);
+    }
+    EXPECT_EQ(1u, m_ep->count(RI_WIRE_CONN_REQ));
+    EXPECT_TRUE(m_ep->take(RI_WIRE_CONN_REQ).reply);
+    EXPECT_EQ(1u, worker()->num_asking);
+    conn_ack(m_conn, REMOTE_STREAM);
+    EXPECT_EQ(0u, worker()->num_asking);
+    conn_ack(m_conn, REMOTE_STREAM);
+    EXPECT_EQ(0u, worker()->num_asking);
+    ri_conn_destroy(m_conn, UCS_ERR_CANCELED);
+    EXPECT_EQ(0u, worker()->num_asking);
+}
+
+TEST_F(test_control, conn_ack_with_another_uid)
+{
+    conn_ack(m_conn, REMOTE_STREAM, STRANGER);
+    EXPECT_EQ(1u, malformed());
+    EXPECT_EQ(0u, m_conn->remote_id);
+    conn_ack(m_conn, REMOTE_STREAM);
+    conn_ack(m_conn, REMOTE_STREAM + 1, STRANGER);
+    EXPECT_EQ(2u, malformed());
+    EXPECT_EQ(REMOTE_STREAM, m_conn->remote_id);
+}
+
+TEST_F(test_control, conn_ack_with_a_bad_id)
+{
+    for (uint32_t id : {0u, 1u << 24, ~0u}) {
+        conn_ack(m_conn, id);
+        EXPECT_EQ(0u, m_conn->remote_id);
+    }
+    EXPECT_EQ(3u, malformed());
+}
+
+TEST_F(test_control, conn_ack_tells_who_the_peer_is)
+{
+    /* By socket address, nothing is known before */
+    endpoint *ep    = m_node->new_endpoint(nullptr);
+    ri_conn_t *conn = m_node->connect(ep, 0, RI_CONN_USER | RI_CONN_BY_SOCKADDR);
+
+    EXPECT_EQ(nullptr, conn->peer);
+    conn_ack(conn, REMOTE_STREAM, STRANGER);
+    ASSERT_NE(nullptr, conn->peer);
+    EXPECT_EQ(STRANGER, conn->peer->uid);
+    conn_ack(conn, REMOTE_STREAM, REMOTE);
+    EXPECT_EQ(1u, malformed());
+}
+
+TEST_F(test_control, conn_ack_with_reserved_uid)
+{
+    for (uint64_t uid : {0ul, 1ul}) {
+        endpoint *ep    = m_node->new_endpoint(nullptr);
+        ri_conn_t *conn = m_node->connect(ep, 0, RI_CONN_USER | RI_CONN_BY_SOCKADDR);
+
+        conn_ack(conn, REMOTE_STREAM, uid);
+        EXPECT_EQ(nullptr, conn->peer);
+        EXPECT_EQ(0u, conn->remote_id);
+    }
+    EXPECT_EQ(2u, malformed());
+}
+
+/* SYNC_ACK */
+
+TEST_F(test_control, sync_ack_completes)
+{
+    send_ptr op   = m_node->send(m_conn, pattern(1, 8), 1, true);
+    uint32_t id   = m_ep->take(RI_WIRE_EAGER_SYNC).parse().req_id;
+
+    EXPECT_FALSE(op->done);
+    control(RI_WIRE_SYNC_ACK, m_conn->id, id);
+    EXPECT_TRUE(op->done);
+    EXPECT_EQ(UCS_OK, op->status);
+}
+
+TEST_F(test_control, sync_ack_repeated)
+{
+    send_ptr op   = m_node->send(m_conn, pattern(1, 8), 1, true);
+    send_ptr next = m_node->send(m_conn, pattern(2, 8), 1, true);
+    uint32_t id   = m_ep->take(RI_WIRE_EAGER_SYNC).parse().req_id;
+    uint32_t id2  = m_ep->take(RI_WIRE_EAGER_SYNC).parse().req_id;
+
+    control(RI_WIRE_SYNC_ACK, m_conn->id, id);
+    m_node->release_done();
+    control(RI_WIRE_SYNC_ACK, m_conn->id, id);
+    EXPECT_EQ(1u, stale());
+    EXPECT_FALSE(next->done);
+    control(RI_WIRE_SYNC_ACK, m_conn->id, id2);
+    EXPECT_TRUE(next->done);
+}
+
+TEST_F(test_control, sync_ack_of_another_conn)
+{
+    endpoint *ep      = m_node->new_endpoint(nullptr);
+    ri_conn_t *other  = m_node->connect(ep, STRANGER);
+    send_ptr op       = m_node->send(m_conn, pattern(1, 8), 1, true);
+    uint32_t id       = m_ep->take(RI_WIRE_EAGER_SYNC).parse().req_id;
+
+    control(RI_WIRE_SYNC_ACK, other->id, id);
+    EXPECT_FALSE(op->done);
+    for (uint32_t bad : {0u, id + 1, id ^ (1u << 24), ~0u}) {
+        control(RI_WIRE_SYNC_ACK, m_conn->id, bad);
+    }
+    EXPECT_FALSE(op->done);
+    EXPECT_EQ(5u, stale());
+    control(RI_WIRE_SYNC_ACK, m_conn->id, id);
+    EXPECT_TRUE(op->done);
+}
+
+TEST_F(test_control, sync_ack_before_stock_has_finished)
+{
+    m_ucx->send_mode = LATER;
+    send_ptr op      = m_node->send(m_conn, pattern(1, 8), 1, true);
+    uint32_t id      = m_ep->take(RI_WIRE_EAGER_SYNC).parse().req_id;
+
+    control(RI_WIRE_SYNC_ACK, m_conn->id, id);
+    EXPECT_FALSE(op->done);
+    control(RI_WIRE_SYNC_ACK, m_conn->id, id);
+    EXPECT_EQ(1u, stale());
+    m_ucx->complete();
+    EXPECT_TRUE(op->done);
+}
+
+TEST_F(test_control, sync_ack_never_comes)
+{
+    m_ucx->send_mode = LATER;
+    send_ptr first   = m_node->send(m_conn, pattern(1, 8), 1, true);
+    m_ucx->send_mode = AT_ONCE;
+    send_ptr second  = m_node->send(m_conn, pattern(2, 8), 1, true);
+
+    ri_conn_fail(m_conn, UCS_ERR_ENDPOINT_TIMEOUT);
+    EXPECT_FALSE(first->done); /* stock still has it */
+    ASSERT_TRUE(second->done);
+    EXPECT_EQ(UCS_ERR_ENDPOINT_TIMEOUT, second->status);
+    m_ucx->complete(UCS_ERR_ENDPOINT_TIMEOUT);
+    ASSERT_TRUE(first->done);
+    EXPECT_EQ(UCS_ERR_ENDPOINT_TIMEOUT, first->status);
+    EXPECT_EQ(UCS_ERR_ENDPOINT_TIMEOUT, m_node->send(m_conn, bytes(8), 1)->status);
+}
+
+TEST_F(test_control, sync_ack_is_owed_until_there_is_a_way)
+{
+    endpoint *ep = m_node->new_endpoint(nullptr);
+    wire_msg msg(RI_WIRE_EAGER_SYNC, 0, 1);
+
+    msg.req_id = 0x99;
+    msg.hello(STRANGER, REMOTE_CONN);
+    m_node->deliver(msg, bytes(8));
+    EXPECT_TRUE(m_node->recv(0, 0, 8)->done);
+    m_node->connect(ep, STRANGER);
+    ASSERT_EQ(1u, ep->count(RI_WIRE_SYNC_ACK));
+    ri_wire_msg_t ack = ep->take(RI_WIRE_SYNC_ACK).parse();
+    EXPECT_EQ(REMOTE_CONN, ack.id);
+    EXPECT_EQ(0x99u, ack.value);
+
+    /* What is never paid is freed at the end */
+    msg.hello(STRANGER + 1, REMOTE_CONN);
+    m_node->deliver(msg, bytes(8));
+    EXPECT_TRUE(m_node->recv(0, 0, 8)->done);
+}
+
+/* RING_OFFER */
+
+TEST_F(test_control, ring_offer_is_used)
+{
+    m_node->deliver(offer(m_conn));
+    ASSERT_NE(nullptr, m_conn->ring);
+    EXPECT_EQ(REMOTE_STREAM, m_conn->remote_id); /* it says that, too */
+
+    bytes data = pattern(1, 100), received;
+    EXPECT_TRUE(m_node->send(m_conn, data, 7)->done);
+    EXPECT_EQ((unsigned)RI_WIRE_EAGER, next_record(&received));
+    EXPECT_EQ(data, received);
+    EXPECT_TRUE(m_ep->sent.empty());
+}
+
+TEST_F(test_control, ring_offer_repeated)
+{
+    m_node->deliver(offer(m_conn));
+    ri_ring_record_t *lines = m_conn->ring->lines;
+
+    m_node->send(m_conn, pattern(1, 8), 7);
+    m_node->deliver(offer(m_conn));
+    EXPECT_EQ(1u, stale());
+    EXPECT_EQ(lines, m_conn->ring->lines);
+    EXPECT_EQ(0u, m_ep->count(RI_WIRE_RING_REFUSE));
+    m_node->send(m_conn, pattern(2, 8), 7);
+    EXPECT_EQ((unsigned)RI_WIRE_EAGER, next_record());
+    EXPECT_EQ((unsigned)RI_WIRE_EAGER, next_record());
+}
+
+TEST_F(test_control, ring_offer_that_cannot_be_mapped)
+{
+    std::vector<wire_msg> offers(8, offer(m_conn));
+
+    offers[0].fd     = ~0u;
+    offers[1].pid    = ~0u;
+    offers[2].cookie = 0;
+    offers[3].value  = RING_SIZE * 2;
+    offers[4].value  = 0;
+    offers[5].value  = ~0u;
+    offers[6].fd     = 0;
+    offers[7].pid    = 0;
+    for (const wire_msg &msg : offers) {
+        m_node->deliver(msg);
+        EXPECT_EQ(nullptr, m_conn->ring);
+        EXPECT_EQ(REMOTE_STREAM, m_ep->take(RI_WIRE_RING_REFUSE).parse().id);
+    }
+    m_node->send(m_conn, pattern(1, 8), 7);
+    EXPECT_EQ(1u, m_ep->count(RI_WIRE_EAGER));
+}
+
+TEST_F(test_control, ring_offer_with_a_bad_stream)
+{
+    for (uint32_t id : {0u, 1u << 24, ~0u}) {
+        wire_msg msg = offer(m_conn);
+
+        msg.stream_id = id;
+        m_node->deliver(msg);
+    }
+    EXPECT_EQ(3u, malformed());
+    EXPECT_EQ(nullptr, m_conn->ring);
+    EXPECT_EQ(0u, m_conn->remote_id);
+}
+
+TEST_F(test_control, ring_offer_to_a_conn_that_is_closing_or_failed)
+{
+    m_conn->flags |= RI_CONN_CLOSING;
+    m_node->deliver(offer(m_conn));
+    EXPECT_EQ(nullptr, m_conn->ring);
+    EXPECT_EQ(1u, m_ep->count(RI_WIRE_RING_REFUSE));
+    m_conn->flags &= ~RI_CONN_CLOSING;
+    ri_conn_fail(m_conn, UCS_ERR_CONNECTION_RESET);
+    m_node->deliver(offer(m_conn));
+    EXPECT_EQ(nullptr, m_conn->ring);
+}
+
+/* RING_STOP */
+
+TEST_F(test_control, ring_stop_gives_it_back)
+{
+    m_node->deliver(offer(m_conn));
+    m_node->send(m_conn, pattern(1, 8), 7);
+    control(RI_WIRE_RING_STOP, m_conn->id, 0);
+    EXPECT_EQ(nullptr, m_conn->ring);
+    EXPECT_EQ((unsigned)RI_WIRE_EAGER, next_record());
+    EXPECT_EQ((unsigned)RI_WIRE_RING_CLOSE, next_record());
+    EXPECT_EQ(0u, next_record());
+
+    m_node->send(m_conn, pattern(2, 8), 7);
+    /* The tag is that of the message before, also over both ways */
+    EXPECT_EQ(1u, m_ep->count(RI_WIRE_EAGER_SAME));
+    ri_wire_msg_t msg = m_ep->take(RI_WIRE_EAGER_SAME).parse();
+    EXPECT_EQ(2u, msg.value);
+}
+
+TEST_F(test_control, ring_stop_repeated_or_too_early)
+{
+    control(RI_WIRE_RING_STOP, m_conn->id, 0);
+    EXPECT_EQ(1u, stale());
+    m_node->deliver(offer(m_conn));
+    EXPECT_NE(nullptr, m_conn->ring);
+    control(RI_WIRE_RING_STOP, m_conn->id, 0);
+    control(RI_WIRE_RING_STOP, m_conn->id, 0);
+    EXPECT_EQ(2u, stale());
+}
+
+TEST_F(test_control, ring_stop_while_messages_wait)
+{
+    m_node->deliver(offer(m_conn));
+    send_ptr waiting = fill_ring();
+    control(RI_WIRE_RING_STOP, m_conn->id, 0);
+    control(RI_WIRE_RING_STOP, m_conn->id, 0);
+    m_node->progress();
+    EXPECT_NE(nullptr, m_conn->ring);
+
+    /* Later messages go another way, and nothing is lost */
+    m_node->send(m_conn, pattern(9, 8), 99);
+    EXPECT_EQ(1u, m_ep->count(RI_WIRE_EAGER));
+    uint32_t sn_apart = m_ep->take(RI_WIRE_EAGER).parse().value;
+
+    unsigned messages = 0, type;
+    while ((type = next_record()) != 0) {
+        messages += (type == RI_WIRE_EAGER);
+        m_node->progress();
+        if (type == RI_WIRE_RING_CLOSE) {
+            break;
+        }
+    }
+    EXPECT_EQ((unsigned)RI_WIRE_RING_CLOSE, type);
+    EXPECT_EQ(sn_apart - 1, messages);
+    EXPECT_EQ(nullptr, m_conn->ring);
+    EXPECT_TRUE(waiting->done);
+    EXPECT_TRUE(ucs_list_is_empty(&worker()->pending_conns));
+
+    /* And a new one may be offered */
+    ri_ring_rx_close(&m_rx);
+    m_node->deliver(offer(m_conn));
+    ASSERT_NE(nullptr, m_conn->ring);
+    m_node->send(m_conn, pattern(1, 8), 7);
+    EXPECT_EQ((unsigned)RI_WIRE_EAGER, next_record());
+}
+
+/* RING_REFUSE */
+
+TEST_F(test_control, ring_refuse_frees_it)
+{
+    ri_stream_t *stream = stream_with_ring();
+
+    ASSERT_NE(nullptr, stream->ring);
+    EXPECT_EQ(1u, m_ep->count(RI_WIRE_RING_OFFER));
+    control(RI_WIRE_RING_REFUSE, stream->id, 0);
+    EXPECT_EQ(nullptr, stream->ring);
+    EXPECT_EQ(0u, worker()->num_rings);
+    EXPECT_EQ(1u, m_node->counters().rings_refused);
+
+    control(RI_WIRE_RING_REFUSE, stream->id, 0);
+    EXPECT_EQ(1u, stale());
+
+    /* It is not offered again and again */
+    for (uint32_t sn = 0; sn < 100; ++sn) {
+        m_node->deliver(wire_msg(RI_WIRE_EAGER, stream->id, stream->next_sn), bytes(8));
+    }
+    EXPECT_EQ(1u, m_ep->count(RI_WIRE_RING_OFFER));
+    while (m_node->recv(0, 0, 8)->done) {
+    }
+    m_node->cancel(m_node->recv(0, 0, 8));
+    ri_match_t *match = &worker()->match;
+    while (ri_recv_req_t *recv = ri_match_any_posted(match)) {
+        ri_tag_cancel(worker(), recv);
+    }
+}
+
+TEST_F(test_control, ring_refuse_after_use)
+{
+    ri_stream_t *stream = stream_with_ring();
+    ri_wire_msg_t msg   = m_ep->take(RI_WIRE_RING_OFFER).parse();
+    ri_ring_tx_t tx;
+
+    ASSERT_EQ(UCS_OK, ri_ring_open(&tx, msg.ring_pid, msg.ring_fd, msg.value,
+                                   msg.ring_cookie));
+    ri_ring_record_t *record = ri_ring_tx_reserve(&tx, 0);
+    record->type             = RI_WIRE_EAGER;
+    record->value            = stream->next_sn;
+    record->tag              = 5;
+    ri_ring_tx_commit(&tx, record, 0);
+    m_node->progress();
+    EXPECT_EQ(1u, m_node->counters().streams.rx_ring);
+
+    control(RI_WIRE_RING_REFUSE, stream->id, 0);
+    EXPECT_EQ(1u, stale());
+    EXPECT_NE(nullptr, stream->ring);
+    ri_ring_tx_close(&tx);
+}
+
+/* BYE; in and before its order: test_deliver */
+
+TEST_F(test_control, bye_repeated)
+{
+    ri_stream_t *stream = stream_with_ring();
+
+    ri_ring_channel_free(stream);
+    control(RI_WIRE_BYE, stream->id, 4);
+    control(RI_WIRE_BYE, stream->id, 4);
+    EXPECT_EQ(1u, ucs_list_length(&worker()->streams));
+    for (int i = 0; i < 4; ++i) {
+        EXPECT_TRUE(m_node->recv(0, 0, 8)->done);
+    }
+    EXPECT_TRUE(ucs_list_is_empty(&worker()->streams));
+}
+
+TEST_F(test_control, bye_with_an_impossible_number)
+{
+    ri_stream_t *stream = stream_with_ring();
+
+    ri_ring_channel_free(stream);
+    for (uint32_t sn : {3u, 0u, 1000000u, ~0u}) {
+        control(RI_WIRE_BYE, stream->id, sn);
+    }
+    for (int i = 0; i < 4; ++i) {
+        EXPECT_TRUE(m_node->recv(0, 0, 8)->done);
+    }
+    m_node->deliver(wire_msg(RI_WIRE_EAGER, stream->id, 5), bytes(8));
+    EXPECT_TRUE(m_node->recv(0, 0, 8)->done);
+}
+
+TEST_F(test_control, bye_waits_for_the_ring_to_be_closed)
+{
+    ri_stream_t *stream = stream_with_ring();
+    ri_wire_msg_t msg   = m_ep->take(RI_WIRE_RING_OFFER).parse();
+    ri_ring_tx_t tx;
+
+    ASSERT_EQ(UCS_OK, ri_ring_open(&tx, msg.ring_pid, msg.ring_fd, msg.value,
+                                   msg.ring_cookie));
+    for (int i = 0; i < 4; ++i) {
+        EXPECT_TRUE(m_node->recv(0, 0, 8)->done);
+    }
+    control(RI_WIRE_BYE, stream->id, 5);
+    EXPECT_EQ(1u, ucs_list_length(&worker()->streams));
+
+    recv_ptr op = m_node->recv(5, ~0ul, 8);
+    for (uint8_t type : {(uint8_t)RI_WIRE_EAGER, (uint8_t)RI_WIRE_RING_CLOSE}) {
+        ri_ring_record_t *record = ri_ring_tx_reserve(&tx, 0);
+
+        record->type  = type;
+        record->value = 5;
+        record->tag   = 5;
+        ri_ring_tx_commit(&tx, record, 0);
+    }
+    ri_ring_tx_close(&tx);
+    m_node->progress();
+    EXPECT_TRUE(op->done);
+    EXPECT_TRUE(ucs_list_is_empty(&worker()->streams));
+    EXPECT_EQ(0u, worker()->num_rings);
+}
+
+/* The peer closed before it had the offer: nobody will ever write into that ring */
+TEST_F(test_control, bye_and_a_ring_that_was_never_used)
+{
+    ri_stream_t *stream = stream_with_ring();
+
+    ASSERT_NE(nullptr, stream->ring);
+    for (int i = 0; i < 4; ++i) {
+        EXPECT_TRUE(m_node->recv(0, 0, 8)->done);
+    }
+    control(RI_WIRE_BYE, stream->id, 4);
+    m_node->progress();
+    EXPECT_TRUE(ucs_list_is_empty(&worker()->streams));
+    EXPECT_EQ(0u, worker()->num_rings);
+}
+
+/* ORDER_REQ, ORDER_ACK */
+
+TEST_F(test_control, order_req_is_answered)
+{
+    ri_stream_t *stream = stream_with_ring();
+
+    control(RI_WIRE_ORDER_REQ, stream->id, 0x1234);
+    control(RI_WIRE_ORDER_REQ, stream->id, 0x1234);
+    EXPECT_EQ(2u, m_ep->count(RI_WIRE_ORDER_ACK));
+    ri_wire_msg_t ack = m_ep->take(RI_WIRE_ORDER_ACK).parse();
+    EXPECT_EQ(REMOTE_CONN, ack.id);
+    EXPECT_EQ(0x1234u, ack.value);
+}
+
+TEST_F(test_control, order_ack_unasked)
+{
+    control(RI_WIRE_ORDER_ACK, m_conn->id, 0);
+    EXPECT_EQ(1u, stale());
+}
+
+TEST_F(test_control, order_ack_opens_the_ring_again)
+{
+    m_node->deliver(offer(m_conn));
+    m_node->send(m_conn, pattern(1, 8), 7);
+    EXPECT_EQ((unsigned)RI_WIRE_EAGER, next_record());
+
+    ri_conn_note_rma(m_conn);
+    m_node->send(m_conn, pattern(2, 8), 8);
+    m_node->send(m_conn, pattern(3, 8), 9);
+    EXPECT_EQ(0u, next_record());
+    EXPECT_EQ(2u, m_ep->count(RI_WIRE_EAGER));
+    ASSERT_EQ(1u, m_ep->count(RI_WIRE_ORDER_REQ));
+    uint32_t first = m_ep->take(RI_WIRE_ORDER_REQ).parse().value;
+
+    /* Another operation since: the answer is too old, and it is asked again */
+    ri_conn_note_rma(m_conn);
+    control(RI_WIRE_ORDER_ACK, m_conn->id, first);
+    m_node->send(m_conn, pattern(4, 8), 10);
+    EXPECT_EQ(0u, next_record());
+    ASSERT_EQ(1u, m_ep->count(RI_WIRE_ORDER_REQ));
+    uint32_t second = m_ep->take(RI_WIRE_ORDER_REQ).parse().value;
+    EXPECT_NE(first, second);
+    control(RI_WIRE_ORDER_ACK, m_conn->id, second);
+    control(RI_WIRE_ORDER_ACK, m_conn->id, second);
+    EXPECT_EQ(1u, stale());
+
+    m_node->send(m_conn, pattern(5, 8), 11);
+    EXPECT_EQ((unsigned)RI_WIRE_EAGER, next_record());
+}
+
+} // namespace
