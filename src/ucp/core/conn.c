@@ -373,9 +373,9 @@ void ri_stream_destroy(ri_stream_t *stream)
     free(stream);
 }
 
-void ri_stream_check_closed(ri_stream_t *stream)
+void ri_stream_check_closed_slow(ri_stream_t *stream)
 {
-    if (ri_unlikely(stream->closed) && (stream->num_msgs == 0) && (stream->ring == NULL) &&
+    if ((stream->num_msgs == 0) && (stream->ring == NULL) &&
         (stream->next_sn == stream->closed_sn + 1)) {
         ri_stream_destroy(stream);
     }

@@ -197,7 +197,15 @@ ri_stream_t *ri_stream_find(ri_worker_t *worker, uint64_t uid, uint32_t conn_id)
 /** Free a stream with everything it holds. */
 void ri_stream_destroy(ri_stream_t *stream);
 
+/** The check behind @ref ri_stream_check_closed. */
+void ri_stream_check_closed_slow(ri_stream_t *stream);
+
 /** Free a stream that was closed, once nothing of it is left. */
-void ri_stream_check_closed(ri_stream_t *stream);
+static inline void ri_stream_check_closed(ri_stream_t *stream)
+{
+    if (ri_unlikely(stream->closed)) {
+        ri_stream_check_closed_slow(stream);
+    }
+}
 
 #endif

@@ -192,20 +192,3 @@ void ri_req_complete_send(ri_req_t *req, ucs_status_t status)
         ri_req_put(req);
     }
 }
-
-void ri_req_complete_recv(ri_recv_req_t *recv, ucs_status_t status)
-{
-    ri_req_t *req                  = &recv->super;
-    ucp_tag_recv_nbx_callback_t cb = req->cb.recv;
-    void *user_data                = req->user_data;
-    uint32_t flags                 = ri_req_flags(req);
-
-    req->status = status;
-    ri_req_set_flags(req, RI_REQ_COMPLETED);
-    if (flags & RI_REQ_CALLBACK) {
-        cb(ri_req_handle(req), status, &recv->info, user_data);
-    }
-    if (flags & RI_REQ_RELEASED) {
-        ri_req_put(req);
-    }
-}

@@ -187,9 +187,8 @@ ucs_status_ptr_t ri_req_done_recv(ri_recv_req_t *req, const ucp_request_param_t 
 
 /**
  * Complete a request whose call has returned. The callback may release it: the request
- * must not be touched afterwards.
+ * must not be touched afterwards. (ri_req_complete_recv is in worker.h.)
  */
 void ri_req_complete_send(ri_req_t *req, ucs_status_t status);
-void ri_req_complete_recv(ri_recv_req_t *req, ucs_status_t status);
 
 #endif

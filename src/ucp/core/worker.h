@@ -176,6 +176,25 @@ static inline void ri_req_put(ri_req_t *req)
     --pool->in_use;
 }
 
+/** Complete a receive whose call has returned; as @ref ri_req_complete_send. */
+static inline void ri_req_complete_recv(ri_recv_req_t *recv, ucs_status_t status)
+{
+    ri_req_t *req                  = &recv->super;
+    ucp_tag_recv_nbx_callback_t cb = req->cb.recv;
+    void *user_data                = req->user_data;
+    uint32_t flags                 = ri_req_flags(req);
+
+    /* Memory of the application may be gone as soon as COMPLETED is seen. */
+    req->status = status;
+    atomic_store_explicit(&req->flags, flags | RI_REQ_COMPLETED, memory_order_release);
+    if (flags & RI_REQ_CALLBACK) {
+        cb(ri_req_handle(req), status, &recv->info, user_data);
+    }
+    if (flags & RI_REQ_RELEASED) {
+        ri_req_put(req);
+    }
+}
+
 static inline void ri_worker_hold_bytes(ri_worker_t *worker, size_t length)
 {
     worker->counters.held_bytes += length;

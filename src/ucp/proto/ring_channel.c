@@ -278,6 +278,22 @@ static int ring_channel_receive_control(ri_stream_t *stream,
     return 1;
 }
 
+static void ring_channel_receive_sync(ri_stream_t *stream, const ri_ring_record_t *record,
+                                      uint32_t length)
+{
+    ri_arrival_t arrival = {
+        .sn        = record->value,
+        .wire_type = RI_WIRE_EAGER_SYNC,
+        .kind      = RI_MSG_COPY,
+        .req_id    = record->extra,
+        .tag       = record->tag,
+        .length    = length,
+        .data      = ri_ring_payload(record, length)
+    };
+
+    ri_deliver(stream, &arrival);
+}
+
 /* Receive from one ring. The shared memory may change under a hostile peer, so each
  * field is read once. */
 static unsigned ring_channel_poll_one(ri_worker_t *worker, ri_stream_t *stream)
@@ -298,19 +314,14 @@ static unsigned ring_channel_poll_one(ri_worker_t *worker, ri_stream_t *stream)
         }
 
         if (ri_likely((type == RI_WIRE_EAGER) || (type == RI_WIRE_EAGER_SYNC))) {
-            ri_arrival_t arrival = {
-                .sn        = record->value,
-                .wire_type = type,
-                .kind      = RI_MSG_COPY,
-                .req_id    = (type == RI_WIRE_EAGER) ? 0 : record->extra,
-                .tag       = record->tag,
-                .length    = length,
-                .data      = ri_ring_payload(record, length)
-            };
-
             ++stream->counters.rx_ring;
             stream->ring_last_use = worker->ring_clock;
-            ri_deliver(stream, &arrival);
+            if (ri_likely(type == RI_WIRE_EAGER)) {
+                ri_deliver_short(stream, type, record->value, record->tag,
+                                 ri_ring_payload(record, length), length);
+            } else {
+                ring_channel_receive_sync(stream, record, length);
+            }
             if (ri_unlikely(stream->broken)) {
                 ri_ring_channel_free(stream);
                 return count;

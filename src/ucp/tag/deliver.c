@@ -104,6 +104,14 @@ static ucs_status_t recv_start(ri_recv_req_t *recv, ri_msg_kind_t kind, uint64_t
     return status;
 }
 
+void ri_deliver_matched(ri_stream_t *stream, ri_recv_req_t *recv, uint64_t tag,
+                        const void *data, size_t length)
+{
+    ucs_status_t status = recv_start(recv, RI_MSG_COPY, tag, length, data, NULL, NULL);
+
+    ri_req_complete_recv(recv, status);
+}
+
 static void deliver_sync_ack(ri_stream_t *stream, uint32_t req_id)
 {
     if (ri_unlikely((req_id != 0) && (stream != NULL))) {
@@ -386,30 +394,37 @@ static ucs_status_t dispatch_in_sequence(ri_worker_t *worker, ri_stream_t *strea
 
 /* The most frequent message: short, of a stream that knows its sender, header and payload
  * together. The same checks as ri_wire_parse() makes for these types, and no more work.
- * @return The stream, or NULL if this is anything else. */
-static inline ri_stream_t *dispatch_short(ri_worker_t *worker, const void *data,
-                                          size_t length, ri_arrival_t *arrival)
+ * @return 0 if this is anything else. */
+static inline int dispatch_short(ri_worker_t *worker, const void *data, size_t length)
 {
     const ri_wire_eager_t *header = data;
     size_t header_length;
+    ri_stream_t *stream;
+    uint64_t tag = 0;
+    uint8_t type;
 
     if (length < sizeof(ri_wire_base_t)) {
-        return NULL;
+        return 0;
     }
-    arrival->wire_type = header->base.type;
-    if (arrival->wire_type == RI_WIRE_EAGER_SAME) {
+    type = header->base.type;
+    if (type == RI_WIRE_EAGER_SAME) {
         header_length = sizeof(ri_wire_base_t);
-    } else if ((arrival->wire_type == RI_WIRE_EAGER) && (length >= sizeof(*header))) {
+    } else if ((type == RI_WIRE_EAGER) && (length >= sizeof(*header))) {
         header_length = sizeof(*header);
-        arrival->tag  = header->tag;
+        tag           = header->tag;
     } else {
-        return NULL;
+        return 0;
     }
 
-    arrival->sn     = header->base.value;
-    arrival->data   = (const uint8_t*)data + header_length;
-    arrival->length = length - header_length;
-    return ri_id_get(&worker->stream_ids, ri_wire_get_id(&header->base));
+    stream = ri_id_get(&worker->stream_ids, ri_wire_get_id(&header->base));
+    if (ri_unlikely(stream == NULL)) {
+        return 0;
+    }
+    ri_stream_note_am(stream);
+    ri_deliver_short(stream, type, header->base.value, tag,
+                     (const uint8_t*)data + header_length, length - header_length);
+    ri_stream_check_closed(stream);
+    return 1;
 }
 
 static ucs_status_t dispatch(ri_worker_t *worker, const void *header,
@@ -461,25 +476,17 @@ static ucs_status_t dispatch(ri_worker_t *worker, const void *header,
 ucs_status_t ri_dispatch_am(void *arg, const void *header, size_t header_length,
                             void *data, size_t length, const ucp_am_recv_param_t *param)
 {
-    ri_worker_t *worker  = arg;
-    ri_arrival_t arrival = {.kind = RI_MSG_COPY};
-    ri_stream_t *stream  = NULL;
-    ucs_status_t status;
+    ri_worker_t *worker = arg;
+    ucs_status_t status = UCS_OK;
 
     if (ri_unlikely(worker->destroyed)) {
         return UCS_OK;
     }
 
     ri_worker_lock(worker);
-    if (ri_likely((header_length == 0) &&
-                  !(param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV))) {
-        stream = dispatch_short(worker, data, length, &arrival);
-    }
-    if (ri_likely(stream != NULL)) {
-        ri_stream_note_am(stream);
-        status = ri_deliver(stream, &arrival);
-        ri_stream_check_closed(stream);
-    } else {
+    if (ri_unlikely((header_length != 0) ||
+                    (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) ||
+                    !dispatch_short(worker, data, length))) {
         status = dispatch(worker, header, header_length, data, length, param);
     }
     ri_worker_unlock(worker);

@@ -34,6 +34,55 @@ typedef struct ri_arrival {
  */
 ucs_status_t ri_deliver(ri_stream_t *stream, ri_arrival_t *arrival);
 
+/** The end of ri_deliver_short() where the short way ends. */
+void ri_deliver_matched(ri_stream_t *stream, ri_recv_req_t *recv, uint64_t tag,
+                        const void *data, size_t length);
+
+/**
+ * Take a plain eager message whose payload is at hand: the shortest way for the most
+ * frequent case, that it is next in order and its receive is posted.
+ */
+static inline void ri_deliver_short(ri_stream_t *stream, uint8_t wire_type, uint32_t sn,
+                                    uint64_t tag, const void *data, size_t length)
+{
+    ri_worker_t *worker = stream->worker;
+    ri_arrival_t arrival;
+    ri_recv_req_t *recv;
+
+    if (ri_likely((sn == stream->next_sn) && ucs_list_is_empty(&stream->early) &&
+                  !stream->broken && (worker->trace.entries == NULL))) {
+        tag  = (wire_type == RI_WIRE_EAGER_SAME) ? stream->last_tag : tag;
+        recv = ri_match_find_posted(&worker->match, tag);
+        if (ri_likely(recv != NULL)) {
+            stream->next_sn          = sn + 1;
+            stream->last_tag         = tag;
+            stream->counters.rx_bytes += length;
+            ++stream->counters.rx_posted;
+            ++worker->ring_clock;
+            if (ri_likely(ri_dt_is_contig(&recv->data) &&
+                          (length <= recv->data.length) && worker->host_memory)) {
+                recv->info.sender_tag = tag;
+                recv->info.length     = length;
+                ri_copy(recv->data.buffer, data, length);
+                ri_req_complete_recv(recv, UCS_OK);
+            } else {
+                ri_deliver_matched(stream, recv, tag, data, length);
+            }
+            return;
+        }
+    }
+
+    arrival = (ri_arrival_t){
+        .sn        = sn,
+        .wire_type = wire_type,
+        .kind      = RI_MSG_COPY,
+        .tag       = tag,
+        .length    = length,
+        .data      = data
+    };
+    ri_deliver(stream, &arrival);
+}
+
 /**
  * Match a message that is next in order (of a stream, or from this worker itself, with
  * @a stream NULL).

@@ -13,6 +13,7 @@ ucs_status_t ri_match_init(ri_match_t *match)
     match->serial         = 0;
     match->num_posted     = 0;
     match->num_listed     = 0;
+    match->latest         = NULL;
     match->num_unexpected = 0;
     ucs_list_head_init(&match->listed);
     ucs_list_head_init(&match->unexpected);
@@ -143,6 +144,45 @@ void ri_match_remove_unexpected(ri_match_t *match, ri_msg_t *msg)
     }
     ucs_list_del(&msg->list);
     --match->num_unexpected;
+}
+
+ri_recv_req_t *ri_match_search_posted(ri_match_t *match, uint64_t tag)
+{
+    ri_recv_req_t *best = NULL;
+    ri_recv_req_t *recv;
+    unsigned i;
+
+    for (i = 0; i < match->num_classes; ++i) {
+        ri_mask_class_t *class = &match->classes[i];
+        ri_tag_node_t *node;
+
+        if (class->posted.count == 0) {
+            continue;
+        }
+        node = ri_tag_index_find(&class->posted, tag & class->mask);
+        if (node != NULL) {
+            recv = ri_container_of(node, ri_recv_req_t, node);
+            if ((best == NULL) || (recv->serial < best->serial)) {
+                best = recv;
+            }
+        }
+    }
+
+    if (ri_unlikely(match->num_listed != 0)) {
+        ucs_list_for_each(recv, &match->listed, list) {
+            if (((recv->tag ^ tag) & recv->mask) == 0) {
+                if ((best == NULL) || (recv->serial < best->serial)) {
+                    best = recv;
+                }
+                break;
+            }
+        }
+    }
+
+    if (best != NULL) {
+        ri_match_unpost(match, best);
+    }
+    return best;
 }
 
 ri_recv_req_t *ri_match_any_posted(ri_match_t *match)

@@ -70,6 +70,7 @@ typedef struct ri_match {
     uint64_t        serial;     /* counts receives and probes; orders receives */
     size_t          num_posted;
     size_t          num_listed; /* posted receives in the list */
+    ri_mask_class_t *latest;    /* of the receive posted last; NULL: none or listed */
     ucs_list_link_t listed;
     size_t          num_unexpected;
     ucs_list_link_t unexpected; /* all, oldest first */
@@ -133,6 +134,7 @@ static inline void ri_match_post(ri_match_t *match, ri_recv_req_t *recv)
 {
     recv->serial     = match->serial;
     recv->mask_class = ri_match_class(match, recv->mask);
+    match->latest    = recv->mask_class;
     if (ri_likely(recv->mask_class != NULL)) {
         ri_tag_index_append(&recv->mask_class->posted, &recv->node,
                             recv->tag & recv->mask);
@@ -157,48 +159,32 @@ static inline void ri_match_unpost(ri_match_t *match, ri_recv_req_t *recv)
     ri_req_clear_flags(&recv->super, RI_REQ_POSTED);
 }
 
+/** The search behind @ref ri_match_find_posted, through all classes and the list. */
+ri_recv_req_t *ri_match_search_posted(ri_match_t *match, uint64_t tag);
+
 /** Find and take out the oldest receive that matches a message. */
 static inline ri_recv_req_t *ri_match_find_posted(ri_match_t *match, uint64_t tag)
 {
-    ri_recv_req_t *best = NULL;
+    ri_mask_class_t *class = match->latest;
+    ri_tag_node_t *node;
     ri_recv_req_t *recv;
-    unsigned i;
 
     if (match->num_posted == 0) {
         return NULL;
     }
-
-    for (i = 0; i < match->num_classes; ++i) {
-        ri_mask_class_t *class = &match->classes[i];
-        ri_tag_node_t *node;
-
-        if (class->posted.count == 0) {
-            continue;
-        }
-        node = ri_tag_index_find(&class->posted, tag & class->mask);
-        if (node != NULL) {
-            recv = ri_container_of(node, ri_recv_req_t, node);
-            if ((best == NULL) || (recv->serial < best->serial)) {
-                best = recv;
-            }
-        }
+    if (ri_unlikely((class == NULL) || (class->posted.count != match->num_posted))) {
+        return ri_match_search_posted(match, tag);
     }
 
-    if (ri_unlikely(match->num_listed != 0)) {
-        ucs_list_for_each(recv, &match->listed, list) {
-            if (((recv->tag ^ tag) & recv->mask) == 0) {
-                if ((best == NULL) || (recv->serial < best->serial)) {
-                    best = recv;
-                }
-                break;
-            }
-        }
+    /* All posted receives have the mask of the latest one. */
+    node = ri_tag_index_pop(&class->posted, tag & class->mask);
+    if (node == NULL) {
+        return NULL;
     }
-
-    if (best != NULL) {
-        ri_match_unpost(match, best);
-    }
-    return best;
+    recv = ri_container_of(node, ri_recv_req_t, node);
+    --match->num_posted;
+    ri_req_clear_flags(&recv->super, RI_REQ_POSTED);
+    return recv;
 }
 
 /** @return Any posted receive, or NULL: to end them all. */

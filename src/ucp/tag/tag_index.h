@@ -82,6 +82,32 @@ static inline void ri_tag_index_append(ri_tag_index_t *index, ri_tag_node_t *nod
     }
 }
 
+/** Take out the oldest node of @a key. @return It, or NULL if there is none. */
+static inline ri_tag_node_t *ri_tag_index_pop(ri_tag_index_t *index, uint64_t key)
+{
+    ri_tag_node_t **link = ri_tag_index_bucket(index, key);
+    ri_tag_node_t *node;
+
+    while (((node = *link) != NULL) && (node->key != key)) {
+        link = &node->chain;
+    }
+    if (node == NULL) {
+        return NULL;
+    }
+
+    --index->count;
+    if (ri_likely(node->next == node)) {
+        *link = node->chain;
+        --index->keys;
+    } else {
+        node->next->chain = node->chain;
+        node->next->prev  = node->prev;
+        node->prev->next  = node->next;
+        *link             = node->next;
+    }
+    return node;
+}
+
 /** Take @a node out, wherever it stands. */
 static inline void ri_tag_index_remove(ri_tag_index_t *index, ri_tag_node_t *node)
 {
