@@ -146,7 +146,6 @@ ucs_status_t ri_worker_create(ri_context_t *context, ucp_worker_h stock,
     ri_id_table_init(&worker->req_ids, 24, 32);
     ri_match_init(&worker->match);
     ri_req_pool_init(worker);
-    ri_am_init(worker);
     worker_init_lock(worker);
 
     status = worker_query(worker);

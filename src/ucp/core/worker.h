@@ -42,7 +42,6 @@ struct ri_worker {
     ri_req_pool_t        reqs;
     ri_msg_pool_t        msgs;
     struct ri_am_buffer  *am_buffers;  /* free ones */
-    ucp_request_param_t  am_param;     /* of sends from these */
     ri_conn_t            *self;        /* the conn to this worker, if there is one */
 
     ucs_list_link_t      pending_conns; /* with sends that wait for ring space */

@@ -10,28 +10,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-ri_am_buffer_t *ri_am_buffer_get(ri_worker_t *worker)
-{
-    ri_am_buffer_t *buffer = worker->am_buffers;
+static void am_buffer_sent(void *request, ucs_status_t status, void *user_data);
 
-    if (ri_likely(buffer != NULL)) {
-        worker->am_buffers = buffer->next;
-    } else {
-        buffer = malloc(sizeof(*buffer) + RI_WIRE_HEADER_MAX + ri_config.eager_thresh);
-        if (buffer == NULL) {
-            return NULL;
-        }
-        buffer->worker = worker;
+ri_am_buffer_t *ri_am_buffer_new(ri_worker_t *worker)
+{
+    ri_am_buffer_t *buffer;
+
+    buffer = malloc(sizeof(*buffer) + RI_WIRE_HEADER_MAX + ri_config.eager_thresh);
+    if (buffer == NULL) {
+        return NULL;
     }
+
+    buffer->worker  = worker;
     buffer->req     = NULL;
     buffer->conn_id = 0;
+    buffer->param   = (ucp_request_param_t){
+        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA |
+                        UCP_OP_ATTR_FIELD_FLAGS,
+        .flags        = UCP_AM_SEND_FLAG_EAGER,
+        .cb.send      = am_buffer_sent,
+        .user_data    = buffer
+    };
     return buffer;
-}
-
-void ri_am_buffer_put(ri_am_buffer_t *buffer)
-{
-    buffer->next               = buffer->worker->am_buffers;
-    buffer->worker->am_buffers = buffer;
 }
 
 void ri_am_buffers_cleanup(ri_worker_t *worker)
@@ -120,28 +120,17 @@ static void am_buffer_sent(void *request, ucs_status_t status, void *user_data)
     ri_worker_unlock(worker);
 }
 
-void ri_am_init(ri_worker_t *worker)
-{
-    worker->am_param = (ucp_request_param_t){
-        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA |
-                        UCP_OP_ATTR_FIELD_FLAGS,
-        .flags        = UCP_AM_SEND_FLAG_EAGER,
-        .cb.send      = am_buffer_sent
-    };
-}
-
 ucs_status_t ri_am_send_buffer(ri_conn_t *conn, ri_am_buffer_t *buffer,
                                size_t header_length, size_t length, unsigned flags)
 {
-    ucp_request_param_t param = conn->worker->am_param;
+    ucp_request_param_t param = buffer->param;
     ucs_status_ptr_t ret;
 
-    param.user_data = buffer;
-    if (ri_unlikely(flags & RI_AM_REPLY)) {
+    if (flags & RI_AM_REPLY) {
         param.flags    |= UCP_AM_SEND_FLAG_REPLY;
         buffer->conn_id = conn->id;
     }
-    if (ri_unlikely(flags & RI_AM_FORCE_IMM)) {
+    if (flags & RI_AM_FORCE_IMM) {
         param.op_attr_mask |= UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL;
     }
 
@@ -204,6 +193,10 @@ ucs_status_t ri_am_send_direct(ri_send_req_t *req, uint32_t am_flags,
     status = ri_dt_to_stock(&req->data, &buffer, &count, &am_param.datatype);
     if (status != UCS_OK) {
         return status;
+    }
+
+    if (ri_dt_is_contig(&req->data)) {
+        am_param.op_attr_mask &= ~UCP_OP_ATTR_FIELD_DATATYPE; /* stock's shorter way */
     }
 
     req->waiting |= RI_SEND_WAIT_STOCK;

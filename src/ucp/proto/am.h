@@ -19,6 +19,7 @@ typedef struct ri_am_buffer {
     ri_worker_t         *worker;
     ri_send_req_t       *req; /* that waits for it, or NULL */
     uint32_t            conn_id; /* of the conn, if RI_AM_REPLY, else 0 */
+    ucp_request_param_t param; /* of sending it, made once */
     uint8_t             data[];
 } ri_am_buffer_t;
 
@@ -29,13 +30,28 @@ enum {
     RI_AM_FORCE_IMM = 1 << 2  /* at once or not at all: UCS_ERR_NO_RESOURCE */
 };
 
-/** Set up what active messages need on a worker. */
-void ri_am_init(ri_worker_t *worker);
+/** Allocate a buffer. @return NULL without memory. */
+ri_am_buffer_t *ri_am_buffer_new(ri_worker_t *worker);
 
 /** @return A buffer for a header and EAGER_THRESH bytes, or NULL. */
-ri_am_buffer_t *ri_am_buffer_get(ri_worker_t *worker);
+static inline ri_am_buffer_t *ri_am_buffer_get(ri_worker_t *worker)
+{
+    ri_am_buffer_t *buffer = worker->am_buffers;
 
-void ri_am_buffer_put(ri_am_buffer_t *buffer);
+    if (ri_unlikely(buffer == NULL)) {
+        return ri_am_buffer_new(worker);
+    }
+    worker->am_buffers = buffer->next;
+    return buffer;
+}
+
+static inline void ri_am_buffer_put(ri_am_buffer_t *buffer)
+{
+    buffer->req                = NULL;
+    buffer->conn_id            = 0;
+    buffer->next               = buffer->worker->am_buffers;
+    buffer->worker->am_buffers = buffer;
+}
 
 void ri_am_buffers_cleanup(ri_worker_t *worker);
 

@@ -76,7 +76,9 @@ static ucs_status_t frag_send_piece(ri_send_req_t *req, const uint8_t *payload,
 
 ucs_status_t ri_frag_send(ri_send_req_t *req)
 {
-    ri_am_buffer_t *packed = ri_am_buffer_get(req->conn->worker);
+    ri_conn_t *conn        = req->conn;
+    ri_am_buffer_t *packed = ri_am_buffer_get(conn->worker);
+    uint64_t previous_tag  = conn->tx_tag;
     size_t length          = req->data.length;
     size_t offset          = 0;
     ucs_status_t status    = UCS_OK;
@@ -98,8 +100,12 @@ ucs_status_t ri_frag_send(ri_send_req_t *req)
     if ((status == UCS_ERR_NO_RESOURCE) && (offset > 0)) {
         status = frag_send_piece(req, packed->data, offset, length - offset, 0);
     }
-    if (UCS_STATUS_IS_ERR(status) && (offset > 0)) {
-        ri_conn_fail(req->conn, status); /* half a message cannot be taken back */
+    if (UCS_STATUS_IS_ERR(status)) {
+        if (offset > 0) {
+            ri_conn_fail(conn, status); /* half a message cannot be taken back */
+        } else {
+            conn->tx_tag = previous_tag; /* nothing was sent with this tag */
+        }
     }
     ri_am_buffer_put(packed);
     return status;

@@ -297,42 +297,33 @@ static ucs_status_t send_choose_and_start(ri_send_req_t *req, int sync,
                                        UCS_OK;
 }
 
-ucs_status_ptr_t ri_tag_send_am_short(ri_conn_t *conn, const void *data, size_t length,
-                                      uint64_t tag, const ucp_request_param_t *param)
+/* Write the header of a short message, as ri_am_pack_header() does where the receiver's
+ * id is known. */
+static inline size_t send_pack_short(ri_conn_t *conn, uint64_t tag, uint8_t *at)
 {
-    ri_worker_t *worker    = conn->worker;
-    ri_am_buffer_t *buffer = ri_am_buffer_get(worker);
-    uint64_t previous_tag  = conn->tx_tag;
-    ri_send_req_t *req;
-    ucs_status_t status;
-    size_t header_length;
-    uint32_t sn;
+    ri_wire_eager_t *header = (ri_wire_eager_t*)at;
+    int same                = (tag == conn->tx_tag) && (conn->tx_sn > 1);
+    uint64_t base           = (same ? RI_WIRE_EAGER_SAME : RI_WIRE_EAGER) |
+                              ((uint64_t)conn->remote_id << 8) |
+                              ((uint64_t)conn->tx_sn << 32);
 
-    if (ri_unlikely(buffer == NULL)) {
-        return UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);
+    memcpy(&header->base, &base, sizeof(base));
+    if (same) {
+        return sizeof(ri_wire_base_t);
     }
+    header->tag  = tag;
+    conn->tx_tag = tag;
+    return sizeof(*header);
+}
 
-    sn            = ++conn->tx_sn;
-    header_length = ri_am_pack_header(conn, RI_WIRE_EAGER, sn, tag, 0, buffer->data);
-    ri_copy(buffer->data + header_length, data, length);
-    ri_trace(&worker->trace, RI_TRACE_SEND, tag, length);
-    ri_trace(&worker->trace, RI_TRACE_SEND_AM, sn, length);
+/* UCX holds a short message back. The data is copied, so without memory for a request the
+ * send may as well count as done. */
+static ucs_status_ptr_t send_am_short_pending(ri_conn_t *conn, ri_am_buffer_t *buffer,
+                                              uint64_t tag, size_t length,
+                                              const ucp_request_param_t *param)
+{
+    ri_send_req_t *req = (ri_send_req_t*)ri_req_get(conn->worker, param, RI_REQ_SEND);
 
-    status = ri_am_send_buffer(conn, buffer, header_length, length, 0);
-    if (ri_unlikely(UCS_STATUS_IS_ERR(status))) {
-        send_take_back(conn, sn, previous_tag, status);
-        return UCS_STATUS_PTR(status);
-    }
-
-    ++conn->counters.tx_eager_am;
-    conn->counters.tx_bytes += length;
-    if (ri_likely(status == UCS_OK)) {
-        return NULL;
-    }
-
-    /* UCX holds the message back. The data is copied, so without memory for a request the
-     * send may as well count as done. */
-    req = (ri_send_req_t*)ri_req_get(worker, param, RI_REQ_SEND);
     if (req == NULL) {
         return NULL;
     }
@@ -342,6 +333,42 @@ ucs_status_ptr_t ri_tag_send_am_short(ri_conn_t *conn, const void *data, size_t 
     buffer->req  = req;
     ri_req_set_send_cb(&req->super, param);
     return ri_req_handle(&req->super);
+}
+
+ucs_status_ptr_t ri_tag_send_am_short(ri_conn_t *conn, const void *data, size_t length,
+                                      uint64_t tag, const ucp_request_param_t *param)
+{
+    ri_worker_t *worker    = conn->worker;
+    ri_am_buffer_t *buffer = ri_am_buffer_get(worker);
+    uint64_t previous_tag  = conn->tx_tag;
+    ucs_status_ptr_t ret;
+    size_t header_length;
+    uint32_t sn;
+
+    if (ri_unlikely(buffer == NULL)) {
+        return UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);
+    }
+
+    sn            = ++conn->tx_sn;
+    header_length = send_pack_short(conn, tag, buffer->data);
+    ri_copy(buffer->data + header_length, data, length);
+    ri_trace(&worker->trace, RI_TRACE_SEND_AM, sn, length);
+
+    ret = ri_stock.am_send_nbx(conn->ep, ri_config.am_id, NULL, 0, buffer->data,
+                               header_length + length, &buffer->param);
+    if (ri_unlikely(UCS_PTR_IS_ERR(ret))) {
+        ri_am_buffer_put(buffer);
+        send_take_back(conn, sn, previous_tag, UCS_PTR_STATUS(ret));
+        return ret;
+    }
+
+    ++conn->counters.tx_eager_am;
+    conn->counters.tx_bytes += length;
+    if (ri_unlikely(ret != NULL)) {
+        return send_am_short_pending(conn, buffer, tag, length, param);
+    }
+    ri_am_buffer_put(buffer);
+    return NULL;
 }
 
 ucs_status_ptr_t ri_tag_send_slow(ri_conn_t *conn, const void *buffer, size_t count,

@@ -155,6 +155,13 @@ static ucs_status_ptr_t am_send_nbx(ucp_ep_h handle, unsigned id, const void *he
         return UCS_STATUS_PTR(UCS_ERR_NO_RESOURCE);
     }
 
+    if (param->op_attr_mask & UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL) {
+        if (u->immediate == 0) {
+            return UCS_STATUS_PTR(UCS_ERR_NO_RESOURCE);
+        }
+        u->immediate -= (u->immediate > 0);
+    }
+
     p.header = gather(header, header_length, ucp_dt_make_contig(1));
     p.data   = gather(buffer, count, datatype_of(param));
     p.flags  = (param->op_attr_mask & UCP_OP_ATTR_FIELD_FLAGS) ? param->flags : 0;
@@ -380,7 +387,7 @@ ucx *ucx::get()
     return g_ucx;
 }
 
-bool ucx::later(mode_t mode)
+bool ucx::later(ending_t mode)
 {
     return (mode == LATER) || ((mode == RANDOM) && random->percent(50));
 }

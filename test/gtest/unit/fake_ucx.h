@@ -25,7 +25,7 @@ class node;
 struct endpoint;
 
 /* How a stock operation ends. */
-enum mode_t {
+enum ending_t {
     AT_ONCE,
     LATER,  /* when the test completes it */
     FAILS,  /* at once, with UCS_ERR_NO_RESOURCE */
@@ -101,11 +101,13 @@ public:
     bool complete_nth(size_t which, ucs_status_t status = UCS_OK);
     size_t num_pending() const;
 
-    mode_t send_mode    = AT_ONCE;
-    mode_t fetch_mode   = AT_ONCE;
+    ending_t send_mode    = AT_ONCE;
+    ending_t fetch_mode   = AT_ONCE;
     size_t rndv_thresh  = 16384;
-    bool   in_fetch     = false;
     rng   *random       = nullptr;
+
+    /* How many more sends that must end at once may do so; -1: all */
+    int    immediate    = -1;
 
     /* Counters of calls */
     unsigned num_sends     = 0;
@@ -117,7 +119,7 @@ public:
     std::map<void*, descriptor> descriptors; /* alive */
     std::list<request*>         requests;    /* pending */
 
-    bool later(mode_t mode);
+    bool later(ending_t mode);
     void finish(request *req, ucs_status_t status);
     void end_descriptor(std::map<void*, descriptor>::iterator it, ucs_status_t status);
 };

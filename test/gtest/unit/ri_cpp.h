@@ -41,6 +41,10 @@ using std::memory_order_acquire;
 using std::memory_order_relaxed;
 using std::memory_order_release;
 
+/* C says that what an initialiser leaves out is zero, and so do the headers */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
+
 extern "C" {
 #include "ucp/core/types.h"
 #include "ucp/core/config.h"
@@ -73,6 +77,7 @@ extern "C" {
 #include "uct/shm/ring.h"
 }
 
+#pragma GCC diagnostic pop
 #undef class
 
 static_assert(sizeof(std::atomic<uint32_t>) == sizeof(uint32_t), "layout of atomics");

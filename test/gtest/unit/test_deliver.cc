@@ -107,6 +107,11 @@ const kind KINDS[] = {
     {"BULK by rendezvous, empty", RI_WIRE_BULK, 0, RNDV},
 };
 
+void PrintTo(const kind &k, std::ostream *out)
+{
+    *out << k.name;
+}
+
 class test_deliver_kind : public test_deliver,
                           public ::testing::WithParamInterface<kind> {
 protected:

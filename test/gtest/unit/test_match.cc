@@ -34,6 +34,8 @@ protected:
         ri_match_cleanup(&m_match);
         m_posted.clear();
         m_unexpected.clear();
+        m_taken.clear();
+        m_matched.clear();
         ri_match_init(&m_match);
     }
 
@@ -67,7 +69,7 @@ protected:
         }
         if (msg != nullptr) {
             ri_match_remove_unexpected(&m_match, msg);
-            m_unexpected.erase(expected);
+            m_taken.splice(m_taken.end(), m_unexpected, expected);
             return msg;
         }
 
@@ -87,7 +89,7 @@ protected:
         EXPECT_EQ((expected == m_unexpected.end()) ? nullptr : expected->get(), msg)
                 << std::hex << "probe of tag " << tag << " mask " << mask;
         if ((msg != nullptr) && remove && !::testing::Test::HasFailure()) {
-            m_unexpected.erase(expected);
+            m_taken.splice(m_taken.end(), m_unexpected, expected);
         }
         return msg;
     }
@@ -109,7 +111,7 @@ protected:
         }
         if (found != nullptr) {
             EXPECT_FALSE(ri_req_flags(&found->super) & RI_REQ_POSTED);
-            m_posted.erase(expected);
+            m_matched.splice(m_matched.end(), m_posted, expected);
             return found;
         }
 
@@ -218,7 +220,9 @@ protected:
 
     ri_match_t m_match;
     recvs      m_posted;     /* oldest first */
+    recvs      m_matched;
     msgs       m_unexpected; /* oldest first */
+    msgs       m_taken;      /* received or removed, for callers to look at */
 };
 
 TEST_F(test_match, init_is_empty)

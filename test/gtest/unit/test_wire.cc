@@ -44,6 +44,8 @@ const type_case TYPES[] = {
     {"EAGER_SAME", RI_WIRE_EAGER_SAME, 8, true},
     {"EAGER_SYNC", RI_WIRE_EAGER_SYNC, 24, true},
     {"BULK", RI_WIRE_BULK, 16, true},
+    {"FIRST", RI_WIRE_FIRST, 24, true},
+    {"FRAG", RI_WIRE_FRAG, 16, false},
     {"CONN_REQ", RI_WIRE_CONN_REQ, 8, false},
     {"CONN_ACK", RI_WIRE_CONN_ACK, 16, false},
     {"SYNC_ACK", RI_WIRE_SYNC_ACK, 8, false},
@@ -65,6 +67,7 @@ protected:
         msg.tag       = TAG;
         msg.req_id    = REQ_ID;
         msg.uid       = UID;
+        msg.total     = TOTAL;
         msg.pid       = 11;
         msg.fd        = 12;
         msg.stream_id = 13;
@@ -112,9 +115,15 @@ protected:
 
         bool has_tag = type.in_sequence && (type.type != RI_WIRE_EAGER_SAME);
         EXPECT_EQ(has_tag ? TAG : 0, m_msg.tag);
-        EXPECT_EQ((type.type == RI_WIRE_EAGER_SYNC) ? REQ_ID : 0, m_msg.req_id);
-        if (type.type == RI_WIRE_CONN_ACK) {
+        EXPECT_EQ(((type.type == RI_WIRE_EAGER_SYNC) || (type.type == RI_WIRE_FIRST)) ?
+                          REQ_ID :
+                          0,
+                  m_msg.req_id);
+        if ((type.type == RI_WIRE_CONN_ACK) || (type.type == RI_WIRE_FRAG)) {
             EXPECT_EQ(UID, m_msg.uid);
+        }
+        if (type.type == RI_WIRE_FIRST) {
+            EXPECT_EQ(TOTAL, m_msg.total);
         }
         if (type.type == RI_WIRE_RING_OFFER) {
             EXPECT_EQ(11u, m_msg.ring_pid);
@@ -132,6 +141,7 @@ protected:
     static const uint64_t HOST    = 0x1111222233334444ul;
     static const uint64_t COOKIE  = 0x5555666677778888ul;
     static const uint32_t CONN_ID = 0x654321;
+    static const uint32_t TOTAL   = 2000;
 
     ri_wire_msg_t          m_msg;
     std::unique_ptr<exact> m_header;
@@ -147,12 +157,15 @@ const uint64_t test_wire::UID;
 const uint64_t test_wire::HOST;
 const uint64_t test_wire::COOKIE;
 const uint32_t test_wire::CONN_ID;
+const uint32_t test_wire::TOTAL;
 
 TEST_F(test_wire, sizes)
 {
     EXPECT_EQ(8u, sizeof(ri_wire_base_t));
     EXPECT_EQ(16u, sizeof(ri_wire_eager_t));
     EXPECT_EQ(24u, sizeof(ri_wire_eager_sync_t));
+    EXPECT_EQ(24u, sizeof(ri_wire_first_t));
+    EXPECT_EQ(16u, sizeof(ri_wire_frag_t));
     EXPECT_EQ(16u, sizeof(ri_wire_conn_ack_t));
     EXPECT_EQ(32u, sizeof(ri_wire_ring_offer_t));
     EXPECT_EQ(32u, sizeof(ri_wire_hello_t));
@@ -222,10 +235,14 @@ TEST_F(test_wire, parse_each_type)
             if ((type.type == RI_WIRE_CONN_REQ) && !hello) {
                 continue; /* see conn_req_needs_hello */
             }
+            if ((type.type == RI_WIRE_FRAG) && hello) {
+                continue; /* see frag_names_the_conn */
+            }
             for (size_t length : {0, 1, 7, 40, 1000}) {
                 bytes payload(length, 0x3c);
+                bool is_frag = (type.type == RI_WIRE_FRAG);
 
-                if (!type.in_sequence && (length > 0)) {
+                if (!type.in_sequence && ((length > 0) != is_frag)) {
                     EXPECT_EQ(UCS_ERR_INVALID_PARAM, parse_apart(header, payload));
                     EXPECT_EQ(UCS_ERR_INVALID_PARAM, parse_inline(header, payload));
                     continue;
@@ -364,6 +381,32 @@ TEST_F(test_wire, conn_req_needs_hello)
 {
     EXPECT_EQ(UCS_ERR_INVALID_PARAM, parse_apart(make(RI_WIRE_CONN_REQ, false), bytes()));
     EXPECT_EQ(UCS_ERR_INVALID_PARAM, parse_inline(make(RI_WIRE_CONN_REQ, false), bytes()));
+}
+
+TEST_F(test_wire, frag_names_the_conn)
+{
+    EXPECT_EQ(UCS_ERR_INVALID_PARAM, parse_apart(make(RI_WIRE_FRAG, true), bytes(5)));
+    wire_msg msg(RI_WIRE_FRAG, 0, 1);
+    EXPECT_EQ(UCS_ERR_INVALID_PARAM, parse_apart(msg.header(), bytes(5)));
+}
+
+TEST_F(test_wire, first_is_not_the_whole)
+{
+    for (bool hello : {false, true}) {
+        bytes header = make(RI_WIRE_FIRST, hello);
+
+        EXPECT_EQ(UCS_OK, parse_apart(header, bytes(TOTAL - 1)));
+        EXPECT_EQ(UCS_ERR_INVALID_PARAM, parse_apart(header, bytes(TOTAL)));
+        EXPECT_EQ(UCS_ERR_INVALID_PARAM, parse_apart(header, bytes(TOTAL + 1)));
+    }
+
+    wire_msg msg(RI_WIRE_FIRST, 1, 1);
+    msg.total = RI_WIRE_FIRST_MAX;
+    EXPECT_EQ(UCS_OK, parse_apart(msg.header(), bytes(5)));
+    for (uint32_t total : {0u, RI_WIRE_FIRST_MAX + 1u, 1u << 31, ~0u}) {
+        msg.total = total;
+        EXPECT_EQ(UCS_ERR_INVALID_PARAM, parse_apart(msg.header(), bytes(5))) << total;
+    }
 }
 
 TEST_F(test_wire, parse_data_elsewhere)

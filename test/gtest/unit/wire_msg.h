@@ -45,6 +45,12 @@ struct wire_msg {
         case RI_WIRE_EAGER_SYNC:
             append(out, ri_wire_eager_sync_t{base, tag, req_id, 0});
             break;
+        case RI_WIRE_FIRST:
+            append(out, ri_wire_first_t{base, tag, req_id, total});
+            break;
+        case RI_WIRE_FRAG:
+            append(out, ri_wire_frag_t{base, uid});
+            break;
         case RI_WIRE_CONN_ACK:
             append(out, ri_wire_conn_ack_t{base, uid});
             break;
@@ -74,6 +80,7 @@ struct wire_msg {
     uint64_t        tag       = 0;
     uint32_t        req_id    = 0;
     uint64_t        uid       = 0;
+    uint32_t        total     = 0;
     uint32_t        pid       = 0;
     uint32_t        fd        = 0;
     uint32_t        stream_id = 0;

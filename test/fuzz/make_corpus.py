@@ -1,0 +1,207 @@
+#!/usr/bin/env python3
+# Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause
+"""Write the seed corpus of fuzz_dispatch: one input for each message type and for each
+situation that a random input would hardly build.
+
+Usage: test/fuzz/make_corpus.py [DIRECTORY]      (default: corpus beside this script)
+
+Inputs that once failed are kept in the same directory under names that start with
+"crash-"; this script leaves them alone.
+"""
+import os
+import struct
+import sys
+
+# wire.h
+EAGER, SAME, SYNC, BULK, FIRST, FRAG = 1, 2, 3, 4, 5, 8
+CONN_REQ, CONN_ACK, SYNC_ACK, RING_OFFER, RING_REFUSE = 16, 17, 18, 19, 20
+RING_STOP, RING_CLOSE, BYE, ORDER_REQ, ORDER_ACK = 21, 22, 23, 24, 25
+HELLO = 0x80
+PAD = 0xff
+
+# fuzz_dispatch.c
+(OP_AM, OP_RECV, OP_PROBE, OP_CANCEL, OP_PROGRESS, OP_RECORD, OP_SMASH, OP_SEND, OP_STOCK,
+ OP_CONN, OP_MODE, OP_OFFER, OP_DRAIN) = range(13)
+AM_RNDV, AM_DATA, AM_REPLY, AM_HELLO, AM_ORDER = 1, 2, 4, 8, 16
+PEER = 0x2222
+
+
+def base(kind, ident, value):
+    return struct.pack('<B', kind) + struct.pack('<I', ident)[:3] + struct.pack('<I', value)
+
+
+def hello(conn=1, uid=0, host=1):
+    """The target completes it: AM_HELLO"""
+    return struct.pack('<IBBHQQII', 0x49524355, 1, 0, 0, uid, host, conn - 1, 0)
+
+
+def header(kind, ident, value, tag=0, req=0, total=0, uid=PEER, say_hello=False,
+           host=1):
+    out = base(kind | (HELLO if say_hello else 0), ident, value)
+    if kind in (EAGER, BULK):
+        out += struct.pack('<Q', tag)
+    elif kind == SYNC:
+        out += struct.pack('<QII', tag, req, 0)
+    elif kind == FIRST:
+        out += struct.pack('<QII', tag, req, total)
+    elif kind in (FRAG, CONN_ACK):
+        out += struct.pack('<Q', uid)
+    elif kind == RING_OFFER:
+        out += struct.pack('<IIIIQ', 1, 0, 1, 0, 0x5eed)
+    return out + (hello(host=host) if say_hello else b'')
+
+
+def am(head, data=b'', flags=0, apart=True):
+    if not apart:
+        head, data = b'', head + data
+    return struct.pack('<BBBH', OP_AM, flags, len(head), len(data)) + head + data
+
+
+def first_contact(value=1, kind=EAGER, data=b'12345678', flags=0, **kw):
+    return am(header(kind, 0, value, say_hello=True, **kw), data, flags | AM_HELLO)
+
+
+def recv(tag=0, mask=1, capacity=100):
+    return struct.pack('<BBBH', OP_RECV, tag, mask, capacity)
+
+
+def probe(tag=0, mask=1, what=0):
+    return bytes([OP_PROBE, tag, mask, what])
+
+
+def record(kind, length, value=0, extra=0, tag=0, payload=b'', which=0x80):
+    return struct.pack('<BBBHBHBB', OP_RECORD, which, kind, length, value, extra, tag,
+                       len(payload)) + payload
+
+
+def send(conn=0, tag=0, flags=0, length=8):
+    return struct.pack('<BBBBH', OP_SEND, conn, tag, flags, length)
+
+
+def stock(which=0):
+    return bytes([OP_STOCK, which])
+
+
+def conn(what, which=0):
+    return bytes([OP_CONN, what, which])
+
+
+def mode(bits):
+    return bytes([OP_MODE, bits])
+
+
+def offer(which=0, stream=1):
+    return bytes([OP_OFFER, which, stream])
+
+
+def drain(count=15):
+    return bytes([OP_DRAIN, count])
+
+
+PROGRESS = bytes([OP_PROGRESS])
+CLOSE, FAIL, RMA, NEW = 2, 1, 3, 0
+RING = b''.join(first_contact(sn) for sn in (1, 2, 3))
+
+
+def inputs():
+    yield 'empty', b''
+    for name, kind in (('eager', EAGER), ('same', SAME), ('sync', SYNC), ('bulk', BULK)):
+        yield name + '-unexpected', first_contact(kind=kind, tag=5, req=9) + recv()
+        yield name + '-expected', recv() + first_contact(kind=kind, tag=5, req=9)
+        yield name + '-by-id', first_contact() + recv() + recv() + am(
+            header(kind, 1, 2, 5, 9), b'abc', 0, False)
+        yield name + '-early', first_contact(3, kind) + first_contact(2, kind) + \
+            first_contact(1) + recv() * 3
+        yield name + '-repeated', first_contact(1, kind) * 2 + first_contact(2, kind) + \
+            first_contact(2, kind)
+        yield name + '-descriptor', first_contact(1, kind, b'x' * 200, AM_DATA) + \
+            first_contact(2, kind, b'y' * 200, AM_DATA) + recv(0, 1, 200)
+        yield name + '-truncated', recv(0, 1, 1) + first_contact(kind=kind) + \
+            first_contact(2, kind, flags=AM_DATA) + recv(0, 1, 1)
+    yield 'rndv', recv(0, 1, 300) + first_contact(1, BULK, b'r' * 300, AM_RNDV) + \
+        first_contact(2, BULK, b's' * 300, AM_RNDV) + recv(0, 1, 300) + \
+        first_contact(3, BULK, b't' * 300, AM_RNDV)
+    yield 'rndv-later', mode(4) + recv(0, 1, 300) + \
+        first_contact(1, BULK, b'r' * 300, AM_RNDV) + stock(0)
+    yield 'rndv-fails', mode(8) + recv(0, 1, 300) + \
+        first_contact(1, BULK, b'r' * 300, AM_RNDV)
+    yield 'rndv-early-truncated', first_contact(2, BULK, b'r' * 300, AM_RNDV) + \
+        recv() * 2 + first_contact(1)
+    yield 'fragments', recv(0, 1, 100) + \
+        first_contact(1, FIRST, b'a' * 32, tag=5, req=7, total=100) + \
+        am(header(FRAG, 1, 1), b'b' * 38) + am(header(FRAG, 1, 1), b'c' * 30)
+    yield 'fragments-interleaved', \
+        first_contact(2, FIRST, b'a' * 32, total=40) + \
+        first_contact(1, FIRST, b'a' * 32, total=40) + \
+        am(header(FRAG, 1, 2), b'b' * 8) + am(header(FRAG, 1, 1), b'c' * 8) + recv() * 2
+    yield 'fragments-too-much', first_contact(1, FIRST, b'a' * 32, total=40) + \
+        am(header(FRAG, 1, 1), b'b' * 9) + am(header(FRAG, 1, 2), b'b') + \
+        first_contact(1, FIRST, b'a' * 32, total=40)
+    yield 'window', first_contact(1) + first_contact(100) + first_contact(2)
+    for name, kind in (('conn-req', CONN_REQ), ('bye', BYE), ('order-req', ORDER_REQ),
+                       ('ring-refuse', RING_REFUSE), ('ring-stop', RING_STOP),
+                       ('conn-ack', CONN_ACK), ('sync-ack', SYNC_ACK),
+                       ('order-ack', ORDER_ACK), ('ring-offer', RING_OFFER),
+                       ('ring-close', RING_CLOSE)):
+        yield name, RING + am(header(kind, 1, 1)) * 2 + am(header(kind, 0, 1))
+        yield name + '-hello', am(header(kind, 0, 1, say_hello=True), b'',
+                                  AM_HELLO | AM_REPLY)
+    yield 'bye-early', first_contact(3, host=0) + am(header(BYE, 1, 3)) + recv() * 3 + \
+        first_contact(2, host=0) + first_contact(1, host=0)
+    yield 'bye-callback', first_contact(1, host=0) + am(header(BYE, 1, 2)) + \
+        recv(9, 0x80) + first_contact(2, tag=9, host=0)
+    yield 'ring', RING + recv() * 5 + \
+        record(EAGER, 8, payload=b'ringring') + record(SYNC, 4, extra=3, payload=b'sync') + \
+        record(SYNC_ACK, 0, value=5, extra=1) + record(PAD, 0) + record(RING_CLOSE, 0)
+    yield 'ring-long', RING + record(EAGER, 200, payload=b'l' * 220) + recv(0, 1, 200)
+    yield 'ring-too-long', RING + record(EAGER, 0xffff)
+    yield 'ring-unknown', RING + record(77, 0)
+    yield 'ring-early', RING + record(EAGER, 8, value=2) + record(EAGER, 8, value=0) + \
+        first_contact(5)
+    yield 'ring-smash', RING + bytes([OP_SMASH, 0, 0, 0, 16]) + b'\xff' * 16 + \
+        record(EAGER, 8)
+    yield 'ring-two', RING + am(header(EAGER, 0, 1) + hello(2), b'', AM_HELLO) + \
+        am(header(EAGER, 0, 2) + hello(2), b'', AM_HELLO) + \
+        am(header(EAGER, 0, 1) + hello(3), b'', AM_HELLO) + \
+        am(header(EAGER, 0, 2) + hello(3), b'', AM_HELLO) + record(EAGER, 0)
+    yield 'probe', first_contact(1) + probe() + probe(what=0x80) + probe(20, 0, 0x40)
+    yield 'cancel', recv() + recv(5, 0) + bytes([OP_CANCEL, 1, OP_CANCEL, 0])
+    yield 'send', send() * 6 + am(header(CONN_ACK, 1, 1)) + send() + send(length=2000)
+    yield 'send-refused', mode(1) + send() + send(length=500) + send(flags=2) + mode(0) + \
+        send() + stock(0) + stock(1) + stock(0x82)
+    yield 'send-fails', send() + mode(2) + send(tag=1) + send(tag=1, length=3000) + \
+        mode(0) + send(tag=1)
+    yield 'send-ring', offer() + send() * 3 + send(length=900) * 6 + drain() + PROGRESS + \
+        drain() + PROGRESS + am(header(RING_STOP, 1, 0)) + send()
+    yield 'send-ring-close', offer() + send(length=1000) * 6 + conn(CLOSE) + drain() + \
+        PROGRESS + drain() + PROGRESS
+    yield 'send-sync', send(flags=1) + am(header(SYNC_ACK, 1, 1)) + send(flags=1) + \
+        conn(FAIL) + send()
+    yield 'send-rma', offer() + conn(RMA) + send() + send() + am(header(ORDER_ACK, 1, 1)) + \
+        send()
+    yield 'self', conn(NEW, 0x41) + send(1) + send(1, length=3000) + send(1, flags=1) + \
+        recv() * 2 + conn(CLOSE, 1) + recv()
+    yield 'conns', conn(NEW, 1) + conn(NEW, 0x82) + conn(NEW, 0x2b) + send(1) + send(2) + \
+        am(header(CONN_ACK, 3, 1)) + conn(FAIL, 1) + conn(CLOSE, 2) + conn(CLOSE, 0)
+    yield 'stranger', am(header(EAGER, 0, 1) + b'\0' * 32, b'', 0) + \
+        am(b'\x81\0\0\0\1\0\0\0' + b'\5' * 40)
+
+
+def main():
+    if len(sys.argv) > 2 or (len(sys.argv) == 2 and sys.argv[1].startswith('-')):
+        print(__doc__)
+        return 0 if sys.argv[1] in ('-h', '--help') else 2
+    where = sys.argv[1] if len(sys.argv) == 2 else os.path.join(
+        os.path.dirname(os.path.abspath(__file__)), 'corpus')
+    os.makedirs(where, exist_ok=True)
+    count = 0
+    for name, content in inputs():
+        with open(os.path.join(where, name), 'wb') as out:
+            out.write(content)
+        count += 1
+    print(f'{count} inputs in {where}')
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

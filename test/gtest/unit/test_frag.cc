@@ -1,0 +1,235 @@
+/* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
+
+/* src/ucp/proto/frag.c: messages in pieces, on both sides. */
+
+#include "fake_ucx.h"
+
+using namespace fake;
+
+namespace {
+
+const uint64_t LOCAL  = 0x1111;
+const uint64_t REMOTE = 0x2222;
+
+class test_frag : public ri_test {
+protected:
+    void SetUp() override
+    {
+        ri_test::SetUp();
+        m_receiver = std::make_unique<node>(LOCAL);
+        m_sender   = std::make_unique<node>(REMOTE);
+        m_ep       = m_sender->new_endpoint(m_receiver.get());
+        m_conn     = m_sender->connect(m_ep, LOCAL);
+    }
+
+    void TearDown() override
+    {
+        m_sender.reset();
+        m_receiver.reset();
+        ri_test::TearDown();
+    }
+
+    /* Hand all that was sent to the receiver, except what asks for answers. */
+    void deliver_all()
+    {
+        for (const packet &p : m_ep->sent) {
+            if (p.type() != RI_WIRE_CONN_REQ) {
+                m_receiver->deliver(p.header, p.data);
+            }
+        }
+        m_ep->sent.clear();
+    }
+
+    void check(const recv_ptr &recv, const send_ptr &send, uint64_t tag)
+    {
+        ASSERT_TRUE(recv->done);
+        EXPECT_EQ(UCS_OK, recv->status);
+        EXPECT_EQ(tag, recv->info.sender_tag);
+        ASSERT_EQ(send->data.size(), recv->info.length);
+        EXPECT_TRUE(std::equal(send->data.begin(), send->data.end(),
+                               recv->buffer.begin()));
+    }
+
+    wire_msg first(uint32_t sn, uint64_t tag, uint32_t total)
+    {
+        wire_msg msg(RI_WIRE_FIRST, 0, sn);
+
+        msg.tag   = tag;
+        msg.total = total;
+        return msg.hello(REMOTE, 7);
+    }
+
+    wire_msg frag(uint32_t sn)
+    {
+        wire_msg msg(RI_WIRE_FRAG, 7, sn);
+
+        msg.uid = REMOTE;
+        return msg;
+    }
+
+    uint64_t malformed()
+    {
+        return m_receiver->counters().rx_malformed;
+    }
+
+    std::unique_ptr<node> m_receiver;
+    std::unique_ptr<node> m_sender;
+    endpoint             *m_ep;
+    ri_conn_t            *m_conn;
+};
+
+TEST_F(test_frag, each_length)
+{
+    for (size_t length : {0, 1, 31, 32, 33, 72, 73, 107, 108, 109, 183, 184, 185, 1000, 8191,
+                          8192}) {
+        send_ptr send = m_sender->send(m_conn, pattern(length, length), length);
+
+        EXPECT_TRUE(send->done) << length;
+        if (length > RI_SELECT_SHORT_HELLO) {
+            EXPECT_EQ(1u, m_ep->count(RI_WIRE_FIRST)) << length;
+        }
+        for (const packet &p : m_ep->sent) {
+            if (p.type() == RI_WIRE_FRAG) {
+                EXPECT_LE(p.header.size() + p.data.size(), 92u);
+            }
+        }
+        deliver_all();
+        check(m_receiver->recv(length, ~0ul, length), send, length);
+    }
+    EXPECT_EQ(16u, m_sender->counters().conns.tx_eager_am);
+    EXPECT_EQ(0u, m_receiver->counters().held_bytes);
+    EXPECT_EQ(0u, malformed());
+}
+
+TEST_F(test_frag, synchronous)
+{
+    endpoint *back = m_receiver->new_endpoint(m_sender.get());
+    send_ptr send  = m_sender->send(m_conn, pattern(1, 500), 1, true);
+
+    m_receiver->connect(back, REMOTE);
+    deliver_all();
+    EXPECT_EQ(0u, back->count(RI_WIRE_SYNC_ACK));
+    check(m_receiver->recv(1, ~0ul, 500), send, 1);
+    EXPECT_FALSE(send->done);
+    packet ack = back->take(RI_WIRE_SYNC_ACK);
+    m_sender->deliver(ack.header, ack.data);
+    EXPECT_TRUE(send->done);
+}
+
+/* UCX refuses a piece: the rest goes in one, or nothing was sent yet and all of it does.
+ * Tags that change and tags that stay the same. */
+TEST_F(test_frag, refused_at_each_piece)
+{
+    for (int pieces = 0; pieces < 8; ++pieces) {
+        for (ending_t mode : {AT_ONCE, LATER}) {
+            std::vector<send_ptr> sends;
+            std::vector<uint64_t> tags = {5, 6, 6, 7, 5};
+
+            m_ucx->send_mode = mode;
+            for (uint64_t tag : tags) {
+                m_ucx->immediate = pieces;
+                sends.push_back(m_sender->send(m_conn, pattern(tag, 500), tag));
+                EXPECT_EQ((pieces >= 8) || (mode == AT_ONCE), sends.back()->done);
+            }
+            m_ucx->immediate = -1;
+            deliver_all();
+            m_ucx->complete();
+            for (size_t i = 0; i < tags.size(); ++i) {
+                EXPECT_TRUE(sends[i]->done);
+                check(m_receiver->recv(0, 0, 500), sends[i], tags[i]);
+            }
+            ASSERT_FALSE(HasFailure()) << pieces << " pieces went at once";
+        }
+    }
+}
+
+/* An error in the middle: the receiver waits for the rest for ever, so the connection
+ * ends; before the first piece, nothing has happened. */
+TEST_F(test_frag, fails)
+{
+    m_sender->send(m_conn, pattern(1, 8), 1);
+    m_ucx->send_mode = FAILS;
+    EXPECT_EQ(UCS_ERR_NO_RESOURCE, m_sender->send(m_conn, pattern(2, 500), 2)->status);
+    m_ucx->send_mode = AT_ONCE;
+    EXPECT_EQ(UCS_OK, m_conn->status);
+    send_ptr send = m_sender->send(m_conn, pattern(3, 8), 2);
+    deliver_all();
+    m_receiver->recv(1, ~0ul, 8);
+    check(m_receiver->recv(2, ~0ul, 8), send, 2);
+}
+
+TEST_F(test_frag, waits_for_its_turn)
+{
+    m_receiver->deliver(first(2, 20, 100), pattern(1, 32));
+    m_receiver->deliver(frag(2), bytes(68));
+    m_receiver->deliver(first(1, 10, 50), pattern(1, 32));
+    EXPECT_FALSE(m_receiver->recv(20, ~0ul, 100)->done);
+    m_receiver->deliver(frag(1), bytes(18));
+    EXPECT_EQ(10u, m_receiver->recv(0, 0, 100)->info.sender_tag);
+    EXPECT_TRUE(m_receiver->release_done());
+    EXPECT_EQ(0u, m_receiver->counters().held_bytes);
+}
+
+TEST_F(test_frag, interleaved)
+{
+    m_receiver->deliver(first(1, 10, 100), bytes(32, 1));
+    m_receiver->deliver(first(2, 20, 100), bytes(32, 2));
+    m_receiver->deliver(frag(2), bytes(68, 2));
+    m_receiver->deliver(frag(1), bytes(68, 1));
+    EXPECT_EQ(bytes(100, 1), m_receiver->recv(10, ~0ul, 100)->buffer);
+    EXPECT_EQ(bytes(100, 2), m_receiver->recv(20, ~0ul, 100)->buffer);
+}
+
+TEST_F(test_frag, hostile)
+{
+    /* Pieces of nothing, too long pieces, messages that start twice */
+    m_receiver->deliver(frag(1), bytes(10));
+    EXPECT_EQ(1u, m_receiver->counters().rx_stale); /* nobody knows the sender */
+    m_receiver->deliver(first(1, 10, 100), bytes(32, 1));
+    m_receiver->deliver(frag(2), bytes(10));
+    m_receiver->deliver(frag(0), bytes(10));
+    m_receiver->deliver(frag(1), bytes(69));
+    m_receiver->deliver(first(1, 11, 200), bytes(32, 1));
+    m_receiver->deliver(first(0, 11, 200), bytes(32, 1));
+    m_receiver->deliver(first(1 << 30, 11, 200), bytes(32, 1));
+    EXPECT_EQ(6u, malformed());
+
+    /* The good one is none the worse for it */
+    m_receiver->deliver(frag(1), bytes(68, 1));
+    EXPECT_EQ(bytes(100, 1), m_receiver->recv(10, ~0ul, 100)->buffer);
+    EXPECT_EQ(0u, m_receiver->counters().held_bytes);
+    m_receiver->deliver(frag(1), bytes(1));
+    EXPECT_EQ(7u, malformed());
+}
+
+TEST_F(test_frag, of_a_broken_stream)
+{
+    ri_config.reorder_window = 4;
+    m_receiver->deliver(wire_msg(RI_WIRE_EAGER, 0, 100).hello(REMOTE, 7), bytes(8));
+    uint64_t before = malformed();
+    m_receiver->deliver(first(1, 10, 100), bytes(32));
+    m_receiver->deliver(frag(1), bytes(68));
+    EXPECT_LT(before, malformed());
+    EXPECT_EQ(0u, m_receiver->counters().held_bytes);
+    EXPECT_EQ(0u, m_receiver->worker()->match.num_unexpected);
+}
+
+TEST_F(test_frag, never_completed)
+{
+    m_receiver->deliver(first(1, 10, 100), bytes(32)); /* freed at the end */
+    EXPECT_EQ(100u, m_receiver->counters().held_bytes);
+}
+
+TEST_F(test_frag, bye_before_the_last_piece)
+{
+    m_receiver->deliver(first(1, 10, 100), bytes(32, 3));
+    uint32_t id = ri_stream_find(m_receiver->worker(), REMOTE, 7)->id;
+    m_receiver->deliver(wire_msg(RI_WIRE_BYE, id, 1));
+    recv_ptr recv = m_receiver->recv(10, ~0ul, 100);
+    m_receiver->deliver(frag(1), bytes(68, 3));
+    EXPECT_EQ(bytes(100, 3), recv->buffer);
+    EXPECT_TRUE(recv->done);
+    EXPECT_EQ(nullptr, ri_stream_find(m_receiver->worker(), REMOTE, 7));
+}
+
+} // namespace
