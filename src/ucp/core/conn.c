@@ -115,7 +115,8 @@ ucs_status_t ri_conn_create(ri_worker_t *worker, ucp_ep_h ep, uint64_t uid,
     ucs_list_head_init(&conn->pending);
     ucs_list_head_init(&conn->pending_link);
     ucs_list_head_init(&conn->sends);
-    conn->id = ri_id_alloc(&worker->conn_ids, conn);
+    conn->serial = ++worker->conn_serial;
+    conn->id     = ri_id_alloc(&worker->conn_ids, conn);
     if (conn->id == 0) {
         status = UCS_ERR_EXCEEDS_LIMIT;
         goto err_free;
@@ -266,8 +267,9 @@ void ri_conn_fail(ri_conn_t *conn, ucs_status_t status)
 
 ucs_status_t ri_conn_report_unusable(ri_conn_t *conn)
 {
-    if (!(conn->flags & RI_CONN_REPORTED)) {
-        conn->flags |= RI_CONN_REPORTED;
+    static _Atomic(int) reported = 0;
+
+    if (!atomic_exchange(&reported, 1)) {
         if (conn->flags & RI_CONN_VERSION) {
             ri_error("a peer has another version of ucxri (this one speaks wire version "
                      "%u): all processes of a job must load the same libucxri.so",
@@ -317,7 +319,7 @@ ri_stream_t *ri_stream_get(ri_worker_t *worker, const ri_wire_hello_t *hello)
     ri_stream_t *stream = ri_stream_find(worker, hello->uid, hello->conn_id);
     ri_peer_t *peer;
 
-    if (stream != NULL) {
+    if ((stream != NULL) && (stream->remote_serial == hello->serial)) {
         return stream;
     }
     peer = ri_peer_get(worker, hello->uid);
@@ -338,13 +340,14 @@ ri_stream_t *ri_stream_get(ri_worker_t *worker, const ri_wire_hello_t *hello)
     stream->worker         = worker;
     stream->peer           = peer;
     stream->remote_conn_id = hello->conn_id;
+    stream->remote_serial  = hello->serial;
     stream->next_sn        = 1;
     stream->am_left        = ri_max(ri_config.ring_after, 1u);
     stream->same_host      = (hello->host != 0) && (hello->host == worker->host);
     ucs_list_head_init(&stream->early);
     ucs_list_head_init(&stream->assembling);
     ucs_list_add_tail(&worker->streams, &stream->list);
-    ucs_list_add_tail(&peer->streams, &stream->peer_list);
+    ucs_list_add_head(&peer->streams, &stream->peer_list);
     ri_trace(&worker->trace, RI_TRACE_STREAM_NEW, hello->uid, stream->id);
     return stream;
 }

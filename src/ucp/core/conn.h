@@ -22,7 +22,6 @@ enum {
     RI_CONN_USER     = 1 << 1, /* the application has the endpoint */
     RI_CONN_NO_PEER  = 1 << 2, /* the peer runs without this library: tag sends fail */
     RI_CONN_VERSION  = 1 << 3, /* ... or with another wire version */
-    RI_CONN_REPORTED = 1 << 4, /* ... which was said already */
     RI_CONN_ASKED    = 1 << 5, /* CONN_REQ was sent */
     RI_CONN_CLOSING  = 1 << 6, /* the application closed it; draining */
     RI_CONN_PEER_MODE = 1 << 7, /* error handling mode PEER: sending to a peer that is
@@ -56,13 +55,13 @@ struct ri_conn {
     ucs_list_link_t     pending_link; /* in worker->pending_conns; self-linked if not */
     ucs_list_link_t     sends;       /* all unfinished sends */
     uint32_t            id;          /* by which peers address it */
+    uint32_t            serial;      /* among all conns that the worker ever had */
     uint32_t            remote_id;   /* of its stream at the receiver, 0: not yet known */
     ucs_status_t        status;      /* UCS_OK, or why it failed */
     ri_ring_tx_t        ring_memory; /* what ring points to */
     uint32_t            rma_count;   /* one-sided operations started by the application */
     double              asked_at;    /* time of CONN_REQ */
     ucp_err_handler_cb_t err_cb;     /* the application's, or NULL */
-    void                *err_arg;
     ucs_list_link_t     list;        /* in worker->conns */
     ucs_list_link_t     peer_list;   /* in peer->conns, if peer is set */
     ri_conn_counters_t  counters;
@@ -74,6 +73,7 @@ struct ri_stream {
     ri_peer_t            *peer;
     uint32_t             id;             /* by which the sender addresses it */
     uint32_t             remote_conn_id; /* of the sender's conn */
+    uint32_t             remote_serial;  /* likewise */
     uint32_t             next_sn;        /* that is matched next; starts at 1 */
     uint64_t             last_tag;       /* of the message before that */
     ucs_list_link_t      early;          /* messages that came too early, by sn */
@@ -91,6 +91,8 @@ struct ri_stream {
     uint64_t             ring_cookie;
     uint64_t             ring_last_use;  /* worker->ring_clock at its latest record */
     int                  ring_stopping;  /* RING_STOP was sent */
+    int                  ring_dead;      /* nobody sends into it any more: free it when it
+                                            is empty */
     ri_ring_rx_t         ring_memory;
     ucs_list_link_t      list;      /* in worker->streams */
     ucs_list_link_t      peer_list; /* in peer->streams */
@@ -172,7 +174,7 @@ ucs_status_t ri_conn_set_peer(ri_conn_t *conn, uint64_t uid);
 void ri_conn_check_timeouts(ri_worker_t *worker);
 
 /**
- * Say once, in one line, why tag operations on this conn cannot work.
+ * Say once per process, in one line, why tag operations on this conn cannot work.
  *
  * @return The status with which they fail.
  */
@@ -191,7 +193,7 @@ ri_conn_t *ri_peer_way_out(ri_peer_t *peer);
  */
 ri_stream_t *ri_stream_get(ri_worker_t *worker, const ri_wire_hello_t *hello);
 
-/** @return The stream of a remote conn, or NULL if it never introduced itself. */
+/** @return The latest stream of a remote conn id, or NULL if none introduced itself. */
 ri_stream_t *ri_stream_find(ri_worker_t *worker, uint64_t uid, uint32_t conn_id);
 
 /** Free a stream with everything it holds. */

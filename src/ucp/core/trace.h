@@ -3,8 +3,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * A trace of protocol events: the latest few thousand of each worker, kept in a ring in
- * memory at the price of a few stores each, and formatted only when dumped: on SIGUSR2 at
- * the worker's next progress, on an error, and at exit. Off (UCXRI_TRACE=n), an event
+ * memory at the price of a few stores each, and formatted only when dumped: on SIGUSR2
+ * (within 65,536 progress calls), on an error, and at exit. Off (UCXRI_TRACE=n), an event
  * costs one predictable branch.
  */
 #ifndef RI_TRACE_H

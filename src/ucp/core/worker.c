@@ -114,7 +114,7 @@ static ucs_status_t worker_init_rings(ri_worker_t *worker)
                                  ri_config.ring_peers;
 
     worker->host  = (ri_config.ring_peers > 0) ? ri_ring_channel_host() : 0;
-    worker->rings = calloc(max_rings + 1, sizeof(*worker->rings));
+    worker->rings = calloc(2 * max_rings + 1, sizeof(*worker->rings));
     if (worker->rings == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
@@ -295,8 +295,8 @@ unsigned ri_worker_progress_full(ri_worker_t *worker)
     }
 
     worker->progressing = 1;
+    worker->countdown  -= (worker->countdown > 0);
     if (worker->num_rings > 0) {
-        --worker->countdown;
         count = ri_ring_channel_poll(worker);
         if (count > 0) {
             worker->ring_credit = WORKER_RING_CREDIT;

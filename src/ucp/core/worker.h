@@ -34,15 +34,16 @@ struct ri_worker {
     ri_context_t         *context;
     int                  destroyed; /* stock is being destroyed: drop what arrives */
     int                  host_memory; /* this UCX knows no other kind of memory */
-    ri_stream_t          **rings;      /* num_rings, of capacity max_rings */
+    ri_stream_t          **rings;      /* num_rings, of capacity 2 * max_rings */
+    unsigned             num_stopping; /* of them, asked back */
     unsigned             max_rings;    /* 0: rings are not used on this worker */
-    uint64_t             ring_clock;   /* records received */
+    uint64_t             ring_clock;   /* messages delivered, by any way */
+    uint32_t             conn_serial;  /* of the latest conn */
 
     ri_match_t           match;
     ri_req_pool_t        reqs;
     ri_msg_pool_t        msgs;
     struct ri_am_buffer  *am_buffers;  /* free ones */
-    ri_conn_t            *self;        /* the conn to this worker, if there is one */
 
     ucs_list_link_t      pending_conns; /* with sends that wait for ring space */
     ucs_list_link_t      ep_ops;        /* flushes and closes that wait for own work */

@@ -51,7 +51,8 @@ size_t ri_am_pack_hello(ri_conn_t *conn, uint8_t *at)
         .version = RI_WIRE_VERSION,
         .uid     = conn->worker->uid,
         .host    = conn->worker->host,
-        .conn_id = conn->id
+        .conn_id = conn->id,
+        .serial  = conn->serial
     };
 
     memcpy(at, &hello, sizeof(hello));

@@ -111,7 +111,8 @@ void ri_control_offer_ring(ri_conn_t *conn, ri_stream_t *stream)
         .pid        = getpid(),
         .fd         = stream->ring->fd,
         .stream_id  = stream->id,
-        .cookie     = stream->ring_cookie
+        .cookie     = stream->ring_cookie,
+        .uid        = stream->worker->uid
     };
 
     ri_wire_set_id(&offer.base, stream->remote_conn_id);
@@ -119,24 +120,37 @@ void ri_control_offer_ring(ri_conn_t *conn, ri_stream_t *stream)
     control_send_am(conn, &offer, sizeof(offer), 0);
 }
 
-void ri_control_sync_ack(ri_stream_t *stream, uint32_t req_id)
+void ri_control_stop_ring(ri_conn_t *conn, ri_stream_t *stream)
+{
+    ri_wire_ring_stop_t stop = {
+        .base.type  = RI_WIRE_RING_STOP,
+        .base.value = stream->id,
+        .uid        = stream->worker->uid
+    };
+
+    ri_wire_set_id(&stop.base, stream->remote_conn_id);
+    control_count(conn, RI_WIRE_RING_STOP, stream->id);
+    control_send_am(conn, &stop, sizeof(stop), 0);
+}
+
+void ri_control_answer(ri_stream_t *stream, ri_wire_type_t type, uint32_t value)
 {
     ri_conn_t *conn = ri_peer_way_out(stream->peer);
     control_owed_t *owed;
 
     if (conn != NULL) {
-        ri_control_send(conn, RI_WIRE_SYNC_ACK, stream->remote_conn_id, req_id);
+        ri_control_send(conn, type, stream->remote_conn_id, value);
         return;
     }
 
     owed = malloc(sizeof(*owed));
     if (owed == NULL) {
-        ri_error("out of memory: the sender of a synchronous message is not told");
+        ri_error("out of memory: a peer does not get its answer (type %d)", type);
         return;
     }
-    owed->type  = RI_WIRE_SYNC_ACK;
+    owed->type  = type;
     owed->id    = stream->remote_conn_id;
-    owed->value = req_id;
+    owed->value = value;
     ucs_list_add_tail(&stream->peer->owed, &owed->list);
 }
 
@@ -219,6 +233,26 @@ static void control_handle_ring_offer(ri_worker_t *worker, ri_conn_t *conn,
     ri_ring_channel_open(conn, msg);
 }
 
+/* A ring was offered to, or asked back from, a conn that was closed meanwhile. Its owner
+ * must not wait. */
+static void control_refuse_ring(ri_worker_t *worker, const ri_wire_msg_t *msg)
+{
+    uint32_t stream_id = (msg->type == RI_WIRE_RING_OFFER) ? msg->ring_stream_id :
+                                                             msg->value;
+    ri_peer_t *peer;
+    ri_conn_t *conn;
+
+    if (((msg->type != RI_WIRE_RING_OFFER) && (msg->type != RI_WIRE_RING_STOP)) ||
+        !ri_wire_id_is_valid(stream_id)) {
+        return;
+    }
+    peer = ri_map_get(&worker->peers, msg->uid);
+    conn = (peer != NULL) ? ri_peer_way_out(peer) : NULL;
+    if (conn != NULL) {
+        ri_control_send(conn, RI_WIRE_RING_REFUSE, stream_id, 0);
+    }
+}
+
 static void control_handle_sync_ack(ri_worker_t *worker, ri_conn_t *conn,
                                     const ri_wire_msg_t *msg)
 {
@@ -251,7 +285,6 @@ static void control_handle_order_ack(ri_worker_t *worker, ri_conn_t *conn,
 static void control_handle_to_stream(ri_worker_t *worker, const ri_wire_msg_t *msg)
 {
     ri_stream_t *stream = ri_id_get(&worker->stream_ids, msg->id);
-    ri_conn_t *conn;
 
     if (stream == NULL) {
         ++worker->counters.rx_stale;
@@ -263,10 +296,7 @@ static void control_handle_to_stream(ri_worker_t *worker, const ri_wire_msg_t *m
         ri_ring_channel_refused(stream);
         break;
     case RI_WIRE_ORDER_REQ:
-        conn = ri_peer_way_out(stream->peer);
-        if (conn != NULL) {
-            ri_control_send(conn, RI_WIRE_ORDER_ACK, stream->remote_conn_id, msg->value);
-        }
+        ri_control_answer(stream, RI_WIRE_ORDER_ACK, msg->value);
         break;
     default: /* RI_WIRE_BYE */
         stream->closed    = 1;
@@ -300,6 +330,7 @@ void ri_control_handle(ri_worker_t *worker, ri_stream_t *stream,
     conn = ri_id_get(&worker->conn_ids, msg->id);
     if (conn == NULL) {
         ++worker->counters.rx_stale;
+        control_refuse_ring(worker, msg);
         return;
     }
 

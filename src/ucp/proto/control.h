@@ -18,8 +18,8 @@ void ri_control_ask(ri_conn_t *conn);
 void ri_control_ask_order(ri_conn_t *conn);
 
 /**
- * Send one of the messages that consist of a base header: SYNC_ACK, RING_REFUSE,
- * RING_STOP, BYE, ORDER_REQ, ORDER_ACK.
+ * Send one of the messages that consist of a base header: SYNC_ACK, RING_REFUSE, BYE,
+ * ORDER_REQ, ORDER_ACK.
  *
  * @param conn   The way to take.
  * @param id     Of the conn or stream addressed.
@@ -32,8 +32,14 @@ void ri_control_ack(ri_stream_t *stream);
 /** Tell the sender of @a stream of the ring made for it. */
 void ri_control_offer_ring(ri_conn_t *conn, ri_stream_t *stream);
 
-/** Tell the sender of a synchronous message that it was matched. */
-void ri_control_sync_ack(ri_stream_t *stream, uint32_t req_id);
+/** Ask the sender of @a stream to give its ring back. */
+void ri_control_stop_ring(ri_conn_t *conn, ri_stream_t *stream);
+
+/**
+ * Answer the sender of @a stream with SYNC_ACK or ORDER_ACK; as soon as there is a way, if
+ * there is none yet.
+ */
+void ri_control_answer(ri_stream_t *stream, ri_wire_type_t type, uint32_t value);
 
 /** Handle a control message that passed validation. */
 void ri_control_handle(ri_worker_t *worker, ri_stream_t *stream,

@@ -17,6 +17,10 @@
 #define FRAG_FIRST_PAYLOAD 32
 #define FRAG_NEXT_PAYLOAD  76
 
+/* Pieces of one conn travel in order, so one message at a time is assembled; more would
+ * only be made by a broken peer. */
+#define FRAG_MAX_ASSEMBLING 4
+
 static size_t frag_pack_first(ri_send_req_t *req, uint8_t *at)
 {
     ri_conn_t *conn     = req->conn;
@@ -115,14 +119,17 @@ void ri_frag_first(ri_stream_t *stream, const ri_wire_msg_t *wire)
 {
     ri_worker_t *worker = stream->worker;
     int32_t ahead       = (int32_t)(wire->value - stream->next_sn);
+    unsigned assembling = 0;
     ri_msg_t *msg;
 
     ucs_list_for_each(msg, &stream->assembling, list) {
+        ++assembling;
         if (msg->sn == wire->value) {
             ahead = -1;
         }
     }
-    if ((ahead < 0) || ((uint32_t)ahead > ri_config.reorder_window)) {
+    if ((ahead < 0) || ((uint32_t)ahead > ri_config.reorder_window) || stream->broken ||
+        (assembling == FRAG_MAX_ASSEMBLING)) {
         ri_deliver_malformed(worker, "that starts twice", wire->type, wire->length);
         return;
     }

@@ -60,8 +60,8 @@ uint64_t ri_ring_channel_host(void)
     return hash | 1;
 }
 
-/* Ask the peer back whose ring was idle for longest. */
-static void ring_channel_evict(ri_worker_t *worker)
+/* Ask the ring back that was idle for longest. @return 0 if none is idle enough. */
+static int ring_channel_evict(ri_worker_t *worker)
 {
     ri_stream_t *victim = NULL;
     ri_conn_t *conn;
@@ -70,8 +70,8 @@ static void ring_channel_evict(ri_worker_t *worker)
     for (i = 0; i < worker->num_rings; ++i) {
         ri_stream_t *stream = worker->rings[i];
 
-        if (stream->ring_stopping) {
-            return; /* one is on its way back already */
+        if (stream->ring_stopping || (ri_peer_way_out(stream->peer) == NULL)) {
+            continue; /* on its way back already, or its sender cannot be told */
         }
         if ((victim == NULL) || (stream->ring_last_use < victim->ring_last_use)) {
             victim = stream;
@@ -79,15 +79,15 @@ static void ring_channel_evict(ri_worker_t *worker)
     }
     if ((victim == NULL) ||
         (worker->ring_clock - victim->ring_last_use < RING_IDLE_MESSAGES)) {
-        return;
+        return 0;
     }
 
-    conn = ri_peer_way_out(victim->peer);
-    if (conn != NULL) {
-        victim->ring_stopping = 1;
-        ++worker->counters.rings_given_back;
-        ri_control_send(conn, RI_WIRE_RING_STOP, victim->remote_conn_id, 0);
-    }
+    conn                  = ri_peer_way_out(victim->peer);
+    victim->ring_stopping = 1;
+    ++worker->num_stopping;
+    ++worker->counters.rings_given_back;
+    ri_control_stop_ring(conn, victim);
+    return 1;
 }
 
 void ri_ring_channel_consider(ri_stream_t *stream)
@@ -109,8 +109,13 @@ void ri_ring_channel_consider(ri_stream_t *stream)
     if (conn == NULL) {
         return;
     }
-    if (worker->num_rings == worker->max_rings) {
-        ring_channel_evict(worker);
+    /* A ring that was asked back does not count: its sender may be long in coming, or gone
+     * without a way to say so. But it takes memory, so there is a limit to that. */
+    if ((worker->num_rings - worker->num_stopping == worker->max_rings) &&
+        !ring_channel_evict(worker)) {
+        return;
+    }
+    if (worker->num_rings == 2 * worker->max_rings) {
         return;
     }
 
@@ -127,6 +132,7 @@ void ri_ring_channel_consider(ri_stream_t *stream)
 
     stream->ring                       = &stream->ring_memory;
     stream->ring_stopping              = 0;
+    stream->ring_dead                  = 0;
     stream->ring_last_use              = worker->ring_clock;
     worker->rings[worker->num_rings++] = stream;
     ++worker->counters.rings_offered;
@@ -147,7 +153,9 @@ void ri_ring_channel_free(ri_stream_t *stream)
     ri_trace(&worker->trace, RI_TRACE_RING_CLOSE, stream->id, stream->ring->pos);
     for (i = 0; worker->rings[i] != stream; ++i) {
     }
-    worker->rings[i] = worker->rings[--worker->num_rings];
+    worker->rings[i]              = worker->rings[--worker->num_rings];
+    worker->num_stopping         -= stream->ring_stopping;
+    stream->ring_stopping         = 0;
     worker->counters.rings_active = worker->num_rings;
     ri_ring_rx_close(stream->ring);
     stream->ring = NULL;
@@ -155,13 +163,18 @@ void ri_ring_channel_free(ri_stream_t *stream)
 
 void ri_ring_channel_refused(ri_stream_t *stream)
 {
-    if ((stream->ring == NULL) || (stream->ring->pos != 0)) {
+    if (stream->ring == NULL) {
         ++stream->worker->counters.rx_stale;
         return;
     }
-    ++stream->worker->counters.rings_refused;
-    stream->same_host = 0;
-    ri_ring_channel_free(stream);
+
+    /* What its sender wrote before it went must still be read, and this may be called
+     * from within a record: polling frees it. */
+    if (stream->ring->pos == 0) {
+        ++stream->worker->counters.rings_refused;
+        stream->same_host = 0;
+    }
+    stream->ring_dead = 1;
 }
 
 void ri_ring_channel_open(ri_conn_t *conn, const ri_wire_msg_t *msg)
@@ -347,8 +360,14 @@ unsigned ri_ring_channel_poll(ri_worker_t *worker)
     for (i = worker->num_rings; i-- > 0;) {
         ri_stream_t *stream = (i < worker->num_rings) ? worker->rings[i] : NULL;
 
-        if ((stream != NULL) && (ri_ring_rx_peek(stream->ring) != NULL)) {
+        if (stream == NULL) {
+            continue;
+        }
+        if (ri_ring_rx_peek(stream->ring) != NULL) {
             count += ring_channel_poll_one(worker, stream);
+        } else if (ri_unlikely(stream->ring_dead)) {
+            ri_ring_channel_free(stream);
+            ri_stream_check_closed(stream);
         }
     }
     return count;

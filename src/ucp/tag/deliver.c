@@ -115,7 +115,7 @@ void ri_deliver_matched(ri_stream_t *stream, ri_recv_req_t *recv, uint64_t tag,
 static void deliver_sync_ack(ri_stream_t *stream, uint32_t req_id)
 {
     if (ri_unlikely((req_id != 0) && (stream != NULL))) {
-        ri_control_sync_ack(stream, req_id);
+        ri_control_answer(stream, RI_WIRE_SYNC_ACK, req_id);
     }
 }
 
@@ -439,7 +439,7 @@ static ucs_status_t dispatch(ri_worker_t *worker, const void *header,
     status = ri_wire_parse(header, header_length, data, length,
                            !!(param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV), &msg);
     if (ri_unlikely(status != UCS_OK)) {
-        if (status == UCS_ERR_UNSUPPORTED) {
+        if ((status == UCS_ERR_UNSUPPORTED) && (worker->counters.rx_malformed == 0)) {
             ri_error("a peer speaks wire version %u of ucxri, this process version %u: "
                      "all processes of a job must load the same libucxri.so",
                      msg.hello.version, RI_WIRE_VERSION);

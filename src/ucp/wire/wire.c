@@ -14,7 +14,6 @@ static size_t wire_header_length(uint8_t type)
     case RI_WIRE_CONN_REQ:
     case RI_WIRE_SYNC_ACK:
     case RI_WIRE_RING_REFUSE:
-    case RI_WIRE_RING_STOP:
     case RI_WIRE_BYE:
     case RI_WIRE_ORDER_REQ:
     case RI_WIRE_ORDER_ACK:
@@ -30,6 +29,8 @@ static size_t wire_header_length(uint8_t type)
         return sizeof(ri_wire_frag_t);
     case RI_WIRE_CONN_ACK:
         return sizeof(ri_wire_conn_ack_t);
+    case RI_WIRE_RING_STOP:
+        return sizeof(ri_wire_ring_stop_t);
     case RI_WIRE_RING_OFFER:
         return sizeof(ri_wire_ring_offer_t);
     default:
@@ -95,6 +96,13 @@ static void wire_parse_fields(const uint8_t *at, ri_wire_msg_t *msg)
         msg->uid = hdr.uid;
         break;
     }
+    case RI_WIRE_RING_STOP: {
+        ri_wire_ring_stop_t hdr;
+
+        memcpy(&hdr, at, sizeof(hdr));
+        msg->uid = hdr.uid;
+        break;
+    }
     case RI_WIRE_RING_OFFER: {
         ri_wire_ring_offer_t hdr;
 
@@ -103,6 +111,7 @@ static void wire_parse_fields(const uint8_t *at, ri_wire_msg_t *msg)
         msg->ring_fd        = hdr.fd;
         msg->ring_stream_id = hdr.stream_id;
         msg->ring_cookie    = hdr.cookie;
+        msg->uid            = hdr.uid;
         break;
     }
     default:

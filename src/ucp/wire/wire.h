@@ -8,7 +8,7 @@
  *
  * To add a message type: give it a number below, its structure and a size assertion; add
  * it to ri_wire_parse() with its length and field checks; describe it in
- * docs/protocol.md section 4 and raise RI_WIRE_VERSION if an old peer could not ignore
+ * docs/protocol.md sections 3 and following and raise RI_WIRE_VERSION if an old peer could not ignore
  * it; add it to the corpus of test/fuzz and to test/gtest/unit/test_wire.cc.
  */
 #ifndef RI_WIRE_H
@@ -47,7 +47,7 @@ typedef enum ri_wire_type {
     RI_WIRE_CONN_ACK    = 17, /* to a conn: the id of its stream at the receiver */
     RI_WIRE_SYNC_ACK    = 18, /* to a conn: a synchronous message was matched */
     RI_WIRE_RING_OFFER  = 19, /* to a conn: a ring to send into */
-    RI_WIRE_RING_REFUSE = 20, /* to a stream: the ring could not be mapped */
+    RI_WIRE_RING_REFUSE = 20, /* to a stream: nobody sends into its ring (any more) */
     RI_WIRE_RING_STOP   = 21, /* to a conn: give the ring back */
     RI_WIRE_RING_CLOSE  = 22, /* in a ring, its last record */
     RI_WIRE_BYE         = 23, /* to a stream: nothing follows the sequence number */
@@ -102,18 +102,25 @@ typedef struct ri_wire_ring_offer {
     uint32_t       stream_id; /* as CONN_ACK would tell it */
     uint32_t       reserved; /* 0 */
     uint64_t       cookie; /* that its first page must hold */
+    uint64_t       uid;    /* of the worker that made it */
 } __attribute__((packed)) ri_wire_ring_offer_t;
+
+typedef struct ri_wire_ring_stop {
+    ri_wire_base_t base; /* value: id of the stream */
+    uint64_t       uid;  /* of the worker that made the ring */
+} __attribute__((packed)) ri_wire_ring_stop_t;
 
 /* Who sends; appended to the header until the receiver's id is known. */
 typedef struct ri_wire_hello {
     uint32_t magic;    /* RI_WIRE_MAGIC */
     uint8_t  version;  /* RI_WIRE_VERSION */
-    uint8_t  flags;    /* RI_WIRE_HELLO_* */
+    uint8_t  flags;    /* 0 */
     uint16_t reserved; /* 0 */
     uint64_t uid;      /* of the sending worker */
     uint64_t host;     /* equal where /proc/<pid> means the same process; 0: no rings */
     uint32_t conn_id;  /* of the sending conn, for what is addressed to it */
-    uint32_t reserved2; /* 0 */
+    uint32_t serial;   /* of the sending conn among all that its worker ever had; tells
+                          conns apart that had the same id at different times */
 } __attribute__((packed)) ri_wire_hello_t;
 
 #define RI_WIRE_MAGIC 0x49524355u /* "UCRI" */
@@ -141,7 +148,8 @@ static_assert(sizeof(ri_wire_eager_sync_t) == 24, "wire format");
 static_assert(sizeof(ri_wire_first_t) == 24, "wire format");
 static_assert(sizeof(ri_wire_frag_t) == 16, "wire format");
 static_assert(sizeof(ri_wire_conn_ack_t) == 16, "wire format");
-static_assert(sizeof(ri_wire_ring_offer_t) == 32, "wire format");
+static_assert(sizeof(ri_wire_ring_stop_t) == 16, "wire format");
+static_assert(sizeof(ri_wire_ring_offer_t) == 40, "wire format");
 static_assert(sizeof(ri_wire_hello_t) == 32, "wire format");
 static_assert(sizeof(ri_wire_address_t) == 24, "wire format");
 
@@ -159,7 +167,7 @@ typedef struct ri_wire_msg {
     uint64_t       tag;      /* EAGER, EAGER_SYNC, BULK, FIRST */
     uint32_t       req_id;   /* EAGER_SYNC, FIRST */
     uint32_t       total;    /* FIRST */
-    uint64_t       uid;      /* CONN_ACK, FRAG */
+    uint64_t       uid;      /* CONN_ACK, FRAG, RING_OFFER, RING_STOP */
     uint32_t       ring_pid; /* RING_OFFER */
     uint32_t       ring_fd;
     uint32_t       ring_stream_id;
