@@ -21,14 +21,13 @@
 
 static void usage(FILE *stream)
 {
-    fprintf(stream,
-            "Usage: ucxri_info [options]\n"
-            "Prints the version and what ucxri found on this machine.\n"
-            "  -v  version only\n"
-            "  -c  configuration, as set by the environment now\n"
-            "  -f  configuration with help texts\n"
-            "  -s  the counters of UCXRI_STATS=y and what they count\n"
-            "  -h  this help\n");
+    fprintf(stream, "Usage: ucxri_info [options]\n"
+                    "Prints the version and what ucxri found on this machine.\n"
+                    "  -v  version only\n"
+                    "  -c  configuration, as set by the environment now\n"
+                    "  -f  configuration with help texts\n"
+                    "  -s  the counters of UCXRI_STATS=y and what they count\n"
+                    "  -h  this help\n");
 }
 
 static void print_version(void)
@@ -76,7 +75,8 @@ static void print_found(void)
     printf("stock UCX        %u.%u.%u\n", ri_stock.version_major, ri_stock.version_minor,
            ri_stock.version_release);
     printf("switch           UCX_RNDV_SCHEME=%s%s\n", (scheme == NULL) ? "" : scheme,
-           ((scheme != NULL) && !strcasecmp(scheme, "recv_init")) ? "" :
+           ((scheme != NULL) && !strcasecmp(scheme, "recv_init")) ?
+                   "" :
                    " (not recv_init: the library is inert)");
     printf("preload          LD_PRELOAD=%s\n", (preload == NULL) ? "" : preload);
     print_rings();

@@ -38,9 +38,9 @@ typedef struct {
 } bench_probe_line_t;
 
 typedef struct {
-    bench_probe_line_t *line;  /* NULL: the processes share no memory */
-    unsigned long      count;  /* last value written, the same on both sides */
-    int                leader; /* this side sends first */
+    bench_probe_line_t *line; /* NULL: the processes share no memory */
+    unsigned long count;      /* last value written, the same on both sides */
+    int leader;               /* this side sends first */
 } bench_probe_t;
 
 
@@ -54,8 +54,8 @@ static inline double bench_now(void)
 
 static inline int bench_compare_double(const void *a, const void *b)
 {
-    double x = *(const double*)a;
-    double y = *(const double*)b;
+    double x = *(const double *)a;
+    double y = *(const double *)b;
 
     return (x > y) - (x < y);
 }
@@ -92,8 +92,10 @@ static inline int bench_parse_sizes(const char *list, size_t *sizes)
             ++end;
         }
         if ((value > (1ull << 30)) || (n == BENCH_MAX_SIZES)) {
-            fprintf(stderr, "size list '%s': a size above 1 GB, or more than %d"
-                    " sizes\n", list, BENCH_MAX_SIZES);
+            fprintf(stderr,
+                    "size list '%s': a size above 1 GB, or more than %d"
+                    " sizes\n",
+                    list, BENCH_MAX_SIZES);
             return -1;
         }
         sizes[n++] = value;
@@ -106,21 +108,23 @@ static inline int bench_parse_sizes(const char *list, size_t *sizes)
         p = end + 1;
     }
 
-    fprintf(stderr, "size list '%s': expected numbers with an optional k or m,"
-            " separated by commas\n", list);
+    fprintf(stderr,
+            "size list '%s': expected numbers with an optional k or m,"
+            " separated by commas\n",
+            list);
     return -1;
 }
 
 /* Parse a number in [min, max]; returns 0, or -1 after an error line */
-static inline int bench_parse_number(const char *name, const char *text,
-                                     double min, double max, double *value)
+static inline int bench_parse_number(const char *name, const char *text, double min,
+                                     double max, double *value)
 {
     char *end;
 
     *value = strtod(text, &end);
     if ((end == text) || (*end != '\0') || !(*value >= min) || !(*value <= max)) {
-        fprintf(stderr, "%s '%s': expected a number from %g to %g\n", name, text,
-                min, max);
+        fprintf(stderr, "%s '%s': expected a number from %g to %g\n", name, text, min,
+                max);
         return -1;
     }
     return 0;
@@ -143,7 +147,10 @@ static inline void bench_print(const char *name, size_t size, double value,
  */
 static inline double bench_probe(bench_probe_t *probe)
 {
-    enum { ROUNDS = 5, TRIPS = 1000 };
+    enum {
+        ROUNDS = 5,
+        TRIPS  = 1000
+    };
     bench_probe_line_t *line = probe->line;
     double times[ROUNDS];
     double start;
@@ -158,17 +165,13 @@ static inline double bench_probe(bench_probe_t *probe)
         for (i = 0; i < TRIPS; ++i) {
             ++probe->count;
             if (probe->leader) {
-                atomic_store_explicit(&line->ping, probe->count,
-                                      memory_order_release);
+                atomic_store_explicit(&line->ping, probe->count, memory_order_release);
                 while (atomic_load_explicit(&line->pong, memory_order_acquire) !=
-                       probe->count) {
-                }
+                       probe->count) {}
             } else {
                 while (atomic_load_explicit(&line->ping, memory_order_acquire) !=
-                       probe->count) {
-                }
-                atomic_store_explicit(&line->pong, probe->count,
-                                      memory_order_release);
+                       probe->count) {}
+                atomic_store_explicit(&line->pong, probe->count, memory_order_release);
             }
         }
         times[round] = (bench_now() - start) / TRIPS / 2 * 1e9;

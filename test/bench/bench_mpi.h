@@ -18,16 +18,16 @@
 
 typedef struct {
     size_t sizes[BENCH_MAX_SIZES];
-    int    num_sizes;
-    double seconds;  /* per size, all batches together */
-    int    batches;
-    int    rank;
+    int num_sizes;
+    double seconds; /* per size, all batches together */
+    int batches;
+    int rank;
     bench_probe_t probe;
 } bench_mpi_t;
 
 /* Do the benchmark's step `count` times; both ranks call it */
-typedef void (*bench_mpi_step_func_t)(const bench_mpi_t *bench, void *arg,
-                                      size_t size, long count);
+typedef void (*bench_mpi_step_func_t)(const bench_mpi_t *bench, void *arg, size_t size,
+                                      long count);
 
 
 /*
@@ -57,8 +57,8 @@ static inline void bench_mpi_probe_open(bench_mpi_t *bench)
         fd = shm_open(name, O_RDWR, 0600);
     }
     if (fd >= 0) {
-        mem = mmap(NULL, sizeof(bench_probe_line_t), PROT_READ | PROT_WRITE,
-                   MAP_SHARED, fd, 0);
+        mem = mmap(NULL, sizeof(bench_probe_line_t), PROT_READ | PROT_WRITE, MAP_SHARED,
+                   fd, 0);
         close(fd);
     }
 
@@ -99,8 +99,7 @@ static inline void bench_mpi_init(bench_mpi_t *bench, int *argc, char ***argv,
             bad |= bench_parse_number("-t", optarg, 0.001, 1000, &bench->seconds);
             break;
         case 'b':
-            bad |= bench_parse_number("-b", optarg, 1, BENCH_MAX_BATCHES,
-                                      &batches);
+            bad |= bench_parse_number("-b", optarg, 1, BENCH_MAX_BATCHES, &batches);
             break;
         case 'h':
             if (bench->rank == 0) {
@@ -168,8 +167,8 @@ static inline long bench_mpi_preemptions(void)
  * the library's time.
  */
 static inline int bench_mpi_batches(const bench_mpi_t *bench, size_t size,
-                                    bench_mpi_step_func_t step, void *arg,
-                                    long count, double *times)
+                                    bench_mpi_step_func_t step, void *arg, long count,
+                                    double *times)
 {
     int clean = 0;
     int disturbed[BENCH_MAX_BATCHES], any_disturbed[BENCH_MAX_BATCHES];
@@ -179,7 +178,7 @@ static inline int bench_mpi_batches(const bench_mpi_t *bench, size_t size,
 
     before = bench_mpi_preemptions();
     for (i = 0; i < bench->batches; ++i) {
-        start        = bench_now();
+        start = bench_now();
         step(bench, arg, size, count);
         times[i]     = (bench_now() - start) / count;
         after        = bench_mpi_preemptions();
@@ -218,27 +217,25 @@ static inline double bench_mpi_measure(bench_mpi_t *bench, size_t size,
     int try, clean;
 
     for (count = 1, more = 1; more; count *= 2) {
-        start   = bench_now();
+        start = bench_now();
         step(bench, arg, size, count);
         elapsed = bench_now() - start;
         more    = bench_mpi_agree(elapsed < bench->seconds / 10);
     }
     count /= 2;
-    count  = bench_mpi_agree(bench->seconds / bench->batches * count / elapsed);
-    count  = (count > 0) ? count : 1;
+    count = bench_mpi_agree(bench->seconds / bench->batches * count / elapsed);
+    count = (count > 0) ? count : 1;
 
     for (try = 0, more = 1; more; ++try) {
         MPI_Barrier(MPI_COMM_WORLD);
         before      = bench_probe(&bench->probe);
         clean       = bench_mpi_batches(bench, size, step, arg, count, times);
         *probe_ns_p = bench_probe_join(before, bench_probe(&bench->probe));
-        more        = bench_mpi_agree((((*probe_ns_p == 0) &&
-                                        (bench->probe.line != NULL)) ||
-                                       (clean < BENCH_MPI_MIN_CLEAN)) &&
-                                      (try + 1 < BENCH_PROBE_TRIES));
+        more = bench_mpi_agree((((*probe_ns_p == 0) && (bench->probe.line != NULL)) ||
+                                (clean < BENCH_MPI_MIN_CLEAN)) &&
+                               (try + 1 < BENCH_PROBE_TRIES));
     }
-    return bench_median(times, (clean < BENCH_MPI_MIN_CLEAN) ? bench->batches :
-                                                               clean);
+    return bench_median(times, (clean < BENCH_MPI_MIN_CLEAN) ? bench->batches : clean);
 }
 
 /* A byte pattern that differs from one position and seed to the next */
@@ -252,8 +249,7 @@ static inline void bench_mpi_fill(unsigned char *buffer, size_t size, int seed)
 }
 
 /* MPI_Abort unless the buffer holds what bench_mpi_fill() writes */
-static inline void bench_mpi_check(const unsigned char *buffer, size_t size,
-                                   int seed)
+static inline void bench_mpi_check(const unsigned char *buffer, size_t size, int seed)
 {
     size_t i;
 

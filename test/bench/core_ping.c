@@ -37,11 +37,10 @@ int main(int argc, char **argv)
     int wait_status;
     pid_t parent, child;
 
-    if ((argc != 3) ||
-        bench_parse_number("cpu", argv[1], 0, CPU_SETSIZE - 1, &cpus[0]) ||
+    if ((argc != 3) || bench_parse_number("cpu", argv[1], 0, CPU_SETSIZE - 1, &cpus[0]) ||
         bench_parse_number("cpu", argv[2], 0, CPU_SETSIZE - 1, &cpus[1])) {
         fprintf(stderr, "Usage: core_ping CPU CPU\n"
-                "One-way time of a cache line between two cores.\n");
+                        "One-way time of a cache line between two cores.\n");
         return ((argc == 2) && !strcmp(argv[1], "-h")) ? EXIT_SUCCESS : EXIT_FAILURE;
     }
 

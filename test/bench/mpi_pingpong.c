@@ -14,12 +14,12 @@
 #define DEFAULT_SIZES "0,8,16,40,64,256,1k,4k,8k,64k,256k,1m,4m"
 
 static const char usage[] =
-    "Usage: mpiexec -n 2 mpi_pingpong [options]\n"
-    "One-way latency of blocking sends and receives, median over batches.\n"
-    "  -s LIST  message sizes, k and m allowed (" DEFAULT_SIZES ")\n"
-    "  -t SEC   time per size, without warm-up (0.15)\n"
-    "  -b N     batches that the time is split into (50)\n"
-    "  -h       this help\n";
+        "Usage: mpiexec -n 2 mpi_pingpong [options]\n"
+        "One-way latency of blocking sends and receives, median over batches.\n"
+        "  -s LIST  message sizes, k and m allowed (" DEFAULT_SIZES ")\n"
+        "  -t SEC   time per size, without warm-up (0.15)\n"
+        "  -b N     batches that the time is split into (50)\n"
+        "  -h       this help\n";
 
 typedef struct {
     unsigned char *send;
@@ -73,8 +73,7 @@ int main(int argc, char **argv)
         bench_mpi_check(buffers.recv, bench.sizes[i], i + 1 - bench.rank);
 
         if (bench.rank == 0) {
-            bench_print("mpi_latency", bench.sizes[i], seconds / 2 * 1e6, "us",
-                        probe_ns);
+            bench_print("mpi_latency", bench.sizes[i], seconds / 2 * 1e6, "us", probe_ns);
         }
     }
 

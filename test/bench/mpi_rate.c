@@ -17,13 +17,13 @@
 #define BW_MIN_SIZE   65536
 
 static const char usage[] =
-    "Usage: mpiexec -n 2 mpi_rate [options]\n"
-    "Message rate (sizes below 64k) and bandwidth (from 64k) of windows of 64\n"
-    "messages in one direction, median over batches.\n"
-    "  -s LIST  message sizes, k and m allowed (" DEFAULT_SIZES ")\n"
-    "  -t SEC   time per size, without warm-up (0.15)\n"
-    "  -b N     batches that the time is split into (50)\n"
-    "  -h       this help\n";
+        "Usage: mpiexec -n 2 mpi_rate [options]\n"
+        "Message rate (sizes below 64k) and bandwidth (from 64k) of windows of 64\n"
+        "messages in one direction, median over batches.\n"
+        "  -s LIST  message sizes, k and m allowed (" DEFAULT_SIZES ")\n"
+        "  -t SEC   time per size, without warm-up (0.15)\n"
+        "  -b N     batches that the time is split into (50)\n"
+        "  -h       this help\n";
 
 
 static void windows(const bench_mpi_t *bench, void *arg, size_t size, long count)
@@ -38,15 +38,13 @@ static void windows(const bench_mpi_t *bench, void *arg, size_t size, long count
     for (i = 0; i < count; ++i) {
         if (bench->rank == 0) {
             for (j = 0; j < WINDOW; ++j) {
-                MPI_Isend(buffer, (int)size, MPI_BYTE, 1, 1, MPI_COMM_WORLD,
-                          &reqs[j]);
+                MPI_Isend(buffer, (int)size, MPI_BYTE, 1, 1, MPI_COMM_WORLD, &reqs[j]);
             }
             MPI_Waitall(WINDOW, reqs, statuses);
             MPI_Recv(&ack, 1, MPI_CHAR, 1, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         } else {
             for (j = 0; j < WINDOW; ++j) {
-                MPI_Irecv(buffer, (int)size, MPI_BYTE, 0, 1, MPI_COMM_WORLD,
-                          &reqs[j]);
+                MPI_Irecv(buffer, (int)size, MPI_BYTE, 0, 1, MPI_COMM_WORLD, &reqs[j]);
             }
             MPI_Waitall(WINDOW, reqs, statuses);
             MPI_Send(&ack, 1, MPI_CHAR, 0, 2, MPI_COMM_WORLD);

@@ -30,28 +30,28 @@
 #define TIMED_TAGS 64ul                  /* the timed messages go round these tags */
 #define MASK_FULL  UINT64_MAX
 #define MASK_MPICH 0xffffffff9fffffffull
-#define TURNS      5                     /* empty and full are timed this often */
+#define TURNS      5 /* empty and full are timed this often */
 
 /* A message that takes longer than this is lost */
 #define TIMEOUT_SEC 30
 
 static const char usage[] =
-    "Usage: tag_match [options]\n"
-    "Cost of matching with many other tags posted or unexpected, UCP level.\n"
-    "  -n N     other tags (10000)\n"
-    "  -t SEC   time per case, without warm-up (0.15)\n"
-    "  -b N     batches that the time is split into (50)\n"
-    "  -h       this help\n";
+        "Usage: tag_match [options]\n"
+        "Cost of matching with many other tags posted or unexpected, UCP level.\n"
+        "  -n N     other tags (10000)\n"
+        "  -t SEC   time per case, without warm-up (0.15)\n"
+        "  -b N     batches that the time is split into (50)\n"
+        "  -h       this help\n";
 
 typedef struct {
     ucp_context_h context;
-    ucp_worker_h  sender;
-    ucp_worker_h  receiver;
-    ucp_ep_h      ep;      /* sender to receiver */
-    ucp_tag_t     mask;
-    uint64_t      serial;  /* content of the next timed message */
-    void          **reqs;  /* receives of the other tags */
-    uint64_t      dummy;   /* buffer of the other receives */
+    ucp_worker_h sender;
+    ucp_worker_h receiver;
+    ucp_ep_h ep; /* sender to receiver */
+    ucp_tag_t mask;
+    uint64_t serial; /* content of the next timed message */
+    void **reqs;     /* receives of the other tags */
+    uint64_t dummy;  /* buffer of the other receives */
 } match_t;
 
 typedef struct {
@@ -113,8 +113,8 @@ static void *post_recv(match_t *match, uint64_t *buffer, ucp_tag_t tag)
 {
     static const ucp_request_param_t param = {0};
 
-    return ucp_tag_recv_nbx(match->receiver, buffer, sizeof(*buffer), tag,
-                            match->mask, &param);
+    return ucp_tag_recv_nbx(match->receiver, buffer, sizeof(*buffer), tag, match->mask,
+                            &param);
 }
 
 static void *post_send(match_t *match, const uint64_t *buffer, ucp_tag_t tag)
@@ -215,8 +215,7 @@ static void fill_unexp(match_t *match, size_t count)
     uint64_t value;
 
     for (value = 0; value < count; ++value) {
-        wait_ok(match, post_send(match, &value, TAG_BASE + TAG_OTHERS + value),
-                "send");
+        wait_ok(match, post_send(match, &value, TAG_BASE + TAG_OTHERS + value), "send");
     }
     if (count > 0) {
         wait_arrival(match, TAG_BASE + TAG_OTHERS + count - 1);
@@ -229,8 +228,7 @@ static void drain_unexp(match_t *match, size_t count)
     size_t i;
 
     for (i = 0; i < count; ++i) {
-        wait_ok(match, post_recv(match, &received, TAG_BASE + TAG_OTHERS + i),
-                "receive");
+        wait_ok(match, post_recv(match, &received, TAG_BASE + TAG_OTHERS + i), "receive");
         check_content(received, i);
     }
 }
@@ -271,11 +269,9 @@ static void run_case(match_t *match, const match_case_t *test, const char *suffi
     int turn;
 
     for (turn = 0; turn < TURNS; ++turn) {
-        measure(match, test->step, seconds / TURNS, per_turn,
-                &empty[turn * per_turn]);
+        measure(match, test->step, seconds / TURNS, per_turn, &empty[turn * per_turn]);
         test->fill(match, count);
-        measure(match, test->step, seconds / TURNS, per_turn,
-                &full[turn * per_turn]);
+        measure(match, test->step, seconds / TURNS, per_turn, &full[turn * per_turn]);
         test->drain(match, count);
     }
 
@@ -335,10 +331,9 @@ static void match_cleanup(match_t *match)
 int main(int argc, char **argv)
 {
     static const match_case_t cases[] = {
-        {"match_posted", fill_posted, drain_posted, step_posted},
-        {"match_unexp",  fill_unexp,  drain_unexp,  step_posted},
-        {"match_late",   fill_unexp,  drain_unexp,  step_late}
-    };
+            {"match_posted", fill_posted, drain_posted, step_posted},
+            {"match_unexp", fill_unexp, drain_unexp, step_posted},
+            {"match_late", fill_unexp, drain_unexp, step_late}};
     double count   = 10000;
     double seconds = 0.15;
     double batches = 50;

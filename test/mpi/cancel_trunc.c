@@ -17,7 +17,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TAG = 3, NOTE = 4 };
+enum {
+    TAG  = 3,
+    NOTE = 4
+};
 
 static const size_t sizes[] = {0, 1, 8, 100, 2048, 8192, 20000, 65536, 300000, 2 << 20};
 
@@ -168,7 +171,10 @@ static void cancel_race(size_t size, uint64_t key, mt_rng_t *rng)
 /* Of several posted receives, one in the middle goes; the others keep their order. */
 static void cancel_middle(size_t size, uint64_t key)
 {
-    enum { COUNT = 5, GONE = 2 };
+    enum {
+        COUNT = 5,
+        GONE  = 2
+    };
     char *bufs[COUNT];
     MPI_Request reqs[COUNT];
     MPI_Status status;

@@ -145,9 +145,9 @@ static uint64_t pair_key(int from, int to)
 
 static void test_alltoall(int nb)
 {
-    size_t n   = 1 + random_size() / (size_t)size;
-    char *in   = mt_alloc(n * (size_t)size);
-    char *out  = mt_buf_alloc(n * (size_t)size);
+    size_t n  = 1 + random_size() / (size_t)size;
+    char *in  = mt_alloc(n * (size_t)size);
+    char *out = mt_buf_alloc(n * (size_t)size);
     MPI_Request req;
 
     mt_stage("Alltoall of %zu bytes, non-blocking %d", n, nb);
@@ -271,7 +271,9 @@ static void test_barrier(int nb)
 /* Several collectives at once, and a communicator that is freed while one is used. */
 static void test_overlap(void)
 {
-    enum { COUNT = 6 };
+    enum {
+        COUNT = 6
+    };
     size_t n[COUNT];
     char *buf[COUNT];
     MPI_Request reqs[COUNT + 2];
@@ -328,8 +330,8 @@ static void test_all(MPI_Comm use, uint64_t id)
 int main(int argc, char **argv)
 {
     const mt_opt_t opts[] = {
-        {"iters", &iters, "number of rounds"},
-        {"max-size", &max_size, "largest message"},
+            {"iters", &iters, "number of rounds"},
+            {"max-size", &max_size, "largest message"},
     };
 
     mt_start(&argc, &argv, "collectives", "collectives on changing communicators", opts,

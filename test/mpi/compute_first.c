@@ -23,8 +23,7 @@ static void compute(double seconds)
 {
     double end = MPI_Wtime() + seconds;
 
-    while (MPI_Wtime() < end) {
-    }
+    while (MPI_Wtime() < end) {}
 }
 
 static void run(size_t bytes, int tag)
@@ -61,8 +60,8 @@ static void run(size_t bytes, int tag)
 int main(int argc, char **argv)
 {
     const mt_opt_t opts[] = {
-        {"milliseconds", &milliseconds, "how long rank 0 computes"},
-        {"size", &size, "of the first message; 0 is 8, then 4096"},
+            {"milliseconds", &milliseconds, "how long rank 0 computes"},
+            {"size", &size, "of the first message; 0 is 8, then 4096"},
     };
 
     mt_start(&argc, &argv, "compute_first", "a first message needs no help", opts,

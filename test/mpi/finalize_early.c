@@ -29,8 +29,7 @@ static void compute(double seconds)
 {
     double end = MPI_Wtime() + seconds;
 
-    while (MPI_Wtime() < end) {
-    }
+    while (MPI_Wtime() < end) {}
 }
 
 static void send_all(int peer, long attached)
@@ -114,8 +113,8 @@ static void receive_all(int peer)
 int main(int argc, char **argv)
 {
     const mt_opt_t opts[] = {
-        {"messages", &messages, "per pair"},
-        {"max-size", &max_size, "largest message"},
+            {"messages", &messages, "per pair"},
+            {"max-size", &max_size, "largest message"},
     };
     int peer;
 

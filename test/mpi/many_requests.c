@@ -15,20 +15,34 @@
 
 #include <stdlib.h>
 
-enum { FORWARD, REVERSE, RANDOM, ORDERS };
-enum { WAIT, WAITANY, WAITSOME, TESTSOME, WAITALL, METHODS };
+enum {
+    FORWARD,
+    REVERSE,
+    RANDOM,
+    ORDERS
+};
+enum {
+    WAIT,
+    WAITANY,
+    WAITSOME,
+    TESTSOME,
+    WAITALL,
+    METHODS
+};
 
 static const char *const orders[ORDERS]   = {"forward", "reverse", "random"};
 static const char *const methods[METHODS] = {"Wait", "Waitany", "Waitsome", "Testsome",
                                              "Waitall"};
-static long count = 10000;
+static long count                         = 10000;
 static int left, right;
 static char *send_buf, *recv_buf;
 static MPI_Request *send_reqs, *recv_reqs;
 static MPI_Status *statuses;
 static int *list, *done;
 
-enum { SLOT = 72 }; /* bytes per message in the buffers; messages are up to 64 */
+enum {
+    SLOT = 72
+}; /* bytes per message in the buffers; messages are up to 64 */
 
 static size_t size_of(int index)
 {

@@ -28,28 +28,56 @@
 #include <string.h>
 
 enum {
-    COMM_DUP, COMM_REVERSED, COMM_PARITY, COMM_LEAVE_OUT, COMM_GROUP, COMM_IDUP,
-    COMM_KINDS, COMM_WORLD = COMM_KINDS
+    COMM_DUP,
+    COMM_REVERSED,
+    COMM_PARITY,
+    COMM_LEAVE_OUT,
+    COMM_GROUP,
+    COMM_IDUP,
+    COMM_KINDS,
+    COMM_WORLD = COMM_KINDS
 };
 
 enum {
-    S_ISEND, S_ISSEND, S_IBSEND, S_IRSEND, S_BSEND, S_RSEND,
-    S_SEND_INIT, S_SSEND_INIT, S_BSEND_INIT, S_RSEND_INIT,
+    S_ISEND,
+    S_ISSEND,
+    S_IBSEND,
+    S_IRSEND,
+    S_BSEND,
+    S_RSEND,
+    S_SEND_INIT,
+    S_SSEND_INIT,
+    S_BSEND_INIT,
+    S_RSEND_INIT,
     S_FREE_MODES, /* those above return without the receiver: free phases use them */
-    S_SEND = S_FREE_MODES, S_SSEND, S_SENDRECV, S_MODES
+    S_SEND = S_FREE_MODES,
+    S_SSEND,
+    S_SENDRECV,
+    S_MODES
 };
 
 enum {
-    R_RECV, R_IRECV, R_RECV_INIT, R_PROBE, R_MPROBE_MRECV, R_MPROBE_IMRECV, R_MODES
+    R_RECV,
+    R_IRECV,
+    R_RECV_INIT,
+    R_PROBE,
+    R_MPROBE_MRECV,
+    R_MPROBE_IMRECV,
+    R_MODES
 };
 
-enum { REC_PENDING, REC_DONE, REC_CANCELLED, REC_LEFT };
+enum {
+    REC_PENDING,
+    REC_DONE,
+    REC_CANCELLED,
+    REC_LEFT
+};
 
 enum {
     MAX_RANKS      = 16,
     MAX_COMMS      = 4,
-    NUM_TAGS       = 8,  /* of ordinary messages */
-    NUM_READY_TAGS = 2,  /* of ready sends */
+    NUM_TAGS       = 8, /* of ordinary messages */
+    NUM_READY_TAGS = 2, /* of ready sends */
     ALL_TAGS       = NUM_TAGS + NUM_READY_TAGS,
     ONCE_TAG       = 5000, /* and above: a tag for one message of a lockstep phase */
     ANY            = -1,
@@ -57,13 +85,13 @@ enum {
 };
 
 typedef struct {
-    int src, dst;   /* world ranks */
+    int src, dst; /* world ranks */
     int comm;
     int tag;
     int mode;
     size_t size;
     uint64_t key;
-    int taken;      /* by a receive, in the replay */
+    int taken; /* by a receive, in the replay */
 } message_t;
 
 typedef struct {
@@ -73,12 +101,12 @@ typedef struct {
 
 typedef struct {
     int comm;
-    int src, tag;         /* as posted, ANY possible; src is a world rank */
+    int src, tag; /* as posted, ANY possible; src is a world rank */
     int state;
-    int keep;             /* never cancel: a ready send relies on it */
+    int keep; /* never cancel: a ready send relies on it */
     int persistent;
     char *buf;
-    size_t size;          /* of buf */
+    size_t size; /* of buf */
     MPI_Request request;
     int got_src, got_tag; /* as received */
     size_t got_size;
@@ -99,14 +127,14 @@ typedef struct {
 
 typedef struct {
     int src, dst, comm, tag, any_tag, any_src, late, rmode;
-    int message;          /* in the stream of src */
-    int back;             /* in the stream of dst: the other half of a Sendrecv, or -1 */
+    int message; /* in the stream of src */
+    int back;    /* in the stream of dst: the other half of a Sendrecv, or -1 */
 } step_t;
 
 static const char *const send_names[S_MODES] = {
-    "Isend", "Issend", "Ibsend", "Irsend", "Bsend", "Rsend", "Send_init", "Ssend_init",
-    "Bsend_init", "Rsend_init", "Send", "Ssend", "Sendrecv"
-};
+        "Isend", "Issend",    "Ibsend",     "Irsend",     "Bsend",
+        "Rsend", "Send_init", "Ssend_init", "Bsend_init", "Rsend_init",
+        "Send",  "Ssend",     "Sendrecv"};
 
 static long iters    = 40;
 static long max_size = 4 << 20;
@@ -527,9 +555,9 @@ static int accepts(const receive_t *recv, const message_t *msg)
 /* Say which message it was that came instead of the expected one. */
 static void fail_wrong(const receive_t *recv, int expected)
 {
-    const stream_t *stream   = &streams[recv->got_src];
-    const message_t *msg     = &stream->list[expected];
-    long at                  = -1;
+    const stream_t *stream = &streams[recv->got_src];
+    const message_t *msg   = &stream->list[expected];
+    long at                = -1;
 
     if (recv->got_size == msg->size) {
         at = mt_diff(recv->buf, msg->size, msg->key);
@@ -742,7 +770,7 @@ static void free_prepost(mt_rng_t *rng)
             receive_t *recv;
 
             if ((msg->dst == mt_rank) && (tag_index(msg->tag) >= NUM_TAGS)) {
-                recv = receive_add(msg->comm, src, msg->tag, tag_limit(msg->tag));
+                recv       = receive_add(msg->comm, src, msg->tag, tag_limit(msg->tag));
                 recv->keep = 1;
                 receive_post(recv, mt_chance(rng, 20));
             }
@@ -765,11 +793,11 @@ static int free_pending(mt_rng_t *rng, int *pending)
 
 static void phase_free(mt_rng_t *rng, int phase)
 {
-    mt_rng_t own    = mt_rng(mt_key((uint64_t)phase, (uint64_t)mt_rank, 1, 0));
-    stream_t *mine  = &streams[mt_rank];
-    int sent        = 0;
-    int received    = 0;
-    int expected    = 0;
+    mt_rng_t own   = mt_rng(mt_key((uint64_t)phase, (uint64_t)mt_rank, 1, 0));
+    stream_t *mine = &streams[mt_rank];
+    int sent       = 0;
+    int received   = 0;
+    int expected   = 0;
     int *pending;
     int num_pending;
 
@@ -847,12 +875,12 @@ static void phase_free(mt_rng_t *rng, int phase)
  */
 static int plan_lockstep(mt_rng_t *rng, step_t **result)
 {
-    static const int modes[] = {S_SEND, S_SSEND, S_SEND, S_SENDRECV, S_ISEND, S_ISSEND,
-                                S_BSEND, S_IBSEND, S_SEND_INIT, S_SSEND_INIT};
-    int count       = (phase_max > 65536) ? 24 : 80;
-    int late        = mt_chance(rng, 50);
-    step_t *steps   = mt_alloc((size_t)count * sizeof(*steps));
-    size_t buffered = 0;
+    static const int modes[] = {S_SEND,   S_SSEND, S_SEND,   S_SENDRECV,  S_ISEND,
+                                S_ISSEND, S_BSEND, S_IBSEND, S_SEND_INIT, S_SSEND_INIT};
+    int count                = (phase_max > 65536) ? 24 : 80;
+    int late                 = mt_chance(rng, 50);
+    step_t *steps            = mt_alloc((size_t)count * sizeof(*steps));
+    size_t buffered          = 0;
 
     for (int i = 0; i < count; i++) {
         step_t *step = &steps[i];
@@ -867,12 +895,12 @@ static int plan_lockstep(mt_rng_t *rng, step_t **result)
         } else if (may_late && (mode == S_SSEND)) {
             mode = S_ISSEND;
         }
-        mode       = plan_buffered(mode, size, &buffered);
-        step->src  = (int)mt_below(rng, (uint64_t)mt_size);
-        step->dst  = step->src + 1 + (int)mt_below(rng, (uint64_t)mt_size - 1);
-        step->dst  = step->dst % mt_size;
-        step->comm = plan_comm(rng, step->src, step->dst);
-        step->tag  = tags[tag];
+        mode          = plan_buffered(mode, size, &buffered);
+        step->src     = (int)mt_below(rng, (uint64_t)mt_size);
+        step->dst     = step->src + 1 + (int)mt_below(rng, (uint64_t)mt_size - 1);
+        step->dst     = step->dst % mt_size;
+        step->comm    = plan_comm(rng, step->src, step->dst);
+        step->tag     = tags[tag];
         step->rmode   = (int)mt_below(rng, R_MODES);
         step->any_src = (mode != S_SENDRECV) && mt_chance(rng, 20);
         step->any_tag = !step->any_src && !late && mt_chance(rng, 30);
@@ -1015,8 +1043,7 @@ static void phase_comms(mt_rng_t *rng)
 
 static void phase_sizes(mt_rng_t *rng)
 {
-    static const size_t limits[] = {64, 2048, 8192, 65536, 262144, 1 << 20,
-                                    4 << 20};
+    static const size_t limits[] = {64, 2048, 8192, 65536, 262144, 1 << 20, 4 << 20};
 
     phase_max = limits[mt_below(rng, MT_LEN(limits))];
     phase_max = (phase_max > (size_t)max_size) ? (size_t)max_size : phase_max;
@@ -1044,8 +1071,8 @@ static void choose_tags(void)
 int main(int argc, char **argv)
 {
     const mt_opt_t opts[] = {
-        {"iters", &iters, "number of phases"},
-        {"max-size", &max_size, "largest message"},
+            {"iters", &iters, "number of phases"},
+            {"max-size", &max_size, "largest message"},
     };
     mt_rng_t rng;
     int size;

@@ -26,7 +26,9 @@ static double start_time;
 static volatile sig_atomic_t in_finalize;
 
 /* MPI_Finalize behind a barrier takes no time; this many seconds are a hang. */
-enum { FINALIZE_LIMIT = 15 };
+enum {
+    FINALIZE_LIMIT = 15
+};
 
 static void watchdog(int signo)
 {

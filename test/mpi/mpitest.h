@@ -28,7 +28,7 @@ typedef struct {
     const char *help;
 } mt_opt_t;
 
-extern int mt_rank;  /* in MPI_COMM_WORLD */
+extern int mt_rank; /* in MPI_COMM_WORLD */
 extern int mt_size;
 extern long mt_seed; /* of every pattern; --seed */
 extern int mt_thread_level;

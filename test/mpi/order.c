@@ -15,8 +15,16 @@
 
 #include <stdlib.h>
 
-enum { EARLY, LATE, HALF, ONE_BY_ONE, TIMINGS };
-enum { NUM_TAGS = 3 };
+enum {
+    EARLY,
+    LATE,
+    HALF,
+    ONE_BY_ONE,
+    TIMINGS
+};
+enum {
+    NUM_TAGS = 3
+};
 
 typedef struct {
     int tag;
@@ -48,7 +56,7 @@ static message_t *plan(int round, int src, int dst, size_t *largest)
     limit    = (limit > (size_t)max_size) ? (size_t)max_size : limit;
     *largest = 0;
     for (long i = 0; i < burst; i++) {
-        msg[i].tag   = same_tag ? 5 : 5 + (int)mt_below(&rng, NUM_TAGS);
+        msg[i].tag = same_tag ? 5 : 5 + (int)mt_below(&rng, NUM_TAGS);
         /* A large one among small ones is what invites overtaking. */
         msg[i].size  = mt_chance(&rng, 15) ? limit - mt_below(&rng, limit / 2 + 1) :
                                              mt_rand_size(&rng, limit / 16);
@@ -149,10 +157,10 @@ static void send_bursts(int round, mt_rng_t *rng, char **bufs, MPI_Request *requ
 
 static void run_round(int round)
 {
-    mt_rng_t rng     = mt_rng(mt_key((uint64_t)round, (uint64_t)mt_rank, 0, 2));
-    int timing       = (int)(mt_key((uint64_t)round, 0, 0, 3) % TIMINGS);
-    int total        = (int)burst * (mt_size - 1);
-    int early        = (timing == EARLY) ? total : (timing == HALF) ? total / 2 : 0;
+    mt_rng_t rng        = mt_rng(mt_key((uint64_t)round, (uint64_t)mt_rank, 0, 2));
+    int timing          = (int)(mt_key((uint64_t)round, 0, 0, 3) % TIMINGS);
+    int total           = (int)burst * (mt_size - 1);
+    int early           = (timing == EARLY) ? total : (timing == HALF) ? total / 2 : 0;
     message_t **plans   = mt_alloc((size_t)mt_size * sizeof(*plans));
     size_t *largest     = mt_alloc((size_t)mt_size * sizeof(*largest));
     receive_t *receives = mt_alloc((size_t)total * sizeof(*receives));
@@ -221,9 +229,9 @@ static void run_round(int round)
 int main(int argc, char **argv)
 {
     const mt_opt_t opts[] = {
-        {"iters", &iters, "number of rounds"},
-        {"burst", &burst, "messages per pair and round"},
-        {"max-size", &max_size, "largest message"},
+            {"iters", &iters, "number of rounds"},
+            {"burst", &burst, "messages per pair and round"},
+            {"max-size", &max_size, "largest message"},
     };
 
     mt_start(&argc, &argv, "order", "no message overtakes another", opts, MT_LEN(opts),

@@ -18,31 +18,53 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SIDE_CONTIG, SIDE_TYPED, SIDE_PACKED, SIDES };
-enum { S_ISEND, S_ISSEND, S_SEND, S_SSEND, S_BSEND, S_MODES };
-enum { R_IRECV, R_RECV, R_PROBE, R_MRECV, R_IMRECV, R_MODES };
-enum { NOTE_TAG = 1000, MAX_PIECES = 65536 };
+enum {
+    SIDE_CONTIG,
+    SIDE_TYPED,
+    SIDE_PACKED,
+    SIDES
+};
+enum {
+    S_ISEND,
+    S_ISSEND,
+    S_SEND,
+    S_SSEND,
+    S_BSEND,
+    S_MODES
+};
+enum {
+    R_IRECV,
+    R_RECV,
+    R_PROBE,
+    R_MRECV,
+    R_IMRECV,
+    R_MODES
+};
+enum {
+    NOTE_TAG   = 1000,
+    MAX_PIECES = 65536
+};
 
 /* A datatype and the bytes it selects, in the order of its type map. */
 typedef struct {
     MPI_Datatype type;
     MPI_Aint extent;
     size_t size;
-    size_t end;     /* behind the last byte */
+    size_t end; /* behind the last byte */
     int count;
     int space;
     struct {
         size_t offset, length;
-    } *pieces;
+    } * pieces;
 } layout_t;
 
 static const struct {
     MPI_Datatype type;
     size_t size;
-} bases[] = {
-    {MPI_BYTE, 1}, {MPI_SHORT, sizeof(short)}, {MPI_INT, sizeof(int)},
-    {MPI_DOUBLE, sizeof(double)}
-};
+} bases[] = {{MPI_BYTE, 1},
+             {MPI_SHORT, sizeof(short)},
+             {MPI_INT, sizeof(int)},
+             {MPI_DOUBLE, sizeof(double)}};
 
 static const char *const side_names[SIDES]   = {"contiguous", "derived", "packed"};
 static const char *const send_names[S_MODES] = {"Isend", "Issend", "Send", "Ssend",
@@ -62,9 +84,9 @@ static void layout_add(layout_t *layout, size_t offset, size_t length)
 
     layout->size += length;
     layout->end = (offset + length > layout->end) ? offset + length : layout->end;
-    if ((layout->count > 0) &&
-        (layout->pieces[layout->count - 1].offset +
-             layout->pieces[layout->count - 1].length == offset)) {
+    if ((layout->count > 0) && (layout->pieces[layout->count - 1].offset +
+                                        layout->pieces[layout->count - 1].length ==
+                                offset)) {
         layout->pieces[layout->count - 1].length += length;
         return;
     }
@@ -309,8 +331,8 @@ static exchange_t plan(int index, MPI_Comm comm)
     exchange_t x = {0};
     size_t unit;
 
-    x.src  = (int)mt_below(&rng, (uint64_t)mt_size);
-    x.dst  = mt_chance(&rng, 85) ? (int)mt_below(&rng, (uint64_t)mt_size) : x.src;
+    x.src = (int)mt_below(&rng, (uint64_t)mt_size);
+    x.dst = mt_chance(&rng, 85) ? (int)mt_below(&rng, (uint64_t)mt_size) : x.src;
     if (comm == MPI_COMM_SELF) {
         x.src = x.dst = mt_rank;
     }
@@ -487,8 +509,8 @@ static void check_recv(const exchange_t *x, MPI_Comm comm, side_t *side,
         if (image[i] != side->buf[i]) {
             mt_fail("peer %d, tag %d, size %zu: byte %zu of the buffer of %zu is 0x%02x, "
                     "expected 0x%02x",
-                    x->src, x->tag, x->size, i, side->length,
-                    (unsigned char)side->buf[i], (unsigned char)image[i]);
+                    x->src, x->tag, x->size, i, side->length, (unsigned char)side->buf[i],
+                    (unsigned char)image[i]);
         }
     }
 
@@ -515,10 +537,10 @@ static void note_wait(int peer)
 
 static void run(int index, MPI_Comm comm)
 {
-    exchange_t x  = plan(index, comm);
-    mt_rng_t rng  = mt_rng(x.key ^ (uint64_t)(mt_rank + 1));
-    int sender    = x.src == mt_rank;
-    int receiver  = x.dst == mt_rank;
+    exchange_t x         = plan(index, comm);
+    mt_rng_t rng         = mt_rng(x.key ^ (uint64_t)(mt_rank + 1));
+    int sender           = x.src == mt_rank;
+    int receiver         = x.dst == mt_rank;
     int nonblocking_send = (x.send_mode == S_ISEND) || (x.send_mode == S_ISSEND);
     MPI_Request send_req = MPI_REQUEST_NULL;
     MPI_Request recv_req = MPI_REQUEST_NULL;
@@ -572,8 +594,8 @@ static void run(int index, MPI_Comm comm)
 int main(int argc, char **argv)
 {
     const mt_opt_t opts[] = {
-        {"iters", &iters, "number of messages on each communicator"},
-        {"max-size", &max_size, "largest message"},
+            {"iters", &iters, "number of messages on each communicator"},
+            {"max-size", &max_size, "largest message"},
     };
     char *attached;
     int size;

@@ -25,7 +25,9 @@ static long max_size = 1 << 20;
 static long locks    = 1;
 
 /* The largest get that a fence completes; see above. */
-enum { FENCE_GET = 4096 };
+enum {
+    FENCE_GET = 4096
+};
 
 static char *memory;
 static size_t slot; /* bytes of the window for each origin */
@@ -235,9 +237,9 @@ static void passive(size_t size, uint64_t base, int all)
 int main(int argc, char **argv)
 {
     const mt_opt_t opts[] = {
-        {"iters", &iters, "number of windows"},
-        {"max-size", &max_size, "largest operation"},
-        {"locks", &locks, "0 leaves out lock, lock_all and flush"},
+            {"iters", &iters, "number of windows"},
+            {"max-size", &max_size, "largest operation"},
+            {"locks", &locks, "0 leaves out lock, lock_all and flush"},
     };
     size_t page, length;
     void *aligned;

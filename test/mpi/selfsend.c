@@ -13,11 +13,20 @@
 
 #include <stdlib.h>
 
-enum { BURST = 32 };
-enum { HOW_IRECV, HOW_RECV, HOW_MPROBE, HOW_PROBE, HOW_SENDRECV, HOWS };
+enum {
+    BURST = 32
+};
+enum {
+    HOW_IRECV,
+    HOW_RECV,
+    HOW_MPROBE,
+    HOW_PROBE,
+    HOW_SENDRECV,
+    HOWS
+};
 
-static const size_t sizes[] = {0, 1, 7, 8, 64, 256, 1024, 4096, 8000, 8192, 8193, 16384,
-                               65536, 262144, 1 << 20, 4 << 20};
+static const size_t sizes[] = {0,    1,    7,    8,     64,    256,    1024,    4096,
+                               8000, 8192, 8193, 16384, 65536, 262144, 1 << 20, 4 << 20};
 static const char *const hows[HOWS] = {"Irecv", "Recv", "Mprobe", "Probe", "Sendrecv"};
 
 static long iters = 2;

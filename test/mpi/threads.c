@@ -17,7 +17,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_THREADS = 32, TAGS_PER_THREAD = 16, WINDOW = 8 };
+enum {
+    MAX_THREADS     = 32,
+    TAGS_PER_THREAD = 16,
+    WINDOW          = 8
+};
 
 static long threads  = 4;
 static long iters    = 12;
@@ -31,8 +35,8 @@ typedef struct {
 
 static size_t own_size(int src, int id, long round, int index)
 {
-    mt_rng_t rng = mt_rng(mt_key((uint64_t)src, (uint64_t)id, (uint64_t)round,
-                                 (uint64_t)index));
+    mt_rng_t rng =
+            mt_rng(mt_key((uint64_t)src, (uint64_t)id, (uint64_t)round, (uint64_t)index));
 
     return mt_chance(&rng, 6) ? mt_below(&rng, (uint64_t)max_size + 1) :
                                 mt_rand_size(&rng, 32768);
@@ -159,9 +163,9 @@ static void *worker(void *arg)
 int main(int argc, char **argv)
 {
     const mt_opt_t opts[] = {
-        {"threads", &threads, "per rank, at most 32"},
-        {"iters", &iters, "rounds per thread"},
-        {"max-size", &max_size, "largest message"},
+            {"threads", &threads, "per rank, at most 32"},
+            {"iters", &iters, "rounds per thread"},
+            {"max-size", &max_size, "largest message"},
     };
     pthread_t handles[MAX_THREADS];
     worker_t workers[MAX_THREADS];

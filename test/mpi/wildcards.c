@@ -15,8 +15,19 @@
 
 #include <stdlib.h>
 
-enum { TAG_WILD = 10, TAG_EXACT = 20, MAX_RANKS = 64 };
-enum { HOW_IRECV, HOW_RECV, HOW_IPROBE, HOW_IMPROBE, HOW_MIXED, HOWS };
+enum {
+    TAG_WILD  = 10,
+    TAG_EXACT = 20,
+    MAX_RANKS = 64
+};
+enum {
+    HOW_IRECV,
+    HOW_RECV,
+    HOW_IPROBE,
+    HOW_IMPROBE,
+    HOW_MIXED,
+    HOWS
+};
 
 static const char *const hows[HOWS] = {"Irecv", "Recv", "Iprobe", "Improbe", "mixed"};
 
@@ -27,8 +38,8 @@ static int next[MAX_RANKS][2]; /* the message due, by source and kind of tag */
 
 static size_t message_size(int round, int src, int tag, int index)
 {
-    mt_rng_t rng = mt_rng(mt_key((uint64_t)round, (uint64_t)src, (uint64_t)tag,
-                                 (uint64_t)index));
+    mt_rng_t rng = mt_rng(
+            mt_key((uint64_t)round, (uint64_t)src, (uint64_t)tag, (uint64_t)index));
 
     return mt_chance(&rng, 10) ? mt_below(&rng, (uint64_t)max_size + 1) :
                                  mt_rand_size(&rng, 16384);
@@ -230,9 +241,9 @@ static void receive_all(int round, int how, mt_rng_t *rng)
 int main(int argc, char **argv)
 {
     const mt_opt_t opts[] = {
-        {"iters", &iters, "number of rounds"},
-        {"messages", &messages, "per sender, kind of tag and round"},
-        {"max-size", &max_size, "largest message"},
+            {"iters", &iters, "number of rounds"},
+            {"messages", &messages, "per sender, kind of tag and round"},
+            {"max-size", &max_size, "largest message"},
     };
 
     mt_start(&argc, &argv, "wildcards", "any-source receives and probe loops", opts,

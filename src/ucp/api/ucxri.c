@@ -8,8 +8,8 @@
 /* An array that is being filled with counters. */
 typedef struct counter_array {
     ucxri_counter_t *counters;
-    size_t          max;
-    size_t          count;
+    size_t max;
+    size_t count;
 } counter_array_t;
 
 const char *ucxri_version_string(void)
@@ -29,11 +29,7 @@ static void counter_append(const char *name, const char *unit, const char *doc,
 
     if (array->count < array->max) {
         array->counters[array->count] = (ucxri_counter_t){
-            .name        = name,
-            .unit        = unit,
-            .description = doc,
-            .value       = value
-        };
+                .name = name, .unit = unit, .description = doc, .value = value};
     }
     ++array->count;
 }

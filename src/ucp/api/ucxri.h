@@ -18,10 +18,10 @@ BEGIN_C_DECLS
 
 /* One counter of a worker. The texts are constant. */
 typedef struct ucxri_counter {
-    const char *name;        /* as in the output of UCXRI_STATS=y */
+    const char *name; /* as in the output of UCXRI_STATS=y */
     const char *unit;
     const char *description;
-    uint64_t   value;
+    uint64_t value;
 } ucxri_counter_t;
 
 /** @return The version of the library, such as "0.1.0". */

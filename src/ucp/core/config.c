@@ -18,54 +18,65 @@ typedef struct config_field {
     const char *name;
     const char *type; /* of the UCS value parser: memunits, uint, bool, time_units, ... */
     const char *dfl;
-    size_t     offset;
+    size_t offset;
     const char *doc;
 } config_field_t;
 
 #define FIELD(_member) offsetof(ri_config_t, _member)
 
 static const config_field_t config_fields[] = {
-    {"EAGER_THRESH", "memunits", "8k", FIELD(eager_thresh),
-     "Messages up to this size are sent eagerly: copied into the ring of the pair or into\n"
-     "one active message. Larger ones go to UCP's own choice of protocol. At most 1/4 of\n"
-     "RING_SIZE and 32k."},
-    {"AM_INLINE", "memunits", "1k", FIELD(am_inline),
-     "Contiguous messages up to this size that go by active message are copied behind\n"
-     "their header; above it, the header travels apart and the payload is not copied."},
-    {"RING_PEERS", "uint", "64", FIELD(ring_peers),
-     "How many peers on the same host may have a ring in shared memory to send to this\n"
-     "process; the least recently active give theirs back. 0 turns rings off."},
-    {"RING_SIZE", "memunits", "64k", FIELD(ring_size),
-     "Size of one ring, a power of two. One page more is used for its indices."},
-    {"RING_AFTER", "uint", "4", FIELD(ring_after),
-     "A pair gets its ring after this many messages in one direction."},
-    {"PROGRESS_SKIP", "uint", "8", FIELD(progress_skip),
-     "While messages arrive through rings, UCX's own progress is called at every n-th\n"
-     "call only. 1 calls it always."},
-    {"REORDER_WINDOW", "ulunits", "1048576", FIELD(reorder_window),
-     "How many messages may overtake the next one in order of a connection before the\n"
-     "peer is taken to be broken and its messages are dropped."},
-    {"CONNECT_TIMEOUT", "time", "300s", FIELD(connect_timeout),
-     "A peer reached by socket address that has not answered for so long while this\n"
-     "process waits for it is taken to run without this library. inf waits for ever."},
-    {"AM_ID", "uint", "4079", FIELD(am_id),
-     "The active message id that this library takes for itself on each worker. Must be\n"
-     "the same in all processes and not used by the application."},
-    {"LOG_LEVEL", "string", "warn", FIELD(log_level),
-     "What is printed on stderr: error, warn, info or debug."},
-    {"STATS", "bool", "n", FIELD(stats),
-     "Dump the counters of each worker when it is destroyed or the process exits."},
-    {"STATS_DEST", "string", "stderr", FIELD(stats_dest),
-     "Where the counters go: stderr, stdout or a file name, in which %p is the process\n"
-     "id and %h the host."},
-    {"TRACE", "bool", "n", FIELD(trace),
-     "Keep the latest protocol events of each worker in memory. They are dumped on\n"
-     "SIGUSR2, on an error, and at exit."},
-    {"TRACE_SIZE", "uint", "4096", FIELD(trace_size),
-     "How many events each worker keeps, rounded up to a power of two."},
-    {"TRACE_DEST", "string", "stderr", FIELD(trace_dest),
-     "Where the trace goes: stderr, stdout or a file name, in which %p is the process id\n"
-     "and %h the host."},
+        {"EAGER_THRESH", "memunits", "8k", FIELD(eager_thresh),
+         "Messages up to this size are sent eagerly: copied into the ring of the pair or "
+         "into\n"
+         "one active message. Larger ones go to UCP's own choice of protocol. At most "
+         "1/4 of\n"
+         "RING_SIZE and 32k."},
+        {"AM_INLINE", "memunits", "1k", FIELD(am_inline),
+         "Contiguous messages up to this size that go by active message are copied "
+         "behind\n"
+         "their header; above it, the header travels apart and the payload is not "
+         "copied."},
+        {"RING_PEERS", "uint", "64", FIELD(ring_peers),
+         "How many peers on the same host may have a ring in shared memory to send to "
+         "this\n"
+         "process; the least recently active give theirs back. 0 turns rings off."},
+        {"RING_SIZE", "memunits", "64k", FIELD(ring_size),
+         "Size of one ring, a power of two. One page more is used for its indices."},
+        {"RING_AFTER", "uint", "4", FIELD(ring_after),
+         "A pair gets its ring after this many messages in one direction."},
+        {"PROGRESS_SKIP", "uint", "8", FIELD(progress_skip),
+         "While messages arrive through rings, UCX's own progress is called at every "
+         "n-th\n"
+         "call only. 1 calls it always."},
+        {"REORDER_WINDOW", "ulunits", "1048576", FIELD(reorder_window),
+         "How many messages may overtake the next one in order of a connection before "
+         "the\n"
+         "peer is taken to be broken and its messages are dropped."},
+        {"CONNECT_TIMEOUT", "time", "300s", FIELD(connect_timeout),
+         "A peer reached by socket address that has not answered for so long while this\n"
+         "process waits for it is taken to run without this library. inf waits for "
+         "ever."},
+        {"AM_ID", "uint", "4079", FIELD(am_id),
+         "The active message id that this library takes for itself on each worker. Must "
+         "be\n"
+         "the same in all processes and not used by the application."},
+        {"LOG_LEVEL", "string", "warn", FIELD(log_level),
+         "What is printed on stderr: error, warn, info or debug."},
+        {"STATS", "bool", "n", FIELD(stats),
+         "Dump the counters of each worker when it is destroyed or the process exits."},
+        {"STATS_DEST", "string", "stderr", FIELD(stats_dest),
+         "Where the counters go: stderr, stdout or a file name, in which %p is the "
+         "process\n"
+         "id and %h the host."},
+        {"TRACE", "bool", "n", FIELD(trace),
+         "Keep the latest protocol events of each worker in memory. They are dumped on\n"
+         "SIGUSR2, on an error, and at exit."},
+        {"TRACE_SIZE", "uint", "4096", FIELD(trace_size),
+         "How many events each worker keeps, rounded up to a power of two."},
+        {"TRACE_DEST", "string", "stderr", FIELD(trace_dest),
+         "Where the trace goes: stderr, stdout or a file name, in which %p is the "
+         "process id\n"
+         "and %h the host."},
 };
 
 #define CONFIG_COUNT (sizeof(config_fields) / sizeof(config_fields[0]))
@@ -89,7 +100,7 @@ static void *config_type_func(const char *verb, const char *type)
 
 static void *config_member(const config_field_t *field)
 {
-    return (char*)&ri_config + field->offset;
+    return (char *)&ri_config + field->offset;
 }
 
 static ucs_status_t config_read_field(const config_field_t *field)
@@ -134,8 +145,8 @@ static void config_warn_unknown(void)
             }
         }
         if (i == CONFIG_COUNT) {
-            ri_warn("unknown variable %.*s is ignored (ucxri_info -c lists all)", (int)len,
-                    *env);
+            ri_warn("unknown variable %.*s is ignored (ucxri_info -c lists all)",
+                    (int)len, *env);
         }
     }
 }
@@ -151,7 +162,8 @@ static ucs_status_t config_set_log_level(void)
             return UCS_OK;
         }
     }
-    ri_error("invalid value for UCXRI_LOG_LEVEL: '%s' (expected: error, warn, info, debug)",
+    ri_error("invalid value for UCXRI_LOG_LEVEL: '%s' (expected: error, warn, info, "
+             "debug)",
              ri_config.log_level);
     return UCS_ERR_INVALID_PARAM;
 }
@@ -222,8 +234,8 @@ void ri_config_print(FILE *stream, int doc)
 
     for (i = 0; i < CONFIG_COUNT; ++i) {
         const config_field_t *field = &config_fields[i];
-        config_write_func_t write =
-                (config_write_func_t)config_type_func("sprintf", field->type);
+        config_write_func_t write   = (config_write_func_t)config_type_func("sprintf",
+                                                                            field->type);
 
         if (doc) {
             config_print_doc(stream, field);

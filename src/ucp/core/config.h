@@ -13,21 +13,21 @@
 #include <stdio.h>
 
 typedef struct ri_config {
-    size_t   eager_thresh;    /* EAGER_THRESH */
-    size_t   am_inline;       /* AM_INLINE */
-    unsigned ring_peers;      /* RING_PEERS */
-    size_t   ring_size;       /* RING_SIZE */
-    unsigned ring_after;      /* RING_AFTER */
-    unsigned progress_skip;   /* PROGRESS_SKIP */
-    size_t   reorder_window;  /* REORDER_WINDOW */
-    double   connect_timeout; /* CONNECT_TIMEOUT, seconds */
-    unsigned am_id;           /* AM_ID */
-    char     *log_level;      /* LOG_LEVEL */
-    int      stats;           /* STATS */
-    char     *stats_dest;     /* STATS_DEST */
-    int      trace;           /* TRACE */
-    unsigned trace_size;      /* TRACE_SIZE */
-    char     *trace_dest;     /* TRACE_DEST */
+    size_t eager_thresh;    /* EAGER_THRESH */
+    size_t am_inline;       /* AM_INLINE */
+    unsigned ring_peers;    /* RING_PEERS */
+    size_t ring_size;       /* RING_SIZE */
+    unsigned ring_after;    /* RING_AFTER */
+    unsigned progress_skip; /* PROGRESS_SKIP */
+    size_t reorder_window;  /* REORDER_WINDOW */
+    double connect_timeout; /* CONNECT_TIMEOUT, seconds */
+    unsigned am_id;         /* AM_ID */
+    char *log_level;        /* LOG_LEVEL */
+    int stats;              /* STATS */
+    char *stats_dest;       /* STATS_DEST */
+    int trace;              /* TRACE */
+    unsigned trace_size;    /* TRACE_SIZE */
+    char *trace_dest;       /* TRACE_DEST */
 } ri_config_t;
 
 extern ri_config_t ri_config;

@@ -160,7 +160,8 @@ void ri_conn_update_fast(ri_conn_t *conn)
         conn->fast_max = 0;
     } else if (conn->ring == NULL) {
         conn->fast_max = ((conn->flags & RI_CONN_AM_READY) ? ri_config.am_inline :
-                                                             RI_SELECT_SHORT) + 1;
+                                                             RI_SELECT_SHORT) +
+                         1;
     } else {
         conn->fast_max = (conn->flags & RI_CONN_NO_RING) ? 0 : conn->ring_max + 1;
     }
@@ -184,8 +185,7 @@ static void conn_dequeue_pending(ri_conn_t *conn)
 void ri_conn_progress_pending(ri_conn_t *conn)
 {
     while (!ucs_list_is_empty(&conn->pending)) {
-        if (!ri_send_retry_ring(
-                    ucs_list_head(&conn->pending, ri_send_req_t, pending))) {
+        if (!ri_send_retry_ring(ucs_list_head(&conn->pending, ri_send_req_t, pending))) {
             return;
         }
     }

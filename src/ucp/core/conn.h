@@ -18,19 +18,19 @@
 #include "../wire/wire.h"
 
 enum {
-    RI_CONN_SELF     = 1 << 0, /* leads to the own worker */
-    RI_CONN_USER     = 1 << 1, /* the application has the endpoint */
-    RI_CONN_NO_PEER  = 1 << 2, /* the peer runs without this library: tag sends fail */
-    RI_CONN_VERSION  = 1 << 3, /* ... or with another wire version */
-    RI_CONN_ASKED    = 1 << 5, /* CONN_REQ was sent */
-    RI_CONN_CLOSING  = 1 << 6, /* the application closed it; draining */
-    RI_CONN_PEER_MODE = 1 << 7, /* error handling mode PEER: sending to a peer that is
+    RI_CONN_SELF        = 1 << 0, /* leads to the own worker */
+    RI_CONN_USER        = 1 << 1, /* the application has the endpoint */
+    RI_CONN_NO_PEER     = 1 << 2, /* the peer runs without this library: tag sends fail */
+    RI_CONN_VERSION     = 1 << 3, /* ... or with another wire version */
+    RI_CONN_ASKED       = 1 << 5, /* CONN_REQ was sent */
+    RI_CONN_CLOSING     = 1 << 6, /* the application closed it; draining */
+    RI_CONN_PEER_MODE   = 1 << 7, /* error handling mode PEER: sending to a peer that is
                                    gone is safe */
-    RI_CONN_RING_STOP = 1 << 8, /* the peer wants its ring back */
+    RI_CONN_RING_STOP   = 1 << 8, /* the peer wants its ring back */
     RI_CONN_BY_SOCKADDR = 1 << 9, /* nothing about the peer is known from an address */
     RI_CONN_BEHIND_RMA  = 1 << 10, /* messages must not overtake one-sided operations */
     RI_CONN_ORDER_ASKED = 1 << 11, /* ORDER_REQ is under way */
-    RI_CONN_AM_READY    = 1 << 12 /* active messages of any size go out at once */
+    RI_CONN_AM_READY    = 1 << 12  /* active messages of any size go out at once */
 };
 
 /*
@@ -41,66 +41,66 @@ enum {
  * by RING_STOP or close, and may be offered again.
  */
 struct ri_conn {
-    ucp_ep_h            ep;
-    ri_worker_t         *worker;
-    ri_peer_t           *peer;       /* NULL while the remote worker is not known */
-    ri_ring_tx_t        *ring;       /* NULL: none */
-    size_t              fast_max;    /* shorter contiguous messages may take the fast path;
+    ucp_ep_h ep;
+    ri_worker_t *worker;
+    ri_peer_t *peer;              /* NULL while the remote worker is not known */
+    ri_ring_tx_t *ring;           /* NULL: none */
+    size_t fast_max;              /* shorter contiguous messages may take the fast path;
                                         kept by ri_conn_update_fast() */
-    size_t              ring_max;    /* longest payload that may go through the ring */
-    uint32_t            flags;       /* RI_CONN_* */
-    uint32_t            tx_sn;       /* of the latest message; the first is 1 */
-    uint64_t            tx_tag;      /* of the latest message */
-    ucs_list_link_t     pending;     /* sends that wait for room in the ring, in order */
-    ucs_list_link_t     pending_link; /* in worker->pending_conns; self-linked if not */
-    ucs_list_link_t     sends;       /* all unfinished sends */
-    uint32_t            id;          /* by which peers address it */
-    uint32_t            serial;      /* among all conns that the worker ever had */
-    uint32_t            remote_id;   /* of its stream at the receiver, 0: not yet known */
-    ucs_status_t        status;      /* UCS_OK, or why it failed */
-    ri_ring_tx_t        ring_memory; /* what ring points to */
-    uint32_t            rma_count;   /* one-sided operations started by the application */
-    double              asked_at;    /* time of CONN_REQ */
-    ucp_err_handler_cb_t err_cb;     /* the application's, or NULL */
-    ucs_list_link_t     list;        /* in worker->conns */
-    ucs_list_link_t     peer_list;   /* in peer->conns, if peer is set */
-    ri_conn_counters_t  counters;
+    size_t ring_max;              /* longest payload that may go through the ring */
+    uint32_t flags;               /* RI_CONN_* */
+    uint32_t tx_sn;               /* of the latest message; the first is 1 */
+    uint64_t tx_tag;              /* of the latest message */
+    ucs_list_link_t pending;      /* sends that wait for room in the ring, in order */
+    ucs_list_link_t pending_link; /* in worker->pending_conns; self-linked if not */
+    ucs_list_link_t sends;        /* all unfinished sends */
+    uint32_t id;                  /* by which peers address it */
+    uint32_t serial;              /* among all conns that the worker ever had */
+    uint32_t remote_id;           /* of its stream at the receiver, 0: not yet known */
+    ucs_status_t status;          /* UCS_OK, or why it failed */
+    ri_ring_tx_t ring_memory;     /* what ring points to */
+    uint32_t rma_count;           /* one-sided operations started by the application */
+    double asked_at;              /* time of CONN_REQ */
+    ucp_err_handler_cb_t err_cb;  /* the application's, or NULL */
+    ucs_list_link_t list;         /* in worker->conns */
+    ucs_list_link_t peer_list;    /* in peer->conns, if peer is set */
+    ri_conn_counters_t counters;
 };
 
 /* A way in: one per remote conn that has sent something. */
 struct ri_stream {
-    ri_worker_t          *worker;
-    ri_peer_t            *peer;
-    uint32_t             id;             /* by which the sender addresses it */
-    uint32_t             remote_conn_id; /* of the sender's conn */
-    uint32_t             remote_serial;  /* likewise */
-    uint32_t             next_sn;        /* that is matched next; starts at 1 */
-    uint64_t             last_tag;       /* of the message before that */
-    ucs_list_link_t      early;          /* messages that came too early, by sn */
-    size_t               num_early;
-    ucs_list_link_t      assembling;     /* messages of which pieces are missing */
-    unsigned             num_msgs;       /* unexpected messages that refer to it */
-    unsigned             am_left;        /* messages by active message until a ring is
+    ri_worker_t *worker;
+    ri_peer_t *peer;
+    uint32_t id;             /* by which the sender addresses it */
+    uint32_t remote_conn_id; /* of the sender's conn */
+    uint32_t remote_serial;  /* likewise */
+    uint32_t next_sn;        /* that is matched next; starts at 1 */
+    uint64_t last_tag;       /* of the message before that */
+    ucs_list_link_t early;   /* messages that came too early, by sn */
+    size_t num_early;
+    ucs_list_link_t assembling; /* messages of which pieces are missing */
+    unsigned num_msgs;          /* unexpected messages that refer to it */
+    unsigned am_left;           /* messages by active message until a ring is
                                             thought about */
-    int                  acked;          /* CONN_ACK was sent */
-    int                  same_host;      /* the sender could map a ring of ours */
-    int                  closed;         /* BYE came: nothing follows closed_sn */
-    uint32_t             closed_sn;
-    int                  broken;         /* broke the protocol: everything is dropped */
-    ri_ring_rx_t         *ring;          /* NULL: none */
-    uint64_t             ring_cookie;
-    uint64_t             ring_last_use;  /* worker->ring_clock at its latest record */
-    int                  ring_stopping;  /* RING_STOP was sent */
-    int                  ring_dead;      /* nobody sends into it any more: free it when it
+    int acked;                  /* CONN_ACK was sent */
+    int same_host;              /* the sender could map a ring of ours */
+    int closed;                 /* BYE came: nothing follows closed_sn */
+    uint32_t closed_sn;
+    int broken;         /* broke the protocol: everything is dropped */
+    ri_ring_rx_t *ring; /* NULL: none */
+    uint64_t ring_cookie;
+    uint64_t ring_last_use; /* worker->ring_clock at its latest record */
+    int ring_stopping;      /* RING_STOP was sent */
+    int ring_dead;          /* nobody sends into it any more: free it when it
                                             is empty */
-    ri_ring_rx_t         ring_memory;
-    ucs_list_link_t      list;      /* in worker->streams */
-    ucs_list_link_t      peer_list; /* in peer->streams */
+    ri_ring_rx_t ring_memory;
+    ucs_list_link_t list;      /* in worker->streams */
+    ucs_list_link_t peer_list; /* in peer->streams */
     ri_stream_counters_t counters;
 };
 
 struct ri_peer {
-    uint64_t        uid;
+    uint64_t uid;
     ucs_list_link_t conns;
     ucs_list_link_t streams;
     ucs_list_link_t owed; /* control messages that wait for a first way out */
@@ -137,7 +137,7 @@ extern ri_map_t ri_conn_map;
 /** @return The conn of an endpoint, or NULL if this library does not serve it. */
 static inline ri_conn_t *ri_conn_find(ucp_ep_h ep)
 {
-    return (ri_conn_t*)ri_map_get_ptr(&ri_conn_map, ep);
+    return (ri_conn_t *)ri_map_get_ptr(&ri_conn_map, ep);
 }
 
 /**

@@ -25,9 +25,8 @@ ri_context_t *ri_context_find(ucp_context_h stock)
 
 ucs_status_t ri_context_create(ucp_context_h stock, const ucp_params_t *params)
 {
-    ucp_context_attr_t attr = {
-        .field_mask = UCP_ATTR_FIELD_REQUEST_SIZE | UCP_ATTR_FIELD_MEMORY_TYPES
-    };
+    ucp_context_attr_t attr = {.field_mask = UCP_ATTR_FIELD_REQUEST_SIZE |
+                                             UCP_ATTR_FIELD_MEMORY_TYPES};
     ri_context_t *context;
     ucs_status_t status;
 

@@ -11,15 +11,15 @@
 #include "types.h"
 
 struct ri_context {
-    ucp_context_h                  stock;
-    uint64_t                       features;     /* as the application asked */
-    size_t                         request_size; /* the application's part of a request */
-    ucp_request_init_callback_t    request_init; /* NULL if none */
+    ucp_context_h stock;
+    uint64_t features;                        /* as the application asked */
+    size_t request_size;                      /* the application's part of a request */
+    ucp_request_init_callback_t request_init; /* NULL if none */
     ucp_request_cleanup_callback_t request_cleanup;
-    uint64_t                       tag_sender_mask;
-    uint64_t                       memory_types; /* that this UCX can handle */
-    ucs_list_link_t                list;         /* in the list of all contexts */
-    ucs_list_link_t                workers;
+    uint64_t tag_sender_mask;
+    uint64_t memory_types; /* that this UCX can handle */
+    ucs_list_link_t list;  /* in the list of all contexts */
+    ucs_list_link_t workers;
 };
 
 /** @return The context of a stock handle, or NULL if it is not ours. */

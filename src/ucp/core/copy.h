@@ -17,8 +17,8 @@
 /** Copy up to RI_COPY_SHORT_MAX bytes, in pieces that overlap rather than loop. */
 static inline void ri_copy_short(void *dst, const void *src, size_t length)
 {
-    uint8_t *d       = (uint8_t*)dst;
-    const uint8_t *s = (const uint8_t*)src;
+    uint8_t *d       = (uint8_t *)dst;
+    const uint8_t *s = (const uint8_t *)src;
 
     if (length >= 16) {
         memcpy(d, s, 16);

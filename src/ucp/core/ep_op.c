@@ -21,14 +21,14 @@ static int ep_op_must_wait(ri_worker_t *worker, ri_conn_t *conn)
 static ucs_status_ptr_t ep_op_wait(ri_worker_t *worker, ri_conn_t *conn, int is_close,
                                    const ucp_request_param_t *param)
 {
-    ri_ep_op_t *op = (ri_ep_op_t*)ri_req_get(worker, param, RI_REQ_EP_OP);
+    ri_ep_op_t *op = (ri_ep_op_t *)ri_req_get(worker, param, RI_REQ_EP_OP);
 
     if (op == NULL) {
         return UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);
     }
-    op->conn     = conn;
-    op->is_close = is_close;
-    op->flags    = ep_param_flags(param);
+    op->conn          = conn;
+    op->is_close      = is_close;
+    op->flags         = ep_param_flags(param);
     worker->attention = 1;
     ucs_list_add_tail(&worker->ep_ops, &op->list);
     ri_req_set_send_cb(&op->super, param);
@@ -52,13 +52,12 @@ static void ep_op_start(ri_ep_op_t *op)
 {
     ri_worker_t *worker       = op->super.worker;
     ri_conn_t *conn           = op->conn;
-    ucp_request_param_t param = {
-        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA |
-                        UCP_OP_ATTR_FIELD_FLAGS,
-        .flags        = op->flags,
-        .cb.send      = ep_op_done,
-        .user_data    = op
-    };
+    ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK |
+                                                 UCP_OP_ATTR_FIELD_USER_DATA |
+                                                 UCP_OP_ATTR_FIELD_FLAGS,
+                                 .flags     = op->flags,
+                                 .cb.send   = ep_op_done,
+                                 .user_data = op};
     ucs_status_ptr_t ret;
     ucp_ep_h ep;
 

@@ -74,9 +74,9 @@ static ri_map_table_t *map_reserve(ri_map_t *map)
             uint64_t key = atomic_load_explicit(&old->slots[i].key, memory_order_relaxed);
 
             if ((key != RI_MAP_KEY_FREE) && (key != RI_MAP_KEY_GRAVE)) {
-                map_slot_fill(map_find(table, key), key,
-                              atomic_load_explicit(&old->slots[i].value,
-                                                   memory_order_relaxed));
+                map_slot_fill(
+                        map_find(table, key), key,
+                        atomic_load_explicit(&old->slots[i].value, memory_order_relaxed));
             }
         }
     }
@@ -167,7 +167,7 @@ void *ri_map_remove(ri_map_t *map, uint64_t key)
             atomic_store_explicit(&table->slots[i].key, RI_MAP_KEY_FREE,
                                   memory_order_release);
             map->used -= 1;
-            i          = (i - 1) & table->mask;
+            i = (i - 1) & table->mask;
         }
     }
 out:

@@ -18,24 +18,27 @@
 
 typedef struct ri_map_slot {
     _Atomic(uint64_t) key;
-    _Atomic(void*)    value;
+    _Atomic(void *) value;
 } ri_map_slot_t;
 
 typedef struct ri_map_table {
     struct ri_map_table *older; /* outgrown, freed with the map */
-    size_t              mask;   /* slots - 1 */
-    unsigned            shift;  /* 64 - log2(slots) */
-    ri_map_slot_t       slots[];
+    size_t mask;                /* slots - 1 */
+    unsigned shift;             /* 64 - log2(slots) */
+    ri_map_slot_t slots[];
 } ri_map_table_t;
 
 typedef struct ri_map {
-    _Atomic(ri_map_table_t*) table; /* NULL while the map is empty and never used */
-    size_t                   live;  /* keys present */
-    size_t                   used;  /* slots that are not free: keys and gravestones */
-    pthread_mutex_t          lock;  /* of writers */
+    _Atomic(ri_map_table_t *) table; /* NULL while the map is empty and never used */
+    size_t live;                     /* keys present */
+    size_t used;                     /* slots that are not free: keys and gravestones */
+    pthread_mutex_t lock;            /* of writers */
 } ri_map_t;
 
-#define RI_MAP_INITIALIZER {.lock = PTHREAD_MUTEX_INITIALIZER}
+#define RI_MAP_INITIALIZER \
+    { \
+        .lock = PTHREAD_MUTEX_INITIALIZER \
+    }
 
 #define RI_MAP_KEY_FREE  0ul
 #define RI_MAP_KEY_GRAVE 1ul

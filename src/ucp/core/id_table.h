@@ -14,18 +14,18 @@
 #include "types.h"
 
 typedef struct ri_id_slot {
-    void     *object;     /* NULL while free */
-    uint32_t next_free;   /* index of the next free slot, 0 ends the list */
-    uint32_t generation;  /* of the current or the next object */
+    void *object;        /* NULL while free */
+    uint32_t next_free;  /* index of the next free slot, 0 ends the list */
+    uint32_t generation; /* of the current or the next object */
 } ri_id_slot_t;
 
 typedef struct ri_id_table {
     ri_id_slot_t *slots;
-    uint32_t     capacity;   /* slots allocated, slot 0 included */
-    uint32_t     free_head;  /* index, 0: none */
-    uint32_t     free_tail;
-    unsigned     index_bits; /* of an id */
-    unsigned     total_bits; /* of an id: index and generation */
+    uint32_t capacity;  /* slots allocated, slot 0 included */
+    uint32_t free_head; /* index, 0: none */
+    uint32_t free_tail;
+    unsigned index_bits; /* of an id */
+    unsigned total_bits; /* of an id: index and generation */
 } ri_id_table_t;
 
 /** Set up an empty table of ids of @a total_bits, of which @a index_bits count objects. */

@@ -21,14 +21,13 @@ ri_msg_t *ri_msg_alloc(ri_worker_t *worker, size_t length)
     unsigned class;
 
     for (class = 0; (class < RI_MSG_CLASSES) && (length > msg_class_size[class]);
-         ++class) {
-    }
+         ++class) {}
 
     if (class == RI_MSG_CLASSES) {
         msg = malloc(sizeof(*msg) + length);
     } else if (pool->free[class] != NULL) {
         msg               = pool->free[class];
-        pool->free[class] = (ri_msg_t*)msg->list.next;
+        pool->free[class] = (ri_msg_t *)msg->list.next;
         --pool->num_free[class];
     } else {
         msg = malloc(sizeof(*msg) + msg_class_size[class]);
@@ -48,7 +47,7 @@ void ri_msg_free(ri_worker_t *worker, ri_msg_t *msg)
         free(msg);
         return;
     }
-    msg->list.next    = (ucs_list_link_t*)pool->free[class];
+    msg->list.next    = (ucs_list_link_t *)pool->free[class];
     pool->free[class] = msg;
     ++pool->num_free[class];
 }
@@ -80,7 +79,7 @@ void ri_msg_pool_cleanup(ri_worker_t *worker)
         ri_msg_t *msg = worker->msgs.free[class];
 
         while (msg != NULL) {
-            ri_msg_t *next = (ri_msg_t*)msg->list.next;
+            ri_msg_t *next = (ri_msg_t *)msg->list.next;
 
             free(msg);
             msg = next;

@@ -13,7 +13,7 @@
 
 typedef struct ri_msg_pool {
     ri_msg_t *free[RI_MSG_CLASSES]; /* linked through list.next */
-    size_t   num_free[RI_MSG_CLASSES];
+    size_t num_free[RI_MSG_CLASSES];
 } ri_msg_pool_t;
 
 /** Allocate a message with room for @a length bytes of data. @return NULL: no memory. */

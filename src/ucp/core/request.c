@@ -19,7 +19,7 @@ size_t ri_req_headroom = 0;
 /* Chunks are linked through their first word. */
 typedef struct req_chunk {
     struct req_chunk *next;
-    size_t           count;
+    size_t count;
 } req_chunk_t;
 
 size_t ri_request_headroom(void)
@@ -34,16 +34,15 @@ size_t ri_request_headroom(void)
 
 static ri_req_t *req_of_chunk(const ri_req_pool_t *pool, req_chunk_t *chunk, size_t i)
 {
-    return (ri_req_t*)((char*)chunk + REQ_CHUNK_HEADER + i * pool->object_size);
+    return (ri_req_t *)((char *)chunk + REQ_CHUNK_HEADER + i * pool->object_size);
 }
 
 ucs_status_t ri_req_pool_init(ri_worker_t *worker)
 {
     size_t size = ri_req_headroom + worker->context->request_size;
 
-    worker->reqs = (ri_req_pool_t){
-        .object_size = (size + RI_CACHE_LINE - 1) & ~(size_t)(RI_CACHE_LINE - 1)
-    };
+    worker->reqs = (ri_req_pool_t){.object_size = (size + RI_CACHE_LINE - 1) &
+                                                  ~(size_t)(RI_CACHE_LINE - 1)};
     return UCS_OK;
 }
 

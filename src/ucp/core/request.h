@@ -40,28 +40,28 @@ enum {
 };
 
 struct ri_req {
-    uint64_t     mark; /* RI_REQ_MARK; over stock's status and flags */
-    ri_worker_t  *worker;
+    uint64_t mark; /* RI_REQ_MARK; over stock's status and flags */
+    ri_worker_t *worker;
     _Atomic(uint32_t) flags; /* of a MULTI worker, polled without its lock */
     ucs_status_t status;     /* valid once COMPLETED */
-    void         *user_data;
+    void *user_data;
     union {
-        ucp_send_nbx_callback_t     send;
+        ucp_send_nbx_callback_t send;
         ucp_tag_recv_nbx_callback_t recv;
     } cb;
-    ri_req_t     *next_free; /* while in the pool */
+    ri_req_t *next_free; /* while in the pool */
 };
 
 /* A tag receive. */
 typedef struct ri_recv_req {
-    ri_req_t            super;
-    uint64_t            tag;
-    uint64_t            mask;
-    uint64_t            serial; /* order of posting */
-    ri_tag_node_t       node;   /* in the index of its mask */
-    ucs_list_link_t     list;   /* instead, if its mask has no index */
+    ri_req_t super;
+    uint64_t tag;
+    uint64_t mask;
+    uint64_t serial;                  /* order of posting */
+    ri_tag_node_t node;               /* in the index of its mask */
+    ucs_list_link_t list;             /* instead, if its mask has no index */
     struct ri_mask_class *mask_class; /* NULL: in the list */
-    ri_dt_data_t        data;
+    ri_dt_data_t data;
     ucp_tag_recv_info_t info;
 } ri_recv_req_t;
 
@@ -74,36 +74,36 @@ enum {
 
 /* A tag send that did not complete at once. */
 typedef struct ri_send_req {
-    ri_req_t        super;
-    ri_conn_t       *conn;
+    ri_req_t super;
+    ri_conn_t *conn;
     ucs_list_link_t list;    /* in conn->sends */
     ucs_list_link_t pending; /* in conn->pending while WAIT_RING */
-    uint64_t        tag;
-    uint32_t        sn;
-    uint32_t        id;      /* of a synchronous send, else 0 */
-    ucs_status_t    failure; /* the first thing that went wrong */
-    uint8_t         waiting; /* RI_SEND_WAIT_* */
-    uint8_t         wire_type;
-    uint8_t         header_length;
-    uint8_t         header[RI_WIRE_HEADER_MAX]; /* stock reads it until it completes */
-    ri_dt_data_t    data;
+    uint64_t tag;
+    uint32_t sn;
+    uint32_t id;          /* of a synchronous send, else 0 */
+    ucs_status_t failure; /* the first thing that went wrong */
+    uint8_t waiting;      /* RI_SEND_WAIT_* */
+    uint8_t wire_type;
+    uint8_t header_length;
+    uint8_t header[RI_WIRE_HEADER_MAX]; /* stock reads it until it completes */
+    ri_dt_data_t data;
 } ri_send_req_t;
 
 /* An endpoint or worker operation that has own work to wait for first. */
 typedef struct ri_ep_op {
-    ri_req_t        super;
-    ri_conn_t       *conn;   /* NULL: of the whole worker */
-    ucs_list_link_t list;    /* in worker->ep_ops */
-    int             is_close;
-    uint32_t        flags;   /* of the application's call */
+    ri_req_t super;
+    ri_conn_t *conn;      /* NULL: of the whole worker */
+    ucs_list_link_t list; /* in worker->ep_ops */
+    int is_close;
+    uint32_t flags; /* of the application's call */
 } ri_ep_op_t;
 
 /* The pool of a worker. */
 typedef struct ri_req_pool {
     ri_req_t *free;
-    void     *chunks;      /* list of allocations */
-    size_t   object_size;
-    size_t   in_use;
+    void *chunks; /* list of allocations */
+    size_t object_size;
+    size_t in_use;
 } ri_req_pool_t;
 
 /* Set once, at the first ucp_init: ri_request_headroom(). */
@@ -111,12 +111,12 @@ extern size_t ri_req_headroom;
 
 static inline void *ri_req_handle(ri_req_t *req)
 {
-    return (char*)req + ri_req_headroom;
+    return (char *)req + ri_req_headroom;
 }
 
 static inline ri_req_t *ri_req_of_handle(void *handle)
 {
-    return (ri_req_t*)((char*)handle - ri_req_headroom);
+    return (ri_req_t *)((char *)handle - ri_req_headroom);
 }
 
 /** @return Whether a handle is of a request of this library, be it freed already. */

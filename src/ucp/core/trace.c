@@ -65,7 +65,7 @@ void ri_trace_cleanup(ri_trace_t *trace)
 
 void ri_trace_dump(const ri_trace_t *trace, const char *title)
 {
-    static const char *const names[]   = {
+    static const char *const names[] = {
 #define TRACE_NAME(_name, _format) #_name,
             RI_TRACE_EVENTS(TRACE_NAME)};
     static const char *const formats[] = {

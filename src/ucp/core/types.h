@@ -28,12 +28,12 @@
 #include <stdint.h>
 
 typedef struct ri_context ri_context_t;
-typedef struct ri_worker  ri_worker_t;
-typedef struct ri_peer    ri_peer_t;
-typedef struct ri_conn    ri_conn_t;
-typedef struct ri_stream  ri_stream_t;
-typedef struct ri_req     ri_req_t;
-typedef struct ri_msg     ri_msg_t;
+typedef struct ri_worker ri_worker_t;
+typedef struct ri_peer ri_peer_t;
+typedef struct ri_conn ri_conn_t;
+typedef struct ri_stream ri_stream_t;
+typedef struct ri_req ri_req_t;
+typedef struct ri_msg ri_msg_t;
 
 #define RI_VERSION_STRING "0.1.0"
 
@@ -44,7 +44,7 @@ typedef struct ri_msg     ri_msg_t;
 #define ri_max(_a, _b) (((_a) > (_b)) ? (_a) : (_b))
 
 #define ri_container_of(_ptr, _type, _member) \
-    ((_type*)((char*)(_ptr) - offsetof(_type, _member)))
+    ((_type *)((char *)(_ptr)-offsetof(_type, _member)))
 
 #define RI_CACHE_LINE 64
 

@@ -48,12 +48,10 @@ uint64_t ri_random(void)
 /* Ask stock for what it made the worker as, and for the uid in its address. */
 static ucs_status_t worker_query(ri_worker_t *worker)
 {
-    ucp_worker_attr_t attr = {
-        .field_mask = UCP_WORKER_ATTR_FIELD_THREAD_MODE | UCP_WORKER_ATTR_FIELD_ADDRESS
-    };
+    ucp_worker_attr_t attr = {.field_mask = UCP_WORKER_ATTR_FIELD_THREAD_MODE |
+                                            UCP_WORKER_ATTR_FIELD_ADDRESS};
     ucp_worker_address_attr_t address_attr = {
-        .field_mask = UCP_WORKER_ADDRESS_ATTR_FIELD_UID
-    };
+            .field_mask = UCP_WORKER_ADDRESS_ATTR_FIELD_UID};
     ucs_status_t status;
 
     status = ri_stock.worker_query(worker->stock, &attr);
@@ -71,12 +69,11 @@ static ucs_status_t worker_query(ri_worker_t *worker)
  * when the array of handlers grows, so all of them are set first. */
 static ucs_status_t worker_set_handler(ri_worker_t *worker)
 {
-    ucp_am_handler_param_t param = {
-        .field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB |
-                      UCP_AM_HANDLER_PARAM_FIELD_ARG,
-        .cb         = NULL,
-        .arg        = NULL
-    };
+    ucp_am_handler_param_t param = {.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID |
+                                                  UCP_AM_HANDLER_PARAM_FIELD_CB |
+                                                  UCP_AM_HANDLER_PARAM_FIELD_ARG,
+                                    .cb  = NULL,
+                                    .arg = NULL};
     ucs_status_t status;
 
     if (!ri_stock_version_at_least(1, 17)) {
@@ -132,10 +129,10 @@ ucs_status_t ri_worker_create(ri_context_t *context, ucp_worker_h stock,
         return UCS_ERR_NO_MEMORY;
     }
 
-    worker->stock        = stock;
-    worker->context      = context;
-    worker->countdown    = WORKER_HOUSEKEEPING;
-    worker->host_memory  = (context->memory_types == UCS_BIT(UCS_MEMORY_TYPE_HOST));
+    worker->stock       = stock;
+    worker->context     = context;
+    worker->countdown   = WORKER_HOUSEKEEPING;
+    worker->host_memory = (context->memory_types == UCS_BIT(UCS_MEMORY_TYPE_HOST));
     ucs_list_head_init(&worker->pending_conns);
     ucs_list_head_init(&worker->ep_ops);
     ucs_list_head_init(&worker->conns);
@@ -295,7 +292,7 @@ unsigned ri_worker_progress_full(ri_worker_t *worker)
     }
 
     worker->progressing = 1;
-    worker->countdown  -= (worker->countdown > 0);
+    worker->countdown -= (worker->countdown > 0);
     if (worker->num_rings > 0) {
         count = ri_ring_channel_poll(worker);
         if (count > 0) {
@@ -303,12 +300,13 @@ unsigned ri_worker_progress_full(ri_worker_t *worker)
         }
     }
 
-    if ((worker->ring_credit > 0) && (++worker->stock_skipped < ri_config.progress_skip)) {
+    if ((worker->ring_credit > 0) &&
+        (++worker->stock_skipped < ri_config.progress_skip)) {
         --worker->ring_credit;
         ++worker->counters.stock_skipped;
     } else {
         worker->stock_skipped = 0;
-        count                += ri_stock.worker_progress(worker->stock);
+        count += ri_stock.worker_progress(worker->stock);
     }
 
     if (ri_unlikely((worker->countdown == 0) || worker->attention)) {

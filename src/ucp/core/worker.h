@@ -22,46 +22,46 @@
 
 struct ri_worker {
     /* What progress looks at, in one cache line. */
-    ucp_worker_h         stock;
-    int                  multi;    /* entered by several threads: lock is used */
-    int                  progressing; /* re-entrance of progress */
-    int                  attention; /* there is work for worker_progress_slow() */
-    unsigned             countdown; /* progress calls until the next housekeeping */
-    unsigned             num_rings; /* that peers send into */
-    unsigned             ring_credit;  /* polls to go until rings count as quiet */
-    unsigned             stock_skipped; /* progress calls since stock's was last called */
+    ucp_worker_h stock;
+    int multi;              /* entered by several threads: lock is used */
+    int progressing;        /* re-entrance of progress */
+    int attention;          /* there is work for worker_progress_slow() */
+    unsigned countdown;     /* progress calls until the next housekeeping */
+    unsigned num_rings;     /* that peers send into */
+    unsigned ring_credit;   /* polls to go until rings count as quiet */
+    unsigned stock_skipped; /* progress calls since stock's was last called */
 
-    ri_context_t         *context;
-    int                  destroyed; /* stock is being destroyed: drop what arrives */
-    int                  host_memory; /* this UCX knows no other kind of memory */
-    ri_stream_t          **rings;      /* num_rings, of capacity 2 * max_rings */
-    unsigned             num_stopping; /* of them, asked back */
-    unsigned             max_rings;    /* 0: rings are not used on this worker */
-    uint64_t             ring_clock;   /* messages delivered, by any way */
-    uint32_t             conn_serial;  /* of the latest conn */
+    ri_context_t *context;
+    int destroyed;         /* stock is being destroyed: drop what arrives */
+    int host_memory;       /* this UCX knows no other kind of memory */
+    ri_stream_t **rings;   /* num_rings, of capacity 2 * max_rings */
+    unsigned num_stopping; /* of them, asked back */
+    unsigned max_rings;    /* 0: rings are not used on this worker */
+    uint64_t ring_clock;   /* messages delivered, by any way */
+    uint32_t conn_serial;  /* of the latest conn */
 
-    ri_match_t           match;
-    ri_req_pool_t        reqs;
-    ri_msg_pool_t        msgs;
-    struct ri_am_buffer  *am_buffers;  /* free ones */
+    ri_match_t match;
+    ri_req_pool_t reqs;
+    ri_msg_pool_t msgs;
+    struct ri_am_buffer *am_buffers; /* free ones */
 
-    ucs_list_link_t      pending_conns; /* with sends that wait for ring space */
-    ucs_list_link_t      ep_ops;        /* flushes and closes that wait for own work */
-    unsigned             num_asking;    /* conns that wait for CONN_ACK */
-    unsigned             trace_signals; /* of which it took notice */
+    ucs_list_link_t pending_conns; /* with sends that wait for ring space */
+    ucs_list_link_t ep_ops;        /* flushes and closes that wait for own work */
+    unsigned num_asking;           /* conns that wait for CONN_ACK */
+    unsigned trace_signals;        /* of which it took notice */
 
-    uint64_t             uid;
-    uint64_t             host;    /* for hellos; 0: no rings */
-    ri_map_t             peers;   /* by uid */
-    ri_id_table_t        conn_ids;
-    ri_id_table_t        stream_ids;
-    ri_id_table_t        req_ids; /* of synchronous sends */
-    ucs_list_link_t      conns;
-    ucs_list_link_t      streams;
+    uint64_t uid;
+    uint64_t host;  /* for hellos; 0: no rings */
+    ri_map_t peers; /* by uid */
+    ri_id_table_t conn_ids;
+    ri_id_table_t stream_ids;
+    ri_id_table_t req_ids; /* of synchronous sends */
+    ucs_list_link_t conns;
+    ucs_list_link_t streams;
     ri_worker_counters_t counters;
-    ri_trace_t           trace;
-    pthread_mutex_t      lock;    /* recursive; MULTI workers only */
-    ucs_list_link_t      list;    /* in context->workers */
+    ri_trace_t trace;
+    pthread_mutex_t lock; /* recursive; MULTI workers only */
+    ucs_list_link_t list; /* in context->workers */
 };
 
 /* All workers of this process, by stock handle. */
@@ -70,7 +70,7 @@ extern ri_map_t ri_worker_map;
 /** @return The worker of a stock handle, or NULL if this library does not serve it. */
 static inline ri_worker_t *ri_worker_find(ucp_worker_h stock)
 {
-    return (ri_worker_t*)ri_map_get_ptr(&ri_worker_map, stock);
+    return (ri_worker_t *)ri_map_get_ptr(&ri_worker_map, stock);
 }
 
 /** Take a stock worker over. */
@@ -148,8 +148,8 @@ static inline ri_req_t *ri_req_get(ri_worker_t *worker, const ucp_request_param_
     ri_req_t *req;
 
     if (ri_unlikely(param->op_attr_mask & UCP_OP_ATTR_FIELD_REQUEST)) {
-        req         = ri_req_of_handle(param->request);
-        kind       |= RI_REQ_USER_MEM;
+        req = ri_req_of_handle(param->request);
+        kind |= RI_REQ_USER_MEM;
         req->worker = worker;
     } else {
         if (ri_unlikely(pool->free == NULL) && (ri_req_pool_grow(worker) != UCS_OK)) {

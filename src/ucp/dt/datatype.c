@@ -77,7 +77,7 @@ static ucs_status_t dt_init(ri_dt_data_t *data, ucp_datatype_t datatype, void *b
 ucs_status_t ri_dt_send_init_other(ri_dt_data_t *data, ucp_datatype_t datatype,
                                    const void *buffer, size_t count)
 {
-    ucs_status_t status = dt_init(data, datatype, (void*)buffer, count);
+    ucs_status_t status = dt_init(data, datatype, (void *)buffer, count);
 
     if ((status == UCS_OK) && (data->generic != NULL)) {
         const ri_dt_generic_t *generic = data->generic;
@@ -117,9 +117,8 @@ void ri_dt_pack(ri_dt_data_t *data, void *dest)
 
     if (data->generic != NULL) {
         while (offset < data->length) {
-            size_t packed = data->generic->ops.pack(data->state, offset,
-                                                    (char*)dest + offset,
-                                                    data->length - offset);
+            size_t packed = data->generic->ops.pack(
+                    data->state, offset, (char *)dest + offset, data->length - offset);
 
             if (packed == 0) {
                 break; /* a type that does not keep what packed_size promised */
@@ -130,7 +129,7 @@ void ri_dt_pack(ri_dt_data_t *data, void *dest)
         const ucp_dt_iov_t *iov = data->buffer;
 
         for (i = 0; i < data->count; ++i) {
-            ri_copy((char*)dest + offset, iov[i].buffer, iov[i].length);
+            ri_copy((char *)dest + offset, iov[i].buffer, iov[i].length);
             offset += iov[i].length;
         }
     } else {
@@ -152,7 +151,7 @@ ucs_status_t ri_dt_unpack_other(ri_dt_data_t *data, const void *src, size_t leng
     for (i = 0; offset < length; ++i) {
         size_t piece = ri_min(iov[i].length, length - offset);
 
-        ri_copy(iov[i].buffer, (const char*)src + offset, piece);
+        ri_copy(iov[i].buffer, (const char *)src + offset, piece);
         offset += piece;
     }
     return UCS_OK;
@@ -162,7 +161,7 @@ ucs_status_t ri_dt_unpack_other(ri_dt_data_t *data, const void *src, size_t leng
 
 static void *dt_carrier_start_pack(void *context, const void *buffer, size_t count)
 {
-    return (void*)buffer;
+    return (void *)buffer;
 }
 
 static void *dt_carrier_start_unpack(void *context, void *buffer, size_t count)
@@ -199,14 +198,12 @@ static void dt_carrier_finish(void *state)
 
 static void dt_carrier_create(void)
 {
-    static const ucp_generic_dt_ops_t ops = {
-        .start_pack   = dt_carrier_start_pack,
-        .start_unpack = dt_carrier_start_unpack,
-        .packed_size  = dt_carrier_packed_size,
-        .pack         = dt_carrier_pack,
-        .unpack       = dt_carrier_unpack,
-        .finish       = dt_carrier_finish
-    };
+    static const ucp_generic_dt_ops_t ops = {.start_pack   = dt_carrier_start_pack,
+                                             .start_unpack = dt_carrier_start_unpack,
+                                             .packed_size  = dt_carrier_packed_size,
+                                             .pack         = dt_carrier_pack,
+                                             .unpack       = dt_carrier_unpack,
+                                             .finish       = dt_carrier_finish};
 
     dt_carrier_status = ri_stock.dt_create_generic(&ops, NULL, &dt_carrier);
 }

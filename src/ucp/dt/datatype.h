@@ -19,18 +19,18 @@
 /* What ucp_dt_create_generic was called with; the stock handle only names it. */
 typedef struct ri_dt_generic {
     ucp_generic_dt_ops_t ops;
-    void                 *context;
+    void *context;
 } ri_dt_generic_t;
 
 /* One side's description of its data. For a generic type, between init and finish the
  * state is started. */
 typedef struct ri_dt_data {
-    void                  *buffer; /* or the ucp_dt_iov_t array */
-    size_t                count;   /* bytes if contiguous, entries of an IOV, elements */
-    size_t                length;  /* bytes in all; of a receive: its capacity */
+    void *buffer;                   /* or the ucp_dt_iov_t array */
+    size_t count;                   /* bytes if contiguous, entries of an IOV, elements */
+    size_t length;                  /* bytes in all; of a receive: its capacity */
     const ri_dt_generic_t *generic; /* NULL unless generic */
-    void                  *state;   /* of the generic type */
-    int                   is_iov;
+    void *state;                    /* of the generic type */
+    int is_iov;
 } ri_dt_data_t;
 
 /** Remember the callbacks of a stock generic datatype. */
@@ -55,7 +55,7 @@ static inline int ri_dt_init_contig(ri_dt_data_t *data, ucp_datatype_t datatype,
     if (ri_unlikely((datatype & UCP_DATATYPE_CLASS_MASK) != UCP_DATATYPE_CONTIG)) {
         return 0;
     }
-    data->buffer  = (void*)buffer;
+    data->buffer  = (void *)buffer;
     data->count   = count * (datatype >> UCP_DATATYPE_SHIFT);
     data->length  = data->count;
     data->generic = NULL;

@@ -74,7 +74,7 @@ ucs_status_t ucp_config_read(const char *env_prefix, const char *filename,
                              ucp_config_t **config_p)
 {
     hidden_variable_t plain, prefixed = {.value = NULL};
-    char prefix[32]    = "";
+    char prefix[32]     = "";
     int prefixed_is_set = 0;
     int selected;
     ucs_status_t status;
@@ -138,7 +138,7 @@ static int params_want_tags(const ucp_params_t *params)
  * room for one more word is copied. */
 typedef union params_copy {
     ucp_params_t params;
-    uint8_t      bytes[sizeof(ucp_params_t) + 64 * sizeof(uint64_t)];
+    uint8_t bytes[sizeof(ucp_params_t) + 64 * sizeof(uint64_t)];
 } params_copy_t;
 
 static void params_copy(params_copy_t *copy, const ucp_params_t *params)
@@ -152,8 +152,9 @@ static void params_copy(params_copy_t *copy, const ucp_params_t *params)
 }
 
 /* Create a context that this library serves. */
-static ucs_status_t context_init(unsigned major, unsigned minor, const ucp_params_t *params,
-                                 const ucp_config_t *config, ucp_context_h *context_p)
+static ucs_status_t context_init(unsigned major, unsigned minor,
+                                 const ucp_params_t *params, const ucp_config_t *config,
+                                 ucp_context_h *context_p)
 {
     params_copy_t own_params;
     ucs_status_t status;

@@ -37,7 +37,7 @@ static void ep_error(void *arg, ucp_ep_h ep, ucs_status_t status)
 /* As for contexts: the application's structure may be of a newer UCX. */
 typedef union ep_params_copy {
     ucp_ep_params_t params;
-    uint8_t         bytes[sizeof(ucp_ep_params_t) + 64 * sizeof(uint64_t)];
+    uint8_t bytes[sizeof(ucp_ep_params_t) + 64 * sizeof(uint64_t)];
 } ep_params_copy_t;
 
 static void ep_params_copy(ep_params_copy_t *copy, const ucp_ep_params_t *params)
@@ -65,7 +65,7 @@ static ucs_status_t ep_create(ri_worker_t *worker, const ucp_ep_params_t *params
 
     ep_params_copy(&copy, params);
     if (params->field_mask & UCP_EP_PARAM_FIELD_REMOTE_ADDRESS) {
-        address_status      = ri_wire_address_parse(params->address, &stock_address, &uid);
+        address_status = ri_wire_address_parse(params->address, &stock_address, &uid);
         copy.params.address = stock_address;
     } else {
         flags |= RI_CONN_BY_SOCKADDR;
@@ -81,7 +81,7 @@ static ucs_status_t ep_create(ri_worker_t *worker, const ucp_ep_params_t *params
         copy.params.err_handler.arg = NULL;
     }
     if ((err_cb != NULL) || (flags & RI_CONN_PEER_MODE)) {
-        copy.params.field_mask    |= UCP_EP_PARAM_FIELD_ERR_HANDLER;
+        copy.params.field_mask |= UCP_EP_PARAM_FIELD_ERR_HANDLER;
         copy.params.err_handler.cb = ep_error;
     }
 
@@ -151,9 +151,8 @@ ucs_status_ptr_t ucp_ep_close_nbx(ucp_ep_h ep, const ucp_request_param_t *param)
 ucs_status_ptr_t ucp_ep_close_nb(ucp_ep_h ep, unsigned mode)
 {
     ucp_request_param_t param = {
-        .op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS,
-        .flags        = (mode == UCP_EP_CLOSE_MODE_FORCE) ? UCP_EP_CLOSE_FLAG_FORCE : 0
-    };
+            .op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS,
+            .flags = (mode == UCP_EP_CLOSE_MODE_FORCE) ? UCP_EP_CLOSE_FLAG_FORCE : 0};
 
     return ucp_ep_close_nbx(ep, &param);
 }
@@ -198,11 +197,10 @@ ucs_status_ptr_t ucp_ep_flush_nbx(ucp_ep_h ep, const ucp_request_param_t *param)
 
 ucs_status_ptr_t ucp_ep_flush_nb(ucp_ep_h ep, unsigned flags, ucp_send_callback_t cb)
 {
-    ucp_request_param_t param = {
-        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_FLAGS,
-        .flags        = flags,
-        .cb.send      = (ucp_send_nbx_callback_t)(void (*)(void))cb
-    };
+    ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK |
+                                                 UCP_OP_ATTR_FIELD_FLAGS,
+                                 .flags   = flags,
+                                 .cb.send = (ucp_send_nbx_callback_t)(void (*)(void))cb};
 
     return ucp_ep_flush_nbx(ep, &param);
 }

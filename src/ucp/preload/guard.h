@@ -23,7 +23,8 @@ extern _Atomic(unsigned) ri_multi_workers;
 
 static inline int ri_guard_needed(void)
 {
-    return ri_unlikely(atomic_load_explicit(&ri_multi_workers, memory_order_relaxed) != 0);
+    return ri_unlikely(atomic_load_explicit(&ri_multi_workers, memory_order_relaxed) !=
+                       0);
 }
 
 /** Enter the worker of a handle, to call a stock function on it that needs nothing else.

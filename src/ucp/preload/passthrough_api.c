@@ -21,7 +21,8 @@ static int am_id_is_taken(ucp_worker_h stock, unsigned id)
         return 0;
     }
     ri_error("the application uses active message id %u, which ucxri has taken: set "
-             "UCXRI_AM_ID to another number in all processes", id);
+             "UCXRI_AM_ID to another number in all processes",
+             id);
     return 1;
 }
 
@@ -46,9 +47,9 @@ ucs_status_t ucp_worker_set_am_recv_handler(ucp_worker_h stock,
     return ri_stock.worker_set_am_recv_handler(stock, param);
 }
 
-ucs_status_ptr_t ucp_am_send_nb(ucp_ep_h ep, uint16_t id, const void *buffer, size_t count,
-                                ucp_datatype_t datatype, ucp_send_callback_t cb,
-                                unsigned flags)
+ucs_status_ptr_t ucp_am_send_nb(ucp_ep_h ep, uint16_t id, const void *buffer,
+                                size_t count, ucp_datatype_t datatype,
+                                ucp_send_callback_t cb, unsigned flags)
 {
     ri_worker_t *guard = ri_guard_ep(ep);
     ucs_status_ptr_t ret;
@@ -122,8 +123,9 @@ ucs_status_ptr_t ucp_stream_send_nbx(ucp_ep_h ep, const void *buffer, size_t cou
 }
 
 ucs_status_ptr_t ucp_stream_recv_nb(ucp_ep_h ep, void *buffer, size_t count,
-                                    ucp_datatype_t datatype, ucp_stream_recv_callback_t cb,
-                                    size_t *length, unsigned flags)
+                                    ucp_datatype_t datatype,
+                                    ucp_stream_recv_callback_t cb, size_t *length,
+                                    unsigned flags)
 {
     ri_worker_t *guard = ri_guard_ep(ep);
     ucs_status_ptr_t ret;
@@ -234,8 +236,8 @@ ucs_status_t ucp_get_nbi(ucp_ep_h ep, void *buffer, size_t length, uint64_t remo
     return status;
 }
 
-ucs_status_ptr_t ucp_get_nb(ucp_ep_h ep, void *buffer, size_t length, uint64_t remote_addr,
-                            ucp_rkey_h rkey, ucp_send_callback_t cb)
+ucs_status_ptr_t ucp_get_nb(ucp_ep_h ep, void *buffer, size_t length,
+                            uint64_t remote_addr, ucp_rkey_h rkey, ucp_send_callback_t cb)
 {
     ri_worker_t *guard = guard_rma(ep);
     ucs_status_ptr_t ret;
@@ -246,8 +248,9 @@ ucs_status_ptr_t ucp_get_nb(ucp_ep_h ep, void *buffer, size_t length, uint64_t r
     return ret;
 }
 
-ucs_status_ptr_t ucp_get_nbx(ucp_ep_h ep, void *buffer, size_t count, uint64_t remote_addr,
-                             ucp_rkey_h rkey, const ucp_request_param_t *param)
+ucs_status_ptr_t ucp_get_nbx(ucp_ep_h ep, void *buffer, size_t count,
+                             uint64_t remote_addr, ucp_rkey_h rkey,
+                             const ucp_request_param_t *param)
 {
     ri_worker_t *guard = guard_rma(ep);
     ucs_status_ptr_t ret;
@@ -286,9 +289,9 @@ ucs_status_ptr_t ucp_atomic_fetch_nb(ucp_ep_h ep, ucp_atomic_fetch_op_t opcode,
     return ret;
 }
 
-ucs_status_ptr_t ucp_atomic_op_nbx(ucp_ep_h ep, ucp_atomic_op_t opcode, const void *buffer,
-                                   size_t count, uint64_t remote_addr, ucp_rkey_h rkey,
-                                   const ucp_request_param_t *param)
+ucs_status_ptr_t ucp_atomic_op_nbx(ucp_ep_h ep, ucp_atomic_op_t opcode,
+                                   const void *buffer, size_t count, uint64_t remote_addr,
+                                   ucp_rkey_h rkey, const ucp_request_param_t *param)
 {
     ri_worker_t *guard = guard_rma(ep);
     ucs_status_ptr_t ret;

@@ -43,7 +43,7 @@ static ucs_status_t request_test(ri_req_t *req, ucp_tag_recv_info_t *info)
         return UCS_INPROGRESS;
     }
     if (ri_req_flags(req) & RI_REQ_RECV) {
-        *info = ((ri_recv_req_t*)req)->info;
+        *info = ((ri_recv_req_t *)req)->info;
     }
     return req->status;
 }
@@ -72,17 +72,17 @@ static void request_describe(ri_req_t *req, char *text, size_t size)
     uint32_t flags = ri_req_flags(req);
 
     if (flags & RI_REQ_RECV) {
-        ri_recv_req_t *recv = (ri_recv_req_t*)req;
+        ri_recv_req_t *recv = (ri_recv_req_t *)req;
 
         snprintf(text, size, "ucxri tag receive%s, tag 0x%lx mask 0x%lx, room for %zu",
-                 (flags & RI_REQ_COMPLETED) ? " (completed)" : "", (unsigned long)recv->tag,
-                 (unsigned long)recv->mask, recv->data.length);
+                 (flags & RI_REQ_COMPLETED) ? " (completed)" : "",
+                 (unsigned long)recv->tag, (unsigned long)recv->mask, recv->data.length);
     } else if (flags & RI_REQ_SEND) {
-        ri_send_req_t *send = (ri_send_req_t*)req;
+        ri_send_req_t *send = (ri_send_req_t *)req;
 
         snprintf(text, size, "ucxri tag send%s, tag 0x%lx, length %zu%s%s%s",
-                 (flags & RI_REQ_COMPLETED) ? " (completed)" : "", (unsigned long)send->tag,
-                 send->data.length,
+                 (flags & RI_REQ_COMPLETED) ? " (completed)" : "",
+                 (unsigned long)send->tag, send->data.length,
                  (send->waiting & RI_SEND_WAIT_RING) ? ", waits for ring space" : "",
                  (send->waiting & RI_SEND_WAIT_STOCK) ? ", in UCX" : "",
                  (send->waiting & RI_SEND_WAIT_MATCH) ? ", waits for its receive" : "");
@@ -174,6 +174,6 @@ void ucp_request_cancel(ucp_worker_h stock, void *request)
         return; /* sends are not cancelled, as in stock */
     }
     ri_worker_lock(req->worker);
-    ri_tag_cancel(req->worker, (ri_recv_req_t*)req);
+    ri_tag_cancel(req->worker, (ri_recv_req_t *)req);
     ri_worker_unlock(req->worker);
 }

@@ -18,7 +18,7 @@ static pthread_once_t stock_once = PTHREAD_ONCE_INIT;
 void *ri_stock_symbol(const char *name)
 {
     static const char *const libs[] = {"libucp.so.0", "libucs.so.0"};
-    void *sym = dlsym(RTLD_NEXT, name);
+    void *sym                       = dlsym(RTLD_NEXT, name);
     size_t i;
 
     for (i = 0; (sym == NULL) && (i < sizeof(libs) / sizeof(libs[0])); ++i) {
@@ -44,13 +44,14 @@ static void stock_resolve_once(void)
 
     if ((ri_stock.get_version == NULL) || (ri_stock.init_version == NULL) ||
         (ri_stock.worker_progress == NULL) || (ri_stock.am_send_nbx == NULL)) {
-        fprintf(stderr, "ucxri: fatal: a UCP function was called, but no usable libucp is "
-                        "loaded in this process (UCX 1.13 or later is needed)\n");
+        fprintf(stderr,
+                "ucxri: fatal: a UCP function was called, but no usable libucp is "
+                "loaded in this process (UCX 1.13 or later is needed)\n");
         abort();
     }
 
-    ri_stock.ucs_status_string = (const char *(*)(ucs_status_t))ri_stock_symbol(
-            "ucs_status_string");
+    ri_stock.ucs_status_string =
+            (const char *(*)(ucs_status_t))ri_stock_symbol("ucs_status_string");
     ri_stock.get_version(&ri_stock.version_major, &ri_stock.version_minor,
                          &ri_stock.version_release);
 }

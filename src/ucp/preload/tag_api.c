@@ -91,13 +91,12 @@ ucs_status_ptr_t ucp_tag_send_sync_nb(ucp_ep_h ep, const void *buffer, size_t co
 ucs_status_t ucp_tag_send_nbr(ucp_ep_h ep, const void *buffer, size_t count,
                               ucp_datatype_t datatype, ucp_tag_t tag, void *request)
 {
-    ucp_request_param_t param = {
-        .op_attr_mask = UCP_OP_ATTR_FIELD_DATATYPE | UCP_OP_ATTR_FIELD_REQUEST |
-                        UCP_OP_ATTR_FLAG_FAST_CMPL,
-        .datatype     = datatype,
-        .request      = request
-    };
-    ucs_status_ptr_t ret = ucp_tag_send_nbx(ep, buffer, count, tag, &param);
+    ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_DATATYPE |
+                                                 UCP_OP_ATTR_FIELD_REQUEST |
+                                                 UCP_OP_ATTR_FLAG_FAST_CMPL,
+                                 .datatype = datatype,
+                                 .request  = request};
+    ucs_status_ptr_t ret      = ucp_tag_send_nbx(ep, buffer, count, tag, &param);
 
     return UCS_PTR_IS_PTR(ret) ? UCS_INPROGRESS : UCS_PTR_STATUS(ret);
 }
@@ -127,11 +126,10 @@ ucs_status_ptr_t ucp_tag_recv_nb(ucp_worker_h stock, void *buffer, size_t count,
                                  ucp_tag_t tag_mask, ucp_tag_recv_callback_t cb)
 {
     ucp_request_param_t param = {
-        .op_attr_mask = UCP_OP_ATTR_FIELD_DATATYPE | UCP_OP_ATTR_FIELD_CALLBACK |
-                        UCP_OP_ATTR_FLAG_NO_IMM_CMPL,
-        .datatype     = datatype,
-        .cb.recv      = (ucp_tag_recv_nbx_callback_t)(void (*)(void))cb
-    };
+            .op_attr_mask = UCP_OP_ATTR_FIELD_DATATYPE | UCP_OP_ATTR_FIELD_CALLBACK |
+                            UCP_OP_ATTR_FLAG_NO_IMM_CMPL,
+            .datatype = datatype,
+            .cb.recv  = (ucp_tag_recv_nbx_callback_t)(void (*)(void))cb};
 
     return ucp_tag_recv_nbx(stock, buffer, count, tag, tag_mask, &param);
 }
@@ -140,12 +138,11 @@ ucs_status_t ucp_tag_recv_nbr(ucp_worker_h stock, void *buffer, size_t count,
                               ucp_datatype_t datatype, ucp_tag_t tag, ucp_tag_t tag_mask,
                               void *request)
 {
-    ucp_request_param_t param = {
-        .op_attr_mask = UCP_OP_ATTR_FIELD_DATATYPE | UCP_OP_ATTR_FIELD_REQUEST |
-                        UCP_OP_ATTR_FLAG_NO_IMM_CMPL,
-        .datatype     = datatype,
-        .request      = request
-    };
+    ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_DATATYPE |
+                                                 UCP_OP_ATTR_FIELD_REQUEST |
+                                                 UCP_OP_ATTR_FLAG_NO_IMM_CMPL,
+                                 .datatype = datatype,
+                                 .request  = request};
     ucs_status_ptr_t ret = ucp_tag_recv_nbx(stock, buffer, count, tag, tag_mask, &param);
 
     return UCS_PTR_IS_ERR(ret) ? UCS_PTR_STATUS(ret) : UCS_OK;
@@ -182,7 +179,7 @@ ucs_status_ptr_t ucp_tag_msg_recv_nbx(ucp_worker_h stock, void *buffer, size_t c
         return UCS_STATUS_PTR(UCS_ERR_INVALID_PARAM);
     }
     ri_worker_lock(worker);
-    ret = ri_tag_msg_recv(worker, buffer, count, (ri_msg_t*)message, param);
+    ret = ri_tag_msg_recv(worker, buffer, count, (ri_msg_t *)message, param);
     ri_worker_unlock(worker);
     return ret;
 }
@@ -192,11 +189,10 @@ ucs_status_ptr_t ucp_tag_msg_recv_nb(ucp_worker_h stock, void *buffer, size_t co
                                      ucp_tag_recv_callback_t cb)
 {
     ucp_request_param_t param = {
-        .op_attr_mask = UCP_OP_ATTR_FIELD_DATATYPE | UCP_OP_ATTR_FIELD_CALLBACK |
-                        UCP_OP_ATTR_FLAG_NO_IMM_CMPL,
-        .datatype     = datatype,
-        .cb.recv      = (ucp_tag_recv_nbx_callback_t)(void (*)(void))cb
-    };
+            .op_attr_mask = UCP_OP_ATTR_FIELD_DATATYPE | UCP_OP_ATTR_FIELD_CALLBACK |
+                            UCP_OP_ATTR_FLAG_NO_IMM_CMPL,
+            .datatype = datatype,
+            .cb.recv  = (ucp_tag_recv_nbx_callback_t)(void (*)(void))cb};
 
     return ucp_tag_msg_recv_nbx(stock, buffer, count, message, &param);
 }

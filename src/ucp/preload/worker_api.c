@@ -91,7 +91,7 @@ static ucs_status_t worker_address_wrap(ri_worker_t *worker, ucp_address_t **add
         *length_p += sizeof(*wrapped);
     }
     ri_stock.worker_release_address(worker->stock, *address_p);
-    *address_p = (ucp_address_t*)wrapped;
+    *address_p = (ucp_address_t *)wrapped;
     return (wrapped == NULL) ? UCS_ERR_NO_MEMORY : UCS_OK;
 }
 
@@ -145,7 +145,7 @@ ucs_status_t ucp_worker_address_query(ucp_address_t *address,
 
     ri_stock_resolve();
     ri_wire_address_parse(address, &stock_address, &uid);
-    return ri_stock.worker_address_query((ucp_address_t*)stock_address, attr);
+    return ri_stock.worker_address_query((ucp_address_t *)stock_address, attr);
 }
 
 /* An application that arms wants to sleep: not while own work waits for progress. */
@@ -172,7 +172,8 @@ ucs_status_t ucp_worker_wait(ucp_worker_h stock)
     return ri_stock.worker_wait(stock);
 }
 
-ucs_status_ptr_t ucp_worker_flush_nbx(ucp_worker_h stock, const ucp_request_param_t *param)
+ucs_status_ptr_t ucp_worker_flush_nbx(ucp_worker_h stock,
+                                      const ucp_request_param_t *param)
 {
     ri_worker_t *worker = ri_worker_find(stock);
     ucs_status_ptr_t ret;
@@ -191,11 +192,10 @@ ucs_status_ptr_t ucp_worker_flush_nbx(ucp_worker_h stock, const ucp_request_para
 ucs_status_ptr_t ucp_worker_flush_nb(ucp_worker_h stock, unsigned flags,
                                      ucp_send_callback_t cb)
 {
-    ucp_request_param_t param = {
-        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_FLAGS,
-        .flags        = flags,
-        .cb.send      = (ucp_send_nbx_callback_t)(void (*)(void))cb
-    };
+    ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK |
+                                                 UCP_OP_ATTR_FIELD_FLAGS,
+                                 .flags   = flags,
+                                 .cb.send = (ucp_send_nbx_callback_t)(void (*)(void))cb};
 
     return ucp_worker_flush_nbx(stock, &param);
 }

@@ -24,13 +24,12 @@ ri_am_buffer_t *ri_am_buffer_new(ri_worker_t *worker)
     buffer->worker  = worker;
     buffer->req     = NULL;
     buffer->conn_id = 0;
-    buffer->param   = (ucp_request_param_t){
-        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA |
-                        UCP_OP_ATTR_FIELD_FLAGS,
-        .flags        = UCP_AM_SEND_FLAG_EAGER,
-        .cb.send      = am_buffer_sent,
-        .user_data    = buffer
-    };
+    buffer->param   = (ucp_request_param_t){.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK |
+                                                            UCP_OP_ATTR_FIELD_USER_DATA |
+                                                            UCP_OP_ATTR_FIELD_FLAGS,
+                                            .flags     = UCP_AM_SEND_FLAG_EAGER,
+                                            .cb.send   = am_buffer_sent,
+                                            .user_data = buffer};
     return buffer;
 }
 
@@ -46,14 +45,12 @@ void ri_am_buffers_cleanup(ri_worker_t *worker)
 
 size_t ri_am_pack_hello(ri_conn_t *conn, uint8_t *at)
 {
-    ri_wire_hello_t hello = {
-        .magic   = RI_WIRE_MAGIC,
-        .version = RI_WIRE_VERSION,
-        .uid     = conn->worker->uid,
-        .host    = conn->worker->host,
-        .conn_id = conn->id,
-        .serial  = conn->serial
-    };
+    ri_wire_hello_t hello = {.magic   = RI_WIRE_MAGIC,
+                             .version = RI_WIRE_VERSION,
+                             .uid     = conn->worker->uid,
+                             .host    = conn->worker->host,
+                             .conn_id = conn->id,
+                             .serial  = conn->serial};
 
     memcpy(at, &hello, sizeof(hello));
     return sizeof(hello);
@@ -128,7 +125,7 @@ ucs_status_t ri_am_send_buffer(ri_conn_t *conn, ri_am_buffer_t *buffer,
     ucs_status_ptr_t ret;
 
     if (flags & RI_AM_REPLY) {
-        param.flags    |= UCP_AM_SEND_FLAG_REPLY;
+        param.flags |= UCP_AM_SEND_FLAG_REPLY;
         buffer->conn_id = conn->id;
     }
     if (flags & RI_AM_FORCE_IMM) {
@@ -178,14 +175,14 @@ ucs_status_t ri_am_send_direct(ri_send_req_t *req, uint32_t am_flags,
                      (UCP_OP_ATTR_FIELD_MEMORY_TYPE | UCP_OP_ATTR_FIELD_MEMH |
                       UCP_OP_ATTR_FLAG_FAST_CMPL | UCP_OP_ATTR_FLAG_MULTI_SEND);
     ucp_request_param_t am_param = {
-        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA |
-                        UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FIELD_DATATYPE | hints,
-        .flags        = am_flags,
-        .cb.send      = am_direct_sent,
-        .user_data    = req,
-        .memory_type  = (hints & UCP_OP_ATTR_FIELD_MEMORY_TYPE) ? param->memory_type : 0,
-        .memh         = (hints & UCP_OP_ATTR_FIELD_MEMH) ? param->memh : NULL
-    };
+            .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA |
+                            UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FIELD_DATATYPE | hints,
+            .flags       = am_flags,
+            .cb.send     = am_direct_sent,
+            .user_data   = req,
+            .memory_type = (hints & UCP_OP_ATTR_FIELD_MEMORY_TYPE) ? param->memory_type :
+                                                                     0,
+            .memh        = (hints & UCP_OP_ATTR_FIELD_MEMH) ? param->memh : NULL};
     ucs_status_ptr_t ret;
     ucs_status_t status;
     void *buffer;

@@ -16,18 +16,18 @@
 
 typedef struct ri_am_buffer {
     struct ri_am_buffer *next; /* while free */
-    ri_worker_t         *worker;
-    ri_send_req_t       *req; /* that waits for it, or NULL */
-    uint32_t            conn_id; /* of the conn, if RI_AM_REPLY, else 0 */
+    ri_worker_t *worker;
+    ri_send_req_t *req;        /* that waits for it, or NULL */
+    uint32_t conn_id;          /* of the conn, if RI_AM_REPLY, else 0 */
     ucp_request_param_t param; /* of sending it, made once */
-    uint8_t             data[];
+    uint8_t data[];
 } ri_am_buffer_t;
 
 /* How to send a buffer. */
 enum {
-    RI_AM_APART     = 1 << 0, /* the header as UCP's header, not at the head of the data */
-    RI_AM_REPLY     = 1 << 1, /* let the receiver learn a way back */
-    RI_AM_FORCE_IMM = 1 << 2  /* at once or not at all: UCS_ERR_NO_RESOURCE */
+    RI_AM_APART = 1 << 0,    /* the header as UCP's header, not at the head of the data */
+    RI_AM_REPLY = 1 << 1,    /* let the receiver learn a way back */
+    RI_AM_FORCE_IMM = 1 << 2 /* at once or not at all: UCS_ERR_NO_RESOURCE */
 };
 
 /** Allocate a buffer. @return NULL without memory. */

@@ -15,9 +15,9 @@
 /* A control message that waits for a way out. */
 typedef struct control_owed {
     ucs_list_link_t list;
-    ri_wire_type_t  type;
-    uint32_t        id;
-    uint32_t        value;
+    ri_wire_type_t type;
+    uint32_t id;
+    uint32_t value;
 } control_owed_t;
 
 static void control_count(ri_conn_t *conn, ri_wire_type_t type, uint32_t value)
@@ -48,19 +48,17 @@ static void control_send_am(ri_conn_t *conn, const void *header, size_t length,
 void ri_control_ask(ri_conn_t *conn)
 {
     struct {
-        ri_wire_base_t  base;
+        ri_wire_base_t base;
         ri_wire_hello_t hello;
-    } __attribute__((packed)) ask = {
-        .base.type = RI_WIRE_CONN_REQ | RI_WIRE_FLAG_HELLO
-    };
+    } __attribute__((packed)) ask = {.base.type = RI_WIRE_CONN_REQ | RI_WIRE_FLAG_HELLO};
 
     if (conn->flags & RI_CONN_ASKED) {
         return;
     }
-    conn->flags   |= RI_CONN_ASKED;
+    conn->flags |= RI_CONN_ASKED;
     conn->asked_at = ri_time();
     ++conn->worker->num_asking;
-    ri_am_pack_hello(conn, (uint8_t*)&ask.hello);
+    ri_am_pack_hello(conn, (uint8_t *)&ask.hello);
     control_count(conn, RI_WIRE_CONN_REQ, 0);
     control_send_am(conn, &ask, sizeof(ask), RI_AM_REPLY);
 }
@@ -70,7 +68,8 @@ void ri_control_send(ri_conn_t *conn, ri_wire_type_t type, uint32_t id, uint32_t
     ri_wire_base_t base = {.type = type, .value = value};
 
     control_count(conn, type, value);
-    if ((type == RI_WIRE_SYNC_ACK) && ri_ring_channel_send_control(conn, type, id, value)) {
+    if ((type == RI_WIRE_SYNC_ACK) &&
+        ri_ring_channel_send_control(conn, type, id, value)) {
         return;
     }
     ri_wire_set_id(&base, id);
@@ -105,15 +104,13 @@ void ri_control_ack(ri_stream_t *stream)
 
 void ri_control_offer_ring(ri_conn_t *conn, ri_stream_t *stream)
 {
-    ri_wire_ring_offer_t offer = {
-        .base.type  = RI_WIRE_RING_OFFER,
-        .base.value = (stream->ring->mask + 1) * RI_RING_LINE,
-        .pid        = getpid(),
-        .fd         = stream->ring->fd,
-        .stream_id  = stream->id,
-        .cookie     = stream->ring_cookie,
-        .uid        = stream->worker->uid
-    };
+    ri_wire_ring_offer_t offer = {.base.type  = RI_WIRE_RING_OFFER,
+                                  .base.value = (stream->ring->mask + 1) * RI_RING_LINE,
+                                  .pid        = getpid(),
+                                  .fd         = stream->ring->fd,
+                                  .stream_id  = stream->id,
+                                  .cookie     = stream->ring_cookie,
+                                  .uid        = stream->worker->uid};
 
     ri_wire_set_id(&offer.base, stream->remote_conn_id);
     control_count(conn, RI_WIRE_RING_OFFER, offer.base.value);
@@ -122,11 +119,9 @@ void ri_control_offer_ring(ri_conn_t *conn, ri_stream_t *stream)
 
 void ri_control_stop_ring(ri_conn_t *conn, ri_stream_t *stream)
 {
-    ri_wire_ring_stop_t stop = {
-        .base.type  = RI_WIRE_RING_STOP,
-        .base.value = stream->id,
-        .uid        = stream->worker->uid
-    };
+    ri_wire_ring_stop_t stop = {.base.type  = RI_WIRE_RING_STOP,
+                                .base.value = stream->id,
+                                .uid        = stream->worker->uid};
 
     ri_wire_set_id(&stop.base, stream->remote_conn_id);
     control_count(conn, RI_WIRE_RING_STOP, stream->id);
@@ -188,7 +183,8 @@ static void control_handle_conn_req(ri_worker_t *worker, ri_stream_t *stream,
     ri_conn_t *conn;
 
     if (reply_ep != NULL) {
-        if (ri_conn_create(worker, reply_ep, msg->hello.uid, UCS_OK, 0, &conn) != UCS_OK) {
+        if (ri_conn_create(worker, reply_ep, msg->hello.uid, UCS_OK, 0, &conn) !=
+            UCS_OK) {
             return;
         }
     }
@@ -306,8 +302,8 @@ static void control_handle_to_stream(ri_worker_t *worker, const ri_wire_msg_t *m
     }
 }
 
-void ri_control_handle(ri_worker_t *worker, ri_stream_t *stream,
-                       const ri_wire_msg_t *msg, ucp_ep_h reply_ep)
+void ri_control_handle(ri_worker_t *worker, ri_stream_t *stream, const ri_wire_msg_t *msg,
+                       ucp_ep_h reply_ep)
 {
     ri_conn_t *conn = NULL;
 

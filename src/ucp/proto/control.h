@@ -42,8 +42,8 @@ void ri_control_stop_ring(ri_conn_t *conn, ri_stream_t *stream);
 void ri_control_answer(ri_stream_t *stream, ri_wire_type_t type, uint32_t value);
 
 /** Handle a control message that passed validation. */
-void ri_control_handle(ri_worker_t *worker, ri_stream_t *stream,
-                       const ri_wire_msg_t *msg, ucp_ep_h reply_ep);
+void ri_control_handle(ri_worker_t *worker, ri_stream_t *stream, const ri_wire_msg_t *msg,
+                       ucp_ep_h reply_ep);
 
 /** A peer has got its first way out: send what is owed to it. */
 void ri_control_flush_owed(ri_peer_t *peer);

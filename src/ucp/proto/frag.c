@@ -24,13 +24,11 @@
 static size_t frag_pack_first(ri_send_req_t *req, uint8_t *at)
 {
     ri_conn_t *conn     = req->conn;
-    ri_wire_first_t hdr = {
-        .base.type  = RI_WIRE_FIRST | RI_WIRE_FLAG_HELLO,
-        .base.value = req->sn,
-        .tag        = req->tag,
-        .req_id     = req->id,
-        .total      = req->data.length
-    };
+    ri_wire_first_t hdr = {.base.type  = RI_WIRE_FIRST | RI_WIRE_FLAG_HELLO,
+                           .base.value = req->sn,
+                           .tag        = req->tag,
+                           .req_id     = req->id,
+                           .total      = req->data.length};
 
     conn->tx_tag = req->tag;
     memcpy(at, &hdr, sizeof(hdr));
@@ -39,11 +37,9 @@ static size_t frag_pack_first(ri_send_req_t *req, uint8_t *at)
 
 static size_t frag_pack_next(ri_send_req_t *req, uint8_t *at)
 {
-    ri_wire_frag_t hdr = {
-        .base.type  = RI_WIRE_FRAG,
-        .base.value = req->sn,
-        .uid        = req->conn->worker->uid
-    };
+    ri_wire_frag_t hdr = {.base.type  = RI_WIRE_FRAG,
+                          .base.value = req->sn,
+                          .uid        = req->conn->worker->uid};
 
     ri_wire_set_id(&hdr.base, req->conn->id);
     memcpy(at, &hdr, sizeof(hdr));
@@ -67,7 +63,7 @@ static ucs_status_t frag_send_piece(ri_send_req_t *req, const uint8_t *payload,
                                     frag_pack_next(req, buffer->data);
     memcpy(buffer->data + header_length, payload + offset, length);
     if (!(flags & RI_AM_FORCE_IMM)) {
-        buffer->req   = req;
+        buffer->req = req;
         req->waiting |= RI_SEND_WAIT_STOCK;
     }
     status = ri_am_send_buffer(req->conn, buffer, header_length, length,
@@ -95,7 +91,7 @@ ucs_status_t ri_frag_send(ri_send_req_t *req)
 
     while ((offset < length) && (status == UCS_OK)) {
         piece  = ri_min(length - offset,
-                        (offset == 0) ? FRAG_FIRST_PAYLOAD : (size_t)FRAG_NEXT_PAYLOAD);
+                       (offset == 0) ? FRAG_FIRST_PAYLOAD : (size_t)FRAG_NEXT_PAYLOAD);
         status = frag_send_piece(req, packed->data, offset, piece, RI_AM_FORCE_IMM);
         if (status == UCS_OK) {
             offset += piece;
@@ -156,15 +152,13 @@ void ri_frag_first(ri_stream_t *stream, const ri_wire_msg_t *wire)
 static void frag_deliver(ri_stream_t *stream, ri_msg_t *msg)
 {
     ri_worker_t *worker  = stream->worker;
-    ri_arrival_t arrival = {
-        .sn        = msg->sn,
-        .wire_type = RI_WIRE_EAGER,
-        .kind      = RI_MSG_COPY,
-        .req_id    = msg->req_id,
-        .tag       = msg->tag,
-        .length    = msg->length,
-        .data      = msg->data
-    };
+    ri_arrival_t arrival = {.sn        = msg->sn,
+                            .wire_type = RI_WIRE_EAGER,
+                            .kind      = RI_MSG_COPY,
+                            .req_id    = msg->req_id,
+                            .tag       = msg->tag,
+                            .length    = msg->length,
+                            .data      = msg->data};
 
     ucs_list_del(&msg->list);
     ri_stream_note_am(stream);

@@ -37,8 +37,8 @@ static uint64_t ring_hash(uint64_t hash, const void *data, size_t length)
  * the same user. */
 uint64_t ri_ring_channel_host(void)
 {
-    uint64_t hash   = 0xcbf29ce484222325ul;
-    uid_t user      = geteuid();
+    uint64_t hash = 0xcbf29ce484222325ul;
+    uid_t user    = geteuid();
     char boot_id[64];
     struct stat st;
     ssize_t length;
@@ -120,8 +120,8 @@ void ri_ring_channel_consider(ri_stream_t *stream)
     }
 
     stream->ring_cookie = ri_random();
-    status = ri_ring_create(&stream->ring_memory, ri_config.ring_size,
-                            stream->ring_cookie);
+    status              = ri_ring_create(&stream->ring_memory, ri_config.ring_size,
+                                         stream->ring_cookie);
     if (status != UCS_OK) {
         ri_warn("no memory for a ring of %zu bytes (%s); messages between processes of "
                 "this host take the slower way. Fewer rings: UCXRI_RING_PEERS",
@@ -151,10 +151,9 @@ void ri_ring_channel_free(ri_stream_t *stream)
     }
 
     ri_trace(&worker->trace, RI_TRACE_RING_CLOSE, stream->id, stream->ring->pos);
-    for (i = 0; worker->rings[i] != stream; ++i) {
-    }
-    worker->rings[i]              = worker->rings[--worker->num_rings];
-    worker->num_stopping         -= stream->ring_stopping;
+    for (i = 0; worker->rings[i] != stream; ++i) {}
+    worker->rings[i] = worker->rings[--worker->num_rings];
+    worker->num_stopping -= stream->ring_stopping;
     stream->ring_stopping         = 0;
     worker->counters.rings_active = worker->num_rings;
     ri_ring_rx_close(stream->ring);
@@ -192,7 +191,7 @@ void ri_ring_channel_open(ri_conn_t *conn, const ri_wire_msg_t *msg)
         ri_control_send(conn, RI_WIRE_RING_REFUSE, conn->remote_id, 0);
         return;
     }
-    conn->ring   = &conn->ring_memory;
+    conn->ring = &conn->ring_memory;
     conn->flags &= ~RI_CONN_RING_STOP;
     conn->ring_max = ri_min((size_t)conn->ring->max_payload, ri_config.eager_thresh);
     ri_conn_update_fast(conn);
@@ -218,7 +217,7 @@ int ri_ring_channel_close(ri_conn_t *conn)
     ri_ring_tx_commit(conn->ring, record, 0);
     ri_trace(&conn->worker->trace, RI_TRACE_RING_CLOSE, conn->id, conn->ring->pos);
     ri_ring_tx_close(conn->ring);
-    conn->ring   = NULL;
+    conn->ring = NULL;
     conn->flags &= ~RI_CONN_RING_STOP;
     ri_conn_update_fast(conn);
     return 1;
@@ -294,15 +293,13 @@ static int ring_channel_receive_control(ri_stream_t *stream,
 static void ring_channel_receive_sync(ri_stream_t *stream, const ri_ring_record_t *record,
                                       uint32_t length)
 {
-    ri_arrival_t arrival = {
-        .sn        = record->value,
-        .wire_type = RI_WIRE_EAGER_SYNC,
-        .kind      = RI_MSG_COPY,
-        .req_id    = record->extra,
-        .tag       = record->tag,
-        .length    = length,
-        .data      = ri_ring_payload(record, length)
-    };
+    ri_arrival_t arrival = {.sn        = record->value,
+                            .wire_type = RI_WIRE_EAGER_SYNC,
+                            .kind      = RI_MSG_COPY,
+                            .req_id    = record->extra,
+                            .tag       = record->tag,
+                            .length    = length,
+                            .data      = ri_ring_payload(record, length)};
 
     ri_deliver(stream, &arrival);
 }

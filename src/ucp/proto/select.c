@@ -23,8 +23,8 @@ ri_proto_t ri_select(const ri_select_param_t *param)
      * busy, and so may soon be the sender. UCP would wait for one before anything but the
      * shortest active message. */
     if (!param->am_ready &&
-        (param->length > (param->has_hello ? (size_t)RI_SELECT_SHORT_HELLO :
-                                             RI_SELECT_SHORT))) {
+        (param->length >
+         (param->has_hello ? (size_t)RI_SELECT_SHORT_HELLO : RI_SELECT_SHORT))) {
         return RI_PROTO_EAGER_FRAGS;
     }
 

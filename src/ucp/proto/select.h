@@ -10,13 +10,13 @@
 #include "../core/types.h"
 
 typedef enum ri_proto {
-    RI_PROTO_SELF,       /* to the own worker: matched at once */
-    RI_PROTO_EAGER_RING, /* into the pair's ring */
-    RI_PROTO_EAGER_COPY, /* one active message, header and payload copied together */
+    RI_PROTO_SELF,        /* to the own worker: matched at once */
+    RI_PROTO_EAGER_RING,  /* into the pair's ring */
+    RI_PROTO_EAGER_COPY,  /* one active message, header and payload copied together */
     RI_PROTO_EAGER_APART, /* one active message, the payload from the user's buffer */
     RI_PROTO_EAGER_FRAGS, /* in pieces that need nothing of the receiver */
-    RI_PROTO_BULK,       /* as UCP chooses for its size */
-    RI_PROTO_BULK_RNDV   /* by UCP's rendezvous: completes when it was matched */
+    RI_PROTO_BULK,        /* as UCP chooses for its size */
+    RI_PROTO_BULK_RNDV    /* by UCP's rendezvous: completes when it was matched */
 } ri_proto_t;
 
 /* The payload that goes into the shortest kind of active message (about 92 bytes over
@@ -26,13 +26,13 @@ typedef enum ri_proto {
 
 /* What the choice depends on. */
 typedef struct ri_select_param {
-    int    self;
-    int    sync;
-    int    has_ring;    /* that may be used now, or waited for */
-    int    am_ready;    /* UCP has set its connection up */
-    int    has_hello;   /* the header has */
-    int    contig;
-    int    host_memory;
+    int self;
+    int sync;
+    int has_ring;  /* that may be used now, or waited for */
+    int am_ready;  /* UCP has set its connection up */
+    int has_hello; /* the header has */
+    int contig;
+    int host_memory;
     size_t length;
     size_t ring_max;
     size_t eager_thresh;

@@ -9,9 +9,10 @@
 #include <stdlib.h>
 
 /* Call @a func with the packed data of a send; copies it only if it is not in one piece. */
-static ucs_status_t self_with_packed(ri_send_req_t *send, ucs_status_t (*func)(
-                                             ri_send_req_t *send, const void *data,
-                                             void *arg), void *arg)
+static ucs_status_t self_with_packed(ri_send_req_t *send,
+                                     ucs_status_t (*func)(ri_send_req_t *send,
+                                                          const void *data, void *arg),
+                                     void *arg)
 {
     ucs_status_t status;
     void *packed;
@@ -44,26 +45,22 @@ ucs_status_t ri_self_copy(ri_recv_req_t *recv, ri_send_req_t *send)
 
 static ucs_status_t self_deliver_copy(ri_send_req_t *send, const void *data, void *arg)
 {
-    ri_arrival_t arrival = {
-        .wire_type = RI_WIRE_EAGER,
-        .kind      = RI_MSG_COPY,
-        .tag       = send->tag,
-        .length    = send->data.length,
-        .data      = data
-    };
+    ri_arrival_t arrival = {.wire_type = RI_WIRE_EAGER,
+                            .kind      = RI_MSG_COPY,
+                            .tag       = send->tag,
+                            .length    = send->data.length,
+                            .data      = data};
 
     return ri_deliver_in_order(send->super.worker, NULL, &arrival);
 }
 
 ucs_status_t ri_self_send(ri_send_req_t *req, int sync)
 {
-    ri_arrival_t arrival = {
-        .wire_type = RI_WIRE_BULK,
-        .kind      = RI_MSG_SELF,
-        .tag       = req->tag,
-        .length    = req->data.length,
-        .send      = req
-    };
+    ri_arrival_t arrival = {.wire_type = RI_WIRE_BULK,
+                            .kind      = RI_MSG_SELF,
+                            .tag       = req->tag,
+                            .length    = req->data.length,
+                            .send      = req};
     ucs_status_t status;
 
     ++req->conn->counters.tx_self;

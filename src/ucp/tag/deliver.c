@@ -20,7 +20,8 @@ void ri_deliver_malformed(ri_worker_t *worker, const char *where, unsigned type,
     ri_trace(&worker->trace, RI_TRACE_DROPPED, type, length);
     if (worker->counters.rx_malformed++ == 0) {
         ri_warn("dropped a malformed message %s (type %u, %zu bytes); further ones are "
-                "only counted (rx_malformed)", where, type, length);
+                "only counted (rx_malformed)",
+                where, type, length);
     }
 }
 
@@ -44,12 +45,11 @@ static void recv_fetched(void *request, ucs_status_t status, size_t length,
 static ucs_status_t recv_fetch(ri_recv_req_t *recv, void *desc)
 {
     ri_worker_t *worker       = recv->super.worker;
-    ucp_request_param_t param = {
-        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA |
-                        UCP_OP_ATTR_FIELD_DATATYPE,
-        .cb.recv_am   = recv_fetched,
-        .user_data    = recv
-    };
+    ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK |
+                                                 UCP_OP_ATTR_FIELD_USER_DATA |
+                                                 UCP_OP_ATTR_FIELD_DATATYPE,
+                                 .cb.recv_am = recv_fetched,
+                                 .user_data  = recv};
     ucs_status_ptr_t ret;
     ucs_status_t status;
     void *buffer;
@@ -357,15 +357,13 @@ static ucs_status_t dispatch_in_sequence(ri_worker_t *worker, ri_stream_t *strea
                                          const ri_wire_msg_t *msg, void *data,
                                          uint64_t recv_attr)
 {
-    ri_arrival_t arrival = {
-        .sn        = msg->value,
-        .wire_type = msg->type,
-        .kind      = RI_MSG_COPY,
-        .req_id    = msg->req_id,
-        .tag       = msg->tag,
-        .length    = msg->length,
-        .data      = msg->payload
-    };
+    ri_arrival_t arrival = {.sn        = msg->value,
+                            .wire_type = msg->type,
+                            .kind      = RI_MSG_COPY,
+                            .req_id    = msg->req_id,
+                            .tag       = msg->tag,
+                            .length    = msg->length,
+                            .data      = msg->payload};
     ucs_status_t status;
 
     if (recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) {
@@ -422,7 +420,7 @@ static inline int dispatch_short(ri_worker_t *worker, const void *data, size_t l
     }
     ri_stream_note_am(stream);
     ri_deliver_short(stream, type, header->base.value, tag,
-                     (const uint8_t*)data + header_length, length - header_length);
+                     (const uint8_t *)data + header_length, length - header_length);
     ri_stream_check_closed(stream);
     return 1;
 }
@@ -445,7 +443,7 @@ static ucs_status_t dispatch(ri_worker_t *worker, const void *header,
                      msg.hello.version, RI_WIRE_VERSION);
         }
         ri_deliver_malformed(worker, "by active message",
-                             (header_length > 0) ? *(const uint8_t*)header : 0, length);
+                             (header_length > 0) ? *(const uint8_t *)header : 0, length);
         return UCS_OK;
     }
 

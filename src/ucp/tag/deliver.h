@@ -16,15 +16,15 @@
 
 /* A message as it arrives; what it points to is only there during the call. */
 typedef struct ri_arrival {
-    uint32_t    sn;
-    uint8_t     wire_type; /* RI_WIRE_EAGER... */
-    uint8_t     kind;      /* ri_msg_kind_t */
-    uint32_t    req_id;    /* of a synchronous message, else 0 */
-    uint64_t    tag;
-    size_t      length;
-    const void *data;      /* COPY, AM_DATA */
-    void       *desc;      /* AM_DATA, AM_RNDV: may be kept */
-    ri_send_req_t *send;   /* SELF */
+    uint32_t sn;
+    uint8_t wire_type; /* RI_WIRE_EAGER... */
+    uint8_t kind;      /* ri_msg_kind_t */
+    uint32_t req_id;   /* of a synchronous message, else 0 */
+    uint64_t tag;
+    size_t length;
+    const void *data;    /* COPY, AM_DATA */
+    void *desc;          /* AM_DATA, AM_RNDV: may be kept */
+    ri_send_req_t *send; /* SELF */
 } ri_arrival_t;
 
 /**
@@ -54,13 +54,13 @@ static inline void ri_deliver_short(ri_stream_t *stream, uint8_t wire_type, uint
         tag  = (wire_type == RI_WIRE_EAGER_SAME) ? stream->last_tag : tag;
         recv = ri_match_find_posted(&worker->match, tag);
         if (ri_likely(recv != NULL)) {
-            stream->next_sn          = sn + 1;
-            stream->last_tag         = tag;
+            stream->next_sn  = sn + 1;
+            stream->last_tag = tag;
             stream->counters.rx_bytes += length;
             ++stream->counters.rx_posted;
             ++worker->ring_clock;
-            if (ri_likely(ri_dt_is_contig(&recv->data) &&
-                          (length <= recv->data.length) && worker->host_memory)) {
+            if (ri_likely(ri_dt_is_contig(&recv->data) && (length <= recv->data.length) &&
+                          worker->host_memory)) {
                 recv->info.sender_tag = tag;
                 recv->info.length     = length;
                 ri_copy(recv->data.buffer, data, length);
@@ -72,14 +72,12 @@ static inline void ri_deliver_short(ri_stream_t *stream, uint8_t wire_type, uint
         }
     }
 
-    arrival = (ri_arrival_t){
-        .sn        = sn,
-        .wire_type = wire_type,
-        .kind      = RI_MSG_COPY,
-        .tag       = tag,
-        .length    = length,
-        .data      = data
-    };
+    arrival = (ri_arrival_t){.sn        = sn,
+                             .wire_type = wire_type,
+                             .kind      = RI_MSG_COPY,
+                             .tag       = tag,
+                             .length    = length,
+                             .data      = data};
     ri_deliver(stream, &arrival);
 }
 
@@ -106,7 +104,6 @@ void ri_deliver_malformed(ri_worker_t *worker, const char *where, unsigned type,
 
 /** The handler of this library's active messages; @a arg is the worker. */
 ucs_status_t ri_dispatch_am(void *arg, const void *header, size_t header_length,
-                            void *data, size_t length,
-                            const ucp_am_recv_param_t *param);
+                            void *data, size_t length, const ucp_am_recv_param_t *param);
 
 #endif

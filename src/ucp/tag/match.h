@@ -38,41 +38,41 @@ typedef enum ri_msg_kind {
 
 /* A message that waits: unexpected, or early. */
 struct ri_msg {
-    ri_tag_node_t   nodes[RI_MATCH_CLASSES]; /* in the index of each class */
-    ucs_list_link_t list;    /* unexpected, in order; or in its stream's early list */
-    uint64_t        tag;
-    size_t          length;  /* of the payload */
-    size_t          received; /* of it, while pieces are missing */
-    ri_stream_t     *stream; /* that it came by; NULL for a self-send */
-    uint32_t        sn;
-    uint32_t        req_id;  /* of the sender's synchronous request, else 0 */
-    uint8_t         kind;    /* ri_msg_kind_t */
-    uint8_t         wire_type;
-    uint8_t         size_class; /* of its own memory */
+    ri_tag_node_t nodes[RI_MATCH_CLASSES]; /* in the index of each class */
+    ucs_list_link_t list; /* unexpected, in order; or in its stream's early list */
+    uint64_t tag;
+    size_t length;       /* of the payload */
+    size_t received;     /* of it, while pieces are missing */
+    ri_stream_t *stream; /* that it came by; NULL for a self-send */
+    uint32_t sn;
+    uint32_t req_id; /* of the sender's synchronous request, else 0 */
+    uint8_t kind;    /* ri_msg_kind_t */
+    uint8_t wire_type;
+    uint8_t size_class; /* of its own memory */
     union {
-        void          *desc; /* AM_DATA, AM_RNDV */
+        void *desc;          /* AM_DATA, AM_RNDV */
         ri_send_req_t *send; /* SELF */
     };
-    uint8_t         data[]; /* COPY */
+    uint8_t data[]; /* COPY */
 };
 
 typedef struct ri_mask_class {
-    uint64_t       mask;
-    uint64_t       last_use; /* ri_match_t.serial when it was last asked for */
-    unsigned       index;    /* own place in ri_match_t.classes */
+    uint64_t mask;
+    uint64_t last_use; /* ri_match_t.serial when it was last asked for */
+    unsigned index;    /* own place in ri_match_t.classes */
     ri_tag_index_t posted;
     ri_tag_index_t unexpected;
 } ri_mask_class_t;
 
 typedef struct ri_match {
-    unsigned        num_classes;
+    unsigned num_classes;
     ri_mask_class_t classes[RI_MATCH_CLASSES];
-    uint64_t        serial;     /* counts receives and probes; orders receives */
-    size_t          num_posted;
-    size_t          num_listed; /* posted receives in the list */
-    ri_mask_class_t *latest;    /* of the receive posted last; NULL: none or listed */
+    uint64_t serial; /* counts receives and probes; orders receives */
+    size_t num_posted;
+    size_t num_listed;       /* posted receives in the list */
+    ri_mask_class_t *latest; /* of the receive posted last; NULL: none or listed */
     ucs_list_link_t listed;
-    size_t          num_unexpected;
+    size_t num_unexpected;
     ucs_list_link_t unexpected; /* all, oldest first */
 } ri_match_t;
 

@@ -10,7 +10,7 @@
 static ucs_status_t recv_req_get(ri_worker_t *worker, void *buffer, size_t count,
                                  const ucp_request_param_t *param, ri_recv_req_t **recv_p)
 {
-    ri_recv_req_t *recv = (ri_recv_req_t*)ri_req_get(worker, param, RI_REQ_RECV);
+    ri_recv_req_t *recv = (ri_recv_req_t *)ri_req_get(worker, param, RI_REQ_RECV);
     ucs_status_t status;
 
     if (ri_unlikely(recv == NULL)) {
@@ -41,8 +41,9 @@ static ucs_status_ptr_t recv_msg(ri_recv_req_t *recv, ri_msg_t *msg,
     return ri_req_done_recv(recv, param, status);
 }
 
-ucs_status_ptr_t ri_tag_recv(ri_worker_t *worker, void *buffer, size_t count, uint64_t tag,
-                             uint64_t mask, const ucp_request_param_t *param)
+ucs_status_ptr_t ri_tag_recv(ri_worker_t *worker, void *buffer, size_t count,
+                             uint64_t tag, uint64_t mask,
+                             const ucp_request_param_t *param)
 {
     ri_recv_req_t *recv;
     ucs_status_t status;

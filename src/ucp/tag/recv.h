@@ -10,8 +10,9 @@
 #include "../core/worker.h"
 
 /** Receive; returns what the application's call returns. */
-ucs_status_ptr_t ri_tag_recv(ri_worker_t *worker, void *buffer, size_t count, uint64_t tag,
-                             uint64_t mask, const ucp_request_param_t *param);
+ucs_status_ptr_t ri_tag_recv(ri_worker_t *worker, void *buffer, size_t count,
+                             uint64_t tag, uint64_t mask,
+                             const ucp_request_param_t *param);
 
 /** Receive a message that a probe took out. */
 ucs_status_ptr_t ri_tag_msg_recv(ri_worker_t *worker, void *buffer, size_t count,

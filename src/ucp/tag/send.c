@@ -33,7 +33,8 @@ static void send_req_init(ri_send_req_t *req, ri_conn_t *conn, uint64_t tag)
 /* Number @a sn was not sent. The receiver waits for every number, so it is taken back,
  * or, if later ones were sent meanwhile, the connection ends. @a tag is that of the
  * message before. */
-static void send_take_back(ri_conn_t *conn, uint32_t sn, uint64_t tag, ucs_status_t status)
+static void send_take_back(ri_conn_t *conn, uint32_t sn, uint64_t tag,
+                           ucs_status_t status)
 {
     if (conn->tx_sn == sn) {
         conn->tx_sn  = sn - 1;
@@ -69,7 +70,7 @@ void ri_send_end_wait(ri_send_req_t *req, uint8_t what, ucs_status_t status)
     if (ri_unlikely(status != UCS_OK)) {
         /* What else it waits for may never come, except stock's callback, which always
          * does and must find the request. */
-        req->failure  = (req->failure == UCS_OK) ? status : req->failure;
+        req->failure = (req->failure == UCS_OK) ? status : req->failure;
         req->waiting &= RI_SEND_WAIT_STOCK;
     }
     if (req->waiting == 0) {
@@ -153,13 +154,11 @@ static ucs_status_t send_eager_copy(ri_send_req_t *req, const ucp_request_param_
     header_length = ri_am_pack_header(req->conn, req->wire_type, req->sn, req->tag,
                                       req->id, buffer->data);
     ri_dt_pack(&req->data, buffer->data + header_length);
-    buffer->req   = req;
+    buffer->req = req;
     req->waiting |= RI_SEND_WAIT_STOCK;
-    flags        |= (param->op_attr_mask & UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL) ?
-                            RI_AM_FORCE_IMM :
-                            0;
-    status        = ri_am_send_buffer(req->conn, buffer, header_length, req->data.length,
-                                      flags);
+    flags |= (param->op_attr_mask & UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL) ? RI_AM_FORCE_IMM :
+                                                                       0;
+    status = ri_am_send_buffer(req->conn, buffer, header_length, req->data.length, flags);
     if (status != UCS_INPROGRESS) {
         req->waiting &= ~RI_SEND_WAIT_STOCK;
     }
@@ -249,18 +248,17 @@ static ucs_status_t send_choose_and_start(ri_send_req_t *req, int sync,
 {
     ri_conn_t *conn          = req->conn;
     ri_select_param_t select = {
-        .self         = !!(conn->flags & RI_CONN_SELF),
-        .sync         = sync,
-        .has_ring     = (conn->ring != NULL) && !(conn->flags & RI_CONN_NO_RING),
-        .am_ready     = !!(conn->flags & RI_CONN_AM_READY),
-        .has_hello    = (conn->remote_id == 0),
-        .contig       = ri_dt_is_contig(&req->data),
-        .host_memory  = ri_memory_is_host(req->super.worker, &req->data, param),
-        .length       = req->data.length,
-        .ring_max     = conn->ring_max,
-        .eager_thresh = ri_config.eager_thresh,
-        .am_inline    = ri_config.am_inline
-    };
+            .self         = !!(conn->flags & RI_CONN_SELF),
+            .sync         = sync,
+            .has_ring     = (conn->ring != NULL) && !(conn->flags & RI_CONN_NO_RING),
+            .am_ready     = !!(conn->flags & RI_CONN_AM_READY),
+            .has_hello    = (conn->remote_id == 0),
+            .contig       = ri_dt_is_contig(&req->data),
+            .host_memory  = ri_memory_is_host(req->super.worker, &req->data, param),
+            .length       = req->data.length,
+            .ring_max     = conn->ring_max,
+            .eager_thresh = ri_config.eager_thresh,
+            .am_inline    = ri_config.am_inline};
     ri_proto_t proto = ri_select(&select);
     ucs_status_t status;
 
@@ -283,10 +281,9 @@ static ucs_status_t send_choose_and_start(ri_send_req_t *req, int sync,
     }
 
     status = send_start(req, proto, param);
-    if (!UCS_STATUS_IS_ERR(status) &&
-        ((proto == RI_PROTO_EAGER_FRAGS) ||
-         (ri_unlikely(conn->remote_id == 0) &&
-          (sync || (conn->tx_sn >= SEND_ASK_AFTER))))) {
+    if (!UCS_STATUS_IS_ERR(status) && ((proto == RI_PROTO_EAGER_FRAGS) ||
+                                       (ri_unlikely(conn->remote_id == 0) &&
+                                        (sync || (conn->tx_sn >= SEND_ASK_AFTER))))) {
         ri_control_ask(conn);
     }
     if (ri_unlikely(conn->flags & RI_CONN_BEHIND_RMA) && (conn->ring != NULL)) {
@@ -301,11 +298,10 @@ static ucs_status_t send_choose_and_start(ri_send_req_t *req, int sync,
  * id is known. */
 static inline size_t send_pack_short(ri_conn_t *conn, uint64_t tag, uint8_t *at)
 {
-    ri_wire_eager_t *header = (ri_wire_eager_t*)at;
+    ri_wire_eager_t *header = (ri_wire_eager_t *)at;
     int same                = (tag == conn->tx_tag) && (conn->tx_sn > 1);
     uint64_t base           = (same ? RI_WIRE_EAGER_SAME : RI_WIRE_EAGER) |
-                              ((uint64_t)conn->remote_id << 8) |
-                              ((uint64_t)conn->tx_sn << 32);
+                    ((uint64_t)conn->remote_id << 8) | ((uint64_t)conn->tx_sn << 32);
 
     memcpy(&header->base, &base, sizeof(base));
     if (same) {
@@ -322,7 +318,7 @@ static ucs_status_ptr_t send_am_short_pending(ri_conn_t *conn, ri_am_buffer_t *b
                                               uint64_t tag, size_t length,
                                               const ucp_request_param_t *param)
 {
-    ri_send_req_t *req = (ri_send_req_t*)ri_req_get(conn->worker, param, RI_REQ_SEND);
+    ri_send_req_t *req = (ri_send_req_t *)ri_req_get(conn->worker, param, RI_REQ_SEND);
 
     if (req == NULL) {
         return NULL;
@@ -385,7 +381,7 @@ ucs_status_ptr_t ri_tag_send_slow(ri_conn_t *conn, const void *buffer, size_t co
     if (ri_unlikely(conn->status != UCS_OK)) {
         return UCS_STATUS_PTR(conn->status);
     }
-    req = (ri_send_req_t*)ri_req_get(worker, param, RI_REQ_SEND);
+    req = (ri_send_req_t *)ri_req_get(worker, param, RI_REQ_SEND);
     if (req == NULL) {
         return UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);
     }

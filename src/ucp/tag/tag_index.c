@@ -25,8 +25,8 @@ void ri_tag_index_cleanup(ri_tag_index_t *index)
 
 void ri_tag_index_grow(ri_tag_index_t *index)
 {
-    ri_tag_index_t grown   = *index;
-    size_t old_buckets     = (size_t)1 << (64 - index->shift);
+    ri_tag_index_t grown = *index;
+    size_t old_buckets   = (size_t)1 << (64 - index->shift);
     ri_tag_node_t **bucket;
     ri_tag_node_t *node, *chain;
     size_t i;

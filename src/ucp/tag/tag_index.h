@@ -15,17 +15,17 @@
 #include "../core/types.h"
 
 typedef struct ri_tag_node {
-    struct ri_tag_node *next;  /* younger node of the key; of the youngest: the head */
+    struct ri_tag_node *next; /* younger node of the key; of the youngest: the head */
     struct ri_tag_node *prev;
     struct ri_tag_node *chain; /* heads only: next head of the bucket */
-    uint64_t           key;
+    uint64_t key;
 } ri_tag_node_t;
 
 typedef struct ri_tag_index {
     ri_tag_node_t **buckets;
-    unsigned      shift; /* 64 - log2(buckets) */
-    size_t        keys;  /* different keys: heads */
-    size_t        count; /* nodes */
+    unsigned shift; /* 64 - log2(buckets) */
+    size_t keys;    /* different keys: heads */
+    size_t count;   /* nodes */
 } ri_tag_index_t;
 
 ucs_status_t ri_tag_index_init(ri_tag_index_t *index);

@@ -185,7 +185,7 @@ ucs_status_t ri_wire_parse(const void *header, size_t header_length, const void 
     hdr_length += hello_length;
     msg->payload = data_elsewhere ? NULL :
                    apart          ? data :
-                                    (const uint8_t*)data + hdr_length;
+                                    (const uint8_t *)data + hdr_length;
     msg->length  = apart ? length : (length - hdr_length);
 
     return wire_check(msg, data_elsewhere);
@@ -193,14 +193,12 @@ ucs_status_t ri_wire_parse(const void *header, size_t header_length, const void 
 
 void ri_wire_address_pack(ri_wire_address_t *prefix, uint64_t uid)
 {
-    *prefix = (ri_wire_address_t){
-        .stock_header = 0,
-        .uid          = uid,
-        .stock_end    = 0xff,
-        .magic        = RI_WIRE_ADDRESS_MAGIC,
-        .version      = RI_WIRE_VERSION,
-        .length       = sizeof(*prefix)
-    };
+    *prefix = (ri_wire_address_t){.stock_header = 0,
+                                  .uid          = uid,
+                                  .stock_end    = 0xff,
+                                  .magic        = RI_WIRE_ADDRESS_MAGIC,
+                                  .version      = RI_WIRE_VERSION,
+                                  .length       = sizeof(*prefix)};
 }
 
 ucs_status_t ri_wire_address_parse(const void *address, const void **stock, uint64_t *uid)

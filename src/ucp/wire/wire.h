@@ -40,7 +40,7 @@ typedef enum ri_wire_type {
     RI_WIRE_FIRST      = 5, /* tag, the start of a payload; FRAGs with the rest follow */
 
     /* Continues the FIRST with the same sequence number; pieces come in order. */
-    RI_WIRE_FRAG       = 8,
+    RI_WIRE_FRAG = 8,
 
     /* Out of sequence. */
     RI_WIRE_CONN_REQ    = 16, /* asks for CONN_ACK; always with a hello */
@@ -61,60 +61,60 @@ typedef enum ri_wire_type {
 
 /* Starts every message. (protocol.md section 3) */
 typedef struct ri_wire_base {
-    uint8_t  type;  /* ri_wire_type_t, perhaps with RI_WIRE_FLAG_HELLO */
-    uint8_t  id[3]; /* of the conn or stream addressed, at the receiver; 0: see hello */
+    uint8_t type;   /* ri_wire_type_t, perhaps with RI_WIRE_FLAG_HELLO */
+    uint8_t id[3];  /* of the conn or stream addressed, at the receiver; 0: see hello */
     uint32_t value; /* sequence number, or the argument of a control message */
 } __attribute__((packed)) ri_wire_base_t;
 
 typedef struct ri_wire_eager {
     ri_wire_base_t base;
-    uint64_t       tag;
+    uint64_t tag;
 } __attribute__((packed)) ri_wire_eager_t;
 
 typedef struct ri_wire_eager_sync {
     ri_wire_base_t base;
-    uint64_t       tag;
-    uint32_t       req_id;   /* of the sender's request, for SYNC_ACK */
-    uint32_t       reserved; /* 0 */
+    uint64_t tag;
+    uint32_t req_id;   /* of the sender's request, for SYNC_ACK */
+    uint32_t reserved; /* 0 */
 } __attribute__((packed)) ri_wire_eager_sync_t;
 
 typedef struct ri_wire_first {
     ri_wire_base_t base;
-    uint64_t       tag;
-    uint32_t       req_id; /* as in EAGER_SYNC; 0: not synchronous */
-    uint32_t       total;  /* length of the whole payload */
+    uint64_t tag;
+    uint32_t req_id; /* as in EAGER_SYNC; 0: not synchronous */
+    uint32_t total;  /* length of the whole payload */
 } __attribute__((packed)) ri_wire_first_t;
 
 typedef struct ri_wire_frag {
     ri_wire_base_t base; /* id: of the sending conn, as in the hello of FIRST */
-    uint64_t       uid;  /* of the sending worker, likewise */
+    uint64_t uid;        /* of the sending worker, likewise */
 } __attribute__((packed)) ri_wire_frag_t;
 
 typedef struct ri_wire_conn_ack {
     ri_wire_base_t base; /* value: id of the stream */
-    uint64_t       uid;  /* of the worker that answers */
+    uint64_t uid;        /* of the worker that answers */
 } __attribute__((packed)) ri_wire_conn_ack_t;
 
 typedef struct ri_wire_ring_offer {
-    ri_wire_base_t base;   /* value: size of the ring in bytes */
-    uint32_t       pid;    /* of the process that made it */
-    uint32_t       fd;     /* of its memory, open in that process */
-    uint32_t       stream_id; /* as CONN_ACK would tell it */
-    uint32_t       reserved; /* 0 */
-    uint64_t       cookie; /* that its first page must hold */
-    uint64_t       uid;    /* of the worker that made it */
+    ri_wire_base_t base; /* value: size of the ring in bytes */
+    uint32_t pid;        /* of the process that made it */
+    uint32_t fd;         /* of its memory, open in that process */
+    uint32_t stream_id;  /* as CONN_ACK would tell it */
+    uint32_t reserved;   /* 0 */
+    uint64_t cookie;     /* that its first page must hold */
+    uint64_t uid;        /* of the worker that made it */
 } __attribute__((packed)) ri_wire_ring_offer_t;
 
 typedef struct ri_wire_ring_stop {
     ri_wire_base_t base; /* value: id of the stream */
-    uint64_t       uid;  /* of the worker that made the ring */
+    uint64_t uid;        /* of the worker that made the ring */
 } __attribute__((packed)) ri_wire_ring_stop_t;
 
 /* Who sends; appended to the header until the receiver's id is known. */
 typedef struct ri_wire_hello {
     uint32_t magic;    /* RI_WIRE_MAGIC */
-    uint8_t  version;  /* RI_WIRE_VERSION */
-    uint8_t  flags;    /* 0 */
+    uint8_t version;   /* RI_WIRE_VERSION */
+    uint8_t flags;     /* 0 */
     uint16_t reserved; /* 0 */
     uint64_t uid;      /* of the sending worker */
     uint64_t host;     /* equal where /proc/<pid> means the same process; 0: no rings */
@@ -131,13 +131,13 @@ typedef struct ri_wire_hello {
  * UCS_ERR_UNREACHABLE, instead of connecting to a worker that speaks another protocol.
  */
 typedef struct ri_wire_address {
-    uint8_t  stock_header; /* 0: stock address format version 1, no flags */
-    uint64_t uid;          /* of the worker, where stock has it too */
-    uint8_t  stock_end;    /* 0xff: no devices */
-    uint64_t magic;        /* RI_WIRE_ADDRESS_MAGIC */
-    uint8_t  version;      /* RI_WIRE_VERSION */
-    uint8_t  length;       /* of this structure; the stock address follows */
-    uint32_t reserved;     /* 0 */
+    uint8_t stock_header; /* 0: stock address format version 1, no flags */
+    uint64_t uid;         /* of the worker, where stock has it too */
+    uint8_t stock_end;    /* 0xff: no devices */
+    uint64_t magic;       /* RI_WIRE_ADDRESS_MAGIC */
+    uint8_t version;      /* RI_WIRE_VERSION */
+    uint8_t length;       /* of this structure; the stock address follows */
+    uint32_t reserved;    /* 0 */
 } __attribute__((packed)) ri_wire_address_t;
 
 #define RI_WIRE_ADDRESS_MAGIC 0x524441495258435ful /* "_CXRIADR" */
@@ -162,20 +162,20 @@ static_assert(sizeof(ri_wire_address_t) == 24, "wire format");
 /* A message after parsing and validation, in host form. */
 typedef struct ri_wire_msg {
     ri_wire_type_t type; /* without flags */
-    uint32_t       id;
-    uint32_t       value;
-    uint64_t       tag;      /* EAGER, EAGER_SYNC, BULK, FIRST */
-    uint32_t       req_id;   /* EAGER_SYNC, FIRST */
-    uint32_t       total;    /* FIRST */
-    uint64_t       uid;      /* CONN_ACK, FRAG, RING_OFFER, RING_STOP */
-    uint32_t       ring_pid; /* RING_OFFER */
-    uint32_t       ring_fd;
-    uint32_t       ring_stream_id;
-    uint64_t       ring_cookie;
-    int            has_hello;
+    uint32_t id;
+    uint32_t value;
+    uint64_t tag;      /* EAGER, EAGER_SYNC, BULK, FIRST */
+    uint32_t req_id;   /* EAGER_SYNC, FIRST */
+    uint32_t total;    /* FIRST */
+    uint64_t uid;      /* CONN_ACK, FRAG, RING_OFFER, RING_STOP */
+    uint32_t ring_pid; /* RING_OFFER */
+    uint32_t ring_fd;
+    uint32_t ring_stream_id;
+    uint64_t ring_cookie;
+    int has_hello;
     ri_wire_hello_t hello;
-    const void     *payload; /* in the caller's buffer; NULL if the data is elsewhere */
-    size_t         length;   /* of the payload */
+    const void *payload; /* in the caller's buffer; NULL if the data is elsewhere */
+    size_t length;       /* of the payload */
 } ri_wire_msg_t;
 
 /** Set the id field of a base header. */
@@ -228,7 +228,8 @@ ucs_status_t ri_wire_parse(const void *header, size_t header_length, const void 
  * @return UCS_OK, UCS_ERR_NO_ELEM for a plain stock address, UCS_ERR_UNSUPPORTED for
  *         another wire version; @a stock is valid in each case.
  */
-ucs_status_t ri_wire_address_parse(const void *address, const void **stock, uint64_t *uid);
+ucs_status_t ri_wire_address_parse(const void *address, const void **stock,
+                                   uint64_t *uid);
 
 /** Write this library's part of the address of worker @a uid. */
 void ri_wire_address_pack(ri_wire_address_t *prefix, uint64_t uid);

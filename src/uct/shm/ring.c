@@ -39,7 +39,7 @@ ucs_status_t ri_ring_create(ri_ring_rx_t *rx, size_t size, uint64_t cookie)
     rx->control->cookie  = cookie;
     rx->control->version = RI_RING_VERSION;
     rx->control->lines   = size / RI_RING_LINE;
-    rx->lines            = (ri_ring_record_t*)((char*)map + RI_RING_CONTROL_SIZE);
+    rx->lines            = (ri_ring_record_t *)((char *)map + RI_RING_CONTROL_SIZE);
     rx->mask             = size / RI_RING_LINE - 1;
     rx->pos              = 0;
     rx->published        = 0;
@@ -108,7 +108,7 @@ ucs_status_t ri_ring_open(ri_ring_tx_t *tx, uint32_t pid, uint32_t fd, size_t si
     }
 
     tx->control     = control;
-    tx->lines       = (ri_ring_record_t*)((char*)control + RI_RING_CONTROL_SIZE);
+    tx->lines       = (ri_ring_record_t *)((char *)control + RI_RING_CONTROL_SIZE);
     tx->mask        = size / RI_RING_LINE - 1;
     tx->pos         = 0;
     tx->limit       = size / RI_RING_LINE;

@@ -48,14 +48,14 @@
 
 /* Header of a record, at the head of its first line. */
 typedef struct ri_ring_record {
-    _Atomic(uint32_t) seq;    /* ri_ring_stamp() of the position, stored last */
-    uint16_t          length; /* payload bytes */
-    uint8_t           type;   /* the user's; RI_RING_PAD is the ring's own */
-    uint8_t           reserved;
-    uint32_t          value;  /* the user's */
-    uint32_t          extra;  /* the user's */
-    uint64_t          tag;    /* the user's */
-    uint8_t           payload[RI_RING_INLINE];
+    _Atomic(uint32_t) seq; /* ri_ring_stamp() of the position, stored last */
+    uint16_t length;       /* payload bytes */
+    uint8_t type;          /* the user's; RI_RING_PAD is the ring's own */
+    uint8_t reserved;
+    uint32_t value; /* the user's */
+    uint32_t extra; /* the user's */
+    uint64_t tag;   /* the user's */
+    uint8_t payload[RI_RING_INLINE];
 } ri_ring_record_t;
 
 static_assert(sizeof(ri_ring_record_t) == RI_RING_LINE, "a record starts as one line");
@@ -63,12 +63,12 @@ static_assert(offsetof(ri_ring_record_t, payload) == 24, "24 bytes of header");
 
 /* First page of the shared memory; the lines follow. */
 typedef struct ri_ring_control {
-    uint64_t          cookie;     /* known to both sides by the offer */
-    uint32_t          version;    /* RI_RING_VERSION */
-    uint32_t          lines;      /* a power of two */
-    uint8_t           pad[RI_RING_LINE - 16];
-    _Atomic(uint32_t) consumed;   /* position up to which the receiver has read */
-    uint8_t           pad2[RI_RING_LINE - 4];
+    uint64_t cookie;  /* known to both sides by the offer */
+    uint32_t version; /* RI_RING_VERSION */
+    uint32_t lines;   /* a power of two */
+    uint8_t pad[RI_RING_LINE - 16];
+    _Atomic(uint32_t) consumed; /* position up to which the receiver has read */
+    uint8_t pad2[RI_RING_LINE - 4];
 } ri_ring_control_t;
 
 #define RI_RING_VERSION      1
@@ -76,26 +76,26 @@ typedef struct ri_ring_control {
 
 /* The sender's end. */
 typedef struct ri_ring_tx {
-    ri_ring_record_t  *lines;
-    uint32_t          mask;  /* lines - 1 */
-    uint32_t          pos;   /* where the next record goes */
-    uint32_t          limit; /* position that must not be reached: lines beyond it are
+    ri_ring_record_t *lines;
+    uint32_t mask;  /* lines - 1 */
+    uint32_t pos;   /* where the next record goes */
+    uint32_t limit; /* position that must not be reached: lines beyond it are
                                 not known to be free */
-    uint32_t          max_payload;
-    uint64_t          *dirty; /* one bit per line: its first word is not an old header's */
+    uint32_t max_payload;
+    uint64_t *dirty; /* one bit per line: its first word is not an old header's */
     ri_ring_control_t *control;
-    size_t            map_size;
+    size_t map_size;
 } ri_ring_tx_t;
 
 /* The receiver's end. */
 typedef struct ri_ring_rx {
-    ri_ring_record_t  *lines;
-    uint32_t          mask;
-    uint32_t          pos;       /* of the next record */
-    uint32_t          published; /* what control->consumed says */
+    ri_ring_record_t *lines;
+    uint32_t mask;
+    uint32_t pos;       /* of the next record */
+    uint32_t published; /* what control->consumed says */
     ri_ring_control_t *control;
-    size_t            map_size;
-    int               fd; /* -1 once the sender has mapped it */
+    size_t map_size;
+    int fd; /* -1 once the sender has mapped it */
 } ri_ring_rx_t;
 
 /** @return What the first word of a record at @a pos holds; never 0. */
@@ -107,14 +107,15 @@ static inline uint32_t ri_ring_stamp(uint32_t pos)
 /** @return How many lines a record with @a length bytes of payload takes. */
 static inline uint32_t ri_ring_lines(uint32_t length)
 {
-    return (length <= RI_RING_INLINE) ? 1 : 1 + (length + RI_RING_LINE - 1) / RI_RING_LINE;
+    return (length <= RI_RING_INLINE) ? 1 :
+                                        1 + (length + RI_RING_LINE - 1) / RI_RING_LINE;
 }
 
 /** @return Where the payload of a record stands that has @a length bytes of it. */
 static inline uint8_t *ri_ring_payload(const ri_ring_record_t *record, uint32_t length)
 {
-    return (uint8_t*)((length <= RI_RING_INLINE) ? record->payload :
-                                                   (const uint8_t*)(record + 1));
+    return (uint8_t *)((length <= RI_RING_INLINE) ? record->payload :
+                                                    (const uint8_t *)(record + 1));
 }
 
 /**
@@ -193,7 +194,7 @@ static inline void ri_ring_tx_set_dirty(ri_ring_tx_t *tx, uint32_t first, uint32
 static inline void ri_prefetch_write(const void *address)
 {
 #if defined(__x86_64__)
-    __asm__ volatile("prefetchw %0" : : "m"(*(const char*)address));
+    __asm__ volatile("prefetchw %0" : : "m"(*(const char *)address));
 #else
     __builtin_prefetch(address, 1);
 #endif

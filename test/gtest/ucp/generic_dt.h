@@ -21,7 +21,7 @@ public:
     generic_dt()
     {
         static const ucp_generic_dt_ops_t ops = {start_pack, start_unpack, packed_size,
-                                                 pack, unpack, finish};
+                                                 pack,       unpack,       finish};
         check_status(ucp_dt_create_generic(&ops, this, &m_dt), "ucp_dt_create_generic");
     }
 
@@ -69,22 +69,22 @@ public:
         start_packs = start_unpacks = finishes = 0;
     }
 
-    int          start_packs = 0, start_unpacks = 0, finishes = 0, misuse = 0;
+    int start_packs = 0, start_unpacks = 0, finishes = 0, misuse = 0;
     ucs_status_t unpack_status = UCS_OK;
-    bool         may_leak      = false;
+    bool may_leak              = false;
 
 private:
     struct state {
         generic_dt *dt;
-        char       *memory;
-        size_t     count;
-        bool       packing;
+        char *memory;
+        size_t count;
+        bool packing;
     };
 
     static state *start(void *context, const void *buffer, size_t count, bool packing)
     {
-        generic_dt *self = static_cast<generic_dt*>(context);
-        state *s = new state{self, static_cast<char*>(const_cast<void*>(buffer)), count,
+        generic_dt *self = static_cast<generic_dt *>(context);
+        state *s = new state{self, static_cast<char *>(const_cast<void *>(buffer)), count,
                              packing};
         self->m_live.insert(s);
         return s;
@@ -93,7 +93,7 @@ private:
     /* States are freed by the destructor only, so that a late call is noticed. */
     static state *live(void *arg, int packing = -1)
     {
-        state *s = static_cast<state*>(arg);
+        state *s = static_cast<state *>(arg);
         if (!s->dt->m_live.count(s) || ((packing >= 0) && (s->packing != !!packing))) {
             ++s->dt->misuse;
         }
@@ -102,27 +102,24 @@ private:
 
     static void *start_pack(void *context, const void *buffer, size_t count)
     {
-        ++static_cast<generic_dt*>(context)->start_packs;
+        ++static_cast<generic_dt *>(context)->start_packs;
         return start(context, buffer, count, true);
     }
 
     static void *start_unpack(void *context, void *buffer, size_t count)
     {
-        ++static_cast<generic_dt*>(context)->start_unpacks;
+        ++static_cast<generic_dt *>(context)->start_unpacks;
         return start(context, buffer, count, false);
     }
 
-    static size_t packed_size(void *arg)
-    {
-        return live(arg)->count;
-    }
+    static size_t packed_size(void *arg) { return live(arg)->count; }
 
     static size_t pack(void *arg, size_t offset, void *dest, size_t max_length)
     {
         state *s      = live(arg, 1);
         size_t length = std::min(max_length, s->count - offset);
         for (size_t i = 0; i < length; ++i) {
-            static_cast<char*>(dest)[i] = ~s->memory[place(offset + i)];
+            static_cast<char *>(dest)[i] = ~s->memory[place(offset + i)];
         }
         return length;
     }
@@ -135,7 +132,7 @@ private:
             return UCS_OK;
         }
         for (size_t i = 0; i < length; ++i) {
-            s->memory[place(offset + i)] = ~static_cast<const char*>(src)[i];
+            s->memory[place(offset + i)] = ~static_cast<const char *>(src)[i];
         }
         return s->dt->unpack_status;
     }
@@ -148,8 +145,8 @@ private:
         s->dt->m_finished.emplace_back(s);
     }
 
-    ucp_datatype_t                      m_dt;
-    std::set<state*>                    m_live;
+    ucp_datatype_t m_dt;
+    std::set<state *> m_live;
     std::vector<std::unique_ptr<state>> m_finished;
 };
 

@@ -25,15 +25,12 @@ void on_alarm(int)
 }
 
 class time_limit : public ::testing::EmptyTestEventListener {
-    void OnTestStart(const ::testing::TestInfo&) override
+    void OnTestStart(const ::testing::TestInfo &) override
     {
         alarm(ucp_test::TEST_LIMIT_SEC);
     }
 
-    void OnTestEnd(const ::testing::TestInfo&) override
-    {
-        alarm(0);
-    }
+    void OnTestEnd(const ::testing::TestInfo &) override { alarm(0); }
 };
 
 } // namespace

@@ -19,18 +19,21 @@ namespace ucp_test {
 
 namespace {
 
-enum command { START, REAP };
+enum command {
+    START,
+    REAP
+};
 
 /* One datagram to the server; START carries a descriptor for the peer's channel. */
 struct order {
     command what;
-    pid_t   pid;
-    char    role[64];
-    char    tr[16];
-    char    arg[128];
+    pid_t pid;
+    char role[64];
+    char tr[16];
+    char arg[128];
 };
 
-int   g_control    = -1; /* our end of the server's socket */
+int g_control      = -1; /* our end of the server's socket */
 pid_t g_server_pid = -1;
 
 std::map<std::string, peer_func> &roles()
@@ -104,7 +107,7 @@ void serve(int control)
 int ask_server(const order &o, int fd)
 {
     alignas(cmsghdr) char space[CMSG_SPACE(sizeof(int))] = {};
-    iovec iov  = {const_cast<order*>(&o), sizeof(o)};
+    iovec iov  = {const_cast<order *>(&o), sizeof(o)};
     msghdr msg = {};
     int answer = -1;
 
@@ -170,7 +173,7 @@ channel::~channel()
 void channel::put(const std::string &message)
 {
     uint32_t length = message.size();
-    std::string out(reinterpret_cast<char*>(&length), sizeof(length));
+    std::string out(reinterpret_cast<char *>(&length), sizeof(length));
 
     out += message;
     /* Messages are far smaller than a socket buffer, so this does not block. */
@@ -189,7 +192,7 @@ bool channel::readable() const
 
 void channel::read_all(void *buffer, size_t length)
 {
-    char *to = static_cast<char*>(buffer);
+    char *to = static_cast<char *>(buffer);
 
     while (length > 0) {
         pollfd p = {m_fd, POLLIN, 0};
@@ -204,7 +207,7 @@ void channel::read_all(void *buffer, size_t length)
         if (n <= 0) {
             throw failure("the other process is gone");
         }
-        to     += n;
+        to += n;
         length -= n;
     }
 }

@@ -38,9 +38,9 @@ private:
 };
 
 struct peer_env {
-    channel        &ch;
+    channel &ch;
     const transport &tr;
-    std::string    arg;
+    std::string arg;
 };
 
 using peer_func = void (*)(peer_env &env);
@@ -63,7 +63,7 @@ private:
     int reap();
 
     std::unique_ptr<channel> m_channel;
-    pid_t                    m_pid = -1;
+    pid_t m_pid = -1;
 };
 
 /* For main(): starts the server, before any UCX call. */
@@ -90,8 +90,8 @@ public:
     void close();
 
 private:
-    channel  &m_channel;
-    entity   m_entity;
+    channel &m_channel;
+    entity m_entity;
     ucp_ep_h m_ep;
 };
 

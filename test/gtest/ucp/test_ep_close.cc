@@ -58,7 +58,7 @@ TEST_P(test_ep_close, unexpected_message_outlives_endpoint)
         SCOPED_TRACE(size);
         make_pair();
         std::string out = pattern(size, 1), in(size, '\0');
-        op_ptr s = send(ab(), out.data(), size, 1);
+        op_ptr s        = send(ab(), out.data(), size, 1);
         wait_unexpected(b(), 1);
         wait(*s);
         s.reset();
@@ -87,8 +87,8 @@ TEST_P(test_ep_close, force_needs_error_handling)
     /* The refused close changed nothing. */
     for (size_t size : ALL_SIZES) {
         std::string out = pattern(size, 1), in(size, '\0');
-        op_ptr r = recv(b().worker(), &in[0], size, 1);
-        op_ptr s = send(ab(), out.data(), size, 1);
+        op_ptr r        = recv(b().worker(), &in[0], size, 1);
+        op_ptr s        = send(ab(), out.data(), size, 1);
         wait(*r);
         wait(*s);
         EXPECT_TRUE(in == out);
@@ -106,7 +106,7 @@ TEST_P(test_ep_close, older_close_forms)
         uint64_t out = form, in = ~0ull;
 
         params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS;
-        params.address    = reinterpret_cast<const ucp_address_t*>(address.data());
+        params.address    = reinterpret_cast<const ucp_address_t *>(address.data());
         ASSERT_EQ(UCS_OK, ucp_ep_create(a().worker(), &params, &ep));
         op_ptr r = recv(b().worker(), &in, sizeof(in), 1);
         op_ptr s = send(ep, &out, sizeof(out), 1);
@@ -176,8 +176,8 @@ TEST_P(test_ep_close, recreate_one_side)
         ucp_ep_h ab = a.connect(b);
         for (size_t size : {size_t(8), size_t(65536)}) {
             std::string out = pattern(size, round), in(size, '\0');
-            op_ptr r = recv(b.worker(), &in[0], size, 1);
-            op_ptr s = send(ab, out.data(), size, 1);
+            op_ptr r        = recv(b.worker(), &in[0], size, 1);
+            op_ptr s        = send(ab, out.data(), size, 1);
             wait(*r);
             wait(*s);
             ASSERT_TRUE(in == out);
@@ -258,8 +258,7 @@ TEST_P(test_ep_close, close_with_posted_receives)
 INSTANTIATE_TRANSPORTS(test_ep_close);
 
 /* Error mode PEER exists over TCP only in stock (see test_two_process.cc). */
-class test_ep_close_force : public transport_test {
-};
+class test_ep_close_force : public transport_test {};
 
 TEST_P(test_ep_close_force, ends_outstanding_sends)
 {

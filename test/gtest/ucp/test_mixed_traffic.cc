@@ -16,21 +16,20 @@ using namespace ucp_test;
 class test_mixed_traffic : public transport_test {
 protected:
     struct am_record {
-        int          count = 0;
-        std::string  header, data;
+        int count = 0;
+        std::string header, data;
         ucp_worker_h worker = nullptr;
-        op           *fetch = nullptr; /* of a rendezvous */
-        bool         bad    = false;
+        op *fetch           = nullptr; /* of a rendezvous */
+        bool bad            = false;
     };
 
     static ucs_status_t am_cb(void *arg, const void *header, size_t header_length,
-                              void *data, size_t length,
-                              const ucp_am_recv_param_t *param)
+                              void *data, size_t length, const ucp_am_recv_param_t *param)
     {
-        am_record *rec = static_cast<am_record*>(arg);
+        am_record *rec = static_cast<am_record *>(arg);
 
         ++rec->count;
-        rec->header.assign(static_cast<const char*>(header), header_length);
+        rec->header.assign(static_cast<const char *>(header), header_length);
         rec->data.assign(length, '\0');
         if (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) {
             ucp_request_param_t p = {};
@@ -38,15 +37,15 @@ protected:
                 rec->bad = true;
                 return UCS_OK;
             }
-            p = rec->fetch->send_param(UCP_OP_ATTR_FLAG_NO_IMM_CMPL);
-            p.cb.recv_am = [](void*, ucs_status_t status, size_t, void *user_data) {
-                static_cast<op*>(user_data)->completed(status);
+            p            = rec->fetch->send_param(UCP_OP_ATTR_FLAG_NO_IMM_CMPL);
+            p.cb.recv_am = [](void *, ucs_status_t status, size_t, void *user_data) {
+                static_cast<op *>(user_data)->completed(status);
             };
-            rec->fetch->started(ucp_am_recv_data_nbx(rec->worker, data, &rec->data[0],
-                                                     length, &p));
+            rec->fetch->started(
+                    ucp_am_recv_data_nbx(rec->worker, data, &rec->data[0], length, &p));
             return UCS_INPROGRESS;
         }
-        rec->data.assign(static_cast<const char*>(data), length);
+        rec->data.assign(static_cast<const char *>(data), length);
         return UCS_OK;
     }
 
@@ -57,9 +56,9 @@ protected:
         rec.worker   = e.worker();
         p.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB |
                        UCP_AM_HANDLER_PARAM_FIELD_ARG;
-        p.id         = id;
-        p.cb         = am_cb;
-        p.arg        = &rec;
+        p.id  = id;
+        p.cb  = am_cb;
+        p.arg = &rec;
         check_status(ucp_worker_set_am_recv_handler(e.worker(), &p), "set handler");
     }
 
@@ -67,10 +66,10 @@ protected:
     void tag_exchange(size_t size, uint64_t seed)
     {
         std::string out = pattern(size, seed), in1(size, '\0'), in2(size, '\0');
-        op_ptr s1 = send(ab(), out.data(), size, 1);
-        op_ptr r2 = recv(a().worker(), &in2[0], size, 2);
-        op_ptr r1 = recv(b().worker(), &in1[0], size, 1);
-        op_ptr s2 = send_sync(ba(), out.data(), size, 2);
+        op_ptr s1       = send(ab(), out.data(), size, 1);
+        op_ptr r2       = recv(a().worker(), &in2[0], size, 2);
+        op_ptr r1       = recv(b().worker(), &in1[0], size, 1);
+        op_ptr s2       = send_sync(ba(), out.data(), size, 2);
 
         wait(*r1);
         wait(*r2);
@@ -180,7 +179,7 @@ TEST_P(test_mixed_traffic, put_and_get)
         }
         SCOPED_TRACE(size);
         const uint64_t remote = reinterpret_cast<uint64_t>(window.data());
-        std::string out = pattern(size, 4), in(size, '\0');
+        std::string out       = pattern(size, 4), in(size, '\0');
         ucp_request_param_t p = {};
         ucs_status_ptr_t put  = ucp_put_nbx(ab(), out.data(), size, remote, rkey, &p);
         tag_exchange(size, 5);
@@ -205,8 +204,7 @@ TEST_P(test_mixed_traffic, put_and_get)
 INSTANTIATE_TRANSPORTS(test_mixed_traffic);
 
 /* Which end of two endpoints to the own worker a stream comes out of is undefined. */
-class test_mixed_traffic_remote : public test_mixed_traffic {
-};
+class test_mixed_traffic_remote : public test_mixed_traffic {};
 
 TEST_P(test_mixed_traffic_remote, streams)
 {
@@ -219,19 +217,22 @@ TEST_P(test_mixed_traffic_remote, streams)
             continue;
         }
         SCOPED_TRACE(size);
-        std::string out = pattern(size, 9), in(size, '\0');
+        std::string out        = pattern(size, 9), in(size, '\0');
         ucp_request_param_t sp = {}, rp = {};
-        size_t length   = 0;
-        rp.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
-        rp.flags        = UCP_STREAM_RECV_FLAG_WAITALL;
+        size_t length       = 0;
+        rp.op_attr_mask     = UCP_OP_ATTR_FIELD_FLAGS;
+        rp.flags            = UCP_STREAM_RECV_FLAG_WAITALL;
         ucs_status_ptr_t rr = ucp_stream_recv_nbx(ba(), &in[0], size, &length, &rp);
         ucs_status_ptr_t sr = ucp_stream_send_nbx(ab(), out.data(), size, &sp);
         tag_exchange(size, 3);
         wait_handle(sr);
         if (UCS_PTR_IS_PTR(rr)) {
-            wait([&] {
-                return ucp_stream_recv_request_test(rr, &length) != UCS_INPROGRESS;
-            }, "stream");
+            wait(
+                    [&] {
+                        return ucp_stream_recv_request_test(rr, &length) !=
+                               UCS_INPROGRESS;
+                    },
+                    "stream");
         }
         wait_handle(rr);
         EXPECT_EQ(size, length);
@@ -246,7 +247,7 @@ class test_sockaddr : public transport_test {
 protected:
     static void on_connection(ucp_conn_request_h request, void *arg)
     {
-        static_cast<test_sockaddr*>(arg)->m_request = request;
+        static_cast<test_sockaddr *>(arg)->m_request = request;
     }
 
     ucp_conn_request_h m_request = nullptr;
@@ -254,8 +255,8 @@ protected:
 
 TEST_P(test_sockaddr, tag_traffic_both_ways)
 {
-    entity &server = create();
-    entity &client = create();
+    entity &server           = create();
+    entity &client           = create();
     ucp_listener_params_t lp = {};
     ucp_listener_attr_t attr = {};
     ucp_listener_h listener;
@@ -266,9 +267,9 @@ TEST_P(test_sockaddr, tag_traffic_both_ways)
     address.sin_family      = AF_INET;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     lp.field_mask           = UCP_LISTENER_PARAM_FIELD_SOCK_ADDR |
-                              UCP_LISTENER_PARAM_FIELD_CONN_HANDLER;
-    lp.sockaddr             = {reinterpret_cast<sockaddr*>(&address), sizeof(address)};
-    lp.conn_handler         = {on_connection, this};
+                    UCP_LISTENER_PARAM_FIELD_CONN_HANDLER;
+    lp.sockaddr     = {reinterpret_cast<sockaddr *>(&address), sizeof(address)};
+    lp.conn_handler = {on_connection, this};
     ASSERT_EQ(UCS_OK, ucp_listener_create(server.worker(), &lp, &listener));
     attr.field_mask = UCP_LISTENER_ATTR_FIELD_SOCKADDR;
     ASSERT_EQ(UCS_OK, ucp_listener_query(listener, &attr));
@@ -277,9 +278,8 @@ TEST_P(test_sockaddr, tag_traffic_both_ways)
         ep            = {};
         ep.field_mask = UCP_EP_PARAM_FIELD_FLAGS | UCP_EP_PARAM_FIELD_SOCK_ADDR;
         ep.flags      = UCP_EP_PARAMS_FLAGS_CLIENT_SERVER;
-        ep.sockaddr   = {reinterpret_cast<sockaddr*>(&attr.sockaddr),
-                         sizeof(sockaddr_in)};
-        m_request     = nullptr;
+        ep.sockaddr = {reinterpret_cast<sockaddr *>(&attr.sockaddr), sizeof(sockaddr_in)};
+        m_request   = nullptr;
         ASSERT_EQ(UCS_OK, ucp_ep_create(client.worker(), &ep, &to_server));
         client.adopt(to_server);
         wait([&] { return m_request != nullptr; }, "connection request");

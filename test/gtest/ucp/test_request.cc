@@ -20,14 +20,14 @@ namespace {
 
 /* What a callback saw, when the test needs more than class op records. */
 struct seen {
-    bool         returned    = false; /* set by the test after the call */
-    bool         cb_early    = false; /* callback ran before that */
-    int          calls       = 0;
-    bool         do_release  = false;
-    void         *request    = nullptr;
-    ucs_status_t status      = UCS_INPROGRESS;
-    size_t       length      = 0;
-    ucp_tag_t    tag         = 0;
+    bool returned       = false; /* set by the test after the call */
+    bool cb_early       = false; /* callback ran before that */
+    int calls           = 0;
+    bool do_release     = false;
+    void *request       = nullptr;
+    ucs_status_t status = UCS_INPROGRESS;
+    size_t length       = 0;
+    ucp_tag_t tag       = 0;
 
     void called(void *req, ucs_status_t st)
     {
@@ -43,13 +43,13 @@ struct seen {
 
 void on_send(void *request, ucs_status_t status, void *user_data)
 {
-    static_cast<seen*>(user_data)->called(request, status);
+    static_cast<seen *>(user_data)->called(request, status);
 }
 
 void on_recv(void *request, ucs_status_t status, const ucp_tag_recv_info_t *info,
              void *user_data)
 {
-    seen *s   = static_cast<seen*>(user_data);
+    seen *s   = static_cast<seen *>(user_data);
     s->length = info->length;
     s->tag    = info->sender_tag;
     s->called(request, status);
@@ -133,8 +133,8 @@ TEST_P(test_request, immediate_recv_has_no_callback)
         wait_unexpected(b(), 1);
         seen rs;
         ucp_request_param_t p = recv_param(rs);
-        ucs_status_ptr_t req  = ucp_tag_recv_nbx(b().worker(), &in[0], size, 1,
-                                                 TAG_FULL, &p);
+        ucs_status_ptr_t req  = ucp_tag_recv_nbx(b().worker(), &in[0], size, 1, TAG_FULL,
+                                                 &p);
         rs.returned           = true;
         ASSERT_FALSE(UCS_PTR_IS_ERR(req));
         if (req == nullptr) {
@@ -182,8 +182,8 @@ TEST_P(test_request, no_imm_cmpl_recv_calls_back_inline)
         wait_unexpected(b(), 3);
         seen rs;
         ucp_request_param_t p = recv_param(rs, UCP_OP_ATTR_FLAG_NO_IMM_CMPL);
-        ucs_status_ptr_t req  = ucp_tag_recv_nbx(b().worker(), &in[0], size, 3,
-                                                 TAG_FULL, &p);
+        ucs_status_ptr_t req  = ucp_tag_recv_nbx(b().worker(), &in[0], size, 3, TAG_FULL,
+                                                 &p);
         ASSERT_TRUE(UCS_PTR_IS_PTR(req));
         EXPECT_EQ(1, rs.calls);
         EXPECT_EQ(req, rs.request);
@@ -208,8 +208,8 @@ TEST_P(test_request, release_inside_callback)
         std::string out = pattern(size, round), in(size, '\0');
         seen rs, ss;
         rs.do_release = ss.do_release = true;
-        ucp_request_param_t rp = recv_param(rs, UCP_OP_ATTR_FLAG_NO_IMM_CMPL);
-        ucp_request_param_t sp = send_param(ss);
+        ucp_request_param_t rp        = recv_param(rs, UCP_OP_ATTR_FLAG_NO_IMM_CMPL);
+        ucp_request_param_t sp        = send_param(ss);
         ucs_status_ptr_t sreq;
 
         if (late) {
@@ -259,9 +259,8 @@ TEST_P(test_request, send_callback_after_return)
                         recvs.push_back(recv(rx.worker(), &in[0], size, 5));
                     }
                     ucp_request_param_t p = send_param(s[i]);
-                    req[i]        = sync ? ucp_tag_send_sync_nbx(ep, out.data(), size,
-                                                                 5, &p) :
-                                           ucp_tag_send_nbx(ep, out.data(), size, 5, &p);
+                    req[i] = sync ? ucp_tag_send_sync_nbx(ep, out.data(), size, 5, &p) :
+                                    ucp_tag_send_nbx(ep, out.data(), size, 5, &p);
                     s[i].returned = true;
                     EXPECT_EQ(0, s[i].calls);
                     ASSERT_FALSE(UCS_PTR_IS_ERR(req[i]));
@@ -298,8 +297,7 @@ TEST_P(test_request, force_imm_cmpl_recv)
     op_ptr s = send(ab(), &out, sizeof(out), 6);
     wait_unexpected(b(), 6);
     EXPECT_EQ(0, rs.calls);
-    EXPECT_EQ(nullptr,
-              ucp_tag_recv_nbx(b().worker(), &in, sizeof(in), 6, TAG_FULL, &p));
+    EXPECT_EQ(nullptr, ucp_tag_recv_nbx(b().worker(), &in, sizeof(in), 6, TAG_FULL, &p));
     EXPECT_EQ(out, in);
     EXPECT_EQ(0, rs.calls);
     wait(*s);
@@ -366,16 +364,15 @@ TEST_P(test_request, free_and_release_before_completion)
             seen rs, ss;
             ucp_request_param_t rp = recv_param(rs, UCP_OP_ATTR_FLAG_NO_IMM_CMPL);
             ucp_request_param_t sp = send_param(ss);
-            auto drop = keep ? ucp_request_release : ucp_request_free;
+            auto drop              = keep ? ucp_request_release : ucp_request_free;
 
             ucs_status_ptr_t rreq = ucp_tag_recv_nbx(b().worker(), &in[0], size, 9,
                                                      TAG_FULL, &rp);
             ASSERT_TRUE(UCS_PTR_IS_PTR(rreq));
             drop(rreq);
-            ucs_status_ptr_t sreq = ucp_tag_send_sync_nbx(ab(), out.data(), size, 9,
-                                                          &sp);
-            ss.returned = true;
-            bool open   = UCS_PTR_IS_PTR(sreq) && !ucp_request_is_completed(sreq);
+            ucs_status_ptr_t sreq = ucp_tag_send_sync_nbx(ab(), out.data(), size, 9, &sp);
+            ss.returned           = true;
+            bool open = UCS_PTR_IS_PTR(sreq) && !ucp_request_is_completed(sreq);
             if (UCS_PTR_IS_PTR(sreq)) {
                 drop(sreq);
             }
@@ -409,10 +406,10 @@ TEST_P(test_request, query_functions)
         EXPECT_EQ(UCS_INPROGRESS, ucp_tag_recv_request_test(r->handle(), &info));
         EXPECT_EQ(UCS_INPROGRESS, ucp_request_test(r->handle(), &info));
 
-        attr.field_mask        = UCP_REQUEST_ATTR_FIELD_STATUS |
-                                 UCP_REQUEST_ATTR_FIELD_MEM_TYPE |
-                                 UCP_REQUEST_ATTR_FIELD_INFO_STRING |
-                                 UCP_REQUEST_ATTR_FIELD_INFO_STRING_SIZE;
+        attr.field_mask = UCP_REQUEST_ATTR_FIELD_STATUS |
+                          UCP_REQUEST_ATTR_FIELD_MEM_TYPE |
+                          UCP_REQUEST_ATTR_FIELD_INFO_STRING |
+                          UCP_REQUEST_ATTR_FIELD_INFO_STRING_SIZE;
         attr.debug_string      = text;
         attr.debug_string_size = sizeof(text);
         memset(text, 'x', sizeof(text));

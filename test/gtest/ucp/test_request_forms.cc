@@ -9,11 +9,11 @@ using namespace ucp_test;
 namespace {
 
 /* The callbacks of the _nb forms have no user data. */
-int          g_nb_calls;
+int g_nb_calls;
 ucs_status_t g_nb_status;
-size_t       g_nb_length;
+size_t g_nb_length;
 
-void on_send_nb(void*, ucs_status_t status)
+void on_send_nb(void *, ucs_status_t status)
 {
     ++g_nb_calls;
     g_nb_status = status;
@@ -29,10 +29,7 @@ void on_recv_nb(void *request, ucs_status_t status, ucp_tag_recv_info_t *info)
 
 class test_request_forms : public transport_test {
 protected:
-    void SetUp() override
-    {
-        make_pair();
-    }
+    void SetUp() override { make_pair(); }
 
     /* User memory for one request; UCP gets its end. */
     void *request_memory()
@@ -41,7 +38,7 @@ protected:
         attr.field_mask         = UCP_ATTR_FIELD_REQUEST_SIZE;
         check_status(ucp_context_query(a().context(), &attr), "ucp_context_query");
         m_blocks.emplace_back(attr.request_size / 16 + 1);
-        char *block = reinterpret_cast<char*>(m_blocks.back().data());
+        char *block = reinterpret_cast<char *>(m_blocks.back().data());
         return block + attr.request_size;
     }
 
@@ -60,7 +57,7 @@ TEST_P(test_request_forms, nb_forms)
             bool late = form & 1, sync = form & 2;
             SCOPED_TRACE(std::to_string(size) + (late ? " late" : " early") +
                          (sync ? " sync" : ""));
-            std::string out = pattern(size, 4), in(size, '\0');
+            std::string out       = pattern(size, 4), in(size, '\0');
             ucs_status_ptr_t rreq = nullptr, sreq;
 
             g_nb_calls = 0;
@@ -139,22 +136,22 @@ namespace {
 /* A ping-pong that runs in receive callbacks only. */
 struct player {
     ucp_worker_h worker;
-    ucp_ep_h     ep;
-    ucp_tag_t    in_tag, out_tag;
-    size_t       size;
-    int          rounds; /* left */
-    bool         failed = false;
-    std::string  in, out;
+    ucp_ep_h ep;
+    ucp_tag_t in_tag, out_tag;
+    size_t size;
+    int rounds; /* left */
+    bool failed = false;
+    std::string in, out;
 
     void post()
     {
         ucp_request_param_t p = {};
-        p.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA |
+        p.op_attr_mask        = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA |
                          UCP_OP_ATTR_FLAG_NO_IMM_CMPL;
-        p.cb.recv      = on_recv;
-        p.user_data    = this;
-        void *req      = ucp_tag_recv_nbx(worker, &in[0], size, in_tag, TAG_FULL, &p);
-        failed         = failed || !UCS_PTR_IS_PTR(req);
+        p.cb.recv   = on_recv;
+        p.user_data = this;
+        void *req   = ucp_tag_recv_nbx(worker, &in[0], size, in_tag, TAG_FULL, &p);
+        failed      = failed || !UCS_PTR_IS_PTR(req);
     }
 
     void hit()
@@ -166,7 +163,7 @@ struct player {
         failed                = failed || UCS_PTR_IS_ERR(req);
     }
 
-    static void on_send(void *request, ucs_status_t, void*)
+    static void on_send(void *request, ucs_status_t, void *)
     {
         ucp_request_free(request);
     }
@@ -174,7 +171,7 @@ struct player {
     static void on_recv(void *request, ucs_status_t status,
                         const ucp_tag_recv_info_t *info, void *user_data)
     {
-        player *self = static_cast<player*>(user_data);
+        player *self = static_cast<player *>(user_data);
 
         ucp_request_free(request);
         self->failed = self->failed || (status != UCS_OK) ||
@@ -196,10 +193,12 @@ TEST_P(test_request_forms, send_and_receive_inside_callbacks)
         SCOPED_TRACE(size);
         constexpr int ROUNDS = 100;
         /* A starts with tag 2 and is answered with tag 1. */
-        player pa = {a().worker(), ab(), 1, 2, size, ROUNDS, false,
-                     std::string(size, '\0'), pattern(size, 1)};
-        player pb = {b().worker(), ba(), 2, 1, size, ROUNDS, false,
-                     std::string(size, '\0'), pattern(size, 1)};
+        player pa = {
+                a().worker(),    ab(), 1, 2, size, ROUNDS, false, std::string(size, '\0'),
+                pattern(size, 1)};
+        player pb = {
+                b().worker(),    ba(), 2, 1, size, ROUNDS, false, std::string(size, '\0'),
+                pattern(size, 1)};
         pa.post();
         pb.post();
         pa.hit();

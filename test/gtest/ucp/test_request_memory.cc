@@ -15,10 +15,10 @@ using namespace ucp_test;
 
 namespace {
 
-constexpr size_t USER_SIZE = 160;     /* what Open MPI asks for */
+constexpr size_t USER_SIZE    = 160; /* what Open MPI asks for */
 constexpr uint64_t INIT_MAGIC = 0xfeedbeefcafef00d;
 
-std::multiset<void*> g_inits, g_cleanups;
+std::multiset<void *> g_inits, g_cleanups;
 
 void request_init(void *request)
 {
@@ -71,15 +71,15 @@ protected:
                 << "user area changed while the request was in use";
     }
 
-    std::map<void*, std::string> m_left;
-    uint64_t                     m_generation = 0;
+    std::map<void *, std::string> m_left;
+    uint64_t m_generation = 0;
 };
 
 TEST_P(test_request_pool, user_area_survives)
 {
     for (int round = 0; round < 12; ++round) {
         for (size_t size : {size_t(8), size_t(1024), size_t(65536)}) {
-            const size_t n = (size > 1024) ? 20 : 300;
+            const size_t n  = (size > 1024) ? 20 : 300;
             std::string out = pattern(size, round);
             std::vector<std::string> in(n, std::string(size, '\0'));
             std::vector<op_ptr> recvs, sends;
@@ -197,7 +197,7 @@ protected:
         char *start()
         {
             uintptr_t p = reinterpret_cast<uintptr_t>(&bytes[0]) + GUARD;
-            return reinterpret_cast<char*>((p + 15) & ~uintptr_t(15));
+            return reinterpret_cast<char *>((p + 15) & ~uintptr_t(15));
         }
 
         void *request() { return start() + size; }
@@ -336,10 +336,10 @@ TEST_P(test_request_memory, callback_gets_user_memory)
         ucp_request_param_t p = param();
         p.op_attr_mask |= UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
         p.user_data = &ctx;
-        p.cb.recv   = [](void *request, ucs_status_t, const ucp_tag_recv_info_t*,
+        p.cb.recv   = [](void *request, ucs_status_t, const ucp_tag_recv_info_t *,
                        void *arg) {
-            static_cast<context*>(arg)->request = request;
-            ++static_cast<context*>(arg)->calls;
+            static_cast<context *>(arg)->request = request;
+            ++static_cast<context *>(arg)->calls;
         };
         ASSERT_EQ(p.request,
                   ucp_tag_recv_nbx(b().worker(), &in[0], size, 3, TAG_FULL, &p));
@@ -381,21 +381,21 @@ TEST_P(test_request_memory, reuse_for_other_operations)
     ucp_am_handler_param_t handler = {};
     handler.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB |
                          UCP_AM_HANDLER_PARAM_FIELD_ARG;
-    handler.id         = 0;
-    handler.arg        = &am_count;
-    handler.cb         = [](void *arg, const void*, size_t, void*, size_t,
-                    const ucp_am_recv_param_t*) {
-        ++*static_cast<int*>(arg);
+    handler.id  = 0;
+    handler.arg = &am_count;
+    handler.cb  = [](void *arg, const void *, size_t, void *, size_t,
+                    const ucp_am_recv_param_t *) {
+        ++*static_cast<int *>(arg);
         return UCS_OK;
     };
     ASSERT_EQ(UCS_OK, ucp_worker_set_am_recv_handler(b().worker(), &handler));
 
     auto tag_send = [&](size_t size, bool sync) {
         ucp_request_param_t p = param();
-        ucs_status_ptr_t ret  = sync ?
-                ucp_tag_send_sync_nbx(ab(), data.data(), size, 1, &p) :
-                ucp_tag_send_nbx(ab(), data.data(), size, 1, &p);
-        op_ptr r = recv(b().worker(), in.data(), size, 1);
+        ucs_status_ptr_t ret  = sync ? ucp_tag_send_sync_nbx(ab(), data.data(), size, 1,
+                                                             &p) :
+                                       ucp_tag_send_nbx(ab(), data.data(), size, 1, &p);
+        op_ptr r              = recv(b().worker(), in.data(), size, 1);
         wait(*r);
         wait_block(ret, "tag send");
     };
@@ -417,8 +417,8 @@ TEST_P(test_request_memory, reuse_for_other_operations)
     auto am_send = [&](size_t size, uint32_t flags) {
         ucp_request_param_t p = param();
         int before            = am_count;
-        p.op_attr_mask       |= UCP_OP_ATTR_FIELD_FLAGS;
-        p.flags               = flags;
+        p.op_attr_mask |= UCP_OP_ATTR_FIELD_FLAGS;
+        p.flags = flags;
         wait_block(ucp_am_send_nbx(ab(), 0, nullptr, 0, data.data(), size, &p), "am");
         wait([&] { return am_count > before; }, "active message");
     };

@@ -8,10 +8,7 @@ using namespace ucp_test;
 
 class test_tag_cancel : public transport_test {
 protected:
-    void SetUp() override
-    {
-        make_pair();
-    }
+    void SetUp() override { make_pair(); }
 };
 
 TEST_P(test_tag_cancel, posted_receive_calls_back_inline)
@@ -43,7 +40,7 @@ TEST_P(test_tag_cancel, without_callback)
 {
     char byte             = 0;
     ucp_request_param_t p = {};
-    void *request = ucp_tag_recv_nbx(b().worker(), &byte, 1, 1, TAG_FULL, &p);
+    void *request         = ucp_tag_recv_nbx(b().worker(), &byte, 1, 1, TAG_FULL, &p);
 
     ASSERT_TRUE(UCS_PTR_IS_PTR(request));
     ucp_request_cancel(b().worker(), request);
@@ -77,9 +74,9 @@ TEST_P(test_tag_cancel, cancelled_receive_is_not_matched)
         for (bool wildcard : {false, true}) {
             SCOPED_TRACE(std::to_string(size) + (wildcard ? " wildcard" : ""));
             const ucp_tag_t mask = wildcard ? 0 : TAG_FULL;
-            std::string out = pattern(size, 1), in(size, '\0');
+            std::string out      = pattern(size, 1), in(size, '\0');
             guarded_buffer cancelled(size);
-            const std::string before(static_cast<char*>(cancelled.data()), size);
+            const std::string before(static_cast<char *>(cancelled.data()), size);
 
             op_ptr r1 = recv(b().worker(), cancelled.data(), size, 1, mask);
             op_ptr r2 = recv(b().worker(), &in[0], size, 1, mask);
@@ -94,7 +91,7 @@ TEST_P(test_tag_cancel, cancelled_receive_is_not_matched)
             EXPECT_EQ(1, r1->calls());
             EXPECT_EQ(UCS_OK, r2->status());
             EXPECT_TRUE(in == out);
-            EXPECT_EQ(0, before.compare(0, size, static_cast<char*>(cancelled.data()),
+            EXPECT_EQ(0, before.compare(0, size, static_cast<char *>(cancelled.data()),
                                         size));
             cancelled.expect_guard_intact();
         }
@@ -186,8 +183,8 @@ TEST_P(test_tag_cancel, send_is_not_cancelled)
 namespace {
 
 struct canceller {
-    int          calls   = 0;
-    ucs_status_t status  = UCS_OK;
+    int calls           = 0;
+    ucs_status_t status = UCS_OK;
 };
 
 } // namespace
@@ -200,13 +197,13 @@ TEST_P(test_tag_cancel, callback_releases_request)
     for (int i = 0; i < 1000; ++i) {
         canceller c;
         ucp_request_param_t p = {};
-        p.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA |
+        p.op_attr_mask        = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA |
                          UCP_OP_ATTR_FLAG_NO_IMM_CMPL;
-        p.user_data    = &c;
-        p.cb.recv      = [](void *request, ucs_status_t status,
-                       const ucp_tag_recv_info_t*, void *arg) {
-            static_cast<canceller*>(arg)->status = status;
-            ++static_cast<canceller*>(arg)->calls;
+        p.user_data = &c;
+        p.cb.recv   = [](void *request, ucs_status_t status, const ucp_tag_recv_info_t *,
+                       void *arg) {
+            static_cast<canceller *>(arg)->status = status;
+            ++static_cast<canceller *>(arg)->calls;
             ucp_request_release(request);
         };
         void *request = ucp_tag_recv_nbx(b().worker(), &byte, 1, i, TAG_FULL, &p);

@@ -11,7 +11,11 @@ using namespace ucp_test;
 
 namespace {
 
-enum kind { CONTIG, IOV, GENERIC };
+enum kind {
+    CONTIG,
+    IOV,
+    GENERIC
+};
 const char *const kind_names[] = {"contig", "iov", "generic"};
 
 /* A buffer of one kind that holds `length` bytes of packed data. */
@@ -36,7 +40,7 @@ public:
                                      ucp_dt_make_contig(elem_size());
     }
 
-    void *pointer() { return (m_kind == IOV) ? (void*)m_iov.data() : &m_memory[0]; }
+    void *pointer() { return (m_kind == IOV) ? (void *)m_iov.data() : &m_memory[0]; }
 
     size_t count() const
     {
@@ -55,7 +59,7 @@ public:
         }
         std::string p;
         for (const ucp_dt_iov_t &e : m_iov) {
-            p.append(static_cast<char*>(e.buffer), e.length);
+            p.append(static_cast<char *>(e.buffer), e.length);
         }
         return p;
     }
@@ -65,7 +69,7 @@ public:
     {
         size_t used = 0;
         for (const ucp_dt_iov_t &e : m_iov) {
-            const char *end = static_cast<char*>(e.buffer) + e.length;
+            const char *end = static_cast<char *>(e.buffer) + e.length;
             EXPECT_TRUE((end[0] == '\x3c') && (end[1] == '\x3c')) << "entry " << used;
             ++used;
         }
@@ -86,7 +90,7 @@ private:
     {
         /* Entry lengths repeat; 0 is an empty entry. */
         static const std::vector<std::vector<size_t>> shapes = {
-            {1 << 20}, {0, 7, 0, 0, 1000, 64}, {8192, 1, 0}, {4000}};
+                {1 << 20}, {0, 7, 0, 0, 1000, 64}, {8192, 1, 0}, {4000}};
         const auto &shape = shapes[variant % shapes.size()];
         std::vector<size_t> lengths;
         size_t left = data.size();
@@ -105,14 +109,14 @@ private:
             memcpy(&m_memory[to], data.data() + from, n);
             m_iov.push_back({&m_memory[to], n});
             from += n;
-            to   += n + 2;
+            to += n + 2;
         }
     }
 
-    kind                      m_kind;
-    size_t                    m_length;
-    generic_dt                &m_gen;
-    std::string               m_memory;
+    kind m_kind;
+    size_t m_length;
+    generic_dt &m_gen;
+    std::string m_memory;
     std::vector<ucp_dt_iov_t> m_iov;
 };
 
@@ -120,10 +124,7 @@ private:
 
 class test_tag_dt : public transport_test {
 protected:
-    void SetUp() override
-    {
-        make_pair();
-    }
+    void SetUp() override { make_pair(); }
 
     op_ptr send_buffer(dt_buffer &d, ucp_tag_t tag)
     {
@@ -258,8 +259,8 @@ TEST_P(test_tag_dt, contig_elements_count_in_bytes)
     }
     for (size_t n : {size_t(0), size_t(1), size_t(100)}) {
         const ucp_datatype_t dt = ucp_dt_make_contig(sizeof(element));
-        op_ptr r = recv_dt(b().worker(), in.data(), in.size(), dt, 1);
-        op_ptr s = send_dt(ab(), out.data(), n, dt, 1);
+        op_ptr r                = recv_dt(b().worker(), in.data(), in.size(), dt, 1);
+        op_ptr s                = send_dt(ab(), out.data(), n, dt, 1);
         wait(*r);
         wait(*s);
         EXPECT_EQ(n * sizeof(element), r->info().length);
@@ -299,9 +300,9 @@ TEST_P(test_tag_dt, generic_no_imm_cmpl_and_sync)
             ucp_request_param_t p = s.send_param(UCP_OP_ATTR_FIELD_DATATYPE |
                                                  UCP_OP_ATTR_FLAG_NO_IMM_CMPL);
             p.datatype            = gen.handle();
-            ucs_status_ptr_t req  = sync ?
-                    ucp_tag_send_sync_nbx(ab(), out.pointer(), size, 1, &p) :
-                    ucp_tag_send_nbx(ab(), out.pointer(), size, 1, &p);
+            ucs_status_ptr_t req =
+                    sync ? ucp_tag_send_sync_nbx(ab(), out.pointer(), size, 1, &p) :
+                           ucp_tag_send_nbx(ab(), out.pointer(), size, 1, &p);
             ASSERT_TRUE(UCS_PTR_IS_PTR(req));
             s.started(req);
             wait(*r);

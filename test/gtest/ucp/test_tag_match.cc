@@ -13,7 +13,7 @@ protected:
     struct rx {
         explicit rx(size_t size) : buffer(size) {}
         guarded_buffer buffer;
-        op_ptr         req;
+        op_ptr req;
     };
     using rx_ptr = std::unique_ptr<rx>;
 
@@ -113,9 +113,9 @@ TEST_P(test_tag_match, other_tag_does_not_match)
     for (int bit = 0; bit < 64; ++bit) {
         SCOPED_TRACE(bit);
         const ucp_tag_t tag = 0x123456789abcdef0, wrong = tag ^ (1ull << bit);
-        std::string data    = pattern(16, bit);
-        rx_ptr other        = post(16, wrong);
-        op_ptr s            = send(ab(), data.data(), 16, tag);
+        std::string data = pattern(16, bit);
+        rx_ptr other     = post(16, wrong);
+        op_ptr s         = send(ab(), data.data(), 16, tag);
         wait_unexpected(b(), tag);
         EXPECT_FALSE(other->req->done());
         rx_ptr right = post(16, tag);
@@ -132,17 +132,16 @@ TEST_P(test_tag_match, mask_ignores_bits)
 {
     make_pair();
     /* The masks of MPICH and Open MPI, and single open bits at both ends. */
-    const ucp_tag_t masks[] = {0xffffffff9fffffff, 0xffff000090000000,
-                               0x80000000000fffff, 0x7fffffffffffffff,
-                               0xfffffffffffffffe, 0};
-    uint64_t seed = 0;
+    const ucp_tag_t masks[] = {0xffffffff9fffffff, 0xffff000090000000, 0x80000000000fffff,
+                               0x7fffffffffffffff, 0xfffffffffffffffe, 0};
+    uint64_t seed           = 0;
 
     for (ucp_tag_t mask : masks) {
         for (bool late : {false, true}) {
             SCOPED_TRACE(mask);
-            const ucp_tag_t want = 0x8004000300020001;
-            const ucp_tag_t fits = want ^ (~mask & 0x5555555555555555);
-            const ucp_tag_t open = want ^ ~mask;
+            const ucp_tag_t want    = 0x8004000300020001;
+            const ucp_tag_t fits    = want ^ (~mask & 0x5555555555555555);
+            const ucp_tag_t open    = want ^ ~mask;
             const ucp_tag_t tags[2] = {fits, open};
 
             for (ucp_tag_t tag : tags) {
@@ -234,9 +233,9 @@ TEST_P(test_tag_match, interleaved_tags)
 /* Messages of one tag stay in order although their sizes take different ways. */
 TEST_P(test_tag_match, same_tag_order_over_mixed_sizes)
 {
-    const std::vector<size_t> sizes = {0, 8, 40, 41, 100, 1024, 8192, 9216, 65536,
-                                       1048576};
-    const size_t n = sizes.size() * 2;
+    const std::vector<size_t> sizes = {0,    8,    40,   41,    100,
+                                       1024, 8192, 9216, 65536, 1048576};
+    const size_t n                  = sizes.size() * 2;
 
     make_pair();
     for (size_t shift = 0; shift < sizes.size(); ++shift) {
@@ -334,10 +333,14 @@ TEST_P(test_tag_match, age_order_of_exact_and_wildcard)
     };
     /* Each list is posted in this order; all entries fit tag 0x55. */
     const std::vector<std::vector<spec>> lists = {
-        {{0, 0}, {0x55, TAG_FULL}, {0, 0}},
-        {{0x55, TAG_FULL}, {0, 0}, {0x55, TAG_FULL}},
-        {{0x50, 0xf0}, {0x05, 0x0f}, {0x55, TAG_FULL}, {0, 0}},
-        {{0x55, TAG_FULL}, {0x55, TAG_FULL}, {0x05, 0x0f}, {0x50, 0xf0}, {0x55, 0xff}},
+            {{0, 0}, {0x55, TAG_FULL}, {0, 0}},
+            {{0x55, TAG_FULL}, {0, 0}, {0x55, TAG_FULL}},
+            {{0x50, 0xf0}, {0x05, 0x0f}, {0x55, TAG_FULL}, {0, 0}},
+            {{0x55, TAG_FULL},
+             {0x55, TAG_FULL},
+             {0x05, 0x0f},
+             {0x50, 0xf0},
+             {0x55, 0xff}},
     };
 
     make_pair();
@@ -379,7 +382,7 @@ TEST_P(test_tag_match, age_order_of_unexpected)
 
     struct {
         ucp_tag_t tag, mask;
-        int       expected;
+        int expected;
     } const steps[] = {{0x20, 0xf0, 1}, {0x02, 0x0f, 2}, {0x11, TAG_FULL, 0},
                        {0x01, 0x0f, 3}, {0, 0, 4},       {0, 0, 5}};
     for (const auto &step : steps) {

@@ -27,15 +27,15 @@ protected:
         }
     }
 
-    entity   *m_rx    = nullptr;
-    entity   *m_tx[2] = {};
-    ucp_ep_h m_ep[2]  = {};
+    entity *m_rx     = nullptr;
+    entity *m_tx[2]  = {};
+    ucp_ep_h m_ep[2] = {};
 };
 
 /* The tag carries the source in its high half, as MPIs do it. */
 TEST_P(test_tag_match_sources, any_source_keeps_order_per_source)
 {
-    constexpr int N = 200;
+    constexpr int N      = 200;
     const size_t sizes[] = {8, 0, 1000, 65536, 41, 9216, 200000};
 
     make_three();
@@ -45,8 +45,8 @@ TEST_P(test_tag_match_sources, any_source_keeps_order_per_source)
         std::vector<op_ptr> recvs, sends;
         auto post_all = [&] {
             for (auto &buffer : in) {
-                recvs.push_back(recv(m_rx->worker(), &buffer[0], buffer.size(), 5,
-                                     0xffffffff));
+                recvs.push_back(
+                        recv(m_rx->worker(), &buffer[0], buffer.size(), 5, 0xffffffff));
             }
         };
 
@@ -157,17 +157,17 @@ INSTANTIATE_TRANSPORTS(test_tag_match_sources);
 class test_tag_match_random : public transport_test {
 protected:
     struct message {
-        ucp_tag_t   tag;
-        uint64_t    seed;
+        ucp_tag_t tag;
+        uint64_t seed;
         std::string data;
-        op_ptr      req;
+        op_ptr req;
     };
 
     struct receive {
-        ucp_tag_t   tag, mask;
+        ucp_tag_t tag, mask;
         std::string buffer;
-        op_ptr      req;
-        message     *match = nullptr;
+        op_ptr req;
+        message *match = nullptr;
     };
 
     void run(uint64_t seed, int steps)
@@ -217,8 +217,8 @@ protected:
 
     ucp_tag_t pick_mask()
     {
-        static const ucp_tag_t masks[] = {TAG_FULL, TAG_FULL, TAG_FULL, 0xffffffff,
-                                          1ull << 40, 0};
+        static const ucp_tag_t masks[] = {TAG_FULL,   TAG_FULL,   TAG_FULL,
+                                          0xffffffff, 1ull << 40, 0};
         return masks[m_rng() % 6];
     }
 
@@ -241,9 +241,8 @@ protected:
         m->tag     = pick_tag();
         m->seed    = m_rng() % 100000;
         m->data    = pattern(pick_size(), m->seed);
-        auto it    = std::find_if(m_posted.begin(), m_posted.end(), [&](receive *r) {
-            return fits(*m, r->tag, r->mask);
-        });
+        auto it    = std::find_if(m_posted.begin(), m_posted.end(),
+                                  [&](receive *r) { return fits(*m, r->tag, r->mask); });
         if (it == m_posted.end()) {
             m_unexpected.push_back(m);
         } else {
@@ -255,7 +254,7 @@ protected:
                          send(ab(), m->data.data(), m->data.size(), m->tag);
     }
 
-    std::deque<message*>::iterator find_unexpected(ucp_tag_t tag, ucp_tag_t mask)
+    std::deque<message *>::iterator find_unexpected(ucp_tag_t tag, ucp_tag_t mask)
     {
         return std::find_if(m_unexpected.begin(), m_unexpected.end(),
                             [&](message *m) { return fits(*m, tag, mask); });
@@ -295,10 +294,12 @@ protected:
             EXPECT_EQ(nullptr, ucp_tag_probe_nb(b().worker(), tag, mask, remove, &info));
             return;
         }
-        wait([&] {
-            handle = ucp_tag_probe_nb(b().worker(), tag, mask, remove, &info);
-            return handle != nullptr;
-        }, "probe");
+        wait(
+                [&] {
+                    handle = ucp_tag_probe_nb(b().worker(), tag, mask, remove, &info);
+                    return handle != nullptr;
+                },
+                "probe");
         EXPECT_EQ((*it)->tag, info.sender_tag);
         EXPECT_EQ((*it)->data.size(), info.length);
         if (!remove) {
@@ -357,11 +358,11 @@ protected:
         }
     }
 
-    std::mt19937_64                       m_rng;
+    std::mt19937_64 m_rng;
     std::vector<std::unique_ptr<message>> m_messages;
     std::vector<std::unique_ptr<receive>> m_receives;
-    std::deque<message*>                  m_unexpected; /* of the model, oldest first */
-    std::deque<receive*>                  m_posted;
+    std::deque<message *> m_unexpected; /* of the model, oldest first */
+    std::deque<receive *> m_posted;
 };
 
 TEST_P(test_tag_match_random, model)

@@ -8,10 +8,7 @@ using namespace ucp_test;
 
 class test_tag_probe : public transport_test {
 protected:
-    void SetUp() override
-    {
-        make_pair();
-    }
+    void SetUp() override { make_pair(); }
 
     ucp_tag_message_h probe(ucp_tag_t tag, bool remove, ucp_tag_t mask = TAG_FULL)
     {
@@ -114,11 +111,11 @@ TEST_P(test_tag_probe, message_by_nbx)
 
 namespace {
 
-int                 g_calls;
-ucs_status_t        g_status;
+int g_calls;
+ucs_status_t g_status;
 ucp_tag_recv_info_t g_info;
 
-void on_msg(void*, ucs_status_t status, ucp_tag_recv_info_t *info)
+void on_msg(void *, ucs_status_t status, ucp_tag_recv_info_t *info)
 {
     ++g_calls;
     g_status = status;
@@ -188,7 +185,7 @@ TEST_P(test_tag_probe, oldest_first_under_a_mask)
 
     struct {
         ucp_tag_t tag, mask;
-        int       expected;
+        int expected;
     } const steps[] = {{0x20, 0xf0, 1}, {0x02, 0x0f, 2}, {0x22, TAG_FULL, 4},
                        {0, 0, 0},       {0, 0, 3},       {0, 0, 5}};
     std::vector<std::pair<int, ucp_tag_message_h>> messages;
@@ -216,9 +213,9 @@ TEST_P(test_tag_probe, removed_message_is_not_matched)
 {
     for (size_t size : ALL_SIZES) {
         SCOPED_TRACE(size);
-        std::string out[2] = {pattern(size, 1), pattern(size, 2)};
-        std::string in[3]  = {std::string(size, 0), std::string(size, 0),
-                              std::string(size, 0)};
+        std::string out[2]  = {pattern(size, 1), pattern(size, 2)};
+        std::string in[3]   = {std::string(size, 0), std::string(size, 0),
+                               std::string(size, 0)};
         op_ptr s0           = send(ab(), out[0].data(), size, 7);
         ucp_tag_message_h m = wait_probe(7, true);
         EXPECT_EQ(nullptr, probe(7, false));

@@ -58,13 +58,13 @@ TEST_P(test_threads, multi_own_tags)
         GTEST_SKIP() << "UCX was built without support for MULTI workers";
     }
     const std::vector<size_t> sizes = {8, 100, 0, 9216, 8192, 65536, 41, 1048576};
-    auto poll = [this] { return progress(); };
+    auto poll                       = [this] { return progress(); };
 
     run_threads(THREADS, [&](int t) {
         for (int i = 0; i < 1600; ++i) {
-            const size_t size = sizes[(i + t) % ((i % 50) ? 7 : 8)];
+            const size_t size   = sizes[(i + t) % ((i % 50) ? 7 : 8)];
             const ucp_tag_t tag = t + 1;
-            std::string out = pattern(size, t * 1000 + i), in(size, '\0');
+            std::string out     = pattern(size, t * 1000 + i), in(size, '\0');
             op_ptr r, s;
 
             if (i % 2) {
@@ -74,10 +74,12 @@ TEST_P(test_threads, multi_own_tags)
                           send_sync(ab(), out.data(), size, tag);
             if (!(i % 2)) {
                 ucp_tag_recv_info_t info = {};
-                if (!poll_until([&] {
-                        return ucp_tag_probe_nb(b().worker(), tag, TAG_FULL, 0,
-                                                &info) != nullptr;
-                    }, poll)) {
+                if (!poll_until(
+                            [&] {
+                                return ucp_tag_probe_nb(b().worker(), tag, TAG_FULL, 0,
+                                                        &info) != nullptr;
+                            },
+                            poll)) {
                     throw failure("timeout of probe");
                 }
                 EXPECT_EQ(size, info.length);
@@ -144,10 +146,13 @@ TEST_P(test_threads, multi_probe_and_remove)
     run_threads(THREADS, [&](int) {
         ucp_tag_recv_info_t info;
         ucp_tag_message_h m;
-        while (poll_until([&] {
-                   m = ucp_tag_probe_nb(b().worker(), 0, 0, 1, &info);
-                   return (m != nullptr) || (left == 0);
-               }, poll) && (m != nullptr)) {
+        while (poll_until(
+                       [&] {
+                           m = ucp_tag_probe_nb(b().worker(), 0, 0, 1, &info);
+                           return (m != nullptr) || (left == 0);
+                       },
+                       poll) &&
+               (m != nullptr)) {
             uint32_t in = ~0u;
             op r;
             ucp_request_param_t p = r.recv_param();
@@ -209,7 +214,7 @@ TEST_P(test_threads, serialized)
     run_threads(THREADS, [&](int t) {
         for (int i = 0; i < 1000; ++i) {
             const size_t size = (i % 20) ? 8 * (i % 50) : 200000;
-            std::string out = pattern(size, t * 1000 + i), in(size, '\0');
+            std::string out   = pattern(size, t * 1000 + i), in(size, '\0');
             op_ptr r, s;
             {
                 std::lock_guard<std::mutex> guard(lock);
@@ -231,8 +236,7 @@ TEST_P(test_threads, serialized)
 INSTANTIATE_TRANSPORTS(test_threads);
 
 /* The self transport does not connect two workers. */
-class test_threads_remote : public test_threads {
-};
+class test_threads_remote : public test_threads {};
 
 /* Two SINGLE workers that talk to each other, each in its own thread. */
 TEST_P(test_threads_remote, single_worker_per_thread)
@@ -245,9 +249,9 @@ TEST_P(test_threads_remote, single_worker_per_thread)
 
         for (int i = 0; i < 2000; ++i) {
             const size_t size = (i % 20) ? 8 * (i % 50) : 200000;
-            std::string out = pattern(size, i), in(size, '\0');
-            op_ptr r = recv(me.worker(), &in[0], size, i);
-            op_ptr s = send(ep, out.data(), size, i);
+            std::string out   = pattern(size, i), in(size, '\0');
+            op_ptr r          = recv(me.worker(), &in[0], size, i);
+            op_ptr s          = send(ep, out.data(), size, i);
             wait_done(*r, poll);
             wait_done(*s, poll);
             ASSERT_TRUE(in == out) << "thread " << t << " round " << i;

@@ -10,9 +10,9 @@ using namespace ucp_test;
 
 namespace {
 
-const std::vector<size_t> mixed_sizes = {8,  0,   41,  100,   1024,  8192, 9216,
-                                         16, 40,  500, 65536, 4096,  1,    200000,
-                                         64, 8,   8,   16384, 1048576, 0};
+const std::vector<size_t> mixed_sizes = {8,  0,  41,  100,   1024,    8192, 9216,
+                                         16, 40, 500, 65536, 4096,    1,    200000,
+                                         64, 8,  8,   16384, 1048576, 0};
 
 void ping_pong(endpoint_pair &p, bool first)
 {
@@ -23,9 +23,8 @@ void ping_pong(endpoint_pair &p, bool first)
         for (int i = 0; i < rounds; ++i) {
             std::string out = pattern(size, i);
             for (int turn = 0; turn < 2; ++turn) {
-                op_ptr o = ((turn == 0) == first) ?
-                                   send(p.ep(), out.data(), size, i) :
-                                   recv(p.worker(), &in[0], size, i);
+                op_ptr o = ((turn == 0) == first) ? send(p.ep(), out.data(), size, i) :
+                                                    recv(p.worker(), &in[0], size, i);
                 p.wait(*o, "ping-pong");
                 EXPECT_EQ(UCS_OK, o->status());
             }
@@ -152,8 +151,7 @@ peer_role r3("both_ways", both_ways_role);
 
 } // namespace
 
-class test_two_process : public transport_test {
-};
+class test_two_process : public transport_test {};
 
 TEST_P(test_two_process, ping_pong)
 {
@@ -245,7 +243,7 @@ class test_peer_death : public transport_test {
 protected:
     static void on_error(void *arg, ucp_ep_h, ucs_status_t status)
     {
-        test_peer_death *self = static_cast<test_peer_death*>(arg);
+        test_peer_death *self = static_cast<test_peer_death *>(arg);
         ++self->m_errors;
         self->m_error = status;
     }
@@ -285,8 +283,8 @@ protected:
             }
             return m_errors > 0;
         };
-        EXPECT_TRUE(poll_until(all_ended, [&] { return p.self().progress(); },
-                               KILL_DEADLINE_SEC));
+        EXPECT_TRUE(poll_until(
+                all_ended, [&] { return p.self().progress(); }, KILL_DEADLINE_SEC));
         EXPECT_EQ(1, m_errors) << "calls of the error handler";
         EXPECT_NE(UCS_OK, m_error);
         for (size_t i = 0; i < sends.size(); ++i) {
@@ -307,8 +305,8 @@ protected:
         }
     }
 
-    int          m_errors = 0;
-    ucs_status_t m_error  = UCS_OK;
+    int m_errors         = 0;
+    ucs_status_t m_error = UCS_OK;
 };
 
 TEST_P(test_peer_death, while_it_progresses)

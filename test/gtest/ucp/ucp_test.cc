@@ -10,8 +10,8 @@
 
 namespace ucp_test {
 
-const std::vector<size_t> ALL_SIZES = {0,    1,    8,     16,    40,    41,    64,
-                                       100,  1000, 1024,  4096,  8000,  8192,  9000,
+const std::vector<size_t> ALL_SIZES = {0,    1,     8,     16,     40,     41,   64,
+                                       100,  1000,  1024,  4096,   8000,   8192, 9000,
                                        9216, 16384, 65536, 200000, 1048576};
 
 const transport SHM  = {"shm", "posix,sysv,cma,self", nullptr};
@@ -91,11 +91,11 @@ entity::entity(const transport &tr, const entity_params &params)
     ctx_params.request_size      = params.request_size;
     ctx_params.mt_workers_shared = 0;
     if (params.request_init != nullptr) {
-        ctx_params.field_mask  |= UCP_PARAM_FIELD_REQUEST_INIT;
+        ctx_params.field_mask |= UCP_PARAM_FIELD_REQUEST_INIT;
         ctx_params.request_init = params.request_init;
     }
     if (params.request_cleanup != nullptr) {
-        ctx_params.field_mask     |= UCP_PARAM_FIELD_REQUEST_CLEANUP;
+        ctx_params.field_mask |= UCP_PARAM_FIELD_REQUEST_CLEANUP;
         ctx_params.request_cleanup = params.request_cleanup;
     }
 
@@ -138,7 +138,7 @@ std::string entity::address() const
 
     check_status(ucp_worker_get_address(m_worker, &address, &length),
                  "ucp_worker_get_address");
-    std::string result(reinterpret_cast<char*>(address), length);
+    std::string result(reinterpret_cast<char *>(address), length);
     ucp_worker_release_address(m_worker, address);
     return result;
 }
@@ -150,10 +150,10 @@ ucp_ep_h entity::connect(const std::string &peer_address)
 
     params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS |
                         UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE;
-    params.address    = reinterpret_cast<const ucp_address_t*>(peer_address.data());
-    params.err_mode   = m_params.err_mode;
+    params.address  = reinterpret_cast<const ucp_address_t *>(peer_address.data());
+    params.err_mode = m_params.err_mode;
     if (m_params.err_cb != nullptr) {
-        params.field_mask     |= UCP_EP_PARAM_FIELD_ERR_HANDLER;
+        params.field_mask |= UCP_EP_PARAM_FIELD_ERR_HANDLER;
         params.err_handler.cb  = m_params.err_cb;
         params.err_handler.arg = m_params.err_arg;
     }
@@ -196,15 +196,15 @@ void op::completed(ucs_status_t status)
     m_done   = true; /* last: another thread may wait for it */
 }
 
-void op::send_cb(void*, ucs_status_t status, void *user_data)
+void op::send_cb(void *, ucs_status_t status, void *user_data)
 {
-    static_cast<op*>(user_data)->completed(status);
+    static_cast<op *>(user_data)->completed(status);
 }
 
-void op::recv_cb(void*, ucs_status_t status, const ucp_tag_recv_info_t *info,
+void op::recv_cb(void *, ucs_status_t status, const ucp_tag_recv_info_t *info,
                  void *user_data)
 {
-    op *self = static_cast<op*>(user_data);
+    op *self = static_cast<op *>(user_data);
 
     self->m_info = *info;
     self->completed(status);
@@ -216,8 +216,8 @@ ucp_request_param_t op::send_param(uint32_t attr_mask)
 
     param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA |
                          attr_mask;
-    param.cb.send      = send_cb;
-    param.user_data    = this;
+    param.cb.send   = send_cb;
+    param.user_data = this;
     return param;
 }
 
@@ -231,8 +231,8 @@ ucp_request_param_t op::recv_param(uint32_t attr_mask)
 
     param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA |
                          UCP_OP_ATTR_FLAG_NO_IMM_CMPL | attr_mask;
-    param.cb.recv      = recv_cb;
-    param.user_data    = this;
+    param.cb.recv   = recv_cb;
+    param.user_data = this;
     return param;
 }
 
@@ -321,7 +321,7 @@ std::string pattern(size_t length, uint64_t seed)
 void expect_pattern(const void *data, size_t length, uint64_t seed,
                     const std::string &what)
 {
-    const char *p = static_cast<const char*>(data);
+    const char *p = static_cast<const char *>(data);
 
     for (size_t i = 0; i < length; ++i) {
         if (p[i] != pattern_byte(i, seed)) {
@@ -332,9 +332,7 @@ void expect_pattern(const void *data, size_t length, uint64_t seed,
     }
 }
 
-guarded_buffer::guarded_buffer(size_t length) : m_bytes(length + GUARD, '\x5a')
-{
-}
+guarded_buffer::guarded_buffer(size_t length) : m_bytes(length + GUARD, '\x5a') {}
 
 void guarded_buffer::expect_guard_intact() const
 {
@@ -388,12 +386,14 @@ void base_fixture::wait_all(const std::vector<op_ptr> &ops, const char *what)
 {
     size_t i = 0;
 
-    wait([&] {
-        while ((i < ops.size()) && ops[i]->done()) {
-            ++i;
-        }
-        return i == ops.size();
-    }, what);
+    wait(
+            [&] {
+                while ((i < ops.size()) && ops[i]->done()) {
+                    ++i;
+                }
+                return i == ops.size();
+            },
+            what);
 }
 
 void base_fixture::wait_handle(ucs_status_ptr_t ret, ucs_status_t expected)

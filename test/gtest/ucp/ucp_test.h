@@ -59,18 +59,17 @@ void check_status(ucs_status_t status, const char *what);
 
 /* Calls `progress` until `condition` holds; false when the deadline passes. */
 bool poll_until(const std::function<bool()> &condition,
-                const std::function<unsigned()> &progress,
-                double seconds = DEADLINE_SEC);
+                const std::function<unsigned()> &progress, double seconds = DEADLINE_SEC);
 
 struct entity_params {
-    uint64_t                       features        = UCP_FEATURE_TAG;
-    size_t                         request_size    = 0;
-    ucp_request_init_callback_t    request_init    = nullptr;
+    uint64_t features                              = UCP_FEATURE_TAG;
+    size_t request_size                            = 0;
+    ucp_request_init_callback_t request_init       = nullptr;
     ucp_request_cleanup_callback_t request_cleanup = nullptr;
-    ucs_thread_mode_t              thread_mode     = UCS_THREAD_MODE_SINGLE;
-    ucp_err_handling_mode_t        err_mode        = UCP_ERR_HANDLING_MODE_NONE;
-    ucp_err_handler_cb_t           err_cb          = nullptr;
-    void                           *err_arg        = nullptr;
+    ucs_thread_mode_t thread_mode                  = UCS_THREAD_MODE_SINGLE;
+    ucp_err_handling_mode_t err_mode               = UCP_ERR_HANDLING_MODE_NONE;
+    ucp_err_handler_cb_t err_cb                    = nullptr;
+    void *err_arg                                  = nullptr;
     std::vector<std::pair<std::string, std::string>> config; /* without "UCX_" */
 };
 
@@ -101,10 +100,10 @@ public:
     void destroy_worker();
 
 private:
-    entity_params         m_params;
-    ucp_context_h         m_context;
-    ucp_worker_h          m_worker;
-    ucs_thread_mode_t     m_granted;
+    entity_params m_params;
+    ucp_context_h m_context;
+    ucp_worker_h m_worker;
+    ucs_thread_mode_t m_granted;
     std::vector<ucp_ep_h> m_eps;
 };
 
@@ -141,12 +140,12 @@ private:
     static void send_cb(void *request, ucs_status_t status, void *user_data);
     static void recv_cb(void *request, ucs_status_t status,
                         const ucp_tag_recv_info_t *info, void *user_data);
-    ucp_worker_h        m_worker  = nullptr;
-    void                *m_handle = nullptr;
-    std::atomic<bool>   m_done{false};
-    std::atomic<int>    m_calls{0};
-    ucs_status_t        m_status  = UCS_INPROGRESS;
-    ucp_tag_recv_info_t m_info    = {};
+    ucp_worker_h m_worker = nullptr;
+    void *m_handle        = nullptr;
+    std::atomic<bool> m_done{false};
+    std::atomic<int> m_calls{0};
+    ucs_status_t m_status      = UCS_INPROGRESS;
+    ucp_tag_recv_info_t m_info = {};
 };
 
 using op_ptr = std::unique_ptr<op>;
@@ -220,10 +219,10 @@ protected:
     std::vector<std::unique_ptr<entity>> m_entities;
 
 private:
-    entity   *m_a  = nullptr;
-    entity   *m_b  = nullptr;
-    ucp_ep_h  m_ab = nullptr;
-    ucp_ep_h  m_ba = nullptr;
+    entity *m_a   = nullptr;
+    entity *m_b   = nullptr;
+    ucp_ep_h m_ab = nullptr;
+    ucp_ep_h m_ba = nullptr;
 };
 
 /* Parameterised over transports; the fixture of nearly all tests. */
@@ -251,8 +250,7 @@ protected:
                              transport_name)
 
 #define INSTANTIATE_REMOTE_TRANSPORTS(_fixture) \
-    INSTANTIATE_TEST_SUITE_P(ucp, _fixture, ::testing::Values(SHM, TCP), \
-                             transport_name)
+    INSTANTIATE_TEST_SUITE_P(ucp, _fixture, ::testing::Values(SHM, TCP), transport_name)
 
 } // namespace ucp_test
 

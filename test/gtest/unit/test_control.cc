@@ -161,7 +161,11 @@ TEST_F(test_control, to_nobody)
     for (ri_wire_type_t type : types) {
         for (uint32_t id : {conn_id, stream_id, conn_id ^ (1u << 20), 0xfffffu, 0xffffffu,
                             17u}) {
-            control(type, id, 1);
+            wire_msg msg(type, id, 1);
+
+            msg.uid       = REMOTE;
+            msg.stream_id = 1;
+            m_node->deliver(msg);
             ++count;
         }
     }

@@ -82,6 +82,8 @@ TEST_F(test_frag, each_length)
 {
     for (size_t length : {0, 1, 31, 32, 33, 72, 73, 107, 108, 109, 183, 184, 185, 1000, 8191,
                           8192}) {
+        m_conn->flags &= ~RI_CONN_AM_READY; /* as if UCP had not got an answer yet */
+        ri_conn_update_fast(m_conn);
         send_ptr send = m_sender->send(m_conn, pattern(length, length), length);
 
         EXPECT_TRUE(send->done) << length;
@@ -127,6 +129,7 @@ TEST_F(test_frag, refused_at_each_piece)
 
             m_ucx->send_mode = mode;
             for (uint64_t tag : tags) {
+                m_conn->flags   &= ~RI_CONN_AM_READY;
                 m_ucx->immediate = pieces;
                 sends.push_back(m_sender->send(m_conn, pattern(tag, 500), tag));
                 EXPECT_EQ((pieces >= 8) || (mode == AT_ONCE), sends.back()->done);
