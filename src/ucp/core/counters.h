@@ -8,9 +8,10 @@
  * totals never go down.
  *
  * Invariants, checked by tests once a worker is idle:
- *   tx_eager_ring + tx_eager_am + tx_bulk + tx_self = sends that took a sequence number
- *   rx_posted + rx_unexpected = messages that were matched or queued
- *   held_bytes = 0 when no message is unexpected or out of order
+ *   tx_eager_ring + tx_eager_am + tx_bulk = messages that took a sequence number
+ *   rx_posted + rx_unexpected = messages of streams that were matched or queued
+ *   held_bytes = 0 when no message is unexpected, early or incomplete
+ * Messages to the own worker are counted as sent only.
  */
 #ifndef RI_COUNTERS_H
 #define RI_COUNTERS_H
@@ -19,47 +20,44 @@
 #include <stdio.h>
 
 /* name, unit, what it counts. Of one conn: */
+/* clang-format off */
 #define RI_CONN_COUNTERS(_c) \
     _c(tx_eager_ring, "messages", "sent eagerly through a ring") \
-            _c(tx_eager_am, "messages", "sent eagerly by active message") _c( \
-                    tx_bulk, "messages", \
-                    "sent by UCP's choice of protocol (above EAGER_THRESH)") \
-                    _c(tx_self, "messages", "sent to the own worker") \
-                            _c(tx_sync, "messages", "of these, synchronous ones") _c( \
-                                    tx_bytes, "bytes", "payload of all of these") \
-                                    _c(tx_control, "messages", "control messages sent") \
-                                            _c(tx_pending, "messages", \
-                                               "that had to wait for room in the ring")
+    _c(tx_eager_am, "messages", "sent eagerly by active message") \
+    _c(tx_bulk, "messages", "sent by UCP's choice of protocol (above EAGER_THRESH)") \
+    _c(tx_self, "messages", "sent to the own worker") \
+    _c(tx_sync, "messages", "of these, synchronous ones") \
+    _c(tx_bytes, "bytes", "payload of all of these") \
+    _c(tx_control, "messages", "control messages sent") \
+    _c(tx_pending, "messages", "that had to wait for room in the ring")
+/* clang-format on */
 
 /* Of one stream: */
+/* clang-format off */
 #define RI_STREAM_COUNTERS(_c) \
     _c(rx_posted, "messages", "that found their receive posted") \
-            _c(rx_unexpected, "messages", "that came before their receive") \
-                    _c(rx_reordered, "messages", "that came before an earlier one") \
-                            _c(rx_ring, "messages", "that came through a ring") \
-                                    _c(rx_bytes, "bytes", "payload of all of these")
+    _c(rx_unexpected, "messages", "that came before their receive") \
+    _c(rx_reordered, "messages", "that came before an earlier one") \
+    _c(rx_ring, "messages", "that came through a ring") \
+    _c(rx_bytes, "bytes", "payload of all of these")
+/* clang-format on */
 
 /* Of the worker alone: */
+/* clang-format off */
 #define RI_WORKER_COUNTERS(_c) \
-    _c(rx_control, "messages", "control messages received") _c( \
-            rx_malformed, "messages", \
-            "dropped because they break the protocol") _c(rx_stale, "messages", \
-                                                          "dropped because they are " \
-                                                          "for something closed") \
-            _c(held_bytes, "bytes", "held for unexpected and early messages, now") _c( \
-                    held_bytes_max, "bytes", \
-                    "the most that was ever held") _c(recv_canceled, "receives", \
-                                                      "cancelled") \
-                    _c(recv_truncated, "receives", "shorter than their message") _c( \
-                            rings_offered, "rings", "made for peers to send into") \
-                            _c(rings_refused, "rings", "that the peer could not map") \
-                                    _c(rings_given_back, "rings", \
-                                       "taken back in favour of a more active peer") \
-                                            _c(rings_active, "rings", \
-                                               "that peers send into, now") \
-                                                    _c(stock_skipped, "calls", \
-                                                       "of progress that polled rings " \
-                                                       "only")
+    _c(rx_control, "messages", "control messages received") \
+    _c(rx_malformed, "messages", "dropped because they break the protocol") \
+    _c(rx_stale, "messages", "dropped because they are for something closed") \
+    _c(held_bytes, "bytes", "held for unexpected and early messages, now") \
+    _c(held_bytes_max, "bytes", "the most that was ever held") \
+    _c(recv_canceled, "receives", "cancelled") \
+    _c(recv_truncated, "receives", "shorter than their message") \
+    _c(rings_offered, "rings", "made for peers to send into") \
+    _c(rings_refused, "rings", "that the peer could not map") \
+    _c(rings_given_back, "rings", "taken back in favour of a more active peer") \
+    _c(rings_active, "rings", "that peers send into, now") \
+    _c(stock_skipped, "calls", "of progress that polled rings only")
+/* clang-format on */
 
 #define RI_COUNTER_MEMBER(_name, _unit, _doc) uint64_t _name;
 

@@ -15,48 +15,31 @@
 #include <time.h>
 
 /* name, format of its two arguments */
+/* clang-format off */
 #define RI_TRACE_EVENTS(_e) \
-    _e(SEND, "send tag 0x%lx length %lu") _e( \
-            SEND_RING, \
-            "  by ring, sn %lu, lines %lu") _e(SEND_AM, \
-                                               "  by active message, sn %lu, length " \
-                                               "%lu") _e(SEND_BULK, "  in bulk, sn " \
-                                                                    "%lu, length %lu") \
-            _e(SEND_PENDING, "  waits for ring space, sn %lu, queued %lu") _e( \
-                    SEND_DONE, \
-                    "send done, tag 0x%lx status %ld") _e(RECV, "receive posted tag " \
-                                                                "0x%lx mask 0x%lx") \
-                    _e(RECV_DONE, "receive done, sender tag 0x%lx length %lu") _e( \
-                            CANCEL, "receive cancelled tag 0x%lx mask 0x%lx") \
-                            _e(ARRIVE, "message sn %lu tag 0x%lx") _e( \
-                                    MATCHED, "  matched a posted receive, tag 0x%lx " \
-                                             "length %lu") _e(UNEXPECTED, \
-                                                              "  unexpected, tag 0x%lx " \
-                                                              "length %lu") \
-                                    _e(EARLY, "  early: sn %lu, expected %lu") _e( \
-                                            DROPPED, "message dropped: type %lu, id " \
-                                                     "0x%lx") _e(CONTROL_TX, \
-                                                                 "control out: type " \
-                                                                 "%lu, argument 0x%lx") \
-                                            _e(CONTROL_RX, "control in: type %lu, " \
-                                                           "argument 0x%lx") _e( \
-                                                    CONN_NEW, \
-                                                    "connection to worker 0x%lx, id " \
-                                                    "0x%lx") _e(CONN_CLOSE, \
-                                                                "connection closed, id " \
-                                                                "0x%lx, sent %lu") \
-                                                    _e(CONN_FAIL, "connection failed, " \
-                                                                  "id 0x%lx, status " \
-                                                                  "%ld") _e( \
-                                                            STREAM_NEW, \
-                                                            "stream from worker 0x%lx, " \
-                                                            "id 0x%lx") _e(RING_OPEN, \
-                                                                           "ring open, " \
-                                                                           "id 0x%lx, " \
-                                                                           "size %lu") \
-                                                            _e(RING_CLOSE, \
-                                                               "ring closed, id 0x%lx, " \
-                                                               "lines %lu")
+    _e(SEND, "send tag 0x%lx length %lu") \
+    _e(SEND_RING, "  by ring, sn %lu, lines %lu") \
+    _e(SEND_AM, "  by active message, sn %lu, length %lu") \
+    _e(SEND_BULK, "  in bulk, sn %lu, length %lu") \
+    _e(SEND_PENDING, "  waits for ring space, sn %lu, queued %lu") \
+    _e(SEND_DONE, "send done, tag 0x%lx status %ld") \
+    _e(RECV, "receive posted tag 0x%lx mask 0x%lx") \
+    _e(RECV_DONE, "receive done, sender tag 0x%lx length %lu") \
+    _e(CANCEL, "receive cancelled tag 0x%lx mask 0x%lx") \
+    _e(ARRIVE, "message sn %lu tag 0x%lx") \
+    _e(MATCHED, "  matched a posted receive, tag 0x%lx length %lu") \
+    _e(UNEXPECTED, "  unexpected, tag 0x%lx length %lu") \
+    _e(EARLY, "  early: sn %lu, expected %lu") \
+    _e(DROPPED, "message dropped: type %lu, id 0x%lx") \
+    _e(CONTROL_TX, "control out: type %lu, argument 0x%lx") \
+    _e(CONTROL_RX, "control in: type %lu, argument 0x%lx") \
+    _e(CONN_NEW, "connection to worker 0x%lx, id 0x%lx") \
+    _e(CONN_CLOSE, "connection closed, id 0x%lx, sent %lu") \
+    _e(CONN_FAIL, "connection failed, id 0x%lx, status %ld") \
+    _e(STREAM_NEW, "stream from worker 0x%lx, id 0x%lx") \
+    _e(RING_OPEN, "ring open, id 0x%lx, size %lu") \
+    _e(RING_CLOSE, "ring closed, id 0x%lx, lines %lu")
+/* clang-format on */
 
 typedef enum ri_trace_event {
 #define RI_TRACE_ENUM(_name, _format) RI_TRACE_##_name,

@@ -8,9 +8,10 @@
  * Locking. libucp calls its own public functions through the PLT, so an interposed
  * function may be entered from inside stock, with stock's worker lock held. If that were
  * ever the case without this library's lock of the same worker being held already, two
- * threads could each wait for the other's lock. Therefore every function that makes stock
- * enter a worker is interposed, if only to take this library's lock first; it is
- * recursive, so the inner calls pass. Workers that are not MULTI have no lock at all.
+ * threads could each wait for the other's lock. Therefore every function in which stock may
+ * call the application or one of these functions back is interposed, if only to take this
+ * library's lock first; it is recursive, so the inner calls pass. Workers that are not
+ * MULTI have no lock at all.
  */
 #ifndef RI_GUARD_H
 #define RI_GUARD_H

@@ -16,30 +16,80 @@
 #include <ucp/api/ucp.h>
 
 /* Every function of libucp that is interposed or called. */
+/* clang-format off */
 #define RI_STOCK_FOREACH(_f) \
-    _f(config_read) _f(config_modify) _f(config_release) _f(init_version) _f(cleanup) _f(get_version) _f( \
-            context_query) _f(worker_create) _f(worker_destroy) _f(worker_query) _f(worker_get_address) _f(worker_release_address) \
-            _f(worker_address_query) _f(worker_progress) _f(worker_arm) _f(worker_wait) _f(worker_get_efd) _f( \
-                    worker_signal) _f(worker_flush) _f(worker_flush_nb) _f(worker_flush_nbx) _f(worker_set_am_handler) \
-                    _f(worker_set_am_recv_handler) _f(ep_create) _f(ep_close_nb) _f(ep_close_nbx) _f( \
-                            ep_destroy) _f(disconnect_nb) _f(ep_flush) _f(ep_flush_nb) _f(ep_flush_nbx) \
-                            _f(tag_send_nb) _f(tag_send_nbr) _f(tag_send_nbx) _f(tag_send_sync_nb) _f( \
-                                    tag_send_sync_nbx) _f(tag_recv_nb) _f(tag_recv_nbr) _f(tag_recv_nbx) \
-                                    _f(tag_probe_nb) _f(tag_msg_recv_nb) _f(tag_msg_recv_nbx) _f( \
-                                            tag_recv_request_test) _f(request_check_status) _f(request_is_completed) \
-                                            _f(request_test) _f(request_query) _f(request_cancel) _f( \
-                                                    request_free) _f(request_release) _f(dt_create_generic) \
-                                                    _f(dt_destroy) _f(am_send_nb) _f(am_send_nbx) _f( \
-                                                            am_recv_data_nbx) _f(am_data_release) \
-                                                            _f(stream_send_nb) _f(stream_send_nbx) _f( \
-                                                                    stream_recv_nb) _f(stream_recv_nbx) \
-                                                                    _f(put) _f(put_nb) _f( \
-                                                                            put_nbi) _f(put_nbx) \
-                                                                            _f(get) _f(get_nb) _f( \
-                                                                                    get_nbi) _f(get_nbx) \
-                                                                                    _f(atomic_post) _f( \
-                                                                                            atomic_fetch_nb) \
-                                                                                            _f(atomic_op_nbx)
+    _f(config_read) \
+    _f(config_modify) \
+    _f(config_release) \
+    _f(init_version) \
+    _f(cleanup) \
+    _f(get_version) \
+    _f(context_query) \
+    _f(worker_create) \
+    _f(worker_destroy) \
+    _f(worker_query) \
+    _f(worker_get_address) \
+    _f(worker_release_address) \
+    _f(worker_address_query) \
+    _f(worker_progress) \
+    _f(worker_arm) \
+    _f(worker_wait) \
+    _f(worker_get_efd) \
+    _f(worker_signal) \
+    _f(worker_flush) \
+    _f(worker_flush_nb) \
+    _f(worker_flush_nbx) \
+    _f(worker_set_am_handler) \
+    _f(worker_set_am_recv_handler) \
+    _f(ep_create) \
+    _f(ep_close_nb) \
+    _f(ep_close_nbx) \
+    _f(ep_destroy) \
+    _f(disconnect_nb) \
+    _f(ep_flush) \
+    _f(ep_flush_nb) \
+    _f(ep_flush_nbx) \
+    _f(tag_send_nb) \
+    _f(tag_send_nbr) \
+    _f(tag_send_nbx) \
+    _f(tag_send_sync_nb) \
+    _f(tag_send_sync_nbx) \
+    _f(tag_recv_nb) \
+    _f(tag_recv_nbr) \
+    _f(tag_recv_nbx) \
+    _f(tag_probe_nb) \
+    _f(tag_msg_recv_nb) \
+    _f(tag_msg_recv_nbx) \
+    _f(tag_recv_request_test) \
+    _f(request_check_status) \
+    _f(request_is_completed) \
+    _f(request_test) \
+    _f(request_query) \
+    _f(request_cancel) \
+    _f(request_free) \
+    _f(request_release) \
+    _f(dt_create_generic) \
+    _f(dt_destroy) \
+    _f(am_send_nb) \
+    _f(am_send_nbx) \
+    _f(am_recv_data_nbx) \
+    _f(am_data_release) \
+    _f(stream_send_nb) \
+    _f(stream_send_nbx) \
+    _f(stream_recv_nb) \
+    _f(stream_recv_nbx) \
+    _f(put) \
+    _f(put_nb) \
+    _f(put_nbi) \
+    _f(put_nbx) \
+    _f(get) \
+    _f(get_nb) \
+    _f(get_nbi) \
+    _f(get_nbx) \
+    _f(atomic_post) \
+    _f(atomic_fetch_nb) \
+    _f(atomic_op_nbx)
+/* clang-format on */
 
 /* One pointer per function, of the type that the UCP header declares. */
 typedef struct ri_stock {

@@ -145,7 +145,8 @@ TEST_F(test_ring_channel, made_when_a_pair_is_active)
 
 TEST_F(test_ring_channel, not_where_the_application_may_sleep)
 {
-    m_nodes.push_back(std::make_unique<node>(1, UCP_FEATURE_TAG | UCP_FEATURE_WAKEUP));
+    m_nodes.push_back(std::make_unique<node>(0x9999, UCP_FEATURE_TAG |
+                                                            UCP_FEATURE_WAKEUP));
     node *a = m_nodes.back().get(), *b = add_node();
 
     conn(a, b);
@@ -176,6 +177,18 @@ TEST_F(test_ring_channel, not_when_turned_off_or_on_another_host)
     exchange(a, far, 20);
     for (node *n : {off, a, far}) {
         EXPECT_EQ(0u, n->counters().rings_offered);
+    }
+}
+
+TEST_F(test_ring_channel, any_number_of_peers)
+{
+    for (unsigned peers : {1u, 1000000u, ~0u}) { /* ~0: UCXRI_RING_PEERS=inf */
+        ri_config.ring_peers = peers;
+        node *a = add_node(), *b = add_node();
+
+        conn(b, a);
+        exchange(a, b, 20);
+        EXPECT_EQ(1u, b->worker()->num_rings) << peers;
     }
 }
 

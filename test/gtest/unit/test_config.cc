@@ -1,0 +1,218 @@
+/* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * src/ucp/core/config.c. A process reads its configuration once, so each case runs in one
+ * of its own, which prints what it found.
+ */
+
+#include "ri_cpp.h"
+
+#include <cstdlib>
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+#include <map>
+#include <string>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace {
+
+class test_config : public ::testing::Test {
+protected:
+    struct result {
+        ucs_status_t status;
+        ri_config_t  config;
+        std::string  out; /* what ri_config_print wrote, and reports before it */
+    };
+
+    typedef std::map<std::string, std::string> environment;
+
+    static void read_in_child(const environment &env, int doc, int fd)
+    {
+        result r = {};
+
+        /* The value parsers are those of the UCX of the process */
+        dlopen("libucs.so.0", RTLD_NOW | RTLD_GLOBAL);
+        clearenv(); /* leaves no environment at all, not an empty one */
+        for (const auto &entry : env) {
+            setenv(entry.first.c_str(), entry.second.c_str(), 1);
+        }
+        r.status = ri_config_read();
+        r.config = ri_config;
+        if (write(fd, &r.status, sizeof(r.status)) < 0 ||
+            write(fd, &r.config, sizeof(r.config)) < 0) {
+            _exit(1);
+        }
+        dup2(fd, STDERR_FILENO);
+        FILE *stream = fdopen(fd, "w");
+        if (r.status == UCS_OK) {
+            ri_config_print(stream, doc);
+        }
+        fflush(stream);
+        _exit(0);
+    }
+
+    static result read(const environment &env, int doc = 0)
+    {
+        result r = {};
+        int fds[2], status;
+        char buffer[4096];
+        ssize_t length;
+
+        EXPECT_EQ(0, pipe(fds));
+        fflush(nullptr);
+        ::testing::internal::CaptureStderr();
+        pid_t pid = fork();
+        if (pid == 0) {
+            close(fds[0]);
+            read_in_child(env, doc, fds[1]);
+        }
+        close(fds[1]);
+        FILE *stream = fdopen(fds[0], "r");
+        EXPECT_EQ(1u, fread(&r.status, sizeof(r.status), 1, stream));
+        EXPECT_EQ(1u, fread(&r.config, sizeof(r.config), 1, stream));
+        while ((length = fread(buffer, 1, sizeof(buffer), stream)) > 0) {
+            r.out.append(buffer, length);
+        }
+        fclose(stream);
+        EXPECT_EQ(pid, waitpid(pid, &status, 0));
+        EXPECT_EQ(0, status);
+        r.out = ::testing::internal::GetCapturedStderr() + r.out;
+        return r;
+    }
+};
+
+/* An environment that has nothing to do with UCX */
+const std::map<std::string, std::string> SOMETHING = {{"HOME", "/"}, {"UCX", "1"}};
+
+TEST_F(test_config, no_environment)
+{
+    EXPECT_EQ(UCS_OK, read({}).status);
+}
+
+TEST_F(test_config, defaults)
+{
+    result r = read(SOMETHING);
+
+    ASSERT_EQ(UCS_OK, r.status);
+    EXPECT_EQ(8192u, r.config.eager_thresh);
+    EXPECT_EQ(1024u, r.config.am_inline);
+    EXPECT_EQ(64u, r.config.ring_peers);
+    EXPECT_EQ(65536u, r.config.ring_size);
+    EXPECT_EQ(4u, r.config.ring_after);
+    EXPECT_EQ(1048576u, r.config.reorder_window);
+    EXPECT_EQ(4079u, r.config.am_id);
+    EXPECT_EQ(0, r.config.stats);
+    EXPECT_EQ(0, r.config.trace);
+    EXPECT_EQ(4096u, r.config.trace_size);
+    EXPECT_EQ(300.0, r.config.connect_timeout);
+}
+
+TEST_F(test_config, values_are_written_as_in_ucx)
+{
+    result r = read({{"UCXRI_EAGER_THRESH", "4k"}, {"UCXRI_AM_INLINE", "100"},
+                     {"UCXRI_RING_PEERS", "0"}, {"UCXRI_RING_SIZE", "1m"},
+                     {"UCXRI_STATS", "y"}, {"UCXRI_TRACE", "yes"},
+                     {"UCXRI_CONNECT_TIMEOUT", "250ms"}, {"UCXRI_LOG_LEVEL", "Error"},
+                     {"UCXRI_STATS_DEST", "/tmp/x.%p"}});
+
+    ASSERT_EQ(UCS_OK, r.status) << r.out;
+    EXPECT_EQ(4096u, r.config.eager_thresh);
+    EXPECT_EQ(100u, r.config.am_inline);
+    EXPECT_EQ(0u, r.config.ring_peers);
+    EXPECT_EQ(1048576u, r.config.ring_size);
+    EXPECT_EQ(1, r.config.stats);
+    EXPECT_EQ(1, r.config.trace);
+    EXPECT_NEAR(0.25, r.config.connect_timeout, 1e-9);
+    EXPECT_NE(std::string::npos, r.out.find("UCXRI_STATS_DEST=/tmp/x.%p\n")) << r.out;
+}
+
+TEST_F(test_config, values_that_do_not_parse)
+{
+    const std::pair<const char*, const char*> bad[] = {
+        {"UCXRI_EAGER_THRESH", "many"}, {"UCXRI_RING_PEERS", "x"}, {"UCXRI_STATS", "maybe"},
+        {"UCXRI_CONNECT_TIMEOUT", "soon"}, {"UCXRI_LOG_LEVEL", "loud"},
+    };
+
+    for (const auto &entry : bad) {
+        result r = read({entry});
+
+        EXPECT_EQ(UCS_ERR_INVALID_PARAM, r.status) << entry.first << "=" << entry.second;
+        EXPECT_NE(std::string::npos, r.out.find(entry.first)) << r.out;
+        EXPECT_NE(std::string::npos, r.out.find(entry.second)) << r.out;
+    }
+}
+
+TEST_F(test_config, values_that_cannot_work)
+{
+    const std::pair<const char*, const char*> bad[] = {
+        {"UCXRI_RING_SIZE", "5000"}, {"UCXRI_RING_SIZE", "2k"}, {"UCXRI_RING_SIZE", "2g"},
+        {"UCXRI_RING_SIZE", "0"},    {"UCXRI_RING_SIZE", "inf"}, {"UCXRI_AM_ID", "65536"},
+        {"UCXRI_TRACE_SIZE", "100000000"}, {"UCXRI_REORDER_WINDOW", "2000000000"},
+    };
+
+    for (const auto &entry : bad) {
+        result r = read({entry});
+
+        EXPECT_EQ(UCS_ERR_INVALID_PARAM, r.status) << entry.first << "=" << entry.second;
+        EXPECT_NE(std::string::npos, r.out.find(entry.first)) << r.out;
+    }
+}
+
+TEST_F(test_config, values_that_are_brought_into_range)
+{
+    result r = read({{"UCXRI_EAGER_THRESH", "inf"}, {"UCXRI_AM_INLINE", "1g"},
+                     {"UCXRI_RING_SIZE", "4k"}, {"UCXRI_PROGRESS_SKIP", "0"}});
+
+    ASSERT_EQ(UCS_OK, r.status) << r.out;
+    EXPECT_EQ(1024u, r.config.eager_thresh);
+    EXPECT_EQ(1024u, r.config.am_inline);
+    EXPECT_EQ(1u, r.config.progress_skip);
+
+    r = read({{"UCXRI_EAGER_THRESH", "1m"}, {"UCXRI_RING_SIZE", "64m"}});
+    EXPECT_EQ(32768u, r.config.eager_thresh);
+}
+
+TEST_F(test_config, unknown_variables)
+{
+    result r = read({{"UCXRI_EAGER_TRESH", "4k"}, {"UCXRIX", "1"}, {"UCXRI_RING", "1"},
+                     {"UCXRI_RING_SIZES", "1"}});
+
+    EXPECT_EQ(UCS_OK, r.status);
+    EXPECT_NE(std::string::npos, r.out.find("UCXRI_EAGER_TRESH")) << r.out;
+    EXPECT_NE(std::string::npos, r.out.find("variable UCXRI_RING ")) << r.out;
+    EXPECT_NE(std::string::npos, r.out.find("variable UCXRI_RING_SIZES ")) << r.out;
+    EXPECT_EQ(std::string::npos, r.out.find("UCXRIX")) << r.out;
+}
+
+/* What is printed can be set again, and says the same */
+TEST_F(test_config, print_and_read_again)
+{
+    result first = read(SOMETHING);
+    environment env;
+    size_t at = 0, end;
+
+    while ((end = first.out.find('\n', at)) != std::string::npos) {
+        std::string line = first.out.substr(at, end - at);
+        size_t equal     = line.find('=');
+
+        ASSERT_NE(std::string::npos, equal) << line;
+        EXPECT_NE("?", line.substr(equal + 1)) << line;
+        env[line.substr(0, equal)] = line.substr(equal + 1);
+        at                         = end + 1;
+    }
+    EXPECT_LT(10u, env.size());
+    result second = read(env);
+    EXPECT_EQ(UCS_OK, second.status) << second.out;
+    EXPECT_EQ(first.out, second.out);
+}
+
+TEST_F(test_config, print_with_help)
+{
+    result r = read(SOMETHING, 1);
+
+    EXPECT_NE(std::string::npos, r.out.find("# type: ")) << r.out;
+    EXPECT_NE(std::string::npos, r.out.find("\nUCXRI_RING_SIZE=")) << r.out;
+}
+
+} // namespace
