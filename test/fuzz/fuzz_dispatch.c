@@ -40,19 +40,19 @@
 
 /* What an input can do; the byte modulo OP_LAST. */
 enum {
-    OP_AM,      /* an active message arrives */
+    OP_AM, /* an active message arrives */
     OP_RECV,
     OP_PROBE,
     OP_CANCEL,
     OP_PROGRESS,
-    OP_RECORD,  /* the peer writes a record into a ring of the worker */
-    OP_SMASH,   /* ... or bytes anywhere in its memory */
+    OP_RECORD, /* the peer writes a record into a ring of the worker */
+    OP_SMASH,  /* ... or bytes anywhere in its memory */
     OP_SEND,
-    OP_STOCK,   /* UCX completes something */
-    OP_CONN,    /* an endpoint is made, closed, or fails */
-    OP_MODE,    /* how UCX behaves from now on */
-    OP_OFFER,   /* the peer offers a ring */
-    OP_DRAIN,   /* ... and reads from it */
+    OP_STOCK, /* UCX completes something */
+    OP_CONN,  /* an endpoint is made, closed, or fails */
+    OP_MODE,  /* how UCX behaves from now on */
+    OP_OFFER, /* the peer offers a ring */
+    OP_DRAIN, /* ... and reads from it */
     OP_LAST
 };
 
@@ -79,43 +79,43 @@ enum {
 
 typedef struct input {
     const uint8_t *at;
-    size_t        left;
+    size_t left;
 } input_t;
 
 /* Data that came with a message. */
 typedef struct desc {
-    void    *memory; /* what the library knows it by; NULL: slot is free */
+    void *memory;    /* what the library knows it by; NULL: slot is free */
     uint8_t *source; /* rendezvous: the data at the sender */
-    size_t  length;
-    int     rndv;
-    int     in_callback;
-    int     used; /* fetched or released */
+    size_t length;
+    int rndv;
+    int in_callback;
+    int used; /* fetched or released */
 } desc_t;
 
 /* A stock operation under way. */
 typedef struct pending {
     ucp_request_param_t param;
-    int                 fetch;
-    int                 freed;
-    void                *buffer;
-    size_t              count;
-    uint8_t             *source;
-    size_t              length;
+    int fetch;
+    int freed;
+    void *buffer;
+    size_t count;
+    uint8_t *source;
+    size_t length;
 } pending_t;
 
 typedef struct recv_op {
-    int     used;
-    int     done;
-    int     again; /* its callback posts another receive */
-    void    *handle;
-    size_t  capacity;
+    int used;
+    int done;
+    int again; /* its callback posts another receive */
+    void *handle;
+    size_t capacity;
     uint8_t *buffer;
 } recv_op_t;
 
 typedef struct send_op {
-    int     used;
-    int     done;
-    void    *handle;
+    int used;
+    int done;
+    void *handle;
     uint8_t *data;
 } send_op_t;
 
@@ -126,22 +126,22 @@ typedef struct close_op {
 /* The whole state; all zero between inputs. */
 static struct {
     ri_context_t *context;
-    ri_worker_t  *worker;
-    int          stock_context; /* their addresses are the stock handles */
-    int          stock_worker;
-    int          eps[MAX_CONNS];
-    desc_t       descs[MAX_DESCS];
-    pending_t    *pending[MAX_PENDING];
-    recv_op_t    recvs[MAX_RECVS];
-    send_op_t    sends[MAX_SENDS];
-    close_op_t   closes[MAX_CONNS * 4];
-    unsigned     num_closes;
-    ri_msg_t     *msgs[MAX_MSGS];
+    ri_worker_t *worker;
+    int stock_context; /* their addresses are the stock handles */
+    int stock_worker;
+    int eps[MAX_CONNS];
+    desc_t descs[MAX_DESCS];
+    pending_t *pending[MAX_PENDING];
+    recv_op_t recvs[MAX_RECVS];
+    send_op_t sends[MAX_SENDS];
+    close_op_t closes[MAX_CONNS * 4];
+    unsigned num_closes;
+    ri_msg_t *msgs[MAX_MSGS];
     ri_ring_rx_t ring; /* the peer's end of a ring offered to the worker's conns */
-    int          send_later;
-    int          send_fails;
-    int          fetch_later;
-    int          fetch_fails;
+    int send_later;
+    int send_fails;
+    int fetch_later;
+    int fetch_fails;
 } g;
 
 static uint8_t take(input_t *in)
@@ -171,7 +171,7 @@ static uint8_t *take_bytes(input_t *in, size_t length)
         memset(bytes, 0, length);
         memcpy(bytes, in->at, have);
     }
-    in->at   += have;
+    in->at += have;
     in->left -= have;
     return bytes;
 }
@@ -224,10 +224,10 @@ static ucs_status_ptr_t fuzz_am_send_nbx(ucp_ep_h ep, unsigned id, const void *h
     (void)ep;
     CHECK(id == ri_config.am_id);
     for (i = 0; i < header_length; ++i) {
-        sink = ((const uint8_t*)header)[i];
+        sink = ((const uint8_t *)header)[i];
     }
     for (i = 0; i < count; ++i) {
-        sink = ((const uint8_t*)buffer)[i];
+        sink = ((const uint8_t *)buffer)[i];
     }
     (void)sink;
     if (g.send_fails) {
@@ -240,7 +240,7 @@ static ucs_status_ptr_t fuzz_am_send_nbx(ucp_ep_h ep, unsigned id, const void *h
         return UCS_STATUS_PTR(UCS_ERR_NO_RESOURCE);
     }
     p = pending_new(param);
-    return (p == NULL) ? UCS_STATUS_PTR(UCS_ERR_NO_MEMORY) : (void*)p;
+    return (p == NULL) ? UCS_STATUS_PTR(UCS_ERR_NO_MEMORY) : (void *)p;
 }
 
 static desc_t *desc_find(const void *memory)
@@ -333,7 +333,7 @@ static ucs_status_t fuzz_context_query(ucp_context_h context, ucp_context_attr_t
 static ucs_status_t fuzz_worker_query(ucp_worker_h worker, ucp_worker_attr_t *attr)
 {
     attr->thread_mode = UCS_THREAD_MODE_SINGLE;
-    attr->address     = (ucp_address_t*)worker;
+    attr->address     = (ucp_address_t *)worker;
     return UCS_OK;
 }
 
@@ -460,12 +460,11 @@ static void release_done(void)
 static void recv_post(uint64_t tag, uint64_t mask, size_t capacity, int again,
                       ri_msg_t *msg)
 {
-    ucp_request_param_t param = {
-        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA |
-                        UCP_OP_ATTR_FLAG_NO_IMM_CMPL,
-        .cb.recv      = recv_done
-    };
-    recv_op_t *op = NULL;
+    ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK |
+                                                 UCP_OP_ATTR_FIELD_USER_DATA |
+                                                 UCP_OP_ATTR_FLAG_NO_IMM_CMPL,
+                                 .cb.recv = recv_done};
+    recv_op_t *op             = NULL;
     size_t i;
 
     for (i = 0; (i < MAX_RECVS) && (op == NULL); ++i) {
@@ -529,13 +528,13 @@ static void fix_header(uint8_t *at, size_t length, unsigned flags)
 
     if ((flags & AM_HELLO) && (length >= sizeof(hello) + sizeof(ri_wire_base_t))) {
         memcpy(&hello, at + length - sizeof(hello), sizeof(hello));
-        at[0]        |= RI_WIRE_FLAG_HELLO;
-        at[1]         = at[2] = at[3] = 0;
-        hello.magic   = RI_WIRE_MAGIC;
-        hello.version = RI_WIRE_VERSION;
-        hello.uid     = PEER_UID + (hello.uid & 3);
-        hello.host    = (hello.host & 1) ? g.worker->host : 0;
-        hello.conn_id = 1 + (hello.conn_id & 3);
+        at[0] |= RI_WIRE_FLAG_HELLO;
+        at[1] = at[2] = at[3] = 0;
+        hello.magic           = RI_WIRE_MAGIC;
+        hello.version         = RI_WIRE_VERSION;
+        hello.uid             = PEER_UID + (hello.uid & 3);
+        hello.host            = (hello.host & 1) ? g.worker->host : 0;
+        hello.conn_id         = 1 + (hello.conn_id & 3);
         memcpy(at + length - sizeof(hello), &hello, sizeof(hello));
     }
     if ((flags & AM_ORDER) && (length >= sizeof(ri_wire_base_t)) &&
@@ -575,23 +574,23 @@ static void op_am(input_t *in)
         desc->in_callback = 1;
         if (desc->rndv) {
             /* What it points to is nobody's business */
-            desc->source     = data;
-            desc->memory     = malloc(1);
-            *(char*)desc->memory = 0;
-            arg              = desc->memory;
+            desc->source          = data;
+            desc->memory          = malloc(1);
+            *(char *)desc->memory = 0;
+            arg                   = desc->memory;
             param.recv_attr |= UCP_AM_RECV_ATTR_FLAG_RNDV;
         } else {
             if (data == NULL) {
                 data = malloc(1);
             }
-            desc->memory     = data;
-            arg              = data;
+            desc->memory = data;
+            arg          = data;
             param.recv_attr |= UCP_AM_RECV_ATTR_FLAG_DATA;
         }
     }
     if (flags & AM_REPLY) {
         param.recv_attr |= UCP_AM_RECV_ATTR_FIELD_REPLY_EP;
-        param.reply_ep   = (ucp_ep_h)&g.eps[length % MAX_CONNS];
+        param.reply_ep = (ucp_ep_h)&g.eps[length % MAX_CONNS];
     }
 
     status = ri_dispatch_am(g.worker, header, header_length, arg, length, &param);
@@ -631,11 +630,11 @@ static size_t num_free_recvs(void)
 
 static void op_probe(input_t *in)
 {
-    uint64_t tag  = take(in);
-    uint8_t mask  = take(in);
-    uint8_t what  = take(in);
-    size_t i      = what % MAX_MSGS;
-    int remove    = 0;
+    uint64_t tag = take(in);
+    uint8_t mask = take(in);
+    uint8_t what = take(in);
+    size_t i     = what % MAX_MSGS;
+    int remove   = 0;
     ucp_tag_recv_info_t info;
     ri_msg_t *msg;
 
@@ -646,8 +645,7 @@ static void op_probe(input_t *in)
         recv_post(0, 0, tag * 8, mask & 1, msg);
     }
 
-    for (i = 0; (i < MAX_MSGS) && (g.msgs[i] != NULL); ++i) {
-    }
+    for (i = 0; (i < MAX_MSGS) && (g.msgs[i] != NULL); ++i) {}
     remove = (what & 0x80) && (i < MAX_MSGS);
     msg    = ri_tag_probe(g.worker, tag, pick_mask(mask), remove, &info);
     if ((msg != NULL) && remove) {
@@ -660,15 +658,16 @@ static void op_cancel(input_t *in)
     recv_op_t *op = &g.recvs[take(in) % MAX_RECVS];
 
     if (op->used && !op->done) {
-        ri_tag_cancel(g.worker, (ri_recv_req_t*)ri_req_of_handle(op->handle));
+        ri_tag_cancel(g.worker, (ri_recv_req_t *)ri_req_of_handle(op->handle));
     }
 }
 
 /* The ring that the peer writes into, if the worker has made one. */
 static ri_ring_rx_t *pick_ring(uint8_t which)
 {
-    return (g.worker->num_rings == 0) ? NULL :
-                                        g.worker->rings[which % g.worker->num_rings]->ring;
+    return (g.worker->num_rings == 0) ?
+                   NULL :
+                   g.worker->rings[which % g.worker->num_rings]->ring;
 }
 
 static void op_record(input_t *in)
@@ -692,9 +691,9 @@ static void op_record(input_t *in)
             record.value += g.worker->rings[(which % g.worker->num_rings)]->next_sn;
         }
         at   = &ring->lines[ring->pos & ring->mask];
-        room = (char*)(ring->lines + ring->mask + 1) - (char*)at->payload;
-        memcpy(&at->length, &record.length, offsetof(ri_ring_record_t, payload) -
-                                                    offsetof(ri_ring_record_t, length));
+        room = (char *)(ring->lines + ring->mask + 1) - (char *)at->payload;
+        memcpy(&at->length, &record.length,
+               offsetof(ri_ring_record_t, payload) - offsetof(ri_ring_record_t, length));
         if (copied > 0) {
             memcpy(at->payload, payload, ri_min(copied, room));
         }
@@ -713,7 +712,7 @@ static void op_smash(input_t *in)
 
     if ((ring != NULL) && (length > 0)) {
         offset %= ring->map_size - length;
-        memcpy((char*)ring->control + offset, bytes, length);
+        memcpy((char *)ring->control + offset, bytes, length);
         ri_worker_progress(g.worker);
     }
     free(bytes);
@@ -725,11 +724,10 @@ static void op_send(input_t *in)
     uint64_t tag              = take(in);
     uint8_t flags             = take(in);
     size_t length             = take16(in) % MAX_LENGTH;
-    ucp_request_param_t param = {
-        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
-        .cb.send      = send_done
-    };
-    send_op_t *op = NULL;
+    ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK |
+                                                 UCP_OP_ATTR_FIELD_USER_DATA,
+                                 .cb.send = send_done};
+    send_op_t *op             = NULL;
     size_t i;
 
     for (i = 0; (i < MAX_SENDS) && (op == NULL); ++i) {
@@ -775,10 +773,9 @@ static void op_conn(input_t *in)
     uint8_t what              = take(in);
     uint8_t which             = take(in);
     ri_conn_t *conn           = pick_conn(which);
-    ucp_request_param_t param = {
-        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_FLAGS,
-        .cb.send      = close_done
-    };
+    ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK |
+                                                 UCP_OP_ATTR_FIELD_FLAGS,
+                                 .cb.send = close_done};
     void *handle;
 
     if ((what % 4 == 0) && (ri_conn_find((ucp_ep_h)&g.eps[which % MAX_CONNS]) == NULL)) {
@@ -786,8 +783,8 @@ static void op_conn(input_t *in)
                        (which & 0x80) ? 0 :
                        (which & 0x40) ? LOCAL_UID :
                                         PEER_UID + ((which >> 3) & 3),
-                       UCS_OK,
-                       RI_CONN_USER | ((which & 0x20) ? RI_CONN_PEER_MODE : 0), &conn);
+                       UCS_OK, RI_CONN_USER | ((which & 0x20) ? RI_CONN_PEER_MODE : 0),
+                       &conn);
     } else if ((what % 4 == 1) && (conn != NULL)) {
         ri_conn_fail(conn, UCS_ERR_ENDPOINT_TIMEOUT);
     } else if ((what % 4 == 2) && (conn != NULL) && !(conn->flags & RI_CONN_CLOSING) &&
@@ -817,14 +814,12 @@ static void op_mode(input_t *in)
 static void op_offer(input_t *in)
 {
     ri_conn_t *conn            = pick_conn(take(in));
-    ri_wire_ring_offer_t offer = {
-        .base.type  = RI_WIRE_RING_OFFER,
-        .base.value = RING_SIZE,
-        .pid        = getpid(),
-        .stream_id  = 1 + take(in),
-        .cookie     = 0x5eed
-    };
-    ucp_am_recv_param_t param = {0};
+    ri_wire_ring_offer_t offer = {.base.type  = RI_WIRE_RING_OFFER,
+                                  .base.value = RING_SIZE,
+                                  .pid        = getpid(),
+                                  .stream_id  = 1 + take(in),
+                                  .cookie     = 0x5eed};
+    ucp_am_recv_param_t param  = {0};
 
     if (conn == NULL) {
         return;
@@ -859,15 +854,14 @@ static void op_drain(input_t *in)
 
 static void start(void)
 {
-    ucp_params_t params = {
-        .field_mask = UCP_PARAM_FIELD_FEATURES,
-        .features   = UCP_FEATURE_TAG
-    };
+    ucp_params_t params = {.field_mask = UCP_PARAM_FIELD_FEATURES,
+                           .features   = UCP_FEATURE_TAG};
     ri_conn_t *conn;
 
     CHECK(ri_context_create((ucp_context_h)&g.stock_context, &params) == UCS_OK);
     g.context = ri_context_find((ucp_context_h)&g.stock_context);
-    CHECK(ri_worker_create(g.context, (ucp_worker_h)&g.stock_worker, &g.worker) == UCS_OK);
+    CHECK(ri_worker_create(g.context, (ucp_worker_h)&g.stock_worker, &g.worker) ==
+          UCS_OK);
     CHECK(ri_conn_create(g.worker, (ucp_ep_h)&g.eps[0], PEER_UID, UCS_OK,
                          RI_CONN_USER | RI_CONN_PEER_MODE, &conn) == UCS_OK);
 }
@@ -893,7 +887,7 @@ static void stop(void)
         g.recvs[i].again = 0;
         if (g.recvs[i].used && !g.recvs[i].done &&
             (ri_req_flags(ri_req_of_handle(g.recvs[i].handle)) & RI_REQ_POSTED)) {
-            ri_tag_cancel(g.worker, (ri_recv_req_t*)ri_req_of_handle(g.recvs[i].handle));
+            ri_tag_cancel(g.worker, (ri_recv_req_t *)ri_req_of_handle(g.recvs[i].handle));
         }
     }
     end_all_pending(UCS_OK);
@@ -932,20 +926,11 @@ static void stop(void)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static void (*const ops[OP_LAST])(input_t *in) = {
-        [OP_AM]     = op_am,
-        [OP_RECV]   = op_recv,
-        [OP_PROBE]  = op_probe,
-        [OP_CANCEL] = op_cancel,
-        [OP_RECORD] = op_record,
-        [OP_SMASH]  = op_smash,
-        [OP_SEND]   = op_send,
-        [OP_STOCK]  = op_stock,
-        [OP_CONN]   = op_conn,
-        [OP_MODE]   = op_mode,
-        [OP_OFFER]  = op_offer,
-        [OP_DRAIN]  = op_drain
-    };
+    static void (*const ops[OP_LAST])(input_t * in) = {
+            [OP_AM] = op_am,         [OP_RECV] = op_recv,     [OP_PROBE] = op_probe,
+            [OP_CANCEL] = op_cancel, [OP_RECORD] = op_record, [OP_SMASH] = op_smash,
+            [OP_SEND] = op_send,     [OP_STOCK] = op_stock,   [OP_CONN] = op_conn,
+            [OP_MODE] = op_mode,     [OP_OFFER] = op_offer,   [OP_DRAIN] = op_drain};
     input_t in = {.at = data, .left = size};
     uint8_t op;
 

@@ -44,10 +44,10 @@ def header(kind, ident, value, tag=0, req=0, total=0, uid=PEER, say_hello=False,
         out += struct.pack('<QII', tag, req, 0)
     elif kind == FIRST:
         out += struct.pack('<QII', tag, req, total)
-    elif kind in (FRAG, CONN_ACK):
+    elif kind in (FRAG, CONN_ACK, RING_STOP):
         out += struct.pack('<Q', uid)
     elif kind == RING_OFFER:
-        out += struct.pack('<IIIIQ', 1, 0, 1, 0, 0x5eed)
+        out += struct.pack('<IIIIQQ', 1, 0, 1, 0, 0x5eed, uid)
     return out + (hello(host=host) if say_hello else b'')
 
 

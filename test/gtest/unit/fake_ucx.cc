@@ -23,12 +23,12 @@ static std::unique_ptr<uint8_t[]> exact_copy(const bytes &content)
  * makes its one only once. */
 struct generic_dt {
     ucp_generic_dt_ops_t ops;
-    void                *context;
+    void *context;
 };
 
 static const generic_dt *generic_of(ucp_datatype_t datatype)
 {
-    return reinterpret_cast<const generic_dt*>(datatype & ~(ucp_datatype_t)7);
+    return reinterpret_cast<const generic_dt *>(datatype & ~(ucp_datatype_t)7);
 }
 
 static ucs_status_t dt_create_generic(const ucp_generic_dt_ops_t *ops, void *context,
@@ -53,14 +53,14 @@ static bytes gather(const void *buffer, size_t count, ucp_datatype_t datatype)
 
     switch (datatype & UCP_DATATYPE_CLASS_MASK) {
     case UCP_DATATYPE_CONTIG: {
-        const uint8_t *at = static_cast<const uint8_t*>(buffer);
+        const uint8_t *at = static_cast<const uint8_t *>(buffer);
         out.assign(at, at + count * (datatype >> UCP_DATATYPE_SHIFT));
         break;
     }
     case UCP_DATATYPE_IOV: {
-        const ucp_dt_iov_t *iov = static_cast<const ucp_dt_iov_t*>(buffer);
+        const ucp_dt_iov_t *iov = static_cast<const ucp_dt_iov_t *>(buffer);
         for (size_t i = 0; i < count; ++i) {
-            const uint8_t *at = static_cast<const uint8_t*>(iov[i].buffer);
+            const uint8_t *at = static_cast<const uint8_t *>(iov[i].buffer);
             out.insert(out.end(), at, at + iov[i].length);
         }
         break;
@@ -71,7 +71,8 @@ static bytes gather(const void *buffer, size_t count, ucp_datatype_t datatype)
         out.resize(dt->ops.packed_size(state));
         for (size_t at = 0; at < out.size();) {
             /* In pieces, as fragments are */
-            at += dt->ops.pack(state, at, &out[at], std::min<size_t>(out.size() - at, 1000));
+            at += dt->ops.pack(state, at, &out[at],
+                               std::min<size_t>(out.size() - at, 1000));
         }
         dt->ops.finish(state);
         break;
@@ -88,10 +89,10 @@ static ucs_status_t scatter(void *buffer, size_t count, ucp_datatype_t datatype,
     switch (datatype & UCP_DATATYPE_CLASS_MASK) {
     case UCP_DATATYPE_CONTIG:
         EXPECT_LE(content.size(), count * (datatype >> UCP_DATATYPE_SHIFT));
-        std::copy(content.begin(), content.end(), static_cast<uint8_t*>(buffer));
+        std::copy(content.begin(), content.end(), static_cast<uint8_t *>(buffer));
         break;
     case UCP_DATATYPE_IOV: {
-        const ucp_dt_iov_t *iov = static_cast<const ucp_dt_iov_t*>(buffer);
+        const ucp_dt_iov_t *iov = static_cast<const ucp_dt_iov_t *>(buffer);
         size_t at               = 0;
         for (size_t i = 0; (i < count) && (at < content.size()); ++i) {
             size_t piece = std::min(iov[i].length, content.size() - at);
@@ -108,7 +109,7 @@ static ucs_status_t scatter(void *buffer, size_t count, ucp_datatype_t datatype,
         for (size_t at = 0; (at < content.size()) && (status == UCS_OK);) {
             size_t piece = std::min<size_t>(content.size() - at, 1000);
             status       = dt->ops.unpack(state, at, &content[at], piece);
-            at          += piece;
+            at += piece;
         }
         dt->ops.finish(state);
         break;
@@ -144,7 +145,7 @@ static ucs_status_ptr_t am_send_nbx(ucp_ep_h handle, unsigned id, const void *he
                                     size_t header_length, const void *buffer,
                                     size_t count, const ucp_request_param_t *param)
 {
-    endpoint *ep = reinterpret_cast<endpoint*>(handle);
+    endpoint *ep = reinterpret_cast<endpoint *>(handle);
     ucx *u       = ucx::get();
     packet p;
 
@@ -244,7 +245,7 @@ static void am_data_release(ucp_worker_h worker, void *desc)
 
 static void request_free(void *handle)
 {
-    request *req = static_cast<request*>(handle);
+    request *req = static_cast<request *>(handle);
 
     EXPECT_FALSE(req->freed);
     req->freed = true;
@@ -260,7 +261,7 @@ static ucs_status_t context_query(ucp_context_h context, ucp_context_attr_t *att
 static ucs_status_t worker_query(ucp_worker_h worker, ucp_worker_attr_t *attr)
 {
     attr->thread_mode    = UCS_THREAD_MODE_SINGLE;
-    attr->address        = reinterpret_cast<ucp_address_t*>(worker);
+    attr->address        = reinterpret_cast<ucp_address_t *>(worker);
     attr->address_length = 10;
     return UCS_OK;
 }
@@ -268,13 +269,11 @@ static ucs_status_t worker_query(ucp_worker_h worker, ucp_worker_attr_t *attr)
 static ucs_status_t worker_address_query(ucp_address_t *address,
                                          ucp_worker_address_attr_t *attr)
 {
-    attr->worker_uid = reinterpret_cast<node*>(address)->uid();
+    attr->worker_uid = reinterpret_cast<node *>(address)->uid();
     return UCS_OK;
 }
 
-static void worker_release_address(ucp_worker_h worker, ucp_address_t *address)
-{
-}
+static void worker_release_address(ucp_worker_h worker, ucp_address_t *address) {}
 
 static ucs_status_t worker_set_am_recv_handler(ucp_worker_h worker,
                                                const ucp_am_handler_param_t *param)
@@ -290,7 +289,7 @@ static unsigned worker_progress(ucp_worker_h worker)
 
 static ucs_status_ptr_t ep_close_nbx(ucp_ep_h handle, const ucp_request_param_t *param)
 {
-    endpoint *ep = reinterpret_cast<endpoint*>(handle);
+    endpoint *ep = reinterpret_cast<endpoint *>(handle);
 
     EXPECT_FALSE(ep->closed);
     ep->closed = true;
@@ -373,7 +372,8 @@ ucx::ucx()
 
 ucx::~ucx()
 {
-    EXPECT_TRUE(descriptors.empty()) << descriptors.size() << " descriptors never released";
+    EXPECT_TRUE(descriptors.empty())
+            << descriptors.size() << " descriptors never released";
     EXPECT_EQ(0u, requests.size()) << "stock requests never ended";
     for (request *req : requests) {
         delete req;
@@ -431,7 +431,7 @@ bool ucx::complete(ucs_status_t status)
     return any;
 }
 
-void ucx::end_descriptor(std::map<void*, descriptor>::iterator it, ucs_status_t status)
+void ucx::end_descriptor(std::map<void *, descriptor>::iterator it, ucs_status_t status)
 {
     if (it->second.sender != nullptr) {
         it->second.sender->ready = true;
@@ -480,20 +480,19 @@ ri_conn_t *node::connect(endpoint *ep, uint64_t remote_uid, uint32_t flags)
 {
     ri_conn_t *conn = nullptr;
 
-    EXPECT_EQ(UCS_OK, ri_conn_create(m_worker, ep->handle(), remote_uid, UCS_OK, flags,
-                                     &conn));
+    EXPECT_EQ(UCS_OK,
+              ri_conn_create(m_worker, ep->handle(), remote_uid, UCS_OK, flags, &conn));
     return conn;
 }
 
 ucs_status_t node::deliver(const bytes &header, const bytes &data, arrival_t arrival,
                            endpoint *reply, request *sender)
 {
-    ucx *u                                    = ucx::get();
-    std::unique_ptr<uint8_t[]> header_copy    = exact_copy(header);
-    std::unique_ptr<uint8_t[]> data_copy      = exact_copy((arrival == RNDV) ? bytes() :
-                                                                               data);
-    void *pointer                             = data_copy.get();
-    ucp_am_recv_param_t param                 = {};
+    ucx *u                                 = ucx::get();
+    std::unique_ptr<uint8_t[]> header_copy = exact_copy(header);
+    std::unique_ptr<uint8_t[]> data_copy = exact_copy((arrival == RNDV) ? bytes() : data);
+    void *pointer                        = data_copy.get();
+    ucp_am_recv_param_t param            = {};
     ucs_status_t status;
 
     if (arrival != PLAIN) {
@@ -509,7 +508,7 @@ ucs_status_t node::deliver(const bytes &header, const bytes &data, arrival_t arr
     }
     if (reply != nullptr) {
         param.recv_attr |= UCP_AM_RECV_ATTR_FIELD_REPLY_EP;
-        param.reply_ep   = reply->handle();
+        param.reply_ep = reply->handle();
     }
 
     status = ri_dispatch_am(m_worker, header.empty() ? nullptr : header_copy.get(),
@@ -535,7 +534,7 @@ ucs_status_t node::deliver(const bytes &header, const bytes &data, arrival_t arr
 static void recv_done(void *handle, ucs_status_t status, const ucp_tag_recv_info_t *info,
                       void *user_data)
 {
-    recv_op *op = static_cast<recv_op*>(user_data);
+    recv_op *op = static_cast<recv_op *>(user_data);
 
     EXPECT_FALSE(op->done) << "a receive completed twice";
     op->handle = handle;
@@ -549,15 +548,17 @@ static void recv_done(void *handle, ucs_status_t status, const ucp_tag_recv_info
 
 static void send_done(void *handle, ucs_status_t status, void *user_data)
 {
-    send_op *op = static_cast<send_op*>(user_data);
+    send_op *op = static_cast<send_op *>(user_data);
 
     EXPECT_FALSE(op->done) << "a send completed twice";
     op->done   = true;
     op->status = status;
 }
 
-recv_ptr node::start_recv(const std::function<ucs_status_ptr_t(recv_op*,
-                                  const ucp_request_param_t*)> &start, size_t capacity)
+recv_ptr node::start_recv(
+        const std::function<ucs_status_ptr_t(recv_op *, const ucp_request_param_t *)>
+                &start,
+        size_t capacity)
 {
     recv_ptr op               = std::make_shared<recv_op>();
     ucp_request_param_t param = {};
@@ -578,19 +579,24 @@ recv_ptr node::start_recv(const std::function<ucs_status_ptr_t(recv_op*,
 recv_ptr node::recv(uint64_t tag, uint64_t mask, size_t capacity,
                     std::function<void()> on_done)
 {
-    return start_recv([&](recv_op *op, const ucp_request_param_t *param) {
-        op->tag     = tag;
-        op->mask    = mask;
-        op->on_done = on_done;
-        return ri_tag_recv(m_worker, op->buffer.data(), capacity, tag, mask, param);
-    }, capacity);
+    return start_recv(
+            [&](recv_op *op, const ucp_request_param_t *param) {
+                op->tag     = tag;
+                op->mask    = mask;
+                op->on_done = on_done;
+                return ri_tag_recv(m_worker, op->buffer.data(), capacity, tag, mask,
+                                   param);
+            },
+            capacity);
 }
 
 recv_ptr node::msg_recv(ri_msg_t *msg, size_t capacity)
 {
-    return start_recv([&](recv_op *op, const ucp_request_param_t *param) {
-        return ri_tag_msg_recv(m_worker, op->buffer.data(), capacity, msg, param);
-    }, capacity);
+    return start_recv(
+            [&](recv_op *op, const ucp_request_param_t *param) {
+                return ri_tag_msg_recv(m_worker, op->buffer.data(), capacity, msg, param);
+            },
+            capacity);
 }
 
 send_ptr node::send(ri_conn_t *conn, const bytes &data, uint64_t tag, bool sync)
@@ -617,7 +623,8 @@ send_ptr node::send(ri_conn_t *conn, const bytes &data, uint64_t tag, bool sync)
 
 void node::cancel(const recv_ptr &op)
 {
-    ri_tag_cancel(m_worker, reinterpret_cast<ri_recv_req_t*>(ri_req_of_handle(op->handle)));
+    ri_tag_cancel(m_worker,
+                  reinterpret_cast<ri_recv_req_t *>(ri_req_of_handle(op->handle)));
 }
 
 void node::progress()
@@ -633,7 +640,7 @@ ri_worker_counters_t node::counters() const
     return counters;
 }
 
-template<typename T> static bool release_list(std::list<std::shared_ptr<T>> &ops)
+template <typename T> static bool release_list(std::list<std::shared_ptr<T>> &ops)
 {
     for (auto it = ops.begin(); it != ops.end();) {
         if ((*it)->done) {
@@ -686,8 +693,8 @@ void ri_test::SetUp()
     ri_config.connect_timeout = 300;
     ri_config.am_id           = 4079;
     ri_config.trace_size      = 64;
-    ri_config.stats_dest      = const_cast<char*>("stderr");
-    ri_config.trace_dest      = const_cast<char*>("stderr");
+    ri_config.stats_dest      = const_cast<char *>("stderr");
+    ri_config.trace_dest      = const_cast<char *>("stderr");
     ri_log_level              = RI_LOG_LEVEL_ERROR;
 }
 

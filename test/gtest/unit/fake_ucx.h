@@ -27,50 +27,47 @@ struct endpoint;
 /* How a stock operation ends. */
 enum ending_t {
     AT_ONCE,
-    LATER,  /* when the test completes it */
-    FAILS,  /* at once, with UCS_ERR_NO_RESOURCE */
-    RANDOM  /* AT_ONCE or LATER, by ucx::random */
+    LATER, /* when the test completes it */
+    FAILS, /* at once, with UCS_ERR_NO_RESOURCE */
+    RANDOM /* AT_ONCE or LATER, by ucx::random */
 };
 
 /* What a stock operation returned, if it ends later. */
 struct request {
     void (*callback)(request *req, ucs_status_t status) = nullptr;
     ucp_request_param_t param;
-    bool                freed = false;
-    bool                ready = true; /* the test may complete it */
+    bool freed = false;
+    bool ready = true; /* the test may complete it */
     /* Of a send: what it must not change before its end */
-    const void         *header_at = nullptr;
-    bytes               header;
-    const void         *data_at = nullptr;
-    bytes               data;
+    const void *header_at = nullptr;
+    bytes header;
+    const void *data_at = nullptr;
+    bytes data;
     /* Of a fetch */
-    void               *buffer = nullptr;
-    size_t              count  = 0;
-    bytes               content;
+    void *buffer = nullptr;
+    size_t count = 0;
+    bytes content;
 };
 
 /* A message on its way. */
 struct packet {
-    bytes          header;
-    bytes          data;
-    bool           rndv  = false;
-    bool           reply = false;
-    unsigned       flags = 0;
-    request       *req   = nullptr; /* of the sender, that ends with the fetch */
+    bytes header;
+    bytes data;
+    bool rndv      = false;
+    bool reply     = false;
+    unsigned flags = 0;
+    request *req   = nullptr; /* of the sender, that ends with the fetch */
     ri_wire_type_t type() const;
-    ri_wire_msg_t  parse() const;
+    ri_wire_msg_t parse() const;
 };
 
 struct endpoint {
-    node              *from;
-    node              *to; /* NULL: the test plays the other side */
+    node *from;
+    node *to; /* NULL: the test plays the other side */
     std::deque<packet> sent;
-    bool               closed = false;
+    bool closed = false;
 
-    ucp_ep_h handle()
-    {
-        return reinterpret_cast<ucp_ep_h>(this);
-    }
+    ucp_ep_h handle() { return reinterpret_cast<ucp_ep_h>(this); }
 
     /* Take what was sent of one type, oldest first. @return How many there were. */
     size_t count(ri_wire_type_t type) const;
@@ -80,12 +77,12 @@ struct endpoint {
 /* Data that came with a message: a descriptor. */
 struct descriptor {
     std::unique_ptr<uint8_t[]> memory;
-    bytes                      content; /* of rendezvous; memory is empty then */
-    bool                       rndv;
-    bool                       in_callback = true;
-    unsigned                   released    = 0;
-    unsigned                   fetched     = 0;
-    request                   *sender      = nullptr;
+    bytes content; /* of rendezvous; memory is empty then */
+    bool rndv;
+    bool in_callback  = true;
+    unsigned released = 0;
+    unsigned fetched  = 0;
+    request *sender   = nullptr;
 };
 
 /* What is common to all workers of a test. */
@@ -101,45 +98,45 @@ public:
     bool complete_nth(size_t which, ucs_status_t status = UCS_OK);
     size_t num_pending() const;
 
-    ending_t send_mode    = AT_ONCE;
-    ending_t fetch_mode   = AT_ONCE;
+    ending_t send_mode  = AT_ONCE;
+    ending_t fetch_mode = AT_ONCE;
     size_t rndv_thresh  = 16384;
-    rng   *random       = nullptr;
+    rng *random         = nullptr;
 
     /* How many more sends that must end at once may do so; -1: all */
-    int    immediate    = -1;
+    int immediate = -1;
 
     /* Counters of calls */
-    unsigned num_sends     = 0;
-    unsigned num_released  = 0;
-    unsigned num_fetched   = 0;
-    unsigned num_closed    = 0;
-    unsigned num_flushed   = 0;
+    unsigned num_sends    = 0;
+    unsigned num_released = 0;
+    unsigned num_fetched  = 0;
+    unsigned num_closed   = 0;
+    unsigned num_flushed  = 0;
 
-    std::map<void*, descriptor> descriptors; /* alive */
-    std::list<request*>         requests;    /* pending */
+    std::map<void *, descriptor> descriptors; /* alive */
+    std::list<request *> requests;            /* pending */
 
     bool later(ending_t mode);
     void finish(request *req, ucs_status_t status);
-    void end_descriptor(std::map<void*, descriptor>::iterator it, ucs_status_t status);
+    void end_descriptor(std::map<void *, descriptor>::iterator it, ucs_status_t status);
 };
 
 /* A tag receive and a tag send of a test, with what became of it. */
 struct recv_op {
-    uint64_t            tag;
-    uint64_t            mask;
-    bytes               buffer;
-    void               *handle = nullptr;
-    bool                done   = false;
-    ucs_status_t        status = UCS_INPROGRESS;
-    ucp_tag_recv_info_t info   = {};
+    uint64_t tag;
+    uint64_t mask;
+    bytes buffer;
+    void *handle             = nullptr;
+    bool done                = false;
+    ucs_status_t status      = UCS_INPROGRESS;
+    ucp_tag_recv_info_t info = {};
     std::function<void()> on_done;
 };
 
 struct send_op {
-    bytes        data;
-    void        *handle = nullptr;
-    bool         done   = false;
+    bytes data;
+    void *handle        = nullptr;
+    bool done           = false;
     ucs_status_t status = UCS_INPROGRESS;
 };
 
@@ -159,20 +156,13 @@ public:
     explicit node(uint64_t uid, uint64_t features = UCP_FEATURE_TAG);
     ~node();
 
-    ri_worker_t *worker()
-    {
-        return m_worker;
-    }
+    ri_worker_t *worker() { return m_worker; }
 
-    uint64_t uid() const
-    {
-        return m_uid;
-    }
+    uint64_t uid() const { return m_uid; }
 
     /* An endpoint and its conn. @a to NULL: to a worker that the test plays. */
     endpoint *new_endpoint(node *to);
-    ri_conn_t *connect(endpoint *ep, uint64_t remote_uid,
-                       uint32_t flags = RI_CONN_USER);
+    ri_conn_t *connect(endpoint *ep, uint64_t remote_uid, uint32_t flags = RI_CONN_USER);
 
     /* Hand a message to the library's handler, in memory of exactly its size. */
     ucs_status_t deliver(const bytes &header, const bytes &data,
@@ -197,16 +187,18 @@ public:
     bool release_done();
 
 private:
-    recv_ptr start_recv(const std::function<ucs_status_ptr_t(recv_op*,
-                                const ucp_request_param_t*)> &start, size_t capacity);
+    recv_ptr start_recv(
+            const std::function<ucs_status_ptr_t(recv_op *, const ucp_request_param_t *)>
+                    &start,
+            size_t capacity);
 
-    uint64_t                             m_uid;
-    uint64_t                             m_context_key; /* its address is the handle */
-    ri_context_t                        *m_context = nullptr;
-    ri_worker_t                         *m_worker  = nullptr;
+    uint64_t m_uid;
+    uint64_t m_context_key; /* its address is the handle */
+    ri_context_t *m_context = nullptr;
+    ri_worker_t *m_worker   = nullptr;
     std::list<std::unique_ptr<endpoint>> m_endpoints;
-    std::list<recv_ptr>                  m_recvs;
-    std::list<send_ptr>                  m_sends;
+    std::list<recv_ptr> m_recvs;
+    std::list<send_ptr> m_sends;
 };
 
 /* Payload of message @a i. */

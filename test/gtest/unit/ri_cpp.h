@@ -82,6 +82,6 @@ extern "C" {
 
 static_assert(sizeof(std::atomic<uint32_t>) == sizeof(uint32_t), "layout of atomics");
 static_assert(sizeof(std::atomic<uint64_t>) == sizeof(uint64_t), "layout of atomics");
-static_assert(sizeof(std::atomic<void*>) == sizeof(void*), "layout of atomics");
+static_assert(sizeof(std::atomic<void *>) == sizeof(void *), "layout of atomics");
 
 #endif

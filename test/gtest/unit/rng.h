@@ -16,9 +16,7 @@
 /* splitmix64: every seed is a good one. */
 class rng {
 public:
-    explicit rng(uint64_t seed) : m_state(seed * 0x9e3779b97f4a7c15ul + 1)
-    {
-    }
+    explicit rng(uint64_t seed) : m_state(seed * 0x9e3779b97f4a7c15ul + 1) {}
 
     uint64_t next()
     {
@@ -30,21 +28,12 @@ public:
     }
 
     /* 0 to limit - 1 */
-    uint64_t below(uint64_t limit)
-    {
-        return next() % limit;
-    }
+    uint64_t below(uint64_t limit) { return next() % limit; }
 
     /* from and to included */
-    uint64_t range(uint64_t from, uint64_t to)
-    {
-        return from + below(to - from + 1);
-    }
+    uint64_t range(uint64_t from, uint64_t to) { return from + below(to - from + 1); }
 
-    bool percent(unsigned chance)
-    {
-        return below(100) < chance;
-    }
+    bool percent(unsigned chance) { return below(100) < chance; }
 
 private:
     uint64_t m_state;
@@ -52,7 +41,7 @@ private:
 
 /* Run @a test for seeds 1 to @a count, or for the one in the environment; stops at the
  * first seed that fails. */
-inline void for_seeds(uint64_t count, const std::function<void(rng&)> &test)
+inline void for_seeds(uint64_t count, const std::function<void(rng &)> &test)
 {
     const char *fixed = getenv("RI_TEST_SEED");
     uint64_t first    = (fixed == nullptr) ? 1 : strtoull(fixed, nullptr, 0);

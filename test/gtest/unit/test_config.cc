@@ -21,8 +21,8 @@ class test_config : public ::testing::Test {
 protected:
     struct result {
         ucs_status_t status;
-        ri_config_t  config;
-        std::string  out; /* what ri_config_print wrote, and reports before it */
+        ri_config_t config;
+        std::string out; /* what ri_config_print wrote, and reports before it */
     };
 
     typedef std::map<std::string, std::string> environment;
@@ -110,10 +110,14 @@ TEST_F(test_config, defaults)
 
 TEST_F(test_config, values_are_written_as_in_ucx)
 {
-    result r = read({{"UCXRI_EAGER_THRESH", "4k"}, {"UCXRI_AM_INLINE", "100"},
-                     {"UCXRI_RING_PEERS", "0"}, {"UCXRI_RING_SIZE", "1m"},
-                     {"UCXRI_STATS", "y"}, {"UCXRI_TRACE", "yes"},
-                     {"UCXRI_CONNECT_TIMEOUT", "250ms"}, {"UCXRI_LOG_LEVEL", "Error"},
+    result r = read({{"UCXRI_EAGER_THRESH", "4k"},
+                     {"UCXRI_AM_INLINE", "100"},
+                     {"UCXRI_RING_PEERS", "0"},
+                     {"UCXRI_RING_SIZE", "1m"},
+                     {"UCXRI_STATS", "y"},
+                     {"UCXRI_TRACE", "yes"},
+                     {"UCXRI_CONNECT_TIMEOUT", "250ms"},
+                     {"UCXRI_LOG_LEVEL", "Error"},
                      {"UCXRI_STATS_DEST", "/tmp/x.%p"}});
 
     ASSERT_EQ(UCS_OK, r.status) << r.out;
@@ -129,9 +133,10 @@ TEST_F(test_config, values_are_written_as_in_ucx)
 
 TEST_F(test_config, values_that_do_not_parse)
 {
-    const std::pair<const char*, const char*> bad[] = {
-        {"UCXRI_EAGER_THRESH", "many"}, {"UCXRI_RING_PEERS", "x"}, {"UCXRI_STATS", "maybe"},
-        {"UCXRI_CONNECT_TIMEOUT", "soon"}, {"UCXRI_LOG_LEVEL", "loud"},
+    const std::pair<const char *, const char *> bad[] = {
+            {"UCXRI_EAGER_THRESH", "many"}, {"UCXRI_RING_PEERS", "x"},
+            {"UCXRI_STATS", "maybe"},       {"UCXRI_CONNECT_TIMEOUT", "soon"},
+            {"UCXRI_LOG_LEVEL", "loud"},
     };
 
     for (const auto &entry : bad) {
@@ -145,10 +150,11 @@ TEST_F(test_config, values_that_do_not_parse)
 
 TEST_F(test_config, values_that_cannot_work)
 {
-    const std::pair<const char*, const char*> bad[] = {
-        {"UCXRI_RING_SIZE", "5000"}, {"UCXRI_RING_SIZE", "2k"}, {"UCXRI_RING_SIZE", "2g"},
-        {"UCXRI_RING_SIZE", "0"},    {"UCXRI_RING_SIZE", "inf"}, {"UCXRI_AM_ID", "65536"},
-        {"UCXRI_TRACE_SIZE", "100000000"}, {"UCXRI_REORDER_WINDOW", "2000000000"},
+    const std::pair<const char *, const char *> bad[] = {
+            {"UCXRI_RING_SIZE", "5000"},       {"UCXRI_RING_SIZE", "2k"},
+            {"UCXRI_RING_SIZE", "2g"},         {"UCXRI_RING_SIZE", "0"},
+            {"UCXRI_RING_SIZE", "inf"},        {"UCXRI_AM_ID", "65536"},
+            {"UCXRI_TRACE_SIZE", "100000000"}, {"UCXRI_REORDER_WINDOW", "2000000000"},
     };
 
     for (const auto &entry : bad) {
@@ -161,8 +167,10 @@ TEST_F(test_config, values_that_cannot_work)
 
 TEST_F(test_config, values_that_are_brought_into_range)
 {
-    result r = read({{"UCXRI_EAGER_THRESH", "inf"}, {"UCXRI_AM_INLINE", "1g"},
-                     {"UCXRI_RING_SIZE", "4k"}, {"UCXRI_PROGRESS_SKIP", "0"}});
+    result r = read({{"UCXRI_EAGER_THRESH", "inf"},
+                     {"UCXRI_AM_INLINE", "1g"},
+                     {"UCXRI_RING_SIZE", "4k"},
+                     {"UCXRI_PROGRESS_SKIP", "0"}});
 
     ASSERT_EQ(UCS_OK, r.status) << r.out;
     EXPECT_EQ(1024u, r.config.eager_thresh);
@@ -175,7 +183,9 @@ TEST_F(test_config, values_that_are_brought_into_range)
 
 TEST_F(test_config, unknown_variables)
 {
-    result r = read({{"UCXRI_EAGER_TRESH", "4k"}, {"UCXRIX", "1"}, {"UCXRI_RING", "1"},
+    result r = read({{"UCXRI_EAGER_TRESH", "4k"},
+                     {"UCXRIX", "1"},
+                     {"UCXRI_RING", "1"},
                      {"UCXRI_RING_SIZES", "1"}});
 
     EXPECT_EQ(UCS_OK, r.status);

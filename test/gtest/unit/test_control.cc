@@ -13,13 +13,13 @@ using namespace fake;
 
 namespace {
 
-const uint64_t LOCAL       = 0x1111;
-const uint64_t REMOTE      = 0x2222;
-const uint64_t STRANGER    = 0x3333;
-const uint32_t REMOTE_CONN = 0x70; /* ids at the peer */
+const uint64_t LOCAL         = 0x1111;
+const uint64_t REMOTE        = 0x2222;
+const uint64_t STRANGER      = 0x3333;
+const uint32_t REMOTE_CONN   = 0x70; /* ids at the peer */
 const uint32_t REMOTE_STREAM = 0x80;
-const size_t RING_SIZE     = 4096;
-const uint64_t COOKIE      = 0xabcdef;
+const size_t RING_SIZE       = 4096;
+const uint64_t COOKIE        = 0xabcdef;
 
 class test_control : public ri_test {
 protected:
@@ -40,20 +40,11 @@ protected:
         ri_test::TearDown();
     }
 
-    ri_worker_t *worker()
-    {
-        return m_node->worker();
-    }
+    ri_worker_t *worker() { return m_node->worker(); }
 
-    uint64_t stale()
-    {
-        return m_node->counters().rx_stale;
-    }
+    uint64_t stale() { return m_node->counters().rx_stale; }
 
-    uint64_t malformed()
-    {
-        return m_node->counters().rx_malformed;
-    }
+    uint64_t malformed() { return m_node->counters().rx_malformed; }
 
     ucs_status_t control(ri_wire_type_t type, uint32_t id, uint32_t value)
     {
@@ -130,9 +121,9 @@ protected:
     }
 
     std::unique_ptr<node> m_node;
-    endpoint             *m_ep;
-    ri_conn_t            *m_conn;
-    ri_ring_rx_t          m_rx = {};
+    endpoint *m_ep;
+    ri_conn_t *m_conn;
+    ri_ring_rx_t m_rx = {};
 };
 
 /* Addresses that lead nowhere, for every type that has one */
@@ -140,13 +131,12 @@ protected:
 TEST_F(test_control, to_nobody)
 {
     const ri_wire_type_t types[] = {
-        RI_WIRE_CONN_ACK,  RI_WIRE_SYNC_ACK, RI_WIRE_RING_OFFER, RI_WIRE_RING_REFUSE,
-        RI_WIRE_RING_STOP, RI_WIRE_BYE,      RI_WIRE_ORDER_REQ,  RI_WIRE_ORDER_ACK
-    };
-    uint32_t conn_id   = m_conn->id;
+            RI_WIRE_CONN_ACK,  RI_WIRE_SYNC_ACK, RI_WIRE_RING_OFFER, RI_WIRE_RING_REFUSE,
+            RI_WIRE_RING_STOP, RI_WIRE_BYE,      RI_WIRE_ORDER_REQ,  RI_WIRE_ORDER_ACK};
+    uint32_t conn_id    = m_conn->id;
     ri_stream_t *stream = stream_with_ring();
-    uint32_t stream_id = stream->id;
-    unsigned count     = 0;
+    uint32_t stream_id  = stream->id;
+    unsigned count      = 0;
 
     m_ep->sent.clear();
     ri_ring_channel_free(stream);
@@ -159,8 +149,8 @@ TEST_F(test_control, to_nobody)
 
     /* Objects that are gone, other generations, indices that never were */
     for (ri_wire_type_t type : types) {
-        for (uint32_t id : {conn_id, stream_id, conn_id ^ (1u << 20), 0xfffffu, 0xffffffu,
-                            17u}) {
+        for (uint32_t id :
+             {conn_id, stream_id, conn_id ^ (1u << 20), 0xfffffu, 0xffffffu, 17u}) {
             wire_msg msg(type, id, 1);
 
             msg.uid       = REMOTE;
@@ -180,7 +170,7 @@ TEST_F(test_control, to_a_later_object_of_the_same_index)
 
     ri_conn_destroy(m_conn, UCS_ERR_CANCELED);
     /* Slots are re-used in turn: all others come first */
-    std::vector<ri_conn_t*> conns;
+    std::vector<ri_conn_t *> conns;
     do {
         endpoint *ep = m_node->new_endpoint(nullptr);
 
@@ -229,8 +219,8 @@ TEST_F(test_control, conn_req_of_a_stranger_by_its_reply_endpoint)
 {
     endpoint *reply = m_node->new_endpoint(nullptr);
 
-    m_node->deliver(wire_msg(RI_WIRE_CONN_REQ, 0, 0).hello(STRANGER, REMOTE_CONN), bytes(),
-                    PLAIN, reply);
+    m_node->deliver(wire_msg(RI_WIRE_CONN_REQ, 0, 0).hello(STRANGER, REMOTE_CONN),
+                    bytes(), PLAIN, reply);
     EXPECT_EQ(1u, reply->count(RI_WIRE_CONN_ACK));
     EXPECT_EQ(0u, m_ep->count(RI_WIRE_CONN_ACK));
     ASSERT_NE(nullptr, ri_conn_find(reply->handle()));
@@ -293,8 +283,8 @@ TEST_F(test_control, conn_req_with_a_wrong_uid_on_a_used_endpoint)
 {
     send_ptr op = m_node->send(m_conn, pattern(1, 100), 1, true); /* waits */
 
-    m_node->deliver(wire_msg(RI_WIRE_CONN_REQ, 0, 0).hello(STRANGER, REMOTE_CONN), bytes(),
-                    PLAIN, m_ep);
+    m_node->deliver(wire_msg(RI_WIRE_CONN_REQ, 0, 0).hello(STRANGER, REMOTE_CONN),
+                    bytes(), PLAIN, m_ep);
     ri_conn_t *conn = ri_conn_find(m_ep->handle());
     ASSERT_NE(nullptr, conn);
     EXPECT_TRUE(conn->flags & RI_CONN_USER);
@@ -395,8 +385,8 @@ TEST_F(test_control, conn_ack_with_reserved_uid)
 
 TEST_F(test_control, sync_ack_completes)
 {
-    send_ptr op   = m_node->send(m_conn, pattern(1, 8), 1, true);
-    uint32_t id   = m_ep->take(RI_WIRE_EAGER_SYNC).parse().req_id;
+    send_ptr op = m_node->send(m_conn, pattern(1, 8), 1, true);
+    uint32_t id = m_ep->take(RI_WIRE_EAGER_SYNC).parse().req_id;
 
     EXPECT_FALSE(op->done);
     control(RI_WIRE_SYNC_ACK, m_conn->id, id);
@@ -422,10 +412,10 @@ TEST_F(test_control, sync_ack_repeated)
 
 TEST_F(test_control, sync_ack_of_another_conn)
 {
-    endpoint *ep      = m_node->new_endpoint(nullptr);
-    ri_conn_t *other  = m_node->connect(ep, STRANGER);
-    send_ptr op       = m_node->send(m_conn, pattern(1, 8), 1, true);
-    uint32_t id       = m_ep->take(RI_WIRE_EAGER_SYNC).parse().req_id;
+    endpoint *ep     = m_node->new_endpoint(nullptr);
+    ri_conn_t *other = m_node->connect(ep, STRANGER);
+    send_ptr op      = m_node->send(m_conn, pattern(1, 8), 1, true);
+    uint32_t id      = m_ep->take(RI_WIRE_EAGER_SYNC).parse().req_id;
 
     control(RI_WIRE_SYNC_ACK, other->id, id);
     EXPECT_FALSE(op->done);
@@ -653,8 +643,7 @@ TEST_F(test_control, ring_refuse_frees_it)
         m_node->deliver(wire_msg(RI_WIRE_EAGER, stream->id, stream->next_sn), bytes(8));
     }
     EXPECT_EQ(1u, m_ep->count(RI_WIRE_RING_OFFER));
-    while (m_node->recv(0, 0, 8)->done) {
-    }
+    while (m_node->recv(0, 0, 8)->done) {}
     m_node->cancel(m_node->recv(0, 0, 8));
     ri_match_t *match = &worker()->match;
     while (ri_recv_req_t *recv = ri_match_any_posted(match)) {
@@ -668,8 +657,8 @@ TEST_F(test_control, ring_refuse_after_use)
     ri_wire_msg_t msg   = m_ep->take(RI_WIRE_RING_OFFER).parse();
     ri_ring_tx_t tx;
 
-    ASSERT_EQ(UCS_OK, ri_ring_open(&tx, msg.ring_pid, msg.ring_fd, msg.value,
-                                   msg.ring_cookie));
+    ASSERT_EQ(UCS_OK,
+              ri_ring_open(&tx, msg.ring_pid, msg.ring_fd, msg.value, msg.ring_cookie));
     ri_ring_record_t *record = ri_ring_tx_reserve(&tx, 0);
     record->type             = RI_WIRE_EAGER;
     record->value            = stream->next_sn;
@@ -721,8 +710,8 @@ TEST_F(test_control, bye_waits_for_the_ring_to_be_closed)
     ri_wire_msg_t msg   = m_ep->take(RI_WIRE_RING_OFFER).parse();
     ri_ring_tx_t tx;
 
-    ASSERT_EQ(UCS_OK, ri_ring_open(&tx, msg.ring_pid, msg.ring_fd, msg.value,
-                                   msg.ring_cookie));
+    ASSERT_EQ(UCS_OK,
+              ri_ring_open(&tx, msg.ring_pid, msg.ring_fd, msg.value, msg.ring_cookie));
     for (int i = 0; i < 4; ++i) {
         EXPECT_TRUE(m_node->recv(0, 0, 8)->done);
     }

@@ -30,7 +30,7 @@ TEST_F(test_counters, add_adds_each)
 {
     ri_conn_counters_t conn, conn_sum;
     ri_stream_counters_t stream, stream_sum;
-    uint64_t *fields = reinterpret_cast<uint64_t*>(&conn);
+    uint64_t *fields = reinterpret_cast<uint64_t *>(&conn);
 
     for (size_t i = 0; i < sizeof(conn) / 8; ++i) {
         fields[i] = i + 1;
@@ -38,16 +38,16 @@ TEST_F(test_counters, add_adds_each)
     conn_sum = conn;
     ri_conn_counters_add(&conn_sum, &conn);
     for (size_t i = 0; i < sizeof(conn) / 8; ++i) {
-        EXPECT_EQ(2 * (i + 1), reinterpret_cast<uint64_t*>(&conn_sum)[i]);
+        EXPECT_EQ(2 * (i + 1), reinterpret_cast<uint64_t *>(&conn_sum)[i]);
     }
-    fields = reinterpret_cast<uint64_t*>(&stream);
+    fields = reinterpret_cast<uint64_t *>(&stream);
     for (size_t i = 0; i < sizeof(stream) / 8; ++i) {
         fields[i] = i + 1;
     }
     stream_sum = stream;
     ri_stream_counters_add(&stream_sum, &stream);
     for (size_t i = 0; i < sizeof(stream) / 8; ++i) {
-        EXPECT_EQ(2 * (i + 1), reinterpret_cast<uint64_t*>(&stream_sum)[i]);
+        EXPECT_EQ(2 * (i + 1), reinterpret_cast<uint64_t *>(&stream_sum)[i]);
     }
 }
 
@@ -55,19 +55,22 @@ TEST_F(test_counters, foreach_calls_each_once)
 {
     ri_worker_counters_t counters;
     std::map<std::string, uint64_t> seen;
-    uint64_t *fields = reinterpret_cast<uint64_t*>(&counters);
+    uint64_t *fields = reinterpret_cast<uint64_t *>(&counters);
     std::set<uint64_t> values;
 
     for (size_t i = 0; i < sizeof(counters) / 8; ++i) {
         fields[i] = i + 1;
     }
-    ri_worker_counters_foreach(&counters, [](const char *name, const char *unit,
-                                             const char *doc, uint64_t value, void *arg) {
-        auto *map = static_cast<std::map<std::string, uint64_t>*>(arg);
-        EXPECT_TRUE(map->emplace(name, value).second) << name;
-        EXPECT_NE('\0', *unit);
-        EXPECT_NE('\0', *doc);
-    }, &seen);
+    ri_worker_counters_foreach(
+            &counters,
+            [](const char *name, const char *unit, const char *doc, uint64_t value,
+               void *arg) {
+                auto *map = static_cast<std::map<std::string, uint64_t> *>(arg);
+                EXPECT_TRUE(map->emplace(name, value).second) << name;
+                EXPECT_NE('\0', *unit);
+                EXPECT_NE('\0', *doc);
+            },
+            &seen);
     EXPECT_EQ(sizeof(counters) / 8, seen.size());
     for (auto &entry : seen) {
         EXPECT_TRUE(values.insert(entry.second).second) << entry.first;
@@ -129,7 +132,8 @@ TEST_F(test_counters, dump)
     n.deliver(wire_msg(RI_WIRE_EAGER, 0, 1).hello(0x2222, 1), bytes(20));
     std::string text = dump(n.worker());
     EXPECT_NE(std::string::npos, text.find("worker 0x1111")) << text;
-    EXPECT_NE(std::string::npos, text.find("to 0x2222: tx_eager_am=1 tx_bytes=10")) << text;
+    EXPECT_NE(std::string::npos, text.find("to 0x2222: tx_eager_am=1 tx_bytes=10"))
+            << text;
     EXPECT_NE(std::string::npos, text.find("to 0x1111:")) << text;
     EXPECT_NE(std::string::npos, text.find("from 0x2222: rx_unexpected=1")) << text;
     n.recv(0, 0, 20);

@@ -11,18 +11,18 @@ namespace {
 /* A generic type of the application: every second byte of the buffer. */
 struct state {
     uint8_t *buffer;
-    size_t   count;
+    size_t count;
 };
 
 unsigned g_started, g_finished;
-size_t   g_piece; /* bytes that pack gives at once, 0: all */
+size_t g_piece; /* bytes that pack gives at once, 0: all */
 ucs_status_t g_unpack_status;
 
 void *start(void *context, const void *buffer, size_t count)
 {
     ++g_started;
-    EXPECT_EQ((void*)&g_piece, context);
-    return new state{(uint8_t*)buffer, count};
+    EXPECT_EQ((void *)&g_piece, context);
+    return new state{(uint8_t *)buffer, count};
 }
 
 void *start_unpack(void *context, void *buffer, size_t count)
@@ -32,7 +32,7 @@ void *start_unpack(void *context, void *buffer, size_t count)
 
 size_t packed_size(void *s)
 {
-    return static_cast<state*>(s)->count;
+    return static_cast<state *>(s)->count;
 }
 
 size_t pack(void *s, size_t offset, void *dest, size_t max_length)
@@ -40,7 +40,7 @@ size_t pack(void *s, size_t offset, void *dest, size_t max_length)
     size_t length = (g_piece == 0) ? max_length : std::min(g_piece, max_length);
 
     for (size_t i = 0; i < length; ++i) {
-        ((uint8_t*)dest)[i] = static_cast<state*>(s)->buffer[2 * (offset + i)];
+        ((uint8_t *)dest)[i] = static_cast<state *>(s)->buffer[2 * (offset + i)];
     }
     return length;
 }
@@ -48,7 +48,7 @@ size_t pack(void *s, size_t offset, void *dest, size_t max_length)
 ucs_status_t unpack(void *s, size_t offset, const void *src, size_t length)
 {
     for (size_t i = 0; i < length; ++i) {
-        static_cast<state*>(s)->buffer[2 * (offset + i)] = ((const uint8_t*)src)[i];
+        static_cast<state *>(s)->buffer[2 * (offset + i)] = ((const uint8_t *)src)[i];
     }
     return g_unpack_status;
 }
@@ -56,7 +56,7 @@ ucs_status_t unpack(void *s, size_t offset, const void *src, size_t length)
 void finish(void *s)
 {
     ++g_finished;
-    delete static_cast<state*>(s);
+    delete static_cast<state *>(s);
 }
 
 const ucp_generic_dt_ops_t OPS = {start, start_unpack, packed_size, pack, unpack, finish};
@@ -100,7 +100,8 @@ TEST_F(test_datatype, contig)
     bytes back(120);
     ASSERT_EQ(UCS_OK, ri_dt_recv_init(&m_data, ucp_dt_make_contig(1), back.data(), 120));
     EXPECT_EQ(UCS_OK, ri_dt_unpack(&m_data, from.data(), 50));
-    EXPECT_EQ(bytes(from.begin(), from.begin() + 50), bytes(back.begin(), back.begin() + 50));
+    EXPECT_EQ(bytes(from.begin(), from.begin() + 50),
+              bytes(back.begin(), back.begin() + 50));
     EXPECT_EQ(bytes(70), bytes(back.begin() + 50, back.end()));
     ri_dt_finish(&m_data);
 }
@@ -128,8 +129,8 @@ TEST_F(test_datatype, iov)
             whole.insert(whole.end(), piece.begin(), piece.end());
             iov.push_back({piece.empty() ? nullptr : piece.data(), piece.size()});
         }
-        ASSERT_EQ(UCS_OK, ri_dt_send_init(&m_data, ucp_dt_make_iov(), iov.data(),
-                                          iov.size()));
+        ASSERT_EQ(UCS_OK,
+                  ri_dt_send_init(&m_data, ucp_dt_make_iov(), iov.data(), iov.size()));
         ASSERT_EQ(whole.size(), m_data.length);
         EXPECT_FALSE(ri_dt_is_contig(&m_data));
         bytes packed(whole.size());
@@ -138,8 +139,8 @@ TEST_F(test_datatype, iov)
 
         size_t length = random.below(whole.size() + 1);
         bytes sent    = pattern(random.next(), length);
-        ASSERT_EQ(UCS_OK, ri_dt_recv_init(&m_data, ucp_dt_make_iov(), iov.data(),
-                                          iov.size()));
+        ASSERT_EQ(UCS_OK,
+                  ri_dt_recv_init(&m_data, ucp_dt_make_iov(), iov.data(), iov.size()));
         ASSERT_EQ(UCS_OK, ri_dt_unpack(&m_data, sent.data(), length));
         std::copy(sent.begin(), sent.end(), whole.begin());
         bytes now;
@@ -191,9 +192,9 @@ TEST_F(test_datatype, unknown)
 {
     bytes buffer(10);
 
-    for (ucp_datatype_t datatype : {(ucp_datatype_t)(0x20000 | UCP_DATATYPE_GENERIC),
-                                    (ucp_datatype_t)UCP_DATATYPE_STRIDED,
-                                    (ucp_datatype_t)6}) {
+    for (ucp_datatype_t datatype :
+         {(ucp_datatype_t)(0x20000 | UCP_DATATYPE_GENERIC),
+          (ucp_datatype_t)UCP_DATATYPE_STRIDED, (ucp_datatype_t)6}) {
         EXPECT_EQ(UCS_ERR_INVALID_PARAM,
                   ri_dt_send_init(&m_data, datatype, buffer.data(), 1));
         EXPECT_EQ(UCS_ERR_INVALID_PARAM,
@@ -208,9 +209,9 @@ TEST_F(test_datatype, generic_end_to_end)
     for (bool later : {false, true}) {
         for (size_t count : {5, 2000, 100000}) {
             node receiver(0x1111), sender(0x2222);
-            endpoint *ep    = sender.new_endpoint(&receiver);
-            ri_conn_t *conn = sender.connect(ep, 0x1111);
-            bytes from      = pattern(count, 2 * count), to(2 * count);
+            endpoint *ep              = sender.new_endpoint(&receiver);
+            ri_conn_t *conn           = sender.connect(ep, 0x1111);
+            bytes from                = pattern(count, 2 * count), to(2 * count);
             ucp_request_param_t param = {};
             ucs_status_ptr_t recv, send;
 
@@ -218,8 +219,7 @@ TEST_F(test_datatype, generic_end_to_end)
             param.datatype     = GENERIC;
             m_ucx->fetch_mode  = later ? LATER : AT_ONCE;
             m_ucx->send_mode   = later ? LATER : AT_ONCE;
-            recv               = ri_tag_recv(receiver.worker(), to.data(), count, 1, ~0ul,
-                                             &param);
+            recv = ri_tag_recv(receiver.worker(), to.data(), count, 1, ~0ul, &param);
             send = ri_tag_send(conn, from.data(), count, 1, &param, 0);
             while (!ep->sent.empty()) {
                 packet p = ep->sent.front();

@@ -33,15 +33,13 @@ protected:
         ri_test::TearDown();
     }
 
-    ri_worker_t *worker()
-    {
-        return m_node->worker();
-    }
+    ri_worker_t *worker() { return m_node->worker(); }
 
     /* The stream of our messages; made by a hello that carries nothing else. */
     ri_stream_t *stream()
     {
-        ri_wire_hello_t hello = wire_msg(RI_WIRE_EAGER, 0, 0).hello(REMOTE, CONN_ID).greeting;
+        ri_wire_hello_t hello =
+                wire_msg(RI_WIRE_EAGER, 0, 0).hello(REMOTE, CONN_ID).greeting;
 
         return ri_stream_get(worker(), &hello);
     }
@@ -78,33 +76,30 @@ protected:
         EXPECT_EQ(expected, bytes(op->buffer.begin(), op->buffer.begin() + length));
     }
 
-    size_t num_streams()
-    {
-        return ucs_list_length(&worker()->streams);
-    }
+    size_t num_streams() { return ucs_list_length(&worker()->streams); }
 
     std::unique_ptr<node> m_node;
-    endpoint             *m_ep;
-    ri_conn_t            *m_conn;
+    endpoint *m_ep;
+    ri_conn_t *m_conn;
 };
 
 struct kind {
-    const char     *name;
+    const char *name;
     ri_wire_type_t type;
-    size_t         length;
-    arrival_t      arrival;
+    size_t length;
+    arrival_t arrival;
 };
 
 const kind KINDS[] = {
-    {"EAGER", RI_WIRE_EAGER, 100, PLAIN},
-    {"EAGER in a descriptor", RI_WIRE_EAGER, 3000, DATA},
-    {"EAGER_SYNC", RI_WIRE_EAGER_SYNC, 100, PLAIN},
-    {"EAGER_SYNC in a descriptor", RI_WIRE_EAGER_SYNC, 3000, DATA},
-    {"BULK", RI_WIRE_BULK, 20000, PLAIN},
-    {"BULK in a descriptor", RI_WIRE_BULK, 20000, DATA},
-    {"BULK by rendezvous", RI_WIRE_BULK, 100000, RNDV},
-    {"EAGER, empty", RI_WIRE_EAGER, 0, PLAIN},
-    {"BULK by rendezvous, empty", RI_WIRE_BULK, 0, RNDV},
+        {"EAGER", RI_WIRE_EAGER, 100, PLAIN},
+        {"EAGER in a descriptor", RI_WIRE_EAGER, 3000, DATA},
+        {"EAGER_SYNC", RI_WIRE_EAGER_SYNC, 100, PLAIN},
+        {"EAGER_SYNC in a descriptor", RI_WIRE_EAGER_SYNC, 3000, DATA},
+        {"BULK", RI_WIRE_BULK, 20000, PLAIN},
+        {"BULK in a descriptor", RI_WIRE_BULK, 20000, DATA},
+        {"BULK by rendezvous", RI_WIRE_BULK, 100000, RNDV},
+        {"EAGER, empty", RI_WIRE_EAGER, 0, PLAIN},
+        {"BULK by rendezvous, empty", RI_WIRE_BULK, 0, RNDV},
 };
 
 void PrintTo(const kind &k, std::ostream *out)
@@ -130,10 +125,7 @@ protected:
                   m_ep->count(RI_WIRE_SYNC_ACK));
     }
 
-    bool held() const
-    {
-        return GetParam().arrival != RNDV;
-    }
+    bool held() const { return GetParam().arrival != RNDV; }
 };
 
 INSTANTIATE_TEST_SUITE_P(kinds, test_deliver_kind, ::testing::ValuesIn(KINDS),
@@ -346,10 +338,10 @@ TEST_P(test_deliver_kind, header_at_the_head_of_the_data)
     }
 
     for (bool expected : {true, false}) {
-        uint32_t sn    = stream()->next_sn;
-        bytes all      = message(GetParam().type, sn, 5, sn).header();
-        bytes payload  = pattern(sn, GetParam().length);
-        recv_ptr op    = expected ? m_node->recv(5, ~0ul, GetParam().length) : nullptr;
+        uint32_t sn   = stream()->next_sn;
+        bytes all     = message(GetParam().type, sn, 5, sn).header();
+        bytes payload = pattern(sn, GetParam().length);
+        recv_ptr op   = expected ? m_node->recv(5, ~0ul, GetParam().length) : nullptr;
 
         all.insert(all.end(), payload.begin(), payload.end());
         /* The descriptor names the data with the header: it cannot be kept as payload */
@@ -463,9 +455,9 @@ TEST_F(test_deliver, same_tag_across_reordering)
         uint32_t first = stream()->next_sn;
 
         for (uint32_t sn : order) {
-            bool starts    = (sn == 1) || (sn == 4) || (sn == 6);
-            wire_msg msg   = message(starts ? RI_WIRE_EAGER : RI_WIRE_EAGER_SAME,
-                                     first + sn - 1, (sn == 4) ? 0xb : 0xa);
+            bool starts  = (sn == 1) || (sn == 4) || (sn == 6);
+            wire_msg msg = message(starts ? RI_WIRE_EAGER : RI_WIRE_EAGER_SAME,
+                                   first + sn - 1, (sn == 4) ? 0xb : 0xa);
 
             m_node->deliver(msg, pattern(sn, 8));
         }
@@ -524,7 +516,7 @@ TEST_F(test_deliver, hello_of_another_version)
 {
     wire_msg msg(RI_WIRE_EAGER, 0, 1);
 
-    ri_log_level = (ri_log_level_t)RI_LOG_LEVEL_ERROR;
+    ri_log_level                                = (ri_log_level_t)RI_LOG_LEVEL_ERROR;
     msg.hello(REMOTE, CONN_ID).greeting.version = RI_WIRE_VERSION + 1;
     ::testing::internal::CaptureStderr();
     m_node->deliver(msg, bytes(8));
@@ -613,9 +605,8 @@ TEST_F(test_deliver, bye_and_early_unexpected_messages)
 TEST_F(test_deliver, bye_and_receive_in_a_callback)
 {
     recv_ptr inner;
-    recv_ptr outer = m_node->recv(2, ~0ul, 8, [&]() {
-        inner = m_node->recv(1, ~0ul, 8);
-    });
+    recv_ptr outer = m_node->recv(2, ~0ul, 8,
+                                  [&]() { inner = m_node->recv(1, ~0ul, 8); });
 
     bye(2);
     eager(1, 1);
@@ -629,9 +620,8 @@ TEST_F(test_deliver, bye_and_receive_in_a_callback)
 TEST_F(test_deliver, bye_and_receive_in_a_callback_of_an_early_message)
 {
     recv_ptr inner;
-    recv_ptr outer = m_node->recv(3, ~0ul, 8, [&]() {
-        inner = m_node->recv(1, ~0ul, 8);
-    });
+    recv_ptr outer = m_node->recv(3, ~0ul, 8,
+                                  [&]() { inner = m_node->recv(1, ~0ul, 8); });
 
     bye(3);
     eager(1, 1);
@@ -690,9 +680,9 @@ TEST_F(test_deliver, random)
     for_seeds(1500, [this](rng &random) {
         struct sent {
             ri_wire_type_t type;
-            uint64_t       tag;
-            size_t         length;
-            arrival_t      arrival;
+            uint64_t tag;
+            size_t length;
+            arrival_t arrival;
         };
         struct posted {
             recv_ptr op;
@@ -711,7 +701,7 @@ TEST_F(test_deliver, random)
         std::vector<sent> messages(count + 1);
         std::vector<uint32_t> order;
         std::vector<posted> receives;
-        std::list<size_t> model_posted;        /* indices of receives */
+        std::list<size_t> model_posted; /* indices of receives */
         std::list<uint32_t> model_unexpected;
         std::set<uint32_t> arrived;
         uint32_t next   = 1;
@@ -721,16 +711,16 @@ TEST_F(test_deliver, random)
         uint32_t id     = stream()->id;
 
         for (uint32_t sn = 1; sn <= count; ++sn) {
-            sent &m  = messages[sn];
-            m.type   = (ri_wire_type_t)random.range(RI_WIRE_EAGER, RI_WIRE_BULK);
-            m.type   = ((sn == 1) && (m.type == RI_WIRE_EAGER_SAME)) ? RI_WIRE_EAGER :
-                                                                      m.type;
-            m.tag    = (m.type == RI_WIRE_EAGER_SAME) ? messages[sn - 1].tag :
-                                                        random.below(tags);
-            m.length = random.below(200);
-            m.arrival = random.percent(40) ? PLAIN :
+            sent &m   = messages[sn];
+            m.type    = (ri_wire_type_t)random.range(RI_WIRE_EAGER, RI_WIRE_BULK);
+            m.type    = ((sn == 1) && (m.type == RI_WIRE_EAGER_SAME)) ? RI_WIRE_EAGER :
+                                                                        m.type;
+            m.tag     = (m.type == RI_WIRE_EAGER_SAME) ? messages[sn - 1].tag :
+                                                         random.below(tags);
+            m.length  = random.below(200);
+            m.arrival = random.percent(40)                               ? PLAIN :
                         ((m.type == RI_WIRE_BULK) && random.percent(50)) ? RNDV :
-                                                                            DATA;
+                                                                           DATA;
             num_sync += (m.type == RI_WIRE_EAGER_SYNC);
         }
         for (uint32_t sn = 1; sn <= count; sn += window) {

@@ -46,8 +46,8 @@ protected:
         EXPECT_EQ(UCS_OK, recv->status);
         EXPECT_EQ(tag, recv->info.sender_tag);
         ASSERT_EQ(send->data.size(), recv->info.length);
-        EXPECT_TRUE(std::equal(send->data.begin(), send->data.end(),
-                               recv->buffer.begin()));
+        EXPECT_TRUE(
+                std::equal(send->data.begin(), send->data.end(), recv->buffer.begin()));
     }
 
     wire_msg first(uint32_t sn, uint64_t tag, uint32_t total)
@@ -67,21 +67,18 @@ protected:
         return msg;
     }
 
-    uint64_t malformed()
-    {
-        return m_receiver->counters().rx_malformed;
-    }
+    uint64_t malformed() { return m_receiver->counters().rx_malformed; }
 
     std::unique_ptr<node> m_receiver;
     std::unique_ptr<node> m_sender;
-    endpoint             *m_ep;
-    ri_conn_t            *m_conn;
+    endpoint *m_ep;
+    ri_conn_t *m_conn;
 };
 
 TEST_F(test_frag, each_length)
 {
-    for (size_t length : {0, 1, 31, 32, 33, 72, 73, 107, 108, 109, 183, 184, 185, 1000, 8191,
-                          8192}) {
+    for (size_t length :
+         {0, 1, 31, 32, 33, 72, 73, 107, 108, 109, 183, 184, 185, 1000, 8191, 8192}) {
         m_conn->flags &= ~RI_CONN_AM_READY; /* as if UCP had not got an answer yet */
         ri_conn_update_fast(m_conn);
         send_ptr send = m_sender->send(m_conn, pattern(length, length), length);
@@ -129,7 +126,7 @@ TEST_F(test_frag, refused_at_each_piece)
 
             m_ucx->send_mode = mode;
             for (uint64_t tag : tags) {
-                m_conn->flags   &= ~RI_CONN_AM_READY;
+                m_conn->flags &= ~RI_CONN_AM_READY;
                 m_ucx->immediate = pieces;
                 sends.push_back(m_sender->send(m_conn, pattern(tag, 500), tag));
                 EXPECT_EQ((pieces >= 8) || (mode == AT_ONCE), sends.back()->done);

@@ -13,20 +13,11 @@ namespace {
 
 class test_handle_map : public ::testing::Test {
 protected:
-    void SetUp() override
-    {
-        ri_map_init(&m_map);
-    }
+    void SetUp() override { ri_map_init(&m_map); }
 
-    void TearDown() override
-    {
-        ri_map_cleanup(&m_map);
-    }
+    void TearDown() override { ri_map_cleanup(&m_map); }
 
-    static void *value(uint64_t i)
-    {
-        return reinterpret_cast<void*>(i);
-    }
+    static void *value(uint64_t i) { return reinterpret_cast<void *>(i); }
 
     /* All that was ever allocated, in slots. */
     size_t slots()
@@ -69,12 +60,12 @@ TEST_F(test_handle_map, grow)
         ASSERT_EQ(value(i), ri_map_get(&m_map, i << 4));
     }
     /* No more in outgrown tables than in the live one */
-    EXPECT_LE(slots(), 2 * (((ri_map_table_t*)m_map.table)->mask + 1));
+    EXPECT_LE(slots(), 2 * (((ri_map_table_t *)m_map.table)->mask + 1));
 }
 
 TEST_F(test_handle_map, foreach_sees_each_once)
 {
-    std::map<uint64_t, void*> seen;
+    std::map<uint64_t, void *> seen;
 
     for (uint64_t i = 2; i < 500; ++i) {
         ri_map_put(&m_map, i * 977, value(i));
@@ -82,10 +73,13 @@ TEST_F(test_handle_map, foreach_sees_each_once)
     for (uint64_t i = 2; i < 500; i += 3) {
         ri_map_remove(&m_map, i * 977);
     }
-    ri_map_foreach(&m_map, [](uint64_t key, void *v, void *arg) {
-        auto *map = static_cast<std::map<uint64_t, void*>*>(arg);
-        EXPECT_TRUE(map->emplace(key, v).second);
-    }, &seen);
+    ri_map_foreach(
+            &m_map,
+            [](uint64_t key, void *v, void *arg) {
+                auto *map = static_cast<std::map<uint64_t, void *> *>(arg);
+                EXPECT_TRUE(map->emplace(key, v).second);
+            },
+            &seen);
     EXPECT_EQ(332u, seen.size());
     for (auto &entry : seen) {
         EXPECT_EQ(value(entry.first / 977), entry.second);
@@ -120,7 +114,7 @@ TEST_F(test_handle_map, churn_does_not_grow)
 TEST_F(test_handle_map, random)
 {
     for_seeds(500, [this](rng &random) {
-        std::map<uint64_t, void*> model;
+        std::map<uint64_t, void *> model;
         unsigned bits = random.range(3, 10);
 
         for (int i = 0; i < 500; ++i) {

@@ -13,10 +13,7 @@ namespace {
 
 class test_id_table : public ::testing::Test {
 protected:
-    void TearDown() override
-    {
-        ri_id_table_cleanup(&m_table);
-    }
+    void TearDown() override { ri_id_table_cleanup(&m_table); }
 
     void init(unsigned index_bits, unsigned total_bits)
     {
@@ -24,7 +21,7 @@ protected:
     }
 
     ri_id_table_t m_table;
-    int           m_objects[2];
+    int m_objects[2];
 };
 
 TEST_F(test_id_table, empty)
@@ -104,13 +101,13 @@ TEST_F(test_id_table, random)
 {
     for_seeds(300, [this](rng &random) {
         unsigned bits = random.range(3, 8);
-        std::map<uint32_t, void*> model;
+        std::map<uint32_t, void *> model;
         std::vector<uint32_t> gone;
 
         init(bits, bits + random.range(1, 8));
         for (int i = 0; i < 1000; ++i) {
             if (random.percent(55)) {
-                void *object = reinterpret_cast<void*>(random.next() | 1);
+                void *object = reinterpret_cast<void *>(random.next() | 1);
                 uint32_t id  = ri_id_alloc(&m_table, object);
 
                 ASSERT_EQ(model.size() == (1u << bits) - 1, id == 0);

@@ -17,17 +17,11 @@ const unsigned CLASS_IDLE = 1024;
 class test_match : public ::testing::Test {
 protected:
     typedef std::list<std::unique_ptr<ri_recv_req_t>> recvs;
-    typedef std::list<std::unique_ptr<ri_msg_t, void (*)(void*)>> msgs;
+    typedef std::list<std::unique_ptr<ri_msg_t, void (*)(void *)>> msgs;
 
-    void SetUp() override
-    {
-        ASSERT_EQ(UCS_OK, ri_match_init(&m_match));
-    }
+    void SetUp() override { ASSERT_EQ(UCS_OK, ri_match_init(&m_match)); }
 
-    void TearDown() override
-    {
-        ri_match_cleanup(&m_match);
-    }
+    void TearDown() override { ri_match_cleanup(&m_match); }
 
     void reset()
     {
@@ -60,7 +54,7 @@ protected:
     ri_msg_t *recv(uint64_t tag, uint64_t mask)
     {
         msgs::iterator expected = model_find_unexpected(tag, mask);
-        ri_msg_t *msg = ri_match_find_unexpected(&m_match, tag, mask, 0);
+        ri_msg_t *msg           = ri_match_find_unexpected(&m_match, tag, mask, 0);
 
         EXPECT_EQ((expected == m_unexpected.end()) ? nullptr : expected->get(), msg)
                 << std::hex << "receive of tag " << tag << " mask " << mask;
@@ -84,7 +78,7 @@ protected:
     ri_msg_t *probe(uint64_t tag, uint64_t mask, bool remove)
     {
         msgs::iterator expected = model_find_unexpected(tag, mask);
-        ri_msg_t *msg = ri_match_find_unexpected(&m_match, tag, mask, remove);
+        ri_msg_t *msg           = ri_match_find_unexpected(&m_match, tag, mask, remove);
 
         EXPECT_EQ((expected == m_unexpected.end()) ? nullptr : expected->get(), msg)
                 << std::hex << "probe of tag " << tag << " mask " << mask;
@@ -115,7 +109,7 @@ protected:
             return found;
         }
 
-        ri_msg_t *msg = (ri_msg_t*)calloc(1, sizeof(ri_msg_t));
+        ri_msg_t *msg = (ri_msg_t *)calloc(1, sizeof(ri_msg_t));
         msg->tag      = tag;
         m_unexpected.emplace_back(msg, free);
         ri_match_add_unexpected(&m_match, msg);
@@ -158,10 +152,10 @@ protected:
     struct traffic {
         std::vector<uint64_t> tags;
         std::vector<uint64_t> masks;
-        unsigned              recv;   /* percent of the operations */
-        unsigned              arrive;
-        unsigned              probe;
-        bool                  fresh_masks; /* now and then, one never seen before */
+        unsigned recv; /* percent of the operations */
+        unsigned arrive;
+        unsigned probe;
+        bool fresh_masks; /* now and then, one never seen before */
     };
 
     void run(rng &random, const traffic &t, unsigned operations)
@@ -219,10 +213,10 @@ protected:
     }
 
     ri_match_t m_match;
-    recvs      m_posted;     /* oldest first */
-    recvs      m_matched;
-    msgs       m_unexpected; /* oldest first */
-    msgs       m_taken;      /* received or removed, for callers to look at */
+    recvs m_posted; /* oldest first */
+    recvs m_matched;
+    msgs m_unexpected; /* oldest first */
+    msgs m_taken;      /* received or removed, for callers to look at */
 };
 
 TEST_F(test_match, init_is_empty)
@@ -368,7 +362,7 @@ TEST_F(test_match, class_is_recycled_only_when_idle)
 
     pass_time(~0ul);
     probe(1, 0xabc, false);
-    EXPECT_EQ(~0ul, m_match.classes[0].mask); /* in use all the time */
+    EXPECT_EQ(~0ul, m_match.classes[0].mask);   /* in use all the time */
     EXPECT_EQ(0xabcu, m_match.classes[1].mask); /* that was unused for longest */
     for (uint64_t i = 0; i < 50; ++i) {
         arrive(i);
@@ -417,7 +411,10 @@ TEST_F(test_match, random_few_masks)
     for_seeds(3000, [this](rng &random) {
         traffic t = {random_values(random, random.range(1, 12), 2),
                      {~0ul, 0xfffffffful, 0, random.next()},
-                     40, 40, 10, false};
+                     40,
+                     40,
+                     10,
+                     false};
 
         run(random, t, 200);
         drain();
@@ -430,7 +427,10 @@ TEST_F(test_match, random_many_masks)
     for_seeds(1500, [this](rng &random) {
         traffic t = {random_values(random, random.range(2, 40), 3),
                      random_values(random, random.range(7, 30), 3),
-                     35, 40, 15, true};
+                     35,
+                     40,
+                     15,
+                     true};
 
         run(random, t, 400);
         drain();
@@ -447,7 +447,10 @@ TEST_F(test_match, random_changing_masks)
             unsigned recv_share = random.range(25, 45);
             traffic t           = {random_values(random, random.range(2, 60), 3),
                                    random_values(random, random.range(2, 8), 3),
-                                   recv_share, 80 - recv_share, 15, random.percent(50)};
+                                   recv_share,
+                                   80 - recv_share,
+                                   15,
+                                   random.percent(50)};
 
             run(random, t, 2500);
         }

@@ -12,13 +12,13 @@ namespace {
 
 const size_t USER_SIZE = 40;
 
-std::set<void*> g_initialised;
+std::set<void *> g_initialised;
 
 void user_init(void *request)
 {
     EXPECT_TRUE(g_initialised.insert(request).second) << "initialised twice";
     for (size_t i = 0; i < USER_SIZE; ++i) {
-        EXPECT_EQ(0, ((char*)request)[i]);
+        EXPECT_EQ(0, ((char *)request)[i]);
     }
     memset(request, 0x11, USER_SIZE);
 }
@@ -34,8 +34,8 @@ protected:
     {
         ri_test::SetUp();
         g_initialised.clear();
-        ri_req_headroom        = 272;
-        m_context.request_size = USER_SIZE;
+        ri_req_headroom           = 272;
+        m_context.request_size    = USER_SIZE;
         m_context.request_init    = user_init;
         m_context.request_cleanup = user_cleanup;
         m_worker.context          = &m_context;
@@ -50,22 +50,22 @@ protected:
         ri_test::TearDown();
     }
 
-    ri_context_t        m_context = {};
-    ri_worker_t         m_worker  = {};
-    ucp_request_param_t m_param   = {};
+    ri_context_t m_context      = {};
+    ri_worker_t m_worker        = {};
+    ucp_request_param_t m_param = {};
 };
 
 struct completion {
-    unsigned            calls  = 0;
-    void               *handle = nullptr;
-    ucs_status_t        status = UCS_INPROGRESS;
-    ucp_tag_recv_info_t info   = {};
-    void              (*inside)(void *handle) = nullptr;
+    unsigned calls               = 0;
+    void *handle                 = nullptr;
+    ucs_status_t status          = UCS_INPROGRESS;
+    ucp_tag_recv_info_t info     = {};
+    void (*inside)(void *handle) = nullptr;
 };
 
 void on_send(void *handle, ucs_status_t status, void *arg)
 {
-    completion *c = static_cast<completion*>(arg);
+    completion *c = static_cast<completion *>(arg);
 
     ++c->calls;
     c->handle = handle;
@@ -75,9 +75,10 @@ void on_send(void *handle, ucs_status_t status, void *arg)
     }
 }
 
-void on_recv(void *handle, ucs_status_t status, const ucp_tag_recv_info_t *info, void *arg)
+void on_recv(void *handle, ucs_status_t status, const ucp_tag_recv_info_t *info,
+             void *arg)
 {
-    static_cast<completion*>(arg)->info = *info;
+    static_cast<completion *>(arg)->info = *info;
     on_send(handle, status, arg);
 }
 
@@ -99,8 +100,8 @@ TEST_F(test_request_pool, headroom)
 
 TEST_F(test_request_pool, get_and_put)
 {
-    std::vector<ri_req_t*> reqs;
-    std::set<ri_req_t*> seen;
+    std::vector<ri_req_t *> reqs;
+    std::set<ri_req_t *> seen;
 
     for (int i = 0; i < 1000; ++i) {
         ri_req_t *req = ri_req_get(&m_worker, &m_param, RI_REQ_SEND);
@@ -127,7 +128,7 @@ TEST_F(test_request_pool, get_and_put)
     for (int i = 0; i < 1000; ++i) {
         reqs[i] = ri_req_get(&m_worker, &m_param, RI_REQ_RECV);
         EXPECT_EQ(1u, seen.count(reqs[i]));
-        EXPECT_EQ(0x22, *(char*)ri_req_handle(reqs[i]));
+        EXPECT_EQ(0x22, *(char *)ri_req_handle(reqs[i]));
     }
     EXPECT_EQ(initialised, g_initialised.size());
     for (ri_req_t *req : reqs) {
@@ -197,7 +198,7 @@ TEST_F(test_request_pool, done_by_handle)
     ri_req_put(req);
 
     m_param.cb.recv     = on_recv;
-    ri_recv_req_t *recv = (ri_recv_req_t*)ri_req_get(&m_worker, &m_param, RI_REQ_RECV);
+    ri_recv_req_t *recv = (ri_recv_req_t *)ri_req_get(&m_worker, &m_param, RI_REQ_RECV);
     recv->info          = {45, 123};
     EXPECT_EQ(ri_req_handle(&recv->super), ri_req_done_recv(recv, &m_param, UCS_OK));
     EXPECT_EQ(2u, c.calls);
@@ -214,8 +215,8 @@ TEST_F(test_request_pool, recv_info_only_where_stock_fills_it)
     m_param.recv_info.tag_info = &info;
     for (unsigned minor : {13, 16}) {
         ri_stock.version_minor = minor;
-        ri_recv_req_t *recv    = (ri_recv_req_t*)ri_req_get(&m_worker, &m_param,
-                                                         RI_REQ_RECV);
+        ri_recv_req_t *recv    = (ri_recv_req_t *)ri_req_get(&m_worker, &m_param,
+                                                             RI_REQ_RECV);
         recv->info             = {45, 123};
         EXPECT_EQ(nullptr, ri_req_done_recv(recv, &m_param, UCS_OK));
         EXPECT_EQ((minor == 16) ? 123u : 7u, info.length);
@@ -228,12 +229,13 @@ TEST_F(test_request_pool, complete_in_every_order)
         for (bool inside : {true, false}) {
             completion c;
 
-            m_param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
-            m_param.cb.recv      = on_recv;
-            m_param.user_data    = &c;
-            ri_recv_req_t *recv  = (ri_recv_req_t*)ri_req_get(&m_worker, &m_param,
-                                                             RI_REQ_RECV);
-            recv->info           = {1, 99};
+            m_param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK |
+                                   UCP_OP_ATTR_FIELD_USER_DATA;
+            m_param.cb.recv     = on_recv;
+            m_param.user_data   = &c;
+            ri_recv_req_t *recv = (ri_recv_req_t *)ri_req_get(&m_worker, &m_param,
+                                                              RI_REQ_RECV);
+            recv->info          = {1, 99};
             ri_req_set_recv_cb(&recv->super, &m_param);
             if (release_first) {
                 ri_req_set_flags(&recv->super, RI_REQ_RELEASED);

@@ -21,23 +21,20 @@ const uint64_t COOKIE = 0x123456789abcdefful;
 class test_ring : public ::testing::Test {
 protected:
     struct record {
-        uint8_t              type;
-        uint32_t             value;
-        uint32_t             extra;
-        uint64_t             tag;
+        uint8_t type;
+        uint32_t value;
+        uint32_t extra;
+        uint64_t tag;
         std::vector<uint8_t> payload;
     };
 
     void SetUp() override
     {
-        memset((void*)&m_rx, 0, sizeof(m_rx));
-        memset((void*)&m_tx, 0, sizeof(m_tx));
+        memset((void *)&m_rx, 0, sizeof(m_rx));
+        memset((void *)&m_tx, 0, sizeof(m_tx));
     }
 
-    void TearDown() override
-    {
-        close_both();
-    }
+    void TearDown() override { close_both(); }
 
     void open_both(size_t size)
     {
@@ -56,10 +53,7 @@ protected:
         m_model.clear();
     }
 
-    uint32_t lines() const
-    {
-        return m_tx.mask + 1;
-    }
+    uint32_t lines() const { return m_tx.mask + 1; }
 
     /* As if the ring had run up to @a pos, a multiple of its lines. */
     void start_at(uint32_t pos)
@@ -104,8 +98,7 @@ protected:
         }
 
         const struct record &expected = m_model.front();
-        uint32_t count                = ri_ring_rx_lines(&m_rx, record->type,
-                                                         record->length);
+        uint32_t count = ri_ring_rx_lines(&m_rx, record->type, record->length);
         EXPECT_EQ(ri_ring_lines(expected.payload.size()), count);
         EXPECT_EQ(expected.type, record->type);
         EXPECT_EQ(expected.value, record->value);
@@ -122,11 +115,11 @@ protected:
     record random_record(rng &random, size_t max_length)
     {
         /* Small ones often, as in life */
-        size_t length = random.percent(50) ? random.below(std::min<size_t>(max_length, 60)) :
-                                             random.range(0, max_length);
+        size_t length = random.percent(50) ?
+                                random.below(std::min<size_t>(max_length, 60)) :
+                                random.range(0, max_length);
         record r      = {(uint8_t)random.range(1, 30), (uint32_t)random.next(),
-                         (uint32_t)random.next(), random.next(),
-                         std::vector<uint8_t>(length)};
+                         (uint32_t)random.next(), random.next(), std::vector<uint8_t>(length)};
 
         for (size_t i = 0; i < length; ++i) {
             r.payload[i] = r.value + i;
@@ -174,8 +167,8 @@ protected:
         EXPECT_FALSE(receive());
     }
 
-    ri_ring_rx_t       m_rx;
-    ri_ring_tx_t       m_tx;
+    ri_ring_rx_t m_rx;
+    ri_ring_tx_t m_tx;
     std::deque<record> m_model;
 };
 
@@ -203,7 +196,7 @@ TEST_F(test_ring, payload_is_in_its_lines)
 
     EXPECT_EQ(record[0].payload, ri_ring_payload(record, 0));
     EXPECT_EQ(record[0].payload, ri_ring_payload(record, RI_RING_INLINE));
-    EXPECT_EQ((void*)&record[1], ri_ring_payload(record, RI_RING_INLINE + 1));
+    EXPECT_EQ((void *)&record[1], ri_ring_payload(record, RI_RING_INLINE + 1));
 }
 
 TEST_F(test_ring, create_and_open)
@@ -270,8 +263,8 @@ TEST_F(test_ring, open_refuses_wrong_descriptor)
 
     ASSERT_EQ(UCS_OK, ri_ring_create(&m_rx, 8192, COOKIE));
     ASSERT_EQ(0, pipe(pipe_fds));
-    int null_fd  = open("/dev/null", O_RDWR);
-    int other_fd = memfd_create("other", MFD_CLOEXEC);
+    int null_fd   = open("/dev/null", O_RDWR);
+    int other_fd  = memfd_create("other", MFD_CLOEXEC);
     int same_size = memfd_create("same size", MFD_CLOEXEC);
     ASSERT_EQ(0, ftruncate(same_size, RI_RING_CONTROL_SIZE + 8192));
 
@@ -365,10 +358,10 @@ TEST_F(test_ring, each_length_at_each_place)
 {
     open_both(4096);
     for (uint32_t start = 0; start < lines(); ++start) {
-        for (uint32_t length : {0u, 1u, 40u, 41u, 64u, 65u, m_tx.max_payload - 1,
-                                m_tx.max_payload}) {
+        for (uint32_t length :
+             {0u, 1u, 40u, 41u, 64u, 65u, m_tx.max_payload - 1, m_tx.max_payload}) {
             start_at(0);
-            memset((void*)m_tx.lines, 0, lines() * RI_RING_LINE);
+            memset((void *)m_tx.lines, 0, lines() * RI_RING_LINE);
             for (uint32_t i = 0; i < start; ++i) {
                 ASSERT_TRUE(send({1, i, 3, 4, {}}));
                 ASSERT_TRUE(receive());
@@ -449,7 +442,8 @@ TEST_F(test_ring, hostile_consumed)
                                         (uint32_t)random.next() :
                                         m_tx.pos - lines() + random.below(3 * lines());
 
-            atomic_store_explicit(&m_tx.control->consumed, consumed, memory_order_release);
+            atomic_store_explicit(&m_tx.control->consumed, consumed,
+                                  memory_order_release);
             uint32_t length          = random.range(0, m_tx.max_payload);
             ri_ring_record_t *record = ri_ring_tx_reserve(&m_tx, length);
             if (record != nullptr) {
@@ -504,16 +498,17 @@ bool stress_send(ri_ring_tx_t *tx, uint64_t i)
     if (record == nullptr) {
         return false;
     }
-    record->type  = 1 + i % 50;
-    record->value = i;
-    record->extra = ~i;
-    record->tag   = i * 0x123456789;
+    record->type     = 1 + i % 50;
+    record->value    = i;
+    record->extra    = ~i;
+    record->tag      = i * 0x123456789;
     uint8_t *payload = ri_ring_payload(record, length);
     memset(payload, (int)(i ^ 0x5a), length);
     if (length > RI_RING_INLINE) {
         /* At the heads of lines what will be a stamp one lap later */
         for (size_t at = 0; at + 4 <= length; at += RI_RING_LINE) {
-            uint32_t stamp = ri_ring_stamp(tx->pos + 1 + at / RI_RING_LINE + tx->mask + 1);
+            uint32_t stamp =
+                    ri_ring_stamp(tx->pos + 1 + at / RI_RING_LINE + tx->mask + 1);
 
             memcpy(payload + at, &stamp, sizeof(stamp));
         }
@@ -537,8 +532,8 @@ int stress_receive(ri_ring_rx_t *rx, uint64_t i, size_t max_length)
 
     size_t length = stress_length(i, max_length);
     bool good     = (record->type == 1 + i % 50) && (record->value == (uint32_t)i) &&
-                    (record->extra == (uint32_t)~i) && (record->tag == i * 0x123456789) &&
-                    (record->length == length);
+                (record->extra == (uint32_t)~i) && (record->tag == i * 0x123456789) &&
+                (record->length == length);
     const uint8_t *payload = ri_ring_payload(record, length);
     for (size_t at = 0; good && (at < length); ++at) {
         bool is_stamp = (length > RI_RING_INLINE) && (at % RI_RING_LINE < 4) &&

@@ -55,9 +55,9 @@ protected:
 
     static arrival_t arrival(const packet &p, rng *random)
     {
-        return p.rndv                                           ? RNDV :
+        return p.rndv                                       ? RNDV :
                ((random != nullptr) && random->percent(30)) ? DATA :
-                                                                  PLAIN;
+                                                              PLAIN;
     }
 
     void deliver(endpoint *e, size_t which, rng *random = nullptr)
@@ -75,7 +75,7 @@ protected:
         bool moved;
 
         do {
-            std::vector<endpoint*> eps;
+            std::vector<endpoint *> eps;
             moved = m_ucx->complete();
             for (auto &entry : m_eps) {
                 eps.push_back(entry.second);
@@ -93,10 +93,7 @@ protected:
         } while (moved);
     }
 
-    uint64_t ring_messages(node *n)
-    {
-        return n->counters().streams.rx_ring;
-    }
+    uint64_t ring_messages(node *n) { return n->counters().streams.rx_ring; }
 
     /* Messages that nobody has to look at, received at once. */
     void exchange(node *from, node *to, unsigned count)
@@ -116,8 +113,8 @@ protected:
         }
     }
 
-    std::vector<std::unique_ptr<node>>               m_nodes;
-    std::map<std::pair<node*, node*>, endpoint*>     m_eps;
+    std::vector<std::unique_ptr<node>> m_nodes;
+    std::map<std::pair<node *, node *>, endpoint *> m_eps;
 };
 
 TEST_F(test_ring_channel, host)
@@ -145,8 +142,8 @@ TEST_F(test_ring_channel, made_when_a_pair_is_active)
 
 TEST_F(test_ring_channel, not_where_the_application_may_sleep)
 {
-    m_nodes.push_back(std::make_unique<node>(0x9999, UCP_FEATURE_TAG |
-                                                            UCP_FEATURE_WAKEUP));
+    m_nodes.push_back(
+            std::make_unique<node>(0x9999, UCP_FEATURE_TAG | UCP_FEATURE_WAKEUP));
     node *a = m_nodes.back().get(), *b = add_node();
 
     conn(a, b);
@@ -342,15 +339,15 @@ TEST_F(test_ring_channel, closed_when_full)
 TEST_F(test_ring_channel, hostile_records)
 {
     struct bad {
-        uint8_t  type;
+        uint8_t type;
         uint16_t length;
     };
 
-    for (bad record : {bad{0, 0}, bad{RI_WIRE_BULK, 8}, bad{RI_WIRE_EAGER_SAME, 8},
-                       bad{RI_WIRE_CONN_REQ, 0}, bad{RI_WIRE_RING_OFFER, 0},
-                       bad{RI_WIRE_BYE, 0}, bad{RI_WIRE_FIRST, 8}, bad{RI_WIRE_FRAG, 8},
-                       bad{77, 0}, bad{RI_WIRE_EAGER, 0xffff},
-                       bad{RI_WIRE_EAGER_SYNC, 5000}}) {
+    for (bad record :
+         {bad{0, 0}, bad{RI_WIRE_BULK, 8}, bad{RI_WIRE_EAGER_SAME, 8},
+          bad{RI_WIRE_CONN_REQ, 0}, bad{RI_WIRE_RING_OFFER, 0}, bad{RI_WIRE_BYE, 0},
+          bad{RI_WIRE_FIRST, 8}, bad{RI_WIRE_FRAG, 8}, bad{77, 0},
+          bad{RI_WIRE_EAGER, 0xffff}, bad{RI_WIRE_EAGER_SYNC, 5000}}) {
         node *a = add_node(), *b = add_node();
 
         conn(b, a);
@@ -377,15 +374,15 @@ TEST_F(test_ring_channel, random)
 {
     for_seeds(150, [this](rng &random) {
         struct message {
-            node    *from;
+            node *from;
             uint64_t tag;
             uint32_t number; /* of its sender and receiver */
             send_ptr send;
-            bool     received;
+            bool received;
         };
         struct posted {
             recv_ptr op;
-            node    *at;
+            node *at;
         };
 
         m_ucx->random        = &random;
@@ -399,9 +396,9 @@ TEST_F(test_ring_channel, random)
         uint64_t tags    = random.range(1, 4);
         unsigned total   = 0;
         std::vector<message> messages;
-        std::map<std::pair<node*, node*>, uint32_t> numbers;
+        std::map<std::pair<node *, node *>, uint32_t> numbers;
         std::vector<posted> receives;
-        std::map<node*, int> outstanding; /* messages less receives */
+        std::map<node *, int> outstanding; /* messages less receives */
 
         for (size_t i = 0; i < num_nodes; ++i) {
             add_node();
@@ -414,9 +411,7 @@ TEST_F(test_ring_channel, random)
             }
         }
 
-        auto pick = [&]() {
-            return m_nodes[random.below(num_nodes)].get();
-        };
+        auto pick = [&]() { return m_nodes[random.below(num_nodes)].get(); };
         for (unsigned step = 0; (step < 1500) && !HasFailure(); ++step) {
             uint64_t what = random.below(100);
 
@@ -426,7 +421,7 @@ TEST_F(test_ring_channel, random)
                 uint64_t tag  = random.below(tags);
                 size_t length = 12 + random.below(random.percent(70) ? 60 : max_size);
                 bytes data    = pattern(total, length);
-                uint32_t id   = total++, number = ++numbers[{from, to}];
+                uint32_t id = total++, number = ++numbers[{from, to}];
 
                 memcpy(&data[0], &id, 4);
                 memcpy(&data[4], &number, 4);
@@ -440,7 +435,8 @@ TEST_F(test_ring_channel, random)
 
                 if (outstanding[at] > -10) {
                     receives.push_back({at->recv(random.below(tags), wildcard ? 0 : ~0ul,
-                                                 12 + max_size), at});
+                                                 12 + max_size),
+                                        at});
                     --outstanding[at];
                 }
             } else if (what < 80) {
@@ -452,7 +448,8 @@ TEST_F(test_ring_channel, random)
                     /* What is large may be overtaken, the rest comes in its order */
                     size_t which = 0;
                     while ((which + 1 < e->sent.size()) &&
-                           (e->sent[which].type() == RI_WIRE_BULK) && random.percent(50)) {
+                           (e->sent[which].type() == RI_WIRE_BULK) &&
+                           random.percent(50)) {
                         ++which;
                     }
                     deliver(e, which, &random);
@@ -473,7 +470,8 @@ TEST_F(test_ring_channel, random)
         }
 
         /* Receives of one tag and mask take the messages of a sender in order */
-        std::map<std::tuple<node*, node*, uint64_t, uint64_t, uint64_t>, uint32_t> latest;
+        std::map<std::tuple<node *, node *, uint64_t, uint64_t, uint64_t>, uint32_t>
+                latest;
         size_t received = 0;
         for (const posted &p : receives) {
             if (!p.op->done) {
@@ -494,8 +492,8 @@ TEST_F(test_ring_channel, random)
             ASSERT_EQ(m.send->data.size(), p.op->info.length);
             ASSERT_TRUE(std::equal(m.send->data.begin(), m.send->data.end(),
                                    p.op->buffer.begin()));
-            uint32_t &last = latest[{p.at, m.from, p.op->mask ? p.op->tag : 0, p.op->mask,
-                                     m.tag}];
+            uint32_t &last =
+                    latest[{p.at, m.from, p.op->mask ? p.op->tag : 0, p.op->mask, m.tag}];
             ASSERT_LT(last, m.number) << "message " << id << " is late";
             last = m.number;
         }
@@ -510,7 +508,7 @@ TEST_F(test_ring_channel, random)
         for (auto &n : m_nodes) {
             ri_worker_counters_t c = n->counters();
 
-            sent    += c.conns.tx_eager_ring + c.conns.tx_eager_am + c.conns.tx_bulk;
+            sent += c.conns.tx_eager_ring + c.conns.tx_eager_am + c.conns.tx_bulk;
             by_self += c.conns.tx_self;
             matched += c.streams.rx_posted + c.streams.rx_unexpected;
             EXPECT_EQ(0u, c.held_bytes);

@@ -12,11 +12,19 @@ const size_t EAGER_THRESH = 8192;
 const size_t AM_INLINE    = 1024;
 const size_t RING_MAX     = 4096;
 
-enum { SELF = 1, SYNC = 2, RING = 4, READY = 8, HELLO = 16, PACKED = 32, DEVICE = 64 };
+enum {
+    SELF   = 1,
+    SYNC   = 2,
+    RING   = 4,
+    READY  = 8,
+    HELLO  = 16,
+    PACKED = 32,
+    DEVICE = 64
+};
 
 struct decision {
-    unsigned   what;
-    size_t     from, to; /* lengths */
+    unsigned what;
+    size_t from, to; /* lengths */
     ri_proto_t proto;
 };
 
@@ -25,38 +33,38 @@ const size_t SHORT   = RI_SELECT_SHORT;
 const size_t SHORT_H = RI_SELECT_SHORT_HELLO;
 
 const decision DECISIONS[] = {
-    /* To oneself, whatever it is */
-    {SELF, 0, LARGE, RI_PROTO_SELF},
-    {SELF | SYNC | RING, 0, LARGE, RI_PROTO_SELF},
-    {SELF | DEVICE, 0, LARGE, RI_PROTO_SELF},
-    /* By ring, and what does not fit it */
-    {RING | READY, 0, RING_MAX, RI_PROTO_EAGER_RING},
-    {RING | READY, RING_MAX + 1, EAGER_THRESH, RI_PROTO_EAGER_APART},
-    {RING | READY | PACKED, RING_MAX + 1, EAGER_THRESH, RI_PROTO_EAGER_COPY},
-    {RING | SYNC, 0, RING_MAX, RI_PROTO_EAGER_RING},
-    {RING | READY, EAGER_THRESH + 1, LARGE, RI_PROTO_BULK},
-    /* By active message */
-    {READY, 0, AM_INLINE, RI_PROTO_EAGER_COPY},
-    {READY, AM_INLINE + 1, EAGER_THRESH, RI_PROTO_EAGER_APART},
-    {READY, EAGER_THRESH + 1, LARGE, RI_PROTO_BULK},
-    {READY | SYNC, 0, AM_INLINE, RI_PROTO_EAGER_COPY},
-    {READY | SYNC, AM_INLINE + 1, EAGER_THRESH, RI_PROTO_EAGER_APART},
-    {READY | SYNC, EAGER_THRESH + 1, LARGE, RI_PROTO_BULK_RNDV},
-    {READY | PACKED, 0, EAGER_THRESH, RI_PROTO_EAGER_COPY},
-    {READY | PACKED, EAGER_THRESH + 1, LARGE, RI_PROTO_BULK},
-    {READY | HELLO, 0, AM_INLINE, RI_PROTO_EAGER_COPY},
-    /* Before UCP has set its connection up */
-    {HELLO, 0, SHORT_H, RI_PROTO_EAGER_COPY},
-    {HELLO, SHORT_H + 1, EAGER_THRESH, RI_PROTO_EAGER_FRAGS},
-    {HELLO | PACKED | SYNC, SHORT_H + 1, EAGER_THRESH, RI_PROTO_EAGER_FRAGS},
-    {0, 0, SHORT, RI_PROTO_EAGER_COPY},
-    {0, SHORT + 1, EAGER_THRESH, RI_PROTO_EAGER_FRAGS},
-    {HELLO, EAGER_THRESH + 1, LARGE, RI_PROTO_BULK},
-    {HELLO | SYNC, EAGER_THRESH + 1, LARGE, RI_PROTO_BULK_RNDV},
-    /* What the processor must not touch */
-    {DEVICE | RING | READY, 0, LARGE, RI_PROTO_BULK},
-    {DEVICE | READY | SYNC, 0, LARGE, RI_PROTO_BULK_RNDV},
-    {DEVICE | HELLO, 0, LARGE, RI_PROTO_BULK},
+        /* To oneself, whatever it is */
+        {SELF, 0, LARGE, RI_PROTO_SELF},
+        {SELF | SYNC | RING, 0, LARGE, RI_PROTO_SELF},
+        {SELF | DEVICE, 0, LARGE, RI_PROTO_SELF},
+        /* By ring, and what does not fit it */
+        {RING | READY, 0, RING_MAX, RI_PROTO_EAGER_RING},
+        {RING | READY, RING_MAX + 1, EAGER_THRESH, RI_PROTO_EAGER_APART},
+        {RING | READY | PACKED, RING_MAX + 1, EAGER_THRESH, RI_PROTO_EAGER_COPY},
+        {RING | SYNC, 0, RING_MAX, RI_PROTO_EAGER_RING},
+        {RING | READY, EAGER_THRESH + 1, LARGE, RI_PROTO_BULK},
+        /* By active message */
+        {READY, 0, AM_INLINE, RI_PROTO_EAGER_COPY},
+        {READY, AM_INLINE + 1, EAGER_THRESH, RI_PROTO_EAGER_APART},
+        {READY, EAGER_THRESH + 1, LARGE, RI_PROTO_BULK},
+        {READY | SYNC, 0, AM_INLINE, RI_PROTO_EAGER_COPY},
+        {READY | SYNC, AM_INLINE + 1, EAGER_THRESH, RI_PROTO_EAGER_APART},
+        {READY | SYNC, EAGER_THRESH + 1, LARGE, RI_PROTO_BULK_RNDV},
+        {READY | PACKED, 0, EAGER_THRESH, RI_PROTO_EAGER_COPY},
+        {READY | PACKED, EAGER_THRESH + 1, LARGE, RI_PROTO_BULK},
+        {READY | HELLO, 0, AM_INLINE, RI_PROTO_EAGER_COPY},
+        /* Before UCP has set its connection up */
+        {HELLO, 0, SHORT_H, RI_PROTO_EAGER_COPY},
+        {HELLO, SHORT_H + 1, EAGER_THRESH, RI_PROTO_EAGER_FRAGS},
+        {HELLO | PACKED | SYNC, SHORT_H + 1, EAGER_THRESH, RI_PROTO_EAGER_FRAGS},
+        {0, 0, SHORT, RI_PROTO_EAGER_COPY},
+        {0, SHORT + 1, EAGER_THRESH, RI_PROTO_EAGER_FRAGS},
+        {HELLO, EAGER_THRESH + 1, LARGE, RI_PROTO_BULK},
+        {HELLO | SYNC, EAGER_THRESH + 1, LARGE, RI_PROTO_BULK_RNDV},
+        /* What the processor must not touch */
+        {DEVICE | RING | READY, 0, LARGE, RI_PROTO_BULK},
+        {DEVICE | READY | SYNC, 0, LARGE, RI_PROTO_BULK_RNDV},
+        {DEVICE | HELLO, 0, LARGE, RI_PROTO_BULK},
 };
 
 TEST(test_select, table)

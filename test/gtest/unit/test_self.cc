@@ -37,8 +37,8 @@ protected:
     }
 
     std::unique_ptr<node> m_node;
-    endpoint             *m_ep;
-    ri_conn_t            *m_conn;
+    endpoint *m_ep;
+    ri_conn_t *m_conn;
 };
 
 TEST_F(test_self, expected)
@@ -112,10 +112,10 @@ TEST_F(test_self, order)
 TEST_F(test_self, endpoint_goes_before_the_receive)
 {
     for (bool failed : {true, false}) {
-        endpoint *ep     = m_node->new_endpoint(nullptr);
-        ri_conn_t *conn  = m_node->connect(ep, 0x1111);
-        send_ptr large   = m_node->send(conn, pattern(1, 100000), 1);
-        send_ptr sync    = m_node->send(conn, pattern(2, 8), 1, true);
+        endpoint *ep    = m_node->new_endpoint(nullptr);
+        ri_conn_t *conn = m_node->connect(ep, 0x1111);
+        send_ptr large  = m_node->send(conn, pattern(1, 100000), 1);
+        send_ptr sync   = m_node->send(conn, pattern(2, 8), 1, true);
 
         if (failed) {
             ri_conn_fail(conn, UCS_ERR_CANCELED);

@@ -14,10 +14,7 @@ namespace {
 
 class test_tag_index : public ::testing::Test {
 protected:
-    void SetUp() override
-    {
-        ASSERT_EQ(UCS_OK, ri_tag_index_init(&m_index));
-    }
+    void SetUp() override { ASSERT_EQ(UCS_OK, ri_tag_index_init(&m_index)); }
 
     void TearDown() override
     {
@@ -25,17 +22,14 @@ protected:
         EXPECT_EQ(nullptr, m_index.buckets);
     }
 
-    size_t buckets() const
-    {
-        return (size_t)1 << (64 - m_index.shift);
-    }
+    size_t buckets() const { return (size_t)1 << (64 - m_index.shift); }
 
     ri_tag_node_t *append(uint64_t key)
     {
         ri_tag_node_t *node = new ri_tag_node_t;
 
         /* What a node held before does not matter */
-        memset((void*)node, 0xee, sizeof(*node));
+        memset((void *)node, 0xee, sizeof(*node));
         m_nodes.emplace_back(node);
         m_model[key].push_back(node);
         ri_tag_index_append(&m_index, node, key);
@@ -44,11 +38,11 @@ protected:
 
     void remove(uint64_t key, size_t which)
     {
-        std::list<ri_tag_node_t*> &nodes = m_model[key];
-        auto it                          = std::next(nodes.begin(), which);
+        std::list<ri_tag_node_t *> &nodes = m_model[key];
+        auto it                           = std::next(nodes.begin(), which);
 
         ri_tag_index_remove(&m_index, *it);
-        memset((void*)*it, 0xdd, sizeof(**it)); /* nothing may point to it any more */
+        memset((void *)*it, 0xdd, sizeof(**it)); /* nothing may point to it any more */
         nodes.erase(it);
         if (nodes.empty()) {
             m_model.erase(key);
@@ -91,9 +85,9 @@ protected:
         ri_tag_index_init(&m_index);
     }
 
-    ri_tag_index_t                               m_index;
-    std::map<uint64_t, std::list<ri_tag_node_t*>> m_model;
-    std::vector<std::unique_ptr<ri_tag_node_t>>  m_nodes;
+    ri_tag_index_t m_index;
+    std::map<uint64_t, std::list<ri_tag_node_t *>> m_model;
+    std::vector<std::unique_ptr<ri_tag_node_t>> m_nodes;
 };
 
 TEST_F(test_tag_index, init_is_empty)

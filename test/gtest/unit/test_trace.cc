@@ -20,7 +20,7 @@ protected:
         ri_test::SetUp();
         m_dest = ::testing::TempDir() + "ucxri_trace." + std::to_string(getpid());
         ri_config.trace      = 1;
-        ri_config.trace_dest = const_cast<char*>(m_dest.c_str());
+        ri_config.trace_dest = const_cast<char *>(m_dest.c_str());
         unlink(m_dest.c_str());
     }
 
@@ -45,7 +45,7 @@ protected:
     }
 
     std::string m_dest;
-    ri_trace_t  m_trace;
+    ri_trace_t m_trace;
 };
 
 TEST_F(test_trace, off)
@@ -130,7 +130,7 @@ TEST_F(test_trace, output_names)
     gethostname(host, sizeof(host) - 1);
     std::string path = ::testing::TempDir() + "ucxri_" + std::to_string(getpid()) + "_" +
                        host + "_out";
-    FILE *stream     = ri_output_open(dest.c_str());
+    FILE *stream = ri_output_open(dest.c_str());
     fputs("text", stream);
     ri_output_close(stream);
     EXPECT_EQ(0, unlink(path.c_str())) << path;

@@ -23,38 +23,35 @@ public:
         std::copy(content.begin(), content.end(), m_data.get());
     }
 
-    const void *get() const
-    {
-        return m_data.get();
-    }
+    const void *get() const { return m_data.get(); }
 
 private:
     std::unique_ptr<uint8_t[]> m_data;
 };
 
 struct type_case {
-    const char     *name;
+    const char *name;
     ri_wire_type_t type;
-    size_t         length; /* of the header without hello */
-    bool           in_sequence;
+    size_t length; /* of the header without hello */
+    bool in_sequence;
 };
 
 const type_case TYPES[] = {
-    {"EAGER", RI_WIRE_EAGER, 16, true},
-    {"EAGER_SAME", RI_WIRE_EAGER_SAME, 8, true},
-    {"EAGER_SYNC", RI_WIRE_EAGER_SYNC, 24, true},
-    {"BULK", RI_WIRE_BULK, 16, true},
-    {"FIRST", RI_WIRE_FIRST, 24, true},
-    {"FRAG", RI_WIRE_FRAG, 16, false},
-    {"CONN_REQ", RI_WIRE_CONN_REQ, 8, false},
-    {"CONN_ACK", RI_WIRE_CONN_ACK, 16, false},
-    {"SYNC_ACK", RI_WIRE_SYNC_ACK, 8, false},
-    {"RING_OFFER", RI_WIRE_RING_OFFER, 32, false},
-    {"RING_REFUSE", RI_WIRE_RING_REFUSE, 8, false},
-    {"RING_STOP", RI_WIRE_RING_STOP, 8, false},
-    {"BYE", RI_WIRE_BYE, 8, false},
-    {"ORDER_REQ", RI_WIRE_ORDER_REQ, 8, false},
-    {"ORDER_ACK", RI_WIRE_ORDER_ACK, 8, false},
+        {"EAGER", RI_WIRE_EAGER, 16, true},
+        {"EAGER_SAME", RI_WIRE_EAGER_SAME, 8, true},
+        {"EAGER_SYNC", RI_WIRE_EAGER_SYNC, 24, true},
+        {"BULK", RI_WIRE_BULK, 16, true},
+        {"FIRST", RI_WIRE_FIRST, 24, true},
+        {"FRAG", RI_WIRE_FRAG, 16, false},
+        {"CONN_REQ", RI_WIRE_CONN_REQ, 8, false},
+        {"CONN_ACK", RI_WIRE_CONN_ACK, 16, false},
+        {"SYNC_ACK", RI_WIRE_SYNC_ACK, 8, false},
+        {"RING_OFFER", RI_WIRE_RING_OFFER, 40, false},
+        {"RING_REFUSE", RI_WIRE_RING_REFUSE, 8, false},
+        {"RING_STOP", RI_WIRE_RING_STOP, 16, false},
+        {"BYE", RI_WIRE_BYE, 8, false},
+        {"ORDER_REQ", RI_WIRE_ORDER_REQ, 8, false},
+        {"ORDER_ACK", RI_WIRE_ORDER_ACK, 8, false},
 };
 
 class test_wire : public ::testing::Test {
@@ -84,7 +81,7 @@ protected:
     {
         m_header  = std::make_unique<exact>(header);
         m_payload = std::make_unique<exact>(payload);
-        memset((void*)&m_msg, 0xaa, sizeof(m_msg));
+        memset((void *)&m_msg, 0xaa, sizeof(m_msg));
         return ri_wire_parse(m_header->get(), header.size(), m_payload->get(),
                              payload.size(), elsewhere, &m_msg);
     }
@@ -97,7 +94,7 @@ protected:
         all.insert(all.end(), payload.begin(), payload.end());
         m_header  = std::make_unique<exact>(bytes());
         m_payload = std::make_unique<exact>(all);
-        memset((void*)&m_msg, 0xaa, sizeof(m_msg));
+        memset((void *)&m_msg, 0xaa, sizeof(m_msg));
         return ri_wire_parse(nullptr, 0, m_payload->get(), all.size(), 0, &m_msg);
     }
 
@@ -143,7 +140,7 @@ protected:
     static const uint32_t CONN_ID = 0x654321;
     static const uint32_t TOTAL   = 2000;
 
-    ri_wire_msg_t          m_msg;
+    ri_wire_msg_t m_msg;
     std::unique_ptr<exact> m_header;
     std::unique_ptr<exact> m_payload;
 };
@@ -167,7 +164,8 @@ TEST_F(test_wire, sizes)
     EXPECT_EQ(24u, sizeof(ri_wire_first_t));
     EXPECT_EQ(16u, sizeof(ri_wire_frag_t));
     EXPECT_EQ(16u, sizeof(ri_wire_conn_ack_t));
-    EXPECT_EQ(32u, sizeof(ri_wire_ring_offer_t));
+    EXPECT_EQ(40u, sizeof(ri_wire_ring_offer_t));
+    EXPECT_EQ(16u, sizeof(ri_wire_ring_stop_t));
     EXPECT_EQ(32u, sizeof(ri_wire_hello_t));
     EXPECT_EQ(24u, sizeof(ri_wire_address_t));
     EXPECT_EQ(10u, offsetof(ri_wire_address_t, magic)); /* a whole stock address */
@@ -185,8 +183,29 @@ TEST_F(test_wire, bytes_on_the_wire)
                      0x67, 0x45, 0x23, 0x01}),
               make(RI_WIRE_EAGER, false));
     bytes with_hello = make(RI_WIRE_EAGER_SAME, true);
-    EXPECT_EQ((bytes{0x82, 0, 0, 0, 0xef, 0xbe, 0xed, 0xfe, 'U', 'C', 'R', 'I',
-                     RI_WIRE_VERSION, 0, 0, 0, 0x10, 0x32, 0x54, 0x76, 0x98, 0xba, 0xdc,
+    EXPECT_EQ((bytes{0x82,
+                     0,
+                     0,
+                     0,
+                     0xef,
+                     0xbe,
+                     0xed,
+                     0xfe,
+                     'U',
+                     'C',
+                     'R',
+                     'I',
+                     RI_WIRE_VERSION,
+                     0,
+                     0,
+                     0,
+                     0x10,
+                     0x32,
+                     0x54,
+                     0x76,
+                     0x98,
+                     0xba,
+                     0xdc,
                      0xfe}),
               bytes(with_hello.begin(), with_hello.begin() + 24));
 }
@@ -256,7 +275,7 @@ TEST_F(test_wire, parse_each_type)
                 ASSERT_EQ(UCS_OK, parse_inline(header, payload));
                 check_fields(type, hello);
                 EXPECT_EQ(length, m_msg.length);
-                EXPECT_EQ((const uint8_t*)m_payload->get() + header.size(),
+                EXPECT_EQ((const uint8_t *)m_payload->get() + header.size(),
                           m_msg.payload);
             }
         }
@@ -380,7 +399,8 @@ TEST_F(test_wire, parse_id_and_hello_exclude_each_other)
 TEST_F(test_wire, conn_req_needs_hello)
 {
     EXPECT_EQ(UCS_ERR_INVALID_PARAM, parse_apart(make(RI_WIRE_CONN_REQ, false), bytes()));
-    EXPECT_EQ(UCS_ERR_INVALID_PARAM, parse_inline(make(RI_WIRE_CONN_REQ, false), bytes()));
+    EXPECT_EQ(UCS_ERR_INVALID_PARAM,
+              parse_inline(make(RI_WIRE_CONN_REQ, false), bytes()));
 }
 
 TEST_F(test_wire, frag_names_the_conn)
@@ -478,9 +498,9 @@ TEST_F(test_wire, address_parse_stock)
 {
     /* Nothing beyond the shortest stock address may be read: exact copies */
     const bytes addresses[] = {
-        {0x00, 1, 2, 3, 4, 5, 6, 7, 8, 0x00},
-        {0x03, 1, 2, 3, 4, 5, 6, 7, 8, 0xff},
-        {0x10, 1, 2, 3, 4, 5, 6, 7, 8, 0x01},
+            {0x00, 1, 2, 3, 4, 5, 6, 7, 8, 0x00},
+            {0x03, 1, 2, 3, 4, 5, 6, 7, 8, 0xff},
+            {0x10, 1, 2, 3, 4, 5, 6, 7, 8, 0x01},
     };
 
     for (const bytes &address : addresses) {
@@ -503,7 +523,7 @@ TEST_F(test_wire, address_parse_another_magic)
     ri_wire_address_pack(&prefix, UID);
     prefix.magic ^= 1;
     EXPECT_EQ(UCS_ERR_NO_ELEM, ri_wire_address_parse(&prefix, &stock, &uid));
-    EXPECT_EQ((void*)&prefix, stock);
+    EXPECT_EQ((void *)&prefix, stock);
 }
 
 TEST_F(test_wire, address_parse_another_version)

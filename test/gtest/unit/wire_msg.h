@@ -19,8 +19,8 @@ struct wire_msg {
 
     wire_msg &hello(uint64_t from_uid, uint32_t conn_id, uint64_t host = 0)
     {
-        has_hello     = true;
-        greeting      = {};
+        has_hello        = true;
+        greeting         = {};
         greeting.magic   = RI_WIRE_MAGIC;
         greeting.version = RI_WIRE_VERSION;
         greeting.uid     = from_uid;
@@ -55,7 +55,10 @@ struct wire_msg {
             append(out, ri_wire_conn_ack_t{base, uid});
             break;
         case RI_WIRE_RING_OFFER:
-            append(out, ri_wire_ring_offer_t{base, pid, fd, stream_id, 0, cookie});
+            append(out, ri_wire_ring_offer_t{base, pid, fd, stream_id, 0, cookie, uid});
+            break;
+        case RI_WIRE_RING_STOP:
+            append(out, ri_wire_ring_stop_t{base, uid});
             break;
         default:
             append(out, base);
@@ -67,26 +70,26 @@ struct wire_msg {
         return out;
     }
 
-    template<typename T> static void append(bytes &out, const T &field)
+    template <typename T> static void append(bytes &out, const T &field)
     {
-        const uint8_t *at = reinterpret_cast<const uint8_t*>(&field);
+        const uint8_t *at = reinterpret_cast<const uint8_t *>(&field);
 
         out.insert(out.end(), at, at + sizeof(field));
     }
 
-    ri_wire_type_t  type;
-    uint32_t        id;
-    uint32_t        value;
-    uint64_t        tag       = 0;
-    uint32_t        req_id    = 0;
-    uint64_t        uid       = 0;
-    uint32_t        total     = 0;
-    uint32_t        pid       = 0;
-    uint32_t        fd        = 0;
-    uint32_t        stream_id = 0;
-    uint64_t        cookie    = 0;
-    bool            has_hello = false;
-    ri_wire_hello_t greeting  = {};
+    ri_wire_type_t type;
+    uint32_t id;
+    uint32_t value;
+    uint64_t tag             = 0;
+    uint32_t req_id          = 0;
+    uint64_t uid             = 0;
+    uint32_t total           = 0;
+    uint32_t pid             = 0;
+    uint32_t fd              = 0;
+    uint32_t stream_id       = 0;
+    uint64_t cookie          = 0;
+    bool has_hello           = false;
+    ri_wire_hello_t greeting = {};
 };
 
 #endif
