@@ -818,7 +818,8 @@ static void op_offer(input_t *in)
                                   .base.value = RING_SIZE,
                                   .pid        = getpid(),
                                   .stream_id  = 1 + take(in),
-                                  .cookie     = 0x5eed};
+                                  .cookie     = 0x5eed,
+                                  .uid        = PEER_UID};
     ucp_am_recv_param_t param  = {0};
 
     if (conn == NULL) {

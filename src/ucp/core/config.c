@@ -133,7 +133,7 @@ static void config_warn_unknown(void)
     size_t i, len;
     char **env;
 
-    for (env = environ; *env != NULL; ++env) {
+    for (env = environ; (env != NULL) && (*env != NULL); ++env) {
         if (strncmp(*env, CONFIG_PREFIX, prefix_len)) {
             continue;
         }

@@ -141,6 +141,10 @@ static ucs_status_t wire_check(const ri_wire_msg_t *msg, int data_elsewhere)
         ((msg->total <= msg->length) || (msg->total > RI_WIRE_FIRST_MAX))) {
         return UCS_ERR_INVALID_PARAM;
     }
+    if (msg->has_hello != (msg->type == RI_WIRE_CONN_REQ) &&
+        !ri_wire_type_in_sequence(msg->type)) {
+        return UCS_ERR_INVALID_PARAM; /* of control messages, CONN_REQ alone has a hello */
+    }
     return ((msg->id == 0) == msg->has_hello) ? UCS_OK : UCS_ERR_INVALID_PARAM;
 }
 

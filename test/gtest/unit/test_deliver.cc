@@ -502,6 +502,22 @@ TEST_F(test_deliver, hello_of_another_conn_or_worker)
     EXPECT_EQ(3u, worker()->match.num_unexpected);
 }
 
+/* Ids of conns come again; a stream may end without a word (no BYE) */
+TEST_F(test_deliver, hello_of_a_later_conn_with_the_same_id)
+{
+    wire_msg old_msg(RI_WIRE_EAGER, 0, 1), new_msg(RI_WIRE_EAGER, 0, 1);
+
+    old_msg.hello(REMOTE, CONN_ID, 0, 5).tag = 5;
+    new_msg.hello(REMOTE, CONN_ID, 0, 6).tag = 6;
+    m_node->deliver(old_msg, pattern(1, 8));
+    m_node->deliver(new_msg, pattern(2, 8));
+    m_node->deliver(new_msg, pattern(2, 8)); /* repeated */
+    EXPECT_EQ(2u, num_streams());
+    EXPECT_EQ(1u, m_node->counters().rx_malformed);
+    check_received(m_node->recv(6, ~0ul, 8), 2, 6, 8);
+    check_received(m_node->recv(5, ~0ul, 8), 1, 5, 8);
+}
+
 TEST_F(test_deliver, hello_with_reserved_uid)
 {
     /* 0 and 1 mean something else in the map of peers */

@@ -70,7 +70,7 @@ protected:
         msg.stream_id = 13;
         msg.cookie    = COOKIE;
         if (hello) {
-            msg.hello(UID, CONN_ID, HOST);
+            msg.hello(UID, CONN_ID, HOST, SERIAL);
         }
         return msg.header();
     }
@@ -108,6 +108,7 @@ protected:
             EXPECT_EQ(UID, m_msg.hello.uid);
             EXPECT_EQ(CONN_ID, m_msg.hello.conn_id);
             EXPECT_EQ(HOST, m_msg.hello.host);
+            EXPECT_EQ(SERIAL, m_msg.hello.serial);
         }
 
         bool has_tag = type.in_sequence && (type.type != RI_WIRE_EAGER_SAME);
@@ -116,7 +117,8 @@ protected:
                           REQ_ID :
                           0,
                   m_msg.req_id);
-        if ((type.type == RI_WIRE_CONN_ACK) || (type.type == RI_WIRE_FRAG)) {
+        if ((type.type == RI_WIRE_CONN_ACK) || (type.type == RI_WIRE_FRAG) ||
+            (type.type == RI_WIRE_RING_OFFER) || (type.type == RI_WIRE_RING_STOP)) {
             EXPECT_EQ(UID, m_msg.uid);
         }
         if (type.type == RI_WIRE_FIRST) {
@@ -139,6 +141,7 @@ protected:
     static const uint64_t COOKIE  = 0x5555666677778888ul;
     static const uint32_t CONN_ID = 0x654321;
     static const uint32_t TOTAL   = 2000;
+    static const uint32_t SERIAL  = 0x13579bdf;
 
     ri_wire_msg_t m_msg;
     std::unique_ptr<exact> m_header;
@@ -155,6 +158,7 @@ const uint64_t test_wire::HOST;
 const uint64_t test_wire::COOKIE;
 const uint32_t test_wire::CONN_ID;
 const uint32_t test_wire::TOTAL;
+const uint32_t test_wire::SERIAL;
 
 TEST_F(test_wire, sizes)
 {

@@ -17,7 +17,8 @@ struct wire_msg {
     {
     }
 
-    wire_msg &hello(uint64_t from_uid, uint32_t conn_id, uint64_t host = 0)
+    wire_msg &hello(uint64_t from_uid, uint32_t conn_id, uint64_t host = 0,
+                    uint32_t serial = 1)
     {
         has_hello        = true;
         greeting         = {};
@@ -26,6 +27,7 @@ struct wire_msg {
         greeting.uid     = from_uid;
         greeting.host    = host;
         greeting.conn_id = conn_id;
+        greeting.serial  = serial;
         return *this;
     }
 
