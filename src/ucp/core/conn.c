@@ -378,7 +378,7 @@ void ri_stream_destroy(ri_stream_t *stream)
 
 void ri_stream_check_closed_slow(ri_stream_t *stream)
 {
-    if ((stream->num_msgs == 0) && (stream->ring == NULL) &&
+    if ((stream->busy == 0) && (stream->num_msgs == 0) && (stream->ring == NULL) &&
         (stream->next_sn == stream->closed_sn + 1)) {
         ri_stream_destroy(stream);
     }

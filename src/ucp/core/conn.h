@@ -70,6 +70,7 @@ struct ri_conn {
 /* A way in: one per remote conn that has sent something. */
 struct ri_stream {
     ri_worker_t *worker;
+    unsigned busy; /* deliveries under way: it must not be freed by what they call */
     ri_peer_t *peer;
     uint32_t id;             /* by which the sender addresses it */
     uint32_t remote_conn_id; /* of the sender's conn */

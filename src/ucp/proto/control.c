@@ -204,7 +204,7 @@ static void control_set_remote_id(ri_conn_t *conn, uint32_t id)
 static void control_handle_conn_ack(ri_worker_t *worker, ri_conn_t *conn,
                                     const ri_wire_msg_t *msg)
 {
-    if (!ri_wire_id_is_valid(msg->value)) {
+    if (!ri_wire_id_is_valid(msg->value) || !ri_wire_uid_is_valid(msg->uid)) {
         ++worker->counters.rx_malformed;
         return;
     }

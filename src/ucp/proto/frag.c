@@ -162,7 +162,9 @@ static void frag_deliver(ri_stream_t *stream, ri_msg_t *msg)
 
     ucs_list_del(&msg->list);
     ri_stream_note_am(stream);
+    ++stream->busy;
     ri_deliver(stream, &arrival);
+    --stream->busy;
     ri_msg_discard(worker, msg);
     ri_stream_check_closed(stream);
 }

@@ -361,7 +361,10 @@ unsigned ri_ring_channel_poll(ri_worker_t *worker)
             continue;
         }
         if (ri_ring_rx_peek(stream->ring) != NULL) {
+            ++stream->busy;
             count += ring_channel_poll_one(worker, stream);
+            --stream->busy;
+            ri_stream_check_closed(stream);
         } else if (ri_unlikely(stream->ring_dead)) {
             ri_ring_channel_free(stream);
             ri_stream_check_closed(stream);

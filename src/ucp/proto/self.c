@@ -75,3 +75,17 @@ ucs_status_t ri_self_send(ri_send_req_t *req, int sync)
     }
     return status;
 }
+
+void ri_self_give_up(ri_send_req_t *req)
+{
+    ri_worker_t *worker = req->super.worker;
+    ri_msg_t *msg       = req->self_msg;
+
+    req->self_msg = NULL;
+    if (msg->queued) {
+        ri_match_remove_unexpected(&worker->match, msg);
+        ri_msg_free(worker, msg);
+    } else {
+        msg->send = NULL; /* a probe has it, and will receive an error */
+    }
+}

@@ -96,7 +96,7 @@ static ucs_status_t recv_start(ri_recv_req_t *recv, ri_msg_kind_t kind, uint64_t
             return status;
         }
     } else {
-        status = ri_self_copy(recv, send);
+        status = (send != NULL) ? ri_self_copy(recv, send) : UCS_ERR_CANCELED;
     }
 
     ri_dt_finish(&recv->data);
@@ -178,7 +178,8 @@ static ri_msg_t *deliver_keep(ri_worker_t *worker, ri_stream_t *stream,
         }
         break;
     case RI_MSG_SELF:
-        msg->send = arrival->send;
+        msg->send               = arrival->send;
+        arrival->send->self_msg = msg;
         break;
     default:
         msg->desc = arrival->desc;
@@ -385,7 +386,9 @@ static ucs_status_t dispatch_in_sequence(ri_worker_t *worker, ri_stream_t *strea
     if (msg->type != RI_WIRE_BULK) {
         ri_stream_note_am(stream);
     }
+    ++stream->busy;
     status = ri_deliver(stream, &arrival);
+    --stream->busy;
     ri_stream_check_closed(stream);
     return status;
 }
@@ -419,8 +422,10 @@ static inline int dispatch_short(ri_worker_t *worker, const void *data, size_t l
         return 0;
     }
     ri_stream_note_am(stream);
+    ++stream->busy;
     ri_deliver_short(stream, type, header->base.value, tag,
                      (const uint8_t *)data + header_length, length - header_length);
+    --stream->busy;
     ri_stream_check_closed(stream);
     return 1;
 }

@@ -131,6 +131,7 @@ void ri_match_add_unexpected(ri_match_t *match, ri_msg_t *msg)
 
         ri_tag_index_append(&class->unexpected, &msg->nodes[i], msg->tag & class->mask);
     }
+    msg->queued = 1;
     ucs_list_add_tail(&match->unexpected, &msg->list);
     ++match->num_unexpected;
 }
@@ -142,6 +143,7 @@ void ri_match_remove_unexpected(ri_match_t *match, ri_msg_t *msg)
     for (i = 0; i < match->num_classes; ++i) {
         ri_tag_index_remove(&match->classes[i].unexpected, &msg->nodes[i]);
     }
+    msg->queued = 0;
     ucs_list_del(&msg->list);
     --match->num_unexpected;
 }

@@ -48,10 +48,12 @@ struct ri_msg {
     uint32_t req_id; /* of the sender's synchronous request, else 0 */
     uint8_t kind;    /* ri_msg_kind_t */
     uint8_t wire_type;
+    uint8_t queued;     /* among the unexpected */
     uint8_t size_class; /* of its own memory */
     union {
-        void *desc;          /* AM_DATA, AM_RNDV */
-        ri_send_req_t *send; /* SELF */
+        void *desc; /* AM_DATA, AM_RNDV */
+        ri_send_req_t
+                *send; /* SELF; NULL: it was given up after a probe took the message */
     };
     uint8_t data[]; /* COPY */
 };

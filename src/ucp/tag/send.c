@@ -22,11 +22,12 @@
 /* All but the data. */
 static void send_req_init(ri_send_req_t *req, ri_conn_t *conn, uint64_t tag)
 {
-    req->conn    = conn;
-    req->tag     = tag;
-    req->id      = 0;
-    req->waiting = 0;
-    req->failure = UCS_OK;
+    req->conn     = conn;
+    req->tag      = tag;
+    req->id       = 0;
+    req->waiting  = 0;
+    req->failure  = UCS_OK;
+    req->self_msg = NULL;
     ucs_list_add_tail(&conn->sends, &req->list);
 }
 
@@ -84,6 +85,9 @@ void ri_send_abort(ri_send_req_t *req, ucs_status_t status)
         ucs_list_del(&req->pending);
     }
     send_forget(req);
+    if (req->self_msg != NULL) {
+        ri_self_give_up(req);
+    }
     if (req->waiting & (RI_SEND_WAIT_RING | RI_SEND_WAIT_MATCH)) {
         ri_send_end_wait(req, RI_SEND_WAIT_RING | RI_SEND_WAIT_MATCH, status);
     }

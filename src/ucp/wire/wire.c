@@ -47,7 +47,8 @@ static ucs_status_t wire_parse_hello(const uint8_t *at, ri_wire_msg_t *msg)
     if (msg->hello.version != RI_WIRE_VERSION) {
         return UCS_ERR_UNSUPPORTED;
     }
-    if (!ri_wire_id_is_valid(msg->hello.conn_id)) {
+    if (!ri_wire_id_is_valid(msg->hello.conn_id) ||
+        !ri_wire_uid_is_valid(msg->hello.uid)) {
         return UCS_ERR_INVALID_PARAM;
     }
     msg->has_hello = 1;

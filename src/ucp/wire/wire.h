@@ -191,6 +191,12 @@ static inline uint32_t ri_wire_get_id(const ri_wire_base_t *base)
     return base->id[0] | ((uint32_t)base->id[1] << 8) | ((uint32_t)base->id[2] << 16);
 }
 
+/* Uids are random; the smallest are reserved by the map of peers (handle_map.h). */
+static inline int ri_wire_uid_is_valid(uint64_t uid)
+{
+    return uid > 1;
+}
+
 static inline int ri_wire_id_is_valid(uint32_t id)
 {
     return (id != 0) && ((id >> RI_WIRE_ID_BITS) == 0);

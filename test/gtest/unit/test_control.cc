@@ -656,8 +656,8 @@ TEST_F(test_control, ring_refuse_after_use)
     ri_wire_msg_t msg   = m_ep->take(RI_WIRE_RING_OFFER).parse();
     ri_ring_tx_t tx;
 
-    ASSERT_EQ(UCS_OK, ri_ring_open(&tx, msg.ring_pid, msg.ring_fd, msg.value,
-                                   msg.ring_cookie));
+    ASSERT_EQ(UCS_OK,
+              ri_ring_open(&tx, msg.ring_pid, msg.ring_fd, msg.value, msg.ring_cookie));
     for (uint32_t i = 0; i < 2; ++i) {
         ri_ring_record_t *record = ri_ring_tx_reserve(&tx, 0);
 

@@ -258,8 +258,8 @@ TEST_F(test_wire, parse_each_type)
             if ((type.type == RI_WIRE_CONN_REQ) && !hello) {
                 continue; /* see conn_req_needs_hello */
             }
-            if ((type.type == RI_WIRE_FRAG) && hello) {
-                continue; /* see frag_names_the_conn */
+            if (hello && !type.in_sequence && (type.type != RI_WIRE_CONN_REQ)) {
+                continue; /* see hello_where_it_belongs */
             }
             for (size_t length : {0, 1, 7, 40, 1000}) {
                 bytes payload(length, 0x3c);
@@ -405,6 +405,17 @@ TEST_F(test_wire, conn_req_needs_hello)
     EXPECT_EQ(UCS_ERR_INVALID_PARAM, parse_apart(make(RI_WIRE_CONN_REQ, false), bytes()));
     EXPECT_EQ(UCS_ERR_INVALID_PARAM,
               parse_inline(make(RI_WIRE_CONN_REQ, false), bytes()));
+}
+
+TEST_F(test_wire, hello_where_it_belongs)
+{
+    for (const type_case &type : TYPES) {
+        bool allowed = type.in_sequence || (type.type == RI_WIRE_CONN_REQ);
+
+        EXPECT_EQ(allowed ? UCS_OK : UCS_ERR_INVALID_PARAM,
+                  parse_apart(make(type.type, true), bytes()))
+                << type.name;
+    }
 }
 
 TEST_F(test_wire, frag_names_the_conn)
