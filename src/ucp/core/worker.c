@@ -104,11 +104,14 @@ static ucs_status_t worker_init_lock(ri_worker_t *worker)
 
 /* Rings generate no events, so they are not for applications that may sleep on the
  * worker's event file descriptor. */
+/* More than a host has processes; also bounds what a mistyped UCXRI_RING_PEERS costs. */
+#define WORKER_MAX_RINGS 4096u
+
 static ucs_status_t worker_init_rings(ri_worker_t *worker)
 {
     unsigned max_rings = (worker->context->features & UCP_FEATURE_WAKEUP) ?
                                  0 :
-                                 ri_config.ring_peers;
+                                 ri_min(ri_config.ring_peers, WORKER_MAX_RINGS);
 
     worker->host  = (ri_config.ring_peers > 0) ? ri_ring_channel_host() : 0;
     worker->rings = calloc(2 * max_rings + 1, sizeof(*worker->rings));
