@@ -189,8 +189,8 @@ void ri_conn_progress_pending(ri_conn_t *conn)
             return;
         }
     }
-    if ((conn->flags & RI_CONN_RING_STOP) && !ri_ring_channel_close(conn)) {
-        return;
+    if (conn->flags & RI_CONN_RING_STOP) {
+        ri_ring_channel_close(conn);
     }
     conn_dequeue_pending(conn);
     ri_conn_update_fast(conn);

@@ -180,13 +180,14 @@ void ri_control_drop_owed(ri_peer_t *peer)
 static void control_handle_conn_req(ri_worker_t *worker, ri_stream_t *stream,
                                     const ri_wire_msg_t *msg, ucp_ep_h reply_ep)
 {
-    ri_conn_t *conn;
+    ri_conn_t *conn = (reply_ep != NULL) ? ri_conn_find(reply_ep) : NULL;
 
-    if (reply_ep != NULL) {
-        if (ri_conn_create(worker, reply_ep, msg->hello.uid, UCS_OK, 0, &conn) !=
-            UCS_OK) {
-            return;
-        }
+    /* A conn that is there is left as it is, whatever the peer says: the application may
+     * be using or closing it. */
+    if ((reply_ep != NULL) && (conn == NULL)) {
+        ri_conn_create(worker, reply_ep, msg->hello.uid, UCS_OK, 0, &conn);
+    } else if ((conn != NULL) && (conn->peer == NULL) && !(conn->flags & RI_CONN_SELF)) {
+        ri_conn_set_peer(conn, msg->hello.uid);
     }
     stream->acked = 0; /* it asks, so it has not got an earlier answer yet */
     ri_control_ack(stream);
@@ -297,6 +298,7 @@ static void control_handle_to_stream(ri_worker_t *worker, const ri_wire_msg_t *m
     default: /* RI_WIRE_BYE */
         stream->closed    = 1;
         stream->closed_sn = msg->value;
+        stream->ring_dead = 1; /* if there is one that was not even mapped */
         ri_stream_check_closed(stream);
         break;
     }

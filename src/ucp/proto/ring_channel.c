@@ -198,29 +198,17 @@ void ri_ring_channel_open(ri_conn_t *conn, const ri_wire_msg_t *msg)
     ri_trace(&worker->trace, RI_TRACE_RING_OPEN, conn->id, msg->value);
 }
 
-int ri_ring_channel_close(ri_conn_t *conn)
+void ri_ring_channel_close(ri_conn_t *conn)
 {
-    ri_ring_record_t *record;
-
     if (conn->ring == NULL) {
-        return 1;
+        return;
     }
-    record = ri_ring_tx_reserve(conn->ring, 0);
-    if (record == NULL) {
-        return 0;
-    }
-
-    record->type  = RI_WIRE_RING_CLOSE;
-    record->value = 0;
-    record->extra = 0;
-    record->tag   = 0;
-    ri_ring_tx_commit(conn->ring, record, 0);
+    ri_ring_tx_finish(conn->ring, RI_WIRE_RING_CLOSE);
     ri_trace(&conn->worker->trace, RI_TRACE_RING_CLOSE, conn->id, conn->ring->pos);
     ri_ring_tx_close(conn->ring);
     conn->ring = NULL;
     conn->flags &= ~RI_CONN_RING_STOP;
     ri_conn_update_fast(conn);
-    return 1;
 }
 
 void ri_ring_channel_stop(ri_conn_t *conn)
@@ -232,7 +220,9 @@ void ri_ring_channel_stop(ri_conn_t *conn)
 
     conn->flags |= RI_CONN_RING_STOP;
     ri_conn_update_fast(conn);
-    if (!ucs_list_is_empty(&conn->pending) || !ri_ring_channel_close(conn)) {
+    if (ucs_list_is_empty(&conn->pending)) {
+        ri_ring_channel_close(conn);
+    } else {
         ri_conn_queue_pending(conn);
     }
 }

@@ -38,12 +38,8 @@ void ri_ring_channel_refused(ri_stream_t *stream);
 /** RING_STOP: give the ring back as soon as nothing waits for room in it. */
 void ri_ring_channel_stop(ri_conn_t *conn);
 
-/**
- * Sender: end the ring with RING_CLOSE and unmap it.
- *
- * @return 0 if there is no room for that yet.
- */
-int ri_ring_channel_close(ri_conn_t *conn);
+/** Sender: end the ring with RING_CLOSE and unmap it. Nothing is pending. */
+void ri_ring_channel_close(ri_conn_t *conn);
 
 /** Receiver: stop polling the ring of @a stream and free it. */
 void ri_ring_channel_free(ri_stream_t *stream);

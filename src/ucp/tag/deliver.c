@@ -317,6 +317,7 @@ static ucs_status_t deliver_out_of_order(ri_stream_t *stream, ri_arrival_t *arri
     }
     ucs_list_insert_after(at, &msg->list);
     ++stream->num_early;
+    stream->counters.rx_bytes += arrival->length;
     ++stream->counters.rx_reordered;
     return (arrival->kind == RI_MSG_COPY) ? UCS_OK : UCS_INPROGRESS;
 }
@@ -331,11 +332,11 @@ ucs_status_t ri_deliver(ri_stream_t *stream, ri_arrival_t *arrival)
         return UCS_OK;
     }
 
-    stream->counters.rx_bytes += arrival->length;
     if (ri_unlikely(arrival->sn != stream->next_sn)) {
         return deliver_out_of_order(stream, arrival);
     }
 
+    stream->counters.rx_bytes += arrival->length;
     ++stream->next_sn;
     arrival->tag = deliver_tag(stream, arrival->wire_type, arrival->tag);
     status       = ri_deliver_in_order(stream->worker, stream, arrival);

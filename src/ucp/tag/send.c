@@ -187,6 +187,7 @@ static ucs_status_t send_start(ri_send_req_t *req, ri_proto_t proto,
 {
     ri_conn_t *conn       = req->conn;
     uint64_t previous_tag = conn->tx_tag;
+    uint64_t *counter     = &conn->counters.tx_bulk;
     ucs_status_t status;
 
     req->sn        = ++conn->tx_sn; /* before anything that may send on this conn again */
@@ -195,29 +196,28 @@ static ucs_status_t send_start(ri_send_req_t *req, ri_proto_t proto,
                                                 RI_WIRE_EAGER;
     switch (proto) {
     case RI_PROTO_EAGER_RING:
-        status = send_eager_ring(req);
+        counter = NULL; /* counted when it is in the ring */
+        status  = send_eager_ring(req);
         break;
     case RI_PROTO_EAGER_COPY:
-        ++conn->counters.tx_eager_am;
-        status = send_eager_copy(req, param);
+        counter = &conn->counters.tx_eager_am;
+        status  = send_eager_copy(req, param);
         break;
     case RI_PROTO_EAGER_FRAGS:
-        ++conn->counters.tx_eager_am;
-        status = ri_frag_send(req);
+        counter = &conn->counters.tx_eager_am;
+        status  = ri_frag_send(req);
         if (status == UCS_ERR_NO_RESOURCE) {
             status = send_eager_copy(req, param);
         }
         break;
     case RI_PROTO_EAGER_APART:
-        ++conn->counters.tx_eager_am;
-        status = send_direct(req, UCP_AM_SEND_FLAG_EAGER, param);
+        counter = &conn->counters.tx_eager_am;
+        status  = send_direct(req, UCP_AM_SEND_FLAG_EAGER, param);
         break;
     case RI_PROTO_BULK:
-        ++conn->counters.tx_bulk;
         status = send_direct(req, 0, param);
         break;
     default:
-        ++conn->counters.tx_bulk;
         status = send_direct(req, UCP_AM_SEND_FLAG_RNDV, param);
         break;
     }
@@ -227,6 +227,9 @@ static ucs_status_t send_start(ri_send_req_t *req, ri_proto_t proto,
         return status;
     }
 
+    if (counter != NULL) {
+        ++*counter;
+    }
     conn->counters.tx_bytes += req->data.length;
     return status;
 }
@@ -271,8 +274,8 @@ static ucs_status_t send_choose_and_start(ri_send_req_t *req, int sync,
         return UCS_ERR_NO_RESOURCE;
     }
 
-    conn->counters.tx_sync += sync;
     if (proto == RI_PROTO_SELF) {
+        conn->counters.tx_sync += sync;
         return ri_self_send(req, sync);
     }
 

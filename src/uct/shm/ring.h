@@ -223,6 +223,24 @@ static inline void ri_ring_tx_commit(ri_ring_tx_t *tx, ri_ring_record_t *record,
     ri_prefetch_write(&tx->lines[next]);
 }
 
+/**
+ * Write the last record of the ring, without payload. There is always room for it: every
+ * other record leaves one line free for the stamp that follows it, and after this one
+ * nothing follows.
+ */
+static inline void ri_ring_tx_finish(ri_ring_tx_t *tx, uint8_t type)
+{
+    ri_ring_record_t *record = &tx->lines[tx->pos & tx->mask];
+
+    record->length = 0;
+    record->type   = type;
+    record->value  = 0;
+    record->extra  = 0;
+    record->tag    = 0;
+    atomic_store_explicit(&record->seq, ri_ring_stamp(tx->pos), memory_order_release);
+    ++tx->pos;
+}
+
 /** @return The next record if it is there, else NULL. Its fields are wire input. */
 static inline const ri_ring_record_t *ri_ring_rx_peek(const ri_ring_rx_t *rx)
 {
