@@ -157,7 +157,10 @@ void ri_conn_update_fast(ri_conn_t *conn)
                   conn->worker->host_memory;
 
     if (!healthy || (conn->remote_id == 0) || !ucs_list_is_empty(&conn->pending)) {
-        conn->fast_max = 0;
+        conn->fast_max = ((conn->flags & RI_CONN_AM_READY) ?
+                                  ri_config.am_inline :
+                                  ri_min((size_t)RI_SELECT_SHORT, ri_config.am_inline)) +
+                         1;
     } else if (conn->ring == NULL) {
         conn->fast_max = ((conn->flags & RI_CONN_AM_READY) ? ri_config.am_inline :
                                                              RI_SELECT_SHORT) +
@@ -184,8 +187,15 @@ static void conn_dequeue_pending(ri_conn_t *conn)
 
 void ri_conn_progress_pending(ri_conn_t *conn)
 {
+    ri_worker_t *worker = conn->worker;
+    uint32_t id         = conn->id;
+
     while (!ucs_list_is_empty(&conn->pending)) {
         if (!ri_send_retry_ring(ucs_list_head(&conn->pending, ri_send_req_t, pending))) {
+            return;
+        }
+        /* The send's callback may have closed the endpoint, or failed it. */
+        if ((ri_id_get(&worker->conn_ids, id) != conn) || (conn->status != UCS_OK)) {
             return;
         }
     }
@@ -231,9 +241,7 @@ void ri_conn_destroy(ri_conn_t *conn, ucs_status_t status)
     }
     ri_ep_ops_abort(conn, status);
     conn_dequeue_pending(conn);
-    if (conn->ring != NULL) {
-        ri_ring_tx_close(conn->ring);
-    }
+    ri_ring_channel_close(conn); /* what was waiting for room is given up already */
     ri_conn_counters_add(&worker->counters.conns, &conn->counters);
     free(conn);
 }
@@ -249,10 +257,7 @@ void ri_conn_fail(ri_conn_t *conn, ucs_status_t status)
 
     ri_trace(&conn->worker->trace, RI_TRACE_CONN_FAIL, conn->id, status);
     conn->status = status;
-    if (conn->ring != NULL) {
-        ri_ring_tx_close(conn->ring);
-        conn->ring = NULL;
-    }
+    ri_ring_channel_close(conn);
     ri_conn_update_fast(conn);
 
     conn_dequeue_pending(conn);

@@ -270,9 +270,13 @@ void ri_worker_housekeeping(ri_worker_t *worker)
 /* What is not on the fast path: sends that wait for room, flushes and closes, time-outs. */
 static void worker_progress_slow(ri_worker_t *worker)
 {
-    ri_conn_t *conn, *tmp;
+    size_t count = ucs_list_length(&worker->pending_conns);
+    ri_conn_t *conn;
 
-    ucs_list_for_each_safe(conn, tmp, &worker->pending_conns, pending_link) {
+    /* One round, from the head: callbacks may remove any conn, or add some. */
+    for (; (count > 0) && !ucs_list_is_empty(&worker->pending_conns); --count) {
+        conn = ucs_list_extract_head(&worker->pending_conns, ri_conn_t, pending_link);
+        ucs_list_add_tail(&worker->pending_conns, &conn->pending_link);
         ri_conn_progress_pending(conn);
     }
     if (!ucs_list_is_empty(&worker->ep_ops)) {

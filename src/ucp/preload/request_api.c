@@ -128,7 +128,9 @@ static void request_release(ri_req_t *req, int disable_callback)
         return; /* released twice, as some MPIs do */
     }
     ri_worker_lock(worker);
-    if (request_is_completed(req)) {
+    if (ri_req_flags(req) & RI_REQ_RELEASED) {
+        /* likewise, and its completion is going to put it back */
+    } else if (request_is_completed(req)) {
         ri_req_put(req);
     } else {
         if (disable_callback) {

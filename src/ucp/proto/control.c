@@ -182,8 +182,13 @@ static void control_handle_conn_req(ri_worker_t *worker, ri_stream_t *stream,
 {
     ri_conn_t *conn = (reply_ep != NULL) ? ri_conn_find(reply_ep) : NULL;
 
-    /* A conn that is there is left as it is, whatever the peer says: the application may
-     * be using or closing it. */
+    /* UCX re-uses the memory of endpoints that it made for replies and gave up. A conn of
+     * the application's is left as it is, whatever the peer says. */
+    if ((conn != NULL) && !(conn->flags & (RI_CONN_USER | RI_CONN_SELF)) &&
+        (conn->peer != NULL) && (conn->peer->uid != msg->hello.uid)) {
+        ri_conn_destroy(conn, UCS_ERR_CANCELED);
+        conn = NULL;
+    }
     if ((reply_ep != NULL) && (conn == NULL)) {
         ri_conn_create(worker, reply_ep, msg->hello.uid, UCS_OK, 0, &conn);
     } else if ((conn != NULL) && (conn->peer == NULL) && !(conn->flags & RI_CONN_SELF)) {

@@ -337,6 +337,12 @@ ucs_status_t ri_deliver(ri_stream_t *stream, ri_arrival_t *arrival)
     }
 
     stream->counters.rx_bytes += arrival->length;
+    /* A callback of an early message that follows may receive this one, and stock does not
+     * take a descriptor back that its own callback has not returned for: copy it. */
+    if (ri_unlikely(!ucs_list_is_empty(&stream->early)) &&
+        (arrival->kind == RI_MSG_AM_DATA)) {
+        arrival->kind = RI_MSG_COPY;
+    }
     ++stream->next_sn;
     arrival->tag = deliver_tag(stream, arrival->wire_type, arrival->tag);
     status       = ri_deliver_in_order(stream->worker, stream, arrival);

@@ -290,7 +290,8 @@ static ucs_status_t send_choose_and_start(ri_send_req_t *req, int sync,
     status = send_start(req, proto, param);
     if (!UCS_STATUS_IS_ERR(status) && ((proto == RI_PROTO_EAGER_FRAGS) ||
                                        (ri_unlikely(conn->remote_id == 0) &&
-                                        (sync || (conn->tx_sn >= SEND_ASK_AFTER))))) {
+                                        (sync || (conn->flags & RI_CONN_BY_SOCKADDR) ||
+                                         (conn->tx_sn >= SEND_ASK_AFTER))))) {
         ri_control_ask(conn);
     }
     if (ri_unlikely(conn->flags & RI_CONN_BEHIND_RMA) && (conn->ring != NULL)) {
