@@ -157,16 +157,13 @@ void ri_conn_update_fast(ri_conn_t *conn)
                   conn->worker->host_memory;
 
     if (!healthy || (conn->remote_id == 0) || !ucs_list_is_empty(&conn->pending)) {
-        conn->fast_max = ((conn->flags & RI_CONN_AM_READY) ?
-                                  ri_config.am_inline :
-                                  ri_min((size_t)RI_SELECT_SHORT, ri_config.am_inline)) +
-                         1;
-    } else if (conn->ring == NULL) {
-        conn->fast_max = ((conn->flags & RI_CONN_AM_READY) ? ri_config.am_inline :
-                                                             RI_SELECT_SHORT) +
-                         1;
-    } else {
+        conn->fast_max = 0;
+    } else if (conn->ring != NULL) {
         conn->fast_max = (conn->flags & RI_CONN_NO_RING) ? 0 : conn->ring_max + 1;
+    } else if (conn->flags & RI_CONN_AM_READY) {
+        conn->fast_max = ri_config.am_inline + 1;
+    } else {
+        conn->fast_max = ri_min((size_t)RI_SELECT_SHORT, ri_config.am_inline) + 1;
     }
 }
 
