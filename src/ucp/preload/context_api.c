@@ -133,21 +133,17 @@ static int params_want_tags(const ucp_params_t *params)
            (params->features & UCP_FEATURE_TAG);
 }
 
-/* The application's parameters with the active message feature added. Its structure may be
- * of a newer UCX than this library was built with: for every field that is not known here,
- * room for one more word is copied. */
+/* The application's parameters with the active message feature added. */
 typedef union params_copy {
     ucp_params_t params;
-    uint8_t bytes[sizeof(ucp_params_t) + 64 * sizeof(uint64_t)];
+    uint8_t bytes[sizeof(ucp_params_t) + RI_PARAMS_EXTRA_BYTES];
 } params_copy_t;
 
 static void params_copy(params_copy_t *copy, const ucp_params_t *params)
 {
     uint64_t unknown = params->field_mask & ~(uint64_t)((UCP_PARAM_FIELD_NAME << 1) - 1);
 
-    memset(copy, 0, sizeof(*copy));
-    memcpy(copy->bytes, params,
-           sizeof(*params) + __builtin_popcountll(unknown) * sizeof(uint64_t));
+    ri_params_copy(copy->bytes, params, sizeof(*params), unknown);
     copy->params.features |= UCP_FEATURE_AM;
 }
 

@@ -34,10 +34,10 @@ static void ep_error(void *arg, ucp_ep_h ep, ucs_status_t status)
     }
 }
 
-/* As for contexts: the application's structure may be of a newer UCX. */
+/* The application's parameters, to be changed. */
 typedef union ep_params_copy {
     ucp_ep_params_t params;
-    uint8_t bytes[sizeof(ucp_ep_params_t) + 64 * sizeof(uint64_t)];
+    uint8_t bytes[sizeof(ucp_ep_params_t) + RI_PARAMS_EXTRA_BYTES];
 } ep_params_copy_t;
 
 static void ep_params_copy(ep_params_copy_t *copy, const ucp_ep_params_t *params)
@@ -45,9 +45,7 @@ static void ep_params_copy(ep_params_copy_t *copy, const ucp_ep_params_t *params
     uint64_t known   = (UCP_EP_PARAM_FIELD_LOCAL_SOCK_ADDR << 1) - 1;
     uint64_t unknown = params->field_mask & ~known;
 
-    memset(copy, 0, sizeof(*copy));
-    memcpy(copy->bytes, params,
-           sizeof(*params) + __builtin_popcountll(unknown) * sizeof(uint64_t));
+    ri_params_copy(copy->bytes, params, sizeof(*params), unknown);
 }
 
 /* Make an endpoint on a worker of this library. */

@@ -19,6 +19,8 @@
 #include "stock.h"
 #include "../core/worker.h"
 
+#include <string.h>
+
 /** How many MULTI workers this process has; while it is 0, nothing is ever locked. */
 extern _Atomic(unsigned) ri_multi_workers;
 
@@ -64,5 +66,23 @@ static inline void ri_guard_leave(ri_worker_t *worker)
  * @return The status of the request, or that in place of one.
  */
 ucs_status_t ri_guard_wait(ucp_worker_h stock, ucs_status_ptr_t request);
+
+/* How many fields that this library does not know a parameter structure may have. */
+#define RI_PARAMS_EXTRA_BYTES (64 * sizeof(uint64_t))
+
+/**
+ * Copy an application's parameter structure. It may be of a newer UCX than this library was
+ * built with: for every field that is not known here, one more word is copied.
+ *
+ * @param dst      Of @a size + RI_PARAMS_EXTRA_BYTES bytes.
+ * @param size     Of the structure as this library knows it.
+ * @param unknown  Bits of its field mask that this library does not know.
+ */
+static inline void ri_params_copy(void *dst, const void *src, size_t size,
+                                  uint64_t unknown)
+{
+    memset(dst, 0, size + RI_PARAMS_EXTRA_BYTES);
+    memcpy(dst, src, size + __builtin_popcountll(unknown) * sizeof(uint64_t));
+}
 
 #endif
