@@ -15,6 +15,7 @@
 #include "handle_map.h"
 #include "request.h"
 #include "../../uct/shm/ring.h"
+#include "../tag/assembly.h"
 #include "../wire/wire.h"
 
 enum {
@@ -95,6 +96,7 @@ struct ri_stream {
     int ring_dead;          /* nobody sends into it any more: free it when it
                                             is empty */
     ri_ring_rx_t ring_memory;
+    ri_assembly_t assembly;    /* of what comes through the ring in parts */
     ucs_list_link_t list;      /* in worker->streams */
     ucs_list_link_t peer_list; /* in peer->streams */
     ri_stream_counters_t counters;

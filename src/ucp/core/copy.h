@@ -52,4 +52,20 @@ static inline void ri_copy(void *dst, const void *src, size_t length)
     }
 }
 
+/**
+ * Copy a payload into or out of cache lines that another core is about to take, or has
+ * just written, and on which it starts. More than a line is copied line by line: memcpy
+ * looks at the end first, and sets the prefetcher on lines that the other core uses.
+ */
+static inline void ri_copy_lines(void *dst, const void *src, size_t length)
+{
+    uint8_t *d       = (uint8_t *)dst;
+    const uint8_t *s = (const uint8_t *)src;
+
+    for (; length > 64; length -= 64, d += 64, s += 64) {
+        memcpy(d, s, 64);
+    }
+    memcpy(d, s, length);
+}
+
 #endif

@@ -158,14 +158,17 @@ static void frag_deliver(ri_stream_t *stream, ri_msg_t *msg)
                             .req_id    = msg->req_id,
                             .tag       = msg->tag,
                             .length    = msg->length,
-                            .data      = msg->data};
+                            .data      = msg->data,
+                            .msg       = msg};
 
     ucs_list_del(&msg->list);
     ri_stream_note_am(stream);
     ++stream->busy;
     ri_deliver(stream, &arrival);
     --stream->busy;
-    ri_msg_discard(worker, msg);
+    if (arrival.msg != NULL) {
+        ri_msg_discard(worker, arrival.msg);
+    }
     ri_stream_check_closed(stream);
 }
 

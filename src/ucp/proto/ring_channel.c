@@ -18,6 +18,9 @@
 /* Records taken from one ring before the next ring has its turn. */
 #define RING_BATCH 16
 
+/* How often the next part of a message is looked for before the caller goes on. */
+#define RING_PART_POLLS 256
+
 /* A ring may be taken from a peer that was silent while so many messages came from
  * others. */
 #define RING_IDLE_MESSAGES 1024
@@ -151,6 +154,7 @@ void ri_ring_channel_free(ri_stream_t *stream)
     }
 
     ri_trace(&worker->trace, RI_TRACE_RING_CLOSE, stream->id, stream->ring->pos);
+    ri_assembly_abort(stream, UCS_ERR_CONNECTION_RESET);
     for (i = 0; worker->rings[i] != stream; ++i) {}
     worker->rings[i] = worker->rings[--worker->num_rings];
     worker->num_stopping -= stream->ring_stopping;
@@ -255,16 +259,61 @@ static void ring_channel_broken(ri_stream_t *stream, const ri_ring_record_t *rec
     ri_ring_channel_free(stream);
 }
 
+/* A part of a message. @return 0 if it breaks the protocol. */
+static int ring_channel_receive_part(ri_stream_t *stream, const ri_ring_record_t *record,
+                                     uint8_t type, uint32_t length)
+{
+    ri_assembly_t *assembly = &stream->assembly;
+
+    if (type == RI_RING_START) {
+        uint32_t total = __atomic_load_n(&record->extra, __ATOMIC_RELAXED);
+
+        if ((assembly->length != 0) || (total <= length) ||
+            (total > (stream->ring->mask + 1) * RI_RING_LINE)) {
+            return 0;
+        }
+        ++stream->counters.rx_ring;
+        stream->ring_last_use = stream->worker->ring_clock;
+        ri_assembly_start(stream, record->value, record->tag, total);
+    }
+    if ((length == 0) || stream->broken ||
+        (length > assembly->length - assembly->received)) {
+        return 0;
+    }
+    ri_assembly_add(stream, ri_ring_payload(record, length), length);
+    return !stream->broken;
+}
+
+/* The next part of a message is about to be published, unless its sender has lost the
+ * processor. */
+static void ring_channel_await_part(ri_stream_t *stream)
+{
+    unsigned i;
+
+    for (i = 0; (i < RING_PART_POLLS) && (stream->assembly.length != 0) &&
+                (ri_ring_rx_peek(stream->ring) == NULL);
+         ++i) {}
+}
+
 /* A record that is not the most common one. @return Whether the ring is still there. */
 static int ring_channel_receive_control(ri_stream_t *stream,
                                         const ri_ring_record_t *record, uint8_t type,
-                                        uint32_t lines)
+                                        uint32_t length, uint32_t lines)
 {
     ri_wire_msg_t msg = {.type = type, .value = record->value, .id = record->extra};
 
     switch (type) {
     case RI_RING_PAD:
         break;
+    case RI_RING_START:
+    case RI_RING_PART:
+        if (!ring_channel_receive_part(stream, record, type, length)) {
+            ring_channel_broken(stream, record);
+            return 0;
+        }
+        ri_ring_rx_advance(stream->ring, lines);
+        ring_channel_await_part(stream);
+        return 1;
     case RI_WIRE_SYNC_ACK:
         ri_control_handle(stream->worker, stream, &msg, NULL);
         break;
@@ -327,7 +376,7 @@ static unsigned ring_channel_poll_one(ri_worker_t *worker, ri_stream_t *stream)
                 return count;
             }
             ri_ring_rx_advance(stream->ring, lines);
-        } else if (!ring_channel_receive_control(stream, record, type, lines)) {
+        } else if (!ring_channel_receive_control(stream, record, type, length, lines)) {
             return count;
         }
     }

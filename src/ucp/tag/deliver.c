@@ -104,8 +104,8 @@ static ucs_status_t recv_start(ri_recv_req_t *recv, ri_msg_kind_t kind, uint64_t
     return status;
 }
 
-void ri_deliver_matched(ri_stream_t *stream, ri_recv_req_t *recv, uint64_t tag,
-                        const void *data, size_t length)
+void ri_deliver_matched(ri_recv_req_t *recv, uint64_t tag, const void *data,
+                        size_t length)
 {
     ucs_status_t status = recv_start(recv, RI_MSG_COPY, tag, length, data, NULL, NULL);
 
@@ -151,16 +151,38 @@ ucs_status_t ri_recv_start_msg(ri_recv_req_t *recv, ri_msg_t *msg)
     return status;
 }
 
-/* Keep an arriving message. @return NULL if there is no memory. */
-static ri_msg_t *deliver_keep(ri_worker_t *worker, ri_stream_t *stream,
-                              const ri_arrival_t *arrival)
+/* The memory of an arriving message that is to be kept, with its data if that is to be
+ * copied. */
+static ri_msg_t *deliver_msg(ri_worker_t *worker, ri_arrival_t *arrival)
 {
-    ri_msg_kind_t kind = arrival->kind;
-    ri_msg_t *msg;
+    int copy      = (arrival->kind == RI_MSG_COPY);
+    ri_msg_t *msg = arrival->msg;
 
-    msg = ri_msg_alloc(worker, (kind == RI_MSG_COPY) ? arrival->length : 0);
+    if (msg != NULL) {
+        arrival->msg = NULL; /* taken over */
+        return msg;
+    }
+    msg = ri_msg_alloc(worker, copy ? arrival->length : 0);
     if (msg == NULL) {
         ri_error("out of memory for a message of %zu bytes", arrival->length);
+        return NULL;
+    }
+    if (copy && (arrival->length > 0)) {
+        memcpy(msg->data, arrival->data, arrival->length);
+    }
+    if (copy || (arrival->kind == RI_MSG_AM_DATA)) {
+        ri_worker_hold_bytes(worker, arrival->length);
+    }
+    return msg;
+}
+
+/* Keep an arriving message. @return NULL if there is no memory. */
+static ri_msg_t *deliver_keep(ri_worker_t *worker, ri_stream_t *stream,
+                              ri_arrival_t *arrival)
+{
+    ri_msg_t *msg = deliver_msg(worker, arrival);
+
+    if (msg == NULL) {
         return NULL;
     }
 
@@ -169,13 +191,10 @@ static ri_msg_t *deliver_keep(ri_worker_t *worker, ri_stream_t *stream,
     msg->stream    = stream;
     msg->sn        = arrival->sn;
     msg->req_id    = arrival->req_id;
-    msg->kind      = kind;
+    msg->kind      = arrival->kind;
     msg->wire_type = arrival->wire_type;
-    switch (kind) {
+    switch (msg->kind) {
     case RI_MSG_COPY:
-        if (arrival->length > 0) {
-            memcpy(msg->data, arrival->data, arrival->length);
-        }
         break;
     case RI_MSG_SELF:
         msg->send               = arrival->send;
@@ -184,9 +203,6 @@ static ri_msg_t *deliver_keep(ri_worker_t *worker, ri_stream_t *stream,
     default:
         msg->desc = arrival->desc;
         break;
-    }
-    if ((kind == RI_MSG_COPY) || (kind == RI_MSG_AM_DATA)) {
-        ri_worker_hold_bytes(worker, arrival->length);
     }
     return msg;
 }

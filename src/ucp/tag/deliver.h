@@ -25,6 +25,9 @@ typedef struct ri_arrival {
     const void *data;    /* COPY, AM_DATA */
     void *desc;          /* AM_DATA, AM_RNDV: may be kept */
     ri_send_req_t *send; /* SELF */
+    ri_msg_t
+            *msg; /* COPY: if not NULL, a message that holds the data and counts among the
+                      held bytes already; NULL once it was kept */
 } ri_arrival_t;
 
 /**
@@ -34,9 +37,9 @@ typedef struct ri_arrival {
  */
 ucs_status_t ri_deliver(ri_stream_t *stream, ri_arrival_t *arrival);
 
-/** The end of ri_deliver_short() where the short way ends. */
-void ri_deliver_matched(ri_stream_t *stream, ri_recv_req_t *recv, uint64_t tag,
-                        const void *data, size_t length);
+/** Place the data of a message that was matched and complete its receive. */
+void ri_deliver_matched(ri_recv_req_t *recv, uint64_t tag, const void *data,
+                        size_t length);
 
 /**
  * Take a plain eager message whose payload is at hand: the shortest way for the most
@@ -63,10 +66,14 @@ static inline void ri_deliver_short(ri_stream_t *stream, uint8_t wire_type, uint
                           worker->host_memory)) {
                 recv->info.sender_tag = tag;
                 recv->info.length     = length;
-                ri_copy(recv->data.buffer, data, length);
+                if (length <= RI_RING_INLINE) {
+                    ri_copy_short(recv->data.buffer, data, length);
+                } else {
+                    ri_copy_lines(recv->data.buffer, data, length);
+                }
                 ri_req_complete_recv(recv, UCS_OK);
             } else {
-                ri_deliver_matched(stream, recv, tag, data, length);
+                ri_deliver_matched(recv, tag, data, length);
             }
             return;
         }

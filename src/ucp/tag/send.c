@@ -104,11 +104,11 @@ static int send_put_ring(ri_send_req_t *req)
         return 0;
     }
 
+    ri_dt_pack(&req->data, ri_ring_payload(record, req->data.length));
     record->type  = req->wire_type;
     record->value = req->sn;
     record->extra = req->id;
     record->tag   = req->tag;
-    ri_dt_pack(&req->data, ri_ring_payload(record, req->data.length));
     ri_ring_tx_commit(conn->ring, record, req->data.length);
     ++conn->counters.tx_eager_ring;
     ri_trace(&conn->worker->trace, RI_TRACE_SEND_RING, req->sn,
@@ -372,6 +372,28 @@ ucs_status_ptr_t ri_tag_send_am_short(ri_conn_t *conn, const void *data, size_t 
         return send_am_short_pending(conn, buffer, tag, length, param);
     }
     ri_am_buffer_put(buffer);
+    return NULL;
+}
+
+ucs_status_ptr_t ri_tag_send_parts(ri_conn_t *conn, const void *buffer, size_t length,
+                                   uint64_t tag, const ucp_request_param_t *param)
+{
+    ucp_request_param_t bytes;
+
+    if (ri_unlikely(!ri_ring_tx_put_parts(conn->ring, conn->tx_sn + 1, tag, buffer,
+                                          length))) {
+        bytes = *param;
+        bytes.op_attr_mask &= ~UCP_OP_ATTR_FIELD_DATATYPE;
+        return ri_tag_send_slow(conn, buffer, length, tag, &bytes, 0);
+    }
+
+    ++conn->tx_sn;
+    conn->tx_tag = tag;
+    ++conn->counters.tx_eager_ring;
+    conn->counters.tx_bytes += length;
+    ri_trace(&conn->worker->trace, RI_TRACE_SEND, tag, length);
+    ri_trace(&conn->worker->trace, RI_TRACE_SEND_RING, conn->tx_sn,
+             ri_ring_lines(length));
     return NULL;
 }
 

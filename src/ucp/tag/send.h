@@ -50,6 +50,10 @@ void ri_send_abort(ri_send_req_t *req, ucs_status_t status);
 ucs_status_ptr_t ri_tag_send_am_short(ri_conn_t *conn, const void *buffer, size_t length,
                                       uint64_t tag, const ucp_request_param_t *param);
 
+/** Send a longer contiguous message through the ring, under the same conditions. */
+ucs_status_ptr_t ri_tag_send_parts(ri_conn_t *conn, const void *buffer, size_t length,
+                                   uint64_t tag, const ucp_request_param_t *param);
+
 /**
  * Send a tag message on @a conn. The worker is locked.
  *
@@ -77,16 +81,25 @@ static inline ucs_status_ptr_t ri_tag_send(ri_conn_t *conn, const void *buffer,
         return ri_tag_send_am_short(conn, buffer, length, tag, param);
     }
 
+    if (length >= RI_RING_PARTS_MIN) {
+        return ri_tag_send_parts(conn, buffer, length, tag, param);
+    }
     record = ri_ring_tx_reserve(conn->ring, length);
     if (ri_unlikely(record == NULL)) {
         return ri_tag_send_slow(conn, buffer, count, tag, param, sync);
     }
 
+    /* The receiver polls the first line: no store goes there before the payload is in the
+     * others, or the line would be fetched back and forth once more. */
+    if (length <= RI_RING_INLINE) {
+        ri_copy_short(record->payload, buffer, length);
+    } else {
+        ri_copy_lines(record + 1, buffer, length);
+    }
     record->type  = RI_WIRE_EAGER;
     record->value = ++conn->tx_sn;
     record->tag   = tag;
     conn->tx_tag  = tag;
-    ri_copy(ri_ring_payload(record, length), buffer, length);
     ri_ring_tx_commit(conn->ring, record, length);
     ++conn->counters.tx_eager_ring;
     conn->counters.tx_bytes += length;

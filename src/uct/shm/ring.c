@@ -173,3 +173,34 @@ int ri_ring_tx_make_room(ri_ring_tx_t *tx, uint32_t lines)
     tx->pos += left;
     return 1;
 }
+
+int ri_ring_tx_put_parts(ri_ring_tx_t *tx, uint32_t value, uint64_t tag, const void *data,
+                         uint32_t length)
+{
+    uint32_t part  = ri_ring_part_length(length);
+    uint32_t rest  = length % part;
+    uint32_t lines = (length / part) * ri_ring_lines(part) +
+                     ((rest > 0) ? ri_ring_lines(rest) : 0);
+    const uint8_t *src = data;
+    uint8_t type       = RI_RING_START;
+    ri_ring_record_t *record;
+    uint32_t left, now;
+
+    if (ri_ring_tx_reserve_lines(tx, lines) == NULL) {
+        return 0;
+    }
+
+    for (left = length; left > 0; left -= now, src += now) {
+        now    = ri_min(part, left);
+        record = &tx->lines[tx->pos & tx->mask];
+        memcpy(ri_ring_payload(record, now), src, now);
+        record->type  = type;
+        record->value = value;
+        record->extra = length;
+        record->tag   = tag;
+        ri_ring_tx_publish(tx, record, now);
+        type = RI_RING_PART;
+    }
+    ri_ring_tx_prefetch(tx, lines);
+    return 1;
+}

@@ -40,11 +40,19 @@
 #include <stdint.h>
 #include <string.h>
 
-#include <ucs/type/status.h>
+#include "../../ucp/core/types.h"
 
 #define RI_RING_LINE   64
-#define RI_RING_PAD    0xff /* type of a record that fills a lap; has no payload */
-#define RI_RING_INLINE 40   /* payload bytes in a record's first line */
+#define RI_RING_INLINE 40 /* payload bytes in a record's first line */
+
+/* Types of records that are the ring's own. */
+#define RI_RING_PAD   0xff /* fills a lap; has no payload */
+#define RI_RING_START 0xfe /* first part of a long payload */
+#define RI_RING_PART  0xfd /* a further part of it */
+
+/* Payloads from RI_RING_PARTS_MIN bytes on may be published in parts. */
+#define RI_RING_PARTS_MIN 1024
+#define RI_RING_PART_MAX  2048
 
 /* Header of a record, at the head of its first line. */
 typedef struct ri_ring_record {
@@ -53,7 +61,7 @@ typedef struct ri_ring_record {
     uint8_t type;          /* the user's; RI_RING_PAD is the ring's own */
     uint8_t reserved;
     uint32_t value; /* the user's */
-    uint32_t extra; /* the user's */
+    uint32_t extra; /* the user's; of RI_RING_START: length of the whole payload */
     uint64_t tag;   /* the user's */
     uint8_t payload[RI_RING_INLINE];
 } ri_ring_record_t;
@@ -153,15 +161,9 @@ void ri_ring_tx_close(ri_ring_tx_t *tx);
  */
 int ri_ring_tx_make_room(ri_ring_tx_t *tx, uint32_t lines);
 
-/**
- * Reserve the next record: where to write @a length <= max_payload bytes of payload.
- *
- * @return NULL if there is no room. Otherwise @ref ri_ring_tx_commit must follow.
- */
-static inline ri_ring_record_t *ri_ring_tx_reserve(ri_ring_tx_t *tx, uint32_t length)
+/** Reserve that many consecutive lines; as @ref ri_ring_tx_reserve. */
+static inline ri_ring_record_t *ri_ring_tx_reserve_lines(ri_ring_tx_t *tx, uint32_t lines)
 {
-    uint32_t lines = ri_ring_lines(length);
-
     /* One line more, as the word behind the record may have to be cleared. */
     if (((int32_t)(tx->limit - (tx->pos + lines)) <= 0) ||
         ((tx->pos & tx->mask) + lines > tx->mask + 1)) {
@@ -170,6 +172,16 @@ static inline ri_ring_record_t *ri_ring_tx_reserve(ri_ring_tx_t *tx, uint32_t le
         }
     }
     return &tx->lines[tx->pos & tx->mask];
+}
+
+/**
+ * Reserve the next record: where to write @a length <= max_payload bytes of payload.
+ *
+ * @return NULL if there is no room. Otherwise @ref ri_ring_tx_commit must follow.
+ */
+static inline ri_ring_record_t *ri_ring_tx_reserve(ri_ring_tx_t *tx, uint32_t length)
+{
+    return ri_ring_tx_reserve_lines(tx, ri_ring_lines(length));
 }
 
 /** Mark the lines from @a first to before @a end: they do not hold an old header. */
@@ -200,9 +212,25 @@ static inline void ri_prefetch_write(const void *address)
 #endif
 }
 
-/** Publish the reserved record; all fields but seq and length are the caller's. */
-static inline void ri_ring_tx_commit(ri_ring_tx_t *tx, ri_ring_record_t *record,
-                                     uint32_t length)
+/**
+ * Get the payload lines of a record like the last one, as far as they are known to be free:
+ * the receiver still has them in its cache. Not the first line, which the receiver polls:
+ * it would only have to be fetched back and forth once more.
+ */
+static inline void ri_ring_tx_prefetch(ri_ring_tx_t *tx, uint32_t lines)
+{
+    uint32_t count = ri_min(lines, tx->limit - tx->pos);
+    uint32_t i;
+
+    for (i = 1; i < count; ++i) {
+        ri_prefetch_write(&tx->lines[(tx->pos + i) & tx->mask]);
+    }
+}
+
+/** Publish the reserved record, whose fields but seq and length are set; without
+ * prefetching. */
+static inline void ri_ring_tx_publish(ri_ring_tx_t *tx, ri_ring_record_t *record,
+                                      uint32_t length)
 {
     uint32_t lines = ri_ring_lines(length);
     uint32_t slot  = tx->pos & tx->mask;
@@ -220,8 +248,36 @@ static inline void ri_ring_tx_commit(ri_ring_tx_t *tx, ri_ring_record_t *record,
     record->length = length;
     atomic_store_explicit(&record->seq, ri_ring_stamp(tx->pos), memory_order_release);
     tx->pos += lines;
-    ri_prefetch_write(&tx->lines[next]);
 }
+
+/** Publish the reserved record; all fields but seq and length are the caller's. */
+static inline void ri_ring_tx_commit(ri_ring_tx_t *tx, ri_ring_record_t *record,
+                                     uint32_t length)
+{
+    ri_ring_tx_publish(tx, record, length);
+    if (length > RI_RING_INLINE) {
+        ri_ring_tx_prefetch(tx, ri_ring_lines(length));
+    }
+}
+
+/** @return How long the parts of a payload are that is sent in parts (but the last). */
+static inline uint32_t ri_ring_part_length(uint32_t length)
+{
+    uint32_t half = (length / 2 + RI_RING_LINE - 1) & ~(RI_RING_LINE - 1u);
+
+    return ri_min(half, (uint32_t)RI_RING_PART_MAX);
+}
+
+/**
+ * Write a message in parts, each published as soon as it is written, so that the receiver
+ * copies one while the next is written.
+ *
+ * @param length  At least RI_RING_PARTS_MIN, at most max_payload.
+ *
+ * @return 0 if there is no room.
+ */
+int ri_ring_tx_put_parts(ri_ring_tx_t *tx, uint32_t value, uint64_t tag, const void *data,
+                         uint32_t length);
 
 /**
  * Write the last record of the ring, without payload. There is always room for it: every

@@ -1,0 +1,124 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "assembly.h"
+#include "deliver.h"
+#include "../core/log.h"
+
+/* Take the receive of a message whose turn has come. */
+static ri_recv_req_t *assembly_match(ri_stream_t *stream, uint32_t sn, uint64_t tag,
+                                     size_t length)
+{
+    ri_worker_t *worker = stream->worker;
+    ri_recv_req_t *recv;
+
+    if ((sn != stream->next_sn) || !ucs_list_is_empty(&stream->early)) {
+        return NULL;
+    }
+    recv = ri_match_find_posted(&worker->match, tag);
+    if (recv == NULL) {
+        return NULL;
+    }
+
+    ri_trace(&worker->trace, RI_TRACE_MATCHED, tag, length);
+    stream->next_sn  = sn + 1;
+    stream->last_tag = tag;
+    stream->counters.rx_bytes += length;
+    ++stream->counters.rx_posted;
+    ++worker->ring_clock;
+    return recv;
+}
+
+static void assembly_complete(ri_recv_req_t *recv, const ri_assembly_t *assembly,
+                              ucs_status_t status)
+{
+    recv->info.sender_tag = assembly->tag;
+    recv->info.length     = assembly->length;
+    ri_dt_finish(&recv->data);
+    ri_trace(&recv->super.worker->trace, RI_TRACE_RECV_DONE, assembly->tag,
+             assembly->length);
+    ri_req_complete_recv(recv, status);
+}
+
+void ri_assembly_start(ri_stream_t *stream, uint32_t sn, uint64_t tag, size_t length)
+{
+    ri_worker_t *worker     = stream->worker;
+    ri_assembly_t *assembly = &stream->assembly;
+    ri_recv_req_t *recv;
+
+    ri_trace(&worker->trace, RI_TRACE_ARRIVE, sn, tag);
+    recv      = assembly_match(stream, sn, tag, length);
+    *assembly = (ri_assembly_t){.length = length, .recv = recv, .tag = tag, .sn = sn};
+    if ((recv != NULL) && ri_dt_is_contig(&recv->data) && (length <= recv->data.length) &&
+        worker->host_memory) {
+        assembly->dest = recv->data.buffer;
+        return;
+    }
+
+    assembly->msg = ri_msg_alloc(worker, length);
+    if (assembly->msg == NULL) {
+        ri_error("out of memory for a message of %zu bytes", length);
+        stream->broken = 1;
+        ri_assembly_abort(stream, UCS_ERR_NO_MEMORY);
+        return;
+    }
+    assembly->msg->kind   = RI_MSG_COPY;
+    assembly->msg->length = length;
+    assembly->dest        = assembly->msg->data;
+    ri_worker_hold_bytes(worker, length);
+}
+
+/* All parts are there. */
+static void assembly_deliver(ri_stream_t *stream)
+{
+    ri_assembly_t assembly = stream->assembly;
+    ri_arrival_t arrival   = {.sn        = assembly.sn,
+                              .wire_type = RI_WIRE_EAGER,
+                              .kind      = RI_MSG_COPY,
+                              .tag       = assembly.tag,
+                              .length    = assembly.length,
+                              .data      = assembly.dest,
+                              .msg       = assembly.msg};
+
+    stream->assembly.length = 0;
+    if (assembly.msg == NULL) {
+        assembly_complete(assembly.recv, &assembly, UCS_OK);
+        return;
+    }
+    if (assembly.recv == NULL) {
+        ri_deliver(stream, &arrival);
+    } else {
+        ri_deliver_matched(assembly.recv, assembly.tag, assembly.dest, assembly.length);
+    }
+    if (arrival.msg != NULL) {
+        ri_msg_discard(stream->worker, arrival.msg);
+    }
+}
+
+void ri_assembly_add(ri_stream_t *stream, const void *data, size_t length)
+{
+    ri_assembly_t *assembly = &stream->assembly;
+
+    ri_copy_lines(assembly->dest + assembly->received, data, length);
+    assembly->received += length;
+    if (assembly->received == assembly->length) {
+        assembly_deliver(stream);
+    }
+}
+
+void ri_assembly_abort(ri_stream_t *stream, ucs_status_t status)
+{
+    ri_assembly_t assembly = stream->assembly;
+
+    stream->assembly.length = 0;
+    if (assembly.length == 0) {
+        return;
+    }
+    if (assembly.msg != NULL) {
+        ri_msg_discard(stream->worker, assembly.msg);
+    }
+    if (assembly.recv != NULL) {
+        assembly_complete(assembly.recv, &assembly, status);
+    }
+}
