@@ -41,6 +41,13 @@ static ucs_status_ptr_t recv_msg(ri_recv_req_t *recv, ri_msg_t *msg,
     return ri_req_done_recv(recv, param, status);
 }
 
+/* Whether a receive can complete within the call, if FORCE_IMM_CMPL demands that. */
+static inline int recv_can_end_now(const ri_msg_t *msg, const ucp_request_param_t *param)
+{
+    return !(param->op_attr_mask & UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL) ||
+           ((msg != NULL) && (msg->kind != RI_MSG_AM_RNDV));
+}
+
 ucs_status_ptr_t ri_tag_recv(ri_worker_t *worker, void *buffer, size_t count,
                              uint64_t tag, uint64_t mask,
                              const ucp_request_param_t *param)
@@ -50,8 +57,7 @@ ucs_status_ptr_t ri_tag_recv(ri_worker_t *worker, void *buffer, size_t count,
     ri_msg_t *msg;
 
     msg = ri_match_find_unexpected(&worker->match, tag, mask, 0);
-    if (ri_unlikely(param->op_attr_mask & UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL) &&
-        ((msg == NULL) || (msg->kind == RI_MSG_AM_RNDV))) {
+    if (ri_unlikely(!recv_can_end_now(msg, param))) {
         return UCS_STATUS_PTR(UCS_ERR_NO_RESOURCE);
     }
 
@@ -79,6 +85,9 @@ ucs_status_ptr_t ri_tag_msg_recv(ri_worker_t *worker, void *buffer, size_t count
     ri_recv_req_t *recv;
     ucs_status_t status;
 
+    if (ri_unlikely(!recv_can_end_now(msg, param))) {
+        return UCS_STATUS_PTR(UCS_ERR_NO_RESOURCE); /* the caller keeps the message */
+    }
     status = recv_req_get(worker, buffer, count, param, &recv);
     if (ri_unlikely(status != UCS_OK)) {
         return UCS_STATUS_PTR(status);

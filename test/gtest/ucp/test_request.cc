@@ -303,6 +303,33 @@ TEST_P(test_request, force_imm_cmpl_recv)
     wait(*s);
 }
 
+TEST_P(test_request, force_imm_cmpl_msg_recv)
+{
+    for (size_t length : {size_t(8), size_t(1048576)}) {
+        std::string out = pattern(length, 1), in(length, 0);
+        ucp_tag_recv_info_t info;
+        seen rs;
+        ucp_request_param_t p = recv_param(rs, UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL);
+        /* A synchronous one: its data stays at the sender if it is large */
+        op_ptr s = send_sync(ab(), out.data(), length, 6);
+
+        wait_unexpected(b(), 6);
+        ucp_tag_message_h m = ucp_tag_probe_nb(b().worker(), 6, TAG_FULL, 1, &info);
+        ASSERT_NE(nullptr, m);
+        ucs_status_ptr_t ret = ucp_tag_msg_recv_nbx(b().worker(), &in[0], length, m, &p);
+        if ((length > 8) && (ret == UCS_STATUS_PTR(UCS_ERR_NO_RESOURCE))) {
+            /* The message is still the caller's */
+            p.op_attr_mask &= ~UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL;
+            wait_handle(ucp_tag_msg_recv_nbx(b().worker(), &in[0], length, m, &p));
+        } else {
+            /* Not even a large one of the own process takes longer in the library */
+            EXPECT_EQ(nullptr, ret);
+        }
+        EXPECT_EQ(out, in);
+        wait(*s);
+    }
+}
+
 TEST_P(test_request, force_imm_cmpl_send)
 {
     std::string out = pattern(1048576, 1);
