@@ -41,8 +41,9 @@ static void recv_fetched(void *request, ucs_status_t status, size_t length,
     ri_worker_unlock(worker);
 }
 
-/* Let UCP fetch data that is still at the sender. */
-static ucs_status_t recv_fetch(ri_recv_req_t *recv, void *desc)
+/* Let UCP fetch data that is still at the sender. With the call, UCP takes the descriptor
+ * over, whatever comes of it. */
+static ucs_status_t recv_fetch(ri_recv_req_t *recv, void **desc_p)
 {
     ri_worker_t *worker       = recv->super.worker;
     ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK |
@@ -50,6 +51,7 @@ static ucs_status_t recv_fetch(ri_recv_req_t *recv, void *desc)
                                                  UCP_OP_ATTR_FIELD_DATATYPE,
                                  .cb.recv_am = recv_fetched,
                                  .user_data  = recv};
+    void *desc                = *desc_p;
     ucs_status_ptr_t ret;
     ucs_status_t status;
     void *buffer;
@@ -57,10 +59,10 @@ static ucs_status_t recv_fetch(ri_recv_req_t *recv, void *desc)
 
     status = ri_dt_to_stock(&recv->data, &buffer, &count, &param.datatype);
     if (status != UCS_OK) {
-        ri_stock.am_data_release(worker->stock, desc);
         return status;
     }
-    ret = ri_stock.am_recv_data_nbx(worker->stock, desc, buffer, count, &param);
+    *desc_p = NULL;
+    ret     = ri_stock.am_recv_data_nbx(worker->stock, desc, buffer, count, &param);
     return UCS_PTR_IS_PTR(ret) ? UCS_INPROGRESS : UCS_PTR_STATUS(ret);
 }
 
@@ -74,10 +76,10 @@ static int recv_is_truncated(ri_recv_req_t *recv, size_t length)
     return 1;
 }
 
-/* Move the data of a matched message into the receive's memory. A descriptor of data at
- * the sender is used up unless the receive is truncated. */
+/* Move the data of a matched message into the receive's memory. @a desc_p is set to NULL
+ * if UCP has taken the descriptor, of data at the sender, back. */
 static ucs_status_t recv_start(ri_recv_req_t *recv, ri_msg_kind_t kind, uint64_t tag,
-                               size_t length, const void *data, void *desc,
+                               size_t length, const void *data, void **desc_p,
                                ri_send_req_t *send)
 {
     ri_worker_t *worker = recv->super.worker;
@@ -91,7 +93,7 @@ static ucs_status_t recv_start(ri_recv_req_t *recv, ri_msg_kind_t kind, uint64_t
     } else if (ri_likely((kind == RI_MSG_COPY) || (kind == RI_MSG_AM_DATA))) {
         status = ri_dt_unpack(&recv->data, data, length);
     } else if (kind == RI_MSG_AM_RNDV) {
-        status = recv_fetch(recv, desc);
+        status = recv_fetch(recv, desc_p);
         if (status == UCS_INPROGRESS) {
             return status;
         }
@@ -130,13 +132,13 @@ ucs_status_t ri_recv_start_msg(ri_recv_req_t *recv, ri_msg_t *msg)
     data   = (msg->kind == RI_MSG_COPY)    ? msg->data :
              (msg->kind == RI_MSG_AM_DATA) ? msg->desc :
                                              NULL;
-    status = recv_start(recv, msg->kind, msg->tag, msg->length, data, msg->desc, send);
+    status = recv_start(recv, msg->kind, msg->tag, msg->length, data, &msg->desc, send);
 
     if ((msg->kind == RI_MSG_COPY) || (msg->kind == RI_MSG_AM_DATA)) {
         worker->counters.held_bytes -= msg->length;
     }
     if ((msg->kind == RI_MSG_AM_DATA) ||
-        ((msg->kind == RI_MSG_AM_RNDV) && (status == UCS_ERR_MESSAGE_TRUNCATED))) {
+        ((msg->kind == RI_MSG_AM_RNDV) && (msg->desc != NULL))) {
         ri_stock.am_data_release(worker->stock, msg->desc); /* the sender completes */
     }
     if (stream != NULL) {
@@ -212,7 +214,6 @@ ucs_status_t ri_deliver_in_order(ri_worker_t *worker, ri_stream_t *stream,
 {
     ri_recv_req_t *recv;
     ucs_status_t status;
-    int uses_desc;
     ri_msg_t *msg;
 
     ++worker->ring_clock;
@@ -224,14 +225,14 @@ ucs_status_t ri_deliver_in_order(ri_worker_t *worker, ri_stream_t *stream,
         }
         deliver_sync_ack(stream, arrival->req_id);
         status = recv_start(recv, arrival->kind, arrival->tag, arrival->length,
-                            arrival->data, arrival->desc, arrival->send);
-        /* Left alone inside stock's callback, a descriptor is released by stock. */
-        uses_desc = (arrival->kind == RI_MSG_AM_RNDV) &&
-                    (status != UCS_ERR_MESSAGE_TRUNCATED);
+                            arrival->data, &arrival->desc, arrival->send);
         if (status != UCS_INPROGRESS) {
             ri_req_complete_recv(recv, status);
         }
-        return uses_desc ? UCS_INPROGRESS : UCS_OK;
+        /* Left alone inside stock's callback, a descriptor is released by stock. */
+        return ((arrival->kind == RI_MSG_AM_RNDV) && (arrival->desc == NULL)) ?
+                       UCS_INPROGRESS :
+                       UCS_OK;
     }
 
     ri_trace(&worker->trace, RI_TRACE_UNEXPECTED, arrival->tag, arrival->length);

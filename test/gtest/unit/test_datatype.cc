@@ -4,6 +4,8 @@
 
 #include "fake_ucx.h"
 
+#include <unistd.h>
+
 using namespace fake;
 
 namespace {
@@ -200,6 +202,50 @@ TEST_F(test_datatype, unknown)
         EXPECT_EQ(UCS_ERR_INVALID_PARAM,
                   ri_dt_recv_init(&m_data, datatype, buffer.data(), 1));
     }
+}
+
+static ucs_status_t no_dt_create_generic(const ucp_generic_dt_ops_t *ops, void *context,
+                                         ucp_datatype_t *datatype)
+{
+    return UCS_ERR_NO_MEMORY;
+}
+
+/* The data of a message cannot be fetched, expected or not: its descriptor goes back to
+ * stock, and not inside the callback that brought it. */
+static int rndv_without_carrier(ucp_datatype_t generic)
+{
+    node n(0x1111);
+    wire_msg first(RI_WIRE_BULK, 0, 1), second(RI_WIRE_BULK, 0, 2);
+    ucp_request_param_t param = {};
+    bytes to(2000);
+    ucs_status_ptr_t recv;
+
+    first.hello(0x2222, 7).tag  = 1;
+    second.hello(0x2222, 7).tag = 2;
+    ri_stock.dt_create_generic  = no_dt_create_generic;
+    param.op_attr_mask          = UCP_OP_ATTR_FIELD_DATATYPE;
+    param.datatype              = generic;
+    recv = ri_tag_recv(n.worker(), to.data(), 1000, 1, ~0ul, &param);
+    EXPECT_EQ(UCS_OK, n.deliver(first, bytes(1000), RNDV)); /* stock releases it */
+    EXPECT_TRUE(ri_req_flags(ri_req_of_handle(recv)) & RI_REQ_COMPLETED);
+    EXPECT_EQ(UCS_ERR_NO_MEMORY, ri_req_of_handle(recv)->status);
+    ri_req_put(ri_req_of_handle(recv));
+    EXPECT_EQ(0u, ucx::get()->num_released);
+
+    EXPECT_EQ(UCS_INPROGRESS, n.deliver(second, bytes(1000), RNDV));
+    recv = ri_tag_recv(n.worker(), to.data(), 1000, 2, ~0ul, &param);
+    EXPECT_EQ(UCS_STATUS_PTR(UCS_ERR_NO_MEMORY), recv);
+    EXPECT_EQ(1u, ucx::get()->num_released);
+    EXPECT_EQ(0u, ucx::get()->num_fetched);
+    EXPECT_TRUE(ucx::get()->descriptors.empty());
+    return ::testing::Test::HasFailure();
+}
+
+TEST_F(test_datatype, generic_without_carrier)
+{
+    /* In a process of its own: the carrier is made once in each. */
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    EXPECT_EXIT(_exit(rndv_without_carrier(GENERIC)), ::testing::ExitedWithCode(0), "");
 }
 
 /* Through the whole library, in both directions of every protocol: one pair of start and
