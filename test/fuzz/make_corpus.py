@@ -15,7 +15,7 @@ import sys
 # wire.h
 EAGER, SAME, SYNC, BULK, FIRST, FRAG = 1, 2, 3, 4, 5, 8
 CONN_REQ, CONN_ACK, SYNC_ACK, RING_OFFER, RING_REFUSE = 16, 17, 18, 19, 20
-RING_STOP, RING_CLOSE, BYE, ORDER_REQ, ORDER_ACK = 21, 22, 23, 24, 25
+RING_STOP, RING_CLOSE, BYE, ORDER_REQ, ORDER_ACK, RESET = 21, 22, 23, 24, 25, 26
 HELLO = 0x80
 PAD = 0xff
 
@@ -137,12 +137,15 @@ def inputs():
     yield 'fragments-too-much', first_contact(1, FIRST, b'a' * 32, total=40) + \
         am(header(FRAG, 1, 1), b'b' * 9) + am(header(FRAG, 1, 2), b'b') + \
         first_contact(1, FIRST, b'a' * 32, total=40)
+    yield 'fragments-too-many', b''.join(
+        first_contact(sn, FIRST, b'a' * 32, total=40) for sn in (2, 3, 4, 5, 6)) + \
+        first_contact(1)
     yield 'window', first_contact(1) + first_contact(100) + first_contact(2)
     for name, kind in (('conn-req', CONN_REQ), ('bye', BYE), ('order-req', ORDER_REQ),
                        ('ring-refuse', RING_REFUSE), ('ring-stop', RING_STOP),
                        ('conn-ack', CONN_ACK), ('sync-ack', SYNC_ACK),
-                       ('order-ack', ORDER_ACK), ('ring-offer', RING_OFFER),
-                       ('ring-close', RING_CLOSE)):
+                       ('order-ack', ORDER_ACK), ('reset', RESET),
+                       ('ring-offer', RING_OFFER), ('ring-close', RING_CLOSE)):
         yield name, RING + am(header(kind, 1, 1)) * 2 + am(header(kind, 0, 1))
         yield name + '-hello', am(header(kind, 0, 1, say_hello=True), b'',
                                   AM_HELLO | AM_REPLY)
@@ -179,6 +182,8 @@ def inputs():
         conn(FAIL) + send()
     yield 'send-rma', offer() + conn(RMA) + send() + send() + am(header(ORDER_ACK, 1, 1)) + \
         send()
+    yield 'send-reset', offer() + send(flags=1) + send(length=1000) * 6 + \
+        am(header(RESET, 1, 1)) + send() + conn(CLOSE)
     yield 'self', conn(NEW, 0x41) + send(1) + send(1, length=3000) + send(1, flags=1) + \
         recv() * 2 + conn(CLOSE, 1) + recv()
     yield 'conns', conn(NEW, 1) + conn(NEW, 0x82) + conn(NEW, 0x2b) + send(1) + send(2) + \

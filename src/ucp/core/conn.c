@@ -378,6 +378,27 @@ void ri_stream_destroy(ri_stream_t *stream)
     free(stream);
 }
 
+void ri_stream_break(ri_stream_t *stream, const char *why)
+{
+    ri_worker_t *worker = stream->worker;
+
+    if (stream->broken) {
+        return;
+    }
+
+    ri_trace(&worker->trace, RI_TRACE_STREAM_BREAK, stream->id, stream->next_sn);
+    ri_warn("a connection from worker 0x%lx ends because of %s: its messages are dropped "
+            "from now on",
+            stream->peer->uid, why);
+    stream->broken    = 1;
+    stream->same_host = 0; /* no ring any more */
+    stream->ring_dead = 1;
+    stream_discard(worker, &stream->early);
+    stream_discard(worker, &stream->assembling);
+    stream->num_early = 0;
+    ri_control_answer(stream, RI_WIRE_RESET, stream->remote_serial);
+}
+
 void ri_stream_check_closed_slow(ri_stream_t *stream)
 {
     if ((stream->busy == 0) && (stream->num_msgs == 0) && (stream->ring == NULL) &&

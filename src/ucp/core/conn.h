@@ -63,6 +63,7 @@ struct ri_conn {
     uint32_t rma_count;           /* one-sided operations started by the application */
     double asked_at;              /* time of CONN_REQ */
     ucp_err_handler_cb_t err_cb;  /* the application's, or NULL */
+    void *err_arg;                /* its argument */
     ucs_list_link_t list;         /* in worker->conns */
     ucs_list_link_t peer_list;    /* in peer->conns, if peer is set */
     ri_conn_counters_t counters;
@@ -88,7 +89,7 @@ struct ri_stream {
     int same_host;              /* the sender could map a ring of ours */
     int closed;                 /* BYE came: nothing follows closed_sn */
     uint32_t closed_sn;
-    int broken;         /* broke the protocol: everything is dropped */
+    int broken;         /* everything is dropped: ri_stream_break() */
     ri_ring_rx_t *ring; /* NULL: none */
     uint64_t ring_cookie;
     uint64_t ring_last_use; /* worker->ring_clock at its latest record */
@@ -201,6 +202,12 @@ ri_stream_t *ri_stream_find(ri_worker_t *worker, uint64_t uid, uint32_t conn_id)
 
 /** Free a stream with everything it holds. */
 void ri_stream_destroy(ri_stream_t *stream);
+
+/**
+ * The order of a stream cannot be kept, or its sender breaks the protocol: drop what is
+ * kept of it and all that follows, and tell the sender. Polling frees its ring.
+ */
+void ri_stream_break(ri_stream_t *stream, const char *why);
 
 /** The check behind @ref ri_stream_check_closed. */
 void ri_stream_check_closed_slow(ri_stream_t *stream);

@@ -37,6 +37,7 @@
     _e(CONN_CLOSE, "connection closed, id 0x%lx, sent %lu") \
     _e(CONN_FAIL, "connection failed, id 0x%lx, status %ld") \
     _e(STREAM_NEW, "stream from worker 0x%lx, id 0x%lx") \
+    _e(STREAM_BREAK, "stream broken, id 0x%lx, expected %lu") \
     _e(RING_OPEN, "ring open, id 0x%lx, size %lu") \
     _e(RING_CLOSE, "ring closed, id 0x%lx, lines %lu")
 /* clang-format on */

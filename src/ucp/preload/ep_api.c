@@ -94,7 +94,10 @@ static ucs_status_t ep_create(ri_worker_t *worker, const ucp_ep_params_t *params
         ri_stock.ep_destroy(*ep_p);
         return status;
     }
-    conn->err_cb = err_cb;
+    conn->err_cb  = err_cb;
+    conn->err_arg = (params->field_mask & UCP_EP_PARAM_FIELD_USER_DATA) ?
+                            params->user_data :
+                            copy.params.err_handler.arg;
     return UCS_OK;
 }
 

@@ -283,6 +283,33 @@ static void control_handle_order_ack(ri_worker_t *worker, ri_conn_t *conn,
     }
 }
 
+/* The peer has broken the conn's stream. Stock knows nothing of it, so this ends what it
+ * would end if its endpoint had failed. */
+static void control_handle_reset(ri_worker_t *worker, ri_conn_t *conn,
+                                 const ri_wire_msg_t *msg)
+{
+    ucp_err_handler_cb_t cb = conn->err_cb;
+    uint32_t id             = conn->id;
+
+    if ((msg->value != conn->serial) || (conn->status != UCS_OK) ||
+        (conn->flags & RI_CONN_SELF)) {
+        ++worker->counters.rx_stale;
+        return;
+    }
+
+    ri_error("a peer has ended the connection to it: it lost a message of this process, "
+             "or "
+             "got one that it does not understand; it has printed a warning that says "
+             "more");
+    ri_conn_fail(conn, UCS_ERR_CONNECTION_RESET);
+    if ((cb == NULL) || (ri_id_get(&worker->conn_ids, id) != conn) ||
+        !(conn->flags & RI_CONN_PEER_MODE) || (conn->flags & RI_CONN_CLOSING)) {
+        return;
+    }
+    conn->err_cb = NULL; /* called once, as by stock */
+    cb(conn->err_arg, conn->ep, UCS_ERR_CONNECTION_RESET);
+}
+
 /* A message that is addressed to a stream. */
 static void control_handle_to_stream(ri_worker_t *worker, const ri_wire_msg_t *msg)
 {
@@ -352,6 +379,9 @@ void ri_control_handle(ri_worker_t *worker, ri_stream_t *stream, const ri_wire_m
         break;
     case RI_WIRE_ORDER_ACK:
         control_handle_order_ack(worker, conn, msg);
+        break;
+    case RI_WIRE_RESET:
+        control_handle_reset(worker, conn, msg);
         break;
     default:
         ++worker->counters.rx_malformed;

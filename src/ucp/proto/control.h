@@ -19,7 +19,7 @@ void ri_control_ask_order(ri_conn_t *conn);
 
 /**
  * Send one of the messages that consist of a base header: SYNC_ACK, RING_REFUSE, BYE,
- * ORDER_REQ, ORDER_ACK.
+ * ORDER_REQ, ORDER_ACK, RESET.
  *
  * @param conn   The way to take.
  * @param id     Of the conn or stream addressed.
@@ -36,7 +36,7 @@ void ri_control_offer_ring(ri_conn_t *conn, ri_stream_t *stream);
 void ri_control_stop_ring(ri_conn_t *conn, ri_stream_t *stream);
 
 /**
- * Answer the sender of @a stream with SYNC_ACK or ORDER_ACK; as soon as there is a way, if
+ * Tell the sender of @a stream SYNC_ACK, ORDER_ACK or RESET; as soon as there is a way, if
  * there is none yet.
  */
 void ri_control_answer(ri_stream_t *stream, ri_wire_type_t type, uint32_t value);

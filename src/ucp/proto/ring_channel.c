@@ -254,8 +254,8 @@ int ri_ring_channel_send_control(ri_conn_t *conn, ri_wire_type_t type, uint32_t 
 /* The peer writes what it must not: drop all that it sends. */
 static void ring_channel_broken(ri_stream_t *stream, const ri_ring_record_t *record)
 {
-    ri_deliver_malformed(stream->worker, "in a ring", record->type, record->length);
-    stream->broken = 1;
+    ri_deliver_breaking(stream, "a malformed record in its ring", record->type,
+                        record->length);
     ri_ring_channel_free(stream);
 }
 

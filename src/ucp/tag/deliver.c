@@ -25,6 +25,14 @@ void ri_deliver_malformed(ri_worker_t *worker, const char *where, unsigned type,
     }
 }
 
+void ri_deliver_breaking(ri_stream_t *stream, const char *what, unsigned type,
+                         size_t length)
+{
+    ri_trace(&stream->worker->trace, RI_TRACE_DROPPED, type, length);
+    ++stream->worker->counters.rx_malformed;
+    ri_stream_break(stream, what);
+}
+
 /* Stock's callback: UCP has fetched the data of a receive. */
 static void recv_fetched(void *request, ucs_status_t status, size_t length,
                          void *user_data)
@@ -239,7 +247,7 @@ ucs_status_t ri_deliver_in_order(ri_worker_t *worker, ri_stream_t *stream,
     msg = deliver_keep(worker, stream, arrival);
     if (msg == NULL) {
         if (stream != NULL) {
-            stream->broken = 1; /* the order cannot be kept without this one */
+            ri_stream_break(stream, "lack of memory");
         }
         return UCS_OK;
     }
@@ -303,10 +311,14 @@ static ucs_status_t deliver_out_of_order(ri_stream_t *stream, ri_arrival_t *arri
     ucs_list_link_t *at;
     ri_msg_t *msg;
 
-    if ((ahead < 0) || ((uint32_t)ahead > ri_config.reorder_window)) {
-        ri_deliver_malformed(worker, "with an impossible sequence number",
-                             arrival->wire_type, arrival->length);
-        stream->broken |= (ahead > 0);
+    if (ahead < 0) {
+        ri_deliver_malformed(worker, "that was matched already", arrival->wire_type,
+                             arrival->length);
+        return UCS_OK;
+    }
+    if ((uint32_t)ahead > ri_config.reorder_window) {
+        ri_deliver_breaking(stream, "a message with an impossible sequence number",
+                            arrival->wire_type, arrival->length);
         return UCS_OK;
     }
 
@@ -329,7 +341,7 @@ static ucs_status_t deliver_out_of_order(ri_stream_t *stream, ri_arrival_t *arri
     ri_trace(&worker->trace, RI_TRACE_EARLY, arrival->sn, stream->next_sn);
     msg = deliver_keep(worker, stream, arrival);
     if (msg == NULL) {
-        stream->broken = 1;
+        ri_stream_break(stream, "lack of memory");
         return UCS_OK;
     }
     ucs_list_insert_after(at, &msg->list);

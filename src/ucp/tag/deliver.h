@@ -109,6 +109,10 @@ ucs_status_t ri_recv_start_msg(ri_recv_req_t *recv, ri_msg_t *msg);
 void ri_deliver_malformed(ri_worker_t *worker, const char *where, unsigned type,
                           size_t length);
 
+/** Count a message that breaks the protocol so that its stream cannot go on. */
+void ri_deliver_breaking(ri_stream_t *stream, const char *what, unsigned type,
+                         size_t length);
+
 /** The handler of this library's active messages; @a arg is the worker. */
 ucs_status_t ri_dispatch_am(void *arg, const void *header, size_t header_length,
                             void *data, size_t length, const ucp_am_recv_param_t *param);

@@ -17,6 +17,7 @@ static size_t wire_header_length(uint8_t type)
     case RI_WIRE_BYE:
     case RI_WIRE_ORDER_REQ:
     case RI_WIRE_ORDER_ACK:
+    case RI_WIRE_RESET:
         return sizeof(ri_wire_base_t);
     case RI_WIRE_EAGER:
     case RI_WIRE_BULK:

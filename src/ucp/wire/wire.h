@@ -53,6 +53,7 @@ typedef enum ri_wire_type {
     RI_WIRE_BYE         = 23, /* to a stream: nothing follows the sequence number */
     RI_WIRE_ORDER_REQ   = 24, /* to a stream: asks for ORDER_ACK with the same value */
     RI_WIRE_ORDER_ACK   = 25, /* to a conn: what UCX sent before ORDER_REQ has arrived */
+    RI_WIRE_RESET       = 26, /* to a conn: all that comes from it is dropped */
     RI_WIRE_TYPE_LAST
 } ri_wire_type_t;
 

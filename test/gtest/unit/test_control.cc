@@ -131,8 +131,9 @@ protected:
 TEST_F(test_control, to_nobody)
 {
     const ri_wire_type_t types[] = {
-            RI_WIRE_CONN_ACK,  RI_WIRE_SYNC_ACK, RI_WIRE_RING_OFFER, RI_WIRE_RING_REFUSE,
-            RI_WIRE_RING_STOP, RI_WIRE_BYE,      RI_WIRE_ORDER_REQ,  RI_WIRE_ORDER_ACK};
+            RI_WIRE_CONN_ACK,    RI_WIRE_SYNC_ACK,  RI_WIRE_RING_OFFER,
+            RI_WIRE_RING_REFUSE, RI_WIRE_RING_STOP, RI_WIRE_BYE,
+            RI_WIRE_ORDER_REQ,   RI_WIRE_ORDER_ACK, RI_WIRE_RESET};
     uint32_t conn_id    = m_conn->id;
     ri_stream_t *stream = stream_with_ring();
     uint32_t stream_id  = stream->id;
@@ -840,6 +841,138 @@ TEST_F(test_control, order_ack_opens_the_ring_again)
 
     m_node->send(m_conn, pattern(5, 8), 11);
     EXPECT_EQ((unsigned)RI_WIRE_EAGER, next_record());
+}
+
+/* RESET; who sends it: test_deliver, test_frag, test_ring_channel */
+
+struct errors {
+    unsigned calls = 0;
+    ucp_ep_h ep    = nullptr;
+    ucs_status_t status;
+    std::function<void()> action;
+};
+
+void on_error(void *arg, ucp_ep_h ep, ucs_status_t status)
+{
+    errors *e = static_cast<errors *>(arg);
+
+    ++e->calls;
+    e->ep     = ep;
+    e->status = status;
+    if (e->action) {
+        e->action();
+    }
+}
+
+TEST_F(test_control, reset_ends_all_that_waits)
+{
+    ucp_request_param_t param = {};
+
+    conn_ack(m_conn, REMOTE_STREAM);
+    m_node->deliver(offer(m_conn));
+    send_ptr sync    = m_node->send(m_conn, pattern(1, 8), 1, true);
+    send_ptr waiting = fill_ring();
+
+    ucs_status_ptr_t flush = ri_ep_flush(m_conn, &param);
+    ASSERT_TRUE(UCS_PTR_IS_PTR(flush));
+
+    ri_log_level = RI_LOG_LEVEL_ERROR;
+    ::testing::internal::CaptureStderr();
+    control(RI_WIRE_RESET, m_conn->id, m_conn->serial);
+    std::string text = ::testing::internal::GetCapturedStderr();
+    EXPECT_EQ(1, std::count(text.begin(), text.end(), '\n')) << text;
+    for (const send_ptr &op : {sync, waiting}) {
+        EXPECT_TRUE(op->done);
+        EXPECT_EQ(UCS_ERR_CONNECTION_RESET, op->status);
+    }
+    EXPECT_EQ(nullptr, m_conn->ring);
+    EXPECT_EQ(UCS_ERR_CONNECTION_RESET, m_node->send(m_conn, bytes(8), 1)->status);
+    m_node->progress();
+    EXPECT_TRUE(ri_req_flags(ri_req_of_handle(flush)) & RI_REQ_COMPLETED);
+    EXPECT_EQ(1u, m_ucx->num_flushed);
+    ri_req_put(ri_req_of_handle(flush));
+
+    EXPECT_EQ(nullptr, ri_ep_close(m_conn, &param));
+    EXPECT_TRUE(m_ep->closed);
+    EXPECT_EQ(0u, m_ep->count(RI_WIRE_BYE));
+}
+
+TEST_F(test_control, reset_while_closing)
+{
+    errors seen;
+
+    m_conn->flags |= RI_CONN_PEER_MODE;
+    m_conn->err_cb  = on_error;
+    m_conn->err_arg = &seen;
+    m_node->deliver(offer(m_conn));
+    send_ptr op               = fill_ring();
+    ucp_request_param_t param = {};
+    ucs_status_ptr_t close    = ri_ep_close(m_conn, &param);
+    ASSERT_TRUE(UCS_PTR_IS_PTR(close));
+
+    control(RI_WIRE_RESET, m_conn->id, m_conn->serial);
+    EXPECT_EQ(UCS_ERR_CONNECTION_RESET, op->status);
+    m_node->progress();
+    EXPECT_TRUE(m_ep->closed);
+    EXPECT_TRUE(ri_req_flags(ri_req_of_handle(close)) & RI_REQ_COMPLETED);
+    EXPECT_EQ(0u, seen.calls); /* as stock, of an endpoint that is closed */
+    ri_req_put(ri_req_of_handle(close));
+}
+
+TEST_F(test_control, reset_calls_the_error_handler)
+{
+    for (uint32_t mode : {0u, (uint32_t)RI_CONN_PEER_MODE}) {
+        endpoint *ep    = m_node->new_endpoint(nullptr);
+        ri_conn_t *conn = m_node->connect(ep, REMOTE, RI_CONN_USER | mode);
+        errors seen;
+
+        conn->err_cb  = on_error;
+        conn->err_arg = &seen;
+        control(RI_WIRE_RESET, conn->id, conn->serial);
+        EXPECT_EQ((mode != 0), seen.calls);
+        EXPECT_EQ(UCS_ERR_CONNECTION_RESET, conn->status);
+        if (mode != 0) {
+            EXPECT_EQ(ep->handle(), seen.ep);
+            EXPECT_EQ(UCS_ERR_CONNECTION_RESET, seen.status);
+            EXPECT_EQ(nullptr, conn->err_cb); /* not again if stock fails, too */
+        }
+        control(RI_WIRE_RESET, conn->id, conn->serial);
+        EXPECT_EQ((mode != 0), seen.calls);
+        EXPECT_EQ(1u + (mode != 0), stale());
+    }
+}
+
+TEST_F(test_control, reset_and_an_error_handler_that_closes)
+{
+    ucp_request_param_t param = {};
+    errors seen;
+    send_ptr op = m_node->send(m_conn, pattern(1, 8), 1, true);
+
+    param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
+    param.flags        = UCP_EP_CLOSE_FLAG_FORCE;
+    m_conn->flags |= RI_CONN_PEER_MODE;
+    m_conn->err_cb  = on_error;
+    m_conn->err_arg = &seen;
+    seen.action     = [&]() { ri_ep_close(m_conn, &param); };
+    control(RI_WIRE_RESET, m_conn->id, m_conn->serial);
+    EXPECT_EQ(1u, seen.calls);
+    EXPECT_EQ(UCS_ERR_CONNECTION_RESET, op->status);
+    EXPECT_TRUE(m_ep->closed);
+}
+
+TEST_F(test_control, reset_of_another_conn)
+{
+    endpoint *ep    = m_node->new_endpoint(nullptr);
+    ri_conn_t *self = m_node->connect(ep, LOCAL);
+
+    for (uint32_t serial : {0u, m_conn->serial + 1, m_conn->serial - 1, ~0u}) {
+        control(RI_WIRE_RESET, m_conn->id, serial); /* of one that had the same id */
+    }
+    control(RI_WIRE_RESET, self->id, self->serial);
+    EXPECT_EQ(5u, stale());
+    EXPECT_EQ(UCS_OK, m_conn->status);
+    EXPECT_EQ(UCS_OK, self->status);
+    EXPECT_TRUE(m_node->send(m_conn, pattern(1, 8), 1)->done);
 }
 
 } // namespace

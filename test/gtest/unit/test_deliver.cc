@@ -280,6 +280,17 @@ TEST_P(test_deliver_kind, beyond_the_window)
     EXPECT_EQ(3u, m_node->counters().rx_malformed);
     EXPECT_EQ(0u, worker()->match.num_unexpected);
     EXPECT_EQ(1u, stream()->next_sn);
+
+    /* What was kept is given back, or its sender would wait for it */
+    EXPECT_EQ(0u, stream()->num_early);
+    EXPECT_EQ(0u, m_node->counters().held_bytes);
+    EXPECT_TRUE(m_ucx->descriptors.empty());
+
+    /* The sender is told, once */
+    ASSERT_EQ(1u, m_ep->count(RI_WIRE_RESET));
+    ri_wire_msg_t reset = m_ep->take(RI_WIRE_RESET).parse();
+    EXPECT_EQ(CONN_ID, reset.id);
+    EXPECT_EQ(stream()->remote_serial, reset.value);
 }
 
 TEST_P(test_deliver_kind, truncated_expected)
@@ -555,6 +566,28 @@ TEST_F(test_deliver, malformed_is_reported_once)
     std::string text = ::testing::internal::GetCapturedStderr();
     EXPECT_EQ(1, std::count(text.begin(), text.end(), '\n')) << text;
     EXPECT_EQ(40u, m_node->counters().rx_malformed);
+}
+
+TEST_F(test_deliver, broken_streams_are_reported_each)
+{
+    ri_config.reorder_window = 10;
+    ri_log_level             = RI_LOG_LEVEL_WARN;
+    ::testing::internal::CaptureStderr();
+    m_node->deliver(bytes(), bytes(3)); /* reported as the first malformed one */
+    for (uint64_t uid : {REMOTE, REMOTE + 1}) {
+        for (uint32_t sn : {2u, 100u, 100u, 3u, 1u}) {
+            m_node->deliver(wire_msg(RI_WIRE_EAGER, 0, sn).hello(uid, CONN_ID), bytes(8));
+        }
+    }
+    std::string text = ::testing::internal::GetCapturedStderr();
+    EXPECT_EQ(3, std::count(text.begin(), text.end(), '\n')) << text;
+    EXPECT_EQ(0u, m_node->counters().held_bytes);
+
+    /* One of the senders cannot be told before there is a way to it */
+    EXPECT_EQ(1u, m_ep->count(RI_WIRE_RESET));
+    endpoint *other = m_node->new_endpoint(nullptr);
+    m_node->connect(other, REMOTE + 1);
+    EXPECT_EQ(1u, other->count(RI_WIRE_RESET));
 }
 
 /* The end of a stream */

@@ -93,6 +93,11 @@ protected:
         } while (moved);
     }
 
+    ucs_status_t conn_status(node *from, node *to)
+    {
+        return ri_conn_find(ep(from, to)->handle())->status;
+    }
+
     uint64_t ring_messages(node *n) { return n->counters().streams.rx_ring; }
 
     /* Messages that nobody has to look at, received at once. */
@@ -346,7 +351,7 @@ TEST_F(test_ring_channel, hostile_records)
     for (bad record :
          {bad{0, 0}, bad{RI_WIRE_BULK, 8}, bad{RI_WIRE_EAGER_SAME, 8},
           bad{RI_WIRE_CONN_REQ, 0}, bad{RI_WIRE_RING_OFFER, 0}, bad{RI_WIRE_BYE, 0},
-          bad{RI_WIRE_FIRST, 8}, bad{RI_WIRE_FRAG, 8}, bad{77, 0},
+          bad{RI_WIRE_FIRST, 8}, bad{RI_WIRE_FRAG, 8}, bad{RI_WIRE_RESET, 0}, bad{77, 0},
           bad{RI_WIRE_EAGER, 0xffff}, bad{RI_WIRE_EAGER_SYNC, 5000}}) {
         node *a = add_node(), *b = add_node();
 
@@ -364,6 +369,40 @@ TEST_F(test_ring_channel, hostile_records)
         EXPECT_EQ(0u, b->worker()->num_rings);
         EXPECT_EQ(1u, b->counters().rx_malformed);
         EXPECT_EQ(0u, b->worker()->match.num_unexpected);
+
+        /* The sender does not wait for what will not come, nor for room */
+        send_ptr sync = a->send(conn(a, b), pattern(1, 8), 1, true);
+        settle();
+        EXPECT_TRUE(sync->done);
+        EXPECT_EQ(UCS_ERR_CONNECTION_RESET, sync->status);
+        EXPECT_EQ(UCS_ERR_CONNECTION_RESET, conn_status(a, b));
+    }
+}
+
+/* Broken by an active message: its ring goes, too, and no other one is offered. */
+TEST_F(test_ring_channel, freed_with_a_broken_stream)
+{
+    for (bool empty : {true, false}) {
+        node *a = add_node(), *b = add_node();
+
+        conn(b, a);
+        exchange(a, b, 20);
+        ASSERT_EQ(1u, b->worker()->num_rings);
+        ri_stream_t *stream = b->worker()->rings[0];
+        if (!empty) {
+            a->send(conn(a, b), pattern(1, 8), 1);
+        }
+        b->deliver(wire_msg(RI_WIRE_EAGER, stream->id, 1 << 30), bytes(8));
+        EXPECT_TRUE(stream->broken);
+        b->progress();
+        EXPECT_EQ(0u, b->worker()->num_rings);
+        for (uint32_t sn = 21; sn < 50; ++sn) {
+            b->deliver(wire_msg(RI_WIRE_EAGER, stream->id, sn), bytes(8));
+        }
+        EXPECT_EQ(0u, b->worker()->num_rings);
+        EXPECT_EQ(1u, b->counters().rings_offered);
+        settle();
+        EXPECT_EQ(UCS_ERR_CONNECTION_RESET, conn_status(a, b));
     }
 }
 

@@ -52,6 +52,7 @@ const type_case TYPES[] = {
         {"BYE", RI_WIRE_BYE, 8, false},
         {"ORDER_REQ", RI_WIRE_ORDER_REQ, 8, false},
         {"ORDER_ACK", RI_WIRE_ORDER_ACK, 8, false},
+        {"RESET", RI_WIRE_RESET, 8, false},
 };
 
 class test_wire : public ::testing::Test {
