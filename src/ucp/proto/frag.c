@@ -124,16 +124,21 @@ void ri_frag_first(ri_stream_t *stream, const ri_wire_msg_t *wire)
             ahead = -1;
         }
     }
-    if ((ahead < 0) || ((uint32_t)ahead > ri_config.reorder_window) || stream->broken ||
-        (assembling == FRAG_MAX_ASSEMBLING)) {
+    if ((ahead < 0) || stream->broken) {
         ri_deliver_malformed(worker, "that starts twice", wire->type, wire->length);
+        return;
+    }
+    if (((uint32_t)ahead > ri_config.reorder_window) ||
+        (assembling == FRAG_MAX_ASSEMBLING)) {
+        ri_deliver_breaking(stream, "a message in pieces that cannot be put together",
+                            wire->type, wire->length);
         return;
     }
 
     msg = ri_msg_alloc(worker, wire->total);
     if (msg == NULL) {
         ri_error("out of memory for a message of %u bytes", wire->total);
-        stream->broken = 1;
+        ri_stream_break(stream, "lack of memory");
         return;
     }
     msg->tag      = wire->tag;

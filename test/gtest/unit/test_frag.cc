@@ -191,15 +191,36 @@ TEST_F(test_frag, hostile)
     m_receiver->deliver(frag(1), bytes(69));
     m_receiver->deliver(first(1, 11, 200), bytes(32, 1));
     m_receiver->deliver(first(0, 11, 200), bytes(32, 1));
-    m_receiver->deliver(first(1 << 30, 11, 200), bytes(32, 1));
-    EXPECT_EQ(6u, malformed());
+    EXPECT_EQ(5u, malformed());
 
     /* The good one is none the worse for it */
     m_receiver->deliver(frag(1), bytes(68, 1));
     EXPECT_EQ(bytes(100, 1), m_receiver->recv(10, ~0ul, 100)->buffer);
     EXPECT_EQ(0u, m_receiver->counters().held_bytes);
     m_receiver->deliver(frag(1), bytes(1));
-    EXPECT_EQ(7u, malformed());
+    EXPECT_EQ(6u, malformed());
+}
+
+/* A message that is dropped would be waited for in silence: the sender is told. */
+TEST_F(test_frag, too_many_or_too_far_ahead)
+{
+    for (bool many : {true, false}) {
+        uint64_t uid    = REMOTE + 1 + many;
+        endpoint *ep    = m_receiver->new_endpoint(nullptr);
+        uint64_t before = malformed();
+
+        m_receiver->connect(ep, uid);
+        for (uint32_t sn = 1; sn <= 4; ++sn) {
+            m_receiver->deliver(first(sn, 10, 100).hello(uid, 7), bytes(32));
+        }
+        EXPECT_EQ(400u, m_receiver->counters().held_bytes);
+        m_receiver->deliver(first(many ? 5 : (1 << 30), 10, 100).hello(uid, 7),
+                            bytes(32));
+        EXPECT_TRUE(ri_stream_find(m_receiver->worker(), uid, 7)->broken);
+        EXPECT_EQ(before + 1, malformed());
+        EXPECT_EQ(1u, ep->count(RI_WIRE_RESET));
+        EXPECT_EQ(0u, m_receiver->counters().held_bytes);
+    }
 }
 
 TEST_F(test_frag, of_a_broken_stream)
