@@ -5,7 +5,6 @@
 #include "frag.h"
 #include "am.h"
 #include "ring_channel.h"
-#include "../core/config.h"
 #include "../core/log.h"
 #include "../tag/deliver.h"
 
@@ -128,10 +127,9 @@ void ri_frag_first(ri_stream_t *stream, const ri_wire_msg_t *wire)
         ri_deliver_malformed(worker, "that starts twice", wire->type, wire->length);
         return;
     }
-    if (((uint32_t)ahead > ri_config.reorder_window) ||
-        (assembling == FRAG_MAX_ASSEMBLING)) {
-        ri_deliver_breaking(stream, "a message in pieces that cannot be put together",
-                            wire->type, wire->length);
+    if (assembling == FRAG_MAX_ASSEMBLING) {
+        ri_deliver_breaking(stream, "too many messages in pieces at once", wire->type,
+                            wire->length);
         return;
     }
 

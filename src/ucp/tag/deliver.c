@@ -316,11 +316,6 @@ static ucs_status_t deliver_out_of_order(ri_stream_t *stream, ri_arrival_t *arri
                              arrival->length);
         return UCS_OK;
     }
-    if ((uint32_t)ahead > ri_config.reorder_window) {
-        ri_deliver_breaking(stream, "a message with an impossible sequence number",
-                            arrival->wire_type, arrival->length);
-        return UCS_OK;
-    }
 
     /* From the back: nearly always the place is there. */
     for (at = stream->early.prev; at != &stream->early; at = at->prev) {
@@ -338,6 +333,11 @@ static ucs_status_t deliver_out_of_order(ri_stream_t *stream, ri_arrival_t *arri
         }
     }
 
+    if (stream->num_early >= ri_config.reorder_window) {
+        ri_deliver_breaking(stream, "too many messages that overtook another one",
+                            arrival->wire_type, arrival->length);
+        return UCS_OK;
+    }
     ri_trace(&worker->trace, RI_TRACE_EARLY, arrival->sn, stream->next_sn);
     msg = deliver_keep(worker, stream, arrival);
     if (msg == NULL) {

@@ -234,6 +234,27 @@ TEST_F(test_ring_channel, full)
     }
 }
 
+/* One that does not take the ring passes all that wait for room in it. */
+TEST_F(test_ring_channel, far_ahead_of_a_full_ring)
+{
+    ri_config.reorder_window = 100;
+    node *a = add_node(), *b = add_node();
+
+    conn(b, a);
+    exchange(a, b, 10);
+    for (unsigned i = 0; i < 300; ++i) {
+        a->send(conn(a, b), pattern(i, 8), 5);
+    }
+    send_ptr bulk = a->send(conn(a, b), pattern(1, 2000), 6);
+    recv_ptr recv = b->recv(6, ~0ul, 2000);
+    settle();
+    EXPECT_TRUE(recv->done);
+    for (unsigned i = 0; i < 300; ++i) {
+        EXPECT_EQ(pattern(i, 8), b->recv(5, ~0ul, 8)->buffer);
+    }
+    EXPECT_EQ(0u, b->counters().rx_malformed);
+}
+
 TEST_F(test_ring_channel, sync_ack_by_ring)
 {
     node *a = add_node(), *b = add_node();
@@ -392,6 +413,7 @@ TEST_F(test_ring_channel, freed_with_a_broken_stream)
         if (!empty) {
             a->send(conn(a, b), pattern(1, 8), 1);
         }
+        ri_config.reorder_window = 0;
         b->deliver(wire_msg(RI_WIRE_EAGER, stream->id, 1 << 30), bytes(8));
         EXPECT_TRUE(stream->broken);
         b->progress();
