@@ -235,7 +235,7 @@ static void control_handle_ring_offer(ri_worker_t *worker, ri_conn_t *conn,
     ri_ring_channel_open(conn, msg);
 }
 
-/* A ring was offered to, or asked back from, a conn that was closed meanwhile. Its owner
+/* A ring was offered to, or asked back from, a conn that is closed or has failed. Its owner
  * must not wait. */
 static void control_refuse_ring(ri_worker_t *worker, const ri_wire_msg_t *msg)
 {
@@ -375,6 +375,10 @@ void ri_control_handle(ri_worker_t *worker, ri_stream_t *stream, const ri_wire_m
         control_handle_ring_offer(worker, conn, msg);
         break;
     case RI_WIRE_RING_STOP:
+        if (conn->status != UCS_OK) {
+            /* What is left in the ring may never have its turn. */
+            control_refuse_ring(worker, msg);
+        }
         ri_ring_channel_stop(conn);
         break;
     case RI_WIRE_ORDER_ACK:

@@ -25,6 +25,11 @@
  * others. */
 #define RING_IDLE_MESSAGES 1024
 
+/* How far a message in a ring may be ahead of the next one in order and still be taken.
+ * UCX may hold that one back for as long as its sender calls no progress, and what is taken
+ * early has to be kept. */
+#define RING_AHEAD 1024
+
 static uint64_t ring_hash(uint64_t hash, const void *data, size_t length)
 {
     const uint8_t *bytes = data;
@@ -329,10 +334,23 @@ static int ring_channel_receive_control(ri_stream_t *stream,
     return 1;
 }
 
-static void ring_channel_receive_sync(ri_stream_t *stream, const ri_ring_record_t *record,
-                                      uint32_t length)
+/* Must a message be left in the ring until those before it have come? The sender then
+ * finds no room and waits, so this is flow control, too. The one that is missing comes by
+ * active message, never from behind in the ring, so it does come; unless the sender is
+ * gone, and then the ring must be emptied. */
+static int ring_channel_is_ahead(const ri_stream_t *stream, uint32_t sn)
 {
-    ri_arrival_t arrival = {.sn        = record->value,
+    int32_t ahead = (int32_t)(sn - stream->next_sn);
+
+    return ((ahead > RING_AHEAD) ||
+            ((ahead > 0) && (stream->num_early >= ri_config.reorder_window))) &&
+           !stream->ring_dead;
+}
+
+static void ring_channel_receive_sync(ri_stream_t *stream, const ri_ring_record_t *record,
+                                      uint32_t sn, uint32_t length)
+{
+    ri_arrival_t arrival = {.sn        = sn,
                             .wire_type = RI_WIRE_EAGER_SYNC,
                             .kind      = RI_MSG_COPY,
                             .req_id    = record->extra,
@@ -349,7 +367,7 @@ static unsigned ring_channel_poll_one(ri_worker_t *worker, ri_stream_t *stream)
 {
     const ri_ring_record_t *record;
     unsigned count = 0;
-    uint32_t length, lines;
+    uint32_t length, lines, sn;
     uint8_t type;
 
     while ((count < RING_BATCH) && ((record = ri_ring_rx_peek(stream->ring)) != NULL)) {
@@ -363,13 +381,18 @@ static unsigned ring_channel_poll_one(ri_worker_t *worker, ri_stream_t *stream)
         }
 
         if (ri_likely((type == RI_WIRE_EAGER) || (type == RI_WIRE_EAGER_SYNC))) {
+            sn = __atomic_load_n(&record->value, __ATOMIC_RELAXED);
+            if (ri_unlikely(sn != stream->next_sn) && ring_channel_is_ahead(stream, sn)) {
+                --count; /* or applications that progress while there are events spin */
+                break;
+            }
             ++stream->counters.rx_ring;
             stream->ring_last_use = worker->ring_clock;
             if (ri_likely(type == RI_WIRE_EAGER)) {
-                ri_deliver_short(stream, type, record->value, record->tag,
+                ri_deliver_short(stream, type, sn, record->tag,
                                  ri_ring_payload(record, length), length);
             } else {
-                ring_channel_receive_sync(stream, record, length);
+                ring_channel_receive_sync(stream, record, sn, length);
             }
             if (ri_unlikely(stream->broken)) {
                 ri_ring_channel_free(stream);

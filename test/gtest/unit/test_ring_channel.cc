@@ -93,9 +93,10 @@ protected:
         } while (moved);
     }
 
-    ucs_status_t conn_status(node *from, node *to)
+    /* Without making a new one of a conn that failed */
+    ri_conn_t *conn_of(node *from, node *to)
     {
-        return ri_conn_find(ep(from, to)->handle())->status;
+        return ri_conn_find(ep(from, to)->handle());
     }
 
     uint64_t ring_messages(node *n) { return n->counters().streams.rx_ring; }
@@ -255,6 +256,94 @@ TEST_F(test_ring_channel, far_ahead_of_a_full_ring)
     EXPECT_EQ(0u, b->counters().rx_malformed);
 }
 
+/* Messages in the ring behind one that stock holds back: they wait there, and then in the
+ * sender, and however many they are, nothing is lost. */
+TEST_F(test_ring_channel, behind_what_stock_holds_back)
+{
+    const unsigned COUNT     = 3000;
+    ri_config.reorder_window = 400;
+    node *a = add_node(), *b = add_node();
+    std::vector<send_ptr> sends;
+
+    conn(b, a);
+    exchange(a, b, 10);
+    ri_stream_t *stream = b->worker()->rings[0];
+    for (unsigned i = 0; i < COUNT; ++i) {
+        /* Two large ones, and many more at once than may be overtaken */
+        size_t length = ((i == 0) || (i == 10) || ((i > 1000) && (i < 1300))) ? 2000 : 8;
+
+        sends.push_back(a->send(conn(a, b), pattern(i, length), 5));
+        a->progress();
+        b->progress();
+        ASSERT_GE(ri_config.reorder_window, stream->num_early);
+    }
+    while (b->worker()->progressing || (ri_ring_channel_poll(b->worker()) > 0)) {}
+    EXPECT_EQ(0u, ri_ring_channel_poll(b->worker())) << "no progress is no event";
+    EXPECT_FALSE(stream->broken);
+    EXPECT_FALSE(sends.back()->done);
+    EXPECT_EQ(0u, b->counters().rx_malformed);
+    settle();
+    for (unsigned i = 0; i < COUNT; ++i) {
+        recv_ptr recv = b->recv(5, ~0ul, sends[i]->data.size());
+
+        ASSERT_TRUE(recv->done) << i;
+        ASSERT_EQ(sends[i]->data, recv->buffer) << i;
+    }
+    settle();
+    EXPECT_TRUE(sends.back()->done);
+}
+
+/* A message whose data waits at the sender for its receive holds nothing back: the
+ * receiver may want the later ones first. */
+TEST_F(test_ring_channel, behind_an_unmatched_rendezvous)
+{
+    ri_config.reorder_window = 100;
+    node *a = add_node(), *b = add_node();
+
+    conn(b, a);
+    exchange(a, b, 10);
+    send_ptr bulk = a->send(conn(a, b), pattern(1, 100000), 2);
+    exchange(a, b, 2000);
+    EXPECT_FALSE(bulk->done);
+    recv_ptr recv = b->recv(2, ~0ul, 100000);
+    settle();
+    EXPECT_TRUE(bulk->done);
+    EXPECT_EQ(bulk->data, recv->buffer);
+}
+
+/* What waits in a ring whose sender is gone must not keep it. */
+TEST_F(test_ring_channel, behind_what_never_comes)
+{
+    ri_config.reorder_window = 100;
+    node *a = add_node(), *b = add_node();
+
+    conn(b, a);
+    exchange(a, b, 10);
+    ri_stream_t *stream = b->worker()->rings[0];
+    a->send(conn(a, b), pattern(1, 2000), 5);
+    ep(a, b)->sent.clear();
+    while (a->counters().conns.tx_pending == 0) {
+        a->send(conn(a, b), pattern(1, 8), 5);
+        b->progress();
+    }
+    ri_conn_fail(conn_of(a, b), UCS_ERR_ENDPOINT_TIMEOUT);
+    b->progress();
+    EXPECT_EQ(1u, b->worker()->num_rings);
+
+    /* It is asked back when others want one */
+    endpoint *other = a->new_endpoint(b); /* a way for the answer */
+    a->connect(other, b->uid());
+    wire_msg stop(RI_WIRE_RING_STOP, conn_of(a, b)->id, stream->id);
+    stop.uid = b->uid();
+    a->deliver(stop);
+    packet refuse = other->take(RI_WIRE_RING_REFUSE);
+    b->deliver(refuse.header, refuse.data);
+    for (int i = 0; i < 100; ++i) {
+        b->progress();
+    }
+    EXPECT_EQ(0u, b->worker()->num_rings);
+}
+
 TEST_F(test_ring_channel, sync_ack_by_ring)
 {
     node *a = add_node(), *b = add_node();
@@ -396,7 +485,7 @@ TEST_F(test_ring_channel, hostile_records)
         settle();
         EXPECT_TRUE(sync->done);
         EXPECT_EQ(UCS_ERR_CONNECTION_RESET, sync->status);
-        EXPECT_EQ(UCS_ERR_CONNECTION_RESET, conn_status(a, b));
+        EXPECT_EQ(UCS_ERR_CONNECTION_RESET, conn_of(a, b)->status);
     }
 }
 
@@ -424,7 +513,7 @@ TEST_F(test_ring_channel, freed_with_a_broken_stream)
         EXPECT_EQ(0u, b->worker()->num_rings);
         EXPECT_EQ(1u, b->counters().rings_offered);
         settle();
-        EXPECT_EQ(UCS_ERR_CONNECTION_RESET, conn_status(a, b));
+        EXPECT_EQ(UCS_ERR_CONNECTION_RESET, conn_of(a, b)->status);
     }
 }
 
