@@ -399,6 +399,11 @@ static unsigned ring_channel_poll_one(ri_worker_t *worker, ri_stream_t *stream)
                 return count;
             }
             ri_ring_rx_advance(stream->ring, lines);
+        } else if (ri_unlikely(type == RI_RING_START) &&
+                   ring_channel_is_ahead(
+                           stream, __atomic_load_n(&record->value, __ATOMIC_RELAXED))) {
+            --count;
+            break;
         } else if (!ring_channel_receive_control(stream, record, type, length, lines)) {
             return count;
         }

@@ -59,7 +59,7 @@ void ri_assembly_start(ri_stream_t *stream, uint32_t sn, uint64_t tag, size_t le
     assembly->msg = ri_msg_alloc(worker, length);
     if (assembly->msg == NULL) {
         ri_error("out of memory for a message of %zu bytes", length);
-        stream->broken = 1;
+        ri_stream_break(stream, "lack of memory");
         ri_assembly_abort(stream, UCS_ERR_NO_MEMORY);
         return;
     }
