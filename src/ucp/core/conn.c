@@ -161,7 +161,7 @@ void ri_conn_update_fast(ri_conn_t *conn)
     } else if (conn->ring != NULL) {
         conn->fast_max = (conn->flags & RI_CONN_NO_RING) ? 0 : conn->ring_max + 1;
     } else if (conn->flags & RI_CONN_AM_READY) {
-        conn->fast_max = ri_config.am_inline + 1;
+        conn->fast_max = ri_config.eager_thresh + 1;
     } else {
         conn->fast_max = ri_min((size_t)RI_SELECT_SHORT, ri_config.am_inline) + 1;
     }

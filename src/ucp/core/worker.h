@@ -165,6 +165,12 @@ static inline ri_req_t *ri_req_get(ri_worker_t *worker, const ucp_request_param_
     return req;
 }
 
+/** @return Whether the pool has a request for @ref ri_req_get. */
+static inline int ri_req_is_available(ri_worker_t *worker)
+{
+    return ri_likely(worker->reqs.free != NULL) || (ri_req_pool_grow(worker) == UCS_OK);
+}
+
 /** Put a finished pool request back. */
 static inline void ri_req_put(ri_req_t *req)
 {

@@ -118,6 +118,24 @@ static void am_buffer_sent(void *request, ucs_status_t status, void *user_data)
     ri_worker_unlock(worker);
 }
 
+/* What sending from a buffer has come to. */
+static ucs_status_t am_buffer_status(ri_conn_t *conn, ri_am_buffer_t *buffer,
+                                     ucs_status_ptr_t ret)
+{
+    if (ri_likely(ret == NULL)) {
+        if (ri_unlikely(buffer->conn_id != 0)) {
+            am_set_ready(conn);
+        }
+        ri_am_buffer_put(buffer);
+        return UCS_OK;
+    }
+    if (UCS_PTR_IS_ERR(ret)) {
+        ri_am_buffer_put(buffer);
+        return UCS_PTR_STATUS(ret);
+    }
+    return UCS_INPROGRESS;
+}
+
 ucs_status_t ri_am_send_buffer(ri_conn_t *conn, ri_am_buffer_t *buffer,
                                size_t header_length, size_t length, unsigned flags)
 {
@@ -139,19 +157,25 @@ ucs_status_t ri_am_send_buffer(ri_conn_t *conn, ri_am_buffer_t *buffer,
         ret = ri_stock.am_send_nbx(conn->ep, ri_config.am_id, NULL, 0, buffer->data,
                                    header_length + length, &param);
     }
+    return am_buffer_status(conn, buffer, ret);
+}
 
-    if (ri_likely(ret == NULL)) {
-        if (ri_unlikely(buffer->conn_id != 0)) {
-            am_set_ready(conn);
-        }
-        ri_am_buffer_put(buffer);
-        return UCS_OK;
-    }
-    if (UCS_PTR_IS_ERR(ret)) {
-        ri_am_buffer_put(buffer);
-        return UCS_PTR_STATUS(ret);
-    }
-    return UCS_INPROGRESS;
+ucs_status_t ri_am_send_gather(ri_conn_t *conn, ri_am_buffer_t *buffer,
+                               size_t header_length, const void *payload, size_t length)
+{
+    ucp_request_param_t param = buffer->param;
+    ucs_status_ptr_t ret;
+
+    param.op_attr_mask |= UCP_OP_ATTR_FIELD_DATATYPE;
+    param.datatype          = ucp_dt_make_iov();
+    buffer->parts[0].buffer = buffer->data;
+    buffer->parts[0].length = header_length;
+    buffer->parts[1].buffer = (void *)payload;
+    buffer->parts[1].length = length;
+
+    ret = ri_stock.am_send_nbx(conn->ep, ri_config.am_id, NULL, 0, buffer->parts, 2,
+                               &param);
+    return am_buffer_status(conn, buffer, ret);
 }
 
 /* Stock's callback for a message from the application's buffer. */

@@ -12,7 +12,9 @@
 #ifndef RI_AM_H
 #define RI_AM_H
 
+#include "../core/config.h"
 #include "../core/worker.h"
+#include "../preload/stock.h"
 
 typedef struct ri_am_buffer {
     struct ri_am_buffer *next; /* while free */
@@ -20,6 +22,7 @@ typedef struct ri_am_buffer {
     ri_send_req_t *req;        /* that waits for it, or NULL */
     uint32_t conn_id;          /* of the conn, if RI_AM_REPLY, else 0 */
     ucp_request_param_t param; /* of sending it, made once */
+    ucp_dt_iov_t parts[2];     /* header and payload, if that is not copied */
     uint8_t data[];
 } ri_am_buffer_t;
 
@@ -70,6 +73,25 @@ size_t ri_am_pack_header(ri_conn_t *conn, ri_wire_type_t type, uint32_t sn, uint
                          uint32_t req_id, uint8_t *header);
 
 /**
+ * Send the first @a length bytes of @a buffer, a header and its payload: the shortest way,
+ * for connections that are set up.
+ *
+ * @return As @ref ri_am_send_buffer.
+ */
+static inline ucs_status_t ri_am_send_copied(ri_am_buffer_t *buffer, ucp_ep_h ep,
+                                             size_t length)
+{
+    ucs_status_ptr_t ret = ri_stock.am_send_nbx(ep, ri_config.am_id, NULL, 0,
+                                                buffer->data, length, &buffer->param);
+
+    if (ri_unlikely(UCS_PTR_IS_PTR(ret))) {
+        return UCS_INPROGRESS;
+    }
+    ri_am_buffer_put(buffer);
+    return UCS_PTR_STATUS(ret);
+}
+
+/**
  * Send what stands in @a buffer.
  *
  * @param header_length  Bytes of header at its start.
@@ -83,8 +105,19 @@ ucs_status_t ri_am_send_buffer(ri_conn_t *conn, ri_am_buffer_t *buffer,
                                size_t header_length, size_t length, unsigned flags);
 
 /**
- * Send a request's message with its header apart and the payload from where the
- * application has it.
+ * Send the header in @a buffer and the payload from where the application has it, one
+ * behind the other. UCP would put a header of its own kind behind the payload: the
+ * receiver would have to fetch the last cache line before it knows what to do with the
+ * first.
+ *
+ * @return As @ref ri_am_send_buffer; the payload is in use until the buffer is free again.
+ */
+ucs_status_t ri_am_send_gather(ri_conn_t *conn, ri_am_buffer_t *buffer,
+                               size_t header_length, const void *payload, size_t length);
+
+/**
+ * Send a request's message by whatever protocol UCP chooses, with its header apart and the
+ * payload from where the application has it.
  *
  * @param am_flags  UCP_AM_SEND_FLAG_*.
  * @param param     The application's, for hints about its buffer.

@@ -368,6 +368,8 @@ static unsigned ring_channel_poll_one(ri_worker_t *worker, ri_stream_t *stream)
     const ri_ring_record_t *record;
     unsigned count = 0;
     uint32_t length, lines, sn;
+    const uint8_t *payload;
+    uint64_t tag;
     uint8_t type;
 
     while ((count < RING_BATCH) && ((record = ri_ring_rx_peek(stream->ring)) != NULL)) {
@@ -389,8 +391,12 @@ static unsigned ring_channel_poll_one(ri_worker_t *worker, ri_stream_t *stream)
             ++stream->counters.rx_ring;
             stream->ring_last_use = worker->ring_clock;
             if (ri_likely(type == RI_WIRE_EAGER)) {
-                ri_deliver_short(stream, type, sn, record->tag,
-                                 ri_ring_payload(record, length), length);
+                tag     = record->tag;
+                payload = ri_ring_payload(record, length);
+                if (ri_unlikely(
+                            !ri_deliver_fast(stream, type, sn, tag, payload, length))) {
+                    ri_deliver_plain(stream, type, sn, tag, payload, length);
+                }
             } else {
                 ring_channel_receive_sync(stream, record, sn, length);
             }

@@ -31,7 +31,7 @@ ri_proto_t ri_select(const ri_select_param_t *param)
     /* A synchronous header does not fit a short message's cache line anyway, and its
      * request exists already. */
     if (param->contig && (param->length > param->am_inline)) {
-        return RI_PROTO_EAGER_APART;
+        return RI_PROTO_EAGER_GATHER;
     }
     return RI_PROTO_EAGER_COPY;
 }

@@ -10,13 +10,13 @@
 #include "../core/types.h"
 
 typedef enum ri_proto {
-    RI_PROTO_SELF,        /* to the own worker: matched at once */
-    RI_PROTO_EAGER_RING,  /* into the pair's ring */
-    RI_PROTO_EAGER_COPY,  /* one active message, header and payload copied together */
-    RI_PROTO_EAGER_APART, /* one active message, the payload from the user's buffer */
-    RI_PROTO_EAGER_FRAGS, /* in pieces that need nothing of the receiver */
-    RI_PROTO_BULK,        /* as UCP chooses for its size */
-    RI_PROTO_BULK_RNDV    /* by UCP's rendezvous: completes when it was matched */
+    RI_PROTO_SELF,         /* to the own worker: matched at once */
+    RI_PROTO_EAGER_RING,   /* into the pair's ring */
+    RI_PROTO_EAGER_COPY,   /* one active message, header and payload copied together */
+    RI_PROTO_EAGER_GATHER, /* one active message, the payload from the user's buffer */
+    RI_PROTO_EAGER_FRAGS,  /* in pieces that need nothing of the receiver */
+    RI_PROTO_BULK,         /* as UCP chooses for its size */
+    RI_PROTO_BULK_RNDV     /* by UCP's rendezvous: completes when it was matched */
 } ri_proto_t;
 
 /* The payload that goes into the shortest kind of active message (about 92 bytes over

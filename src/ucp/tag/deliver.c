@@ -14,6 +14,9 @@
 
 #include <string.h>
 
+/* A longer message that is kept stays in UCP's descriptor, as in stock. */
+#define DELIVER_COPY_MAX 1024
+
 void ri_deliver_malformed(ri_worker_t *worker, const char *where, unsigned type,
                           size_t length)
 {
@@ -135,12 +138,9 @@ ucs_status_t ri_recv_start_msg(ri_recv_req_t *recv, ri_msg_t *msg)
     ri_stream_t *stream = msg->stream;
     ri_send_req_t *send = (msg->kind == RI_MSG_SELF) ? msg->send : NULL;
     ucs_status_t status;
-    const void *data;
 
-    data   = (msg->kind == RI_MSG_COPY)    ? msg->data :
-             (msg->kind == RI_MSG_AM_DATA) ? msg->desc :
-                                             NULL;
-    status = recv_start(recv, msg->kind, msg->tag, msg->length, data, &msg->desc, send);
+    status = recv_start(recv, msg->kind, msg->tag, msg->length, msg->payload, &msg->desc,
+                        send);
 
     if ((msg->kind == RI_MSG_COPY) || (msg->kind == RI_MSG_AM_DATA)) {
         worker->counters.held_bytes -= msg->length;
@@ -205,13 +205,15 @@ static ri_msg_t *deliver_keep(ri_worker_t *worker, ri_stream_t *stream,
     msg->wire_type = arrival->wire_type;
     switch (msg->kind) {
     case RI_MSG_COPY:
+        msg->payload = msg->data;
         break;
     case RI_MSG_SELF:
         msg->send               = arrival->send;
         arrival->send->self_msg = msg;
         break;
     default:
-        msg->desc = arrival->desc;
+        msg->desc    = arrival->desc;
+        msg->payload = arrival->data;
         break;
     }
     return msg;
@@ -381,6 +383,19 @@ ucs_status_t ri_deliver(ri_stream_t *stream, ri_arrival_t *arrival)
     return status;
 }
 
+void ri_deliver_plain(ri_stream_t *stream, uint8_t wire_type, uint32_t sn, uint64_t tag,
+                      const void *data, size_t length)
+{
+    ri_arrival_t arrival = {.sn        = sn,
+                            .wire_type = wire_type,
+                            .kind      = RI_MSG_COPY,
+                            .tag       = tag,
+                            .length    = length,
+                            .data      = data};
+
+    ri_deliver(stream, &arrival);
+}
+
 /* The stream that a message belongs to: named by id, or introduced by a hello. */
 static ri_stream_t *dispatch_stream(ri_worker_t *worker, const ri_wire_msg_t *msg)
 {
@@ -406,8 +421,8 @@ static ucs_status_t dispatch_in_sequence(ri_worker_t *worker, ri_stream_t *strea
     if (recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) {
         arrival.kind = RI_MSG_AM_RNDV;
         arrival.desc = data;
-    } else if ((recv_attr & UCP_AM_RECV_ATTR_FLAG_DATA) && (msg->payload == data)) {
-        /* The descriptor names the payload itself only where the header is apart. */
+    } else if ((recv_attr & UCP_AM_RECV_ATTR_FLAG_DATA) &&
+               (msg->length > DELIVER_COPY_MAX)) {
         arrival.kind = RI_MSG_AM_DATA;
         arrival.desc = data;
     }
@@ -429,16 +444,17 @@ static ucs_status_t dispatch_in_sequence(ri_worker_t *worker, ri_stream_t *strea
     return status;
 }
 
-/* The most frequent message: short, of a stream that knows its sender, header and payload
- * together. The same checks as ri_wire_parse() makes for these types, and no more work.
- * @return 0 if this is anything else. */
-static inline int dispatch_short(ri_worker_t *worker, const void *data, size_t length)
+/* The most frequent message: of a stream that knows its sender, header and payload
+ * together, and its receive is posted or it is short. The same checks as ri_wire_parse()
+ * makes for these types, and no more work. @return 0 if this is anything else. */
+static inline int dispatch_fast(ri_worker_t *worker, const void *data, size_t length)
 {
     const ri_wire_eager_t *header = data;
     size_t header_length;
     ri_stream_t *stream;
     uint64_t tag = 0;
     uint8_t type;
+    int done;
 
     if (length < sizeof(ri_wire_base_t)) {
         return 0;
@@ -457,13 +473,20 @@ static inline int dispatch_short(ri_worker_t *worker, const void *data, size_t l
     if (ri_unlikely(stream == NULL)) {
         return 0;
     }
-    ri_stream_note_am(stream);
+    data = (const uint8_t *)data + header_length;
+    length -= header_length;
     ++stream->busy;
-    ri_deliver_short(stream, type, header->base.value, tag,
-                     (const uint8_t *)data + header_length, length - header_length);
+    done = ri_deliver_fast(stream, type, header->base.value, tag, data, length);
+    if (ri_unlikely(!done && (length <= DELIVER_COPY_MAX))) {
+        ri_deliver_plain(stream, type, header->base.value, tag, data, length);
+        done = 1;
+    }
+    if (ri_likely(done)) {
+        ri_stream_note_am(stream);
+    }
     --stream->busy;
     ri_stream_check_closed(stream);
-    return 1;
+    return done;
 }
 
 static ucs_status_t dispatch(ri_worker_t *worker, const void *header,
@@ -525,7 +548,7 @@ ucs_status_t ri_dispatch_am(void *arg, const void *header, size_t header_length,
     ri_worker_lock(worker);
     if (ri_unlikely((header_length != 0) ||
                     (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) ||
-                    !dispatch_short(worker, data, length))) {
+                    !dispatch_fast(worker, data, length))) {
         status = dispatch(worker, header, header_length, data, length, param);
     }
     ri_worker_unlock(worker);

@@ -41,15 +41,20 @@ ucs_status_t ri_deliver(ri_stream_t *stream, ri_arrival_t *arrival);
 void ri_deliver_matched(ri_recv_req_t *recv, uint64_t tag, const void *data,
                         size_t length);
 
+/** Take a plain eager message whose payload is at hand, to be copied if it is kept. */
+void ri_deliver_plain(ri_stream_t *stream, uint8_t wire_type, uint32_t sn, uint64_t tag,
+                      const void *data, size_t length);
+
 /**
- * Take a plain eager message whose payload is at hand: the shortest way for the most
- * frequent case, that it is next in order and its receive is posted.
+ * The shortest way for the most frequent case, that a plain eager message is next in order
+ * and its receive is posted.
+ *
+ * @return 0 if it is not that case: nothing was done.
  */
-static inline void ri_deliver_short(ri_stream_t *stream, uint8_t wire_type, uint32_t sn,
-                                    uint64_t tag, const void *data, size_t length)
+static inline int ri_deliver_fast(ri_stream_t *stream, uint8_t wire_type, uint32_t sn,
+                                  uint64_t tag, const void *data, size_t length)
 {
     ri_worker_t *worker = stream->worker;
-    ri_arrival_t arrival;
     ri_recv_req_t *recv;
 
     if (ri_likely((sn == stream->next_sn) && ucs_list_is_empty(&stream->early) &&
@@ -75,17 +80,10 @@ static inline void ri_deliver_short(ri_stream_t *stream, uint8_t wire_type, uint
             } else {
                 ri_deliver_matched(recv, tag, data, length);
             }
-            return;
+            return 1;
         }
     }
-
-    arrival = (ri_arrival_t){.sn        = sn,
-                             .wire_type = wire_type,
-                             .kind      = RI_MSG_COPY,
-                             .tag       = tag,
-                             .length    = length,
-                             .data      = data};
-    ri_deliver(stream, &arrival);
+    return 0;
 }
 
 /**

@@ -55,7 +55,8 @@ struct ri_msg {
         ri_send_req_t
                 *send; /* SELF; NULL: it was given up after a probe took the message */
     };
-    uint8_t data[]; /* COPY */
+    const void *payload; /* COPY: data; AM_DATA: within desc */
+    uint8_t data[];      /* COPY */
 };
 
 typedef struct ri_mask_class {

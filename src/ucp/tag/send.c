@@ -170,14 +170,35 @@ static ucs_status_t send_eager_copy(ri_send_req_t *req, const ucp_request_param_
     return status;
 }
 
+static ucs_status_t send_eager_gather(ri_send_req_t *req)
+{
+    ri_am_buffer_t *buffer = ri_am_buffer_get(req->conn->worker);
+    ucs_status_t status;
+    size_t header_length;
+
+    if (buffer == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+
+    header_length = ri_am_pack_header(req->conn, req->wire_type, req->sn, req->tag,
+                                      req->id, buffer->data);
+    buffer->req   = req;
+    req->waiting |= RI_SEND_WAIT_STOCK;
+    status = ri_am_send_gather(req->conn, buffer, header_length, req->data.buffer,
+                               req->data.length);
+    if (status != UCS_INPROGRESS) {
+        req->waiting &= ~RI_SEND_WAIT_STOCK;
+    }
+    ri_trace(&req->super.worker->trace, RI_TRACE_SEND_AM, req->sn, req->data.length);
+    return status;
+}
+
 static ucs_status_t send_direct(ri_send_req_t *req, uint32_t am_flags,
                                 const ucp_request_param_t *param)
 {
     req->header_length = ri_am_pack_header(req->conn, req->wire_type, req->sn, req->tag,
                                            req->id, req->header);
-    ri_trace(&req->super.worker->trace,
-             (am_flags & UCP_AM_SEND_FLAG_EAGER) ? RI_TRACE_SEND_AM : RI_TRACE_SEND_BULK,
-             req->sn, req->data.length);
+    ri_trace(&req->super.worker->trace, RI_TRACE_SEND_BULK, req->sn, req->data.length);
     return ri_am_send_direct(req, am_flags, param);
 }
 
@@ -210,9 +231,9 @@ static ucs_status_t send_start(ri_send_req_t *req, ri_proto_t proto,
             status = send_eager_copy(req, param);
         }
         break;
-    case RI_PROTO_EAGER_APART:
+    case RI_PROTO_EAGER_GATHER:
         counter = &conn->counters.tx_eager_am;
-        status  = send_direct(req, UCP_AM_SEND_FLAG_EAGER, param);
+        status  = send_eager_gather(req);
         break;
     case RI_PROTO_BULK:
         status = send_direct(req, 0, param);
@@ -320,17 +341,13 @@ static inline size_t send_pack_short(ri_conn_t *conn, uint64_t tag, uint8_t *at)
     return sizeof(*header);
 }
 
-/* UCX holds a short message back. The data is copied, so without memory for a request the
- * send may as well count as done. */
-static ucs_status_ptr_t send_am_short_pending(ri_conn_t *conn, ri_am_buffer_t *buffer,
-                                              uint64_t tag, size_t length,
-                                              const ucp_request_param_t *param)
+/* UCX holds a message back that was sent without a request. */
+static ucs_status_ptr_t send_am_pending(ri_conn_t *conn, ri_am_buffer_t *buffer,
+                                        uint64_t tag, size_t length,
+                                        const ucp_request_param_t *param)
 {
     ri_send_req_t *req = (ri_send_req_t *)ri_req_get(conn->worker, param, RI_REQ_SEND);
 
-    if (req == NULL) {
-        return NULL;
-    }
     send_req_init(req, conn, tag);
     req->data    = (ri_dt_data_t){.length = length};
     req->waiting = RI_SEND_WAIT_STOCK;
@@ -339,40 +356,40 @@ static ucs_status_ptr_t send_am_short_pending(ri_conn_t *conn, ri_am_buffer_t *b
     return ri_req_handle(&req->super);
 }
 
-ucs_status_ptr_t ri_tag_send_am_short(ri_conn_t *conn, const void *data, size_t length,
-                                      uint64_t tag, const ucp_request_param_t *param)
+ucs_status_ptr_t ri_tag_send_am(ri_conn_t *conn, const void *data, size_t length,
+                                uint64_t tag, const ucp_request_param_t *param)
 {
     ri_worker_t *worker    = conn->worker;
     ri_am_buffer_t *buffer = ri_am_buffer_get(worker);
     uint64_t previous_tag  = conn->tx_tag;
-    ucs_status_ptr_t ret;
+    ucs_status_t status;
     size_t header_length;
     uint32_t sn;
 
-    if (ri_unlikely(buffer == NULL)) {
+    /* If UCX holds the message back there must be a request for it. */
+    if (ri_unlikely((buffer == NULL) || !ri_req_is_available(worker))) {
         return UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);
     }
 
     sn            = ++conn->tx_sn;
     header_length = send_pack_short(conn, tag, buffer->data);
-    ri_copy(buffer->data + header_length, data, length);
     ri_trace(&worker->trace, RI_TRACE_SEND_AM, sn, length);
-
-    ret = ri_stock.am_send_nbx(conn->ep, ri_config.am_id, NULL, 0, buffer->data,
-                               header_length + length, &buffer->param);
-    if (ri_unlikely(UCS_PTR_IS_ERR(ret))) {
-        ri_am_buffer_put(buffer);
-        send_take_back(conn, sn, previous_tag, UCS_PTR_STATUS(ret));
-        return ret;
+    if (length <= ri_config.am_inline) {
+        ri_copy(buffer->data + header_length, data, length);
+        status = ri_am_send_copied(buffer, conn->ep, header_length + length);
+    } else {
+        status = ri_am_send_gather(conn, buffer, header_length, data, length);
+    }
+    if (ri_unlikely(UCS_STATUS_IS_ERR(status))) {
+        send_take_back(conn, sn, previous_tag, status);
+        return UCS_STATUS_PTR(status);
     }
 
     ++conn->counters.tx_eager_am;
     conn->counters.tx_bytes += length;
-    if (ri_unlikely(ret != NULL)) {
-        return send_am_short_pending(conn, buffer, tag, length, param);
-    }
-    ri_am_buffer_put(buffer);
-    return NULL;
+    return ri_likely(status == UCS_OK) ?
+                   NULL :
+                   send_am_pending(conn, buffer, tag, length, param);
 }
 
 ucs_status_ptr_t ri_tag_send_parts(ri_conn_t *conn, const void *buffer, size_t length,

@@ -41,14 +41,13 @@ void ri_send_abort(ri_send_req_t *req, ucs_status_t status);
                                                              ucp_dt_make_contig(1))
 
 /**
- * Send a short contiguous message by active message: header and payload are copied
- * together, so that nothing but a buffer is needed. Same conditions as for a ring, and
- * the receiver's id is known.
+ * Send a contiguous message by one active message, without a request unless UCX holds it
+ * back. Same conditions as for a ring, and the receiver's id is known.
  *
  * @return What the application's call returns.
  */
-ucs_status_ptr_t ri_tag_send_am_short(ri_conn_t *conn, const void *buffer, size_t length,
-                                      uint64_t tag, const ucp_request_param_t *param);
+ucs_status_ptr_t ri_tag_send_am(ri_conn_t *conn, const void *buffer, size_t length,
+                                uint64_t tag, const ucp_request_param_t *param);
 
 /** Send a longer contiguous message through the ring, under the same conditions. */
 ucs_status_ptr_t ri_tag_send_parts(ri_conn_t *conn, const void *buffer, size_t length,
@@ -78,7 +77,7 @@ static inline ucs_status_ptr_t ri_tag_send(ri_conn_t *conn, const void *buffer,
     }
 
     if (conn->ring == NULL) {
-        return ri_tag_send_am_short(conn, buffer, length, tag, param);
+        return ri_tag_send_am(conn, buffer, length, tag, param);
     }
 
     if (length >= RI_RING_PARTS_MIN) {
