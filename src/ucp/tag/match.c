@@ -186,24 +186,3 @@ ri_recv_req_t *ri_match_search_posted(ri_match_t *match, uint64_t tag)
     }
     return best;
 }
-
-ri_recv_req_t *ri_match_any_posted(ri_match_t *match)
-{
-    unsigned i;
-    size_t bucket;
-
-    if (match->num_listed != 0) {
-        return ucs_list_head(&match->listed, ri_recv_req_t, list);
-    }
-    for (i = 0; i < match->num_classes; ++i) {
-        ri_tag_index_t *posted = &match->classes[i].posted;
-
-        for (bucket = 0; (posted->count != 0) && (bucket >> (64 - posted->shift)) == 0;
-             ++bucket) {
-            if (posted->buckets[bucket] != NULL) {
-                return ri_container_of(posted->buckets[bucket], ri_recv_req_t, node);
-            }
-        }
-    }
-    return NULL;
-}

@@ -190,7 +190,4 @@ static inline ri_recv_req_t *ri_match_find_posted(ri_match_t *match, uint64_t ta
     return recv;
 }
 
-/** @return Any posted receive, or NULL: to end them all. */
-ri_recv_req_t *ri_match_any_posted(ri_match_t *match);
-
 #endif
