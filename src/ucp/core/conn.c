@@ -128,7 +128,7 @@ ucs_status_t ri_conn_create(ri_worker_t *worker, ucp_ep_h ep, uint64_t uid,
 
     ucs_list_add_tail(&worker->conns, &conn->list);
     ri_trace(&worker->trace, RI_TRACE_CONN_NEW, uid, conn->id);
-    if (uid == worker->uid) {
+    if ((uid == worker->uid) && worker->host_memory) {
         conn->flags |= RI_CONN_SELF;
     } else if (uid != 0) {
         status = ri_conn_set_peer(conn, uid);

@@ -19,7 +19,9 @@
 #include "../wire/wire.h"
 
 enum {
-    RI_CONN_SELF        = 1 << 0, /* leads to the own worker */
+    RI_CONN_SELF        = 1 << 0, /* leads to the own worker, and the processor may copy.
+                                   (With other memory than the host's, the own worker is
+                                   a peer like any other.) */
     RI_CONN_USER        = 1 << 1, /* the application has the endpoint */
     RI_CONN_NO_PEER     = 1 << 2, /* the peer runs without this library: tag sends fail */
     RI_CONN_VERSION     = 1 << 3, /* ... or with another wire version */

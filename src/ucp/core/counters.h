@@ -52,6 +52,7 @@
     _c(held_bytes_max, "bytes", "the most that was ever held") \
     _c(recv_canceled, "receives", "cancelled") \
     _c(recv_truncated, "receives", "shorter than their message") \
+    _c(recv_bounced, "receives", "into memory that only UCP can write, by way of UCP") \
     _c(rings_offered, "rings", "made for peers to send into") \
     _c(rings_refused, "rings", "that the peer could not map") \
     _c(rings_given_back, "rings", "taken back in favour of a more active peer") \

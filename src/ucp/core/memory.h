@@ -10,17 +10,33 @@
 
 #include "worker.h"
 
-/** Find out what kinds of memory a context handles besides the host's. */
-void ri_memory_init(void);
-
 /** The answer where there is more than one kind of memory. */
-int ri_memory_is_host_slow(const ri_dt_data_t *data, const ucp_request_param_t *param);
+ucs_memory_type_t ri_memory_type_slow(const ri_dt_data_t *data,
+                                      const ucp_request_param_t *param);
+
+/** @return The kind of memory of @a data; UCS_MEMORY_TYPE_UNKNOWN if only UCP can tell. */
+static inline ucs_memory_type_t ri_memory_type(ri_worker_t *worker,
+                                               const ri_dt_data_t *data,
+                                               const ucp_request_param_t *param)
+{
+    return ri_likely(worker->host_memory) ? UCS_MEMORY_TYPE_HOST :
+                                            ri_memory_type_slow(data, param);
+}
 
 /** @return Whether the processor may read and write the buffer of @a data. */
 static inline int ri_memory_is_host(ri_worker_t *worker, const ri_dt_data_t *data,
                                     const ucp_request_param_t *param)
 {
-    return ri_likely(worker->host_memory) || ri_memory_is_host_slow(data, param);
+    return ri_memory_type(worker, data, param) == UCS_MEMORY_TYPE_HOST;
+}
+
+/** Tell stock what kind of memory an operation is on, if it is known. */
+static inline void ri_memory_hint(ucs_memory_type_t type, ucp_request_param_t *param)
+{
+    if (type != UCS_MEMORY_TYPE_UNKNOWN) {
+        param->op_attr_mask |= UCP_OP_ATTR_FIELD_MEMORY_TYPE;
+        param->memory_type = type;
+    }
 }
 
 #endif

@@ -8,6 +8,7 @@
 #include "output.h"
 #include "../preload/stock.h"
 #include "../proto/am.h"
+#include "../proto/bounce.h"
 #include "../proto/control.h"
 #include "../proto/ring_channel.h"
 #include "../tag/deliver.h"
@@ -140,6 +141,7 @@ ucs_status_t ri_worker_create(ri_context_t *context, ucp_worker_h stock,
     ucs_list_head_init(&worker->ep_ops);
     ucs_list_head_init(&worker->conns);
     ucs_list_head_init(&worker->streams);
+    ucs_list_head_init(&worker->bounces);
     ri_map_init(&worker->peers);
     ri_id_table_init(&worker->conn_ids, RI_WIRE_ID_INDEX_BITS, RI_WIRE_ID_BITS);
     ri_id_table_init(&worker->stream_ids, RI_WIRE_ID_INDEX_BITS, RI_WIRE_ID_BITS);
@@ -239,6 +241,7 @@ void ri_worker_free(ri_worker_t *worker)
     ri_match_cleanup(&worker->match);
     ri_msg_pool_cleanup(worker);
     ri_am_buffers_cleanup(worker);
+    ri_bounce_cleanup(worker);
     ri_req_pool_cleanup(worker);
     ri_id_table_cleanup(&worker->conn_ids);
     ri_id_table_cleanup(&worker->stream_ids);

@@ -31,6 +31,8 @@ typedef struct ri_dt_data {
     const ri_dt_generic_t *generic; /* NULL unless generic */
     void *state;                    /* of the generic type */
     int is_iov;
+    uint8_t memory_type; /* ucs_memory_type_t; only of receives, and only where there are
+                            kinds besides the host's */
 } ri_dt_data_t;
 
 /** Remember the callbacks of a stock generic datatype. */

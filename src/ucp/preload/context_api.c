@@ -15,7 +15,6 @@
 #include "../core/context.h"
 #include "../core/handle_map.h"
 #include "../core/log.h"
-#include "../core/memory.h"
 #include "../dt/datatype.h"
 
 #include <pthread.h>
@@ -159,7 +158,6 @@ static ucs_status_t context_init(unsigned major, unsigned minor,
     if (status != UCS_OK) {
         return status;
     }
-    ri_memory_init();
 
     params_copy(&own_params, params);
     status = ri_stock.init_version(major, minor, &own_params.params, config, context_p);

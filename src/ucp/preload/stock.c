@@ -52,6 +52,8 @@ static void stock_resolve_once(void)
 
     ri_stock.ucs_status_string =
             (const char *(*)(ucs_status_t))ri_stock_symbol("ucs_status_string");
+    ri_stock.ucs_memtype_cache_lookup = (__typeof__(ri_stock.ucs_memtype_cache_lookup))
+            ri_stock_symbol("ucs_memtype_cache_lookup");
     ri_stock.get_version(&ri_stock.version_major, &ri_stock.version_minor,
                          &ri_stock.version_release);
 }

@@ -14,6 +14,8 @@
 #define RI_STOCK_H
 
 #include <ucp/api/ucp.h>
+#include <ucs/memory/memory_type.h>
+#include <ucs/memory/memtype_cache.h>
 
 /* Every function of libucp that is interposed or called. */
 /* clang-format off */
@@ -99,6 +101,8 @@ typedef struct ri_stock {
 
     /* Of libucs; NULL where the UCX at hand has no such function. */
     const char *(*ucs_status_string)(ucs_status_t status);
+    ucs_status_t (*ucs_memtype_cache_lookup)(const void *address, size_t size,
+                                             ucs_memory_info_t *info);
 
     unsigned version_major; /* of the stock library, from ucp_get_version */
     unsigned version_minor;

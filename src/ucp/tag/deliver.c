@@ -6,7 +6,9 @@
 #include "send.h"
 #include "../core/config.h"
 #include "../core/log.h"
+#include "../core/memory.h"
 #include "../preload/stock.h"
+#include "../proto/bounce.h"
 #include "../proto/control.h"
 #include "../proto/frag.h"
 #include "../proto/ring_channel.h"
@@ -36,6 +38,14 @@ void ri_deliver_breaking(ri_stream_t *stream, const char *what, unsigned type,
     ri_stream_break(stream, what);
 }
 
+void ri_deliver_received(ri_recv_req_t *recv, ucs_status_t status)
+{
+    ri_dt_finish(&recv->data);
+    ri_trace(&recv->super.worker->trace, RI_TRACE_RECV_DONE, recv->info.sender_tag,
+             recv->info.length);
+    ri_req_complete_recv(recv, status);
+}
+
 /* Stock's callback: UCP has fetched the data of a receive. */
 static void recv_fetched(void *request, ucs_status_t status, size_t length,
                          void *user_data)
@@ -45,10 +55,7 @@ static void recv_fetched(void *request, ucs_status_t status, size_t length,
 
     ri_worker_lock(worker);
     ri_stock.request_free(request);
-    ri_dt_finish(&recv->data);
-    ri_trace(&worker->trace, RI_TRACE_RECV_DONE, recv->info.sender_tag,
-             recv->info.length);
-    ri_req_complete_recv(recv, status);
+    ri_deliver_received(recv, status);
     ri_worker_unlock(worker);
 }
 
@@ -68,6 +75,9 @@ static ucs_status_t recv_fetch(ri_recv_req_t *recv, void **desc_p)
     void *buffer;
     size_t count;
 
+    if (ri_unlikely(!worker->host_memory)) {
+        ri_memory_hint(recv->data.memory_type, &param);
+    }
     status = ri_dt_to_stock(&recv->data, &buffer, &count, &param.datatype);
     if (status != UCS_OK) {
         return status;
@@ -87,6 +97,17 @@ static int recv_is_truncated(ri_recv_req_t *recv, size_t length)
     return 1;
 }
 
+/* Place data that is at hand in the receive's memory. */
+static inline ucs_status_t recv_place(ri_recv_req_t *recv, const void *data,
+                                      size_t length)
+{
+    if (ri_likely(recv->super.worker->host_memory) || (length == 0) ||
+        (recv->data.memory_type == UCS_MEMORY_TYPE_HOST)) {
+        return ri_dt_unpack(&recv->data, data, length);
+    }
+    return ri_bounce(recv, data, length);
+}
+
 /* Move the data of a matched message into the receive's memory. @a desc_p is set to NULL
  * if UCP has taken the descriptor, of data at the sender, back. */
 static ucs_status_t recv_start(ri_recv_req_t *recv, ri_msg_kind_t kind, uint64_t tag,
@@ -102,14 +123,14 @@ static ucs_status_t recv_start(ri_recv_req_t *recv, ri_msg_kind_t kind, uint64_t
     if (ri_unlikely(recv_is_truncated(recv, length))) {
         status = UCS_ERR_MESSAGE_TRUNCATED;
     } else if (ri_likely((kind == RI_MSG_COPY) || (kind == RI_MSG_AM_DATA))) {
-        status = ri_dt_unpack(&recv->data, data, length);
+        status = recv_place(recv, data, length);
     } else if (kind == RI_MSG_AM_RNDV) {
         status = recv_fetch(recv, desc_p);
-        if (status == UCS_INPROGRESS) {
-            return status;
-        }
     } else {
         status = (send != NULL) ? ri_self_copy(recv, send) : UCS_ERR_CANCELED;
+    }
+    if (ri_unlikely(status == UCS_INPROGRESS)) {
+        return status;
     }
 
     ri_dt_finish(&recv->data);
@@ -122,7 +143,9 @@ void ri_deliver_matched(ri_recv_req_t *recv, uint64_t tag, const void *data,
 {
     ucs_status_t status = recv_start(recv, RI_MSG_COPY, tag, length, data, NULL, NULL);
 
-    ri_req_complete_recv(recv, status);
+    if (ri_likely(status != UCS_INPROGRESS)) {
+        ri_req_complete_recv(recv, status);
+    }
 }
 
 static void deliver_sync_ack(ri_stream_t *stream, uint32_t req_id)

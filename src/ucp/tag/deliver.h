@@ -45,6 +45,9 @@ void ri_deliver_matched(ri_recv_req_t *recv, uint64_t tag, const void *data,
 void ri_deliver_plain(ri_stream_t *stream, uint8_t wire_type, uint32_t sn, uint64_t tag,
                       const void *data, size_t length);
 
+/** The data of a receive that stock moved is in place, or will not come: end it. */
+void ri_deliver_received(ri_recv_req_t *recv, ucs_status_t status);
+
 /**
  * The shortest way for the most frequent case, that a plain eager message is next in order
  * and its receive is posted.

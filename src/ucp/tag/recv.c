@@ -5,6 +5,23 @@
 #include "recv.h"
 #include "deliver.h"
 #include "send.h"
+#include "../core/memory.h"
+#include "../proto/bounce.h"
+
+/* Where there is more than one kind of memory: note which one it is, and get ready to have
+ * data moved there. */
+static ucs_status_t recv_note_memory(ri_recv_req_t *recv,
+                                     const ucp_request_param_t *param)
+{
+    recv->data.memory_type = ri_memory_type_slow(&recv->data, param);
+    if (recv->data.memory_type == UCS_MEMORY_TYPE_HOST) {
+        return UCS_OK;
+    }
+    if (param->op_attr_mask & UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL) {
+        return UCS_ERR_NO_RESOURCE; /* moving it may take longer than the call */
+    }
+    return ri_bounce_init(recv->super.worker);
+}
 
 /* Get and fill a receive request. */
 static ucs_status_t recv_req_get(ri_worker_t *worker, void *buffer, size_t count,
@@ -21,6 +38,14 @@ static ucs_status_t recv_req_get(ri_worker_t *worker, void *buffer, size_t count
     if (ri_unlikely(status != UCS_OK)) {
         ri_req_drop(&recv->super);
         return status;
+    }
+    if (ri_unlikely(!worker->host_memory)) {
+        status = recv_note_memory(recv, param);
+        if (status != UCS_OK) {
+            ri_dt_finish(&recv->data);
+            ri_req_drop(&recv->super);
+            return status;
+        }
     }
     *recv_p = recv;
     return UCS_OK;

@@ -4,11 +4,74 @@
 
 #include "fake_ucx.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
 #include <vector>
 
 namespace fake {
 
 static ucx *g_ucx;
+
+device_memory::device_memory(size_t length, ucs_memory_type_t type)
+    : m_length(length), m_type(type)
+{
+    size_t page = sysconf(_SC_PAGESIZE);
+
+    m_mapped = (length / page + 1) * page;
+    m_data   = mmap(nullptr, m_mapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    EXPECT_NE(MAP_FAILED, m_data);
+    ucx::get()->devices.insert(this);
+}
+
+device_memory::~device_memory()
+{
+    ucx::get()->devices.erase(this);
+    munmap(m_data, m_mapped);
+}
+
+bool device_memory::contains(const void *address) const
+{
+    return (address >= m_data) && (address < static_cast<char *>(m_data) + m_mapped);
+}
+
+void device_memory::allow(bool access)
+{
+    EXPECT_EQ(0, mprotect(m_data, m_mapped, access ? PROT_READ | PROT_WRITE : PROT_NONE));
+}
+
+bytes device_memory::read()
+{
+    allow(true);
+    bytes content(static_cast<uint8_t *>(m_data),
+                  static_cast<uint8_t *>(m_data) + m_length);
+    allow(false);
+    return content;
+}
+
+void device_memory::write(const bytes &content)
+{
+    allow(true);
+    std::copy(content.begin(), content.end(), static_cast<uint8_t *>(m_data));
+    allow(false);
+}
+
+/* While stock moves data */
+class device_access {
+public:
+    device_access()
+    {
+        for (device_memory *device : ucx::get()->devices) {
+            device->allow(true);
+        }
+    }
+
+    ~device_access()
+    {
+        for (device_memory *device : ucx::get()->devices) {
+            device->allow(false);
+        }
+    }
+};
 
 /* A block of exactly the size of @a content. */
 static std::unique_ptr<uint8_t[]> exact_copy(const bytes &content)
@@ -49,6 +112,7 @@ static ucp_datatype_t datatype_of(const ucp_request_param_t *param)
 
 static bytes gather(const void *buffer, size_t count, ucp_datatype_t datatype)
 {
+    device_access access;
     bytes out;
 
     switch (datatype & UCP_DATATYPE_CLASS_MASK) {
@@ -85,6 +149,7 @@ static ucs_status_t scatter(void *buffer, size_t count, ucp_datatype_t datatype,
                             const bytes &content)
 {
     ucs_status_t status = UCS_OK;
+    device_access access;
 
     switch (datatype & UCP_DATATYPE_CLASS_MASK) {
     case UCP_DATATYPE_CONTIG:
@@ -120,13 +185,26 @@ static ucs_status_t scatter(void *buffer, size_t count, ucp_datatype_t datatype,
 
 /* The stock functions */
 
+static ucs_memory_type_t memory_type_of(const ucp_request_param_t *param)
+{
+    return (param->op_attr_mask & UCP_OP_ATTR_FIELD_MEMORY_TYPE) ?
+                   param->memory_type :
+                   UCS_MEMORY_TYPE_UNKNOWN;
+}
+
+/* Device memory is not looked at to see whether it changes. */
+static bool same_content(const void *at, const bytes &content)
+{
+    return content.empty() || (ucx::get()->device_of(at) != nullptr) ||
+           !memcmp(at, content.data(), content.size());
+}
+
 static void send_ends(request *req, ucs_status_t status)
 {
     EXPECT_TRUE(req->header.empty() ||
                 !memcmp(req->header_at, req->header.data(), req->header.size()))
             << "the header of an active message changed before its end";
-    EXPECT_TRUE(req->data.empty() ||
-                !memcmp(req->data_at, req->data.data(), req->data.size()))
+    EXPECT_TRUE(same_content(req->data_at, req->data))
             << "the data of an active message changed before its end";
     if (req->param.op_attr_mask & UCP_OP_ATTR_FIELD_CALLBACK) {
         req->param.cb.send(req, status, req->param.user_data);
@@ -208,6 +286,7 @@ static ucs_status_ptr_t am_recv_data_nbx(ucp_worker_h worker, void *desc, void *
     EXPECT_EQ(0u, it->second.fetched + it->second.released) << "fetched again";
     ++it->second.fetched;
 
+    u->told_type  = memory_type_of(param);
     bytes content = it->second.content;
     u->end_descriptor(it, UCS_OK);
     if (u->fetch_mode == FAILS) {
@@ -225,6 +304,116 @@ static ucs_status_ptr_t am_recv_data_nbx(ucp_worker_h worker, void *desc, void *
     req->content  = content;
     u->requests.push_back(req);
     return req;
+}
+
+/* Tag messages that the library sends to the worker itself: the receive comes first. */
+
+static void tag_recv_ends(request *req, ucs_status_t status)
+{
+    ucp_tag_recv_info_t info = {.sender_tag = req->tag, .length = req->content.size()};
+
+    if (status == UCS_OK) {
+        status = scatter(req->buffer, req->count, datatype_of(&req->param), req->content);
+    }
+    req->param.cb.recv(req, status, &info, req->param.user_data);
+}
+
+static ucs_status_ptr_t tag_recv_nbx(ucp_worker_h worker, void *buffer, size_t count,
+                                     ucp_tag_t tag, ucp_tag_t mask,
+                                     const ucp_request_param_t *param)
+{
+    ucx *u = ucx::get();
+
+    ++u->num_tag_recv;
+    EXPECT_EQ(~0ul, mask);
+    EXPECT_EQ(nullptr, u->find_posted(tag));
+    EXPECT_TRUE(param->op_attr_mask & UCP_OP_ATTR_FIELD_CALLBACK);
+    u->told_type = memory_type_of(param);
+    if (u->post_mode == FAILS) {
+        return UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);
+    }
+
+    request *req  = new request;
+    req->callback = tag_recv_ends;
+    req->param    = *param;
+    req->buffer   = buffer;
+    req->count    = count;
+    req->ready    = false;
+    req->posted   = true;
+    req->tag      = tag;
+    u->requests.push_back(req);
+    return req;
+}
+
+static ucs_status_ptr_t tag_send_nbx(ucp_ep_h handle, const void *buffer, size_t count,
+                                     ucp_tag_t tag, const ucp_request_param_t *param)
+{
+    endpoint *ep  = reinterpret_cast<endpoint *>(handle);
+    ucx *u        = ucx::get();
+    request *recv = u->find_posted(tag);
+
+    ++u->num_tag_send;
+    EXPECT_EQ(ep->from, ep->to);
+    if (u->tag_mode == FAILS) {
+        return UCS_STATUS_PTR(UCS_ERR_NO_RESOURCE);
+    }
+    if (recv == nullptr) {
+        ADD_FAILURE() << "a tag message without its receive";
+        return NULL;
+    }
+
+    recv->posted  = false;
+    recv->content = gather(buffer, count, datatype_of(param));
+    if (!u->later(u->tag_mode)) {
+        u->finish(recv, UCS_OK);
+        return NULL;
+    }
+    recv->ready = true;
+
+    request *req  = new request;
+    req->callback = send_ends;
+    req->param    = *param;
+    req->data_at  = buffer;
+    req->data     = recv->content;
+    u->requests.push_back(req);
+    return req;
+}
+
+static void request_cancel(ucp_worker_h worker, void *handle)
+{
+    ucx::get()->finish(static_cast<request *>(handle), UCS_ERR_CANCELED);
+}
+
+static ucs_status_t ep_create(ucp_worker_h worker, const ucp_ep_params_t *params,
+                              ucp_ep_h *ep)
+{
+    node *self = reinterpret_cast<node *>(worker);
+
+    EXPECT_TRUE(params->field_mask & UCP_EP_PARAM_FIELD_REMOTE_ADDRESS);
+    EXPECT_EQ((const void *)worker, (const void *)params->address) << "not to itself";
+    ++ucx::get()->num_eps;
+    *ep = self->new_endpoint(self)->handle();
+    return UCS_OK;
+}
+
+static ucs_status_t worker_get_address(ucp_worker_h worker, ucp_address_t **address,
+                                       size_t *length)
+{
+    *address = reinterpret_cast<ucp_address_t *>(worker);
+    *length  = 10;
+    return UCS_OK;
+}
+
+static ucs_status_t memtype_cache_lookup(const void *address, size_t length,
+                                         ucs_memory_info_t *info)
+{
+    device_memory *device = ucx::get()->device_of(address);
+
+    if (device == nullptr) {
+        return UCS_ERR_NO_ELEM;
+    }
+    info->type = device->type();
+    return UCS_OK;
 }
 
 static void am_data_release(ucp_worker_h worker, void *desc)
@@ -254,7 +443,7 @@ static void request_free(void *handle)
 static ucs_status_t context_query(ucp_context_h context, ucp_context_attr_t *attr)
 {
     attr->request_size = 272;
-    attr->memory_types = UCS_BIT(UCS_MEMORY_TYPE_HOST);
+    attr->memory_types = ucx::get()->memory_types;
     return UCS_OK;
 }
 
@@ -366,6 +555,12 @@ ucx::ucx()
     ri_stock.ep_close_nbx               = ep_close_nbx;
     ri_stock.ep_flush_nbx               = ep_flush_nbx;
     ri_stock.dt_create_generic          = dt_create_generic;
+    ri_stock.tag_recv_nbx               = tag_recv_nbx;
+    ri_stock.tag_send_nbx               = tag_send_nbx;
+    ri_stock.request_cancel             = request_cancel;
+    ri_stock.ep_create                  = ep_create;
+    ri_stock.worker_get_address         = worker_get_address;
+    ri_stock.ucs_memtype_cache_lookup   = memtype_cache_lookup;
     ri_stock.version_major              = 1;
     ri_stock.version_minor              = 13;
 }
@@ -385,6 +580,26 @@ ucx::~ucx()
 ucx *ucx::get()
 {
     return g_ucx;
+}
+
+device_memory *ucx::device_of(const void *address)
+{
+    for (device_memory *device : devices) {
+        if (device->contains(address)) {
+            return device;
+        }
+    }
+    return nullptr;
+}
+
+request *ucx::find_posted(ucp_tag_t tag)
+{
+    for (request *req : requests) {
+        if (req->posted && (req->tag == tag)) {
+            return req;
+        }
+    }
+    return nullptr;
 }
 
 bool ucx::later(ending_t mode)
@@ -599,17 +814,45 @@ recv_ptr node::msg_recv(ri_msg_t *msg, size_t capacity)
             capacity);
 }
 
+recv_ptr node::recv_into(void *buffer, size_t count, uint64_t tag,
+                         const ucp_request_param_t &extra)
+{
+    return start_recv(
+            [&](recv_op *op, const ucp_request_param_t *param) {
+                ucp_request_param_t all = *param;
+
+                all.op_attr_mask |= extra.op_attr_mask;
+                all.datatype    = extra.datatype;
+                all.memory_type = extra.memory_type;
+                return ri_tag_recv(m_worker, buffer, count, tag, ~0ul, &all);
+            },
+            0);
+}
+
 send_ptr node::send(ri_conn_t *conn, const bytes &data, uint64_t tag, bool sync)
 {
-    send_ptr op               = std::make_shared<send_op>();
+    send_ptr op = std::make_shared<send_op>();
+
+    op->data = data;
+    return start_send(op, conn, op->data.data(), op->data.size(), tag, sync);
+}
+
+send_ptr node::send_from(ri_conn_t *conn, device_memory &memory, uint64_t tag, bool sync)
+{
+    return start_send(std::make_shared<send_op>(), conn, memory.data(), memory.length(),
+                      tag, sync);
+}
+
+send_ptr node::start_send(const send_ptr &op, ri_conn_t *conn, const void *data,
+                          size_t length, uint64_t tag, bool sync)
+{
     ucp_request_param_t param = {};
     ucs_status_ptr_t ret;
 
-    op->data           = data;
     param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
     param.cb.send      = send_done;
     param.user_data    = op.get();
-    ret = ri_tag_send(conn, op->data.data(), op->data.size(), tag, &param, sync);
+    ret                = ri_tag_send(conn, data, length, tag, &param, sync);
     if (UCS_PTR_IS_PTR(ret)) {
         op->handle = ret;
         m_sends.push_back(op);

@@ -32,6 +32,32 @@ enum ending_t {
     RANDOM /* AT_ONCE or LATER, by ucx::random */
 };
 
+/* Memory that is not the host's: who touches it but the fake UCX, crashes. */
+class device_memory {
+public:
+    explicit device_memory(size_t length, ucs_memory_type_t type = UCS_MEMORY_TYPE_CUDA);
+    ~device_memory();
+
+    void *data() { return m_data; }
+
+    size_t length() const { return m_length; }
+
+    ucs_memory_type_t type() const { return m_type; }
+
+    bool contains(const void *address) const;
+
+    /* For the fake UCX and the test */
+    void allow(bool access);
+    bytes read();
+    void write(const bytes &content);
+
+private:
+    void *m_data;
+    size_t m_length;
+    size_t m_mapped;
+    ucs_memory_type_t m_type;
+};
+
 /* What a stock operation returned, if it ends later. */
 struct request {
     void (*callback)(request *req, ucs_status_t status) = nullptr;
@@ -47,6 +73,9 @@ struct request {
     void *buffer = nullptr;
     size_t count = 0;
     bytes content;
+    /* Of a tag receive */
+    bool posted   = false;
+    ucp_tag_t tag = 0;
 };
 
 /* A message on its way. */
@@ -100,6 +129,8 @@ public:
 
     ending_t send_mode  = AT_ONCE;
     ending_t fetch_mode = AT_ONCE;
+    ending_t tag_mode   = AT_ONCE; /* tag sends, and the receives that they match */
+    ending_t post_mode  = AT_ONCE; /* FAILS: tag receives */
     size_t rndv_thresh  = 16384;
     rng *random         = nullptr;
 
@@ -112,6 +143,17 @@ public:
     unsigned num_fetched  = 0;
     unsigned num_closed   = 0;
     unsigned num_flushed  = 0;
+    unsigned num_eps      = 0; /* made by the library */
+    unsigned num_tag_recv = 0;
+    unsigned num_tag_send = 0;
+
+    uint64_t memory_types = UCS_BIT(UCS_MEMORY_TYPE_HOST);
+    std::set<device_memory *> devices;
+    /* Of the latest fetch or tag receive; UNKNOWN: it did not say */
+    ucs_memory_type_t told_type = UCS_MEMORY_TYPE_UNKNOWN;
+
+    device_memory *device_of(const void *address);
+    request *find_posted(ucp_tag_t tag);
 
     std::map<void *, descriptor> descriptors; /* alive */
     std::list<request *> requests;            /* pending */
@@ -177,7 +219,13 @@ public:
     recv_ptr recv(uint64_t tag, uint64_t mask, size_t capacity,
                   std::function<void()> on_done = nullptr);
     recv_ptr msg_recv(ri_msg_t *msg, size_t capacity);
+
+    /* A receive into memory of the test's; @a extra may have a datatype, a memory type. */
+    recv_ptr recv_into(void *buffer, size_t count, uint64_t tag,
+                       const ucp_request_param_t &extra = {});
     send_ptr send(ri_conn_t *conn, const bytes &data, uint64_t tag, bool sync = false);
+    send_ptr send_from(ri_conn_t *conn, device_memory &memory, uint64_t tag,
+                       bool sync = false);
     void cancel(const recv_ptr &op);
     void progress();
 
@@ -187,6 +235,8 @@ public:
     bool release_done();
 
 private:
+    send_ptr start_send(const send_ptr &op, ri_conn_t *conn, const void *data,
+                        size_t length, uint64_t tag, bool sync);
     recv_ptr start_recv(
             const std::function<ucs_status_ptr_t(recv_op *, const ucp_request_param_t *)>
                     &start,
