@@ -4,6 +4,7 @@
  */
 #include "am.h"
 #include "../core/config.h"
+#include "../core/memory.h"
 #include "../preload/stock.h"
 #include "../tag/send.h"
 
@@ -217,6 +218,9 @@ ucs_status_t ri_am_send_direct(ri_send_req_t *req, uint32_t am_flags,
         return status;
     }
 
+    if (ri_unlikely(!req->super.worker->host_memory)) {
+        ri_memory_hint(ri_memory_type_slow(&req->data, param), &am_param);
+    }
     if (ri_dt_is_contig(&req->data)) {
         am_param.op_attr_mask &= ~UCP_OP_ATTR_FIELD_DATATYPE; /* stock's shorter way */
     }

@@ -228,6 +228,7 @@ static ucs_status_ptr_t am_send_nbx(ucp_ep_h handle, unsigned id, const void *he
     packet p;
 
     ++u->num_sends;
+    u->told_type = memory_type_of(param);
     EXPECT_EQ(ri_config.am_id, id);
     EXPECT_FALSE(ep->closed);
     if (u->send_mode == FAILS) {

@@ -149,7 +149,7 @@ public:
 
     uint64_t memory_types = UCS_BIT(UCS_MEMORY_TYPE_HOST);
     std::set<device_memory *> devices;
-    /* Of the latest fetch or tag receive; UNKNOWN: it did not say */
+    /* Of the latest send, fetch or tag receive; UNKNOWN: it did not say */
     ucs_memory_type_t told_type = UCS_MEMORY_TYPE_UNKNOWN;
 
     device_memory *device_of(const void *address);

@@ -418,9 +418,26 @@ TEST_F(test_bounce, sends)
         EXPECT_FALSE(conn->flags & RI_CONN_SELF);
         memory.write(pattern(9, 100));
         EXPECT_TRUE(m_node->send_from(conn, memory, 5)->done);
+        EXPECT_EQ(UCS_MEMORY_TYPE_CUDA, m_ucx->told_type);
         packet p = ep->take(RI_WIRE_BULK);
         EXPECT_EQ(pattern(9, 100), p.data);
     }
+}
+
+/* UCP looks up where the list is, not what is in it. */
+TEST_F(test_bounce, sends_iov)
+{
+    endpoint *ep    = m_node->new_endpoint(nullptr);
+    ri_conn_t *conn = m_node->connect(ep, REMOTE);
+    device_memory first(60), second(60);
+    ucp_dt_iov_t iov[]        = {{first.data(), 60}, {second.data(), 60}};
+    ucp_request_param_t param = {};
+
+    param.op_attr_mask = UCP_OP_ATTR_FIELD_DATATYPE;
+    param.datatype     = ucp_dt_make_iov();
+    EXPECT_EQ(nullptr, ri_tag_send(conn, iov, 2, 5, &param, 0));
+    EXPECT_EQ(UCS_MEMORY_TYPE_CUDA, m_ucx->told_type);
+    EXPECT_EQ(120u, ep->take(RI_WIRE_BULK).data.size());
 }
 
 /* From the device to the device, by the own worker */
