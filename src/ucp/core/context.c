@@ -23,6 +23,22 @@ ri_context_t *ri_context_find(ucp_context_h stock)
     return ri_map_get_ptr(&context_map, stock);
 }
 
+/* The first context sets it; other threads may have requests already, or create contexts.
+ * @return The headroom. */
+static size_t context_set_headroom(size_t request_size)
+{
+    size_t headroom;
+
+    pthread_mutex_lock(&context_list_lock);
+    if (ri_stock.request_size != request_size) {
+        ri_stock.request_size = request_size;
+        ri_req_headroom       = ri_request_headroom();
+    }
+    headroom = ri_request_headroom();
+    pthread_mutex_unlock(&context_list_lock);
+    return headroom;
+}
+
 ucs_status_t ri_context_create(ucp_context_h stock, const ucp_params_t *params)
 {
     ucp_context_attr_t attr = {.field_mask = UCP_ATTR_FIELD_REQUEST_SIZE |
@@ -35,13 +51,11 @@ ucs_status_t ri_context_create(ucp_context_h stock, const ucp_params_t *params)
         return status;
     }
 
-    ri_stock.request_size = attr.request_size;
-    if (ri_request_headroom() == 0) {
+    if (context_set_headroom(attr.request_size) == 0) {
         ri_error("requests of UCX %u.%u have only %zu bytes; ucxri cannot work with it",
                  ri_stock.version_major, ri_stock.version_minor, attr.request_size);
         return UCS_ERR_UNSUPPORTED;
     }
-    ri_req_headroom = ri_request_headroom();
 
     context = calloc(1, sizeof(*context));
     if (context == NULL) {

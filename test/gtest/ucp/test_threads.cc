@@ -39,6 +39,18 @@ protected:
         EXPECT_EQ(UCS_OK, o.status());
     }
 
+    /* entity::connect() is not for several threads. */
+    static ucp_ep_h connect(ucp_worker_h worker, const std::string &address)
+    {
+        ucp_ep_params_t params = {};
+        ucp_ep_h ep;
+
+        params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS;
+        params.address    = reinterpret_cast<const ucp_address_t *>(address.data());
+        check_status(ucp_ep_create(worker, &params, &ep), "ucp_ep_create");
+        return ep;
+    }
+
     /* False when the build of UCX does not grant MULTI. */
     bool make_multi()
     {
@@ -192,6 +204,65 @@ TEST_P(test_threads, multi_cancel)
             wait_done(*r, poll);
             wait_done(*s, poll);
             ASSERT_EQ(out, in);
+        }
+    });
+}
+
+/* Each thread makes endpoints on the same worker, flushes and closes them. */
+TEST_P(test_threads, multi_endpoints)
+{
+    if (!make_multi()) {
+        GTEST_SKIP() << "UCX was built without support for MULTI workers";
+    }
+    const std::string address = b().address();
+    auto poll                 = [this] { return progress(); };
+
+    run_threads(THREADS, [&](int t) {
+        for (int i = 0; i < 20; ++i) {
+            ucp_ep_h ep = connect(a().worker(), address);
+
+            for (int j = 0; j < 10; ++j) {
+                uint64_t out = 1000 * i + j, in = ~0ull;
+                op_ptr r = recv(b().worker(), &in, sizeof(in), t);
+                op_ptr s = send(ep, &out, sizeof(out), t);
+                wait_done(*r, poll);
+                wait_done(*s, poll);
+                ASSERT_EQ(out, in);
+            }
+
+            op flushed, closed;
+            ucp_request_param_t p = flushed.send_param();
+            flushed.started(ucp_ep_flush_nbx(ep, &p));
+            wait_done(flushed, poll);
+            p = closed.send_param();
+            closed.started(ucp_ep_close_nbx(ep, &p));
+            wait_done(closed, poll);
+        }
+    });
+}
+
+/* Each thread has contexts and workers of its own, and they come and go. */
+TEST_P(test_threads, single_come_and_go)
+{
+    run_threads(THREADS, [&](int t) {
+        for (int i = 0; i < 5; ++i) {
+            entity e(GetParam(), {});
+            ucp_ep_h ep = connect(e.worker(), e.address());
+            auto poll   = [&] { return e.progress(); };
+
+            for (size_t size : {8, 5000, 100000}) {
+                std::string out = pattern(size, t * 1000 + i), in(size, '\0');
+                op_ptr r        = recv(e.worker(), &in[0], size, t);
+                op_ptr s        = send(ep, out.data(), size, t);
+                wait_done(*r, poll);
+                wait_done(*s, poll);
+                ASSERT_TRUE(in == out) << "thread " << t << " round " << i;
+            }
+
+            op closed;
+            ucp_request_param_t p = closed.send_param();
+            closed.started(ucp_ep_close_nbx(ep, &p));
+            wait_done(closed, poll);
         }
     });
 }
