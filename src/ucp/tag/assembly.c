@@ -35,10 +35,7 @@ static void assembly_complete(ri_recv_req_t *recv, const ri_assembly_t *assembly
 {
     recv->info.sender_tag = assembly->tag;
     recv->info.length     = assembly->length;
-    ri_dt_finish(&recv->data);
-    ri_trace(&recv->super.worker->trace, RI_TRACE_RECV_DONE, assembly->tag,
-             assembly->length);
-    ri_req_complete_recv(recv, status);
+    ri_deliver_received(recv, status);
 }
 
 void ri_assembly_start(ri_stream_t *stream, uint32_t sn, uint64_t tag, size_t length)

@@ -357,11 +357,29 @@ TEST_P(test_deliver_kind, header_at_the_head_of_the_data)
         recv_ptr op   = expected ? m_node->recv(5, ~0ul, GetParam().length) : nullptr;
 
         all.insert(all.end(), payload.begin(), payload.end());
-        /* The descriptor names the data with the header: it cannot be kept as payload */
-        EXPECT_EQ(UCS_OK, m_node->deliver(bytes(), all, GetParam().arrival));
+        /* A descriptor is kept, header and all, unless the message is short */
+        bool kept = !expected && (GetParam().arrival == DATA) && (payload.size() > 1024);
+        EXPECT_EQ(kept ? UCS_INPROGRESS : UCS_OK,
+                  m_node->deliver(bytes(), all, GetParam().arrival));
+        EXPECT_EQ(kept ? 1u : 0u, m_ucx->descriptors.size());
         op = expected ? op : m_node->recv(5, ~0ul, GetParam().length);
         check_received(op, sn, 5, GetParam().length);
+        EXPECT_TRUE(m_ucx->descriptors.empty());
     }
+}
+
+TEST_P(test_deliver_kind, short_with_its_header)
+{
+    if ((GetParam().arrival == RNDV)) {
+        return;
+    }
+
+    bytes all     = message(GetParam().type, stream()->next_sn, 5, 1).header();
+    bytes payload = pattern(1, 100);
+
+    all.insert(all.end(), payload.begin(), payload.end());
+    EXPECT_EQ(UCS_OK, m_node->deliver(bytes(), all, GetParam().arrival));
+    check_received(m_node->recv(5, ~0ul, 100), 1, 5, 100);
     EXPECT_EQ(0u, m_ucx->num_released);
 }
 

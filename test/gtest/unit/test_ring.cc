@@ -192,7 +192,7 @@ TEST_F(test_ring, lines_of_a_record)
 
 TEST_F(test_ring, payload_is_in_its_lines)
 {
-    ri_ring_record_t record[3];
+    ri_ring_record_t record[3] = {};
 
     EXPECT_EQ(record[0].payload, ri_ring_payload(record, 0));
     EXPECT_EQ(record[0].payload, ri_ring_payload(record, RI_RING_INLINE));
