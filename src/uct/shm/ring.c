@@ -12,6 +12,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* Neither side may change the size under the other: what is mapped beyond the end of a
+ * file is a bus error. */
+#define RING_SEALS (F_SEAL_SHRINK | F_SEAL_GROW)
+
 ucs_status_t ri_ring_create(ri_ring_rx_t *rx, size_t size, uint64_t cookie)
 {
     size_t map_size = RI_RING_CONTROL_SIZE + size;
@@ -19,13 +23,17 @@ ucs_status_t ri_ring_create(ri_ring_rx_t *rx, size_t size, uint64_t cookie)
     void *map;
     int fd;
 
-    fd = memfd_create("ucxri-ring", MFD_CLOEXEC);
+    fd = memfd_create("ucxri-ring", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (fd < 0) {
         return UCS_ERR_IO_ERROR;
     }
     /* fallocate, so that a full /dev/shm shows here and not as a bus error later. */
     if (posix_fallocate(fd, 0, map_size) != 0) {
         status = UCS_ERR_NO_MEMORY;
+        goto err_close;
+    }
+    if (fcntl(fd, F_ADD_SEALS, RING_SEALS | F_SEAL_SEAL) != 0) {
+        status = UCS_ERR_IO_ERROR;
         goto err_close;
     }
 
@@ -67,32 +75,61 @@ void ri_ring_rx_close(ri_ring_rx_t *rx)
     rx->control = NULL;
 }
 
+/* Whether a file is a ring's memory of @a size that keeps this size. F_GET_SEALS fails on
+ * what cannot be sealed. */
+static int ring_file_is_sealed(int file, size_t size)
+{
+    int seals = fcntl(file, F_GET_SEALS);
+    struct stat st;
+
+    return (seals >= 0) && ((seals & RING_SEALS) == RING_SEALS) &&
+           (fstat(file, &st) == 0) && ((size_t)st.st_size == size);
+}
+
+/* Open a descriptor of another process. A peer may name any; what is no regular file is
+ * not even opened, as that may block or have effects: it is looked at through a descriptor
+ * that only names it. @return -1 if it cannot be a ring. */
+static int ring_open_file(uint32_t pid, uint32_t fd, size_t size)
+{
+    int file = -1;
+    struct stat st;
+    char path[64];
+    int name;
+
+    snprintf(path, sizeof(path), "/proc/%u/fd/%u", pid, fd);
+    name = open(path, O_PATH | O_CLOEXEC);
+    if (name < 0) {
+        return -1;
+    }
+    if ((fstat(name, &st) == 0) && S_ISREG(st.st_mode)) {
+        snprintf(path, sizeof(path), "/proc/self/fd/%d", name);
+        file = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    }
+    close(name);
+
+    if ((file >= 0) && !ring_file_is_sealed(file, size)) {
+        close(file);
+        return -1;
+    }
+    return file;
+}
+
 ucs_status_t ri_ring_open(ri_ring_tx_t *tx, uint32_t pid, uint32_t fd, size_t size,
                           uint64_t cookie)
 {
     size_t map_size = RI_RING_CONTROL_SIZE + size;
     ri_ring_control_t *control;
-    struct stat st;
-    char path[64];
-    int own;
+    int file;
 
     if ((size < 4096) || (size > (1ul << 30)) || (size & (size - 1))) {
         return UCS_ERR_UNREACHABLE;
     }
-
-    snprintf(path, sizeof(path), "/proc/%u/fd/%u", pid, fd);
-    own = open(path, O_RDWR | O_CLOEXEC);
-    if (own < 0) {
+    file = ring_open_file(pid, fd, map_size);
+    if (file < 0) {
         return UCS_ERR_UNREACHABLE;
     }
-
-    if ((fstat(own, &st) != 0) || !S_ISREG(st.st_mode) ||
-        ((size_t)st.st_size != map_size)) {
-        close(own);
-        return UCS_ERR_UNREACHABLE;
-    }
-    control = mmap(NULL, map_size, PROT_READ | PROT_WRITE, MAP_SHARED, own, 0);
-    close(own);
+    control = mmap(NULL, map_size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    close(file);
     if (control == MAP_FAILED) {
         return UCS_ERR_UNREACHABLE;
     }

@@ -29,7 +29,8 @@
  *
  * The memory is a memfd that the receiver makes and the sender opens through
  * /proc/<pid>/fd: it has no name that could be left behind, and is gone with the last
- * process that maps it, however that process ends.
+ * process that maps it, however that process ends. It is sealed, so that neither side can
+ * change its size under the other.
  */
 #ifndef RI_RING_H
 #define RI_RING_H

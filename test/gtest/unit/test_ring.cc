@@ -277,6 +277,81 @@ TEST_F(test_ring, open_refuses_wrong_descriptor)
     EXPECT_EQ(UCS_ERR_UNREACHABLE, ri_ring_open(&m_tx, ~0u, m_rx.fd, 8192, COOKIE));
 }
 
+/* Whoever has the memory could otherwise give the other side a bus error */
+TEST_F(test_ring, size_cannot_change)
+{
+    open_both(8192);
+    for (off_t size : {0, 4096, RI_RING_CONTROL_SIZE + 8192 - 1, 1 << 20}) {
+        EXPECT_EQ(-1, ftruncate(m_rx.fd, size)) << size;
+    }
+    EXPECT_EQ(-1, fcntl(m_rx.fd, F_ADD_SEALS, F_SEAL_WRITE));
+    EXPECT_TRUE(send({1, 2, 3, 4, {5}}));
+    EXPECT_TRUE(receive());
+}
+
+TEST_F(test_ring, open_refuses_a_size_that_could_change)
+{
+    const size_t map_size = RI_RING_CONTROL_SIZE + 8192;
+    ri_ring_control_t page;
+
+    memset((void *)&page, 0, sizeof(page));
+    page.cookie  = COOKIE;
+    page.version = RI_RING_VERSION;
+    page.lines   = 8192 / RI_RING_LINE;
+
+    for (int seals : {0, F_SEAL_SHRINK, F_SEAL_GROW, F_SEAL_SEAL,
+                      F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE}) {
+        int fd = memfd_create("ring", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+        ASSERT_EQ(0, ftruncate(fd, map_size));
+        ASSERT_EQ((ssize_t)sizeof(page), pwrite(fd, &page, sizeof(page), 0));
+        ASSERT_EQ(0, fcntl(fd, F_ADD_SEALS, seals));
+        EXPECT_EQ(UCS_ERR_UNREACHABLE, ri_ring_open(&m_tx, getpid(), fd, 8192, COOKIE))
+                << seals;
+        if (seals == 0) { /* it is only the seals */
+            ASSERT_EQ(0, fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW));
+            EXPECT_EQ(UCS_OK, ri_ring_open(&m_tx, getpid(), fd, 8192, COOKIE));
+            ri_ring_tx_close(&m_tx);
+        }
+        close(fd);
+    }
+
+    /* A file that has no seals at all */
+    char path[] = "/tmp/ucxri-test-XXXXXX";
+    int fd      = mkstemp(path);
+    ASSERT_GE(fd, 0);
+    unlink(path);
+    ASSERT_EQ(0, ftruncate(fd, map_size));
+    ASSERT_EQ((ssize_t)sizeof(page), pwrite(fd, &page, sizeof(page), 0));
+    EXPECT_EQ(UCS_ERR_UNREACHABLE, ri_ring_open(&m_tx, getpid(), fd, 8192, COOKIE));
+    close(fd);
+}
+
+/* A process without a controlling terminal gets the one that it opens */
+TEST_F(test_ring, open_does_not_open_a_terminal)
+{
+    int master = posix_openpt(O_RDWR | O_NOCTTY);
+
+    if ((master < 0) || (grantpt(master) != 0) || (unlockpt(master) != 0)) {
+        return; /* no terminals here */
+    }
+    int slave   = open(ptsname(master), O_RDWR | O_NOCTTY);
+    pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+        setsid();
+        ucs_status_t status = ri_ring_open(&m_tx, getpid(), slave, 8192, COOKIE);
+        int terminal        = open("/dev/tty", O_RDWR);
+
+        _exit((status != UCS_ERR_UNREACHABLE) + 2 * (terminal >= 0));
+    }
+    int status;
+    waitpid(child, &status, 0);
+    EXPECT_EQ(0, status);
+    close(slave);
+    close(master);
+}
+
 TEST_F(test_ring, open_keeps_no_descriptor)
 {
     ASSERT_EQ(UCS_OK, ri_ring_create(&m_rx, 8192, COOKIE));
