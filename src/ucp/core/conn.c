@@ -13,7 +13,11 @@
 #include "../proto/select.h"
 #include "../tag/send.h"
 
+#include <math.h>
 #include <stdlib.h>
+
+/* A peer is given up after so many progress calls at least. */
+#define CONN_TIMEOUT_CALLS 16
 
 ri_map_t ri_conn_map = RI_MAP_INITIALIZER;
 
@@ -114,6 +118,7 @@ ucs_status_t ri_conn_create(ri_worker_t *worker, ucp_ep_h ep, uint64_t uid,
     conn->status = UCS_OK;
     ucs_list_head_init(&conn->pending);
     ucs_list_head_init(&conn->pending_link);
+    ucs_list_head_init(&conn->asking_link);
     ucs_list_head_init(&conn->sends);
     conn->serial = ++worker->conn_serial;
     conn->id     = ri_id_alloc(&worker->conn_ids, conn);
@@ -229,9 +234,7 @@ void ri_conn_destroy(ri_conn_t *conn, ucs_status_t status)
     if (conn->peer != NULL) {
         ucs_list_del(&conn->peer_list);
     }
-    if ((conn->flags & RI_CONN_ASKED) && (conn->remote_id == 0)) {
-        --worker->num_asking;
-    }
+    ri_conn_stop_timeout(conn);
 
     while (!ucs_list_is_empty(&conn->sends)) {
         ri_send_abort(ucs_list_head(&conn->sends, ri_send_req_t, list), status);
@@ -254,6 +257,7 @@ void ri_conn_fail(ri_conn_t *conn, ucs_status_t status)
 
     ri_trace(&conn->worker->trace, RI_TRACE_CONN_FAIL, conn->id, status);
     conn->status = status;
+    ri_conn_stop_timeout(conn);
     ri_ring_channel_close(conn);
     ri_conn_update_fast(conn);
 
@@ -284,15 +288,47 @@ ucs_status_t ri_conn_report_unusable(ri_conn_t *conn)
     return UCS_ERR_UNREACHABLE;
 }
 
+void ri_conn_start_timeout(ri_conn_t *conn)
+{
+    ri_worker_t *worker = conn->worker;
+
+    if (!(conn->flags & RI_CONN_BY_SOCKADDR) || (conn->remote_id != 0) ||
+        isinf(ri_config.connect_timeout)) {
+        return;
+    }
+    conn->asked       = 0;
+    conn->checked_at  = ri_time();
+    worker->attention = 1;
+    ucs_list_add_tail(&worker->asking, &conn->asking_link);
+}
+
+void ri_conn_stop_timeout(ri_conn_t *conn)
+{
+    ucs_list_del(&conn->asking_link);
+    ucs_list_head_init(&conn->asking_link);
+}
+
+/* The answer of the peer is noticed by progress only, and may take some calls. So the time
+ * in which the application does not call progress must not count, or only a little. */
+static int conn_timed_out(ri_conn_t *conn, double now)
+{
+    conn->asked += ri_min(now - conn->checked_at,
+                          ri_config.connect_timeout / CONN_TIMEOUT_CALLS);
+    conn->checked_at = now;
+    return conn->asked >= ri_config.connect_timeout;
+}
+
 void ri_conn_check_timeouts(ri_worker_t *worker)
 {
-    double now = ri_time();
-    ri_conn_t *conn, *tmp;
+    size_t count = ucs_list_length(&worker->asking);
+    double now   = ri_time();
+    ri_conn_t *conn;
 
-    ucs_list_for_each_safe(conn, tmp, &worker->conns, list) {
-        if ((conn->flags & RI_CONN_ASKED) && (conn->flags & RI_CONN_BY_SOCKADDR) &&
-            (conn->remote_id == 0) && (conn->status == UCS_OK) &&
-            (now - conn->asked_at > ri_config.connect_timeout)) {
+    /* One round, from the head: callbacks may close any conn, or let one ask. */
+    for (; (count > 0) && !ucs_list_is_empty(&worker->asking); --count) {
+        conn = ucs_list_extract_head(&worker->asking, ri_conn_t, asking_link);
+        ucs_list_add_tail(&worker->asking, &conn->asking_link);
+        if (conn_timed_out(conn, now)) {
             conn->flags |= RI_CONN_NO_PEER;
             ri_conn_report_unusable(conn);
             ri_conn_fail(conn, UCS_ERR_UNREACHABLE);

@@ -63,7 +63,9 @@ struct ri_conn {
     ucs_status_t status;          /* UCS_OK, or why it failed */
     ri_ring_tx_t ring_memory;     /* what ring points to */
     uint32_t rma_count;           /* one-sided operations started by the application */
-    double asked_at;              /* time of CONN_REQ */
+    ucs_list_link_t asking_link;  /* in worker->asking; self-linked if not */
+    double asked;                 /* how long it is asking, in seconds */
+    double checked_at;            /* when that was last added to */
     ucp_err_handler_cb_t err_cb;  /* the application's, or NULL */
     void *err_arg;                /* its argument */
     ucs_list_link_t list;         /* in worker->conns */
@@ -176,7 +178,14 @@ void ri_conn_fail(ri_conn_t *conn, ucs_status_t status);
 /** Tie a conn to the worker that it turned out to lead to. */
 ucs_status_t ri_conn_set_peer(ri_conn_t *conn, uint64_t uid);
 
-/** Check conns that wait for an answer against the time-out; called now and then. */
+/** The conn has sent CONN_REQ: if the peer may be one that never answers, wait for it with
+ * a time-out. */
+void ri_conn_start_timeout(ri_conn_t *conn);
+
+/** The peer has answered. */
+void ri_conn_stop_timeout(ri_conn_t *conn);
+
+/** Check conns that wait for an answer against the time-out. */
 void ri_conn_check_timeouts(ri_worker_t *worker);
 
 /**

@@ -139,6 +139,7 @@ ucs_status_t ri_worker_create(ri_context_t *context, ucp_worker_h stock,
     worker->host_memory = (context->memory_types == UCS_BIT(UCS_MEMORY_TYPE_HOST));
     ucs_list_head_init(&worker->pending_conns);
     ucs_list_head_init(&worker->ep_ops);
+    ucs_list_head_init(&worker->asking);
     ucs_list_head_init(&worker->conns);
     ucs_list_head_init(&worker->streams);
     ucs_list_head_init(&worker->bounces);
@@ -255,15 +256,12 @@ void ri_worker_free(ri_worker_t *worker)
 int ri_worker_has_work(ri_worker_t *worker)
 {
     return !ucs_list_is_empty(&worker->pending_conns) ||
-           !ucs_list_is_empty(&worker->ep_ops);
+           !ucs_list_is_empty(&worker->ep_ops) || !ucs_list_is_empty(&worker->asking);
 }
 
 void ri_worker_housekeeping(ri_worker_t *worker)
 {
     worker->countdown = WORKER_HOUSEKEEPING;
-    if (worker->num_asking > 0) {
-        ri_conn_check_timeouts(worker);
-    }
     if (worker->trace_signals != ri_trace_signals) {
         worker->trace_signals = ri_trace_signals;
         ri_trace_dump(&worker->trace, "a worker, on SIGUSR2");
@@ -284,6 +282,9 @@ static void worker_progress_slow(ri_worker_t *worker)
     }
     if (!ucs_list_is_empty(&worker->ep_ops)) {
         ri_ep_ops_progress(worker);
+    }
+    if (!ucs_list_is_empty(&worker->asking)) {
+        ri_conn_check_timeouts(worker);
     }
     if (worker->countdown == 0) {
         ri_worker_housekeeping(worker);

@@ -47,7 +47,7 @@ struct ri_worker {
 
     ucs_list_link_t pending_conns; /* with sends that wait for ring space */
     ucs_list_link_t ep_ops;        /* flushes and closes that wait for own work */
-    unsigned num_asking;           /* conns that wait for CONN_ACK */
+    ucs_list_link_t asking;        /* conns that wait for CONN_ACK with a time-out */
     unsigned trace_signals;        /* of which it took notice */
 
     uint64_t uid;
@@ -90,12 +90,13 @@ void ri_worker_free(ri_worker_t *worker);
 /** Progress of a worker with rings, or with work that is not on the fast path. */
 unsigned ri_worker_progress_full(ri_worker_t *worker);
 
-/** @return Whether own work is queued that only progress gets on with. */
+/** @return Whether there is own work that only progress gets on with: something is queued,
+ * or a time-out is running. */
 int ri_worker_has_work(ri_worker_t *worker);
 
 /**
- * Do now what is otherwise done once in thousands of progress calls: time-outs, a trace
- * that was asked for by signal.
+ * Do now what is otherwise done once in thousands of progress calls: a trace that was
+ * asked for by signal.
  */
 void ri_worker_housekeeping(ri_worker_t *worker);
 

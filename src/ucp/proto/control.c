@@ -56,8 +56,7 @@ void ri_control_ask(ri_conn_t *conn)
         return;
     }
     conn->flags |= RI_CONN_ASKED;
-    conn->asked_at = ri_time();
-    ++conn->worker->num_asking;
+    ri_conn_start_timeout(conn);
     ri_am_pack_hello(conn, (uint8_t *)&ask.hello);
     control_count(conn, RI_WIRE_CONN_REQ, 0);
     control_send_am(conn, &ask, sizeof(ask), RI_AM_REPLY);
@@ -200,9 +199,7 @@ static void control_handle_conn_req(ri_worker_t *worker, ri_stream_t *stream,
 
 static void control_set_remote_id(ri_conn_t *conn, uint32_t id)
 {
-    if ((conn->remote_id == 0) && (conn->flags & RI_CONN_ASKED)) {
-        --conn->worker->num_asking;
-    }
+    ri_conn_stop_timeout(conn);
     conn->remote_id = id;
     ri_conn_update_fast(conn);
 }

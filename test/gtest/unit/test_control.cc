@@ -7,6 +7,7 @@
 
 #include "fake_ucx.h"
 
+#include <cmath>
 #include <unistd.h>
 
 using namespace fake;
@@ -326,13 +327,10 @@ TEST_F(test_control, conn_ack_ends_asking_once)
     }
     EXPECT_EQ(1u, m_ep->count(RI_WIRE_CONN_REQ));
     EXPECT_TRUE(m_ep->take(RI_WIRE_CONN_REQ).reply);
-    EXPECT_EQ(1u, worker()->num_asking);
     conn_ack(m_conn, REMOTE_STREAM);
-    EXPECT_EQ(0u, worker()->num_asking);
     conn_ack(m_conn, REMOTE_STREAM);
-    EXPECT_EQ(0u, worker()->num_asking);
-    ri_conn_destroy(m_conn, UCS_ERR_CANCELED);
-    EXPECT_EQ(0u, worker()->num_asking);
+    m_node->send(m_conn, pattern(1, 8), 1);
+    EXPECT_EQ(0u, m_ep->count(RI_WIRE_CONN_REQ));
 }
 
 TEST_F(test_control, conn_ack_with_another_uid)
@@ -380,6 +378,115 @@ TEST_F(test_control, conn_ack_with_reserved_uid)
         EXPECT_EQ(0u, conn->remote_id);
     }
     EXPECT_EQ(2u, malformed());
+}
+
+/* Peers that may be without this library: they are given a while to answer */
+
+TEST_F(test_control, no_answer_ends_after_a_while)
+{
+    endpoint *ep    = m_node->new_endpoint(nullptr);
+    ri_conn_t *conn = m_node->connect(ep, 0, RI_CONN_USER | RI_CONN_BY_SOCKADDR);
+
+    ri_config.connect_timeout = 1e-6;
+    m_node->send(conn, pattern(1, 8), 1);
+    send_ptr waiting = m_node->send(conn, pattern(2, 8), 1, true);
+    EXPECT_EQ(1u, ep->count(RI_WIRE_CONN_REQ));
+    EXPECT_TRUE(ri_worker_has_work(worker())) << "the application may sleep for ever";
+
+    /* However long ago that was, progress must have had a chance to see the answer */
+    usleep(10);
+    m_node->progress();
+    EXPECT_FALSE(waiting->done);
+    for (int i = 0; (i < 1000) && !waiting->done; ++i) {
+        m_node->progress();
+    }
+    ASSERT_TRUE(waiting->done);
+    EXPECT_EQ(UCS_ERR_UNREACHABLE, waiting->status);
+    EXPECT_EQ(UCS_ERR_UNREACHABLE, m_node->send(conn, pattern(3, 8), 1)->status);
+    EXPECT_FALSE(ri_worker_has_work(worker()));
+    m_node->progress();
+    EXPECT_EQ(0, worker()->attention);
+}
+
+TEST_F(test_control, an_answer_ends_the_wait)
+{
+    endpoint *ep    = m_node->new_endpoint(nullptr);
+    ri_conn_t *conn = m_node->connect(ep, 0, RI_CONN_USER | RI_CONN_BY_SOCKADDR);
+
+    ri_config.connect_timeout = 1e-6;
+    m_node->send(conn, pattern(1, 8), 1);
+    conn_ack(conn, REMOTE_STREAM, STRANGER);
+    EXPECT_FALSE(ri_worker_has_work(worker()));
+    for (int i = 0; i < 1000; ++i) {
+        m_node->progress();
+    }
+    EXPECT_EQ(UCS_OK, m_node->send(conn, pattern(1, 8), 1)->status);
+}
+
+TEST_F(test_control, no_time_limit_where_none_is_due)
+{
+    /* By worker address: the address has told that the peer has the library */
+    ri_config.connect_timeout = 1e-6;
+    m_node->send(m_conn, pattern(1, 8), 1, true);
+    EXPECT_EQ(1u, m_ep->count(RI_WIRE_CONN_REQ));
+    EXPECT_FALSE(ri_worker_has_work(worker()));
+
+    /* The peer is known already when it is asked */
+    endpoint *ep    = m_node->new_endpoint(nullptr);
+    ri_conn_t *conn = m_node->connect(ep, 0, RI_CONN_USER | RI_CONN_BY_SOCKADDR);
+    conn_ack(conn, REMOTE_STREAM, STRANGER);
+    ri_control_ask(conn);
+    EXPECT_EQ(1u, ep->count(RI_WIRE_CONN_REQ));
+    EXPECT_FALSE(ri_worker_has_work(worker()));
+
+    /* The user wants none */
+    ri_config.connect_timeout = INFINITY;
+    ep                        = m_node->new_endpoint(nullptr);
+    m_node->send(m_node->connect(ep, 0, RI_CONN_USER | RI_CONN_BY_SOCKADDR),
+                 pattern(1, 8), 1);
+    EXPECT_EQ(1u, ep->count(RI_WIRE_CONN_REQ));
+    EXPECT_FALSE(ri_worker_has_work(worker()));
+    ri_conn_destroy(m_conn, UCS_ERR_CANCELED); /* ends the send */
+}
+
+/* The end of one connection may make the application close another */
+TEST_F(test_control, no_answer_and_a_callback_that_closes)
+{
+    ri_conn_t *conns[3];
+    struct closer {
+        ri_conn_t *next;
+        unsigned calls;
+    } closers[3] = {};
+
+    ri_config.connect_timeout = 1e-6;
+    for (int i = 0; i < 3; ++i) {
+        conns[i] = m_node->connect(m_node->new_endpoint(nullptr), 0,
+                                   RI_CONN_USER | RI_CONN_BY_SOCKADDR);
+    }
+    for (int i = 0; i < 3; ++i) {
+        ucp_request_param_t param = {};
+
+        closers[i].next    = (i == 0) ? conns[1] : nullptr;
+        param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
+        param.user_data    = &closers[i];
+        param.cb.send      = [](void *request, ucs_status_t, void *arg) {
+            closer *self = static_cast<closer *>(arg);
+
+            ++self->calls;
+            ri_req_put(ri_req_of_handle(request));
+            if (self->next != nullptr) {
+                ri_conn_destroy(self->next, UCS_ERR_CANCELED);
+            }
+        };
+        EXPECT_TRUE(UCS_PTR_IS_PTR(ri_tag_send(conns[i], "x", 1, 1, &param, 1)));
+    }
+    for (int i = 0; i < 1000; ++i) {
+        m_node->progress();
+    }
+    for (const closer &c : closers) {
+        EXPECT_EQ(1u, c.calls);
+    }
+    EXPECT_EQ(UCS_ERR_UNREACHABLE, conns[2]->status);
 }
 
 /* SYNC_ACK */
