@@ -44,6 +44,16 @@ ri_peer_t *ri_peer_get(ri_worker_t *worker, uint64_t uid)
     return peer;
 }
 
+/* Nobody is left to speak with. What is owed is owed to the senders of its streams. */
+static void peer_check_unused(ri_worker_t *worker, ri_peer_t *peer)
+{
+    if (ucs_list_is_empty(&peer->conns) && ucs_list_is_empty(&peer->streams)) {
+        ri_control_drop_owed(peer);
+        ri_map_remove(&worker->peers, peer->uid);
+        free(peer);
+    }
+}
+
 ri_conn_t *ri_peer_way_out(ri_peer_t *peer)
 {
     ri_conn_t *conn;
@@ -71,14 +81,16 @@ ucs_status_t ri_conn_set_peer(ri_conn_t *conn, uint64_t uid)
 
 /* An endpoint that stock has made for a reply is handed to the application later, and
  * stock re-uses the memory of closed ones. @return The conn, if it still fits. */
-static ri_conn_t *conn_reuse(ucp_ep_h ep, uint64_t uid, uint32_t flags)
+static ri_conn_t *conn_reuse(ri_worker_t *worker, ucp_ep_h ep, uint64_t uid,
+                             uint32_t flags)
 {
     ri_conn_t *conn = ri_conn_find(ep);
 
     if (conn == NULL) {
         return NULL;
     }
-    if ((conn->status != UCS_OK) || (conn->flags & RI_CONN_CLOSING) ||
+    if ((conn->worker != worker) || (conn->status != UCS_OK) ||
+        (conn->flags & RI_CONN_CLOSING) ||
         ((uid != 0) && (conn->peer != NULL) && (conn->peer->uid != uid))) {
         ri_conn_destroy(conn, UCS_ERR_CANCELED);
         return NULL;
@@ -95,7 +107,7 @@ ucs_status_t ri_conn_create(ri_worker_t *worker, ucp_ep_h ep, uint64_t uid,
                             ucs_status_t address_status, uint32_t flags,
                             ri_conn_t **conn_p)
 {
-    ri_conn_t *conn = conn_reuse(ep, uid, flags);
+    ri_conn_t *conn = conn_reuse(worker, ep, uid, flags);
     ucs_status_t status;
 
     if (conn != NULL) {
@@ -233,6 +245,8 @@ void ri_conn_destroy(ri_conn_t *conn, ucs_status_t status)
     ucs_list_del(&conn->list);
     if (conn->peer != NULL) {
         ucs_list_del(&conn->peer_list);
+        peer_check_unused(worker, conn->peer);
+        conn->peer = NULL;
     }
     ri_conn_stop_timeout(conn);
 
@@ -367,12 +381,12 @@ ri_stream_t *ri_stream_get(ri_worker_t *worker, const ri_wire_hello_t *hello)
 
     stream = calloc(1, sizeof(*stream));
     if (stream == NULL) {
-        return NULL;
+        goto err_peer;
     }
     stream->id = ri_id_alloc(&worker->stream_ids, stream);
     if (stream->id == 0) {
         free(stream);
-        return NULL;
+        goto err_peer;
     }
 
     stream->worker         = worker;
@@ -388,6 +402,10 @@ ri_stream_t *ri_stream_get(ri_worker_t *worker, const ri_wire_hello_t *hello)
     ucs_list_add_head(&peer->streams, &stream->peer_list);
     ri_trace(&worker->trace, RI_TRACE_STREAM_NEW, hello->uid, stream->id);
     return stream;
+
+err_peer:
+    peer_check_unused(worker, peer);
+    return NULL;
 }
 
 static void stream_discard(ri_worker_t *worker, ucs_list_link_t *msgs)
@@ -410,6 +428,7 @@ void ri_stream_destroy(ri_stream_t *stream)
     ri_id_free(&worker->stream_ids, stream->id);
     ucs_list_del(&stream->list);
     ucs_list_del(&stream->peer_list);
+    peer_check_unused(worker, stream->peer);
     ri_stream_counters_add(&worker->counters.streams, &stream->counters);
     free(stream);
 }

@@ -107,6 +107,7 @@ struct ri_stream {
     ri_stream_counters_t counters;
 };
 
+/* Lives as long as it has a conn or a stream. */
 struct ri_peer {
     uint64_t uid;
     ucs_list_link_t conns;

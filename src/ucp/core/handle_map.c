@@ -174,19 +174,3 @@ out:
     pthread_mutex_unlock(&map->lock);
     return value;
 }
-
-void ri_map_foreach(ri_map_t *map, void (*func)(uint64_t key, void *value, void *arg),
-                    void *arg)
-{
-    ri_map_table_t *table = atomic_load_explicit(&map->table, memory_order_acquire);
-    size_t i;
-
-    for (i = 0; (table != NULL) && (i <= table->mask); ++i) {
-        uint64_t key = atomic_load_explicit(&table->slots[i].key, memory_order_relaxed);
-
-        if ((key != RI_MAP_KEY_FREE) && (key != RI_MAP_KEY_GRAVE)) {
-            func(key, atomic_load_explicit(&table->slots[i].value, memory_order_relaxed),
-                 arg);
-        }
-    }
-}

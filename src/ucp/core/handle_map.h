@@ -87,10 +87,6 @@ ucs_status_t ri_map_put(ri_map_t *map, uint64_t key, void *value);
 /** Remove @a key. @return Its value, or NULL if it was not there. */
 void *ri_map_remove(ri_map_t *map, uint64_t key);
 
-/** Call @a func for every pair; the map must not change meanwhile. */
-void ri_map_foreach(ri_map_t *map, void (*func)(uint64_t key, void *value, void *arg),
-                    void *arg);
-
 static inline void *ri_map_get_ptr(ri_map_t *map, const void *handle)
 {
     return ri_map_get(map, (uintptr_t)handle);

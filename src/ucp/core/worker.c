@@ -9,7 +9,6 @@
 #include "../preload/stock.h"
 #include "../proto/am.h"
 #include "../proto/bounce.h"
-#include "../proto/control.h"
 #include "../proto/ring_channel.h"
 #include "../tag/deliver.h"
 
@@ -203,14 +202,6 @@ void ri_worker_report(ri_worker_t *worker)
     }
 }
 
-static void worker_free_peer(uint64_t uid, void *value, void *arg)
-{
-    ri_peer_t *peer = value;
-
-    ri_control_drop_owed(peer);
-    free(peer);
-}
-
 void ri_worker_destroy(ri_worker_t *worker)
 {
     ri_msg_t *msg, *tmp;
@@ -231,7 +222,6 @@ void ri_worker_destroy(ri_worker_t *worker)
     while (!ucs_list_is_empty(&worker->streams)) {
         ri_stream_destroy(ucs_list_head(&worker->streams, ri_stream_t, list));
     }
-    ri_map_foreach(&worker->peers, worker_free_peer, NULL);
     worker->destroyed = 1;
     ri_map_remove(&ri_worker_map, (uintptr_t)worker->stock);
 }

@@ -588,6 +588,50 @@ TEST_F(test_control, sync_ack_is_owed_until_there_is_a_way)
     EXPECT_TRUE(m_node->recv(0, 0, 8)->done);
 }
 
+/* A server sees many clients come and go */
+TEST_F(test_control, peers_are_forgotten)
+{
+    ri_conn_destroy(m_conn, UCS_ERR_CANCELED);
+    EXPECT_EQ(0u, worker()->peers.live);
+
+    for (uint64_t uid = 100; uid < 200; ++uid) {
+        endpoint *ep    = m_node->new_endpoint(nullptr);
+        ri_conn_t *conn = m_node->connect(ep, uid);
+        wire_msg msg(RI_WIRE_EAGER_SYNC, 0, 1);
+
+        msg.req_id = 0x99;
+        m_node->deliver(msg.hello(uid, REMOTE_CONN), bytes(8));
+        m_node->deliver(wire_msg(RI_WIRE_CONN_REQ, 0, 0).hello(uid, REMOTE_CONN));
+        uint32_t stream_id = ep->take(RI_WIRE_CONN_ACK).parse().value;
+        EXPECT_EQ(1u, worker()->peers.live);
+        ri_conn_t *stranger = m_node->connect(m_node->new_endpoint(nullptr), uid + 1000);
+        EXPECT_EQ(2u, worker()->peers.live);
+
+        /* The conn goes first, the stream first; something is owed */
+        if (uid % 2) {
+            ri_conn_destroy(conn, UCS_ERR_CANCELED);
+            EXPECT_EQ(2u, worker()->peers.live);
+        }
+        EXPECT_TRUE(m_node->recv(0, 0, 8)->done);
+        control(RI_WIRE_BYE, stream_id, 1);
+        if (!(uid % 2)) {
+            EXPECT_EQ(2u, worker()->peers.live);
+            EXPECT_EQ(1u, ep->count(RI_WIRE_SYNC_ACK));
+            ri_conn_destroy(conn, UCS_ERR_CANCELED);
+        }
+        EXPECT_EQ(1u, worker()->peers.live);
+        ri_conn_destroy(stranger, UCS_ERR_CANCELED);
+        EXPECT_EQ(0u, worker()->peers.live);
+    }
+}
+
+TEST_F(test_control, endpoint_of_another_worker_before)
+{
+    node other(LOCAL + 1);
+
+    EXPECT_EQ(other.worker(), other.connect(m_ep, REMOTE)->worker);
+}
+
 /* RING_OFFER */
 
 TEST_F(test_control, ring_offer_is_used)

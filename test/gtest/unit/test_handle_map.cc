@@ -63,29 +63,6 @@ TEST_F(test_handle_map, grow)
     EXPECT_LE(slots(), 2 * (((ri_map_table_t *)m_map.table)->mask + 1));
 }
 
-TEST_F(test_handle_map, foreach_sees_each_once)
-{
-    std::map<uint64_t, void *> seen;
-
-    for (uint64_t i = 2; i < 500; ++i) {
-        ri_map_put(&m_map, i * 977, value(i));
-    }
-    for (uint64_t i = 2; i < 500; i += 3) {
-        ri_map_remove(&m_map, i * 977);
-    }
-    ri_map_foreach(
-            &m_map,
-            [](uint64_t key, void *v, void *arg) {
-                auto *map = static_cast<std::map<uint64_t, void *> *>(arg);
-                EXPECT_TRUE(map->emplace(key, v).second);
-            },
-            &seen);
-    EXPECT_EQ(332u, seen.size());
-    for (auto &entry : seen) {
-        EXPECT_EQ(value(entry.first / 977), entry.second);
-    }
-}
-
 /* Handles come and go for the whole life of a job */
 TEST_F(test_handle_map, churn_does_not_grow)
 {
