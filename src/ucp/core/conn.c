@@ -48,7 +48,7 @@ ri_peer_t *ri_peer_get(ri_worker_t *worker, uint64_t uid)
 static void peer_check_unused(ri_worker_t *worker, ri_peer_t *peer)
 {
     if (ucs_list_is_empty(&peer->conns) && ucs_list_is_empty(&peer->streams)) {
-        ri_control_drop_owed(peer);
+        ri_control_drop(&peer->owed);
         ri_map_remove(&worker->peers, peer->uid);
         free(peer);
     }
@@ -75,7 +75,7 @@ ucs_status_t ri_conn_set_peer(ri_conn_t *conn, uint64_t uid)
     }
     conn->peer = peer;
     ucs_list_add_tail(&peer->conns, &conn->peer_list);
-    ri_control_flush_owed(peer);
+    ri_control_flush_owed(conn->worker, peer);
     return UCS_OK;
 }
 
@@ -227,10 +227,11 @@ void ri_conn_say_bye(ri_conn_t *conn)
      * there. The stream then stays until the other worker ends. A record in the ring is
      * always safe. */
     int safe = (conn->flags & RI_CONN_PEER_MODE) && (conn->remote_id != 0) &&
-               (conn->status == UCS_OK);
+               (conn->status == UCS_OK) && !(conn->flags & RI_CONN_BYE);
 
     ri_ring_channel_close(conn);
     if (safe) {
+        conn->flags |= RI_CONN_BYE;
         ri_control_send(conn, RI_WIRE_BYE, conn->remote_id, conn->tx_sn);
     }
 }

@@ -33,7 +33,8 @@ enum {
     RI_CONN_BY_SOCKADDR = 1 << 9, /* nothing about the peer is known from an address */
     RI_CONN_BEHIND_RMA  = 1 << 10, /* messages must not overtake one-sided operations */
     RI_CONN_ORDER_ASKED = 1 << 11, /* ORDER_REQ is under way */
-    RI_CONN_AM_READY    = 1 << 12  /* active messages of any size go out at once */
+    RI_CONN_AM_READY    = 1 << 12, /* active messages of any size go out at once */
+    RI_CONN_BYE         = 1 << 13  /* BYE was said */
 };
 
 /*
@@ -160,8 +161,8 @@ ucs_status_t ri_conn_create(ri_worker_t *worker, ucp_ep_h ep, uint64_t uid,
                             ucs_status_t address_status, uint32_t flags,
                             ri_conn_t **conn_p);
 
-/** Let the peer know that nothing follows, as far as that is safe, and give the ring
- * back. Nothing is pending. */
+/** Let the peer know that nothing follows, as far as that is safe and not done yet, and give
+ * the ring back. Nothing is pending. */
 void ri_conn_say_bye(ri_conn_t *conn);
 
 /** Let progress see to a conn whose ring has no room, or is to be closed. */

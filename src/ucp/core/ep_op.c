@@ -4,7 +4,7 @@
  */
 #include "ep_op.h"
 #include "../preload/stock.h"
-#include "../proto/ring_channel.h"
+#include "../proto/control.h"
 
 static uint32_t ep_param_flags(const ucp_request_param_t *param)
 {
@@ -16,6 +16,13 @@ static int ep_op_must_wait(ri_worker_t *worker, ri_conn_t *conn)
 {
     return (conn != NULL) ? !ucs_list_is_empty(&conn->pending) :
                             !ucs_list_is_empty(&worker->pending_conns);
+}
+
+/* Say what there is to say before a close. @return Whether it has gone out. */
+static int ep_say_bye(ri_conn_t *conn)
+{
+    ri_conn_say_bye(conn);
+    return !ri_control_is_waiting(conn);
 }
 
 static ucs_status_ptr_t ep_op_wait(ri_worker_t *worker, ri_conn_t *conn, int is_close,
@@ -67,7 +74,6 @@ static void ep_op_start(ri_ep_op_t *op)
         ret = ri_stock.ep_flush_nbx(conn->ep, &param);
     } else {
         ep = conn->ep;
-        ri_conn_say_bye(conn);
         ri_conn_destroy(conn, UCS_ERR_CANCELED);
         ret = ri_stock.ep_close_nbx(ep, &param);
     }
@@ -84,7 +90,8 @@ void ri_ep_ops_progress(ri_worker_t *worker)
     /* One round: a callback may add new ones, and they must not be visited for ever. */
     for (; (count > 0) && !ucs_list_is_empty(&worker->ep_ops); --count) {
         op = ucs_list_extract_head(&worker->ep_ops, ri_ep_op_t, list);
-        if (ep_op_must_wait(worker, op->conn)) {
+        if (ep_op_must_wait(worker, op->conn) ||
+            (op->is_close && !ep_say_bye(op->conn))) {
             ucs_list_add_tail(&worker->ep_ops, &op->list);
         } else {
             ep_op_start(op);
@@ -138,15 +145,12 @@ ucs_status_ptr_t ri_ep_close(ri_conn_t *conn, const ucp_request_param_t *param)
         return ri_stock.ep_close_nbx(ep, param);
     }
 
-    if (!force && ep_op_must_wait(worker, conn)) {
+    if (!force && (ep_op_must_wait(worker, conn) || !ep_say_bye(conn))) {
         conn->flags |= RI_CONN_CLOSING;
         ri_conn_update_fast(conn);
         return ep_op_wait(worker, conn, 1, param);
     }
 
-    if (!force) {
-        ri_conn_say_bye(conn);
-    }
     ri_conn_destroy(conn, UCS_ERR_CANCELED);
     ri_req_disown(param);
     return ri_stock.ep_close_nbx(ep, param);

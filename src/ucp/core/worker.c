@@ -9,6 +9,7 @@
 #include "../preload/stock.h"
 #include "../proto/am.h"
 #include "../proto/bounce.h"
+#include "../proto/control.h"
 #include "../proto/ring_channel.h"
 #include "../tag/deliver.h"
 
@@ -138,6 +139,7 @@ ucs_status_t ri_worker_create(ri_context_t *context, ucp_worker_h stock,
     worker->host_memory = (context->memory_types == UCS_BIT(UCS_MEMORY_TYPE_HOST));
     ucs_list_head_init(&worker->pending_conns);
     ucs_list_head_init(&worker->ep_ops);
+    ucs_list_head_init(&worker->control);
     ucs_list_head_init(&worker->asking);
     ucs_list_head_init(&worker->conns);
     ucs_list_head_init(&worker->streams);
@@ -222,6 +224,7 @@ void ri_worker_destroy(ri_worker_t *worker)
     while (!ucs_list_is_empty(&worker->streams)) {
         ri_stream_destroy(ucs_list_head(&worker->streams, ri_stream_t, list));
     }
+    ri_control_drop(&worker->control);
     worker->destroyed = 1;
     ri_map_remove(&ri_worker_map, (uintptr_t)worker->stock);
 }
@@ -246,7 +249,8 @@ void ri_worker_free(ri_worker_t *worker)
 int ri_worker_has_work(ri_worker_t *worker)
 {
     return !ucs_list_is_empty(&worker->pending_conns) ||
-           !ucs_list_is_empty(&worker->ep_ops) || !ucs_list_is_empty(&worker->asking);
+           !ucs_list_is_empty(&worker->ep_ops) || !ucs_list_is_empty(&worker->control) ||
+           !ucs_list_is_empty(&worker->asking);
 }
 
 void ri_worker_housekeeping(ri_worker_t *worker)
@@ -258,7 +262,8 @@ void ri_worker_housekeeping(ri_worker_t *worker)
     }
 }
 
-/* What is not on the fast path: sends that wait for room, flushes and closes, time-outs. */
+/* What is not on the fast path: messages that wait for room, flushes and closes,
+ * time-outs. */
 static void worker_progress_slow(ri_worker_t *worker)
 {
     size_t count = ucs_list_length(&worker->pending_conns);
@@ -269,6 +274,9 @@ static void worker_progress_slow(ri_worker_t *worker)
         conn = ucs_list_extract_head(&worker->pending_conns, ri_conn_t, pending_link);
         ucs_list_add_tail(&worker->pending_conns, &conn->pending_link);
         ri_conn_progress_pending(conn);
+    }
+    if (!ucs_list_is_empty(&worker->control)) {
+        ri_control_progress(worker);
     }
     if (!ucs_list_is_empty(&worker->ep_ops)) {
         ri_ep_ops_progress(worker);

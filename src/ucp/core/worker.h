@@ -47,6 +47,7 @@ struct ri_worker {
 
     ucs_list_link_t pending_conns; /* with sends that wait for ring space */
     ucs_list_link_t ep_ops;        /* flushes and closes that wait for own work */
+    ucs_list_link_t control;       /* control messages that stock had no memory for */
     ucs_list_link_t asking;        /* conns that wait for CONN_ACK with a time-out */
     unsigned trace_signals;        /* of which it took notice */
 

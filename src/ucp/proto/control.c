@@ -12,37 +12,150 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A control message that waits for a way out. */
+/* A control message that waits: for a way out, in peer->owed, or for stock to have memory
+ * for it, in worker->control. The other side may wait for it, so none may be lost as long
+ * as it can be reached. */
 typedef struct control_owed {
     ucs_list_link_t list;
-    ri_wire_type_t type;
-    uint32_t id;
-    uint32_t value;
+    uint64_t uid;     /* of the receiver, 0: not known */
+    uint32_t conn_id; /* of the conn that was to carry it */
+    uint8_t length;
+    uint8_t message[RI_WIRE_HEADER_MAX];
 } control_owed_t;
 
-static void control_count(ri_conn_t *conn, ri_wire_type_t type, uint32_t value)
+static ri_wire_type_t control_type(const void *message)
 {
-    ++conn->counters.tx_control;
-    ri_trace(&conn->worker->trace, RI_TRACE_CONTROL_TX, type, value);
+    return ((const ri_wire_base_t *)message)->type & ~RI_WIRE_FLAG_HELLO;
 }
 
-/* Send a control header by active message. A failure means that the endpoint failed,
- * which its error handler deals with; the message is lost with it. */
-static void control_send_am(ri_conn_t *conn, const void *header, size_t length,
-                            unsigned flags)
+/* Whether a message says something about the very endpoint that carries it. */
+static int control_is_bound(const void *message)
 {
+    ri_wire_type_t type = control_type(message);
+
+    return (type == RI_WIRE_CONN_REQ) || (type == RI_WIRE_ORDER_REQ);
+}
+
+static control_owed_t *control_owe(uint64_t uid, uint32_t conn_id, const void *message,
+                                   size_t length)
+{
+    control_owed_t *owed = malloc(sizeof(*owed));
+
+    if (owed == NULL) {
+        ri_error("out of memory: a peer does not get a control message (type %d)",
+                 control_type(message));
+        return NULL;
+    }
+    owed->uid     = uid;
+    owed->conn_id = conn_id;
+    owed->length  = length;
+    memcpy(owed->message, message, length);
+    return owed;
+}
+
+/* Send by active message. @return Whether it need not be tried again: it is on its way, or
+ * the endpoint has failed, which its error handler deals with. */
+static int control_try(ri_conn_t *conn, const void *message, size_t length)
+{
+    unsigned flags = (control_type(message) == RI_WIRE_CONN_REQ) ? RI_AM_REPLY : 0;
     ri_am_buffer_t *buffer = ri_am_buffer_get(conn->worker);
     ucs_status_t status;
 
     if (buffer == NULL) {
-        ri_error("out of memory for a control message");
-        return;
+        return 0;
     }
-    memcpy(buffer->data, header, length);
+    memcpy(buffer->data, message, length);
     status = ri_am_send_buffer(conn, buffer, length, 0, flags);
     if (UCS_STATUS_IS_ERR(status)) {
         ri_debug("control message not sent: status %d", status);
     }
+    return (status != UCS_ERR_NO_RESOURCE) && (status != UCS_ERR_NO_MEMORY);
+}
+
+static void control_count(ri_conn_t *conn, const void *message)
+{
+    ++conn->counters.tx_control;
+    ri_trace(&conn->worker->trace, RI_TRACE_CONTROL_TX, control_type(message),
+             ((const ri_wire_base_t *)message)->value);
+}
+
+static void control_send_am(ri_conn_t *conn, const void *message, size_t length)
+{
+    ri_worker_t *worker = conn->worker;
+    control_owed_t *owed;
+
+    control_count(conn, message);
+    if (ucs_list_is_empty(&worker->control) && control_try(conn, message, length)) {
+        return;
+    }
+
+    owed = control_owe((conn->peer != NULL) ? conn->peer->uid : 0, conn->id, message,
+                       length);
+    if (owed != NULL) {
+        ucs_list_add_tail(&worker->control, &owed->list);
+        worker->attention = 1;
+    }
+}
+
+/* The conn that may carry a message which waited: the one that was to, or any other to the
+ * same peer. */
+static ri_conn_t *control_way_out(ri_worker_t *worker, const control_owed_t *owed)
+{
+    ri_conn_t *conn = ri_id_get(&worker->conn_ids, owed->conn_id);
+    ri_peer_t *peer;
+
+    if ((conn != NULL) && (conn->status == UCS_OK)) {
+        return conn;
+    }
+    if (control_is_bound(owed->message)) {
+        return NULL;
+    }
+    peer = (owed->uid != 0) ? ri_map_get(&worker->peers, owed->uid) : NULL;
+    return (peer != NULL) ? ri_peer_way_out(peer) : NULL;
+}
+
+/* There is no way out for a message any more: there may be one later, if the peer is still
+ * known. */
+static void control_keep(ri_worker_t *worker, control_owed_t *owed)
+{
+    ri_peer_t *peer = (owed->uid != 0) ? ri_map_get(&worker->peers, owed->uid) : NULL;
+
+    if ((peer != NULL) && !control_is_bound(owed->message)) {
+        ucs_list_add_tail(&peer->owed, &owed->list);
+    } else {
+        free(owed);
+    }
+}
+
+void ri_control_progress(ri_worker_t *worker)
+{
+    control_owed_t *owed;
+    ri_conn_t *conn;
+
+    while (!ucs_list_is_empty(&worker->control)) {
+        owed = ucs_list_extract_head(&worker->control, control_owed_t, list);
+        conn = control_way_out(worker, owed);
+        if (conn == NULL) {
+            control_keep(worker, owed);
+        } else if (control_try(conn, owed->message, owed->length)) {
+            free(owed);
+        } else {
+            ucs_list_add_head(&worker->control, &owed->list);
+            return;
+        }
+    }
+}
+
+int ri_control_is_waiting(const ri_conn_t *conn)
+{
+    const control_owed_t *owed;
+
+    ucs_list_for_each(owed, &conn->worker->control, list) {
+        if (owed->conn_id == conn->id) {
+            return 1;
+        }
+    }
+    return 0;
 }
 
 void ri_control_ask(ri_conn_t *conn)
@@ -58,21 +171,20 @@ void ri_control_ask(ri_conn_t *conn)
     conn->flags |= RI_CONN_ASKED;
     ri_conn_start_timeout(conn);
     ri_am_pack_hello(conn, (uint8_t *)&ask.hello);
-    control_count(conn, RI_WIRE_CONN_REQ, 0);
-    control_send_am(conn, &ask, sizeof(ask), RI_AM_REPLY);
+    control_send_am(conn, &ask, sizeof(ask));
 }
 
 void ri_control_send(ri_conn_t *conn, ri_wire_type_t type, uint32_t id, uint32_t value)
 {
     ri_wire_base_t base = {.type = type, .value = value};
 
-    control_count(conn, type, value);
     if ((type == RI_WIRE_SYNC_ACK) &&
         ri_ring_channel_send_control(conn, type, id, value)) {
+        control_count(conn, &base);
         return;
     }
     ri_wire_set_id(&base, id);
-    control_send_am(conn, &base, sizeof(base), 0);
+    control_send_am(conn, &base, sizeof(base));
 }
 
 void ri_control_ask_order(ri_conn_t *conn)
@@ -97,8 +209,7 @@ void ri_control_ack(ri_stream_t *stream)
     ack.base.value = stream->id;
     ack.uid        = stream->worker->uid;
     ri_wire_set_id(&ack.base, stream->remote_conn_id);
-    control_count(conn, RI_WIRE_CONN_ACK, stream->id);
-    control_send_am(conn, &ack, sizeof(ack), 0);
+    control_send_am(conn, &ack, sizeof(ack));
 }
 
 void ri_control_offer_ring(ri_conn_t *conn, ri_stream_t *stream)
@@ -112,8 +223,7 @@ void ri_control_offer_ring(ri_conn_t *conn, ri_stream_t *stream)
                                   .uid        = stream->worker->uid};
 
     ri_wire_set_id(&offer.base, stream->remote_conn_id);
-    control_count(conn, RI_WIRE_RING_OFFER, offer.base.value);
-    control_send_am(conn, &offer, sizeof(offer), 0);
+    control_send_am(conn, &offer, sizeof(offer));
 }
 
 void ri_control_stop_ring(ri_conn_t *conn, ri_stream_t *stream)
@@ -123,13 +233,14 @@ void ri_control_stop_ring(ri_conn_t *conn, ri_stream_t *stream)
                                 .uid        = stream->worker->uid};
 
     ri_wire_set_id(&stop.base, stream->remote_conn_id);
-    control_count(conn, RI_WIRE_RING_STOP, stream->id);
-    control_send_am(conn, &stop, sizeof(stop), 0);
+    control_send_am(conn, &stop, sizeof(stop));
 }
 
 void ri_control_answer(ri_stream_t *stream, ri_wire_type_t type, uint32_t value)
 {
-    ri_conn_t *conn = ri_peer_way_out(stream->peer);
+    ri_wire_base_t base = {.type = type, .value = value};
+    ri_peer_t *peer     = stream->peer;
+    ri_conn_t *conn     = ri_peer_way_out(peer);
     control_owed_t *owed;
 
     if (conn != NULL) {
@@ -137,37 +248,33 @@ void ri_control_answer(ri_stream_t *stream, ri_wire_type_t type, uint32_t value)
         return;
     }
 
-    owed = malloc(sizeof(*owed));
-    if (owed == NULL) {
-        ri_error("out of memory: a peer does not get its answer (type %d)", type);
-        return;
+    ri_wire_set_id(&base, stream->remote_conn_id);
+    owed = control_owe(peer->uid, 0, &base, sizeof(base));
+    if (owed != NULL) {
+        ucs_list_add_tail(&peer->owed, &owed->list);
     }
-    owed->type  = type;
-    owed->id    = stream->remote_conn_id;
-    owed->value = value;
-    ucs_list_add_tail(&stream->peer->owed, &owed->list);
 }
 
-void ri_control_flush_owed(ri_peer_t *peer)
+void ri_control_flush_owed(ri_worker_t *worker, ri_peer_t *peer)
 {
-    control_owed_t *owed, *tmp;
-    ri_conn_t *conn = ri_peer_way_out(peer);
+    uint64_t uid = peer->uid;
+    control_owed_t *owed;
+    ri_conn_t *conn;
 
-    if (conn == NULL) {
-        return;
-    }
-    ucs_list_for_each_safe(owed, tmp, &peer->owed, list) {
-        ucs_list_del(&owed->list);
-        ri_control_send(conn, owed->type, owed->id, owed->value);
+    /* A send that fails may make the application close the endpoint. */
+    while (((peer = ri_map_get(&worker->peers, uid)) != NULL) &&
+           ((conn = ri_peer_way_out(peer)) != NULL) && !ucs_list_is_empty(&peer->owed)) {
+        owed = ucs_list_extract_head(&peer->owed, control_owed_t, list);
+        control_send_am(conn, owed->message, owed->length);
         free(owed);
     }
 }
 
-void ri_control_drop_owed(ri_peer_t *peer)
+void ri_control_drop(ucs_list_link_t *list)
 {
     control_owed_t *owed, *tmp;
 
-    ucs_list_for_each_safe(owed, tmp, &peer->owed, list) {
+    ucs_list_for_each_safe(owed, tmp, list, list) {
         ucs_list_del(&owed->list);
         free(owed);
     }

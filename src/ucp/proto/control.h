@@ -46,9 +46,15 @@ void ri_control_handle(ri_worker_t *worker, ri_stream_t *stream, const ri_wire_m
                        ucp_ep_h reply_ep);
 
 /** A peer has got its first way out: send what is owed to it. */
-void ri_control_flush_owed(ri_peer_t *peer);
+void ri_control_flush_owed(ri_worker_t *worker, ri_peer_t *peer);
 
-/** Forget what is owed to a peer. */
-void ri_control_drop_owed(ri_peer_t *peer);
+/** Send what had to wait because stock had no memory for it. */
+void ri_control_progress(ri_worker_t *worker);
+
+/** @return Whether anything waits so that @a conn was to carry. */
+int ri_control_is_waiting(const ri_conn_t *conn);
+
+/** Forget what waits in a list: peer->owed, worker->control. */
+void ri_control_drop(ucs_list_link_t *list);
 
 #endif

@@ -235,6 +235,11 @@ static ucs_status_ptr_t am_send_nbx(ucp_ep_h handle, unsigned id, const void *he
         return UCS_STATUS_PTR(UCS_ERR_NO_RESOURCE);
     }
 
+    if (u->memory == 0) {
+        return UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);
+    }
+    u->memory -= (u->memory > 0);
+
     if (param->op_attr_mask & UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL) {
         if (u->immediate == 0) {
             return UCS_STATUS_PTR(UCS_ERR_NO_RESOURCE);

@@ -134,6 +134,9 @@ public:
     size_t rndv_thresh  = 16384;
     rng *random         = nullptr;
 
+    /* How many more sends there is memory for; -1: all */
+    int memory = -1;
+
     /* How many more sends that must end at once may do so; -1: all */
     int immediate = -1;
 
