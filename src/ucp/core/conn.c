@@ -56,14 +56,18 @@ static void peer_check_unused(ri_worker_t *worker, ri_peer_t *peer)
 
 ri_conn_t *ri_peer_way_out(ri_peer_t *peer)
 {
+    ri_conn_t *reply = NULL;
     ri_conn_t *conn;
 
     ucs_list_for_each(conn, &peer->conns, peer_list) {
         if ((conn->status == UCS_OK) && !(conn->flags & RI_CONN_CLOSING)) {
-            return conn;
+            if (conn->flags & RI_CONN_USER) {
+                return conn;
+            }
+            reply = conn;
         }
     }
-    return NULL;
+    return reply;
 }
 
 ucs_status_t ri_conn_set_peer(ri_conn_t *conn, uint64_t uid)
@@ -283,6 +287,34 @@ void ri_conn_fail(ri_conn_t *conn, ucs_status_t status)
     while ((ri_id_get(&worker->conn_ids, id) == conn) &&
            !ucs_list_is_empty(&conn->sends)) {
         ri_send_abort(ucs_list_head(&conn->sends, ri_send_req_t, list), status);
+    }
+}
+
+/* @return An endpoint of stock's own to a peer, or NULL. */
+static ri_conn_t *conn_find_reply(ri_worker_t *worker, uint64_t uid)
+{
+    ri_peer_t *peer = ri_map_get(&worker->peers, uid);
+    ri_conn_t *conn;
+
+    if (peer != NULL) {
+        ucs_list_for_each(conn, &peer->conns, peer_list) {
+            if (!(conn->flags & RI_CONN_USER)) {
+                return conn;
+            }
+        }
+    }
+    return NULL;
+}
+
+void ri_conn_endpoint_failed(ri_conn_t *conn, ucs_status_t status)
+{
+    ri_worker_t *worker = conn->worker;
+    uint64_t uid        = (conn->peer != NULL) ? conn->peer->uid : 0;
+    ri_conn_t *reply;
+
+    ri_conn_fail(conn, status);
+    while ((uid != 0) && ((reply = conn_find_reply(worker, uid)) != NULL)) {
+        ri_conn_destroy(reply, status);
     }
 }
 

@@ -174,8 +174,12 @@ void ri_conn_progress_pending(ri_conn_t *conn);
 /** Free a conn. Its unfinished sends end with @a status. */
 void ri_conn_destroy(ri_conn_t *conn, ucs_status_t status);
 
-/** The endpoint failed: end everything that is under way on it with @a status. */
+/** The conn cannot go on: end everything that is under way on it with @a status. */
 void ri_conn_fail(ri_conn_t *conn, ucs_status_t status);
+
+/** Stock reports that the endpoint failed. Endpoints to the same peer that only stock has
+ * are likely to fail, too: stock frees them then and tells nobody, so they are given up. */
+void ri_conn_endpoint_failed(ri_conn_t *conn, ucs_status_t status);
 
 /** Tie a conn to the worker that it turned out to lead to. */
 ucs_status_t ri_conn_set_peer(ri_conn_t *conn, uint64_t uid);
@@ -200,7 +204,9 @@ ucs_status_t ri_conn_report_unusable(ri_conn_t *conn);
 /** Find the peer of a uid, or make it. @return NULL without memory. */
 ri_peer_t *ri_peer_get(ri_worker_t *worker, uint64_t uid);
 
-/** @return A conn by which control messages reach @a peer, or NULL. */
+/** @return A conn by which control messages reach @a peer, or NULL. One of the application's
+ * if there is any: the others may be used only while the peer waits for an answer, as stock
+ * frees their endpoints when it has ended. */
 ri_conn_t *ri_peer_way_out(ri_peer_t *peer);
 
 /**

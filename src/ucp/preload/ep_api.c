@@ -27,7 +27,7 @@ static void ep_error(void *arg, ucp_ep_h ep, ucs_status_t status)
     worker = conn->worker;
     ri_worker_lock(worker);
     cb = conn->err_cb;
-    ri_conn_fail(conn, status);
+    ri_conn_endpoint_failed(conn, status);
     ri_worker_unlock(worker);
     if (cb != NULL) {
         cb(arg, ep, status);

@@ -163,7 +163,9 @@ void ri_control_ask(ri_conn_t *conn)
     struct {
         ri_wire_base_t base;
         ri_wire_hello_t hello;
-    } __attribute__((packed)) ask = {.base.type = RI_WIRE_CONN_REQ | RI_WIRE_FLAG_HELLO};
+    } __attribute__((packed))
+    ask = {.base.type  = RI_WIRE_CONN_REQ | RI_WIRE_FLAG_HELLO,
+           .base.value = (conn->flags & RI_CONN_PEER_MODE) ? RI_WIRE_CONN_REQ_PEER : 0};
 
     if (conn->flags & RI_CONN_ASKED) {
         return;
@@ -287,6 +289,7 @@ static void control_handle_conn_req(ri_worker_t *worker, ri_stream_t *stream,
                                     const ri_wire_msg_t *msg, ucp_ep_h reply_ep)
 {
     ri_conn_t *conn = (reply_ep != NULL) ? ri_conn_find(reply_ep) : NULL;
+    uint32_t lent   = 0; /* id of a conn that must not outlive this call */
 
     /* UCX re-uses the memory of endpoints that it made for replies and gave up. A conn of
      * the application's is left as it is, whatever the peer says. */
@@ -296,12 +299,21 @@ static void control_handle_conn_req(ri_worker_t *worker, ri_stream_t *stream,
         conn = NULL;
     }
     if ((reply_ep != NULL) && (conn == NULL)) {
-        ri_conn_create(worker, reply_ep, msg->hello.uid, UCS_OK, 0, &conn);
+        if (ri_conn_create(worker, reply_ep, msg->hello.uid, UCS_OK, 0, &conn) ==
+            UCS_OK) {
+            lent = (msg->value & RI_WIRE_CONN_REQ_PEER) ? conn->id : 0;
+        }
     } else if ((conn != NULL) && (conn->peer == NULL) && !(conn->flags & RI_CONN_SELF)) {
         ri_conn_set_peer(conn, msg->hello.uid);
     }
     stream->acked = 0; /* it asks, so it has not got an earlier answer yet */
     ri_control_ack(stream);
+
+    /* Stock frees an endpoint that the application does not have when its connection fails,
+     * and tells nobody. It is there now, as it was handed over. */
+    if ((lent != 0) && (ri_id_get(&worker->conn_ids, lent) == conn)) {
+        ri_conn_destroy(conn, UCS_ERR_CANCELED);
+    }
 }
 
 static void control_set_remote_id(ri_conn_t *conn, uint32_t id)

@@ -78,7 +78,8 @@ static int ring_channel_evict(ri_worker_t *worker)
     for (i = 0; i < worker->num_rings; ++i) {
         ri_stream_t *stream = worker->rings[i];
 
-        if (stream->ring_stopping || (ri_peer_way_out(stream->peer) == NULL)) {
+        conn = ri_peer_way_out(stream->peer);
+        if (stream->ring_stopping || (conn == NULL) || !(conn->flags & RI_CONN_USER)) {
             continue; /* on its way back already, or its sender cannot be told */
         }
         if ((victim == NULL) || (stream->ring_last_use < victim->ring_last_use)) {

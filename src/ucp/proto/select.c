@@ -15,6 +15,12 @@ ri_proto_t ri_select(const ri_select_param_t *param)
         return param->sync ? RI_PROTO_BULK_RNDV : RI_PROTO_BULK;
     }
 
+    /* A receiver that has no endpoint to this process may have none by the time that it
+     * matches the message, see RI_WIRE_CONN_REQ_PEER. UCP's rendezvous needs none. */
+    if (param->sync && param->peer_mode) {
+        return RI_PROTO_BULK_RNDV;
+    }
+
     if (param->has_ring && (param->length <= param->ring_max)) {
         return RI_PROTO_EAGER_RING;
     }

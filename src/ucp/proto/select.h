@@ -28,6 +28,7 @@ typedef enum ri_proto {
 typedef struct ri_select_param {
     int self;
     int sync;
+    int peer_mode; /* the endpoint has error handling mode PEER */
     int has_ring;  /* that may be used now, or waited for */
     int am_ready;  /* UCP has set its connection up */
     int has_hello; /* the header has */

@@ -278,6 +278,7 @@ static ucs_status_t send_choose_and_start(ri_send_req_t *req, int sync,
     ri_select_param_t select = {
             .self         = !!(conn->flags & RI_CONN_SELF),
             .sync         = sync,
+            .peer_mode    = !!(conn->flags & RI_CONN_PEER_MODE),
             .has_ring     = (conn->ring != NULL) && !(conn->flags & RI_CONN_NO_RING),
             .am_ready     = !!(conn->flags & RI_CONN_AM_READY),
             .has_hello    = (conn->remote_id == 0),

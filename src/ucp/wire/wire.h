@@ -57,6 +57,10 @@ typedef enum ri_wire_type {
     RI_WIRE_TYPE_LAST
 } ri_wire_type_t;
 
+/* The value of CONN_REQ if the endpoint has error handling mode PEER: UCX frees the reply
+ * endpoint by itself when the connection fails. */
+#define RI_WIRE_CONN_REQ_PEER 1
+
 /* Flag in the type byte: a hello is appended to the header. */
 #define RI_WIRE_FLAG_HELLO 0x80
 

@@ -237,6 +237,39 @@ void victim_role(peer_env &env)
 
 peer_role r4("victim", victim_role);
 
+/* Sends to a test that has no endpoint back, then waits to be killed, or closes. */
+void one_way_role(peer_env &env)
+{
+    entity self(env.tr, kill_params());
+    ucp_ep_h ep      = self.connect(env.ch.get());
+    auto progress    = [&] { return self.progress(); };
+    std::string data = pattern(1000, 1);
+    std::vector<op_ptr> ops;
+
+    for (size_t size : {0, 8, 100, 1000}) {
+        ops.push_back(send(ep, data.data(), size, 1));
+        ops.push_back(send_sync(ep, data.data(), size, 2));
+    }
+    ops.push_back(send(ep, data.data(), 8, 3));
+    if (env.arg == "killed") {
+        poll_until([] { return false; }, progress, 60);
+    }
+    for (auto &o : ops) {
+        EXPECT_TRUE(poll_until([&] { return o->done(); }, progress));
+        EXPECT_EQ(UCS_OK, o->status());
+    }
+    ucs_status_ptr_t ret = self.close_nbx(ep);
+    if (UCS_PTR_IS_PTR(ret)) {
+        EXPECT_TRUE(poll_until(
+                [&] { return ucp_request_check_status(ret) != UCS_INPROGRESS; },
+                progress));
+        ucp_request_free(ret);
+    }
+    env.ch.put("closed");
+}
+
+peer_role r5("one_way", one_way_role);
+
 } // namespace
 
 class test_peer_death : public transport_test {
@@ -317,6 +350,45 @@ TEST_P(test_peer_death, while_it_progresses)
 TEST_P(test_peer_death, while_it_computes)
 {
     run("block");
+}
+
+/* This side has no endpoint to the clients: stock frees those that it made itself when they
+ * are gone. What is received afterwards must not touch them. */
+TEST_P(test_peer_death, clients_that_nobody_answers)
+{
+    entity &self       = create(kill_params());
+    std::string expect = pattern(1000, 1), in(1000, '\0');
+
+    for (bool killed : {true, false, true, false, true}) {
+        peer client("one_way", GetParam(), killed ? "killed" : "closes");
+
+        client.ch().put(self.address());
+        wait_unexpected(self, 3); /* the last one */
+        if (killed) {
+            client.kill_now();
+            settle();
+        }
+        for (size_t size : {0, 8, 100, 1000}) {
+            for (ucp_tag_t tag : {1, 2}) {
+                op_ptr o = recv(self.worker(), &in[0], in.size(), tag);
+                wait(*o, "message");
+                /* What was still to be fetched from the dead is lost */
+                if (!killed || (tag == 1)) {
+                    EXPECT_EQ(UCS_OK, o->status());
+                }
+                if (o->status() == UCS_OK) {
+                    EXPECT_EQ(size, o->info().length);
+                    EXPECT_EQ(0, memcmp(in.data(), expect.data(), size));
+                }
+            }
+        }
+        op_ptr last = recv(self.worker(), &in[0], in.size(), 3);
+        wait(*last, "the last message");
+        if (!killed) {
+            wait([&] { return client.ch().readable(); }, "the client's end");
+            client.finish();
+        }
+    }
 }
 
 /*

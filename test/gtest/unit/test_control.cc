@@ -296,6 +296,115 @@ TEST_F(test_control, conn_req_with_a_wrong_uid_on_a_used_endpoint)
     }
 }
 
+/* Stock frees reply endpoints of error mode PEER when it pleases */
+
+TEST_F(test_control, reply_endpoint_that_may_vanish)
+{
+    endpoint *reply = m_node->new_endpoint(nullptr);
+    wire_msg ask(RI_WIRE_CONN_REQ, 0, RI_WIRE_CONN_REQ_PEER);
+    wire_msg msg(RI_WIRE_EAGER_SYNC, 0, 1);
+
+    ask.hello(STRANGER, REMOTE_CONN);
+    m_node->deliver(ask, bytes(), PLAIN, reply);
+    EXPECT_EQ(1u, reply->count(RI_WIRE_CONN_ACK));
+    EXPECT_EQ(nullptr, ri_conn_find(reply->handle()));
+    reply->closed = true; /* the fake does not let it be used any more */
+
+    msg.req_id = 0x99;
+    m_node->deliver(msg.hello(STRANGER, REMOTE_CONN), bytes(8));
+    EXPECT_TRUE(m_node->recv(0, 0, 8)->done);
+
+    /* When it asks again, it gets what it waits for */
+    reply = m_node->new_endpoint(nullptr);
+    m_node->deliver(ask, bytes(), PLAIN, reply);
+    EXPECT_EQ(1u, reply->count(RI_WIRE_CONN_ACK));
+    ASSERT_EQ(1u, reply->count(RI_WIRE_SYNC_ACK));
+    EXPECT_EQ(0x99u, reply->take(RI_WIRE_SYNC_ACK).parse().value);
+    EXPECT_EQ(nullptr, ri_conn_find(reply->handle()));
+}
+
+TEST_F(test_control, reply_endpoint_that_may_vanish_and_no_memory)
+{
+    endpoint *reply = m_node->new_endpoint(nullptr);
+    endpoint *own   = m_node->new_endpoint(nullptr);
+
+    m_ucx->memory = 0;
+    m_node->deliver(wire_msg(RI_WIRE_CONN_REQ, 0, RI_WIRE_CONN_REQ_PEER)
+                            .hello(STRANGER, REMOTE_CONN),
+                    bytes(), PLAIN, reply);
+    reply->closed = true;
+    m_ucx->memory = -1;
+    m_node->progress();
+    EXPECT_TRUE(reply->sent.empty());
+    m_node->connect(own, STRANGER);
+    EXPECT_EQ(1u, own->count(RI_WIRE_CONN_ACK));
+}
+
+TEST_F(test_control, reply_endpoint_that_the_application_has)
+{
+    m_node->deliver(wire_msg(RI_WIRE_CONN_REQ, 0, RI_WIRE_CONN_REQ_PEER)
+                            .hello(REMOTE, REMOTE_CONN),
+                    bytes(), PLAIN, m_ep);
+    EXPECT_EQ(1u, m_ep->count(RI_WIRE_CONN_ACK));
+    EXPECT_EQ(m_conn, ri_conn_find(m_ep->handle()));
+}
+
+TEST_F(test_control, error_mode_peer_asks_so)
+{
+    endpoint *ep = m_node->new_endpoint(nullptr);
+
+    ri_control_ask(m_node->connect(ep, STRANGER, RI_CONN_USER | RI_CONN_PEER_MODE));
+    EXPECT_EQ((uint32_t)RI_WIRE_CONN_REQ_PEER, ep->take(RI_WIRE_CONN_REQ).parse().value);
+    ri_control_ask(m_conn);
+    EXPECT_EQ(0u, m_ep->take(RI_WIRE_CONN_REQ).parse().value);
+}
+
+/* A receiver that cannot answer later: UCP's rendezvous sees to it */
+TEST_F(test_control, error_mode_peer_needs_no_sync_ack)
+{
+    endpoint *ep    = m_node->new_endpoint(nullptr);
+    ri_conn_t *conn = m_node->connect(ep, STRANGER, RI_CONN_USER | RI_CONN_PEER_MODE);
+
+    for (size_t length : {0, 8, 5000}) {
+        send_ptr op = m_node->send(conn, bytes(length), 1, true);
+        EXPECT_FALSE(op->done);
+        EXPECT_TRUE(ep->take(RI_WIRE_BULK).rndv);
+        for (request *req : m_ucx->requests) {
+            req->ready = true; /* it was matched */
+        }
+        m_ucx->complete();
+        EXPECT_TRUE(op->done);
+    }
+}
+
+TEST_F(test_control, way_out_is_the_applications)
+{
+    endpoint *reply = m_node->new_endpoint(nullptr);
+    endpoint *own   = m_node->new_endpoint(nullptr);
+    wire_msg ask(RI_WIRE_CONN_REQ, 0, 0);
+
+    m_node->deliver(ask.hello(STRANGER, REMOTE_CONN), bytes(), PLAIN, reply);
+    EXPECT_EQ(1u, reply->count(RI_WIRE_CONN_ACK));
+    ri_conn_t *conn = m_node->connect(own, STRANGER);
+    m_node->deliver(ask);
+    EXPECT_EQ(1u, reply->count(RI_WIRE_CONN_ACK));
+    EXPECT_EQ(1u, own->count(RI_WIRE_CONN_ACK));
+
+    /* It fails: what stock made for replies may be freed any time now */
+    ri_conn_endpoint_failed(conn, UCS_ERR_ENDPOINT_TIMEOUT);
+    EXPECT_EQ(nullptr, ri_conn_find(reply->handle()));
+    EXPECT_EQ(conn, ri_conn_find(own->handle()));
+    m_node->deliver(ask);
+    EXPECT_EQ(1u, reply->count(RI_WIRE_CONN_ACK));
+
+    /* Other endpoints of the application tell by themselves */
+    endpoint *second = m_node->new_endpoint(nullptr);
+    m_node->connect(second, STRANGER);
+    ri_conn_endpoint_failed(conn, UCS_ERR_ENDPOINT_TIMEOUT);
+    m_node->deliver(ask);
+    EXPECT_EQ(1u, second->count(RI_WIRE_CONN_ACK));
+}
+
 /* CONN_ACK */
 
 TEST_F(test_control, conn_ack_sets_the_id)

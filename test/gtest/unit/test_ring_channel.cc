@@ -383,6 +383,23 @@ TEST_F(test_ring_channel, given_back)
     EXPECT_EQ(nullptr, conn(a, to)->ring);
 }
 
+/* A peer without an endpoint of the application may be gone, and stock's endpoint with it */
+TEST_F(test_ring_channel, not_asked_for_through_an_endpoint_that_may_vanish)
+{
+    ri_config.ring_peers = 1;
+    node *to = add_node(), *a = add_node(), *b = add_node();
+
+    conn(to, a)->flags &= ~RI_CONN_USER;
+    conn(to, b);
+    exchange(a, to, 20);
+    EXPECT_NE(nullptr, conn(a, to)->ring);
+    ep(to, a)->closed = true;
+    exchange(b, to, 2000);
+    EXPECT_NE(nullptr, conn(a, to)->ring);
+    EXPECT_EQ(0u, to->counters().rings_given_back);
+    ep(to, a)->closed = false;
+}
+
 /* Who asks a closed connection for its ring must not wait for the answer for ever. */
 TEST_F(test_ring_channel, given_back_by_nobody)
 {

@@ -19,7 +19,8 @@ enum {
     READY  = 8,
     HELLO  = 16,
     PACKED = 32,
-    DEVICE = 64
+    DEVICE = 64,
+    PEER   = 128
 };
 
 struct decision {
@@ -61,6 +62,13 @@ const decision DECISIONS[] = {
         {0, SHORT + 1, EAGER_THRESH, RI_PROTO_EAGER_FRAGS},
         {HELLO, EAGER_THRESH + 1, LARGE, RI_PROTO_BULK},
         {HELLO | SYNC, EAGER_THRESH + 1, LARGE, RI_PROTO_BULK_RNDV},
+        /* A receiver in error mode PEER may have no way to answer later */
+        {PEER | READY | SYNC, 0, LARGE, RI_PROTO_BULK_RNDV},
+        {PEER | RING | SYNC, 0, LARGE, RI_PROTO_BULK_RNDV},
+        {PEER | HELLO | SYNC, 0, LARGE, RI_PROTO_BULK_RNDV},
+        {PEER | SELF | SYNC, 0, LARGE, RI_PROTO_SELF},
+        {PEER | READY, 0, AM_INLINE, RI_PROTO_EAGER_COPY},
+        {PEER | RING | READY, 0, RING_MAX, RI_PROTO_EAGER_RING},
         /* What the processor must not touch */
         {DEVICE | RING | READY, 0, LARGE, RI_PROTO_BULK},
         {DEVICE | READY | SYNC, 0, LARGE, RI_PROTO_BULK_RNDV},
@@ -75,6 +83,7 @@ TEST(test_select, table)
 
             param.self         = !!(d.what & SELF);
             param.sync         = !!(d.what & SYNC);
+            param.peer_mode    = !!(d.what & PEER);
             param.has_ring     = !!(d.what & RING);
             param.am_ready     = !!(d.what & READY);
             param.has_hello    = !!(d.what & HELLO);
