@@ -10,10 +10,21 @@
 #include "../tag/recv.h"
 #include "../tag/send.h"
 
-static int tag_param_is_valid(const ucp_request_param_t *param)
+/* A newer UCX may know more types than the one this library was built with; there are never
+ * more than a mask has bits. */
+#define TAG_NEWER_MEMORY_TYPES 64u
+
+static inline int tag_param_is_valid(const ucp_request_param_t *param)
 {
-    if ((param->op_attr_mask & UCP_OP_ATTR_FIELD_MEMORY_TYPE) &&
-        (param->memory_type > UCS_MEMORY_TYPE_LAST)) {
+    unsigned last;
+
+    if (ri_likely(!(param->op_attr_mask & UCP_OP_ATTR_FIELD_MEMORY_TYPE))) {
+        return 1;
+    }
+    last = ri_stock_version_at_least(UCP_API_MAJOR, UCP_API_MINOR + 1) ?
+                   TAG_NEWER_MEMORY_TYPES :
+                   UCS_MEMORY_TYPE_LAST;
+    if ((unsigned)param->memory_type > last) {
         ri_error("invalid memory type parameter: %d", param->memory_type);
         return 0;
     }
