@@ -457,7 +457,6 @@ void ri_stream_destroy(ri_stream_t *stream)
 
     stream_discard(worker, &stream->early);
     stream_discard(worker, &stream->assembling);
-    ri_ring_channel_free(stream);
     ri_id_free(&worker->stream_ids, stream->id);
     ucs_list_del(&stream->list);
     ucs_list_del(&stream->peer_list);

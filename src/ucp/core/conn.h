@@ -219,7 +219,7 @@ ri_stream_t *ri_stream_get(ri_worker_t *worker, const ri_wire_hello_t *hello);
 /** @return The latest stream of a remote conn id, or NULL if none introduced itself. */
 ri_stream_t *ri_stream_find(ri_worker_t *worker, uint64_t uid, uint32_t conn_id);
 
-/** Free a stream with everything it holds. */
+/** Free a stream, which has no ring, with everything it holds. */
 void ri_stream_destroy(ri_stream_t *stream);
 
 /**

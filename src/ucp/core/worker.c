@@ -217,6 +217,10 @@ void ri_worker_destroy(ri_worker_t *worker)
         ri_ring_channel_close(conn);
         ri_conn_destroy(conn, UCS_ERR_CANCELED);
     }
+    /* Callbacks of receives that end with a ring may still do anything. */
+    while (worker->num_rings > 0) {
+        ri_ring_channel_free(worker->rings[0]);
+    }
     ucs_list_for_each_safe(msg, tmp, &worker->match.unexpected, list) {
         ri_match_remove_unexpected(&worker->match, msg);
         ri_msg_discard(worker, msg);

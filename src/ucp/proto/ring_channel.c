@@ -160,7 +160,6 @@ void ri_ring_channel_free(ri_stream_t *stream)
     }
 
     ri_trace(&worker->trace, RI_TRACE_RING_CLOSE, stream->id, stream->ring->pos);
-    ri_assembly_abort(stream, UCS_ERR_CONNECTION_RESET);
     for (i = 0; worker->rings[i] != stream; ++i) {}
     worker->rings[i] = worker->rings[--worker->num_rings];
     worker->num_stopping -= stream->ring_stopping;
@@ -168,6 +167,7 @@ void ri_ring_channel_free(ri_stream_t *stream)
     worker->counters.rings_active = worker->num_rings;
     ri_ring_rx_close(stream->ring);
     stream->ring = NULL;
+    ri_assembly_abort(stream, UCS_ERR_CONNECTION_RESET);
 }
 
 void ri_ring_channel_refused(ri_stream_t *stream)
@@ -440,7 +440,9 @@ unsigned ri_ring_channel_poll(ri_worker_t *worker)
             --stream->busy;
             ri_stream_check_closed(stream);
         } else if (ri_unlikely(stream->ring_dead)) {
+            ++stream->busy;
             ri_ring_channel_free(stream);
+            --stream->busy;
             ri_stream_check_closed(stream);
         }
     }

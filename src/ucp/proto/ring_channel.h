@@ -41,7 +41,8 @@ void ri_ring_channel_stop(ri_conn_t *conn);
 /** Sender: end the ring with RING_CLOSE and unmap it. Nothing is pending. */
 void ri_ring_channel_close(ri_conn_t *conn);
 
-/** Receiver: stop polling the ring of @a stream and free it. */
+/** Receiver: stop polling the ring of @a stream and free it. A receive whose message has
+ * come in part ends, and its callback may end a stream that is not busy. */
 void ri_ring_channel_free(ri_stream_t *stream);
 
 /**
