@@ -258,11 +258,28 @@ int ri_ring_channel_send_control(ri_conn_t *conn, ri_wire_type_t type, uint32_t 
 }
 
 /* The peer writes what it must not: drop all that it sends. */
-static void ring_channel_broken(ri_stream_t *stream, const ri_ring_record_t *record)
+static void ring_channel_broken(ri_stream_t *stream, uint8_t type, uint32_t length)
 {
-    ri_deliver_breaking(stream, "a malformed record in its ring", record->type,
-                        record->length);
+    ri_deliver_breaking(stream, "a malformed record in its ring", type, length);
     ri_ring_channel_free(stream);
+}
+
+/* Begin the message that a first part tells of. @return 0 if it breaks the protocol. */
+static int ring_channel_start(ri_stream_t *stream, const ri_ring_record_t *record,
+                              uint32_t length)
+{
+    uint32_t total = __atomic_load_n(&record->extra, __ATOMIC_RELAXED);
+    uint32_t sn    = __atomic_load_n(&record->value, __ATOMIC_RELAXED);
+    uint64_t tag   = __atomic_load_n(&record->tag, __ATOMIC_RELAXED);
+
+    if ((length == 0) || (total <= length) ||
+        (total > (stream->ring->mask + 1) * RI_RING_LINE)) {
+        return 0;
+    }
+    ++stream->counters.rx_ring;
+    stream->ring_last_use = stream->worker->ring_clock;
+    ri_assembly_start(stream, sn, tag, total);
+    return 1;
 }
 
 /* A part of a message. @return 0 if it breaks the protocol. */
@@ -271,23 +288,18 @@ static int ring_channel_receive_part(ri_stream_t *stream, const ri_ring_record_t
 {
     ri_assembly_t *assembly = &stream->assembly;
 
-    if (type == RI_RING_START) {
-        uint32_t total = __atomic_load_n(&record->extra, __ATOMIC_RELAXED);
-
-        if ((assembly->length != 0) || (total <= length) ||
-            (total > (stream->ring->mask + 1) * RI_RING_LINE)) {
-            return 0;
-        }
-        ++stream->counters.rx_ring;
-        stream->ring_last_use = stream->worker->ring_clock;
-        ri_assembly_start(stream, record->value, record->tag, total);
+    if (stream->broken ||
+        ((type == RI_RING_START) && !ring_channel_start(stream, record, length))) {
+        return 0;
     }
-    if ((length == 0) || stream->broken ||
-        (length > assembly->length - assembly->received)) {
+    if (stream->broken) {
+        return 1; /* there was no memory to start it */
+    }
+    if ((length == 0) || (length > assembly->length - assembly->received)) {
         return 0;
     }
     ri_assembly_add(stream, ri_ring_payload(record, length), length);
-    return !stream->broken;
+    return 1;
 }
 
 /* The next part of a message is about to be published, unless its sender has lost the
@@ -301,12 +313,24 @@ static void ring_channel_await_part(ri_stream_t *stream)
          ++i) {}
 }
 
+static void ring_channel_receive_ack(ri_stream_t *stream, const ri_ring_record_t *record)
+{
+    ri_wire_msg_t msg = {
+            .type = RI_WIRE_SYNC_ACK, .value = record->value, .id = record->extra};
+
+    ri_control_handle(stream->worker, stream, &msg, NULL);
+}
+
 /* A record that is not the most common one. @return Whether the ring is still there. */
 static int ring_channel_receive_control(ri_stream_t *stream,
                                         const ri_ring_record_t *record, uint8_t type,
                                         uint32_t length, uint32_t lines)
 {
-    ri_wire_msg_t msg = {.type = type, .value = record->value, .id = record->extra};
+    /* Nothing comes between the parts of a message. */
+    if ((stream->assembly.length != 0) && (type != RI_RING_PART)) {
+        ring_channel_broken(stream, type, length);
+        return 0;
+    }
 
     switch (type) {
     case RI_RING_PAD:
@@ -314,21 +338,25 @@ static int ring_channel_receive_control(ri_stream_t *stream,
     case RI_RING_START:
     case RI_RING_PART:
         if (!ring_channel_receive_part(stream, record, type, length)) {
-            ring_channel_broken(stream, record);
+            ring_channel_broken(stream, type, length);
+            return 0;
+        }
+        if (stream->broken) {
+            ri_ring_channel_free(stream);
             return 0;
         }
         ri_ring_rx_advance(stream->ring, lines);
         ring_channel_await_part(stream);
         return 1;
     case RI_WIRE_SYNC_ACK:
-        ri_control_handle(stream->worker, stream, &msg, NULL);
+        ring_channel_receive_ack(stream, record);
         break;
     case RI_WIRE_RING_CLOSE:
         ri_ring_channel_free(stream);
         ri_stream_check_closed(stream);
         return 0;
     default:
-        ring_channel_broken(stream, record);
+        ring_channel_broken(stream, type, length);
         return 0;
     }
     ri_ring_rx_advance(stream->ring, lines);
@@ -379,7 +407,7 @@ static unsigned ring_channel_poll_one(ri_worker_t *worker, ri_stream_t *stream)
         lines  = ri_ring_rx_lines(stream->ring, type, length);
         ++count;
         if (ri_unlikely(lines == 0)) {
-            ring_channel_broken(stream, record);
+            ring_channel_broken(stream, type, length);
             return count;
         }
 

@@ -56,7 +56,6 @@ void ri_assembly_start(ri_stream_t *stream, uint32_t sn, uint64_t tag, size_t le
     assembly->msg = ri_msg_alloc(worker, length);
     if (assembly->msg == NULL) {
         ri_error("out of memory for a message of %zu bytes", length);
-        ri_stream_break(stream, "lack of memory");
         ri_assembly_abort(stream, UCS_ERR_NO_MEMORY);
         return;
     }
@@ -78,7 +77,7 @@ static void assembly_deliver(ri_stream_t *stream)
                               .data      = assembly.dest,
                               .msg       = assembly.msg};
 
-    stream->assembly.length = 0;
+    stream->assembly = (ri_assembly_t){0};
     if (assembly.msg == NULL) {
         assembly_complete(assembly.recv, &assembly, UCS_OK);
         return;
@@ -108,10 +107,13 @@ void ri_assembly_abort(ri_stream_t *stream, ucs_status_t status)
 {
     ri_assembly_t assembly = stream->assembly;
 
-    stream->assembly.length = 0;
     if (assembly.length == 0) {
         return;
     }
+
+    stream->assembly = (ri_assembly_t){0};
+    ri_stream_break(stream, (status == UCS_ERR_NO_MEMORY) ? "lack of memory" :
+                                                            "a message without its end");
     if (assembly.msg != NULL) {
         ri_msg_discard(stream->worker, assembly.msg);
     }

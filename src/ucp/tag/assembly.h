@@ -13,8 +13,8 @@
 #include "../core/request.h"
 
 typedef struct ri_assembly {
-    size_t length; /* of the whole payload; 0: there is none */
-    size_t received;
+    size_t length;       /* of the whole payload; 0: there is none */
+    size_t received;     /* of it; never more */
     uint8_t *dest;       /* of the payload: in the receive's memory, or the message's */
     ri_recv_req_t *recv; /* that was matched, or NULL */
     ri_msg_t *msg;       /* NULL: placed directly */
@@ -30,7 +30,8 @@ void ri_assembly_start(ri_stream_t *stream, uint32_t sn, uint64_t tag, size_t le
  * a receive. */
 void ri_assembly_add(ri_stream_t *stream, const void *data, size_t length);
 
-/** The rest will not come: a receive that was matched ends with @a status. */
+/** The rest of a message, if there is one, will not come: the stream is broken, and a
+ * receive that was matched ends with @a status, after which the stream may be gone. */
 void ri_assembly_abort(ri_stream_t *stream, ucs_status_t status);
 
 #endif
