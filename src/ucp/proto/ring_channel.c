@@ -105,7 +105,7 @@ void ri_ring_channel_consider(ri_stream_t *stream)
     ri_conn_t *conn;
     ucs_status_t status;
 
-    if ((worker->max_rings == 0) || !stream->same_host) {
+    if ((worker->max_rings == 0) || !stream->same_host || stream->broken) {
         stream->am_left = UINT_MAX;
         return;
     }
