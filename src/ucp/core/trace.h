@@ -26,6 +26,7 @@
     _e(RECV, "receive posted tag 0x%lx mask 0x%lx") \
     _e(RECV_DONE, "receive done, sender tag 0x%lx length %lu") \
     _e(CANCEL, "receive cancelled tag 0x%lx mask 0x%lx") \
+    _e(ARRIVING, "message in parts begins, sn %lu length %lu") \
     _e(ARRIVE, "message sn %lu tag 0x%lx") \
     _e(MATCHED, "  matched a posted receive, tag 0x%lx length %lu") \
     _e(UNEXPECTED, "  unexpected, tag 0x%lx length %lu") \

@@ -44,7 +44,7 @@ void ri_assembly_start(ri_stream_t *stream, uint32_t sn, uint64_t tag, size_t le
     ri_assembly_t *assembly = &stream->assembly;
     ri_recv_req_t *recv;
 
-    ri_trace(&worker->trace, RI_TRACE_ARRIVE, sn, tag);
+    ri_trace(&worker->trace, RI_TRACE_ARRIVING, sn, length);
     recv      = assembly_match(stream, sn, tag, length);
     *assembly = (ri_assembly_t){.length = length, .recv = recv, .tag = tag, .sn = sn};
     if ((recv != NULL) && ri_dt_is_contig(&recv->data) && (length <= recv->data.length) &&
