@@ -396,13 +396,12 @@ ucs_status_ptr_t ri_tag_send_am(ri_conn_t *conn, const void *data, size_t length
 ucs_status_ptr_t ri_tag_send_parts(ri_conn_t *conn, const void *buffer, size_t length,
                                    uint64_t tag, const ucp_request_param_t *param)
 {
-    ucp_request_param_t bytes;
+    size_t element = RI_SEND_PARAM_DATATYPE(param) >> UCP_DATATYPE_SHIFT;
+    uint32_t pos   = conn->ring->pos;
 
     if (ri_unlikely(!ri_ring_tx_put_parts(conn->ring, conn->tx_sn + 1, tag, buffer,
                                           length))) {
-        bytes = *param;
-        bytes.op_attr_mask &= ~UCP_OP_ATTR_FIELD_DATATYPE;
-        return ri_tag_send_slow(conn, buffer, length, tag, &bytes, 0);
+        return ri_tag_send_slow(conn, buffer, length / element, tag, param, 0);
     }
 
     ++conn->tx_sn;
@@ -411,7 +410,7 @@ ucs_status_ptr_t ri_tag_send_parts(ri_conn_t *conn, const void *buffer, size_t l
     conn->counters.tx_bytes += length;
     ri_trace(&conn->worker->trace, RI_TRACE_SEND, tag, length);
     ri_trace(&conn->worker->trace, RI_TRACE_SEND_RING, conn->tx_sn,
-             ri_ring_lines(length));
+             conn->ring->pos - pos);
     return NULL;
 }
 
