@@ -237,6 +237,8 @@ public:
     /* Give completed requests back. @return Whether none is left open. */
     bool release_done();
 
+    bool may_end_open = false; /* with requests that the worker's end completes */
+
 private:
     send_ptr start_send(const send_ptr &op, ri_conn_t *conn, const void *data,
                         size_t length, uint64_t tag, bool sync);

@@ -70,6 +70,7 @@ extern "C" {
 #include "ucp/proto/ring_channel.h"
 #include "ucp/proto/select.h"
 #include "ucp/proto/self.h"
+#include "ucp/tag/assembly.h"
 #include "ucp/tag/deliver.h"
 #include "ucp/tag/match.h"
 #include "ucp/tag/recv.h"

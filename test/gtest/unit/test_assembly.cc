@@ -1,0 +1,1127 @@
+/* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * src/ucp/tag/assembly.c: messages that come through a ring in parts. The test plays the
+ * sender: it writes the records itself, one at a time.
+ */
+
+#include "fake_ucx.h"
+
+#include <numeric>
+#include <sys/resource.h>
+
+using namespace fake;
+
+namespace {
+
+const uint64_t LOCAL   = 0x1111;
+const uint64_t REMOTE  = 0x2222;
+const uint32_t CONN_ID = 77; /* of the sender's conn */
+
+/* A generic type of the application: every second byte of the buffer. */
+struct sparse {
+    uint8_t *buffer;
+    size_t count;
+};
+
+int g_live; /* states */
+
+void *sparse_start(void *context, const void *buffer, size_t count)
+{
+    ++g_live;
+    return new sparse{(uint8_t *)buffer, count};
+}
+
+void *sparse_start_unpack(void *context, void *buffer, size_t count)
+{
+    return sparse_start(context, buffer, count);
+}
+
+size_t sparse_size(void *state)
+{
+    return static_cast<sparse *>(state)->count;
+}
+
+size_t sparse_pack(void *state, size_t offset, void *dest, size_t max_length)
+{
+    return 0;
+}
+
+ucs_status_t sparse_unpack(void *state, size_t offset, const void *src, size_t length)
+{
+    for (size_t i = 0; i < length; ++i) {
+        static_cast<sparse *>(state)->buffer[2 * (offset + i)] =
+                static_cast<const uint8_t *>(src)[i];
+    }
+    return UCS_OK;
+}
+
+void sparse_finish(void *state)
+{
+    --g_live;
+    delete static_cast<sparse *>(state);
+}
+
+const ucp_generic_dt_ops_t SPARSE_OPS = {sparse_start,  sparse_start_unpack,
+                                         sparse_size,   sparse_pack,
+                                         sparse_unpack, sparse_finish};
+const ucp_datatype_t SPARSE           = 0x10000 | UCP_DATATYPE_GENERIC;
+
+class test_assembly : public ri_test {
+protected:
+    void SetUp() override
+    {
+        ri_test::SetUp();
+        start();
+    }
+
+    void TearDown() override
+    {
+        stop();
+        ri_test::TearDown();
+    }
+
+    void start()
+    {
+        m_node = std::make_unique<node>(LOCAL);
+        m_ep   = m_node->new_endpoint(nullptr);
+        m_conn = m_node->connect(m_ep, REMOTE);
+        m_tx   = {};
+        open_ring();
+    }
+
+    void stop()
+    {
+        close_ring();
+        m_node.reset();
+    }
+
+    void restart()
+    {
+        stop();
+        start();
+    }
+
+    ri_worker_t *worker() { return m_node->worker(); }
+
+    ri_stream_t *stream()
+    {
+        ri_wire_hello_t hello = wire_msg(RI_WIRE_EAGER, 0, 0)
+                                        .hello(REMOTE, CONN_ID, worker()->host)
+                                        .greeting;
+
+        return ri_stream_get(worker(), &hello);
+    }
+
+    void open_ring()
+    {
+        ri_ring_channel_consider(stream());
+        ASSERT_NE(nullptr, stream()->ring);
+        ri_wire_msg_t offer = m_ep->take(RI_WIRE_RING_OFFER).parse();
+        ASSERT_EQ(UCS_OK, ri_ring_open(&m_tx, offer.ring_pid, offer.ring_fd, offer.value,
+                                       offer.ring_cookie));
+    }
+
+    void close_ring()
+    {
+        if (m_tx.control != nullptr) {
+            ri_ring_tx_close(&m_tx);
+        }
+    }
+
+    /* Write a record and let the worker take it. */
+    void record(uint8_t type, uint32_t value, uint64_t tag, uint32_t extra,
+                const bytes &payload, bool taken = true)
+    {
+        ri_ring_record_t *r = ri_ring_tx_reserve(&m_tx, payload.size());
+
+        ASSERT_NE(nullptr, r);
+        std::copy(payload.begin(), payload.end(), ri_ring_payload(r, payload.size()));
+        r->type  = type;
+        r->value = value;
+        r->tag   = tag;
+        r->extra = extra;
+        ri_ring_tx_commit(&m_tx, r, payload.size());
+        if (taken) {
+            m_node->progress();
+        }
+    }
+
+    static bytes slice(const bytes &data, size_t from, size_t length)
+    {
+        return bytes(data.begin() + from, data.begin() + from + length);
+    }
+
+    /* Message @a sn is pattern(sn, total); its first @a length bytes. */
+    void first(uint32_t sn, uint64_t tag, size_t total, size_t length)
+    {
+        record(RI_RING_START, sn, tag, total, slice(pattern(sn, total), 0, length));
+    }
+
+    void next(uint32_t sn, size_t total, size_t offset, size_t length)
+    {
+        record(RI_RING_PART, 0, 0, 0, slice(pattern(sn, total), offset, length));
+    }
+
+    void whole(uint32_t sn, uint64_t tag, size_t total)
+    {
+        first(sn, tag, total, total / 2);
+        next(sn, total, total / 2, total - total / 2);
+    }
+
+    void by_am(uint32_t sn, uint64_t tag, size_t length = 8)
+    {
+        wire_msg msg(RI_WIRE_EAGER, stream()->id, sn);
+
+        msg.tag = tag;
+        m_node->deliver(msg, pattern(sn, length));
+    }
+
+    void bye(uint32_t last_sn)
+    {
+        m_node->deliver(wire_msg(RI_WIRE_BYE, stream()->id, last_sn));
+    }
+
+    void check_received(const recv_ptr &op, uint32_t sn, uint64_t tag, size_t length)
+    {
+        ASSERT_TRUE(op->done) << "sn " << sn;
+        EXPECT_EQ(UCS_OK, op->status);
+        EXPECT_EQ(tag, op->info.sender_tag);
+        EXPECT_EQ(length, op->info.length);
+        EXPECT_EQ(pattern(sn, length), slice(op->buffer, 0, length));
+    }
+
+    ri_worker_counters_t counters() { return m_node->counters(); }
+
+    /* The ring is gone, with all that had come of a message. */
+    void check_ended(uint64_t malformed)
+    {
+        EXPECT_EQ(0u, worker()->num_rings);
+        EXPECT_EQ(nullptr, stream()->ring);
+        EXPECT_EQ(0u, stream()->assembly.length);
+        EXPECT_TRUE(stream()->broken);
+        EXPECT_EQ(malformed, counters().rx_malformed);
+        EXPECT_EQ(0u, counters().held_bytes);
+    }
+
+    std::unique_ptr<node> m_node;
+    endpoint *m_ep;
+    ri_conn_t *m_conn;
+    ri_ring_tx_t m_tx;
+};
+
+/* When a receive is posted, as seen from the parts */
+enum when_t {
+    BEFORE,
+    BETWEEN,
+    AFTER
+};
+
+const when_t WHENS[] = {BEFORE, BETWEEN, AFTER};
+
+TEST_F(test_assembly, matched_at_the_first_part)
+{
+    recv_ptr op = m_node->recv(5, ~0ul, 3100);
+
+    first(1, 5, 3000, 2000);
+    EXPECT_FALSE(op->done);
+    EXPECT_EQ(slice(pattern(1, 3000), 0, 2000), slice(op->buffer, 0, 2000));
+    EXPECT_EQ(bytes(1100), slice(op->buffer, 2000, 1100));
+    EXPECT_EQ(2u, stream()->next_sn);
+    EXPECT_EQ(0u, counters().held_bytes);
+    EXPECT_EQ(1u, counters().streams.rx_posted);
+
+    next(1, 3000, 2000, 999);
+    EXPECT_FALSE(op->done);
+    m_node->progress();
+    EXPECT_FALSE(op->done);
+    next(1, 3000, 2999, 1);
+    check_received(op, 1, 5, 3000);
+    EXPECT_EQ(bytes(100), slice(op->buffer, 3000, 100));
+    EXPECT_EQ(1u, counters().streams.rx_posted);
+    EXPECT_EQ(1u, counters().streams.rx_ring);
+    EXPECT_EQ(3000u, counters().streams.rx_bytes);
+    EXPECT_EQ(0u, counters().held_bytes_max);
+}
+
+TEST_F(test_assembly, posted_between_the_parts)
+{
+    first(1, 5, 3000, 2000);
+    EXPECT_EQ(3000u, counters().held_bytes);
+    recv_ptr op = m_node->recv(5, ~0ul, 3000);
+    EXPECT_FALSE(op->done);
+    EXPECT_EQ(1u, stream()->next_sn);
+    next(1, 3000, 2000, 1000);
+    check_received(op, 1, 5, 3000);
+    EXPECT_EQ(0u, counters().held_bytes);
+    EXPECT_EQ(1u, counters().streams.rx_posted);
+    EXPECT_EQ(0u, counters().streams.rx_unexpected);
+    EXPECT_EQ(3000u, counters().streams.rx_bytes);
+}
+
+TEST_F(test_assembly, unexpected)
+{
+    ucp_tag_recv_info_t info;
+
+    first(1, 5, 3000, 2000);
+    EXPECT_EQ(nullptr, ri_tag_probe(worker(), 5, ~0ul, 0, &info));
+    EXPECT_EQ(0u, worker()->match.num_unexpected);
+    EXPECT_EQ(0u, stream()->num_msgs);
+    next(1, 3000, 2000, 1000);
+    ASSERT_NE(nullptr, ri_tag_probe(worker(), 5, ~0ul, 0, &info));
+    EXPECT_EQ(5u, info.sender_tag);
+    EXPECT_EQ(3000u, info.length);
+    EXPECT_EQ(3000u, counters().held_bytes);
+    EXPECT_EQ(3000u, counters().held_bytes_max);
+    EXPECT_EQ(1u, counters().streams.rx_unexpected);
+    check_received(m_node->recv(5, ~0ul, 3000), 1, 5, 3000);
+    EXPECT_EQ(0u, counters().held_bytes);
+    EXPECT_EQ(0u, stream()->num_msgs);
+}
+
+TEST_F(test_assembly, truncated)
+{
+    for (when_t when : WHENS) {
+        uint32_t sn = stream()->next_sn;
+        recv_ptr op;
+
+        for (when_t now : WHENS) {
+            if (now == BETWEEN) {
+                first(sn, 5, 3000, 2000);
+            } else if (now == AFTER) {
+                next(sn, 3000, 2000, 1000);
+            }
+            if (now == when) {
+                op = m_node->recv(5, ~0ul, 2999);
+                EXPECT_EQ((when == AFTER), op->done);
+            }
+        }
+        ASSERT_TRUE(op->done);
+        EXPECT_EQ(UCS_ERR_MESSAGE_TRUNCATED, op->status);
+        EXPECT_EQ(3000u, op->info.length);
+        EXPECT_EQ(5u, op->info.sender_tag);
+        EXPECT_EQ(bytes(2999), op->buffer) << "its memory stays as it was";
+        EXPECT_EQ(0u, counters().held_bytes);
+    }
+    EXPECT_EQ(3u, counters().recv_truncated);
+    EXPECT_FALSE(stream()->broken);
+}
+
+TEST_F(test_assembly, iov)
+{
+    for (when_t when : WHENS) {
+        uint32_t sn               = stream()->next_sn;
+        bytes buffer              = bytes(3100);
+        ucp_dt_iov_t iov[3]       = {{&buffer[0], 7}, {nullptr, 0}, {&buffer[107], 2993}};
+        ucp_request_param_t param = {};
+        ucs_status_ptr_t ret      = nullptr;
+
+        param.op_attr_mask = UCP_OP_ATTR_FIELD_DATATYPE | UCP_OP_ATTR_FLAG_NO_IMM_CMPL;
+        param.datatype     = ucp_dt_make_iov();
+        for (when_t now : WHENS) {
+            if (now == BETWEEN) {
+                first(sn, 5, 3000, 1000);
+            } else if (now == AFTER) {
+                next(sn, 3000, 1000, 2000);
+            }
+            if (now == when) {
+                ret = ri_tag_recv(worker(), iov, 3, 5, ~0ul, &param);
+                ASSERT_TRUE(UCS_PTR_IS_PTR(ret));
+            }
+        }
+        ri_req_t *req = ri_req_of_handle(ret);
+        ASSERT_TRUE(ri_req_flags(req) & RI_REQ_COMPLETED);
+        EXPECT_EQ(UCS_OK, req->status);
+        EXPECT_EQ(slice(pattern(sn, 3000), 0, 7), slice(buffer, 0, 7));
+        EXPECT_EQ(bytes(100), slice(buffer, 7, 100));
+        EXPECT_EQ(slice(pattern(sn, 3000), 7, 2993), slice(buffer, 107, 2993));
+        ri_req_put(req);
+        EXPECT_EQ(0u, counters().held_bytes);
+    }
+}
+
+TEST_F(test_assembly, generic)
+{
+    g_live = 0;
+    ASSERT_EQ(UCS_OK, ri_dt_register(SPARSE, &SPARSE_OPS, nullptr));
+    for (bool ends : {true, false}) {
+        for (when_t when : WHENS) {
+            uint32_t sn               = stream()->next_sn;
+            bytes buffer              = bytes(6000);
+            ucp_request_param_t param = {};
+            ucs_status_ptr_t ret      = nullptr;
+
+            if (!ends && (when != BEFORE)) {
+                continue;
+            }
+            param.op_attr_mask = UCP_OP_ATTR_FIELD_DATATYPE |
+                                 UCP_OP_ATTR_FLAG_NO_IMM_CMPL;
+            param.datatype = SPARSE;
+            for (when_t now : WHENS) {
+                if (now == BETWEEN) {
+                    first(sn, 5, 3000, 1000);
+                } else if (now == AFTER) {
+                    record(ends ? RI_RING_PART : 77, 0, 0, 0,
+                           slice(pattern(sn, 3000), 1000, 2000));
+                }
+                if (now == when) {
+                    ret = ri_tag_recv(worker(), buffer.data(), 3000, 5, ~0ul, &param);
+                    ASSERT_TRUE(UCS_PTR_IS_PTR(ret));
+                }
+            }
+            ri_req_t *req = ri_req_of_handle(ret);
+            ASSERT_TRUE(ri_req_flags(req) & RI_REQ_COMPLETED);
+            EXPECT_EQ(ends ? UCS_OK : UCS_ERR_CONNECTION_RESET, req->status);
+            EXPECT_EQ(0, g_live);
+            for (size_t i = 0; i < 3000; ++i) {
+                ASSERT_EQ(ends ? pattern(sn, 3000)[i] : 0, buffer[2 * i]) << i;
+            }
+            ri_req_put(req);
+            EXPECT_EQ(0u, counters().held_bytes);
+        }
+    }
+    ri_dt_unregister(SPARSE);
+}
+
+/* Messages of the same stream that take the other way */
+
+TEST_F(test_assembly, active_message_behind_a_matched_one)
+{
+    recv_ptr one = m_node->recv(5, ~0ul, 3000), two = m_node->recv(5, ~0ul, 3000);
+
+    first(1, 5, 3000, 2000);
+    by_am(2, 5);
+    check_received(two, 2, 5, 8);
+    EXPECT_FALSE(one->done);
+    next(1, 3000, 2000, 1000);
+    check_received(one, 1, 5, 3000);
+}
+
+TEST_F(test_assembly, active_message_behind_an_unmatched_one)
+{
+    first(1, 5, 3000, 2000);
+    by_am(2, 6);
+    by_am(3, 5);
+    EXPECT_EQ(2u, stream()->num_early);
+    recv_ptr one = m_node->recv(5, ~0ul, 3000), two = m_node->recv(6, ~0ul, 3000);
+    EXPECT_FALSE(two->done);
+    next(1, 3000, 2000, 1000);
+    check_received(one, 1, 5, 3000);
+    check_received(two, 2, 6, 8);
+    check_received(m_node->recv(5, ~0ul, 3000), 3, 5, 8);
+    EXPECT_EQ(2u, counters().streams.rx_reordered);
+    EXPECT_EQ(0u, counters().held_bytes);
+}
+
+TEST_F(test_assembly, early)
+{
+    recv_ptr one = m_node->recv(5, ~0ul, 3000), two = m_node->recv(5, ~0ul, 3000);
+
+    whole(2, 5, 3000); /* not 1: must not take the first receive */
+    EXPECT_EQ(1u, stream()->num_early);
+    EXPECT_EQ(3000u, counters().held_bytes);
+    by_am(1, 5);
+    check_received(one, 1, 5, 8);
+    check_received(two, 2, 5, 3000);
+    EXPECT_EQ(0u, counters().held_bytes);
+}
+
+TEST_F(test_assembly, early_at_first_and_next_at_last)
+{
+    recv_ptr one = m_node->recv(5, ~0ul, 3000), two = m_node->recv(5, ~0ul, 3000);
+
+    first(2, 5, 3000, 2000);
+    by_am(3, 6);
+    by_am(1, 5);
+    check_received(one, 1, 5, 8);
+    EXPECT_FALSE(two->done);
+    next(2, 3000, 2000, 1000);
+    check_received(two, 2, 5, 3000);
+    check_received(m_node->recv(6, ~0ul, 8), 3, 6, 8);
+}
+
+/* Not matched at its first part while there are early ones: their turn comes at the end. */
+TEST_F(test_assembly, next_with_early_ones)
+{
+    recv_ptr one = m_node->recv(5, ~0ul, 3000), two = m_node->recv(5, ~0ul, 3000);
+
+    by_am(2, 5);
+    first(1, 5, 3000, 2000);
+    EXPECT_FALSE(two->done);
+    next(1, 3000, 2000, 1000);
+    check_received(one, 1, 5, 3000);
+    check_received(two, 2, 5, 8);
+}
+
+TEST_F(test_assembly, past)
+{
+    recv_ptr op = m_node->recv(9, ~0ul, 3000);
+
+    by_am(1, 5);
+    whole(1, 9, 3000);
+    EXPECT_FALSE(op->done);
+    EXPECT_EQ(1u, counters().rx_malformed);
+    EXPECT_EQ(8u, counters().held_bytes);
+    EXPECT_FALSE(stream()->broken);
+    whole(2, 9, 3000);
+    check_received(op, 2, 9, 3000);
+}
+
+TEST_F(test_assembly, same_number_by_active_message)
+{
+    recv_ptr one = m_node->recv(5, ~0ul, 3000);
+
+    first(1, 5, 3000, 2000);
+    by_am(1, 7); /* too late: it is matched */
+    EXPECT_EQ(1u, counters().rx_malformed);
+    next(1, 3000, 2000, 1000);
+    check_received(one, 1, 5, 3000);
+
+    first(2, 5, 3000, 2000);
+    recv_ptr two = m_node->recv(7, ~0ul, 3000);
+    by_am(2, 7); /* comes first */
+    check_received(two, 2, 7, 8);
+    next(2, 3000, 2000, 1000);
+    EXPECT_EQ(2u, counters().rx_malformed);
+    EXPECT_EQ(0u, counters().held_bytes);
+    EXPECT_FALSE(stream()->broken);
+}
+
+TEST_F(test_assembly, beyond_the_window)
+{
+    ri_config.reorder_window = 10;
+    whole(12, 5, 3000);
+    EXPECT_TRUE(stream()->broken);
+    check_ended(1);
+}
+
+/* What the application does meanwhile */
+
+TEST_F(test_assembly, cancel)
+{
+    recv_ptr matched = m_node->recv(5, ~0ul, 3000), other = m_node->recv(5, ~0ul, 3000);
+
+    first(1, 5, 3000, 2000);
+    m_node->cancel(matched); /* too late */
+    m_node->cancel(other);
+    EXPECT_FALSE(matched->done);
+    EXPECT_EQ(UCS_ERR_CANCELED, other->status);
+    next(1, 3000, 2000, 1000);
+    check_received(matched, 1, 5, 3000);
+
+    first(2, 5, 3000, 2000);
+    recv_ptr between = m_node->recv(5, ~0ul, 3000);
+    m_node->cancel(between);
+    EXPECT_EQ(UCS_ERR_CANCELED, between->status);
+    next(2, 3000, 2000, 1000);
+    check_received(m_node->recv(5, ~0ul, 3000), 2, 5, 3000);
+}
+
+/* A callback does all that it may, and with more records in the ring. */
+TEST_F(test_assembly, callback)
+{
+    for (when_t when : {BEFORE, BETWEEN}) {
+        for (uint64_t tag : {5ul, 6ul}) {
+            recv_ptr again, other = m_node->recv(77, ~0ul, 8);
+            unsigned called = 0;
+            recv_ptr op;
+            auto callback = [&]() {
+                ++called;
+                again = m_node->recv(tag, ~0ul, 3000);
+                m_node->cancel(other);
+                m_node->send(m_conn, pattern(9, 100), 9);
+                by_am(stream()->next_sn + 1, 8);
+                m_node->progress();
+            };
+            auto post   = [&]() { op = m_node->recv(5, ~0ul, 3000, callback); };
+            uint32_t sn = stream()->next_sn;
+
+            if (when == BEFORE) {
+                post();
+            }
+            first(sn, 5, 3000, 2000);
+            if (when == BETWEEN) {
+                post();
+            }
+            record(RI_RING_PART, 0, 0, 0, slice(pattern(sn, 3000), 2000, 1000), false);
+            record(RI_RING_START, sn + 1, tag, 3000,
+                   slice(pattern(sn + 1, 3000), 0, 2000), false);
+            record(RI_RING_PART, 0, 0, 0, slice(pattern(sn + 1, 3000), 2000, 1000));
+            EXPECT_EQ(1u, called);
+            check_received(op, sn, 5, 3000);
+            check_received(again, sn + 1, tag, 3000);
+            EXPECT_EQ(UCS_ERR_CANCELED, other->status);
+            check_received(m_node->recv(8, ~0ul, 8), sn + 2, 8, 8);
+            EXPECT_EQ(0u, counters().held_bytes);
+            m_node->release_done();
+            m_ep->sent.clear();
+        }
+    }
+}
+
+TEST_F(test_assembly, callback_closes_the_endpoint)
+{
+    ucs_status_ptr_t close    = nullptr;
+    ucp_request_param_t param = {};
+    recv_ptr op               = m_node->recv(5, ~0ul, 3000,
+                                             [&]() { close = ri_ep_close(m_conn, &param); });
+
+    first(1, 5, 3000, 2000);
+    bye(1);
+    next(1, 3000, 2000, 1000);
+    check_received(op, 1, 5, 3000);
+    EXPECT_TRUE(m_ep->closed);
+    EXPECT_EQ(nullptr, close);
+    record(RI_WIRE_RING_CLOSE, 0, 0, 0, bytes());
+    EXPECT_TRUE(ucs_list_is_empty(&worker()->streams));
+}
+
+/* The end of the sender, the ring, the stream or the worker */
+
+TEST_F(test_assembly, bye_between)
+{
+    recv_ptr op = m_node->recv(5, ~0ul, 3000);
+
+    first(1, 5, 3000, 2000);
+    bye(1);
+    EXPECT_EQ(1u, ucs_list_length(&worker()->streams));
+    next(1, 3000, 2000, 1000);
+    check_received(op, 1, 5, 3000);
+    record(RI_WIRE_RING_CLOSE, 0, 0, 0, bytes());
+    EXPECT_TRUE(ucs_list_is_empty(&worker()->streams));
+}
+
+/* After RING_REFUSE the ring is freed when it is empty. */
+TEST_F(test_assembly, refused_between)
+{
+    for (bool ends : {true, false}) {
+        for (bool matched : {true, false}) {
+            recv_ptr op = matched ? m_node->recv(5, ~0ul, 3000) : nullptr;
+
+            first(1, 5, 3000, 2000);
+            if (ends) {
+                record(RI_RING_PART, 0, 0, 0, slice(pattern(1, 3000), 2000, 1000), false);
+            }
+            m_node->deliver(wire_msg(RI_WIRE_RING_REFUSE, stream()->id, 0));
+            m_node->progress();
+            m_node->progress();
+            EXPECT_EQ(0u, worker()->num_rings);
+            if (ends) {
+                op = matched ? op : m_node->recv(5, ~0ul, 3000);
+                check_received(op, 1, 5, 3000);
+                EXPECT_FALSE(stream()->broken);
+            } else {
+                check_ended(0);
+                if (matched) {
+                    ASSERT_TRUE(op->done);
+                    EXPECT_EQ(UCS_ERR_CONNECTION_RESET, op->status);
+                }
+            }
+            restart();
+        }
+    }
+}
+
+/* The callback of a receive that ends with its ring: the stream may go meanwhile. */
+TEST_F(test_assembly, refused_between_and_closed_in_the_callback)
+{
+    recv_ptr op = m_node->recv(5, ~0ul, 3000, [this]() { bye(1); });
+
+    first(1, 5, 3000, 2000);
+    m_node->deliver(wire_msg(RI_WIRE_RING_REFUSE, stream()->id, 0));
+    m_node->progress();
+    EXPECT_EQ(UCS_ERR_CONNECTION_RESET, op->status);
+    EXPECT_TRUE(ucs_list_is_empty(&worker()->streams));
+}
+
+TEST_F(test_assembly, worker_ends_between)
+{
+    for (when_t when : {BEFORE, BETWEEN, AFTER}) {
+        recv_ptr op = (when == BEFORE) ? m_node->recv(5, ~0ul, 3000) : nullptr;
+
+        first(1, 5, 3000, 2000);
+        if (when == BETWEEN) {
+            op = m_node->recv(5, ~0ul, 3000);
+            m_node->cancel(op);
+        }
+        m_node->may_end_open = (when == BEFORE);
+        restart(); /* checks that nothing is held */
+        if (when == BEFORE) {
+            ASSERT_TRUE(op->done);
+            EXPECT_EQ(UCS_ERR_CONNECTION_RESET, op->status);
+            EXPECT_EQ(5u, op->info.sender_tag);
+        }
+    }
+}
+
+/* ... and the callback goes on as if nothing was, with more in this ring and in others. */
+TEST_F(test_assembly, worker_ends_between_with_a_callback)
+{
+    for (uint8_t type :
+         {(int)RI_RING_PART, (int)RI_WIRE_EAGER, (int)RI_WIRE_RING_CLOSE}) {
+        node *n     = m_node.get();
+        recv_ptr op = m_node->recv(5, ~0ul, 3000, [n]() {
+            n->progress();
+            ri_worker_t *w = n->worker();
+            if (w->match.num_unexpected > 0) {
+                n->recv(8, ~0ul, 8);
+            }
+        });
+
+        first(1, 5, 3000, 2000);
+        bye(1);
+        record(type, 2, 8, 0, pattern(2, 1000), false);
+        record(RI_WIRE_EAGER, 3, 8, 0, pattern(3, 8), false);
+        m_node->may_end_open = true;
+        restart();
+        EXPECT_TRUE(op->done);
+    }
+}
+
+TEST_F(test_assembly, stream_breaks_between)
+{
+    ri_config.reorder_window = 10;
+    for (bool matched : {true, false}) {
+        recv_ptr op = matched ? m_node->recv(5, ~0ul, 3000) : nullptr;
+
+        first(1, 5, 3000, 2000);
+        by_am(100, 5);
+        EXPECT_TRUE(stream()->broken);
+        next(1, 3000, 2000, 1000);
+        check_ended(2);
+        if (matched) {
+            ASSERT_TRUE(op->done);
+            EXPECT_EQ(UCS_ERR_CONNECTION_RESET, op->status);
+        }
+        restart();
+    }
+}
+
+/* What comes on a broken stream takes no receive. */
+TEST_F(test_assembly, broken_before)
+{
+    ri_config.reorder_window = 10;
+    recv_ptr op              = m_node->recv(5, ~0ul, 3000);
+
+    by_am(100, 5);
+    first(1, 5, 3000, 2000);
+    EXPECT_FALSE(op->done);
+    check_ended(2);
+    for (unsigned i = 0; i < 2 * ri_config.ring_after; ++i) {
+        by_am(1, 5);
+    }
+    EXPECT_FALSE(op->done);
+    EXPECT_EQ(0u, m_ep->count(RI_WIRE_RING_OFFER));
+    m_node->cancel(op);
+}
+
+/* Without memory the stream is broken, and that is not the peer's fault. */
+TEST_F(test_assembly, no_memory)
+{
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+    const size_t size = 16 << 20;
+    struct rlimit before, none;
+
+    ri_config.ring_size = size;
+    for (bool matched : {false, true}) {
+        restart();
+        recv_ptr op = matched ? m_node->recv(5, ~0ul, size - 1) : nullptr;
+
+        record(RI_RING_START, 1, 5, size, pattern(1, 100), false);
+        ASSERT_EQ(0, getrlimit(RLIMIT_AS, &before));
+        none          = before;
+        none.rlim_cur = 1;
+        ASSERT_EQ(0, setrlimit(RLIMIT_AS, &none));
+        m_node->progress();
+        ASSERT_EQ(0, setrlimit(RLIMIT_AS, &before));
+        check_ended(0);
+        if (matched) {
+            ASSERT_TRUE(op->done);
+            EXPECT_EQ(UCS_ERR_NO_MEMORY, op->status);
+        }
+    }
+#endif
+}
+
+/* Hostile senders */
+
+struct bad {
+    const char *name;
+    bool started; /* behind the first 2000 bytes of 3000 */
+    uint8_t type;
+    uint32_t extra;
+    size_t length;
+};
+
+TEST_F(test_assembly, hostile)
+{
+    const uint32_t size = ri_config.ring_size;
+    const bad CASES[]   = {{"PART without START", false, RI_RING_PART, 0, 100},
+                           {"empty PART without START", false, RI_RING_PART, 0, 0},
+                           {"empty START", false, RI_RING_START, 3000, 0},
+                           {"empty START of nothing", false, RI_RING_START, 0, 0},
+                           {"all in START", false, RI_RING_START, 1000, 1000},
+                           {"START with more than all", false, RI_RING_START, 999, 1000},
+                           {"more than the ring", false, RI_RING_START, size + 1, 1000},
+                           {"much more than the ring", false, RI_RING_START, ~0u, 1000},
+                           {"START within START", true, RI_RING_START, 3000, 1000},
+                           {"empty PART", true, RI_RING_PART, 0, 0},
+                           {"one byte too much", true, RI_RING_PART, 0, 1001},
+                           {"much too much", true, RI_RING_PART, 0, 16000},
+                           {"no record of any kind", true, 77, 0, 0},
+                           {"SYNC_ACK within", true, RI_WIRE_SYNC_ACK, 1, 0},
+                           {"RING_CLOSE within", true, RI_WIRE_RING_CLOSE, 0, 0},
+                           {"padding within", true, RI_RING_PAD, 0, 0}};
+
+    for (const bad &b : CASES) {
+        for (bool posted : {true, false}) {
+            SCOPED_TRACE(b.name);
+            recv_ptr op = posted ? m_node->recv(5, ~0ul, 3000) : nullptr;
+
+            if (b.started) {
+                first(1, 5, 3000, 2000);
+            }
+            record(b.type, 1, 5, b.extra, pattern(1, b.length));
+            check_ended(1);
+            if (posted) {
+                /* Taken by the first part, or left alone */
+                EXPECT_EQ(b.started, op->done);
+                if (b.started) {
+                    EXPECT_EQ(UCS_ERR_CONNECTION_RESET, op->status);
+                } else {
+                    EXPECT_EQ(bytes(3000), op->buffer);
+                    m_node->cancel(op);
+                }
+            }
+            EXPECT_EQ(0u, worker()->match.num_unexpected);
+            restart();
+        }
+    }
+}
+
+/* PART must continue nothing that is complete: its memory is the application's again. */
+TEST_F(test_assembly, hostile_part_behind_the_last)
+{
+    for (bool posted : {true, false}) {
+        recv_ptr op = posted ? m_node->recv(5, ~0ul, 6000) : nullptr;
+
+        whole(1, 5, 3000);
+        record(RI_RING_PART, 1, 5, 0, bytes(100, 0xee));
+        op = posted ? op : m_node->recv(5, ~0ul, 6000);
+        check_received(op, 1, 5, 3000);
+        EXPECT_EQ(bytes(3000), slice(op->buffer, 3000, 3000));
+        check_ended(1);
+        restart();
+    }
+}
+
+/* A message of another kind between the parts keeps its own place in the order. */
+TEST_F(test_assembly, whole_record_within)
+{
+    for (bool posted : {true, false}) {
+        recv_ptr one = posted ? m_node->recv(5, ~0ul, 3000) : nullptr;
+
+        first(1, 5, 3000, 2000);
+        record(RI_WIRE_EAGER, 2, 6, 0, pattern(2, 100));
+        next(1, 3000, 2000, 1000);
+        one = posted ? one : m_node->recv(5, ~0ul, 3000);
+        check_received(one, 1, 5, 3000);
+        check_received(m_node->recv(6, ~0ul, 100), 2, 6, 100);
+        EXPECT_EQ(0u, counters().held_bytes);
+        restart();
+    }
+}
+
+TEST_F(test_assembly, trace)
+{
+    auto events = [this]() {
+        std::vector<uint64_t> list;
+
+        for (uint64_t i = 0; i < worker()->trace.next; ++i) {
+            list.push_back(worker()->trace.entries[i].event);
+        }
+        worker()->trace.next = 0;
+        return list;
+    };
+
+    ri_config.trace      = 1;
+    ri_config.trace_dest = const_cast<char *>("/dev/null");
+    restart();
+    events();
+    recv_ptr op = m_node->recv(5, ~0ul, 3000);
+    whole(1, 5, 3000);
+    EXPECT_EQ((std::vector<uint64_t>{RI_TRACE_RECV, RI_TRACE_ARRIVING, RI_TRACE_MATCHED,
+                                     RI_TRACE_RECV_DONE}),
+              events());
+    whole(2, 5, 3000);
+    EXPECT_EQ((std::vector<uint64_t>{RI_TRACE_ARRIVING, RI_TRACE_ARRIVE,
+                                     RI_TRACE_UNEXPECTED}),
+              events());
+}
+
+/* Everything at random against a model that knows only what the protocol says. */
+class test_assembly_random : public test_assembly {
+protected:
+    enum state_t {
+        AWAY,
+        PARTLY,
+        MATCHED_PARTLY,
+        THERE, /* and its turn has not come */
+        QUEUED,
+        RECEIVED
+    };
+
+    struct message {
+        uint64_t tag;
+        size_t length;
+        std::vector<size_t> parts; /* empty: by active message; one: a whole record */
+        size_t sent;               /* of the parts */
+        state_t state;
+        size_t receive;
+    };
+
+    struct receive {
+        recv_ptr op;
+        uint64_t tag, mask;
+        bool posted;
+        bool cancelled;
+        uint32_t sn; /* 0: none */
+    };
+
+    message &msg(uint32_t sn) { return m_msgs[sn - 1]; }
+
+    bool match_posted(uint32_t sn)
+    {
+        for (size_t i = 0; i < m_recvs.size(); ++i) {
+            receive &r = m_recvs[i];
+
+            if (r.posted && (((r.tag ^ msg(sn).tag) & r.mask) == 0)) {
+                r.posted        = false;
+                r.sn            = sn;
+                msg(sn).receive = i;
+                return true;
+            }
+        }
+        return false;
+    }
+
+    void turns()
+    {
+        for (; (m_next <= m_msgs.size()) && (msg(m_next).state == THERE); ++m_next) {
+            if (match_posted(m_next)) {
+                msg(m_next).state = RECEIVED;
+                ++m_posted;
+            } else {
+                msg(m_next).state = QUEUED;
+                m_queue.push_back(m_next);
+                ++m_unexpected;
+            }
+        }
+    }
+
+    bool any_early()
+    {
+        return std::any_of(m_msgs.begin() + m_next, m_msgs.end(),
+                           [](const message &m) { return m.state == THERE; });
+    }
+
+    void model_record(uint32_t sn, size_t part)
+    {
+        message &m = msg(sn);
+
+        if ((part == 0) && (m.parts.size() > 1)) {
+            m.state = PARTLY;
+            if ((sn == m_next) && !any_early() && match_posted(sn)) {
+                m.state = MATCHED_PARTLY;
+                ++m_posted;
+                ++m_next;
+            }
+        } else if (part + 1 == m.parts.size()) {
+            m.state = (m.state == MATCHED_PARTLY) ? RECEIVED : THERE;
+            turns();
+        }
+    }
+
+    void do_recv(rng &random)
+    {
+        receive r = {nullptr, random.below(3), random.percent(30) ? 0 : ~0ul,
+                     true,    false,           0};
+
+        r.op = m_node->recv(r.tag, r.mask, random.percent(80) ? 4000 : 1000);
+        for (auto it = m_queue.begin(); it != m_queue.end(); ++it) {
+            if (((msg(*it).tag ^ r.tag) & r.mask) == 0) {
+                r.posted         = false;
+                r.sn             = *it;
+                msg(*it).receive = m_recvs.size();
+                msg(*it).state   = RECEIVED;
+                m_queue.erase(it);
+                break;
+            }
+        }
+        m_recvs.push_back(r);
+    }
+
+    void check()
+    {
+        size_t held = 0;
+
+        for (const receive &r : m_recvs) {
+            bool done = r.cancelled || ((r.sn != 0) && (msg(r.sn).state == RECEIVED));
+
+            ASSERT_EQ(done, r.op->done) << "sn " << r.sn;
+        }
+        for (const message &m : m_msgs) {
+            /* One that was matched at its first part is held if it goes elsewhere first */
+            held += ((m.state != AWAY) && (m.state != RECEIVED) &&
+                     !((m.state == MATCHED_PARTLY) &&
+                       (m_recvs[m.receive].op->buffer.size() >= m.length))) ?
+                            m.length :
+                            0;
+        }
+        ASSERT_EQ(held, counters().held_bytes);
+        ASSERT_EQ(m_queue.size(), worker()->match.num_unexpected);
+        ASSERT_EQ(m_next, stream()->next_sn);
+        ASSERT_EQ(m_posted, counters().streams.rx_posted);
+        ASSERT_EQ(m_unexpected, counters().streams.rx_unexpected);
+        ASSERT_EQ(0u, counters().rx_malformed);
+    }
+
+    void check_contents()
+    {
+        for (const receive &r : m_recvs) {
+            if (r.sn == 0) {
+                continue;
+            }
+            if (r.op->buffer.size() < msg(r.sn).length) {
+                EXPECT_EQ(UCS_ERR_MESSAGE_TRUNCATED, r.op->status);
+                EXPECT_EQ(bytes(r.op->buffer.size()), r.op->buffer);
+            } else {
+                check_received(r.op, r.sn, msg(r.sn).tag, msg(r.sn).length);
+            }
+        }
+    }
+
+    void make_messages(rng &random)
+    {
+        for (unsigned i = 0; i < 60; ++i) {
+            message m = {random.below(3), random.range(2, 4000), {}, 0, AWAY, 0};
+
+            for (size_t left = random.percent(30) ? 0 : m.length; left > 0;) {
+                size_t most = (m.parts.empty() && random.percent(80)) ? left - 1 : left;
+                size_t part = random.percent(20) ? most : random.range(1, most);
+
+                m.parts.push_back(part);
+                left -= part;
+            }
+            m_msgs.push_back(m);
+        }
+    }
+
+    void reserve(const message &m)
+    {
+        uint32_t lines = 0;
+
+        for (size_t length : m.parts) {
+            lines += ri_ring_lines(length);
+        }
+        ASSERT_NE(nullptr, ri_ring_tx_reserve_lines(&m_tx, lines));
+    }
+
+    /* Through the ring in the order of their numbers; by active message in any. */
+    void run(rng &random)
+    {
+        std::vector<uint32_t> by_ring, by_message;
+        std::deque<std::pair<uint32_t, size_t>> written;
+
+        for (uint32_t sn = 1; sn <= m_msgs.size(); ++sn) {
+            (msg(sn).parts.empty() ? by_message : by_ring).push_back(sn);
+        }
+        size_t ring_at = 0, ways = random.range(20, 80);
+        while ((ring_at < by_ring.size()) || !by_message.empty() || !written.empty()) {
+            unsigned what = random.below(100);
+
+            if ((what < 35) && (ring_at < by_ring.size()) && (written.size() < 10)) {
+                message &m    = msg(by_ring[ring_at]);
+                size_t part   = m.sent++;
+                size_t offset = std::accumulate(m.parts.begin(), m.parts.begin() + part,
+                                                (size_t)0);
+                uint8_t type  = (m.parts.size() == 1) ? RI_WIRE_EAGER :
+                                (part == 0)           ? RI_RING_START :
+                                                        RI_RING_PART;
+
+                if (part == 0) {
+                    reserve(m); /* no padding between the parts */
+                }
+                record(type, by_ring[ring_at], m.tag, m.length,
+                       slice(pattern(by_ring[ring_at], m.length), offset, m.parts[part]),
+                       false);
+                written.push_back({by_ring[ring_at], part});
+                ring_at += (m.sent == m.parts.size());
+            } else if (what < 60) {
+                m_node->progress();
+                for (; !written.empty(); written.pop_front()) {
+                    model_record(written.front().first, written.front().second);
+                }
+            } else if ((what < 70) && !by_message.empty()) {
+                size_t which =
+                        random.percent(ways) ?
+                                0 :
+                                random.below(std::min<size_t>(by_message.size(), 5));
+                uint32_t sn = by_message[which];
+
+                by_message.erase(by_message.begin() + which);
+                by_am(sn, msg(sn).tag, msg(sn).length);
+                msg(sn).state = THERE;
+                turns();
+            } else if ((what < 95) && (m_recvs.size() < m_msgs.size() + 30)) {
+                do_recv(random);
+            } else if (!m_recvs.empty()) {
+                receive &r = m_recvs[random.below(m_recvs.size())];
+
+                if (!r.op->done) {
+                    m_node->cancel(r.op);
+                    r.cancelled = r.cancelled || r.posted;
+                    r.posted    = false;
+                }
+            }
+            check();
+            if (HasFatalFailure()) {
+                return;
+            }
+        }
+        for (size_t i = 0; !m_queue.empty(); ++i) {
+            do_recv(random);
+        }
+        for (receive &r : m_recvs) {
+            if (r.posted) {
+                m_node->cancel(r.op);
+                r.cancelled = true;
+                r.posted    = false;
+            }
+        }
+        check();
+        check_contents();
+    }
+
+    std::vector<message> m_msgs;
+    std::vector<receive> m_recvs;
+    std::deque<uint32_t> m_queue; /* unexpected */
+    uint32_t m_next;
+    uint64_t m_posted, m_unexpected;
+};
+
+TEST_F(test_assembly_random, interleaved)
+{
+    for_seeds(300, [this](rng &random) {
+        m_msgs.clear();
+        m_recvs.clear();
+        m_queue.clear();
+        m_next   = 1;
+        m_posted = m_unexpected = 0;
+        make_messages(random);
+        run(random);
+        restart();
+    });
+}
+
+} // namespace
