@@ -26,6 +26,7 @@ protected:
         uint32_t extra;
         uint64_t tag;
         std::vector<uint8_t> payload;
+        bool parts = false; /* by ri_ring_tx_put_parts */
     };
 
     void SetUp() override
@@ -51,6 +52,7 @@ protected:
             ri_ring_rx_close(&m_rx);
         }
         m_model.clear();
+        m_received = 0;
     }
 
     uint32_t lines() const { return m_tx.mask + 1; }
@@ -67,9 +69,17 @@ protected:
     /* @return Whether there was room. */
     bool send(const record &r)
     {
-        uint32_t length          = r.payload.size();
-        ri_ring_record_t *record = ri_ring_tx_reserve(&m_tx, length);
+        uint32_t length = r.payload.size();
+        ri_ring_record_t *record;
 
+        if (r.parts) {
+            if (!ri_ring_tx_put_parts(&m_tx, r.value, r.tag, r.payload.data(), length)) {
+                return false;
+            }
+            m_model.push_back(r);
+            return true;
+        }
+        record = ri_ring_tx_reserve(&m_tx, length);
         if (record == nullptr) {
             return false;
         }
@@ -83,33 +93,86 @@ protected:
         return true;
     }
 
-    /* Take what is next, padding not counted; compare it with the model. */
-    bool receive()
+    const ri_ring_record_t *peek_behind_padding()
     {
         const ri_ring_record_t *record;
 
         while (((record = ri_ring_rx_peek(&m_rx)) != nullptr) &&
                (record->type == RI_RING_PAD)) {
+            EXPECT_EQ(0u, m_received) << "padding between parts";
             ri_ring_rx_advance(&m_rx, ri_ring_rx_lines(&m_rx, RI_RING_PAD, 0));
         }
+        return record;
+    }
+
+    /* Take what is next, padding not counted, of a message in parts one part; compare it
+     * with the model. */
+    bool receive()
+    {
+        const ri_ring_record_t *record = peek_behind_padding();
+
         EXPECT_EQ(m_model.empty(), record == nullptr) << "at position " << m_rx.pos;
         if ((record == nullptr) || m_model.empty()) {
             return false;
         }
 
         const struct record &expected = m_model.front();
+        uint8_t type                  = !expected.parts   ? expected.type :
+                                        (m_received == 0) ? RI_RING_START :
+                                                            RI_RING_PART;
+        uint32_t extra = expected.parts ? expected.payload.size() : expected.extra;
+        size_t left    = expected.payload.size() - m_received;
+        size_t length  = expected.parts ? std::min<size_t>(left, record->length) : left;
         uint32_t count = ri_ring_rx_lines(&m_rx, record->type, record->length);
-        EXPECT_EQ(ri_ring_lines(expected.payload.size()), count);
-        EXPECT_EQ(expected.type, record->type);
+        EXPECT_EQ(ri_ring_lines(length), count);
+        EXPECT_EQ(type, record->type);
         EXPECT_EQ(expected.value, record->value);
-        EXPECT_EQ(expected.extra, record->extra);
+        EXPECT_EQ(extra, record->extra);
         EXPECT_EQ(expected.tag, record->tag);
-        EXPECT_EQ(expected.payload.size(), record->length);
-        EXPECT_TRUE(std::equal(expected.payload.begin(), expected.payload.end(),
+        EXPECT_EQ(length, record->length);
+        EXPECT_TRUE(!expected.parts || (length > 0));
+        EXPECT_TRUE((type != RI_RING_START) || (length < left));
+        EXPECT_TRUE(std::equal(expected.payload.begin() + m_received,
+                               expected.payload.begin() + m_received + length,
                                ri_ring_payload(record, record->length)));
         ri_ring_rx_advance(&m_rx, count);
-        m_model.pop_front();
+        m_received += length;
+        if (m_received == expected.payload.size()) {
+            m_model.pop_front();
+            m_received = 0;
+        }
         return !HasFailure();
+    }
+
+    /* Receive a whole message. */
+    bool receive_parts()
+    {
+        do {
+            if (!receive()) {
+                return false;
+            }
+        } while (m_received > 0);
+        return true;
+    }
+
+    record parts_record(uint32_t length, uint32_t value)
+    {
+        record r = {0, value, 0, ~0ul - value, std::vector<uint8_t>(length), true};
+
+        for (size_t i = 0; i < length; ++i) {
+            r.payload[i] = value + i * 7;
+        }
+        return r;
+    }
+
+    /* As if the ring had just come to line @a slot, and had never held anything. */
+    void start_in(uint32_t slot)
+    {
+        start_at(0);
+        m_tx.pos = m_rx.pos = m_rx.published = slot;
+        m_tx.control->consumed               = slot;
+        m_tx.limit                           = slot + lines();
+        memset((void *)m_tx.lines, 0, lines() * RI_RING_LINE);
     }
 
     record random_record(rng &random, size_t max_length)
@@ -118,8 +181,14 @@ protected:
         size_t length = random.percent(50) ?
                                 random.below(std::min<size_t>(max_length, 60)) :
                                 random.range(0, max_length);
-        record r      = {(uint8_t)random.range(1, 30), (uint32_t)random.next(),
-                         (uint32_t)random.next(), random.next(), std::vector<uint8_t>(length)};
+
+        if ((max_length >= RI_RING_PARTS_MIN) && random.percent(25)) {
+            return parts_record(random.range(RI_RING_PARTS_MIN, max_length),
+                                random.next());
+        }
+
+        record r = {(uint8_t)random.range(1, 30), (uint32_t)random.next(),
+                    (uint32_t)random.next(), random.next(), std::vector<uint8_t>(length)};
 
         for (size_t i = 0; i < length; ++i) {
             r.payload[i] = r.value + i;
@@ -134,8 +203,9 @@ protected:
         if (r.payload.size() <= RI_RING_INLINE) {
             return; /* shares the line with its header */
         }
+        uint32_t part = r.parts ? ri_ring_part_length(r.payload.size()) : UINT32_MAX;
         for (size_t at = 0; at + 4 <= r.payload.size(); at += RI_RING_LINE) {
-            uint32_t line  = 1 + at / RI_RING_LINE;
+            uint32_t line  = 1 + at / RI_RING_LINE + at / part;
             uint32_t stamp = ri_ring_stamp(m_tx.pos + line + laps * lines());
 
             memcpy(&r.payload[at], &stamp, sizeof(stamp));
@@ -170,6 +240,7 @@ protected:
     ri_ring_rx_t m_rx;
     ri_ring_tx_t m_tx;
     std::deque<record> m_model;
+    size_t m_received = 0; /* of the first message of the model */
 };
 
 TEST_F(test_ring, stamp_is_never_zero_and_differs)
@@ -474,6 +545,94 @@ TEST_F(test_ring, stale_payload_is_no_record)
     }
 }
 
+TEST_F(test_ring, parts_each_length_at_each_place)
+{
+    open_both(8192);
+    for (uint32_t length = RI_RING_PARTS_MIN; length <= m_tx.max_payload; ++length) {
+        record r = parts_record(length, length);
+
+        for (uint32_t slot = 0; slot < lines(); ++slot) {
+            start_in(slot);
+            for (int i = 0; i < 2; ++i) {
+                ASSERT_TRUE(send(r)) << length << " at " << slot;
+                ASSERT_TRUE(receive_parts()) << length << " at " << slot;
+            }
+            ASSERT_EQ(nullptr, ri_ring_rx_peek(&m_rx)) << length << " at " << slot;
+        }
+    }
+}
+
+/* More than two parts, of the greatest length. */
+TEST_F(test_ring, parts_long)
+{
+    open_both(1 << 20);
+    ASSERT_EQ((uint32_t)UINT16_MAX, m_tx.max_payload);
+    for (uint32_t length : {4096u, 4097u, 6143u, 6144u, 8192u, 8193u, 20000u, 65535u}) {
+        record r = parts_record(length, length);
+
+        for (uint32_t slot : {0u, 1u, lines() - 1, lines() - ri_ring_lines(length),
+                              lines() - ri_ring_lines(length) / 2}) {
+            start_in(slot);
+            ASSERT_TRUE(send(r)) << length << " at " << slot;
+            ASSERT_EQ(RI_RING_PART_MAX, peek_behind_padding()->length);
+            ASSERT_TRUE(receive_parts()) << length << " at " << slot;
+            ASSERT_FALSE(receive());
+        }
+    }
+}
+
+TEST_F(test_ring, parts_stale_payload_is_no_record)
+{
+    open_both(8192);
+    for (uint32_t laps = 0; laps < 4; ++laps) {
+        for (uint32_t length = RI_RING_PARTS_MIN; length <= m_tx.max_payload;
+             length += 61) {
+            record r = parts_record(length, length);
+
+            disguise(r, laps);
+            ASSERT_TRUE(send(r));
+            ASSERT_TRUE(receive_parts());
+            ASSERT_FALSE(receive());
+            for (uint32_t stop = m_tx.pos + laps * lines() + 3; m_tx.pos < stop;) {
+                ASSERT_TRUE(send({1, m_tx.pos, 3, 4, {}}));
+                ASSERT_TRUE(receive());
+                ASSERT_FALSE(receive());
+            }
+        }
+    }
+}
+
+/* All parts or none: a message that was begun is never left for later. */
+TEST_F(test_ring, parts_refused_as_a_whole)
+{
+    open_both(8192);
+    for (uint32_t length : {1024u, 1025u, 1600u, 2047u, 2048u}) {
+        for (uint32_t slot = 0; slot < lines(); ++slot) {
+            start_in(slot);
+            for (uint32_t i = 0; send({1, i, 3, 4, {}}); ++i) {}
+
+            /* Make room line by line */
+            for (bool sent = false; !sent;) {
+                ASSERT_FALSE(m_model.empty());
+                ASSERT_TRUE(receive());
+                m_rx.published         = m_rx.pos;
+                m_tx.control->consumed = m_rx.pos;
+
+                uint32_t pos = m_tx.pos;
+                sent         = send(parts_record(length, slot));
+                if (!sent) {
+                    ASSERT_EQ(pos, m_tx.pos);
+                }
+                ASSERT_LT((int32_t)(m_tx.pos - m_rx.pos), (int32_t)lines());
+            }
+            while (!m_model.empty()) {
+                ASSERT_TRUE(receive());
+            }
+            ASSERT_FALSE(receive());
+        }
+    }
+}
+
 TEST_F(test_ring, random)
 {
     for_seeds(1000, [this](rng &random) {
@@ -486,7 +645,7 @@ TEST_F(test_ring, random)
 TEST_F(test_ring, random_stale_payload)
 {
     for_seeds(1000, [this](rng &random) {
-        open_both(4096);
+        open_both(4096ul << random.below(3));
         run_random(random, 1000, m_tx.max_payload, true);
         close_both();
     });
@@ -496,7 +655,7 @@ TEST_F(test_ring, random_stale_payload)
 TEST_F(test_ring, random_over_the_wrap)
 {
     for_seeds(200, [this](rng &random) {
-        open_both(4096);
+        open_both(4096ul << random.below(2));
         uint32_t wrap = random.percent(50) ? 0x80000000u : 0u;
         start_at(wrap - lines() * random.range(1, 5));
         uint32_t start = m_tx.pos;
@@ -558,29 +717,25 @@ TEST_F(test_ring, max_payload_fits_the_length)
     EXPECT_TRUE(receive());
 }
 
-/* What both sides of the stress tests do: record i is made of i alone. */
+/* What both sides of the stress tests do: message i is made of i alone. */
+
+bool stress_in_parts(uint64_t i)
+{
+    return i % 5 == 0;
+}
 
 size_t stress_length(uint64_t i, size_t max_length)
 {
-    return rng(i).percent(60) ? rng(i + 1).below(60) : rng(i + 2).below(max_length + 1);
+    return stress_in_parts(i) ? rng(i).range(RI_RING_PARTS_MIN, max_length) :
+           rng(i).percent(60) ? rng(i + 1).below(60) :
+                                rng(i + 2).below(max_length + 1);
 }
 
-bool stress_send(ri_ring_tx_t *tx, uint64_t i)
+/* At the heads of lines what will be a stamp one lap later */
+void stress_payload(const ri_ring_tx_t *tx, uint64_t i, uint8_t *payload, size_t length)
 {
-    size_t length            = stress_length(i, tx->max_payload);
-    ri_ring_record_t *record = ri_ring_tx_reserve(tx, length);
-
-    if (record == nullptr) {
-        return false;
-    }
-    record->type     = 1 + i % 50;
-    record->value    = i;
-    record->extra    = ~i;
-    record->tag      = i * 0x123456789;
-    uint8_t *payload = ri_ring_payload(record, length);
     memset(payload, (int)(i ^ 0x5a), length);
     if (length > RI_RING_INLINE) {
-        /* At the heads of lines what will be a stamp one lap later */
         for (size_t at = 0; at + 4 <= length; at += RI_RING_LINE) {
             uint32_t stamp =
                     ri_ring_stamp(tx->pos + 1 + at / RI_RING_LINE + tx->mask + 1);
@@ -588,12 +743,36 @@ bool stress_send(ri_ring_tx_t *tx, uint64_t i)
             memcpy(payload + at, &stamp, sizeof(stamp));
         }
     }
+}
+
+bool stress_send(ri_ring_tx_t *tx, uint64_t i)
+{
+    size_t length = stress_length(i, tx->max_payload);
+    ri_ring_record_t *record;
+
+    if (stress_in_parts(i)) {
+        std::vector<uint8_t> payload(length);
+
+        stress_payload(tx, i, payload.data(), length);
+        return ri_ring_tx_put_parts(tx, i, i * 0x123456789, payload.data(), length);
+    }
+
+    record = ri_ring_tx_reserve(tx, length);
+    if (record == nullptr) {
+        return false;
+    }
+    stress_payload(tx, i, ri_ring_payload(record, length), length);
+    record->type  = 1 + i % 50;
+    record->value = i;
+    record->extra = ~i;
+    record->tag   = i * 0x123456789;
     ri_ring_tx_commit(tx, record, length);
     return true;
 }
 
-/* @return 1 for a record, 0 for none yet, -1 for a wrong one. */
-int stress_receive(ri_ring_rx_t *rx, uint64_t i, size_t max_length)
+/* @return 1 for a message, 0 for none yet, -1 for a wrong one. @a received is how much of
+ * one in parts has come. */
+int stress_receive(ri_ring_rx_t *rx, uint64_t i, size_t max_length, size_t *received)
 {
     const ri_ring_record_t *record = ri_ring_rx_peek(rx);
 
@@ -602,22 +781,34 @@ int stress_receive(ri_ring_rx_t *rx, uint64_t i, size_t max_length)
     }
     if (record->type == RI_RING_PAD) {
         ri_ring_rx_advance(rx, ri_ring_rx_lines(rx, RI_RING_PAD, 0));
-        return 0;
+        return (*received == 0) ? 0 : -1;
     }
 
     size_t length = stress_length(i, max_length);
-    bool good     = (record->type == 1 + i % 50) && (record->value == (uint32_t)i) &&
-                (record->extra == (uint32_t)~i) && (record->tag == i * 0x123456789) &&
-                (record->length == length);
-    const uint8_t *payload = ri_ring_payload(record, length);
-    for (size_t at = 0; good && (at < length); ++at) {
+    bool parts    = stress_in_parts(i);
+    uint8_t type  = !parts ? 1 + i % 50 : (*received == 0) ? RI_RING_START : RI_RING_PART;
+    uint32_t extra = parts ? length : ~i;
+    bool good      = (record->type == type) && (record->value == (uint32_t)i) &&
+                (record->extra == extra) && (record->tag == i * 0x123456789) &&
+                (parts ? (record->length <= length - *received) :
+                         (record->length == length));
+    const uint8_t *payload = ri_ring_payload(record, record->length);
+    for (size_t at = *received; good && (at < *received + record->length); ++at) {
         bool is_stamp = (length > RI_RING_INLINE) && (at % RI_RING_LINE < 4) &&
                         (at - at % RI_RING_LINE + 4 <= length);
 
-        good = is_stamp || (payload[at] == (uint8_t)(i ^ 0x5a));
+        good = is_stamp || (payload[at - *received] == (uint8_t)(i ^ 0x5a));
     }
+    *received += record->length;
     ri_ring_rx_advance(rx, ri_ring_rx_lines(rx, record->type, record->length));
-    return good ? 1 : -1;
+    if (!good) {
+        return -1;
+    }
+    if (*received < length) {
+        return 0;
+    }
+    *received = 0;
+    return 1;
 }
 
 const uint64_t STRESS_RECORDS = 100000;
@@ -625,7 +816,8 @@ const uint64_t STRESS_RECORDS = 100000;
 /* One mapping for both threads, so that ThreadSanitizer sees the same addresses. */
 TEST_F(test_ring, stress_threads)
 {
-    open_both(4096);
+    open_both(8192);
+    size_t received = 0;
     start_at(0u - 1000 * lines()); /* over the wrap on the way */
     ri_ring_tx_t tx = m_tx;
     tx.control      = m_rx.control;
@@ -642,7 +834,7 @@ TEST_F(test_ring, stress_threads)
         }
     });
     for (uint64_t i = 0; i < STRESS_RECORDS;) {
-        int ret = stress_receive(&m_rx, i, tx.max_payload);
+        int ret = stress_receive(&m_rx, i, tx.max_payload, &received);
 
         if (ret < 0) {
             ADD_FAILURE() << "record " << i;
@@ -684,10 +876,11 @@ TEST_F(test_ring, stress_processes)
         _exit(0);
     }
 
-    int status    = 0;
-    bool finished = false;
+    int status      = 0;
+    bool finished   = false;
+    size_t received = 0;
     for (uint64_t i = 0; i < STRESS_RECORDS;) {
-        int ret = stress_receive(&m_rx, i, 8192 / 4);
+        int ret = stress_receive(&m_rx, i, 8192 / 4, &received);
 
         if (ret < 0) {
             ADD_FAILURE() << "record " << i;
