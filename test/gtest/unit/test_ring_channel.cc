@@ -214,6 +214,68 @@ TEST_F(test_ring_channel, sizes)
     }
 }
 
+/* Around the lengths from which messages go in parts, and in more of them. */
+TEST_F(test_ring_channel, sizes_in_parts)
+{
+    ri_config.ring_size    = 65536;
+    ri_config.eager_thresh = 16384;
+    node *a = add_node(), *b = add_node();
+
+    conn(b, a);
+    exchange(a, b, 10);
+    for (size_t length = 1000; length < 17000; length += (length < 2200) ? 1 : 61) {
+        for (bool expected : {true, false}) {
+            uint64_t before = ring_messages(b);
+            recv_ptr recv   = expected ? b->recv(1, ~0ul, length) : nullptr;
+            send_ptr send   = a->send(conn(a, b), pattern(length, length), 1);
+
+            settle();
+            recv = expected ? recv : b->recv(1, ~0ul, length);
+            settle(); /* if it is in bulk */
+            ASSERT_TRUE(recv->done) << length;
+            EXPECT_EQ(length, recv->info.length);
+            EXPECT_EQ(UCS_OK, recv->status);
+            EXPECT_TRUE(send->done);
+            ASSERT_EQ(send->data, recv->buffer) << length;
+            EXPECT_EQ(before + (length <= 16384), ring_messages(b)) << length;
+        }
+        a->release_done();
+        b->release_done();
+    }
+    EXPECT_EQ(0u, b->counters().held_bytes);
+}
+
+/* No room for all parts: the message waits as a whole, whatever its elements are. */
+TEST_F(test_ring_channel, no_room_for_parts)
+{
+    node *a = add_node(), *b = add_node();
+    bytes data                = pattern(7, 1024);
+    ucp_request_param_t param = {};
+
+    conn(b, a);
+    exchange(a, b, 10);
+    ri_ring_tx_t *ring = conn(a, b)->ring;
+    unsigned sent      = 0;
+    for (; ri_ring_tx_reserve_lines(ring, 10) != nullptr; ++sent) {
+        ASSERT_EQ(UCS_OK, a->send(conn(a, b), pattern(1, 8), 1)->status);
+    }
+    param.op_attr_mask   = UCP_OP_ATTR_FIELD_DATATYPE;
+    param.datatype       = ucp_dt_make_contig(16);
+    ucs_status_ptr_t ret = ri_tag_send(conn(a, b), data.data(), 64, 2, &param, 0);
+    ASSERT_TRUE(UCS_PTR_IS_PTR(ret));
+    EXPECT_EQ(1u, a->counters().conns.tx_pending);
+    send_ptr last = a->send(conn(a, b), pattern(1, 8), 1);
+    EXPECT_FALSE(last->done);
+    settle();
+    EXPECT_TRUE(last->done);
+    EXPECT_EQ(data, b->recv(2, ~0ul, 1024)->buffer);
+    for (; sent > 0; --sent) {
+        EXPECT_TRUE(b->recv(1, ~0ul, 8)->done);
+    }
+    EXPECT_TRUE(b->recv(1, ~0ul, 8)->done);
+    ri_req_put(ri_req_of_handle(ret));
+}
+
 TEST_F(test_ring_channel, full)
 {
     node *a = add_node(), *b = add_node();
@@ -558,8 +620,11 @@ TEST_F(test_ring_channel, random)
         ri_config.ring_after = random.range(1, 10);
         ri_config.ring_peers = random.range(0, 2);
 
+        ri_config.ring_size    = 4096ul << random.below(3);
+        ri_config.eager_thresh = ri_config.ring_size / 4;
+
         size_t num_nodes = random.range(2, 3);
-        size_t max_size  = random.percent(50) ? 100 : 3000;
+        size_t max_size  = random.percent(50) ? 100 : 5000;
         uint64_t tags    = random.range(1, 4);
         unsigned total   = 0;
         std::vector<message> messages;
