@@ -10,9 +10,10 @@
 
 namespace ucp_test {
 
-const std::vector<size_t> ALL_SIZES = {0,    1,     8,     16,     40,     41,   64,
-                                       100,  1000,  1024,  4096,   8000,   8192, 9000,
-                                       9216, 16384, 65536, 200000, 1048576};
+const std::vector<size_t> ALL_SIZES = {
+        0,    1,    8,    16,   40,    41,    64,    100,    1000,   1023,
+        1024, 1025, 2047, 2048, 2049,  4095,  4096,  4097,   8000,   8191,
+        8192, 8193, 9000, 9216, 16384, 32768, 65536, 200000, 1048576};
 
 const transport SHM  = {"shm", "posix,sysv,cma,self", nullptr};
 const transport TCP  = {"tcp", "tcp,self", "lo"};
