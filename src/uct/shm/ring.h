@@ -8,10 +8,18 @@
  *
  * The ring is an array of 64-byte lines. A record starts on a line with a 24-byte header.
  * Up to 40 bytes of payload follow in the same line; more goes into consecutive lines of
- * its own, aligned, so that neither side's copy straddles cache lines. Records do not wrap: one that would is preceded by a padding record that ends the
- * lap. The header's first word is a stamp made of the record's position and is stored
- * last, so that the receiver needs to look at one word to know that a whole record is
- * there, and small messages move exactly one cache line. No read-modify-write, no lock.
+ * its own, aligned, so that neither side's copy straddles cache lines. Records do not
+ * wrap: one that would is preceded by a padding record that ends the lap. The header's
+ * first word is a stamp made of the record's position and is stored last, so that the
+ * receiver needs to look at one word to know that a whole record is there, and small
+ * messages move exactly one cache line. No read-modify-write, no lock.
+ *
+ * The receiver polls the header's line, and takes it back as soon as any of its words is
+ * written. So the payload is written first, and then all of the header.
+ *
+ * A long payload goes in parts, each a record: the receiver copies one while the sender
+ * writes the next. Room is reserved for all of them at once, so that they follow each other
+ * and a message that was begun never waits for room.
  *
  * What could go wrong is a line that once held payload, and in which stale payload looks
  * like the stamp that the receiver waits for. The sender therefore remembers, in
