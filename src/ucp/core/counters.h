@@ -48,7 +48,7 @@
     _c(rx_control, "messages", "control messages received") \
     _c(rx_malformed, "messages", "dropped because they break the protocol") \
     _c(rx_stale, "messages", "dropped because they are for something closed") \
-    _c(held_bytes, "bytes", "held for unexpected and early messages, now") \
+    _c(held_bytes, "bytes", "held for messages that wait or are incomplete, now") \
     _c(held_bytes_max, "bytes", "the most that was ever held") \
     _c(recv_canceled, "receives", "cancelled") \
     _c(recv_truncated, "receives", "shorter than their message") \
