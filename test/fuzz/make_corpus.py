@@ -17,7 +17,7 @@ EAGER, SAME, SYNC, BULK, FIRST, FRAG = 1, 2, 3, 4, 5, 8
 CONN_REQ, CONN_ACK, SYNC_ACK, RING_OFFER, RING_REFUSE = 16, 17, 18, 19, 20
 RING_STOP, RING_CLOSE, BYE, ORDER_REQ, ORDER_ACK, RESET = 21, 22, 23, 24, 25, 26
 HELLO = 0x80
-PAD = 0xff
+PAD, START, PART = 0xff, 0xfe, 0xfd
 
 # fuzz_dispatch.c
 (OP_AM, OP_RECV, OP_PROBE, OP_CANCEL, OP_PROGRESS, OP_RECORD, OP_SMASH, OP_SEND, OP_STOCK,
@@ -157,6 +157,22 @@ def inputs():
         record(EAGER, 8, payload=b'ringring') + record(SYNC, 4, extra=3, payload=b'sync') + \
         record(SYNC_ACK, 0, value=5, extra=1) + record(PAD, 0) + record(RING_CLOSE, 0)
     yield 'ring-long', RING + record(EAGER, 200, payload=b'l' * 220) + recv(0, 1, 200)
+    for name, posted in (('parts', 1), ('parts-unexpected', 0)):
+        yield 'ring-' + name, RING + recv(capacity=5000) * 3 + recv(capacity=5000) * posted + \
+            record(START, 200, extra=300) + first_contact(5) + record(PART, 100) + \
+            recv(capacity=299) + record(START, 60, extra=3000) + record(PART, 2940)
+    yield 'ring-parts-early', RING + recv(0, 0x81, 500) * 5 + \
+        record(START, 200, value=1, extra=300) + record(PART, 100) + first_contact(4)
+    yield 'ring-parts-unfinished', RING + recv(0, 0x81, 500) * 4 + \
+        record(START, 200, extra=300) + bytes([OP_CANCEL, 3]) + record(PART, 99)
+    yield 'ring-parts-too-much', RING + recv(0, 1, 500) * 4 + \
+        record(START, 200, extra=300) + record(PART, 101)
+    yield 'ring-parts-after-all', RING + recv(0, 1, 300) * 4 + \
+        record(START, 200, extra=300) + record(PART, 100) + record(PART, 100)
+    yield 'ring-parts-twice', RING + recv(0, 1, 500) * 4 + \
+        record(START, 200, extra=300) + record(START, 200, extra=300)
+    yield 'ring-parts-closed', RING + recv(0, 0x81, 500) * 4 + \
+        record(START, 200, extra=300) + record(RING_CLOSE, 0)
     yield 'ring-too-long', RING + record(EAGER, 0xffff)
     yield 'ring-unknown', RING + record(77, 0)
     yield 'ring-early', RING + record(EAGER, 8, value=2) + record(EAGER, 8, value=0) + \
