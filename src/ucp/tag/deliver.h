@@ -25,9 +25,9 @@ typedef struct ri_arrival {
     const void *data;    /* COPY, AM_DATA */
     void *desc;          /* AM_DATA, AM_RNDV: may be kept */
     ri_send_req_t *send; /* SELF */
-    ri_msg_t
-            *msg; /* COPY: if not NULL, a message that holds the data and counts among the
-                      held bytes already; NULL once it was kept */
+    /* COPY: if not NULL, a message that holds the data, and counts among the held bytes
+     * already; NULL once it was kept */
+    ri_msg_t *msg;
 } ri_arrival_t;
 
 /**
