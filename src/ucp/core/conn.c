@@ -306,6 +306,21 @@ static ri_conn_t *conn_find_reply(ri_worker_t *worker, uint64_t uid)
     return NULL;
 }
 
+/* No endpoint to the peer is left that works: it is taken to be gone. What it has written
+ * is still read, and then its rings end, with what was on its way. */
+static void peer_check_failed(ri_worker_t *worker, uint64_t uid)
+{
+    ri_peer_t *peer = (uid != 0) ? ri_map_get(&worker->peers, uid) : NULL;
+    ri_stream_t *stream;
+
+    if ((peer == NULL) || (ri_peer_way_out(peer) != NULL)) {
+        return;
+    }
+    ucs_list_for_each(stream, &peer->streams, peer_list) {
+        stream->ring_dead = 1;
+    }
+}
+
 void ri_conn_endpoint_failed(ri_conn_t *conn, ucs_status_t status)
 {
     ri_worker_t *worker = conn->worker;
@@ -316,6 +331,7 @@ void ri_conn_endpoint_failed(ri_conn_t *conn, ucs_status_t status)
     while ((uid != 0) && ((reply = conn_find_reply(worker, uid)) != NULL)) {
         ri_conn_destroy(reply, status);
     }
+    peer_check_failed(worker, uid);
 }
 
 ucs_status_t ri_conn_report_unusable(ri_conn_t *conn)

@@ -272,7 +272,7 @@ static inline void ri_ring_tx_commit(ri_ring_tx_t *tx, ri_ring_record_t *record,
 /** @return How long the parts of a payload are that is sent in parts (but the last). */
 static inline uint32_t ri_ring_part_length(uint32_t length)
 {
-    uint32_t half = (length / 2 + RI_RING_LINE - 1) & ~(RI_RING_LINE - 1u);
+    uint32_t half = ((length + 1) / 2 + RI_RING_LINE - 1) & ~(RI_RING_LINE - 1u);
 
     return ri_min(half, (uint32_t)RI_RING_PART_MAX);
 }

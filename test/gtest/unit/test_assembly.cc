@@ -487,6 +487,22 @@ TEST_F(test_assembly, same_number_by_active_message)
     EXPECT_FALSE(stream()->broken);
 }
 
+/* The sender dies in the middle: the receive must end, and what came before it stays. */
+TEST_F(test_assembly, peer_fails_between)
+{
+    recv_ptr op = m_node->recv(5, ~0ul, 3000);
+
+    whole(1, 6, 3000);
+    first(2, 5, 3000, 2000);
+    ri_conn_endpoint_failed(m_conn, UCS_ERR_ENDPOINT_TIMEOUT);
+    EXPECT_FALSE(op->done);
+    m_node->progress();
+    ASSERT_TRUE(op->done);
+    EXPECT_EQ(UCS_ERR_CONNECTION_RESET, op->status);
+    EXPECT_EQ(0u, worker()->num_rings);
+    check_received(m_node->recv(6, ~0ul, 3000), 1, 6, 3000);
+}
+
 /* Far ahead of a missing one, a message waits in the ring. */
 TEST_F(test_assembly, far_ahead)
 {
