@@ -1,0 +1,112 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * ucxri_perf: latency, bandwidth, message rate, fast receives and progress of UCX's tag
+ * messages, with whatever library does the matching, and charts of them.
+ */
+#include "ucxri_perf_chart.h"
+#include "ucxri_perf_options.h"
+#include "ucxri_perf_peer.h"
+#include "ucxri_perf_result.h"
+#include "ucxri_perf_run.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void *allocate(size_t size)
+{
+    void *memory = calloc(1, size);
+
+    if (memory == NULL) {
+        perf_fatal("out of memory");
+    }
+    return memory;
+}
+
+/* The files of the command line as series of one chart */
+static void draw_files(perf_options_t *options)
+{
+    perf_series_t *series = allocate(options->num_files * sizeof(*series));
+    char *path;
+    int i;
+
+    for (i = 0; i < options->num_files; ++i) {
+        series[i].label = options->files[i];
+        path            = strchr(options->files[i], '=');
+        if (path == NULL) {
+            path = options->files[i];
+        } else {
+            *path++ = '\0';
+        }
+        perf_csv_read(path, &series[i].results);
+    }
+    perf_chart_write(options->svg, options->title, series, options->num_files);
+    free(series);
+}
+
+static void write_files(const perf_options_t *options, const perf_results_t *results)
+{
+    perf_series_t *series;
+
+    if (options->csv != NULL) {
+        perf_csv_write(options->csv, results);
+    }
+    if (options->svg != NULL) {
+        series          = allocate(sizeof(*series));
+        series->label   = results->results[0].library;
+        series->results = *results;
+        perf_chart_write(options->svg, options->title, series, 1);
+        free(series);
+    }
+}
+
+/* A file that cannot be written is found before anything is measured */
+static void check_writable(const char *path)
+{
+    if (path != NULL) {
+        perf_file_close(perf_file_create(path), path);
+    }
+}
+
+static void measure(perf_options_t *options)
+{
+    perf_peer_t *peer       = allocate(sizeof(*peer));
+    perf_results_t *results = allocate(sizeof(*results));
+
+    check_writable(options->csv);
+    check_writable(options->svg);
+    switch (options->run) {
+    case PERF_RUN_LISTEN:
+        perf_link_listen(&peer->link, options);
+        break;
+    case PERF_RUN_CONNECT:
+        perf_link_connect(&peer->link, options);
+        break;
+    default:
+        perf_link_fork(&peer->link, options);
+        break;
+    }
+    perf_peer_open(peer, &options->params);
+    perf_run(peer, options, results);
+    perf_peer_close(peer);
+    if (peer->link.rank == 0) {
+        write_files(options, results);
+    }
+    free(results);
+    free(peer);
+}
+
+int main(int argc, char **argv)
+{
+    perf_options_t options;
+
+    perf_options_parse(&options, argc, argv);
+    if (options.run == PERF_RUN_CHART) {
+        draw_files(&options);
+    } else {
+        measure(&options);
+    }
+    return EXIT_SUCCESS;
+}

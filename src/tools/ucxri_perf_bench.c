@@ -1,0 +1,313 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * See ucxri_perf_bench.h.
+ */
+#include "ucxri_perf_bench.h"
+#include "ucxri_perf_compute.h"
+
+#include <string.h>
+
+/* How often an empty message goes there and back to learn its time */
+#define EMPTY_TURNS 1000
+
+#define SMALL_TO_LARGE "0,8,64,256,1k,4k,8k,16k,64k,256k,1m,4m"
+
+static void pingpong(perf_peer_t *peer, size_t size, long count)
+{
+    long i;
+
+    for (i = 0; i < count; ++i) {
+        if (peer->link.rank == 0) {
+            perf_complete(peer, perf_send(peer, peer->sendbuf, size, PERF_TAG_DATA));
+        }
+        perf_complete(peer, perf_recv(peer, peer->recvbuf, size, PERF_TAG_DATA));
+        if (peer->link.rank == 1) {
+            perf_complete(peer, perf_send(peer, peer->sendbuf, size, PERF_TAG_DATA));
+        }
+    }
+}
+
+static void run_latency(perf_peer_t *peer, const perf_params_t *params,
+                        const perf_point_t *point, long count, double *seconds)
+{
+    double start;
+
+    perf_peer_barrier(peer);
+    start = perf_now();
+    pingpong(peer, point->size, count);
+    seconds[0] = (perf_now() - start) / 2;
+}
+
+static void complete_window(perf_peer_t *peer, uint32_t count)
+{
+    uint32_t i;
+
+    for (i = 0; i < count; ++i) {
+        perf_complete(peer, peer->requests[i]);
+    }
+}
+
+static void run_windows(perf_peer_t *peer, const perf_params_t *params,
+                        const perf_point_t *point, long count, double *seconds)
+{
+    double start;
+    uint32_t w;
+    long i;
+
+    perf_peer_barrier(peer);
+    start = perf_now();
+    for (i = 0; i < count; ++i) {
+        for (w = 0; w < params->window; ++w) {
+            peer->requests[w] =
+                    (peer->link.rank == 0) ?
+                            perf_send(peer, peer->sendbuf, point->size, PERF_TAG_DATA) :
+                            perf_recv(peer, peer->recvbuf, point->size, PERF_TAG_DATA);
+        }
+        complete_window(peer, params->window);
+        /* The receiver says that all of it has arrived */
+        perf_complete(peer, (peer->link.rank == 0) ?
+                                    perf_recv(peer, NULL, 0, PERF_TAG_ACK) :
+                                    perf_send(peer, NULL, 0, PERF_TAG_ACK));
+    }
+    seconds[0] = perf_now() - start;
+}
+
+static void run_bidirectional(perf_peer_t *peer, const perf_params_t *params,
+                              const perf_point_t *point, long count, double *seconds)
+{
+    double start;
+    uint32_t w;
+    long i;
+
+    perf_peer_barrier(peer);
+    start = perf_now();
+    for (i = 0; i < count; ++i) {
+        for (w = 0; w < params->window; ++w) {
+            peer->requests[w] = perf_recv(peer, peer->recvbuf, point->size,
+                                          PERF_TAG_DATA);
+        }
+        for (w = 0; w < params->window; ++w) {
+            peer->requests[params->window + w] = perf_send(peer, peer->sendbuf,
+                                                           point->size, PERF_TAG_DATA);
+        }
+        complete_window(peer, 2 * params->window);
+    }
+    seconds[0] = perf_now() - start;
+}
+
+/*
+ * On one host the receiver's clock is the sender's: the difference of the sums of the times
+ * of arrival and of sending. Sums from a common start keep the digits.
+ */
+static void fast_receive_host(perf_peer_t *peer, size_t size, long count, double *seconds)
+{
+    double base = perf_link_agree(&peer->link, perf_now());
+    double sum  = 0;
+    double sent = 0;
+    double start, theirs;
+    void *request;
+    long i;
+
+    for (i = 0; i < count; ++i) {
+        if (peer->link.rank == 1) {
+            request = perf_recv(peer, peer->recvbuf, size, PERF_TAG_DATA);
+            perf_peer_barrier(peer);
+            perf_complete(peer, request);
+            sum += perf_now() - base;
+        } else {
+            perf_peer_barrier(peer);
+            start = perf_now();
+            perf_complete(peer, perf_send(peer, peer->sendbuf, size, PERF_TAG_DATA));
+            sent += perf_now() - start;
+            sum += start - base;
+        }
+    }
+    perf_link_exchange(&peer->link, &sum, &theirs, sizeof(sum));
+    seconds[0] = theirs - sum;
+    seconds[1] = sent;
+}
+
+/*
+ * Between hosts: until the receiver's answer is here, less the time of that, which is an
+ * empty message.
+ */
+static void fast_receive_answered(perf_peer_t *peer, size_t size, long count,
+                                  double *seconds)
+{
+    double sum  = 0;
+    double sent = 0;
+    double start;
+    void *request;
+    long i;
+
+    if (peer->empty_time == 0) {
+        pingpong(peer, 0, EMPTY_TURNS / 10);
+        start = perf_now();
+        pingpong(peer, 0, EMPTY_TURNS);
+        peer->empty_time = (perf_now() - start) / EMPTY_TURNS / 2;
+    }
+    for (i = 0; i < count; ++i) {
+        if (peer->link.rank == 1) {
+            request = perf_recv(peer, peer->recvbuf, size, PERF_TAG_DATA);
+            perf_peer_barrier(peer);
+            perf_complete(peer, request);
+            perf_complete(peer, perf_send(peer, NULL, 0, PERF_TAG_ACK));
+        } else {
+            request = perf_recv(peer, NULL, 0, PERF_TAG_ACK);
+            perf_peer_barrier(peer);
+            start = perf_now();
+            perf_complete(peer, perf_send(peer, peer->sendbuf, size, PERF_TAG_DATA));
+            sent += perf_now() - start;
+            perf_complete(peer, request);
+            sum += perf_now() - start - peer->empty_time;
+        }
+    }
+    seconds[0] = sum;
+    seconds[1] = sent;
+}
+
+/* The receive is posted and known to the sender's side before the send begins */
+static void run_fast_receive(perf_peer_t *peer, const perf_params_t *params,
+                             const perf_point_t *point, long count, double *seconds)
+{
+    if (peer->link.shared != NULL) {
+        fast_receive_host(peer, point->size, count, seconds);
+    } else {
+        fast_receive_answered(peer, point->size, count, seconds);
+    }
+}
+
+/*
+ * The loop of the progress benchmark: barrier, compute, start, compute, wait, compute; with
+ * its computation or without, with its message or without. The barrier that follows an
+ * iteration waits for the slower side, so the time is that of both.
+ */
+static double progress_loop(perf_peer_t *peer, const perf_point_t *point, long count,
+                            int compute, int message)
+{
+    const uint32_t *comps = &point->comps[peer->link.rank * PERF_NUM_COMPS / 2];
+    uint64_t unit         = compute ? peer->loops_per_unit : 0;
+    void *request         = NULL;
+    double start;
+    long i;
+
+    perf_peer_barrier(peer);
+    start = perf_now();
+    for (i = 0; i < count; ++i) {
+        perf_compute(comps[0] * unit);
+        if (message) {
+            request = (peer->link.rank == 0) ?
+                              perf_send(peer, peer->sendbuf, point->size, PERF_TAG_DATA) :
+                              perf_recv(peer, peer->recvbuf, point->size, PERF_TAG_DATA);
+        }
+        perf_compute(comps[1] * unit);
+        perf_complete(peer, request);
+        request = NULL;
+        perf_compute(comps[2] * unit);
+        perf_peer_barrier(peer);
+    }
+    return perf_now() - start;
+}
+
+static void run_progress(perf_peer_t *peer, const perf_params_t *params,
+                         const perf_point_t *point, long count, double *seconds)
+{
+    seconds[0] = progress_loop(peer, point, count, 1, 1);
+    seconds[1] = progress_loop(peer, point, count, 1, 0);
+    seconds[2] = progress_loop(peer, point, count, 0, 1);
+}
+
+static double value_us(const perf_params_t *params, const perf_point_t *point,
+                       double seconds)
+{
+    return seconds * 1e6;
+}
+
+static double value_bandwidth(const perf_params_t *params, const perf_point_t *point,
+                              double seconds)
+{
+    return point->size * (double)params->window / seconds * 1e-6;
+}
+
+static double value_both(const perf_params_t *params, const perf_point_t *point,
+                         double seconds)
+{
+    return 2 * value_bandwidth(params, point, seconds);
+}
+
+static double value_rate(const perf_params_t *params, const perf_point_t *point,
+                         double seconds)
+{
+    return params->window / seconds * 1e-6;
+}
+
+const perf_bench_t perf_benches[PERF_NUM_BENCHES] = {
+        [PERF_LATENCY]       = {.name          = "latency",
+                                .result_name   = "perf_latency",
+                                .unit          = "us",
+                                .title         = "Latency",
+                                .axis          = "one way, µs",
+                                .default_sizes = SMALL_TO_LARGE,
+                                .both_receive  = 1,
+                                .run           = run_latency,
+                                .value         = value_us},
+        [PERF_BANDWIDTH]     = {.name          = "bandwidth",
+                                .result_name   = "perf_bandwidth",
+                                .unit          = "MB/s",
+                                .title         = "Bandwidth, one direction",
+                                .axis          = "MB/s",
+                                .default_sizes = "64,256,1k,4k,8k,16k,64k,256k,1m,4m",
+                                .run           = run_windows,
+                                .value         = value_bandwidth},
+        [PERF_BIDIRECTIONAL] = {.name          = "bidirectional",
+                                .result_name   = "perf_bidirectional",
+                                .unit          = "MB/s",
+                                .title         = "Bandwidth, sum of both directions",
+                                .axis          = "MB/s",
+                                .default_sizes = "64,256,1k,4k,8k,16k,64k,256k,1m,4m",
+                                .both_receive  = 1,
+                                .run           = run_bidirectional,
+                                .value         = value_both},
+        [PERF_RATE]          = {.name          = "rate",
+                                .result_name   = "perf_rate",
+                                .unit          = "Mmsg/s",
+                                .title         = "Message rate, one direction",
+                                .axis          = "million messages/s",
+                                .default_sizes = "0,8,16,64,256,1k,4k,8k",
+                                .run           = run_windows,
+                                .value         = value_rate},
+        [PERF_FAST_RECEIVE]  = {.name          = "fast-receive",
+                                .result_name   = "perf_fast_receive",
+                                .unit          = "us",
+                                .title         = "From the send to the posted buffer",
+                                .axis          = "send to arrival, µs",
+                                .default_sizes = SMALL_TO_LARGE,
+                                .num_extras    = 1,
+                                .extras        = {"send_us"},
+                                .run           = run_fast_receive,
+                                .value         = value_us},
+        [PERF_PROGRESS]      = {.name        = "progress",
+                                .result_name = "perf_progress",
+                                .unit        = "us",
+                                .title       = "Progress benchmark",
+                                .axis        = "one iteration, µs",
+                                .has_config  = 1,
+                                .num_extras  = 2,
+                                .extras      = {"work_us", "transfer_us"},
+                                .run         = run_progress,
+                                .value       = value_us},
+};
+
+const perf_bench_t *perf_bench_find(const char *name)
+{
+    int id;
+
+    for (id = 0; id < PERF_NUM_BENCHES; ++id) {
+        if (!strcmp(name, perf_benches[id].name)) {
+            return &perf_benches[id];
+        }
+    }
+    return NULL;
+}

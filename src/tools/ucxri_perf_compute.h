@@ -1,0 +1,18 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Computation that does not touch memory and that the compiler cannot shorten.
+ */
+#ifndef UCXRI_PERF_COMPUTE_H
+#define UCXRI_PERF_COMPUTE_H
+
+#include <stdint.h>
+
+/* Compute for so many loops */
+void perf_compute(uint64_t loops);
+
+/* How many loops take so many seconds on this core; takes some milliseconds */
+uint64_t perf_compute_calibrate(double seconds);
+
+#endif

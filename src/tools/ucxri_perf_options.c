@@ -1,0 +1,487 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * See ucxri_perf_options.h.
+ */
+#include "ucxri_perf_options.h"
+#include "ucxri_perf_bench.h"
+#include "ucxri_perf_fatal.h"
+
+#include "ucp/core/types.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <getopt.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_PORT    65535
+#define MAX_CONFIGS 64
+
+/* The experiments of the paper by Small and Yuan (ICS'09), with message sizes of ours */
+typedef struct {
+    const char *name;
+    uint32_t comps[PERF_NUM_COMPS];
+    const char *sizes;
+} config_t;
+
+/* clang-format off */
+static const config_t paper[] = {
+    {"early-send",          {0, 0, 60, 10, 0, 0},    "30k"},
+    {"early-send",          {0, 0, 60, 20, 0, 0},    "30k"},
+    {"early-send",          {0, 0, 60, 30, 0, 0},    "30k"},
+    {"early-send",          {0, 0, 60, 40, 0, 0},    "30k"},
+    {"early-send",          {0, 0, 60, 50, 0, 0},    "30k"},
+    {"early-send-overlap",  {0, 20, 0, 5, 5, 20},    "16k,24k,32k"},
+    {"early-recv-sender",   {20, 20, 20, 0, 0, 0},   "64k,128k,256k,512k,1m"},
+    {"early-recv-receiver", {27, 0, 0, 20, 20, 20},  "64k,128k,256k,512k,1m"},
+};
+/* clang-format on */
+
+#define PAPER_SIZE (int)(sizeof(paper) / sizeof(paper[0]))
+
+static const char help[] =
+        "Usage: ucxri_perf BENCHMARK [options]          both processes on this host\n"
+        "       ucxri_perf --listen PORT                wait for another host\n"
+        "       ucxri_perf --connect HOST:PORT BENCHMARK [options]\n"
+        "       ucxri_perf chart --svg FILE [--title TEXT] LABEL=CSV...\n"
+        "\n"
+        "Measures UCX's tag messages between two processes, with or without ucxri:\n"
+        "  latency        one way, from a ping-pong                        us\n"
+        "  bandwidth      one direction, windows of messages               MB/s\n"
+        "  bidirectional  both directions at once, the sum                 MB/s\n"
+        "  rate           as bandwidth, for small messages                 Mmsg/s\n"
+        "  fast-receive   from the send until the data is in a buffer that\n"
+        "                 was posted before                                us\n"
+        "  progress       computation before, between and after the start\n"
+        "                 of a message and its wait, on either side        us\n"
+        "\n"
+        "Options:\n"
+        "  -s, --sizes LIST     message sizes in bytes, as 0,8,64k,4m\n"
+        "  -t, --seconds SEC    time for each line of the table (0.3)\n"
+        "  -b, --batches N      batches that the time is split into (200); the values "
+        "are\n"
+        "                       their median and quartiles\n"
+        "  -w, --window N       messages at a time: bandwidth, bidirectional, rate (64)\n"
+        "  -c, --cpus A,B       the cores of the two processes (the first two allowed);\n"
+        "                       one core with --listen and --connect (none)\n"
+        "      --config LIST    progress: units of computation as C1,C2,C3,C4,C5,C6 "
+        "(the\n"
+        "                       sender's before, between and after, then the "
+        "receiver's),\n"
+        "                       or early-send, early-send-overlap, early-recv-sender,\n"
+        "                       early-recv-receiver, or paper for these four (paper);\n"
+        "                       repeatable\n"
+        "      --unit US        progress: one unit of computation (18)\n"
+        "      --csv FILE       write the results there as well\n"
+        "      --svg FILE       draw a chart of them\n"
+        "      --title TEXT     title of the chart\n"
+        "      --results        lines \"RESULT name size value unit core_ns\" and no "
+        "table\n"
+        "      --timeout SEC    give up when a message takes longer (60)\n"
+        "  -V, --version        print the version\n"
+        "  -h, --help           this text\n"
+        "\n"
+        "Examples:\n"
+        "  ucxri_perf latency --csv stock.csv\n"
+        "  UCX_RNDV_SCHEME=recv_init LD_PRELOAD=libucxri.so ucxri_perf latency --csv "
+        "ucxri.csv\n"
+        "  ucxri_perf chart --svg latency.svg stock=stock.csv ucxri=ucxri.csv\n"
+        "  ucxri_perf progress --config 0,0,60,30,0,0 --sizes 16k,64k\n"
+        "  ucxri_perf --listen 13337                             on the host node1\n"
+        "  ucxri_perf --connect node1:13337 bandwidth            on another host\n"
+        "\n"
+        "Exit code: 0, 1 if a run failed or data arrived wrong, 2 for wrong options.\n";
+
+static void __attribute__((noreturn, format(printf, 1, 2)))
+usage_error(const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    perf_message(format, args);
+    va_end(args);
+    fprintf(stderr, "Try 'ucxri_perf --help'.\n");
+    exit(PERF_EXIT_USAGE);
+}
+
+static double parse_number(const char *option, const char *text, double min, double max)
+{
+    double value;
+    char *end;
+
+    value = strtod(text, &end);
+    if ((end == text) || (*end != '\0') || !(value >= min) || !(value <= max)) {
+        usage_error("%s %s: expected a number from %g to %g", option, text, min, max);
+    }
+    return value;
+}
+
+static uint32_t parse_count(const char *option, const char *text, uint32_t max)
+{
+    double value = parse_number(option, text, 1, max);
+
+    if (value != (uint32_t)value) {
+        usage_error("%s %s: expected a whole number", option, text);
+    }
+    return (uint32_t)value;
+}
+
+/* One size at *text_p, which is moved behind it; returns 0 unless there is none */
+static int parse_size(const char **text_p, uint64_t *size_p)
+{
+    unsigned shift = 0;
+    unsigned long long value;
+    char *end;
+
+    if (!isdigit((unsigned char)**text_p)) {
+        return -1;
+    }
+    errno = 0;
+    value = strtoull(*text_p, &end, 10);
+    if ((*end == 'k') || (*end == 'K')) {
+        shift = 10;
+    } else if ((*end == 'm') || (*end == 'M')) {
+        shift = 20;
+    }
+    *text_p = (shift > 0) ? end + 1 : end;
+    if ((errno != 0) || (value > (PERF_MAX_SIZE >> shift))) {
+        return -1;
+    }
+    *size_p = value << shift;
+    return 0;
+}
+
+/* A point for each size of the list, with the computation given or none */
+static void add_points(perf_params_t *params, const char *sizes, const uint32_t *comps)
+{
+    const char *next = sizes;
+    perf_point_t *point;
+
+    do {
+        if (params->num_points == PERF_MAX_POINTS) {
+            usage_error("more than %d sizes and configurations", PERF_MAX_POINTS);
+        }
+        point = &params->points[params->num_points++];
+        if ((parse_size(&next, &point->size) != 0) ||
+            ((*next != ',') && (*next != '\0'))) {
+            usage_error("--sizes %s: expected sizes up to 1024m, as in 0,8,64k,4m",
+                        sizes);
+        }
+        if (comps != NULL) {
+            memcpy(point->comps, comps, sizeof(point->comps));
+        }
+    } while (*next++ != '\0');
+}
+
+static int parse_comps(const char *text, uint32_t *comps)
+{
+    unsigned long value;
+    char *end;
+    int i;
+
+    for (i = 0; i < PERF_NUM_COMPS; ++i) {
+        if (!isdigit((unsigned char)*text)) {
+            return -1;
+        }
+        value = strtoul(text, &end, 10);
+        if (value > PERF_MAX_UNITS) {
+            return -1;
+        }
+        comps[i] = (uint32_t)value;
+        if ((i + 1 < PERF_NUM_COMPS) ? ((*end != ',') && (*end != '/')) :
+                                       (*end != '\0')) {
+            return -1;
+        }
+        text = end + 1;
+    }
+    return 0;
+}
+
+/* The points of one --config; sizes is NULL if none were given */
+static void add_config(perf_params_t *params, const char *text, const char *sizes)
+{
+    uint32_t comps[PERF_NUM_COMPS];
+    int found = 0;
+    int i;
+
+    for (i = 0; i < PAPER_SIZE; ++i) {
+        if (!strcmp(text, "paper") || !strcmp(text, paper[i].name)) {
+            add_points(params, (sizes == NULL) ? paper[i].sizes : sizes, paper[i].comps);
+            found = 1;
+        }
+    }
+    if (found) {
+        return;
+    }
+    if (parse_comps(text, comps) != 0) {
+        usage_error("--config %s: expected six numbers up to %d, as 0,0,60,30,0,0, or a"
+                    " name",
+                    text, PERF_MAX_UNITS);
+    }
+    add_points(params, (sizes == NULL) ? "16k,64k,256k,1m" : sizes, comps);
+}
+
+static void parse_cpus(const char *text, int *cpus)
+{
+    char *end;
+    long a = strtol(text, &end, 10);
+    long b = -1;
+
+    if (isdigit((unsigned char)*text) && (*end == ',') &&
+        isdigit((unsigned char)end[1])) {
+        b = strtol(end + 1, &end, 10);
+    }
+    if (!isdigit((unsigned char)*text) || (*end != '\0') || (a >= CPU_SETSIZE) ||
+        (b >= CPU_SETSIZE)) {
+        usage_error("--cpus %s: expected the numbers of two cores, as 0,1", text);
+    }
+    cpus[0] = (int)a;
+    cpus[1] = (int)b;
+}
+
+/* Split HOST:PORT in place; an IPv6 address may stand in brackets */
+static void parse_address(perf_options_t *options, char *text)
+{
+    char *colon = strrchr(text, ':');
+
+    if ((colon == NULL) || (colon == text)) {
+        usage_error("--connect %s: expected HOST:PORT", text);
+    }
+    options->port = colon + 1;
+    parse_count("--connect: port", options->port, MAX_PORT);
+    *colon = '\0';
+    if ((text[0] == '[') && (colon[-1] == ']')) {
+        colon[-1] = '\0';
+        ++text;
+    }
+    options->host = text;
+}
+
+static void set_run(perf_options_t *options, perf_run_t run)
+{
+    if (options->run != PERF_RUN_HOST) {
+        usage_error("--listen, --connect and chart exclude each other");
+    }
+    options->run = run;
+}
+
+static void parse_bench(perf_params_t *params, const char *name)
+{
+    perf_bench_id_t id;
+
+    for (id = 0; id < PERF_NUM_BENCHES; ++id) {
+        if (!strcmp(name, perf_benches[id].name)) {
+            params->bench = id;
+            return;
+        }
+    }
+    usage_error("no benchmark '%s'", name);
+}
+
+/* What --sizes and --config, or their defaults, amount to */
+static void make_points(perf_params_t *params, const char *sizes, char **configs,
+                        int num_configs)
+{
+    int i;
+
+    if (params->bench != PERF_PROGRESS) {
+        if (num_configs > 0) {
+            usage_error("--config is for progress only");
+        }
+        add_points(params,
+                   (sizes == NULL) ? perf_benches[params->bench].default_sizes : sizes,
+                   NULL);
+        return;
+    }
+    if (num_configs == 0) {
+        add_config(params, "paper", sizes);
+    }
+    for (i = 0; i < num_configs; ++i) {
+        add_config(params, configs[i], sizes);
+    }
+}
+
+/* What is left of the command line behind the options */
+static void parse_arguments(perf_options_t *options, const char *sizes, char **configs,
+                            int num_configs, int argc, char **argv)
+{
+    if (options->run == PERF_RUN_CHART) {
+        if ((argc == 0) || (argc > PERF_MAX_FILES)) {
+            usage_error("chart: expected 1 to %d files, as LABEL=FILE", PERF_MAX_FILES);
+        }
+        if (options->svg == NULL) {
+            usage_error("chart: --svg FILE is missing");
+        }
+        options->num_files = argc;
+        memcpy(options->files, argv, argc * sizeof(*argv));
+        return;
+    }
+    if (options->run == PERF_RUN_LISTEN) {
+        if ((argc > 0) || (options->csv != NULL) || (options->svg != NULL)) {
+            usage_error("--listen: what to measure and where the results go is said to"
+                        " the connecting process");
+        }
+        return;
+    }
+    if (argc != 1) {
+        usage_error((argc == 0) ? "which benchmark?" : "more than one benchmark");
+    }
+    parse_bench(&options->params, argv[0]);
+    make_points(&options->params, sizes, configs, num_configs);
+    if ((options->run == PERF_RUN_HOST) && (options->cpus[0] >= 0) &&
+        (options->cpus[1] < 0)) {
+        usage_error("--cpus %d: expected two cores", options->cpus[0]);
+    }
+}
+
+void perf_options_parse(perf_options_t *options, int argc, char **argv)
+{
+    enum {
+        OPTION_CONFIG = 256,
+        OPTION_UNIT,
+        OPTION_CSV,
+        OPTION_SVG,
+        OPTION_TITLE,
+        OPTION_RESULTS,
+        OPTION_LISTEN,
+        OPTION_CONNECT,
+        OPTION_TIMEOUT
+    };
+    static const struct option long_options[] = {
+            {"sizes", required_argument, NULL, 's'},
+            {"seconds", required_argument, NULL, 't'},
+            {"batches", required_argument, NULL, 'b'},
+            {"window", required_argument, NULL, 'w'},
+            {"cpus", required_argument, NULL, 'c'},
+            {"config", required_argument, NULL, OPTION_CONFIG},
+            {"unit", required_argument, NULL, OPTION_UNIT},
+            {"csv", required_argument, NULL, OPTION_CSV},
+            {"svg", required_argument, NULL, OPTION_SVG},
+            {"title", required_argument, NULL, OPTION_TITLE},
+            {"results", no_argument, NULL, OPTION_RESULTS},
+            {"listen", required_argument, NULL, OPTION_LISTEN},
+            {"connect", required_argument, NULL, OPTION_CONNECT},
+            {"timeout", required_argument, NULL, OPTION_TIMEOUT},
+            {"version", no_argument, NULL, 'V'},
+            {"help", no_argument, NULL, 'h'},
+            {NULL, 0, NULL, 0}};
+    perf_params_t *params = &options->params;
+    char *configs[MAX_CONFIGS];
+    const char *sizes = NULL;
+    int num_configs   = 0;
+    int c;
+
+    memset(options, 0, sizeof(*options));
+    options->cpus[0] = options->cpus[1] = -1;
+    params->batches                     = 200;
+    params->window                      = 64;
+    params->seconds                     = 0.3;
+    params->timeout                     = 60;
+    params->unit_us                     = 18;
+
+    while ((c = getopt_long(argc, argv, "s:t:b:w:c:Vh", long_options, NULL)) != -1) {
+        switch (c) {
+        case 's':
+            sizes = optarg;
+            break;
+        case 't':
+            params->seconds = parse_number("--seconds", optarg, 0.001, 1000);
+            break;
+        case 'b':
+            params->batches = parse_count("--batches", optarg, PERF_MAX_BATCHES);
+            break;
+        case 'w':
+            params->window = parse_count("--window", optarg, PERF_MAX_WINDOW);
+            break;
+        case 'c':
+            parse_cpus(optarg, options->cpus);
+            break;
+        case OPTION_CONFIG:
+            if (num_configs == MAX_CONFIGS) {
+                usage_error("more than %d times --config", MAX_CONFIGS);
+            }
+            configs[num_configs++] = optarg;
+            break;
+        case OPTION_UNIT:
+            params->unit_us = parse_number("--unit", optarg, 0.1, 1e6);
+            break;
+        case OPTION_CSV:
+            options->csv = optarg;
+            break;
+        case OPTION_SVG:
+            options->svg = optarg;
+            break;
+        case OPTION_TITLE:
+            options->title = optarg;
+            break;
+        case OPTION_RESULTS:
+            options->results = 1;
+            break;
+        case OPTION_LISTEN:
+            set_run(options, PERF_RUN_LISTEN);
+            parse_number("--listen", optarg, 0, MAX_PORT);
+            options->port = optarg;
+            break;
+        case OPTION_CONNECT:
+            set_run(options, PERF_RUN_CONNECT);
+            parse_address(options, optarg);
+            break;
+        case OPTION_TIMEOUT:
+            params->timeout = parse_number("--timeout", optarg, 1, 86400);
+            break;
+        case 'V':
+            printf("ucxri_perf %s\n", RI_VERSION_STRING);
+            exit(EXIT_SUCCESS);
+        case 'h':
+            fputs(help, stdout);
+            exit(EXIT_SUCCESS);
+        default:
+            fprintf(stderr, "Try 'ucxri_perf --help'.\n");
+            exit(PERF_EXIT_USAGE);
+        }
+    }
+    if ((optind < argc) && !strcmp(argv[optind], "chart")) {
+        set_run(options, PERF_RUN_CHART);
+        ++optind;
+    }
+    parse_arguments(options, sizes, configs, num_configs, argc - optind, argv + optind);
+}
+
+int perf_params_valid(const perf_params_t *params)
+{
+    uint32_t i;
+    int comp;
+
+    if ((params->bench >= PERF_NUM_BENCHES) || (params->batches == 0) ||
+        (params->batches > PERF_MAX_BATCHES) || (params->window == 0) ||
+        (params->window > PERF_MAX_WINDOW) || (params->num_points == 0) ||
+        (params->num_points > PERF_MAX_POINTS) || !(params->seconds > 0) ||
+        !(params->seconds <= 1000) || !(params->timeout >= 1) ||
+        !(params->timeout <= 86400) || !(params->unit_us >= 0.1) ||
+        !(params->unit_us <= 1e6)) {
+        return 0;
+    }
+    for (i = 0; i < params->num_points; ++i) {
+        if (params->points[i].size > PERF_MAX_SIZE) {
+            return 0;
+        }
+        for (comp = 0; comp < PERF_NUM_COMPS; ++comp) {
+            if (params->points[i].comps[comp] > PERF_MAX_UNITS) {
+                return 0;
+            }
+        }
+    }
+    return 1;
+}
+
+void perf_config_format(char *text, size_t length, const perf_point_t *point)
+{
+    const uint32_t *comps = point->comps;
+
+    snprintf(text, length, "%u/%u/%u/%u/%u/%u", comps[0], comps[1], comps[2], comps[3],
+             comps[4], comps[5]);
+}

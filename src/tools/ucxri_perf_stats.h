@@ -1,0 +1,27 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Order statistics of a few samples.
+ */
+#ifndef UCXRI_PERF_STATS_H
+#define UCXRI_PERF_STATS_H
+
+#include <stddef.h>
+
+typedef struct {
+    double q1;
+    double median;
+    double q3;
+} perf_quartiles_t;
+
+/* Quartiles of n > 0 values, interpolated between neighbours; sorts them in place */
+perf_quartiles_t perf_quartiles(double *values, size_t n);
+
+/*
+ * Move the values whose dropped[] is 0 to the front, in their order. Returns how many they
+ * are; if fewer than min, nothing is moved and all n count.
+ */
+size_t perf_keep(double *values, const unsigned char *dropped, size_t n, size_t min);
+
+#endif
