@@ -1,0 +1,527 @@
+/* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Goes through all states of the model that can be reached within the bounds of a
+ * configuration, breadth first, so that the first violation has a shortest trace. Visited
+ * states are kept as 64-bit hashes with the hash of the state before; a trace is made by
+ * following these back and taking the same steps again.
+ */
+#include "rndv_model.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+
+/* The set of visited states: open addressing, doubled when it is half full. */
+class visited_t {
+public:
+    visited_t() : m_slots(1 << 16) {}
+
+    /* @return false if @a hash is in the set already. */
+    bool add(uint64_t hash, uint64_t before)
+    {
+        slot_t &slot = find(m_slots, hash);
+
+        if (slot.hash == hash) {
+            return false;
+        }
+        slot = {hash, before};
+        if (++m_count > m_slots.size() / 2) {
+            grow();
+        }
+        return true;
+    }
+
+    uint64_t before(uint64_t hash) { return find(m_slots, hash).before; }
+
+    size_t count() const { return m_count; }
+
+private:
+    struct slot_t {
+        uint64_t hash, before;
+    };
+
+    static slot_t &find(std::vector<slot_t> &slots, uint64_t hash)
+    {
+        size_t i = hash & (slots.size() - 1);
+
+        while ((slots[i].hash != 0) && (slots[i].hash != hash)) {
+            i = (i + 1) & (slots.size() - 1);
+        }
+        return slots[i];
+    }
+
+    void grow()
+    {
+        std::vector<slot_t> slots(m_slots.size() * 2);
+
+        for (const slot_t &slot : m_slots) {
+            if (slot.hash != 0) {
+                find(slots, slot.hash) = slot;
+            }
+        }
+        m_slots.swap(slots);
+    }
+
+    std::vector<slot_t> m_slots;
+    size_t m_count = 0;
+};
+
+static uint64_t mix(uint64_t a, uint64_t b)
+{
+    __uint128_t product = static_cast<__uint128_t>(a) * b;
+
+    return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
+}
+
+/* Of all bytes of a state; never 0. There is no padding that could differ. */
+static uint64_t hash_of(const state_t &state, size_t size)
+{
+    const char *bytes = reinterpret_cast<const char *>(&state);
+    uint64_t hash     = 0x9e3779b97f4a7c15ul;
+    uint64_t words[2];
+
+    for (size_t i = 0; i < size; i += sizeof(words)) {
+        words[0] = words[1] = 0;
+        memcpy(words, bytes + i, std::min(sizeof(words), size - i));
+        hash = mix(hash ^ words[0] ^ 0xa0761d6478bd642ful,
+                   words[1] ^ 0xe7037ed1a0b428dbul) +
+               i * 0x8ebc6af09c88c6e3ul;
+    }
+    hash = mix(hash ^ 0x589965cc75374cc3ul, 0x1d8e4e27c47d124ful);
+    return hash ? hash : 1;
+}
+
+static_assert(alignof(state_t) == 1, "padding would be hashed");
+
+class explorer_t {
+public:
+    explorer_t(const config_t &config, size_t limit) : m_model(config), m_limit(limit)
+    {
+        m_size = (config.senders == 1) ? offsetof(state_t, link[1]) : sizeof(state_t);
+    }
+
+    /* @return true if no violation was found within the bounds. */
+    bool run();
+
+    size_t states() const { return m_visited.count(); }
+    size_t steps() const { return m_steps; }
+    int depth() const { return m_depth; }
+    size_t rests() const { return m_rests; }
+    bool complete() const { return m_complete; }
+
+private:
+    /* The two tags mean the same: the first one that is used is 0. */
+    static bool is_mirrored(const state_t &state, const action_t &action)
+    {
+        int tag = (action.type == ACT_SEND) ? action.b :
+                  (action.type == ACT_POST) ? action.a :
+                                              0;
+
+        if (tag != 1) {
+            return false;
+        }
+        for (const link_t &link : state.link) {
+            for (int i = 0; i < link.sent; ++i) {
+                if (link.msg[i].tag == 0) {
+                    return false;
+                }
+            }
+        }
+        for (int i = 0; i < state.posted; ++i) {
+            if (state.recv[i].tag == 0) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    void print_trace(uint64_t last, const action_t *action);
+
+    model_t m_model;
+    size_t m_limit;
+    size_t m_size;
+    visited_t m_visited;
+    size_t m_steps  = 0;
+    size_t m_rests  = 0;
+    int m_depth     = 0;
+    bool m_complete = true;
+};
+
+bool explorer_t::run()
+{
+    /* The states of a level, without the second link if there is one sender only */
+    std::vector<unsigned char> level, next_level;
+    std::vector<action_t> actions;
+    std::string error;
+    state_t state, next;
+
+    auto append = [&](const state_t &added) {
+        const unsigned char *bytes = reinterpret_cast<const unsigned char *>(&added);
+
+        next_level.insert(next_level.end(), bytes, bytes + m_size);
+    };
+
+    m_model.init(state);
+    m_visited.add(hash_of(state, m_size), 0);
+    append(state);
+    for (; !next_level.empty(); ++m_depth) {
+        level.swap(next_level);
+        next_level.clear();
+        for (size_t offset = 0; offset < level.size(); offset += m_size) {
+            memcpy(&state, &level[offset], m_size);
+            uint64_t hash = hash_of(state, m_size);
+
+            if (!m_model.actions(state, actions)) {
+                ++m_rests;
+                error = m_model.check_rest(state);
+                if (!error.empty()) {
+                    print_trace(hash, nullptr);
+                    printf("VIOLATION at rest: %s\n", error.c_str());
+                    return false;
+                }
+            }
+            for (const action_t &action : actions) {
+                if (is_mirrored(state, action)) {
+                    continue;
+                }
+                next = state;
+                ++m_steps;
+                error = m_model.apply(next, action);
+                if (!error.empty()) {
+                    print_trace(hash, &action);
+                    printf("VIOLATION: %s\n", error.c_str());
+                    return false;
+                }
+                if (m_visited.add(hash_of(next, m_size), hash)) {
+                    append(next);
+                }
+            }
+            if (m_visited.count() > m_limit) {
+                m_complete = false;
+                return true;
+            }
+        }
+    }
+    return true;
+}
+
+/* The steps from the start to the state with the hash @a last, and one more. */
+void explorer_t::print_trace(uint64_t last, const action_t *action)
+{
+    std::vector<uint64_t> path;
+    std::vector<action_t> actions;
+    state_t state;
+    int number = 0;
+
+    for (uint64_t hash = last; hash != 0; hash = m_visited.before(hash)) {
+        path.push_back(hash);
+    }
+    std::reverse(path.begin(), path.end());
+    m_model.init(state);
+
+    auto step = [&](const action_t &taken) {
+        std::string text;
+
+        m_model.narrate(&text);
+        m_model.apply(state, taken);
+        m_model.narrate(nullptr);
+        printf("%4d  %s\n", ++number, text.c_str());
+    };
+    for (size_t i = 1; i < path.size(); ++i) {
+        m_model.actions(state, actions);
+        for (const action_t &candidate : actions) {
+            state_t next = state;
+
+            m_model.apply(next, candidate);
+            if (hash_of(next, m_size) == path[i]) {
+                step(candidate);
+                break;
+            }
+        }
+    }
+    if (action != nullptr) {
+        step(*action);
+    }
+}
+
+/*
+ * Configurations
+ */
+
+struct named_config_t {
+    const char *name;
+    const char *what;
+    bool bounded; /* part of --all: what check.sh runs */
+    std::function<void(config_t &)> set;
+};
+
+/* What most of them have: eager and large messages, small and large receives */
+static void two_lengths(config_t &c)
+{
+    c.lengths = c.capacities = "13";
+}
+
+static void one_tag(config_t &c)
+{
+    c.tags = c.recv_tags = "0";
+}
+
+static void two_senders(config_t &c)
+{
+    one_tag(c);
+    two_lengths(c);
+    c.senders    = 2;
+    c.messages   = 2;
+    c.messages_1 = 1;
+}
+
+static void canceling(config_t &c, int cancels)
+{
+    two_lengths(c);
+    c.cancels = cancels;
+    c.rtrs    = 2;
+}
+
+static const named_config_t named_configs[] = {
+        {"order", "two tags, exact and any-tag receives; all lengths of messages", true,
+         [](config_t &c) { c.capacities = "13"; }},
+        {"lengths", "all lengths of messages and receives, exact and any-tag", true,
+         [](config_t &c) { c.tags = "0", c.recv_tags = "0*"; }},
+        {"long", "one tag, four messages, four receives", true,
+         [](config_t &c) { one_tag(c), two_lengths(c), c.messages = c.recvs = 4; }},
+        {"fin", "order, with FIN in sequence in place of notifications", true,
+         [](config_t &c) { two_lengths(c), c.in_stream_fin = true; }},
+        {"no-list", "order, with messages that list no receives", true,
+         [](config_t &c) { two_lengths(c), c.list = 0; }},
+        {"short-list", "long, with messages that list one receive at most", true,
+         [](config_t &c) {
+             one_tag(c), two_lengths(c), c.messages = c.recvs = 4, c.list = 1;
+         }},
+        {"slow", "reads, FIN and release of the pool take time", true,
+         [](config_t &c) { one_tag(c), c.slow_reads = true; }},
+        {"window", "the sender keeps one tag only", true,
+         [](config_t &c) { two_lengths(c), c.window = 1; }},
+        {"cancel", "a cancel, and a second RTR of each receive", true,
+         [](config_t &c) { canceling(c, 1), c.messages = 2; }},
+        {"cancel-two", "two cancels, one tag", true,
+         [](config_t &c) { one_tag(c), canceling(c, 2); }},
+        {"refuse", "a cancel, and the sender refuses what it likes; one tag", true,
+         [](config_t &c) { one_tag(c), canceling(c, 1), c.refuse_any = true; }},
+        {"source", "two senders, receives from each and from any", true,
+         [](config_t &c) { two_senders(c), c.sources = "01*"; }},
+        {"guess",
+         "two senders, the receiver thinks that all comes from the first; a cancel", true,
+         [](config_t &c) { two_senders(c), canceling(c, 1), c.sources = "g"; }},
+
+        {"order-all", "order, with all lengths of receives", false, [](config_t &) {}},
+        {"order-4-3", "order, with four messages and two lengths", false,
+         [](config_t &c) { two_lengths(c), c.messages = 4; }},
+        {"order-3-4", "order, with four receives and two lengths", false,
+         [](config_t &c) { two_lengths(c), c.recvs = 4; }},
+        {"long-5", "one tag, five messages, five receives", false,
+         [](config_t &c) { one_tag(c), two_lengths(c), c.messages = c.recvs = 5; }},
+        {"cancel-3", "cancel, with three messages", false,
+         [](config_t &c) { canceling(c, 1); }},
+        {"refuse-tags", "refuse, with two tags, any-tag receives and two messages", false,
+         [](config_t &c) { canceling(c, 1), c.refuse_any = true, c.messages = 2; }},
+        {"source-guess", "two senders, receives from the first, a guessed one, and any",
+         false,
+         [](config_t &c) {
+             two_senders(c), canceling(c, 0), c.sources = "0g*", c.messages_1 = 2;
+         }},
+};
+
+static const named_config_t *find_config(const std::string &name)
+{
+    for (const named_config_t &named : named_configs) {
+        if (name == named.name) {
+            return &named;
+        }
+    }
+    return nullptr;
+}
+
+static void usage()
+{
+    printf("Explores the model of receiver-initiated rendezvous, docs/protocol-rndv.md.\n"
+           "\n"
+           "Usage: rndv_model [options] [CONFIGURATION...]\n"
+           "  --all            all bounded configurations\n"
+           "  --mutate NAME    leaves a rule out or changes it; without a configuration, "
+           "in\n"
+           "                   the one that shows it\n"
+           "  --list           prints configurations and mutations\n"
+           "  --limit N        stops after so many million states (40)\n"
+           "  --set KEY=VALUE  changes a bound: senders, messages, messages_1, recvs, "
+           "cancels,\n"
+           "                   window, rtrs, refuse_any, in_stream_fin, list, "
+           "slow_reads,\n"
+           "                   lengths, capacities, tags, recv_tags, sources\n"
+           "\n"
+           "Exit code: 0 no violation, 1 violation (its shortest trace is printed), 2 "
+           "usage, 3 "
+           "bounds not reached.\n");
+}
+
+static void list()
+{
+    printf("configurations (* bounded):\n");
+    for (const named_config_t &named : named_configs) {
+        printf("  %c %-20s %s\n", named.bounded ? '*' : ' ', named.name, named.what);
+    }
+    printf("mutations (name, configuration that shows it):\n");
+    for (int i = 1; i < MUT_LAST; ++i) {
+        printf("    %-22s %-8s %s\n", mutation_names[i].name, mutation_names[i].config,
+               mutation_names[i].what);
+    }
+}
+
+static bool set_value(config_t &config, const std::string &text)
+{
+    size_t equals = text.find('=');
+    std::string key, value;
+    int number;
+
+    if (equals == std::string::npos) {
+        return false;
+    }
+    key    = text.substr(0, equals);
+    value  = text.substr(equals + 1);
+    number = atoi(value.c_str());
+
+    const struct {
+        const char *key;
+        int *place;
+    } numbers[] = {{"senders", &config.senders},
+                   {"messages", &config.messages},
+                   {"messages_1", &config.messages_1},
+                   {"recvs", &config.recvs},
+                   {"cancels", &config.cancels},
+                   {"window", &config.window},
+                   {"rtrs", &config.rtrs},
+                   {"list", &config.list}};
+    const struct {
+        const char *key;
+        bool *place;
+    } flags[] = {{"refuse_any", &config.refuse_any},
+                 {"in_stream_fin", &config.in_stream_fin},
+                 {"slow_reads", &config.slow_reads}};
+    const struct {
+        const char *key;
+        std::string *place;
+    } sets[] = {{"lengths", &config.lengths},
+                {"capacities", &config.capacities},
+                {"tags", &config.tags},
+                {"recv_tags", &config.recv_tags},
+                {"sources", &config.sources}};
+
+    for (const auto &entry : numbers) {
+        if (key == entry.key) {
+            *entry.place = number;
+            return true;
+        }
+    }
+    for (const auto &entry : flags) {
+        if (key == entry.key) {
+            *entry.place = number != 0;
+            return true;
+        }
+    }
+    for (const auto &entry : sets) {
+        if (key == entry.key) {
+            *entry.place = value;
+            return true;
+        }
+    }
+    return false;
+}
+
+static int explore(const std::string &name, const config_t &config, size_t limit)
+{
+    auto begin = std::chrono::steady_clock::now();
+    explorer_t explorer(config, limit);
+    bool good                             = explorer.run();
+    std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+
+    printf("%s%s%s: %s, %zu states, %zu steps, %zu at rest, depth %d, %.1f s\n",
+           name.c_str(), config.mutation ? " with " : "",
+           config.mutation ? mutation_names[config.mutation].name : "",
+           !good               ? "violation" :
+           explorer.complete() ? "no violation" :
+                                 "NOT COMPLETE",
+           explorer.states(), explorer.steps(), explorer.rests(), explorer.depth(),
+           seconds.count());
+    fflush(stdout);
+    return !good ? 1 : explorer.complete() ? 0 : 3;
+}
+
+int main(int argc, char **argv)
+{
+    std::vector<std::string> names, sets;
+    mutation_t mutation = MUT_NONE;
+    size_t limit        = 40;
+    int result          = 0;
+
+    for (int i = 1; i < argc; ++i) {
+        std::string arg = argv[i];
+        bool has_value  = i + 1 < argc;
+
+        if ((arg == "-h") || (arg == "--help")) {
+            usage();
+            return 0;
+        } else if (arg == "--list") {
+            list();
+            return 0;
+        } else if (arg == "--all") {
+            for (const named_config_t &named : named_configs) {
+                if (named.bounded) {
+                    names.push_back(named.name);
+                }
+            }
+        } else if ((arg == "--mutate") && has_value) {
+            ++i;
+            for (int m = 1; m < MUT_LAST; ++m) {
+                if (strcmp(argv[i], mutation_names[m].name) == 0) {
+                    mutation = mutation_t(m);
+                }
+            }
+            if (mutation == MUT_NONE) {
+                fprintf(stderr, "rndv_model: no mutation '%s'; see --list\n", argv[i]);
+                return 2;
+            }
+        } else if ((arg == "--limit") && has_value) {
+            limit = strtoul(argv[++i], nullptr, 0);
+        } else if ((arg == "--set") && has_value) {
+            sets.push_back(argv[++i]);
+        } else if (find_config(arg) != nullptr) {
+            names.push_back(arg);
+        } else {
+            fprintf(stderr, "rndv_model: unknown argument '%s'; see --help\n",
+                    arg.c_str());
+            return 2;
+        }
+    }
+    if (names.empty()) {
+        names.push_back(mutation ? mutation_names[mutation].config : "order");
+    }
+    for (const std::string &name : names) {
+        config_t config;
+
+        find_config(name)->set(config);
+        config.mutation = mutation;
+        for (const std::string &text : sets) {
+            if (!set_value(config, text)) {
+                fprintf(stderr, "rndv_model: cannot set '%s'; see --help\n",
+                        text.c_str());
+                return 2;
+            }
+        }
+        result = std::max(result, explore(name, config, limit * 1000000));
+    }
+    return result;
+}

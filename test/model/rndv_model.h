@@ -1,0 +1,310 @@
+/* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * A model of receiver-initiated rendezvous (docs/protocol-rndv.md): the state of one
+ * receiver and up to two senders with everything that is between them, and the steps that
+ * each of them can take. rndv_sender.cc and rndv_receiver.cc have the rules, rndv_steps.cc
+ * the events and the mutations, rndv_check.cc the properties; rndv_explore.cc goes through
+ * all interleavings.
+ *
+ * What stands in the state is what the processes know, but for the fields marked "ghost":
+ * they are read by the properties only, never by a rule.
+ */
+#ifndef RI_TEST_RNDV_MODEL_H
+#define RI_TEST_RNDV_MODEL_H
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+constexpr int MAX_SENDERS  = 2;
+constexpr int MAX_MSGS     = 5; /* of each sender */
+constexpr int MAX_RECVS    = 5;
+constexpr int MAX_CONTROLS = 12;
+
+/* Lengths of messages and capacities of receives, and with them the protocols */
+constexpr int EAGER_LEN = 1, MEDIUM_LEN = 2, LARGE_LEN = 3;
+
+constexpr int ANY_TAG = 2;
+
+/* Where a receive takes its message from: sender 0, sender 1, any, or: it is thought to be
+ * sender 0 (learnt from earlier matches), but any could send it */
+enum source_t : uint8_t {
+    FROM_0,
+    FROM_1,
+    FROM_ANY,
+    FROM_GUESSED
+};
+
+/* The form in which a message went out */
+enum form_t : uint8_t {
+    AS_NOTHING,
+    AS_EAGER, /* in sequence, with its payload */
+    AS_POOL, /* medium: RTS in sequence with the address of the copy; the send is complete */
+    AS_RTS, /* large: RTS in sequence; later read by the receiver, or written by an RTR */
+    AS_WRITE, /* RTR used, nothing in sequence: notification, and list of the next message */
+    AS_ENV, /* RTR used, with an envelope in sequence, as a notification has no room */
+    AS_FIN  /* RTR used, with a FIN in sequence after the data */
+};
+
+/* Bits of message_t.bits */
+enum : uint8_t {
+    MSG_OPEN    = 1, /* sender: the send is not complete */
+    MSG_POOLED  = 2, /* sender: a pool buffer is in use */
+    MSG_WRITTEN = 4, /* written by an RTR; the notification is on its way */
+    MSG_RETURNED =
+            8, /* FIN, or release of the pool buffer, is on its way to the sender */
+    MSG_UNEXPECTED = 16, /* receiver: in the unexpected queue */
+    MSG_READING    = 32  /* receiver: the read into a receive's buffer has not ended */
+};
+
+struct message_t {
+    uint8_t tag, length;
+    form_t form;
+    uint8_t bits;
+    uint8_t recv;  /* receive whose RTR was used, plus 1 */
+    uint8_t owner; /* ghost: receive that it was matched to, by either side, plus 1 */
+};
+
+enum status_t : uint8_t {
+    RECV_UNUSED,
+    RECV_POSTED,    /* waits for its message */
+    RECV_WRITE,     /* met the RTS of the message that its RTR will bring */
+    RECV_NAMED,     /* the stream has named it as used; waits for the notification */
+    RECV_READ,      /* reads its message */
+    RECV_DONE,      /* handed back with data; if still queued, a place-holder */
+    RECV_TRUNCATED, /* handed back, untouched */
+    RECV_CANCELED   /* handed back, untouched */
+};
+
+enum rtr_t : uint8_t {
+    RTR_NONE, /* not sent, refused, or revoked */
+    RTR_OUT,  /* sent */
+    RTR_GONE  /* revoked in vain: a message for it is on its way, in whatever form */
+};
+
+struct recv_t {
+    uint8_t tag, capacity;
+    source_t source;
+    status_t status;
+    bool queued; /* in the posted queue, whose order is that of the indices */
+    rtr_t rtr;
+    uint8_t rtrs;   /* how many were sent, a bound of the model */
+    bool revoking;  /* a revocation is not answered yet */
+    bool canceling; /* asked to cancel, waits for revocations */
+    bool contested; /* a message of another sender waits for revocations */
+    uint8_t number; /* of a place-holder: the number of its message, from 1 */
+    bool announced; /* of a place-holder: that number has a message in sequence */
+    bool notified;  /* the data is there, but not the envelope */
+    uint8_t owner; /* ghost: message that it was matched to: sender * MAX_MSGS + index + 1 */
+    uint8_t claim; /* ghost: sender, plus 1, that it was promised to: see promise() */
+};
+
+enum control_type_t : uint8_t {
+    CTL_NONE,
+    CTL_RTR,     /* to the sender: receive, seen, ahead (tag, length: from the receive) */
+    CTL_REVOKE,  /* to the sender: receive */
+    CTL_REFUSE,  /* to the receiver: an RTR will not be used */
+    CTL_REVOKED, /* to the receiver: the RTR is no more */
+    CTL_GONE     /* to the receiver: no such RTR waits here (any more) */
+};
+
+struct control_t {
+    uint8_t type : 4;
+    uint8_t recv : 4;
+    uint8_t seen : 4;
+    uint8_t ahead : 4;
+};
+
+struct channel_t {
+    uint8_t count;
+    control_t item[MAX_CONTROLS];
+};
+
+/* One sender and its stream at the receiver */
+struct link_t {
+    uint8_t sent; /* messages sent; their numbers are 1 to sent */
+    uint8_t next; /* receiver: the number that is matched next */
+    uint8_t waiting
+            [MAX_RECVS]; /* sender: RTRs that wait: 1 + messages to let pass, or 0 */
+    message_t msg[MAX_MSGS];
+    channel_t to_sender, to_receiver;
+};
+
+struct state_t {
+    uint8_t posted;
+    uint8_t cancels;
+    recv_t recv[MAX_RECVS];
+    link_t link[MAX_SENDERS];
+};
+
+/* Rules that can be left out or changed, one at a time; see the table in rndv_steps.cc */
+enum mutation_t {
+    MUT_NONE,
+    MUT_IGNORE_AHEAD,
+    MUT_IGNORE_SEEN,
+    MUT_NO_SUSPEND,
+    MUT_NO_PLACEHOLDER,
+    MUT_READ_AT_CROSSING,
+    MUT_NO_LENGTH_CHECK,
+    MUT_NO_WINDOW_CHECK,
+    MUT_EAGER_KEEPS_RTR,
+    MUT_ADVANCE_ANNOUNCED,
+    MUT_SKIP_GAPS,
+    MUT_FORGET_AT_REFUSAL,
+    MUT_CANCEL_AT_ONCE,
+    MUT_CANCEL_OWN_ONLY,
+    MUT_CANCEL_GONE,
+    MUT_RTR_WHILE_CANCELING,
+    MUT_REFUSED_IS_GONE,
+    MUT_UNORDERED_TO_SENDER,
+    MUT_UNORDERED_TO_RECEIVER,
+    MUT_STEAL_AT_ONCE,
+    MUT_IGNORE_USED,
+    MUT_ANY_SOURCE_RTR,
+    MUT_LAST
+};
+
+struct mutation_name_t {
+    const char *name;
+    const char *config; /* the smallest configuration that shows it */
+    const char *what;
+};
+extern const mutation_name_t mutation_names[MUT_LAST];
+
+/* What to explore */
+struct config_t {
+    int senders         = 1;
+    int messages        = 3; /* of sender 0 */
+    int messages_1      = 0; /* of sender 1 */
+    int recvs           = 3;
+    int cancels         = 0;
+    int window          = MAX_MSGS; /* tags that a sender keeps */
+    int rtrs            = 1;        /* RTRs of one receive, the first one included */
+    bool refuse_any     = false; /* a sender may refuse any RTR that would have to wait */
+    bool in_stream_fin  = false; /* variant: FIN in sequence in place of notifications */
+    int list            = MAX_MSGS; /* receives that a message can list as used */
+    bool slow_reads     = false;    /* reads, FIN and release take time */
+    std::string lengths = "123";
+    std::string capacities = "123";
+    std::string tags       = "01";
+    std::string recv_tags  = "01*";
+    std::string sources    = "0"; /* of receives: 0, 1, * or g */
+    mutation_t mutation    = MUT_NONE;
+};
+
+enum action_type_t : uint8_t {
+    ACT_SEND,       /* sender a sends tag b, length c */
+    ACT_POST,       /* tag a, capacity b, source c */
+    ACT_RTR,        /* receive a sends RTR */
+    ACT_CANCEL,     /* receive a */
+    ACT_STREAM,     /* the receiver handles the next message in sequence of sender a */
+    ACT_NOTIFY,     /* the receiver sees the notification of sender a's message b */
+    ACT_READ,       /* the read of sender a's message b ends */
+    ACT_RETURN,     /* FIN or release of message b reaches sender a */
+    ACT_TO_SENDER,  /* sender a handles its control message b; c: refuses it */
+    ACT_TO_RECEIVER /* the receiver handles control message b of sender a */
+};
+
+struct action_t {
+    action_type_t type;
+    uint8_t a, b, c;
+};
+
+class model_t {
+public:
+    explicit model_t(const config_t &config) : m_config(config) {}
+
+    const config_t &config() const { return m_config; }
+
+    void init(state_t &state) const;
+
+    /* All steps that are possible. @return whether one of them has to happen some time: if
+     * not, everything is at rest until an application does something. */
+    bool actions(const state_t &state, std::vector<action_t> &out) const;
+
+    /* Takes one step. @return what is wrong after it, or an empty string. */
+    std::string apply(state_t &state, const action_t &action);
+
+    /* @return what is wrong with a state at rest, or an empty string. */
+    std::string check_rest(const state_t &state) const;
+
+    /* If set, apply() tells there what happens. */
+    void narrate(std::string *text) { m_text = text; }
+
+private:
+    /* rndv_sender.cc */
+    void send(int sender, int tag, int length);
+    int use_waiting(int sender, const message_t &msg);
+    void use_rtr(int sender, int index, int recv);
+    void sender_control(int sender, const control_t &control, bool refuse);
+    void sender_rtr(int sender, const control_t &control, bool refuse);
+
+    /* rndv_receiver.cc */
+    void post(int tag, int capacity, source_t source);
+    bool counts(const recv_t &recv) const;
+    bool may_send_rtr(const state_t &state, int recv) const;
+    void send_rtr(int recv);
+    void stream(int sender);
+    int stream_head(const state_t &state, int sender) const;
+    void receive_eager_or_rts(int sender, int index);
+    void receive_named(int sender, int index);
+    void notified(int sender, int index);
+    void pass_placeholders(int sender);
+    int find_posted(const state_t &state, int sender, int index, bool *stalled) const;
+    void give(int recv, int sender, int index);
+    void start_read(int recv, int sender, int index);
+    void end_read(int sender, int index);
+    void receiver_control(int sender, const control_t &control);
+    void cancel(int recv);
+    bool revoke_dependents(int recv);
+    void settle_cancels();
+    enum dependents_t {
+        DEP_FREE,
+        DEP_OUT,
+        DEP_PROMISED
+    };
+    dependents_t dependents(const state_t &state, int recv) const;
+    int rtr_target(const recv_t &recv) const;
+
+    /* rndv_check.cc */
+    void promise(int recv, int sender, int index, bool firm);
+    void match(int recv, int sender, int index);
+    void hand_back(int recv, status_t status);
+    int due(int message, bool *taken) const;
+    void check_matching();
+    void check_promised(int recv);
+    std::string check_rest_matching(const state_t &state) const;
+    void fail(const std::string &text);
+
+    void push(channel_t &channel, const control_t &control);
+    void tell(const char *format, ...) __attribute__((format(printf, 2, 3)));
+    bool is(mutation_t mutation) const { return m_config.mutation == mutation; }
+
+    config_t m_config;
+    state_t *m_state    = nullptr;
+    std::string *m_text = nullptr;
+    std::string m_error;
+};
+
+/* Names for people: "r2", "m3", with two senders "a3" and "b1" */
+std::string recv_name(int recv);
+std::string msg_name(const config_t &config, int sender, int index);
+
+inline bool tag_fits(int recv_tag, int tag)
+{
+    return (recv_tag == ANY_TAG) || (recv_tag == tag);
+}
+
+inline bool source_fits(source_t source, int sender)
+{
+    return (source >= FROM_ANY) || (source == sender);
+}
+
+inline bool fits(const recv_t &recv, const link_t *links, int sender, int index)
+{
+    return tag_fits(recv.tag, links[sender].msg[index].tag) &&
+           source_fits(recv.source, sender);
+}
+
+#endif

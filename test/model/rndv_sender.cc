@@ -1,0 +1,163 @@
+/* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * What a sender does: section 4 of docs/protocol-rndv.md. A rule
+ * that a mutation leaves out asks is(MUT_...) where it stands.
+ */
+#include "rndv_model.h"
+
+/* Moves the waiting RTRs that @a msg fits one message on. @return the receive whose turn it
+ * is, or -1. */
+int model_t::use_waiting(int sender, const message_t &msg)
+{
+    link_t &link = m_state->link[sender];
+    int used     = -1;
+
+    for (int i = 0; i < m_state->posted; ++i) {
+        const recv_t &recv = m_state->recv[i];
+
+        if ((link.waiting[i] == 0) || !tag_fits(recv.tag, msg.tag) ||
+            (is(MUT_EAGER_KEEPS_RTR) && (msg.length == EAGER_LEN))) {
+            continue;
+        }
+        if (--link.waiting[i] > 0) {
+            continue;
+        }
+        tell("; RTR of %s used up", recv_name(i).c_str());
+        if (used >= 0) {
+            fail("two RTRs promise the same message: " + recv_name(used) + " and " +
+                 recv_name(i));
+        }
+        used = i;
+    }
+    return used;
+}
+
+void model_t::send(int sender, int tag, int length)
+{
+    link_t &link   = m_state->link[sender];
+    int index      = link.sent++;
+    message_t &msg = link.msg[index];
+    int used;
+
+    msg.tag    = tag;
+    msg.length = length;
+    tell("sender sends %s: tag %d, %s, number %d",
+         msg_name(m_config, sender, index).c_str(), tag,
+         (length == EAGER_LEN)  ? "eager" :
+         (length == MEDIUM_LEN) ? "medium" :
+                                  "large",
+         index + 1);
+
+    used = use_waiting(sender, msg);
+    if ((used >= 0) && (length > EAGER_LEN) &&
+        ((length <= m_state->recv[used].capacity) || is(MUT_NO_LENGTH_CHECK))) {
+        use_rtr(sender, index, used);
+        return;
+    }
+    if (used >= 0) {
+        promise(used, sender, index, false);
+    }
+    switch (length) {
+    case EAGER_LEN:
+        msg.form = AS_EAGER;
+        break;
+    case MEDIUM_LEN:
+        msg.form = AS_POOL;
+        msg.bits = MSG_POOLED;
+        break;
+    default:
+        msg.form = AS_RTS;
+        msg.bits = MSG_OPEN;
+    }
+}
+
+/* Writes a message into the receive's buffer; if it had no RTS, chooses what tells the
+ * stream. */
+void model_t::use_rtr(int sender, int index, int recv)
+{
+    message_t &msg   = m_state->link[sender].msg[index];
+    const recv_t &to = m_state->recv[recv];
+
+    if (msg.form == AS_RTS) {
+        msg.bits |= MSG_WRITTEN;
+        tell("; RTR is CTS");
+    } else if (m_config.in_stream_fin) {
+        msg.form = AS_FIN;
+        msg.bits = 0;
+    } else {
+        msg.form = ((to.tag == ANY_TAG) || (msg.length < to.capacity)) ? AS_ENV :
+                                                                         AS_WRITE;
+        msg.bits = MSG_WRITTEN;
+        tell(msg.form == AS_ENV ? ", envelope in sequence" : "");
+    }
+    msg.recv = recv + 1;
+    tell("; writes into %s", recv_name(recv).c_str());
+    if (msg.length > to.capacity) {
+        fail("more is written than " + recv_name(recv) + " has room for");
+    }
+    if ((to.status >= RECV_READ)) {
+        fail("a write into " + recv_name(recv) + ", which " +
+             (to.status == RECV_READ ? "is read into" : "was handed back"));
+    }
+    match(recv, sender, index);
+}
+
+void model_t::sender_rtr(int sender, const control_t &control, bool refuse)
+{
+    link_t &link       = m_state->link[sender];
+    const recv_t &recv = m_state->recv[control.recv];
+    int ahead          = is(MUT_IGNORE_AHEAD) ? 0 : control.ahead;
+    int first          = control.seen;
+
+    tell("sender gets RTR %s seen %d ahead %d", recv_name(control.recv).c_str(),
+         control.seen, control.ahead);
+    if (link.sent - first > m_config.window) {
+        if (!is(MUT_NO_WINDOW_CHECK)) {
+            refuse = true;
+        }
+        first = link.sent - m_config.window;
+    }
+    if (is(MUT_IGNORE_SEEN)) {
+        first = link.sent;
+    }
+    if (refuse) {
+        tell(": refuses it");
+        push(link.to_receiver, {CTL_REFUSE, control.recv, 0, 0});
+        return;
+    }
+    for (int i = first; i < link.sent; ++i) {
+        message_t &msg = link.msg[i];
+
+        if (!tag_fits(recv.tag, msg.tag) || (ahead-- > 0)) {
+            continue;
+        }
+        tell(": that is %s", msg_name(m_config, sender, i).c_str());
+        if ((msg.form == AS_RTS) && (msg.bits & MSG_OPEN) && !(msg.bits & MSG_WRITTEN) &&
+            ((msg.length <= recv.capacity) || is(MUT_NO_LENGTH_CHECK))) {
+            use_rtr(sender, i, control.recv);
+        } else {
+            tell(", gone already: drops the RTR");
+            promise(control.recv, sender, i, false);
+        }
+        return;
+    }
+    tell(": it waits");
+    link.waiting[control.recv] = ahead + 1;
+}
+
+void model_t::sender_control(int sender, const control_t &control, bool refuse)
+{
+    link_t &link = m_state->link[sender];
+
+    if (control.type == CTL_RTR) {
+        sender_rtr(sender, control, refuse);
+    } else if (link.waiting[control.recv] > 0) {
+        tell("sender gets REVOKE %s: revoked", recv_name(control.recv).c_str());
+        link.waiting[control.recv] = 0;
+        push(link.to_receiver, {CTL_REVOKED, control.recv, 0, 0});
+    } else {
+        tell("sender gets REVOKE %s: gone", recv_name(control.recv).c_str());
+        push(link.to_receiver, {CTL_GONE, control.recv, 0, 0});
+    }
+}

@@ -1,0 +1,219 @@
+/* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * The steps that are possible in a state, and the mutations.
+ */
+#include "rndv_model.h"
+
+#include <cstring>
+
+const mutation_name_t mutation_names[MUT_LAST] = {
+        {"none", "", "the rules as they are"},
+        {"ignore-ahead", "order", "the sender takes `ahead` for 0"},
+        {"ignore-seen", "order", "the sender counts messages to come only, not its log"},
+        {"no-suspend", "order",
+         "RTR behind an earlier receive with another, overlapping tag"},
+        {"no-placeholder", "long",
+         "a receive that was notified out of turn counts no more"},
+        {"read-at-crossing", "order", "an RTS is read although an RTR is out"},
+        {"no-length-check", "lengths", "the sender writes more than the RTR's length"},
+        {"no-window-check", "window",
+         "the sender counts although its log does not reach back"},
+        {"eager-keeps-rtr", "order",
+         "an eager message leaves the RTR that it fits waiting"},
+        {"advance-announced", "long",
+         "a notification advances the stream although its number has a message in "
+         "sequence"},
+        {"skip-gaps", "order",
+         "a message is matched before it is known who used the numbers "
+         "that are missing before it"},
+        {"forget-at-refusal", "window",
+         "an RTS that was left to the RTR is not read when the "
+         "RTR is refused"},
+        {"cancel-at-once", "cancel", "cancel hands the buffer back without revocation"},
+        {"cancel-own-only", "cancel",
+         "cancel revokes the receive's own RTR, not the later ones "
+         "that count it in `ahead`"},
+        {"cancel-gone", "cancel", "cancel takes `gone` for `revoked`"},
+        {"rtr-while-canceling", "cancel",
+         "RTR behind a receive whose cancel is not decided"},
+        {"refused-is-gone", "refuse",
+         "`gone` for an RTR that was refused counts as used"},
+        {"unordered-to-sender", "cancel", "a revocation may overtake its RTR"},
+        {"unordered-to-receiver", "refuse",
+         "an answer to a revocation may overtake a refusal"},
+        {"steal-at-once", "guess",
+         "another sender's message takes a receive without revocation"},
+        {"ignore-used", "cancel",
+         "a receive is cancelled although a later one that counts it in "
+         "`ahead` has been used"},
+        {"any-source-rtr", "source", "RTR behind an any-source receive"},
+};
+
+void model_t::init(state_t &state) const
+{
+    memset(&state, 0, sizeof(state));
+    for (link_t &link : state.link) {
+        link.next = 1;
+    }
+}
+
+void model_t::push(channel_t &channel, const control_t &control)
+{
+    if (channel.count == MAX_CONTROLS) {
+        fail("the model's control channel is too small");
+        return;
+    }
+    channel.item[channel.count++] = control;
+}
+
+/* What can be forgotten is, so that states that differ in it only are one. */
+static void forget(state_t &state)
+{
+    for (link_t &link : state.link) {
+        for (int i = 0; i + 1 < link.next; ++i) {
+            message_t &msg = link.msg[i];
+
+            if (!(msg.bits & ~MSG_RETURNED) ||
+                (msg.bits == (MSG_RETURNED | MSG_POOLED))) {
+                msg.form = AS_NOTHING;
+                msg.recv = 0;
+            }
+        }
+    }
+    for (recv_t &recv : state.recv) {
+        if (!recv.queued && (recv.status >= RECV_READ)) {
+            recv.rtr  = RTR_NONE;
+            recv.rtrs = 0;
+        }
+    }
+}
+
+bool model_t::actions(const state_t &state, std::vector<action_t> &out) const
+{
+    bool busy = false;
+
+    out.clear();
+    auto add = [&](action_type_t type, int a, int b = 0, int c = 0) {
+        out.push_back({type, uint8_t(a), uint8_t(b), uint8_t(c)});
+        busy |= (type >= ACT_STREAM);
+    };
+
+    for (int sender = 0; sender < m_config.senders; ++sender) {
+        const link_t &link = state.link[sender];
+
+        if (stream_head(state, sender) >= 0) {
+            add(ACT_STREAM, sender);
+        }
+        for (int i = 0; i < link.sent; ++i) {
+            if (link.msg[i].bits & MSG_WRITTEN) {
+                add(ACT_NOTIFY, sender, i);
+            }
+            if (link.msg[i].bits & MSG_READING) {
+                add(ACT_READ, sender, i);
+            }
+            if (link.msg[i].bits & MSG_RETURNED) {
+                add(ACT_RETURN, sender, i);
+            }
+        }
+        for (int i = 0; i < link.to_sender.count; ++i) {
+            if ((i == 0) || is(MUT_UNORDERED_TO_SENDER)) {
+                add(ACT_TO_SENDER, sender, i);
+                if (m_config.refuse_any && (link.to_sender.item[i].type == CTL_RTR)) {
+                    add(ACT_TO_SENDER, sender, i, 1);
+                }
+            }
+        }
+        for (int i = 0; i < link.to_receiver.count; ++i) {
+            if ((i == 0) || is(MUT_UNORDERED_TO_RECEIVER)) {
+                add(ACT_TO_RECEIVER, sender, i);
+            }
+        }
+        if (link.sent < (sender == 0 ? m_config.messages : m_config.messages_1)) {
+            for (char tag : m_config.tags) {
+                for (char length : m_config.lengths) {
+                    add(ACT_SEND, sender, tag - '0', length - '0');
+                }
+            }
+        }
+    }
+    for (int i = 0; i < state.posted; ++i) {
+        if (may_send_rtr(state, i)) {
+            add(ACT_RTR, i);
+        }
+        if ((state.cancels < m_config.cancels) && (state.recv[i].status == RECV_POSTED) &&
+            !state.recv[i].canceling) {
+            add(ACT_CANCEL, i);
+        }
+    }
+    if (state.posted < m_config.recvs) {
+        for (char tag : m_config.recv_tags) {
+            for (char capacity : m_config.capacities) {
+                for (char source : m_config.sources) {
+                    add(ACT_POST, (tag == '*') ? ANY_TAG : tag - '0', capacity - '0',
+                        (source == '*') ? FROM_ANY :
+                        (source == 'g') ? FROM_GUESSED :
+                                          source - '0');
+                }
+            }
+        }
+    }
+    return busy;
+}
+
+static control_t take(channel_t &channel, int index)
+{
+    control_t control = channel.item[index];
+
+    --channel.count;
+    for (int i = index; i < channel.count; ++i) {
+        channel.item[i] = channel.item[i + 1];
+    }
+    channel.item[channel.count] = {};
+    return control;
+}
+
+std::string model_t::apply(state_t &state, const action_t &action)
+{
+    m_state = &state;
+    m_error.clear();
+    switch (action.type) {
+    case ACT_SEND:
+        send(action.a, action.b, action.c);
+        break;
+    case ACT_POST:
+        post(action.a, action.b, source_t(action.c));
+        break;
+    case ACT_RTR:
+        send_rtr(action.a);
+        break;
+    case ACT_CANCEL:
+        cancel(action.a);
+        break;
+    case ACT_STREAM:
+        stream(action.a);
+        break;
+    case ACT_NOTIFY:
+        notified(action.a, action.b);
+        break;
+    case ACT_READ:
+        tell("the read of %s ends", msg_name(m_config, action.a, action.b).c_str());
+        end_read(action.a, action.b);
+        break;
+    case ACT_RETURN:
+        tell("sender gets FIN or release of %s",
+             msg_name(m_config, action.a, action.b).c_str());
+        state.link[action.a].msg[action.b].bits &= ~(MSG_RETURNED | MSG_OPEN |
+                                                     MSG_POOLED);
+        break;
+    case ACT_TO_SENDER:
+        sender_control(action.a, take(state.link[action.a].to_sender, action.b),
+                       action.c);
+        break;
+    case ACT_TO_RECEIVER:
+        receiver_control(action.a, take(state.link[action.a].to_receiver, action.b));
+        break;
+    }
+    forget(state);
+    return m_error;
+}
