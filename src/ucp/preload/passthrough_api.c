@@ -47,6 +47,18 @@ ucs_status_t ucp_worker_set_am_recv_handler(ucp_worker_h stock,
     return ri_stock.worker_set_am_recv_handler(stock, param);
 }
 
+/* A strong fence, the default from 1.16 on, makes progress under stock's lock. */
+ucs_status_t ucp_worker_fence(ucp_worker_h stock)
+{
+    ri_worker_t *guard = ri_guard_worker(stock);
+    ucs_status_t status;
+
+    ri_stock_resolve();
+    status = ri_stock.worker_fence(stock);
+    ri_guard_leave(guard);
+    return status;
+}
+
 ucs_status_ptr_t ucp_am_send_nb(ucp_ep_h ep, uint16_t id, const void *buffer,
                                 size_t count, ucp_datatype_t datatype,
                                 ucp_send_callback_t cb, unsigned flags)

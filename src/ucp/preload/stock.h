@@ -38,6 +38,7 @@
     _f(worker_wait) \
     _f(worker_get_efd) \
     _f(worker_signal) \
+    _f(worker_fence) \
     _f(worker_flush) \
     _f(worker_flush_nb) \
     _f(worker_flush_nbx) \
