@@ -321,10 +321,24 @@ static void peer_check_failed(ri_worker_t *worker, uint64_t uid)
     }
 }
 
+void ri_conn_tell_failure(ri_worker_t *worker, uint32_t id, ucs_status_t status)
+{
+    ri_conn_t *conn = ri_id_get(&worker->conn_ids, id);
+    ucp_err_handler_cb_t cb;
+
+    if ((conn == NULL) || (conn->err_cb == NULL) || (conn->flags & RI_CONN_CLOSING)) {
+        return;
+    }
+    cb           = conn->err_cb;
+    conn->err_cb = NULL; /* called once, as by stock */
+    cb(conn->err_arg, conn->ep, status);
+}
+
 void ri_conn_endpoint_failed(ri_conn_t *conn, ucs_status_t status)
 {
     ri_worker_t *worker = conn->worker;
     uint64_t uid        = (conn->peer != NULL) ? conn->peer->uid : 0;
+    uint32_t id         = conn->id;
     ri_conn_t *reply;
 
     ri_conn_fail(conn, status);
@@ -332,6 +346,7 @@ void ri_conn_endpoint_failed(ri_conn_t *conn, ucs_status_t status)
         ri_conn_destroy(reply, status);
     }
     peer_check_failed(worker, uid);
+    ri_conn_tell_failure(worker, id, status);
 }
 
 ucs_status_t ri_conn_report_unusable(ri_conn_t *conn)

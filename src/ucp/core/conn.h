@@ -177,8 +177,13 @@ void ri_conn_destroy(ri_conn_t *conn, ucs_status_t status);
 /** The conn cannot go on: end everything that is under way on it with @a status. */
 void ri_conn_fail(ri_conn_t *conn, ucs_status_t status);
 
+/** Call the application's error handler: once, and not if the endpoint of conn @a id is
+ * closed by now, as a callback of what ended before may have done. */
+void ri_conn_tell_failure(ri_worker_t *worker, uint32_t id, ucs_status_t status);
+
 /** Stock reports that the endpoint failed. Endpoints to the same peer that only stock has
- * are likely to fail, too: stock frees them then and tells nobody, so they are given up. */
+ * are likely to fail, too: stock frees them then and tells nobody, so they are given up.
+ * Then the application is told. */
 void ri_conn_endpoint_failed(ri_conn_t *conn, ucs_status_t status);
 
 /** Tie a conn to the worker that it turned out to lead to. */

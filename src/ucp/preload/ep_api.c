@@ -12,12 +12,10 @@
 
 #include <string.h>
 
-/* Endpoints fail through here: own operations end first, then the application is told.
- * Its argument is whatever it gave; stock passes it through. */
+/* Endpoints fail through here: own operations end first, then the application is told. */
 static void ep_error(void *arg, ucp_ep_h ep, ucs_status_t status)
 {
-    ri_conn_t *conn         = ri_conn_find(ep);
-    ucp_err_handler_cb_t cb = NULL;
+    ri_conn_t *conn = ri_conn_find(ep);
     ri_worker_t *worker;
 
     if (conn == NULL) {
@@ -26,12 +24,8 @@ static void ep_error(void *arg, ucp_ep_h ep, ucs_status_t status)
 
     worker = conn->worker;
     ri_worker_lock(worker);
-    cb = conn->err_cb;
     ri_conn_endpoint_failed(conn, status);
     ri_worker_unlock(worker);
-    if (cb != NULL) {
-        cb(arg, ep, status);
-    }
 }
 
 /* The application's parameters, to be changed. */

@@ -404,8 +404,8 @@ static void control_handle_order_ack(ri_worker_t *worker, ri_conn_t *conn,
 static void control_handle_reset(ri_worker_t *worker, ri_conn_t *conn,
                                  const ri_wire_msg_t *msg)
 {
-    ucp_err_handler_cb_t cb = conn->err_cb;
-    uint32_t id             = conn->id;
+    int peer_mode = !!(conn->flags & RI_CONN_PEER_MODE);
+    uint32_t id   = conn->id;
 
     if ((msg->value != conn->serial) || (conn->status != UCS_OK) ||
         (conn->flags & RI_CONN_SELF)) {
@@ -418,12 +418,9 @@ static void control_handle_reset(ri_worker_t *worker, ri_conn_t *conn,
              "got one that it does not understand; it has printed a warning that says "
              "more");
     ri_conn_fail(conn, UCS_ERR_CONNECTION_RESET);
-    if ((cb == NULL) || (ri_id_get(&worker->conn_ids, id) != conn) ||
-        !(conn->flags & RI_CONN_PEER_MODE) || (conn->flags & RI_CONN_CLOSING)) {
-        return;
+    if (peer_mode) {
+        ri_conn_tell_failure(worker, id, UCS_ERR_CONNECTION_RESET);
     }
-    conn->err_cb = NULL; /* called once, as by stock */
-    cb(conn->err_arg, conn->ep, UCS_ERR_CONNECTION_RESET);
 }
 
 /* A message that is addressed to a stream. */

@@ -1220,6 +1220,62 @@ TEST_F(test_control, reset_and_an_error_handler_that_closes)
     EXPECT_TRUE(m_ep->closed);
 }
 
+/* Stock reports a failure: as after RESET */
+
+TEST_F(test_control, failure_while_closing)
+{
+    errors seen;
+
+    m_conn->flags |= RI_CONN_PEER_MODE;
+    m_conn->err_cb  = on_error;
+    m_conn->err_arg = &seen;
+    m_node->deliver(offer(m_conn));
+    send_ptr op               = fill_ring();
+    ucp_request_param_t param = {};
+    ucs_status_ptr_t close    = ri_ep_close(m_conn, &param);
+    ASSERT_TRUE(UCS_PTR_IS_PTR(close));
+
+    ri_conn_endpoint_failed(m_conn, UCS_ERR_ENDPOINT_TIMEOUT);
+    EXPECT_EQ(UCS_ERR_ENDPOINT_TIMEOUT, op->status);
+    EXPECT_EQ(0u, seen.calls);
+    m_node->progress();
+    EXPECT_TRUE(m_ep->closed);
+    ri_req_put(ri_req_of_handle(close));
+}
+
+TEST_F(test_control, failure_and_a_callback_that_closes)
+{
+    for (bool closes : {false, true}) {
+        endpoint *ep              = m_node->new_endpoint(nullptr);
+        ri_conn_t *conn           = m_node->connect(ep, REMOTE);
+        bytes data                = pattern(1, 8);
+        ucp_request_param_t param = {};
+        errors seen;
+
+        param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
+        param.user_data    = closes ? conn : nullptr;
+        param.cb.send      = [](void *, ucs_status_t, void *arg) {
+            ucp_request_param_t force = {};
+
+            force.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
+            force.flags        = UCP_EP_CLOSE_FLAG_FORCE;
+            if (arg != nullptr) {
+                ri_ep_close(static_cast<ri_conn_t *>(arg), &force);
+            }
+        };
+        ucs_status_ptr_t sync = ri_tag_send(conn, data.data(), data.size(), 1, &param, 1);
+        ASSERT_TRUE(UCS_PTR_IS_PTR(sync));
+
+        conn->flags |= RI_CONN_PEER_MODE;
+        conn->err_cb  = on_error;
+        conn->err_arg = &seen;
+        ri_conn_endpoint_failed(conn, UCS_ERR_ENDPOINT_TIMEOUT);
+        EXPECT_EQ(closes ? 0u : 1u, seen.calls);
+        EXPECT_EQ(closes, ep->closed);
+        ri_req_put(ri_req_of_handle(sync));
+    }
+}
+
 TEST_F(test_control, reset_of_another_conn)
 {
     endpoint *ep    = m_node->new_endpoint(nullptr);
