@@ -122,7 +122,8 @@ static ucs_status_t recv_start(ri_recv_req_t *recv, ri_msg_kind_t kind, uint64_t
 
     if (ri_unlikely(recv_is_truncated(recv, length))) {
         status = UCS_ERR_MESSAGE_TRUNCATED;
-    } else if (ri_likely((kind == RI_MSG_COPY) || (kind == RI_MSG_AM_DATA))) {
+    } else if (ri_likely((kind == RI_MSG_COPY) || (kind == RI_MSG_AM_DATA)) ||
+               ((kind == RI_MSG_AM_RNDV) && (length == 0))) {
         status = recv_place(recv, data, length);
     } else if (kind == RI_MSG_AM_RNDV) {
         status = recv_fetch(recv, desc_p);

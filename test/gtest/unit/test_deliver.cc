@@ -424,6 +424,20 @@ TEST_F(test_deliver, rndv_fetch_ends_later)
     check_received(early, 4, 4, 50000);
 }
 
+/* Stock loses a descriptor that is fetched into no memory: there is nothing to fetch. */
+TEST_F(test_deliver, rndv_of_nothing)
+{
+    recv_ptr expected = m_node->recv(1, ~0ul, 0);
+    m_node->deliver(message(RI_WIRE_BULK, 1, 1), bytes(), RNDV);
+    m_node->deliver(message(RI_WIRE_BULK, 2, 2), bytes(), RNDV);
+    recv_ptr unexpected = m_node->recv(2, ~0ul, 0);
+
+    check_received(expected, 1, 1, 0);
+    check_received(unexpected, 2, 2, 0);
+    EXPECT_EQ(0u, m_ucx->num_fetched);
+    EXPECT_EQ(1u, m_ucx->num_released);
+}
+
 TEST_F(test_deliver, rndv_fetch_fails)
 {
     m_ucx->fetch_mode = FAILS;
