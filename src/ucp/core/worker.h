@@ -40,6 +40,10 @@ struct ri_worker {
     uint64_t ring_clock;   /* messages delivered, by any way */
     uint32_t conn_serial;  /* of the latest conn */
 
+    /* A rendezvous descriptor that was kept while stock's callback has not returned yet: it
+     * must not be released before. NULL again when stock is to do that. */
+    void *arriving;
+
     ri_match_t match;
     ri_req_pool_t reqs;
     ri_msg_pool_t msgs;

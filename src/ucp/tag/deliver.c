@@ -169,8 +169,11 @@ ucs_status_t ri_recv_start_msg(ri_recv_req_t *recv, ri_msg_t *msg)
     if ((msg->kind == RI_MSG_COPY) || (msg->kind == RI_MSG_AM_DATA)) {
         worker->counters.held_bytes -= msg->length;
     }
-    if ((msg->kind == RI_MSG_AM_DATA) ||
-        ((msg->kind == RI_MSG_AM_RNDV) && (msg->desc != NULL))) {
+    if ((msg->kind == RI_MSG_AM_RNDV) && (msg->desc != NULL) &&
+        (msg->desc == worker->arriving)) {
+        worker->arriving = NULL;
+    } else if ((msg->kind == RI_MSG_AM_DATA) ||
+               ((msg->kind == RI_MSG_AM_RNDV) && (msg->desc != NULL))) {
         ri_stock.am_data_release(worker->stock, msg->desc); /* the sender completes */
     }
     if (stream != NULL) {
@@ -379,11 +382,13 @@ static ucs_status_t deliver_out_of_order(ri_stream_t *stream, ri_arrival_t *arri
 
 ucs_status_t ri_deliver(ri_stream_t *stream, ri_arrival_t *arrival)
 {
+    ri_worker_t *worker = stream->worker;
     ucs_status_t status;
+    void *outer;
 
-    ri_trace(&stream->worker->trace, RI_TRACE_ARRIVE, arrival->sn, arrival->tag);
+    ri_trace(&worker->trace, RI_TRACE_ARRIVE, arrival->sn, arrival->tag);
     if (ri_unlikely(stream->broken)) {
-        ++stream->worker->counters.rx_malformed;
+        ++worker->counters.rx_malformed;
         return UCS_OK;
     }
 
@@ -400,9 +405,15 @@ ucs_status_t ri_deliver(ri_stream_t *stream, ri_arrival_t *arrival)
     }
     ++stream->next_sn;
     arrival->tag = deliver_tag(stream, arrival->wire_type, arrival->tag);
-    status       = ri_deliver_in_order(stream->worker, stream, arrival);
+    status       = ri_deliver_in_order(worker, stream, arrival);
     if (ri_unlikely(!ucs_list_is_empty(&stream->early))) {
+        outer            = worker->arriving;
+        worker->arriving = arrival->desc;
         deliver_early(stream);
+        if ((arrival->desc != NULL) && (worker->arriving == NULL)) {
+            status = UCS_OK; /* stock releases it */
+        }
+        worker->arriving = outer;
     }
     return status;
 }

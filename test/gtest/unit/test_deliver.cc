@@ -438,6 +438,22 @@ TEST_F(test_deliver, rndv_of_nothing)
     EXPECT_EQ(1u, m_ucx->num_released);
 }
 
+/* It has been kept, but its own callback has not returned yet. */
+TEST_F(test_deliver, rndv_truncated_in_a_callback_of_an_early_message)
+{
+    recv_ptr inner;
+    recv_ptr outer = m_node->recv(2, ~0ul, 8,
+                                  [&]() { inner = m_node->recv(1, ~0ul, 10); });
+
+    eager(2, 2);
+    EXPECT_EQ(UCS_OK,
+              m_node->deliver(message(RI_WIRE_BULK, 1, 1), pattern(1, 50000), RNDV));
+    check_received(outer, 2, 2, 8);
+    ASSERT_NE(nullptr, inner);
+    EXPECT_EQ(UCS_ERR_MESSAGE_TRUNCATED, inner->status);
+    EXPECT_EQ(0u, m_ucx->num_released);
+}
+
 TEST_F(test_deliver, rndv_fetch_fails)
 {
     m_ucx->fetch_mode = FAILS;
