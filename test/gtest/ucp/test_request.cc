@@ -309,7 +309,10 @@ TEST_P(test_request, force_imm_cmpl_msg_recv)
         std::string out = pattern(length, 1), in(length, 0);
         ucp_tag_recv_info_t info;
         seen rs;
-        ucp_request_param_t p = recv_param(rs, UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL);
+        /* Of other memory, not even a short message can be placed at once */
+        ucp_request_param_t p = recv_param(rs, UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL |
+                                                       UCP_OP_ATTR_FIELD_MEMORY_TYPE);
+        p.memory_type         = UCS_MEMORY_TYPE_HOST;
         /* A synchronous one: its data stays at the sender if it is large */
         op_ptr s = send_sync(ab(), out.data(), length, 6);
 
