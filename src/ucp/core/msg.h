@@ -16,6 +16,14 @@ typedef struct ri_msg_pool {
     size_t num_free[RI_MSG_CLASSES];
 } ri_msg_pool_t;
 
+/* Buffers of active messages that stock has in hand; they are in proto/am.h. */
+#define RI_AM_CLASSES 3
+
+typedef struct ri_am_pool {
+    ri_am_buffer_t *free[RI_AM_CLASSES];
+    size_t num_free[RI_AM_CLASSES];
+} ri_am_pool_t;
+
 /** Allocate a message with room for @a length bytes of data. @return NULL: no memory. */
 ri_msg_t *ri_msg_alloc(ri_worker_t *worker, size_t length);
 

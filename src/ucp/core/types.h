@@ -34,6 +34,7 @@ typedef struct ri_conn ri_conn_t;
 typedef struct ri_stream ri_stream_t;
 typedef struct ri_req ri_req_t;
 typedef struct ri_msg ri_msg_t;
+typedef struct ri_am_buffer ri_am_buffer_t;
 
 #define RI_VERSION_STRING "0.1.0"
 

@@ -47,7 +47,7 @@ struct ri_worker {
     ri_match_t match;
     ri_req_pool_t reqs;
     ri_msg_pool_t msgs;
-    struct ri_am_buffer *am_buffers; /* free ones */
+    ri_am_pool_t am_buffers;
 
     ucs_list_link_t pending_conns; /* with sends that wait for ring space */
     ucs_list_link_t ep_ops;        /* flushes and closes that wait for own work */

@@ -13,34 +13,42 @@
 
 static void am_buffer_sent(void *request, ucs_status_t status, void *user_data);
 
-ri_am_buffer_t *ri_am_buffer_new(ri_worker_t *worker)
+ri_am_buffer_t *ri_am_buffer_new(ri_worker_t *worker, unsigned class)
 {
+    const size_t payload[RI_AM_CLASSES] = {RI_AM_SMALL, ri_config.am_inline,
+                                           ri_config.eager_thresh};
     ri_am_buffer_t *buffer;
 
-    buffer = malloc(sizeof(*buffer) + RI_WIRE_HEADER_MAX + ri_config.eager_thresh);
+    buffer = malloc(sizeof(*buffer) + RI_WIRE_HEADER_MAX + payload[class]);
     if (buffer == NULL) {
         return NULL;
     }
 
-    buffer->worker  = worker;
-    buffer->req     = NULL;
-    buffer->conn_id = 0;
-    buffer->param   = (ucp_request_param_t){.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK |
-                                                            UCP_OP_ATTR_FIELD_USER_DATA |
-                                                            UCP_OP_ATTR_FIELD_FLAGS,
-                                            .flags     = UCP_AM_SEND_FLAG_EAGER,
-                                            .cb.send   = am_buffer_sent,
-                                            .user_data = buffer};
+    buffer->worker     = worker;
+    buffer->req        = NULL;
+    buffer->conn_id    = 0;
+    buffer->size_class = class;
+    buffer->param = (ucp_request_param_t){.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK |
+                                                          UCP_OP_ATTR_FIELD_USER_DATA |
+                                                          UCP_OP_ATTR_FIELD_FLAGS,
+                                          .flags     = UCP_AM_SEND_FLAG_EAGER,
+                                          .cb.send   = am_buffer_sent,
+                                          .user_data = buffer};
     return buffer;
 }
 
 void ri_am_buffers_cleanup(ri_worker_t *worker)
 {
+    ri_am_pool_t *pool = &worker->am_buffers;
     ri_am_buffer_t *buffer;
+    unsigned class;
 
-    while ((buffer = worker->am_buffers) != NULL) {
-        worker->am_buffers = buffer->next;
-        free(buffer);
+    for (class = 0; class < RI_AM_CLASSES; ++class) {
+        while ((buffer = pool->free[class]) != NULL) {
+            pool->free[class] = buffer->next;
+            free(buffer);
+        }
+        pool->num_free[class] = 0;
     }
 }
 

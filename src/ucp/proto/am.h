@@ -16,15 +16,23 @@
 #include "../core/worker.h"
 #include "../preload/stock.h"
 
-typedef struct ri_am_buffer {
-    struct ri_am_buffer *next; /* while free */
+#include <stdlib.h>
+
+/* Buffers are of three sizes: for a header and a few bytes, for what is copied behind its
+ * header, and for whatever is eager. */
+struct ri_am_buffer {
+    ri_am_buffer_t *next; /* while free */
     ri_worker_t *worker;
     ri_send_req_t *req;        /* that waits for it, or NULL */
     uint32_t conn_id;          /* of the conn, if RI_AM_REPLY, else 0 */
     ucp_request_param_t param; /* of sending it, made once */
     ucp_dt_iov_t parts[2];     /* header and payload, if that is not copied */
+    uint8_t size_class;
     uint8_t data[];
-} ri_am_buffer_t;
+};
+
+/* Payload of the smallest buffers. */
+#define RI_AM_SMALL 128
 
 /* How to send a buffer. */
 enum {
@@ -33,27 +41,44 @@ enum {
     RI_AM_FORCE_IMM = 1 << 2 /* at once or not at all: UCS_ERR_NO_RESOURCE */
 };
 
-/** Allocate a buffer. @return NULL without memory. */
-ri_am_buffer_t *ri_am_buffer_new(ri_worker_t *worker);
+/** Allocate a buffer of a class. @return NULL without memory. */
+ri_am_buffer_t *ri_am_buffer_new(ri_worker_t *worker, unsigned class);
 
-/** @return A buffer for a header and EAGER_THRESH bytes, or NULL. */
-static inline ri_am_buffer_t *ri_am_buffer_get(ri_worker_t *worker)
+/** @return A buffer for a header and up to EAGER_THRESH bytes of payload, or NULL. */
+static inline ri_am_buffer_t *ri_am_buffer_get(ri_worker_t *worker, size_t payload)
 {
-    ri_am_buffer_t *buffer = worker->am_buffers;
+    unsigned class         = ri_likely(payload <= RI_AM_SMALL) ? 0 :
+                             (payload <= ri_config.am_inline)  ? 1 :
+                                                                 2;
+    ri_am_pool_t *pool     = &worker->am_buffers;
+    ri_am_buffer_t *buffer = pool->free[class];
 
     if (ri_unlikely(buffer == NULL)) {
-        return ri_am_buffer_new(worker);
+        return ri_am_buffer_new(worker, class);
     }
-    worker->am_buffers = buffer->next;
+    pool->free[class] = buffer->next;
+    --pool->num_free[class];
     return buffer;
 }
 
+/* Free buffers kept per class: a burst of messages that stock held back is not kept for
+ * ever. */
+static const size_t ri_am_keep[RI_AM_CLASSES] = {4096, 512, 64};
+
 static inline void ri_am_buffer_put(ri_am_buffer_t *buffer)
 {
-    buffer->req                = NULL;
-    buffer->conn_id            = 0;
-    buffer->next               = buffer->worker->am_buffers;
-    buffer->worker->am_buffers = buffer;
+    ri_am_pool_t *pool = &buffer->worker->am_buffers;
+    unsigned class     = buffer->size_class;
+
+    if (ri_unlikely(pool->num_free[class] == ri_am_keep[class])) {
+        free(buffer);
+        return;
+    }
+    ++pool->num_free[class];
+    buffer->req       = NULL;
+    buffer->conn_id   = 0;
+    buffer->next      = pool->free[class];
+    pool->free[class] = buffer;
 }
 
 void ri_am_buffers_cleanup(ri_worker_t *worker);

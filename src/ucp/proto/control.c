@@ -58,7 +58,7 @@ static control_owed_t *control_owe(uint64_t uid, uint32_t conn_id, const void *m
 static int control_try(ri_conn_t *conn, const void *message, size_t length)
 {
     unsigned flags = (control_type(message) == RI_WIRE_CONN_REQ) ? RI_AM_REPLY : 0;
-    ri_am_buffer_t *buffer = ri_am_buffer_get(conn->worker);
+    ri_am_buffer_t *buffer = ri_am_buffer_get(conn->worker, 0);
     ucs_status_t status;
 
     if (buffer == NULL) {

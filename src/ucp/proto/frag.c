@@ -50,7 +50,7 @@ static size_t frag_pack_next(ri_send_req_t *req, uint8_t *at)
 static ucs_status_t frag_send_piece(ri_send_req_t *req, const uint8_t *payload,
                                     size_t offset, size_t length, unsigned flags)
 {
-    ri_am_buffer_t *buffer = ri_am_buffer_get(req->conn->worker);
+    ri_am_buffer_t *buffer = ri_am_buffer_get(req->conn->worker, length);
     ucs_status_t status;
     size_t header_length;
 
@@ -76,7 +76,7 @@ static ucs_status_t frag_send_piece(ri_send_req_t *req, const uint8_t *payload,
 ucs_status_t ri_frag_send(ri_send_req_t *req)
 {
     ri_conn_t *conn        = req->conn;
-    ri_am_buffer_t *packed = ri_am_buffer_get(conn->worker);
+    ri_am_buffer_t *packed = ri_am_buffer_get(conn->worker, req->data.length);
     uint64_t previous_tag  = conn->tx_tag;
     size_t length          = req->data.length;
     size_t offset          = 0;

@@ -146,7 +146,7 @@ static ucs_status_t send_eager_ring(ri_send_req_t *req)
 
 static ucs_status_t send_eager_copy(ri_send_req_t *req, const ucp_request_param_t *param)
 {
-    ri_am_buffer_t *buffer = ri_am_buffer_get(req->conn->worker);
+    ri_am_buffer_t *buffer = ri_am_buffer_get(req->conn->worker, req->data.length);
     unsigned flags         = (req->conn->remote_id == 0) ? RI_AM_APART : 0;
     ucs_status_t status;
     size_t header_length;
@@ -172,7 +172,7 @@ static ucs_status_t send_eager_copy(ri_send_req_t *req, const ucp_request_param_
 
 static ucs_status_t send_eager_gather(ri_send_req_t *req)
 {
-    ri_am_buffer_t *buffer = ri_am_buffer_get(req->conn->worker);
+    ri_am_buffer_t *buffer = ri_am_buffer_get(req->conn->worker, 0);
     ucs_status_t status;
     size_t header_length;
 
@@ -361,7 +361,8 @@ ucs_status_ptr_t ri_tag_send_am(ri_conn_t *conn, const void *data, size_t length
                                 uint64_t tag, const ucp_request_param_t *param)
 {
     ri_worker_t *worker    = conn->worker;
-    ri_am_buffer_t *buffer = ri_am_buffer_get(worker);
+    int copy               = (length <= ri_config.am_inline);
+    ri_am_buffer_t *buffer = ri_am_buffer_get(worker, copy ? length : 0);
     uint64_t previous_tag  = conn->tx_tag;
     ucs_status_t status;
     size_t header_length;
@@ -375,7 +376,7 @@ ucs_status_ptr_t ri_tag_send_am(ri_conn_t *conn, const void *data, size_t length
     sn            = ++conn->tx_sn;
     header_length = send_pack_short(conn, tag, buffer->data);
     ri_trace(&worker->trace, RI_TRACE_SEND_AM, sn, length);
-    if (length <= ri_config.am_inline) {
+    if (copy) {
         ri_copy(buffer->data + header_length, data, length);
         status = ri_am_send_copied(buffer, conn->ep, header_length + length);
     } else {
