@@ -8,8 +8,8 @@
 #include "ucp/core/counters.h"
 #include "ucp/core/request.h"
 #include "ucp/preload/stock.h"
-#include "ucp/proto/ring_channel.h"
 #include "ucp/wire/wire.h"
+#include "uct/shm/host.h"
 #include "uct/shm/ring.h"
 
 #include <dlfcn.h>
@@ -46,7 +46,7 @@ static void print_rings(void)
         printf("rings            off (UCXRI_RING_PEERS=0)\n");
         return;
     }
-    if (ri_ring_channel_host() == 0) {
+    if (ri_host_id() == 0) {
         printf("rings            not available: /proc is not readable\n");
         return;
     }

@@ -12,6 +12,7 @@
 #include "../proto/control.h"
 #include "../proto/ring_channel.h"
 #include "../tag/deliver.h"
+#include "../../uct/shm/host.h"
 
 #include <stdlib.h>
 #include <sys/random.h>
@@ -114,7 +115,7 @@ static ucs_status_t worker_init_rings(ri_worker_t *worker)
                                  0 :
                                  ri_min(ri_config.ring_peers, WORKER_MAX_RINGS);
 
-    worker->host  = (ri_config.ring_peers > 0) ? ri_ring_channel_host() : 0;
+    worker->host  = (ri_config.ring_peers > 0) ? ri_host_id() : 0;
     worker->rings = calloc(2 * max_rings + 1, sizeof(*worker->rings));
     if (worker->rings == NULL) {
         return UCS_ERR_NO_MEMORY;

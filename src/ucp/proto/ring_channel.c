@@ -9,11 +9,8 @@
 #include "../tag/deliver.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 /* Records taken from one ring before the next ring has its turn. */
 #define RING_BATCH 16
@@ -29,44 +26,6 @@
  * UCX may hold that one back for as long as its sender calls no progress, and what is taken
  * early has to be kept. */
 #define RING_AHEAD 1024
-
-static uint64_t ring_hash(uint64_t hash, const void *data, size_t length)
-{
-    const uint8_t *bytes = data;
-    size_t i;
-
-    for (i = 0; i < length; ++i) {
-        hash = (hash ^ bytes[i]) * 0x100000001b3ul;
-    }
-    return hash;
-}
-
-/* Rings are opened through /proc/<pid>/fd: the same kernel, the same process numbers and
- * the same user. */
-uint64_t ri_ring_channel_host(void)
-{
-    uint64_t hash = 0xcbf29ce484222325ul;
-    uid_t user    = geteuid();
-    char boot_id[64];
-    struct stat st;
-    ssize_t length;
-    int fd;
-
-    fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-    if (fd < 0) {
-        return 0;
-    }
-    length = read(fd, boot_id, sizeof(boot_id));
-    close(fd);
-    if ((length <= 0) || (stat("/proc/self/ns/pid", &st) != 0)) {
-        return 0;
-    }
-
-    hash = ring_hash(hash, boot_id, length);
-    hash = ring_hash(hash, &st.st_ino, sizeof(st.st_ino));
-    hash = ring_hash(hash, &user, sizeof(user));
-    return hash | 1;
-}
 
 /* Ask the ring back that was idle for longest. @return 0 if none is idle enough. */
 static int ring_channel_evict(ri_worker_t *worker)

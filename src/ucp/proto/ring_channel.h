@@ -15,9 +15,6 @@
 
 #include "../core/worker.h"
 
-/** Can this worker's process take part in rings? Gives the host of hellos, or 0. */
-uint64_t ri_ring_channel_host(void);
-
 /** Enough messages came on @a stream to think about a ring for it. */
 void ri_ring_channel_consider(ri_stream_t *stream);
 

@@ -123,12 +123,6 @@ protected:
     std::map<std::pair<node *, node *>, endpoint *> m_eps;
 };
 
-TEST_F(test_ring_channel, host)
-{
-    EXPECT_NE(0u, ri_ring_channel_host());
-    EXPECT_EQ(ri_ring_channel_host(), ri_ring_channel_host());
-}
-
 TEST_F(test_ring_channel, made_when_a_pair_is_active)
 {
     node *a = add_node(), *b = add_node();
