@@ -1,0 +1,111 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Data planes: ways of moving data straight between the memory of two processes, past
+ * UCP. A plane knows nothing of messages, of who is early, or of sizes: it reads and
+ * writes lists of segments, and says what it can do. Protocols (src/ucp/proto) choose a
+ * plane per connection and message, by its capabilities and measured costs.
+ *
+ * A plane that cannot, or no longer can, move something returns an error from the
+ * operation; nothing of that is fatal, the protocol moves the rest another way.
+ *
+ * To add a plane: implement ri_plane_ops_t, and add it to the list in plane.c.
+ */
+#ifndef RI_PLANE_H
+#define RI_PLANE_H
+
+#include <assert.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../../ucp/core/types.h"
+
+/* What a plane can do. */
+enum {
+    RI_PLANE_READ  = 1 << 0, /* from the remote side's memory */
+    RI_PLANE_WRITE = 1 << 1, /* into it */
+    RI_PLANE_NOTIFY =
+            1 << 2, /* a write can carry an immediate that tells the remote side */
+    RI_PLANE_LISTS  = 1 << 3, /* several segments on either side in one operation */
+    RI_PLANE_KEYS   = 1 << 4, /* memory has to be registered before it is described */
+    RI_PLANE_INLINE = 1 << 5  /* operations end within their call: there is no progress */
+};
+
+/* The longest description of a process that a plane puts into a hello. */
+#define RI_PLANE_ADDRESS_MAX 32
+
+/* A piece of memory: local, or of the remote side. As on the wire. */
+typedef struct ri_segment {
+    uint64_t address;
+    uint64_t length;
+} __attribute__((packed)) ri_segment_t;
+
+static_assert(sizeof(ri_segment_t) == 16, "part of messages");
+
+typedef struct ri_plane_ops ri_plane_ops_t;
+
+/* A plane in use by a worker; planes put their own state behind it. */
+typedef struct ri_plane {
+    const ri_plane_ops_t *ops;
+    unsigned capabilities; /* RI_PLANE_*: what it can do here */
+} ri_plane_t;
+
+/* The way to one remote process; likewise. */
+typedef struct ri_plane_ep {
+    ri_plane_t *plane;
+} ri_plane_ep_t;
+
+/* Lists of segments of both sides of an operation. The lists may be cut differently, and
+ * may contain empty segments; each has to have offset + length bytes in all. */
+typedef struct ri_transfer {
+    const ri_segment_t *local;
+    size_t num_local;
+    const ri_segment_t *remote;
+    size_t num_remote;
+    size_t offset; /* bytes to leave out at the start of both */
+    size_t length; /* bytes to move */
+} ri_transfer_t;
+
+struct ri_plane_ops {
+    const char *name;
+
+    /** Open the plane for this process. @return UCS_ERR_UNSUPPORTED where it does not
+     * exist. */
+    ucs_status_t (*open)(ri_plane_t **plane_p);
+    void (*close)(ri_plane_t *plane);
+
+    /** Write what a remote process needs to reach this one. @return Its length, at most
+     * RI_PLANE_ADDRESS_MAX. */
+    size_t (*address)(ri_plane_t *plane, void *address);
+
+    /**
+     * Prepare to reach a remote process, and find out whether that works.
+     *
+     * @param address  Of the remote process: wire input.
+     *
+     * @return UCS_OK; UCS_ERR_UNREACHABLE, with the reason logged at level info, or debug
+     *         for a process of another host.
+     */
+    ucs_status_t (*connect)(ri_plane_t *plane, const void *address, size_t length,
+                            ri_plane_ep_t **ep_p);
+    void (*disconnect)(ri_plane_ep_t *ep);
+
+    /**
+     * Move data, where the plane has the capability. The remote list is wire input: what
+     * does not exist there is an error, never a crash.
+     *
+     * @return UCS_OK: all of it has been moved. An error: an unknown part of it has been
+     *         moved. UCS_ERR_INVALID_ADDR: some memory, on either side, cannot be accessed
+     *         in this way. UCS_ERR_INVALID_PARAM: a list is too short.
+     *         UCS_ERR_UNREACHABLE: the plane does not work with this process (any more)
+     *         and is not to be asked again.
+     */
+    ucs_status_t (*read)(ri_plane_ep_t *ep, const ri_transfer_t *transfer);
+    ucs_status_t (*write)(ri_plane_ep_t *ep, const ri_transfer_t *transfer);
+};
+
+/* Memory of this process by process_vm_readv and process_vm_writev. */
+extern const ri_plane_ops_t ri_plane_cma;
+
+#endif
