@@ -77,6 +77,7 @@ extern "C" {
 #include "ucp/tag/send.h"
 #include "ucp/tag/tag_index.h"
 #include "ucp/wire/wire.h"
+#include "uct/cma/cma.h"
 #include "uct/shm/host.h"
 #include "uct/shm/ring.h"
 }

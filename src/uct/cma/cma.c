@@ -1,0 +1,326 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "cma.h"
+#include "../shm/host.h"
+#include "../../ucp/core/log.h"
+#include "../../ucp/core/worker.h" /* ri_random() */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+/* Segments of each side in one call. More is hardly faster: a call costs what two segments
+ * cost. */
+#define CMA_BATCH 64
+
+typedef struct cma_plane {
+    ri_plane_t super;
+    ri_cma_address_t address;
+    volatile uint64_t cookie; /* read by remote processes */
+} cma_plane_t;
+
+typedef struct cma_ep {
+    ri_plane_ep_t super;
+    pid_t pid;
+} cma_ep_t;
+
+typedef struct cma_call {
+    const char *name;
+    ssize_t (*func)(pid_t pid, const struct iovec *local, unsigned long num_local,
+                    const struct iovec *remote, unsigned long num_remote,
+                    unsigned long flags);
+} cma_call_t;
+
+/* How far a list of segments has been used. */
+typedef struct cma_cursor {
+    const ri_segment_t *segment;
+    const ri_segment_t *end;
+    uint64_t offset; /* within the segment */
+} cma_cursor_t;
+
+static const cma_call_t cma_call_read  = {"process_vm_readv", process_vm_readv};
+static const cma_call_t cma_call_write = {"process_vm_writev", process_vm_writev};
+
+/* What a person can do about a call that does not work at all. */
+static const char *cma_remedy(int error)
+{
+    switch (error) {
+    case EPERM:
+        return "both processes must be of one user and have the same capabilities; "
+               "/proc/sys/kernel/yama/ptrace_scope must be 0, or 1 and UCX built with "
+               "CMA; "
+               "a container may need a seccomp profile that allows the call, or "
+               "--cap-add SYS_PTRACE";
+    case ENOSYS:
+        return "the kernel needs CONFIG_CROSS_MEMORY_ATTACH, and a container a seccomp "
+               "profile that allows the call";
+    case ESRCH:
+        return "the process has ended";
+    case EFAULT:
+        return "the process is not the one that is meant, or no longer uses this plane";
+    default:
+        return "not expected";
+    }
+}
+
+static void cma_cursor_init(cma_cursor_t *cursor, const ri_segment_t *list, size_t count)
+{
+    cursor->segment = list;
+    cursor->end     = list + count;
+    cursor->offset  = 0;
+}
+
+/* Go on by @a length, at most to the end of the list. */
+static void cma_cursor_advance(cma_cursor_t *cursor, uint64_t length)
+{
+    uint64_t left;
+
+    for (; cursor->segment < cursor->end; ++cursor->segment, cursor->offset = 0) {
+        left = cursor->segment->length - cursor->offset;
+        if (length < left) {
+            cursor->offset += length;
+            return;
+        }
+        length -= left;
+    }
+}
+
+/* Describe up to @a max of the bytes that come next, as many as a batch has room for.
+ * @return Their number. */
+static size_t cma_cursor_fill(const cma_cursor_t *cursor, struct iovec *iov,
+                              unsigned long *count_p, size_t max)
+{
+    const ri_segment_t *segment = cursor->segment;
+    uint64_t offset             = cursor->offset;
+    unsigned long count         = 0;
+    size_t total                = 0;
+
+    for (; (segment < cursor->end) && (count < CMA_BATCH) && (total < max); ++segment) {
+        size_t length = ri_min(segment->length - offset, max - total);
+
+        if (length > 0) {
+            iov[count].iov_base = (void *)(uintptr_t)(segment->address + offset);
+            iov[count].iov_len  = length;
+            total += length;
+            ++count;
+        }
+        offset = 0;
+    }
+    *count_p = count;
+    return total;
+}
+
+static ucs_status_t cma_failed(const cma_ep_t *ep, const cma_call_t *call, int error)
+{
+    switch (error) {
+    case EPERM:
+    case ENOSYS:
+    case ESRCH:
+        ri_info("no more direct copies with process %d: %s: %s; %s", (int)ep->pid,
+                call->name, strerror(error), cma_remedy(error));
+        return UCS_ERR_UNREACHABLE;
+    case EFAULT:
+        return UCS_ERR_INVALID_ADDR;
+    case ENOMEM:
+        return UCS_ERR_NO_MEMORY;
+    default:
+        return UCS_ERR_IO_ERROR;
+    }
+}
+
+static ucs_status_t cma_transfer(const cma_ep_t *ep, const ri_transfer_t *transfer,
+                                 const cma_call_t *call)
+{
+    size_t left = transfer->length;
+    struct iovec local_iov[CMA_BATCH], remote_iov[CMA_BATCH];
+    unsigned long num_local, num_remote;
+    cma_cursor_t local, remote;
+    ssize_t moved;
+    size_t total;
+
+    cma_cursor_init(&local, transfer->local, transfer->num_local);
+    cma_cursor_init(&remote, transfer->remote, transfer->num_remote);
+    cma_cursor_advance(&local, transfer->offset);
+    cma_cursor_advance(&remote, transfer->offset);
+
+    while (left > 0) {
+        total = cma_cursor_fill(&local, local_iov, &num_local, left);
+        total = cma_cursor_fill(&remote, remote_iov, &num_remote, total);
+        if (total == 0) {
+            return UCS_ERR_INVALID_PARAM; /* one of the lists is too short */
+        }
+
+        /* Moves the shorter of the two, or less */
+        moved = call->func(ep->pid, local_iov, num_local, remote_iov, num_remote, 0);
+        if (ri_unlikely(moved <= 0)) {
+            if ((moved < 0) && (errno == EINTR)) {
+                continue;
+            }
+            return cma_failed(ep, call, (moved < 0) ? errno : EFAULT);
+        }
+
+        cma_cursor_advance(&local, moved);
+        cma_cursor_advance(&remote, moved);
+        left -= moved;
+    }
+    return UCS_OK;
+}
+
+/* Can this process make the call at all? It may always access itself, so if not, it is not
+ * the other side that refuses. */
+static int cma_works(cma_plane_t *plane, const cma_call_t *call)
+{
+    struct iovec local, remote;
+    uint64_t word = plane->cookie; /* or the write would change it */
+
+    local.iov_base  = &word;
+    local.iov_len   = sizeof(word);
+    remote.iov_base = (void *)&plane->cookie;
+    remote.iov_len  = sizeof(plane->cookie);
+    if (call->func(getpid(), &local, 1, &remote, 1, 0) == sizeof(word)) {
+        return 1;
+    }
+    ri_info("no direct copies: %s: %s; %s", call->name, strerror(errno),
+            cma_remedy(ENOSYS));
+    return 0;
+}
+
+static ucs_status_t cma_open(ri_plane_t **plane_p)
+{
+    uint64_t host  = ri_host_id();
+    uint64_t start = ri_host_process_start(getpid());
+    cma_plane_t *plane;
+
+    if ((host == 0) || (start == 0)) {
+        ri_info("no direct copies: /proc cannot be read");
+        return UCS_ERR_UNSUPPORTED;
+    }
+
+    plane = calloc(1, sizeof(*plane));
+    if (plane == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    plane->cookie = ri_random();
+
+    plane->super.ops = &ri_plane_cma;
+    if (!cma_works(plane, &cma_call_read)) {
+        free(plane);
+        return UCS_ERR_UNSUPPORTED;
+    }
+    plane->super.capabilities = RI_PLANE_READ | RI_PLANE_LISTS | RI_PLANE_INLINE;
+    if (cma_works(plane, &cma_call_write)) {
+        plane->super.capabilities |= RI_PLANE_WRITE;
+    }
+
+    plane->address.host           = host;
+    plane->address.pid            = getpid();
+    plane->address.start          = (uint32_t)start;
+    plane->address.cookie_address = (uintptr_t)&plane->cookie;
+    plane->address.cookie         = plane->cookie;
+    *plane_p                      = &plane->super;
+    return UCS_OK;
+}
+
+static void cma_close(ri_plane_t *super)
+{
+    cma_plane_t *plane = ri_container_of(super, cma_plane_t, super);
+
+    plane->cookie = 0; /* who asks later finds another process than the one it means */
+    free(plane);
+}
+
+static size_t cma_address(ri_plane_t *super, void *address)
+{
+    const cma_plane_t *plane = ri_container_of(super, cma_plane_t, super);
+
+    memcpy(address, &plane->address, sizeof(plane->address));
+    return sizeof(plane->address);
+}
+
+/* Read the cookie of a remote process. @return 0, or the error that says why not. */
+static int cma_verify(const ri_cma_address_t *address)
+{
+    uint64_t cookie = 0;
+    struct iovec local, remote;
+    ssize_t length;
+
+    if ((uint32_t)ri_host_process_start(address->pid) != address->start) {
+        return ESRCH;
+    }
+    local.iov_base  = &cookie;
+    local.iov_len   = sizeof(cookie);
+    remote.iov_base = (void *)(uintptr_t)address->cookie_address;
+    remote.iov_len  = sizeof(cookie);
+    length          = cma_call_read.func(address->pid, &local, 1, &remote, 1, 0);
+    if (length < 0) {
+        return errno;
+    }
+    return ((length == sizeof(cookie)) && (cookie == address->cookie)) ? 0 : EFAULT;
+}
+
+static ucs_status_t cma_connect(ri_plane_t *super, const void *address, size_t length,
+                                ri_plane_ep_t **ep_p)
+{
+    const cma_plane_t *plane = ri_container_of(super, cma_plane_t, super);
+    ri_cma_address_t remote;
+    cma_ep_t *ep;
+    int error;
+
+    if (length != sizeof(remote)) {
+        ri_info("no direct copies: an address of %zu bytes", length);
+        return UCS_ERR_UNREACHABLE;
+    }
+    memcpy(&remote, address, sizeof(remote));
+    if (remote.host != plane->address.host) {
+        ri_debug("no direct copies with process %u: another host, pid namespace or user",
+                 remote.pid);
+        return UCS_ERR_UNREACHABLE;
+    }
+    error = cma_verify(&remote);
+    if (error != 0) {
+        ri_info("no direct copies with process %u: %s: %s; %s", remote.pid,
+                cma_call_read.name, strerror(error), cma_remedy(error));
+        return UCS_ERR_UNREACHABLE;
+    }
+
+    ep = malloc(sizeof(*ep));
+    if (ep == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    ep->super.plane = super;
+    ep->pid         = remote.pid;
+    *ep_p           = &ep->super;
+    return UCS_OK;
+}
+
+static void cma_disconnect(ri_plane_ep_t *super)
+{
+    free(ri_container_of(super, cma_ep_t, super));
+}
+
+static ucs_status_t cma_read(ri_plane_ep_t *super, const ri_transfer_t *transfer)
+{
+    return cma_transfer(ri_container_of(super, cma_ep_t, super), transfer,
+                        &cma_call_read);
+}
+
+static ucs_status_t cma_write(ri_plane_ep_t *super, const ri_transfer_t *transfer)
+{
+    return cma_transfer(ri_container_of(super, cma_ep_t, super), transfer,
+                        &cma_call_write);
+}
+
+const ri_plane_ops_t ri_plane_cma = {
+        .name       = "cma",
+        .open       = cma_open,
+        .close      = cma_close,
+        .address    = cma_address,
+        .connect    = cma_connect,
+        .disconnect = cma_disconnect,
+        .read       = cma_read,
+        .write      = cma_write,
+};
