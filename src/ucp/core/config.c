@@ -44,6 +44,11 @@ static const config_field_t config_fields[] = {
          "Size of one ring, a power of two. One page more is used for its indices."},
         {"RING_AFTER", "uint", "4", FIELD(ring_after),
          "A pair gets its ring after this many messages in one direction."},
+        {"CMA", "bool", "y", FIELD(cma),
+         "Messages above EAGER_THRESH between processes of one host are read by the "
+         "receiver\n"
+         "straight from the sender's memory (process_vm_readv), where the system allows "
+         "that."},
         {"PROGRESS_SKIP", "uint", "8", FIELD(progress_skip),
          "While messages arrive through rings, UCX's own progress is called at every "
          "n-th\n"

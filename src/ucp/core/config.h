@@ -18,6 +18,7 @@ typedef struct ri_config {
     unsigned ring_peers;    /* RING_PEERS */
     size_t ring_size;       /* RING_SIZE */
     unsigned ring_after;    /* RING_AFTER */
+    int cma;                /* CMA */
     unsigned progress_skip; /* PROGRESS_SKIP */
     size_t reorder_window;  /* REORDER_WINDOW */
     double connect_timeout; /* CONNECT_TIMEOUT, seconds */

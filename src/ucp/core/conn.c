@@ -9,8 +9,10 @@
 #include "worker.h"
 #include "../preload/stock.h"
 #include "../proto/control.h"
+#include "../proto/planes.h"
 #include "../proto/ring_channel.h"
 #include "../proto/select.h"
+#include "../proto/send_rndv.h"
 #include "../tag/send.h"
 
 #include <math.h>
@@ -33,7 +35,8 @@ ri_peer_t *ri_peer_get(ri_worker_t *worker, uint64_t uid)
     if (peer == NULL) {
         return NULL;
     }
-    peer->uid = uid;
+    peer->uid      = uid;
+    peer->plane_ep = NULL;
     ucs_list_head_init(&peer->conns);
     ucs_list_head_init(&peer->streams);
     ucs_list_head_init(&peer->owed);
@@ -49,6 +52,7 @@ static void peer_check_unused(ri_worker_t *worker, ri_peer_t *peer)
 {
     if (ucs_list_is_empty(&peer->conns) && ucs_list_is_empty(&peer->streams)) {
         ri_control_drop(&peer->owed);
+        ri_planes_disconnect(peer);
         ri_map_remove(&worker->peers, peer->uid);
         free(peer);
     }
@@ -462,6 +466,7 @@ ri_stream_t *ri_stream_get(ri_worker_t *worker, const ri_wire_hello_t *hello)
     stream->same_host      = (hello->host != 0) && (hello->host == worker->host);
     ucs_list_head_init(&stream->early);
     ucs_list_head_init(&stream->assembling);
+    ucs_list_head_init(&stream->fetching);
     ucs_list_add_tail(&worker->streams, &stream->list);
     ucs_list_add_head(&peer->streams, &stream->peer_list);
     ri_trace(&worker->trace, RI_TRACE_STREAM_NEW, hello->uid, stream->id);
@@ -488,6 +493,8 @@ void ri_stream_destroy(ri_stream_t *stream)
 
     stream_discard(worker, &stream->early);
     stream_discard(worker, &stream->assembling);
+    ++stream->busy; /* callbacks must not free it */
+    ri_send_rndv_abort(stream, UCS_ERR_CONNECTION_RESET);
     ri_id_free(&worker->stream_ids, stream->id);
     ucs_list_del(&stream->list);
     ucs_list_del(&stream->peer_list);
@@ -513,6 +520,7 @@ void ri_stream_break(ri_stream_t *stream, const char *why)
     stream->ring_dead = 1;
     stream_discard(worker, &stream->early);
     stream_discard(worker, &stream->assembling);
+    ri_send_rndv_abort(stream, UCS_ERR_CONNECTION_RESET);
     stream->num_early = 0;
     ri_control_answer(stream, RI_WIRE_RESET, stream->remote_serial);
 }
@@ -520,6 +528,7 @@ void ri_stream_break(ri_stream_t *stream, const char *why)
 void ri_stream_check_closed_slow(ri_stream_t *stream)
 {
     if ((stream->busy == 0) && (stream->num_msgs == 0) && (stream->ring == NULL) &&
+        ucs_list_is_empty(&stream->fetching) &&
         (stream->next_sn == stream->closed_sn + 1)) {
         ri_stream_destroy(stream);
     }

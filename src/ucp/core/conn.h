@@ -31,10 +31,13 @@ enum {
                                    gone is safe */
     RI_CONN_RING_STOP   = 1 << 8, /* the peer wants its ring back */
     RI_CONN_BY_SOCKADDR = 1 << 9, /* nothing about the peer is known from an address */
-    RI_CONN_BEHIND_RMA  = 1 << 10, /* messages must not overtake one-sided operations */
-    RI_CONN_ORDER_ASKED = 1 << 11, /* ORDER_REQ is under way */
-    RI_CONN_AM_READY    = 1 << 12, /* active messages of any size go out at once */
-    RI_CONN_BYE         = 1 << 13  /* BYE was said */
+    RI_CONN_BEHIND_RMA  = 1 << 10,  /* messages must not overtake one-sided operations */
+    RI_CONN_ORDER_ASKED = 1 << 11,  /* ORDER_REQ is under way */
+    RI_CONN_AM_READY    = 1 << 12,  /* active messages of any size go out at once */
+    RI_CONN_BYE         = 1 << 13,  /* BYE was said */
+    RI_CONN_PLANE_WANTED = 1 << 14, /* ask for a plane when the peer is known */
+    RI_CONN_PLANE_ASKED  = 1 << 15, /* PLANE_REQ was sent */
+    RI_CONN_PLANE_READ   = 1 << 16  /* the peer can read this process's memory */
 };
 
 /*
@@ -103,6 +106,7 @@ struct ri_stream {
                                             is empty */
     ri_ring_rx_t ring_memory;
     ri_assembly_t assembly;    /* of what comes through the ring in parts */
+    ucs_list_link_t fetching;  /* receives that wait for RNDV_DATA */
     ucs_list_link_t list;      /* in worker->streams */
     ucs_list_link_t peer_list; /* in peer->streams */
     ri_stream_counters_t counters;
@@ -113,7 +117,8 @@ struct ri_peer {
     uint64_t uid;
     ucs_list_link_t conns;
     ucs_list_link_t streams;
-    ucs_list_link_t owed; /* control messages that wait for a first way out */
+    ri_plane_ep_t *plane_ep; /* the way to its memory, or NULL */
+    ucs_list_link_t owed;    /* control messages that wait for a first way out */
 };
 
 /* While any of these is set, messages do not go through the ring. */

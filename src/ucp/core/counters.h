@@ -8,7 +8,7 @@
  * totals never go down.
  *
  * Invariants, checked by tests once a worker is idle:
- *   tx_eager_ring + tx_eager_am + tx_bulk = messages that took a sequence number
+ *   tx_eager_ring + tx_eager_am + tx_bulk + tx_rndv = messages that took a sequence number
  *   rx_posted + rx_unexpected = messages of streams that were matched or queued
  *   held_bytes = 0 when no message is unexpected, early or incomplete
  * Messages to the own worker are counted as sent only.
@@ -25,6 +25,7 @@
     _c(tx_eager_ring, "messages", "sent eagerly through a ring") \
     _c(tx_eager_am, "messages", "sent eagerly by active message") \
     _c(tx_bulk, "messages", "sent by UCP's choice of protocol (above EAGER_THRESH)") \
+    _c(tx_rndv, "messages", "read by the receiver from where they are") \
     _c(tx_self, "messages", "sent to the own worker") \
     _c(tx_sync, "messages", "of these, synchronous ones") \
     _c(tx_bytes, "bytes", "payload of all of these") \
@@ -39,6 +40,7 @@
     _c(rx_unexpected, "messages", "that came before their receive") \
     _c(rx_reordered, "messages", "that came before an earlier one") \
     _c(rx_ring, "messages", "that came through a ring") \
+    _c(rx_read_bytes, "bytes", "read from the sender's memory") \
     _c(rx_bytes, "bytes", "payload of all of these")
 /* clang-format on */
 
@@ -57,6 +59,8 @@
     _c(rings_refused, "rings", "that the peer could not map") \
     _c(rings_given_back, "rings", "taken back in favour of a more active peer") \
     _c(rings_active, "rings", "that peers send into, now") \
+    _c(planes_failed, "peers", "whose memory could not be read any more") \
+    _c(rndv_fallback, "messages", "that UCP had to move, as their data could not be read") \
     _c(stock_skipped, "calls", "of progress that polled rings only")
 /* clang-format on */
 

@@ -5,6 +5,7 @@
 #include "ep_op.h"
 #include "../preload/stock.h"
 #include "../proto/control.h"
+#include "../proto/send_rndv.h"
 
 static uint32_t ep_param_flags(const ucp_request_param_t *param)
 {
@@ -16,6 +17,13 @@ static int ep_op_must_wait(ri_worker_t *worker, ri_conn_t *conn)
 {
     return (conn != NULL) ? !ucs_list_is_empty(&conn->pending) :
                             !ucs_list_is_empty(&worker->pending_conns);
+}
+
+/* A close also waits until the peer has read what it may read from this process's memory. */
+static int ep_close_must_wait(ri_conn_t *conn)
+{
+    return ep_op_must_wait(conn->worker, conn) ||
+           ((conn->status == UCS_OK) && ri_send_rndv_is_under_way(conn));
 }
 
 /* Say what there is to say before a close. @return Whether it has gone out. */
@@ -90,8 +98,8 @@ void ri_ep_ops_progress(ri_worker_t *worker)
     /* One round: a callback may add new ones, and they must not be visited for ever. */
     for (; (count > 0) && !ucs_list_is_empty(&worker->ep_ops); --count) {
         op = ucs_list_extract_head(&worker->ep_ops, ri_ep_op_t, list);
-        if (ep_op_must_wait(worker, op->conn) ||
-            (op->is_close && !ep_say_bye(op->conn))) {
+        if (op->is_close ? (ep_close_must_wait(op->conn) || !ep_say_bye(op->conn)) :
+                           ep_op_must_wait(worker, op->conn)) {
             ucs_list_add_tail(&worker->ep_ops, &op->list);
         } else {
             ep_op_start(op);
@@ -145,7 +153,7 @@ ucs_status_ptr_t ri_ep_close(ri_conn_t *conn, const ucp_request_param_t *param)
         return ri_stock.ep_close_nbx(ep, param);
     }
 
-    if (!force && (ep_op_must_wait(worker, conn) || !ep_say_bye(conn))) {
+    if (!force && (ep_close_must_wait(conn) || !ep_say_bye(conn))) {
         conn->flags |= RI_CONN_CLOSING;
         ri_conn_update_fast(conn);
         return ep_op_wait(worker, conn, 1, param);

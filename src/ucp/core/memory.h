@@ -30,6 +30,13 @@ static inline int ri_memory_is_host(ri_worker_t *worker, const ri_dt_data_t *dat
     return ri_memory_type(worker, data, param) == UCS_MEMORY_TYPE_HOST;
 }
 
+/** @return Whether the processor may write the memory of a receive. */
+static inline int ri_memory_of_recv_is_host(const ri_recv_req_t *recv)
+{
+    return ri_likely(recv->super.worker->host_memory) ||
+           (recv->data.memory_type == UCS_MEMORY_TYPE_HOST);
+}
+
 /** Tell stock what kind of memory an operation is on, if it is known. */
 static inline void ri_memory_hint(ucs_memory_type_t type, ucp_request_param_t *param)
 {

@@ -63,13 +63,15 @@ typedef struct ri_recv_req {
     struct ri_mask_class *mask_class; /* NULL: in the list */
     ri_dt_data_t data;
     ucp_tag_recv_info_t info;
+    ri_stream_t *stream; /* while it waits for RNDV_DATA; list is in stream->fetching */
+    uint32_t id;         /* likewise, in worker->recv_ids */
 } ri_recv_req_t;
 
 /* What an unfinished send waits for. */
 enum {
     RI_SEND_WAIT_RING  = 1 << 0, /* room in the ring */
     RI_SEND_WAIT_STOCK = 1 << 1, /* completion of a stock active message */
-    RI_SEND_WAIT_MATCH = 1 << 2  /* SYNC_ACK, or the receive of a self-send */
+    RI_SEND_WAIT_MATCH = 1 << 2  /* SYNC_ACK, FIN, or the receive of a self-send */
 };
 
 /* A tag send that did not complete at once. */
@@ -80,7 +82,7 @@ typedef struct ri_send_req {
     ucs_list_link_t pending; /* in conn->pending while WAIT_RING */
     uint64_t tag;
     uint32_t sn;
-    uint32_t id;          /* of a synchronous send, else 0 */
+    uint32_t id;          /* of a synchronous send or rendezvous, else 0 */
     ucs_status_t failure; /* the first thing that went wrong */
     uint8_t waiting;      /* RI_SEND_WAIT_* */
     uint8_t wire_type;

@@ -21,10 +21,12 @@
     _e(SEND_RING, "  by ring, sn %lu, lines %lu") \
     _e(SEND_AM, "  by active message, sn %lu, length %lu") \
     _e(SEND_BULK, "  in bulk, sn %lu, length %lu") \
+    _e(SEND_RTS, "  by rendezvous, sn %lu, length %lu") \
     _e(SEND_PENDING, "  waits for ring space, sn %lu, queued %lu") \
     _e(SEND_DONE, "send done, tag 0x%lx status %ld") \
     _e(RECV, "receive posted tag 0x%lx mask 0x%lx") \
     _e(RECV_DONE, "receive done, sender tag 0x%lx length %lu") \
+    _e(RECV_READ, "  read from the sender's memory, length %lu status %ld") \
     _e(CANCEL, "receive cancelled tag 0x%lx mask 0x%lx") \
     _e(ARRIVING, "message in parts begins, sn %lu length %lu") \
     _e(ARRIVE, "message sn %lu tag 0x%lx") \
@@ -39,6 +41,7 @@
     _e(CONN_FAIL, "connection failed, id 0x%lx, status %ld") \
     _e(STREAM_NEW, "stream from worker 0x%lx, id 0x%lx") \
     _e(STREAM_BREAK, "stream broken, id 0x%lx, expected %lu") \
+    _e(PLANE, "asked by worker 0x%lx for a plane, reached: %lu") \
     _e(RING_OPEN, "ring open, id 0x%lx, size %lu") \
     _e(RING_CLOSE, "ring closed, id 0x%lx, lines %lu")
 /* clang-format on */

@@ -10,6 +10,7 @@
 #include "../proto/am.h"
 #include "../proto/bounce.h"
 #include "../proto/control.h"
+#include "../proto/planes.h"
 #include "../proto/ring_channel.h"
 #include "../tag/deliver.h"
 #include "../../uct/shm/host.h"
@@ -149,6 +150,7 @@ ucs_status_t ri_worker_create(ri_context_t *context, ucp_worker_h stock,
     ri_id_table_init(&worker->conn_ids, RI_WIRE_ID_INDEX_BITS, RI_WIRE_ID_BITS);
     ri_id_table_init(&worker->stream_ids, RI_WIRE_ID_INDEX_BITS, RI_WIRE_ID_BITS);
     ri_id_table_init(&worker->req_ids, 24, 32);
+    ri_id_table_init(&worker->recv_ids, 24, 32);
     ri_match_init(&worker->match);
     ri_req_pool_init(worker);
     worker_init_lock(worker);
@@ -174,6 +176,7 @@ ucs_status_t ri_worker_create(ri_context_t *context, ucp_worker_h stock,
         goto err_map;
     }
 
+    ri_planes_open(worker);
     ri_context_add_worker(context, worker);
     *worker_p = worker;
     return UCS_OK;
@@ -230,6 +233,7 @@ void ri_worker_destroy(ri_worker_t *worker)
         ri_stream_destroy(ucs_list_head(&worker->streams, ri_stream_t, list));
     }
     ri_control_drop(&worker->control);
+    ri_planes_close(worker);
     worker->destroyed = 1;
     ri_map_remove(&ri_worker_map, (uintptr_t)worker->stock);
 }
@@ -245,6 +249,7 @@ void ri_worker_free(ri_worker_t *worker)
     ri_id_table_cleanup(&worker->conn_ids);
     ri_id_table_cleanup(&worker->stream_ids);
     ri_id_table_cleanup(&worker->req_ids);
+    ri_id_table_cleanup(&worker->recv_ids);
     ri_trace_cleanup(&worker->trace);
     free(worker->rings);
     pthread_mutex_destroy(&worker->lock);

@@ -60,9 +60,11 @@ struct ri_worker {
     ri_map_t peers; /* by uid */
     ri_id_table_t conn_ids;
     ri_id_table_t stream_ids;
-    ri_id_table_t req_ids; /* of synchronous sends */
-    ucp_ep_h bounce_ep;    /* to this worker, see proto/bounce.h; NULL: not needed yet */
-    ucp_tag_t bounce_tag;  /* of the next transfer by it */
+    ri_id_table_t req_ids;  /* of sends that the peer answers */
+    ri_id_table_t recv_ids; /* of receives that wait for RNDV_DATA */
+    ri_plane_t *plane;      /* NULL: none */
+    ucp_ep_h bounce_ep;     /* to this worker, see proto/bounce.h; NULL: not needed yet */
+    ucp_tag_t bounce_tag;   /* of the next transfer by it */
     ucs_list_link_t bounces;
     ucs_list_link_t conns;
     ucs_list_link_t streams;

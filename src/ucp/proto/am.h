@@ -90,7 +90,7 @@ size_t ri_am_pack_hello(ri_conn_t *conn, uint8_t *at);
  * Write the header of the next message in sequence on @a conn, with a hello as long as
  * the receiver's id is not known, and note its tag as that of the latest message.
  *
- * @param type  EAGER (which may become EAGER_SAME), EAGER_SYNC or BULK.
+ * @param type  EAGER (which may become EAGER_SAME), EAGER_SYNC, BULK or RTS.
  *
  * @return The header's length.
  */

@@ -4,7 +4,9 @@
  */
 #include "control.h"
 #include "am.h"
+#include "planes.h"
 #include "ring_channel.h"
+#include "send_rndv.h"
 #include "../core/log.h"
 #include "../tag/send.h"
 
@@ -180,7 +182,7 @@ void ri_control_send(ri_conn_t *conn, ri_wire_type_t type, uint32_t id, uint32_t
 {
     ri_wire_base_t base = {.type = type, .value = value};
 
-    if ((type == RI_WIRE_SYNC_ACK) &&
+    if (((type == RI_WIRE_SYNC_ACK) || (type == RI_WIRE_FIN)) &&
         ri_ring_channel_send_control(conn, type, id, value)) {
         control_count(conn, &base);
         return;
@@ -238,23 +240,55 @@ void ri_control_stop_ring(ri_conn_t *conn, ri_stream_t *stream)
     control_send_am(conn, &stop, sizeof(stop));
 }
 
+void ri_control_send_plane(ri_conn_t *conn, ri_wire_type_t type, uint32_t id,
+                           uint32_t value)
+{
+    ri_plane_t *plane   = conn->worker->plane;
+    ri_wire_plane_t msg = {
+            .base.type = type, .base.value = value, .plane = RI_WIRE_PLANE_CMA};
+
+    if (plane != NULL) {
+        msg.length = plane->ops->address(plane, msg.address);
+    }
+    ri_wire_set_id(&msg.base, id);
+    control_send_am(conn, &msg, sizeof(msg));
+}
+
+/* Keep an answer until there is a way out to its receiver. */
+static void control_owe_answer(ri_stream_t *stream, const void *message, size_t length)
+{
+    control_owed_t *owed = control_owe(stream->peer->uid, 0, message, length);
+
+    if (owed != NULL) {
+        ucs_list_add_tail(&stream->peer->owed, &owed->list);
+    }
+}
+
+void ri_control_nack(ri_stream_t *stream, uint32_t req_id, uint32_t recv_id)
+{
+    ri_conn_t *conn     = ri_peer_way_out(stream->peer);
+    ri_wire_nack_t nack = {
+            .base.type = RI_WIRE_NACK, .base.value = req_id, .recv_id = recv_id};
+
+    ri_wire_set_id(&nack.base, stream->remote_conn_id);
+    if (conn != NULL) {
+        control_send_am(conn, &nack, sizeof(nack));
+    } else {
+        control_owe_answer(stream, &nack, sizeof(nack));
+    }
+}
+
 void ri_control_answer(ri_stream_t *stream, ri_wire_type_t type, uint32_t value)
 {
+    ri_conn_t *conn     = ri_peer_way_out(stream->peer);
     ri_wire_base_t base = {.type = type, .value = value};
-    ri_peer_t *peer     = stream->peer;
-    ri_conn_t *conn     = ri_peer_way_out(peer);
-    control_owed_t *owed;
 
     if (conn != NULL) {
         ri_control_send(conn, type, stream->remote_conn_id, value);
         return;
     }
-
     ri_wire_set_id(&base, stream->remote_conn_id);
-    owed = control_owe(peer->uid, 0, &base, sizeof(base));
-    if (owed != NULL) {
-        ucs_list_add_tail(&peer->owed, &owed->list);
-    }
+    control_owe_answer(stream, &base, sizeof(base));
 }
 
 void ri_control_flush_owed(ri_worker_t *worker, ri_peer_t *peer)
@@ -321,6 +355,7 @@ static void control_set_remote_id(ri_conn_t *conn, uint32_t id)
     ri_conn_stop_timeout(conn);
     conn->remote_id = id;
     ri_conn_update_fast(conn);
+    ri_planes_ask_wanted(conn);
 }
 
 static void control_handle_conn_ack(ri_worker_t *worker, ri_conn_t *conn,
@@ -440,6 +475,9 @@ static void control_handle_to_stream(ri_worker_t *worker, const ri_wire_msg_t *m
     case RI_WIRE_ORDER_REQ:
         ri_control_answer(stream, RI_WIRE_ORDER_ACK, msg->value);
         break;
+    case RI_WIRE_PLANE_REQ:
+        ri_planes_handle_req(stream, msg);
+        break;
     default: /* RI_WIRE_BYE */
         stream->closed    = 1;
         stream->closed_sn = msg->value;
@@ -463,6 +501,7 @@ void ri_control_handle(ri_worker_t *worker, ri_stream_t *stream, const ri_wire_m
         return;
     case RI_WIRE_RING_REFUSE:
     case RI_WIRE_ORDER_REQ:
+    case RI_WIRE_PLANE_REQ:
     case RI_WIRE_BYE:
         control_handle_to_stream(worker, msg);
         return;
@@ -499,6 +538,15 @@ void ri_control_handle(ri_worker_t *worker, ri_stream_t *stream, const ri_wire_m
         break;
     case RI_WIRE_RESET:
         control_handle_reset(worker, conn, msg);
+        break;
+    case RI_WIRE_PLANE_ACK:
+        ri_planes_handle_ack(worker, conn, msg);
+        break;
+    case RI_WIRE_FIN:
+        ri_send_rndv_handle_fin(worker, conn, msg);
+        break;
+    case RI_WIRE_NACK:
+        ri_send_rndv_handle_nack(worker, conn, msg);
         break;
     default:
         ++worker->counters.rx_malformed;

@@ -41,6 +41,13 @@ void ri_control_stop_ring(ri_conn_t *conn, ri_stream_t *stream);
  */
 void ri_control_answer(ri_stream_t *stream, ri_wire_type_t type, uint32_t value);
 
+/** Send PLANE_REQ or PLANE_ACK, with the address of this process. */
+void ri_control_send_plane(ri_conn_t *conn, ri_wire_type_t type, uint32_t id,
+                           uint32_t value);
+
+/** Ask the sender of @a stream for data that could not be read. */
+void ri_control_nack(ri_stream_t *stream, uint32_t req_id, uint32_t recv_id);
+
 /** Handle a control message that passed validation. */
 void ri_control_handle(ri_worker_t *worker, ri_stream_t *stream, const ri_wire_msg_t *msg,
                        ucp_ep_h reply_ep);

@@ -272,12 +272,39 @@ static void ring_channel_await_part(ri_stream_t *stream)
          ++i) {}
 }
 
-static void ring_channel_receive_ack(ri_stream_t *stream, const ri_ring_record_t *record)
+/* SYNC_ACK or FIN. */
+static void ring_channel_receive_ack(ri_stream_t *stream, const ri_ring_record_t *record,
+                                     uint8_t type)
 {
-    ri_wire_msg_t msg = {
-            .type = RI_WIRE_SYNC_ACK, .value = record->value, .id = record->extra};
+    ri_wire_msg_t msg = {.type = type, .value = record->value, .id = record->extra};
 
     ri_control_handle(stream->worker, stream, &msg, NULL);
+}
+
+/* Where the data of a rendezvous is. The record may change under a hostile peer: it is
+ * copied before it is checked. @return 0 if it breaks the protocol. */
+static int ring_channel_receive_rts(ri_stream_t *stream, const ri_ring_record_t *record,
+                                    uint32_t length)
+{
+    uint64_t payload[RI_WIRE_RTS_MAX / sizeof(uint64_t)];
+    ri_arrival_t arrival = {.sn = __atomic_load_n(&record->value, __ATOMIC_RELAXED),
+                            .wire_type = RI_WIRE_RTS,
+                            .kind      = RI_MSG_RTS,
+                            .req_id    = record->extra,
+                            .tag       = record->tag,
+                            .data      = payload};
+
+    if (length > sizeof(payload)) {
+        return 0;
+    }
+    memcpy(payload, ri_ring_payload(record, length), length);
+    if (ri_wire_check_rts(payload, length, &arrival.length) != UCS_OK) {
+        return 0;
+    }
+    ++stream->counters.rx_ring;
+    stream->ring_last_use = stream->worker->ring_clock;
+    ri_deliver(stream, &arrival);
+    return 1;
 }
 
 /* A record that is not the most common one. @return Whether the ring is still there. */
@@ -307,8 +334,15 @@ static int ring_channel_receive_control(ri_stream_t *stream,
         ri_ring_rx_advance(stream->ring, lines);
         ring_channel_await_part(stream);
         return 1;
+    case RI_WIRE_RTS:
+        if (!ring_channel_receive_rts(stream, record, length)) {
+            ring_channel_broken(stream, type, length);
+            return 0;
+        }
+        break;
     case RI_WIRE_SYNC_ACK:
-        ring_channel_receive_ack(stream, record);
+    case RI_WIRE_FIN:
+        ring_channel_receive_ack(stream, record, type);
         break;
     case RI_WIRE_RING_CLOSE:
         ri_ring_channel_free(stream);
@@ -393,7 +427,7 @@ static unsigned ring_channel_poll_one(ri_worker_t *worker, ri_stream_t *stream)
                 return count;
             }
             ri_ring_rx_advance(stream->ring, lines);
-        } else if (ri_unlikely(type == RI_RING_START) &&
+        } else if (ri_unlikely((type == RI_RING_START) || (type == RI_WIRE_RTS)) &&
                    ring_channel_is_ahead(
                            stream, __atomic_load_n(&record->value, __ATOMIC_RELAXED))) {
             --count;

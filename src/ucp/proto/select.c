@@ -10,6 +10,12 @@ ri_proto_t ri_select(const ri_select_param_t *param)
         return RI_PROTO_SELF;
     }
 
+    /* In mode PEER the receiver may have no way to say that it has read the data. */
+    if ((param->length > param->eager_thresh) && param->host_memory &&
+        param->plane_read && !param->peer_mode) {
+        return RI_PROTO_RNDV_GET;
+    }
+
     /* What is not host memory must not be touched by the processor: UCP moves it. */
     if ((param->length > param->eager_thresh) || !param->host_memory) {
         return param->sync ? RI_PROTO_BULK_RNDV : RI_PROTO_BULK;

@@ -15,6 +15,7 @@ typedef enum ri_proto {
     RI_PROTO_EAGER_COPY,   /* one active message, header and payload copied together */
     RI_PROTO_EAGER_GATHER, /* one active message, the payload from the user's buffer */
     RI_PROTO_EAGER_FRAGS,  /* in pieces that need nothing of the receiver */
+    RI_PROTO_RNDV_GET,     /* the receiver reads it by a data plane */
     RI_PROTO_BULK,         /* as UCP chooses for its size */
     RI_PROTO_BULK_RNDV     /* by UCP's rendezvous: completes when it was matched */
 } ri_proto_t;
@@ -34,6 +35,8 @@ typedef struct ri_select_param {
     int has_hello; /* the header has */
     int contig;
     int host_memory;
+    int plane_read; /* the peer can read this process's memory, and the data is in pieces
+                       that can be described */
     size_t length;
     size_t ring_max;
     size_t eager_thresh;

@@ -13,6 +13,7 @@
 #include "../proto/frag.h"
 #include "../proto/ring_channel.h"
 #include "../proto/self.h"
+#include "../proto/send_rndv.h"
 
 #include <string.h>
 
@@ -101,57 +102,63 @@ static int recv_is_truncated(ri_recv_req_t *recv, size_t length)
 static inline ucs_status_t recv_place(ri_recv_req_t *recv, const void *data,
                                       size_t length)
 {
-    if (ri_likely(recv->super.worker->host_memory) || (length == 0) ||
-        (recv->data.memory_type == UCS_MEMORY_TYPE_HOST)) {
+    if (ri_memory_of_recv_is_host(recv) || (length == 0)) {
         return ri_dt_unpack(&recv->data, data, length);
     }
     return ri_bounce(recv, data, length);
 }
 
-/* Move the data of a matched message into the receive's memory. @a desc_p is set to NULL
- * if UCP has taken the descriptor, of data at the sender, back. */
-static ucs_status_t recv_start(ri_recv_req_t *recv, ri_msg_kind_t kind, uint64_t tag,
-                               size_t length, const void *data, void **desc_p,
-                               ri_send_req_t *send)
+ucs_status_t ri_recv_start(ri_recv_req_t *recv, ri_stream_t *stream,
+                           ri_arrival_t *arrival)
 {
-    ri_worker_t *worker = recv->super.worker;
+    size_t length = arrival->length;
+    int fits;
     ucs_status_t status;
 
-    recv->info.sender_tag = tag;
+    recv->info.sender_tag = arrival->tag;
     recv->info.length     = length;
 
-    if (ri_unlikely(recv_is_truncated(recv, length))) {
-        status = UCS_ERR_MESSAGE_TRUNCATED;
-    } else if (ri_likely((kind == RI_MSG_COPY) || (kind == RI_MSG_AM_DATA)) ||
-               ((kind == RI_MSG_AM_RNDV) && (length == 0))) {
-        status = recv_place(recv, data, length);
-    } else if (kind == RI_MSG_AM_RNDV) {
-        status = recv_fetch(recv, desc_p);
+    fits   = !recv_is_truncated(recv, length);
+    status = UCS_ERR_MESSAGE_TRUNCATED;
+    if (ri_unlikely(arrival->kind == RI_MSG_RTS)) {
+        status = ri_send_rndv_recv(recv, stream, arrival->req_id, arrival->data, fits);
+    } else if (ri_unlikely(!fits)) {
+        /* nothing is placed */
+    } else if (ri_likely((arrival->kind == RI_MSG_COPY) ||
+                         (arrival->kind == RI_MSG_AM_DATA)) ||
+               ((arrival->kind == RI_MSG_AM_RNDV) && (length == 0))) {
+        status = recv_place(recv, arrival->data, length);
+    } else if (arrival->kind == RI_MSG_AM_RNDV) {
+        status = recv_fetch(recv, &arrival->desc);
     } else {
-        status = (send != NULL) ? ri_self_copy(recv, send) : UCS_ERR_CANCELED;
+        status = (arrival->send != NULL) ? ri_self_copy(recv, arrival->send) :
+                                           UCS_ERR_CANCELED;
     }
     if (ri_unlikely(status == UCS_INPROGRESS)) {
         return status;
     }
 
     ri_dt_finish(&recv->data);
-    ri_trace(&worker->trace, RI_TRACE_RECV_DONE, tag, length);
+    ri_trace(&recv->super.worker->trace, RI_TRACE_RECV_DONE, arrival->tag, length);
     return status;
 }
 
 void ri_deliver_matched(ri_recv_req_t *recv, uint64_t tag, const void *data,
                         size_t length)
 {
-    ucs_status_t status = recv_start(recv, RI_MSG_COPY, tag, length, data, NULL, NULL);
+    ri_arrival_t arrival = {
+            .kind = RI_MSG_COPY, .tag = tag, .length = length, .data = data};
+    ucs_status_t status = ri_recv_start(recv, NULL, &arrival);
 
     if (ri_likely(status != UCS_INPROGRESS)) {
         ri_req_complete_recv(recv, status);
     }
 }
 
-static void deliver_sync_ack(ri_stream_t *stream, uint32_t req_id)
+/* A rendezvous has an answer of its own. */
+static void deliver_sync_ack(ri_stream_t *stream, ri_msg_kind_t kind, uint32_t req_id)
 {
-    if (ri_unlikely((req_id != 0) && (stream != NULL))) {
+    if (ri_unlikely((req_id != 0) && (stream != NULL) && (kind != RI_MSG_RTS))) {
         ri_control_answer(stream, RI_WIRE_SYNC_ACK, req_id);
     }
 }
@@ -161,24 +168,28 @@ ucs_status_t ri_recv_start_msg(ri_recv_req_t *recv, ri_msg_t *msg)
     ri_worker_t *worker = recv->super.worker;
     ri_stream_t *stream = msg->stream;
     ri_send_req_t *send = (msg->kind == RI_MSG_SELF) ? msg->send : NULL;
-    ucs_status_t status;
-
-    status = recv_start(recv, msg->kind, msg->tag, msg->length, msg->payload, &msg->desc,
-                        send);
+    ri_arrival_t source = {.kind   = msg->kind,
+                           .req_id = msg->req_id,
+                           .tag    = msg->tag,
+                           .length = msg->length,
+                           .data   = msg->payload,
+                           .desc   = (send == NULL) ? msg->desc : NULL,
+                           .send   = send};
+    ucs_status_t status = ri_recv_start(recv, stream, &source);
 
     if ((msg->kind == RI_MSG_COPY) || (msg->kind == RI_MSG_AM_DATA)) {
         worker->counters.held_bytes -= msg->length;
     }
-    if ((msg->kind == RI_MSG_AM_RNDV) && (msg->desc != NULL) &&
-        (msg->desc == worker->arriving)) {
+    if ((msg->kind == RI_MSG_AM_RNDV) && (source.desc != NULL) &&
+        (source.desc == worker->arriving)) {
         worker->arriving = NULL;
-    } else if ((msg->kind == RI_MSG_AM_DATA) ||
-               ((msg->kind == RI_MSG_AM_RNDV) && (msg->desc != NULL))) {
-        ri_stock.am_data_release(worker->stock, msg->desc); /* the sender completes */
+    } else if (((msg->kind == RI_MSG_AM_DATA) || (msg->kind == RI_MSG_AM_RNDV)) &&
+               (source.desc != NULL)) {
+        ri_stock.am_data_release(worker->stock, source.desc); /* the sender completes */
     }
     if (stream != NULL) {
         --stream->num_msgs;
-        deliver_sync_ack(stream, msg->req_id);
+        deliver_sync_ack(stream, msg->kind, msg->req_id);
         ri_stream_check_closed(stream);
     }
     ri_msg_free(worker, msg);
@@ -192,22 +203,24 @@ ucs_status_t ri_recv_start_msg(ri_recv_req_t *recv, ri_msg_t *msg)
  * copied. */
 static ri_msg_t *deliver_msg(ri_worker_t *worker, ri_arrival_t *arrival)
 {
-    int copy      = (arrival->kind == RI_MSG_COPY);
+    size_t size   = (arrival->kind == RI_MSG_COPY) ? arrival->length :
+                    (arrival->kind == RI_MSG_RTS)  ? ri_wire_rts_length(arrival->data) :
+                                                     0;
     ri_msg_t *msg = arrival->msg;
 
     if (msg != NULL) {
         arrival->msg = NULL; /* taken over */
         return msg;
     }
-    msg = ri_msg_alloc(worker, copy ? arrival->length : 0);
+    msg = ri_msg_alloc(worker, size);
     if (msg == NULL) {
         ri_error("out of memory for a message of %zu bytes", arrival->length);
         return NULL;
     }
-    if (copy && (arrival->length > 0)) {
-        memcpy(msg->data, arrival->data, arrival->length);
+    if (size > 0) {
+        memcpy(msg->data, arrival->data, size);
     }
-    if (copy || (arrival->kind == RI_MSG_AM_DATA)) {
+    if ((arrival->kind == RI_MSG_COPY) || (arrival->kind == RI_MSG_AM_DATA)) {
         ri_worker_hold_bytes(worker, arrival->length);
     }
     return msg;
@@ -232,6 +245,7 @@ static ri_msg_t *deliver_keep(ri_worker_t *worker, ri_stream_t *stream,
     msg->wire_type = arrival->wire_type;
     switch (msg->kind) {
     case RI_MSG_COPY:
+    case RI_MSG_RTS:
         msg->payload = msg->data;
         break;
     case RI_MSG_SELF:
@@ -244,6 +258,14 @@ static ri_msg_t *deliver_keep(ri_worker_t *worker, ri_stream_t *stream,
         break;
     }
     return msg;
+}
+
+/* Whether stock's descriptor, or a self-send, was kept with the message. */
+static ucs_status_t deliver_kept_status(const ri_arrival_t *arrival)
+{
+    return ((arrival->kind == RI_MSG_COPY) || (arrival->kind == RI_MSG_RTS)) ?
+                   UCS_OK :
+                   UCS_INPROGRESS;
 }
 
 ucs_status_t ri_deliver_in_order(ri_worker_t *worker, ri_stream_t *stream,
@@ -260,9 +282,8 @@ ucs_status_t ri_deliver_in_order(ri_worker_t *worker, ri_stream_t *stream,
         if (stream != NULL) {
             ++stream->counters.rx_posted;
         }
-        deliver_sync_ack(stream, arrival->req_id);
-        status = recv_start(recv, arrival->kind, arrival->tag, arrival->length,
-                            arrival->data, &arrival->desc, arrival->send);
+        deliver_sync_ack(stream, arrival->kind, arrival->req_id);
+        status = ri_recv_start(recv, stream, arrival);
         if (status != UCS_INPROGRESS) {
             ri_req_complete_recv(recv, status);
         }
@@ -285,7 +306,7 @@ ucs_status_t ri_deliver_in_order(ri_worker_t *worker, ri_stream_t *stream,
         ++stream->counters.rx_unexpected;
     }
     ri_match_add_unexpected(&worker->match, msg);
-    return (arrival->kind == RI_MSG_COPY) ? UCS_OK : UCS_INPROGRESS;
+    return deliver_kept_status(arrival);
 }
 
 /* The tag of a message that is next in order; it becomes "the one before". */
@@ -377,7 +398,7 @@ static ucs_status_t deliver_out_of_order(ri_stream_t *stream, ri_arrival_t *arri
     ++stream->num_early;
     stream->counters.rx_bytes += arrival->length;
     ++stream->counters.rx_reordered;
-    return (arrival->kind == RI_MSG_COPY) ? UCS_OK : UCS_INPROGRESS;
+    return deliver_kept_status(arrival);
 }
 
 ucs_status_t ri_deliver(ri_stream_t *stream, ri_arrival_t *arrival)
@@ -456,6 +477,9 @@ static ucs_status_t dispatch_in_sequence(ri_worker_t *worker, ri_stream_t *strea
     if (recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) {
         arrival.kind = RI_MSG_AM_RNDV;
         arrival.desc = data;
+    } else if (msg->type == RI_WIRE_RTS) {
+        arrival.kind = RI_MSG_RTS;
+        ri_wire_check_rts(msg->payload, msg->length, &arrival.length);
     } else if ((recv_attr & UCP_AM_RECV_ATTR_FLAG_DATA) &&
                (msg->length > DELIVER_COPY_MAX)) {
         arrival.kind = RI_MSG_AM_DATA;
@@ -546,7 +570,8 @@ static ucs_status_t dispatch(ri_worker_t *worker, const void *header,
         return UCS_OK;
     }
 
-    if (ri_wire_type_in_sequence(msg.type) || msg.has_hello) {
+    if (ri_wire_type_in_sequence(msg.type) || msg.has_hello ||
+        (msg.type == RI_WIRE_RNDV_DATA)) {
         stream = dispatch_stream(worker, &msg);
         if (ri_unlikely(stream == NULL)) {
             ++worker->counters.rx_stale;
@@ -558,6 +583,11 @@ static ucs_status_t dispatch(ri_worker_t *worker, const void *header,
     if (ri_unlikely(msg.type == RI_WIRE_FRAG)) {
         ri_frag_next(worker, &msg);
         return UCS_OK;
+    }
+    if (ri_unlikely(msg.type == RI_WIRE_RNDV_DATA)) {
+        return ri_send_rndv_handle_data(
+                stream, &msg,
+                (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) ? data : NULL);
     }
     if (ri_likely(ri_wire_type_in_sequence(msg.type))) {
         return dispatch_in_sequence(worker, stream, &msg, data, param->recv_attr);

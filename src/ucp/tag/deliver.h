@@ -22,7 +22,7 @@ typedef struct ri_arrival {
     uint32_t req_id;   /* of a synchronous message, else 0 */
     uint64_t tag;
     size_t length;
-    const void *data;    /* COPY, AM_DATA */
+    const void *data;    /* COPY, AM_DATA; RTS: a checked ri_wire_rts_t */
     void *desc;          /* AM_DATA, AM_RNDV: may be kept */
     ri_send_req_t *send; /* SELF */
     /* COPY: if not NULL, a message that holds the data, and counts among the held bytes
@@ -36,6 +36,15 @@ typedef struct ri_arrival {
  * @return UCS_INPROGRESS if arrival->desc was kept, else UCS_OK.
  */
 ucs_status_t ri_deliver(ri_stream_t *stream, ri_arrival_t *arrival);
+
+/**
+ * Move the data of a matched message into the receive's memory. arrival->desc is set to
+ * NULL if UCP has taken the descriptor back.
+ *
+ * @return The status of the receive, or UCS_INPROGRESS if it ends later.
+ */
+ucs_status_t ri_recv_start(ri_recv_req_t *recv, ri_stream_t *stream,
+                           ri_arrival_t *arrival);
 
 /** Place the data of a message that was matched and complete its receive. */
 void ri_deliver_matched(ri_recv_req_t *recv, uint64_t tag, const void *data,

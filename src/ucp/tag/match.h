@@ -33,6 +33,7 @@ typedef enum ri_msg_kind {
     RI_MSG_COPY,    /* in msg->data */
     RI_MSG_AM_DATA, /* in a descriptor of UCP's, to be released to it */
     RI_MSG_AM_RNDV, /* at the sender, to be fetched by UCP */
+    RI_MSG_RTS,     /* at the sender, to be read by a plane; msg->data says where */
     RI_MSG_SELF     /* in the buffer of a send of this worker */
 } ri_msg_kind_t;
 
@@ -55,7 +56,7 @@ struct ri_msg {
         ri_send_req_t
                 *send; /* SELF; NULL: it was given up after a probe took the message */
     };
-    const void *payload; /* COPY: data; AM_DATA: within desc */
+    const void *payload; /* COPY, RTS: data; AM_DATA: within desc */
     uint8_t data[];      /* COPY */
 };
 

@@ -10,9 +10,11 @@
 #include "../proto/am.h"
 #include "../proto/control.h"
 #include "../proto/frag.h"
+#include "../proto/planes.h"
 #include "../proto/ring_channel.h"
 #include "../proto/select.h"
 #include "../proto/self.h"
+#include "../proto/send_rndv.h"
 
 #include <string.h>
 
@@ -212,9 +214,10 @@ static ucs_status_t send_start(ri_send_req_t *req, ri_proto_t proto,
     ucs_status_t status;
 
     req->sn        = ++conn->tx_sn; /* before anything that may send on this conn again */
-    req->wire_type = (proto >= RI_PROTO_BULK) ? RI_WIRE_BULK :
-                     (req->id != 0)           ? RI_WIRE_EAGER_SYNC :
-                                                RI_WIRE_EAGER;
+    req->wire_type = (proto >= RI_PROTO_BULK)     ? RI_WIRE_BULK :
+                     (proto == RI_PROTO_RNDV_GET) ? RI_WIRE_RTS :
+                     (req->id != 0)               ? RI_WIRE_EAGER_SYNC :
+                                                    RI_WIRE_EAGER;
     switch (proto) {
     case RI_PROTO_EAGER_RING:
         counter = NULL; /* counted when it is in the ring */
@@ -234,6 +237,10 @@ static ucs_status_t send_start(ri_send_req_t *req, ri_proto_t proto,
     case RI_PROTO_EAGER_GATHER:
         counter = &conn->counters.tx_eager_am;
         status  = send_eager_gather(req);
+        break;
+    case RI_PROTO_RNDV_GET:
+        counter = &conn->counters.tx_rndv;
+        status  = ri_send_rndv_start(req);
         break;
     case RI_PROTO_BULK:
         status = send_direct(req, 0, param);
@@ -276,14 +283,16 @@ static ucs_status_t send_choose_and_start(ri_send_req_t *req, int sync,
 {
     ri_conn_t *conn          = req->conn;
     ri_select_param_t select = {
-            .self         = !!(conn->flags & RI_CONN_SELF),
-            .sync         = sync,
-            .peer_mode    = !!(conn->flags & RI_CONN_PEER_MODE),
-            .has_ring     = (conn->ring != NULL) && !(conn->flags & RI_CONN_NO_RING),
-            .am_ready     = !!(conn->flags & RI_CONN_AM_READY),
-            .has_hello    = (conn->remote_id == 0),
-            .contig       = ri_dt_is_contig(&req->data),
-            .host_memory  = ri_memory_is_host(req->super.worker, &req->data, param),
+            .self        = !!(conn->flags & RI_CONN_SELF),
+            .sync        = sync,
+            .peer_mode   = !!(conn->flags & RI_CONN_PEER_MODE),
+            .has_ring    = (conn->ring != NULL) && !(conn->flags & RI_CONN_NO_RING),
+            .am_ready    = !!(conn->flags & RI_CONN_AM_READY),
+            .has_hello   = (conn->remote_id == 0),
+            .contig      = ri_dt_is_contig(&req->data),
+            .host_memory = ri_memory_is_host(req->super.worker, &req->data, param),
+            .plane_read  = (conn->flags & RI_CONN_PLANE_READ) &&
+                          ri_send_rndv_fits(&req->data),
             .length       = req->data.length,
             .ring_max     = conn->ring_max,
             .eager_thresh = ri_config.eager_thresh,
@@ -301,7 +310,7 @@ static ucs_status_t send_choose_and_start(ri_send_req_t *req, int sync,
         return ri_self_send(req, sync);
     }
 
-    if (sync && (proto != RI_PROTO_BULK_RNDV)) {
+    if ((sync && (proto != RI_PROTO_BULK_RNDV)) || (proto == RI_PROTO_RNDV_GET)) {
         req->id = ri_id_alloc(&conn->worker->req_ids, req);
         if (req->id == 0) {
             return UCS_ERR_NO_MEMORY;
@@ -315,6 +324,9 @@ static ucs_status_t send_choose_and_start(ri_send_req_t *req, int sync,
                                         (sync || (conn->flags & RI_CONN_BY_SOCKADDR) ||
                                          (conn->tx_sn >= SEND_ASK_AFTER))))) {
         ri_control_ask(conn);
+    }
+    if ((proto >= RI_PROTO_BULK) && !UCS_STATUS_IS_ERR(status)) {
+        ri_planes_ask(conn); /* for the next one */
     }
     if (ri_unlikely(conn->flags & RI_CONN_BEHIND_RMA) && (conn->ring != NULL)) {
         ri_control_ask_order(conn);

@@ -18,12 +18,20 @@ static size_t wire_header_length(uint8_t type)
     case RI_WIRE_ORDER_REQ:
     case RI_WIRE_ORDER_ACK:
     case RI_WIRE_RESET:
+    case RI_WIRE_FIN:
+    case RI_WIRE_RNDV_DATA:
         return sizeof(ri_wire_base_t);
     case RI_WIRE_EAGER:
     case RI_WIRE_BULK:
         return sizeof(ri_wire_eager_t);
     case RI_WIRE_EAGER_SYNC:
+    case RI_WIRE_RTS:
         return sizeof(ri_wire_eager_sync_t);
+    case RI_WIRE_PLANE_REQ:
+    case RI_WIRE_PLANE_ACK:
+        return sizeof(ri_wire_plane_t);
+    case RI_WIRE_NACK:
+        return sizeof(ri_wire_nack_t);
     case RI_WIRE_FIRST:
         return sizeof(ri_wire_first_t);
     case RI_WIRE_FRAG:
@@ -67,7 +75,8 @@ static void wire_parse_fields(const uint8_t *at, ri_wire_msg_t *msg)
         msg->tag = hdr.tag;
         break;
     }
-    case RI_WIRE_EAGER_SYNC: {
+    case RI_WIRE_EAGER_SYNC:
+    case RI_WIRE_RTS: {
         ri_wire_eager_sync_t hdr;
 
         memcpy(&hdr, at, sizeof(hdr));
@@ -116,21 +125,67 @@ static void wire_parse_fields(const uint8_t *at, ri_wire_msg_t *msg)
         msg->uid            = hdr.uid;
         break;
     }
+    case RI_WIRE_PLANE_REQ:
+    case RI_WIRE_PLANE_ACK: {
+        ri_wire_plane_t hdr;
+
+        memcpy(&hdr, at, sizeof(hdr));
+        msg->plane                = hdr.plane;
+        msg->plane_address_length = hdr.length;
+        memcpy(msg->plane_address, hdr.address, sizeof(hdr.address));
+        break;
+    }
+    case RI_WIRE_NACK: {
+        ri_wire_nack_t hdr;
+
+        memcpy(&hdr, at, sizeof(hdr));
+        msg->recv_id = hdr.recv_id;
+        break;
+    }
     default:
         break;
     }
 }
 
+ucs_status_t ri_wire_check_rts(const void *payload, size_t length, size_t *total)
+{
+    const ri_wire_rts_t *rts = payload;
+    size_t sum               = 0;
+    unsigned i;
+
+    if ((length < sizeof(*rts)) || (rts->num_segments == 0) ||
+        (rts->num_segments > RI_WIRE_SEGMENTS_MAX) ||
+        (length != sizeof(*rts) + rts->num_segments * sizeof(rts->segments[0]))) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    for (i = 0; i < rts->num_segments; ++i) {
+        if ((rts->segments[i].length == 0) ||
+            (rts->segments[i].length > RI_WIRE_LENGTH_MAX - sum)) {
+            return UCS_ERR_INVALID_PARAM;
+        }
+        sum += rts->segments[i].length;
+    }
+    *total = sum;
+    return UCS_OK;
+}
+
 /* What must hold between the fields, and between them and the payload. */
 static ucs_status_t wire_check(const ri_wire_msg_t *msg, int data_elsewhere)
 {
+    size_t data_length;
     int may_have_payload = ri_wire_type_in_sequence(msg->type) ||
-                           (msg->type == RI_WIRE_FRAG);
+                           (msg->type == RI_WIRE_FRAG) ||
+                           (msg->type == RI_WIRE_RNDV_DATA);
 
     if (!may_have_payload && ((msg->length != 0) || data_elsewhere)) {
         return UCS_ERR_INVALID_PARAM;
     }
-    if (data_elsewhere && (msg->type != RI_WIRE_BULK)) {
+    if (data_elsewhere && (msg->type != RI_WIRE_BULK) &&
+        (msg->type != RI_WIRE_RNDV_DATA)) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    if ((msg->type == RI_WIRE_RTS) &&
+        (ri_wire_check_rts(msg->payload, msg->length, &data_length) != UCS_OK)) {
         return UCS_ERR_INVALID_PARAM;
     }
     if (msg->type == RI_WIRE_FRAG) {

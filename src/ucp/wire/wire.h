@@ -21,6 +21,8 @@
 
 #include <ucs/type/status.h>
 
+#include "../../uct/api/plane.h"
+
 #if __BYTE_ORDER != __LITTLE_ENDIAN
 #error "the wire format is written for little-endian machines"
 #endif
@@ -38,6 +40,7 @@ typedef enum ri_wire_type {
     RI_WIRE_EAGER_SYNC = 3, /* tag, request id, payload; answered by SYNC_ACK on match */
     RI_WIRE_BULK       = 4, /* tag; payload by whatever protocol UCP chooses */
     RI_WIRE_FIRST      = 5, /* tag, the start of a payload; FRAGs with the rest follow */
+    RI_WIRE_RTS        = 6, /* tag, request id; where the data is in place of a payload */
 
     /* Continues the FIRST with the same sequence number; pieces come in order. */
     RI_WIRE_FRAG = 8,
@@ -54,6 +57,11 @@ typedef enum ri_wire_type {
     RI_WIRE_ORDER_REQ   = 24, /* to a stream: asks for ORDER_ACK with the same value */
     RI_WIRE_ORDER_ACK   = 25, /* to a conn: what UCX sent before ORDER_REQ has arrived */
     RI_WIRE_RESET       = 26, /* to a conn: all that comes from it is dropped */
+    RI_WIRE_PLANE_REQ   = 27, /* to a stream: can you reach this process by a plane? */
+    RI_WIRE_PLANE_ACK   = 28, /* to a conn: the answer */
+    RI_WIRE_FIN       = 29, /* to a conn: the data of an RTS was read, or is not wanted */
+    RI_WIRE_NACK      = 30, /* to a conn: the data of an RTS could not be read */
+    RI_WIRE_RNDV_DATA = 31, /* to a stream: the data of an RTS, by UCP's protocols */
     RI_WIRE_TYPE_LAST
 } ri_wire_type_t;
 
@@ -115,6 +123,27 @@ typedef struct ri_wire_ring_stop {
     uint64_t uid;        /* of the worker that made the ring */
 } __attribute__((packed)) ri_wire_ring_stop_t;
 
+/* RTS has the header of EAGER_SYNC; this is its payload. */
+typedef struct ri_wire_rts {
+    uint16_t num_segments; /* 1 to RI_WIRE_SEGMENTS_MAX */
+    uint16_t reserved[3];  /* 0 */
+    ri_segment_t segments[];
+} __attribute__((packed)) ri_wire_rts_t;
+
+typedef struct ri_wire_plane {
+    ri_wire_base_t base;                   /* value: RI_WIRE_PLANE_* */
+    uint8_t plane;                         /* ri_wire_plane_id_t */
+    uint8_t length;                        /* of the address */
+    uint8_t reserved[6];                   /* 0 */
+    uint8_t address[RI_PLANE_ADDRESS_MAX]; /* of the sending process */
+} __attribute__((packed)) ri_wire_plane_t;
+
+typedef struct ri_wire_nack {
+    ri_wire_base_t base; /* value: id of the sender's request */
+    uint32_t recv_id;    /* for RNDV_DATA */
+    uint32_t reserved;   /* 0 */
+} __attribute__((packed)) ri_wire_nack_t;
+
 /* Who sends; appended to the header until the receiver's id is known. */
 typedef struct ri_wire_hello {
     uint32_t magic;    /* RI_WIRE_MAGIC */
@@ -155,8 +184,27 @@ static_assert(sizeof(ri_wire_frag_t) == 16, "wire format");
 static_assert(sizeof(ri_wire_conn_ack_t) == 16, "wire format");
 static_assert(sizeof(ri_wire_ring_stop_t) == 16, "wire format");
 static_assert(sizeof(ri_wire_ring_offer_t) == 40, "wire format");
+static_assert(sizeof(ri_wire_rts_t) == 8, "wire format");
+static_assert(sizeof(ri_wire_plane_t) == 48, "wire format");
+static_assert(sizeof(ri_wire_nack_t) == 16, "wire format");
 static_assert(sizeof(ri_wire_hello_t) == 32, "wire format");
 static_assert(sizeof(ri_wire_address_t) == 24, "wire format");
+
+/* Planes, by number. */
+typedef enum ri_wire_plane_id {
+    RI_WIRE_PLANE_CMA = 1
+} ri_wire_plane_id_t;
+
+/* The value of PLANE_ACK. */
+#define RI_WIRE_PLANE_REACHED 1 /* the sender of PLANE_REQ can be reached */
+
+/* No message is longer. */
+#define RI_WIRE_LENGTH_MAX (1ul << 62)
+
+/* The most pieces that the data of an RTS may be in. */
+#define RI_WIRE_SEGMENTS_MAX 16
+#define RI_WIRE_RTS_MAX \
+    (sizeof(ri_wire_rts_t) + RI_WIRE_SEGMENTS_MAX * sizeof(ri_segment_t))
 
 /* The longest payload that may come in pieces. */
 #define RI_WIRE_FIRST_MAX 65536
@@ -169,8 +217,12 @@ typedef struct ri_wire_msg {
     ri_wire_type_t type; /* without flags */
     uint32_t id;
     uint32_t value;
-    uint64_t tag;      /* EAGER, EAGER_SYNC, BULK, FIRST */
-    uint32_t req_id;   /* EAGER_SYNC, FIRST */
+    uint64_t tag;     /* EAGER, EAGER_SYNC, BULK, FIRST, RTS */
+    uint32_t req_id;  /* EAGER_SYNC, FIRST, RTS */
+    uint32_t recv_id; /* NACK */
+    uint8_t plane;    /* PLANE_REQ, PLANE_ACK */
+    uint8_t plane_address_length;
+    uint8_t plane_address[RI_PLANE_ADDRESS_MAX];
     uint32_t total;    /* FIRST */
     uint64_t uid;      /* CONN_ACK, FRAG, RING_OFFER, RING_STOP */
     uint32_t ring_pid; /* RING_OFFER */
@@ -207,9 +259,15 @@ static inline int ri_wire_id_is_valid(uint32_t id)
     return (id != 0) && ((id >> RI_WIRE_ID_BITS) == 0);
 }
 
+/** @return The length of a checked RTS payload. */
+static inline size_t ri_wire_rts_length(const ri_wire_rts_t *rts)
+{
+    return sizeof(*rts) + rts->num_segments * sizeof(rts->segments[0]);
+}
+
 static inline int ri_wire_type_in_sequence(ri_wire_type_t type)
 {
-    return (type >= RI_WIRE_EAGER) && (type <= RI_WIRE_FIRST);
+    return (type >= RI_WIRE_EAGER) && (type <= RI_WIRE_RTS);
 }
 
 /**
@@ -228,6 +286,15 @@ static inline int ri_wire_type_in_sequence(ri_wire_type_t type)
  */
 ucs_status_t ri_wire_parse(const void *header, size_t header_length, const void *data,
                            size_t length, int data_elsewhere, ri_wire_msg_t *msg);
+
+/**
+ * Check the payload of an RTS.
+ *
+ * @param total  Set to the length of the data in all.
+ *
+ * @return UCS_OK or UCS_ERR_INVALID_PARAM.
+ */
+ucs_status_t ri_wire_check_rts(const void *payload, size_t length, size_t *total);
 
 /**
  * Look for this library's part in front of a worker address.

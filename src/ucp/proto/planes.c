@@ -1,0 +1,100 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "planes.h"
+#include "control.h"
+#include "../core/config.h"
+
+void ri_planes_open(ri_worker_t *worker)
+{
+    worker->plane = NULL;
+    if (ri_config.cma) {
+        ri_plane_cma.open(&worker->plane);
+    }
+}
+
+void ri_planes_close(ri_worker_t *worker)
+{
+    if (worker->plane != NULL) {
+        worker->plane->ops->close(worker->plane);
+        worker->plane = NULL;
+    }
+}
+
+void ri_planes_ask(ri_conn_t *conn)
+{
+    if ((conn->worker->plane == NULL) ||
+        (conn->flags & (RI_CONN_PLANE_ASKED | RI_CONN_SELF))) {
+        return;
+    }
+    if (conn->remote_id == 0) {
+        conn->flags |= RI_CONN_PLANE_WANTED;
+        ri_control_ask(conn);
+        return;
+    }
+    conn->flags |= RI_CONN_PLANE_ASKED;
+    ri_control_send_plane(conn, RI_WIRE_PLANE_REQ, conn->remote_id, 0);
+}
+
+void ri_planes_ask_wanted(ri_conn_t *conn)
+{
+    if (conn->flags & RI_CONN_PLANE_WANTED) {
+        conn->flags &= ~RI_CONN_PLANE_WANTED;
+        ri_planes_ask(conn);
+    }
+}
+
+/* Reach the process that a peer says it is. */
+static int planes_connect(ri_worker_t *worker, ri_peer_t *peer, const ri_wire_msg_t *msg)
+{
+    if ((worker->plane == NULL) || (msg->plane != RI_WIRE_PLANE_CMA) ||
+        (msg->plane_address_length > sizeof(msg->plane_address))) {
+        return 0;
+    }
+    if ((peer->plane_ep == NULL) &&
+        (worker->plane->ops->connect(worker->plane, msg->plane_address,
+                                     msg->plane_address_length,
+                                     &peer->plane_ep) != UCS_OK)) {
+        peer->plane_ep = NULL;
+    }
+    return peer->plane_ep != NULL;
+}
+
+void ri_planes_handle_req(ri_stream_t *stream, const ri_wire_msg_t *msg)
+{
+    ri_worker_t *worker = stream->worker;
+    ri_peer_t *peer     = stream->peer;
+    uint32_t value      = planes_connect(worker, peer, msg) ? RI_WIRE_PLANE_REACHED : 0;
+    ri_conn_t *conn     = ri_peer_way_out(peer);
+
+    ri_trace(&worker->trace, RI_TRACE_PLANE, peer->uid, value);
+    if (conn != NULL) {
+        ri_control_send_plane(conn, RI_WIRE_PLANE_ACK, stream->remote_conn_id, value);
+    }
+}
+
+void ri_planes_handle_ack(ri_worker_t *worker, ri_conn_t *conn, const ri_wire_msg_t *msg)
+{
+    if (!(conn->flags & RI_CONN_PLANE_ASKED) || (conn->peer == NULL)) {
+        ++worker->counters.rx_stale;
+        return;
+    }
+    if (msg->value & RI_WIRE_PLANE_REACHED) {
+        conn->flags |= RI_CONN_PLANE_READ;
+    }
+}
+
+void ri_planes_failed(ri_worker_t *worker, ri_peer_t *peer)
+{
+    ++worker->counters.planes_failed;
+    ri_planes_disconnect(peer);
+}
+
+void ri_planes_disconnect(ri_peer_t *peer)
+{
+    if (peer->plane_ep != NULL) {
+        peer->plane_ep->plane->ops->disconnect(peer->plane_ep);
+        peer->plane_ep = NULL;
+    }
+}

@@ -1,0 +1,33 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Which data plane leads to which peer. (protocol.md section 7)
+ */
+#ifndef RI_PLANES_H
+#define RI_PLANES_H
+
+#include "../core/worker.h"
+
+/** Open the planes that this process can use. */
+void ri_planes_open(ri_worker_t *worker);
+
+void ri_planes_close(ri_worker_t *worker);
+
+/** A long message was sent: let the peer find out, at most once, whether it can read this
+ * process's memory. */
+void ri_planes_ask(ri_conn_t *conn);
+
+/** The peer of a conn may be known now; ask it, if that was wanted. */
+void ri_planes_ask_wanted(ri_conn_t *conn);
+
+void ri_planes_handle_req(ri_stream_t *stream, const ri_wire_msg_t *msg);
+void ri_planes_handle_ack(ri_worker_t *worker, ri_conn_t *conn, const ri_wire_msg_t *msg);
+
+/** The plane to @a peer has stopped working. */
+void ri_planes_failed(ri_worker_t *worker, ri_peer_t *peer);
+
+/** Forget the way to a peer. */
+void ri_planes_disconnect(ri_peer_t *peer);
+
+#endif
