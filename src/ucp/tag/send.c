@@ -24,12 +24,13 @@
 /* All but the data. */
 static void send_req_init(ri_send_req_t *req, ri_conn_t *conn, uint64_t tag)
 {
-    req->conn     = conn;
-    req->tag      = tag;
-    req->id       = 0;
-    req->waiting  = 0;
-    req->failure  = UCS_OK;
-    req->self_msg = NULL;
+    req->conn      = conn;
+    req->tag       = tag;
+    req->id        = 0;
+    req->waiting   = 0;
+    req->wire_type = 0;
+    req->failure   = UCS_OK;
+    req->self_msg  = NULL;
     ucs_list_add_tail(&conn->sends, &req->list);
 }
 
