@@ -71,7 +71,8 @@ typedef struct ri_recv_req {
 enum {
     RI_SEND_WAIT_RING  = 1 << 0, /* room in the ring */
     RI_SEND_WAIT_STOCK = 1 << 1, /* completion of a stock active message */
-    RI_SEND_WAIT_MATCH = 1 << 2  /* SYNC_ACK, FIN, or the receive of a self-send */
+    RI_SEND_WAIT_MATCH = 1 << 2, /* SYNC_ACK, FIN, or the receive of a self-send */
+    RI_SEND_WAIT_DATA  = 1 << 3  /* as STOCK, of RNDV_DATA: the RTS may be there still */
 };
 
 /* A tag send that did not complete at once. */

@@ -84,7 +84,8 @@ static void request_describe(ri_req_t *req, char *text, size_t size)
                  (flags & RI_REQ_COMPLETED) ? " (completed)" : "",
                  (unsigned long)send->tag, send->data.length,
                  (send->waiting & RI_SEND_WAIT_RING) ? ", waits for ring space" : "",
-                 (send->waiting & RI_SEND_WAIT_STOCK) ? ", in UCX" : "",
+                 (send->waiting & (RI_SEND_WAIT_STOCK | RI_SEND_WAIT_DATA)) ? ", in UCX" :
+                                                                              "",
                  (send->waiting & RI_SEND_WAIT_MATCH) ? ", waits for its receive" : "");
     } else {
         snprintf(text, size, "ucxri flush or close");

@@ -187,6 +187,13 @@ ucs_status_t ri_am_send_gather(ri_conn_t *conn, ri_am_buffer_t *buffer,
     return am_buffer_status(conn, buffer, ret);
 }
 
+/* What a message from the application's buffer lets its send wait for. The data of a
+ * rendezvous may be asked for before stock is done with the RTS. */
+static uint8_t am_direct_wait(const ri_send_req_t *req)
+{
+    return (req->wire_type == RI_WIRE_RNDV_DATA) ? RI_SEND_WAIT_DATA : RI_SEND_WAIT_STOCK;
+}
+
 /* Stock's callback for a message from the application's buffer. */
 static void am_direct_sent(void *request, ucs_status_t status, void *user_data)
 {
@@ -195,7 +202,7 @@ static void am_direct_sent(void *request, ucs_status_t status, void *user_data)
 
     ri_worker_lock(worker);
     ri_stock.request_free(request);
-    ri_send_end_wait(req, RI_SEND_WAIT_STOCK, status);
+    ri_send_end_wait(req, am_direct_wait(req), status);
     ri_worker_unlock(worker);
 }
 
@@ -233,12 +240,12 @@ ucs_status_t ri_am_send_direct(ri_send_req_t *req, uint32_t am_flags,
         am_param.op_attr_mask &= ~UCP_OP_ATTR_FIELD_DATATYPE; /* stock's shorter way */
     }
 
-    req->waiting |= RI_SEND_WAIT_STOCK;
+    req->waiting |= am_direct_wait(req);
     ret = ri_stock.am_send_nbx(req->conn->ep, ri_config.am_id, req->header,
                                req->header_length, buffer, count, &am_param);
     if (UCS_PTR_IS_PTR(ret)) {
         return UCS_INPROGRESS;
     }
-    req->waiting &= ~RI_SEND_WAIT_STOCK;
+    req->waiting &= ~am_direct_wait(req);
     return UCS_PTR_STATUS(ret);
 }

@@ -147,7 +147,8 @@ ucs_status_t ri_am_send_gather(ri_conn_t *conn, ri_am_buffer_t *buffer,
  * @param am_flags  UCP_AM_SEND_FLAG_*.
  * @param param     The application's, for hints about its buffer.
  *
- * @return UCS_OK, UCS_INPROGRESS if the callback will end RI_SEND_WAIT_STOCK, or an error.
+ * @return UCS_OK, UCS_INPROGRESS if the callback will end RI_SEND_WAIT_STOCK (of RNDV_DATA,
+ *         RI_SEND_WAIT_DATA), or an error.
  */
 ucs_status_t ri_am_send_direct(ri_send_req_t *req, uint32_t am_flags,
                                const ucp_request_param_t *param);

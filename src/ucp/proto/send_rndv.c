@@ -257,7 +257,7 @@ int ri_send_rndv_is_under_way(const ri_conn_t *conn)
     const ri_send_req_t *req;
 
     ucs_list_for_each(req, &conn->sends, list) {
-        if ((req->wire_type == RI_WIRE_RTS) && (req->waiting & RI_SEND_WAIT_MATCH)) {
+        if ((req->wire_type == RI_WIRE_RTS) || (req->wire_type == RI_WIRE_RNDV_DATA)) {
             return 1;
         }
     }

@@ -75,7 +75,7 @@ void ri_send_end_wait(ri_send_req_t *req, uint8_t what, ucs_status_t status)
         /* What else it waits for may never come, except stock's callback, which always
          * does and must find the request. */
         req->failure = (req->failure == UCS_OK) ? status : req->failure;
-        req->waiting &= RI_SEND_WAIT_STOCK;
+        req->waiting &= RI_SEND_WAIT_STOCK | RI_SEND_WAIT_DATA;
     }
     if (req->waiting == 0) {
         send_complete(req, req->failure);
