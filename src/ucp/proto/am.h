@@ -44,7 +44,8 @@ enum {
 /** Allocate a buffer of a class. @return NULL without memory. */
 ri_am_buffer_t *ri_am_buffer_new(ri_worker_t *worker, unsigned class);
 
-/** @return A buffer for a header and up to EAGER_THRESH bytes of payload, or NULL. */
+/** @return A buffer for a header and up to EAGER_THRESH bytes of payload, or an RTS; or
+ * NULL. */
 static inline ri_am_buffer_t *ri_am_buffer_get(ri_worker_t *worker, size_t payload)
 {
     unsigned class         = ri_likely(payload <= RI_AM_SMALL) ? 0 :

@@ -99,7 +99,7 @@ ucs_status_t ri_send_rndv_start(ri_send_req_t *req)
         return UCS_OK;
     }
 
-    buffer = ri_am_buffer_get(conn->worker);
+    buffer = ri_am_buffer_get(conn->worker, length);
     if (buffer == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
