@@ -56,15 +56,15 @@ int ri_send_rndv_fits(const ri_dt_data_t *data)
            (rndv_segments(data, segments, RI_WIRE_SEGMENTS_MAX) != 0);
 }
 
-/* Put an RTS into the ring. @return 0 if it has to go another way: the numbers make the
- * order. */
+/* Put an RTS into the ring. @return 0 if it has to go another way: there is no room, or
+ * messages wait for some, which it must not overtake in the ring. */
 static int rndv_put_ring(ri_send_req_t *req, const rndv_rts_t *rts, size_t length)
 {
     ri_conn_t *conn = req->conn;
     ri_ring_record_t *record;
 
     if ((conn->ring == NULL) || (conn->flags & RI_CONN_NO_RING) ||
-        (length > conn->ring->max_payload)) {
+        !ucs_list_is_empty(&conn->pending) || (length > conn->ring->max_payload)) {
         return 0;
     }
     record = ri_ring_tx_reserve(conn->ring, length);
