@@ -25,7 +25,7 @@ void ri_planes_close(ri_worker_t *worker)
 void ri_planes_ask(ri_conn_t *conn)
 {
     if ((conn->worker->plane == NULL) ||
-        (conn->flags & (RI_CONN_PLANE_ASKED | RI_CONN_SELF))) {
+        (conn->flags & (RI_CONN_PLANE_ASKED | RI_CONN_SELF | RI_CONN_PEER_MODE))) {
         return;
     }
     if (conn->remote_id == 0) {
@@ -87,8 +87,10 @@ void ri_planes_handle_ack(ri_worker_t *worker, ri_conn_t *conn, const ri_wire_ms
 
 void ri_planes_failed(ri_worker_t *worker, ri_peer_t *peer)
 {
-    ++worker->counters.planes_failed;
-    ri_planes_disconnect(peer);
+    if (peer->plane_ep != NULL) {
+        ++worker->counters.planes_failed;
+        ri_planes_disconnect(peer);
+    }
 }
 
 void ri_planes_disconnect(ri_peer_t *peer)
