@@ -411,7 +411,8 @@ static void control_handle_sync_ack(ri_worker_t *worker, ri_conn_t *conn,
 {
     ri_send_req_t *req = ri_id_get(&worker->req_ids, msg->value);
 
-    if ((req == NULL) || (req->conn != conn) || !(req->waiting & RI_SEND_WAIT_MATCH)) {
+    if ((req == NULL) || (req->conn != conn) || (req->wire_type != RI_WIRE_EAGER_SYNC) ||
+        !(req->waiting & RI_SEND_WAIT_MATCH)) {
         ++worker->counters.rx_stale;
         return;
     }
