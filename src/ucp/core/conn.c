@@ -60,18 +60,23 @@ static void peer_check_unused(ri_worker_t *worker, ri_peer_t *peer)
 
 ri_conn_t *ri_peer_way_out(ri_peer_t *peer)
 {
-    ri_conn_t *reply = NULL;
+    ri_conn_t *reply   = NULL;
+    ri_conn_t *closing = NULL;
     ri_conn_t *conn;
 
     ucs_list_for_each(conn, &peer->conns, peer_list) {
-        if ((conn->status == UCS_OK) && !(conn->flags & RI_CONN_CLOSING)) {
-            if (conn->flags & RI_CONN_USER) {
-                return conn;
-            }
+        if ((conn->status != UCS_OK) || (conn->flags & RI_CONN_BYE)) {
+            continue;
+        }
+        if (conn->flags & RI_CONN_CLOSING) {
+            closing = conn;
+        } else if (conn->flags & RI_CONN_USER) {
+            return conn;
+        } else {
             reply = conn;
         }
     }
-    return reply;
+    return (reply != NULL) ? reply : closing;
 }
 
 ucs_status_t ri_conn_set_peer(ri_conn_t *conn, uint64_t uid)

@@ -216,7 +216,8 @@ ri_peer_t *ri_peer_get(ri_worker_t *worker, uint64_t uid);
 
 /** @return A conn by which control messages reach @a peer, or NULL. One of the application's
  * if there is any: the others may be used only while the peer waits for an answer, as stock
- * frees their endpoints when it has ended. */
+ * frees their endpoints when it has ended. If there is no other, one whose close waits: the
+ * peer's close may wait for the message. */
 ri_conn_t *ri_peer_way_out(ri_peer_t *peer);
 
 /**
