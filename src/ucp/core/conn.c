@@ -316,8 +316,9 @@ static ri_conn_t *conn_find_reply(ri_worker_t *worker, uint64_t uid)
 }
 
 /* No endpoint to the peer is left that works: it is taken to be gone. What it has written
- * is still read, and then its rings end, with what was on its way. */
-static void peer_check_failed(ri_worker_t *worker, uint64_t uid)
+ * is still read, and then its rings end, with what was on its way. What was asked of it will
+ * not come. */
+static void peer_check_failed(ri_worker_t *worker, uint64_t uid, ucs_status_t status)
 {
     ri_peer_t *peer = (uid != 0) ? ri_map_get(&worker->peers, uid) : NULL;
     ri_stream_t *stream;
@@ -328,6 +329,7 @@ static void peer_check_failed(ri_worker_t *worker, uint64_t uid)
     ucs_list_for_each(stream, &peer->streams, peer_list) {
         stream->ring_dead = 1;
     }
+    ri_send_rndv_abort_all(worker, uid, status);
 }
 
 void ri_conn_tell_failure(ri_worker_t *worker, uint32_t id, ucs_status_t status)
@@ -354,7 +356,7 @@ void ri_conn_endpoint_failed(ri_conn_t *conn, ucs_status_t status)
     while ((uid != 0) && ((reply = conn_find_reply(worker, uid)) != NULL)) {
         ri_conn_destroy(reply, status);
     }
-    peer_check_failed(worker, uid);
+    peer_check_failed(worker, uid, status);
     ri_conn_tell_failure(worker, id, status);
 }
 
@@ -525,9 +527,11 @@ void ri_stream_break(ri_stream_t *stream, const char *why)
     stream->ring_dead = 1;
     stream_discard(worker, &stream->early);
     stream_discard(worker, &stream->assembling);
-    ri_send_rndv_abort(stream, UCS_ERR_CONNECTION_RESET);
     stream->num_early = 0;
     ri_control_answer(stream, RI_WIRE_RESET, stream->remote_serial);
+    ++stream->busy; /* callbacks must not free it: the caller uses it */
+    ri_send_rndv_abort(stream, UCS_ERR_CONNECTION_RESET);
+    --stream->busy;
 }
 
 void ri_stream_check_closed_slow(ri_stream_t *stream)

@@ -75,7 +75,9 @@ static void request_describe(ri_req_t *req, char *text, size_t size)
         ri_recv_req_t *recv = (ri_recv_req_t *)req;
 
         snprintf(text, size, "ucxri tag receive%s, tag 0x%lx mask 0x%lx, room for %zu",
-                 (flags & RI_REQ_COMPLETED) ? " (completed)" : "",
+                 (flags & RI_REQ_COMPLETED) ? " (completed)" :
+                 (flags & RI_REQ_POSTED)    ? "" :
+                                              ", waits for its data",
                  (unsigned long)recv->tag, (unsigned long)recv->mask, recv->data.length);
     } else if (flags & RI_REQ_SEND) {
         ri_send_req_t *send = (ri_send_req_t *)req;

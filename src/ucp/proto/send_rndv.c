@@ -115,9 +115,10 @@ ucs_status_t ri_send_rndv_start(ri_send_req_t *req)
     return status;
 }
 
-/* Read into a generic datatype, a stage at a time. @return What the plane returns; what the
- * datatype's callback returns is in @a unpack_status. */
-static ucs_status_t rndv_read_generic(ri_recv_req_t *recv, ri_plane_ep_t *ep,
+/* Read into a generic datatype, a stage at a time. Its callback may do things that end the
+ * way to the peer. @return What the plane returns; what the datatype's callback returns is in
+ * @a unpack_status. */
+static ucs_status_t rndv_read_generic(ri_recv_req_t *recv, const ri_peer_t *peer,
                                       ri_transfer_t *transfer,
                                       ucs_status_t *unpack_status)
 {
@@ -139,7 +140,9 @@ static ucs_status_t rndv_read_generic(ri_recv_req_t *recv, ri_plane_ep_t *ep,
         /* the offset is left out on both sides */
         local  = (ri_segment_t){(uintptr_t)stage - transfer->offset,
                                 transfer->offset + transfer->length};
-        status = ep->plane->ops->read(ep, transfer);
+        status = (peer->plane_ep != NULL) ?
+                         peer->plane_ep->plane->ops->read(peer->plane_ep, transfer) :
+                         UCS_ERR_UNREACHABLE;
         if (status != UCS_OK) {
             break;
         }
@@ -206,6 +209,9 @@ ucs_status_t ri_send_rndv_recv(ri_recv_req_t *recv, ri_stream_t *stream, uint32_
                                   .num_remote = rts->num_segments,
                                   .length     = recv->info.length};
 
+    if (stream->broken) {
+        return UCS_ERR_CONNECTION_RESET; /* the send has ended, its memory is not its own */
+    }
     if (!fits) {
         ri_control_answer(stream, RI_WIRE_FIN, req_id);
         return UCS_ERR_MESSAGE_TRUNCATED;
@@ -213,7 +219,8 @@ ucs_status_t ri_send_rndv_recv(ri_recv_req_t *recv, ri_stream_t *stream, uint32_
 
     if ((ep != NULL) && ri_memory_of_recv_is_host(recv)) {
         status = (recv->data.generic != NULL) ?
-                         rndv_read_generic(recv, ep, &transfer, &unpack_status) :
+                         rndv_read_generic(recv, stream->peer, &transfer,
+                                           &unpack_status) :
                          rndv_read_direct(recv, ep, &transfer);
         if (status == UCS_ERR_UNREACHABLE) {
             ri_planes_failed(worker, stream->peer);
@@ -230,7 +237,21 @@ ucs_status_t ri_send_rndv_recv(ri_recv_req_t *recv, ri_stream_t *stream, uint32_
 
 void ri_send_rndv_discard(ri_stream_t *stream, uint32_t req_id)
 {
-    ri_control_answer(stream, RI_WIRE_FIN, req_id);
+    if (!stream->broken) {
+        ri_control_answer(stream, RI_WIRE_FIN, req_id);
+    }
+}
+
+void ri_send_rndv_discard_all(ri_worker_t *worker)
+{
+    ri_msg_t *msg, *tmp;
+
+    ucs_list_for_each_safe(msg, tmp, &worker->match.unexpected, list) {
+        if (msg->kind == RI_MSG_RTS) {
+            ri_match_remove_unexpected(&worker->match, msg);
+            ri_msg_discard(worker, msg);
+        }
+    }
 }
 
 /* The receive waits no more. */
@@ -241,14 +262,42 @@ static void rndv_forget(ri_recv_req_t *recv)
     recv->stream = NULL;
 }
 
+static void rndv_abort_one(ri_stream_t *stream, ucs_status_t status)
+{
+    ri_recv_req_t *recv = ucs_list_head(&stream->fetching, ri_recv_req_t, list);
+
+    rndv_forget(recv);
+    ri_deliver_received(recv, status);
+}
+
 void ri_send_rndv_abort(ri_stream_t *stream, ucs_status_t status)
 {
-    ri_recv_req_t *recv;
-
     while (!ucs_list_is_empty(&stream->fetching)) {
-        recv = ucs_list_head(&stream->fetching, ri_recv_req_t, list);
-        rndv_forget(recv);
-        ri_deliver_received(recv, status);
+        rndv_abort_one(stream, status);
+    }
+}
+
+/* @return A stream of a peer (0: of any) with receives that wait for RNDV_DATA, or NULL. */
+static ri_stream_t *rndv_find_fetching(ri_worker_t *worker, uint64_t uid)
+{
+    ri_stream_t *stream;
+
+    ucs_list_for_each(stream, &worker->streams, list) {
+        if (((uid == 0) || (stream->peer->uid == uid)) &&
+            !ucs_list_is_empty(&stream->fetching)) {
+            return stream;
+        }
+    }
+    return NULL;
+}
+
+void ri_send_rndv_abort_all(ri_worker_t *worker, uint64_t uid, ucs_status_t status)
+{
+    ri_stream_t *stream;
+
+    /* Each callback may free any stream. */
+    while ((stream = rndv_find_fetching(worker, uid)) != NULL) {
+        rndv_abort_one(stream, status);
     }
 }
 
@@ -326,6 +375,7 @@ ucs_status_t ri_send_rndv_handle_data(ri_stream_t *stream, const ri_wire_msg_t *
         return UCS_OK;
     }
 
+    ++stream->busy;
     rndv_forget(recv);
     arrival = (ri_arrival_t){.kind   = kind,
                              .tag    = recv->info.sender_tag,
@@ -342,5 +392,7 @@ ucs_status_t ri_send_rndv_handle_data(ri_stream_t *stream, const ri_wire_msg_t *
     if (status != UCS_INPROGRESS) {
         ri_req_complete_recv(recv, status);
     }
+    --stream->busy;
+    ri_stream_check_closed(stream);
     return ((desc != NULL) && (arrival.desc == NULL)) ? UCS_INPROGRESS : UCS_OK;
 }

@@ -37,10 +37,16 @@ ucs_status_t ri_send_rndv_recv(ri_recv_req_t *recv, ri_stream_t *stream, uint32_
 /** Receiver: give up a message that nobody will receive. */
 void ri_send_rndv_discard(ri_stream_t *stream, uint32_t req_id);
 
+/** Receiver: the worker ends; give up all that are unexpected. */
+void ri_send_rndv_discard_all(ri_worker_t *worker);
+
 /** Receiver: the stream ends; what still waits for RNDV_DATA ends with @a status. */
 void ri_send_rndv_abort(ri_stream_t *stream, ucs_status_t status);
 
-/** Sender: @return Whether the peer may still read the data of a send. */
+/** Receiver: likewise for all streams of a peer; @a uid 0: of the worker. */
+void ri_send_rndv_abort_all(ri_worker_t *worker, uint64_t uid, ucs_status_t status);
+
+/** Sender: @return Whether the peer has not got the data of all rendezvous yet. */
 int ri_send_rndv_is_under_way(const ri_conn_t *conn);
 
 /** Sender: FIN and NACK. */
