@@ -132,9 +132,10 @@ protected:
 TEST_F(test_control, to_nobody)
 {
     const ri_wire_type_t types[] = {
-            RI_WIRE_CONN_ACK,    RI_WIRE_SYNC_ACK,  RI_WIRE_RING_OFFER,
-            RI_WIRE_RING_REFUSE, RI_WIRE_RING_STOP, RI_WIRE_BYE,
-            RI_WIRE_ORDER_REQ,   RI_WIRE_ORDER_ACK, RI_WIRE_RESET};
+            RI_WIRE_CONN_ACK,  RI_WIRE_SYNC_ACK,  RI_WIRE_RING_OFFER, RI_WIRE_RING_REFUSE,
+            RI_WIRE_RING_STOP, RI_WIRE_BYE,       RI_WIRE_ORDER_REQ,  RI_WIRE_ORDER_ACK,
+            RI_WIRE_RESET,     RI_WIRE_PLANE_REQ, RI_WIRE_PLANE_ACK,  RI_WIRE_FIN,
+            RI_WIRE_NACK,      RI_WIRE_RNDV_DATA};
     uint32_t conn_id    = m_conn->id;
     ri_stream_t *stream = stream_with_ring();
     uint32_t stream_id  = stream->id;

@@ -20,7 +20,8 @@ enum {
     HELLO  = 16,
     PACKED = 32,
     DEVICE = 64,
-    PEER   = 128
+    PEER   = 128,
+    PLANE  = 256
 };
 
 struct decision {
@@ -69,6 +70,20 @@ const decision DECISIONS[] = {
         {PEER | SELF | SYNC, 0, LARGE, RI_PROTO_SELF},
         {PEER | READY, 0, AM_INLINE, RI_PROTO_EAGER_COPY},
         {PEER | RING | READY, 0, RING_MAX, RI_PROTO_EAGER_RING},
+        /* Read by the receiver, except what UCP moves or who may not be able to answer */
+        {PLANE | READY, 0, AM_INLINE, RI_PROTO_EAGER_COPY},
+        {PLANE | READY, AM_INLINE + 1, EAGER_THRESH, RI_PROTO_EAGER_GATHER},
+        {PLANE | READY, EAGER_THRESH + 1, LARGE, RI_PROTO_RNDV_GET},
+        {PLANE | READY | PACKED, EAGER_THRESH + 1, LARGE, RI_PROTO_RNDV_GET}, /* IOV */
+        {PLANE | RING | READY, 0, RING_MAX, RI_PROTO_EAGER_RING},
+        {PLANE | RING | READY, EAGER_THRESH + 1, LARGE, RI_PROTO_RNDV_GET},
+        {PLANE | READY | SYNC, EAGER_THRESH + 1, LARGE, RI_PROTO_RNDV_GET},
+        {PLANE | HELLO, EAGER_THRESH + 1, LARGE, RI_PROTO_RNDV_GET},
+        {PLANE | DEVICE | READY, 0, LARGE, RI_PROTO_BULK},
+        {PLANE | DEVICE | READY | SYNC, 0, LARGE, RI_PROTO_BULK_RNDV},
+        {PLANE | PEER | READY, EAGER_THRESH + 1, LARGE, RI_PROTO_BULK},
+        {PLANE | PEER | READY | SYNC, 0, LARGE, RI_PROTO_BULK_RNDV},
+        {PLANE | SELF, 0, LARGE, RI_PROTO_SELF},
         /* What the processor must not touch */
         {DEVICE | RING | READY, 0, LARGE, RI_PROTO_BULK},
         {DEVICE | READY | SYNC, 0, LARGE, RI_PROTO_BULK_RNDV},
@@ -89,6 +104,7 @@ TEST(test_select, table)
             param.has_hello    = !!(d.what & HELLO);
             param.contig       = !(d.what & PACKED);
             param.host_memory  = !(d.what & DEVICE);
+            param.plane_read   = !!(d.what & PLANE);
             param.length       = length;
             param.ring_max     = RING_MAX;
             param.eager_thresh = EAGER_THRESH;

@@ -42,6 +42,7 @@ const type_case TYPES[] = {
         {"EAGER_SYNC", RI_WIRE_EAGER_SYNC, 24, true},
         {"BULK", RI_WIRE_BULK, 16, true},
         {"FIRST", RI_WIRE_FIRST, 24, true},
+        {"RTS", RI_WIRE_RTS, 24, true},
         {"FRAG", RI_WIRE_FRAG, 16, false},
         {"CONN_REQ", RI_WIRE_CONN_REQ, 8, false},
         {"CONN_ACK", RI_WIRE_CONN_ACK, 16, false},
@@ -53,6 +54,11 @@ const type_case TYPES[] = {
         {"ORDER_REQ", RI_WIRE_ORDER_REQ, 8, false},
         {"ORDER_ACK", RI_WIRE_ORDER_ACK, 8, false},
         {"RESET", RI_WIRE_RESET, 8, false},
+        {"PLANE_REQ", RI_WIRE_PLANE_REQ, 48, false},
+        {"PLANE_ACK", RI_WIRE_PLANE_ACK, 48, false},
+        {"FIN", RI_WIRE_FIN, 8, false},
+        {"NACK", RI_WIRE_NACK, 16, false},
+        {"RNDV_DATA", RI_WIRE_RNDV_DATA, 8, false},
 };
 
 class test_wire : public ::testing::Test {
@@ -70,6 +76,11 @@ protected:
         msg.fd        = 12;
         msg.stream_id = 13;
         msg.cookie    = COOKIE;
+        msg.recv_id   = RECV_ID;
+        msg.plane     = PLANE;
+        msg.address   = bytes(RI_PLANE_ADDRESS_MAX, 0x5a);
+
+        msg.address_length = 24;
         if (hello) {
             msg.hello(UID, CONN_ID, HOST, SERIAL);
         }
@@ -114,7 +125,8 @@ protected:
 
         bool has_tag = type.in_sequence && (type.type != RI_WIRE_EAGER_SAME);
         EXPECT_EQ(has_tag ? TAG : 0, m_msg.tag);
-        EXPECT_EQ(((type.type == RI_WIRE_EAGER_SYNC) || (type.type == RI_WIRE_FIRST)) ?
+        EXPECT_EQ(((type.type == RI_WIRE_EAGER_SYNC) || (type.type == RI_WIRE_FIRST) ||
+                   (type.type == RI_WIRE_RTS)) ?
                           REQ_ID :
                           0,
                   m_msg.req_id);
@@ -125,12 +137,29 @@ protected:
         if (type.type == RI_WIRE_FIRST) {
             EXPECT_EQ(TOTAL, m_msg.total);
         }
+        if (type.type == RI_WIRE_NACK) {
+            EXPECT_EQ(RECV_ID, m_msg.recv_id);
+        }
+        if ((type.type == RI_WIRE_PLANE_REQ) || (type.type == RI_WIRE_PLANE_ACK)) {
+            EXPECT_EQ(PLANE, m_msg.plane);
+            EXPECT_EQ(24u, m_msg.plane_address_length);
+            for (uint8_t byte : m_msg.plane_address) {
+                EXPECT_EQ(0x5a, byte);
+            }
+        }
         if (type.type == RI_WIRE_RING_OFFER) {
             EXPECT_EQ(11u, m_msg.ring_pid);
             EXPECT_EQ(12u, m_msg.ring_fd);
             EXPECT_EQ(13u, m_msg.ring_stream_id);
             EXPECT_EQ(COOKIE, m_msg.ring_cookie);
         }
+    }
+
+    /* A payload that a type may have: anything, but an RTS describes its data. */
+    static bytes payload_of(ri_wire_type_t type, size_t length)
+    {
+        return (type == RI_WIRE_RTS) ? rts_payload({{0x1000, length + 1}}) :
+                                       bytes(length, 0x3c);
     }
 
     static const uint32_t ID      = 0x123456;
@@ -143,6 +172,8 @@ protected:
     static const uint32_t CONN_ID = 0x654321;
     static const uint32_t TOTAL   = 2000;
     static const uint32_t SERIAL  = 0x13579bdf;
+    static const uint32_t RECV_ID = 0x2468ace0;
+    static const uint8_t PLANE    = 0xb7;
 
     ri_wire_msg_t m_msg;
     std::unique_ptr<exact> m_header;
@@ -160,6 +191,8 @@ const uint64_t test_wire::COOKIE;
 const uint32_t test_wire::CONN_ID;
 const uint32_t test_wire::TOTAL;
 const uint32_t test_wire::SERIAL;
+const uint32_t test_wire::RECV_ID;
+const uint8_t test_wire::PLANE;
 
 TEST_F(test_wire, sizes)
 {
@@ -171,6 +204,9 @@ TEST_F(test_wire, sizes)
     EXPECT_EQ(16u, sizeof(ri_wire_conn_ack_t));
     EXPECT_EQ(40u, sizeof(ri_wire_ring_offer_t));
     EXPECT_EQ(16u, sizeof(ri_wire_ring_stop_t));
+    EXPECT_EQ(8u, sizeof(ri_wire_rts_t));
+    EXPECT_EQ(48u, sizeof(ri_wire_plane_t));
+    EXPECT_EQ(16u, sizeof(ri_wire_nack_t));
     EXPECT_EQ(32u, sizeof(ri_wire_hello_t));
     EXPECT_EQ(24u, sizeof(ri_wire_address_t));
     EXPECT_EQ(10u, offsetof(ri_wire_address_t, magic)); /* a whole stock address */
@@ -263,10 +299,11 @@ TEST_F(test_wire, parse_each_type)
                 continue; /* see hello_where_it_belongs */
             }
             for (size_t length : {0, 1, 7, 40, 1000}) {
-                bytes payload(length, 0x3c);
-                bool is_frag = (type.type == RI_WIRE_FRAG);
+                bytes payload = payload_of(type.type, length);
+                bool is_frag  = (type.type == RI_WIRE_FRAG);
 
-                if (!type.in_sequence && ((length > 0) != is_frag)) {
+                if (!type.in_sequence && (type.type != RI_WIRE_RNDV_DATA) &&
+                    ((length > 0) != is_frag)) {
                     EXPECT_EQ(UCS_ERR_INVALID_PARAM, parse_apart(header, payload));
                     EXPECT_EQ(UCS_ERR_INVALID_PARAM, parse_inline(header, payload));
                     continue;
@@ -274,12 +311,12 @@ TEST_F(test_wire, parse_each_type)
 
                 ASSERT_EQ(UCS_OK, parse_apart(header, payload));
                 check_fields(type, hello);
-                EXPECT_EQ(length, m_msg.length);
+                EXPECT_EQ(payload.size(), m_msg.length);
                 EXPECT_EQ(m_payload->get(), m_msg.payload);
 
                 ASSERT_EQ(UCS_OK, parse_inline(header, payload));
                 check_fields(type, hello);
-                EXPECT_EQ(length, m_msg.length);
+                EXPECT_EQ(payload.size(), m_msg.length);
                 EXPECT_EQ((const uint8_t *)m_payload->get() + header.size(),
                           m_msg.payload);
             }
@@ -414,9 +451,55 @@ TEST_F(test_wire, hello_where_it_belongs)
         bool allowed = type.in_sequence || (type.type == RI_WIRE_CONN_REQ);
 
         EXPECT_EQ(allowed ? UCS_OK : UCS_ERR_INVALID_PARAM,
-                  parse_apart(make(type.type, true), bytes()))
+                  parse_apart(make(type.type, true), payload_of(type.type, 0)))
                 << type.name;
     }
+}
+
+TEST_F(test_wire, rts_describes_its_data)
+{
+    bytes header = make(RI_WIRE_RTS, false);
+    size_t total;
+
+    EXPECT_EQ(8u + RI_WIRE_SEGMENTS_MAX * 16, RI_WIRE_RTS_MAX);
+    for (size_t count = 1; count <= RI_WIRE_SEGMENTS_MAX; ++count) {
+        bytes payload = rts_payload(std::vector<ri_segment_t>(count, {0xfff, 1000}));
+
+        ASSERT_EQ(8 + count * 16, payload.size());
+        EXPECT_EQ(UCS_OK, parse_apart(header, payload));
+        EXPECT_EQ(UCS_OK, parse_inline(header, payload));
+        exact copy(payload);
+        EXPECT_EQ(UCS_OK, ri_wire_check_rts(copy.get(), payload.size(), &total));
+        EXPECT_EQ(count * 1000, total);
+        EXPECT_EQ(payload.size(), ri_wire_rts_length((const ri_wire_rts_t *)copy.get()));
+
+        /* Any other length */
+        for (size_t length = 0; length < payload.size() + 40; ++length) {
+            bytes other = payload;
+
+            other.resize(length);
+            EXPECT_EQ((length == payload.size()) ? UCS_OK : UCS_ERR_INVALID_PARAM,
+                      parse_apart(header, other))
+                    << length;
+        }
+    }
+    EXPECT_EQ(UCS_ERR_INVALID_PARAM, parse_apart(header, rts_payload({})));
+    EXPECT_EQ(UCS_ERR_INVALID_PARAM,
+              parse_apart(header, rts_payload(std::vector<ri_segment_t>(
+                                          RI_WIRE_SEGMENTS_MAX + 1, {0, 1}))));
+
+    /* Lengths: none is 0, and their sum has a limit. Addresses may be anything. */
+    const uint64_t max                                   = RI_WIRE_LENGTH_MAX;
+    const std::vector<std::vector<ri_segment_t>> wrong[] = {
+            {{{5, 0}}, {{5, 1}, {5, 0}}, {{5, max + 1}}, {{5, ~0ul}}, {{5, max}, {5, 1}}},
+            {{{5, 1}, {5, ~0ul}}, {{5, 1ul << 63}, {5, 1ul << 63}}}};
+    for (const auto &group : wrong) {
+        for (const auto &segments : group) {
+            EXPECT_EQ(UCS_ERR_INVALID_PARAM, parse_apart(header, rts_payload(segments)));
+        }
+    }
+    EXPECT_EQ(UCS_OK, parse_apart(header, rts_payload({{~0ul, max}})));
+    EXPECT_EQ(UCS_OK, parse_apart(header, rts_payload({{0, max - 1}, {~0ul, 1}})));
 }
 
 TEST_F(test_wire, frag_names_the_conn)
@@ -451,8 +534,9 @@ TEST_F(test_wire, parse_data_elsewhere)
         for (bool hello : {false, true}) {
             ucs_status_t status = parse_apart(make(type.type, hello), bytes(100), true);
 
-            if (type.type == RI_WIRE_BULK) {
-                ASSERT_EQ(UCS_OK, status);
+            if ((type.type == RI_WIRE_BULK) ||
+                ((type.type == RI_WIRE_RNDV_DATA) && !hello)) {
+                ASSERT_EQ(UCS_OK, status) << type.name;
                 EXPECT_EQ(nullptr, m_msg.payload);
                 EXPECT_EQ(100u, m_msg.length);
             } else {

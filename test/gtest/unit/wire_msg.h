@@ -10,6 +10,22 @@
 
 typedef std::vector<uint8_t> bytes;
 
+/* The payload of an RTS. */
+inline bytes rts_payload(const std::vector<ri_segment_t> &segments)
+{
+    ri_wire_rts_t rts = {};
+    bytes out;
+
+    rts.num_segments = segments.size();
+    out.resize(sizeof(rts) + segments.size() * sizeof(ri_segment_t));
+    memcpy(out.data(), &rts, sizeof(rts));
+    for (size_t i = 0; i < segments.size(); ++i) {
+        memcpy(&out[sizeof(rts) + i * sizeof(ri_segment_t)], &segments[i],
+               sizeof(ri_segment_t));
+    }
+    return out;
+}
+
 /* Set what the type has, then take the header. */
 struct wire_msg {
     wire_msg(ri_wire_type_t type, uint32_t id, uint32_t value)
@@ -45,6 +61,7 @@ struct wire_msg {
             append(out, ri_wire_eager_t{base, tag});
             break;
         case RI_WIRE_EAGER_SYNC:
+        case RI_WIRE_RTS:
             append(out, ri_wire_eager_sync_t{base, tag, req_id, 0});
             break;
         case RI_WIRE_FIRST:
@@ -61,6 +78,20 @@ struct wire_msg {
             break;
         case RI_WIRE_RING_STOP:
             append(out, ri_wire_ring_stop_t{base, uid});
+            break;
+        case RI_WIRE_PLANE_REQ:
+        case RI_WIRE_PLANE_ACK: {
+            ri_wire_plane_t msg = {};
+
+            msg.base   = base;
+            msg.plane  = plane;
+            msg.length = address_length;
+            std::copy(address.begin(), address.end(), msg.address);
+            append(out, msg);
+            break;
+        }
+        case RI_WIRE_NACK:
+            append(out, ri_wire_nack_t{base, recv_id, 0});
             break;
         default:
             append(out, base);
@@ -82,14 +113,18 @@ struct wire_msg {
     ri_wire_type_t type;
     uint32_t id;
     uint32_t value;
-    uint64_t tag             = 0;
-    uint32_t req_id          = 0;
-    uint64_t uid             = 0;
-    uint32_t total           = 0;
-    uint32_t pid             = 0;
-    uint32_t fd              = 0;
-    uint32_t stream_id       = 0;
-    uint64_t cookie          = 0;
+    uint64_t tag           = 0;
+    uint32_t req_id        = 0;
+    uint64_t uid           = 0;
+    uint32_t total         = 0;
+    uint32_t pid           = 0;
+    uint32_t fd            = 0;
+    uint32_t stream_id     = 0;
+    uint64_t cookie        = 0;
+    uint32_t recv_id       = 0;
+    uint8_t plane          = RI_WIRE_PLANE_CMA;
+    uint8_t address_length = 0;
+    bytes address; /* at most RI_PLANE_ADDRESS_MAX */
     bool has_hello           = false;
     ri_wire_hello_t greeting = {};
 };

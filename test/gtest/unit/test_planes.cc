@@ -1,0 +1,252 @@
+/* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
+
+/* src/ucp/proto/planes.c: who is asked, when, and what becomes of answers. The test plays the
+ * peer. */
+
+#include "fake_plane.h"
+
+using namespace fake;
+
+namespace {
+
+const uint64_t LOCAL         = 0x1111;
+const uint64_t REMOTE        = 0x2222;
+const uint32_t REMOTE_CONN   = 0x70;
+const uint32_t REMOTE_STREAM = 0x80;
+const size_t LONG            = 20000; /* above EAGER_THRESH */
+
+class test_planes : public ri_test {
+protected:
+    void SetUp() override
+    {
+        ri_test::SetUp();
+        m_ucx->rndv_thresh = 1 << 20; /* what goes by UCP ends at once */
+        m_node             = std::make_unique<node>(LOCAL);
+        m_plane            = std::make_unique<plane>(*m_node);
+        m_ep               = m_node->new_endpoint(nullptr);
+        m_conn             = m_node->connect(m_ep, REMOTE);
+    }
+
+    void TearDown() override
+    {
+        m_node.reset();
+        m_plane.reset();
+        ri_test::TearDown();
+    }
+
+    ri_worker_t *worker() { return m_node->worker(); }
+
+    uint64_t stale() { return m_node->counters().rx_stale; }
+
+    void send_long(ri_conn_t *conn) { m_node->send(conn, bytes(LONG), 1); }
+
+    void conn_ack(ri_conn_t *conn)
+    {
+        wire_msg msg(RI_WIRE_CONN_ACK, conn->id, REMOTE_STREAM);
+
+        msg.uid = REMOTE;
+        m_node->deliver(msg);
+    }
+
+    void plane_ack(ri_conn_t *conn, uint32_t value)
+    {
+        m_node->deliver(wire_msg(RI_WIRE_PLANE_ACK, conn->id, value));
+    }
+
+    ri_stream_t *stream(uint64_t uid = REMOTE)
+    {
+        ri_wire_hello_t hello =
+                wire_msg(RI_WIRE_EAGER, 0, 0).hello(uid, REMOTE_CONN).greeting;
+
+        return ri_stream_get(worker(), &hello);
+    }
+
+    wire_msg plane_req(ri_stream_t *stream, const bytes &address = bytes(8, 5))
+    {
+        wire_msg msg(RI_WIRE_PLANE_REQ, stream->id, 0);
+
+        msg.address        = address;
+        msg.address_length = address.size();
+        return msg;
+    }
+
+    std::unique_ptr<node> m_node;
+    std::unique_ptr<plane> m_plane;
+    endpoint *m_ep;
+    ri_conn_t *m_conn;
+};
+
+TEST_F(test_planes, asked_once_for_each_conn)
+{
+    conn_ack(m_conn);
+    m_node->send(m_conn, bytes(100), 1);
+    EXPECT_EQ(0u, m_ep->count(RI_WIRE_PLANE_REQ));
+    send_long(m_conn);
+    send_long(m_conn);
+    ASSERT_EQ(1u, m_ep->count(RI_WIRE_PLANE_REQ));
+
+    ri_wire_msg_t msg = m_ep->take(RI_WIRE_PLANE_REQ).parse();
+    EXPECT_EQ(REMOTE_STREAM, msg.id);
+    EXPECT_EQ(RI_WIRE_PLANE_CMA, msg.plane);
+    EXPECT_EQ(sizeof(plane::ADDRESS), msg.plane_address_length);
+    EXPECT_EQ(0, memcmp(plane::ADDRESS, msg.plane_address, sizeof(plane::ADDRESS)));
+
+    plane_ack(m_conn, 0);
+    send_long(m_conn);
+    EXPECT_EQ(0u, m_ep->count(RI_WIRE_PLANE_REQ)); /* no is no */
+
+    endpoint *ep    = m_node->new_endpoint(nullptr);
+    ri_conn_t *conn = m_node->connect(ep, REMOTE);
+    conn_ack(conn);
+    send_long(conn);
+    EXPECT_EQ(1u, ep->count(RI_WIRE_PLANE_REQ));
+}
+
+TEST_F(test_planes, asked_when_the_peer_is_known)
+{
+    send_long(m_conn);
+    send_long(m_conn);
+    EXPECT_EQ(1u, m_ep->count(RI_WIRE_CONN_REQ));
+    EXPECT_EQ(0u, m_ep->count(RI_WIRE_PLANE_REQ));
+    conn_ack(m_conn);
+    EXPECT_EQ(1u, m_ep->count(RI_WIRE_PLANE_REQ));
+    conn_ack(m_conn);
+    EXPECT_EQ(1u, m_ep->count(RI_WIRE_PLANE_REQ));
+}
+
+/* In mode PEER it is not used, so nothing is said that could reach a peer that has gone. */
+TEST_F(test_planes, not_asked)
+{
+    endpoint *ep    = m_node->new_endpoint(nullptr);
+    ri_conn_t *peer = m_node->connect(ep, REMOTE, RI_CONN_USER | RI_CONN_PEER_MODE);
+
+    send_long(peer);
+    EXPECT_EQ(0u, ep->count(RI_WIRE_CONN_REQ));
+    conn_ack(peer);
+    send_long(peer);
+    EXPECT_EQ(0u, ep->count(RI_WIRE_PLANE_REQ));
+
+    node without(0x4444);
+    ep              = without.new_endpoint(nullptr);
+    ri_conn_t *conn = without.connect(ep, REMOTE);
+    without.send(conn, bytes(LONG), 1);
+    EXPECT_EQ(0u, ep->count(RI_WIRE_CONN_REQ));
+}
+
+TEST_F(test_planes, req)
+{
+    for (unsigned i = 1; i <= 3; ++i) { /* repeated: the way is made once */
+        m_node->deliver(plane_req(stream()));
+        ri_wire_msg_t ack = m_ep->take(RI_WIRE_PLANE_ACK).parse();
+        EXPECT_EQ(REMOTE_CONN, ack.id);
+        EXPECT_EQ((uint32_t)RI_WIRE_PLANE_REACHED, ack.value);
+        EXPECT_EQ(1u, m_plane->connects);
+        EXPECT_EQ(bytes(8, 5), m_plane->last_address);
+    }
+    ASSERT_NE(nullptr, stream()->peer->plane_ep);
+
+    /* Another address of the same worker is not looked at */
+    m_node->deliver(plane_req(stream(), bytes(8, 6)));
+    EXPECT_EQ(1u, m_plane->connects);
+    EXPECT_EQ(bytes(8, 5), m_plane->last_address);
+}
+
+TEST_F(test_planes, req_that_is_refused)
+{
+    wire_msg long_address = plane_req(stream());
+    wire_msg other_plane  = plane_req(stream());
+
+    m_plane->connect_status = UCS_ERR_UNREACHABLE;
+    m_node->deliver(plane_req(stream()));
+    EXPECT_EQ(0u, m_ep->take(RI_WIRE_PLANE_ACK).parse().value);
+    EXPECT_EQ(1u, m_plane->refusals);
+
+    m_plane->connect_status     = UCS_OK;
+    long_address.address_length = RI_PLANE_ADDRESS_MAX + 1;
+    m_node->deliver(long_address);
+    EXPECT_EQ(0u, m_ep->take(RI_WIRE_PLANE_ACK).parse().value);
+    other_plane.plane = 77;
+    m_node->deliver(other_plane);
+    EXPECT_EQ(0u, m_ep->take(RI_WIRE_PLANE_ACK).parse().value);
+    EXPECT_EQ(0u, m_plane->connects);
+    EXPECT_EQ(nullptr, stream()->peer->plane_ep);
+
+    /* What failed may be asked once more */
+    m_node->deliver(plane_req(stream()));
+    EXPECT_EQ(1u, m_ep->take(RI_WIRE_PLANE_ACK).parse().value);
+}
+
+TEST_F(test_planes, req_without_a_plane_here)
+{
+    node without(0x4444);
+    endpoint *ep = without.new_endpoint(nullptr);
+
+    without.connect(ep, REMOTE);
+    ri_wire_hello_t hello = wire_msg(RI_WIRE_EAGER, 0, 0).hello(REMOTE, 5).greeting;
+    without.deliver(plane_req(ri_stream_get(without.worker(), &hello)));
+    ri_wire_msg_t ack = ep->take(RI_WIRE_PLANE_ACK).parse();
+    EXPECT_EQ(0u, ack.value);
+    EXPECT_EQ(0u, ack.plane_address_length);
+}
+
+TEST_F(test_planes, req_without_a_way_out)
+{
+    ri_stream_t *other = stream(0x3333);
+
+    m_node->deliver(plane_req(other));
+    EXPECT_TRUE(m_ep->sent.empty());
+    EXPECT_TRUE(ucs_list_is_empty(&other->peer->owed));
+}
+
+TEST_F(test_planes, req_to_nobody)
+{
+    wire_msg msg(RI_WIRE_PLANE_REQ, 77, 0);
+
+    m_node->deliver(msg);
+    EXPECT_EQ(1u, stale());
+    EXPECT_TRUE(m_ep->sent.empty());
+}
+
+TEST_F(test_planes, ack)
+{
+    plane_ack(m_conn, RI_WIRE_PLANE_REACHED); /* nobody asked */
+    EXPECT_EQ(1u, stale());
+    EXPECT_FALSE(m_conn->flags & RI_CONN_PLANE_READ);
+
+    conn_ack(m_conn);
+    send_long(m_conn);
+    plane_ack(m_conn, 0);
+    EXPECT_FALSE(m_conn->flags & RI_CONN_PLANE_READ);
+    plane_ack(m_conn, RI_WIRE_PLANE_REACHED);
+    plane_ack(m_conn, RI_WIRE_PLANE_REACHED);
+    EXPECT_TRUE(m_conn->flags & RI_CONN_PLANE_READ);
+    EXPECT_EQ(1u, stale());
+
+    m_node->deliver(wire_msg(RI_WIRE_PLANE_ACK, m_conn->id ^ (1u << 20), 1));
+    EXPECT_EQ(2u, stale());
+}
+
+TEST_F(test_planes, failed_once)
+{
+    m_node->deliver(plane_req(stream()));
+    ri_planes_failed(worker(), stream()->peer);
+    ri_planes_failed(worker(), stream()->peer);
+    EXPECT_EQ(nullptr, stream()->peer->plane_ep);
+    EXPECT_EQ(1u, m_node->counters().planes_failed);
+    EXPECT_EQ(1u, m_plane->disconnects);
+
+    m_node->deliver(plane_req(stream())); /* another conn of the peer asks */
+    EXPECT_EQ(2u, m_plane->connects);
+}
+
+TEST_F(test_planes, ends_with_the_peer)
+{
+    ri_stream_t *other = stream(0x3333);
+
+    m_node->deliver(plane_req(other));
+    EXPECT_EQ(1u, m_plane->connects);
+    m_node->deliver(wire_msg(RI_WIRE_BYE, other->id, 0));
+    EXPECT_EQ(1u, m_plane->disconnects);
+}
+
+} // namespace
