@@ -142,6 +142,10 @@ static struct {
     int send_fails;
     int fetch_later;
     int fetch_fails;
+    ri_plane_t plane;
+    unsigned num_plane_eps;
+    int read_fails;
+    int read_unreachable;
 } g;
 
 static uint8_t take(input_t *in)
@@ -321,6 +325,67 @@ static void fuzz_request_free(void *request)
     CHECK(!p->freed);
     p->freed = 1;
 }
+
+/* A plane: what an RTS points to is nobody's business, so a read makes the data up. */
+
+static void fuzz_plane_close(ri_plane_t *plane)
+{
+    CHECK((plane == &g.plane) && (g.num_plane_eps == 0));
+}
+
+static size_t fuzz_plane_address(ri_plane_t *plane, void *address)
+{
+    (void)plane;
+    memset(address, 0x77, RI_PLANE_ADDRESS_MAX);
+    return RI_PLANE_ADDRESS_MAX;
+}
+
+static ucs_status_t fuzz_plane_connect(ri_plane_t *plane, const void *address,
+                                       size_t length, ri_plane_ep_t **ep_p)
+{
+    CHECK(length <= RI_PLANE_ADDRESS_MAX);
+    if ((length == 0) || (*(const uint8_t *)address & 1)) {
+        return UCS_ERR_UNREACHABLE;
+    }
+    *ep_p = calloc(1, sizeof(**ep_p));
+    CHECK(*ep_p != NULL);
+    (*ep_p)->plane = plane;
+    ++g.num_plane_eps;
+    return UCS_OK;
+}
+
+static void fuzz_plane_disconnect(ri_plane_ep_t *ep)
+{
+    --g.num_plane_eps;
+    free(ep);
+}
+
+static ucs_status_t fuzz_plane_read(ri_plane_ep_t *ep, const ri_transfer_t *transfer)
+{
+    size_t skip = transfer->offset;
+    size_t left = transfer->length;
+    size_t i, piece;
+
+    CHECK(ep->plane == &g.plane);
+    if (g.read_fails) {
+        return g.read_unreachable ? UCS_ERR_UNREACHABLE : UCS_ERR_INVALID_ADDR;
+    }
+    for (i = 0; i < transfer->num_local; ++i) {
+        piece = ri_min(transfer->local[i].length - skip, left);
+        memset((void *)(uintptr_t)(transfer->local[i].address + skip), 0x5a, piece);
+        left -= piece;
+        skip = 0;
+    }
+    CHECK(left == 0);
+    return UCS_OK;
+}
+
+static const ri_plane_ops_t fuzz_plane_ops = {.name       = "fuzz",
+                                              .close      = fuzz_plane_close,
+                                              .address    = fuzz_plane_address,
+                                              .connect    = fuzz_plane_connect,
+                                              .disconnect = fuzz_plane_disconnect,
+                                              .read       = fuzz_plane_read};
 
 static ucs_status_t fuzz_context_query(ucp_context_h context, ucp_context_attr_t *attr)
 {
@@ -809,6 +874,9 @@ static void op_mode(input_t *in)
     g.send_fails  = !!(mode & 2);
     g.fetch_later = !!(mode & 4);
     g.fetch_fails = !!(mode & 8);
+
+    g.read_fails       = !!(mode & 16);
+    g.read_unreachable = !!(mode & 32);
 }
 
 static void op_offer(input_t *in)
@@ -863,6 +931,8 @@ static void start(void)
     g.context = ri_context_find((ucp_context_h)&g.stock_context);
     CHECK(ri_worker_create(g.context, (ucp_worker_h)&g.stock_worker, &g.worker) ==
           UCS_OK);
+    g.plane         = (ri_plane_t){.ops = &fuzz_plane_ops, .capabilities = RI_PLANE_READ};
+    g.worker->plane = &g.plane;
     CHECK(ri_conn_create(g.worker, (ucp_ep_h)&g.eps[0], PEER_UID, UCS_OK,
                          RI_CONN_USER | RI_CONN_PEER_MODE, &conn) == UCS_OK);
 }

@@ -13,9 +13,10 @@ import struct
 import sys
 
 # wire.h
-EAGER, SAME, SYNC, BULK, FIRST, FRAG = 1, 2, 3, 4, 5, 8
+EAGER, SAME, SYNC, BULK, FIRST, RTS, FRAG = 1, 2, 3, 4, 5, 6, 8
 CONN_REQ, CONN_ACK, SYNC_ACK, RING_OFFER, RING_REFUSE = 16, 17, 18, 19, 20
 RING_STOP, RING_CLOSE, BYE, ORDER_REQ, ORDER_ACK, RESET = 21, 22, 23, 24, 25, 26
+PLANE_REQ, PLANE_ACK, FIN, NACK, RNDV_DATA = 27, 28, 29, 30, 31
 HELLO = 0x80
 PAD, START, PART = 0xff, 0xfe, 0xfd
 
@@ -40,12 +41,16 @@ def header(kind, ident, value, tag=0, req=0, total=0, uid=PEER, say_hello=False,
     out = base(kind | (HELLO if say_hello else 0), ident, value)
     if kind in (EAGER, BULK):
         out += struct.pack('<Q', tag)
-    elif kind == SYNC:
+    elif kind in (SYNC, RTS):
         out += struct.pack('<QII', tag, req, 0)
     elif kind == FIRST:
         out += struct.pack('<QII', tag, req, total)
     elif kind in (FRAG, CONN_ACK, RING_STOP):
         out += struct.pack('<Q', uid)
+    elif kind in (PLANE_REQ, PLANE_ACK):
+        out += struct.pack('<BB6s32s', 1, 32, b'', b'plane address')
+    elif kind == NACK:
+        out += struct.pack('<II', total, 0)
     elif kind == RING_OFFER:
         out += struct.pack('<IIIIQQ', 1, 0, 1, 0, 0x5eed, uid)
     return out + (hello(host=host) if say_hello else b'')
@@ -67,6 +72,16 @@ def recv(tag=0, mask=1, capacity=100):
 
 def probe(tag=0, mask=1, what=0):
     return bytes([OP_PROBE, tag, mask, what])
+
+
+def segments(*lengths):
+    """The payload of an RTS"""
+    return struct.pack('<H6s', len(lengths), b'') + b''.join(
+        struct.pack('<QQ', 0x1000 * i, length) for i, length in enumerate(lengths))
+
+
+def rts(*lengths, value=1, flags=0, **kw):
+    return first_contact(value, RTS, segments(*lengths), flags, **kw)
 
 
 def record(kind, length, value=0, extra=0, tag=0, payload=b'', which=0x80):
@@ -145,7 +160,9 @@ def inputs():
                        ('ring-refuse', RING_REFUSE), ('ring-stop', RING_STOP),
                        ('conn-ack', CONN_ACK), ('sync-ack', SYNC_ACK),
                        ('order-ack', ORDER_ACK), ('reset', RESET),
-                       ('ring-offer', RING_OFFER), ('ring-close', RING_CLOSE)):
+                       ('ring-offer', RING_OFFER), ('ring-close', RING_CLOSE),
+                       ('plane-req', PLANE_REQ), ('plane-ack', PLANE_ACK), ('fin', FIN),
+                       ('nack', NACK), ('rndv-data', RNDV_DATA)):
         yield name, RING + am(header(kind, 1, 1)) * 2 + am(header(kind, 0, 1))
         yield name + '-hello', am(header(kind, 0, 1, say_hello=True), b'',
                                   AM_HELLO | AM_REPLY)
@@ -183,6 +200,49 @@ def inputs():
         am(header(EAGER, 0, 2) + hello(2), b'', AM_HELLO) + \
         am(header(EAGER, 0, 1) + hello(3), b'', AM_HELLO) + \
         am(header(EAGER, 0, 2) + hello(3), b'', AM_HELLO) + record(EAGER, 0)
+    plane = first_contact(1, tag=9) + am(header(PLANE_REQ, 1, 0))
+    data = am(header(RNDV_DATA, 1, 1), b'd' * 300)
+    yield 'rts', plane + recv(0, 0, 300) * 2 + rts(300, value=2, req=7)
+    yield 'rts-unexpected', plane + rts(100, 200, value=2, req=7) + recv(0, 0, 8) + \
+        recv(0, 0, 300)
+    yield 'rts-early-repeated', plane + rts(300, value=3) * 2 + rts(300, value=2) + \
+        rts(300, value=2) + recv(0, 0, 300) * 3
+    yield 'rts-truncated', plane + recv(0, 0, 8) + recv(0, 0, 299) + \
+        rts(2 ** 61, 2 ** 61, value=2)
+    yield 'rts-malformed', plane + rts(0, value=2) + rts(value=2) + \
+        rts(*[1] * 17, value=2) + rts(2 ** 62, 1, value=2) + \
+        first_contact(2, RTS, segments(1)[:-1])
+    yield 'rts-no-plane', first_contact() + recv(0, 0, 300) * 2 + rts(300, value=2) + data
+    yield 'rts-read-fails', plane + mode(16) + recv(0, 0x80, 300) * 2 + \
+        rts(300, value=2) + bytes([OP_CANCEL, 1]) + data + data
+    yield 'rts-unreachable', plane + mode(48) + recv(0, 0, 300) * 3 + rts(300, value=2) + \
+        rts(300, value=3) + am(header(RNDV_DATA, 1, 1), b'd' * 300, AM_RNDV) + \
+        am(header(RNDV_DATA, 1, 2), b'd' * 299, AM_RNDV)
+    yield 'rts-stream-breaks', plane + mode(16) + recv(0, 0x80, 300) * 2 + \
+        rts(300, value=2) + rts(300, value=5, tag=3) + first_contact(100) + \
+        first_contact(200) + first_contact(7) + data
+    yield 'rts-bye', first_contact(1, host=0) + recv(0, 0, 300) * 2 + \
+        rts(300, value=2, host=0) + am(header(BYE, 1, 2)) + data
+    yield 'rts-endpoint-fails', plane + mode(16) + recv(0, 0x80, 300) * 2 + \
+        rts(300, value=2) + conn(FAIL) + data
+    yield 'rts-probe', plane + rts(300, value=2) + probe(0, 1, 0x80) + probe(40, 1, 0x40)
+    yield 'rts-ring', RING + am(header(PLANE_REQ, 1, 0)) + recv(0, 1, 300) * 5 + \
+        record(RTS, 24, extra=7, payload=segments(300)) + \
+        record(FIN, 0, value=1, extra=1) + record(RTS, 24, payload=segments(0))
+    yield 'rts-ring-length', RING + record(RTS, 300, payload=segments(*[1] * 15))
+    # In another error mode than PEER
+    asked = first_contact() + conn(NEW, 1) + send(1, length=3000) + \
+        am(header(CONN_ACK, 2, 1)) + send(1, length=3000) + am(header(PLANE_ACK, 2, 1))
+    fin = am(header(FIN, 2, 1))
+    nack = am(header(NACK, 2, 1, total=9))
+    yield 'send-rndv', asked + send(1, length=3000) * 2 + fin * 2 + \
+        am(header(NACK, 2, 2, total=9)) * 2 + am(header(FIN, 2, 2))
+    yield 'send-rndv-later', asked + mode(1) + send(1, length=3000) + nack + stock(0) + \
+        stock(0x81)
+    yield 'send-rndv-fails', asked + send(1, length=3000) * 2 + mode(2) + nack + \
+        send(1, length=3000) + mode(0) + conn(FAIL, 1) + am(header(NACK, 2, 2, total=9))
+    yield 'send-rndv-close', asked + send(1, length=3000) + conn(CLOSE, 1) + PROGRESS + \
+        rts(300) + recv() + fin + PROGRESS
     yield 'probe', first_contact(1) + probe() + probe(what=0x80) + probe(20, 0, 0x40)
     yield 'cancel', recv() + recv(5, 0) + bytes([OP_CANCEL, 1, OP_CANCEL, 0])
     yield 'send', send() * 6 + am(header(CONN_ACK, 1, 1)) + send() + send(length=2000)
