@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * Control messages: what the two sides tell each other outside the sequence of messages.
- * (protocol.md sections 5 to 7)
+ * (protocol.md sections 5 to 9)
  */
 #ifndef RI_CONTROL_H
 #define RI_CONTROL_H
@@ -36,7 +36,7 @@ void ri_control_offer_ring(ri_conn_t *conn, ri_stream_t *stream);
 void ri_control_stop_ring(ri_conn_t *conn, ri_stream_t *stream);
 
 /**
- * Tell the sender of @a stream SYNC_ACK, ORDER_ACK or RESET; as soon as there is a way, if
+ * Tell the sender of @a stream SYNC_ACK, FIN, ORDER_ACK or RESET; as soon as there is a way, if
  * there is none yet.
  */
 void ri_control_answer(ri_stream_t *stream, ri_wire_type_t type, uint32_t value);
