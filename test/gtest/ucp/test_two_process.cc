@@ -237,6 +237,24 @@ void victim_role(peer_env &env)
 
 peer_role r4("victim", victim_role);
 
+/* Sends large messages until it is killed. */
+void large_sender_role(peer_env &env)
+{
+    endpoint_pair p(env.ch, env.tr, kill_params());
+    std::vector<std::string> data;
+    std::vector<op_ptr> ops;
+
+    for (int i = 0; i < 32; ++i) {
+        data.push_back(pattern(1048576, i));
+    }
+    for (int i = 0; i < 32; ++i) {
+        ops.push_back(send(p.ep(), data[i].data(), data[i].size(), i));
+    }
+    poll_until([] { return false; }, [&] { return p.self().progress(); }, 60);
+}
+
+peer_role r6("large_sender", large_sender_role);
+
 /* Sends to a test that has no endpoint back, then waits to be killed, or closes. */
 void one_way_role(peer_env &env)
 {
@@ -350,6 +368,50 @@ TEST_P(test_peer_death, while_it_progresses)
 TEST_P(test_peer_death, while_it_computes)
 {
     run("block");
+}
+
+/* The sender dies while some of its messages are received, some wait, some are on their way.
+ * What was received is right; the others end with an error or can be cancelled. */
+TEST_P(test_peer_death, sender_in_the_middle)
+{
+    entity_params params = kill_params();
+    params.err_cb        = on_error;
+    params.err_arg       = this;
+
+    peer other("large_sender", GetParam());
+    endpoint_pair p(other.ch(), GetParam(), params);
+    std::vector<std::string> in(16, std::string(1048576, '\0'));
+    std::vector<op_ptr> recvs;
+
+    for (size_t i = 0; i < in.size(); ++i) {
+        recvs.push_back(recv(p.worker(), &in[i][0], in[i].size(), i));
+        if (i == 7) {
+            p.wait_all(recvs, "the first half");
+        }
+    }
+    p.self().progress();
+    other.kill_now();
+    EXPECT_TRUE(poll_until([&] { return m_errors > 0; },
+                           [&] { return p.self().progress(); }, KILL_DEADLINE_SEC));
+    for (size_t i = 0; i < recvs.size(); ++i) {
+        if (!recvs[i]->done()) {
+            recvs[i]->cancel();
+        }
+        poll_until([&] { return recvs[i]->done(); }, [&] { return p.self().progress(); },
+                   1);
+        EXPECT_TRUE(recvs[i]->done()) << "receive " << i;
+        EXPECT_LE(recvs[i]->calls(), 1) << "receive " << i;
+        EXPECT_TRUE((i >= 8) || (recvs[i]->status() == UCS_OK)) << "receive " << i;
+        if (recvs[i]->status() == UCS_OK) {
+            EXPECT_TRUE(in[i] == pattern(in[i].size(), i)) << "receive " << i;
+        }
+    }
+
+    ucs_status_ptr_t ret = p.self().close_nbx(p.ep(), UCP_EP_CLOSE_FLAG_FORCE);
+    if (UCS_PTR_IS_PTR(ret)) {
+        p.wait([&] { return ucp_request_is_completed(ret); }, "close");
+        ucp_request_free(ret);
+    }
 }
 
 /* This side has no endpoint to the clients: stock frees those that it made itself when they
