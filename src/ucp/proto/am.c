@@ -15,9 +15,9 @@ static void am_buffer_sent(void *request, ucs_status_t status, void *user_data);
 
 ri_am_buffer_t *ri_am_buffer_new(ri_worker_t *worker, unsigned class)
 {
-    const size_t payload[RI_AM_CLASSES] = {RI_AM_SMALL, ri_config.am_inline,
-                                           ri_max(ri_config.eager_thresh,
-                                                  RI_WIRE_RTS_MAX)};
+    const size_t payload[RI_AM_CLASSES] = {
+            RI_AM_SMALL, ri_config.am_inline,
+            ri_max(ri_config.eager_thresh, RI_WIRE_RTS_MAX)};
     ri_am_buffer_t *buffer;
 
     buffer = malloc(sizeof(*buffer) + RI_WIRE_HEADER_MAX + payload[class]);

@@ -289,8 +289,10 @@ TEST_P(test_request, force_imm_cmpl_recv)
 {
     uint64_t out = 77, in = 0;
     seen rs;
-    ucp_request_param_t p = recv_param(rs, UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL);
+    ucp_request_param_t p = recv_param(rs, UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL |
+                                                   UCP_OP_ATTR_FIELD_MEMORY_TYPE);
 
+    p.memory_type = UCS_MEMORY_TYPE_HOST; /* also where memory_kinds.c says otherwise */
     EXPECT_EQ(UCS_STATUS_PTR(UCS_ERR_NO_RESOURCE),
               ucp_tag_recv_nbx(b().worker(), &in, sizeof(in), 6, TAG_FULL, &p));
     /* It was not posted: the message stays unexpected, and the next try takes it. */
@@ -309,7 +311,6 @@ TEST_P(test_request, force_imm_cmpl_msg_recv)
         std::string out = pattern(length, 1), in(length, 0);
         ucp_tag_recv_info_t info;
         seen rs;
-        /* Of other memory, not even a short message can be placed at once */
         ucp_request_param_t p = recv_param(rs, UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL |
                                                        UCP_OP_ATTR_FIELD_MEMORY_TYPE);
         p.memory_type         = UCS_MEMORY_TYPE_HOST;
