@@ -315,7 +315,11 @@ TEST_P(test_request, force_imm_cmpl_msg_recv)
                                                        UCP_OP_ATTR_FIELD_MEMORY_TYPE);
         p.memory_type         = UCS_MEMORY_TYPE_HOST;
         /* A synchronous one: its data stays at the sender if it is large */
-        op_ptr s = send_sync(ab(), out.data(), length, 6);
+        op_ptr s(new op());
+        ucp_request_param_t sp = s->send_param(UCP_OP_ATTR_FIELD_MEMORY_TYPE);
+
+        sp.memory_type = UCS_MEMORY_TYPE_HOST;
+        s->started(ucp_tag_send_sync_nbx(ab(), out.data(), length, 6, &sp));
 
         wait_unexpected(b(), 6);
         ucp_tag_message_h m = ucp_tag_probe_nb(b().worker(), 6, TAG_FULL, 1, &info);
