@@ -69,8 +69,10 @@ static ucs_status_t worker_query(ri_worker_t *worker)
     return status;
 }
 
-/* Register the handler. Up to 1.16, stock leaves the slots of lower ids uninitialised
- * when the array of handlers grows, so all of them are set first. */
+/* Register the handler. Up to 1.16, stock leaves new slots uninitialised when the array of
+ * handlers grows, so all of them are set first. The array grows to twice its length or to
+ * what is asked for, whichever is more, and to an even number: the last slot comes first,
+ * or there would be more behind it. */
 static ucs_status_t worker_set_handler(ri_worker_t *worker)
 {
     ucp_am_handler_param_t param = {.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID |
@@ -79,10 +81,12 @@ static ucs_status_t worker_set_handler(ri_worker_t *worker)
                                     .cb  = NULL,
                                     .arg = NULL};
     ucs_status_t status;
+    unsigned count;
 
     if (!ri_stock_version_at_least(1, 17)) {
-        for (param.id = 0; param.id < ri_config.am_id; ++param.id) {
-            status = ri_stock.worker_set_am_recv_handler(worker->stock, &param);
+        for (count = (ri_config.am_id | 1) + 1; count > 0; --count) {
+            param.id = count - 1;
+            status   = ri_stock.worker_set_am_recv_handler(worker->stock, &param);
             if (status != UCS_OK) {
                 return status;
             }

@@ -6,7 +6,6 @@
 
 #include <sys/mman.h>
 #include <unistd.h>
-#include <vector>
 
 namespace fake {
 
@@ -476,6 +475,7 @@ static ucs_status_t worker_set_am_recv_handler(ucp_worker_h worker,
                                                const ucp_am_handler_param_t *param)
 {
     EXPECT_TRUE((param->cb == NULL) || (param->id == ri_config.am_id));
+    reinterpret_cast<node *>(worker)->set_handler(*param);
     return UCS_OK;
 }
 
@@ -689,6 +689,21 @@ node::~node()
     EXPECT_EQ(0u, m_worker->num_rings);
     ri_worker_free(m_worker);
     ri_context_destroy(m_context);
+}
+
+void node::set_handler(const ucp_am_handler_param_t &param)
+{
+    ++num_registered;
+    if (param.id >= m_handlers.size()) {
+        if (ri_stock_version_at_least(1, 17)) {
+            m_handlers.resize(param.id + 1, {true, nullptr, nullptr});
+        } else {
+            size_t length = std::max<size_t>(2 * m_handlers.size(), param.id + 1);
+
+            m_handlers.resize(length + length % 2);
+        }
+    }
+    m_handlers[param.id] = {true, param.cb, param.arg};
 }
 
 endpoint *node::new_endpoint(node *to)

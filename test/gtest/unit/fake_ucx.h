@@ -18,6 +18,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <vector>
 
 namespace fake {
 
@@ -112,6 +113,13 @@ struct descriptor {
     unsigned released = 0;
     unsigned fetched  = 0;
     request *sender   = nullptr;
+};
+
+/* A slot of stock's table of active message handlers. */
+struct am_slot {
+    bool written = false; /* no: it holds what was in that memory before */
+    ucp_am_recv_callback_t cb;
+    void *arg;
 };
 
 /* What is common to all workers of a test. */
@@ -234,6 +242,13 @@ public:
 
     ri_worker_counters_t counters() const;
 
+    /* A registration, as the stock of the version at hand does it. */
+    void set_handler(const ucp_am_handler_param_t &param);
+
+    const std::vector<am_slot> &handlers() const { return m_handlers; }
+
+    unsigned num_registered = 0;
+
     /* Give completed requests back. @return Whether none is left open. */
     bool release_done();
 
@@ -248,6 +263,7 @@ private:
             size_t capacity);
 
     uint64_t m_uid;
+    std::vector<am_slot> m_handlers;
     uint64_t m_context_key; /* its address is the handle */
     ri_context_t *m_context = nullptr;
     ri_worker_t *m_worker   = nullptr;
