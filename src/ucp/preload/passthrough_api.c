@@ -174,16 +174,21 @@ static ri_worker_t *guard_rma(ucp_ep_h ep)
     return conn->worker;
 }
 
+/* The blocking calls of stock wait without its lock, so these must not wait under ours. */
 ucs_status_t ucp_put(ucp_ep_h ep, const void *buffer, size_t length, uint64_t remote_addr,
                      ucp_rkey_h rkey)
 {
-    ri_worker_t *guard = guard_rma(ep);
-    ucs_status_t status;
+    static const ucp_request_param_t param = {.op_attr_mask = 0};
+    ri_conn_t *conn                        = ri_conn_find(ep);
+    ucp_worker_h stock;
 
     ri_stock_resolve();
-    status = ri_stock.put(ep, buffer, length, remote_addr, rkey);
-    ri_guard_leave(guard);
-    return status;
+    if (conn == NULL) {
+        return ri_stock.put(ep, buffer, length, remote_addr, rkey);
+    }
+    stock = conn->worker->stock;
+    return ri_guard_wait(stock,
+                         ucp_put_nbx(ep, buffer, length, remote_addr, rkey, &param));
 }
 
 ucs_status_t ucp_put_nbi(ucp_ep_h ep, const void *buffer, size_t length,
@@ -227,13 +232,17 @@ ucs_status_ptr_t ucp_put_nbx(ucp_ep_h ep, const void *buffer, size_t count,
 ucs_status_t ucp_get(ucp_ep_h ep, void *buffer, size_t length, uint64_t remote_addr,
                      ucp_rkey_h rkey)
 {
-    ri_worker_t *guard = guard_rma(ep);
-    ucs_status_t status;
+    static const ucp_request_param_t param = {.op_attr_mask = 0};
+    ri_conn_t *conn                        = ri_conn_find(ep);
+    ucp_worker_h stock;
 
     ri_stock_resolve();
-    status = ri_stock.get(ep, buffer, length, remote_addr, rkey);
-    ri_guard_leave(guard);
-    return status;
+    if (conn == NULL) {
+        return ri_stock.get(ep, buffer, length, remote_addr, rkey);
+    }
+    stock = conn->worker->stock;
+    return ri_guard_wait(stock,
+                         ucp_get_nbx(ep, buffer, length, remote_addr, rkey, &param));
 }
 
 ucs_status_t ucp_get_nbi(ucp_ep_h ep, void *buffer, size_t length, uint64_t remote_addr,
