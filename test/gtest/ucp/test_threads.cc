@@ -52,10 +52,11 @@ protected:
     }
 
     /* False when the build of UCX does not grant MULTI. */
-    bool make_multi()
+    bool make_multi(uint64_t features = UCP_FEATURE_TAG)
     {
         entity_params params;
         params.thread_mode = UCS_THREAD_MODE_MULTI;
+        params.features    = features;
         make_pair(params);
         return a().granted_thread_mode() == UCS_THREAD_MODE_MULTI;
     }
@@ -238,6 +239,152 @@ TEST_P(test_threads, multi_endpoints)
             closed.started(ucp_ep_close_nbx(ep, &p));
             wait_done(closed, poll);
         }
+    });
+}
+
+/* Memory of B that A may put to and get from. */
+class rma_window {
+public:
+    rma_window(entity &owner, ucp_ep_h ep, size_t length)
+        : m_context(owner.context()), m_memory(length)
+    {
+        ucp_mem_map_params_t params = {};
+        size_t packed_length;
+        void *packed;
+
+        params.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS |
+                            UCP_MEM_MAP_PARAM_FIELD_LENGTH;
+        params.address = m_memory.data();
+        params.length  = m_memory.size();
+        check_status(ucp_mem_map(m_context, &params, &m_memh), "ucp_mem_map");
+        check_status(ucp_rkey_pack(m_context, m_memh, &packed, &packed_length),
+                     "ucp_rkey_pack");
+        check_status(ucp_ep_rkey_unpack(ep, packed, &m_rkey), "ucp_ep_rkey_unpack");
+        ucp_rkey_buffer_release(packed);
+    }
+
+    ~rma_window()
+    {
+        ucp_rkey_destroy(m_rkey);
+        ucp_mem_unmap(m_context, m_memh);
+    }
+
+    uint64_t address() const { return reinterpret_cast<uint64_t>(m_memory.data()); }
+    ucp_rkey_h rkey() const { return m_rkey; }
+
+private:
+    ucp_context_h m_context;
+    std::vector<char> m_memory;
+    ucp_mem_h m_memh;
+    ucp_rkey_h m_rkey;
+};
+
+/*
+ * The blocking calls, which make progress inside stock, some of them under stock's lock, in
+ * threads of their own, while others send, receive and make progress on the same worker.
+ * Nobody waits for A with B's progress in hand: stock itself keeps A locked while it waits.
+ */
+TEST_P(test_threads, multi_blocking_calls)
+{
+    if (!make_multi(UCP_FEATURE_TAG | UCP_FEATURE_RMA)) {
+        GTEST_SKIP() << "UCX was built without support for MULTI workers";
+    }
+    constexpr size_t LENGTH   = 20000;
+    constexpr int ROUNDS      = 60;
+    const std::string address = b().address();
+    rma_window window(b(), ab(), LENGTH);
+    std::atomic<int> working{5};
+
+    auto one_sided = [&] {
+        for (int i = 0; i < ROUNDS; ++i) {
+            const size_t size = (i % 4) ? 8 : LENGTH;
+            std::string out   = pattern(size, i), in(size, '\0');
+            ASSERT_EQ(UCS_OK,
+                      ucp_put(ab(), out.data(), size, window.address(), window.rkey()));
+            ASSERT_EQ(UCS_OK, ucp_ep_flush(ab()));
+            ASSERT_EQ(UCS_OK,
+                      ucp_get(ab(), &in[0], size, window.address(), window.rkey()));
+            ASSERT_TRUE(in == out) << "round " << i;
+        }
+    };
+    auto flushes = [&] {
+        for (int i = 0; i < ROUNDS; ++i) {
+            ASSERT_EQ(UCS_OK, ucp_ep_flush(ab()));
+            ASSERT_EQ(UCS_OK, ucp_worker_fence(a().worker()));
+            ASSERT_EQ(UCS_OK, ucp_worker_flush(a().worker()));
+        }
+    };
+    auto endpoints = [&] {
+        for (int i = 0; i < 20; ++i) {
+            ucp_ep_h ep  = connect(a().worker(), address);
+            uint64_t out = i, in = ~0ull;
+            op_ptr r = recv(b().worker(), &in, sizeof(in), 100);
+            op_ptr s = send(ep, &out, sizeof(out), 100);
+            wait_done(*r, [&] { return a().progress(); });
+            wait_done(*s, [&] { return a().progress(); });
+            EXPECT_EQ(out, in);
+            r.reset();
+            s.reset();
+            ucp_ep_destroy(ep);
+        }
+    };
+    auto messages = [&](ucp_tag_t tag) {
+        for (int i = 0; i < ROUNDS; ++i) {
+            const size_t size = (i % 10) ? 8 * (i % 50) : 200000;
+            std::string out   = pattern(size, i), in(size, '\0');
+            op_ptr r          = recv(b().worker(), &in[0], size, tag);
+            op_ptr s          = (i % 3) ? send(ab(), out.data(), size, tag) :
+                                          send_sync(ab(), out.data(), size, tag);
+            wait_done(*r, [&] { return a().progress(); });
+            wait_done(*s, [&] { return a().progress(); });
+            ASSERT_TRUE(in == out) << "round " << i;
+        }
+    };
+
+    run_threads(6, [&](int t) {
+        const std::vector<std::function<void()>> parts = {one_sided, flushes, endpoints,
+                                                          [&] { messages(4); },
+                                                          [&] { messages(5); }};
+
+        if (t == 5) {
+            while (working > 0) {
+                b().progress();
+                std::this_thread::yield();
+            }
+            return;
+        }
+        std::unique_ptr<std::atomic<int>, void (*)(std::atomic<int> *)> leave(
+                &working, [](std::atomic<int> *w) { --*w; });
+        parts[t]();
+    });
+}
+
+/* Stock's put and get wait without a lock, so another thread may see to both ends in turn. */
+TEST_P(test_threads, multi_get_while_another_progresses)
+{
+    if (!make_multi(UCP_FEATURE_TAG | UCP_FEATURE_RMA)) {
+        GTEST_SKIP() << "UCX was built without support for MULTI workers";
+    }
+    rma_window window(b(), ab(), sizeof(uint64_t));
+    std::atomic<bool> done{false};
+
+    run_threads(2, [&](int t) {
+        if (t == 0) {
+            while (!done) {
+                progress();
+                std::this_thread::yield();
+            }
+            return;
+        }
+        for (uint64_t i = 0; i < 10; ++i) {
+            uint64_t in = ~0ull;
+            EXPECT_EQ(UCS_OK,
+                      ucp_put(ab(), &i, sizeof(i), window.address(), window.rkey()));
+            EXPECT_EQ(UCS_OK,
+                      ucp_get(ab(), &in, sizeof(in), window.address(), window.rkey()));
+            EXPECT_NE(~0ull, in);
+        }
+        done = true;
     });
 }
 
