@@ -255,6 +255,30 @@ void large_sender_role(peer_env &env)
 
 peer_role r6("large_sender", large_sender_role);
 
+/* More than fits into the buffers of the sockets */
+constexpr size_t STALLED_SIZE = 64 << 20;
+
+/* Starts a rendezvous, goes on with it when it is told to, as far as the receiver lets it,
+ * and waits to be killed. */
+void stalled_role(peer_env &env)
+{
+    endpoint_pair p(env.ch, env.tr, kill_params());
+    std::string large = pattern(STALLED_SIZE, 1);
+    op_ptr s          = send(p.ep(), large.data(), large.size(), 1);
+
+    p.wait([&] { return env.ch.readable(); }, "the receiver to see the message");
+    EXPECT_EQ("seen", env.ch.get());
+    EXPECT_EQ("go on", env.ch.get()); /* or never, if the data is not to be sent */
+    for (int idle = 0; idle < 10000;) {
+        idle = (p.self().progress() == 0) ? idle + 1 : 0;
+    }
+    EXPECT_FALSE(s->done());
+    env.ch.put("stopped");
+    env.ch.get(); /* the test never writes */
+}
+
+peer_role r8("stalled", stalled_role);
+
 /* Sends to a test that has no endpoint back, then waits to be killed, or closes. */
 void one_way_role(peer_env &env)
 {
@@ -356,9 +380,75 @@ protected:
         }
     }
 
+    /* The victim dies when this side has asked for the data of its message, or has got a
+     * part of it. */
+    void run_receive(bool half_way)
+    {
+        entity_params params = kill_params();
+        params.err_cb        = on_error;
+        params.err_arg       = this;
+
+        peer other("stalled", GetParam());
+        endpoint_pair p(other.ch(), GetParam(), params);
+        std::string in(STALLED_SIZE, '\0'), in2(8, '\0');
+        ucp_tag_recv_info_t info;
+        p.wait(
+                [&] {
+                    return ucp_tag_probe_nb(p.worker(), 1, TAG_FULL, 0, &info) != nullptr;
+                },
+                "the start of the message");
+        other.ch().put("seen");
+
+        std::vector<op_ptr> posted;
+        for (size_t size : {size_t(8), in.size()}) {
+            posted.push_back(recv(p.worker(), &in[0], size, 77));
+            posted.push_back(recv(p.worker(), &in2[0], 8, 0x100, 0x100));
+        }
+        op_ptr matched = recv(p.worker(), &in[0], in.size(), 1);
+        for (int i = 0; i < 1000; ++i) {
+            p.self().progress();
+        }
+        if (half_way) {
+            other.ch().put("go on");
+            EXPECT_EQ("stopped", other.ch().get());
+            p.wait([&] { return in[0] != '\0'; }, "the start of the data");
+        }
+        EXPECT_FALSE(matched->done());
+        other.kill_now();
+
+        EXPECT_TRUE(poll_until([&] { return matched->done() && (m_errors > 0); },
+                               [&] { return p.self().progress(); }, KILL_DEADLINE_SEC));
+        EXPECT_EQ(1, m_errors) << "calls of the error handler";
+        EXPECT_TRUE(matched->done());
+        EXPECT_TRUE(UCS_STATUS_IS_ERR(matched->status()));
+        EXPECT_EQ(1, matched->calls());
+
+        /* A receive that nobody matched is not tied to an endpoint. */
+        for (auto &o : posted) {
+            EXPECT_FALSE(o->done());
+            o->cancel();
+            EXPECT_EQ(UCS_ERR_CANCELED, o->status());
+        }
+        ucs_status_ptr_t ret = p.self().close_nbx(p.ep(), UCP_EP_CLOSE_FLAG_FORCE);
+        if (UCS_PTR_IS_PTR(ret)) {
+            p.wait([&] { return ucp_request_is_completed(ret); }, "close");
+            ucp_request_free(ret);
+        }
+    }
+
     int m_errors         = 0;
     ucs_status_t m_error = UCS_OK;
 };
+
+TEST_P(test_peer_death, before_it_sends_the_data)
+{
+    run_receive(false);
+}
+
+TEST_P(test_peer_death, while_it_sends_the_data)
+{
+    run_receive(true);
+}
 
 TEST_P(test_peer_death, while_it_progresses)
 {
