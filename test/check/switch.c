@@ -8,7 +8,7 @@
  *        switch print              print the configuration
  *        switch am <id>            register active message handlers
  *        switch api                use all of ucxri.h
- *        switch messages [leave|signal]  send messages; leave without clean-up
+ *        switch messages [leave|signal]   send messages; leave without clean-up, or SIGUSR2
  */
 #include "ucp/api/ucxri.h"
 
