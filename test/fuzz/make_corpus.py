@@ -155,6 +155,8 @@ def inputs():
     yield 'fragments-too-many', b''.join(
         first_contact(sn, FIRST, b'a' * 32, total=40) for sn in (2, 3, 4, 5, 6)) + \
         first_contact(1)
+    yield 'fragments-by-id', first_contact() + \
+        am(header(FIRST, 1, 2, total=40), b'a' * 32) + am(header(FRAG, 1, 2), b'b' * 8)
     yield 'window', first_contact(1) + first_contact(100) + first_contact(2)
     for name, kind in (('conn-req', CONN_REQ), ('bye', BYE), ('order-req', ORDER_REQ),
                        ('ring-refuse', RING_REFUSE), ('ring-stop', RING_STOP),

@@ -194,8 +194,8 @@ static ucs_status_t wire_check(const ri_wire_msg_t *msg, int data_elsewhere)
                        UCS_OK :
                        UCS_ERR_INVALID_PARAM;
     }
-    if ((msg->type == RI_WIRE_FIRST) &&
-        ((msg->total <= msg->length) || (msg->total > RI_WIRE_FIRST_MAX))) {
+    if ((msg->type == RI_WIRE_FIRST) && (!msg->has_hello || (msg->total <= msg->length) ||
+                                         (msg->total > RI_WIRE_FIRST_MAX))) {
         return UCS_ERR_INVALID_PARAM;
     }
     if (msg->has_hello != (msg->type == RI_WIRE_CONN_REQ) &&

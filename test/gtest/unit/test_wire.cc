@@ -292,8 +292,9 @@ TEST_F(test_wire, parse_each_type)
             SCOPED_TRACE(std::string(type.name) + (hello ? " with hello" : ""));
             bytes header = make(type.type, hello);
 
-            if ((type.type == RI_WIRE_CONN_REQ) && !hello) {
-                continue; /* see conn_req_needs_hello */
+            if (((type.type == RI_WIRE_CONN_REQ) || (type.type == RI_WIRE_FIRST)) &&
+                !hello) {
+                continue; /* see conn_req_needs_hello, first_needs_hello */
             }
             if (hello && !type.in_sequence && (type.type != RI_WIRE_CONN_REQ)) {
                 continue; /* see hello_where_it_belongs */
@@ -445,6 +446,13 @@ TEST_F(test_wire, conn_req_needs_hello)
               parse_inline(make(RI_WIRE_CONN_REQ, false), bytes()));
 }
 
+TEST_F(test_wire, first_needs_hello)
+{
+    /* FRAGs find their stream by what the hello says */
+    EXPECT_EQ(UCS_ERR_INVALID_PARAM, parse_apart(make(RI_WIRE_FIRST, false), bytes(5)));
+    EXPECT_EQ(UCS_ERR_INVALID_PARAM, parse_inline(make(RI_WIRE_FIRST, false), bytes(5)));
+}
+
 TEST_F(test_wire, hello_where_it_belongs)
 {
     for (const type_case &type : TYPES) {
@@ -511,15 +519,14 @@ TEST_F(test_wire, frag_names_the_conn)
 
 TEST_F(test_wire, first_is_not_the_whole)
 {
-    for (bool hello : {false, true}) {
-        bytes header = make(RI_WIRE_FIRST, hello);
+    bytes header = make(RI_WIRE_FIRST, true);
 
-        EXPECT_EQ(UCS_OK, parse_apart(header, bytes(TOTAL - 1)));
-        EXPECT_EQ(UCS_ERR_INVALID_PARAM, parse_apart(header, bytes(TOTAL)));
-        EXPECT_EQ(UCS_ERR_INVALID_PARAM, parse_apart(header, bytes(TOTAL + 1)));
-    }
+    EXPECT_EQ(UCS_OK, parse_apart(header, bytes(TOTAL - 1)));
+    EXPECT_EQ(UCS_ERR_INVALID_PARAM, parse_apart(header, bytes(TOTAL)));
+    EXPECT_EQ(UCS_ERR_INVALID_PARAM, parse_apart(header, bytes(TOTAL + 1)));
 
-    wire_msg msg(RI_WIRE_FIRST, 1, 1);
+    wire_msg msg(RI_WIRE_FIRST, 0, 1);
+    msg.hello(UID, CONN_ID);
     msg.total = RI_WIRE_FIRST_MAX;
     EXPECT_EQ(UCS_OK, parse_apart(msg.header(), bytes(5)));
     for (uint32_t total : {0u, RI_WIRE_FIRST_MAX + 1u, 1u << 31, ~0u}) {
