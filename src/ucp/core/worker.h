@@ -39,6 +39,7 @@ struct ri_worker {
     unsigned max_rings;    /* 0: rings are not used on this worker */
     uint64_t ring_clock;   /* messages delivered, by any way */
     uint32_t conn_serial;  /* of the latest conn */
+    int version_reported;  /* that a peer speaks another one */
 
     /* A rendezvous descriptor that was kept while stock's callback has not returned yet: it
      * must not be released before. NULL again when stock is to do that. */

@@ -560,7 +560,8 @@ static ucs_status_t dispatch(ri_worker_t *worker, const void *header,
     status = ri_wire_parse(header, header_length, data, length,
                            !!(param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV), &msg);
     if (ri_unlikely(status != UCS_OK)) {
-        if ((status == UCS_ERR_UNSUPPORTED) && (worker->counters.rx_malformed == 0)) {
+        if ((status == UCS_ERR_UNSUPPORTED) && !worker->version_reported) {
+            worker->version_reported = 1;
             ri_error("a peer speaks wire version %u of ucxri, this process version %u: "
                      "all processes of a job must load the same libucxri.so",
                      msg.hello.version, RI_WIRE_VERSION);

@@ -603,6 +603,22 @@ TEST_F(test_deliver, hello_of_another_version)
     EXPECT_EQ(0u, num_streams());
 }
 
+TEST_F(test_deliver, hello_of_another_version_after_malformed_messages)
+{
+    wire_msg msg(RI_WIRE_EAGER, 0, 1);
+
+    m_node->deliver(bytes(), bytes(3));
+    ri_log_level                                = (ri_log_level_t)RI_LOG_LEVEL_ERROR;
+    msg.hello(REMOTE, CONN_ID).greeting.version = RI_WIRE_VERSION + 1;
+    ::testing::internal::CaptureStderr();
+    for (int i = 0; i < 3; ++i) {
+        m_node->deliver(msg, bytes(8));
+    }
+    std::string text = ::testing::internal::GetCapturedStderr();
+    EXPECT_NE(std::string::npos, text.find("wire version")) << text;
+    EXPECT_EQ(1, std::count(text.begin(), text.end(), '\n')) << text;
+}
+
 TEST_F(test_deliver, malformed_is_reported_once)
 {
     ri_log_level = RI_LOG_LEVEL_WARN;
