@@ -5,7 +5,6 @@
 #include "conn.h"
 #include "config.h"
 #include "ep_op.h"
-#include "log.h"
 #include "worker.h"
 #include "../preload/stock.h"
 #include "../proto/control.h"
@@ -360,21 +359,34 @@ void ri_conn_endpoint_failed(ri_conn_t *conn, ucs_status_t status)
     ri_conn_tell_failure(worker, id, status);
 }
 
-ucs_status_t ri_conn_report_unusable(ri_conn_t *conn)
+/* What is not printed at one level may be at a more severe one later. */
+static int conn_is_news(_Atomic(int) *reported, ri_log_level_t level)
 {
-    static _Atomic(int) reported = 0;
+    return (level <= ri_log_level) && !atomic_exchange(reported, 1);
+}
 
-    if (!atomic_exchange(&reported, 1)) {
-        if (conn->flags & RI_CONN_VERSION) {
-            ri_error("a peer has another version of ucxri (this one speaks wire version "
-                     "%u): all processes of a job must load the same libucxri.so",
-                     RI_WIRE_VERSION);
-        } else {
-            ri_error("a peer runs without ucxri: set UCX_RNDV_SCHEME=recv_init and "
-                     "LD_PRELOAD=libucxri.so for all processes of the job, or for none");
-        }
+void ri_conn_report_unusable(ri_log_level_t level, ucs_status_t why)
+{
+    static _Atomic(int) reported_none, reported_version, reported_silent;
+
+    if ((why == UCS_ERR_NO_ELEM) && conn_is_news(&reported_none, level)) {
+        ri_log(level, "a peer runs without ucxri, so tag messages to it fail: "
+                      "set UCX_RNDV_SCHEME=recv_init and LD_PRELOAD=libucxri.so "
+                      "for all processes of the job, or for none");
+    } else if ((why == UCS_ERR_UNSUPPORTED) && conn_is_news(&reported_version, level)) {
+        ri_log(level,
+               "a peer has another version of ucxri (this one speaks wire version %u), "
+               "so tag messages to it fail: "
+               "preload the same libucxri.so in all processes of the job, or in none",
+               RI_WIRE_VERSION);
+    } else if ((why == UCS_ERR_TIMED_OUT) && conn_is_news(&reported_silent, level)) {
+        ri_log(level,
+               "a peer has not answered for %g s: if it runs without ucxri, "
+               "set UCX_RNDV_SCHEME=recv_init and LD_PRELOAD=libucxri.so "
+               "for all processes of the job, or for none; "
+               "if it is only late, raise UCXRI_CONNECT_TIMEOUT",
+               ri_config.connect_timeout);
     }
-    return UCS_ERR_UNREACHABLE;
 }
 
 void ri_conn_start_timeout(ri_conn_t *conn)
@@ -418,8 +430,7 @@ void ri_conn_check_timeouts(ri_worker_t *worker)
         conn = ucs_list_extract_head(&worker->asking, ri_conn_t, asking_link);
         ucs_list_add_tail(&worker->asking, &conn->asking_link);
         if (conn_timed_out(conn, now)) {
-            conn->flags |= RI_CONN_NO_PEER;
-            ri_conn_report_unusable(conn);
+            ri_conn_report_unusable(RI_LOG_LEVEL_ERROR, UCS_ERR_TIMED_OUT);
             ri_conn_fail(conn, UCS_ERR_UNREACHABLE);
         }
     }

@@ -13,6 +13,7 @@
 
 #include "counters.h"
 #include "handle_map.h"
+#include "log.h"
 #include "request.h"
 #include "../../uct/shm/ring.h"
 #include "../tag/assembly.h"
@@ -205,11 +206,14 @@ void ri_conn_stop_timeout(ri_conn_t *conn);
 void ri_conn_check_timeouts(ri_worker_t *worker);
 
 /**
- * Say once per process, in one line, why tag operations on this conn cannot work.
+ * Say in one line why tag messages to a peer cannot work, and what to set; once per process
+ * and cause.
  *
- * @return The status with which they fail.
+ * @param level  Of the line.
+ * @param why    UCS_ERR_NO_ELEM or UCS_ERR_UNSUPPORTED, as ri_wire_address_parse said;
+ *               UCS_ERR_TIMED_OUT: it does not answer. Any other: there is nothing to say.
  */
-ucs_status_t ri_conn_report_unusable(ri_conn_t *conn);
+void ri_conn_report_unusable(ri_log_level_t level, ucs_status_t why);
 
 /** Find the peer of a uid, or make it. @return NULL without memory. */
 ri_peer_t *ri_peer_get(ri_worker_t *worker, uint64_t uid);

@@ -59,6 +59,8 @@ static ucs_status_t ep_create(ri_worker_t *worker, const ucp_ep_params_t *params
     if (params->field_mask & UCP_EP_PARAM_FIELD_REMOTE_ADDRESS) {
         address_status = ri_wire_address_parse(params->address, &stock_address, &uid);
         copy.params.address = stock_address;
+        /* Now: if the peer has no library, it gives up as soon as it has our address. */
+        ri_conn_report_unusable(RI_LOG_LEVEL_WARN, address_status);
     } else {
         flags |= RI_CONN_BY_SOCKADDR;
     }

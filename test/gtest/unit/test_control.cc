@@ -599,6 +599,54 @@ TEST_F(test_control, no_answer_and_a_callback_that_closes)
     EXPECT_EQ(UCS_ERR_UNREACHABLE, conns[2]->status);
 }
 
+/* @return How many lines the report of each cause has, that cause reported twice. */
+static std::string report_all(ri_log_level_t level)
+{
+    std::string counts;
+
+    for (ucs_status_t why :
+         {UCS_OK, UCS_ERR_NO_ELEM, UCS_ERR_UNSUPPORTED, UCS_ERR_TIMED_OUT}) {
+        ::testing::internal::CaptureStderr();
+        ri_conn_report_unusable(level, why);
+        ri_conn_report_unusable(level, why);
+        std::string text = ::testing::internal::GetCapturedStderr();
+        counts += std::to_string(std::count(text.begin(), text.end(), '\n'));
+    }
+    return counts;
+}
+
+/* A process of its own, as what was reported is not forgotten */
+TEST_F(test_control, each_cause_is_reported_once)
+{
+    ::testing::GTEST_FLAG(death_test_style) = "threadsafe";
+    EXPECT_EXIT(
+            {
+                ri_log_level       = RI_LOG_LEVEL_ERROR;
+                std::string counts = report_all(RI_LOG_LEVEL_WARN);
+                counts += " " + report_all(RI_LOG_LEVEL_ERROR);
+                ri_log_level = RI_LOG_LEVEL_WARN;
+                counts += " " + report_all(RI_LOG_LEVEL_WARN);
+                fprintf(stderr, "counts %s\n", counts.c_str());
+                _exit(0);
+            },
+            ::testing::ExitedWithCode(0), "counts 0000 0111 0000");
+}
+
+/* The peer's address has told that it does not understand these messages */
+TEST_F(test_control, sends_to_a_peer_without_the_library_fail)
+{
+    for (uint32_t why : {RI_CONN_NO_PEER, RI_CONN_VERSION}) {
+        endpoint *ep    = m_node->new_endpoint(nullptr);
+        ri_conn_t *conn = m_node->connect(ep, 0, RI_CONN_USER | why);
+
+        ri_log_level = RI_LOG_LEVEL_ERROR;
+        ::testing::internal::CaptureStderr();
+        EXPECT_EQ(UCS_ERR_UNREACHABLE, m_node->send(conn, pattern(1, 8), 1)->status);
+        ::testing::internal::GetCapturedStderr();
+        EXPECT_TRUE(ep->sent.empty());
+    }
+}
+
 /* SYNC_ACK */
 
 TEST_F(test_control, sync_ack_completes)
