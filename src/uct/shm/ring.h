@@ -91,6 +91,9 @@ typedef struct ri_ring_control {
 #define RI_RING_VERSION      1
 #define RI_RING_CONTROL_SIZE 4096
 
+static_assert(offsetof(ri_ring_control_t, consumed) == RI_RING_LINE, "a line of its own");
+static_assert(sizeof(ri_ring_control_t) <= RI_RING_CONTROL_SIZE, "the first page");
+
 /* The sender's end. */
 typedef struct ri_ring_tx {
     ri_ring_record_t *lines;
