@@ -32,10 +32,8 @@ static const config_field_t config_fields[] = {
          "1/4 of\n"
          "RING_SIZE and 32k."},
         {"AM_INLINE", "memunits", "1k", FIELD(am_inline),
-         "Contiguous messages up to this size that go by active message are copied "
-         "behind\n"
-         "their header; above it, the header travels apart and the payload is not "
-         "copied."},
+         "Contiguous messages up to this size that go by active message are copied behind\n"
+         "their header; above it, header and payload are gathered without a copy."},
         {"RING_PEERS", "uint", "64", FIELD(ring_peers),
          "How many peers on the same host may have a ring in shared memory to send to "
          "this\n"
