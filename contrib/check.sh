@@ -2,8 +2,8 @@
 # Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause
 #
 # Builds ucxri and passes all tests: installs missing packages (as root or with sudo),
-# builds in a directory of its own, prints a line for each step, a table, and as the last
-# line the sum "N passed, N failed" (and ", N skipped").
+# builds in a directory of its own, prints a line for each step, a table, the number of
+# skipped tests, and as the last line the sum "N passed, N failed".
 #
 # Usage: contrib/check.sh [options]
 #   --cc gcc|clang    the compiler (gcc)
@@ -389,8 +389,6 @@ done
 echo
 printf '%-22s %7s %7s %8s %8s\n' step passed failed skipped time
 printf '%s\n' "${table[@]}"
-echo "logs: $logs; $SECONDS s in all"
-sum="$total_passed passed, $total_failed failed"
-[ $total_skipped -eq 0 ] || sum+=", $total_skipped skipped"
-echo "$sum"
+echo "logs: $logs; $SECONDS s in all; $total_skipped skipped"
+echo "$total_passed passed, $total_failed failed"
 [ $total_failed -eq 0 ]
