@@ -110,11 +110,11 @@ static ucs_status_t worker_init_lock(ri_worker_t *worker)
     return UCS_OK;
 }
 
-/* Rings generate no events, so they are not for applications that may sleep on the
- * worker's event file descriptor. */
 /* More than a host has processes; also bounds what a mistyped UCXRI_RING_PEERS costs. */
 #define WORKER_MAX_RINGS 4096u
 
+/* Rings generate no events, so they are not for applications that may sleep on the
+ * worker's event file descriptor. */
 static ucs_status_t worker_init_rings(ri_worker_t *worker)
 {
     unsigned max_rings = (worker->context->features & UCP_FEATURE_WAKEUP) ?
