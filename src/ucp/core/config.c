@@ -26,18 +26,16 @@ typedef struct config_field {
 
 static const config_field_t config_fields[] = {
         {"EAGER_THRESH", "memunits", "8k", FIELD(eager_thresh),
-         "Messages up to this size are sent eagerly: copied into the ring of the pair or "
-         "into\n"
-         "one active message. Larger ones go to UCP's own choice of protocol. At most "
-         "1/4 of\n"
-         "RING_SIZE and 32k."},
+         "Messages up to this size are sent eagerly: copied into the ring of the pair\n"
+         "or into one active message. Larger ones go to UCP's own choice of protocol.\n"
+         "At most 1/4 of RING_SIZE and 32k."},
         {"AM_INLINE", "memunits", "1k", FIELD(am_inline),
-         "Contiguous messages up to this size that go by active message are copied behind\n"
-         "their header; above it, header and payload are gathered without a copy."},
+         "Contiguous messages up to this size that go by active message are copied\n"
+         "behind their header; above it, header and payload are gathered without a\n"
+         "copy."},
         {"RING_PEERS", "uint", "64", FIELD(ring_peers),
-         "How many peers on the same host may have a ring in shared memory to send to "
-         "this\n"
-         "process; the least recently active give theirs back. 0 turns rings off."},
+         "How many peers on the same host may have a ring in shared memory to send to\n"
+         "this process; the least recently active give theirs back. 0 turns rings off."},
         {"RING_SIZE", "memunits", "64k", FIELD(ring_size),
          "Size of one ring, a power of two. One page more is used for its indices."},
         {"RING_AFTER", "uint", "4", FIELD(ring_after),
@@ -48,38 +46,33 @@ static const config_field_t config_fields[] = {
          "straight from the sender's memory (process_vm_readv), where the system allows "
          "that."},
         {"PROGRESS_SKIP", "uint", "8", FIELD(progress_skip),
-         "While messages arrive through rings, UCX's own progress is called at every "
-         "n-th\n"
-         "call only. 1 calls it always."},
+         "While messages arrive through rings, UCX's own progress is called at every\n"
+         "n-th call only. 1 calls it always."},
         {"REORDER_WINDOW", "ulunits", "1048576", FIELD(reorder_window),
-         "How many messages may overtake the next one in order of a connection before "
-         "the\n"
-         "peer is taken to be broken and its messages are dropped."},
+         "How many messages may overtake the next one in order of a connection before\n"
+         "the peer is taken to be broken and its messages are dropped."},
         {"CONNECT_TIMEOUT", "time", "300s", FIELD(connect_timeout),
-         "A peer reached by socket address that has not answered for so long while this\n"
-         "process waits for it is taken to run without this library. inf waits for "
-         "ever."},
+         "A peer reached by socket address that has not answered for so long while\n"
+         "this process waits for it is taken to run without this library. inf waits\n"
+         "for ever."},
         {"AM_ID", "uint", "4079", FIELD(am_id),
-         "The active message id that this library takes for itself on each worker. Must "
-         "be\n"
-         "the same in all processes and not used by the application."},
+         "The active message id that this library takes for itself on each worker.\n"
+         "Must be the same in all processes and not used by the application."},
         {"LOG_LEVEL", "string", "warn", FIELD(log_level),
          "What is printed on stderr: error, warn, info or debug."},
         {"STATS", "bool", "n", FIELD(stats),
          "Dump the counters of each worker when it is destroyed or the process exits."},
         {"STATS_DEST", "string", "stderr", FIELD(stats_dest),
-         "Where the counters go: stderr, stdout or a file name, in which %p is the "
-         "process\n"
-         "id and %h the host."},
+         "Where the counters go: stderr, stdout or a file name, in which %p is the\n"
+         "process id and %h the host."},
         {"TRACE", "bool", "n", FIELD(trace),
          "Keep the latest protocol events of each worker in memory. They are dumped on\n"
          "SIGUSR2, on an error, and at exit."},
         {"TRACE_SIZE", "uint", "4096", FIELD(trace_size),
          "How many events each worker keeps, rounded up to a power of two."},
         {"TRACE_DEST", "string", "stderr", FIELD(trace_dest),
-         "Where the trace goes: stderr, stdout or a file name, in which %p is the "
-         "process id\n"
-         "and %h the host."},
+         "Where the trace goes: stderr, stdout or a file name, in which %p is the\n"
+         "process id and %h the host."},
 };
 
 #define CONFIG_COUNT (sizeof(config_fields) / sizeof(config_fields[0]))

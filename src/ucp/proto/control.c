@@ -449,10 +449,9 @@ static void control_handle_reset(ri_worker_t *worker, ri_conn_t *conn,
         return;
     }
 
-    ri_error("a peer has ended the connection to it: it lost a message of this process, "
-             "or "
-             "got one that it does not understand; it has printed a warning that says "
-             "more");
+    ri_error("a peer has ended the connection to it: "
+             "it lost a message of this process, or got one that it does not understand; "
+             "it has printed a warning that says more");
     ri_conn_fail(conn, UCS_ERR_CONNECTION_RESET);
     if (peer_mode) {
         ri_conn_tell_failure(worker, id, UCS_ERR_CONNECTION_RESET);
