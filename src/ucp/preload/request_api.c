@@ -127,8 +127,8 @@ static void request_release(ri_req_t *req, int disable_callback)
 {
     ri_worker_t *worker = req->worker;
 
-    if (req->mark == RI_REQ_MARK_FREE) {
-        return; /* released twice, as some MPIs do */
+    if ((req->mark == RI_REQ_MARK_FREE) || (ri_req_flags(req) & RI_REQ_USER_MEM)) {
+        return; /* released twice, as some MPIs do; or not of the pool */
     }
     ri_worker_lock(worker);
     if (ri_req_flags(req) & RI_REQ_RELEASED) {

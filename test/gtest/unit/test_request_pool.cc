@@ -279,4 +279,27 @@ TEST_F(test_request_pool, user_data_only_if_given)
     ri_req_put(req);
 }
 
+TEST_F(test_request_pool, free_and_release_leave_the_applications_memory)
+{
+    alignas(64) uint8_t memory[1024] = {};
+
+    m_param.op_attr_mask = UCP_OP_ATTR_FIELD_REQUEST;
+    m_param.request      = memory + ri_req_headroom;
+    for (bool completed : {true, false}) {
+        ri_req_t *req = ri_req_get(&m_worker, &m_param, RI_REQ_RECV);
+
+        if (completed) {
+            ri_req_set_flags(req, RI_REQ_COMPLETED);
+        }
+        uint32_t flags = ri_req_flags(req);
+        ucp_request_free(ri_req_handle(req));
+        ucp_request_release(ri_req_handle(req));
+        EXPECT_EQ(flags, ri_req_flags(req));
+        EXPECT_EQ(nullptr, m_worker.reqs.free);
+        EXPECT_EQ(0u, m_worker.reqs.in_use);
+        m_worker.reqs = {}; /* or the pool's end would touch this memory */
+        ASSERT_EQ(UCS_OK, ri_req_pool_init(&m_worker));
+    }
+}
+
 } // namespace
