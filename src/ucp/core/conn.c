@@ -298,6 +298,39 @@ void ri_conn_fail(ri_conn_t *conn, ucs_status_t status)
     }
 }
 
+void ri_conn_say_lost(ri_conn_t *conn)
+{
+    ri_conn_t *other;
+
+    if (!(conn->flags & RI_CONN_LOST) || (conn->flags & RI_CONN_BYE) ||
+        (conn->remote_id == 0)) {
+        return;
+    }
+    other = (conn->peer != NULL) ? ri_peer_way_out(conn->peer) : NULL;
+    conn->flags |= RI_CONN_BYE;
+    ri_control_send((other != NULL) ? other : conn, RI_WIRE_BYE, conn->remote_id,
+                    conn->lost_sn - 1);
+}
+
+void ri_conn_lose(ri_conn_t *conn, uint32_t sn, ucs_status_t status)
+{
+    ri_worker_t *worker = conn->worker;
+    uint32_t id         = conn->id;
+
+    if (conn->status != UCS_OK) {
+        return;
+    }
+    conn->flags |= RI_CONN_LOST;
+    conn->lost_sn = sn;
+    if (conn->remote_id == 0) {
+        ri_control_ask(conn); /* told with the answer */
+    }
+    ri_conn_fail(conn, status);
+    if (ri_id_get(&worker->conn_ids, id) == conn) {
+        ri_conn_say_lost(conn);
+    }
+}
+
 /* @return An endpoint of stock's own to a peer, or NULL. */
 static ri_conn_t *conn_find_reply(ri_worker_t *worker, uint64_t uid)
 {
@@ -351,6 +384,7 @@ void ri_conn_endpoint_failed(ri_conn_t *conn, ucs_status_t status)
     uint32_t id         = conn->id;
     ri_conn_t *reply;
 
+    conn->flags &= ~RI_CONN_LOST;
     ri_conn_fail(conn, status);
     while ((uid != 0) && ((reply = conn_find_reply(worker, uid)) != NULL)) {
         ri_conn_destroy(reply, status);
@@ -550,6 +584,11 @@ void ri_stream_check_closed_slow(ri_stream_t *stream)
     if ((stream->busy == 0) && (stream->num_msgs == 0) && (stream->ring == NULL) &&
         ucs_list_is_empty(&stream->fetching) &&
         (stream->next_sn == stream->closed_sn + 1)) {
+        if ((stream->num_early > 0) || !ucs_list_is_empty(&stream->assembling)) {
+            ri_warn("a connection from worker 0x%lx ends because its sender could not "
+                    "send a message: %zu that followed are dropped",
+                    stream->peer->uid, stream->num_early);
+        }
         ri_stream_destroy(stream);
     }
 }

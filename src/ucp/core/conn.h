@@ -26,6 +26,8 @@ enum {
     RI_CONN_USER        = 1 << 1, /* the application has the endpoint */
     RI_CONN_NO_PEER     = 1 << 2, /* the peer runs without this library: tag sends fail */
     RI_CONN_VERSION     = 1 << 3, /* ... or with another wire version */
+    RI_CONN_LOST        = 1 << 4, /* failed because lost_sn was not sent; the endpoint
+                                   itself works */
     RI_CONN_ASKED       = 1 << 5, /* CONN_REQ was sent */
     RI_CONN_CLOSING     = 1 << 6, /* the application closed it; draining */
     RI_CONN_PEER_MODE   = 1 << 7, /* error handling mode PEER: sending to a peer that is
@@ -58,6 +60,7 @@ struct ri_conn {
     size_t ring_max;              /* longest payload that may go through the ring */
     uint32_t flags;               /* RI_CONN_* */
     uint32_t tx_sn;               /* of the latest message; the first is 1 */
+    uint32_t lost_sn;             /* with RI_CONN_LOST: the number that never comes */
     uint64_t tx_tag;              /* of the latest message */
     ucs_list_link_t pending;      /* sends that wait for room in the ring, in order */
     ucs_list_link_t pending_link; /* in worker->pending_conns; self-linked if not */
@@ -186,6 +189,13 @@ void ri_conn_fail(ri_conn_t *conn, ucs_status_t status);
 /** Call the application's error handler: once, and not if the endpoint of conn @a id is
  * closed by now, as a callback of what ended before may have done. */
 void ri_conn_tell_failure(ri_worker_t *worker, uint32_t id, ucs_status_t status);
+
+/** Number @a sn was not sent as a whole, and cannot be taken back: the conn fails, and its
+ * stream is told to end before that number. */
+void ri_conn_lose(ri_conn_t *conn, uint32_t sn, ucs_status_t status);
+
+/** Tell the stream of a conn that lost a number, if its id is known by now. */
+void ri_conn_say_lost(ri_conn_t *conn);
 
 /** Stock reports that the endpoint failed. Endpoints to the same peer that only stock has
  * are likely to fail, too: stock frees them then and tells nobody, so they are given up.

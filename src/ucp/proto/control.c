@@ -106,7 +106,7 @@ static ri_conn_t *control_way_out(ri_worker_t *worker, const control_owed_t *owe
     ri_conn_t *conn = ri_id_get(&worker->conn_ids, owed->conn_id);
     ri_peer_t *peer;
 
-    if ((conn != NULL) && (conn->status == UCS_OK)) {
+    if ((conn != NULL) && ((conn->status == UCS_OK) || (conn->flags & RI_CONN_LOST))) {
         return conn;
     }
     if (control_is_bound(owed->message)) {
@@ -355,6 +355,7 @@ static void control_set_remote_id(ri_conn_t *conn, uint32_t id)
     ri_conn_stop_timeout(conn);
     conn->remote_id = id;
     ri_conn_update_fast(conn);
+    ri_conn_say_lost(conn);
     ri_planes_ask_wanted(conn);
 }
 

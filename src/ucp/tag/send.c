@@ -44,7 +44,7 @@ static void send_take_back(ri_conn_t *conn, uint32_t sn, uint64_t tag,
         conn->tx_sn  = sn - 1;
         conn->tx_tag = tag;
     } else {
-        ri_conn_fail(conn, status);
+        ri_conn_lose(conn, sn, status);
     }
 }
 

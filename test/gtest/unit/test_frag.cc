@@ -20,6 +20,7 @@ protected:
         m_sender   = std::make_unique<node>(REMOTE);
         m_ep       = m_sender->new_endpoint(m_receiver.get());
         m_conn     = m_sender->connect(m_ep, LOCAL);
+        m_other    = m_ep;
     }
 
     void TearDown() override
@@ -72,6 +73,7 @@ protected:
     std::unique_ptr<node> m_receiver;
     std::unique_ptr<node> m_sender;
     endpoint *m_ep;
+    endpoint *m_other;
     ri_conn_t *m_conn;
 };
 
@@ -156,6 +158,50 @@ TEST_F(test_frag, fails)
     deliver_all();
     m_receiver->recv(1, ~0ul, 8);
     check(m_receiver->recv(2, ~0ul, 8), send, 2);
+}
+
+/* The receiver is told that the rest never comes: its stream ends before that message. */
+TEST_F(test_frag, fails_half_way)
+{
+    for (bool other : {false, true}) {
+        endpoint *ep    = m_sender->new_endpoint(m_receiver.get());
+        ri_conn_t *conn = m_sender->connect(ep, LOCAL);
+        wire_msg ack(RI_WIRE_CONN_ACK, conn->id, 0);
+
+        m_ep           = ep; /* of which all is delivered */
+        m_conn->status = other ? UCS_OK : UCS_ERR_CANCELED;
+        m_sender->send(conn, pattern(1, 8), 1);
+        m_ucx->memory = 3;
+        EXPECT_EQ(UCS_ERR_NO_MEMORY, m_sender->send(conn, pattern(2, 500), 2)->status);
+        EXPECT_EQ(UCS_ERR_NO_MEMORY, m_sender->send(conn, pattern(3, 8), 3)->status);
+        m_ucx->memory = -1;
+        m_sender->progress(); /* the question for the stream's id had to wait */
+        EXPECT_EQ(1u, ep->count(RI_WIRE_CONN_REQ));
+        deliver_all();
+        m_receiver->deliver(
+                wire_msg(RI_WIRE_EAGER, 0, 3).hello(REMOTE, conn->id, 0, conn->serial),
+                bytes(8)); /* early for ever, or so it seems */
+
+        ri_stream_t *stream = ri_stream_find(m_receiver->worker(), REMOTE, conn->id);
+        ASSERT_NE(nullptr, stream);
+        EXPECT_EQ(UCS_OK, m_receiver->recv(1, ~0ul, 8)->status);
+        EXPECT_LT(500u, m_receiver->counters().held_bytes);
+        ack.value = stream->id;
+        ack.uid   = LOCAL;
+        for (int i = 0; i < 2; ++i) {
+            m_sender->deliver(ack);
+        }
+
+        endpoint *way = other ? m_other : ep;
+        ASSERT_EQ(1u, way->count(RI_WIRE_BYE));
+        packet bye = way->take(RI_WIRE_BYE);
+        EXPECT_EQ(1u, bye.parse().value);
+        m_receiver->deliver(bye.header, bye.data);
+        EXPECT_EQ(nullptr, ri_stream_find(m_receiver->worker(), REMOTE, conn->id));
+        EXPECT_EQ(0u, m_receiver->counters().held_bytes);
+        EXPECT_EQ(0u, malformed());
+        ri_conn_destroy(conn, UCS_ERR_CANCELED);
+    }
 }
 
 TEST_F(test_frag, waits_for_its_turn)
