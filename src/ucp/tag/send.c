@@ -259,7 +259,11 @@ static ucs_status_t send_start(ri_send_req_t *req, ri_proto_t proto,
     }
 
     if (UCS_STATUS_IS_ERR(status)) {
-        send_take_back(conn, req->sn, previous_tag, status);
+        /* If the conn failed meanwhile, it has let go of the request, and a callback may have
+         * closed it. */
+        if (req->conn != NULL) {
+            send_take_back(conn, req->sn, previous_tag, status);
+        }
         return status;
     }
 
@@ -327,21 +331,22 @@ static ucs_status_t send_choose_and_start(ri_send_req_t *req, int sync,
     }
 
     status = send_start(req, proto, param);
-    if (!UCS_STATUS_IS_ERR(status) && ((proto == RI_PROTO_EAGER_FRAGS) ||
-                                       (ri_unlikely(conn->remote_id == 0) &&
-                                        (sync || (conn->flags & RI_CONN_BY_SOCKADDR) ||
-                                         (conn->tx_sn >= SEND_ASK_AFTER))))) {
+    if (UCS_STATUS_IS_ERR(status)) {
+        return status; /* the conn may be gone */
+    }
+    if ((proto == RI_PROTO_EAGER_FRAGS) ||
+        (ri_unlikely(conn->remote_id == 0) &&
+         (sync || (conn->flags & RI_CONN_BY_SOCKADDR) ||
+          (conn->tx_sn >= SEND_ASK_AFTER)))) {
         ri_control_ask(conn);
     }
-    if ((proto >= RI_PROTO_BULK) && !UCS_STATUS_IS_ERR(status)) {
+    if (proto >= RI_PROTO_BULK) {
         ri_planes_ask(conn); /* for the next one */
     }
     if (ri_unlikely(conn->flags & RI_CONN_BEHIND_RMA) && (conn->ring != NULL)) {
         ri_control_ask_order(conn);
     }
-    return UCS_STATUS_IS_ERR(status) ? status :
-           (req->waiting != 0)       ? UCS_INPROGRESS :
-                                       UCS_OK;
+    return (req->waiting != 0) ? UCS_INPROGRESS : UCS_OK;
 }
 
 /* Write the header of a short message, as ri_am_pack_header() does where the receiver's

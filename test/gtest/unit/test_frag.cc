@@ -160,6 +160,33 @@ TEST_F(test_frag, fails)
     check(m_receiver->recv(2, ~0ul, 8), send, 2);
 }
 
+/* A send that ends because another one failed half way closes the endpoint: sanitizers see
+ * whether it is used afterwards. */
+TEST_F(test_frag, fails_half_way_and_a_callback_closes)
+{
+    static const ucp_request_param_t none = {};
+    ri_conn_t *conn = m_sender->connect(m_sender->new_endpoint(m_receiver.get()), LOCAL);
+    uint32_t id     = conn->id;
+    ucp_request_param_t param = {};
+
+    param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
+    param.user_data    = conn;
+    param.cb.send      = [](void *request, ucs_status_t status, void *arg) {
+        EXPECT_EQ(UCS_ERR_NO_MEMORY, status);
+        EXPECT_EQ(nullptr, ri_ep_close(static_cast<ri_conn_t *>(arg), &none));
+    };
+
+    bytes data            = pattern(1, 8);
+    ucs_status_ptr_t sync = ri_tag_send_slow(conn, data.data(), 8, 1, &param, 1);
+    ASSERT_TRUE(UCS_PTR_IS_PTR(sync));
+    conn->flags &= ~RI_CONN_AM_READY; /* the question has not gone out yet */
+    m_ucx->memory = 3;
+    EXPECT_EQ(UCS_ERR_NO_MEMORY, m_sender->send(conn, pattern(2, 500), 2)->status);
+    m_ucx->memory = -1;
+    EXPECT_EQ(nullptr, ri_id_get(&m_sender->worker()->conn_ids, id));
+    ri_req_put(ri_req_of_handle(sync));
+}
+
 /* The receiver is told that the rest never comes: its stream ends before that message. */
 TEST_F(test_frag, fails_half_way)
 {
