@@ -524,7 +524,7 @@ TEST_F(test_cma, bad_remote_address)
     uint8_t *hole = map.data() + PAGE;
     std::vector<uint8_t> local(4 * PAGE, 1);
 
-    start([&map, hole]() {
+    start([hole]() {
         bool good = (munmap(hole, PAGE) == 0) &&
                     (mprotect(hole + PAGE, PAGE, PROT_READ) == 0);
 
