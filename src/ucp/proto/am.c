@@ -132,18 +132,17 @@ static void am_buffer_sent(void *request, ucs_status_t status, void *user_data)
 static ucs_status_t am_buffer_status(ri_conn_t *conn, ri_am_buffer_t *buffer,
                                      ucs_status_ptr_t ret)
 {
-    if (ri_likely(ret == NULL)) {
-        if (ri_unlikely(buffer->conn_id != 0)) {
-            am_set_ready(conn);
-        }
-        ri_am_buffer_put(buffer);
-        return UCS_OK;
+    if (UCS_PTR_IS_PTR(ret)) {
+        return UCS_INPROGRESS;
     }
-    if (UCS_PTR_IS_ERR(ret)) {
-        ri_am_buffer_put(buffer);
-        return UCS_PTR_STATUS(ret);
+    if (buffer->req != NULL) {
+        buffer->req->waiting &= ~RI_SEND_WAIT_STOCK; /* stock's callback does not come */
     }
-    return UCS_INPROGRESS;
+    if (ri_unlikely((ret == NULL) && (buffer->conn_id != 0))) {
+        am_set_ready(conn);
+    }
+    ri_am_buffer_put(buffer);
+    return UCS_PTR_STATUS(ret);
 }
 
 ucs_status_t ri_am_send_buffer(ri_conn_t *conn, ri_am_buffer_t *buffer,

@@ -82,6 +82,14 @@ static inline void ri_am_buffer_put(ri_am_buffer_t *buffer)
     pool->free[class] = buffer;
 }
 
+/** Let @a req wait until stock is done with @a buffer, which is about to be sent. If that
+ * ends within the call, so does the wait. */
+static inline void ri_am_buffer_set_req(ri_am_buffer_t *buffer, ri_send_req_t *req)
+{
+    buffer->req = req;
+    req->waiting |= RI_SEND_WAIT_STOCK;
+}
+
 void ri_am_buffers_cleanup(ri_worker_t *worker);
 
 /** Write a hello. @return Its length. */

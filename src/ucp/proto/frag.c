@@ -51,7 +51,6 @@ static ucs_status_t frag_send_piece(ri_send_req_t *req, const uint8_t *payload,
                                     size_t offset, size_t length, unsigned flags)
 {
     ri_am_buffer_t *buffer = ri_am_buffer_get(req->conn->worker, length);
-    ucs_status_t status;
     size_t header_length;
 
     if (buffer == NULL) {
@@ -62,15 +61,10 @@ static ucs_status_t frag_send_piece(ri_send_req_t *req, const uint8_t *payload,
                                     frag_pack_next(req, buffer->data);
     memcpy(buffer->data + header_length, payload + offset, length);
     if (!(flags & RI_AM_FORCE_IMM)) {
-        buffer->req = req;
-        req->waiting |= RI_SEND_WAIT_STOCK;
+        ri_am_buffer_set_req(buffer, req);
     }
-    status = ri_am_send_buffer(req->conn, buffer, header_length, length,
-                               flags | ((offset == 0) ? RI_AM_APART : 0));
-    if (status != UCS_INPROGRESS) {
-        req->waiting &= ~RI_SEND_WAIT_STOCK;
-    }
-    return status;
+    return ri_am_send_buffer(req->conn, buffer, header_length, length,
+                             flags | ((offset == 0) ? RI_AM_APART : 0));
 }
 
 ucs_status_t ri_frag_send(ri_send_req_t *req)

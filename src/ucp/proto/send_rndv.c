@@ -86,7 +86,6 @@ ucs_status_t ri_send_rndv_start(ri_send_req_t *req)
     ri_conn_t *conn = req->conn;
     rndv_rts_t rts  = {.rts.reserved = {0}};
     ri_am_buffer_t *buffer;
-    ucs_status_t status;
     size_t header_length, length;
 
     rts.rts.num_segments = rndv_segments(&req->data, rts.rts.segments,
@@ -106,13 +105,8 @@ ucs_status_t ri_send_rndv_start(ri_send_req_t *req)
     header_length = ri_am_pack_header(conn, RI_WIRE_RTS, req->sn, req->tag, req->id,
                                       buffer->data);
     memcpy(buffer->data + header_length, rts.bytes, length);
-    buffer->req = req;
-    req->waiting |= RI_SEND_WAIT_STOCK;
-    status = ri_am_send_buffer(conn, buffer, header_length, length, 0);
-    if (status != UCS_INPROGRESS) {
-        req->waiting &= ~RI_SEND_WAIT_STOCK;
-    }
-    return status;
+    ri_am_buffer_set_req(buffer, req);
+    return ri_am_send_buffer(conn, buffer, header_length, length, 0);
 }
 
 /* Read into a generic datatype, a stage at a time. Its callback may do things that end the

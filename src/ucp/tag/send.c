@@ -147,23 +147,6 @@ static ucs_status_t send_eager_ring(ri_send_req_t *req)
     return UCS_INPROGRESS;
 }
 
-/* Stock's callback for the buffer will find the request. */
-static void send_wait_stock(ri_send_req_t *req, ri_am_buffer_t *buffer)
-{
-    buffer->req = req;
-    req->waiting |= RI_SEND_WAIT_STOCK;
-}
-
-/* Stock has taken a message from a buffer, with @a status; its callback may come. */
-static ucs_status_t send_eager_started(ri_send_req_t *req, ucs_status_t status)
-{
-    if (status != UCS_INPROGRESS) {
-        req->waiting &= ~RI_SEND_WAIT_STOCK; /* it does not */
-    }
-    ri_trace(&req->super.worker->trace, RI_TRACE_SEND_AM, req->sn, req->data.length);
-    return status;
-}
-
 static ucs_status_t send_eager_copy(ri_send_req_t *req, const ucp_request_param_t *param)
 {
     ri_am_buffer_t *buffer = ri_am_buffer_get(req->conn->worker, req->data.length);
@@ -180,9 +163,10 @@ static ucs_status_t send_eager_copy(ri_send_req_t *req, const ucp_request_param_
     ri_dt_pack(&req->data, buffer->data + header_length);
     flags |= (param->op_attr_mask & UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL) ? RI_AM_FORCE_IMM :
                                                                        0;
-    send_wait_stock(req, buffer);
+    ri_am_buffer_set_req(buffer, req);
     status = ri_am_send_buffer(req->conn, buffer, header_length, req->data.length, flags);
-    return send_eager_started(req, status);
+    ri_trace(&req->super.worker->trace, RI_TRACE_SEND_AM, req->sn, req->data.length);
+    return status;
 }
 
 static ucs_status_t send_eager_gather(ri_send_req_t *req)
@@ -197,10 +181,11 @@ static ucs_status_t send_eager_gather(ri_send_req_t *req)
 
     header_length = ri_am_pack_header(req->conn, req->wire_type, req->sn, req->tag,
                                       req->id, buffer->data);
-    send_wait_stock(req, buffer);
+    ri_am_buffer_set_req(buffer, req);
     status = ri_am_send_gather(req->conn, buffer, header_length, req->data.buffer,
                                req->data.length);
-    return send_eager_started(req, status);
+    ri_trace(&req->super.worker->trace, RI_TRACE_SEND_AM, req->sn, req->data.length);
+    return status;
 }
 
 static ucs_status_t send_direct(ri_send_req_t *req, uint32_t am_flags,
