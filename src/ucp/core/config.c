@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <ucs/sys/string.h>
 
 #define CONFIG_PREFIX "UCXRI_"
 
@@ -25,10 +26,31 @@ typedef struct config_field {
 #define FIELD(_member) offsetof(ri_config_t, _member)
 
 static const config_field_t config_fields[] = {
-        {"EAGER_THRESH", "memunits", "8k", FIELD(eager_thresh),
+        {"EAGER_THRESH", "memunits", "auto", FIELD(eager_thresh),
          "Messages up to this size are sent eagerly: copied into the ring of the pair\n"
-         "or into one active message. Larger ones go to UCP's own choice of protocol.\n"
-         "At most 1/4 of RING_SIZE and 32k."},
+         "or into one active message. At most 1/4 of RING_SIZE and 32k. auto: from "
+         "costs\n"
+         "measured at start (ucxri_info -d shows them)."},
+        {"HYBRID_THRESH", "memunits", "auto", FIELD(hybrid_thresh),
+         "Messages above EAGER_THRESH and up to this size are copied to a pool if their\n"
+         "receive is not known yet; the send is complete then, and the receiver reads\n"
+         "from there. 0 turns that off."},
+        {"COOP_THRESH", "memunits", "auto", FIELD(coop_thresh),
+         "Messages of this size and above are copied by sender and receiver together,\n"
+         "as far as each of them is in the library. inf turns that off."},
+        {"SENDER_SCHEME", "string", "auto", FIELD(sender_scheme),
+         "Who moves a message when the sender is first: get (the receiver reads it), "
+         "put\n"
+         "(the sender writes it), or auto."},
+        {"RTR", "bool", "y", FIELD(rtr),
+         "Let receives that are posted early tell the sender where to write."},
+        {"TAG_SENDER_MASK", "string", "auto", FIELD(tag_sender_mask),
+         "Which bits of a tag tell the sender apart (a hexadecimal number). auto: as "
+         "the\n"
+         "application says, else the layout of MPICH if it is MPICH, else learnt."},
+        {"POOL_SIZE", "memunits", "4m", FIELD(pool_size),
+         "Memory of a process for messages of up to HYBRID_THRESH that wait for their\n"
+         "receiver. When it is used up, they wait in the application's memory."},
         {"AM_INLINE", "memunits", "1k", FIELD(am_inline),
          "Contiguous messages up to this size that go by active message are copied\n"
          "behind their header; above it, header and payload are gathered without a\n"
@@ -65,6 +87,8 @@ static const config_field_t config_fields[] = {
         {"STATS_DEST", "string", "stderr", FIELD(stats_dest),
          "Where the counters go: stderr, stdout or a file name, in which %p is the\n"
          "process id and %h the host."},
+        {"REPORT", "bool", "n", FIELD(report),
+         "Print at the end of the job what went by which protocol."},
         {"TRACE", "bool", "n", FIELD(trace),
          "Keep the latest protocol events of each worker in memory. They are dumped on\n"
          "SIGUSR2, on an error, and at exit."},
@@ -181,6 +205,9 @@ static ucs_status_t config_check(void)
         return UCS_ERR_INVALID_PARAM;
     }
 
+    c->eager_thresh  = (c->eager_thresh == UCS_MEMUNITS_AUTO) ? 8192 : c->eager_thresh;
+    c->hybrid_thresh = (c->hybrid_thresh == UCS_MEMUNITS_AUTO) ? 65536 : c->hybrid_thresh;
+    c->coop_thresh   = (c->coop_thresh == UCS_MEMUNITS_AUTO) ? 262144 : c->coop_thresh;
     c->eager_thresh  = ri_min(c->eager_thresh, ri_min(c->ring_size / 4, 32768ul));
     c->am_inline     = ri_min(c->am_inline, c->eager_thresh);
     c->progress_skip = ri_max(c->progress_skip, 1u);

@@ -14,6 +14,12 @@
 
 typedef struct ri_config {
     size_t eager_thresh;    /* EAGER_THRESH */
+    size_t hybrid_thresh;   /* HYBRID_THRESH */
+    size_t coop_thresh;     /* COOP_THRESH */
+    char *sender_scheme;    /* SENDER_SCHEME */
+    int rtr;                /* RTR */
+    char *tag_sender_mask;  /* TAG_SENDER_MASK */
+    size_t pool_size;       /* POOL_SIZE */
     size_t am_inline;       /* AM_INLINE */
     unsigned ring_peers;    /* RING_PEERS */
     size_t ring_size;       /* RING_SIZE */
@@ -26,6 +32,7 @@ typedef struct ri_config {
     char *log_level;        /* LOG_LEVEL */
     int stats;              /* STATS */
     char *stats_dest;       /* STATS_DEST */
+    int report;             /* REPORT */
     int trace;              /* TRACE */
     unsigned trace_size;    /* TRACE_SIZE */
     char *trace_dest;       /* TRACE_DEST */

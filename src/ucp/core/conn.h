@@ -40,7 +40,8 @@ enum {
     RI_CONN_BYE         = 1 << 13,  /* BYE was said */
     RI_CONN_PLANE_WANTED = 1 << 14, /* ask for a plane when the peer is known */
     RI_CONN_PLANE_ASKED  = 1 << 15, /* PLANE_REQ was sent */
-    RI_CONN_PLANE_READ   = 1 << 16  /* the peer can read this process's memory */
+    RI_CONN_PLANE_READ   = 1 << 16, /* the peer can read this process's memory */
+    RI_CONN_PLANE_WRITE  = 1 << 17 /* this process can write the peer's: peer->plane_ep */
 };
 
 /*
@@ -99,6 +100,7 @@ struct ri_stream {
                                             thought about */
     int acked;                  /* CONN_ACK was sent */
     int same_host;              /* the sender could map a ring of ours */
+    int plane_write;            /* the sender can write this process's memory */
     int closed;                 /* BYE came: nothing follows closed_sn */
     uint32_t closed_sn;
     int broken;         /* everything is dropped: ri_stream_break() */

@@ -65,9 +65,14 @@ void ri_planes_handle_req(ri_stream_t *stream, const ri_wire_msg_t *msg)
 {
     ri_worker_t *worker = stream->worker;
     ri_peer_t *peer     = stream->peer;
-    uint32_t value      = planes_connect(worker, peer, msg) ? RI_WIRE_PLANE_REACHED : 0;
     ri_conn_t *conn     = ri_peer_way_out(peer);
+    uint32_t value;
 
+    if (msg->value & RI_WIRE_PLANE_WRITES) {
+        stream->plane_write = 1;
+        return;
+    }
+    value = planes_connect(worker, peer, msg) ? RI_WIRE_PLANE_REACHED : 0;
     ri_trace(&worker->trace, RI_TRACE_PLANE, peer->uid, value);
     if (conn != NULL) {
         ri_control_send_plane(conn, RI_WIRE_PLANE_ACK, stream->remote_conn_id, value);
@@ -82,6 +87,13 @@ void ri_planes_handle_ack(ri_worker_t *worker, ri_conn_t *conn, const ri_wire_ms
     }
     if (msg->value & RI_WIRE_PLANE_REACHED) {
         conn->flags |= RI_CONN_PLANE_READ;
+    }
+    if (planes_connect(worker, conn->peer, msg) &&
+        (worker->plane->capabilities & RI_PLANE_WRITE) &&
+        !(conn->flags & RI_CONN_PLANE_WRITE)) {
+        conn->flags |= RI_CONN_PLANE_WRITE;
+        ri_control_send_plane(conn, RI_WIRE_PLANE_REQ, conn->remote_id,
+                              RI_WIRE_PLANE_WRITES);
     }
 }
 

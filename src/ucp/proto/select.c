@@ -4,16 +4,49 @@
  */
 #include "select.h"
 
+/* What is above EAGER_THRESH and moved by a data plane. @return RI_PROTO_BULK if no plane
+ * can. */
+static ri_proto_t select_plane(const ri_select_param_t *param)
+{
+    int both = param->plane_read && param->plane_write && param->pieces;
+    int put;
+
+    if (both && param->has_slot && (param->length >= param->coop_thresh)) {
+        return RI_PROTO_COOP;
+    }
+    if (param->receiver_early && param->plane_write && param->pieces) {
+        return RI_PROTO_RECV_RNDV;
+    }
+    /* A synchronous send has to wait for its receive: there is nothing to be gained. */
+    if (param->plane_read && param->has_pool && !param->sync &&
+        (param->length <= param->hybrid_thresh)) {
+        return RI_PROTO_HYBRID;
+    }
+
+    put = param->plane_write &&
+          ((param->scheme == RI_SENDER_SCHEME_PUT) ||
+           ((param->scheme == RI_SENDER_SCHEME_AUTO) && !param->plane_read));
+    if (put && param->pieces) {
+        return RI_PROTO_RNDV_PUT;
+    }
+    return (param->plane_read && param->pieces) ? RI_PROTO_RNDV_GET : RI_PROTO_BULK;
+}
+
 ri_proto_t ri_select(const ri_select_param_t *param)
 {
+    ri_proto_t proto;
+
     if (param->self) {
         return RI_PROTO_SELF;
     }
 
     /* In mode PEER the receiver may have no way to say that it has read the data. */
     if ((param->length > param->eager_thresh) && param->host_memory &&
-        param->plane_read && !param->peer_mode) {
-        return RI_PROTO_RNDV_GET;
+        !param->peer_mode) {
+        proto = select_plane(param);
+        if (proto != RI_PROTO_BULK) {
+            return proto;
+        }
     }
 
     /* What is not host memory must not be touched by the processor: UCP moves it. */

@@ -15,10 +15,21 @@ typedef enum ri_proto {
     RI_PROTO_EAGER_COPY,   /* one active message, header and payload copied together */
     RI_PROTO_EAGER_GATHER, /* one active message, the payload from the user's buffer */
     RI_PROTO_EAGER_FRAGS,  /* in pieces that need nothing of the receiver */
+    RI_PROTO_HYBRID,       /* copied to a pool, from which the receiver reads it */
+    RI_PROTO_RECV_RNDV,    /* written into the receive that an RTR offered */
+    RI_PROTO_COOP,         /* copied by both sides, whoever has time */
     RI_PROTO_RNDV_GET,     /* the receiver reads it by a data plane */
+    RI_PROTO_RNDV_PUT,     /* written by a data plane where the receiver says */
     RI_PROTO_BULK,         /* as UCP chooses for its size */
     RI_PROTO_BULK_RNDV     /* by UCP's rendezvous: completes when it was matched */
 } ri_proto_t;
+
+/* Who moves what the sender offers. */
+typedef enum ri_sender_scheme {
+    RI_SENDER_SCHEME_AUTO,
+    RI_SENDER_SCHEME_GET, /* the receiver reads */
+    RI_SENDER_SCHEME_PUT  /* the sender writes */
+} ri_sender_scheme_t;
 
 /* The payload that goes into the shortest kind of active message (about 92 bytes over
  * shared memory) beside a header, with and without a hello. */
@@ -35,9 +46,16 @@ typedef struct ri_select_param {
     int has_hello; /* the header has */
     int contig;
     int host_memory;
-    int plane_read; /* the peer can read this process's memory, and the data is in pieces
-                       that can be described */
+    int pieces;         /* the data is in pieces that can be described */
+    int plane_read;     /* the peer can read this process's memory */
+    int plane_write;    /* this process can write the peer's */
+    int receiver_early; /* an RTR is there for this message, and long enough */
+    int has_pool;       /* a pool buffer of its length is free */
+    int has_slot;       /* both sides may copy */
+    ri_sender_scheme_t scheme;
     size_t length;
+    size_t hybrid_thresh;
+    size_t coop_thresh;
     size_t ring_max;
     size_t eager_thresh;
     size_t am_inline;

@@ -84,7 +84,7 @@ static int rndv_put_ring(ri_send_req_t *req, const rndv_rts_t *rts, size_t lengt
 ucs_status_t ri_send_rndv_start(ri_send_req_t *req)
 {
     ri_conn_t *conn = req->conn;
-    rndv_rts_t rts  = {.rts.reserved = {0}};
+    rndv_rts_t rts  = {.rts.flags = 0};
     ri_am_buffer_t *buffer;
     size_t header_length, length;
 

@@ -280,20 +280,24 @@ static ucs_status_t send_choose_and_start(ri_send_req_t *req, int sync,
 {
     ri_conn_t *conn          = req->conn;
     ri_select_param_t select = {
-            .self        = !!(conn->flags & RI_CONN_SELF),
-            .sync        = sync,
-            .peer_mode   = !!(conn->flags & RI_CONN_PEER_MODE),
-            .has_ring    = (conn->ring != NULL) && !(conn->flags & RI_CONN_NO_RING),
-            .am_ready    = !!(conn->flags & RI_CONN_AM_READY),
-            .has_hello   = (conn->remote_id == 0),
-            .contig      = ri_dt_is_contig(&req->data),
-            .host_memory = ri_memory_is_host(req->super.worker, &req->data, param),
-            .plane_read  = (conn->flags & RI_CONN_PLANE_READ) &&
-                          ri_send_rndv_fits(&req->data),
-            .length       = req->data.length,
-            .ring_max     = conn->ring_max,
-            .eager_thresh = ri_config.eager_thresh,
-            .am_inline    = ri_config.am_inline};
+            .self          = !!(conn->flags & RI_CONN_SELF),
+            .sync          = sync,
+            .peer_mode     = !!(conn->flags & RI_CONN_PEER_MODE),
+            .has_ring      = (conn->ring != NULL) && !(conn->flags & RI_CONN_NO_RING),
+            .am_ready      = !!(conn->flags & RI_CONN_AM_READY),
+            .has_hello     = (conn->remote_id == 0),
+            .contig        = ri_dt_is_contig(&req->data),
+            .host_memory   = ri_memory_is_host(req->super.worker, &req->data, param),
+            .pieces        = ri_send_rndv_fits(&req->data),
+            .plane_read    = !!(conn->flags & RI_CONN_PLANE_READ),
+            .plane_write   = !!(conn->flags & RI_CONN_PLANE_WRITE),
+            .scheme        = RI_SENDER_SCHEME_GET,
+            .length        = req->data.length,
+            .hybrid_thresh = ri_config.hybrid_thresh,
+            .coop_thresh   = ri_config.coop_thresh,
+            .ring_max      = conn->ring_max,
+            .eager_thresh  = ri_config.eager_thresh,
+            .am_inline     = ri_config.am_inline};
     ri_proto_t proto = ri_select(&select);
     ucs_status_t status;
 

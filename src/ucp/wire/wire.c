@@ -20,18 +20,25 @@ static size_t wire_header_length(uint8_t type)
     case RI_WIRE_RESET:
     case RI_WIRE_FIN:
     case RI_WIRE_RNDV_DATA:
+    case RI_WIRE_WRITTEN:
         return sizeof(ri_wire_base_t);
     case RI_WIRE_EAGER:
     case RI_WIRE_BULK:
         return sizeof(ri_wire_eager_t);
     case RI_WIRE_EAGER_SYNC:
     case RI_WIRE_RTS:
+    case RI_WIRE_POOL:
+    case RI_WIRE_PLACED:
         return sizeof(ri_wire_eager_sync_t);
     case RI_WIRE_PLANE_REQ:
     case RI_WIRE_PLANE_ACK:
         return sizeof(ri_wire_plane_t);
     case RI_WIRE_NACK:
         return sizeof(ri_wire_nack_t);
+    case RI_WIRE_RELEASE:
+        return sizeof(ri_wire_release_t);
+    case RI_WIRE_CTS:
+        return sizeof(ri_wire_cts_t);
     case RI_WIRE_FIRST:
         return sizeof(ri_wire_first_t);
     case RI_WIRE_FRAG:
@@ -76,7 +83,9 @@ static void wire_parse_fields(const uint8_t *at, ri_wire_msg_t *msg)
         break;
     }
     case RI_WIRE_EAGER_SYNC:
-    case RI_WIRE_RTS: {
+    case RI_WIRE_RTS:
+    case RI_WIRE_POOL:
+    case RI_WIRE_PLACED: {
         ri_wire_eager_sync_t hdr;
 
         memcpy(&hdr, at, sizeof(hdr));
@@ -142,6 +151,21 @@ static void wire_parse_fields(const uint8_t *at, ri_wire_msg_t *msg)
         msg->recv_id = hdr.recv_id;
         break;
     }
+    case RI_WIRE_RELEASE: {
+        ri_wire_release_t hdr;
+
+        memcpy(&hdr, at, sizeof(hdr));
+        memcpy(msg->release, hdr.ids, sizeof(msg->release));
+        break;
+    }
+    case RI_WIRE_CTS: {
+        ri_wire_cts_t hdr;
+
+        memcpy(&hdr, at, sizeof(hdr));
+        msg->recv_id = hdr.recv_id;
+        msg->address = hdr.address;
+        break;
+    }
     default:
         break;
     }
@@ -169,6 +193,21 @@ ucs_status_t ri_wire_check_rts(const void *payload, size_t length, size_t *total
     return UCS_OK;
 }
 
+ucs_status_t ri_wire_check_placed(const void *payload, size_t length, size_t *total)
+{
+    ri_wire_placed_t placed;
+
+    if (length != sizeof(placed)) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    memcpy(&placed, payload, sizeof(placed));
+    if ((placed.length == 0) || (placed.length > RI_WIRE_LENGTH_MAX)) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    *total = placed.length;
+    return UCS_OK;
+}
+
 /* What must hold between the fields, and between them and the payload. */
 static ucs_status_t wire_check(const ri_wire_msg_t *msg, int data_elsewhere)
 {
@@ -184,8 +223,16 @@ static ucs_status_t wire_check(const ri_wire_msg_t *msg, int data_elsewhere)
         (msg->type != RI_WIRE_RNDV_DATA)) {
         return UCS_ERR_INVALID_PARAM;
     }
-    if ((msg->type == RI_WIRE_RTS) &&
+    if (((msg->type == RI_WIRE_RTS) || (msg->type == RI_WIRE_POOL)) &&
         (ri_wire_check_rts(msg->payload, msg->length, &data_length) != UCS_OK)) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    if ((msg->type == RI_WIRE_PLACED) &&
+        (ri_wire_check_placed(msg->payload, msg->length, &data_length) != UCS_OK)) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    if ((msg->type == RI_WIRE_RELEASE) &&
+        ((msg->value == 0) || (msg->value > RI_WIRE_RELEASE_MAX))) {
         return UCS_ERR_INVALID_PARAM;
     }
     if (msg->type == RI_WIRE_FRAG) {

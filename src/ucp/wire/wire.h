@@ -27,7 +27,7 @@
 #error "the wire format is written for little-endian machines"
 #endif
 
-#define RI_WIRE_VERSION 1
+#define RI_WIRE_VERSION 2
 
 /* Ids of conns and streams on the wire: 24 bits, the upper 4 a generation. */
 #define RI_WIRE_ID_BITS       24
@@ -41,9 +41,11 @@ typedef enum ri_wire_type {
     RI_WIRE_BULK       = 4, /* tag; payload by whatever protocol UCP chooses */
     RI_WIRE_FIRST      = 5, /* tag, the start of a payload; FRAGs with the rest follow */
     RI_WIRE_RTS        = 6, /* tag, request id; where the data is in place of a payload */
+    RI_WIRE_POOL       = 7, /* likewise, in the sender's pool; answered by RELEASE */
+    RI_WIRE_PLACED     = 8, /* tag, receive id; the data was written by an RTR */
 
     /* Continues the FIRST with the same sequence number; pieces come in order. */
-    RI_WIRE_FRAG = 8,
+    RI_WIRE_FRAG = 9,
 
     /* Out of sequence. */
     RI_WIRE_CONN_REQ    = 16, /* asks for CONN_ACK; always with a hello */
@@ -62,6 +64,10 @@ typedef enum ri_wire_type {
     RI_WIRE_FIN       = 29, /* to a conn: the data of an RTS was read, or is not wanted */
     RI_WIRE_NACK      = 30, /* to a conn: the data of an RTS could not be read */
     RI_WIRE_RNDV_DATA = 31, /* to a stream: the data of an RTS, by UCP's protocols */
+    RI_WIRE_RTR       = 32, /* to a conn, in a ring only: a receive that may be written */
+    RI_WIRE_RELEASE   = 33, /* to a conn: pool buffers that have been read */
+    RI_WIRE_CTS       = 34, /* to a conn: where to write the data of an RTS */
+    RI_WIRE_WRITTEN   = 35, /* to a stream: the data of a CTS is in place */
     RI_WIRE_TYPE_LAST
 } ri_wire_type_t;
 
@@ -123,12 +129,51 @@ typedef struct ri_wire_ring_stop {
     uint64_t uid;        /* of the worker that made the ring */
 } __attribute__((packed)) ri_wire_ring_stop_t;
 
-/* RTS has the header of EAGER_SYNC; this is its payload. */
+/* RTS and POOL have the header of EAGER_SYNC; this is their payload. */
 typedef struct ri_wire_rts {
     uint16_t num_segments; /* 1 to RI_WIRE_SEGMENTS_MAX */
-    uint16_t reserved[3];  /* 0 */
+    uint16_t flags;        /* RI_WIRE_RTS_* */
+    uint16_t slot;         /* of the ring, for a cooperative copy, plus 1; 0: none */
+    uint16_t reserved;     /* 0 */
     ri_segment_t segments[];
 } __attribute__((packed)) ri_wire_rts_t;
+
+/* Flags of RTS and POOL. */
+#define RI_WIRE_RTS_PUT 1 /* the receiver is to say where to write the data (CTS) */
+#define RI_WIRE_RTS_LOW 2 /* the pool is nearly empty: RELEASE at once */
+
+/* PLACED has the header of EAGER_SYNC, with the id of the receive in place of that of a
+ * request; this is its payload. */
+typedef struct ri_wire_placed {
+    uint64_t length; /* of the data */
+} __attribute__((packed)) ri_wire_placed_t;
+
+/* The payload of an RTR. Its record's value is the id of the receive, extra that of the
+ * conn addressed, tag the receive's. */
+typedef struct ri_wire_rtr {
+    uint64_t mask;
+    uint64_t address;    /* of the receive's memory */
+    uint64_t length;     /* of it */
+    uint32_t seen;       /* up to this number the conn's messages have been matched */
+    uint16_t ahead;      /* so many later ones that fit go to other receives */
+    uint16_t grant;      /* of the ring that carries the RTR */
+    uint32_t generation; /* of the grant */
+} __attribute__((packed)) ri_wire_rtr_t;
+
+typedef struct ri_wire_cts {
+    ri_wire_base_t base; /* value: id of the sender's request */
+    uint32_t recv_id;    /* for WRITTEN, or RNDV_DATA */
+    uint32_t reserved;   /* 0 */
+    uint64_t address;    /* where the data goes; its length is that of the RTS */
+} __attribute__((packed)) ri_wire_cts_t;
+
+/* Pool buffers that one RELEASE names. */
+#define RI_WIRE_RELEASE_MAX 8
+
+typedef struct ri_wire_release {
+    ri_wire_base_t base; /* value: how many, from 1 on */
+    uint32_t ids[RI_WIRE_RELEASE_MAX];
+} __attribute__((packed)) ri_wire_release_t;
 
 typedef struct ri_wire_plane {
     ri_wire_base_t base;                   /* value: RI_WIRE_PLANE_* */
@@ -187,6 +232,10 @@ static_assert(sizeof(ri_wire_ring_offer_t) == 40, "wire format");
 static_assert(sizeof(ri_wire_rts_t) == 8, "wire format");
 static_assert(sizeof(ri_wire_plane_t) == 48, "wire format");
 static_assert(sizeof(ri_wire_nack_t) == 16, "wire format");
+static_assert(sizeof(ri_wire_placed_t) == 8, "wire format");
+static_assert(sizeof(ri_wire_rtr_t) == 36, "wire format");
+static_assert(sizeof(ri_wire_cts_t) == 24, "wire format");
+static_assert(sizeof(ri_wire_release_t) == 40, "wire format");
 static_assert(sizeof(ri_wire_hello_t) == 32, "wire format");
 static_assert(sizeof(ri_wire_address_t) == 24, "wire format");
 
@@ -197,6 +246,9 @@ typedef enum ri_wire_plane_id {
 
 /* The value of PLANE_ACK. */
 #define RI_WIRE_PLANE_REACHED 1 /* the sender of PLANE_REQ can be reached */
+
+/* The value of PLANE_REQ: instead of asking, it tells. */
+#define RI_WIRE_PLANE_WRITES 1 /* its sender can write into the receiver's memory */
 
 /* No message is longer. */
 #define RI_WIRE_LENGTH_MAX (1ul << 62)
@@ -217,10 +269,12 @@ typedef struct ri_wire_msg {
     ri_wire_type_t type; /* without flags */
     uint32_t id;
     uint32_t value;
-    uint64_t tag;     /* EAGER, EAGER_SYNC, BULK, FIRST, RTS */
-    uint32_t req_id;  /* EAGER_SYNC, FIRST, RTS */
-    uint32_t recv_id; /* NACK */
-    uint8_t plane;    /* PLANE_REQ, PLANE_ACK */
+    uint64_t tag;     /* EAGER, EAGER_SYNC, BULK, FIRST, RTS, POOL, PLACED */
+    uint32_t req_id;  /* EAGER_SYNC, FIRST, RTS, POOL; of PLACED: of the receive */
+    uint32_t recv_id; /* NACK, CTS */
+    uint64_t address; /* CTS */
+    uint32_t release[RI_WIRE_RELEASE_MAX]; /* RELEASE: value of them */
+    uint8_t plane;                         /* PLANE_REQ, PLANE_ACK */
     uint8_t plane_address_length;
     uint8_t plane_address[RI_PLANE_ADDRESS_MAX];
     uint32_t total;    /* FIRST */
@@ -259,7 +313,7 @@ static inline int ri_wire_id_is_valid(uint32_t id)
     return (id != 0) && ((id >> RI_WIRE_ID_BITS) == 0);
 }
 
-/** @return The length of a checked RTS payload. */
+/** @return The length of a checked RTS or POOL payload. */
 static inline size_t ri_wire_rts_length(const ri_wire_rts_t *rts)
 {
     return sizeof(*rts) + rts->num_segments * sizeof(rts->segments[0]);
@@ -267,7 +321,7 @@ static inline size_t ri_wire_rts_length(const ri_wire_rts_t *rts)
 
 static inline int ri_wire_type_in_sequence(ri_wire_type_t type)
 {
-    return (type >= RI_WIRE_EAGER) && (type <= RI_WIRE_RTS);
+    return (type >= RI_WIRE_EAGER) && (type <= RI_WIRE_PLACED);
 }
 
 /**
@@ -288,13 +342,16 @@ ucs_status_t ri_wire_parse(const void *header, size_t header_length, const void 
                            size_t length, int data_elsewhere, ri_wire_msg_t *msg);
 
 /**
- * Check the payload of an RTS.
+ * Check the payload of an RTS or POOL.
  *
  * @param total  Set to the length of the data in all.
  *
  * @return UCS_OK or UCS_ERR_INVALID_PARAM.
  */
 ucs_status_t ri_wire_check_rts(const void *payload, size_t length, size_t *total);
+
+/** Check the payload of PLACED, likewise. */
+ucs_status_t ri_wire_check_placed(const void *payload, size_t length, size_t *total);
 
 /**
  * Look for this library's part in front of a worker address.

@@ -78,6 +78,44 @@ typedef struct ri_ring_record {
 static_assert(sizeof(ri_ring_record_t) == RI_RING_LINE, "a record starts as one line");
 static_assert(offsetof(ri_ring_record_t, payload) == 24, "24 bytes of header");
 
+/*
+ * Memory that both sides of a pair see, for what is decided by whoever comes first. It says
+ * nothing by itself: messages in the ring name slots and grants. (protocol.md)
+ */
+
+/* A copy that both sides do together. The ring's sender is the message's. */
+typedef struct ri_ring_slot {
+    _Atomic(uint64_t) claimed; /* units, from the front (lower half) and from the back */
+    _Atomic(uint32_t) busy;    /* set by the sender, cleared by the receiver at its end */
+    _Atomic(uint32_t) failed;  /* one side could not copy: what is there is void */
+    uint8_t pad[RI_RING_LINE - 16];
+    _Atomic(uint64_t) done;    /* units that have been copied, by either side */
+    _Atomic(uint64_t) address; /* of the receive's memory, 0: not known */
+    uint8_t pad2[RI_RING_LINE - 16];
+} ri_ring_slot_t;
+
+/* A receive that the ring's receiver may write, once. The ring's sender is the message's
+ * receiver. */
+typedef struct ri_ring_grant {
+    _Atomic(uint64_t) word; /* generation << 32 | RI_RING_GRANT_* */
+    uint8_t pad[RI_RING_LINE - 8];
+} ri_ring_grant_t;
+
+/* States of a grant. */
+enum {
+    RI_RING_GRANT_FREE    = 0, /* not given, or taken back */
+    RI_RING_GRANT_OUT     = 1, /* given: whoever changes this first has it */
+    RI_RING_GRANT_USED    = 2, /* the memory is being written */
+    RI_RING_GRANT_WRITTEN = 3, /* ... has been */
+    RI_RING_GRANT_FAILED  = 4  /* ... cannot be */
+};
+
+#define RI_RING_SLOTS  15
+#define RI_RING_GRANTS 32
+
+static_assert(sizeof(ri_ring_slot_t) == 2 * RI_RING_LINE, "no false sharing");
+static_assert(sizeof(ri_ring_grant_t) == RI_RING_LINE, "no false sharing");
+
 /* First page of the shared memory; the lines follow. */
 typedef struct ri_ring_control {
     uint64_t cookie;  /* known to both sides by the offer */
@@ -86,9 +124,11 @@ typedef struct ri_ring_control {
     uint8_t pad[RI_RING_LINE - 16];
     _Atomic(uint32_t) consumed; /* position up to which the receiver has read */
     uint8_t pad2[RI_RING_LINE - 4];
+    ri_ring_slot_t slots[RI_RING_SLOTS];
+    ri_ring_grant_t grants[RI_RING_GRANTS];
 } ri_ring_control_t;
 
-#define RI_RING_VERSION      1
+#define RI_RING_VERSION      2
 #define RI_RING_CONTROL_SIZE 4096
 
 static_assert(offsetof(ri_ring_control_t, consumed) == RI_RING_LINE, "a line of its own");

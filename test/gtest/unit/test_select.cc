@@ -105,6 +105,7 @@ TEST(test_select, table)
             param.contig       = !(d.what & PACKED);
             param.host_memory  = !(d.what & DEVICE);
             param.plane_read   = !!(d.what & PLANE);
+            param.pieces       = !!(d.what & PLANE);
             param.length       = length;
             param.ring_max     = RING_MAX;
             param.eager_thresh = EAGER_THRESH;

@@ -43,6 +43,8 @@ const type_case TYPES[] = {
         {"BULK", RI_WIRE_BULK, 16, true},
         {"FIRST", RI_WIRE_FIRST, 24, true},
         {"RTS", RI_WIRE_RTS, 24, true},
+        {"POOL", RI_WIRE_POOL, 24, true},
+        {"PLACED", RI_WIRE_PLACED, 24, true},
         {"FRAG", RI_WIRE_FRAG, 16, false},
         {"CONN_REQ", RI_WIRE_CONN_REQ, 8, false},
         {"CONN_ACK", RI_WIRE_CONN_ACK, 16, false},
@@ -59,6 +61,9 @@ const type_case TYPES[] = {
         {"FIN", RI_WIRE_FIN, 8, false},
         {"NACK", RI_WIRE_NACK, 16, false},
         {"RNDV_DATA", RI_WIRE_RNDV_DATA, 8, false},
+        {"RELEASE", RI_WIRE_RELEASE, 40, false},
+        {"CTS", RI_WIRE_CTS, 24, false},
+        {"WRITTEN", RI_WIRE_WRITTEN, 8, false},
 };
 
 class test_wire : public ::testing::Test {
@@ -66,7 +71,7 @@ protected:
     /* A message of a type, with a value in every field; without hello, addressed to ID */
     static bytes make(ri_wire_type_t type, bool hello)
     {
-        wire_msg msg(type, hello ? 0 : ID, VALUE);
+        wire_msg msg(type, hello ? 0 : ID, value_of(type));
 
         msg.tag       = TAG;
         msg.req_id    = REQ_ID;
@@ -81,10 +86,18 @@ protected:
         msg.address   = bytes(RI_PLANE_ADDRESS_MAX, 0x5a);
 
         msg.address_length = 24;
+        msg.release        = std::vector<uint32_t>(RI_WIRE_RELEASE_MAX, REQ_ID);
+        msg.release.back() = RECV_ID;
         if (hello) {
             msg.hello(UID, CONN_ID, HOST, SERIAL);
         }
         return msg.header();
+    }
+
+    /* The value is a count in one type. */
+    static uint32_t value_of(ri_wire_type_t type)
+    {
+        return (type == RI_WIRE_RELEASE) ? (uint32_t)RI_WIRE_RELEASE_MAX : VALUE;
     }
 
     /* Parse with the header apart. */
@@ -114,7 +127,7 @@ protected:
     {
         EXPECT_EQ(type.type, m_msg.type);
         EXPECT_EQ(hello ? 0u : ID, m_msg.id);
-        EXPECT_EQ(VALUE, m_msg.value);
+        EXPECT_EQ(value_of(type.type), m_msg.value);
         EXPECT_EQ(hello, !!m_msg.has_hello);
         if (hello) {
             EXPECT_EQ(UID, m_msg.hello.uid);
@@ -126,7 +139,8 @@ protected:
         bool has_tag = type.in_sequence && (type.type != RI_WIRE_EAGER_SAME);
         EXPECT_EQ(has_tag ? TAG : 0, m_msg.tag);
         EXPECT_EQ(((type.type == RI_WIRE_EAGER_SYNC) || (type.type == RI_WIRE_FIRST) ||
-                   (type.type == RI_WIRE_RTS)) ?
+                   (type.type == RI_WIRE_RTS) || (type.type == RI_WIRE_POOL) ||
+                   (type.type == RI_WIRE_PLACED)) ?
                           REQ_ID :
                           0,
                   m_msg.req_id);
@@ -137,8 +151,15 @@ protected:
         if (type.type == RI_WIRE_FIRST) {
             EXPECT_EQ(TOTAL, m_msg.total);
         }
-        if (type.type == RI_WIRE_NACK) {
+        if ((type.type == RI_WIRE_NACK) || (type.type == RI_WIRE_CTS)) {
             EXPECT_EQ(RECV_ID, m_msg.recv_id);
+        }
+        if (type.type == RI_WIRE_CTS) {
+            EXPECT_EQ(COOKIE, m_msg.address);
+        }
+        if (type.type == RI_WIRE_RELEASE) {
+            EXPECT_EQ(REQ_ID, m_msg.release[0]);
+            EXPECT_EQ(RECV_ID, m_msg.release[RI_WIRE_RELEASE_MAX - 1]);
         }
         if ((type.type == RI_WIRE_PLANE_REQ) || (type.type == RI_WIRE_PLANE_ACK)) {
             EXPECT_EQ(PLANE, m_msg.plane);
@@ -155,11 +176,21 @@ protected:
         }
     }
 
-    /* A payload that a type may have: anything, but an RTS describes its data. */
+    /* A payload that a type may have: anything, but of some it describes the data. */
     static bytes payload_of(ri_wire_type_t type, size_t length)
     {
-        return (type == RI_WIRE_RTS) ? rts_payload({{0x1000, length + 1}}) :
-                                       bytes(length, 0x3c);
+        bytes out;
+
+        switch (type) {
+        case RI_WIRE_RTS:
+        case RI_WIRE_POOL:
+            return rts_payload({{0x1000, length + 1}});
+        case RI_WIRE_PLACED:
+            wire_msg::append(out, ri_wire_placed_t{length + 1});
+            return out;
+        default:
+            return bytes(length, 0x3c);
+        }
     }
 
     static const uint32_t ID      = 0x123456;

@@ -62,6 +62,8 @@ struct wire_msg {
             break;
         case RI_WIRE_EAGER_SYNC:
         case RI_WIRE_RTS:
+        case RI_WIRE_POOL:
+        case RI_WIRE_PLACED:
             append(out, ri_wire_eager_sync_t{base, tag, req_id, 0});
             break;
         case RI_WIRE_FIRST:
@@ -93,6 +95,17 @@ struct wire_msg {
         case RI_WIRE_NACK:
             append(out, ri_wire_nack_t{base, recv_id, 0});
             break;
+        case RI_WIRE_CTS:
+            append(out, ri_wire_cts_t{base, recv_id, 0, cookie});
+            break;
+        case RI_WIRE_RELEASE: {
+            ri_wire_release_t msg = {};
+
+            msg.base = base;
+            std::copy(release.begin(), release.end(), msg.ids);
+            append(out, msg);
+            break;
+        }
         default:
             append(out, base);
             break;
@@ -113,6 +126,7 @@ struct wire_msg {
     ri_wire_type_t type;
     uint32_t id;
     uint32_t value;
+    std::vector<uint32_t> release;
     uint64_t tag           = 0;
     uint32_t req_id        = 0;
     uint64_t uid           = 0;
