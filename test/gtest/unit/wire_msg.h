@@ -102,7 +102,8 @@ struct wire_msg {
             ri_wire_release_t msg = {};
 
             msg.base = base;
-            std::copy(release.begin(), release.end(), msg.ids);
+            memcpy((uint8_t *)&msg + sizeof(base), release.data(),
+                   release.size() * sizeof(uint32_t));
             append(out, msg);
             break;
         }
