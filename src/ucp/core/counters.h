@@ -8,7 +8,11 @@
  * totals never go down.
  *
  * Invariants, checked by tests once a worker is idle:
- *   tx_eager_ring + tx_eager_am + tx_bulk + tx_rndv = messages that took a sequence number
+ *   tx_eager_ring + tx_eager_am + tx_hybrid + tx_recv_rndv + tx_coop + tx_rndv + tx_put +
+ *     tx_bulk = messages that took a sequence number
+ *   tx_bytes - all other tx_..._bytes of a protocol = bytes sent through rings, which are
+ *     not counted apart, as that is the fast path
+ *   rtr_used + rtr_dropped = rtr_sent when no receive is posted
  *   rx_posted + rx_unexpected = messages of streams that were matched or queued
  *   held_bytes = 0 when no message is unexpected, early or incomplete
  * Messages to the own worker are counted as sent only.
@@ -24,11 +28,24 @@
 #define RI_CONN_COUNTERS(_c) \
     _c(tx_eager_ring, "messages", "sent eagerly through a ring") \
     _c(tx_eager_am, "messages", "sent eagerly by active message") \
-    _c(tx_bulk, "messages", "sent by UCP's choice of protocol (above EAGER_THRESH)") \
+    _c(tx_eager_am_bytes, "bytes", "payload of these") \
+    _c(tx_hybrid, "messages", "copied to a pool, from which the receiver reads them") \
+    _c(tx_hybrid_bytes, "bytes", "payload of these") \
+    _c(tx_recv_rndv, "messages", "written into the receive that an RTR offered") \
+    _c(tx_recv_rndv_bytes, "bytes", "payload of these") \
+    _c(tx_coop, "messages", "copied by sender and receiver together") \
+    _c(tx_coop_bytes, "bytes", "payload of these") \
     _c(tx_rndv, "messages", "read by the receiver from where they are") \
+    _c(tx_rndv_bytes, "bytes", "payload of these") \
+    _c(tx_put, "messages", "written where the receiver said when it was asked") \
+    _c(tx_put_bytes, "bytes", "payload of these") \
+    _c(tx_bulk, "messages", "sent by UCP's choice of protocol (above EAGER_THRESH)") \
+    _c(tx_bulk_bytes, "bytes", "payload of these") \
     _c(tx_self, "messages", "sent to the own worker") \
-    _c(tx_sync, "messages", "of these, synchronous ones") \
-    _c(tx_bytes, "bytes", "payload of all of these") \
+    _c(tx_self_bytes, "bytes", "payload of these") \
+    _c(tx_sync, "messages", "of all these, synchronous ones") \
+    _c(tx_bytes, "bytes", "payload of all these; the rest went through rings") \
+    _c(tx_written_bytes, "bytes", "written into the receiver's memory") \
     _c(tx_control, "messages", "control messages sent") \
     _c(tx_pending, "messages", "that had to wait for room in the ring")
 /* clang-format on */
@@ -61,6 +78,10 @@
     _c(rings_active, "rings", "that peers send into, now") \
     _c(planes_failed, "peers", "whose memory could not be read any more") \
     _c(rndv_fallback, "messages", "that UCP had to move, as their data could not be read") \
+    _c(rtr_sent, "receives", "that were offered to their sender (RTR)") \
+    _c(rtr_used, "receives", "of these, that the sender used") \
+    _c(rtr_dropped, "receives", "of these, that it did not") \
+    _c(rtr_suppressed, "receives", "that were known to pay no RTR, and sent none") \
     _c(stock_skipped, "calls", "of progress that polled rings only")
 /* clang-format on */
 

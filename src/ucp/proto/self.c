@@ -64,6 +64,7 @@ ucs_status_t ri_self_send(ri_send_req_t *req, int sync)
     ucs_status_t status;
 
     ++req->conn->counters.tx_self;
+    req->conn->counters.tx_self_bytes += req->data.length;
     req->conn->counters.tx_bytes += req->data.length;
     if (!sync && (req->data.length <= ri_config.eager_thresh)) {
         return self_with_packed(req, self_deliver_copy, NULL);

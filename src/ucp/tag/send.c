@@ -197,13 +197,52 @@ static ucs_status_t send_direct(ri_send_req_t *req, uint32_t am_flags,
     return ri_am_send_direct(req, am_flags, param);
 }
 
+/* A message is on its way. Those through the ring are counted when they are in it, those
+ * to the own worker there. */
+static void send_count(ri_conn_counters_t *counters, ri_proto_t proto, size_t length)
+{
+#define SEND_COUNT(_name) \
+    ++counters->_name; \
+    counters->_name##_bytes += length
+    switch (proto) {
+    case RI_PROTO_SELF:
+    case RI_PROTO_EAGER_RING:
+        break;
+    case RI_PROTO_EAGER_COPY:
+    case RI_PROTO_EAGER_GATHER:
+    case RI_PROTO_EAGER_FRAGS:
+        SEND_COUNT(tx_eager_am);
+        break;
+    case RI_PROTO_HYBRID:
+        SEND_COUNT(tx_hybrid);
+        break;
+    case RI_PROTO_RECV_RNDV:
+        SEND_COUNT(tx_recv_rndv);
+        break;
+    case RI_PROTO_COOP:
+        SEND_COUNT(tx_coop);
+        break;
+    case RI_PROTO_RNDV_GET:
+        SEND_COUNT(tx_rndv);
+        break;
+    case RI_PROTO_RNDV_PUT:
+        SEND_COUNT(tx_put);
+        break;
+    case RI_PROTO_BULK:
+    case RI_PROTO_BULK_RNDV:
+        SEND_COUNT(tx_bulk);
+        break;
+    }
+#undef SEND_COUNT
+    counters->tx_bytes += length;
+}
+
 /* Number the message and start its protocol. */
 static ucs_status_t send_start(ri_send_req_t *req, ri_proto_t proto,
                                const ucp_request_param_t *param)
 {
     ri_conn_t *conn       = req->conn;
     uint64_t previous_tag = conn->tx_tag;
-    uint64_t *counter     = &conn->counters.tx_bulk;
     ucs_status_t status;
 
     req->sn        = ++conn->tx_sn; /* before anything that may send on this conn again */
@@ -213,27 +252,22 @@ static ucs_status_t send_start(ri_send_req_t *req, ri_proto_t proto,
                                                     RI_WIRE_EAGER;
     switch (proto) {
     case RI_PROTO_EAGER_RING:
-        counter = NULL; /* counted when it is in the ring */
-        status  = send_eager_ring(req);
+        status = send_eager_ring(req);
         break;
     case RI_PROTO_EAGER_COPY:
-        counter = &conn->counters.tx_eager_am;
-        status  = send_eager_copy(req, param);
+        status = send_eager_copy(req, param);
         break;
     case RI_PROTO_EAGER_FRAGS:
-        counter = &conn->counters.tx_eager_am;
-        status  = ri_frag_send(req);
+        status = ri_frag_send(req);
         if (status == UCS_ERR_NO_RESOURCE) {
             status = send_eager_copy(req, param);
         }
         break;
     case RI_PROTO_EAGER_GATHER:
-        counter = &conn->counters.tx_eager_am;
-        status  = send_eager_gather(req);
+        status = send_eager_gather(req);
         break;
     case RI_PROTO_RNDV_GET:
-        counter = &conn->counters.tx_rndv;
-        status  = ri_send_rndv_start(req);
+        status = ri_send_rndv_start(req);
         break;
     case RI_PROTO_BULK:
         status = send_direct(req, 0, param);
@@ -252,10 +286,7 @@ static ucs_status_t send_start(ri_send_req_t *req, ri_proto_t proto,
         return status;
     }
 
-    if (counter != NULL) {
-        ++*counter;
-    }
-    conn->counters.tx_bytes += req->data.length;
+    send_count(&conn->counters, proto, req->data.length);
     return status;
 }
 
@@ -402,6 +433,7 @@ ucs_status_ptr_t ri_tag_send_am(ri_conn_t *conn, const void *data, size_t length
     }
 
     ++conn->counters.tx_eager_am;
+    conn->counters.tx_eager_am_bytes += length;
     conn->counters.tx_bytes += length;
     return ri_likely(status == UCS_OK) ?
                    NULL :

@@ -91,6 +91,7 @@ TEST_F(test_counters, totals_outlive_conns_and_streams)
         ri_worker_counters_t c = n.counters();
 
         EXPECT_EQ(1u, c.conns.tx_eager_am);
+        EXPECT_EQ(10u, c.conns.tx_eager_am_bytes);
         EXPECT_EQ(10u, c.conns.tx_bytes);
         EXPECT_EQ(1u, c.streams.rx_unexpected);
         EXPECT_EQ(20u, c.streams.rx_bytes);
@@ -101,6 +102,28 @@ TEST_F(test_counters, totals_outlive_conns_and_streams)
             ri_stream_destroy(ri_stream_find(n.worker(), 0x2222, 1));
         }
     }
+}
+
+/* The bytes of each protocol are counted with its messages, those through rings by what is
+ * left of the sum */
+TEST_F(test_counters, bytes_by_protocol)
+{
+    node n(0x1111);
+    ri_conn_t *conn = n.connect(n.new_endpoint(nullptr), 0x2222);
+    ri_conn_t *self = n.connect(n.new_endpoint(nullptr), 0x1111);
+
+    for (size_t length : {0, 8, 500, 5000, 50000, 500000}) {
+        n.send(conn, bytes(length), 1);
+    }
+    n.send(self, bytes(70), 1);
+    ri_worker_counters_t c = n.counters();
+    EXPECT_EQ(4u, c.conns.tx_eager_am);
+    EXPECT_EQ(5508u, c.conns.tx_eager_am_bytes);
+    EXPECT_EQ(2u, c.conns.tx_bulk);
+    EXPECT_EQ(550000u, c.conns.tx_bulk_bytes);
+    EXPECT_EQ(70u, c.conns.tx_self_bytes);
+    EXPECT_EQ(5508u + 550000 + 70, c.conns.tx_bytes);
+    n.recv(0, 0, 70);
 }
 
 TEST_F(test_counters, failed_sends_do_not_count)
@@ -118,6 +141,7 @@ TEST_F(test_counters, failed_sends_do_not_count)
     EXPECT_EQ(0u, c.conns.tx_eager_am + c.conns.tx_bulk + c.conns.tx_eager_ring);
     EXPECT_EQ(0u, c.conns.tx_sync);
     EXPECT_EQ(0u, c.conns.tx_bytes);
+    EXPECT_EQ(0u, c.conns.tx_eager_am_bytes + c.conns.tx_bulk_bytes);
     EXPECT_EQ(0u, conn->tx_sn);
 }
 
@@ -132,7 +156,8 @@ TEST_F(test_counters, dump)
     n.deliver(wire_msg(RI_WIRE_EAGER, 0, 1).hello(0x2222, 1), bytes(20));
     std::string text = dump(n.worker());
     EXPECT_NE(std::string::npos, text.find("worker 0x1111")) << text;
-    EXPECT_NE(std::string::npos, text.find("to 0x2222: tx_eager_am=1 tx_bytes=10"))
+    EXPECT_NE(std::string::npos, text.find("to 0x2222: tx_eager_am=1 "
+                                           "tx_eager_am_bytes=10 tx_bytes=10"))
             << text;
     EXPECT_NE(std::string::npos, text.find("to 0x1111:")) << text;
     EXPECT_NE(std::string::npos, text.find("from 0x2222: rx_unexpected=1")) << text;
