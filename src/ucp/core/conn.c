@@ -8,10 +8,11 @@
 #include "worker.h"
 #include "../preload/stock.h"
 #include "../proto/control.h"
+#include "../proto/eager.h"
 #include "../proto/planes.h"
 #include "../proto/ring_channel.h"
+#include "../proto/rndv.h"
 #include "../proto/select.h"
-#include "../proto/send_rndv.h"
 #include "../tag/send.h"
 
 #include <math.h>
@@ -217,7 +218,7 @@ void ri_conn_progress_pending(ri_conn_t *conn)
     uint32_t id         = conn->id;
 
     while (!ucs_list_is_empty(&conn->pending)) {
-        if (!ri_send_retry_ring(ucs_list_head(&conn->pending, ri_send_req_t, pending))) {
+        if (!ri_eager_retry_ring(ucs_list_head(&conn->pending, ri_send_req_t, pending))) {
             return;
         }
         /* The send's callback may have closed the endpoint, or failed it. */
@@ -361,7 +362,7 @@ static void peer_check_failed(ri_worker_t *worker, uint64_t uid, ucs_status_t st
     ucs_list_for_each(stream, &peer->streams, peer_list) {
         stream->ring_dead = 1;
     }
-    ri_send_rndv_abort_all(worker, uid, status);
+    ri_rndv_abort_all(worker, uid, status);
 }
 
 void ri_conn_tell_failure(ri_worker_t *worker, uint32_t id, ucs_status_t status)
@@ -546,7 +547,7 @@ void ri_stream_destroy(ri_stream_t *stream)
     stream_discard(worker, &stream->early);
     stream_discard(worker, &stream->assembling);
     ++stream->busy; /* callbacks must not free it */
-    ri_send_rndv_abort(stream, UCS_ERR_CONNECTION_RESET);
+    ri_rndv_abort(stream, UCS_ERR_CONNECTION_RESET);
     ri_id_free(&worker->stream_ids, stream->id);
     ucs_list_del(&stream->list);
     ucs_list_del(&stream->peer_list);
@@ -575,7 +576,7 @@ void ri_stream_break(ri_stream_t *stream, const char *why)
     stream->num_early = 0;
     ri_control_answer(stream, RI_WIRE_RESET, stream->remote_serial);
     ++stream->busy; /* callbacks must not free it: the caller uses it */
-    ri_send_rndv_abort(stream, UCS_ERR_CONNECTION_RESET);
+    ri_rndv_abort(stream, UCS_ERR_CONNECTION_RESET);
     --stream->busy;
 }
 

@@ -5,7 +5,7 @@
 #include "msg.h"
 #include "worker.h"
 #include "../preload/stock.h"
-#include "../proto/send_rndv.h"
+#include "../proto/rndv.h"
 
 #include <stdlib.h>
 
@@ -67,7 +67,7 @@ void ri_msg_discard(ri_worker_t *worker, ri_msg_t *msg)
         ri_stock.am_data_release(worker->stock, msg->desc);
         break;
     case RI_MSG_RTS:
-        ri_send_rndv_discard(msg->stream, msg->req_id);
+        ri_rndv_discard(msg->stream, msg->req_id);
         break;
     default:
         break;

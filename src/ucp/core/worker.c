@@ -12,7 +12,7 @@
 #include "../proto/control.h"
 #include "../proto/planes.h"
 #include "../proto/ring_channel.h"
-#include "../proto/send_rndv.h"
+#include "../proto/rndv.h"
 #include "../tag/deliver.h"
 #include "../../uct/shm/host.h"
 
@@ -220,7 +220,7 @@ void ri_worker_destroy(ri_worker_t *worker)
     ri_worker_report(worker);
     ri_context_remove_worker(worker->context, worker);
 
-    ri_send_rndv_discard_all(worker); /* as long as there are ways out */
+    ri_rndv_discard_all(worker); /* as long as there are ways out */
     while (!ucs_list_is_empty(&worker->conns)) {
         ri_conn_t *conn = ucs_list_head(&worker->conns, ri_conn_t, list);
 
@@ -231,7 +231,7 @@ void ri_worker_destroy(ri_worker_t *worker)
     while (worker->num_rings > 0) {
         ri_ring_channel_free(worker->rings[0]);
     }
-    ri_send_rndv_abort_all(worker, 0, UCS_ERR_CONNECTION_RESET);
+    ri_rndv_abort_all(worker, 0, UCS_ERR_CONNECTION_RESET);
     ucs_list_for_each_safe(msg, tmp, &worker->match.unexpected, list) {
         ri_match_remove_unexpected(&worker->match, msg);
         ri_msg_discard(worker, msg);

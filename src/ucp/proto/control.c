@@ -4,9 +4,10 @@
  */
 #include "control.h"
 #include "am.h"
+#include "am_rndv.h"
 #include "planes.h"
 #include "ring_channel.h"
-#include "send_rndv.h"
+#include "rndv.h"
 #include "../core/log.h"
 #include "../tag/send.h"
 
@@ -544,10 +545,10 @@ void ri_control_handle(ri_worker_t *worker, ri_stream_t *stream, const ri_wire_m
         ri_planes_handle_ack(worker, conn, msg);
         break;
     case RI_WIRE_FIN:
-        ri_send_rndv_handle_fin(worker, conn, msg);
+        ri_rndv_handle_fin(worker, conn, msg);
         break;
     case RI_WIRE_NACK:
-        ri_send_rndv_handle_nack(worker, conn, msg);
+        ri_am_rndv_handle_nack(worker, conn, msg);
         break;
     default:
         ++worker->counters.rx_malformed;

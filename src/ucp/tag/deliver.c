@@ -8,12 +8,13 @@
 #include "../core/log.h"
 #include "../core/memory.h"
 #include "../preload/stock.h"
+#include "../proto/am_rndv.h"
 #include "../proto/bounce.h"
 #include "../proto/control.h"
 #include "../proto/frag.h"
 #include "../proto/ring_channel.h"
+#include "../proto/rndv.h"
 #include "../proto/self.h"
-#include "../proto/send_rndv.h"
 
 #include <string.h>
 
@@ -121,7 +122,7 @@ ucs_status_t ri_recv_start(ri_recv_req_t *recv, ri_stream_t *stream,
     fits   = !recv_is_truncated(recv, length);
     status = UCS_ERR_MESSAGE_TRUNCATED;
     if (ri_unlikely(arrival->kind == RI_MSG_RTS)) {
-        status = ri_send_rndv_recv(recv, stream, arrival->req_id, arrival->data, fits);
+        status = ri_rndv_recv(recv, stream, arrival->req_id, arrival->data, fits);
     } else if (ri_unlikely(!fits)) {
         /* nothing is placed */
     } else if (ri_likely((arrival->kind == RI_MSG_COPY) ||
@@ -586,7 +587,7 @@ static ucs_status_t dispatch(ri_worker_t *worker, const void *header,
         return UCS_OK;
     }
     if (ri_unlikely(msg.type == RI_WIRE_RNDV_DATA)) {
-        return ri_send_rndv_handle_data(
+        return ri_am_rndv_handle_data(
                 stream, &msg,
                 (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) ? data : NULL);
     }

@@ -8,13 +8,16 @@
 #include "../core/memory.h"
 #include "../preload/stock.h"
 #include "../proto/am.h"
+#include "../proto/am_rndv.h"
 #include "../proto/control.h"
+#include "../proto/eager.h"
 #include "../proto/frag.h"
 #include "../proto/planes.h"
 #include "../proto/ring_channel.h"
+#include "../proto/rndv.h"
 #include "../proto/select.h"
 #include "../proto/self.h"
-#include "../proto/send_rndv.h"
+#include "../proto/send_rndv_get.h"
 
 #include <string.h>
 
@@ -96,107 +99,6 @@ void ri_send_abort(ri_send_req_t *req, ucs_status_t status)
     }
 }
 
-/* Write a message into its ring. @return 0 if there is no room. */
-static int send_put_ring(ri_send_req_t *req)
-{
-    ri_conn_t *conn = req->conn;
-    ri_ring_record_t *record;
-
-    record = ri_ring_tx_reserve(conn->ring, req->data.length);
-    if (record == NULL) {
-        return 0;
-    }
-
-    ri_dt_pack(&req->data, ri_ring_payload(record, req->data.length));
-    record->type  = req->wire_type;
-    record->value = req->sn;
-    record->extra = req->id;
-    record->tag   = req->tag;
-    ri_ring_tx_commit(conn->ring, record, req->data.length);
-    ++conn->counters.tx_eager_ring;
-    ri_trace(&conn->worker->trace, RI_TRACE_SEND_RING, req->sn,
-             ri_ring_lines(req->data.length));
-    return 1;
-}
-
-int ri_send_retry_ring(ri_send_req_t *req)
-{
-    if (!send_put_ring(req)) {
-        return 0;
-    }
-    ucs_list_del(&req->pending);
-    ri_send_end_wait(req, RI_SEND_WAIT_RING, UCS_OK);
-    return 1;
-}
-
-static ucs_status_t send_eager_ring(ri_send_req_t *req)
-{
-    ri_conn_t *conn = req->conn;
-
-    conn->tx_tag = req->tag;
-    if (ucs_list_is_empty(&conn->pending) && send_put_ring(req)) {
-        return UCS_OK;
-    }
-
-    req->waiting |= RI_SEND_WAIT_RING;
-    ucs_list_add_tail(&conn->pending, &req->pending);
-    ri_conn_queue_pending(conn);
-    ++conn->counters.tx_pending;
-    ri_trace(&conn->worker->trace, RI_TRACE_SEND_PENDING, req->sn,
-             conn->counters.tx_pending);
-    return UCS_INPROGRESS;
-}
-
-static ucs_status_t send_eager_copy(ri_send_req_t *req, const ucp_request_param_t *param)
-{
-    ri_am_buffer_t *buffer = ri_am_buffer_get(req->conn->worker, req->data.length);
-    unsigned flags         = (req->conn->remote_id == 0) ? RI_AM_APART : 0;
-    ucs_status_t status;
-    size_t header_length;
-
-    if (buffer == NULL) {
-        return UCS_ERR_NO_MEMORY;
-    }
-
-    header_length = ri_am_pack_header(req->conn, req->wire_type, req->sn, req->tag,
-                                      req->id, buffer->data);
-    ri_dt_pack(&req->data, buffer->data + header_length);
-    flags |= (param->op_attr_mask & UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL) ? RI_AM_FORCE_IMM :
-                                                                       0;
-    ri_am_buffer_set_req(buffer, req);
-    status = ri_am_send_buffer(req->conn, buffer, header_length, req->data.length, flags);
-    ri_trace(&req->super.worker->trace, RI_TRACE_SEND_AM, req->sn, req->data.length);
-    return status;
-}
-
-static ucs_status_t send_eager_gather(ri_send_req_t *req)
-{
-    ri_am_buffer_t *buffer = ri_am_buffer_get(req->conn->worker, 0);
-    ucs_status_t status;
-    size_t header_length;
-
-    if (buffer == NULL) {
-        return UCS_ERR_NO_MEMORY;
-    }
-
-    header_length = ri_am_pack_header(req->conn, req->wire_type, req->sn, req->tag,
-                                      req->id, buffer->data);
-    ri_am_buffer_set_req(buffer, req);
-    status = ri_am_send_gather(req->conn, buffer, header_length, req->data.buffer,
-                               req->data.length);
-    ri_trace(&req->super.worker->trace, RI_TRACE_SEND_AM, req->sn, req->data.length);
-    return status;
-}
-
-static ucs_status_t send_direct(ri_send_req_t *req, uint32_t am_flags,
-                                const ucp_request_param_t *param)
-{
-    req->header_length = ri_am_pack_header(req->conn, req->wire_type, req->sn, req->tag,
-                                           req->id, req->header);
-    ri_trace(&req->super.worker->trace, RI_TRACE_SEND_BULK, req->sn, req->data.length);
-    return ri_am_send_direct(req, am_flags, param);
-}
-
 /* A message is on its way. Those through the ring are counted when they are in it, those
  * to the own worker there. */
 static void send_count(ri_conn_counters_t *counters, ri_proto_t proto, size_t length)
@@ -252,28 +154,28 @@ static ucs_status_t send_start(ri_send_req_t *req, ri_proto_t proto,
                                                     RI_WIRE_EAGER;
     switch (proto) {
     case RI_PROTO_EAGER_RING:
-        status = send_eager_ring(req);
+        status = ri_eager_send_ring(req);
         break;
     case RI_PROTO_EAGER_COPY:
-        status = send_eager_copy(req, param);
+        status = ri_eager_send_copy(req, param);
         break;
     case RI_PROTO_EAGER_FRAGS:
         status = ri_frag_send(req);
         if (status == UCS_ERR_NO_RESOURCE) {
-            status = send_eager_copy(req, param);
+            status = ri_eager_send_copy(req, param);
         }
         break;
     case RI_PROTO_EAGER_GATHER:
-        status = send_eager_gather(req);
+        status = ri_eager_send_gather(req);
         break;
     case RI_PROTO_RNDV_GET:
-        status = ri_send_rndv_start(req);
+        status = ri_send_rndv_get_start(req);
         break;
     case RI_PROTO_BULK:
-        status = send_direct(req, 0, param);
+        status = ri_am_rndv_send(req, 0, param);
         break;
     default:
-        status = send_direct(req, UCP_AM_SEND_FLAG_RNDV, param);
+        status = ri_am_rndv_send(req, UCP_AM_SEND_FLAG_RNDV, param);
         break;
     }
 
@@ -319,7 +221,7 @@ static ucs_status_t send_choose_and_start(ri_send_req_t *req, int sync,
             .has_hello     = (conn->remote_id == 0),
             .contig        = ri_dt_is_contig(&req->data),
             .host_memory   = ri_memory_is_host(req->super.worker, &req->data, param),
-            .pieces        = ri_send_rndv_fits(&req->data),
+            .pieces        = ri_rndv_fits(&req->data),
             .plane_read    = !!(conn->flags & RI_CONN_PLANE_READ),
             .plane_write   = !!(conn->flags & RI_CONN_PLANE_WRITE),
             .scheme        = RI_SENDER_SCHEME_GET,

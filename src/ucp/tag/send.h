@@ -25,13 +25,6 @@ ucs_status_ptr_t ri_tag_send_slow(ri_conn_t *conn, const void *buffer, size_t co
  */
 void ri_send_end_wait(ri_send_req_t *req, uint8_t what, ucs_status_t status);
 
-/**
- * Put a message that waited into the ring.
- *
- * @return 0 if there is no room.
- */
-int ri_send_retry_ring(ri_send_req_t *req);
-
 /** The endpoint of a send failed or is closed: what the send waits for from the peer will
  * not come. What is in UCX's hands ends as UCX says. */
 void ri_send_abort(ri_send_req_t *req, ucs_status_t status);

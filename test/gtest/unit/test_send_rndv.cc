@@ -1,8 +1,8 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * src/ucp/proto/send_rndv.c: two workers with a plane that the test makes, and hostile
- * messages that the test writes itself.
+ * src/ucp/proto/rndv.c, send_rndv_get.c and am_rndv.c: two workers with a plane that the
+ * test makes, and hostile messages that the test writes itself.
  */
 
 #include "fake_plane.h"
@@ -1105,7 +1105,7 @@ TEST_F(test_send_rndv, worker_of_the_receiver_ends)
 
     /* What nobody received is turned down as long as there is a way out. */
     ri_msg_t *msg = ri_tag_probe(b->worker(), 2, ~0ul, 1, &info);
-    ri_send_rndv_discard_all(b->worker());
+    ri_rndv_discard_all(b->worker());
     EXPECT_EQ(s3->req()->id, m_ba->take(RI_WIRE_FIN).parse().value);
     EXPECT_TRUE(m_ba->sent.empty());
 

@@ -1,0 +1,215 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "rndv.h"
+#include "am.h"
+#include "control.h"
+#include "ring_channel.h"
+#include "send_rndv_get.h"
+#include "../tag/deliver.h"
+#include "../tag/send.h"
+
+#include <string.h>
+
+size_t ri_rndv_segments(const ri_dt_data_t *data, ri_segment_t *segments, size_t max)
+{
+    const ucp_dt_iov_t *iov = data->buffer;
+    size_t count            = 0;
+    size_t i;
+
+    if (!data->is_iov) {
+        segments[0] = (ri_segment_t){(uintptr_t)data->buffer, data->length};
+        return 1;
+    }
+    for (i = 0; i < data->count; ++i) {
+        if (iov[i].length == 0) {
+            continue;
+        }
+        if (count == max) {
+            return 0;
+        }
+        segments[count++] = (ri_segment_t){(uintptr_t)iov[i].buffer, iov[i].length};
+    }
+    return count;
+}
+
+int ri_rndv_fits(const ri_dt_data_t *data)
+{
+    ri_segment_t segments[RI_WIRE_SEGMENTS_MAX];
+
+    return (data->generic == NULL) && (data->length > 0) &&
+           (ri_rndv_segments(data, segments, RI_WIRE_SEGMENTS_MAX) != 0);
+}
+
+/* Put an RTS into the ring. @return 0 if it has to go another way: there is no room, or
+ * messages wait for some, which it must not overtake in the ring. */
+static int rndv_put_ring(ri_send_req_t *req, const ri_wire_rts_t *rts, size_t length)
+{
+    ri_conn_t *conn = req->conn;
+    ri_ring_record_t *record;
+
+    if ((conn->ring == NULL) || (conn->flags & RI_CONN_NO_RING) ||
+        !ucs_list_is_empty(&conn->pending) || (length > conn->ring->max_payload)) {
+        return 0;
+    }
+    record = ri_ring_tx_reserve(conn->ring, length);
+    if (record == NULL) {
+        return 0;
+    }
+    memcpy(ri_ring_payload(record, length), rts, length);
+    record->type  = req->wire_type;
+    record->value = req->sn;
+    record->extra = req->id;
+    record->tag   = req->tag;
+    ri_ring_tx_commit(conn->ring, record, length);
+    conn->tx_tag = req->tag;
+    return 1;
+}
+
+ucs_status_t ri_rndv_send(ri_send_req_t *req, const ri_wire_rts_t *rts)
+{
+    ri_conn_t *conn = req->conn;
+    size_t length   = ri_wire_rts_length(rts);
+    ri_am_buffer_t *buffer;
+    size_t header_length;
+
+    ri_trace(&conn->worker->trace, RI_TRACE_SEND_RTS, req->sn, req->data.length);
+
+    req->waiting |= RI_SEND_WAIT_MATCH;
+    if (rndv_put_ring(req, rts, length)) {
+        return UCS_OK;
+    }
+
+    buffer = ri_am_buffer_get(conn->worker, length);
+    if (buffer == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    header_length = ri_am_pack_header(conn, req->wire_type, req->sn, req->tag, req->id,
+                                      buffer->data);
+    memcpy(buffer->data + header_length, rts, length);
+    ri_am_buffer_set_req(buffer, req);
+    return ri_am_send_buffer(conn, buffer, header_length, length, 0);
+}
+
+ucs_status_t ri_rndv_recv(ri_recv_req_t *recv, ri_stream_t *stream, uint32_t req_id,
+                          const ri_wire_rts_t *rts, int fits)
+{
+    if (stream->broken) {
+        return UCS_ERR_CONNECTION_RESET; /* the send has ended, its memory is not its own */
+    }
+    if (!fits) {
+        ri_control_answer(stream, RI_WIRE_FIN, req_id);
+        return UCS_ERR_MESSAGE_TRUNCATED;
+    }
+    return ri_send_rndv_get_recv(recv, stream, req_id, rts);
+}
+
+void ri_rndv_discard(ri_stream_t *stream, uint32_t req_id)
+{
+    if (!stream->broken) {
+        ri_control_answer(stream, RI_WIRE_FIN, req_id);
+    }
+}
+
+void ri_rndv_discard_all(ri_worker_t *worker)
+{
+    ri_msg_t *msg, *tmp;
+
+    ucs_list_for_each_safe(msg, tmp, &worker->match.unexpected, list) {
+        if (msg->kind == RI_MSG_RTS) {
+            ri_match_remove_unexpected(&worker->match, msg);
+            ri_msg_discard(worker, msg);
+        }
+    }
+}
+
+ucs_status_t ri_rndv_wait(ri_recv_req_t *recv, ri_stream_t *stream)
+{
+    recv->id = ri_id_alloc(&stream->worker->recv_ids, recv);
+    if (recv->id == 0) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    recv->stream = stream;
+    ucs_list_add_tail(&stream->fetching, &recv->list);
+    return UCS_OK;
+}
+
+void ri_rndv_forget(ri_recv_req_t *recv)
+{
+    ucs_list_del(&recv->list);
+    ri_id_free(&recv->super.worker->recv_ids, recv->id);
+    recv->stream = NULL;
+}
+
+static void rndv_abort_one(ri_stream_t *stream, ucs_status_t status)
+{
+    ri_recv_req_t *recv = ucs_list_head(&stream->fetching, ri_recv_req_t, list);
+
+    ri_rndv_forget(recv);
+    ri_deliver_received(recv, status);
+}
+
+void ri_rndv_abort(ri_stream_t *stream, ucs_status_t status)
+{
+    while (!ucs_list_is_empty(&stream->fetching)) {
+        rndv_abort_one(stream, status);
+    }
+}
+
+/* @return A stream of a peer (0: of any) with receives that wait for RNDV_DATA, or NULL. */
+static ri_stream_t *rndv_find_fetching(ri_worker_t *worker, uint64_t uid)
+{
+    ri_stream_t *stream;
+
+    ucs_list_for_each(stream, &worker->streams, list) {
+        if (((uid == 0) || (stream->peer->uid == uid)) &&
+            !ucs_list_is_empty(&stream->fetching)) {
+            return stream;
+        }
+    }
+    return NULL;
+}
+
+void ri_rndv_abort_all(ri_worker_t *worker, uint64_t uid, ucs_status_t status)
+{
+    ri_stream_t *stream;
+
+    /* Each callback may free any stream. */
+    while ((stream = rndv_find_fetching(worker, uid)) != NULL) {
+        rndv_abort_one(stream, status);
+    }
+}
+
+int ri_rndv_is_under_way(const ri_conn_t *conn)
+{
+    const ri_send_req_t *req;
+
+    ucs_list_for_each(req, &conn->sends, list) {
+        if ((req->wire_type == RI_WIRE_RTS) || (req->wire_type == RI_WIRE_RNDV_DATA)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+ri_send_req_t *ri_rndv_find(ri_worker_t *worker, ri_conn_t *conn, uint32_t id)
+{
+    ri_send_req_t *req = ri_id_get(&worker->req_ids, id);
+
+    if ((req == NULL) || (req->conn != conn) || (req->wire_type != RI_WIRE_RTS) ||
+        !(req->waiting & RI_SEND_WAIT_MATCH)) {
+        ++worker->counters.rx_stale;
+        return NULL;
+    }
+    return req;
+}
+
+void ri_rndv_handle_fin(ri_worker_t *worker, ri_conn_t *conn, const ri_wire_msg_t *msg)
+{
+    ri_send_req_t *req = ri_rndv_find(worker, conn, msg->value);
+
+    if (req != NULL) {
+        ri_send_end_wait(req, RI_SEND_WAIT_MATCH, UCS_OK);
+    }
+}

@@ -1,0 +1,81 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What the rendezvous protocols that the sender starts have in common. The sender says
+ * where the data is (RTS), as a message in sequence; what happens when it is matched is the
+ * matter of send_rndv_get.h. FIN says that the sender is not needed any more. What no plane
+ * can move comes by am_rndv.h. (protocol.md section 8)
+ */
+#ifndef RI_RNDV_H
+#define RI_RNDV_H
+
+#include "../core/worker.h"
+
+/* Room for the payload of an RTS. */
+typedef union ri_rndv_rts {
+    ri_wire_rts_t rts;
+    uint8_t bytes[RI_WIRE_RTS_MAX];
+} ri_rndv_rts_t;
+
+/**
+ * The pieces that contiguous or listed data is in; empty ones are left out.
+ *
+ * @return How many, or 0 if there are more than @a max.
+ */
+size_t ri_rndv_segments(const ri_dt_data_t *data, ri_segment_t *segments, size_t max);
+
+/** @return Whether the data of a send can be described in an RTS. */
+int ri_rndv_fits(const ri_dt_data_t *data);
+
+/**
+ * Sender: send the RTS of @a req, whose id and wire_type are set, through the ring or by
+ * active message. The request waits for RI_SEND_WAIT_MATCH then.
+ *
+ * @return UCS_OK, UCS_INPROGRESS if stock has it in hand (RI_SEND_WAIT_STOCK), or an error.
+ */
+ucs_status_t ri_rndv_send(ri_send_req_t *req, const ri_wire_rts_t *rts);
+
+/**
+ * Receiver: get the data of a matched RTS into its receive, and tell the sender.
+ *
+ * @param stream   That the RTS came by.
+ * @param req_id   Of the sender's request.
+ * @param rts      Its payload, checked.
+ * @param fits     The receive can take the data; else the sender is told only.
+ *
+ * @return The status of the receive; UCS_INPROGRESS if it is completed later.
+ */
+ucs_status_t ri_rndv_recv(ri_recv_req_t *recv, ri_stream_t *stream, uint32_t req_id,
+                          const ri_wire_rts_t *rts, int fits);
+
+/** Receiver: give up a message that nobody will receive. */
+void ri_rndv_discard(ri_stream_t *stream, uint32_t req_id);
+
+/** Receiver: the worker ends; give up all that are unexpected. */
+void ri_rndv_discard_all(ri_worker_t *worker);
+
+/** Receiver: let a receive wait for its data, under recv->id. @return UCS_OK or
+ * UCS_ERR_NO_MEMORY. */
+ucs_status_t ri_rndv_wait(ri_recv_req_t *recv, ri_stream_t *stream);
+
+/** Receiver: it waits no more. */
+void ri_rndv_forget(ri_recv_req_t *recv);
+
+/** Receiver: the stream ends; what still waits for its data ends with @a status. */
+void ri_rndv_abort(ri_stream_t *stream, ucs_status_t status);
+
+/** Receiver: likewise for all streams of a peer; @a uid 0: of the worker. */
+void ri_rndv_abort_all(ri_worker_t *worker, uint64_t uid, ucs_status_t status);
+
+/** Sender: @return Whether the peer has not got the data of all rendezvous yet. */
+int ri_rndv_is_under_way(const ri_conn_t *conn);
+
+/** Sender: @return The request that an answer is about, or NULL if it is for none (any
+ * more). */
+ri_send_req_t *ri_rndv_find(ri_worker_t *worker, ri_conn_t *conn, uint32_t id);
+
+/** Sender: FIN. */
+void ri_rndv_handle_fin(ri_worker_t *worker, ri_conn_t *conn, const ri_wire_msg_t *msg);
+
+#endif

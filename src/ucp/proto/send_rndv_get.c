@@ -1,0 +1,116 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "send_rndv_get.h"
+#include "am_rndv.h"
+#include "control.h"
+#include "planes.h"
+#include "rndv.h"
+#include "../core/memory.h"
+
+#include <stdlib.h>
+
+/* Data for a generic datatype passes through memory of this size. */
+#define GET_STAGE_BYTES 65536
+
+ucs_status_t ri_send_rndv_get_start(ri_send_req_t *req)
+{
+    ri_rndv_rts_t rts = {.rts.flags = 0};
+
+    rts.rts.num_segments = ri_rndv_segments(&req->data, rts.rts.segments,
+                                            RI_WIRE_SEGMENTS_MAX);
+    return ri_rndv_send(req, &rts.rts);
+}
+
+/* Read into a generic datatype, a stage at a time. Its callback may do things that end the
+ * way to the peer. @return What the plane returns; what the datatype's callback returns is in
+ * @a unpack_status. */
+static ucs_status_t get_read_generic(ri_recv_req_t *recv, const ri_peer_t *peer,
+                                     ri_transfer_t *transfer, ucs_status_t *unpack_status)
+{
+    const ri_dt_generic_t *generic = recv->data.generic;
+    size_t total                   = transfer->length;
+    ucs_status_t status            = UCS_OK;
+    ri_segment_t local;
+    uint8_t *stage;
+
+    stage = malloc(ri_min(total, (size_t)GET_STAGE_BYTES));
+    if (stage == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    transfer->local     = &local;
+    transfer->num_local = 1;
+    for (transfer->offset = 0; transfer->offset < total;
+         transfer->offset += transfer->length) {
+        transfer->length = ri_min(total - transfer->offset, (size_t)GET_STAGE_BYTES);
+        /* the offset is left out on both sides */
+        local  = (ri_segment_t){(uintptr_t)stage - transfer->offset,
+                                transfer->offset + transfer->length};
+        status = (peer->plane_ep != NULL) ?
+                         peer->plane_ep->plane->ops->read(peer->plane_ep, transfer) :
+                         UCS_ERR_UNREACHABLE;
+        if (status != UCS_OK) {
+            break;
+        }
+        *unpack_status = generic->ops.unpack(recv->data.state, transfer->offset, stage,
+                                             transfer->length);
+        if (*unpack_status != UCS_OK) {
+            break;
+        }
+    }
+    free(stage);
+    return status;
+}
+
+/* Read into one place or a list of them. */
+static ucs_status_t get_read_direct(ri_recv_req_t *recv, ri_plane_ep_t *ep,
+                                    ri_transfer_t *transfer)
+{
+    size_t max = recv->data.is_iov ? recv->data.count : 1;
+    ri_segment_t few[RI_WIRE_SEGMENTS_MAX];
+    ri_segment_t *local = few;
+    ucs_status_t status;
+
+    if (max > RI_WIRE_SEGMENTS_MAX) {
+        local = malloc(max * sizeof(*local));
+        if (local == NULL) {
+            return UCS_ERR_NO_MEMORY;
+        }
+    }
+    transfer->local     = local;
+    transfer->num_local = ri_rndv_segments(&recv->data, local, max);
+    status              = ep->plane->ops->read(ep, transfer);
+    if (local != few) {
+        free(local);
+    }
+    return status;
+}
+
+ucs_status_t ri_send_rndv_get_recv(ri_recv_req_t *recv, ri_stream_t *stream,
+                                   uint32_t req_id, const ri_wire_rts_t *rts)
+{
+    ri_worker_t *worker        = stream->worker;
+    ri_plane_ep_t *ep          = stream->peer->plane_ep;
+    ucs_status_t unpack_status = UCS_OK;
+    ucs_status_t status        = UCS_ERR_UNREACHABLE;
+    ri_transfer_t transfer     = {.remote     = rts->segments,
+                                  .num_remote = rts->num_segments,
+                                  .length     = recv->info.length};
+
+    if ((ep != NULL) && ri_memory_of_recv_is_host(recv)) {
+        status = (recv->data.generic != NULL) ?
+                         get_read_generic(recv, stream->peer, &transfer, &unpack_status) :
+                         get_read_direct(recv, ep, &transfer);
+        if (status == UCS_ERR_UNREACHABLE) {
+            ri_planes_failed(worker, stream->peer);
+        }
+    }
+    ri_trace(&worker->trace, RI_TRACE_RECV_READ, recv->info.length, status);
+    if (status != UCS_OK) {
+        return ri_am_rndv_ask(recv, stream, req_id);
+    }
+    stream->counters.rx_read_bytes += recv->info.length;
+    ri_control_answer(stream, RI_WIRE_FIN, req_id);
+    return unpack_status;
+}
