@@ -6,6 +6,7 @@
 #include "log.h"
 #include "../preload/stock.h"
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -214,6 +215,21 @@ static ucs_status_t config_check(void)
     return UCS_OK;
 }
 
+static ucs_status_t config_check_sender_mask(void)
+{
+    const char *value = ri_config.tag_sender_mask;
+    char *end;
+
+    strtoull(value, &end, 16);
+    if (!strcasecmp(value, "auto") || ((end != value) && (*end == '\0'))) {
+        return UCS_OK;
+    }
+    ri_error("invalid value for UCXRI_TAG_SENDER_MASK: '%s' (expected: a hexadecimal "
+             "number or auto)",
+             value);
+    return UCS_ERR_INVALID_PARAM;
+}
+
 static void config_read_once(void)
 {
     size_t i;
@@ -225,6 +241,9 @@ static void config_read_once(void)
         config_status = config_set_log_level();
     }
     if (config_status == UCS_OK) {
+        config_status = config_check_sender_mask();
+    }
+    if (config_status == UCS_OK) {
         config_status = config_check();
     }
     config_warn_unknown();
@@ -234,6 +253,23 @@ ucs_status_t ri_config_read(void)
 {
     pthread_once(&config_once, config_read_once);
     return config_status;
+}
+
+/* Tags of MPICH 4 and 5 over UCX: context id and rank of the source in the upper half. It
+ * does not tell UCX. */
+#define CONFIG_MPICH_SENDER_MASK 0xffffffff00000000ul
+
+uint64_t ri_config_sender_mask(uint64_t of_application)
+{
+    if (strcasecmp(ri_config.tag_sender_mask, "auto") != 0) {
+        return strtoull(ri_config.tag_sender_mask, NULL, 16);
+    }
+    if (of_application != 0) {
+        return of_application;
+    }
+    return (dlsym(RTLD_DEFAULT, "MPII_Version_string") != NULL) ?
+                   CONFIG_MPICH_SENDER_MASK :
+                   0;
 }
 
 static void config_print_doc(FILE *stream, const config_field_t *field)

@@ -47,6 +47,13 @@ extern ri_config_t ri_config;
  */
 ucs_status_t ri_config_read(void);
 
+/**
+ * The bits of a tag that tell its sender.
+ *
+ * @param of_application  As the application says, 0: it does not.
+ */
+uint64_t ri_config_sender_mask(uint64_t of_application);
+
 /** Print the table: name, value, and with @a doc also the help texts. */
 void ri_config_print(FILE *stream, int doc);
 

@@ -12,6 +12,7 @@
 #include "../proto/planes.h"
 #include "../proto/ring_channel.h"
 #include "../proto/rndv.h"
+#include "../proto/rtr.h"
 #include "../proto/select.h"
 #include "../tag/send.h"
 
@@ -271,6 +272,7 @@ void ri_conn_destroy(ri_conn_t *conn, ucs_status_t status)
     conn_dequeue_pending(conn);
     ri_ring_channel_close(conn); /* what was waiting for room is given up already */
     ri_conn_counters_add(&worker->counters.conns, &conn->counters);
+    free(conn->rtrs);
     free(conn);
 }
 
@@ -520,6 +522,7 @@ ri_stream_t *ri_stream_get(ri_worker_t *worker, const ri_wire_hello_t *hello)
     ucs_list_head_init(&stream->early);
     ucs_list_head_init(&stream->assembling);
     ucs_list_head_init(&stream->fetching);
+    ucs_list_head_init(&stream->rtrs);
     ucs_list_add_tail(&worker->streams, &stream->list);
     ucs_list_add_head(&peer->streams, &stream->peer_list);
     ri_trace(&worker->trace, RI_TRACE_STREAM_NEW, hello->uid, stream->id);
@@ -547,6 +550,7 @@ void ri_stream_destroy(ri_stream_t *stream)
     stream_discard(worker, &stream->early);
     stream_discard(worker, &stream->assembling);
     ++stream->busy; /* callbacks must not free it */
+    ri_rtr_abort(stream, UCS_ERR_CONNECTION_RESET);
     ri_rndv_abort(stream, UCS_ERR_CONNECTION_RESET);
     ri_id_free(&worker->stream_ids, stream->id);
     ucs_list_del(&stream->list);
@@ -576,6 +580,7 @@ void ri_stream_break(ri_stream_t *stream, const char *why)
     stream->num_early = 0;
     ri_control_answer(stream, RI_WIRE_RESET, stream->remote_serial);
     ++stream->busy; /* callbacks must not free it: the caller uses it */
+    ri_rtr_abort(stream, UCS_ERR_CONNECTION_RESET);
     ri_rndv_abort(stream, UCS_ERR_CONNECTION_RESET);
     --stream->busy;
 }

@@ -16,6 +16,7 @@
 #include "log.h"
 #include "request.h"
 #include "../../uct/shm/ring.h"
+#include "../proto/rtr_table.h"
 #include "../tag/assembly.h"
 #include "../wire/wire.h"
 
@@ -56,6 +57,7 @@ struct ri_conn {
     ri_worker_t *worker;
     ri_peer_t *peer;              /* NULL while the remote worker is not known */
     ri_ring_tx_t *ring;           /* NULL: none */
+    ri_rtr_table_t *rtrs;         /* of the receiver; NULL: none are taken */
     size_t fast_max;              /* shorter contiguous messages may take the fast path;
                                         kept by ri_conn_update_fast() */
     size_t ring_max;              /* longest payload that may go through the ring */
@@ -79,6 +81,7 @@ struct ri_conn {
     void *err_arg;                /* its argument */
     ucs_list_link_t list;         /* in worker->conns */
     ucs_list_link_t peer_list;    /* in peer->conns, if peer is set */
+    ri_rtr_grants_t *grants;      /* in the ring, see proto/rtr.h; NULL: none yet */
     ri_conn_counters_t counters;
 };
 
@@ -113,6 +116,8 @@ struct ri_stream {
     ri_ring_rx_t ring_memory;
     ri_assembly_t assembly;    /* of what comes through the ring in parts */
     ucs_list_link_t fetching;  /* receives that wait for RNDV_DATA */
+    ucs_list_link_t rtrs;      /* posted receives that were offered to the sender */
+    size_t num_rtrs;           /* of these, and of those that it writes */
     ucs_list_link_t list;      /* in worker->streams */
     ucs_list_link_t peer_list; /* in peer->streams */
     ri_stream_counters_t counters;

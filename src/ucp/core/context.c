@@ -69,6 +69,8 @@ ucs_status_t ri_context_create(ucp_context_h stock, const ucp_params_t *params)
     context->request_size    = CONTEXT_PARAM(REQUEST_SIZE, request_size);
     context->request_init    = CONTEXT_PARAM(REQUEST_INIT, request_init);
     context->request_cleanup = CONTEXT_PARAM(REQUEST_CLEANUP, request_cleanup);
+    context->sender_mask =
+            ri_config_sender_mask(CONTEXT_PARAM(TAG_SENDER_MASK, tag_sender_mask));
 #undef CONTEXT_PARAM
     context->memory_types = attr.memory_types;
     ucs_list_head_init(&context->workers);

@@ -16,6 +16,7 @@ struct ri_context {
     size_t request_size;                      /* the application's part of a request */
     ucp_request_init_callback_t request_init; /* NULL if none */
     ucp_request_cleanup_callback_t request_cleanup;
+    uint64_t sender_mask;  /* bits of a tag that tell its sender, 0: not known */
     uint64_t memory_types; /* that this UCX can handle */
     ucs_list_link_t list;  /* in the list of all contexts */
     ucs_list_link_t workers;

@@ -52,6 +52,13 @@ struct ri_req {
     ri_req_t *next_free; /* while in the pool */
 };
 
+typedef enum ri_rtr_state {
+    RI_RTR_NONE,
+    RI_RTR_QUEUED, /* one is to be sent when that is possible */
+    RI_RTR_OUT,    /* the sender may use it, or has */
+    RI_RTR_KEPT    /* the sender has used it, and the grant is not there any more */
+} ri_rtr_state_t;
+
 /* A tag receive. */
 typedef struct ri_recv_req {
     ri_req_t super;
@@ -64,7 +71,18 @@ typedef struct ri_recv_req {
     ri_dt_data_t data;
     ucp_tag_recv_info_t info;
     ri_stream_t *stream; /* while it waits for RNDV_DATA; list is in stream->fetching */
-    uint32_t id;         /* likewise, in worker->recv_ids */
+    uint32_t id;         /* likewise, or while it has an RTR: in worker->recv_ids */
+
+    /* What its sender was told, see proto/rtr.h. */
+    uint8_t rtr;             /* ri_rtr_state_t */
+    uint8_t early;           /* it was posted before its message was there */
+    uint8_t rtr_kept;        /* KEPT: state of the grant when it was last seen */
+    uint8_t rtr_index;       /* OUT: of the grant in the ring of rtr_conn */
+    uint32_t rtr_generation; /* likewise */
+    uint32_t rts_req_id;     /* in worker->rtr_writing: the sender's request */
+    ri_conn_t *rtr_conn;
+    ri_stream_t *rtr_stream;  /* OUT, KEPT: of the sender */
+    ucs_list_link_t rtr_link; /* in worker->rtr_queue, ->rtr_writing, or stream->rtrs */
 } ri_recv_req_t;
 
 /* What an unfinished send waits for. */

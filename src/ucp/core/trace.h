@@ -27,6 +27,10 @@
     _e(RECV, "receive posted tag 0x%lx mask 0x%lx") \
     _e(RECV_DONE, "receive done, sender tag 0x%lx length %lu") \
     _e(RECV_READ, "  read from the sender's memory, length %lu status %ld") \
+    _e(RTR_SENT, "  RTR sent, tag 0x%lx id 0x%lx") \
+    _e(RTR_BACK, "  RTR taken back, tag 0x%lx id 0x%lx") \
+    _e(RTR_IN, "RTR for tag 0x%lx, fate %lu") \
+    _e(SEND_WRITE, "  written by RTR, length %lu status %ld") \
     _e(CANCEL, "receive cancelled tag 0x%lx mask 0x%lx") \
     _e(ARRIVING, "message in parts begins, sn %lu length %lu") \
     _e(ARRIVE, "message sn %lu tag 0x%lx") \

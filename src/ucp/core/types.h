@@ -31,6 +31,7 @@ typedef struct ri_context ri_context_t;
 typedef struct ri_worker ri_worker_t;
 typedef struct ri_peer ri_peer_t;
 typedef struct ri_conn ri_conn_t;
+typedef struct ri_rtr_grants ri_rtr_grants_t;
 typedef struct ri_stream ri_stream_t;
 typedef struct ri_req ri_req_t;
 typedef struct ri_msg ri_msg_t;

@@ -13,6 +13,7 @@
 #include "../proto/planes.h"
 #include "../proto/ring_channel.h"
 #include "../proto/rndv.h"
+#include "../proto/rtr.h"
 #include "../tag/deliver.h"
 #include "../../uct/shm/host.h"
 
@@ -151,6 +152,9 @@ ucs_status_t ri_worker_create(ri_context_t *context, ucp_worker_h stock,
     ucs_list_head_init(&worker->conns);
     ucs_list_head_init(&worker->streams);
     ucs_list_head_init(&worker->bounces);
+    ucs_list_head_init(&worker->rtr_queue);
+    ucs_list_head_init(&worker->rtr_writing);
+    ri_sender_map_init(&worker->senders, context->sender_mask);
     ri_map_init(&worker->peers);
     ri_id_table_init(&worker->conn_ids, RI_WIRE_ID_INDEX_BITS, RI_WIRE_ID_BITS);
     ri_id_table_init(&worker->stream_ids, RI_WIRE_ID_INDEX_BITS, RI_WIRE_ID_BITS);
@@ -249,6 +253,7 @@ void ri_worker_free(ri_worker_t *worker)
 {
     ri_map_cleanup(&worker->peers);
     ri_match_cleanup(&worker->match);
+    ri_sender_map_cleanup(&worker->senders);
     ri_msg_pool_cleanup(worker);
     ri_am_buffers_cleanup(worker);
     ri_bounce_cleanup(worker);
@@ -267,7 +272,7 @@ int ri_worker_has_work(ri_worker_t *worker)
 {
     return !ucs_list_is_empty(&worker->pending_conns) ||
            !ucs_list_is_empty(&worker->ep_ops) || !ucs_list_is_empty(&worker->control) ||
-           !ucs_list_is_empty(&worker->asking);
+           !ucs_list_is_empty(&worker->asking) || ri_rtr_has_work(worker);
 }
 
 void ri_worker_housekeeping(ri_worker_t *worker)
@@ -300,6 +305,9 @@ static void worker_progress_slow(ri_worker_t *worker)
     }
     if (!ucs_list_is_empty(&worker->asking)) {
         ri_conn_check_timeouts(worker);
+    }
+    if (ri_rtr_has_work(worker)) {
+        ri_rtr_progress(worker);
     }
     if (worker->countdown == 0) {
         ri_worker_housekeeping(worker);

@@ -17,6 +17,7 @@
 #include "trace.h"
 #include "../preload/stock.h"
 #include "../tag/match.h"
+#include "../tag/sender_map.h"
 
 #include <pthread.h>
 
@@ -64,8 +65,16 @@ struct ri_worker {
     ri_id_table_t req_ids;  /* of sends that the peer answers */
     ri_id_table_t recv_ids; /* of receives that wait for RNDV_DATA */
     ri_plane_t *plane;      /* NULL: none */
-    ucp_ep_h bounce_ep;     /* to this worker, see proto/bounce.h; NULL: not needed yet */
-    ucp_tag_t bounce_tag;   /* of the next transfer by it */
+
+    ri_sender_map_t senders;
+    size_t num_rtrs;             /* receives whose rtr is not NONE */
+    int rtr_retry;               /* queued ones may have their turn */
+    ucs_list_link_t rtr_queue;   /* receives that are to send an RTR */
+    ucs_list_link_t rtr_writing; /* receives that have met their message while the sender
+                                    was writing by an RTR */
+
+    ucp_ep_h bounce_ep;   /* to this worker, see proto/bounce.h; NULL: not needed yet */
+    ucp_tag_t bounce_tag; /* of the next transfer by it */
     ucs_list_link_t bounces;
     ucs_list_link_t conns;
     ucs_list_link_t streams;

@@ -72,7 +72,8 @@ size_t ri_am_pack_header(ri_conn_t *conn, ri_wire_type_t type, uint32_t sn, uint
     ri_wire_eager_sync_t hdr;
     size_t length;
 
-    if ((type == RI_WIRE_EAGER_SYNC) || (type == RI_WIRE_RTS)) {
+    if ((type == RI_WIRE_EAGER_SYNC) || (type == RI_WIRE_RTS) || (type == RI_WIRE_POOL) ||
+        (type == RI_WIRE_PLACED)) {
         hdr.req_id   = req_id;
         hdr.reserved = 0;
         length       = sizeof(ri_wire_eager_sync_t);

@@ -4,6 +4,7 @@
  */
 #include "planes.h"
 #include "control.h"
+#include "recv_rndv.h"
 #include "../core/config.h"
 
 void ri_planes_open(ri_worker_t *worker)
@@ -92,9 +93,16 @@ void ri_planes_handle_ack(ri_worker_t *worker, ri_conn_t *conn, const ri_wire_ms
         (worker->plane->capabilities & RI_PLANE_WRITE) &&
         !(conn->flags & RI_CONN_PLANE_WRITE)) {
         conn->flags |= RI_CONN_PLANE_WRITE;
+        ri_recv_rndv_open(conn);
         ri_control_send_plane(conn, RI_WIRE_PLANE_REQ, conn->remote_id,
                               RI_WIRE_PLANE_WRITES);
     }
+}
+
+int ri_planes_check(const ri_peer_t *peer)
+{
+    return (peer->plane_ep != NULL) &&
+           (peer->plane_ep->plane->ops->check(peer->plane_ep) == UCS_OK);
 }
 
 void ri_planes_failed(ri_worker_t *worker, ri_peer_t *peer)

@@ -6,6 +6,8 @@
 #include "control.h"
 #include "../core/config.h"
 #include "../core/log.h"
+#include "recv_rndv.h"
+#include "rtr.h"
 #include "../tag/deliver.h"
 
 #include <errno.h>
@@ -119,6 +121,7 @@ void ri_ring_channel_free(ri_stream_t *stream)
     }
 
     ri_trace(&worker->trace, RI_TRACE_RING_CLOSE, stream->id, stream->ring->pos);
+    ri_recv_rndv_close(stream);
     for (i = 0; worker->rings[i] != stream; ++i) {}
     worker->rings[i] = worker->rings[--worker->num_rings];
     worker->num_stopping -= stream->ring_stopping;
@@ -172,6 +175,7 @@ void ri_ring_channel_close(ri_conn_t *conn)
     if (conn->ring == NULL) {
         return;
     }
+    ri_rtr_close(conn);
     ri_ring_tx_finish(conn->ring, RI_WIRE_RING_CLOSE);
     ri_trace(&conn->worker->trace, RI_TRACE_RING_CLOSE, conn->id, conn->ring->pos);
     ri_ring_tx_close(conn->ring);
@@ -307,6 +311,30 @@ static int ring_channel_receive_rts(ri_stream_t *stream, const ri_ring_record_t 
     return 1;
 }
 
+/* The data of a message has been written. As for an RTS. */
+static int ring_channel_receive_placed(ri_stream_t *stream,
+                                       const ri_ring_record_t *record, uint32_t length)
+{
+    ri_arrival_t arrival = {.sn = __atomic_load_n(&record->value, __ATOMIC_RELAXED),
+                            .wire_type = RI_WIRE_PLACED,
+                            .kind      = RI_MSG_PLACED,
+                            .req_id    = record->extra,
+                            .tag       = record->tag};
+    ri_wire_placed_t payload;
+
+    if (length != sizeof(payload)) {
+        return 0;
+    }
+    memcpy(&payload, ri_ring_payload(record, length), sizeof(payload));
+    if (ri_wire_check_placed(&payload, length, &arrival.length) != UCS_OK) {
+        return 0;
+    }
+    ++stream->counters.rx_ring;
+    stream->ring_last_use = stream->worker->ring_clock;
+    ri_deliver(stream, &arrival);
+    return 1;
+}
+
 /* A record that is not the most common one. @return Whether the ring is still there. */
 static int ring_channel_receive_control(ri_stream_t *stream,
                                         const ri_ring_record_t *record, uint8_t type,
@@ -336,6 +364,18 @@ static int ring_channel_receive_control(ri_stream_t *stream,
         return 1;
     case RI_WIRE_RTS:
         if (!ring_channel_receive_rts(stream, record, length)) {
+            ring_channel_broken(stream, type, length);
+            return 0;
+        }
+        break;
+    case RI_WIRE_PLACED:
+        if (!ring_channel_receive_placed(stream, record, length)) {
+            ring_channel_broken(stream, type, length);
+            return 0;
+        }
+        break;
+    case RI_WIRE_RTR:
+        if (!ri_recv_rndv_receive(stream, record, length)) {
             ring_channel_broken(stream, type, length);
             return 0;
         }
@@ -427,7 +467,8 @@ static unsigned ring_channel_poll_one(ri_worker_t *worker, ri_stream_t *stream)
                 return count;
             }
             ri_ring_rx_advance(stream->ring, lines);
-        } else if (ri_unlikely((type == RI_RING_START) || (type == RI_WIRE_RTS)) &&
+        } else if (ri_unlikely((type == RI_RING_START) || (type == RI_WIRE_RTS) ||
+                               (type == RI_WIRE_PLACED)) &&
                    ring_channel_is_ahead(
                            stream, __atomic_load_n(&record->value, __ATOMIC_RELAXED))) {
             --count;

@@ -42,9 +42,10 @@ int ri_rndv_fits(const ri_dt_data_t *data)
            (ri_rndv_segments(data, segments, RI_WIRE_SEGMENTS_MAX) != 0);
 }
 
-/* Put an RTS into the ring. @return 0 if it has to go another way: there is no room, or
+/* Put it into the ring. @return 0 if it has to go another way: there is no room, or
  * messages wait for some, which it must not overtake in the ring. */
-static int rndv_put_ring(ri_send_req_t *req, const ri_wire_rts_t *rts, size_t length)
+static int rndv_put_ring(ri_send_req_t *req, uint32_t id, const void *payload,
+                         size_t length)
 {
     ri_conn_t *conn = req->conn;
     ri_ring_record_t *record;
@@ -57,10 +58,10 @@ static int rndv_put_ring(ri_send_req_t *req, const ri_wire_rts_t *rts, size_t le
     if (record == NULL) {
         return 0;
     }
-    memcpy(ri_ring_payload(record, length), rts, length);
+    memcpy(ri_ring_payload(record, length), payload, length);
     record->type  = req->wire_type;
     record->value = req->sn;
-    record->extra = req->id;
+    record->extra = id;
     record->tag   = req->tag;
     ri_ring_tx_commit(conn->ring, record, length);
     conn->tx_tag = req->tag;
@@ -69,15 +70,19 @@ static int rndv_put_ring(ri_send_req_t *req, const ri_wire_rts_t *rts, size_t le
 
 ucs_status_t ri_rndv_send(ri_send_req_t *req, const ri_wire_rts_t *rts)
 {
+    ri_trace(&req->conn->worker->trace, RI_TRACE_SEND_RTS, req->sn, req->data.length);
+    req->waiting |= RI_SEND_WAIT_MATCH;
+    return ri_rndv_send_payload(req, req->id, rts, ri_wire_rts_length(rts));
+}
+
+ucs_status_t ri_rndv_send_payload(ri_send_req_t *req, uint32_t id, const void *payload,
+                                  size_t length)
+{
     ri_conn_t *conn = req->conn;
-    size_t length   = ri_wire_rts_length(rts);
     ri_am_buffer_t *buffer;
     size_t header_length;
 
-    ri_trace(&conn->worker->trace, RI_TRACE_SEND_RTS, req->sn, req->data.length);
-
-    req->waiting |= RI_SEND_WAIT_MATCH;
-    if (rndv_put_ring(req, rts, length)) {
+    if (rndv_put_ring(req, id, payload, length)) {
         return UCS_OK;
     }
 
@@ -85,9 +90,9 @@ ucs_status_t ri_rndv_send(ri_send_req_t *req, const ri_wire_rts_t *rts)
     if (buffer == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
-    header_length = ri_am_pack_header(conn, req->wire_type, req->sn, req->tag, req->id,
+    header_length = ri_am_pack_header(conn, req->wire_type, req->sn, req->tag, id,
                                       buffer->data);
-    memcpy(buffer->data + header_length, rts, length);
+    memcpy(buffer->data + header_length, payload, length);
     ri_am_buffer_set_req(buffer, req);
     return ri_am_send_buffer(conn, buffer, header_length, length, 0);
 }

@@ -37,6 +37,18 @@ int ri_rndv_fits(const ri_dt_data_t *data);
 ucs_status_t ri_rndv_send(ri_send_req_t *req, const ri_wire_rts_t *rts);
 
 /**
+ * Sender: send a message in sequence, of req->wire_type, that speaks of data which is
+ * elsewhere, through the ring or by active message.
+ *
+ * @param id       Of a request or receive.
+ * @param payload  Instead of the data.
+ *
+ * @return UCS_OK, UCS_INPROGRESS if stock has it in hand (RI_SEND_WAIT_STOCK), or an error.
+ */
+ucs_status_t ri_rndv_send_payload(ri_send_req_t *req, uint32_t id, const void *payload,
+                                  size_t length);
+
+/**
  * Receiver: get the data of a matched RTS into its receive, and tell the sender.
  *
  * @param stream   That the RTS came by.

@@ -14,6 +14,7 @@
 #include "../proto/frag.h"
 #include "../proto/ring_channel.h"
 #include "../proto/rndv.h"
+#include "../proto/rtr.h"
 #include "../proto/self.h"
 
 #include <string.h>
@@ -119,6 +120,18 @@ ucs_status_t ri_recv_start(ri_recv_req_t *recv, ri_stream_t *stream,
     recv->info.sender_tag = arrival->tag;
     recv->info.length     = length;
 
+    if (ri_unlikely(length > ri_config.eager_thresh) && (stream != NULL)) {
+        ri_rtr_learn(recv, stream, arrival->tag);
+    }
+    if (ri_unlikely(arrival->kind == RI_MSG_PLACED)) {
+        status = ri_rtr_placed(recv, stream, arrival);
+        goto out;
+    }
+    if (ri_unlikely(recv->rtr != RI_RTR_NONE) &&
+        ri_rtr_meet(recv, stream, arrival, &status)) {
+        goto out;
+    }
+
     fits   = !recv_is_truncated(recv, length);
     status = UCS_ERR_MESSAGE_TRUNCATED;
     if (ri_unlikely(arrival->kind == RI_MSG_RTS)) {
@@ -135,6 +148,7 @@ ucs_status_t ri_recv_start(ri_recv_req_t *recv, ri_stream_t *stream,
         status = (arrival->send != NULL) ? ri_self_copy(recv, arrival->send) :
                                            UCS_ERR_CANCELED;
     }
+out:
     if (ri_unlikely(status == UCS_INPROGRESS)) {
         return status;
     }
@@ -156,10 +170,11 @@ void ri_deliver_matched(ri_recv_req_t *recv, uint64_t tag, const void *data,
     }
 }
 
-/* A rendezvous has an answer of its own. */
+/* A rendezvous has an answer of its own, or needs none. */
 static void deliver_sync_ack(ri_stream_t *stream, ri_msg_kind_t kind, uint32_t req_id)
 {
-    if (ri_unlikely((req_id != 0) && (stream != NULL) && (kind != RI_MSG_RTS))) {
+    if (ri_unlikely((req_id != 0) && (stream != NULL) && (kind != RI_MSG_RTS) &&
+                    (kind != RI_MSG_PLACED))) {
         ri_control_answer(stream, RI_WIRE_SYNC_ACK, req_id);
     }
 }
@@ -247,6 +262,7 @@ static ri_msg_t *deliver_keep(ri_worker_t *worker, ri_stream_t *stream,
     switch (msg->kind) {
     case RI_MSG_COPY:
     case RI_MSG_RTS:
+    case RI_MSG_PLACED:
         msg->payload = msg->data;
         break;
     case RI_MSG_SELF:
@@ -264,9 +280,25 @@ static ri_msg_t *deliver_keep(ri_worker_t *worker, ri_stream_t *stream,
 /* Whether stock's descriptor, or a self-send, was kept with the message. */
 static ucs_status_t deliver_kept_status(const ri_arrival_t *arrival)
 {
-    return ((arrival->kind == RI_MSG_COPY) || (arrival->kind == RI_MSG_RTS)) ?
+    return ((arrival->kind == RI_MSG_COPY) || (arrival->kind == RI_MSG_RTS) ||
+            (arrival->kind == RI_MSG_PLACED)) ?
                    UCS_OK :
                    UCS_INPROGRESS;
+}
+
+/* Find and take out the receive of a message that has its turn. */
+static inline ri_recv_req_t *deliver_match(ri_worker_t *worker, const ri_stream_t *stream,
+                                           uint64_t tag)
+{
+    return ri_likely(worker->num_rtrs == 0) ? ri_match_find_posted(&worker->match, tag) :
+                                              ri_rtr_match(worker, stream, tag);
+}
+
+/* PLACED has no receive. */
+static void deliver_misplaced(ri_stream_t *stream, size_t length)
+{
+    ri_deliver_breaking(stream, "data for a receive that it did not find", RI_WIRE_PLACED,
+                        length);
 }
 
 ucs_status_t ri_deliver_in_order(ri_worker_t *worker, ri_stream_t *stream,
@@ -277,7 +309,7 @@ ucs_status_t ri_deliver_in_order(ri_worker_t *worker, ri_stream_t *stream,
     ri_msg_t *msg;
 
     ++worker->ring_clock;
-    recv = ri_match_find_posted(&worker->match, arrival->tag);
+    recv = deliver_match(worker, stream, arrival->tag);
     if (ri_likely(recv != NULL)) {
         ri_trace(&worker->trace, RI_TRACE_MATCHED, arrival->tag, arrival->length);
         if (stream != NULL) {
@@ -294,6 +326,10 @@ ucs_status_t ri_deliver_in_order(ri_worker_t *worker, ri_stream_t *stream,
                        UCS_OK;
     }
 
+    if (ri_unlikely(arrival->kind == RI_MSG_PLACED)) {
+        deliver_misplaced(stream, arrival->length);
+        return UCS_OK;
+    }
     ri_trace(&worker->trace, RI_TRACE_UNEXPECTED, arrival->tag, arrival->length);
     msg = deliver_keep(worker, stream, arrival);
     if (msg == NULL) {
@@ -339,7 +375,13 @@ static void deliver_early(ri_stream_t *stream)
         ++worker->ring_clock;
         ++stream->num_msgs;
         msg->tag = deliver_tag(stream, msg->wire_type, msg->tag);
-        recv     = ri_match_find_posted(&worker->match, msg->tag);
+        recv     = deliver_match(worker, stream, msg->tag);
+        if ((recv == NULL) && (msg->kind == RI_MSG_PLACED)) {
+            --stream->num_msgs;
+            deliver_misplaced(stream, msg->length);
+            ri_msg_free(worker, msg);
+            return;
+        }
         if (recv == NULL) {
             ++stream->counters.rx_unexpected;
             ri_match_add_unexpected(&worker->match, msg);
@@ -481,6 +523,9 @@ static ucs_status_t dispatch_in_sequence(ri_worker_t *worker, ri_stream_t *strea
     } else if (msg->type == RI_WIRE_RTS) {
         arrival.kind = RI_MSG_RTS;
         ri_wire_check_rts(msg->payload, msg->length, &arrival.length);
+    } else if (msg->type == RI_WIRE_PLACED) {
+        arrival.kind = RI_MSG_PLACED;
+        ri_wire_check_placed(msg->payload, msg->length, &arrival.length);
     } else if ((recv_attr & UCP_AM_RECV_ATTR_FLAG_DATA) &&
                (msg->length > DELIVER_COPY_MAX)) {
         arrival.kind = RI_MSG_AM_DATA;

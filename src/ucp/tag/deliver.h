@@ -19,7 +19,7 @@ typedef struct ri_arrival {
     uint32_t sn;
     uint8_t wire_type; /* RI_WIRE_EAGER... */
     uint8_t kind;      /* ri_msg_kind_t */
-    uint32_t req_id;   /* of a synchronous message, else 0 */
+    uint32_t req_id; /* of a synchronous message or rendezvous; PLACED: of the receive */
     uint64_t tag;
     size_t length;
     const void *data;    /* COPY, AM_DATA; RTS: a checked ri_wire_rts_t */
@@ -70,7 +70,8 @@ static inline int ri_deliver_fast(ri_stream_t *stream, uint8_t wire_type, uint32
     ri_recv_req_t *recv;
 
     if (ri_likely((sn == stream->next_sn) && ucs_list_is_empty(&stream->early) &&
-                  !stream->broken && (worker->trace.entries == NULL))) {
+                  !stream->broken && (worker->trace.entries == NULL) &&
+                  (worker->num_rtrs == 0))) {
         tag  = (wire_type == RI_WIRE_EAGER_SAME) ? stream->last_tag : tag;
         recv = ri_match_find_posted(&worker->match, tag);
         if (ri_likely(recv != NULL)) {

@@ -7,6 +7,9 @@
 /* A class that has not been asked for during so many operations may give way. */
 #define MATCH_CLASS_IDLE 1024
 
+/* Receives of another mask that are looked at for whether they overlap. */
+#define MATCH_SCAN_MAX 64
+
 ucs_status_t ri_match_init(ri_match_t *match)
 {
     match->num_classes    = 0;
@@ -148,31 +151,46 @@ void ri_match_remove_unexpected(ri_match_t *match, ri_msg_t *msg)
     --match->num_unexpected;
 }
 
-ri_recv_req_t *ri_match_search_posted(ri_match_t *match, uint64_t tag)
+/* The oldest receive of a class for a message, from a serial on. */
+static ri_recv_req_t *match_class_peek(const ri_mask_class_t *class, uint64_t tag,
+                                       uint64_t from)
+{
+    ri_tag_node_t *head = ri_tag_index_find(&class->posted, tag & class->mask);
+    ri_tag_node_t *node = head;
+    ri_recv_req_t *recv;
+
+    if (head == NULL) {
+        return NULL;
+    }
+    do {
+        recv = ri_container_of(node, ri_recv_req_t, node);
+        if (recv->serial >= from) {
+            return recv;
+        }
+        node = node->next;
+    } while (node != head);
+    return NULL;
+}
+
+ri_recv_req_t *ri_match_peek_posted(ri_match_t *match, uint64_t tag, uint64_t from)
 {
     ri_recv_req_t *best = NULL;
     ri_recv_req_t *recv;
     unsigned i;
 
     for (i = 0; i < match->num_classes; ++i) {
-        ri_mask_class_t *class = &match->classes[i];
-        ri_tag_node_t *node;
-
-        if (class->posted.count == 0) {
+        if (match->classes[i].posted.count == 0) {
             continue;
         }
-        node = ri_tag_index_find(&class->posted, tag & class->mask);
-        if (node != NULL) {
-            recv = ri_container_of(node, ri_recv_req_t, node);
-            if ((best == NULL) || (recv->serial < best->serial)) {
-                best = recv;
-            }
+        recv = match_class_peek(&match->classes[i], tag, from);
+        if ((recv != NULL) && ((best == NULL) || (recv->serial < best->serial))) {
+            best = recv;
         }
     }
 
     if (ri_unlikely(match->num_listed != 0)) {
         ucs_list_for_each(recv, &match->listed, list) {
-            if (((recv->tag ^ tag) & recv->mask) == 0) {
+            if ((((recv->tag ^ tag) & recv->mask) == 0) && (recv->serial >= from)) {
                 if ((best == NULL) || (recv->serial < best->serial)) {
                     best = recv;
                 }
@@ -180,9 +198,77 @@ ri_recv_req_t *ri_match_search_posted(ri_match_t *match, uint64_t tag)
             }
         }
     }
-
-    if (best != NULL) {
-        ri_match_unpost(match, best);
-    }
     return best;
+}
+
+ri_recv_req_t *ri_match_search_posted(ri_match_t *match, uint64_t tag)
+{
+    ri_recv_req_t *recv = ri_match_peek_posted(match, tag, 0);
+
+    if (recv != NULL) {
+        ri_match_unpost(match, recv);
+    }
+    return recv;
+}
+
+/* Whether a receive is older than another one, and both fit some message. */
+static int match_overlaps(const ri_recv_req_t *older, const ri_recv_req_t *recv)
+{
+    return (older->serial < recv->serial) &&
+           (((older->tag ^ recv->tag) & older->mask & recv->mask) == 0);
+}
+
+/* Look at all receives of a class. */
+static int match_class_overlaps(const ri_mask_class_t *class, const ri_recv_req_t *recv)
+{
+    size_t buckets = (size_t)1 << (64 - class->posted.shift);
+    const ri_tag_node_t *head;
+    size_t i;
+
+    if ((buckets > MATCH_SCAN_MAX) || (class->posted.count > MATCH_SCAN_MAX)) {
+        return 1;
+    }
+    /* The oldest of each tag will do. */
+    for (i = 0; i < buckets; ++i) {
+        for (head = class->posted.buckets[i]; head != NULL; head = head->chain) {
+            if (match_overlaps(ri_container_of(head, ri_recv_req_t, node), recv)) {
+                return 1;
+            }
+        }
+    }
+    return 0;
+}
+
+int ri_match_is_overlapped(const ri_match_t *match, const ri_recv_req_t *recv)
+{
+    const ri_recv_req_t *listed;
+    const ri_tag_node_t *head;
+    unsigned i;
+
+    for (i = 0; i < match->num_classes; ++i) {
+        const ri_mask_class_t *class = &match->classes[i];
+
+        if ((class->posted.count == 0) || (class == recv->mask_class)) {
+            continue;
+        }
+        if ((class->mask & ~recv->mask) != 0) {
+            if (match_class_overlaps(class, recv)) {
+                return 1;
+            }
+            continue;
+        }
+        /* A wider mask: all receives of its class that overlap have one key. */
+        head = ri_tag_index_find(&class->posted, recv->tag & class->mask);
+        if ((head != NULL) &&
+            match_overlaps(ri_container_of(head, ri_recv_req_t, node), recv)) {
+            return 1;
+        }
+    }
+
+    ucs_list_for_each(listed, &match->listed, list) {
+        if (match_overlaps(listed, recv)) {
+            return 1;
+        }
+    }
+    return 0;
 }

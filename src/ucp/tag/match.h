@@ -34,6 +34,7 @@ typedef enum ri_msg_kind {
     RI_MSG_AM_DATA, /* in a descriptor of UCP's, to be released to it */
     RI_MSG_AM_RNDV, /* at the sender, to be fetched by UCP */
     RI_MSG_RTS,     /* at the sender, to be read by a plane; msg->data says where */
+    RI_MSG_PLACED,  /* in the receive's memory */
     RI_MSG_SELF     /* in the buffer of a send of this worker */
 } ri_msg_kind_t;
 
@@ -147,6 +148,7 @@ static inline void ri_match_post(ri_match_t *match, ri_recv_req_t *recv)
         ++match->num_listed;
     }
     ++match->num_posted;
+    recv->early = 1;
     ri_req_set_flags(&recv->super, RI_REQ_POSTED);
 }
 
@@ -162,6 +164,13 @@ static inline void ri_match_unpost(ri_match_t *match, ri_recv_req_t *recv)
     --match->num_posted;
     ri_req_clear_flags(&recv->super, RI_REQ_POSTED);
 }
+
+/** Find the oldest receive that matches a message, and whose serial is @a from or later. */
+ri_recv_req_t *ri_match_peek_posted(ri_match_t *match, uint64_t tag, uint64_t from);
+
+/** @return Whether an older posted receive, of another mask, could take a message that a
+ * posted one could take; also if that is too long to find out. */
+int ri_match_is_overlapped(const ri_match_t *match, const ri_recv_req_t *recv);
 
 /** The search behind @ref ri_match_find_posted, through all classes and the list. */
 ri_recv_req_t *ri_match_search_posted(ri_match_t *match, uint64_t tag);

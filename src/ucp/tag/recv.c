@@ -6,7 +6,9 @@
 #include "deliver.h"
 #include "send.h"
 #include "../core/memory.h"
+#include "../core/config.h"
 #include "../proto/bounce.h"
+#include "../proto/rtr.h"
 
 /* Where there is more than one kind of memory: note which one it is, and get ready to have
  * data moved there. */
@@ -47,7 +49,9 @@ static ucs_status_t recv_req_get(ri_worker_t *worker, void *buffer, size_t count
             return status;
         }
     }
-    *recv_p = recv;
+    recv->rtr   = RI_RTR_NONE;
+    recv->early = 0;
+    *recv_p     = recv;
     return UCS_OK;
 }
 
@@ -91,16 +95,19 @@ ucs_status_ptr_t ri_tag_recv(ri_worker_t *worker, void *buffer, size_t count,
         return UCS_STATUS_PTR(status);
     }
     ri_trace(&worker->trace, RI_TRACE_RECV, tag, mask);
+    recv->tag  = tag;
+    recv->mask = mask;
 
     if (msg != NULL) {
         ri_match_remove_unexpected(&worker->match, msg);
         return recv_msg(recv, msg, param);
     }
 
-    recv->tag  = tag;
-    recv->mask = mask;
     ri_req_set_recv_cb(&recv->super, param);
     ri_match_post(&worker->match, recv);
+    if (recv->data.length > ri_config.eager_thresh) {
+        ri_rtr_posted(recv);
+    }
     return ri_req_handle(&recv->super);
 }
 
@@ -118,6 +125,8 @@ ucs_status_ptr_t ri_tag_msg_recv(ri_worker_t *worker, void *buffer, size_t count
         return UCS_STATUS_PTR(status);
     }
     ri_trace(&worker->trace, RI_TRACE_RECV, msg->tag, ~0ul);
+    recv->tag  = msg->tag;
+    recv->mask = ~0ul;
     return recv_msg(recv, msg, param);
 }
 
@@ -137,6 +146,9 @@ void ri_tag_cancel(ri_worker_t *worker, ri_recv_req_t *recv)
 {
     if (!(ri_req_flags(&recv->super) & RI_REQ_POSTED)) {
         return; /* matched already: it will complete */
+    }
+    if ((worker->num_rtrs > 0) && !ri_rtr_may_cancel(recv)) {
+        return; /* its message is on its way */
     }
 
     ri_match_unpost(&worker->match, recv);

@@ -13,6 +13,7 @@
 #include "../proto/eager.h"
 #include "../proto/frag.h"
 #include "../proto/planes.h"
+#include "../proto/recv_rndv.h"
 #include "../proto/ring_channel.h"
 #include "../proto/rndv.h"
 #include "../proto/select.h"
@@ -46,6 +47,9 @@ static void send_take_back(ri_conn_t *conn, uint32_t sn, uint64_t tag,
     if (conn->tx_sn == sn) {
         conn->tx_sn  = sn - 1;
         conn->tx_tag = tag;
+        if (conn->rtrs != NULL) {
+            ri_rtr_table_reset(conn->rtrs, sn - 1); /* RTRs may have counted it */
+        }
     } else {
         ri_conn_lose(conn, sn, status);
     }
@@ -139,8 +143,23 @@ static void send_count(ri_conn_counters_t *counters, ri_proto_t proto, size_t le
     counters->tx_bytes += length;
 }
 
-/* Number the message and start its protocol. */
-static ucs_status_t send_start(ri_send_req_t *req, ri_proto_t proto,
+static ri_wire_type_t send_wire_type(const ri_send_req_t *req, ri_proto_t proto)
+{
+    switch (proto) {
+    case RI_PROTO_RECV_RNDV:
+        return RI_WIRE_PLACED;
+    case RI_PROTO_RNDV_GET:
+        return RI_WIRE_RTS;
+    case RI_PROTO_BULK:
+    case RI_PROTO_BULK_RNDV:
+        return RI_WIRE_BULK;
+    default:
+        return (req->id != 0) ? RI_WIRE_EAGER_SYNC : RI_WIRE_EAGER;
+    }
+}
+
+/* Number the message and start its protocol. @a rtr is that of RI_PROTO_RECV_RNDV. */
+static ucs_status_t send_start(ri_send_req_t *req, ri_proto_t proto, const ri_rtr_t *rtr,
                                const ucp_request_param_t *param)
 {
     ri_conn_t *conn       = req->conn;
@@ -148,10 +167,8 @@ static ucs_status_t send_start(ri_send_req_t *req, ri_proto_t proto,
     ucs_status_t status;
 
     req->sn        = ++conn->tx_sn; /* before anything that may send on this conn again */
-    req->wire_type = (proto >= RI_PROTO_BULK)     ? RI_WIRE_BULK :
-                     (proto == RI_PROTO_RNDV_GET) ? RI_WIRE_RTS :
-                     (req->id != 0)               ? RI_WIRE_EAGER_SYNC :
-                                                    RI_WIRE_EAGER;
+    req->wire_type = send_wire_type(req, proto);
+    ri_send_log(conn, req->tag, (req->wire_type == RI_WIRE_RTS) ? req->id : 0);
     switch (proto) {
     case RI_PROTO_EAGER_RING:
         status = ri_eager_send_ring(req);
@@ -167,6 +184,9 @@ static ucs_status_t send_start(ri_send_req_t *req, ri_proto_t proto,
         break;
     case RI_PROTO_EAGER_GATHER:
         status = ri_eager_send_gather(req);
+        break;
+    case RI_PROTO_RECV_RNDV:
+        status = ri_recv_rndv_start(req, rtr);
         break;
     case RI_PROTO_RNDV_GET:
         status = ri_send_rndv_get_start(req);
@@ -208,29 +228,46 @@ static int send_can_end_now(ri_send_req_t *req, ri_proto_t proto)
     }
 }
 
+/* Whether the receiver answers, and has to be told which request it is about. */
+static int send_needs_id(ri_proto_t proto, int sync)
+{
+    switch (proto) {
+    case RI_PROTO_RECV_RNDV: /* its receive is known */
+    case RI_PROTO_BULK_RNDV: /* UCP knows */
+        return 0;
+    case RI_PROTO_RNDV_GET:
+        return 1;
+    default:
+        return sync;
+    }
+}
+
 static ucs_status_t send_choose_and_start(ri_send_req_t *req, int sync,
                                           const ucp_request_param_t *param)
 {
     ri_conn_t *conn          = req->conn;
+    const ri_rtr_t *waiting  = ri_recv_rndv_find(conn, req->tag, req->data.length);
+    ri_rtr_t rtr             = (waiting != NULL) ? *waiting : (ri_rtr_t){.grant = NULL};
     ri_select_param_t select = {
-            .self          = !!(conn->flags & RI_CONN_SELF),
-            .sync          = sync,
-            .peer_mode     = !!(conn->flags & RI_CONN_PEER_MODE),
-            .has_ring      = (conn->ring != NULL) && !(conn->flags & RI_CONN_NO_RING),
-            .am_ready      = !!(conn->flags & RI_CONN_AM_READY),
-            .has_hello     = (conn->remote_id == 0),
-            .contig        = ri_dt_is_contig(&req->data),
-            .host_memory   = ri_memory_is_host(req->super.worker, &req->data, param),
-            .pieces        = ri_rndv_fits(&req->data),
-            .plane_read    = !!(conn->flags & RI_CONN_PLANE_READ),
-            .plane_write   = !!(conn->flags & RI_CONN_PLANE_WRITE),
-            .scheme        = RI_SENDER_SCHEME_GET,
-            .length        = req->data.length,
-            .hybrid_thresh = ri_config.hybrid_thresh,
-            .coop_thresh   = ri_config.coop_thresh,
-            .ring_max      = conn->ring_max,
-            .eager_thresh  = ri_config.eager_thresh,
-            .am_inline     = ri_config.am_inline};
+            .receiver_early = (waiting != NULL),
+            .self           = !!(conn->flags & RI_CONN_SELF),
+            .sync           = sync,
+            .peer_mode      = !!(conn->flags & RI_CONN_PEER_MODE),
+            .has_ring       = (conn->ring != NULL) && !(conn->flags & RI_CONN_NO_RING),
+            .am_ready       = !!(conn->flags & RI_CONN_AM_READY),
+            .has_hello      = (conn->remote_id == 0),
+            .contig         = ri_dt_is_contig(&req->data),
+            .host_memory    = ri_memory_is_host(req->super.worker, &req->data, param),
+            .pieces         = ri_rndv_fits(&req->data),
+            .plane_read     = !!(conn->flags & RI_CONN_PLANE_READ),
+            .plane_write    = !!(conn->flags & RI_CONN_PLANE_WRITE),
+            .scheme         = RI_SENDER_SCHEME_GET,
+            .length         = req->data.length,
+            .hybrid_thresh  = ri_config.hybrid_thresh,
+            .coop_thresh    = ri_config.coop_thresh,
+            .ring_max       = conn->ring_max,
+            .eager_thresh   = ri_config.eager_thresh,
+            .am_inline      = ri_config.am_inline};
     ri_proto_t proto = ri_select(&select);
     ucs_status_t status;
 
@@ -244,7 +281,11 @@ static ucs_status_t send_choose_and_start(ri_send_req_t *req, int sync,
         return ri_self_send(req, sync);
     }
 
-    if ((sync && (proto != RI_PROTO_BULK_RNDV)) || (proto == RI_PROTO_RNDV_GET)) {
+    if ((proto == RI_PROTO_RECV_RNDV) && !ri_recv_rndv_write(req, &rtr)) {
+        select.receiver_early = 0;
+        proto                 = ri_select(&select);
+    }
+    if (send_needs_id(proto, sync)) {
         req->id = ri_id_alloc(&conn->worker->req_ids, req);
         if (req->id == 0) {
             return UCS_ERR_NO_MEMORY;
@@ -252,7 +293,7 @@ static ucs_status_t send_choose_and_start(ri_send_req_t *req, int sync,
         req->waiting |= RI_SEND_WAIT_MATCH;
     }
 
-    status = send_start(req, proto, param);
+    status = send_start(req, proto, &rtr, param);
     if (UCS_STATUS_IS_ERR(status)) {
         return status; /* the conn may be gone */
     }
@@ -322,6 +363,7 @@ ucs_status_ptr_t ri_tag_send_am(ri_conn_t *conn, const void *data, size_t length
 
     sn            = ++conn->tx_sn;
     header_length = send_pack_short(conn, tag, buffer->data);
+    ri_send_log(conn, tag, 0);
     ri_trace(&worker->trace, RI_TRACE_SEND_AM, sn, length);
     if (copy) {
         ri_copy(buffer->data + header_length, data, length);
@@ -355,6 +397,7 @@ ucs_status_ptr_t ri_tag_send_parts(ri_conn_t *conn, const void *buffer, size_t l
 
     ++conn->tx_sn;
     conn->tx_tag = tag;
+    ri_send_log(conn, tag, 0);
     ++conn->counters.tx_eager_ring;
     conn->counters.tx_bytes += length;
     ri_trace(&conn->worker->trace, RI_TRACE_SEND, tag, length);

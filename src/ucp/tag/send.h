@@ -42,6 +42,15 @@ void ri_send_abort(ri_send_req_t *req, ucs_status_t status);
 ucs_status_ptr_t ri_tag_send_am(ri_conn_t *conn, const void *buffer, size_t length,
                                 uint64_t tag, const ucp_request_param_t *param);
 
+/** A message has taken the next number: whatever RTR is for it is used up.
+ * @param req_id  Of the request of an RTS, else 0. */
+static inline void ri_send_log(ri_conn_t *conn, uint64_t tag, uint32_t req_id)
+{
+    if (ri_unlikely(conn->rtrs != NULL)) {
+        ri_rtr_table_send(conn->rtrs, conn->tx_sn, tag, req_id);
+    }
+}
+
 /** Send a longer contiguous message through the ring, under the same conditions. */
 ucs_status_ptr_t ri_tag_send_parts(ri_conn_t *conn, const void *buffer, size_t length,
                                    uint64_t tag, const ucp_request_param_t *param);
@@ -93,6 +102,7 @@ static inline ucs_status_ptr_t ri_tag_send(ri_conn_t *conn, const void *buffer,
     record->tag   = tag;
     conn->tx_tag  = tag;
     ri_ring_tx_commit(conn->ring, record, length);
+    ri_send_log(conn, tag, 0);
     ++conn->counters.tx_eager_ring;
     conn->counters.tx_bytes += length;
     ri_trace(&conn->worker->trace, RI_TRACE_SEND, tag, length);

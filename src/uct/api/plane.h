@@ -91,6 +91,10 @@ struct ri_plane_ops {
                             ri_plane_ep_t **ep_p);
     void (*disconnect)(ri_plane_ep_t *ep);
 
+    /** Find out whether the remote process is still there. @return UCS_OK or
+     * UCS_ERR_UNREACHABLE. */
+    ucs_status_t (*check)(ri_plane_ep_t *ep);
+
     /**
      * Move data, where the plane has the capability. The remote list is wire input: what
      * does not exist there is an error, never a crash.

@@ -26,6 +26,7 @@ typedef struct cma_plane {
 typedef struct cma_ep {
     ri_plane_ep_t super;
     pid_t pid;
+    ri_cma_address_t remote;
 } cma_ep_t;
 
 typedef struct cma_call {
@@ -293,6 +294,7 @@ static ucs_status_t cma_connect(ri_plane_t *super, const void *address, size_t l
     }
     ep->super.plane = super;
     ep->pid         = remote.pid;
+    ep->remote      = remote;
     *ep_p           = &ep->super;
     return UCS_OK;
 }
@@ -300,6 +302,13 @@ static ucs_status_t cma_connect(ri_plane_t *super, const void *address, size_t l
 static void cma_disconnect(ri_plane_ep_t *super)
 {
     free(ri_container_of(super, cma_ep_t, super));
+}
+
+static ucs_status_t cma_check(ri_plane_ep_t *super)
+{
+    const cma_ep_t *ep = ri_container_of(super, cma_ep_t, super);
+
+    return (cma_verify(&ep->remote) == 0) ? UCS_OK : UCS_ERR_UNREACHABLE;
 }
 
 static ucs_status_t cma_read(ri_plane_ep_t *super, const ri_transfer_t *transfer)
@@ -321,6 +330,7 @@ const ri_plane_ops_t ri_plane_cma = {
         .address    = cma_address,
         .connect    = cma_connect,
         .disconnect = cma_disconnect,
+        .check      = cma_check,
         .read       = cma_read,
         .write      = cma_write,
 };

@@ -107,8 +107,34 @@ enum {
     RI_RING_GRANT_OUT     = 1, /* given: whoever changes this first has it */
     RI_RING_GRANT_USED    = 2, /* the memory is being written */
     RI_RING_GRANT_WRITTEN = 3, /* ... has been */
-    RI_RING_GRANT_FAILED  = 4  /* ... cannot be */
+    RI_RING_GRANT_FAILED  = 4, /* ... cannot be */
+    RI_RING_GRANT_SLOT    = 5  /* ... is, by both sides: the message names a slot */
 };
+
+static inline uint64_t ri_ring_grant_word(uint32_t generation, uint32_t state)
+{
+    return ((uint64_t)generation << 32) | state;
+}
+
+/** @return The state of a grant, or FREE if it is of another generation. */
+static inline uint32_t ri_ring_grant_state(const ri_ring_grant_t *grant,
+                                           uint32_t generation)
+{
+    uint64_t word = atomic_load_explicit(&grant->word, memory_order_acquire);
+
+    return ((word >> 32) == generation) ? (uint32_t)word : RI_RING_GRANT_FREE;
+}
+
+/** Change a grant that is out. @return 0 if it is not, because the other side was first. */
+static inline int ri_ring_grant_change(ri_ring_grant_t *grant, uint32_t generation,
+                                       uint32_t state)
+{
+    uint64_t expected = ri_ring_grant_word(generation, RI_RING_GRANT_OUT);
+
+    return atomic_compare_exchange_strong_explicit(
+            &grant->word, &expected, ri_ring_grant_word(generation, state),
+            memory_order_acq_rel, memory_order_acquire);
+}
 
 #define RI_RING_SLOTS  15
 #define RI_RING_GRANTS 32

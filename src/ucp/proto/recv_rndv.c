@@ -1,0 +1,150 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "recv_rndv.h"
+#include "am.h"
+#include "planes.h"
+#include "rndv.h"
+#include "../core/config.h"
+#include "../tag/send.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void ri_recv_rndv_open(ri_conn_t *conn)
+{
+    if (!ri_config.rtr || (conn->rtrs != NULL)) {
+        return;
+    }
+    conn->rtrs = malloc(sizeof(*conn->rtrs));
+    if (conn->rtrs != NULL) {
+        ri_rtr_table_reset(conn->rtrs, conn->tx_sn);
+    }
+}
+
+const ri_rtr_t *ri_recv_rndv_find(ri_conn_t *conn, uint64_t tag, size_t length)
+{
+    const ri_rtr_t *rtr;
+
+    if ((conn->rtrs == NULL) || (conn->rtrs->num_waiting == 0)) {
+        return NULL;
+    }
+    rtr = ri_rtr_table_find(conn->rtrs, tag);
+    return ((rtr != NULL) && (length <= rtr->length)) ? rtr : NULL;
+}
+
+/* Write the data of a send into the memory that an RTR offers, which was taken. */
+static ucs_status_t recv_rndv_put(ri_send_req_t *req, const ri_rtr_t *rtr)
+{
+    ri_conn_t *conn        = req->conn;
+    ri_plane_ep_t *ep      = conn->peer->plane_ep;
+    ri_segment_t remote    = {rtr->address, req->data.length};
+    ri_transfer_t transfer = {
+            .remote = &remote, .num_remote = 1, .length = req->data.length};
+    ri_segment_t local[RI_WIRE_SEGMENTS_MAX];
+    ucs_status_t status;
+
+    transfer.local     = local;
+    transfer.num_local = ri_rndv_segments(&req->data, local, RI_WIRE_SEGMENTS_MAX);
+    status             = ep->plane->ops->write(ep, &transfer);
+    ri_trace(&conn->worker->trace, RI_TRACE_SEND_WRITE, req->data.length, status);
+    if (status == UCS_OK) {
+        conn->counters.tx_written_bytes += req->data.length;
+        ri_rtr_end(rtr, RI_RING_GRANT_WRITTEN);
+        return UCS_OK;
+    }
+    ri_rtr_end(rtr, RI_RING_GRANT_FAILED);
+    if (status == UCS_ERR_UNREACHABLE) {
+        ri_planes_failed(conn->worker, conn->peer);
+    }
+    return status;
+}
+
+int ri_recv_rndv_write(ri_send_req_t *req, const ri_rtr_t *rtr)
+{
+    return (req->conn->peer->plane_ep != NULL) && ri_rtr_use(rtr) &&
+           (recv_rndv_put(req, rtr) == UCS_OK);
+}
+
+ucs_status_t ri_recv_rndv_start(ri_send_req_t *req, const ri_rtr_t *rtr)
+{
+    ri_wire_placed_t placed = {.length = req->data.length};
+    ucs_status_t status;
+
+    status = ri_rndv_send_payload(req, rtr->recv_id, &placed, sizeof(placed));
+    if (UCS_STATUS_IS_ERR(status)) {
+        ri_rtr_end(rtr, RI_RING_GRANT_FAILED); /* nobody was told: it is as if not used */
+    }
+    return status;
+}
+
+/* The message of an RTR that has just come was offered by RTS, and may not have met its
+ * receive yet: then the RTR can still be taken. */
+static void recv_rndv_answer_rts(ri_conn_t *conn, const ri_rtr_t *rtr, uint32_t req_id)
+{
+    ri_send_req_t *req = ri_id_get(&conn->worker->req_ids, req_id);
+
+    if ((req == NULL) || (req->conn != conn) || (req->wire_type != RI_WIRE_RTS) ||
+        !(req->waiting & RI_SEND_WAIT_MATCH) || (req->data.length > rtr->length) ||
+        (conn->peer->plane_ep == NULL)) {
+        return;
+    }
+    if (ri_recv_rndv_write(req, rtr)) {
+        ri_send_end_wait(req, RI_SEND_WAIT_MATCH, UCS_OK);
+    }
+}
+
+int ri_recv_rndv_receive(ri_stream_t *stream, const ri_ring_record_t *record,
+                         uint32_t length)
+{
+    ri_worker_t *worker = stream->worker;
+    uint32_t conn_id    = __atomic_load_n(&record->extra, __ATOMIC_RELAXED);
+    ri_conn_t *conn     = ri_id_get(&worker->conn_ids, conn_id);
+    uint32_t req_id     = 0;
+    ri_rtr_fate_t fate;
+    ri_wire_rtr_t wire;
+    ri_rtr_t rtr;
+
+    ++worker->counters.rx_control;
+    if (length != sizeof(wire)) {
+        return 0;
+    }
+    memcpy(&wire, ri_ring_payload(record, length), sizeof(wire));
+    if ((wire.grant >= RI_RING_GRANTS) || (wire.length == 0) ||
+        (wire.length > RI_WIRE_LENGTH_MAX)) {
+        return 0;
+    }
+    if ((conn == NULL) || (conn->peer != stream->peer) || (conn->rtrs == NULL) ||
+        (conn->status != UCS_OK) || !(conn->flags & RI_CONN_PLANE_WRITE)) {
+        ++worker->counters.rx_stale;
+        return 1;
+    }
+
+    rtr  = (ri_rtr_t){.tag        = __atomic_load_n(&record->tag, __ATOMIC_RELAXED),
+                      .mask       = wire.mask,
+                      .address    = wire.address,
+                      .length     = wire.length,
+                      .recv_id    = __atomic_load_n(&record->value, __ATOMIC_RELAXED),
+                      .count      = wire.ahead,
+                      .generation = wire.generation,
+                      .index      = wire.grant,
+                      .grant      = &stream->ring->control->grants[wire.grant]};
+    fate = ri_rtr_table_add(conn->rtrs, &rtr, wire.seen, &req_id);
+    ri_trace(&worker->trace, RI_TRACE_RTR_IN, rtr.tag, fate);
+    if (fate == RI_RTR_FOR_RTS) {
+        recv_rndv_answer_rts(conn, &rtr, req_id);
+    }
+    return 1;
+}
+
+void ri_recv_rndv_close(ri_stream_t *stream)
+{
+    ri_conn_t *conn;
+
+    ucs_list_for_each(conn, &stream->peer->conns, peer_list) {
+        if (conn->rtrs != NULL) {
+            ri_rtr_table_drop(conn->rtrs, stream->ring->control);
+        }
+    }
+}

@@ -1,0 +1,570 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "rtr.h"
+#include "planes.h"
+#include "am_rndv.h"
+#include "../core/config.h"
+#include "../core/memory.h"
+
+#include <sched.h>
+#include <stdlib.h>
+
+/* Receives of one tag and mask that may have RTRs: the oldest so many. Bounds the search for
+ * those that count a receive. */
+#define RTR_DEPTH 64
+
+/* Queued receives that one progress call looks at. */
+#define RTR_BATCH 8
+
+/* The grants of a conn's ring. */
+struct ri_rtr_grants {
+    uint32_t free;       /* one bit for each */
+    uint32_t generation; /* of the latest */
+    ri_recv_req_t *recv[RI_RING_GRANTS];
+};
+
+/* Polls of a write that does not end, until its sender is looked after. */
+#define RTR_CHECK 1024
+
+typedef enum rtr_answer {
+    RTR_SENT,
+    RTR_LATER, /* something is in the way that passes */
+    RTR_NEVER
+} rtr_answer_t;
+
+static ri_ring_grant_t *rtr_grant(const ri_recv_req_t *recv)
+{
+    return &recv->rtr_conn->ring->control->grants[recv->rtr_index];
+}
+
+/* What the sender did with an RTR. */
+static uint32_t rtr_state(const ri_recv_req_t *recv)
+{
+    return (recv->rtr == RI_RTR_KEPT) ?
+                   recv->rtr_kept :
+                   ri_ring_grant_state(rtr_grant(recv), recv->rtr_generation);
+}
+
+/* The grant is not needed any more. */
+static void rtr_give_grant_back(ri_recv_req_t *recv)
+{
+    ri_rtr_grants_t *grants = recv->rtr_conn->grants;
+
+    grants->recv[recv->rtr_index] = NULL;
+    grants->free |= 1u << recv->rtr_index;
+    recv->rtr_conn = NULL;
+}
+
+/* The receive has no RTR any more. */
+static void rtr_end(ri_recv_req_t *recv)
+{
+    ri_worker_t *worker = recv->super.worker;
+
+    switch (recv->rtr) {
+    case RI_RTR_QUEUED:
+        ucs_list_del(&recv->rtr_link);
+        break;
+    case RI_RTR_OUT:
+        rtr_give_grant_back(recv);
+        /* fall through */
+    case RI_RTR_KEPT:
+        ri_id_free(&worker->recv_ids, recv->id);
+        recv->id = 0;
+        ucs_list_del(&recv->rtr_link);
+        --recv->rtr_stream->num_rtrs;
+        break;
+    default:
+        return;
+    }
+    recv->rtr = RI_RTR_NONE;
+    --worker->num_rtrs;
+    worker->rtr_retry = 1; /* another one may have its turn */
+    worker->attention = 1;
+}
+
+/* Wait until the sender has ended a write: it is in the middle of it, within one call, or it
+ * is gone. */
+static void rtr_settle(const ri_recv_req_t *recv)
+{
+    unsigned i;
+
+    if (recv->rtr != RI_RTR_OUT) {
+        return;
+    }
+    for (i = 1; rtr_state(recv) == RI_RING_GRANT_USED; ++i) {
+        sched_yield();
+        if ((i % RTR_CHECK == 0) && !ri_planes_check(recv->rtr_stream->peer)) {
+            return;
+        }
+    }
+}
+
+/* Likewise; if it had been sent it was for nothing. */
+static void rtr_forget(ri_recv_req_t *recv)
+{
+    if ((recv->rtr == RI_RTR_OUT) || (recv->rtr == RI_RTR_KEPT)) {
+        ++recv->super.worker->counters.rtr_dropped;
+    }
+    rtr_end(recv);
+}
+
+/* Put a receive without an RTR in the queue for one. */
+static void rtr_enqueue(ri_recv_req_t *recv)
+{
+    ri_worker_t *worker = recv->super.worker;
+
+    recv->rtr = RI_RTR_QUEUED;
+    ++worker->num_rtrs;
+    ucs_list_add_tail(&worker->rtr_queue, &recv->rtr_link);
+}
+
+/* @return Whether the receive has no RTR that the sender may use, any more. */
+static int rtr_take_back(ri_recv_req_t *recv)
+{
+    uint32_t state;
+
+    if ((recv->rtr == RI_RTR_NONE) || (recv->rtr == RI_RTR_QUEUED)) {
+        return 1;
+    }
+    if ((recv->rtr == RI_RTR_OUT) &&
+        !ri_ring_grant_change(rtr_grant(recv), recv->rtr_generation,
+                              RI_RING_GRANT_FREE)) {
+        state = rtr_state(recv);
+        if ((state == RI_RING_GRANT_USED) || (state == RI_RING_GRANT_WRITTEN) ||
+            (state == RI_RING_GRANT_SLOT)) {
+            return 0;
+        }
+    } else if ((recv->rtr == RI_RTR_KEPT) && (recv->rtr_kept != RI_RING_GRANT_FAILED)) {
+        return 0;
+    }
+    ri_trace(&recv->super.worker->trace, RI_TRACE_RTR_BACK, recv->tag, recv->id);
+    rtr_forget(recv);
+    return 1;
+}
+
+/* A ring to the peer in which an RTR can go, with a free grant. Without one, *answer says
+ * whether there may be one later. */
+static ri_conn_t *rtr_find_conn(ri_peer_t *peer, rtr_answer_t *answer)
+{
+    ri_conn_t *conn;
+
+    *answer = RTR_NEVER;
+
+    ucs_list_for_each(conn, &peer->conns, peer_list) {
+        if ((conn->ring == NULL) || (conn->status != UCS_OK) ||
+            (conn->flags & (RI_CONN_NO_RING | RI_CONN_CLOSING))) {
+            continue;
+        }
+        if (conn->grants == NULL) {
+            conn->grants = calloc(1, sizeof(*conn->grants));
+            if (conn->grants == NULL) {
+                return NULL;
+            }
+            conn->grants->free       = ~0u;
+            conn->grants->generation = (uint32_t)ri_random();
+        }
+        if (conn->grants->free != 0) {
+            return conn;
+        }
+        *answer = RTR_LATER;
+    }
+    return NULL;
+}
+
+/* How many earlier receives of the same tag and mask are posted. @return -1: too many. */
+static int rtr_ahead(const ri_recv_req_t *recv)
+{
+    const ri_tag_node_t *node = ri_tag_index_find(&recv->mask_class->posted,
+                                                  recv->node.key);
+    int ahead;
+
+    for (ahead = 0; ahead < RTR_DEPTH; ++ahead, node = node->next) {
+        if (node == &recv->node) {
+            return ahead;
+        }
+    }
+    return -1;
+}
+
+/* Write the RTR of a receive into a ring. @return 0 if there is no room. */
+static int rtr_put(ri_recv_req_t *recv, ri_conn_t *conn, const ri_stream_t *stream,
+                   int ahead)
+{
+    ri_ring_record_t *record = ri_ring_tx_reserve(conn->ring, sizeof(ri_wire_rtr_t));
+    ri_wire_rtr_t rtr        = {.mask       = recv->mask,
+                                .address    = (uintptr_t)recv->data.buffer,
+                                .length     = recv->data.length,
+                                .seen       = stream->next_sn - 1,
+                                .ahead      = ahead,
+                                .grant      = recv->rtr_index,
+                                .generation = recv->rtr_generation};
+
+    if (record == NULL) {
+        return 0;
+    }
+    atomic_store_explicit(&rtr_grant(recv)->word,
+                          ri_ring_grant_word(recv->rtr_generation, RI_RING_GRANT_OUT),
+                          memory_order_release);
+    memcpy(ri_ring_payload(record, sizeof(rtr)), &rtr, sizeof(rtr));
+    record->type  = RI_WIRE_RTR;
+    record->value = recv->id;
+    record->extra = stream->remote_conn_id;
+    record->tag   = recv->tag;
+    ri_ring_tx_commit(conn->ring, record, sizeof(rtr));
+    ++conn->counters.tx_control;
+    return 1;
+}
+
+/* Take a grant and send the RTR. */
+static rtr_answer_t rtr_send(ri_recv_req_t *recv, ri_stream_t *stream, int ahead)
+{
+    ri_worker_t *worker = recv->super.worker;
+    rtr_answer_t answer;
+    ri_conn_t *conn = rtr_find_conn(stream->peer, &answer);
+    ri_rtr_grants_t *grants;
+
+    if (conn == NULL) {
+        return answer;
+    }
+    recv->id = ri_id_alloc(&worker->recv_ids, recv);
+    if (recv->id == 0) {
+        return RTR_NEVER;
+    }
+    grants               = conn->grants;
+    recv->rtr_conn       = conn;
+    recv->rtr_index      = __builtin_ctz(grants->free);
+    recv->rtr_generation = ++grants->generation;
+    if (!rtr_put(recv, conn, stream, ahead)) {
+        ri_id_free(&worker->recv_ids, recv->id);
+        worker->rtr_retry = 1; /* nothing tells when there is room */
+        worker->attention = 1;
+        return RTR_LATER;
+    }
+
+    grants->free &= ~(1u << recv->rtr_index);
+    grants->recv[recv->rtr_index] = recv;
+    recv->rtr                     = RI_RTR_OUT;
+    recv->rtr_stream              = stream;
+    ucs_list_add_tail(&stream->rtrs, &recv->rtr_link);
+    ++stream->num_rtrs;
+    ++worker->num_rtrs;
+    ++worker->counters.rtr_sent;
+    ri_trace(&worker->trace, RI_TRACE_RTR_SENT, recv->tag, recv->id);
+    return RTR_SENT;
+}
+
+/* Send the RTR of a posted receive, if its message is certain to be the one that the RTR
+ * says. */
+static rtr_answer_t rtr_try(ri_recv_req_t *recv)
+{
+    ri_worker_t *worker = recv->super.worker;
+    uint32_t stream_id  = ri_sender_map_find(&worker->senders, recv->tag, recv->mask);
+    ri_stream_t *stream = ri_id_get(&worker->stream_ids, stream_id);
+    int ahead;
+
+    if ((recv->mask_class == NULL) || (stream == NULL) || !stream->plane_write ||
+        stream->broken || stream->closed) {
+        return RTR_NEVER;
+    }
+    if (!ri_sender_map_is_worth(&worker->senders, recv->tag, recv->mask)) {
+        ++worker->counters.rtr_suppressed;
+        return RTR_NEVER;
+    }
+    ahead = rtr_ahead(recv);
+    if ((ahead < 0) || ri_match_is_overlapped(&worker->match, recv)) {
+        return RTR_LATER;
+    }
+    return rtr_send(recv, stream, ahead);
+}
+
+void ri_rtr_posted(ri_recv_req_t *recv)
+{
+    ri_worker_t *worker = recv->super.worker;
+
+    if (!ri_config.rtr || !ri_dt_is_contig(&recv->data) ||
+        !ri_memory_of_recv_is_host(recv)) {
+        return;
+    }
+    if (rtr_try(recv) == RTR_LATER) {
+        rtr_enqueue(recv);
+        worker->rtr_retry = 1;
+        worker->attention = 1;
+    }
+}
+
+/* Take back the RTRs of a posted receive, and of later ones that count it, except those
+ * offered to @a stream. They may be sent again. @return 0 if one has been used. */
+static int rtr_take_back_dependents(ri_recv_req_t *recv, const ri_stream_t *stream)
+{
+    const ri_tag_node_t *head, *next;
+    ri_tag_node_t *node = &recv->node;
+    ri_recv_req_t *other;
+    int all = 1;
+    int i;
+
+    if (recv->mask_class == NULL) {
+        return 1;
+    }
+    head = ri_tag_index_find(&recv->mask_class->posted, node->key);
+    for (i = 0; i < RTR_DEPTH; ++i) {
+        next  = node->next;
+        other = ri_container_of(node, ri_recv_req_t, node);
+        if (((other->rtr == RI_RTR_OUT) || (other->rtr == RI_RTR_KEPT)) &&
+            ((stream == NULL) || (other->rtr_stream != stream))) {
+            if (!rtr_take_back(other)) {
+                all = 0;
+            } else {
+                rtr_enqueue(other);
+            }
+        }
+        if (next == head) {
+            break;
+        }
+        node = node->next;
+    }
+    return all;
+}
+
+ri_recv_req_t *ri_rtr_match(ri_worker_t *worker, const ri_stream_t *stream, uint64_t tag)
+{
+    size_t own      = (stream != NULL) ? stream->num_rtrs : 0;
+    uint64_t serial = 0;
+    ri_recv_req_t *recv;
+
+    while ((recv = ri_match_peek_posted(&worker->match, tag, serial)) != NULL) {
+        /* What belongs to another sender's message, which is on its way, is passed by. */
+        if ((worker->num_rtrs == own) || rtr_take_back_dependents(recv, stream)) {
+            ri_match_unpost(&worker->match, recv);
+            worker->rtr_retry = 1;
+            return recv;
+        }
+        serial = recv->serial + 1;
+    }
+    return NULL;
+}
+
+int ri_rtr_may_cancel(ri_recv_req_t *recv)
+{
+    if (!rtr_take_back_dependents(recv, NULL)) {
+        return 0;
+    }
+    rtr_forget(recv); /* not sent again */
+    return 1;
+}
+
+/* The sender breaks the protocol. Nobody can tell what it wrote where. */
+static ucs_status_t rtr_broken(ri_recv_req_t *recv, ri_stream_t *stream,
+                               const ri_arrival_t *arrival)
+{
+    rtr_settle(recv);
+    rtr_forget(recv);
+    ri_deliver_breaking(stream, "a message that is not that of its receive",
+                        arrival->wire_type, arrival->length);
+    return UCS_ERR_IO_ERROR;
+}
+
+/* The sender has used the RTR as it was meant. */
+static void rtr_was_used(ri_recv_req_t *recv)
+{
+    ri_worker_t *worker = recv->super.worker;
+
+    ++worker->counters.rtr_used;
+    ri_sender_map_credit(&worker->senders, recv->tag, recv->mask, recv->rtr_stream->id,
+                         1);
+    rtr_end(recv);
+}
+
+/* The sender has taken the RTR for the very message that has met the receive, and writes:
+ * the grant tells when it is done. */
+static ucs_status_t rtr_await(ri_recv_req_t *recv, const ri_arrival_t *arrival)
+{
+    ri_worker_t *worker = recv->super.worker;
+
+    if (rtr_state(recv) == RI_RING_GRANT_WRITTEN) {
+        rtr_was_used(recv);
+        return UCS_OK;
+    }
+    recv->rts_req_id = arrival->req_id;
+    ucs_list_del(&recv->rtr_link);
+    ucs_list_add_tail(&worker->rtr_writing, &recv->rtr_link);
+    worker->attention = 1;
+    return UCS_INPROGRESS;
+}
+
+int ri_rtr_meet(ri_recv_req_t *recv, ri_stream_t *stream, const ri_arrival_t *arrival,
+                ucs_status_t *status)
+{
+    ri_worker_t *worker = recv->super.worker;
+    int was_out         = (recv->rtr != RI_RTR_QUEUED);
+
+    if (rtr_take_back(recv)) {
+        if (was_out && (arrival->length <= ri_config.eager_thresh)) {
+            ri_sender_map_credit(&worker->senders, recv->tag, recv->mask, stream->id, -1);
+        }
+        rtr_forget(recv); /* if it was queued */
+        return 0;
+    }
+    if ((arrival->kind != RI_MSG_RTS) || (recv->rtr_stream != stream)) {
+        *status = rtr_broken(recv, stream, arrival);
+        return 1;
+    }
+    if (rtr_state(recv) == RI_RING_GRANT_SLOT) {
+        rtr_was_used(recv);
+        return 0;
+    }
+    *status = rtr_await(recv, arrival);
+    return 1;
+}
+
+ucs_status_t ri_rtr_placed(ri_recv_req_t *recv, ri_stream_t *stream,
+                           const ri_arrival_t *arrival)
+{
+    if (((recv->rtr != RI_RTR_OUT) && (recv->rtr != RI_RTR_KEPT)) ||
+        (recv->rtr_stream != stream) || (recv->id != arrival->req_id) ||
+        (arrival->length > recv->data.length) ||
+        (rtr_state(recv) != RI_RING_GRANT_WRITTEN)) {
+        return rtr_broken(recv, stream, arrival);
+    }
+    rtr_was_used(recv);
+    return UCS_OK;
+}
+
+void ri_rtr_learn(ri_recv_req_t *recv, const ri_stream_t *stream, uint64_t sender_tag)
+{
+    ri_sender_map_t *senders = &recv->super.worker->senders;
+
+    ri_sender_map_learn(senders, recv->tag, recv->mask, sender_tag, stream->id);
+    if (recv->early && !ri_sender_map_is_worth(senders, recv->tag, recv->mask)) {
+        ri_sender_map_credit(senders, recv->tag, recv->mask, stream->id, 1);
+    }
+}
+
+/* A receive that met its message while the sender was writing. If that fails the data is
+ * asked for, or the receive ends with @a failure. @return Whether that has
+ * ended; then the receive is complete, and anything may have happened. */
+static int rtr_progress_writing(ri_recv_req_t *recv, ucs_status_t failure)
+{
+    uint32_t req_id     = recv->rts_req_id;
+    ri_stream_t *stream = recv->rtr_stream;
+    ucs_status_t status = UCS_OK;
+
+    switch (rtr_state(recv)) {
+    case RI_RING_GRANT_USED:
+        return 0;
+    case RI_RING_GRANT_WRITTEN:
+        rtr_was_used(recv);
+        break;
+    default:
+        rtr_forget(recv);
+        status = (failure == UCS_OK) ? ri_am_rndv_ask(recv, stream, req_id) : failure;
+        break;
+    }
+    if (status != UCS_INPROGRESS) {
+        ri_deliver_received(recv, status);
+    }
+    return 1;
+}
+
+/* Send queued RTRs. */
+static void rtr_progress_queue(ri_worker_t *worker)
+{
+    ri_recv_req_t *recv;
+    int sent = 0;
+    int i;
+
+    for (i = 0; (i < RTR_BATCH) && !ucs_list_is_empty(&worker->rtr_queue); ++i) {
+        recv = ucs_list_head(&worker->rtr_queue, ri_recv_req_t, rtr_link);
+        ucs_list_del(&recv->rtr_link);
+        --worker->num_rtrs;
+        recv->rtr = RI_RTR_NONE;
+        switch (rtr_try(recv)) {
+        case RTR_SENT:
+            sent = 1;
+            break;
+        case RTR_LATER:
+            rtr_enqueue(recv);
+            break;
+        default:
+            break;
+        }
+    }
+    worker->rtr_retry |= sent;
+}
+
+void ri_rtr_progress(ri_worker_t *worker)
+{
+    size_t count = ucs_list_length(&worker->rtr_writing);
+    ri_recv_req_t *recv;
+
+    /* One round, from the head: callbacks may end any receive. */
+    for (; (count > 0) && !ucs_list_is_empty(&worker->rtr_writing); --count) {
+        recv = ucs_list_extract_head(&worker->rtr_writing, ri_recv_req_t, rtr_link);
+        ucs_list_add_tail(&worker->rtr_writing, &recv->rtr_link);
+        rtr_progress_writing(recv, UCS_OK);
+    }
+    if (worker->rtr_retry) {
+        worker->rtr_retry = 0;
+        rtr_progress_queue(worker);
+    }
+}
+
+void ri_rtr_close(ri_conn_t *conn)
+{
+    ri_rtr_grants_t *grants = conn->grants;
+    ri_recv_req_t *recv;
+    unsigned i;
+
+    if (grants == NULL) {
+        return;
+    }
+    for (i = 0; i < RI_RING_GRANTS; ++i) {
+        recv = grants->recv[i];
+        if ((recv == NULL) || rtr_take_back(recv)) {
+            continue;
+        }
+        /* The message will tell of it; the grant cannot any more. */
+        rtr_settle(recv);
+        recv->rtr_kept = rtr_state(recv);
+        recv->rtr      = RI_RTR_KEPT;
+        rtr_give_grant_back(recv);
+    }
+    conn->grants = NULL;
+    free(grants);
+}
+
+/* @return A receive that a stream's sender writes. */
+static ri_recv_req_t *rtr_find_writing(ri_stream_t *stream)
+{
+    ri_recv_req_t *recv;
+
+    ucs_list_for_each(recv, &stream->worker->rtr_writing, rtr_link) {
+        if (recv->rtr_stream == stream) {
+            return recv;
+        }
+    }
+    return NULL;
+}
+
+void ri_rtr_abort(ri_stream_t *stream, ucs_status_t status)
+{
+    ri_recv_req_t *recv;
+
+    /* These are posted, and may get another sender's message. */
+    while (!ucs_list_is_empty(&stream->rtrs)) {
+        recv = ucs_list_head(&stream->rtrs, ri_recv_req_t, rtr_link);
+        if (!rtr_take_back(recv)) {
+            rtr_settle(recv);
+            rtr_forget(recv);
+        }
+    }
+    /* Each callback may end any other. */
+    while ((recv = rtr_find_writing(stream)) != NULL) {
+        rtr_settle(recv);
+        if (!rtr_progress_writing(recv, status)) {
+            rtr_forget(recv);
+            ri_deliver_received(recv, status);
+        }
+    }
+}
