@@ -122,7 +122,7 @@ static inline uint32_t ri_ring_grant_state(const ri_ring_grant_t *grant,
 {
     uint64_t word = atomic_load_explicit(&grant->word, memory_order_acquire);
 
-    return ((word >> 32) == generation) ? (uint32_t)word : RI_RING_GRANT_FREE;
+    return ((word >> 32) == generation) ? (uint32_t)word : (uint32_t)RI_RING_GRANT_FREE;
 }
 
 /** Change a grant that is out. @return 0 if it is not, because the other side was first. */

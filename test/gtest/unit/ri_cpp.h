@@ -35,8 +35,10 @@
 #define typeof __typeof__
 #endif
 
+using std::atomic_compare_exchange_strong_explicit;
 using std::atomic_load_explicit;
 using std::atomic_store_explicit;
+using std::memory_order_acq_rel;
 using std::memory_order_acquire;
 using std::memory_order_relaxed;
 using std::memory_order_release;
@@ -71,6 +73,8 @@ extern "C" {
 #include "ucp/proto/planes.h"
 #include "ucp/proto/ring_channel.h"
 #include "ucp/proto/rndv.h"
+#include "ucp/proto/recv_rndv.h"
+#include "ucp/proto/rtr.h"
 #include "ucp/proto/select.h"
 #include "ucp/proto/self.h"
 #include "ucp/tag/assembly.h"
