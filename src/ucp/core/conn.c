@@ -8,6 +8,7 @@
 #include "worker.h"
 #include "../preload/stock.h"
 #include "../proto/control.h"
+#include "../proto/coop.h"
 #include "../proto/eager.h"
 #include "../proto/planes.h"
 #include "../proto/ring_channel.h"
@@ -38,6 +39,7 @@ ri_peer_t *ri_peer_get(ri_worker_t *worker, uint64_t uid)
     }
     peer->uid      = uid;
     peer->plane_ep = NULL;
+    peer->gone     = 0;
     ucs_list_head_init(&peer->conns);
     ucs_list_head_init(&peer->streams);
     ucs_list_head_init(&peer->owed);
@@ -228,6 +230,9 @@ void ri_conn_progress_pending(ri_conn_t *conn)
         }
     }
     if (conn->flags & RI_CONN_RING_STOP) {
+        if (!ri_coop_let_go(conn)) {
+            return;
+        }
         ri_ring_channel_close(conn);
     }
     conn_dequeue_pending(conn);
@@ -588,7 +593,7 @@ void ri_stream_break(ri_stream_t *stream, const char *why)
 void ri_stream_check_closed_slow(ri_stream_t *stream)
 {
     if ((stream->busy == 0) && (stream->num_msgs == 0) && (stream->ring == NULL) &&
-        ucs_list_is_empty(&stream->fetching) &&
+        ucs_list_is_empty(&stream->fetching) && (stream->num_coops == 0) &&
         (stream->next_sn == stream->closed_sn + 1)) {
         if ((stream->num_early > 0) || !ucs_list_is_empty(&stream->assembling)) {
             ri_warn("a connection from worker 0x%lx ends because its sender could not "

@@ -73,15 +73,17 @@ struct ri_conn {
     uint32_t remote_id;           /* of its stream at the receiver, 0: not yet known */
     ucs_status_t status;          /* UCS_OK, or why it failed */
     ri_ring_tx_t ring_memory;     /* what ring points to */
-    uint32_t rma_count;           /* one-sided operations started by the application */
-    ucs_list_link_t asking_link;  /* in worker->asking; self-linked if not */
-    double asked;                 /* how long it is asking, in seconds */
-    double checked_at;            /* when that was last added to */
-    ucp_err_handler_cb_t err_cb;  /* the application's, or NULL */
-    void *err_arg;                /* its argument */
-    ucs_list_link_t list;         /* in worker->conns */
-    ucs_list_link_t peer_list;    /* in peer->conns, if peer is set */
-    ri_rtr_grants_t *grants;      /* in the ring, see proto/rtr.h; NULL: none yet */
+    uint32_t coop_slots;          /* bits: slots of the ring that sends have */
+    uint32_t coop_unread; /* likewise: that were complete before their RTS was read */
+    uint32_t rma_count;   /* one-sided operations started by the application */
+    ucs_list_link_t asking_link; /* in worker->asking; self-linked if not */
+    double asked;                /* how long it is asking, in seconds */
+    double checked_at;           /* when that was last added to */
+    ucp_err_handler_cb_t err_cb; /* the application's, or NULL */
+    void *err_arg;               /* its argument */
+    ucs_list_link_t list;        /* in worker->conns */
+    ucs_list_link_t peer_list;   /* in peer->conns, if peer is set */
+    ri_rtr_grants_t *grants;     /* in the ring, see proto/rtr.h; NULL: none yet */
     ri_conn_counters_t counters;
 };
 
@@ -115,6 +117,7 @@ struct ri_stream {
                                             is empty */
     ri_ring_rx_t ring_memory;
     ri_assembly_t assembly;    /* of what comes through the ring in parts */
+    unsigned num_coops;        /* receives that both sides are copying */
     ucs_list_link_t fetching;  /* receives that wait for RNDV_DATA */
     ucs_list_link_t rtrs;      /* posted receives that were offered to the sender */
     size_t num_rtrs;           /* of these, and of those that it writes */
@@ -129,6 +132,7 @@ struct ri_peer {
     ucs_list_link_t conns;
     ucs_list_link_t streams;
     ri_plane_ep_t *plane_ep; /* the way to its memory, or NULL */
+    int gone;                /* likewise NULL, as the process does not exist any more */
     ucs_list_link_t owed;    /* control messages that wait for a first way out */
 };
 

@@ -77,6 +77,7 @@
     _c(rings_given_back, "rings", "taken back in favour of a more active peer") \
     _c(rings_active, "rings", "that peers send into, now") \
     _c(planes_failed, "peers", "whose memory could not be read any more") \
+    _c(coop_parts, "copies", "parts of messages that sender and receiver copy together") \
     _c(rndv_fallback, "messages", "that UCP had to move, as their data could not be read") \
     _c(rtr_sent, "receives", "that were offered to their sender (RTR)") \
     _c(rtr_used, "receives", "of these, that the sender used") \

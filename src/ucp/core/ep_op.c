@@ -5,6 +5,7 @@
 #include "ep_op.h"
 #include "../preload/stock.h"
 #include "../proto/control.h"
+#include "../proto/coop.h"
 #include "../proto/rndv.h"
 
 static uint32_t ep_param_flags(const ucp_request_param_t *param)
@@ -23,7 +24,8 @@ static int ep_op_must_wait(ri_worker_t *worker, ri_conn_t *conn)
 static int ep_close_must_wait(ri_conn_t *conn)
 {
     return ep_op_must_wait(conn->worker, conn) ||
-           ((conn->status == UCS_OK) && ri_rndv_is_under_way(conn));
+           ((conn->status == UCS_OK) &&
+            (ri_rndv_is_under_way(conn) || ri_coop_is_unread(conn)));
 }
 
 /* Say what there is to say before a close. @return Whether it has gone out. */

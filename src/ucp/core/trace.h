@@ -31,6 +31,9 @@
     _e(RTR_BACK, "  RTR taken back, tag 0x%lx id 0x%lx") \
     _e(RTR_IN, "RTR for tag 0x%lx, fate %lu") \
     _e(SEND_WRITE, "  written by RTR, length %lu status %ld") \
+    _e(COOP_PART, "  copied together: offset %lu length %lu") \
+    _e(COOP_FAIL, "  copied together: sending %lu failed with status %ld") \
+    _e(COOP_DONE, "  copied together: received %lu, failed %lu") \
     _e(CANCEL, "receive cancelled tag 0x%lx mask 0x%lx") \
     _e(ARRIVING, "message in parts begins, sn %lu length %lu") \
     _e(ARRIVE, "message sn %lu tag 0x%lx") \

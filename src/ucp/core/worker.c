@@ -10,6 +10,7 @@
 #include "../proto/am.h"
 #include "../proto/bounce.h"
 #include "../proto/control.h"
+#include "../proto/coop.h"
 #include "../proto/planes.h"
 #include "../proto/ring_channel.h"
 #include "../proto/rndv.h"
@@ -149,6 +150,7 @@ ucs_status_t ri_worker_create(ri_context_t *context, ucp_worker_h stock,
     ucs_list_head_init(&worker->ep_ops);
     ucs_list_head_init(&worker->control);
     ucs_list_head_init(&worker->asking);
+    ucs_list_head_init(&worker->coops);
     ucs_list_head_init(&worker->conns);
     ucs_list_head_init(&worker->streams);
     ucs_list_head_init(&worker->bounces);
@@ -225,6 +227,7 @@ void ri_worker_destroy(ri_worker_t *worker)
     ri_context_remove_worker(worker->context, worker);
 
     ri_rndv_discard_all(worker); /* as long as there are ways out */
+    ri_coop_end_all(worker);
     while (!ucs_list_is_empty(&worker->conns)) {
         ri_conn_t *conn = ucs_list_head(&worker->conns, ri_conn_t, list);
 
@@ -272,7 +275,8 @@ int ri_worker_has_work(ri_worker_t *worker)
 {
     return !ucs_list_is_empty(&worker->pending_conns) ||
            !ucs_list_is_empty(&worker->ep_ops) || !ucs_list_is_empty(&worker->control) ||
-           !ucs_list_is_empty(&worker->asking) || ri_rtr_has_work(worker);
+           !ucs_list_is_empty(&worker->asking) || (worker->num_coops > 0) ||
+           ri_rtr_has_work(worker);
 }
 
 void ri_worker_housekeeping(ri_worker_t *worker)
@@ -318,6 +322,7 @@ static void worker_progress_slow(ri_worker_t *worker)
 unsigned ri_worker_progress_full(ri_worker_t *worker)
 {
     unsigned count = 0;
+    unsigned parts;
 
     /* A callback may call progress, against UCX's rules: rings are in the middle of a
      * record then, and stock has to see to itself. */
@@ -332,6 +337,12 @@ unsigned ri_worker_progress_full(ri_worker_t *worker)
         if (count > 0) {
             worker->ring_credit = WORKER_RING_CREDIT;
         }
+    }
+
+    if (worker->num_coops > 0) {
+        parts = ri_coop_progress(worker);
+        count += parts;
+        worker->ring_credit = (parts > 0) ? WORKER_RING_CREDIT : worker->ring_credit;
     }
 
     if ((worker->ring_credit > 0) &&

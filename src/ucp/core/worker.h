@@ -31,6 +31,7 @@ struct ri_worker {
     unsigned num_rings;     /* that peers send into */
     unsigned ring_credit;   /* polls to go until rings count as quiet */
     unsigned stock_skipped; /* progress calls since stock's was last called */
+    unsigned num_coops;     /* length of coops */
 
     ri_context_t *context;
     int destroyed;         /* stock is being destroyed: drop what arrives */
@@ -55,6 +56,7 @@ struct ri_worker {
     ucs_list_link_t ep_ops;        /* flushes and closes that wait for own work */
     ucs_list_link_t control;       /* control messages that stock had no memory for */
     ucs_list_link_t asking;        /* conns that wait for CONN_ACK with a time-out */
+    ucs_list_link_t coops;         /* messages that both sides copy (proto/coop.h) */
     unsigned trace_signals;        /* of which it took notice */
 
     uint64_t uid;

@@ -5,6 +5,7 @@
 #include "am_rndv.h"
 #include "am.h"
 #include "control.h"
+#include "coop.h"
 #include "rndv.h"
 #include "../tag/deliver.h"
 #include "../tag/send.h"
@@ -58,6 +59,7 @@ void ri_am_rndv_handle_nack(ri_worker_t *worker, ri_conn_t *conn,
 
     if (req != NULL) {
         conn->flags &= ~RI_CONN_PLANE_READ;
+        ri_coop_answered(req);
         ri_am_rndv_send_data(req, msg->recv_id);
     }
 }

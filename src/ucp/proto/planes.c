@@ -53,6 +53,9 @@ static int planes_connect(ri_worker_t *worker, ri_peer_t *peer, const ri_wire_ms
         (msg->plane_address_length > sizeof(msg->plane_address))) {
         return 0;
     }
+    if (peer->plane_ep == NULL) {
+        peer->gone = 0;
+    }
     if ((peer->plane_ep == NULL) &&
         (worker->plane->ops->connect(worker->plane, msg->plane_address,
                                      msg->plane_address_length,
@@ -99,16 +102,18 @@ void ri_planes_handle_ack(ri_worker_t *worker, ri_conn_t *conn, const ri_wire_ms
     }
 }
 
-int ri_planes_check(const ri_peer_t *peer)
+int ri_planes_is_gone(const ri_peer_t *peer)
 {
-    return (peer->plane_ep != NULL) &&
-           (peer->plane_ep->plane->ops->check(peer->plane_ep) == UCS_OK);
+    const ri_plane_ep_t *ep = peer->plane_ep;
+
+    return (ep != NULL) ? (ep->plane->ops->check(peer->plane_ep) != UCS_OK) : peer->gone;
 }
 
 void ri_planes_failed(ri_worker_t *worker, ri_peer_t *peer)
 {
     if (peer->plane_ep != NULL) {
         ++worker->counters.planes_failed;
+        peer->gone = ri_planes_is_gone(peer);
         ri_planes_disconnect(peer);
     }
 }

@@ -24,8 +24,9 @@ void ri_planes_ask_wanted(ri_conn_t *conn);
 void ri_planes_handle_req(ri_stream_t *stream, const ri_wire_msg_t *msg);
 void ri_planes_handle_ack(ri_worker_t *worker, ri_conn_t *conn, const ri_wire_msg_t *msg);
 
-/** @return Whether the process of @a peer is still there, as far as a plane can tell. */
-int ri_planes_check(const ri_peer_t *peer);
+/** @return Whether the process of @a peer does not exist any more, or has closed the plane:
+ * it neither reads nor writes this one's memory. */
+int ri_planes_is_gone(const ri_peer_t *peer);
 
 /** The plane to @a peer has stopped working. */
 void ri_planes_failed(ri_worker_t *worker, ri_peer_t *peer);

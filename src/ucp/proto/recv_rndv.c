@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "recv_rndv.h"
-#include "am.h"
+#include "coop.h"
 #include "planes.h"
 #include "rndv.h"
 #include "../core/config.h"
@@ -79,6 +79,24 @@ ucs_status_t ri_recv_rndv_start(ri_send_req_t *req, const ri_rtr_t *rtr)
     return status;
 }
 
+/* Take the memory that an RTR offers for a copy by both sides. */
+static int recv_rndv_share(const ri_rtr_t *rtr)
+{
+    return (rtr->grant != NULL) &&
+           ri_ring_grant_change(rtr->grant, rtr->generation, RI_RING_GRANT_SLOT);
+}
+
+ucs_status_t ri_recv_rndv_start_coop(ri_send_req_t *req, const ri_rtr_t *rtr)
+{
+    int shared          = recv_rndv_share(rtr);
+    ucs_status_t status = ri_coop_start(req, shared ? rtr->address : 0);
+
+    if (UCS_STATUS_IS_ERR(status) && shared) {
+        ri_rtr_end(rtr, RI_RING_GRANT_FAILED);
+    }
+    return status;
+}
+
 /* The message of an RTR that has just come was offered by RTS, and may not have met its
  * receive yet: then the RTR can still be taken. */
 static void recv_rndv_answer_rts(ri_conn_t *conn, const ri_rtr_t *rtr, uint32_t req_id)
@@ -90,7 +108,11 @@ static void recv_rndv_answer_rts(ri_conn_t *conn, const ri_rtr_t *rtr, uint32_t 
         (conn->peer->plane_ep == NULL)) {
         return;
     }
-    if (ri_recv_rndv_write(req, rtr)) {
+    if (req->coop != NULL) {
+        if (recv_rndv_share(rtr)) {
+            ri_coop_offer(req, rtr->address);
+        }
+    } else if (ri_recv_rndv_write(req, rtr)) {
         ri_send_end_wait(req, RI_SEND_WAIT_MATCH, UCS_OK);
     }
 }

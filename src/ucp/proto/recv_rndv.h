@@ -32,6 +32,9 @@ int ri_recv_rndv_write(ri_send_req_t *req, const ri_rtr_t *rtr);
 /** Send PLACED. @return As ri_rndv_send_payload. */
 ucs_status_t ri_recv_rndv_start(ri_send_req_t *req, const ri_rtr_t *rtr);
 
+/** Start a cooperative copy (coop.h), into the memory that @a rtr offers if it has a grant. */
+ucs_status_t ri_recv_rndv_start_coop(ri_send_req_t *req, const ri_rtr_t *rtr);
+
 /**
  * Take an RTR from a ring.
  *

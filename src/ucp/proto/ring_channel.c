@@ -4,6 +4,7 @@
  */
 #include "ring_channel.h"
 #include "control.h"
+#include "coop.h"
 #include "../core/config.h"
 #include "../core/log.h"
 #include "recv_rndv.h"
@@ -127,7 +128,7 @@ void ri_ring_channel_free(ri_stream_t *stream)
     worker->num_stopping -= stream->ring_stopping;
     stream->ring_stopping         = 0;
     worker->counters.rings_active = worker->num_rings;
-    ri_ring_rx_close(stream->ring);
+    ri_coop_unmap(stream);
     stream->ring = NULL;
     ri_assembly_abort(stream, UCS_ERR_CONNECTION_RESET);
 }
@@ -176,6 +177,7 @@ void ri_ring_channel_close(ri_conn_t *conn)
         return;
     }
     ri_rtr_close(conn);
+    ri_coop_give_up_all(conn);
     ri_ring_tx_finish(conn->ring, RI_WIRE_RING_CLOSE);
     ri_trace(&conn->worker->trace, RI_TRACE_RING_CLOSE, conn->id, conn->ring->pos);
     ri_ring_tx_close(conn->ring);
@@ -193,7 +195,7 @@ void ri_ring_channel_stop(ri_conn_t *conn)
 
     conn->flags |= RI_CONN_RING_STOP;
     ri_conn_update_fast(conn);
-    if (ucs_list_is_empty(&conn->pending)) {
+    if (ucs_list_is_empty(&conn->pending) && ri_coop_let_go(conn)) {
         ri_ring_channel_close(conn);
     } else {
         ri_conn_queue_pending(conn);

@@ -5,6 +5,7 @@
 #include "rndv.h"
 #include "am.h"
 #include "control.h"
+#include "coop.h"
 #include "ring_channel.h"
 #include "send_rndv_get.h"
 #include "../tag/deliver.h"
@@ -100,8 +101,16 @@ ucs_status_t ri_rndv_send_payload(ri_send_req_t *req, uint32_t id, const void *p
 ucs_status_t ri_rndv_recv(ri_recv_req_t *recv, ri_stream_t *stream, uint32_t req_id,
                           const ri_wire_rts_t *rts, int fits)
 {
+    ucs_status_t status;
+
     if (stream->broken) {
         return UCS_ERR_CONNECTION_RESET; /* the send has ended, its memory is not its own */
+    }
+    if (rts->slot != 0) {
+        status = ri_coop_recv(recv, stream, req_id, rts, fits);
+        if (status != UCS_ERR_NO_ELEM) {
+            return status;
+        }
     }
     if (!fits) {
         ri_control_answer(stream, RI_WIRE_FIN, req_id);
@@ -215,6 +224,7 @@ void ri_rndv_handle_fin(ri_worker_t *worker, ri_conn_t *conn, const ri_wire_msg_
     ri_send_req_t *req = ri_rndv_find(worker, conn, msg->value);
 
     if (req != NULL) {
+        ri_coop_answered(req);
         ri_send_end_wait(req, RI_SEND_WAIT_MATCH, UCS_OK);
     }
 }

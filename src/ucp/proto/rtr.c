@@ -95,7 +95,7 @@ static void rtr_settle(const ri_recv_req_t *recv)
     }
     for (i = 1; rtr_state(recv) == RI_RING_GRANT_USED; ++i) {
         sched_yield();
-        if ((i % RTR_CHECK == 0) && !ri_planes_check(recv->rtr_stream->peer)) {
+        if ((i % RTR_CHECK == 0) && ri_planes_is_gone(recv->rtr_stream->peer)) {
             return;
         }
     }

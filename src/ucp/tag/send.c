@@ -10,6 +10,7 @@
 #include "../proto/am.h"
 #include "../proto/am_rndv.h"
 #include "../proto/control.h"
+#include "../proto/coop.h"
 #include "../proto/eager.h"
 #include "../proto/frag.h"
 #include "../proto/planes.h"
@@ -35,6 +36,7 @@ static void send_req_init(ri_send_req_t *req, ri_conn_t *conn, uint64_t tag)
     req->wire_type = 0;
     req->failure   = UCS_OK;
     req->self_msg  = NULL;
+    req->coop      = NULL;
     ucs_list_add_tail(&conn->sends, &req->list);
 }
 
@@ -57,6 +59,9 @@ static void send_take_back(ri_conn_t *conn, uint32_t sn, uint64_t tag,
 
 static void send_forget(ri_send_req_t *req)
 {
+    if (req->coop != NULL) {
+        ri_coop_give_up(req);
+    }
     if (req->conn != NULL) {
         ucs_list_del(&req->list);
         req->conn = NULL;
@@ -148,6 +153,7 @@ static ri_wire_type_t send_wire_type(const ri_send_req_t *req, ri_proto_t proto)
     switch (proto) {
     case RI_PROTO_RECV_RNDV:
         return RI_WIRE_PLACED;
+    case RI_PROTO_COOP:
     case RI_PROTO_RNDV_GET:
         return RI_WIRE_RTS;
     case RI_PROTO_BULK:
@@ -158,7 +164,7 @@ static ri_wire_type_t send_wire_type(const ri_send_req_t *req, ri_proto_t proto)
     }
 }
 
-/* Number the message and start its protocol. @a rtr is that of RI_PROTO_RECV_RNDV. */
+/* Number the message and start its protocol. @a rtr is its RTR, if its grant is not NULL. */
 static ucs_status_t send_start(ri_send_req_t *req, ri_proto_t proto, const ri_rtr_t *rtr,
                                const ucp_request_param_t *param)
 {
@@ -187,6 +193,9 @@ static ucs_status_t send_start(ri_send_req_t *req, ri_proto_t proto, const ri_rt
         break;
     case RI_PROTO_RECV_RNDV:
         status = ri_recv_rndv_start(req, rtr);
+        break;
+    case RI_PROTO_COOP:
+        status = ri_recv_rndv_start_coop(req, rtr);
         break;
     case RI_PROTO_RNDV_GET:
         status = ri_send_rndv_get_start(req);
@@ -235,6 +244,7 @@ static int send_needs_id(ri_proto_t proto, int sync)
     case RI_PROTO_RECV_RNDV: /* its receive is known */
     case RI_PROTO_BULK_RNDV: /* UCP knows */
         return 0;
+    case RI_PROTO_COOP:
     case RI_PROTO_RNDV_GET:
         return 1;
     default:
@@ -261,13 +271,15 @@ static ucs_status_t send_choose_and_start(ri_send_req_t *req, int sync,
             .pieces         = ri_rndv_fits(&req->data),
             .plane_read     = !!(conn->flags & RI_CONN_PLANE_READ),
             .plane_write    = !!(conn->flags & RI_CONN_PLANE_WRITE),
-            .scheme         = RI_SENDER_SCHEME_GET,
-            .length         = req->data.length,
-            .hybrid_thresh  = ri_config.hybrid_thresh,
-            .coop_thresh    = ri_config.coop_thresh,
-            .ring_max       = conn->ring_max,
-            .eager_thresh   = ri_config.eager_thresh,
-            .am_inline      = ri_config.am_inline};
+            .has_slot       = (req->data.length >= ri_config.coop_thresh) &&
+                        ri_coop_is_possible(conn, req->data.length),
+            .scheme        = RI_SENDER_SCHEME_GET,
+            .length        = req->data.length,
+            .hybrid_thresh = ri_config.hybrid_thresh,
+            .coop_thresh   = ri_config.coop_thresh,
+            .ring_max      = conn->ring_max,
+            .eager_thresh  = ri_config.eager_thresh,
+            .am_inline     = ri_config.am_inline};
     ri_proto_t proto = ri_select(&select);
     ucs_status_t status;
 

@@ -139,8 +139,9 @@ typedef struct ri_wire_rts {
 } __attribute__((packed)) ri_wire_rts_t;
 
 /* Flags of RTS and POOL. */
-#define RI_WIRE_RTS_PUT 1 /* the receiver is to say where to write the data (CTS) */
-#define RI_WIRE_RTS_LOW 2 /* the pool is nearly empty: RELEASE at once */
+#define RI_WIRE_RTS_PUT     1 /* the receiver is to say where to write the data (CTS) */
+#define RI_WIRE_RTS_LOW     2 /* the pool is nearly empty: RELEASE at once */
+#define RI_WIRE_RTS_OFFERED 4 /* with a slot: the sender may have written all already */
 
 /* PLACED has the header of EAGER_SYNC, with the id of the receive in place of that of a
  * request; this is its payload. */

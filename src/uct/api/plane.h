@@ -91,10 +91,6 @@ struct ri_plane_ops {
                             ri_plane_ep_t **ep_p);
     void (*disconnect)(ri_plane_ep_t *ep);
 
-    /** Find out whether the remote process is still there. @return UCS_OK or
-     * UCS_ERR_UNREACHABLE. */
-    ucs_status_t (*check)(ri_plane_ep_t *ep);
-
     /**
      * Move data, where the plane has the capability. The remote list is wire input: what
      * does not exist there is an error, never a crash.
@@ -107,6 +103,10 @@ struct ri_plane_ops {
      */
     ucs_status_t (*read)(ri_plane_ep_t *ep, const ri_transfer_t *transfer);
     ucs_status_t (*write)(ri_plane_ep_t *ep, const ri_transfer_t *transfer);
+
+    /** @return UCS_OK if the remote process may still use its end of the plane;
+     * UCS_ERR_UNREACHABLE: it has ended or closed it, and moves nothing any more. */
+    ucs_status_t (*check)(ri_plane_ep_t *ep);
 };
 
 /* Memory of this process by process_vm_readv and process_vm_writev. */

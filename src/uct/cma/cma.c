@@ -26,7 +26,7 @@ typedef struct cma_plane {
 typedef struct cma_ep {
     ri_plane_ep_t super;
     pid_t pid;
-    ri_cma_address_t remote;
+    ri_cma_address_t address;
 } cma_ep_t;
 
 typedef struct cma_call {
@@ -294,7 +294,7 @@ static ucs_status_t cma_connect(ri_plane_t *super, const void *address, size_t l
     }
     ep->super.plane = super;
     ep->pid         = remote.pid;
-    ep->remote      = remote;
+    ep->address     = remote;
     *ep_p           = &ep->super;
     return UCS_OK;
 }
@@ -302,13 +302,6 @@ static ucs_status_t cma_connect(ri_plane_t *super, const void *address, size_t l
 static void cma_disconnect(ri_plane_ep_t *super)
 {
     free(ri_container_of(super, cma_ep_t, super));
-}
-
-static ucs_status_t cma_check(ri_plane_ep_t *super)
-{
-    const cma_ep_t *ep = ri_container_of(super, cma_ep_t, super);
-
-    return (cma_verify(&ep->remote) == 0) ? UCS_OK : UCS_ERR_UNREACHABLE;
 }
 
 static ucs_status_t cma_read(ri_plane_ep_t *super, const ri_transfer_t *transfer)
@@ -323,6 +316,14 @@ static ucs_status_t cma_write(ri_plane_ep_t *super, const ri_transfer_t *transfe
                         &cma_call_write);
 }
 
+static ucs_status_t cma_check(ri_plane_ep_t *super)
+{
+    int error = cma_verify(&ri_container_of(super, cma_ep_t, super)->address);
+
+    /* What is not allowed any more does not say that the process is gone. */
+    return ((error == ESRCH) || (error == EFAULT)) ? UCS_ERR_UNREACHABLE : UCS_OK;
+}
+
 const ri_plane_ops_t ri_plane_cma = {
         .name       = "cma",
         .open       = cma_open,
@@ -330,7 +331,7 @@ const ri_plane_ops_t ri_plane_cma = {
         .address    = cma_address,
         .connect    = cma_connect,
         .disconnect = cma_disconnect,
-        .check      = cma_check,
         .read       = cma_read,
         .write      = cma_write,
+        .check      = cma_check,
 };

@@ -83,12 +83,13 @@ static_assert(offsetof(ri_ring_record_t, payload) == 24, "24 bytes of header");
  * nothing by itself: messages in the ring name slots and grants. (protocol.md)
  */
 
-/* A copy that both sides do together. The ring's sender is the message's. */
+/* A copy that both sides do together. The ring's sender is the message's. (slot.h) */
 typedef struct ri_ring_slot {
-    _Atomic(uint64_t) claimed; /* units, from the front (lower half) and from the back */
+    _Atomic(uint64_t) claimed; /* units from the front (lower half) and from the back */
     _Atomic(uint32_t) busy;    /* set by the sender, cleared by the receiver at its end */
-    _Atomic(uint32_t) failed;  /* one side could not copy: what is there is void */
-    uint8_t pad[RI_RING_LINE - 16];
+    _Atomic(uint32_t) failed;  /* RI_RING_SLOT_*: what is there is void */
+    _Atomic(uint32_t) id;      /* of the sender's request: a slot is used again */
+    uint8_t pad[RI_RING_LINE - 20];
     _Atomic(uint64_t) done;    /* units that have been copied, by either side */
     _Atomic(uint64_t) address; /* of the receive's memory, 0: not known */
     uint8_t pad2[RI_RING_LINE - 16];
@@ -100,6 +101,15 @@ typedef struct ri_ring_grant {
     _Atomic(uint64_t) word; /* generation << 32 | RI_RING_GRANT_* */
     uint8_t pad[RI_RING_LINE - 8];
 } ri_ring_grant_t;
+
+/* Of a slot: why not all of it was copied. */
+enum {
+    RI_RING_SLOT_FAILED    = 1 << 0, /* a copy failed: the data has to come another way */
+    RI_RING_SLOT_ABANDONED = 1 << 1  /* the send has ended: the data does not come */
+};
+
+/* Of a slot's claimed: the sender has taken it back before anything was claimed. */
+#define RI_RING_SLOT_WITHDRAWN (1ul << 63)
 
 /* States of a grant. */
 enum {

@@ -1,0 +1,82 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Cooperative copies: a long message between processes of one host is copied by both sides
+ * at the same time, the receiver reading and the sender writing, as far as each of them is
+ * in the library. Who copies what is decided in a slot of the ring (uct/shm/slot.h), which
+ * the RTS names; there are no further messages unless something fails. (protocol.md
+ * section 8)
+ *
+ * Who may touch what, and until when:
+ *   - The sender writes only what it has claimed, and only within a call. The receive ends
+ *     when all that was claimed is done, never before; so nobody writes its memory then.
+ *   - The sender's memory is read likewise, and the send ends likewise.
+ *   - A side that must end earlier claims what is left, which the other then cannot, and
+ *     says why. The receiver also waits for what the sender has claimed, unless that
+ *     process is gone.
+ *   - The slot belongs to the sender until the RTS is sent, then to the receiver until it
+ *     clears `busy`, or answers with FIN or NACK instead.
+ */
+#ifndef RI_COOP_H
+#define RI_COOP_H
+
+#include "../core/worker.h"
+
+/** Sender: @return Whether a message of @a length bytes could be copied together now. */
+int ri_coop_is_possible(const ri_conn_t *conn, size_t length);
+
+/**
+ * Sender: send the RTS of @a req, whose id and wire_type are set. Nothing is copied within
+ * the call.
+ *
+ * @param address  Of the receive's memory, if the sender may write it already (RTR; at
+ *                 least as long as the message); 0 if it is not known.
+ *
+ * @return As ri_rndv_send().
+ */
+ucs_status_t ri_coop_start(ri_send_req_t *req, uint64_t address);
+
+/** Sender: the RTS is under way, and the sender may write the receive's memory by now. */
+void ri_coop_offer(ri_send_req_t *req, uint64_t address);
+
+/** Sender: FIN or NACK has come for a request with a slot: the receiver is done with it. */
+void ri_coop_answered(ri_send_req_t *req);
+
+/** Sender: the request ends, or goes on without the slot: the receiver gets no more than
+ * what it is reading now. */
+void ri_coop_give_up(ri_send_req_t *req);
+
+/** Sender: likewise for all requests of a conn, whose ring is to be unmapped. */
+void ri_coop_give_up_all(ri_conn_t *conn);
+
+/** Sender: take back what nobody has begun with. @return Whether the ring is not needed any
+ * more. */
+int ri_coop_let_go(ri_conn_t *conn);
+
+/** Sender: @return Whether the receiver needs the ring to learn that it has got a message
+ * whose send is complete. */
+int ri_coop_is_unread(const ri_conn_t *conn);
+
+/**
+ * Receiver: an RTS that names a slot was matched. Copies the first part.
+ *
+ * @param fits  The receive can take the data.
+ *
+ * @return The status of the receive; UCS_INPROGRESS: it ends later; UCS_ERR_NO_ELEM: it is to
+ *         be received as if it had no slot.
+ */
+ucs_status_t ri_coop_recv(ri_recv_req_t *recv, ri_stream_t *stream, uint32_t req_id,
+                          const ri_wire_rts_t *rts, int fits);
+
+/** Receiver: the ring of a stream is to be unmapped: do that when the last copy that needs it
+ * has ended. They end soon, in progress. */
+void ri_coop_unmap(ri_stream_t *stream);
+
+/** Receiver: the worker ends: end what is under way, and tell the senders. */
+void ri_coop_end_all(ri_worker_t *worker);
+
+/** Copy and see what was copied. @return Number of events. */
+unsigned ri_coop_progress(ri_worker_t *worker);
+
+#endif
