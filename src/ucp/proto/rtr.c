@@ -173,19 +173,36 @@ static ri_conn_t *rtr_find_conn(ri_peer_t *peer, rtr_answer_t *answer)
     return NULL;
 }
 
-/* How many earlier receives of the same tag and mask are posted. @return -1: too many. */
-static int rtr_ahead(const ri_recv_req_t *recv)
+/* Whether a receive has offered its memory to another sender. */
+static int rtr_is_out_to_other(const ri_recv_req_t *recv, const ri_stream_t *stream)
 {
-    const ri_tag_node_t *node = ri_tag_index_find(&recv->mask_class->posted,
-                                                  recv->node.key);
-    int ahead;
+    return ((recv->rtr == RI_RTR_OUT) || (recv->rtr == RI_RTR_KEPT)) &&
+           (recv->rtr_stream != stream);
+}
 
-    for (ahead = 0; ahead < RTR_DEPTH; ++ahead, node = node->next) {
-        if (node == &recv->node) {
-            return ahead;
+/* How many earlier receives of the same tag and mask are posted. All of them are taken to
+ * get messages of @a stream, so none may have been offered to another one.
+ *
+ * @return -1: it cannot be sent now. */
+static int rtr_ahead(const ri_recv_req_t *recv, const ri_stream_t *stream)
+{
+    const ri_tag_node_t *head = ri_tag_index_find(&recv->mask_class->posted,
+                                                  recv->node.key);
+    const ri_tag_node_t *node = head;
+    int ahead                 = -1;
+    int i;
+
+    for (i = 0; i < RTR_DEPTH; ++i) {
+        if (rtr_is_out_to_other(ri_container_of(node, ri_recv_req_t, node), stream)) {
+            return -1;
+        }
+        ahead = (node == &recv->node) ? i : ahead;
+        node  = node->next;
+        if (node == head) {
+            break;
         }
     }
-    return -1;
+    return ahead;
 }
 
 /* Write the RTR of a receive into a ring. @return 0 if there is no room. */
@@ -272,7 +289,7 @@ static rtr_answer_t rtr_try(ri_recv_req_t *recv)
         ++worker->counters.rtr_suppressed;
         return RTR_NEVER;
     }
-    ahead = rtr_ahead(recv);
+    ahead = rtr_ahead(recv, stream);
     if ((ahead < 0) || ri_match_is_overlapped(&worker->match, recv)) {
         return RTR_LATER;
     }
@@ -311,8 +328,7 @@ static int rtr_take_back_dependents(ri_recv_req_t *recv, const ri_stream_t *stre
     for (i = 0; i < RTR_DEPTH; ++i) {
         next  = node->next;
         other = ri_container_of(node, ri_recv_req_t, node);
-        if (((other->rtr == RI_RTR_OUT) || (other->rtr == RI_RTR_KEPT)) &&
-            ((stream == NULL) || (other->rtr_stream != stream))) {
+        if (rtr_is_out_to_other(other, stream)) {
             if (!rtr_take_back(other)) {
                 all = 0;
             } else {
