@@ -58,7 +58,9 @@
     _c(rx_reordered, "messages", "that came before an earlier one") \
     _c(rx_ring, "messages", "that came through a ring") \
     _c(rx_read_bytes, "bytes", "read from the sender's memory") \
-    _c(rx_bytes, "bytes", "payload of all of these")
+    _c(rx_bytes, "bytes", "payload of all of these") \
+    _c(stream_malformed, "messages", "of a known sender in rx_malformed") \
+    _c(stream_held_bytes, "bytes", "of a known sender in held_bytes")
 /* clang-format on */
 
 /* Of the worker alone: */

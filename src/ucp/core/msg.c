@@ -57,10 +57,10 @@ void ri_msg_discard(ri_worker_t *worker, ri_msg_t *msg)
 {
     switch (msg->kind) {
     case RI_MSG_COPY:
-        worker->counters.held_bytes -= msg->length;
+        ri_worker_unhold_bytes(worker, msg->stream, msg->length);
         break;
     case RI_MSG_AM_DATA:
-        worker->counters.held_bytes -= msg->length;
+        ri_worker_unhold_bytes(worker, msg->stream, msg->length);
         ri_stock.am_data_release(worker->stock, msg->desc);
         break;
     case RI_MSG_AM_RNDV:

@@ -224,11 +224,26 @@ static inline void ri_req_complete_recv(ri_recv_req_t *recv, ucs_status_t status
     }
 }
 
-static inline void ri_worker_hold_bytes(ri_worker_t *worker, size_t length)
+/** Count payload that is kept in memory, for @a stream if that is not NULL. */
+static inline void ri_worker_hold_bytes(ri_worker_t *worker, ri_stream_t *stream,
+                                        size_t length)
 {
+    if (stream != NULL) {
+        stream->counters.stream_held_bytes += length;
+    }
     worker->counters.held_bytes += length;
     worker->counters.held_bytes_max = ri_max(worker->counters.held_bytes_max,
                                              worker->counters.held_bytes);
+}
+
+/** It is not kept any longer. */
+static inline void ri_worker_unhold_bytes(ri_worker_t *worker, ri_stream_t *stream,
+                                          size_t length)
+{
+    if (stream != NULL) {
+        stream->counters.stream_held_bytes -= length;
+    }
+    worker->counters.held_bytes -= length;
 }
 
 #endif

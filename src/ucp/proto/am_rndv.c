@@ -88,8 +88,8 @@ ucs_status_t ri_am_rndv_handle_data(ri_stream_t *stream, const ri_wire_msg_t *ms
     if (msg->length == recv->info.length) {
         status = ri_recv_start(recv, stream, &arrival);
     } else {
-        ri_deliver_malformed(worker, "with the data of a rendezvous", msg->type,
-                             msg->length);
+        ri_deliver_malformed_of(stream, "with the data of a rendezvous", msg->type,
+                                msg->length);
         ri_dt_finish(&recv->data);
     }
     if (status != UCS_INPROGRESS) {

@@ -118,7 +118,7 @@ void ri_frag_first(ri_stream_t *stream, const ri_wire_msg_t *wire)
         }
     }
     if ((ahead < 0) || stream->broken) {
-        ri_deliver_malformed(worker, "that starts twice", wire->type, wire->length);
+        ri_deliver_malformed_of(stream, "that starts twice", wire->type, wire->length);
         return;
     }
     if (assembling == FRAG_MAX_ASSEMBLING) {
@@ -141,7 +141,7 @@ void ri_frag_first(ri_stream_t *stream, const ri_wire_msg_t *wire)
     msg->req_id   = wire->req_id;
     msg->kind     = RI_MSG_COPY;
     memcpy(msg->data, wire->payload, wire->length);
-    ri_worker_hold_bytes(worker, msg->length);
+    ri_worker_hold_bytes(worker, stream, msg->length);
     ucs_list_add_tail(&stream->assembling, &msg->list);
 }
 
@@ -193,5 +193,5 @@ void ri_frag_next(ri_worker_t *worker, const ri_wire_msg_t *wire)
             return;
         }
     }
-    ri_deliver_malformed(worker, "that continues none", wire->type, wire->length);
+    ri_deliver_malformed_of(stream, "that continues none", wire->type, wire->length);
 }

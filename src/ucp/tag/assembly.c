@@ -60,9 +60,10 @@ void ri_assembly_start(ri_stream_t *stream, uint32_t sn, uint64_t tag, size_t le
         return;
     }
     assembly->msg->kind   = RI_MSG_COPY;
+    assembly->msg->stream = stream;
     assembly->msg->length = length;
     assembly->dest        = assembly->msg->data;
-    ri_worker_hold_bytes(worker, length);
+    ri_worker_hold_bytes(worker, stream, length);
 }
 
 /* All parts are there. */

@@ -33,10 +33,18 @@ void ri_deliver_malformed(ri_worker_t *worker, const char *where, unsigned type,
     }
 }
 
+void ri_deliver_malformed_of(ri_stream_t *stream, const char *where, unsigned type,
+                             size_t length)
+{
+    ++stream->counters.stream_malformed;
+    ri_deliver_malformed(stream->worker, where, type, length);
+}
+
 void ri_deliver_breaking(ri_stream_t *stream, const char *what, unsigned type,
                          size_t length)
 {
     ri_trace(&stream->worker->trace, RI_TRACE_DROPPED, type, length);
+    ++stream->counters.stream_malformed;
     ++stream->worker->counters.rx_malformed;
     ri_stream_break(stream, what);
 }
@@ -194,7 +202,7 @@ ucs_status_t ri_recv_start_msg(ri_recv_req_t *recv, ri_msg_t *msg)
     ucs_status_t status = ri_recv_start(recv, stream, &source);
 
     if ((msg->kind == RI_MSG_COPY) || (msg->kind == RI_MSG_AM_DATA)) {
-        worker->counters.held_bytes -= msg->length;
+        ri_worker_unhold_bytes(worker, stream, msg->length);
     }
     if ((msg->kind == RI_MSG_AM_RNDV) && (source.desc != NULL) &&
         (source.desc == worker->arriving)) {
@@ -217,7 +225,8 @@ ucs_status_t ri_recv_start_msg(ri_recv_req_t *recv, ri_msg_t *msg)
 
 /* The memory of an arriving message that is to be kept, with its data if that is to be
  * copied. */
-static ri_msg_t *deliver_msg(ri_worker_t *worker, ri_arrival_t *arrival)
+static ri_msg_t *deliver_msg(ri_worker_t *worker, ri_stream_t *stream,
+                             ri_arrival_t *arrival)
 {
     size_t size   = (arrival->kind == RI_MSG_COPY) ? arrival->length :
                     (arrival->kind == RI_MSG_RTS)  ? ri_wire_rts_length(arrival->data) :
@@ -237,7 +246,7 @@ static ri_msg_t *deliver_msg(ri_worker_t *worker, ri_arrival_t *arrival)
         memcpy(msg->data, arrival->data, size);
     }
     if ((arrival->kind == RI_MSG_COPY) || (arrival->kind == RI_MSG_AM_DATA)) {
-        ri_worker_hold_bytes(worker, arrival->length);
+        ri_worker_hold_bytes(worker, stream, arrival->length);
     }
     return msg;
 }
@@ -246,7 +255,7 @@ static ri_msg_t *deliver_msg(ri_worker_t *worker, ri_arrival_t *arrival)
 static ri_msg_t *deliver_keep(ri_worker_t *worker, ri_stream_t *stream,
                               ri_arrival_t *arrival)
 {
-    ri_msg_t *msg = deliver_msg(worker, arrival);
+    ri_msg_t *msg = deliver_msg(worker, stream, arrival);
 
     if (msg == NULL) {
         return NULL;
@@ -405,8 +414,8 @@ static ucs_status_t deliver_out_of_order(ri_stream_t *stream, ri_arrival_t *arri
     ri_msg_t *msg;
 
     if (ahead < 0) {
-        ri_deliver_malformed(worker, "that was matched already", arrival->wire_type,
-                             arrival->length);
+        ri_deliver_malformed_of(stream, "that was matched already", arrival->wire_type,
+                                arrival->length);
         return UCS_OK;
     }
 
@@ -417,8 +426,8 @@ static ucs_status_t deliver_out_of_order(ri_stream_t *stream, ri_arrival_t *arri
         msg      = ucs_container_of(at, ri_msg_t, list);
         distance = (int32_t)(arrival->sn - msg->sn);
         if (distance == 0) {
-            ri_deliver_malformed(worker, "that was there already", arrival->wire_type,
-                                 arrival->length);
+            ri_deliver_malformed_of(stream, "that was there already", arrival->wire_type,
+                                    arrival->length);
             return UCS_OK;
         }
         if (distance > 0) {
@@ -452,6 +461,7 @@ ucs_status_t ri_deliver(ri_stream_t *stream, ri_arrival_t *arrival)
 
     ri_trace(&worker->trace, RI_TRACE_ARRIVE, arrival->sn, arrival->tag);
     if (ri_unlikely(stream->broken)) {
+        ++stream->counters.stream_malformed;
         ++worker->counters.rx_malformed;
         return UCS_OK;
     }

@@ -120,6 +120,10 @@ ucs_status_t ri_recv_start_msg(ri_recv_req_t *recv, ri_msg_t *msg);
 void ri_deliver_malformed(ri_worker_t *worker, const char *where, unsigned type,
                           size_t length);
 
+/** Likewise, one whose sender is known. */
+void ri_deliver_malformed_of(ri_stream_t *stream, const char *where, unsigned type,
+                             size_t length);
+
 /** Count a message that breaks the protocol so that its stream cannot go on. */
 void ri_deliver_breaking(ri_stream_t *stream, const char *what, unsigned type,
                          size_t length);

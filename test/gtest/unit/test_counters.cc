@@ -124,6 +124,8 @@ TEST_F(test_counters, bytes_by_protocol)
     EXPECT_EQ(70u, c.conns.tx_self_bytes);
     EXPECT_EQ(5508u + 550000 + 70, c.conns.tx_bytes);
     n.recv(0, 0, 70);
+    m_ucx->complete();
+    EXPECT_TRUE(n.release_done());
 }
 
 TEST_F(test_counters, failed_sends_do_not_count)
@@ -143,6 +145,44 @@ TEST_F(test_counters, failed_sends_do_not_count)
     EXPECT_EQ(0u, c.conns.tx_bytes);
     EXPECT_EQ(0u, c.conns.tx_eager_am_bytes + c.conns.tx_bulk_bytes);
     EXPECT_EQ(0u, conn->tx_sn);
+}
+
+/* What a stream holds, and what of it breaks the protocol, is counted there and in the
+ * worker's sums */
+TEST_F(test_counters, held_and_malformed_of_streams)
+{
+    node n(0x1111);
+
+    for (uint32_t id : {1, 2}) {
+        n.deliver(wire_msg(RI_WIRE_EAGER, 0, 1).hello(0x2222, id), bytes(20));
+        n.deliver(wire_msg(RI_WIRE_EAGER, 0, 3).hello(0x2222, id), bytes(id)); /* early */
+    }
+    ri_stream_t *first  = ri_stream_find(n.worker(), 0x2222, 1);
+    ri_stream_t *second = ri_stream_find(n.worker(), 0x2222, 2);
+    EXPECT_EQ(21u, first->counters.stream_held_bytes);
+    EXPECT_EQ(22u, second->counters.stream_held_bytes);
+    EXPECT_EQ(43u, n.counters().held_bytes);
+    EXPECT_EQ(43u, n.counters().streams.stream_held_bytes);
+
+    /* Matched already, there already */
+    n.deliver(wire_msg(RI_WIRE_EAGER, 0, 1).hello(0x2222, 2), bytes(20));
+    n.deliver(wire_msg(RI_WIRE_EAGER, 0, 3).hello(0x2222, 2), bytes(20));
+    EXPECT_EQ(0u, first->counters.stream_malformed);
+    EXPECT_EQ(2u, second->counters.stream_malformed);
+    n.deliver(bytes(1), bytes()); /* nobody's */
+    EXPECT_EQ(3u, n.counters().rx_malformed);
+    EXPECT_EQ(2u, n.counters().streams.stream_malformed);
+    EXPECT_EQ(43u, n.counters().held_bytes);
+
+    n.recv(0, 0, 20);
+    EXPECT_EQ(1u, first->counters.stream_held_bytes);
+    ri_stream_break(second, "the test");
+    EXPECT_EQ(20u, second->counters.stream_held_bytes);
+    n.recv(0, 0, 20);
+    EXPECT_EQ(0u, second->counters.stream_held_bytes);
+    ri_stream_destroy(first);
+    EXPECT_EQ(0u, n.counters().held_bytes);
+    EXPECT_EQ(0u, n.counters().streams.stream_held_bytes);
 }
 
 TEST_F(test_counters, dump)
