@@ -2,8 +2,10 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * ucxri_info: what version this is, what it found on this machine, and its configuration.
+ * ucxri_info: what version this is, what it found on this machine, its configuration, and
+ * the report of a job.
  */
+#include "ucxri_info_report.h"
 #include "ucp/core/config.h"
 #include "ucp/core/counters.h"
 #include "ucp/core/request.h"
@@ -27,6 +29,8 @@ static void usage(FILE *stream)
                     "  -c  configuration, as set by the environment now\n"
                     "  -f  configuration with help texts\n"
                     "  -s  the counters of UCXRI_STATS=y and what they count\n"
+                    "  -r FILE  the report of a job that ran with UCXRI_REPORT=y, from\n"
+                    "      what it printed; - for standard input\n"
                     "  -h  this help\n");
 }
 
@@ -92,6 +96,7 @@ static void print_counter(const char *name, const char *unit, const char *doc,
 int main(int argc, char **argv)
 {
     const ri_worker_counters_t none = {0};
+    int status                      = EXIT_SUCCESS;
     int found                       = 1;
     int c;
 
@@ -105,7 +110,7 @@ int main(int argc, char **argv)
         return EXIT_FAILURE;
     }
 
-    while ((c = getopt(argc, argv, "vcfsh")) != -1) {
+    while ((c = getopt(argc, argv, "vcfsr:h")) != -1) {
         found = 0;
         switch (c) {
         case 'v':
@@ -119,6 +124,9 @@ int main(int argc, char **argv)
             break;
         case 's':
             ri_worker_counters_foreach(&none, print_counter, NULL);
+            break;
+        case 'r':
+            status = ri_info_report(optarg);
             break;
         case 'h':
             usage(stdout);
@@ -136,5 +144,5 @@ int main(int argc, char **argv)
         print_version();
         print_found();
     }
-    return EXIT_SUCCESS;
+    return status;
 }

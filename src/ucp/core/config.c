@@ -89,7 +89,11 @@ static const config_field_t config_fields[] = {
          "Where the counters go: stderr, stdout or a file name, in which %p is the\n"
          "process id and %h the host."},
         {"REPORT", "bool", "n", FIELD(report),
-         "Print at the end of the job what went by which protocol."},
+         "Print at the end of each process what went by which protocol, and why: one\n"
+         "line in each of two tables for all ranks (ucxri_info -r sums them up)."},
+        {"REPORT_DEST", "string", "stderr", FIELD(report_dest),
+         "Where the report goes: stderr, stdout or a file name, in which %p is the\n"
+         "process id and %h the host."},
         {"TRACE", "bool", "n", FIELD(trace),
          "Keep the latest protocol events of each worker in memory. They are dumped on\n"
          "SIGUSR2, on an error, and at exit."},

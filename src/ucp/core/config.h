@@ -33,6 +33,7 @@ typedef struct ri_config {
     int stats;              /* STATS */
     char *stats_dest;       /* STATS_DEST */
     int report;             /* REPORT */
+    char *report_dest;      /* REPORT_DEST */
     int trace;              /* TRACE */
     unsigned trace_size;    /* TRACE_SIZE */
     char *trace_dest;       /* TRACE_DEST */

@@ -7,6 +7,7 @@
 #include "handle_map.h"
 #include "log.h"
 #include "output.h"
+#include "report.h"
 #include "worker.h"
 #include "../preload/stock.h"
 
@@ -134,4 +135,7 @@ static void context_report_worker(ri_worker_t *worker, void *arg)
 __attribute__((destructor)) static void context_report_at_exit(void)
 {
     ri_context_foreach_worker(context_report_worker, NULL);
+    if (ri_config.report) {
+        ri_report_print();
+    }
 }

@@ -57,6 +57,7 @@
     _c(rx_unexpected, "messages", "that came before their receive") \
     _c(rx_reordered, "messages", "that came before an earlier one") \
     _c(rx_ring, "messages", "that came through a ring") \
+    _c(rx_long, "messages", "that were longer than this process's EAGER_THRESH") \
     _c(rx_read_bytes, "bytes", "read from the sender's memory") \
     _c(rx_bytes, "bytes", "payload of all of these") \
     _c(stream_malformed, "messages", "of a known sender in rx_malformed") \

@@ -66,8 +66,10 @@ static ucs_status_t worker_query(ri_worker_t *worker)
     }
     status = ri_stock.worker_address_query(attr.address, &address_attr);
     ri_stock.worker_release_address(worker->stock, attr.address);
-    worker->multi = (attr.thread_mode == UCS_THREAD_MODE_MULTI);
-    worker->uid   = address_attr.worker_uid;
+    worker->multi   = (attr.thread_mode == UCS_THREAD_MODE_MULTI);
+    worker->timed   = ri_config.report;
+    worker->guarded = worker->multi || worker->timed;
+    worker->uid     = address_attr.worker_uid;
     return status;
 }
 
@@ -187,6 +189,9 @@ ucs_status_t ri_worker_create(ri_context_t *context, ucp_worker_h stock,
         goto err_map;
     }
 
+    if (ri_config.report) {
+        ri_report_start();
+    }
     ri_planes_open(worker);
     ri_context_add_worker(context, worker);
     *worker_p = worker;
@@ -217,6 +222,27 @@ void ri_worker_report(ri_worker_t *worker)
     if (worker->trace.entries != NULL) {
         ri_trace_dump(&worker->trace, "a worker at its end");
     }
+    if (ri_config.report) {
+        ri_report_add(worker);
+    }
+}
+
+void ri_worker_enter_slow(ri_worker_t *worker)
+{
+    uint64_t now = worker->timed ? ri_report_ticks() : 0; /* waiting counts, too */
+
+    ri_worker_lock(worker);
+    if (worker->timed && (worker->calls.depth++ == 0)) {
+        worker->calls.start = now;
+    }
+}
+
+void ri_worker_leave_slow(ri_worker_t *worker, ri_call_t call)
+{
+    if (worker->timed && (--worker->calls.depth == 0)) {
+        worker->calls.ticks[call] += ri_report_ticks() - worker->calls.start;
+    }
+    ri_worker_unlock(worker);
 }
 
 void ri_worker_destroy(ri_worker_t *worker)

@@ -13,6 +13,7 @@
 #include "handle_map.h"
 #include "id_table.h"
 #include "msg.h"
+#include "report.h"
 #include "request.h"
 #include "trace.h"
 #include "../preload/stock.h"
@@ -25,6 +26,7 @@ struct ri_worker {
     /* What progress looks at, in one cache line. */
     ucp_worker_h stock;
     int multi;              /* entered by several threads: lock is used */
+    int guarded;            /* multi or timed: ri_worker_enter() has something to do */
     int progressing;        /* re-entrance of progress */
     int attention;          /* there is work for worker_progress_slow() */
     unsigned countdown;     /* progress calls until the next housekeeping */
@@ -34,6 +36,7 @@ struct ri_worker {
     unsigned num_coops;     /* length of coops */
 
     ri_context_t *context;
+    int timed;             /* time in calls is measured */
     int destroyed;         /* stock is being destroyed: drop what arrives */
     int host_memory;       /* this UCX knows no other kind of memory */
     ri_stream_t **rings;   /* num_rings, of capacity 2 * max_rings */
@@ -81,6 +84,7 @@ struct ri_worker {
     ucs_list_link_t conns;
     ucs_list_link_t streams;
     ri_worker_counters_t counters;
+    ri_calls_t calls; /* if timed */
     ri_trace_t trace;
     pthread_mutex_t lock; /* recursive; MULTI workers only */
     ucs_list_link_t list; /* in context->workers */
@@ -122,6 +126,12 @@ void ri_worker_housekeeping(ri_worker_t *worker);
 /** Dump the worker's counters and trace, as far as the configuration asks for them. */
 void ri_worker_report(ri_worker_t *worker);
 
+/** What is behind @ref ri_worker_enter. */
+void ri_worker_enter_slow(ri_worker_t *worker);
+
+/** What is behind @ref ri_worker_leave. */
+void ri_worker_leave_slow(ri_worker_t *worker, ri_call_t call);
+
 /** @return A monotonic time in seconds. */
 double ri_time(void);
 
@@ -154,6 +164,22 @@ static inline void ri_worker_unlock(ri_worker_t *worker)
 {
     if (ri_unlikely(worker->multi)) {
         pthread_mutex_unlock(&worker->lock);
+    }
+}
+
+/** Begin a call of the application: lock the worker, and time the call. */
+static inline void ri_worker_enter(ri_worker_t *worker)
+{
+    if (ri_unlikely(worker->guarded)) {
+        ri_worker_enter_slow(worker);
+    }
+}
+
+/** End it. */
+static inline void ri_worker_leave(ri_worker_t *worker, ri_call_t call)
+{
+    if (ri_unlikely(worker->guarded)) {
+        ri_worker_leave_slow(worker, call);
     }
 }
 

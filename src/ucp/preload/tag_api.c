@@ -41,9 +41,9 @@ static inline ucs_status_ptr_t tag_send(ri_conn_t *conn, const void *buffer, siz
     if (ri_unlikely(!tag_param_is_valid(param))) {
         return UCS_STATUS_PTR(UCS_ERR_INVALID_PARAM);
     }
-    ri_worker_lock(worker);
+    ri_worker_enter(worker);
     ret = ri_tag_send(conn, buffer, count, tag, param, sync);
-    ri_worker_unlock(worker);
+    ri_worker_leave(worker, RI_CALL_SEND);
     return ret;
 }
 
@@ -126,9 +126,9 @@ ucs_status_ptr_t ucp_tag_recv_nbx(ucp_worker_h stock, void *buffer, size_t count
     if (ri_unlikely(!tag_param_is_valid(param))) {
         return UCS_STATUS_PTR(UCS_ERR_INVALID_PARAM);
     }
-    ri_worker_lock(worker);
+    ri_worker_enter(worker);
     ret = ri_tag_recv(worker, buffer, count, tag, tag_mask, param);
-    ri_worker_unlock(worker);
+    ri_worker_leave(worker, RI_CALL_RECV);
     return ret;
 }
 
@@ -169,9 +169,9 @@ ucp_tag_message_h ucp_tag_probe_nb(ucp_worker_h stock, ucp_tag_t tag, ucp_tag_t 
         ri_stock_resolve();
         return ri_stock.tag_probe_nb(stock, tag, tag_mask, remove, info);
     }
-    ri_worker_lock(worker);
+    ri_worker_enter(worker);
     msg = ri_tag_probe(worker, tag, tag_mask, remove, info);
-    ri_worker_unlock(worker);
+    ri_worker_leave(worker, RI_CALL_RECV);
     return (ucp_tag_message_h)msg;
 }
 
@@ -189,9 +189,9 @@ ucs_status_ptr_t ucp_tag_msg_recv_nbx(ucp_worker_h stock, void *buffer, size_t c
     if (ri_unlikely(!tag_param_is_valid(param))) {
         return UCS_STATUS_PTR(UCS_ERR_INVALID_PARAM);
     }
-    ri_worker_lock(worker);
+    ri_worker_enter(worker);
     ret = ri_tag_msg_recv(worker, buffer, count, (ri_msg_t *)message, param);
-    ri_worker_unlock(worker);
+    ri_worker_leave(worker, RI_CALL_RECV);
     return ret;
 }
 

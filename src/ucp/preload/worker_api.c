@@ -70,12 +70,12 @@ unsigned ucp_worker_progress(ucp_worker_h stock)
         return ri_stock.worker_progress(stock);
     }
 
-    if (ri_likely(!worker->multi)) {
+    if (ri_likely(!worker->guarded)) {
         return ri_worker_progress(worker);
     }
-    ri_worker_lock(worker);
+    ri_worker_enter(worker);
     count = ri_worker_progress(worker);
-    ri_worker_unlock(worker);
+    ri_worker_leave(worker, (count > 0) ? RI_CALL_WORK : RI_CALL_IDLE);
     return count;
 }
 

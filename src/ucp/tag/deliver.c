@@ -405,6 +405,13 @@ static void deliver_early(ri_stream_t *stream)
     }
 }
 
+/* A message that did not come by the fast path, on which there are only short ones. */
+static inline void deliver_count(ri_stream_t *stream, size_t length)
+{
+    stream->counters.rx_bytes += length;
+    stream->counters.rx_long += (length > ri_config.eager_thresh);
+}
+
 /* A message that is not the next one. */
 static ucs_status_t deliver_out_of_order(ri_stream_t *stream, ri_arrival_t *arrival)
 {
@@ -448,7 +455,7 @@ static ucs_status_t deliver_out_of_order(ri_stream_t *stream, ri_arrival_t *arri
     }
     ucs_list_insert_after(at, &msg->list);
     ++stream->num_early;
-    stream->counters.rx_bytes += arrival->length;
+    deliver_count(stream, arrival->length);
     ++stream->counters.rx_reordered;
     return deliver_kept_status(arrival);
 }
@@ -470,7 +477,7 @@ ucs_status_t ri_deliver(ri_stream_t *stream, ri_arrival_t *arrival)
         return deliver_out_of_order(stream, arrival);
     }
 
-    stream->counters.rx_bytes += arrival->length;
+    deliver_count(stream, arrival->length);
     /* A callback of an early message that follows may receive this one, and stock does not
      * take a descriptor back that its own callback has not returned for: copy it. */
     if (ri_unlikely(!ucs_list_is_empty(&stream->early)) &&

@@ -112,6 +112,7 @@ TEST_F(test_counters, bytes_by_protocol)
     ri_conn_t *conn = n.connect(n.new_endpoint(nullptr), 0x2222);
     ri_conn_t *self = n.connect(n.new_endpoint(nullptr), 0x1111);
 
+    m_ucx->rndv_thresh = 1000000; /* nobody would fetch it */
     for (size_t length : {0, 8, 500, 5000, 50000, 500000}) {
         n.send(conn, bytes(length), 1);
     }
@@ -124,8 +125,22 @@ TEST_F(test_counters, bytes_by_protocol)
     EXPECT_EQ(70u, c.conns.tx_self_bytes);
     EXPECT_EQ(5508u + 550000 + 70, c.conns.tx_bytes);
     n.recv(0, 0, 70);
-    m_ucx->complete();
-    EXPECT_TRUE(n.release_done());
+}
+
+TEST_F(test_counters, long_messages)
+{
+    node n(0x1111);
+    uint32_t sn = 0;
+
+    for (size_t length : {8, 8192, 8193, 50000}) {
+        n.deliver(wire_msg(RI_WIRE_BULK, 0, ++sn).hello(0x2222, 1), bytes(length));
+    }
+    n.deliver(wire_msg(RI_WIRE_BULK, 0, sn + 2).hello(0x2222, 1),
+              bytes(8193)); /* early */
+    EXPECT_EQ(3u, n.counters().streams.rx_long);
+    for (int i = 0; i < 4; ++i) {
+        n.recv(0, 0, 50000);
+    }
 }
 
 TEST_F(test_counters, failed_sends_do_not_count)
