@@ -7,6 +7,7 @@
  */
 #include "ucxri_info_report.h"
 #include "ucp/core/config.h"
+#include "ucp/core/costs.h"
 #include "ucp/core/counters.h"
 #include "ucp/core/request.h"
 #include "ucp/preload/stock.h"
@@ -24,7 +25,8 @@
 static void usage(FILE *stream)
 {
     fprintf(stream, "Usage: ucxri_info [options]\n"
-                    "Prints the version and what ucxri found on this machine.\n"
+                    "Prints the version, what ucxri found on this machine, what it "
+                    "measured and\nthe thresholds that follow.\n"
                     "  -v  version only\n"
                     "  -c  configuration, as set by the environment now\n"
                     "  -f  configuration with help texts\n"
@@ -71,6 +73,33 @@ static void print_rings(void)
     ri_ring_rx_close(&rx);
 }
 
+static void print_costs(void)
+{
+    printf("costs            memcpy %.1f GB/s; process_vm_readv %.2f us and %.1f GB/s%s; "
+           "a "
+           "cache line of another core %.0f ns (%s)\n",
+           ri_costs.copy_rate, ri_costs.plane.call * 1e-3, ri_costs.plane.rate,
+           ri_costs.plane_measured ? "" : " (assumed, not measured)", ri_costs.line,
+           ri_costs.line_measured ? "estimated by one of memory" : "assumed");
+}
+
+static void print_thresholds(void)
+{
+    static const struct {
+        const char *text, *name;
+    } thresholds[] = {{"eager            up to ", "EAGER_THRESH"},
+                      {"hybrid           up to ", "HYBRID_THRESH"},
+                      {"cooperative      from ", "COOP_THRESH"}};
+    size_t i;
+
+    for (i = 0; i < sizeof(thresholds) / sizeof(thresholds[0]); ++i) {
+        printf("%s", thresholds[i].text);
+        ri_config_print_value(stdout, thresholds[i].name);
+        printf("\n");
+    }
+    print_costs();
+}
+
 static void print_found(void)
 {
     const char *scheme  = getenv("UCX_RNDV_SCHEME");
@@ -84,7 +113,7 @@ static void print_found(void)
                    " (not recv_init: the library is inert)");
     printf("preload          LD_PRELOAD=%s\n", (preload == NULL) ? "" : preload);
     print_rings();
-    printf("eager            up to %zu bytes\n", ri_config.eager_thresh);
+    print_thresholds();
 }
 
 static void print_counter(const char *name, const char *unit, const char *doc,

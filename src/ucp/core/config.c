@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "config.h"
+#include "costs.h"
 #include "log.h"
 #include "../preload/stock.h"
 
@@ -13,6 +14,9 @@
 #include <ucs/sys/string.h>
 
 #define CONFIG_PREFIX "UCXRI_"
+
+/* How many messages of HYBRID_THRESH at least the pool has room for, if that is ours to say. */
+#define CONFIG_POOL_MESSAGES 16
 
 extern char **environ;
 
@@ -31,7 +35,7 @@ static const config_field_t config_fields[] = {
          "Messages up to this size are sent eagerly: copied into the ring of the pair\n"
          "or into one active message. At most 1/4 of RING_SIZE and 32k. auto: from "
          "costs\n"
-         "measured at start (ucxri_info -d shows them)."},
+         "measured at start, as the next two (ucxri_info shows them)."},
         {"HYBRID_THRESH", "memunits", "auto", FIELD(hybrid_thresh),
          "Messages above EAGER_THRESH and up to this size are copied to a pool if their\n"
          "receive is not known yet; the send is complete then, and the receiver reads\n"
@@ -104,9 +108,13 @@ static const config_field_t config_fields[] = {
          "process id and %h the host."},
 };
 
+#define CONFIG_VALUE_MAX 256
+
 #define CONFIG_COUNT (sizeof(config_fields) / sizeof(config_fields[0]))
 
 ri_config_t ri_config;
+
+static ri_config_t config_given; /* before it was brought into range */
 
 static pthread_once_t config_once = PTHREAD_ONCE_INIT;
 static ucs_status_t config_status = UCS_OK;
@@ -210,11 +218,6 @@ static ucs_status_t config_check(void)
         return UCS_ERR_INVALID_PARAM;
     }
 
-    c->eager_thresh  = (c->eager_thresh == UCS_MEMUNITS_AUTO) ? 8192 : c->eager_thresh;
-    c->hybrid_thresh = (c->hybrid_thresh == UCS_MEMUNITS_AUTO) ? 65536 : c->hybrid_thresh;
-    c->coop_thresh   = (c->coop_thresh == UCS_MEMUNITS_AUTO) ? 262144 : c->coop_thresh;
-    c->eager_thresh  = ri_min(c->eager_thresh, ri_min(c->ring_size / 4, 32768ul));
-    c->am_inline     = ri_min(c->am_inline, c->eager_thresh);
     c->progress_skip = ri_max(c->progress_skip, 1u);
     return UCS_OK;
 }
@@ -234,6 +237,28 @@ static ucs_status_t config_check_sender_mask(void)
     return UCS_ERR_INVALID_PARAM;
 }
 
+/* What is left to the library; other values stay as they are, within what can work. */
+static void config_set_thresholds(const ri_costs_t *costs)
+{
+    ri_config_t *c = &ri_config;
+
+    if (c->eager_thresh == UCS_MEMUNITS_AUTO) {
+        c->eager_thresh = ri_costs_eager_thresh(costs);
+    }
+    c->eager_thresh = ri_min(c->eager_thresh, ri_min(c->ring_size / 4, 32768ul));
+    c->am_inline    = ri_min(c->am_inline, c->eager_thresh);
+
+    /* Not below EAGER_THRESH, for the sake of who reads it; and some messages must fit the
+     * pool at the same time. */
+    if (c->hybrid_thresh == UCS_MEMUNITS_AUTO) {
+        c->hybrid_thresh = ri_max(ri_costs_hybrid_thresh(costs), c->eager_thresh);
+        c->hybrid_thresh = ri_min(c->hybrid_thresh, c->pool_size / CONFIG_POOL_MESSAGES);
+    }
+    if (c->coop_thresh == UCS_MEMUNITS_AUTO) {
+        c->coop_thresh = ri_costs_coop_thresh(costs);
+    }
+}
+
 static void config_read_once(void)
 {
     size_t i;
@@ -244,11 +269,16 @@ static void config_read_once(void)
     if (config_status == UCS_OK) {
         config_status = config_set_log_level();
     }
+    config_given = ri_config;
     if (config_status == UCS_OK) {
         config_status = config_check_sender_mask();
     }
     if (config_status == UCS_OK) {
         config_status = config_check();
+    }
+    if (config_status == UCS_OK) {
+        ri_costs_measure(&ri_costs, ri_config.cma ? &ri_plane_cma : NULL);
+        config_set_thresholds(&ri_costs);
     }
     config_warn_unknown();
 }
@@ -276,6 +306,18 @@ uint64_t ri_config_sender_mask(uint64_t of_application)
                    0;
 }
 
+static void config_write_field(const config_field_t *field, const ri_config_t *config,
+                               char *value, size_t max)
+{
+    config_write_func_t write = (config_write_func_t)config_type_func("sprintf",
+                                                                      field->type);
+
+    if ((write == NULL) ||
+        !write(value, max - 1, (const char *)config + field->offset, NULL)) {
+        snprintf(value, max, "?");
+    }
+}
+
 static void config_print_doc(FILE *stream, const config_field_t *field)
 {
     const char *line = field->doc;
@@ -287,26 +329,40 @@ static void config_print_doc(FILE *stream, const config_field_t *field)
         fprintf(stream, "# %.*s\n", len, line);
         line += len + (line[len] == '\n');
     }
-    fprintf(stream, "#\n# type: %s, default: %s\n#\n", field->type, field->dfl);
+    fprintf(stream, "#\n# type: %s, default: %s\n", field->type, field->dfl);
 }
 
 void ri_config_print(FILE *stream, int doc)
 {
-    char value[256];
+    char given[CONFIG_VALUE_MAX], value[CONFIG_VALUE_MAX];
     size_t i;
 
     for (i = 0; i < CONFIG_COUNT; ++i) {
         const config_field_t *field = &config_fields[i];
-        config_write_func_t write   = (config_write_func_t)config_type_func("sprintf",
-                                                                            field->type);
 
+        config_write_field(field, &config_given, given, sizeof(given));
+        config_write_field(field, &ri_config, value, sizeof(value));
         if (doc) {
             config_print_doc(stream, field);
+            if (strcmp(given, value)) {
+                fprintf(stream, "# in effect here: %s\n", value);
+            }
+            fprintf(stream, "#\n");
         }
-        if ((write == NULL) ||
-            !write(value, sizeof(value) - 1, config_member(field), NULL)) {
-            snprintf(value, sizeof(value), "?");
+        fprintf(stream, CONFIG_PREFIX "%s=%s\n%s", field->name, given, doc ? "\n" : "");
+    }
+}
+
+void ri_config_print_value(FILE *stream, const char *name)
+{
+    char given[CONFIG_VALUE_MAX], value[CONFIG_VALUE_MAX];
+    size_t i;
+
+    for (i = 0; i < CONFIG_COUNT; ++i) {
+        if (!strcmp(config_fields[i].name, name)) {
+            config_write_field(&config_fields[i], &config_given, given, sizeof(given));
+            config_write_field(&config_fields[i], &ri_config, value, sizeof(value));
+            fprintf(stream, "%s (" CONFIG_PREFIX "%s=%s)", value, name, given);
         }
-        fprintf(stream, CONFIG_PREFIX "%s=%s\n%s", field->name, value, doc ? "\n" : "");
     }
 }

@@ -5,6 +5,8 @@
  * The tunables UCXRI_*. Values are read and printed by UCS's own value parsers, so that
  * sizes, times and booleans are written as in every UCX variable. Only the value parsers
  * are used: the table machinery around them changed its ABI between 1.13 and 1.22.
+ *
+ * Thresholds that are left to the library ("auto") come from costs.h.
  */
 #ifndef RI_CONFIG_H
 #define RI_CONFIG_H
@@ -13,7 +15,7 @@
 #include <stdio.h>
 
 typedef struct ri_config {
-    size_t eager_thresh;    /* EAGER_THRESH */
+    size_t eager_thresh;    /* EAGER_THRESH; this and all others: as in effect */
     size_t hybrid_thresh;   /* HYBRID_THRESH */
     size_t coop_thresh;     /* COOP_THRESH */
     char *sender_scheme;    /* SENDER_SCHEME */
@@ -55,7 +57,11 @@ ucs_status_t ri_config_read(void);
  */
 uint64_t ri_config_sender_mask(uint64_t of_application);
 
-/** Print the table: name, value, and with @a doc also the help texts. */
+/** Print the table as it was set: name, value, and with @a doc also the help texts, and what
+ * is in effect where that is another value. */
 void ri_config_print(FILE *stream, int doc);
+
+/** Print the value of one variable that is in effect, and how it was set. */
+void ri_config_print_value(FILE *stream, const char *name);
 
 #endif

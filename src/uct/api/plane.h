@@ -67,6 +67,12 @@ typedef struct ri_transfer {
     size_t length; /* bytes to move */
 } ri_transfer_t;
 
+/* What an operation takes: a time in ns, and the bytes that it moves in each ns beyond. */
+typedef struct ri_plane_cost {
+    double call;
+    double rate;
+} ri_plane_cost_t;
+
 struct ri_plane_ops {
     const char *name;
 
@@ -107,6 +113,16 @@ struct ri_plane_ops {
     /** @return UCS_OK if the remote process may still use its end of the plane;
      * UCS_ERR_UNREACHABLE: it has ended or closed it, and moves nothing any more. */
     ucs_status_t (*check)(ri_plane_ep_t *ep);
+
+    /**
+     * Find out what a read costs, between memory of this process; in well under a
+     * millisecond. The plane need not be open. NULL: not known before it is used.
+     *
+     * @param to, from  Memory of @a length bytes each, whose pages are present.
+     *
+     * @return An error if the plane does not work here.
+     */
+    ucs_status_t (*measure)(void *to, void *from, size_t length, ri_plane_cost_t *cost);
 };
 
 /* Memory of this process by process_vm_readv and process_vm_writev. */

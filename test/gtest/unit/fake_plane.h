@@ -143,7 +143,8 @@ private:
     }
 
     static constexpr ri_plane_ops_t OPS = {"fake",  nullptr,    close, address,
-                                           connect, disconnect, read,  nullptr};
+                                           connect, disconnect, read,  nullptr,
+                                           nullptr, nullptr};
 
     state *m_state;
     bool m_closed = false;

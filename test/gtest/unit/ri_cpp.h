@@ -53,6 +53,7 @@ extern "C" {
 #include "ucp/core/conn.h"
 #include "ucp/core/context.h"
 #include "ucp/core/copy.h"
+#include "ucp/core/costs.h"
 #include "ucp/core/counters.h"
 #include "ucp/core/ep_op.h"
 #include "ucp/core/handle_map.h"

@@ -350,6 +350,20 @@ TEST_F(test_cma, address)
     ri_plane_cma.close(other);
 }
 
+TEST_F(test_cma, measure)
+{
+    std::vector<char> from(32768, 'x'), to(32768);
+    ri_plane_cost_t cost = {};
+
+    EXPECT_EQ(UCS_OK, ri_plane_cma.measure(to.data(), from.data(), from.size(), &cost));
+    EXPECT_LT(0, cost.call);
+    EXPECT_LT(0, cost.rate);
+    EXPECT_EQ(from, to);
+    /* Memory that is not there */
+    EXPECT_EQ(UCS_ERR_UNSUPPORTED,
+              ri_plane_cma.measure(to.data(), nullptr, from.size(), &cost));
+}
+
 TEST_F(test_cma, own_process)
 {
     char from[] = "abc", to[] = "   ";

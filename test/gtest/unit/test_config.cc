@@ -95,7 +95,6 @@ TEST_F(test_config, defaults)
     result r = read(SOMETHING);
 
     ASSERT_EQ(UCS_OK, r.status);
-    EXPECT_EQ(8192u, r.config.eager_thresh);
     EXPECT_EQ(1024u, r.config.am_inline);
     EXPECT_EQ(64u, r.config.ring_peers);
     EXPECT_EQ(65536u, r.config.ring_size);
@@ -106,6 +105,65 @@ TEST_F(test_config, defaults)
     EXPECT_EQ(0, r.config.trace);
     EXPECT_EQ(4096u, r.config.trace_size);
     EXPECT_EQ(300.0, r.config.connect_timeout);
+}
+
+/* What is measured may differ each time; the limits do not */
+TEST_F(test_config, automatic_thresholds)
+{
+    result r = read(SOMETHING);
+
+    ASSERT_EQ(UCS_OK, r.status);
+    EXPECT_LE(RI_COSTS_EAGER_MIN, r.config.eager_thresh);
+    EXPECT_GE(r.config.ring_size / 4, r.config.eager_thresh);
+    EXPECT_LE(RI_COSTS_HYBRID_MIN, r.config.hybrid_thresh);
+    EXPECT_GE(RI_COSTS_HYBRID_MAX, r.config.hybrid_thresh);
+    EXPECT_LE(RI_COSTS_COOP_MIN, r.config.coop_thresh);
+    EXPECT_GE(RI_COSTS_COOP_MAX, r.config.coop_thresh);
+    for (const char *name : {"EAGER", "HYBRID", "COOP"}) {
+        std::string line = std::string("UCXRI_") + name + "_THRESH=auto\n";
+
+        EXPECT_NE(std::string::npos, r.out.find(line)) << r.out;
+    }
+
+    r = read({{"UCXRI_CMA", "n"}});
+    ASSERT_EQ(UCS_OK, r.status);
+    EXPECT_LE(RI_COSTS_EAGER_MIN, r.config.eager_thresh);
+}
+
+TEST_F(test_config, thresholds_that_are_set)
+{
+    /* Whatever was measured */
+    result r = read({{"UCXRI_EAGER_THRESH", "100"},
+                     {"UCXRI_HYBRID_THRESH", "99"},
+                     {"UCXRI_COOP_THRESH", "3m"}});
+
+    ASSERT_EQ(UCS_OK, r.status) << r.out;
+    EXPECT_EQ(100u, r.config.eager_thresh);
+    EXPECT_EQ(99u, r.config.hybrid_thresh);
+    EXPECT_EQ(3u << 20, r.config.coop_thresh);
+    EXPECT_NE(std::string::npos, r.out.find("UCXRI_COOP_THRESH=3M\n")) << r.out;
+
+    r = read({{"UCXRI_HYBRID_THRESH", "0"}, {"UCXRI_COOP_THRESH", "inf"}});
+    EXPECT_EQ(0u, r.config.hybrid_thresh);
+    EXPECT_EQ(SIZE_MAX, r.config.coop_thresh);
+
+    r = read({{"UCXRI_HYBRID_THRESH", "1g"}, {"UCXRI_POOL_SIZE", "1m"}});
+    EXPECT_EQ(1u << 30, r.config.hybrid_thresh);
+}
+
+TEST_F(test_config, automatic_hybrid_thresh_and_others)
+{
+    /* Not below EAGER_THRESH; the least that it can be is 16k */
+    result r = read({{"UCXRI_EAGER_THRESH", "32k"}, {"UCXRI_RING_SIZE", "1m"}});
+    EXPECT_LE(32768u, r.config.hybrid_thresh);
+
+    /* Some of these messages fit the pool */
+    r = read({{"UCXRI_POOL_SIZE", "128k"}});
+    EXPECT_EQ(8192u, r.config.hybrid_thresh);
+    r = read({{"UCXRI_POOL_SIZE", "0"}});
+    EXPECT_EQ(0u, r.config.hybrid_thresh);
+    r = read({{"UCXRI_POOL_SIZE", "inf"}});
+    EXPECT_GE(RI_COSTS_HYBRID_MAX, r.config.hybrid_thresh);
 }
 
 TEST_F(test_config, values_are_written_as_in_ucx)
@@ -223,6 +281,18 @@ TEST_F(test_config, print_with_help)
 
     EXPECT_NE(std::string::npos, r.out.find("# type: ")) << r.out;
     EXPECT_NE(std::string::npos, r.out.find("\nUCXRI_RING_SIZE=")) << r.out;
+}
+
+/* What was set, and what came of it */
+TEST_F(test_config, print_what_is_in_effect)
+{
+    result r = read({{"UCXRI_EAGER_THRESH", "1m"}, {"UCXRI_RING_SIZE", "16k"}}, 1);
+
+    EXPECT_NE(std::string::npos,
+              r.out.find("# in effect here: 4K\n#\nUCXRI_EAGER_THRESH=1M\n"))
+            << r.out;
+    EXPECT_NE(std::string::npos, r.out.find("default: 64k\n#\nUCXRI_RING_SIZE=16K\n"))
+            << r.out;
 }
 
 } // namespace

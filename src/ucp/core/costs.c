@@ -1,0 +1,176 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "costs.h"
+#include "worker.h" /* ri_time() */
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Two blocks that together do not fit the first cache, as messages of interest do not. Each
+ * page more would cost as much time as copying ten. */
+#define COSTS_BLOCK 32768
+#define COSTS_TRIES 16
+
+/* Lines of a chain of loads, each in another page than the one before it, so that no
+ * prefetcher runs ahead of it. */
+#define COSTS_CHAIN        32
+#define COSTS_CHAIN_TRIES  4
+#define COSTS_CHAIN_STRIDE (67 * RI_CACHE_LINE)
+
+/* How many lines a core fetches at the same time when it copies: as many as the cache nearest
+ * to it can miss at once, which is 10 to 16 on cores of the last ten years. With 11, the 6 bytes
+ * per ns come out that the ring was seen to carry. */
+#define COSTS_LINES_AT_ONCE 11
+
+/* How much an extra copy may cost, in exchanges of the shortest kind. */
+#define COSTS_HYBRID_BET 2
+
+/* By how much the time that is saved has to exceed what saving it costs. Claims of chunks,
+ * uneven ends, and a second process that is not there in time are not counted as costs. */
+#define COSTS_COOP_MARGIN 4
+
+ri_costs_t ri_costs;
+
+static double costs_clamp(double value, double min, double max)
+{
+    return ri_min(ri_max(value, min), max);
+}
+
+static double costs_measure_copy(void *to, const void *from)
+{
+    double best = 1;
+    double start;
+    int i;
+
+    for (i = 0; i < COSTS_TRIES; ++i) {
+        start = ri_time();
+        memcpy(to, from, COSTS_BLOCK);
+        __asm__ volatile("" : : "r"(to) : "memory"); /* or nothing would be copied */
+        best = ri_min(best, ri_time() - start);
+    }
+    return COSTS_BLOCK / (ri_max(best, 1e-9) * 1e9);
+}
+
+#if defined(__x86_64__)
+static char *costs_chain_link(char *block, int i)
+{
+    return block + (i % COSTS_CHAIN) * COSTS_CHAIN_STRIDE % COSTS_BLOCK;
+}
+
+/* @return The time of a load from memory. */
+static double costs_measure_line(char *block)
+{
+    double best = 1;
+    double start;
+    char *at;
+    int i, k;
+
+    for (i = 0; i < COSTS_CHAIN; ++i) {
+        *(char **)costs_chain_link(block, i) = costs_chain_link(block, i + 1);
+    }
+    for (k = 0; k < COSTS_CHAIN_TRIES; ++k) {
+        for (i = 0; i < COSTS_CHAIN; ++i) {
+            __asm__ volatile("clflush %0" : "+m"(*costs_chain_link(block, i)));
+        }
+        __asm__ volatile("mfence" : : : "memory");
+
+        start = ri_time();
+        for (i = 0, at = block; i < COSTS_CHAIN; ++i) {
+            at = *(char *volatile *)at;
+        }
+        best = ri_min(best, ri_time() - start);
+    }
+    return best * 1e9 / COSTS_CHAIN;
+}
+#endif
+
+void ri_costs_measure(ri_costs_t *costs, const ri_plane_ops_t *plane)
+{
+    ri_plane_cost_t plane_cost;
+    char *blocks;
+
+    *costs = (ri_costs_t){.copy_rate = RI_COSTS_COPY_RATE,
+                          .plane     = {RI_COSTS_PLANE_CALL, RI_COSTS_PLANE_RATE},
+                          .line      = RI_COSTS_LINE};
+    blocks = aligned_alloc(RI_CACHE_LINE, 2 * COSTS_BLOCK);
+    if (blocks == NULL) {
+        return;
+    }
+    memset(blocks, 1, 2 * COSTS_BLOCK); /* the pages have to be there */
+
+    costs->copy_rate = costs_clamp(costs_measure_copy(blocks + COSTS_BLOCK, blocks),
+                                   RI_COSTS_RATE_MIN, RI_COSTS_RATE_MAX);
+    if ((plane != NULL) && (plane->measure != NULL) &&
+        (plane->measure(blocks + COSTS_BLOCK, blocks, COSTS_BLOCK, &plane_cost) ==
+         UCS_OK)) {
+        costs->plane.call     = costs_clamp(plane_cost.call, RI_COSTS_CALL_MIN,
+                                            RI_COSTS_CALL_MAX);
+        costs->plane.rate     = costs_clamp(plane_cost.rate, RI_COSTS_RATE_MIN,
+                                            RI_COSTS_RATE_MAX);
+        costs->plane_measured = 1;
+    }
+#if defined(__x86_64__)
+    costs->line          = costs_clamp(costs_measure_line(blocks), RI_COSTS_LINE_MIN,
+                                       RI_COSTS_LINE_MAX);
+    costs->line_measured = 1;
+#endif
+    free(blocks);
+}
+
+/* @return The power of two from @a min to @a max, which are such, that is nearest by ratio. */
+static size_t costs_round(double length, size_t min, size_t max)
+{
+    size_t power = min;
+
+    while ((power < max) && ((double)power * power * 2 < length * length)) {
+        power *= 2;
+    }
+    return power;
+}
+
+/*
+ * Through the ring, both processes copy at the same time, and each line goes from one core
+ * to the other: the lines' way is what takes long. Otherwise the receiver makes a call and
+ * copies once, and the sender waits for one message more (FIN): two lines, as that one's
+ * line goes there and back.
+ */
+size_t ri_costs_eager_thresh(const ri_costs_t *costs)
+{
+    double ring_rate = COSTS_LINES_AT_ONCE * RI_CACHE_LINE / costs->line;
+    double per_byte;
+
+    ring_rate = ri_min(ring_rate, costs->copy_rate);
+    per_byte  = 1 / ring_rate - 1 / costs->plane.rate; /* what the plane gains */
+    if (per_byte <= 0) {
+        return RI_COSTS_EAGER_MAX;
+    }
+    return costs_round((costs->plane.call + 2 * costs->line) / per_byte,
+                       RI_COSTS_EAGER_MIN, RI_COSTS_EAGER_MAX);
+}
+
+/*
+ * The copy is made before it is known how long the receiver stays away. If it is there at
+ * once, the copy was for nothing; what it saves otherwise is an exchange (RTS, call and FIN)
+ * and the time that the receiver is away for, which nobody knows. So it may cost as much as
+ * some of the shortest exchanges: that bounds what is lost, as when skis are rented until
+ * the rent has come to their price.
+ */
+size_t ri_costs_hybrid_thresh(const ri_costs_t *costs)
+{
+    double exchange = costs->plane.call + 4 * costs->line;
+
+    return costs_round(COSTS_HYBRID_BET * exchange * costs->copy_rate,
+                       RI_COSTS_HYBRID_MIN, RI_COSTS_HYBRID_MAX);
+}
+
+/* Half of the copy's time is saved. It costs a call more on either side, and two messages'
+ * worth of lines for the agreement at the start and at the end. */
+size_t ri_costs_coop_thresh(const ri_costs_t *costs)
+{
+    double extra = 2 * costs->plane.call + 4 * costs->line;
+
+    return costs_round(COSTS_COOP_MARGIN * extra * 2 * costs->plane.rate,
+                       RI_COSTS_COOP_MIN, RI_COSTS_COOP_MAX);
+}

@@ -1,0 +1,73 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What moving data costs on this machine, and the thresholds that follow. Measured once per
+ * process in about 0.2 ms; the minimum of a few tries counts, so that a process that is
+ * interrupted, as at the start of a job with more ranks than cores, finds the same.
+ *
+ * Processes may come to different costs, and nothing depends on their being equal.
+ *
+ * Times are in ns, rates in bytes per ns, which is 10^9 bytes per second.
+ *
+ * The cost that one process cannot measure is that of a cache line that another core has
+ * written. It is estimated by a load from memory: both are a trip through the same
+ * interconnect to somewhere beyond the core's own caches. Between cores of one socket that
+ * is right within a factor of two, between sockets it is too little.
+ */
+#ifndef RI_COSTS_H
+#define RI_COSTS_H
+
+#include "../../uct/api/plane.h"
+
+typedef struct ri_costs {
+    double copy_rate;      /* of memcpy within the caches */
+    ri_plane_cost_t plane; /* of a read by the data plane of this host */
+    double line;           /* until a cache line is here that another core has written */
+    int plane_measured;    /* 0: assumed */
+    int line_measured;     /* 0: assumed */
+} ri_costs_t;
+
+/* The costs of this process: measured before @ref ri_config is complete. */
+extern ri_costs_t ri_costs;
+
+/* What is assumed where it cannot be measured: usual numbers of servers of the time. */
+#define RI_COSTS_COPY_RATE  20.0
+#define RI_COSTS_PLANE_CALL 700.0
+#define RI_COSTS_PLANE_RATE 15.0
+#define RI_COSTS_LINE       130.0
+
+/* What is taken for possible: a measured cost beyond is brought into this range. */
+#define RI_COSTS_RATE_MIN 1.0
+#define RI_COSTS_RATE_MAX 100.0
+#define RI_COSTS_CALL_MIN 100.0
+#define RI_COSTS_CALL_MAX 10000.0
+#define RI_COSTS_LINE_MIN 50.0
+#define RI_COSTS_LINE_MAX 400.0
+
+/* Between these the thresholds lie; all are powers of two. */
+#define RI_COSTS_EAGER_MIN  (2ul << 10)
+#define RI_COSTS_EAGER_MAX  (32ul << 10)
+#define RI_COSTS_HYBRID_MIN (16ul << 10)
+#define RI_COSTS_HYBRID_MAX (256ul << 10)
+#define RI_COSTS_COOP_MIN   (128ul << 10)
+#define RI_COSTS_COOP_MAX   (1ul << 20)
+
+/**
+ * Measure.
+ *
+ * @param costs  Filled.
+ * @param plane  Whose reads to measure; NULL: none is to be used.
+ */
+void ri_costs_measure(ri_costs_t *costs, const ri_plane_ops_t *plane);
+
+/** @return Up to which length two copies through the ring beat one by the plane. */
+size_t ri_costs_eager_thresh(const ri_costs_t *costs);
+
+/** @return Up to which length a copy beats waiting for the receiver. */
+size_t ri_costs_hybrid_thresh(const ri_costs_t *costs);
+
+/** @return From which length on two processes that copy beat one. */
+size_t ri_costs_coop_thresh(const ri_costs_t *costs);
+
+#endif
