@@ -51,7 +51,8 @@ typedef struct ri_select_param {
     int plane_write;    /* this process can write the peer's */
     int receiver_early; /* an RTR is there for this message, and long enough */
     int has_pool;       /* a pool buffer of its length is free */
-    int has_slot;       /* both sides may copy */
+    int has_slot; /* both sides may copy; if receiver_early, the sender does not have
+                           to wait for the receiver to begin */
     ri_sender_scheme_t scheme;
     size_t length;
     size_t hybrid_thresh;

@@ -1,6 +1,7 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
-/* src/ucp/proto/select.c: the chooser's decisions as a table. */
+/* src/ucp/proto/select.c: the chooser's decisions as a table: who is early x size x datatype
+ * x memory x what the plane can do -> protocol. (docs/design.md section 4) */
 
 #include "ri_cpp.h"
 
@@ -8,20 +9,34 @@
 
 namespace {
 
-const size_t EAGER_THRESH = 8192;
-const size_t AM_INLINE    = 1024;
-const size_t RING_MAX     = 4096;
+const size_t EAGER_THRESH  = 8192;
+const size_t HYBRID_THRESH = 65536;
+const size_t COOP_THRESH   = 262144;
+const size_t AM_INLINE     = 1024;
+const size_t RING_MAX      = 4096;
 
 enum {
-    SELF   = 1,
-    SYNC   = 2,
-    RING   = 4,
-    READY  = 8,
-    HELLO  = 16,
-    PACKED = 32,
-    DEVICE = 64,
-    PEER   = 128,
-    PLANE  = 256
+    SELF   = 1 << 0,
+    SYNC   = 1 << 1,
+    RING   = 1 << 2,
+    READY  = 1 << 3,
+    HELLO  = 1 << 4,
+    PACKED = 1 << 5, /* not contiguous */
+    DEVICE = 1 << 6,
+    PEER   = 1 << 7,
+    READ   = 1 << 8,  /* the receiver can read the sender's memory */
+    WRITE  = 1 << 9,  /* the sender the receiver's */
+    PIECES = 1 << 10, /* contiguous, or IOV of a few pieces */
+    EARLY  = 1 << 11, /* the receiver is */
+    POOL   = 1 << 12,
+    SLOT   = 1 << 13,
+    PUT    = 1 << 14, /* SENDER_SCHEME; otherwise auto */
+    GET    = 1 << 15,
+    ALL    = 1 << 16, /* the first combination that there is not */
+
+    PLANE = READ | PIECES,         /* one way, as far as the chooser is concerned */
+    BOTH  = READ | WRITE | PIECES, /* both ways */
+    FULL  = BOTH | POOL | SLOT     /* nothing is missing */
 };
 
 struct decision {
@@ -88,30 +103,236 @@ const decision DECISIONS[] = {
         {DEVICE | RING | READY, 0, LARGE, RI_PROTO_BULK},
         {DEVICE | READY | SYNC, 0, LARGE, RI_PROTO_BULK_RNDV},
         {DEVICE | HELLO, 0, LARGE, RI_PROTO_BULK},
+        {DEVICE | FULL | EARLY | RING | READY, 0, LARGE, RI_PROTO_BULK},
+        {DEVICE | FULL | EARLY | READY | SYNC, 0, LARGE, RI_PROTO_BULK_RNDV},
+
+        /* The sender is early */
+        {FULL | RING | READY, 0, RING_MAX, RI_PROTO_EAGER_RING},
+        {FULL | READY, AM_INLINE + 1, EAGER_THRESH, RI_PROTO_EAGER_GATHER},
+        {FULL, EAGER_THRESH + 1, HYBRID_THRESH, RI_PROTO_HYBRID},
+        {FULL, HYBRID_THRESH + 1, COOP_THRESH - 1, RI_PROTO_RNDV_GET},
+        {FULL, COOP_THRESH, LARGE, RI_PROTO_COOP},
+        /* ... and waits for the match anyway */
+        {FULL | SYNC | READY, AM_INLINE + 1, EAGER_THRESH, RI_PROTO_EAGER_GATHER},
+        {FULL | SYNC, EAGER_THRESH + 1, COOP_THRESH - 1, RI_PROTO_RNDV_GET},
+        {FULL | SYNC, COOP_THRESH, LARGE, RI_PROTO_COOP},
+        /* ... by one side only */
+        {READ | PIECES | POOL | SLOT, EAGER_THRESH + 1, HYBRID_THRESH, RI_PROTO_HYBRID},
+        {READ | PIECES | POOL | SLOT, HYBRID_THRESH + 1, LARGE, RI_PROTO_RNDV_GET},
+        {WRITE | PIECES | POOL | SLOT, EAGER_THRESH + 1, LARGE, RI_PROTO_RNDV_PUT},
+        {WRITE | PIECES | POOL | SLOT | SYNC, EAGER_THRESH + 1, LARGE, RI_PROTO_RNDV_PUT},
+        {PIECES | POOL | SLOT | READY, EAGER_THRESH + 1, LARGE, RI_PROTO_BULK},
+        {PIECES | POOL | SLOT | SYNC, EAGER_THRESH + 1, LARGE, RI_PROTO_BULK_RNDV},
+        /* ... and the pool is empty, or all slots are taken */
+        {BOTH | SLOT, EAGER_THRESH + 1, COOP_THRESH - 1, RI_PROTO_RNDV_GET},
+        {BOTH | SLOT, COOP_THRESH, LARGE, RI_PROTO_COOP},
+        {BOTH | POOL, EAGER_THRESH + 1, HYBRID_THRESH, RI_PROTO_HYBRID},
+        {BOTH | POOL, HYBRID_THRESH + 1, LARGE, RI_PROTO_RNDV_GET},
+        /* ... as was asked for: of what could be read or written, that which can be */
+        {FULL | PUT, EAGER_THRESH + 1, HYBRID_THRESH, RI_PROTO_HYBRID},
+        {FULL | PUT, HYBRID_THRESH + 1, COOP_THRESH - 1, RI_PROTO_RNDV_PUT},
+        {FULL | PUT, COOP_THRESH, LARGE, RI_PROTO_COOP},
+        {FULL | GET, HYBRID_THRESH + 1, COOP_THRESH - 1, RI_PROTO_RNDV_GET},
+        {BOTH | PUT, EAGER_THRESH + 1, LARGE, RI_PROTO_RNDV_PUT},
+        {BOTH | PUT | SYNC, EAGER_THRESH + 1, LARGE, RI_PROTO_RNDV_PUT},
+        {BOTH | GET, EAGER_THRESH + 1, LARGE, RI_PROTO_RNDV_GET},
+        {READ | PIECES | PUT, EAGER_THRESH + 1, LARGE, RI_PROTO_RNDV_GET},
+
+        /* The receiver is early. Up to EAGER_THRESH nobody cares */
+        {FULL | EARLY | RING | READY, 0, RING_MAX, RI_PROTO_EAGER_RING},
+        {FULL | EARLY | READY, 0, AM_INLINE, RI_PROTO_EAGER_COPY},
+        {FULL | EARLY | SYNC | RING, 0, RING_MAX, RI_PROTO_EAGER_RING},
+        {FULL | EARLY, EAGER_THRESH + 1, COOP_THRESH - 1, RI_PROTO_RECV_RNDV},
+        {FULL | EARLY, COOP_THRESH, LARGE, RI_PROTO_COOP},
+        {FULL | EARLY | SYNC, EAGER_THRESH + 1, COOP_THRESH - 1, RI_PROTO_RECV_RNDV},
+        {FULL | EARLY | PUT, EAGER_THRESH + 1, COOP_THRESH - 1, RI_PROTO_RECV_RNDV},
+        {FULL | EARLY | GET, EAGER_THRESH + 1, COOP_THRESH - 1, RI_PROTO_RECV_RNDV},
+        {BOTH | EARLY, EAGER_THRESH + 1, LARGE, RI_PROTO_RECV_RNDV},
+        {BOTH | EARLY | SYNC, EAGER_THRESH + 1, LARGE, RI_PROTO_RECV_RNDV},
+        {WRITE | PIECES | EARLY | SLOT, EAGER_THRESH + 1, LARGE, RI_PROTO_RECV_RNDV},
+        /* ... but cannot be written */
+        {READ | PIECES | EARLY | POOL | SLOT, EAGER_THRESH + 1, HYBRID_THRESH,
+         RI_PROTO_HYBRID},
+        {READ | PIECES | EARLY | SLOT, EAGER_THRESH + 1, LARGE, RI_PROTO_RNDV_GET},
+        {EARLY | PIECES | POOL | SLOT, EAGER_THRESH + 1, LARGE, RI_PROTO_BULK},
+
+        /* Data that cannot be described, by whom it may concern: packed into the pool, or
+         * by UCP */
+        {PACKED | READ | WRITE | POOL | SLOT, EAGER_THRESH + 1, HYBRID_THRESH,
+         RI_PROTO_HYBRID},
+        {PACKED | READ | WRITE | POOL | SLOT, HYBRID_THRESH + 1, LARGE, RI_PROTO_BULK},
+        {PACKED | READ | WRITE | POOL | SLOT | PUT, HYBRID_THRESH + 1, LARGE,
+         RI_PROTO_BULK},
+        {PACKED | READ | WRITE | POOL | SLOT | EARLY, EAGER_THRESH + 1, HYBRID_THRESH,
+         RI_PROTO_HYBRID},
+        {PACKED | READ | WRITE | POOL | SLOT | EARLY, HYBRID_THRESH + 1, LARGE,
+         RI_PROTO_BULK},
+        {PACKED | READ | WRITE | POOL | SLOT | SYNC, EAGER_THRESH + 1, LARGE,
+         RI_PROTO_BULK_RNDV},
+        {PACKED | WRITE | POOL | SLOT | EARLY, EAGER_THRESH + 1, LARGE, RI_PROTO_BULK},
+        /* ... IOV can be */
+        {PACKED | FULL | EARLY, EAGER_THRESH + 1, COOP_THRESH - 1, RI_PROTO_RECV_RNDV},
+        {PACKED | FULL, COOP_THRESH, LARGE, RI_PROTO_COOP},
+
+        /* None of this in error mode PEER, or to oneself */
+        {PEER | FULL | EARLY | READY, EAGER_THRESH + 1, LARGE, RI_PROTO_BULK},
+        {PEER | FULL | EARLY | PUT, EAGER_THRESH + 1, LARGE, RI_PROTO_BULK},
+        {PEER | FULL | EARLY | SYNC, 0, LARGE, RI_PROTO_BULK_RNDV},
+        {SELF | FULL | EARLY | SYNC, 0, LARGE, RI_PROTO_SELF},
 };
+
+ri_select_param_t make_param(unsigned what, size_t length)
+{
+    ri_select_param_t param = {};
+
+    param.self           = !!(what & SELF);
+    param.sync           = !!(what & SYNC);
+    param.peer_mode      = !!(what & PEER);
+    param.has_ring       = !!(what & RING);
+    param.am_ready       = !!(what & READY);
+    param.has_hello      = !!(what & HELLO);
+    param.contig         = !(what & PACKED);
+    param.host_memory    = !(what & DEVICE);
+    param.pieces         = !!(what & PIECES);
+    param.plane_read     = !!(what & READ);
+    param.plane_write    = !!(what & WRITE);
+    param.receiver_early = !!(what & EARLY);
+    param.has_pool       = !!(what & POOL);
+    param.has_slot       = !!(what & SLOT);
+    param.scheme         = (what & PUT) ? RI_SENDER_SCHEME_PUT :
+                           (what & GET) ? RI_SENDER_SCHEME_GET :
+                                          RI_SENDER_SCHEME_AUTO;
+    param.length         = length;
+    param.hybrid_thresh  = HYBRID_THRESH;
+    param.coop_thresh    = COOP_THRESH;
+    param.ring_max       = RING_MAX;
+    param.eager_thresh   = EAGER_THRESH;
+    param.am_inline      = AM_INLINE;
+    return param;
+}
 
 TEST(test_select, table)
 {
     for (const decision &d : DECISIONS) {
         for (size_t length : {d.from, (d.from + d.to) / 2, d.to}) {
-            ri_select_param_t param = {};
+            ri_select_param_t param = make_param(d.what, length);
 
-            param.self         = !!(d.what & SELF);
-            param.sync         = !!(d.what & SYNC);
-            param.peer_mode    = !!(d.what & PEER);
-            param.has_ring     = !!(d.what & RING);
-            param.am_ready     = !!(d.what & READY);
-            param.has_hello    = !!(d.what & HELLO);
-            param.contig       = !(d.what & PACKED);
-            param.host_memory  = !(d.what & DEVICE);
-            param.plane_read   = !!(d.what & PLANE);
-            param.pieces       = !!(d.what & PLANE);
-            param.length       = length;
-            param.ring_max     = RING_MAX;
-            param.eager_thresh = EAGER_THRESH;
-            param.am_inline    = AM_INLINE;
             EXPECT_EQ(d.proto, ri_select(&param))
                     << "row " << &d - DECISIONS << ", length " << length;
+        }
+    }
+}
+
+/* Thresholds as they may be set */
+const struct {
+    size_t eager, hybrid, coop;
+    unsigned what;
+    size_t from, to;
+    ri_proto_t proto;
+} THRESHOLDS[] = {
+        /* No hybrid: 0, or not above EAGER_THRESH */
+        {8192, 0, LARGE, FULL, 8193, LARGE - 1, RI_PROTO_RNDV_GET},
+        {8192, 4096, LARGE, FULL | RING | READY, 0, 4096, RI_PROTO_EAGER_RING},
+        {8192, 8192, LARGE, FULL, 8193, LARGE - 1, RI_PROTO_RNDV_GET},
+        {8192, 8193, LARGE, FULL, 8193, 8193, RI_PROTO_HYBRID},
+        {8192, 8193, LARGE, FULL, 8194, LARGE - 1, RI_PROTO_RNDV_GET},
+        /* No cooperation */
+        {8192, 0, SIZE_MAX, FULL, 8193, LARGE, RI_PROTO_RNDV_GET},
+        {8192, 0, SIZE_MAX, FULL | EARLY, 8193, LARGE, RI_PROTO_RECV_RNDV},
+        /* The lower threshold of eager, and of cooperation, goes first */
+        {8192, 65536, 0, FULL | READY, 1025, 8192, RI_PROTO_EAGER_GATHER},
+        {8192, 65536, 0, FULL, 8193, LARGE, RI_PROTO_COOP},
+        {8192, 65536, 16384, FULL, 8193, 16383, RI_PROTO_HYBRID},
+        {8192, 65536, 16384, FULL, 16384, LARGE, RI_PROTO_COOP},
+        {8192, LARGE, LARGE + 1, FULL, 8193, LARGE, RI_PROTO_HYBRID},
+        /* Nothing eager but what is empty */
+        {0, 65536, 262144, FULL | READY, 0, 0, RI_PROTO_EAGER_COPY},
+        {0, 65536, 262144, FULL | READY, 1, 65536, RI_PROTO_HYBRID},
+        {0, 65536, 262144, FULL | READY | EARLY, 1, 262143, RI_PROTO_RECV_RNDV},
+        {0, 65536, 262144, READY, 1, LARGE, RI_PROTO_BULK},
+};
+
+TEST(test_select, thresholds)
+{
+    for (const auto &t : THRESHOLDS) {
+        for (size_t length : {t.from, (t.from + t.to) / 2, t.to}) {
+            ri_select_param_t param = make_param(t.what, length);
+
+            param.eager_thresh  = t.eager;
+            param.hybrid_thresh = t.hybrid;
+            param.coop_thresh   = t.coop;
+            EXPECT_EQ(t.proto, ri_select(&param))
+                    << "row " << &t - THRESHOLDS << ", length " << length;
+        }
+    }
+}
+
+bool is_eager(ri_proto_t proto)
+{
+    return (proto >= RI_PROTO_EAGER_RING) && (proto <= RI_PROTO_EAGER_FRAGS);
+}
+
+/* What each protocol needs, over all combinations */
+void check_needs(const ri_select_param_t &p, ri_proto_t proto)
+{
+    bool by_plane = (proto >= RI_PROTO_HYBRID) && (proto <= RI_PROTO_RNDV_PUT);
+
+    EXPECT_EQ(p.self != 0, proto == RI_PROTO_SELF);
+    EXPECT_TRUE(p.host_memory || p.self || (proto >= RI_PROTO_BULK));
+    EXPECT_TRUE(!is_eager(proto) || (p.length <= p.eager_thresh));
+    EXPECT_TRUE(!by_plane || (p.length > p.eager_thresh));
+    EXPECT_TRUE(!by_plane || !p.peer_mode);
+    EXPECT_TRUE(!by_plane || p.pieces || (proto == RI_PROTO_HYBRID));
+    /* Not complete before it was matched */
+    EXPECT_FALSE(p.sync && ((proto == RI_PROTO_HYBRID) || (proto == RI_PROTO_BULK)));
+
+    switch (proto) {
+    case RI_PROTO_EAGER_RING:
+        EXPECT_TRUE(p.has_ring && (p.length <= p.ring_max));
+        break;
+    case RI_PROTO_EAGER_GATHER:
+        EXPECT_TRUE(p.contig);
+        break;
+    case RI_PROTO_HYBRID:
+        EXPECT_TRUE(p.has_pool && p.plane_read && (p.length <= p.hybrid_thresh));
+        break;
+    case RI_PROTO_RECV_RNDV:
+        EXPECT_TRUE(p.receiver_early && p.plane_write);
+        break;
+    case RI_PROTO_COOP:
+        EXPECT_TRUE(p.has_slot && p.plane_read && p.plane_write &&
+                    (p.length >= p.coop_thresh));
+        break;
+    case RI_PROTO_RNDV_GET:
+        EXPECT_TRUE(p.plane_read);
+        break;
+    case RI_PROTO_RNDV_PUT:
+        EXPECT_TRUE(p.plane_write);
+        break;
+    default:
+        break;
+    }
+}
+
+TEST(test_select, needs)
+{
+    const size_t lengths[] = {0,
+                              SHORT,
+                              AM_INLINE + 1,
+                              RING_MAX + 1,
+                              EAGER_THRESH,
+                              EAGER_THRESH + 1,
+                              HYBRID_THRESH,
+                              HYBRID_THRESH + 1,
+                              COOP_THRESH - 1,
+                              COOP_THRESH};
+
+    for (unsigned what = 0; what < ALL; ++what) {
+        for (size_t length : lengths) {
+            ri_select_param_t param = make_param(what, length);
+
+            check_needs(param, ri_select(&param));
+            ASSERT_FALSE(HasFailure()) << "flags " << what << ", length " << length;
         }
     }
 }
