@@ -23,9 +23,9 @@ static ri_proto_t select_plane(const ri_select_param_t *param)
         return RI_PROTO_HYBRID;
     }
 
+    /* The scheme is a wish: the other one is still better than UCP. */
     put = param->plane_write &&
-          ((param->scheme == RI_SENDER_SCHEME_PUT) ||
-           ((param->scheme == RI_SENDER_SCHEME_AUTO) && !param->plane_read));
+          ((param->scheme == RI_SENDER_SCHEME_PUT) || !param->plane_read);
     if (put && param->pieces) {
         return RI_PROTO_RNDV_PUT;
     }

@@ -24,7 +24,7 @@ typedef enum ri_proto {
     RI_PROTO_BULK_RNDV     /* by UCP's rendezvous: completes when it was matched */
 } ri_proto_t;
 
-/* Who moves what the sender offers. */
+/* Who moves what the sender offers: a wish. */
 typedef enum ri_sender_scheme {
     RI_SENDER_SCHEME_AUTO,
     RI_SENDER_SCHEME_GET, /* the receiver reads */

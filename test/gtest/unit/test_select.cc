@@ -137,6 +137,7 @@ const decision DECISIONS[] = {
         {BOTH | PUT | SYNC, EAGER_THRESH + 1, LARGE, RI_PROTO_RNDV_PUT},
         {BOTH | GET, EAGER_THRESH + 1, LARGE, RI_PROTO_RNDV_GET},
         {READ | PIECES | PUT, EAGER_THRESH + 1, LARGE, RI_PROTO_RNDV_GET},
+        {WRITE | PIECES | GET, EAGER_THRESH + 1, LARGE, RI_PROTO_RNDV_PUT},
 
         /* The receiver is early. Up to EAGER_THRESH nobody cares */
         {FULL | EARLY | RING | READY, 0, RING_MAX, RI_PROTO_EAGER_RING},
@@ -308,6 +309,12 @@ void check_needs(const ri_select_param_t &p, ri_proto_t proto)
         break;
     case RI_PROTO_RNDV_PUT:
         EXPECT_TRUE(p.plane_write);
+        break;
+    case RI_PROTO_BULK:
+    case RI_PROTO_BULK_RNDV:
+        /* UCP only has what no plane can move */
+        EXPECT_TRUE(!p.host_memory || p.peer_mode || !p.pieces ||
+                    !(p.plane_read || p.plane_write));
         break;
     default:
         break;
