@@ -215,8 +215,9 @@ std::string model_t::check_rest(const state_t &state) const
             if (recv.canceling || recv.contested || recv.revoking) {
                 return recv_name(i) + ": the revocation does not end";
             }
-            if ((recv.rtr == RTR_GONE) ||
-                ((recv.rtr == RTR_OUT) && (state.link[target].waiting[i] == 0))) {
+            if (!m_config.grants &&
+                ((recv.rtr == RTR_GONE) ||
+                 ((recv.rtr == RTR_OUT) && (state.link[target].waiting[i].count == 0)))) {
                 return recv_name(i) +
                        ": the sender has dropped its RTR, but no message came";
             }
@@ -240,10 +241,17 @@ std::string model_t::check_rest(const state_t &state) const
         default:
             return recv_name(i) + " does not complete";
         }
-        if ((recv.status != RECV_POSTED) && (target >= 0) &&
-            (state.link[target].waiting[i] != 0)) {
+        if (!m_config.grants && (recv.status != RECV_POSTED) && (target >= 0) &&
+            (state.link[target].waiting[i].count != 0)) {
             return "an RTR of " + recv_name(i) +
                    ", which was handed back, waits at the sender";
+        }
+    }
+    if (m_config.grants) {
+        std::string error = check_rest_grants(state);
+
+        if (!error.empty()) {
+            return error;
         }
     }
     return check_rest_matching(state);

@@ -14,7 +14,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <functional>
 
 /* The set of visited states: open addressing, doubled when it is half full. */
 class visited_t {
@@ -249,93 +248,6 @@ void explorer_t::print_trace(uint64_t last, const action_t *action)
     }
 }
 
-/*
- * Configurations
- */
-
-struct named_config_t {
-    const char *name;
-    const char *what;
-    bool bounded; /* part of --all: what check.sh runs */
-    std::function<void(config_t &)> set;
-};
-
-/* What most of them have: eager and large messages, small and large receives */
-static void two_lengths(config_t &c)
-{
-    c.lengths = c.capacities = "13";
-}
-
-static void one_tag(config_t &c)
-{
-    c.tags = c.recv_tags = "0";
-}
-
-static void two_senders(config_t &c)
-{
-    one_tag(c);
-    two_lengths(c);
-    c.senders    = 2;
-    c.messages   = 2;
-    c.messages_1 = 1;
-}
-
-static void canceling(config_t &c, int cancels)
-{
-    two_lengths(c);
-    c.cancels = cancels;
-    c.rtrs    = 2;
-}
-
-static const named_config_t named_configs[] = {
-        {"order", "two tags, exact and any-tag receives; all lengths of messages", true,
-         [](config_t &c) { c.capacities = "13"; }},
-        {"lengths", "all lengths of messages and receives, exact and any-tag", true,
-         [](config_t &c) { c.tags = "0", c.recv_tags = "0*"; }},
-        {"long", "one tag, four messages, four receives", true,
-         [](config_t &c) { one_tag(c), two_lengths(c), c.messages = c.recvs = 4; }},
-        {"fin", "order, with FIN in sequence in place of notifications", true,
-         [](config_t &c) { two_lengths(c), c.in_stream_fin = true; }},
-        {"no-list", "order, with messages that list no receives", true,
-         [](config_t &c) { two_lengths(c), c.list = 0; }},
-        {"short-list", "long, with messages that list one receive at most", true,
-         [](config_t &c) {
-             one_tag(c), two_lengths(c), c.messages = c.recvs = 4, c.list = 1;
-         }},
-        {"slow", "reads, FIN and release of the pool take time", true,
-         [](config_t &c) { one_tag(c), c.slow_reads = true; }},
-        {"window", "the sender keeps one tag only", true,
-         [](config_t &c) { two_lengths(c), c.window = 1; }},
-        {"cancel", "a cancel, and a second RTR of each receive", true,
-         [](config_t &c) { canceling(c, 1), c.messages = 2; }},
-        {"cancel-two", "two cancels, one tag", true,
-         [](config_t &c) { one_tag(c), canceling(c, 2); }},
-        {"refuse", "a cancel, and the sender refuses what it likes; one tag", true,
-         [](config_t &c) { one_tag(c), canceling(c, 1), c.refuse_any = true; }},
-        {"source", "two senders, receives from each and from any", true,
-         [](config_t &c) { two_senders(c), c.sources = "01*"; }},
-        {"guess",
-         "two senders, the receiver thinks that all comes from the first; a cancel", true,
-         [](config_t &c) { two_senders(c), canceling(c, 1), c.sources = "g"; }},
-
-        {"order-all", "order, with all lengths of receives", false, [](config_t &) {}},
-        {"order-4-3", "order, with four messages and two lengths", false,
-         [](config_t &c) { two_lengths(c), c.messages = 4; }},
-        {"order-3-4", "order, with four receives and two lengths", false,
-         [](config_t &c) { two_lengths(c), c.recvs = 4; }},
-        {"long-5", "one tag, five messages, five receives", false,
-         [](config_t &c) { one_tag(c), two_lengths(c), c.messages = c.recvs = 5; }},
-        {"cancel-3", "cancel, with three messages", false,
-         [](config_t &c) { canceling(c, 1); }},
-        {"refuse-tags", "refuse, with two tags, any-tag receives and two messages", false,
-         [](config_t &c) { canceling(c, 1), c.refuse_any = true, c.messages = 2; }},
-        {"source-guess", "two senders, receives from the first, a guessed one, and any",
-         false,
-         [](config_t &c) {
-             two_senders(c), canceling(c, 0), c.sources = "0g*", c.messages_1 = 2;
-         }},
-};
-
 static const named_config_t *find_config(const std::string &name)
 {
     for (const named_config_t &named : named_configs) {
@@ -361,6 +273,7 @@ static void usage()
            "cancels,\n"
            "                   window, rtrs, refuse_any, in_stream_fin, list, "
            "slow_reads,\n"
+           "                   words, whims, unordered, write_fails,\n"
            "                   lengths, capacities, tags, recv_tags, sources\n"
            "\n"
            "Exit code: 0 no violation, 1 violation (its shortest trace is printed), 2 "
@@ -376,8 +289,13 @@ static void list()
     }
     printf("mutations (name, configuration that shows it):\n");
     for (int i = 1; i < MUT_LAST; ++i) {
-        printf("    %-22s %-8s %s\n", mutation_names[i].name, mutation_names[i].config,
-               mutation_names[i].what);
+        const mutation_name_t &mutation = mutation_names[i];
+
+        for (const char *config : {mutation.config, mutation.grants}) {
+            if (config != nullptr) {
+                printf("    %-22s %-14s %s\n", mutation.name, config, mutation.what);
+            }
+        }
     }
 }
 
@@ -404,12 +322,16 @@ static bool set_value(config_t &config, const std::string &text)
                    {"cancels", &config.cancels},
                    {"window", &config.window},
                    {"rtrs", &config.rtrs},
-                   {"list", &config.list}};
+                   {"list", &config.list},
+                   {"words", &config.words}};
     const struct {
         const char *key;
         bool *place;
     } flags[] = {{"refuse_any", &config.refuse_any},
                  {"in_stream_fin", &config.in_stream_fin},
+                 {"whims", &config.whims},
+                 {"unordered", &config.unordered},
+                 {"write_fails", &config.write_fails},
                  {"slow_reads", &config.slow_reads}};
     const struct {
         const char *key;
@@ -507,7 +429,16 @@ int main(int argc, char **argv)
         }
     }
     if (names.empty()) {
-        names.push_back(mutation ? mutation_names[mutation].config : "order");
+        const mutation_name_t &shown = mutation_names[mutation];
+
+        for (const char *config : {shown.config, shown.grants}) {
+            if (config != nullptr) {
+                names.push_back(config);
+            }
+        }
+    }
+    if (names.empty()) {
+        names.push_back("grants");
     }
     for (const std::string &name : names) {
         config_t config;

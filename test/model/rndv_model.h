@@ -3,9 +3,10 @@
 /*
  * A model of receiver-initiated rendezvous (docs/protocol-rndv.md): the state of one
  * receiver and up to two senders with everything that is between them, and the steps that
- * each of them can take. rndv_sender.cc and rndv_receiver.cc have the rules, rndv_steps.cc
- * the events and the mutations, rndv_check.cc the properties; rndv_explore.cc goes through
- * all interleavings.
+ * each of them can take. rndv_sender.cc and rndv_receiver.cc have the rules, rndv_grants.cc
+ * those of processes that share memory, rndv_steps.cc the events and the mutations,
+ * rndv_check.cc the properties; rndv_configs.cc has what is explored, and rndv_explore.cc
+ * goes through all interleavings.
  *
  * What stands in the state is what the processes know, but for the fields marked "ghost":
  * they are read by the properties only, never by a rule.
@@ -14,6 +15,7 @@
 #define RI_TEST_RNDV_MODEL_H
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -24,16 +26,18 @@ constexpr int MAX_CONTROLS = 12;
 
 /* Lengths of messages and capacities of receives, and with them the protocols */
 constexpr int EAGER_LEN = 1, MEDIUM_LEN = 2, LARGE_LEN = 3;
+constexpr int SLOT_LEN = 4; /* to send: large, with a slot in which both sides copy */
 
 constexpr int ANY_TAG = 2;
 
 /* Where a receive takes its message from: sender 0, sender 1, any, or: it is thought to be
- * sender 0 (learnt from earlier matches), but any could send it */
+ * one of them (learnt from earlier matches), but any could send it */
 enum source_t : uint8_t {
     FROM_0,
     FROM_1,
     FROM_ANY,
-    FROM_GUESSED
+    FROM_GUESSED_0,
+    FROM_GUESSED_1
 };
 
 /* The form in which a message went out */
@@ -44,18 +48,21 @@ enum form_t : uint8_t {
     AS_RTS, /* large: RTS in sequence; later read by the receiver, or written by an RTR */
     AS_WRITE, /* RTR used, nothing in sequence: notification, and list of the next message */
     AS_ENV, /* RTR used, with an envelope in sequence, as a notification has no room */
-    AS_FIN  /* RTR used, with a FIN in sequence after the data */
+    AS_FIN  /* RTR used, with a FIN (grants: PLACED) in sequence after the data */
 };
 
 /* Bits of message_t.bits */
 enum : uint8_t {
-    MSG_OPEN    = 1, /* sender: the send is not complete */
-    MSG_POOLED  = 2, /* sender: a pool buffer is in use */
-    MSG_WRITTEN = 4, /* written by an RTR; the notification is on its way */
+    MSG_OPEN   = 1, /* sender: the send is not complete */
+    MSG_POOLED = 2, /* sender: a pool buffer is in use */
+    MSG_WRITTEN =
+            4, /* written by an RTR; the notification is on its way. With grants: the
+                        write has not ended */
     MSG_RETURNED =
             8, /* FIN, or release of the pool buffer, is on its way to the sender */
     MSG_UNEXPECTED = 16, /* receiver: in the unexpected queue */
-    MSG_READING    = 32  /* receiver: the read into a receive's buffer has not ended */
+    MSG_READING    = 32, /* receiver: the read into a receive's buffer has not ended */
+    MSG_SLOT       = 64  /* both sides copy: no RTR that comes later is used */
 };
 
 struct message_t {
@@ -63,6 +70,7 @@ struct message_t {
     form_t form;
     uint8_t bits;
     uint8_t recv;  /* receive whose RTR was used, plus 1 */
+    uint8_t word;  /* its grant, plus 1 */
     uint8_t owner; /* ghost: receive that it was matched to, by either side, plus 1 */
 };
 
@@ -89,6 +97,7 @@ struct recv_t {
     status_t status;
     bool queued; /* in the posted queue, whose order is that of the indices */
     rtr_t rtr;
+    uint8_t word;   /* the grant of the RTR that is out, plus 1 */
     uint8_t rtrs;   /* how many were sent, a bound of the model */
     bool revoking;  /* a revocation is not answered yet */
     bool canceling; /* asked to cancel, waits for revocations */
@@ -114,6 +123,8 @@ struct control_t {
     uint8_t recv : 4;
     uint8_t seen : 4;
     uint8_t ahead : 4;
+    uint8_t word : 4; /* RTR: the grant, and its generation */
+    uint8_t generation : 4;
 };
 
 struct channel_t {
@@ -121,19 +132,50 @@ struct channel_t {
     control_t item[MAX_CONTROLS];
 };
 
+/* An RTR that waits at the sender */
+struct waiting_t {
+    uint8_t count; /* 1 + messages to let pass, or 0: none waits */
+    uint8_t recv;
+    uint8_t generation;
+};
+
+/* State of a grant */
+enum grant_state_t : uint8_t {
+    GRANT_FREE,
+    GRANT_OUT,     /* given: whoever changes this first has it */
+    GRANT_USED,    /* the sender writes */
+    GRANT_WRITTEN, /* ... has written */
+    GRANT_FAILED   /* ... could not */
+};
+
+/* A word in the memory of both sides */
+struct grant_t {
+    grant_state_t state;
+    uint8_t generation;
+};
+
 /* One sender and its stream at the receiver */
 struct link_t {
-    uint8_t sent; /* messages sent; their numbers are 1 to sent */
-    uint8_t next; /* receiver: the number that is matched next */
-    uint8_t waiting
-            [MAX_RECVS]; /* sender: RTRs that wait: 1 + messages to let pass, or 0 */
+    uint8_t sent;                 /* messages sent; their numbers are 1 to sent */
+    uint8_t next;                 /* receiver: the number that is matched next */
+    waiting_t waiting[MAX_RECVS]; /* sender: by receive, or by grant */
+    grant_t grant[MAX_RECVS];
     message_t msg[MAX_MSGS];
     channel_t to_sender, to_receiver;
+};
+
+/* The receiver takes back, one by one, the RTRs on which a receive depends */
+struct taking_t {
+    uint8_t recv;   /* the receive, plus 1; 0: it does not */
+    uint8_t at;     /* the next one whose RTR is taken back */
+    uint8_t sender; /* whose message shall have it, plus 1; 0: it is cancelled */
+    uint8_t index;  /* of the message */
 };
 
 struct state_t {
     uint8_t posted;
     uint8_t cancels;
+    taking_t taking;
     recv_t recv[MAX_RECVS];
     link_t link[MAX_SENDERS];
 };
@@ -162,12 +204,21 @@ enum mutation_t {
     MUT_STEAL_AT_ONCE,
     MUT_IGNORE_USED,
     MUT_ANY_SOURCE_RTR,
+    MUT_MIXED_GUESSES,
+    MUT_WRITE_WITHOUT_CAS,
+    MUT_TAKE_BACK_BLIND,
+    MUT_IGNORE_GENERATION,
+    MUT_STOP_AT_FIRST,
+    MUT_PLACED_EARLY,
+    MUT_COMPLETE_AT_USED,
+    MUT_WAIT_FOR_FAILED,
     MUT_LAST
 };
 
 struct mutation_name_t {
     const char *name;
-    const char *config; /* the smallest configuration that shows it */
+    const char *config; /* the smallest configurations that show it: by messages, ... */
+    const char *grants; /* ... with grants; NULL: there is no such rule */
     const char *what;
 };
 extern const mutation_name_t mutation_names[MUT_LAST];
@@ -183,23 +234,39 @@ struct config_t {
     int rtrs            = 1;        /* RTRs of one receive, the first one included */
     bool refuse_any     = false; /* a sender may refuse any RTR that would have to wait */
     bool in_stream_fin  = false; /* variant: FIN in sequence in place of notifications */
-    int list            = MAX_MSGS; /* receives that a message can list as used */
-    bool slow_reads     = false;    /* reads, FIN and release take time */
+    bool grants         = false; /* variant: grants in shared memory; FIN in sequence */
+    int words           = MAX_RECVS; /* grants of a link */
+    bool whims          = false;     /* the receiver may take back an RTR for no reason */
+    bool unordered      = false;     /* control messages may overtake each other */
+    bool write_fails    = false;     /* a write may fail */
+    int list            = MAX_MSGS;  /* receives that a message can list as used */
+    bool slow_reads     = false;     /* reads, FIN and release take time */
     std::string lengths = "123";
     std::string capacities = "123";
     std::string tags       = "01";
     std::string recv_tags  = "01*";
-    std::string sources    = "0"; /* of receives: 0, 1, * or g */
+    std::string sources    = "0"; /* of receives: 0, 1, *, or guessed: g (0), h (1) */
     mutation_t mutation    = MUT_NONE;
 };
+
+struct named_config_t {
+    const char *name;
+    const char *what;
+    bool bounded; /* part of --all: what check.sh runs */
+    std::function<void(config_t &)> set;
+};
+extern const std::vector<named_config_t> named_configs;
 
 enum action_type_t : uint8_t {
     ACT_SEND,       /* sender a sends tag b, length c */
     ACT_POST,       /* tag a, capacity b, source c */
     ACT_RTR,        /* receive a sends RTR */
     ACT_CANCEL,     /* receive a */
+    ACT_WHIM,       /* the receiver takes back the RTR of receive a */
     ACT_STREAM,     /* the receiver handles the next message in sequence of sender a */
     ACT_NOTIFY,     /* the receiver sees the notification of sender a's message b */
+    ACT_WRITE,      /* grants: sender a's write of message b ends; c: it failed */
+    ACT_TAKE,       /* grants: the receiver takes back the next RTR */
     ACT_READ,       /* the read of sender a's message b ends */
     ACT_RETURN,     /* FIN or release of message b reaches sender a */
     ACT_TO_SENDER,  /* sender a handles its control message b; c: refuses it */
@@ -235,7 +302,8 @@ public:
 private:
     /* rndv_sender.cc */
     void send(int sender, int tag, int length);
-    int use_waiting(int sender, const message_t &msg);
+    void send_plainly(message_t &msg) const;
+    int use_waiting(int sender, message_t &msg);
     void use_rtr(int sender, int index, int recv);
     void sender_control(int sender, const control_t &control, bool refuse);
     void sender_rtr(int sender, const control_t &control, bool refuse);
@@ -265,7 +333,22 @@ private:
         DEP_PROMISED
     };
     dependents_t dependents(const state_t &state, int recv) const;
-    int rtr_target(const recv_t &recv) const;
+    bool same_class(const recv_t &a, const recv_t &b) const;
+
+    /* rndv_grants.cc */
+    bool claim(int sender, message_t &msg, int word, int generation);
+    void write_ends(int sender, int index, bool failed);
+    int free_word(const state_t &state, int sender) const;
+    void offer(int recv, control_t &control);
+    bool take_back(int recv);
+    void release(int recv);
+    bool give_granted(int recv, int sender, int index);
+    void match_granted(int sender, int index, int from);
+    void start_taking(int recv, int sender, int index);
+    int next_to_take(const state_t &state) const;
+    void take_next();
+    void end_taking(bool promised);
+    std::string check_rest_grants(const state_t &state) const;
 
     /* rndv_check.cc */
     void promise(int recv, int sender, int index, bool firm);
@@ -295,6 +378,30 @@ inline bool tag_fits(int recv_tag, int tag)
 {
     return (recv_tag == ANY_TAG) || (recv_tag == tag);
 }
+
+/* The sender that an RTR of @a recv would go to, or -1. */
+inline int rtr_target(const recv_t &recv)
+{
+    switch (recv.source) {
+    case FROM_ANY:
+        return -1;
+    case FROM_1:
+    case FROM_GUESSED_1:
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+/* Whether a message of @a sender takes @a recv from the sender that it is thought to be
+ * for. */
+inline bool is_contested(const recv_t &recv, int sender)
+{
+    return (recv.source >= FROM_GUESSED_0) && (rtr_target(recv) != sender);
+}
+
+/* Takes a receive out of the posted queue. */
+void unqueue(recv_t &recv);
 
 inline bool source_fits(source_t source, int sender)
 {

@@ -15,7 +15,8 @@ void model_t::post(int tag, int capacity, source_t source)
     int index                          = m_state->posted++;
     recv_t &recv                       = m_state->recv[index];
     static const char *const sources[] = {"", ", from sender b", ", any source",
-                                          ", source guessed"};
+                                          ", guessed from the first",
+                                          ", guessed from sender b"};
 
     recv.tag      = tag;
     recv.capacity = capacity;
@@ -46,22 +47,11 @@ void model_t::post(int tag, int capacity, source_t source)
     recv.queued = true;
 }
 
-/* The sender that an RTR of @a recv would go to, or -1. */
-int model_t::rtr_target(const recv_t &recv) const
+bool model_t::same_class(const recv_t &a, const recv_t &b) const
 {
-    switch (recv.source) {
-    case FROM_ANY:
-        return -1;
-    case FROM_1:
-        return 1;
-    default:
-        return 0;
-    }
-}
-
-static bool same_class(const recv_t &a, const recv_t &b)
-{
-    return (a.tag == b.tag) && (a.source == b.source);
+    return (a.tag == b.tag) && ((a.source == b.source) ||
+                                (is(MUT_MIXED_GUESSES) && (a.source >= FROM_GUESSED_0) &&
+                                 (b.source >= FROM_GUESSED_0)));
 }
 
 static bool overlap(const recv_t &a, const recv_t &b)
@@ -82,7 +72,8 @@ bool model_t::may_send_rtr(const state_t &state, int index) const
 
     if ((recv.status != RECV_POSTED) || (recv.capacity <= EAGER_LEN) ||
         (recv.rtr != RTR_NONE) || recv.revoking || (recv.rtrs == m_config.rtrs) ||
-        (rtr_target(recv) < 0)) {
+        (rtr_target(recv) < 0) ||
+        (m_config.grants && (free_word(state, rtr_target(recv)) < 0))) {
         return false;
     }
     for (int i = 0; i <= index; ++i) {
@@ -107,6 +98,7 @@ void model_t::send_rtr(int index)
     recv_t &recv = m_state->recv[index];
     link_t &link = m_state->link[rtr_target(recv)];
     uint8_t seen = link.next - 1, ahead = 0;
+    control_t control;
 
     for (int i = 0; i < index; ++i) {
         ahead += counts(m_state->recv[i]) && same_class(m_state->recv[i], recv);
@@ -114,7 +106,11 @@ void model_t::send_rtr(int index)
     recv.rtr = RTR_OUT;
     ++recv.rtrs;
     tell("receiver sends RTR %s seen %d ahead %d", recv_name(index).c_str(), seen, ahead);
-    push(link.to_sender, {CTL_RTR, uint8_t(index), seen, ahead});
+    control = {CTL_RTR, uint8_t(index), seen, ahead, 0, 0};
+    if (m_config.grants) {
+        offer(index, control);
+    }
+    push(link.to_sender, control);
 }
 
 /*
@@ -164,7 +160,7 @@ int model_t::find_posted(const state_t &state, int sender, int index, bool *stal
             }
             continue;
         }
-        if ((recv.source != FROM_GUESSED) || (sender == 0) || is(MUT_STEAL_AT_ONCE)) {
+        if (!is_contested(recv, sender) || is(MUT_STEAL_AT_ONCE)) {
             return i;
         }
         switch (dependents(state, i)) {
@@ -180,7 +176,7 @@ int model_t::find_posted(const state_t &state, int sender, int index, bool *stal
     return -1;
 }
 
-static void unqueue(recv_t &recv)
+void unqueue(recv_t &recv)
 {
     recv.queued    = false;
     recv.canceling = false;
@@ -202,6 +198,12 @@ int model_t::stream_head(const state_t &state, int sender) const
     if ((index >= link.sent) ||
         ((index + 1 - link.next > m_config.list) && !is(MUT_SKIP_GAPS))) {
         return -1;
+    }
+    if (m_config.grants) {
+        bool placed = (link.msg[index].form != AS_FIN) ||
+                      !(link.msg[index].bits & MSG_WRITTEN);
+
+        return (placed || is(MUT_PLACED_EARLY)) ? index : -1;
     }
     if (link.msg[index].form <= AS_RTS) {
         bool stalled;
@@ -229,6 +231,8 @@ void model_t::stream(int sender)
     if ((link.msg[head].form == AS_ENV) || (link.msg[head].form == AS_FIN)) {
         receive_named(sender, head);
         link.next = head + 2;
+    } else if (m_config.grants) {
+        match_granted(sender, head, 0);
     } else {
         receive_eager_or_rts(sender, head);
     }
@@ -247,7 +251,17 @@ void model_t::receive_named(int sender, int index)
         fail("the stream names a receive that is not in the queue");
         return;
     }
+    for (int i = 0; m_config.grants && (i < msg.recv - 1); ++i) {
+        if (m_state->recv[i].queued &&
+            fits(m_state->recv[i], m_state->link, sender, index)) {
+            fail("the stream names " + recv_name(msg.recv - 1) +
+                 ", but the first one that fits is " + recv_name(i));
+        }
+    }
     unqueue(recv);
+    if (m_config.grants && (recv.word != 0)) {
+        release(msg.recv - 1);
+    }
     if ((msg.form == AS_FIN) || (recv.notified && (msg.form == AS_ENV))) {
         hand_back(msg.recv - 1, RECV_DONE);
     } else if (!done) {
@@ -300,6 +314,9 @@ void model_t::give(int index, int sender, int msg_index)
     recv_t &recv   = m_state->recv[index];
 
     tell(" %s takes it", recv_name(index).c_str());
+    if ((recv.word != 0) && give_granted(index, sender, msg_index)) {
+        return;
+    }
     if (msg.length > recv.capacity) {
         tell(", truncated");
         msg.bits |= (msg.form == AS_EAGER) ? 0 : MSG_RETURNED;
@@ -395,7 +412,7 @@ bool model_t::revoke_dependents(int index)
             tell(", REVOKE %s", recv_name(i).c_str());
             recv.revoking = true;
             push(m_state->link[rtr_target(recv)].to_sender,
-                 {CTL_REVOKE, uint8_t(i), 0, 0});
+                 {CTL_REVOKE, uint8_t(i), 0, 0, 0, 0});
         }
         wait |= recv.revoking;
     }
@@ -408,6 +425,10 @@ void model_t::cancel(int index)
 
     ++m_state->cancels;
     tell("receiver cancels %s", recv_name(index).c_str());
+    if (m_config.grants) {
+        start_taking(index, -1, 0);
+        return;
+    }
     recv.canceling = true;
     if (is(MUT_CANCEL_AT_ONCE)) {
         unqueue(recv);

@@ -8,27 +8,37 @@
 
 /* Moves the waiting RTRs that @a msg fits one message on. @return the receive whose turn it
  * is, or -1. */
-int model_t::use_waiting(int sender, const message_t &msg)
+int model_t::use_waiting(int sender, message_t &msg)
 {
     link_t &link = m_state->link[sender];
-    int used     = -1;
+    int promised = -1, used = -1;
 
-    for (int i = 0; i < m_state->posted; ++i) {
-        const recv_t &recv = m_state->recv[i];
+    for (int i = 0; i < MAX_RECVS; ++i) {
+        waiting_t &waiting = link.waiting[i];
+        grant_t &grant     = link.grant[i];
+        int recv           = waiting.recv;
 
-        if ((link.waiting[i] == 0) || !tag_fits(recv.tag, msg.tag) ||
-            (is(MUT_EAGER_KEEPS_RTR) && (msg.length == EAGER_LEN))) {
+        if ((waiting.count == 0) || !tag_fits(m_state->recv[recv].tag, msg.tag) ||
+            (is(MUT_EAGER_KEEPS_RTR) && (msg.length == EAGER_LEN)) ||
+            (is(MUT_STOP_AT_FIRST) && (used >= 0)) || (--waiting.count > 0)) {
             continue;
         }
-        if (--link.waiting[i] > 0) {
-            continue;
+        tell("; RTR of %s used up", recv_name(recv).c_str());
+        if (!m_config.grants ||
+            ((grant.state == GRANT_OUT) && (grant.generation == waiting.generation))) {
+            if (promised >= 0) {
+                fail("two RTRs promise the same message: " + recv_name(promised) +
+                     " and " + recv_name(recv));
+            }
+            promised = recv;
         }
-        tell("; RTR of %s used up", recv_name(i).c_str());
-        if (used >= 0) {
-            fail("two RTRs promise the same message: " + recv_name(used) + " and " +
-                 recv_name(i));
+        if (!m_config.grants ||
+            ((msg.length > EAGER_LEN) &&
+             ((msg.length <= m_state->recv[recv].capacity) || is(MUT_NO_LENGTH_CHECK)) &&
+             claim(sender, msg, i, waiting.generation))) {
+            used = recv;
         }
-        used = i;
+        waiting = {};
     }
     return used;
 }
@@ -40,14 +50,18 @@ void model_t::send(int sender, int tag, int length)
     message_t &msg = link.msg[index];
     int used;
 
+    if (length == SLOT_LEN) {
+        length   = LARGE_LEN;
+        msg.bits = MSG_SLOT;
+    }
     msg.tag    = tag;
     msg.length = length;
-    tell("sender sends %s: tag %d, %s, number %d",
+    tell("sender sends %s: tag %d, %s%s, number %d",
          msg_name(m_config, sender, index).c_str(), tag,
          (length == EAGER_LEN)  ? "eager" :
          (length == MEDIUM_LEN) ? "medium" :
                                   "large",
-         index + 1);
+         msg.bits ? " with a slot" : "", index + 1);
 
     used = use_waiting(sender, msg);
     if ((used >= 0) && (length > EAGER_LEN) &&
@@ -58,17 +72,23 @@ void model_t::send(int sender, int tag, int length)
     if (used >= 0) {
         promise(used, sender, index, false);
     }
-    switch (length) {
+    send_plainly(msg);
+}
+
+/* The form that a message has which uses no RTR. */
+void model_t::send_plainly(message_t &msg) const
+{
+    switch (msg.length) {
     case EAGER_LEN:
         msg.form = AS_EAGER;
         break;
     case MEDIUM_LEN:
         msg.form = AS_POOL;
-        msg.bits = MSG_POOLED;
+        msg.bits |= MSG_POOLED;
         break;
     default:
         msg.form = AS_RTS;
-        msg.bits = MSG_OPEN;
+        msg.bits |= MSG_OPEN;
     }
 }
 
@@ -82,6 +102,9 @@ void model_t::use_rtr(int sender, int index, int recv)
     if (msg.form == AS_RTS) {
         msg.bits |= MSG_WRITTEN;
         tell("; RTR is CTS");
+    } else if (m_config.grants) {
+        msg.form = (msg.bits & MSG_SLOT) ? AS_RTS : AS_FIN;
+        msg.bits |= MSG_WRITTEN | MSG_OPEN;
     } else if (m_config.in_stream_fin) {
         msg.form = AS_FIN;
         msg.bits = 0;
@@ -121,9 +144,13 @@ void model_t::sender_rtr(int sender, const control_t &control, bool refuse)
     if (is(MUT_IGNORE_SEEN)) {
         first = link.sent;
     }
+    if (refuse && m_config.grants) {
+        tell(": ignores it");
+        return;
+    }
     if (refuse) {
         tell(": refuses it");
-        push(link.to_receiver, {CTL_REFUSE, control.recv, 0, 0});
+        push(link.to_receiver, {CTL_REFUSE, control.recv, 0, 0, 0, 0});
         return;
     }
     for (int i = first; i < link.sent; ++i) {
@@ -133,17 +160,22 @@ void model_t::sender_rtr(int sender, const control_t &control, bool refuse)
             continue;
         }
         tell(": that is %s", msg_name(m_config, sender, i).c_str());
-        if ((msg.form == AS_RTS) && (msg.bits & MSG_OPEN) && !(msg.bits & MSG_WRITTEN) &&
-            ((msg.length <= recv.capacity) || is(MUT_NO_LENGTH_CHECK))) {
+        if ((msg.form == AS_RTS) && (msg.bits & MSG_OPEN) &&
+            !(msg.bits & (MSG_WRITTEN | MSG_SLOT)) &&
+            ((msg.length <= recv.capacity) || is(MUT_NO_LENGTH_CHECK)) &&
+            (!m_config.grants || claim(sender, msg, control.word, control.generation))) {
             use_rtr(sender, i, control.recv);
         } else {
-            tell(", gone already: drops the RTR");
-            promise(control.recv, sender, i, false);
+            tell(", drops the RTR");
+            if (!m_config.grants) {
+                promise(control.recv, sender, i, false);
+            }
         }
         return;
     }
     tell(": it waits");
-    link.waiting[control.recv] = ahead + 1;
+    link.waiting[m_config.grants ? control.word : control.recv] = {
+            uint8_t(ahead + 1), control.recv, control.generation};
 }
 
 void model_t::sender_control(int sender, const control_t &control, bool refuse)
@@ -152,12 +184,12 @@ void model_t::sender_control(int sender, const control_t &control, bool refuse)
 
     if (control.type == CTL_RTR) {
         sender_rtr(sender, control, refuse);
-    } else if (link.waiting[control.recv] > 0) {
+    } else if (link.waiting[control.recv].count > 0) {
         tell("sender gets REVOKE %s: revoked", recv_name(control.recv).c_str());
-        link.waiting[control.recv] = 0;
-        push(link.to_receiver, {CTL_REVOKED, control.recv, 0, 0});
+        link.waiting[control.recv] = {};
+        push(link.to_receiver, {CTL_REVOKED, control.recv, 0, 0, 0, 0});
     } else {
         tell("sender gets REVOKE %s: gone", recv_name(control.recv).c_str());
-        push(link.to_receiver, {CTL_GONE, control.recv, 0, 0});
+        push(link.to_receiver, {CTL_GONE, control.recv, 0, 0, 0, 0});
     }
 }

@@ -8,46 +8,65 @@
 #include <cstring>
 
 const mutation_name_t mutation_names[MUT_LAST] = {
-        {"none", "", "the rules as they are"},
-        {"ignore-ahead", "order", "the sender takes `ahead` for 0"},
-        {"ignore-seen", "order", "the sender counts messages to come only, not its log"},
-        {"no-suspend", "order",
+        {"none", nullptr, nullptr, "the rules as they are"},
+        {"ignore-ahead", "order", "grants", "the sender takes `ahead` for 0"},
+        {"ignore-seen", "order", "grants",
+         "the sender counts messages to come only, not its log"},
+        {"no-suspend", "order", "grants",
          "RTR behind an earlier receive with another, overlapping tag"},
-        {"no-placeholder", "long",
+        {"no-placeholder", "long", nullptr,
          "a receive that was notified out of turn counts no more"},
-        {"read-at-crossing", "order", "an RTS is read although an RTR is out"},
-        {"no-length-check", "lengths", "the sender writes more than the RTR's length"},
-        {"no-window-check", "window",
+        {"read-at-crossing", "order", "grants",
+         "an RTS is read although an RTR is out; with grants: which is not taken back"},
+        {"no-length-check", "lengths", "grants-lengths",
+         "the sender writes more than the RTR's length"},
+        {"no-window-check", "window", "grants-window",
          "the sender counts although its log does not reach back"},
-        {"eager-keeps-rtr", "order",
+        {"eager-keeps-rtr", "order", "grants",
          "an eager message leaves the RTR that it fits waiting"},
-        {"advance-announced", "long",
+        {"advance-announced", "long", nullptr,
          "a notification advances the stream although its number has a message in "
          "sequence"},
-        {"skip-gaps", "order",
+        {"skip-gaps", "order", nullptr,
          "a message is matched before it is known who used the numbers "
          "that are missing before it"},
-        {"forget-at-refusal", "window",
+        {"forget-at-refusal", "window", nullptr,
          "an RTS that was left to the RTR is not read when the "
          "RTR is refused"},
-        {"cancel-at-once", "cancel", "cancel hands the buffer back without revocation"},
-        {"cancel-own-only", "cancel",
-         "cancel revokes the receive's own RTR, not the later ones "
+        {"cancel-at-once", "cancel", "grants-cancel",
+         "cancel hands the buffer back without taking RTRs back"},
+        {"cancel-own-only", "cancel", "grants-cancel",
+         "cancel takes back the receive's own RTR, not the later ones "
          "that count it in `ahead`"},
-        {"cancel-gone", "cancel", "cancel takes `gone` for `revoked`"},
-        {"rtr-while-canceling", "cancel",
+        {"cancel-gone", "cancel", nullptr, "cancel takes `gone` for `revoked`"},
+        {"rtr-while-canceling", "cancel", nullptr,
          "RTR behind a receive whose cancel is not decided"},
-        {"refused-is-gone", "refuse",
+        {"refused-is-gone", "refuse", nullptr,
          "`gone` for an RTR that was refused counts as used"},
-        {"unordered-to-sender", "cancel", "a revocation may overtake its RTR"},
-        {"unordered-to-receiver", "refuse",
+        {"unordered-to-sender", "cancel", nullptr, "a revocation may overtake its RTR"},
+        {"unordered-to-receiver", "refuse", nullptr,
          "an answer to a revocation may overtake a refusal"},
-        {"steal-at-once", "guess",
-         "another sender's message takes a receive without revocation"},
-        {"ignore-used", "cancel",
+        {"steal-at-once", "guess", "grants-guess",
+         "another sender's message takes a receive without taking RTRs back"},
+        {"ignore-used", "cancel", "grants-cancel",
          "a receive is cancelled although a later one that counts it in "
          "`ahead` has been used"},
-        {"any-source-rtr", "source", "RTR behind an any-source receive"},
+        {"any-source-rtr", "source", "grants-source", "RTR behind an any-source receive"},
+        {"mixed-guesses", nullptr, "grants-guesses",
+         "receives with different guesses are of one class"},
+        {"write-without-cas", nullptr, "grants-cancel",
+         "the sender writes without a look at the grant"},
+        {"take-back-blind", nullptr, "grants-cancel",
+         "the receiver stores FREE, whatever the grant is"},
+        {"ignore-generation", nullptr, "grants-cancel",
+         "the sender takes a grant that was given again for that of its RTR"},
+        {"stop-at-first", nullptr, "grants",
+         "a message that uses an RTR is not counted by the others that it fits"},
+        {"placed-early", nullptr, "grants", "PLACED is sent before the data is written"},
+        {"complete-at-used", nullptr, "grants",
+         "an RTS whose grant is USED completes the receive"},
+        {"wait-for-failed", nullptr, "grants-fail",
+         "a receive whose grant is FAILED is not read"},
 };
 
 void model_t::init(state_t &state) const
@@ -78,6 +97,7 @@ static void forget(state_t &state)
                 (msg.bits == (MSG_RETURNED | MSG_POOLED))) {
                 msg.form = AS_NOTHING;
                 msg.recv = 0;
+                msg.word = 0;
             }
         }
     }
@@ -91,7 +111,7 @@ static void forget(state_t &state)
 
 bool model_t::actions(const state_t &state, std::vector<action_t> &out) const
 {
-    bool busy = false;
+    bool busy = false, taking = (state.taking.recv != 0);
 
     out.clear();
     auto add = [&](action_type_t type, int a, int b = 0, int c = 0) {
@@ -102,12 +122,15 @@ bool model_t::actions(const state_t &state, std::vector<action_t> &out) const
     for (int sender = 0; sender < m_config.senders; ++sender) {
         const link_t &link = state.link[sender];
 
-        if (stream_head(state, sender) >= 0) {
+        if (!taking && (stream_head(state, sender) >= 0)) {
             add(ACT_STREAM, sender);
         }
         for (int i = 0; i < link.sent; ++i) {
             if (link.msg[i].bits & MSG_WRITTEN) {
-                add(ACT_NOTIFY, sender, i);
+                add(m_config.grants ? ACT_WRITE : ACT_NOTIFY, sender, i);
+                if (m_config.write_fails) {
+                    add(ACT_WRITE, sender, i, 1);
+                }
             }
             if (link.msg[i].bits & MSG_READING) {
                 add(ACT_READ, sender, i);
@@ -117,7 +140,7 @@ bool model_t::actions(const state_t &state, std::vector<action_t> &out) const
             }
         }
         for (int i = 0; i < link.to_sender.count; ++i) {
-            if ((i == 0) || is(MUT_UNORDERED_TO_SENDER)) {
+            if ((i == 0) || m_config.unordered || is(MUT_UNORDERED_TO_SENDER)) {
                 add(ACT_TO_SENDER, sender, i);
                 if (m_config.refuse_any && (link.to_sender.item[i].type == CTL_RTR)) {
                     add(ACT_TO_SENDER, sender, i, 1);
@@ -137,7 +160,16 @@ bool model_t::actions(const state_t &state, std::vector<action_t> &out) const
             }
         }
     }
+    if (taking) {
+        add(ACT_TAKE, 0);
+        return true;
+    }
     for (int i = 0; i < state.posted; ++i) {
+        if (m_config.whims && (state.recv[i].word != 0) &&
+            (state.link[rtr_target(state.recv[i])].grant[state.recv[i].word - 1].state ==
+             GRANT_OUT)) {
+            add(ACT_WHIM, i);
+        }
         if (may_send_rtr(state, i)) {
             add(ACT_RTR, i);
         }
@@ -152,7 +184,8 @@ bool model_t::actions(const state_t &state, std::vector<action_t> &out) const
                 for (char source : m_config.sources) {
                     add(ACT_POST, (tag == '*') ? ANY_TAG : tag - '0', capacity - '0',
                         (source == '*') ? FROM_ANY :
-                        (source == 'g') ? FROM_GUESSED :
+                        (source == 'g') ? FROM_GUESSED_0 :
+                        (source == 'h') ? FROM_GUESSED_1 :
                                           source - '0');
                 }
             }
@@ -190,11 +223,22 @@ std::string model_t::apply(state_t &state, const action_t &action)
     case ACT_CANCEL:
         cancel(action.a);
         break;
+    case ACT_WHIM:
+        tell("receiver, for no reason");
+        take_back(action.a);
+        break;
     case ACT_STREAM:
         stream(action.a);
         break;
     case ACT_NOTIFY:
         notified(action.a, action.b);
+        break;
+    case ACT_WRITE:
+        write_ends(action.a, action.b, action.c);
+        break;
+    case ACT_TAKE:
+        tell("receiver goes on with %s", recv_name(state.taking.recv - 1).c_str());
+        take_next();
         break;
     case ACT_READ:
         tell("the read of %s ends", msg_name(m_config, action.a, action.b).c_str());
@@ -204,7 +248,7 @@ std::string model_t::apply(state_t &state, const action_t &action)
         tell("sender gets FIN or release of %s",
              msg_name(m_config, action.a, action.b).c_str());
         state.link[action.a].msg[action.b].bits &= ~(MSG_RETURNED | MSG_OPEN |
-                                                     MSG_POOLED);
+                                                     MSG_POOLED | MSG_SLOT);
         break;
     case ACT_TO_SENDER:
         sender_control(action.a, take(state.link[action.a].to_sender, action.b),
