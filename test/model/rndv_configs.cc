@@ -104,9 +104,9 @@ const std::vector<named_config_t> named_configs = {
          [](config_t &c) {
              grants(c), two_senders(c), canceling(c, 1), c.sources = "g";
          }},
-        {"grants-guesses", "two senders, each guessed for some receives, and any", true,
+        {"grants-guesses", "two senders, guessed anew for each RTR, and any", true,
          [](config_t &c) {
-             grants(c), two_senders(c), canceling(c, 0), c.sources = "gh*";
+             grants(c), two_senders(c), canceling(c, 0), c.sources = "a*";
          }},
 
         {"order-all", "order, with all lengths of receives", false, [](config_t &) {}},
@@ -141,9 +141,9 @@ const std::vector<named_config_t> named_configs = {
              c.tags = "01", c.recv_tags = "01*";
          }},
         {"grants-guess-2",
-         "grants-guess, with two messages of each, either sender guessed", false,
+         "grants-guess, guessed anew for each RTR, two messages of each", false,
          [](config_t &c) {
              grants(c), two_senders(c), canceling(c, 1);
-             c.sources = "gh", c.messages_1 = 2;
+             c.sources = "a", c.messages_1 = 2;
          }},
 };

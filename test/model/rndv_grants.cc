@@ -1,7 +1,7 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * What is different between processes that share memory: sections 4 and 5 of
+ * What is different between processes that share memory: section 3 of
  * docs/protocol-rndv.md. Each RTR names a grant there, and is void as soon as the receiver
  * has changed it back. Each compare-and-swap is a step of its own if it comes after another
  * one of the same process.
@@ -100,6 +100,7 @@ void model_t::release(int index)
 
     m_state->link[rtr_target(recv)].grant[recv.word - 1].state = GRANT_FREE;
     recv.word                                                  = 0;
+    recv.target                                                = 0;
     recv.rtr                                                   = RTR_NONE;
 }
 
@@ -159,6 +160,20 @@ bool model_t::give_granted(int index, int sender, int msg_index)
     return true;
 }
 
+/* Whether another sender than @a sender was promised the receive, or one that counts it. */
+bool model_t::is_contested(int index, int sender) const
+{
+    for (int i = index; i < m_state->posted; ++i) {
+        const recv_t &recv = m_state->recv[i];
+
+        if (recv.queued && (recv.word != 0) && (rtr_target(recv) != sender) &&
+            same_class(recv, m_state->recv[index])) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Looks for the receive of a message, from the @a from-th on. */
 void model_t::match_granted(int sender, int index, int from)
 {
@@ -171,7 +186,7 @@ void model_t::match_granted(int sender, int index, int from)
         if (!recv.queued || !fits(recv, m_state->link, sender, index)) {
             continue;
         }
-        if (is_contested(recv, sender) && !is(MUT_STEAL_AT_ONCE)) {
+        if (is_contested(i, sender) && !is(MUT_STEAL_AT_ONCE)) {
             start_taking(i, sender, index);
             return;
         }

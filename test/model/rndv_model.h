@@ -31,13 +31,14 @@ constexpr int SLOT_LEN = 4; /* to send: large, with a slot in which both sides c
 constexpr int ANY_TAG = 2;
 
 /* Where a receive takes its message from: sender 0, sender 1, any, or: it is thought to be
- * one of them (learnt from earlier matches), but any could send it */
+ * sender 0 (learnt from earlier matches), but any could send it. With grants, who it is
+ * thought to be may be another one for each RTR. */
 enum source_t : uint8_t {
     FROM_0,
     FROM_1,
     FROM_ANY,
-    FROM_GUESSED_0,
-    FROM_GUESSED_1
+    FROM_GUESSED,
+    FROM_GUESSED_ANEW
 };
 
 /* The form in which a message went out */
@@ -98,6 +99,7 @@ struct recv_t {
     bool queued; /* in the posted queue, whose order is that of the indices */
     rtr_t rtr;
     uint8_t word;   /* the grant of the RTR that is out, plus 1 */
+    uint8_t target; /* of FROM_GUESSED_ANEW: to whom */
     uint8_t rtrs;   /* how many were sent, a bound of the model */
     bool revoking;  /* a revocation is not answered yet */
     bool canceling; /* asked to cancel, waits for revocations */
@@ -245,7 +247,7 @@ struct config_t {
     std::string capacities = "123";
     std::string tags       = "01";
     std::string recv_tags  = "01*";
-    std::string sources    = "0"; /* of receives: 0, 1, *, or guessed: g (0), h (1) */
+    std::string sources    = "0"; /* of receives: 0, 1, *, or guessed: g (0), a (anew) */
     mutation_t mutation    = MUT_NONE;
 };
 
@@ -258,18 +260,18 @@ struct named_config_t {
 extern const std::vector<named_config_t> named_configs;
 
 enum action_type_t : uint8_t {
-    ACT_SEND,       /* sender a sends tag b, length c */
-    ACT_POST,       /* tag a, capacity b, source c */
-    ACT_RTR,        /* receive a sends RTR */
-    ACT_CANCEL,     /* receive a */
-    ACT_WHIM,       /* the receiver takes back the RTR of receive a */
-    ACT_STREAM,     /* the receiver handles the next message in sequence of sender a */
-    ACT_NOTIFY,     /* the receiver sees the notification of sender a's message b */
-    ACT_WRITE,      /* grants: sender a's write of message b ends; c: it failed */
-    ACT_TAKE,       /* grants: the receiver takes back the next RTR */
-    ACT_READ,       /* the read of sender a's message b ends */
-    ACT_RETURN,     /* FIN or release of message b reaches sender a */
-    ACT_TO_SENDER,  /* sender a handles its control message b; c: refuses it */
+    ACT_SEND,      /* sender a sends tag b, length c */
+    ACT_POST,      /* tag a, capacity b, source c */
+    ACT_RTR,       /* receive a sends RTR, to sender b if that is a guess of the moment */
+    ACT_CANCEL,    /* receive a */
+    ACT_WHIM,      /* the receiver takes back the RTR of receive a */
+    ACT_STREAM,    /* the receiver handles the next message in sequence of sender a */
+    ACT_NOTIFY,    /* the receiver sees the notification of sender a's message b */
+    ACT_WRITE,     /* grants: sender a's write of message b ends; c: it failed */
+    ACT_TAKE,      /* grants: the receiver takes back the next RTR */
+    ACT_READ,      /* the read of sender a's message b ends */
+    ACT_RETURN,    /* FIN or release of message b reaches sender a */
+    ACT_TO_SENDER, /* sender a handles its control message b; c: refuses it */
     ACT_TO_RECEIVER /* the receiver handles control message b of sender a */
 };
 
@@ -311,8 +313,9 @@ private:
     /* rndv_receiver.cc */
     void post(int tag, int capacity, source_t source);
     bool counts(const recv_t &recv) const;
-    bool may_send_rtr(const state_t &state, int recv) const;
-    void send_rtr(int recv);
+    bool may_send_rtr(const state_t &state, int recv, int guess) const;
+    bool is_guess_mixed(const state_t &state, int recv, int guess) const;
+    void send_rtr(int recv, int guess);
     void stream(int sender);
     int stream_head(const state_t &state, int sender) const;
     void receive_eager_or_rts(int sender, int index);
@@ -333,7 +336,6 @@ private:
         DEP_PROMISED
     };
     dependents_t dependents(const state_t &state, int recv) const;
-    bool same_class(const recv_t &a, const recv_t &b) const;
 
     /* rndv_grants.cc */
     bool claim(int sender, message_t &msg, int word, int generation);
@@ -343,6 +345,7 @@ private:
     bool take_back(int recv);
     void release(int recv);
     bool give_granted(int recv, int sender, int index);
+    bool is_contested(int recv, int sender) const;
     void match_granted(int sender, int index, int from);
     void start_taking(int recv, int sender, int index);
     int next_to_take(const state_t &state) const;
@@ -386,22 +389,21 @@ inline int rtr_target(const recv_t &recv)
     case FROM_ANY:
         return -1;
     case FROM_1:
-    case FROM_GUESSED_1:
         return 1;
+    case FROM_GUESSED_ANEW:
+        return recv.target;
     default:
         return 0;
     }
 }
 
-/* Whether a message of @a sender takes @a recv from the sender that it is thought to be
- * for. */
-inline bool is_contested(const recv_t &recv, int sender)
-{
-    return (recv.source >= FROM_GUESSED_0) && (rtr_target(recv) != sender);
-}
-
 /* Takes a receive out of the posted queue. */
 void unqueue(recv_t &recv);
+
+inline bool same_class(const recv_t &a, const recv_t &b)
+{
+    return (a.tag == b.tag) && (a.source == b.source);
+}
 
 inline bool source_fits(source_t source, int sender)
 {

@@ -1,8 +1,8 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * What a receiver does: section 5 of docs/protocol-rndv.md. A rule
- * that a mutation leaves out asks is(MUT_...) where it stands.
+ * What a receiver does: sections 2 and 4.3 of docs/protocol-rndv.md. With grants, the rest is
+ * in rndv_grants.cc. A rule that a mutation leaves out asks is(MUT_...) where it stands.
  */
 #include "rndv_model.h"
 
@@ -15,8 +15,7 @@ void model_t::post(int tag, int capacity, source_t source)
     int index                          = m_state->posted++;
     recv_t &recv                       = m_state->recv[index];
     static const char *const sources[] = {"", ", from sender b", ", any source",
-                                          ", guessed from the first",
-                                          ", guessed from sender b"};
+                                          ", guessed from the first", ", guessed anew"};
 
     recv.tag      = tag;
     recv.capacity = capacity;
@@ -47,13 +46,6 @@ void model_t::post(int tag, int capacity, source_t source)
     recv.queued = true;
 }
 
-bool model_t::same_class(const recv_t &a, const recv_t &b) const
-{
-    return (a.tag == b.tag) && ((a.source == b.source) ||
-                                (is(MUT_MIXED_GUESSES) && (a.source >= FROM_GUESSED_0) &&
-                                 (b.source >= FROM_GUESSED_0)));
-}
-
 static bool overlap(const recv_t &a, const recv_t &b)
 {
     return ((a.tag == b.tag) || (a.tag == ANY_TAG) || (b.tag == ANY_TAG)) &&
@@ -66,14 +58,32 @@ bool model_t::counts(const recv_t &recv) const
     return recv.queued && !(is(MUT_NO_PLACEHOLDER) && (recv.status == RECV_DONE));
 }
 
-bool model_t::may_send_rtr(const state_t &state, int index) const
+/* Whether an RTR of @a index to sender @a guess would promise what one of its class to
+ * another sender does. */
+bool model_t::is_guess_mixed(const state_t &state, int index, int guess) const
+{
+    for (int i = 0; i < state.posted; ++i) {
+        const recv_t &other = state.recv[i];
+
+        if (other.queued && (other.word != 0) && same_class(other, state.recv[index]) &&
+            (rtr_target(other) != guess)) {
+            return !is(MUT_MIXED_GUESSES);
+        }
+    }
+    return false;
+}
+
+/* @a guess: the sender, of a receive that is FROM_GUESSED_ANEW. */
+bool model_t::may_send_rtr(const state_t &state, int index, int guess) const
 {
     const recv_t &recv = state.recv[index];
+    int target         = (recv.source == FROM_GUESSED_ANEW) ? guess : rtr_target(recv);
 
     if ((recv.status != RECV_POSTED) || (recv.capacity <= EAGER_LEN) ||
         (recv.rtr != RTR_NONE) || recv.revoking || (recv.rtrs == m_config.rtrs) ||
-        (rtr_target(recv) < 0) ||
-        (m_config.grants && (free_word(state, rtr_target(recv)) < 0))) {
+        (target < 0) ||
+        (m_config.grants &&
+         ((free_word(state, target) < 0) || is_guess_mixed(state, index, target)))) {
         return false;
     }
     for (int i = 0; i <= index; ++i) {
@@ -93,9 +103,11 @@ bool model_t::may_send_rtr(const state_t &state, int index) const
     return true;
 }
 
-void model_t::send_rtr(int index)
+void model_t::send_rtr(int index, int guess)
 {
     recv_t &recv = m_state->recv[index];
+
+    recv.target  = (recv.source == FROM_GUESSED_ANEW) ? guess : 0;
     link_t &link = m_state->link[rtr_target(recv)];
     uint8_t seen = link.next - 1, ahead = 0;
     control_t control;
@@ -105,7 +117,11 @@ void model_t::send_rtr(int index)
     }
     recv.rtr = RTR_OUT;
     ++recv.rtrs;
-    tell("receiver sends RTR %s seen %d ahead %d", recv_name(index).c_str(), seen, ahead);
+    tell("receiver sends RTR %s%s seen %d ahead %d", recv_name(index).c_str(),
+         (m_config.senders == 1) ? "" :
+         (rtr_target(recv) == 0) ? " to a" :
+                                   " to b",
+         seen, ahead);
     control = {CTL_RTR, uint8_t(index), seen, ahead, 0, 0};
     if (m_config.grants) {
         offer(index, control);
@@ -160,7 +176,7 @@ int model_t::find_posted(const state_t &state, int sender, int index, bool *stal
             }
             continue;
         }
-        if (!is_contested(recv, sender) || is(MUT_STEAL_AT_ONCE)) {
+        if ((recv.source != FROM_GUESSED) || (sender == 0) || is(MUT_STEAL_AT_ONCE)) {
             return i;
         }
         switch (dependents(state, i)) {

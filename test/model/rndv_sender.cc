@@ -1,8 +1,8 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * What a sender does: section 4 of docs/protocol-rndv.md. A rule
- * that a mutation leaves out asks is(MUT_...) where it stands.
+ * What a sender does: sections 3.2 and 4.2 of docs/protocol-rndv.md. A rule that a mutation
+ * leaves out asks is(MUT_...) where it stands.
  */
 #include "rndv_model.h"
 

@@ -53,7 +53,7 @@ const mutation_name_t mutation_names[MUT_LAST] = {
          "`ahead` has been used"},
         {"any-source-rtr", "source", "grants-source", "RTR behind an any-source receive"},
         {"mixed-guesses", nullptr, "grants-guesses",
-         "receives with different guesses are of one class"},
+         "receives of one class have RTRs out to different senders"},
         {"write-without-cas", nullptr, "grants-cancel",
          "the sender writes without a look at the grant"},
         {"take-back-blind", nullptr, "grants-cancel",
@@ -170,8 +170,11 @@ bool model_t::actions(const state_t &state, std::vector<action_t> &out) const
              GRANT_OUT)) {
             add(ACT_WHIM, i);
         }
-        if (may_send_rtr(state, i)) {
-            add(ACT_RTR, i);
+        for (int guess = 0; guess < 2; ++guess) {
+            if (((guess == 0) || (state.recv[i].source == FROM_GUESSED_ANEW)) &&
+                may_send_rtr(state, i, guess)) {
+                add(ACT_RTR, i, guess);
+            }
         }
         if ((state.cancels < m_config.cancels) && (state.recv[i].status == RECV_POSTED) &&
             !state.recv[i].canceling) {
@@ -184,8 +187,8 @@ bool model_t::actions(const state_t &state, std::vector<action_t> &out) const
                 for (char source : m_config.sources) {
                     add(ACT_POST, (tag == '*') ? ANY_TAG : tag - '0', capacity - '0',
                         (source == '*') ? FROM_ANY :
-                        (source == 'g') ? FROM_GUESSED_0 :
-                        (source == 'h') ? FROM_GUESSED_1 :
+                        (source == 'g') ? FROM_GUESSED :
+                        (source == 'a') ? FROM_GUESSED_ANEW :
                                           source - '0');
                 }
             }
@@ -218,7 +221,7 @@ std::string model_t::apply(state_t &state, const action_t &action)
         post(action.a, action.b, source_t(action.c));
         break;
     case ACT_RTR:
-        send_rtr(action.a);
+        send_rtr(action.a, action.b);
         break;
     case ACT_CANCEL:
         cancel(action.a);
