@@ -104,9 +104,11 @@ const std::vector<named_config_t> named_configs = {
          [](config_t &c) {
              grants(c), two_senders(c), canceling(c, 1), c.sources = "g";
          }},
-        {"grants-guesses", "two senders, guessed anew for each RTR, and any", true,
+        {"grants-guesses", "two senders, guessed anew for each RTR, and any; writes fail",
+         true,
          [](config_t &c) {
-             grants(c), two_senders(c), canceling(c, 0), c.sources = "a*";
+             grants(c), two_senders(c), canceling(c, 0), c.sources = "a*",
+                                                         c.write_fails = true;
          }},
 
         {"order-all", "order, with all lengths of receives", false, [](config_t &) {}},

@@ -110,7 +110,8 @@ bool model_t::take_back(int index)
     const recv_t &recv   = m_state->recv[index];
     const grant_t &grant = m_state->link[rtr_target(recv)].grant[recv.word - 1];
 
-    if ((grant.state != GRANT_OUT) && !is(MUT_TAKE_BACK_BLIND)) {
+    if ((grant.state != GRANT_OUT) && !is(MUT_TAKE_BACK_BLIND) &&
+        !((grant.state == GRANT_FAILED) && is(MUT_FAILED_IS_FREE))) {
         tell(", RTR of %s has been used", recv_name(index).c_str());
         return false;
     }
@@ -135,14 +136,14 @@ bool model_t::give_granted(int index, int sender, int msg_index)
         recv.word = 0;
         return false;
     }
+    if ((grant == GRANT_FAILED) && is(MUT_WAIT_FOR_FAILED)) {
+        recv.status = RECV_WRITE;
+        return true;
+    }
     if (take_back(index)) {
         return false;
     }
     if ((grant == GRANT_FAILED) && (msg.form != AS_EAGER)) {
-        if (is(MUT_WAIT_FOR_FAILED)) {
-            recv.status = RECV_WRITE;
-            return true;
-        }
         release(index);
         return false;
     }

@@ -214,6 +214,7 @@ enum mutation_t {
     MUT_PLACED_EARLY,
     MUT_COMPLETE_AT_USED,
     MUT_WAIT_FOR_FAILED,
+    MUT_FAILED_IS_FREE,
     MUT_LAST
 };
 

@@ -67,6 +67,8 @@ const mutation_name_t mutation_names[MUT_LAST] = {
          "an RTS whose grant is USED completes the receive"},
         {"wait-for-failed", nullptr, "grants-fail",
          "a receive whose grant is FAILED is not read"},
+        {"failed-is-free", nullptr, "grants-guesses",
+         "another sender's message takes a receive whose grant is FAILED"},
 };
 
 void model_t::init(state_t &state) const
