@@ -63,7 +63,7 @@ enum : uint8_t {
             8, /* FIN, or release of the pool buffer, is on its way to the sender */
     MSG_UNEXPECTED = 16, /* receiver: in the unexpected queue */
     MSG_READING    = 32, /* receiver: the read into a receive's buffer has not ended */
-    MSG_SLOT       = 64  /* both sides copy: no RTR that comes later is used */
+    MSG_SLOT       = 64  /* both sides copy: an RTS, also if it uses an RTR */
 };
 
 struct message_t {

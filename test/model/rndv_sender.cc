@@ -160,8 +160,7 @@ void model_t::sender_rtr(int sender, const control_t &control, bool refuse)
             continue;
         }
         tell(": that is %s", msg_name(m_config, sender, i).c_str());
-        if ((msg.form == AS_RTS) && (msg.bits & MSG_OPEN) &&
-            !(msg.bits & (MSG_WRITTEN | MSG_SLOT)) &&
+        if ((msg.form == AS_RTS) && (msg.bits & MSG_OPEN) && !(msg.bits & MSG_WRITTEN) &&
             ((msg.length <= recv.capacity) || is(MUT_NO_LENGTH_CHECK)) &&
             (!m_config.grants || claim(sender, msg, control.word, control.generation))) {
             use_rtr(sender, i, control.recv);
