@@ -10,12 +10,20 @@
 # reference, the median of all probes). A line with less than half of its pairs
 # there falls back to pairs that at least match each other, marked with "~".
 #
+# Where stock was measured with several rendezvous schemes, the base of a line is the best
+# of them: the scheme whose median is best. The base of "ideal" is what the same run says
+# would be reached at best; that of "none" is 1.
+#
 # Exit code 3: a budget is missed or could not be measured.
 
 BEGIN {
     TOLERANCE = 1.3
     exit_code = 0
     num_budgets = num_lines = num_probes = 0
+    num_schemes = split("stock stock_get stock_put", schemes, " ")
+    scheme_name["stock"] = "auto"
+    scheme_name["stock_get"] = "get"
+    scheme_name["stock_put"] = "put"
 }
 
 # Budgets
@@ -25,7 +33,7 @@ FILENAME == ARGV[1] {
         next
     }
     if (split($0, field, "\t") != 9 || field[6] !~ /^(lower|higher)$/ ||
-        field[7] !~ /^(stock|empty)$/ || field[8] + 0 <= 0) {
+        field[7] !~ /^(stock|empty|ideal|none)$/ || field[8] + 0 <= 0) {
         printf "%s:%d: not a budget line\n", FILENAME, FNR > "/dev/stderr"
         exit_code = 1
         exit
@@ -85,6 +93,15 @@ function quantile(v, n, q,    pos, low)
     return (low >= n) ? v[n] : v[low] + (v[low + 1] - v[low]) * (pos - low)
 }
 
+# A bench of the budgets may end in *
+function match_bench(pattern, bench)
+{
+    if (pattern ~ /\*$/) {
+        return index(bench, substr(pattern, 1, length(pattern) - 1)) == 1
+    }
+    return pattern == bench
+}
+
 function same_place(a, b)
 {
     return a > 0 && b > 0 && a <= b * TOLERANCE && b <= a * TOLERANCE
@@ -96,6 +113,15 @@ function collect(base_variant, base_key, variant, key, strict,
                  r, n, p, q)
 {
     n = 0
+    if (base_key == "") {
+        for (r = 1; r <= last_round; r++) {
+            if ((variant, key, r) in value) {
+                bases[++n] = 1
+                ratios[n] = values[n] = value[variant, key, r]
+            }
+        }
+        return n
+    }
     for (r = 1; r <= last_round; r++) {
         if (!((base_variant, base_key, r) in value) ||
             !((variant, key, r) in value) ||
@@ -124,6 +150,42 @@ function collect(base_variant, base_key, variant, key, strict,
     return n
 }
 
+# The median of a line, of the samples in the reference placement if there are any
+function line_median(variant, key,    r, n, v, strict)
+{
+    for (strict = 1; strict >= 0; strict--) {
+        n = 0
+        for (r = 1; r <= last_round; r++) {
+            if (((variant, key, r) in value) &&
+                (!strict || same_place(probe[variant, key, r], reference))) {
+                v[++n] = value[variant, key, r]
+            }
+        }
+        if (n) {
+            sort_values(v, n)
+            return quantile(v, n, 0.5)
+        }
+    }
+}
+
+# The variant of stock that is best at a line, "" if there is none
+function best_stock(key,    i, best, median, best_median, gain)
+{
+    best = ""
+    for (i = 1; i <= num_schemes; i++) {
+        if (!((schemes[i], key) in seen)) {
+            continue
+        }
+        median = line_median(schemes[i], key)
+        gain = (unit[key] ~ /\/s$/) ? median - best_median : best_median - median
+        if (best == "" || gain > 0) {
+            best = schemes[i]
+            best_median = median
+        }
+    }
+    return best
+}
+
 function number(x)
 {
     return sprintf(x >= 1000 ? "%.0f" : x >= 100 ? "%.1f" : x >= 10 ? "%.2f" : "%.3f", x)
@@ -132,7 +194,7 @@ function number(x)
 function find_budget(where, bench, size, mode, against,    i)
 {
     for (i = 1; i <= num_budgets; i++) {
-        if (b_where[i] == where && b_bench[i] == bench && size >= b_from[i] &&
+        if (b_where[i] == where && match_bench(b_bench[i], bench) && size >= b_from[i] &&
             size <= b_to[i] && b_mode[i] == mode && b_against[i] == against) {
             return i
         }
@@ -142,12 +204,13 @@ function find_budget(where, bench, size, mode, against,    i)
 
 # One line of the table
 function report(base_variant, base_key, variant, key, against,
-                part, n, mark, b, ratio, spread, verdict, budget, text)
+                part, n, mark, b, ratio, spread, verdict, budget, text, base)
 {
     split(key, part, SUBSEP)
+    base = (against == "stock") ? scheme_name[base_variant] : against
     mark = ""
     n = collect(base_variant, base_key, variant, key, 1)
-    if (n < enough) {
+    if (n < enough && base_key != "") {
         if (need != "") {
             print part[1]
             return
@@ -169,8 +232,8 @@ function report(base_variant, base_key, variant, key, against,
     }
     if (n == 0) {
         verdict = b ? "NOT MEASURED" : "-"
-        printf "%-8s %-19s %8s %-5s %9s %9s %-6s %7s %6s %3d  %-6s %s\n", part[1],
-               part[2], part[3], variant, "-", "-", unit[key], "-", "-", 0,
+        printf "%-8s %-24s %8s %-9s %-7s %9s %9s %-6s %7s %6s %3d  %-6s %s\n",
+               part[1], part[2], part[3], variant, base, "-", "-", unit[key], "-", "-", 0,
                budget, verdict
         text = "-,-," unit[key] ",-,-,-,-,0"
     } else {
@@ -185,41 +248,57 @@ function report(base_variant, base_key, variant, key, against,
                 verdict = (ratio >= b_budget[b]) ? "ok" : "MISSED"
             }
         }
-        printf "%-8s %-19s %8s %-5s %9s %9s %-6s %7.3f %5.1f%% %3d%1s %-6s %s\n",
-               part[1], part[2], part[3], variant,
+        printf "%-8s %-24s %8s %-9s %-7s %9s %9s %-6s %7.3f %5.1f%% %3d%1s %-6s %s\n",
+               part[1], part[2], part[3], variant, base,
                number(quantile(bases, n, 0.5)), number(quantile(values, n, 0.5)),
                unit[key], ratio, spread * 100, n, mark, budget, verdict
         text = sprintf("%g,%g,%s,%.4f,%.4f,%.4f,%.4f,%d",
                        quantile(bases, n, 0.5), quantile(values, n, 0.5),
                        unit[key], ratio, ratios[1], ratios[n], spread, n)
     }
-    printf "%s,%s,%s,%s,%s,%s,%s,%s,%s\n", part[1], part[2], part[3], variant,
+    printf "%s,%s,%s,%s,%s,%s,%s,%s,%s,%s\n", part[1], part[2], part[3], variant,
            against, text, b ? b_better[b] : "-", b ? b_budget[b] : "-",
-           verdict > summary
+           verdict, base > summary
     if (verdict == "MISSED" || verdict == "NOT MEASURED") {
         missed[++num_missed] = sprintf("%s %s %s B, %s against %s: %s, budget %s" \
                                        " (issue %s)", part[1], part[2], part[3],
-                                       variant, against,
+                                       variant, base,
                                        n ? sprintf("%.3f", ratio) : "not measured",
                                        budget, b_issue[b])
         sub(/ B,/, part[1] == "ucp" ? " tags," : " B,", missed[num_missed])
     }
 }
 
-function report_mode(mode,    i, part, key)
+# What would be reached at best beside a line of progress, "" for another line
+function ideal_key(part)
+{
+    if (part[2] !~ /^progress:/) {
+        return ""
+    }
+    return part[1] SUBSEP "ideal" substr(part[2], 9) SUBSEP part[3]
+}
+
+function report_mode(mode,    i, part, key, variant, base)
 {
     for (i = 1; i <= num_lines; i++) {
         key = lines[i]
         split(key, part, SUBSEP)
-        if (!((mode, key) in seen)) {
+        if (!((mode, key) in seen) || part[2] ~ /^ideal:/) {
             continue
+        }
+        base = ideal_key(part)
+        if (base != "") {
+            variant = (mode == "stock") ? best_stock(key) : mode
+            report(variant, base, variant, key, "ideal")
         }
         if ((part[1], part[2]) in against_empty) {
             if (part[3] + 0 > 0) {
                 report(mode, part[1] SUBSEP part[2] SUBSEP 0, mode, key, "empty")
             }
-        } else if (mode != "stock") {
-            report("stock", key, mode, key, "stock")
+        } else if (unit[key] == "msgs") {
+            report("", "", mode, key, "none")
+        } else if (mode != "stock" && (base = best_stock(key)) != "") {
+            report(base, key, mode, key, "stock")
         }
     }
 }
@@ -252,7 +331,8 @@ END {
 
     for (i = 1; i <= num_lines; i++) {
         split(lines[i], part, SUBSEP)
-        needs_probe[lines[i]] = (part[1] != "ucp" && num_probes > 0)
+        needs_probe[lines[i]] = (part[1] != "ucp" && unit[lines[i]] != "msgs" &&
+                                 num_probes > 0)
     }
     sort_values(probes, num_probes)
     reference = num_probes ? quantile(probes, num_probes, 0.5) : 0
@@ -262,9 +342,9 @@ END {
     if (need == "") {
         print "where,bench,size,mode,against,base_median,value_median,unit," \
               "ratio_median,ratio_min,ratio_max,ratio_iqr,pairs,better,budget," \
-              "verdict" > summary
-        printf "%-8s %-19s %8s %-5s %9s %9s %-6s %7s %6s %4s %-6s %s\n", "where",
-               "bench", "size", "mode", "base", "library", "unit", "ratio", "iqr",
+              "verdict,base" > summary
+        printf "%-8s %-24s %8s %-9s %-7s %9s %9s %-6s %7s %6s %4s %-6s %s\n", "where",
+               "bench", "size", "mode", "against", "base", "value", "unit", "ratio", "iqr",
                "n", "budget", "verdict"
     }
     report_mode("ring")

@@ -120,9 +120,11 @@ done
 if [ $quick = yes ]; then
     rounds=${rounds:-3}
     seconds=0.05
+    mpi_seconds=0.03
 else
     rounds=${rounds:-7}
     seconds=0.15
+    mpi_seconds=0.08
 fi
 
 # What there is to measure
@@ -224,9 +226,7 @@ fi
 for mpi in "${mpis[@]}"; do
     [ "$mpi" != none ] && [ -z "${mpiexec_of[$mpi]:-}" ] || continue
     if mpi_find "$mpi"; then
-        for program in mpi_pingpong mpi_rate; do
-            build "$build_dir/bench/$mpi/$program" "$mpicc" "$bench_src/$program.c"
-        done
+        build "$build_dir/bench/$mpi/mpi_perf" "$mpicc" "$bench_src/mpi_perf.c"
         mpiexec_of[$mpi]=$mpiexec
         suites+=("$mpi")
     else
@@ -250,6 +250,10 @@ export UCX_TLS=${UCX_TLS:-posix,sysv,cma,self}
 variant_env()
 {
     env_args=()
+    case $1 in
+    stock_get) env_args+=(UCX_RNDV_SCHEME=get_zcopy); return ;;
+    stock_put) env_args+=(UCX_RNDV_SCHEME=put_zcopy); return ;;
+    esac
     if [ "$1" != stock ] && [ "$lib" != stock ]; then
         env_args+=(LD_PRELOAD="$lib" UCX_RNDV_SCHEME=recv_init)
         [ "$1" != am ] || env_args+=(UCXRI_RING_PEERS=0)
@@ -269,7 +273,23 @@ select_sizes()
 }
 
 lat_sizes="8 16 40 64 256 1024 4096 8192 65536 262144 1048576 4194304"
-rate_sizes="8 65536 262144 1048576 4194304"
+
+# The points of mpi_perf: eager ones, and those where stock has a choice of schemes
+mpi_small=("latency=0 8 16 40 64 256 1024 4096 8192" "rate=8")
+if [ $quick = yes ]; then
+    mpi_large=("latency=16384 131072 262144 524288 4194304" "bw=65536 1048576"
+               "bibw=1048576" "fast_receive=16384 262144 4194304")
+    progress_late="10 30 50"
+else
+    mpi_large=("latency=16384 32768 65536 131072 262144 524288 1048576 4194304"
+               "bw=65536 262144 1048576 4194304" "bibw=1048576"
+               "fast_receive=16384 65536 262144 1048576 4194304")
+    progress_late="10 20 30 40 50"
+fi
+for units in $progress_late; do
+    mpi_large+=("progress:0/0/60/$units/0/0=30720")
+done
+mpi_large+=("progress:0/20/0/5/5/20=30720" "progress:27/0/0/20/20/20=1048576 4194304")
 
 # Running
 
@@ -478,42 +498,99 @@ run_perftest()
     done
 }
 
-# Both ranks are pinned by taskset as two programs of one job, because binding
-# options are silently without effect in some containers; env comes after the
-# launcher, so that only the ranks see the library
+# The points of a variant, as arguments of mpi_perf
+mpi_points()
+{
+    local variant=$1 all=() item list
+    case $variant in
+    stock_*) all=("${mpi_large[@]}") ;;
+    am) all=("${mpi_small[0]}") ;;
+    *) all=("${mpi_small[@]}" "${mpi_large[@]}") ;;
+    esac
+    points=()
+    for item in "${all[@]}"; do
+        # shellcheck disable=SC2086  # sizes are words
+        list=$(select_sizes "$variant" ${item#*=} | paste -sd,)
+        [ -z "$list" ] || points+=("${item%%=*}=$list")
+    done
+}
+
+# launch MPI ARGUMENTS...: mpi_perf with the environment of the variant.
+#
+# Both ranks are pinned by taskset as two programs of one job, because binding options are
+# silently without effect in some containers; env comes after the launcher, so that only
+# the ranks see the library
+launch()
+{
+    local mpi=$1 args=() rank
+    shift
+    if [ "$mpi" = openmpi ]; then
+        [ "$(id -u)" -ne 0 ] || args+=(--allow-run-as-root)
+        args+=(--host localhost:2 --bind-to none --mca pml ucx
+               --mca opal_common_ucx_tls any --mca opal_common_ucx_devices any)
+    else
+        args+=(-bind-to none)
+    fi
+    for rank in "$cpu0" "$cpu1"; do
+        args+=(-n 1 taskset -c "$rank" env "${env_args[@]}"
+               "$build_dir/bench/$mpi/mpi_perf" "$@" :)
+    done
+    unset 'args[-1]'
+    timeout --foreground 120 "${mpiexec_of[$mpi]}" "${args[@]}" </dev/null
+}
+
 run_mpi()
 {
-    local mpi=$1 variant=$2 program list log rank args
-    for program in mpi_pingpong mpi_rate; do
-        if [ $program = mpi_rate ]; then
-            [ "$variant" != am ] || continue
-            list=$(select_sizes "$variant" $rate_sizes | paste -sd,)
-        else
-            list=$(select_sizes "$variant" 0 $lat_sizes | paste -sd,)
-        fi
-        [ -n "$list" ] || continue
-        args=()
-        if [ "$mpi" = openmpi ]; then
-            [ "$(id -u)" -ne 0 ] || args+=(--allow-run-as-root)
-            args+=(--host localhost:2 --bind-to none --mca pml ucx
-                   --mca opal_common_ucx_tls any --mca opal_common_ucx_devices any)
-        else
-            args+=(-bind-to none)
-        fi
-        for rank in "$cpu0" "$cpu1"; do
-            args+=(-n 1 taskset -c "$rank" env "${env_args[@]}"
-                   "$build_dir/bench/$mpi/$program" -s "$list" -t "$seconds" :)
-        done
-        unset 'args[-1]'
-        log=$out/logs/$mpi.$variant.$program.$round.log
-        if ! timeout --foreground 120 "${mpiexec_of[$mpi]}" "${args[@]}" \
-                >"$log" 2>&1 </dev/null || ! add_samples "$mpi" "$variant" "$log"
-        then
-            note_failure "$mpi" "$variant" "$program" "$log"
-            return 1
-        fi
-        rm -f "$log"
-    done
+    local mpi=$1 variant=$2 log=$out/logs/$1.$2.mpi_perf.$round.log
+    mpi_points "$variant"
+    [ ${#points[@]} -gt 0 ] || return 0
+    if ! launch "$mpi" -t "$mpi_seconds" "${points[@]}" >"$log" 2>&1 ||
+       ! add_samples "$mpi" "$variant" "$log"; then
+        note_failure "$mpi" "$variant" mpi_perf "$log"
+        return 1
+    fi
+    rm -f "$log"
+}
+
+# count_control MPI COUNT LOG: the control messages of both ranks, from their counters, for
+# COUNT large messages whose receive is posted. In-sequence messages that carry no payload
+# control as well: the request to send of a message that is read.
+control_counters="tx_control tx_rndv"
+
+count_control()
+{
+    local mpi=$1 count=$2 log=$3
+    rm -f "$log".stats.*
+    env_args+=(UCXRI_STATS=y UCXRI_STATS_DEST="$log.stats.%p")
+    launch "$mpi" -n "$count" fast_receive=1048576 >"$log" 2>&1 || return 1
+    awk -v names="$control_counters" '
+        BEGIN {
+            n = split(names, name, " ")
+            for (i = 1; i <= n; i++) {
+                wanted[name[i]] = 1
+            }
+        }
+        # Below a worker are its connections, whose counters are in its own
+        /^ucxri: worker/ || /^ *conn/ || /^ *stream/ { own = /^ucxri: worker/ }
+        own && ($1 in wanted) { sum += $2 }
+        END { print sum + 0 }' "$log".stats.* && rm -f "$log".stats.*
+}
+
+# What is sent once, at the start, is in both runs
+run_control()
+{
+    local mpi=$1 log=$out/logs/$1.ring.control.log few many
+    [ -z "$sizes" ] && [ "$lib" != stock ] && [[ $modes == *ring* ]] || return 0
+    variant_env ring
+    if ! few=$(count_control "$mpi" 100 "$log") ||
+       ! many=$(count_control "$mpi" 600 "$log"); then
+        note_failure "$mpi" ring "control messages" "$log"
+        return 1
+    fi
+    awk -v n=$((many - few)) \
+        'BEGIN { printf "RESULT control 1048576 %.3f msgs 0\n", n / 500 }' >"$log"
+    add_samples "$mpi" ring "$log"
+    rm -f "$log"
 }
 
 run_ucp()
@@ -531,11 +608,18 @@ run_ucp()
 # Which variants a suite has
 suite_variants()
 {
-    if [ "$1" = ucp ]; then
-        echo "stock ${modes%% *}"
-    else
-        echo "stock $modes"
-    fi
+    case $1 in
+    ucp) echo "stock ${modes%% *}" ;;
+    perftest) echo "stock $modes" ;;
+    *)
+        # Stock in the library's place shows the noise, which a choice would hide
+        if [ "$lib" = stock ] || [[ $modes != *ring* ]]; then
+            echo "stock $modes"
+        else
+            echo "stock stock_get stock_put $modes"
+        fi
+        ;;
+    esac
 }
 
 # Every suite given, every variant once; who goes first changes from round to
@@ -616,6 +700,11 @@ while [ $failures -eq 0 ] && [ "$round" -le $((2 * rounds)) ]; do
     round=$((round + 1))
 done
 end_progress
+
+round=1
+for suite in "${suites[@]}"; do
+    [ -z "${mpiexec_of[$suite]:-}" ] || run_control "$suite"
+done
 
 ticks=$(((SECONDS - start_time) * 2 * $(getconf CLK_TCK)))
 others=$(($(cpu_busy) - start_busy - $(cpu_own) + start_own))

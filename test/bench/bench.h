@@ -141,6 +141,38 @@ static inline void bench_print(const char *name, size_t size, double value,
     fflush(stdout);
 }
 
+/* Computation that touches no memory, as that of ucxri_perf */
+static inline void bench_compute(uint64_t loops)
+{
+    uint64_t x = 1;
+    uint64_t i;
+
+    for (i = 0; i < loops; ++i) {
+        x = x * 3 + 1;
+        __asm__ volatile("" : "+r"(x));
+    }
+}
+
+/* How many loops of bench_compute() take `seconds`: whatever disturbs makes it longer */
+static inline uint64_t bench_compute_calibrate(double seconds)
+{
+    enum {
+        ROUNDS = 20,
+        LOOPS  = 1000000
+    };
+    double best = 0;
+    double start, time;
+    int round;
+
+    for (round = 0; round < ROUNDS; ++round) {
+        start = bench_now();
+        bench_compute(LOOPS);
+        time = bench_now() - start;
+        best = ((round == 0) || (time < best)) ? time : best;
+    }
+    return (uint64_t)(seconds / best * LOOPS + 0.5);
+}
+
 /*
  * Both sides call this at the same time; each gets its own view of the median
  * one-way time of a cache line in ns (0 where there is no shared memory).

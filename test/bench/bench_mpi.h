@@ -1,7 +1,7 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the MPI measuring programs share: options, the core probe over POSIX
- * shared memory, and the loop of warm-up, calibration and batches.
+ * What measuring by MPI programs needs: the core probe over POSIX shared memory, and the
+ * loop of warm-up, calibration and batches.
  */
 #ifndef UCXRI_BENCH_MPI_H
 #define UCXRI_BENCH_MPI_H
@@ -16,18 +16,31 @@
 /* With fewer undisturbed batches than this, the disturbed ones count as well */
 #define BENCH_MPI_MIN_CLEAN 5
 
+/* Steps that are long make fewer batches, but not fewer than this */
+#define BENCH_MPI_MIN_BATCHES 7
+
+/* What one step can measure at the same time */
+#define BENCH_MPI_VALUES 3
+
 typedef struct {
-    size_t sizes[BENCH_MAX_SIZES];
-    int num_sizes;
-    double seconds; /* per size, all batches together */
+    double seconds; /* per measurement, all batches together */
     int batches;
     int rank;
     bench_probe_t probe;
 } bench_mpi_t;
 
-/* Do the benchmark's step `count` times; both ranks call it */
-typedef void (*bench_mpi_step_func_t)(const bench_mpi_t *bench, void *arg, size_t size,
-                                      long count);
+/*
+ * Do the benchmark's step `count` times; both ranks call it. Sets seconds[] to the time
+ * of them all, which counts on rank 0.
+ */
+typedef void (*bench_mpi_step_func_t)(const bench_mpi_t *bench, void *arg, long count,
+                                      double *seconds);
+
+/* Medians over the batches, in seconds per step */
+typedef struct {
+    double seconds[BENCH_MPI_VALUES];
+    double probe_ns;
+} bench_mpi_result_t;
 
 
 /*
@@ -73,61 +86,11 @@ static inline void bench_mpi_probe_open(bench_mpi_t *bench)
     bench->probe.leader = (bench->rank == 0);
 }
 
-/*
- * Start MPI, parse the options, open the probe. Exits through MPI_Abort on
- * bad options and unless there are exactly two ranks.
- */
-static inline void bench_mpi_init(bench_mpi_t *bench, int *argc, char ***argv,
-                                  const char *default_sizes, const char *usage)
+static inline void bench_mpi_probe_close(bench_mpi_t *bench)
 {
-    double batches    = 50;
-    const char *sizes = default_sizes;
-    int bad           = 0;
-    int num_ranks, c;
-
-    MPI_Init(argc, argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &bench->rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &num_ranks);
-    bench->seconds = 0.15;
-
-    while ((c = getopt(*argc, *argv, "s:t:b:h")) != -1) {
-        switch (c) {
-        case 's':
-            sizes = optarg;
-            break;
-        case 't':
-            bad |= bench_parse_number("-t", optarg, 0.001, 1000, &bench->seconds);
-            break;
-        case 'b':
-            bad |= bench_parse_number("-b", optarg, 1, BENCH_MAX_BATCHES, &batches);
-            break;
-        case 'h':
-            if (bench->rank == 0) {
-                printf("%s", usage);
-            }
-            MPI_Finalize();
-            exit(EXIT_SUCCESS);
-        default:
-            bad = -1;
-        }
+    if (bench->probe.line != NULL) {
+        munmap(bench->probe.line, sizeof(*bench->probe.line));
     }
-    if (optind != *argc) {
-        fprintf(stderr, "unexpected argument '%s'\n", (*argv)[optind]);
-        bad = -1;
-    }
-
-    bench->batches   = (int)batches;
-    bench->num_sizes = bench_parse_sizes(sizes, bench->sizes);
-    if (bad || (bench->num_sizes < 0)) {
-        fprintf(stderr, "%s", usage);
-        MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
-    }
-    if (num_ranks != 2) {
-        fprintf(stderr, "this program needs exactly 2 ranks, not %d\n", num_ranks);
-        MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
-    }
-
-    bench_mpi_probe_open(bench);
 }
 
 /* Page-aligned zeroed memory of at least one byte, or MPI_Abort */
@@ -161,81 +124,103 @@ static inline long bench_mpi_preemptions(void)
 }
 
 /*
- * Time all batches of `count` steps. Sets times[] to seconds per step, those of
- * the batches first in which neither rank was pre-empted, and returns their
- * number, the same on both ranks: a time slice given to another process is not
- * the library's time.
+ * Time `batches` batches of `count` steps. Sets times[value][] to seconds per step, those
+ * of the batches first in which neither rank was pre-empted, and returns their number, the
+ * same on both ranks: a time slice given to another process is not the library's time.
  */
-static inline int bench_mpi_batches(const bench_mpi_t *bench, size_t size,
-                                    bench_mpi_step_func_t step, void *arg, long count,
-                                    double *times)
+static inline int bench_mpi_batches(bench_mpi_step_func_t step, const bench_mpi_t *bench,
+                                    void *arg, int batches, long count,
+                                    double times[][BENCH_MAX_BATCHES])
 {
-    int clean = 0;
+    double seconds[BENCH_MPI_VALUES] = {0};
     int disturbed[BENCH_MAX_BATCHES], any_disturbed[BENCH_MAX_BATCHES];
+    int clean = 0;
     long before, after;
-    double start, time;
-    int i;
+    double time;
+    int i, v;
 
     before = bench_mpi_preemptions();
-    for (i = 0; i < bench->batches; ++i) {
-        start = bench_now();
-        step(bench, arg, size, count);
-        times[i]     = (bench_now() - start) / count;
+    for (i = 0; i < batches; ++i) {
+        step(bench, arg, count, seconds);
+        for (v = 0; v < BENCH_MPI_VALUES; ++v) {
+            times[v][i] = seconds[v] / count;
+        }
         after        = bench_mpi_preemptions();
         disturbed[i] = (after != before);
         before       = after;
     }
 
-    MPI_Allreduce(disturbed, any_disturbed, bench->batches, MPI_INT, MPI_MAX,
-                  MPI_COMM_WORLD);
-    for (i = 0; i < bench->batches; ++i) {
-        if (!any_disturbed[i]) {
-            time         = times[clean];
-            times[clean] = times[i];
-            times[i]     = time;
-            ++clean;
+    MPI_Allreduce(disturbed, any_disturbed, batches, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+    for (i = 0; i < batches; ++i) {
+        if (any_disturbed[i]) {
+            continue;
         }
+        for (v = 0; v < BENCH_MPI_VALUES; ++v) {
+            time            = times[v][clean];
+            times[v][clean] = times[v][i];
+            times[v][i]     = time;
+        }
+        ++clean;
     }
     return clean;
 }
 
 /*
- * Time the step at one size. Returns the median over the batches of the seconds
- * per step, which is meant for rank 0, and sets *probe_ns_p.
- *
- * Warm-up doubles the number of steps until they take a tenth of the time
- * given, which also says how many steps make a batch. What was disturbed is
- * measured again.
+ * Warm up: double the number of steps until they take a tenth of the time given. That
+ * says how many steps make a batch, which is returned; *batches_p is lowered where a
+ * single step is longer than its share of the time.
  */
-static inline double bench_mpi_measure(bench_mpi_t *bench, size_t size,
-                                       bench_mpi_step_func_t step, void *arg,
-                                       double *probe_ns_p)
+static inline long bench_mpi_calibrate(bench_mpi_step_func_t step,
+                                       const bench_mpi_t *bench, void *arg,
+                                       int *batches_p)
 {
-    double times[BENCH_MAX_BATCHES];
-    double start, elapsed, before;
+    double seconds[BENCH_MPI_VALUES];
+    double start, elapsed, steps;
     long count, more;
-    int try, clean;
 
     for (count = 1, more = 1; more; count *= 2) {
         start = bench_now();
-        step(bench, arg, size, count);
+        step(bench, arg, count, seconds);
         elapsed = bench_now() - start;
         more    = bench_mpi_agree(elapsed < bench->seconds / 10);
     }
-    count /= 2;
-    count = bench_mpi_agree(bench->seconds / bench->batches * count / elapsed);
-    count = (count > 0) ? count : 1;
+    steps = bench->seconds * (count / 2) / elapsed;
+    count = bench_mpi_agree((long)(steps / bench->batches));
+    if (count > 0) {
+        *batches_p = bench->batches;
+        return count;
+    }
+    steps      = (steps > BENCH_MPI_MIN_BATCHES) ? steps : BENCH_MPI_MIN_BATCHES;
+    steps      = (steps < bench->batches) ? steps : bench->batches;
+    *batches_p = (int)bench_mpi_agree((long)steps);
+    return 1;
+}
 
+/* Time the step. The result counts on rank 0. What was disturbed is measured again. */
+static inline bench_mpi_result_t bench_mpi_measure(bench_mpi_step_func_t step,
+                                                   bench_mpi_t *bench, void *arg)
+{
+    static double times[BENCH_MPI_VALUES][BENCH_MAX_BATCHES];
+    bench_mpi_result_t result;
+    int batches, clean, try, v;
+    double before;
+    long count, more;
+
+    count = bench_mpi_calibrate(step, bench, arg, &batches);
     for (try = 0, more = 1; more; ++try) {
         MPI_Barrier(MPI_COMM_WORLD);
-        before      = bench_probe(&bench->probe);
-        clean       = bench_mpi_batches(bench, size, step, arg, count, times);
-        *probe_ns_p = bench_probe_join(before, bench_probe(&bench->probe));
-        more = bench_mpi_agree((((*probe_ns_p == 0) && (bench->probe.line != NULL)) ||
+        before          = bench_probe(&bench->probe);
+        clean           = bench_mpi_batches(step, bench, arg, batches, count, times);
+        result.probe_ns = bench_probe_join(before, bench_probe(&bench->probe));
+        more = bench_mpi_agree((((result.probe_ns == 0) && (bench->probe.line != NULL)) ||
                                 (clean < BENCH_MPI_MIN_CLEAN)) &&
                                (try + 1 < BENCH_PROBE_TRIES));
     }
-    return bench_median(times, (clean < BENCH_MPI_MIN_CLEAN) ? bench->batches : clean);
+    for (v = 0; v < BENCH_MPI_VALUES; ++v) {
+        result.seconds[v] = bench_median(times[v],
+                                         (clean < BENCH_MPI_MIN_CLEAN) ? batches : clean);
+    }
+    return result;
 }
 
 /* A byte pattern that differs from one position and seed to the next */
@@ -260,14 +245,6 @@ static inline void bench_mpi_check(const unsigned char *buffer, size_t size, int
             MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
         }
     }
-}
-
-static inline void bench_mpi_cleanup(bench_mpi_t *bench)
-{
-    if (bench->probe.line != NULL) {
-        munmap(bench->probe.line, sizeof(*bench->probe.line));
-    }
-    MPI_Finalize();
 }
 
 #endif
