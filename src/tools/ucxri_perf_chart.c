@@ -293,14 +293,43 @@ static void make_groups(groups_t *groups, const perf_series_t *series, int count
     }
 }
 
+/*
+ * The largest quartile. What was disturbed may be many times too long, and must not make
+ * the other bars too short to tell apart: it counts only if there is nothing else.
+ */
+static double find_top(const perf_series_t *series, int count)
+{
+    const perf_result_t *result;
+    double top = 0;
+    double any = 0;
+    int s, i;
+
+    for (s = 0; s < count; ++s) {
+        for (i = 0; i < series[s].results.count; ++i) {
+            result = &series[s].results.results[i];
+            any    = fmax(any, result->value.q3);
+            if (!result->disturbed) {
+                top = fmax(top, result->value.q3);
+            }
+        }
+    }
+    return (top > 0) ? top : any;
+}
+
+/* Where a time ends, which is the end of the axis for one beyond it */
+static double bar_position(const perf_svg_t *svg, const perf_scale_t *y, double value)
+{
+    return fmax(perf_scale_position(y, value), svg->top);
+}
+
 static void draw_bar(perf_svg_t *svg, const perf_series_t *series,
                      const perf_result_t *result, double x, const perf_scale_t *y,
                      const char *color)
 {
-    double top  = perf_scale_position(y, result->value.median);
-    double q1   = perf_scale_position(y, result->value.q1);
-    double q3   = perf_scale_position(y, result->value.q3);
-    double work = perf_scale_position(y, result->extras[0]);
+    double top  = bar_position(svg, y, result->value.median);
+    double q1   = bar_position(svg, y, result->value.q1);
+    double q3   = bar_position(svg, y, result->value.q3);
+    double work = bar_position(svg, y, result->extras[0]);
 
     fprintf(svg->file,
             "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill=\"%s\""
@@ -370,7 +399,6 @@ static void draw_bars(perf_svg_t *svg, const char *title, const perf_series_t *s
     perf_legend_t legend[PERF_MAX_FILES + 1];
     groups_t groups;
     perf_scale_t y;
-    double min, max;
     int s;
 
     for (s = 0; s < count; ++s) {
@@ -386,11 +414,10 @@ static void draw_bars(perf_svg_t *svg, const char *title, const perf_series_t *s
             svg, chart_title(title, series),
             is_disturbed(series, count) ?
                     "median of the batches; thin line: between the quartiles; pale:"
-                    " disturbed by other programs" :
+                    " disturbed by other programs, not to be relied on" :
                     "median of the batches; thin line: between the quartiles",
             legend, count + 1, groups.width, DATA_HEIGHT, BARS_FOOT);
-    find_range(series, count, &min, &max);
-    perf_scale_linear(&y, max, WANTED_TICKS);
+    perf_scale_linear(&y, find_top(series, count), WANTED_TICKS);
     perf_svg_axis_y(svg, &y, series[0].results.results[0].bench->axis);
     draw_spans(svg, &groups, count);
     draw_groups(svg, &groups, series, count, &y);
