@@ -2,9 +2,10 @@
 # Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause
 #
 # Shows what ucxri does: installs missing packages (as root or with sudo), builds in
-# build/demo, runs an MPI ping-pong and a message-rate test with two ranks under MPICH over
-# shared memory, stock UCX and recv_init in turn, and prints both side by side. Takes two
-# to four minutes, most of them for measuring.
+# build/demo, measures MPI messages between two ranks under MPICH over shared memory, stock
+# UCX and recv_init in turn, and prints both side by side. At the end it runs the progress
+# benchmark of ucxri_perf on both and draws its chart, whose path is the last line. Takes
+# two to four minutes, most of them for measuring.
 #
 # Usage: contrib/demo.sh [--build-dir DIR] [-h]
 set -u
@@ -34,17 +35,17 @@ while [ $# -gt 0 ]; do
     shift
 done
 
-echo "1/3 Packages"
+echo "1/4 Packages"
 "$root/contrib/deps.sh" || die "packages are missing, see above"
 
 echo
-echo "2/3 Build in $build_dir"
+echo "2/4 Build in $build_dir"
 "$root/contrib/check.sh" --no-deps --only configure,build --build-dir "$build_dir" |
     sed -n '/^\[/p; /^        /p'
 [ "${PIPESTATUS[0]}" -eq 0 ] || die "the build failed, see above"
 
 echo
-echo "3/3 Measurement: MPICH, 2 ranks, shared memory, stock and recv_init in turn"
+echo "3/4 Measurement: MPICH, 2 ranks, shared memory, stock and recv_init in turn"
 results=$build_dir/compare
 mkdir -p "$results"
 "$root/contrib/compare.sh" --mpi mpich --skip perftest --skip ucp --quick \
@@ -69,6 +70,7 @@ awk -F, '
                    field[6], field[7], field[9]
         }
     }
+    # stock: the best of its rendezvous schemes
     NR > 1 && $1 == "mpich" && $4 == "ring" && $5 == "stock" {
         line[$2, ++rows[$2]] = $0
     }
@@ -78,6 +80,10 @@ awk -F, '
         print "      size    stock us  recv_init us     ratio"
         row("mpi_latency", "us", "%10.2f")
         print ""
+        print "From the send until the data is in a buffer that was posted before, medians"
+        print "      size    stock us  recv_init us     ratio"
+        row("mpi_fast_receive", "us", "%10.2f")
+        print ""
         print "Message rate, millions per second, more is better"
         print "      size       stock     recv_init     ratio"
         row("mpi_rate", "Mmsg/s", "%10.2f")
@@ -86,6 +92,10 @@ awk -F, '
         print "      size       stock     recv_init     ratio"
         row("mpi_bw", "MB/s", "%10.0f")
         print ""
+        print "Bandwidth, both directions at once, MB/s, more is better"
+        print "      size       stock     recv_init     ratio"
+        row("mpi_bibw", "MB/s", "%10.0f")
+        print ""
     }' "$results/summary.csv"
 sed -n '/other processes used/p; /machine was not idle/p' "$results/table.txt"
 echo "All samples: $results/raw.csv"
@@ -93,3 +103,65 @@ echo
 echo "The library is $build_dir/src/.libs/libucxri.so. With a program of yours:"
 echo "  mpiexec.mpich -genv UCX_RNDV_SCHEME recv_init \\"
 echo "      -genv LD_PRELOAD $build_dir/src/.libs/libucxri.so -n 4 ./app"
+
+echo
+echo "4/4 Progress: does a message move while its two sides compute?"
+perf=$build_dir/src/ucxri_perf
+export UCX_TLS=posix,sysv,cma,self
+unset LD_PRELOAD UCX_RNDV_SCHEME
+
+# progress NAME [VARIABLE=VALUE...]
+progress()
+{
+    local csv=$results/progress-$1.csv
+    shift
+    timeout 120 env "$@" "$perf" progress --csv "$csv" >"$csv.log" 2>&1 </dev/null ||
+        { cat "$csv.log"; die "the progress benchmark failed, see above"; }
+    rm -f "$csv.log"
+}
+
+# to_png SVG PNG: with a converter that is there, or not at all
+to_png()
+{
+    local program
+    for program in rsvg-convert inkscape magick convert; do
+        command -v $program >/dev/null || continue
+        rm -f "$2"
+        case $program in
+        rsvg-convert) set -- "$1" "$2" --zoom 1.5 --output "$2" "$1" ;;
+        inkscape) set -- "$1" "$2" --export-type=png --export-filename="$2" "$1" ;;
+        *) set -- "$1" "$2" "$1" "$2" ;;
+        esac
+        if "$program" "${@:3}" >/dev/null 2>&1 </dev/null && [ -s "$2" ]; then
+            return 0
+        fi
+        rm -f "$2"
+    done
+    return 1
+}
+
+progress stock
+progress recv_init UCX_RNDV_SCHEME=recv_init \
+    LD_PRELOAD="$build_dir/src/.libs/libucxri.so"
+chart=$results/progress.svg
+"$perf" chart --svg "$chart" --title "Progress while computing: stock UCX beside recv_init" \
+    stock="$results/progress-stock.csv" recv_init="$results/progress-recv_init.csv" ||
+    die "no chart"
+awk -F, '
+    FNR == 1 { next }
+    NR == FNR { stock[$3, $4] = $5; next }
+    !head++ {
+        print "Time of an iteration, medians, less is better; work: its computation alone"
+        print "  configuration        size    work us   stock us  recv_init us     ratio"
+    }
+    {
+        printf "  %-16s %8d %10.0f %10.0f    %10.0f  %8.2f\n", $4, $3, $12,
+               stock[$3, $4], $5, $5 / stock[$3, $4]
+    }' "$results/progress-stock.csv" "$results/progress-recv_init.csv"
+echo
+[ -z "$(awk -F, 'FNR > 1 && $10 == 1' "$results"/progress-*.csv)" ] ||
+    echo "Other programs disturbed some of these: pale in the chart."
+if to_png "$chart" "${chart%.svg}.png"; then
+    echo "The chart as a picture: ${chart%.svg}.png"
+fi
+echo "Chart: $chart"
