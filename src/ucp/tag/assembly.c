@@ -16,7 +16,7 @@ static ri_recv_req_t *assembly_match(ri_stream_t *stream, uint32_t sn, uint64_t 
     if ((sn != stream->next_sn) || !ucs_list_is_empty(&stream->early)) {
         return NULL;
     }
-    recv = ri_match_find_posted(&worker->match, tag);
+    recv = ri_deliver_match_eager(stream, sn, tag, length);
     if (recv == NULL) {
         return NULL;
     }

@@ -303,6 +303,27 @@ static inline ri_recv_req_t *deliver_match(ri_worker_t *worker, const ri_stream_
                                               ri_rtr_match(worker, stream, tag);
 }
 
+ri_recv_req_t *ri_deliver_match_eager(ri_stream_t *stream, uint32_t sn, uint64_t tag,
+                                      size_t length)
+{
+    ri_recv_req_t *recv  = deliver_match(stream->worker, stream, tag);
+    ri_arrival_t arrival = {.sn        = sn,
+                            .wire_type = RI_WIRE_EAGER,
+                            .kind      = RI_MSG_COPY,
+                            .tag       = tag,
+                            .length    = length};
+    ucs_status_t status;
+
+    if ((recv != NULL) && ri_unlikely(recv->rtr != RI_RTR_NONE) &&
+        ri_rtr_meet(recv, stream, &arrival, &status)) {
+        recv->info.sender_tag = tag;
+        recv->info.length     = length;
+        ri_deliver_received(recv, status);
+        return NULL;
+    }
+    return recv;
+}
+
 /* PLACED has no receive. */
 static void deliver_misplaced(ri_stream_t *stream, size_t length)
 {

@@ -46,6 +46,15 @@ ucs_status_t ri_deliver(ri_stream_t *stream, ri_arrival_t *arrival);
 ucs_status_t ri_recv_start(ri_recv_req_t *recv, ri_stream_t *stream,
                            ri_arrival_t *arrival);
 
+/**
+ * Find and take out the receive of an eager message that is next in order, of which only the
+ * start is there.
+ *
+ * @return NULL if there is none; then the stream may be broken.
+ */
+ri_recv_req_t *ri_deliver_match_eager(ri_stream_t *stream, uint32_t sn, uint64_t tag,
+                                      size_t length);
+
 /** Place the data of a message that was matched and complete its receive. */
 void ri_deliver_matched(ri_recv_req_t *recv, uint64_t tag, const void *data,
                         size_t length);
