@@ -14,13 +14,14 @@ namespace fake {
 class plane {
 public:
     /* Gives the worker of @a owner the plane; its end closes it. */
-    explicit plane(node &owner)
+    explicit plane(node &owner, bool writes = false)
     {
         static_assert(sizeof(state) > 0, "");
         m_state                     = new state();
         m_state->super.ops          = &OPS;
-        m_state->super.capabilities = RI_PLANE_READ | RI_PLANE_LISTS | RI_PLANE_INLINE;
-        m_state->owner              = this;
+        m_state->super.capabilities = RI_PLANE_READ | RI_PLANE_LISTS | RI_PLANE_INLINE |
+                                      (writes ? RI_PLANE_WRITE : 0);
+        m_state->owner = this;
         EXPECT_EQ(nullptr, owner.worker()->plane);
         owner.worker()->plane = &m_state->super;
     }
@@ -32,9 +33,11 @@ public:
         EXPECT_TRUE(m_closed);
     }
 
-    /* How the next ones end. A read that fails has moved @a move_before bytes. */
+    /* How the next ones end. What fails has moved @a move_before bytes. */
     ucs_status_t connect_status = UCS_OK;
     ucs_status_t read_status    = UCS_OK;
+    ucs_status_t write_status   = UCS_OK;
+    ucs_status_t check_status   = UCS_OK;
     size_t move_before          = 0;
     unsigned good_reads         = 0; /* that succeed before read_status counts */
     std::function<void()> on_read;
@@ -44,6 +47,7 @@ public:
     unsigned refusals    = 0;
     unsigned disconnects = 0;
     unsigned reads       = 0;
+    unsigned writes      = 0;
     bytes last_address;
 
     static constexpr uint8_t ADDRESS[] = {'f', 'a', 'k', 'e'};
@@ -115,26 +119,30 @@ private:
         return out;
     }
 
-    static ucs_status_t read(ri_plane_ep_t *ep, const ri_transfer_t *transfer)
+    static void copy(const ri_transfer_t *t, const ri_segment_t *from, size_t num_from,
+                     const ri_segment_t *to, size_t num_to, size_t length)
     {
-        plane *self = of(ep->plane);
-        bool fails  = (self->read_status != UCS_OK) && (self->reads >= self->good_reads);
-        size_t left = fails ? std::min(self->move_before, transfer->length) :
-                              transfer->length;
         bytes data;
 
-        ++self->reads;
-        for (const ri_segment_t &s :
-             cut(transfer->remote, transfer->num_remote, transfer->offset, left)) {
+        for (const ri_segment_t &s : cut(from, num_from, t->offset, length)) {
             const uint8_t *at = reinterpret_cast<const uint8_t *>(s.address);
             data.insert(data.end(), at, at + s.length);
         }
-        const uint8_t *from = data.data();
-        for (const ri_segment_t &s :
-             cut(transfer->local, transfer->num_local, transfer->offset, left)) {
-            memcpy(reinterpret_cast<void *>(s.address), from, s.length);
-            from += s.length;
+        const uint8_t *next = data.data();
+        for (const ri_segment_t &s : cut(to, num_to, t->offset, length)) {
+            memcpy(reinterpret_cast<void *>(s.address), next, s.length);
+            next += s.length;
         }
+    }
+
+    static ucs_status_t read(ri_plane_ep_t *ep, const ri_transfer_t *t)
+    {
+        plane *self = of(ep->plane);
+        bool fails  = (self->read_status != UCS_OK) && (self->reads >= self->good_reads);
+
+        ++self->reads;
+        copy(t, t->remote, t->num_remote, t->local, t->num_local,
+             fails ? std::min(self->move_before, t->length) : t->length);
         ucs_status_t status = fails ? self->read_status : UCS_OK;
         if (self->on_read) {
             self->on_read();
@@ -142,9 +150,21 @@ private:
         return status;
     }
 
-    static constexpr ri_plane_ops_t OPS = {"fake",  nullptr,    close, address,
-                                           connect, disconnect, read,  nullptr,
-                                           nullptr, nullptr};
+    static ucs_status_t write(ri_plane_ep_t *ep, const ri_transfer_t *t)
+    {
+        plane *self = of(ep->plane);
+        bool fails  = self->write_status != UCS_OK;
+
+        ++self->writes;
+        copy(t, t->local, t->num_local, t->remote, t->num_remote,
+             fails ? std::min(self->move_before, t->length) : t->length);
+        return self->write_status;
+    }
+
+    static ucs_status_t check(ri_plane_ep_t *ep) { return of(ep->plane)->check_status; }
+
+    static constexpr ri_plane_ops_t OPS = {"fake",     nullptr, close, address, connect,
+                                           disconnect, read,    write, check,   nullptr};
 
     state *m_state;
     bool m_closed = false;
