@@ -46,7 +46,9 @@ static const config_field_t config_fields[] = {
         {"SENDER_SCHEME", "string", "auto", FIELD(sender_scheme),
          "Who moves a message when the sender is first: get (the receiver reads it), "
          "put\n"
-         "(the sender writes it), or auto."},
+         "(the sender writes it), or auto: the receiver, or else the sender, as the "
+         "system\n"
+         "allows."},
         {"RTR", "bool", "y", FIELD(rtr),
          "Let receives that are posted early tell the sender where to write."},
         {"TAG_SENDER_MASK", "string", "auto", FIELD(tag_sender_mask),
@@ -201,6 +203,23 @@ static ucs_status_t config_set_log_level(void)
     return UCS_ERR_INVALID_PARAM;
 }
 
+static ucs_status_t config_set_scheme(void)
+{
+    /* in the order of ri_sender_scheme_t */
+    static const char *const names[] = {"auto", "get", "put"};
+    int i;
+
+    for (i = 0; i < 3; ++i) {
+        if (!strcasecmp(ri_config.sender_scheme, names[i])) {
+            ri_config.scheme = i;
+            return UCS_OK;
+        }
+    }
+    ri_error("invalid value for UCXRI_SENDER_SCHEME: '%s' (expected: auto, get, put)",
+             ri_config.sender_scheme);
+    return UCS_ERR_INVALID_PARAM;
+}
+
 /* Values that parse, but that the rest of the library could not work with. */
 static ucs_status_t config_check(void)
 {
@@ -272,6 +291,9 @@ static void config_read_once(void)
     config_given = ri_config;
     if (config_status == UCS_OK) {
         config_status = config_check_sender_mask();
+    }
+    if (config_status == UCS_OK) {
+        config_status = config_set_scheme();
     }
     if (config_status == UCS_OK) {
         config_status = config_check();

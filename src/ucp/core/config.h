@@ -12,6 +12,8 @@
 #define RI_CONFIG_H
 
 #include "types.h"
+#include "../proto/select.h"
+
 #include <stdio.h>
 
 typedef struct ri_config {
@@ -39,6 +41,9 @@ typedef struct ri_config {
     int trace;              /* TRACE */
     unsigned trace_size;    /* TRACE_SIZE */
     char *trace_dest;       /* TRACE_DEST */
+
+    /* Not fields of their own. */
+    ri_sender_scheme_t scheme; /* what sender_scheme says */
 } ri_config_t;
 
 extern ri_config_t ri_config;

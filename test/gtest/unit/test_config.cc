@@ -189,12 +189,21 @@ TEST_F(test_config, values_are_written_as_in_ucx)
     EXPECT_NE(std::string::npos, r.out.find("UCXRI_STATS_DEST=/tmp/x.%p\n")) << r.out;
 }
 
+TEST_F(test_config, sender_scheme)
+{
+    EXPECT_EQ(RI_SENDER_SCHEME_AUTO, read(SOMETHING).config.scheme);
+    EXPECT_EQ(RI_SENDER_SCHEME_AUTO,
+              read({{"UCXRI_SENDER_SCHEME", "auto"}}).config.scheme);
+    EXPECT_EQ(RI_SENDER_SCHEME_GET, read({{"UCXRI_SENDER_SCHEME", "Get"}}).config.scheme);
+    EXPECT_EQ(RI_SENDER_SCHEME_PUT, read({{"UCXRI_SENDER_SCHEME", "put"}}).config.scheme);
+}
+
 TEST_F(test_config, values_that_do_not_parse)
 {
     const std::pair<const char *, const char *> bad[] = {
             {"UCXRI_EAGER_THRESH", "many"}, {"UCXRI_RING_PEERS", "x"},
             {"UCXRI_STATS", "maybe"},       {"UCXRI_CONNECT_TIMEOUT", "soon"},
-            {"UCXRI_LOG_LEVEL", "loud"},
+            {"UCXRI_LOG_LEVEL", "loud"},    {"UCXRI_SENDER_SCHEME", "push"},
     };
 
     for (const auto &entry : bad) {
