@@ -249,6 +249,7 @@ static rtr_answer_t rtr_send(ri_recv_req_t *recv, ri_stream_t *stream, int ahead
     if (recv->id == 0) {
         return RTR_NEVER;
     }
+    recv->stream         = NULL; /* by its id, only PLACED is for it */
     grants               = conn->grants;
     recv->rtr_conn       = conn;
     recv->rtr_index      = __builtin_ctz(grants->free);
