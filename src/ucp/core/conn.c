@@ -339,6 +339,13 @@ void ri_conn_lose(ri_conn_t *conn, uint32_t sn, ucs_status_t status)
     }
 }
 
+void ri_conn_say_over(ri_conn_t *conn)
+{
+    conn->flags |= RI_CONN_LOST;
+    conn->lost_sn = conn->tx_sn + 1;
+    ri_conn_say_lost(conn);
+}
+
 /* @return An endpoint of stock's own to a peer, or NULL. */
 static ri_conn_t *conn_find_reply(ri_worker_t *worker, uint64_t uid)
 {
@@ -557,6 +564,7 @@ void ri_stream_destroy(ri_stream_t *stream)
     ++stream->busy; /* callbacks must not free it */
     ri_rtr_abort(stream, UCS_ERR_CONNECTION_RESET);
     ri_rndv_abort(stream, UCS_ERR_CONNECTION_RESET);
+    ri_rndv_drop_written(stream);
     ri_id_free(&worker->stream_ids, stream->id);
     ucs_list_del(&stream->list);
     ucs_list_del(&stream->peer_list);
@@ -592,6 +600,11 @@ void ri_stream_break(ri_stream_t *stream, const char *why)
 
 void ri_stream_check_closed_slow(ri_stream_t *stream)
 {
+    if ((stream->busy == 0) && (stream->ring == NULL)) {
+        ++stream->busy; /* callbacks must not free it */
+        ri_rndv_abort_written(stream, UCS_ERR_CONNECTION_RESET);
+        --stream->busy;
+    }
     if ((stream->busy == 0) && (stream->num_msgs == 0) && (stream->ring == NULL) &&
         ucs_list_is_empty(&stream->fetching) && (stream->num_coops == 0) &&
         (stream->next_sn == stream->closed_sn + 1)) {

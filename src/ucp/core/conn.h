@@ -208,6 +208,9 @@ void ri_conn_lose(ri_conn_t *conn, uint32_t sn, ucs_status_t status);
 /** Tell the stream of a conn that lost a number, if its id is known by now. */
 void ri_conn_say_lost(ri_conn_t *conn);
 
+/** Answer RESET: nothing comes from the conn any more, neither messages nor writes. */
+void ri_conn_say_over(ri_conn_t *conn);
+
 /** Stock reports that the endpoint failed. Endpoints to the same peer that only stock has
  * are likely to fail, too: stock frees them then and tells nobody, so they are given up.
  * Then the application is told. */

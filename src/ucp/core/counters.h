@@ -81,7 +81,7 @@
     _c(rings_active, "rings", "that peers send into, now") \
     _c(planes_failed, "peers", "whose memory could not be read any more") \
     _c(coop_parts, "copies", "parts of messages that sender and receiver copy together") \
-    _c(rndv_fallback, "messages", "that UCP had to move, as their data could not be read") \
+    _c(rndv_fallback, "messages", "that UCP had to move, as no plane could") \
     _c(rtr_sent, "receives", "that were offered to their sender (RTR)") \
     _c(rtr_used, "receives", "of these, that the sender used") \
     _c(rtr_dropped, "receives", "of these, that it did not") \

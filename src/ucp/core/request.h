@@ -70,8 +70,9 @@ typedef struct ri_recv_req {
     struct ri_mask_class *mask_class; /* NULL: in the list */
     ri_dt_data_t data;
     ucp_tag_recv_info_t info;
-    ri_stream_t *stream; /* while it waits for RNDV_DATA; list is in stream->fetching */
+    ri_stream_t *stream; /* while it waits for its data; list is in stream->fetching */
     uint32_t id;         /* likewise, or while it has an RTR: in worker->recv_ids */
+    uint8_t written;     /* CTS was sent: the sender may write the memory */
 
     /* What its sender was told, see proto/rtr.h. */
     uint8_t rtr;             /* ri_rtr_state_t */
@@ -89,7 +90,7 @@ typedef struct ri_recv_req {
 enum {
     RI_SEND_WAIT_RING  = 1 << 0, /* room in the ring */
     RI_SEND_WAIT_STOCK = 1 << 1, /* completion of a stock active message */
-    RI_SEND_WAIT_MATCH = 1 << 2, /* SYNC_ACK, FIN, or the receive of a self-send */
+    RI_SEND_WAIT_MATCH = 1 << 2, /* SYNC_ACK, FIN, CTS, or the receive of a self-send */
     RI_SEND_WAIT_DATA  = 1 << 3  /* as STOCK, of RNDV_DATA: the RTS may be there still */
 };
 
@@ -105,6 +106,7 @@ typedef struct ri_send_req {
     ucs_status_t failure; /* the first thing that went wrong */
     uint8_t waiting;      /* RI_SEND_WAIT_* */
     uint8_t wire_type;
+    uint8_t put; /* the RTS has RI_WIRE_RTS_PUT */
     uint8_t header_length;
     uint8_t header[RI_WIRE_HEADER_MAX]; /* stock reads it until it completes */
     ri_dt_data_t data;

@@ -22,6 +22,7 @@
     _e(SEND_AM, "  by active message, sn %lu, length %lu") \
     _e(SEND_BULK, "  in bulk, sn %lu, length %lu") \
     _e(SEND_RTS, "  by rendezvous, sn %lu, length %lu") \
+    _e(SEND_WRITE, "  written into the receive's memory, length %lu status %ld") \
     _e(SEND_PENDING, "  waits for ring space, sn %lu, queued %lu") \
     _e(SEND_DONE, "send done, tag 0x%lx status %ld") \
     _e(RECV, "receive posted tag 0x%lx mask 0x%lx") \
@@ -30,7 +31,8 @@
     _e(RTR_SENT, "  RTR sent, tag 0x%lx id 0x%lx") \
     _e(RTR_BACK, "  RTR taken back, tag 0x%lx id 0x%lx") \
     _e(RTR_IN, "RTR for tag 0x%lx, fate %lu") \
-    _e(SEND_WRITE, "  written by RTR, length %lu status %ld") \
+    _e(RECV_CTS, "  may be written by the sender, receive 0x%lx length %lu") \
+    _e(RECV_WRITTEN, "  was written by the sender, receive 0x%lx length %lu") \
     _e(COOP_PART, "  copied together: offset %lu length %lu") \
     _e(COOP_FAIL, "  copied together: sending %lu failed with status %ld") \
     _e(COOP_DONE, "  copied together: received %lu, failed %lu") \

@@ -43,7 +43,7 @@ void ri_am_rndv_send_data(ri_send_req_t *req, uint32_t recv_id)
     ri_wire_set_id(&base, req->conn->remote_id);
     memcpy(req->header, &base, sizeof(base));
     req->header_length = sizeof(base);
-    req->wire_type     = RI_WIRE_RNDV_DATA; /* a second NACK is stale */
+    req->wire_type     = RI_WIRE_RNDV_DATA; /* a second NACK or CTS is stale */
     status             = ri_am_send_direct(req, 0, &none);
     if (status != UCS_INPROGRESS) {
         ri_send_end_wait(req, RI_SEND_WAIT_MATCH, status);
@@ -79,6 +79,8 @@ ucs_status_t ri_am_rndv_handle_data(ri_stream_t *stream, const ri_wire_msg_t *ms
     }
 
     ++stream->busy;
+    worker->counters.rndv_fallback +=
+            recv->written; /* others are counted with the NACK */
     ri_rndv_forget(recv);
     arrival = (ri_arrival_t){.kind   = kind,
                              .tag    = recv->info.sender_tag,

@@ -8,6 +8,7 @@
 #include "planes.h"
 #include "ring_channel.h"
 #include "rndv.h"
+#include "send_rndv_put.h"
 #include "../core/log.h"
 #include "../tag/send.h"
 
@@ -183,7 +184,8 @@ void ri_control_send(ri_conn_t *conn, ri_wire_type_t type, uint32_t id, uint32_t
 {
     ri_wire_base_t base = {.type = type, .value = value};
 
-    if (((type == RI_WIRE_SYNC_ACK) || (type == RI_WIRE_FIN)) &&
+    if (((type == RI_WIRE_SYNC_ACK) || (type == RI_WIRE_FIN) ||
+         (type == RI_WIRE_WRITTEN)) &&
         ri_ring_channel_send_control(conn, type, id, value)) {
         control_count(conn, &base);
         return;
@@ -265,18 +267,37 @@ static void control_owe_answer(ri_stream_t *stream, const void *message, size_t 
     }
 }
 
+/* Send to the sender of a stream what does not go through a ring. */
+static void control_send_back(ri_stream_t *stream, const void *message, size_t length)
+{
+    ri_conn_t *conn = ri_peer_way_out(stream->peer);
+
+    if (conn != NULL) {
+        control_send_am(conn, message, length);
+    } else {
+        control_owe_answer(stream, message, length);
+    }
+}
+
 void ri_control_nack(ri_stream_t *stream, uint32_t req_id, uint32_t recv_id)
 {
-    ri_conn_t *conn     = ri_peer_way_out(stream->peer);
     ri_wire_nack_t nack = {
             .base.type = RI_WIRE_NACK, .base.value = req_id, .recv_id = recv_id};
 
     ri_wire_set_id(&nack.base, stream->remote_conn_id);
-    if (conn != NULL) {
-        control_send_am(conn, &nack, sizeof(nack));
-    } else {
-        control_owe_answer(stream, &nack, sizeof(nack));
-    }
+    control_send_back(stream, &nack, sizeof(nack));
+}
+
+void ri_control_cts(ri_stream_t *stream, uint32_t req_id, uint32_t recv_id,
+                    const void *address)
+{
+    ri_wire_cts_t cts = {.base.type  = RI_WIRE_CTS,
+                         .base.value = req_id,
+                         .recv_id    = recv_id,
+                         .address    = (uintptr_t)address};
+
+    ri_wire_set_id(&cts.base, stream->remote_conn_id);
+    control_send_back(stream, &cts, sizeof(cts));
 }
 
 void ri_control_answer(ri_stream_t *stream, ri_wire_type_t type, uint32_t value)
@@ -454,7 +475,10 @@ static void control_handle_reset(ri_worker_t *worker, ri_conn_t *conn,
     ri_error("a peer has ended the connection to it: "
              "it lost a message of this process, or got one that it does not understand; "
              "it has printed a warning that says more");
-    ri_conn_fail(conn, UCS_ERR_CONNECTION_RESET);
+    ri_conn_say_over(conn);
+    if (ri_id_get(&worker->conn_ids, id) == conn) {
+        ri_conn_fail(conn, UCS_ERR_CONNECTION_RESET);
+    }
     if (peer_mode) {
         ri_conn_tell_failure(worker, id, UCS_ERR_CONNECTION_RESET);
     }
@@ -479,6 +503,9 @@ static void control_handle_to_stream(ri_worker_t *worker, const ri_wire_msg_t *m
         break;
     case RI_WIRE_PLANE_REQ:
         ri_planes_handle_req(stream, msg);
+        break;
+    case RI_WIRE_WRITTEN:
+        ri_send_rndv_put_handle_written(stream, msg);
         break;
     default: /* RI_WIRE_BYE */
         stream->closed    = 1;
@@ -505,6 +532,7 @@ void ri_control_handle(ri_worker_t *worker, ri_stream_t *stream, const ri_wire_m
     case RI_WIRE_ORDER_REQ:
     case RI_WIRE_PLANE_REQ:
     case RI_WIRE_BYE:
+    case RI_WIRE_WRITTEN:
         control_handle_to_stream(worker, msg);
         return;
     default:
@@ -549,6 +577,9 @@ void ri_control_handle(ri_worker_t *worker, ri_stream_t *stream, const ri_wire_m
         break;
     case RI_WIRE_NACK:
         ri_am_rndv_handle_nack(worker, conn, msg);
+        break;
+    case RI_WIRE_CTS:
+        ri_send_rndv_put_handle_cts(worker, conn, msg);
         break;
     default:
         ++worker->counters.rx_malformed;

@@ -19,7 +19,7 @@ void ri_control_ask_order(ri_conn_t *conn);
 
 /**
  * Send one of the messages that consist of a base header: SYNC_ACK, RING_REFUSE, BYE,
- * ORDER_REQ, ORDER_ACK, RESET.
+ * FIN, ORDER_REQ, ORDER_ACK, RESET, WRITTEN.
  *
  * @param conn   The way to take.
  * @param id     Of the conn or stream addressed.
@@ -47,6 +47,10 @@ void ri_control_send_plane(ri_conn_t *conn, ri_wire_type_t type, uint32_t id,
 
 /** Ask the sender of @a stream for data that could not be read. */
 void ri_control_nack(ri_stream_t *stream, uint32_t req_id, uint32_t recv_id);
+
+/** Tell the sender of @a stream where to write the data of an RTS. */
+void ri_control_cts(ri_stream_t *stream, uint32_t req_id, uint32_t recv_id,
+                    const void *address);
 
 /** Handle a control message that passed validation. */
 void ri_control_handle(ri_worker_t *worker, ri_stream_t *stream, const ri_wire_msg_t *msg,

@@ -278,11 +278,13 @@ static void ring_channel_await_part(ri_stream_t *stream)
          ++i) {}
 }
 
-/* SYNC_ACK or FIN. */
+/* SYNC_ACK, FIN or WRITTEN. */
 static void ring_channel_receive_ack(ri_stream_t *stream, const ri_ring_record_t *record,
                                      uint8_t type)
 {
-    ri_wire_msg_t msg = {.type = type, .value = record->value, .id = record->extra};
+    ri_wire_msg_t msg = {.type  = type,
+                         .value = record->value,
+                         .id    = (type == RI_WIRE_WRITTEN) ? stream->id : record->extra};
 
     ri_control_handle(stream->worker, stream, &msg, NULL);
 }
@@ -384,6 +386,7 @@ static int ring_channel_receive_control(ri_stream_t *stream,
         break;
     case RI_WIRE_SYNC_ACK:
     case RI_WIRE_FIN:
+    case RI_WIRE_WRITTEN:
         ring_channel_receive_ack(stream, record, type);
         break;
     case RI_WIRE_RING_CLOSE:

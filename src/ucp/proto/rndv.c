@@ -6,8 +6,10 @@
 #include "am.h"
 #include "control.h"
 #include "coop.h"
+#include "planes.h"
 #include "ring_channel.h"
 #include "send_rndv_get.h"
+#include "send_rndv_put.h"
 #include "../tag/deliver.h"
 #include "../tag/send.h"
 
@@ -116,6 +118,9 @@ ucs_status_t ri_rndv_recv(ri_recv_req_t *recv, ri_stream_t *stream, uint32_t req
         ri_control_answer(stream, RI_WIRE_FIN, req_id);
         return UCS_ERR_MESSAGE_TRUNCATED;
     }
+    if (rts->flags & RI_WIRE_RTS_PUT) {
+        return ri_send_rndv_put_recv(recv, stream, req_id, rts);
+    }
     return ri_send_rndv_get_recv(recv, stream, req_id, rts);
 }
 
@@ -144,7 +149,8 @@ ucs_status_t ri_rndv_wait(ri_recv_req_t *recv, ri_stream_t *stream)
     if (recv->id == 0) {
         return UCS_ERR_NO_MEMORY;
     }
-    recv->stream = stream;
+    recv->stream  = stream;
+    recv->written = 0;
     ucs_list_add_tail(&stream->fetching, &recv->list);
     return UCS_OK;
 }
@@ -156,42 +162,95 @@ void ri_rndv_forget(ri_recv_req_t *recv)
     recv->stream = NULL;
 }
 
-static void rndv_abort_one(ri_stream_t *stream, ucs_status_t status)
+/* May the memory of a receive that waits be handed back? */
+static int rndv_may_abort(const ri_recv_req_t *recv)
 {
-    ri_recv_req_t *recv = ucs_list_head(&stream->fetching, ri_recv_req_t, list);
+    return !recv->written || ri_planes_is_gone(recv->stream->peer);
+}
 
+static void rndv_abort_one(ri_recv_req_t *recv, ucs_status_t status)
+{
     ri_rndv_forget(recv);
     ri_deliver_received(recv, status);
 }
 
-void ri_rndv_abort(ri_stream_t *stream, ucs_status_t status)
+/* @return The first receive of a stream that waits and may be aborted, or NULL. */
+static ri_recv_req_t *rndv_find_waiting(ri_stream_t *stream)
 {
-    while (!ucs_list_is_empty(&stream->fetching)) {
-        rndv_abort_one(stream, status);
-    }
-}
+    ri_recv_req_t *recv;
 
-/* @return A stream of a peer (0: of any) with receives that wait for RNDV_DATA, or NULL. */
-static ri_stream_t *rndv_find_fetching(ri_worker_t *worker, uint64_t uid)
-{
-    ri_stream_t *stream;
-
-    ucs_list_for_each(stream, &worker->streams, list) {
-        if (((uid == 0) || (stream->peer->uid == uid)) &&
-            !ucs_list_is_empty(&stream->fetching)) {
-            return stream;
+    ucs_list_for_each(recv, &stream->fetching, list) {
+        if (rndv_may_abort(recv)) {
+            return recv;
         }
     }
     return NULL;
 }
 
-void ri_rndv_abort_all(ri_worker_t *worker, uint64_t uid, ucs_status_t status)
+void ri_rndv_abort(ri_stream_t *stream, ucs_status_t status)
 {
+    ri_recv_req_t *recv;
+
+    while ((recv = rndv_find_waiting(stream)) != NULL) {
+        rndv_abort_one(recv, status);
+    }
+}
+
+/* @return A receive whose memory the sender may write, or NULL. */
+static ri_recv_req_t *rndv_find_written(ri_stream_t *stream)
+{
+    ri_recv_req_t *recv;
+
+    ucs_list_for_each(recv, &stream->fetching, list) {
+        if (recv->written) {
+            return recv;
+        }
+    }
+    return NULL;
+}
+
+void ri_rndv_abort_written(ri_stream_t *stream, ucs_status_t status)
+{
+    ri_recv_req_t *recv;
+
+    while ((recv = rndv_find_written(stream)) != NULL) {
+        rndv_abort_one(recv, status);
+    }
+}
+
+void ri_rndv_drop_written(ri_stream_t *stream)
+{
+    ri_recv_req_t *recv;
+
+    while ((recv = rndv_find_written(stream)) != NULL) {
+        ri_rndv_forget(recv);
+    }
+}
+
+/* @return A receive by any stream of a peer (0: of any) that may be aborted, or NULL. */
+static ri_recv_req_t *rndv_find_any(ri_worker_t *worker, uint64_t uid)
+{
+    ri_recv_req_t *recv = NULL;
     ri_stream_t *stream;
 
+    ucs_list_for_each(stream, &worker->streams, list) {
+        if ((uid == 0) || (stream->peer->uid == uid)) {
+            recv = rndv_find_waiting(stream);
+        }
+        if (recv != NULL) {
+            break;
+        }
+    }
+    return recv;
+}
+
+void ri_rndv_abort_all(ri_worker_t *worker, uint64_t uid, ucs_status_t status)
+{
+    ri_recv_req_t *recv;
+
     /* Each callback may free any stream. */
-    while ((stream = rndv_find_fetching(worker, uid)) != NULL) {
-        rndv_abort_one(stream, status);
+    while ((recv = rndv_find_any(worker, uid)) != NULL) {
+        rndv_abort_one(recv, status);
     }
 }
 

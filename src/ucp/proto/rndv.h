@@ -4,8 +4,8 @@
  *
  * What the rendezvous protocols that the sender starts have in common. The sender says
  * where the data is (RTS), as a message in sequence; what happens when it is matched is the
- * matter of send_rndv_get.h. FIN says that the sender is not needed any more. What no plane
- * can move comes by am_rndv.h. (protocol.md section 8)
+ * matter of send_rndv_get.h and send_rndv_put.h. FIN says that the sender is not needed any
+ * more. What no plane can move comes by am_rndv.h. (protocol.md section 8)
  */
 #ifndef RI_RNDV_H
 #define RI_RNDV_H
@@ -74,10 +74,28 @@ ucs_status_t ri_rndv_wait(ri_recv_req_t *recv, ri_stream_t *stream);
 /** Receiver: it waits no more. */
 void ri_rndv_forget(ri_recv_req_t *recv);
 
-/** Receiver: the stream ends; what still waits for its data ends with @a status. */
+/**
+ * Receiver: the stream ends; what still waits for its data ends with @a status.
+ *
+ * But not what the sender may still write: that must not be handed back. The sender writes
+ * only while it handles CTS. Its conn is open then, and when that ends, it says so: BYE, and
+ * RING_CLOSE if there was a ring. If the stream has broken, the sender gets RESET, which ends
+ * its conn. So these receives end by WRITTEN, RNDV_DATA, ri_rndv_abort_written(), or here
+ * if a plane tells that the sender's process is gone, and after any of those nothing is
+ * written. What no plane can tell about waits for ever if the sender is killed, as all other
+ * receives do in an error mode in which the end of a peer is not noticed (in the other one
+ * there is no CTS).
+ */
 void ri_rndv_abort(ri_stream_t *stream, ucs_status_t status);
 
-/** Receiver: likewise for all streams of a peer; @a uid 0: of the worker. */
+/** Receiver: BYE has come and there is no ring (any more). */
+void ri_rndv_abort_written(ri_stream_t *stream, ucs_status_t status);
+
+/** Receiver: the stream is freed with its worker. What the sender may still write is never
+ * completed: nobody will know when it is the application's again. */
+void ri_rndv_drop_written(ri_stream_t *stream);
+
+/** Receiver: as ri_rndv_abort() for all streams of a peer; @a uid 0: of the worker. */
 void ri_rndv_abort_all(ri_worker_t *worker, uint64_t uid, ucs_status_t status);
 
 /** Sender: @return Whether the peer has not got the data of all rendezvous yet. */

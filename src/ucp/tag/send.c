@@ -20,6 +20,7 @@
 #include "../proto/select.h"
 #include "../proto/self.h"
 #include "../proto/send_rndv_get.h"
+#include "../proto/send_rndv_put.h"
 
 #include <string.h>
 
@@ -34,6 +35,7 @@ static void send_req_init(ri_send_req_t *req, ri_conn_t *conn, uint64_t tag)
     req->id        = 0;
     req->waiting   = 0;
     req->wire_type = 0;
+    req->put       = 0;
     req->failure   = UCS_OK;
     req->self_msg  = NULL;
     req->coop      = NULL;
@@ -155,6 +157,7 @@ static ri_wire_type_t send_wire_type(const ri_send_req_t *req, ri_proto_t proto)
         return RI_WIRE_PLACED;
     case RI_PROTO_COOP:
     case RI_PROTO_RNDV_GET:
+    case RI_PROTO_RNDV_PUT:
         return RI_WIRE_RTS;
     case RI_PROTO_BULK:
     case RI_PROTO_BULK_RNDV:
@@ -199,6 +202,9 @@ static ucs_status_t send_start(ri_send_req_t *req, ri_proto_t proto, const ri_rt
         break;
     case RI_PROTO_RNDV_GET:
         status = ri_send_rndv_get_start(req);
+        break;
+    case RI_PROTO_RNDV_PUT:
+        status = ri_send_rndv_put_start(req);
         break;
     case RI_PROTO_BULK:
         status = ri_am_rndv_send(req, 0, param);
@@ -246,6 +252,7 @@ static int send_needs_id(ri_proto_t proto, int sync)
         return 0;
     case RI_PROTO_COOP:
     case RI_PROTO_RNDV_GET:
+    case RI_PROTO_RNDV_PUT:
         return 1;
     default:
         return sync;
@@ -273,7 +280,7 @@ static ucs_status_t send_choose_and_start(ri_send_req_t *req, int sync,
             .plane_write    = !!(conn->flags & RI_CONN_PLANE_WRITE),
             .has_slot       = (req->data.length >= ri_config.coop_thresh) &&
                         ri_coop_is_possible(conn, req->data.length),
-            .scheme        = RI_SENDER_SCHEME_GET,
+            .scheme        = ri_config.scheme,
             .length        = req->data.length,
             .hybrid_thresh = ri_config.hybrid_thresh,
             .coop_thresh   = ri_config.coop_thresh,

@@ -1,0 +1,120 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "send_rndv_put.h"
+#include "am_rndv.h"
+#include "control.h"
+#include "rndv.h"
+#include "send_rndv_get.h"
+#include "../core/memory.h"
+#include "../tag/deliver.h"
+#include "../tag/send.h"
+
+ucs_status_t ri_send_rndv_put_start(ri_send_req_t *req)
+{
+    /* with the segments: the receiver may have to read */
+    ri_rndv_rts_t rts = {.rts.flags = RI_WIRE_RTS_PUT};
+
+    req->put             = 1;
+    rts.rts.num_segments = ri_rndv_segments(&req->data, rts.rts.segments,
+                                            RI_WIRE_SEGMENTS_MAX);
+    return ri_rndv_send(req, &rts.rts);
+}
+
+/* Can the sender be told to write a receive's memory? In error handling mode PEER the receive
+ * would have to end when the connection fails, and the sender might still write it then. */
+static int put_is_possible(ri_recv_req_t *recv, ri_stream_t *stream)
+{
+    ri_conn_t *conn = ri_peer_way_out(stream->peer);
+
+    return (conn != NULL) && !(conn->flags & RI_CONN_PEER_MODE) &&
+           ri_dt_is_contig(&recv->data) && ri_memory_of_recv_is_host(recv);
+}
+
+ucs_status_t ri_send_rndv_put_recv(ri_recv_req_t *recv, ri_stream_t *stream,
+                                   uint32_t req_id, const ri_wire_rts_t *rts)
+{
+    ucs_status_t status;
+
+    if (!put_is_possible(recv, stream)) {
+        return ri_send_rndv_get_recv(recv, stream, req_id, rts);
+    }
+    status = ri_rndv_wait(recv, stream);
+    if (status != UCS_OK) {
+        ri_control_answer(stream, RI_WIRE_FIN, req_id);
+        return status;
+    }
+    recv->written = 1;
+    ri_trace(&stream->worker->trace, RI_TRACE_RECV_CTS, recv->id, recv->info.length);
+    ri_control_cts(stream, req_id, recv->id, recv->data.buffer);
+    return UCS_INPROGRESS;
+}
+
+/* Write the data of a send to where its receiver says. */
+static ucs_status_t put_write(ri_send_req_t *req, uint64_t address)
+{
+    ri_conn_t *conn        = req->conn;
+    ri_plane_ep_t *ep      = (conn->peer != NULL) ? conn->peer->plane_ep : NULL;
+    ri_segment_t remote    = {address, req->data.length};
+    ri_transfer_t transfer = {
+            .remote = &remote, .num_remote = 1, .length = req->data.length};
+    ucs_status_t status = UCS_ERR_UNREACHABLE;
+    ri_segment_t local[RI_WIRE_SEGMENTS_MAX];
+
+    transfer.local     = local;
+    transfer.num_local = ri_rndv_segments(&req->data, local, RI_WIRE_SEGMENTS_MAX);
+    if ((ep != NULL) && (conn->flags & RI_CONN_PLANE_WRITE)) {
+        status = ep->plane->ops->write(ep, &transfer);
+    }
+    ri_trace(&conn->worker->trace, RI_TRACE_SEND_WRITE, req->data.length, status);
+    return status;
+}
+
+void ri_send_rndv_put_handle_cts(ri_worker_t *worker, ri_conn_t *conn,
+                                 const ri_wire_msg_t *msg)
+{
+    ri_send_req_t *req = ri_rndv_find(worker, conn, msg->value);
+    ucs_status_t status;
+
+    if (req == NULL) {
+        return;
+    }
+    if (!req->put) {
+        ++worker->counters.rx_stale;
+        return;
+    }
+
+    status = put_write(req, msg->address);
+    if (status == UCS_OK) {
+        conn->counters.tx_written_bytes += req->data.length;
+        ri_control_send(conn, RI_WIRE_WRITTEN, conn->remote_id, msg->recv_id);
+        if (ri_id_get(&worker->req_ids, msg->value) ==
+            req) { /* the conn has not failed */
+            ri_send_end_wait(req, RI_SEND_WAIT_MATCH, UCS_OK);
+        }
+        return;
+    }
+    if (status == UCS_ERR_UNREACHABLE) {
+        conn->flags &= ~RI_CONN_PLANE_WRITE;
+    }
+    ri_am_rndv_send_data(req, msg->recv_id);
+}
+
+void ri_send_rndv_put_handle_written(ri_stream_t *stream, const ri_wire_msg_t *msg)
+{
+    ri_worker_t *worker = stream->worker;
+    ri_recv_req_t *recv = ri_id_get(&worker->recv_ids, msg->value);
+
+    if ((recv == NULL) || (recv->stream != stream) || !recv->written) {
+        ++worker->counters.rx_stale;
+        return;
+    }
+
+    ++stream->busy;
+    ri_trace(&worker->trace, RI_TRACE_RECV_WRITTEN, recv->id, recv->info.length);
+    ri_rndv_forget(recv);
+    ri_deliver_received(recv, UCS_OK);
+    --stream->busy;
+    ri_stream_check_closed(stream);
+}
