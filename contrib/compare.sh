@@ -553,9 +553,10 @@ run_mpi()
 }
 
 # count_control MPI COUNT LOG: the control messages of both ranks, from their counters, for
-# COUNT large messages whose receive is posted. In-sequence messages that carry no payload
-# control as well: the request to send of a message that is read.
-control_counters="tx_control tx_rndv"
+# COUNT large messages whose receive is posted. Beside control messages proper, which are
+# RTR, FIN and CTS, each message has one in sequence that carries no payload: the request to
+# send, or the word that it was written.
+control_counters="tx_control tx_recv_rndv tx_coop tx_rndv tx_put"
 
 count_control()
 {
