@@ -380,12 +380,19 @@ static ucs_status_t fuzz_plane_read(ri_plane_ep_t *ep, const ri_transfer_t *tran
     return UCS_OK;
 }
 
+static ucs_status_t fuzz_plane_check(ri_plane_ep_t *ep)
+{
+    (void)ep;
+    return g.read_unreachable ? UCS_ERR_UNREACHABLE : UCS_OK;
+}
+
 static const ri_plane_ops_t fuzz_plane_ops = {.name       = "fuzz",
                                               .close      = fuzz_plane_close,
                                               .address    = fuzz_plane_address,
                                               .connect    = fuzz_plane_connect,
                                               .disconnect = fuzz_plane_disconnect,
-                                              .read       = fuzz_plane_read};
+                                              .read       = fuzz_plane_read,
+                                              .check      = fuzz_plane_check};
 
 static ucs_status_t fuzz_context_query(ucp_context_h context, ucp_context_attr_t *attr)
 {

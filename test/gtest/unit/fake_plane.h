@@ -14,13 +14,13 @@ namespace fake {
 class plane {
 public:
     /* Gives the worker of @a owner the plane; its end closes it. */
-    explicit plane(node &owner, bool writes = false)
+    explicit plane(node &owner, unsigned capabilities = 0)
     {
         static_assert(sizeof(state) > 0, "");
         m_state                     = new state();
         m_state->super.ops          = &OPS;
         m_state->super.capabilities = RI_PLANE_READ | RI_PLANE_LISTS | RI_PLANE_INLINE |
-                                      (writes ? RI_PLANE_WRITE : 0);
+                                      capabilities;
         m_state->owner = this;
         EXPECT_EQ(nullptr, owner.worker()->plane);
         owner.worker()->plane = &m_state->super;
@@ -36,11 +36,13 @@ public:
     /* How the next ones end. What fails has moved @a move_before bytes. */
     ucs_status_t connect_status = UCS_OK;
     ucs_status_t read_status    = UCS_OK;
-    ucs_status_t write_status   = UCS_OK;
-    ucs_status_t check_status   = UCS_OK;
     size_t move_before          = 0;
     unsigned good_reads         = 0; /* that succeed before read_status counts */
     std::function<void()> on_read;
+    ucs_status_t write_status = UCS_OK;
+    unsigned good_writes      = 0;
+    std::function<void()> on_write;
+    bool gone = false; /* is the other process? */
 
     /* What was done. */
     unsigned connects    = 0; /* that succeeded */
@@ -48,6 +50,7 @@ public:
     unsigned disconnects = 0;
     unsigned reads       = 0;
     unsigned writes      = 0;
+    unsigned checks      = 0;
     bytes last_address;
 
     static constexpr uint8_t ADDRESS[] = {'f', 'a', 'k', 'e'};
@@ -119,30 +122,32 @@ private:
         return out;
     }
 
-    static void copy(const ri_transfer_t *t, const ri_segment_t *from, size_t num_from,
-                     const ri_segment_t *to, size_t num_to, size_t length)
+    static void copy(const std::vector<ri_segment_t> &to,
+                     const std::vector<ri_segment_t> &from)
     {
         bytes data;
 
-        for (const ri_segment_t &s : cut(from, num_from, t->offset, length)) {
+        for (const ri_segment_t &s : from) {
             const uint8_t *at = reinterpret_cast<const uint8_t *>(s.address);
             data.insert(data.end(), at, at + s.length);
         }
-        const uint8_t *next = data.data();
-        for (const ri_segment_t &s : cut(to, num_to, t->offset, length)) {
-            memcpy(reinterpret_cast<void *>(s.address), next, s.length);
-            next += s.length;
+        const uint8_t *at = data.data();
+        for (const ri_segment_t &s : to) {
+            memcpy(reinterpret_cast<void *>(s.address), at, s.length);
+            at += s.length;
         }
     }
 
-    static ucs_status_t read(ri_plane_ep_t *ep, const ri_transfer_t *t)
+    static ucs_status_t read(ri_plane_ep_t *ep, const ri_transfer_t *transfer)
     {
         plane *self = of(ep->plane);
         bool fails  = (self->read_status != UCS_OK) && (self->reads >= self->good_reads);
+        size_t left = fails ? std::min(self->move_before, transfer->length) :
+                              transfer->length;
 
         ++self->reads;
-        copy(t, t->remote, t->num_remote, t->local, t->num_local,
-             fails ? std::min(self->move_before, t->length) : t->length);
+        copy(cut(transfer->local, transfer->num_local, transfer->offset, left),
+             cut(transfer->remote, transfer->num_remote, transfer->offset, left));
         ucs_status_t status = fails ? self->read_status : UCS_OK;
         if (self->on_read) {
             self->on_read();
@@ -150,18 +155,29 @@ private:
         return status;
     }
 
-    static ucs_status_t write(ri_plane_ep_t *ep, const ri_transfer_t *t)
+    static ucs_status_t write(ri_plane_ep_t *ep, const ri_transfer_t *transfer)
     {
         plane *self = of(ep->plane);
-        bool fails  = self->write_status != UCS_OK;
+        bool fails  = (self->write_status != UCS_OK) &&
+                     (self->writes >= self->good_writes);
+        size_t left = fails ? std::min(self->move_before, transfer->length) :
+                              transfer->length;
 
         ++self->writes;
-        copy(t, t->local, t->num_local, t->remote, t->num_remote,
-             fails ? std::min(self->move_before, t->length) : t->length);
-        return self->write_status;
+        copy(cut(transfer->remote, transfer->num_remote, transfer->offset, left),
+             cut(transfer->local, transfer->num_local, transfer->offset, left));
+        ucs_status_t status = fails ? self->write_status : UCS_OK;
+        if (self->on_write) {
+            self->on_write();
+        }
+        return status;
     }
 
-    static ucs_status_t check(ri_plane_ep_t *ep) { return of(ep->plane)->check_status; }
+    static ucs_status_t check(ri_plane_ep_t *ep)
+    {
+        ++of(ep->plane)->checks;
+        return of(ep->plane)->gone ? UCS_ERR_UNREACHABLE : UCS_OK;
+    }
 
     static constexpr ri_plane_ops_t OPS = {"fake",     nullptr, close, address, connect,
                                            disconnect, read,    write, check,   nullptr};

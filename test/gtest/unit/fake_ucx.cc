@@ -950,6 +950,7 @@ void ri_test::SetUp()
 
     ri_config                 = {};
     ri_config.eager_thresh    = 8192;
+    ri_config.coop_thresh     = 262144;
     ri_config.am_inline       = 1024;
     ri_config.ring_peers      = 64;
     ri_config.ring_size       = 65536;

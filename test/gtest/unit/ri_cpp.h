@@ -36,6 +36,8 @@
 #endif
 
 using std::atomic_compare_exchange_strong_explicit;
+using std::atomic_fetch_add_explicit;
+using std::atomic_fetch_or_explicit;
 using std::atomic_load_explicit;
 using std::atomic_store_explicit;
 using std::memory_order_acq_rel;
@@ -71,6 +73,7 @@ extern "C" {
 #include "ucp/proto/am_rndv.h"
 #include "ucp/proto/bounce.h"
 #include "ucp/proto/control.h"
+#include "ucp/proto/coop.h"
 #include "ucp/proto/planes.h"
 #include "ucp/proto/ring_channel.h"
 #include "ucp/proto/rndv.h"
@@ -88,6 +91,7 @@ extern "C" {
 #include "uct/cma/cma.h"
 #include "uct/shm/host.h"
 #include "uct/shm/ring.h"
+#include "uct/shm/slot.h"
 }
 
 #pragma GCC diagnostic pop
