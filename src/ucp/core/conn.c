@@ -10,6 +10,7 @@
 #include "../proto/control.h"
 #include "../proto/coop.h"
 #include "../proto/eager.h"
+#include "../proto/hybrid.h"
 #include "../proto/planes.h"
 #include "../proto/ring_channel.h"
 #include "../proto/rndv.h"
@@ -43,6 +44,8 @@ ri_peer_t *ri_peer_get(ri_worker_t *worker, uint64_t uid)
     ucs_list_head_init(&peer->conns);
     ucs_list_head_init(&peer->streams);
     ucs_list_head_init(&peer->owed);
+    peer->num_releases = 0;
+    ucs_list_head_init(&peer->releasing_link);
     if (ri_map_put(&worker->peers, uid, peer) != UCS_OK) {
         free(peer);
         return NULL;
@@ -55,6 +58,7 @@ static void peer_check_unused(ri_worker_t *worker, ri_peer_t *peer)
 {
     if (ucs_list_is_empty(&peer->conns) && ucs_list_is_empty(&peer->streams)) {
         ri_control_drop(&peer->owed);
+        ucs_list_del(&peer->releasing_link);
         ri_planes_disconnect(peer);
         ri_map_remove(&worker->peers, peer->uid);
         free(peer);
@@ -148,6 +152,7 @@ ucs_status_t ri_conn_create(ri_worker_t *worker, ucp_ep_h ep, uint64_t uid,
     ucs_list_head_init(&conn->pending_link);
     ucs_list_head_init(&conn->asking_link);
     ucs_list_head_init(&conn->sends);
+    ucs_list_head_init(&conn->lent);
     conn->serial = ++worker->conn_serial;
     conn->id     = ri_id_alloc(&worker->conn_ids, conn);
     if (conn->id == 0) {
@@ -263,6 +268,7 @@ void ri_conn_destroy(ri_conn_t *conn, ucs_status_t status)
     ri_map_remove(&ri_conn_map, (uintptr_t)conn->ep);
     ri_id_free(&worker->conn_ids, conn->id);
     ucs_list_del(&conn->list);
+    ri_hybrid_conn_closed(conn);
     if (conn->peer != NULL) {
         ucs_list_del(&conn->peer_list);
         peer_check_unused(worker, conn->peer);
@@ -295,6 +301,7 @@ void ri_conn_fail(ri_conn_t *conn, ucs_status_t status)
     ri_conn_stop_timeout(conn);
     ri_ring_channel_close(conn);
     ri_conn_update_fast(conn);
+    ri_hybrid_conn_failed(conn);
 
     conn_dequeue_pending(conn);
 

@@ -63,6 +63,8 @@ struct ri_conn {
     size_t ring_max;              /* longest payload that may go through the ring */
     uint32_t flags;               /* RI_CONN_* */
     uint32_t tx_sn;               /* of the latest message; the first is 1 */
+    uint32_t release;             /* a pool buffer of the peer's that the next message in
+                                     the ring gives back, or 0 */
     uint32_t lost_sn;             /* with RI_CONN_LOST: the number that never comes */
     uint64_t tx_tag;              /* of the latest message */
     ucs_list_link_t pending;      /* sends that wait for room in the ring, in order */
@@ -73,6 +75,8 @@ struct ri_conn {
     uint32_t remote_id;           /* of its stream at the receiver, 0: not yet known */
     ucs_status_t status;          /* UCS_OK, or why it failed */
     ri_ring_tx_t ring_memory;     /* what ring points to */
+    uint32_t release_conn;        /* the peer's conn that release belongs to */
+    ucs_list_link_t lent;         /* pool buffers with messages that the peer may read */
     uint32_t coop_slots;          /* bits: slots of the ring that sends have */
     uint32_t coop_unread; /* likewise: that were complete before their RTS was read */
     uint32_t rma_count;   /* one-sided operations started by the application */
@@ -126,6 +130,12 @@ struct ri_stream {
     ri_stream_counters_t counters;
 };
 
+/* A pool buffer of the peer's that has been read. */
+typedef struct ri_release {
+    uint32_t id;
+    uint32_t conn_id; /* of the conn that its message came by, there */
+} ri_release_t;
+
 /* Lives as long as it has a conn or a stream. */
 struct ri_peer {
     uint64_t uid;
@@ -134,6 +144,10 @@ struct ri_peer {
     ri_plane_ep_t *plane_ep; /* the way to its memory, or NULL */
     int gone;                /* likewise NULL, as the process does not exist any more */
     ucs_list_link_t owed;    /* control messages that wait for a first way out */
+    ri_release_t releases[2 * RI_WIRE_RELEASE_MAX]; /* that wait for company */
+    unsigned num_releases;
+    ucs_list_link_t releasing_link; /* in worker->releasing, if any waits, also in one of
+                                       the conns; else self-linked */
 };
 
 /* While any of these is set, messages do not go through the ring. */

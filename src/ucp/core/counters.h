@@ -15,6 +15,7 @@
  *   rtr_used + rtr_dropped = rtr_sent when no receive is posted
  *   rx_posted + rx_unexpected = messages of streams that were matched or queued
  *   held_bytes = 0 when no message is unexpected, early or incomplete
+ *   pool_bytes = 0 when the peers have received all messages and said so
  * Messages to the own worker are counted as sent only.
  */
 #ifndef RI_COUNTERS_H
@@ -72,6 +73,9 @@
     _c(rx_stale, "messages", "dropped because they are for something closed") \
     _c(held_bytes, "bytes", "held for messages that wait or are incomplete, now") \
     _c(held_bytes_max, "bytes", "the most that was ever held") \
+    _c(pool_bytes, "bytes", "of the pool in use, now") \
+    _c(pool_bytes_max, "bytes", "the most that was ever in use") \
+    _c(tx_release, "messages", "that did nothing but give pool buffers back") \
     _c(recv_canceled, "receives", "cancelled") \
     _c(recv_truncated, "receives", "shorter than their message") \
     _c(recv_bounced, "receives", "into memory that only UCP can write, by way of UCP") \

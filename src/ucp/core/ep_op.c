@@ -6,6 +6,7 @@
 #include "../preload/stock.h"
 #include "../proto/control.h"
 #include "../proto/coop.h"
+#include "../proto/hybrid.h"
 #include "../proto/rndv.h"
 
 static uint32_t ep_param_flags(const ucp_request_param_t *param)
@@ -25,12 +26,14 @@ static int ep_close_must_wait(ri_conn_t *conn)
 {
     return ep_op_must_wait(conn->worker, conn) ||
            ((conn->status == UCS_OK) &&
-            (ri_rndv_is_under_way(conn) || ri_coop_is_unread(conn)));
+            (ri_rndv_is_under_way(conn) || ri_coop_is_unread(conn))) ||
+           ri_hybrid_is_under_way(conn);
 }
 
 /* Say what there is to say before a close. @return Whether it has gone out. */
 static int ep_say_bye(ri_conn_t *conn)
 {
+    ri_hybrid_flush_conn(conn);
     ri_conn_say_bye(conn);
     return !ri_control_is_waiting(conn);
 }

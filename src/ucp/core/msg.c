@@ -67,7 +67,7 @@ void ri_msg_discard(ri_worker_t *worker, ri_msg_t *msg)
         ri_stock.am_data_release(worker->stock, msg->desc);
         break;
     case RI_MSG_RTS:
-        ri_rndv_discard(msg->stream, msg->req_id);
+        ri_rndv_discard(msg);
         break;
     default:
         break;

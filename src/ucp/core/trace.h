@@ -21,6 +21,7 @@
     _e(SEND_RING, "  by ring, sn %lu, lines %lu") \
     _e(SEND_AM, "  by active message, sn %lu, length %lu") \
     _e(SEND_BULK, "  in bulk, sn %lu, length %lu") \
+    _e(SEND_POOL, "  by the pool, sn %lu, length %lu") \
     _e(SEND_RTS, "  by rendezvous, sn %lu, length %lu") \
     _e(SEND_WRITE, "  written into the receive's memory, length %lu status %ld") \
     _e(SEND_PENDING, "  waits for ring space, sn %lu, queued %lu") \

@@ -11,6 +11,7 @@
 #include "../proto/bounce.h"
 #include "../proto/control.h"
 #include "../proto/coop.h"
+#include "../proto/hybrid.h"
 #include "../proto/planes.h"
 #include "../proto/ring_channel.h"
 #include "../proto/rndv.h"
@@ -153,6 +154,7 @@ ucs_status_t ri_worker_create(ri_context_t *context, ucp_worker_h stock,
     ucs_list_head_init(&worker->control);
     ucs_list_head_init(&worker->asking);
     ucs_list_head_init(&worker->coops);
+    ucs_list_head_init(&worker->releasing);
     ucs_list_head_init(&worker->conns);
     ucs_list_head_init(&worker->streams);
     ucs_list_head_init(&worker->bounces);
@@ -165,6 +167,7 @@ ucs_status_t ri_worker_create(ri_context_t *context, ucp_worker_h stock,
     ri_id_table_init(&worker->req_ids, 24, 32);
     ri_id_table_init(&worker->recv_ids, 24, 32);
     ri_match_init(&worker->match);
+    ri_pool_init(&worker->pool, ri_config.pool_size);
     ri_req_pool_init(worker);
     worker_init_lock(worker);
 
@@ -254,6 +257,7 @@ void ri_worker_destroy(ri_worker_t *worker)
 
     ri_rndv_discard_all(worker); /* as long as there are ways out */
     ri_coop_end_all(worker);
+    ri_hybrid_flush_releases(worker);
     while (!ucs_list_is_empty(&worker->conns)) {
         ri_conn_t *conn = ucs_list_head(&worker->conns, ri_conn_t, list);
 
@@ -286,6 +290,7 @@ void ri_worker_free(ri_worker_t *worker)
     ri_msg_pool_cleanup(worker);
     ri_am_buffers_cleanup(worker);
     ri_bounce_cleanup(worker);
+    ri_pool_cleanup(&worker->pool);
     ri_req_pool_cleanup(worker);
     ri_id_table_cleanup(&worker->conn_ids);
     ri_id_table_cleanup(&worker->stream_ids);
@@ -302,7 +307,7 @@ int ri_worker_has_work(ri_worker_t *worker)
     return !ucs_list_is_empty(&worker->pending_conns) ||
            !ucs_list_is_empty(&worker->ep_ops) || !ucs_list_is_empty(&worker->control) ||
            !ucs_list_is_empty(&worker->asking) || (worker->num_coops > 0) ||
-           ri_rtr_has_work(worker);
+           !ucs_list_is_empty(&worker->pool.unsent) || ri_rtr_has_work(worker);
 }
 
 void ri_worker_housekeeping(ri_worker_t *worker)
@@ -339,7 +344,11 @@ static void worker_progress_slow(ri_worker_t *worker)
     if (ri_rtr_has_work(worker)) {
         ri_rtr_progress(worker);
     }
+    if (!ucs_list_is_empty(&worker->pool.unsent)) {
+        ri_hybrid_progress(worker);
+    }
     if (worker->countdown == 0) {
+        ri_hybrid_flush_releases(worker);
         ri_worker_housekeeping(worker);
     }
     worker->attention = ri_worker_has_work(worker);

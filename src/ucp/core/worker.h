@@ -17,6 +17,7 @@
 #include "request.h"
 #include "trace.h"
 #include "../preload/stock.h"
+#include "../proto/pool.h"
 #include "../tag/match.h"
 #include "../tag/sender_map.h"
 
@@ -54,12 +55,14 @@ struct ri_worker {
     ri_req_pool_t reqs;
     ri_msg_pool_t msgs;
     ri_am_pool_t am_buffers;
+    ri_pool_t pool; /* of messages that wait for their receiver */
 
     ucs_list_link_t pending_conns; /* with sends that wait for ring space */
     ucs_list_link_t ep_ops;        /* flushes and closes that wait for own work */
     ucs_list_link_t control;       /* control messages that stock had no memory for */
     ucs_list_link_t asking;        /* conns that wait for CONN_ACK with a time-out */
     ucs_list_link_t coops;         /* messages that both sides copy (proto/coop.h) */
+    ucs_list_link_t releasing;     /* peers whose pool buffers are to be given back */
     unsigned trace_signals;        /* of which it took notice */
 
     uint64_t uid;

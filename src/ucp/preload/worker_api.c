@@ -10,6 +10,7 @@
 #include "../core/ep_op.h"
 #include "../core/log.h"
 #include "../core/worker.h"
+#include "../proto/hybrid.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -159,6 +160,7 @@ ucs_status_t ucp_worker_arm(ucp_worker_h stock)
         return ri_stock.worker_arm(stock);
     }
     ri_worker_lock(worker);
+    ri_hybrid_flush_releases(worker);
     status = ri_worker_has_work(worker) ? UCS_ERR_BUSY : ri_stock.worker_arm(stock);
     ri_worker_unlock(worker);
     return status;

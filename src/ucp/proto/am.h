@@ -41,6 +41,12 @@ enum {
     RI_AM_FORCE_IMM = 1 << 2 /* at once or not at all: UCS_ERR_NO_RESOURCE */
 };
 
+/** @return RI_AM_FORCE_IMM if the application demands that. */
+static inline unsigned ri_am_force_flag(const ucp_request_param_t *param)
+{
+    return (param->op_attr_mask & UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL) ? RI_AM_FORCE_IMM : 0;
+}
+
 /** Allocate a buffer of a class. @return NULL without memory. */
 ri_am_buffer_t *ri_am_buffer_new(ri_worker_t *worker, unsigned class);
 
@@ -99,7 +105,7 @@ size_t ri_am_pack_hello(ri_conn_t *conn, uint8_t *at);
  * Write the header of the next message in sequence on @a conn, with a hello as long as
  * the receiver's id is not known, and note its tag as that of the latest message.
  *
- * @param type  EAGER (which may become EAGER_SAME), EAGER_SYNC, BULK or RTS.
+ * @param type  EAGER (which may become EAGER_SAME), EAGER_SYNC, BULK, RTS or POOL.
  *
  * @return The header's length.
  */

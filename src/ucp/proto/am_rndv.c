@@ -6,6 +6,7 @@
 #include "am.h"
 #include "control.h"
 #include "coop.h"
+#include "hybrid.h"
 #include "rndv.h"
 #include "../tag/deliver.h"
 #include "../tag/send.h"
@@ -21,16 +22,21 @@ ucs_status_t ri_am_rndv_send(ri_send_req_t *req, uint32_t am_flags,
     return ri_am_send_direct(req, am_flags, param);
 }
 
-ucs_status_t ri_am_rndv_ask(ri_recv_req_t *recv, ri_stream_t *stream, uint32_t req_id)
+ucs_status_t ri_am_rndv_ask(ri_recv_req_t *recv, ri_stream_t *stream, uint32_t req_id,
+                            uint32_t flags)
 {
     ucs_status_t status = ri_rndv_wait(recv, stream);
 
     if (status != UCS_OK) {
-        ri_control_answer(stream, RI_WIRE_FIN, req_id);
+        if (flags & RI_WIRE_NACK_POOL) {
+            ri_hybrid_release(stream, req_id, 1);
+        } else {
+            ri_control_answer(stream, RI_WIRE_FIN, req_id);
+        }
         return status;
     }
     ++stream->worker->counters.rndv_fallback;
-    ri_control_nack(stream, req_id, recv->id);
+    ri_control_nack(stream, req_id, recv->id, flags);
     return UCS_INPROGRESS;
 }
 

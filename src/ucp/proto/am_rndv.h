@@ -16,12 +16,15 @@ ucs_status_t ri_am_rndv_send(ri_send_req_t *req, uint32_t am_flags,
                              const ucp_request_param_t *param);
 
 /**
- * Receiver: ask for the data of a matched RTS.
+ * Receiver: ask for the data of a matched RTS or POOL.
+ *
+ * @param flags  RI_WIRE_NACK_*.
  *
  * @return UCS_INPROGRESS: the receive is completed later; or an error, of which the sender
  *         knows.
  */
-ucs_status_t ri_am_rndv_ask(ri_recv_req_t *recv, ri_stream_t *stream, uint32_t req_id);
+ucs_status_t ri_am_rndv_ask(ri_recv_req_t *recv, ri_stream_t *stream, uint32_t req_id,
+                            uint32_t flags);
 
 /** Sender: send the data of an RTS to the receive @a recv_id. It ends RI_SEND_WAIT_MATCH;
  * the request may be complete afterwards. */

@@ -5,6 +5,7 @@
 #include "control.h"
 #include "am.h"
 #include "am_rndv.h"
+#include "hybrid.h"
 #include "planes.h"
 #include "ring_channel.h"
 #include "rndv.h"
@@ -186,7 +187,7 @@ void ri_control_send(ri_conn_t *conn, ri_wire_type_t type, uint32_t id, uint32_t
 
     if (((type == RI_WIRE_SYNC_ACK) || (type == RI_WIRE_FIN) ||
          (type == RI_WIRE_WRITTEN)) &&
-        ri_ring_channel_send_control(conn, type, id, value)) {
+        ri_ring_channel_send_control(conn, type, id, value, NULL, 0)) {
         control_count(conn, &base);
         return;
     }
@@ -258,34 +259,36 @@ void ri_control_send_plane(ri_conn_t *conn, ri_wire_type_t type, uint32_t id,
 }
 
 /* Keep an answer until there is a way out to its receiver. */
-static void control_owe_answer(ri_stream_t *stream, const void *message, size_t length)
+static void control_owe_answer(ri_peer_t *peer, const void *message, size_t length)
 {
-    control_owed_t *owed = control_owe(stream->peer->uid, 0, message, length);
+    control_owed_t *owed = control_owe(peer->uid, 0, message, length);
 
     if (owed != NULL) {
-        ucs_list_add_tail(&stream->peer->owed, &owed->list);
+        ucs_list_add_tail(&peer->owed, &owed->list);
     }
 }
 
-/* Send to the sender of a stream what does not go through a ring. */
-static void control_send_back(ri_stream_t *stream, const void *message, size_t length)
+/* Send an answer by active message. @a conn NULL: there is no way out. */
+static void control_answer_am(ri_conn_t *conn, ri_peer_t *peer, const void *message,
+                              size_t length)
 {
-    ri_conn_t *conn = ri_peer_way_out(stream->peer);
-
     if (conn != NULL) {
         control_send_am(conn, message, length);
     } else {
-        control_owe_answer(stream, message, length);
+        control_owe_answer(peer, message, length);
     }
 }
 
-void ri_control_nack(ri_stream_t *stream, uint32_t req_id, uint32_t recv_id)
+void ri_control_nack(ri_stream_t *stream, uint32_t req_id, uint32_t recv_id,
+                     uint32_t flags)
 {
-    ri_wire_nack_t nack = {
-            .base.type = RI_WIRE_NACK, .base.value = req_id, .recv_id = recv_id};
+    ri_wire_nack_t nack = {.base.type  = RI_WIRE_NACK,
+                           .base.value = req_id,
+                           .recv_id    = recv_id,
+                           .flags      = flags};
 
     ri_wire_set_id(&nack.base, stream->remote_conn_id);
-    control_send_back(stream, &nack, sizeof(nack));
+    control_answer_am(ri_peer_way_out(stream->peer), stream->peer, &nack, sizeof(nack));
 }
 
 void ri_control_cts(ri_stream_t *stream, uint32_t req_id, uint32_t recv_id,
@@ -297,7 +300,24 @@ void ri_control_cts(ri_stream_t *stream, uint32_t req_id, uint32_t recv_id,
                          .address    = (uintptr_t)address};
 
     ri_wire_set_id(&cts.base, stream->remote_conn_id);
-    control_send_back(stream, &cts, sizeof(cts));
+    control_answer_am(ri_peer_way_out(stream->peer), stream->peer, &cts, sizeof(cts));
+}
+
+void ri_control_release(ri_peer_t *peer, uint32_t conn_id, const uint32_t *ids,
+                        unsigned count)
+{
+    ri_conn_t *conn       = ri_peer_way_out(peer);
+    ri_wire_release_t msg = {.base.type = RI_WIRE_RELEASE, .base.value = count};
+
+    memcpy(msg.ids, ids, count * sizeof(*ids));
+    ri_wire_set_id(&msg.base, conn_id);
+    if ((conn != NULL) &&
+        ri_ring_channel_send_control(conn, RI_WIRE_RELEASE, conn_id, count, msg.ids,
+                                     count * sizeof(*ids))) {
+        control_count(conn, &msg.base);
+        return;
+    }
+    control_answer_am(conn, peer, &msg, sizeof(msg));
 }
 
 void ri_control_answer(ri_stream_t *stream, ri_wire_type_t type, uint32_t value)
@@ -310,7 +330,7 @@ void ri_control_answer(ri_stream_t *stream, ri_wire_type_t type, uint32_t value)
         return;
     }
     ri_wire_set_id(&base, stream->remote_conn_id);
-    control_owe_answer(stream, &base, sizeof(base));
+    control_owe_answer(stream->peer, &base, sizeof(base));
 }
 
 void ri_control_flush_owed(ri_worker_t *worker, ri_peer_t *peer)
@@ -576,7 +596,14 @@ void ri_control_handle(ri_worker_t *worker, ri_stream_t *stream, const ri_wire_m
         ri_rndv_handle_fin(worker, conn, msg);
         break;
     case RI_WIRE_NACK:
-        ri_am_rndv_handle_nack(worker, conn, msg);
+        if (msg->flags & RI_WIRE_NACK_POOL) {
+            ri_hybrid_handle_nack(worker, conn, msg);
+        } else {
+            ri_am_rndv_handle_nack(worker, conn, msg);
+        }
+        break;
+    case RI_WIRE_RELEASE:
+        ri_hybrid_handle_release(worker, conn, msg);
         break;
     case RI_WIRE_CTS:
         ri_send_rndv_put_handle_cts(worker, conn, msg);

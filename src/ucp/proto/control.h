@@ -45,8 +45,14 @@ void ri_control_answer(ri_stream_t *stream, ri_wire_type_t type, uint32_t value)
 void ri_control_send_plane(ri_conn_t *conn, ri_wire_type_t type, uint32_t id,
                            uint32_t value);
 
-/** Ask the sender of @a stream for data that could not be read. */
-void ri_control_nack(ri_stream_t *stream, uint32_t req_id, uint32_t recv_id);
+/** Ask the sender of @a stream for data that could not be read. @a flags: RI_WIRE_NACK_* */
+void ri_control_nack(ri_stream_t *stream, uint32_t req_id, uint32_t recv_id,
+                     uint32_t flags);
+
+/** Give pool buffers back to a peer. @a conn_id is one of its conns; the peer may be gone
+ * afterwards. */
+void ri_control_release(ri_peer_t *peer, uint32_t conn_id, const uint32_t *ids,
+                        unsigned count);
 
 /** Tell the sender of @a stream where to write the data of an RTS. */
 void ri_control_cts(ri_stream_t *stream, uint32_t req_id, uint32_t recv_id,

@@ -318,7 +318,8 @@ static ucs_status_t coop_end_recv(ri_coop_t *coop, coop_state_t state)
     if (state == COOP_BROKEN) {
         ri_deliver_breaking(stream, "a malformed slot in its ring", RI_WIRE_RTS, 0);
     }
-    return ((status == UCS_OK) && failed) ? ri_am_rndv_ask(recv, stream, req_id) : status;
+    return ((status == UCS_OK) && failed) ? ri_am_rndv_ask(recv, stream, req_id, 0) :
+                                            status;
 }
 
 /* A copy has ended in progress. */

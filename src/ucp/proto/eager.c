@@ -4,6 +4,7 @@
  */
 #include "eager.h"
 #include "am.h"
+#include "hybrid.h"
 #include "../tag/send.h"
 
 /* Write a message into its ring. @return 0 if there is no room. */
@@ -20,7 +21,7 @@ static int eager_put_ring(ri_send_req_t *req)
     ri_dt_pack(&req->data, ri_ring_payload(record, req->data.length));
     record->type  = req->wire_type;
     record->value = req->sn;
-    record->extra = req->id;
+    record->extra = (req->id != 0) ? req->id : ri_hybrid_take_release(conn);
     record->tag   = req->tag;
     ri_ring_tx_commit(conn->ring, record, req->data.length);
     ++conn->counters.tx_eager_ring;
@@ -71,8 +72,7 @@ ucs_status_t ri_eager_send_copy(ri_send_req_t *req, const ucp_request_param_t *p
     header_length = ri_am_pack_header(req->conn, req->wire_type, req->sn, req->tag,
                                       req->id, buffer->data);
     ri_dt_pack(&req->data, buffer->data + header_length);
-    flags |= (param->op_attr_mask & UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL) ? RI_AM_FORCE_IMM :
-                                                                       0;
+    flags |= ri_am_force_flag(param);
     ri_am_buffer_set_req(buffer, req);
     status = ri_am_send_buffer(req->conn, buffer, header_length, req->data.length, flags);
     ri_trace(&req->super.worker->trace, RI_TRACE_SEND_AM, req->sn, req->data.length);

@@ -72,7 +72,7 @@ ucs_status_t ri_recv_rndv_start(ri_send_req_t *req, const ri_rtr_t *rtr)
     ri_wire_placed_t placed = {.length = req->data.length};
     ucs_status_t status;
 
-    status = ri_rndv_send_payload(req, rtr->recv_id, &placed, sizeof(placed));
+    status = ri_rndv_send_payload(req, rtr->recv_id, &placed, sizeof(placed), 0);
     if (UCS_STATUS_IS_ERR(status)) {
         ri_rtr_end(rtr, RI_RING_GRANT_FAILED); /* nobody was told: it is as if not used */
     }

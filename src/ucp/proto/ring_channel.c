@@ -5,6 +5,7 @@
 #include "ring_channel.h"
 #include "control.h"
 #include "coop.h"
+#include "hybrid.h"
 #include "../core/config.h"
 #include "../core/log.h"
 #include "recv_rndv.h"
@@ -203,22 +204,25 @@ void ri_ring_channel_stop(ri_conn_t *conn)
 }
 
 int ri_ring_channel_send_control(ri_conn_t *conn, ri_wire_type_t type, uint32_t id,
-                                 uint32_t value)
+                                 uint32_t value, const void *payload, size_t length)
 {
     ri_ring_record_t *record;
 
     if ((conn->ring == NULL) || (conn->flags & RI_CONN_NO_RING)) {
         return 0;
     }
-    record = ri_ring_tx_reserve(conn->ring, 0);
+    record = ri_ring_tx_reserve(conn->ring, length);
     if (record == NULL) {
         return 0;
+    }
+    if (length > 0) {
+        memcpy(record->payload, payload, length);
     }
     record->type  = type;
     record->value = value;
     record->extra = id;
     record->tag   = 0;
-    ri_ring_tx_commit(conn->ring, record, 0);
+    ri_ring_tx_commit(conn->ring, record, length);
     return 1;
 }
 
@@ -278,6 +282,21 @@ static void ring_channel_await_part(ri_stream_t *stream)
          ++i) {}
 }
 
+/* Pool buffers that come back. @return 0 if it breaks the protocol. */
+static int ring_channel_receive_release(ri_stream_t *stream,
+                                        const ri_ring_record_t *record, uint32_t length)
+{
+    uint32_t ids[RI_WIRE_RELEASE_MAX];
+
+    if ((length == 0) || (length > sizeof(ids)) || (length % sizeof(ids[0]))) {
+        return 0;
+    }
+    memcpy(ids, record->payload, length);
+    ++stream->worker->counters.rx_control;
+    ri_hybrid_released(stream->worker, stream->peer->uid, ids, length / sizeof(ids[0]));
+    return 1;
+}
+
 /* SYNC_ACK, FIN or WRITTEN. */
 static void ring_channel_receive_ack(ri_stream_t *stream, const ri_ring_record_t *record,
                                      uint8_t type)
@@ -289,14 +308,14 @@ static void ring_channel_receive_ack(ri_stream_t *stream, const ri_ring_record_t
     ri_control_handle(stream->worker, stream, &msg, NULL);
 }
 
-/* Where the data of a rendezvous is. The record may change under a hostile peer: it is
- * copied before it is checked. @return 0 if it breaks the protocol. */
+/* Where the data of a message is: RTS or POOL. The record may change under a hostile peer:
+ * it is copied before it is checked. @return 0 if it breaks the protocol. */
 static int ring_channel_receive_rts(ri_stream_t *stream, const ri_ring_record_t *record,
-                                    uint32_t length)
+                                    uint8_t type, uint32_t length)
 {
     uint64_t payload[RI_WIRE_RTS_MAX / sizeof(uint64_t)];
     ri_arrival_t arrival = {.sn = __atomic_load_n(&record->value, __ATOMIC_RELAXED),
-                            .wire_type = RI_WIRE_RTS,
+                            .wire_type = type,
                             .kind      = RI_MSG_RTS,
                             .req_id    = record->extra,
                             .tag       = record->tag,
@@ -367,7 +386,14 @@ static int ring_channel_receive_control(ri_stream_t *stream,
         ring_channel_await_part(stream);
         return 1;
     case RI_WIRE_RTS:
-        if (!ring_channel_receive_rts(stream, record, length)) {
+    case RI_WIRE_POOL:
+        if (!ring_channel_receive_rts(stream, record, type, length)) {
+            ring_channel_broken(stream, type, length);
+            return 0;
+        }
+        break;
+    case RI_WIRE_RELEASE:
+        if (!ring_channel_receive_release(stream, record, length)) {
             ring_channel_broken(stream, type, length);
             return 0;
         }
@@ -434,7 +460,7 @@ static unsigned ring_channel_poll_one(ri_worker_t *worker, ri_stream_t *stream)
 {
     const ri_ring_record_t *record;
     unsigned count = 0;
-    uint32_t length, lines, sn;
+    uint32_t length, lines, sn, release;
     const uint8_t *payload;
     uint64_t tag;
     uint8_t type;
@@ -460,6 +486,10 @@ static unsigned ring_channel_poll_one(ri_worker_t *worker, ri_stream_t *stream)
             if (ri_likely(type == RI_WIRE_EAGER)) {
                 tag     = record->tag;
                 payload = ri_ring_payload(record, length);
+                release = __atomic_load_n(&record->extra, __ATOMIC_RELAXED);
+                if (ri_unlikely(release != 0)) {
+                    ri_hybrid_released(worker, stream->peer->uid, &release, 1);
+                }
                 if (ri_unlikely(
                             !ri_deliver_fast(stream, type, sn, tag, payload, length))) {
                     ri_deliver_plain(stream, type, sn, tag, payload, length);
@@ -473,7 +503,7 @@ static unsigned ring_channel_poll_one(ri_worker_t *worker, ri_stream_t *stream)
             }
             ri_ring_rx_advance(stream->ring, lines);
         } else if (ri_unlikely((type == RI_RING_START) || (type == RI_WIRE_RTS) ||
-                               (type == RI_WIRE_PLACED)) &&
+                               (type == RI_WIRE_POOL) || (type == RI_WIRE_PLACED)) &&
                    ring_channel_is_ahead(
                            stream, __atomic_load_n(&record->value, __ATOMIC_RELAXED))) {
             --count;

@@ -45,10 +45,12 @@ void ri_ring_channel_free(ri_stream_t *stream);
 /**
  * Send a small control message through the ring.
  *
+ * @param payload  If @a length is not 0; at most RI_RING_INLINE bytes.
+ *
  * @return 0 if it has to go another way.
  */
 int ri_ring_channel_send_control(ri_conn_t *conn, ri_wire_type_t type, uint32_t id,
-                                 uint32_t value);
+                                 uint32_t value, const void *payload, size_t length);
 
 /** Receive from all rings of a worker. @return Number of records. */
 unsigned ri_ring_channel_poll(ri_worker_t *worker);

@@ -6,6 +6,7 @@
 #include "am.h"
 #include "control.h"
 #include "coop.h"
+#include "hybrid.h"
 #include "planes.h"
 #include "ring_channel.h"
 #include "send_rndv_get.h"
@@ -75,11 +76,11 @@ ucs_status_t ri_rndv_send(ri_send_req_t *req, const ri_wire_rts_t *rts)
 {
     ri_trace(&req->conn->worker->trace, RI_TRACE_SEND_RTS, req->sn, req->data.length);
     req->waiting |= RI_SEND_WAIT_MATCH;
-    return ri_rndv_send_payload(req, req->id, rts, ri_wire_rts_length(rts));
+    return ri_rndv_send_payload(req, req->id, rts, ri_wire_rts_length(rts), 0);
 }
 
 ucs_status_t ri_rndv_send_payload(ri_send_req_t *req, uint32_t id, const void *payload,
-                                  size_t length)
+                                  size_t length, unsigned flags)
 {
     ri_conn_t *conn = req->conn;
     ri_am_buffer_t *buffer;
@@ -97,37 +98,48 @@ ucs_status_t ri_rndv_send_payload(ri_send_req_t *req, uint32_t id, const void *p
                                       buffer->data);
     memcpy(buffer->data + header_length, payload, length);
     ri_am_buffer_set_req(buffer, req);
-    return ri_am_send_buffer(conn, buffer, header_length, length, 0);
+    return ri_am_send_buffer(conn, buffer, header_length, length, flags);
 }
 
-ucs_status_t ri_rndv_recv(ri_recv_req_t *recv, ri_stream_t *stream, uint32_t req_id,
-                          const ri_wire_rts_t *rts, int fits)
+void ri_rndv_answer(ri_stream_t *stream, ri_wire_type_t type, uint32_t id,
+                    const ri_wire_rts_t *rts)
 {
+    if (type == RI_WIRE_POOL) {
+        ri_hybrid_release(stream, id, rts->flags & RI_WIRE_RTS_LOW);
+    } else {
+        ri_control_answer(stream, RI_WIRE_FIN, id);
+    }
+}
+
+ucs_status_t ri_rndv_recv(ri_recv_req_t *recv, ri_stream_t *stream,
+                          const ri_arrival_t *arrival, int fits)
+{
+    const ri_wire_rts_t *rts = arrival->data;
     ucs_status_t status;
 
     if (stream->broken) {
         return UCS_ERR_CONNECTION_RESET; /* the send has ended, its memory is not its own */
     }
-    if (rts->slot != 0) {
-        status = ri_coop_recv(recv, stream, req_id, rts, fits);
+    if ((rts->slot != 0) && (arrival->wire_type == RI_WIRE_RTS)) {
+        status = ri_coop_recv(recv, stream, arrival->req_id, rts, fits);
         if (status != UCS_ERR_NO_ELEM) {
             return status;
         }
     }
     if (!fits) {
-        ri_control_answer(stream, RI_WIRE_FIN, req_id);
+        ri_rndv_answer(stream, arrival->wire_type, arrival->req_id, rts);
         return UCS_ERR_MESSAGE_TRUNCATED;
     }
-    if (rts->flags & RI_WIRE_RTS_PUT) {
-        return ri_send_rndv_put_recv(recv, stream, req_id, rts);
+    if ((rts->flags & RI_WIRE_RTS_PUT) && (arrival->wire_type == RI_WIRE_RTS)) {
+        return ri_send_rndv_put_recv(recv, stream, arrival);
     }
-    return ri_send_rndv_get_recv(recv, stream, req_id, rts);
+    return ri_send_rndv_get_recv(recv, stream, arrival);
 }
 
-void ri_rndv_discard(ri_stream_t *stream, uint32_t req_id)
+void ri_rndv_discard(const ri_msg_t *msg)
 {
-    if (!stream->broken) {
-        ri_control_answer(stream, RI_WIRE_FIN, req_id);
+    if (!msg->stream->broken) {
+        ri_rndv_answer(msg->stream, msg->wire_type, msg->req_id, msg->payload);
     }
 }
 

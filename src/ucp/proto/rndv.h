@@ -11,6 +11,7 @@
 #define RI_RNDV_H
 
 #include "../core/worker.h"
+#include "../tag/deliver.h"
 
 /* Room for the payload of an RTS. */
 typedef union ri_rndv_rts {
@@ -40,29 +41,33 @@ ucs_status_t ri_rndv_send(ri_send_req_t *req, const ri_wire_rts_t *rts);
  * Sender: send a message in sequence, of req->wire_type, that speaks of data which is
  * elsewhere, through the ring or by active message.
  *
- * @param id       Of a request or receive.
+ * @param id       Of a request, receive or pool buffer.
  * @param payload  Instead of the data.
+ * @param flags    RI_AM_FORCE_IMM or 0.
  *
  * @return UCS_OK, UCS_INPROGRESS if stock has it in hand (RI_SEND_WAIT_STOCK), or an error.
  */
 ucs_status_t ri_rndv_send_payload(ri_send_req_t *req, uint32_t id, const void *payload,
-                                  size_t length);
+                                  size_t length, unsigned flags);
 
 /**
- * Receiver: get the data of a matched RTS into its receive, and tell the sender.
+ * Receiver: get the data of a matched RTS or POOL into its receive, and tell the sender.
  *
- * @param stream   That the RTS came by.
- * @param req_id   Of the sender's request.
- * @param rts      Its payload, checked.
+ * @param stream   That the message came by.
+ * @param arrival  It.
  * @param fits     The receive can take the data; else the sender is told only.
  *
  * @return The status of the receive; UCS_INPROGRESS if it is completed later.
  */
-ucs_status_t ri_rndv_recv(ri_recv_req_t *recv, ri_stream_t *stream, uint32_t req_id,
-                          const ri_wire_rts_t *rts, int fits);
+ucs_status_t ri_rndv_recv(ri_recv_req_t *recv, ri_stream_t *stream,
+                          const ri_arrival_t *arrival, int fits);
+
+/** Receiver: tell the sender that the data of an RTS or POOL is not needed any more. */
+void ri_rndv_answer(ri_stream_t *stream, ri_wire_type_t type, uint32_t id,
+                    const ri_wire_rts_t *rts);
 
 /** Receiver: give up a message that nobody will receive. */
-void ri_rndv_discard(ri_stream_t *stream, uint32_t req_id);
+void ri_rndv_discard(const ri_msg_t *msg);
 
 /** Receiver: the worker ends; give up all that are unexpected. */
 void ri_rndv_discard_all(ri_worker_t *worker);

@@ -423,7 +423,7 @@ int ri_rtr_meet(ri_recv_req_t *recv, ri_stream_t *stream, const ri_arrival_t *ar
         rtr_forget(recv); /* if it was queued */
         return 0;
     }
-    if ((arrival->kind != RI_MSG_RTS) || (recv->rtr_stream != stream)) {
+    if ((arrival->wire_type != RI_WIRE_RTS) || (recv->rtr_stream != stream)) {
         *status = rtr_broken(recv, stream, arrival);
         return 1;
     }
@@ -475,7 +475,7 @@ static int rtr_progress_writing(ri_recv_req_t *recv, ucs_status_t failure)
         break;
     default:
         rtr_forget(recv);
-        status = (failure == UCS_OK) ? ri_am_rndv_ask(recv, stream, req_id) : failure;
+        status = (failure == UCS_OK) ? ri_am_rndv_ask(recv, stream, req_id, 0) : failure;
         break;
     }
     if (status != UCS_INPROGRESS) {

@@ -4,7 +4,6 @@
  */
 #include "send_rndv_get.h"
 #include "am_rndv.h"
-#include "control.h"
 #include "planes.h"
 #include "rndv.h"
 #include "../core/memory.h"
@@ -88,8 +87,10 @@ static ucs_status_t get_read_direct(ri_recv_req_t *recv, ri_plane_ep_t *ep,
 }
 
 ucs_status_t ri_send_rndv_get_recv(ri_recv_req_t *recv, ri_stream_t *stream,
-                                   uint32_t req_id, const ri_wire_rts_t *rts)
+                                   const ri_arrival_t *arrival)
 {
+    const ri_wire_rts_t *rts   = arrival->data;
+    int is_pool                = (arrival->wire_type == RI_WIRE_POOL);
     ri_worker_t *worker        = stream->worker;
     ri_plane_ep_t *ep          = stream->peer->plane_ep;
     ucs_status_t unpack_status = UCS_OK;
@@ -108,9 +109,10 @@ ucs_status_t ri_send_rndv_get_recv(ri_recv_req_t *recv, ri_stream_t *stream,
     }
     ri_trace(&worker->trace, RI_TRACE_RECV_READ, recv->info.length, status);
     if (status != UCS_OK) {
-        return ri_am_rndv_ask(recv, stream, req_id);
+        return ri_am_rndv_ask(recv, stream, arrival->req_id,
+                              is_pool ? RI_WIRE_NACK_POOL : 0);
     }
     stream->counters.rx_read_bytes += recv->info.length;
-    ri_control_answer(stream, RI_WIRE_FIN, req_id);
+    ri_rndv_answer(stream, arrival->wire_type, arrival->req_id, rts);
     return unpack_status;
 }

@@ -9,13 +9,14 @@
 #define RI_SEND_RNDV_GET_H
 
 #include "../core/worker.h"
+#include "../tag/deliver.h"
 
 /** Sender: as ri_rndv_send(). */
 ucs_status_t ri_send_rndv_get_start(ri_send_req_t *req);
 
-/** Receiver: as ri_rndv_recv(), for data that fits. What the plane fails to move comes by
+/** Receiver: as ri_rndv_recv(), of an RTS or POOL, for data that fits. What the plane fails to move comes by
  * UCP. */
 ucs_status_t ri_send_rndv_get_recv(ri_recv_req_t *recv, ri_stream_t *stream,
-                                   uint32_t req_id, const ri_wire_rts_t *rts);
+                                   const ri_arrival_t *arrival);
 
 #endif

@@ -33,12 +33,13 @@ static int put_is_possible(ri_recv_req_t *recv, ri_stream_t *stream)
 }
 
 ucs_status_t ri_send_rndv_put_recv(ri_recv_req_t *recv, ri_stream_t *stream,
-                                   uint32_t req_id, const ri_wire_rts_t *rts)
+                                   const ri_arrival_t *arrival)
 {
+    uint32_t req_id = arrival->req_id;
     ucs_status_t status;
 
     if (!put_is_possible(recv, stream)) {
-        return ri_send_rndv_get_recv(recv, stream, req_id, rts);
+        return ri_send_rndv_get_recv(recv, stream, arrival);
     }
     status = ri_rndv_wait(recv, stream);
     if (status != UCS_OK) {

@@ -14,6 +14,7 @@
 #define RI_SEND_RNDV_PUT_H
 
 #include "../core/worker.h"
+#include "../tag/deliver.h"
 
 /** Sender: as ri_rndv_send(). */
 ucs_status_t ri_send_rndv_put_start(ri_send_req_t *req);
@@ -21,7 +22,7 @@ ucs_status_t ri_send_rndv_put_start(ri_send_req_t *req);
 /** Receiver: as ri_rndv_recv(), for data that fits. If the receive's memory cannot be
  * written as one piece, the data is read, or comes by UCP. */
 ucs_status_t ri_send_rndv_put_recv(ri_recv_req_t *recv, ri_stream_t *stream,
-                                   uint32_t req_id, const ri_wire_rts_t *rts);
+                                   const ri_arrival_t *arrival);
 
 /** Sender: CTS. */
 void ri_send_rndv_put_handle_cts(ri_worker_t *worker, ri_conn_t *conn,

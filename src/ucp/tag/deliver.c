@@ -143,7 +143,7 @@ ucs_status_t ri_recv_start(ri_recv_req_t *recv, ri_stream_t *stream,
     fits   = !recv_is_truncated(recv, length);
     status = UCS_ERR_MESSAGE_TRUNCATED;
     if (ri_unlikely(arrival->kind == RI_MSG_RTS)) {
-        status = ri_rndv_recv(recv, stream, arrival->req_id, arrival->data, fits);
+        status = ri_rndv_recv(recv, stream, arrival, fits);
     } else if (ri_unlikely(!fits)) {
         /* nothing is placed */
     } else if (ri_likely((arrival->kind == RI_MSG_COPY) ||
@@ -192,13 +192,14 @@ ucs_status_t ri_recv_start_msg(ri_recv_req_t *recv, ri_msg_t *msg)
     ri_worker_t *worker = recv->super.worker;
     ri_stream_t *stream = msg->stream;
     ri_send_req_t *send = (msg->kind == RI_MSG_SELF) ? msg->send : NULL;
-    ri_arrival_t source = {.kind   = msg->kind,
-                           .req_id = msg->req_id,
-                           .tag    = msg->tag,
-                           .length = msg->length,
-                           .data   = msg->payload,
-                           .desc   = (send == NULL) ? msg->desc : NULL,
-                           .send   = send};
+    ri_arrival_t source = {.kind      = msg->kind,
+                           .wire_type = msg->wire_type,
+                           .req_id    = msg->req_id,
+                           .tag       = msg->tag,
+                           .length    = msg->length,
+                           .data      = msg->payload,
+                           .desc      = (send == NULL) ? msg->desc : NULL,
+                           .send      = send};
     ucs_status_t status = ri_recv_start(recv, stream, &source);
 
     if ((msg->kind == RI_MSG_COPY) || (msg->kind == RI_MSG_AM_DATA)) {
@@ -558,7 +559,7 @@ static ucs_status_t dispatch_in_sequence(ri_worker_t *worker, ri_stream_t *strea
     if (recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) {
         arrival.kind = RI_MSG_AM_RNDV;
         arrival.desc = data;
-    } else if (msg->type == RI_WIRE_RTS) {
+    } else if ((msg->type == RI_WIRE_RTS) || (msg->type == RI_WIRE_POOL)) {
         arrival.kind = RI_MSG_RTS;
         ri_wire_check_rts(msg->payload, msg->length, &arrival.length);
     } else if (msg->type == RI_WIRE_PLACED) {

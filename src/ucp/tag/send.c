@@ -13,6 +13,7 @@
 #include "../proto/coop.h"
 #include "../proto/eager.h"
 #include "../proto/frag.h"
+#include "../proto/hybrid.h"
 #include "../proto/planes.h"
 #include "../proto/recv_rndv.h"
 #include "../proto/ring_channel.h"
@@ -153,6 +154,8 @@ static void send_count(ri_conn_counters_t *counters, ri_proto_t proto, size_t le
 static ri_wire_type_t send_wire_type(const ri_send_req_t *req, ri_proto_t proto)
 {
     switch (proto) {
+    case RI_PROTO_HYBRID:
+        return RI_WIRE_POOL;
     case RI_PROTO_RECV_RNDV:
         return RI_WIRE_PLACED;
     case RI_PROTO_COOP:
@@ -206,6 +209,9 @@ static ucs_status_t send_start(ri_send_req_t *req, ri_proto_t proto, const ri_rt
     case RI_PROTO_RNDV_PUT:
         status = ri_send_rndv_put_start(req);
         break;
+    case RI_PROTO_HYBRID:
+        status = ri_hybrid_send(req, param);
+        break;
     case RI_PROTO_BULK:
         status = ri_am_rndv_send(req, 0, param);
         break;
@@ -237,6 +243,7 @@ static int send_can_end_now(ri_send_req_t *req, ri_proto_t proto)
         return ucs_list_is_empty(&req->conn->pending) &&
                (ri_ring_tx_reserve(req->conn->ring, req->data.length) != NULL);
     case RI_PROTO_EAGER_COPY:
+    case RI_PROTO_HYBRID:
         return 1; /* stock says so if it cannot */
     default:
         return 0;
@@ -278,6 +285,7 @@ static ucs_status_t send_choose_and_start(ri_send_req_t *req, int sync,
             .pieces         = ri_rndv_fits(&req->data),
             .plane_read     = !!(conn->flags & RI_CONN_PLANE_READ),
             .plane_write    = !!(conn->flags & RI_CONN_PLANE_WRITE),
+            .has_pool       = ri_pool_has(&conn->worker->pool, req->data.length),
             .has_slot       = (req->data.length >= ri_config.coop_thresh) &&
                         ri_coop_is_possible(conn, req->data.length),
             .scheme        = ri_config.scheme,

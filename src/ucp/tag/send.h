@@ -99,6 +99,8 @@ static inline ucs_status_ptr_t ri_tag_send(ri_conn_t *conn, const void *buffer,
     }
     record->type  = RI_WIRE_EAGER;
     record->value = ++conn->tx_sn;
+    record->extra = conn->release;
+    conn->release = 0;
     record->tag   = tag;
     conn->tx_tag  = tag;
     ri_ring_tx_commit(conn->ring, record, length);

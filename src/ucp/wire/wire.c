@@ -149,6 +149,7 @@ static void wire_parse_fields(const uint8_t *at, ri_wire_msg_t *msg)
 
         memcpy(&hdr, at, sizeof(hdr));
         msg->recv_id = hdr.recv_id;
+        msg->flags   = hdr.flags;
         break;
     }
     case RI_WIRE_RELEASE: {

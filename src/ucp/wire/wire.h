@@ -62,8 +62,8 @@ typedef enum ri_wire_type {
     RI_WIRE_PLANE_REQ   = 27, /* to a stream: can you reach this process by a plane? */
     RI_WIRE_PLANE_ACK   = 28, /* to a conn: the answer */
     RI_WIRE_FIN       = 29, /* to a conn: the data of an RTS was read, or is not wanted */
-    RI_WIRE_NACK      = 30, /* to a conn: the data of an RTS could not be read */
-    RI_WIRE_RNDV_DATA = 31, /* to a stream: the data of an RTS, by UCP's protocols */
+    RI_WIRE_NACK      = 30, /* to a conn: the data of an RTS or POOL could not be read */
+    RI_WIRE_RNDV_DATA = 31, /* to a stream: that data, by UCP's protocols */
     RI_WIRE_RTR       = 32, /* to a conn, in a ring only: a receive that may be written */
     RI_WIRE_RELEASE   = 33, /* to a conn: pool buffers that have been read */
     RI_WIRE_CTS       = 34, /* to a conn: where to write the data of an RTS */
@@ -185,10 +185,13 @@ typedef struct ri_wire_plane {
 } __attribute__((packed)) ri_wire_plane_t;
 
 typedef struct ri_wire_nack {
-    ri_wire_base_t base; /* value: id of the sender's request */
+    ri_wire_base_t base; /* value: req_id of the RTS or POOL */
     uint32_t recv_id;    /* for RNDV_DATA */
-    uint32_t reserved;   /* 0 */
+    uint32_t flags;      /* RI_WIRE_NACK_* */
 } __attribute__((packed)) ri_wire_nack_t;
+
+/* Flag of NACK: it is about a POOL, and the value is the id of its buffer. */
+#define RI_WIRE_NACK_POOL 1
 
 /* Who sends; appended to the header until the receiver's id is known. */
 typedef struct ri_wire_hello {
@@ -273,6 +276,7 @@ typedef struct ri_wire_msg {
     uint64_t tag;     /* EAGER, EAGER_SYNC, BULK, FIRST, RTS, POOL, PLACED */
     uint32_t req_id;  /* EAGER_SYNC, FIRST, RTS, POOL; of PLACED: of the receive */
     uint32_t recv_id; /* NACK, CTS */
+    uint32_t flags;   /* NACK */
     uint64_t address; /* CTS */
     uint32_t release[RI_WIRE_RELEASE_MAX]; /* RELEASE: value of them */
     uint8_t plane;                         /* PLANE_REQ, PLANE_ACK */

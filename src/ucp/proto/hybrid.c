@@ -1,0 +1,328 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "hybrid.h"
+#include "am.h"
+#include "control.h"
+#include "rndv.h"
+#include "../core/config.h"
+
+#include <string.h>
+
+/* Buffers to be given back wait for so many progress calls at most. */
+#define HYBRID_RELEASE_CALLS 256u
+
+/* A POOL always names one segment. */
+typedef union hybrid_pool_msg {
+    ri_wire_rts_t rts;
+    uint8_t bytes[sizeof(ri_wire_rts_t) + sizeof(ri_segment_t)];
+} hybrid_pool_msg_t;
+
+static void hybrid_count(ri_worker_t *worker)
+{
+    ri_worker_counters_t *counters = &worker->counters;
+
+    counters->pool_bytes     = worker->pool.used;
+    counters->pool_bytes_max = ri_max(counters->pool_bytes_max, worker->pool.used);
+}
+
+/* A buffer has done its service. */
+static void hybrid_give_back(ri_pool_buffer_t *buffer)
+{
+    ri_worker_t *worker = buffer->worker;
+
+    ucs_list_del(&buffer->list);
+    ri_pool_put(&worker->pool, buffer);
+    hybrid_count(worker);
+}
+
+static ri_pool_buffer_t *hybrid_get(ri_send_req_t *req)
+{
+    ri_conn_t *conn          = req->conn;
+    ri_pool_buffer_t *buffer = ri_pool_get(&conn->worker->pool, req->data.length);
+
+    if (buffer != NULL) {
+        buffer->worker = conn->worker;
+        buffer->conn   = conn;
+        buffer->uid    = (conn->peer != NULL) ? conn->peer->uid : 0;
+        buffer->length = req->data.length;
+        ucs_list_add_tail(&conn->lent, &buffer->list);
+        hybrid_count(conn->worker);
+    }
+    return buffer;
+}
+
+ucs_status_t ri_hybrid_send(ri_send_req_t *req, const ucp_request_param_t *param)
+{
+    ri_worker_t *worker      = req->super.worker;
+    ri_pool_buffer_t *buffer = hybrid_get(req);
+    hybrid_pool_msg_t msg;
+    ucs_status_t status;
+    uint32_t id;
+
+    if (buffer == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    ri_dt_pack(&req->data, buffer->data);
+    id                  = buffer->id;
+    msg.rts             = (ri_wire_rts_t){.num_segments = 1,
+                                          .flags = ri_pool_is_low(&worker->pool) ? RI_WIRE_RTS_LOW :
+                                                                                   0};
+    msg.rts.segments[0] = (ri_segment_t){(uintptr_t)buffer->data, buffer->length};
+    ri_trace(&worker->trace, RI_TRACE_SEND_POOL, req->sn, req->data.length);
+
+    status = ri_rndv_send_payload(req, id, &msg, sizeof(msg), ri_am_force_flag(param));
+    /* If the conn has failed meanwhile, the buffer is back already. */
+    if (UCS_STATUS_IS_ERR(status) && (ri_id_get(&worker->pool.ids, id) == buffer)) {
+        hybrid_give_back(buffer);
+    }
+    return status;
+}
+
+/* Whether UCP had no memory for messages of a conn. */
+static int hybrid_has_unsent(const ri_conn_t *conn)
+{
+    const ri_pool_buffer_t *buffer;
+
+    ucs_list_for_each(buffer, &conn->worker->pool.unsent, list) {
+        if (buffer->conn == conn) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+int ri_hybrid_is_under_way(ri_conn_t *conn)
+{
+    return !ucs_list_is_empty(&conn->lent) || hybrid_has_unsent(conn);
+}
+
+static void hybrid_drop_unsent(ri_conn_t *conn)
+{
+    ri_pool_buffer_t *buffer, *tmp;
+
+    ucs_list_for_each_safe(buffer, tmp, &conn->worker->pool.unsent, list) {
+        if (buffer->conn == conn) {
+            hybrid_give_back(buffer);
+        }
+    }
+}
+
+void ri_hybrid_released(ri_worker_t *worker, uint64_t uid, const uint32_t *ids,
+                        unsigned count)
+{
+    ri_pool_buffer_t *buffer;
+    unsigned i;
+
+    for (i = 0; i < count; ++i) {
+        buffer = ri_id_get(&worker->pool.ids, ids[i]);
+        if ((buffer == NULL) || (buffer->uid != uid)) {
+            ++worker->counters.rx_stale;
+        } else {
+            hybrid_give_back(buffer);
+        }
+    }
+}
+
+void ri_hybrid_handle_release(ri_worker_t *worker, ri_conn_t *conn,
+                              const ri_wire_msg_t *msg)
+{
+    if (conn->peer == NULL) {
+        ++worker->counters.rx_stale;
+        return;
+    }
+    ri_hybrid_released(worker, conn->peer->uid, msg->release, msg->value);
+}
+
+/* Stock's callback: the data that could not be read has gone out. */
+static void hybrid_data_sent(void *request, ucs_status_t status, void *user_data)
+{
+    ri_pool_buffer_t *buffer = user_data;
+    ri_worker_t *worker      = buffer->worker;
+
+    ri_worker_lock(worker);
+    ri_stock.request_free(request);
+    hybrid_give_back(buffer);
+    ri_worker_unlock(worker);
+}
+
+/* Send what is in a buffer by UCP. The send that it belongs to is complete, so if there is
+ * no memory it has to be tried again. */
+static void hybrid_send_data(ri_pool_buffer_t *buffer)
+{
+    ri_worker_t *worker       = buffer->worker;
+    ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK |
+                                                 UCP_OP_ATTR_FIELD_USER_DATA,
+                                 .cb.send   = hybrid_data_sent,
+                                 .user_data = buffer};
+    ucs_status_ptr_t ret      = ri_stock.am_send_nbx(buffer->conn->ep, ri_config.am_id,
+                                                     &buffer->header, sizeof(buffer->header),
+                                                     buffer->data, buffer->length, &param);
+    ucs_status_t status       = UCS_PTR_STATUS(ret);
+
+    if (UCS_PTR_IS_PTR(ret)) {
+        return;
+    }
+    if (((status == UCS_ERR_NO_MEMORY) || (status == UCS_ERR_NO_RESOURCE)) &&
+        (buffer->conn != NULL)) {
+        ucs_list_del(&buffer->list);
+        ucs_list_add_tail(&worker->pool.unsent, &buffer->list);
+        worker->attention = 1;
+    } else {
+        hybrid_give_back(buffer);
+    }
+}
+
+void ri_hybrid_progress(ri_worker_t *worker)
+{
+    size_t count = ucs_list_length(&worker->pool.unsent);
+    ri_pool_buffer_t *buffer;
+
+    for (; (count > 0) && !ucs_list_is_empty(&worker->pool.unsent); --count) {
+        buffer = ucs_list_extract_head(&worker->pool.unsent, ri_pool_buffer_t, list);
+        ucs_list_add_tail(&buffer->conn->lent, &buffer->list);
+        hybrid_send_data(buffer);
+    }
+}
+
+void ri_hybrid_handle_nack(ri_worker_t *worker, ri_conn_t *conn, const ri_wire_msg_t *msg)
+{
+    ri_pool_buffer_t *buffer = ri_id_get(&worker->pool.ids, msg->value);
+
+    if ((buffer == NULL) || (buffer->conn != conn)) {
+        ++worker->counters.rx_stale;
+        return;
+    }
+
+    conn->flags &= ~RI_CONN_PLANE_READ;
+    ri_pool_forget(&worker->pool, buffer); /* a second answer is stale */
+    buffer->header = (ri_wire_base_t){.type = RI_WIRE_RNDV_DATA, .value = msg->recv_id};
+    ri_wire_set_id(&buffer->header, conn->remote_id);
+    hybrid_send_data(buffer);
+}
+
+/* A conn that does not go on cannot give anything back. Each of them has been in use for
+ * that since the last flush, so there is room. */
+static void hybrid_keep_release(ri_conn_t *conn)
+{
+    ri_peer_t *peer = conn->peer;
+    uint32_t id     = ri_hybrid_take_release(conn);
+
+    if ((id != 0) && (peer != NULL) &&
+        (peer->num_releases < 2 * RI_WIRE_RELEASE_MAX - 1)) {
+        peer->releases[peer->num_releases++] = (ri_release_t){id, conn->release_conn};
+    }
+}
+
+void ri_hybrid_conn_failed(ri_conn_t *conn)
+{
+    ri_pool_buffer_t *buffer, *tmp;
+
+    hybrid_keep_release(conn);
+    if (conn->flags & RI_CONN_LOST) {
+        return;
+    }
+    /* The peer has dropped what it did not match, or is gone. What UCP has in hand comes
+     * back with its callback. */
+    ucs_list_for_each_safe(buffer, tmp, &conn->lent, list) {
+        if (buffer->id != 0) {
+            hybrid_give_back(buffer);
+        }
+    }
+    hybrid_drop_unsent(conn);
+}
+
+void ri_hybrid_conn_closed(ri_conn_t *conn)
+{
+    ri_worker_t *worker = conn->worker;
+    ri_pool_buffer_t *buffer;
+
+    hybrid_keep_release(conn);
+    hybrid_drop_unsent(conn);
+    /* The worker ends: what it has sent may be received later. */
+    while (!ucs_list_is_empty(&conn->lent)) {
+        buffer       = ucs_list_extract_head(&conn->lent, ri_pool_buffer_t, list);
+        buffer->conn = NULL;
+        ucs_list_add_tail(&worker->pool.lent, &buffer->list);
+    }
+}
+
+/* Take out what is to be given back to a peer, as much as fits one message. @return How
+ * much. */
+static unsigned hybrid_collect(ri_peer_t *peer, uint32_t *ids, uint32_t *conn_id)
+{
+    unsigned count = 0;
+    ri_conn_t *conn;
+
+    while ((count < RI_WIRE_RELEASE_MAX) && (peer->num_releases > 0)) {
+        --peer->num_releases;
+        *conn_id     = peer->releases[peer->num_releases].conn_id;
+        ids[count++] = peer->releases[peer->num_releases].id;
+    }
+    ucs_list_for_each(conn, &peer->conns, peer_list) {
+        if ((count < RI_WIRE_RELEASE_MAX) && (conn->release != 0)) {
+            *conn_id     = conn->release_conn;
+            ids[count++] = ri_hybrid_take_release(conn);
+        }
+    }
+    return count;
+}
+
+/* Send all that waits for one peer, which may be gone afterwards. */
+static void hybrid_flush(ri_worker_t *worker, ri_peer_t *peer)
+{
+    uint64_t uid = peer->uid;
+    uint32_t ids[RI_WIRE_RELEASE_MAX];
+    uint32_t conn_id = 0;
+    unsigned count;
+
+    ucs_list_del(&peer->releasing_link);
+    ucs_list_head_init(&peer->releasing_link);
+    do {
+        count = hybrid_collect(peer, ids, &conn_id);
+        if (count > 0) {
+            ++worker->counters.tx_release;
+            ri_control_release(peer, conn_id, ids, count);
+            peer = ri_map_get(&worker->peers, uid);
+        }
+    } while ((count == RI_WIRE_RELEASE_MAX) && (peer != NULL));
+}
+
+void ri_hybrid_flush_releases(ri_worker_t *worker)
+{
+    while (!ucs_list_is_empty(&worker->releasing)) {
+        hybrid_flush(worker,
+                     ucs_list_head(&worker->releasing, ri_peer_t, releasing_link));
+    }
+}
+
+void ri_hybrid_flush_conn(ri_conn_t *conn)
+{
+    if ((conn->peer != NULL) && !ucs_list_is_empty(&conn->peer->releasing_link)) {
+        hybrid_flush(conn->worker, conn->peer);
+    }
+}
+
+void ri_hybrid_release(ri_stream_t *stream, uint32_t id, int at_once)
+{
+    ri_worker_t *worker = stream->worker;
+    ri_peer_t *peer     = stream->peer;
+    ri_conn_t *conn     = ri_peer_way_out(peer);
+
+    if ((conn != NULL) && (conn->ring != NULL) && !(conn->flags & RI_CONN_NO_RING) &&
+        (conn->release == 0)) {
+        conn->release      = id;
+        conn->release_conn = stream->remote_conn_id;
+    } else {
+        peer->releases[peer->num_releases++] = (ri_release_t){id, stream->remote_conn_id};
+    }
+
+    if (ucs_list_is_empty(&peer->releasing_link)) {
+        ucs_list_add_tail(&worker->releasing, &peer->releasing_link);
+        worker->countdown = ri_min(worker->countdown, HYBRID_RELEASE_CALLS);
+    }
+    if (at_once || (peer->num_releases >= RI_WIRE_RELEASE_MAX)) {
+        hybrid_flush(worker, peer);
+    }
+}
