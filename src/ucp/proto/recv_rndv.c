@@ -74,7 +74,7 @@ ucs_status_t ri_recv_rndv_start(ri_send_req_t *req, const ri_rtr_t *rtr)
 
     status = ri_rndv_send_payload(req, rtr->recv_id, &placed, sizeof(placed), 0);
     if (UCS_STATUS_IS_ERR(status)) {
-        ri_rtr_end(rtr, RI_RING_GRANT_FAILED); /* nobody was told: it is as if not used */
+        ri_rtr_end(rtr, RI_RING_GRANT_OUT); /* there is no such message: not used */
     }
     return status;
 }
@@ -92,7 +92,7 @@ ucs_status_t ri_recv_rndv_start_coop(ri_send_req_t *req, const ri_rtr_t *rtr)
     ucs_status_t status = ri_coop_start(req, shared ? rtr->address : 0);
 
     if (UCS_STATUS_IS_ERR(status) && shared) {
-        ri_rtr_end(rtr, RI_RING_GRANT_FAILED);
+        ri_rtr_end(rtr, RI_RING_GRANT_OUT);
     }
     return status;
 }

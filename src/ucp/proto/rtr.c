@@ -120,23 +120,17 @@ static void rtr_enqueue(ri_recv_req_t *recv)
     ucs_list_add_tail(&worker->rtr_queue, &recv->rtr_link);
 }
 
-/* @return Whether the receive has no RTR that the sender may use, any more. */
+/* @return Whether the receive has no RTR that the sender may use or has used, any more. After
+ * a write that failed the message still is this receive's. */
 static int rtr_take_back(ri_recv_req_t *recv)
 {
-    uint32_t state;
-
     if ((recv->rtr == RI_RTR_NONE) || (recv->rtr == RI_RTR_QUEUED)) {
         return 1;
     }
-    if ((recv->rtr == RI_RTR_OUT) &&
-        !ri_ring_grant_change(rtr_grant(recv), recv->rtr_generation,
-                              RI_RING_GRANT_FREE)) {
-        state = rtr_state(recv);
-        if ((state == RI_RING_GRANT_USED) || (state == RI_RING_GRANT_WRITTEN) ||
-            (state == RI_RING_GRANT_SLOT)) {
-            return 0;
-        }
-    } else if ((recv->rtr == RI_RTR_KEPT) && (recv->rtr_kept != RI_RING_GRANT_FAILED)) {
+    if ((recv->rtr == RI_RTR_KEPT) ||
+        (!ri_ring_grant_change(rtr_grant(recv), recv->rtr_generation,
+                               RI_RING_GRANT_FREE) &&
+         (rtr_state(recv) != RI_RING_GRANT_FREE))) {
         return 0;
     }
     ri_trace(&recv->super.worker->trace, RI_TRACE_RTR_BACK, recv->tag, recv->id);
@@ -423,7 +417,12 @@ int ri_rtr_meet(ri_recv_req_t *recv, ri_stream_t *stream, const ri_arrival_t *ar
         rtr_forget(recv); /* if it was queued */
         return 0;
     }
-    if ((arrival->wire_type != RI_WIRE_RTS) || (recv->rtr_stream != stream)) {
+    if ((rtr_state(recv) == RI_RING_GRANT_FAILED) && (recv->rtr_stream == stream)) {
+        rtr_forget(recv);
+        return 0;
+    }
+    if ((arrival->wire_type != RI_WIRE_RTS) || (recv->rtr_stream != stream) ||
+        (arrival->length > recv->data.length)) {
         *status = rtr_broken(recv, stream, arrival);
         return 1;
     }
