@@ -46,9 +46,9 @@ static const config_field_t config_fields[] = {
         {"SENDER_SCHEME", "string", "auto", FIELD(sender_scheme),
          "Who moves a message when the sender is first: get (the receiver reads it), "
          "put\n"
-         "(the sender writes it), or auto: the receiver, or else the sender, as the "
-         "system\n"
-         "allows."},
+         "(the sender writes it), or auto: get. If the system allows only one of the "
+         "two,\n"
+         "that one is used."},
         {"RTR", "bool", "y", FIELD(rtr),
          "Let receives that are posted early tell the sender where to write."},
         {"TAG_SENDER_MASK", "string", "auto", FIELD(tag_sender_mask),

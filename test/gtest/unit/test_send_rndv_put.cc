@@ -150,7 +150,7 @@ TEST_F(test_send_rndv_put, scheme)
             {RI_SENDER_SCHEME_AUTO, RI_CONN_PLANE_READ, 0, 1},
             {RI_SENDER_SCHEME_AUTO, RI_CONN_PLANE_WRITE, 1, 0},
             {RI_SENDER_SCHEME_GET, 0, 1, 0},
-            {RI_SENDER_SCHEME_GET, RI_CONN_PLANE_READ, 0, 0},
+            {RI_SENDER_SCHEME_GET, RI_CONN_PLANE_READ, 0, 1},
             {RI_SENDER_SCHEME_PUT, 0, 0, 1},
             {RI_SENDER_SCHEME_PUT, RI_CONN_PLANE_WRITE, 1, 0},
     };
