@@ -99,13 +99,14 @@ ucs_status_t ri_recv_rndv_start_coop(ri_send_req_t *req, const ri_rtr_t *rtr)
 
 /* The message of an RTR that has just come was offered by RTS, and may not have met its
  * receive yet: then the RTR can still be taken. */
-static void recv_rndv_answer_rts(ri_conn_t *conn, const ri_rtr_t *rtr, uint32_t req_id)
+static void recv_rndv_answer_rts(ri_conn_t *conn, const ri_rtr_t *rtr, uint32_t sn,
+                                 uint32_t req_id)
 {
     ri_send_req_t *req = ri_id_get(&conn->worker->req_ids, req_id);
 
-    if ((req == NULL) || (req->conn != conn) || (req->wire_type != RI_WIRE_RTS) ||
-        !(req->waiting & RI_SEND_WAIT_MATCH) || (req->data.length > rtr->length) ||
-        (conn->peer->plane_ep == NULL)) {
+    if ((req == NULL) || (req->conn != conn) || (req->sn != sn) ||
+        (req->wire_type != RI_WIRE_RTS) || !(req->waiting & RI_SEND_WAIT_MATCH) ||
+        (req->data.length > rtr->length) || (conn->peer->plane_ep == NULL)) {
         return;
     }
     if (req->coop != NULL) {
@@ -123,6 +124,7 @@ int ri_recv_rndv_receive(ri_stream_t *stream, const ri_ring_record_t *record,
     ri_worker_t *worker = stream->worker;
     uint32_t conn_id    = __atomic_load_n(&record->extra, __ATOMIC_RELAXED);
     ri_conn_t *conn     = ri_id_get(&worker->conn_ids, conn_id);
+    uint32_t sn         = 0;
     uint32_t req_id     = 0;
     ri_rtr_fate_t fate;
     ri_wire_rtr_t wire;
@@ -152,10 +154,10 @@ int ri_recv_rndv_receive(ri_stream_t *stream, const ri_ring_record_t *record,
                       .generation = wire.generation,
                       .index      = wire.grant,
                       .grant      = &stream->ring->control->grants[wire.grant]};
-    fate = ri_rtr_table_add(conn->rtrs, &rtr, wire.seen, &req_id);
+    fate = ri_rtr_table_add(conn->rtrs, &rtr, wire.seen, &sn, &req_id);
     ri_trace(&worker->trace, RI_TRACE_RTR_IN, rtr.tag, fate);
     if (fate == RI_RTR_FOR_RTS) {
-        recv_rndv_answer_rts(conn, &rtr, req_id);
+        recv_rndv_answer_rts(conn, &rtr, sn, req_id);
     }
     return 1;
 }

@@ -563,6 +563,23 @@ static ri_recv_req_t *rtr_find_writing(ri_stream_t *stream)
     return NULL;
 }
 
+/* A posted receive was promised to a message that will not come. Others that fit it were
+ * passed on meanwhile. */
+static void rtr_rematch(ri_recv_req_t *recv)
+{
+    ri_match_t *match = &recv->super.worker->match;
+    ri_msg_t *msg     = ri_match_find_unexpected(match, recv->tag, recv->mask, 1);
+    ucs_status_t status;
+
+    if (msg != NULL) {
+        ri_match_unpost(match, recv);
+        status = ri_recv_start_msg(recv, msg);
+        if (status != UCS_INPROGRESS) {
+            ri_req_complete_recv(recv, status);
+        }
+    }
+}
+
 void ri_rtr_abort(ri_stream_t *stream, ucs_status_t status)
 {
     ri_recv_req_t *recv;
@@ -573,6 +590,7 @@ void ri_rtr_abort(ri_stream_t *stream, ucs_status_t status)
         if (!rtr_take_back(recv)) {
             rtr_settle(recv);
             rtr_forget(recv);
+            rtr_rematch(recv);
         }
     }
     /* Each callback may end any other. */

@@ -88,7 +88,7 @@ static int rtr_table_has_room(ri_rtr_table_t *table)
 }
 
 ri_rtr_fate_t ri_rtr_table_add(ri_rtr_table_t *table, const ri_rtr_t *rtr, uint32_t seen,
-                               uint32_t *req_id)
+                               uint32_t *sn_p, uint32_t *req_id)
 {
     uint32_t count = rtr->count;
     const ri_sent_t *sent;
@@ -106,6 +106,7 @@ ri_rtr_fate_t ri_rtr_table_add(ri_rtr_table_t *table, const ri_rtr_t *rtr, uint3
             continue;
         }
         if (count == 0) {
+            *sn_p   = sn;
             *req_id = sent->req_id;
             return (sent->req_id != 0) ? RI_RTR_FOR_RTS : RI_RTR_DROPPED;
         }

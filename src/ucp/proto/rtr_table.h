@@ -100,10 +100,11 @@ static inline void ri_rtr_table_send(ri_rtr_table_t *table, uint32_t sn, uint64_
  *
  * @param rtr     With the receiver's `ahead` as its count.
  * @param seen    The receiver had matched all numbers up to this one.
- * @param req_id  Set for RI_RTR_FOR_RTS: the request.
+ * @param sn      Set for RI_RTR_FOR_RTS: the message's number.
+ * @param req_id  Likewise: its request, unless that is done and the id another one's.
  */
 ri_rtr_fate_t ri_rtr_table_add(ri_rtr_table_t *table, const ri_rtr_t *rtr, uint32_t seen,
-                               uint32_t *req_id);
+                               uint32_t *sn, uint32_t *req_id);
 
 /** The ring that RTRs came by is gone, and with it their grants. */
 void ri_rtr_table_drop(ri_rtr_table_t *table, const ri_ring_control_t *control);

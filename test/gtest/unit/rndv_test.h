@@ -190,8 +190,8 @@ protected:
     {
         m_a       = std::make_unique<node>(SENDER);
         m_b       = std::make_unique<node>(RECEIVER);
-        m_a_plane = std::make_unique<plane>(*m_a, m_writes);
-        m_plane   = std::make_unique<plane>(*m_b, m_writes);
+        m_a_plane = std::make_unique<plane>(*m_a, m_writes ? RI_PLANE_WRITE : 0);
+        m_plane   = std::make_unique<plane>(*m_b, m_writes ? RI_PLANE_WRITE : 0);
         m_ab      = m_a->new_endpoint(m_b.get());
         m_ba      = m_b->new_endpoint(m_a.get());
         m_conn    = m_a->connect(m_ab, RECEIVER);

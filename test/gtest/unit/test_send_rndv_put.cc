@@ -564,7 +564,7 @@ TEST_F(test_send_rndv_put, way_out_of_the_receiver_fails)
     m_ba   = m_b->new_endpoint(m_a.get());
     m_back = m_b->connect(m_ba, SENDER);
     match(from, to2, 5, s2, r2);
-    m_plane->check_status = UCS_ERR_UNREACHABLE;
+    m_plane->gone = true;
     ri_conn_endpoint_failed(m_back, UCS_ERR_ENDPOINT_TIMEOUT);
     EXPECT_EQ(UCS_ERR_ENDPOINT_TIMEOUT, r2->status);
     m_ba->sent.clear();
