@@ -380,9 +380,34 @@ static ucs_status_t fuzz_plane_read(ri_plane_ep_t *ep, const ri_transfer_t *tran
     return UCS_OK;
 }
 
+/* Where an RTR or CTS points to is nobody's business either; what is written is ours. */
+static ucs_status_t fuzz_plane_write(ri_plane_ep_t *ep, const ri_transfer_t *transfer)
+{
+    static volatile uint8_t sink;
+    size_t skip = transfer->offset;
+    size_t left = transfer->length;
+    size_t i, k, piece;
+
+    CHECK(ep->plane == &g.plane);
+    if (g.read_fails) {
+        return g.read_unreachable ? UCS_ERR_UNREACHABLE : UCS_ERR_INVALID_ADDR;
+    }
+    for (i = 0; i < transfer->num_local; ++i) {
+        piece = ri_min(transfer->local[i].length - skip, left);
+        for (k = 0; k < piece; ++k) {
+            sink = ((const uint8_t *)(uintptr_t)transfer->local[i].address)[skip + k];
+        }
+        left -= piece;
+        skip = 0;
+    }
+    (void)sink;
+    CHECK(left == 0);
+    return UCS_OK;
+}
+
 static ucs_status_t fuzz_plane_check(ri_plane_ep_t *ep)
 {
-    (void)ep;
+    CHECK(ep->plane == &g.plane);
     return g.read_unreachable ? UCS_ERR_UNREACHABLE : UCS_OK;
 }
 
@@ -392,6 +417,7 @@ static const ri_plane_ops_t fuzz_plane_ops = {.name       = "fuzz",
                                               .connect    = fuzz_plane_connect,
                                               .disconnect = fuzz_plane_disconnect,
                                               .read       = fuzz_plane_read,
+                                              .write      = fuzz_plane_write,
                                               .check      = fuzz_plane_check};
 
 static ucs_status_t fuzz_context_query(ucp_context_h context, ucp_context_attr_t *attr)
@@ -472,6 +498,12 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     ri_stock.version_minor              = 17;
 
     ri_config.eager_thresh    = RING_SIZE / 4;
+    ri_config.hybrid_thresh   = 2 * ri_config.eager_thresh;
+    ri_config.coop_thresh     = 3 * ri_config.eager_thresh;
+    ri_config.pool_size       = 4 * ri_config.hybrid_thresh;
+    ri_config.sender_scheme   = "auto";
+    ri_config.rtr             = 1;
+    ri_config.tag_sender_mask = "f0"; /* pick_mask() has one that covers it */
     ri_config.am_inline       = 128;
     ri_config.ring_peers      = 2;
     ri_config.ring_size       = RING_SIZE;
@@ -938,7 +970,8 @@ static void start(void)
     g.context = ri_context_find((ucp_context_h)&g.stock_context);
     CHECK(ri_worker_create(g.context, (ucp_worker_h)&g.stock_worker, &g.worker) ==
           UCS_OK);
-    g.plane         = (ri_plane_t){.ops = &fuzz_plane_ops, .capabilities = RI_PLANE_READ};
+    g.plane         = (ri_plane_t){.ops          = &fuzz_plane_ops,
+                                   .capabilities = RI_PLANE_READ | RI_PLANE_WRITE};
     g.worker->plane = &g.plane;
     CHECK(ri_conn_create(g.worker, (ucp_ep_h)&g.eps[0], PEER_UID, UCS_OK,
                          RI_CONN_USER | RI_CONN_PEER_MODE, &conn) == UCS_OK);

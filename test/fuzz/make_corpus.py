@@ -13,10 +13,11 @@ import struct
 import sys
 
 # wire.h
-EAGER, SAME, SYNC, BULK, FIRST, RTS, FRAG = 1, 2, 3, 4, 5, 6, 8
+EAGER, SAME, SYNC, BULK, FIRST, RTS, POOL, PLACED, FRAG = 1, 2, 3, 4, 5, 6, 7, 8, 9
 CONN_REQ, CONN_ACK, SYNC_ACK, RING_OFFER, RING_REFUSE = 16, 17, 18, 19, 20
 RING_STOP, RING_CLOSE, BYE, ORDER_REQ, ORDER_ACK, RESET = 21, 22, 23, 24, 25, 26
 PLANE_REQ, PLANE_ACK, FIN, NACK, RNDV_DATA = 27, 28, 29, 30, 31
+RTR, RELEASE, CTS, WRITTEN = 32, 33, 34, 35
 HELLO = 0x80
 PAD, START, PART = 0xff, 0xfe, 0xfd
 
@@ -41,7 +42,7 @@ def header(kind, ident, value, tag=0, req=0, total=0, uid=PEER, say_hello=False,
     out = base(kind | (HELLO if say_hello else 0), ident, value)
     if kind in (EAGER, BULK):
         out += struct.pack('<Q', tag)
-    elif kind in (SYNC, RTS):
+    elif kind in (SYNC, RTS, POOL, PLACED):
         out += struct.pack('<QII', tag, req, 0)
     elif kind == FIRST:
         out += struct.pack('<QII', tag, req, total)
@@ -51,6 +52,10 @@ def header(kind, ident, value, tag=0, req=0, total=0, uid=PEER, say_hello=False,
         out += struct.pack('<BB6s32s', 1, 32, b'', b'plane address')
     elif kind == NACK:
         out += struct.pack('<II', total, 0)
+    elif kind == CTS:
+        out += struct.pack('<IIQ', total, 0, 0x1000)
+    elif kind == RELEASE:
+        out += struct.pack('<8I', *range(req, req + 8))
     elif kind == RING_OFFER:
         out += struct.pack('<IIIIQQ', 1, 0, 1, 0, 0x5eed, uid)
     return out + (hello(host=host) if say_hello else b'')
@@ -74,14 +79,23 @@ def probe(tag=0, mask=1, what=0):
     return bytes([OP_PROBE, tag, mask, what])
 
 
-def segments(*lengths):
-    """The payload of an RTS"""
-    return struct.pack('<H6s', len(lengths), b'') + b''.join(
+def segments(*lengths, flags=0, slot=0):
+    """The payload of an RTS or POOL"""
+    return struct.pack('<HHHH', len(lengths), flags, slot, 0) + b''.join(
         struct.pack('<QQ', 0x1000 * i, length) for i, length in enumerate(lengths))
 
 
 def rts(*lengths, value=1, flags=0, **kw):
     return first_contact(value, RTS, segments(*lengths), flags, **kw)
+
+
+def placed(length):
+    return struct.pack('<Q', length)
+
+
+def rtr(mask=0, length=1 << 20, seen=1, ahead=0, grant=0, generation=0):
+    """The payload of an RTR"""
+    return struct.pack('<QQQIHHI', mask, 0x1000, length, seen, ahead, grant, generation)
 
 
 def record(kind, length, value=0, extra=0, tag=0, payload=b'', which=0x80):
@@ -164,7 +178,8 @@ def inputs():
                        ('order-ack', ORDER_ACK), ('reset', RESET),
                        ('ring-offer', RING_OFFER), ('ring-close', RING_CLOSE),
                        ('plane-req', PLANE_REQ), ('plane-ack', PLANE_ACK), ('fin', FIN),
-                       ('nack', NACK), ('rndv-data', RNDV_DATA)):
+                       ('nack', NACK), ('rndv-data', RNDV_DATA), ('rtr-am', RTR),
+                       ('release', RELEASE), ('cts', CTS), ('written', WRITTEN)):
         yield name, RING + am(header(kind, 1, 1)) * 2 + am(header(kind, 0, 1))
         yield name + '-hello', am(header(kind, 0, 1, say_hello=True), b'',
                                   AM_HELLO | AM_REPLY)
@@ -204,6 +219,60 @@ def inputs():
         am(header(EAGER, 0, 2) + hello(3), b'', AM_HELLO) + record(EAGER, 0)
     plane = first_contact(1, tag=9) + am(header(PLANE_REQ, 1, 0))
     data = am(header(RNDV_DATA, 1, 1), b'd' * 300)
+    for name, kind, data in (('pool', POOL, segments(300)),
+                             ('pool-low', POOL, segments(300, flags=2)),
+                             ('pool-two', POOL, segments(100, 200)),
+                             ('rts-put', RTS, segments(300, flags=1)),
+                             ('rts-slot', RTS, segments(300, slot=1)),
+                             ('rts-slot-none', RTS, segments(300, slot=16)),
+                             ('placed', PLACED, placed(300)),
+                             ('placed-empty', PLACED, placed(0)),
+                             ('placed-short', PLACED, placed(300)[:7])):
+        yield name, plane + recv(0, 0, 300) * 2 + \
+            first_contact(2, kind, data, tag=5, req=7)
+        yield name + '-unexpected', plane + \
+            first_contact(2, kind, data, tag=5, req=7) + recv(0, 1, 8) + recv(0, 1, 300)
+        yield name + '-early-repeated', plane + \
+            first_contact(3, kind, data, tag=5, req=7) * 2 + \
+            first_contact(2, kind, data, tag=5, req=8) * 2 + recv(0, 1, 300) * 3
+        yield name + '-fails', plane + mode(16) + recv(0, 1, 300) + \
+            first_contact(2, kind, data, tag=5, req=7) + mode(48) + recv(0, 1, 300) + \
+            first_contact(3, kind, data, tag=5, req=7)
+        yield name + '-ring', RING + am(header(PLANE_REQ, 1, 0)) + recv(0, 1, 300) * 5 + \
+            record(kind, len(data), extra=7, tag=5, payload=data) * 2 + \
+            record(kind, len(data), value=1, extra=7, tag=5, payload=data) + \
+            first_contact(5)
+    for name, kind, value in (('cts', CTS, 1), ('written', WRITTEN, 1),
+                              ('release', RELEASE, 8)):
+        yield name + '-of-send', plane + offer() + am(header(CONN_ACK, 1, 1)) + \
+            am(header(PLANE_ACK, 1, 1)) + send(length=600) + send(length=900) + \
+            am(header(kind, 1, value, req=1, total=1)) * 2 + am(header(kind, 9, value))
+        yield name + '-many', plane + am(header(kind, 1, 9)) + am(header(kind, 1, 0))
+    # A conn that is not in mode PEER, with planes both ways, its ring, and a grant in ours
+    ready = RING + am(header(PLANE_REQ, 1, 0)) + conn(NEW, 1) + send(1, length=1100) + \
+        am(header(CONN_ACK, 2, 1)) + am(header(PLANE_ACK, 2, 1)) + offer(1) + \
+        struct.pack('<BBHBQ', OP_SMASH, 0, 2048, 8, 1 << 32 | 1)
+    yield 'hybrid', ready + send(1, length=1200) * 9 + drain() + \
+        am(header(RELEASE, 2, 8, req=0)) + am(header(RELEASE, 2, 1, req=1)) * 2
+    yield 'coop', ready + send(1, length=4000) * 17 + drain() + PROGRESS * 3 + conn(FAIL, 1)
+    yield 'rts-of-ours', ready + send(1, length=2500) * 2 + \
+        am(header(CTS, 2, 1, total=3)) * 2 + drain()
+    yield 'rtr', ready + record(RTR, 36, value=1, extra=2, payload=rtr(generation=1)) * 2 + \
+        send(1, length=1200) * 2 + drain()
+    yield 'rtr-after-rts', ready + send(1, length=1200) + \
+        record(RTR, 36, value=1, extra=2, payload=rtr(generation=1)) + drain()
+    yield 'rtr-fails', ready + record(RTR, 36, value=1, extra=2, payload=rtr(generation=1)) + \
+        mode(16) + send(1, length=1200) + drain()
+    for name, data in (('grant', rtr(generation=1, grant=32)), ('generation', rtr(generation=9)),
+                       ('seen', rtr(generation=1, seen=2 ** 31)), ('ahead', rtr(generation=1, ahead=0xffff)),
+                       ('short', rtr(generation=1)[:35]), ('long', rtr(generation=1) + b'x'),
+                       ('empty', rtr(generation=1, length=0)), ('huge', rtr(generation=1, length=2 ** 64 - 1))):
+        yield 'rtr-' + name, ready + \
+            record(RTR, len(data), value=1, extra=2, payload=data) + send(1, length=1200)
+    yield 'rtr-many', ready + record(RTR, 36, value=1, extra=2, payload=rtr(generation=1, ahead=3)) * 70
+    yield 'rtr-own', ready + recv(0x10, 0, 600) * 3 + recv(0x10, 3, 900) + drain() + \
+        bytes([OP_CANCEL, 0]) + first_contact(4, PLACED, placed(600), req=1) + \
+        first_contact(5, tag=0x10)
     yield 'rts', plane + recv(0, 0, 300) * 2 + rts(300, value=2, req=7)
     yield 'rts-unexpected', plane + rts(100, 200, value=2, req=7) + recv(0, 0, 8) + \
         recv(0, 0, 300)
