@@ -220,11 +220,11 @@ void ri_hybrid_conn_failed(ri_conn_t *conn)
     ri_pool_buffer_t *buffer, *tmp;
 
     hybrid_keep_release(conn);
-    if (conn->flags & RI_CONN_LOST) {
+    if ((conn->flags & RI_CONN_LOST) && (conn->lost_sn != conn->tx_sn + 1)) {
         return;
     }
-    /* The peer has dropped what it did not match, or is gone. What UCP has in hand comes
-     * back with its callback. */
+    /* After a RESET the peer reads nothing that it had not matched. What UCP has in hand
+     * comes back with its callback. */
     ucs_list_for_each_safe(buffer, tmp, &conn->lent, list) {
         if (buffer->id != 0) {
             hybrid_give_back(buffer);
@@ -309,6 +309,7 @@ void ri_hybrid_release(ri_stream_t *stream, uint32_t id, int at_once)
     ri_worker_t *worker = stream->worker;
     ri_peer_t *peer     = stream->peer;
     ri_conn_t *conn     = ri_peer_way_out(peer);
+    unsigned count;
 
     if ((conn != NULL) && (conn->ring != NULL) && !(conn->flags & RI_CONN_NO_RING) &&
         (conn->release == 0)) {
@@ -322,7 +323,8 @@ void ri_hybrid_release(ri_stream_t *stream, uint32_t id, int at_once)
         ucs_list_add_tail(&worker->releasing, &peer->releasing_link);
         worker->countdown = ri_min(worker->countdown, HYBRID_RELEASE_CALLS);
     }
-    if (at_once || (peer->num_releases >= RI_WIRE_RELEASE_MAX)) {
+    count = peer->num_releases + ((conn != NULL) && (conn->release != 0));
+    if (at_once || (count >= RI_WIRE_RELEASE_MAX)) {
         hybrid_flush(worker, peer);
     }
 }

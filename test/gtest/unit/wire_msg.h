@@ -10,13 +10,14 @@
 
 typedef std::vector<uint8_t> bytes;
 
-/* The payload of an RTS. */
-inline bytes rts_payload(const std::vector<ri_segment_t> &segments)
+/* The payload of an RTS or POOL. */
+inline bytes rts_payload(const std::vector<ri_segment_t> &segments, uint16_t flags = 0)
 {
     ri_wire_rts_t rts = {};
     bytes out;
 
     rts.num_segments = segments.size();
+    rts.flags        = flags;
     out.resize(sizeof(rts) + segments.size() * sizeof(ri_segment_t));
     memcpy(out.data(), &rts, sizeof(rts));
     for (size_t i = 0; i < segments.size(); ++i) {
@@ -93,7 +94,7 @@ struct wire_msg {
             break;
         }
         case RI_WIRE_NACK:
-            append(out, ri_wire_nack_t{base, recv_id, 0});
+            append(out, ri_wire_nack_t{base, recv_id, flags});
             break;
         case RI_WIRE_CTS:
             append(out, ri_wire_cts_t{base, recv_id, 0, cookie});
@@ -137,6 +138,7 @@ struct wire_msg {
     uint32_t stream_id     = 0;
     uint64_t cookie        = 0;
     uint32_t recv_id       = 0;
+    uint32_t flags         = 0;
     uint8_t plane          = RI_WIRE_PLANE_CMA;
     uint8_t address_length = 0;
     bytes address; /* at most RI_PLANE_ADDRESS_MAX */

@@ -1,0 +1,1139 @@
+/* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * src/ucp/proto/hybrid.c: two workers with a plane that the test makes, and hostile messages
+ * that the test writes itself.
+ */
+
+#include "rndv_test.h"
+
+using namespace fake;
+
+namespace {
+
+const size_t MEDIUM = 20000;
+const size_t POOL   = 512 * 1024; /* 16 buffers of 32 KB */
+
+/* Progress calls after which nothing waits to be given back any more. */
+const int PATIENCE = 300;
+
+class test_hybrid : public rndv_test {
+protected:
+    void SetUp() override
+    {
+        rndv_test::SetUp();
+        stop();
+        ri_config.hybrid_thresh = 65536;
+        ri_config.pool_size     = POOL;
+        start();
+    }
+
+    uint64_t used(node &n) { return n.counters().pool_bytes; }
+
+    /* Until all is read and given back */
+    void settle()
+    {
+        pump();
+        for (int i = 0; i < PATIENCE; ++i) {
+            m_b->progress();
+        }
+        pump();
+    }
+
+    /* A message that is out: its id, from the POOL in front of the queue */
+    uint32_t send_pool(uint64_t tag, const bytes &content)
+    {
+        memory from(CONTIG, content.size(), content);
+        rndv_ptr s = send(from, tag);
+
+        EXPECT_TRUE(s->done);
+        return m_ab->sent.back().parse().req_id;
+    }
+
+    void release(const std::vector<uint32_t> &ids, ri_conn_t *conn = nullptr)
+    {
+        wire_msg msg(RI_WIRE_RELEASE, (conn ? conn : m_conn)->id, ids.size());
+
+        msg.release = ids;
+        m_a->deliver(msg);
+    }
+
+    void nack(uint32_t id, uint32_t recv_id, ri_conn_t *conn = nullptr)
+    {
+        wire_msg msg(RI_WIRE_NACK, (conn ? conn : m_conn)->id, id);
+
+        msg.recv_id = recv_id;
+        msg.flags   = RI_WIRE_NACK_POOL;
+        m_a->deliver(msg);
+    }
+
+    /* Stock's, which nobody fetches */
+    void end_rendezvous(ucs_status_t status)
+    {
+        for (fake::request *req : m_ucx->requests) {
+            req->ready = true;
+        }
+        m_ucx->complete(status);
+    }
+
+    /* A POOL that the sender did not send */
+    void pool(uint32_t sn, uint64_t tag, const bytes &content, uint16_t flags = 0,
+              uint32_t id = 0x7777)
+    {
+        wire_msg msg(RI_WIRE_POOL, stream()->id, sn);
+
+        msg.tag    = tag;
+        msg.req_id = id;
+        m_b->deliver(msg,
+                     rts_payload({{(uintptr_t)content.data(), content.size()}}, flags));
+    }
+
+    /* Through the ring of the receiver's conn; what the sender's side reads */
+    void record(uint8_t type, uint32_t extra, const bytes &payload, uint32_t value = 0)
+    {
+        ri_ring_record_t *r = ri_ring_tx_reserve(m_back->ring, payload.size());
+
+        ASSERT_NE(nullptr, r);
+        std::copy(payload.begin(), payload.end(), ri_ring_payload(r, payload.size()));
+        r->type  = type;
+        r->value = value;
+        r->extra = extra;
+        r->tag   = 99;
+        ri_ring_tx_commit(m_back->ring, r, payload.size());
+    }
+
+    static bytes words(const std::vector<uint32_t> &ids)
+    {
+        const uint8_t *at = reinterpret_cast<const uint8_t *>(ids.data());
+
+        return bytes(at, at + ids.size() * sizeof(uint32_t));
+    }
+};
+
+struct outcome {
+    const char *name;
+    ucs_status_t status;
+    size_t move_before;
+};
+
+const outcome OUTCOMES[] = {
+        {"read", UCS_OK, 0},
+        {"unreachable", UCS_ERR_UNREACHABLE, 0},
+        {"fails in the middle", UCS_ERR_INVALID_ADDR, 5000},
+};
+
+TEST_F(test_hybrid, shapes)
+{
+    uint64_t i = 0;
+
+    for (bool rings : {false, true}) {
+        if (rings) {
+            with_rings();
+        }
+        connect_planes();
+        for (shape_t out : {CONTIG, IOV_1, IOV_16, IOV_EMPTY, IOV_17, PACKED}) {
+            for (shape_t in : {CONTIG, IOV_1, IOV_16, IOV_EMPTY, IOV_17, PACKED}) {
+                for (bool expected : {true, false}) {
+                    for (const outcome &o : OUTCOMES) {
+                        SCOPED_TRACE(std::string(o.name) + ", out " +
+                                     std::to_string(out) + " in " + std::to_string(in) +
+                                     (expected ? " expected" : " unexpected") +
+                                     (rings ? " ring" : ""));
+                        ++i;
+                        bytes content = pattern(i, MEDIUM + 100 * i);
+                        memory from(out, content.size(), content);
+                        memory to(in, content.size() + (i % 2) * 1000);
+                        uint64_t read = m_b->counters().streams.rx_read_bytes;
+
+                        m_conn->flags |= RI_CONN_PLANE_READ;
+                        if (stream()->peer->plane_ep == nullptr) { /* ask again */
+                            m_conn->flags &= ~RI_CONN_PLANE_ASKED;
+                            ri_planes_ask(m_conn);
+                            pump();
+                        }
+                        m_plane->read_status = o.status;
+                        m_plane->move_before = o.move_before;
+
+                        recv_ptr r = expected ? recv(to, i) : nullptr;
+                        rndv_ptr s = send(from, i);
+                        ASSERT_TRUE(s->done);
+                        EXPECT_EQ(UCS_OK, s->status);
+                        EXPECT_EQ((out == PACKED) ? 1u : 0u, from.generic().finished);
+                        EXPECT_EQ(rings ? 0u : 1u, m_ab->count(RI_WIRE_POOL));
+                        from.write(bytes(content.size())); /* the sender goes on */
+                        if (!expected) {
+                            pump();
+                            EXPECT_NE(0u, used(*m_a));
+                            r = recv(to, i);
+                        }
+                        pump();
+                        check(r, to, content, i);
+                        EXPECT_EQ((in == PACKED) ? 1u : 0u, to.generic().finished);
+                        EXPECT_EQ(o.status == UCS_OK,
+                                  !!(m_conn->flags & RI_CONN_PLANE_READ));
+                        EXPECT_EQ(read + ((o.status == UCS_OK) ? content.size() : 0),
+                                  m_b->counters().streams.rx_read_bytes);
+                        EXPECT_EQ(0u, m_b->counters().held_bytes);
+                        if (HasFailure()) {
+                            return;
+                        }
+                    }
+                }
+            }
+        }
+        settle();
+        EXPECT_EQ(0u, used(*m_a));
+        EXPECT_EQ(0u, m_a->counters().rx_stale);
+        ri_worker_counters_t counters = m_a->counters();
+        EXPECT_EQ(m_conn->tx_sn, counters.conns.tx_eager_ring +
+                                         counters.conns.tx_eager_am +
+                                         counters.conns.tx_bulk + counters.conns.tx_rndv +
+                                         counters.conns.tx_hybrid);
+    }
+}
+
+TEST_F(test_hybrid, lengths)
+{
+    connect_planes();
+    for (auto [length, type] : std::map<size_t, ri_wire_type_t>{{8192, RI_WIRE_EAGER},
+                                                                {8193, RI_WIRE_POOL},
+                                                                {65536, RI_WIRE_POOL},
+                                                                {65537, RI_WIRE_RTS}}) {
+        bytes content = pattern(1, length);
+        memory from(CONTIG, length, content), to(CONTIG, length);
+        recv_ptr r = recv(to, length);
+        rndv_ptr s = send(from, length);
+
+        EXPECT_EQ(1u, m_ab->count(type)) << length;
+        pump();
+        check(r, to, content, length);
+        EXPECT_TRUE(s->done);
+    }
+    ri_config.hybrid_thresh = 0;
+    memory from(CONTIG, MEDIUM), to(CONTIG, MEDIUM);
+    recv_ptr r = recv(to, 5);
+    rndv_ptr s = send(from, 5);
+    EXPECT_EQ(1u, m_ab->count(RI_WIRE_RTS));
+    pump();
+    EXPECT_TRUE(r->done && s->done);
+}
+
+TEST_F(test_hybrid, what_does_not_take_it)
+{
+    connect_planes();
+    bytes content = pattern(1, MEDIUM);
+    memory from(CONTIG, MEDIUM, content), to(CONTIG, MEDIUM);
+
+    recv_ptr r = recv(to, 5);
+    rndv_ptr s = send(from, 5, true);
+    EXPECT_EQ(1u, m_ab->count(RI_WIRE_RTS)) << "synchronous";
+    pump();
+    check(r, to, content, 5);
+    EXPECT_TRUE(s->done);
+
+    for (uint32_t flag : {RI_CONN_PEER_MODE, RI_CONN_PLANE_READ}) {
+        m_conn->flags ^= flag;
+        r = recv(to, 5);
+        s = send(from, 5);
+        EXPECT_EQ(0u, m_ab->count(RI_WIRE_POOL));
+        pump();
+        check(r, to, content, 5);
+        EXPECT_TRUE(s->done);
+        m_conn->flags ^= flag;
+    }
+}
+
+/* When the pool is used up, messages wait at the sender, and none waits for the pool. */
+TEST_F(test_hybrid, pool_is_empty)
+{
+    connect_planes();
+    for (bool generic : {false, true}) { /* which an RTS cannot describe */
+        std::vector<std::unique_ptr<memory>> from, to;
+        std::vector<rndv_ptr> sends;
+        std::vector<recv_ptr> recvs;
+
+        for (uint64_t i = 0; i < 40; ++i) {
+            from.push_back(std::make_unique<memory>(generic ? PACKED : CONTIG, MEDIUM,
+                                                    pattern(i, MEDIUM)));
+            to.push_back(std::make_unique<memory>(CONTIG, MEDIUM));
+            sends.push_back(send(*from[i], i));
+            EXPECT_EQ(i < 16, sends[i]->done);
+        }
+        EXPECT_EQ(16u, m_ab->count(RI_WIRE_POOL));
+        EXPECT_EQ(24u, m_ab->count(generic ? RI_WIRE_BULK : RI_WIRE_RTS));
+        EXPECT_EQ(POOL, used(*m_a));
+        EXPECT_EQ(POOL, m_a->counters().pool_bytes_max);
+        pump();
+        for (uint64_t i = 40; i-- > 0;) {
+            recvs.push_back(recv(*to[i], i));
+        }
+        pump();
+        for (uint64_t i = 0; i < 40; ++i) {
+            check(recvs[39 - i], *to[i], pattern(i, MEDIUM), i);
+            EXPECT_TRUE(sends[i]->done);
+        }
+        settle();
+        EXPECT_EQ(0u, used(*m_a));
+        m_conn->flags |= RI_CONN_PLANE_READ;
+    }
+}
+
+/* How buffers come back */
+
+TEST_F(test_hybrid, releases_go_together)
+{
+    connect_planes();
+    for (unsigned i = 1; i <= 8; ++i) {
+        memory to(CONTIG, MEDIUM);
+        recv_ptr r = recv(to, 5);
+
+        send_pool(5, bytes(MEDIUM));
+        deliver(m_ab, 0);
+        EXPECT_TRUE(r->done);
+        EXPECT_EQ((i == 8) ? 1u : 0u, m_ba->count(RI_WIRE_RELEASE)) << i;
+    }
+    EXPECT_EQ(8u, m_ba->sent[0].parse().value);
+    EXPECT_EQ(1u, m_b->counters().tx_release);
+    pump();
+    EXPECT_EQ(0u, used(*m_a));
+    EXPECT_EQ(0u, stale(*m_a));
+}
+
+TEST_F(test_hybrid, a_release_does_not_wait_for_ever)
+{
+    connect_planes();
+    memory to(CONTIG, MEDIUM);
+    recv_ptr r = recv(to, 5);
+
+    send_pool(5, bytes(MEDIUM));
+    deliver(m_ab, 0);
+    m_b->progress();
+    EXPECT_TRUE(m_ba->sent.empty());
+    EXPECT_FALSE(ri_worker_has_work(m_b->worker())); /* it costs nothing meanwhile */
+    for (int i = 0; i < PATIENCE; ++i) {
+        m_b->progress();
+    }
+    EXPECT_EQ(1u, m_ba->count(RI_WIRE_RELEASE));
+    pump();
+    EXPECT_EQ(0u, used(*m_a));
+}
+
+TEST_F(test_hybrid, released_at_once_when_the_pool_is_low)
+{
+    connect_planes();
+    memory to(CONTIG, MEDIUM);
+    for (unsigned i = 1; i <= 13; ++i) {
+        send_pool(5, bytes(MEDIUM));
+    }
+    for (unsigned i = 1; i <= 7; ++i) {
+        recv(to, 5);
+        deliver(m_ab, 0);
+    }
+    EXPECT_TRUE(m_ba->sent.empty());
+    for (unsigned i = 8; i <= 13; ++i) {
+        recv(to, 5);
+        deliver(m_ab, 0);
+    }
+    /* the eighth completed a message; the 13th was marked */
+    ASSERT_EQ(2u, m_ba->count(RI_WIRE_RELEASE));
+    EXPECT_EQ(8u, m_ba->sent[0].parse().value);
+    EXPECT_EQ(5u, m_ba->sent[1].parse().value);
+    pump();
+    EXPECT_EQ(0u, used(*m_a));
+}
+
+TEST_F(test_hybrid, a_release_rides_on_a_message)
+{
+    with_rings();
+    connect_planes();
+    for (bool slow : {false, true}) {
+        bytes content = pattern(1, MEDIUM);
+        memory from(CONTIG, MEDIUM, content), to(CONTIG, MEDIUM);
+        uint64_t alone = m_b->counters().tx_release;
+        recv_ptr r = recv(to, 5), r2 = m_a->recv(6, ~0ul, 8);
+        rndv_ptr s = send(from, 5);
+
+        m_b->progress();
+        check(r, to, content, 5);
+        EXPECT_NE(0u, m_back->release);
+        EXPECT_NE(0u, used(*m_a));
+        if (slow) { /* with a request */
+            ucp_request_param_t param = {};
+            param.op_attr_mask        = UCP_OP_ATTR_FLAG_NO_IMM_CMPL;
+            ucs_status_ptr_t ret      = ri_tag_send(m_back, "message", 8, 6, &param, 0);
+            ASSERT_TRUE(UCS_PTR_IS_PTR(ret));
+            ri_req_put(ri_req_of_handle(ret));
+        } else {
+            m_b->send(m_back, bytes(8), 6);
+        }
+        EXPECT_EQ(0u, m_back->release);
+        m_a->progress();
+        EXPECT_TRUE(r2->done);
+        EXPECT_EQ(0u, used(*m_a));
+        settle();
+        EXPECT_EQ(alone, m_b->counters().tx_release);
+        EXPECT_EQ(0u, stale(*m_a));
+    }
+}
+
+/* Whatever carries it, every buffer comes back once. */
+TEST_F(test_hybrid, releases_through_the_ring)
+{
+    with_rings();
+    connect_planes();
+    for (unsigned i = 0; i < 100; ++i) {
+        memory from(CONTIG, MEDIUM), to(CONTIG, MEDIUM);
+        recv_ptr r = recv(to, 5);
+        rndv_ptr s = send(from, 5);
+
+        EXPECT_EQ(0u, m_ab->count(RI_WIRE_RTS)) << i;
+        m_b->progress();
+        ASSERT_TRUE(r->done);
+        m_a->progress();
+    }
+    EXPECT_TRUE(m_ba->sent.empty());
+    EXPECT_LT(0u, m_b->counters().tx_release);
+    EXPECT_GT(20u, m_b->counters().tx_release);
+    settle();
+    EXPECT_EQ(0u, used(*m_a));
+    EXPECT_EQ(0u, stale(*m_a));
+}
+
+TEST_F(test_hybrid, release_while_the_ring_goes)
+{
+    with_rings();
+    connect_planes();
+    memory from(CONTIG, MEDIUM), to(CONTIG, MEDIUM);
+    recv_ptr r = recv(to, 5);
+    rndv_ptr s = send(from, 5);
+    m_b->progress();
+    EXPECT_NE(0u, m_back->release);
+    ri_ring_channel_stop(m_back);
+    EXPECT_EQ(nullptr, m_back->ring);
+    settle();
+    EXPECT_EQ(0u, used(*m_a));
+
+    /* ... and the endpoint, of which there is another one */
+    with_rings();
+    connect_planes();
+    recv_ptr r2 = recv(to, 5);
+    rndv_ptr s2 = send(from, 5);
+    m_b->progress();
+    EXPECT_NE(0u, m_back->release);
+    endpoint *ba2    = m_b->new_endpoint(m_a.get());
+    ri_conn_t *back2 = m_b->connect(ba2, SENDER);
+    ri_conn_destroy(m_back, UCS_ERR_CANCELED);
+    m_ba   = ba2;
+    m_back = back2;
+    settle();
+    EXPECT_EQ(0u, used(*m_a));
+    EXPECT_EQ(0u, stale(*m_a));
+}
+
+TEST_F(test_hybrid, releases_that_are_owed)
+{
+    connect_planes();
+    bytes content = pattern(1, MEDIUM);
+
+    ri_conn_destroy(m_back, UCS_ERR_CANCELED);
+    for (unsigned i = 0; i < 12; ++i) {
+        memory to(CONTIG, MEDIUM);
+        recv_ptr r = recv(to, 5);
+        send_pool(5, content);
+        deliver(m_ab, 0);
+        check(r, to, content, 5);
+    }
+    for (int i = 0; i < PATIENCE; ++i) {
+        m_b->progress();
+    }
+    EXPECT_EQ(2u, ucs_list_length(&stream()->peer->owed));
+    m_ba   = m_b->new_endpoint(m_a.get());
+    m_back = m_b->connect(m_ba, SENDER);
+    settle();
+    EXPECT_EQ(0u, used(*m_a));
+    EXPECT_EQ(0u, stale(*m_a));
+}
+
+TEST_F(test_hybrid, releases_that_find_no_memory)
+{
+    connect_planes();
+    memory to(CONTIG, MEDIUM);
+    recv_ptr r = recv(to, 5);
+
+    send_pool(5, bytes(MEDIUM));
+    deliver(m_ab, 0);
+    m_ucx->memory = 0;
+    ri_hybrid_flush_releases(m_b->worker());
+    EXPECT_TRUE(m_ba->sent.empty());
+    m_ucx->memory = -1;
+    pump();
+    EXPECT_EQ(0u, used(*m_a));
+}
+
+/* An application that sleeps calls no progress. */
+TEST_F(test_hybrid, flushed_for_an_application_that_sleeps)
+{
+    connect_planes();
+    memory to(CONTIG, MEDIUM);
+    recv_ptr r = recv(to, 5);
+
+    send_pool(5, bytes(MEDIUM));
+    deliver(m_ab, 0);
+    EXPECT_FALSE(ucs_list_is_empty(&m_b->worker()->releasing));
+    ri_hybrid_flush_releases(m_b->worker());
+    EXPECT_TRUE(ucs_list_is_empty(&m_b->worker()->releasing));
+    EXPECT_EQ(1u, m_ba->count(RI_WIRE_RELEASE));
+    pump();
+}
+
+/* Messages that nobody receives, or not whole */
+
+TEST_F(test_hybrid, truncated)
+{
+    connect_planes();
+    for (bool expected : {true, false}) {
+        memory to(CONTIG, MEDIUM - 1);
+        recv_ptr r = expected ? recv(to, 5) : nullptr;
+
+        send_pool(5, pattern(1, MEDIUM));
+        pump();
+        r = expected ? r : recv(to, 5);
+        ASSERT_TRUE(r->done);
+        EXPECT_EQ(UCS_ERR_MESSAGE_TRUNCATED, r->status);
+        EXPECT_EQ(MEDIUM, r->info.length);
+        EXPECT_TRUE(bytes(MEDIUM - 1) == to.read());
+    }
+    EXPECT_EQ(0u, m_plane->reads);
+    settle();
+    EXPECT_EQ(0u, used(*m_a));
+}
+
+TEST_F(test_hybrid, unpack_fails)
+{
+    connect_planes();
+    memory to(PACKED, MEDIUM);
+    to.generic().fails_at = 0;
+    recv_ptr r            = recv(to, 5);
+    send_pool(5, bytes(MEDIUM));
+    settle();
+    ASSERT_TRUE(r->done);
+    EXPECT_EQ(UCS_ERR_IO_ERROR, r->status);
+    EXPECT_EQ(0u, used(*m_a));
+}
+
+TEST_F(test_hybrid, unexpected_are_given_back_at_the_end)
+{
+    connect_planes();
+    for (unsigned i = 0; i < 12; ++i) {
+        send_pool(5, bytes(MEDIUM));
+    }
+    pump();
+    ri_rndv_discard_all(m_b->worker());
+    ri_hybrid_flush_releases(m_b->worker());
+    pump();
+    EXPECT_EQ(0u, used(*m_a));
+}
+
+TEST_F(test_hybrid, device_memory_of_the_receiver)
+{
+    stop();
+    m_ucx->memory_types |= UCS_BIT(UCS_MEMORY_TYPE_CUDA);
+    start();
+    connect_planes();
+    for (size_t length :
+         {(size_t)10000, MEDIUM}) { /* as UCP's eager message, or fetched */
+        for (bool expected : {true, false}) {
+            bytes content = pattern(1, length);
+            device_memory to(length);
+            recv_ptr r = expected ? m_b->recv_into(to.data(), length, 5) : nullptr;
+
+            m_conn->flags |= RI_CONN_PLANE_READ;
+            send_pool(5, content);
+            pump();
+            r = expected ? r : m_b->recv_into(to.data(), length, 5);
+            pump();
+            ASSERT_TRUE(r->done);
+            EXPECT_EQ(UCS_OK, r->status);
+            EXPECT_TRUE(content == to.read());
+            EXPECT_EQ(0u, used(*m_a));
+        }
+    }
+    EXPECT_EQ(0u, m_plane->reads);
+}
+
+/* Order */
+
+TEST_F(test_hybrid, past_and_future)
+{
+    connect_planes();
+    uint32_t next = stream()->next_sn;
+    bytes first = pattern(1, MEDIUM), second = pattern(2, 30000);
+    memory to1(CONTIG, MEDIUM), to2(CONTIG, 30000);
+    recv_ptr r1 = recv(to1, 5), r2 = recv(to2, 5);
+
+    pool(next + 1, 5, second, 0, 2);
+    EXPECT_FALSE(r1->done || r2->done);
+    pool(next + 1, 5, first, 0, 3); /* once more */
+    pool(next, 5, first, 0, 1);
+    check(r1, to1, first, 5);
+    check(r2, to2, second, 5);
+    uint64_t malformed = m_b->counters().rx_malformed;
+    recv_ptr r3        = recv(to1, 5);
+    pool(next, 5, first, 0, 1);
+    EXPECT_FALSE(r3->done);
+    EXPECT_EQ(malformed + 1, m_b->counters().rx_malformed);
+    m_b->cancel(r3);
+    EXPECT_EQ(2u, stream()->peer->num_releases); /* each once */
+}
+
+TEST_F(test_hybrid, early_ones_of_a_broken_stream)
+{
+    connect_planes();
+    bytes content = pattern(1, MEDIUM);
+    memory to(CONTIG, MEDIUM);
+    send_pool(5, content); /* unexpected */
+    deliver(m_ab, 0);
+    send_pool(6, content);
+    m_ab->sent.clear();
+    send_pool(7, content); /* early for ever */
+    deliver(m_ab, 0);
+    ri_stream_break(stream(), "a test");
+    recv_ptr r = recv(to, 5);
+    ASSERT_TRUE(r->done);
+    EXPECT_EQ(UCS_ERR_CONNECTION_RESET, r->status);
+    EXPECT_EQ(0u, m_plane->reads);
+    EXPECT_EQ(1u, m_ba->count(RI_WIRE_RESET));
+    EXPECT_NE(0u, used(*m_a));
+    pump();
+    EXPECT_EQ(0u, used(*m_a)); /* nobody reads what was sent before */
+    EXPECT_EQ(UCS_ERR_CONNECTION_RESET, m_conn->status);
+}
+
+/* A number that was lost: what was sent before it is still received. */
+TEST_F(test_hybrid, before_a_lost_number)
+{
+    connect_planes();
+    bytes content = pattern(1, MEDIUM);
+    memory to(CONTIG, MEDIUM);
+    ucp_request_param_t param = {};
+
+    send_pool(5, content);
+    ++m_conn->tx_sn;
+    ri_conn_lose(m_conn, m_conn->tx_sn, UCS_ERR_NO_MEMORY);
+    EXPECT_NE(0u, used(*m_a));
+    ucs_status_ptr_t close = ri_ep_close(m_conn, &param);
+    ASSERT_TRUE(UCS_PTR_IS_PTR(close));
+    pump();
+    EXPECT_FALSE(m_ab->closed);
+    recv_ptr r = recv(to, 5);
+    check(r, to, content, 5);
+    settle();
+    EXPECT_EQ(0u, used(*m_a));
+    EXPECT_TRUE(m_ab->closed);
+    ri_req_put(ri_req_of_handle(close));
+}
+
+/* Stock has trouble */
+
+TEST_F(test_hybrid, stock_holds_it_back)
+{
+    connect_planes();
+    bytes content = pattern(1, MEDIUM);
+    memory from(CONTIG, MEDIUM, content), to(CONTIG, MEDIUM);
+    recv_ptr r       = recv(to, 5);
+    m_ucx->send_mode = LATER;
+    rndv_ptr s       = send(from, 5);
+
+    EXPECT_FALSE(s->done);
+    m_ucx->complete();
+    EXPECT_TRUE(s->done);
+    EXPECT_EQ(UCS_OK, s->status);
+    settle();
+    check(r, to, content, 5);
+    EXPECT_EQ(0u, used(*m_a));
+}
+
+TEST_F(test_hybrid, stock_does_not_send)
+{
+    connect_planes();
+    uint32_t sn = m_conn->tx_sn;
+    memory from(CONTIG, MEDIUM), to(CONTIG, MEDIUM);
+
+    for (bool memory_left : {true, false}) {
+        m_ucx->send_mode = memory_left ? FAILS : AT_ONCE;
+        m_ucx->memory    = memory_left ? -1 : 0;
+        rndv_ptr s       = send(from, 5);
+        EXPECT_TRUE(s->done);
+        EXPECT_TRUE(UCS_STATUS_IS_ERR(s->status));
+        EXPECT_EQ(sn, m_conn->tx_sn);
+        EXPECT_EQ(0u, used(*m_a));
+    }
+    m_ucx->memory    = -1;
+    m_ucx->send_mode = AT_ONCE;
+    recv_ptr r       = recv(to, 5);
+    rndv_ptr s       = send(from, 5);
+    pump();
+    EXPECT_TRUE(r->done && s->done);
+}
+
+TEST_F(test_hybrid, at_once_or_not_at_all)
+{
+    connect_planes();
+    memory from(CONTIG, MEDIUM), to(CONTIG, MEDIUM);
+
+    m_ucx->immediate = 0;
+    rndv_ptr s       = send(from, 5, false, UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL);
+    EXPECT_EQ(UCS_ERR_NO_RESOURCE, s->status);
+    EXPECT_EQ(0u, used(*m_a));
+    m_ucx->immediate = 1;
+    m_ucx->send_mode = LATER;
+    recv_ptr r       = recv(to, 5);
+    s                = send(from, 5, false, UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL);
+    EXPECT_TRUE(s->done);
+    EXPECT_EQ(UCS_OK, s->status);
+    m_ucx->send_mode = AT_ONCE;
+    pump();
+    EXPECT_TRUE(r->done);
+
+    with_rings();
+    connect_planes();
+    m_ucx->immediate = 0;
+    recv_ptr r2      = recv(to, 5);
+    s                = send(from, 5, false, UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL);
+    EXPECT_EQ(UCS_OK, s->status);
+    m_ucx->immediate = -1;
+    pump();
+    EXPECT_TRUE(r2->done);
+}
+
+/* The data that could not be read is sent when there is memory, and once. */
+TEST_F(test_hybrid, stock_has_no_memory_for_the_data)
+{
+    connect_planes();
+    for (bool closes : {false, true}) {
+        bytes content = pattern(1, MEDIUM);
+        memory to(CONTIG, MEDIUM);
+        ucp_request_param_t param = {};
+        recv_ptr r                = recv(to, 5);
+        m_plane->read_status      = UCS_ERR_INVALID_ADDR;
+        m_conn->flags |= RI_CONN_PLANE_READ;
+        uint32_t id = send_pool(5, content);
+        deliver(m_ab, 0);
+        m_ucx->memory = 0;
+        deliver(m_ba, 0);
+        m_a->progress();
+        EXPECT_TRUE(m_ab->sent.empty());
+        EXPECT_TRUE(ri_worker_has_work(m_a->worker()));
+        release({id}); /* it is not for the peer any more */
+        EXPECT_EQ(1u, ucs_list_length(&m_a->worker()->pool.unsent));
+        ucs_status_ptr_t close = closes ? ri_ep_close(m_conn, &param) : nullptr;
+        m_ucx->memory          = -1;
+        pump();
+        check(r, to, content, 5);
+        EXPECT_EQ(0u, used(*m_a));
+        EXPECT_FALSE(ri_worker_has_work(m_a->worker()));
+        EXPECT_EQ(closes, m_ab->closed);
+        if (closes) {
+            ri_req_put(ri_req_of_handle(close));
+        }
+    }
+}
+
+TEST_F(test_hybrid, conn_goes_while_its_data_waits_for_memory)
+{
+    for (bool fails : {true, false}) {
+        connect_planes();
+        memory to(CONTIG, MEDIUM);
+        uint32_t id   = send_pool(5, bytes(MEDIUM));
+        m_ucx->memory = 0;
+        nack(id, 1);
+        EXPECT_EQ(1u, ucs_list_length(&m_a->worker()->pool.unsent));
+        if (fails) {
+            ri_conn_fail(m_conn, UCS_ERR_CONNECTION_RESET);
+        }
+        EXPECT_EQ(fails, used(*m_a) == 0);
+        ri_conn_destroy(m_conn, UCS_ERR_CANCELED);
+        EXPECT_EQ(0u, used(*m_a));
+        m_ucx->memory = -1;
+        m_a->progress();
+        stop();
+        start();
+    }
+}
+
+TEST_F(test_hybrid, conn_goes_while_stock_sends_its_data)
+{
+    connect_planes();
+    uint32_t id      = send_pool(5, pattern(1, MEDIUM));
+    m_ucx->send_mode = LATER;
+    nack(id, 1);
+    EXPECT_EQ(1u, m_ab->count(RI_WIRE_RNDV_DATA));
+    ri_conn_fail(m_conn, UCS_ERR_CONNECTION_RESET);
+    EXPECT_NE(0u, used(*m_a)); /* stock reads it */
+    ri_conn_destroy(m_conn, UCS_ERR_CANCELED);
+    EXPECT_NE(0u, used(*m_a));
+    m_ab->sent.clear();
+    end_rendezvous(UCS_ERR_CANCELED);
+    EXPECT_EQ(0u, used(*m_a));
+}
+
+/* Hostile and stale answers */
+
+TEST_F(test_hybrid, release_once)
+{
+    connect_planes();
+    uint32_t id = send_pool(5, bytes(MEDIUM)), other = send_pool(5, bytes(MEDIUM));
+    uint64_t count = stale(*m_a);
+
+    release({id, id, 0, ~0u, id ^ (1u << 31)});
+    EXPECT_EQ(count + 4, stale(*m_a));
+    EXPECT_EQ(32768u, used(*m_a));
+    nack(id, 1); /* too late */
+    EXPECT_EQ(count + 5, stale(*m_a));
+    EXPECT_EQ(0u, m_ab->count(RI_WIRE_RNDV_DATA));
+    release({other});
+    EXPECT_EQ(0u, used(*m_a));
+}
+
+TEST_F(test_hybrid, nack_once)
+{
+    connect_planes();
+    bytes content  = pattern(1, MEDIUM);
+    uint32_t id    = send_pool(5, content);
+    uint64_t count = stale(*m_a);
+
+    to_sender(RI_WIRE_NACK, id, 1); /* of an RTS */
+    to_sender(RI_WIRE_FIN, id);
+    EXPECT_EQ(count + 2, stale(*m_a));
+    nack(id, 9);
+    EXPECT_EQ(count + 2, stale(*m_a));
+    packet p = m_ab->take(RI_WIRE_RNDV_DATA);
+    EXPECT_EQ(9u, p.parse().value);
+    EXPECT_TRUE(content == p.data);
+    nack(id, 9);
+    release({id});
+    nack(0, 9);
+    nack(~0u, 9);
+    EXPECT_EQ(count + 6, stale(*m_a));
+    EXPECT_EQ(0u, m_ab->count(RI_WIRE_RNDV_DATA));
+    EXPECT_NE(0u, used(*m_a)); /* stock still has it */
+    end_rendezvous(UCS_OK);
+    EXPECT_EQ(0u, used(*m_a));
+
+    /* The request of an RTS is not a buffer. */
+    m_conn->flags |= RI_CONN_PLANE_READ;
+    memory from(CONTIG, LONG);
+    rndv_ptr s = send(from, 6);
+    nack(s->req()->id, 1);
+    EXPECT_FALSE(s->done);
+    EXPECT_EQ(count + 7, stale(*m_a));
+    to_sender(RI_WIRE_FIN, s->req()->id);
+    EXPECT_TRUE(s->done);
+}
+
+TEST_F(test_hybrid, another_peer)
+{
+    connect_planes();
+    node third(0x3333);
+    endpoint *ep    = m_a->new_endpoint(&third);
+    ri_conn_t *conn = m_a->connect(ep, 0x3333);
+    uint32_t id     = send_pool(5, bytes(MEDIUM));
+    uint64_t count  = stale(*m_a);
+
+    release({id}, conn);
+    nack(id, 1, conn);
+    EXPECT_EQ(count + 2, stale(*m_a));
+    EXPECT_EQ(32768u, used(*m_a));
+    release({id});
+    EXPECT_EQ(0u, used(*m_a));
+}
+
+/* Buffers of one conn may come back by another one of the same peer. */
+TEST_F(test_hybrid, another_conn_of_the_peer)
+{
+    connect_planes();
+    endpoint *ep    = m_a->new_endpoint(m_b.get());
+    ri_conn_t *conn = m_a->connect(ep, RECEIVER);
+    uint32_t id     = send_pool(5, bytes(MEDIUM));
+    uint64_t count  = stale(*m_a);
+
+    nack(id, 1, conn); /* but the data goes the way of the message */
+    EXPECT_EQ(count + 1, stale(*m_a));
+    release({id}, conn);
+    EXPECT_EQ(count + 1, stale(*m_a));
+    EXPECT_EQ(0u, used(*m_a));
+}
+
+TEST_F(test_hybrid, malformed_release)
+{
+    connect_planes();
+    for (uint32_t count : {0u, 9u, ~0u}) {
+        uint64_t malformed = m_a->counters().rx_malformed;
+        m_a->deliver(wire_msg(RI_WIRE_RELEASE, m_conn->id, count));
+        EXPECT_EQ(malformed + 1, m_a->counters().rx_malformed);
+    }
+}
+
+TEST_F(test_hybrid, records_from_the_ring)
+{
+    with_rings();
+    connect_planes();
+    memory from(CONTIG, MEDIUM);
+    rndv_ptr s1 = send(from, 5), s2 = send(from, 5);
+    std::vector<uint32_t> ids;
+    ri_pool_buffer_t *buffer;
+    ucs_list_for_each(buffer, &m_conn->lent, list) {
+        ids.push_back(buffer->id);
+    }
+    ASSERT_EQ(2u, ids.size());
+
+    uint64_t count = stale(*m_a);
+    recv_ptr r     = m_a->recv(99, ~0ul, 8);
+    record(RI_WIRE_EAGER, 0xabcdef, bytes(8), ++m_back->tx_sn); /* nonsense */
+    record(RI_WIRE_RELEASE, 12345, words({ids[0], ids[0]}));
+    m_a->progress();
+    EXPECT_TRUE(r->done);
+    EXPECT_EQ(count + 2, stale(*m_a));
+    EXPECT_EQ(32768u, used(*m_a));
+
+    record(RI_WIRE_RELEASE, 0, words({1, 2, 3, 4, 5, 6, 7, ids[1]}));
+    m_a->progress();
+    EXPECT_EQ(count + 9, stale(*m_a));
+    EXPECT_EQ(0u, used(*m_a));
+    EXPECT_EQ(0u, m_a->counters().rx_malformed);
+    m_ab->sent.clear();
+}
+
+TEST_F(test_hybrid, malformed_records)
+{
+    for (size_t length : {0, 3, 5, 33, 36, 300}) {
+        with_rings();
+        connect_planes();
+        record(RI_WIRE_RELEASE, m_conn->id, bytes(length));
+        m_a->progress();
+        EXPECT_EQ(1u, m_a->counters().rx_malformed) << length;
+        stop();
+        start();
+    }
+    for (size_t length : {0, 8, 23, 25, 300}) {
+        with_rings();
+        connect_planes();
+        record(RI_WIRE_POOL, 1, bytes(length), m_back->tx_sn + 1);
+        m_a->progress();
+        EXPECT_EQ(1u, m_a->counters().rx_malformed) << length;
+        stop();
+        start();
+    }
+}
+
+/* Flags and slots that mean nothing here */
+TEST_F(test_hybrid, pool_with_any_flags)
+{
+    connect_planes();
+    bytes content = pattern(1, MEDIUM);
+    memory to(CONTIG, MEDIUM);
+    recv_ptr r = recv(to, 5);
+    pool(stream()->next_sn, 5, content, 0xffff, 0);
+    check(r, to, content, 5);
+    settle();
+    EXPECT_EQ(1u, stale(*m_a));
+}
+
+/* Closing */
+
+TEST_F(test_hybrid, flush_and_close)
+{
+    for (ucs_status_t status : {UCS_OK, UCS_ERR_INVALID_ADDR}) {
+        connect_planes();
+        bytes content = pattern(1, MEDIUM);
+        memory to(CONTIG, MEDIUM);
+        ucp_request_param_t param = {};
+
+        send_pool(5, content);
+        m_plane->read_status = status;
+        pump();
+        EXPECT_EQ(nullptr, ri_ep_flush(m_conn, &param));
+        ucs_status_ptr_t close = ri_ep_close(m_conn, &param);
+        ASSERT_TRUE(UCS_PTR_IS_PTR(close));
+        pump();
+        EXPECT_FALSE(m_ab->closed);
+        recv_ptr r = recv(to, 5);
+        settle();
+        check(r, to, content, 5);
+        EXPECT_TRUE(m_ab->closed);
+        EXPECT_TRUE(ri_req_flags(ri_req_of_handle(close)) & RI_REQ_COMPLETED);
+        ri_req_put(ri_req_of_handle(close));
+        stop();
+        start();
+    }
+}
+
+/* Each side waits for the other one, and gives back what it has. */
+TEST_F(test_hybrid, both_close)
+{
+    for (bool rings : {false, true}) {
+        if (rings) {
+            with_rings();
+        }
+        connect_planes();
+        m_b->send(m_back, bytes(LONG), 1);
+        m_a->recv(1, ~0ul, LONG);
+        pump();
+        bytes content = pattern(1, MEDIUM);
+        memory from(CONTIG, MEDIUM, content), to(CONTIG, MEDIUM);
+        ucp_request_param_t param = {};
+        rndv_ptr s                = send(from, 5);
+        send_ptr s2               = m_b->send(m_back, content, 6);
+        recv_ptr r                = recv(to, 5);
+
+        EXPECT_TRUE(s->done);
+        pump();
+        check(r, to, content, 5);
+        ucs_status_ptr_t close_a = ri_ep_close(m_conn, &param);
+        ucs_status_ptr_t close_b = ri_ep_close(m_back, &param);
+        pump();
+        recv_ptr r2 = m_a->recv(6, ~0ul, MEDIUM);
+        settle();
+        for (int i = 0; i < PATIENCE; ++i) {
+            m_a->progress();
+        }
+        pump();
+        EXPECT_TRUE(content == r2->buffer);
+        EXPECT_TRUE(m_ab->closed && m_ba->closed);
+        for (ucs_status_ptr_t close : {close_a, close_b}) {
+            if (UCS_PTR_IS_PTR(close)) {
+                EXPECT_TRUE(ri_req_flags(ri_req_of_handle(close)) & RI_REQ_COMPLETED);
+                ri_req_put(ri_req_of_handle(close));
+            }
+        }
+    }
+}
+
+/* A worker that ends without closing its endpoints: what it has sent can still be read. */
+TEST_F(test_hybrid, worker_of_the_sender_ends)
+{
+    connect_planes();
+    bytes content = pattern(1, MEDIUM);
+    memory to(CONTIG, MEDIUM);
+    send_pool(5, content);
+    pump();
+    m_a.reset();
+    std::vector<bytes> noise(20, bytes(32768, 0xee));
+    recv_ptr r = recv(to, 5);
+    check(r, to, content, 5);
+}
+
+TEST_F(test_hybrid, a_closed_conn_gets_its_buffers_back)
+{
+    connect_planes();
+    uint32_t id     = send_pool(5, bytes(MEDIUM));
+    endpoint *ep    = m_a->new_endpoint(m_b.get());
+    ri_conn_t *conn = m_a->connect(ep, RECEIVER);
+
+    ri_conn_destroy(m_conn, UCS_ERR_CANCELED); /* as at the end of the worker */
+    EXPECT_EQ(32768u, used(*m_a));
+    nack(id, 1, conn);
+    EXPECT_EQ(32768u, used(*m_a));
+    release({id}, conn);
+    EXPECT_EQ(0u, used(*m_a));
+    EXPECT_TRUE(ucs_list_is_empty(&m_a->worker()->pool.lent));
+}
+
+/* Everything at once against a reference: messages of a tag arrive in their order. */
+TEST_F(test_hybrid, random)
+{
+    for_seeds(30, [this](rng &random) {
+        struct message {
+            std::unique_ptr<memory> from, to;
+            bytes content;
+            rndv_ptr send;
+            recv_ptr recv;
+        };
+        const ucs_status_t read_ends[] = {UCS_OK, UCS_OK, UCS_ERR_INVALID_ADDR,
+                                          UCS_ERR_UNREACHABLE};
+        const shape_t shapes[] = {CONTIG, IOV_1, IOV_16, IOV_EMPTY, IOV_17, PACKED};
+        std::vector<message> messages(80);
+        size_t sent = 0, posted = 0;
+
+        stop();
+        m_ucx->send_mode     = AT_ONCE;
+        m_ucx->fetch_mode    = AT_ONCE;
+        ri_config.ring_peers = random.percent(50) ? 4 : 0;
+        start();
+        connect_planes();
+        m_ucx->random     = &random;
+        m_ucx->send_mode  = RANDOM;
+        m_ucx->fetch_mode = RANDOM;
+        for (message &m : messages) {
+            size_t length = random.percent(20) ? random.below(8192) :
+                            random.percent(80) ? 8193 + random.below(57000) :
+                                                 65537 + random.below(50000);
+            m.content     = pattern(random.next(), length);
+            m.from = std::make_unique<memory>(shapes[random.below(6)], length, m.content);
+            m.to   = std::make_unique<memory>(shapes[random.below(6)],
+                                            length + random.below(2) * 100);
+        }
+        while ((sent < messages.size()) || (posted < messages.size())) {
+            switch (random.below(7)) {
+            case 0:
+            case 1:
+                if (sent < messages.size()) {
+                    message &m = messages[sent++];
+                    m.send     = send(*m.from, 5, random.percent(10));
+                }
+                break;
+            case 2:
+                if (posted < messages.size()) {
+                    message &m = messages[posted++];
+                    m.recv     = recv(*m.to, 5);
+                }
+                break;
+            case 3: /* arrives, perhaps too early */
+                for (endpoint *ep : {m_ab, m_ba}) {
+                    if (!ep->sent.empty()) {
+                        deliver(ep, random.below(std::min<size_t>(ep->sent.size(), 4)));
+                    }
+                }
+                break;
+            case 4:
+                for (uint64_t i = random.below(100); i > 0; --i) {
+                    m_a->progress();
+                    m_b->progress();
+                }
+                break;
+            case 5:
+                m_ucx->complete_nth(random.below(4));
+                break;
+            default:
+                m_plane->read_status = read_ends[random.below(4)];
+                m_plane->move_before = random.below(300000);
+                if (random.percent(50)) {
+                    m_conn->flags |=
+                            RI_CONN_PLANE_READ; /* as if it had been asked again */
+                }
+                if (random.percent(30)) { /* something for a release to ride on */
+                    m_b->send(m_back, bytes(random.below(100)), 77);
+                    m_a->recv(77, ~0ul, 100);
+                }
+                break;
+            }
+        }
+        settle();
+        m_ucx->send_mode = AT_ONCE;
+        m_ucx->random    = nullptr;
+        settle();
+        for (size_t i = 0; i < messages.size(); ++i) {
+            message &m = messages[i];
+            SCOPED_TRACE("message " + std::to_string(i));
+            check(m.recv, *m.to, m.content, 5);
+            EXPECT_TRUE(m.send->done);
+            EXPECT_EQ(UCS_OK, m.send->status);
+        }
+        EXPECT_EQ(0u, m_b->counters().held_bytes);
+        EXPECT_EQ(0u, used(*m_a));
+        EXPECT_EQ(0u, m_a->counters().rx_stale);
+        EXPECT_TRUE(ucs_list_is_empty(&stream()->fetching));
+    });
+}
+
+} // namespace
