@@ -56,7 +56,7 @@ static const config_field_t config_fields[] = {
          "the\n"
          "application says, else the layout of MPICH if it is MPICH, else learnt."},
         {"POOL_SIZE", "memunits", "4m", FIELD(pool_size),
-         "Memory of a process for messages of up to HYBRID_THRESH that wait for their\n"
+         "Memory of a worker for messages of up to HYBRID_THRESH that wait for their\n"
          "receiver. When it is used up, they wait in the application's memory."},
         {"AM_INLINE", "memunits", "1k", FIELD(am_inline),
          "Contiguous messages up to this size that go by active message are copied\n"

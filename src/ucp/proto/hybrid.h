@@ -5,7 +5,7 @@
  * The hybrid protocol: neither side waits for the other, and the receiver is not made to
  * copy twice. The sender copies the message to its pool (pool.h) and says where it is (POOL,
  * an RTS otherwise); with that its send is complete. The receiver reads it from there
- * straight into its place, and gives the buffer back (RELEASE). (protocol.md section 9)
+ * straight into its place, and gives the buffer back (RELEASE). (protocol.md section 8)
  *
  * Nobody waits for a RELEASE but a close, so they need not be sent at once: they ride on
  * messages that go to the peer anyway, or wait for company. They are sent at once when the
