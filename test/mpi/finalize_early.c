@@ -3,7 +3,7 @@
 /*
  * Messages that complete locally just before MPI_Finalize have to arrive.
  *
- * Run: mpiexec -n 2..4 finalize_early [--seed N] [--messages N] [--max-size BYTES]
+ * Run: mpiexec -n 2..4 finalize_early [--seed N] [--messages N] [--max-size BYTES] [--warm 1]
  *
  * Even ranks send and call MPI_Finalize at once. Their odd neighbours compute first, so
  * that the messages lie around unexpected, or have to be pushed out by MPI_Finalize, and
@@ -17,6 +17,7 @@
 
 static long messages = 300;
 static long max_size = 4096;
+static long warm     = 0;
 
 static size_t size_of(int index)
 {
@@ -30,6 +31,22 @@ static void compute(double seconds)
     double end = MPI_Wtime() + seconds;
 
     while (MPI_Wtime() < end) {}
+}
+
+/* Messages that the library sends in other ways after the first few. */
+static void warm_up(int peer)
+{
+    const int sizes[] = {8, 8, 8, 8, 8, 100000, 100000, 8, 100000};
+    char *out         = mt_alloc(100000);
+    char *in          = mt_alloc(100000);
+
+    for (int i = 0; i < (int)MT_LEN(sizes); i++) {
+        mt_stage("warm-up message %d", i);
+        MPI_Sendrecv(out, sizes[i], MPI_BYTE, peer, 0, in, sizes[i], MPI_BYTE, peer, 0,
+                     MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+    free(out);
+    free(in);
 }
 
 static void send_all(int peer, long attached)
@@ -115,12 +132,16 @@ int main(int argc, char **argv)
     const mt_opt_t opts[] = {
             {"messages", &messages, "per pair"},
             {"max-size", &max_size, "largest message"},
+            {"warm", &warm, "1: exchange some messages before"},
     };
     int peer;
 
     mt_start(&argc, &argv, "finalize_early", "sends before MPI_Finalize arrive", opts,
              MT_LEN(opts), MPI_THREAD_SINGLE, 2);
     peer = mt_rank ^ 1;
+    if (warm && (peer < mt_size)) {
+        warm_up(peer);
+    }
     if (peer >= mt_size) {
         MPI_Finalize();
     } else if (mt_rank % 2 == 0) {

@@ -157,6 +157,7 @@ selfsend        1 shm
 selfsend        2 shm
 finalize_early  2 shm
 finalize_early  4 shm
+finalize_early  2 shm --warm 1 --messages 60 --max-size 30000
 compute_first   2 shm
 compute_first   2 shm --size 4096
 mix_modes       2 tcp --iters 30
