@@ -145,15 +145,16 @@ int ri_recv_rndv_receive(ri_stream_t *stream, const ri_ring_record_t *record,
         return 1;
     }
 
-    rtr  = (ri_rtr_t){.tag        = __atomic_load_n(&record->tag, __ATOMIC_RELAXED),
-                      .mask       = wire.mask,
-                      .address    = wire.address,
-                      .length     = wire.length,
-                      .recv_id    = __atomic_load_n(&record->value, __ATOMIC_RELAXED),
-                      .count      = wire.ahead,
-                      .generation = wire.generation,
-                      .index      = wire.grant,
-                      .grant      = &stream->ring->control->grants[wire.grant]};
+    rtr = (ri_rtr_t){.tag        = __atomic_load_n(&record->tag, __ATOMIC_RELAXED),
+                     .mask       = wire.mask,
+                     .address    = wire.address,
+                     .length     = wire.length,
+                     .recv_id    = __atomic_load_n(&record->value, __ATOMIC_RELAXED),
+                     .count      = wire.ahead,
+                     .generation = wire.generation,
+                     .index      = wire.grant,
+                     .grant      = &stream->ring->control->grants[wire.grant]};
+    ri_prefetch_write(rtr.grant); /* it is to be changed first of all */
     fate = ri_rtr_table_add(conn->rtrs, &rtr, wire.seen, &sn, &req_id);
     ri_trace(&worker->trace, RI_TRACE_RTR_IN, rtr.tag, fate);
     if (fate == RI_RTR_FOR_RTS) {

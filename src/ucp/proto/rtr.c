@@ -57,6 +57,15 @@ static void rtr_give_grant_back(ri_recv_req_t *recv)
     recv->rtr_conn = NULL;
 }
 
+/* Something has changed for receives that are to send an RTR. */
+static void rtr_wake_queue(ri_worker_t *worker)
+{
+    if (!ucs_list_is_empty(&worker->rtr_queue)) {
+        worker->rtr_retry = 1;
+        worker->attention = 1;
+    }
+}
+
 /* The receive has no RTR any more. */
 static void rtr_end(ri_recv_req_t *recv)
 {
@@ -80,8 +89,7 @@ static void rtr_end(ri_recv_req_t *recv)
     }
     recv->rtr = RI_RTR_NONE;
     --worker->num_rtrs;
-    worker->rtr_retry = 1; /* another one may have its turn */
-    worker->attention = 1;
+    rtr_wake_queue(worker);
 }
 
 /* Wait until the sender has ended a write: it is in the middle of it, within one call, or it
@@ -348,7 +356,7 @@ ri_recv_req_t *ri_rtr_match(ri_worker_t *worker, const ri_stream_t *stream, uint
         /* What belongs to another sender's message, which is on its way, is passed by. */
         if ((worker->num_rtrs == own) || rtr_take_back_dependents(recv, stream)) {
             ri_match_unpost(&worker->match, recv);
-            worker->rtr_retry = 1;
+            rtr_wake_queue(worker);
             return recv;
         }
         serial = recv->serial + 1;
@@ -439,9 +447,15 @@ ucs_status_t ri_rtr_placed(ri_recv_req_t *recv, ri_stream_t *stream,
 {
     if (((recv->rtr != RI_RTR_OUT) && (recv->rtr != RI_RTR_KEPT)) ||
         (recv->rtr_stream != stream) || (recv->id != arrival->req_id) ||
-        (arrival->length > recv->data.length) ||
-        (rtr_state(recv) != RI_RING_GRANT_WRITTEN)) {
+        (arrival->length > recv->data.length)) {
         return rtr_broken(recv, stream, arrival);
+    }
+    /* The grant says WRITTEN. To look would cost a cache miss, and tell nothing new. */
+    if (recv->rtr == RI_RTR_OUT) {
+        atomic_store_explicit(
+                &rtr_grant(recv)->word,
+                ri_ring_grant_word(recv->rtr_generation, RI_RING_GRANT_FREE),
+                memory_order_relaxed);
     }
     rtr_was_used(recv);
     return UCS_OK;
