@@ -129,7 +129,7 @@ first_of() {
 : "${OPENMPI_RUN:=$(first_of mpirun.openmpi)}"
 
 programs="mix_modes order pt2pt_types wildcards cancel_trunc many_requests threads
-collectives rma selfsend finalize_early compute_first"
+collectives rma selfsend finalize_early compute_first early_receives"
 
 # One line per run: program, number of ranks, transports, arguments.
 plan_quick() {
@@ -144,6 +144,8 @@ pt2pt_types     2 shm --iters 150
 pt2pt_types     4 shm --iters 100
 wildcards       3 shm
 wildcards       4 shm
+early_receives  2 shm
+early_receives  4 shm --iters 15
 cancel_trunc    2 shm
 cancel_trunc    3 shm
 many_requests   2 shm
