@@ -675,6 +675,19 @@ TEST_F(test_cma, remote_has_ended)
     EXPECT_EQ(3u, value);
 }
 
+/* Whether a process may still be in a copy */
+TEST_F(test_cma, check)
+{
+    start();
+    connect();
+    EXPECT_EQ(UCS_OK, ri_plane_cma.check(m_ep));
+    EXPECT_EQ(UCS_OK, ri_plane_cma.check(m_ep));
+    m_remote->become_zombie();
+    EXPECT_EQ(UCS_ERR_UNREACHABLE, ri_plane_cma.check(m_ep));
+    m_remote->end();
+    EXPECT_EQ(UCS_ERR_UNREACHABLE, ri_plane_cma.check(m_ep));
+}
+
 TEST_F(test_cma, malformed_address)
 {
     start();
