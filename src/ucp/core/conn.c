@@ -599,6 +599,9 @@ void ri_stream_break(ri_stream_t *stream, const char *why)
     stream_discard(worker, &stream->assembling);
     stream->num_early = 0;
     ri_control_answer(stream, RI_WIRE_RESET, stream->remote_serial);
+    if (stream->ring != NULL) {
+        ri_coop_close_slots(stream);
+    }
     ++stream->busy; /* callbacks must not free it: the caller uses it */
     ri_rtr_abort(stream, UCS_ERR_CONNECTION_RESET);
     ri_rndv_abort(stream, UCS_ERR_CONNECTION_RESET);

@@ -311,7 +311,8 @@ static ucs_status_t coop_end_recv(ri_coop_t *coop, coop_state_t state)
         status = UCS_ERR_CONNECTION_RESET;
     }
     ri_trace(&coop->worker->trace, RI_TRACE_COOP_DONE, recv->info.length, failed);
-    if (((status == UCS_OK) && !failed) || (failed & RI_RING_SLOT_ABANDONED)) {
+    if (((status == UCS_OK) && !failed) || (failed & RI_RING_SLOT_ABANDONED) ||
+        (state == COOP_BROKEN)) {
         ri_slot_release(coop->slot); /* or an answer does it */
     }
     coop_free(coop);
@@ -622,13 +623,51 @@ static void coop_stop_recv(ri_coop_t *coop)
     }
 }
 
-/* Receiver: no message of a stream whose ring ends will need a slot. */
-static void coop_release_all(ri_stream_t *stream)
+static ri_coop_t *coop_of_slot(const ri_stream_t *stream, const ri_ring_slot_t *slot)
 {
+    ri_coop_t *coop;
+
+    ucs_list_for_each(coop, &stream->worker->coops, list) {
+        if (coop->slot == slot) {
+            return coop;
+        }
+    }
+    return NULL;
+}
+
+/* Receiver: let the sender write no more of a message whose RTS has not been matched, and
+ * wait for what it is writing just now. */
+static void coop_close_slot(const ri_stream_t *stream, ri_ring_slot_t *slot, double start)
+{
+    uint64_t claimed = atomic_fetch_or_explicit(&slot->claimed, RI_RING_SLOT_WITHDRAWN,
+                                                memory_order_acq_rel);
+    uint32_t writing = (claimed & ~RI_RING_SLOT_WITHDRAWN) >> 32;
+
+    while ((ri_slot_done(slot) < writing) && !ri_planes_is_gone(stream->peer)) {
+        if (ri_time() - start > COOP_END_TIMEOUT) {
+            ri_error("a peer that was writing a message does not go on; the memory of "
+                     "its receive is given up");
+            break;
+        }
+        sched_yield();
+    }
+}
+
+void ri_coop_close_slots(ri_stream_t *stream)
+{
+    double start = ri_time();
+    ri_ring_slot_t *slot;
     unsigned i;
 
     for (i = 0; i < RI_RING_SLOTS; ++i) {
-        ri_slot_release(&stream->ring->control->slots[i]);
+        slot = &stream->ring->control->slots[i];
+        if (!ri_slot_is_busy(slot) || (coop_of_slot(stream, slot) != NULL)) {
+            continue;
+        }
+        if (atomic_load_explicit(&slot->address, memory_order_acquire) != 0) {
+            coop_close_slot(stream, slot, start);
+        }
+        ri_slot_release(slot);
     }
 }
 
@@ -637,8 +676,8 @@ void ri_coop_unmap(ri_stream_t *stream)
     coop_ring_t *ring;
     ri_coop_t *coop;
 
+    ri_coop_close_slots(stream);
     if (stream->num_coops == 0) {
-        coop_release_all(stream);
         ri_ring_rx_close(stream->ring);
         return;
     }

@@ -69,6 +69,11 @@ int ri_coop_is_unread(const ri_conn_t *conn);
 ucs_status_t ri_coop_recv(ri_recv_req_t *recv, ri_stream_t *stream, uint32_t req_id,
                           const ri_wire_rts_t *rts, int fits);
 
+/** Receiver: no further message of a stream is matched. The sender writes no more into
+ * receives that it knows of, when this returns; those that have their message end by
+ * themselves. */
+void ri_coop_close_slots(ri_stream_t *stream);
+
 /** Receiver: the ring of a stream is to be unmapped: do that when the last copy that needs it
  * has ended. They end soon, in progress. */
 void ri_coop_unmap(ri_stream_t *stream);

@@ -560,6 +560,7 @@ TEST_F(test_coop, hostile_receiver)
         EXPECT_EQ(1u, m_a->counters().rx_malformed);
         EXPECT_EQ(bytes(100), bytes(target.end() - 100, target.end()));
         EXPECT_EQ(0u, m_conn->coop_slots);
+        slot().claimed = 0; /* or the receiver's end waits for what this says */
     }
 }
 
@@ -870,6 +871,35 @@ TEST_F(test_coop, offered_and_both_copy)
     EXPECT_EQ(LONG, written() + read());
     EXPECT_GT(read(), 0u);
     check_idle();
+}
+
+/* The stream breaks before the RTS is read: the sender writes no more. */
+TEST_F(test_coop, offered_and_never_read)
+{
+    for (unsigned writes : {0, 1, 2}) {
+        restart();
+        bytes content = pattern(1, LONG);
+        recv_ptr r    = m_b->recv(5, ~0ul, LONG);
+        send_ptr s    = m_a->send(m_conn, content, 5);
+
+        ri_coop_offer(ri_container_of(ri_req_of_handle(s->handle), ri_send_req_t, super),
+                      reinterpret_cast<uintptr_t>(r->buffer.data()));
+        for (unsigned i = 0; i < writes; ++i) {
+            m_a->progress();
+        }
+        bytes before = r->buffer;
+        ri_stream_break(stream(), "the test says so");
+        for (unsigned i = 0; i < 100; ++i) {
+            m_a->progress();
+        }
+        EXPECT_EQ(writes, m_a_plane->writes);
+        EXPECT_TRUE(before == r->buffer);
+        pump();
+        check(s, UCS_ERR_CONNECTION_RESET);
+        m_b->cancel(r);
+        EXPECT_TRUE(r->done);
+        m_b->release_done();
+    }
 }
 
 TEST_F(test_coop, offered_for_another_receive)
