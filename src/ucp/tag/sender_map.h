@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Who sends to a receive, and whether it pays to tell it. (protocol-rndv.md section 3)
+ * Who sends to a receive, and whether it pays to tell it. (protocol-rndv.md section 2)
  *
  * A tag and a mask do not say whose messages fit. What is known is learnt from messages:
  * where some bits of a tag name the sender (the sender mask), one message of a sender is
