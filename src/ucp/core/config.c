@@ -16,6 +16,7 @@
 #define CONFIG_PREFIX "UCXRI_"
 
 /* How many messages of HYBRID_THRESH at least the pool has room for, if that is ours to say. */
+#define CONFIG_RING_MESSAGES 8
 #define CONFIG_POOL_MESSAGES 16
 
 extern char **environ;
@@ -262,7 +263,9 @@ static void config_set_thresholds(const ri_costs_t *costs)
     ri_config_t *c = &ri_config;
 
     if (c->eager_thresh == UCS_MEMUNITS_AUTO) {
-        c->eager_thresh = ri_costs_eager_thresh(costs);
+        /* So that some messages fit the ring at the same time */
+        c->eager_thresh = ri_min(ri_costs_eager_thresh(costs),
+                                 c->ring_size / CONFIG_RING_MESSAGES);
     }
     c->eager_thresh = ri_min(c->eager_thresh, ri_min(c->ring_size / 4, 32768ul));
     c->am_inline    = ri_min(c->am_inline, c->eager_thresh);

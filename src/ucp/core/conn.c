@@ -151,6 +151,7 @@ ucs_status_t ri_conn_create(ri_worker_t *worker, ucp_ep_h ep, uint64_t uid,
     ucs_list_head_init(&conn->pending);
     ucs_list_head_init(&conn->pending_link);
     ucs_list_head_init(&conn->asking_link);
+    ucs_list_head_init(&conn->late_link);
     ucs_list_head_init(&conn->sends);
     ucs_list_head_init(&conn->lent);
     conn->serial = ++worker->conn_serial;
@@ -283,6 +284,7 @@ void ri_conn_destroy(ri_conn_t *conn, ucs_status_t status)
     conn_dequeue_pending(conn);
     ri_ring_channel_close(conn); /* what was waiting for room is given up already */
     ri_conn_counters_add(&worker->counters.conns, &conn->counters);
+    ucs_list_del(&conn->late_link);
     free(conn->rtrs);
     free(conn);
 }

@@ -77,6 +77,7 @@ struct ri_conn {
     ri_ring_tx_t ring_memory;     /* what ring points to */
     uint32_t release_conn;        /* the peer's conn that release belongs to */
     ucs_list_link_t lent;         /* pool buffers with messages that the peer may read */
+    ucs_list_link_t late_link;    /* in worker->late_conns; self-linked if not */
     uint32_t coop_slots;          /* bits: slots of the ring that sends have */
     uint32_t coop_unread; /* likewise: that were complete before their RTS was read */
     uint32_t rma_count;   /* one-sided operations started by the application */

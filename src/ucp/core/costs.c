@@ -29,7 +29,7 @@
 
 /* By how much the time that is saved has to exceed what saving it costs. Claims of chunks,
  * uneven ends, and a second process that is not there in time are not counted as costs. */
-#define COSTS_COOP_MARGIN 4
+#define COSTS_COOP_MARGIN 2
 
 ri_costs_t ri_costs;
 

@@ -13,6 +13,7 @@
 #include "../proto/coop.h"
 #include "../proto/hybrid.h"
 #include "../proto/planes.h"
+#include "../proto/recv_rndv.h"
 #include "../proto/ring_channel.h"
 #include "../proto/rndv.h"
 #include "../proto/rtr.h"
@@ -158,6 +159,7 @@ ucs_status_t ri_worker_create(ri_context_t *context, ucp_worker_h stock,
     ucs_list_head_init(&worker->conns);
     ucs_list_head_init(&worker->streams);
     ucs_list_head_init(&worker->bounces);
+    ucs_list_head_init(&worker->late_conns);
     ucs_list_head_init(&worker->rtr_queue);
     ucs_list_head_init(&worker->rtr_writing);
     ri_sender_map_init(&worker->senders, context->sender_mask);
@@ -307,7 +309,8 @@ int ri_worker_has_work(ri_worker_t *worker)
     return !ucs_list_is_empty(&worker->pending_conns) ||
            !ucs_list_is_empty(&worker->ep_ops) || !ucs_list_is_empty(&worker->control) ||
            !ucs_list_is_empty(&worker->asking) || (worker->num_coops > 0) ||
-           !ucs_list_is_empty(&worker->pool.unsent) || ri_rtr_has_work(worker);
+           !ucs_list_is_empty(&worker->pool.unsent) || ri_rtr_has_work(worker) ||
+           !ucs_list_is_empty(&worker->late_conns);
 }
 
 void ri_worker_housekeeping(ri_worker_t *worker)
@@ -340,6 +343,9 @@ static void worker_progress_slow(ri_worker_t *worker)
     }
     if (!ucs_list_is_empty(&worker->asking)) {
         ri_conn_check_timeouts(worker);
+    }
+    if (!ucs_list_is_empty(&worker->late_conns)) {
+        ri_recv_rndv_progress(worker);
     }
     if (ri_rtr_has_work(worker)) {
         ri_rtr_progress(worker);

@@ -75,9 +75,11 @@ struct ri_worker {
     ri_plane_t *plane;      /* NULL: none */
 
     ri_sender_map_t senders;
-    size_t num_rtrs;             /* receives whose rtr is not NONE */
-    int rtr_retry;               /* queued ones may have their turn */
-    ucs_list_link_t rtr_queue;   /* receives that are to send an RTR */
+    size_t num_rtrs; /* receives whose rtr is not NONE */
+    int rtr_retry;   /* queued ones may have their turn */
+    ucs_list_link_t
+            late_conns;        /* conns with RTRs for messages that were offered by RTS */
+    ucs_list_link_t rtr_queue; /* receives that are to send an RTR */
     ucs_list_link_t rtr_writing; /* receives that have met their message while the sender
                                     was writing by an RTR */
 

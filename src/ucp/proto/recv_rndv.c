@@ -5,12 +5,17 @@
 #include "recv_rndv.h"
 #include "coop.h"
 #include "planes.h"
+#include "ring_channel.h"
 #include "rndv.h"
 #include "../core/config.h"
 #include "../tag/send.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+/* How long a receiver may take to read what it was offered, until the sender writes it;
+ * seconds. In the library it takes some microseconds to begin. */
+#define RECV_RNDV_PATIENCE 10e-6
 
 void ri_recv_rndv_open(ri_conn_t *conn)
 {
@@ -23,15 +28,44 @@ void ri_recv_rndv_open(ri_conn_t *conn)
     }
 }
 
+/* Where both sides send and receive in turn, an RTR often comes between the message before
+ * and this one. Callbacks may be under way in progress, and rings in the middle of a record.
+ */
+static void recv_rndv_look(ri_conn_t *conn)
+{
+    ri_stream_t *stream;
+
+    if (conn->worker->progressing || (conn->peer == NULL)) {
+        return;
+    }
+    ucs_list_for_each(stream, &conn->peer->streams, peer_list) {
+        ri_ring_channel_take_rtrs(stream);
+    }
+}
+
 const ri_rtr_t *ri_recv_rndv_find(ri_conn_t *conn, uint64_t tag, size_t length)
 {
     const ri_rtr_t *rtr;
 
-    if ((conn->rtrs == NULL) || (conn->rtrs->num_waiting == 0)) {
+    if ((conn->rtrs == NULL) || (length <= ri_config.eager_thresh)) {
         return NULL;
     }
     rtr = ri_rtr_table_find(conn->rtrs, tag);
+    if (rtr == NULL) {
+        recv_rndv_look(conn);
+        rtr = ri_rtr_table_find(conn->rtrs, tag);
+    }
     return ((rtr != NULL) && (length <= rtr->length)) ? rtr : NULL;
+}
+
+int ri_recv_rndv_is_expected(ri_conn_t *conn, int is_there)
+{
+    int expected = (conn->rtrs != NULL) && conn->rtrs->expected && !is_there;
+
+    if (conn->rtrs != NULL) {
+        conn->rtrs->expected = is_there;
+    }
+    return expected;
 }
 
 /* Write the data of a send into the memory that an RTR offers, which was taken. */
@@ -97,8 +131,8 @@ ucs_status_t ri_recv_rndv_start_coop(ri_send_req_t *req, const ri_rtr_t *rtr)
     return status;
 }
 
-/* The message of an RTR that has just come was offered by RTS, and may not have met its
- * receive yet: then the RTR can still be taken. */
+/* The message of an RTR was offered by RTS before, and may not have met its receive yet: then
+ * the RTR can still be taken. */
 static void recv_rndv_answer_rts(ri_conn_t *conn, const ri_rtr_t *rtr, uint32_t sn,
                                  uint32_t req_id)
 {
@@ -106,7 +140,8 @@ static void recv_rndv_answer_rts(ri_conn_t *conn, const ri_rtr_t *rtr, uint32_t 
 
     if ((req == NULL) || (req->conn != conn) || (req->sn != sn) ||
         (req->wire_type != RI_WIRE_RTS) || !(req->waiting & RI_SEND_WAIT_MATCH) ||
-        (req->data.length > rtr->length) || (conn->peer->plane_ep == NULL)) {
+        (req->data.length > rtr->length) || (conn->peer == NULL) ||
+        (conn->peer->plane_ep == NULL)) {
         return;
     }
     if (req->coop != NULL) {
@@ -115,6 +150,54 @@ static void recv_rndv_answer_rts(ri_conn_t *conn, const ri_rtr_t *rtr, uint32_t 
         }
     } else if (ri_recv_rndv_write(req, rtr)) {
         ri_send_end_wait(req, RI_SEND_WAIT_MATCH, UCS_OK);
+    }
+}
+
+static int recv_rndv_is_coop(ri_conn_t *conn, uint32_t req_id)
+{
+    const ri_send_req_t *req = ri_id_get(&conn->worker->req_ids, req_id);
+
+    return (req != NULL) && (req->coop != NULL);
+}
+
+/* A receiver that is in the library reads at once, into its own caches. So the sender gives
+ * it some time, unless both can copy. */
+static void recv_rndv_handle_late(ri_conn_t *conn, const ri_rtr_t *rtr, uint32_t sn,
+                                  uint32_t req_id)
+{
+    ri_worker_t *worker = conn->worker;
+    ri_rtr_late_t late  = {.rtr = *rtr, .sn = sn, .req_id = req_id};
+
+    if (recv_rndv_is_coop(conn, req_id)) {
+        recv_rndv_answer_rts(conn, rtr, sn, req_id);
+        return;
+    }
+    late.since = ri_time();
+    ri_rtr_table_add_late(conn->rtrs, &late);
+    if (ucs_list_is_empty(&conn->late_link)) {
+        ucs_list_add_tail(&worker->late_conns, &conn->late_link);
+    }
+    worker->attention = 1;
+}
+
+void ri_recv_rndv_progress(ri_worker_t *worker)
+{
+    size_t count = ucs_list_length(&worker->late_conns);
+    double until = ri_time() - RECV_RNDV_PATIENCE;
+    ri_rtr_late_t late;
+    ri_conn_t *conn;
+
+    /* One round, from the head: callbacks may close any conn. */
+    for (; (count > 0) && !ucs_list_is_empty(&worker->late_conns); --count) {
+        conn = ucs_list_extract_head(&worker->late_conns, ri_conn_t, late_link);
+        ucs_list_head_init(&conn->late_link);
+        if ((conn->status != UCS_OK) || (conn->rtrs->num_late == 0)) {
+            continue;
+        }
+        ucs_list_add_tail(&worker->late_conns, &conn->late_link);
+        if (ri_rtr_table_pop_late(conn->rtrs, until, &late)) {
+            recv_rndv_answer_rts(conn, &late.rtr, late.sn, late.req_id);
+        }
     }
 }
 
@@ -158,7 +241,7 @@ int ri_recv_rndv_receive(ri_stream_t *stream, const ri_ring_record_t *record,
     fate = ri_rtr_table_add(conn->rtrs, &rtr, wire.seen, &sn, &req_id);
     ri_trace(&worker->trace, RI_TRACE_RTR_IN, rtr.tag, fate);
     if (fate == RI_RTR_FOR_RTS) {
-        recv_rndv_answer_rts(conn, &rtr, sn, req_id);
+        recv_rndv_handle_late(conn, &rtr, sn, req_id);
     }
     return 1;
 }

@@ -21,6 +21,10 @@ void ri_recv_rndv_open(ri_conn_t *conn);
  */
 const ri_rtr_t *ri_recv_rndv_find(ri_conn_t *conn, uint64_t tag, size_t length);
 
+/** Note whether a message above the eager threshold has an RTR. @return Whether none is there
+ * though the one before had one: it is likely to be on its way. */
+int ri_recv_rndv_is_expected(ri_conn_t *conn, int is_there);
+
 /**
  * Write the data of @a req, which has no number yet, where @a rtr says.
  *
@@ -44,6 +48,9 @@ ucs_status_t ri_recv_rndv_start_coop(ri_send_req_t *req, const ri_rtr_t *rtr);
  */
 int ri_recv_rndv_receive(ri_stream_t *stream, const ri_ring_record_t *record,
                          uint32_t length);
+
+/** Look after RTRs whose message was offered by RTS before. */
+void ri_recv_rndv_progress(ri_worker_t *worker);
 
 /** The ring of a stream is about to go, and with it the grants of RTRs that came by it. */
 void ri_recv_rndv_close(ri_stream_t *stream);

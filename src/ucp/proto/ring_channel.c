@@ -519,6 +519,25 @@ static unsigned ring_channel_poll_one(ri_worker_t *worker, ri_stream_t *stream)
     return count;
 }
 
+void ri_ring_channel_take_rtrs(ri_stream_t *stream)
+{
+    const ri_ring_record_t *record;
+    uint32_t length, lines;
+
+    if ((stream->ring == NULL) || (stream->busy != 0) || stream->broken) {
+        return;
+    }
+    while (((record = ri_ring_rx_peek(stream->ring)) != NULL) &&
+           (__atomic_load_n(&record->type, __ATOMIC_RELAXED) == RI_WIRE_RTR)) {
+        length = __atomic_load_n(&record->length, __ATOMIC_RELAXED);
+        lines  = ri_ring_rx_lines(stream->ring, RI_WIRE_RTR, length);
+        if ((lines == 0) || !ri_recv_rndv_receive(stream, record, length)) {
+            return; /* polling deals with it */
+        }
+        ri_ring_rx_advance(stream->ring, lines);
+    }
+}
+
 unsigned ri_ring_channel_poll(ri_worker_t *worker)
 {
     unsigned count = 0;

@@ -55,4 +55,7 @@ int ri_ring_channel_send_control(ri_conn_t *conn, ri_wire_type_t type, uint32_t 
 /** Receive from all rings of a worker. @return Number of records. */
 unsigned ri_ring_channel_poll(ri_worker_t *worker);
 
+/** Take RTRs that are next in the ring of a stream, if it has one; outside of progress. */
+void ri_ring_channel_take_rtrs(ri_stream_t *stream);
+
 #endif

@@ -6,7 +6,9 @@
 
 void ri_rtr_table_reset(ri_rtr_table_t *table, uint32_t last_sn)
 {
+    table->expected    = 0;
     table->num_waiting = 0;
+    table->num_late    = 0;
     table->first_sn    = last_sn + 1;
     table->last_sn     = last_sn;
 }
@@ -122,13 +124,44 @@ ri_rtr_fate_t ri_rtr_table_add(ri_rtr_table_t *table, const ri_rtr_t *rtr, uint3
     return RI_RTR_WAITS;
 }
 
+void ri_rtr_table_add_late(ri_rtr_table_t *table, const ri_rtr_late_t *late)
+{
+    if (table->num_late < RI_RTR_MAX) {
+        table->late[table->num_late++] = *late;
+    }
+}
+
+int ri_rtr_table_pop_late(ri_rtr_table_t *table, double until, ri_rtr_late_t *late)
+{
+    unsigned i;
+
+    for (i = 0; i < table->num_late; ++i) {
+        if (table->late[i].since <= until) {
+            *late          = table->late[i];
+            table->late[i] = table->late[--table->num_late];
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static int rtr_is_of(const ri_rtr_t *rtr, const ri_ring_control_t *control)
+{
+    return rtr->grant == &control->grants[rtr->index];
+}
+
 void ri_rtr_table_drop(ri_rtr_table_t *table, const ri_ring_control_t *control)
 {
     unsigned i;
 
     for (i = table->num_waiting; i-- > 0;) {
-        if (&control->grants[table->waiting[i].index] == table->waiting[i].grant) {
+        if (rtr_is_of(&table->waiting[i], control)) {
             rtr_remove(table, i);
+        }
+    }
+    for (i = table->num_late; i-- > 0;) {
+        if (rtr_is_of(&table->late[i].rtr, control)) {
+            table->late[i] = table->late[--table->num_late];
         }
     }
 }

@@ -41,11 +41,23 @@ typedef struct ri_sent {
     uint32_t req_id; /* of an RTS: its request, which may be done; else 0 */
 } ri_sent_t;
 
+/* An RTR whose message was offered by RTS before, and so is the receiver's to read. If it does
+ * not, because it is not in the library, the sender may still write. */
+typedef struct ri_rtr_late {
+    ri_rtr_t rtr;
+    uint32_t sn; /* of the message */
+    uint32_t req_id;
+    double since; /* when the RTR came */
+} ri_rtr_late_t;
+
 typedef struct ri_rtr_table {
+    int expected; /* the latest long message had an RTR: the next one may, too */
     unsigned num_waiting;
+    unsigned num_late;
     uint32_t first_sn; /* that is in the log; RI_RTR_WINDOW behind the last one at most */
     uint32_t last_sn;
     ri_rtr_t waiting[RI_RTR_MAX];
+    ri_rtr_late_t late[RI_RTR_MAX];
     ri_sent_t sent[RI_RTR_WINDOW]; /* by number, modulo the window */
 } ri_rtr_table_t;
 
@@ -105,6 +117,12 @@ static inline void ri_rtr_table_send(ri_rtr_table_t *table, uint32_t sn, uint64_
  */
 ri_rtr_fate_t ri_rtr_table_add(ri_rtr_table_t *table, const ri_rtr_t *rtr, uint32_t seen,
                                uint32_t *sn, uint32_t *req_id);
+
+/** Keep an RTR whose message was offered by RTS. Without room it is dropped. */
+void ri_rtr_table_add_late(ri_rtr_table_t *table, const ri_rtr_late_t *late);
+
+/** Take out a late RTR that came before @a until. @return Whether there is one. */
+int ri_rtr_table_pop_late(ri_rtr_table_t *table, double until, ri_rtr_late_t *late);
 
 /** The ring that RTRs came by is gone, and with it their grants. */
 void ri_rtr_table_drop(ri_rtr_table_t *table, const ri_ring_control_t *control);

@@ -269,9 +269,11 @@ static int send_needs_id(ri_proto_t proto, int sync)
 static ucs_status_t send_choose_and_start(ri_send_req_t *req, int sync,
                                           const ucp_request_param_t *param)
 {
-    ri_conn_t *conn          = req->conn;
-    const ri_rtr_t *waiting  = ri_recv_rndv_find(conn, req->tag, req->data.length);
-    ri_rtr_t rtr             = (waiting != NULL) ? *waiting : (ri_rtr_t){.grant = NULL};
+    ri_conn_t *conn         = req->conn;
+    const ri_rtr_t *waiting = ri_recv_rndv_find(conn, req->tag, req->data.length);
+    ri_rtr_t rtr            = (waiting != NULL) ? *waiting : (ri_rtr_t){.grant = NULL};
+    int expected            = (req->data.length > ri_config.eager_thresh) &&
+                   ri_recv_rndv_is_expected(conn, waiting != NULL);
     ri_select_param_t select = {
             .receiver_early = (waiting != NULL),
             .self           = !!(conn->flags & RI_CONN_SELF),
@@ -285,8 +287,8 @@ static ucs_status_t send_choose_and_start(ri_send_req_t *req, int sync,
             .pieces         = ri_rndv_fits(&req->data),
             .plane_read     = !!(conn->flags & RI_CONN_PLANE_READ),
             .plane_write    = !!(conn->flags & RI_CONN_PLANE_WRITE),
-            .has_pool       = ri_pool_has(&conn->worker->pool, req->data.length),
-            .has_slot       = (req->data.length >= ri_config.coop_thresh) &&
+            .has_pool = !expected && ri_pool_has(&conn->worker->pool, req->data.length),
+            .has_slot = (req->data.length >= ri_config.coop_thresh) &&
                         ri_coop_is_possible(conn, req->data.length),
             .scheme        = ri_config.scheme,
             .length        = req->data.length,
