@@ -22,7 +22,8 @@ protected:
     struct result {
         ucs_status_t status;
         ri_config_t config;
-        std::string out; /* what ri_config_print wrote, and reports before it */
+        uint64_t sender_mask; /* for an application that says 5 */
+        std::string out;      /* what ri_config_print wrote, and reports before it */
     };
 
     typedef std::map<std::string, std::string> environment;
@@ -39,8 +40,12 @@ protected:
         }
         r.status = ri_config_read();
         r.config = ri_config;
+        if (r.status == UCS_OK) {
+            r.sender_mask = ri_config_sender_mask(5);
+        }
         if (write(fd, &r.status, sizeof(r.status)) < 0 ||
-            write(fd, &r.config, sizeof(r.config)) < 0) {
+            write(fd, &r.config, sizeof(r.config)) < 0 ||
+            write(fd, &r.sender_mask, sizeof(r.sender_mask)) < 0) {
             _exit(1);
         }
         dup2(fd, STDERR_FILENO);
@@ -71,6 +76,7 @@ protected:
         FILE *stream = fdopen(fds[0], "r");
         EXPECT_EQ(1u, fread(&r.status, sizeof(r.status), 1, stream));
         EXPECT_EQ(1u, fread(&r.config, sizeof(r.config), 1, stream));
+        EXPECT_EQ(1u, fread(&r.sender_mask, sizeof(r.sender_mask), 1, stream));
         while ((length = fread(buffer, 1, sizeof(buffer), stream)) > 0) {
             r.out.append(buffer, length);
         }
@@ -196,6 +202,34 @@ TEST_F(test_config, sender_scheme)
               read({{"UCXRI_SENDER_SCHEME", "auto"}}).config.scheme);
     EXPECT_EQ(RI_SENDER_SCHEME_GET, read({{"UCXRI_SENDER_SCHEME", "Get"}}).config.scheme);
     EXPECT_EQ(RI_SENDER_SCHEME_PUT, read({{"UCXRI_SENDER_SCHEME", "put"}}).config.scheme);
+}
+
+TEST_F(test_config, tag_sender_mask)
+{
+    const std::pair<const char *, uint64_t> good[] = {
+            {"auto", 5},      {"AUTO", 5},
+            {"0", 0},         {"0x800000ffffffffff", 0x800000fffffffffful},
+            {"ffff", 0xffff}, {"0X1f", 31}};
+
+    EXPECT_EQ(5u, read(SOMETHING).sender_mask);
+    for (const auto &entry : good) {
+        result r = read({{"UCXRI_TAG_SENDER_MASK", entry.first}});
+
+        EXPECT_EQ(UCS_OK, r.status) << entry.first << r.out;
+        EXPECT_EQ(entry.second, r.sender_mask) << entry.first;
+    }
+    for (const char *bad : {"", "0x", "mask", "ffg", "12 ", "autos"}) {
+        result r = read({{"UCXRI_TAG_SENDER_MASK", bad}});
+
+        EXPECT_EQ(UCS_ERR_INVALID_PARAM, r.status) << bad;
+        EXPECT_NE(std::string::npos, r.out.find("UCXRI_TAG_SENDER_MASK")) << r.out;
+    }
+}
+
+TEST_F(test_config, rtr)
+{
+    EXPECT_EQ(1, read(SOMETHING).config.rtr);
+    EXPECT_EQ(0, read({{"UCXRI_RTR", "n"}}).config.rtr);
 }
 
 TEST_F(test_config, values_that_do_not_parse)
