@@ -14,6 +14,9 @@ namespace {
 /* What recycling a class takes; match.c has it as a constant of its own. */
 const unsigned CLASS_IDLE = 1024;
 
+/* How many receives are looked at for overlaps; likewise. */
+const unsigned SCAN_MAX = 64;
+
 class test_match : public ::testing::Test {
 protected:
     typedef std::list<std::unique_ptr<ri_recv_req_t>> recvs;
@@ -116,6 +119,75 @@ protected:
         return nullptr;
     }
 
+    /* Without taking it out: the oldest that fits, from a serial on. */
+    ri_recv_req_t *peek(uint64_t tag, uint64_t from)
+    {
+        recvs::iterator expected = m_posted.begin();
+
+        while ((expected != m_posted.end()) &&
+               (((*expected)->serial < from) ||
+                !fits((*expected)->tag, tag, (*expected)->mask))) {
+            ++expected;
+        }
+        ri_recv_req_t *found = ri_match_peek_posted(&m_match, tag, from);
+        EXPECT_EQ((expected == m_posted.end()) ? nullptr : expected->get(), found)
+                << std::hex << "peek of tag " << tag << " from " << from;
+        return found;
+    }
+
+    /* An older receive, of another class, that fits some message which @a recv fits. */
+    bool model_overlaps(const ri_recv_req_t *recv) const
+    {
+        return std::any_of(m_posted.begin(), m_posted.end(), [&](const auto &older) {
+            return (older->serial < recv->serial) &&
+                   (older->mask_class != recv->mask_class) &&
+                   fits(older->tag, recv->tag, older->mask & recv->mask);
+        });
+    }
+
+    /* @return Whether that is known for sure: few enough to be looked at. */
+    bool can_scan(const ri_recv_req_t *recv) const
+    {
+        for (unsigned i = 0; i < m_match.num_classes; ++i) {
+            const auto *c = &m_match.classes[i];
+
+            if ((c != recv->mask_class) && (c->posted.count > 0) &&
+                ((c->mask & ~recv->mask) != 0) &&
+                ((c->posted.count > SCAN_MAX) ||
+                 ((1ul << (64 - c->posted.shift)) > SCAN_MAX))) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    bool overlapped(const ri_recv_req_t *recv)
+    {
+        bool found = ri_match_is_overlapped(&m_match, recv);
+
+        if (model_overlaps(recv)) {
+            EXPECT_TRUE(found) << std::hex << recv->tag << " mask " << recv->mask;
+        } else if (can_scan(recv)) {
+            EXPECT_FALSE(found) << std::hex << recv->tag << " mask " << recv->mask;
+        }
+        return found;
+    }
+
+    /* Post two receives. @return Whether the second one is overlapped. */
+    bool overlapped(uint64_t tag1, uint64_t mask1, uint64_t tag2, uint64_t mask2)
+    {
+        reset();
+        recv(tag1, mask1);
+        recv(tag2, mask2);
+        EXPECT_FALSE(overlapped(m_posted.front().get())) << "by a later one";
+        return overlapped(m_posted.back().get());
+    }
+
+    ri_recv_req_t *posted(size_t which)
+    {
+        return std::next(m_posted.begin(), which)->get();
+    }
+
     void unpost(size_t which)
     {
         recvs::iterator it = std::next(m_posted.begin(), which);
@@ -174,6 +246,12 @@ protected:
             } else if (what < t.recv + t.arrive + t.probe) {
                 probe(tag, mask, random.percent(30));
             } else if (!m_posted.empty()) {
+                ri_recv_req_t *one = posted(random.below(m_posted.size()));
+
+                peek(tag, one->serial + random.below(2));
+                if (one->mask_class != nullptr) {
+                    overlapped(one);
+                }
                 unpost(random.below(m_posted.size()));
             }
         }
@@ -386,6 +464,116 @@ TEST_F(test_match, unpost_anywhere)
         ASSERT_NE(nullptr, recv(3, ~0ul));
     }
     check_counts();
+}
+
+TEST_F(test_match, peek_from_a_serial)
+{
+    recv(1, ~0ul);
+    recv(0, 0);
+    recv(1, ~0ul);
+    recv(2, ~0ul);
+    recv(1, 0xf);
+
+    uint64_t from = 0;
+    for (size_t which : {0, 1, 2, 4}) {
+        ri_recv_req_t *found = peek(1, from);
+        ASSERT_EQ(posted(which), found) << which;
+        EXPECT_TRUE(ri_req_flags(&found->super) & RI_REQ_POSTED) << "still there";
+        from = found->serial + 1;
+    }
+    EXPECT_EQ(nullptr, peek(1, from));
+    EXPECT_EQ(posted(1), peek(7, 0));
+    EXPECT_EQ(nullptr, peek(7, posted(1)->serial + 1));
+    check_counts();
+}
+
+TEST_F(test_match, peek_in_the_list)
+{
+    for (unsigned i = 0; i < 2 * RI_MATCH_CLASSES; ++i) {
+        recv(0, i);
+        recv(0, i);
+    }
+    EXPECT_EQ(2 * (size_t)RI_MATCH_CLASSES, m_match.num_listed);
+    uint64_t from = 0;
+    for (unsigned i = 0; i < 4 * RI_MATCH_CLASSES; ++i) {
+        ri_recv_req_t *found = peek(0, from);
+        ASSERT_EQ(posted(i), found) << i;
+        from = found->serial + 1;
+    }
+    EXPECT_EQ(nullptr, peek(0, from));
+}
+
+TEST_F(test_match, overlapped_by_all_relations_of_masks)
+{
+    /* the same mask: one class, whatever the tag */
+    EXPECT_FALSE(overlapped(1, ~0ul, 1, ~0ul));
+    EXPECT_FALSE(overlapped(1, ~0ul, 2, ~0ul));
+    EXPECT_FALSE(overlapped(0, 0, 1, 0));
+
+    /* the older one's is wider */
+    EXPECT_TRUE(overlapped(0, 0, 1, ~0ul));
+    EXPECT_TRUE(overlapped(0x12, 0xf0, 0x13, ~0ul));
+    EXPECT_FALSE(overlapped(0x22, 0xf0, 0x13, ~0ul));
+
+    /* the older one's is narrower */
+    EXPECT_TRUE(overlapped(1, ~0ul, 0, 0));
+    EXPECT_TRUE(overlapped(0x13, ~0ul, 0x12, 0xf0));
+    EXPECT_FALSE(overlapped(0x13, ~0ul, 0x22, 0xf0));
+
+    /* neither: some message fits both unless bits of both masks differ */
+    EXPECT_TRUE(overlapped(0x10, 0xf0, 0x02, 0x0f));
+    EXPECT_TRUE(overlapped(0x110, 0xff0, 0x112, 0xf0f));
+    EXPECT_FALSE(overlapped(0x110, 0xff0, 0x212, 0xf0f));
+}
+
+TEST_F(test_match, overlapped_by_the_oldest_of_a_tag)
+{
+    recv(0, 0);
+    recv(1, ~0ul);
+    recv(0, 0);
+    EXPECT_TRUE(overlapped(posted(1)));
+    EXPECT_TRUE(overlapped(posted(2)));
+    unpost(0);
+    EXPECT_FALSE(overlapped(posted(0))) << "by a later one only";
+    EXPECT_TRUE(overlapped(posted(1)));
+    unpost(0);
+    EXPECT_FALSE(overlapped(posted(0)));
+}
+
+TEST_F(test_match, overlapped_by_listed_ones)
+{
+    for (unsigned i = 0; i < RI_MATCH_CLASSES; ++i) {
+        recv(1ul << 32, (1ul << 32) | (1ul << i)); /* occupies the classes */
+    }
+    recv(7, 0xff); /* listed */
+    recv((1ul << 32) | 7, (1ul << 32) | 1);
+    recv((1ul << 32) | 6, (1ul << 32) | 1);
+    ASSERT_EQ(1u, m_match.num_listed);
+    for (unsigned i = 0; i < RI_MATCH_CLASSES; ++i) {
+        unpost(0);
+    }
+    EXPECT_TRUE(overlapped(posted(1)));
+    EXPECT_FALSE(overlapped(posted(2)));
+    unpost(0);
+    EXPECT_FALSE(overlapped(posted(0)));
+}
+
+TEST_F(test_match, overlapped_when_there_are_too_many)
+{
+    for (unsigned i = 0; i < 2 * SCAN_MAX; ++i) {
+        recv(0x100 + i, ~0ul);
+    }
+    recv(0, 0xffff00);
+    EXPECT_TRUE(overlapped(posted(2 * SCAN_MAX))) << "nobody knows";
+    recv(0, ~0ul);
+    EXPECT_TRUE(overlapped(posted(2 * SCAN_MAX + 1)));
+    unpost(2 * SCAN_MAX);
+    EXPECT_FALSE(overlapped(posted(2 * SCAN_MAX))) << "of the same mask";
+    while (!m_posted.empty()) {
+        unpost(0);
+    }
+    recv(0, 0xffff00);
+    EXPECT_FALSE(overlapped(posted(0)));
 }
 
 TEST_F(test_match, any_posted_ends_all)
