@@ -17,6 +17,9 @@
  * seconds. In the library it takes some microseconds to begin. */
 #define RECV_RNDV_PATIENCE 10e-6
 
+/* So many messages without an RTR in a row tell that the receiver is not early any more. */
+#define RECV_RNDV_EXCEPTIONS 4
+
 void ri_recv_rndv_open(ri_conn_t *conn)
 {
     if (!ri_config.rtr || (conn->rtrs != NULL)) {
@@ -60,12 +63,17 @@ const ri_rtr_t *ri_recv_rndv_find(ri_conn_t *conn, uint64_t tag, size_t length)
 
 int ri_recv_rndv_is_expected(ri_conn_t *conn, int is_there)
 {
-    int expected = (conn->rtrs != NULL) && conn->rtrs->expected && !is_there;
+    ri_rtr_table_t *rtrs = conn->rtrs;
 
-    if (conn->rtrs != NULL) {
-        conn->rtrs->expected = is_there;
+    if (rtrs == NULL) {
+        return 0;
     }
-    return expected;
+    if (is_there) {
+        rtrs->expected = RECV_RNDV_EXCEPTIONS;
+        return 0;
+    }
+    rtrs->expected -= (rtrs->expected > 0);
+    return rtrs->expected > 0;
 }
 
 /* Write the data of a send into the memory that an RTR offers, which was taken. */

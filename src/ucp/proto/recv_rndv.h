@@ -22,7 +22,7 @@ void ri_recv_rndv_open(ri_conn_t *conn);
 const ri_rtr_t *ri_recv_rndv_find(ri_conn_t *conn, uint64_t tag, size_t length);
 
 /** Note whether a message above the eager threshold has an RTR. @return Whether none is there
- * though the one before had one: it is likely to be on its way. */
+ * though recent ones had one: it is likely to be on its way. */
 int ri_recv_rndv_is_expected(ri_conn_t *conn, int is_there);
 
 /**

@@ -51,7 +51,7 @@ typedef struct ri_rtr_late {
 } ri_rtr_late_t;
 
 typedef struct ri_rtr_table {
-    int expected; /* the latest long message had an RTR: the next one may, too */
+    int expected; /* so many long messages without an RTR are exceptions */
     unsigned num_waiting;
     unsigned num_late;
     uint32_t first_sn; /* that is in the log; RI_RTR_WINDOW behind the last one at most */
