@@ -430,6 +430,7 @@ ucs_status_t ri_coop_start(ri_send_req_t *req, uint64_t address)
     coop->num_segments   = rts.rts.num_segments;
     memcpy(coop->segments, rts.rts.segments, sizeof(coop->segments));
     conn->coop_slots |= 1u << number;
+    conn->coop_unread &= ~(1u << number); /* it was read: the slot was free */
     req->coop = coop;
     coop_attach(coop);
 
