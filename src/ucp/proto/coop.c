@@ -723,9 +723,6 @@ void ri_coop_end_all(ri_worker_t *worker)
 
     while ((coop = coop_find_recv(worker)) != NULL) {
         coop_stop_recv(coop);
-        if (!coop->stream->broken && (coop->status != UCS_OK)) {
-            ri_control_answer(coop->stream, RI_WIRE_FIN, coop->req_id);
-        }
         start = ri_time();
         while ((state = coop_wait(coop)) == COOP_WAITS) {
             if (ri_time() - start > COOP_END_TIMEOUT) {
@@ -735,6 +732,10 @@ void ri_coop_end_all(ri_worker_t *worker)
                 break;
             }
             sched_yield();
+        }
+        /* after the last look at the slot's count: the sender may use the slot again */
+        if (!coop->stream->broken && (coop->status != UCS_OK)) {
+            ri_control_answer(coop->stream, RI_WIRE_FIN, coop->req_id);
         }
         coop_end(coop, state);
     }
