@@ -343,6 +343,7 @@ static int rtr_take_back_dependents(ri_recv_req_t *recv, const ri_stream_t *stre
         }
         node = node->next;
     }
+    rtr_wake_queue(recv->super.worker); /* with those that were taken back */
     return all;
 }
 
