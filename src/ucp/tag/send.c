@@ -326,6 +326,7 @@ static ucs_status_t send_choose_and_start(ri_send_req_t *req, int sync,
     if (UCS_STATUS_IS_ERR(status)) {
         return status; /* the conn may be gone */
     }
+    conn->counters.tx_sync += sync;
     if ((proto == RI_PROTO_EAGER_FRAGS) ||
         (ri_unlikely(conn->remote_id == 0) &&
          (sync || (conn->flags & RI_CONN_BY_SOCKADDR) ||
