@@ -50,8 +50,11 @@ static const config_field_t config_fields[] = {
          "(the sender writes it), or auto: get. If the system allows only one of the "
          "two,\n"
          "that one is used."},
-        {"RTR", "bool", "y", FIELD(rtr),
-         "Let receives that are posted early tell the sender where to write."},
+        {"RTR", "ternary_auto", "auto", FIELD(rtr),
+         "Let receives that are posted early tell the sender where to write. auto: "
+         "where\n"
+         "that pays, because the receiver is busy with something else when the message\n"
+         "is sent."},
         {"TAG_SENDER_MASK", "string", "auto", FIELD(tag_sender_mask),
          "Which bits of a tag tell the sender apart (a hexadecimal number). auto: as "
          "the\n"

@@ -21,7 +21,7 @@ typedef struct ri_config {
     size_t hybrid_thresh;   /* HYBRID_THRESH */
     size_t coop_thresh;     /* COOP_THRESH */
     char *sender_scheme;    /* SENDER_SCHEME */
-    int rtr;                /* RTR */
+    int rtr;                /* RTR: UCS_NO, UCS_YES, UCS_AUTO */
     char *tag_sender_mask;  /* TAG_SENDER_MASK */
     size_t pool_size;       /* POOL_SIZE */
     size_t am_inline;       /* AM_INLINE */

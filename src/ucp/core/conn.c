@@ -38,9 +38,12 @@ ri_peer_t *ri_peer_get(ri_worker_t *worker, uint64_t uid)
     if (peer == NULL) {
         return NULL;
     }
-    peer->uid      = uid;
-    peer->plane_ep = NULL;
-    peer->gone     = 0;
+    peer->uid          = uid;
+    peer->plane_ep     = NULL;
+    peer->gone         = 0;
+    peer->waited       = 0;
+    peer->hint_is_news = 0;
+    peer->ready        = 0;
     ucs_list_head_init(&peer->conns);
     ucs_list_head_init(&peer->streams);
     ucs_list_head_init(&peer->owed);

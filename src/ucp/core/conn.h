@@ -143,13 +143,23 @@ struct ri_peer {
     ucs_list_link_t conns;
     ucs_list_link_t streams;
     ri_plane_ep_t *plane_ep; /* the way to its memory, or NULL */
-    int gone;                /* likewise NULL, as the process does not exist any more */
-    ucs_list_link_t owed;    /* control messages that wait for a first way out */
+    uint8_t waited; /* so many more long messages from it are taken to be waited for */
+    uint8_t hint_is_news; /* that changed between 0 and others, and it was not told yet */
+    uint8_t ready;        /* it waits for long messages, as it has said */
+    int gone;             /* likewise NULL, as the process does not exist any more */
+    ucs_list_link_t owed; /* control messages that wait for a first way out */
     ri_release_t releases[2 * RI_WIRE_RELEASE_MAX]; /* that wait for company */
     unsigned num_releases;
     ucs_list_link_t releasing_link; /* in worker->releasing, if any waits, also in one of
                                        the conns; else self-linked */
 };
+
+/** @return What a record to the peer says: whether its long messages are waited for. */
+static inline uint8_t ri_peer_take_hint(ri_peer_t *peer)
+{
+    peer->hint_is_news = 0;
+    return peer->waited > 0;
+}
 
 /* While any of these is set, messages do not go through the ring. */
 #define RI_CONN_NO_RING (RI_CONN_RING_STOP | RI_CONN_BEHIND_RMA)

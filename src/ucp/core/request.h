@@ -77,6 +77,8 @@ typedef struct ri_recv_req {
     /* What its sender was told, see proto/rtr.h. */
     uint8_t rtr;             /* ri_rtr_state_t */
     uint8_t early;           /* it was posted before its message was there */
+    double posted_time;      /* of receives above the eager threshold */
+    uint64_t posted_polls;   /* likewise: worker->polls then */
     uint8_t rtr_kept;        /* KEPT: state of the grant when it was last seen */
     uint8_t rtr_index;       /* OUT: of the grant in the ring of rtr_conn */
     uint32_t rtr_generation; /* likewise */

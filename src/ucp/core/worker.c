@@ -374,6 +374,7 @@ unsigned ri_worker_progress_full(ri_worker_t *worker)
     worker->progressing = 1;
     worker->countdown -= (worker->countdown > 0);
     if (worker->num_rings > 0) {
+        ++worker->polls;
         count = ri_ring_channel_poll(worker);
         if (count > 0) {
             worker->ring_credit = WORKER_RING_CREDIT;

@@ -75,6 +75,7 @@ struct ri_worker {
     ri_plane_t *plane;      /* NULL: none */
 
     ri_sender_map_t senders;
+    uint64_t polls;  /* of rings */
     size_t num_rtrs; /* receives whose rtr is not NONE */
     int rtr_retry;   /* queued ones may have their turn */
     ucs_list_link_t

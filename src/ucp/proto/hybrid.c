@@ -324,7 +324,7 @@ void ri_hybrid_release(ri_stream_t *stream, uint32_t id, int at_once)
         worker->countdown = ri_min(worker->countdown, HYBRID_RELEASE_CALLS);
     }
     count = peer->num_releases + ((conn != NULL) && (conn->release != 0));
-    if (at_once || (count >= RI_WIRE_RELEASE_MAX)) {
+    if (at_once || peer->hint_is_news || (count >= RI_WIRE_RELEASE_MAX)) {
         hybrid_flush(worker, peer);
     }
 }

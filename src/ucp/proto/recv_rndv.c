@@ -22,7 +22,7 @@
 
 void ri_recv_rndv_open(ri_conn_t *conn)
 {
-    if (!ri_config.rtr || (conn->rtrs != NULL)) {
+    if ((ri_config.rtr == UCS_NO) || (conn->rtrs != NULL)) {
         return;
     }
     conn->rtrs = malloc(sizeof(*conn->rtrs));

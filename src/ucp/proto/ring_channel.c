@@ -218,6 +218,7 @@ int ri_ring_channel_send_control(ri_conn_t *conn, ri_wire_type_t type, uint32_t 
     if (length > 0) {
         memcpy(record->payload, payload, length);
     }
+    record->hint  = ri_peer_take_hint(conn->peer);
     record->type  = type;
     record->value = value;
     record->extra = id;
@@ -358,6 +359,24 @@ static int ring_channel_receive_placed(ri_stream_t *stream,
     return 1;
 }
 
+/* Some records say whether the peer was waiting for the latest long message. */
+static void ring_channel_note_hint(ri_stream_t *stream, const ri_ring_record_t *record,
+                                   uint8_t type)
+{
+    switch (type) {
+    case RI_WIRE_RTS:
+    case RI_WIRE_POOL:
+    case RI_WIRE_PLACED:
+    case RI_WIRE_RTR:
+    case RI_WIRE_FIN:
+    case RI_WIRE_RELEASE:
+        stream->peer->ready = __atomic_load_n(&record->hint, __ATOMIC_RELAXED) & 1;
+        break;
+    default:
+        break;
+    }
+}
+
 /* A record that is not the most common one. @return Whether the ring is still there. */
 static int ring_channel_receive_control(ri_stream_t *stream,
                                         const ri_ring_record_t *record, uint8_t type,
@@ -369,6 +388,7 @@ static int ring_channel_receive_control(ri_stream_t *stream,
         return 0;
     }
 
+    ring_channel_note_hint(stream, record, type);
     switch (type) {
     case RI_RING_PAD:
         break;

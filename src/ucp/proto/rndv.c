@@ -64,6 +64,7 @@ static int rndv_put_ring(ri_send_req_t *req, uint32_t id, const void *payload,
     }
     memcpy(ri_ring_payload(record, length), payload, length);
     record->type  = req->wire_type;
+    record->hint  = ri_peer_take_hint(conn->peer);
     record->value = req->sn;
     record->extra = id;
     record->tag   = req->tag;

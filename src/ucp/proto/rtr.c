@@ -18,6 +18,15 @@
 /* Queued receives that one progress call looks at. */
 #define RTR_BATCH 8
 
+/* An application whose progress calls are further apart is busy with something else: what
+ * the sender does for it meanwhile is won. One that waits in the library reads as well as the
+ * sender writes, and has the data in its own cache then. Seconds. (For planes whose transfers
+ * take a processor's time.) */
+#define RTR_BUSY 5e-6
+
+/* So many messages in a row that were not waited for tell that the next one will not be. */
+#define RTR_WAITED 3
+
 /* The grants of a conn's ring. */
 struct ri_rtr_grants {
     uint32_t free;       /* one bit for each */
@@ -228,6 +237,7 @@ static int rtr_put(ri_recv_req_t *recv, ri_conn_t *conn, const ri_stream_t *stre
                           memory_order_release);
     memcpy(ri_ring_payload(record, sizeof(rtr)), &rtr, sizeof(rtr));
     record->type  = RI_WIRE_RTR;
+    record->hint  = ri_peer_take_hint(conn->peer);
     record->value = recv->id;
     record->extra = stream->remote_conn_id;
     record->tag   = recv->tag;
@@ -303,7 +313,9 @@ void ri_rtr_posted(ri_recv_req_t *recv)
 {
     ri_worker_t *worker = recv->super.worker;
 
-    if (!ri_config.rtr || !ri_dt_is_contig(&recv->data) ||
+    recv->posted_time  = ri_time();
+    recv->posted_polls = worker->polls;
+    if ((ri_config.rtr == UCS_NO) || !ri_dt_is_contig(&recv->data) ||
         !ri_memory_of_recv_is_host(recv)) {
         return;
     }
@@ -388,11 +400,7 @@ static ucs_status_t rtr_broken(ri_recv_req_t *recv, ri_stream_t *stream,
 /* The sender has used the RTR as it was meant. */
 static void rtr_was_used(ri_recv_req_t *recv)
 {
-    ri_worker_t *worker = recv->super.worker;
-
-    ++worker->counters.rtr_used;
-    ri_sender_map_credit(&worker->senders, recv->tag, recv->mask, recv->rtr_stream->id,
-                         1);
+    ++recv->super.worker->counters.rtr_used;
     rtr_end(recv);
 }
 
@@ -462,13 +470,38 @@ ucs_status_t ri_rtr_placed(ri_recv_req_t *recv, ri_stream_t *stream,
     return UCS_OK;
 }
 
+/* Whether the application has been in the library all the time since it posted a receive. */
+static int rtr_was_waiting(const ri_recv_req_t *recv)
+{
+    uint64_t polls = recv->super.worker->polls - recv->posted_polls;
+
+    return ri_time() - recv->posted_time < (polls + 1) * RTR_BUSY;
+}
+
+/* What the peer is told. A process that loses the processor for a moment still waits. */
+static void rtr_note_waiting(ri_peer_t *peer, int waiting)
+{
+    int before = (peer->waited > 0);
+
+    if (waiting) {
+        peer->waited = RTR_WAITED;
+    } else {
+        peer->waited -= before;
+    }
+    peer->hint_is_news |= (before != (peer->waited > 0));
+}
+
 void ri_rtr_learn(ri_recv_req_t *recv, const ri_stream_t *stream, uint64_t sender_tag)
 {
     ri_sender_map_t *senders = &recv->super.worker->senders;
+    int early   = recv->early && (recv->data.length > ri_config.eager_thresh);
+    int waiting = early && rtr_was_waiting(recv);
 
     ri_sender_map_learn(senders, recv->tag, recv->mask, sender_tag, stream->id);
-    if (recv->early && !ri_sender_map_is_worth(senders, recv->tag, recv->mask)) {
-        ri_sender_map_credit(senders, recv->tag, recv->mask, stream->id, 1);
+    rtr_note_waiting(stream->peer, waiting);
+    if (early) {
+        ri_sender_map_credit(senders, recv->tag, recv->mask, stream->id,
+                             (waiting && (ri_config.rtr != UCS_YES)) ? -1 : 1);
     }
 }
 

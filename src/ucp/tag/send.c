@@ -250,6 +250,13 @@ static int send_can_end_now(ri_send_req_t *req, ri_proto_t proto)
     }
 }
 
+/* Whether the receiver was waiting for the latest long message: then it takes this one, too, as
+ * soon as it comes, and a copy would only delay that. */
+static int send_is_awaited(const ri_conn_t *conn)
+{
+    return (conn->peer != NULL) && conn->peer->ready;
+}
+
 /* Whether the receiver answers, and has to be told which request it is about. */
 static int send_needs_id(ri_proto_t proto, int sync)
 {
@@ -287,7 +294,8 @@ static ucs_status_t send_choose_and_start(ri_send_req_t *req, int sync,
             .pieces         = ri_rndv_fits(&req->data),
             .plane_read     = !!(conn->flags & RI_CONN_PLANE_READ),
             .plane_write    = !!(conn->flags & RI_CONN_PLANE_WRITE),
-            .has_pool = !expected && ri_pool_has(&conn->worker->pool, req->data.length),
+            .has_pool       = !expected && !send_is_awaited(conn) &&
+                        ri_pool_has(&conn->worker->pool, req->data.length),
             .has_slot = (req->data.length >= ri_config.coop_thresh) &&
                         ri_coop_is_possible(conn, req->data.length),
             .scheme        = ri_config.scheme,

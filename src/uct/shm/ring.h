@@ -68,10 +68,10 @@ typedef struct ri_ring_record {
     _Atomic(uint32_t) seq; /* ri_ring_stamp() of the position, stored last */
     uint16_t length;       /* payload bytes */
     uint8_t type;          /* the user's; RI_RING_PAD is the ring's own */
-    uint8_t reserved;
-    uint32_t value; /* the user's */
-    uint32_t extra; /* the user's; of RI_RING_START: length of the whole payload */
-    uint64_t tag;   /* the user's */
+    uint8_t hint;          /* the user's */
+    uint32_t value;        /* the user's */
+    uint32_t extra;        /* the user's; of RI_RING_START: length of the whole payload */
+    uint64_t tag;          /* the user's */
     uint8_t payload[RI_RING_INLINE];
 } ri_ring_record_t;
 
