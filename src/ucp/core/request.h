@@ -20,6 +20,8 @@
 #ifndef RI_REQUEST_H
 #define RI_REQUEST_H
 
+#include <assert.h>
+
 #include "types.h"
 #include "../dt/datatype.h"
 #include "../tag/tag_index.h"
@@ -64,29 +66,34 @@ typedef struct ri_recv_req {
     ri_req_t super;
     uint64_t tag;
     uint64_t mask;
-    uint64_t serial;                  /* order of posting */
-    ri_tag_node_t node;               /* in the index of its mask */
-    ucs_list_link_t list;             /* instead, if its mask has no index */
+    uint64_t serial;    /* order of posting */
+    ri_tag_node_t node; /* in the index of its mask */
+    /* Instead, if its mask has no index. While it waits for its data: in stream->fetching. If
+     * it is to send an RTR, or has: in worker->rtr_queue, ->rtr_writing, or stream->rtrs. */
+    ucs_list_link_t list;
     struct ri_mask_class *mask_class; /* NULL: in the list */
     ri_dt_data_t data;
     ucp_tag_recv_info_t info;
-    ri_stream_t *stream; /* while it waits for its data; list is in stream->fetching */
+    ri_stream_t *stream; /* while it waits for its data */
     uint32_t id;         /* likewise, or while it has an RTR: in worker->recv_ids */
-    uint8_t written;     /* CTS was sent: the sender may write the memory */
 
     /* What its sender was told, see proto/rtr.h. */
-    uint8_t rtr;             /* ri_rtr_state_t */
-    uint8_t early;           /* it was posted before its message was there */
-    double posted_time;      /* of receives above the eager threshold */
-    uint64_t posted_polls;   /* likewise: worker->polls then */
-    uint8_t rtr_kept;        /* KEPT: state of the grant when it was last seen */
-    uint8_t rtr_index;       /* OUT: of the grant in the ring of rtr_conn */
-    uint32_t rtr_generation; /* likewise */
+    uint32_t rtr_generation; /* OUT: of the grant */
+    ri_conn_t *rtr_conn;     /* OUT: in whose ring that is */
+    ri_stream_t *rtr_stream; /* OUT, KEPT: of the sender */
     uint32_t rts_req_id;     /* in worker->rtr_writing: the sender's request */
-    ri_conn_t *rtr_conn;
-    ri_stream_t *rtr_stream;  /* OUT, KEPT: of the sender */
-    ucs_list_link_t rtr_link; /* in worker->rtr_queue, ->rtr_writing, or stream->rtrs */
+    uint32_t posted_us;    /* of receives above the eager threshold: when it was posted */
+    uint32_t posted_polls; /* likewise: worker->polls then */
+    uint8_t rtr;           /* ri_rtr_state_t */
+    uint8_t rtr_kept;      /* KEPT: state of the grant when it was last seen */
+    uint8_t rtr_index;     /* OUT: of the grant */
+    uint8_t rtr_slot;      /* the sender has taken the RTR for a copy by both sides */
+    uint8_t written;       /* CTS was sent: the sender may write the memory */
+    uint8_t early;         /* it was posted before its message was there */
 } ri_recv_req_t;
+
+/* It has to fit what applications provide in front of a handle: 272 bytes for UCX 1.13. */
+static_assert(sizeof(ri_recv_req_t) <= 256, "ri_request_headroom()");
 
 /* What an unfinished send waits for. */
 enum {

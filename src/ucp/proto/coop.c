@@ -575,9 +575,10 @@ ucs_status_t ri_coop_recv(ri_recv_req_t *recv, ri_stream_t *stream, uint32_t req
     int usable           = fits && ri_dt_is_contig(&recv->data) && (address != 0) &&
                  ri_memory_of_recv_is_host(recv) &&
                  (recv->info.length <= RI_SLOT_LENGTH_MAX);
-    int offered = (rts->flags & RI_WIRE_RTS_OFFERED) ||
-                  ((slot != NULL) &&
-                   (atomic_load_explicit(&slot->address, memory_order_acquire) != 0));
+    uint64_t known = (slot != NULL) ?
+                             atomic_load_explicit(&slot->address, memory_order_acquire) :
+                             0;
+    int offered    = (rts->flags & RI_WIRE_RTS_OFFERED) || recv->rtr_slot || (known != 0);
     coop_state_t state;
     ri_coop_t *coop;
 
@@ -585,8 +586,8 @@ ucs_status_t ri_coop_recv(ri_recv_req_t *recv, ri_stream_t *stream, uint32_t req
         /* The send may have ended with all written, which nobody can tell any more. */
         return offered ? UCS_ERR_CONNECTION_RESET : UCS_ERR_NO_ELEM;
     }
-    if (offered && (!usable || (atomic_load_explicit(&slot->address,
-                                                     memory_order_relaxed) != address))) {
+    /* It is about to say so if it has just taken the RTR. */
+    if (offered && (!usable || ((known != 0) && (known != address)))) {
         ri_deliver_breaking(stream, "a message for another receive", RI_WIRE_RTS, 0);
         return UCS_ERR_CONNECTION_RESET;
     }
@@ -596,7 +597,7 @@ ucs_status_t ri_coop_recv(ri_recv_req_t *recv, ri_stream_t *stream, uint32_t req
     if (coop == NULL) {
         return offered ? UCS_ERR_NO_MEMORY : UCS_ERR_NO_ELEM;
     }
-    if (!offered) {
+    if (known == 0) {
         atomic_store_explicit(&slot->address, address, memory_order_release);
     }
 

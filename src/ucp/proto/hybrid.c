@@ -248,20 +248,23 @@ void ri_hybrid_conn_closed(ri_conn_t *conn)
     }
 }
 
-/* Take out what is to be given back to a peer, as much as fits one message. @return How
- * much. */
+/* Take out what is to be given back to one conn of a peer, as much as fits one message.
+ * @return How much. */
 static unsigned hybrid_collect(ri_peer_t *peer, uint32_t *ids, uint32_t *conn_id)
 {
     unsigned count = 0;
     ri_conn_t *conn;
 
-    while ((count < RI_WIRE_RELEASE_MAX) && (peer->num_releases > 0)) {
+    while ((count < RI_WIRE_RELEASE_MAX) && (peer->num_releases > 0) &&
+           ((count == 0) ||
+            (peer->releases[peer->num_releases - 1].conn_id == *conn_id))) {
         --peer->num_releases;
         *conn_id     = peer->releases[peer->num_releases].conn_id;
         ids[count++] = peer->releases[peer->num_releases].id;
     }
     ucs_list_for_each(conn, &peer->conns, peer_list) {
-        if ((count < RI_WIRE_RELEASE_MAX) && (conn->release != 0)) {
+        if ((count < RI_WIRE_RELEASE_MAX) && (conn->release != 0) &&
+            ((count == 0) || (conn->release_conn == *conn_id))) {
             *conn_id     = conn->release_conn;
             ids[count++] = ri_hybrid_take_release(conn);
         }
@@ -279,14 +282,11 @@ static void hybrid_flush(ri_worker_t *worker, ri_peer_t *peer)
 
     ucs_list_del(&peer->releasing_link);
     ucs_list_head_init(&peer->releasing_link);
-    do {
-        count = hybrid_collect(peer, ids, &conn_id);
-        if (count > 0) {
-            ++worker->counters.tx_release;
-            ri_control_release(peer, conn_id, ids, count);
-            peer = ri_map_get(&worker->peers, uid);
-        }
-    } while ((count == RI_WIRE_RELEASE_MAX) && (peer != NULL));
+    while ((peer != NULL) && ((count = hybrid_collect(peer, ids, &conn_id)) > 0)) {
+        ++worker->counters.tx_release;
+        ri_control_release(peer, conn_id, ids, count);
+        peer = ri_map_get(&worker->peers, uid);
+    }
 }
 
 void ri_hybrid_flush_releases(ri_worker_t *worker)

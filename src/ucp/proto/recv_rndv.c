@@ -121,6 +121,14 @@ ucs_status_t ri_recv_rndv_start(ri_send_req_t *req, const ri_rtr_t *rtr)
     return status;
 }
 
+void ri_recv_rndv_undo(const ri_rtr_t *rtr)
+{
+    if ((rtr->grant != NULL) &&
+        (ri_ring_grant_state(rtr->grant, rtr->generation) == RI_RING_GRANT_FAILED)) {
+        ri_rtr_end(rtr, RI_RING_GRANT_OUT);
+    }
+}
+
 /* Take the memory that an RTR offers for a copy by both sides. */
 static int recv_rndv_share(const ri_rtr_t *rtr)
 {

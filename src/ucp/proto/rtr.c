@@ -6,6 +6,7 @@
 #include "planes.h"
 #include "am_rndv.h"
 #include "../core/config.h"
+#include "../core/log.h"
 #include "../core/memory.h"
 
 #include <sched.h>
@@ -20,9 +21,9 @@
 
 /* An application whose progress calls are further apart is busy with something else: what
  * the sender does for it meanwhile is won. One that waits in the library reads as well as the
- * sender writes, and has the data in its own cache then. Seconds. (For planes whose transfers
+ * sender writes, and has the data in its own cache then. Microseconds. (For planes whose transfers
  * take a processor's time.) */
-#define RTR_BUSY 5e-6
+#define RTR_BUSY 5
 
 /* So many messages in a row that were not waited for tell that the next one will not be. */
 #define RTR_WAITED 3
@@ -37,11 +38,20 @@ struct ri_rtr_grants {
 /* Polls of a write that does not end, until its sender is looked after. */
 #define RTR_CHECK 1024
 
+/* What ends cannot wait for ever for a peer that was stopped; seconds. */
+#define RTR_SETTLE_TIMEOUT 10
+
 typedef enum rtr_answer {
     RTR_SENT,
     RTR_LATER, /* something is in the way that passes */
     RTR_NEVER
 } rtr_answer_t;
+
+/* Microseconds, modulo 2^32. */
+static uint32_t rtr_clock(void)
+{
+    return (uint32_t)(uint64_t)(ri_time() * 1e6);
+}
 
 static ri_ring_grant_t *rtr_grant(const ri_recv_req_t *recv)
 {
@@ -82,7 +92,7 @@ static void rtr_end(ri_recv_req_t *recv)
 
     switch (recv->rtr) {
     case RI_RTR_QUEUED:
-        ucs_list_del(&recv->rtr_link);
+        ucs_list_del(&recv->list);
         break;
     case RI_RTR_OUT:
         rtr_give_grant_back(recv);
@@ -90,7 +100,7 @@ static void rtr_end(ri_recv_req_t *recv)
     case RI_RTR_KEPT:
         ri_id_free(&worker->recv_ids, recv->id);
         recv->id = 0;
-        ucs_list_del(&recv->rtr_link);
+        ucs_list_del(&recv->list);
         --recv->rtr_stream->num_rtrs;
         break;
     default:
@@ -105,6 +115,7 @@ static void rtr_end(ri_recv_req_t *recv)
  * is gone. */
 static void rtr_settle(const ri_recv_req_t *recv)
 {
+    double start = ri_time();
     unsigned i;
 
     if (recv->rtr != RI_RTR_OUT) {
@@ -112,7 +123,15 @@ static void rtr_settle(const ri_recv_req_t *recv)
     }
     for (i = 1; rtr_state(recv) == RI_RING_GRANT_USED; ++i) {
         sched_yield();
-        if ((i % RTR_CHECK == 0) && ri_planes_is_gone(recv->rtr_stream->peer)) {
+        if (i % RTR_CHECK != 0) {
+            continue;
+        }
+        if (ri_planes_is_gone(recv->rtr_stream->peer)) {
+            return;
+        }
+        if (ri_time() - start > RTR_SETTLE_TIMEOUT) {
+            ri_error("a peer that was writing a message does not go on; the memory of "
+                     "its receive is given up");
             return;
         }
     }
@@ -134,7 +153,7 @@ static void rtr_enqueue(ri_recv_req_t *recv)
 
     recv->rtr = RI_RTR_QUEUED;
     ++worker->num_rtrs;
-    ucs_list_add_tail(&worker->rtr_queue, &recv->rtr_link);
+    ucs_list_add_tail(&worker->rtr_queue, &recv->list);
 }
 
 /* @return Whether the receive has no RTR that the sender may use or has used, any more. After
@@ -277,7 +296,7 @@ static rtr_answer_t rtr_send(ri_recv_req_t *recv, ri_stream_t *stream, int ahead
     grants->recv[recv->rtr_index] = recv;
     recv->rtr                     = RI_RTR_OUT;
     recv->rtr_stream              = stream;
-    ucs_list_add_tail(&stream->rtrs, &recv->rtr_link);
+    ucs_list_add_tail(&stream->rtrs, &recv->list);
     ++stream->num_rtrs;
     ++worker->num_rtrs;
     ++worker->counters.rtr_sent;
@@ -294,8 +313,9 @@ static rtr_answer_t rtr_try(ri_recv_req_t *recv)
     ri_stream_t *stream = ri_id_get(&worker->stream_ids, stream_id);
     int ahead;
 
+    /* Without a plane to it nobody can tell whether the sender is still there. */
     if ((recv->mask_class == NULL) || (stream == NULL) || !stream->plane_write ||
-        stream->broken || stream->closed) {
+        (stream->peer->plane_ep == NULL) || stream->broken || stream->closed) {
         return RTR_NEVER;
     }
     if (!ri_sender_map_is_worth(&worker->senders, recv->tag, recv->mask)) {
@@ -313,7 +333,8 @@ void ri_rtr_posted(ri_recv_req_t *recv)
 {
     ri_worker_t *worker = recv->super.worker;
 
-    recv->posted_time  = ri_time();
+    recv->rtr_slot     = 0;
+    recv->posted_us    = rtr_clock();
     recv->posted_polls = worker->polls;
     if ((ri_config.rtr == UCS_NO) || !ri_dt_is_contig(&recv->data) ||
         !ri_memory_of_recv_is_host(recv)) {
@@ -415,8 +436,8 @@ static ucs_status_t rtr_await(ri_recv_req_t *recv, const ri_arrival_t *arrival)
         return UCS_OK;
     }
     recv->rts_req_id = arrival->req_id;
-    ucs_list_del(&recv->rtr_link);
-    ucs_list_add_tail(&worker->rtr_writing, &recv->rtr_link);
+    ucs_list_del(&recv->list);
+    ucs_list_add_tail(&worker->rtr_writing, &recv->list);
     worker->attention = 1;
     return UCS_INPROGRESS;
 }
@@ -444,6 +465,7 @@ int ri_rtr_meet(ri_recv_req_t *recv, ri_stream_t *stream, const ri_arrival_t *ar
         return 1;
     }
     if (rtr_state(recv) == RI_RING_GRANT_SLOT) {
+        recv->rtr_slot = 1;
         rtr_was_used(recv);
         return 0;
     }
@@ -473,9 +495,9 @@ ucs_status_t ri_rtr_placed(ri_recv_req_t *recv, ri_stream_t *stream,
 /* Whether the application has been in the library all the time since it posted a receive. */
 static int rtr_was_waiting(const ri_recv_req_t *recv)
 {
-    uint64_t polls = recv->super.worker->polls - recv->posted_polls;
+    uint32_t polls = recv->super.worker->polls - recv->posted_polls;
 
-    return ri_time() - recv->posted_time < (polls + 1) * RTR_BUSY;
+    return (uint32_t)(rtr_clock() - recv->posted_us) < (polls + 1ul) * RTR_BUSY;
 }
 
 /* What the peer is told. A process that loses the processor for a moment still waits. */
@@ -516,7 +538,13 @@ static int rtr_progress_writing(ri_recv_req_t *recv, ucs_status_t failure)
 
     switch (rtr_state(recv)) {
     case RI_RING_GRANT_USED:
-        return 0;
+        if ((recv->rtr == RI_RTR_OUT) && ((++recv->posted_polls % RTR_CHECK != 0) ||
+                                          !ri_planes_is_gone(stream->peer))) {
+            return 0;
+        }
+        rtr_forget(recv); /* it will not be written */
+        status = UCS_ERR_CONNECTION_RESET;
+        break;
     case RI_RING_GRANT_WRITTEN:
         rtr_was_used(recv);
         break;
@@ -539,8 +567,8 @@ static void rtr_progress_queue(ri_worker_t *worker)
     int i;
 
     for (i = 0; (i < RTR_BATCH) && !ucs_list_is_empty(&worker->rtr_queue); ++i) {
-        recv = ucs_list_head(&worker->rtr_queue, ri_recv_req_t, rtr_link);
-        ucs_list_del(&recv->rtr_link);
+        recv = ucs_list_head(&worker->rtr_queue, ri_recv_req_t, list);
+        ucs_list_del(&recv->list);
         --worker->num_rtrs;
         recv->rtr = RI_RTR_NONE;
         switch (rtr_try(recv)) {
@@ -564,8 +592,8 @@ void ri_rtr_progress(ri_worker_t *worker)
 
     /* One round, from the head: callbacks may end any receive. */
     for (; (count > 0) && !ucs_list_is_empty(&worker->rtr_writing); --count) {
-        recv = ucs_list_extract_head(&worker->rtr_writing, ri_recv_req_t, rtr_link);
-        ucs_list_add_tail(&worker->rtr_writing, &recv->rtr_link);
+        recv = ucs_list_extract_head(&worker->rtr_writing, ri_recv_req_t, list);
+        ucs_list_add_tail(&worker->rtr_writing, &recv->list);
         rtr_progress_writing(recv, UCS_OK);
     }
     if (worker->rtr_retry) {
@@ -603,7 +631,7 @@ static ri_recv_req_t *rtr_find_writing(ri_stream_t *stream)
 {
     ri_recv_req_t *recv;
 
-    ucs_list_for_each(recv, &stream->worker->rtr_writing, rtr_link) {
+    ucs_list_for_each(recv, &stream->worker->rtr_writing, list) {
         if (recv->rtr_stream == stream) {
             return recv;
         }
@@ -634,7 +662,7 @@ void ri_rtr_abort(ri_stream_t *stream, ucs_status_t status)
 
     /* These are posted, and may get another sender's message. */
     while (!ucs_list_is_empty(&stream->rtrs)) {
-        recv = ucs_list_head(&stream->rtrs, ri_recv_req_t, rtr_link);
+        recv = ucs_list_head(&stream->rtrs, ri_recv_req_t, list);
         if (!rtr_take_back(recv)) {
             rtr_settle(recv);
             rtr_forget(recv);

@@ -49,9 +49,10 @@ static ucs_status_t recv_req_get(ri_worker_t *worker, void *buffer, size_t count
             return status;
         }
     }
-    recv->rtr   = RI_RTR_NONE;
-    recv->early = 0;
-    *recv_p     = recv;
+    recv->rtr      = RI_RTR_NONE;
+    recv->early    = 0;
+    recv->rtr_slot = 0;
+    *recv_p        = recv;
     return UCS_OK;
 }
 

@@ -325,6 +325,7 @@ static ucs_status_t send_choose_and_start(ri_send_req_t *req, int sync,
     if (send_needs_id(proto, sync)) {
         req->id = ri_id_alloc(&conn->worker->req_ids, req);
         if (req->id == 0) {
+            ri_recv_rndv_undo(&rtr);
             return UCS_ERR_NO_MEMORY;
         }
         req->waiting |= RI_SEND_WAIT_MATCH;
@@ -332,6 +333,7 @@ static ucs_status_t send_choose_and_start(ri_send_req_t *req, int sync,
 
     status = send_start(req, proto, &rtr, param);
     if (UCS_STATUS_IS_ERR(status)) {
+        ri_recv_rndv_undo(&rtr);
         return status; /* the conn may be gone */
     }
     conn->counters.tx_sync += sync;

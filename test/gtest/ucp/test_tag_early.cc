@@ -154,8 +154,14 @@ protected:
         return diff;
     }
 
-    /* Only where both sides can be in shared memory: not if it is one worker. */
-    bool has_rtrs() { return m_last.sent > 0; }
+    /* Only where both sides can be in shared memory, not if it is one worker; and left to
+     * itself the library sends none while the receiver does nothing but wait. */
+    bool has_rtrs()
+    {
+        const char *rtr = getenv("UCXRI_RTR");
+
+        return (m_last.sent > 0) && (rtr != nullptr) && !strcmp(rtr, "y");
+    }
 
     ucp_ep_h m_ep = nullptr;
     rtrs m_last   = {};
