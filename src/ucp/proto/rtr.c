@@ -404,6 +404,7 @@ int ri_rtr_may_cancel(ri_recv_req_t *recv)
         return 0;
     }
     rtr_forget(recv); /* not sent again */
+    rtr_wake_queue(recv->super.worker);
     return 1;
 }
 
