@@ -640,16 +640,18 @@ static ri_recv_req_t *rtr_find_writing(ri_stream_t *stream)
     return NULL;
 }
 
-/* A posted receive was promised to a message that will not come. Others that fit it were
- * passed on meanwhile. */
-static void rtr_rematch(ri_recv_req_t *recv)
+/* A receive of this tag and mask was promised to a message that will not come. Others that
+ * fit were passed on meanwhile: they are for the oldest receives of the class. */
+static void rtr_rematch(ri_worker_t *worker, uint64_t tag, uint64_t mask)
 {
-    ri_match_t *match = &recv->super.worker->match;
-    ri_msg_t *msg     = ri_match_find_unexpected(match, recv->tag, recv->mask, 1);
+    ri_match_t *match = &worker->match;
+    ri_recv_req_t *recv;
     ucs_status_t status;
+    ri_msg_t *msg;
 
-    if (msg != NULL) {
-        ri_match_unpost(match, recv);
+    while (((msg = ri_match_find_unexpected(match, tag, mask, 0)) != NULL) &&
+           ((recv = ri_rtr_match(worker, msg->stream, msg->tag)) != NULL)) {
+        ri_match_remove_unexpected(match, msg);
         status = ri_recv_start_msg(recv, msg);
         if (status != UCS_INPROGRESS) {
             ri_req_complete_recv(recv, status);
@@ -667,7 +669,7 @@ void ri_rtr_abort(ri_stream_t *stream, ucs_status_t status)
         if (!rtr_take_back(recv)) {
             rtr_settle(recv);
             rtr_forget(recv);
-            rtr_rematch(recv);
+            rtr_rematch(stream->worker, recv->tag, recv->mask);
         }
     }
     /* Each callback may end any other. */
