@@ -518,13 +518,13 @@ void ri_rtr_learn(ri_recv_req_t *recv, const ri_stream_t *stream, uint64_t sende
 {
     ri_sender_map_t *senders = &recv->super.worker->senders;
     int early   = recv->early && (recv->data.length > ri_config.eager_thresh);
-    int waiting = early && rtr_was_waiting(recv);
+    int waiting = early && (ri_config.rtr != UCS_YES) && rtr_was_waiting(recv);
 
     ri_sender_map_learn(senders, recv->tag, recv->mask, sender_tag, stream->id);
     rtr_note_waiting(stream->peer, waiting);
     if (early) {
         ri_sender_map_credit(senders, recv->tag, recv->mask, stream->id,
-                             (waiting && (ri_config.rtr != UCS_YES)) ? -1 : 1);
+                             waiting ? -1 : 1);
     }
 }
 

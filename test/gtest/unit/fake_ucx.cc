@@ -961,6 +961,7 @@ void ri_test::SetUp()
     ri_config.am_id           = 4079;
     ri_config.trace_size      = 64;
     ri_config.tag_sender_mask = const_cast<char *>("auto");
+    ri_config.rtr             = UCS_YES;
     ri_config.stats_dest      = const_cast<char *>("stderr");
     ri_config.report_dest     = const_cast<char *>("stderr");
     ri_config.trace_dest      = const_cast<char *>("stderr");
