@@ -44,6 +44,7 @@ ri_peer_t *ri_peer_get(ri_worker_t *worker, uint64_t uid)
     peer->waited       = 0;
     peer->hint_is_news = 0;
     peer->ready        = 0;
+    peer->failed       = 0;
     ucs_list_head_init(&peer->conns);
     ucs_list_head_init(&peer->streams);
     ucs_list_head_init(&peer->owed);
@@ -388,7 +389,9 @@ static void peer_check_failed(ri_worker_t *worker, uint64_t uid, ucs_status_t st
     ucs_list_for_each(stream, &peer->streams, peer_list) {
         stream->ring_dead = 1;
     }
+    peer->failed = 1;
     ri_rndv_abort_all(worker, uid, status);
+    ri_rtr_peer_failed(worker, uid);
 }
 
 void ri_conn_tell_failure(ri_worker_t *worker, uint32_t id, ucs_status_t status)

@@ -147,6 +147,7 @@ struct ri_peer {
     uint8_t hint_is_news; /* that changed between 0 and others, and it was not told yet */
     uint8_t ready;        /* it waits for long messages, as it has said */
     int gone;             /* likewise NULL, as the process does not exist any more */
+    int failed;           /* there was a time when no endpoint to it worked any more */
     ucs_list_link_t owed; /* control messages that wait for a first way out */
     ri_release_t releases[2 * RI_WIRE_RELEASE_MAX]; /* that wait for company */
     unsigned num_releases;

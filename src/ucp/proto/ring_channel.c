@@ -132,6 +132,7 @@ void ri_ring_channel_free(ri_stream_t *stream)
     ri_coop_unmap(stream);
     stream->ring = NULL;
     ri_assembly_abort(stream, UCS_ERR_CONNECTION_RESET);
+    ri_rtr_check_gone(stream);
 }
 
 void ri_ring_channel_refused(ri_stream_t *stream)

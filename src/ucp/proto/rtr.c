@@ -681,3 +681,42 @@ void ri_rtr_abort(ri_stream_t *stream, ucs_status_t status)
         }
     }
 }
+
+/* Whether nothing comes any more of what a stream's sender has used. */
+static int rtr_is_over(const ri_stream_t *stream)
+{
+    return (stream->num_rtrs > 0) && (stream->ring == NULL) && stream->peer->failed &&
+           ri_planes_is_gone(stream->peer);
+}
+
+void ri_rtr_check_gone(ri_stream_t *stream)
+{
+    if (rtr_is_over(stream)) {
+        ++stream->busy; /* callbacks must not free it */
+        ri_rtr_abort(stream, UCS_ERR_CONNECTION_RESET);
+        --stream->busy;
+    }
+}
+
+/* @return A stream of a peer that is over, or NULL. */
+static ri_stream_t *rtr_find_over(ri_worker_t *worker, uint64_t uid)
+{
+    ri_stream_t *stream;
+
+    ucs_list_for_each(stream, &worker->streams, list) {
+        if ((stream->peer->uid == uid) && rtr_is_over(stream)) {
+            return stream;
+        }
+    }
+    return NULL;
+}
+
+void ri_rtr_peer_failed(ri_worker_t *worker, uint64_t uid)
+{
+    ri_stream_t *stream;
+
+    /* Each callback may free any stream. */
+    while ((stream = rtr_find_over(worker, uid)) != NULL) {
+        ri_rtr_check_gone(stream);
+    }
+}
