@@ -1103,4 +1103,122 @@ TEST_F(test_rtr, random)
     EXPECT_GT(vain, 5u);
 }
 
+/* Two senders, guesses that change, and wildcards: each message is received once, and those
+ * of one sender and tag by receives in the order of both. */
+TEST_F(test_rtr, random_contests)
+{
+    const size_t lengths[] = {8, EAGER, 5000, 8193, MEDIUM, LARGE};
+    uint64_t used          = 0;
+
+    for_seeds(60, [&](rng &random) {
+        std::vector<recv_ptr> r, closed;
+        std::vector<send_ptr> s[2];
+        size_t lead = random.below(10), count = 60;
+        unsigned depth = 0, wild = random.below(2) * 10;
+
+        restart();
+        second();
+        auto receiver = [&]() {
+            switch (random.below(5)) {
+            case 0:
+                if (r.size() < 2 * count) {
+                    r.push_back(random.percent(wild) ? m_b->recv(0, 0, LARGE) :
+                                                       post(LARGE));
+                }
+                break;
+            case 1:
+                guess(random.percent(50) ? stream() : stream2());
+                ri_sender_map_credit(&m_b->worker()->senders, TAG, ALL, stream()->id, 1);
+                break;
+            case 2:
+                if (!r.empty() && random.percent(20)) {
+                    recv_ptr one = r[r.size() - 1 - random.below(ri_min(r.size(), 8ul))];
+                    m_b->cancel(one);
+                }
+                break;
+            default:
+                m_b->progress();
+                break;
+            }
+        };
+        m_a_plane->on_write = [&]() {
+            if ((depth == 0) && random.percent(60)) {
+                ++depth;
+                receiver();
+                --depth;
+            }
+        };
+        while ((s[0].size() < count) || (s[1].size() < count)) {
+            unsigned who = random.below(2);
+
+            switch (random.below(5)) {
+            case 0:
+                if ((s[who].size() < count) &&
+                    ((s[0].size() + s[1].size() + lead <= r.size()) ||
+                     (r.size() == 2 * count))) {
+                    s[who].push_back(
+                            m_a->send(who ? m_conn2 : m_conn,
+                                      pattern(++m_seed, lengths[random.below(6)]), TAG));
+                }
+                break;
+            case 1:
+                m_a->progress();
+                break;
+            case 2:
+                deliver();
+                m_a_plane->write_status = random.percent(80) ? UCS_OK :
+                                                               UCS_ERR_INVALID_ADDR;
+                m_conn->flags |= RI_CONN_PLANE_WRITE | RI_CONN_PLANE_READ;
+                m_conn2->flags |= RI_CONN_PLANE_WRITE | RI_CONN_PLANE_READ;
+                break;
+            default:
+                receiver();
+                break;
+            }
+        }
+        m_a_plane->on_write     = nullptr;
+        m_a_plane->write_status = UCS_OK;
+        pump();
+        for (size_t left = m_b->worker()->match.num_unexpected; left > 0; --left) {
+            r.push_back(post());
+        }
+        pump();
+
+        size_t next[2] = {0, 0}, matched = 0;
+        for (const recv_ptr &one : r) {
+            if (!one->done) { /* the wildcards may be taken, or not */
+                m_b->cancel(one);
+            }
+            ASSERT_TRUE(one->done);
+            if (one->status == UCS_ERR_CANCELED) {
+                continue;
+            }
+            ASSERT_EQ(UCS_OK, one->status);
+            ++matched;
+            unsigned found = 2;
+            for (unsigned who : {0, 1}) {
+                if ((next[who] < count) &&
+                    (s[who][next[who]]->data.size() == one->info.length) &&
+                    std::equal(s[who][next[who]]->data.begin(),
+                               s[who][next[who]]->data.end(), one->buffer.begin())) {
+                    found = who;
+                }
+            }
+            ASSERT_LT(found, 2u) << "not the next message of either";
+            ++next[found];
+        }
+        EXPECT_EQ(2 * count, matched);
+        for (unsigned who : {0, 1}) {
+            for (const send_ptr &one : s[who]) {
+                check_sent(one);
+            }
+        }
+        pump();
+        check_idle();
+        EXPECT_EQ(0u, malformed());
+        used += m_b->counters().rtr_used;
+    });
+    EXPECT_GT(used, 300u);
+}
+
 } // namespace
