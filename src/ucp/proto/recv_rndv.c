@@ -13,9 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How long a receiver may take to read what it was offered, until the sender writes it;
- * seconds. In the library it takes some microseconds to begin. */
-#define RECV_RNDV_PATIENCE 10e-6
+double ri_recv_rndv_patience = 10e-6;
 
 /* So many messages without an RTR in a row tell that the receiver is not early any more. */
 #define RECV_RNDV_EXCEPTIONS 4
@@ -199,7 +197,7 @@ static void recv_rndv_handle_late(ri_conn_t *conn, const ri_rtr_t *rtr, uint32_t
 void ri_recv_rndv_progress(ri_worker_t *worker)
 {
     size_t count = ucs_list_length(&worker->late_conns);
-    double until = ri_time() - RECV_RNDV_PATIENCE;
+    double until = ri_time() - ri_recv_rndv_patience;
     ri_rtr_late_t late;
     ri_conn_t *conn;
 

@@ -11,6 +11,10 @@
 
 #include "../core/worker.h"
 
+/* How long a receiver may take to read what it was offered, until the sender writes it;
+ * seconds. In the library it takes some microseconds to begin. Tests change it. */
+extern double ri_recv_rndv_patience;
+
 /** This process can write the peer's memory now: begin to take RTRs. */
 void ri_recv_rndv_open(ri_conn_t *conn);
 

@@ -962,6 +962,7 @@ void ri_test::SetUp()
     ri_config.trace_size      = 64;
     ri_config.tag_sender_mask = const_cast<char *>("auto");
     ri_config.rtr             = UCS_YES;
+    ri_recv_rndv_patience     = 0;
     ri_config.stats_dest      = const_cast<char *>("stderr");
     ri_config.report_dest     = const_cast<char *>("stderr");
     ri_config.trace_dest      = const_cast<char *>("stderr");

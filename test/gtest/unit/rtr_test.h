@@ -168,15 +168,23 @@ protected:
         return r;
     }
 
-    send_ptr send(size_t length = LARGE, bool sync = false)
+    /* The sender takes notice of RTRs that its progress has found, and of no others. */
+    send_ptr send_on(ri_conn_t *conn, size_t length, bool sync)
     {
-        return m_a->send(m_conn, pattern(++m_seed, length), TAG, sync);
+        int progressing = m_a->worker()->progressing;
+
+        m_a->worker()->progressing = 1;
+        send_ptr s = m_a->send(conn, pattern(++m_seed, length), TAG, sync);
+        m_a->worker()->progressing = progressing;
+        return s;
     }
 
-    send_ptr send2(size_t length = LARGE)
+    send_ptr send(size_t length = LARGE, bool sync = false)
     {
-        return m_a->send(m_conn2, pattern(++m_seed, length), TAG);
+        return send_on(m_conn, length, sync);
     }
+
+    send_ptr send2(size_t length = LARGE) { return send_on(m_conn2, length, false); }
 
     static ri_recv_req_t *req(const recv_ptr &r)
     {

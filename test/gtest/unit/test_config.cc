@@ -228,8 +228,9 @@ TEST_F(test_config, tag_sender_mask)
 
 TEST_F(test_config, rtr)
 {
-    EXPECT_EQ(1, read(SOMETHING).config.rtr);
-    EXPECT_EQ(0, read({{"UCXRI_RTR", "n"}}).config.rtr);
+    EXPECT_EQ(UCS_AUTO, read(SOMETHING).config.rtr);
+    EXPECT_EQ(UCS_NO, read({{"UCXRI_RTR", "n"}}).config.rtr);
+    EXPECT_EQ(UCS_YES, read({{"UCXRI_RTR", "y"}}).config.rtr);
 }
 
 TEST_F(test_config, values_that_do_not_parse)

@@ -51,8 +51,8 @@ protected:
     {
         ri_conn_counters_t c = m_a->counters().conns;
 
-        EXPECT_EQ(m_conn->tx_sn,
-                  c.tx_eager_ring + c.tx_eager_am + c.tx_bulk + c.tx_rndv + c.tx_put);
+        EXPECT_EQ(m_conn->tx_sn, c.tx_eager_ring + c.tx_eager_am + c.tx_bulk + c.tx_rndv +
+                                         c.tx_put + c.tx_recv_rndv);
         EXPECT_EQ(m_conn->tx_sn, m_b->counters().streams.rx_posted +
                                          m_b->counters().streams.rx_unexpected);
     }
