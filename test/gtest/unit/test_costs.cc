@@ -71,7 +71,7 @@ const example EXAMPLES[] = {
         {2, 600, 20, 130, 2, 16, 128},
         /* Everything at its limit */
         {RI_COSTS_RATE_MAX, RI_COSTS_CALL_MAX, RI_COSTS_RATE_MAX, RI_COSTS_LINE_MAX, 16,
-         256, 512},
+         256, 1024},
         {RI_COSTS_RATE_MIN, RI_COSTS_CALL_MIN, RI_COSTS_RATE_MIN, RI_COSTS_LINE_MIN, 32,
          16, 128},
 };
