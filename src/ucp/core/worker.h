@@ -75,9 +75,10 @@ struct ri_worker {
     ri_plane_t *plane;      /* NULL: none */
 
     ri_sender_map_t senders;
-    uint64_t polls;  /* of rings */
-    size_t num_rtrs; /* receives whose rtr is not NONE */
-    int rtr_retry;   /* queued ones may have their turn */
+    uint64_t polls;     /* of rings */
+    uint32_t active_us; /* when it was last done with a long message, see proto/rtr.c */
+    size_t num_rtrs;    /* receives whose rtr is not NONE */
+    int rtr_retry;      /* queued ones may have their turn */
     ucs_list_link_t
             late_conns;        /* conns with RTRs for messages that were offered by RTS */
     ucs_list_link_t rtr_queue; /* receives that are to send an RTR */

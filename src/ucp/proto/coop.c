@@ -343,10 +343,24 @@ static void coop_end(ri_coop_t *coop, coop_state_t state)
     ri_stream_check_closed(stream);
 }
 
+/* Whether there is something to be read. */
+static int coop_is_reading(ri_worker_t *worker)
+{
+    ri_coop_t *coop;
+
+    ucs_list_for_each(coop, &worker->coops, list) {
+        if (!coop->is_send && !coop->exhausted) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
 unsigned ri_coop_progress(ri_worker_t *worker)
 {
     unsigned count  = worker->num_coops;
     unsigned events = 0;
+    int reading     = coop_is_reading(worker);
     coop_state_t state;
     ri_coop_t *coop;
 
@@ -358,7 +372,8 @@ unsigned ri_coop_progress(ri_worker_t *worker)
         if (coop->is_send && !coop_is_ready(coop)) {
             continue;
         }
-        state = coop_step(coop, events == 0);
+        /* Where messages go both ways each side does best to read its own. */
+        state = coop_step(coop, (events == 0) && !(coop->is_send && reading));
         if (state == COOP_WAITS) {
             continue;
         }

@@ -9,6 +9,7 @@
 #include "hybrid.h"
 #include "planes.h"
 #include "ring_channel.h"
+#include "rtr.h"
 #include "send_rndv_get.h"
 #include "send_rndv_put.h"
 #include "../tag/deliver.h"
@@ -296,6 +297,7 @@ void ri_rndv_handle_fin(ri_worker_t *worker, ri_conn_t *conn, const ri_wire_msg_
     ri_send_req_t *req = ri_rndv_find(worker, conn, msg->value);
 
     if (req != NULL) {
+        ri_rtr_note_active(worker);
         ri_coop_answered(req);
         ri_send_end_wait(req, RI_SEND_WAIT_MATCH, UCS_OK);
     }

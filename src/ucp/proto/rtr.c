@@ -28,6 +28,9 @@
 /* So many messages in a row that were not waited for tell that the next one will not be. */
 #define RTR_WAITED 3
 
+/* What takes about as long to copy as RTR_BUSY, or less. */
+#define RTR_POLL_BYTES 16384
+
 /* The grants of a conn's ring. */
 struct ri_rtr_grants {
     uint32_t free;       /* one bit for each */
@@ -40,6 +43,15 @@ struct ri_rtr_grants {
 
 /* What ends cannot wait for ever for a peer that was stopped; seconds. */
 #define RTR_SETTLE_TIMEOUT 10
+
+/* A message that is found by the first poll behind its receive was there before it. */
+#define RTR_POLLS 2
+
+typedef enum rtr_meanwhile {
+    RTR_WAS_LATE,    /* the message was first, or nearly so */
+    RTR_WAS_BUSY,    /* with something else */
+    RTR_WAS_WAITING, /* for messages, in the library */
+} rtr_meanwhile_t;
 
 typedef enum rtr_answer {
     RTR_SENT,
@@ -493,12 +505,33 @@ ucs_status_t ri_rtr_placed(ri_recv_req_t *recv, ri_stream_t *stream,
     return UCS_OK;
 }
 
-/* Whether the application has been in the library all the time since it posted a receive. */
-static int rtr_was_waiting(const ri_recv_req_t *recv)
+/* Whether a receive was posted, or asked for, right after another long message was done: then
+ * its own has not waited for long, should it have been there before. */
+static int rtr_was_prompt(const ri_worker_t *worker, uint32_t posted_us)
 {
-    uint32_t polls = recv->super.worker->polls - recv->posted_polls;
+    return posted_us - worker->active_us < RTR_BUSY;
+}
 
-    return (uint32_t)(rtr_clock() - recv->posted_us) < (polls + 1ul) * RTR_BUSY;
+/* What the application did before the message had its receive, or between them. */
+static rtr_meanwhile_t rtr_meanwhile(const ri_recv_req_t *recv, uint32_t now)
+{
+    const ri_worker_t *worker = recv->super.worker;
+    uint32_t polls            = (uint32_t)worker->polls - recv->posted_polls;
+
+    if (!recv->early) {
+        return rtr_was_prompt(worker, now) ? RTR_WAS_WAITING : RTR_WAS_LATE;
+    }
+    if (now - recv->posted_us >= (polls + 1ul) * RTR_BUSY) {
+        return RTR_WAS_BUSY;
+    }
+    return ((polls >= RTR_POLLS) || rtr_was_prompt(worker, recv->posted_us)) ?
+                   RTR_WAS_WAITING :
+                   RTR_WAS_LATE;
+}
+
+void ri_rtr_note_active(ri_worker_t *worker)
+{
+    worker->active_us = rtr_clock();
 }
 
 /* What the peer is told. A process that loses the processor for a moment still waits. */
@@ -516,16 +549,22 @@ static void rtr_note_waiting(ri_peer_t *peer, int waiting)
 
 void ri_rtr_learn(ri_recv_req_t *recv, const ri_stream_t *stream, uint64_t sender_tag)
 {
-    ri_sender_map_t *senders = &recv->super.worker->senders;
-    int early   = recv->early && (recv->data.length > ri_config.eager_thresh);
-    int waiting = early && (ri_config.rtr != UCS_YES) && rtr_was_waiting(recv);
+    ri_sender_map_t *senders  = &recv->super.worker->senders;
+    rtr_meanwhile_t meanwhile = RTR_WAS_LATE;
+    uint32_t now              = rtr_clock();
 
-    ri_sender_map_learn(senders, recv->tag, recv->mask, sender_tag, stream->id);
-    rtr_note_waiting(stream->peer, waiting);
-    if (early) {
-        ri_sender_map_credit(senders, recv->tag, recv->mask, stream->id,
-                             waiting ? -1 : 1);
+    if (recv->data.length > ri_config.eager_thresh) {
+        meanwhile = (ri_config.rtr == UCS_YES) ? RTR_WAS_BUSY : rtr_meanwhile(recv, now);
     }
+    recv->super.worker->active_us = now;
+    /* The library is about to be busy itself, not the application. */
+    recv->super.worker->polls += recv->info.length / RTR_POLL_BYTES;
+    ri_sender_map_learn(senders, recv->tag, recv->mask, sender_tag, stream->id);
+    rtr_note_waiting(stream->peer, meanwhile == RTR_WAS_WAITING);
+    ri_sender_map_credit(senders, recv->tag, recv->mask, stream->id,
+                         (meanwhile == RTR_WAS_BUSY)    ? 1 :
+                         (meanwhile == RTR_WAS_WAITING) ? -1 :
+                                                          0);
 }
 
 /* A receive that met its message while the sender was writing. If that fails the data is

@@ -49,6 +49,9 @@ ucs_status_t ri_rtr_placed(ri_recv_req_t *recv, ri_stream_t *stream,
  * said, and may have been early. */
 void ri_rtr_learn(ri_recv_req_t *recv, const ri_stream_t *stream, uint64_t sender_tag);
 
+/** A long message of this process has been received. */
+void ri_rtr_note_active(ri_worker_t *worker);
+
 /** @return Whether a posted receive may be cancelled: no RTR of it, or that counts it, has
  * been used. They have been taken back then. */
 int ri_rtr_may_cancel(ri_recv_req_t *recv);
