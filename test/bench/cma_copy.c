@@ -8,6 +8,8 @@
  *   cma_read  the receiving process alone, by one process_vm_readv
  *   cma_both  both processes, which claim chunks from a shared counter: one reads them,
  *             the other one writes them (process_vm_writev)
+ *   cma_ends  likewise, but each takes half of what is left, one from the front, the other
+ *             one from the back, so that what it has in its cache stays there
  *   shm_copy  the receiving process alone, by memcpy from memory that both map: as if the
  *             data were there already
  *   shm_pipe  both processes, by memcpy: one into a small shared buffer, the other one out
@@ -96,6 +98,38 @@ static void cma_both(side_t *side, size_t size)
     }
 }
 
+/* Pages claimed from the front in the lower half of the counter, from the back in the upper.
+ * @return How many pages this side has now, from *first on. */
+static size_t claim_end(side_t *side, size_t pages, size_t *first)
+{
+    unsigned long claimed = atomic_load(&side->shared->next);
+    unsigned long next;
+    size_t front, back, share;
+
+    do {
+        front  = (unsigned)claimed;
+        back   = claimed >> 32;
+        share  = (pages - front - back) / 2;
+        share  = (share < 4) ? 4 : (share > 64) ? 64 : share;
+        share  = (share > pages - front - back) ? pages - front - back : share;
+        *first = side->receiver ? front : (pages - back - share);
+        next   = side->receiver ? (claimed + share) :
+                                  (claimed + ((unsigned long)share << 32));
+    } while ((share > 0) &&
+             !atomic_compare_exchange_weak(&side->shared->next, &claimed, next));
+    return share;
+}
+
+static void cma_ends(side_t *side, size_t size)
+{
+    size_t first, count, at;
+
+    while ((count = claim_end(side, (size + 4095) / 4096, &first)) > 0) {
+        at = first * 4096;
+        cma_piece(side, at, (size - at < count * 4096) ? size - at : count * 4096);
+    }
+}
+
 static void shm_copy(side_t *side, size_t size)
 {
     if (side->receiver) {
@@ -133,6 +167,7 @@ static const struct {
     transfer_func_t func;
 } cases[] = {{"cma_read", cma_read},
              {"cma_both", cma_both},
+             {"cma_ends", cma_ends},
              {"shm_copy", shm_copy},
              {"shm_pipe", shm_pipe}};
 
