@@ -4,6 +4,7 @@
  */
 #include "send_rndv_get.h"
 #include "am_rndv.h"
+#include "bounce.h"
 #include "planes.h"
 #include "rndv.h"
 #include "../core/memory.h"
@@ -86,33 +87,69 @@ static ucs_status_t get_read_direct(ri_recv_req_t *recv, ri_plane_ep_t *ep,
     return status;
 }
 
+/* Read what only UCP can place. The send of a message in the pool is complete, so its sender
+ * may be busy with something else: it must not be asked for the data, if that can be avoided.
+ * @return As get_read_generic(). */
+static ucs_status_t get_read_bounced(ri_recv_req_t *recv, ri_plane_ep_t *ep,
+                                     ri_transfer_t *transfer, ucs_status_t *place_status)
+{
+    void *stage        = malloc(transfer->length);
+    ri_segment_t local = {(uintptr_t)stage, transfer->length};
+    ucs_status_t status;
+
+    if (stage == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    transfer->local     = &local;
+    transfer->num_local = 1;
+    status              = ep->plane->ops->read(ep, transfer);
+    if (status == UCS_OK) {
+        *place_status = ri_bounce(recv, stage, transfer->length);
+    }
+    free(stage);
+    return status;
+}
+
+/* Read the data of a message by the plane, as far as it can be done. */
+static ucs_status_t get_read(ri_recv_req_t *recv, ri_peer_t *peer, int is_pool,
+                             ri_transfer_t *transfer, ucs_status_t *place_status)
+{
+    ri_plane_ep_t *ep = peer->plane_ep;
+
+    if (ep == NULL) {
+        return UCS_ERR_UNREACHABLE;
+    }
+    if (!ri_memory_of_recv_is_host(recv)) {
+        return is_pool ? get_read_bounced(recv, ep, transfer, place_status) :
+                         UCS_ERR_UNSUPPORTED;
+    }
+    return (recv->data.generic != NULL) ?
+                   get_read_generic(recv, peer, transfer, place_status) :
+                   get_read_direct(recv, ep, transfer);
+}
+
 ucs_status_t ri_send_rndv_get_recv(ri_recv_req_t *recv, ri_stream_t *stream,
                                    const ri_arrival_t *arrival)
 {
-    const ri_wire_rts_t *rts   = arrival->data;
-    int is_pool                = (arrival->wire_type == RI_WIRE_POOL);
-    ri_worker_t *worker        = stream->worker;
-    ri_plane_ep_t *ep          = stream->peer->plane_ep;
-    ucs_status_t unpack_status = UCS_OK;
-    ucs_status_t status        = UCS_ERR_UNREACHABLE;
-    ri_transfer_t transfer     = {.remote     = rts->segments,
-                                  .num_remote = rts->num_segments,
-                                  .length     = recv->info.length};
+    const ri_wire_rts_t *rts  = arrival->data;
+    int is_pool               = (arrival->wire_type == RI_WIRE_POOL);
+    ri_worker_t *worker       = stream->worker;
+    size_t length             = recv->info.length;
+    ucs_status_t place_status = UCS_OK;
+    ri_transfer_t transfer    = {
+               .remote = rts->segments, .num_remote = rts->num_segments, .length = length};
+    ucs_status_t status;
 
-    if ((ep != NULL) && ri_memory_of_recv_is_host(recv)) {
-        status = (recv->data.generic != NULL) ?
-                         get_read_generic(recv, stream->peer, &transfer, &unpack_status) :
-                         get_read_direct(recv, ep, &transfer);
-        if (status == UCS_ERR_UNREACHABLE) {
-            ri_planes_failed(worker, stream->peer);
-        }
+    status = get_read(recv, stream->peer, is_pool, &transfer, &place_status);
+    if (status == UCS_ERR_UNREACHABLE) {
+        ri_planes_failed(worker, stream->peer);
     }
-    ri_trace(&worker->trace, RI_TRACE_RECV_READ, recv->info.length, status);
+    ri_trace(&worker->trace, RI_TRACE_RECV_READ, length, status);
     if (status != UCS_OK) {
         return ri_am_rndv_ask(recv, stream, arrival->req_id,
                               is_pool ? RI_WIRE_NACK_POOL : 0);
     }
-    stream->counters.rx_read_bytes += recv->info.length;
+    stream->counters.rx_read_bytes += length;
     ri_rndv_answer(stream, arrival->wire_type, arrival->req_id, rts);
-    return unpack_status;
+    return place_status;
 }
