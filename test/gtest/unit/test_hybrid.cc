@@ -540,8 +540,7 @@ TEST_F(test_hybrid, device_memory_of_the_receiver)
     m_ucx->memory_types |= UCS_BIT(UCS_MEMORY_TYPE_CUDA);
     start();
     connect_planes();
-    for (size_t length :
-         {(size_t)10000, MEDIUM}) { /* as UCP's eager message, or fetched */
+    for (size_t length : {(size_t)10000, MEDIUM}) {
         for (bool expected : {true, false}) {
             bytes content = pattern(1, length);
             device_memory to(length);
@@ -555,10 +554,13 @@ TEST_F(test_hybrid, device_memory_of_the_receiver)
             ASSERT_TRUE(r->done);
             EXPECT_EQ(UCS_OK, r->status);
             EXPECT_TRUE(content == to.read());
+            ri_hybrid_flush_releases(m_b->worker());
+            pump();
             EXPECT_EQ(0u, used(*m_a));
         }
     }
-    EXPECT_EQ(0u, m_plane->reads);
+    EXPECT_EQ(4u, m_plane->reads) << "the sender is not needed any more";
+    EXPECT_EQ(0u, m_b->counters().rndv_fallback);
 }
 
 /* Order */
