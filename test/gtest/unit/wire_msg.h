@@ -103,8 +103,10 @@ struct wire_msg {
             ri_wire_release_t msg = {};
 
             msg.base = base;
-            memcpy((uint8_t *)&msg + sizeof(base), release.data(),
-                   release.size() * sizeof(uint32_t));
+            if (!release.empty()) {
+                memcpy((uint8_t *)&msg + sizeof(base), release.data(),
+                       release.size() * sizeof(uint32_t));
+            }
             append(out, msg);
             break;
         }
