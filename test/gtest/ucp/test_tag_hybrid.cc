@@ -288,6 +288,7 @@ TEST_P(test_tag_hybrid, order)
     std::vector<std::string> out, in(n, std::string(300000, '\0'));
     std::vector<op_ptr> sends, recvs;
 
+    out.reserve(n); /* short strings move with the vector, and are being sent */
     for (size_t i = 0; i < n; ++i) {
         out.push_back(pattern(sizes[i % sizes.size()], i));
         if (i < n / 2) {
