@@ -545,7 +545,8 @@ void ri_ring_channel_take_rtrs(ri_stream_t *stream)
     const ri_ring_record_t *record;
     uint32_t length, lines;
 
-    if ((stream->ring == NULL) || (stream->busy != 0) || stream->broken) {
+    if ((stream->ring == NULL) || (stream->busy != 0) || stream->broken ||
+        (stream->assembly.length != 0)) {
         return;
     }
     while (((record = ri_ring_rx_peek(stream->ring)) != NULL) &&
@@ -555,6 +556,7 @@ void ri_ring_channel_take_rtrs(ri_stream_t *stream)
         if ((lines == 0) || !ri_recv_rndv_receive(stream, record, length)) {
             return; /* polling deals with it */
         }
+        ring_channel_note_hint(stream, record, RI_WIRE_RTR);
         ri_ring_rx_advance(stream->ring, lines);
     }
 }
