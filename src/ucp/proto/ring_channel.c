@@ -130,7 +130,8 @@ void ri_ring_channel_free(ri_stream_t *stream)
     stream->ring_stopping         = 0;
     worker->counters.rings_active = worker->num_rings;
     ri_coop_unmap(stream);
-    stream->ring = NULL;
+    stream->ring        = NULL;
+    stream->peer->ready = 0; /* nothing would take it back */
     ri_assembly_abort(stream, UCS_ERR_CONNECTION_RESET);
     ri_rtr_check_gone(stream);
 }
