@@ -258,10 +258,13 @@ static coop_state_t coop_step(ri_coop_t *coop, int may_copy)
 {
     coop_state_t state = COOP_WAITS;
 
-    if (!coop->exhausted) {
-        state = may_copy ? coop_work(coop) : COOP_WAITS;
+    if (!coop->exhausted && may_copy) {
+        state = coop_work(coop);
     }
-    return (coop->exhausted && (state == COOP_WAITS)) ? coop_wait(coop) : state;
+    /* A receiver may have read all of a send that has not had its turn. */
+    return ((coop->exhausted || coop->is_send) && (state == COOP_WAITS)) ?
+                   coop_wait(coop) :
+                   state;
 }
 
 /* Sender: may it copy, or has it to wait for something else? */
