@@ -309,10 +309,11 @@ void ri_hybrid_release(ri_stream_t *stream, uint32_t id, int at_once)
     ri_worker_t *worker = stream->worker;
     ri_peer_t *peer     = stream->peer;
     ri_conn_t *conn     = ri_peer_way_out(peer);
+    int by_ring         = (conn != NULL) && (conn->ring != NULL) &&
+                  !(conn->flags & RI_CONN_NO_RING);
     unsigned count;
 
-    if ((conn != NULL) && (conn->ring != NULL) && !(conn->flags & RI_CONN_NO_RING) &&
-        (conn->release == 0)) {
+    if (by_ring && (conn->release == 0)) {
         conn->release      = id;
         conn->release_conn = stream->remote_conn_id;
     } else {
@@ -324,7 +325,8 @@ void ri_hybrid_release(ri_stream_t *stream, uint32_t id, int at_once)
         worker->countdown = ri_min(worker->countdown, HYBRID_RELEASE_CALLS);
     }
     count = peer->num_releases + ((conn != NULL) && (conn->release != 0));
-    if (at_once || peer->hint_is_news || (count >= RI_WIRE_RELEASE_MAX)) {
+    /* Only a ring tells the hint. */
+    if (at_once || (by_ring && peer->hint_is_news) || (count >= RI_WIRE_RELEASE_MAX)) {
         hybrid_flush(worker, peer);
     }
 }
