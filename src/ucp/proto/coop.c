@@ -413,11 +413,9 @@ int ri_coop_is_possible(const ri_conn_t *conn, size_t length)
            (length <= RI_SLOT_LENGTH_MAX) && (coop_find_slot(conn) >= 0);
 }
 
-/* Sender: once it may write, the send may be complete before the RTS is read, which so must
- * not come another way, when the ring may be gone. */
-static int coop_is_ring_open(const ri_conn_t *conn)
+int ri_coop_is_ring_open(const ri_conn_t *conn)
 {
-    return ucs_list_is_empty((ucs_list_link_t *)&conn->pending) &&
+    return (conn->ring != NULL) && ucs_list_is_empty((ucs_list_link_t *)&conn->pending) &&
            (ri_ring_tx_reserve(conn->ring, RI_WIRE_RTS_MAX) != NULL);
 }
 
@@ -438,7 +436,7 @@ ucs_status_t ri_coop_start(ri_send_req_t *req, uint64_t address)
         return ri_rndv_send(req, &rts.rts);
     }
 
-    address              = coop_is_ring_open(conn) ? address : 0;
+    address              = ri_coop_is_ring_open(conn) ? address : 0;
     coop->is_send        = 1;
     coop->send           = req;
     coop->number         = number;

@@ -37,6 +37,11 @@ int ri_coop_is_possible(const ri_conn_t *conn, size_t length);
  */
 ucs_status_t ri_coop_start(ri_send_req_t *req, uint64_t address);
 
+/** Sender: @return Whether the RTS would go through the ring. Once the sender may write, the
+ * send may be complete before the RTS is read, which so must not come another way, when the
+ * ring may be gone. */
+int ri_coop_is_ring_open(const ri_conn_t *conn);
+
 /** Sender: the RTS is under way, and the sender may write the receive's memory by now. */
 void ri_coop_offer(ri_send_req_t *req, uint64_t address);
 

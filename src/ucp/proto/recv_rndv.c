@@ -136,7 +136,8 @@ static int recv_rndv_share(const ri_rtr_t *rtr)
 
 ucs_status_t ri_recv_rndv_start_coop(ri_send_req_t *req, const ri_rtr_t *rtr)
 {
-    int shared          = recv_rndv_share(rtr);
+    /* A receive that is promised to a slot cannot do without it. */
+    int shared          = ri_coop_is_ring_open(req->conn) && recv_rndv_share(rtr);
     ucs_status_t status = ri_coop_start(req, shared ? rtr->address : 0);
 
     if (UCS_STATUS_IS_ERR(status) && shared) {
