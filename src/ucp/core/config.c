@@ -15,7 +15,8 @@
 
 #define CONFIG_PREFIX "UCXRI_"
 
-/* How many messages of HYBRID_THRESH at least the pool has room for, if that is ours to say. */
+/* How many messages of EAGER_THRESH at least a ring has room for, and of HYBRID_THRESH the pool,
+ * if that is ours to say. */
 #define CONFIG_RING_MESSAGES 8
 #define CONFIG_POOL_MESSAGES 16
 

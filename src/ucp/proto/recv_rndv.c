@@ -77,20 +77,10 @@ int ri_recv_rndv_is_expected(ri_conn_t *conn, int is_there)
 /* Write the data of a send into the memory that an RTR offers, which was taken. */
 static ucs_status_t recv_rndv_put(ri_send_req_t *req, const ri_rtr_t *rtr)
 {
-    ri_conn_t *conn        = req->conn;
-    ri_plane_ep_t *ep      = conn->peer->plane_ep;
-    ri_segment_t remote    = {rtr->address, req->data.length};
-    ri_transfer_t transfer = {
-            .remote = &remote, .num_remote = 1, .length = req->data.length};
-    ri_segment_t local[RI_WIRE_SEGMENTS_MAX];
-    ucs_status_t status;
+    ri_conn_t *conn     = req->conn;
+    ucs_status_t status = ri_rndv_write(req, conn->peer->plane_ep, rtr->address);
 
-    transfer.local     = local;
-    transfer.num_local = ri_rndv_segments(&req->data, local, RI_WIRE_SEGMENTS_MAX);
-    status             = ep->plane->ops->write(ep, &transfer);
-    ri_trace(&conn->worker->trace, RI_TRACE_SEND_WRITE, req->data.length, status);
     if (status == UCS_OK) {
-        conn->counters.tx_written_bytes += req->data.length;
         ri_rtr_end(rtr, RI_RING_GRANT_WRITTEN);
         return UCS_OK;
     }

@@ -103,6 +103,25 @@ ucs_status_t ri_rndv_send_payload(ri_send_req_t *req, uint32_t id, const void *p
     return ri_am_send_buffer(conn, buffer, header_length, length, flags);
 }
 
+ucs_status_t ri_rndv_write(ri_send_req_t *req, ri_plane_ep_t *ep, uint64_t address)
+{
+    ri_conn_t *conn        = req->conn;
+    ri_segment_t remote    = {address, req->data.length};
+    ri_transfer_t transfer = {
+            .remote = &remote, .num_remote = 1, .length = req->data.length};
+    ri_segment_t local[RI_WIRE_SEGMENTS_MAX];
+    ucs_status_t status;
+
+    transfer.local     = local;
+    transfer.num_local = ri_rndv_segments(&req->data, local, RI_WIRE_SEGMENTS_MAX);
+    status             = ep->plane->ops->write(ep, &transfer);
+    ri_trace(&conn->worker->trace, RI_TRACE_SEND_WRITE, req->data.length, status);
+    if (status == UCS_OK) {
+        conn->counters.tx_written_bytes += req->data.length;
+    }
+    return status;
+}
+
 void ri_rndv_answer(ri_stream_t *stream, ri_wire_type_t type, uint32_t id,
                     const ri_wire_rts_t *rts)
 {

@@ -149,7 +149,7 @@ static void rtr_settle(const ri_recv_req_t *recv)
     }
 }
 
-/* Likewise; if it had been sent it was for nothing. */
+/* The receive has no RTR any more; if one had been sent it was for nothing. */
 static void rtr_forget(ri_recv_req_t *recv)
 {
     if ((recv->rtr == RI_RTR_OUT) || (recv->rtr == RI_RTR_KEPT)) {
@@ -354,8 +354,7 @@ void ri_rtr_posted(ri_recv_req_t *recv)
     }
     if (rtr_try(recv) == RTR_LATER) {
         rtr_enqueue(recv);
-        worker->rtr_retry = 1;
-        worker->attention = 1;
+        rtr_wake_queue(worker);
     }
 }
 

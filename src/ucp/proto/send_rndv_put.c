@@ -55,21 +55,13 @@ ucs_status_t ri_send_rndv_put_recv(ri_recv_req_t *recv, ri_stream_t *stream,
 /* Write the data of a send to where its receiver says. */
 static ucs_status_t put_write(ri_send_req_t *req, uint64_t address)
 {
-    ri_conn_t *conn        = req->conn;
-    ri_plane_ep_t *ep      = (conn->peer != NULL) ? conn->peer->plane_ep : NULL;
-    ri_segment_t remote    = {address, req->data.length};
-    ri_transfer_t transfer = {
-            .remote = &remote, .num_remote = 1, .length = req->data.length};
-    ucs_status_t status = UCS_ERR_UNREACHABLE;
-    ri_segment_t local[RI_WIRE_SEGMENTS_MAX];
+    ri_conn_t *conn   = req->conn;
+    ri_plane_ep_t *ep = (conn->peer != NULL) ? conn->peer->plane_ep : NULL;
 
-    transfer.local     = local;
-    transfer.num_local = ri_rndv_segments(&req->data, local, RI_WIRE_SEGMENTS_MAX);
-    if ((ep != NULL) && (conn->flags & RI_CONN_PLANE_WRITE)) {
-        status = ep->plane->ops->write(ep, &transfer);
+    if ((ep == NULL) || !(conn->flags & RI_CONN_PLANE_WRITE)) {
+        return UCS_ERR_UNREACHABLE;
     }
-    ri_trace(&conn->worker->trace, RI_TRACE_SEND_WRITE, req->data.length, status);
-    return status;
+    return ri_rndv_write(req, ep, address);
 }
 
 void ri_send_rndv_put_handle_cts(ri_worker_t *worker, ri_conn_t *conn,
@@ -88,7 +80,6 @@ void ri_send_rndv_put_handle_cts(ri_worker_t *worker, ri_conn_t *conn,
 
     status = put_write(req, msg->address);
     if (status == UCS_OK) {
-        conn->counters.tx_written_bytes += req->data.length;
         ri_control_send(conn, RI_WIRE_WRITTEN, conn->remote_id, msg->recv_id);
         if (ri_id_get(&worker->req_ids, msg->value) ==
             req) { /* the conn has not failed */
