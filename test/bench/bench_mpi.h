@@ -10,6 +10,7 @@
 
 #include <fcntl.h>
 #include <mpi.h>
+#include <stdbool.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -233,8 +234,11 @@ static inline void bench_mpi_fill(unsigned char *buffer, size_t size, int seed)
     }
 }
 
-/* MPI_Abort unless the buffer holds what bench_mpi_fill() writes */
-static inline void bench_mpi_check(const unsigned char *buffer, size_t size, int seed)
+/*
+ * Whether the buffer holds what bench_mpi_fill() writes. Whoever finds that it does not ends
+ * with an error later, not by MPI_Abort: launchers may lose what is printed just before that.
+ */
+static inline bool bench_mpi_check(const unsigned char *buffer, size_t size, int seed)
 {
     size_t i;
 
@@ -242,9 +246,10 @@ static inline void bench_mpi_check(const unsigned char *buffer, size_t size, int
         if (buffer[i] != (unsigned char)(i * 7 + (i >> 8) + seed)) {
             fprintf(stderr, "wrong data: byte %zu of %zu is 0x%02x\n", i, size,
                     buffer[i]);
-            MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
+            return false;
         }
     }
+    return true;
 }
 
 #endif

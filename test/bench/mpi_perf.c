@@ -391,10 +391,12 @@ static void calibrate_computation(options_t *options)
     }
 }
 
-static void run_point(bench_mpi_t *bench, point_t *point, long fixed)
+/* Whether the data was right */
+static bool run_point(bench_mpi_t *bench, point_t *point, long fixed)
 {
     bench_mpi_result_t result;
     double seconds[BENCH_MPI_VALUES];
+    bool right = true;
 
     bench_mpi_fill(point->send, point->size, point->seed + bench->rank);
     if (fixed == 0) {
@@ -407,16 +409,19 @@ static void run_point(bench_mpi_t *bench, point_t *point, long fixed)
     memset(point->recv, ~(point->seed + !bench->rank), point->size);
     point->kind->step(bench, point, 1, seconds);
     if ((bench->rank == 1) || point->kind->both_receive) {
-        bench_mpi_check(point->recv, point->size, point->seed + !bench->rank);
+        right = bench_mpi_check(point->recv, point->size, point->seed + !bench->rank);
     }
     if ((fixed == 0) && (bench->rank == 0)) {
         point->kind->print(point, &result);
     }
+    return right;
 }
 
-static void run_points(bench_mpi_t *bench, options_t *options)
+/* Whether all data was right */
+static bool run_points(bench_mpi_t *bench, options_t *options)
 {
     size_t max_size = 0;
+    bool right      = true;
     unsigned char *send, *recv;
     int i;
 
@@ -432,17 +437,19 @@ static void run_points(bench_mpi_t *bench, options_t *options)
     for (i = 0; i < options->num_points; ++i) {
         options->points[i].send = send;
         options->points[i].recv = recv;
-        run_point(bench, &options->points[i], options->fixed);
+        right &= run_point(bench, &options->points[i], options->fixed);
     }
     bench_mpi_probe_close(bench);
     free(send);
     free(recv);
+    return right;
 }
 
 int main(int argc, char **argv)
 {
     static options_t options;
     bench_mpi_t bench;
+    int status = EXIT_SUCCESS;
     int num_ranks, bad;
 
     MPI_Init(&argc, &argv);
@@ -453,15 +460,16 @@ int main(int argc, char **argv)
         if (bench.rank == 0) {
             printf("%s", usage);
         }
-    } else if (bad < 0) {
-        fprintf(stderr, "%s", usage);
-        MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
-    } else if (num_ranks != 2) {
-        fprintf(stderr, "this program needs exactly 2 ranks, not %d\n", num_ranks);
-        MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
-    } else {
-        run_points(&bench, &options);
+    } else if ((bad < 0) || (num_ranks != 2)) {
+        if ((bench.rank == 0) && (bad < 0)) {
+            fprintf(stderr, "%s", usage);
+        } else if (bench.rank == 0) {
+            fprintf(stderr, "this program needs exactly 2 ranks, not %d\n", num_ranks);
+        }
+        status = EXIT_FAILURE;
+    } else if (!run_points(&bench, &options)) {
+        status = EXIT_FAILURE;
     }
     MPI_Finalize();
-    return EXIT_SUCCESS;
+    return status;
 }
