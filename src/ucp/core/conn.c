@@ -607,6 +607,7 @@ void ri_stream_break(ri_stream_t *stream, const char *why)
     stream_discard(worker, &stream->assembling);
     stream->num_early = 0;
     ri_control_answer(stream, RI_WIRE_RESET, stream->remote_serial);
+    ri_rtr_withdraw(stream); /* after that no slot becomes ready for one */
     if (stream->ring != NULL) {
         ri_coop_close_slots(stream);
     }

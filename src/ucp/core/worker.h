@@ -35,6 +35,7 @@ struct ri_worker {
     unsigned ring_credit;   /* polls to go until rings count as quiet */
     unsigned stock_skipped; /* progress calls since stock's was last called */
     unsigned num_coops;     /* length of coops */
+    unsigned coop_turn;     /* of reads, while there are any */
 
     ri_context_t *context;
     int timed;             /* time in calls is measured */

@@ -88,11 +88,12 @@ ucs_status_t ri_am_rndv_handle_data(ri_stream_t *stream, const ri_wire_msg_t *ms
     worker->counters.rndv_fallback +=
             recv->written; /* others are counted with the NACK */
     ri_rndv_forget(recv);
-    arrival = (ri_arrival_t){.kind   = kind,
-                             .tag    = recv->info.sender_tag,
-                             .length = msg->length,
-                             .data   = msg->payload,
-                             .desc   = desc};
+    arrival = (ri_arrival_t){.kind      = kind,
+                             .wire_type = RI_WIRE_RNDV_DATA,
+                             .tag       = recv->info.sender_tag,
+                             .length    = msg->length,
+                             .data      = msg->payload,
+                             .desc      = desc};
     if (msg->length == recv->info.length) {
         status = ri_recv_start(recv, stream, &arrival);
     } else {

@@ -22,6 +22,9 @@
 #define COOP_POLLS     4096
 #define COOP_POLLS_MAX (1u << 20)
 
+/* While there is something to be read, one part in so many may be of a send. */
+#define COOP_READS 16
+
 /* Receiver: the worker cannot end while its memory may still be written; seconds. */
 #define COOP_END_TIMEOUT 10
 
@@ -359,11 +362,18 @@ static int coop_is_reading(ri_worker_t *worker)
     return 0;
 }
 
+/* Where messages go both ways each side does best to read its own. But a receiver that has
+ * other things to do waits for its sender, so now and then sends have their turn. */
+static int coop_is_turn_of_sends(ri_worker_t *worker)
+{
+    return !coop_is_reading(worker) || (++worker->coop_turn % COOP_READS == 0);
+}
+
 unsigned ri_coop_progress(ri_worker_t *worker)
 {
     unsigned count  = worker->num_coops;
     unsigned events = 0;
-    int reading     = coop_is_reading(worker);
+    int sends       = coop_is_turn_of_sends(worker);
     coop_state_t state;
     ri_coop_t *coop;
 
@@ -375,8 +385,7 @@ unsigned ri_coop_progress(ri_worker_t *worker)
         if (coop->is_send && !coop_is_ready(coop)) {
             continue;
         }
-        /* Where messages go both ways each side does best to read its own. */
-        state = coop_step(coop, (events == 0) && !(coop->is_send && reading));
+        state = coop_step(coop, (events == 0) && (coop->is_send == sends));
         if (state == COOP_WAITS) {
             continue;
         }
@@ -419,11 +428,12 @@ int ri_coop_is_ring_open(const ri_conn_t *conn)
            (ri_ring_tx_reserve(conn->ring, RI_WIRE_RTS_MAX) != NULL);
 }
 
-ucs_status_t ri_coop_start(ri_send_req_t *req, uint64_t address)
+ucs_status_t ri_coop_start(ri_send_req_t *req, const ri_rtr_t *rtr)
 {
     ri_conn_t *conn   = req->conn;
     ri_rndv_rts_t rts = {.rts.flags = 0};
     int number        = (conn->ring != NULL) ? coop_find_slot(conn) : -1;
+    uint64_t address  = (rtr != NULL) ? rtr->address : 0;
     ucs_status_t status;
     ri_coop_t *coop;
 
@@ -433,10 +443,12 @@ ucs_status_t ri_coop_start(ri_send_req_t *req, uint64_t address)
                                     req->data.length) :
                            NULL;
     if (coop == NULL) {
+        if (rtr != NULL) {
+            ri_rtr_end(rtr, RI_RING_GRANT_FAILED);
+        }
         return ri_rndv_send(req, &rts.rts);
     }
 
-    address              = ri_coop_is_ring_open(conn) ? address : 0;
     coop->is_send        = 1;
     coop->send           = req;
     coop->number         = number;
@@ -451,6 +463,9 @@ ucs_status_t ri_coop_start(ri_send_req_t *req, uint64_t address)
     coop_attach(coop);
 
     ri_slot_init(coop->slot, req->id, address);
+    if (rtr != NULL) {
+        ri_rtr_end(rtr, RI_RING_GRANT_SLOT);
+    }
     rts.rts.slot  = number + 1;
     rts.rts.flags = coop->offered ? RI_WIRE_RTS_OFFERED : 0;
     status        = ri_rndv_send(req, &rts.rts);

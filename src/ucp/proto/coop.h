@@ -21,6 +21,7 @@
 #ifndef RI_COOP_H
 #define RI_COOP_H
 
+#include "rtr_table.h"
 #include "../core/worker.h"
 
 /** Sender: @return Whether a message of @a length bytes could be copied together now. */
@@ -30,12 +31,12 @@ int ri_coop_is_possible(const ri_conn_t *conn, size_t length);
  * Sender: send the RTS of @a req, whose id and wire_type are set. Nothing is copied within
  * the call.
  *
- * @param address  Of the receive's memory, if the sender may write it already (RTR; at
- *                 least as long as the message); 0 if it is not known.
+ * @param rtr  That was taken for it (RI_RING_GRANT_SHARING), and whose grant is then SLOT: the
+ *             sender may write the receive's memory already; NULL: that is not known.
  *
  * @return As ri_rndv_send().
  */
-ucs_status_t ri_coop_start(ri_send_req_t *req, uint64_t address);
+ucs_status_t ri_coop_start(ri_send_req_t *req, const ri_rtr_t *rtr);
 
 /** Sender: @return Whether the RTS would go through the ring. Once the sender may write, the
  * send may be complete before the RTS is read, which so must not come another way, when the

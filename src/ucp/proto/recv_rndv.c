@@ -100,40 +100,36 @@ int ri_recv_rndv_write(ri_send_req_t *req, const ri_rtr_t *rtr)
 ucs_status_t ri_recv_rndv_start(ri_send_req_t *req, const ri_rtr_t *rtr)
 {
     ri_wire_placed_t placed = {.length = req->data.length};
-    ucs_status_t status;
 
-    status = ri_rndv_send_payload(req, rtr->recv_id, &placed, sizeof(placed), 0);
-    if (UCS_STATUS_IS_ERR(status)) {
-        ri_rtr_end(rtr, RI_RING_GRANT_OUT); /* there is no such message: not used */
-    }
-    return status;
+    return ri_rndv_send_payload(req, rtr->recv_id, &placed, sizeof(placed), 0);
 }
 
-void ri_recv_rndv_undo(const ri_rtr_t *rtr)
+int ri_recv_rndv_is_used(const ri_rtr_t *rtr)
 {
-    if ((rtr->grant != NULL) &&
-        (ri_ring_grant_state(rtr->grant, rtr->generation) == RI_RING_GRANT_FAILED)) {
-        ri_rtr_end(rtr, RI_RING_GRANT_OUT);
-    }
+    uint32_t state = (rtr->grant != NULL) ?
+                             ri_ring_grant_state(rtr->grant, rtr->generation) :
+                             (uint32_t)RI_RING_GRANT_FREE;
+
+    return (state != RI_RING_GRANT_FREE) && (state != RI_RING_GRANT_OUT);
 }
 
-/* Take the memory that an RTR offers for a copy by both sides. */
+/* Take the memory that an RTR offers for a copy by both sides. Until the slot has its address,
+ * the receiver waits if it must end. */
 static int recv_rndv_share(const ri_rtr_t *rtr)
 {
     return (rtr->grant != NULL) &&
-           ri_ring_grant_change(rtr->grant, rtr->generation, RI_RING_GRANT_SLOT);
+           ri_ring_grant_change(rtr->grant, rtr->generation, RI_RING_GRANT_SHARING);
 }
 
 ucs_status_t ri_recv_rndv_start_coop(ri_send_req_t *req, const ri_rtr_t *rtr)
 {
-    /* A receive that is promised to a slot cannot do without it. */
-    int shared          = ri_coop_is_ring_open(req->conn) && recv_rndv_share(rtr);
-    ucs_status_t status = ri_coop_start(req, shared ? rtr->address : 0);
+    ri_conn_t *conn = req->conn;
 
-    if (UCS_STATUS_IS_ERR(status) && shared) {
-        ri_rtr_end(rtr, RI_RING_GRANT_OUT);
+    /* A receive that is promised to a slot cannot do without it. */
+    if (!ri_coop_is_ring_open(conn) || !recv_rndv_share(rtr)) {
+        return ri_coop_start(req, NULL);
     }
-    return status;
+    return ri_coop_start(req, rtr);
 }
 
 /* The message of an RTR was offered by RTS before, and may not have met its receive yet: then
@@ -152,6 +148,7 @@ static void recv_rndv_answer_rts(ri_conn_t *conn, const ri_rtr_t *rtr, uint32_t 
     if (req->coop != NULL) {
         if (recv_rndv_share(rtr)) {
             ri_coop_offer(req, rtr->address);
+            ri_rtr_end(rtr, RI_RING_GRANT_SLOT);
         }
     } else if (ri_recv_rndv_write(req, rtr)) {
         ri_send_end_wait(req, RI_SEND_WAIT_MATCH, UCS_OK);

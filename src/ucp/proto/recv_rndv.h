@@ -40,9 +40,9 @@ int ri_recv_rndv_write(ri_send_req_t *req, const ri_rtr_t *rtr);
 /** Send PLACED. @return As ri_rndv_send_payload. */
 ucs_status_t ri_recv_rndv_start(ri_send_req_t *req, const ri_rtr_t *rtr);
 
-/** The message of an RTR was not sent after all: if writing it had failed, it is as if it had
- * not been tried. */
-void ri_recv_rndv_undo(const ri_rtr_t *rtr);
+/** @return Whether the RTR, if there is one, has been used, in vain or not: then the receiver
+ * counts on the message. */
+int ri_recv_rndv_is_used(const ri_rtr_t *rtr);
 
 /** Start a cooperative copy (coop.h), into the memory that @a rtr offers if it has a grant. */
 ucs_status_t ri_recv_rndv_start_coop(ri_send_req_t *req, const ri_rtr_t *rtr);

@@ -141,6 +141,7 @@ ucs_status_t ri_rndv_recv(ri_recv_req_t *recv, ri_stream_t *stream,
     if (stream->broken) {
         return UCS_ERR_CONNECTION_RESET; /* the send has ended, its memory is not its own */
     }
+    ri_rtr_note_reading(stream->worker, arrival->length);
     if ((rts->slot != 0) && (arrival->wire_type == RI_WIRE_RTS)) {
         status = ri_coop_recv(recv, stream, arrival->req_id, rts, fits);
         if (status != UCS_ERR_NO_ELEM) {

@@ -123,8 +123,15 @@ static void rtr_end(ri_recv_req_t *recv)
     rtr_wake_queue(worker);
 }
 
-/* Wait until the sender has ended a write: it is in the middle of it, within one call, or it
- * is gone. */
+/* Whether the sender is doing, within a call, what it has taken the RTR for. */
+static int rtr_is_unsettled(const ri_recv_req_t *recv)
+{
+    uint32_t state = rtr_state(recv);
+
+    return (state == RI_RING_GRANT_USED) || (state == RI_RING_GRANT_SHARING);
+}
+
+/* Wait until the sender has ended a write, or made a slot ready, or is gone. */
 static void rtr_settle(const ri_recv_req_t *recv)
 {
     double start = ri_time();
@@ -133,7 +140,7 @@ static void rtr_settle(const ri_recv_req_t *recv)
     if (recv->rtr != RI_RTR_OUT) {
         return;
     }
-    for (i = 1; rtr_state(recv) == RI_RING_GRANT_USED; ++i) {
+    for (i = 1; rtr_is_unsettled(recv); ++i) {
         sched_yield();
         if (i % RTR_CHECK != 0) {
             continue;
@@ -476,6 +483,9 @@ int ri_rtr_meet(ri_recv_req_t *recv, ri_stream_t *stream, const ri_arrival_t *ar
         *status = rtr_broken(recv, stream, arrival);
         return 1;
     }
+    if (rtr_state(recv) == RI_RING_GRANT_SHARING) {
+        rtr_settle(recv); /* takes no time, unless that process has lost its processor */
+    }
     if (rtr_state(recv) == RI_RING_GRANT_SLOT) {
         recv->rtr_slot = 1;
         rtr_was_used(recv);
@@ -533,6 +543,11 @@ void ri_rtr_note_active(ri_worker_t *worker)
     worker->active_us = rtr_clock();
 }
 
+void ri_rtr_note_reading(ri_worker_t *worker, size_t length)
+{
+    worker->polls += length / RTR_POLL_BYTES;
+}
+
 /* What the peer is told. A process that loses the processor for a moment still waits. */
 static void rtr_note_waiting(ri_peer_t *peer, int waiting)
 {
@@ -556,8 +571,6 @@ void ri_rtr_learn(ri_recv_req_t *recv, const ri_stream_t *stream, uint64_t sende
         meanwhile = (ri_config.rtr == UCS_YES) ? RTR_WAS_BUSY : rtr_meanwhile(recv, now);
     }
     recv->super.worker->active_us = now;
-    /* The library is about to be busy itself, not the application. */
-    recv->super.worker->polls += recv->info.length / RTR_POLL_BYTES;
     ri_sender_map_learn(senders, recv->tag, recv->mask, sender_tag, stream->id);
     rtr_note_waiting(stream->peer, meanwhile == RTR_WAS_WAITING);
     ri_sender_map_credit(senders, recv->tag, recv->mask, stream->id,
@@ -577,6 +590,7 @@ static int rtr_progress_writing(ri_recv_req_t *recv, ucs_status_t failure)
 
     switch (rtr_state(recv)) {
     case RI_RING_GRANT_USED:
+        /* posted_polls: nothing is to be learnt from this receive any more */
         if ((recv->rtr == RI_RTR_OUT) && ((++recv->posted_polls % RTR_CHECK != 0) ||
                                           !ri_planes_is_gone(stream->peer))) {
             return 0;
@@ -693,6 +707,17 @@ static void rtr_rematch(ri_worker_t *worker, uint64_t tag, uint64_t mask)
         status = ri_recv_start_msg(recv, msg);
         if (status != UCS_INPROGRESS) {
             ri_req_complete_recv(recv, status);
+        }
+    }
+}
+
+void ri_rtr_withdraw(ri_stream_t *stream)
+{
+    ri_recv_req_t *recv, *tmp;
+
+    ucs_list_for_each_safe(recv, tmp, &stream->rtrs, list) {
+        if (!rtr_take_back(recv)) {
+            rtr_settle(recv);
         }
     }
 }

@@ -49,6 +49,10 @@ ucs_status_t ri_rtr_placed(ri_recv_req_t *recv, ri_stream_t *stream,
  * said, and may have been early. */
 void ri_rtr_learn(ri_recv_req_t *recv, const ri_stream_t *stream, uint64_t sender_tag);
 
+/** The library is about to read a message of @a length bytes: it is busy itself then, not the
+ * application. */
+void ri_rtr_note_reading(ri_worker_t *worker, size_t length);
+
 /** A long message of this process has been received. */
 void ri_rtr_note_active(ri_worker_t *worker);
 
@@ -69,6 +73,10 @@ static inline int ri_rtr_has_work(ri_worker_t *worker)
 
 /** The ring to a peer is about to be closed: end the grants that are in it. */
 void ri_rtr_close(ri_conn_t *conn);
+
+/** A stream ends: its sender may use no RTR any more, and has ended what it was doing by those
+ * that it has used, when this returns. */
+void ri_rtr_withdraw(ri_stream_t *stream);
 
 /** A stream ends: what was offered to it is taken back, what it writes ends with
  * @a status. */

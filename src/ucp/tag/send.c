@@ -223,7 +223,11 @@ static ucs_status_t send_start(ri_send_req_t *req, ri_proto_t proto, const ri_rt
     if (UCS_STATUS_IS_ERR(status)) {
         /* If the conn failed meanwhile, it has let go of the request, and a callback may have
          * closed it. */
-        if (req->conn != NULL) {
+        if (req->conn == NULL) {
+            /* nothing is left to be undone */
+        } else if (ri_recv_rndv_is_used(rtr)) {
+            ri_conn_lose(conn, req->sn, status); /* the receiver counts on it */
+        } else {
             send_take_back(conn, req->sn, previous_tag, status);
         }
         return status;
@@ -325,7 +329,9 @@ static ucs_status_t send_choose_and_start(ri_send_req_t *req, int sync,
     if (send_needs_id(proto, sync)) {
         req->id = ri_id_alloc(&conn->worker->req_ids, req);
         if (req->id == 0) {
-            ri_recv_rndv_undo(&rtr);
+            if (ri_recv_rndv_is_used(&rtr)) {
+                ri_conn_lose(conn, conn->tx_sn + 1, UCS_ERR_NO_MEMORY);
+            }
             return UCS_ERR_NO_MEMORY;
         }
         req->waiting |= RI_SEND_WAIT_MATCH;
@@ -333,7 +339,6 @@ static ucs_status_t send_choose_and_start(ri_send_req_t *req, int sync,
 
     status = send_start(req, proto, &rtr, param);
     if (UCS_STATUS_IS_ERR(status)) {
-        ri_recv_rndv_undo(&rtr);
         return status; /* the conn may be gone */
     }
     conn->counters.tx_sync += sync;

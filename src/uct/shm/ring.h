@@ -118,7 +118,8 @@ enum {
     RI_RING_GRANT_USED    = 2, /* the memory is being written */
     RI_RING_GRANT_WRITTEN = 3, /* ... has been */
     RI_RING_GRANT_FAILED  = 4, /* ... cannot be */
-    RI_RING_GRANT_SLOT    = 5  /* ... is, by both sides: the message names a slot */
+    RI_RING_GRANT_SLOT    = 5, /* ... is, by both sides: the message names a slot */
+    RI_RING_GRANT_SHARING = 6  /* the sender is making that slot ready, within a call */
 };
 
 static inline uint64_t ri_ring_grant_word(uint32_t generation, uint32_t state)

@@ -298,6 +298,39 @@ TEST_F(test_coop, one_part_in_a_call)
     check_idle();
 }
 
+/* A side reads first what it receives. Still its receiver, which may be computing, gets
+ * something meanwhile. */
+TEST_F(test_coop, both_ways)
+{
+    const size_t length = 8 * LONG;
+    bytes there = pattern(1, length), back = pattern(2, length);
+
+    { /* by UCP: the other way has no plane yet */
+        recv_ptr r = m_a->recv(1, ~0ul, LONG);
+        send_ptr s = m_b->send(m_back, bytes(LONG), 1);
+        pump();
+        ASSERT_TRUE(r->done && s->done);
+    }
+    recv_ptr r_b = m_b->recv(5, ~0ul, length), r_a = m_a->recv(5, ~0ul, length);
+    send_ptr s_a = m_a->send(m_conn, there, 5), s_b = m_b->send(m_back, back, 5);
+    m_b->progress(); /* it knows where to write */
+    unsigned reads = m_a_plane->reads;
+    m_a->progress();
+    ASSERT_EQ(reads + 2, m_a_plane->reads) << "when matched, and its turn";
+    for (unsigned i = 0; i < 16; ++i) {
+        m_a->progress();
+    }
+    EXPECT_EQ(1u, m_a_plane->writes);
+    EXPECT_EQ(reads + 17, m_a_plane->reads);
+    EXPECT_FALSE(r_a->done);
+    pump();
+    check(r_a, back);
+    check(r_b, there);
+    check(s_a);
+    check(s_b);
+    check_idle();
+}
+
 TEST_F(test_coop, more_than_there_are_slots)
 {
     const unsigned count = 40;

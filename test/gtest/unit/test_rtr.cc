@@ -4,6 +4,9 @@
 
 #include "rtr_test.h"
 
+#include <chrono>
+#include <thread>
+
 namespace {
 
 class test_rtr : public rtr_test {};
@@ -186,24 +189,29 @@ TEST_F(test_rtr, no_plane_any_more)
     EXPECT_EQ(0u, m_a_plane->writes);
 }
 
-/* PLACED does not go out: there was no such message. */
+/* A message that has used an RTR does not go out. Others may have made way for it meanwhile, and a
+ * cancel was refused: so it is not as if it had never been, and the conn ends with it. */
 TEST_F(test_rtr, placed_cannot_be_sent)
 {
-    recv_ptr r = post_seen();
+    for (bool written : {true, false}) {
+        recv_ptr r = post_seen();
 
-    m_conn->flags |= RI_CONN_BEHIND_RMA; /* not through the ring */
-    m_ucx->send_mode = FAILS;
-    send_ptr s       = send();
-    EXPECT_TRUE(s->done);
-    EXPECT_NE(UCS_OK, s->status);
-    m_ucx->send_mode = AT_ONCE;
-    m_conn->flags &= ~RI_CONN_BEHIND_RMA;
-    EXPECT_EQ(RI_RING_GRANT_OUT, state(r));
-    EXPECT_EQ(0u, waiting()) << "it is not used again";
-    send_ptr s2 = send();
-    pump();
-    check(r, s2);
-    check_rtrs(1, 0);
+        m_conn->flags |= RI_CONN_BEHIND_RMA; /* not through the ring */
+        m_a_plane->write_status = written ? UCS_OK : UCS_ERR_INVALID_ADDR;
+        m_ucx->send_mode        = FAILS;
+        send_ptr s              = send();
+        EXPECT_TRUE(s->done);
+        EXPECT_NE(UCS_OK, s->status);
+        m_ucx->send_mode        = AT_ONCE;
+        m_a_plane->write_status = UCS_OK;
+        EXPECT_NE(UCS_OK, m_conn->status);
+        EXPECT_EQ(written ? RI_RING_GRANT_WRITTEN : RI_RING_GRANT_FAILED, state(r));
+        cancel_in_vain(r);
+        pump();
+        EXPECT_EQ(RI_RTR_NONE, rtr(r)) << "the stream has ended";
+        cancel(r);
+        restart();
+    }
 }
 
 /* RTR and message cross */
@@ -360,6 +368,27 @@ TEST_F(test_rtr, slot_that_fails)
         m_a_plane->write_status = m_b_plane->read_status = UCS_OK;
         restart();
     }
+}
+
+/* The receiver meets the RTS while the sender is making the slot ready. */
+TEST_F(test_rtr, slot_that_is_not_ready)
+{
+    recv_ptr r = post(GIANT);
+    send_ptr s = send(GIANT);
+
+    m_a->progress();
+    ASSERT_EQ(RI_RING_GRANT_SLOT, state(r));
+    set_state(r, RI_RING_GRANT_SHARING);
+    std::thread sender([grant = &word(r), word = (uint64_t)word(r)] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        *grant = word - RI_RING_GRANT_SHARING + RI_RING_GRANT_SLOT;
+    });
+    m_b->progress();
+    sender.join();
+    pump();
+    check(r, s);
+    check_sent(s);
+    check_rtrs(1, 1);
 }
 
 TEST_F(test_rtr, pool)

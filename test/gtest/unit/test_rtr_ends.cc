@@ -7,6 +7,9 @@
 
 #include "rtr_test.h"
 
+#include <chrono>
+#include <thread>
+
 namespace {
 
 /* Ends. What state the RTR is in, by the sender's last step. */
@@ -88,6 +91,56 @@ TEST_F(test_rtr_ends, stream_breaks)
         stop();
         start();
     }
+}
+
+/* The sender has taken an RTR for a slot, which it is about to make ready. */
+class test_rtr_sharing : public rtr_test {
+protected:
+    void SetUp() override
+    {
+        rtr_test::SetUp();
+        m_r    = post_seen(GIANT);
+        m_slot = &m_conn->ring->control->slots[3];
+        set_state(m_r, RI_RING_GRANT_SHARING);
+        m_sender = std::thread([this, grant = &word(m_r), word = (uint64_t)word(m_r)] {
+            std::this_thread::sleep_for(std::chrono::milliseconds(20));
+            ri_slot_init(m_slot, 77, (uintptr_t)m_r->buffer.data());
+            *grant = word - RI_RING_GRANT_SHARING + RI_RING_GRANT_SLOT;
+        });
+    }
+
+    /* No byte is written any more. */
+    void check_closed()
+    {
+        m_sender.join();
+        EXPECT_TRUE(ri_slot_is_withdrawn(m_slot));
+        EXPECT_FALSE(ri_slot_is_busy(m_slot));
+    }
+
+    recv_ptr m_r;
+    ri_ring_slot_t *m_slot;
+    std::thread m_sender;
+};
+
+TEST_F(test_rtr_sharing, stream_breaks)
+{
+    ri_stream_break(stream(), "a test");
+    check_closed();
+    cancel(m_r);
+}
+
+TEST_F(test_rtr_sharing, worker_ends)
+{
+    ri_req_put(ri_req_of_handle(m_r->handle));
+    m_b->may_end_open = true;
+    m_b.reset();
+    m_b_plane.reset();
+    check_closed();
+    m_a->progress();
+    m_ab->sent.clear();
+    ri_conn_destroy(m_conn, UCS_ERR_CANCELED);
+    m_a.reset();
+    m_a_plane.reset();
 }
 
 TEST_F(test_rtr_ends, ring_is_given_back)
