@@ -17,7 +17,7 @@ EAGER, SAME, SYNC, BULK, FIRST, RTS, POOL, PLACED, FRAG = 1, 2, 3, 4, 5, 6, 7, 8
 CONN_REQ, CONN_ACK, SYNC_ACK, RING_OFFER, RING_REFUSE = 16, 17, 18, 19, 20
 RING_STOP, RING_CLOSE, BYE, ORDER_REQ, ORDER_ACK, RESET = 21, 22, 23, 24, 25, 26
 PLANE_REQ, PLANE_ACK, FIN, NACK, RNDV_DATA = 27, 28, 29, 30, 31
-RTR, RELEASE, CTS, WRITTEN = 32, 33, 34, 35
+RTR, RELEASE, CTS, WRITTEN, RING_REQ = 32, 33, 34, 35, 36
 HELLO = 0x80
 PAD, START, PART = 0xff, 0xfe, 0xfd
 
@@ -179,7 +179,8 @@ def inputs():
                        ('ring-offer', RING_OFFER), ('ring-close', RING_CLOSE),
                        ('plane-req', PLANE_REQ), ('plane-ack', PLANE_ACK), ('fin', FIN),
                        ('nack', NACK), ('rndv-data', RNDV_DATA), ('rtr-am', RTR),
-                       ('release', RELEASE), ('cts', CTS), ('written', WRITTEN)):
+                       ('release', RELEASE), ('cts', CTS), ('written', WRITTEN),
+                       ('ring-req', RING_REQ)):
         yield name, RING + am(header(kind, 1, 1)) * 2 + am(header(kind, 0, 1))
         yield name + '-hello', am(header(kind, 0, 1, say_hello=True), b'',
                                   AM_HELLO | AM_REPLY)

@@ -42,7 +42,9 @@ enum {
     RI_CONN_PLANE_WANTED = 1 << 14, /* ask for a plane when the peer is known */
     RI_CONN_PLANE_ASKED  = 1 << 15, /* PLANE_REQ was sent */
     RI_CONN_PLANE_READ   = 1 << 16, /* the peer can read this process's memory */
-    RI_CONN_PLANE_WRITE  = 1 << 17 /* this process can write the peer's: peer->plane_ep */
+    RI_CONN_PLANE_WRITE = 1 << 17, /* this process can write the peer's: peer->plane_ep */
+    RI_CONN_RING_ASKED =
+            1 << 18 /* RING_REQ was sent, and no ring has been opened since */
 };
 
 /*

@@ -38,7 +38,8 @@ static int control_is_bound(const void *message)
 {
     ri_wire_type_t type = control_type(message);
 
-    return (type == RI_WIRE_CONN_REQ) || (type == RI_WIRE_ORDER_REQ);
+    return (type == RI_WIRE_CONN_REQ) || (type == RI_WIRE_ORDER_REQ) ||
+           (type == RI_WIRE_RING_REQ);
 }
 
 static control_owed_t *control_owe(uint64_t uid, uint32_t conn_id, const void *message,
@@ -527,6 +528,9 @@ static void control_handle_to_stream(ri_worker_t *worker, const ri_wire_msg_t *m
     case RI_WIRE_WRITTEN:
         ri_send_rndv_put_handle_written(stream, msg);
         break;
+    case RI_WIRE_RING_REQ:
+        ri_ring_channel_consider(stream);
+        break;
     default: /* RI_WIRE_BYE */
         stream->closed    = 1;
         stream->closed_sn = msg->value;
@@ -553,6 +557,7 @@ void ri_control_handle(ri_worker_t *worker, ri_stream_t *stream, const ri_wire_m
     case RI_WIRE_PLANE_REQ:
     case RI_WIRE_BYE:
     case RI_WIRE_WRITTEN:
+    case RI_WIRE_RING_REQ:
         control_handle_to_stream(worker, msg);
         return;
     default:

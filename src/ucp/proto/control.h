@@ -19,7 +19,7 @@ void ri_control_ask_order(ri_conn_t *conn);
 
 /**
  * Send one of the messages that consist of a base header: SYNC_ACK, RING_REFUSE, BYE,
- * FIN, ORDER_REQ, ORDER_ACK, RESET, WRITTEN.
+ * FIN, ORDER_REQ, ORDER_ACK, RESET, WRITTEN, RING_REQ.
  *
  * @param conn   The way to take.
  * @param id     Of the conn or stream addressed.

@@ -136,6 +136,19 @@ void ri_ring_channel_free(ri_stream_t *stream)
     ri_rtr_check_gone(stream);
 }
 
+void ri_ring_channel_ask(ri_conn_t *conn)
+{
+    if (conn->flags & (RI_CONN_RING_ASKED | RI_CONN_RING_STOP)) {
+        return;
+    }
+    if (conn->remote_id == 0) {
+        ri_control_ask(conn); /* and asked for a ring the next time */
+        return;
+    }
+    conn->flags |= RI_CONN_RING_ASKED;
+    ri_control_send(conn, RI_WIRE_RING_REQ, conn->remote_id, 0);
+}
+
 void ri_ring_channel_refused(ri_stream_t *stream)
 {
     if (stream->ring == NULL) {
@@ -168,7 +181,7 @@ void ri_ring_channel_open(ri_conn_t *conn, const ri_wire_msg_t *msg)
         return;
     }
     conn->ring = &conn->ring_memory;
-    conn->flags &= ~RI_CONN_RING_STOP;
+    conn->flags &= ~(RI_CONN_RING_STOP | RI_CONN_RING_ASKED);
     conn->ring_max = ri_min((size_t)conn->ring->max_payload, ri_config.eager_thresh);
     ri_conn_update_fast(conn);
     ri_trace(&worker->trace, RI_TRACE_RING_OPEN, conn->id, msg->value);

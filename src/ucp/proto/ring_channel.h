@@ -5,8 +5,8 @@
  * The eager channel between the most active pairs of one host: who has a ring
  * (uct/shm/ring.h), and what travels through it. (protocol.md section 6)
  *
- * The receiver decides: after RING_AFTER messages of a stream it makes a ring and offers
- * it; at most RING_PEERS at a time. When another stream deserves one, the least recently
+ * The receiver decides: after RING_AFTER messages of a stream, or if its sender asks, it makes
+ * a ring and offers it; at most RING_PEERS at a time. When another stream deserves one, the least recently
  * active ring is asked back: the sender sends what waits for room in it, ends it with
  * RING_CLOSE, and unmaps it.
  */
@@ -15,7 +15,7 @@
 
 #include "../core/worker.h"
 
-/** Enough messages came on @a stream to think about a ring for it. */
+/** Enough messages came on @a stream to think about a ring for it, or its sender asks. */
 void ri_ring_channel_consider(ri_stream_t *stream);
 
 /** A message that could have gone through a ring came another way. */
@@ -25,6 +25,9 @@ static inline void ri_stream_note_am(ri_stream_t *stream)
         ri_ring_channel_consider(stream);
     }
 }
+
+/** Sender: a ring would be of use: ask the receiver for one, if that has not been done. */
+void ri_ring_channel_ask(ri_conn_t *conn);
 
 /** RING_OFFER: map the ring and use it, or refuse. */
 void ri_ring_channel_open(ri_conn_t *conn, const ri_wire_msg_t *msg);

@@ -4,6 +4,7 @@
  */
 #include "rtr.h"
 #include "planes.h"
+#include "ring_channel.h"
 #include "am_rndv.h"
 #include "../core/config.h"
 #include "../core/log.h"
@@ -193,6 +194,25 @@ static int rtr_take_back(ri_recv_req_t *recv)
     return 1;
 }
 
+static int rtr_may_use(const ri_conn_t *conn)
+{
+    return (conn->status == UCS_OK) &&
+           !(conn->flags & (RI_CONN_NO_RING | RI_CONN_CLOSING));
+}
+
+/* Where messages go one way only nothing else makes a ring the other way. */
+static void rtr_ask_for_ring(const ri_peer_t *peer)
+{
+    ri_conn_t *conn;
+
+    ucs_list_for_each(conn, &peer->conns, peer_list) {
+        if (rtr_may_use(conn) && (conn->flags & RI_CONN_USER)) {
+            ri_ring_channel_ask(conn);
+            return;
+        }
+    }
+}
+
 /* A ring to the peer in which an RTR can go, with a free grant. Without one, *answer says
  * whether there may be one later. */
 static ri_conn_t *rtr_find_conn(ri_peer_t *peer, rtr_answer_t *answer)
@@ -202,8 +222,7 @@ static ri_conn_t *rtr_find_conn(ri_peer_t *peer, rtr_answer_t *answer)
     *answer = RTR_NEVER;
 
     ucs_list_for_each(conn, &peer->conns, peer_list) {
-        if ((conn->ring == NULL) || (conn->status != UCS_OK) ||
-            (conn->flags & (RI_CONN_NO_RING | RI_CONN_CLOSING))) {
+        if ((conn->ring == NULL) || !rtr_may_use(conn)) {
             continue;
         }
         if (conn->grants == NULL) {
@@ -218,6 +237,9 @@ static ri_conn_t *rtr_find_conn(ri_peer_t *peer, rtr_answer_t *answer)
             return conn;
         }
         *answer = RTR_LATER;
+    }
+    if (*answer == RTR_NEVER) {
+        rtr_ask_for_ring(peer);
     }
     return NULL;
 }

@@ -68,6 +68,7 @@ typedef enum ri_wire_type {
     RI_WIRE_RELEASE   = 33, /* to a conn: pool buffers that have been read */
     RI_WIRE_CTS       = 34, /* to a conn: where to write the data of an RTS */
     RI_WIRE_WRITTEN   = 35, /* to a stream: the data of a CTS is in place */
+    RI_WIRE_RING_REQ  = 36, /* to a stream: its sender would use a ring */
     RI_WIRE_TYPE_LAST
 } ri_wire_type_t;
 

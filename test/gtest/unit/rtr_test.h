@@ -45,7 +45,8 @@ protected:
         ri_test::TearDown();
     }
 
-    void start()
+    /* Two workers that know nothing of each other */
+    void meet()
     {
         m_a       = std::make_unique<node>(SENDER);
         m_b       = std::make_unique<node>(RECEIVER);
@@ -57,6 +58,11 @@ protected:
         m_conn2   = nullptr;
         m_conn    = m_a->connect(m_ab, RECEIVER);
         m_back    = m_b->connect(m_ba, SENDER);
+    }
+
+    void start()
+    {
+        meet();
         teach(m_conn);
         ASSERT_NE(nullptr, m_conn->ring);
         ASSERT_NE(nullptr, m_back->ring);

@@ -135,7 +135,7 @@ TEST_F(test_control, to_nobody)
             RI_WIRE_CONN_ACK,  RI_WIRE_SYNC_ACK,  RI_WIRE_RING_OFFER, RI_WIRE_RING_REFUSE,
             RI_WIRE_RING_STOP, RI_WIRE_BYE,       RI_WIRE_ORDER_REQ,  RI_WIRE_ORDER_ACK,
             RI_WIRE_RESET,     RI_WIRE_PLANE_REQ, RI_WIRE_PLANE_ACK,  RI_WIRE_FIN,
-            RI_WIRE_NACK,      RI_WIRE_RNDV_DATA};
+            RI_WIRE_NACK,      RI_WIRE_RNDV_DATA, RI_WIRE_WRITTEN,    RI_WIRE_RING_REQ};
     uint32_t conn_id    = m_conn->id;
     ri_stream_t *stream = stream_with_ring();
     uint32_t stream_id  = stream->id;

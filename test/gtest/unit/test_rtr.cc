@@ -214,6 +214,53 @@ TEST_F(test_rtr, placed_cannot_be_sent)
     }
 }
 
+/* Messages one way only: the receiver asks for the ring that its RTRs need. */
+TEST_F(test_rtr, one_way)
+{
+    stop();
+    meet();
+    for (unsigned i = 0; i < 12; ++i) {
+        recv_ptr r = post();
+        pump();
+        EXPECT_EQ((i > 3) ? RI_RTR_OUT : rtr(r), rtr(r));
+        send_ptr s = send();
+        pump();
+        check(r, s);
+        check_sent(s);
+    }
+    EXPECT_NE(nullptr, m_back->ring);
+    EXPECT_EQ(0u, m_back->tx_sn);
+    EXPECT_EQ(1u, m_a->counters().rings_offered);
+}
+
+/* It is asked for again when the ring was given back, but not more than once. */
+TEST_F(test_rtr, asks_for_a_ring)
+{
+    ri_ring_channel_stop(m_back);
+    ASSERT_EQ(nullptr, m_back->ring);
+    pump();
+    m_ba->sent.clear();
+    std::vector<recv_ptr> r = {post(), post(), post()};
+    EXPECT_EQ(1u, m_ba->count(RI_WIRE_RING_REQ));
+    pump();
+    ASSERT_NE(nullptr, m_back->ring);
+    r.push_back(post());
+    EXPECT_EQ(RI_RTR_NONE, rtr(r[2]));
+    EXPECT_EQ(RI_RTR_OUT, rtr(r[3]));
+    for (const recv_ptr &one : r) {
+        cancel(one);
+    }
+    m_a->worker()->max_rings = 0; /* there may be none */
+    ri_ring_channel_stop(m_back);
+    pump();
+    r = {post(), post()};
+    pump();
+    EXPECT_EQ(nullptr, m_back->ring);
+    for (const recv_ptr &one : r) {
+        cancel(one);
+    }
+}
+
 /* RTR and message cross */
 
 TEST_F(test_rtr, crosses_rts_and_the_sender_is_first)

@@ -64,6 +64,7 @@ const type_case TYPES[] = {
         {"RELEASE", RI_WIRE_RELEASE, 40, false},
         {"CTS", RI_WIRE_CTS, 24, false},
         {"WRITTEN", RI_WIRE_WRITTEN, 8, false},
+        {"RING_REQ", RI_WIRE_RING_REQ, 8, false},
 };
 
 class test_wire : public ::testing::Test {
