@@ -10,6 +10,11 @@
  * A plane that cannot, or no longer can, move something returns an error from the
  * operation; nothing of that is fatal, the protocol moves the rest another way.
  *
+ * There are two kinds. Those with RI_PLANE_INLINE (CMA) move the data within the call, need
+ * nothing to be registered, and know a remote process by one address. The others (verbs) go on
+ * by themselves: operations end in progress, memory has keys, and each way to a remote process
+ * has an address of its own, which both sides exchange.
+ *
  * To add a plane: implement ri_plane_ops_t, and add it to the list in plane.c.
  */
 #ifndef RI_PLANE_H
@@ -45,6 +50,21 @@ static_assert(sizeof(ri_segment_t) == 16, "part of messages");
 
 typedef struct ri_plane_ops ri_plane_ops_t;
 
+/* Memory that was registered, for planes with RI_PLANE_KEYS. */
+typedef struct ri_plane_memory {
+    void *region;        /* the plane's own; NULL: not registered */
+    uint32_t local_key;  /* for transfers of this process */
+    uint32_t remote_key; /* for those of the remote one */
+} ri_plane_memory_t;
+
+/* An operation that is under way. It is the protocol's memory; the plane has it, and what the
+ * transfer's segments describe, until it calls @a done: once, from progress or disconnect(),
+ * and never from within the call that started it. */
+typedef struct ri_plane_op {
+    /* @a status is as those of read() and write(). Nobody touches the memory any more. */
+    void (*done)(struct ri_plane_op *op, ucs_status_t status);
+} ri_plane_op_t;
+
 /* A plane in use by a worker; planes put their own state behind it. */
 typedef struct ri_plane {
     const ri_plane_ops_t *ops;
@@ -63,8 +83,11 @@ typedef struct ri_transfer {
     size_t num_local;
     const ri_segment_t *remote;
     size_t num_remote;
-    size_t offset; /* bytes to leave out at the start of both */
-    size_t length; /* bytes to move */
+    size_t offset;               /* bytes to leave out at the start of both */
+    size_t length;               /* bytes to move */
+    const uint32_t *local_keys;  /* RI_PLANE_KEYS: of each segment */
+    const uint32_t *remote_keys; /* likewise; wire input */
+    ri_plane_op_t *op;           /* not RI_PLANE_INLINE */
 } ri_transfer_t;
 
 /* What an operation takes: a time in ns, and the bytes that it moves in each ns beyond. */
@@ -82,27 +105,53 @@ struct ri_plane_ops {
     void (*close)(ri_plane_t *plane);
 
     /** Write what a remote process needs to reach this one. @return Its length, at most
-     * RI_PLANE_ADDRESS_MAX. */
+     * RI_PLANE_ADDRESS_MAX. NULL: see prepare(). */
     size_t (*address)(ri_plane_t *plane, void *address);
 
     /**
      * Prepare to reach a remote process, and find out whether that works.
      *
      * @param address  Of the remote process: wire input.
+     * @param ep_p     A way that was prepared, or set to a new one.
      *
      * @return UCS_OK; UCS_ERR_UNREACHABLE, with the reason logged at level info, or debug
-     *         for a process of another host.
+     *         for a process of another host. A way that was prepared is still to be
+     *         disconnected then.
      */
     ucs_status_t (*connect)(ri_plane_t *plane, const void *address, size_t length,
                             ri_plane_ep_t **ep_p);
+
+    /** End a way, in whatever state. Operations that are under way end with
+     * UCS_ERR_UNREACHABLE, within the call. */
     void (*disconnect)(ri_plane_ep_t *ep);
+
+    /** Not RI_PLANE_INLINE: make a way to a remote process that is not known yet, and write
+     * what that needs to connect its own way to this one. Before both sides have connected
+     * theirs nothing can be moved. */
+    ucs_status_t (*prepare)(ri_plane_t *plane, ri_plane_ep_t **ep_p);
+    size_t (*ep_address)(ri_plane_ep_t *ep, void *address);
+
+    /**
+     * RI_PLANE_KEYS: make memory reachable for the remote and this side, until release().
+     * Registrations are kept and used again, see uct/ib/reg_cache.h.
+     *
+     * @return UCS_OK; an error with nothing registered.
+     */
+    ucs_status_t (*reg)(ri_plane_t *plane, void *address, size_t length,
+                        ri_plane_memory_t *memory);
+    void (*release)(ri_plane_t *plane, ri_plane_memory_t *memory);
+
+    /** Not RI_PLANE_INLINE: end what has ended, go on with what waits. May be called at any
+     * time, but not from within done(). @return Number of operations that have ended. */
+    unsigned (*progress)(ri_plane_t *plane);
 
     /**
      * Move data, where the plane has the capability. The remote list is wire input: what
      * does not exist there is an error, never a crash.
      *
-     * @return UCS_OK: all of it has been moved. An error: an unknown part of it has been
-     *         moved. UCS_ERR_INVALID_ADDR: some memory, on either side, cannot be accessed
+     * @return UCS_OK: all of it has been moved. UCS_INPROGRESS: transfer->op tells; the lists
+     *         and keys are not needed any more. An error: an unknown part of it has been
+     *         moved, and no more is. UCS_ERR_INVALID_ADDR: some memory, on either side, cannot be accessed
      *         in this way. UCS_ERR_INVALID_PARAM: a list is too short.
      *         UCS_ERR_UNREACHABLE: the plane does not work with this process (any more)
      *         and is not to be asked again.
