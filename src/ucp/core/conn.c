@@ -40,6 +40,8 @@ ri_peer_t *ri_peer_get(ri_worker_t *worker, uint64_t uid)
     }
     peer->uid          = uid;
     peer->plane_ep     = NULL;
+    peer->rdma_ep      = NULL;
+    peer->rdma         = RI_RDMA_NONE;
     peer->gone         = 0;
     peer->waited       = 0;
     peer->hint_is_news = 0;
@@ -64,6 +66,7 @@ static void peer_check_unused(ri_worker_t *worker, ri_peer_t *peer)
         ri_control_drop(&peer->owed);
         ucs_list_del(&peer->releasing_link);
         ri_planes_disconnect(peer);
+        ri_planes_disconnect_rdma(peer);
         ri_map_remove(&worker->peers, peer->uid);
         free(peer);
     }
@@ -626,7 +629,7 @@ void ri_stream_check_closed_slow(ri_stream_t *stream)
     }
     if ((stream->busy == 0) && (stream->num_msgs == 0) && (stream->ring == NULL) &&
         ucs_list_is_empty(&stream->fetching) && (stream->num_coops == 0) &&
-        (stream->next_sn == stream->closed_sn + 1)) {
+        (stream->num_reads == 0) && (stream->next_sn == stream->closed_sn + 1)) {
         if ((stream->num_early > 0) || !ucs_list_is_empty(&stream->assembling)) {
             ri_warn("a connection from worker 0x%lx ends because its sender could not "
                     "send a message: %zu that followed are dropped",

@@ -44,7 +44,9 @@ enum {
     RI_CONN_PLANE_READ   = 1 << 16, /* the peer can read this process's memory */
     RI_CONN_PLANE_WRITE = 1 << 17, /* this process can write the peer's: peer->plane_ep */
     RI_CONN_RING_ASKED =
-            1 << 18 /* RING_REQ was sent, and no ring has been opened since */
+            1 << 18, /* RING_REQ was sent, and no ring has been opened since */
+    RI_CONN_RDMA_ASKED = 1 << 19, /* PLANE_REQ was sent, of a plane through a network */
+    RI_CONN_RDMA       = 1 << 20  /* both sides have connected that */
 };
 
 /*
@@ -125,6 +127,7 @@ struct ri_stream {
     ri_ring_rx_t ring_memory;
     ri_assembly_t assembly;    /* of what comes through the ring in parts */
     unsigned num_coops;        /* receives that both sides are copying */
+    unsigned num_reads;        /* receives that are being read through a network */
     ucs_list_link_t fetching;  /* receives that wait for RNDV_DATA */
     ucs_list_link_t rtrs;      /* posted receives that were offered to the sender */
     size_t num_rtrs;           /* of these, and of those that it writes */
@@ -139,12 +142,24 @@ typedef struct ri_release {
     uint32_t conn_id; /* of the conn that its message came by, there */
 } ri_release_t;
 
+/* A way through a network has two ends. */
+typedef enum ri_rdma_state {
+    RI_RDMA_NONE,
+    RI_RDMA_PREPARED,  /* this end is there */
+    RI_RDMA_CONNECTED, /* ... and leads to the peer's, which may not be connected yet */
+    RI_RDMA_FAILED     /* it was given up */
+} ri_rdma_state_t;
+
 /* Lives as long as it has a conn or a stream. */
 struct ri_peer {
     uint64_t uid;
     ucs_list_link_t conns;
     ucs_list_link_t streams;
-    ri_plane_ep_t *plane_ep; /* the way to its memory, or NULL */
+    ri_plane_ep_t *plane_ep; /* the way to its memory on this host, or NULL */
+    ri_plane_ep_t *rdma_ep;  /* the way to it through a network, or NULL */
+    uint8_t rdma;            /* ri_rdma_state_t */
+    uint8_t rdma_length;     /* CONNECTED: of the address */
+    uint8_t rdma_address[RI_PLANE_ADDRESS_MAX]; /* of the peer's end */
     uint8_t waited; /* so many more long messages from it are taken to be waited for */
     uint8_t hint_is_news; /* that changed between 0 and others, and it was not told yet */
     uint8_t ready;        /* it waits for long messages, as it has said */

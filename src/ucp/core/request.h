@@ -121,6 +121,7 @@ typedef struct ri_send_req {
     ri_dt_data_t data;
     ri_msg_t *self_msg; /* a self-send's message while it waits for its receive */
     ri_coop_t *coop;    /* of a message that both sides copy (proto/coop.h), else NULL */
+    ri_keys_t *keys;    /* of data that the peer reads through a network, else NULL */
 } ri_send_req_t;
 
 /* An endpoint or worker operation that has own work to wait for first. */

@@ -37,6 +37,7 @@ typedef struct ri_req ri_req_t;
 typedef struct ri_msg ri_msg_t;
 typedef struct ri_am_buffer ri_am_buffer_t;
 typedef struct ri_coop ri_coop_t;
+typedef struct ri_keys ri_keys_t;
 
 #define RI_VERSION_STRING "0.1.0"
 

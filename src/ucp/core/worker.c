@@ -16,6 +16,7 @@
 #include "../proto/recv_rndv.h"
 #include "../proto/ring_channel.h"
 #include "../proto/rndv.h"
+#include "../proto/rdma_read.h"
 #include "../proto/rtr.h"
 #include "../tag/deliver.h"
 #include "../../uct/shm/host.h"
@@ -155,6 +156,7 @@ ucs_status_t ri_worker_create(ri_context_t *context, ucp_worker_h stock,
     ucs_list_head_init(&worker->control);
     ucs_list_head_init(&worker->asking);
     ucs_list_head_init(&worker->coops);
+    ucs_list_head_init(&worker->reads_done);
     ucs_list_head_init(&worker->releasing);
     ucs_list_head_init(&worker->conns);
     ucs_list_head_init(&worker->streams);
@@ -259,6 +261,7 @@ void ri_worker_destroy(ri_worker_t *worker)
 
     ri_rndv_discard_all(worker); /* as long as there are ways out */
     ri_coop_end_all(worker);
+    ri_rdma_read_end_all(worker);
     ri_hybrid_flush_releases(worker);
     while (!ucs_list_is_empty(&worker->conns)) {
         ri_conn_t *conn = ucs_list_head(&worker->conns, ri_conn_t, list);
@@ -309,8 +312,8 @@ int ri_worker_has_work(ri_worker_t *worker)
     return !ucs_list_is_empty(&worker->pending_conns) ||
            !ucs_list_is_empty(&worker->ep_ops) || !ucs_list_is_empty(&worker->control) ||
            !ucs_list_is_empty(&worker->asking) || (worker->num_coops > 0) ||
-           !ucs_list_is_empty(&worker->pool.unsent) || ri_rtr_has_work(worker) ||
-           !ucs_list_is_empty(&worker->late_conns);
+           (worker->num_reads > 0) || !ucs_list_is_empty(&worker->pool.unsent) ||
+           ri_rtr_has_work(worker) || !ucs_list_is_empty(&worker->late_conns);
 }
 
 void ri_worker_housekeeping(ri_worker_t *worker)
@@ -385,6 +388,9 @@ unsigned ri_worker_progress_full(ri_worker_t *worker)
         parts = ri_coop_progress(worker);
         count += parts;
         worker->ring_credit = (parts > 0) ? WORKER_RING_CREDIT : worker->ring_credit;
+    }
+    if (worker->num_reads > 0) {
+        count += ri_rdma_read_progress(worker);
     }
 
     if ((worker->ring_credit > 0) &&

@@ -36,6 +36,7 @@ struct ri_worker {
     unsigned stock_skipped; /* progress calls since stock's was last called */
     unsigned num_coops;     /* length of coops */
     unsigned coop_turn;     /* of reads, while there are any */
+    unsigned num_reads;     /* transfers through a network that are under way */
 
     ri_context_t *context;
     int timed;             /* time in calls is measured */
@@ -71,9 +72,11 @@ struct ri_worker {
     ri_map_t peers; /* by uid */
     ri_id_table_t conn_ids;
     ri_id_table_t stream_ids;
-    ri_id_table_t req_ids;  /* of sends that the peer answers */
-    ri_id_table_t recv_ids; /* of receives that wait for RNDV_DATA */
-    ri_plane_t *plane;      /* NULL: none */
+    ri_id_table_t req_ids;      /* of sends that the peer answers */
+    ri_id_table_t recv_ids;     /* of receives that wait for RNDV_DATA */
+    ri_plane_t *plane;          /* to processes on this host; NULL: none */
+    ri_plane_t *rdma;           /* through a network; NULL: none */
+    ucs_list_link_t reads_done; /* transfers by it that have ended (proto/rdma_read.c) */
 
     ri_sender_map_t senders;
     uint64_t polls;     /* of rings */

@@ -64,7 +64,7 @@ void ri_am_rndv_handle_nack(ri_worker_t *worker, ri_conn_t *conn,
     ri_send_req_t *req = ri_rndv_find(worker, conn, msg->value);
 
     if (req != NULL) {
-        conn->flags &= ~RI_CONN_PLANE_READ;
+        conn->flags &= (req->keys != NULL) ? ~RI_CONN_RDMA : ~RI_CONN_PLANE_READ;
         ri_coop_answered(req);
         ri_am_rndv_send_data(req, msg->recv_id);
     }

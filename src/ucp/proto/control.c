@@ -246,15 +246,13 @@ void ri_control_stop_ring(ri_conn_t *conn, ri_stream_t *stream)
 }
 
 void ri_control_send_plane(ri_conn_t *conn, ri_wire_type_t type, uint32_t id,
-                           uint32_t value)
+                           uint32_t value, ri_wire_plane_id_t plane, const void *address,
+                           size_t length)
 {
-    ri_plane_t *plane   = conn->worker->plane;
     ri_wire_plane_t msg = {
-            .base.type = type, .base.value = value, .plane = RI_WIRE_PLANE_CMA};
+            .base.type = type, .base.value = value, .plane = plane, .length = length};
 
-    if (plane != NULL) {
-        msg.length = plane->ops->address(plane, msg.address);
-    }
+    memcpy(msg.address, address, length);
     ri_wire_set_id(&msg.base, id);
     control_send_am(conn, &msg, sizeof(msg));
 }

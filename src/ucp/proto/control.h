@@ -41,9 +41,11 @@ void ri_control_stop_ring(ri_conn_t *conn, ri_stream_t *stream);
  */
 void ri_control_answer(ri_stream_t *stream, ri_wire_type_t type, uint32_t value);
 
-/** Send PLANE_REQ or PLANE_ACK, with the address of this process. */
+/** Send PLANE_REQ or PLANE_ACK, with the address of this side, of at most
+ * RI_PLANE_ADDRESS_MAX bytes. */
 void ri_control_send_plane(ri_conn_t *conn, ri_wire_type_t type, uint32_t id,
-                           uint32_t value);
+                           uint32_t value, ri_wire_plane_id_t plane, const void *address,
+                           size_t length);
 
 /** Ask the sender of @a stream for data that could not be read. @a flags: RI_WIRE_NACK_* */
 void ri_control_nack(ri_stream_t *stream, uint32_t req_id, uint32_t recv_id,

@@ -7,9 +7,12 @@
 #include "recv_rndv.h"
 #include "../core/config.h"
 
+#include <string.h>
+
 void ri_planes_open(ri_worker_t *worker)
 {
     worker->plane = NULL;
+    worker->rdma  = NULL;
     if (ri_config.cma) {
         ri_plane_cma.open(&worker->plane);
     }
@@ -21,12 +24,65 @@ void ri_planes_close(ri_worker_t *worker)
         worker->plane->ops->close(worker->plane);
         worker->plane = NULL;
     }
+    if (worker->rdma != NULL) {
+        worker->rdma->ops->close(worker->rdma);
+        worker->rdma = NULL;
+    }
+}
+
+static void planes_send_local(ri_conn_t *conn, ri_wire_type_t type, uint32_t id,
+                              uint32_t value)
+{
+    ri_plane_t *plane = conn->worker->plane;
+    uint8_t address[RI_PLANE_ADDRESS_MAX];
+    size_t length = (plane != NULL) ? plane->ops->address(plane, address) : 0;
+
+    ri_control_send_plane(conn, type, id, value, RI_WIRE_PLANE_CMA, address, length);
+}
+
+static void planes_send_rdma(ri_conn_t *conn, ri_wire_type_t type, uint32_t id,
+                             uint32_t value)
+{
+    ri_plane_ep_t *ep = conn->peer->rdma_ep;
+    uint8_t address[RI_PLANE_ADDRESS_MAX];
+    size_t length = (ep != NULL) ? ep->plane->ops->ep_address(ep, address) : 0;
+
+    ri_control_send_plane(conn, type, id, value, RI_WIRE_PLANE_RC, address, length);
+}
+
+/* Make this side's end of the way to a peer. @return Whether there is one. */
+static int planes_prepare_rdma(ri_worker_t *worker, ri_peer_t *peer)
+{
+    if ((worker->rdma == NULL) || (peer->rdma == RI_RDMA_FAILED)) {
+        return 0;
+    }
+    if (peer->rdma == RI_RDMA_NONE) {
+        if (worker->rdma->ops->prepare(worker->rdma, &peer->rdma_ep) != UCS_OK) {
+            peer->rdma_ep = NULL;
+            return 0;
+        }
+        peer->rdma = RI_RDMA_PREPARED;
+    }
+    return 1;
+}
+
+static void planes_ask_rdma(ri_conn_t *conn)
+{
+    if ((conn->flags & RI_CONN_RDMA_ASKED) || (conn->peer == NULL) ||
+        !planes_prepare_rdma(conn->worker, conn->peer)) {
+        return;
+    }
+    conn->flags |= RI_CONN_RDMA_ASKED;
+    planes_send_rdma(conn, RI_WIRE_PLANE_REQ, conn->remote_id, 0);
 }
 
 void ri_planes_ask(ri_conn_t *conn)
 {
-    if ((conn->worker->plane == NULL) ||
-        (conn->flags & (RI_CONN_PLANE_ASKED | RI_CONN_SELF | RI_CONN_PEER_MODE))) {
+    int local     = (conn->worker->plane != NULL);
+    uint32_t done = local ? RI_CONN_PLANE_ASKED : RI_CONN_RDMA_ASKED;
+
+    if ((!local && (conn->worker->rdma == NULL)) ||
+        (conn->flags & (done | RI_CONN_SELF | RI_CONN_PEER_MODE))) {
         return;
     }
     if (conn->remote_id == 0) {
@@ -34,8 +90,12 @@ void ri_planes_ask(ri_conn_t *conn)
         ri_control_ask(conn);
         return;
     }
+    if (!local) {
+        planes_ask_rdma(conn);
+        return;
+    }
     conn->flags |= RI_CONN_PLANE_ASKED;
-    ri_control_send_plane(conn, RI_WIRE_PLANE_REQ, conn->remote_id, 0);
+    planes_send_local(conn, RI_WIRE_PLANE_REQ, conn->remote_id, 0);
 }
 
 void ri_planes_ask_wanted(ri_conn_t *conn)
@@ -47,10 +107,10 @@ void ri_planes_ask_wanted(ri_conn_t *conn)
 }
 
 /* Reach the process that a peer says it is. */
-static int planes_connect(ri_worker_t *worker, ri_peer_t *peer, const ri_wire_msg_t *msg)
+static int planes_connect_local(ri_worker_t *worker, ri_peer_t *peer,
+                                const ri_wire_msg_t *msg)
 {
-    if ((worker->plane == NULL) || (msg->plane != RI_WIRE_PLANE_CMA) ||
-        (msg->plane_address_length > sizeof(msg->plane_address))) {
+    if (worker->plane == NULL) {
         return 0;
     }
     if (peer->plane_ep == NULL) {
@@ -63,6 +123,45 @@ static int planes_connect(ri_worker_t *worker, ri_peer_t *peer, const ri_wire_ms
         peer->plane_ep = NULL;
     }
     return peer->plane_ep != NULL;
+}
+
+/* Connect this side's end of the way to a peer, which is made if need be, with the peer's. */
+static int planes_connect_rdma(ri_worker_t *worker, ri_peer_t *peer,
+                               const ri_wire_msg_t *msg)
+{
+    size_t length = msg->plane_address_length;
+
+    if (!planes_prepare_rdma(worker, peer)) {
+        return 0;
+    }
+    if (peer->rdma == RI_RDMA_CONNECTED) {
+        return (length == peer->rdma_length) &&
+               (memcmp(msg->plane_address, peer->rdma_address, length) == 0);
+    }
+    if (worker->rdma->ops->connect(worker->rdma, msg->plane_address, length,
+                                   &peer->rdma_ep) != UCS_OK) {
+        ri_planes_rdma_failed(worker, peer);
+        return 0;
+    }
+    memcpy(peer->rdma_address, msg->plane_address, length);
+    peer->rdma_length = length;
+    peer->rdma        = RI_RDMA_CONNECTED;
+    return 1;
+}
+
+static int planes_connect(ri_worker_t *worker, ri_peer_t *peer, const ri_wire_msg_t *msg)
+{
+    if (msg->plane_address_length > sizeof(msg->plane_address)) {
+        return 0;
+    }
+    switch (msg->plane) {
+    case RI_WIRE_PLANE_CMA:
+        return planes_connect_local(worker, peer, msg);
+    case RI_WIRE_PLANE_RC:
+        return planes_connect_rdma(worker, peer, msg);
+    default:
+        return 0;
+    }
 }
 
 void ri_planes_handle_req(ri_stream_t *stream, const ri_wire_msg_t *msg)
@@ -78,27 +177,49 @@ void ri_planes_handle_req(ri_stream_t *stream, const ri_wire_msg_t *msg)
     }
     value = planes_connect(worker, peer, msg) ? RI_WIRE_PLANE_REACHED : 0;
     ri_trace(&worker->trace, RI_TRACE_PLANE, peer->uid, value);
-    if (conn != NULL) {
-        ri_control_send_plane(conn, RI_WIRE_PLANE_ACK, stream->remote_conn_id, value);
+    if (conn == NULL) {
+        return;
+    }
+    if (msg->plane == RI_WIRE_PLANE_RC) {
+        planes_send_rdma(conn, RI_WIRE_PLANE_ACK, stream->remote_conn_id, value);
+    } else {
+        planes_send_local(conn, RI_WIRE_PLANE_ACK, stream->remote_conn_id, value);
+    }
+}
+
+/* The other side has connected its end of the way: if this one can, too, data may be moved. */
+static void planes_handle_rdma_ack(ri_worker_t *worker, ri_conn_t *conn,
+                                   const ri_wire_msg_t *msg)
+{
+    if (!(conn->flags & RI_CONN_RDMA_ASKED)) {
+        ++worker->counters.rx_stale;
+    } else if ((msg->value & RI_WIRE_PLANE_REACHED) &&
+               planes_connect(worker, conn->peer, msg)) {
+        conn->flags |= RI_CONN_RDMA;
     }
 }
 
 void ri_planes_handle_ack(ri_worker_t *worker, ri_conn_t *conn, const ri_wire_msg_t *msg)
 {
+    if ((conn->peer != NULL) && (msg->plane == RI_WIRE_PLANE_RC)) {
+        planes_handle_rdma_ack(worker, conn, msg);
+        return;
+    }
     if (!(conn->flags & RI_CONN_PLANE_ASKED) || (conn->peer == NULL)) {
         ++worker->counters.rx_stale;
         return;
     }
     if (msg->value & RI_WIRE_PLANE_REACHED) {
         conn->flags |= RI_CONN_PLANE_READ;
+    } else {
+        planes_ask_rdma(conn);
     }
     if (planes_connect(worker, conn->peer, msg) &&
         (worker->plane->capabilities & RI_PLANE_WRITE) &&
         !(conn->flags & RI_CONN_PLANE_WRITE)) {
         conn->flags |= RI_CONN_PLANE_WRITE;
         ri_recv_rndv_open(conn);
-        ri_control_send_plane(conn, RI_WIRE_PLANE_REQ, conn->remote_id,
-                              RI_WIRE_PLANE_WRITES);
+        planes_send_local(conn, RI_WIRE_PLANE_REQ, conn->remote_id, RI_WIRE_PLANE_WRITES);
     }
 }
 
@@ -118,10 +239,32 @@ void ri_planes_failed(ri_worker_t *worker, ri_peer_t *peer)
     }
 }
 
+static void planes_end(ri_plane_ep_t **ep_p)
+{
+    ri_plane_ep_t *ep = *ep_p;
+
+    if (ep != NULL) {
+        *ep_p = NULL;
+        ep->plane->ops->disconnect(ep);
+    }
+}
+
 void ri_planes_disconnect(ri_peer_t *peer)
 {
-    if (peer->plane_ep != NULL) {
-        peer->plane_ep->plane->ops->disconnect(peer->plane_ep);
-        peer->plane_ep = NULL;
+    planes_end(&peer->plane_ep);
+}
+
+void ri_planes_rdma_failed(ri_worker_t *worker, ri_peer_t *peer)
+{
+    if (peer->rdma != RI_RDMA_FAILED) {
+        ++worker->counters.planes_failed;
+        ri_planes_disconnect_rdma(peer);
+        peer->rdma = RI_RDMA_FAILED;
     }
+}
+
+void ri_planes_disconnect_rdma(ri_peer_t *peer)
+{
+    planes_end(&peer->rdma_ep);
+    peer->rdma = RI_RDMA_NONE;
 }

@@ -15,7 +15,7 @@ void ri_planes_open(ri_worker_t *worker);
 void ri_planes_close(ri_worker_t *worker);
 
 /** A long message was sent: let the peer find out, at most once, whether it can read this
- * process's memory. Not in error handling mode PEER, see ri_select(). */
+ * process's memory, as one on this host, or else through a network. Not in error handling mode PEER, see ri_select(). */
 void ri_planes_ask(ri_conn_t *conn);
 
 /** The peer of a conn may be known now; ask it, if that was wanted. */
@@ -31,7 +31,13 @@ int ri_planes_is_gone(const ri_peer_t *peer);
 /** The plane to @a peer has stopped working. */
 void ri_planes_failed(ri_worker_t *worker, ri_peer_t *peer);
 
-/** Forget the way to a peer. */
+/** Forget the way to the memory of a peer on this host. */
 void ri_planes_disconnect(ri_peer_t *peer);
+
+/** The way to a peer through a network has stopped working: it is not used again. */
+void ri_planes_rdma_failed(ri_worker_t *worker, ri_peer_t *peer);
+
+/** Forget that way. What is under way by it ends within the call. */
+void ri_planes_disconnect_rdma(ri_peer_t *peer);
 
 #endif

@@ -6,6 +6,7 @@
 #include "am_rndv.h"
 #include "bounce.h"
 #include "planes.h"
+#include "rdma_read.h"
 #include "rndv.h"
 #include "../core/memory.h"
 
@@ -20,6 +21,9 @@ ucs_status_t ri_send_rndv_get_start(ri_send_req_t *req)
 
     rts.rts.num_segments = ri_rndv_segments(&req->data, rts.rts.segments,
                                             RI_WIRE_SEGMENTS_MAX);
+    if (req->keys != NULL) {
+        ri_rdma_read_put_keys(req, &rts.rts);
+    }
     return ri_rndv_send(req, &rts.rts);
 }
 
@@ -140,6 +144,9 @@ ucs_status_t ri_send_rndv_get_recv(ri_recv_req_t *recv, ri_stream_t *stream,
                .remote = rts->segments, .num_remote = rts->num_segments, .length = length};
     ucs_status_t status;
 
+    if (rts->flags & RI_WIRE_RTS_KEYS) {
+        return ri_rdma_read_recv(recv, stream, arrival);
+    }
     status = get_read(recv, stream->peer, is_pool, &transfer, &place_status);
     if (status == UCS_ERR_UNREACHABLE) {
         ri_planes_failed(worker, stream->peer);

@@ -15,6 +15,7 @@
 #include "../proto/frag.h"
 #include "../proto/hybrid.h"
 #include "../proto/planes.h"
+#include "../proto/rdma_read.h"
 #include "../proto/recv_rndv.h"
 #include "../proto/ring_channel.h"
 #include "../proto/rndv.h"
@@ -40,6 +41,7 @@ static void send_req_init(ri_send_req_t *req, ri_conn_t *conn, uint64_t tag)
     req->failure   = UCS_OK;
     req->self_msg  = NULL;
     req->coop      = NULL;
+    req->keys      = NULL;
     ucs_list_add_tail(&conn->sends, &req->list);
 }
 
@@ -64,6 +66,9 @@ static void send_forget(ri_send_req_t *req)
 {
     if (req->coop != NULL) {
         ri_coop_give_up(req);
+    }
+    if (req->keys != NULL) {
+        ri_rdma_read_forget(req);
     }
     if (req->conn != NULL) {
         ucs_list_del(&req->list);
@@ -296,9 +301,10 @@ static ucs_status_t send_choose_and_start(ri_send_req_t *req, int sync,
             .contig         = ri_dt_is_contig(&req->data),
             .host_memory    = ri_memory_is_host(req->super.worker, &req->data, param),
             .pieces         = ri_rndv_fits(&req->data),
-            .plane_read     = !!(conn->flags & RI_CONN_PLANE_READ),
+            .plane_read     = !!(conn->flags & (RI_CONN_PLANE_READ | RI_CONN_RDMA)),
             .plane_write    = !!(conn->flags & RI_CONN_PLANE_WRITE),
-            .has_pool       = !expected && !send_is_awaited(conn) &&
+            .has_pool       = !expected && (conn->flags & RI_CONN_PLANE_READ) &&
+                        !send_is_awaited(conn) &&
                         ri_pool_has(&conn->worker->pool, req->data.length),
             .has_slot = (req->data.length >= ri_config.coop_thresh) &&
                         ri_coop_is_possible(conn, req->data.length),
@@ -325,6 +331,11 @@ static ucs_status_t send_choose_and_start(ri_send_req_t *req, int sync,
     if ((proto == RI_PROTO_RECV_RNDV) && !ri_recv_rndv_write(req, &rtr)) {
         select.receiver_early = 0;
         proto                 = ri_select(&select);
+    }
+    if ((proto == RI_PROTO_RNDV_GET) && !(conn->flags & RI_CONN_PLANE_READ) &&
+        !ri_rdma_read_prepare(req)) {
+        select.plane_read = 0;
+        proto             = ri_select(&select);
     }
     if (send_needs_id(proto, sync)) {
         req->id = ri_id_alloc(&conn->worker->req_ids, req);

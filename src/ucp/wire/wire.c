@@ -181,7 +181,7 @@ ucs_status_t ri_wire_check_rts(const void *payload, size_t length, size_t *total
 
     if ((length < sizeof(*rts)) || (rts->num_segments == 0) ||
         (rts->num_segments > RI_WIRE_SEGMENTS_MAX) ||
-        (length != sizeof(*rts) + rts->num_segments * sizeof(rts->segments[0]))) {
+        (length != ri_wire_rts_length(rts))) {
         return UCS_ERR_INVALID_PARAM;
     }
     for (i = 0; i < rts->num_segments; ++i) {

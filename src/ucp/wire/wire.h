@@ -137,12 +137,14 @@ typedef struct ri_wire_rts {
     uint16_t slot;         /* of the ring, for a cooperative copy, plus 1; 0: none */
     uint16_t reserved;     /* 0 */
     ri_segment_t segments[];
+    /* with RI_WIRE_RTS_KEYS: a key of 32 bits for each segment */
 } __attribute__((packed)) ri_wire_rts_t;
 
 /* Flags of RTS and POOL. */
 #define RI_WIRE_RTS_PUT     1 /* the receiver is to say where to write the data (CTS) */
 #define RI_WIRE_RTS_LOW     2 /* the pool is nearly empty: RELEASE at once */
 #define RI_WIRE_RTS_OFFERED 4 /* with a slot: the sender may have written all already */
+#define RI_WIRE_RTS_KEYS    8 /* by a plane that needs keys, which follow the segments */
 
 /* PLACED has the header of EAGER_SYNC, with the id of the receive in place of that of a
  * request; this is its payload. */
@@ -246,7 +248,8 @@ static_assert(sizeof(ri_wire_address_t) == 24, "wire format");
 
 /* Planes, by number. */
 typedef enum ri_wire_plane_id {
-    RI_WIRE_PLANE_CMA = 1
+    RI_WIRE_PLANE_CMA = 1,
+    RI_WIRE_PLANE_RC  = 2
 } ri_wire_plane_id_t;
 
 /* The value of PLANE_ACK. */
@@ -261,7 +264,8 @@ typedef enum ri_wire_plane_id {
 /* The most pieces that the data of an RTS may be in. */
 #define RI_WIRE_SEGMENTS_MAX 16
 #define RI_WIRE_RTS_MAX \
-    (sizeof(ri_wire_rts_t) + RI_WIRE_SEGMENTS_MAX * sizeof(ri_segment_t))
+    (sizeof(ri_wire_rts_t) + \
+     RI_WIRE_SEGMENTS_MAX * (sizeof(ri_segment_t) + sizeof(uint32_t)))
 
 /* The longest payload that may come in pieces. */
 #define RI_WIRE_FIRST_MAX 65536
@@ -322,7 +326,9 @@ static inline int ri_wire_id_is_valid(uint32_t id)
 /** @return The length of a checked RTS or POOL payload. */
 static inline size_t ri_wire_rts_length(const ri_wire_rts_t *rts)
 {
-    return sizeof(*rts) + rts->num_segments * sizeof(rts->segments[0]);
+    size_t of_key = (rts->flags & RI_WIRE_RTS_KEYS) ? sizeof(uint32_t) : 0;
+
+    return sizeof(*rts) + rts->num_segments * (sizeof(rts->segments[0]) + of_key);
 }
 
 static inline int ri_wire_type_in_sequence(ri_wire_type_t type)

@@ -188,14 +188,16 @@ protected:
 
     void start()
     {
-        m_a       = std::make_unique<node>(SENDER);
-        m_b       = std::make_unique<node>(RECEIVER);
-        m_a_plane = std::make_unique<plane>(*m_a, m_writes ? RI_PLANE_WRITE : 0);
-        m_plane   = std::make_unique<plane>(*m_b, m_writes ? RI_PLANE_WRITE : 0);
-        m_ab      = m_a->new_endpoint(m_b.get());
-        m_ba      = m_b->new_endpoint(m_a.get());
-        m_conn    = m_a->connect(m_ab, RECEIVER);
-        m_back    = m_b->connect(m_ba, SENDER);
+        m_a = std::make_unique<node>(SENDER);
+        m_b = std::make_unique<node>(RECEIVER);
+        if (m_has_planes) {
+            m_a_plane = std::make_unique<plane>(*m_a, m_writes ? RI_PLANE_WRITE : 0);
+            m_plane   = std::make_unique<plane>(*m_b, m_writes ? RI_PLANE_WRITE : 0);
+        }
+        m_ab   = m_a->new_endpoint(m_b.get());
+        m_ba   = m_b->new_endpoint(m_a.get());
+        m_conn = m_a->connect(m_ab, RECEIVER);
+        m_back = m_b->connect(m_ba, SENDER);
     }
 
     void stop()
@@ -349,7 +351,8 @@ protected:
                      arrival);
     }
 
-    bool m_writes = false; /* the planes can */
+    bool m_has_planes = true;
+    bool m_writes     = false; /* the planes can */
     std::unique_ptr<node> m_a, m_b;
     std::unique_ptr<plane> m_a_plane, m_plane;
     endpoint *m_ab, *m_ba;

@@ -1,0 +1,271 @@
+/* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * A network within the process, for tests of what protocols do with planes whose operations
+ * end later and whose memory has keys: ways with two ends, keys that have to fit, operations
+ * that end when the test says so, in progress.
+ */
+#ifndef RI_TEST_FAKE_RDMA_H
+#define RI_TEST_FAKE_RDMA_H
+
+#include "fake_plane.h"
+
+namespace fake {
+
+class rdma {
+public:
+    /* Gives the worker of @a owner the plane; its end closes it. */
+    explicit rdma(node &owner)
+    {
+        m_state                     = new state();
+        m_state->super.ops          = &OPS;
+        m_state->super.capabilities = RI_PLANE_READ | RI_PLANE_WRITE | RI_PLANE_LISTS |
+                                      RI_PLANE_KEYS;
+        m_state->owner = this;
+        EXPECT_EQ(nullptr, owner.worker()->rdma);
+        owner.worker()->rdma = &m_state->super;
+    }
+
+    /* After the worker */
+    ~rdma()
+    {
+        EXPECT_TRUE(m_closed);
+        EXPECT_TRUE(m_keys.empty()) << "memory that was not released";
+        EXPECT_EQ(0u, ends());
+    }
+
+    size_t ends() const
+    {
+        return std::count_if(all_ends().begin(), all_ends().end(),
+                             [this](const auto &one) { return one.second->of == this; });
+    }
+
+    size_t keys() const { return m_keys.size(); }
+    size_t under_way() const { return m_queue.size(); }
+
+    ucs_status_t prepare_status = UCS_OK;
+    ucs_status_t connect_status = UCS_OK;
+    ucs_status_t reg_status     = UCS_OK;
+    unsigned good_regs          = 0;      /* that succeed before reg_status counts */
+    ucs_status_t start_status   = UCS_OK; /* of read() */
+    ucs_status_t end_status     = UCS_OK; /* of what it started */
+    bool holds                  = false;  /* nothing ends by itself */
+    bool broken                 = false;  /* check() says so */
+    unsigned reads              = 0;
+    unsigned connects           = 0;
+
+private:
+    struct state {
+        ri_plane_t super;
+        rdma *owner;
+    };
+
+    struct end {
+        ri_plane_ep_t super;
+        rdma *of;
+        uint32_t id;
+        uint32_t remote; /* 0: not connected */
+    };
+
+    struct operation {
+        end *way;
+        ri_plane_op_t *op;
+        std::vector<ri_segment_t> local, remote;
+    };
+
+    struct key {
+        uint64_t address;
+        size_t length;
+    };
+
+    static std::map<uint32_t, end *> &all_ends()
+    {
+        static std::map<uint32_t, end *> ends;
+
+        return ends;
+    }
+
+    static rdma *of(ri_plane_t *super) { return reinterpret_cast<state *>(super)->owner; }
+    static end *of(ri_plane_ep_t *super) { return reinterpret_cast<end *>(super); }
+
+    static void close(ri_plane_t *super)
+    {
+        EXPECT_TRUE(of(super)->m_queue.empty());
+        of(super)->m_closed = true;
+        delete reinterpret_cast<state *>(super);
+    }
+
+    static ucs_status_t prepare(ri_plane_t *super, ri_plane_ep_t **ep)
+    {
+        static uint32_t id = 0;
+        end *one;
+
+        if (of(super)->prepare_status != UCS_OK) {
+            return of(super)->prepare_status;
+        }
+        one                 = new end{{super}, of(super), ++id, 0};
+        all_ends()[one->id] = one;
+        *ep                 = &one->super;
+        return UCS_OK;
+    }
+
+    static size_t ep_address(ri_plane_ep_t *ep, void *address)
+    {
+        memcpy(address, &of(ep)->id, sizeof(of(ep)->id));
+        return sizeof(of(ep)->id);
+    }
+
+    static ucs_status_t connect(ri_plane_t *super, const void *address, size_t length,
+                                ri_plane_ep_t **ep)
+    {
+        uint32_t id;
+
+        EXPECT_EQ(0u, of(*ep)->remote) << "connected already";
+        if ((of(super)->connect_status != UCS_OK) || (length != sizeof(id))) {
+            return UCS_ERR_UNREACHABLE;
+        }
+        memcpy(&id, address, sizeof(id));
+        of(*ep)->remote = id;
+        ++of(super)->connects;
+        return UCS_OK;
+    }
+
+    static void disconnect(ri_plane_ep_t *ep)
+    {
+        end *one   = of(ep);
+        rdma *self = one->of;
+        std::deque<operation> queue;
+
+        queue.swap(self->m_queue);
+        for (operation &o : queue) {
+            if (o.way == one) {
+                o.op->done(o.op, UCS_ERR_UNREACHABLE);
+            } else {
+                self->m_queue.push_back(o);
+            }
+        }
+        all_ends().erase(one->id);
+        delete one;
+    }
+
+    static ucs_status_t reg(ri_plane_t *super, void *address, size_t length,
+                            ri_plane_memory_t *memory)
+    {
+        rdma *self = of(super);
+        uint32_t number;
+
+        if ((self->reg_status != UCS_OK) && (self->m_regs++ >= self->good_regs)) {
+            return self->reg_status;
+        }
+        number               = ++self->m_last_key;
+        self->m_keys[number] = {(uintptr_t)address, length};
+        memory->region       = address;
+        memory->local_key    = number;
+        memory->remote_key   = number + 1000000;
+        return UCS_OK;
+    }
+
+    static void release(ri_plane_t *super, ri_plane_memory_t *memory)
+    {
+        EXPECT_EQ(1u, of(super)->m_keys.erase(memory->local_key));
+    }
+
+    bool has_key(uint32_t number, const ri_segment_t &segment) const
+    {
+        auto found = m_keys.find(number);
+
+        return (found != m_keys.end()) && (segment.address >= found->second.address) &&
+               (segment.address + segment.length <=
+                found->second.address + found->second.length);
+    }
+
+    static ucs_status_t read(ri_plane_ep_t *ep, const ri_transfer_t *transfer)
+    {
+        end *one   = of(ep);
+        rdma *self = one->of;
+        operation o{one, transfer->op, {}, {}};
+
+        EXPECT_NE(0u, one->remote);
+        ++self->reads;
+        if (self->start_status != UCS_OK) {
+            return self->start_status;
+        }
+        for (size_t i = 0; i < transfer->num_local; ++i) {
+            EXPECT_TRUE(self->has_key(transfer->local_keys[i], transfer->local[i]));
+            o.local.push_back(transfer->local[i]);
+        }
+        auto other = all_ends().find(one->remote);
+        for (size_t i = 0; i < transfer->num_remote; ++i) {
+            if ((other != all_ends().end()) &&
+                !other->second->of->has_key(transfer->remote_keys[i] - 1000000,
+                                            transfer->remote[i])) {
+                ++self->m_wrong_keys;
+            }
+            o.remote.push_back(transfer->remote[i]);
+        }
+        EXPECT_EQ(0u, transfer->offset);
+        self->m_queue.push_back(o);
+        return UCS_INPROGRESS;
+    }
+
+    static ucs_status_t check(ri_plane_ep_t *ep)
+    {
+        return of(ep)->of->broken ? UCS_ERR_UNREACHABLE : UCS_OK;
+    }
+
+    static void copy(const operation &o)
+    {
+        bytes data;
+        size_t at = 0;
+
+        for (const ri_segment_t &s : o.remote) {
+            const uint8_t *from = reinterpret_cast<const uint8_t *>(s.address);
+            data.insert(data.end(), from, from + s.length);
+        }
+        for (const ri_segment_t &s : o.local) {
+            size_t length = std::min<size_t>(s.length, data.size() - at);
+            memcpy(reinterpret_cast<void *>(s.address), &data[at], length);
+            at += length;
+        }
+    }
+
+    static unsigned progress(ri_plane_t *super)
+    {
+        rdma *self     = of(super);
+        unsigned count = 0;
+
+        while (!self->holds && !self->m_queue.empty()) {
+            operation o         = self->m_queue.front();
+            auto other          = all_ends().find(o.way->remote);
+            ucs_status_t status = (other == all_ends().end()) ? UCS_ERR_UNREACHABLE :
+                                  (self->m_wrong_keys > 0)    ? UCS_ERR_INVALID_ADDR :
+                                                                self->end_status;
+
+            self->m_queue.pop_front();
+            if (status == UCS_OK) {
+                copy(o);
+            }
+            self->broken |= (status == UCS_ERR_UNREACHABLE);
+            o.op->done(o.op, status);
+            ++count;
+        }
+        return count;
+    }
+
+    static constexpr ri_plane_ops_t OPS = {"fake rdma", nullptr,    close,    nullptr,
+                                           connect,     disconnect, prepare,  ep_address,
+                                           reg,         release,    progress, read,
+                                           nullptr,     check,      nullptr};
+
+    state *m_state;
+    bool m_closed         = false;
+    uint32_t m_last_key   = 0;
+    unsigned m_regs       = 0;
+    unsigned m_wrong_keys = 0;
+    std::map<uint32_t, key> m_keys;
+    std::deque<operation> m_queue;
+};
+
+} // namespace fake
+
+#endif
