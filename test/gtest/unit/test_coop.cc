@@ -1,9 +1,9 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * src/ucp/proto/coop.c: two workers with rings and planes that the test makes. A side is in
- * the library when the test says so: between copies, and, by the planes' hooks, while the
- * other side is in one.
+ * src/ucp/proto/coop.c, coop_send.c and coop_recv.c: two workers with rings and planes that
+ * the test makes. A side is in the library when the test says so: between copies, and, by
+ * the planes' hooks, while the other side is in one.
  */
 
 #include "fake_plane.h"
