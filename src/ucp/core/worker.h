@@ -80,7 +80,7 @@ struct ri_worker {
 
     ri_sender_map_t senders;
     uint64_t polls;     /* of rings */
-    uint32_t active_us; /* when it was last done with a long message, see proto/rtr.c */
+    uint32_t active_us; /* when it was last done with a long message, see rtr_learn.c */
     size_t num_rtrs;    /* receives whose rtr is not NONE */
     int rtr_retry;      /* queued ones may have their turn */
     ucs_list_link_t

@@ -1,6 +1,6 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
-/* src/ucp/proto/rtr.c and recv_rndv.c. (protocol-rndv.md section 3) */
+/* src/ucp/proto/rtr.c, rtr_meet.c, rtr_learn.c and recv_rndv.c. (protocol-rndv.md section 3) */
 
 #include "rtr_test.h"
 

@@ -1,0 +1,109 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "rtr_state.h"
+#include "planes.h"
+#include "../core/log.h"
+
+#include <sched.h>
+
+/* What ends cannot wait for ever for a peer that was stopped; seconds. */
+#define RTR_SETTLE_TIMEOUT 10
+
+void ri_rtr_give_grant_back(ri_recv_req_t *recv)
+{
+    ri_rtr_grants_t *grants = recv->rtr_conn->grants;
+
+    grants->recv[recv->rtr_index] = NULL;
+    grants->free |= 1u << recv->rtr_index;
+    recv->rtr_conn = NULL;
+}
+
+/* The receive has no RTR any more. */
+static void rtr_end(ri_recv_req_t *recv)
+{
+    ri_worker_t *worker = recv->super.worker;
+
+    switch (recv->rtr) {
+    case RI_RTR_QUEUED:
+        ucs_list_del(&recv->list);
+        break;
+    case RI_RTR_OUT:
+        ri_rtr_give_grant_back(recv);
+        /* fall through */
+    case RI_RTR_KEPT:
+        ri_id_free(&worker->recv_ids, recv->id);
+        recv->id = 0;
+        ucs_list_del(&recv->list);
+        --recv->rtr_stream->num_rtrs;
+        break;
+    default:
+        return;
+    }
+    recv->rtr = RI_RTR_NONE;
+    --worker->num_rtrs;
+    ri_rtr_wake_queue(worker);
+}
+
+/* Whether the sender is doing, within a call, what it has taken the RTR for. */
+static int rtr_is_unsettled(const ri_recv_req_t *recv)
+{
+    uint32_t state = ri_rtr_grant_state(recv);
+
+    return (state == RI_RING_GRANT_USED) || (state == RI_RING_GRANT_SHARING);
+}
+
+void ri_rtr_settle(const ri_recv_req_t *recv)
+{
+    double start = ri_time();
+    unsigned i;
+
+    if (recv->rtr != RI_RTR_OUT) {
+        return;
+    }
+    for (i = 1; rtr_is_unsettled(recv); ++i) {
+        sched_yield();
+        if (i % RI_RTR_CHECK != 0) {
+            continue;
+        }
+        if (ri_planes_is_gone(recv->rtr_stream->peer)) {
+            return;
+        }
+        if (ri_time() - start > RTR_SETTLE_TIMEOUT) {
+            ri_error("a peer that was writing a message does not go on; the memory of "
+                     "its receive is given up");
+            return;
+        }
+    }
+}
+
+void ri_rtr_forget(ri_recv_req_t *recv)
+{
+    if ((recv->rtr == RI_RTR_OUT) || (recv->rtr == RI_RTR_KEPT)) {
+        ++recv->super.worker->counters.rtr_dropped;
+    }
+    rtr_end(recv);
+}
+
+int ri_rtr_take_back(ri_recv_req_t *recv)
+{
+    if ((recv->rtr == RI_RTR_NONE) || (recv->rtr == RI_RTR_QUEUED)) {
+        return 1;
+    }
+    if ((recv->rtr == RI_RTR_KEPT) ||
+        (!ri_ring_grant_change(ri_rtr_grant(recv), recv->rtr_generation,
+                               RI_RING_GRANT_FREE) &&
+         (ri_rtr_grant_state(recv) != RI_RING_GRANT_FREE))) {
+        return 0;
+    }
+    ri_trace(&recv->super.worker->trace, RI_TRACE_RTR_BACK, recv->tag, recv->id);
+    ri_rtr_forget(recv);
+    return 1;
+}
+
+void ri_rtr_was_used(ri_recv_req_t *recv)
+{
+    ++recv->super.worker->counters.rtr_used;
+    rtr_end(recv);
+}
