@@ -19,6 +19,7 @@
 #include "ucp/preload/stock.h"
 #include "ucp/proto/ring_channel.h"
 #include "ucp/tag/deliver.h"
+#include "ucp/tag/dispatch.h"
 #include "ucp/tag/recv.h"
 #include "ucp/tag/send.h"
 

@@ -18,7 +18,7 @@
 #include "../proto/rndv.h"
 #include "../proto/rdma_read.h"
 #include "../proto/rtr.h"
-#include "../tag/deliver.h"
+#include "../tag/dispatch.h"
 #include "../../uct/shm/host.h"
 
 #include <stdlib.h>

@@ -7,7 +7,7 @@
  */
 #include "bounce.h"
 #include "../core/memory.h"
-#include "../tag/deliver.h"
+#include "../tag/recv_start.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,7 @@
  */
 #include "coop_copy.h"
 #include "planes.h"
-#include "../tag/deliver.h"
+#include "../tag/recv_start.h"
 
 #include <stdlib.h>
 

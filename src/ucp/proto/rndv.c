@@ -12,7 +12,7 @@
 #include "rtr.h"
 #include "send_rndv_get.h"
 #include "send_rndv_put.h"
-#include "../tag/deliver.h"
+#include "../tag/recv_start.h"
 #include "../tag/send.h"
 
 #include <string.h>

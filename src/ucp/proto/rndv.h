@@ -11,7 +11,7 @@
 #define RI_RNDV_H
 
 #include "../core/worker.h"
-#include "../tag/deliver.h"
+#include "../tag/recv_start.h"
 
 /* Room for the payload of an RTS. */
 typedef union ri_rndv_rts {

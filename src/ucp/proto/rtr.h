@@ -19,7 +19,7 @@
 #define RI_RTR_H
 
 #include "../core/worker.h"
-#include "../tag/deliver.h"
+#include "../tag/recv_start.h"
 
 /** A receive above the eager threshold was posted: send an RTR if that is right and may
  * pay. */

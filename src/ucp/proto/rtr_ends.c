@@ -6,6 +6,7 @@
  */
 #include "rtr_state.h"
 #include "planes.h"
+#include "../tag/deliver.h"
 
 #include <stdlib.h>
 

@@ -8,6 +8,7 @@
 #include "am_rndv.h"
 #include "planes.h"
 #include "../core/config.h"
+#include "../tag/deliver.h"
 
 /* The sender breaks the protocol. Nobody can tell what it wrote where. */
 static ucs_status_t rtr_broken(ri_recv_req_t *recv, ri_stream_t *stream,

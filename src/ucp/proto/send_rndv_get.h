@@ -9,7 +9,7 @@
 #define RI_SEND_RNDV_GET_H
 
 #include "../core/worker.h"
-#include "../tag/deliver.h"
+#include "../tag/recv_start.h"
 
 /** Sender: as ri_rndv_send(). */
 ucs_status_t ri_send_rndv_get_start(ri_send_req_t *req);

@@ -8,7 +8,7 @@
 #include "rndv.h"
 #include "send_rndv_get.h"
 #include "../core/memory.h"
-#include "../tag/deliver.h"
+#include "../tag/recv_start.h"
 #include "../tag/send.h"
 
 ucs_status_t ri_send_rndv_put_start(ri_send_req_t *req)

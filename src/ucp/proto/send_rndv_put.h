@@ -14,7 +14,7 @@
 #define RI_SEND_RNDV_PUT_H
 
 #include "../core/worker.h"
-#include "../tag/deliver.h"
+#include "../tag/recv_start.h"
 
 /** Sender: as ri_rndv_send(). */
 ucs_status_t ri_send_rndv_put_start(ri_send_req_t *req);

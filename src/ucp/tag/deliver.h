@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * From arrival to receive: the order of a stream, matching, and the end of receives.
+ * From arrival to receive: the order of a stream, and matching.
  * (protocol.md section 4)
  *
  * A stream's messages may come by several ways, and by each out of order; they are
@@ -12,23 +12,7 @@
 #ifndef RI_DELIVER_H
 #define RI_DELIVER_H
 
-#include "../core/worker.h"
-
-/* A message as it arrives; what it points to is only there during the call. */
-typedef struct ri_arrival {
-    uint32_t sn;
-    uint8_t wire_type; /* RI_WIRE_EAGER... */
-    uint8_t kind;      /* ri_msg_kind_t */
-    uint32_t req_id; /* of a synchronous message or rendezvous; PLACED: of the receive */
-    uint64_t tag;
-    size_t length;
-    const void *data;    /* COPY, AM_DATA; RTS: a checked ri_wire_rts_t */
-    void *desc;          /* AM_DATA, AM_RNDV: may be kept */
-    ri_send_req_t *send; /* SELF */
-    /* COPY: if not NULL, a message that holds the data, and counts among the held bytes
-     * already; NULL once it was kept */
-    ri_msg_t *msg;
-} ri_arrival_t;
+#include "recv_start.h"
 
 /**
  * Take a message of @a stream.
@@ -36,15 +20,6 @@ typedef struct ri_arrival {
  * @return UCS_INPROGRESS if arrival->desc was kept, else UCS_OK.
  */
 ucs_status_t ri_deliver(ri_stream_t *stream, ri_arrival_t *arrival);
-
-/**
- * Move the data of a matched message into the receive's memory. arrival->desc is set to
- * NULL if UCP has taken the descriptor back.
- *
- * @return The status of the receive, or UCS_INPROGRESS if it ends later.
- */
-ucs_status_t ri_recv_start(ri_recv_req_t *recv, ri_stream_t *stream,
-                           ri_arrival_t *arrival);
 
 /**
  * Find and take out the receive of an eager message that is next in order, of which only the
@@ -62,9 +37,6 @@ void ri_deliver_matched(ri_recv_req_t *recv, uint64_t tag, const void *data,
 /** Take a plain eager message whose payload is at hand, to be copied if it is kept. */
 void ri_deliver_plain(ri_stream_t *stream, uint8_t wire_type, uint32_t sn, uint64_t tag,
                       const void *data, size_t length);
-
-/** The data of a receive that stock moved is in place, or will not come: end it. */
-void ri_deliver_received(ri_recv_req_t *recv, ucs_status_t status);
 
 /**
  * The shortest way for the most frequent case, that a plain eager message is next in order
@@ -136,9 +108,5 @@ void ri_deliver_malformed_of(ri_stream_t *stream, const char *where, unsigned ty
 /** Count a message that breaks the protocol so that its stream cannot go on. */
 void ri_deliver_breaking(ri_stream_t *stream, const char *what, unsigned type,
                          size_t length);
-
-/** The handler of this library's active messages; @a arg is the worker. */
-ucs_status_t ri_dispatch_am(void *arg, const void *header, size_t header_length,
-                            void *data, size_t length, const ucp_am_recv_param_t *param);
 
 #endif

@@ -86,6 +86,7 @@ extern "C" {
 #include "ucp/proto/self.h"
 #include "ucp/tag/assembly.h"
 #include "ucp/tag/deliver.h"
+#include "ucp/tag/dispatch.h"
 #include "ucp/tag/match.h"
 #include "ucp/tag/recv.h"
 #include "ucp/tag/send.h"

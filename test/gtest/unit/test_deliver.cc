@@ -1,8 +1,8 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * src/ucp/tag/deliver.c: the order of a stream, matching, and what becomes of descriptors.
- * The test plays the sender: it writes the messages itself.
+ * src/ucp/tag/dispatch.c, deliver.c and recv_start.c: the order of a stream, matching, and
+ * what becomes of descriptors. The test plays the sender: it writes the messages itself.
  */
 
 #include "fake_ucx.h"

@@ -1,0 +1,41 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What a matched message does to its receive: its data is placed, or fetched, or an own protocol
+ * takes over.
+ */
+#ifndef RI_RECV_START_H
+#define RI_RECV_START_H
+
+#include "../core/worker.h"
+
+/* A message as it arrives; what it points to is only there during the call. */
+typedef struct ri_arrival {
+    uint32_t sn;
+    uint8_t wire_type; /* RI_WIRE_EAGER... */
+    uint8_t kind;      /* ri_msg_kind_t */
+    uint32_t req_id; /* of a synchronous message or rendezvous; PLACED: of the receive */
+    uint64_t tag;
+    size_t length;
+    const void *data;    /* COPY, AM_DATA; RTS: a checked ri_wire_rts_t */
+    void *desc;          /* AM_DATA, AM_RNDV: may be kept */
+    ri_send_req_t *send; /* SELF */
+    /* COPY: if not NULL, a message that holds the data, and counts among the held bytes
+     * already; NULL once it was kept */
+    ri_msg_t *msg;
+} ri_arrival_t;
+
+/**
+ * Move the data of a matched message into the receive's memory. arrival->desc is set to
+ * NULL if UCP has taken the descriptor back.
+ *
+ * @return The status of the receive, or UCS_INPROGRESS if it ends later.
+ */
+ucs_status_t ri_recv_start(ri_recv_req_t *recv, ri_stream_t *stream,
+                           ri_arrival_t *arrival);
+
+/** The data of a receive that stock moved is in place, or will not come: end it. */
+void ri_deliver_received(ri_recv_req_t *recv, ucs_status_t status);
+
+#endif
