@@ -13,8 +13,6 @@
 #include "../proto/hybrid.h"
 #include "../proto/planes.h"
 #include "../proto/ring_channel.h"
-#include "../proto/rndv.h"
-#include "../proto/rtr.h"
 #include "../proto/select.h"
 #include "../tag/send.h"
 
@@ -25,73 +23,6 @@
 #define CONN_TIMEOUT_CALLS 16
 
 ri_map_t ri_conn_map = RI_MAP_INITIALIZER;
-
-ri_peer_t *ri_peer_get(ri_worker_t *worker, uint64_t uid)
-{
-    ri_peer_t *peer = ri_map_get(&worker->peers, uid);
-
-    if (peer != NULL) {
-        return peer;
-    }
-
-    peer = malloc(sizeof(*peer));
-    if (peer == NULL) {
-        return NULL;
-    }
-    peer->uid          = uid;
-    peer->plane_ep     = NULL;
-    peer->rdma_ep      = NULL;
-    peer->rdma         = RI_RDMA_NONE;
-    peer->gone         = 0;
-    peer->waited       = 0;
-    peer->hint_is_news = 0;
-    peer->ready        = 0;
-    peer->failed       = 0;
-    ucs_list_head_init(&peer->conns);
-    ucs_list_head_init(&peer->streams);
-    ucs_list_head_init(&peer->owed);
-    peer->num_releases = 0;
-    ucs_list_head_init(&peer->releasing_link);
-    if (ri_map_put(&worker->peers, uid, peer) != UCS_OK) {
-        free(peer);
-        return NULL;
-    }
-    return peer;
-}
-
-/* Nobody is left to speak with. What is owed is owed to the senders of its streams. */
-static void peer_check_unused(ri_worker_t *worker, ri_peer_t *peer)
-{
-    if (ucs_list_is_empty(&peer->conns) && ucs_list_is_empty(&peer->streams)) {
-        ri_control_drop(&peer->owed);
-        ucs_list_del(&peer->releasing_link);
-        ri_planes_disconnect(peer);
-        ri_planes_disconnect_rdma(peer);
-        ri_map_remove(&worker->peers, peer->uid);
-        free(peer);
-    }
-}
-
-ri_conn_t *ri_peer_way_out(ri_peer_t *peer)
-{
-    ri_conn_t *reply   = NULL;
-    ri_conn_t *closing = NULL;
-    ri_conn_t *conn;
-
-    ucs_list_for_each(conn, &peer->conns, peer_list) {
-        if ((conn->status != UCS_OK) || (conn->flags & RI_CONN_BYE)) {
-            continue;
-        }
-        if (conn->flags & RI_CONN_CLOSING) {
-            closing = conn;
-        } else if (conn->flags & RI_CONN_USER) {
-            return conn;
-        } else {
-            reply = conn;
-        }
-    }
-    return (reply != NULL) ? reply : closing;
-}
 
 ucs_status_t ri_conn_set_peer(ri_conn_t *conn, uint64_t uid)
 {
@@ -279,7 +210,7 @@ void ri_conn_destroy(ri_conn_t *conn, ucs_status_t status)
     ri_hybrid_conn_closed(conn);
     if (conn->peer != NULL) {
         ucs_list_del(&conn->peer_list);
-        peer_check_unused(worker, conn->peer);
+        ri_peer_check_unused(worker, conn->peer);
         conn->peer = NULL;
     }
     ri_conn_stop_timeout(conn);
@@ -378,25 +309,6 @@ static ri_conn_t *conn_find_reply(ri_worker_t *worker, uint64_t uid)
     return NULL;
 }
 
-/* No endpoint to the peer is left that works: it is taken to be gone. What it has written
- * is still read, and then its rings end, with what was on its way. What was asked of it will
- * not come. */
-static void peer_check_failed(ri_worker_t *worker, uint64_t uid, ucs_status_t status)
-{
-    ri_peer_t *peer = (uid != 0) ? ri_map_get(&worker->peers, uid) : NULL;
-    ri_stream_t *stream;
-
-    if ((peer == NULL) || (ri_peer_way_out(peer) != NULL)) {
-        return;
-    }
-    ucs_list_for_each(stream, &peer->streams, peer_list) {
-        stream->ring_dead = 1;
-    }
-    peer->failed = 1;
-    ri_rndv_abort_all(worker, uid, status);
-    ri_rtr_peer_failed(worker, uid);
-}
-
 void ri_conn_tell_failure(ri_worker_t *worker, uint32_t id, ucs_status_t status)
 {
     ri_conn_t *conn = ri_id_get(&worker->conn_ids, id);
@@ -422,7 +334,7 @@ void ri_conn_endpoint_failed(ri_conn_t *conn, ucs_status_t status)
     while ((uid != 0) && ((reply = conn_find_reply(worker, uid)) != NULL)) {
         ri_conn_destroy(reply, status);
     }
-    peer_check_failed(worker, uid, status);
+    ri_peer_check_failed(worker, uid, status);
     ri_conn_tell_failure(worker, id, status);
 }
 
@@ -500,141 +412,5 @@ void ri_conn_check_timeouts(ri_worker_t *worker)
             ri_conn_report_unusable(RI_LOG_LEVEL_ERROR, UCS_ERR_TIMED_OUT);
             ri_conn_fail(conn, UCS_ERR_UNREACHABLE);
         }
-    }
-}
-
-ri_stream_t *ri_stream_find(ri_worker_t *worker, uint64_t uid, uint32_t conn_id)
-{
-    ri_peer_t *peer = ri_map_get(&worker->peers, uid);
-    ri_stream_t *stream;
-
-    if (peer == NULL) {
-        return NULL;
-    }
-    ucs_list_for_each(stream, &peer->streams, peer_list) {
-        if (stream->remote_conn_id == conn_id) {
-            return stream;
-        }
-    }
-    return NULL;
-}
-
-ri_stream_t *ri_stream_get(ri_worker_t *worker, const ri_wire_hello_t *hello)
-{
-    ri_stream_t *stream = ri_stream_find(worker, hello->uid, hello->conn_id);
-    ri_peer_t *peer;
-
-    if ((stream != NULL) && (stream->remote_serial == hello->serial)) {
-        return stream;
-    }
-    peer = ri_peer_get(worker, hello->uid);
-    if (peer == NULL) {
-        return NULL;
-    }
-
-    stream = calloc(1, sizeof(*stream));
-    if (stream == NULL) {
-        goto err_peer;
-    }
-    stream->id = ri_id_alloc(&worker->stream_ids, stream);
-    if (stream->id == 0) {
-        free(stream);
-        goto err_peer;
-    }
-
-    stream->worker         = worker;
-    stream->peer           = peer;
-    stream->remote_conn_id = hello->conn_id;
-    stream->remote_serial  = hello->serial;
-    stream->next_sn        = 1;
-    stream->am_left        = ri_max(ri_config.ring_after, 1u);
-    stream->same_host      = (hello->host != 0) && (hello->host == worker->host);
-    ucs_list_head_init(&stream->early);
-    ucs_list_head_init(&stream->assembling);
-    ucs_list_head_init(&stream->fetching);
-    ucs_list_head_init(&stream->rtrs);
-    ucs_list_add_tail(&worker->streams, &stream->list);
-    ucs_list_add_head(&peer->streams, &stream->peer_list);
-    ri_trace(&worker->trace, RI_TRACE_STREAM_NEW, hello->uid, stream->id);
-    return stream;
-
-err_peer:
-    peer_check_unused(worker, peer);
-    return NULL;
-}
-
-static void stream_discard(ri_worker_t *worker, ucs_list_link_t *msgs)
-{
-    ri_msg_t *msg, *tmp;
-
-    ucs_list_for_each_safe(msg, tmp, msgs, list) {
-        ucs_list_del(&msg->list);
-        ri_msg_discard(worker, msg);
-    }
-}
-
-void ri_stream_destroy(ri_stream_t *stream)
-{
-    ri_worker_t *worker = stream->worker;
-
-    stream_discard(worker, &stream->early);
-    stream_discard(worker, &stream->assembling);
-    ++stream->busy; /* callbacks must not free it */
-    ri_rtr_abort(stream, UCS_ERR_CONNECTION_RESET);
-    ri_rndv_abort(stream, UCS_ERR_CONNECTION_RESET);
-    ri_rndv_drop_written(stream);
-    ri_id_free(&worker->stream_ids, stream->id);
-    ucs_list_del(&stream->list);
-    ucs_list_del(&stream->peer_list);
-    peer_check_unused(worker, stream->peer);
-    ri_stream_counters_add(&worker->counters.streams, &stream->counters);
-    free(stream);
-}
-
-void ri_stream_break(ri_stream_t *stream, const char *why)
-{
-    ri_worker_t *worker = stream->worker;
-
-    if (stream->broken) {
-        return;
-    }
-
-    ri_trace(&worker->trace, RI_TRACE_STREAM_BREAK, stream->id, stream->next_sn);
-    ri_warn("a connection from worker 0x%lx ends because of %s: its messages are dropped "
-            "from now on",
-            stream->peer->uid, why);
-    stream->broken    = 1;
-    stream->same_host = 0; /* no ring any more */
-    stream->ring_dead = 1;
-    stream_discard(worker, &stream->early);
-    stream_discard(worker, &stream->assembling);
-    stream->num_early = 0;
-    ri_control_answer(stream, RI_WIRE_RESET, stream->remote_serial);
-    ri_rtr_withdraw(stream); /* after that no slot becomes ready for one */
-    if (stream->ring != NULL) {
-        ri_coop_close_slots(stream);
-    }
-    ++stream->busy; /* callbacks must not free it: the caller uses it */
-    ri_rtr_abort(stream, UCS_ERR_CONNECTION_RESET);
-    ri_rndv_abort(stream, UCS_ERR_CONNECTION_RESET);
-    --stream->busy;
-}
-
-void ri_stream_check_closed_slow(ri_stream_t *stream)
-{
-    if ((stream->busy == 0) && (stream->ring == NULL)) {
-        ++stream->busy; /* callbacks must not free it */
-        ri_rndv_abort_written(stream, UCS_ERR_CONNECTION_RESET);
-        --stream->busy;
-    }
-    if ((stream->busy == 0) && (stream->num_msgs == 0) && (stream->ring == NULL) &&
-        ucs_list_is_empty(&stream->fetching) && (stream->num_coops == 0) &&
-        (stream->num_reads == 0) && (stream->next_sn == stream->closed_sn + 1)) {
-        if ((stream->num_early > 0) || !ucs_list_is_empty(&stream->assembling)) {
-            ri_warn("a connection from worker 0x%lx ends because its sender could not "
-                    "send a message: %zu that followed are dropped",
-                    stream->peer->uid, stream->num_early);
-        }
-        ri_stream_destroy(stream);
     }
 }

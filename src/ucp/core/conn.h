@@ -14,10 +14,11 @@
 #include "counters.h"
 #include "handle_map.h"
 #include "log.h"
+#include "peer.h"
 #include "request.h"
+#include "stream.h"
 #include "../../uct/shm/ring.h"
 #include "../proto/rtr_table.h"
-#include "../tag/assembly.h"
 #include "../wire/wire.h"
 
 enum {
@@ -95,89 +96,6 @@ struct ri_conn {
     ri_rtr_grants_t *grants;     /* in the ring, see proto/rtr.h; NULL: none yet */
     ri_conn_counters_t counters;
 };
-
-/* A way in: one per remote conn that has sent something. */
-struct ri_stream {
-    ri_worker_t *worker;
-    unsigned busy; /* deliveries under way: it must not be freed by what they call */
-    ri_peer_t *peer;
-    uint32_t id;             /* by which the sender addresses it */
-    uint32_t remote_conn_id; /* of the sender's conn */
-    uint32_t remote_serial;  /* likewise */
-    uint32_t next_sn;        /* that is matched next; starts at 1 */
-    uint64_t last_tag;       /* of the message before that */
-    ucs_list_link_t early;   /* messages that came too early, by sn */
-    size_t num_early;
-    ucs_list_link_t assembling; /* messages of which pieces are missing */
-    unsigned num_msgs;          /* unexpected messages that refer to it */
-    unsigned am_left;           /* messages by active message until a ring is
-                                            thought about */
-    int acked;                  /* CONN_ACK was sent */
-    int same_host;              /* the sender could map a ring of ours */
-    int plane_write;            /* the sender can write this process's memory */
-    int closed;                 /* BYE came: nothing follows closed_sn */
-    uint32_t closed_sn;
-    int broken;         /* everything is dropped: ri_stream_break() */
-    ri_ring_rx_t *ring; /* NULL: none */
-    uint64_t ring_cookie;
-    uint64_t ring_last_use; /* worker->ring_clock at its latest record */
-    int ring_stopping;      /* RING_STOP was sent */
-    int ring_dead;          /* nobody sends into it any more: free it when it
-                                            is empty */
-    ri_ring_rx_t ring_memory;
-    ri_assembly_t assembly;    /* of what comes through the ring in parts */
-    unsigned num_coops;        /* receives that both sides are copying */
-    unsigned num_reads;        /* receives that are being read through a network */
-    ucs_list_link_t fetching;  /* receives that wait for RNDV_DATA */
-    ucs_list_link_t rtrs;      /* posted receives that were offered to the sender */
-    size_t num_rtrs;           /* of these, and of those that it writes */
-    ucs_list_link_t list;      /* in worker->streams */
-    ucs_list_link_t peer_list; /* in peer->streams */
-    ri_stream_counters_t counters;
-};
-
-/* A pool buffer of the peer's that has been read. */
-typedef struct ri_release {
-    uint32_t id;
-    uint32_t conn_id; /* of the conn that its message came by, there */
-} ri_release_t;
-
-/* A way through a network has two ends. */
-typedef enum ri_rdma_state {
-    RI_RDMA_NONE,
-    RI_RDMA_PREPARED,  /* this end is there */
-    RI_RDMA_CONNECTED, /* ... and leads to the peer's, which may not be connected yet */
-    RI_RDMA_FAILED     /* it was given up */
-} ri_rdma_state_t;
-
-/* Lives as long as it has a conn or a stream. */
-struct ri_peer {
-    uint64_t uid;
-    ucs_list_link_t conns;
-    ucs_list_link_t streams;
-    ri_plane_ep_t *plane_ep; /* the way to its memory on this host, or NULL */
-    ri_plane_ep_t *rdma_ep;  /* the way to it through a network, or NULL */
-    uint8_t rdma;            /* ri_rdma_state_t */
-    uint8_t rdma_length;     /* CONNECTED: of the address */
-    uint8_t rdma_address[RI_PLANE_ADDRESS_MAX]; /* of the peer's end */
-    uint8_t waited; /* so many more long messages from it are taken to be waited for */
-    uint8_t hint_is_news; /* that changed between 0 and others, and it was not told yet */
-    uint8_t ready;        /* it waits for long messages, as it has said */
-    int gone;             /* likewise NULL, as the process does not exist any more */
-    int failed;           /* there was a time when no endpoint to it worked any more */
-    ucs_list_link_t owed; /* control messages that wait for a first way out */
-    ri_release_t releases[2 * RI_WIRE_RELEASE_MAX]; /* that wait for company */
-    unsigned num_releases;
-    ucs_list_link_t releasing_link; /* in worker->releasing, if any waits, also in one of
-                                       the conns; else self-linked */
-};
-
-/** @return What a record to the peer says: whether its long messages are waited for. */
-static inline uint8_t ri_peer_take_hint(ri_peer_t *peer)
-{
-    peer->hint_is_news = 0;
-    return peer->waited > 0;
-}
 
 /* While any of these is set, messages do not go through the ring. */
 #define RI_CONN_NO_RING (RI_CONN_RING_STOP | RI_CONN_BEHIND_RMA)
@@ -281,44 +199,5 @@ void ri_conn_check_timeouts(ri_worker_t *worker);
  *               UCS_ERR_TIMED_OUT: it does not answer. Any other: there is nothing to say.
  */
 void ri_conn_report_unusable(ri_log_level_t level, ucs_status_t why);
-
-/** Find the peer of a uid, or make it. @return NULL without memory. */
-ri_peer_t *ri_peer_get(ri_worker_t *worker, uint64_t uid);
-
-/** @return A conn by which control messages reach @a peer, or NULL. One of the application's
- * if there is any: the others may be used only while the peer waits for an answer, as stock
- * frees their endpoints when it has ended. If there is no other, one whose close waits: the
- * peer's close may wait for the message. */
-ri_conn_t *ri_peer_way_out(ri_peer_t *peer);
-
-/**
- * Find the stream of a hello, or make it.
- *
- * @return NULL without memory or ids.
- */
-ri_stream_t *ri_stream_get(ri_worker_t *worker, const ri_wire_hello_t *hello);
-
-/** @return The latest stream of a remote conn id, or NULL if none introduced itself. */
-ri_stream_t *ri_stream_find(ri_worker_t *worker, uint64_t uid, uint32_t conn_id);
-
-/** Free a stream, which has no ring, with everything it holds. */
-void ri_stream_destroy(ri_stream_t *stream);
-
-/**
- * The order of a stream cannot be kept, or its sender breaks the protocol: drop what is
- * kept of it and all that follows, and tell the sender. Polling frees its ring.
- */
-void ri_stream_break(ri_stream_t *stream, const char *why);
-
-/** The check behind @ref ri_stream_check_closed. */
-void ri_stream_check_closed_slow(ri_stream_t *stream);
-
-/** Free a stream that was closed, once nothing of it is left. */
-static inline void ri_stream_check_closed(ri_stream_t *stream)
-{
-    if (ri_unlikely(stream->closed)) {
-        ri_stream_check_closed_slow(stream);
-    }
-}
 
 #endif

@@ -1,0 +1,94 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "conn.h"
+#include "worker.h"
+#include "../proto/control.h"
+#include "../proto/planes.h"
+#include "../proto/rndv.h"
+#include "../proto/rtr.h"
+
+#include <stdlib.h>
+
+ri_peer_t *ri_peer_get(ri_worker_t *worker, uint64_t uid)
+{
+    ri_peer_t *peer = ri_map_get(&worker->peers, uid);
+
+    if (peer != NULL) {
+        return peer;
+    }
+
+    peer = malloc(sizeof(*peer));
+    if (peer == NULL) {
+        return NULL;
+    }
+    peer->uid          = uid;
+    peer->plane_ep     = NULL;
+    peer->rdma_ep      = NULL;
+    peer->rdma         = RI_RDMA_NONE;
+    peer->gone         = 0;
+    peer->waited       = 0;
+    peer->hint_is_news = 0;
+    peer->ready        = 0;
+    peer->failed       = 0;
+    ucs_list_head_init(&peer->conns);
+    ucs_list_head_init(&peer->streams);
+    ucs_list_head_init(&peer->owed);
+    peer->num_releases = 0;
+    ucs_list_head_init(&peer->releasing_link);
+    if (ri_map_put(&worker->peers, uid, peer) != UCS_OK) {
+        free(peer);
+        return NULL;
+    }
+    return peer;
+}
+
+void ri_peer_check_unused(ri_worker_t *worker, ri_peer_t *peer)
+{
+    if (ucs_list_is_empty(&peer->conns) && ucs_list_is_empty(&peer->streams)) {
+        ri_control_drop(&peer->owed); /* it is owed to the senders of its streams */
+        ucs_list_del(&peer->releasing_link);
+        ri_planes_disconnect(peer);
+        ri_planes_disconnect_rdma(peer);
+        ri_map_remove(&worker->peers, peer->uid);
+        free(peer);
+    }
+}
+
+ri_conn_t *ri_peer_way_out(ri_peer_t *peer)
+{
+    ri_conn_t *reply   = NULL;
+    ri_conn_t *closing = NULL;
+    ri_conn_t *conn;
+
+    ucs_list_for_each(conn, &peer->conns, peer_list) {
+        if ((conn->status != UCS_OK) || (conn->flags & RI_CONN_BYE)) {
+            continue;
+        }
+        if (conn->flags & RI_CONN_CLOSING) {
+            closing = conn;
+        } else if (conn->flags & RI_CONN_USER) {
+            return conn;
+        } else {
+            reply = conn;
+        }
+    }
+    return (reply != NULL) ? reply : closing;
+}
+
+void ri_peer_check_failed(ri_worker_t *worker, uint64_t uid, ucs_status_t status)
+{
+    ri_peer_t *peer = (uid != 0) ? ri_map_get(&worker->peers, uid) : NULL;
+    ri_stream_t *stream;
+
+    if ((peer == NULL) || (ri_peer_way_out(peer) != NULL)) {
+        return;
+    }
+    ucs_list_for_each(stream, &peer->streams, peer_list) {
+        stream->ring_dead = 1;
+    }
+    peer->failed = 1;
+    ri_rndv_abort_all(worker, uid, status);
+    ri_rtr_peer_failed(worker, uid);
+}

@@ -1,0 +1,149 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "conn.h"
+#include "config.h"
+#include "worker.h"
+#include "../proto/control.h"
+#include "../proto/coop.h"
+#include "../proto/rndv.h"
+#include "../proto/rtr.h"
+
+#include <stdlib.h>
+
+ri_stream_t *ri_stream_find(ri_worker_t *worker, uint64_t uid, uint32_t conn_id)
+{
+    ri_peer_t *peer = ri_map_get(&worker->peers, uid);
+    ri_stream_t *stream;
+
+    if (peer == NULL) {
+        return NULL;
+    }
+    ucs_list_for_each(stream, &peer->streams, peer_list) {
+        if (stream->remote_conn_id == conn_id) {
+            return stream;
+        }
+    }
+    return NULL;
+}
+
+ri_stream_t *ri_stream_get(ri_worker_t *worker, const ri_wire_hello_t *hello)
+{
+    ri_stream_t *stream = ri_stream_find(worker, hello->uid, hello->conn_id);
+    ri_peer_t *peer;
+
+    if ((stream != NULL) && (stream->remote_serial == hello->serial)) {
+        return stream;
+    }
+    peer = ri_peer_get(worker, hello->uid);
+    if (peer == NULL) {
+        return NULL;
+    }
+
+    stream = calloc(1, sizeof(*stream));
+    if (stream == NULL) {
+        goto err_peer;
+    }
+    stream->id = ri_id_alloc(&worker->stream_ids, stream);
+    if (stream->id == 0) {
+        free(stream);
+        goto err_peer;
+    }
+
+    stream->worker         = worker;
+    stream->peer           = peer;
+    stream->remote_conn_id = hello->conn_id;
+    stream->remote_serial  = hello->serial;
+    stream->next_sn        = 1;
+    stream->am_left        = ri_max(ri_config.ring_after, 1u);
+    stream->same_host      = (hello->host != 0) && (hello->host == worker->host);
+    ucs_list_head_init(&stream->early);
+    ucs_list_head_init(&stream->assembling);
+    ucs_list_head_init(&stream->fetching);
+    ucs_list_head_init(&stream->rtrs);
+    ucs_list_add_tail(&worker->streams, &stream->list);
+    ucs_list_add_head(&peer->streams, &stream->peer_list);
+    ri_trace(&worker->trace, RI_TRACE_STREAM_NEW, hello->uid, stream->id);
+    return stream;
+
+err_peer:
+    ri_peer_check_unused(worker, peer);
+    return NULL;
+}
+
+static void stream_discard(ri_worker_t *worker, ucs_list_link_t *msgs)
+{
+    ri_msg_t *msg, *tmp;
+
+    ucs_list_for_each_safe(msg, tmp, msgs, list) {
+        ucs_list_del(&msg->list);
+        ri_msg_discard(worker, msg);
+    }
+}
+
+void ri_stream_destroy(ri_stream_t *stream)
+{
+    ri_worker_t *worker = stream->worker;
+
+    stream_discard(worker, &stream->early);
+    stream_discard(worker, &stream->assembling);
+    ++stream->busy; /* callbacks must not free it */
+    ri_rtr_abort(stream, UCS_ERR_CONNECTION_RESET);
+    ri_rndv_abort(stream, UCS_ERR_CONNECTION_RESET);
+    ri_rndv_drop_written(stream);
+    ri_id_free(&worker->stream_ids, stream->id);
+    ucs_list_del(&stream->list);
+    ucs_list_del(&stream->peer_list);
+    ri_peer_check_unused(worker, stream->peer);
+    ri_stream_counters_add(&worker->counters.streams, &stream->counters);
+    free(stream);
+}
+
+void ri_stream_break(ri_stream_t *stream, const char *why)
+{
+    ri_worker_t *worker = stream->worker;
+
+    if (stream->broken) {
+        return;
+    }
+
+    ri_trace(&worker->trace, RI_TRACE_STREAM_BREAK, stream->id, stream->next_sn);
+    ri_warn("a connection from worker 0x%lx ends because of %s: its messages are dropped "
+            "from now on",
+            stream->peer->uid, why);
+    stream->broken    = 1;
+    stream->same_host = 0; /* no ring any more */
+    stream->ring_dead = 1;
+    stream_discard(worker, &stream->early);
+    stream_discard(worker, &stream->assembling);
+    stream->num_early = 0;
+    ri_control_answer(stream, RI_WIRE_RESET, stream->remote_serial);
+    ri_rtr_withdraw(stream); /* after that no slot becomes ready for one */
+    if (stream->ring != NULL) {
+        ri_coop_close_slots(stream);
+    }
+    ++stream->busy; /* callbacks must not free it: the caller uses it */
+    ri_rtr_abort(stream, UCS_ERR_CONNECTION_RESET);
+    ri_rndv_abort(stream, UCS_ERR_CONNECTION_RESET);
+    --stream->busy;
+}
+
+void ri_stream_check_closed_slow(ri_stream_t *stream)
+{
+    if ((stream->busy == 0) && (stream->ring == NULL)) {
+        ++stream->busy; /* callbacks must not free it */
+        ri_rndv_abort_written(stream, UCS_ERR_CONNECTION_RESET);
+        --stream->busy;
+    }
+    if ((stream->busy == 0) && (stream->num_msgs == 0) && (stream->ring == NULL) &&
+        ucs_list_is_empty(&stream->fetching) && (stream->num_coops == 0) &&
+        (stream->num_reads == 0) && (stream->next_sn == stream->closed_sn + 1)) {
+        if ((stream->num_early > 0) || !ucs_list_is_empty(&stream->assembling)) {
+            ri_warn("a connection from worker 0x%lx ends because its sender could not "
+                    "send a message: %zu that followed are dropped",
+                    stream->peer->uid, stream->num_early);
+        }
+        ri_stream_destroy(stream);
+    }
+}
