@@ -1,7 +1,7 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * src/ucp/proto/control.c: each handler with messages in order, repeated, too late, too
+ * src/ucp/proto/control*.c: each handler with messages in order, repeated, too late, too
  * early and hostile ones. The test plays the peer.
  */
 

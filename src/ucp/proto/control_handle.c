@@ -1,0 +1,273 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Control messages that have come. One handler per type; each may be called at any time, any
+ * number of times: what does not fit the state is counted and ignored.
+ */
+#include "control.h"
+#include "am_rndv.h"
+#include "hybrid.h"
+#include "planes.h"
+#include "ring_channel.h"
+#include "rndv.h"
+#include "send_rndv_put.h"
+#include "../core/log.h"
+#include "../tag/send.h"
+
+static void control_handle_conn_req(ri_worker_t *worker, ri_stream_t *stream,
+                                    const ri_wire_msg_t *msg, ucp_ep_h reply_ep)
+{
+    ri_conn_t *conn = (reply_ep != NULL) ? ri_conn_find(reply_ep) : NULL;
+    uint32_t lent   = 0; /* id of a conn that must not outlive this call */
+
+    /* UCX re-uses the memory of endpoints that it made for replies and gave up. A conn of
+     * the application's is left as it is, whatever the peer says. */
+    if ((conn != NULL) && !(conn->flags & (RI_CONN_USER | RI_CONN_SELF)) &&
+        (conn->peer != NULL) && (conn->peer->uid != msg->hello.uid)) {
+        ri_conn_destroy(conn, UCS_ERR_CANCELED);
+        conn = NULL;
+    }
+    if ((reply_ep != NULL) && (conn == NULL)) {
+        if (ri_conn_create(worker, reply_ep, msg->hello.uid, UCS_OK, 0, &conn) ==
+            UCS_OK) {
+            lent = (msg->value & RI_WIRE_CONN_REQ_PEER) ? conn->id : 0;
+        }
+    } else if ((conn != NULL) && (conn->peer == NULL) && !(conn->flags & RI_CONN_SELF)) {
+        ri_conn_set_peer(conn, msg->hello.uid);
+    }
+    stream->acked = 0; /* it asks, so it has not got an earlier answer yet */
+    ri_control_ack(stream);
+
+    /* Stock frees an endpoint that the application does not have when its connection fails,
+     * and tells nobody. It is there now, as it was handed over. */
+    if ((lent != 0) && (ri_id_get(&worker->conn_ids, lent) == conn)) {
+        ri_conn_destroy(conn, UCS_ERR_CANCELED);
+    }
+}
+
+static void control_set_remote_id(ri_conn_t *conn, uint32_t id)
+{
+    ri_conn_stop_timeout(conn);
+    conn->remote_id = id;
+    ri_conn_update_fast(conn);
+    ri_conn_say_lost(conn);
+    ri_planes_ask_wanted(conn);
+}
+
+static void control_handle_conn_ack(ri_worker_t *worker, ri_conn_t *conn,
+                                    const ri_wire_msg_t *msg)
+{
+    if (!ri_wire_id_is_valid(msg->value) || !ri_wire_uid_is_valid(msg->uid)) {
+        ++worker->counters.rx_malformed;
+        return;
+    }
+    if ((conn->peer == NULL) && (ri_conn_set_peer(conn, msg->uid) != UCS_OK)) {
+        return;
+    }
+    if (conn->peer->uid != msg->uid) {
+        ++worker->counters.rx_malformed;
+        return;
+    }
+    control_set_remote_id(conn, msg->value);
+}
+
+static void control_handle_ring_offer(ri_worker_t *worker, ri_conn_t *conn,
+                                      const ri_wire_msg_t *msg)
+{
+    if (!ri_wire_id_is_valid(msg->ring_stream_id)) {
+        ++worker->counters.rx_malformed;
+        return;
+    }
+    control_set_remote_id(conn, msg->ring_stream_id);
+    ri_ring_channel_open(conn, msg);
+}
+
+/* A ring was offered to, or asked back from, a conn that is closed or has failed. Its owner
+ * must not wait. */
+static void control_refuse_ring(ri_worker_t *worker, const ri_wire_msg_t *msg)
+{
+    uint32_t stream_id = (msg->type == RI_WIRE_RING_OFFER) ? msg->ring_stream_id :
+                                                             msg->value;
+    ri_peer_t *peer;
+    ri_conn_t *conn;
+
+    if (((msg->type != RI_WIRE_RING_OFFER) && (msg->type != RI_WIRE_RING_STOP)) ||
+        !ri_wire_id_is_valid(stream_id)) {
+        return;
+    }
+    peer = ri_map_get(&worker->peers, msg->uid);
+    conn = (peer != NULL) ? ri_peer_way_out(peer) : NULL;
+    if (conn != NULL) {
+        ri_control_send(conn, RI_WIRE_RING_REFUSE, stream_id, 0);
+    }
+}
+
+static void control_handle_sync_ack(ri_worker_t *worker, ri_conn_t *conn,
+                                    const ri_wire_msg_t *msg)
+{
+    ri_send_req_t *req = ri_id_get(&worker->req_ids, msg->value);
+
+    if ((req == NULL) || (req->conn != conn) || (req->wire_type != RI_WIRE_EAGER_SYNC) ||
+        !(req->waiting & RI_SEND_WAIT_MATCH)) {
+        ++worker->counters.rx_stale;
+        return;
+    }
+    ri_send_end_wait(req, RI_SEND_WAIT_MATCH, UCS_OK);
+}
+
+/* The value tells whether operations were started after the question; then the next
+ * message asks again. */
+static void control_handle_order_ack(ri_worker_t *worker, ri_conn_t *conn,
+                                     const ri_wire_msg_t *msg)
+{
+    if (!(conn->flags & RI_CONN_ORDER_ASKED)) {
+        ++worker->counters.rx_stale;
+        return;
+    }
+    conn->flags &= ~RI_CONN_ORDER_ASKED;
+    if (msg->value == conn->rma_count) {
+        conn->flags &= ~RI_CONN_BEHIND_RMA;
+        ri_conn_update_fast(conn);
+    }
+}
+
+/* The peer has broken the conn's stream. Stock knows nothing of it, so this ends what it
+ * would end if its endpoint had failed. */
+static void control_handle_reset(ri_worker_t *worker, ri_conn_t *conn,
+                                 const ri_wire_msg_t *msg)
+{
+    int peer_mode = !!(conn->flags & RI_CONN_PEER_MODE);
+    uint32_t id   = conn->id;
+
+    if ((msg->value != conn->serial) || (conn->status != UCS_OK) ||
+        (conn->flags & RI_CONN_SELF)) {
+        ++worker->counters.rx_stale;
+        return;
+    }
+
+    ri_error("a peer has ended the connection to it: "
+             "it lost a message of this process, or got one that it does not understand; "
+             "it has printed a warning that says more");
+    ri_conn_say_over(conn);
+    if (ri_id_get(&worker->conn_ids, id) == conn) {
+        ri_conn_fail(conn, UCS_ERR_CONNECTION_RESET);
+    }
+    if (peer_mode) {
+        ri_conn_tell_failure(worker, id, UCS_ERR_CONNECTION_RESET);
+    }
+}
+
+/* A message that is addressed to a stream. */
+static void control_handle_to_stream(ri_worker_t *worker, const ri_wire_msg_t *msg)
+{
+    ri_stream_t *stream = ri_id_get(&worker->stream_ids, msg->id);
+
+    if (stream == NULL) {
+        ++worker->counters.rx_stale;
+        return;
+    }
+
+    switch (msg->type) {
+    case RI_WIRE_RING_REFUSE:
+        ri_ring_channel_refused(stream);
+        break;
+    case RI_WIRE_ORDER_REQ:
+        ri_control_answer(stream, RI_WIRE_ORDER_ACK, msg->value);
+        break;
+    case RI_WIRE_PLANE_REQ:
+        ri_planes_handle_req(stream, msg);
+        break;
+    case RI_WIRE_WRITTEN:
+        ri_send_rndv_put_handle_written(stream, msg);
+        break;
+    case RI_WIRE_RING_REQ:
+        ri_ring_channel_consider(stream);
+        break;
+    default: /* RI_WIRE_BYE */
+        stream->closed    = 1;
+        stream->closed_sn = msg->value;
+        stream->ring_dead = 1; /* if there is one that was not even mapped */
+        ri_stream_check_closed(stream);
+        break;
+    }
+}
+
+void ri_control_handle(ri_worker_t *worker, ri_stream_t *stream, const ri_wire_msg_t *msg,
+                       ucp_ep_h reply_ep)
+{
+    ri_conn_t *conn = NULL;
+
+    ++worker->counters.rx_control;
+    ri_trace(&worker->trace, RI_TRACE_CONTROL_RX, msg->type, msg->value);
+
+    switch (msg->type) {
+    case RI_WIRE_CONN_REQ:
+        control_handle_conn_req(worker, stream, msg, reply_ep);
+        return;
+    case RI_WIRE_RING_REFUSE:
+    case RI_WIRE_ORDER_REQ:
+    case RI_WIRE_PLANE_REQ:
+    case RI_WIRE_BYE:
+    case RI_WIRE_WRITTEN:
+    case RI_WIRE_RING_REQ:
+        control_handle_to_stream(worker, msg);
+        return;
+    default:
+        break;
+    }
+
+    conn = ri_id_get(&worker->conn_ids, msg->id);
+    if (conn == NULL) {
+        ++worker->counters.rx_stale;
+        control_refuse_ring(worker, msg);
+        return;
+    }
+
+    switch (msg->type) {
+    case RI_WIRE_CONN_ACK:
+        control_handle_conn_ack(worker, conn, msg);
+        break;
+    case RI_WIRE_SYNC_ACK:
+        control_handle_sync_ack(worker, conn, msg);
+        break;
+    case RI_WIRE_RING_OFFER:
+        control_handle_ring_offer(worker, conn, msg);
+        break;
+    case RI_WIRE_RING_STOP:
+        if (conn->status != UCS_OK) {
+            /* What is left in the ring may never have its turn. */
+            control_refuse_ring(worker, msg);
+        }
+        ri_ring_channel_stop(conn);
+        break;
+    case RI_WIRE_ORDER_ACK:
+        control_handle_order_ack(worker, conn, msg);
+        break;
+    case RI_WIRE_RESET:
+        control_handle_reset(worker, conn, msg);
+        break;
+    case RI_WIRE_PLANE_ACK:
+        ri_planes_handle_ack(worker, conn, msg);
+        break;
+    case RI_WIRE_FIN:
+        ri_rndv_handle_fin(worker, conn, msg);
+        break;
+    case RI_WIRE_NACK:
+        if (msg->flags & RI_WIRE_NACK_POOL) {
+            ri_hybrid_handle_nack(worker, conn, msg);
+        } else {
+            ri_am_rndv_handle_nack(worker, conn, msg);
+        }
+        break;
+    case RI_WIRE_RELEASE:
+        ri_hybrid_handle_release(worker, conn, msg);
+        break;
+    case RI_WIRE_CTS:
+        ri_send_rndv_put_handle_cts(worker, conn, msg);
+        break;
+    default:
+        ++worker->counters.rx_malformed;
+        break;
+    }
+}
