@@ -1,7 +1,7 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * src/ucp/proto/ring_channel.c, and all of the protocol with it: workers that talk to each
+ * src/ucp/proto/ring_channel*.c, and all of the protocol with it: workers that talk to each
  * other over a UCX that delivers when the test says so.
  */
 
