@@ -191,38 +191,47 @@ static void config_warn_unknown(void)
     }
 }
 
-static ucs_status_t config_set_log_level(void)
+/* @return The index of a variable's value among @a names, of which NULL is the last, or -1. */
+static int config_find_name(const char *variable, const char *value,
+                            const char *const *names, const char *expected)
 {
-    static const char *const names[] = {"error", "warn", "info", "debug"};
     int i;
 
-    for (i = 0; i < 4; ++i) {
-        if (!strcasecmp(ri_config.log_level, names[i])) {
-            ri_log_level = i;
-            return UCS_OK;
+    for (i = 0; names[i] != NULL; ++i) {
+        if (!strcasecmp(value, names[i])) {
+            return i;
         }
     }
-    ri_error("invalid value for UCXRI_LOG_LEVEL: '%s' (expected: error, warn, info, "
-             "debug)",
-             ri_config.log_level);
-    return UCS_ERR_INVALID_PARAM;
+    ri_error("invalid value for " CONFIG_PREFIX "%s: '%s' (expected: %s)", variable,
+             value, expected);
+    return -1;
+}
+
+static ucs_status_t config_set_log_level(void)
+{
+    static const char *const names[] = {"error", "warn", "info", "debug", NULL};
+    int level = config_find_name("LOG_LEVEL", ri_config.log_level, names,
+                                 "error, warn, info, debug");
+
+    if (level < 0) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    ri_log_level = level;
+    return UCS_OK;
 }
 
 static ucs_status_t config_set_scheme(void)
 {
     /* in the order of ri_sender_scheme_t */
-    static const char *const names[] = {"auto", "get", "put"};
-    int i;
+    static const char *const names[] = {"auto", "get", "put", NULL};
+    int scheme = config_find_name("SENDER_SCHEME", ri_config.sender_scheme, names,
+                                  "auto, get, put");
 
-    for (i = 0; i < 3; ++i) {
-        if (!strcasecmp(ri_config.sender_scheme, names[i])) {
-            ri_config.scheme = i;
-            return UCS_OK;
-        }
+    if (scheme < 0) {
+        return UCS_ERR_INVALID_PARAM;
     }
-    ri_error("invalid value for UCXRI_SENDER_SCHEME: '%s' (expected: auto, get, put)",
-             ri_config.sender_scheme);
-    return UCS_ERR_INVALID_PARAM;
+    ri_config.scheme = scheme;
+    return UCS_OK;
 }
 
 /* Values that parse, but that the rest of the library could not work with. */
