@@ -196,10 +196,18 @@ void ri_rndv_forget(ri_recv_req_t *recv)
     recv->stream = NULL;
 }
 
+typedef int (*rndv_is_func_t)(const ri_recv_req_t *recv);
+
 /* May the memory of a receive that waits be handed back? */
 static int rndv_may_abort(const ri_recv_req_t *recv)
 {
     return !recv->written || ri_planes_is_gone(recv->stream->peer);
+}
+
+/* May the sender write the memory of a receive that waits? */
+static int rndv_is_written(const ri_recv_req_t *recv)
+{
+    return recv->written;
 }
 
 static void rndv_abort_one(ri_recv_req_t *recv, ucs_status_t status)
@@ -208,55 +216,44 @@ static void rndv_abort_one(ri_recv_req_t *recv, ucs_status_t status)
     ri_deliver_received(recv, status);
 }
 
-/* @return The first receive of a stream that waits and may be aborted, or NULL. */
-static ri_recv_req_t *rndv_find_waiting(ri_stream_t *stream)
+/* @return The first receive of a stream that waits and is as asked for, or NULL. */
+static ri_recv_req_t *rndv_find(ri_stream_t *stream, rndv_is_func_t is)
 {
     ri_recv_req_t *recv;
 
     ucs_list_for_each(recv, &stream->fetching, list) {
-        if (rndv_may_abort(recv)) {
+        if (is(recv)) {
             return recv;
         }
     }
     return NULL;
+}
+
+/* Each callback may end any other receive. */
+static void rndv_abort_those(ri_stream_t *stream, rndv_is_func_t is, ucs_status_t status)
+{
+    ri_recv_req_t *recv;
+
+    while ((recv = rndv_find(stream, is)) != NULL) {
+        rndv_abort_one(recv, status);
+    }
 }
 
 void ri_rndv_abort(ri_stream_t *stream, ucs_status_t status)
 {
-    ri_recv_req_t *recv;
-
-    while ((recv = rndv_find_waiting(stream)) != NULL) {
-        rndv_abort_one(recv, status);
-    }
-}
-
-/* @return A receive whose memory the sender may write, or NULL. */
-static ri_recv_req_t *rndv_find_written(ri_stream_t *stream)
-{
-    ri_recv_req_t *recv;
-
-    ucs_list_for_each(recv, &stream->fetching, list) {
-        if (recv->written) {
-            return recv;
-        }
-    }
-    return NULL;
+    rndv_abort_those(stream, rndv_may_abort, status);
 }
 
 void ri_rndv_abort_written(ri_stream_t *stream, ucs_status_t status)
 {
-    ri_recv_req_t *recv;
-
-    while ((recv = rndv_find_written(stream)) != NULL) {
-        rndv_abort_one(recv, status);
-    }
+    rndv_abort_those(stream, rndv_is_written, status);
 }
 
 void ri_rndv_drop_written(ri_stream_t *stream)
 {
     ri_recv_req_t *recv;
 
-    while ((recv = rndv_find_written(stream)) != NULL) {
+    while ((recv = rndv_find(stream, rndv_is_written)) != NULL) {
         ri_rndv_forget(recv);
     }
 }
@@ -269,7 +266,7 @@ static ri_recv_req_t *rndv_find_any(ri_worker_t *worker, uint64_t uid)
 
     ucs_list_for_each(stream, &worker->streams, list) {
         if ((uid == 0) || (stream->peer->uid == uid)) {
-            recv = rndv_find_waiting(stream);
+            recv = rndv_find(stream, rndv_may_abort);
         }
         if (recv != NULL) {
             break;
