@@ -1,21 +1,17 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Two workers with planes that the test makes, sends and receives of memory of all shapes,
+ * Sends and receives of memory of all shapes,
  * and hostile messages: for tests of rendezvous protocols.
  */
 #ifndef RI_TEST_RNDV_TEST_H
 #define RI_TEST_RNDV_TEST_H
 
-#include "fake_plane.h"
-
-using namespace fake;
+#include "pair_test.h"
 
 namespace {
 
-const uint64_t SENDER   = 0x1111;
-const uint64_t RECEIVER = 0x2222;
-const size_t LONG       = 100000; /* two stages of a generic receive */
+const size_t LONG = 100000; /* two stages of a generic receive */
 
 /* A generic type whose "buffer" is this. */
 struct generic_buffer {
@@ -176,7 +172,7 @@ struct rndv_send {
 
 typedef std::unique_ptr<rndv_send> rndv_ptr;
 
-class rndv_test : public ri_test {
+class rndv_test : public pair_test {
 protected:
     void SetUp() override
     {
@@ -186,27 +182,7 @@ protected:
         start();
     }
 
-    void start()
-    {
-        m_a = std::make_unique<node>(SENDER);
-        m_b = std::make_unique<node>(RECEIVER);
-        if (m_has_planes) {
-            m_a_plane = std::make_unique<plane>(*m_a, m_writes ? RI_PLANE_WRITE : 0);
-            m_plane   = std::make_unique<plane>(*m_b, m_writes ? RI_PLANE_WRITE : 0);
-        }
-        m_ab   = m_a->new_endpoint(m_b.get());
-        m_ba   = m_b->new_endpoint(m_a.get());
-        m_conn = m_a->connect(m_ab, RECEIVER);
-        m_back = m_b->connect(m_ba, SENDER);
-    }
-
-    void stop()
-    {
-        m_a.reset();
-        m_b.reset();
-        m_a_plane.reset();
-        m_plane.reset();
-    }
+    void start() { meet(m_writes ? RI_PLANE_WRITE : 0, m_has_planes); }
 
     void TearDown() override
     {
@@ -226,29 +202,11 @@ protected:
     void pump()
     {
         for (bool any = true; any;) {
-            any = false;
-            for (endpoint *ep : {m_ab, m_ba}) {
-                while (!ep->sent.empty()) {
-                    deliver(ep, 0);
-                    any = true;
-                }
-            }
-            for (int i = 0; i < 10; ++i) {
-                m_a->progress();
-                m_b->progress();
-            }
-            any |= m_ucx->complete() || !m_ab->sent.empty() || !m_ba->sent.empty() ||
+            any = deliver();
+            progress_both(10);
+            any |= m_ucx->complete() || is_any_sent() ||
                    !ucs_list_is_empty(&m_a->worker()->pending_conns);
         }
-    }
-
-    void deliver(endpoint *ep, size_t which)
-    {
-        packet p = ep->sent[which];
-
-        ep->sent.erase(ep->sent.begin() + which);
-        ep->to->deliver(p.header, p.data, p.rndv ? RNDV : PLAIN,
-                        p.reply ? ((ep == m_ab) ? m_ba : m_ab) : nullptr, p.req);
     }
 
     rndv_ptr send(memory &from, uint64_t tag, bool sync = false, uint32_t flags = 0)
@@ -286,13 +244,8 @@ protected:
     {
         memory from(CONTIG, LONG), to(CONTIG, LONG);
 
-        for (unsigned i = 0; i < ((ri_config.ring_peers > 0) ? 8 : 0); ++i) {
-            memory small(CONTIG, 8), in(CONTIG, 8);
-            recv_ptr r = recv(in, 1), r2 = m_a->recv(1, ~0ul, 8);
-            rndv_ptr s = send(small, 1);
-            m_b->send(m_back, bytes(8), 1);
-            pump();
-            ASSERT_TRUE(r->done && r2->done && s->done);
+        if (ri_config.ring_peers > 0) {
+            talk(m_conn, 1, [this] { pump(); });
         }
         recv_ptr r = recv(to, 1);
         rndv_ptr s = send(from, 1);
@@ -301,7 +254,7 @@ protected:
         ASSERT_TRUE(m_conn->flags & RI_CONN_PLANE_READ);
         ASSERT_EQ(m_writes, !!(m_conn->flags & RI_CONN_PLANE_WRITE));
         ASSERT_EQ(ri_config.ring_peers > 0, m_conn->ring != nullptr);
-        ASSERT_EQ(0u, m_plane->reads);
+        ASSERT_EQ(0u, m_b_plane->reads);
     }
 
     uint64_t stale(node &n) { return n.counters().rx_stale; }
@@ -353,10 +306,6 @@ protected:
 
     bool m_has_planes = true;
     bool m_writes     = false; /* the planes can */
-    std::unique_ptr<node> m_a, m_b;
-    std::unique_ptr<plane> m_a_plane, m_plane;
-    endpoint *m_ab, *m_ba;
-    ri_conn_t *m_conn, *m_back;
 };
 
 } // namespace

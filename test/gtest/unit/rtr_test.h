@@ -1,30 +1,26 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Two workers with rings and planes that the test makes, and receives with RTRs: for tests of
- * receiver-initiated rendezvous. A side is in the library when the test says so, and, by the
+ * Two workers with rings and planes, and receives with RTRs: for tests of receiver-initiated
+ * rendezvous. A side is in the library when the test says so, and, by the
  * planes' hooks, while the other side writes.
  */
 #ifndef RI_TEST_RTR_TEST_H
 #define RI_TEST_RTR_TEST_H
 
-#include "fake_plane.h"
-
-using namespace fake;
+#include "pair_test.h"
 
 namespace {
 
-const uint64_t SENDER   = 0x1111;
-const uint64_t RECEIVER = 0x2222;
-const uint64_t ALL      = ~0ul;
-const uint64_t TAG      = 1;
+const uint64_t ALL = ~0ul;
+const uint64_t TAG = 1;
 
 const size_t EAGER  = 1000;
 const size_t MEDIUM = 20000;
 const size_t LARGE  = 100000;
 const size_t GIANT  = 300000; /* by slot */
 
-class rtr_test : public ri_test {
+class rtr_test : public pair_test {
 protected:
     void SetUp() override
     {
@@ -43,21 +39,6 @@ protected:
         stop();
         ri_config.rtr = 0;
         ri_test::TearDown();
-    }
-
-    /* Two workers that know nothing of each other */
-    void meet()
-    {
-        m_a       = std::make_unique<node>(SENDER);
-        m_b       = std::make_unique<node>(RECEIVER);
-        m_a_plane = std::make_unique<plane>(*m_a, RI_PLANE_WRITE);
-        m_b_plane = std::make_unique<plane>(*m_b, RI_PLANE_WRITE);
-        m_ab      = m_a->new_endpoint(m_b.get());
-        m_ba      = m_b->new_endpoint(m_a.get());
-        m_ab2     = nullptr;
-        m_conn2   = nullptr;
-        m_conn    = m_a->connect(m_ab, RECEIVER);
-        m_back    = m_b->connect(m_ba, SENDER);
     }
 
     void start()
@@ -79,14 +60,6 @@ protected:
         guess(stream());
     }
 
-    void stop()
-    {
-        m_a.reset();
-        m_b.reset();
-        m_a_plane.reset();
-        m_b_plane.reset();
-    }
-
     void restart()
     {
         pump();
@@ -98,14 +71,7 @@ protected:
     /* Rings, planes, and who sends what */
     void teach(ri_conn_t *conn)
     {
-        for (unsigned i = 0; i < 8; ++i) {
-            recv_ptr r = m_b->recv(9, ALL, 8), r2 = m_a->recv(9, ALL, 8);
-
-            m_a->send(conn, bytes(8), 9);
-            m_b->send(m_back, bytes(8), 9);
-            pump();
-            ASSERT_TRUE(r->done && r2->done);
-        }
+        talk(conn, 9, [this] { pump(); });
         for (unsigned i = 0; i < 2; ++i) {
             recv_ptr r = m_b->recv(TAG, ALL, LARGE);
             send_ptr s = m_a->send(conn, bytes(LARGE), TAG);
@@ -124,35 +90,14 @@ protected:
         ri_sender_map_learn(&m_b->worker()->senders, TAG, ALL, TAG, stream->id);
     }
 
-    void deliver()
-    {
-        for (endpoint *ep : {m_ab, m_ba, m_ab2}) {
-            while ((ep != nullptr) && !ep->sent.empty()) {
-                packet p = ep->sent[0];
-
-                ep->sent.pop_front();
-                ep->to->deliver(p.header, p.data, p.rndv ? RNDV : PLAIN,
-                                p.reply ? ((ep == m_ba) ? m_ab : m_ba) : nullptr, p.req);
-            }
-        }
-    }
-
-    void progress_both(unsigned rounds = 50)
-    {
-        for (unsigned i = 0; i < rounds; ++i) {
-            m_a->progress();
-            m_b->progress();
-        }
-    }
+    void progress_both(unsigned rounds = 50) { pair_test::progress_both(rounds); }
 
     void pump()
     {
-        for (bool any = true; any;) {
+        do {
             deliver();
             progress_both();
-            any = m_ucx->complete() || !m_ab->sent.empty() || !m_ba->sent.empty() ||
-                  ((m_ab2 != nullptr) && !m_ab2->sent.empty());
-        }
+        } while (m_ucx->complete() || is_any_sent());
     }
 
     ri_stream_t *stream() { return ri_stream_find(m_b->worker(), SENDER, m_conn->id); }
@@ -326,10 +271,6 @@ protected:
 
     uint64_t malformed() { return m_b->counters().rx_malformed; }
 
-    std::unique_ptr<node> m_a, m_b;
-    std::unique_ptr<plane> m_a_plane, m_b_plane;
-    endpoint *m_ab, *m_ba, *m_ab2;
-    ri_conn_t *m_conn, *m_back, *m_conn2;
     uint64_t m_seed = 0, m_sent = 0, m_used = 0;
 };
 

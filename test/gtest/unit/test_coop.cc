@@ -6,17 +6,13 @@
  * the planes' hooks, while the other side is in one.
  */
 
-#include "fake_plane.h"
-
-using namespace fake;
+#include "pair_test.h"
 
 namespace {
 
-const uint64_t SENDER   = 0x1111;
-const uint64_t RECEIVER = 0x2222;
-const size_t LONG       = 1000001;
+const size_t LONG = 1000001;
 
-class test_coop : public ri_test {
+class test_coop : public pair_test {
 protected:
     void SetUp() override
     {
@@ -33,23 +29,8 @@ protected:
 
     void start()
     {
-        m_a       = std::make_unique<node>(SENDER);
-        m_b       = std::make_unique<node>(RECEIVER);
-        m_a_plane = std::make_unique<plane>(*m_a, RI_PLANE_WRITE);
-        m_b_plane = std::make_unique<plane>(*m_b, RI_PLANE_WRITE);
-        m_ab      = m_a->new_endpoint(m_b.get());
-        m_ba      = m_b->new_endpoint(m_a.get());
-        m_conn    = m_a->connect(m_ab, RECEIVER);
-        m_back    = m_b->connect(m_ba, SENDER);
+        meet();
         connect();
-    }
-
-    void stop()
-    {
-        m_a.reset();
-        m_b.reset();
-        m_a_plane.reset();
-        m_b_plane.reset();
     }
 
     void restart()
@@ -61,14 +42,7 @@ protected:
     /* Rings, and a long message by UCP that makes the sender ask for a plane */
     void connect()
     {
-        for (unsigned i = 0; i < 8; ++i) {
-            recv_ptr r = m_b->recv(1, ~0ul, 8), r2 = m_a->recv(1, ~0ul, 8);
-
-            m_a->send(m_conn, bytes(8), 1);
-            m_b->send(m_back, bytes(8), 1);
-            pump();
-            ASSERT_TRUE(r->done && r2->done);
-        }
+        talk(m_conn, 1, [this] { pump(); });
         recv_ptr r = m_b->recv(1, ~0ul, 100000);
         send_ptr s = m_a->send(m_conn, bytes(100000), 1);
         pump();
@@ -79,29 +53,12 @@ protected:
         ASSERT_TRUE(ri_coop_is_possible(m_conn, LONG));
     }
 
-    void deliver()
-    {
-        for (endpoint *ep : {m_ab, m_ba}) {
-            while (!ep->sent.empty()) {
-                packet p = ep->sent[0];
-
-                ep->sent.pop_front();
-                ep->to->deliver(p.header, p.data, p.rndv ? RNDV : PLAIN,
-                                p.reply ? ((ep == m_ab) ? m_ba : m_ab) : nullptr, p.req);
-            }
-        }
-    }
-
     void pump(unsigned rounds = 100)
     {
-        for (bool any = true; any;) {
+        do {
             deliver();
-            for (unsigned i = 0; i < rounds; ++i) {
-                m_a->progress();
-                m_b->progress();
-            }
-            any = m_ucx->complete() || !m_ab->sent.empty() || !m_ba->sent.empty();
-        }
+            progress_both(rounds);
+        } while (m_ucx->complete() || is_any_sent());
     }
 
     ri_stream_t *stream()
@@ -116,10 +73,7 @@ protected:
     {
         send_ptr s = m_a->send(m_conn, content, tag);
 
-        for (unsigned i = 0; i < 100; ++i) {
-            m_a->progress();
-            m_b->progress();
-        }
+        progress_both(100);
         EXPECT_FALSE(s->done);
         return s;
     }
@@ -157,11 +111,6 @@ protected:
     uint64_t read() { return m_b->counters().streams.rx_read_bytes; }
 
     uint64_t coops() { return m_a->counters().conns.tx_coop; }
-
-    std::unique_ptr<node> m_a, m_b;
-    std::unique_ptr<plane> m_a_plane, m_b_plane;
-    endpoint *m_ab, *m_ba;
-    ri_conn_t *m_conn, *m_back;
 };
 
 /* Who copies */

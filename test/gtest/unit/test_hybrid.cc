@@ -7,8 +7,6 @@
 
 #include "rndv_test.h"
 
-using namespace fake;
-
 namespace {
 
 const size_t MEDIUM = 20000;
@@ -151,8 +149,8 @@ TEST_F(test_hybrid, shapes)
                             ri_planes_ask(m_conn);
                             pump();
                         }
-                        m_plane->read_status = o.status;
-                        m_plane->move_before = o.move_before;
+                        m_b_plane->read_status = o.status;
+                        m_b_plane->move_before = o.move_before;
 
                         recv_ptr r = expected ? recv(to, i) : nullptr;
                         rndv_ptr s = send(from, i);
@@ -503,7 +501,7 @@ TEST_F(test_hybrid, truncated)
         EXPECT_EQ(MEDIUM, r->info.length);
         EXPECT_TRUE(bytes(MEDIUM - 1) == to.read());
     }
-    EXPECT_EQ(0u, m_plane->reads);
+    EXPECT_EQ(0u, m_b_plane->reads);
     settle();
     EXPECT_EQ(0u, used(*m_a));
 }
@@ -559,7 +557,7 @@ TEST_F(test_hybrid, device_memory_of_the_receiver)
             EXPECT_EQ(0u, used(*m_a));
         }
     }
-    EXPECT_EQ(4u, m_plane->reads) << "the sender is not needed any more";
+    EXPECT_EQ(4u, m_b_plane->reads) << "the sender is not needed any more";
     EXPECT_EQ(0u, m_b->counters().rndv_fallback);
 }
 
@@ -603,7 +601,7 @@ TEST_F(test_hybrid, early_ones_of_a_broken_stream)
     recv_ptr r = recv(to, 5);
     ASSERT_TRUE(r->done);
     EXPECT_EQ(UCS_ERR_CONNECTION_RESET, r->status);
-    EXPECT_EQ(0u, m_plane->reads);
+    EXPECT_EQ(0u, m_b_plane->reads);
     EXPECT_EQ(1u, m_ba->count(RI_WIRE_RESET));
     EXPECT_NE(0u, used(*m_a));
     pump();
@@ -717,7 +715,7 @@ TEST_F(test_hybrid, stock_has_no_memory_for_the_data)
         memory to(CONTIG, MEDIUM);
         ucp_request_param_t param = {};
         recv_ptr r                = recv(to, 5);
-        m_plane->read_status      = UCS_ERR_INVALID_ADDR;
+        m_b_plane->read_status    = UCS_ERR_INVALID_ADDR;
         m_conn->flags |= RI_CONN_PLANE_READ;
         uint32_t id = send_pool(5, content);
         deliver(m_ab, 0);
@@ -952,7 +950,7 @@ TEST_F(test_hybrid, flush_and_close)
         ucp_request_param_t param = {};
 
         send_pool(5, content);
-        m_plane->read_status = status;
+        m_b_plane->read_status = status;
         pump();
         EXPECT_EQ(nullptr, ri_ep_flush(m_conn, &param));
         ucs_status_ptr_t close = ri_ep_close(m_conn, &param);
@@ -1107,8 +1105,8 @@ TEST_F(test_hybrid, random)
                 m_ucx->complete_nth(random.below(4));
                 break;
             default:
-                m_plane->read_status = read_ends[random.below(4)];
-                m_plane->move_before = random.below(300000);
+                m_b_plane->read_status = read_ends[random.below(4)];
+                m_b_plane->move_before = random.below(300000);
                 if (random.percent(50)) {
                     m_conn->flags |=
                             RI_CONN_PLANE_READ; /* as if it had been asked again */

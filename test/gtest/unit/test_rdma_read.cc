@@ -381,7 +381,7 @@ TEST_F(test_rdma_read, after_the_other_plane)
         m_has_planes = true;
         start();
         with_rdma();
-        m_plane->connect_status = reached ? UCS_OK : UCS_ERR_UNREACHABLE;
+        m_b_plane->connect_status = reached ? UCS_OK : UCS_ERR_UNREACHABLE;
         memory from(CONTIG, LONG), to(CONTIG, LONG);
         recv_ptr r = recv(to, 1);
         rndv_ptr s = send(from, 1);
@@ -396,7 +396,7 @@ TEST_F(test_rdma_read, after_the_other_plane)
         s = send(out, 2);
         pump();
         check(r, in, content, 2);
-        EXPECT_EQ(reached ? 1u : 0u, m_plane->reads);
+        EXPECT_EQ(reached ? 1u : 0u, m_b_plane->reads);
         EXPECT_EQ(reached ? 0u : 1u, m_b_rdma->reads);
         s.reset();
     }

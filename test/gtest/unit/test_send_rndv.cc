@@ -58,10 +58,10 @@ TEST_F(test_send_rndv, shapes)
                             ri_planes_ask(m_conn);
                             pump();
                         }
-                        m_plane->reads       = 0;
-                        m_plane->read_status = o.status;
-                        m_plane->good_reads  = o.good_reads;
-                        m_plane->move_before = o.move_before;
+                        m_b_plane->reads       = 0;
+                        m_b_plane->read_status = o.status;
+                        m_b_plane->good_reads  = o.good_reads;
+                        m_b_plane->move_before = o.move_before;
 
                         recv_ptr r = expected ? recv(to, i) : nullptr;
                         rndv_ptr s = send(from, i, sync);
@@ -126,7 +126,7 @@ TEST_F(test_send_rndv, what_does_not_fit_goes_by_ucp)
         pump();
         EXPECT_TRUE(r->done && s->done);
     }
-    EXPECT_EQ(0u, m_plane->reads);
+    EXPECT_EQ(0u, m_b_plane->reads);
 }
 
 /* The RTS has a place of its own where EAGER_THRESH leaves none. */
@@ -164,7 +164,7 @@ TEST_F(test_send_rndv, truncated)
         EXPECT_EQ(LONG, r->info.length);
         EXPECT_EQ(UCS_OK, s->status);
     }
-    EXPECT_EQ(0u, m_plane->reads);
+    EXPECT_EQ(0u, m_b_plane->reads);
     EXPECT_EQ(2u, m_b->counters().recv_truncated);
 }
 
@@ -173,7 +173,7 @@ TEST_F(test_send_rndv, unpack_error)
     connect_planes();
     for (size_t at : {0ul, 65536ul}) {
         memory from(CONTIG, 200000), to(PACKED, 200000);
-        unsigned reads = m_plane->reads;
+        unsigned reads = m_b_plane->reads;
 
         to.generic().fails_at = at;
         recv_ptr r            = recv(to, 5);
@@ -183,7 +183,7 @@ TEST_F(test_send_rndv, unpack_error)
         EXPECT_EQ(UCS_ERR_IO_ERROR, r->status);
         EXPECT_EQ(UCS_OK, s->status);
         EXPECT_EQ(1u, to.generic().finished);
-        EXPECT_EQ(reads + 1 + (at > 0), m_plane->reads);
+        EXPECT_EQ(reads + 1 + (at > 0), m_b_plane->reads);
     }
 }
 
@@ -200,13 +200,13 @@ TEST_F(test_send_rndv, way_ends_inside_unpack)
     pump();
     to2.generic().on_unpack = [&] {
         if (r1 == nullptr) {
-            m_plane->read_status = UCS_ERR_UNREACHABLE;
-            r1                   = recv(to1, 1);
-            m_plane->read_status = UCS_OK;
+            m_b_plane->read_status = UCS_ERR_UNREACHABLE;
+            r1                     = recv(to1, 1);
+            m_b_plane->read_status = UCS_OK;
         }
     };
     recv_ptr r2 = recv(to2, 2);
-    EXPECT_EQ(2u, m_plane->reads);
+    EXPECT_EQ(2u, m_b_plane->reads);
     pump();
     check(r1, to1, other, 1);
     check(r2, to2, content, 2);
@@ -228,7 +228,7 @@ TEST_F(test_send_rndv, early)
 
     deliver(m_ab, 1);
     EXPECT_FALSE(r1->done || r2->done);
-    EXPECT_EQ(0u, m_plane->reads);
+    EXPECT_EQ(0u, m_b_plane->reads);
     EXPECT_EQ(0u, m_b->counters().held_bytes);
     deliver(m_ab, 0);
     EXPECT_EQ(8u, r1->info.length);
@@ -280,7 +280,7 @@ TEST_F(test_send_rndv, rts_past_repeated_and_future)
     EXPECT_EQ(0u, m_ba->count(RI_WIRE_FIN));
     rts(next, 5, segments, 14);
     EXPECT_EQ(malformed + 3, m_b->counters().rx_malformed);
-    EXPECT_EQ(2u, m_plane->reads);
+    EXPECT_EQ(2u, m_b_plane->reads);
 }
 
 /* A real plane, and memory that is not there */
@@ -466,8 +466,8 @@ TEST_F(test_send_rndv, data_for_nothing)
     connect_planes();
     bytes content = pattern(3, 1000);
     memory to(CONTIG, 1000);
-    recv_ptr r           = recv(to, 5);
-    m_plane->read_status = UCS_ERR_INVALID_ADDR;
+    recv_ptr r             = recv(to, 5);
+    m_b_plane->read_status = UCS_ERR_INVALID_ADDR;
     rts(stream()->next_sn, 5, {{(uintptr_t)content.data(), 1000}});
     uint32_t id    = m_ba->take(RI_WIRE_NACK).parse().recv_id;
     uint64_t count = stale(*m_b);
@@ -496,8 +496,8 @@ TEST_F(test_send_rndv, data_for_nothing)
 TEST_F(test_send_rndv, data_of_a_wrong_length)
 {
     connect_planes();
-    bytes content        = pattern(3, 1000);
-    m_plane->read_status = UCS_ERR_INVALID_ADDR;
+    bytes content          = pattern(3, 1000);
+    m_b_plane->read_status = UCS_ERR_INVALID_ADDR;
     for (arrival_t arrival : {PLAIN, DATA, RNDV}) {
         for (size_t length : {0, 999, 1001}) {
             memory to(CONTIG, 2000);
@@ -516,7 +516,7 @@ TEST_F(test_send_rndv, data_of_a_wrong_length)
 TEST_F(test_send_rndv, data_that_ucp_fetches)
 {
     connect_planes();
-    m_plane->read_status = UCS_ERR_INVALID_ADDR;
+    m_b_plane->read_status = UCS_ERR_INVALID_ADDR;
     for (ending_t ending : {AT_ONCE, LATER, FAILS}) {
         bytes content = pattern(3, LONG);
         memory from(CONTIG, LONG, content), to(PACKED, LONG);
@@ -543,9 +543,9 @@ TEST_F(test_send_rndv, cancel)
     connect_planes();
     bytes content = pattern(3, LONG);
     memory from(CONTIG, LONG, content), to(CONTIG, LONG);
-    recv_ptr r           = recv(to, 5);
-    m_plane->read_status = UCS_ERR_INVALID_ADDR;
-    rndv_ptr s           = send(from, 5);
+    recv_ptr r             = recv(to, 5);
+    m_b_plane->read_status = UCS_ERR_INVALID_ADDR;
+    rndv_ptr s             = send(from, 5);
     deliver(m_ab, 0);
     m_b->cancel(r);
     EXPECT_FALSE(r->done);
@@ -699,12 +699,12 @@ TEST_F(test_send_rndv, stream_breaks)
     rndv_ptr matched, unexpected, early;
     uint64_t reads;
 
-    recv_ptr r1          = recv(to, 1);
-    m_plane->read_status = UCS_ERR_INVALID_ADDR;
-    matched              = send(from, 1);
+    recv_ptr r1            = recv(to, 1);
+    m_b_plane->read_status = UCS_ERR_INVALID_ADDR;
+    matched                = send(from, 1);
     deliver(m_ab, 0); /* NACK is under way */
-    m_plane->read_status = UCS_OK;
-    unexpected           = send(from, 2);
+    m_b_plane->read_status = UCS_OK;
+    unexpected             = send(from, 2);
     deliver(m_ab, 0);
     rndv_ptr lost = send(from, 2);
     m_ab->sent.pop_front();
@@ -723,11 +723,11 @@ TEST_F(test_send_rndv, stream_breaks)
     EXPECT_EQ(UCS_ERR_CONNECTION_RESET, early->status);
 
     /* The send has ended: what is in its memory now is not the message. */
-    reads       = m_plane->reads;
+    reads       = m_b_plane->reads;
     recv_ptr r2 = recv(to2, 2);
     ASSERT_TRUE(r2->done);
     EXPECT_EQ(UCS_ERR_CONNECTION_RESET, r2->status);
-    EXPECT_EQ(reads, m_plane->reads);
+    EXPECT_EQ(reads, m_b_plane->reads);
     pump();
 }
 
@@ -736,9 +736,9 @@ TEST_F(test_send_rndv, stream_with_bye_ends_with_the_data)
     connect_planes();
     bytes content = pattern(3, 1000);
     memory to(CONTIG, 1000);
-    uint32_t sn          = stream()->next_sn;
-    recv_ptr r           = recv(to, 5);
-    m_plane->read_status = UCS_ERR_INVALID_ADDR;
+    uint32_t sn            = stream()->next_sn;
+    recv_ptr r             = recv(to, 5);
+    m_b_plane->read_status = UCS_ERR_INVALID_ADDR;
     rts(sn, 5, {{(uintptr_t)content.data(), 1000}});
     uint32_t id = m_ba->take(RI_WIRE_NACK).parse().recv_id;
     m_b->deliver(wire_msg(RI_WIRE_BYE, stream()->id, sn));
@@ -757,8 +757,8 @@ TEST_F(test_send_rndv, worker_of_the_receiver_ends)
     ucp_tag_recv_info_t info;
     node *b = m_b.get();
 
-    m_plane->read_status = UCS_ERR_INVALID_ADDR;
-    waiting              = recv(to, 1);
+    m_b_plane->read_status = UCS_ERR_INVALID_ADDR;
+    waiting                = recv(to, 1);
     while (!m_ab->sent.empty()) {
         deliver(m_ab, 0);
     }
@@ -810,7 +810,7 @@ TEST_F(test_send_rndv, flush_and_close)
         ucp_request_param_t param = {};
         rndv_ptr s                = send(from, 5);
 
-        m_plane->read_status = status;
+        m_b_plane->read_status = status;
         pump();
         EXPECT_EQ(nullptr, ri_ep_flush(m_conn, &param));
         ucs_status_ptr_t close = ri_ep_close(m_conn, &param);
@@ -867,7 +867,7 @@ TEST_F(test_send_rndv, answers_that_are_owed)
         bytes content = pattern(1, LONG);
         memory from(CONTIG, LONG, content), to(CONTIG, LONG);
 
-        m_plane->read_status = status;
+        m_b_plane->read_status = status;
         ri_conn_destroy(m_back, UCS_ERR_CANCELED);
         rndv_ptr s = send(from, 5);
         recv_ptr r = recv(to, 5);
@@ -889,10 +889,10 @@ TEST_F(test_send_rndv, answers_that_find_no_memory)
         bytes content = pattern(1, LONG);
         memory from(CONTIG, LONG, content), to(CONTIG, LONG);
 
-        m_plane->read_status = status;
-        rndv_ptr s           = send(from, 5);
-        recv_ptr r           = recv(to, 5);
-        m_ucx->memory        = 0;
+        m_b_plane->read_status = status;
+        rndv_ptr s             = send(from, 5);
+        recv_ptr r             = recv(to, 5);
+        m_ucx->memory          = 0;
         deliver(m_ab, 0);
         EXPECT_TRUE(m_ba->sent.empty());
         m_ucx->memory = -1;
@@ -920,9 +920,9 @@ TEST_F(test_send_rndv, way_out_of_the_receiver_fails)
 {
     connect_planes();
     memory from(CONTIG, LONG), to(CONTIG, LONG);
-    recv_ptr r           = recv(to, 5);
-    m_plane->read_status = UCS_ERR_INVALID_ADDR;
-    rndv_ptr s           = send(from, 5);
+    recv_ptr r             = recv(to, 5);
+    m_b_plane->read_status = UCS_ERR_INVALID_ADDR;
+    rndv_ptr s             = send(from, 5);
     deliver(m_ab, 0);
     uint32_t id = m_ba->take(RI_WIRE_NACK).parse().recv_id;
 
@@ -960,7 +960,7 @@ TEST_F(test_send_rndv, device_memory_of_the_receiver)
             EXPECT_TRUE(content == to.read());
         }
     }
-    EXPECT_EQ(0u, m_plane->reads);
+    EXPECT_EQ(0u, m_b_plane->reads);
     EXPECT_NE(nullptr, stream()->peer->plane_ep); /* it is not the plane's fault */
     EXPECT_EQ(0u, m_b->counters().planes_failed);
 
@@ -1048,8 +1048,8 @@ TEST_F(test_send_rndv, random)
                 m_ucx->complete_nth(random.below(4));
                 break;
             default:
-                m_plane->read_status = read_ends[random.below(4)];
-                m_plane->move_before = random.below(300000);
+                m_b_plane->read_status = read_ends[random.below(4)];
+                m_b_plane->move_before = random.below(300000);
                 if (random.percent(50)) {
                     m_conn->flags |=
                             RI_CONN_PLANE_READ; /* as if it had been asked again */

@@ -100,9 +100,9 @@ TEST_F(test_send_rndv_put, shapes)
                         bool done                 = put && (o.status == UCS_OK);
 
                         m_conn->flags |= RI_CONN_PLANE_WRITE;
-                        m_plane->reads = m_a_plane->writes = 0;
-                        m_a_plane->write_status            = o.status;
-                        m_a_plane->move_before             = o.move_before;
+                        m_b_plane->reads = m_a_plane->writes = 0;
+                        m_a_plane->write_status              = o.status;
+                        m_a_plane->move_before               = o.move_before;
 
                         recv_ptr r = expected ? recv(to, i) : nullptr;
                         rndv_ptr s = send(from, i, i % 3 == 0);
@@ -118,7 +118,7 @@ TEST_F(test_send_rndv_put, shapes)
                         ASSERT_TRUE(s->done);
                         EXPECT_EQ(UCS_OK, s->status);
                         EXPECT_EQ(put ? 1u : 0u, m_a_plane->writes);
-                        EXPECT_EQ(put, m_plane->reads == 0);
+                        EXPECT_EQ(put, m_b_plane->reads == 0);
                         EXPECT_EQ(put && (o.status == UCS_ERR_UNREACHABLE),
                                   !(m_conn->flags & RI_CONN_PLANE_WRITE));
                         ri_conn_counters_t after = m_a->counters().conns;
@@ -163,12 +163,12 @@ TEST_F(test_send_rndv_put, scheme)
         ri_config.scheme = c.scheme;
         m_conn->flags |= RI_CONN_PLANE_READ | RI_CONN_PLANE_WRITE;
         m_conn->flags &= ~c.without;
-        m_plane->reads = m_a_plane->writes = 0;
-        recv_ptr r                         = recv(to, 5);
-        rndv_ptr s                         = send(from, 5);
+        m_b_plane->reads = m_a_plane->writes = 0;
+        recv_ptr r                           = recv(to, 5);
+        rndv_ptr s                           = send(from, 5);
         pump();
         check(r, to, content, 5);
-        EXPECT_EQ(c.reads, m_plane->reads);
+        EXPECT_EQ(c.reads, m_b_plane->reads);
         EXPECT_EQ(c.writes, m_a_plane->writes);
     }
 }
@@ -198,13 +198,13 @@ TEST_F(test_send_rndv_put, receiver_in_peer_mode)
         recv_ptr r = recv(to, 5);
         rndv_ptr s = send(from, 5);
 
-        m_plane->read_status = status;
+        m_b_plane->read_status = status;
         pump();
         check(r, to, content, 5);
         EXPECT_TRUE(s->done);
     }
     EXPECT_EQ(0u, m_a_plane->writes);
-    EXPECT_EQ(2u, m_plane->reads);
+    EXPECT_EQ(2u, m_b_plane->reads);
     EXPECT_EQ(1u, m_b->counters().rndv_fallback);
     EXPECT_TRUE(m_conn->flags & RI_CONN_PLANE_WRITE);
 }
@@ -366,8 +366,8 @@ TEST_F(test_send_rndv_put, written_for_nothing)
     recv_ptr r  = recv(to, 5);
     uint32_t id = put_rts(5, 1000).recv_id;
 
-    m_plane->read_status = UCS_ERR_INVALID_ADDR;
-    recv_ptr other       = recv(in, 6);
+    m_b_plane->read_status = UCS_ERR_INVALID_ADDR;
+    recv_ptr other         = recv(in, 6);
     rts(stream()->next_sn, 6, {{(uintptr_t)content.data(), 1000}});
     uint32_t nacked = m_ba->take(RI_WIRE_NACK).parse().recv_id;
 
@@ -564,7 +564,7 @@ TEST_F(test_send_rndv_put, way_out_of_the_receiver_fails)
     m_ba   = m_b->new_endpoint(m_a.get());
     m_back = m_b->connect(m_ba, SENDER);
     match(from, to2, 5, s2, r2);
-    m_plane->gone = true;
+    m_b_plane->gone = true;
     ri_conn_endpoint_failed(m_back, UCS_ERR_ENDPOINT_TIMEOUT);
     EXPECT_EQ(UCS_ERR_ENDPOINT_TIMEOUT, r2->status);
     m_ba->sent.clear();
@@ -653,7 +653,7 @@ TEST_F(test_send_rndv_put, random)
                 break;
             default:
                 m_a_plane->write_status = ends[random.below(4)];
-                m_plane->read_status    = ends[random.below(4)];
+                m_b_plane->read_status  = ends[random.below(4)];
                 m_a_plane->move_before  = random.below(300000);
                 ri_config.scheme        = (ri_sender_scheme_t)random.below(3);
                 if (random.percent(50)) { /* as if it had been asked again */
