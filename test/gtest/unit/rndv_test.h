@@ -1,8 +1,8 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Sends and receives of memory of all shapes,
- * and hostile messages: for tests of rendezvous protocols.
+ * Sends and receives of memory of all shapes, and hostile messages: for tests of rendezvous
+ * protocols.
  */
 #ifndef RI_TEST_RNDV_TEST_H
 #define RI_TEST_RNDV_TEST_H
@@ -141,6 +141,23 @@ private:
     generic_buffer m_generic;
 };
 
+/* How the copies of a message end. */
+struct outcome {
+    const char *name;
+    ucs_status_t status;
+    size_t move_before;       /* bytes that a copy which fails has moved */
+    unsigned good_copies = 0; /* that come before */
+};
+
+/* One message of a test of all shapes. */
+struct shape_case {
+    bool rings;
+    shape_t out, in;
+    bool expected; /* the receive is posted first */
+    outcome ends;
+    uint64_t number; /* from 1 */
+};
+
 /* A send of a test. */
 struct rndv_send {
     bool done           = false;
@@ -171,6 +188,24 @@ struct rndv_send {
 };
 
 typedef std::unique_ptr<rndv_send> rndv_ptr;
+
+/* What a random test sends, and what happens to it meanwhile. */
+struct random_traffic {
+    size_t count   = 60;
+    unsigned sends = 1;  /* weight of a send; that of all else is 1 */
+    unsigned sync  = 20; /* percent */
+    unsigned steps = 1;  /* of progress at once, at most */
+    std::vector<shape_t> out, in;
+    std::function<size_t()> length;
+    std::function<void()> disturb;
+};
+
+struct random_message {
+    std::unique_ptr<memory> from, to;
+    bytes content;
+    rndv_ptr send;
+    recv_ptr recv;
+};
 
 class rndv_test : public pair_test {
 protected:
@@ -255,6 +290,145 @@ protected:
         ASSERT_EQ(m_writes, !!(m_conn->flags & RI_CONN_PLANE_WRITE));
         ASSERT_EQ(ri_config.ring_peers > 0, m_conn->ring != nullptr);
         ASSERT_EQ(0u, m_b_plane->reads);
+    }
+
+    /* After a failure: as if it had been asked again, and be it that it is */
+    void ask_for_plane_again()
+    {
+        m_conn->flags |= RI_CONN_PLANE_READ;
+        if (stream()->peer->plane_ep == nullptr) {
+            m_conn->flags &= ~RI_CONN_PLANE_ASKED;
+            ri_planes_ask(m_conn);
+            pump();
+        }
+    }
+
+    /* A test of each shape of either side, with each outcome, in rings and without. */
+    void for_shapes(
+            const std::vector<shape_t> &out, const std::vector<shape_t> &in,
+            const std::vector<outcome> &outcomes,
+            const std::function<void(const shape_case &)> &test,
+            const std::function<void()> &end = [] {})
+    {
+        shape_case c = {};
+
+        for (bool rings : {false, true}) {
+            c.rings = rings;
+            if (rings) {
+                with_rings();
+            }
+            connect_planes();
+            for (size_t i = 0; i < out.size() * in.size() * 2 * outcomes.size(); ++i) {
+                size_t rest = i;
+
+                c.ends     = outcomes[rest % outcomes.size()];
+                c.expected = (rest /= outcomes.size()) % 2 == 0;
+                c.in       = in[(rest /= 2) % in.size()];
+                c.out      = out[rest / in.size()];
+                ++c.number;
+                SCOPED_TRACE(std::string(c.ends.name) + ", out " + std::to_string(c.out) +
+                             " in " + std::to_string(c.in) +
+                             (c.expected ? " expected" : " unexpected") +
+                             (rings ? " ring" : ""));
+                test(c);
+                if (HasFailure()) {
+                    return;
+                }
+            }
+            end();
+        }
+    }
+
+    /* Each message has a number, and goes one way. */
+    void expect_numbers_add_up()
+    {
+        ri_conn_counters_t c = m_a->counters().conns;
+
+        EXPECT_EQ(m_conn->tx_sn, c.tx_eager_ring + c.tx_eager_am + c.tx_hybrid +
+                                         c.tx_recv_rndv + c.tx_coop + c.tx_rndv +
+                                         c.tx_put + c.tx_bulk);
+        EXPECT_EQ(m_conn->tx_sn, m_b->counters().streams.rx_posted +
+                                         m_b->counters().streams.rx_unexpected);
+    }
+
+    /* Until nothing is left to be done */
+    virtual void settle() { pump(); }
+
+    /* Everything at once against a reference: messages of a tag arrive in their order. */
+    void run_random(rng &random, const random_traffic &traffic)
+    {
+        std::vector<random_message> messages(traffic.count);
+        size_t sent = 0, posted = 0;
+
+        stop();
+        ri_config.ring_peers = random.percent(50) ? 4 : 0;
+        start();
+        connect_planes();
+        /* It sends no pieces, which would never overtake each other. */
+        m_back->flags |= RI_CONN_AM_READY;
+        for (random_message &m : messages) {
+            size_t length = traffic.length();
+            shape_t out   = traffic.out[random.below(traffic.out.size())];
+            shape_t in    = traffic.in[random.below(traffic.in.size())];
+
+            m.content = pattern(random.next(), length);
+            m.from    = std::make_unique<memory>(out, length, m.content);
+            m.to      = std::make_unique<memory>(in, length + random.below(2) * 100);
+        }
+
+        m_ucx->random    = &random;
+        m_ucx->send_mode = m_ucx->fetch_mode = RANDOM;
+        while ((sent < messages.size()) || (posted < messages.size())) {
+            if (random.below(traffic.sends + 5) >= 5) {
+                if (sent < messages.size()) {
+                    random_message &m = messages[sent++];
+                    m.send            = send(*m.from, 5, random.percent(traffic.sync));
+                }
+            } else if (random.below(5) == 0) {
+                if (posted < messages.size()) {
+                    random_message &m = messages[posted++];
+                    m.recv            = recv(*m.to, 5);
+                }
+            } else {
+                random_step(random, traffic);
+            }
+        }
+        settle();
+        m_ucx->send_mode = m_ucx->fetch_mode = AT_ONCE;
+        m_ucx->random                        = nullptr;
+        settle();
+
+        for (size_t i = 0; i < messages.size(); ++i) {
+            SCOPED_TRACE("message " + std::to_string(i));
+            check(messages[i].recv, *messages[i].to, messages[i].content, 5);
+            ASSERT_TRUE(messages[i].send->done);
+            EXPECT_EQ(UCS_OK, messages[i].send->status);
+        }
+        EXPECT_EQ(0u, m_b->counters().held_bytes);
+        EXPECT_TRUE(ucs_list_is_empty(&stream()->fetching));
+    }
+
+    /* Neither a send nor a receive */
+    void random_step(rng &random, const random_traffic &traffic)
+    {
+        switch (random.below(4)) {
+        case 0: /* arrives, perhaps too early */
+            for (endpoint *ep : {m_ab, m_ba}) {
+                if (!ep->sent.empty()) {
+                    deliver(ep, random.below(std::min<size_t>(ep->sent.size(), 4)));
+                }
+            }
+            break;
+        case 1:
+            progress_both(1 + random.below(traffic.steps));
+            break;
+        case 2:
+            m_ucx->complete_nth(random.below(4));
+            break;
+        default:
+            traffic.disturb();
+            break;
+        }
     }
 
     uint64_t stale(node &n) { return n.counters().rx_stale; }

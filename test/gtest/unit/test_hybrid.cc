@@ -29,7 +29,7 @@ protected:
     uint64_t used(node &n) { return n.counters().pool_bytes; }
 
     /* Until all is read and given back */
-    void settle()
+    void settle() override
     {
         pump();
         for (int i = 0; i < PATIENCE; ++i) {
@@ -108,13 +108,7 @@ protected:
     }
 };
 
-struct outcome {
-    const char *name;
-    ucs_status_t status;
-    size_t move_before;
-};
-
-const outcome OUTCOMES[] = {
+const std::vector<outcome> OUTCOMES = {
         {"read", UCS_OK, 0},
         {"unreachable", UCS_ERR_UNREACHABLE, 0},
         {"fails in the middle", UCS_ERR_INVALID_ADDR, 5000},
@@ -122,72 +116,47 @@ const outcome OUTCOMES[] = {
 
 TEST_F(test_hybrid, shapes)
 {
-    uint64_t i = 0;
+    auto test = [this](const shape_case &c) {
+        uint64_t i    = c.number;
+        bytes content = pattern(i, MEDIUM + 100 * i);
+        memory from(c.out, content.size(), content);
+        memory to(c.in, content.size() + (i % 2) * 1000);
+        bool read       = c.ends.status == UCS_OK;
+        uint64_t before = m_b->counters().streams.rx_read_bytes;
 
-    for (bool rings : {false, true}) {
-        if (rings) {
-            with_rings();
+        ask_for_plane_again();
+        m_b_plane->read_status = c.ends.status;
+        m_b_plane->move_before = c.ends.move_before;
+
+        recv_ptr r = c.expected ? recv(to, i) : nullptr;
+        rndv_ptr s = send(from, i);
+        ASSERT_TRUE(s->done);
+        EXPECT_EQ(UCS_OK, s->status);
+        EXPECT_EQ((c.out == PACKED) ? 1u : 0u, from.generic().finished);
+        EXPECT_EQ(c.rings ? 0u : 1u, m_ab->count(RI_WIRE_POOL));
+        from.write(bytes(content.size())); /* the sender goes on */
+        if (!c.expected) {
+            pump();
+            EXPECT_NE(0u, used(*m_a));
+            r = recv(to, i);
         }
-        connect_planes();
-        for (shape_t out : {CONTIG, IOV_1, IOV_16, IOV_EMPTY, IOV_17, PACKED}) {
-            for (shape_t in : {CONTIG, IOV_1, IOV_16, IOV_EMPTY, IOV_17, PACKED}) {
-                for (bool expected : {true, false}) {
-                    for (const outcome &o : OUTCOMES) {
-                        SCOPED_TRACE(std::string(o.name) + ", out " +
-                                     std::to_string(out) + " in " + std::to_string(in) +
-                                     (expected ? " expected" : " unexpected") +
-                                     (rings ? " ring" : ""));
-                        ++i;
-                        bytes content = pattern(i, MEDIUM + 100 * i);
-                        memory from(out, content.size(), content);
-                        memory to(in, content.size() + (i % 2) * 1000);
-                        uint64_t read = m_b->counters().streams.rx_read_bytes;
-
-                        m_conn->flags |= RI_CONN_PLANE_READ;
-                        if (stream()->peer->plane_ep == nullptr) { /* ask again */
-                            m_conn->flags &= ~RI_CONN_PLANE_ASKED;
-                            ri_planes_ask(m_conn);
-                            pump();
-                        }
-                        m_b_plane->read_status = o.status;
-                        m_b_plane->move_before = o.move_before;
-
-                        recv_ptr r = expected ? recv(to, i) : nullptr;
-                        rndv_ptr s = send(from, i);
-                        ASSERT_TRUE(s->done);
-                        EXPECT_EQ(UCS_OK, s->status);
-                        EXPECT_EQ((out == PACKED) ? 1u : 0u, from.generic().finished);
-                        EXPECT_EQ(rings ? 0u : 1u, m_ab->count(RI_WIRE_POOL));
-                        from.write(bytes(content.size())); /* the sender goes on */
-                        if (!expected) {
-                            pump();
-                            EXPECT_NE(0u, used(*m_a));
-                            r = recv(to, i);
-                        }
-                        pump();
-                        check(r, to, content, i);
-                        EXPECT_EQ((in == PACKED) ? 1u : 0u, to.generic().finished);
-                        EXPECT_EQ(o.status == UCS_OK,
-                                  !!(m_conn->flags & RI_CONN_PLANE_READ));
-                        EXPECT_EQ(read + ((o.status == UCS_OK) ? content.size() : 0),
-                                  m_b->counters().streams.rx_read_bytes);
-                        EXPECT_EQ(0u, m_b->counters().held_bytes);
-                        if (HasFailure()) {
-                            return;
-                        }
-                    }
-                }
-            }
-        }
+        pump();
+        check(r, to, content, i);
+        EXPECT_EQ((c.in == PACKED) ? 1u : 0u, to.generic().finished);
+        EXPECT_EQ(read, !!(m_conn->flags & RI_CONN_PLANE_READ));
+        EXPECT_EQ(before + (read ? content.size() : 0),
+                  m_b->counters().streams.rx_read_bytes);
+        EXPECT_EQ(0u, m_b->counters().held_bytes);
+    };
+    auto end = [this] {
         settle();
         EXPECT_EQ(0u, used(*m_a));
         EXPECT_EQ(0u, m_a->counters().rx_stale);
-        ri_worker_counters_t counters = m_a->counters();
-        EXPECT_EQ(m_conn->tx_sn, counters.conns.tx_eager_ring +
-                                         counters.conns.tx_eager_am +
-                                         counters.conns.tx_bulk + counters.conns.tx_rndv +
-                                         counters.conns.tx_hybrid);
-    }
+        expect_numbers_add_up();
+    };
+
+    for_shapes({CONTIG, IOV_1, IOV_16, IOV_EMPTY, IOV_17, PACKED},
+               {CONTIG, IOV_1, IOV_16, IOV_EMPTY, IOV_17, PACKED}, OUTCOMES, test, end);
 }
 
 TEST_F(test_hybrid, lengths)
@@ -1039,100 +1008,39 @@ TEST_F(test_hybrid, a_closed_conn_gets_its_buffers_back)
     EXPECT_TRUE(ucs_list_is_empty(&m_a->worker()->pool.lent));
 }
 
-/* Everything at once against a reference: messages of a tag arrive in their order. */
 TEST_F(test_hybrid, random)
 {
-    for_seeds(30, [this](rng &random) {
-        struct message {
-            std::unique_ptr<memory> from, to;
-            bytes content;
-            rndv_ptr send;
-            recv_ptr recv;
-        };
-        const ucs_status_t read_ends[] = {UCS_OK, UCS_OK, UCS_ERR_INVALID_ADDR,
-                                          UCS_ERR_UNREACHABLE};
-        const shape_t shapes[] = {CONTIG, IOV_1, IOV_16, IOV_EMPTY, IOV_17, PACKED};
-        std::vector<message> messages(80);
-        size_t sent = 0, posted = 0;
+    const ucs_status_t ends[] = {UCS_OK, UCS_OK, UCS_ERR_INVALID_ADDR,
+                                 UCS_ERR_UNREACHABLE};
 
-        stop();
-        m_ucx->send_mode     = AT_ONCE;
-        m_ucx->fetch_mode    = AT_ONCE;
-        ri_config.ring_peers = random.percent(50) ? 4 : 0;
-        start();
-        connect_planes();
-        m_ucx->random     = &random;
-        m_ucx->send_mode  = RANDOM;
-        m_ucx->fetch_mode = RANDOM;
-        for (message &m : messages) {
-            size_t length = random.percent(20) ? random.below(8192) :
-                            random.percent(80) ? 8193 + random.below(57000) :
-                                                 65537 + random.below(50000);
-            m.content     = pattern(random.next(), length);
-            m.from = std::make_unique<memory>(shapes[random.below(6)], length, m.content);
-            m.to   = std::make_unique<memory>(shapes[random.below(6)],
-                                            length + random.below(2) * 100);
-        }
-        while ((sent < messages.size()) || (posted < messages.size())) {
-            switch (random.below(7)) {
-            case 0:
-            case 1:
-                if (sent < messages.size()) {
-                    message &m = messages[sent++];
-                    m.send     = send(*m.from, 5, random.percent(10));
-                }
-                break;
-            case 2:
-                if (posted < messages.size()) {
-                    message &m = messages[posted++];
-                    m.recv     = recv(*m.to, 5);
-                }
-                break;
-            case 3: /* arrives, perhaps too early */
-                for (endpoint *ep : {m_ab, m_ba}) {
-                    if (!ep->sent.empty()) {
-                        deliver(ep, random.below(std::min<size_t>(ep->sent.size(), 4)));
-                    }
-                }
-                break;
-            case 4:
-                for (uint64_t i = random.below(100); i > 0; --i) {
-                    m_a->progress();
-                    m_b->progress();
-                }
-                break;
-            case 5:
-                m_ucx->complete_nth(random.below(4));
-                break;
-            default:
-                m_b_plane->read_status = read_ends[random.below(4)];
-                m_b_plane->move_before = random.below(300000);
-                if (random.percent(50)) {
-                    m_conn->flags |=
-                            RI_CONN_PLANE_READ; /* as if it had been asked again */
-                }
-                if (random.percent(30)) { /* something for a release to ride on */
-                    m_b->send(m_back, bytes(random.below(100)), 77);
-                    m_a->recv(77, ~0ul, 100);
-                }
-                break;
+    for_seeds(30, [&](rng &random) {
+        random_traffic traffic;
+
+        traffic.count = 80;
+        traffic.sends = 2;
+        traffic.sync  = 10;
+        traffic.steps = 100;
+        traffic.out = traffic.in = {CONTIG, IOV_1, IOV_16, IOV_EMPTY, IOV_17, PACKED};
+        traffic.length           = [&]() -> size_t {
+            return random.percent(20) ? random.below(8192) :
+                             random.percent(80) ? 8193 + random.below(57000) :
+                                                  65537 + random.below(50000);
+        };
+        traffic.disturb = [&] {
+            m_b_plane->read_status = ends[random.below(4)];
+            m_b_plane->move_before = random.below(300000);
+            if (random.percent(50)) { /* as if it had been asked again */
+                m_conn->flags |= RI_CONN_PLANE_READ;
             }
-        }
-        settle();
-        m_ucx->send_mode = AT_ONCE;
-        m_ucx->random    = nullptr;
-        settle();
-        for (size_t i = 0; i < messages.size(); ++i) {
-            message &m = messages[i];
-            SCOPED_TRACE("message " + std::to_string(i));
-            check(m.recv, *m.to, m.content, 5);
-            EXPECT_TRUE(m.send->done);
-            EXPECT_EQ(UCS_OK, m.send->status);
-        }
-        EXPECT_EQ(0u, m_b->counters().held_bytes);
+            if (random.percent(30)) { /* something for a release to ride on */
+                m_b->send(m_back, bytes(random.below(100)), 77);
+                m_a->recv(77, ~0ul, 100);
+            }
+        };
+
+        run_random(random, traffic);
         EXPECT_EQ(0u, used(*m_a));
         EXPECT_EQ(0u, m_a->counters().rx_stale);
-        EXPECT_TRUE(ucs_list_is_empty(&stream()->fetching));
     });
 }
 

@@ -13,92 +13,56 @@ class test_send_rndv : public rndv_test {};
 
 /* What is read, what is asked for, and that each message ends on both sides */
 
-struct outcome {
-    const char *name;
-    ucs_status_t status;
-    unsigned good_reads;
-    size_t move_before;
-};
-
-const outcome OUTCOMES[] = {
-        {"read", UCS_OK, 0, 0},
-        {"unreachable", UCS_ERR_UNREACHABLE, 0, 0},
-        {"no access", UCS_ERR_INVALID_ADDR, 0, 0},
-        {"fails in the middle", UCS_ERR_INVALID_ADDR, 0, 50000},
-        {"fails in a later stage", UCS_ERR_UNREACHABLE, 1, 1000},
+const std::vector<outcome> OUTCOMES = {
+        {"read", UCS_OK, 0},
+        {"unreachable", UCS_ERR_UNREACHABLE, 0},
+        {"no access", UCS_ERR_INVALID_ADDR, 0},
+        {"fails in the middle", UCS_ERR_INVALID_ADDR, 50000},
+        {"fails in a later stage", UCS_ERR_UNREACHABLE, 1000, 1},
 };
 
 TEST_F(test_send_rndv, shapes)
 {
-    uint64_t i = 0;
+    auto test = [this](const shape_case &c) {
+        uint64_t i    = c.number;
+        bytes content = pattern(i, LONG + i);
+        memory from(c.out, content.size(), content);
+        memory to(c.in, content.size() + (i % 2) * 1000);
+        bool read = (c.ends.status == UCS_OK) ||
+                    ((c.ends.good_copies > 0) && (c.in != PACKED));
+        uint64_t before = m_b->counters().streams.rx_read_bytes;
 
-    for (bool rings : {false, true}) {
-        if (rings) {
-            with_rings();
+        ask_for_plane_again();
+        m_b_plane->reads       = 0;
+        m_b_plane->read_status = c.ends.status;
+        m_b_plane->good_reads  = c.ends.good_copies;
+        m_b_plane->move_before = c.ends.move_before;
+
+        recv_ptr r = c.expected ? recv(to, i) : nullptr;
+        rndv_ptr s = send(from, i, i % 3 == 0);
+        EXPECT_FALSE(s->done);
+        EXPECT_EQ(RI_WIRE_RTS, s->req()->wire_type);
+        EXPECT_EQ(c.rings ? 0u : 1u, m_ab->count(RI_WIRE_RTS));
+        if (!c.expected) {
+            pump();
+            EXPECT_FALSE(s->done);
+            r = recv(to, i);
         }
-        connect_planes();
-        for (shape_t out : {CONTIG, IOV_1, IOV_16, IOV_EMPTY}) {
-            for (shape_t in : {CONTIG, IOV_1, IOV_16, IOV_EMPTY, IOV_17, PACKED}) {
-                for (bool expected : {true, false}) {
-                    for (const outcome &o : OUTCOMES) {
-                        SCOPED_TRACE(std::string(o.name) + ", out " +
-                                     std::to_string(out) + " in " + std::to_string(in) +
-                                     (expected ? " expected" : " unexpected") +
-                                     (rings ? " ring" : ""));
-                        ++i;
-                        bytes content = pattern(i, LONG + i);
-                        memory from(out, content.size(), content);
-                        memory to(in, content.size() + (i % 2) * 1000);
-                        bool sync      = i % 3 == 0;
-                        uint64_t bytes = m_b->counters().streams.rx_read_bytes;
+        pump();
+        check(r, to, content, i);
+        ASSERT_TRUE(s->done);
+        EXPECT_EQ(UCS_OK, s->status);
+        EXPECT_EQ((c.in == PACKED) ? 1u : 0u, to.generic().finished);
+        EXPECT_EQ(read, !!(m_conn->flags & RI_CONN_PLANE_READ));
+        EXPECT_EQ(before + (read ? content.size() : 0),
+                  m_b->counters().streams.rx_read_bytes);
+        EXPECT_EQ(0u, m_b->counters().held_bytes);
+        EXPECT_TRUE(ucs_list_is_empty(&stream()->fetching));
+    };
 
-                        m_conn->flags |= RI_CONN_PLANE_READ;
-                        if (stream()->peer->plane_ep == nullptr) { /* ask again */
-                            m_conn->flags &= ~RI_CONN_PLANE_ASKED;
-                            ri_planes_ask(m_conn);
-                            pump();
-                        }
-                        m_b_plane->reads       = 0;
-                        m_b_plane->read_status = o.status;
-                        m_b_plane->good_reads  = o.good_reads;
-                        m_b_plane->move_before = o.move_before;
-
-                        recv_ptr r = expected ? recv(to, i) : nullptr;
-                        rndv_ptr s = send(from, i, sync);
-                        EXPECT_FALSE(s->done);
-                        EXPECT_EQ(RI_WIRE_RTS, s->req()->wire_type);
-                        EXPECT_EQ(rings ? 0u : 1u, m_ab->count(RI_WIRE_RTS));
-                        if (!expected) {
-                            pump();
-                            EXPECT_FALSE(s->done);
-                            r = recv(to, i);
-                        }
-                        pump();
-                        check(r, to, content, i);
-                        ASSERT_TRUE(s->done);
-                        EXPECT_EQ(UCS_OK, s->status);
-                        EXPECT_EQ((in == PACKED) ? 1u : 0u, to.generic().finished);
-                        bool read = (o.status == UCS_OK) ||
-                                    ((o.good_reads > 0) && (in != PACKED));
-                        EXPECT_EQ(read, !!(m_conn->flags & RI_CONN_PLANE_READ));
-                        EXPECT_EQ(bytes + (read ? content.size() : 0),
-                                  m_b->counters().streams.rx_read_bytes);
-                        EXPECT_EQ(0u, m_b->counters().held_bytes);
-                        EXPECT_TRUE(ucs_list_is_empty(&stream()->fetching));
-                        if (HasFailure()) {
-                            return;
-                        }
-                    }
-                }
-            }
-        }
-        ri_worker_counters_t counters = m_a->counters();
-        EXPECT_EQ(m_conn->tx_sn, counters.conns.tx_eager_ring +
-                                         counters.conns.tx_eager_am +
-                                         counters.conns.tx_bulk + counters.conns.tx_rndv);
-        EXPECT_EQ(m_conn->tx_sn, m_b->counters().streams.rx_posted +
-                                         m_b->counters().streams.rx_unexpected);
-    }
+    for_shapes({CONTIG, IOV_1, IOV_16, IOV_EMPTY},
+               {CONTIG, IOV_1, IOV_16, IOV_EMPTY, IOV_17, PACKED}, OUTCOMES, test,
+               [this] { expect_numbers_add_up(); });
 }
 
 TEST_F(test_send_rndv, what_does_not_fit_goes_by_ucp)
@@ -986,89 +950,28 @@ TEST_F(test_send_rndv, peer_mode)
     EXPECT_TRUE(r->done && s->done);
 }
 
-/* Everything at once against a reference: messages of a tag arrive in their order. */
 TEST_F(test_send_rndv, random)
 {
-    for_seeds(30, [this](rng &random) {
-        struct message {
-            std::unique_ptr<memory> from, to;
-            bytes content;
-            rndv_ptr send;
-            recv_ptr recv;
-        };
-        const ucs_status_t read_ends[] = {UCS_OK, UCS_OK, UCS_ERR_INVALID_ADDR,
-                                          UCS_ERR_UNREACHABLE};
-        const shape_t shapes[] = {CONTIG, IOV_1, IOV_16, IOV_EMPTY, IOV_17, PACKED};
-        std::vector<message> messages(60);
-        size_t sent = 0, posted = 0;
+    const ucs_status_t ends[] = {UCS_OK, UCS_OK, UCS_ERR_INVALID_ADDR,
+                                 UCS_ERR_UNREACHABLE};
 
-        stop();
-        m_ucx->send_mode     = AT_ONCE;
-        m_ucx->fetch_mode    = AT_ONCE;
-        ri_config.ring_peers = random.percent(50) ? 4 : 0;
-        start();
-        connect_planes();
-        m_ucx->random     = &random;
-        m_ucx->send_mode  = RANDOM;
-        m_ucx->fetch_mode = RANDOM;
-        for (message &m : messages) {
-            size_t length = random.percent(30) ? random.below(8192) :
-                                                 8193 + random.below(200000);
-            m.content     = pattern(random.next(), length);
-            m.from = std::make_unique<memory>(shapes[random.below(6)], length, m.content);
-            m.to   = std::make_unique<memory>(shapes[random.below(6)],
-                                            length + random.below(2) * 100);
-        }
-        while ((sent < messages.size()) || (posted < messages.size())) {
-            switch (random.below(6)) {
-            case 0:
-                if (sent < messages.size()) {
-                    message &m = messages[sent++];
-                    m.send     = send(*m.from, 5, random.percent(20));
-                }
-                break;
-            case 1:
-                if (posted < messages.size()) {
-                    message &m = messages[posted++];
-                    m.recv     = recv(*m.to, 5);
-                }
-                break;
-            case 2: /* arrives, perhaps too early */
-                for (endpoint *ep : {m_ab, m_ba}) {
-                    if (!ep->sent.empty()) {
-                        deliver(ep, random.below(std::min<size_t>(ep->sent.size(), 4)));
-                    }
-                }
-                break;
-            case 3:
-                m_a->progress();
-                m_b->progress();
-                break;
-            case 4:
-                m_ucx->complete_nth(random.below(4));
-                break;
-            default:
-                m_b_plane->read_status = read_ends[random.below(4)];
-                m_b_plane->move_before = random.below(300000);
-                if (random.percent(50)) {
-                    m_conn->flags |=
-                            RI_CONN_PLANE_READ; /* as if it had been asked again */
-                }
-                break;
+    for_seeds(30, [&](rng &random) {
+        random_traffic traffic;
+
+        traffic.out = traffic.in = {CONTIG, IOV_1, IOV_16, IOV_EMPTY, IOV_17, PACKED};
+        traffic.length           = [&]() -> size_t {
+            return random.percent(30) ? random.below(8192) : 8193 + random.below(200000);
+        };
+        traffic.disturb = [&] {
+            m_b_plane->read_status = ends[random.below(4)];
+            m_b_plane->move_before = random.below(300000);
+            if (random.percent(50)) { /* as if it had been asked again */
+                m_conn->flags |= RI_CONN_PLANE_READ;
             }
-        }
-        pump();
-        for (size_t i = 0; i < messages.size(); ++i) {
-            message &m = messages[i];
-            SCOPED_TRACE("message " + std::to_string(i));
-            check(m.recv, *m.to, m.content, 5);
-            EXPECT_TRUE(m.send->done);
-            EXPECT_EQ(UCS_OK, m.send->status);
-        }
-        EXPECT_EQ(0u, m_b->counters().held_bytes);
-        EXPECT_TRUE(ucs_list_is_empty(&stream()->fetching));
-        m_ucx->send_mode = AT_ONCE;
-        m_ucx->random    = nullptr;
+        };
+
+        run_random(random, traffic);
+        expect_numbers_add_up();
     });
 }
 

@@ -46,27 +46,11 @@ protected:
         m_b->deliver(msg, payload);
         return m_ba->take(RI_WIRE_CTS).parse();
     }
-
-    void expect_numbers_add_up()
-    {
-        ri_conn_counters_t c = m_a->counters().conns;
-
-        EXPECT_EQ(m_conn->tx_sn, c.tx_eager_ring + c.tx_eager_am + c.tx_bulk + c.tx_rndv +
-                                         c.tx_put + c.tx_recv_rndv);
-        EXPECT_EQ(m_conn->tx_sn, m_b->counters().streams.rx_posted +
-                                         m_b->counters().streams.rx_unexpected);
-    }
 };
 
 /* Which way each message takes, and that it ends on both sides */
 
-struct outcome {
-    const char *name;
-    ucs_status_t status;
-    size_t move_before;
-};
-
-const outcome OUTCOMES[] = {
+const std::vector<outcome> OUTCOMES = {
         {"written", UCS_OK, 0},
         {"unreachable", UCS_ERR_UNREACHABLE, 0},
         {"no access", UCS_ERR_INVALID_ADDR, 0},
@@ -75,68 +59,49 @@ const outcome OUTCOMES[] = {
 
 TEST_F(test_send_rndv_put, shapes)
 {
-    uint64_t i = 0;
+    auto test = [this](const shape_case &c) {
+        uint64_t i    = c.number;
+        bytes content = pattern(i, LONG + i);
+        memory from(c.out, content.size(), content);
+        memory to(c.in, content.size() + (i % 2) * 1000);
+        ri_conn_counters_t before = m_a->counters().conns;
+        uint64_t fallback         = m_b->counters().rndv_fallback;
+        bool put                  = c.in == CONTIG;
+        bool done                 = put && (c.ends.status == UCS_OK);
 
-    for (bool rings : {false, true}) {
-        if (rings) {
-            with_rings();
+        m_conn->flags |= RI_CONN_PLANE_WRITE;
+        m_b_plane->reads = m_a_plane->writes = 0;
+        m_a_plane->write_status              = c.ends.status;
+        m_a_plane->move_before               = c.ends.move_before;
+
+        recv_ptr r = c.expected ? recv(to, i) : nullptr;
+        rndv_ptr s = send(from, i, i % 3 == 0);
+        EXPECT_FALSE(s->done);
+        EXPECT_EQ(c.rings ? 0u : 1u, m_ab->count(RI_WIRE_RTS));
+        if (!c.expected) {
+            pump();
+            EXPECT_FALSE(s->done);
+            r = recv(to, i);
         }
-        connect_planes();
-        for (shape_t out : {CONTIG, IOV_1, IOV_16, IOV_EMPTY}) {
-            for (shape_t in : {CONTIG, IOV_1, IOV_16, IOV_17, PACKED}) {
-                for (bool expected : {true, false}) {
-                    for (const outcome &o : OUTCOMES) {
-                        SCOPED_TRACE(std::string(o.name) + ", out " +
-                                     std::to_string(out) + " in " + std::to_string(in) +
-                                     (expected ? " expected" : " unexpected") +
-                                     (rings ? " ring" : ""));
-                        ++i;
-                        bytes content = pattern(i, LONG + i);
-                        memory from(out, content.size(), content);
-                        memory to(in, content.size() + (i % 2) * 1000);
-                        ri_conn_counters_t before = m_a->counters().conns;
-                        uint64_t fallback         = m_b->counters().rndv_fallback;
-                        bool put                  = in == CONTIG;
-                        bool done                 = put && (o.status == UCS_OK);
+        pump();
+        check(r, to, content, i);
+        ASSERT_TRUE(s->done);
+        EXPECT_EQ(UCS_OK, s->status);
+        EXPECT_EQ(put ? 1u : 0u, m_a_plane->writes);
+        EXPECT_EQ(put, m_b_plane->reads == 0);
+        EXPECT_EQ(put && (c.ends.status == UCS_ERR_UNREACHABLE),
+                  !(m_conn->flags & RI_CONN_PLANE_WRITE));
+        ri_conn_counters_t after = m_a->counters().conns;
+        EXPECT_EQ(1u, after.tx_put - before.tx_put);
+        EXPECT_EQ(done ? content.size() : 0,
+                  after.tx_written_bytes - before.tx_written_bytes);
+        EXPECT_EQ(put && !done ? 1u : 0u, m_b->counters().rndv_fallback - fallback);
+        EXPECT_TRUE(ucs_list_is_empty(&stream()->fetching));
+    };
 
-                        m_conn->flags |= RI_CONN_PLANE_WRITE;
-                        m_b_plane->reads = m_a_plane->writes = 0;
-                        m_a_plane->write_status              = o.status;
-                        m_a_plane->move_before               = o.move_before;
-
-                        recv_ptr r = expected ? recv(to, i) : nullptr;
-                        rndv_ptr s = send(from, i, i % 3 == 0);
-                        EXPECT_FALSE(s->done);
-                        EXPECT_EQ(rings ? 0u : 1u, m_ab->count(RI_WIRE_RTS));
-                        if (!expected) {
-                            pump();
-                            EXPECT_FALSE(s->done);
-                            r = recv(to, i);
-                        }
-                        pump();
-                        check(r, to, content, i);
-                        ASSERT_TRUE(s->done);
-                        EXPECT_EQ(UCS_OK, s->status);
-                        EXPECT_EQ(put ? 1u : 0u, m_a_plane->writes);
-                        EXPECT_EQ(put, m_b_plane->reads == 0);
-                        EXPECT_EQ(put && (o.status == UCS_ERR_UNREACHABLE),
-                                  !(m_conn->flags & RI_CONN_PLANE_WRITE));
-                        ri_conn_counters_t after = m_a->counters().conns;
-                        EXPECT_EQ(1u, after.tx_put - before.tx_put);
-                        EXPECT_EQ(done ? content.size() : 0,
-                                  after.tx_written_bytes - before.tx_written_bytes);
-                        EXPECT_EQ(put && !done ? 1u : 0u,
-                                  m_b->counters().rndv_fallback - fallback);
-                        EXPECT_TRUE(ucs_list_is_empty(&stream()->fetching));
-                        if (HasFailure()) {
-                            return;
-                        }
-                    }
-                }
-            }
-        }
-        expect_numbers_add_up();
-    }
+    for_shapes({CONTIG, IOV_1, IOV_16, IOV_EMPTY},
+               {CONTIG, IOV_1, IOV_16, IOV_17, PACKED}, OUTCOMES, test,
+               [this] { expect_numbers_add_up(); });
 }
 
 TEST_F(test_send_rndv_put, scheme)
@@ -591,89 +556,32 @@ TEST_F(test_send_rndv_put, worker_of_the_receiver_ends)
     m_b->may_end_open = true;
 }
 
-/* Everything at once against a reference: messages of a tag arrive in their order. */
 TEST_F(test_send_rndv_put, random)
 {
-    for_seeds(30, [this](rng &random) {
-        struct message {
-            std::unique_ptr<memory> from, to;
-            bytes content;
-            rndv_ptr send;
-            recv_ptr recv;
+    const ucs_status_t ends[] = {UCS_OK, UCS_OK, UCS_ERR_INVALID_ADDR,
+                                 UCS_ERR_UNREACHABLE};
+
+    for_seeds(30, [&](rng &random) {
+        random_traffic traffic;
+
+        traffic.out    = {CONTIG, IOV_1, IOV_16, PACKED};
+        traffic.in     = {CONTIG, CONTIG, CONTIG, IOV_16, PACKED};
+        traffic.length = [&]() -> size_t {
+            return random.percent(30) ? random.below(8192) : 8193 + random.below(200000);
         };
-        const ucs_status_t ends[] = {UCS_OK, UCS_OK, UCS_ERR_INVALID_ADDR,
-                                     UCS_ERR_UNREACHABLE};
-        const shape_t in[]        = {CONTIG, CONTIG, CONTIG, IOV_16, PACKED};
-        const shape_t out[]       = {CONTIG, IOV_1, IOV_16, PACKED};
-        std::vector<message> messages(60);
-        size_t sent = 0, posted = 0;
-
-        stop();
-        m_ucx->send_mode = m_ucx->fetch_mode = AT_ONCE;
-        ri_config.ring_peers                 = random.percent(50) ? 4 : 0;
-        start();
-        connect_planes();
-        m_ucx->random    = &random;
-        m_ucx->send_mode = m_ucx->fetch_mode = RANDOM;
-        for (message &m : messages) {
-            size_t length = random.percent(30) ? random.below(8192) :
-                                                 8193 + random.below(200000);
-            m.content     = pattern(random.next(), length);
-            m.from = std::make_unique<memory>(out[random.below(4)], length, m.content);
-            m.to   = std::make_unique<memory>(in[random.below(5)],
-                                            length + random.below(2) * 100);
-        }
-        while ((sent < messages.size()) || (posted < messages.size())) {
-            switch (random.below(6)) {
-            case 0:
-                if (sent < messages.size()) {
-                    message &m = messages[sent++];
-                    m.send     = send(*m.from, 5, random.percent(20));
-                }
-                break;
-            case 1:
-                if (posted < messages.size()) {
-                    message &m = messages[posted++];
-                    m.recv     = recv(*m.to, 5);
-                }
-                break;
-            case 2: /* arrives, perhaps too early */
-                for (endpoint *ep : {m_ab, m_ba}) {
-                    if (!ep->sent.empty()) {
-                        deliver(ep, random.below(std::min<size_t>(ep->sent.size(), 4)));
-                    }
-                }
-                break;
-            case 3:
-                m_a->progress();
-                m_b->progress();
-                break;
-            case 4:
-                m_ucx->complete_nth(random.below(4));
-                break;
-            default:
-                m_a_plane->write_status = ends[random.below(4)];
-                m_b_plane->read_status  = ends[random.below(4)];
-                m_a_plane->move_before  = random.below(300000);
-                ri_config.scheme        = (ri_sender_scheme_t)random.below(3);
-                if (random.percent(50)) { /* as if it had been asked again */
-                    m_conn->flags |= RI_CONN_PLANE_READ | RI_CONN_PLANE_WRITE;
-                }
-                break;
+        traffic.disturb = [&] {
+            m_a_plane->write_status = ends[random.below(4)];
+            m_b_plane->read_status  = ends[random.below(4)];
+            m_a_plane->move_before  = random.below(300000);
+            ri_config.scheme        = (ri_sender_scheme_t)random.below(3);
+            if (random.percent(50)) { /* as if it had been asked again */
+                m_conn->flags |= RI_CONN_PLANE_READ | RI_CONN_PLANE_WRITE;
             }
-        }
-        pump();
-        for (size_t i = 0; i < messages.size(); ++i) {
-            message &m = messages[i];
+        };
 
-            ASSERT_TRUE(m.send->done) << i;
-            EXPECT_EQ(UCS_OK, m.send->status) << i;
-            check(m.recv, *m.to, m.content, 5);
-        }
+        run_random(random, traffic);
         expect_numbers_add_up();
         ri_config.scheme = RI_SENDER_SCHEME_PUT;
-        m_ucx->send_mode = m_ucx->fetch_mode = AT_ONCE;
-        m_ucx->random                        = nullptr;
     });
 }
 
