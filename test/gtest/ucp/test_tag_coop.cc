@@ -7,6 +7,7 @@
  */
 
 #include "generic_dt.h"
+#include "long_test.h"
 #include "peer.h"
 
 #include <random>
@@ -25,7 +26,7 @@ const std::vector<size_t> SIZES = {256 * KB - 1,  256 * KB,      256 * KB + 1,
 
 } // namespace
 
-class test_tag_coop : public transport_test {
+class test_tag_coop : public long_test {
 protected:
     void SetUp() override
     {
@@ -37,18 +38,6 @@ protected:
             exchange(ab(), b(), size, i);
             exchange(ba(), a(), size, i);
         }
-    }
-
-    void exchange(ucp_ep_h ep, entity &to, size_t size, uint64_t seed)
-    {
-        std::string out = pattern(size, seed), in(size, '\0');
-        op_ptr r        = recv(to.worker(), &in[0], size, 1);
-        op_ptr s        = send(ep, out.data(), size, 1);
-
-        wait(*r);
-        wait(*s);
-        ASSERT_TRUE(in == out);
-        settle();
     }
 
     void expect_received(op &r, op &s, guarded_buffer &in, const std::string &out)

@@ -9,7 +9,7 @@
  */
 
 #include "generic_dt.h"
-#include "ucp_test.h"
+#include "long_test.h"
 
 using namespace ucp_test;
 
@@ -21,44 +21,7 @@ const std::vector<size_t> MEDIUM_SIZES = {2049,  4097,   8192,  8193,  10000,
 
 } // namespace
 
-class test_tag_hybrid : public transport_test {
-protected:
-    void SetUp() override
-    {
-        make_pair();
-        warm_up();
-        for (uint64_t i = 0; i < 3; ++i) {
-            exchange(ab(), b(), 100000, i);
-            exchange(ba(), a(), 100000, i);
-        }
-    }
-
-    void exchange(ucp_ep_h ep, entity &to, size_t size, uint64_t seed)
-    {
-        std::string out = pattern(size, seed), in(size, '\0');
-        op_ptr r        = recv(to.worker(), &in[0], size, 1);
-        op_ptr s        = send(ep, out.data(), size, 1);
-
-        wait(*r);
-        wait(*s);
-        ASSERT_TRUE(in == out);
-        settle();
-    }
-
-    static std::vector<ucp_dt_iov_t> cut(void *buffer, size_t size, size_t pieces)
-    {
-        std::vector<ucp_dt_iov_t> iov;
-        char *at = static_cast<char *>(buffer);
-
-        for (size_t i = 0; i < pieces; ++i) {
-            size_t length = size / pieces + (i < size % pieces);
-
-            iov.push_back({at, length});
-            at += length;
-        }
-        return iov;
-    }
-};
+class test_tag_hybrid : public long_test {};
 
 TEST_P(test_tag_hybrid, sizes)
 {
@@ -94,28 +57,7 @@ TEST_P(test_tag_hybrid, sizes)
 
 TEST_P(test_tag_hybrid, truncated)
 {
-    for (size_t size : MEDIUM_SIZES) {
-        for (bool expected : {true, false}) {
-            SCOPED_TRACE("size " + std::to_string(size));
-            std::string out = pattern(size, size);
-            guarded_buffer in(size - 1);
-            op_ptr r;
-
-            if (expected) {
-                r = recv(b().worker(), in.data(), size - 1, 5);
-            }
-            op_ptr s = send(ab(), out.data(), size, 5);
-            if (!expected) {
-                wait_unexpected(b(), 5);
-                r = recv(b().worker(), in.data(), size - 1, 5);
-            }
-            wait(*r);
-            wait(*s);
-            EXPECT_EQ(UCS_ERR_MESSAGE_TRUNCATED, r->status());
-            EXPECT_EQ(UCS_OK, s->status());
-            in.expect_guard_intact();
-        }
-    }
+    check_truncated(MEDIUM_SIZES);
     exchange(ab(), b(), 20000, 7);
 }
 
@@ -145,28 +87,7 @@ TEST_P(test_tag_hybrid, probed)
 
 TEST_P(test_tag_hybrid, lists)
 {
-    for (size_t size : {9001, 20000, 65536}) {
-        for (size_t out_pieces : {1, 5, 17, 100}) {
-            for (size_t in_pieces : {1, 7, 300}) {
-                SCOPED_TRACE(std::to_string(size) + " bytes, " +
-                             std::to_string(out_pieces) + " to " +
-                             std::to_string(in_pieces));
-                std::string out = pattern(size, size), in(size, '\0');
-                auto out_iov    = cut(&out[0], size, out_pieces);
-                auto in_iov     = cut(&in[0], size, in_pieces);
-                op_ptr r        = recv_dt(b().worker(), in_iov.data(), in_iov.size(),
-                                          ucp_dt_make_iov(), 5);
-                op_ptr s        = send_dt(ab(), out_iov.data(), out_iov.size(),
-                                          ucp_dt_make_iov(), 5);
-
-                wait(*r);
-                wait(*s);
-                EXPECT_EQ(UCS_OK, r->status());
-                EXPECT_EQ(size, r->info().length);
-                ASSERT_TRUE(in == out);
-            }
-        }
-    }
+    check_lists({9001, 20000, 65536}, {1, 5, 17, 100}, {1, 7, 300}, false);
 }
 
 TEST_P(test_tag_hybrid, generic)
@@ -279,50 +200,14 @@ TEST_P(test_tag_hybrid, ping_pong)
     }
 }
 
-/* Messages of all protocols and one tag keep their order. */
 TEST_P(test_tag_hybrid, order)
 {
-    const std::vector<size_t> sizes = {20000, 8, 100000, 8193, 1024,
-                                       65536, 0, 300000, 9000};
-    const size_t n                  = 30 * sizes.size();
-    std::vector<std::string> out, in(n, std::string(300000, '\0'));
-    std::vector<op_ptr> sends, recvs;
-
-    out.reserve(n); /* short strings move with the vector, and are being sent */
-    for (size_t i = 0; i < n; ++i) {
-        out.push_back(pattern(sizes[i % sizes.size()], i));
-        if (i < n / 2) {
-            recvs.push_back(recv(b().worker(), &in[i][0], in[i].size(), 5));
-        }
-        sends.push_back(send(ab(), out[i].data(), out[i].size(), 5));
-        if (i % 7 == 0) {
-            progress();
-        }
-    }
-    for (size_t i = n / 2; i < n; ++i) {
-        recvs.push_back(recv(b().worker(), &in[i][0], in[i].size(), 5));
-    }
-    wait_all(recvs);
-    wait_all(sends);
-    for (size_t i = 0; i < n; ++i) {
-        ASSERT_EQ(out[i].size(), recvs[i]->info().length) << i;
-        in[i].resize(out[i].size());
-        ASSERT_TRUE(in[i] == out[i]) << i;
-    }
+    check_order({20000, 8, 100000, 8193, 1024, 65536, 0, 300000, 9000}, 30);
 }
 
-/* With all received, endpoints are closed and made again at once. */
 TEST_P(test_tag_hybrid, close_after_the_last)
 {
-    for (int round = 0; round < 20; ++round) {
-        ucp_ep_h ep = a().connect(b());
-
-        for (uint64_t i = 0; i < 4; ++i) {
-            exchange(ep, b(), 100000, i);
-            exchange(ep, b(), 20000, i);
-        }
-        wait_handle(a().close_nbx(ep));
-    }
+    check_close_after_the_last({100000, 20000});
 }
 
 /* A close sees to it that what is under way is received. */
