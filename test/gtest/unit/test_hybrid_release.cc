@@ -1,0 +1,383 @@
+/* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * src/ucp/proto/hybrid.c: how pool buffers come back, and answers that are hostile or stale.
+ */
+
+#include "hybrid_test.h"
+
+namespace {
+
+class test_hybrid_release : public hybrid_test {};
+
+/* How buffers come back */
+
+TEST_F(test_hybrid_release, releases_go_together)
+{
+    connect_planes();
+    for (unsigned i = 1; i <= 8; ++i) {
+        memory to(CONTIG, MEDIUM);
+        recv_ptr r = recv(to, 5);
+
+        send_pool(5, bytes(MEDIUM));
+        deliver(m_ab, 0);
+        EXPECT_TRUE(r->done);
+        EXPECT_EQ((i == 8) ? 1u : 0u, m_ba->count(RI_WIRE_RELEASE)) << i;
+    }
+    EXPECT_EQ(8u, m_ba->sent[0].parse().value);
+    EXPECT_EQ(1u, m_b->counters().tx_release);
+    pump();
+    EXPECT_EQ(0u, used(*m_a));
+    EXPECT_EQ(0u, stale(*m_a));
+}
+
+TEST_F(test_hybrid_release, a_release_does_not_wait_for_ever)
+{
+    connect_planes();
+    memory to(CONTIG, MEDIUM);
+    recv_ptr r = recv(to, 5);
+
+    send_pool(5, bytes(MEDIUM));
+    deliver(m_ab, 0);
+    m_b->progress();
+    EXPECT_TRUE(m_ba->sent.empty());
+    EXPECT_FALSE(ri_worker_has_work(m_b->worker())); /* it costs nothing meanwhile */
+    for (int i = 0; i < PATIENCE; ++i) {
+        m_b->progress();
+    }
+    EXPECT_EQ(1u, m_ba->count(RI_WIRE_RELEASE));
+    pump();
+    EXPECT_EQ(0u, used(*m_a));
+}
+
+TEST_F(test_hybrid_release, released_at_once_when_the_pool_is_low)
+{
+    connect_planes();
+    memory to(CONTIG, MEDIUM);
+    for (unsigned i = 1; i <= 13; ++i) {
+        send_pool(5, bytes(MEDIUM));
+    }
+    for (unsigned i = 1; i <= 7; ++i) {
+        recv(to, 5);
+        deliver(m_ab, 0);
+    }
+    EXPECT_TRUE(m_ba->sent.empty());
+    for (unsigned i = 8; i <= 13; ++i) {
+        recv(to, 5);
+        deliver(m_ab, 0);
+    }
+    /* the eighth completed a message; the 13th was marked */
+    ASSERT_EQ(2u, m_ba->count(RI_WIRE_RELEASE));
+    EXPECT_EQ(8u, m_ba->sent[0].parse().value);
+    EXPECT_EQ(5u, m_ba->sent[1].parse().value);
+    pump();
+    EXPECT_EQ(0u, used(*m_a));
+}
+
+TEST_F(test_hybrid_release, a_release_rides_on_a_message)
+{
+    with_rings();
+    connect_planes();
+    for (bool slow : {false, true}) {
+        bytes content = pattern(1, MEDIUM);
+        memory from(CONTIG, MEDIUM, content), to(CONTIG, MEDIUM);
+        uint64_t alone = m_b->counters().tx_release;
+        recv_ptr r = recv(to, 5), r2 = m_a->recv(6, ~0ul, 8);
+        rndv_ptr s = send(from, 5);
+
+        m_b->progress();
+        check(r, to, content, 5);
+        EXPECT_NE(0u, m_back->release);
+        EXPECT_NE(0u, used(*m_a));
+        if (slow) { /* with a request */
+            ucp_request_param_t param = {};
+            param.op_attr_mask        = UCP_OP_ATTR_FLAG_NO_IMM_CMPL;
+            ucs_status_ptr_t ret      = ri_tag_send(m_back, "message", 8, 6, &param, 0);
+            ASSERT_TRUE(UCS_PTR_IS_PTR(ret));
+            ri_req_put(ri_req_of_handle(ret));
+        } else {
+            m_b->send(m_back, bytes(8), 6);
+        }
+        EXPECT_EQ(0u, m_back->release);
+        m_a->progress();
+        EXPECT_TRUE(r2->done);
+        EXPECT_EQ(0u, used(*m_a));
+        settle();
+        EXPECT_EQ(alone, m_b->counters().tx_release);
+        EXPECT_EQ(0u, stale(*m_a));
+    }
+}
+
+/* Whatever carries it, every buffer comes back once. */
+TEST_F(test_hybrid_release, releases_through_the_ring)
+{
+    with_rings();
+    connect_planes();
+    for (unsigned i = 0; i < 100; ++i) {
+        memory from(CONTIG, MEDIUM), to(CONTIG, MEDIUM);
+        recv_ptr r = recv(to, 5);
+        rndv_ptr s = send(from, 5);
+
+        EXPECT_EQ(0u, m_ab->count(RI_WIRE_RTS)) << i;
+        m_b->progress();
+        ASSERT_TRUE(r->done);
+        m_a->progress();
+    }
+    EXPECT_TRUE(m_ba->sent.empty());
+    EXPECT_LT(0u, m_b->counters().tx_release);
+    EXPECT_GT(20u, m_b->counters().tx_release);
+    settle();
+    EXPECT_EQ(0u, used(*m_a));
+    EXPECT_EQ(0u, stale(*m_a));
+}
+
+TEST_F(test_hybrid_release, release_while_the_ring_goes)
+{
+    with_rings();
+    connect_planes();
+    memory from(CONTIG, MEDIUM), to(CONTIG, MEDIUM);
+    recv_ptr r = recv(to, 5);
+    rndv_ptr s = send(from, 5);
+    m_b->progress();
+    EXPECT_NE(0u, m_back->release);
+    ri_ring_channel_stop(m_back);
+    EXPECT_EQ(nullptr, m_back->ring);
+    settle();
+    EXPECT_EQ(0u, used(*m_a));
+
+    /* ... and the endpoint, of which there is another one */
+    with_rings();
+    connect_planes();
+    recv_ptr r2 = recv(to, 5);
+    rndv_ptr s2 = send(from, 5);
+    m_b->progress();
+    EXPECT_NE(0u, m_back->release);
+    endpoint *ba2    = m_b->new_endpoint(m_a.get());
+    ri_conn_t *back2 = m_b->connect(ba2, SENDER);
+    ri_conn_destroy(m_back, UCS_ERR_CANCELED);
+    m_ba   = ba2;
+    m_back = back2;
+    settle();
+    EXPECT_EQ(0u, used(*m_a));
+    EXPECT_EQ(0u, stale(*m_a));
+}
+
+TEST_F(test_hybrid_release, releases_that_are_owed)
+{
+    connect_planes();
+    bytes content = pattern(1, MEDIUM);
+
+    ri_conn_destroy(m_back, UCS_ERR_CANCELED);
+    for (unsigned i = 0; i < 12; ++i) {
+        memory to(CONTIG, MEDIUM);
+        recv_ptr r = recv(to, 5);
+        send_pool(5, content);
+        deliver(m_ab, 0);
+        check(r, to, content, 5);
+    }
+    for (int i = 0; i < PATIENCE; ++i) {
+        m_b->progress();
+    }
+    EXPECT_EQ(2u, ucs_list_length(&stream()->peer->owed));
+    m_ba   = m_b->new_endpoint(m_a.get());
+    m_back = m_b->connect(m_ba, SENDER);
+    settle();
+    EXPECT_EQ(0u, used(*m_a));
+    EXPECT_EQ(0u, stale(*m_a));
+}
+
+TEST_F(test_hybrid_release, releases_that_find_no_memory)
+{
+    connect_planes();
+    memory to(CONTIG, MEDIUM);
+    recv_ptr r = recv(to, 5);
+
+    send_pool(5, bytes(MEDIUM));
+    deliver(m_ab, 0);
+    m_ucx->memory = 0;
+    ri_hybrid_flush_releases(m_b->worker());
+    EXPECT_TRUE(m_ba->sent.empty());
+    m_ucx->memory = -1;
+    pump();
+    EXPECT_EQ(0u, used(*m_a));
+}
+
+/* An application that sleeps calls no progress. */
+TEST_F(test_hybrid_release, flushed_for_an_application_that_sleeps)
+{
+    connect_planes();
+    memory to(CONTIG, MEDIUM);
+    recv_ptr r = recv(to, 5);
+
+    send_pool(5, bytes(MEDIUM));
+    deliver(m_ab, 0);
+    EXPECT_FALSE(ucs_list_is_empty(&m_b->worker()->releasing));
+    ri_hybrid_flush_releases(m_b->worker());
+    EXPECT_TRUE(ucs_list_is_empty(&m_b->worker()->releasing));
+    EXPECT_EQ(1u, m_ba->count(RI_WIRE_RELEASE));
+    pump();
+}
+
+/* Hostile and stale answers */
+
+TEST_F(test_hybrid_release, release_once)
+{
+    connect_planes();
+    uint32_t id = send_pool(5, bytes(MEDIUM)), other = send_pool(5, bytes(MEDIUM));
+    uint64_t count = stale(*m_a);
+
+    release({id, id, 0, ~0u, id ^ (1u << 31)});
+    EXPECT_EQ(count + 4, stale(*m_a));
+    EXPECT_EQ(32768u, used(*m_a));
+    nack(id, 1); /* too late */
+    EXPECT_EQ(count + 5, stale(*m_a));
+    EXPECT_EQ(0u, m_ab->count(RI_WIRE_RNDV_DATA));
+    release({other});
+    EXPECT_EQ(0u, used(*m_a));
+}
+
+TEST_F(test_hybrid_release, nack_once)
+{
+    connect_planes();
+    bytes content  = pattern(1, MEDIUM);
+    uint32_t id    = send_pool(5, content);
+    uint64_t count = stale(*m_a);
+
+    to_sender(RI_WIRE_NACK, id, 1); /* of an RTS */
+    to_sender(RI_WIRE_FIN, id);
+    EXPECT_EQ(count + 2, stale(*m_a));
+    nack(id, 9);
+    EXPECT_EQ(count + 2, stale(*m_a));
+    packet p = m_ab->take(RI_WIRE_RNDV_DATA);
+    EXPECT_EQ(9u, p.parse().value);
+    EXPECT_TRUE(content == p.data);
+    nack(id, 9);
+    release({id});
+    nack(0, 9);
+    nack(~0u, 9);
+    EXPECT_EQ(count + 6, stale(*m_a));
+    EXPECT_EQ(0u, m_ab->count(RI_WIRE_RNDV_DATA));
+    EXPECT_NE(0u, used(*m_a)); /* stock still has it */
+    end_rendezvous(UCS_OK);
+    EXPECT_EQ(0u, used(*m_a));
+
+    /* The request of an RTS is not a buffer. */
+    m_conn->flags |= RI_CONN_PLANE_READ;
+    memory from(CONTIG, LONG);
+    rndv_ptr s = send(from, 6);
+    nack(s->req()->id, 1);
+    EXPECT_FALSE(s->done);
+    EXPECT_EQ(count + 7, stale(*m_a));
+    to_sender(RI_WIRE_FIN, s->req()->id);
+    EXPECT_TRUE(s->done);
+}
+
+TEST_F(test_hybrid_release, another_peer)
+{
+    connect_planes();
+    node third(0x3333);
+    endpoint *ep    = m_a->new_endpoint(&third);
+    ri_conn_t *conn = m_a->connect(ep, 0x3333);
+    uint32_t id     = send_pool(5, bytes(MEDIUM));
+    uint64_t count  = stale(*m_a);
+
+    release({id}, conn);
+    nack(id, 1, conn);
+    EXPECT_EQ(count + 2, stale(*m_a));
+    EXPECT_EQ(32768u, used(*m_a));
+    release({id});
+    EXPECT_EQ(0u, used(*m_a));
+}
+
+/* Buffers of one conn may come back by another one of the same peer. */
+TEST_F(test_hybrid_release, another_conn_of_the_peer)
+{
+    connect_planes();
+    endpoint *ep    = m_a->new_endpoint(m_b.get());
+    ri_conn_t *conn = m_a->connect(ep, RECEIVER);
+    uint32_t id     = send_pool(5, bytes(MEDIUM));
+    uint64_t count  = stale(*m_a);
+
+    nack(id, 1, conn); /* but the data goes the way of the message */
+    EXPECT_EQ(count + 1, stale(*m_a));
+    release({id}, conn);
+    EXPECT_EQ(count + 1, stale(*m_a));
+    EXPECT_EQ(0u, used(*m_a));
+}
+
+TEST_F(test_hybrid_release, malformed_release)
+{
+    connect_planes();
+    for (uint32_t count : {0u, 9u, ~0u}) {
+        uint64_t malformed = m_a->counters().rx_malformed;
+        m_a->deliver(wire_msg(RI_WIRE_RELEASE, m_conn->id, count));
+        EXPECT_EQ(malformed + 1, m_a->counters().rx_malformed);
+    }
+}
+
+TEST_F(test_hybrid_release, records_from_the_ring)
+{
+    with_rings();
+    connect_planes();
+    memory from(CONTIG, MEDIUM);
+    rndv_ptr s1 = send(from, 5), s2 = send(from, 5);
+    std::vector<uint32_t> ids;
+    ri_pool_buffer_t *buffer;
+    ucs_list_for_each(buffer, &m_conn->lent, list) {
+        ids.push_back(buffer->id);
+    }
+    ASSERT_EQ(2u, ids.size());
+
+    uint64_t count = stale(*m_a);
+    recv_ptr r     = m_a->recv(99, ~0ul, 8);
+    record(RI_WIRE_EAGER, 0xabcdef, bytes(8), ++m_back->tx_sn); /* nonsense */
+    record(RI_WIRE_RELEASE, 12345, words({ids[0], ids[0]}));
+    m_a->progress();
+    EXPECT_TRUE(r->done);
+    EXPECT_EQ(count + 2, stale(*m_a));
+    EXPECT_EQ(32768u, used(*m_a));
+
+    record(RI_WIRE_RELEASE, 0, words({1, 2, 3, 4, 5, 6, 7, ids[1]}));
+    m_a->progress();
+    EXPECT_EQ(count + 9, stale(*m_a));
+    EXPECT_EQ(0u, used(*m_a));
+    EXPECT_EQ(0u, m_a->counters().rx_malformed);
+    m_ab->sent.clear();
+}
+
+TEST_F(test_hybrid_release, malformed_records)
+{
+    for (size_t length : {0, 3, 5, 33, 36, 300}) {
+        with_rings();
+        connect_planes();
+        record(RI_WIRE_RELEASE, m_conn->id, bytes(length));
+        m_a->progress();
+        EXPECT_EQ(1u, m_a->counters().rx_malformed) << length;
+        stop();
+        start();
+    }
+    for (size_t length : {0, 8, 23, 25, 300}) {
+        with_rings();
+        connect_planes();
+        record(RI_WIRE_POOL, 1, bytes(length), m_back->tx_sn + 1);
+        m_a->progress();
+        EXPECT_EQ(1u, m_a->counters().rx_malformed) << length;
+        stop();
+        start();
+    }
+}
+
+/* Flags and slots that mean nothing here */
+TEST_F(test_hybrid_release, pool_with_any_flags)
+{
+    connect_planes();
+    bytes content = pattern(1, MEDIUM);
+    memory to(CONTIG, MEDIUM);
+    recv_ptr r = recv(to, 5);
+    pool(stream()->next_sn, 5, content, 0xffff, 0);
+    check(r, to, content, 5);
+    settle();
+    EXPECT_EQ(1u, stale(*m_a));
+}
+
+} // namespace
