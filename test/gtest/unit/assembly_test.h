@@ -6,17 +6,13 @@
 #ifndef RI_TEST_ASSEMBLY_TEST_H
 #define RI_TEST_ASSEMBLY_TEST_H
 
-#include "fake_ucx.h"
-
-using namespace fake;
+#include "node_test.h"
 
 namespace {
 
-const uint64_t LOCAL   = 0x1111;
-const uint64_t REMOTE  = 0x2222;
 const uint32_t CONN_ID = 77; /* of the sender's conn */
 
-class assembly_test : public ri_test {
+class assembly_test : public node_test {
 protected:
     void SetUp() override
     {
@@ -32,10 +28,8 @@ protected:
 
     void start()
     {
-        m_node = std::make_unique<node>(LOCAL);
-        m_ep   = m_node->new_endpoint(nullptr);
-        m_conn = m_node->connect(m_ep, REMOTE);
-        m_tx   = {};
+        node_test::start();
+        m_tx = {};
         open_ring();
     }
 
@@ -51,16 +45,7 @@ protected:
         start();
     }
 
-    ri_worker_t *worker() { return m_node->worker(); }
-
-    ri_stream_t *stream()
-    {
-        ri_wire_hello_t hello = wire_msg(RI_WIRE_EAGER, 0, 0)
-                                        .hello(REMOTE, CONN_ID, worker()->host)
-                                        .greeting;
-
-        return ri_stream_get(worker(), &hello);
-    }
+    ri_stream_t *stream() { return stream_of(REMOTE, CONN_ID, worker()->host); }
 
     void open_ring()
     {
@@ -153,9 +138,6 @@ protected:
         EXPECT_EQ(0u, counters().held_bytes);
     }
 
-    std::unique_ptr<node> m_node;
-    endpoint *m_ep;
-    ri_conn_t *m_conn;
     ri_ring_tx_t m_tx;
 };
 

@@ -1,51 +1,33 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A worker with a conn to a peer that the test plays: for tests of control messages.
+ * A ring and control messages of the peer: for tests of control messages.
  */
 #ifndef RI_TEST_CONTROL_TEST_H
 #define RI_TEST_CONTROL_TEST_H
 
-#include "fake_ucx.h"
+#include "node_test.h"
 
 #include <unistd.h>
 
-using namespace fake;
-
 namespace {
 
-const uint64_t LOCAL         = 0x1111;
-const uint64_t REMOTE        = 0x2222;
 const uint64_t STRANGER      = 0x3333;
 const uint32_t REMOTE_CONN   = 0x70; /* ids at the peer */
 const uint32_t REMOTE_STREAM = 0x80;
 const size_t RING_SIZE       = 4096;
 const uint64_t COOKIE        = 0xabcdef;
 
-class control_test : public ri_test {
+class control_test : public node_test {
 protected:
-    void SetUp() override
-    {
-        ri_test::SetUp();
-        m_node = std::make_unique<node>(LOCAL);
-        m_ep   = m_node->new_endpoint(nullptr);
-        m_conn = m_node->connect(m_ep, REMOTE);
-    }
-
     void TearDown() override
     {
         m_node.reset();
         if (m_rx.control != nullptr) {
             ri_ring_rx_close(&m_rx);
         }
-        ri_test::TearDown();
+        node_test::TearDown();
     }
-
-    ri_worker_t *worker() { return m_node->worker(); }
-
-    uint64_t stale() { return m_node->counters().rx_stale; }
-
-    uint64_t malformed() { return m_node->counters().rx_malformed; }
 
     ucs_status_t control(ri_wire_type_t type, uint32_t id, uint32_t value)
     {
@@ -121,9 +103,6 @@ protected:
         return op;
     }
 
-    std::unique_ptr<node> m_node;
-    endpoint *m_ep;
-    ri_conn_t *m_conn;
     ri_ring_rx_t m_rx = {};
 };
 

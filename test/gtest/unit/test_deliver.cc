@@ -5,44 +5,17 @@
  * what becomes of descriptors. The test plays the sender: it writes the messages itself.
  */
 
-#include "fake_ucx.h"
+#include "node_test.h"
 
 #include <numeric>
 
-using namespace fake;
-
 namespace {
 
-const uint64_t LOCAL   = 0x1111;
-const uint64_t REMOTE  = 0x2222;
 const uint32_t CONN_ID = 77; /* of the sender's conn */
 
-class test_deliver : public ri_test {
+class test_deliver : public node_test {
 protected:
-    void SetUp() override
-    {
-        ri_test::SetUp();
-        m_node = std::make_unique<node>(LOCAL);
-        m_ep   = m_node->new_endpoint(nullptr);
-        m_conn = m_node->connect(m_ep, REMOTE);
-    }
-
-    void TearDown() override
-    {
-        m_node.reset();
-        ri_test::TearDown();
-    }
-
-    ri_worker_t *worker() { return m_node->worker(); }
-
-    /* The stream of our messages; made by a hello that carries nothing else. */
-    ri_stream_t *stream()
-    {
-        ri_wire_hello_t hello =
-                wire_msg(RI_WIRE_EAGER, 0, 0).hello(REMOTE, CONN_ID).greeting;
-
-        return ri_stream_get(worker(), &hello);
-    }
+    ri_stream_t *stream() { return stream_of(REMOTE, CONN_ID); }
 
     wire_msg message(ri_wire_type_t type, uint32_t sn, uint64_t tag, uint32_t req_id = 0)
     {
@@ -77,10 +50,6 @@ protected:
     }
 
     size_t num_streams() { return ucs_list_length(&worker()->streams); }
-
-    std::unique_ptr<node> m_node;
-    endpoint *m_ep;
-    ri_conn_t *m_conn;
 };
 
 struct kind {

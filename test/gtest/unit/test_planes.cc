@@ -4,39 +4,29 @@
  * peer. */
 
 #include "fake_plane.h"
-
-using namespace fake;
+#include "node_test.h"
 
 namespace {
 
-const uint64_t LOCAL         = 0x1111;
-const uint64_t REMOTE        = 0x2222;
 const uint32_t REMOTE_CONN   = 0x70;
 const uint32_t REMOTE_STREAM = 0x80;
 const size_t LONG            = 20000; /* above EAGER_THRESH */
 
-class test_planes : public ri_test {
+class test_planes : public node_test {
 protected:
     void SetUp() override
     {
-        ri_test::SetUp();
+        node_test::SetUp();
         m_ucx->rndv_thresh = 1 << 20; /* what goes by UCP ends at once */
-        m_node             = std::make_unique<node>(LOCAL);
         m_plane            = std::make_unique<plane>(*m_node);
-        m_ep               = m_node->new_endpoint(nullptr);
-        m_conn             = m_node->connect(m_ep, REMOTE);
     }
 
     void TearDown() override
     {
         m_node.reset();
         m_plane.reset();
-        ri_test::TearDown();
+        node_test::TearDown();
     }
-
-    ri_worker_t *worker() { return m_node->worker(); }
-
-    uint64_t stale() { return m_node->counters().rx_stale; }
 
     void send_long(ri_conn_t *conn) { m_node->send(conn, bytes(LONG), 1); }
 
@@ -53,13 +43,7 @@ protected:
         m_node->deliver(wire_msg(RI_WIRE_PLANE_ACK, conn->id, value));
     }
 
-    ri_stream_t *stream(uint64_t uid = REMOTE)
-    {
-        ri_wire_hello_t hello =
-                wire_msg(RI_WIRE_EAGER, 0, 0).hello(uid, REMOTE_CONN).greeting;
-
-        return ri_stream_get(worker(), &hello);
-    }
+    ri_stream_t *stream(uint64_t uid = REMOTE) { return stream_of(uid, REMOTE_CONN); }
 
     wire_msg plane_req(ri_stream_t *stream, const bytes &address = bytes(8, 5))
     {
@@ -70,10 +54,7 @@ protected:
         return msg;
     }
 
-    std::unique_ptr<node> m_node;
     std::unique_ptr<plane> m_plane;
-    endpoint *m_ep;
-    ri_conn_t *m_conn;
 };
 
 TEST_F(test_planes, asked_once_for_each_conn)
