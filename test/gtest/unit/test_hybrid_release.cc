@@ -374,7 +374,7 @@ TEST_F(test_hybrid_release, pool_with_any_flags)
     bytes content = pattern(1, MEDIUM);
     memory to(CONTIG, MEDIUM);
     recv_ptr r = recv(to, 5);
-    pool(stream()->next_sn, 5, content, 0xffff, 0);
+    pool(stream()->next_sn, 5, content, 0xffff & ~RI_WIRE_RTS_KEYS, 0);
     check(r, to, content, 5);
     settle();
     EXPECT_EQ(1u, stale(*m_a));

@@ -501,11 +501,17 @@ TEST_F(test_wire, rts_describes_its_data)
     bytes header = make(RI_WIRE_RTS, false);
     size_t total;
 
-    EXPECT_EQ(8u + RI_WIRE_SEGMENTS_MAX * 16, RI_WIRE_RTS_MAX);
-    for (size_t count = 1; count <= RI_WIRE_SEGMENTS_MAX; ++count) {
+    EXPECT_EQ(8u + RI_WIRE_SEGMENTS_MAX * 20, RI_WIRE_RTS_MAX);
+    for (size_t i = 2; i < 2 * RI_WIRE_SEGMENTS_MAX + 2; ++i) {
+        bool keys     = i % 2;
+        size_t count  = i / 2;
         bytes payload = rts_payload(std::vector<ri_segment_t>(count, {0xfff, 1000}));
 
         ASSERT_EQ(8 + count * 16, payload.size());
+        if (keys) {
+            payload[2] = RI_WIRE_RTS_KEYS;
+            payload.resize(payload.size() + count * 4);
+        }
         EXPECT_EQ(UCS_OK, parse_apart(header, payload));
         EXPECT_EQ(UCS_OK, parse_inline(header, payload));
         exact copy(payload);
