@@ -60,6 +60,7 @@ extern "C" {
 #include "ucp/core/ep_op.h"
 #include "ucp/core/handle_map.h"
 #include "ucp/core/id_table.h"
+#include "ucp/core/interval_tree.h"
 #include "ucp/core/log.h"
 #include "ucp/core/memory.h"
 #include "ucp/core/msg.h"
