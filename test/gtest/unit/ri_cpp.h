@@ -94,6 +94,7 @@ extern "C" {
 #include "ucp/tag/tag_index.h"
 #include "ucp/wire/wire.h"
 #include "uct/cma/cma.h"
+#include "uct/ib/mem_events.h"
 #include "uct/shm/host.h"
 #include "uct/shm/ring.h"
 #include "uct/shm/slot.h"
