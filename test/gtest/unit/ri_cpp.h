@@ -95,6 +95,8 @@ extern "C" {
 #include "ucp/wire/wire.h"
 #include "uct/cma/cma.h"
 #include "uct/ib/mem_events.h"
+#include "uct/ib/range_queue.h"
+#include "uct/ib/reg_cache.h"
 #include "uct/shm/host.h"
 #include "uct/shm/ring.h"
 #include "uct/shm/slot.h"

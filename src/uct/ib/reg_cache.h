@@ -1,0 +1,138 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Registration cache: memory that was registered with a device stays so while nobody uses
+ * it, until its memory goes away or others need the room.
+ *
+ * It knows nothing of devices: its owner gives it two functions that register memory and
+ * end that. It may be used by several threads. A region belongs to the cache; between get
+ * and put its keys are valid.
+ */
+#ifndef RI_REG_CACHE_H
+#define RI_REG_CACHE_H
+
+#include "../../ucp/core/interval_tree.h"
+#include "../../ucp/core/types.h"
+
+typedef struct ri_reg_cache ri_reg_cache_t;
+
+/* What the device does to memory, and remote processes through it. */
+enum {
+    RI_REG_READ  = 1 << 0,
+    RI_REG_WRITE = 1 << 1
+};
+
+/* What registration gave; the cache only keeps it. */
+typedef struct ri_reg_keys {
+    void *handle;
+    uint32_t lkey;
+    uint32_t rkey;
+} ri_reg_keys_t;
+
+/* Where a region is. A get makes it; it goes down this list, and may leave steps out. */
+typedef enum ri_reg_state {
+    RI_REG_REGISTERING, /* in the tree for events to find, but given to nobody */
+    RI_REG_CACHED,      /* in the tree; idle if it has no references */
+    RI_REG_DETACHED     /* not in the tree: for those who have it, and nobody else */
+} ri_reg_state_t;
+
+typedef struct ri_reg_region {
+    ri_interval_t range; /* whole pages */
+    ri_reg_keys_t keys;
+    unsigned access; /* RI_REG_* */
+
+    /* Of the cache: */
+    ri_reg_state_t state;
+    int is_registered;
+    unsigned refs;
+    ucs_list_link_t list; /* without references: in lru, or in dead if detached */
+} ri_reg_region_t;
+
+/* What the cache has to do with its device. Called by the threads that get and put, several
+ * at a time, and with no lock held; they may map and unmap memory, but not call the cache. */
+typedef struct ri_reg_ops {
+    /**
+     * Register whole pages.
+     *
+     * @return UCS_ERR_NO_MEMORY if that may work when others are deregistered; any other
+     *         error if not.
+     */
+    ucs_status_t (*reg)(void *arg, void *address, size_t length, unsigned access,
+                        ri_reg_keys_t *keys);
+
+    /** End that. The memory may be gone. */
+    void (*dereg)(void *arg, const ri_reg_keys_t *keys);
+} ri_reg_ops_t;
+
+typedef struct ri_reg_cache_params {
+    const ri_reg_ops_t *ops;
+    void *arg;          /* for these */
+    int enable;         /* 0: keep nothing, each get registers and each put deregisters */
+    size_t max_bytes;   /* what may be registered before idle regions are given up */
+    size_t max_regions; /* likewise */
+    int is_told; /* @ref ri_reg_cache_invalidate will be called for all memory that goes;
+                    0: the cache sees to that itself */
+} ri_reg_cache_params_t;
+
+/* name, unit, what it counts */
+/* clang-format off */
+#define RI_REG_CACHE_COUNTERS(_c) \
+    _c(reg_hits, "lookups", "of memory that was registered already") \
+    _c(reg_misses, "lookups", "of memory that had to be registered") \
+    _c(reg_evicted, "regions", "given up for the limits, or because the device was full") \
+    _c(reg_replaced, "regions", "given up for one that has all of their memory") \
+    _c(reg_invalidated, "regions", "whose memory went away, or might have") \
+    _c(reg_flushes, "times", "that all were, as more memory went than could be noted") \
+    _c(reg_regions, "regions", "registered now") \
+    _c(reg_bytes, "bytes", "of these") \
+    _c(reg_bytes_max, "bytes", "the most that was ever registered")
+/* clang-format on */
+
+/* Invariant: each region that was registered is in reg_regions, or was evicted, replaced or
+ * invalidated, or deregistered at once because the cache is off. */
+typedef struct ri_reg_cache_counters {
+#define RI_REG_CACHE_COUNTER_MEMBER(_name, _unit, _doc) uint64_t _name;
+    RI_REG_CACHE_COUNTERS(RI_REG_CACHE_COUNTER_MEMBER)
+#undef RI_REG_CACHE_COUNTER_MEMBER
+} ri_reg_cache_counters_t;
+
+/**
+ * Make a cache. If it cannot know when memory goes away it keeps nothing, and says so in a
+ * warning.
+ */
+ucs_status_t ri_reg_cache_create(const ri_reg_cache_params_t *params,
+                                 ri_reg_cache_t **cache_p);
+
+/** Deregister everything and free the cache. No region may be in use. In a child process
+ * that has it by fork, do nothing. */
+void ri_reg_cache_destroy(ri_reg_cache_t *cache);
+
+/**
+ * Have memory registered.
+ *
+ * @param access    RI_REG_*: what is needed; the region may allow more.
+ * @param region_p  A region that has all of the memory, to be put when the device is done.
+ *
+ * @return UCS_OK; UCS_ERR_NO_MEMORY: too much is registered and in use; UCS_ERR_BUSY: the
+ *         memory went away again and again meanwhile; UCS_ERR_UNSUPPORTED in a child
+ *         process; UCS_ERR_INVALID_PARAM if there is no such memory; or what registration
+ *         returned.
+ */
+ucs_status_t ri_reg_cache_get(ri_reg_cache_t *cache, const void *address, size_t length,
+                              unsigned access, ri_reg_region_t **region_p);
+
+/** Give a region back. */
+void ri_reg_cache_put(ri_reg_cache_t *cache, ri_reg_region_t *region);
+
+/**
+ * Tell that memory goes away: no get that begins when this has returned gets a region that
+ * has any of it and was registered before. May be called by any thread, anywhere, also from
+ * inside of the functions above. Does not wait, allocate, or deregister.
+ */
+void ri_reg_cache_invalidate(ri_reg_cache_t *cache, uintptr_t start, uintptr_t end);
+
+/** Copy the counters. */
+void ri_reg_cache_get_counters(ri_reg_cache_t *cache, ri_reg_cache_counters_t *counters);
+
+#endif
