@@ -423,8 +423,10 @@ static void reg_event(uintptr_t start, uintptr_t end, void *arg)
 void ri_reg_cache_get_counters(ri_reg_cache_t *cache, ri_reg_cache_counters_t *counters)
 {
     reg_enter(cache);
+    reg_leave(cache); /* what is dead does not count */
+    pthread_mutex_lock(&cache->lock);
     *counters = cache->counters;
-    reg_leave(cache);
+    pthread_mutex_unlock(&cache->lock);
 }
 
 ucs_status_t ri_reg_cache_create(const ri_reg_cache_params_t *params,

@@ -132,7 +132,7 @@ void ri_reg_cache_put(ri_reg_cache_t *cache, ri_reg_region_t *region);
  */
 void ri_reg_cache_invalidate(ri_reg_cache_t *cache, uintptr_t start, uintptr_t end);
 
-/** Copy the counters. */
+/** Copy the counters, when all regions are deregistered that can be. */
 void ri_reg_cache_get_counters(ri_reg_cache_t *cache, ri_reg_cache_counters_t *counters);
 
 #endif
