@@ -402,11 +402,7 @@ void ri_reg_cache_put(ri_reg_cache_t *cache, ri_reg_region_t *region)
 
 void ri_reg_cache_invalidate(ri_reg_cache_t *cache, uintptr_t start, uintptr_t end)
 {
-    /* The kernel rounds, too: all of a page goes. */
-    uintptr_t last = end + cache->page - 1;
-
-    start &= ~(cache->page - 1);
-    end = (last < end) ? UINTPTR_MAX : (last & ~(cache->page - 1));
+    /* Regions are of whole pages: a part of one is in the same regions as all of it. */
     if (pthread_mutex_trylock(&cache->lock) == 0) {
         reg_invalidate(start, end, cache);
         pthread_mutex_unlock(&cache->lock);
