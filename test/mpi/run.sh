@@ -129,7 +129,7 @@ first_of() {
 : "${OPENMPI_RUN:=$(first_of mpirun.openmpi)}"
 
 programs="mix_modes order pt2pt_types wildcards cancel_trunc many_requests threads
-collectives rma selfsend finalize_early compute_first early_receives"
+collectives rma selfsend finalize_early compute_first early_receives mem_events"
 
 # One line per run: program, number of ranks, transports, arguments.
 plan_quick() {
@@ -162,6 +162,7 @@ finalize_early  4 shm
 finalize_early  2 shm --warm 1 --messages 60 --max-size 30000
 compute_first   2 shm
 compute_first   2 shm --size 4096
+mem_events      1 shm
 mix_modes       2 tcp --iters 30
 order           2 tcp --iters 6
 pt2pt_types     2 tcp --iters 60
@@ -176,8 +177,8 @@ plan_long() {
     for prog in $programs; do
         for np in 1 2 3 4; do
             case $prog:$np in
-            pt2pt_types:1 | selfsend:1) ;;
-            *:1 | wildcards:2) continue ;;
+            pt2pt_types:1 | selfsend:1 | mem_events:1) ;;
+            *:1 | wildcards:2 | mem_events:*) continue ;;
             compute_first:3 | compute_first:4) continue ;;
             esac
             case $prog in
