@@ -554,6 +554,7 @@ TEST_F(test_reg_cache, child_process)
 
         unmap(10, 1);
         put(region);
+        good = good && (counters().reg_regions == 1);
         ri_reg_cache_destroy(m_cache);
         _exit((good && (m_device.regions() == 1)) ? 0 : 1);
     }
