@@ -79,6 +79,17 @@ static const config_field_t config_fields[] = {
          "receiver\n"
          "straight from the sender's memory (process_vm_readv), where the system allows "
          "that."},
+        {"REG_CACHE", "bool", "y", FIELD(reg_cache),
+         "Keep memory registered with an HCA when a message is done, until it is\n"
+         "unmapped. Needs UCX's memory events (UCX_MEM_EVENTS). n: it is registered for\n"
+         "each message."},
+        {"REG_CACHE_SIZE", "memunits", "inf", FIELD(reg_cache_size),
+         "How much memory of a worker may be registered before what was not used for\n"
+         "longest is given up. Memory in use stays, whatever the limit; none of it can\n"
+         "be swapped out."},
+        {"REG_CACHE_REGIONS", "ulunits", "4096", FIELD(reg_cache_count),
+         "The same as a number of regions. Each takes an entry in the tables of\n"
+         "the HCA."},
         {"PROGRESS_SKIP", "uint", "8", FIELD(progress_skip),
          "While messages arrive through rings, UCX's own progress is called at every\n"
          "n-th call only. 1 calls it always."},

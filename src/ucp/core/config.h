@@ -29,6 +29,9 @@ typedef struct ri_config {
     size_t ring_size;       /* RING_SIZE */
     unsigned ring_after;    /* RING_AFTER */
     int cma;                /* CMA */
+    int reg_cache;          /* REG_CACHE */
+    size_t reg_cache_size;  /* REG_CACHE_SIZE */
+    size_t reg_cache_count; /* REG_CACHE_REGIONS */
     unsigned progress_skip; /* PROGRESS_SKIP */
     size_t reorder_window;  /* REORDER_WINDOW */
     double connect_timeout; /* CONNECT_TIMEOUT, seconds */

@@ -22,10 +22,17 @@ void ri_stream_counters_add(ri_stream_counters_t *dst, const ri_stream_counters_
 
 void ri_worker_counters_snapshot(const ri_worker_t *worker, ri_worker_counters_t *out)
 {
+    ri_reg_cache_counters_t reg;
     const ri_conn_t *conn;
     const ri_stream_t *stream;
 
     *out = worker->counters;
+    if ((worker->plane != NULL) && (worker->plane->ops->counters != NULL)) {
+        worker->plane->ops->counters(worker->plane, &reg);
+#define COUNTER_ADD(_name, _unit, _doc) out->_name += reg._name;
+        RI_REG_CACHE_COUNTERS(COUNTER_ADD)
+#undef COUNTER_ADD
+    }
     ucs_list_for_each(conn, &worker->conns, list) {
         ri_conn_counters_add(&out->conns, &conn->counters);
     }

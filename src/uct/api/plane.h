@@ -25,6 +25,7 @@
 #include <stdint.h>
 
 #include "../../ucp/core/types.h"
+#include "../ib/reg_cache.h"
 
 /* What a plane can do. */
 enum {
@@ -172,6 +173,9 @@ struct ri_plane_ops {
      * @return An error if the plane does not work here.
      */
     ucs_status_t (*measure)(void *to, void *from, size_t length, ri_plane_cost_t *cost);
+
+    /** RI_PLANE_KEYS: copy the counters of the registration cache. NULL: there is none. */
+    void (*counters)(ri_plane_t *plane, ri_reg_cache_counters_t *counters);
 };
 
 /* Memory of this process by process_vm_readv and process_vm_writev. */

@@ -77,6 +77,29 @@ TEST_F(test_counters, foreach_calls_each_once)
     }
 }
 
+/* What a plane's registration cache counts is the worker's */
+TEST_F(test_counters, of_a_plane)
+{
+    node a(0x1111);
+    ri_plane_ops_t ops = {};
+    ri_plane_t plane   = {&ops, 0};
+    ri_worker_counters_t counters;
+
+    a.worker()->plane = &plane;
+    ri_worker_counters_snapshot(a.worker(), &counters);
+    EXPECT_EQ(0u, counters.reg_hits) << "a plane without one";
+
+    ops.counters = [](ri_plane_t *, ri_reg_cache_counters_t *reg) {
+        *reg          = {};
+        reg->reg_hits = 5;
+    };
+    ri_worker_counters_snapshot(a.worker(), &counters);
+    EXPECT_EQ(5u, counters.reg_hits);
+    EXPECT_EQ(0u, counters.reg_misses);
+    EXPECT_EQ(0u, a.worker()->counters.reg_hits);
+    a.worker()->plane = nullptr;
+}
+
 /* Closing something does not make the totals go down */
 TEST_F(test_counters, totals_outlive_conns_and_streams)
 {
