@@ -93,6 +93,18 @@ static const config_field_t config_fields[] = {
         {"PROGRESS_SKIP", "uint", "8", FIELD(progress_skip),
          "While messages arrive through rings, UCX's own progress is called at every\n"
          "n-th call only. 1 calls it always."},
+        {"IB_DEVICES", "string", "all", FIELD(ib_devices),
+         "InfiniBand and RoCE devices that may be used, in the order of preference:\n"
+         "names, or names with a port (mlx5_0:1,mlx5_1). The first with an active port "
+         "is\n"
+         "used. all: any; empty: none."},
+        {"IB_GID_INDEX", "ulunits", "auto", FIELD(ib_gid_index),
+         "Which entry of the port's GID table is its address. auto: on RoCE one of "
+         "RoCE\n"
+         "v2 and IPv4 if there is one, 0 on InfiniBand."},
+        {"IB_TX_QUEUE", "uint", "256", FIELD(ib_tx_queue),
+         "How many work requests may be under way to one peer. At most what the device\n"
+         "allows."},
         {"REORDER_WINDOW", "ulunits", "1048576", FIELD(reorder_window),
          "How many messages may overtake the next one in order of a connection before\n"
          "the peer is taken to be broken and its messages are dropped."},
@@ -259,6 +271,13 @@ static ucs_status_t config_check(void)
         (c->reorder_window > (1ul << 30))) {
         ri_error("out of range: UCXRI_AM_ID (65535), UCXRI_TRACE_SIZE (16777216) or "
                  "UCXRI_REORDER_WINDOW (1073741824)");
+        return UCS_ERR_INVALID_PARAM;
+    }
+
+    if ((c->ib_tx_queue < 1) || (c->ib_tx_queue > 65536) ||
+        ((c->ib_gid_index != UCS_ULUNITS_AUTO) && (c->ib_gid_index > UINT8_MAX))) {
+        ri_error("out of range: UCXRI_IB_TX_QUEUE (1 to 65536) or UCXRI_IB_GID_INDEX "
+                 "(255)");
         return UCS_ERR_INVALID_PARAM;
     }
 

@@ -33,6 +33,9 @@ typedef struct ri_config {
     size_t reg_cache_size;  /* REG_CACHE_SIZE */
     size_t reg_cache_count; /* REG_CACHE_REGIONS */
     unsigned progress_skip; /* PROGRESS_SKIP */
+    char *ib_devices;       /* IB_DEVICES */
+    size_t ib_gid_index;    /* IB_GID_INDEX; UCS_ULUNITS_AUTO */
+    unsigned ib_tx_queue;   /* IB_TX_QUEUE */
     size_t reorder_window;  /* REORDER_WINDOW */
     double connect_timeout; /* CONNECT_TIMEOUT, seconds */
     unsigned am_id;         /* AM_ID */
