@@ -12,6 +12,7 @@
 #include "ucp/core/request.h"
 #include "ucp/preload/stock.h"
 #include "ucp/wire/wire.h"
+#include "uct/ib/device.h"
 #include "uct/shm/host.h"
 #include "uct/shm/ring.h"
 
@@ -73,6 +74,35 @@ static void print_rings(void)
     ri_ring_rx_close(&rx);
 }
 
+/* What the data plane on verbs would use. */
+static void print_verbs(void)
+{
+#if HAVE_VERBS
+    static const char *const links[RI_IB_LINK_LAST] = {
+            [RI_IB_LINK_INFINIBAND] = "InfiniBand",
+            [RI_IB_LINK_ROCE]       = "RoCE",
+            [RI_IB_LINK_ROCE_V1]    = "RoCE v1",
+            [RI_IB_LINK_ROCE_V2]    = "RoCE v2",
+    };
+    ri_ib_device_t *device;
+
+    if (ri_verbs_resolve() != UCS_OK) {
+        printf("verbs            not available: libibverbs cannot be loaded\n");
+    } else if (ri_ib_device_get(&device) != UCS_OK) {
+        printf("verbs            not available: no device with an active port that fits "
+               "(UCXRI_IB_DEVICES=%s)\n",
+               ri_config.ib_devices);
+    } else {
+        printf("verbs            %s:%u, %s, GID index %u\n",
+               ri_verbs.get_device_name(device->context->device), device->port,
+               links[device->link], device->gid_index);
+        ri_ib_device_put(device);
+    }
+#else
+    printf("verbs            not available: built without infiniband/verbs.h\n");
+#endif
+}
+
 static void print_costs(void)
 {
     printf("costs            memcpy %.1f GB/s; process_vm_readv %.2f us and %.1f GB/s%s; "
@@ -113,6 +143,7 @@ static void print_found(void)
                    " (not recv_init: the library is inert)");
     printf("preload          LD_PRELOAD=%s\n", (preload == NULL) ? "" : preload);
     print_rings();
+    print_verbs();
     print_thresholds();
 }
 

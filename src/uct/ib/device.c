@@ -1,0 +1,389 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "device.h"
+
+#if HAVE_VERBS
+
+#include "../../ucp/core/config.h"
+#include "../../ucp/core/log.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <ucs/sys/string.h>
+
+#define DEVICE_ALL "all"
+
+/* Above, a length would not fit the fields of a work request on every device. */
+#define DEVICE_MESSAGE_MAX (1u << 30)
+
+/* The first LID that stands for a group of ports. */
+#define DEVICE_LID_MULTICAST 0xc000
+
+/* Guards what follows. */
+static pthread_mutex_t device_lock = PTHREAD_MUTEX_INITIALIZER;
+static ri_ib_device_t *device_shared;
+static unsigned device_users;
+static int device_warned; /* that those of the user's choice do not exist */
+
+static int device_gid_is_zero(const union ibv_gid *gid)
+{
+    static const union ibv_gid zero;
+
+    return memcmp(gid, &zero, sizeof(zero)) == 0;
+}
+
+/* An IPv4 address in the form of IPv6 */
+static int device_gid_is_ipv4(const union ibv_gid *gid)
+{
+    static const uint8_t prefix[12] = {[10] = 0xff, [11] = 0xff};
+
+    return memcmp(gid->raw, prefix, sizeof(prefix)) == 0;
+}
+
+static int device_gid_is_link_local(const union ibv_gid *gid)
+{
+    return (gid->raw[0] == 0xfe) && ((gid->raw[1] & 0xc0) == 0x80);
+}
+
+/* @return Whether there is an entry in the port's table. */
+static int device_gid_query(const ri_ib_device_t *device, unsigned index,
+                            union ibv_gid *gid, ri_ib_link_t *link)
+{
+    struct ibv_gid_entry entry;
+
+    if (ri_verbs.query_gid_ex == NULL) {
+        *link = RI_IB_LINK_ROCE;
+        return (ri_verbs.query_gid(device->context, device->port, index, gid) == 0) &&
+               !device_gid_is_zero(gid);
+    }
+    memset(&entry, 0, sizeof(entry));
+    if (ri_verbs.query_gid_ex(device->context, device->port, index, &entry, 0,
+                              sizeof(entry)) != 0) {
+        return 0;
+    }
+    *gid  = entry.gid;
+    *link = (entry.gid_type == IBV_GID_TYPE_ROCE_V2) ? RI_IB_LINK_ROCE_V2 :
+                                                       RI_IB_LINK_ROCE_V1;
+    return !device_gid_is_zero(gid);
+}
+
+/* How good an entry is: RoCE v2 is routed, and an IPv4 address is one that a person gave. */
+static int device_gid_rank(const union ibv_gid *gid, ri_ib_link_t link)
+{
+    int rank = (link == RI_IB_LINK_ROCE_V2) ? 4 : 1;
+
+    if (device_gid_is_ipv4(gid)) {
+        return rank + 2;
+    }
+    return rank + !device_gid_is_link_local(gid);
+}
+
+/* Choose the address of a RoCE port. @return Whether it has one. */
+static int device_choose_gid(ri_ib_device_t *device, int table_length)
+{
+    int best = 0, given = ri_config.ib_gid_index != UCS_ULUNITS_AUTO;
+    union ibv_gid gid;
+    ri_ib_link_t link;
+    int i, rank;
+
+    for (i = 0; i < ri_min(table_length, UINT8_MAX + 1); ++i) {
+        if ((given && ((size_t)i != ri_config.ib_gid_index)) ||
+            !device_gid_query(device, i, &gid, &link)) {
+            continue;
+        }
+        rank = device_gid_rank(&gid, link);
+        if (rank > best) {
+            best              = rank;
+            device->gid       = gid;
+            device->gid_index = i;
+            device->link      = link;
+        }
+    }
+    return best > 0;
+}
+
+static int device_set_port(ri_ib_device_t *device, const struct ibv_port_attr *attr)
+{
+    if ((attr->state != IBV_PORT_ACTIVE) || (attr->active_mtu < IBV_MTU_256) ||
+        (attr->active_mtu > IBV_MTU_4096)) {
+        return 0;
+    }
+    device->mtu         = attr->active_mtu;
+    device->lid         = attr->lid;
+    device->max_message = ri_min(attr->max_msg_sz, DEVICE_MESSAGE_MAX);
+    if (device->max_message == 0) {
+        device->max_message = DEVICE_MESSAGE_MAX;
+    }
+    if (attr->link_layer == IBV_LINK_LAYER_ETHERNET) {
+        return device_choose_gid(device, attr->gid_tbl_len);
+    }
+
+    /* The GID tells the subnet; it goes into no packet. */
+    device->link      = RI_IB_LINK_INFINIBAND;
+    device->gid_index = (ri_config.ib_gid_index < UINT8_MAX) ? ri_config.ib_gid_index : 0;
+    return (attr->lid != 0) && (ri_verbs.query_gid(device->context, device->port,
+                                                   device->gid_index, &device->gid) == 0);
+}
+
+static int device_set_limits(ri_ib_device_t *device, const struct ibv_device_attr *attr)
+{
+    int max_sge   = (attr->max_sge_rd > 0) ? ri_min(attr->max_sge, attr->max_sge_rd) :
+                                             attr->max_sge;
+    int rd_atomic = ri_min(attr->max_qp_rd_atom, attr->max_qp_init_rd_atom);
+
+    if ((attr->max_qp_wr < 1) || (max_sge < 1) || (attr->max_cqe < 1) ||
+        (rd_atomic < 1)) {
+        return 0;
+    }
+    device->max_wr    = attr->max_qp_wr;
+    device->max_sge   = max_sge;
+    device->max_cqe   = attr->max_cqe;
+    device->rd_atomic = ri_min(rd_atomic, UINT8_MAX);
+    return 1;
+}
+
+/* Find a port that fits: @a port, or any if that is 0. */
+static int device_find_port(ri_ib_device_t *device, unsigned port)
+{
+    struct ibv_port_attr port_attr;
+    struct ibv_device_attr attr;
+    unsigned i;
+
+    memset(&attr, 0, sizeof(attr));
+    if ((ri_verbs.query_device(device->context, &attr) != 0) ||
+        !device_set_limits(device, &attr)) {
+        return 0;
+    }
+    for (i = 1; i <= attr.phys_port_cnt; ++i) {
+        device->port = i;
+        if (((port == 0) || (port == i)) &&
+            (ri_verbs_query_port(device->context, i, &port_attr) == 0) &&
+            device_set_port(device, &port_attr)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static ri_ib_device_t *device_open(struct ibv_device *ibv_device, unsigned port)
+{
+    ri_ib_device_t *device;
+
+    if (ibv_device->transport_type != IBV_TRANSPORT_IB) {
+        return NULL;
+    }
+    device = calloc(1, sizeof(*device));
+    if (device == NULL) {
+        return NULL;
+    }
+    device->context = ri_verbs.open_device(ibv_device);
+    if (device->context == NULL) {
+        ri_debug("%s cannot be opened: %s", ri_verbs.get_device_name(ibv_device),
+                 strerror(errno));
+        goto err_free;
+    }
+    if (!device_find_port(device, port)) {
+        ri_debug("%s has no port that fits", ri_verbs.get_device_name(ibv_device));
+        goto err_close;
+    }
+    device->pd = ri_verbs.alloc_pd(device->context);
+    if (device->pd == NULL) {
+        ri_debug("%s has no protection domain: %s", ri_verbs.get_device_name(ibv_device),
+                 strerror(errno));
+        goto err_close;
+    }
+    ri_debug("verbs device %s:%u, gid index %u", ri_verbs.get_device_name(ibv_device),
+             device->port, device->gid_index);
+    return device;
+
+err_close:
+    ri_verbs.close_device(device->context);
+err_free:
+    free(device);
+    return NULL;
+}
+
+static void device_close(ri_ib_device_t *device)
+{
+    if (ri_verbs.dealloc_pd(device->pd) != 0) {
+        ri_debug("a protection domain is still in use");
+    }
+    ri_verbs.close_device(device->context);
+    free(device);
+}
+
+/* The port behind a colon, up to @a end. @return 0: that is none. */
+static unsigned device_parse_port(const char *text, const char *end)
+{
+    unsigned long port;
+    char *last;
+
+    port = strtoul(text, &last, 10);
+    return ((last == end) && (port <= UINT8_MAX)) ? port : 0;
+}
+
+/* One of UCXRI_IB_DEVICES: name or name:port, of @a length characters. */
+static ri_ib_device_t *device_open_named(struct ibv_device **list, const char *name,
+                                         size_t length)
+{
+    const char *colon      = memchr(name, ':', length);
+    size_t name_length     = (colon == NULL) ? length : (size_t)(colon - name);
+    ri_ib_device_t *device = NULL;
+    unsigned port          = 0;
+    int all;
+
+    if (colon != NULL) {
+        port = device_parse_port(colon + 1, name + length);
+        if (port == 0) {
+            return NULL;
+        }
+    }
+    all = (length == strlen(DEVICE_ALL)) && !strncmp(name, DEVICE_ALL, length);
+    for (; (*list != NULL) && (device == NULL); ++list) {
+        const char *of_device = ri_verbs.get_device_name(*list);
+
+        if (all || ((strlen(of_device) == name_length) &&
+                    !strncmp(of_device, name, name_length))) {
+            device = device_open(*list, port);
+        }
+    }
+    return device;
+}
+
+static ri_ib_device_t *device_choose(void)
+{
+    const char *names        = ri_config.ib_devices;
+    struct ibv_device **list = ri_verbs.get_device_list(NULL);
+    ri_ib_device_t *device   = NULL;
+    size_t length;
+
+    if (list == NULL) {
+        ri_debug("no verbs devices: %s", strerror(errno));
+    } else {
+        for (; (*names != '\0') && (device == NULL);
+             names += length + (names[length] != '\0')) {
+            length = strcspn(names, ",");
+            device = device_open_named(list, names, length);
+        }
+        ri_verbs.free_device_list(list);
+    }
+
+    if ((device == NULL) && strcmp(ri_config.ib_devices, DEVICE_ALL) && !device_warned) {
+        device_warned = 1;
+        ri_warn("UCXRI_IB_DEVICES=%s: there is no such device with an active port that "
+                "fits; no transfers by verbs",
+                ri_config.ib_devices);
+    }
+    return device;
+}
+
+ucs_status_t ri_ib_device_get(ri_ib_device_t **device_p)
+{
+    if ((ri_config.ib_devices[0] == '\0') || (ri_verbs_resolve() != UCS_OK)) {
+        return UCS_ERR_UNSUPPORTED;
+    }
+
+    pthread_mutex_lock(&device_lock);
+    if (device_users == 0) {
+        device_shared = device_choose();
+    }
+    device_users += (device_shared != NULL);
+    *device_p = device_shared;
+    pthread_mutex_unlock(&device_lock);
+    return (*device_p == NULL) ? UCS_ERR_UNSUPPORTED : UCS_OK;
+}
+
+void ri_ib_device_put(ri_ib_device_t *device)
+{
+    pthread_mutex_lock(&device_lock);
+    if (--device_users == 0) {
+        device_shared = NULL;
+        device_close(device);
+    }
+    pthread_mutex_unlock(&device_lock);
+}
+
+int ri_ib_device_reaches(const ri_ib_device_t *device, unsigned link, uint16_t lid,
+                         const union ibv_gid *gid)
+{
+    if (device->link == RI_IB_LINK_INFINIBAND) {
+        return (link == RI_IB_LINK_INFINIBAND) && (lid != 0) &&
+               (lid < DEVICE_LID_MULTICAST) &&
+               (gid->global.subnet_prefix == device->gid.global.subnet_prefix);
+    }
+    if ((link <= RI_IB_LINK_INFINIBAND) || (link >= RI_IB_LINK_LAST)) {
+        return 0;
+    }
+    return ((link == RI_IB_LINK_ROCE) || (device->link == RI_IB_LINK_ROCE) ||
+            (link == device->link)) &&
+           (gid->raw[0] != 0xff) && !device_gid_is_zero(gid) && /* a group, nobody */
+           (device_gid_is_ipv4(gid) == device_gid_is_ipv4(&device->gid));
+}
+
+/* Once per process: what follows every such error is the same. */
+static void device_warn_locked(size_t length)
+{
+    static atomic_flag warned = ATOMIC_FLAG_INIT;
+    struct rlimit limit;
+
+    if (atomic_flag_test_and_set(&warned)) {
+        return;
+    }
+    if ((getrlimit(RLIMIT_MEMLOCK, &limit) == 0) && (limit.rlim_cur != RLIM_INFINITY)) {
+        ri_warn("%zu bytes cannot be registered with the network device: the limit of "
+                "locked memory is %lu bytes; set it to unlimited (ulimit -l, "
+                "/etc/security/limits.conf, or --ulimit memlock=-1 for a container). "
+                "Such "
+                "messages go through UCX",
+                length, (unsigned long)limit.rlim_cur);
+    } else {
+        ri_warn("%zu bytes cannot be registered with the network device: it or the "
+                "system "
+                "has no room for more. Such messages go through UCX",
+                length);
+    }
+}
+
+ucs_status_t ri_ib_device_reg(ri_ib_device_t *device, void *address, size_t length,
+                              int writable, struct ibv_mr **mr_p)
+{
+    int access = IBV_ACCESS_REMOTE_READ;
+
+    if (writable) {
+        access |= IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
+    }
+    *mr_p = ri_verbs.reg_mr(device->pd, address, length, access);
+    if (*mr_p != NULL) {
+        return UCS_OK;
+    }
+
+    switch (errno) {
+    case EFAULT:
+    case EACCES:
+        return UCS_ERR_INVALID_ADDR;
+    case ENOMEM:
+    case EAGAIN:
+    case EPERM: /* no memory may be locked at all */
+        device_warn_locked(length);
+        return UCS_ERR_NO_MEMORY;
+    default:
+        ri_debug("%zu bytes cannot be registered: %s", length, strerror(errno));
+        return UCS_ERR_IO_ERROR;
+    }
+}
+
+void ri_ib_device_dereg(struct ibv_mr *mr)
+{
+    int ret = ri_verbs.dereg_mr(mr);
+
+    if (ret != 0) {
+        ri_debug("memory cannot be deregistered: %s", strerror(ret));
+    }
+}
+
+#endif

@@ -1,0 +1,84 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The device and port that this process uses: the first active port of UCXRI_IB_DEVICES
+ * that fits. It is opened once per process and shared by its workers, because memory is
+ * registered for a protection domain: what one worker has registered the others can use,
+ * and a page is pinned once.
+ *
+ * ibv_fork_init is not called here. UCX calls it in ucp_init for each device it finds,
+ * whatever its transports (UCX_IB_FORK_INIT, default try), and so before there is a worker
+ * that could ask for this; who turned that off meant all of the process. Since Linux 5.12
+ * fork copies pinned pages, and nothing has to be done.
+ *
+ * The default partition and service level are used.
+ */
+#ifndef RI_IB_DEVICE_H
+#define RI_IB_DEVICE_H
+
+#include "verbs.h"
+
+#if HAVE_VERBS
+
+/* What kinds of ports understand each other. On the wire. */
+typedef enum ri_ib_link {
+    RI_IB_LINK_INFINIBAND = 1,
+    RI_IB_LINK_ROCE       = 2, /* of a version that is not known */
+    RI_IB_LINK_ROCE_V1    = 3,
+    RI_IB_LINK_ROCE_V2    = 4,
+    RI_IB_LINK_LAST
+} ri_ib_link_t;
+
+typedef struct ri_ib_device {
+    struct ibv_context *context;
+    struct ibv_pd *pd;
+    uint8_t port;
+
+    /* Of the port: */
+    ri_ib_link_t link;
+    enum ibv_mtu mtu;
+    uint16_t lid; /* InfiniBand */
+    union ibv_gid gid;
+    uint8_t gid_index;
+
+    /* What it can do: */
+    uint32_t max_message; /* bytes of a work request */
+    unsigned max_wr;      /* of a queue */
+    unsigned max_sge;     /* of a work request */
+    unsigned max_cqe;
+    unsigned rd_atomic; /* reads of a queue pair that may be under way, either way */
+} ri_ib_device_t;
+
+/**
+ * Take the device of this process, and open it if nobody has it yet. Any thread.
+ *
+ * @return UCS_OK: to be given back. UCS_ERR_UNSUPPORTED: there is none, which is logged at
+ *         level debug, or as a warning if the user has named one.
+ */
+ucs_status_t ri_ib_device_get(ri_ib_device_t **device_p);
+
+/** Give the device back; it is closed with the last one who has it. */
+void ri_ib_device_put(ri_ib_device_t *device);
+
+/** @return Whether a remote port of this kind and GID can be reached. */
+int ri_ib_device_reaches(const ri_ib_device_t *device, unsigned link, uint16_t lid,
+                         const union ibv_gid *gid);
+
+/**
+ * Register memory.
+ *
+ * @param writable  0: memory that the device only reads.
+ *
+ * @return UCS_ERR_INVALID_ADDR: it cannot be accessed in this way. UCS_ERR_NO_MEMORY: a limit
+ *         was reached; what to do is said once per process.
+ */
+ucs_status_t ri_ib_device_reg(ri_ib_device_t *device, void *address, size_t length,
+                              int writable, struct ibv_mr **mr_p);
+
+/** End that. */
+void ri_ib_device_dereg(struct ibv_mr *mr);
+
+#endif
+
+#endif
