@@ -181,4 +181,8 @@ struct ri_plane_ops {
 /* Memory of this process by process_vm_readv and process_vm_writev. */
 extern const ri_plane_ops_t ri_plane_cma;
 
+/* Memory that is reached through an RDMA device, by reliable connections of verbs. Does not
+ * open where the library was built without verbs.h, or there is no device. */
+extern const ri_plane_ops_t ri_plane_rc;
+
 #endif

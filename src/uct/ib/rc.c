@@ -1,0 +1,390 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "rc.h"
+
+#if HAVE_VERBS
+
+#include "rc_queue.h"
+#include "../../ucp/core/config.h"
+#include "../../ucp/core/log.h"
+#include "../../ucp/core/worker.h" /* ri_random() */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Places for completions. All ways of a worker share them, and wait for one another where
+ * that is not enough: by then the device is busy. */
+#define RC_CQ_SIZE 4096
+
+/* Bits of an id that count ways. */
+#define RC_ID_BITS 20
+
+/* Of queue pair and packet sequence numbers */
+#define RC_24_BITS 0xffffffu
+
+/* The first two queue pairs of a port are for its management. */
+#define RC_QP_FIRST 2
+
+/* How a queue pair deals with losses: 4.096 us * 2^18, about a second, before it sends
+ * again, and that seven times, as UCX does. 7 means for ever where the receiver is not ready,
+ * which does not happen as nothing here consumes a receive. */
+#define RC_TIMEOUT       18
+#define RC_RETRIES       7
+#define RC_RNR_RETRIES   7
+#define RC_MIN_RNR_TIMER 12 /* 0.64 ms */
+
+#define RC_HOP_LIMIT 64
+
+#define RC_INIT_MASK \
+    (IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS)
+#define RC_RTR_MASK \
+    (IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | \
+     IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER)
+#define RC_RTS_MASK \
+    (IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | \
+     IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC)
+
+static ucs_status_t rc_open(ri_plane_t **plane_p)
+{
+    ri_rc_plane_t *plane = calloc(1, sizeof(*plane));
+    ucs_status_t status;
+
+    if (plane == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    status = ri_ib_device_get(&plane->device);
+    if (status != UCS_OK) {
+        goto err_free;
+    }
+
+    plane->capacity = ri_min(plane->device->max_cqe, RC_CQ_SIZE);
+    plane->cq = ri_verbs.create_cq(plane->device->context, plane->capacity, NULL, NULL,
+                                   0);
+    if (plane->cq == NULL) {
+        ri_info("no transfers by verbs: no completion queue of %u: %s", plane->capacity,
+                strerror(errno));
+        status = UCS_ERR_UNSUPPORTED;
+        goto err_put;
+    }
+    plane->depth   = ri_min(ri_config.ib_tx_queue, plane->device->max_wr);
+    plane->max_sge = ri_min(plane->device->max_sge, RI_RC_SGE_MAX);
+    ri_id_table_init(&plane->ids, RC_ID_BITS, 32);
+    ri_rc_queue_init(plane);
+    plane->super.ops          = &ri_plane_rc;
+    plane->super.capabilities = RI_PLANE_READ | RI_PLANE_WRITE | RI_PLANE_LISTS |
+                                RI_PLANE_KEYS;
+    *plane_p = &plane->super;
+    return UCS_OK;
+
+err_put:
+    ri_ib_device_put(plane->device);
+err_free:
+    free(plane);
+    return status;
+}
+
+static void rc_close(ri_plane_t *super)
+{
+    ri_rc_plane_t *plane = ri_container_of(super, ri_rc_plane_t, super);
+    int ret;
+
+    ri_rc_queue_cleanup(plane);
+    ri_id_table_cleanup(&plane->ids);
+    ret = ri_verbs.destroy_cq(plane->cq);
+    if (ret != 0) {
+        ri_debug("a completion queue cannot be destroyed: %s", strerror(ret));
+    }
+    ri_ib_device_put(plane->device);
+    free(plane);
+}
+
+/* A queue pair in INIT. @return NULL: that failed, and is logged. */
+static struct ibv_qp *rc_qp_create(ri_rc_plane_t *plane)
+{
+    struct ibv_qp_init_attr init = {
+            .send_cq = plane->cq,
+            .recv_cq = plane->cq,
+            .cap     = {.max_send_wr  = plane->depth,
+                        .max_send_sge = plane->max_sge,
+                        .max_recv_wr  = 1, /* not all drivers like none at all */
+                        .max_recv_sge = 1},
+            .qp_type = IBV_QPT_RC,
+    };
+    struct ibv_qp_attr attr = {
+            .qp_state        = IBV_QPS_INIT,
+            .port_num        = plane->device->port,
+            .qp_access_flags = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE,
+    };
+    struct ibv_qp *qp = ri_verbs.create_qp(plane->device->pd, &init);
+    int ret;
+
+    if (qp == NULL) {
+        ri_info("no transfers by verbs: no queue pair for %u work requests of %u "
+                "segments: %s",
+                plane->depth, plane->max_sge, strerror(errno));
+        return NULL;
+    }
+    ret = ri_verbs.modify_qp(qp, &attr, RC_INIT_MASK);
+    if (ret != 0) {
+        ri_info("no transfers by verbs: a queue pair cannot be set up: %s",
+                strerror(ret));
+        ri_verbs.destroy_qp(qp);
+        return NULL;
+    }
+    return qp;
+}
+
+static ucs_status_t rc_prepare(ri_plane_t *super, ri_plane_ep_t **ep_p)
+{
+    ri_rc_plane_t *plane = ri_container_of(super, ri_rc_plane_t, super);
+    ri_rc_ep_t *ep;
+
+    if (plane->is_broken) {
+        return UCS_ERR_UNREACHABLE;
+    }
+    ep = calloc(1, sizeof(*ep));
+    if (ep == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    ep->id = ri_id_alloc(&plane->ids, ep);
+    if (ep->id == 0) {
+        free(ep);
+        return UCS_ERR_NO_MEMORY;
+    }
+    ep->qp = rc_qp_create(plane);
+    if (ep->qp == NULL) {
+        ri_id_free(&plane->ids, ep->id);
+        free(ep);
+        return UCS_ERR_UNREACHABLE;
+    }
+    ep->super.plane = super;
+    ep->state       = RI_RC_INIT;
+    ep->psn         = ri_random() & RC_24_BITS;
+    ucs_list_head_init(&ep->ops);
+    ucs_list_head_init(&ep->waiting);
+    ucs_list_add_tail(&plane->eps, &ep->list);
+    *ep_p = &ep->super;
+    return UCS_OK;
+}
+
+static size_t rc_ep_address(ri_plane_ep_t *super, void *address_p)
+{
+    const ri_rc_ep_t *ep = ri_container_of(super, ri_rc_ep_t, super);
+    const ri_ib_device_t *device =
+            ri_container_of(super->plane, ri_rc_plane_t, super)->device;
+    ri_rc_address_t address = {
+            .version   = RI_RC_ADDRESS_VERSION,
+            .link      = device->link,
+            .mtu       = device->mtu,
+            .rd_atomic = device->rd_atomic,
+            .qp        = (ep->qp == NULL) ? 0 : ep->qp->qp_num,
+            .psn       = ep->psn,
+            .lid       = device->lid,
+    };
+
+    memcpy(address.gid, device->gid.raw, sizeof(address.gid));
+    memcpy(address_p, &address, sizeof(address));
+    return sizeof(address);
+}
+
+/* What is wrong with an address. @return NULL: nothing that can be told from here. */
+static const char *rc_address_check(const ri_rc_address_t *address)
+{
+    if (address->version != RI_RC_ADDRESS_VERSION) {
+        return "an address of another version";
+    }
+    if ((address->mtu < IBV_MTU_256) || (address->mtu > IBV_MTU_4096) ||
+        (address->rd_atomic == 0) || (address->qp < RC_QP_FIRST) ||
+        (address->qp > RC_24_BITS) || (address->psn > RC_24_BITS) ||
+        (address->reserved != 0)) {
+        return "an address with values that do not exist";
+    }
+    return NULL;
+}
+
+/* Bring a queue pair to RTS. @return 0 or an error number. */
+static int rc_qp_connect(const ri_ib_device_t *device, ri_rc_ep_t *ep,
+                         const ri_rc_address_t *remote)
+{
+    uint8_t rd_atomic       = ri_min(device->rd_atomic, remote->rd_atomic);
+    struct ibv_qp_attr attr = {
+            .qp_state           = IBV_QPS_RTR,
+            .path_mtu           = ri_min(device->mtu, remote->mtu),
+            .dest_qp_num        = remote->qp,
+            .rq_psn             = remote->psn,
+            .max_dest_rd_atomic = rd_atomic,
+            .min_rnr_timer      = RC_MIN_RNR_TIMER,
+            .ah_attr            = {.dlid = remote->lid, .port_num = device->port},
+    };
+    int ret;
+
+    if (device->link != RI_IB_LINK_INFINIBAND) {
+        attr.ah_attr.is_global      = 1;
+        attr.ah_attr.dlid           = 0;
+        attr.ah_attr.grh.sgid_index = device->gid_index;
+        attr.ah_attr.grh.hop_limit  = RC_HOP_LIMIT;
+        memcpy(attr.ah_attr.grh.dgid.raw, remote->gid, sizeof(remote->gid));
+    }
+    ret = ri_verbs.modify_qp(ep->qp, &attr, RC_RTR_MASK);
+    if (ret != 0) {
+        return ret;
+    }
+
+    memset(&attr, 0, sizeof(attr));
+    attr.qp_state      = IBV_QPS_RTS;
+    attr.timeout       = RC_TIMEOUT;
+    attr.retry_cnt     = RC_RETRIES;
+    attr.rnr_retry     = RC_RNR_RETRIES;
+    attr.sq_psn        = ep->psn;
+    attr.max_rd_atomic = rd_atomic;
+    return ri_verbs.modify_qp(ep->qp, &attr, RC_RTS_MASK);
+}
+
+static ucs_status_t rc_connect_ep(const ri_ib_device_t *device, ri_rc_ep_t *ep,
+                                  const ri_rc_address_t *remote)
+{
+    int ret;
+
+    if (ep->state != RI_RC_INIT) {
+        ri_debug("a way by verbs is connected a second time");
+        return UCS_ERR_UNREACHABLE;
+    }
+    ret = rc_qp_connect(device, ep, remote);
+    if (ret != 0) {
+        ri_info("no transfers by verbs with queue pair %u: it cannot be connected: %s",
+                remote->qp, strerror(ret));
+        return UCS_ERR_UNREACHABLE;
+    }
+    ep->remote_qp = remote->qp;
+    ep->state     = RI_RC_CONNECTED;
+    return UCS_OK;
+}
+
+static ucs_status_t rc_connect(ri_plane_t *super, const void *address, size_t length,
+                               ri_plane_ep_t **ep_p)
+{
+    const ri_ib_device_t *device = ri_container_of(super, ri_rc_plane_t, super)->device;
+    int is_prepared              = *ep_p != NULL;
+    const char *wrong            = "an address of another length";
+    ri_rc_address_t remote;
+    ucs_status_t status;
+    union ibv_gid gid;
+
+    if (length == sizeof(remote)) {
+        memcpy(&remote, address, sizeof(remote));
+        wrong = rc_address_check(&remote);
+    }
+    if (wrong != NULL) {
+        ri_info("no transfers by verbs: %s", wrong);
+        return UCS_ERR_UNREACHABLE;
+    }
+    memcpy(gid.raw, remote.gid, sizeof(gid.raw));
+    if (!ri_ib_device_reaches(device, remote.link, remote.lid, &gid)) {
+        ri_debug("no transfers by verbs with queue pair %u: another kind of network, "
+                 "subnet or address",
+                 remote.qp);
+        return UCS_ERR_UNREACHABLE;
+    }
+
+    if (!is_prepared) {
+        status = rc_prepare(super, ep_p);
+        if (status != UCS_OK) {
+            return status;
+        }
+    }
+    status = rc_connect_ep(device, ri_container_of(*ep_p, ri_rc_ep_t, super), &remote);
+    if ((status != UCS_OK) && !is_prepared) {
+        ri_plane_rc.disconnect(*ep_p);
+        *ep_p = NULL;
+    }
+    return status;
+}
+
+static void rc_disconnect(ri_plane_ep_t *super)
+{
+    ri_rc_queue_disconnect(ri_container_of(super, ri_rc_ep_t, super));
+}
+
+static ucs_status_t rc_reg(ri_plane_t *super, void *address, size_t length,
+                           ri_plane_memory_t *memory)
+{
+    ri_ib_device_t *device = ri_container_of(super, ri_rc_plane_t, super)->device;
+    struct ibv_mr *mr      = NULL;
+    ucs_status_t status;
+
+    memory->region = NULL;
+    status         = ri_ib_device_reg(device, address, length, 1, &mr);
+    if (status == UCS_ERR_INVALID_ADDR) {
+        /* Constant data can still be sent */
+        status = ri_ib_device_reg(device, address, length, 0, &mr);
+    }
+    if (status == UCS_OK) {
+        memory->region     = mr;
+        memory->local_key  = mr->lkey;
+        memory->remote_key = mr->rkey;
+    }
+    return status;
+}
+
+static void rc_release(ri_plane_t *super, ri_plane_memory_t *memory)
+{
+    if (memory->region != NULL) {
+        ri_ib_device_dereg(memory->region);
+        memory->region = NULL;
+    }
+}
+
+static unsigned rc_progress(ri_plane_t *super)
+{
+    return ri_rc_queue_progress(ri_container_of(super, ri_rc_plane_t, super));
+}
+
+static ucs_status_t rc_read(ri_plane_ep_t *super, const ri_transfer_t *transfer)
+{
+    return ri_rc_queue_start(ri_container_of(super, ri_rc_ep_t, super), transfer,
+                             IBV_WR_RDMA_READ);
+}
+
+static ucs_status_t rc_write(ri_plane_ep_t *super, const ri_transfer_t *transfer)
+{
+    return ri_rc_queue_start(ri_container_of(super, ri_rc_ep_t, super), transfer,
+                             IBV_WR_RDMA_WRITE);
+}
+
+static ucs_status_t rc_check(ri_plane_ep_t *super)
+{
+    return (ri_container_of(super, ri_rc_ep_t, super)->state == RI_RC_FAILED) ?
+                   UCS_ERR_UNREACHABLE :
+                   UCS_OK;
+}
+
+const ri_plane_ops_t ri_plane_rc = {
+        .name       = "rc",
+        .open       = rc_open,
+        .close      = rc_close,
+        .connect    = rc_connect,
+        .disconnect = rc_disconnect,
+        .prepare    = rc_prepare,
+        .ep_address = rc_ep_address,
+        .reg        = rc_reg,
+        .release    = rc_release,
+        .progress   = rc_progress,
+        .read       = rc_read,
+        .write      = rc_write,
+        .check      = rc_check,
+};
+
+#else
+
+/* Built without verbs.h */
+static ucs_status_t rc_open(ri_plane_t **plane_p)
+{
+    return UCS_ERR_UNSUPPORTED;
+}
+
+const ri_plane_ops_t ri_plane_rc = {.name = "rc", .open = rc_open};
+
+#endif
