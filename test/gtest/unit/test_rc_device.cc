@@ -1,0 +1,336 @@
+/* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
+
+/* src/uct/ib/device.[hc], and registration by src/uct/ib/rc.c, on devices of the test's own.
+ */
+
+#include "rc_test.h"
+
+#if HAVE_VERBS
+
+#include <cerrno>
+
+namespace {
+
+class test_rc_device : public rc_test {
+protected:
+    void add(const std::string &name)
+    {
+        hca.devices.emplace_back(new fake::hca_device(name));
+    }
+
+    /* The device that is chosen, as name:port; empty if there is none. */
+    std::string chosen(const char *names = "all")
+    {
+        ri_ib_device_t *device = nullptr;
+        std::string name;
+
+        ri_config.ib_devices = const_cast<char *>(names);
+        if (ri_ib_device_get(&device) == UCS_OK) {
+            name = std::string(device->context->device->name) + ":" +
+                   std::to_string(device->port);
+            m_last = *device;
+            ri_ib_device_put(device);
+        }
+        return name;
+    }
+
+    /* Make the first port one of RoCE, with addresses "4" (IPv4) or "6", "l" (link-local),
+     * "0" (none), each of version 1 or 2. */
+    void roce(const std::vector<std::string> &gids)
+    {
+        hca.port().attr.link_layer = IBV_LINK_LAYER_ETHERNET;
+        hca.port().attr.lid        = 0;
+        hca.port().gids.clear();
+        for (const std::string &text : gids) {
+            fake::hca_gid gid = {};
+
+            if (text[0] == '4') {
+                gid.gid.raw[10] = gid.gid.raw[11] = 0xff;
+                gid.gid.raw[12]                   = 10;
+            } else if (text[0] == '6') {
+                gid.gid.raw[0] = 0x20;
+            } else if (text[0] == 'l') {
+                gid.gid.raw[0] = 0xfe;
+                gid.gid.raw[1] = 0x80;
+            }
+            gid.gid.raw[15] = (text[0] == '0') ? 0 : hca.port().gids.size() + 1;
+            gid.type = (text[1] == '2') ? IBV_GID_TYPE_ROCE_V2 : IBV_GID_TYPE_ROCE_V1;
+            hca.port().gids.push_back(gid);
+        }
+    }
+
+    ri_ib_device_t m_last;
+};
+
+TEST_F(test_rc_device, names)
+{
+    add("mlx5_1");
+    hca.devices[1]->ports.resize(2);
+    EXPECT_EQ("mlx5_0:1", chosen());
+    EXPECT_EQ("mlx5_1:1", chosen("mlx5_1"));
+    EXPECT_EQ("mlx5_1:2", chosen("mlx5_1:2"));
+    EXPECT_EQ("mlx5_1:2", chosen("mlx5_1:2,mlx5_0:1"));
+    EXPECT_EQ("mlx5_0:1", chosen("hfi1_0,mlx5_0:1"));
+    EXPECT_EQ("mlx5_0:1", chosen(",,mlx5_7,all"));
+    EXPECT_EQ("", chosen(""));
+    for (const char *names : {"mlx5", "mlx5_00", "mlx5_0:2", "mlx5_0:0", "mlx5_0:x", ":1",
+                              "mlx5_0:4294967297", ","}) {
+        printed(RI_LOG_LEVEL_ERROR, [&]() { EXPECT_EQ("", chosen(names)) << names; });
+    }
+    EXPECT_EQ(0u, hca.contexts);
+}
+
+TEST_F(test_rc_device, ports_that_do_not_fit)
+{
+    add("mlx5_1");
+    struct {
+        const char *name;
+        std::function<void()> change;
+    } cases[] = {{"down", [this]() { hca.port().attr.state = IBV_PORT_DOWN; }},
+                 {"no lid", [this]() { hca.port().attr.lid = 0; }},
+                 {"no gid", [this]() { hca.port().gids.clear(); }},
+                 {"mtu", [this]() { hca.port().attr.active_mtu = (enum ibv_mtu)0; }},
+                 {"iWARP",
+                  [this]() { hca.device().super.transport_type = IBV_TRANSPORT_IWARP; }},
+                 {"no reads", [this]() { hca.device().attr.max_qp_rd_atom = 0; }},
+                 {"no queue", [this]() { hca.device().attr.max_qp_wr = 0; }},
+                 {"no sge", [this]() { hca.device().attr.max_sge = 0; }},
+                 {"no RoCE address", [this]() {
+                      roce({"02", "01"});
+                  }}};
+
+    for (auto &c : cases) {
+        hca.devices[0].reset(new fake::hca_device("mlx5_0"));
+        c.change();
+        EXPECT_EQ("mlx5_1:1", chosen()) << c.name;
+        EXPECT_EQ("", chosen("mlx5_0")) << c.name;
+    }
+}
+
+TEST_F(test_rc_device, nothing_there_is_silent)
+{
+    hca.devices.clear();
+    EXPECT_EQ("", printed(RI_LOG_LEVEL_INFO, [this]() {
+                  EXPECT_EQ(UCS_ERR_UNSUPPORTED, ri_plane_rc.open(&a.plane));
+              }));
+    EXPECT_EQ(nullptr, a.plane);
+    ri_verbs.get_device_list = nullptr; /* no library */
+    EXPECT_EQ("", printed(RI_LOG_LEVEL_INFO, [this]() {
+                  EXPECT_EQ(UCS_ERR_UNSUPPORTED, ri_plane_rc.open(&a.plane));
+              }));
+}
+
+TEST_F(test_rc_device, failures)
+{
+    for (int *error : {&hca.open_error, &hca.alloc_pd_error, &hca.create_cq_error}) {
+        *error = ENOMEM;
+        EXPECT_EQ(UCS_ERR_UNSUPPORTED, ri_plane_rc.open(&a.plane));
+        *error = 0;
+        EXPECT_EQ(0u, hca.contexts);
+    }
+    a.open();
+    hca.create_qp_error = EINVAL;
+    EXPECT_EQ(UCS_ERR_UNREACHABLE, ri_plane_rc.prepare(a.plane, &a.ep));
+    hca.create_qp_error = 0;
+    hca.modify_error    = EINVAL;
+    hca.modify_error_to = IBV_QPS_INIT;
+    EXPECT_EQ(UCS_ERR_UNREACHABLE, ri_plane_rc.prepare(a.plane, &a.ep));
+    EXPECT_EQ(nullptr, a.ep);
+    EXPECT_TRUE(hca.qps.empty());
+}
+
+TEST_F(test_rc_device, is_shared)
+{
+    ri_ib_device_t *first, *second;
+
+    ASSERT_EQ(UCS_OK, ri_ib_device_get(&first));
+    ASSERT_EQ(UCS_OK, ri_ib_device_get(&second));
+    EXPECT_EQ(first, second);
+    EXPECT_EQ(1u, hca.opens);
+    ri_ib_device_put(first);
+    EXPECT_EQ(1u, hca.contexts);
+    ri_ib_device_put(second);
+    EXPECT_EQ(0u, hca.contexts);
+    EXPECT_EQ("mlx5_0:1", chosen());
+}
+
+TEST_F(test_rc_device, limits)
+{
+    hca.device().attr.max_qp_wr           = 20;
+    hca.device().attr.max_sge             = 6;
+    hca.device().attr.max_sge_rd          = 4;
+    hca.device().attr.max_cqe             = 100;
+    hca.device().attr.max_qp_init_rd_atom = 3;
+    hca.port().attr.active_mtu            = IBV_MTU_1024;
+    hca.port().attr.max_msg_sz            = 5000;
+    a.open();
+    EXPECT_EQ(20u, a.rc()->depth);
+    EXPECT_EQ(4u, a.rc()->max_sge);
+    EXPECT_EQ(100u, a.rc()->capacity);
+    EXPECT_EQ(3u, a.rc()->device->rd_atomic);
+    EXPECT_EQ(5000u, a.rc()->device->max_message);
+    a.prepare();
+    EXPECT_EQ(IBV_MTU_1024, a.address().mtu);
+    EXPECT_EQ(3, a.address().rd_atomic);
+    a.close();
+
+    hca.device().attr.max_qp_init_rd_atom = 1000;
+    hca.device().attr.max_qp_rd_atom      = 1000;
+    hca.device().attr.max_sge_rd          = 0;
+    hca.port().attr.max_msg_sz            = 0;
+    ri_config.ib_tx_queue                 = 5;
+    a.open();
+    EXPECT_EQ(5u, a.rc()->depth);
+    EXPECT_EQ(6u, a.rc()->max_sge);
+    EXPECT_EQ(255u, a.rc()->device->rd_atomic);
+    EXPECT_EQ(1u << 30, a.rc()->device->max_message);
+}
+
+TEST_F(test_rc_device, gid)
+{
+    struct {
+        std::vector<std::string> gids;
+        unsigned index;
+        ri_ib_link_t link;
+    } cases[] = {{{"l1"}, 0, RI_IB_LINK_ROCE_V1},
+                 {{"l1", "l2"}, 1, RI_IB_LINK_ROCE_V2},
+                 {{"l1", "l2", "41", "42"}, 3, RI_IB_LINK_ROCE_V2},
+                 {{"l2", "62", "42", "42"}, 2, RI_IB_LINK_ROCE_V2},
+                 {{"l2", "41", "62"}, 2, RI_IB_LINK_ROCE_V2},
+                 {{"02", "01", "41"}, 2, RI_IB_LINK_ROCE_V1}};
+
+    for (auto &c : cases) {
+        roce(c.gids);
+        EXPECT_EQ("mlx5_0:1", chosen());
+        EXPECT_EQ(c.index, m_last.gid_index);
+        EXPECT_EQ(c.link, m_last.link);
+        EXPECT_EQ(c.index + 1, m_last.gid.raw[15]);
+    }
+
+    /* The types are not known */
+    roce({"00", "l2", "42"});
+    ri_verbs.query_gid_ex = nullptr;
+    EXPECT_EQ("mlx5_0:1", chosen());
+    EXPECT_EQ(2, m_last.gid_index);
+    EXPECT_EQ(RI_IB_LINK_ROCE, m_last.link);
+}
+
+TEST_F(test_rc_device, gid_is_given)
+{
+    roce({"l1", "l2", "41", "42", "02"});
+    for (unsigned i = 0; i < 4; ++i) {
+        ri_config.ib_gid_index = i;
+        EXPECT_EQ("mlx5_0:1", chosen());
+        EXPECT_EQ(i, m_last.gid_index);
+    }
+    for (unsigned i : {4u, 5u, 255u}) {
+        ri_config.ib_gid_index = i;
+        EXPECT_EQ("", chosen()) << i;
+    }
+
+    hca.devices[0].reset(new fake::hca_device("mlx5_0"));
+    hca.port().gids.push_back(hca.port().gids[0]);
+    ri_config.ib_gid_index = 1;
+    EXPECT_EQ("mlx5_0:1", chosen());
+    EXPECT_EQ(1, m_last.gid_index);
+    ri_config.ib_gid_index = UCS_ULUNITS_AUTO;
+    EXPECT_EQ("mlx5_0:1", chosen());
+    EXPECT_EQ(0, m_last.gid_index);
+}
+
+TEST_F(test_rc_device, reaches)
+{
+    union ibv_gid gid;
+
+    chosen();
+    ri_ib_device_t ib = m_last;
+    gid               = ib.gid;
+    gid.raw[15]       = 99;
+    EXPECT_TRUE(ri_ib_device_reaches(&ib, RI_IB_LINK_INFINIBAND, 9, &gid));
+    EXPECT_FALSE(ri_ib_device_reaches(&ib, RI_IB_LINK_INFINIBAND, 0, &gid));
+    EXPECT_FALSE(ri_ib_device_reaches(&ib, RI_IB_LINK_INFINIBAND, 0xc000, &gid));
+    EXPECT_FALSE(ri_ib_device_reaches(&ib, RI_IB_LINK_ROCE_V2, 9, &gid));
+    gid.raw[7] ^= 1;
+    EXPECT_FALSE(ri_ib_device_reaches(&ib, RI_IB_LINK_INFINIBAND, 9, &gid));
+
+    roce({"42"});
+    chosen();
+    ri_ib_device_t v2 = m_last;
+    gid               = v2.gid;
+    gid.raw[15]       = 99;
+    EXPECT_TRUE(ri_ib_device_reaches(&v2, RI_IB_LINK_ROCE_V2, 0, &gid));
+    EXPECT_TRUE(ri_ib_device_reaches(&v2, RI_IB_LINK_ROCE, 0, &gid));
+    for (unsigned link : {0u, 1u, 3u, 5u, 255u}) {
+        EXPECT_FALSE(ri_ib_device_reaches(&v2, link, 9, &gid)) << link;
+    }
+    gid.raw[0] = 0xff;
+    EXPECT_FALSE(ri_ib_device_reaches(&v2, RI_IB_LINK_ROCE_V2, 0, &gid));
+    gid = {};
+    EXPECT_FALSE(ri_ib_device_reaches(&v2, RI_IB_LINK_ROCE_V2, 0, &gid));
+    gid.raw[0] = 0x20; /* IPv6 */
+    EXPECT_FALSE(ri_ib_device_reaches(&v2, RI_IB_LINK_ROCE_V2, 0, &gid));
+}
+
+TEST_F(test_rc_device, a_name_that_does_not_exist)
+{
+    std::string text = printed(RI_LOG_LEVEL_WARN, [this]() {
+        EXPECT_EQ("", chosen("mlx9_9"));
+        EXPECT_EQ("", chosen("mlx9_9"));
+    });
+    /* Not at all if another test has done it */
+    EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 1);
+}
+
+TEST_F(test_rc_device, reg)
+{
+    static const uint64_t word = 5;
+    ri_plane_memory_t memory   = {};
+    uint64_t other;
+
+    a.open();
+    ASSERT_EQ(UCS_OK, ri_plane_rc.reg(a.plane, &other, 8, &memory));
+    EXPECT_EQ(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE,
+              hca.access[memory.local_key]);
+    EXPECT_NE(memory.local_key, memory.remote_key);
+    ri_plane_rc.release(a.plane, &memory);
+    EXPECT_EQ(nullptr, memory.region);
+    ri_plane_rc.release(a.plane, &memory);
+    EXPECT_TRUE(hca.mrs.empty());
+
+    hca.read_only = &word;
+    ASSERT_EQ(UCS_OK, ri_plane_rc.reg(a.plane, (void *)&word, 8, &memory));
+    EXPECT_EQ(IBV_ACCESS_REMOTE_READ, hca.access[memory.local_key]);
+    ri_plane_rc.release(a.plane, &memory);
+}
+
+TEST_F(test_rc_device, reg_fails)
+{
+    struct {
+        int error;
+        ucs_status_t status;
+    } cases[]                = {{EFAULT, UCS_ERR_INVALID_ADDR},
+                                {ENOMEM, UCS_ERR_NO_MEMORY},
+                                {EAGAIN, UCS_ERR_NO_MEMORY},
+                                {EPERM, UCS_ERR_NO_MEMORY},
+                                {EIO, UCS_ERR_IO_ERROR}};
+    ri_plane_memory_t memory = {};
+    uint64_t word;
+
+    a.open();
+    std::string text = printed(RI_LOG_LEVEL_WARN, [&]() {
+        for (auto &c : cases) {
+            memory.region = &word;
+            hca.reg_error = c.error;
+            EXPECT_EQ(c.status, ri_plane_rc.reg(a.plane, &word, 8, &memory));
+            EXPECT_EQ(nullptr, memory.region);
+        }
+    });
+    EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 1);
+    if (!text.empty()) {
+        EXPECT_NE(std::string::npos, text.find("cannot be registered")) << text;
+    }
+}
+
+} // namespace
+
+#endif
