@@ -170,6 +170,90 @@ static int device_find_port(ri_ib_device_t *device, unsigned port)
     return 0;
 }
 
+/* Once per process: what follows every such error is the same. */
+static void device_warn_locked(size_t length)
+{
+    static atomic_flag warned = ATOMIC_FLAG_INIT;
+    struct rlimit limit;
+
+    if (atomic_flag_test_and_set(&warned)) {
+        return;
+    }
+    if ((getrlimit(RLIMIT_MEMLOCK, &limit) == 0) && (limit.rlim_cur != RLIM_INFINITY)) {
+        ri_warn("%zu bytes cannot be registered with the network device: the limit of "
+                "locked memory is %lu bytes; set it to unlimited (ulimit -l, "
+                "/etc/security/limits.conf, or --ulimit memlock=-1 for a container). "
+                "Such "
+                "messages go through UCX",
+                length, (unsigned long)limit.rlim_cur);
+    } else {
+        ri_warn("%zu bytes cannot be registered with the network device: it or the "
+                "system "
+                "has no room for more. Such messages go through UCX",
+                length);
+    }
+}
+
+static ucs_status_t device_reg(void *arg, void *address, size_t length, unsigned access,
+                               ri_reg_keys_t *keys)
+{
+    const ri_ib_device_t *device = arg;
+    int ibv_access               = 0;
+    struct ibv_mr *mr;
+
+    if (access & RI_REG_READ) {
+        ibv_access |= IBV_ACCESS_REMOTE_READ;
+    }
+    if (access & RI_REG_WRITE) {
+        ibv_access |= IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
+    }
+    mr = ri_verbs.reg_mr(device->pd, address, length, ibv_access);
+    if (mr != NULL) {
+        keys->handle = mr;
+        keys->lkey   = mr->lkey;
+        keys->rkey   = mr->rkey;
+        return UCS_OK;
+    }
+
+    switch (errno) {
+    case EFAULT:
+    case EACCES:
+        return UCS_ERR_INVALID_ADDR;
+    case ENOMEM:
+    case EAGAIN:
+    case EPERM: /* no memory may be locked at all */
+        device_warn_locked(length);
+        return UCS_ERR_NO_MEMORY;
+    default:
+        ri_debug("%zu bytes cannot be registered: %s", length, strerror(errno));
+        return UCS_ERR_IO_ERROR;
+    }
+}
+
+static void device_dereg(void *arg, const ri_reg_keys_t *keys)
+{
+    int ret = ri_verbs.dereg_mr(keys->handle);
+
+    if (ret != 0) {
+        ri_debug("memory cannot be deregistered: %s", strerror(ret));
+    }
+}
+
+static const ri_reg_ops_t device_reg_ops = {.reg = device_reg, .dereg = device_dereg};
+
+static ucs_status_t device_create_cache(ri_ib_device_t *device)
+{
+    const ri_reg_cache_params_t params = {
+            .ops         = &device_reg_ops,
+            .arg         = device,
+            .enable      = ri_config.reg_cache,
+            .max_bytes   = ri_config.reg_cache_size,
+            .max_regions = ri_config.reg_cache_count,
+    };
+
+    return ri_reg_cache_create(&params, &device->cache);
+}
+
 static ri_ib_device_t *device_open(struct ibv_device *ibv_device, unsigned port)
 {
     ri_ib_device_t *device;
@@ -197,10 +281,16 @@ static ri_ib_device_t *device_open(struct ibv_device *ibv_device, unsigned port)
                  strerror(errno));
         goto err_close;
     }
+    if (device_create_cache(device) != UCS_OK) {
+        ri_debug("%s has no registration cache", ri_verbs.get_device_name(ibv_device));
+        goto err_dealloc;
+    }
     ri_debug("verbs device %s:%u, gid index %u", ri_verbs.get_device_name(ibv_device),
              device->port, device->gid_index);
     return device;
 
+err_dealloc:
+    ri_verbs.dealloc_pd(device->pd);
 err_close:
     ri_verbs.close_device(device->context);
 err_free:
@@ -210,6 +300,7 @@ err_free:
 
 static void device_close(ri_ib_device_t *device)
 {
+    ri_reg_cache_destroy(device->cache);
     if (ri_verbs.dealloc_pd(device->pd) != 0) {
         ri_debug("a protection domain is still in use");
     }
@@ -325,65 +416,15 @@ int ri_ib_device_reaches(const ri_ib_device_t *device, unsigned link, uint16_t l
            (device_gid_is_ipv4(gid) == device_gid_is_ipv4(&device->gid));
 }
 
-/* Once per process: what follows every such error is the same. */
-static void device_warn_locked(size_t length)
-{
-    static atomic_flag warned = ATOMIC_FLAG_INIT;
-    struct rlimit limit;
-
-    if (atomic_flag_test_and_set(&warned)) {
-        return;
-    }
-    if ((getrlimit(RLIMIT_MEMLOCK, &limit) == 0) && (limit.rlim_cur != RLIM_INFINITY)) {
-        ri_warn("%zu bytes cannot be registered with the network device: the limit of "
-                "locked memory is %lu bytes; set it to unlimited (ulimit -l, "
-                "/etc/security/limits.conf, or --ulimit memlock=-1 for a container). "
-                "Such "
-                "messages go through UCX",
-                length, (unsigned long)limit.rlim_cur);
-    } else {
-        ri_warn("%zu bytes cannot be registered with the network device: it or the "
-                "system "
-                "has no room for more. Such messages go through UCX",
-                length);
-    }
-}
-
 ucs_status_t ri_ib_device_reg(ri_ib_device_t *device, void *address, size_t length,
-                              int writable, struct ibv_mr **mr_p)
+                              unsigned access, ri_reg_region_t **region_p)
 {
-    int access = IBV_ACCESS_REMOTE_READ;
-
-    if (writable) {
-        access |= IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
-    }
-    *mr_p = ri_verbs.reg_mr(device->pd, address, length, access);
-    if (*mr_p != NULL) {
-        return UCS_OK;
-    }
-
-    switch (errno) {
-    case EFAULT:
-    case EACCES:
-        return UCS_ERR_INVALID_ADDR;
-    case ENOMEM:
-    case EAGAIN:
-    case EPERM: /* no memory may be locked at all */
-        device_warn_locked(length);
-        return UCS_ERR_NO_MEMORY;
-    default:
-        ri_debug("%zu bytes cannot be registered: %s", length, strerror(errno));
-        return UCS_ERR_IO_ERROR;
-    }
+    return ri_reg_cache_get(device->cache, address, length, access, region_p);
 }
 
-void ri_ib_device_dereg(struct ibv_mr *mr)
+void ri_ib_device_release(ri_ib_device_t *device, ri_reg_region_t *region)
 {
-    int ret = ri_verbs.dereg_mr(mr);
-
-    if (ret != 0) {
-        ri_debug("memory cannot be deregistered: %s", strerror(ret));
-    }
+    ri_reg_cache_put(device->cache, region);
 }
 
 #endif

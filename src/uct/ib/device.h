@@ -5,7 +5,7 @@
  * The device and port that this process uses: the first active port of UCXRI_IB_DEVICES
  * that fits. It is opened once per process and shared by its workers, because memory is
  * registered for a protection domain: what one worker has registered the others can use,
- * and a page is pinned once.
+ * and a page is pinned once. So the registration cache is the device's, too.
  *
  * ibv_fork_init is not called here. UCX calls it in ucp_init for each device it finds,
  * whatever its transports (UCX_IB_FORK_INIT, default try), and so before there is a worker
@@ -17,6 +17,7 @@
 #ifndef RI_IB_DEVICE_H
 #define RI_IB_DEVICE_H
 
+#include "reg_cache.h"
 #include "verbs.h"
 
 #if HAVE_VERBS
@@ -33,6 +34,7 @@ typedef enum ri_ib_link {
 typedef struct ri_ib_device {
     struct ibv_context *context;
     struct ibv_pd *pd;
+    ri_reg_cache_t *cache;
     uint8_t port;
 
     /* Of the port: */
@@ -66,18 +68,20 @@ int ri_ib_device_reaches(const ri_ib_device_t *device, unsigned link, uint16_t l
                          const union ibv_gid *gid);
 
 /**
- * Register memory.
+ * Have memory registered.
  *
- * @param writable  0: memory that the device only reads.
+ * @param access    RI_REG_*: what the device does to it.
+ * @param region_p  To be given back.
  *
  * @return UCS_ERR_INVALID_ADDR: it cannot be accessed in this way. UCS_ERR_NO_MEMORY: a limit
- *         was reached; what to do is said once per process.
+ *         was reached; what to do is said once per process. Or what ri_reg_cache_get()
+ *         returns.
  */
 ucs_status_t ri_ib_device_reg(ri_ib_device_t *device, void *address, size_t length,
-                              int writable, struct ibv_mr **mr_p);
+                              unsigned access, ri_reg_region_t **region_p);
 
-/** End that. */
-void ri_ib_device_dereg(struct ibv_mr *mr);
+/** Give a region back. */
+void ri_ib_device_release(ri_ib_device_t *device, ri_reg_region_t *region);
 
 #endif
 

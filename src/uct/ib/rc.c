@@ -311,20 +311,21 @@ static void rc_disconnect(ri_plane_ep_t *super)
 static ucs_status_t rc_reg(ri_plane_t *super, void *address, size_t length,
                            ri_plane_memory_t *memory)
 {
-    ri_ib_device_t *device = ri_container_of(super, ri_rc_plane_t, super)->device;
-    struct ibv_mr *mr      = NULL;
+    ri_ib_device_t *device  = ri_container_of(super, ri_rc_plane_t, super)->device;
+    ri_reg_region_t *region = NULL;
     ucs_status_t status;
 
     memory->region = NULL;
-    status         = ri_ib_device_reg(device, address, length, 1, &mr);
+    status         = ri_ib_device_reg(device, address, length, RI_REG_READ | RI_REG_WRITE,
+                                      &region);
     if (status == UCS_ERR_INVALID_ADDR) {
         /* Constant data can still be sent */
-        status = ri_ib_device_reg(device, address, length, 0, &mr);
+        status = ri_ib_device_reg(device, address, length, RI_REG_READ, &region);
     }
     if (status == UCS_OK) {
-        memory->region     = mr;
-        memory->local_key  = mr->lkey;
-        memory->remote_key = mr->rkey;
+        memory->region     = region;
+        memory->local_key  = region->keys.lkey;
+        memory->remote_key = region->keys.rkey;
     }
     return status;
 }
@@ -332,9 +333,16 @@ static ucs_status_t rc_reg(ri_plane_t *super, void *address, size_t length,
 static void rc_release(ri_plane_t *super, ri_plane_memory_t *memory)
 {
     if (memory->region != NULL) {
-        ri_ib_device_dereg(memory->region);
+        ri_ib_device_release(ri_container_of(super, ri_rc_plane_t, super)->device,
+                             memory->region);
         memory->region = NULL;
     }
+}
+
+static void rc_counters(ri_plane_t *super, ri_reg_cache_counters_t *counters)
+{
+    ri_reg_cache_get_counters(ri_container_of(super, ri_rc_plane_t, super)->device->cache,
+                              counters);
 }
 
 static unsigned rc_progress(ri_plane_t *super)
@@ -375,6 +383,7 @@ const ri_plane_ops_t ri_plane_rc = {
         .read       = rc_read,
         .write      = rc_write,
         .check      = rc_check,
+        .counters   = rc_counters,
 };
 
 #else

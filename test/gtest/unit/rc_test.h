@@ -12,6 +12,7 @@
 
 #if HAVE_VERBS
 
+#include <sys/mman.h>
 #include <ucs/sys/string.h>
 
 typedef std::vector<ri_segment_t> segments;
@@ -72,34 +73,43 @@ struct rc_end {
     }
 };
 
-/* Memory of this process that is registered as long as it exists. */
+/* Memory of this process that is registered as long as it exists. It has pages of its own, as
+ * whole pages are registered. */
 class rc_memory {
 public:
-    rc_memory(const rc_end &end, size_t length) : m_plane(end.plane), m_data(length)
+    rc_memory(const rc_end &end, size_t length) : m_plane(end.plane), m_size(length)
     {
-        EXPECT_EQ(UCS_OK, ri_plane_rc.reg(m_plane, m_data.data(), length, &m_memory));
+        m_data = (uint8_t *)mmap(nullptr, length, PROT_READ | PROT_WRITE,
+                                 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        EXPECT_NE(MAP_FAILED, (void *)m_data);
+        EXPECT_EQ(UCS_OK, ri_plane_rc.reg(m_plane, m_data, length, &m_memory));
     }
-    ~rc_memory() { ri_plane_rc.release(m_plane, &m_memory); }
+    ~rc_memory()
+    {
+        ri_plane_rc.release(m_plane, &m_memory);
+        munmap(m_data, m_size);
+    }
     rc_memory(const rc_memory &)            = delete;
     rc_memory &operator=(const rc_memory &) = delete;
 
-    uint8_t *data() { return m_data.data(); }
-    size_t size() const { return m_data.size(); }
+    uint8_t *data() const { return m_data; }
+    size_t size() const { return m_size; }
     uint32_t local_key() const { return m_memory.local_key; }
     uint32_t remote_key() const { return m_memory.remote_key; }
-    ri_segment_t all() const { return {(uintptr_t)m_data.data(), m_data.size()}; }
+    ri_segment_t all() const { return {(uintptr_t)m_data, m_size}; }
 
     void fill(rng &random)
     {
-        for (uint8_t &byte : m_data) {
-            byte = random.next();
+        for (size_t i = 0; i < m_size; ++i) {
+            m_data[i] = random.next();
         }
     }
 
 private:
     ri_plane_t *m_plane;
     ri_plane_memory_t m_memory;
-    std::vector<uint8_t> m_data;
+    uint8_t *m_data;
+    size_t m_size;
 };
 
 /* An operation; it must end exactly once if it starts. */
@@ -180,6 +190,7 @@ protected:
         ri_config.ib_devices   = const_cast<char *>("all");
         ri_config.ib_gid_index = UCS_ULUNITS_AUTO;
         ri_config.ib_tx_queue  = 256;
+        ri_config.reg_cache    = 0;
     }
 
     void TearDown() override

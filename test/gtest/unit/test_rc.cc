@@ -656,14 +656,14 @@ TEST_F(test_rc, hostile_segments)
     struct {
         uint64_t shift, length;
         uint32_t key;
-    } cases[] = {{0, 64, 77}, {1, 64, 0},         {~0ul, 64, 0},
-                 {64, 1, 0},  {1ul << 63, 64, 0}, {0 - 64ul, 64, 0}};
+    } cases[] = {{0, 4096, 77}, {1, 4096, 0},       {~0ul, 4096, 0},
+                 {4096, 1, 0},  {1ul << 63, 64, 0}, {0 - 64ul, 64, 0}};
 
     for (auto &c : cases) {
         for (bool write : {false, true}) {
             start();
-            allocate(64);
-            std::vector<uint8_t> before(m_local->data(), m_local->data() + 64);
+            allocate(4096);
+            std::vector<uint8_t> before(m_local->data(), m_local->data() + 4096);
             ri_segment_t remote = m_remote->all();
             remote.address += c.shift;
             remote.length = c.length;
@@ -684,21 +684,21 @@ TEST_F(test_rc, hostile_segments)
 
 TEST_F(test_rc, constant_memory_is_not_written)
 {
-    static const uint64_t word = 5;
-    ri_plane_memory_t memory   = {};
+    alignas(4096) static const uint64_t word[512] = {5};
+    ri_plane_memory_t memory                      = {};
 
     start();
     allocate(8);
-    hca.read_only = &word;
-    ASSERT_EQ(UCS_OK, ri_plane_rc.reg(a.plane, (void *)&word, 8, &memory));
-    segments list = {{(uintptr_t)&word, 8}};
+    hca.read_only = word;
+    ASSERT_EQ(UCS_OK, ri_plane_rc.reg(a.plane, (void *)word, 8, &memory));
+    segments list = {{(uintptr_t)word, 8}};
     rc_op send, recv;
     EXPECT_EQ(UCS_INPROGRESS,
               send.start(a.ep, true, list, memory.local_key, {m_remote->all()},
                          m_remote->remote_key(), 0, 8));
     a.progress_all();
     EXPECT_EQ(UCS_OK, send.status);
-    EXPECT_EQ(0, memcmp(&word, m_remote->data(), 8));
+    EXPECT_EQ(0, memcmp(word, m_remote->data(), 8));
     EXPECT_EQ(UCS_INPROGRESS,
               recv.start(a.ep, false, list, memory.local_key, {m_remote->all()},
                          m_remote->remote_key(), 0, 8));

@@ -8,6 +8,7 @@
 #if HAVE_VERBS
 
 #include <cerrno>
+#include <dlfcn.h>
 
 namespace {
 
@@ -283,8 +284,8 @@ TEST_F(test_rc_device, a_name_that_does_not_exist)
 
 TEST_F(test_rc_device, reg)
 {
-    static const uint64_t word = 5;
-    ri_plane_memory_t memory   = {};
+    alignas(4096) static const uint64_t word[512] = {5};
+    ri_plane_memory_t memory                      = {};
     uint64_t other;
 
     a.open();
@@ -297,10 +298,44 @@ TEST_F(test_rc_device, reg)
     ri_plane_rc.release(a.plane, &memory);
     EXPECT_TRUE(hca.mrs.empty());
 
-    hca.read_only = &word;
-    ASSERT_EQ(UCS_OK, ri_plane_rc.reg(a.plane, (void *)&word, 8, &memory));
+    hca.read_only = word;
+    ASSERT_EQ(UCS_OK, ri_plane_rc.reg(a.plane, (void *)word, 8, &memory));
     EXPECT_EQ(IBV_ACCESS_REMOTE_READ, hca.access[memory.local_key]);
     ri_plane_rc.release(a.plane, &memory);
+}
+
+/* All workers of the process have what one has registered, until the last plane is closed. */
+TEST_F(test_rc_device, registrations_are_kept)
+{
+    ri_plane_memory_t first = {}, second = {};
+    ri_reg_cache_counters_t counters;
+    std::vector<uint8_t> data(10000);
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    GTEST_SKIP() << "a sanitizer is between the program and the C library";
+#endif
+    ASSERT_NE(nullptr,
+              dlopen("libucp.so.0", RTLD_NOW | RTLD_GLOBAL)); /* for its events */
+    ri_config.reg_cache       = 1;
+    ri_config.reg_cache_size  = SIZE_MAX;
+    ri_config.reg_cache_count = 100;
+    a.open();
+    b.open();
+    EXPECT_EQ(UCS_OK, ri_plane_rc.reg(a.plane, data.data(), data.size(), &first));
+    EXPECT_EQ(UCS_OK, ri_plane_rc.reg(b.plane, data.data() + 5000, 100, &second));
+    EXPECT_EQ(1u, hca.regs);
+    EXPECT_EQ(first.local_key, second.local_key);
+    EXPECT_EQ(first.remote_key, second.remote_key);
+    ri_plane_rc.release(b.plane, &second);
+    ri_plane_rc.release(a.plane, &first);
+    ri_plane_rc.counters(a.plane, &counters);
+    EXPECT_EQ(1u, counters.reg_hits);
+    EXPECT_EQ(1u, counters.reg_misses);
+    EXPECT_EQ(1u, hca.mrs.size());
+    a.close();
+    EXPECT_EQ(1u, hca.mrs.size());
+    b.close();
+    EXPECT_TRUE(hca.mrs.empty());
 }
 
 TEST_F(test_rc_device, reg_fails)

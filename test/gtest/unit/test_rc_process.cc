@@ -116,6 +116,7 @@ protected:
         ri_config.ib_devices   = const_cast<char *>("all");
         ri_config.ib_gid_index = UCS_ULUNITS_AUTO;
         ri_config.ib_tx_queue  = 64;
+        ri_config.reg_cache    = 0;
         m_x                    = map_shared<exchange>(sizeof(*m_x));
         m_memory[0]            = map_shared<uint8_t>(LENGTH);
         m_memory[1]            = map_shared<uint8_t>(LENGTH);
