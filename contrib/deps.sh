@@ -16,7 +16,7 @@ set -u
 # Without these there is no library
 required=(build-essential autoconf automake libtool pkg-config libucx-dev)
 # Each of these is for some of the tests
-optional=(ucx-utils libibverbs-dev rdma-core mpich libmpich-dev openmpi-bin libopenmpi-dev
+optional=(ucx-utils libibverbs-dev ibverbs-utils rdma-core mpich libmpich-dev openmpi-bin libopenmpi-dev
     libgtest-dev clang clang-format libclang-rt-14-dev g++)
 # For people; never installed by this script
 handy=(gdb valgrind)

@@ -89,6 +89,8 @@ test_lists()
         list BENCH_MPI $(programs test/bench | grep '^mpi_')
         list BENCH_UCP $(programs test/bench | grep -v '^mpi_')
         list BENCH_HDRS $(files test/bench '*.h')
+        list SOFTHCA_SRCS $(files test/softhca '*.c')
+        list SOFTHCA_HDRS $(files test/softhca '*.h')
         list FUZZ_SRCS $(files test/fuzz '*.[ch]')
     }
 }

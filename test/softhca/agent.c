@@ -1,0 +1,446 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "agent.h"
+#include "counters.h"
+#include "fabric.h"
+#include "link.h"
+#include "util.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* What a sleep takes at least: what is due before is waited for awake. */
+#define AGENT_SPIN_NS 4000
+
+/* Ended sleeps come late; they are asked for so much earlier. */
+#define AGENT_EARLY_NS 3000
+
+/* A full ring's reader wakes the agent; this is for one that has died. */
+#define AGENT_STALL_NS 1000000
+
+typedef struct agent_call {
+    uint64_t time;
+    uint64_t seq;
+    sh_agent_func_t func;
+    void *data;
+    const sh_qp_t *owner;
+} agent_call_t;
+
+static struct {
+    pthread_t thread;
+    int stop;
+    /* A binary heap; with heap_lock */
+    pthread_mutex_t heap_lock;
+    agent_call_t *heap;
+    size_t count;
+    size_t capacity;
+    uint64_t seq;
+    uint64_t sleeps_until; /* 0: awake */
+    /* QPs to look at; with attention_lock */
+    pthread_mutex_t attention_lock;
+    sh_qp_t *attention;
+    sh_qp_t **attention_end;
+    unsigned attention_count;
+    int urgent;       /* one was added that is not stalled */
+    unsigned waiting; /* control verbs that want sh_proc.lock */
+} agent;
+
+static int agent_before(const agent_call_t *a, const agent_call_t *b)
+{
+    return (a->time != b->time) ? (a->time < b->time) : (a->seq < b->seq);
+}
+
+static void agent_swap(size_t i, size_t j)
+{
+    agent_call_t call = agent.heap[i];
+
+    agent.heap[i] = agent.heap[j];
+    agent.heap[j] = call;
+}
+
+static void agent_sift_up(size_t i)
+{
+    while ((i > 0) && agent_before(&agent.heap[i], &agent.heap[(i - 1) / 2])) {
+        agent_swap(i, (i - 1) / 2);
+        i = (i - 1) / 2;
+    }
+}
+
+static void agent_sift_down(size_t i)
+{
+    size_t child;
+
+    while ((child = 2 * i + 1) < agent.count) {
+        if ((child + 1 < agent.count) &&
+            agent_before(&agent.heap[child + 1], &agent.heap[child])) {
+            ++child;
+        }
+        if (!agent_before(&agent.heap[child], &agent.heap[i])) {
+            return;
+        }
+        agent_swap(i, child);
+        i = child;
+    }
+}
+
+int sh_agent_at(uint64_t time, sh_agent_func_t func, void *data, const sh_qp_t *owner)
+{
+    agent_call_t *heap;
+    size_t capacity;
+    int wake;
+
+    pthread_mutex_lock(&agent.heap_lock);
+    if (agent.count == agent.capacity) {
+        capacity = sh_max(agent.capacity * 2, 64);
+        heap     = realloc(agent.heap, capacity * sizeof(*heap));
+        if (heap == NULL) {
+            pthread_mutex_unlock(&agent.heap_lock);
+            return -1;
+        }
+        agent.heap     = heap;
+        agent.capacity = capacity;
+    }
+    agent.heap[agent.count] = (agent_call_t){time, agent.seq++, func, data, owner};
+    agent_sift_up(agent.count++);
+    wake = (time < agent.sleeps_until);
+    pthread_mutex_unlock(&agent.heap_lock);
+    if (wake) {
+        sh_fabric_kick();
+    }
+    return 0;
+}
+
+void sh_agent_drop(const sh_qp_t *owner)
+{
+    agent_call_t call;
+    size_t i;
+
+    pthread_mutex_lock(&agent.heap_lock);
+    for (i = 0; i < agent.count;) {
+        if (agent.heap[i].owner != owner) {
+            ++i;
+            continue;
+        }
+        call          = agent.heap[i];
+        agent.heap[i] = agent.heap[--agent.count];
+        pthread_mutex_unlock(&agent.heap_lock);
+        call.func(call.data, 1);
+        pthread_mutex_lock(&agent.heap_lock);
+    }
+    for (i = agent.count; i-- > 0;) {
+        agent_sift_down(i);
+    }
+    pthread_mutex_unlock(&agent.heap_lock);
+}
+
+/* Take the first call if its time has come. */
+static int agent_take(uint64_t now, agent_call_t *call)
+{
+    int found = 0;
+
+    pthread_mutex_lock(&agent.heap_lock);
+    if ((agent.count > 0) && (agent.heap[0].time <= now)) {
+        *call         = agent.heap[0];
+        agent.heap[0] = agent.heap[--agent.count];
+        agent_sift_down(0);
+        found = 1;
+    }
+    pthread_mutex_unlock(&agent.heap_lock);
+    return found;
+}
+
+static int agent_list(sh_qp_t *qp)
+{
+    int added = 0;
+
+    pthread_mutex_lock(&agent.attention_lock);
+    if (!qp->attention) {
+        qp->attention        = 1;
+        qp->attention_next   = NULL;
+        *agent.attention_end = qp;
+        agent.attention_end  = &qp->attention_next;
+        ++agent.attention_count;
+        added = 1;
+    }
+    pthread_mutex_unlock(&agent.attention_lock);
+    return added;
+}
+
+void sh_agent_attend(sh_qp_t *qp)
+{
+    agent_list(qp);
+    __atomic_store_n(&agent.urgent, 1, __ATOMIC_SEQ_CST);
+    sh_fabric_kick();
+}
+
+void sh_agent_stall(sh_qp_t *qp)
+{
+    /* The agent may sleep without a limit */
+    if (agent_list(qp)) {
+        sh_fabric_kick();
+    }
+}
+
+void sh_agent_unattend(sh_qp_t *qp)
+{
+    sh_qp_t **link;
+
+    pthread_mutex_lock(&agent.attention_lock);
+    for (link = &agent.attention; *link != NULL; link = &(*link)->attention_next) {
+        if (*link == qp) {
+            *link = qp->attention_next;
+            if (agent.attention_end == &qp->attention_next) {
+                agent.attention_end = link;
+            }
+            --agent.attention_count;
+            break;
+        }
+    }
+    qp->attention = 0;
+    pthread_mutex_unlock(&agent.attention_lock);
+}
+
+/* Look at those that are in the list now; they may come again. */
+static void agent_attend_all(uint64_t now)
+{
+    unsigned count;
+    sh_qp_t *qp;
+
+    __atomic_store_n(&agent.urgent, 0, __ATOMIC_SEQ_CST);
+    pthread_mutex_lock(&agent.attention_lock);
+    for (count = agent.attention_count; count > 0; --count) {
+        qp              = agent.attention;
+        agent.attention = qp->attention_next;
+        qp->attention   = 0;
+        --agent.attention_count;
+        if (agent.attention == NULL) {
+            agent.attention_end = &agent.attention;
+        }
+        pthread_mutex_unlock(&agent.attention_lock);
+        sh_requester_attend(qp, now);
+        pthread_mutex_lock(&agent.attention_lock);
+        if (agent.attention == NULL) {
+            break;
+        }
+    }
+    pthread_mutex_unlock(&agent.attention_lock);
+}
+
+static int agent_answer_in_bounds(const sh_msg_t *msg)
+{
+    return (msg->size == sizeof(*msg)) && (msg->answer < SH_ANSWER_LAST);
+}
+
+static void agent_answer(void *data, int dropped)
+{
+    sh_msg_t *msg = data;
+    sh_qp_t *qp;
+
+    if (!dropped && ((qp = sh_qp_find(msg->dst_qpn)) != NULL)) {
+        sh_requester_answer(qp, msg);
+    }
+    free(msg);
+}
+
+static void agent_message(unsigned slot, pid_t pid, const sh_msg_t *msg)
+{
+    sh_qp_t *qp = sh_qp_find(msg->dst_qpn);
+    sh_msg_t *copy;
+
+    /* A process speaks for its own QPs only */
+    if (sh_qpn_slot(msg->src_qpn) != slot) {
+        sh_count(malformed, 1);
+        return;
+    }
+    switch (msg->type) {
+    case SH_MSG_REQUEST:
+        if ((qp == NULL) || (qp->super.qp_type != IBV_QPT_RC)) {
+            sh_responder_nobody(slot, msg);
+        } else {
+            sh_responder_request(qp, slot, pid, msg);
+        }
+        break;
+    case SH_MSG_ANSWER:
+        if (!agent_answer_in_bounds(msg)) {
+            sh_count(malformed, 1);
+        } else if (qp == NULL) {
+            break;
+        } else if (!sh_settings.link.enabled) {
+            sh_requester_answer(qp, msg);
+        } else if ((copy = malloc(sizeof(*copy))) != NULL) {
+            *copy = *msg;
+            if (sh_agent_at(sh_link_answer(msg), agent_answer, copy, qp)) {
+                free(copy);
+            }
+        }
+        break;
+    case SH_MSG_DATAGRAM:
+        if (qp == NULL) {
+            sh_count(ud_drops, 1);
+        } else {
+            sh_ud_receive(qp, msg);
+        }
+        break;
+    default:
+        sh_count(malformed, 1);
+    }
+}
+
+/* Everything that can be done now. @return How much that was. */
+static unsigned agent_work(void)
+{
+    unsigned work;
+    agent_call_t call;
+
+    pthread_mutex_lock(&sh_proc.lock);
+    if (__atomic_load_n(&agent.attention_count, __ATOMIC_RELAXED) > 0) {
+        agent_attend_all(sh_now());
+    }
+    sh_fabric_flush();
+    work = sh_fabric_receive(agent_message);
+    while (agent_take(sh_now(), &call)) {
+        call.func(call.data, 0);
+        ++work;
+        if (__atomic_load_n(&agent.waiting, __ATOMIC_RELAXED) || (work > 256)) {
+            break;
+        }
+    }
+    sh_responder_flush_acks();
+    pthread_mutex_unlock(&sh_proc.lock);
+    return work;
+}
+
+/* Sleep until somebody rings or something is due. */
+static void agent_sleep(uint32_t doorbell)
+{
+    sh_inbox_t *inbox = sh_fabric_inbox();
+    struct timespec ts;
+    uint64_t until = UINT64_MAX;
+    uint64_t now   = sh_now();
+
+    pthread_mutex_lock(&agent.heap_lock);
+    if (agent.count > 0) {
+        until = agent.heap[0].time;
+    }
+    if (until > now + AGENT_SPIN_NS) {
+        agent.sleeps_until = until;
+    }
+    pthread_mutex_unlock(&agent.heap_lock);
+    if (__atomic_load_n(&agent.attention_count, __ATOMIC_RELAXED) > 0) {
+        until = sh_min(until, now + AGENT_STALL_NS);
+    }
+    if (until <= now + AGENT_SPIN_NS) {
+        __builtin_ia32_pause();
+        return;
+    }
+    __atomic_store_n(&inbox->asleep, 1, __ATOMIC_RELAXED);
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    if (!sh_fabric_pending() && !__atomic_load_n(&agent.stop, __ATOMIC_RELAXED) &&
+        !__atomic_load_n(&agent.urgent, __ATOMIC_SEQ_CST)) {
+        sh_count(sleeps, 1);
+        if (until != UINT64_MAX) {
+            until -= AGENT_EARLY_NS;
+            ts.tv_sec  = (time_t)(until / 1000000000UL);
+            ts.tv_nsec = (long)(until % 1000000000UL);
+        }
+        syscall(SYS_futex, &inbox->doorbell, FUTEX_WAIT_BITSET, doorbell,
+                (until == UINT64_MAX) ? NULL : &ts, NULL, FUTEX_BITSET_MATCH_ANY);
+    }
+    __atomic_store_n(&inbox->asleep, 0, __ATOMIC_RELAXED);
+    pthread_mutex_lock(&agent.heap_lock);
+    agent.sleeps_until = 0;
+    pthread_mutex_unlock(&agent.heap_lock);
+}
+
+/* Its turns are short, and a computing thread must not delay them. */
+static void agent_set_priority(void)
+{
+    struct sched_param param = {.sched_priority = sched_get_priority_min(SCHED_FIFO)};
+
+    prctl(PR_SET_NAME, "softhca", 0, 0, 0);
+    prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
+    if (pthread_setschedparam(pthread_self(), SCHED_FIFO, &param)) {
+        setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), -10);
+    }
+}
+
+static void *agent_main(void *arg)
+{
+    sh_inbox_t *inbox = sh_fabric_inbox();
+    unsigned tries;
+    uint32_t doorbell;
+
+    agent_set_priority();
+    while (!__atomic_load_n(&agent.stop, __ATOMIC_ACQUIRE)) {
+        doorbell = __atomic_load_n(&inbox->doorbell, __ATOMIC_ACQUIRE);
+        if (agent_work() == 0) {
+            agent_sleep(doorbell);
+        }
+        for (tries = 0;
+             (tries < 100) && __atomic_load_n(&agent.waiting, __ATOMIC_RELAXED);
+             ++tries) {
+            sh_sleep_ns(1000);
+        }
+    }
+    return arg;
+}
+
+void sh_control_lock(void)
+{
+    __atomic_fetch_add(&agent.waiting, 1, __ATOMIC_RELAXED);
+    pthread_mutex_lock(&sh_proc.lock);
+    __atomic_fetch_sub(&agent.waiting, 1, __ATOMIC_RELAXED);
+}
+
+void sh_control_unlock(void)
+{
+    pthread_mutex_unlock(&sh_proc.lock);
+}
+
+int sh_agent_start(void)
+{
+    sigset_t all, old;
+    int error;
+
+    sh_agent_forget();
+    /* Signals are for the program's own threads */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    error = pthread_create(&agent.thread, NULL, agent_main, NULL);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    return error;
+}
+
+void sh_agent_stop(void)
+{
+    __atomic_store_n(&agent.stop, 1, __ATOMIC_SEQ_CST);
+    sh_fabric_kick();
+    pthread_join(agent.thread, NULL);
+    while (agent.count > 0) {
+        --agent.count;
+        agent.heap[agent.count].func(agent.heap[agent.count].data, 1);
+    }
+    free(agent.heap);
+    agent.heap = NULL;
+}
+
+void sh_agent_forget(void)
+{
+    unsigned waiting = agent.waiting;
+
+    memset(&agent, 0, sizeof(agent));
+    agent.waiting = waiting;
+    pthread_mutex_init(&agent.heap_lock, NULL);
+    pthread_mutex_init(&agent.attention_lock, NULL);
+    agent.attention_end = &agent.attention;
+}

@@ -1,0 +1,47 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#ifndef SH_AGENT_H_
+#define SH_AGENT_H_
+
+#include "objects.h"
+
+/*
+ * The thread that does a process's part of the device's work: what comes in, what has a
+ * time, and QPs that need attention.
+ */
+
+/**
+ * @param data    What sh_agent_at() was given.
+ * @param dropped Not called because of the time: free the data only.
+ */
+typedef void (*sh_agent_func_t)(void *data, int dropped);
+
+int sh_agent_start(void);
+void sh_agent_stop(void);
+
+/** After a fork: nothing of the agent is there. */
+void sh_agent_forget(void);
+
+/**
+ * Call a function at a time, with sh_proc.lock held. Calls with the same time are made in
+ * the order in which they were asked for.
+ * @param owner A QP for sh_agent_drop(), or NULL.
+ * @return 0, or -1 without memory.
+ */
+int sh_agent_at(uint64_t time, sh_agent_func_t func, void *data, const sh_qp_t *owner);
+
+/** Drop all calls of a QP. With sh_proc.lock held. */
+void sh_agent_drop(const sh_qp_t *owner);
+
+/** Have sh_requester_attend() called for a QP. */
+void sh_agent_attend(sh_qp_t *qp);
+
+/** The same, when the agent is awake next, because a ring was full. */
+void sh_agent_stall(sh_qp_t *qp);
+
+/** The QP is being destroyed. */
+void sh_agent_unattend(sh_qp_t *qp);
+
+#endif

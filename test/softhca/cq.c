@@ -1,0 +1,370 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "agent.h"
+#include "counters.h"
+#include "export.h"
+#include "util.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static sh_cq_t *cq_own(struct ibv_cq *cq)
+{
+    return (sh_cq_t *)(void *)cq;
+}
+
+/* Give the event that the program armed for. With the lock held. */
+static void cq_notify(sh_cq_t *cq, int solicited)
+{
+    if ((cq->armed == 0) || ((cq->armed == 1) && !solicited)) {
+        return;
+    }
+    cq->armed = 0;
+    if (cq->super.channel != NULL) {
+        sh_channel_event((sh_channel_t *)(void *)cq->super.channel, &cq->super);
+    }
+}
+
+static void cq_overrun(sh_cq_t *cq, sh_qp_t *qp)
+{
+    if (!cq->overrun) {
+        cq->overrun = 1;
+        sh_async_event(cq->super.context, IBV_EVENT_CQ_ERR, &cq->super);
+    }
+    if (!qp->sq.fatal) {
+        qp->sq.fatal = 1;
+        sh_agent_attend(qp);
+    }
+}
+
+int sh_cq_push(sh_cq_t *cq, sh_qp_t *qp, const struct ibv_wc *wc, uint64_t sq_count,
+               int solicited)
+{
+    sh_cqe_t *cqe;
+    int result = 0;
+
+    pthread_mutex_lock(&cq->lock);
+    if (cq->tail - cq->head >= (uint64_t)cq->super.cqe) {
+        cq_overrun(cq, qp);
+        result = -1;
+    } else {
+        cqe           = &cq->ring[cq->tail & (cq->size - 1)];
+        cqe->wc       = *wc;
+        cqe->qp       = qp;
+        cqe->sq_count = sq_count;
+        cqe->time     = 0;
+        __atomic_store_n(&cq->tail, cq->tail + 1, __ATOMIC_RELEASE);
+        sh_count(completions, 1);
+        cq_notify(cq, solicited || (wc->status != IBV_WC_SUCCESS));
+    }
+    pthread_mutex_unlock(&cq->lock);
+    return result;
+}
+
+void sh_cq_purge(sh_cq_t *cq, const sh_qp_t *qp)
+{
+    uint64_t from, to;
+
+    pthread_mutex_lock(&cq->lock);
+    for (from = to = cq->head; from < cq->tail; ++from) {
+        if (cq->ring[from & (cq->size - 1)].qp != qp) {
+            cq->ring[to++ & (cq->size - 1)] = cq->ring[from & (cq->size - 1)];
+        }
+    }
+    __atomic_store_n(&cq->tail, to, __ATOMIC_RELEASE);
+    pthread_mutex_unlock(&cq->lock);
+}
+
+/* Take the oldest completion, with the lock held. @return 0, or -1 if there is none. */
+static int cq_pop(sh_cq_t *cq, sh_cqe_t *cqe)
+{
+    if (cq->head == cq->tail) {
+        return -1;
+    }
+    *cqe = cq->ring[cq->head++ & (cq->size - 1)];
+    if (cqe->sq_count > 0) {
+        /* It and all before it have left the send queue */
+        __atomic_store_n(&cqe->qp->sq.released, cqe->sq_count, __ATOMIC_RELEASE);
+    }
+    return 0;
+}
+
+static int cq_poll(struct ibv_cq *super, int max, struct ibv_wc *wc)
+{
+    sh_cq_t *cq = cq_own(super);
+    sh_cqe_t cqe;
+    int count;
+
+    sh_count(polls, 1);
+    if ((__atomic_load_n(&cq->tail, __ATOMIC_ACQUIRE) ==
+         __atomic_load_n(&cq->head, __ATOMIC_RELAXED)) ||
+        !sh_context_valid(super->context)) {
+        return 0;
+    }
+    pthread_mutex_lock(&cq->lock);
+    for (count = 0; (count < max) && !cq_pop(cq, &cqe); ++count) {
+        wc[count] = cqe.wc;
+    }
+    pthread_mutex_unlock(&cq->lock);
+    return count;
+}
+
+static int cq_req_notify(struct ibv_cq *super, int solicited_only)
+{
+    sh_cq_t *cq = cq_own(super);
+    int armed   = solicited_only ? 1 : 2;
+
+    pthread_mutex_lock(&cq->lock);
+    cq->armed = sh_max(cq->armed, armed);
+    pthread_mutex_unlock(&cq->lock);
+    return 0;
+}
+
+void sh_cq_set_ops(struct ibv_context_ops *ops)
+{
+    ops->poll_cq       = cq_poll;
+    ops->req_notify_cq = cq_req_notify;
+}
+
+static uint32_t cq_size(int cqe)
+{
+    return sh_roundup_pow2((uint32_t)cqe + 1);
+}
+
+static sh_cq_t *cq_create(struct ibv_context *context, int cqe, void *cq_context,
+                          struct ibv_comp_channel *channel, int comp_vector)
+{
+    sh_cq_t *cq;
+
+    if ((cqe < 1) || (cqe > SH_MAX_CQE) || (comp_vector < 0) ||
+        (comp_vector >= context->num_comp_vectors)) {
+        errno = EINVAL;
+        return NULL;
+    }
+    cq = calloc(1, sizeof(*cq));
+    if (cq == NULL) {
+        return NULL;
+    }
+    cq->size = cq_size(cqe);
+    cq->ring = calloc(cq->size, sizeof(*cq->ring));
+    if (cq->ring == NULL) {
+        free(cq);
+        errno = ENOMEM;
+        return NULL;
+    }
+    cq->super.context    = context;
+    cq->super.channel    = channel;
+    cq->super.cq_context = cq_context;
+    cq->super.cqe        = (int)cq->size - 1;
+    pthread_mutex_init(&cq->lock, NULL);
+    pthread_mutex_init(&cq->super.mutex, NULL);
+    pthread_cond_init(&cq->super.cond, NULL);
+    if (channel != NULL) {
+        __atomic_fetch_add(&channel->refcnt, 1, __ATOMIC_RELAXED);
+    }
+    return cq;
+}
+
+SH_EXPORT struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe,
+                                       void *cq_context, struct ibv_comp_channel *channel,
+                                       int comp_vector)
+{
+    sh_cq_t *cq = cq_create(context, cqe, cq_context, channel, comp_vector);
+
+    return (cq == NULL) ? NULL : &cq->super;
+}
+
+struct ibv_cq_ex *sh_create_cq_ex(struct ibv_context *context,
+                                  struct ibv_cq_init_attr_ex *attr)
+{
+    sh_cq_t *cq;
+
+    if (attr->wc_flags & ~(uint64_t)IBV_WC_STANDARD_FLAGS) {
+        errno = EOPNOTSUPP;
+        return NULL;
+    }
+    if ((attr->comp_mask & ~(uint32_t)IBV_CQ_INIT_ATTR_MASK_FLAGS) ||
+        ((attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) &&
+         (attr->flags & ~(uint32_t)IBV_CREATE_CQ_ATTR_SINGLE_THREADED)) ||
+        (attr->cqe > SH_MAX_CQE)) {
+        errno = EOPNOTSUPP;
+        return NULL;
+    }
+    cq = cq_create(context, (int)attr->cqe, attr->cq_context, attr->channel,
+                   (int)attr->comp_vector);
+    if (cq == NULL) {
+        return NULL;
+    }
+    sh_cq_set_ex(cq);
+    return &cq->ex;
+}
+
+SH_EXPORT int ibv_resize_cq(struct ibv_cq *super, int cqe)
+{
+    sh_cq_t *cq = cq_own(super);
+    sh_cqe_t *ring;
+    uint32_t size;
+    uint64_t i;
+
+    if ((cqe < 1) || (cqe > SH_MAX_CQE)) {
+        return EINVAL;
+    }
+    size = cq_size(cqe);
+    ring = calloc(size, sizeof(*ring));
+    if (ring == NULL) {
+        return ENOMEM;
+    }
+    pthread_mutex_lock(&cq->lock);
+    if (cq->tail - cq->head > (uint64_t)size - 1) {
+        pthread_mutex_unlock(&cq->lock);
+        free(ring);
+        return EINVAL;
+    }
+    for (i = cq->head; i < cq->tail; ++i) {
+        ring[i & (size - 1)] = cq->ring[i & (cq->size - 1)];
+    }
+    free(cq->ring);
+    cq->ring   = ring;
+    cq->size   = size;
+    super->cqe = (int)size - 1;
+    pthread_mutex_unlock(&cq->lock);
+    return 0;
+}
+
+SH_EXPORT int ibv_destroy_cq(struct ibv_cq *super)
+{
+    sh_cq_t *cq = cq_own(super);
+
+    if (sh_context_valid(super->context)) {
+        if (__atomic_load_n(&cq->users, __ATOMIC_RELAXED) != 0) {
+            return EBUSY;
+        }
+        if (super->channel != NULL) {
+            sh_channel_remove((sh_channel_t *)(void *)super->channel, cq);
+        }
+        sh_async_remove(super->context, super, &super->mutex, &super->cond,
+                        &cq->async_events, &super->async_events_completed);
+    }
+    if (super->channel != NULL) {
+        __atomic_fetch_sub(&super->channel->refcnt, 1, __ATOMIC_RELAXED);
+    }
+    free(cq->ring);
+    free(cq);
+    return 0;
+}
+
+/*
+ * The extended way to poll. The lock is held from the start of a successful poll to its
+ * end.
+ */
+static sh_cq_t *cq_own_ex(struct ibv_cq_ex *cq)
+{
+    return (sh_cq_t *)(void *)cq;
+}
+
+static int cq_ex_take(sh_cq_t *cq)
+{
+    if (cq_pop(cq, &cq->current)) {
+        return ENOENT;
+    }
+    cq->ex.status = cq->current.wc.status;
+    cq->ex.wr_id  = cq->current.wc.wr_id;
+    return 0;
+}
+
+static int cq_ex_start(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
+{
+    sh_cq_t *cq = cq_own_ex(ex);
+    int error;
+
+    if (attr->comp_mask != 0) {
+        return EINVAL;
+    }
+    sh_count(polls, 1);
+    pthread_mutex_lock(&cq->lock);
+    error = cq_ex_take(cq);
+    if (error) {
+        pthread_mutex_unlock(&cq->lock);
+    }
+    return error;
+}
+
+static int cq_ex_next(struct ibv_cq_ex *ex)
+{
+    return cq_ex_take(cq_own_ex(ex));
+}
+
+static void cq_ex_end(struct ibv_cq_ex *ex)
+{
+    pthread_mutex_unlock(&cq_own_ex(ex)->lock);
+}
+
+static enum ibv_wc_opcode cq_ex_opcode(struct ibv_cq_ex *ex)
+{
+    return cq_own_ex(ex)->current.wc.opcode;
+}
+
+static uint32_t cq_ex_vendor_err(struct ibv_cq_ex *ex)
+{
+    return cq_own_ex(ex)->current.wc.vendor_err;
+}
+
+static uint32_t cq_ex_byte_len(struct ibv_cq_ex *ex)
+{
+    return cq_own_ex(ex)->current.wc.byte_len;
+}
+
+static __be32 cq_ex_imm_data(struct ibv_cq_ex *ex)
+{
+    return cq_own_ex(ex)->current.wc.imm_data;
+}
+
+static uint32_t cq_ex_qp_num(struct ibv_cq_ex *ex)
+{
+    return cq_own_ex(ex)->current.wc.qp_num;
+}
+
+static uint32_t cq_ex_src_qp(struct ibv_cq_ex *ex)
+{
+    return cq_own_ex(ex)->current.wc.src_qp;
+}
+
+static unsigned int cq_ex_wc_flags(struct ibv_cq_ex *ex)
+{
+    return cq_own_ex(ex)->current.wc.wc_flags;
+}
+
+static uint32_t cq_ex_slid(struct ibv_cq_ex *ex)
+{
+    return cq_own_ex(ex)->current.wc.slid;
+}
+
+static uint8_t cq_ex_sl(struct ibv_cq_ex *ex)
+{
+    return cq_own_ex(ex)->current.wc.sl;
+}
+
+static uint8_t cq_ex_path_bits(struct ibv_cq_ex *ex)
+{
+    return cq_own_ex(ex)->current.wc.dlid_path_bits;
+}
+
+void sh_cq_set_ex(sh_cq_t *cq)
+{
+    cq->ex.start_poll          = cq_ex_start;
+    cq->ex.next_poll           = cq_ex_next;
+    cq->ex.end_poll            = cq_ex_end;
+    cq->ex.read_opcode         = cq_ex_opcode;
+    cq->ex.read_vendor_err     = cq_ex_vendor_err;
+    cq->ex.read_byte_len       = cq_ex_byte_len;
+    cq->ex.read_imm_data       = cq_ex_imm_data;
+    cq->ex.read_qp_num         = cq_ex_qp_num;
+    cq->ex.read_src_qp         = cq_ex_src_qp;
+    cq->ex.read_wc_flags       = cq_ex_wc_flags;
+    cq->ex.read_slid           = cq_ex_slid;
+    cq->ex.read_sl             = cq_ex_sl;
+    cq->ex.read_dlid_path_bits = cq_ex_path_bits;
+}

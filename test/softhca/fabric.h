@@ -1,0 +1,93 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#ifndef SH_FABRIC_H_
+#define SH_FABRIC_H_
+
+#include "wire.h"
+
+#include <sys/types.h>
+
+/*
+ * The shared memory that connects the processes of a user: files in /dev/shm named
+ * softhca.<fabric>.<uid>, the directory, and softhca.<fabric>.<uid>.<slot>, the segment of
+ * a process. The directory's file lock is held to take and to free slots.
+ */
+
+/* A message that came in, in memory of its own and with a size within bounds. */
+typedef void (*sh_fabric_handler_t)(unsigned slot, pid_t pid, const sh_msg_t *msg);
+
+/**
+ * Become part of the fabric: clear away what dead processes left, take a slot, make the
+ * segment. @return 0, or an errno value.
+ */
+int sh_fabric_attach(void);
+
+/**
+ * Leave it and remove the files; the last process removes the directory.
+ * @param forked The process is a child that inherited all this: unmap only.
+ */
+void sh_fabric_detach(int forked);
+
+/** At the end of the process: remove the files, but keep the memory, which other threads
+ * may still use. */
+void sh_fabric_leave(void);
+
+/** The own slot. */
+unsigned sh_fabric_slot(void);
+
+/** The own segment's head. */
+sh_inbox_t *sh_fabric_inbox(void);
+
+/**
+ * Send a message to the process in a slot, and wake its agent.
+ * @param msg     Header; its generation is filled in.
+ * @param payload What follows it.
+ * @return 0, EAGAIN if the ring is full (the agent is woken when there is room), ENOENT if
+ *         there is no such process.
+ */
+int sh_fabric_send(unsigned slot, sh_msg_t *msg, const void *payload);
+
+/**
+ * Send a message that must not wait: if the ring is full it is kept for
+ * sh_fabric_flush().
+ */
+void sh_fabric_send_kept(unsigned slot, sh_msg_t *msg);
+
+/** Send what is kept, and let go of processes that have gone: a guard is used before that.
+ * Agent only. */
+void sh_fabric_flush(void);
+
+/**
+ * Take messages out of the own rings. Agent only.
+ * @return How many there were; at most some dozen.
+ */
+unsigned sh_fabric_receive(sh_fabric_handler_t handler);
+
+/** @return Whether there is a message to take. */
+int sh_fabric_pending(void);
+
+/** @return Whether the process that had this generation in the slot lives. */
+int sh_fabric_alive(unsigned slot, uint32_t generation);
+
+/** @return The generation of the process in the slot now, 0 for none. */
+uint32_t sh_fabric_generation(unsigned slot);
+
+/** @return The guard of a QP of another process, or NULL. See sh_inbox_t. */
+uint32_t *sh_fabric_guard(unsigned slot, uint32_t index);
+
+/** Take and give back the right to execute an atomic, one in the fabric at a time. */
+void sh_fabric_atomic_lock(void);
+void sh_fabric_atomic_unlock(void);
+
+/** Wake the own agent. */
+void sh_fabric_kick(void);
+
+/* Between fabric.c and peers.c only */
+void *sh_fabric_map(unsigned slot, size_t offset, size_t size);
+pid_t sh_fabric_pid(unsigned slot);
+void sh_peers_init(void);
+void sh_peers_cleanup(int forked);
+
+#endif

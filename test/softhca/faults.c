@@ -1,0 +1,73 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "faults.h"
+#include "counters.h"
+
+#include <string.h>
+
+/* splitmix64 */
+static uint64_t faults_random(uint64_t *state)
+{
+    uint64_t value = (*state += 0x9e3779b97f4a7c15UL);
+
+    value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9UL;
+    value = (value ^ (value >> 27)) * 0x94d049bb133111ebUL;
+    return value ^ (value >> 31);
+}
+
+static int faults_hit(uint64_t *state, double share)
+{
+    return (share > 0) && ((double)(faults_random(state) >> 11) * 0x1p-53 < share);
+}
+
+void sh_faults_init(sh_qp_t *qp, uint32_t number)
+{
+    qp->random = sh_settings.seed * 0x2545f4914f6cdd1dUL + number;
+    faults_random(&qp->random);
+    qp->random_rx = ~qp->random;
+}
+
+enum ibv_wc_status sh_faults_rc(sh_qp_t *qp)
+{
+    ++qp->sq.count;
+    if (((sh_settings.faults.rc_kill_after != 0) &&
+         (qp->sq.count > sh_settings.faults.rc_kill_after)) ||
+        faults_hit(&qp->random, sh_settings.faults.rc_kill)) {
+        sh_count(fault_kills, 1);
+        return (enum ibv_wc_status)sh_settings.faults.rc_status;
+    }
+    return IBV_WC_SUCCESS;
+}
+
+int sh_faults_rnr(sh_qp_t *qp)
+{
+    if (faults_hit(&qp->random_rx, sh_settings.faults.rnr)) {
+        sh_count(fault_rnrs, 1);
+        return 1;
+    }
+    return 0;
+}
+
+void sh_faults_ud(sh_qp_t *qp, sh_ud_fault_t *fault)
+{
+    memset(fault, 0, sizeof(*fault));
+    if (faults_hit(&qp->random, sh_settings.faults.ud_drop)) {
+        sh_count(fault_drops, 1);
+        fault->drop = 1;
+        return;
+    }
+    if (faults_hit(&qp->random, sh_settings.faults.ud_dup)) {
+        sh_count(fault_dups, 1);
+        fault->dup = 1;
+    }
+    if (faults_hit(&qp->random, sh_settings.faults.ud_reorder)) {
+        sh_count(fault_delays, 1);
+        fault->hold =
+                1 + (unsigned)(faults_random(&qp->random) % sh_settings.faults.ud_window);
+    } else if (faults_hit(&qp->random, sh_settings.faults.ud_delay)) {
+        sh_count(fault_delays, 1);
+        fault->delay_ns = sh_settings.faults.ud_delay_ns;
+    }
+}

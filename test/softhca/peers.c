@@ -1,0 +1,404 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "counters.h"
+#include "fabric.h"
+#include "util.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Messages taken out in one go; the agent looks after other things in between. */
+#define PEERS_BATCH 64
+
+typedef struct peers_kept {
+    struct peers_kept *next;
+    sh_msg_t msg;
+} peers_kept_t;
+
+/* What this process has of the one in a slot. The lock is for all but the agent's head. */
+typedef struct peers_entry {
+    pthread_mutex_t lock;
+    uint32_t generation; /* of what is mapped; 0: nothing */
+    sh_inbox_t *inbox;
+    sh_ring_t *ring; /* to it */
+    uint64_t tail;   /* never read back from shared memory */
+    peers_kept_t *kept;
+    peers_kept_t **kept_end;
+    uint64_t head; /* of its ring to us */
+} peers_entry_t;
+
+/* A mapping that nobody uses any more, but for a guard that the agent may have at hand. */
+typedef struct peers_grave {
+    struct peers_grave *next;
+    void *memory;
+    size_t size;
+} peers_grave_t;
+
+static peers_entry_t peers_table[SH_MAX_PROCS];
+static peers_grave_t *peers_graves;
+
+void sh_peers_init(void)
+{
+    unsigned slot;
+
+    memset(peers_table, 0, sizeof(peers_table));
+    peers_graves = NULL;
+    for (slot = 0; slot < SH_MAX_PROCS; ++slot) {
+        pthread_mutex_init(&peers_table[slot].lock, NULL);
+        peers_table[slot].kept_end = &peers_table[slot].kept;
+    }
+}
+
+static void peers_bury(void *memory, size_t size)
+{
+    peers_grave_t *grave = (memory == NULL) ? NULL : malloc(sizeof(*grave));
+
+    if (grave == NULL) {
+        return; /* stays mapped, which does no harm */
+    }
+    grave->memory = memory;
+    grave->size   = size;
+    grave->next   = __atomic_load_n(&peers_graves, __ATOMIC_RELAXED);
+    while (!__atomic_compare_exchange_n(&peers_graves, &grave->next, grave, 0,
+                                        __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {}
+}
+
+static void peers_empty_graves(void)
+{
+    peers_grave_t *grave = __atomic_exchange_n(&peers_graves, NULL, __ATOMIC_ACQUIRE);
+    peers_grave_t *next;
+
+    for (; grave != NULL; grave = next) {
+        next = grave->next;
+        munmap(grave->memory, grave->size);
+        free(grave);
+    }
+}
+
+static void peers_close(peers_entry_t *peer)
+{
+    peers_kept_t *kept;
+
+    peers_bury(peer->inbox, sizeof(*peer->inbox));
+    peers_bury(peer->ring, sizeof(*peer->ring));
+    while ((kept = peer->kept) != NULL) {
+        peer->kept = kept->next;
+        free(kept);
+    }
+    peer->kept_end   = &peer->kept;
+    peer->inbox      = NULL;
+    peer->ring       = NULL;
+    peer->generation = 0;
+}
+
+void sh_peers_cleanup(int forked)
+{
+    unsigned slot;
+
+    for (slot = 0; slot < SH_MAX_PROCS; ++slot) {
+        /* A child must not trust what another thread had half done */
+        if (!forked) {
+            peers_close(&peers_table[slot]);
+        }
+    }
+    if (!forked) {
+        peers_empty_graves();
+    }
+}
+
+/* Map what the process that is in the slot now has for us. With the lock held.
+ * @return 0, or ENOENT. */
+static int peers_open(peers_entry_t *peer, unsigned slot)
+{
+    uint32_t generation = sh_fabric_generation(slot);
+
+    if (generation == 0) {
+        return ENOENT;
+    }
+    if (peer->generation == generation) {
+        return 0;
+    }
+    peers_close(peer);
+    peer->inbox = sh_fabric_map(slot, 0, sizeof(sh_inbox_t));
+    if (peer->inbox == NULL) {
+        return ENOENT;
+    }
+    peer->ring = sh_fabric_map(slot, sh_ring_offset(sh_fabric_slot()), sizeof(sh_ring_t));
+    if ((peer->ring == NULL) || (peer->inbox->magic != SH_MAGIC) ||
+        (peer->inbox->version != SH_VERSION) || (peer->inbox->generation != generation)) {
+        peers_close(peer);
+        return ENOENT;
+    }
+    /* A process that was in our slot before us may have used the ring */
+    peer->tail       = __atomic_load_n(&peer->ring->tail, __ATOMIC_RELAXED);
+    peer->generation = generation;
+    return 0;
+}
+
+static void peers_wake(sh_inbox_t *inbox)
+{
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&inbox->asleep, __ATOMIC_RELAXED)) {
+        __atomic_store_n(&inbox->asleep, 0, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&inbox->doorbell, 1, __ATOMIC_RELEASE);
+        syscall(SYS_futex, &inbox->doorbell, FUTEX_WAKE, 1, NULL, NULL, 0);
+    }
+}
+
+void sh_fabric_kick(void)
+{
+    peers_wake(sh_fabric_inbox());
+}
+
+static void ring_write(sh_ring_t *ring, uint64_t tail, const void *data, size_t length)
+{
+    size_t offset = tail % SH_RING_SIZE;
+    size_t first  = sh_min(length, SH_RING_SIZE - offset);
+
+    if (length > 0) {
+        memcpy(ring->data + offset, data, first);
+        memcpy(ring->data, (const char *)data + first, length - first);
+    }
+}
+
+static void ring_read(const sh_ring_t *ring, uint64_t head, void *data, size_t length)
+{
+    size_t offset = head % SH_RING_SIZE;
+    size_t first  = sh_min(length, SH_RING_SIZE - offset);
+
+    memcpy(data, ring->data + offset, first);
+    memcpy((char *)data + first, ring->data, length - first);
+}
+
+static size_t ring_align(size_t size)
+{
+    return (size + 7) & ~(size_t)7;
+}
+
+/* Put a message in the ring, with the lock held. @return 0, or EAGAIN. */
+static int ring_put(peers_entry_t *peer, sh_msg_t *msg, const void *payload)
+{
+    sh_ring_t *ring = peer->ring;
+    size_t size     = ring_align(msg->size);
+    uint64_t used   = peer->tail - __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
+
+    if ((used > SH_RING_SIZE) || (size > SH_RING_SIZE - used)) {
+        __atomic_store_n(&ring->want_space, 1, __ATOMIC_SEQ_CST);
+        used = peer->tail - __atomic_load_n(&ring->head, __ATOMIC_SEQ_CST);
+        if ((used > SH_RING_SIZE) || (size > SH_RING_SIZE - used)) {
+            return EAGAIN;
+        }
+    }
+    msg->generation = sh_fabric_inbox()->generation;
+    ring_write(ring, peer->tail, msg, sizeof(*msg));
+    ring_write(ring, peer->tail + sizeof(*msg), payload, msg->size - sizeof(*msg));
+    peer->tail += size;
+    __atomic_store_n(&ring->tail, peer->tail, __ATOMIC_RELEASE);
+    return 0;
+}
+
+static void peers_ring(peers_entry_t *peer)
+{
+    unsigned slot = sh_fabric_slot();
+
+    __atomic_fetch_or(&peer->inbox->pending[slot / 64], 1UL << (slot % 64),
+                      __ATOMIC_RELEASE);
+    peers_wake(peer->inbox);
+}
+
+int sh_fabric_send(unsigned slot, sh_msg_t *msg, const void *payload)
+{
+    peers_entry_t *peer = &peers_table[slot];
+    int error;
+
+    pthread_mutex_lock(&peer->lock);
+    error = peers_open(peer, slot);
+    if (!error) {
+        error = ring_put(peer, msg, payload);
+    }
+    if (!error) {
+        peers_ring(peer);
+    }
+    pthread_mutex_unlock(&peer->lock);
+    return error;
+}
+
+void sh_fabric_send_kept(unsigned slot, sh_msg_t *msg)
+{
+    peers_entry_t *peer = &peers_table[slot];
+    peers_kept_t *kept;
+    int error;
+
+    pthread_mutex_lock(&peer->lock);
+    error = peers_open(peer, slot);
+    if (!error) {
+        error = (peer->kept != NULL) ? EAGAIN : ring_put(peer, msg, NULL);
+        if (!error) {
+            peers_ring(peer);
+        } else if ((kept = malloc(sizeof(*kept))) != NULL) {
+            kept->next      = NULL;
+            kept->msg       = *msg;
+            *peer->kept_end = kept;
+            peer->kept_end  = &kept->next;
+        }
+    }
+    pthread_mutex_unlock(&peer->lock);
+}
+
+static void peers_flush(peers_entry_t *peer, unsigned slot)
+{
+    peers_kept_t *kept;
+    int sent = 0;
+
+    pthread_mutex_lock(&peer->lock);
+    if (peers_open(peer, slot)) {
+        peers_close(peer);
+    }
+    while (((kept = peer->kept) != NULL) && !ring_put(peer, &kept->msg, NULL)) {
+        peer->kept = kept->next;
+        free(kept);
+        sent = 1;
+    }
+    if (peer->kept == NULL) {
+        peer->kept_end = &peer->kept;
+    }
+    if (sent) {
+        peers_ring(peer);
+    }
+    pthread_mutex_unlock(&peer->lock);
+}
+
+void sh_fabric_flush(void)
+{
+    unsigned slot;
+
+    if (__atomic_load_n(&peers_graves, __ATOMIC_RELAXED) != NULL) {
+        peers_empty_graves();
+    }
+    for (slot = 0; slot < SH_MAX_PROCS; ++slot) {
+        if (peers_table[slot].kept != NULL) {
+            peers_flush(&peers_table[slot], slot);
+        }
+    }
+}
+
+/* The sender waits for room, and there is some: wake its agent. */
+static void peers_make_room(unsigned slot, sh_ring_t *ring)
+{
+    peers_entry_t *peer = &peers_table[slot];
+
+    if (!__atomic_load_n(&ring->want_space, __ATOMIC_SEQ_CST)) {
+        return;
+    }
+    __atomic_store_n(&ring->want_space, 0, __ATOMIC_RELAXED);
+    pthread_mutex_lock(&peer->lock);
+    if (!peers_open(peer, slot)) {
+        __atomic_fetch_add(&peer->inbox->doorbell, 1, __ATOMIC_RELEASE);
+        syscall(SYS_futex, &peer->inbox->doorbell, FUTEX_WAKE, 1, NULL, NULL, 0);
+    }
+    pthread_mutex_unlock(&peer->lock);
+}
+
+/* Take messages out of the ring of one sender. @return How many. */
+static unsigned peers_receive(unsigned slot, sh_fabric_handler_t handler, unsigned budget)
+{
+    static union {
+        sh_msg_t msg;
+        uint8_t bytes[SH_MAX_MSG];
+    } buffer; /* the agent's own */
+    sh_ring_t *ring =
+            (sh_ring_t *)(void *)((char *)sh_fabric_inbox() + sh_ring_offset(slot));
+    peers_entry_t *peer = &peers_table[slot];
+    unsigned count      = 0;
+    uint64_t tail;
+
+    tail = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
+    while ((peer->head != tail) && (count < budget)) {
+        uint64_t used = tail - peer->head;
+
+        if (used >= sizeof(sh_msg_t)) {
+            ring_read(ring, peer->head, &buffer.msg, sizeof(sh_msg_t));
+        }
+        if ((used > SH_RING_SIZE) || (used < sizeof(sh_msg_t)) || (used % 8) ||
+            (buffer.msg.size < sizeof(sh_msg_t)) || (buffer.msg.size > SH_MAX_MSG) ||
+            (ring_align(buffer.msg.size) > used)) {
+            /* Nothing tells where the next message begins */
+            sh_count(malformed, 1);
+            peer->head = tail;
+            break;
+        }
+        ring_read(ring, peer->head + sizeof(sh_msg_t), buffer.bytes + sizeof(sh_msg_t),
+                  buffer.msg.size - sizeof(sh_msg_t));
+        peer->head += ring_align(buffer.msg.size);
+        __atomic_store_n(&ring->head, peer->head, __ATOMIC_RELEASE);
+        ++count;
+        if (buffer.msg.generation == sh_fabric_generation(slot)) {
+            handler(slot, sh_fabric_pid(slot), &buffer.msg);
+        }
+    }
+    __atomic_store_n(&ring->head, peer->head, __ATOMIC_SEQ_CST);
+    peers_make_room(slot, ring);
+    if (peer->head != tail) {
+        __atomic_fetch_or(&sh_fabric_inbox()->pending[slot / 64], 1UL << (slot % 64),
+                          __ATOMIC_RELAXED);
+    }
+    return count;
+}
+
+unsigned sh_fabric_receive(sh_fabric_handler_t handler)
+{
+    sh_inbox_t *inbox = sh_fabric_inbox();
+    unsigned count    = 0;
+    unsigned i, slot;
+    uint64_t pending;
+
+    for (i = 0; i < SH_MAX_PROCS / 64; ++i) {
+        if (__atomic_load_n(&inbox->pending[i], __ATOMIC_RELAXED) == 0) {
+            continue;
+        }
+        pending = __atomic_exchange_n(&inbox->pending[i], 0, __ATOMIC_ACQUIRE);
+        for (; pending != 0; pending &= pending - 1) {
+            slot = i * 64 + (unsigned)__builtin_ctzl(pending);
+            count += peers_receive(slot, handler, PEERS_BATCH);
+        }
+    }
+    return count;
+}
+
+int sh_fabric_pending(void)
+{
+    sh_inbox_t *inbox = sh_fabric_inbox();
+    unsigned i;
+
+    for (i = 0; i < SH_MAX_PROCS / 64; ++i) {
+        if (__atomic_load_n(&inbox->pending[i], __ATOMIC_RELAXED) != 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+uint32_t *sh_fabric_guard(unsigned slot, uint32_t index)
+{
+    peers_entry_t *peer = &peers_table[slot];
+    uint32_t *guard     = NULL;
+
+    if (index >= SH_MAX_QPS) {
+        return NULL;
+    }
+    pthread_mutex_lock(&peer->lock);
+    if (!peers_open(peer, slot)) {
+        guard = &peer->inbox->guards[index];
+    }
+    pthread_mutex_unlock(&peer->lock);
+    return guard;
+}
