@@ -23,7 +23,7 @@
 #include "../api/plane.h"
 #include "device.h"
 
-/* What a queue pair needs to be connected with another. On the wire. */
+/* What a queue pair needs to be connected with another. On the wire. (protocol.md section 7) */
 typedef struct ri_rc_address {
     uint8_t version; /* RI_RC_ADDRESS_VERSION */
     uint8_t link;    /* ri_ib_link_t */
