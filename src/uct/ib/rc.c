@@ -29,10 +29,11 @@
 #define RC_QP_FIRST 2
 
 /* How a queue pair deals with losses: 4.096 us * 2^18, about a second, before it sends
- * again, and that seven times, as UCX does. 7 means for ever where the receiver is not ready,
- * which does not happen as nothing here consumes a receive. */
+ * again, and that some times. Not seven times, as InfiniBand allows and UCX does: to the
+ * kernel's rxe that means for ever. Where the receiver is not ready it does mean that, which
+ * does not happen here, as nothing consumes a receive. */
 #define RC_TIMEOUT       18
-#define RC_RETRIES       7
+#define RC_RETRIES       6
 #define RC_RNR_RETRIES   7
 #define RC_MIN_RNR_TIMER 12 /* 0.64 ms */
 

@@ -239,6 +239,8 @@ int modify_qp(struct ibv_qp *super, struct ibv_qp_attr *attr, int mask)
                   mask);
         qp->attr.sq_psn        = attr->sq_psn;
         qp->attr.max_rd_atomic = attr->max_rd_atomic;
+        EXPECT_GT(attr->timeout, 0) << "waits for ever";
+        EXPECT_LT(attr->retry_cnt, 7) << "what rxe takes for ever";
         break;
     }
     super->state = attr->qp_state;
