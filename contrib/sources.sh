@@ -81,6 +81,7 @@ test_lists()
     {
         list GTEST_COMMON_SRCS $(files test/gtest/common '*.cc' '*.h')
         list GTEST_UCP_SRCS $(files test/gtest/ucp '*.cc' '*.h')
+        list GTEST_SOFTHCA_SRCS $(files test/gtest/softhca '*.cc' '*.h')
         list GTEST_UNIT_SRCS $(files test/gtest/unit '*.cc' '*.h')
         list MODEL_SRCS $(files test/model '*.cc' '*.h')
         list MPI_TESTS $(programs test/mpi)

@@ -73,6 +73,12 @@ SH_EXPORT int ibv_dealloc_pd(struct ibv_pd *pd)
     return 0;
 }
 
+/* Not libc's function, in which memory hooks look for unmapping. */
+static int mr_populate(uintptr_t address, size_t length, int advice)
+{
+    return (int)syscall(SYS_madvise, address, length, advice);
+}
+
 /* Have the pages there, as pinning would. @return 0, or an errno value. */
 static int mr_pin(void *addr, size_t length, unsigned access)
 {
@@ -87,15 +93,16 @@ static int mr_pin(void *addr, size_t length, unsigned access)
         return EINVAL;
     }
     end = (end + SH_PAGE - 1) & ~(uintptr_t)(SH_PAGE - 1);
-    /* Not libc's function, in which memory hooks look for unmapping */
-    if (!syscall(SYS_madvise, begin, end - begin,
-                 (access & IBV_ACCESS_LOCAL_WRITE) ? MADV_POPULATE_WRITE :
-                                                     MADV_POPULATE_READ)) {
+    if (!mr_populate(begin, end - begin,
+                     (access & IBV_ACCESS_LOCAL_WRITE) ? MADV_POPULATE_WRITE :
+                                                         MADV_POPULATE_READ)) {
         return 0;
     }
-    /* Before Linux 5.14 it does not exist, and of special mappings it knows nothing:
-     * accesses will tell */
-    return ((errno == EINVAL) || (errno == EHWPOISON)) ? 0 : EFAULT;
+    /* Before Linux 5.14 there is no such advice: accesses will tell */
+    return mr_populate((uintptr_t)&end & ~(uintptr_t)(SH_PAGE - 1), SH_PAGE,
+                       MADV_POPULATE_READ) ?
+                   0 :
+                   EFAULT;
 }
 
 /* Take an index. With sh_mr_lock held. @return SH_MAX_MRS if there is none. */

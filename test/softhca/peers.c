@@ -341,7 +341,8 @@ static unsigned peers_receive(unsigned slot, sh_fabric_handler_t handler, unsign
         peer->head += ring_align(buffer.msg.size);
         __atomic_store_n(&ring->head, peer->head, __ATOMIC_RELEASE);
         ++count;
-        if (buffer.msg.generation == sh_fabric_generation(slot)) {
+        if ((buffer.msg.generation != 0) &&
+            (buffer.msg.generation == sh_fabric_generation(slot))) {
             handler(slot, sh_fabric_pid(slot), &buffer.msg);
         }
     }

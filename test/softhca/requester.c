@@ -219,12 +219,17 @@ static int requester_next(sh_qp_t *qp)
     int error;
 
     if (((wqe->flags & IBV_SEND_FENCE) && (qp->sq.rd_atomics > 0)) ||
-        (requester_is_read(wqe) && (qp->sq.rd_atomics >= qp->attr.max_rd_atomic))) {
+        (requester_is_read(wqe) && (qp->sq.rd_atomics > 0) &&
+         (qp->sq.rd_atomics >= qp->attr.max_rd_atomic))) {
         return -1;
     }
     status = requester_translate(qp, wqe, list);
     if ((status == IBV_WC_SUCCESS) && (wqe->length > SH_MAX_MSG_SIZE)) {
         status = IBV_WC_LOC_LEN_ERR;
+    }
+    if ((status == IBV_WC_SUCCESS) && requester_is_read(wqe) &&
+        (qp->attr.max_rd_atomic == 0)) {
+        status = IBV_WC_LOC_QP_OP_ERR;
     }
     if ((status == IBV_WC_SUCCESS) && !wqe->started) {
         status = sh_faults_rc(qp);
@@ -439,6 +444,8 @@ void sh_requester_answer(sh_qp_t *qp, const sh_msg_t *msg)
     }
     if (msg->answer == SH_ANSWER_ACK) {
         ++number;
+    } else if (msg->answer == SH_ANSWER_NOTHING) {
+        number = qp->sq.head; /* which says nothing about those before */
     }
     if (number > qp->sq.head) {
         qp->sq.retries     = qp->attr.retry_cnt;
@@ -450,6 +457,9 @@ void sh_requester_answer(sh_qp_t *qp, const sh_msg_t *msg)
         }
     }
     requester_judge(qp, msg);
+    if (qp->sq.head == qp->sq.next) {
+        qp->sq.lost = 0;
+    }
     if (qp->sq.stopped) {
         sh_agent_attend(qp);
     }

@@ -43,6 +43,7 @@ typedef struct responder_request {
     struct responder_request *next;
     responder_stage_t stage;
     int left;    /* the next one may begin */
+    int waited;  /* for its end */
     int in_turn; /* it had the number that was expected */
     int has_recv;
     int reads; /* data go to the requester */
@@ -437,14 +438,8 @@ static int responder_sequence(responder_request_t *req)
         req->answer = SH_ANSWER_NOTHING;
         return qp->rnr_sent ? -1 : 1;
     }
-    /* Executed already; data that a read brought back cannot be had again */
-    req->msg.psn = sh_psn_add(qp->epsn, -1);
-    req->answer  = ((req->msg.opcode == IBV_WR_SEND) ||
-                   (req->msg.opcode == IBV_WR_SEND_WITH_IMM) ||
-                   (req->msg.opcode == IBV_WR_RDMA_WRITE) ||
-                   (req->msg.opcode == IBV_WR_RDMA_WRITE_WITH_IMM)) ?
-                           SH_ANSWER_ACK :
-                           SH_ANSWER_NOTHING;
+    /* Executed and answered already, or a connection with numbers that do not fit */
+    req->answer = SH_ANSWER_NOTHING;
     return 1;
 }
 
@@ -691,7 +686,9 @@ static uint64_t responder_step(responder_request_t *req)
         }
     }
     responder_leave(req);
-    if ((ret >= 0) && (req->due > sh_now())) {
+    if ((ret >= 0) && (req->due != 0) && !req->waited) {
+        /* Even if it is late: the ends of earlier ones may wait for their turn, too */
+        req->waited = 1;
         return req->due;
     }
     if (req->stage == RESPONDER_LAST) {
@@ -713,6 +710,7 @@ static void responder_continue(void *data, int dropped)
     if (dropped) {
         responder_recv_done(req, IBV_WC_WR_FLUSH_ERR);
         responder_release(req);
+        sh_responder_nobody(req->slot, &req->msg);
     } else {
         time = responder_step(req);
     }
@@ -783,17 +781,16 @@ void sh_responder_purge(sh_qp_t *qp)
     sh_answer_t *answer;
 
     responder_unlist_ack(qp);
-    /* The first one is among the agent's calls, unless it is the one that fails now */
-    req              = qp->requests;
+    /* The first one is among the agent's calls */
+    req              = (qp->requests == NULL) ? NULL : qp->requests->next;
     qp->requests     = NULL;
     qp->requests_end = &qp->requests;
-    if (req != NULL) {
-        for (req = req->next; req != NULL; req = next) {
-            next = req->next;
-            free(req);
-        }
-    }
     sh_agent_drop(qp);
+    for (; req != NULL; req = next) {
+        next = req->next;
+        sh_responder_nobody(req->slot, &req->msg);
+        free(req);
+    }
     while ((answer = qp->answers) != NULL) {
         qp->answers = answer->next;
         free(answer);

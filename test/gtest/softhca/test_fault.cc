@@ -1,0 +1,158 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "hca.h"
+
+#include <algorithm>
+#include <set>
+
+class test_softhca_fault : public softhca_test {
+protected:
+    /* Send datagrams; the numbers of those that come, in the order in which they come. */
+    static std::vector<uint32_t> datagrams(uint32_t count)
+    {
+        std::vector<uint32_t> received;
+        struct ibv_ah_attr attr = {};
+        node_params params;
+        struct ibv_wc wc = {};
+
+        params.type    = IBV_QPT_UD;
+        params.recv_wr = 1024;
+        params.cqe     = 2048;
+        node a(params), b(params);
+        connect(a, b);
+        attr.dlid         = b.address().lid;
+        attr.port_num     = 1;
+        struct ibv_ah *ah = ibv_create_ah(a.pd, &attr);
+
+        for (uint32_t i = 0; i < 2 * count; ++i) {
+            EXPECT_EQ(0, b.recv(0, 100));
+        }
+        for (uint32_t i = 0; i < count; ++i) {
+            struct ibv_send_wr wr = {};
+
+            wr.opcode            = IBV_WR_SEND_WITH_IMM;
+            wr.imm_data          = i;
+            wr.send_flags        = IBV_SEND_SIGNALED;
+            wr.wr.ud.ah          = ah;
+            wr.wr.ud.remote_qpn  = b.qp->qp_num;
+            wr.wr.ud.remote_qkey = TEST_QKEY;
+            EXPECT_EQ(0, a.post(wr, a.sge(0, 8)));
+            EXPECT_EQ(IBV_WC_SUCCESS, a.wait().status);
+        }
+        for (int idle = 0; idle < 2;) {
+            ++idle;
+            while (ibv_poll_cq(b.cq, 1, &wc) == 1) {
+                received.push_back(wc.imm_data);
+                idle = 0;
+            }
+            EXPECT_TRUE(a.quiet()); /* time for what is late */
+        }
+        EXPECT_EQ(0, ibv_destroy_ah(ah));
+        return received;
+    }
+
+    std::vector<uint32_t> with(const std::string &faults, const std::string &seed)
+    {
+        set("SOFTHCA_FAULTS", faults);
+        set("SOFTHCA_SEED", seed);
+        return datagrams(200);
+    }
+};
+
+TEST_F(test_softhca_fault, drop)
+{
+    softhca_counters_t before = counters();
+    auto first                = with("ud_drop=20%", "1");
+
+    EXPECT_LT(first.size(), 190u);
+    EXPECT_GT(first.size(), 120u);
+    EXPECT_TRUE(std::is_sorted(first.begin(), first.end()));
+    EXPECT_EQ(200 - first.size(), counters().fault_drops - before.fault_drops);
+    EXPECT_EQ(first, with("ud_drop=20%", "1"));
+    EXPECT_NE(first, with("ud_drop=20%", "2"));
+}
+
+TEST_F(test_softhca_fault, dup)
+{
+    auto first = with("ud_dup=0.2", "1");
+    std::set<uint32_t> different(first.begin(), first.end());
+
+    EXPECT_EQ(200u, different.size());
+    EXPECT_GT(first.size(), 210u);
+    EXPECT_TRUE(std::is_sorted(first.begin(), first.end()));
+    EXPECT_EQ(first, with("ud_dup=0.2", "1"));
+}
+
+TEST_F(test_softhca_fault, reorder)
+{
+    auto first = with("ud_reorder=10%/8", "3");
+    std::set<uint32_t> different(first.begin(), first.end());
+
+    EXPECT_EQ(200u, first.size());
+    EXPECT_EQ(200u, different.size());
+    EXPECT_FALSE(std::is_sorted(first.begin(), first.end()));
+}
+
+TEST_F(test_softhca_fault, delay)
+{
+    auto first = with("ud_delay=10%/2ms", "3");
+    std::set<uint32_t> different(first.begin(), first.end());
+
+    EXPECT_EQ(200u, first.size());
+    EXPECT_EQ(200u, different.size());
+}
+
+TEST_F(test_softhca_fault, kill_a_connection)
+{
+    set("SOFTHCA_FAULTS", "rc_kill_after=5");
+    node a, b;
+    uint64_t i;
+
+    connect(a, b);
+    for (i = 0; i < 8; ++i) {
+        ASSERT_EQ(0, a.rdma(IBV_WR_RDMA_WRITE, 0, 8, b.address(), 0, i));
+    }
+    for (i = 0; i < 8; ++i) {
+        struct ibv_wc wc = a.wait();
+
+        EXPECT_EQ(i, wc.wr_id);
+        EXPECT_EQ((i < 5)  ? IBV_WC_SUCCESS :
+                  (i == 5) ? IBV_WC_RETRY_EXC_ERR :
+                             IBV_WC_WR_FLUSH_ERR,
+                  wc.status);
+    }
+    EXPECT_EQ(IBV_QPS_ERR, a.state());
+    EXPECT_EQ(IBV_QPS_RTS, b.state());
+}
+
+TEST_F(test_softhca_fault, kill_with_a_status)
+{
+    set("SOFTHCA_FAULTS", "rc_kill=1,rc_status=10");
+    node a, b;
+
+    connect(a, b);
+    ASSERT_EQ(0, a.send(0, 8));
+    EXPECT_EQ(IBV_WC_REM_ACCESS_ERR, a.wait().status);
+}
+
+/* Refused many times, everything comes in the end, and in order. */
+TEST_F(test_softhca_fault, rnr_storm)
+{
+    set("SOFTHCA_FAULTS", "rnr=30%");
+    softhca_counters_t before = counters();
+    node a, b;
+
+    connect(a, b);
+    for (uint64_t i = 0; i < 50; ++i) {
+        ASSERT_EQ(0, b.recv(0, 8, i));
+        ASSERT_EQ(0, a.send(0, 8, i));
+    }
+    for (uint64_t i = 0; i < 50; ++i) {
+        ASSERT_EQ(i, b.wait().wr_id);
+        ASSERT_EQ(i, a.wait().wr_id);
+    }
+    EXPECT_GT(counters().fault_rnrs, before.fault_rnrs);
+    EXPECT_GT(counters().retries, before.retries);
+}

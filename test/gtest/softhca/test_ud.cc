@@ -1,0 +1,244 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "hca.h"
+
+#include <cerrno>
+#include <cstring>
+
+class test_softhca_ud : public softhca_test {
+protected:
+    static node_params ud()
+    {
+        node_params params;
+
+        params.type = IBV_QPT_UD;
+        return params;
+    }
+
+    static struct ibv_ah *make_ah(node &from, const node_address &to, bool global)
+    {
+        struct ibv_ah_attr attr = {};
+
+        attr.dlid          = to.lid;
+        attr.port_num      = 1;
+        attr.is_global     = global;
+        attr.grh.dgid      = to.gid;
+        attr.grh.hop_limit = 7;
+        return ibv_create_ah(from.pd, &attr);
+    }
+};
+
+TEST_F(test_softhca_ud, local)
+{
+    node a(ud()), b(ud());
+    struct ibv_ah *ah;
+    struct ibv_wc wc;
+
+    connect(a, b);
+    ah = make_ah(a, b.address(), false);
+    strcpy(a.at(0), "datagram");
+    ASSERT_EQ(0, b.recv(0, 40 + 9, 5));
+    ASSERT_EQ(0, a.datagram(ah, b.qp->qp_num, 0, 9));
+    wc = a.wait();
+    EXPECT_EQ(IBV_WC_SUCCESS, wc.status);
+    EXPECT_EQ(IBV_WC_SEND, wc.opcode);
+    wc = b.wait();
+    EXPECT_EQ(IBV_WC_SUCCESS, wc.status);
+    EXPECT_EQ(5u, wc.wr_id);
+    EXPECT_EQ(49u, wc.byte_len);
+    EXPECT_EQ(IBV_WC_WITH_IMM, static_cast<int>(wc.wc_flags));
+    EXPECT_EQ(0x12345678u, wc.imm_data);
+    EXPECT_EQ(a.qp->qp_num, wc.src_qp);
+    EXPECT_EQ(b.qp->qp_num, wc.qp_num);
+    EXPECT_EQ(a.address().lid, wc.slid);
+    EXPECT_EQ(0, wc.pkey_index);
+    EXPECT_STREQ("datagram", b.at(40));
+    EXPECT_EQ(0, ibv_destroy_ah(ah));
+}
+
+TEST_F(test_softhca_ud, global)
+{
+    node a(ud()), b(ud());
+    struct ibv_ah *ah, *back;
+    node_address from, to;
+    struct ibv_grh *grh;
+    struct ibv_wc wc;
+
+    connect(a, b);
+    ah = make_ah(a, b.address(), true);
+    strcpy(a.at(0), "datagram");
+    ASSERT_EQ(0, b.recv(0, 1000));
+    ASSERT_EQ(0, a.datagram(ah, b.qp->qp_num, 0, 9));
+    wc = b.wait();
+    EXPECT_EQ(IBV_WC_GRH | IBV_WC_WITH_IMM, static_cast<int>(wc.wc_flags));
+    grh  = reinterpret_cast<struct ibv_grh *>(b.at(0));
+    from = a.address();
+    to   = b.address();
+    EXPECT_EQ(0, memcmp(&grh->sgid, &from.gid, 16));
+    EXPECT_EQ(0, memcmp(&grh->dgid, &to.gid, 16));
+    EXPECT_EQ(7, grh->hop_limit);
+    EXPECT_EQ(0x1b, grh->next_hdr);
+    EXPECT_EQ(6, b.at(0)[0] >> 4);
+    EXPECT_EQ(IBV_WC_SUCCESS, a.wait().status);
+
+    back = ibv_create_ah_from_wc(b.pd, &wc, grh, 1);
+    ASSERT_NE(nullptr, back);
+    ASSERT_EQ(0, a.recv(2000, 1000));
+    ASSERT_EQ(0, b.datagram(back, wc.src_qp, 40, 9));
+    EXPECT_EQ(IBV_WC_SUCCESS, a.wait().status);
+    EXPECT_STREQ("datagram", a.at(2040));
+    EXPECT_EQ(IBV_WC_SUCCESS, b.wait().status);
+    EXPECT_EQ(0, ibv_destroy_ah(ah));
+    EXPECT_EQ(0, ibv_destroy_ah(back));
+}
+
+/* What cannot be received is dropped, and the sender does not know. */
+TEST_F(test_softhca_ud, dropped)
+{
+    node a(ud()), b(ud());
+    node_address nowhere = b.address();
+    struct ibv_ah *ah, *wrong;
+    softhca_counters_t before;
+
+    connect(a, b);
+    ah = make_ah(a, b.address(), false);
+    nowhere.lid += 1;
+    wrong  = make_ah(a, nowhere, false);
+    before = counters();
+
+    ASSERT_EQ(0, a.datagram(ah, b.qp->qp_num, 0, 8)); /* no receive */
+    EXPECT_EQ(IBV_WC_SUCCESS, a.wait().status);
+    EXPECT_TRUE(b.quiet());
+    ASSERT_EQ(0, b.recv(0, 40 + 8, 1));
+    ASSERT_EQ(0, a.datagram(ah, b.qp->qp_num, 0, 8, TEST_QKEY + 1));
+    EXPECT_EQ(IBV_WC_SUCCESS, a.wait().status);
+    ASSERT_EQ(0, a.datagram(ah, b.qp->qp_num, 0, 9)); /* too long */
+    EXPECT_EQ(IBV_WC_SUCCESS, a.wait().status);
+    ASSERT_EQ(0, a.datagram(wrong, b.qp->qp_num, 0, 8));
+    EXPECT_EQ(IBV_WC_SUCCESS, a.wait().status);
+    ASSERT_EQ(0, a.datagram(ah, b.qp->qp_num + 100, 0, 8));
+    EXPECT_EQ(IBV_WC_SUCCESS, a.wait().status);
+    ASSERT_EQ(0, a.datagram(ah, 0xff0003, 0, 8));
+    EXPECT_EQ(IBV_WC_SUCCESS, a.wait().status);
+    EXPECT_TRUE(b.quiet());
+    EXPECT_EQ(before.ud_drops + 5, counters().ud_drops);
+
+    ASSERT_EQ(0, a.datagram(ah, b.qp->qp_num, 0, 8));
+    EXPECT_EQ(1u, b.wait().wr_id);
+    EXPECT_EQ(0, ibv_destroy_ah(ah));
+    EXPECT_EQ(0, ibv_destroy_ah(wrong));
+}
+
+TEST_F(test_softhca_ud, own_key)
+{
+    node a(ud()), b(ud());
+    struct ibv_ah *ah;
+
+    connect(a, b);
+    ah = make_ah(a, b.address(), false);
+    ASSERT_EQ(0, b.recv(0, 100));
+    ASSERT_EQ(0, a.datagram(ah, b.qp->qp_num, 0, 8, 0x80000000));
+    EXPECT_EQ(IBV_WC_SUCCESS, b.wait().status);
+    EXPECT_EQ(0, ibv_destroy_ah(ah));
+}
+
+TEST_F(test_softhca_ud, longer_than_the_mtu)
+{
+    set("SOFTHCA_MTU", "2048");
+    node a(ud()), b(ud());
+    struct ibv_ah *ah;
+
+    connect(a, b);
+    ah = make_ah(a, b.address(), false);
+    ASSERT_EQ(0, b.recv(0, 4096));
+    ASSERT_EQ(0, a.datagram(ah, b.qp->qp_num, 0, 2048));
+    EXPECT_EQ(2088u, b.wait().byte_len);
+    EXPECT_EQ(IBV_WC_SUCCESS, a.wait().status);
+    ASSERT_EQ(0, a.datagram(ah, b.qp->qp_num, 0, 2049));
+    EXPECT_EQ(IBV_WC_LOC_LEN_ERR, a.wait().status);
+    EXPECT_EQ(IBV_QPS_SQE, a.state());
+    EXPECT_EQ(0, ibv_destroy_ah(ah));
+}
+
+/* After an error only the send queue stops, and can go on. */
+TEST_F(test_softhca_ud, send_queue_error)
+{
+    struct ibv_qp_attr attr = {};
+    struct ibv_send_wr wr   = {};
+    node a(ud()), b(ud());
+    struct ibv_sge sge;
+    struct ibv_ah *ah, *back;
+
+    connect(a, b);
+    ah   = make_ah(a, b.address(), false);
+    back = make_ah(b, a.address(), false);
+    sge  = a.sge(0, 8);
+    sge.lkey ^= 1;
+    wr.opcode            = IBV_WR_SEND;
+    wr.wr.ud.ah          = ah;
+    wr.wr.ud.remote_qpn  = b.qp->qp_num;
+    wr.wr.ud.remote_qkey = TEST_QKEY;
+    ASSERT_EQ(0, a.post(wr, sge));
+    EXPECT_EQ(IBV_WC_LOC_PROT_ERR, a.wait().status);
+    EXPECT_EQ(IBV_QPS_SQE, a.state());
+    ASSERT_EQ(0, a.datagram(ah, b.qp->qp_num, 0, 8));
+    EXPECT_EQ(IBV_WC_WR_FLUSH_ERR, a.wait().status);
+    ASSERT_EQ(0, a.recv(0, 100));
+    ASSERT_EQ(0, b.datagram(back, a.qp->qp_num, 0, 8));
+    EXPECT_EQ(IBV_WC_SUCCESS, a.wait().status);
+    attr.qp_state = IBV_QPS_RTS;
+    ASSERT_EQ(0, ibv_modify_qp(a.qp, &attr, IBV_QP_STATE));
+    ASSERT_EQ(0, b.recv(0, 100));
+    ASSERT_EQ(0, a.datagram(ah, b.qp->qp_num, 0, 8));
+    EXPECT_EQ(IBV_WC_SUCCESS, a.wait().status);
+    EXPECT_EQ(0, ibv_destroy_ah(ah));
+    EXPECT_EQ(0, ibv_destroy_ah(back));
+}
+
+TEST_F(test_softhca_ud, no_rdma)
+{
+    struct ibv_send_wr wr = {};
+    node a(ud());
+
+    a.connect(a.address());
+    wr.opcode = IBV_WR_RDMA_WRITE;
+    EXPECT_EQ(EINVAL, a.post(wr, a.sge(0, 8)));
+    wr.opcode = IBV_WR_SEND;
+    EXPECT_EQ(EINVAL, a.post(wr, a.sge(0, 8))) << "no address";
+}
+
+TEST_F(test_softhca_ud, more_than_a_ring_holds)
+{
+    node_params params = ud();
+
+    params.send_wr = params.recv_wr = 1024;
+    params.cqe                      = 4096;
+    params.size                     = 8192;
+    node a(params), b(params);
+    struct ibv_ah *ah;
+
+    connect(a, b);
+    ah = make_ah(a, b.address(), false);
+    for (uint64_t i = 0; i < 500; ++i) {
+        ASSERT_EQ(0, b.recv(0, 8192, i));
+    }
+    for (uint64_t i = 0; i < 500; ++i) {
+        ASSERT_EQ(0, a.datagram(ah, b.qp->qp_num, 0, 4096, TEST_QKEY, i));
+    }
+    for (uint64_t i = 0; i < 500; ++i) {
+        ASSERT_EQ(i, a.wait().wr_id);
+        ASSERT_EQ(i, b.wait().wr_id);
+    }
+    EXPECT_EQ(0, ibv_destroy_ah(ah));
+}
+
+TEST_F(test_softhca_ud, multicast)
+{
+    node a(ud());
+    union ibv_gid gid = {};
+
+    EXPECT_EQ(EOPNOTSUPP, ibv_attach_mcast(a.qp, &gid, 0xc000));
+    EXPECT_EQ(EOPNOTSUPP, ibv_detach_mcast(a.qp, &gid, 0xc000));
+}
