@@ -169,7 +169,7 @@ static int agent_list(sh_qp_t *qp)
         qp->attention_next   = NULL;
         *agent.attention_end = qp;
         agent.attention_end  = &qp->attention_next;
-        ++agent.attention_count;
+        __atomic_fetch_add(&agent.attention_count, 1, __ATOMIC_RELAXED);
         added = 1;
     }
     pthread_mutex_unlock(&agent.attention_lock);
@@ -202,7 +202,7 @@ void sh_agent_unattend(sh_qp_t *qp)
             if (agent.attention_end == &qp->attention_next) {
                 agent.attention_end = link;
             }
-            --agent.attention_count;
+            __atomic_fetch_sub(&agent.attention_count, 1, __ATOMIC_RELAXED);
             break;
         }
     }
@@ -222,7 +222,7 @@ static void agent_attend_all(uint64_t now)
         qp              = agent.attention;
         agent.attention = qp->attention_next;
         qp->attention   = 0;
-        --agent.attention_count;
+        __atomic_fetch_sub(&agent.attention_count, 1, __ATOMIC_RELAXED);
         if (agent.attention == NULL) {
             agent.attention_end = &agent.attention;
         }
@@ -317,6 +317,7 @@ static unsigned agent_work(void)
     }
     sh_responder_flush_acks();
     pthread_mutex_unlock(&sh_proc.lock);
+    sh_fabric_wake();
     return work;
 }
 
@@ -405,6 +406,9 @@ void sh_control_lock(void)
 void sh_control_unlock(void)
 {
     pthread_mutex_unlock(&sh_proc.lock);
+    if (sh_proc.attached) {
+        sh_fabric_wake();
+    }
 }
 
 int sh_agent_start(void)
@@ -440,7 +444,7 @@ void sh_agent_forget(void)
 
     memset(&agent, 0, sizeof(agent));
     agent.waiting = waiting;
-    pthread_mutex_init(&agent.heap_lock, NULL);
-    pthread_mutex_init(&agent.attention_lock, NULL);
+    sh_mutex_init(&agent.heap_lock);
+    sh_mutex_init(&agent.attention_lock);
     agent.attention_end = &agent.attention;
 }

@@ -20,7 +20,7 @@
 #include <string.h>
 #include <unistd.h>
 
-sh_proc_t sh_proc = {.lock = PTHREAD_MUTEX_INITIALIZER};
+sh_proc_t sh_proc;
 
 /* For the first and the last context; taken before all other locks. */
 static pthread_mutex_t context_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -30,7 +30,7 @@ static pthread_mutex_t context_lock = PTHREAD_MUTEX_INITIALIZER;
 static void context_forked(void)
 {
     pthread_mutex_init(&context_lock, NULL);
-    pthread_mutex_init(&sh_proc.lock, NULL);
+    sh_mutex_init(&sh_proc.lock);
     ++sh_proc.id;
     if (sh_proc.attached) {
         sh_fabric_detach(1);
@@ -54,6 +54,8 @@ static int context_attach(void)
     }
     sh_settings_load();
     sh_link_init();
+    sh_mr_forget();
+    sh_mutex_init(&sh_proc.lock);
     error = sh_fabric_attach();
     if (error) {
         fprintf(stderr, "softhca: cannot join fabric %s: %s\n", sh_settings.fabric,

@@ -84,7 +84,8 @@ static int cq_pop(sh_cq_t *cq, sh_cqe_t *cqe)
     if (cq->head == cq->tail) {
         return -1;
     }
-    *cqe = cq->ring[cq->head++ & (cq->size - 1)];
+    *cqe = cq->ring[cq->head & (cq->size - 1)];
+    __atomic_store_n(&cq->head, cq->head + 1, __ATOMIC_RELAXED);
     if (cqe->sq_count > 0) {
         /* It and all before it have left the send queue */
         __atomic_store_n(&cqe->qp->sq.released, cqe->sq_count, __ATOMIC_RELEASE);
@@ -159,7 +160,7 @@ static sh_cq_t *cq_create(struct ibv_context *context, int cqe, void *cq_context
     cq->super.channel    = channel;
     cq->super.cq_context = cq_context;
     cq->super.cqe        = (int)cq->size - 1;
-    pthread_mutex_init(&cq->lock, NULL);
+    sh_mutex_init(&cq->lock);
     pthread_mutex_init(&cq->super.mutex, NULL);
     pthread_cond_init(&cq->super.cond, NULL);
     if (channel != NULL) {

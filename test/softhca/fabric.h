@@ -41,7 +41,7 @@ unsigned sh_fabric_slot(void);
 sh_inbox_t *sh_fabric_inbox(void);
 
 /**
- * Send a message to the process in a slot, and wake its agent.
+ * Send a message to the process in a slot. sh_fabric_wake() tells its agent.
  * @param msg     Header; its generation is filled in.
  * @param payload What follows it.
  * @return 0, EAGAIN if the ring is full (the agent is woken when there is room), ENOENT if
@@ -54,6 +54,13 @@ int sh_fabric_send(unsigned slot, sh_msg_t *msg, const void *payload);
  * sh_fabric_flush().
  */
 void sh_fabric_send_kept(unsigned slot, sh_msg_t *msg);
+
+/**
+ * Wake the agents of those to whom this thread has sent something. To be called without
+ * locks: a woken agent may take the processor at once, and must not find that its own
+ * process's agent waits for a lock of a thread that does not run.
+ */
+void sh_fabric_wake(void);
 
 /** Send what is kept, and let go of processes that have gone: a guard is used before that.
  * Agent only. */

@@ -28,7 +28,7 @@ static double link_copy_rate;
 
 void sh_link_init(void)
 {
-    pthread_mutex_init(&link_lock, NULL);
+    sh_mutex_init(&link_lock);
     memset(link_ports, 0, sizeof(link_ports));
     link_copy_rate = LINK_COPY_RATE;
 }

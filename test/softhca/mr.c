@@ -45,7 +45,7 @@ static uint32_t mr_key(uint32_t index)
 
 void sh_mr_forget(void)
 {
-    pthread_mutex_init(&sh_mr_lock, NULL);
+    sh_mutex_init(&sh_mr_lock);
     pthread_cond_init(&mr_unused, NULL);
     memset(mr_table, 0, sizeof(mr_table));
     mr_bytes = 0;

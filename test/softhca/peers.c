@@ -44,6 +44,9 @@ typedef struct peers_grave {
 } peers_grave_t;
 
 static peers_entry_t peers_table[SH_MAX_PROCS];
+
+/* Whose agents the thread has to wake when it has let go of its locks. */
+static __thread uint64_t peers_to_wake[SH_MAX_PROCS / 64];
 static peers_grave_t *peers_graves;
 
 void sh_peers_init(void)
@@ -53,7 +56,7 @@ void sh_peers_init(void)
     memset(peers_table, 0, sizeof(peers_table));
     peers_graves = NULL;
     for (slot = 0; slot < SH_MAX_PROCS; ++slot) {
-        pthread_mutex_init(&peers_table[slot].lock, NULL);
+        sh_mutex_init(&peers_table[slot].lock);
         peers_table[slot].kept_end = &peers_table[slot].kept;
     }
 }
@@ -206,13 +209,31 @@ static int ring_put(peers_entry_t *peer, sh_msg_t *msg, const void *payload)
     return 0;
 }
 
-static void peers_ring(peers_entry_t *peer)
+static void peers_ring(peers_entry_t *peer, unsigned slot)
 {
-    unsigned slot = sh_fabric_slot();
+    unsigned own = sh_fabric_slot();
 
-    __atomic_fetch_or(&peer->inbox->pending[slot / 64], 1UL << (slot % 64),
+    __atomic_fetch_or(&peer->inbox->pending[own / 64], 1UL << (own % 64),
                       __ATOMIC_RELEASE);
-    peers_wake(peer->inbox);
+    peers_to_wake[slot / 64] |= 1UL << (slot % 64);
+}
+
+void sh_fabric_wake(void)
+{
+    peers_entry_t *peer;
+    unsigned i, slot;
+
+    for (i = 0; i < SH_MAX_PROCS / 64; ++i) {
+        for (; peers_to_wake[i] != 0; peers_to_wake[i] &= peers_to_wake[i] - 1) {
+            slot = i * 64 + (unsigned)__builtin_ctzl(peers_to_wake[i]);
+            peer = &peers_table[slot];
+            pthread_mutex_lock(&peer->lock);
+            if (peer->inbox != NULL) {
+                peers_wake(peer->inbox);
+            }
+            pthread_mutex_unlock(&peer->lock);
+        }
+    }
 }
 
 int sh_fabric_send(unsigned slot, sh_msg_t *msg, const void *payload)
@@ -226,7 +247,7 @@ int sh_fabric_send(unsigned slot, sh_msg_t *msg, const void *payload)
         error = ring_put(peer, msg, payload);
     }
     if (!error) {
-        peers_ring(peer);
+        peers_ring(peer, slot);
     }
     pthread_mutex_unlock(&peer->lock);
     return error;
@@ -243,7 +264,7 @@ void sh_fabric_send_kept(unsigned slot, sh_msg_t *msg)
     if (!error) {
         error = (peer->kept != NULL) ? EAGAIN : ring_put(peer, msg, NULL);
         if (!error) {
-            peers_ring(peer);
+            peers_ring(peer, slot);
         } else if ((kept = malloc(sizeof(*kept))) != NULL) {
             kept->next      = NULL;
             kept->msg       = *msg;
@@ -272,7 +293,7 @@ static void peers_flush(peers_entry_t *peer, unsigned slot)
         peer->kept_end = &peer->kept;
     }
     if (sent) {
-        peers_ring(peer);
+        peers_ring(peer, slot);
     }
     pthread_mutex_unlock(&peer->lock);
 }

@@ -9,6 +9,7 @@
  */
 #include "agent.h"
 #include "counters.h"
+#include "fabric.h"
 #include "util.h"
 
 #include <errno.h>
@@ -195,6 +196,7 @@ int sh_post_send(struct ibv_qp *super, struct ibv_send_wr *wr,
         *bad_wr = wr;
     }
     pthread_mutex_unlock(&qp->sq_lock);
+    sh_fabric_wake();
     return error;
 }
 

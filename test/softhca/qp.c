@@ -148,7 +148,7 @@ static void qp_init_super(sh_qp_t *qp, struct ibv_pd *pd,
     qp->requests_end     = &qp->requests;
     pthread_mutex_init(&qp->super.mutex, NULL);
     pthread_cond_init(&qp->super.cond, NULL);
-    pthread_mutex_init(&qp->sq_lock, NULL);
+    sh_mutex_init(&qp->sq_lock);
 }
 
 SH_EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)

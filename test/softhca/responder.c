@@ -569,6 +569,9 @@ static void responder_finish(responder_request_t *req)
     sh_qp_t *qp = req->qp;
     int broken  = (req->answer == SH_ANSWER_NAK) && (req->value != IBV_WC_LOC_PROT_ERR);
 
+    if (req->due != 0) {
+        sh_count(late_ns, sh_now() - sh_min(req->due, sh_now()));
+    }
     responder_release(req);
     if (req->answer == SH_ANSWER_ACK) {
         responder_recv_done(req, IBV_WC_SUCCESS);

@@ -17,7 +17,7 @@
 
 int sh_rq_init(sh_rq_t *rq, uint32_t max_wr, uint32_t max_sge)
 {
-    pthread_mutex_init(&rq->lock, NULL);
+    sh_mutex_init(&rq->lock);
     rq->max_wr  = max_wr;
     rq->max_sge = max_sge;
     /* One more, for a receive that is put back while the program posts */

@@ -5,6 +5,7 @@
 #ifndef SH_UTIL_H_
 #define SH_UTIL_H_
 
+#include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <time.h>
@@ -29,6 +30,18 @@ static inline void sh_sleep_ns(long ns)
     struct timespec ts = {.tv_sec = ns / 1000000000L, .tv_nsec = ns % 1000000000L};
 
     nanosleep(&ts, NULL);
+}
+
+/** A lock whose owner runs with the priority of those that wait for it: the agent may have
+ * a higher one than the program. */
+static inline void sh_mutex_init(pthread_mutex_t *mutex)
+{
+    pthread_mutexattr_t attr;
+
+    pthread_mutexattr_init(&attr);
+    pthread_mutexattr_setprotocol(&attr, PTHREAD_PRIO_INHERIT);
+    pthread_mutex_init(mutex, &attr);
+    pthread_mutexattr_destroy(&attr);
 }
 
 /** The smallest power of two that is at least @a value. */
