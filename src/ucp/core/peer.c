@@ -25,6 +25,7 @@ ri_peer_t *ri_peer_get(ri_worker_t *worker, uint64_t uid)
     }
     peer->uid          = uid;
     peer->plane_ep     = NULL;
+    peer->lost_ep      = NULL;
     peer->rdma_ep      = NULL;
     peer->rdma         = RI_RDMA_NONE;
     peer->gone         = 0;

@@ -106,6 +106,17 @@ void ri_planes_ask_wanted(ri_conn_t *conn)
     }
 }
 
+/* Forget a way. */
+static void planes_end(ri_plane_ep_t **ep_p)
+{
+    ri_plane_ep_t *ep = *ep_p;
+
+    if (ep != NULL) {
+        *ep_p = NULL;
+        ep->plane->ops->disconnect(ep);
+    }
+}
+
 /* Reach the process that a peer says it is. */
 static int planes_connect_local(ri_worker_t *worker, ri_peer_t *peer,
                                 const ri_wire_msg_t *msg)
@@ -114,6 +125,7 @@ static int planes_connect_local(ri_worker_t *worker, ri_peer_t *peer,
         return 0;
     }
     if (peer->plane_ep == NULL) {
+        planes_end(&peer->lost_ep);
         peer->gone = 0;
     }
     if ((peer->plane_ep == NULL) &&
@@ -225,32 +237,30 @@ void ri_planes_handle_ack(ri_worker_t *worker, ri_conn_t *conn, const ri_wire_ms
 
 int ri_planes_is_gone(const ri_peer_t *peer)
 {
-    const ri_plane_ep_t *ep = peer->plane_ep;
+    ri_plane_ep_t *ep = (peer->plane_ep != NULL) ? peer->plane_ep : peer->lost_ep;
 
-    return (ep != NULL) ? (ep->plane->ops->check(peer->plane_ep) != UCS_OK) : peer->gone;
+    return (ep != NULL) ? (ep->plane->ops->check(ep) != UCS_OK) : peer->gone;
 }
 
 void ri_planes_failed(ri_worker_t *worker, ri_peer_t *peer)
 {
-    if (peer->plane_ep != NULL) {
-        ++worker->counters.planes_failed;
-        peer->gone = ri_planes_is_gone(peer);
-        ri_planes_disconnect(peer);
+    if (peer->plane_ep == NULL) {
+        return;
     }
-}
-
-static void planes_end(ri_plane_ep_t **ep_p)
-{
-    ri_plane_ep_t *ep = *ep_p;
-
-    if (ep != NULL) {
-        *ep_p = NULL;
-        ep->plane->ops->disconnect(ep);
+    ++worker->counters.planes_failed;
+    peer->gone = ri_planes_is_gone(peer);
+    if (peer->gone) {
+        ri_planes_disconnect(peer);
+    } else { /* it may end later */
+        planes_end(&peer->lost_ep);
+        peer->lost_ep  = peer->plane_ep;
+        peer->plane_ep = NULL;
     }
 }
 
 void ri_planes_disconnect(ri_peer_t *peer)
 {
+    planes_end(&peer->lost_ep);
     planes_end(&peer->plane_ep);
 }
 

@@ -214,10 +214,23 @@ TEST_F(test_planes, failed_once)
     ri_planes_failed(worker(), stream()->peer);
     EXPECT_EQ(nullptr, stream()->peer->plane_ep);
     EXPECT_EQ(1u, m_node->counters().planes_failed);
-    EXPECT_EQ(1u, m_plane->disconnects);
+    EXPECT_EQ(0u, m_plane->disconnects) << "it still tells whether the process exists";
+    EXPECT_FALSE(ri_planes_is_gone(stream()->peer));
+    m_plane->gone = true;
+    EXPECT_TRUE(ri_planes_is_gone(stream()->peer));
 
     m_node->deliver(plane_req(stream())); /* another conn of the peer asks */
     EXPECT_EQ(2u, m_plane->connects);
+    EXPECT_EQ(1u, m_plane->disconnects);
+}
+
+TEST_F(test_planes, failed_as_the_process_is_gone)
+{
+    m_node->deliver(plane_req(stream()));
+    m_plane->gone = true;
+    ri_planes_failed(worker(), stream()->peer);
+    EXPECT_EQ(1u, m_plane->disconnects);
+    EXPECT_TRUE(ri_planes_is_gone(stream()->peer));
 }
 
 TEST_F(test_planes, ends_with_the_peer)
