@@ -31,17 +31,18 @@ struct ri_peer {
     ucs_list_link_t conns;
     ucs_list_link_t streams;
     ri_plane_ep_t *plane_ep; /* the way to its memory on this host, or NULL */
-    ri_plane_ep_t
-            *lost_ep; /* such a way that has stopped working, while there is no other:
-                                it still tells whether the process exists. Or NULL */
-    ri_plane_ep_t *rdma_ep; /* the way to it through a network, or NULL */
-    uint8_t rdma;           /* ri_rdma_state_t */
-    uint8_t rdma_length;    /* CONNECTED: of the address */
+    ri_plane_ep_t *lost_ep;  /* one like that which has stopped working, until there is
+                               another: it tells whether the process exists. Or NULL */
+    ri_plane_ep_t *rdma_ep;  /* the way to it through a network, or NULL */
+    uint8_t rdma;            /* ri_rdma_state_t */
+    uint8_t rdma_length;     /* CONNECTED: of the address */
     uint8_t rdma_address[RI_PLANE_ADDRESS_MAX]; /* of the peer's end */
     uint8_t waited; /* so many more long messages from it are taken to be waited for */
     uint8_t hint_is_news; /* that changed between 0 and others, and it was not told yet */
     uint8_t ready;        /* it waits for long messages, as it has said */
     int gone;             /* plane_ep is NULL, as the process does not exist any more */
+    unsigned gone_round;  /* of worker->gone_round: when it was looked for last */
+    unsigned gone_looks;  /* how often it was not there, in a row */
     int failed;           /* there was a time when no endpoint to it worked any more */
     ucs_list_link_t owed; /* control messages that wait for a first way out */
     ri_release_t releases[2 * RI_WIRE_RELEASE_MAX]; /* that wait for company */

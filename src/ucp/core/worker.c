@@ -5,6 +5,7 @@
 #include "worker.h"
 #include "config.h"
 #include "ep_op.h"
+#include "gone.h"
 #include "output.h"
 #include "../preload/stock.h"
 #include "../proto/am.h"
@@ -323,6 +324,7 @@ void ri_worker_housekeeping(ri_worker_t *worker)
         worker->trace_signals = ri_trace_signals;
         ri_trace_dump(&worker->trace, "a worker, on SIGUSR2");
     }
+    ri_gone_check(worker);
 }
 
 /* What is not on the fast path: messages that wait for room, flushes and closes,

@@ -77,6 +77,9 @@ struct ri_worker {
     ri_plane_t *plane;          /* to processes on this host; NULL: none */
     ri_plane_t *rdma;           /* through a network; NULL: none */
     ucs_list_link_t reads_done; /* transfers by it that have ended (proto/rdma_read.c) */
+    double gone_checked;        /* when it was last looked whether peers exist */
+    unsigned gone_round;        /* how often it was */
+    int gone_hurry;             /* one seems to be gone: look again soon */
 
     ri_sender_map_t senders;
     uint64_t polls;     /* of rings */
@@ -130,7 +133,7 @@ int ri_worker_has_work(ri_worker_t *worker);
 
 /**
  * Do now what is otherwise done once in thousands of progress calls: a trace that was
- * asked for by signal.
+ * asked for by signal, and a look for peers that are gone.
  */
 void ri_worker_housekeeping(ri_worker_t *worker);
 

@@ -7,6 +7,7 @@
 #include "control.h"
 #include "coop.h"
 #include "hybrid.h"
+#include "planes.h"
 #include "rndv.h"
 #include "../tag/deliver.h"
 #include "../tag/send.h"
@@ -44,8 +45,14 @@ void ri_am_rndv_send_data(ri_send_req_t *req, uint32_t recv_id)
 {
     static const ucp_request_param_t none = {.op_attr_mask = 0};
     ri_wire_base_t base                   = {.type = RI_WIRE_RNDV_DATA, .value = recv_id};
+    const ri_peer_t *peer                 = req->conn->peer;
     ucs_status_t status;
 
+    /* Over shared memory UCP would never notice. */
+    if ((peer != NULL) && ri_planes_is_gone(peer)) {
+        ri_send_end_wait(req, RI_SEND_WAIT_MATCH, UCS_ERR_CONNECTION_RESET);
+        return;
+    }
     ri_wire_set_id(&base, req->conn->remote_id);
     memcpy(req->header, &base, sizeof(base));
     req->header_length = sizeof(base);

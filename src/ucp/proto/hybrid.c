@@ -5,6 +5,7 @@
 #include "hybrid.h"
 #include "am.h"
 #include "control.h"
+#include "planes.h"
 #include "rndv.h"
 #include "../core/config.h"
 
@@ -196,6 +197,10 @@ void ri_hybrid_handle_nack(ri_worker_t *worker, ri_conn_t *conn, const ri_wire_m
     }
 
     conn->flags &= ~RI_CONN_PLANE_READ;
+    if ((conn->peer != NULL) && ri_planes_is_gone(conn->peer)) {
+        hybrid_give_back(buffer); /* nobody is left to get it */
+        return;
+    }
     ri_pool_forget(&worker->pool, buffer); /* a second answer is stale */
     buffer->header = (ri_wire_base_t){.type = RI_WIRE_RNDV_DATA, .value = msg->recv_id};
     ri_wire_set_id(&buffer->header, conn->remote_id);

@@ -152,6 +152,9 @@ ucs_status_t ri_send_rndv_get_recv(ri_recv_req_t *recv, ri_stream_t *stream,
         ri_planes_failed(worker, stream->peer);
     }
     ri_trace(&worker->trace, RI_TRACE_RECV_READ, length, status);
+    if ((status != UCS_OK) && ri_planes_is_gone(stream->peer)) {
+        return UCS_ERR_CONNECTION_RESET; /* nobody is left to be asked */
+    }
     if (status != UCS_OK) {
         return ri_am_rndv_ask(recv, stream, arrival->req_id,
                               is_pool ? RI_WIRE_NACK_POOL : 0);

@@ -58,10 +58,9 @@ public:
     pid_t pid() const { return m_pid; }
     void kill_now(); /* SIGKILL, and wait until the process is gone */
     void finish();   /* waits for a normal end; a bad exit code fails the test */
+    int reap();      /* waits for any end; its wait status */
 
 private:
-    int reap();
-
     std::unique_ptr<channel> m_channel;
     pid_t m_pid = -1;
 };

@@ -132,6 +132,7 @@ public:
     const ucp_tag_recv_info_t &info() const { return m_info; }
     void *handle() const { return m_handle; }
     void cancel();
+    void forget() { m_handle = nullptr; } /* it went with its worker */
 
     /* For callbacks of other kinds of operations. */
     void completed(ucs_status_t status);

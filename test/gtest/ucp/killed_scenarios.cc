@@ -1,0 +1,214 @@
+/* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
+
+/* Scenarios in which one process is killed; see killed_scenarios.h. */
+
+#include "killed_scenarios.h"
+#include "kill_point.h"
+
+namespace ucp_test {
+
+namespace {
+
+void nothing(killed_side &) {}
+
+void progress(killed_side &side)
+{
+    side.progress();
+}
+
+} // namespace
+
+const std::vector<killed_scenario> KILLED_SCENARIOS = {
+        /* Connections */
+        {"first", KILLED_AT_STORES, "", false, nothing,
+         [](killed_side &s) { s.post(LARGE, TO_SURVIVOR + 1); }, nothing,
+         [](killed_side &s) {
+             s.send_to("victim", SHORT, TO_VICTIM + 3);
+             s.send_to("victim", LARGE, TO_VICTIM + 1);
+             s.progress();
+         },
+         nullptr},
+        {"ring_opens", KILLED_AT_STORES, "", false,
+         [](killed_side &v) {
+             for (int i = 0; i < 3; ++i) {
+                 v.send_to("survivor", SHORT, TO_SURVIVOR + 3);
+             }
+             v.progress();
+         },
+         [](killed_side &s) {
+             for (int i = 0; i < 4; ++i) {
+                 s.post(SHORT, TO_SURVIVOR + 3);
+             }
+             s.wait([&] { return s.counter("rings_active") > 1; }, "a ring");
+         },
+         [](killed_side &v) {
+             v.progress(2);
+             v.send_to("survivor", SHORT, TO_SURVIVOR + 3);
+         },
+         progress, nullptr},
+        {"idle", KILLED_OVER_TCP | KILLED_NO_CMA | KILLED_IN_MODE_PEER, "RTR=y", true,
+         nothing,
+         [](killed_side &s) {
+             s.post(LARGE, TO_SURVIVOR + 1);
+             s.send_to("victim", SHORT, TO_VICTIM + 3);
+         },
+         nothing, nothing, nullptr},
+
+        /* The victim sends */
+        {"eager",
+         KILLED_AT_STORES | KILLED_OVER_TCP | KILLED_NO_CMA | KILLED_IN_MODE_PEER, "",
+         true, nothing,
+         [](killed_side &s) {
+             s.post(SHORT, TO_SURVIVOR + 3);
+             s.post(PARTS, TO_SURVIVOR + 4);
+         },
+         [](killed_side &v) {
+             v.send_to("survivor", SHORT, TO_SURVIVOR + 3);
+             v.send_to("survivor", PARTS, TO_SURVIVOR + 4);
+             v.send_to("survivor", SHORT, TO_SURVIVOR + 5, true);
+         },
+         progress, nullptr},
+        {"rts", KILLED_AT_STORES | KILLED_OVER_TCP | KILLED_IN_MODE_PEER, "", true,
+         nothing, [](killed_side &s) { s.post(LARGE, TO_SURVIVOR + 1); },
+         [](killed_side &v) {
+             v.send_to("survivor", LARGE, TO_SURVIVOR + 1);
+             v.send_to("survivor", LARGE, TO_SURVIVOR + 2);
+         },
+         progress, "tx_rndv"},
+        {"pool", KILLED_AT_STORES, "HYBRID_THRESH=64k", true, nothing,
+         [](killed_side &s) { s.post(MEDIUM, TO_SURVIVOR + 3); },
+         [](killed_side &v) {
+             v.send_to("survivor", MEDIUM, TO_SURVIVOR + 3);
+             v.send_to("survivor", MEDIUM, TO_SURVIVOR + 4);
+         },
+         progress, "tx_hybrid"},
+        {"put", KILLED_AT_STORES | KILLED_AT_COPIES, "SENDER_SCHEME=put", true,
+         [](killed_side &v) { v.send_to("survivor", LARGE, TO_SURVIVOR + 1); },
+         [](killed_side &s) {
+             s.post(LARGE, TO_SURVIVOR + 1);
+             s.progress();
+         },
+         [](killed_side &v) { v.progress_until("tx_written_bytes"); }, nothing,
+         "tx_written_bytes"},
+        {"fallback", KILLED_COPY_BY_UCX, "", true,
+         [](killed_side &v) { v.send_to("survivor", LARGE, TO_SURVIVOR + 1); },
+         [](killed_side &s) {
+             refuse_copy();
+             s.post(LARGE, TO_SURVIVOR + 1);
+             s.progress();
+         },
+         nothing, progress, nullptr},
+        {"rtr", KILLED_AT_STORES | KILLED_AT_COPIES | KILLED_OVER_TCP, "RTR=y", true,
+         nothing,
+         [](killed_side &s) {
+             s.post(LARGE, TO_SURVIVOR + 1);
+             s.post(LARGE, TO_SURVIVOR + 1);
+             s.progress();
+         },
+         [](killed_side &v) { v.send_to("survivor", LARGE, TO_SURVIVOR + 1); }, nothing,
+         "tx_recv_rndv"},
+        {"rtr_patient", KILLED_AT_COPIES, "RTR=y", true, nothing,
+         [](killed_side &s) {
+             s.post(LARGE, TO_SURVIVOR + 1);
+             s.post(LARGE, TO_SURVIVOR + 1);
+             s.progress();
+         },
+         [](killed_side &v) { v.send_to("survivor", LARGE, TO_SURVIVOR + 1); },
+         [](killed_side &s) { s.linger(); }, "tx_recv_rndv"},
+        {"rtr_late", KILLED_AT_STORES | KILLED_AT_COPIES, "RTR=y", true,
+         [](killed_side &v) { v.send_to("survivor", LARGE, TO_SURVIVOR + 1); },
+         [](killed_side &s) { s.post(LARGE, TO_SURVIVOR + 1); },
+         [](killed_side &v) { v.progress_until("tx_written_bytes"); }, nothing,
+         "tx_written_bytes"},
+        {"coop", KILLED_AT_STORES | KILLED_AT_COPIES | KILLED_OVER_TCP,
+         "COOP_THRESH=256k", true,
+         [](killed_side &v) { v.send_to("survivor", HUGE, TO_SURVIVOR + 1); },
+         [](killed_side &s) {
+             s.post(HUGE, TO_SURVIVOR + 1);
+             s.progress(1);
+         },
+         [](killed_side &v) { v.progress(4); }, nothing, "coop_parts"},
+        {"coop_rtr", KILLED_AT_STORES | KILLED_AT_COPIES, "COOP_THRESH=256k RTR=y", true,
+         nothing,
+         [](killed_side &s) {
+             s.post(HUGE, TO_SURVIVOR + 1);
+             s.progress();
+         },
+         [](killed_side &v) {
+             v.send_to("survivor", HUGE, TO_SURVIVOR + 1);
+             v.progress(2);
+         },
+         nothing, "coop_parts"},
+
+        /* The victim receives */
+        {"eager_in",
+         KILLED_AT_STORES | KILLED_OVER_TCP | KILLED_NO_CMA | KILLED_IN_MODE_PEER, "",
+         true, nothing,
+         [](killed_side &s) {
+             for (int i = 0; i < 8; ++i) {
+                 s.send_to("victim", SHORT, TO_VICTIM + 3, true);
+                 s.send_to("victim", PARTS, TO_VICTIM + 4);
+             }
+         },
+         [](killed_side &v) {
+             v.post(SHORT, TO_VICTIM + 3);
+             v.post(PARTS, TO_VICTIM + 4);
+             v.progress(1);
+         },
+         progress, nullptr},
+        {"read",
+         KILLED_AT_STORES | KILLED_AT_COPIES | KILLED_OVER_TCP | KILLED_IN_MODE_PEER, "",
+         true, nothing,
+         [](killed_side &s) {
+             s.send_to("victim", LARGE, TO_VICTIM + 1);
+             s.send_to("victim", LARGE, TO_VICTIM + 2);
+         },
+         [](killed_side &v) {
+             v.post(LARGE, TO_VICTIM + 1);
+             v.progress(2);
+         },
+         nothing, "rx_read_bytes"},
+        {"pool_in", KILLED_AT_STORES | KILLED_AT_COPIES | KILLED_OVER_TCP,
+         "HYBRID_THRESH=64k", true, nothing,
+         [](killed_side &s) {
+             for (int i = 0; i < 30; ++i) {
+                 s.send_to("victim", MEDIUM, TO_VICTIM + 3);
+             }
+         },
+         [](killed_side &v) {
+             for (int i = 0; i < 3; ++i) {
+                 v.post(MEDIUM, TO_VICTIM + 3);
+             }
+             v.progress(2);
+         },
+         nothing, "rx_read_bytes"},
+        {"put_in", KILLED_AT_STORES, "SENDER_SCHEME=put", true, nothing,
+         [](killed_side &s) { s.send_to("victim", LARGE, TO_VICTIM + 1); },
+         [](killed_side &v) {
+             v.post(LARGE, TO_VICTIM + 1);
+             v.progress(2);
+         },
+         nothing, nullptr},
+        {"rtr_out", KILLED_AT_STORES | KILLED_OVER_TCP, "RTR=y", true, nothing, nothing,
+         [](killed_side &v) {
+             v.post(LARGE, TO_VICTIM + 1);
+             v.post(LARGE, TO_VICTIM + 1);
+         },
+         [](killed_side &s) { s.send_to("victim", LARGE, TO_VICTIM + 1); }, "rtr_sent"},
+        {"coop_in", KILLED_AT_STORES | KILLED_AT_COPIES, "COOP_THRESH=256k", true,
+         nothing, [](killed_side &s) { s.send_to("victim", HUGE, TO_VICTIM + 1); },
+         [](killed_side &v) {
+             v.post(HUGE, TO_VICTIM + 1);
+             v.progress(3);
+         },
+         nothing, "coop_parts"},
+        {"coop_rtr_in", KILLED_AT_STORES | KILLED_AT_COPIES, "COOP_THRESH=256k RTR=y",
+         true, [](killed_side &v) { v.post(HUGE, TO_VICTIM + 1); },
+         [](killed_side &s) {
+             s.send_to("victim", HUGE, TO_VICTIM + 1);
+             s.progress(1);
+         },
+         [](killed_side &v) { v.progress(3); }, nothing, "coop_parts"},
+};
+
+} // namespace ucp_test

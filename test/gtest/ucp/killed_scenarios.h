@@ -1,0 +1,43 @@
+/* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
+
+/* What a process does when it is killed; see killed_side.h. */
+
+#ifndef UCXRI_TEST_KILLED_SCENARIOS_H_
+#define UCXRI_TEST_KILLED_SCENARIOS_H_
+
+#include "killed_side.h"
+
+namespace ucp_test {
+
+/* Where a scenario takes place. */
+enum {
+    KILLED_AT_STORES    = 1 << 0, /* shared memory: at each store into the rings */
+    KILLED_AT_COPIES    = 1 << 1, /* likewise, at each direct copy */
+    KILLED_OVER_TCP     = 1 << 2, /* at the end only */
+    KILLED_NO_CMA       = 1 << 3, /* shared memory without direct copies: at the end */
+    KILLED_IN_MODE_PEER = 1 << 4, /* TCP, error handling mode PEER: at each store */
+    KILLED_COPY_BY_UCX  = 1 << 5  /* UCX moves data: at the end only */
+};
+
+using killed_part = void (*)(killed_side &side);
+
+/* The parts follow one another, and the side whose turn it is not is not in the library. */
+struct killed_scenario {
+    const char *name;
+    unsigned where;       /* KILLED_* */
+    const char *settings; /* of the library, see killed_side */
+    bool taught;          /* the two have exchanged messages before */
+    killed_part victim;   /* first */
+    killed_part survivor;
+    killed_part window; /* the victim is killed in the middle of this */
+    killed_part after;  /* the survivor */
+    const char
+            *shows; /* a counter of the victim that goes up in the window, as it does what
+                           the name says; NULL: none */
+};
+
+extern const std::vector<killed_scenario> KILLED_SCENARIOS;
+
+} // namespace ucp_test
+
+#endif

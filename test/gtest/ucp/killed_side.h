@@ -1,0 +1,114 @@
+/* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * One of three processes of which one is killed: the survivor exchanges messages with the
+ * victim and with a bystander. Used by test_killed_peer.cc.
+ */
+
+#ifndef UCXRI_TEST_KILLED_SIDE_H_
+#define UCXRI_TEST_KILLED_SIDE_H_
+
+#include "peer.h"
+
+#include <map>
+
+namespace ucp_test {
+
+/* How the processes talk, and so what of a death can be known. */
+struct killed_setting {
+    const char *name;
+    transport tr;
+    bool mode_peer; /* error handling mode PEER: UCX reports it */
+    bool cma;       /* direct copies: the library can look for the process */
+};
+
+std::ostream &operator<<(std::ostream &os, const killed_setting &s);
+
+/* Lengths for each protocol, with the thresholds that killed_side sets. */
+constexpr size_t SHORT  = 8;
+constexpr size_t PARTS  = 1100; /* through the ring in parts */
+constexpr size_t MEDIUM = 3000;
+constexpr size_t LARGE  = 120000;
+constexpr size_t HUGE   = 400000;
+
+/* Whom the messages of a tag are for. */
+constexpr ucp_tag_t TO_SURVIVOR  = 0x100;
+constexpr ucp_tag_t TO_VICTIM    = 0x200;
+constexpr ucp_tag_t TO_BYSTANDER = 0x300;
+
+/* A message, sent or received. */
+struct killed_op {
+    bool is_send;
+    std::string data;
+    op_ptr o;
+};
+
+class killed_side {
+public:
+    /* @param settings  NAME=VALUE of the library, separated by spaces, without "UCXRI_". */
+    killed_side(channel &ch, const killed_setting &setting, const std::string &settings);
+    ~killed_side();
+
+    ucp_worker_h worker() { return m_entity->worker(); }
+    channel &ch() { return m_ch; }
+    const killed_setting &setting() const { return m_setting; }
+    int64_t counter(const char *name);
+    /* Whether the death of another process can be known. */
+    bool detects() const { return m_setting.cma || m_setting.mode_peer; }
+    int errors() const { return m_errors; }
+
+    /* Gets the address of another process by the channel. */
+    void connect(const std::string &whom);
+    std::string address() const { return m_entity->address(); }
+
+    /* Start to send or receive. What is in a message depends on its tag. */
+    killed_op &send_to(const std::string &whom, size_t length, ucp_tag_t tag,
+                       bool sync = false);
+    killed_op &post(size_t length, ucp_tag_t tag);
+
+    void progress(int calls = 100);
+    void linger(); /* with progress, until deaths have been noticed */
+    void progress_until(const char *counter); /* is more than before */
+    void wait(const std::function<bool()> &condition, const char *what);
+    void wait(const killed_op &op, const char *what = "operation");
+
+    /* Long and short messages both ways, until there are rings and planes. Both sides call
+     * this. */
+    void talk(const std::string &whom, bool first, ucp_tag_t out, ucp_tag_t in,
+              int rounds);
+
+    /* Survivor, when the victim is gone: all that it has started ends, once and with a
+     * status that is true. Sends only if @a sends says so, and the death can be known. */
+    void end_all(bool sends);
+
+    /* Receives what has come unexpectedly. */
+    void drain();
+
+    /* @return Whether it ends. */
+    bool close(const std::string &whom);
+    void destroy_worker();
+
+    /* The same with all that is under way. */
+    void destroy_busy_worker();
+
+    /* What was handed back is not written any more. */
+    void mark_buffers();
+    void check_buffers();
+
+private:
+    static void on_error(void *arg, ucp_ep_h ep, ucs_status_t status);
+    void await_message(ucp_tag_t tag);
+    bool all_done(bool sends) const;
+    void check_op(const killed_op &op) const;
+
+    killed_setting m_setting;
+    channel &m_ch;
+    std::unique_ptr<entity> m_entity;
+    std::map<std::string, ucp_ep_h> m_eps;
+    std::vector<std::unique_ptr<killed_op>> m_ops;
+    int m_errors = 0;
+};
+
+} // namespace ucp_test
+
+#endif

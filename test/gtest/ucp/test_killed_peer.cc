@@ -1,0 +1,345 @@
+/* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * A process is killed at each point of each protocol of the library; the others go on. A
+ * survivor exchanges messages with the victim and with a bystander. A scenario says what
+ * victim and survivor do first, and what the victim does when it is killed. Each is repeated
+ * with the next point until the victim gets through; then it is killed at the end.
+ */
+
+#include "kill_point.h"
+#include "killed_scenarios.h"
+
+#include <dlfcn.h>
+#include <dirent.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+using namespace ucp_test;
+
+namespace {
+
+/* UCX's own direct copies are fatal where they fail. */
+const transport SHM_COPY = {"shm_copy", "posix,sysv,self", nullptr};
+
+const killed_setting settings[] = {{"shm", SHM, false, true},
+                                   {"shm_copy", SHM_COPY, false, true},
+                                   {"tcp", TCP, false, true},
+                                   {"no_cma", SHM_COPY, false, false},
+                                   {"mode_peer", TCP, true, true}};
+
+const killed_scenario &find(const std::string &name)
+{
+    for (const killed_scenario &s : KILLED_SCENARIOS) {
+        if (name == s.name) {
+            return s;
+        }
+    }
+    throw failure("no scenario " + name);
+}
+
+/* Which test a process is part of. */
+struct assignment {
+    const killed_scenario *what;
+    const killed_setting *setting;
+    kill_point point;
+    int abrupt; /* the survivor just destroys its worker */
+
+    assignment(const killed_scenario &s, const killed_setting &k, kill_point p, int a)
+        : what(&s), setting(&k), point(p), abrupt(a)
+    {
+    }
+
+    explicit assignment(const std::string &text)
+    {
+        std::istringstream in(text);
+        std::string name;
+        size_t which;
+        int at;
+
+        in >> name >> which >> at >> point.n >> abrupt;
+        what       = &find(name);
+        setting    = &settings[which];
+        point.what = static_cast<kill_at>(at);
+    }
+
+    std::string text() const
+    {
+        std::ostringstream out;
+        out << what->name << " " << (setting - settings) << " "
+            << static_cast<int>(point.what) << " " << point.n << " " << abrupt;
+        return out.str();
+    }
+};
+
+void victim_role(peer_env &env)
+{
+    assignment a(env.arg);
+    killed_side v(env.ch, *a.setting, a.what->settings);
+    int64_t before = 0;
+
+    env.ch.put(v.address());
+    v.connect("survivor");
+    if (a.what->taught) {
+        v.talk("survivor", true, TO_SURVIVOR, TO_VICTIM, 6);
+    }
+    env.ch.get();
+    a.what->victim(v);
+    env.ch.put("ready");
+    env.ch.get();
+    if (a.what->shows != nullptr) {
+        before = v.counter(a.what->shows);
+    }
+    kill_point_arm(a.point);
+    a.what->window(v);
+    kill_point_disarm();
+    /* To get through without doing what the scenario is for would not be worth much. */
+    bool shown = (a.what->shows == nullptr) || !a.setting->cma || a.setting->mode_peer ||
+                 (v.counter(a.what->shows) > before);
+    env.ch.put(shown ? "through" : std::string("no ") + a.what->shows);
+    env.ch.get(); /* to be killed */
+}
+
+void bystander_role(peer_env &env)
+{
+    assignment a(env.arg);
+    killed_side b(env.ch, *a.setting, a.what->settings);
+
+    env.ch.put(b.address());
+    b.connect("survivor");
+    b.talk("survivor", true, TO_SURVIVOR, TO_BYSTANDER, 2);
+    env.ch.put("ready");
+    b.wait([&] { return env.ch.readable(); }, "the survivor");
+    if (env.ch.get() == "talk") {
+        b.talk("survivor", true, TO_SURVIVOR, TO_BYSTANDER, 2);
+        EXPECT_TRUE(b.close("survivor"));
+        b.wait([&] { return env.ch.readable(); }, "the survivor");
+    }
+}
+
+/* Files in /dev/shm that this process has mapped and that still have a name. */
+std::string mapped_files()
+{
+    std::ifstream maps("/proc/self/maps");
+    std::string line, result;
+
+    while (std::getline(maps, line)) {
+        size_t at = line.find("/dev/shm/");
+        if ((at != std::string::npos) && (line.find("(deleted)") == std::string::npos)) {
+            result += line.substr(at) + "\n";
+        }
+    }
+    return result;
+}
+
+/* All that the survivor has started ends, and all goes on with the bystander. */
+void go_on(killed_side &s, const assignment &a)
+{
+    s.end_all(a.what->taught);
+    s.drain();
+    s.mark_buffers();
+    s.ch().put("talk");
+    s.talk("bystander", false, TO_BYSTANDER, TO_SURVIVOR, 2);
+    s.wait([&] { return !s.detects() || (s.counter("held_bytes") == 0); },
+           "the rest of messages to be dropped");
+    if (s.detects() && a.what->taught) {
+        EXPECT_TRUE(s.close("victim")) << "close";
+        EXPECT_EQ(0, s.counter("pool_bytes"));
+    }
+    EXPECT_TRUE(s.close("bystander"));
+    s.check_buffers();
+}
+
+void survivor_role(peer_env &env)
+{
+    assignment a(env.arg);
+    killed_side s(env.ch, *a.setting, a.what->settings);
+
+    env.ch.put(s.address());
+    s.connect("bystander");
+    s.connect("victim");
+    s.talk("bystander", false, TO_BYSTANDER, TO_SURVIVOR, 2);
+    env.ch.put("ready");
+    if (a.what->taught) {
+        s.talk("victim", false, TO_VICTIM, TO_SURVIVOR, 6);
+    }
+    env.ch.put("taught");
+    env.ch.get(); /* without progress: what the victim has sent is not seen */
+    a.what->survivor(s);
+    env.ch.put("ready");
+    env.ch.get(); /* the victim is dead */
+    a.what->after(s);
+    if (!a.abrupt) {
+        go_on(s, a);
+    }
+    env.ch.put(mapped_files());
+    if (!a.abrupt) {
+        s.destroy_worker();
+    } else {
+        s.destroy_busy_worker();
+    }
+}
+
+peer_role r1("killed_victim", victim_role);
+peer_role r2("killed_survivor", survivor_role);
+peer_role r3("killed_bystander", bystander_role);
+
+/* Wait until the victim has come to its point, or through. @return Whether it was killed. */
+bool await_death(peer &victim, const assignment &a)
+{
+    bool killed = false;
+
+    try {
+        EXPECT_EQ("through", victim.ch().get());
+    } catch (const failure &) {
+        int status = victim.reap();
+        killed     = true;
+        EXPECT_TRUE(WIFSIGNALED(status) && (WTERMSIG(status) == SIGKILL))
+                << "the victim ended otherwise, wait status " << status << ", "
+                << a.text();
+    }
+    if (!killed) {
+        victim.kill_now();
+    }
+    return killed;
+}
+
+/* @return Whether the point was reached. */
+bool run(const assignment &a)
+{
+    peer survivor("killed_survivor", SHM, a.text());
+    peer bystander("killed_bystander", SHM, a.text());
+    peer victim("killed_victim", SHM, a.text());
+    std::string address = survivor.ch().get();
+
+    survivor.ch().put(bystander.ch().get());
+    bystander.ch().put(address);
+    survivor.ch().put(victim.ch().get());
+    EXPECT_EQ("ready", survivor.ch().get());
+    victim.ch().put(address);
+    EXPECT_EQ("ready", bystander.ch().get());
+
+    EXPECT_EQ("taught", survivor.ch().get());
+    victim.ch().put("go");
+    EXPECT_EQ("ready", victim.ch().get());
+    survivor.ch().put("go");
+    EXPECT_EQ("ready", survivor.ch().get());
+    victim.ch().put("go");
+    bool killed = await_death(victim, a);
+    survivor.ch().put("dead");
+    if (!a.abrupt) {
+        EXPECT_EQ("talk", survivor.ch().get());
+        bystander.ch().put("talk");
+    }
+    std::string files = survivor.ch().get();
+    survivor.finish();
+    bystander.ch().put("end");
+    bystander.finish();
+    std::istringstream in(files);
+    for (std::string name; std::getline(in, name);) {
+        EXPECT_FALSE(std::ifstream(name).good()) << name << " is left";
+    }
+    return killed;
+}
+
+/* Stock must not be left with operations of its own. */
+bool may_be_abrupt(const killed_setting &setting)
+{
+    return setting.cma && !setting.mode_peer;
+}
+
+/* Kill at each point, from the first one on (or UCP_TEST_FROM). */
+void sweep(const killed_scenario &s, const killed_setting &setting, kill_at what)
+{
+    constexpr unsigned long MAX = 1000;
+    const char *from            = getenv("UCP_TEST_FROM");
+    unsigned long n             = (from != nullptr) ? strtoul(from, nullptr, 0) : 1;
+    bool reached                = true;
+
+    for (; reached && !::testing::Test::HasFailure(); ++n) {
+        SCOPED_TRACE(std::string(s.name) + ", point " + std::to_string(n));
+        if (may_be_abrupt(setting) && (n % 3 == 1)) {
+            run({s, setting, {what, n}, 1});
+        }
+        reached = run({s, setting, {what, n}, 0});
+        ASSERT_LT(n, MAX);
+    }
+}
+
+} // namespace
+
+struct killed_case {
+    const char *scenario;
+    const killed_setting *setting;
+    kill_at what;
+};
+
+std::ostream &operator<<(std::ostream &os, const killed_case &c)
+{
+    return os << c.scenario << " " << c.setting->name << " " << static_cast<int>(c.what);
+}
+
+std::string killed_case_name(const ::testing::TestParamInfo<killed_case> &info)
+{
+    static const char *const names[] = {"end", "store", "copy"};
+
+    return std::string(info.param.scenario) + "_" + info.param.setting->name + "_" +
+           names[static_cast<int>(info.param.what)];
+}
+
+class test_killed_peer : public ::testing::TestWithParam<killed_case> {
+protected:
+    void SetUp() override
+    {
+        const char *scheme  = getenv("UCX_RNDV_SCHEME");
+        const char *preload = getenv("LD_PRELOAD");
+
+        if ((dlsym(RTLD_DEFAULT, "ucxri_worker_counters") == nullptr) ||
+            (scheme == nullptr) || strcmp(scheme, "recv_init")) {
+            GTEST_SKIP() << "of the library only: stock does not notice deaths";
+        }
+        if ((preload != nullptr) && (strstr(preload, "memory_kinds") != nullptr)) {
+            GTEST_SKIP() << "of protocols for host memory";
+        }
+        if ((GetParam().what == kill_at::STORE) && !kill_point_can_step()) {
+            GTEST_SKIP() << "needs x86_64";
+        }
+    }
+};
+
+TEST_P(test_killed_peer, survivor_goes_on)
+{
+    sweep(find(GetParam().scenario), *GetParam().setting, GetParam().what);
+}
+
+std::vector<killed_case> killed_cases()
+{
+    static const struct {
+        unsigned where;
+        const killed_setting *setting;
+        kill_at what;
+    } places[] = {{KILLED_AT_STORES, &settings[0], kill_at::STORE},
+                  {KILLED_AT_COPIES, &settings[0], kill_at::COPY},
+                  {KILLED_OVER_TCP, &settings[2], kill_at::END},
+                  {KILLED_NO_CMA, &settings[3], kill_at::END},
+                  {KILLED_IN_MODE_PEER, &settings[4], kill_at::STORE},
+                  {KILLED_COPY_BY_UCX, &settings[1], kill_at::END}};
+    std::vector<killed_case> cases;
+
+    for (const killed_scenario &s : KILLED_SCENARIOS) {
+        for (const auto &place : places) {
+            if (s.where & place.where) {
+                cases.push_back({s.name, place.setting, place.what});
+            }
+        }
+    }
+    return cases;
+}
+
+INSTANTIATE_TEST_SUITE_P(ucp, test_killed_peer, ::testing::ValuesIn(killed_cases()),
+                         killed_case_name);

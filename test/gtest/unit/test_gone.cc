@@ -1,0 +1,180 @@
+/* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
+
+/* Peers that have ended without a word. (src/ucp/core/gone.c) */
+
+#include "rndv_test.h"
+
+namespace {
+
+class test_gone : public rndv_test {
+protected:
+    void SetUp() override
+    {
+        rndv_test::SetUp();
+        m_interval       = ri_gone_interval;
+        ri_gone_interval = 0;
+        with_rings();
+        connect_planes();
+    }
+
+    void TearDown() override
+    {
+        ri_gone_interval = m_interval;
+        rndv_test::TearDown();
+    }
+
+    /* The sender looks for the receiver. */
+    void look(unsigned times = 1)
+    {
+        for (; times > 0; --times) {
+            ri_gone_check(m_a->worker());
+        }
+    }
+
+    double m_interval;
+};
+
+TEST_F(test_gone, send_that_waits)
+{
+    memory from(CONTIG, LONG);
+    rndv_ptr s = send(from, 5);
+
+    look(5);
+    EXPECT_FALSE(s->done) << "it exists";
+    m_a_plane->gone = true;
+    look();
+    EXPECT_FALSE(s->done) << "its answer may be there already";
+    look();
+    ASSERT_TRUE(s->done);
+    EXPECT_EQ(UCS_ERR_CONNECTION_RESET, s->status);
+    EXPECT_EQ(UCS_ERR_CONNECTION_RESET, m_conn->status);
+    EXPECT_EQ(nullptr, m_conn->ring);
+    rndv_ptr later = send(from, 5);
+    EXPECT_EQ(UCS_ERR_CONNECTION_RESET, later->status);
+}
+
+TEST_F(test_gone, looks_in_a_row)
+{
+    memory from(CONTIG, LONG), to(CONTIG, LONG);
+    rndv_ptr s = send(from, 5);
+
+    for (unsigned i = 0; i < 5; ++i) {
+        m_a_plane->gone = true;
+        look();
+        m_a_plane->gone = false;
+        look();
+    }
+    EXPECT_FALSE(s->done);
+    recv_ptr r = recv(to, 5);
+    pump();
+    EXPECT_TRUE(r->done && s->done);
+    EXPECT_EQ(UCS_OK, s->status);
+}
+
+TEST_F(test_gone, not_too_often)
+{
+    memory from(CONTIG, LONG), to(CONTIG, LONG);
+    rndv_ptr s = send(from, 5);
+
+    look();
+    ri_gone_interval = 1e9;
+    m_a_plane->gone  = true;
+    look(5);
+    EXPECT_FALSE(s->done);
+    m_a_plane->gone = false;
+    recv_ptr r      = recv(to, 5);
+    pump();
+    EXPECT_TRUE(r->done && s->done);
+}
+
+/* Processes end in any order when a program ends. */
+TEST_F(test_gone, nothing_waits)
+{
+    m_a_plane->gone = true;
+    look(5);
+    EXPECT_EQ(UCS_OK, m_conn->status);
+    EXPECT_NE(nullptr, m_conn->ring);
+}
+
+TEST_F(test_gone, mode_peer)
+{
+    memory from(CONTIG, LONG);
+    rndv_ptr s = send(from, 5);
+
+    m_conn->flags |= RI_CONN_PEER_MODE; /* UCX reports it, or not */
+    m_a_plane->gone = true;
+    look(5);
+    EXPECT_FALSE(s->done);
+    ri_conn_endpoint_failed(m_conn, UCS_ERR_ENDPOINT_TIMEOUT);
+    EXPECT_EQ(UCS_ERR_ENDPOINT_TIMEOUT, s->status);
+}
+
+TEST_F(test_gone, close_that_waits)
+{
+    ucp_request_param_t param = {};
+    memory from(CONTIG, LONG);
+    rndv_ptr s             = send(from, 5);
+    ucs_status_ptr_t close = ri_ep_close(m_conn, &param);
+
+    ASSERT_TRUE(UCS_PTR_IS_PTR(close));
+    m_a->progress();
+    EXPECT_EQ(UCS_INPROGRESS, ucp_request_check_status(close));
+    m_a_plane->gone = true;
+    look(2);
+    EXPECT_EQ(UCS_ERR_CONNECTION_RESET, s->status);
+    m_a->progress();
+    m_ucx->complete();
+    EXPECT_EQ(0u, ucs_list_length(&m_a->worker()->conns));
+    ri_req_put(ri_req_of_handle(close));
+}
+
+/* A receive whose data has been asked for, as it could not be read. */
+TEST_F(test_gone, receive_that_waits)
+{
+    memory from(CONTIG, LONG), to(CONTIG, LONG);
+    rndv_ptr s           = send(from, 5);
+    recv_ptr r           = recv(to, 5);
+    m_plane->read_status = UCS_ERR_UNREACHABLE;
+
+    m_b->progress();
+    EXPECT_FALSE(r->done);
+    EXPECT_EQ(nullptr, stream()->peer->plane_ep);
+    m_plane->gone = true;
+    ri_gone_check(m_b->worker());
+    EXPECT_FALSE(r->done);
+    ri_gone_check(m_b->worker());
+    ASSERT_TRUE(r->done);
+    EXPECT_EQ(UCS_ERR_CONNECTION_RESET, r->status);
+    EXPECT_EQ(UCS_ERR_CONNECTION_RESET, m_back->status);
+    ri_conn_destroy(m_conn, UCS_ERR_CANCELED);
+}
+
+/* What comes by RTS from a process that is gone ends at once. */
+TEST_F(test_gone, receive_of_what_was_left)
+{
+    memory from(CONTIG, LONG), to(CONTIG, LONG);
+    rndv_ptr s = send(from, 5);
+
+    m_b->progress();
+    m_plane->gone        = true;
+    m_plane->read_status = UCS_ERR_UNREACHABLE;
+    recv_ptr r           = recv(to, 5);
+    ASSERT_TRUE(r->done);
+    EXPECT_EQ(UCS_ERR_CONNECTION_RESET, r->status);
+    ri_conn_destroy(m_conn, UCS_ERR_CANCELED);
+}
+
+/* The receiver cannot read, and is gone before the data is sent by UCP. */
+TEST_F(test_gone, answer_of_the_dead)
+{
+    memory from(CONTIG, LONG);
+    rndv_ptr s = send(from, 5);
+
+    m_a_plane->gone = true;
+    to_sender(RI_WIRE_NACK, s->req()->id, 77);
+    ASSERT_TRUE(s->done);
+    EXPECT_EQ(UCS_ERR_CONNECTION_RESET, s->status);
+    EXPECT_TRUE(m_ab->sent.empty());
+}
+
+} // namespace
