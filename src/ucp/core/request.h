@@ -89,6 +89,7 @@ typedef struct ri_recv_req {
     uint8_t rtr_index;     /* OUT: of the grant */
     uint8_t rtr_slot;      /* the sender has taken the RTR for a copy by both sides */
     uint8_t written;       /* CTS was sent: the sender may write the memory */
+    uint8_t canceled;      /* in vain, as its message was on its way */
     uint8_t early;         /* it was posted before its message was there */
 } ri_recv_req_t;
 

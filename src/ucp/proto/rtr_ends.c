@@ -7,6 +7,7 @@
 #include "rtr_state.h"
 #include "planes.h"
 #include "../tag/deliver.h"
+#include "../tag/recv.h"
 
 #include <stdlib.h>
 
@@ -77,17 +78,37 @@ void ri_rtr_withdraw(ri_stream_t *stream)
     }
 }
 
+/* Receives of a tag could not be cancelled, because of a message that will not come. */
+static void rtr_cancel_again(ri_worker_t *worker, uint64_t tag)
+{
+    uint64_t serial = 0;
+    ri_recv_req_t *recv;
+
+    while ((recv = ri_match_peek_posted(&worker->match, tag, serial)) != NULL) {
+        serial = recv->serial + 1;
+        if (recv->canceled) {
+            recv->canceled = 0;
+            ri_tag_cancel(worker, recv);
+        }
+    }
+}
+
 void ri_rtr_abort(ri_stream_t *stream, ucs_status_t status)
 {
+    ri_worker_t *worker = stream->worker;
     ri_recv_req_t *recv;
+    uint64_t tag, mask;
 
     /* These are posted, and may get another sender's message. */
     while (!ucs_list_is_empty(&stream->rtrs)) {
         recv = ucs_list_head(&stream->rtrs, ri_recv_req_t, list);
         if (!ri_rtr_take_back(recv)) {
+            tag  = recv->tag;
+            mask = recv->mask;
             ri_rtr_settle(recv);
             ri_rtr_forget(recv);
-            rtr_rematch(stream->worker, recv->tag, recv->mask);
+            rtr_rematch(worker, tag, mask);
+            rtr_cancel_again(worker, tag);
         }
     }
     /* Each callback may end any other. */

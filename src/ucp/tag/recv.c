@@ -52,6 +52,7 @@ static ucs_status_t recv_req_get(ri_worker_t *worker, void *buffer, size_t count
     recv->rtr      = RI_RTR_NONE;
     recv->early    = 0;
     recv->rtr_slot = 0;
+    recv->canceled = 0;
     *recv_p        = recv;
     return UCS_OK;
 }
@@ -149,7 +150,8 @@ void ri_tag_cancel(ri_worker_t *worker, ri_recv_req_t *recv)
         return; /* matched already: it will complete */
     }
     if ((worker->num_rtrs > 0) && !ri_rtr_may_cancel(recv)) {
-        return; /* its message is on its way */
+        recv->canceled = 1; /* its message is on its way, unless its sender is gone */
+        return;
     }
 
     ri_match_unpost(&worker->match, recv);

@@ -315,6 +315,48 @@ TEST_F(test_rtr_ends, peer_is_gone_while_it_writes)
     }
 }
 
+/* What could not be cancelled, because of a message that does not come then. */
+TEST_F(test_rtr_ends, peer_is_gone_after_a_cancel)
+{
+    for (unsigned which : {0, 1}) { /* of two */
+        SCOPED_TRACE(which);
+        recv_ptr r = post_seen(), r2 = post_seen();
+        send_ptr s;
+        unsigned inside = 0;
+
+        m_a_plane->on_write = [&]() {
+            if (inside++) {
+                return;
+            }
+            m_b->cancel((which == 1) ? r2 : r);
+            EXPECT_EQ(which == 1, r2->done) << "nobody has used its RTR";
+            EXPECT_FALSE(r->done);
+            m_b_plane->gone = true;
+            ri_conn_endpoint_failed(m_back, UCS_ERR_ENDPOINT_TIMEOUT);
+            for (unsigned i = 0; i < 20; ++i) {
+                m_b->progress();
+            }
+            EXPECT_EQ(which != 1, r->done);
+            EXPECT_EQ(which == 1, r2->done);
+            for (const recv_ptr &p : {std::cref(r), std::cref(r2)}) {
+                if (!p->done) {
+                    m_b->cancel(p);
+                }
+                EXPECT_TRUE(p->done);
+                EXPECT_EQ(UCS_ERR_CANCELED, p->status);
+            }
+            check_idle();
+        };
+        s                   = send();
+        m_a_plane->on_write = nullptr;
+        EXPECT_EQ(1u, inside);
+        m_ba->sent.clear();
+        ri_conn_destroy(m_conn, UCS_ERR_CANCELED);
+        stop();
+        start();
+    }
+}
+
 TEST_F(test_rtr_ends, worker_of_the_sender_ends)
 {
     for (state_t state : STATES) {
