@@ -132,14 +132,14 @@ TEST_F(test_gone, close_that_waits)
 TEST_F(test_gone, receive_that_waits)
 {
     memory from(CONTIG, LONG), to(CONTIG, LONG);
-    rndv_ptr s           = send(from, 5);
-    recv_ptr r           = recv(to, 5);
-    m_plane->read_status = UCS_ERR_UNREACHABLE;
+    rndv_ptr s             = send(from, 5);
+    recv_ptr r             = recv(to, 5);
+    m_b_plane->read_status = UCS_ERR_UNREACHABLE;
 
     m_b->progress();
     EXPECT_FALSE(r->done);
     EXPECT_EQ(nullptr, stream()->peer->plane_ep);
-    m_plane->gone = true;
+    m_b_plane->gone = true;
     ri_gone_check(m_b->worker());
     EXPECT_FALSE(r->done);
     ri_gone_check(m_b->worker());
@@ -156,9 +156,9 @@ TEST_F(test_gone, receive_of_what_was_left)
     rndv_ptr s = send(from, 5);
 
     m_b->progress();
-    m_plane->gone        = true;
-    m_plane->read_status = UCS_ERR_UNREACHABLE;
-    recv_ptr r           = recv(to, 5);
+    m_b_plane->gone        = true;
+    m_b_plane->read_status = UCS_ERR_UNREACHABLE;
+    recv_ptr r             = recv(to, 5);
     ASSERT_TRUE(r->done);
     EXPECT_EQ(UCS_ERR_CONNECTION_RESET, r->status);
     ri_conn_destroy(m_conn, UCS_ERR_CANCELED);
