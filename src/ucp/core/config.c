@@ -93,7 +93,7 @@ static const config_field_t config_fields[] = {
         {"PROGRESS_SKIP", "uint", "8", FIELD(progress_skip),
          "While messages arrive through rings, UCX's own progress is called at every\n"
          "n-th call only. 1 calls it always."},
-        {"IB_DEVICES", "string", "all", FIELD(ib_devices),
+        {"IB_DEVICES", "string", "", FIELD(ib_devices),
          "InfiniBand and RoCE devices that may be used, in the order of preference:\n"
          "names, or names with a port (mlx5_0:1,mlx5_1). The first with an active port "
          "is\n"

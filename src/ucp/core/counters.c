@@ -27,8 +27,8 @@ void ri_worker_counters_snapshot(const ri_worker_t *worker, ri_worker_counters_t
     const ri_stream_t *stream;
 
     *out = worker->counters;
-    if ((worker->plane != NULL) && (worker->plane->ops->counters != NULL)) {
-        worker->plane->ops->counters(worker->plane, &reg);
+    if ((worker->rdma != NULL) && (worker->rdma->ops->counters != NULL)) {
+        worker->rdma->ops->counters(worker->rdma, &reg);
 #define COUNTER_ADD(_name, _unit, _doc) out->_name += reg._name;
         RI_REG_CACHE_COUNTERS(COUNTER_ADD)
 #undef COUNTER_ADD

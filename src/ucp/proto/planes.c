@@ -16,6 +16,9 @@ void ri_planes_open(ri_worker_t *worker)
     if (ri_config.cma) {
         ri_plane_cma.open(&worker->plane);
     }
+    if (ri_config.ib_devices[0] != '\0') {
+        ri_plane_rc.open(&worker->rdma);
+    }
 }
 
 void ri_planes_close(ri_worker_t *worker)

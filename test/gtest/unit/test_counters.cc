@@ -85,7 +85,7 @@ TEST_F(test_counters, of_a_plane)
     ri_plane_t plane   = {&ops, 0};
     ri_worker_counters_t counters;
 
-    a.worker()->plane = &plane;
+    a.worker()->rdma = &plane;
     ri_worker_counters_snapshot(a.worker(), &counters);
     EXPECT_EQ(0u, counters.reg_hits) << "a plane without one";
 
@@ -97,7 +97,7 @@ TEST_F(test_counters, of_a_plane)
     EXPECT_EQ(5u, counters.reg_hits);
     EXPECT_EQ(0u, counters.reg_misses);
     EXPECT_EQ(0u, a.worker()->counters.reg_hits);
-    a.worker()->plane = nullptr;
+    a.worker()->rdma = nullptr;
 }
 
 /* Closing something does not make the totals go down */
