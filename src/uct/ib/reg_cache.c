@@ -20,8 +20,8 @@
  *   - A get that is registering meanwhile has its region in the tree already. The event
  *     detaches it, the get notices and registers again: what was asked for, without more.
  * An event under way whose range is not in the queue yet needs no care: its call has not
- * come to the kernel. (Where Open MPI's hooks are in use, brk makes its event afterwards;
- * malloc, which calls it, holds its lock until then.)
+ * come to the kernel. Where Open MPI's own hooks are in use, new memory makes no event, and brk
+ * makes its one afterwards; malloc, which calls it, holds its lock until then.
  *
  * A get and an event of one thread
  *
