@@ -255,7 +255,7 @@ private:
     static constexpr ri_plane_ops_t OPS = {"fake rdma", nullptr,    close,    nullptr,
                                            connect,     disconnect, prepare,  ep_address,
                                            reg,         release,    progress, read,
-                                           nullptr,     check,      nullptr};
+                                           nullptr,     check,      nullptr,  nullptr};
 
     state *m_state;
     bool m_closed         = false;
