@@ -511,6 +511,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     ri_config.ring_after      = 2;
     ri_config.progress_skip   = 2;
     ri_config.reorder_window  = 32;
+    ri_config.ib_devices      = "";
     ri_config.connect_timeout = 300;
     ri_config.am_id           = 4079;
     ri_config.stats_dest      = "stderr";
