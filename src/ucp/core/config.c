@@ -84,7 +84,7 @@ static const config_field_t config_fields[] = {
          "unmapped. Needs UCX's memory events (UCX_MEM_EVENTS). n: it is registered for\n"
          "each message."},
         {"REG_CACHE_SIZE", "memunits", "inf", FIELD(reg_cache_size),
-         "How much memory of a worker may be registered before what was not used for\n"
+         "How much memory of a process may be registered before what was not used for\n"
          "longest is given up. Memory in use stays, whatever the limit; none of it can\n"
          "be swapped out."},
         {"REG_CACHE_REGIONS", "ulunits", "4096", FIELD(reg_cache_count),
