@@ -31,6 +31,7 @@ enum {
 };
 
 static sh_device_t device_table[SH_MAX_DEVICES];
+static pthread_once_t device_once = PTHREAD_ONCE_INIT;
 
 static uint64_t device_guid(unsigned index)
 {
@@ -52,18 +53,27 @@ static void device_init(sh_device_t *device, unsigned index)
              "/sys/class/infiniband/softhca%u", index);
 }
 
+static void device_init_all(void)
+{
+    unsigned i;
+
+    for (i = 0; i < SH_MAX_DEVICES; ++i) {
+        device_init(&device_table[i], i);
+    }
+}
+
 SH_EXPORT struct ibv_device **ibv_get_device_list(int *num_devices)
 {
     struct ibv_device **list;
     unsigned i;
 
+    pthread_once(&device_once, device_init_all);
     sh_proc_settings();
     list = calloc(sh_settings.num_devices + 1, sizeof(*list));
     if (list == NULL) {
         return NULL;
     }
     for (i = 0; i < sh_settings.num_devices; ++i) {
-        device_init(&device_table[i], i);
         list[i] = &device_table[i].super;
     }
     if (num_devices != NULL) {

@@ -1,0 +1,128 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "hca.h"
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+class test_softhca_thread : public softhca_test {
+protected:
+    /* Messages both ways between two nodes, in windows. */
+    static void traffic(node &a, node &b, int rounds)
+    {
+        for (int round = 0; round < rounds; ++round) {
+            for (uint64_t i = 0; i < 8; ++i) {
+                EXPECT_EQ(0, a.recv(4096 + i * 64, 64, 100 + i));
+                EXPECT_EQ(0, b.recv(4096 + i * 64, 64, 100 + i));
+                EXPECT_EQ(0, a.send(i * 64, 64, i));
+                EXPECT_EQ(0, b.send(i * 64, 64, i));
+                EXPECT_EQ(0, a.rdma(IBV_WR_RDMA_READ, 8192, 64, b.address(), 0, i));
+            }
+            for (int i = 0; i < 24; ++i) {
+                ASSERT_EQ(IBV_WC_SUCCESS, a.wait().status);
+            }
+            for (int i = 0; i < 16; ++i) {
+                ASSERT_EQ(IBV_WC_SUCCESS, b.wait().status);
+            }
+        }
+    }
+};
+
+/* Threads with connections of their own, while others make and destroy objects. */
+TEST_F(test_softhca_thread, everything_at_once)
+{
+    std::vector<std::thread> threads;
+    std::atomic<bool> done{false};
+    node keeper;
+
+    for (int i = 0; i < 3; ++i) {
+        threads.emplace_back([] {
+            node a, b;
+
+            connect(a, b);
+            traffic(a, b, 40);
+        });
+    }
+    std::thread changer([&] {
+        std::vector<char> memory(10000);
+
+        while (!done) {
+            node a, b;
+            struct ibv_mr *mr = ibv_reg_mr(a.pd, memory.data(), memory.size(),
+                                           IBV_ACCESS_LOCAL_WRITE);
+
+            connect(a, b);
+            EXPECT_EQ(0, a.rdma(IBV_WR_RDMA_WRITE, 0, 60000, b.address(), 0));
+            EXPECT_EQ(0, ibv_dereg_mr(mr));
+        }
+    });
+    for (auto &thread : threads) {
+        thread.join();
+    }
+    done = true;
+    changer.join();
+}
+
+/* Several threads post to one QP. */
+TEST_F(test_softhca_thread, one_qp)
+{
+    static constexpr int THREADS = 3, EACH = 100;
+    std::vector<std::thread> threads;
+    node_params params;
+
+    params.send_wr = params.recv_wr = THREADS * EACH;
+    params.cqe                      = 2 * THREADS * EACH;
+    node a(params), b(params);
+    connect(a, b);
+    for (int i = 0; i < THREADS; ++i) {
+        threads.emplace_back([&] {
+            for (int n = 0; n < EACH; ++n) {
+                EXPECT_EQ(0, b.recv(0, 8));
+                EXPECT_EQ(0, a.send(0, 8));
+            }
+        });
+    }
+    for (int i = 0; i < THREADS * EACH; ++i) {
+        ASSERT_EQ(IBV_WC_SUCCESS, a.wait().status);
+        ASSERT_EQ(IBV_WC_SUCCESS, b.wait().status);
+    }
+    for (auto &thread : threads) {
+        thread.join();
+    }
+}
+
+/* A process that only computes is read, written and sent to. */
+TEST_F(test_softhca_thread, nobody_calls_verbs)
+{
+    mailbox to_child, to_parent;
+    pid_t pid = spawn([&] {
+        node b;
+        volatile char *last = b.at(999);
+
+        to_parent.put(b.address());
+        b.connect(to_child.get());
+        EXPECT_EQ(0, b.recv(2000, 1000));
+        to_parent.put(b.address());
+        auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(WAIT_MS);
+        while ((*last != 'x') && (std::chrono::steady_clock::now() < end)) {}
+        EXPECT_EQ('x', *last);
+        return true;
+    });
+    node a;
+    node_address peer = to_parent.get();
+
+    a.connect(peer);
+    to_child.put(a.address());
+    to_parent.get();
+    ASSERT_EQ(0, a.send(0, 1000));
+    ASSERT_EQ(0, a.rdma(IBV_WR_RDMA_READ, 0, 1000, peer, 3000));
+    EXPECT_EQ(IBV_WC_SUCCESS, a.wait().status);
+    EXPECT_EQ(IBV_WC_SUCCESS, a.wait().status);
+    *a.at(999) = 'x';
+    ASSERT_EQ(0, a.rdma(IBV_WR_RDMA_WRITE, 0, 1000, peer, 0));
+    EXPECT_EQ(IBV_WC_SUCCESS, a.wait().status);
+    EXPECT_TRUE(ended_well(pid));
+}
