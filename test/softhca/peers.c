@@ -167,7 +167,7 @@ static void ring_write(sh_ring_t *ring, uint64_t tail, const void *data, size_t 
     size_t offset = tail % SH_RING_SIZE;
     size_t first  = sh_min(length, SH_RING_SIZE - offset);
 
-    if (length > 0) {
+    if ((data != NULL) && (length > 0)) {
         memcpy(ring->data + offset, data, first);
         memcpy(ring->data, (const char *)data + first, length - first);
     }
