@@ -51,14 +51,14 @@ int sh_cq_push(sh_cq_t *cq, sh_qp_t *qp, const struct ibv_wc *wc, uint64_t sq_co
         cq_overrun(cq, qp);
         result = -1;
     } else {
-        cqe           = &cq->ring[cq->tail & (cq->size - 1)];
-        cqe->wc       = *wc;
-        cqe->qp       = qp;
-        cqe->sq_count = sq_count;
-        cqe->time     = 0;
+        cqe            = &cq->ring[cq->tail & (cq->size - 1)];
+        cqe->wc        = *wc;
+        cqe->qp        = qp;
+        cqe->sq_count  = sq_count;
+        cqe->solicited = solicited || (wc->status != IBV_WC_SUCCESS);
         __atomic_store_n(&cq->tail, cq->tail + 1, __ATOMIC_RELEASE);
         sh_count(completions, 1);
-        cq_notify(cq, solicited || (wc->status != IBV_WC_SUCCESS));
+        cq_notify(cq, cqe->solicited);
     }
     pthread_mutex_unlock(&cq->lock);
     return result;
@@ -113,13 +113,19 @@ static int cq_poll(struct ibv_cq *super, int max, struct ibv_wc *wc)
     return count;
 }
 
+/* The specification has an event for later completions only. Adapters give one for what has
+ * not been polled, too, and programs depend on it: UCX does not poll again after arming. */
 static int cq_req_notify(struct ibv_cq *super, int solicited_only)
 {
     sh_cq_t *cq = cq_own(super);
     int armed   = solicited_only ? 1 : 2;
+    uint64_t i;
 
     pthread_mutex_lock(&cq->lock);
     cq->armed = sh_max(cq->armed, armed);
+    for (i = cq->head; (i < cq->tail) && (cq->armed != 0); ++i) {
+        cq_notify(cq, cq->ring[i & (cq->size - 1)].solicited);
+    }
     pthread_mutex_unlock(&cq->lock);
     return 0;
 }

@@ -86,7 +86,7 @@ typedef struct sh_cqe {
     struct ibv_wc wc;
     struct sh_qp *qp;
     uint64_t sq_count; /* of a send: work requests up to this one are done with */
-    uint64_t time;
+    int solicited;
 } sh_cqe_t;
 
 typedef struct sh_cq {
