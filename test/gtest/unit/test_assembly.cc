@@ -609,9 +609,16 @@ TEST_F(test_assembly, no_memory)
         ASSERT_EQ(0, getrlimit(RLIMIT_AS, &before));
         none          = before;
         none.rlim_cur = 1;
+        std::list<void *> free_memory; /* that earlier tests have left to malloc */
         ASSERT_EQ(0, setrlimit(RLIMIT_AS, &none));
+        for (void *p; (p = malloc(size / 2)) != nullptr;) {
+            free_memory.push_back(p);
+        }
         m_node->progress();
         ASSERT_EQ(0, setrlimit(RLIMIT_AS, &before));
+        for (void *p : free_memory) {
+            free(p);
+        }
         check_ended(0);
         if (matched) {
             ASSERT_TRUE(op->done);
