@@ -84,6 +84,7 @@
     _c(rings_refused, "rings", "that the peer could not map") \
     _c(rings_given_back, "rings", "taken back in favour of a more active peer") \
     _c(rings_active, "rings", "that peers send into, now") \
+    _c(planes_refused, "tries", "of either side to reach the other's memory that failed") \
     _c(planes_failed, "peers", "whose memory could not be read any more") \
     _c(coop_parts, "copies", "parts of messages that sender and receiver copy together") \
     _c(rndv_fallback, "messages", "that UCP had to move, as no plane could") \

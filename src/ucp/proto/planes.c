@@ -166,17 +166,17 @@ static int planes_connect_rdma(ri_worker_t *worker, ri_peer_t *peer,
 
 static int planes_connect(ri_worker_t *worker, ri_peer_t *peer, const ri_wire_msg_t *msg)
 {
+    int connected = 0;
+
     if (msg->plane_address_length > sizeof(msg->plane_address)) {
-        return 0;
+        /* no address */
+    } else if (msg->plane == RI_WIRE_PLANE_CMA) {
+        connected = planes_connect_local(worker, peer, msg);
+    } else if (msg->plane == RI_WIRE_PLANE_RC) {
+        connected = planes_connect_rdma(worker, peer, msg);
     }
-    switch (msg->plane) {
-    case RI_WIRE_PLANE_CMA:
-        return planes_connect_local(worker, peer, msg);
-    case RI_WIRE_PLANE_RC:
-        return planes_connect_rdma(worker, peer, msg);
-    default:
-        return 0;
-    }
+    worker->counters.planes_refused += !connected;
+    return connected;
 }
 
 void ri_planes_handle_req(ri_stream_t *stream, const ri_wire_msg_t *msg)
@@ -208,8 +208,9 @@ static void planes_handle_rdma_ack(ri_worker_t *worker, ri_conn_t *conn,
 {
     if (!(conn->flags & RI_CONN_RDMA_ASKED)) {
         ++worker->counters.rx_stale;
-    } else if ((msg->value & RI_WIRE_PLANE_REACHED) &&
-               planes_connect(worker, conn->peer, msg)) {
+    } else if (!(msg->value & RI_WIRE_PLANE_REACHED)) {
+        ++worker->counters.planes_refused;
+    } else if (planes_connect(worker, conn->peer, msg)) {
         conn->flags |= RI_CONN_RDMA;
     }
 }
@@ -227,6 +228,7 @@ void ri_planes_handle_ack(ri_worker_t *worker, ri_conn_t *conn, const ri_wire_ms
     if (msg->value & RI_WIRE_PLANE_REACHED) {
         conn->flags |= RI_CONN_PLANE_READ;
     } else {
+        ++worker->counters.planes_refused;
         planes_ask_rdma(conn);
     }
     if (planes_connect(worker, conn->peer, msg) &&

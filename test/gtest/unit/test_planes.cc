@@ -151,6 +151,7 @@ TEST_F(test_planes, req_that_is_refused)
     EXPECT_EQ(0u, m_ep->take(RI_WIRE_PLANE_ACK).parse().value);
     EXPECT_EQ(0u, m_plane->connects);
     EXPECT_EQ(nullptr, stream()->peer->plane_ep);
+    EXPECT_EQ(3u, m_node->counters().planes_refused);
 
     /* What failed may be asked once more */
     m_node->deliver(plane_req(stream()));
@@ -198,6 +199,7 @@ TEST_F(test_planes, ack)
     send_long(m_conn);
     plane_ack(m_conn, 0);
     EXPECT_FALSE(m_conn->flags & RI_CONN_PLANE_READ);
+    EXPECT_EQ(1u, m_node->counters().planes_refused);
     plane_ack(m_conn, RI_WIRE_PLANE_REACHED);
     plane_ack(m_conn, RI_WIRE_PLANE_REACHED);
     EXPECT_TRUE(m_conn->flags & RI_CONN_PLANE_READ);
