@@ -246,15 +246,12 @@ static size_t cma_address(ri_plane_t *super, void *address)
 }
 
 /* Read the cookie of a remote process. @return 0, or the error that says why not. */
-static int cma_verify(const ri_cma_address_t *address)
+static int cma_read_cookie(const ri_cma_address_t *address)
 {
     uint64_t cookie = 0;
     struct iovec local, remote;
     ssize_t length;
 
-    if ((uint32_t)ri_host_process_start(address->pid) != address->start) {
-        return ESRCH;
-    }
     local.iov_base  = &cookie;
     local.iov_len   = sizeof(cookie);
     remote.iov_base = (void *)(uintptr_t)address->cookie_address;
@@ -264,6 +261,14 @@ static int cma_verify(const ri_cma_address_t *address)
         return errno;
     }
     return ((length == sizeof(cookie)) && (cookie == address->cookie)) ? 0 : EFAULT;
+}
+
+/* Is it the process that is meant? @return 0, or the error that says why not. */
+static int cma_verify(const ri_cma_address_t *address)
+{
+    return ((uint32_t)ri_host_process_start(address->pid) == address->start) ?
+                   cma_read_cookie(address) :
+                   ESRCH;
 }
 
 static ucs_status_t cma_connect(ri_plane_t *super, const void *address, size_t length,
@@ -321,10 +326,18 @@ static ucs_status_t cma_write(ri_plane_ep_t *super, const ri_transfer_t *transfe
 
 static ucs_status_t cma_check(ri_plane_ep_t *super)
 {
-    int error = cma_verify(&ri_container_of(super, cma_ep_t, super)->address);
+    const ri_cma_address_t *address = &ri_container_of(super, cma_ep_t, super)->address;
+    int error                       = cma_read_cookie(address);
+    uint64_t start;
 
-    /* What is not allowed any more does not say that the process is gone. */
-    return ((error == ESRCH) || (error == EFAULT)) ? UCS_ERR_UNREACHABLE : UCS_OK;
+    if ((error == 0) || (error == ESRCH) || (error == EFAULT)) {
+        return (error == 0) ? UCS_OK : UCS_ERR_UNREACHABLE;
+    }
+    /* What is not allowed any more does not say that the process is gone, unless another one
+     * has its number. That /proc cannot be read says nothing: there may be no descriptor. */
+    start = ri_host_process_start(address->pid);
+    return ((start != 0) && ((uint32_t)start != address->start)) ? UCS_ERR_UNREACHABLE :
+                                                                   UCS_OK;
 }
 
 /* Read from the own process. @return The shortest of some tries, in seconds; 0 if that does

@@ -11,6 +11,7 @@
 #include <linux/seccomp.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -686,6 +687,27 @@ TEST_F(test_cma, check)
     EXPECT_EQ(UCS_ERR_UNREACHABLE, ri_plane_cma.check(m_ep));
     m_remote->end();
     EXPECT_EQ(UCS_ERR_UNREACHABLE, ri_plane_cma.check(m_ep));
+}
+
+/* A process that can open no file finds the others as alive as they are. */
+TEST_F(test_cma, check_without_descriptors)
+{
+    struct rlimit before, none;
+
+    start();
+    connect();
+    ASSERT_EQ(0, getrlimit(RLIMIT_NOFILE, &before));
+    none          = before;
+    none.rlim_cur = 0;
+    ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &none));
+    uint64_t own        = ri_host_process_start(getpid());
+    ucs_status_t status = ri_plane_cma.check(m_ep);
+    m_remote->become_zombie();
+    ucs_status_t ended = ri_plane_cma.check(m_ep);
+    ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &before));
+    EXPECT_EQ(0u, own) << "there are descriptors";
+    EXPECT_EQ(UCS_OK, status);
+    EXPECT_EQ(UCS_ERR_UNREACHABLE, ended);
 }
 
 TEST_F(test_cma, malformed_address)
