@@ -44,10 +44,8 @@ enum {
     RI_CONN_PLANE_ASKED  = 1 << 15, /* PLANE_REQ was sent */
     RI_CONN_PLANE_READ   = 1 << 16, /* the peer can read this process's memory */
     RI_CONN_PLANE_WRITE = 1 << 17, /* this process can write the peer's: peer->plane_ep */
-    RI_CONN_RING_ASKED =
-            1 << 18, /* RING_REQ was sent, and no ring has been opened since */
-    RI_CONN_RDMA_ASKED = 1 << 19, /* PLANE_REQ was sent, of a plane through a network */
-    RI_CONN_RDMA       = 1 << 20  /* both sides have connected that */
+    RI_CONN_RDMA_ASKED  = 1 << 19, /* PLANE_REQ was sent, of a plane through a network */
+    RI_CONN_RDMA        = 1 << 20  /* both sides have connected that */
 };
 
 /*
@@ -62,6 +60,8 @@ struct ri_conn {
     ri_worker_t *worker;
     ri_peer_t *peer;              /* NULL while the remote worker is not known */
     ri_ring_tx_t *ring;           /* NULL: none */
+    unsigned ring_asks;           /* for one, since the latest was there */
+    unsigned ring_asks_left;      /* until it is asked for really, once more */
     ri_rtr_table_t *rtrs;         /* of the receiver; NULL: none are taken */
     size_t fast_max;              /* shorter contiguous messages may take the fast path;
                                         kept by ri_conn_update_fast() */

@@ -148,12 +148,12 @@ static ri_coop_state_t coop_work(ri_coop_t *coop)
     status = coop_move(coop, &part);
     if (status != UCS_OK) {
         coop_note_failure(coop, status);
-        if (ri_coop_fail(coop, RI_RING_SLOT_FAILED, &dropped) != UCS_OK) {
-            return RI_COOP_BROKEN;
-        }
+        status = ri_coop_fail(coop, RI_RING_SLOT_FAILED, &dropped);
     }
+    /* Also if the slot is broken or closed: the other side may wait for what was claimed. */
     done = ri_slot_add_done(coop->slot, part.count + dropped);
-    return (done < coop->total)  ? RI_COOP_WORKED :
+    return (status != UCS_OK)    ? RI_COOP_BROKEN :
+           (done < coop->total)  ? RI_COOP_WORKED :
            (done == coop->total) ? RI_COOP_DONE :
                                    RI_COOP_BROKEN;
 }

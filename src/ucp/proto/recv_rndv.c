@@ -48,7 +48,10 @@ const ri_rtr_t *ri_recv_rndv_find(ri_conn_t *conn, uint64_t tag, size_t length)
 {
     const ri_rtr_t *rtr;
 
-    if ((conn->rtrs == NULL) || (length <= ri_config.eager_thresh)) {
+    /* What waits for room may be for a receive that depends on this RTR: as long as it is not on
+     * its way, a cancel of that could not be decided without this process. */
+    if ((conn->rtrs == NULL) || (length <= ri_config.eager_thresh) ||
+        !ucs_list_is_empty(&conn->pending)) {
         return NULL;
     }
     rtr = ri_rtr_table_find(conn->rtrs, tag);
@@ -141,8 +144,8 @@ static void recv_rndv_answer_rts(ri_conn_t *conn, const ri_rtr_t *rtr, uint32_t 
 
     if ((req == NULL) || (req->conn != conn) || (req->sn != sn) ||
         (req->wire_type != RI_WIRE_RTS) || !(req->waiting & RI_SEND_WAIT_MATCH) ||
-        (req->data.length > rtr->length) || (conn->peer == NULL) ||
-        (conn->peer->plane_ep == NULL)) {
+        (req->waiting & RI_SEND_WAIT_RING) || (req->data.length > rtr->length) ||
+        (conn->peer == NULL) || (conn->peer->plane_ep == NULL)) {
         return;
     }
     if (req->coop != NULL) {

@@ -20,6 +20,11 @@
  * others. */
 #define RING_IDLE_MESSAGES 1024
 
+/* A ring is asked for again when it would have been of use so many more times; then twice as
+ * many, and so on. */
+#define RING_ASK_AGAIN     16u
+#define RING_ASK_SHIFT_MAX 12u
+
 /* Ask the ring back that was idle for longest. @return 0 if none is idle enough. */
 static int ring_channel_evict(ri_worker_t *worker)
 {
@@ -127,14 +132,17 @@ void ri_ring_channel_free(ri_stream_t *stream)
 
 void ri_ring_channel_ask(ri_conn_t *conn)
 {
-    if (conn->flags & (RI_CONN_RING_ASKED | RI_CONN_RING_STOP)) {
+    if ((conn->flags & RI_CONN_RING_STOP) || (conn->ring_asks_left-- > 0)) {
         return;
     }
+    /* Nobody says no: there may be rings later, or RING_CLOSE was not read yet. */
+    conn->ring_asks_left = RING_ASK_AGAIN << ri_min(conn->ring_asks, RING_ASK_SHIFT_MAX);
     if (conn->remote_id == 0) {
+        conn->ring_asks_left = 0;
         ri_control_ask(conn); /* and asked for a ring the next time */
         return;
     }
-    conn->flags |= RI_CONN_RING_ASKED;
+    ++conn->ring_asks;
     ri_control_send(conn, RI_WIRE_RING_REQ, conn->remote_id, 0);
 }
 
@@ -170,7 +178,9 @@ void ri_ring_channel_open(ri_conn_t *conn, const ri_wire_msg_t *msg)
         return;
     }
     conn->ring = &conn->ring_memory;
-    conn->flags &= ~(RI_CONN_RING_STOP | RI_CONN_RING_ASKED);
+    conn->flags &= ~RI_CONN_RING_STOP;
+    conn->ring_asks      = 0;
+    conn->ring_asks_left = 0;
     conn->ring_max = ri_min((size_t)conn->ring->max_payload, ri_config.eager_thresh);
     ri_conn_update_fast(conn);
     ri_trace(&worker->trace, RI_TRACE_RING_OPEN, conn->id, msg->value);

@@ -21,6 +21,7 @@
 typedef enum rtr_answer {
     RTR_SENT,
     RTR_LATER, /* something is in the way that passes */
+    RTR_FULL,  /* likewise, for those behind it, too: there are too many */
     RTR_NEVER
 } rtr_answer_t;
 
@@ -76,7 +77,7 @@ static ri_conn_t *rtr_find_conn(ri_peer_t *peer, rtr_answer_t *answer)
         if (conn->grants->free != 0) {
             return conn;
         }
-        *answer = RTR_LATER;
+        *answer = RTR_FULL;
     }
     if (*answer == RTR_NEVER) {
         rtr_ask_for_ring(peer);
@@ -94,13 +95,13 @@ static int rtr_is_out_to_other(const ri_recv_req_t *recv, const ri_stream_t *str
 /* How many earlier receives of the same tag and mask are posted. All of them are taken to
  * get messages of @a stream, so none may have been offered to another one.
  *
- * @return -1: it cannot be sent now. */
+ * @return -1: it cannot be sent now; RTR_DEPTH: there are too many. */
 static int rtr_ahead(const ri_recv_req_t *recv, const ri_stream_t *stream)
 {
     const ri_tag_node_t *head = ri_tag_index_find(&recv->mask_class->posted,
                                                   recv->node.key);
     const ri_tag_node_t *node = head;
-    int ahead                 = -1;
+    int ahead                 = RTR_DEPTH;
     int i;
 
     for (i = 0; i < RTR_DEPTH; ++i) {
@@ -170,7 +171,7 @@ static rtr_answer_t rtr_send(ri_recv_req_t *recv, ri_stream_t *stream, int ahead
         ri_id_free(&worker->recv_ids, recv->id);
         worker->rtr_retry = 1; /* nothing tells when there is room */
         worker->attention = 1;
-        return RTR_LATER;
+        return RTR_FULL;
     }
 
     grants->free &= ~(1u << recv->rtr_index);
@@ -207,12 +208,16 @@ static rtr_answer_t rtr_try(ri_recv_req_t *recv)
     if ((ahead < 0) || ri_match_is_overlapped(&worker->match, recv)) {
         return RTR_LATER;
     }
+    if (ahead == RTR_DEPTH) {
+        return RTR_FULL;
+    }
     return rtr_send(recv, stream, ahead);
 }
 
 void ri_rtr_posted(ri_recv_req_t *recv)
 {
     ri_worker_t *worker = recv->super.worker;
+    rtr_answer_t answer;
 
     recv->rtr_slot     = 0;
     recv->posted_us    = ri_rtr_clock();
@@ -221,7 +226,8 @@ void ri_rtr_posted(ri_recv_req_t *recv)
         !ri_memory_of_recv_is_host(recv)) {
         return;
     }
-    if (rtr_try(recv) == RTR_LATER) {
+    answer = rtr_try(recv);
+    if ((answer == RTR_LATER) || (answer == RTR_FULL)) {
         rtr_enqueue(recv);
         ri_rtr_wake_queue(worker);
     }
@@ -306,6 +312,12 @@ static void rtr_progress_queue(ri_worker_t *worker)
             break;
         case RTR_LATER:
             rtr_enqueue(recv);
+            break;
+        case RTR_FULL: /* it is the next one */
+            rtr_enqueue(recv);
+            ucs_list_del(&recv->list);
+            ucs_list_add_head(&worker->rtr_queue, &recv->list);
+            i = RTR_BATCH;
             break;
         default:
             break;

@@ -8,6 +8,10 @@
 
 #include "pair_test.h"
 
+#include <atomic>
+#include <chrono>
+#include <thread>
+
 namespace {
 
 const size_t LONG = 1000001;
@@ -882,6 +886,40 @@ TEST_F(test_coop, offered_and_never_read)
         EXPECT_TRUE(r->done);
         m_b->release_done();
     }
+}
+
+/* The receiver closes the slot while a part is being written, which then fails: it must not
+ * wait for that part. */
+TEST_F(test_coop, write_fails_while_the_slot_is_closed)
+{
+    recv_ptr r = m_b->recv(5, ~0ul, LONG);
+    send_ptr s = m_a->send(m_conn, pattern(1, LONG), 5);
+    std::thread receiver;
+    std::atomic<bool> closed{false};
+
+    ri_coop_offer(reinterpret_cast<ri_send_req_t *>(ri_req_of_handle(s->handle)),
+                  reinterpret_cast<uintptr_t>(r->buffer.data()));
+    m_a_plane->on_write = [&]() {
+        if (!receiver.joinable()) {
+            receiver = std::thread([&] {
+                ri_coop_close_slots(stream());
+                closed = true;
+            });
+            while (!ri_slot_is_withdrawn(&slot())) {
+                std::this_thread::yield();
+            }
+        }
+    };
+    m_a_plane->write_status = UCS_ERR_INVALID_ADDR;
+    m_a->progress();
+    uint64_t count = 0;
+    for (; !closed && (count < 5000); ++count) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    EXPECT_TRUE(closed) << "it waits for what is never counted";
+    receiver.join();
+    m_a_plane->on_write = nullptr;
+    pump();
 }
 
 TEST_F(test_coop, offered_for_another_receive)

@@ -352,6 +352,99 @@ TEST_F(test_rtr, more_receives_than_grants)
     check_rtrs(used - RI_RING_GRANTS, used);
 }
 
+/* The next in line is the next to send its RTR, whatever their number. */
+TEST_F(test_rtr, many_outstanding)
+{
+    const size_t length  = 8193;
+    const unsigned count = 3000;
+    uint64_t before      = m_b->counters().rtr_used;
+    std::vector<recv_ptr> r;
+    std::vector<send_ptr> s;
+
+    for (unsigned i = 0; i < count; ++i) {
+        r.push_back(post(length));
+    }
+    m_b->progress();
+    for (unsigned i = 0; i < count; ++i) {
+        s.push_back(send(length));
+        progress_both(5);
+    }
+    pump();
+    for (unsigned i = 0; i < count; ++i) {
+        check(r[i], s[i]);
+    }
+    EXPECT_GE(m_b->counters().rtr_used - before, count * 9 / 10);
+}
+
+/* There were none left; later there are. */
+TEST_F(test_rtr, asks_for_a_ring_again)
+{
+    m_a->worker()->max_rings = 0;
+    ri_ring_channel_stop(m_back);
+    pump();
+    m_ba->sent.clear();
+    recv_ptr r = post();
+    EXPECT_EQ(1u, m_ba->count(RI_WIRE_RING_REQ));
+    pump();
+    cancel(r);
+    m_a->worker()->max_rings = 4;
+    for (unsigned i = 0; i < 50; ++i) {
+        r = post();
+        pump();
+        send_ptr s = send();
+        pump();
+        check(r, s);
+    }
+    EXPECT_NE(nullptr, m_back->ring);
+}
+
+/* RING_REQ is there before RING_CLOSE was read. */
+TEST_F(test_rtr, asks_for_a_ring_too_early)
+{
+    ri_ring_channel_stop(m_back);
+    recv_ptr r = post();
+    ASSERT_EQ(1u, m_ba->count(RI_WIRE_RING_REQ));
+    packet p = m_ba->sent.back();
+    m_ba->sent.pop_back();
+    m_a->deliver(p.header, p.data);
+    pump();
+    cancel(r);
+    for (unsigned i = 0; i < 50; ++i) {
+        r = post();
+        pump();
+        send_ptr s = send();
+        pump();
+        check(r, s);
+    }
+    EXPECT_NE(nullptr, m_back->ring);
+}
+
+/* A message for the receive ahead has not left the sender: the receiver must be able to decide
+ * about that receive alone. */
+TEST_F(test_rtr, message_behind_one_that_waits_for_room)
+{
+    recv_ptr first = post(EAGER), second = post_seen();
+    std::vector<recv_ptr> fill;
+
+    ASSERT_EQ(1u, waiting());
+    while (ucs_list_is_empty(&m_conn->pending)) {
+        m_a->send(m_conn, bytes(8), 7);
+        fill.push_back(nullptr);
+    }
+    send_ptr s1 = send(8), s2 = send();
+    EXPECT_EQ(RI_RING_GRANT_OUT, state(second)) << "not used";
+    cancel(first); /* at once */
+    for (recv_ptr &r : fill) {
+        r = m_b->recv(7, ALL, 8);
+    }
+    progress_both(fill.size());
+    pump();
+    check(second, s1); /* so MPI has it */
+    recv_ptr third = post();
+    pump();
+    check(third, s2);
+}
+
 TEST_F(test_rtr, receives_far_behind)
 {
     std::vector<recv_ptr> r;
