@@ -15,7 +15,8 @@ void ri_planes_open(ri_worker_t *worker);
 void ri_planes_close(ri_worker_t *worker);
 
 /** A long message was sent: let the peer find out, at most once, whether it can read this
- * process's memory, as one on this host, or else through a network. Not in error handling mode PEER, see ri_select(). */
+ * process's memory, as one on this host, or else through a network. Not in error handling mode
+ * PEER, see ri_select(). */
 void ri_planes_ask(ri_conn_t *conn);
 
 /** The peer of a conn may be known now; ask it, if that was wanted. */

@@ -6,9 +6,9 @@
  * (uct/shm/ring.h), and what travels through it. (protocol.md section 6)
  *
  * The receiver decides: after RING_AFTER messages of a stream, or if its sender asks, it makes
- * a ring and offers it; at most RING_PEERS at a time. When another stream deserves one, the least recently
- * active ring is asked back: the sender sends what waits for room in it, ends it with
- * RING_CLOSE, and unmaps it.
+ * a ring and offers it; at most RING_PEERS at a time. When another stream deserves one, the
+ * least recently active ring is asked back: the sender sends what waits for room in it, ends
+ * it with RING_CLOSE, and unmaps it.
  */
 #ifndef RI_RING_CHANNEL_H
 #define RI_RING_CHANNEL_H

@@ -14,8 +14,8 @@
 /** Sender: as ri_rndv_send(). */
 ucs_status_t ri_send_rndv_get_start(ri_send_req_t *req);
 
-/** Receiver: as ri_rndv_recv(), of an RTS or POOL, for data that fits. What the plane fails to move comes by
- * UCP. */
+/** Receiver: as ri_rndv_recv(), of an RTS or POOL, for data that fits. What the plane fails to
+ * move comes by UCP. */
 ucs_status_t ri_send_rndv_get_recv(ri_recv_req_t *recv, ri_stream_t *stream,
                                    const ri_arrival_t *arrival);
 

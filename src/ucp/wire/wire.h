@@ -8,8 +8,8 @@
  *
  * To add a message type: give it a number below, its structure and a size assertion; add
  * it to ri_wire_parse() with its length and field checks; describe it in
- * docs/protocol.md sections 3 and following and raise RI_WIRE_VERSION if an old peer could not ignore
- * it; add it to the corpus of test/fuzz and to test/gtest/unit/test_wire.cc.
+ * docs/protocol.md sections 3 and following and raise RI_WIRE_VERSION if an old peer could
+ * not ignore it; add it to the corpus of test/fuzz and to test/gtest/unit/test_wire.cc.
  */
 #ifndef RI_WIRE_H
 #define RI_WIRE_H

@@ -152,8 +152,8 @@ struct ri_plane_ops {
      *
      * @return UCS_OK: all of it has been moved. UCS_INPROGRESS: transfer->op tells; the lists
      *         and keys are not needed any more. An error: an unknown part of it has been
-     *         moved, and no more is. UCS_ERR_INVALID_ADDR: some memory, on either side, cannot be accessed
-     *         in this way. UCS_ERR_INVALID_PARAM: a list is too short.
+     *         moved, and no more is. UCS_ERR_INVALID_ADDR: some memory, on either side,
+     *         cannot be accessed in this way. UCS_ERR_INVALID_PARAM: a list is too short.
      *         UCS_ERR_UNREACHABLE: the plane does not work with this process (any more)
      *         and is not to be asked again.
      */
