@@ -31,6 +31,7 @@ ri_peer_t *ri_peer_get(ri_worker_t *worker, uint64_t uid)
     peer->gone         = 0;
     peer->gone_round   = worker->gone_round;
     peer->gone_looks   = 0;
+    peer->given_up     = 0;
     peer->waited       = 0;
     peer->hint_is_news = 0;
     peer->ready        = 0;

@@ -43,6 +43,7 @@ struct ri_peer {
     int gone;             /* plane_ep is NULL, as the process does not exist any more */
     unsigned gone_round;  /* of worker->gone_round: when it was looked for last */
     unsigned gone_looks;  /* how often it was not there, in a row */
+    double given_up;      /* when a write of its was waited for in vain; 0: never */
     int failed;           /* there was a time when no endpoint to it worked any more */
     ucs_list_link_t owed; /* control messages that wait for a first way out */
     ri_release_t releases[2 * RI_WIRE_RELEASE_MAX]; /* that wait for company */

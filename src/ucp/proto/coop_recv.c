@@ -7,17 +7,13 @@
 #include "coop_copy.h"
 #include "am_rndv.h"
 #include "control.h"
-#include "planes.h"
+#include "settle.h"
 #include "../core/log.h"
 #include "../core/memory.h"
 #include "../tag/deliver.h"
 
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Receiver: the worker cannot end while its memory may still be written; seconds. */
-#define COOP_END_TIMEOUT 10
 
 /* The memory of a ring that the stream has given up, while copies need its slots. */
 struct ri_coop_ring {
@@ -167,27 +163,33 @@ static ri_coop_t *coop_of_slot(const ri_stream_t *stream, const ri_ring_slot_t *
     return NULL;
 }
 
+/* What the sender was writing when its slot was closed. */
+typedef struct coop_closing {
+    const ri_ring_slot_t *slot;
+    uint32_t writing; /* units */
+} coop_closing_t;
+
+static int coop_is_closing(void *arg)
+{
+    const coop_closing_t *closing = arg;
+
+    return ri_slot_done(closing->slot) < closing->writing;
+}
+
 /* Receiver: let the sender write no more of a message whose RTS has not been matched, and
  * wait for what it is writing just now. */
-static void coop_close_slot(const ri_stream_t *stream, ri_ring_slot_t *slot, double start)
+static void coop_close_slot(const ri_stream_t *stream, ri_ring_slot_t *slot)
 {
     uint64_t claimed = atomic_fetch_or_explicit(&slot->claimed, RI_RING_SLOT_WITHDRAWN,
                                                 memory_order_acq_rel);
-    uint32_t writing = (claimed & ~RI_RING_SLOT_WITHDRAWN) >> 32;
+    coop_closing_t closing = {.slot    = slot,
+                              .writing = (claimed & ~RI_RING_SLOT_WITHDRAWN) >> 32};
 
-    while ((ri_slot_done(slot) < writing) && !ri_planes_is_gone(stream->peer)) {
-        if (ri_time() - start > COOP_END_TIMEOUT) {
-            ri_error("a peer that was writing a message does not go on; the memory of "
-                     "its receive is given up");
-            break;
-        }
-        sched_yield();
-    }
+    ri_settle(stream->peer, coop_is_closing, &closing);
 }
 
 void ri_coop_close_slots(ri_stream_t *stream)
 {
-    double start = ri_time();
     ri_ring_slot_t *slot;
     unsigned i;
 
@@ -197,7 +199,7 @@ void ri_coop_close_slots(ri_stream_t *stream)
             continue;
         }
         if (atomic_load_explicit(&slot->address, memory_order_acquire) != 0) {
-            coop_close_slot(stream, slot, start);
+            coop_close_slot(stream, slot);
         }
         ri_slot_release(slot);
     }
@@ -246,28 +248,41 @@ static ri_coop_t *coop_find_recv(ri_worker_t *worker)
     return NULL;
 }
 
+/* A copy that is waited for. */
+typedef struct coop_ending {
+    ri_coop_t *coop;
+    ri_coop_state_t state;
+} coop_ending_t;
+
+static int coop_is_writing(void *arg)
+{
+    coop_ending_t *ending = arg;
+
+    ending->state = ri_coop_wait(ending->coop);
+    return ending->state == RI_COOP_WAITS;
+}
+
 void ri_coop_end_all(ri_worker_t *worker)
 {
-    ri_coop_state_t state;
+    coop_ending_t ending;
     ri_coop_t *coop;
-    double start;
 
+    /* Before the first one is waited for: no sender begins with another part. */
+    ucs_list_for_each(coop, &worker->coops, list) {
+        if (!coop->is_send) {
+            coop_stop_recv(coop);
+        }
+    }
     while ((coop = coop_find_recv(worker)) != NULL) {
         coop_stop_recv(coop);
-        start = ri_time();
-        while ((state = ri_coop_wait(coop)) == RI_COOP_WAITS) {
-            if (ri_time() - start > COOP_END_TIMEOUT) {
-                ri_error("a peer that was writing a message does not go on; the memory "
-                         "of its receive is given up");
-                state = RI_COOP_GONE;
-                break;
-            }
-            sched_yield();
+        ending.coop = coop;
+        if (!ri_settle(coop->stream->peer, coop_is_writing, &ending)) {
+            ending.state = RI_COOP_GONE;
         }
         /* after the last look at the slot's count: the sender may use the slot again */
         if (!coop->stream->broken && (coop->status != UCS_OK)) {
             ri_control_answer(coop->stream, RI_WIRE_FIN, coop->req_id);
         }
-        ri_coop_end(coop, state);
+        ri_coop_end(coop, ending.state);
     }
 }

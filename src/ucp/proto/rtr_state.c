@@ -3,13 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "rtr_state.h"
-#include "planes.h"
-#include "../core/log.h"
-
-#include <sched.h>
-
-/* What ends cannot wait for ever for a peer that was stopped; seconds. */
-#define RTR_SETTLE_TIMEOUT 10
+#include "settle.h"
 
 void ri_rtr_give_grant_back(ri_recv_req_t *recv)
 {
@@ -47,34 +41,17 @@ static void rtr_end(ri_recv_req_t *recv)
 }
 
 /* Whether the sender is doing, within a call, what it has taken the RTR for. */
-static int rtr_is_unsettled(const ri_recv_req_t *recv)
+static int rtr_is_unsettled(void *arg)
 {
-    uint32_t state = ri_rtr_grant_state(recv);
+    uint32_t state = ri_rtr_grant_state(arg);
 
     return (state == RI_RING_GRANT_USED) || (state == RI_RING_GRANT_SHARING);
 }
 
-void ri_rtr_settle(const ri_recv_req_t *recv)
+void ri_rtr_settle(ri_recv_req_t *recv)
 {
-    double start = ri_time();
-    unsigned i;
-
-    if (recv->rtr != RI_RTR_OUT) {
-        return;
-    }
-    for (i = 1; rtr_is_unsettled(recv); ++i) {
-        sched_yield();
-        if (i % RI_RTR_CHECK != 0) {
-            continue;
-        }
-        if (ri_planes_is_gone(recv->rtr_stream->peer)) {
-            return;
-        }
-        if (ri_time() - start > RTR_SETTLE_TIMEOUT) {
-            ri_error("a peer that was writing a message does not go on; the memory of "
-                     "its receive is given up");
-            return;
-        }
+    if (recv->rtr == RI_RTR_OUT) {
+        ri_settle(recv->rtr_stream->peer, rtr_is_unsettled, recv);
     }
 }
 

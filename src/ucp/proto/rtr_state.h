@@ -54,8 +54,8 @@ static inline void ri_rtr_wake_queue(ri_worker_t *worker)
 /** The grant is not needed any more. */
 void ri_rtr_give_grant_back(ri_recv_req_t *recv);
 
-/** Wait until the sender has ended a write, or made a slot ready, or is gone. */
-void ri_rtr_settle(const ri_recv_req_t *recv);
+/** Wait until the sender has ended a write, or made a slot ready, or is gone (settle.h). */
+void ri_rtr_settle(ri_recv_req_t *recv);
 
 /** The receive has no RTR any more; if one had been sent it was for nothing. */
 void ri_rtr_forget(ri_recv_req_t *recv);

@@ -84,6 +84,7 @@ extern "C" {
 #include "ucp/proto/rndv.h"
 #include "ucp/proto/recv_rndv.h"
 #include "ucp/proto/rtr.h"
+#include "ucp/proto/settle.h"
 #include "ucp/proto/select.h"
 #include "ucp/proto/self.h"
 #include "ucp/tag/assembly.h"

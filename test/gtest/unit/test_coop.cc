@@ -738,6 +738,43 @@ TEST_F(test_coop, receivers_worker_ends)
     EXPECT_EQ(0u, m_a->worker()->num_coops);
 }
 
+/* The sender was stopped with parts of two messages in its hands. */
+TEST_F(test_coop, receivers_worker_ends_with_a_stopped_sender)
+{
+    const std::string text("does not go on");
+    bytes content = pattern(1, LONG);
+    send_ptr s1   = send_unmatched(content, 5);
+    send_ptr s2   = send_unmatched(content, 6);
+    recv_ptr r1   = m_b->recv(5, ~0ul, LONG);
+    recv_ptr r2   = m_b->recv(6, ~0ul, LONG);
+    unsigned busy = 0;
+
+    for (ri_ring_slot_t &slot : stream()->ring->control->slots) {
+        ri_slot_part_t part;
+
+        if (ri_slot_is_busy(&slot)) {
+            ASSERT_EQ(UCS_OK, ri_slot_claim(&slot, UNITS, RI_SLOT_BACK, 0, &part));
+            ++busy;
+        }
+    }
+    EXPECT_EQ(2u, busy);
+    m_b->may_end_open = true;
+    ri_settle_timeout = 0.05;
+    ::testing::internal::CaptureStderr();
+    m_b.reset();
+    std::string log = ::testing::internal::GetCapturedStderr();
+    EXPECT_NE(std::string::npos, log.find(text));
+    EXPECT_EQ(log.find(text), log.rfind(text));
+    for (const recv_ptr &r : {r1, r2}) {
+        ASSERT_TRUE(r->done);
+        EXPECT_EQ(UCS_ERR_CONNECTION_RESET, r->status);
+    }
+    ri_conn_fail(m_conn, UCS_ERR_UNREACHABLE);
+    m_a->progress();
+    check(s1, UCS_ERR_UNREACHABLE);
+    check(s2, UCS_ERR_UNREACHABLE);
+}
+
 TEST_F(test_coop, senders_worker_ends)
 {
     bytes content = pattern(1, LONG);

@@ -93,6 +93,75 @@ TEST_F(test_rtr_ends, stream_breaks)
     }
 }
 
+/* The sender was stopped in the middle of writes. They are waited for together, whatever ends
+ * first. */
+class test_rtr_stopped : public rtr_test {
+protected:
+    void SetUp() override
+    {
+        rtr_test::SetUp();
+        ri_settle_timeout = 0.05;
+        for (recv_ptr &r : m_r) {
+            r = post_seen();
+            set_state(r, RI_RING_GRANT_USED);
+        }
+        set_state(m_r[2], RI_RING_GRANT_SHARING);
+        ri_slot_init(slot(), 77, (uintptr_t)m_r[2]->buffer.data());
+        slot()->claimed = 5ul << 32;
+        ::testing::internal::CaptureStderr();
+    }
+
+    void check_log()
+    {
+        const std::string text("does not go on");
+        std::string log = ::testing::internal::GetCapturedStderr();
+
+        EXPECT_NE(std::string::npos, log.find(text));
+        EXPECT_EQ(log.find(text), log.rfind(text));
+    }
+
+    ri_ring_slot_t *slot() { return &m_conn->ring->control->slots[3]; }
+
+    recv_ptr m_r[3];
+};
+
+TEST_F(test_rtr_stopped, stream_breaks)
+{
+    ri_stream_break(stream(), "a test");
+    check_log();
+    for (const recv_ptr &r : m_r) {
+        EXPECT_EQ(RI_RTR_NONE, rtr(r));
+        cancel(r);
+    }
+}
+
+TEST_F(test_rtr_stopped, ring_is_given_back_and_stream_breaks)
+{
+    ri_ring_channel_stop(m_back);
+    ri_settle_timeout = 1e9;
+    ri_stream_break(stream(), "a test");
+    check_log();
+    for (const recv_ptr &r : m_r) {
+        cancel(r);
+    }
+}
+
+TEST_F(test_rtr_stopped, worker_ends)
+{
+    for (const recv_ptr &r : m_r) {
+        ri_req_put(ri_req_of_handle(r->handle));
+    }
+    m_b->may_end_open = true;
+    m_b.reset();
+    m_b_plane.reset();
+    check_log();
+    m_a->progress();
+    m_ab->sent.clear();
+    ri_conn_destroy(m_conn, UCS_ERR_CANCELED);
+    m_a.reset();
+    m_a_plane.reset();
+}
+
 /* The sender has taken an RTR for a slot, which it is about to make ready. */
 class test_rtr_sharing : public rtr_test {
 protected:

@@ -1,0 +1,26 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Waiting, within a call, for what a peer writes into this process's memory just then. That
+ * takes no time but if the peer has lost its processor, or was stopped: then memory is handed
+ * back after some time all the same. (protocol-rndv.md section 3.5)
+ *
+ * A peer was stopped in one call, and so in one write. If others seem to be under way as well,
+ * they are not waited for one after the other: all that ends within some time has one time-out.
+ */
+#ifndef RI_SETTLE_H
+#define RI_SETTLE_H
+
+#include "../core/peer.h"
+
+/** How long a peer is waited for, and for how long it is not waited for again then; seconds. */
+extern double ri_settle_timeout;
+
+typedef int (*ri_settle_func_t)(void *arg);
+
+/** Wait while @a is_writing says that @a peer writes: until it is gone, or for so long.
+ * @return Whether it has ended. */
+int ri_settle(ri_peer_t *peer, ri_settle_func_t is_writing, void *arg);
+
+#endif
