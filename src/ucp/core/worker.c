@@ -283,6 +283,7 @@ void ri_worker_destroy(ri_worker_t *worker)
         ri_stream_destroy(ucs_list_head(&worker->streams, ri_stream_t, list));
     }
     ri_control_drop(&worker->control);
+    ri_pool_unregister(&worker->pool);
     ri_planes_close(worker);
     worker->destroyed = 1;
     ri_map_remove(&ri_worker_map, (uintptr_t)worker->stock);

@@ -17,7 +17,7 @@
 /* A POOL always names one segment. */
 typedef union hybrid_pool_msg {
     ri_wire_rts_t rts;
-    uint8_t bytes[sizeof(ri_wire_rts_t) + sizeof(ri_segment_t)];
+    uint8_t bytes[sizeof(ri_wire_rts_t) + sizeof(ri_segment_t) + sizeof(uint32_t)];
 } hybrid_pool_msg_t;
 
 static void hybrid_count(ri_worker_t *worker)
@@ -48,10 +48,41 @@ static ri_pool_buffer_t *hybrid_get(ri_send_req_t *req)
         buffer->conn   = conn;
         buffer->uid    = (conn->peer != NULL) ? conn->peer->uid : 0;
         buffer->length = req->data.length;
+        buffer->keyed  = !(conn->flags & RI_CONN_PLANE_READ);
         ucs_list_add_tail(&conn->lent, &buffer->list);
         hybrid_count(conn->worker);
     }
     return buffer;
+}
+
+int ri_hybrid_prepare(ri_worker_t *worker, size_t length)
+{
+    ri_pool_buffer_t *buffer = ri_pool_get(&worker->pool, length);
+    int ready;
+
+    if (buffer == NULL) {
+        return 0;
+    }
+    ready = ri_pool_register(buffer, worker->rdma);
+    ri_pool_put(&worker->pool, buffer); /* the next one that is taken */
+    return ready;
+}
+
+/* Describe the message in a buffer. */
+static void hybrid_fill(hybrid_pool_msg_t *msg, const ri_pool_buffer_t *buffer)
+{
+    ri_wire_rts_t *rts = &msg->rts;
+
+    *rts             = (ri_wire_rts_t){.num_segments = 1};
+    rts->segments[0] = (ri_segment_t){(uintptr_t)buffer->data, buffer->length};
+    if (ri_pool_is_low(&buffer->worker->pool)) {
+        rts->flags |= RI_WIRE_RTS_LOW;
+    }
+    if (buffer->keyed) {
+        rts->flags |= RI_WIRE_RTS_KEYS;
+        memcpy(&rts->segments[1], &buffer->memory.remote_key,
+               sizeof(buffer->memory.remote_key));
+    }
 }
 
 ucs_status_t ri_hybrid_send(ri_send_req_t *req, const ucp_request_param_t *param)
@@ -66,14 +97,12 @@ ucs_status_t ri_hybrid_send(ri_send_req_t *req, const ucp_request_param_t *param
         return UCS_ERR_NO_MEMORY;
     }
     ri_dt_pack(&req->data, buffer->data);
-    id                  = buffer->id;
-    msg.rts             = (ri_wire_rts_t){.num_segments = 1,
-                                          .flags = ri_pool_is_low(&worker->pool) ? RI_WIRE_RTS_LOW :
-                                                                                   0};
-    msg.rts.segments[0] = (ri_segment_t){(uintptr_t)buffer->data, buffer->length};
+    id = buffer->id;
+    hybrid_fill(&msg, buffer);
     ri_trace(&worker->trace, RI_TRACE_SEND_POOL, req->sn, req->data.length);
 
-    status = ri_rndv_send_payload(req, id, &msg, sizeof(msg), ri_am_force_flag(param));
+    status = ri_rndv_send_payload(req, id, &msg, ri_wire_rts_length(&msg.rts),
+                                  ri_am_force_flag(param));
     /* If the conn has failed meanwhile, the buffer is back already. */
     if (UCS_STATUS_IS_ERR(status) && (ri_id_get(&worker->pool.ids, id) == buffer)) {
         hybrid_give_back(buffer);
@@ -196,7 +225,7 @@ void ri_hybrid_handle_nack(ri_worker_t *worker, ri_conn_t *conn, const ri_wire_m
         return;
     }
 
-    conn->flags &= ~RI_CONN_PLANE_READ;
+    conn->flags &= buffer->keyed ? ~RI_CONN_RDMA : ~RI_CONN_PLANE_READ;
     if ((conn->peer != NULL) && ri_planes_is_gone(conn->peer)) {
         hybrid_give_back(buffer); /* nobody is left to get it */
         return;

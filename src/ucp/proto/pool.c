@@ -28,8 +28,47 @@ void ri_pool_init(ri_pool_t *pool, size_t limit)
     ri_id_table_init(&pool->ids, POOL_INDEX_BITS, 32);
 }
 
+static void pool_unregister_one(ri_pool_buffer_t *buffer)
+{
+    if (buffer->plane != NULL) {
+        buffer->plane->ops->release(buffer->plane, &buffer->memory);
+        buffer->plane = NULL;
+    }
+}
+
+static void pool_unregister_list(ucs_list_link_t *list)
+{
+    ri_pool_buffer_t *buffer;
+
+    ucs_list_for_each(buffer, list, list) {
+        pool_unregister_one(buffer);
+    }
+}
+
+void ri_pool_unregister(ri_pool_t *pool)
+{
+    unsigned class;
+
+    for (class = 0; class < RI_POOL_CLASSES; ++class) {
+        pool_unregister_list(&pool->free[class]);
+    }
+    pool_unregister_list(&pool->lent);
+    pool_unregister_list(&pool->unsent);
+}
+
+int ri_pool_register(ri_pool_buffer_t *buffer, ri_plane_t *plane)
+{
+    if ((buffer->plane == NULL) &&
+        (plane->ops->reg(plane, buffer->data, ri_pool_class_size(buffer->size_class),
+                         &buffer->memory) == UCS_OK)) {
+        buffer->plane = plane;
+    }
+    return buffer->plane != NULL;
+}
+
 static void pool_free(ri_pool_t *pool, ri_pool_buffer_t *buffer)
 {
+    pool_unregister_one(buffer);
     pool->allocated -= ri_pool_class_size(buffer->size_class);
     free(buffer->data);
     free(buffer);
@@ -86,6 +125,7 @@ static ri_pool_buffer_t *pool_new(ri_pool_t *pool, unsigned class)
         return NULL;
     }
     buffer->size_class = class;
+    buffer->plane      = NULL;
     pool->allocated += size;
     return buffer;
 }

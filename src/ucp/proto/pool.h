@@ -9,6 +9,9 @@
  * then kept. When others of the size that is needed are all in use, free ones of other
  * sizes make room. Each has an id for the wire while it is taken.
  *
+ * What goes through a network is registered there when its buffer is first used for that, and
+ * stays so until the buffer is freed.
+ *
  * Rejected: shared memory that the receiver maps. The planes can read private memory just as
  * well, and nothing has to be set up for it.
  */
@@ -31,12 +34,15 @@ typedef struct ri_pool_buffer {
     uint8_t *data;
     uint32_t id; /* 0: none */
     uint8_t size_class;
+    ri_plane_t *plane;        /* that the memory is registered with, or NULL */
+    ri_plane_memory_t memory; /* likewise */
 
     /* Of the message in it. */
     ri_worker_t *worker;
     ri_conn_t *conn;       /* that its message went by; NULL: it is gone */
     uint64_t uid;          /* of the peer that may give it back */
     size_t length;         /* of the message */
+    uint8_t keyed;         /* it is read by a plane that needs keys */
     ri_wire_base_t header; /* for UCP, which reads it until it has sent */
 } ri_pool_buffer_t;
 
@@ -96,6 +102,14 @@ ri_pool_buffer_t *ri_pool_get(ri_pool_t *pool, size_t length);
 
 /** Put a buffer back, which is in no list. */
 void ri_pool_put(ri_pool_t *pool, ri_pool_buffer_t *buffer);
+
+/** Let @a plane reach the memory of a buffer, now and as long as there is the buffer.
+ * @return Whether it can. */
+int ri_pool_register(ri_pool_buffer_t *buffer, ri_plane_t *plane);
+
+/** Planes are about to be closed, and nobody reads by them any more: let none reach any
+ * buffer. */
+void ri_pool_unregister(ri_pool_t *pool);
 
 /** No id leads to @a buffer any more. */
 void ri_pool_forget(ri_pool_t *pool, ri_pool_buffer_t *buffer);

@@ -303,7 +303,8 @@ static ucs_status_t send_choose_and_start(ri_send_req_t *req, int sync,
             .pieces         = ri_rndv_fits(&req->data),
             .plane_read     = !!(conn->flags & (RI_CONN_PLANE_READ | RI_CONN_RDMA)),
             .plane_write    = !!(conn->flags & RI_CONN_PLANE_WRITE),
-            .has_pool       = !expected && (conn->flags & RI_CONN_PLANE_READ) &&
+            .has_pool       = !expected &&
+                        (conn->flags & (RI_CONN_PLANE_READ | RI_CONN_RDMA)) &&
                         !send_is_awaited(conn) &&
                         ri_pool_has(&conn->worker->pool, req->data.length),
             .has_slot = (req->data.length >= ri_config.coop_thresh) &&
@@ -331,6 +332,11 @@ static ucs_status_t send_choose_and_start(ri_send_req_t *req, int sync,
     if ((proto == RI_PROTO_RECV_RNDV) && !ri_recv_rndv_write(req, &rtr)) {
         select.receiver_early = 0;
         proto                 = ri_select(&select);
+    }
+    if ((proto == RI_PROTO_HYBRID) && !(conn->flags & RI_CONN_PLANE_READ) &&
+        !ri_hybrid_prepare(conn->worker, req->data.length)) {
+        select.has_pool = 0;
+        proto           = ri_select(&select);
     }
     if ((proto == RI_PROTO_RNDV_GET) && !(conn->flags & RI_CONN_PLANE_READ) &&
         !ri_rdma_read_prepare(req)) {
