@@ -28,6 +28,8 @@ ri_peer_t *ri_peer_get(ri_worker_t *worker, uint64_t uid)
     peer->lost_ep      = NULL;
     peer->rdma_ep      = NULL;
     peer->rdma         = RI_RDMA_NONE;
+    peer->rdma_way     = 0;
+    peer->num_rdma     = 0;
     peer->gone         = 0;
     peer->gone_round   = worker->gone_round;
     peer->gone_looks   = 0;

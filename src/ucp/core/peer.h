@@ -34,6 +34,8 @@ struct ri_peer {
     ri_plane_ep_t *lost_ep;  /* one like that which has stopped working, until there is
                                another: it tells whether the process exists. Or NULL */
     ri_plane_ep_t *rdma_ep;  /* the way to it through a network, or NULL */
+    uint32_t rdma_way;       /* number of that way, or of the latest one; 0: none yet */
+    unsigned num_rdma;       /* transfers by it that are under way */
     uint8_t rdma;            /* ri_rdma_state_t */
     uint8_t rdma_length;     /* CONNECTED: of the address */
     uint8_t rdma_address[RI_PLANE_ADDRESS_MAX]; /* of the peer's end */

@@ -81,6 +81,8 @@ typedef struct ri_recv_req {
     uint32_t rtr_generation; /* OUT: of the grant */
     ri_conn_t *rtr_conn;     /* OUT: in whose ring that is */
     ri_stream_t *rtr_stream; /* OUT, KEPT: of the sender */
+    ri_keys_t *keys;         /* written: of memory that is written through a network */
+    uint32_t way;            /* likewise: by this way to the peer, of its rdma_way */
     uint32_t rts_req_id;     /* in worker->rtr_writing: the sender's request */
     uint32_t posted_us;    /* of receives above the eager threshold: when it was posted */
     uint32_t posted_polls; /* likewise: worker->polls then */
@@ -101,7 +103,8 @@ enum {
     RI_SEND_WAIT_RING  = 1 << 0, /* room in the ring */
     RI_SEND_WAIT_STOCK = 1 << 1, /* completion of a stock active message */
     RI_SEND_WAIT_MATCH = 1 << 2, /* SYNC_ACK, FIN, CTS, or the receive of a self-send */
-    RI_SEND_WAIT_DATA  = 1 << 3  /* as STOCK, of RNDV_DATA: the RTS may be there still */
+    RI_SEND_WAIT_DATA  = 1 << 3, /* as STOCK, of RNDV_DATA: the RTS may be there still */
+    RI_SEND_WAIT_WRITE = 1 << 4  /* the data is being written through a network */
 };
 
 /* A tag send that did not complete at once. */
@@ -122,7 +125,8 @@ typedef struct ri_send_req {
     ri_dt_data_t data;
     ri_msg_t *self_msg; /* a self-send's message while it waits for its receive */
     ri_coop_t *coop;    /* of a message that both sides copy (proto/coop.h), else NULL */
-    ri_keys_t *keys;    /* of data that the peer reads through a network, else NULL */
+    ri_keys_t *keys;    /* of data that goes through a network, else NULL */
+    uint32_t way;       /* likewise: by this way to the peer, of its rdma_way */
 } ri_send_req_t;
 
 /* An endpoint or worker operation that has own work to wait for first. */

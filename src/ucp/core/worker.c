@@ -17,7 +17,7 @@
 #include "../proto/recv_rndv.h"
 #include "../proto/ring_channel.h"
 #include "../proto/rndv.h"
-#include "../proto/rdma_read.h"
+#include "../proto/rdma.h"
 #include "../proto/rtr.h"
 #include "../tag/dispatch.h"
 #include "../../uct/shm/host.h"
@@ -262,7 +262,7 @@ void ri_worker_destroy(ri_worker_t *worker)
 
     ri_rndv_discard_all(worker); /* as long as there are ways out */
     ri_coop_end_all(worker);
-    ri_rdma_read_end_all(worker);
+    ri_rdma_end_all(worker);
     ri_hybrid_flush_releases(worker);
     while (!ucs_list_is_empty(&worker->conns)) {
         ri_conn_t *conn = ucs_list_head(&worker->conns, ri_conn_t, list);
@@ -393,7 +393,7 @@ unsigned ri_worker_progress_full(ri_worker_t *worker)
         worker->ring_credit = (parts > 0) ? WORKER_RING_CREDIT : worker->ring_credit;
     }
     if (worker->num_reads > 0) {
-        count += ri_rdma_read_progress(worker);
+        count += ri_rdma_progress(worker);
     }
 
     if ((worker->ring_credit > 0) &&

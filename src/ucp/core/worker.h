@@ -76,7 +76,7 @@ struct ri_worker {
     ri_id_table_t recv_ids;     /* of receives that wait for RNDV_DATA */
     ri_plane_t *plane;          /* to processes on this host; NULL: none */
     ri_plane_t *rdma;           /* through a network; NULL: none */
-    ucs_list_link_t reads_done; /* transfers by it that have ended (proto/rdma_read.c) */
+    ucs_list_link_t reads_done; /* transfers by it that have ended (proto/rdma.c) */
     double gone_checked;        /* when it was last looked whether peers exist */
     unsigned gone_round;        /* how often it was */
     int gone_hurry;             /* one seems to be gone: look again soon */

@@ -287,11 +287,12 @@ void ri_control_nack(ri_stream_t *stream, uint32_t req_id, uint32_t recv_id,
 }
 
 void ri_control_cts(ri_stream_t *stream, uint32_t req_id, uint32_t recv_id,
-                    const void *address)
+                    const void *address, uint32_t key)
 {
     ri_wire_cts_t cts = {.base.type  = RI_WIRE_CTS,
                          .base.value = req_id,
                          .recv_id    = recv_id,
+                         .key        = key,
                          .address    = (uintptr_t)address};
 
     ri_wire_set_id(&cts.base, stream->remote_conn_id);

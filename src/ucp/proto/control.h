@@ -56,9 +56,10 @@ void ri_control_nack(ri_stream_t *stream, uint32_t req_id, uint32_t recv_id,
 void ri_control_release(ri_peer_t *peer, uint32_t conn_id, const uint32_t *ids,
                         unsigned count);
 
-/** Tell the sender of @a stream where to write the data of an RTS. */
+/** Tell the sender of @a stream where to write the data of an RTS. @a key: of that memory,
+ * if the RTS has keys. */
 void ri_control_cts(ri_stream_t *stream, uint32_t req_id, uint32_t recv_id,
-                    const void *address);
+                    const void *address, uint32_t key);
 
 /** Handle a control message that passed validation. */
 void ri_control_handle(ri_worker_t *worker, ri_stream_t *stream, const ri_wire_msg_t *msg,

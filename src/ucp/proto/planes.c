@@ -64,6 +64,7 @@ static int planes_prepare_rdma(ri_worker_t *worker, ri_peer_t *peer)
             peer->rdma_ep = NULL;
             return 0;
         }
+        ++peer->rdma_way;
         peer->rdma = RI_RDMA_PREPARED;
     }
     return 1;
@@ -280,6 +281,11 @@ void ri_planes_rdma_failed(ri_worker_t *worker, ri_peer_t *peer)
 
 void ri_planes_disconnect_rdma(ri_peer_t *peer)
 {
+    ri_conn_t *conn;
+
+    ucs_list_for_each(conn, &peer->conns, peer_list) {
+        conn->flags &= ~RI_CONN_RDMA;
+    }
     planes_end(&peer->rdma_ep);
     peer->rdma = RI_RDMA_NONE;
 }

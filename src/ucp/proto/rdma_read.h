@@ -6,9 +6,8 @@
  * processes of one host goes on by itself here, and ends in progress. The memory of both sides
  * is registered; the RTS has the keys. (protocol.md section 8)
  *
- * The receive's memory is the network's from the start of the read to its end, whatever
- * becomes of the stream meanwhile: then the receive ends with an error, but not earlier. The
- * end always comes, also if the peer does not exist any more, as the way to it fails then.
+ * The receive's memory is the network's from the start of the read to its end, see rdma.h. If
+ * the stream ends meanwhile the receive ends with an error then.
  */
 #ifndef RI_RDMA_READ_H
 #define RI_RDMA_READ_H
@@ -16,8 +15,8 @@
 #include "../core/worker.h"
 #include "../tag/deliver.h"
 
-/** Sender: register the data of a send, so that the peer can read it. @return Whether it
- * can; req->keys is set then. */
+/** Sender: register the data of a send, so that the peer can read it, or this process write
+ * it to the peer. @return Whether that works; req->keys is set then. */
 int ri_rdma_read_prepare(ri_send_req_t *req);
 
 /** Sender: write the keys behind the segments of an RTS, which are those of the data. */
@@ -34,11 +33,5 @@ void ri_rdma_read_forget(ri_send_req_t *req);
  */
 ucs_status_t ri_rdma_read_recv(ri_recv_req_t *recv, ri_stream_t *stream,
                                const ri_arrival_t *arrival);
-
-/** Receiver: go on, and end what has ended. @return Number of events. */
-unsigned ri_rdma_read_progress(ri_worker_t *worker);
-
-/** Receiver: the worker ends, and with it all reads. The senders are told. */
-void ri_rdma_read_end_all(ri_worker_t *worker);
 
 #endif

@@ -8,6 +8,7 @@
 #include "coop.h"
 #include "hybrid.h"
 #include "planes.h"
+#include "rdma_write.h"
 #include "ring_channel.h"
 #include "rtr.h"
 #include "send_rndv_get.h"
@@ -185,12 +186,16 @@ ucs_status_t ri_rndv_wait(ri_recv_req_t *recv, ri_stream_t *stream)
     }
     recv->stream  = stream;
     recv->written = 0;
+    recv->keys    = NULL;
     ucs_list_add_tail(&stream->fetching, &recv->list);
     return UCS_OK;
 }
 
 void ri_rndv_forget(ri_recv_req_t *recv)
 {
+    if (recv->keys != NULL) {
+        ri_rdma_write_revoke(recv);
+    }
     ucs_list_del(&recv->list);
     ri_id_free(&recv->super.worker->recv_ids, recv->id);
     recv->stream = NULL;
@@ -201,7 +206,8 @@ typedef int (*rndv_is_func_t)(const ri_recv_req_t *recv);
 /* May the memory of a receive that waits be handed back? */
 static int rndv_may_abort(const ri_recv_req_t *recv)
 {
-    return !recv->written || ri_planes_is_gone(recv->stream->peer);
+    return !recv->written || (recv->keys != NULL) ||
+           ri_planes_is_gone(recv->stream->peer);
 }
 
 /* May the sender write the memory of a receive that waits? */

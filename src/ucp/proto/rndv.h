@@ -80,13 +80,14 @@ void ri_rndv_discard_all(ri_worker_t *worker);
  * UCS_ERR_NO_MEMORY. */
 ucs_status_t ri_rndv_wait(ri_recv_req_t *recv, ri_stream_t *stream);
 
-/** Receiver: it waits no more. */
+/** Receiver: it waits no more, and nobody writes its memory any more. */
 void ri_rndv_forget(ri_recv_req_t *recv);
 
 /**
  * Receiver: the stream ends; what still waits for its data ends with @a status.
  *
- * But not what the sender may still write: that must not be handed back. The sender writes
+ * But not what the sender may still write by a plane that this side cannot stop: that must not
+ * be handed back. The sender writes
  * only while it handles CTS. Its conn is open then, and when that ends, it says so: BYE, and
  * RING_CLOSE if there was a ring. If the stream has broken, the sender gets RESET, which ends
  * its conn. So these receives end by WRITTEN, RNDV_DATA, ri_rndv_abort_written(), or here

@@ -5,6 +5,8 @@
 #include "send_rndv_put.h"
 #include "am_rndv.h"
 #include "control.h"
+#include "rdma_read.h"
+#include "rdma_write.h"
 #include "rndv.h"
 #include "send_rndv_get.h"
 #include "../core/memory.h"
@@ -19,6 +21,9 @@ ucs_status_t ri_send_rndv_put_start(ri_send_req_t *req)
     req->put             = 1;
     rts.rts.num_segments = ri_rndv_segments(&req->data, rts.rts.segments,
                                             RI_WIRE_SEGMENTS_MAX);
+    if (req->keys != NULL) {
+        ri_rdma_read_put_keys(req, &rts.rts);
+    }
     return ri_rndv_send(req, &rts.rts);
 }
 
@@ -35,7 +40,9 @@ static int put_is_possible(ri_recv_req_t *recv, ri_stream_t *stream)
 ucs_status_t ri_send_rndv_put_recv(ri_recv_req_t *recv, ri_stream_t *stream,
                                    const ri_arrival_t *arrival)
 {
-    uint32_t req_id = arrival->req_id;
+    const ri_wire_rts_t *rts = arrival->data;
+    uint32_t req_id          = arrival->req_id;
+    uint32_t key             = 0;
     ucs_status_t status;
 
     if (!put_is_possible(recv, stream)) {
@@ -46,9 +53,16 @@ ucs_status_t ri_send_rndv_put_recv(ri_recv_req_t *recv, ri_stream_t *stream,
         ri_control_answer(stream, RI_WIRE_FIN, req_id);
         return status;
     }
+    if (rts->flags & RI_WIRE_RTS_KEYS) {
+        if (!ri_rdma_write_open(recv, stream->peer)) {
+            ri_rndv_forget(recv);
+            return ri_send_rndv_get_recv(recv, stream, arrival);
+        }
+        key = ri_rdma_write_key(recv);
+    }
     recv->written = 1;
     ri_trace(&stream->worker->trace, RI_TRACE_RECV_CTS, recv->id, recv->info.length);
-    ri_control_cts(stream, req_id, recv->id, recv->data.buffer);
+    ri_control_cts(stream, req_id, recv->id, recv->data.buffer, key);
     return UCS_INPROGRESS;
 }
 
@@ -78,6 +92,13 @@ void ri_send_rndv_put_handle_cts(ri_worker_t *worker, ri_conn_t *conn,
         return;
     }
 
+    if (req->keys != NULL) {
+        if (ri_rdma_write_start(req, msg->recv_id, msg->address, msg->key) !=
+            UCS_INPROGRESS) {
+            ri_am_rndv_send_data(req, msg->recv_id);
+        }
+        return;
+    }
     status = put_write(req, msg->address);
     if (status == UCS_OK) {
         ri_control_send(conn, RI_WIRE_WRITTEN, conn->remote_id, msg->recv_id);
@@ -105,6 +126,9 @@ void ri_send_rndv_put_handle_written(ri_stream_t *stream, const ri_wire_msg_t *m
 
     ++stream->busy;
     ri_trace(&worker->trace, RI_TRACE_RECV_WRITTEN, recv->id, recv->info.length);
+    if (recv->keys != NULL) {
+        ri_rdma_write_close(recv);
+    }
     ri_rndv_forget(recv);
     ri_deliver_received(recv, UCS_OK);
     --stream->busy;

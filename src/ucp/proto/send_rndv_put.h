@@ -7,8 +7,9 @@
  * (WRITTEN). (protocol.md section 8)
  *
  * The receive's memory is the sender's to write from CTS until WRITTEN, or until RNDV_DATA if
- * the write has failed. The sender writes within the handler of CTS only, and a request takes
- * one CTS. How a receive ends otherwise is said at ri_rndv_abort().
+ * the write has failed. The sender writes within the handler of CTS only, or starts it there
+ * (rdma_write.h), and a request takes one CTS. How a receive ends otherwise is said at
+ * ri_rndv_abort().
  */
 #ifndef RI_SEND_RNDV_PUT_H
 #define RI_SEND_RNDV_PUT_H

@@ -92,10 +92,10 @@ void ri_send_end_wait(ri_send_req_t *req, uint8_t what, ucs_status_t status)
 {
     req->waiting &= ~what;
     if (ri_unlikely(status != UCS_OK)) {
-        /* What else it waits for may never come, except stock's callback, which always
-         * does and must find the request. */
+        /* What else it waits for may never come, except stock's callback and the end of a
+         * write, which always do and must find the request. */
         req->failure = (req->failure == UCS_OK) ? status : req->failure;
-        req->waiting &= RI_SEND_WAIT_STOCK | RI_SEND_WAIT_DATA;
+        req->waiting &= RI_SEND_WAIT_STOCK | RI_SEND_WAIT_DATA | RI_SEND_WAIT_WRITE;
     }
     if (req->waiting == 0) {
         send_complete(req, req->failure);
@@ -111,7 +111,7 @@ void ri_send_abort(ri_send_req_t *req, ucs_status_t status)
     if (req->self_msg != NULL) {
         ri_self_give_up(req);
     }
-    if (req->waiting & (RI_SEND_WAIT_RING | RI_SEND_WAIT_MATCH)) {
+    if (req->waiting & (RI_SEND_WAIT_RING | RI_SEND_WAIT_MATCH | RI_SEND_WAIT_WRITE)) {
         ri_send_end_wait(req, RI_SEND_WAIT_RING | RI_SEND_WAIT_MATCH, status);
     }
 }
@@ -282,6 +282,13 @@ static int send_needs_id(ri_proto_t proto, int sync)
     }
 }
 
+/* Whether a rendezvous goes through a network. */
+static int send_goes_by_rdma(const ri_conn_t *conn, ri_proto_t proto)
+{
+    return ((proto == RI_PROTO_RNDV_GET) && !(conn->flags & RI_CONN_PLANE_READ)) ||
+           ((proto == RI_PROTO_RNDV_PUT) && !(conn->flags & RI_CONN_PLANE_WRITE));
+}
+
 static ucs_status_t send_choose_and_start(ri_send_req_t *req, int sync,
                                           const ucp_request_param_t *param)
 {
@@ -302,7 +309,7 @@ static ucs_status_t send_choose_and_start(ri_send_req_t *req, int sync,
             .host_memory    = ri_memory_is_host(req->super.worker, &req->data, param),
             .pieces         = ri_rndv_fits(&req->data),
             .plane_read     = !!(conn->flags & (RI_CONN_PLANE_READ | RI_CONN_RDMA)),
-            .plane_write    = !!(conn->flags & RI_CONN_PLANE_WRITE),
+            .plane_write    = !!(conn->flags & (RI_CONN_PLANE_WRITE | RI_CONN_RDMA)),
             .has_pool       = !expected &&
                         (conn->flags & (RI_CONN_PLANE_READ | RI_CONN_RDMA)) &&
                         !send_is_awaited(conn) &&
@@ -338,10 +345,10 @@ static ucs_status_t send_choose_and_start(ri_send_req_t *req, int sync,
         select.has_pool = 0;
         proto           = ri_select(&select);
     }
-    if ((proto == RI_PROTO_RNDV_GET) && !(conn->flags & RI_CONN_PLANE_READ) &&
-        !ri_rdma_read_prepare(req)) {
-        select.plane_read = 0;
-        proto             = ri_select(&select);
+    if (send_goes_by_rdma(conn, proto) && !ri_rdma_read_prepare(req)) {
+        select.plane_read &= !!(conn->flags & RI_CONN_PLANE_READ);
+        select.plane_write &= !!(conn->flags & RI_CONN_PLANE_WRITE);
+        proto = ri_select(&select);
     }
     if (send_needs_id(proto, sync)) {
         req->id = ri_id_alloc(&conn->worker->req_ids, req);

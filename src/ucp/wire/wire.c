@@ -166,6 +166,7 @@ static void wire_parse_fields(const uint8_t *at, ri_wire_msg_t *msg)
         memcpy(&hdr, at, sizeof(hdr));
         msg->recv_id = hdr.recv_id;
         msg->address = hdr.address;
+        msg->key     = hdr.key;
         break;
     }
     default:

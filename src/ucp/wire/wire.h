@@ -167,7 +167,7 @@ typedef struct ri_wire_rtr {
 typedef struct ri_wire_cts {
     ri_wire_base_t base; /* value: id of the sender's request */
     uint32_t recv_id;    /* for WRITTEN, or RNDV_DATA */
-    uint32_t reserved;   /* 0 */
+    uint32_t key;        /* of that memory, if the RTS has keys; else 0 */
     uint64_t address;    /* where the data goes; its length is that of the RTS */
 } __attribute__((packed)) ri_wire_cts_t;
 
@@ -283,6 +283,7 @@ typedef struct ri_wire_msg {
     uint32_t recv_id; /* NACK, CTS */
     uint32_t flags;   /* NACK */
     uint64_t address; /* CTS */
+    uint32_t key;     /* likewise */
     uint32_t release[RI_WIRE_RELEASE_MAX]; /* RELEASE: value of them */
     uint8_t plane;                         /* PLANE_REQ, PLANE_ACK */
     uint8_t plane_address_length;

@@ -47,11 +47,12 @@ public:
     ucs_status_t connect_status = UCS_OK;
     ucs_status_t reg_status     = UCS_OK;
     unsigned good_regs          = 0;      /* that succeed before reg_status counts */
-    ucs_status_t start_status   = UCS_OK; /* of read() */
+    ucs_status_t start_status   = UCS_OK; /* of read() and write() */
     ucs_status_t end_status     = UCS_OK; /* of what it started */
     bool holds                  = false;  /* nothing ends by itself */
     bool broken                 = false;  /* check() says so */
     unsigned reads              = 0;
+    unsigned writes             = 0;
     unsigned connects           = 0;
 
 private:
@@ -70,7 +71,9 @@ private:
     struct operation {
         end *way;
         ri_plane_op_t *op;
+        bool is_write;
         std::vector<ri_segment_t> local, remote;
+        std::vector<uint32_t> remote_keys;
     };
 
     struct key {
@@ -181,12 +184,24 @@ private:
 
     static ucs_status_t read(ri_plane_ep_t *ep, const ri_transfer_t *transfer)
     {
+        ++of(ep)->of->reads;
+        return transfer_data(ep, transfer, false);
+    }
+
+    static ucs_status_t write(ri_plane_ep_t *ep, const ri_transfer_t *transfer)
+    {
+        ++of(ep)->of->writes;
+        return transfer_data(ep, transfer, true);
+    }
+
+    static ucs_status_t transfer_data(ri_plane_ep_t *ep, const ri_transfer_t *transfer,
+                                      bool is_write)
+    {
         end *one   = of(ep);
         rdma *self = one->of;
-        operation o{one, transfer->op, {}, {}};
+        operation o{one, transfer->op, is_write, {}, {}, {}};
 
         EXPECT_NE(0u, one->remote);
-        ++self->reads;
         if (self->start_status != UCS_OK) {
             return self->start_status;
         }
@@ -202,6 +217,7 @@ private:
                 ++self->m_wrong_keys;
             }
             o.remote.push_back(transfer->remote[i]);
+            o.remote_keys.push_back(transfer->remote_keys[i] - 1000000);
         }
         EXPECT_EQ(0u, transfer->offset);
         self->m_queue.push_back(o);
@@ -218,11 +234,11 @@ private:
         bytes data;
         size_t at = 0;
 
-        for (const ri_segment_t &s : o.remote) {
+        for (const ri_segment_t &s : o.is_write ? o.local : o.remote) {
             const uint8_t *from = reinterpret_cast<const uint8_t *>(s.address);
             data.insert(data.end(), from, from + s.length);
         }
-        for (const ri_segment_t &s : o.local) {
+        for (const ri_segment_t &s : o.is_write ? o.remote : o.local) {
             size_t length = std::min<size_t>(s.length, data.size() - at);
             memcpy(reinterpret_cast<void *>(s.address), &data[at], length);
             at += length;
@@ -243,6 +259,10 @@ private:
 
             self->m_queue.pop_front();
             if (status == UCS_OK) {
+                for (size_t i = 0; o.is_write && (i < o.remote.size()); ++i) {
+                    EXPECT_TRUE(other->second->of->has_key(o.remote_keys[i], o.remote[i]))
+                            << "written, but handed back already";
+                }
                 copy(o);
             }
             self->broken |= (status == UCS_ERR_UNREACHABLE);
@@ -255,7 +275,7 @@ private:
     static constexpr ri_plane_ops_t OPS = {"fake rdma", nullptr,    close,    nullptr,
                                            connect,     disconnect, prepare,  ep_address,
                                            reg,         release,    progress, read,
-                                           nullptr,     check,      nullptr,  nullptr};
+                                           write,       check,      nullptr,  nullptr};
 
     state *m_state;
     bool m_closed         = false;

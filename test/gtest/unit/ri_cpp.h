@@ -78,7 +78,7 @@ extern "C" {
 #include "ucp/proto/coop.h"
 #include "ucp/proto/hybrid.h"
 #include "ucp/proto/planes.h"
-#include "ucp/proto/rdma_read.h"
+#include "ucp/proto/rdma.h"
 #include "ucp/proto/pool.h"
 #include "ucp/proto/ring_channel.h"
 #include "ucp/proto/rndv.h"

@@ -186,7 +186,7 @@ TEST_F(test_rdma_read, worker_of_the_receiver_ends)
 {
     connect();
     start_read();
-    ri_rdma_read_end_all(m_b->worker());
+    ri_rdma_end_all(m_b->worker());
     ASSERT_TRUE(m_r->done);
     EXPECT_EQ(UCS_ERR_CONNECTION_RESET, m_r->status);
     pump();

@@ -1,0 +1,117 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "rdma.h"
+#include "planes.h"
+
+void ri_rdma_release(ri_plane_t *plane, ri_keys_t *keys)
+{
+    while (keys->count > 0) {
+        plane->ops->release(plane, &keys->memory[--keys->count]);
+    }
+}
+
+ucs_status_t ri_rdma_register(ri_plane_t *plane, const ri_segment_t *segments,
+                              size_t count, ri_keys_t *keys)
+{
+    ucs_status_t status;
+
+    for (keys->count = 0; keys->count < count; ++keys->count) {
+        status = plane->ops->reg(plane, (void *)segments[keys->count].address,
+                                 segments[keys->count].length,
+                                 &keys->memory[keys->count]);
+        if (status != UCS_OK) {
+            ri_rdma_release(plane, keys);
+            return status;
+        }
+    }
+    return UCS_OK;
+}
+
+/* The plane's callback. What follows may end the way to the peer, so it waits for progress. */
+static void rdma_op_done(ri_plane_op_t *super, ucs_status_t status)
+{
+    ri_rdma_op_t *op = ri_container_of(super, ri_rdma_op_t, super);
+
+    op->status = status;
+    --op->peer->num_rdma;
+    ucs_list_add_tail(&op->worker->reads_done, &op->list);
+}
+
+void ri_rdma_op_init(ri_rdma_op_t *op, ri_worker_t *worker, ri_peer_t *peer,
+                     void (*end)(ri_rdma_op_t *op, int ending))
+{
+    op->super.done = rdma_op_done;
+    op->worker     = worker;
+    op->peer       = peer;
+    op->way        = peer->rdma_way;
+    op->end        = end;
+}
+
+void ri_rdma_op_started(ri_rdma_op_t *op)
+{
+    ++op->peer->num_rdma;
+    ++op->worker->num_reads;
+    op->worker->attention = 1;
+}
+
+void ri_rdma_op_failed(ri_worker_t *worker, ri_peer_t *peer, uint32_t way)
+{
+    ri_plane_ep_t *ep = peer->rdma_ep;
+
+    if ((ep != NULL) && (peer->rdma_way == way) &&
+        (ep->plane->ops->check(ep) != UCS_OK)) {
+        ri_planes_rdma_failed(worker, peer);
+    }
+}
+
+static unsigned rdma_end_done(ri_worker_t *worker, int ending)
+{
+    unsigned count = 0;
+    ri_rdma_op_t *op;
+
+    while (!ucs_list_is_empty(&worker->reads_done)) {
+        op = ucs_list_extract_head(&worker->reads_done, ri_rdma_op_t, list);
+        --worker->num_reads;
+        op->end(op, ending);
+        ++count;
+    }
+    return count;
+}
+
+unsigned ri_rdma_progress(ri_worker_t *worker)
+{
+    worker->rdma->ops->progress(worker->rdma);
+    return rdma_end_done(worker, 0);
+}
+
+/* @return A peer to or from which something is under way, or NULL. */
+static ri_peer_t *rdma_find(ri_worker_t *worker)
+{
+    ri_stream_t *stream;
+    ri_conn_t *conn;
+
+    ucs_list_for_each(stream, &worker->streams, list) {
+        if (stream->peer->num_rdma > 0) {
+            return stream->peer;
+        }
+    }
+    ucs_list_for_each(conn, &worker->conns, list) {
+        if ((conn->peer != NULL) && (conn->peer->num_rdma > 0)) {
+            return conn->peer;
+        }
+    }
+    return NULL;
+}
+
+void ri_rdma_end_all(ri_worker_t *worker)
+{
+    ri_peer_t *peer;
+
+    rdma_end_done(worker, 1);
+    while ((peer = rdma_find(worker)) != NULL) {
+        ri_planes_disconnect_rdma(peer);
+        rdma_end_done(worker, 1);
+    }
+}

@@ -1,0 +1,65 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What protocols that go through a network (RDMA) have in common: memory that is registered,
+ * and transfers that go on by themselves and end in progress.
+ *
+ * A transfer has the memory of its request until it has ended, whatever becomes of the stream
+ * or conn meanwhile: that is completed then, but not earlier. The end always comes, also if
+ * the peer does not exist any more, as the way to it fails then.
+ */
+#ifndef RI_RDMA_H
+#define RI_RDMA_H
+
+#include "../core/worker.h"
+
+/* Memory that is registered, in pieces. */
+struct ri_keys {
+    size_t count;
+    ri_plane_memory_t memory[RI_WIRE_SEGMENTS_MAX];
+};
+
+/* A transfer that is under way. */
+typedef struct ri_rdma_op {
+    ri_plane_op_t super;
+    ucs_list_link_t list; /* in worker->reads_done, when it has ended */
+    ri_worker_t *worker;
+    ri_peer_t *peer;     /* it may be gone when the transfer has ended */
+    uint32_t way;        /* of peer->rdma_way, when it started */
+    ucs_status_t status; /* when it has ended */
+
+    /* Called from progress, when it has ended. @a ending: the worker ends, and nothing can be
+     * asked of anybody. */
+    void (*end)(struct ri_rdma_op *op, int ending);
+} ri_rdma_op_t;
+
+/** Register pieces of memory: all or none. */
+ucs_status_t ri_rdma_register(ri_plane_t *plane, const ri_segment_t *segments,
+                              size_t count, ri_keys_t *keys);
+
+void ri_rdma_release(ri_plane_t *plane, ri_keys_t *keys);
+
+/** @return The way to @a peer through a network, or NULL if none is connected. */
+static inline ri_plane_ep_t *ri_rdma_way(const ri_peer_t *peer)
+{
+    return (peer->rdma == RI_RDMA_CONNECTED) ? peer->rdma_ep : NULL;
+}
+
+/** Prepare a transfer, of which @a op is a part. */
+void ri_rdma_op_init(ri_rdma_op_t *op, ri_worker_t *worker, ri_peer_t *peer,
+                     void (*end)(ri_rdma_op_t *op, int ending));
+
+/** The plane has said UCS_INPROGRESS. */
+void ri_rdma_op_started(ri_rdma_op_t *op);
+
+/** A transfer has failed. If its way has, too, and is still that of @a peer, give it up. */
+void ri_rdma_op_failed(ri_worker_t *worker, ri_peer_t *peer, uint32_t way);
+
+/** Go on, and end what has ended. @return Number of events. */
+unsigned ri_rdma_progress(ri_worker_t *worker);
+
+/** The worker ends, and with it all transfers. Whoever waits for them is told. */
+void ri_rdma_end_all(ri_worker_t *worker);
+
+#endif
