@@ -70,12 +70,29 @@ typedef struct ri_plane_op {
 typedef struct ri_plane {
     const ri_plane_ops_t *ops;
     unsigned capabilities; /* RI_PLANE_*: what it can do here */
+    unsigned failures;     /* ways that stopped working, by themselves */
+    size_t notify_max;     /* RI_PLANE_NOTIFY: longest write from one segment to one whose
+                              length the remote side is told */
 } ri_plane_t;
 
 /* The way to one remote process; likewise. */
 typedef struct ri_plane_ep {
     ri_plane_t *plane;
+    void *user;             /* the protocol's: from when it is NULL on it is not told of
+                               notifications */
+    unsigned notifications; /* that the remote side may cause before those that it caused
+                               earlier have been told */
 } ri_plane_ep_t;
+
+/** A write of the remote side with an immediate has ended, and with it all that it started
+ * before: called from within progress() and disconnect(), of which it must call none.
+ *
+ * @param immediate  Wire input.
+ * @param length     Of the write, if it was not longer than the plane's notify_max and went
+ *                   from one segment to one; else of a part of it.
+ */
+typedef void (*ri_plane_notified_func_t)(ri_plane_ep_t *ep, uint32_t immediate,
+                                         size_t length);
 
 /* Lists of segments of both sides of an operation. The lists may be cut differently, and
  * may contain empty segments; each has to have offset + length bytes in all. */
@@ -89,6 +106,8 @@ typedef struct ri_transfer {
     const uint32_t *local_keys;  /* RI_PLANE_KEYS: of each segment */
     const uint32_t *remote_keys; /* likewise; wire input */
     ri_plane_op_t *op;           /* not RI_PLANE_INLINE */
+    int notify;         /* RI_PLANE_NOTIFY, of a write: the remote side is told... */
+    uint32_t immediate; /* this, when all of it is there */
 } ri_transfer_t;
 
 /* What an operation takes: a time in ns, and the bytes that it moves in each ns beyond. */
@@ -176,6 +195,11 @@ struct ri_plane_ops {
 
     /** RI_PLANE_KEYS: copy the counters of the registration cache. NULL: there is none. */
     void (*counters)(ri_plane_t *plane, ri_reg_cache_counters_t *counters);
+
+    /** RI_PLANE_NOTIFY: be told of writes with immediates, by ways that are prepared from now
+     * on. What the remote side was told to have ended is told here, also if the way fails or is
+     * ended meanwhile. */
+    ucs_status_t (*listen)(ri_plane_t *plane, ri_plane_notified_func_t func);
 };
 
 /* Memory of this process by process_vm_readv and process_vm_writev. */

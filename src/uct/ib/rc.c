@@ -6,6 +6,7 @@
 
 #if HAVE_VERBS
 
+#include "rc_notify.h"
 #include "rc_queue.h"
 #include "../../ucp/core/config.h"
 #include "../../ucp/core/log.h"
@@ -31,7 +32,7 @@
 /* How a queue pair deals with losses: 4.096 us * 2^18, about a second, before it sends
  * again, and that some times. Not seven times, as InfiniBand allows and UCX does: to the
  * kernel's rxe that means for ever. Where the receiver is not ready it does mean that, which
- * does not happen here, as nothing consumes a receive. */
+ * does not happen here, as there are as many receives as there may be notifications. */
 #define RC_TIMEOUT       18
 #define RC_RETRIES       6
 #define RC_RNR_RETRIES   7
@@ -76,8 +77,9 @@ static ucs_status_t rc_open(ri_plane_t **plane_p)
     ri_rc_queue_init(plane);
     plane->super.ops          = &ri_plane_rc;
     plane->super.capabilities = RI_PLANE_READ | RI_PLANE_WRITE | RI_PLANE_LISTS |
-                                RI_PLANE_KEYS;
-    *plane_p = &plane->super;
+                                RI_PLANE_KEYS | RI_PLANE_NOTIFY;
+    plane->super.notify_max = plane->device->max_message;
+    *plane_p                = &plane->super;
     return UCS_OK;
 
 err_put:
@@ -93,6 +95,7 @@ static void rc_close(ri_plane_t *super)
     int ret;
 
     ri_rc_queue_cleanup(plane);
+    ri_rc_notify_cleanup(plane);
     ri_id_table_cleanup(&plane->ids);
     ret = ri_verbs.destroy_cq(plane->cq);
     if (ret != 0) {
@@ -107,10 +110,10 @@ static struct ibv_qp *rc_qp_create(ri_rc_plane_t *plane)
 {
     struct ibv_qp_init_attr init = {
             .send_cq = plane->cq,
-            .recv_cq = plane->cq,
+            .recv_cq = (plane->recv_cq != NULL) ? plane->recv_cq : plane->cq,
             .cap     = {.max_send_wr  = plane->depth,
                         .max_send_sge = plane->max_sge,
-                        .max_recv_wr  = 1, /* not all drivers like none at all */
+                        .max_recv_wr  = ri_rc_notify_receives(plane),
                         .max_recv_sge = 1},
             .qp_type = IBV_QPT_RC,
     };
@@ -167,6 +170,7 @@ static ucs_status_t rc_prepare(ri_plane_t *super, ri_plane_ep_t **ep_p)
     ucs_list_head_init(&ep->ops);
     ucs_list_head_init(&ep->waiting);
     ucs_list_add_tail(&plane->eps, &ep->list);
+    ri_rc_notify_start(plane, ep);
     *ep_p = &ep->super;
     return UCS_OK;
 }
@@ -346,6 +350,11 @@ static void rc_counters(ri_plane_t *super, ri_reg_cache_counters_t *counters)
                               counters);
 }
 
+static ucs_status_t rc_listen(ri_plane_t *super, ri_plane_notified_func_t func)
+{
+    return ri_rc_notify_listen(ri_container_of(super, ri_rc_plane_t, super), func);
+}
+
 static unsigned rc_progress(ri_plane_t *super)
 {
     return ri_rc_queue_progress(ri_container_of(super, ri_rc_plane_t, super));
@@ -385,6 +394,7 @@ const ri_plane_ops_t ri_plane_rc = {
         .write      = rc_write,
         .check      = rc_check,
         .counters   = rc_counters,
+        .listen     = rc_listen,
 };
 
 #else

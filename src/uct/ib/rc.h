@@ -15,7 +15,8 @@
  * its transfers any more, whether or not a completion for each of them would ever come.
  * The remote side notices when it uses its own end the next time.
  *
- * What cuts transfers into work requests is in rc_queue.c.
+ * What cuts transfers into work requests is in rc_queue.c, the receives that notifications
+ * take in rc_notify.c.
  */
 #ifndef RI_RC_H
 #define RI_RC_H
@@ -66,7 +67,9 @@ typedef struct ri_rc_op {
     enum ibv_wr_opcode opcode;
     ri_rc_cursor_t local;
     ri_rc_cursor_t remote;
-    size_t left;  /* bytes that are in no work request yet */
+    size_t left; /* bytes that are in no work request yet */
+    int notify;  /* the last of its work requests has... */
+    uint32_t immediate;
     void *lists;  /* copies of what describes them; NULL: the caller's own serve */
     uint32_t end; /* if nothing is left: number of its last work request */
     ucs_status_t status;
@@ -87,7 +90,11 @@ typedef struct ri_rc_plane {
     ucs_list_link_t waiting; /* eps that have something to post, and no room */
     ucs_list_link_t ended;   /* operations, to be told */
     ucs_list_link_t free_ops;
-    void *op_blocks; /* memory of all operations, a list */
+    void *op_blocks;        /* memory of all operations, a list */
+    struct ibv_cq *recv_cq; /* of receives, see rc_notify.h; NULL: there are none */
+    ri_plane_notified_func_t notified;
+    unsigned recv_capacity; /* of recv_cq */
+    unsigned recv_used;     /* receives that may still have a completion there */
     struct ibv_send_wr wrs[RI_RC_CHAIN_MAX];
     struct ibv_sge sges[RI_RC_CHAIN_MAX * RI_RC_SGE_MAX];
 } ri_rc_plane_t;
@@ -112,7 +119,8 @@ typedef struct ri_rc_ep {
     uint32_t ended;       /* those whose end is known; they end in order */
     unsigned unsignalled; /* posted since the last one that tells its end */
     ucs_list_link_t ops;
-    ri_rc_op_t *next; /* the first of ops that has something to post */
+    ri_rc_op_t *next;  /* the first of ops that has something to post */
+    unsigned receives; /* posted, and not known to have ended */
 } ri_rc_ep_t;
 
 #endif

@@ -3,11 +3,13 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "rc_queue.h"
+#include "rc_notify.h"
 
 #if HAVE_VERBS
 
 #include "../../ucp/core/log.h"
 
+#include <endian.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -97,6 +99,7 @@ static void queue_ep_close(ri_rc_ep_t *ep)
     if (ep->qp == NULL) {
         return;
     }
+    ri_rc_notify_stop(plane, ep);
     ret = ri_verbs.destroy_qp(ep->qp);
     if (ret != 0) {
         ri_error("a queue pair cannot be destroyed: %s", strerror(ret));
@@ -106,8 +109,9 @@ static void queue_ep_close(ri_rc_ep_t *ep)
     ep->ended = ep->posted;
 }
 
-/* End a way and what is under way on it, the first of it with @a first. */
-static void queue_ep_fail(ri_rc_ep_t *ep, ucs_status_t first)
+/* End the device's part of a way, and what is under way on it, the first of it with
+ * @a first. */
+static void queue_ep_end(ri_rc_ep_t *ep, ucs_status_t first)
 {
     ri_rc_plane_t *plane = queue_plane(ep);
     ucs_status_t status  = first;
@@ -120,6 +124,20 @@ static void queue_ep_fail(ri_rc_ep_t *ep, ucs_status_t first)
     }
 }
 
+/* A way has failed. */
+static void queue_ep_fail(ri_rc_ep_t *ep, ucs_status_t first)
+{
+    ++queue_plane(ep)->super.failures;
+    queue_ep_end(ep, first);
+}
+
+void ri_rc_queue_fail(ri_rc_ep_t *ep)
+{
+    if (ep->state == RI_RC_CONNECTED) {
+        queue_ep_fail(ep, UCS_ERR_UNREACHABLE);
+    }
+}
+
 void ri_rc_queue_disconnect(ri_rc_ep_t *ep)
 {
     ri_rc_plane_t *plane = queue_plane(ep);
@@ -128,7 +146,7 @@ void ri_rc_queue_disconnect(ri_rc_ep_t *ep)
     ucs_status_t status;
     ri_rc_op_t *op, *tmp;
 
-    queue_ep_fail(ep, UCS_ERR_UNREACHABLE);
+    queue_ep_end(ep, UCS_ERR_UNREACHABLE);
     ucs_list_head_init(&ending);
     ucs_list_for_each_safe(op, tmp, &plane->ended, list) {
         if (op->ep == ep) {
@@ -220,6 +238,10 @@ static unsigned queue_build_chain(ri_rc_plane_t *plane, ri_rc_ep_t *ep, unsigned
         wr->wr_id = ((uint64_t)ep->id << 32) | (uint32_t)(ep->posted + count + 1);
         wr->next  = wr + 1;
         if (op->left == 0) {
+            if (op->notify) {
+                wr->opcode   = IBV_WR_RDMA_WRITE_WITH_IMM;
+                wr->imm_data = htobe32(op->immediate);
+            }
             op->end        = ep->posted + count + 1;
             wr->send_flags = IBV_SEND_SIGNALED;
             ep->next       = (op->list.next == &ep->ops) ?
@@ -387,13 +409,15 @@ ucs_status_t ri_rc_queue_start(ri_rc_ep_t *ep, const ri_transfer_t *transfer,
     if (op == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
-    op->user   = transfer->op;
-    op->ep     = ep;
-    op->opcode = opcode;
-    op->local  = local;
-    op->remote = remote;
-    op->left   = transfer->length;
-    op->lists  = NULL;
+    op->user      = transfer->op;
+    op->ep        = ep;
+    op->opcode    = opcode;
+    op->local     = local;
+    op->remote    = remote;
+    op->left      = transfer->length;
+    op->lists     = NULL;
+    op->notify    = transfer->notify && (opcode == IBV_WR_RDMA_WRITE);
+    op->immediate = transfer->immediate;
     ucs_list_add_tail(&ep->ops, &op->list);
     return queue_start_op(plane, ep, op);
 }
@@ -445,8 +469,7 @@ static void queue_completed(ri_rc_plane_t *plane, const struct ibv_wc *wc)
     queue_ep_fail(ep, queue_wc_status(wc->status));
 }
 
-/* Nothing ends any more: the device is gone, or its driver at fault. */
-static void queue_broken(ri_rc_plane_t *plane)
+void ri_rc_queue_broken(ri_rc_plane_t *plane)
 {
     ri_rc_ep_t *ep;
 
@@ -471,7 +494,7 @@ static int queue_poll(ri_rc_plane_t *plane)
         dead  = plane->dead;
         count = ibv_poll_cq(plane->cq, QUEUE_POLL_BATCH, wcs);
         if (ri_unlikely(count < 0)) {
-            queue_broken(plane);
+            ri_rc_queue_broken(plane);
             return 0;
         }
         for (i = 0; i < count; ++i) {
@@ -518,6 +541,9 @@ unsigned ri_rc_queue_progress(ri_rc_plane_t *plane)
 
     if ((plane->outstanding > 0) && queue_poll(plane)) {
         queue_go_on(plane);
+    }
+    if (plane->recv_used > 0) {
+        count += ri_rc_notify_progress(plane);
     }
 
     /* What is called may start others, and end ways */

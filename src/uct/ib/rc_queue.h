@@ -32,6 +32,12 @@ ucs_status_t ri_rc_queue_start(ri_rc_ep_t *ep, const ri_transfer_t *transfer,
 /** progress() of the plane. */
 unsigned ri_rc_queue_progress(ri_rc_plane_t *plane);
 
+/** Nothing ends any more: the device is gone, or its driver at fault. */
+void ri_rc_queue_broken(ri_rc_plane_t *plane);
+
+/** A way that works does not any more. */
+void ri_rc_queue_fail(ri_rc_ep_t *ep);
+
 /** Destroy the queue pair, then free @a ep and end all that was under way. */
 void ri_rc_queue_disconnect(ri_rc_ep_t *ep);
 

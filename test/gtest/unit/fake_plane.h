@@ -179,9 +179,10 @@ private:
         return of(ep->plane)->gone ? UCS_ERR_UNREACHABLE : UCS_OK;
     }
 
-    static constexpr ri_plane_ops_t OPS = {
-            "fake",  nullptr, close,   address, connect, disconnect, nullptr, nullptr,
-            nullptr, nullptr, nullptr, read,    write,   check,      nullptr, nullptr};
+    static constexpr ri_plane_ops_t OPS = {"fake",     nullptr, close,   address, connect,
+                                           disconnect, nullptr, nullptr, nullptr, nullptr,
+                                           nullptr,    read,    write,   check,   nullptr,
+                                           nullptr,    nullptr};
 
     state *m_state;
     bool m_closed = false;

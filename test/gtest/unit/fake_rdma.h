@@ -106,7 +106,7 @@ private:
         if (of(super)->prepare_status != UCS_OK) {
             return of(super)->prepare_status;
         }
-        one                 = new end{{super}, of(super), ++id, 0};
+        one                 = new end{{super, nullptr, 0}, of(super), ++id, 0};
         all_ends()[one->id] = one;
         *ep                 = &one->super;
         return UCS_OK;
@@ -272,10 +272,10 @@ private:
         return count;
     }
 
-    static constexpr ri_plane_ops_t OPS = {"fake rdma", nullptr,    close,    nullptr,
-                                           connect,     disconnect, prepare,  ep_address,
-                                           reg,         release,    progress, read,
-                                           write,       check,      nullptr,  nullptr};
+    static constexpr ri_plane_ops_t OPS = {
+            "fake rdma", nullptr,    close,   nullptr, connect,  disconnect,
+            prepare,     ep_address, reg,     release, progress, read,
+            write,       check,      nullptr, nullptr, nullptr};
 
     state *m_state;
     bool m_closed         = false;

@@ -82,7 +82,7 @@ TEST_F(test_counters, of_a_plane)
 {
     node a(0x1111);
     ri_plane_ops_t ops = {};
-    ri_plane_t plane   = {&ops, 0};
+    ri_plane_t plane   = {&ops, 0, 0, 0};
     ri_worker_counters_t counters;
 
     a.worker()->rdma = &plane;

@@ -140,7 +140,8 @@ TEST_F(test_rc, open)
 {
     a.open();
     EXPECT_STREQ("rc", a.plane->ops->name);
-    EXPECT_EQ((unsigned)(RI_PLANE_READ | RI_PLANE_WRITE | RI_PLANE_LISTS | RI_PLANE_KEYS),
+    EXPECT_EQ((unsigned)(RI_PLANE_READ | RI_PLANE_WRITE | RI_PLANE_NOTIFY |
+                         RI_PLANE_LISTS | RI_PLANE_KEYS),
               a.plane->capabilities);
     EXPECT_EQ(nullptr, ri_plane_rc.address);
     EXPECT_EQ(0u, a.progress());

@@ -1,0 +1,160 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "rc_notify.h"
+
+#if HAVE_VERBS
+
+#include "rc_queue.h"
+#include "../../ucp/core/log.h"
+#include "../../ucp/core/worker.h" /* ri_time() */
+
+#include <endian.h>
+#include <errno.h>
+#include <string.h>
+
+/* Places for completions: ways beyond have no notifications. */
+#define NOTIFY_CQ_SIZE 16384
+
+#define NOTIFY_POLL_BATCH 16
+
+/* Flushing takes no time; a device that is at fault must not hang the process. Seconds. */
+#define NOTIFY_STOP_TIMEOUT 1
+
+ucs_status_t ri_rc_notify_listen(ri_rc_plane_t *plane, ri_plane_notified_func_t func)
+{
+    unsigned capacity = ri_min(plane->device->max_cqe, NOTIFY_CQ_SIZE);
+
+    plane->recv_cq = ri_verbs.create_cq(plane->device->context, capacity, NULL, NULL, 0);
+    if (plane->recv_cq == NULL) {
+        ri_info("no notifications by verbs: no completion queue of %u: %s", capacity,
+                strerror(errno));
+        return UCS_ERR_UNSUPPORTED;
+    }
+    plane->recv_capacity = capacity;
+    plane->notified      = func;
+    return UCS_OK;
+}
+
+void ri_rc_notify_cleanup(ri_rc_plane_t *plane)
+{
+    int ret = (plane->recv_cq != NULL) ? ri_verbs.destroy_cq(plane->recv_cq) : 0;
+
+    if (ret != 0) {
+        ri_debug("a completion queue cannot be destroyed: %s", strerror(ret));
+    }
+}
+
+unsigned ri_rc_notify_receives(const ri_rc_plane_t *plane)
+{
+    int has = (plane->recv_cq != NULL) &&
+              (plane->recv_used + RI_RC_NOTIFY_DEPTH <= plane->recv_capacity);
+
+    return has ? RI_RC_NOTIFY_DEPTH : 1; /* not all drivers like none at all */
+}
+
+static int notify_post(ri_rc_plane_t *plane, ri_rc_ep_t *ep, unsigned count)
+{
+    struct ibv_recv_wr wrs[RI_RC_NOTIFY_DEPTH];
+    struct ibv_recv_wr *bad = NULL;
+    unsigned i;
+    int ret;
+
+    memset(wrs, 0, count * sizeof(wrs[0]));
+    for (i = 0; i < count; ++i) {
+        wrs[i].wr_id = ep->id;
+        wrs[i].next  = (i + 1 < count) ? &wrs[i + 1] : NULL;
+    }
+    ret = ibv_post_recv(ep->qp, wrs, &bad);
+    if (ri_unlikely(ret != 0)) {
+        ri_info("no notifications by verbs: posting a receive failed: %s", strerror(ret));
+        count = (bad != NULL) ? (unsigned)(bad - wrs) : 0;
+    }
+    ep->receives += count;
+    plane->recv_used += count;
+    return ret;
+}
+
+void ri_rc_notify_start(ri_rc_plane_t *plane, ri_rc_ep_t *ep)
+{
+    ep->super.notifications = 0;
+    if ((ri_rc_notify_receives(plane) == RI_RC_NOTIFY_DEPTH) &&
+        (notify_post(plane, ep, RI_RC_NOTIFY_DEPTH) == 0)) {
+        ep->super.notifications = RI_RC_NOTIFY_DEPTH;
+    }
+}
+
+/* A receive has ended. @return Whether its way has to end, too. */
+static int notify_completed(ri_rc_plane_t *plane, const struct ibv_wc *wc, ri_rc_ep_t *ep)
+{
+    --ep->receives;
+    --plane->recv_used;
+    if (ri_unlikely(wc->status != IBV_WC_SUCCESS)) {
+        return 1;
+    }
+    if ((wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM) && (ep->super.user != NULL)) {
+        plane->notified(&ep->super, be32toh(wc->imm_data), wc->byte_len);
+    }
+    return (ep->state != RI_RC_FAILED) && (notify_post(plane, ep, 1) != 0);
+}
+
+/* @return Number of completions, or negative: the queue cannot be read. */
+static int notify_poll(ri_rc_plane_t *plane)
+{
+    ri_rc_ep_t *failed[NOTIFY_POLL_BATCH];
+    struct ibv_wc wcs[NOTIFY_POLL_BATCH];
+    int count      = ibv_poll_cq(plane->recv_cq, NOTIFY_POLL_BATCH, wcs);
+    int num_failed = 0;
+    ri_rc_ep_t *ep;
+    int i;
+
+    for (i = 0; i < count; ++i) {
+        ep = ri_id_get(&plane->ids, wcs[i].wr_id);
+        if ((ep != NULL) && (ep->receives > 0) && notify_completed(plane, &wcs[i], ep)) {
+            failed[num_failed++] = ep;
+        }
+    }
+    /* Not before: that polls, too. Nobody frees a way meanwhile. */
+    for (i = 0; i < num_failed; ++i) {
+        ri_rc_queue_fail(failed[i]);
+    }
+    return count;
+}
+
+void ri_rc_notify_stop(ri_rc_plane_t *plane, ri_rc_ep_t *ep)
+{
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
+    double start            = ri_time();
+
+    if (ep->receives == 0) {
+        return;
+    }
+    if (!plane->is_broken && (ri_verbs.modify_qp(ep->qp, &attr, IBV_QP_STATE) == 0)) {
+        while ((ep->receives > 0) && (notify_poll(plane) >= 0) &&
+               (ri_time() - start < NOTIFY_STOP_TIMEOUT)) {}
+    }
+    if (ep->receives > 0) {
+        /* Their places in the completion queue are not used again. */
+        ri_error("a queue pair does not end in order; a message may be lost");
+        ep->receives = 0;
+    }
+}
+
+unsigned ri_rc_notify_progress(ri_rc_plane_t *plane)
+{
+    unsigned total = 0;
+    int count;
+
+    do {
+        count = notify_poll(plane);
+        if (ri_unlikely(count < 0)) {
+            ri_rc_queue_broken(plane);
+            break;
+        }
+        total += count;
+    } while (count == NOTIFY_POLL_BATCH);
+    return total;
+}
+
+#endif

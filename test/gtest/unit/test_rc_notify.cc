@@ -1,0 +1,279 @@
+/* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Writes with an immediate, by the rc plane, on whatever device there is
+ * (LD_PRELOAD=test/bin/libsofthca.so is one). Both ends are in this process. Without any
+ * device they are skipped. (src/uct/ib/rc_notify.c)
+ */
+
+#include "rc_test.h"
+
+#if HAVE_VERBS
+
+#include <unistd.h>
+
+namespace {
+
+const size_t LENGTH = 1ul << 20;
+
+struct notification {
+    ri_plane_ep_t *ep;
+    uint32_t immediate;
+    size_t length;
+    bool in_place; /* the last byte of the memory was 0x55 then */
+};
+
+std::vector<notification> notifications;
+const uint8_t *watched;
+
+void notified(ri_plane_ep_t *ep, uint32_t immediate, size_t length)
+{
+    notifications.push_back({ep, immediate, length, *watched == 0x55});
+}
+
+class test_rc_notify : public ::testing::Test {
+protected:
+    void SetUp() override
+    {
+        m_config               = ri_config;
+        ri_config.ib_devices   = const_cast<char *>("all");
+        ri_config.ib_gid_index = UCS_ULUNITS_AUTO;
+        ri_config.ib_tx_queue  = 64;
+        ri_config.reg_cache    = 0;
+        notifications.clear();
+        if (ri_plane_rc.open(&a.plane) != UCS_OK) {
+            GTEST_SKIP() << "no RDMA device (LD_PRELOAD=test/bin/libsofthca.so is one)";
+        }
+        b.open();
+    }
+
+    void TearDown() override
+    {
+        m_from.reset();
+        m_to.reset();
+        a.close();
+        b.close();
+        ri_config = m_config;
+    }
+
+    /* With ways whose remote ends listen */
+    void join(bool listen = true)
+    {
+        if (listen) {
+            ASSERT_EQ(UCS_OK, ri_plane_rc.listen(b.plane, notified));
+        }
+        a.prepare();
+        b.prepare();
+        a.ep->user = b.ep->user = this;
+        ASSERT_EQ(UCS_OK, a.connect(b.address()));
+        ASSERT_EQ(UCS_OK, b.connect(a.address()));
+        m_from.reset(new rc_memory(a, LENGTH));
+        m_to.reset(new rc_memory(b, LENGTH));
+        watched = m_to->data() + LENGTH - 1;
+    }
+
+    /* A write of the last bytes of the memory, in pieces */
+    ucs_status_t start(rc_op &op, size_t length, uint32_t immediate, size_t pieces = 1)
+    {
+        std::vector<ri_segment_t> local, remote;
+        ri_transfer_t transfer = {};
+        size_t at              = LENGTH - length;
+
+        for (size_t i = 0; i < pieces; ++i) {
+            size_t piece = (i + 1 < pieces) ? length / pieces : LENGTH - at;
+
+            local.push_back({(uintptr_t)m_from->data() + at, piece});
+            remote.push_back({(uintptr_t)m_to->data() + at, piece});
+            at += piece;
+        }
+        std::vector<uint32_t> lkeys(pieces, m_from->local_key()),
+                rkeys(pieces, m_to->remote_key() + (m_bad_key ? 77 : 0));
+        m_from->data()[LENGTH - 1] = 0x55;
+        transfer.local             = local.data();
+        transfer.num_local         = pieces;
+        transfer.remote            = remote.data();
+        transfer.num_remote        = pieces;
+        transfer.length            = length;
+        transfer.local_keys        = lkeys.data();
+        transfer.remote_keys       = rkeys.data();
+        transfer.op                = &op.super;
+        transfer.notify            = 1;
+        transfer.immediate         = immediate;
+        ucs_status_t ret           = ri_plane_rc.write(a.ep, &transfer);
+        op.started                 = (ret == UCS_INPROGRESS);
+        return ret;
+    }
+
+    template <typename done_t> void progress_until(const done_t &done)
+    {
+        for (double start = ri_time(); !done();) {
+            if (a.progress() + b.progress() == 0) {
+                usleep(20);
+            }
+            ASSERT_LT(ri_time(), start + 100) << "does not come";
+        }
+    }
+
+    void wait(rc_op &op)
+    {
+        progress_until([&] { return op.ends > 0; });
+    }
+
+    void wait_notified(size_t count)
+    {
+        progress_until([&] { return notifications.size() >= count; });
+    }
+
+    rc_end a, b;
+    std::unique_ptr<rc_memory> m_from, m_to;
+    bool m_bad_key = false;
+
+private:
+    ri_config_t m_config;
+};
+
+TEST_F(test_rc_notify, tells_after_the_data)
+{
+    join();
+    EXPECT_TRUE(b.plane->capabilities & RI_PLANE_NOTIFY);
+    EXPECT_EQ(32u, b.ep->notifications);
+    EXPECT_EQ(0u, a.ep->notifications) << "it does not listen";
+    for (size_t length : {(size_t)1, (size_t)4097, LENGTH}) {
+        rc_op op;
+
+        notifications.clear();
+        m_to->data()[LENGTH - 1] = 0;
+        ASSERT_EQ(UCS_INPROGRESS, start(op, length, 0xdeadbeef));
+        wait(op);
+        wait_notified(1);
+        EXPECT_EQ(UCS_OK, op.status);
+        ASSERT_EQ(1u, notifications.size());
+        EXPECT_EQ(b.ep, notifications[0].ep);
+        EXPECT_EQ(0xdeadbeefu, notifications[0].immediate);
+        EXPECT_EQ(length, notifications[0].length);
+        EXPECT_TRUE(notifications[0].in_place);
+    }
+}
+
+/* Once, when all is there */
+TEST_F(test_rc_notify, in_pieces)
+{
+    rc_op op;
+
+    join();
+    m_to->data()[LENGTH - 1] = 0;
+    ASSERT_EQ(UCS_INPROGRESS, start(op, LENGTH, 7, 12));
+    wait(op);
+    wait_notified(1);
+    ASSERT_EQ(1u, notifications.size());
+    EXPECT_TRUE(notifications[0].in_place);
+    EXPECT_LT(notifications[0].length, LENGTH);
+}
+
+TEST_F(test_rc_notify, in_order_and_again)
+{
+    join();
+    for (uint32_t i = 0; i < 200; ++i) {
+        rc_op op;
+
+        ASSERT_EQ(UCS_INPROGRESS, start(op, 100, i));
+        wait(op);
+    }
+    wait_notified(200);
+    for (uint32_t i = 0; i < 200; ++i) {
+        EXPECT_EQ(i, notifications[i].immediate);
+    }
+    EXPECT_EQ(32u, b.rc_ep()->receives);
+}
+
+/* What the sender was told to have ended is told, whoever ends the way, and how. */
+TEST_F(test_rc_notify, disconnect_tells_the_rest)
+{
+    join();
+    std::vector<std::unique_ptr<rc_op>> ops;
+    for (uint32_t i = 0; i < 32; ++i) {
+        ops.emplace_back(new rc_op());
+        ASSERT_EQ(UCS_INPROGRESS, start(*ops[i], 100, i));
+    }
+    for (auto &op : ops) {
+        while (op->ends == 0) {
+            a.progress();
+        }
+    }
+    EXPECT_TRUE(notifications.empty());
+    b.disconnect();
+    ASSERT_EQ(32u, notifications.size());
+    EXPECT_EQ(0u, b.rc()->recv_used);
+    EXPECT_EQ(0u, b.plane->failures);
+}
+
+/* Of a way whose user is gone nobody is told. */
+TEST_F(test_rc_notify, no_user)
+{
+    rc_op op;
+
+    join();
+    b.ep->user = nullptr;
+    ASSERT_EQ(UCS_INPROGRESS, start(op, 100, 1));
+    wait(op);
+    b.disconnect();
+    EXPECT_TRUE(notifications.empty());
+}
+
+/* The memory is not there: the way fails at both ends, and nothing is told. */
+TEST_F(test_rc_notify, remote_error)
+{
+    rc_op op;
+
+    join();
+    m_bad_key = true;
+    ASSERT_EQ(UCS_INPROGRESS, start(op, 100, 1));
+    wait(op);
+    EXPECT_NE(UCS_OK, op.status);
+    EXPECT_EQ(1u, a.plane->failures);
+    progress_until([&] { return b.plane->failures == 1; });
+    EXPECT_EQ(UCS_ERR_UNREACHABLE, ri_plane_rc.check(b.ep));
+    EXPECT_TRUE(notifications.empty());
+    EXPECT_EQ(0u, b.rc()->recv_used);
+}
+
+TEST_F(test_rc_notify, ways_come_and_go)
+{
+    join();
+    for (uint32_t i = 0; i < 20; ++i) {
+        rc_op op;
+
+        m_from.reset();
+        m_to.reset();
+        a.disconnect();
+        b.disconnect();
+        join(false);
+        notifications.clear();
+        EXPECT_EQ(32u, b.rc()->recv_used);
+        ASSERT_EQ(UCS_INPROGRESS, start(op, 100, i));
+        wait(op);
+        wait_notified(1);
+        EXPECT_EQ(i, notifications[0].immediate);
+    }
+}
+
+/* More ways than there are places for completions */
+TEST_F(test_rc_notify, places_are_bounded)
+{
+    std::vector<ri_plane_ep_t *> eps;
+    join();
+    b.rc()->recv_capacity = 100;
+    for (unsigned i = 0; i < 4; ++i) {
+        eps.push_back(nullptr);
+        ASSERT_EQ(UCS_OK, ri_plane_rc.prepare(b.plane, &eps.back()));
+        EXPECT_EQ((i < 2) ? 32u : 0u, eps.back()->notifications);
+    }
+    for (ri_plane_ep_t *ep : eps) {
+        ri_plane_rc.disconnect(ep);
+    }
+    EXPECT_EQ(32u, b.rc()->recv_used);
+}
+
+} // namespace
+
+#endif
