@@ -56,7 +56,7 @@ struct ri_req {
 
 typedef enum ri_rtr_state {
     RI_RTR_NONE,
-    RI_RTR_QUEUED, /* one is to be sent when that is possible */
+    RI_RTR_QUEUED, /* it is posted, and one is to be sent when that is possible */
     RI_RTR_OUT,    /* the sender may use it, or has */
     RI_RTR_KEPT    /* the sender has used it, and the grant is not there any more */
 } ri_rtr_state_t;
@@ -69,17 +69,26 @@ typedef struct ri_recv_req {
     uint64_t serial;    /* order of posting */
     ri_tag_node_t node; /* in the index of its mask */
     /* Instead, if its mask has no index. While it waits for its data: in stream->fetching. If
-     * it is to send an RTR, or has: in worker->rtr_queue, ->rtr_writing, or stream->rtrs. */
+     * it is to send an RTR, or has: in worker->rtr_queue, ->rtr_writing, stream->rtrs, or
+     * among the waiters of another one. */
     ucs_list_link_t list;
     struct ri_mask_class *mask_class; /* NULL: in the list */
     ri_dt_data_t data;
-    ucp_tag_recv_info_t info;
+    union {
+        ucp_tag_recv_info_t info;    /* since it was matched */
+        struct ri_recv_req *waiters; /* while it is posted: one of a ring of receives that
+                                        wait for it to leave, see proto/rtr_state.h */
+    };
     ri_stream_t *stream; /* while it waits for its data */
     uint32_t id;         /* likewise, or while it has an RTR: in worker->recv_ids */
 
     /* What its sender was told, see proto/rtr.h. */
     uint32_t rtr_generation; /* OUT: of the grant */
-    ri_conn_t *rtr_conn;     /* OUT: in whose ring that is */
+    union {
+        ri_conn_t *rtr_conn; /* OUT: in whose ring that is */
+        /* QUEUED: whose waiters it is among; NULL: it is in worker->rtr_queue */
+        struct ri_recv_req **rtr_awaits;
+    };
     ri_stream_t *rtr_stream; /* OUT, KEPT: of the sender */
     ri_keys_t *keys;         /* written: of memory that is written through a network */
     uint32_t way;            /* likewise: by this way to the peer, of its rdma_way */

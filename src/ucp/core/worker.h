@@ -23,6 +23,9 @@
 
 #include <pthread.h>
 
+/* Classes by which receives with RTRs are counted: tags of their masks, hashed. */
+#define RI_RTR_KEYS 256
+
 struct ri_worker {
     /* What progress looks at, in one cache line. */
     ucp_worker_h stock;
@@ -85,10 +88,12 @@ struct ri_worker {
     uint64_t polls;     /* of rings */
     uint32_t active_us; /* when it was last done with a long message, see rtr_learn.c */
     size_t num_rtrs;    /* receives whose rtr is not NONE */
-    int rtr_retry;      /* queued ones may have their turn */
+    size_t num_offered; /* of them, OUT or KEPT */
+    uint32_t rtr_keys[RI_RTR_KEYS]; /* of them, those of each ri_rtr_key() */
+    int rtr_retry;                  /* the first of the queue may have its turn */
     ucs_list_link_t
             late_conns;        /* conns with RTRs for messages that were offered by RTS */
-    ucs_list_link_t rtr_queue; /* receives that are to send an RTR */
+    ucs_list_link_t rtr_queue; /* receives that are to send an RTR, and may soon */
     ucs_list_link_t rtr_writing; /* receives that have met their message while the sender
                                     was writing by an RTR */
 

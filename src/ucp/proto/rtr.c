@@ -20,20 +20,10 @@
 
 typedef enum rtr_answer {
     RTR_SENT,
-    RTR_LATER, /* something is in the way that passes */
-    RTR_FULL,  /* likewise, for those behind it, too: there are too many */
+    RTR_AWAITS, /* another receive is in the way: it is among the waiters of that one now */
+    RTR_FULL,   /* there are too many, also for those behind it in the queue */
     RTR_NEVER
 } rtr_answer_t;
-
-/* Put a receive without an RTR in the queue for one. */
-static void rtr_enqueue(ri_recv_req_t *recv)
-{
-    ri_worker_t *worker = recv->super.worker;
-
-    recv->rtr = RI_RTR_QUEUED;
-    ++worker->num_rtrs;
-    ucs_list_add_tail(&worker->rtr_queue, &recv->list);
-}
 
 static int rtr_may_use(const ri_conn_t *conn)
 {
@@ -88,25 +78,27 @@ static ri_conn_t *rtr_find_conn(ri_peer_t *peer, rtr_answer_t *answer)
 /* Whether a receive has offered its memory to another sender. */
 static int rtr_is_out_to_other(const ri_recv_req_t *recv, const ri_stream_t *stream)
 {
-    return ((recv->rtr == RI_RTR_OUT) || (recv->rtr == RI_RTR_KEPT)) &&
-           (recv->rtr_stream != stream);
+    return ri_rtr_is_offered(recv) && (recv->rtr_stream != stream);
 }
 
 /* How many earlier receives of the same tag and mask are posted. All of them are taken to
  * get messages of @a stream, so none may have been offered to another one.
  *
- * @return -1: it cannot be sent now; RTR_DEPTH: there are too many. */
-static int rtr_ahead(const ri_recv_req_t *recv, const ri_stream_t *stream)
+ * @param other_p  Set to one that has been, or to NULL.
+ *
+ * @return RTR_DEPTH: there are too many. */
+static int rtr_ahead(const ri_recv_req_t *recv, const ri_stream_t *stream,
+                     ri_recv_req_t **other_p)
 {
-    const ri_tag_node_t *head = ri_tag_index_find(&recv->mask_class->posted,
-                                                  recv->node.key);
-    const ri_tag_node_t *node = head;
-    int ahead                 = RTR_DEPTH;
+    ri_tag_node_t *head = ri_tag_index_find(&recv->mask_class->posted, recv->node.key);
+    ri_tag_node_t *node = head;
+    int ahead           = RTR_DEPTH;
     int i;
 
     for (i = 0; i < RTR_DEPTH; ++i) {
-        if (rtr_is_out_to_other(ri_container_of(node, ri_recv_req_t, node), stream)) {
-            return -1;
+        *other_p = ri_container_of(node, ri_recv_req_t, node);
+        if (rtr_is_out_to_other(*other_p, stream)) {
+            return ahead;
         }
         ahead = (node == &recv->node) ? i : ahead;
         node  = node->next;
@@ -114,6 +106,7 @@ static int rtr_ahead(const ri_recv_req_t *recv, const ri_stream_t *stream)
             break;
         }
     }
+    *other_p = NULL;
     return ahead;
 }
 
@@ -176,23 +169,24 @@ static rtr_answer_t rtr_send(ri_recv_req_t *recv, ri_stream_t *stream, int ahead
 
     grants->free &= ~(1u << recv->rtr_index);
     grants->recv[recv->rtr_index] = recv;
-    recv->rtr                     = RI_RTR_OUT;
     recv->rtr_stream              = stream;
+    ri_rtr_set(recv, RI_RTR_OUT);
     ucs_list_add_tail(&stream->rtrs, &recv->list);
     ++stream->num_rtrs;
-    ++worker->num_rtrs;
     ++worker->counters.rtr_sent;
     ri_trace(&worker->trace, RI_TRACE_RTR_SENT, recv->tag, recv->id);
     return RTR_SENT;
 }
 
-/* Send the RTR of a posted receive, if its message is certain to be the one that the RTR
- * says. */
+/* Send the RTR of a posted receive, which stands in no list, if its message is certain to be
+ * the one that the RTR says. */
 static rtr_answer_t rtr_try(ri_recv_req_t *recv)
 {
     ri_worker_t *worker = recv->super.worker;
     uint32_t stream_id  = ri_sender_map_find(&worker->senders, recv->tag, recv->mask);
     ri_stream_t *stream = ri_id_get(&worker->stream_ids, stream_id);
+    ri_recv_req_t **waiters;
+    ri_recv_req_t *other;
     int ahead;
 
     /* Without a plane to it nobody can tell whether the sender is still there. */
@@ -204,9 +198,12 @@ static rtr_answer_t rtr_try(ri_recv_req_t *recv)
         ++worker->counters.rtr_suppressed;
         return RTR_NEVER;
     }
-    ahead = rtr_ahead(recv, stream);
-    if ((ahead < 0) || ri_match_is_overlapped(&worker->match, recv)) {
-        return RTR_LATER;
+    ahead   = rtr_ahead(recv, stream, &other);
+    waiters = (other != NULL) ? &other->waiters :
+                                ri_match_find_overlap(&worker->match, recv);
+    if (waiters != NULL) {
+        ri_rtr_await(recv, waiters);
+        return RTR_AWAITS;
     }
     if (ahead == RTR_DEPTH) {
         return RTR_FULL;
@@ -217,19 +214,15 @@ static rtr_answer_t rtr_try(ri_recv_req_t *recv)
 void ri_rtr_posted(ri_recv_req_t *recv)
 {
     ri_worker_t *worker = recv->super.worker;
-    rtr_answer_t answer;
 
-    recv->rtr_slot     = 0;
     recv->posted_us    = ri_rtr_clock();
     recv->posted_polls = worker->polls;
     if ((ri_config.rtr == UCS_NO) || !ri_dt_is_contig(&recv->data) ||
         !ri_memory_of_recv_is_host(recv)) {
         return;
     }
-    answer = rtr_try(recv);
-    if ((answer == RTR_LATER) || (answer == RTR_FULL)) {
-        rtr_enqueue(recv);
-        ri_rtr_wake_queue(worker);
+    if (rtr_try(recv) == RTR_FULL) {
+        ri_rtr_enqueue(recv);
     }
 }
 
@@ -243,7 +236,7 @@ static int rtr_take_back_dependents(ri_recv_req_t *recv, const ri_stream_t *stre
     int all = 1;
     int i;
 
-    if (recv->mask_class == NULL) {
+    if ((recv->mask_class == NULL) || !ri_rtr_has_kin(recv)) {
         return 1;
     }
     head = ri_tag_index_find(&recv->mask_class->posted, node->key);
@@ -254,7 +247,7 @@ static int rtr_take_back_dependents(ri_recv_req_t *recv, const ri_stream_t *stre
             if (!ri_rtr_take_back(other)) {
                 all = 0;
             } else {
-                rtr_enqueue(other);
+                ri_rtr_enqueue(other);
             }
         }
         if (next == head) {
@@ -262,8 +255,39 @@ static int rtr_take_back_dependents(ri_recv_req_t *recv, const ri_stream_t *stre
         }
         node = node->next;
     }
-    ri_rtr_wake_queue(recv->super.worker); /* with those that were taken back */
     return all;
+}
+
+/* A receive leaves the posted queue. */
+static void rtr_leave(ri_recv_req_t *recv)
+{
+    ri_mask_class_t *class = recv->mask_class;
+
+    if (recv->rtr == RI_RTR_QUEUED) {
+        ri_rtr_forget(recv); /* it is too late */
+    }
+    ri_match_unpost(&recv->super.worker->match, recv);
+    if (ri_unlikely(recv->waiters != NULL)) {
+        ri_rtr_release(&recv->waiters);
+    }
+    if ((class != NULL) && ri_unlikely(class->waiters != NULL) &&
+        ri_match_is_searchable(class)) {
+        ri_rtr_release(&class->waiters);
+    }
+    if (ri_rtr_has_kin(recv)) {
+        ri_rtr_wake_queue(recv->super.worker); /* not so many are ahead any more */
+    }
+}
+
+ri_recv_req_t *ri_rtr_match_plain(ri_worker_t *worker, uint64_t tag)
+{
+    ri_recv_req_t *recv = ri_match_peek_posted(&worker->match, tag, 0);
+
+    if ((recv == NULL) || ri_rtr_has_kin(recv)) {
+        return NULL;
+    }
+    rtr_leave(recv);
+    return recv;
 }
 
 ri_recv_req_t *ri_rtr_match(ri_worker_t *worker, const ri_stream_t *stream, uint64_t tag)
@@ -274,9 +298,8 @@ ri_recv_req_t *ri_rtr_match(ri_worker_t *worker, const ri_stream_t *stream, uint
 
     while ((recv = ri_match_peek_posted(&worker->match, tag, serial)) != NULL) {
         /* What belongs to another sender's message, which is on its way, is passed by. */
-        if ((worker->num_rtrs == own) || rtr_take_back_dependents(recv, stream)) {
-            ri_match_unpost(&worker->match, recv);
-            ri_rtr_wake_queue(worker);
+        if ((worker->num_offered == own) || rtr_take_back_dependents(recv, stream)) {
+            rtr_leave(recv);
             return recv;
         }
         serial = recv->serial + 1;
@@ -284,13 +307,12 @@ ri_recv_req_t *ri_rtr_match(ri_worker_t *worker, const ri_stream_t *stream, uint
     return NULL;
 }
 
-int ri_rtr_may_cancel(ri_recv_req_t *recv)
+int ri_rtr_cancel(ri_recv_req_t *recv)
 {
     if (!rtr_take_back_dependents(recv, NULL)) {
         return 0;
     }
-    ri_rtr_forget(recv); /* not sent again */
-    ri_rtr_wake_queue(recv->super.worker);
+    rtr_leave(recv);
     return 1;
 }
 
@@ -298,32 +320,22 @@ int ri_rtr_may_cancel(ri_recv_req_t *recv)
 static void rtr_progress_queue(ri_worker_t *worker)
 {
     ri_recv_req_t *recv;
-    int sent = 0;
     int i;
 
-    for (i = 0; (i < RTR_BATCH) && !ucs_list_is_empty(&worker->rtr_queue); ++i) {
-        recv = ucs_list_head(&worker->rtr_queue, ri_recv_req_t, list);
-        ucs_list_del(&recv->list);
-        --worker->num_rtrs;
-        recv->rtr = RI_RTR_NONE;
-        switch (rtr_try(recv)) {
-        case RTR_SENT:
-            sent = 1;
-            break;
-        case RTR_LATER:
-            rtr_enqueue(recv);
-            break;
-        case RTR_FULL: /* it is the next one */
-            rtr_enqueue(recv);
-            ucs_list_del(&recv->list);
+    for (i = 0; i < RTR_BATCH; ++i) {
+        if (ucs_list_is_empty(&worker->rtr_queue)) {
+            return;
+        }
+        recv = ucs_list_extract_head(&worker->rtr_queue, ri_recv_req_t, list);
+        ri_rtr_set(recv, RI_RTR_NONE);
+        if (rtr_try(recv) == RTR_FULL) {
+            ri_rtr_set(recv, RI_RTR_QUEUED); /* it is the next one */
+            recv->rtr_awaits = NULL;
             ucs_list_add_head(&worker->rtr_queue, &recv->list);
-            i = RTR_BATCH;
-            break;
-        default:
-            break;
+            return;
         }
     }
-    worker->rtr_retry |= sent;
+    ri_rtr_wake_queue(worker);
 }
 
 void ri_rtr_progress(ri_worker_t *worker)

@@ -25,6 +25,33 @@
  * pay. */
 void ri_rtr_posted(ri_recv_req_t *recv);
 
+/** @return By which of worker->rtr_keys receives are counted whose masked tag is @a key. */
+static inline unsigned ri_rtr_key(uint64_t key)
+{
+    return (key * 0x9e3779b97f4a7c15ul) >> 56;
+}
+
+/** @return Whether there may be receives with RTRs among those of the tag and mask of a
+ * receive. */
+static inline int ri_rtr_has_kin(const ri_recv_req_t *recv)
+{
+    return recv->super.worker->rtr_keys[ri_rtr_key(recv->tag & recv->mask)] != 0;
+}
+
+/** @return Whether what a message finds has nothing to do with RTRs: all receives have one
+ * mask, and none of its tag has one. */
+static inline int ri_rtr_is_apart(const ri_worker_t *worker, uint64_t tag)
+{
+    const ri_mask_class_t *class = worker->match.latest;
+
+    return (class != NULL) && (class->posted.count == worker->match.num_posted) &&
+           (worker->rtr_keys[ri_rtr_key(tag & class->mask)] == 0);
+}
+
+/** Find and take out the receive of a message, when some receives have RTRs: but only if
+ * none of its tag and mask has. @return NULL: it may have to be by @ref ri_rtr_match. */
+ri_recv_req_t *ri_rtr_match_plain(ri_worker_t *worker, uint64_t tag);
+
 /** Find and take out the receive of a message of @a stream (NULL: of this worker itself),
  * when some receive may have an RTR. */
 ri_recv_req_t *ri_rtr_match(ri_worker_t *worker, const ri_stream_t *stream, uint64_t tag);
@@ -56,9 +83,9 @@ void ri_rtr_note_reading(ri_worker_t *worker, size_t length);
 /** A long message of this process has been received. */
 void ri_rtr_note_active(ri_worker_t *worker);
 
-/** @return Whether a posted receive may be cancelled: no RTR of it, or that counts it, has
- * been used. They have been taken back then. */
-int ri_rtr_may_cancel(ri_recv_req_t *recv);
+/** Take out a posted receive that is to be cancelled. @return 0 if it has to stay: an RTR of
+ * it, or one that counts it, has been used. */
+int ri_rtr_cancel(ri_recv_req_t *recv);
 
 /** Send what is queued, as far as it is possible now; look after receives that the sender
  * writes. */

@@ -28,7 +28,7 @@ void ri_rtr_close(ri_conn_t *conn)
         /* The message will tell of it; the grant cannot any more. */
         ri_rtr_settle(recv);
         recv->rtr_kept = ri_rtr_grant_state(recv);
-        recv->rtr      = RI_RTR_KEPT;
+        ri_rtr_set(recv, RI_RTR_KEPT);
         ri_rtr_give_grant_back(recv);
     }
     conn->grants = NULL;

@@ -42,13 +42,11 @@ int ri_rtr_meet(ri_recv_req_t *recv, ri_stream_t *stream, const ri_arrival_t *ar
                 ucs_status_t *status)
 {
     ri_worker_t *worker = recv->super.worker;
-    int was_out         = (recv->rtr != RI_RTR_QUEUED);
 
     if (ri_rtr_take_back(recv)) {
-        if (was_out && (arrival->length <= ri_config.eager_thresh)) {
+        if (arrival->length <= ri_config.eager_thresh) {
             ri_sender_map_credit(&worker->senders, recv->tag, recv->mask, stream->id, -1);
         }
-        ri_rtr_forget(recv); /* if it was queued */
         return 0;
     }
     if ((ri_rtr_grant_state(recv) == RI_RING_GRANT_FAILED) &&

@@ -14,6 +14,49 @@ void ri_rtr_give_grant_back(ri_recv_req_t *recv)
     recv->rtr_conn = NULL;
 }
 
+void ri_rtr_enqueue(ri_recv_req_t *recv)
+{
+    ri_worker_t *worker = recv->super.worker;
+
+    ri_rtr_set(recv, RI_RTR_QUEUED);
+    recv->rtr_awaits = NULL;
+    ucs_list_add_tail(&worker->rtr_queue, &recv->list);
+    ri_rtr_wake_queue(worker);
+}
+
+void ri_rtr_await(ri_recv_req_t *recv, ri_recv_req_t **waiters)
+{
+    ri_rtr_set(recv, RI_RTR_QUEUED);
+    recv->rtr_awaits = waiters;
+    if (*waiters == NULL) {
+        ucs_list_head_init(&recv->list);
+        *waiters = recv;
+    } else {
+        ucs_list_add_tail(&(*waiters)->list, &recv->list);
+    }
+}
+
+/* Take a QUEUED receive out of where it waits. */
+static void rtr_dequeue(ri_recv_req_t *recv)
+{
+    ri_recv_req_t *next = ucs_container_of(recv->list.next, ri_recv_req_t, list);
+
+    if ((recv->rtr_awaits != NULL) && (*recv->rtr_awaits == recv)) {
+        *recv->rtr_awaits = (next == recv) ? NULL : next;
+    }
+    ucs_list_del(&recv->list);
+}
+
+void ri_rtr_release(ri_recv_req_t **waiters)
+{
+    ri_recv_req_t *recv;
+
+    while ((recv = *waiters) != NULL) {
+        rtr_dequeue(recv);
+        ri_rtr_enqueue(recv);
+    }
+}
+
 /* The receive has no RTR any more. */
 static void rtr_end(ri_recv_req_t *recv)
 {
@@ -21,7 +64,7 @@ static void rtr_end(ri_recv_req_t *recv)
 
     switch (recv->rtr) {
     case RI_RTR_QUEUED:
-        ucs_list_del(&recv->list);
+        rtr_dequeue(recv);
         break;
     case RI_RTR_OUT:
         ri_rtr_give_grant_back(recv);
@@ -35,8 +78,10 @@ static void rtr_end(ri_recv_req_t *recv)
     default:
         return;
     }
-    recv->rtr = RI_RTR_NONE;
-    --worker->num_rtrs;
+    ri_rtr_set(recv, RI_RTR_NONE);
+    if (ri_req_flags(&recv->super) & RI_REQ_POSTED) {
+        ri_rtr_release(&recv->waiters); /* they may have waited for it to be taken back */
+    }
     ri_rtr_wake_queue(worker);
 }
 

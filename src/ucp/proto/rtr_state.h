@@ -5,6 +5,16 @@
  * The inside of the receiver's side of RTRs (rtr.h): what is known of the RTR of one receive,
  * and its end. Why it ends is the matter of rtr.c (what is posted, matched and cancelled),
  * rtr_meet.c (what the sender has used) and rtr_ends.c (rings, streams and peers that end).
+ *
+ * What a QUEUED receive waits for, and what ends that, as nobody asks again:
+ *
+ * - an older receive of another mask that overlaps, or one of its own tag and mask whose RTR is
+ *   out to another sender: it is among the waiters of that one, until that one is not posted
+ *   any more or has no RTR;
+ * - a class that is too large to be looked through: among its waiters, until it is small;
+ * - room, of any kind: it is in the queue, of which only the first is tried: when a grant has
+ *   been given back, a receive of a tag and mask with RTRs has left, or at each progress call if
+ *   it is the ring that is full.
  */
 #ifndef RI_RTR_STATE_H
 #define RI_RTR_STATE_H
@@ -42,7 +52,26 @@ static inline uint32_t ri_rtr_grant_state(const ri_recv_req_t *recv)
                    ri_ring_grant_state(ri_rtr_grant(recv), recv->rtr_generation);
 }
 
-/** Something has changed for receives that are to send an RTR. */
+/** @return Whether the sender may use the RTR of a receive, or has. */
+static inline int ri_rtr_is_offered(const ri_recv_req_t *recv)
+{
+    return (recv->rtr == RI_RTR_OUT) || (recv->rtr == RI_RTR_KEPT);
+}
+
+/** Change the state of a receive, and what is counted by it. */
+static inline void ri_rtr_set(ri_recv_req_t *recv, ri_rtr_state_t state)
+{
+    ri_worker_t *worker = recv->super.worker;
+    int offered         = ri_rtr_is_offered(recv);
+    int change          = (state != RI_RTR_NONE) - (recv->rtr != RI_RTR_NONE);
+
+    recv->rtr = state;
+    worker->num_rtrs += change;
+    worker->rtr_keys[ri_rtr_key(recv->tag & recv->mask)] += change;
+    worker->num_offered += ri_rtr_is_offered(recv) - offered;
+}
+
+/** Something has changed for the first receive of the queue. */
 static inline void ri_rtr_wake_queue(ri_worker_t *worker)
 {
     if (!ucs_list_is_empty(&worker->rtr_queue)) {
@@ -50,6 +79,15 @@ static inline void ri_rtr_wake_queue(ri_worker_t *worker)
         worker->attention = 1;
     }
 }
+
+/** Put a receive in the queue. */
+void ri_rtr_enqueue(ri_recv_req_t *recv);
+
+/** Have a receive wait among @a waiters, those of another one or of a class. */
+void ri_rtr_await(ri_recv_req_t *recv, ri_recv_req_t **waiters);
+
+/** What receives wait for is over: put them in the queue. */
+void ri_rtr_release(ri_recv_req_t **waiters);
 
 /** The grant is not needed any more. */
 void ri_rtr_give_grant_back(ri_recv_req_t *recv);

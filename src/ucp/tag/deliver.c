@@ -8,7 +8,6 @@
 #include "../core/log.h"
 #include "../preload/stock.h"
 #include "../proto/control.h"
-#include "../proto/rtr.h"
 
 #include <string.h>
 

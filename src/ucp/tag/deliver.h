@@ -13,6 +13,7 @@
 #define RI_DELIVER_H
 
 #include "recv_start.h"
+#include "../proto/rtr.h"
 
 /**
  * Take a message of @a stream.
@@ -51,10 +52,11 @@ static inline int ri_deliver_fast(ri_stream_t *stream, uint8_t wire_type, uint32
     ri_recv_req_t *recv;
 
     if (ri_likely((sn == stream->next_sn) && ucs_list_is_empty(&stream->early) &&
-                  !stream->broken && (worker->trace.entries == NULL) &&
-                  (worker->num_rtrs == 0))) {
+                  !stream->broken && (worker->trace.entries == NULL))) {
         tag  = (wire_type == RI_WIRE_EAGER_SAME) ? stream->last_tag : tag;
-        recv = ri_match_find_posted(&worker->match, tag);
+        recv = (ri_likely(worker->num_rtrs == 0) || ri_rtr_is_apart(worker, tag)) ?
+                       ri_match_find_posted(&worker->match, tag) :
+                       ri_rtr_match_plain(worker, tag);
         if (ri_likely(recv != NULL)) {
             stream->next_sn  = sn + 1;
             stream->last_tag = tag;

@@ -90,7 +90,8 @@ ri_mask_class_t *ri_match_class_new(ri_match_t *match, uint64_t mask)
         return NULL;
     }
 
-    class->index = match->num_classes++;
+    class->index   = match->num_classes++;
+    class->waiters = NULL;
     match_class_set(match, class, mask);
     return class;
 }
@@ -218,57 +219,76 @@ static int match_overlaps(const ri_recv_req_t *older, const ri_recv_req_t *recv)
            (((older->tag ^ recv->tag) & older->mask & recv->mask) == 0);
 }
 
-/* Look at all receives of a class. */
-static int match_class_overlaps(const ri_mask_class_t *class, const ri_recv_req_t *recv)
+int ri_match_is_searchable(const ri_mask_class_t *class)
 {
     size_t buckets = (size_t)1 << (64 - class->posted.shift);
-    const ri_tag_node_t *head;
+
+    return (class->posted.count == 0) ||
+           ((buckets <= MATCH_SCAN_MAX) && (class->posted.count <= MATCH_SCAN_MAX));
+}
+
+/* Look at all receives of a class. */
+static ri_recv_req_t **match_class_overlap(ri_mask_class_t *class,
+                                           const ri_recv_req_t *recv)
+{
+    size_t buckets = (size_t)1 << (64 - class->posted.shift);
+    ri_recv_req_t *older;
+    ri_tag_node_t *head;
     size_t i;
 
-    if ((buckets > MATCH_SCAN_MAX) || (class->posted.count > MATCH_SCAN_MAX)) {
-        return 1;
+    if (!ri_match_is_searchable(class)) {
+        return &class->waiters;
     }
     /* The oldest of each tag will do. */
     for (i = 0; i < buckets; ++i) {
         for (head = class->posted.buckets[i]; head != NULL; head = head->chain) {
-            if (match_overlaps(ri_container_of(head, ri_recv_req_t, node), recv)) {
-                return 1;
+            older = ri_container_of(head, ri_recv_req_t, node);
+            if (match_overlaps(older, recv)) {
+                return &older->waiters;
             }
         }
     }
-    return 0;
+    return NULL;
 }
 
-int ri_match_is_overlapped(const ri_match_t *match, const ri_recv_req_t *recv)
+/* Look at those of a class whose mask has no bit that the receive's has not: all that overlap
+ * have one key. */
+static ri_recv_req_t **match_key_overlap(const ri_mask_class_t *class,
+                                         const ri_recv_req_t *recv)
 {
-    const ri_recv_req_t *listed;
-    const ri_tag_node_t *head;
+    ri_tag_node_t *head = ri_tag_index_find(&class->posted, recv->tag & class->mask);
+    ri_recv_req_t *older;
+
+    if (head == NULL) {
+        return NULL;
+    }
+    older = ri_container_of(head, ri_recv_req_t, node);
+    return match_overlaps(older, recv) ? &older->waiters : NULL;
+}
+
+ri_recv_req_t **ri_match_find_overlap(ri_match_t *match, const ri_recv_req_t *recv)
+{
+    ri_recv_req_t **waiters;
+    ri_recv_req_t *listed;
     unsigned i;
 
     for (i = 0; i < match->num_classes; ++i) {
-        const ri_mask_class_t *class = &match->classes[i];
+        ri_mask_class_t *class = &match->classes[i];
 
         if ((class->posted.count == 0) || (class == recv->mask_class)) {
             continue;
         }
-        if ((class->mask & ~recv->mask) != 0) {
-            if (match_class_overlaps(class, recv)) {
-                return 1;
-            }
-            continue;
-        }
-        /* A wider mask: all receives of its class that overlap have one key. */
-        head = ri_tag_index_find(&class->posted, recv->tag & class->mask);
-        if ((head != NULL) &&
-            match_overlaps(ri_container_of(head, ri_recv_req_t, node), recv)) {
-            return 1;
+        waiters = ((class->mask & ~recv->mask) != 0) ? match_class_overlap(class, recv) :
+                                                       match_key_overlap(class, recv);
+        if (waiters != NULL) {
+            return waiters;
         }
     }
 
     ucs_list_for_each(listed, &match->listed, list) {
         if (match_overlaps(listed, recv)) {
-            return 1;
+            return &listed->waiters;
         }
     }
-    return 0;
+    return NULL;
 }

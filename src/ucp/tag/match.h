@@ -67,6 +67,7 @@ typedef struct ri_mask_class {
     unsigned index;    /* own place in ri_match_t.classes */
     ri_tag_index_t posted;
     ri_tag_index_t unexpected;
+    ri_recv_req_t *waiters; /* as those of a receive, see ri_match_find_overlap() */
 } ri_mask_class_t;
 
 typedef struct ri_match {
@@ -148,7 +149,8 @@ static inline void ri_match_post(ri_match_t *match, ri_recv_req_t *recv)
         ++match->num_listed;
     }
     ++match->num_posted;
-    recv->early = 1;
+    recv->waiters = NULL;
+    recv->early   = 1;
     ri_req_set_flags(&recv->super, RI_REQ_POSTED);
 }
 
@@ -168,9 +170,18 @@ static inline void ri_match_unpost(ri_match_t *match, ri_recv_req_t *recv)
 /** Find the oldest receive that matches a message, and whose serial is @a from or later. */
 ri_recv_req_t *ri_match_peek_posted(ri_match_t *match, uint64_t tag, uint64_t from);
 
-/** @return Whether an older posted receive, of another mask, could take a message that a
- * posted one could take; also if that is too long to find out. */
-int ri_match_is_overlapped(const ri_match_t *match, const ri_recv_req_t *recv);
+/**
+ * Look for an older posted receive, of another mask, that could take a message that a posted
+ * one could take.
+ *
+ * @return NULL: there is none. Else the waiters of that receive, where the other one may wait
+ *         until it leaves; or those of its class, if that is too large to look through, until
+ *         @ref ri_match_is_searchable.
+ */
+ri_recv_req_t **ri_match_find_overlap(ri_match_t *match, const ri_recv_req_t *recv);
+
+/** @return Whether all posted receives of a class can be looked at. */
+int ri_match_is_searchable(const ri_mask_class_t *class);
 
 /** The search behind @ref ri_match_find_posted, through all classes and the list. */
 ri_recv_req_t *ri_match_search_posted(ri_match_t *match, uint64_t tag);

@@ -149,12 +149,11 @@ void ri_tag_cancel(ri_worker_t *worker, ri_recv_req_t *recv)
     if (!(ri_req_flags(&recv->super) & RI_REQ_POSTED)) {
         return; /* matched already: it will complete */
     }
-    if ((worker->num_rtrs > 0) && !ri_rtr_may_cancel(recv)) {
+    if (!ri_rtr_cancel(recv)) {
         recv->canceled = 1; /* its message is on its way, unless its sender is gone */
         return;
     }
 
-    ri_match_unpost(&worker->match, recv);
     ++worker->counters.recv_canceled;
     ri_trace(&worker->trace, RI_TRACE_CANCEL, recv->tag, recv->mask);
     ri_dt_finish(&recv->data);

@@ -216,6 +216,10 @@ protected:
         ASSERT_EQ(0u, worker->match.num_posted);
         EXPECT_EQ(c.rtr_sent, c.rtr_used + c.rtr_dropped);
         EXPECT_EQ(0u, worker->num_rtrs);
+        EXPECT_EQ(0u, worker->num_offered);
+        for (uint32_t count : worker->rtr_keys) {
+            EXPECT_EQ(0u, count);
+        }
         EXPECT_TRUE(ucs_list_is_empty(&worker->rtr_queue));
         EXPECT_TRUE(ucs_list_is_empty(&worker->rtr_writing));
         ucs_list_for_each(s, &worker->streams, list) {

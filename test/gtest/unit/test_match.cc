@@ -163,7 +163,7 @@ protected:
 
     bool overlapped(const ri_recv_req_t *recv)
     {
-        bool found = ri_match_is_overlapped(&m_match, recv);
+        bool found = ri_match_find_overlap(&m_match, recv) != nullptr;
 
         if (model_overlaps(recv)) {
             EXPECT_TRUE(found) << std::hex << recv->tag << " mask " << recv->mask;
