@@ -19,6 +19,12 @@
  *
  * with the mask all ones, and as <case>_mpich with the mask MPICH uses for a
  * receive from a known source (0xffffffff9fffffff).
+ *
+ * With -r instead, what receives cost it that have offered their memory to the sender, or are to
+ * (set UCXRI_RTR=y; UCXRI_REPORT=y tells by rtr_sent whether they have):
+ *
+ *   match_rtr         one long receive of another tag is posted, with an RTR
+ *   match_rtr_queued  40 such receives are posted, behind a wildcard
  */
 #include "bench.h"
 
@@ -32,6 +38,11 @@
 #define MASK_MPICH 0xffffffff9fffffffull
 #define TURNS      5 /* empty and full are timed this often */
 
+#define TAG_LONG    0x1000000000000000ull /* in the tags of long messages */
+#define LONG_LENGTH 100000ul
+#define LONG_QUEUED 40ul
+#define LONG_TAUGHT 8 /* messages until receives have RTRs */
+
 /* A message that takes longer than this is lost */
 #define TIMEOUT_SEC 30
 
@@ -41,21 +52,26 @@ static const char usage[] =
         "  -n N     other tags (10000)\n"
         "  -t SEC   time per case, without warm-up (0.15)\n"
         "  -b N     batches that the time is split into (50)\n"
+        "  -r       beside long receives that have RTRs (UCXRI_RTR=y)\n"
         "  -h       this help\n";
 
 typedef struct {
     ucp_context_h context;
     ucp_worker_h sender;
     ucp_worker_h receiver;
-    ucp_ep_h ep; /* sender to receiver */
+    ucp_ep_h ep;   /* sender to receiver */
+    ucp_ep_h back; /* the other way, for RTRs */
     ucp_tag_t mask;
     uint64_t serial; /* content of the next timed message */
     void **reqs;     /* receives of the other tags */
     uint64_t dummy;  /* buffer of the other receives */
+    char *message;   /* a long one */
+    char *received;  /* buffer of long receives */
 } match_t;
 
 typedef struct {
     const char *name;
+    size_t count; /* of what waits; 0: as the options say */
     void (*fill)(match_t *match, size_t count);
     void (*drain)(match_t *match, size_t count);
     void (*step)(match_t *match);
@@ -233,6 +249,62 @@ static void drain_unexp(match_t *match, size_t count)
     }
 }
 
+static void *post_long(match_t *match, ucp_tag_t tag, ucp_tag_t mask)
+{
+    static const ucp_request_param_t param = {0};
+    void *req = ucp_tag_recv_nbx(match->receiver, match->received, LONG_LENGTH, tag, mask,
+                                 &param);
+
+    if (UCS_PTR_IS_ERR(req) || (req == NULL)) {
+        fprintf(stderr, "tag_match: a long receive was not queued\n");
+        exit(EXIT_FAILURE);
+    }
+    return req;
+}
+
+/* The receiver learns who sends long messages. */
+static void teach_long(match_t *match)
+{
+    static const ucp_request_param_t param = {0};
+    int i;
+
+    for (i = 0; i < LONG_TAUGHT; ++i) {
+        void *recv_req = post_long(match, TAG_BASE + TAG_LONG, MASK_FULL);
+        void *send_req = ucp_tag_send_nbx(match->ep, match->message, LONG_LENGTH,
+                                          TAG_BASE + TAG_LONG, &param);
+
+        wait_ok(match, recv_req, "long receive");
+        wait_ok(match, send_req, "long send");
+    }
+}
+
+static void fill_rtr(match_t *match, size_t count)
+{
+    size_t i;
+
+    teach_long(match);
+    for (i = 0; i < count; ++i) {
+        match->reqs[i] = post_long(match, TAG_BASE + TAG_LONG, MASK_FULL);
+    }
+}
+
+/* The last one is the wildcard. */
+static void fill_rtr_queued(match_t *match, size_t count)
+{
+    size_t i;
+
+    teach_long(match);
+    match->reqs[count] = post_long(match, TAG_LONG, TAG_LONG);
+    for (i = 0; i < count; ++i) {
+        match->reqs[i] = post_long(match, TAG_BASE + TAG_LONG, MASK_FULL);
+    }
+}
+
+static void drain_rtr_queued(match_t *match, size_t count)
+{
+    drain_posted(match, count + 1);
+}
+
 /* Time `batches` batches of `seconds` together into times[], in ns per step */
 static void measure(match_t *match, void (*step)(match_t *match), double seconds,
                     int batches, double *times)
@@ -268,6 +340,7 @@ static void run_case(match_t *match, const match_case_t *test, const char *suffi
     char name[64];
     int turn;
 
+    count = (test->count != 0) ? test->count : count;
     for (turn = 0; turn < TURNS; ++turn) {
         measure(match, test->step, seconds / TURNS, per_turn, &empty[turn * per_turn]);
         test->fill(match, count);
@@ -280,18 +353,32 @@ static void run_case(match_t *match, const match_case_t *test, const char *suffi
     bench_print(name, count, bench_median(full, TURNS * per_turn), "ns", 0);
 }
 
+static ucp_ep_h match_connect(ucp_worker_h from, ucp_worker_h to)
+{
+    ucp_ep_params_t params = {0};
+    ucp_address_t *address;
+    size_t length;
+    ucp_ep_h ep;
+
+    check(ucp_worker_get_address(to, &address, &length), "ucp_worker_get_address");
+    params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS;
+    params.address    = address;
+    check(ucp_ep_create(from, &params, &ep), "ucp_ep_create");
+    ucp_worker_release_address(to, address);
+    return ep;
+}
+
 static void match_init(match_t *match, size_t count)
 {
     ucp_worker_params_t worker_params = {0};
     ucp_params_t params               = {0};
-    ucp_ep_params_t ep_params         = {0};
-    ucp_address_t *address;
     ucp_config_t *config;
-    size_t length;
 
-    match->serial = 0;
-    match->reqs   = calloc(count, sizeof(*match->reqs));
-    if (match->reqs == NULL) {
+    match->serial   = 0;
+    match->reqs     = calloc(count + LONG_QUEUED + 1, sizeof(*match->reqs));
+    match->message  = calloc(1, LONG_LENGTH);
+    match->received = calloc(1, LONG_LENGTH);
+    if ((match->reqs == NULL) || (match->message == NULL) || (match->received == NULL)) {
         fprintf(stderr, "tag_match: out of memory\n");
         exit(EXIT_FAILURE);
     }
@@ -308,13 +395,8 @@ static void match_init(match_t *match, size_t count)
           "ucp_worker_create");
     check(ucp_worker_create(match->context, &worker_params, &match->receiver),
           "ucp_worker_create");
-
-    check(ucp_worker_get_address(match->receiver, &address, &length),
-          "ucp_worker_get_address");
-    ep_params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS;
-    ep_params.address    = address;
-    check(ucp_ep_create(match->sender, &ep_params, &match->ep), "ucp_ep_create");
-    ucp_worker_release_address(match->receiver, address);
+    match->ep   = match_connect(match->sender, match->receiver);
+    match->back = match_connect(match->receiver, match->sender);
 }
 
 static void match_cleanup(match_t *match)
@@ -322,27 +404,47 @@ static void match_cleanup(match_t *match)
     static const ucp_request_param_t param = {0};
 
     wait_ok(match, ucp_ep_close_nbx(match->ep, &param), "ucp_ep_close_nbx");
+    wait_ok(match, ucp_ep_close_nbx(match->back, &param), "ucp_ep_close_nbx");
     ucp_worker_destroy(match->sender);
     ucp_worker_destroy(match->receiver);
     ucp_cleanup(match->context);
     free(match->reqs);
+    free(match->message);
+    free(match->received);
+}
+
+static void run_cases(match_t *match, const match_case_t *cases, size_t num_cases,
+                      size_t count, double seconds, int batches)
+{
+    size_t i;
+
+    for (i = 0; i < num_cases; ++i) {
+        match->mask = MASK_FULL;
+        run_case(match, &cases[i], "", count, seconds, batches);
+        match->mask = MASK_MPICH;
+        run_case(match, &cases[i], "_mpich", count, seconds, batches);
+    }
 }
 
 int main(int argc, char **argv)
 {
     static const match_case_t cases[] = {
-            {"match_posted", fill_posted, drain_posted, step_posted},
-            {"match_unexp", fill_unexp, drain_unexp, step_posted},
-            {"match_late", fill_unexp, drain_unexp, step_late}};
+            {"match_posted", 0, fill_posted, drain_posted, step_posted},
+            {"match_unexp", 0, fill_unexp, drain_unexp, step_posted},
+            {"match_late", 0, fill_unexp, drain_unexp, step_late}};
+    static const match_case_t rtr_cases[] = {
+            {"match_rtr", 1, fill_rtr, drain_posted, step_posted},
+            {"match_rtr_queued", LONG_QUEUED, fill_rtr_queued, drain_rtr_queued,
+             step_posted}};
     double count   = 10000;
     double seconds = 0.15;
     double batches = 50;
     int bad        = 0;
+    int rtr        = 0;
     match_t match;
-    size_t i;
     int c;
 
-    while ((c = getopt(argc, argv, "n:t:b:h")) != -1) {
+    while ((c = getopt(argc, argv, "n:t:b:rh")) != -1) {
         switch (c) {
         case 'n':
             bad |= bench_parse_number("-n", optarg, 1, 10e6, &count);
@@ -352,6 +454,9 @@ int main(int argc, char **argv)
             break;
         case 'b':
             bad |= bench_parse_number("-b", optarg, 1, BENCH_MAX_BATCHES, &batches);
+            break;
+        case 'r':
+            rtr = 1;
             break;
         case 'h':
             printf("%s", usage);
@@ -366,11 +471,11 @@ int main(int argc, char **argv)
     }
 
     match_init(&match, count);
-    for (i = 0; i < sizeof(cases) / sizeof(*cases); ++i) {
-        match.mask = MASK_FULL;
-        run_case(&match, &cases[i], "", count, seconds, batches);
-        match.mask = MASK_MPICH;
-        run_case(&match, &cases[i], "_mpich", count, seconds, batches);
+    if (rtr) {
+        run_cases(&match, rtr_cases, sizeof(rtr_cases) / sizeof(*rtr_cases), count,
+                  seconds, batches);
+    } else {
+        run_cases(&match, cases, sizeof(cases) / sizeof(*cases), count, seconds, batches);
     }
     match_cleanup(&match);
     return EXIT_SUCCESS;
