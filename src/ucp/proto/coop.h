@@ -24,8 +24,8 @@
 #include "rtr_table.h"
 #include "../core/worker.h"
 
-/** Sender: @return Whether a message of @a length bytes could be copied together now. */
-int ri_coop_is_possible(const ri_conn_t *conn, size_t length);
+/** Sender: @return Whether a slot of the conn's ring is free, if it has one. */
+int ri_coop_has_slot(const ri_conn_t *conn);
 
 /**
  * Sender: send the RTS of @a req, whose id and wire_type are set. Nothing is copied within
@@ -64,16 +64,27 @@ int ri_coop_let_go(ri_conn_t *conn);
  * whose send is complete. */
 int ri_coop_is_unread(const ri_conn_t *conn);
 
+/* The slot of an RTS, when that is matched. */
+typedef struct ri_coop_offer {
+    ri_ring_slot_t *slot; /* NULL: it is not there (any more) */
+    uint64_t address;     /* of a receive, if the sender knew that first; else 0 */
+    int offered;          /* the sender may have written by it */
+} ri_coop_offer_t;
+
+/** Receiver: look for the slot that an RTS names. */
+ri_coop_offer_t ri_coop_find_offer(const ri_recv_req_t *recv, const ri_stream_t *stream,
+                                   uint32_t req_id, const ri_wire_rts_t *rts);
+
 /**
- * Receiver: an RTS that names a slot was matched. Copies the first part.
+ * Receiver: an RTS was matched that is copied by both sides. Copies the first part.
  *
- * @param fits  The receive can take the data.
+ * @param offer  Its slot, which is there.
  *
  * @return The status of the receive; UCS_INPROGRESS: it ends later; UCS_ERR_NO_ELEM: it is to
  *         be received as if it had no slot.
  */
 ucs_status_t ri_coop_recv(ri_recv_req_t *recv, ri_stream_t *stream, uint32_t req_id,
-                          const ri_wire_rts_t *rts, int fits);
+                          const ri_wire_rts_t *rts, const ri_coop_offer_t *offer);
 
 /** Receiver: no further message of a stream is matched. The sender writes no more into
  * receives that it knows of, when this returns; those that have their message end by

@@ -93,38 +93,33 @@ static ri_coop_t *coop_new_recv(ri_recv_req_t *recv, ri_stream_t *stream, uint32
     return coop;
 }
 
-ucs_status_t ri_coop_recv(ri_recv_req_t *recv, ri_stream_t *stream, uint32_t req_id,
-                          const ri_wire_rts_t *rts, int fits)
+ri_coop_offer_t ri_coop_find_offer(const ri_recv_req_t *recv, const ri_stream_t *stream,
+                                   uint32_t req_id, const ri_wire_rts_t *rts)
 {
-    ri_ring_slot_t *slot = coop_slot_of(stream, req_id, rts);
-    uint64_t address     = (uintptr_t)recv->data.buffer;
-    int usable           = fits && ri_dt_is_contig(&recv->data) && (address != 0) &&
-                 ri_memory_of_recv_is_host(recv) &&
-                 (recv->info.length <= RI_SLOT_LENGTH_MAX);
-    uint64_t known = (slot != NULL) ?
-                             atomic_load_explicit(&slot->address, memory_order_acquire) :
-                             0;
-    int offered    = (rts->flags & RI_WIRE_RTS_OFFERED) || recv->rtr_slot || (known != 0);
-    ri_coop_state_t state;
-    ri_coop_t *coop;
+    ri_coop_offer_t offer = {.slot = coop_slot_of(stream, req_id, rts)};
 
-    if (slot == NULL) {
-        /* The send may have ended with all written, which nobody can tell any more. */
-        return offered ? UCS_ERR_CONNECTION_RESET : UCS_ERR_NO_ELEM;
+    if (offer.slot != NULL) {
+        offer.address = atomic_load_explicit(&offer.slot->address, memory_order_acquire);
     }
-    /* It is about to say so if it has just taken the RTR. */
-    if (offered && (!usable || ((known != 0) && (known != address)))) {
-        ri_deliver_breaking(stream, "a message for another receive", RI_WIRE_RTS, 0);
-        return UCS_ERR_CONNECTION_RESET;
-    }
-    coop = (offered || (usable && (stream->peer->plane_ep != NULL))) ?
-                   coop_new_recv(recv, stream, req_id, rts, slot) :
-                   NULL;
+    /* It is about to write the address if it has just taken the RTR. */
+    offer.offered = (rts->flags & RI_WIRE_RTS_OFFERED) || recv->rtr_slot ||
+                    (offer.address != 0);
+    return offer;
+}
+
+ucs_status_t ri_coop_recv(ri_recv_req_t *recv, ri_stream_t *stream, uint32_t req_id,
+                          const ri_wire_rts_t *rts, const ri_coop_offer_t *offer)
+{
+    ri_ring_slot_t *slot = offer->slot;
+    ri_coop_t *coop      = coop_new_recv(recv, stream, req_id, rts, slot);
+    ri_coop_state_t state;
+
     if (coop == NULL) {
-        return offered ? UCS_ERR_NO_MEMORY : UCS_ERR_NO_ELEM;
+        return offer->offered ? UCS_ERR_NO_MEMORY : UCS_ERR_NO_ELEM;
     }
-    if (known == 0) {
-        atomic_store_explicit(&slot->address, address, memory_order_release);
+    if (offer->address == 0) {
+        atomic_store_explicit(&slot->address, (uintptr_t)recv->data.buffer,
+                              memory_order_release);
     }
 
     state = ri_coop_step(coop, 1);

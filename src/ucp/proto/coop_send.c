@@ -67,15 +67,9 @@ static int coop_find_slot(const ri_conn_t *conn)
     return -1;
 }
 
-int ri_coop_is_possible(const ri_conn_t *conn, size_t length)
+int ri_coop_has_slot(const ri_conn_t *conn)
 {
-    uint32_t planes = RI_CONN_PLANE_READ | RI_CONN_PLANE_WRITE;
-
-    /* Without rings of its own, this worker may sleep, and nothing would wake it up. */
-    return (conn->ring != NULL) && !(conn->flags & RI_CONN_NO_RING) &&
-           ((conn->flags & planes) == planes) && (conn->peer != NULL) &&
-           (conn->peer->plane_ep != NULL) && (conn->worker->max_rings > 0) &&
-           (length <= RI_SLOT_LENGTH_MAX) && (coop_find_slot(conn) >= 0);
+    return (conn->ring != NULL) && (coop_find_slot(conn) >= 0);
 }
 
 int ri_coop_is_ring_open(const ri_conn_t *conn)

@@ -35,6 +35,32 @@ void ri_planes_failed(ri_worker_t *worker, ri_peer_t *peer);
 /** Forget the way to the memory of a peer on this host. */
 void ri_planes_disconnect(ri_peer_t *peer);
 
+/** What the plane within the host, and the one through a network, can do for a message: READ:
+ * the peer reads this process's memory; WRITE: this process writes the peer's.
+ * @return RI_PLANE_*; 0: there is no plane. */
+static inline unsigned ri_planes_host(const ri_conn_t *conn)
+{
+    unsigned can = (conn->flags & RI_CONN_PLANE_READ) ? RI_PLANE_READ : 0;
+
+    if ((conn->flags & RI_CONN_PLANE_WRITE) && (conn->peer->plane_ep != NULL)) {
+        can |= RI_PLANE_WRITE;
+    }
+    return (can != 0) ? (can | RI_PLANE_LISTS | RI_PLANE_INLINE) : 0;
+}
+
+static inline unsigned ri_planes_net(const ri_conn_t *conn)
+{
+    return ((conn->flags & RI_CONN_RDMA) && (conn->peer->rdma_ep != NULL)) ?
+                   conn->peer->rdma_ep->plane->capabilities :
+                   0;
+}
+
+/** What a way to a peer can do for this process; NULL: nothing. */
+static inline unsigned ri_planes_of(const ri_plane_ep_t *ep)
+{
+    return (ep != NULL) ? ep->plane->capabilities : 0;
+}
+
 /** The way to a peer through a network has stopped working: it is not used again. */
 void ri_planes_rdma_failed(ri_worker_t *worker, ri_peer_t *peer);
 

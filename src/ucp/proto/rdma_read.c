@@ -20,6 +20,7 @@ typedef struct rdma_read {
     uint32_t req_id; /* of the send, or pool buffer */
     uint8_t wire_type;
     uint16_t rts_flags;
+    ri_fetch_t fetch;
     ri_keys_t keys; /* of the memory that is read into */
     void *stage;    /* that memory, if it is not the receive's own */
 } rdma_read_t;
@@ -72,17 +73,14 @@ static void rdma_read_free(rdma_read_t *read)
     free(read);
 }
 
-/* Find the memory to read into: the receive's own if the network can write it there, else some
- * to be unpacked from. */
+/* Find the memory to read into: the receive's own, or some to be unpacked from. */
 static ucs_status_t rdma_read_place(rdma_read_t *read, ri_segment_t *local, size_t *count)
 {
     ri_recv_req_t *recv = read->recv;
 
-    *count = 0;
-    if (ri_memory_of_recv_is_host(recv) && (recv->data.generic == NULL)) {
+    if (read->fetch == RI_FETCH_GET) {
         *count = ri_rndv_segments(&recv->data, local, RI_WIRE_SEGMENTS_MAX);
-    }
-    if (*count == 0) {
+    } else {
         read->stage = malloc(recv->info.length);
         if (read->stage == NULL) {
             return UCS_ERR_NO_MEMORY;
@@ -150,7 +148,7 @@ static ucs_status_t rdma_read_failed(ri_recv_req_t *recv, ri_stream_t *stream,
 static void rdma_read_end(ri_rdma_op_t *op, int ending);
 
 ucs_status_t ri_rdma_read_recv(ri_recv_req_t *recv, ri_stream_t *stream,
-                               const ri_arrival_t *arrival)
+                               const ri_arrival_t *arrival, ri_fetch_t fetch)
 {
     const ri_wire_rts_t *rts = arrival->data;
     ri_plane_ep_t *ep        = ri_rdma_way(stream->peer);
@@ -165,6 +163,7 @@ ucs_status_t ri_rdma_read_recv(ri_recv_req_t *recv, ri_stream_t *stream,
         read->req_id    = arrival->req_id;
         read->wire_type = arrival->wire_type;
         read->rts_flags = rts->flags;
+        read->fetch     = fetch;
         status          = rdma_read_start(read, ep, rts);
         if (status == UCS_INPROGRESS) {
             ++stream->num_reads;

@@ -12,6 +12,7 @@
 #ifndef RI_RDMA_READ_H
 #define RI_RDMA_READ_H
 
+#include "select.h"
 #include "../core/worker.h"
 #include "../tag/deliver.h"
 
@@ -29,9 +30,11 @@ void ri_rdma_read_forget(ri_send_req_t *req);
  * Receiver: read the data of an RTS or POOL with keys, which fits. What cannot be read comes by
  * UCP.
  *
+ * @param fetch  RI_FETCH_GET or BOUNCE.
+ *
  * @return As ri_rndv_recv().
  */
 ucs_status_t ri_rdma_read_recv(ri_recv_req_t *recv, ri_stream_t *stream,
-                               const ri_arrival_t *arrival);
+                               const ri_arrival_t *arrival, ri_fetch_t fetch);
 
 #endif

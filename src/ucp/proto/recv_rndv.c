@@ -48,10 +48,7 @@ const ri_rtr_t *ri_recv_rndv_find(ri_conn_t *conn, uint64_t tag, size_t length)
 {
     const ri_rtr_t *rtr;
 
-    /* What waits for room may be for a receive that depends on this RTR: as long as it is not on
-     * its way, a cancel of that could not be decided without this process. */
-    if ((conn->rtrs == NULL) || (length <= ri_config.eager_thresh) ||
-        !ucs_list_is_empty(&conn->pending)) {
+    if ((conn->rtrs == NULL) || (length <= ri_config.eager_thresh)) {
         return NULL;
     }
     rtr = ri_rtr_table_find(conn->rtrs, tag);
@@ -59,7 +56,7 @@ const ri_rtr_t *ri_recv_rndv_find(ri_conn_t *conn, uint64_t tag, size_t length)
         recv_rndv_look(conn);
         rtr = ri_rtr_table_find(conn->rtrs, tag);
     }
-    return ((rtr != NULL) && (length <= rtr->length)) ? rtr : NULL;
+    return rtr;
 }
 
 int ri_recv_rndv_is_expected(ri_conn_t *conn, int is_there)
@@ -120,19 +117,12 @@ int ri_recv_rndv_is_used(const ri_rtr_t *rtr)
  * the receiver waits if it must end. */
 static int recv_rndv_share(const ri_rtr_t *rtr)
 {
-    return (rtr->grant != NULL) &&
-           ri_ring_grant_change(rtr->grant, rtr->generation, RI_RING_GRANT_SHARING);
+    return ri_ring_grant_change(rtr->grant, rtr->generation, RI_RING_GRANT_SHARING);
 }
 
 ucs_status_t ri_recv_rndv_start_coop(ri_send_req_t *req, const ri_rtr_t *rtr)
 {
-    ri_conn_t *conn = req->conn;
-
-    /* A receive that is promised to a slot cannot do without it. */
-    if (!ri_coop_is_ring_open(conn) || !recv_rndv_share(rtr)) {
-        return ri_coop_start(req, NULL);
-    }
-    return ri_coop_start(req, rtr);
+    return ri_coop_start(req, recv_rndv_share(rtr) ? rtr : NULL);
 }
 
 /* The message of an RTR was offered by RTS before, and may not have met its receive yet: then

@@ -18,11 +18,8 @@ extern double ri_recv_rndv_patience;
 /** This process can write the peer's memory now: begin to take RTRs. */
 void ri_recv_rndv_open(ri_conn_t *conn);
 
-/**
- * Find the RTR of a message that is about to be sent.
- *
- * @return NULL if there is none, or the message is longer than the receive.
- */
+/** Find the RTR of a message that is about to be sent. @return NULL if there is none, or the
+ * message is eager. */
 const ri_rtr_t *ri_recv_rndv_find(ri_conn_t *conn, uint64_t tag, size_t length);
 
 /** Note whether a message above the eager threshold has an RTR. @return Whether none is there
@@ -44,7 +41,8 @@ ucs_status_t ri_recv_rndv_start(ri_send_req_t *req, const ri_rtr_t *rtr);
  * counts on the message. */
 int ri_recv_rndv_is_used(const ri_rtr_t *rtr);
 
-/** Start a cooperative copy (coop.h), into the memory that @a rtr offers if it has a grant. */
+/** Start a cooperative copy (coop.h), into the memory that @a rtr offers if that can still be
+ * had. */
 ucs_status_t ri_recv_rndv_start_coop(ri_send_req_t *req, const ri_rtr_t *rtr);
 
 /**

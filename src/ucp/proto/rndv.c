@@ -11,8 +11,11 @@
 #include "rdma_write.h"
 #include "ring_channel.h"
 #include "rtr.h"
+#include "select.h"
 #include "send_rndv_get.h"
 #include "send_rndv_put.h"
+#include "../core/memory.h"
+#include "../tag/deliver.h"
 #include "../tag/recv_start.h"
 #include "../tag/send.h"
 
@@ -133,30 +136,98 @@ void ri_rndv_answer(ri_stream_t *stream, ri_wire_type_t type, uint32_t id,
     }
 }
 
-ucs_status_t ri_rndv_recv(ri_recv_req_t *recv, ri_stream_t *stream,
-                          const ri_arrival_t *arrival, int fits)
+/* Whether a receive may be told to a sender, see ri_select_fetch_t. */
+static int rndv_can_answer(ri_stream_t *stream)
+{
+    const ri_conn_t *conn = ri_peer_way_out(stream->peer);
+
+    return (conn != NULL) && !(conn->flags & RI_CONN_PEER_MODE);
+}
+
+/* What is known of a message and its receive. */
+static ri_select_fetch_t rndv_facts(const ri_recv_req_t *recv, ri_stream_t *stream,
+                                    const ri_arrival_t *arrival)
 {
     const ri_wire_rts_t *rts = arrival->data;
+    int is_rts               = (arrival->wire_type == RI_WIRE_RTS);
+    int keys                 = !!(rts->flags & RI_WIRE_RTS_KEYS);
+    int put                  = is_rts && (rts->flags & RI_WIRE_RTS_PUT);
+
+    return (ri_select_fetch_t){.is_pool     = !is_rts,
+                               .wants_put   = put,
+                               .has_keys    = keys,
+                               .slot_named  = is_rts && (rts->slot != 0),
+                               .can_answer  = put && rndv_can_answer(stream),
+                               .contig      = ri_dt_is_contig(&recv->data),
+                               .pieces      = keys && ri_rndv_fits(&recv->data),
+                               .has_address = (recv->data.buffer != NULL),
+                               .host_memory = ri_memory_of_recv_is_host(recv),
+                               .host_plane  = ri_planes_of(stream->peer->plane_ep),
+                               .net_plane   = ri_planes_of(stream->peer->rdma_ep),
+                               .length      = arrival->length,
+                               .room        = recv->data.length};
+}
+
+/* Nobody gets the data. */
+static ucs_status_t rndv_refuse(ri_stream_t *stream, const ri_arrival_t *arrival,
+                                ri_fetch_t fetch)
+{
+    if (fetch == RI_FETCH_NOTHING) {
+        ri_rndv_answer(stream, arrival->wire_type, arrival->req_id, arrival->data);
+        return UCS_ERR_MESSAGE_TRUNCATED;
+    }
+    if (fetch == RI_FETCH_BROKEN) {
+        ri_deliver_breaking(stream, "a message for another receive", RI_WIRE_RTS, 0);
+    }
+    return UCS_ERR_CONNECTION_RESET;
+}
+
+ucs_status_t ri_rndv_recv(ri_recv_req_t *recv, ri_stream_t *stream,
+                          const ri_arrival_t *arrival)
+{
+    ri_select_fetch_t facts;
+    ri_coop_offer_t offer;
     ucs_status_t status;
+    ri_fetch_t fetch;
 
     if (stream->broken) {
         return UCS_ERR_CONNECTION_RESET; /* the send has ended, its memory is not its own */
     }
     ri_rtr_note_reading(stream->worker, arrival->length);
-    if ((rts->slot != 0) && (arrival->wire_type == RI_WIRE_RTS)) {
-        status = ri_coop_recv(recv, stream, arrival->req_id, rts, fits);
+    facts = rndv_facts(recv, stream, arrival);
+    if (facts.slot_named) {
+        offer = ri_coop_find_offer(recv, stream, arrival->req_id, arrival->data);
+        facts.slot_there    = (offer.slot != NULL);
+        facts.slot_offered  = offer.offered;
+        facts.slot_is_other = (offer.address != 0) &&
+                              (offer.address != (uintptr_t)recv->data.buffer);
+    }
+    fetch = ri_select_fetch(&facts);
+    if (fetch == RI_FETCH_COOP) {
+        status = ri_coop_recv(recv, stream, arrival->req_id, arrival->data, &offer);
         if (status != UCS_ERR_NO_ELEM) {
             return status;
         }
+        facts.slot_named = 0;
+        fetch            = ri_select_fetch(&facts);
     }
-    if (!fits) {
-        ri_rndv_answer(stream, arrival->wire_type, arrival->req_id, rts);
-        return UCS_ERR_MESSAGE_TRUNCATED;
+    if (fetch == RI_FETCH_PUT) {
+        status = ri_send_rndv_put_recv(recv, stream, arrival);
+        if (status != UCS_ERR_NO_ELEM) {
+            return status;
+        }
+        facts.wants_put = 0;
+        fetch           = ri_select_fetch(&facts);
     }
-    if ((rts->flags & RI_WIRE_RTS_PUT) && (arrival->wire_type == RI_WIRE_RTS)) {
-        return ri_send_rndv_put_recv(recv, stream, arrival);
+
+    switch (fetch) {
+    case RI_FETCH_GET:
+    case RI_FETCH_BOUNCE:
+    case RI_FETCH_AM:
+        return ri_send_rndv_get_recv(recv, stream, arrival, fetch);
+    default:
+        return rndv_refuse(stream, arrival, fetch);
     }
-    return ri_send_rndv_get_recv(recv, stream, arrival);
 }
 
 void ri_rndv_discard(const ri_msg_t *msg)

@@ -58,13 +58,12 @@ ucs_status_t ri_rndv_write(ri_send_req_t *req, ri_plane_ep_t *ep, uint64_t addre
  * Receiver: get the data of a matched RTS or POOL into its receive, and tell the sender.
  *
  * @param stream   That the message came by.
- * @param arrival  It.
- * @param fits     The receive can take the data; else the sender is told only.
+ * @param arrival  It. If the receive is too short for it, the sender is told only.
  *
  * @return The status of the receive; UCS_INPROGRESS if it is completed later.
  */
 ucs_status_t ri_rndv_recv(ri_recv_req_t *recv, ri_stream_t *stream,
-                          const ri_arrival_t *arrival, int fits);
+                          const ri_arrival_t *arrival);
 
 /** Receiver: tell the sender that the data of an RTS or POOL is not needed any more. */
 void ri_rndv_answer(ri_stream_t *stream, ri_wire_type_t type, uint32_t id,

@@ -3,52 +3,78 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "select.h"
+#include "../../uct/shm/slot.h"
 
-/* What is above EAGER_THRESH and moved by a data plane. @return RI_PROTO_BULK if no plane
- * can. */
-static ri_proto_t select_plane(const ri_select_param_t *param)
+/* What each way needs of a plane. RI_PLANE_INLINE is what a way needs that is there only for
+ * processes of a host: memory that both see, or nothing to be registered. */
+#define NEED_COOP      (RI_PLANE_READ | RI_PLANE_WRITE | RI_PLANE_INLINE)
+#define NEED_RECV_RNDV (RI_PLANE_WRITE | RI_PLANE_INLINE)
+#define NEED_HYBRID    RI_PLANE_READ
+#define NEED_PUT       RI_PLANE_WRITE
+#define NEED_GET       RI_PLANE_READ
+
+static inline int select_can(unsigned plane, unsigned need)
 {
-    int both = param->plane_read && param->plane_write && param->pieces;
-    int put;
-
-    if (both && param->has_slot && (param->length >= param->coop_thresh)) {
-        return RI_PROTO_COOP;
-    }
-    if (param->receiver_early && param->plane_write && param->pieces) {
-        return RI_PROTO_RECV_RNDV;
-    }
-    /* A synchronous send has to wait for its receive: there is nothing to be gained. */
-    if (param->plane_read && param->has_pool && !param->sync &&
-        (param->length <= param->hybrid_thresh)) {
-        return RI_PROTO_HYBRID;
-    }
-
-    /* The scheme is a wish: the other one is still better than UCP. */
-    put = param->plane_write &&
-          ((param->scheme == RI_SENDER_SCHEME_PUT) || !param->plane_read);
-    if (put && param->pieces) {
-        return RI_PROTO_RNDV_PUT;
-    }
-    return (param->plane_read && param->pieces) ? RI_PROTO_RNDV_GET : RI_PROTO_BULK;
+    return (plane & need) == need;
 }
 
-ri_proto_t ri_select(const ri_select_param_t *param)
+/* Both sides may copy. Without rings of its own this worker may sleep, and nothing would wake
+ * it up. */
+static int select_has_coop(const ri_select_param_t *param)
 {
-    ri_proto_t proto;
+    return (param->length >= param->coop_thresh) &&
+           (param->length <= RI_SLOT_LENGTH_MAX) && param->pieces && param->has_ring &&
+           param->slot_free && param->polls;
+}
 
-    if (param->self) {
-        return RI_PROTO_SELF;
+/* A synchronous send has to wait for its receive, so there is nothing to be gained by a copy.
+ * It would only delay what a receiver waits for, as it has said or its RTRs show. */
+static int select_has_hybrid(const ri_select_param_t *param)
+{
+    return (param->length <= param->hybrid_thresh) && param->pool_free && !param->sync &&
+           !param->awaited && !param->rtr_expected;
+}
+
+/* What is above EAGER_THRESH and moved by a data plane. @return RI_PROTO_BULK if this one
+ * cannot. */
+static ri_proto_t select_by_plane(const ri_select_param_t *param, unsigned plane)
+{
+    int early = ri_select_is_early(param);
+    int put   = param->pieces && select_can(plane, NEED_PUT);
+    int get   = param->pieces && select_can(plane, NEED_GET);
+
+    if (select_can(plane, NEED_COOP) && select_has_coop(param)) {
+        /* A receive that is promised to a slot cannot do without it. */
+        return (early && param->ring_open) ? RI_PROTO_RECV_COOP : RI_PROTO_COOP;
     }
-
-    /* In mode PEER the receiver may have no way to say that it has read the data. */
-    if ((param->length > param->eager_thresh) && param->host_memory &&
-        !param->peer_mode) {
-        proto = select_plane(param);
-        if (proto != RI_PROTO_BULK) {
-            return proto;
-        }
+    if (select_can(plane, NEED_RECV_RNDV) && early && param->pieces) {
+        return RI_PROTO_RECV_RNDV;
     }
+    if (select_can(plane, NEED_HYBRID) && select_has_hybrid(param)) {
+        return RI_PROTO_HYBRID;
+    }
+    /* The scheme is a wish: the other one is still better than UCP. */
+    if (put && ((param->scheme == RI_SENDER_SCHEME_PUT) || !get)) {
+        return RI_PROTO_RNDV_PUT;
+    }
+    return get ? RI_PROTO_RNDV_GET : RI_PROTO_BULK;
+}
 
+/* By the plane within the host, if it can. */
+static ri_choice_t select_plane(const ri_select_param_t *param)
+{
+    ri_proto_t proto = select_by_plane(param, param->host_plane);
+
+    if (proto != RI_PROTO_BULK) {
+        return (ri_choice_t){proto, param->host_plane};
+    }
+    proto = select_by_plane(param, param->net_plane);
+    return (ri_choice_t){proto, (proto != RI_PROTO_BULK) ? param->net_plane : 0};
+}
+
+/* What is short, or UCP moves. */
+static ri_proto_t select_am(const ri_select_param_t *param)
+{
     /* What is not host memory must not be touched by the processor: UCP moves it. */
     if ((param->length > param->eager_thresh) || !param->host_memory) {
         return param->sync ? RI_PROTO_BULK_RNDV : RI_PROTO_BULK;
@@ -79,4 +105,86 @@ ri_proto_t ri_select(const ri_select_param_t *param)
         return RI_PROTO_EAGER_GATHER;
     }
     return RI_PROTO_EAGER_COPY;
+}
+
+ri_choice_t ri_select(const ri_select_param_t *param)
+{
+    ri_choice_t choice = {RI_PROTO_BULK, 0};
+
+    if (param->self) {
+        return (ri_choice_t){RI_PROTO_SELF, 0};
+    }
+
+    /* In mode PEER the receiver may have no way to say that it has read the data. */
+    if ((param->length > param->eager_thresh) && param->host_memory &&
+        !param->peer_mode) {
+        choice = select_plane(param);
+    }
+    if (choice.proto == RI_PROTO_BULK) {
+        choice.proto = select_am(param);
+    }
+    return choice;
+}
+
+/* Whether the memory of a receive can be copied to by both sides. */
+static int fetch_has_coop(const ri_select_fetch_t *param)
+{
+    return param->contig && param->has_address && param->host_memory &&
+           (param->length <= param->room) && (param->length <= RI_SLOT_LENGTH_MAX);
+}
+
+/* An RTS names a slot. @return RI_FETCH_NOTHING: it is as if there were none. */
+static ri_fetch_t fetch_by_slot(const ri_select_fetch_t *param)
+{
+    int usable = fetch_has_coop(param);
+
+    if (!param->slot_there) {
+        return param->slot_offered ? RI_FETCH_LOST : RI_FETCH_NOTHING;
+    }
+    if (param->slot_offered) {
+        return (usable && !param->slot_is_other) ? RI_FETCH_COOP : RI_FETCH_BROKEN;
+    }
+    return (usable && select_can(param->host_plane, RI_PLANE_READ)) ? RI_FETCH_COOP :
+                                                                      RI_FETCH_NOTHING;
+}
+
+/* Whether the sender can be told to write the memory of a receive. In error handling mode PEER
+ * that would have to end when the connection fails, and the sender might still write it then. */
+static int fetch_has_put(const ri_select_fetch_t *param)
+{
+    return param->wants_put && param->can_answer && param->contig && param->host_memory &&
+           (!param->has_keys || select_can(param->net_plane, RI_PLANE_WRITE));
+}
+
+/* The send of a message in the pool is complete, so its sender may be busy with something
+ * else: it must not be asked for the data, if that can be avoided. */
+static ri_fetch_t fetch_get(const ri_select_fetch_t *param)
+{
+    if (param->has_keys) {
+        return !select_can(param->net_plane, RI_PLANE_READ) ? RI_FETCH_AM :
+               (param->host_memory && param->pieces)        ? RI_FETCH_GET :
+                                                              RI_FETCH_BOUNCE;
+    }
+    if (!select_can(param->host_plane, RI_PLANE_READ)) {
+        return RI_FETCH_AM;
+    }
+    return param->host_memory ? RI_FETCH_GET :
+           param->is_pool     ? RI_FETCH_BOUNCE :
+                                RI_FETCH_AM;
+}
+
+ri_fetch_t ri_select_fetch(const ri_select_fetch_t *param)
+{
+    ri_fetch_t fetch = RI_FETCH_NOTHING;
+
+    if (param->slot_named && !param->is_pool) {
+        fetch = fetch_by_slot(param);
+    }
+    if ((fetch != RI_FETCH_NOTHING) || (param->length > param->room)) {
+        return fetch;
+    }
+    if (!param->is_pool && fetch_has_put(param)) {
+        return RI_FETCH_PUT;
+    }
+    return fetch_get(param);
 }

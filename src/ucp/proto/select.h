@@ -2,12 +2,14 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The chooser: which protocol carries a message. The only place that knows sizes.
+ * The chooser: which protocol carries a message, and how its receiver gets what the sender
+ * only offers. The only place that knows sizes, and which protocol goes before which. Without
+ * side effects: what it depends on is found out by its callers.
  */
 #ifndef RI_SELECT_H
 #define RI_SELECT_H
 
-#include "../core/types.h"
+#include "../../uct/api/plane.h"
 
 typedef enum ri_proto {
     RI_PROTO_SELF,         /* to the own worker: matched at once */
@@ -17,7 +19,8 @@ typedef enum ri_proto {
     RI_PROTO_EAGER_FRAGS,  /* in pieces that need nothing of the receiver */
     RI_PROTO_HYBRID,       /* copied to a pool, from which the receiver reads it */
     RI_PROTO_RECV_RNDV,    /* written into the receive that an RTR offered */
-    RI_PROTO_COOP,         /* copied by both sides, whoever has time */
+    RI_PROTO_RECV_COOP,    /* copied into it by both sides, whoever has time */
+    RI_PROTO_COOP,         /* copied by both sides when the receiver has matched it */
     RI_PROTO_RNDV_GET,     /* the receiver reads it by a data plane */
     RI_PROTO_RNDV_PUT,     /* written by a data plane where the receiver says */
     RI_PROTO_BULK,         /* as UCP chooses for its size */
@@ -36,23 +39,28 @@ typedef enum ri_sender_scheme {
 #define RI_SELECT_SHORT_HELLO 32
 #define RI_SELECT_SHORT       72
 
-/* What the choice depends on. */
+/* What the choice depends on. Planes: RI_PLANE_*, of the one between the two processes. READ:
+ * the receiver can read the sender's memory; WRITE: the sender can write the receiver's. */
 typedef struct ri_select_param {
     int self;
     int sync;
     int peer_mode; /* the endpoint has error handling mode PEER */
     int has_ring;  /* that may be used now, or waited for */
+    int ring_open; /* ... an RTS would go through it now */
+    int is_behind; /* earlier messages wait for room in it */
+    int polls;     /* this worker polls rings, so it cannot sleep while a copy goes on */
     int am_ready;  /* UCP has set its connection up */
     int has_hello; /* the header has */
     int contig;
     int host_memory;
-    int pieces;         /* the data is in pieces that can be described */
-    int plane_read;     /* the peer can read this process's memory */
-    int plane_write;    /* this process can write the peer's */
-    int receiver_early; /* an RTR is there for this message, and long enough */
-    int has_pool;       /* a pool buffer of its length is free */
-    int has_slot; /* both sides may copy; if receiver_early, the sender does not have
-                           to wait for the receiver to begin */
+    int pieces;          /* the data is in pieces that can be described */
+    int awaited;         /* the receiver was waiting for the latest long message */
+    int rtr_expected;    /* no RTR is there, but recent messages had one */
+    int pool_free;       /* the pool has a buffer of the length */
+    int slot_free;       /* the ring has one */
+    uint64_t rtr_room;   /* of the receive whose RTR is for this message; 0: none is */
+    unsigned host_plane; /* within a host */
+    unsigned net_plane;  /* through a network */
     ri_sender_scheme_t scheme;
     size_t length;
     size_t hybrid_thresh;
@@ -62,6 +70,57 @@ typedef struct ri_select_param {
     size_t am_inline;
 } ri_select_param_t;
 
-ri_proto_t ri_select(const ri_select_param_t *param);
+/* What was chosen. */
+typedef struct ri_choice {
+    ri_proto_t proto;
+    unsigned plane; /* that it uses; 0: none */
+} ri_choice_t;
+
+/** @return Whether the RTR of a message may be used. */
+static inline int ri_select_is_early(const ri_select_param_t *param)
+{
+    /* What waits for room may be for a receive that depends on this RTR: as long as it is not
+     * on its way, a cancel of that could not be decided without this process. */
+    return (param->rtr_room != 0) && (param->length <= param->rtr_room) &&
+           !param->is_behind;
+}
+
+/** Sender: choose. */
+ri_choice_t ri_select(const ri_select_param_t *param);
+
+/* How a receive gets the data of a matched RTS or POOL. */
+typedef enum ri_fetch {
+    RI_FETCH_NOTHING, /* it is too short: the sender is told */
+    RI_FETCH_COOP,    /* both sides copy */
+    RI_FETCH_PUT,     /* the sender writes it where it is told to */
+    RI_FETCH_GET,     /* it is read, straight into the receive's memory or in stages */
+    RI_FETCH_BOUNCE,  /* it is read to other memory, and placed from there */
+    RI_FETCH_AM,      /* by UCP, which is asked of the sender */
+    RI_FETCH_LOST,    /* not: where the sender has written it can be told no more */
+    RI_FETCH_BROKEN   /* not: the sender writes into another receive */
+} ri_fetch_t;
+
+/* What that depends on. */
+typedef struct ri_select_fetch {
+    int is_pool;       /* POOL; else RTS */
+    int wants_put;     /* the sender is to write it */
+    int has_keys;      /* its memory is registered, for the plane through the network */
+    int slot_named;    /* RTS: the message has a slot ... */
+    int slot_there;    /* ... which is there */
+    int slot_offered;  /* the sender may have written by it */
+    int slot_is_other; /* ... and says that it is for another receive */
+    int can_answer;    /* there is a way out that is not in error handling mode PEER */
+    int contig;        /* the receive is */
+    int pieces;        /* it is in pieces that can be described */
+    int has_address;   /* not NULL */
+    int host_memory;
+    unsigned host_plane; /* what this side can do: READ the sender's memory */
+    unsigned net_plane;
+    size_t length; /* of the message */
+    size_t room;   /* of the receive */
+} ri_select_fetch_t;
+
+/** Receiver: choose. */
+ri_fetch_t ri_select_fetch(const ri_select_fetch_t *param);
 
 #endif

@@ -91,9 +91,7 @@ static ucs_status_t get_read_direct(ri_recv_req_t *recv, ri_plane_ep_t *ep,
     return status;
 }
 
-/* Read what only UCP can place. The send of a message in the pool is complete, so its sender
- * may be busy with something else: it must not be asked for the data, if that can be avoided.
- * @return As get_read_generic(). */
+/* Read what only UCP can place. @return As get_read_generic(). */
 static ucs_status_t get_read_bounced(ri_recv_req_t *recv, ri_plane_ep_t *ep,
                                      ri_transfer_t *transfer, ucs_status_t *place_status)
 {
@@ -115,17 +113,16 @@ static ucs_status_t get_read_bounced(ri_recv_req_t *recv, ri_plane_ep_t *ep,
 }
 
 /* Read the data of a message by the plane, as far as it can be done. */
-static ucs_status_t get_read(ri_recv_req_t *recv, ri_peer_t *peer, int is_pool,
+static ucs_status_t get_read(ri_recv_req_t *recv, ri_peer_t *peer, ri_fetch_t fetch,
                              ri_transfer_t *transfer, ucs_status_t *place_status)
 {
     ri_plane_ep_t *ep = peer->plane_ep;
 
-    if (ep == NULL) {
-        return UCS_ERR_UNREACHABLE;
+    if ((fetch == RI_FETCH_AM) || (ep == NULL)) {
+        return UCS_ERR_UNSUPPORTED;
     }
-    if (!ri_memory_of_recv_is_host(recv)) {
-        return is_pool ? get_read_bounced(recv, ep, transfer, place_status) :
-                         UCS_ERR_UNSUPPORTED;
+    if (fetch == RI_FETCH_BOUNCE) {
+        return get_read_bounced(recv, ep, transfer, place_status);
     }
     return (recv->data.generic != NULL) ?
                    get_read_generic(recv, peer, transfer, place_status) :
@@ -133,7 +130,7 @@ static ucs_status_t get_read(ri_recv_req_t *recv, ri_peer_t *peer, int is_pool,
 }
 
 ucs_status_t ri_send_rndv_get_recv(ri_recv_req_t *recv, ri_stream_t *stream,
-                                   const ri_arrival_t *arrival)
+                                   const ri_arrival_t *arrival, ri_fetch_t fetch)
 {
     const ri_wire_rts_t *rts  = arrival->data;
     int is_pool               = (arrival->wire_type == RI_WIRE_POOL);
@@ -144,10 +141,10 @@ ucs_status_t ri_send_rndv_get_recv(ri_recv_req_t *recv, ri_stream_t *stream,
                .remote = rts->segments, .num_remote = rts->num_segments, .length = length};
     ucs_status_t status;
 
-    if (rts->flags & RI_WIRE_RTS_KEYS) {
-        return ri_rdma_read_recv(recv, stream, arrival);
+    if ((rts->flags & RI_WIRE_RTS_KEYS) && (fetch != RI_FETCH_AM)) {
+        return ri_rdma_read_recv(recv, stream, arrival, fetch);
     }
-    status = get_read(recv, stream->peer, is_pool, &transfer, &place_status);
+    status = get_read(recv, stream->peer, fetch, &transfer, &place_status);
     if (status == UCS_ERR_UNREACHABLE) {
         ri_planes_failed(worker, stream->peer);
     }

@@ -8,8 +8,6 @@
 #include "rdma_read.h"
 #include "rdma_write.h"
 #include "rndv.h"
-#include "send_rndv_get.h"
-#include "../core/memory.h"
 #include "../tag/recv_start.h"
 #include "../tag/send.h"
 
@@ -27,16 +25,6 @@ ucs_status_t ri_send_rndv_put_start(ri_send_req_t *req)
     return ri_rndv_send(req, &rts.rts);
 }
 
-/* Can the sender be told to write a receive's memory? In error handling mode PEER the receive
- * would have to end when the connection fails, and the sender might still write it then. */
-static int put_is_possible(ri_recv_req_t *recv, ri_stream_t *stream)
-{
-    ri_conn_t *conn = ri_peer_way_out(stream->peer);
-
-    return (conn != NULL) && !(conn->flags & RI_CONN_PEER_MODE) &&
-           ri_dt_is_contig(&recv->data) && ri_memory_of_recv_is_host(recv);
-}
-
 ucs_status_t ri_send_rndv_put_recv(ri_recv_req_t *recv, ri_stream_t *stream,
                                    const ri_arrival_t *arrival)
 {
@@ -45,9 +33,6 @@ ucs_status_t ri_send_rndv_put_recv(ri_recv_req_t *recv, ri_stream_t *stream,
     uint32_t key             = 0;
     ucs_status_t status;
 
-    if (!put_is_possible(recv, stream)) {
-        return ri_send_rndv_get_recv(recv, stream, arrival);
-    }
     status = ri_rndv_wait(recv, stream);
     if (status != UCS_OK) {
         ri_control_answer(stream, RI_WIRE_FIN, req_id);
@@ -56,7 +41,7 @@ ucs_status_t ri_send_rndv_put_recv(ri_recv_req_t *recv, ri_stream_t *stream,
     if (rts->flags & RI_WIRE_RTS_KEYS) {
         if (!ri_rdma_write_open(recv, stream->peer)) {
             ri_rndv_forget(recv);
-            return ri_send_rndv_get_recv(recv, stream, arrival);
+            return UCS_ERR_NO_ELEM;
         }
         key = ri_rdma_write_key(recv);
     }

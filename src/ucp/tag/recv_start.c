@@ -106,7 +106,7 @@ ucs_status_t ri_recv_start(ri_recv_req_t *recv, ri_stream_t *stream,
     fits   = !recv_is_truncated(recv, length);
     status = UCS_ERR_MESSAGE_TRUNCATED;
     if (ri_unlikely(arrival->kind == RI_MSG_RTS)) {
-        status = ri_rndv_recv(recv, stream, arrival, fits);
+        status = ri_rndv_recv(recv, stream, arrival);
     } else if (ri_unlikely(!fits)) {
         /* nothing is placed */
     } else if (ri_likely((arrival->kind == RI_MSG_COPY) ||

@@ -138,6 +138,7 @@ static void send_count(ri_conn_counters_t *counters, ri_proto_t proto, size_t le
     case RI_PROTO_RECV_RNDV:
         SEND_COUNT(tx_recv_rndv);
         break;
+    case RI_PROTO_RECV_COOP:
     case RI_PROTO_COOP:
         SEND_COUNT(tx_coop);
         break;
@@ -163,6 +164,7 @@ static ri_wire_type_t send_wire_type(const ri_send_req_t *req, ri_proto_t proto)
         return RI_WIRE_POOL;
     case RI_PROTO_RECV_RNDV:
         return RI_WIRE_PLACED;
+    case RI_PROTO_RECV_COOP:
     case RI_PROTO_COOP:
     case RI_PROTO_RNDV_GET:
     case RI_PROTO_RNDV_PUT:
@@ -205,8 +207,11 @@ static ucs_status_t send_start(ri_send_req_t *req, ri_proto_t proto, const ri_rt
     case RI_PROTO_RECV_RNDV:
         status = ri_recv_rndv_start(req, rtr);
         break;
-    case RI_PROTO_COOP:
+    case RI_PROTO_RECV_COOP:
         status = ri_recv_rndv_start_coop(req, rtr);
+        break;
+    case RI_PROTO_COOP:
+        status = ri_coop_start(req, NULL);
         break;
     case RI_PROTO_RNDV_GET:
         status = ri_send_rndv_get_start(req);
@@ -259,13 +264,6 @@ static int send_can_end_now(ri_send_req_t *req, ri_proto_t proto)
     }
 }
 
-/* Whether the receiver was waiting for the latest long message: then it takes this one, too, as
- * soon as it comes, and a copy would only delay that. */
-static int send_is_awaited(const ri_conn_t *conn)
-{
-    return (conn->peer != NULL) && conn->peer->ready;
-}
-
 /* Whether the receiver answers, and has to be told which request it is about. */
 static int send_needs_id(ri_proto_t proto, int sync)
 {
@@ -273,6 +271,7 @@ static int send_needs_id(ri_proto_t proto, int sync)
     case RI_PROTO_RECV_RNDV: /* its receive is known */
     case RI_PROTO_BULK_RNDV: /* UCP knows */
         return 0;
+    case RI_PROTO_RECV_COOP:
     case RI_PROTO_COOP:
     case RI_PROTO_RNDV_GET:
     case RI_PROTO_RNDV_PUT:
@@ -282,74 +281,93 @@ static int send_needs_id(ri_proto_t proto, int sync)
     }
 }
 
-/* Whether a rendezvous goes through a network. */
-static int send_goes_by_rdma(const ri_conn_t *conn, ri_proto_t proto)
+/* All that the choice depends on. */
+static ri_select_param_t send_facts(const ri_send_req_t *req, int sync,
+                                    const ri_rtr_t *rtr, const ucp_request_param_t *param)
 {
-    return ((proto == RI_PROTO_RNDV_GET) && !(conn->flags & RI_CONN_PLANE_READ)) ||
-           ((proto == RI_PROTO_RNDV_PUT) && !(conn->flags & RI_CONN_PLANE_WRITE));
-}
+    ri_conn_t *conn = req->conn;
+    size_t length   = req->data.length;
+    int is_long     = (length > ri_config.eager_thresh);
+    int has_ring    = (conn->ring != NULL) && !(conn->flags & RI_CONN_NO_RING);
+    int is_coop     = has_ring && (length >= ri_config.coop_thresh);
 
-static ucs_status_t send_choose_and_start(ri_send_req_t *req, int sync,
-                                          const ucp_request_param_t *param)
-{
-    ri_conn_t *conn         = req->conn;
-    const ri_rtr_t *waiting = ri_recv_rndv_find(conn, req->tag, req->data.length);
-    ri_rtr_t rtr            = (waiting != NULL) ? *waiting : (ri_rtr_t){.grant = NULL};
-    int expected            = (req->data.length > ri_config.eager_thresh) &&
-                   ri_recv_rndv_is_expected(conn, waiting != NULL);
-    ri_select_param_t select = {
-            .receiver_early = (waiting != NULL),
-            .self           = !!(conn->flags & RI_CONN_SELF),
-            .sync           = sync,
-            .peer_mode      = !!(conn->flags & RI_CONN_PEER_MODE),
-            .has_ring       = (conn->ring != NULL) && !(conn->flags & RI_CONN_NO_RING),
-            .am_ready       = !!(conn->flags & RI_CONN_AM_READY),
-            .has_hello      = (conn->remote_id == 0),
-            .contig         = ri_dt_is_contig(&req->data),
-            .host_memory    = ri_memory_is_host(req->super.worker, &req->data, param),
-            .pieces         = ri_rndv_fits(&req->data),
-            .plane_read     = !!(conn->flags & (RI_CONN_PLANE_READ | RI_CONN_RDMA)),
-            .plane_write    = !!(conn->flags & (RI_CONN_PLANE_WRITE | RI_CONN_RDMA)),
-            .has_pool       = !expected &&
-                        (conn->flags & (RI_CONN_PLANE_READ | RI_CONN_RDMA)) &&
-                        !send_is_awaited(conn) &&
-                        ri_pool_has(&conn->worker->pool, req->data.length),
-            .has_slot = (req->data.length >= ri_config.coop_thresh) &&
-                        ri_coop_is_possible(conn, req->data.length),
+    return (ri_select_param_t){
+            .self          = !!(conn->flags & RI_CONN_SELF),
+            .sync          = sync,
+            .peer_mode     = !!(conn->flags & RI_CONN_PEER_MODE),
+            .has_ring      = has_ring,
+            .ring_open     = is_coop && ri_coop_is_ring_open(conn),
+            .is_behind     = !ucs_list_is_empty(&conn->pending),
+            .polls         = (conn->worker->max_rings > 0),
+            .am_ready      = !!(conn->flags & RI_CONN_AM_READY),
+            .has_hello     = (conn->remote_id == 0),
+            .contig        = ri_dt_is_contig(&req->data),
+            .host_memory   = ri_memory_is_host(req->super.worker, &req->data, param),
+            .pieces        = ri_rndv_fits(&req->data),
+            .awaited       = (conn->peer != NULL) && conn->peer->ready,
+            .pool_free     = is_long && ri_pool_has(&conn->worker->pool, length),
+            .slot_free     = is_coop && ri_coop_has_slot(conn),
+            .rtr_room      = (rtr != NULL) ? rtr->length : 0,
+            .host_plane    = ri_planes_host(conn),
+            .net_plane     = ri_planes_net(conn),
             .scheme        = ri_config.scheme,
-            .length        = req->data.length,
+            .length        = length,
             .hybrid_thresh = ri_config.hybrid_thresh,
             .coop_thresh   = ri_config.coop_thresh,
             .ring_max      = conn->ring_max,
             .eager_thresh  = ri_config.eager_thresh,
             .am_inline     = ri_config.am_inline};
-    ri_proto_t proto = ri_select(&select);
+}
+
+/* Get what a protocol needs. If it cannot be had, another one is chosen. */
+static ri_proto_t send_prepare(ri_send_req_t *req, ri_select_param_t *select,
+                               ri_choice_t choice, const ri_rtr_t *rtr)
+{
+    if ((choice.proto == RI_PROTO_RECV_RNDV) && !ri_recv_rndv_write(req, rtr)) {
+        select->rtr_room   = 0;
+        select->host_plane = ri_planes_host(req->conn); /* it may have failed */
+        choice             = ri_select(select);
+    }
+    if ((choice.proto == RI_PROTO_HYBRID) && (choice.plane & RI_PLANE_KEYS) &&
+        !ri_hybrid_prepare(req->super.worker, req->data.length)) {
+        select->pool_free = 0;
+        choice            = ri_select(select);
+    }
+    if (((choice.proto == RI_PROTO_RNDV_GET) || (choice.proto == RI_PROTO_RNDV_PUT)) &&
+        (choice.plane & RI_PLANE_KEYS) && !ri_rdma_read_prepare(req)) {
+        select->net_plane = 0;
+        choice            = ri_select(select);
+    }
+    return choice.proto;
+}
+
+static ucs_status_t send_choose_and_start(ri_send_req_t *req, int sync,
+                                          const ucp_request_param_t *param)
+{
+    ri_conn_t *conn          = req->conn;
+    const ri_rtr_t *waiting  = ri_recv_rndv_find(conn, req->tag, req->data.length);
+    ri_select_param_t select = send_facts(req, sync, waiting, param);
+    int early                = ri_select_is_early(&select);
+    ri_rtr_t rtr             = early ? *waiting : (ri_rtr_t){.grant = NULL};
+    ri_choice_t choice;
+    ri_proto_t proto;
     ucs_status_t status;
 
+    if (req->data.length > ri_config.eager_thresh) {
+        select.rtr_expected = ri_recv_rndv_is_expected(conn, early);
+    }
+    choice = ri_select(&select);
     if ((param->op_attr_mask & UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL) &&
-        (sync || !send_can_end_now(req, proto))) {
+        (sync || !send_can_end_now(req, choice.proto))) {
         return UCS_ERR_NO_RESOURCE;
     }
 
-    if (proto == RI_PROTO_SELF) {
+    if (choice.proto == RI_PROTO_SELF) {
         conn->counters.tx_sync += sync;
         return ri_self_send(req, sync);
     }
 
-    if ((proto == RI_PROTO_RECV_RNDV) && !ri_recv_rndv_write(req, &rtr)) {
-        select.receiver_early = 0;
-        proto                 = ri_select(&select);
-    }
-    if ((proto == RI_PROTO_HYBRID) && !(conn->flags & RI_CONN_PLANE_READ) &&
-        !ri_hybrid_prepare(conn->worker, req->data.length)) {
-        select.has_pool = 0;
-        proto           = ri_select(&select);
-    }
-    if (send_goes_by_rdma(conn, proto) && !ri_rdma_read_prepare(req)) {
-        select.plane_read &= !!(conn->flags & RI_CONN_PLANE_READ);
-        select.plane_write &= !!(conn->flags & RI_CONN_PLANE_WRITE);
-        proto = ri_select(&select);
-    }
+    proto = send_prepare(req, &select, choice, &rtr);
     if (send_needs_id(proto, sync)) {
         req->id = ri_id_alloc(&conn->worker->req_ids, req);
         if (req->id == 0) {

@@ -54,7 +54,7 @@ protected:
         ASSERT_TRUE(m_conn->flags & RI_CONN_PLANE_READ);
         ASSERT_TRUE(m_conn->flags & RI_CONN_PLANE_WRITE);
         ASSERT_NE(nullptr, m_conn->ring);
-        ASSERT_TRUE(ri_coop_is_possible(m_conn, LONG));
+        ASSERT_TRUE(ri_coop_has_slot(m_conn));
     }
 
     void pump(unsigned rounds = 100)
@@ -300,7 +300,7 @@ TEST_F(test_coop, more_than_there_are_slots)
             s.push_back(m_a->send(m_conn, content[i], i));
         }
         EXPECT_EQ((round + 1) * RI_RING_SLOTS, coops());
-        EXPECT_FALSE(ri_coop_is_possible(m_conn, LONG));
+        EXPECT_FALSE(ri_coop_has_slot(m_conn));
         for (unsigned i = count; i-- > 0;) {
             r.push_back(m_b->recv(i, ~0ul, 400000));
         }
@@ -637,7 +637,7 @@ TEST_F(test_coop, ring_asked_back_in_the_middle)
 
     ri_ring_channel_stop(m_conn);
     EXPECT_NE(nullptr, m_conn->ring) << "the copy needs it";
-    EXPECT_FALSE(ri_coop_is_possible(m_conn, LONG));
+    EXPECT_TRUE(m_conn->flags & RI_CONN_NO_RING) << "no other is begun";
     while (!s->done) {
         m_a->progress();
     }

@@ -7,6 +7,8 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 namespace {
 
 const size_t EAGER_THRESH  = 8192;
@@ -24,20 +26,34 @@ enum {
     PACKED = 1 << 5, /* not contiguous */
     DEVICE = 1 << 6,
     PEER   = 1 << 7,
-    READ   = 1 << 8,  /* the receiver can read the sender's memory */
+    READ   = 1 << 8,  /* the receiver can read the sender's memory, within a host */
     WRITE  = 1 << 9,  /* the sender the receiver's */
     PIECES = 1 << 10, /* contiguous, or IOV of a few pieces */
-    EARLY  = 1 << 11, /* the receiver is */
+    EARLY  = 1 << 11, /* the receiver is: there is an RTR */
     POOL   = 1 << 12,
     SLOT   = 1 << 13,
     PUT    = 1 << 14, /* SENDER_SCHEME; otherwise auto */
     GET    = 1 << 15,
-    ALL    = 1 << 16, /* the first combination that there is not */
+    ALL    = 1 << 16, /* the first combination that there is not, of these */
+
+    SHORT_RTR = 1 << 16, /* with EARLY: the receive has no room for the message */
+    EXPECTED  = 1 << 17, /* no RTR is there, but recent messages had one */
+    AWAITED   = 1 << 18, /* the receiver waited for the latest long message */
+    BEHIND    = 1 << 19, /* messages wait for room in the ring */
+    FULL_RING = 1 << 20, /* an RTS does not go through the ring now */
+    SLEEPS    = 1 << 21, /* this worker polls no rings */
+    NET       = 1 << 22, /* a network: all that an RDMA device can do */
+    EVERY     = 1 << 23,
 
     PLANE = READ | PIECES,         /* one way, as far as the chooser is concerned */
     BOTH  = READ | WRITE | PIECES, /* both ways */
-    FULL  = BOTH | POOL | SLOT     /* nothing is missing */
+    COOP  = SLOT | RING,           /* what both sides need to copy */
+    FULL  = BOTH | POOL | COOP     /* nothing is missing */
 };
+
+const unsigned HOST_PLANE = RI_PLANE_LISTS | RI_PLANE_INLINE;
+const unsigned NET_PLANE  = RI_PLANE_READ | RI_PLANE_WRITE | RI_PLANE_NOTIFY |
+                           RI_PLANE_LISTS | RI_PLANE_KEYS;
 
 struct decision {
     unsigned what;
@@ -103,31 +119,43 @@ const decision DECISIONS[] = {
         {DEVICE | RING | READY, 0, LARGE, RI_PROTO_BULK},
         {DEVICE | READY | SYNC, 0, LARGE, RI_PROTO_BULK_RNDV},
         {DEVICE | HELLO, 0, LARGE, RI_PROTO_BULK},
-        {DEVICE | FULL | EARLY | RING | READY, 0, LARGE, RI_PROTO_BULK},
+        {DEVICE | FULL | EARLY | READY, 0, LARGE, RI_PROTO_BULK},
         {DEVICE | FULL | EARLY | READY | SYNC, 0, LARGE, RI_PROTO_BULK_RNDV},
 
         /* The sender is early */
-        {FULL | RING | READY, 0, RING_MAX, RI_PROTO_EAGER_RING},
-        {FULL | READY, AM_INLINE + 1, EAGER_THRESH, RI_PROTO_EAGER_GATHER},
+        {FULL | READY, 0, RING_MAX, RI_PROTO_EAGER_RING},
+        {FULL | READY, RING_MAX + 1, EAGER_THRESH, RI_PROTO_EAGER_GATHER},
         {FULL, EAGER_THRESH + 1, HYBRID_THRESH, RI_PROTO_HYBRID},
         {FULL, HYBRID_THRESH + 1, COOP_THRESH - 1, RI_PROTO_RNDV_GET},
         {FULL, COOP_THRESH, LARGE, RI_PROTO_COOP},
         /* ... and waits for the match anyway */
-        {FULL | SYNC | READY, AM_INLINE + 1, EAGER_THRESH, RI_PROTO_EAGER_GATHER},
+        {FULL | SYNC | READY, RING_MAX + 1, EAGER_THRESH, RI_PROTO_EAGER_GATHER},
         {FULL | SYNC, EAGER_THRESH + 1, COOP_THRESH - 1, RI_PROTO_RNDV_GET},
         {FULL | SYNC, COOP_THRESH, LARGE, RI_PROTO_COOP},
         /* ... by one side only */
-        {READ | PIECES | POOL | SLOT, EAGER_THRESH + 1, HYBRID_THRESH, RI_PROTO_HYBRID},
-        {READ | PIECES | POOL | SLOT, HYBRID_THRESH + 1, LARGE, RI_PROTO_RNDV_GET},
-        {WRITE | PIECES | POOL | SLOT, EAGER_THRESH + 1, LARGE, RI_PROTO_RNDV_PUT},
-        {WRITE | PIECES | POOL | SLOT | SYNC, EAGER_THRESH + 1, LARGE, RI_PROTO_RNDV_PUT},
-        {PIECES | POOL | SLOT | READY, EAGER_THRESH + 1, LARGE, RI_PROTO_BULK},
-        {PIECES | POOL | SLOT | SYNC, EAGER_THRESH + 1, LARGE, RI_PROTO_BULK_RNDV},
+        {READ | PIECES | POOL | COOP, EAGER_THRESH + 1, HYBRID_THRESH, RI_PROTO_HYBRID},
+        {READ | PIECES | POOL | COOP, HYBRID_THRESH + 1, LARGE, RI_PROTO_RNDV_GET},
+        {WRITE | PIECES | POOL | COOP, EAGER_THRESH + 1, LARGE, RI_PROTO_RNDV_PUT},
+        {WRITE | PIECES | POOL | COOP | SYNC, EAGER_THRESH + 1, LARGE, RI_PROTO_RNDV_PUT},
+        {PIECES | POOL | COOP | READY, EAGER_THRESH + 1, LARGE, RI_PROTO_BULK},
+        {PIECES | POOL | COOP | SYNC, EAGER_THRESH + 1, LARGE, RI_PROTO_BULK_RNDV},
         /* ... and the pool is empty, or all slots are taken */
-        {BOTH | SLOT, EAGER_THRESH + 1, COOP_THRESH - 1, RI_PROTO_RNDV_GET},
-        {BOTH | SLOT, COOP_THRESH, LARGE, RI_PROTO_COOP},
+        {BOTH | COOP, EAGER_THRESH + 1, COOP_THRESH - 1, RI_PROTO_RNDV_GET},
+        {BOTH | COOP, COOP_THRESH, LARGE, RI_PROTO_COOP},
         {BOTH | POOL, EAGER_THRESH + 1, HYBRID_THRESH, RI_PROTO_HYBRID},
         {BOTH | POOL, HYBRID_THRESH + 1, LARGE, RI_PROTO_RNDV_GET},
+        /* ... or the receiver is taken to wait: no copy before it reads */
+        {FULL | AWAITED, EAGER_THRESH + 1, COOP_THRESH - 1, RI_PROTO_RNDV_GET},
+        {FULL | EXPECTED, EAGER_THRESH + 1, COOP_THRESH - 1, RI_PROTO_RNDV_GET},
+        {FULL | AWAITED | EXPECTED, COOP_THRESH, LARGE, RI_PROTO_COOP},
+        {FULL | AWAITED | EARLY, EAGER_THRESH + 1, COOP_THRESH - 1, RI_PROTO_RECV_RNDV},
+        {PACKED | READ | WRITE | POOL | AWAITED, EAGER_THRESH + 1, LARGE, RI_PROTO_BULK},
+        /* ... and this process may sleep, or has no ring, or RTSs go another way now */
+        {FULL | SLEEPS, COOP_THRESH, LARGE, RI_PROTO_RNDV_GET},
+        {FULL | SLEEPS | EARLY, COOP_THRESH, LARGE, RI_PROTO_RECV_RNDV},
+        {BOTH | POOL | SLOT, COOP_THRESH, LARGE, RI_PROTO_RNDV_GET},
+        {FULL | FULL_RING, COOP_THRESH, LARGE, RI_PROTO_COOP},
+        {FULL | BEHIND, COOP_THRESH, LARGE, RI_PROTO_COOP},
         /* ... as was asked for: of what could be read or written, that which can be */
         {FULL | PUT, EAGER_THRESH + 1, HYBRID_THRESH, RI_PROTO_HYBRID},
         {FULL | PUT, HYBRID_THRESH + 1, COOP_THRESH - 1, RI_PROTO_RNDV_PUT},
@@ -140,40 +168,76 @@ const decision DECISIONS[] = {
         {WRITE | PIECES | GET, EAGER_THRESH + 1, LARGE, RI_PROTO_RNDV_PUT},
 
         /* The receiver is early. Up to EAGER_THRESH nobody cares */
-        {FULL | EARLY | RING | READY, 0, RING_MAX, RI_PROTO_EAGER_RING},
-        {FULL | EARLY | READY, 0, AM_INLINE, RI_PROTO_EAGER_COPY},
-        {FULL | EARLY | SYNC | RING, 0, RING_MAX, RI_PROTO_EAGER_RING},
+        {FULL | EARLY | READY, 0, RING_MAX, RI_PROTO_EAGER_RING},
+        {BOTH | POOL | EARLY | READY, 0, AM_INLINE, RI_PROTO_EAGER_COPY},
+        {FULL | EARLY | SYNC, 0, RING_MAX, RI_PROTO_EAGER_RING},
         {FULL | EARLY, EAGER_THRESH + 1, COOP_THRESH - 1, RI_PROTO_RECV_RNDV},
-        {FULL | EARLY, COOP_THRESH, LARGE, RI_PROTO_COOP},
+        {FULL | EARLY, COOP_THRESH, LARGE, RI_PROTO_RECV_COOP},
+        {FULL | EARLY | SYNC, COOP_THRESH, LARGE, RI_PROTO_RECV_COOP},
         {FULL | EARLY | SYNC, EAGER_THRESH + 1, COOP_THRESH - 1, RI_PROTO_RECV_RNDV},
         {FULL | EARLY | PUT, EAGER_THRESH + 1, COOP_THRESH - 1, RI_PROTO_RECV_RNDV},
         {FULL | EARLY | GET, EAGER_THRESH + 1, COOP_THRESH - 1, RI_PROTO_RECV_RNDV},
         {BOTH | EARLY, EAGER_THRESH + 1, LARGE, RI_PROTO_RECV_RNDV},
         {BOTH | EARLY | SYNC, EAGER_THRESH + 1, LARGE, RI_PROTO_RECV_RNDV},
-        {WRITE | PIECES | EARLY | SLOT, EAGER_THRESH + 1, LARGE, RI_PROTO_RECV_RNDV},
+        {WRITE | PIECES | EARLY | COOP, EAGER_THRESH + 1, LARGE, RI_PROTO_RECV_RNDV},
+        /* ... but the RTS of a slot would not go through the ring */
+        {FULL | EARLY | FULL_RING, EAGER_THRESH + 1, COOP_THRESH - 1, RI_PROTO_RECV_RNDV},
+        {FULL | EARLY | FULL_RING, COOP_THRESH, LARGE, RI_PROTO_COOP},
+        /* ... but messages that its RTR may count are still here */
+        {FULL | EARLY | BEHIND, EAGER_THRESH + 1, HYBRID_THRESH, RI_PROTO_HYBRID},
+        {FULL | EARLY | BEHIND | EXPECTED, EAGER_THRESH + 1, COOP_THRESH - 1,
+         RI_PROTO_RNDV_GET},
+        {FULL | EARLY | BEHIND, COOP_THRESH, LARGE, RI_PROTO_COOP},
+        /* ... but has no room for the message */
+        {FULL | EARLY | SHORT_RTR, EAGER_THRESH + 1, HYBRID_THRESH, RI_PROTO_HYBRID},
+        {FULL | EARLY | SHORT_RTR, HYBRID_THRESH + 1, COOP_THRESH - 1, RI_PROTO_RNDV_GET},
+        {FULL | EARLY | SHORT_RTR, COOP_THRESH, LARGE, RI_PROTO_COOP},
         /* ... but cannot be written */
-        {READ | PIECES | EARLY | POOL | SLOT, EAGER_THRESH + 1, HYBRID_THRESH,
+        {READ | PIECES | EARLY | POOL | COOP, EAGER_THRESH + 1, HYBRID_THRESH,
          RI_PROTO_HYBRID},
-        {READ | PIECES | EARLY | SLOT, EAGER_THRESH + 1, LARGE, RI_PROTO_RNDV_GET},
-        {EARLY | PIECES | POOL | SLOT, EAGER_THRESH + 1, LARGE, RI_PROTO_BULK},
+        {READ | PIECES | EARLY | COOP, EAGER_THRESH + 1, LARGE, RI_PROTO_RNDV_GET},
+        {EARLY | PIECES | POOL | COOP, EAGER_THRESH + 1, LARGE, RI_PROTO_BULK},
 
         /* Data that cannot be described, by whom it may concern: packed into the pool, or
          * by UCP */
-        {PACKED | READ | WRITE | POOL | SLOT, EAGER_THRESH + 1, HYBRID_THRESH,
+        {PACKED | READ | WRITE | POOL | COOP, EAGER_THRESH + 1, HYBRID_THRESH,
          RI_PROTO_HYBRID},
-        {PACKED | READ | WRITE | POOL | SLOT, HYBRID_THRESH + 1, LARGE, RI_PROTO_BULK},
-        {PACKED | READ | WRITE | POOL | SLOT | PUT, HYBRID_THRESH + 1, LARGE,
+        {PACKED | READ | WRITE | POOL | COOP, HYBRID_THRESH + 1, LARGE, RI_PROTO_BULK},
+        {PACKED | READ | WRITE | POOL | COOP | PUT, HYBRID_THRESH + 1, LARGE,
          RI_PROTO_BULK},
-        {PACKED | READ | WRITE | POOL | SLOT | EARLY, EAGER_THRESH + 1, HYBRID_THRESH,
+        {PACKED | READ | WRITE | POOL | COOP | EARLY, EAGER_THRESH + 1, HYBRID_THRESH,
          RI_PROTO_HYBRID},
-        {PACKED | READ | WRITE | POOL | SLOT | EARLY, HYBRID_THRESH + 1, LARGE,
+        {PACKED | READ | WRITE | POOL | COOP | EARLY, HYBRID_THRESH + 1, LARGE,
          RI_PROTO_BULK},
-        {PACKED | READ | WRITE | POOL | SLOT | SYNC, EAGER_THRESH + 1, LARGE,
+        {PACKED | READ | WRITE | POOL | COOP | SYNC, EAGER_THRESH + 1, LARGE,
          RI_PROTO_BULK_RNDV},
-        {PACKED | WRITE | POOL | SLOT | EARLY, EAGER_THRESH + 1, LARGE, RI_PROTO_BULK},
+        {PACKED | WRITE | POOL | COOP | EARLY, EAGER_THRESH + 1, LARGE, RI_PROTO_BULK},
         /* ... IOV can be */
         {PACKED | FULL | EARLY, EAGER_THRESH + 1, COOP_THRESH - 1, RI_PROTO_RECV_RNDV},
         {PACKED | FULL, COOP_THRESH, LARGE, RI_PROTO_COOP},
+
+        /* Through a network: read by the receiver, or written if that is wanted */
+        {NET | PIECES | READY, 0, AM_INLINE, RI_PROTO_EAGER_COPY},
+        {NET | PIECES, EAGER_THRESH + 1, LARGE, RI_PROTO_RNDV_GET},
+        {NET | PIECES | SYNC, EAGER_THRESH + 1, LARGE, RI_PROTO_RNDV_GET},
+        {NET | PIECES | POOL, EAGER_THRESH + 1, HYBRID_THRESH, RI_PROTO_HYBRID},
+        {NET | PIECES | POOL, HYBRID_THRESH + 1, LARGE, RI_PROTO_RNDV_GET},
+        {NET | PIECES | POOL | COOP, EAGER_THRESH + 1, HYBRID_THRESH, RI_PROTO_HYBRID},
+        {NET | PIECES | POOL | COOP, HYBRID_THRESH + 1, LARGE, RI_PROTO_RNDV_GET},
+        {NET | PIECES | POOL | EARLY, EAGER_THRESH + 1, HYBRID_THRESH, RI_PROTO_HYBRID},
+        {NET | PIECES | POOL | EARLY, HYBRID_THRESH + 1, LARGE, RI_PROTO_RNDV_GET},
+        {NET | PIECES | PUT, EAGER_THRESH + 1, LARGE, RI_PROTO_RNDV_PUT},
+        {NET | PACKED | POOL, EAGER_THRESH + 1, HYBRID_THRESH, RI_PROTO_HYBRID},
+        {NET | PACKED | POOL, HYBRID_THRESH + 1, LARGE, RI_PROTO_BULK},
+        {NET | PACKED | POOL | SYNC, EAGER_THRESH + 1, LARGE, RI_PROTO_BULK_RNDV},
+        {NET | PACKED | PIECES, EAGER_THRESH + 1, LARGE, RI_PROTO_RNDV_GET}, /* IOV */
+        {NET | PIECES | DEVICE, 0, LARGE, RI_PROTO_BULK},
+        {NET | PIECES | PEER, EAGER_THRESH + 1, LARGE, RI_PROTO_BULK},
+        /* ... if there is a way within the host, too, that goes first */
+        {NET | FULL, EAGER_THRESH + 1, HYBRID_THRESH, RI_PROTO_HYBRID},
+        {NET | FULL, COOP_THRESH, LARGE, RI_PROTO_COOP},
+        {NET | WRITE | PIECES, EAGER_THRESH + 1, LARGE, RI_PROTO_RNDV_PUT},
+        {NET | READ | PIECES, EAGER_THRESH + 1, LARGE, RI_PROTO_RNDV_GET},
 
         /* None of this in error mode PEER, or to oneself */
         {PEER | FULL | EARLY | READY, EAGER_THRESH + 1, LARGE, RI_PROTO_BULK},
@@ -182,33 +246,46 @@ const decision DECISIONS[] = {
         {SELF | FULL | EARLY | SYNC, 0, LARGE, RI_PROTO_SELF},
 };
 
+unsigned host_plane(unsigned what)
+{
+    unsigned can = ((what & READ) ? RI_PLANE_READ : 0) |
+                   ((what & WRITE) ? RI_PLANE_WRITE : 0);
+
+    return (can != 0) ? (can | HOST_PLANE) : 0;
+}
+
 ri_select_param_t make_param(unsigned what, size_t length)
 {
     ri_select_param_t param = {};
 
-    param.self           = !!(what & SELF);
-    param.sync           = !!(what & SYNC);
-    param.peer_mode      = !!(what & PEER);
-    param.has_ring       = !!(what & RING);
-    param.am_ready       = !!(what & READY);
-    param.has_hello      = !!(what & HELLO);
-    param.contig         = !(what & PACKED);
-    param.host_memory    = !(what & DEVICE);
-    param.pieces         = !!(what & PIECES);
-    param.plane_read     = !!(what & READ);
-    param.plane_write    = !!(what & WRITE);
-    param.receiver_early = !!(what & EARLY);
-    param.has_pool       = !!(what & POOL);
-    param.has_slot       = !!(what & SLOT);
-    param.scheme         = (what & PUT) ? RI_SENDER_SCHEME_PUT :
-                           (what & GET) ? RI_SENDER_SCHEME_GET :
-                                          RI_SENDER_SCHEME_AUTO;
-    param.length         = length;
-    param.hybrid_thresh  = HYBRID_THRESH;
-    param.coop_thresh    = COOP_THRESH;
-    param.ring_max       = RING_MAX;
-    param.eager_thresh   = EAGER_THRESH;
-    param.am_inline      = AM_INLINE;
+    param.self          = !!(what & SELF);
+    param.sync          = !!(what & SYNC);
+    param.peer_mode     = !!(what & PEER);
+    param.has_ring      = !!(what & RING);
+    param.am_ready      = !!(what & READY);
+    param.has_hello     = !!(what & HELLO);
+    param.contig        = !(what & PACKED);
+    param.host_memory   = !(what & DEVICE);
+    param.pieces        = !!(what & PIECES);
+    param.pool_free     = !!(what & POOL);
+    param.slot_free     = !!(what & SLOT);
+    param.ring_open     = !(what & FULL_RING);
+    param.is_behind     = !!(what & BEHIND);
+    param.polls         = !(what & SLEEPS);
+    param.awaited       = !!(what & AWAITED);
+    param.rtr_expected  = !!(what & EXPECTED);
+    param.rtr_room      = !(what & EARLY) ? 0 : length - !!(what & SHORT_RTR);
+    param.host_plane    = host_plane(what);
+    param.net_plane     = (what & NET) ? NET_PLANE : 0;
+    param.scheme        = (what & PUT) ? RI_SENDER_SCHEME_PUT :
+                          (what & GET) ? RI_SENDER_SCHEME_GET :
+                                         RI_SENDER_SCHEME_AUTO;
+    param.length        = length;
+    param.hybrid_thresh = HYBRID_THRESH;
+    param.coop_thresh   = COOP_THRESH;
+    param.ring_max      = RING_MAX;
+    param.eager_thresh  = EAGER_THRESH;
+    param.am_inline     = AM_INLINE;
     return param;
 }
 
@@ -218,7 +295,7 @@ TEST(test_select, table)
         for (size_t length : {d.from, (d.from + d.to) / 2, d.to}) {
             ri_select_param_t param = make_param(d.what, length);
 
-            EXPECT_EQ(d.proto, ri_select(&param))
+            EXPECT_EQ(d.proto, ri_select(&param).proto)
                     << "row " << &d - DECISIONS << ", length " << length;
         }
     }
@@ -241,13 +318,13 @@ const struct {
         {8192, 0, SIZE_MAX, FULL, 8193, LARGE, RI_PROTO_RNDV_GET},
         {8192, 0, SIZE_MAX, FULL | EARLY, 8193, LARGE, RI_PROTO_RECV_RNDV},
         /* The lower threshold of eager, and of cooperation, goes first */
-        {8192, 65536, 0, FULL | READY, 1025, 8192, RI_PROTO_EAGER_GATHER},
+        {8192, 65536, 0, FULL | READY, 4097, 8192, RI_PROTO_EAGER_GATHER},
         {8192, 65536, 0, FULL, 8193, LARGE, RI_PROTO_COOP},
         {8192, 65536, 16384, FULL, 8193, 16383, RI_PROTO_HYBRID},
         {8192, 65536, 16384, FULL, 16384, LARGE, RI_PROTO_COOP},
         {8192, LARGE, LARGE + 1, FULL, 8193, LARGE, RI_PROTO_HYBRID},
         /* Nothing eager but what is empty */
-        {0, 65536, 262144, FULL | READY, 0, 0, RI_PROTO_EAGER_COPY},
+        {0, 65536, 262144, BOTH | POOL | READY, 0, 0, RI_PROTO_EAGER_COPY},
         {0, 65536, 262144, FULL | READY, 1, 65536, RI_PROTO_HYBRID},
         {0, 65536, 262144, FULL | READY | EARLY, 1, 262143, RI_PROTO_RECV_RNDV},
         {0, 65536, 262144, READY, 1, LARGE, RI_PROTO_BULK},
@@ -262,7 +339,7 @@ TEST(test_select, thresholds)
             param.eager_thresh  = t.eager;
             param.hybrid_thresh = t.hybrid;
             param.coop_thresh   = t.coop;
-            EXPECT_EQ(t.proto, ri_select(&param))
+            EXPECT_EQ(t.proto, ri_select(&param).proto)
                     << "row " << &t - THRESHOLDS << ", length " << length;
         }
     }
@@ -273,10 +350,18 @@ bool is_eager(ri_proto_t proto)
     return (proto >= RI_PROTO_EAGER_RING) && (proto <= RI_PROTO_EAGER_FRAGS);
 }
 
-/* What each protocol needs, over all combinations */
-void check_needs(const ri_select_param_t &p, ri_proto_t proto)
+bool can(unsigned plane, unsigned what)
 {
-    bool by_plane = (proto >= RI_PROTO_HYBRID) && (proto <= RI_PROTO_RNDV_PUT);
+    return (plane & what) == what;
+}
+
+/* What each protocol needs, over all combinations */
+void check_needs(const ri_select_param_t &p, ri_choice_t choice)
+{
+    ri_proto_t proto = choice.proto;
+    bool by_plane    = (proto >= RI_PROTO_HYBRID) && (proto <= RI_PROTO_RNDV_PUT);
+    bool in_host     = !!(choice.plane & RI_PLANE_INLINE);
+    bool early       = (p.rtr_room >= p.length) && !p.is_behind;
 
     EXPECT_EQ(p.self != 0, proto == RI_PROTO_SELF);
     EXPECT_TRUE(p.host_memory || p.self || (proto >= RI_PROTO_BULK));
@@ -286,6 +371,11 @@ void check_needs(const ri_select_param_t &p, ri_proto_t proto)
     EXPECT_TRUE(!by_plane || p.pieces || (proto == RI_PROTO_HYBRID));
     /* Not complete before it was matched */
     EXPECT_FALSE(p.sync && ((proto == RI_PROTO_HYBRID) || (proto == RI_PROTO_BULK)));
+    /* One of the planes, the one within the host if it can */
+    EXPECT_EQ(by_plane, choice.plane != 0);
+    EXPECT_TRUE(!by_plane || (choice.plane == p.host_plane) ||
+                (choice.plane == p.net_plane));
+    EXPECT_TRUE(!by_plane || in_host || (p.host_plane == 0) || !p.pieces);
 
     switch (proto) {
     case RI_PROTO_EAGER_RING:
@@ -295,53 +385,81 @@ void check_needs(const ri_select_param_t &p, ri_proto_t proto)
         EXPECT_TRUE(p.contig);
         break;
     case RI_PROTO_HYBRID:
-        EXPECT_TRUE(p.has_pool && p.plane_read && (p.length <= p.hybrid_thresh));
+        EXPECT_TRUE(p.pool_free && (p.length <= p.hybrid_thresh));
+        EXPECT_TRUE(can(choice.plane, RI_PLANE_READ));
+        EXPECT_FALSE(p.awaited || p.rtr_expected);
         break;
     case RI_PROTO_RECV_RNDV:
-        EXPECT_TRUE(p.receiver_early && p.plane_write);
+        EXPECT_TRUE(early && in_host && can(choice.plane, RI_PLANE_WRITE));
         break;
+    case RI_PROTO_RECV_COOP:
+        EXPECT_TRUE(early && p.ring_open);
+        /* fall through */
     case RI_PROTO_COOP:
-        EXPECT_TRUE(p.has_slot && p.plane_read && p.plane_write &&
-                    (p.length >= p.coop_thresh));
+        EXPECT_TRUE(in_host && can(choice.plane, RI_PLANE_READ | RI_PLANE_WRITE));
+        EXPECT_TRUE(p.has_ring && p.slot_free && p.polls && (p.length >= p.coop_thresh));
         break;
     case RI_PROTO_RNDV_GET:
-        EXPECT_TRUE(p.plane_read);
+        EXPECT_TRUE(can(choice.plane, RI_PLANE_READ));
         break;
     case RI_PROTO_RNDV_PUT:
-        EXPECT_TRUE(p.plane_write);
+        EXPECT_TRUE(can(choice.plane, RI_PLANE_WRITE));
         break;
     case RI_PROTO_BULK:
     case RI_PROTO_BULK_RNDV:
         /* UCP only has what no plane can move */
         EXPECT_TRUE(!p.host_memory || p.peer_mode || !p.pieces ||
-                    !(p.plane_read || p.plane_write));
+                    !(p.host_plane || p.net_plane));
         break;
     default:
         break;
+    }
+    /* An RTR that can be used is. */
+    EXPECT_TRUE(!by_plane || !early || !can(p.host_plane, RI_PLANE_WRITE) || !p.pieces ||
+                (proto == RI_PROTO_RECV_RNDV) || (proto == RI_PROTO_RECV_COOP) ||
+                (p.slot_free && !p.ring_open));
+}
+
+void check_all(unsigned which, const std::vector<size_t> &lengths)
+{
+    /* All subsets of bits */
+    for (unsigned what = which;; what = (what - 1) & which) {
+        for (size_t length : lengths) {
+            ri_select_param_t param = make_param(what, length);
+
+            check_needs(param, ri_select(&param));
+            ASSERT_FALSE(::testing::Test::HasFailure())
+                    << "flags " << what << ", length " << length;
+        }
+        if (what == 0) {
+            break;
+        }
     }
 }
 
 TEST(test_select, needs)
 {
-    const size_t lengths[] = {0,
-                              SHORT,
-                              AM_INLINE + 1,
-                              RING_MAX + 1,
-                              EAGER_THRESH,
-                              EAGER_THRESH + 1,
-                              HYBRID_THRESH,
-                              HYBRID_THRESH + 1,
-                              COOP_THRESH - 1,
-                              COOP_THRESH};
+    check_all(ALL - 1, {0, SHORT, AM_INLINE + 1, RING_MAX + 1, EAGER_THRESH,
+                        EAGER_THRESH + 1, HYBRID_THRESH, COOP_THRESH});
+}
 
-    for (unsigned what = 0; what < ALL; ++what) {
-        for (size_t length : lengths) {
-            ri_select_param_t param = make_param(what, length);
+TEST(test_select, needs_of_long_messages)
+{
+    check_all((EVERY - 1) & ~(SELF | READY | HELLO | DEVICE | PEER | GET),
+              {EAGER_THRESH + 1, HYBRID_THRESH, HYBRID_THRESH + 1, COOP_THRESH - 1,
+               COOP_THRESH});
+}
 
-            check_needs(param, ri_select(&param));
-            ASSERT_FALSE(HasFailure()) << "flags " << what << ", length " << length;
-        }
-    }
+/* A slot cannot count the parts of what is longer. */
+TEST(test_select, too_long_for_a_slot)
+{
+    ri_select_param_t param = make_param(FULL | EARLY, RI_SLOT_LENGTH_MAX);
+
+    EXPECT_EQ(RI_PROTO_RECV_COOP, ri_select(&param).proto);
+    param = make_param(FULL | EARLY, RI_SLOT_LENGTH_MAX + 1);
+    EXPECT_EQ(RI_PROTO_RECV_RNDV, ri_select(&param).proto);
+    param = make_param(FULL, RI_SLOT_LENGTH_MAX + 1);
+    EXPECT_EQ(RI_PROTO_RNDV_GET, ri_select(&param).proto);
 }
 
 } // namespace
