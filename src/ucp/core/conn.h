@@ -45,7 +45,8 @@ enum {
     RI_CONN_PLANE_READ   = 1 << 16, /* the peer can read this process's memory */
     RI_CONN_PLANE_WRITE = 1 << 17, /* this process can write the peer's: peer->plane_ep */
     RI_CONN_RDMA_ASKED  = 1 << 19, /* PLANE_REQ was sent, of a plane through a network */
-    RI_CONN_RDMA        = 1 << 20  /* both sides have connected that */
+    RI_CONN_RDMA        = 1 << 20, /* both sides have connected that */
+    RI_CONN_RDMA_WANTED = 1 << 21  /* the peer cannot be reached without a network */
 };
 
 /*

@@ -86,6 +86,10 @@
     _c(rings_active, "rings", "that peers send into, now") \
     _c(planes_refused, "tries", "of either side to reach the other's memory that failed") \
     _c(planes_failed, "peers", "whose memory could not be read any more") \
+    _c(qp_created, "queue pairs", "made for peers that are reached through a network") \
+    _c(reconnects, "queue pairs", "of these, that were not the first one of their peer") \
+    _c(qp_failed, "queue pairs", "of these, that had to be given up") \
+    _c(qp_closed, "queue pairs", "of these, that are gone, for whatever reason") \
     _c(coop_parts, "copies", "parts of messages that sender and receiver copy together") \
     _c(rndv_fallback, "messages", "that UCP had to move, as no plane could") \
     _c(rtr_sent, "receives", "that were offered to their sender (RTR)") \

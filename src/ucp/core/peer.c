@@ -29,6 +29,8 @@ ri_peer_t *ri_peer_get(ri_worker_t *worker, uint64_t uid)
     peer->rdma_ep      = NULL;
     peer->rdma         = RI_RDMA_NONE;
     peer->rdma_way     = 0;
+    peer->rdma_tries   = 0;
+    peer->rdma_retry   = 0;
     peer->num_rdma     = 0;
     peer->gone         = 0;
     peer->gone_round   = worker->gone_round;
@@ -56,7 +58,7 @@ void ri_peer_check_unused(ri_worker_t *worker, ri_peer_t *peer)
         ri_control_drop(&peer->owed); /* it is owed to the senders of its streams */
         ucs_list_del(&peer->releasing_link);
         ri_planes_disconnect(peer);
-        ri_planes_disconnect_rdma(peer);
+        ri_planes_disconnect_rdma(worker, peer);
         ri_map_remove(&worker->peers, peer->uid);
         free(peer);
     }

@@ -22,7 +22,7 @@ typedef enum ri_rdma_state {
     RI_RDMA_NONE,
     RI_RDMA_PREPARED,  /* this end is there */
     RI_RDMA_CONNECTED, /* ... and leads to the peer's, which may not be connected yet */
-    RI_RDMA_FAILED     /* it was given up */
+    RI_RDMA_FAILED     /* it was given up; there may be another one later */
 } ri_rdma_state_t;
 
 /* Lives as long as it has a conn or a stream. */
@@ -37,6 +37,8 @@ struct ri_peer {
     uint32_t rdma_way;       /* number of that way, or of the latest one; 0: none yet */
     unsigned num_rdma;       /* transfers by it that are under way */
     uint8_t rdma;            /* ri_rdma_state_t */
+    uint8_t rdma_tries;      /* ways that have failed, in a row */
+    double rdma_retry;       /* FAILED: there is none before that time */
     uint8_t rdma_length;     /* CONNECTED: of the address */
     uint8_t rdma_address[RI_PLANE_ADDRESS_MAX]; /* of the peer's end */
     uint8_t waited; /* so many more long messages from it are taken to be waited for */

@@ -71,7 +71,11 @@ void ri_am_rndv_handle_nack(ri_worker_t *worker, ri_conn_t *conn,
     ri_send_req_t *req = ri_rndv_find(worker, conn, msg->value);
 
     if (req != NULL) {
-        conn->flags &= (req->keys != NULL) ? ~RI_CONN_RDMA : ~RI_CONN_PLANE_READ;
+        if (req->keys != NULL) {
+            ri_planes_rdma_nacked(conn, req->way, msg->flags);
+        } else {
+            conn->flags &= ~RI_CONN_PLANE_READ;
+        }
         ri_coop_answered(req);
         ri_am_rndv_send_data(req, msg->recv_id);
     }

@@ -241,16 +241,10 @@ void ri_control_stop_ring(ri_conn_t *conn, ri_stream_t *stream)
     control_send_am(conn, &stop, sizeof(stop));
 }
 
-void ri_control_send_plane(ri_conn_t *conn, ri_wire_type_t type, uint32_t id,
-                           uint32_t value, ri_wire_plane_id_t plane, const void *address,
-                           size_t length)
+void ri_control_send_plane(ri_conn_t *conn, uint32_t id, ri_wire_plane_t *msg)
 {
-    ri_wire_plane_t msg = {
-            .base.type = type, .base.value = value, .plane = plane, .length = length};
-
-    memcpy(msg.address, address, length);
-    ri_wire_set_id(&msg.base, id);
-    control_send_am(conn, &msg, sizeof(msg));
+    ri_wire_set_id(&msg->base, id);
+    control_send_am(conn, msg, sizeof(*msg));
 }
 
 /* Keep an answer until there is a way out to its receiver. */

@@ -41,11 +41,8 @@ void ri_control_stop_ring(ri_conn_t *conn, ri_stream_t *stream);
  */
 void ri_control_answer(ri_stream_t *stream, ri_wire_type_t type, uint32_t value);
 
-/** Send PLANE_REQ or PLANE_ACK, with the address of this side, of at most
- * RI_PLANE_ADDRESS_MAX bytes. */
-void ri_control_send_plane(ri_conn_t *conn, ri_wire_type_t type, uint32_t id,
-                           uint32_t value, ri_wire_plane_id_t plane, const void *address,
-                           size_t length);
+/** Send PLANE_REQ or PLANE_ACK, which is complete but for @a id. */
+void ri_control_send_plane(ri_conn_t *conn, uint32_t id, ri_wire_plane_t *msg);
 
 /** Ask the sender of @a stream for data that could not be read. @a flags: RI_WIRE_NACK_* */
 void ri_control_nack(ri_stream_t *stream, uint32_t req_id, uint32_t recv_id,

@@ -49,6 +49,7 @@ static ri_pool_buffer_t *hybrid_get(ri_send_req_t *req)
         buffer->uid    = (conn->peer != NULL) ? conn->peer->uid : 0;
         buffer->length = req->data.length;
         buffer->keyed  = !(conn->flags & RI_CONN_PLANE_READ);
+        buffer->way    = buffer->keyed ? conn->peer->rdma_way : 0;
         ucs_list_add_tail(&conn->lent, &buffer->list);
         hybrid_count(conn->worker);
     }
@@ -80,6 +81,7 @@ static void hybrid_fill(hybrid_pool_msg_t *msg, const ri_pool_buffer_t *buffer)
     }
     if (buffer->keyed) {
         rts->flags |= RI_WIRE_RTS_KEYS;
+        rts->way = buffer->way;
         memcpy(&rts->segments[1], &buffer->memory.remote_key,
                sizeof(buffer->memory.remote_key));
     }
@@ -150,6 +152,9 @@ void ri_hybrid_released(ri_worker_t *worker, uint64_t uid, const uint32_t *ids,
         if ((buffer == NULL) || (buffer->uid != uid)) {
             ++worker->counters.rx_stale;
         } else {
+            if (buffer->keyed && (buffer->conn != NULL)) {
+                ri_planes_rdma_worked(buffer->conn->peer, buffer->way);
+            }
             hybrid_give_back(buffer);
         }
     }
@@ -225,7 +230,11 @@ void ri_hybrid_handle_nack(ri_worker_t *worker, ri_conn_t *conn, const ri_wire_m
         return;
     }
 
-    conn->flags &= buffer->keyed ? ~RI_CONN_RDMA : ~RI_CONN_PLANE_READ;
+    if (buffer->keyed) {
+        ri_planes_rdma_nacked(conn, buffer->way, msg->flags);
+    } else {
+        conn->flags &= ~RI_CONN_PLANE_READ;
+    }
     if ((conn->peer != NULL) && ri_planes_is_gone(conn->peer)) {
         hybrid_give_back(buffer); /* nobody is left to get it */
         return;

@@ -7,8 +7,6 @@
 #include "recv_rndv.h"
 #include "../core/config.h"
 
-#include <string.h>
-
 void ri_planes_open(ri_worker_t *worker)
 {
     worker->plane = NULL;
@@ -36,53 +34,19 @@ void ri_planes_close(ri_worker_t *worker)
 static void planes_send_local(ri_conn_t *conn, ri_wire_type_t type, uint32_t id,
                               uint32_t value)
 {
-    ri_plane_t *plane = conn->worker->plane;
-    uint8_t address[RI_PLANE_ADDRESS_MAX];
-    size_t length = (plane != NULL) ? plane->ops->address(plane, address) : 0;
+    ri_plane_t *plane   = conn->worker->plane;
+    ri_wire_plane_t msg = {.base.value = value, .plane = RI_WIRE_PLANE_CMA};
 
-    ri_control_send_plane(conn, type, id, value, RI_WIRE_PLANE_CMA, address, length);
-}
-
-static void planes_send_rdma(ri_conn_t *conn, ri_wire_type_t type, uint32_t id,
-                             uint32_t value)
-{
-    ri_plane_ep_t *ep = conn->peer->rdma_ep;
-    uint8_t address[RI_PLANE_ADDRESS_MAX];
-    size_t length = (ep != NULL) ? ep->plane->ops->ep_address(ep, address) : 0;
-
-    ri_control_send_plane(conn, type, id, value, RI_WIRE_PLANE_RC, address, length);
-}
-
-/* Make this side's end of the way to a peer. @return Whether there is one. */
-static int planes_prepare_rdma(ri_worker_t *worker, ri_peer_t *peer)
-{
-    if ((worker->rdma == NULL) || (peer->rdma == RI_RDMA_FAILED)) {
-        return 0;
+    msg.base.type = type;
+    if (plane != NULL) {
+        msg.length = plane->ops->address(plane, msg.address);
     }
-    if (peer->rdma == RI_RDMA_NONE) {
-        if (worker->rdma->ops->prepare(worker->rdma, &peer->rdma_ep) != UCS_OK) {
-            peer->rdma_ep = NULL;
-            return 0;
-        }
-        ++peer->rdma_way;
-        peer->rdma = RI_RDMA_PREPARED;
-    }
-    return 1;
-}
-
-static void planes_ask_rdma(ri_conn_t *conn)
-{
-    if ((conn->flags & RI_CONN_RDMA_ASKED) || (conn->peer == NULL) ||
-        !planes_prepare_rdma(conn->worker, conn->peer)) {
-        return;
-    }
-    conn->flags |= RI_CONN_RDMA_ASKED;
-    planes_send_rdma(conn, RI_WIRE_PLANE_REQ, conn->remote_id, 0);
+    ri_control_send_plane(conn, id, &msg);
 }
 
 void ri_planes_ask(ri_conn_t *conn)
 {
-    int local     = (conn->worker->plane != NULL);
+    int local     = (conn->worker->plane != NULL) && !(conn->flags & RI_CONN_RDMA_WANTED);
     uint32_t done = local ? RI_CONN_PLANE_ASKED : RI_CONN_RDMA_ASKED;
 
     if ((!local && (conn->worker->rdma == NULL)) ||
@@ -95,7 +59,7 @@ void ri_planes_ask(ri_conn_t *conn)
         return;
     }
     if (!local) {
-        planes_ask_rdma(conn);
+        ri_planes_ask_rdma(conn);
         return;
     }
     conn->flags |= RI_CONN_PLANE_ASKED;
@@ -141,30 +105,6 @@ static int planes_connect_local(ri_worker_t *worker, ri_peer_t *peer,
     return peer->plane_ep != NULL;
 }
 
-/* Connect this side's end of the way to a peer, which is made if need be, with the peer's. */
-static int planes_connect_rdma(ri_worker_t *worker, ri_peer_t *peer,
-                               const ri_wire_msg_t *msg)
-{
-    size_t length = msg->plane_address_length;
-
-    if (!planes_prepare_rdma(worker, peer)) {
-        return 0;
-    }
-    if (peer->rdma == RI_RDMA_CONNECTED) {
-        return (length == peer->rdma_length) &&
-               (memcmp(msg->plane_address, peer->rdma_address, length) == 0);
-    }
-    if (worker->rdma->ops->connect(worker->rdma, msg->plane_address, length,
-                                   &peer->rdma_ep) != UCS_OK) {
-        ri_planes_rdma_failed(worker, peer);
-        return 0;
-    }
-    memcpy(peer->rdma_address, msg->plane_address, length);
-    peer->rdma_length = length;
-    peer->rdma        = RI_RDMA_CONNECTED;
-    return 1;
-}
-
 static int planes_connect(ri_worker_t *worker, ri_peer_t *peer, const ri_wire_msg_t *msg)
 {
     int connected = 0;
@@ -173,8 +113,6 @@ static int planes_connect(ri_worker_t *worker, ri_peer_t *peer, const ri_wire_ms
         /* no address */
     } else if (msg->plane == RI_WIRE_PLANE_CMA) {
         connected = planes_connect_local(worker, peer, msg);
-    } else if (msg->plane == RI_WIRE_PLANE_RC) {
-        connected = planes_connect_rdma(worker, peer, msg);
     }
     worker->counters.planes_refused += !connected;
     return connected;
@@ -191,35 +129,21 @@ void ri_planes_handle_req(ri_stream_t *stream, const ri_wire_msg_t *msg)
         stream->plane_write = 1;
         return;
     }
-    value = planes_connect(worker, peer, msg) ? RI_WIRE_PLANE_REACHED : 0;
-    ri_trace(&worker->trace, RI_TRACE_PLANE, peer->uid, value);
-    if (conn == NULL) {
+    if (msg->plane == RI_WIRE_PLANE_RC) {
+        ri_planes_handle_rdma_req(stream, msg);
         return;
     }
-    if (msg->plane == RI_WIRE_PLANE_RC) {
-        planes_send_rdma(conn, RI_WIRE_PLANE_ACK, stream->remote_conn_id, value);
-    } else {
+    value = planes_connect(worker, peer, msg) ? RI_WIRE_PLANE_REACHED : 0;
+    ri_trace(&worker->trace, RI_TRACE_PLANE, peer->uid, value);
+    if (conn != NULL) {
         planes_send_local(conn, RI_WIRE_PLANE_ACK, stream->remote_conn_id, value);
-    }
-}
-
-/* The other side has connected its end of the way: if this one can, too, data may be moved. */
-static void planes_handle_rdma_ack(ri_worker_t *worker, ri_conn_t *conn,
-                                   const ri_wire_msg_t *msg)
-{
-    if (!(conn->flags & RI_CONN_RDMA_ASKED)) {
-        ++worker->counters.rx_stale;
-    } else if (!(msg->value & RI_WIRE_PLANE_REACHED)) {
-        ++worker->counters.planes_refused;
-    } else if (planes_connect(worker, conn->peer, msg)) {
-        conn->flags |= RI_CONN_RDMA;
     }
 }
 
 void ri_planes_handle_ack(ri_worker_t *worker, ri_conn_t *conn, const ri_wire_msg_t *msg)
 {
     if ((conn->peer != NULL) && (msg->plane == RI_WIRE_PLANE_RC)) {
-        planes_handle_rdma_ack(worker, conn, msg);
+        ri_planes_handle_rdma_ack(worker, conn, msg);
         return;
     }
     if (!(conn->flags & RI_CONN_PLANE_ASKED) || (conn->peer == NULL)) {
@@ -230,7 +154,8 @@ void ri_planes_handle_ack(ri_worker_t *worker, ri_conn_t *conn, const ri_wire_ms
         conn->flags |= RI_CONN_PLANE_READ;
     } else {
         ++worker->counters.planes_refused;
-        planes_ask_rdma(conn);
+        conn->flags |= RI_CONN_RDMA_WANTED;
+        ri_planes_ask_rdma(conn);
     }
     if (planes_connect(worker, conn->peer, msg) &&
         (worker->plane->capabilities & RI_PLANE_WRITE) &&
@@ -268,24 +193,4 @@ void ri_planes_disconnect(ri_peer_t *peer)
 {
     planes_end(&peer->lost_ep);
     planes_end(&peer->plane_ep);
-}
-
-void ri_planes_rdma_failed(ri_worker_t *worker, ri_peer_t *peer)
-{
-    if (peer->rdma != RI_RDMA_FAILED) {
-        ++worker->counters.planes_failed;
-        ri_planes_disconnect_rdma(peer);
-        peer->rdma = RI_RDMA_FAILED;
-    }
-}
-
-void ri_planes_disconnect_rdma(ri_peer_t *peer)
-{
-    ri_conn_t *conn;
-
-    ucs_list_for_each(conn, &peer->conns, peer_list) {
-        conn->flags &= ~RI_CONN_RDMA;
-    }
-    planes_end(&peer->rdma_ep);
-    peer->rdma = RI_RDMA_NONE;
 }

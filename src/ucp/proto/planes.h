@@ -61,10 +61,30 @@ static inline unsigned ri_planes_of(const ri_plane_ep_t *ep)
     return (ep != NULL) ? ep->plane->capabilities : 0;
 }
 
-/** The way to a peer through a network has stopped working: it is not used again. */
+/* Seconds from a way through a network that failed to the next try, if it is the first that
+ * has. */
+extern double ri_planes_backoff;
+
+/** Ask a peer for a way through a network, unless that was done, or it is too early. */
+void ri_planes_ask_rdma(ri_conn_t *conn);
+
+void ri_planes_handle_rdma_req(ri_stream_t *stream, const ri_wire_msg_t *msg);
+void ri_planes_handle_rdma_ack(ri_worker_t *worker, ri_conn_t *conn,
+                               const ri_wire_msg_t *msg);
+
+/** This side's end of that way, if there is one, has stopped working, or has to: it is
+ * destroyed, after which nobody accesses this process's memory by it. What is under way by it
+ * ends within the call. There may be another one later. */
 void ri_planes_rdma_failed(ri_worker_t *worker, ri_peer_t *peer);
 
+/** A transfer by the way of that number has ended well. */
+void ri_planes_rdma_worked(ri_peer_t *peer, uint32_t way);
+
+/** The peer could not read what was sent on a conn by the way of that number. @a flags: of
+ * NACK */
+void ri_planes_rdma_nacked(ri_conn_t *conn, uint32_t way, uint32_t flags);
+
 /** Forget that way. What is under way by it ends within the call. */
-void ri_planes_disconnect_rdma(ri_peer_t *peer);
+void ri_planes_disconnect_rdma(ri_worker_t *worker, ri_peer_t *peer);
 
 #endif

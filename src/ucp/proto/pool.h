@@ -42,7 +42,8 @@ typedef struct ri_pool_buffer {
     ri_conn_t *conn;       /* that its message went by; NULL: it is gone */
     uint64_t uid;          /* of the peer that may give it back */
     size_t length;         /* of the message */
-    uint8_t keyed;         /* it is read by a plane that needs keys */
+    uint8_t keyed;         /* it is read through a network */
+    uint32_t way;          /* likewise: by this way to the peer, of its rdma_way */
     ri_wire_base_t header; /* for UCP, which reads it until it has sent */
 } ri_pool_buffer_t;
 

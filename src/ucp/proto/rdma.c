@@ -36,6 +36,9 @@ static void rdma_op_done(ri_plane_op_t *super, ucs_status_t status)
 
     op->status = status;
     --op->peer->num_rdma;
+    if (status == UCS_OK) {
+        ri_planes_rdma_worked(op->peer, op->way);
+    }
     ucs_list_add_tail(&op->worker->reads_done, &op->list);
 }
 
@@ -111,7 +114,7 @@ void ri_rdma_end_all(ri_worker_t *worker)
 
     rdma_end_done(worker, 1);
     while ((peer = rdma_find(worker)) != NULL) {
-        ri_planes_disconnect_rdma(peer);
+        ri_planes_disconnect_rdma(worker, peer);
         rdma_end_done(worker, 1);
     }
 }

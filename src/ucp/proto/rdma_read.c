@@ -56,6 +56,7 @@ void ri_rdma_read_put_keys(const ri_send_req_t *req, ri_wire_rts_t *rts)
         keys[i] = req->keys->memory[i].remote_key;
     }
     rts->flags |= RI_WIRE_RTS_KEYS;
+    rts->way = req->way;
     memcpy(&rts->segments[rts->num_segments], keys, i * sizeof(keys[0]));
 }
 
@@ -140,9 +141,13 @@ static ucs_status_t rdma_read_finish(rdma_read_t *read)
 static ucs_status_t rdma_read_failed(ri_recv_req_t *recv, ri_stream_t *stream,
                                      uint32_t req_id, uint8_t wire_type, uint32_t way)
 {
+    uint32_t flags = (wire_type == RI_WIRE_POOL) ? RI_WIRE_NACK_POOL : 0;
+
     ri_rdma_op_failed(stream->worker, stream->peer, way);
-    return ri_am_rndv_ask(recv, stream, req_id,
-                          (wire_type == RI_WIRE_POOL) ? RI_WIRE_NACK_POOL : 0);
+    if (ri_rdma_way(stream->peer) == NULL) {
+        flags |= RI_WIRE_NACK_WAY;
+    }
+    return ri_am_rndv_ask(recv, stream, req_id, flags);
 }
 
 static void rdma_read_end(ri_rdma_op_t *op, int ending);

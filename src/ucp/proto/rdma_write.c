@@ -43,21 +43,27 @@ uint32_t ri_rdma_write_key(const ri_recv_req_t *recv)
     return recv->keys->memory[0].remote_key;
 }
 
-void ri_rdma_write_close(ri_recv_req_t *recv)
+static void rdma_write_release(ri_recv_req_t *recv)
 {
     ri_rdma_release(recv->super.worker->rdma, recv->keys);
     free(recv->keys);
     recv->keys = NULL;
 }
 
+void ri_rdma_write_close(ri_recv_req_t *recv)
+{
+    ri_planes_rdma_worked(recv->stream->peer, recv->way);
+    rdma_write_release(recv);
+}
+
 void ri_rdma_write_revoke(ri_recv_req_t *recv)
 {
     ri_peer_t *peer = recv->stream->peer;
 
-    if ((peer->rdma_way == recv->way) && (peer->rdma_ep != NULL)) {
+    if (peer->rdma_way == recv->way) {
         ri_planes_rdma_failed(recv->super.worker, peer);
     }
-    ri_rdma_write_close(recv);
+    rdma_write_release(recv);
 }
 
 static void rdma_write_free(rdma_write_t *write)

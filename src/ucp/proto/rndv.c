@@ -392,6 +392,9 @@ void ri_rndv_handle_fin(ri_worker_t *worker, ri_conn_t *conn, const ri_wire_msg_
 
     if (req != NULL) {
         ri_rtr_note_active(worker);
+        if (req->keys != NULL) {
+            ri_planes_rdma_worked(conn->peer, req->way);
+        }
         ri_coop_answered(req);
         ri_send_end_wait(req, RI_SEND_WAIT_MATCH, UCS_OK);
     }

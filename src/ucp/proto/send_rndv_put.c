@@ -39,7 +39,8 @@ ucs_status_t ri_send_rndv_put_recv(ri_recv_req_t *recv, ri_stream_t *stream,
         return status;
     }
     if (rts->flags & RI_WIRE_RTS_KEYS) {
-        if (!ri_rdma_write_open(recv, stream->peer)) {
+        if ((rts->way != (uint16_t)stream->peer->rdma_way) ||
+            !ri_rdma_write_open(recv, stream->peer)) {
             ri_rndv_forget(recv);
             return UCS_ERR_NO_ELEM;
         }

@@ -142,6 +142,8 @@ static void wire_parse_fields(const uint8_t *at, ri_wire_msg_t *msg)
         memcpy(&hdr, at, sizeof(hdr));
         msg->plane                = hdr.plane;
         msg->plane_address_length = hdr.length;
+        msg->asked                = hdr.asked;
+        msg->way                  = hdr.way;
         memcpy(msg->plane_address, hdr.address, sizeof(hdr.address));
         break;
     }

@@ -135,7 +135,7 @@ typedef struct ri_wire_rts {
     uint16_t num_segments; /* 1 to RI_WIRE_SEGMENTS_MAX */
     uint16_t flags;        /* RI_WIRE_RTS_* */
     uint16_t slot;         /* of the ring, for a cooperative copy, plus 1; 0: none */
-    uint16_t reserved;     /* 0 */
+    uint16_t way; /* with KEYS: of the sender's way, the lower bits of its number */
     ri_segment_t segments[];
     /* with RI_WIRE_RTS_KEYS: a key of 32 bits for each segment */
 } __attribute__((packed)) ri_wire_rts_t;
@@ -180,10 +180,11 @@ typedef struct ri_wire_release {
 } __attribute__((packed)) ri_wire_release_t;
 
 typedef struct ri_wire_plane {
-    ri_wire_base_t base;                   /* value: RI_WIRE_PLANE_* */
-    uint8_t plane;                         /* ri_wire_plane_id_t */
-    uint8_t length;                        /* of the address */
-    uint8_t reserved[6];                   /* 0 */
+    ri_wire_base_t base; /* value: RI_WIRE_PLANE_* */
+    uint8_t plane;       /* ri_wire_plane_id_t */
+    uint8_t length;      /* of the address */
+    uint16_t asked; /* PLANE_ACK: of the way of PLANE_REQ, the lower bits of its number */
+    uint32_t way;   /* RC: number of that whose address this is, or of the latest one */
     uint8_t address[RI_PLANE_ADDRESS_MAX]; /* of the sending process */
 } __attribute__((packed)) ri_wire_plane_t;
 
@@ -193,8 +194,9 @@ typedef struct ri_wire_nack {
     uint32_t flags;      /* RI_WIRE_NACK_* */
 } __attribute__((packed)) ri_wire_nack_t;
 
-/* Flag of NACK: it is about a POOL, and the value is the id of its buffer. */
-#define RI_WIRE_NACK_POOL 1
+/* Flags of NACK */
+#define RI_WIRE_NACK_POOL 1 /* it is about a POOL; the value is the id of its buffer */
+#define RI_WIRE_NACK_WAY  2 /* its sender has no way through a network (any more) */
 
 /* Who sends; appended to the header until the receiver's id is known. */
 typedef struct ri_wire_hello {
@@ -288,6 +290,8 @@ typedef struct ri_wire_msg {
     uint8_t plane;                         /* PLANE_REQ, PLANE_ACK */
     uint8_t plane_address_length;
     uint8_t plane_address[RI_PLANE_ADDRESS_MAX];
+    uint16_t asked;    /* likewise */
+    uint32_t way;      /* likewise */
     uint32_t total;    /* FIRST */
     uint64_t uid;      /* CONN_ACK, FRAG, RING_OFFER, RING_STOP */
     uint32_t ring_pid; /* RING_OFFER */

@@ -43,6 +43,14 @@ public:
     size_t keys() const { return m_keys.size(); }
     size_t under_way() const { return m_queue.size(); }
 
+    /* All ends that are here now stop working. */
+    void kill()
+    {
+        for (auto &one : all_ends()) {
+            one.second->dead |= (one.second->of == this);
+        }
+    }
+
     ucs_status_t prepare_status = UCS_OK;
     ucs_status_t connect_status = UCS_OK;
     ucs_status_t reg_status     = UCS_OK;
@@ -66,6 +74,7 @@ private:
         rdma *of;
         uint32_t id;
         uint32_t remote; /* 0: not connected */
+        bool dead;
     };
 
     struct operation {
@@ -106,7 +115,7 @@ private:
         if (of(super)->prepare_status != UCS_OK) {
             return of(super)->prepare_status;
         }
-        one                 = new end{{super, nullptr, 0}, of(super), ++id, 0};
+        one                 = new end{{super, nullptr, 0}, of(super), ++id, 0, false};
         all_ends()[one->id] = one;
         *ep                 = &one->super;
         return UCS_OK;
@@ -202,8 +211,8 @@ private:
         operation o{one, transfer->op, is_write, {}, {}, {}};
 
         EXPECT_NE(0u, one->remote);
-        if (self->start_status != UCS_OK) {
-            return self->start_status;
+        if ((self->start_status != UCS_OK) || one->dead) {
+            return one->dead ? UCS_ERR_UNREACHABLE : self->start_status;
         }
         for (size_t i = 0; i < transfer->num_local; ++i) {
             EXPECT_TRUE(self->has_key(transfer->local_keys[i], transfer->local[i]));
@@ -226,7 +235,7 @@ private:
 
     static ucs_status_t check(ri_plane_ep_t *ep)
     {
-        return of(ep)->of->broken ? UCS_ERR_UNREACHABLE : UCS_OK;
+        return (of(ep)->dead || of(ep)->of->broken) ? UCS_ERR_UNREACHABLE : UCS_OK;
     }
 
     static void copy(const operation &o)
@@ -253,9 +262,11 @@ private:
         while (!self->holds && !self->m_queue.empty()) {
             operation o         = self->m_queue.front();
             auto other          = all_ends().find(o.way->remote);
-            ucs_status_t status = (other == all_ends().end()) ? UCS_ERR_UNREACHABLE :
-                                  (self->m_wrong_keys > 0)    ? UCS_ERR_INVALID_ADDR :
-                                                                self->end_status;
+            ucs_status_t status = ((other == all_ends().end()) || other->second->dead ||
+                                   o.way->dead) ?
+                                          UCS_ERR_UNREACHABLE :
+                                  (self->m_wrong_keys > 0) ? UCS_ERR_INVALID_ADDR :
+                                                             self->end_status;
 
             self->m_queue.pop_front();
             if (status == UCS_OK) {
@@ -265,7 +276,7 @@ private:
                 }
                 copy(o);
             }
-            self->broken |= (status == UCS_ERR_UNREACHABLE);
+            o.way->dead |= (status == UCS_ERR_UNREACHABLE);
             o.op->done(o.op, status);
             ++count;
         }

@@ -369,6 +369,8 @@ TEST_F(test_rdma_read, hostile_addresses)
         msg.base.value = value;
         msg.plane      = plane;
         msg.length     = length;
+        msg.way        = 1;
+        msg.asked      = 1;
         memcpy(msg.address, &content, sizeof(content));
         ri_wire_set_id(&msg.base, id);
         const uint8_t *at = reinterpret_cast<const uint8_t *>(&msg);

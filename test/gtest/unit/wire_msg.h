@@ -89,6 +89,8 @@ struct wire_msg {
             msg.base   = base;
             msg.plane  = plane;
             msg.length = address_length;
+            msg.way    = way;
+            msg.asked  = asked;
             std::copy(address.begin(), address.end(), msg.address);
             append(out, msg);
             break;
@@ -143,6 +145,8 @@ struct wire_msg {
     uint32_t flags         = 0;
     uint8_t plane          = RI_WIRE_PLANE_CMA;
     uint8_t address_length = 0;
+    uint32_t way           = 0;
+    uint16_t asked         = 0;
     bytes address; /* at most RI_PLANE_ADDRESS_MAX */
     bool has_hello           = false;
     ri_wire_hello_t greeting = {};

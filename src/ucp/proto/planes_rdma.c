@@ -1,0 +1,236 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The ways through a network. (protocol.md section 7)
+ *
+ * The ways that were ever made to a peer are numbered, and both sides speak of one by its
+ * number. Whoever loses an end does without, and says so if it is asked to use it; the next
+ * who has something to send asks for a way with the next number. A number is used once: a
+ * message about an earlier one finds nothing to act on, and one about a later one tells that
+ * the peer has given up its end of the present one.
+ *
+ * A way that fails again and again is not made for ever: each try waits longer than the one
+ * before, and there are only so many in a row. A transfer that has ended well sets them back.
+ */
+#include "planes.h"
+#include "control.h"
+#include "../core/worker.h"
+
+#include <string.h>
+
+double ri_planes_backoff = 0.01;
+
+/* Ways that may fail in a row, and the longest time between two, in seconds. */
+#define WAY_TRIES_MAX   8
+#define WAY_BACKOFF_MAX 10.0
+
+static void way_send(ri_conn_t *conn, ri_wire_type_t type, uint32_t id, uint32_t value,
+                     uint32_t asked)
+{
+    const ri_peer_t *peer = conn->peer;
+    ri_wire_plane_t msg   = {.base.value = value,
+                             .plane      = RI_WIRE_PLANE_RC,
+                             .asked      = asked,
+                             .way        = peer->rdma_way};
+
+    msg.base.type = type;
+    if (peer->rdma_ep != NULL) {
+        msg.length = peer->rdma_ep->plane->ops->ep_address(peer->rdma_ep, msg.address);
+    }
+    ri_control_send_plane(conn, id, &msg);
+}
+
+/* Be without this side's end. What is under way by it ends within the call. */
+static void way_drop(ri_worker_t *worker, ri_peer_t *peer, ri_rdma_state_t state)
+{
+    ri_plane_ep_t *ep = peer->rdma_ep;
+    ri_conn_t *conn;
+
+    ucs_list_for_each(conn, &peer->conns, peer_list) {
+        conn->flags &= ~(RI_CONN_RDMA | RI_CONN_RDMA_ASKED);
+    }
+    peer->rdma    = state;
+    peer->rdma_ep = NULL;
+    if (ep != NULL) {
+        ++worker->counters.qp_closed;
+        ep->plane->ops->disconnect(ep);
+    }
+}
+
+static void way_count_try(ri_peer_t *peer)
+{
+    double wait = ri_planes_backoff * (1u << peer->rdma_tries);
+
+    peer->rdma_tries += (peer->rdma_tries < WAY_TRIES_MAX);
+    peer->rdma_retry = ri_time() + ri_min(wait, WAY_BACKOFF_MAX);
+}
+
+void ri_planes_rdma_failed(ri_worker_t *worker, ri_peer_t *peer)
+{
+    if (peer->rdma_ep != NULL) {
+        ++worker->counters.planes_failed;
+        ++worker->counters.qp_failed;
+        way_drop(worker, peer, RI_RDMA_FAILED);
+        way_count_try(peer);
+    }
+}
+
+void ri_planes_rdma_worked(ri_peer_t *peer, uint32_t way)
+{
+    if (peer->rdma_way == way) {
+        peer->rdma_tries = 0;
+    }
+}
+
+void ri_planes_rdma_nacked(ri_conn_t *conn, uint32_t way, uint32_t flags)
+{
+    ri_peer_t *peer = conn->peer;
+
+    if ((peer == NULL) || (peer->rdma_way != way)) {
+        return; /* it is not in use any more */
+    }
+    if (flags & RI_WIRE_NACK_WAY) {
+        ri_planes_rdma_failed(conn->worker, peer);
+    } else {
+        conn->flags &= ~RI_CONN_RDMA;
+    }
+}
+
+void ri_planes_disconnect_rdma(ri_worker_t *worker, ri_peer_t *peer)
+{
+    way_drop(worker, peer, RI_RDMA_NONE);
+}
+
+/* Make this side's end of a new way. @return Whether there is one. */
+static int way_make(ri_worker_t *worker, ri_peer_t *peer, uint32_t number)
+{
+    int again = peer->rdma_way != 0;
+
+    peer->rdma_way = number;
+    if (worker->rdma->ops->prepare(worker->rdma, &peer->rdma_ep) != UCS_OK) {
+        peer->rdma_ep = NULL;
+        peer->rdma    = RI_RDMA_FAILED;
+        way_count_try(peer);
+        return 0;
+    }
+    peer->rdma = RI_RDMA_PREPARED;
+    ++worker->counters.qp_created;
+    worker->counters.reconnects += again;
+    return 1;
+}
+
+void ri_planes_ask_rdma(ri_conn_t *conn)
+{
+    ri_worker_t *worker = conn->worker;
+    ri_peer_t *peer     = conn->peer;
+    uint32_t next;
+
+    if ((conn->flags & RI_CONN_RDMA_ASKED) || (peer == NULL) || (worker->rdma == NULL)) {
+        return;
+    }
+    if (peer->rdma_ep == NULL) {
+        if ((peer->rdma == RI_RDMA_FAILED) &&
+            ((peer->rdma_tries == WAY_TRIES_MAX) || (ri_time() < peer->rdma_retry))) {
+            return;
+        }
+        next = peer->rdma_way + 1;
+        if (!way_make(worker, peer, (next != 0) ? next : 1)) {
+            return;
+        }
+    }
+    conn->flags |= RI_CONN_RDMA_ASKED;
+    way_send(conn, RI_WIRE_PLANE_REQ, conn->remote_id, 0, 0);
+}
+
+/* The peer has an end of a way. @return Whether this side has the other one; it is made if the
+ * way is a new one. */
+static int way_accept(ri_worker_t *worker, ri_peer_t *peer, uint32_t number)
+{
+    int32_t ahead = number - peer->rdma_way;
+
+    if ((worker->rdma == NULL) || (number == 0)) {
+        return 0;
+    }
+    if ((peer->rdma_way != 0) && (ahead <= 0)) {
+        return (ahead == 0) && (peer->rdma_ep != NULL);
+    }
+    if (peer->rdma_tries == WAY_TRIES_MAX) {
+        return 0;
+    }
+    ri_planes_rdma_failed(worker, peer); /* at the other side it has */
+    return way_make(worker, peer, number);
+}
+
+/* Connect this side's end with the peer's. */
+static int way_connect(ri_worker_t *worker, ri_peer_t *peer, const ri_wire_msg_t *msg)
+{
+    size_t length = msg->plane_address_length;
+
+    if (length > sizeof(peer->rdma_address)) {
+        return 0;
+    }
+    if (peer->rdma == RI_RDMA_CONNECTED) {
+        return (length == peer->rdma_length) &&
+               (memcmp(msg->plane_address, peer->rdma_address, length) == 0);
+    }
+    if (worker->rdma->ops->connect(worker->rdma, msg->plane_address, length,
+                                   &peer->rdma_ep) != UCS_OK) {
+        ri_planes_rdma_failed(worker, peer);
+        return 0;
+    }
+    memcpy(peer->rdma_address, msg->plane_address, length);
+    peer->rdma_length = length;
+    peer->rdma        = RI_RDMA_CONNECTED;
+    return 1;
+}
+
+void ri_planes_handle_rdma_req(ri_stream_t *stream, const ri_wire_msg_t *msg)
+{
+    ri_worker_t *worker = stream->worker;
+    ri_peer_t *peer     = stream->peer;
+    ri_conn_t *conn     = ri_peer_way_out(peer);
+    uint32_t value      = 0;
+
+    if (way_accept(worker, peer, msg->way) && way_connect(worker, peer, msg)) {
+        value = RI_WIRE_PLANE_REACHED;
+    }
+    worker->counters.planes_refused += !value;
+    ri_trace(&worker->trace, RI_TRACE_PLANE, peer->uid, value);
+    if (conn != NULL) {
+        way_send(conn, RI_WIRE_PLANE_ACK, stream->remote_conn_id, value, msg->way);
+    }
+}
+
+/* The peer does not have the other end of a way that this side has asked for. */
+static void way_refused(ri_worker_t *worker, ri_peer_t *peer, const ri_wire_msg_t *msg)
+{
+    int32_t ahead = msg->way - peer->rdma_way;
+
+    ri_planes_rdma_failed(worker, peer);
+    if (msg->way == 0) {
+        peer->rdma_tries = WAY_TRIES_MAX; /* it has none at all */
+    } else if (ahead > 0) {
+        peer->rdma_way = msg->way - 1; /* that one, if it asks for it, or a later one */
+    }
+}
+
+void ri_planes_handle_rdma_ack(ri_worker_t *worker, ri_conn_t *conn,
+                               const ri_wire_msg_t *msg)
+{
+    ri_peer_t *peer = conn->peer;
+
+    if (!(conn->flags & RI_CONN_RDMA_ASKED) || (msg->asked != (uint16_t)peer->rdma_way) ||
+        (peer->rdma_ep == NULL)) {
+        ++worker->counters.rx_stale;
+        return;
+    }
+    if (!(msg->value & RI_WIRE_PLANE_REACHED)) {
+        ++worker->counters.planes_refused;
+        way_refused(worker, peer, msg);
+    } else if ((msg->way == peer->rdma_way) && way_connect(worker, peer, msg)) {
+        conn->flags |= RI_CONN_RDMA;
+    } else {
+        ++worker->counters.planes_refused;
+    }
+}
