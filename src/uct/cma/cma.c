@@ -327,17 +327,23 @@ static ucs_status_t cma_write(ri_plane_ep_t *super, const ri_transfer_t *transfe
 static ucs_status_t cma_check(ri_plane_ep_t *super)
 {
     const ri_cma_address_t *address = &ri_container_of(super, cma_ep_t, super)->address;
+    const ri_host_process_t process = {address->host, address->pid, address->start};
     int error                       = cma_read_cookie(address);
-    uint64_t start;
 
-    if ((error == 0) || (error == ESRCH) || (error == EFAULT)) {
-        return (error == 0) ? UCS_OK : UCS_ERR_UNREACHABLE;
+    switch (error) {
+    case 0:
+        return UCS_OK;
+    case EFAULT:
+        return UCS_ERR_UNREACHABLE;
+    case ESRCH:
+        /* Its first thread has no memory any more. Another one may still be in a copy. */
+        return (ri_host_process_look(&process) == RI_HOST_RUNS) ? UCS_OK :
+                                                                  UCS_ERR_UNREACHABLE;
+    default:
+        /* What is not allowed any more does not say that the process is gone. */
+        return (ri_host_process_look(&process) == RI_HOST_GONE) ? UCS_ERR_UNREACHABLE :
+                                                                  UCS_OK;
     }
-    /* What is not allowed any more does not say that the process is gone, unless another one
-     * has its number. That /proc cannot be read says nothing: there may be no descriptor. */
-    start = ri_host_process_start(address->pid);
-    return ((start != 0) && ((uint32_t)start != address->start)) ? UCS_ERR_UNREACHABLE :
-                                                                   UCS_OK;
 }
 
 /* Read from the own process. @return The shortest of some tries, in seconds; 0 if that does

@@ -4,7 +4,9 @@
  */
 #include "host.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -55,9 +57,16 @@ uint64_t ri_host_id(void)
     return hash | 1;
 }
 
-uint64_t ri_host_process_start(uint32_t pid)
-{
+/* What /proc says of a process. */
+typedef struct host_stat {
+    char state;
+    long threads;
     unsigned long long start;
+} host_stat_t;
+
+/* @return 0 if there is no such process, or /proc cannot be read. */
+static int host_read_stat(uint32_t pid, host_stat_t *stat)
+{
     char path[32], text[1024];
     const char *field;
     size_t length;
@@ -66,13 +75,47 @@ uint64_t ri_host_process_start(uint32_t pid)
     length       = host_read_file(path, text, sizeof(text) - 1);
     text[length] = '\0';
 
-    /* Field 22. The second one is a name in parentheses, which may contain anything. */
+    /* Fields 3, 20 and 22. The second one is a name in parentheses, which may contain
+     * anything. */
     field = strrchr(text, ')');
-    if ((field == NULL) || (sscanf(field + 1,
-                                   " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u"
-                                   " %*d %*d %*d %*d %*d %*d %llu",
-                                   &start) != 1)) {
-        return 0;
+    return (field != NULL) &&
+           (sscanf(field + 1,
+                   " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u"
+                   " %*d %*d %*d %*d %ld %*d %llu",
+                   &stat->state, &stat->threads, &stat->start) == 3);
+}
+
+uint64_t ri_host_process_start(uint32_t pid)
+{
+    host_stat_t stat;
+
+    return host_read_stat(pid, &stat) ? stat.start : 0;
+}
+
+ri_host_process_t ri_host_process_self(void)
+{
+    uint64_t start            = ri_host_process_start(getpid());
+    ri_host_process_t process = {.host  = (start != 0) ? ri_host_id() : 0,
+                                 .pid   = getpid(),
+                                 .start = (uint32_t)start};
+
+    return process;
+}
+
+ri_host_look_t ri_host_process_look(const ri_host_process_t *process)
+{
+    pid_t pid = process->pid;
+    host_stat_t stat;
+
+    if ((pid <= 0) || ((kill(pid, 0) != 0) && (errno == ESRCH))) {
+        return RI_HOST_GONE;
     }
-    return start;
+    if (!host_read_stat(process->pid, &stat)) {
+        return RI_HOST_UNKNOWN; /* there may be no descriptor */
+    }
+    /* A process whose first thread has ended looks like a zombie, too. */
+    return (((uint32_t)stat.start != process->start) ||
+            (((stat.state == 'Z') || (stat.state == 'X')) && (stat.threads <= 1))) ?
+                   RI_HOST_GONE :
+                   RI_HOST_RUNS;
 }

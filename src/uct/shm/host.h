@@ -26,4 +26,23 @@ uint64_t ri_host_id(void);
  */
 uint64_t ri_host_process_start(uint32_t pid);
 
+/* What tells a process from all others of this host. On the wire. (protocol.md section 7) */
+typedef struct ri_host_process {
+    uint64_t host; /* ri_host_id(): process numbers mean the same; 0: it is not known */
+    uint32_t pid;
+    uint32_t start; /* the lower bits of ri_host_process_start() */
+} __attribute__((packed)) ri_host_process_t;
+
+/** @return This process; host is 0 where /proc cannot be read. */
+ri_host_process_t ri_host_process_self(void);
+
+typedef enum ri_host_look {
+    RI_HOST_RUNS,
+    RI_HOST_GONE,   /* no thread of it runs, whether or not its parent has noticed */
+    RI_HOST_UNKNOWN /* /proc cannot be read */
+} ri_host_look_t;
+
+/** Look whether @a process, which may be wire input, exists. Its host must be this one. */
+ri_host_look_t ri_host_process_look(const ri_host_process_t *process);
+
 #endif

@@ -4,9 +4,15 @@
 
 #include "ri_cpp.h"
 
+#include <fstream>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <string>
 #include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <thread>
 #include <unistd.h>
 
 namespace {
@@ -71,6 +77,80 @@ TEST(test_host, process_start_with_any_name)
         EXPECT_EQ(start, ri_host_process_start(getpid())) << odd;
     }
     prctl(PR_SET_NAME, name);
+}
+
+/* Whether a process is there */
+TEST(test_host, look)
+{
+    ri_host_process_t process = ri_host_process_self();
+    pid_t child               = fork();
+
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+        pause();
+    }
+    EXPECT_EQ(ri_host_id(), process.host);
+    EXPECT_EQ((uint32_t)getpid(), process.pid);
+    EXPECT_EQ(RI_HOST_RUNS, ri_host_process_look(&process));
+    process.start ^= 1;
+    EXPECT_EQ(RI_HOST_GONE, ri_host_process_look(&process));
+    for (uint32_t pid : {0u, ~0u, 1u << 31}) {
+        process.pid = pid;
+        EXPECT_EQ(RI_HOST_GONE, ri_host_process_look(&process));
+    }
+
+    process.pid   = child;
+    process.start = (uint32_t)ri_host_process_start(child);
+    EXPECT_EQ(RI_HOST_RUNS, ri_host_process_look(&process));
+    siginfo_t info;
+    kill(child, SIGKILL);
+    ASSERT_EQ(0, waitid(P_PID, child, &info, WEXITED | WNOWAIT));
+    EXPECT_EQ(RI_HOST_GONE, ri_host_process_look(&process)) << "a zombie";
+    waitpid(child, nullptr, 0);
+    EXPECT_EQ(RI_HOST_GONE, ri_host_process_look(&process));
+}
+
+/* The first thread of a process is not all of it. */
+TEST(test_host, look_at_a_process_whose_first_thread_has_ended)
+{
+    pid_t child = fork();
+
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+        std::thread([] { pause(); }).detach();
+        syscall(SYS_exit, 0);
+    }
+    ri_host_process_t process = {ri_host_id(), (uint32_t)child,
+                                 (uint32_t)ri_host_process_start(child)};
+    char state                = 0;
+    for (int i = 0; (i < 10000) && (state != 'Z'); ++i) {
+        std::ifstream in("/proc/" + std::to_string(child) + "/stat");
+        std::string line;
+        std::getline(in, line);
+        state = line.at(line.rfind(')') + 2);
+        usleep(100);
+    }
+    EXPECT_EQ('Z', state);
+    EXPECT_EQ(RI_HOST_RUNS, ri_host_process_look(&process));
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+    EXPECT_EQ(RI_HOST_GONE, ri_host_process_look(&process));
+}
+
+TEST(test_host, look_without_descriptors)
+{
+    ri_host_process_t process = ri_host_process_self();
+    struct rlimit before, none;
+
+    ASSERT_EQ(0, getrlimit(RLIMIT_NOFILE, &before));
+    none          = before;
+    none.rlim_cur = 0;
+    ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &none));
+    ri_host_look_t look    = ri_host_process_look(&process);
+    ri_host_process_t self = ri_host_process_self();
+    ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &before));
+    EXPECT_EQ(RI_HOST_UNKNOWN, look);
+    EXPECT_EQ(0u, self.host);
 }
 
 } // namespace
