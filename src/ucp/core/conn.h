@@ -41,12 +41,14 @@ enum {
     RI_CONN_AM_READY    = 1 << 12,  /* active messages of any size go out at once */
     RI_CONN_BYE         = 1 << 13,  /* BYE was said */
     RI_CONN_PLANE_WANTED = 1 << 14, /* ask for a plane when the peer is known */
-    RI_CONN_PLANE_ASKED  = 1 << 15, /* PLANE_REQ was sent */
+    RI_CONN_PLANE_ASKED  = 1 << 15, /* PLANE_REQ was sent, of this host */
     RI_CONN_PLANE_READ   = 1 << 16, /* the peer can read this process's memory */
     RI_CONN_PLANE_WRITE = 1 << 17, /* this process can write the peer's: peer->plane_ep */
-    RI_CONN_RDMA_ASKED  = 1 << 19, /* PLANE_REQ was sent, of a plane through a network */
-    RI_CONN_RDMA        = 1 << 20, /* both sides have connected that */
-    RI_CONN_RDMA_WANTED = 1 << 21  /* the peer cannot be reached without a network */
+    RI_CONN_PLANE_REFUSED = 1 << 18, /* the peer cannot, as it has said */
+    RI_CONN_RDMA_ASKED = 1 << 19, /* PLANE_REQ was sent, of a plane through a network */
+    RI_CONN_RDMA       = 1 << 20, /* both sides have connected that */
+    RI_CONN_LONG       = 1 << 21, /* has sent a long message */
+    RI_CONN_PLANE_TOLD = 1 << 22  /* ... and that it can write */
 };
 
 /*

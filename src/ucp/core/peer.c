@@ -32,6 +32,7 @@ ri_peer_t *ri_peer_get(ri_worker_t *worker, uint64_t uid)
     peer->rdma_tries   = 0;
     peer->rdma_retry   = 0;
     peer->num_rdma     = 0;
+    peer->process.host = 0;
     peer->gone         = 0;
     peer->gone_round   = worker->gone_round;
     peer->gone_looks   = 0;

@@ -9,6 +9,7 @@
 
 #include "types.h"
 #include "../../uct/api/plane.h"
+#include "../../uct/shm/host.h"
 #include "../wire/wire.h"
 
 /* A pool buffer of the peer's that has been read. */
@@ -44,6 +45,8 @@ struct ri_peer {
     uint8_t waited; /* so many more long messages from it are taken to be waited for */
     uint8_t hint_is_news; /* that changed between 0 and others, and it was not told yet */
     uint8_t ready;        /* it waits for long messages, as it has said */
+    ri_host_process_t
+            process;      /* without a way: tells whether it exists; host 0: unknown */
     int gone;             /* plane_ep is NULL, as the process does not exist any more */
     unsigned gone_round;  /* of worker->gone_round: when it was looked for last */
     unsigned gone_looks;  /* how often it was not there, in a row */

@@ -79,6 +79,7 @@ struct ri_worker {
     ri_id_table_t recv_ids;     /* of receives that wait for RNDV_DATA */
     ri_plane_t *plane;          /* to processes on this host; NULL: none */
     ri_plane_t *rdma;           /* through a network; NULL: none */
+    ri_host_process_t process;  /* this one, as peers on this host can look for it */
     ucs_list_link_t reads_done; /* transfers by it that have ended (proto/rdma.c) */
     double gone_checked;        /* when it was last looked whether peers exist */
     unsigned gone_round;        /* how often it was */

@@ -7,10 +7,13 @@
 #include "recv_rndv.h"
 #include "../core/config.h"
 
+#include <string.h>
+
 void ri_planes_open(ri_worker_t *worker)
 {
-    worker->plane = NULL;
-    worker->rdma  = NULL;
+    worker->plane   = NULL;
+    worker->rdma    = NULL;
+    worker->process = ri_host_process_self();
     if (ri_config.cma) {
         ri_plane_cma.open(&worker->plane);
     }
@@ -31,39 +34,76 @@ void ri_planes_close(ri_worker_t *worker)
     }
 }
 
+/* What is said of this process: how to reach it, or else only how to look for it. */
 static void planes_send_local(ri_conn_t *conn, ri_wire_type_t type, uint32_t id,
-                              uint32_t value)
+                              uint32_t value, ri_wire_plane_id_t which)
 {
-    ri_plane_t *plane   = conn->worker->plane;
-    ri_wire_plane_t msg = {.base.value = value, .plane = RI_WIRE_PLANE_CMA};
+    ri_worker_t *worker = conn->worker;
+    ri_wire_plane_t msg = {.base.value = value, .plane = which};
 
     msg.base.type = type;
-    if (plane != NULL) {
-        msg.length = plane->ops->address(plane, msg.address);
+    if (which == RI_WIRE_PLANE_PROCESS) {
+        msg.length = sizeof(worker->process);
+        memcpy(msg.address, &worker->process, msg.length);
+    } else if (worker->plane != NULL) {
+        msg.length = worker->plane->ops->address(worker->plane, msg.address);
     }
     ri_control_send_plane(conn, id, &msg);
 }
 
+/* Ask about this host, once. */
+static void planes_ask_local(ri_conn_t *conn)
+{
+    const ri_worker_t *worker = conn->worker;
+
+    if (!(conn->flags & RI_CONN_PLANE_ASKED) &&
+        ((worker->plane != NULL) || (worker->process.host != 0))) {
+        conn->flags |= RI_CONN_PLANE_ASKED;
+        planes_send_local(conn, RI_WIRE_PLANE_REQ, conn->remote_id, 0,
+                          (worker->plane != NULL) ? RI_WIRE_PLANE_CMA :
+                                                    RI_WIRE_PLANE_PROCESS);
+    }
+}
+
+/* RTRs cost each message something, so they are for conns that have use for them. */
+static void planes_tell(ri_conn_t *conn)
+{
+    uint32_t flags = RI_CONN_LONG | RI_CONN_PLANE_WRITE;
+
+    if ((conn->flags & (flags | RI_CONN_PLANE_TOLD)) == flags) {
+        conn->flags |= RI_CONN_PLANE_TOLD;
+        ri_recv_rndv_open(conn);
+        planes_send_local(conn, RI_WIRE_PLANE_REQ, conn->remote_id, RI_WIRE_PLANE_WRITES,
+                          RI_WIRE_PLANE_CMA);
+    }
+}
+
+void ri_planes_find(ri_conn_t *conn)
+{
+    if ((conn->remote_id != 0) && !(conn->flags & (RI_CONN_SELF | RI_CONN_PEER_MODE))) {
+        planes_ask_local(conn);
+    }
+}
+
 void ri_planes_ask(ri_conn_t *conn)
 {
-    int local     = (conn->worker->plane != NULL) && !(conn->flags & RI_CONN_RDMA_WANTED);
-    uint32_t done = local ? RI_CONN_PLANE_ASKED : RI_CONN_RDMA_ASKED;
+    const ri_worker_t *worker = conn->worker;
 
-    if ((!local && (conn->worker->rdma == NULL)) ||
-        (conn->flags & (done | RI_CONN_SELF | RI_CONN_PEER_MODE))) {
+    if (((worker->plane == NULL) && (worker->rdma == NULL)) ||
+        (conn->flags & (RI_CONN_SELF | RI_CONN_PEER_MODE))) {
         return;
     }
+    conn->flags |= RI_CONN_LONG;
     if (conn->remote_id == 0) {
         conn->flags |= RI_CONN_PLANE_WANTED;
         ri_control_ask(conn);
         return;
     }
-    if (!local) {
+    planes_ask_local(conn);
+    planes_tell(conn);
+    if ((worker->plane == NULL) || (conn->flags & RI_CONN_PLANE_REFUSED)) {
         ri_planes_ask_rdma(conn);
-        return;
     }
-    conn->flags |= RI_CONN_PLANE_ASKED;
-    planes_send_local(conn, RI_WIRE_PLANE_REQ, conn->remote_id, 0);
 }
 
 void ri_planes_ask_wanted(ri_conn_t *conn)
@@ -105,14 +145,36 @@ static int planes_connect_local(ri_worker_t *worker, ri_peer_t *peer,
     return peer->plane_ep != NULL;
 }
 
+/* No way leads to the peer, but who it is tells when it has ended. Both addresses of this host
+ * begin with that. */
+static int planes_note_process(ri_worker_t *worker, ri_peer_t *peer,
+                               const ri_wire_msg_t *msg)
+{
+    ri_host_process_t process;
+
+    if ((worker->process.host == 0) || (msg->plane_address_length < sizeof(process))) {
+        return 0;
+    }
+    memcpy(&process, msg->plane_address, sizeof(process));
+    if ((process.host != worker->process.host) ||
+        (ri_host_process_look(&process) != RI_HOST_RUNS)) {
+        return 0;
+    }
+    peer->process = process;
+    return 1;
+}
+
 static int planes_connect(ri_worker_t *worker, ri_peer_t *peer, const ri_wire_msg_t *msg)
 {
     int connected = 0;
 
     if (msg->plane_address_length > sizeof(msg->plane_address)) {
         /* no address */
+    } else if (msg->plane == RI_WIRE_PLANE_PROCESS) {
+        return planes_note_process(worker, peer, msg);
     } else if (msg->plane == RI_WIRE_PLANE_CMA) {
-        connected = planes_connect_local(worker, peer, msg);
+        connected = planes_connect_local(worker, peer, msg) ||
+                    (planes_note_process(worker, peer, msg), 0);
     }
     worker->counters.planes_refused += !connected;
     return connected;
@@ -136,33 +198,42 @@ void ri_planes_handle_req(ri_stream_t *stream, const ri_wire_msg_t *msg)
     value = planes_connect(worker, peer, msg) ? RI_WIRE_PLANE_REACHED : 0;
     ri_trace(&worker->trace, RI_TRACE_PLANE, peer->uid, value);
     if (conn != NULL) {
-        planes_send_local(conn, RI_WIRE_PLANE_ACK, stream->remote_conn_id, value);
+        planes_send_local(conn, RI_WIRE_PLANE_ACK, stream->remote_conn_id, value,
+                          (msg->plane == RI_WIRE_PLANE_PROCESS) ? RI_WIRE_PLANE_PROCESS :
+                                                                  RI_WIRE_PLANE_CMA);
     }
 }
 
 void ri_planes_handle_ack(ri_worker_t *worker, ri_conn_t *conn, const ri_wire_msg_t *msg)
 {
+    int is_process = (msg->plane == RI_WIRE_PLANE_PROCESS);
+
     if ((conn->peer != NULL) && (msg->plane == RI_WIRE_PLANE_RC)) {
         ri_planes_handle_rdma_ack(worker, conn, msg);
         return;
     }
-    if (!(conn->flags & RI_CONN_PLANE_ASKED) || (conn->peer == NULL)) {
+    if (!(conn->flags & RI_CONN_PLANE_ASKED) || (conn->peer == NULL) ||
+        (is_process != (worker->plane == NULL))) {
         ++worker->counters.rx_stale;
+        return;
+    }
+    if (is_process) {
+        planes_connect(worker, conn->peer, msg);
         return;
     }
     if (msg->value & RI_WIRE_PLANE_REACHED) {
         conn->flags |= RI_CONN_PLANE_READ;
     } else {
         ++worker->counters.planes_refused;
-        conn->flags |= RI_CONN_RDMA_WANTED;
-        ri_planes_ask_rdma(conn);
+        conn->flags |= RI_CONN_PLANE_REFUSED;
+        if (conn->flags & RI_CONN_LONG) {
+            ri_planes_ask_rdma(conn);
+        }
     }
     if (planes_connect(worker, conn->peer, msg) &&
-        (worker->plane->capabilities & RI_PLANE_WRITE) &&
-        !(conn->flags & RI_CONN_PLANE_WRITE)) {
+        (worker->plane->capabilities & RI_PLANE_WRITE)) {
         conn->flags |= RI_CONN_PLANE_WRITE;
-        ri_recv_rndv_open(conn);
-        planes_send_local(conn, RI_WIRE_PLANE_REQ, conn->remote_id, RI_WIRE_PLANE_WRITES);
+        planes_tell(conn);
     }
 }
 
@@ -170,7 +241,11 @@ int ri_planes_is_gone(const ri_peer_t *peer)
 {
     ri_plane_ep_t *ep = (peer->plane_ep != NULL) ? peer->plane_ep : peer->lost_ep;
 
-    return (ep != NULL) ? (ep->plane->ops->check(ep) != UCS_OK) : peer->gone;
+    if (ep != NULL) {
+        return ep->plane->ops->check(ep) != UCS_OK;
+    }
+    return peer->gone || ((peer->process.host != 0) &&
+                          (ri_host_process_look(&peer->process) == RI_HOST_GONE));
 }
 
 void ri_planes_failed(ri_worker_t *worker, ri_peer_t *peer)

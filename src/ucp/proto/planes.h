@@ -14,6 +14,10 @@ void ri_planes_open(ri_worker_t *worker);
 
 void ri_planes_close(ri_worker_t *worker);
 
+/** There is a ring: let the peer find out, and find out of the peer, at most once, what this
+ * host allows between the two; then its end will be noticed, too. Not in mode PEER. */
+void ri_planes_find(ri_conn_t *conn);
+
 /** A long message was sent: let the peer find out, at most once, whether it can read this
  * process's memory, as one on this host, or else through a network. Not in error handling mode
  * PEER, see ri_select(). */

@@ -7,6 +7,7 @@
 #include "ring_channel.h"
 #include "control.h"
 #include "coop.h"
+#include "planes.h"
 #include "recv_rndv.h"
 #include "rtr.h"
 #include "../core/config.h"
@@ -184,6 +185,7 @@ void ri_ring_channel_open(ri_conn_t *conn, const ri_wire_msg_t *msg)
     conn->ring_max = ri_min((size_t)conn->ring->max_payload, ri_config.eager_thresh);
     ri_conn_update_fast(conn);
     ri_trace(&worker->trace, RI_TRACE_RING_OPEN, conn->id, msg->value);
+    ri_planes_find(conn);
 }
 
 void ri_ring_channel_close(ri_conn_t *conn)

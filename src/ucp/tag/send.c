@@ -390,7 +390,8 @@ static ucs_status_t send_choose_and_start(ri_send_req_t *req, int sync,
           (conn->tx_sn >= SEND_ASK_AFTER)))) {
         ri_control_ask(conn);
     }
-    if (proto >= RI_PROTO_BULK) {
+    if ((proto >= RI_PROTO_BULK) ||
+        ((req->data.length > ri_config.eager_thresh) && !(conn->flags & RI_CONN_LONG))) {
         ri_planes_ask(conn); /* for the next one */
     }
     if (ri_unlikely(conn->flags & RI_CONN_BEHIND_RMA) && (conn->ring != NULL)) {

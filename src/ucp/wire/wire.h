@@ -250,8 +250,9 @@ static_assert(sizeof(ri_wire_address_t) == 24, "wire format");
 
 /* Planes, by number. */
 typedef enum ri_wire_plane_id {
-    RI_WIRE_PLANE_CMA = 1,
-    RI_WIRE_PLANE_RC  = 2
+    RI_WIRE_PLANE_CMA     = 1,
+    RI_WIRE_PLANE_RC      = 2,
+    RI_WIRE_PLANE_PROCESS = 3 /* moves nothing: tells of processes that end */
 } ri_wire_plane_id_t;
 
 /* The value of PLANE_ACK. */

@@ -20,7 +20,7 @@ void progress(killed_side &side)
 
 const std::vector<killed_scenario> KILLED_SCENARIOS = {
         /* Connections */
-        {"first", KILLED_AT_STORES, "", false, nothing,
+        {"first", KILLED_AT_STORES, "", 0, nothing,
          [](killed_side &s) { s.post(LARGE, TO_SURVIVOR + 1); }, nothing,
          [](killed_side &s) {
              s.send_to("victim", SHORT, TO_VICTIM + 3);
@@ -28,7 +28,7 @@ const std::vector<killed_scenario> KILLED_SCENARIOS = {
              s.progress();
          },
          nullptr},
-        {"ring_opens", KILLED_AT_STORES, "", false,
+        {"ring_opens", KILLED_AT_STORES, "", 0,
          [](killed_side &v) {
              for (int i = 0; i < 3; ++i) {
                  v.send_to("survivor", SHORT, TO_SURVIVOR + 3);
@@ -46,7 +46,7 @@ const std::vector<killed_scenario> KILLED_SCENARIOS = {
              v.send_to("survivor", SHORT, TO_SURVIVOR + 3);
          },
          progress, nullptr},
-        {"idle", KILLED_OVER_TCP | KILLED_NO_CMA | KILLED_IN_MODE_PEER, "RTR=y", true,
+        {"idle", KILLED_OVER_TCP | KILLED_NO_CMA | KILLED_IN_MODE_PEER, "RTR=y", LARGE,
          nothing,
          [](killed_side &s) {
              s.post(LARGE, TO_SURVIVOR + 1);
@@ -54,10 +54,24 @@ const std::vector<killed_scenario> KILLED_SCENARIOS = {
          },
          nothing, nothing, nullptr},
 
+        {"short_only", KILLED_AT_STORES | KILLED_OVER_TCP | KILLED_NO_CMA, "", SHORT,
+         nothing,
+         [](killed_side &s) {
+             s.post(PARTS, TO_SURVIVOR + 4);
+             for (int i = 0; i < 4; ++i) {
+                 s.send_to("victim", SHORT, TO_VICTIM + 3, true);
+             }
+         },
+         [](killed_side &v) {
+             v.post(SHORT, TO_VICTIM + 3);
+             v.send_to("survivor", PARTS, TO_SURVIVOR + 4);
+             v.progress(1);
+         },
+         progress, nullptr},
         /* The victim sends */
         {"eager",
          KILLED_AT_STORES | KILLED_OVER_TCP | KILLED_NO_CMA | KILLED_IN_MODE_PEER, "",
-         true, nothing,
+         LARGE, nothing,
          [](killed_side &s) {
              s.post(SHORT, TO_SURVIVOR + 3);
              s.post(PARTS, TO_SURVIVOR + 4);
@@ -68,21 +82,21 @@ const std::vector<killed_scenario> KILLED_SCENARIOS = {
              v.send_to("survivor", SHORT, TO_SURVIVOR + 5, true);
          },
          progress, nullptr},
-        {"rts", KILLED_AT_STORES | KILLED_OVER_TCP | KILLED_IN_MODE_PEER, "", true,
+        {"rts", KILLED_AT_STORES | KILLED_OVER_TCP | KILLED_IN_MODE_PEER, "", LARGE,
          nothing, [](killed_side &s) { s.post(LARGE, TO_SURVIVOR + 1); },
          [](killed_side &v) {
              v.send_to("survivor", LARGE, TO_SURVIVOR + 1);
              v.send_to("survivor", LARGE, TO_SURVIVOR + 2);
          },
          progress, "tx_rndv"},
-        {"pool", KILLED_AT_STORES, "HYBRID_THRESH=64k", true, nothing,
+        {"pool", KILLED_AT_STORES, "HYBRID_THRESH=64k", LARGE, nothing,
          [](killed_side &s) { s.post(MEDIUM, TO_SURVIVOR + 3); },
          [](killed_side &v) {
              v.send_to("survivor", MEDIUM, TO_SURVIVOR + 3);
              v.send_to("survivor", MEDIUM, TO_SURVIVOR + 4);
          },
          progress, "tx_hybrid"},
-        {"put", KILLED_AT_STORES | KILLED_AT_COPIES, "SENDER_SCHEME=put", true,
+        {"put", KILLED_AT_STORES | KILLED_AT_COPIES, "SENDER_SCHEME=put", LARGE,
          [](killed_side &v) { v.send_to("survivor", LARGE, TO_SURVIVOR + 1); },
          [](killed_side &s) {
              s.post(LARGE, TO_SURVIVOR + 1);
@@ -90,7 +104,7 @@ const std::vector<killed_scenario> KILLED_SCENARIOS = {
          },
          [](killed_side &v) { v.progress_until("tx_written_bytes"); }, nothing,
          "tx_written_bytes"},
-        {"fallback", KILLED_COPY_BY_UCX, "", true,
+        {"fallback", KILLED_COPY_BY_UCX, "", LARGE,
          [](killed_side &v) { v.send_to("survivor", LARGE, TO_SURVIVOR + 1); },
          [](killed_side &s) {
              refuse_copy();
@@ -98,7 +112,7 @@ const std::vector<killed_scenario> KILLED_SCENARIOS = {
              s.progress();
          },
          nothing, progress, nullptr},
-        {"rtr", KILLED_AT_STORES | KILLED_AT_COPIES | KILLED_OVER_TCP, "RTR=y", true,
+        {"rtr", KILLED_AT_STORES | KILLED_AT_COPIES | KILLED_OVER_TCP, "RTR=y", LARGE,
          nothing,
          [](killed_side &s) {
              s.post(LARGE, TO_SURVIVOR + 1);
@@ -107,7 +121,7 @@ const std::vector<killed_scenario> KILLED_SCENARIOS = {
          },
          [](killed_side &v) { v.send_to("survivor", LARGE, TO_SURVIVOR + 1); }, nothing,
          "tx_recv_rndv"},
-        {"rtr_patient", KILLED_AT_COPIES, "RTR=y", true, nothing,
+        {"rtr_patient", KILLED_AT_COPIES, "RTR=y", LARGE, nothing,
          [](killed_side &s) {
              s.post(LARGE, TO_SURVIVOR + 1);
              s.post(LARGE, TO_SURVIVOR + 1);
@@ -115,20 +129,20 @@ const std::vector<killed_scenario> KILLED_SCENARIOS = {
          },
          [](killed_side &v) { v.send_to("survivor", LARGE, TO_SURVIVOR + 1); },
          [](killed_side &s) { s.linger(); }, "tx_recv_rndv"},
-        {"rtr_late", KILLED_AT_STORES | KILLED_AT_COPIES, "RTR=y", true,
+        {"rtr_late", KILLED_AT_STORES | KILLED_AT_COPIES, "RTR=y", LARGE,
          [](killed_side &v) { v.send_to("survivor", LARGE, TO_SURVIVOR + 1); },
          [](killed_side &s) { s.post(LARGE, TO_SURVIVOR + 1); },
          [](killed_side &v) { v.progress_until("tx_written_bytes"); }, nothing,
          "tx_written_bytes"},
         {"coop", KILLED_AT_STORES | KILLED_AT_COPIES | KILLED_OVER_TCP,
-         "COOP_THRESH=256k", true,
+         "COOP_THRESH=256k", LARGE,
          [](killed_side &v) { v.send_to("survivor", HUGE, TO_SURVIVOR + 1); },
          [](killed_side &s) {
              s.post(HUGE, TO_SURVIVOR + 1);
              s.progress(1);
          },
          [](killed_side &v) { v.progress(4); }, nothing, "coop_parts"},
-        {"coop_rtr", KILLED_AT_STORES | KILLED_AT_COPIES, "COOP_THRESH=256k RTR=y", true,
+        {"coop_rtr", KILLED_AT_STORES | KILLED_AT_COPIES, "COOP_THRESH=256k RTR=y", LARGE,
          nothing,
          [](killed_side &s) {
              s.post(HUGE, TO_SURVIVOR + 1);
@@ -143,7 +157,7 @@ const std::vector<killed_scenario> KILLED_SCENARIOS = {
         /* The victim receives */
         {"eager_in",
          KILLED_AT_STORES | KILLED_OVER_TCP | KILLED_NO_CMA | KILLED_IN_MODE_PEER, "",
-         true, nothing,
+         LARGE, nothing,
          [](killed_side &s) {
              for (int i = 0; i < 8; ++i) {
                  s.send_to("victim", SHORT, TO_VICTIM + 3, true);
@@ -158,7 +172,7 @@ const std::vector<killed_scenario> KILLED_SCENARIOS = {
          progress, nullptr},
         {"read",
          KILLED_AT_STORES | KILLED_AT_COPIES | KILLED_OVER_TCP | KILLED_IN_MODE_PEER, "",
-         true, nothing,
+         LARGE, nothing,
          [](killed_side &s) {
              s.send_to("victim", LARGE, TO_VICTIM + 1);
              s.send_to("victim", LARGE, TO_VICTIM + 2);
@@ -169,7 +183,7 @@ const std::vector<killed_scenario> KILLED_SCENARIOS = {
          },
          nothing, "rx_read_bytes"},
         {"pool_in", KILLED_AT_STORES | KILLED_AT_COPIES | KILLED_OVER_TCP,
-         "HYBRID_THRESH=64k", true, nothing,
+         "HYBRID_THRESH=64k", LARGE, nothing,
          [](killed_side &s) {
              for (int i = 0; i < 30; ++i) {
                  s.send_to("victim", MEDIUM, TO_VICTIM + 3);
@@ -182,20 +196,20 @@ const std::vector<killed_scenario> KILLED_SCENARIOS = {
              v.progress(2);
          },
          nothing, "rx_read_bytes"},
-        {"put_in", KILLED_AT_STORES, "SENDER_SCHEME=put", true, nothing,
+        {"put_in", KILLED_AT_STORES, "SENDER_SCHEME=put", LARGE, nothing,
          [](killed_side &s) { s.send_to("victim", LARGE, TO_VICTIM + 1); },
          [](killed_side &v) {
              v.post(LARGE, TO_VICTIM + 1);
              v.progress(2);
          },
          nothing, nullptr},
-        {"rtr_out", KILLED_AT_STORES | KILLED_OVER_TCP, "RTR=y", true, nothing, nothing,
+        {"rtr_out", KILLED_AT_STORES | KILLED_OVER_TCP, "RTR=y", LARGE, nothing, nothing,
          [](killed_side &v) {
              v.post(LARGE, TO_VICTIM + 1);
              v.post(LARGE, TO_VICTIM + 1);
          },
          [](killed_side &s) { s.send_to("victim", LARGE, TO_VICTIM + 1); }, "rtr_sent"},
-        {"coop_in", KILLED_AT_STORES | KILLED_AT_COPIES, "COOP_THRESH=256k", true,
+        {"coop_in", KILLED_AT_STORES | KILLED_AT_COPIES, "COOP_THRESH=256k", LARGE,
          nothing, [](killed_side &s) { s.send_to("victim", HUGE, TO_VICTIM + 1); },
          [](killed_side &v) {
              v.post(HUGE, TO_VICTIM + 1);
@@ -203,7 +217,7 @@ const std::vector<killed_scenario> KILLED_SCENARIOS = {
          },
          nothing, "coop_parts"},
         {"coop_rtr_in", KILLED_AT_STORES | KILLED_AT_COPIES, "COOP_THRESH=256k RTR=y",
-         true, [](killed_side &v) { v.post(HUGE, TO_VICTIM + 1); },
+         LARGE, [](killed_side &v) { v.post(HUGE, TO_VICTIM + 1); },
          [](killed_side &s) {
              s.send_to("victim", HUGE, TO_VICTIM + 1);
              s.progress(1);

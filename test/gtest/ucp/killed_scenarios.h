@@ -26,8 +26,8 @@ struct killed_scenario {
     const char *name;
     unsigned where;       /* KILLED_* */
     const char *settings; /* of the library, see killed_side */
-    bool taught;          /* the two have exchanged messages before */
-    killed_part victim;   /* first */
+    size_t taught; /* the two have exchanged messages of this length before; 0: none */
+    killed_part victim; /* first */
     killed_part survivor;
     killed_part window; /* the victim is killed in the middle of this */
     killed_part after;  /* the survivor */

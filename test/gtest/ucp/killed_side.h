@@ -14,12 +14,12 @@
 
 namespace ucp_test {
 
-/* How the processes talk, and so what of a death can be known. */
+/* How the processes talk. */
 struct killed_setting {
     const char *name;
     transport tr;
     bool mode_peer; /* error handling mode PEER: UCX reports it */
-    bool cma;       /* direct copies: the library can look for the process */
+    bool cma;       /* direct copies */
 };
 
 std::ostream &operator<<(std::ostream &os, const killed_setting &s);
@@ -53,8 +53,6 @@ public:
     channel &ch() { return m_ch; }
     const killed_setting &setting() const { return m_setting; }
     int64_t counter(const char *name);
-    /* Whether the death of another process can be known. */
-    bool detects() const { return m_setting.cma || m_setting.mode_peer; }
     int errors() const { return m_errors; }
 
     /* Gets the address of another process by the channel. */
@@ -72,13 +70,13 @@ public:
     void wait(const std::function<bool()> &condition, const char *what);
     void wait(const killed_op &op, const char *what = "operation");
 
-    /* Long and short messages both ways, until there are rings and planes. Both sides call
-     * this. */
+    /* Messages both ways, until there are rings and planes. Both sides call this. @a length
+     * is that of every second message; the others are short. */
     void talk(const std::string &whom, bool first, ucp_tag_t out, ucp_tag_t in,
-              int rounds);
+              int rounds, size_t length = LARGE);
 
     /* Survivor, when the victim is gone: all that it has started ends, once and with a
-     * status that is true. Sends only if @a sends says so, and the death can be known. */
+     * status that is true. Sends only if @a sends says so. */
     void end_all(bool sends);
 
     /* Receives what has come unexpectedly. */

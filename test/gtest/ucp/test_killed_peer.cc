@@ -43,6 +43,9 @@ const killed_scenario &find(const std::string &name)
     throw failure("no scenario " + name);
 }
 
+/* Messages each way until there are rings, and each knows of the other. */
+constexpr int ROUNDS = 6;
+
 /* Which test a process is part of. */
 struct assignment {
     const killed_scenario *what;
@@ -85,8 +88,8 @@ void victim_role(peer_env &env)
 
     env.ch.put(v.address());
     v.connect("survivor");
-    if (a.what->taught) {
-        v.talk("survivor", true, TO_SURVIVOR, TO_VICTIM, 6);
+    if (a.what->taught > 0) {
+        v.talk("survivor", true, TO_SURVIVOR, TO_VICTIM, ROUNDS, a.what->taught);
     }
     env.ch.get();
     a.what->victim(v);
@@ -140,14 +143,14 @@ std::string mapped_files()
 /* All that the survivor has started ends, and all goes on with the bystander. */
 void go_on(killed_side &s, const assignment &a)
 {
-    s.end_all(a.what->taught);
+    s.end_all(a.what->taught > 0);
     s.drain();
     s.mark_buffers();
     s.ch().put("talk");
     s.talk("bystander", false, TO_BYSTANDER, TO_SURVIVOR, 2);
-    s.wait([&] { return !s.detects() || (s.counter("held_bytes") == 0); },
+    s.wait([&] { return s.counter("held_bytes") == 0; },
            "the rest of messages to be dropped");
-    if (s.detects() && a.what->taught) {
+    if (a.what->taught > 0) {
         EXPECT_TRUE(s.close("victim")) << "close";
         EXPECT_EQ(0, s.counter("pool_bytes"));
     }
@@ -165,8 +168,8 @@ void survivor_role(peer_env &env)
     s.connect("victim");
     s.talk("bystander", false, TO_BYSTANDER, TO_SURVIVOR, 2);
     env.ch.put("ready");
-    if (a.what->taught) {
-        s.talk("victim", false, TO_VICTIM, TO_SURVIVOR, 6);
+    if (a.what->taught > 0) {
+        s.talk("victim", false, TO_VICTIM, TO_SURVIVOR, ROUNDS, a.what->taught);
     }
     env.ch.put("taught");
     env.ch.get(); /* without progress: what the victim has sent is not seen */

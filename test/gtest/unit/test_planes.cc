@@ -3,8 +3,10 @@
 /* src/ucp/proto/planes.c: who is asked, when, and what becomes of answers. The test plays the
  * peer. */
 
-#include "fake_plane.h"
 #include "node_test.h"
+#include "pair_test.h"
+
+#include <unistd.h>
 
 namespace {
 
@@ -243,6 +245,210 @@ TEST_F(test_planes, ends_with_the_peer)
     EXPECT_EQ(1u, m_plane->connects);
     m_node->deliver(wire_msg(RI_WIRE_BYE, other->id, 0));
     EXPECT_EQ(1u, m_plane->disconnects);
+}
+
+/* What is known before there are long messages, and of processes that cannot be reached. */
+class test_planes_early : public pair_test {
+protected:
+    void TearDown() override
+    {
+        stop();
+        pair_test::TearDown();
+    }
+
+    void pump()
+    {
+        do {
+            deliver();
+            progress_both(10);
+        } while (m_ucx->complete() || is_any_sent());
+    }
+
+    void talk()
+    {
+        pair_test::talk(m_conn, 1, [this] { pump(); });
+    }
+
+    /* What the workers say of their process; it is the same one. */
+    void have_processes()
+    {
+        m_a->worker()->process = m_b->worker()->process = ri_host_process_self();
+    }
+
+    /* What was sent to m_b, but for messages */
+    std::vector<ri_wire_msg_t> requests()
+    {
+        std::vector<ri_wire_msg_t> result;
+
+        while (m_ab->count(RI_WIRE_PLANE_REQ) > 0) {
+            result.push_back(m_ab->take(RI_WIRE_PLANE_REQ).parse());
+        }
+        return result;
+    }
+
+    static ri_peer_t *peer(ri_conn_t *conn) { return conn->peer; }
+};
+
+TEST_F(test_planes_early, found_with_the_ring)
+{
+    meet();
+    talk();
+    ASSERT_NE(nullptr, m_conn->ring);
+    for (ri_conn_t *conn : {m_conn, m_back}) {
+        EXPECT_TRUE(conn->flags & RI_CONN_PLANE_READ);
+        EXPECT_TRUE(conn->flags & RI_CONN_PLANE_WRITE);
+        EXPECT_NE(nullptr, peer(conn)->plane_ep);
+        EXPECT_EQ(nullptr, conn->rtrs)
+                << "of no use to short messages, and not for nothing";
+    }
+    EXPECT_EQ(1u, m_a_plane->connects);
+    EXPECT_EQ(1u, m_b_plane->connects);
+    EXPECT_FALSE(ri_stream_find(m_b->worker(), SENDER, m_conn->id)->plane_write);
+
+    /* The first long message goes by the plane, and says that RTRs are welcome, once. */
+    for (unsigned i = 0; i < 2; ++i) {
+        recv_ptr r = m_b->recv(2, ~0ul, LONG);
+        send_ptr s = m_a->send(m_conn, bytes(LONG), 2);
+        EXPECT_EQ(1u - i, m_ab->count(RI_WIRE_PLANE_REQ));
+        pump();
+        EXPECT_TRUE(r->done && s->done);
+        EXPECT_NE(nullptr, m_conn->rtrs);
+        EXPECT_TRUE(ri_stream_find(m_b->worker(), SENDER, m_conn->id)->plane_write);
+    }
+    EXPECT_EQ(0u, m_a->counters().conns.tx_bulk);
+    EXPECT_EQ(nullptr, m_back->rtrs);
+}
+
+/* A pair without a ring has nothing to find. */
+TEST_F(test_planes_early, not_asked_without_a_ring)
+{
+    ri_config.ring_peers = 0;
+    meet();
+    have_processes();
+    talk();
+    ASSERT_EQ(nullptr, m_conn->ring);
+    EXPECT_EQ(nullptr, peer(m_conn)->plane_ep);
+    EXPECT_FALSE(m_conn->flags & RI_CONN_PLANE_ASKED);
+    EXPECT_EQ(0u, peer(m_conn)->process.host);
+}
+
+/* Both sides ask before either has got the other's question. */
+TEST_F(test_planes_early, both_ask_at_once)
+{
+    meet();
+    m_a->worker()->max_rings = m_b->worker()->max_rings = 0;
+    talk();
+    ri_planes_find(m_conn);
+    ri_planes_find(m_back);
+    ASSERT_EQ(1u, m_ab->count(RI_WIRE_PLANE_REQ));
+    ASSERT_EQ(1u, m_ba->count(RI_WIRE_PLANE_REQ));
+    pump();
+    for (ri_conn_t *conn : {m_conn, m_back}) {
+        EXPECT_TRUE(conn->flags & RI_CONN_PLANE_READ);
+        EXPECT_TRUE(conn->flags & RI_CONN_PLANE_WRITE);
+        EXPECT_NE(nullptr, peer(conn)->plane_ep);
+        ri_planes_find(conn);
+    }
+    EXPECT_FALSE(is_any_sent()) << "once";
+    EXPECT_EQ(1u, m_a_plane->connects);
+    EXPECT_EQ(1u, m_b_plane->connects);
+    EXPECT_EQ(0u, m_a->counters().rx_stale + m_b->counters().rx_stale);
+}
+
+/* Without direct copies it is known who the peer is. */
+TEST_F(test_planes_early, process)
+{
+    meet(0, false);
+    have_processes();
+    talk();
+    ASSERT_NE(nullptr, m_conn->ring);
+    for (ri_conn_t *conn : {m_conn, m_back}) {
+        EXPECT_EQ(nullptr, peer(conn)->plane_ep);
+        EXPECT_EQ((uint32_t)getpid(), peer(conn)->process.pid);
+        EXPECT_FALSE(ri_planes_is_gone(peer(conn)));
+        EXPECT_FALSE(conn->flags & (RI_CONN_PLANE_READ | RI_CONN_PLANE_WRITE));
+        peer(conn)->process.start ^= 1;
+        EXPECT_TRUE(ri_planes_is_gone(peer(conn))) << "another process has its number";
+        peer(conn)->process.start ^= 1;
+    }
+    EXPECT_EQ(0u, m_a->counters().planes_refused + m_b->counters().planes_refused);
+}
+
+/* What a peer says of itself may be wrong, or too short. */
+TEST_F(test_planes_early, process_that_is_none)
+{
+    const ri_host_process_t own = ri_host_process_self();
+    std::vector<ri_host_process_t> bad(5, own);
+    wire_msg msg(RI_WIRE_PLANE_REQ, 0, 0);
+
+    bad[0].host ^= 2;
+    bad[1].host = 0;
+    bad[2].start ^= 1;
+    bad[3].pid = 0;
+    bad[4].pid = ~0u;
+    meet(0, false);
+    have_processes();
+    talk();
+    ri_stream_t *stream = ri_stream_find(m_b->worker(), SENDER, m_conn->id);
+    msg.id              = stream->id;
+    msg.plane           = RI_WIRE_PLANE_PROCESS;
+    auto ask            = [&](const ri_host_process_t &process, size_t length) {
+        msg.address.assign((const uint8_t *)&process, (const uint8_t *)(&process + 1));
+        msg.address_length         = length;
+        stream->peer->process.host = 0;
+        m_b->deliver(msg);
+        return m_ba->take(RI_WIRE_PLANE_ACK).parse();
+    };
+    for (const ri_host_process_t &process : bad) {
+        EXPECT_EQ(0u, ask(process, sizeof(process)).value);
+        EXPECT_EQ(0u, stream->peer->process.host);
+        EXPECT_FALSE(ri_planes_is_gone(stream->peer));
+    }
+    EXPECT_EQ(0u, ask(own, sizeof(own) - 1).value);
+    EXPECT_EQ(0u, ask(own, 0).value);
+    EXPECT_EQ(0u, ask(own, 255).value);
+    EXPECT_EQ(0u, stream->peer->process.host);
+    ri_wire_msg_t ack = ask(own, sizeof(own));
+    EXPECT_EQ(1u, ack.value);
+    EXPECT_EQ(RI_WIRE_PLANE_PROCESS, ack.plane);
+    EXPECT_EQ(0, memcmp(&own, ack.plane_address, sizeof(own)));
+
+    /* A peer that cannot be reached says who it is, too. */
+    msg.plane = RI_WIRE_PLANE_CMA;
+    EXPECT_EQ(0u, ask(own, sizeof(own)).value);
+    EXPECT_EQ(own.host, stream->peer->process.host);
+}
+
+/* Answers to what was not asked. */
+TEST_F(test_planes_early, process_ack)
+{
+    const ri_host_process_t own = ri_host_process_self();
+    wire_msg msg(RI_WIRE_PLANE_ACK, 0, RI_WIRE_PLANE_REACHED);
+
+    meet(0, false);
+    have_processes();
+    m_a->worker()->max_rings = m_b->worker()->max_rings = 0;
+    talk();
+    msg.id    = m_conn->id;
+    msg.plane = RI_WIRE_PLANE_PROCESS;
+    msg.address.assign((const uint8_t *)&own, (const uint8_t *)(&own + 1));
+    msg.address_length = sizeof(own);
+    m_a->deliver(msg);
+    EXPECT_EQ(1u, m_a->counters().rx_stale);
+    EXPECT_EQ(0u, peer(m_conn)->process.host);
+    ri_planes_find(m_conn);
+    EXPECT_EQ(1u, requests().size());
+    msg.plane = RI_WIRE_PLANE_CMA;
+    m_a->deliver(msg);
+    EXPECT_EQ(2u, m_a->counters().rx_stale);
+    EXPECT_FALSE(m_conn->flags & RI_CONN_PLANE_READ);
+    msg.plane = RI_WIRE_PLANE_PROCESS;
+    for (unsigned i = 0; i < 2; ++i) { /* repeated */
+        m_a->deliver(msg);
+        EXPECT_EQ(own.pid, peer(m_conn)->process.pid);
+    }
+    EXPECT_EQ(2u, m_a->counters().rx_stale);
+    EXPECT_FALSE(m_conn->flags & (RI_CONN_PLANE_READ | RI_CONN_PLANE_WRITE));
 }
 
 } // namespace
