@@ -8,9 +8,11 @@ usage() {
     cat <<'END'
 Usage: run.sh [options]
   --mpi mpich|openmpi|all     which MPI (default all, those that are installed)
-  --mode stock|recv_init|all  without or with the library (default all if --lib is
-                              given, else stock)
-  --lib PATH                  libucxri.so; needed for recv_init
+  --mode LIST                 stock: without the library; recv_init: with it; rtr: with it and
+                              UCXRI_RTR=y, only the programs that post long receives early,
+                              each of which must have used RTRs; a list with commas, or all
+                              (default all if --lib is given, else stock)
+  --lib PATH                  libucxri.so; needed for recv_init and rtr
   --tls shm|tcp|all           transports (default: --quick has shm and a few programs
                               on tcp, --long has all)
   --quick | --long            number of runs and iterations (default --quick)
@@ -92,19 +94,22 @@ all) mpis="mpich openmpi" all_mpis=yes ;;
 mpich | openmpi) all_mpis=no ;;
 *) die "--mpi is mpich, openmpi or all, not $mpis" ;;
 esac
-case $modes in
-"") if [ -n "$lib" ]; then modes="stock recv_init"; else modes=stock; fi ;;
-all) modes="stock recv_init" ;;
-stock | recv_init) ;;
-*) die "--mode is stock, recv_init or all, not $modes" ;;
-esac
+[ -n "$modes" ] || { [ -n "$lib" ] && modes=all || modes=stock; }
+[ "$modes" != all ] || modes=stock,recv_init,rtr
+modes=$(echo "$modes" | tr , ' ')
+for mode_name in $modes; do
+    case $mode_name in
+    stock | recv_init | rtr) ;;
+    *) die "--mode is stock, recv_init, rtr or all, not $mode_name" ;;
+    esac
+done
 case $tls in
 shm | tcp | all | default) ;;
 *) die "--tls is shm, tcp or all, not $tls" ;;
 esac
 case $modes in
-*recv_init*)
-    [ -n "$lib" ] || die "--mode recv_init needs --lib"
+*recv_init* | *rtr*)
+    [ -n "$lib" ] || die "--mode recv_init and rtr need --lib"
     [ -r "$lib" ] || die "cannot read $lib"
     lib=$(cd "$(dirname "$lib")" && pwd)/$(basename "$lib")
     ;;
@@ -170,6 +175,40 @@ cancel_trunc    2 tcp
 many_requests   2 tcp --count 2000
 collectives     2 tcp --iters 4
 END
+}
+
+# Programs whose long receives are there before their messages.
+plan_rtr() {
+    cat <<'END'
+mix_modes       2 shm --iters 60
+mix_modes       4 shm --iters 30
+order           2 shm --iters 30
+order           4 shm --iters 12 --burst 24
+wildcards       4 shm
+early_receives  2 shm
+early_receives  4 shm --iters 15
+cancel_trunc    2 shm
+cancel_trunc    3 shm
+threads         2 shm
+collectives     4 shm
+END
+}
+
+# How many RTRs the ranks' reports in a log say were used.
+rtrs_used() {
+    awk '$1 == "ucxri:work" && $2 == "rank" {
+             for (i = 1; i <= NF; ++i) {
+                 column = ($i == "used") ? i : column
+             }
+         }
+         $1 == "ucxri:work" && $2 != "rank" { line[++lines] = $0 }
+         END {
+             for (i = 1; i <= lines; ++i) {
+                 split(line[i], field)
+                 used += field[column]
+             }
+             print used + 0
+         }' "$1"
 }
 
 # With a seed of its own per repetition.
@@ -251,9 +290,13 @@ run_one() {
         add_env UCX_NET_DEVICES lo
         ;;
     esac
-    if [ "$mode" = recv_init ]; then
+    if [ "$mode" != stock ]; then
         add_env UCX_RNDV_SCHEME recv_init
         add_env LD_PRELOAD "$lib"
+    fi
+    if [ "$mode" = rtr ]; then
+        add_env UCXRI_RTR y
+        add_env UCXRI_REPORT y
     fi
 
     case $mpi in
@@ -301,6 +344,11 @@ run_one() {
     done
     rm -f "$log.out"
     seconds=$(echo "$(date +%s.%N) $begin" | awk '{ printf "%.1f", $1 - $2 }')
+    if [ "$mode:$status" = rtr:0 ] && grep -q "^PASS $prog " "$log" &&
+        [ "$(rtrs_used "$log")" -eq 0 ]; then
+        echo "FAIL $prog: no RTR was used" >>"$log"
+        status=3
+    fi
 
     if [ $status -eq 0 ] && grep -q "^PASS $prog " "$log"; then
         passed=$((passed + 1))
@@ -328,7 +376,11 @@ for mpi_name in $mpis; do
         continue
     fi
     for mode_name in $modes; do
-        plan=$(if [ $effort = quick ]; then plan_quick; else plan_long; fi)
+        case $mode_name:$effort in
+        rtr:*) plan=$(plan_rtr) ;;
+        *:quick) plan=$(plan_quick) ;;
+        *) plan=$(plan_long) ;;
+        esac
         # The here document keeps the loop, and its counters, in this shell.
         while read -r prog np transport args; do
             case $tls:$transport in
