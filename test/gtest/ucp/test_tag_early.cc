@@ -11,6 +11,8 @@
 #include "ucp_test.h"
 
 #include <dlfcn.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -57,6 +59,7 @@ protected:
         make_pair();
         m_ep = ab();
         teach(m_ep, a());
+        m_taught = take_rtrs();
     }
 
     /* A receive that is left is cancelled while there is a worker. */
@@ -64,7 +67,21 @@ protected:
     {
         m_receives.clear();
         m_messages.clear();
+        check_rtrs();
         transport_test::TearDown();
+    }
+
+    /* The rule was put to the test. */
+    void check_rtrs()
+    {
+        if (!has_rtrs()) {
+            return;
+        }
+        EXPECT_GT(m_taught.used, 0);
+        EXPECT_GT(counter(b().worker(), "rtr_sent"), m_taught.sent);
+        if (m_uses_rtrs) {
+            EXPECT_GT(counter(b().worker(), "rtr_used"), m_taught.used);
+        }
     }
 
     /* Messages of the tags used here, in both directions, until the library knows who sends
@@ -154,17 +171,30 @@ protected:
         return diff;
     }
 
-    /* Only where both sides can be in shared memory, not if it is one worker; and left to
-     * itself the library sends none while the receiver does nothing but wait. */
+    static bool is_set(const char *name, const char *value)
+    {
+        const char *is = getenv(name);
+
+        return (is != nullptr) && !strcmp(is, value);
+    }
+
+    /* Whether the library is there, has to offer each receive (left to itself it sends no RTR
+     * while the receiver does nothing but wait), and has what that takes: two workers, rings,
+     * and memory that another process may read. */
     bool has_rtrs()
     {
-        const char *rtr = getenv("UCXRI_RTR");
+        char there = 1, here = 0;
+        iovec local = {&here, 1}, remote = {&there, 1};
 
-        return (m_last.sent > 0) && (rtr != nullptr) && !strcmp(rtr, "y");
+        return (counter(b().worker(), "rtr_sent") >= 0) && is_set("UCXRI_RTR", "y") &&
+               !GetParam().is_self() && !is_set("UCXRI_RING_PEERS", "0") &&
+               !is_set("UCXRI_CMA", "n") &&
+               (process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == 1);
     }
 
     ucp_ep_h m_ep = nullptr;
-    rtrs m_last   = {};
+    rtrs m_last = {}, m_taught = {};
+    bool m_uses_rtrs = true; /* not only sends them */
     std::vector<std::unique_ptr<receive>> m_receives;
     std::vector<std::unique_ptr<message>> m_messages;
 };
@@ -349,6 +379,7 @@ TEST_P(test_tag_early, any_source)
 
 TEST_P(test_tag_early, cancel_not_used)
 {
+    m_uses_rtrs = false;
     for (size_t size : {MEDIUM, LARGE, HUGE}) {
         receive &r1 = post(size, 1);
         receive &r2 = post(size, 1);
