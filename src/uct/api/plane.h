@@ -15,7 +15,8 @@
  * by themselves: operations end in progress, memory has keys, and each way to a remote process
  * has an address of its own, which both sides exchange.
  *
- * To add a plane: implement ri_plane_ops_t, and add it to the list in plane.c.
+ * To add a plane: implement ri_plane_ops_t, and have ri_planes_open() open it
+ * (src/ucp/proto/planes.c).
  */
 #ifndef RI_PLANE_H
 #define RI_PLANE_H
