@@ -1,0 +1,276 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "ud_transfer.h"
+
+#include <assert.h>
+#include <string.h>
+
+/* More missing pieces than this part of those that were sent, of so many at least: they are
+ * not worth to be told one by one. */
+#define RX_LOSS_PIECES 32
+#define RX_LOSS_SHARE  (3. / 4)
+
+static uint32_t *rx_held(const ri_ud_rx_t *rx, uint32_t slot)
+{
+    return &rx->held[slot & (rx->depth - 1)];
+}
+
+static uint32_t *rx_where(const ri_ud_rx_t *rx, uint32_t piece)
+{
+    return &rx->where[piece & (rx->depth - 1)];
+}
+
+/* Pieces that are missing although later ones have come, or the sender says they were sent */
+static uint32_t rx_holes(const ri_ud_rx_t *rx)
+{
+    return rx->top - rx->base - rx->filled;
+}
+
+static void rx_message_init(const ri_ud_rx_t *rx, ri_ud_message_t *message,
+                            ri_ud_type_t type)
+{
+    memset(message, 0, sizeof(*message));
+    message->type   = type;
+    message->epoch  = rx->epoch;
+    message->pieces = rx->granted;
+}
+
+static void rx_tell(ri_ud_rx_t *rx, ri_ud_type_t type)
+{
+    ri_ud_message_t message;
+
+    rx_message_init(rx, &message, type);
+    if (type == RI_UD_RESTART) {
+        message.base     = rx->base;
+        message.sequence = rx->sequence;
+    }
+    rx->ops->tell(rx, &message);
+}
+
+static void rx_tell_missing(ri_ud_rx_t *rx)
+{
+    ri_ud_message_t message;
+    uint32_t piece;
+
+    rx_message_init(rx, &message, RI_UD_NACK);
+    message.round    = ++rx->round;
+    message.base     = rx->base;
+    message.num_bits = rx->top - rx->base;
+    for (piece = rx->base; piece < rx->top; ++piece) {
+        if (*rx_where(rx, piece) == RI_UD_NONE) {
+            message.bits[(piece - rx->base) / 8] |= 1u << ((piece - rx->base) % 8);
+        }
+    }
+    ++rx->counters->ud_nacks;
+    rx->ops->tell(rx, &message);
+}
+
+/* Post slots up to @a end, which are new, or empty again. */
+static void rx_post(ri_ud_rx_t *rx, uint32_t from, uint32_t end)
+{
+    for (; from < end; ++from) {
+        *rx_held(rx, from)  = RI_UD_NONE;
+        *rx_where(rx, from) = RI_UD_NONE;
+        rx->ops->post(rx, from);
+    }
+}
+
+/* Move the window's end on, in steps that are worth a message. */
+static void rx_extend(ri_ud_rx_t *rx)
+{
+    uint32_t end = ri_min(rx->count - rx->base, rx->depth) + rx->base;
+
+    if ((end == rx->granted) || ((end < rx->count) && (rx->base < rx->granted) &&
+                                 (end - rx->granted < rx->depth / 4))) {
+        return;
+    }
+    rx_post(rx, rx->granted, end);
+    rx->granted = end;
+    rx_tell(rx, RI_UD_GRANT);
+}
+
+/* Bring the piece of slot @a start and all in its cycle to their places. */
+static void rx_move_cycle(ri_ud_rx_t *rx, uint32_t start)
+{
+    uint32_t place = start, from;
+
+    rx->ops->move(rx, start, RI_UD_NONE, *rx_held(rx, start));
+    while ((from = *rx_where(rx, place)) != start) {
+        rx->ops->move(rx, from, place, place);
+        *rx_held(rx, place) = place;
+        ++rx->counters->ud_moved;
+        place = from;
+    }
+    rx->ops->move(rx, RI_UD_NONE, place, place);
+    *rx_held(rx, place) = place;
+    ++rx->counters->ud_moved;
+}
+
+/* Slots base to scan hold the pieces base to scan. */
+static void rx_close(ri_ud_rx_t *rx)
+{
+    uint32_t slot;
+
+    for (slot = rx->base; slot < rx->scan; ++slot) {
+        if (ri_unlikely(*rx_held(rx, slot) != slot)) {
+            rx_move_cycle(rx, slot);
+        } else if ((slot >= rx->first_indirect) && (*rx_where(rx, slot) == slot)) {
+            rx->ops->move(rx, slot, slot, slot);
+        }
+    }
+    rx->filled -= rx->scan - rx->base;
+    rx->base   = rx->scan;
+    rx->rounds = 0;
+}
+
+static void rx_advance(ri_ud_rx_t *rx)
+{
+    uint32_t piece;
+
+    while ((rx->scan < rx->granted) && ((piece = *rx_held(rx, rx->scan)) != RI_UD_NONE)) {
+        rx->scan_top = ri_max(rx->scan_top, piece + 1);
+        ++rx->scan;
+        if (rx->scan_top == rx->scan) {
+            rx_close(rx);
+        }
+    }
+    if (rx->base == rx->count) {
+        rx->state = RI_UD_RX_DONE;
+        rx_tell(rx, RI_UD_ACK);
+    } else {
+        rx_extend(rx);
+    }
+}
+
+void ri_ud_rx_init(ri_ud_rx_t *rx)
+{
+    rx->state     = RI_UD_RX_ACTIVE;
+    rx->count     = ri_ud_count_pieces(rx->length, rx->piece_size);
+    rx->base      = 0;
+    rx->granted   = ri_min(rx->count, rx->depth);
+    rx->scan      = 0;
+    rx->scan_top  = 0;
+    rx->filled    = 0;
+    rx->top       = 0;
+    rx->epoch     = 0;
+    rx->round     = 0;
+    rx->rounds    = 0;
+    rx->has_news  = 0;
+    rx->has_begun = 0;
+    rx->wait      = rx->times->quiet;
+    rx->due       = 0;
+    rx_post(rx, 0, rx->granted);
+}
+
+void ri_ud_rx_arrive(ri_ud_rx_t *rx, uint32_t slot, int is_valid, uint32_t sequence,
+                     uint32_t length)
+{
+    uint32_t piece = sequence - rx->sequence;
+
+    if (rx->state != RI_UD_RX_ACTIVE) {
+        return;
+    }
+    assert((slot - rx->base < rx->granted - rx->base) &&
+           (*rx_held(rx, slot) == RI_UD_NONE));
+    if (ri_unlikely(!is_valid || (piece >= rx->granted) ||
+                    (length != ri_ud_piece_length(rx->length, rx->piece_size, piece)))) {
+        ++rx->counters->ud_stale;
+        rx->ops->post(rx, slot);
+        return;
+    }
+    rx->has_news  = 1;
+    rx->has_begun = 1;
+    if (ri_unlikely((piece < rx->base) || (*rx_where(rx, piece) != RI_UD_NONE))) {
+        ++rx->counters->ud_duplicates;
+        rx->ops->post(rx, slot);
+        return;
+    }
+    ++rx->counters->ud_received;
+    ++rx->filled;
+    *rx_held(rx, slot)   = piece;
+    *rx_where(rx, piece) = slot;
+    rx->top              = ri_max(rx->top, piece + 1);
+    if (slot == rx->scan) {
+        rx_advance(rx);
+    }
+}
+
+void ri_ud_rx_restart(ri_ud_rx_t *rx)
+{
+    if (rx->state != RI_UD_RX_ACTIVE) {
+        return;
+    }
+    rx->ops->reset(rx);
+    if (rx->epoch == RI_UD_RESTARTS_MAX) {
+        rx->state = RI_UD_RX_FAILED;
+        return;
+    }
+    ++rx->epoch;
+    ++rx->counters->ud_restarts;
+    rx->sequence += rx->count; /* none that was used before */
+    rx->scan     = rx->base;
+    rx->scan_top = rx->base;
+    rx->filled   = 0;
+    rx->top      = rx->base;
+    rx->rounds   = 0;
+    rx->wait     = rx->times->quiet;
+    rx_post(rx, rx->base, rx->granted);
+    rx_tell(rx, RI_UD_RESTART);
+}
+
+/* The time has come to do something about missing pieces. */
+static void rx_ask(ri_ud_rx_t *rx)
+{
+    uint32_t sent = rx->top - rx->base;
+
+    if ((rx->rounds == RI_UD_ROUNDS_MAX) ||
+        ((rx->rounds == 0) && (sent >= RX_LOSS_PIECES) &&
+         (rx_holes(rx) > sent * RX_LOSS_SHARE))) {
+        ri_ud_rx_restart(rx);
+        return;
+    }
+    ++rx->rounds;
+    rx_tell_missing(rx);
+}
+
+void ri_ud_rx_probe(ri_ud_rx_t *rx, const ri_ud_message_t *message, uint64_t now)
+{
+    int is_waiting = rx_holes(rx) > 0;
+
+    if (rx->state != RI_UD_RX_ACTIVE) {
+        return;
+    }
+    rx->has_begun = 1;
+    if (message->epoch != rx->epoch) {
+        rx_tell(rx, RI_UD_RESTART);
+        return;
+    }
+    rx->top = ri_max(rx->top, ri_min(message->pieces, rx->granted));
+    if (rx_holes(rx) == 0) {
+        rx_tell(rx, RI_UD_GRANT);
+    } else if (!is_waiting) {
+        rx->has_news = 0;
+        rx->due      = now;
+        ri_ud_rx_time(rx, now);
+    }
+}
+
+void ri_ud_rx_time(ri_ud_rx_t *rx, uint64_t now)
+{
+    if (rx->state != RI_UD_RX_ACTIVE) {
+        return;
+    }
+    if (rx->has_news) {
+        rx->has_news = 0;
+        rx->wait     = rx->times->quiet;
+        rx->due      = now + rx->wait;
+    }
+    if (ri_likely((rx_holes(rx) == 0) || (now < rx->due))) {
+        return;
+    }
+    rx_ask(rx);
+    rx->wait = ri_min(2 * rx->wait, rx->times->quiet_max);
+    rx->due  = now + rx->wait;
+}

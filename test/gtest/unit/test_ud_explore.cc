@@ -1,0 +1,462 @@
+/* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * All orders of events of small ud transfers: whatever is on its way may arrive next, get lost
+ * or come twice, timeouts come early or late, and the queue pair fails. The memory is looked
+ * at in every state.
+ */
+#include "ri_cpp.h"
+
+#include <deque>
+#include <gtest/gtest.h>
+#include <functional>
+#include <string>
+#include <tuple>
+#include <unordered_set>
+#include <vector>
+
+extern "C" {
+#include "uct/ib/ud_transfer.h"
+}
+
+namespace {
+
+const unsigned PIECES_MAX = 4;
+const uint32_t SEQUENCE   = (uint32_t)-2; /* wraps around */
+const uint8_t GARBAGE     = 0xee;
+
+/* What may go wrong, in all of one run. */
+struct budget {
+    unsigned faults;   /* losses and repetitions */
+    unsigned early;    /* timeouts while something is on its way */
+    unsigned failures; /* of the queue pair */
+};
+
+struct datagram {
+    uint32_t sequence;
+    uint32_t qkey;
+    uint8_t content;
+
+    bool operator<(const datagram &other) const
+    {
+        return std::tie(sequence, qkey, content) <
+               std::tie(other.sequence, other.qkey, other.content);
+    }
+};
+
+struct control {
+    uint8_t type, epoch, round, base, pieces, qkey, num_bits, bits;
+    uint32_t sequence;
+
+    bool operator<(const control &other) const { return key() < other.key(); }
+
+    std::string key() const
+    {
+        return std::string((const char *)this, offsetof(control, sequence)) +
+               std::to_string(sequence);
+    }
+};
+
+ri_ud_times_t times = {1, 1, 1, 1, 0};
+ri_ud_counters_t counters;
+
+class state;
+state *current;
+
+class state {
+public:
+    state(uint32_t count, uint32_t depth, const budget &b, unsigned stale) : left(b)
+    {
+        static const ri_ud_rx_ops_t ops = {post, move, tell, reset};
+
+        rx.ops            = &ops;
+        rx.times          = &times;
+        rx.counters       = &counters;
+        rx.length         = count;
+        rx.piece_size     = 1;
+        rx.depth          = depth;
+        rx.first_indirect = count;
+        rx.sequence       = SEQUENCE;
+        bind();
+        ri_ud_rx_init(&rx);
+        tx.tell     = tx_tell;
+        tx.times    = &times;
+        tx.counters = &counters;
+        tx.count    = count;
+        tx.granted  = rx.granted;
+        tx.sequence = SEQUENCE;
+        tx.qkey     = qkey;
+        ri_ud_tx_init(&tx);
+        for (unsigned i = 0; i < stale; ++i) {
+            data.push_back({SEQUENCE - 1 - i, qkey, GARBAGE});
+        }
+    }
+
+    state(const state &other) { *this = other; }
+
+    state &operator=(const state &other)
+    {
+        left   = other.left;
+        rx     = other.rx;
+        tx     = other.tx;
+        qkey   = other.qkey;
+        posted = other.posted;
+        data   = other.data;
+        up     = other.up;
+        down   = other.down;
+        temp   = other.temp;
+        memcpy(held, other.held, sizeof(held));
+        memcpy(where, other.where, sizeof(where));
+        memcpy(memory, other.memory, sizeof(memory));
+        return *this;
+    }
+
+    /* Everything that decides what can happen from here. */
+    std::string key()
+    {
+        std::string k;
+        auto add = [&k](uint32_t value) { k.append((const char *)&value, 4); };
+
+        rx.wait = tx.wait = 1;
+        rx.due = tx.due = tx.heard = 0;
+        for (uint32_t v : {left.faults,
+                           left.early,
+                           left.failures,
+                           (uint32_t)rx.state,
+                           rx.sequence,
+                           rx.base,
+                           rx.granted,
+                           rx.scan,
+                           rx.scan_top,
+                           rx.filled,
+                           rx.top,
+                           rx.epoch,
+                           rx.round,
+                           rx.rounds,
+                           (uint32_t)rx.has_news,
+                           (uint32_t)tx.status,
+                           tx.granted,
+                           tx.next,
+                           tx.sequence,
+                           tx.qkey,
+                           tx.epoch,
+                           tx.round,
+                           tx.resend_base,
+                           tx.resend_next,
+                           tx.resend_count,
+                           (uint32_t)tx.resend[0],
+                           qkey}) {
+            add(v);
+        }
+        for (unsigned i = 0; i < PIECES_MAX; ++i) {
+            add(held[i]);
+            add(where[i]);
+            add(memory[i]);
+        }
+        for (uint32_t slot : posted) {
+            add(slot);
+        }
+        add(~0u);
+        std::sort(data.begin(), data.end());
+        for (const datagram &d : data) {
+            add(d.sequence);
+            add(d.qkey);
+        }
+        add(~0u);
+        for (auto *list : {&up, &down}) {
+            std::sort(list->begin(), list->end());
+            for (const control &c : *list) {
+                k += c.key();
+            }
+            add(~0u);
+        }
+        return k;
+    }
+
+    bool ended() const
+    {
+        return (rx.state != RI_UD_RX_ACTIVE) && (tx.status != UCS_INPROGRESS);
+    }
+
+    void check() const
+    {
+        uint32_t missing = 0;
+
+        if (rx.state == RI_UD_RX_DONE) {
+            ASSERT_TRUE(posted.empty()) << "memory of the user is still posted";
+            for (uint32_t i = 0; i < rx.count; ++i) {
+                ASSERT_EQ(i + 1, memory[i]);
+            }
+        } else {
+            ASSERT_NE(UCS_OK, tx.status) << "ends before the receiver";
+            for (uint32_t i = rx.base; i < rx.granted; ++i) {
+                missing += where[i & (rx.depth - 1)] == RI_UD_NONE;
+            }
+            ASSERT_EQ(missing, posted.size()) << "the rule of the window";
+        }
+        for (uint32_t i = 0; i < rx.base; ++i) {
+            ASSERT_EQ(i + 1, memory[i]);
+        }
+        ASSERT_LE(tx.next, rx.granted);
+    }
+
+    bool quiet() const { return data.empty() && up.empty() && down.empty(); }
+
+    /* The steps from here. Each is done to a copy. */
+    template <typename visit_type> void steps(const visit_type &visit)
+    {
+        auto step = [&](const std::function<void(state &)> &func) {
+            state next(*this);
+
+            next.bind();
+            func(next);
+            visit(next);
+        };
+
+        if (ri_ud_tx_is_ready(&tx)) {
+            step([](state &s) { s.send(); });
+        }
+        for (size_t i = 0; i < data.size(); ++i) {
+            step([i](state &s) { s.deliver(i, false); });
+            if (left.faults > 0) {
+                step([i](state &s) {
+                    s.data.erase(s.data.begin() + i), --s.left.faults;
+                });
+                step([i](state &s) { s.deliver(i, true), --s.left.faults; });
+            }
+        }
+        control_steps(&state::up, &state::hear_sender, step);
+        control_steps(&state::down, &state::hear_receiver, step);
+        if (left.failures > 0) {
+            step([](state &s) { --s.left.failures, ri_ud_rx_restart(&s.rx); });
+        }
+        if (quiet() || (left.early > 0)) {
+            unsigned early = !quiet();
+
+            step([early](state &s) { s.left.early -= early, s.time_receiver(); });
+            step([early](state &s) { s.left.early -= early, s.time_sender(); });
+        }
+    }
+
+private:
+    void bind()
+    {
+        rx.held  = held;
+        rx.where = where;
+        current  = this;
+    }
+
+    template <typename step_type>
+    void control_steps(std::vector<control> state::*list,
+                       void (state::*hear)(const control &), const step_type &step)
+    {
+        for (size_t i = 0; i < (this->*list).size(); ++i) {
+            auto take = [list, hear, i](state &s, bool keep) {
+                control c = (s.*list)[i];
+
+                if (!keep) {
+                    (s.*list).erase((s.*list).begin() + i);
+                }
+                (s.*hear)(c);
+            };
+            step([&](state &s) { take(s, false); });
+            if (left.faults > 0) {
+                step([&](state &s) {
+                    (s.*list).erase((s.*list).begin() + i), --s.left.faults;
+                });
+                step([&](state &s) { take(s, true), --s.left.faults; });
+            }
+        }
+    }
+
+    void send()
+    {
+        uint32_t pieces[PIECES_MAX];
+        unsigned count = ri_ud_tx_take(&tx, pieces, PIECES_MAX);
+
+        for (unsigned i = 0; i < count; ++i) {
+            data.push_back({tx.sequence + pieces[i], tx.qkey, (uint8_t)(pieces[i] + 1)});
+        }
+    }
+
+    void deliver(size_t i, bool keep)
+    {
+        datagram d = data[i];
+        uint32_t slot;
+
+        if (!keep) {
+            data.erase(data.begin() + i);
+        }
+        if (posted.empty() || (d.qkey != qkey)) {
+            return;
+        }
+        slot = posted.front();
+        posted.pop_front();
+        memory[slot] = d.content;
+        ri_ud_rx_arrive(&rx, slot, 1, d.sequence, 1);
+        ri_ud_rx_time(&rx, 0);
+    }
+
+    static ri_ud_message_t unpack(const control &c)
+    {
+        ri_ud_message_t m = {};
+
+        m.type     = (ri_ud_type_t)c.type;
+        m.epoch    = c.epoch;
+        m.round    = c.round;
+        m.base     = c.base;
+        m.pieces   = c.pieces;
+        m.qkey     = c.qkey;
+        m.num_bits = c.num_bits;
+        m.bits[0]  = c.bits;
+        m.sequence = c.sequence;
+        return m;
+    }
+
+    static control pack(const ri_ud_message_t &m)
+    {
+        return {(uint8_t)m.type,     (uint8_t)m.epoch,  (uint8_t)m.round,
+                (uint8_t)m.base,     (uint8_t)m.pieces, (uint8_t)m.qkey,
+                (uint8_t)m.num_bits, m.bits[0],         m.sequence};
+    }
+
+    /* up: to the sender */
+    void hear_sender(const control &c)
+    {
+        ri_ud_message_t m = unpack(c);
+
+        EXPECT_TRUE(ri_ud_tx_message(&tx, &m));
+    }
+
+    void hear_receiver(const control &c)
+    {
+        ri_ud_message_t m = unpack(c), answer = {};
+
+        if (rx.state == RI_UD_RX_ACTIVE) {
+            ri_ud_rx_probe(&rx, &m, 10);
+        } else {
+            answer.type = (rx.state == RI_UD_RX_DONE) ? RI_UD_ACK : RI_UD_CANCEL;
+            up.push_back(pack(answer));
+        }
+    }
+
+    void time_receiver()
+    {
+        ri_ud_rx_time(&rx, 10);
+        ri_ud_rx_time(&rx, 20);
+    }
+
+    void time_sender()
+    {
+        ri_ud_tx_time(&tx, 10);
+        ri_ud_tx_time(&tx, 20);
+    }
+
+    static void post(ri_ud_rx_t *rx, uint32_t slot)
+    {
+        EXPECT_TRUE((slot >= rx->base) && (slot < rx->count));
+        current->posted.push_back(slot);
+    }
+
+    static void move(ri_ud_rx_t *, uint32_t from, uint32_t to, uint32_t)
+    {
+        uint8_t content = (from == RI_UD_NONE) ? current->temp : current->memory[from];
+
+        ((to == RI_UD_NONE) ? current->temp : current->memory[to]) = content;
+    }
+
+    static void tell(ri_ud_rx_t *, ri_ud_message_t *m)
+    {
+        m->qkey = current->qkey;
+        current->up.push_back(pack(*m));
+    }
+
+    static void tx_tell(ri_ud_tx_t *, ri_ud_message_t *m)
+    {
+        current->down.push_back(pack(*m));
+    }
+
+    static void reset(ri_ud_rx_t *)
+    {
+        current->posted.clear();
+        ++current->qkey;
+    }
+
+    budget left;
+    ri_ud_rx_t rx              = {};
+    ri_ud_tx_t tx              = {};
+    uint32_t held[PIECES_MAX]  = {};
+    uint32_t where[PIECES_MAX] = {};
+    uint8_t memory[PIECES_MAX] = {}, temp = 0;
+    uint32_t qkey = 1;
+    std::deque<uint32_t> posted;
+    std::vector<datagram> data;
+    std::vector<control> up, down;
+};
+
+/* @return The number of states. */
+size_t explore(uint32_t count, uint32_t depth, const budget &b, unsigned stale)
+{
+    std::unordered_set<std::string> seen;
+    std::deque<state> next;
+    size_t ends = 0;
+
+    next.emplace_back(count, depth, b, stale);
+    seen.insert(next.front().key());
+    while (!next.empty() && !::testing::Test::HasFailure()) {
+        state s    = next.front();
+        bool stuck = true;
+
+        next.pop_front();
+        s.check();
+        ends += s.ended();
+        s.steps([&](state &to) {
+            if (seen.insert(to.key()).second) {
+                stuck = false;
+                next.push_back(to);
+            } else if (to.key() != s.key()) {
+                stuck = false;
+            }
+        });
+        EXPECT_TRUE(!stuck || s.ended()) << "nothing happens any more";
+    }
+    EXPECT_GT(ends, 0u);
+    return seen.size();
+}
+
+TEST(test_ud_explore, one_piece)
+{
+    EXPECT_GT(explore(1, 2, {2, 1, 0}, 1), 100u);
+}
+
+TEST(test_ud_explore, one_piece_fails)
+{
+    EXPECT_GT(explore(1, 2, {1, 0, 1}, 1), 100u);
+}
+
+TEST(test_ud_explore, two_pieces)
+{
+    EXPECT_GT(explore(2, 2, {2, 0, 0}, 1), 1000u);
+}
+
+TEST(test_ud_explore, window_moves)
+{
+    EXPECT_GT(explore(3, 2, {1, 1, 0}, 1), 1000u);
+}
+
+TEST(test_ud_explore, window_moves_and_fails)
+{
+    EXPECT_GT(explore(3, 2, {1, 0, 1}, 0), 1000u);
+}
+
+TEST(test_ud_explore, three_pieces)
+{
+    EXPECT_GT(explore(3, 4, {2, 0, 0}, 1), 1000u);
+}
+
+TEST(test_ud_explore, three_stale)
+{
+    EXPECT_GT(explore(3, 4, {1, 0, 0}, 3), 1000u);
+}
+
+} // namespace

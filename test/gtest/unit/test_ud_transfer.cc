@@ -1,0 +1,524 @@
+/* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * The state machines of ud transfers over a network made by the test (ud_sim.h).
+ */
+#include "ud_sim.h"
+
+#include <gtest/gtest.h>
+
+namespace {
+
+using namespace ud_sim;
+
+class test_ud_transfer : public ::testing::Test {
+protected:
+    test_ud_transfer() : m_random(1), m_sim(m_random) {}
+
+    /* One transfer of so many pieces, by a window of 8. */
+    transfer &make(uint32_t pieces, size_t tail = 0, bool indirect = false)
+    {
+        m_transfers.emplace_back(new transfer(m_sim, m_qp, m_random,
+                                              pieces * PIECE - tail, PIECE, 8, indirect));
+        m_transfers.back()->start();
+        return *m_transfers.back();
+    }
+
+    void run(transfer &t)
+    {
+        m_sim.run(t);
+        m_sim.drain();
+        ASSERT_EQ(UCS_OK, t.tx.status);
+        ASSERT_EQ(RI_UD_RX_DONE, t.rx.state);
+        t.check_received();
+    }
+
+    /* Lose the n-th data packet, and so on; the first one is 0. */
+    void lose(std::set<unsigned> which)
+    {
+        m_seen     = 0;
+        m_sim.kill = [this, which](const sim::packet &p) {
+            return (p.qp != nullptr) && (which.count(m_seen++) > 0);
+        };
+    }
+
+    /* Lose the first control messages of a type. */
+    void lose_control(ri_ud_type_t type, unsigned count)
+    {
+        m_seen     = 0;
+        m_sim.kill = [this, type, count](const sim::packet &p) {
+            return (p.qp == nullptr) && (p.message.type == type) && (m_seen++ < count);
+        };
+    }
+
+    static const size_t PIECE = 16;
+
+    rng m_random;
+    sim m_sim;
+    queue_pair m_qp;
+    unsigned m_seen = 0;
+    std::vector<std::unique_ptr<transfer>> m_transfers;
+};
+
+TEST_F(test_ud_transfer, no_faults)
+{
+    for (uint32_t pieces : {1, 2, 7, 8, 9, 64, 1000}) {
+        for (size_t tail : {0, 1, 15}) {
+            m_sim.counters = {};
+            run(make(pieces, tail));
+            EXPECT_EQ(pieces, m_sim.counters.ud_sent);
+            EXPECT_EQ(pieces, m_sim.counters.ud_received);
+            EXPECT_EQ(0u, m_sim.counters.ud_resent + m_sim.counters.ud_moved +
+                                  m_sim.counters.ud_stale + m_sim.counters.ud_nacks +
+                                  m_sim.counters.ud_probes);
+        }
+    }
+}
+
+TEST_F(test_ud_transfer, indirect)
+{
+    run(make(20, 3, true));
+}
+
+TEST_F(test_ud_transfer, counts)
+{
+    EXPECT_EQ(0u, ri_ud_count_pieces(0, 16));
+    EXPECT_EQ(1u, ri_ud_count_pieces(1, 16));
+    EXPECT_EQ(1u, ri_ud_count_pieces(16, 16));
+    EXPECT_EQ(2u, ri_ud_count_pieces(17, 16));
+    EXPECT_EQ(0u, ri_ud_count_pieces(UINT64_MAX, 4096));
+    EXPECT_EQ(1u, ri_ud_piece_length(17, 16, 1));
+}
+
+/* Only what was lost is sent again, and each piece is moved once at most. */
+TEST_F(test_ud_transfer, one_lost)
+{
+    for (unsigned which = 0; which < 7; ++which) {
+        m_sim.counters = {};
+        lose({which});
+        run(make(8));
+        EXPECT_EQ(1u, m_sim.counters.ud_resent);
+        EXPECT_EQ(1u, m_sim.counters.ud_nacks);
+        EXPECT_EQ(8u - which, m_sim.counters.ud_moved);
+        EXPECT_EQ(0u, m_sim.counters.ud_stale + m_sim.counters.ud_duplicates +
+                              m_sim.counters.ud_probes);
+    }
+}
+
+TEST_F(test_ud_transfer, last_lost)
+{
+    lose({7});
+    run(make(8));
+    EXPECT_EQ(1u, m_sim.counters.ud_resent);
+    EXPECT_EQ(0u, m_sim.counters.ud_moved);
+    EXPECT_EQ(1u, m_sim.counters.ud_probes);
+}
+
+TEST_F(test_ud_transfer, all_lost)
+{
+    lose({0, 1, 2, 3, 4, 5, 6, 7});
+    run(make(8));
+    EXPECT_EQ(8u, m_sim.counters.ud_resent);
+    EXPECT_EQ(0u, m_sim.counters.ud_moved);
+}
+
+TEST_F(test_ud_transfer, resent_is_lost_too)
+{
+    lose({2, 5, 8});
+    run(make(8));
+    EXPECT_EQ(3u, m_sim.counters.ud_resent);
+    EXPECT_EQ(2u, m_sim.counters.ud_nacks);
+}
+
+/* Neighbours that change places do not stop the window. */
+TEST_F(test_ud_transfer, swapped)
+{
+    transfer &t = make(12);
+
+    m_sim.pump(t);
+    ASSERT_EQ(8u, m_sim.packets.size());
+    auto second = std::next(m_sim.packets.begin(), 2), third = std::next(second);
+    std::swap(second->second, third->second);
+    run(t);
+    EXPECT_EQ(2u, m_sim.counters.ud_moved);
+    EXPECT_EQ(0u, m_sim.counters.ud_nacks);
+}
+
+TEST_F(test_ud_transfer, lost_control)
+{
+    for (ri_ud_type_t type : {RI_UD_GRANT, RI_UD_NACK, RI_UD_ACK, RI_UD_PROBE}) {
+        for (unsigned count : {1, 5}) {
+            lose_control(type, count);
+            auto kill_control = m_sim.kill;
+            unsigned data     = 0;
+            m_sim.kill        = [&](const sim::packet &p) {
+                return kill_control(p) || ((p.qp != nullptr) && (data++ == 3));
+            };
+            run(make(20));
+            EXPECT_GE(m_seen, (type == RI_UD_PROBE) ? 0u : count);
+        }
+    }
+}
+
+/* What comes for a transfer when the next one has taken its queue pair uses up a receive of
+ * that, and does no harm. */
+TEST_F(test_ud_transfer, stale)
+{
+    transfer &first = make(8);
+
+    std::vector<sim::packet> late;
+
+    m_sim.kill = [&late](const sim::packet &p) {
+        if (p.qp != nullptr) {
+            late.push_back(p);
+        }
+        return false;
+    };
+    m_sim.run(first);
+    m_sim.kill     = nullptr;
+    transfer &next = make(100);
+    for (size_t i = 0; i < late.size(); ++i) {
+        m_sim.packets.emplace(m_sim.now + m_sim.latency + i * 15, late[i]);
+    }
+    run(next);
+    EXPECT_EQ(8u, m_sim.counters.ud_stale);
+    first.check_received();
+}
+
+/* A repeated datagram uses up a receive, too. */
+TEST_F(test_ud_transfer, repeated)
+{
+    m_sim.f.repeat = 1000;
+    run(make(100));
+    EXPECT_GT(m_sim.counters.ud_duplicates, 0u);
+}
+
+TEST_F(test_ud_transfer, not_of_the_peer)
+{
+    transfer &t = make(8);
+
+    for (uint32_t slot = 0; slot < 8; ++slot) {
+        m_qp.posted.pop_front();
+        ri_ud_rx_arrive(&t.rx, slot, 0, t.rx.sequence + slot, PIECE);
+        EXPECT_EQ(8u, m_qp.posted.size());
+    }
+    EXPECT_EQ(8u, m_sim.counters.ud_stale);
+    EXPECT_FALSE(t.rx.has_begun);
+    run(t);
+}
+
+TEST_F(test_ud_transfer, of_another_length)
+{
+    transfer &t = make(8, 5);
+
+    for (uint32_t length : {0ul, PIECE - 1, PIECE + 1}) {
+        m_qp.posted.pop_front();
+        ri_ud_rx_arrive(&t.rx, m_sim.counters.ud_stale, 1, t.rx.sequence, length);
+    }
+    EXPECT_EQ(3u, m_sim.counters.ud_stale);
+    run(t);
+}
+
+/* It is beyond what was granted: the sender could only have made it up. */
+TEST_F(test_ud_transfer, beyond_the_grant)
+{
+    transfer &t = make(20);
+
+    m_qp.posted.pop_front();
+    ri_ud_rx_arrive(&t.rx, 0, 1, t.rx.sequence + 8, PIECE);
+    EXPECT_EQ(1u, m_sim.counters.ud_stale);
+    run(t);
+}
+
+TEST_F(test_ud_transfer, restart)
+{
+    transfer &t = make(20);
+
+    m_sim.pump(t);
+    while (t.rx.base < 5) {
+        m_sim.receive(m_sim.packets.begin()->second);
+        m_sim.packets.erase(m_sim.packets.begin());
+    }
+    ri_ud_rx_restart(&t.rx);
+    EXPECT_EQ(1u, t.rx.epoch);
+    EXPECT_EQ(t.rx.granted - t.rx.base, m_qp.posted.size());
+    run(t);
+    EXPECT_EQ(1u, m_sim.counters.ud_restarts);
+    EXPECT_EQ(1u, t.tx.epoch);
+}
+
+TEST_F(test_ud_transfer, restart_is_lost)
+{
+    transfer &t = make(20);
+
+    lose_control(RI_UD_RESTART, 3);
+    ri_ud_rx_restart(&t.rx);
+    run(t);
+    EXPECT_EQ(4u, m_seen);
+}
+
+/* When nothing gets through any more the transfer fails, at both sides. */
+TEST_F(test_ud_transfer, restarts_end)
+{
+    transfer &t = make(20);
+
+    m_sim.kill = [](const sim::packet &p) {
+        return (p.qp != nullptr) && ((p.sequence % 20) == 0);
+    };
+    m_sim.run(t);
+    EXPECT_EQ(RI_UD_RX_FAILED, t.rx.state);
+    EXPECT_EQ(UCS_ERR_CANCELED, t.tx.status);
+    EXPECT_EQ((uint64_t)RI_UD_RESTARTS_MAX, m_sim.counters.ud_restarts);
+    EXPECT_TRUE(m_qp.posted.empty());
+}
+
+TEST_F(test_ud_transfer, most_is_lost)
+{
+    m_transfers.emplace_back(
+            new transfer(m_sim, m_qp, m_random, 64 * PIECE, PIECE, 64, false));
+    transfer &t = *m_transfers.back();
+
+    t.start();
+    m_sim.kill = [this](const sim::packet &p) {
+        return (p.qp != nullptr) && (m_seen < 64) && ((m_seen++ % 8) != 7);
+    };
+    run(t);
+    EXPECT_EQ(1u, m_sim.counters.ud_restarts);
+}
+
+TEST_F(test_ud_transfer, nobody_answers)
+{
+    transfer &t = make(8);
+
+    m_sim.times.give_up = 50000000;
+    m_sim.kill          = [](const sim::packet &) { return true; };
+    while (t.tx.status == UCS_INPROGRESS) {
+        m_sim.pump(t);
+        m_sim.now += 1000;
+        ri_ud_tx_time(&t.tx, m_sim.now);
+        ASSERT_LT(m_sim.now, 100000000u);
+    }
+    EXPECT_EQ(UCS_ERR_UNREACHABLE, t.tx.status);
+    EXPECT_GT(m_sim.counters.ud_probes, 4u);
+    EXPECT_LT(m_sim.counters.ud_probes, 30u) << "waits do not get longer";
+    EXPECT_EQ(0u, ri_ud_tx_take(&t.tx, nullptr, 1));
+}
+
+/* A receiver's message: past, repeated, future, malformed. */
+class test_ud_tx_message : public test_ud_transfer {
+protected:
+    test_ud_tx_message() : t(make(40))
+    {
+        uint32_t pieces[32];
+
+        EXPECT_EQ(8u, ri_ud_tx_take(&t.tx, pieces, 32));
+    }
+
+    int give(ri_ud_message_t m) { return ri_ud_tx_message(&t.tx, &m); }
+
+    static ri_ud_message_t message(ri_ud_type_t type, uint32_t pieces)
+    {
+        ri_ud_message_t m = {};
+
+        m.type   = type;
+        m.pieces = pieces;
+        return m;
+    }
+
+    static ri_ud_message_t nack(uint32_t round, uint32_t base, uint8_t bits)
+    {
+        ri_ud_message_t m = message(RI_UD_NACK, 8);
+
+        m.round    = round;
+        m.base     = base;
+        m.num_bits = 8 - base;
+        m.bits[0]  = bits;
+        return m;
+    }
+
+    transfer &t;
+};
+
+TEST_F(test_ud_tx_message, grant)
+{
+    EXPECT_TRUE(give(message(RI_UD_GRANT, 16)));
+    EXPECT_EQ(16u, t.tx.granted);
+    EXPECT_TRUE(give(message(RI_UD_GRANT, 12)));
+    EXPECT_EQ(16u, t.tx.granted);
+    EXPECT_FALSE(give(message(RI_UD_GRANT, 41)));
+    EXPECT_EQ(16u, t.tx.granted);
+}
+
+TEST_F(test_ud_tx_message, nack)
+{
+    uint32_t pieces[8];
+
+    EXPECT_TRUE(give(nack(2, 1, 0x05)));
+    EXPECT_EQ(2u, ri_ud_tx_take(&t.tx, pieces, 8));
+    EXPECT_EQ(1u, pieces[0]);
+    EXPECT_EQ(3u, pieces[1]);
+    EXPECT_TRUE(give(nack(2, 1, 0x05)));
+    EXPECT_TRUE(give(nack(1, 1, 0x7f)));
+    EXPECT_EQ(0u, ri_ud_tx_take(&t.tx, pieces, 8));
+    EXPECT_TRUE(give(nack(9, 7, 0x01)));
+    EXPECT_EQ(1u, ri_ud_tx_take(&t.tx, pieces, 8));
+    EXPECT_EQ(7u, pieces[0]);
+}
+
+TEST_F(test_ud_tx_message, nack_of_what_was_not_sent)
+{
+    ri_ud_message_t m = nack(2, 1, 0xff);
+
+    m.num_bits = 8;
+    EXPECT_FALSE(give(m));
+    m.base     = 9;
+    m.num_bits = 0;
+    EXPECT_FALSE(give(m));
+    m.base     = 0;
+    m.num_bits = RI_UD_WINDOW_MAX + 1;
+    EXPECT_FALSE(give(m));
+    EXPECT_FALSE(ri_ud_tx_is_ready(&t.tx));
+}
+
+TEST_F(test_ud_tx_message, restart)
+{
+    ri_ud_message_t m = message(RI_UD_RESTART, 12);
+
+    m.base     = 4;
+    m.epoch    = 1;
+    m.sequence = 777;
+    EXPECT_TRUE(give(m));
+    EXPECT_EQ(4u, t.tx.next);
+    EXPECT_EQ(777u, t.tx.sequence);
+    m.sequence = 778;
+    EXPECT_TRUE(give(m));
+    EXPECT_EQ(777u, t.tx.sequence);
+    EXPECT_TRUE(give(nack(5, 1, 0xff))) << "of the epoch before";
+    EXPECT_EQ(0u, t.tx.resend_count);
+    m.epoch = 2;
+    m.base  = 13;
+    EXPECT_FALSE(give(m));
+    m.base  = 0;
+    m.epoch = 1000;
+    EXPECT_FALSE(give(m));
+}
+
+TEST_F(test_ud_tx_message, ends)
+{
+    EXPECT_TRUE(give(message(RI_UD_ACK, 0)));
+    EXPECT_EQ(UCS_OK, t.tx.status);
+    EXPECT_TRUE(give(message(RI_UD_CANCEL, 0)));
+    EXPECT_TRUE(give(nack(5, 1, 0xff)));
+    EXPECT_EQ(UCS_OK, t.tx.status);
+    EXPECT_FALSE(ri_ud_tx_is_ready(&t.tx));
+}
+
+TEST_F(test_ud_tx_message, unknown)
+{
+    EXPECT_FALSE(give(message((ri_ud_type_t)0, 0)));
+    EXPECT_FALSE(give(message(RI_UD_PROBE, 0)));
+    EXPECT_FALSE(give(message(RI_UD_TYPE_LAST, 0)));
+    EXPECT_EQ(UCS_INPROGRESS, t.tx.status);
+}
+
+/* A probe: past, future, of more than was granted. */
+TEST_F(test_ud_transfer, probes)
+{
+    transfer &t       = make(20);
+    ri_ud_message_t m = {};
+
+    m.type = RI_UD_PROBE;
+    ri_ud_rx_probe(&t.rx, &m, m_sim.now);
+    EXPECT_EQ(0u, t.rx.top);
+    m.epoch = 1;
+    ri_ud_rx_probe(&t.rx, &m, m_sim.now);
+    m.epoch  = 0;
+    m.pieces = UINT32_MAX;
+    ri_ud_rx_probe(&t.rx, &m, m_sim.now);
+    EXPECT_EQ(8u, t.rx.top);
+    EXPECT_EQ(1u, m_sim.counters.ud_nacks);
+    m.pieces = 3;
+    ri_ud_rx_probe(&t.rx, &m, m_sim.now);
+    EXPECT_EQ(8u, t.rx.top);
+    EXPECT_EQ(1u, m_sim.counters.ud_nacks) << "answered already";
+    m_sim.packets.clear();
+    run(t);
+}
+
+/* Sequences of transfers on one queue pair; what is late disturbs those that follow. */
+class test_ud_random : public test_ud_transfer {
+protected:
+    void transfers(const faults &f, uint64_t seeds, unsigned count = 10)
+    {
+        for_seeds(seeds, [&](rng &random) {
+            sim s(random);
+            queue_pair qp;
+            std::vector<std::unique_ptr<transfer>> all;
+            const size_t piece = random.range(1, 24);
+
+            qp.sequence = random.next(); /* wraps around in some */
+            if (random.percent(20)) {
+                qp.sequence = -(uint32_t)random.below(100);
+            }
+            s.f = f;
+            for (unsigned i = 0; i < count; ++i) {
+                size_t length  = random.range(1, random.percent(10) ? 20000 : 1500);
+                uint32_t depth = 1u << random.range(2, 8);
+
+                all.emplace_back(new transfer(s, qp, random, length, piece, depth,
+                                              random.percent(25)));
+                all.back()->start();
+                s.run(*all.back());
+                ASSERT_EQ(UCS_OK, all.back()->tx.status);
+                ASSERT_TRUE(qp.posted.empty());
+            }
+            s.drain();
+            for (auto &t : all) {
+                t->check_received();
+            }
+        });
+    }
+
+    static faults make_faults(unsigned drop, unsigned repeat, unsigned reorder,
+                              unsigned delay, uint64_t delay_time)
+    {
+        faults f;
+
+        f.drop         = drop;
+        f.control_drop = drop;
+        f.repeat       = repeat;
+        f.reorder      = reorder;
+        f.delay        = delay;
+        f.delay_time   = delay_time;
+        return f;
+    }
+};
+
+TEST_F(test_ud_random, drop)
+{
+    for (unsigned drop : {1, 10, 50, 200}) {
+        transfers(make_faults(drop, 0, 0, 0, 0), 40);
+    }
+}
+
+TEST_F(test_ud_random, reorder)
+{
+    transfers(make_faults(0, 0, 500, 0, 0), 100);
+}
+
+TEST_F(test_ud_random, repeat)
+{
+    transfers(make_faults(0, 200, 0, 0, 0), 100);
+}
+
+TEST_F(test_ud_random, delay_past_the_timeouts)
+{
+    transfers(make_faults(0, 0, 0, 100, 3000000), 100);
+}
+
+TEST_F(test_ud_random, everything)
+{
+    transfers(make_faults(100, 100, 200, 50, 2000000), 100);
+}
+
+} // namespace
