@@ -6,6 +6,7 @@
 #include "costs.h"
 #include "log.h"
 #include "../preload/stock.h"
+#include "../../uct/ib/ud_transfer.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -105,6 +106,15 @@ static const config_field_t config_fields[] = {
         {"IB_TX_QUEUE", "uint", "256", FIELD(ib_tx_queue),
          "How many work requests may be under way to one peer. At most what the device\n"
          "allows."},
+        {"UD_QPS", "uint", "64", FIELD(ud_qps),
+         "How many queue pairs a worker has for messages that come as datagrams. Each\n"
+         "takes one such message at a time; further ones wait."},
+        {"UD_WINDOW", "uint", "256", FIELD(ud_window),
+         "How many datagrams of such a message may be under way. A power of two, else\n"
+         "the next one below."},
+        {"UD_TIMEOUT", "time", "300s", FIELD(ud_timeout),
+         "How long a sender of datagrams waits for a receiver that does not answer.\n"
+         "0: for ever."},
         {"REORDER_WINDOW", "ulunits", "1048576", FIELD(reorder_window),
          "How many messages may overtake the next one in order of a connection before\n"
          "the peer is taken to be broken and its messages are dropped."},
@@ -278,6 +288,13 @@ static ucs_status_t config_check(void)
         ((c->ib_gid_index != UCS_ULUNITS_AUTO) && (c->ib_gid_index > UINT8_MAX))) {
         ri_error("out of range: UCXRI_IB_TX_QUEUE (1 to 65536) or UCXRI_IB_GID_INDEX "
                  "(255)");
+        return UCS_ERR_INVALID_PARAM;
+    }
+
+    if ((c->ud_qps < 1) || (c->ud_qps > 4096) || (c->ud_window < RI_UD_WINDOW_MIN) ||
+        (c->ud_window > RI_UD_WINDOW_MAX)) {
+        ri_error("out of range: UCXRI_UD_QPS (1 to 4096) or UCXRI_UD_WINDOW (%d to %d)",
+                 RI_UD_WINDOW_MIN, RI_UD_WINDOW_MAX);
         return UCS_ERR_INVALID_PARAM;
     }
 

@@ -36,6 +36,9 @@ typedef struct ri_config {
     char *ib_devices;       /* IB_DEVICES */
     size_t ib_gid_index;    /* IB_GID_INDEX; UCS_ULUNITS_AUTO */
     unsigned ib_tx_queue;   /* IB_TX_QUEUE */
+    unsigned ud_qps;        /* UD_QPS */
+    unsigned ud_window;     /* UD_WINDOW */
+    double ud_timeout;      /* UD_TIMEOUT, seconds */
     size_t reorder_window;  /* REORDER_WINDOW */
     double connect_timeout; /* CONNECT_TIMEOUT, seconds */
     unsigned am_id;         /* AM_ID */

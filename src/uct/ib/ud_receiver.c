@@ -55,6 +55,7 @@ static void rx_tell_missing(ri_ud_rx_t *rx)
     uint32_t piece;
 
     rx_message_init(rx, &message, RI_UD_NACK);
+    rx->is_dirty     = 1;
     message.round    = ++rx->round;
     message.base     = rx->base;
     message.num_bits = rx->top - rx->base;
@@ -159,6 +160,7 @@ void ri_ud_rx_init(ri_ud_rx_t *rx)
     rx->rounds    = 0;
     rx->has_news  = 0;
     rx->has_begun = 0;
+    rx->is_dirty  = 0;
     rx->wait      = rx->times->quiet;
     rx->due       = 0;
     rx_post(rx, 0, rx->granted);
@@ -176,6 +178,7 @@ void ri_ud_rx_arrive(ri_ud_rx_t *rx, uint32_t slot, int is_valid, uint32_t seque
            (*rx_held(rx, slot) == RI_UD_NONE));
     if (ri_unlikely(!is_valid || (piece >= rx->granted) ||
                     (length != ri_ud_piece_length(rx->length, rx->piece_size, piece)))) {
+        rx->is_dirty = 1;
         ++rx->counters->ud_stale;
         rx->ops->post(rx, slot);
         return;
@@ -183,6 +186,7 @@ void ri_ud_rx_arrive(ri_ud_rx_t *rx, uint32_t slot, int is_valid, uint32_t seque
     rx->has_news  = 1;
     rx->has_begun = 1;
     if (ri_unlikely((piece < rx->base) || (*rx_where(rx, piece) != RI_UD_NONE))) {
+        rx->is_dirty = 1;
         ++rx->counters->ud_duplicates;
         rx->ops->post(rx, slot);
         return;

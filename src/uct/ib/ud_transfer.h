@@ -154,6 +154,7 @@ struct ri_ud_rx {
     uint32_t rounds; /* since the window has moved */
     int has_news;    /* something has arrived since the last look at the time */
     int has_begun;   /* the sender has been heard of */
+    int is_dirty;    /* datagrams may still come that it has no use for */
     uint64_t wait;
     uint64_t due; /* to ask, if something is missing */
 };

@@ -50,7 +50,9 @@
     _f(destroy_cq) \
     _f(create_qp) \
     _f(modify_qp) \
-    _f(destroy_qp)
+    _f(destroy_qp) \
+    _f(create_ah) \
+    _f(destroy_ah)
 /* clang-format on */
 
 /* One pointer per function, of the type that verbs.h declares. */

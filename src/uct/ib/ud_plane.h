@@ -1,0 +1,212 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What the parts of the ud plane share: ud.c has the plane and its ways, ud_recv.c and ud_send.c
+ * the transfers, ud_control.c the control messages.
+ */
+#ifndef RI_UD_PLANE_H
+#define RI_UD_PLANE_H
+
+#include "ud.h"
+
+#if HAVE_VERBS
+
+#include "ud_memory.h"
+#include "ud_pool.h"
+#include "../../ucp/core/id_table.h"
+
+/* Work requests of a chain: a turn of a transfer. */
+#define RI_UD_CHAIN 32
+
+/* Segments of a work request. */
+#define RI_UD_SGE_MAX 4
+
+typedef struct ri_ud_ep ri_ud_ep_t;
+
+/* In what both kinds of transfers are lists. */
+typedef struct ri_ud_transfer {
+    ucs_list_link_t list;    /* see the lists of plane and way */
+    ucs_list_link_t ep_list; /* of its kind */
+    ri_ud_ep_t *ep;
+    ri_ud_op_t *op;
+    uint32_t number;
+    int is_send;
+    ucs_status_t status; /* in plane->ended */
+    ri_ud_memory_t memory;
+} ri_ud_transfer_t;
+
+typedef enum ri_ud_recv_state {
+    RI_UD_RECV_WAITING, /* for a queue pair; in the waiting ones of its way */
+    RI_UD_RECV_READY,   /* it has one, which was not told yet: in plane->ready */
+    RI_UD_RECV_ACTIVE,  /* in plane->active */
+    RI_UD_RECV_ENDED    /* in plane->ended */
+} ri_ud_recv_state_t;
+
+typedef struct ri_ud_recv {
+    ri_ud_transfer_t super;
+    ri_ud_rx_t rx;
+    ri_ud_recv_state_t state;
+    int is_offer;
+    ri_ud_qp_t *qp;
+    ucs_status_t failure; /* of the queue pair; OK: none */
+} ri_ud_recv_t;
+
+typedef struct ri_ud_send {
+    ri_ud_transfer_t super; /* in plane->sending or plane->ended */
+    ri_ud_tx_t tx;
+    uint32_t qp;   /* the receiver's */
+    uint64_t last; /* number of the last work request */
+    int is_ended;
+} ri_ud_send_t;
+
+/* The address of a port: of all ways there. */
+typedef struct ri_ud_port {
+    ucs_list_link_t list;
+    unsigned refs;
+    uint8_t link; /* ri_ib_link_t */
+    uint16_t lid;
+    union ibv_gid gid;
+    struct ibv_ah *ah;
+} ri_ud_port_t;
+
+typedef enum ri_ud_ep_state {
+    RI_UD_EP_INIT,
+    RI_UD_EP_CONNECTED
+} ri_ud_ep_state_t;
+
+struct ri_ud_ep {
+    ri_plane_ep_t super;
+    ucs_list_link_t list;      /* of the plane */
+    ucs_list_link_t wait_list; /* of plane->waiting; empty: it is not in there */
+    ucs_list_link_t waiting;   /* recvs that wait for a queue pair */
+    ucs_list_link_t recvs;     /* all that have one */
+    ucs_list_link_t sends;     /* all */
+    ri_ud_ep_state_t state;
+    uint32_t id;
+    uint32_t next_number; /* of a recv */
+    uint32_t *cancelled;  /* numbers of recvs */
+    size_t num_cancelled;
+    size_t max_cancelled;
+
+    /* Of the remote side: */
+    ri_ud_port_t *port;
+    uint32_t control_qp;
+    uint32_t data_qp;
+    uint32_t qkey; /* of control_qp */
+    uint32_t id_there;
+    uint32_t mtu;
+};
+
+/* The queue pair that sends pieces. */
+typedef struct ri_ud_data {
+    struct ibv_qp *qp;
+    struct ibv_cq *cq;
+    unsigned depth;
+    uint64_t posted;       /* work requests ever */
+    uint64_t ended;        /* those whose end is known */
+    uint32_t use;          /* changes with each reset: part of the ids of work requests */
+    ri_ud_buffer_t bounce; /* a piece for each place; made when needed */
+    ri_ud_send_t **owners; /* of each place */
+} ri_ud_data_t;
+
+/* The queue pair of control messages. */
+typedef struct ri_ud_control_qp {
+    struct ibv_qp *qp;
+    struct ibv_cq *send_cq;
+    struct ibv_cq *recv_cq;
+    unsigned send_depth;
+    unsigned recv_depth;
+    uint32_t qkey;
+    uint32_t posted; /* sends ever */
+    uint32_t ended;
+    uint32_t use;          /* changes with each reset: part of the ids of work requests */
+    ri_ud_buffer_t buffer; /* for sends, then for receives */
+} ri_ud_control_qp_t;
+
+typedef struct ri_ud_plane {
+    ri_plane_t super;
+    ri_ib_device_t *device;
+    int is_broken; /* a queue cannot be used any more */
+    unsigned mtu;  /* bytes */
+    uint64_t now;
+    ri_ud_times_t times;
+    ri_ud_counters_t counters;
+    ri_id_table_t ids; /* of eps */
+    ucs_list_link_t eps;
+    ucs_list_link_t ports;
+    ri_ud_pool_t pool;
+    ri_ud_data_t data;
+    ri_ud_control_qp_t control;
+
+    ucs_list_link_t waiting; /* eps with recvs that wait, in turn */
+    ucs_list_link_t ready;   /* recvs that have got what they waited for, to be told */
+    ucs_list_link_t active;  /* recvs */
+    ucs_list_link_t sending; /* sends, in turn */
+    ucs_list_link_t ended;   /* both, to be told */
+
+    /* What is being put together for one call: */
+    unsigned num_recvs;
+    struct ibv_recv_wr recv_wrs[RI_UD_CHAIN];
+    struct ibv_sge recv_sges[RI_UD_CHAIN * RI_UD_SGE_MAX];
+    struct ibv_send_wr send_wrs[RI_UD_CHAIN];
+    struct ibv_sge send_sges[RI_UD_CHAIN * RI_UD_SGE_MAX];
+    uint8_t piece[4096]; /* of a cycle that is being moved */
+} ri_ud_plane_t;
+
+static inline ri_ud_plane_t *ri_ud_plane(const ri_ud_ep_t *ep)
+{
+    return ri_container_of(ep->super.plane, ri_ud_plane_t, super);
+}
+
+/** @return Whether a datagram comes from the peer's queue pair @a qp. */
+int ri_ud_is_from(const ri_ud_ep_t *ep, uint32_t qp, const struct ibv_wc *wc,
+                  const void *grh);
+
+/** A queue can be used no more: the next progress ends everything. */
+void ri_ud_broken(ri_ud_plane_t *plane, const char *what);
+
+/** Set up what is common, in no list. */
+ucs_status_t ri_ud_transfer_init(ri_ud_transfer_t *transfer, ri_ud_ep_t *ep,
+                                 const ri_ud_list_t *list, ri_ud_op_t *op);
+
+/** A transfer has ended for the device, and is in no list of the plane: progress will tell. */
+void ri_ud_transfer_end(ri_ud_transfer_t *transfer, ucs_status_t status);
+
+/* ud_recv.c */
+void ri_ud_recv_progress(ri_ud_plane_t *plane);
+void ri_ud_recv_time(ri_ud_plane_t *plane);
+void ri_ud_recv_serve(ri_ud_plane_t *plane);
+void ri_ud_recv_probe(ri_ud_ep_t *ep, ri_ud_message_t *message);
+void ri_ud_recv_cancel(ri_ud_recv_t *recv, ucs_status_t status);
+
+/** Tell those in plane->ready. @return Their number. */
+unsigned ri_ud_recv_tell_ready(ri_ud_plane_t *plane);
+
+/* ud_send.c */
+ucs_status_t ri_ud_data_open(ri_ud_plane_t *plane);
+void ri_ud_data_close(ri_ud_plane_t *plane);
+
+/** Take note of work requests that have ended, and of sends with them. */
+void ri_ud_send_poll(ri_ud_plane_t *plane);
+void ri_ud_send_time(ri_ud_plane_t *plane);
+
+/** Post what there is to send. */
+void ri_ud_send_post(ri_ud_plane_t *plane);
+void ri_ud_send_message(ri_ud_ep_t *ep, const ri_ud_message_t *message);
+void ri_ud_send_cancel(ri_ud_send_t *send, ucs_status_t status);
+
+/** Nothing that was posted is used any more when this returns; what was not sent is lost. */
+void ri_ud_data_flush(ri_ud_plane_t *plane);
+
+/* ud_control.c */
+ucs_status_t ri_ud_control_open(ri_ud_plane_t *plane);
+void ri_ud_control_close(ri_ud_plane_t *plane);
+void ri_ud_control_progress(ri_ud_plane_t *plane);
+
+/** Send a control message. It may get lost. */
+void ri_ud_control_send(ri_ud_ep_t *ep, ri_ud_message_t *message);
+
+#endif
+
+#endif

@@ -1,0 +1,240 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "ud_pool.h"
+
+#if HAVE_VERBS
+
+#include "../../ucp/core/log.h"
+#include "../../ucp/core/worker.h" /* ri_random() */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A work request's Q_Key with the highest bit stands for the one of the sender's queue pair. */
+#define POOL_QKEY_MASK 0x7fffffffu
+
+#define POOL_24_BITS 0xffffffu
+
+ucs_status_t ri_ud_buffer_init(ri_ib_device_t *device, size_t length,
+                               ri_ud_buffer_t *buffer)
+{
+    size_t page = sysconf(_SC_PAGESIZE);
+    void *data;
+
+    /* Whole pages: a child process may have a registered one all to itself */
+    length = (length + page - 1) / page * page;
+    if (posix_memalign(&data, page, length) != 0) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    memset(data, 0, length);
+    buffer->mr = ri_verbs.reg_mr(device->pd, data, length, IBV_ACCESS_LOCAL_WRITE);
+    if (buffer->mr == NULL) {
+        ri_debug("%zu bytes for datagrams cannot be registered: %s", length,
+                 strerror(errno));
+        free(data);
+        return UCS_ERR_NO_MEMORY;
+    }
+    buffer->data = data;
+    return UCS_OK;
+}
+
+void ri_ud_buffer_cleanup(ri_ud_buffer_t *buffer)
+{
+    if (buffer->mr != NULL) {
+        ri_verbs.dereg_mr(buffer->mr);
+        free(buffer->data);
+        buffer->mr = NULL;
+    }
+}
+
+uint32_t ri_ud_random_qkey(void)
+{
+    return ri_random() & POOL_QKEY_MASK;
+}
+
+int ri_ud_qp_activate(ri_ib_device_t *device, struct ibv_qp *qp, uint32_t qkey,
+                      int is_sender)
+{
+    struct ibv_qp_attr attr = {
+            .qp_state = IBV_QPS_INIT,
+            .port_num = device->port,
+            .qkey     = qkey,
+    };
+    int ret;
+
+    ret = ri_verbs.modify_qp(
+            qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY);
+    if (ret != 0) {
+        return ret;
+    }
+    attr.qp_state = IBV_QPS_RTR;
+    ret           = ri_verbs.modify_qp(qp, &attr, IBV_QP_STATE);
+    if ((ret != 0) || !is_sender) {
+        return ret;
+    }
+    attr.qp_state = IBV_QPS_RTS;
+    attr.sq_psn   = ri_random() & POOL_24_BITS;
+    return ri_verbs.modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN);
+}
+
+int ri_ud_qp_reset(struct ibv_qp *qp)
+{
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RESET};
+
+    return ri_verbs.modify_qp(qp, &attr, IBV_QP_STATE);
+}
+
+void ri_ud_pool_init(ri_ud_pool_t *pool, ri_ib_device_t *device, unsigned max,
+                     unsigned depth, unsigned piece_size)
+{
+    pool->device     = device;
+    pool->depth      = depth;
+    pool->piece_size = piece_size;
+    pool->max_sge    = ri_min(device->max_sge, 4u);
+    pool->max        = max;
+    pool->count      = 0;
+    ucs_list_head_init(&pool->idle);
+}
+
+static void pool_destroy_qp(ri_ud_qp_t *qp)
+{
+    int ret = (qp->qp == NULL) ? 0 : ri_verbs.destroy_qp(qp->qp);
+
+    if (ret != 0) {
+        ri_error("a queue pair cannot be destroyed: %s", strerror(ret));
+    }
+    qp->qp = NULL;
+}
+
+static void pool_destroy(ri_ud_pool_t *pool, ri_ud_qp_t *qp)
+{
+    --pool->count;
+    pool_destroy_qp(qp);
+    if (qp->cq != NULL) {
+        ri_verbs.destroy_cq(qp->cq);
+    }
+    ri_ud_buffer_cleanup(&qp->fixed);
+    ri_ud_buffer_cleanup(&qp->bounce);
+    free(qp->held);
+    free(qp);
+}
+
+static int pool_create_verbs(ri_ud_pool_t *pool, ri_ud_qp_t *qp)
+{
+    struct ibv_qp_init_attr init = {
+            .cap     = {.max_send_wr  = 1, /* not all drivers like none at all */
+                        .max_send_sge = 1,
+                        .max_recv_wr  = pool->depth,
+                        .max_recv_sge = pool->max_sge},
+            .qp_type = IBV_QPT_UD,
+    };
+
+    qp->cq = ri_verbs.create_cq(pool->device->context, pool->depth, NULL, NULL, 0);
+    if (qp->cq == NULL) {
+        return errno;
+    }
+    init.send_cq = qp->cq;
+    init.recv_cq = qp->cq;
+    qp->qp       = ri_verbs.create_qp(pool->device->pd, &init);
+    return (qp->qp == NULL) ? errno :
+                              ri_ud_qp_activate(pool->device, qp->qp, qp->qkey, 0);
+}
+
+static ri_ud_qp_t *pool_create(ri_ud_pool_t *pool)
+{
+    ri_ud_qp_t *qp = calloc(1, sizeof(*qp));
+    int ret        = ENOMEM;
+
+    if (qp == NULL) {
+        return NULL;
+    }
+    ++pool->count;
+    qp->qkey     = ri_ud_random_qkey();
+    qp->sequence = ri_random();
+    qp->held     = malloc(2 * pool->depth * sizeof(*qp->held));
+    if ((qp->held != NULL) &&
+        (ri_ud_buffer_init(pool->device, pool->depth * RI_UD_GRH_SIZE + pool->piece_size,
+                           &qp->fixed) == UCS_OK)) {
+        qp->where = qp->held + pool->depth;
+        ret       = pool_create_verbs(pool, qp);
+    }
+    if (ret != 0) {
+        ri_debug("no further queue pair for datagrams: %s", strerror(ret));
+        pool_destroy(pool, qp);
+        return NULL;
+    }
+    return qp;
+}
+
+void ri_ud_pool_cleanup(ri_ud_pool_t *pool)
+{
+    while (!ucs_list_is_empty(&pool->idle)) {
+        pool_destroy(pool, ucs_list_extract_head(&pool->idle, ri_ud_qp_t, list));
+    }
+    assert(pool->count == 0);
+}
+
+ri_ud_qp_t *ri_ud_pool_take(ri_ud_pool_t *pool)
+{
+    ri_ud_qp_t *qp;
+
+    while (!ucs_list_is_empty(&pool->idle)) {
+        qp = ucs_list_extract_head(&pool->idle, ri_ud_qp_t, list);
+        if (!qp->is_dirty || ri_ud_pool_reset(pool, qp)) {
+            return qp;
+        }
+        pool_destroy(pool, qp);
+    }
+    if (pool->count < pool->max) {
+        qp = pool_create(pool);
+        if (qp != NULL) {
+            return qp;
+        }
+        /* There are no more: what there is has to do. At least one is tried for again. */
+        pool->max = ri_max(pool->count, 1u);
+    }
+    return NULL;
+}
+
+void ri_ud_pool_put(ri_ud_pool_t *pool, ri_ud_qp_t *qp)
+{
+    if (qp->qp == NULL) {
+        pool_destroy(pool, qp);
+    } else {
+        ucs_list_add_tail(&pool->idle, &qp->list);
+    }
+}
+
+int ri_ud_pool_reset(ri_ud_pool_t *pool, ri_ud_qp_t *qp)
+{
+    uint32_t qkey = qp->qkey;
+    struct ibv_wc wc;
+    int ret;
+
+    if (qp->qp == NULL) {
+        return 0;
+    }
+    while (qp->qkey == qkey) {
+        qp->qkey = ri_ud_random_qkey();
+    }
+    ret = ri_ud_qp_reset(qp->qp);
+    ++qp->use;
+    qp->is_dirty = 0;
+
+    /* Not all drivers forget what has ended, and there is room for one window only */
+    while (ibv_poll_cq(qp->cq, 1, &wc) > 0) {}
+    if (ret == 0) {
+        ret = ri_ud_qp_activate(pool->device, qp->qp, qp->qkey, 0);
+    }
+    if (ret != 0) {
+        ri_info("a queue pair for datagrams cannot be reset: %s", strerror(ret));
+        pool_destroy_qp(qp);
+    }
+    return ret == 0;
+}
+
+#endif
