@@ -106,6 +106,12 @@ static const config_field_t config_fields[] = {
         {"IB_TX_QUEUE", "uint", "256", FIELD(ib_tx_queue),
          "How many work requests may be under way to one peer. At most what the device\n"
          "allows."},
+        {"IB_IDLE", "time", "60s", FIELD(ib_idle),
+         "A connection of verbs that was not used for so long is closed, if the peer\n"
+         "agrees, and made again when it is needed. 0 or inf: never."},
+        {"IB_MAX_PEERS", "uint", "256", FIELD(ib_max_peers),
+         "How many connections of verbs each worker has at most. When another one is\n"
+         "needed, that which was not used for longest is closed."},
         {"UD_QPS", "uint", "64", FIELD(ud_qps),
          "How many queue pairs a worker has for messages that come as datagrams. Each\n"
          "takes one such message at a time; further ones wait."},
@@ -284,10 +290,10 @@ static ucs_status_t config_check(void)
         return UCS_ERR_INVALID_PARAM;
     }
 
-    if ((c->ib_tx_queue < 1) || (c->ib_tx_queue > 65536) ||
+    if ((c->ib_max_peers < 1) || (c->ib_tx_queue < 1) || (c->ib_tx_queue > 65536) ||
         ((c->ib_gid_index != UCS_ULUNITS_AUTO) && (c->ib_gid_index > UINT8_MAX))) {
-        ri_error("out of range: UCXRI_IB_TX_QUEUE (1 to 65536) or UCXRI_IB_GID_INDEX "
-                 "(255)");
+        ri_error("out of range: UCXRI_IB_TX_QUEUE (1 to 65536), UCXRI_IB_MAX_PEERS (from "
+                 "1 on) or UCXRI_IB_GID_INDEX (255)");
         return UCS_ERR_INVALID_PARAM;
     }
 

@@ -36,6 +36,8 @@ typedef struct ri_config {
     char *ib_devices;       /* IB_DEVICES */
     size_t ib_gid_index;    /* IB_GID_INDEX; UCS_ULUNITS_AUTO */
     unsigned ib_tx_queue;   /* IB_TX_QUEUE */
+    double ib_idle;         /* IB_IDLE, seconds; 0: inf */
+    unsigned ib_max_peers;  /* IB_MAX_PEERS */
     unsigned ud_qps;        /* UD_QPS */
     unsigned ud_window;     /* UD_WINDOW */
     double ud_timeout;      /* UD_TIMEOUT, seconds */

@@ -39,8 +39,12 @@ struct ri_peer {
     unsigned num_rdma;       /* transfers by it that are under way */
     uint8_t rdma;            /* ri_rdma_state_t */
     uint8_t rdma_tries;      /* ways that have failed, in a row */
-    double rdma_retry;       /* FAILED: there is none before that time */
-    uint8_t rdma_length;     /* CONNECTED: of the address */
+    uint8_t rdma_used;       /* since it was last looked for that */
+    uint8_t rdma_leaving; /* the peer was asked to give the way up: nothing new goes by it */
+    double rdma_since;    /* that it is not used */
+    ucs_list_link_t way_link; /* in worker->ways, while there is an end */
+    double rdma_retry;        /* FAILED: there is none before that time */
+    uint8_t rdma_length;      /* CONNECTED: of the address */
     uint8_t rdma_address[RI_PLANE_ADDRESS_MAX]; /* of the peer's end */
     uint8_t waited; /* so many more long messages from it are taken to be waited for */
     uint8_t hint_is_news; /* that changed between 0 and others, and it was not told yet */

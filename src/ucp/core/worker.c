@@ -157,6 +157,7 @@ ucs_status_t ri_worker_create(ri_context_t *context, ucp_worker_h stock,
     ucs_list_head_init(&worker->control);
     ucs_list_head_init(&worker->asking);
     ucs_list_head_init(&worker->coops);
+    ucs_list_head_init(&worker->ways);
     ucs_list_head_init(&worker->reads_done);
     ucs_list_head_init(&worker->releasing);
     ucs_list_head_init(&worker->conns);
@@ -326,6 +327,7 @@ void ri_worker_housekeeping(ri_worker_t *worker)
         ri_trace_dump(&worker->trace, "a worker, on SIGUSR2");
     }
     ri_gone_check(worker);
+    ri_planes_check_idle(worker);
 }
 
 /* What is not on the fast path: messages that wait for room, flushes and closes,

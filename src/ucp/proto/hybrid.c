@@ -6,6 +6,7 @@
 #include "am.h"
 #include "control.h"
 #include "planes.h"
+#include "rdma.h"
 #include "rndv.h"
 #include "../core/config.h"
 
@@ -56,11 +57,15 @@ static ri_pool_buffer_t *hybrid_get(ri_send_req_t *req)
     return buffer;
 }
 
-int ri_hybrid_prepare(ri_worker_t *worker, size_t length)
+int ri_hybrid_prepare(ri_conn_t *conn, size_t length)
 {
-    ri_pool_buffer_t *buffer = ri_pool_get(&worker->pool, length);
+    ri_worker_t *worker      = conn->worker;
+    ri_pool_buffer_t *buffer = NULL;
     int ready;
 
+    if (ri_rdma_may_send(worker, conn->peer)) {
+        buffer = ri_pool_get(&worker->pool, length);
+    }
     if (buffer == NULL) {
         return 0;
     }

@@ -24,9 +24,9 @@
  */
 ucs_status_t ri_hybrid_send(ri_send_req_t *req, const ucp_request_param_t *param);
 
-/** Sender: the peer will read through a network. Have a buffer for @a length bytes that it can
+/** Sender: the peer of a conn will read through a network. Have a buffer for @a length bytes that it can
  * read, which the next @ref ri_hybrid_send takes. @return Whether there is one. */
-int ri_hybrid_prepare(ri_worker_t *worker, size_t length);
+int ri_hybrid_prepare(ri_conn_t *conn, size_t length);
 
 /** Sender: @return Whether the peer may still read messages of @a conn. */
 int ri_hybrid_is_under_way(ri_conn_t *conn);

@@ -54,7 +54,8 @@ static inline unsigned ri_planes_host(const ri_conn_t *conn)
 
 static inline unsigned ri_planes_net(const ri_conn_t *conn)
 {
-    return ((conn->flags & RI_CONN_RDMA) && (conn->peer->rdma_ep != NULL)) ?
+    return ((conn->flags & RI_CONN_RDMA) && (conn->peer->rdma_ep != NULL) &&
+            !conn->peer->rdma_leaving) ?
                    conn->peer->rdma_ep->plane->capabilities :
                    0;
 }
@@ -80,6 +81,9 @@ void ri_planes_handle_rdma_ack(ri_worker_t *worker, ri_conn_t *conn,
  * destroyed, after which nobody accesses this process's memory by it. What is under way by it
  * ends within the call. There may be another one later. */
 void ri_planes_rdma_failed(ri_worker_t *worker, ri_peer_t *peer);
+
+/** Give up ways that nobody uses, if both sides agree. */
+void ri_planes_check_idle(ri_worker_t *worker);
 
 /** A transfer by the way of that number has ended well. */
 void ri_planes_rdma_worked(ri_peer_t *peer, uint32_t way);

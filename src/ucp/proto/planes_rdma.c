@@ -15,7 +15,7 @@
  */
 #include "planes.h"
 #include "control.h"
-#include "../core/worker.h"
+#include "planes_rdma.h"
 
 #include <string.h>
 
@@ -25,8 +25,11 @@ double ri_planes_backoff = 0.01;
 #define WAY_TRIES_MAX   8
 #define WAY_BACKOFF_MAX 10.0
 
-static void way_send(ri_conn_t *conn, ri_wire_type_t type, uint32_t id, uint32_t value,
-                     uint32_t asked)
+/* How long one waits that found no room on either side, likewise if it is the first. */
+#define WAY_WAIT 10
+
+void ri_way_send(ri_conn_t *conn, ri_wire_type_t type, uint32_t id, uint32_t value,
+                 uint32_t asked)
 {
     const ri_peer_t *peer = conn->peer;
     ri_wire_plane_t msg   = {.base.value = value,
@@ -41,8 +44,7 @@ static void way_send(ri_conn_t *conn, ri_wire_type_t type, uint32_t id, uint32_t
     ri_control_send_plane(conn, id, &msg);
 }
 
-/* Be without this side's end. What is under way by it ends within the call. */
-static void way_drop(ri_worker_t *worker, ri_peer_t *peer, ri_rdma_state_t state)
+void ri_way_drop(ri_worker_t *worker, ri_peer_t *peer, ri_rdma_state_t state)
 {
     ri_plane_ep_t *ep = peer->rdma_ep;
     ri_conn_t *conn;
@@ -50,9 +52,12 @@ static void way_drop(ri_worker_t *worker, ri_peer_t *peer, ri_rdma_state_t state
     ucs_list_for_each(conn, &peer->conns, peer_list) {
         conn->flags &= ~(RI_CONN_RDMA | RI_CONN_RDMA_ASKED);
     }
-    peer->rdma    = state;
-    peer->rdma_ep = NULL;
+    peer->rdma         = state;
+    peer->rdma_ep      = NULL;
+    peer->rdma_leaving = 0;
     if (ep != NULL) {
+        ucs_list_del(&peer->way_link);
+        --worker->num_ways;
         ++worker->counters.qp_closed;
         ep->plane->ops->disconnect(ep);
     }
@@ -66,12 +71,19 @@ static void way_count_try(ri_peer_t *peer)
     peer->rdma_retry = ri_time() + ri_min(wait, WAY_BACKOFF_MAX);
 }
 
+/* There is no room for a way to a peer now. */
+static void way_wait(ri_peer_t *peer)
+{
+    peer->rdma       = RI_RDMA_FAILED;
+    peer->rdma_retry = ri_time() + ri_planes_backoff * WAY_WAIT;
+}
+
 void ri_planes_rdma_failed(ri_worker_t *worker, ri_peer_t *peer)
 {
     if (peer->rdma_ep != NULL) {
         ++worker->counters.planes_failed;
         ++worker->counters.qp_failed;
-        way_drop(worker, peer, RI_RDMA_FAILED);
+        ri_way_drop(worker, peer, RI_RDMA_FAILED);
         way_count_try(peer);
     }
 }
@@ -99,7 +111,7 @@ void ri_planes_rdma_nacked(ri_conn_t *conn, uint32_t way, uint32_t flags)
 
 void ri_planes_disconnect_rdma(ri_worker_t *worker, ri_peer_t *peer)
 {
-    way_drop(worker, peer, RI_RDMA_NONE);
+    ri_way_drop(worker, peer, RI_RDMA_NONE);
 }
 
 /* Make this side's end of a new way. @return Whether there is one. */
@@ -114,7 +126,11 @@ static int way_make(ri_worker_t *worker, ri_peer_t *peer, uint32_t number)
         way_count_try(peer);
         return 0;
     }
-    peer->rdma = RI_RDMA_PREPARED;
+    peer->rdma       = RI_RDMA_PREPARED;
+    peer->rdma_used  = 1;
+    peer->rdma_since = 0;
+    ucs_list_add_tail(&worker->ways, &peer->way_link);
+    ++worker->num_ways;
     ++worker->counters.qp_created;
     worker->counters.reconnects += again;
     return 1;
@@ -129,9 +145,17 @@ void ri_planes_ask_rdma(ri_conn_t *conn)
     if ((conn->flags & RI_CONN_RDMA_ASKED) || (peer == NULL) || (worker->rdma == NULL)) {
         return;
     }
+    if (peer->rdma_leaving) {
+        return; /* soon */
+    }
     if (peer->rdma_ep == NULL) {
         if ((peer->rdma == RI_RDMA_FAILED) &&
             ((peer->rdma_tries == WAY_TRIES_MAX) || (ri_time() < peer->rdma_retry))) {
+            return;
+        }
+        if (!ri_way_has_room(worker)) {
+            way_wait(peer);
+            ri_way_make_room(worker);
             return;
         }
         next = peer->rdma_way + 1;
@@ -140,7 +164,7 @@ void ri_planes_ask_rdma(ri_conn_t *conn)
         }
     }
     conn->flags |= RI_CONN_RDMA_ASKED;
-    way_send(conn, RI_WIRE_PLANE_REQ, conn->remote_id, 0, 0);
+    ri_way_send(conn, RI_WIRE_PLANE_REQ, conn->remote_id, 0, 0);
 }
 
 /* The peer has an end of a way. @return Whether this side has the other one; it is made if the
@@ -159,6 +183,10 @@ static int way_accept(ri_worker_t *worker, ri_peer_t *peer, uint32_t number)
         return 0;
     }
     ri_planes_rdma_failed(worker, peer); /* at the other side it has */
+    if (!ri_way_has_room(worker)) {
+        peer->rdma_way = number;
+        return 0;
+    }
     return way_make(worker, peer, number);
 }
 
@@ -192,13 +220,22 @@ void ri_planes_handle_rdma_req(ri_stream_t *stream, const ri_wire_msg_t *msg)
     ri_conn_t *conn     = ri_peer_way_out(peer);
     uint32_t value      = 0;
 
+    if (msg->value & RI_WIRE_PLANE_LEAVE) {
+        ri_way_handle_leave(stream, msg);
+        return;
+    }
     if (way_accept(worker, peer, msg->way) && way_connect(worker, peer, msg)) {
         value = RI_WIRE_PLANE_REACHED;
+    } else if ((worker->rdma != NULL) && !ri_way_has_room(worker)) {
+        value = RI_WIRE_PLANE_LATER;
     }
-    worker->counters.planes_refused += !value;
+    worker->counters.planes_refused += !(value & RI_WIRE_PLANE_REACHED);
     ri_trace(&worker->trace, RI_TRACE_PLANE, peer->uid, value);
     if (conn != NULL) {
-        way_send(conn, RI_WIRE_PLANE_ACK, stream->remote_conn_id, value, msg->way);
+        ri_way_send(conn, RI_WIRE_PLANE_ACK, stream->remote_conn_id, value, msg->way);
+    }
+    if (value & RI_WIRE_PLANE_LATER) {
+        ri_way_make_room(worker);
     }
 }
 
@@ -207,8 +244,13 @@ static void way_refused(ri_worker_t *worker, ri_peer_t *peer, const ri_wire_msg_
 {
     int32_t ahead = msg->way - peer->rdma_way;
 
-    ri_planes_rdma_failed(worker, peer);
-    if (msg->way == 0) {
+    if (msg->value & RI_WIRE_PLANE_LATER) {
+        ri_way_drop(worker, peer, RI_RDMA_FAILED);
+        way_wait(peer);
+    } else {
+        ri_planes_rdma_failed(worker, peer);
+    }
+    if ((msg->way == 0) && !(msg->value & RI_WIRE_PLANE_LATER)) {
         peer->rdma_tries = WAY_TRIES_MAX; /* it has none at all */
     } else if (ahead > 0) {
         peer->rdma_way = msg->way - 1; /* that one, if it asks for it, or a later one */
@@ -220,6 +262,10 @@ void ri_planes_handle_rdma_ack(ri_worker_t *worker, ri_conn_t *conn,
 {
     ri_peer_t *peer = conn->peer;
 
+    if (msg->value & RI_WIRE_PLANE_LEAVE) {
+        ri_way_handle_left(worker, conn, msg);
+        return;
+    }
     if (!(conn->flags & RI_CONN_RDMA_ASKED) || (msg->asked != (uint16_t)peer->rdma_way) ||
         (peer->rdma_ep == NULL)) {
         ++worker->counters.rx_stale;

@@ -54,6 +54,7 @@ void ri_rdma_op_init(ri_rdma_op_t *op, ri_worker_t *worker, ri_peer_t *peer,
 
 void ri_rdma_op_started(ri_rdma_op_t *op)
 {
+    ri_rdma_use(op->worker, op->peer);
     ++op->peer->num_rdma;
     ++op->worker->num_reads;
     op->worker->attention = 1;

@@ -46,6 +46,24 @@ static inline ri_plane_ep_t *ri_rdma_way(const ri_peer_t *peer)
     return (peer->rdma == RI_RDMA_CONNECTED) ? peer->rdma_ep : NULL;
 }
 
+/** The way to @a peer is used: it is not idle. */
+static inline void ri_rdma_use(ri_worker_t *worker, ri_peer_t *peer)
+{
+    peer->rdma_used = 1;
+    ucs_list_del(&peer->way_link);
+    ucs_list_add_tail(&worker->ways, &peer->way_link);
+}
+
+/** @return Whether something new may go by the way to @a peer. It counts as used then. */
+static inline int ri_rdma_may_send(ri_worker_t *worker, ri_peer_t *peer)
+{
+    if ((ri_rdma_way(peer) == NULL) || peer->rdma_leaving) {
+        return 0;
+    }
+    ri_rdma_use(worker, peer);
+    return 1;
+}
+
 /** Prepare a transfer, of which @a op is a part. */
 void ri_rdma_op_init(ri_rdma_op_t *op, ri_worker_t *worker, ri_peer_t *peer,
                      void (*end)(ri_rdma_op_t *op, int ending));

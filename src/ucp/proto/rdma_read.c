@@ -31,7 +31,7 @@ int ri_rdma_read_prepare(ri_send_req_t *req)
     ri_keys_t *keys = NULL;
     size_t count;
 
-    if (ri_rdma_way(req->conn->peer) != NULL) {
+    if (ri_rdma_may_send(req->super.worker, req->conn->peer)) {
         keys = malloc(sizeof(*keys));
     }
     if (keys == NULL) {

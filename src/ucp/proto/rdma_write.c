@@ -33,6 +33,7 @@ int ri_rdma_write_open(ri_recv_req_t *recv, ri_peer_t *peer)
         free(keys);
         return 0;
     }
+    ri_rdma_use(recv->super.worker, peer);
     recv->keys = keys;
     recv->way  = peer->rdma_way;
     return 1;

@@ -329,7 +329,7 @@ static ri_proto_t send_prepare(ri_send_req_t *req, ri_select_param_t *select,
         choice             = ri_select(select);
     }
     if ((choice.proto == RI_PROTO_HYBRID) && (choice.plane & RI_PLANE_KEYS) &&
-        !ri_hybrid_prepare(req->super.worker, req->data.length)) {
+        !ri_hybrid_prepare(req->conn, req->data.length)) {
         select->pool_free = 0;
         choice            = ri_select(select);
     }

@@ -256,10 +256,14 @@ typedef enum ri_wire_plane_id {
 } ri_wire_plane_id_t;
 
 /* The value of PLANE_ACK. */
-#define RI_WIRE_PLANE_REACHED 1 /* the sender of PLANE_REQ can be reached */
+#define RI_WIRE_PLANE_REACHED 1 /* the sender of PLANE_REQ can be reached; or agreed */
+#define RI_WIRE_PLANE_LATER   4 /* it cannot, but may ask again */
 
 /* The value of PLANE_REQ: instead of asking, it tells. */
 #define RI_WIRE_PLANE_WRITES 1 /* its sender can write into the receiver's memory */
+
+/* That of both: about giving a way of the plane rc up. */
+#define RI_WIRE_PLANE_LEAVE 2
 
 /* No message is longer. */
 #define RI_WIRE_LENGTH_MAX (1ul << 62)

@@ -1,0 +1,148 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Ways through a network that nobody uses are given up: after UCXRI_IB_IDLE, or earlier if
+ * there are UCXRI_IB_MAX_PEERS and another peer needs one. (protocol.md section 7)
+ *
+ * A side that lost its end alone would have to be found out by the other, at the cost of a
+ * transfer that fails. So the one who wants to leave asks, and uses the way for nothing new
+ * until the other has answered: that one gives its end up at once, unless it has something that
+ * goes by the way.
+ */
+#include "planes.h"
+#include "control.h"
+#include "planes_rdma.h"
+#include "../core/config.h"
+
+/* Whether anything that this side has begun goes, or is to go, by the way to a peer. */
+static int idle_is_busy(const ri_peer_t *peer)
+{
+    const ri_pool_buffer_t *buffer;
+    const ri_send_req_t *req;
+    const ri_recv_req_t *recv;
+    const ri_stream_t *stream;
+    const ri_conn_t *conn;
+
+    if ((peer->num_rdma > 0) || (peer->rdma != RI_RDMA_CONNECTED)) {
+        return 1;
+    }
+    ucs_list_for_each(conn, &peer->conns, peer_list) {
+        ucs_list_for_each(req, &conn->sends, list) {
+            if (req->keys != NULL) {
+                return 1;
+            }
+        }
+        ucs_list_for_each(buffer, &conn->lent, list) {
+            if (buffer->keyed) {
+                return 1;
+            }
+        }
+    }
+    ucs_list_for_each(stream, &peer->streams, peer_list) {
+        if (stream->num_rtrs > 0) {
+            return 1;
+        }
+        ucs_list_for_each(recv, &stream->fetching, list) {
+            if (recv->keys != NULL) {
+                return 1;
+            }
+        }
+    }
+    return 0;
+}
+
+/* @return A conn by which the peer can be asked, or NULL. */
+static ri_conn_t *idle_find_conn(const ri_peer_t *peer)
+{
+    ri_conn_t *conn;
+
+    ucs_list_for_each(conn, &peer->conns, peer_list) {
+        if ((conn->status == UCS_OK) && (conn->remote_id != 0) &&
+            !(conn->flags & (RI_CONN_CLOSING | RI_CONN_PEER_MODE | RI_CONN_BYE))) {
+            return conn;
+        }
+    }
+    return NULL;
+}
+
+/* @return Whether the peer was asked. */
+static int idle_leave(ri_peer_t *peer)
+{
+    ri_conn_t *conn = idle_is_busy(peer) ? NULL : idle_find_conn(peer);
+
+    if (conn == NULL) {
+        return 0;
+    }
+    peer->rdma_leaving = 1;
+    ri_way_send(conn, RI_WIRE_PLANE_REQ, conn->remote_id, RI_WIRE_PLANE_LEAVE, 0);
+    return 1;
+}
+
+void ri_planes_check_idle(ri_worker_t *worker)
+{
+    double now;
+    ri_peer_t *peer;
+
+    if (ucs_list_is_empty(&worker->ways) || (ri_config.ib_idle <= 0)) {
+        return;
+    }
+    now = ri_time();
+    ucs_list_for_each(peer, &worker->ways, way_link) {
+        if (peer->rdma_used) {
+            peer->rdma_used  = 0;
+            peer->rdma_since = now;
+        } else if (now - peer->rdma_since >= ri_config.ib_idle) {
+            peer->rdma_since = now; /* an answer may not come: its conn may go */
+            if (idle_leave(peer)) {
+                return; /* others next time: the list may have changed */
+            }
+        }
+    }
+}
+
+void ri_way_make_room(ri_worker_t *worker)
+{
+    ri_peer_t *peer;
+
+    /* the one that was used last is at the end */
+    ucs_list_for_each(peer, &worker->ways, way_link) {
+        if (peer->rdma_leaving || idle_leave(peer)) {
+            break;
+        }
+    }
+}
+
+void ri_way_handle_leave(ri_stream_t *stream, const ri_wire_msg_t *msg)
+{
+    ri_worker_t *worker = stream->worker;
+    ri_peer_t *peer     = stream->peer;
+    ri_conn_t *conn     = ri_peer_way_out(peer);
+    int agreed          = (msg->way == peer->rdma_way) &&
+                 ((peer->rdma_ep == NULL) || !idle_is_busy(peer));
+
+    if (conn == NULL) {
+        return; /* it stays as it is */
+    }
+    if (agreed && (peer->rdma_ep != NULL)) {
+        ri_way_drop(worker, peer, RI_RDMA_NONE);
+    }
+    ri_way_send(conn, RI_WIRE_PLANE_ACK, stream->remote_conn_id,
+                RI_WIRE_PLANE_LEAVE | (agreed ? RI_WIRE_PLANE_REACHED : 0), msg->way);
+}
+
+void ri_way_handle_left(ri_worker_t *worker, ri_conn_t *conn, const ri_wire_msg_t *msg)
+{
+    ri_peer_t *peer = conn->peer;
+
+    if (!peer->rdma_leaving || (msg->asked != (uint16_t)peer->rdma_way)) {
+        ++worker->counters.rx_stale;
+        return;
+    }
+    peer->rdma_leaving = 0;
+    if (msg->value & RI_WIRE_PLANE_REACHED) {
+        ri_way_drop(worker, peer, RI_RDMA_NONE);
+    } else {
+        peer->rdma_used = 1; /* by the other side */
+    }
+}

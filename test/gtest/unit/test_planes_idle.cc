@@ -1,0 +1,293 @@
+/* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Ways through a network that nobody uses. (src/ucp/proto/planes_idle.c)
+ */
+
+#include <cmath>
+
+#include "planes_rdma_test.h"
+
+namespace {
+
+class test_planes_idle : public planes_rdma_test {
+protected:
+    void SetUp() override
+    {
+        planes_rdma_test::SetUp();
+        ri_config.ib_idle = 1000;
+        connect_both();
+    }
+
+    void connect_both()
+    {
+        connect();
+        recv_ptr r = m_a->recv(1, ~0ul, LONG);
+        send_ptr s = m_b->send(m_back, bytes(LONG), 1);
+        pump();
+        ASSERT_TRUE(r->done && s->done);
+        ASSERT_TRUE(m_back->flags & RI_CONN_RDMA);
+    }
+
+    /* Time goes by, more than the limit. */
+    void wait(node &n)
+    {
+        for (ri_peer_t *peer : {&n == m_a.get() ? a_peer() : b_peer()}) {
+            peer->rdma_used = 0;
+            peer->rdma_since -= 2000;
+        }
+        ri_planes_check_idle(n.worker());
+    }
+
+    bool has_way() { return (m_a_rdma->ends() == 1) && (m_b_rdma->ends() == 1); }
+
+    bool has_none() { return (m_a_rdma->ends() == 0) && (m_b_rdma->ends() == 0); }
+
+    void leave(node &to, uint32_t id, uint32_t way)
+    {
+        plane_msg(to, RI_WIRE_PLANE_REQ, id, RI_WIRE_PLANE_LEAVE, way, 0, 0);
+    }
+
+    void left(ri_conn_t *conn, bool agreed, uint16_t asked)
+    {
+        plane_msg(*m_a, RI_WIRE_PLANE_ACK, conn->id,
+                  RI_WIRE_PLANE_LEAVE | (agreed ? RI_WIRE_PLANE_REACHED : 0), 1, asked,
+                  0);
+    }
+};
+
+TEST_F(test_planes_idle, closed_and_made_again)
+{
+    for (uint64_t i = 1; i < 4; ++i) {
+        node &n = (i % 2) ? *m_a : *m_b;
+
+        exchange(i);
+        ASSERT_TRUE(has_way());
+        wait(n);
+        EXPECT_TRUE(has_way()) << "not before the other side agrees";
+        pump();
+        EXPECT_TRUE(has_none());
+        EXPECT_FALSE(is_connected());
+        exchange(10 + i);
+        EXPECT_TRUE(is_connected());
+        EXPECT_EQ(i, m_a->counters().reconnects);
+        EXPECT_EQ(i, m_b->counters().qp_closed);
+    }
+    EXPECT_EQ(0u, m_a->counters().qp_failed + m_b->counters().qp_failed);
+    EXPECT_EQ(0u, m_b->counters().rndv_fallback);
+    EXPECT_EQ(0u, stale(*m_a) + stale(*m_b));
+    check_idle();
+}
+
+TEST_F(test_planes_idle, stays_while_it_is_used)
+{
+    ri_planes_check_idle(m_a->worker()); /* it was */
+    for (uint64_t i = 0; i < 3; ++i) {
+        a_peer()->rdma_since -= 2000;
+        exchange(i);
+        ri_planes_check_idle(m_a->worker());
+        pump();
+        ASSERT_TRUE(has_way());
+    }
+    ri_config.ib_idle = 0;
+    wait(*m_a);
+    ri_config.ib_idle = INFINITY;
+    wait(*m_a);
+    pump();
+    EXPECT_TRUE(has_way()) << "never";
+}
+
+/* What goes by it, or is to go, on either side */
+TEST_F(test_planes_idle, busy)
+{
+    enum {
+        READING,
+        WRITING,
+        RTS_IS_UNEXPECTED,
+        POOL_IS_UNEXPECTED
+    };
+    for (int what : {READING, WRITING, RTS_IS_UNEXPECTED, POOL_IS_UNEXPECTED}) {
+        for (bool sender : {true, false}) {
+            SCOPED_TRACE(what);
+            ri_config.scheme        = (what == WRITING) ? RI_SENDER_SCHEME_PUT :
+                                                          RI_SENDER_SCHEME_GET;
+            ri_config.hybrid_thresh = (what == POOL_IS_UNEXPECTED) ? 65536 : 0;
+            restart();
+            connect_both();
+            size_t length = (what == POOL_IS_UNEXPECTED) ? MEDIUM : LONG;
+            bytes content = pattern(what, length);
+            memory to(CONTIG, length);
+            recv_ptr r;
+
+            m_a_rdma->holds = m_b_rdma->holds = true;
+            if ((what == READING) || (what == WRITING)) {
+                r = recv(to, 5);
+            }
+            send_ptr s = m_a->send(m_conn, content, 5);
+            pump();
+            wait(sender ? *m_a : *m_b);
+            pump();
+            EXPECT_TRUE(has_way());
+            if (!r) {
+                r = recv(to, 5);
+            }
+            m_a_rdma->holds = m_b_rdma->holds = false;
+            settle();
+            check(r, to, content, 5);
+            EXPECT_EQ(0u, m_b->counters().rndv_fallback);
+            exchange(6);
+            EXPECT_TRUE(is_connected());
+            EXPECT_EQ(1u, m_a->counters().qp_created);
+        }
+    }
+}
+
+TEST_F(test_planes_idle, both_want_to_leave)
+{
+    wait(*m_a);
+    wait(*m_b);
+    pump();
+    EXPECT_TRUE(has_none());
+    exchange(1);
+    exchange(2);
+    EXPECT_TRUE(is_connected());
+    EXPECT_TRUE(has_way());
+}
+
+/* The sender sends while it waits for the answer. */
+TEST_F(test_planes_idle, nothing_new_goes_by_it)
+{
+    bytes content = pattern(1, LONG);
+    memory from(CONTIG, LONG, content), to(CONTIG, LONG);
+
+    wait(*m_a);
+    EXPECT_EQ(1u, m_ab->count(RI_WIRE_PLANE_REQ));
+    recv_ptr r = recv(to, 5);
+    rndv_ptr s = send(from, 5);
+    EXPECT_EQ(0u, m_ab->count(RI_WIRE_RTS));
+    EXPECT_EQ(1u, m_ab->count(RI_WIRE_BULK));
+    pump();
+    check(r, to, content, 5);
+    EXPECT_TRUE(has_none());
+    exchange(1);
+    EXPECT_TRUE(is_connected());
+}
+
+/* The other side uses it while it is asked. */
+TEST_F(test_planes_idle, other_side_says_no)
+{
+    exchange(1);
+    bytes content = pattern(2, LONG);
+    wait(*m_b); /* it has not sent yet */
+    memory from(CONTIG, LONG, content), to(CONTIG, LONG);
+    rndv_ptr s = send(from, 5);
+    pump();
+    EXPECT_TRUE(has_way());
+    EXPECT_FALSE(b_peer()->rdma_leaving);
+    recv_ptr r = recv(to, 5);
+    pump();
+    check(r, to, content, 5);
+    EXPECT_TRUE(has_way());
+    EXPECT_EQ(0u, m_b->counters().rndv_fallback);
+}
+
+/* A conn that goes takes the answer with it. */
+TEST_F(test_planes_idle, no_answer)
+{
+    wait(*m_a);
+    m_ab->sent.clear();
+    exchange(1);
+    EXPECT_TRUE(has_way());
+    wait(*m_a);
+    pump();
+    EXPECT_TRUE(has_none());
+}
+
+TEST_F(test_planes_idle, hostile_messages)
+{
+    /* of other ways, and when there is something to be done */
+    for (uint32_t way : {0u, 2u, 0x80000001u, 0xffffffffu}) {
+        leave(*m_b, stream()->id, way);
+        EXPECT_EQ((uint32_t)RI_WIRE_PLANE_LEAVE,
+                  m_ba->take(RI_WIRE_PLANE_ACK).parse().value);
+    }
+    EXPECT_TRUE(has_way());
+
+    /* not asked */
+    left(m_conn, true, 1);
+    left(m_conn, false, 1);
+    EXPECT_EQ(2u, stale(*m_a));
+    EXPECT_TRUE(has_way());
+
+    /* of another one, and repeated */
+    wait(*m_a);
+    left(m_conn, true, 0);
+    left(m_conn, true, 2);
+    EXPECT_EQ(4u, stale(*m_a));
+    EXPECT_TRUE(has_way());
+    left(m_conn, false, 1);
+    left(m_conn, true, 1);
+    EXPECT_EQ(5u, stale(*m_a));
+    EXPECT_TRUE(has_way());
+    m_ab->sent.clear();
+
+    /* repeated question */
+    leave(*m_b, stream()->id, 1);
+    leave(*m_b, stream()->id, 1);
+    EXPECT_EQ(2u, m_ba->count(RI_WIRE_PLANE_ACK));
+    EXPECT_EQ(0u, m_b_rdma->ends());
+    m_ba->sent.clear();
+    for (uint64_t i = 0; i < 4; ++i) {
+        exchange(i);
+    }
+    EXPECT_TRUE(is_connected()) << "that side has found out";
+    check_idle();
+}
+
+/* There is room for so many. */
+TEST_F(test_planes_idle, limit)
+{
+    ri_config.ib_max_peers  = 1;
+    m_back->peer->rdma_used = 0;
+    auto third              = std::make_unique<node>(0x3333);
+    auto third_rdma         = std::make_unique<rdma>(*third);
+    endpoint *to_third      = m_a->new_endpoint(third.get());
+    endpoint *from_third    = third->new_endpoint(m_a.get());
+    ri_conn_t *conn         = m_a->connect(to_third, 0x3333);
+    ri_conn_t *back         = third->connect(from_third, SENDER);
+
+    EXPECT_NE(nullptr, back);
+    auto all = [&] {
+        for (bool any = true; any;) {
+            any = false;
+            for (endpoint *ep : {to_third, from_third}) {
+                while (!ep->sent.empty()) {
+                    deliver(ep, 0);
+                    any = true;
+                }
+            }
+            third->progress();
+            pump();
+            any |= !to_third->sent.empty() || !from_third->sent.empty();
+        }
+    };
+    for (uint64_t i = 0; i < 4; ++i) {
+        recv_ptr r = third->recv(1, ~0ul, LONG);
+        send_ptr s = m_a->send(conn, pattern(i, LONG), 1);
+
+        all();
+        ASSERT_TRUE(r->done && s->done);
+        EXPECT_TRUE(r->buffer == pattern(i, LONG));
+        EXPECT_GE(1u, m_a_rdma->ends());
+    }
+    EXPECT_TRUE(conn->flags & RI_CONN_RDMA);
+    EXPECT_EQ(1u, third_rdma->ends());
+    EXPECT_EQ(0u, m_b_rdma->ends()) << "the one that was there longer";
+    EXPECT_EQ(0u, m_a->counters().qp_failed);
+    ri_config.ib_max_peers = 256;
+    third->may_end_open    = true;
+    m_a->may_end_open      = true;
+    third.reset();
+}
+
+} // namespace
