@@ -16,6 +16,24 @@ void progress(killed_side &side)
     side.progress();
 }
 
+/* Receives that are offered to the victim, or want a ring for that. */
+void post_some(killed_side &s)
+{
+    for (int i = 0; i < 3; ++i) {
+        s.post(LARGE, TO_SURVIVOR + 1);
+    }
+    s.progress();
+}
+
+/* The ring by which receives were offered goes before what was sent has been seen. */
+void close_victim(killed_side &s)
+{
+    if (!s.close("victim")) {
+        throw failure("an endpoint is not closed");
+    }
+    s.progress();
+}
+
 } // namespace
 
 const std::vector<killed_scenario> KILLED_SCENARIOS = {
@@ -46,15 +64,16 @@ const std::vector<killed_scenario> KILLED_SCENARIOS = {
              v.send_to("survivor", SHORT, TO_SURVIVOR + 3);
          },
          progress, nullptr},
-        {"idle", KILLED_OVER_TCP | KILLED_NO_CMA | KILLED_IN_MODE_PEER, "RTR=y", LARGE,
-         nothing,
+        {"idle", KILLED_BY_RDMA | KILLED_OVER_TCP | KILLED_NO_CMA | KILLED_IN_MODE_PEER,
+         "RTR=y", LARGE, nothing,
          [](killed_side &s) {
              s.post(LARGE, TO_SURVIVOR + 1);
              s.send_to("victim", SHORT, TO_VICTIM + 3);
          },
          nothing, nothing, nullptr},
 
-        {"short_only", KILLED_AT_STORES | KILLED_OVER_TCP | KILLED_NO_CMA, "", SHORT,
+        {"short_only",
+         KILLED_TOGETHER | KILLED_AT_STORES | KILLED_OVER_TCP | KILLED_NO_CMA, "", SHORT,
          nothing,
          [](killed_side &s) {
              s.post(PARTS, TO_SURVIVOR + 4);
@@ -70,8 +89,9 @@ const std::vector<killed_scenario> KILLED_SCENARIOS = {
          progress, nullptr},
         /* The victim sends */
         {"eager",
-         KILLED_AT_STORES | KILLED_OVER_TCP | KILLED_NO_CMA | KILLED_IN_MODE_PEER, "",
-         LARGE, nothing,
+         KILLED_TOGETHER | KILLED_AT_STORES | KILLED_OVER_TCP | KILLED_NO_CMA |
+                 KILLED_IN_MODE_PEER,
+         "", LARGE, nothing,
          [](killed_side &s) {
              s.post(SHORT, TO_SURVIVOR + 3);
              s.post(PARTS, TO_SURVIVOR + 4);
@@ -82,8 +102,10 @@ const std::vector<killed_scenario> KILLED_SCENARIOS = {
              v.send_to("survivor", SHORT, TO_SURVIVOR + 5, true);
          },
          progress, nullptr},
-        {"rts", KILLED_AT_STORES | KILLED_OVER_TCP | KILLED_IN_MODE_PEER, "", LARGE,
-         nothing, [](killed_side &s) { s.post(LARGE, TO_SURVIVOR + 1); },
+        {"rts",
+         KILLED_TOGETHER | KILLED_BY_RDMA | KILLED_AT_STORES | KILLED_OVER_TCP |
+                 KILLED_IN_MODE_PEER,
+         "", LARGE, nothing, [](killed_side &s) { s.post(LARGE, TO_SURVIVOR + 1); },
          [](killed_side &v) {
              v.send_to("survivor", LARGE, TO_SURVIVOR + 1);
              v.send_to("survivor", LARGE, TO_SURVIVOR + 2);
@@ -96,7 +118,8 @@ const std::vector<killed_scenario> KILLED_SCENARIOS = {
              v.send_to("survivor", MEDIUM, TO_SURVIVOR + 4);
          },
          progress, "tx_hybrid"},
-        {"put", KILLED_AT_STORES | KILLED_AT_COPIES, "SENDER_SCHEME=put", LARGE,
+        {"put", KILLED_TOGETHER | KILLED_AT_STORES | KILLED_AT_COPIES,
+         "SENDER_SCHEME=put", LARGE,
          [](killed_side &v) { v.send_to("survivor", LARGE, TO_SURVIVOR + 1); },
          [](killed_side &s) {
              s.post(LARGE, TO_SURVIVOR + 1);
@@ -112,8 +135,8 @@ const std::vector<killed_scenario> KILLED_SCENARIOS = {
              s.progress();
          },
          nothing, progress, nullptr},
-        {"rtr", KILLED_AT_STORES | KILLED_AT_COPIES | KILLED_OVER_TCP, "RTR=y", LARGE,
-         nothing,
+        {"rtr", KILLED_TOGETHER | KILLED_AT_STORES | KILLED_AT_COPIES | KILLED_OVER_TCP,
+         "RTR=y", LARGE, nothing,
          [](killed_side &s) {
              s.post(LARGE, TO_SURVIVOR + 1);
              s.post(LARGE, TO_SURVIVOR + 1);
@@ -134,7 +157,7 @@ const std::vector<killed_scenario> KILLED_SCENARIOS = {
          [](killed_side &s) { s.post(LARGE, TO_SURVIVOR + 1); },
          [](killed_side &v) { v.progress_until("tx_written_bytes"); }, nothing,
          "tx_written_bytes"},
-        {"coop", KILLED_AT_STORES | KILLED_AT_COPIES | KILLED_OVER_TCP,
+        {"coop", KILLED_TOGETHER | KILLED_AT_STORES | KILLED_AT_COPIES | KILLED_OVER_TCP,
          "COOP_THRESH=256k", LARGE,
          [](killed_side &v) { v.send_to("survivor", HUGE, TO_SURVIVOR + 1); },
          [](killed_side &s) {
@@ -142,8 +165,8 @@ const std::vector<killed_scenario> KILLED_SCENARIOS = {
              s.progress(1);
          },
          [](killed_side &v) { v.progress(4); }, nothing, "coop_parts"},
-        {"coop_rtr", KILLED_AT_STORES | KILLED_AT_COPIES, "COOP_THRESH=256k RTR=y", LARGE,
-         nothing,
+        {"coop_rtr", KILLED_TOGETHER | KILLED_AT_STORES | KILLED_AT_COPIES,
+         "COOP_THRESH=256k RTR=y", LARGE, nothing,
          [](killed_side &s) {
              s.post(HUGE, TO_SURVIVOR + 1);
              s.progress();
@@ -154,10 +177,47 @@ const std::vector<killed_scenario> KILLED_SCENARIOS = {
          },
          nothing, "coop_parts"},
 
+        /* ... and what it has used is in doubt */
+        {"contested", KILLED_AT_STORES | KILLED_AT_COPIES | KILLED_TOGETHER, "RTR=y",
+         LARGE, nothing, post_some,
+         [](killed_side &v) { v.send_to("survivor", LARGE, TO_SURVIVOR + 1); },
+         [](killed_side &s) {
+             s.wait(s.post(SHORT, TO_SURVIVOR + 9), "the bystander");
+             s.wait_for_receive(TO_SURVIVOR + 1);
+         },
+         "tx_recv_rndv",
+         [](killed_side &b) {
+             b.send_to("survivor", MEDIUM, TO_SURVIVOR + 1);
+             b.send_to("survivor", SHORT, TO_SURVIVOR + 9);
+         }},
+        {"kept", KILLED_AT_STORES | KILLED_AT_COPIES, "RTR=y", LARGE, nothing, post_some,
+         [](killed_side &v) { v.send_to("survivor", LARGE, TO_SURVIVOR + 1); },
+         close_victim, "tx_recv_rndv"},
+        {"kept_slot", KILLED_AT_STORES | KILLED_AT_COPIES, "COOP_THRESH=256k RTR=y",
+         LARGE, nothing,
+         [](killed_side &s) {
+             s.post(HUGE, TO_SURVIVOR + 1);
+             s.progress();
+         },
+         [](killed_side &v) {
+             v.send_to("survivor", HUGE, TO_SURVIVOR + 1);
+             v.progress(2);
+         },
+         close_victim, "coop_parts"},
+        {"ring_req", KILLED_AT_STORES | KILLED_OVER_TCP | KILLED_TOGETHER,
+         "RING_AFTER=1000000 RTR=y", LARGE, nothing, post_some,
+         [](killed_side &v) {
+             v.progress(4);
+             v.send_to("survivor", LARGE, TO_SURVIVOR + 1);
+             v.progress(4);
+         },
+         progress, "rings_offered"},
+
         /* The victim receives */
         {"eager_in",
-         KILLED_AT_STORES | KILLED_OVER_TCP | KILLED_NO_CMA | KILLED_IN_MODE_PEER, "",
-         LARGE, nothing,
+         KILLED_TOGETHER | KILLED_AT_STORES | KILLED_OVER_TCP | KILLED_NO_CMA |
+                 KILLED_IN_MODE_PEER,
+         "", LARGE, nothing,
          [](killed_side &s) {
              for (int i = 0; i < 8; ++i) {
                  s.send_to("victim", SHORT, TO_VICTIM + 3, true);
@@ -171,8 +231,9 @@ const std::vector<killed_scenario> KILLED_SCENARIOS = {
          },
          progress, nullptr},
         {"read",
-         KILLED_AT_STORES | KILLED_AT_COPIES | KILLED_OVER_TCP | KILLED_IN_MODE_PEER, "",
-         LARGE, nothing,
+         KILLED_TOGETHER | KILLED_AT_STORES | KILLED_AT_COPIES | KILLED_OVER_TCP |
+                 KILLED_IN_MODE_PEER,
+         "", LARGE, nothing,
          [](killed_side &s) {
              s.send_to("victim", LARGE, TO_VICTIM + 1);
              s.send_to("victim", LARGE, TO_VICTIM + 2);
@@ -182,7 +243,28 @@ const std::vector<killed_scenario> KILLED_SCENARIOS = {
              v.progress(2);
          },
          nothing, "rx_read_bytes"},
-        {"pool_in", KILLED_AT_STORES | KILLED_AT_COPIES | KILLED_OVER_TCP,
+        {"rdma_read", KILLED_BY_RDMA, "", LARGE, nothing,
+         [](killed_side &s) {
+             s.send_to("victim", LARGE, TO_VICTIM + 1);
+             s.send_to("victim", LARGE, TO_VICTIM + 2);
+         },
+         [](killed_side &v) {
+             v.post(LARGE, TO_VICTIM + 1);
+             v.progress_until("rx_read_bytes");
+         },
+         nothing, "rx_read_bytes"},
+        {"rdma_read_begun", KILLED_BY_RDMA, "", LARGE, nothing,
+         [](killed_side &s) {
+             s.send_to("victim", LARGE, TO_VICTIM + 1);
+             s.send_to("victim", LARGE, TO_VICTIM + 2);
+         },
+         [](killed_side &v) {
+             v.post(LARGE, TO_VICTIM + 1);
+             v.progress(2);
+         },
+         nothing, nullptr},
+        {"pool_in",
+         KILLED_TOGETHER | KILLED_AT_STORES | KILLED_AT_COPIES | KILLED_OVER_TCP,
          "HYBRID_THRESH=64k", LARGE, nothing,
          [](killed_side &s) {
              for (int i = 0; i < 30; ++i) {
@@ -203,21 +285,24 @@ const std::vector<killed_scenario> KILLED_SCENARIOS = {
              v.progress(2);
          },
          nothing, nullptr},
-        {"rtr_out", KILLED_AT_STORES | KILLED_OVER_TCP, "RTR=y", LARGE, nothing, nothing,
+        {"rtr_out", KILLED_TOGETHER | KILLED_AT_STORES | KILLED_OVER_TCP, "RTR=y", LARGE,
+         nothing, nothing,
          [](killed_side &v) {
              v.post(LARGE, TO_VICTIM + 1);
              v.post(LARGE, TO_VICTIM + 1);
          },
          [](killed_side &s) { s.send_to("victim", LARGE, TO_VICTIM + 1); }, "rtr_sent"},
-        {"coop_in", KILLED_AT_STORES | KILLED_AT_COPIES, "COOP_THRESH=256k", LARGE,
-         nothing, [](killed_side &s) { s.send_to("victim", HUGE, TO_VICTIM + 1); },
+        {"coop_in", KILLED_TOGETHER | KILLED_AT_STORES | KILLED_AT_COPIES,
+         "COOP_THRESH=256k", LARGE, nothing,
+         [](killed_side &s) { s.send_to("victim", HUGE, TO_VICTIM + 1); },
          [](killed_side &v) {
              v.post(HUGE, TO_VICTIM + 1);
              v.progress(3);
          },
          nothing, "coop_parts"},
-        {"coop_rtr_in", KILLED_AT_STORES | KILLED_AT_COPIES, "COOP_THRESH=256k RTR=y",
-         LARGE, [](killed_side &v) { v.post(HUGE, TO_VICTIM + 1); },
+        {"coop_rtr_in", KILLED_TOGETHER | KILLED_AT_STORES | KILLED_AT_COPIES,
+         "COOP_THRESH=256k RTR=y", LARGE,
+         [](killed_side &v) { v.post(HUGE, TO_VICTIM + 1); },
          [](killed_side &s) {
              s.send_to("victim", HUGE, TO_VICTIM + 1);
              s.progress(1);

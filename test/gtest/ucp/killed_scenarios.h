@@ -16,12 +16,15 @@ enum {
     KILLED_OVER_TCP     = 1 << 2, /* at the end only */
     KILLED_NO_CMA       = 1 << 3, /* shared memory without direct copies: at the end */
     KILLED_IN_MODE_PEER = 1 << 4, /* TCP, error handling mode PEER: at each store */
-    KILLED_COPY_BY_UCX  = 1 << 5  /* UCX moves data: at the end only */
+    KILLED_COPY_BY_UCX  = 1 << 5, /* UCX moves data: at the end only */
+    KILLED_TOGETHER = 1 << 6, /* at stores and copies, while the survivor progresses */
+    KILLED_BY_RDMA  = 1 << 7  /* the plane rc, on a software HCA: at the end only */
 };
 
 using killed_part = void (*)(killed_side &side);
 
-/* The parts follow one another, and the side whose turn it is not is not in the library. */
+/* The parts follow one another, and the side whose turn it is not is not in the library, but for
+ * KILLED_TOGETHER. */
 struct killed_scenario {
     const char *name;
     unsigned where;       /* KILLED_* */
@@ -34,6 +37,7 @@ struct killed_scenario {
     const char
             *shows; /* a counter of the victim that goes up in the window, as it does what
                            the name says; NULL: none */
+    killed_part bystander = nullptr; /* before the survivor goes on */
 };
 
 extern const std::vector<killed_scenario> KILLED_SCENARIOS;

@@ -53,6 +53,9 @@ killed_side::killed_side(channel &ch, const killed_setting &setting,
     if (!setting.cma) {
         set_variables("CMA=n");
     }
+    if (setting.rdma) {
+        set_variables("RING_PEERS=0 IB_DEVICES=all");
+    }
     if (setting.mode_peer) {
         params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
         params.err_cb   = on_error;
@@ -151,6 +154,18 @@ void killed_side::wait(const std::function<bool()> &condition, const char *what)
 void killed_side::wait(const killed_op &op, const char *what)
 {
     wait([&] { return op.o->done(); }, what);
+}
+
+void killed_side::wait_for_receive(ucp_tag_t tag)
+{
+    wait(
+            [&] {
+                return std::any_of(m_ops.begin(), m_ops.end(), [&](const auto &op) {
+                    return !op->is_send && op->o->done() && (op->o->status() == UCS_OK) &&
+                           (op->o->info().sender_tag == tag);
+                });
+            },
+            "a message to be received");
 }
 
 /* The receive is late: the sender must not come to think that it is waited for. */

@@ -20,6 +20,8 @@ struct killed_setting {
     transport tr;
     bool mode_peer; /* error handling mode PEER: UCX reports it */
     bool cma;       /* direct copies */
+    bool together;  /* the survivor is in the library while the victim is killed */
+    bool rdma;      /* no shared memory: reads by the plane rc */
 };
 
 std::ostream &operator<<(std::ostream &os, const killed_setting &s);
@@ -69,6 +71,7 @@ public:
     void progress_until(const char *counter); /* is more than before */
     void wait(const std::function<bool()> &condition, const char *what);
     void wait(const killed_op &op, const char *what = "operation");
+    void wait_for_receive(ucp_tag_t tag); /* any that is complete without an error */
 
     /* Messages both ways, until there are rings and planes. Both sides call this. @a length
      * is that of every second message; the others are short. */
@@ -84,6 +87,7 @@ public:
 
     /* @return Whether it ends. */
     bool close(const std::string &whom);
+    bool is_connected(const std::string &whom) const { return m_eps.count(whom) > 0; }
     void destroy_worker();
 
     /* The same with all that is under way. */

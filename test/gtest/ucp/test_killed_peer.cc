@@ -27,11 +27,13 @@ namespace {
 /* UCX's own direct copies are fatal where they fail. */
 const transport SHM_COPY = {"shm_copy", "posix,sysv,self", nullptr};
 
-const killed_setting settings[] = {{"shm", SHM, false, true},
-                                   {"shm_copy", SHM_COPY, false, true},
-                                   {"tcp", TCP, false, true},
-                                   {"no_cma", SHM_COPY, false, false},
-                                   {"mode_peer", TCP, true, true}};
+const killed_setting settings[] = {{"shm", SHM, false, true, false, false},
+                                   {"shm_copy", SHM_COPY, false, true, false, false},
+                                   {"tcp", TCP, false, true, false, false},
+                                   {"no_cma", SHM_COPY, false, false, false, false},
+                                   {"mode_peer", TCP, true, true, false, false},
+                                   {"together", SHM, false, true, true, false},
+                                   {"rdma", SHM_COPY, false, false, false, true}};
 
 const killed_scenario &find(const std::string &name)
 {
@@ -102,7 +104,8 @@ void victim_role(peer_env &env)
     a.what->window(v);
     kill_point_disarm();
     /* To get through without doing what the scenario is for would not be worth much. */
-    bool shown = (a.what->shows == nullptr) || !a.setting->cma || a.setting->mode_peer ||
+    bool shown = (a.what->shows == nullptr) || !(a.setting->cma || a.setting->rdma) ||
+                 a.setting->mode_peer || a.setting->together ||
                  (v.counter(a.what->shows) > before);
     env.ch.put(shown ? "through" : std::string("no ") + a.what->shows);
     env.ch.get(); /* to be killed */
@@ -118,10 +121,20 @@ void bystander_role(peer_env &env)
     b.talk("survivor", true, TO_SURVIVOR, TO_BYSTANDER, 2);
     env.ch.put("ready");
     b.wait([&] { return env.ch.readable(); }, "the survivor");
-    if (env.ch.get() == "talk") {
+    std::string command = env.ch.get();
+    if (command == "part") {
+        a.what->bystander(b);
+        env.ch.put("ready");
+        b.wait([&] { return env.ch.readable(); }, "the survivor");
+        command = env.ch.get();
+    }
+    if (command == "talk") {
+        b.end_all(true);
         b.talk("survivor", true, TO_SURVIVOR, TO_BYSTANDER, 2);
         EXPECT_TRUE(b.close("survivor"));
         b.wait([&] { return env.ch.readable(); }, "the survivor");
+    } else {
+        b.destroy_busy_worker();
     }
 }
 
@@ -151,7 +164,7 @@ void go_on(killed_side &s, const assignment &a)
     s.wait([&] { return s.counter("held_bytes") == 0; },
            "the rest of messages to be dropped");
     if (a.what->taught > 0) {
-        EXPECT_TRUE(s.close("victim")) << "close";
+        EXPECT_TRUE(!s.is_connected("victim") || s.close("victim")) << "close";
         EXPECT_EQ(0, s.counter("pool_bytes"));
     }
     EXPECT_TRUE(s.close("bystander"));
@@ -175,6 +188,9 @@ void survivor_role(peer_env &env)
     env.ch.get(); /* without progress: what the victim has sent is not seen */
     a.what->survivor(s);
     env.ch.put("ready");
+    if (a.setting->together) {
+        s.wait([&] { return env.ch.readable(); }, "the end of the victim");
+    }
     env.ch.get(); /* the victim is dead */
     a.what->after(s);
     if (!a.abrupt) {
@@ -234,6 +250,10 @@ bool run(const assignment &a)
     EXPECT_EQ("ready", survivor.ch().get());
     victim.ch().put("go");
     bool killed = await_death(victim, a);
+    if (a.what->bystander != nullptr) {
+        bystander.ch().put("part");
+        EXPECT_EQ("ready", bystander.ch().get());
+    }
     survivor.ch().put("dead");
     if (!a.abrupt) {
         EXPECT_EQ("talk", survivor.ch().get());
@@ -253,16 +273,17 @@ bool run(const assignment &a)
 /* Stock must not be left with operations of its own. */
 bool may_be_abrupt(const killed_setting &setting)
 {
-    return setting.cma && !setting.mode_peer;
+    return (setting.cma && !setting.mode_peer) || setting.rdma;
 }
 
 /* Kill at each point, from the first one on (or UCP_TEST_FROM). */
 void sweep(const killed_scenario &s, const killed_setting &setting, kill_at what)
 {
 #ifdef __SANITIZE_ADDRESS__
-    constexpr unsigned long STEP = 4; /* it takes much longer there */
+    const unsigned long STEP = 4; /* it takes much longer there */
 #else
-    constexpr unsigned long STEP = 1;
+    /* Together, the points are not the same in each run anyway. */
+    const unsigned long STEP = setting.together ? 3 : 1;
 #endif
     constexpr unsigned long MAX = 1000;
     const char *from            = getenv("UCP_TEST_FROM");
@@ -317,6 +338,10 @@ protected:
         if ((GetParam().what == kill_at::STORE) && !kill_point_can_step()) {
             GTEST_SKIP() << "needs x86_64";
         }
+        if (GetParam().setting->rdma &&
+            ((preload == nullptr) || (strstr(preload, "softhca") == nullptr))) {
+            GTEST_SKIP() << "needs a software HCA";
+        }
     }
 };
 
@@ -325,7 +350,7 @@ TEST_P(test_killed_peer, survivor_goes_on)
     sweep(find(GetParam().scenario), *GetParam().setting, GetParam().what);
 }
 
-std::vector<killed_case> killed_cases()
+std::vector<killed_case> killed_cases(bool rdma)
 {
     static const struct {
         unsigned where;
@@ -336,12 +361,15 @@ std::vector<killed_case> killed_cases()
                   {KILLED_OVER_TCP, &settings[2], kill_at::END},
                   {KILLED_NO_CMA, &settings[3], kill_at::END},
                   {KILLED_IN_MODE_PEER, &settings[4], kill_at::STORE},
-                  {KILLED_COPY_BY_UCX, &settings[1], kill_at::END}};
+                  {KILLED_COPY_BY_UCX, &settings[1], kill_at::END},
+                  {KILLED_TOGETHER, &settings[5], kill_at::STORE},
+                  {KILLED_TOGETHER, &settings[5], kill_at::COPY},
+                  {KILLED_BY_RDMA, &settings[6], kill_at::END}};
     std::vector<killed_case> cases;
 
     for (const killed_scenario &s : KILLED_SCENARIOS) {
         for (const auto &place : places) {
-            if (s.where & place.where) {
+            if ((s.where & place.where) && (place.setting->rdma == rdma)) {
                 cases.push_back({s.name, place.setting, place.what});
             }
         }
@@ -349,5 +377,7 @@ std::vector<killed_case> killed_cases()
     return cases;
 }
 
-INSTANTIATE_TEST_SUITE_P(ucp, test_killed_peer, ::testing::ValuesIn(killed_cases()),
+INSTANTIATE_TEST_SUITE_P(ucp, test_killed_peer, ::testing::ValuesIn(killed_cases(false)),
+                         killed_case_name);
+INSTANTIATE_TEST_SUITE_P(rdma, test_killed_peer, ::testing::ValuesIn(killed_cases(true)),
                          killed_case_name);
