@@ -99,10 +99,45 @@ void model_t::match(int recv_index, int sender, int index)
     } else if (is_claimed(recv) && (recv.claim != sender + 1)) {
         fail(pair() + ", which comes before one that has a message of the other sender");
     }
+    check_freed(recv_index, sender, index);
     msg.owner  = recv_index + 1;
     recv.owner = owner;
     promise(recv_index, sender, index, true);
     check_matching();
+}
+
+/* The stream of @a sender ends, and with it what was on its way: no receive is its any more. */
+void model_t::free_claims(int sender)
+{
+    link_t &link = m_state->link[sender];
+
+    for (int i = link.next - 1; i < link.sent; ++i) {
+        if (link.msg[i].owner != 0) {
+            m_state->recv[link.msg[i].owner - 1].owner = 0;
+            m_state->recv[link.msg[i].owner - 1].freed = true;
+            link.msg[i].owner                          = 0;
+        }
+    }
+    for (recv_t &recv : m_state->recv) {
+        if (((recv.claim & ~CLAIM_LOOSE) == sender + 1) && (recv.owner == 0)) {
+            recv.claim = 0;
+            recv.freed = true;
+        }
+    }
+}
+
+/* Before a receive was freed it may have been passed over for good. Not so afterwards. */
+void model_t::check_freed(int recv_index, int sender, int index)
+{
+    for (int i = 0; i < recv_index; ++i) {
+        const recv_t &recv = m_state->recv[i];
+
+        if (recv.freed && recv.queued && (recv.owner == 0) && (recv.claim == 0) &&
+            fits(recv, m_state->link, sender, index)) {
+            fail(msg_name(m_config, sender, index) + " is matched to " +
+                 recv_name(recv_index) + ", but " + recv_name(i) + " comes before it");
+        }
+    }
 }
 
 /* @return the receive that MPI's order gives the message to, plus 1, or 0 if none of those
@@ -159,6 +194,7 @@ void model_t::hand_back(int index, status_t status)
     tell("; %s is %s", recv_name(index).c_str(),
          (status == RECV_DONE)      ? "complete" :
          (status == RECV_TRUNCATED) ? "truncated" :
+         (status == RECV_FAILED)    ? "failed" :
                                       "canceled");
     if (recv.status >= RECV_DONE) {
         fail(recv_name(index) + " is handed back twice");
@@ -170,6 +206,11 @@ void model_t::hand_back(int index, status_t status)
             if ((msg.bits & MSG_WRITTEN) && (msg.recv == index + 1)) {
                 fail(recv_name(index) + " is handed back while " +
                      msg_name(m_config, sender, i) + " is being written into it");
+            }
+            if (m_state->link[sender].copying && (m_state->link[sender].call == i + 1) &&
+                (msg.slot.address == index + 1)) {
+                fail(recv_name(index) + " is handed back while a part of " +
+                     msg_name(m_config, sender, i) + " is being copied into it");
             }
         }
     }
@@ -187,6 +228,9 @@ std::string model_t::check_rest(const state_t &state) const
     for (int sender = 0; sender < m_config.senders; ++sender) {
         const link_t &link = state.link[sender];
 
+        if (link.ended) {
+            continue; /* only what has reached the receiver matters */
+        }
         if (link.next != link.sent + 1) {
             return "the stream does not advance: number " + std::to_string(link.next);
         }
@@ -203,6 +247,9 @@ std::string model_t::check_rest(const state_t &state) const
             }
         }
     }
+    if (state.doing.deed != DEED_NONE) {
+        return "the receiver waits for ever";
+    }
     for (int i = 0; i < state.posted; ++i) {
         const recv_t &recv = state.recv[i];
         int target         = rtr_target(recv);
@@ -211,6 +258,9 @@ std::string model_t::check_rest(const state_t &state) const
         case RECV_POSTED:
             if (recv.owner != 0) {
                 return recv_name(i) + " does not complete, though its message was sent";
+            }
+            if (recv.refused) {
+                return recv_name(i) + " was cancelled in vain, and gets no message";
             }
             if (recv.canceling || recv.contested || recv.revoking) {
                 return recv_name(i) + ": the revocation does not end";
@@ -236,6 +286,7 @@ std::string model_t::check_rest(const state_t &state) const
             }
             break;
         }
+        case RECV_FAILED:
         case RECV_CANCELED:
             break;
         default:
@@ -272,6 +323,10 @@ std::string model_t::check_rest_matching(const state_t &state) const
         for (int i = 0; i < link.sent; ++i) {
             int taker = link.msg[i].owner ? link.msg[i].owner - 1 : MAX_RECVS;
 
+            if (link.ended && (taker == MAX_RECVS) &&
+                !(link.msg[i].bits & MSG_UNEXPECTED)) {
+                continue; /* it is lost */
+            }
             for (int j = 0; j < state.posted; ++j) {
                 const recv_t &recv = state.recv[j];
 
@@ -281,6 +336,9 @@ std::string model_t::check_rest_matching(const state_t &state) const
                 }
                 /* The receive is earlier than the message's: it must have got another one,
                  * of this sender an earlier one */
+                if ((taker != MAX_RECVS) && recv.freed) {
+                    continue; /* it was promised to a sender that has ended */
+                }
                 if ((recv.owner == 0) || (owner_of(recv, sender) > i)) {
                     return msg_name(m_config, sender, i) + " belongs to " + recv_name(j);
                 }

@@ -93,10 +93,29 @@ const std::vector<named_config_t> named_configs = {
          }},
         {"grants-unordered", "a cancel, and RTRs overtake each other; one tag", true,
          [](config_t &c) { grants(c), one_tag(c), canceling(c, 1), c.unordered = true; }},
-        {"grants-fail", "writes fail, or messages have slots; a cancel, one tag", true,
+        {"grants-fail", "writes fail; a cancel, one tag", true,
          [](config_t &c) {
              grants(c), one_tag(c), canceling(c, 1), c.messages = 2;
-             c.lengths = "1234", c.capacities = "123", c.write_fails = true;
+             c.lengths = "123", c.capacities = "123", c.write_fails = true;
+         }},
+        {"grants-slots", "both sides copy; copies fail, slots are taken back; one tag",
+         true,
+         [](config_t &c) {
+             grants(c), one_tag(c), canceling(c, 1), c.messages = c.recvs = 2;
+             c.lengths = "14", c.write_fails = c.withdraws = true;
+         }},
+        {"grants-ends", "the sender dies, its conn fails, or its stream ends; a cancel",
+         true,
+         [](config_t &c) {
+             grants(c), one_tag(c), canceling(c, 1), c.messages = c.recvs = 2;
+             c.lengths = "134", c.capacities = "3", c.rtrs = 1;
+             c.dies = c.fails = c.breaks = c.write_fails = true;
+         }},
+        {"grants-ends-two", "two senders, one of which dies; a cancel", true,
+         [](config_t &c) {
+             grants(c), two_senders(c), canceling(c, 1), c.sources = "a";
+             c.lengths = "14", c.capacities = "3", c.rtrs = 1, c.dies = true;
+             c.messages = 1, c.recvs = 2;
          }},
         {"grants-source", "source, with grants", true,
          [](config_t &c) { grants(c), two_senders(c), c.sources = "01*"; }},
@@ -135,6 +154,23 @@ const std::vector<named_config_t> named_configs = {
         {"grants-long-5", "long-5, with grants", false,
          [](config_t &c) {
              grants(c), one_tag(c), two_lengths(c), c.messages = c.recvs = 5;
+         }},
+        {"grants-slots-3", "grants-slots, with three receives", false,
+         [](config_t &c) {
+             grants(c), one_tag(c), canceling(c, 1), c.messages = 2;
+             c.lengths = "14", c.write_fails = c.withdraws = true;
+         }},
+        {"grants-ends-3", "grants-ends, with three receives and two lengths", false,
+         [](config_t &c) {
+             grants(c), one_tag(c), canceling(c, 1), c.messages = 2;
+             c.lengths = "14", c.capacities = "3", c.rtrs = 1;
+             c.dies = c.fails = c.breaks = c.write_fails = true;
+         }},
+        {"grants-ends-two-3", "grants-ends-two, with three receives", false,
+         [](config_t &c) {
+             grants(c), two_senders(c), canceling(c, 1), c.sources = "a";
+             c.lengths = "14", c.capacities = "3", c.rtrs = 1, c.dies = true;
+             c.messages = 1;
          }},
         {"grants-guess-tags", "grants-guess, with two tags, any tag, and no cancel",
          false,

@@ -273,7 +273,8 @@ static void usage()
            "cancels,\n"
            "                   window, rtrs, refuse_any, in_stream_fin, list, "
            "slow_reads,\n"
-           "                   words, whims, unordered, write_fails,\n"
+           "                   words, whims, unordered, write_fails, withdraws, dies, "
+           "fails, breaks,\n"
            "                   lengths, capacities, tags, recv_tags, sources\n"
            "\n"
            "Exit code: 0 no violation, 1 violation (its shortest trace is printed), 2 "
@@ -332,6 +333,10 @@ static bool set_value(config_t &config, const std::string &text)
                  {"whims", &config.whims},
                  {"unordered", &config.unordered},
                  {"write_fails", &config.write_fails},
+                 {"withdraws", &config.withdraws},
+                 {"dies", &config.dies},
+                 {"fails", &config.fails},
+                 {"breaks", &config.breaks},
                  {"slow_reads", &config.slow_reads}};
     const struct {
         const char *key;

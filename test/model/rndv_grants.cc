@@ -22,7 +22,7 @@ bool model_t::claim(int sender, message_t &msg, int word, int generation)
         tell(", which was taken back");
         return false;
     }
-    grant.state = GRANT_USED;
+    grant.state = (msg.bits & MSG_SLOT) ? GRANT_SHARING : GRANT_USED;
     msg.word    = word + 1;
     return true;
 }
@@ -143,7 +143,9 @@ bool model_t::give_granted(int index, int sender, int msg_index)
     if (take_back(index)) {
         return false;
     }
-    if ((grant == GRANT_FAILED) && (msg.form != AS_EAGER)) {
+    if (((grant == GRANT_FAILED) ||
+         ((grant == GRANT_SHARING) && is(MUT_SHARING_IS_FAILED))) &&
+        (msg.form != AS_EAGER)) {
         release(index);
         return false;
     }
@@ -152,7 +154,14 @@ bool model_t::give_granted(int index, int sender, int msg_index)
         fail("the RTR of " + recv_name(index) + " was used for another message");
         return true;
     }
-    if ((grant == GRANT_WRITTEN) || is(MUT_COMPLETE_AT_USED)) {
+    if ((grant == GRANT_SHARING) && !(m_state->link[sender].ended & END_DEAD)) {
+        tell(", whose slot is made ready"); /* within the sender's call */
+        m_state->doing = {DEED_SETTLE, uint8_t(sender), uint8_t(index),
+                          uint8_t(msg_index)};
+    } else if (grant == GRANT_SLOT) {
+        release(index);
+        return false;
+    } else if ((grant == GRANT_WRITTEN) || is(MUT_COMPLETE_AT_USED)) {
         release(index);
         hand_back(index, RECV_DONE);
     } else {
@@ -175,8 +184,8 @@ bool model_t::is_contested(int index, int sender) const
     return false;
 }
 
-/* Looks for the receive of a message, from the @a from-th on. */
-void model_t::match_granted(int sender, int index, int from)
+/* Looks for the receive of a message, from the @a from-th on. @a again: it is unexpected. */
+void model_t::match_granted(int sender, int index, int from, bool again)
 {
     link_t &link   = m_state->link[sender];
     message_t &msg = link.msg[index];
@@ -188,18 +197,31 @@ void model_t::match_granted(int sender, int index, int from)
             continue;
         }
         if (is_contested(i, sender) && !is(MUT_STEAL_AT_ONCE)) {
-            start_taking(i, sender, index);
+            start_taking(i, sender, index, again);
             return;
         }
-        link.next = index + 2;
         unqueue(recv);
-        match(i, sender, index);
-        give(i, sender, index);
+        give_matched(i, sender, index, again);
         return;
     }
     tell(" unexpected");
-    link.next = index + 2;
+    link.next = again ? link.next : index + 2;
     msg.bits |= MSG_UNEXPECTED;
+}
+
+/* A receive that has left the queue gets its message. */
+void model_t::give_matched(int recv, int sender, int index, bool again)
+{
+    link_t &link = m_state->link[sender];
+
+    if (again) {
+        m_state->doing.deed = DEED_REMATCH; /* there may be more of them */
+        link.msg[index].bits &= ~MSG_UNEXPECTED;
+    } else {
+        link.next = index + 2;
+    }
+    match(recv, sender, index);
+    give(recv, sender, index);
 }
 
 /*
@@ -207,10 +229,10 @@ void model_t::match_granted(int sender, int index, int from)
  */
 
 /* The receive shall go to message @a index of @a sender, or, if that is -1, be cancelled. */
-void model_t::start_taking(int recv, int sender, int index)
+void model_t::start_taking(int recv, int sender, int index, bool again)
 {
     m_state->taking = {uint8_t(recv + 1), uint8_t(recv), uint8_t(sender + 1),
-                       uint8_t(index)};
+                       uint8_t(index), again};
     if (sender >= 0) {
         tell(" it fits %s", recv_name(recv).c_str());
     }
@@ -267,7 +289,9 @@ void model_t::end_taking(bool promised)
         tell(": the message of %s is on its way", recv_name(index).c_str());
         check_promised(index);
         if (taking.sender != 0) {
-            match_granted(taking.sender - 1, taking.index, index + 1);
+            match_granted(taking.sender - 1, taking.index, index + 1, taking.again);
+        } else {
+            recv.refused = m_config.dies || m_config.fails || m_config.breaks;
         }
         return;
     }
@@ -276,9 +300,7 @@ void model_t::end_taking(bool promised)
         hand_back(index, RECV_CANCELED);
         return;
     }
-    m_state->link[taking.sender - 1].next = taking.index + 2;
-    match(index, taking.sender - 1, taking.index);
-    give(index, taking.sender - 1, taking.index);
+    give_matched(index, taking.sender - 1, taking.index, taking.again);
 }
 
 std::string model_t::check_rest_grants(const state_t &state) const

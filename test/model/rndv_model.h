@@ -4,7 +4,8 @@
  * A model of receiver-initiated rendezvous (docs/protocol-rndv.md): the state of one
  * receiver and up to two senders with everything that is between them, and the steps that
  * each of them can take. rndv_sender.cc and rndv_receiver.cc have the rules, rndv_grants.cc
- * those of processes that share memory, rndv_steps.cc the events and the mutations,
+ * those of processes that share memory, rndv_slots.cc the copies by both sides there, and
+ * rndv_ends.cc what happens when a sender dies or a connection ends. rndv_steps.cc has the events and the mutations,
  * rndv_check.cc the properties; rndv_configs.cc has what is explored, and rndv_explore.cc
  * goes through all interleavings.
  *
@@ -66,6 +67,29 @@ enum : uint8_t {
     MSG_SLOT       = 64  /* both sides copy: an RTS, also if it uses an RTR */
 };
 
+/* Parts that the data of a message with a slot is copied in */
+constexpr int PARTS = 2;
+
+enum : uint8_t {
+    SLOT_BUSY     = 1, /* the receiver has not done with it */
+    SLOT_CLOSED   = 2, /* nothing more is claimed */
+    SLOT_FAILED   = 4, /* a side could not copy */
+    SLOT_GIVEN_UP = 8  /* the send has ended otherwise */
+};
+
+enum side_t : uint8_t {
+    SENDER,
+    RECEIVER
+};
+
+/* Which side copies what of a message, in the memory of both sides */
+struct slot_t {
+    uint8_t bits;
+    uint8_t address;    /* the receive, plus 1; 0: not known yet */
+    uint8_t claimed[2]; /* parts, by each side */
+    uint8_t done;       /* parts, by either */
+};
+
 struct message_t {
     uint8_t tag, length;
     form_t form;
@@ -73,6 +97,7 @@ struct message_t {
     uint8_t recv;  /* receive whose RTR was used, plus 1 */
     uint8_t word;  /* its grant, plus 1 */
     uint8_t owner; /* ghost: receive that it was matched to, by either side, plus 1 */
+    slot_t slot;
 };
 
 enum status_t : uint8_t {
@@ -81,8 +106,10 @@ enum status_t : uint8_t {
     RECV_WRITE,     /* met the RTS of the message that its RTR will bring */
     RECV_NAMED,     /* the stream has named it as used; waits for the notification */
     RECV_READ,      /* reads its message */
+    RECV_COPY,      /* both sides copy its message */
     RECV_DONE,      /* handed back with data; if still queued, a place-holder */
     RECV_TRUNCATED, /* handed back, untouched */
+    RECV_FAILED,    /* handed back, as the connection of its sender has ended */
     RECV_CANCELED   /* handed back, untouched */
 };
 
@@ -103,12 +130,14 @@ struct recv_t {
     uint8_t rtrs;   /* how many were sent, a bound of the model */
     bool revoking;  /* a revocation is not answered yet */
     bool canceling; /* asked to cancel, waits for revocations */
+    bool refused;   /* with grants: ... and could not; to be made up for */
     bool contested; /* a message of another sender waits for revocations */
     uint8_t number; /* of a place-holder: the number of its message, from 1 */
     bool announced; /* of a place-holder: that number has a message in sequence */
     bool notified;  /* the data is there, but not the envelope */
     uint8_t owner; /* ghost: message that it was matched to: sender * MAX_MSGS + index + 1 */
     uint8_t claim; /* ghost: sender, plus 1, that it was promised to: see promise() */
+    bool freed;    /* ghost: ... which has ended without a message for it */
 };
 
 enum control_type_t : uint8_t {
@@ -147,6 +176,8 @@ enum grant_state_t : uint8_t {
     GRANT_OUT,     /* given: whoever changes this first has it */
     GRANT_USED,    /* the sender writes */
     GRANT_WRITTEN, /* ... has written */
+    GRANT_SHARING, /* the sender makes a slot ready, in which both copy */
+    GRANT_SLOT,    /* ... it is */
     GRANT_FAILED   /* ... could not */
 };
 
@@ -156,10 +187,20 @@ struct grant_t {
     uint8_t generation;
 };
 
+/* How a sender or its stream has ended */
+enum : uint8_t {
+    END_DEAD   = 1, /* the process does not exist any more */
+    END_FAILED = 2, /* its conn has failed */
+    END_BROKEN = 4  /* the receiver has ended the stream */
+};
+
 /* One sender and its stream at the receiver */
 struct link_t {
-    uint8_t sent;                 /* messages sent; their numbers are 1 to sent */
-    uint8_t next;                 /* receiver: the number that is matched next */
+    uint8_t ended; /* END_* */
+    uint8_t call;  /* the sender is within a call: a message, plus 1 */
+    bool copying;  /* ... it copies a part of it; else it makes its slot ready */
+    uint8_t sent;  /* messages sent; their numbers are 1 to sent */
+    uint8_t next;  /* receiver: the number that is matched next */
     waiting_t waiting[MAX_RECVS]; /* sender: by receive, or by grant */
     grant_t grant[MAX_RECVS];
     message_t msg[MAX_MSGS];
@@ -172,12 +213,34 @@ struct taking_t {
     uint8_t at;     /* the next one whose RTR is taken back */
     uint8_t sender; /* whose message shall have it, plus 1; 0: it is cancelled */
     uint8_t index;  /* of the message */
+    bool again;     /* the message was unexpected, the cancel refused before */
+};
+
+/* What the receiver is in the middle of, so that it does nothing else */
+enum deed_t : uint8_t {
+    DEED_NONE,
+    DEED_COPY,     /* copies a part of message index */
+    DEED_SETTLE,   /* message index has met receive at, whose grant is SHARING */
+    DEED_WITHDRAW, /* a stream ends: no RTR of receive at may be used any more */
+    DEED_CLOSE,    /* ... the sender claims nothing more of message index */
+    DEED_CLOSED,   /* ... and has ended what it had claimed */
+    DEED_ABORT,    /* ... what it means for receive at */
+    DEED_REMATCH,  /* ... which is posted as others */
+    DEED_CANCEL    /* ... and receive at + 1 may be cancelled now */
+};
+
+struct doing_t {
+    deed_t deed;
+    uint8_t sender;
+    uint8_t at;
+    uint8_t index;
 };
 
 struct state_t {
     uint8_t posted;
     uint8_t cancels;
     taking_t taking;
+    doing_t doing;
     recv_t recv[MAX_RECVS];
     link_t link[MAX_SENDERS];
 };
@@ -215,6 +278,18 @@ enum mutation_t {
     MUT_COMPLETE_AT_USED,
     MUT_WAIT_FOR_FAILED,
     MUT_FAILED_IS_FREE,
+    MUT_SHARING_IS_FAILED,
+    MUT_SLOT_EARLY,
+    MUT_DONE_AT_CLAIMED,
+    MUT_SENT_AT_CLAIMED,
+    MUT_WITHDRAW_BLIND,
+    MUT_END_UNSETTLED,
+    MUT_LEAVE_SLOTS,
+    MUT_CLOSE_AT_ONCE,
+    MUT_KEEP_PROMISE,
+    MUT_NO_REMATCH,
+    MUT_FORGET_CANCEL,
+    MUT_WAIT_FOR_DEAD,
     MUT_LAST
 };
 
@@ -241,7 +316,11 @@ struct config_t {
     int words           = MAX_RECVS; /* grants of a link */
     bool whims          = false;     /* the receiver may take back an RTR for no reason */
     bool unordered      = false;     /* control messages may overtake each other */
-    bool write_fails    = false;     /* a write may fail */
+    bool write_fails    = false;     /* a write, or a copy of a part, may fail */
+    bool withdraws      = false;     /* a sender may take its slots back */
+    bool dies           = false;     /* sender 0 may vanish at any time */
+    bool fails          = false;     /* its conn may fail */
+    bool breaks         = false;     /* the receiver may end its stream */
     int list            = MAX_MSGS;  /* receives that a message can list as used */
     bool slow_reads     = false;     /* reads, FIN and release take time */
     std::string lengths = "123";
@@ -266,6 +345,10 @@ enum action_type_t : uint8_t {
     ACT_RTR,       /* receive a sends RTR, to sender b if that is a guess of the moment */
     ACT_CANCEL,    /* receive a */
     ACT_WHIM,      /* the receiver takes back the RTR of receive a */
+    ACT_WITHDRAW,  /* sender a takes back the slot of message b */
+    ACT_DIE,       /* sender a does */
+    ACT_FAIL,      /* the conn of sender a fails */
+    ACT_BREAK,     /* the receiver ends the stream of sender a */
     ACT_STREAM,    /* the receiver handles the next message in sequence of sender a */
     ACT_NOTIFY,    /* the receiver sees the notification of sender a's message b */
     ACT_WRITE,     /* grants: sender a's write of message b ends; c: it failed */
@@ -273,7 +356,13 @@ enum action_type_t : uint8_t {
     ACT_READ,      /* the read of sender a's message b ends */
     ACT_RETURN,    /* FIN or release of message b reaches sender a */
     ACT_TO_SENDER, /* sender a handles its control message b; c: refuses it */
-    ACT_TO_RECEIVER /* the receiver handles control message b of sender a */
+    ACT_TO_RECEIVER, /* the receiver handles control message b of sender a */
+    ACT_SHARE,       /* sender a goes on to make a slot ready; b: there is none */
+    ACT_COPY,        /* of sender a's message b, side c begins to copy a part */
+    ACT_COPIED,      /* side c of sender a ends that; b: it failed */
+    ACT_SEE,         /* side c sees that sender a's message b has been copied */
+    ACT_RESET,       /* sender a is told that its stream has ended */
+    ACT_GO_ON        /* the receiver does, with what it is in the middle of */
 };
 
 struct action_t {
@@ -347,12 +436,41 @@ private:
     void release(int recv);
     bool give_granted(int recv, int sender, int index);
     bool is_contested(int recv, int sender) const;
-    void match_granted(int sender, int index, int from);
-    void start_taking(int recv, int sender, int index);
+    void give_matched(int recv, int sender, int index, bool again);
+    void match_granted(int sender, int index, int from, bool again);
+    void start_taking(int recv, int sender, int index, bool again);
     int next_to_take(const state_t &state) const;
     void take_next();
     void end_taking(bool promised);
     std::string check_rest_grants(const state_t &state) const;
+
+    /* rndv_slots.cc */
+    void share(int sender, bool failed);
+    void open_slot(message_t &msg) const;
+    void meet_slot(int recv, int sender, int index);
+    bool may_copy(const state_t &state, int sender, int index, side_t side) const;
+    void copy(int sender, int index, side_t side);
+    void copied(int sender, side_t side, bool failed);
+    bool may_see(const state_t &state, int sender, int index, side_t side) const;
+    void see(int sender, int index, side_t side);
+    bool may_withdraw(const state_t &state, int sender, int index) const;
+    void withdraw(int sender, int index);
+    void slot_actions(const state_t &state,
+                      const std::function<void(action_t)> &add) const;
+
+    /* rndv_ends.cc */
+    void end_sender(int sender, uint8_t how);
+    void give_up_slot(slot_t &slot) const;
+    void break_stream(int sender);
+    bool may_go_on(const state_t &state) const;
+    void go_on();
+    void next_deed(deed_t deed);
+    void withdraw_rtr(int recv);
+    void abort_recv(int recv);
+    void rematch();
+    void cancel_again();
+    void end_actions(const state_t &state,
+                     const std::function<void(action_t)> &add) const;
 
     /* rndv_check.cc */
     void promise(int recv, int sender, int index, bool firm);
@@ -360,6 +478,8 @@ private:
     void hand_back(int recv, status_t status);
     int due(int message, bool *taken) const;
     void check_matching();
+    void check_freed(int recv, int sender, int index);
+    void free_claims(int sender);
     void check_promised(int recv);
     std::string check_rest_matching(const state_t &state) const;
     void fail(const std::string &text);

@@ -81,7 +81,7 @@ bool model_t::may_send_rtr(const state_t &state, int index, int guess) const
 
     if ((recv.status != RECV_POSTED) || (recv.capacity <= EAGER_LEN) ||
         (recv.rtr != RTR_NONE) || recv.revoking || (recv.rtrs == m_config.rtrs) ||
-        (target < 0) ||
+        (target < 0) || (state.link[target].ended & END_BROKEN) ||
         (m_config.grants &&
          ((free_word(state, target) < 0) || is_guess_mixed(state, index, target)))) {
         return false;
@@ -196,6 +196,7 @@ void unqueue(recv_t &recv)
 {
     recv.queued    = false;
     recv.canceling = false;
+    recv.refused   = false;
     recv.contested = false;
     recv.number    = 0;
     recv.announced = false;
@@ -207,6 +208,10 @@ int model_t::stream_head(const state_t &state, int sender) const
     const link_t &link = state.link[sender];
     int index          = link.next - 1;
 
+    if (link.ended & END_BROKEN) {
+        return -1;
+    }
+
     /* Named by the list of the message behind them */
     while ((index < link.sent) && (link.msg[index].form == AS_WRITE)) {
         ++index;
@@ -214,6 +219,9 @@ int model_t::stream_head(const state_t &state, int sender) const
     if ((index >= link.sent) ||
         ((index + 1 - link.next > m_config.list) && !is(MUT_SKIP_GAPS))) {
         return -1;
+    }
+    if (link.msg[index].form == AS_NOTHING) {
+        return -1; /* its sender is within the call that sends it, or died there */
     }
     if (m_config.grants) {
         bool placed = (link.msg[index].form != AS_FIN) ||
@@ -248,7 +256,7 @@ void model_t::stream(int sender)
         receive_named(sender, head);
         link.next = head + 2;
     } else if (m_config.grants) {
-        match_granted(sender, head, 0);
+        match_granted(sender, head, 0, false);
     } else {
         receive_eager_or_rts(sender, head);
     }
@@ -333,7 +341,9 @@ void model_t::give(int index, int sender, int msg_index)
     if ((recv.word != 0) && give_granted(index, sender, msg_index)) {
         return;
     }
-    if (msg.length > recv.capacity) {
+    if ((m_state->link[sender].ended & END_BROKEN) && (msg.form != AS_EAGER)) {
+        hand_back(index, RECV_FAILED); /* the send has ended */
+    } else if (msg.length > recv.capacity) {
         tell(", truncated");
         msg.bits |= (msg.form == AS_EAGER) ? 0 : MSG_RETURNED;
         hand_back(index, RECV_TRUNCATED);
@@ -343,6 +353,8 @@ void model_t::give(int index, int sender, int msg_index)
                !is(MUT_READ_AT_CROSSING)) {
         tell(": its RTR is out, so the sender writes");
         recv.status = RECV_WRITE;
+    } else if (msg.slot.bits & SLOT_BUSY) {
+        meet_slot(index, sender, msg_index);
     } else {
         start_read(index, sender, msg_index);
     }
@@ -351,6 +363,10 @@ void model_t::give(int index, int sender, int msg_index)
 void model_t::start_read(int index, int sender, int msg_index)
 {
     tell(", reads");
+    if (m_state->link[sender].ended) {
+        hand_back(index, RECV_FAILED);
+        return;
+    }
     m_state->recv[index].status = RECV_READ;
     m_state->link[sender].msg[msg_index].bits |= MSG_READING;
     if (!m_config.slow_reads) {
@@ -442,7 +458,7 @@ void model_t::cancel(int index)
     ++m_state->cancels;
     tell("receiver cancels %s", recv_name(index).c_str());
     if (m_config.grants) {
-        start_taking(index, -1, 0);
+        start_taking(index, -1, 0, false);
         return;
     }
     recv.canceling = true;

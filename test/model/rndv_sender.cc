@@ -89,6 +89,7 @@ void model_t::send_plainly(message_t &msg) const
     default:
         msg.form = AS_RTS;
         msg.bits |= MSG_OPEN;
+        open_slot(msg);
     }
 }
 
@@ -99,11 +100,14 @@ void model_t::use_rtr(int sender, int index, int recv)
     message_t &msg   = m_state->link[sender].msg[index];
     const recv_t &to = m_state->recv[recv];
 
-    if (msg.form == AS_RTS) {
+    if (m_config.grants && (msg.bits & MSG_SLOT)) {
+        m_state->link[sender].call = index + 1;
+        tell("; to be copied by both sides");
+    } else if (msg.form == AS_RTS) {
         msg.bits |= MSG_WRITTEN;
         tell("; RTR is CTS");
     } else if (m_config.grants) {
-        msg.form = (msg.bits & MSG_SLOT) ? AS_RTS : AS_FIN;
+        msg.form = AS_FIN;
         msg.bits |= MSG_WRITTEN | MSG_OPEN;
     } else if (m_config.in_stream_fin) {
         msg.form = AS_FIN;

@@ -69,6 +69,30 @@ const mutation_name_t mutation_names[MUT_LAST] = {
          "a receive whose grant is FAILED is not read"},
         {"failed-is-free", nullptr, "grants-guesses",
          "another sender's message takes a receive whose grant is FAILED"},
+        {"sharing-is-failed", nullptr, "grants-slots",
+         "the receiver does not wait for the slot of a receive whose grant is SHARING"},
+        {"slot-early", nullptr, "grants-ends",
+         "the grant is SLOT before the slot has the address"},
+        {"done-at-claimed", nullptr, "grants-slots",
+         "a receive is complete when all parts are claimed"},
+        {"sent-at-claimed", nullptr, "grants-slots",
+         "a send is complete when all parts are claimed"},
+        {"withdraw-blind", nullptr, "grants-slots",
+         "the sender takes back a slot in which parts are claimed"},
+        {"end-unsettled", nullptr, "grants-ends",
+         "a stream ends without a wait for what the sender is doing by its grants"},
+        {"leave-slots", nullptr, "grants-ends",
+         "a stream ends, and slots whose RTS was not matched are left open"},
+        {"close-at-once", nullptr, "grants-ends",
+         "a slot is closed without a wait for the part that the sender copies"},
+        {"keep-promise", nullptr, "grants-ends-two",
+         "a receive stays promised to a sender that is gone"},
+        {"no-rematch", nullptr, "grants-ends-two",
+         "messages that were passed over because of the promise stay unexpected"},
+        {"forget-cancel", nullptr, "grants-ends",
+         "a cancel that was refused because of the promise is not made up for"},
+        {"wait-for-dead", nullptr, "grants-ends",
+         "the receiver does not see that the sender's process is gone"},
 };
 
 void model_t::init(state_t &state) const
@@ -95,8 +119,9 @@ static void forget(state_t &state)
         for (int i = 0; i + 1 < link.next; ++i) {
             message_t &msg = link.msg[i];
 
-            if (!(msg.bits & ~MSG_RETURNED) ||
-                (msg.bits == (MSG_RETURNED | MSG_POOLED))) {
+            if ((!(msg.bits & ~MSG_RETURNED) ||
+                 (msg.bits == (MSG_RETURNED | MSG_POOLED))) &&
+                (msg.slot.bits == 0)) {
                 msg.form = AS_NOTHING;
                 msg.recv = 0;
                 msg.word = 0;
@@ -113,7 +138,8 @@ static void forget(state_t &state)
 
 bool model_t::actions(const state_t &state, std::vector<action_t> &out) const
 {
-    bool busy = false, taking = (state.taking.recv != 0);
+    bool busy   = false;
+    bool taking = (state.taking.recv != 0) || (state.doing.deed != DEED_NONE);
 
     out.clear();
     auto add = [&](action_type_t type, int a, int b = 0, int c = 0) {
@@ -126,6 +152,9 @@ bool model_t::actions(const state_t &state, std::vector<action_t> &out) const
 
         if (!taking && (stream_head(state, sender) >= 0)) {
             add(ACT_STREAM, sender);
+        }
+        if ((link.call != 0) || (link.ended & (END_DEAD | END_FAILED))) {
+            continue;
         }
         for (int i = 0; i < link.sent; ++i) {
             if (link.msg[i].bits & MSG_WRITTEN) {
@@ -162,9 +191,21 @@ bool model_t::actions(const state_t &state, std::vector<action_t> &out) const
             }
         }
     }
-    if (taking) {
+    if (m_config.grants) {
+        auto add_action = [&](action_t action) {
+            out.push_back(action);
+            busy |= (action.type >= ACT_STREAM) ||
+                    ((action.type == ACT_BREAK) && (state.link[0].ended != 0));
+        };
+
+        slot_actions(state, add_action);
+        end_actions(state, add_action);
+    }
+    if (state.taking.recv != 0) {
         add(ACT_TAKE, 0);
-        return true;
+    }
+    if (taking) {
+        return busy;
     }
     for (int i = 0; i < state.posted; ++i) {
         if (m_config.whims && (state.recv[i].word != 0) &&
@@ -232,6 +273,18 @@ std::string model_t::apply(state_t &state, const action_t &action)
         tell("receiver, for no reason");
         take_back(action.a);
         break;
+    case ACT_WITHDRAW:
+        withdraw(action.a, action.b);
+        break;
+    case ACT_DIE:
+        end_sender(action.a, END_DEAD);
+        break;
+    case ACT_FAIL:
+        end_sender(action.a, END_FAILED);
+        break;
+    case ACT_BREAK:
+        break_stream(action.a);
+        break;
     case ACT_STREAM:
         stream(action.a);
         break;
@@ -254,6 +307,7 @@ std::string model_t::apply(state_t &state, const action_t &action)
              msg_name(m_config, action.a, action.b).c_str());
         state.link[action.a].msg[action.b].bits &= ~(MSG_RETURNED | MSG_OPEN |
                                                      MSG_POOLED | MSG_SLOT);
+        state.link[action.a].msg[action.b].slot = {};
         break;
     case ACT_TO_SENDER:
         sender_control(action.a, take(state.link[action.a].to_sender, action.b),
@@ -261,6 +315,24 @@ std::string model_t::apply(state_t &state, const action_t &action)
         break;
     case ACT_TO_RECEIVER:
         receiver_control(action.a, take(state.link[action.a].to_receiver, action.b));
+        break;
+    case ACT_SHARE:
+        share(action.a, action.b);
+        break;
+    case ACT_COPY:
+        copy(action.a, action.b, side_t(action.c));
+        break;
+    case ACT_COPIED:
+        copied(action.a, side_t(action.c), action.b);
+        break;
+    case ACT_SEE:
+        see(action.a, action.b, side_t(action.c));
+        break;
+    case ACT_RESET:
+        end_sender(action.a, END_FAILED);
+        break;
+    case ACT_GO_ON:
+        go_on();
         break;
     }
     forget(state);
