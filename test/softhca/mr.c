@@ -158,6 +158,9 @@ static struct ibv_mr *mr_register(struct ibv_pd *pd, void *addr, size_t length,
     sh_mr_t *mr = NULL;
     int error   = sh_context_valid(pd->context) ? mr_check(access, length) : EIO;
 
+    if (!error && (((uintptr_t)addr ^ iova) % SH_PAGE)) {
+        error = EINVAL; /* devices translate whole pages */
+    }
     if (!error) {
         error = mr_pin(addr, length, access);
     }

@@ -24,7 +24,8 @@
 /* How often the peer's life is looked at while something is outstanding, at least. */
 #define REQUESTER_CHECK_NS 20000000UL
 
-#define REQUESTER_RNR_ALWAYS 7
+#define REQUESTER_RNR_ALWAYS   7
+#define REQUESTER_RETRY_ALWAYS 7 /* if a fault asks for it */
 
 /* The RNR timers' codes, in units of 10 us. */
 static const uint32_t requester_rnr_timers[32] = {
@@ -497,7 +498,10 @@ static void requester_attend_rc(sh_qp_t *qp, uint64_t now)
             requester_fail(qp, IBV_WC_RETRY_EXC_ERR);
             return;
         }
-        --qp->sq.retries;
+        if ((qp->attr.retry_cnt != REQUESTER_RETRY_ALWAYS) ||
+            !sh_settings.faults.retry_always) {
+            --qp->sq.retries;
+        }
         requester_resend(qp);
     }
     if (qp->sq.lost) {

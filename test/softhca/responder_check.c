@@ -67,14 +67,16 @@ static int check_parse(sh_request_t *req)
     return ((total == msg->length) && (total <= SH_MAX_MSG_SIZE)) ? 0 : -1;
 }
 
-/* Find the memory that the request names by its rkey. @return 0, or -1. */
+/* Find the memory that the request names by its rkey.
+ * @return 0, or 1 if the request was refused. */
 static int check_region(sh_request_t *req, unsigned access, uint64_t length)
 {
     void *local;
     sh_mr_t *mr;
 
     if (!(req->qp->attr.qp_access_flags & access)) {
-        return -1;
+        return sh_check_refuse(req, IBV_WC_REM_INV_REQ_ERR, IBV_WC_LOC_ACCESS_ERR,
+                               IBV_EVENT_QP_REQ_ERR);
     }
     if (length == 0) {
         return 0; /* no memory, no key */
@@ -82,7 +84,8 @@ static int check_region(sh_request_t *req, unsigned access, uint64_t length)
     mr = sh_mr_get(req->qp->super.pd, req->msg.rkey, req->msg.remote_address, length,
                    access, &local);
     if (mr == NULL) {
-        return -1;
+        return sh_check_refuse(req, IBV_WC_REM_ACCESS_ERR, IBV_WC_LOC_ACCESS_ERR,
+                               IBV_EVENT_QP_ACCESS_ERR);
     }
     req->mrs[req->num_mrs++]   = mr;
     req->local_iov[0].iov_base = local;
@@ -104,8 +107,9 @@ static int check_take(sh_request_t *req)
     req->wc.slid     = req->msg.slid;
     req->wc.byte_len = (uint32_t)req->msg.length;
     req->wc.opcode   = IBV_WC_RECV;
+    req->wc.wc_flags = sh_settings.ethernet ? IBV_WC_GRH : 0;
     if (req->msg.flags & SH_MSG_IMM) {
-        req->wc.wc_flags = IBV_WC_WITH_IMM;
+        req->wc.wc_flags |= IBV_WC_WITH_IMM;
         req->wc.imm_data = req->msg.imm;
     }
     return 0;
@@ -143,8 +147,7 @@ static int check_send(sh_request_t *req)
 static int check_write(sh_request_t *req)
 {
     if (check_region(req, IBV_ACCESS_REMOTE_WRITE, req->msg.length)) {
-        return sh_check_refuse(req, IBV_WC_REM_ACCESS_ERR, IBV_WC_LOC_ACCESS_ERR,
-                               IBV_EVENT_QP_ACCESS_ERR);
+        return 1;
     }
     if (req->msg.opcode == IBV_WR_RDMA_WRITE_WITH_IMM) {
         if (check_take(req)) {
@@ -158,8 +161,7 @@ static int check_write(sh_request_t *req)
 static int check_read(sh_request_t *req)
 {
     if (check_region(req, IBV_ACCESS_REMOTE_READ, req->msg.length)) {
-        return sh_check_refuse(req, IBV_WC_REM_ACCESS_ERR, IBV_WC_LOC_ACCESS_ERR,
-                               IBV_EVENT_QP_ACCESS_ERR);
+        return 1;
     }
     req->reads = 1;
     if (req->due != 0) {
@@ -181,8 +183,7 @@ static int check_atomic(sh_request_t *req)
                                IBV_EVENT_QP_REQ_ERR);
     }
     if (check_region(req, IBV_ACCESS_REMOTE_ATOMIC, sizeof(value))) {
-        return sh_check_refuse(req, IBV_WC_REM_ACCESS_ERR, IBV_WC_LOC_ACCESS_ERR,
-                               IBV_EVENT_QP_ACCESS_ERR);
+        return 1;
     }
     sh_fabric_atomic_lock();
     if (sh_copy_get(pieces, 0, &value, sizeof(value))) {

@@ -178,6 +178,10 @@ static int settings_fault_word(const char *name, char *value)
     if (!strcmp(name, "rnr")) {
         return settings_share_of(value, &sh_settings.faults.rnr);
     }
+    if (!strcmp(name, "retry_always")) {
+        sh_settings.faults.retry_always = 1;
+        return (value == NULL) ? 0 : -1;
+    }
     if ((value == NULL) || settings_number(value, settings_count, &number)) {
         return -1;
     }

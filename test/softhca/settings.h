@@ -35,6 +35,7 @@ typedef struct sh_settings {
         double rc_kill;
         unsigned rc_status; /* enum ibv_wc_status of a killed QP's work request */
         double rnr;
+        int retry_always; /* a retry count of 7 has no end */
     } faults;
 } sh_settings_t;
 

@@ -243,9 +243,11 @@ static void ud_grh(const sh_msg_t *msg, struct ibv_grh *grh)
 {
     memset(grh, 0, sizeof(*grh));
     grh->version_tclass_flow = htonl(6u << 28);
-    /* Base header and datagram header, data, and the check sum at the end */
-    grh->paylen    = htons((uint16_t)(12 + 8 + msg->length + 4));
-    grh->next_hdr  = 0x1b;
+    /* Base header and datagram header, data, and the check sum at the end; with RoCE that
+     * is in a packet of UDP */
+    grh->paylen =
+            htons((uint16_t)((sh_settings.ethernet ? 8 : 0) + 12 + 8 + msg->length + 4));
+    grh->next_hdr  = sh_settings.ethernet ? 0x11 : 0x1b;
     grh->hop_limit = msg->hop_limit;
     memcpy(&grh->sgid, msg->sgid, sizeof(grh->sgid));
     memcpy(&grh->dgid, msg->dgid, sizeof(grh->dgid));

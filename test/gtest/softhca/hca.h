@@ -15,6 +15,16 @@
 #include <string>
 #include <vector>
 
+/* Whether the software HCA is preloaded; else the device that is there is used. */
+bool on_softhca();
+
+/* A test that is not for other devices, and why. What the kernel's rxe does otherwise is in
+ * test/softhca/README.md. */
+#define SOFTHCA_ONLY(_why) \
+    if (!on_softhca()) { \
+        GTEST_SKIP() << "only for softhca: " << _why; \
+    }
+
 /* Long enough for a loaded machine; nothing takes that long unless it hangs. */
 constexpr int WAIT_MS = 20000;
 
@@ -42,7 +52,7 @@ struct node_params {
     enum ibv_mtu mtu      = IBV_MTU_1024;
 };
 
-/* What another node has to know. */
+/* What another node has to know. Its LID is 0 on RoCE. */
 struct node_address {
     uint32_t qpn;
     uint32_t psn;
@@ -51,6 +61,10 @@ struct node_address {
     uint64_t memory;
     uint32_t rkey;
 };
+
+/* How to get there: by its LID if it has one and @a global does not say otherwise. */
+struct ibv_ah_attr path_to(const node_address &address, bool global = false,
+                           uint8_t hop_limit = 64);
 
 constexpr uint32_t TEST_QKEY = 0x11111111;
 
@@ -112,6 +126,7 @@ void connect(node &a, node &b);
 /* Open the first device. */
 struct ibv_context *open_device();
 
+/* All 0 on other devices. */
 softhca_counters_t counters();
 
 /* Sets the variables of a test and removes them after it; nothing may be open before. */

@@ -2,17 +2,22 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-#include <dlfcn.h>
-#include <gtest/gtest.h>
+#include "hca.h"
 
 #include <cstdio>
 
 int main(int argc, char **argv)
 {
     ::testing::InitGoogleTest(&argc, argv);
-    if (dlsym(RTLD_DEFAULT, "softhca_get_counters") == nullptr) {
-        fprintf(stderr, "run this with LD_PRELOAD=libsofthca.so\n");
-        return 1;
+    if (!on_softhca()) {
+        struct ibv_context *context = open_device();
+
+        if (context == nullptr) {
+            fprintf(stderr, "no device: run this with LD_PRELOAD=libsofthca.so\n");
+            return 1;
+        }
+        printf("without softhca, on %s\n", ibv_get_device_name(context->device));
+        ibv_close_device(context);
     }
     return RUN_ALL_TESTS();
 }

@@ -16,6 +16,7 @@ class test_softhca_device : public softhca_test {};
 
 TEST_F(test_softhca_device, list)
 {
+    SOFTHCA_ONLY("its settings");
     struct ibv_device **list;
     int count = 0;
 
@@ -33,6 +34,7 @@ TEST_F(test_softhca_device, list)
 
 TEST_F(test_softhca_device, none)
 {
+    SOFTHCA_ONLY("its settings");
     struct ibv_device **list;
     int count = -1;
 
@@ -47,6 +49,7 @@ TEST_F(test_softhca_device, none)
 /* libmlx5 compares a pointer behind the structure with its own. */
 TEST_F(test_softhca_device, memory_behind_the_structure)
 {
+    SOFTHCA_ONLY("how it is made");
     struct ibv_device **list = ibv_get_device_list(nullptr);
     const char *behind       = reinterpret_cast<const char *>(list[0] + 1);
 
@@ -58,6 +61,7 @@ TEST_F(test_softhca_device, memory_behind_the_structure)
 
 TEST_F(test_softhca_device, attributes)
 {
+    SOFTHCA_ONLY("its size");
     struct ibv_context *context = open_device();
     struct ibv_device_attr_ex extended;
     struct ibv_device_attr attr;
@@ -82,6 +86,7 @@ TEST_F(test_softhca_device, attributes)
 
 TEST_F(test_softhca_device, mtu)
 {
+    SOFTHCA_ONLY("its settings");
     struct ibv_context *context;
     struct ibv_port_attr port;
 
@@ -94,6 +99,7 @@ TEST_F(test_softhca_device, mtu)
 
 TEST_F(test_softhca_device, tables)
 {
+    SOFTHCA_ONLY("its size");
     struct ibv_context *context = open_device();
     struct ibv_gid_entry entry;
     union ibv_gid gid;
@@ -114,6 +120,7 @@ TEST_F(test_softhca_device, tables)
 
 TEST_F(test_softhca_device, roce)
 {
+    SOFTHCA_ONLY("its settings");
     struct ibv_context *context;
     struct ibv_port_attr port;
 
@@ -129,7 +136,9 @@ TEST_F(test_softhca_device, roce)
     ASSERT_EQ(0, b.recv(0, 100));
     ASSERT_EQ(0, a.send(0, 100));
     EXPECT_EQ(IBV_WC_SUCCESS, a.wait().status);
-    EXPECT_EQ(IBV_WC_SUCCESS, b.wait().status);
+    struct ibv_wc wc = b.wait();
+    EXPECT_EQ(IBV_WC_SUCCESS, wc.status);
+    EXPECT_EQ(IBV_WC_GRH, static_cast<int>(wc.wc_flags)) << "as with rxe";
 }
 
 TEST_F(test_softhca_device, strings)
@@ -150,6 +159,7 @@ TEST_F(test_softhca_device, strings)
 
 TEST_F(test_softhca_device, what_it_cannot_do)
 {
+    SOFTHCA_ONLY("how it is made");
     struct ibv_context *context          = open_device();
     struct ibv_pd *pd                    = ibv_alloc_pd(context);
     struct ibv_alloc_dm_attr dm          = {};
@@ -180,6 +190,7 @@ TEST_F(test_softhca_device, what_it_cannot_do)
 /* Nothing stays in /dev/shm. */
 TEST_F(test_softhca_device, files_go)
 {
+    SOFTHCA_ONLY("its files");
     std::string name = std::string("/dev/shm/softhca.") + getenv("SOFTHCA_FABRIC") + "." +
                        std::to_string(getuid());
     struct ibv_context *first  = open_device();

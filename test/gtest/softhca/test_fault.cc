@@ -9,11 +9,16 @@
 
 class test_softhca_fault : public softhca_test {
 protected:
+    void SetUp() override
+    {
+        softhca_test::SetUp();
+        SOFTHCA_ONLY("its settings");
+    }
+
     /* Send datagrams; the numbers of those that come, in the order in which they come. */
     static std::vector<uint32_t> datagrams(uint32_t count)
     {
         std::vector<uint32_t> received;
-        struct ibv_ah_attr attr = {};
         node_params params;
         struct ibv_wc wc = {};
 
@@ -22,9 +27,8 @@ protected:
         params.cqe     = 2048;
         node a(params), b(params);
         connect(a, b);
-        attr.dlid         = b.address().lid;
-        attr.port_num     = 1;
-        struct ibv_ah *ah = ibv_create_ah(a.pd, &attr);
+        struct ibv_ah_attr attr = path_to(b.address());
+        struct ibv_ah *ah       = ibv_create_ah(a.pd, &attr);
 
         for (uint32_t i = 0; i < 2 * count; ++i) {
             EXPECT_EQ(0, b.recv(0, 100));

@@ -15,6 +15,12 @@ using std::chrono::steady_clock;
  * asserted on a machine that does other things as well. */
 class test_softhca_link : public softhca_test {
 protected:
+    void SetUp() override
+    {
+        softhca_test::SetUp();
+        SOFTHCA_ONLY("its settings");
+    }
+
     static long since(steady_clock::time_point begin)
     {
         return duration_cast<microseconds>(steady_clock::now() - begin).count();
@@ -189,16 +195,14 @@ TEST_F(test_softhca_link, error_under_way)
 
 TEST_F(test_softhca_link, datagrams)
 {
-    struct ibv_ah_attr attr = {};
     node_params params;
 
     set("SOFTHCA_LINK", "latency=3ms,message=1ms");
     params.type = IBV_QPT_UD;
     node a(params), b(params);
     connect(a, b);
-    attr.dlid         = b.address().lid;
-    attr.port_num     = 1;
-    struct ibv_ah *ah = ibv_create_ah(a.pd, &attr);
+    struct ibv_ah_attr attr = path_to(b.address());
+    struct ibv_ah *ah       = ibv_create_ah(a.pd, &attr);
     ASSERT_EQ(0, b.recv(0, 100));
     ASSERT_EQ(0, b.recv(0, 100));
     auto begin = steady_clock::now();

@@ -13,11 +13,10 @@ protected:
     {
         struct ibv_qp_attr attr = {};
 
-        attr.qp_state         = to;
-        attr.port_num         = 1;
-        attr.path_mtu         = IBV_MTU_1024;
-        attr.ah_attr.dlid     = 1;
-        attr.ah_attr.port_num = 1;
+        attr.qp_state = to;
+        attr.port_num = 1;
+        attr.path_mtu = IBV_MTU_1024;
+        attr.ah_attr  = path_to(n.address());
         return ibv_modify_qp(n.qp, &attr, mask | IBV_QP_STATE);
     }
 
@@ -70,6 +69,7 @@ TEST_F(test_softhca_qp, no_short_cuts)
 
 TEST_F(test_softhca_qp, wrong_values)
 {
+    SOFTHCA_ONLY("its size");
     struct ibv_qp_attr attr = {};
     node n;
 
@@ -86,7 +86,7 @@ TEST_F(test_softhca_qp, wrong_values)
     attr.ah_attr.port_num   = 1;
     attr.max_dest_rd_atomic = 16;
     EXPECT_EQ(EINVAL, ibv_modify_qp(n.qp, &attr, IBV_QP_STATE | RTR)) << "no LID";
-    attr.ah_attr.dlid       = 1;
+    attr.ah_attr            = path_to(n.address());
     attr.max_dest_rd_atomic = 17;
     EXPECT_EQ(EINVAL, ibv_modify_qp(n.qp, &attr, IBV_QP_STATE | RTR));
 }
@@ -96,15 +96,20 @@ TEST_F(test_softhca_qp, current_state)
     struct ibv_qp_attr attr = {};
     node n;
 
+    /* There is no doubt about the first states */
     attr.qp_state     = IBV_QPS_ERR;
-    attr.cur_qp_state = IBV_QPS_RTS;
-    EXPECT_EQ(EINVAL, ibv_modify_qp(n.qp, &attr, IBV_QP_STATE | IBV_QP_CUR_STATE));
     attr.cur_qp_state = IBV_QPS_RESET;
+    EXPECT_EQ(EINVAL, ibv_modify_qp(n.qp, &attr, IBV_QP_STATE | IBV_QP_CUR_STATE));
+    n.connect(n.address());
+    attr.cur_qp_state = IBV_QPS_SQD;
+    EXPECT_EQ(EINVAL, ibv_modify_qp(n.qp, &attr, IBV_QP_STATE | IBV_QP_CUR_STATE));
+    attr.cur_qp_state = IBV_QPS_RTS;
     EXPECT_EQ(0, ibv_modify_qp(n.qp, &attr, IBV_QP_STATE | IBV_QP_CUR_STATE));
 }
 
 TEST_F(test_softhca_qp, limits)
 {
+    SOFTHCA_ONLY("its size");
     struct ibv_qp_init_attr good = {}, init;
     node n;
 
@@ -155,12 +160,13 @@ TEST_F(test_softhca_qp, granted)
     EXPECT_GE(n.granted.cap.max_send_wr, 50u);
     EXPECT_GE(n.granted.cap.max_inline_data, 100u);
     ASSERT_EQ(0, ibv_query_qp(n.qp, &attr, IBV_QP_CAP, &init));
-    EXPECT_EQ(n.granted.cap.max_send_wr, init.cap.max_send_wr);
+    EXPECT_LE(n.granted.cap.max_send_wr, init.cap.max_send_wr);
     EXPECT_EQ(n.cq, init.send_cq);
 }
 
 TEST_F(test_softhca_qp, posting_in_each_state)
 {
+    SOFTHCA_ONLY("rxe gives a flushed receive back more than once");
     node a, b;
 
     EXPECT_EQ(EINVAL, a.recv(0, 8));
@@ -186,6 +192,7 @@ TEST_F(test_softhca_qp, posting_in_each_state)
 /* After a reset the QP is as new, and what it had is forgotten. */
 TEST_F(test_softhca_qp, reset_and_again)
 {
+    SOFTHCA_ONLY("rxe leaves its completions");
     node a, b;
 
     for (int round = 0; round < 3; ++round) {
@@ -206,6 +213,7 @@ TEST_F(test_softhca_qp, reset_and_again)
 /* A drained send queue holds what is posted until it goes on. */
 TEST_F(test_softhca_qp, sqd)
 {
+    SOFTHCA_ONLY("rxe does not go on");
     struct ibv_qp_attr attr = {};
     node a, b;
 

@@ -85,7 +85,9 @@ TEST_F(test_softhca_rc, immediate)
     ASSERT_EQ(0, a.post(wr, a.sge(0, 10)));
     wc = b.wait();
     EXPECT_EQ(IBV_WC_RECV, wc.opcode);
-    EXPECT_EQ(IBV_WC_WITH_IMM, static_cast<int>(wc.wc_flags));
+    /* All that comes by RoCE has a global header */
+    EXPECT_EQ(IBV_WC_WITH_IMM | ((a.address().lid == 0) ? IBV_WC_GRH : 0),
+              static_cast<int>(wc.wc_flags));
     EXPECT_EQ(0xabcdef01, wc.imm_data);
     EXPECT_EQ(10u, wc.byte_len);
     EXPECT_EQ(IBV_WC_SUCCESS, a.wait().status);
@@ -182,6 +184,7 @@ TEST_F(test_softhca_rc, many_reads)
 
 TEST_F(test_softhca_rc, reads_need_a_limit)
 {
+    SOFTHCA_ONLY("rxe lets such a read wait for ever");
     node_params params;
 
     params.max_rd_atomic = 0;
@@ -242,6 +245,11 @@ TEST_F(test_softhca_rc, atomics_are_checked)
     wr.wr.atomic.remote_addr = b.address().memory + 4;
     wr.wr.atomic.rkey        = b.address().rkey;
     EXPECT_EQ(EINVAL, a.post(wr, a.sge(0, 4)));
+    if (!on_softhca()) {
+        /* Its library looks at the address already */
+        EXPECT_EQ(EINVAL, a.post(wr, a.sge(0, 8)));
+        return;
+    }
     ASSERT_EQ(0, a.post(wr, a.sge(0, 8)));
     EXPECT_EQ(IBV_WC_REM_INV_REQ_ERR, a.wait().status);
     b.expect_event(IBV_EVENT_QP_REQ_ERR);
@@ -275,8 +283,10 @@ TEST_F(test_softhca_rc, inline_data)
     EXPECT_STREQ("xxxxxxxxxxxx", b.at(500));
 
     EXPECT_EQ(EINVAL, a.post(wr, a.sge(0, a.granted.cap.max_inline_data + 1)));
-    wr.opcode = IBV_WR_RDMA_READ;
-    EXPECT_EQ(EINVAL, a.post(wr, a.sge(0, 8)));
+    if (on_softhca()) {
+        wr.opcode = IBV_WR_RDMA_READ;
+        EXPECT_EQ(EINVAL, a.post(wr, a.sge(0, 8)));
+    }
 }
 
 TEST_F(test_softhca_rc, lists)
@@ -315,6 +325,7 @@ TEST_F(test_softhca_rc, lists)
 /* A chain is one call; what is before a wrong request is executed. */
 TEST_F(test_softhca_rc, chain)
 {
+    SOFTHCA_ONLY("rxe takes any opcode");
     struct ibv_send_wr wr[4] = {}, *bad = nullptr;
     struct ibv_sge sge[4];
     softhca_counters_t before, after;
@@ -342,11 +353,13 @@ TEST_F(test_softhca_rc, chain)
         EXPECT_EQ(10u + i, b.wait().byte_len);
     }
     after = counters();
-    EXPECT_EQ(before.post_send + 2, after.post_send);
-    EXPECT_EQ(before.wr_send + 4, after.wr_send);
-    EXPECT_EQ(before.messages + 4, after.messages);
-    EXPECT_EQ(before.bytes + 46, after.bytes);
-    EXPECT_EQ(before.copies + 4, after.copies);
+    if (on_softhca()) {
+        EXPECT_EQ(before.post_send + 2, after.post_send);
+        EXPECT_EQ(before.wr_send + 4, after.wr_send);
+        EXPECT_EQ(before.messages + 4, after.messages);
+        EXPECT_EQ(before.bytes + 46, after.bytes);
+        EXPECT_EQ(before.copies + 4, after.copies);
+    }
 }
 
 TEST_F(test_softhca_rc, unsignalled)
@@ -377,6 +390,7 @@ TEST_F(test_softhca_rc, all_signalled)
 /* The send queue has room again when a completion has been polled, not before. */
 TEST_F(test_softhca_rc, full_send_queue)
 {
+    SOFTHCA_ONLY("rxe has more room than it says");
     node a, b;
 
     connect(a, b);
@@ -394,6 +408,7 @@ TEST_F(test_softhca_rc, full_send_queue)
 
 TEST_F(test_softhca_rc, full_receive_queue)
 {
+    SOFTHCA_ONLY("rxe has more room than it says");
     node n;
 
     n.to_init();
@@ -466,7 +481,9 @@ TEST_F(test_softhca_rc, srq)
     params.srq = true;
     node a, b(params);
     connect(a, b);
-    EXPECT_EQ(0u, b.granted.cap.max_recv_wr);
+    if (on_softhca()) {
+        EXPECT_EQ(0u, b.granted.cap.max_recv_wr);
+    }
     fill(a, 0, 500, 12);
     ASSERT_EQ(0, b.recv(0, 500, 31));
     ASSERT_EQ(0, a.send(0, 500));
@@ -509,6 +526,7 @@ TEST_F(test_softhca_rc, srq_limit)
 
 TEST_F(test_softhca_rc, srq_resize)
 {
+    SOFTHCA_ONLY("rxe drops receives");
     struct ibv_srq_attr attr = {};
     node_params params;
 
