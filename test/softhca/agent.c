@@ -25,6 +25,16 @@
 /* Ended sleeps come late; they are asked for so much earlier. */
 #define AGENT_EARLY_NS 3000
 
+/* Polls that are not further apart, and so many of them, are likely to go on. */
+#define AGENT_STEADY_NS    5000
+#define AGENT_STEADY_POLLS 16
+
+/* So long after the last of them the agent is on its own again: more than PEERS_POLLED_NS,
+ * within which others rely on the polls. Until then it looks only so often whether
+ * something was left over. */
+#define AGENT_ALONE_NS 20000
+#define AGENT_TICK_NS  100000
+
 /* A full ring's reader wakes the agent; this is for one that has died. */
 #define AGENT_STALL_NS 1000000
 
@@ -45,7 +55,8 @@ static struct {
     size_t count;
     size_t capacity;
     uint64_t seq;
-    uint64_t sleeps_until; /* 0: awake */
+    uint64_t sleeps_until; /* 0: awake, or for a tick only */
+    uint64_t due;          /* time of the first call, read without the lock */
     /* QPs to look at; with attention_lock */
     pthread_mutex_t attention_lock;
     sh_qp_t *attention;
@@ -53,11 +64,23 @@ static struct {
     unsigned attention_count;
     int urgent;       /* one was added that is not stalled */
     unsigned waiting; /* control verbs that want sh_proc.lock */
+    /* Threads that poll */
+    uint64_t polled;      /* when somebody did last */
+    unsigned quick_polls; /* in succession */
+    uint64_t steady;      /* when somebody did last who will do it again soon */
+    int ticking;          /* awake, or sleeping for a tick at most */
 } agent;
 
 static int agent_before(const agent_call_t *a, const agent_call_t *b)
 {
     return (a->time != b->time) ? (a->time < b->time) : (a->seq < b->seq);
+}
+
+/* The heap has changed. With heap_lock held. */
+static void agent_set_due(void)
+{
+    __atomic_store_n(&agent.due, (agent.count > 0) ? agent.heap[0].time : UINT64_MAX,
+                     __ATOMIC_RELEASE);
 }
 
 static void agent_swap(size_t i, size_t j)
@@ -112,6 +135,7 @@ int sh_agent_at(uint64_t time, sh_agent_func_t func, void *data, const sh_qp_t *
     }
     agent.heap[agent.count] = (agent_call_t){time, agent.seq++, func, data, owner};
     agent_sift_up(agent.count++);
+    agent_set_due();
     wake = (time < agent.sleeps_until);
     pthread_mutex_unlock(&agent.heap_lock);
     if (wake) {
@@ -140,6 +164,7 @@ void sh_agent_drop(const sh_qp_t *owner)
     for (i = agent.count; i-- > 0;) {
         agent_sift_down(i);
     }
+    agent_set_due();
     pthread_mutex_unlock(&agent.heap_lock);
 }
 
@@ -153,6 +178,7 @@ static int agent_take(uint64_t now, agent_call_t *call)
         *call         = agent.heap[0];
         agent.heap[0] = agent.heap[--agent.count];
         agent_sift_down(0);
+        agent_set_due();
         found = 1;
     }
     pthread_mutex_unlock(&agent.heap_lock);
@@ -296,13 +322,12 @@ static void agent_message(unsigned slot, pid_t pid, const sh_msg_t *msg)
     }
 }
 
-/* Everything that can be done now. @return How much that was. */
-static unsigned agent_work(void)
+/* Everything that can be done now. With sh_proc.lock held. @return How much that was. */
+static unsigned agent_turn(void)
 {
     unsigned work;
     agent_call_t call;
 
-    pthread_mutex_lock(&sh_proc.lock);
     if (__atomic_load_n(&agent.attention_count, __ATOMIC_RELAXED) > 0) {
         agent_attend_all(sh_now());
     }
@@ -316,18 +341,90 @@ static unsigned agent_work(void)
         }
     }
     sh_responder_flush_acks();
+    return work;
+}
+
+static unsigned agent_work(void)
+{
+    unsigned work;
+
+    pthread_mutex_lock(&sh_proc.lock);
+    work = agent_turn();
     pthread_mutex_unlock(&sh_proc.lock);
     sh_fabric_wake();
     return work;
 }
 
-/* Sleep until somebody rings or something is due. */
-static void agent_sleep(uint32_t doorbell)
+/* Nobody wakes the agent while a thread polls; it does so itself from time to time. For
+ * that, it must know of the thread before others do: either the thread sees that the agent
+ * does not tick, and wakes it, or the agent sees the poll. */
+void sh_agent_polled(uint64_t now)
 {
-    sh_inbox_t *inbox = sh_fabric_inbox();
-    struct timespec ts;
+    uint64_t before = __atomic_exchange_n(&agent.polled, now, __ATOMIC_RELAXED);
+
+    if (now - before >= AGENT_STEADY_NS) {
+        __atomic_store_n(&agent.quick_polls, 0, __ATOMIC_RELAXED);
+        return;
+    }
+    if (__atomic_load_n(&agent.quick_polls, __ATOMIC_RELAXED) < AGENT_STEADY_POLLS) {
+        __atomic_fetch_add(&agent.quick_polls, 1, __ATOMIC_RELAXED);
+        return;
+    }
+    __atomic_store_n(&agent.steady, now, __ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&agent.ticking, __ATOMIC_SEQ_CST)) {
+        __atomic_store_n(&sh_fabric_inbox()->polled, now, __ATOMIC_RELAXED);
+    } else {
+        sh_fabric_rouse();
+    }
+}
+
+void sh_agent_help(uint64_t now)
+{
+    if ((!sh_fabric_pending() && !__atomic_load_n(&agent.urgent, __ATOMIC_RELAXED) &&
+         (__atomic_load_n(&agent.due, __ATOMIC_ACQUIRE) > now)) ||
+        __atomic_load_n(&agent.waiting, __ATOMIC_RELAXED) ||
+        pthread_mutex_trylock(&sh_proc.lock)) {
+        return;
+    }
+    sh_count(helps, 1);
+    agent_turn();
+    pthread_mutex_unlock(&sh_proc.lock);
+    sh_fabric_wake();
+}
+
+void sh_agent_alone(void)
+{
+    __atomic_store_n(&agent.quick_polls, 0, __ATOMIC_RELAXED);
+    if (__atomic_exchange_n(&agent.steady, 0, __ATOMIC_SEQ_CST) != 0) {
+        __atomic_store_n(&sh_fabric_inbox()->polled, 0, __ATOMIC_SEQ_CST);
+        sh_fabric_rouse();
+    }
+}
+
+/* A thread may have polled after @a now. */
+static int agent_is_steady(uint64_t now)
+{
+    return now < __atomic_load_n(&agent.steady, __ATOMIC_SEQ_CST) + AGENT_ALONE_NS;
+}
+
+/* Whether a thread polls. @return 0 if the agent is on its own, and others know it. */
+static int agent_is_helped(uint64_t now)
+{
+    if (agent_is_steady(now)) {
+        return 1;
+    }
+    __atomic_store_n(&agent.ticking, 0, __ATOMIC_SEQ_CST);
+    if (!agent_is_steady(now)) {
+        return 0;
+    }
+    __atomic_store_n(&agent.ticking, 1, __ATOMIC_SEQ_CST);
+    return 1;
+}
+
+/* Until when to sleep if no thread polls; 0: it is not worth it. */
+static uint64_t agent_bedtime(uint64_t now)
+{
     uint64_t until = UINT64_MAX;
-    uint64_t now   = sh_now();
 
     pthread_mutex_lock(&agent.heap_lock);
     if (agent.count > 0) {
@@ -341,23 +438,42 @@ static void agent_sleep(uint32_t doorbell)
         until = sh_min(until, now + AGENT_STALL_NS);
     }
     if (until <= now + AGENT_SPIN_NS) {
+        return 0;
+    }
+    return (until == UINT64_MAX) ? until : until - AGENT_EARLY_NS;
+}
+
+static void agent_wait(uint32_t doorbell, uint64_t until)
+{
+    struct timespec ts = {.tv_sec  = (time_t)(until / 1000000000UL),
+                          .tv_nsec = (long)(until % 1000000000UL)};
+
+    sh_count(sleeps, 1);
+    syscall(SYS_futex, &sh_fabric_inbox()->doorbell, FUTEX_WAIT_BITSET, doorbell,
+            (until == UINT64_MAX) ? NULL : &ts, NULL, FUTEX_BITSET_MATCH_ANY);
+}
+
+/* Sleep until somebody rings or something is due. */
+static void agent_sleep(uint32_t doorbell)
+{
+    sh_inbox_t *inbox = sh_fabric_inbox();
+    uint64_t now      = sh_now();
+    int helped        = agent_is_helped(now);
+    uint64_t until    = helped ? now + AGENT_TICK_NS : agent_bedtime(now);
+
+    if (until == 0) {
         __builtin_ia32_pause();
         return;
     }
     __atomic_store_n(&inbox->asleep, 1, __ATOMIC_RELAXED);
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
-    if (!sh_fabric_pending() && !__atomic_load_n(&agent.stop, __ATOMIC_RELAXED) &&
-        !__atomic_load_n(&agent.urgent, __ATOMIC_SEQ_CST)) {
-        sh_count(sleeps, 1);
-        if (until != UINT64_MAX) {
-            until -= AGENT_EARLY_NS;
-            ts.tv_sec  = (time_t)(until / 1000000000UL);
-            ts.tv_nsec = (long)(until % 1000000000UL);
-        }
-        syscall(SYS_futex, &inbox->doorbell, FUTEX_WAIT_BITSET, doorbell,
-                (until == UINT64_MAX) ? NULL : &ts, NULL, FUTEX_BITSET_MATCH_ANY);
+    if (!__atomic_load_n(&agent.stop, __ATOMIC_RELAXED) &&
+        (helped ||
+         (!sh_fabric_pending() && !__atomic_load_n(&agent.urgent, __ATOMIC_SEQ_CST)))) {
+        agent_wait(doorbell, until);
     }
     __atomic_store_n(&inbox->asleep, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&agent.ticking, 1, __ATOMIC_SEQ_CST);
     pthread_mutex_lock(&agent.heap_lock);
     agent.sleeps_until = 0;
     pthread_mutex_unlock(&agent.heap_lock);
@@ -428,7 +544,7 @@ int sh_agent_start(void)
 void sh_agent_stop(void)
 {
     __atomic_store_n(&agent.stop, 1, __ATOMIC_SEQ_CST);
-    sh_fabric_kick();
+    sh_fabric_rouse();
     pthread_join(agent.thread, NULL);
     while (agent.count > 0) {
         --agent.count;
@@ -447,4 +563,6 @@ void sh_agent_forget(void)
     sh_mutex_init(&agent.heap_lock);
     sh_mutex_init(&agent.attention_lock);
     agent.attention_end = &agent.attention;
+    agent.due           = UINT64_MAX;
+    agent.ticking       = 1;
 }

@@ -9,7 +9,7 @@
 
 /*
  * The thread that does a process's part of the device's work: what comes in, what has a
- * time, and QPs that need attention.
+ * time, and QPs that need attention. A thread of the program that polls does it as well.
  */
 
 /**
@@ -43,5 +43,14 @@ void sh_agent_stall(sh_qp_t *qp);
 
 /** The QP is being destroyed. */
 void sh_agent_unattend(sh_qp_t *qp);
+
+/** A thread polls: if that happens again and again, the agent need not be woken. */
+void sh_agent_polled(uint64_t now);
+
+/** Do what the agent has to do now, if nobody is doing it. No lock may be held. */
+void sh_agent_help(uint64_t now);
+
+/** The program is going to sleep: the agent does all the work itself. */
+void sh_agent_alone(void);
 
 #endif

@@ -93,6 +93,24 @@ static int cq_pop(sh_cq_t *cq, sh_cqe_t *cqe)
     return 0;
 }
 
+static int cq_is_empty(const sh_cq_t *cq)
+{
+    return __atomic_load_n(&cq->tail, __ATOMIC_ACQUIRE) ==
+           __atomic_load_n(&cq->head, __ATOMIC_RELAXED);
+}
+
+/* A thread that polls does what the agent would have to be woken for. What is complete
+ * comes first. */
+static void cq_help(const sh_cq_t *cq)
+{
+    uint64_t now = sh_now();
+
+    sh_agent_polled(now);
+    if (cq_is_empty(cq)) {
+        sh_agent_help(now);
+    }
+}
+
 static int cq_poll(struct ibv_cq *super, int max, struct ibv_wc *wc)
 {
     sh_cq_t *cq = cq_own(super);
@@ -100,9 +118,11 @@ static int cq_poll(struct ibv_cq *super, int max, struct ibv_wc *wc)
     int count;
 
     sh_count(polls, 1);
-    if ((__atomic_load_n(&cq->tail, __ATOMIC_ACQUIRE) ==
-         __atomic_load_n(&cq->head, __ATOMIC_RELAXED)) ||
-        !sh_context_valid(super->context)) {
+    if (!sh_context_valid(super->context)) {
+        return 0;
+    }
+    cq_help(cq);
+    if (cq_is_empty(cq)) {
         return 0;
     }
     pthread_mutex_lock(&cq->lock);
@@ -121,6 +141,9 @@ static int cq_req_notify(struct ibv_cq *super, int solicited_only)
     int armed   = solicited_only ? 1 : 2;
     uint64_t i;
 
+    if (sh_context_valid(super->context)) {
+        sh_agent_alone();
+    }
     pthread_mutex_lock(&cq->lock);
     cq->armed = sh_max(cq->armed, armed);
     for (i = cq->head; (i < cq->tail) && (cq->armed != 0); ++i) {
@@ -291,6 +314,9 @@ static int cq_ex_start(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
         return EINVAL;
     }
     sh_count(polls, 1);
+    if (sh_context_valid(cq->super.context)) {
+        cq_help(cq);
+    }
     pthread_mutex_lock(&cq->lock);
     error = cq_ex_take(cq);
     if (error) {

@@ -63,11 +63,11 @@ void sh_fabric_send_kept(unsigned slot, sh_msg_t *msg);
 void sh_fabric_wake(void);
 
 /** Send what is kept, and let go of processes that have gone: a guard is used before that.
- * Agent only. */
+ * With sh_proc.lock held. */
 void sh_fabric_flush(void);
 
 /**
- * Take messages out of the own rings. Agent only.
+ * Take messages out of the own rings. With sh_proc.lock held.
  * @return How many there were; at most some dozen.
  */
 unsigned sh_fabric_receive(sh_fabric_handler_t handler);
@@ -88,8 +88,11 @@ uint32_t *sh_fabric_guard(unsigned slot, uint32_t index);
 void sh_fabric_atomic_lock(void);
 void sh_fabric_atomic_unlock(void);
 
-/** Wake the own agent. */
+/** Wake the own agent, unless a thread polls that does its work. */
 void sh_fabric_kick(void);
+
+/** Wake the own agent in any case. */
+void sh_fabric_rouse(void);
 
 /* Between fabric.c and peers.c only */
 void *sh_fabric_map(unsigned slot, size_t offset, size_t size);

@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* A copy's fixed cost, and the rate until one has been measured. */
-#define LINK_COPY_NS   700
+#define LINK_COPY_NS   1500
 #define LINK_COPY_RATE 4.0 /* bytes per ns */
 
 /* Smaller copies tell more about the fixed cost. */

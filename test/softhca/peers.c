@@ -16,6 +16,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+/* A thread that polled not longer ago polls still, or its agent looks soon. */
+#define PEERS_POLLED_NS 10000
+
 /* Messages taken out in one go; the agent looks after other things in between. */
 #define PEERS_BATCH 64
 
@@ -24,7 +27,8 @@ typedef struct peers_kept {
     sh_msg_t msg;
 } peers_kept_t;
 
-/* What this process has of the one in a slot. The lock is for all but the agent's head. */
+/* What this process has of the one in a slot. The lock is for all but the head, which is
+ * used with sh_proc.lock. */
 typedef struct peers_entry {
     pthread_mutex_t lock;
     uint32_t generation; /* of what is mapped; 0: nothing */
@@ -48,13 +52,15 @@ static peers_entry_t peers_table[SH_MAX_PROCS];
 /* Whose agents the thread has to wake when it has let go of its locks. */
 static __thread uint64_t peers_to_wake[SH_MAX_PROCS / 64];
 static peers_grave_t *peers_graves;
+static unsigned peers_num_kept;
 
 void sh_peers_init(void)
 {
     unsigned slot;
 
     memset(peers_table, 0, sizeof(peers_table));
-    peers_graves = NULL;
+    peers_graves   = NULL;
+    peers_num_kept = 0;
     for (slot = 0; slot < SH_MAX_PROCS; ++slot) {
         sh_mutex_init(&peers_table[slot].lock);
         peers_table[slot].kept_end = &peers_table[slot].kept;
@@ -87,15 +93,22 @@ static void peers_empty_graves(void)
     }
 }
 
+/* Forget the first of the messages that are kept. With the lock held. */
+static void peers_unkeep(peers_entry_t *peer)
+{
+    peers_kept_t *kept = peer->kept;
+
+    peer->kept = kept->next;
+    free(kept);
+    __atomic_fetch_sub(&peers_num_kept, 1, __ATOMIC_RELAXED);
+}
+
 static void peers_close(peers_entry_t *peer)
 {
-    peers_kept_t *kept;
-
     peers_bury(peer->inbox, sizeof(*peer->inbox));
     peers_bury(peer->ring, sizeof(*peer->ring));
-    while ((kept = peer->kept) != NULL) {
-        peer->kept = kept->next;
-        free(kept);
+    while (peer->kept != NULL) {
+        peers_unkeep(peer);
     }
     peer->kept_end   = &peer->kept;
     peer->inbox      = NULL;
@@ -147,19 +160,42 @@ static int peers_open(peers_entry_t *peer, unsigned slot)
     return 0;
 }
 
+static void peers_ring_bell(sh_inbox_t *inbox)
+{
+    __atomic_store_n(&inbox->asleep, 0, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&inbox->doorbell, 1, __ATOMIC_RELEASE);
+    syscall(SYS_futex, &inbox->doorbell, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
+static int peers_polled(const sh_inbox_t *inbox)
+{
+    uint64_t polled = __atomic_load_n(&inbox->polled, __ATOMIC_RELAXED);
+
+    /* It may be newer than the time, but nobody can set it for ever */
+    return sh_now() - polled + PEERS_POLLED_NS < 2 * PEERS_POLLED_NS;
+}
+
 static void peers_wake(sh_inbox_t *inbox)
 {
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
-    if (__atomic_load_n(&inbox->asleep, __ATOMIC_RELAXED)) {
-        __atomic_store_n(&inbox->asleep, 0, __ATOMIC_RELAXED);
-        __atomic_fetch_add(&inbox->doorbell, 1, __ATOMIC_RELEASE);
-        syscall(SYS_futex, &inbox->doorbell, FUTEX_WAKE, 1, NULL, NULL, 0);
+    if (__atomic_load_n(&inbox->asleep, __ATOMIC_RELAXED) && !peers_polled(inbox)) {
+        peers_ring_bell(inbox);
     }
 }
 
 void sh_fabric_kick(void)
 {
     peers_wake(sh_fabric_inbox());
+}
+
+void sh_fabric_rouse(void)
+{
+    sh_inbox_t *inbox = sh_fabric_inbox();
+
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&inbox->asleep, __ATOMIC_RELAXED)) {
+        peers_ring_bell(inbox);
+    }
 }
 
 static void ring_write(sh_ring_t *ring, uint64_t tail, const void *data, size_t length)
@@ -270,6 +306,7 @@ void sh_fabric_send_kept(unsigned slot, sh_msg_t *msg)
             kept->msg       = *msg;
             *peer->kept_end = kept;
             peer->kept_end  = &kept->next;
+            __atomic_fetch_add(&peers_num_kept, 1, __ATOMIC_RELAXED);
         }
     }
     pthread_mutex_unlock(&peer->lock);
@@ -277,16 +314,14 @@ void sh_fabric_send_kept(unsigned slot, sh_msg_t *msg)
 
 static void peers_flush(peers_entry_t *peer, unsigned slot)
 {
-    peers_kept_t *kept;
     int sent = 0;
 
     pthread_mutex_lock(&peer->lock);
     if (peers_open(peer, slot)) {
         peers_close(peer);
     }
-    while (((kept = peer->kept) != NULL) && !ring_put(peer, &kept->msg, NULL)) {
-        peer->kept = kept->next;
-        free(kept);
+    while ((peer->kept != NULL) && !ring_put(peer, &peer->kept->msg, NULL)) {
+        peers_unkeep(peer);
         sent = 1;
     }
     if (peer->kept == NULL) {
@@ -304,6 +339,9 @@ void sh_fabric_flush(void)
 
     if (__atomic_load_n(&peers_graves, __ATOMIC_RELAXED) != NULL) {
         peers_empty_graves();
+    }
+    if (__atomic_load_n(&peers_num_kept, __ATOMIC_RELAXED) == 0) {
+        return;
     }
     for (slot = 0; slot < SH_MAX_PROCS; ++slot) {
         if (peers_table[slot].kept != NULL) {
@@ -335,7 +373,7 @@ static unsigned peers_receive(unsigned slot, sh_fabric_handler_t handler, unsign
     static union {
         sh_msg_t msg;
         uint8_t bytes[SH_MAX_MSG];
-    } buffer; /* the agent's own */
+    } buffer; /* of the holder of sh_proc.lock */
     sh_ring_t *ring =
             (sh_ring_t *)(void *)((char *)sh_fabric_inbox() + sh_ring_offset(slot));
     peers_entry_t *peer = &peers_table[slot];

@@ -4,7 +4,7 @@
  */
 
 /*
- * The receiving side of an RC QP: the agent checks a request, moves its data, and answers.
+ * The receiving side of an RC QP: the agent, or a thread that helps it, checks a request, moves its data, and answers.
  * With the link model that happens in steps: the data are copied piece by piece as they
  * would come in, and what the program can see of the end, the last word, the completion
  * and the answer, comes at the time of the last bit.
@@ -312,7 +312,7 @@ static void responder_init(sh_request_t *req, sh_qp_t *qp, unsigned slot, pid_t 
 
 void sh_responder_request(sh_qp_t *qp, unsigned slot, pid_t pid, const sh_msg_t *msg)
 {
-    static sh_request_t now; /* the agent's own */
+    static sh_request_t now; /* of the holder of sh_proc.lock */
     sh_request_t *req = &now;
 
     if (msg->size - sizeof(*msg) > sizeof(req->payload)) {

@@ -35,7 +35,7 @@ extern "C" {
     X(packets, "packets that these take on the link") \
     X(bytes, "bytes of data that these carry") \
     X(acks, "acknowledgements sent, negative ones too") \
-    X(copies, "DMA copies: messages whose data this process's agent moved") \
+    X(copies, "DMA copies: messages whose data this process moved") \
     X(copied_bytes, "bytes of these") \
     X(retries, "work requests sent again") \
     X(rnr_naks, "messages refused for want of a receive") \
@@ -51,7 +51,8 @@ extern "C" {
     X(mr_deregs, "memory regions deregistered") \
     X(mr_bytes, "bytes registered now") \
     X(sleeps, "times that the agent slept") \
-    X(late_ns, "link model: nanoseconds that messages were late, in all")
+    X(late_ns, "link model: nanoseconds that messages were late, in all") \
+    X(helps, "times that a polling thread did the agent's work")
 
 typedef struct softhca_counters {
 #define SOFTHCA_COUNTER_FIELD(_name, _text) uint64_t _name;

@@ -11,6 +11,7 @@
  * bounds first, in a copy of its own. No atomic types here, so that tests in C++ can
  * include the file; the words are accessed with the compiler's atomic builtins.
  */
+#include <stddef.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -20,7 +21,7 @@
 #endif
 
 #define SH_MAGIC      0x616368746673UL /* "sfthca" */
-#define SH_VERSION    1
+#define SH_VERSION    2
 #define SH_MAX_PROCS  256
 #define SH_MAX_QPS    16384 /* of a process */
 #define SH_RING_SIZE  (128 * 1024)
@@ -118,13 +119,16 @@ typedef struct sh_inbox {
     uint32_t doorbell; /* futex of the agent */
     uint32_t asleep;
     uint64_t pending[SH_MAX_PROCS / 64]; /* rings with something new */
-    uint8_t pad[SH_PAGE - 24 - SH_MAX_PROCS / 8];
+    uint8_t pad1[64 - 24 - SH_MAX_PROCS / 8];
+    uint64_t polled; /* when a thread looked that will look again soon; see agent.c */
+    uint8_t pad2[SH_PAGE - 64 - 8];
     /* For each QP the epoch of its send queue, times two, plus one while a responder
      * accesses the memory of its requests. An epoch ends when the QP leaves RTS: nobody
      * accesses memory for requests of an old one. */
     uint32_t guards[SH_MAX_QPS];
 } sh_inbox_t;
 
+SH_ASSERT(offsetof(sh_inbox_t, polled) == 64, "in a cache line of its own");
 SH_ASSERT(sizeof(sh_inbox_t) % SH_PAGE == 0, "rings start at a page");
 
 #define SH_SEGMENT_SIZE       (sizeof(sh_inbox_t) + SH_MAX_PROCS * sizeof(sh_ring_t))
