@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "agent.h"
+#include "calls.h"
 #include "counters.h"
 #include "fabric.h"
 #include "link.h"
@@ -38,25 +39,9 @@
 /* A full ring's reader wakes the agent; this is for one that has died. */
 #define AGENT_STALL_NS 1000000
 
-typedef struct agent_call {
-    uint64_t time;
-    uint64_t seq;
-    sh_agent_func_t func;
-    void *data;
-    const sh_qp_t *owner;
-} agent_call_t;
-
 static struct {
     pthread_t thread;
     int stop;
-    /* A binary heap; with heap_lock */
-    pthread_mutex_t heap_lock;
-    agent_call_t *heap;
-    size_t count;
-    size_t capacity;
-    uint64_t seq;
-    uint64_t sleeps_until; /* 0: awake, or for a tick only */
-    uint64_t due;          /* time of the first call, read without the lock */
     /* QPs to look at; with attention_lock */
     pthread_mutex_t attention_lock;
     sh_qp_t *attention;
@@ -70,120 +55,6 @@ static struct {
     uint64_t steady;      /* when somebody did last who will do it again soon */
     int ticking;          /* awake, or sleeping for a tick at most */
 } agent;
-
-static int agent_before(const agent_call_t *a, const agent_call_t *b)
-{
-    return (a->time != b->time) ? (a->time < b->time) : (a->seq < b->seq);
-}
-
-/* The heap has changed. With heap_lock held. */
-static void agent_set_due(void)
-{
-    __atomic_store_n(&agent.due, (agent.count > 0) ? agent.heap[0].time : UINT64_MAX,
-                     __ATOMIC_RELEASE);
-}
-
-static void agent_swap(size_t i, size_t j)
-{
-    agent_call_t call = agent.heap[i];
-
-    agent.heap[i] = agent.heap[j];
-    agent.heap[j] = call;
-}
-
-static void agent_sift_up(size_t i)
-{
-    while ((i > 0) && agent_before(&agent.heap[i], &agent.heap[(i - 1) / 2])) {
-        agent_swap(i, (i - 1) / 2);
-        i = (i - 1) / 2;
-    }
-}
-
-static void agent_sift_down(size_t i)
-{
-    size_t child;
-
-    while ((child = 2 * i + 1) < agent.count) {
-        if ((child + 1 < agent.count) &&
-            agent_before(&agent.heap[child + 1], &agent.heap[child])) {
-            ++child;
-        }
-        if (!agent_before(&agent.heap[child], &agent.heap[i])) {
-            return;
-        }
-        agent_swap(i, child);
-        i = child;
-    }
-}
-
-int sh_agent_at(uint64_t time, sh_agent_func_t func, void *data, const sh_qp_t *owner)
-{
-    agent_call_t *heap;
-    size_t capacity;
-    int wake;
-
-    pthread_mutex_lock(&agent.heap_lock);
-    if (agent.count == agent.capacity) {
-        capacity = sh_max(agent.capacity * 2, 64);
-        heap     = realloc(agent.heap, capacity * sizeof(*heap));
-        if (heap == NULL) {
-            pthread_mutex_unlock(&agent.heap_lock);
-            return -1;
-        }
-        agent.heap     = heap;
-        agent.capacity = capacity;
-    }
-    agent.heap[agent.count] = (agent_call_t){time, agent.seq++, func, data, owner};
-    agent_sift_up(agent.count++);
-    agent_set_due();
-    wake = (time < agent.sleeps_until);
-    pthread_mutex_unlock(&agent.heap_lock);
-    if (wake) {
-        sh_fabric_kick();
-    }
-    return 0;
-}
-
-void sh_agent_drop(const sh_qp_t *owner)
-{
-    agent_call_t call;
-    size_t i;
-
-    pthread_mutex_lock(&agent.heap_lock);
-    for (i = 0; i < agent.count;) {
-        if (agent.heap[i].owner != owner) {
-            ++i;
-            continue;
-        }
-        call          = agent.heap[i];
-        agent.heap[i] = agent.heap[--agent.count];
-        pthread_mutex_unlock(&agent.heap_lock);
-        call.func(call.data, 1);
-        pthread_mutex_lock(&agent.heap_lock);
-    }
-    for (i = agent.count; i-- > 0;) {
-        agent_sift_down(i);
-    }
-    agent_set_due();
-    pthread_mutex_unlock(&agent.heap_lock);
-}
-
-/* Take the first call if its time has come. */
-static int agent_take(uint64_t now, agent_call_t *call)
-{
-    int found = 0;
-
-    pthread_mutex_lock(&agent.heap_lock);
-    if ((agent.count > 0) && (agent.heap[0].time <= now)) {
-        *call         = agent.heap[0];
-        agent.heap[0] = agent.heap[--agent.count];
-        agent_sift_down(0);
-        agent_set_due();
-        found = 1;
-    }
-    pthread_mutex_unlock(&agent.heap_lock);
-    return found;
-}
 
 static int agent_list(sh_qp_t *qp)
 {
@@ -326,15 +197,13 @@ static void agent_message(unsigned slot, pid_t pid, const sh_msg_t *msg)
 static unsigned agent_turn(void)
 {
     unsigned work;
-    agent_call_t call;
 
     if (__atomic_load_n(&agent.attention_count, __ATOMIC_RELAXED) > 0) {
         agent_attend_all(sh_now());
     }
     sh_fabric_flush();
     work = sh_fabric_receive(agent_message);
-    while (agent_take(sh_now(), &call)) {
-        call.func(call.data, 0);
+    while (sh_calls_make(sh_now())) {
         ++work;
         if (__atomic_load_n(&agent.waiting, __ATOMIC_RELAXED) || (work > 256)) {
             break;
@@ -381,7 +250,7 @@ void sh_agent_polled(uint64_t now)
 void sh_agent_help(uint64_t now)
 {
     if ((!sh_fabric_pending() && !__atomic_load_n(&agent.urgent, __ATOMIC_RELAXED) &&
-         (__atomic_load_n(&agent.due, __ATOMIC_ACQUIRE) > now)) ||
+         (sh_calls_due() > now)) ||
         __atomic_load_n(&agent.waiting, __ATOMIC_RELAXED) ||
         pthread_mutex_trylock(&sh_proc.lock)) {
         return;
@@ -424,16 +293,8 @@ static int agent_is_helped(uint64_t now)
 /* Until when to sleep if no thread polls; 0: it is not worth it. */
 static uint64_t agent_bedtime(uint64_t now)
 {
-    uint64_t until = UINT64_MAX;
+    uint64_t until = sh_calls_sleep(now + AGENT_SPIN_NS);
 
-    pthread_mutex_lock(&agent.heap_lock);
-    if (agent.count > 0) {
-        until = agent.heap[0].time;
-    }
-    if (until > now + AGENT_SPIN_NS) {
-        agent.sleeps_until = until;
-    }
-    pthread_mutex_unlock(&agent.heap_lock);
     if (__atomic_load_n(&agent.attention_count, __ATOMIC_RELAXED) > 0) {
         until = sh_min(until, now + AGENT_STALL_NS);
     }
@@ -474,9 +335,7 @@ static void agent_sleep(uint32_t doorbell)
     }
     __atomic_store_n(&inbox->asleep, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&agent.ticking, 1, __ATOMIC_SEQ_CST);
-    pthread_mutex_lock(&agent.heap_lock);
-    agent.sleeps_until = 0;
-    pthread_mutex_unlock(&agent.heap_lock);
+    sh_calls_awake();
 }
 
 /* Its turns are short, and a computing thread must not delay them. */
@@ -546,12 +405,7 @@ void sh_agent_stop(void)
     __atomic_store_n(&agent.stop, 1, __ATOMIC_SEQ_CST);
     sh_fabric_rouse();
     pthread_join(agent.thread, NULL);
-    while (agent.count > 0) {
-        --agent.count;
-        agent.heap[agent.count].func(agent.heap[agent.count].data, 1);
-    }
-    free(agent.heap);
-    agent.heap = NULL;
+    sh_calls_cleanup();
 }
 
 void sh_agent_forget(void)
@@ -560,9 +414,8 @@ void sh_agent_forget(void)
 
     memset(&agent, 0, sizeof(agent));
     agent.waiting = waiting;
-    sh_mutex_init(&agent.heap_lock);
+    sh_calls_init();
     sh_mutex_init(&agent.attention_lock);
     agent.attention_end = &agent.attention;
-    agent.due           = UINT64_MAX;
     agent.ticking       = 1;
 }
