@@ -231,7 +231,12 @@ int sh_ud_send(sh_qp_t *qp, sh_send_wqe_t *wqe, enum ibv_wc_status *status,
                                datagram.bytes + sizeof(sh_msg_t));
     }
     if (error == EAGAIN) {
-        return EAGAIN;
+        unsigned slot = sh_qpn_slot(datagram.msg.dst_qpn);
+
+        /* The ring of a process that has died stays full for ever */
+        if (sh_fabric_alive(slot, sh_fabric_generation(slot))) {
+            return EAGAIN;
+        }
     }
     *gone      = datagram.msg.sent + datagram.msg.wire;
     qp->sq.psn = sh_psn_add(qp->sq.psn, 1);
