@@ -120,7 +120,7 @@ static const config_field_t config_fields[] = {
          "the next one below."},
         {"UD_TIMEOUT", "time", "300s", FIELD(ud_timeout),
          "How long a sender of datagrams waits for a receiver that does not answer.\n"
-         "0: for ever."},
+         "inf: for ever."},
         {"REORDER_WINDOW", "ulunits", "1048576", FIELD(reorder_window),
          "How many messages may overtake the next one in order of a connection before\n"
          "the peer is taken to be broken and its messages are dropped."},

@@ -25,6 +25,9 @@
 /* The first two queue pairs of a port are for its management. */
 #define UD_QP_FIRST 2
 
+/* In seconds; above, it is none. */
+#define UD_TIMEOUT_MAX 1e6
+
 #define UD_US 1000ull
 #define UD_MS 1000000ull
 #define UD_S  1000000000ull
@@ -48,7 +51,9 @@ static void ud_init(ri_ud_plane_t *plane)
     plane->times.quiet_max = 100 * UD_MS;
     plane->times.probe     = 2 * UD_MS;
     plane->times.probe_max = 500 * UD_MS;
-    plane->times.give_up   = (uint64_t)(ri_config.ud_timeout * UD_S);
+    plane->times.give_up   = (ri_config.ud_timeout < UD_TIMEOUT_MAX) ?
+                                     (uint64_t)(ri_config.ud_timeout * UD_S) :
+                                     0;
     ri_id_table_init(&plane->ids, UD_ID_BITS, 32);
     ri_ud_pool_init(&plane->pool, plane->device, ri_config.ud_qps, depth, plane->mtu);
     ucs_list_head_init(&plane->eps);
@@ -102,12 +107,17 @@ err_free:
 static void ud_close(ri_plane_t *super)
 {
     ri_ud_plane_t *plane = ri_container_of(super, ri_ud_plane_t, super);
+    ri_ud_port_t *port;
 
-    assert(ucs_list_is_empty(&plane->eps) && ucs_list_is_empty(&plane->ended) &&
-           ucs_list_is_empty(&plane->ports));
+    assert(ucs_list_is_empty(&plane->eps) && ucs_list_is_empty(&plane->ended));
     ri_ud_pool_cleanup(&plane->pool);
     ri_ud_data_close(plane);
     ri_ud_control_close(plane);
+    while (!ucs_list_is_empty(&plane->ports)) {
+        port = ucs_list_extract_head(&plane->ports, ri_ud_port_t, list);
+        ri_verbs.destroy_ah(port->ah);
+        free(port);
+    }
     ri_id_table_cleanup(&plane->ids);
     ri_ib_device_put(plane->device);
     free(plane);
@@ -205,7 +215,7 @@ static struct ibv_ah *ud_create_ah(const ri_ib_device_t *device, const ri_ud_por
     return ri_verbs.create_ah(device->pd, &attr);
 }
 
-/* All ways to a port share its address handle. */
+/* All ways to a port share its address handle, which stays: work requests may name it. */
 static ri_ud_port_t *ud_get_port(ri_ud_plane_t *plane, const ri_ud_port_t *wanted)
 {
     ri_ud_port_t *port;
@@ -213,7 +223,6 @@ static ri_ud_port_t *ud_get_port(ri_ud_plane_t *plane, const ri_ud_port_t *wante
     ucs_list_for_each(port, &plane->ports, list) {
         if ((port->link == wanted->link) && (port->lid == wanted->lid) &&
             !memcmp(&port->gid, &wanted->gid, sizeof(port->gid))) {
-            ++port->refs;
             return port;
         }
     }
@@ -221,9 +230,8 @@ static ri_ud_port_t *ud_get_port(ri_ud_plane_t *plane, const ri_ud_port_t *wante
     if (port == NULL) {
         return NULL;
     }
-    *port      = *wanted;
-    port->refs = 1;
-    port->ah   = ud_create_ah(plane->device, port);
+    *port    = *wanted;
+    port->ah = ud_create_ah(plane->device, port);
     if (port->ah == NULL) {
         ri_info("no transfers by datagrams: no address handle: %s", strerror(errno));
         free(port);
@@ -231,15 +239,6 @@ static ri_ud_port_t *ud_get_port(ri_ud_plane_t *plane, const ri_ud_port_t *wante
     }
     ucs_list_add_tail(&plane->ports, &port->list);
     return port;
-}
-
-static void ud_put_port(ri_ud_port_t *port)
-{
-    if ((port != NULL) && (--port->refs == 0)) {
-        ucs_list_del(&port->list);
-        ri_verbs.destroy_ah(port->ah);
-        free(port);
-    }
 }
 
 static ucs_status_t ud_connect_ep(ri_ud_plane_t *plane, ri_ud_ep_t *ep,
@@ -411,7 +410,6 @@ static void ud_disconnect(ri_plane_ep_t *super)
         }
     }
     ri_id_free(&plane->ids, ep->id);
-    ud_put_port(ep->port);
     ucs_list_del(&ep->list);
     free(ep->cancelled);
     free(ep);

@@ -63,7 +63,6 @@ typedef struct ri_ud_send {
 /* The address of a port: of all ways there. */
 typedef struct ri_ud_port {
     ucs_list_link_t list;
-    unsigned refs;
     uint8_t link; /* ri_ib_link_t */
     uint16_t lid;
     union ibv_gid gid;

@@ -166,11 +166,11 @@ void ri_ud_tx_time(ri_ud_tx_t *tx, uint64_t now)
     if (tx->due == 0) {
         tx->due = now + tx->wait;
     }
-    if (ri_likely(now < tx->due)) {
-        return;
-    }
     if ((tx->times->give_up > 0) && (now - tx->heard >= tx->times->give_up)) {
         tx->status = UCS_ERR_UNREACHABLE;
+        return;
+    }
+    if (ri_likely(now < tx->due)) {
         return;
     }
     tx_probe(tx);
