@@ -8,7 +8,7 @@
  * Pieces of a queue pair's transfers are numbered through, so that what is late for one of
  * them is never taken for the next one's. Where datagrams may still be on their way when a
  * transfer ends, the queue pair gets another Q_Key before it is used again, too, and they are
- * dropped by the device. They come back first in, last out of all that are idle, which leaves
+ * dropped by the device. Those that are idle are used again first in, first out, which leaves
  * the most time for that.
  */
 #ifndef RI_UD_POOL_H

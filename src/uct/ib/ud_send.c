@@ -79,11 +79,11 @@ void ri_ud_data_flush(ri_ud_plane_t *plane)
     struct ibv_wc wc;
     int ret;
 
-    data->ended = data->posted;
-    if (data->qp == NULL) {
+    if ((data->qp == NULL) || (data->posted == data->ended)) {
         return;
     }
-    ret = ri_ud_qp_reset(data->qp);
+    data->ended = data->posted;
+    ret         = ri_ud_qp_reset(data->qp);
     ++data->use;
     while (ibv_poll_cq(data->cq, 1, &wc) > 0) {}
     if (ret == 0) {
