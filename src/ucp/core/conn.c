@@ -224,6 +224,7 @@ void ri_conn_destroy(ri_conn_t *conn, ucs_status_t status)
     ri_conn_counters_add(&worker->counters.conns, &conn->counters);
     ucs_list_del(&conn->late_link);
     free(conn->rtrs);
+    free(conn->rtr_words);
     free(conn);
 }
 

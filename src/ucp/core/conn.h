@@ -66,6 +66,7 @@ struct ri_conn {
     unsigned ring_asks;           /* for one, since the latest was there */
     unsigned ring_asks_left;      /* until it is asked for really, once more */
     ri_rtr_table_t *rtrs;         /* of the receiver; NULL: none are taken */
+    ri_ring_grant_t *rtr_words;   /* of RTRs by message, by slot; NULL: none are taken */
     size_t fast_max;              /* shorter contiguous messages may take the fast path;
                                         kept by ri_conn_update_fast() */
     size_t ring_max;              /* longest payload that may go through the ring */

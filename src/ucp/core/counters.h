@@ -46,6 +46,7 @@
     _c(tx_self, "messages", "sent to the own worker") \
     _c(tx_self_bytes, "bytes", "payload of these") \
     _c(tx_sync, "messages", "of all these, synchronous ones") \
+    _c(tx_again, "messages", "of all these, sent again after a write that failed") \
     _c(tx_bytes, "bytes", "payload of all these; the rest went through rings") \
     _c(tx_written_bytes, "bytes", "written into the receiver's memory") \
     _c(tx_control, "messages", "control messages sent") \

@@ -8,6 +8,7 @@
 #include "../proto/planes.h"
 #include "../proto/rndv.h"
 #include "../proto/rtr.h"
+#include "../proto/rtr_message.h"
 
 #include <stdlib.h>
 
@@ -36,6 +37,7 @@ ri_peer_t *ri_peer_get(ri_worker_t *worker, uint64_t uid)
     peer->rdma_retry   = 0;
     peer->num_rdma     = 0;
     peer->process.host = 0;
+    peer->rtr_slots    = NULL;
     peer->gone         = 0;
     peer->gone_round   = worker->gone_round;
     peer->gone_looks   = 0;
@@ -63,6 +65,7 @@ void ri_peer_check_unused(ri_worker_t *worker, ri_peer_t *peer)
         ucs_list_del(&peer->releasing_link);
         ri_planes_disconnect(peer);
         ri_planes_disconnect_rdma(worker, peer);
+        ri_rtr_message_forget_peer(peer);
         ri_map_remove(&worker->peers, peer->uid);
         free(peer);
     }

@@ -58,7 +58,12 @@ typedef enum ri_rtr_state {
     RI_RTR_NONE,
     RI_RTR_QUEUED, /* it is posted, and one is to be sent when that is possible */
     RI_RTR_OUT,    /* the sender may use it, or has */
-    RI_RTR_KEPT    /* the sender has used it, and the grant is not there any more */
+    RI_RTR_KEPT,   /* the sender has used it, and the grant is not there any more */
+
+    /* By message, see proto/rtr_message.h: */
+    RI_RTR_SENT,     /* the sender may use it, or has */
+    RI_RTR_PROMISED, /* it has, as it says */
+    RI_RTR_WRITTEN   /* and the data is there; the turn of its message has not come */
 } ri_rtr_state_t;
 
 /* A tag receive. */
@@ -89,7 +94,7 @@ typedef struct ri_recv_req {
         /* QUEUED: whose waiters it is among; NULL: it is in worker->rtr_queue */
         struct ri_recv_req **rtr_awaits;
     };
-    ri_stream_t *rtr_stream; /* OUT, KEPT: of the sender */
+    ri_stream_t *rtr_stream; /* OUT to WRITTEN: of the sender */
     ri_keys_t *keys;         /* written: of memory that is written through a network */
     uint32_t way;            /* likewise: by this way to the peer, of its rdma_way */
     uint32_t rts_req_id;     /* in worker->rtr_writing: the sender's request */
@@ -97,7 +102,7 @@ typedef struct ri_recv_req {
     uint32_t posted_polls; /* likewise: worker->polls then */
     uint8_t rtr;           /* ri_rtr_state_t */
     uint8_t rtr_kept;      /* KEPT: state of the grant when it was last seen */
-    uint8_t rtr_index;     /* OUT: of the grant */
+    uint8_t rtr_index;     /* OUT: of the grant; SENT, PROMISED: of the slot */
     uint8_t rtr_slot;      /* the sender has taken the RTR for a copy by both sides */
     uint8_t written;       /* CTS was sent: the sender may write the memory */
     uint8_t canceled;      /* in vain, as its message was on its way */

@@ -32,6 +32,8 @@ struct ri_stream {
     int acked;                  /* CONN_ACK was sent */
     int same_host;              /* the sender could map a ring of ours */
     int plane_write;            /* the sender can write this process's memory */
+    int rdma_write;             /* likewise, through a network, and takes RTRs */
+    int stalled;                /* the next message waits for an answer to a REVOKE */
     int closed;                 /* BYE came: nothing follows closed_sn */
     uint32_t closed_sn;
     int broken;         /* everything is dropped: ri_stream_break() */

@@ -19,6 +19,7 @@
 #include "../proto/rndv.h"
 #include "../proto/rdma.h"
 #include "../proto/rtr.h"
+#include "../proto/rtr_message.h"
 #include "../tag/dispatch.h"
 #include "../../uct/shm/host.h"
 
@@ -166,6 +167,8 @@ ucs_status_t ri_worker_create(ri_context_t *context, ucp_worker_h stock,
     ucs_list_head_init(&worker->late_conns);
     ucs_list_head_init(&worker->rtr_queue);
     ucs_list_head_init(&worker->rtr_writing);
+    ucs_list_head_init(&worker->rtr_notified);
+    ucs_list_head_init(&worker->stalled_self);
     ri_sender_map_init(&worker->senders, context->sender_mask);
     ri_map_init(&worker->peers);
     ri_id_table_init(&worker->conn_ids, RI_WIRE_ID_INDEX_BITS, RI_WIRE_ID_BITS);
@@ -263,6 +266,7 @@ void ri_worker_destroy(ri_worker_t *worker)
 
     ri_rndv_discard_all(worker); /* as long as there are ways out */
     ri_coop_end_all(worker);
+    ri_rtr_message_end_all(worker);
     ri_rdma_end_all(worker);
     ri_hybrid_flush_releases(worker);
     while (!ucs_list_is_empty(&worker->conns)) {
@@ -396,6 +400,7 @@ unsigned ri_worker_progress_full(ri_worker_t *worker)
     }
     if (worker->num_reads > 0) {
         count += ri_rdma_progress(worker);
+        count += ri_rtr_message_progress(worker);
     }
 
     if ((worker->ring_credit > 0) &&

@@ -100,6 +100,14 @@ struct ri_worker {
     ucs_list_link_t rtr_writing; /* receives that have met their message while the sender
                                     was writing by an RTR */
 
+    ucs_list_link_t rtr_notified; /* slots of RTRs by message that have news */
+    ucs_list_link_t
+            stalled_self;   /* messages to this worker that wait, see stream->stalled */
+    size_t num_rtr_slots;   /* RTRs by message that are out */
+    unsigned num_revoking;  /* of these, that a REVOKE of is not answered */
+    int rtr_recheck;        /* what waits for such answers may have its turn */
+    unsigned rdma_failures; /* of ways, that it took notice of */
+
     ucp_ep_h bounce_ep;   /* to this worker, see proto/bounce.h; NULL: not needed yet */
     ucp_tag_t bounce_tag; /* of the next transfer by it */
     ucs_list_link_t bounces;

@@ -21,7 +21,7 @@ typedef struct control_owed {
     uint64_t uid;     /* of the receiver, 0: not known */
     uint32_t conn_id; /* of the conn that was to carry it */
     uint8_t length;
-    uint8_t message[RI_WIRE_HEADER_MAX];
+    uint8_t message[RI_WIRE_CONTROL_MAX];
 } control_owed_t;
 
 static ri_wire_type_t control_type(const void *message)
@@ -266,6 +266,11 @@ static void control_answer_am(ri_conn_t *conn, ri_peer_t *peer, const void *mess
     } else {
         control_owe_answer(peer, message, length);
     }
+}
+
+void ri_control_send_message(ri_peer_t *peer, const void *message, size_t length)
+{
+    control_answer_am(ri_peer_way_out(peer), peer, message, length);
 }
 
 void ri_control_nack(ri_stream_t *stream, uint32_t req_id, uint32_t recv_id,

@@ -58,6 +58,10 @@ void ri_control_release(ri_peer_t *peer, uint32_t conn_id, const uint32_t *ids,
 void ri_control_cts(ri_stream_t *stream, uint32_t req_id, uint32_t recv_id,
                     const void *address, uint32_t key);
 
+/** Send a control message to a peer by active message; as soon as there is a way, if there is
+ * none yet. */
+void ri_control_send_message(ri_peer_t *peer, const void *message, size_t length);
+
 /** Handle a control message that passed validation. */
 void ri_control_handle(ri_worker_t *worker, ri_stream_t *stream, const ri_wire_msg_t *msg,
                        ucp_ep_h reply_ep);

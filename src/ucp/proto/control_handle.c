@@ -9,8 +9,10 @@
 #include "am_rndv.h"
 #include "hybrid.h"
 #include "planes.h"
+#include "recv_rndv_message.h"
 #include "ring_channel.h"
 #include "rndv.h"
+#include "rtr_message.h"
 #include "send_rndv_put.h"
 #include "../core/log.h"
 #include "../tag/send.h"
@@ -184,6 +186,9 @@ static void control_handle_to_stream(ri_worker_t *worker, const ri_wire_msg_t *m
     case RI_WIRE_RING_REQ:
         ri_ring_channel_consider(stream);
         break;
+    case RI_WIRE_REVOKED:
+        ri_rtr_message_handle_revoked(stream, msg);
+        break;
     default: /* RI_WIRE_BYE */
         stream->closed    = 1;
         stream->closed_sn = msg->value;
@@ -211,6 +216,7 @@ void ri_control_handle(ri_worker_t *worker, ri_stream_t *stream, const ri_wire_m
     case RI_WIRE_BYE:
     case RI_WIRE_WRITTEN:
     case RI_WIRE_RING_REQ:
+    case RI_WIRE_REVOKED:
         control_handle_to_stream(worker, msg);
         return;
     default:
@@ -218,6 +224,10 @@ void ri_control_handle(ri_worker_t *worker, ri_stream_t *stream, const ri_wire_m
     }
 
     conn = ri_id_get(&worker->conn_ids, msg->id);
+    if (msg->type == RI_WIRE_REVOKE) {
+        ri_recv_rndv_message_handle_revoke(worker, conn, msg);
+        return;
+    }
     if (conn == NULL) {
         ++worker->counters.rx_stale;
         control_refuse_ring(worker, msg);
@@ -265,6 +275,9 @@ void ri_control_handle(ri_worker_t *worker, ri_stream_t *stream, const ri_wire_m
         break;
     case RI_WIRE_CTS:
         ri_send_rndv_put_handle_cts(worker, conn, msg);
+        break;
+    case RI_WIRE_RTR:
+        ri_recv_rndv_message_handle_rtr(worker, conn, msg);
         break;
     default:
         ++worker->counters.rx_malformed;

@@ -5,6 +5,7 @@
 #include "planes.h"
 #include "control.h"
 #include "recv_rndv.h"
+#include "rtr_message.h"
 #include "../core/config.h"
 
 #include <string.h>
@@ -19,6 +20,7 @@ void ri_planes_open(ri_worker_t *worker)
     }
     if (ri_config.ib_devices[0] != '\0') {
         ri_plane_rc.open(&worker->rdma);
+        ri_rtr_message_listen(worker);
     }
 }
 
@@ -188,7 +190,11 @@ void ri_planes_handle_req(ri_stream_t *stream, const ri_wire_msg_t *msg)
     uint32_t value;
 
     if (msg->value & RI_WIRE_PLANE_WRITES) {
-        stream->plane_write = 1;
+        if (msg->plane == RI_WIRE_PLANE_RC) {
+            stream->rdma_write = 1;
+        } else {
+            stream->plane_write = 1;
+        }
         return;
     }
     if (msg->plane == RI_WIRE_PLANE_RC) {

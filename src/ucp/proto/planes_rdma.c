@@ -16,6 +16,9 @@
 #include "planes.h"
 #include "control.h"
 #include "planes_rdma.h"
+#include "recv_rndv_message.h"
+#include "rtr_message.h"
+#include "../core/worker.h"
 
 #include <string.h>
 
@@ -61,6 +64,7 @@ void ri_way_drop(ri_worker_t *worker, ri_peer_t *peer, ri_rdma_state_t state)
         ++worker->counters.qp_closed;
         ep->plane->ops->disconnect(ep);
     }
+    ri_rtr_message_way_ended(peer);
 }
 
 static void way_count_try(ri_peer_t *peer)
@@ -126,9 +130,10 @@ static int way_make(ri_worker_t *worker, ri_peer_t *peer, uint32_t number)
         way_count_try(peer);
         return 0;
     }
-    peer->rdma       = RI_RDMA_PREPARED;
-    peer->rdma_used  = 1;
-    peer->rdma_since = 0;
+    peer->rdma          = RI_RDMA_PREPARED;
+    peer->rdma_used     = 1;
+    peer->rdma_since    = 0;
+    peer->rdma_ep->user = peer;
     ucs_list_add_tail(&worker->ways, &peer->way_link);
     ++worker->num_ways;
     ++worker->counters.qp_created;
@@ -276,6 +281,10 @@ void ri_planes_handle_rdma_ack(ri_worker_t *worker, ri_conn_t *conn,
         way_refused(worker, peer, msg);
     } else if ((msg->way == peer->rdma_way) && way_connect(worker, peer, msg)) {
         conn->flags |= RI_CONN_RDMA;
+        if (ri_recv_rndv_message_open(conn)) {
+            ri_way_send(conn, RI_WIRE_PLANE_REQ, conn->remote_id, RI_WIRE_PLANE_WRITES,
+                        0);
+        }
     } else {
         ++worker->counters.planes_refused;
     }

@@ -5,6 +5,7 @@
 #include "recv_rndv.h"
 #include "coop.h"
 #include "planes.h"
+#include "recv_rndv_message.h"
 #include "ring_channel.h"
 #include "rndv.h"
 #include "../core/config.h"
@@ -93,6 +94,9 @@ static ucs_status_t recv_rndv_put(ri_send_req_t *req, const ri_rtr_t *rtr)
 
 int ri_recv_rndv_write(ri_send_req_t *req, const ri_rtr_t *rtr)
 {
+    if (rtr->by_message) {
+        return ri_recv_rndv_message_take(req, rtr);
+    }
     return (req->conn->peer->plane_ep != NULL) && ri_rtr_use(rtr) &&
            (recv_rndv_put(req, rtr) == UCS_OK);
 }
@@ -101,6 +105,9 @@ ucs_status_t ri_recv_rndv_start(ri_send_req_t *req, const ri_rtr_t *rtr)
 {
     ri_wire_placed_t placed = {.length = req->data.length};
 
+    if (rtr->by_message) {
+        return ri_recv_rndv_message_start(req, rtr);
+    }
     return ri_rndv_send_payload(req, rtr->recv_id, &placed, sizeof(placed), 0);
 }
 
@@ -117,7 +124,8 @@ int ri_recv_rndv_is_used(const ri_rtr_t *rtr)
  * the receiver waits if it must end. */
 static int recv_rndv_share(const ri_rtr_t *rtr)
 {
-    return ri_ring_grant_change(rtr->grant, rtr->generation, RI_RING_GRANT_SHARING);
+    return !rtr->by_message &&
+           ri_ring_grant_change(rtr->grant, rtr->generation, RI_RING_GRANT_SHARING);
 }
 
 ucs_status_t ri_recv_rndv_start_coop(ri_send_req_t *req, const ri_rtr_t *rtr)

@@ -88,13 +88,17 @@ ucs_status_t ri_rndv_send(ri_send_req_t *req, const ri_wire_rts_t *rts)
 ucs_status_t ri_rndv_send_payload(ri_send_req_t *req, uint32_t id, const void *payload,
                                   size_t length, unsigned flags)
 {
+    return rndv_put_ring(req, id, payload, length) ?
+                   UCS_OK :
+                   ri_rndv_send_payload_am(req, id, payload, length, flags);
+}
+
+ucs_status_t ri_rndv_send_payload_am(ri_send_req_t *req, uint32_t id, const void *payload,
+                                     size_t length, unsigned flags)
+{
     ri_conn_t *conn = req->conn;
     ri_am_buffer_t *buffer;
     size_t header_length;
-
-    if (rndv_put_ring(req, id, payload, length)) {
-        return UCS_OK;
-    }
 
     buffer = ri_am_buffer_get(conn->worker, length);
     if (buffer == NULL) {
@@ -367,7 +371,8 @@ int ri_rndv_is_under_way(const ri_conn_t *conn)
     const ri_send_req_t *req;
 
     ucs_list_for_each(req, &conn->sends, list) {
-        if ((req->wire_type == RI_WIRE_RTS) || (req->wire_type == RI_WIRE_RNDV_DATA)) {
+        if ((req->wire_type == RI_WIRE_RTS) || (req->wire_type == RI_WIRE_RNDV_DATA) ||
+            (req->waiting & RI_SEND_WAIT_WRITE)) {
             return 1;
         }
     }

@@ -50,6 +50,10 @@ ucs_status_t ri_rndv_send(ri_send_req_t *req, const ri_wire_rts_t *rts);
 ucs_status_t ri_rndv_send_payload(ri_send_req_t *req, uint32_t id, const void *payload,
                                   size_t length, unsigned flags);
 
+/** Sender: likewise, never through the ring. */
+ucs_status_t ri_rndv_send_payload_am(ri_send_req_t *req, uint32_t id, const void *payload,
+                                     size_t length, unsigned flags);
+
 /** Sender: write the data of @a req to where the receiver has said, @a address. @return What
  * the plane says. */
 ucs_status_t ri_rndv_write(ri_send_req_t *req, ri_plane_ep_t *ep, uint64_t address);

@@ -6,14 +6,11 @@
  */
 #include "rtr_state.h"
 #include "ring_channel.h"
+#include "rtr_message.h"
 #include "../core/config.h"
 #include "../core/memory.h"
 
 #include <stdlib.h>
-
-/* Receives of one tag and mask that may have RTRs: the oldest so many. Bounds the search for
- * those that count a receive. */
-#define RTR_DEPTH 64
 
 /* Queued receives that one progress call looks at. */
 #define RTR_BATCH 8
@@ -81,23 +78,38 @@ static int rtr_is_out_to_other(const ri_recv_req_t *recv, const ri_stream_t *str
     return ri_rtr_is_offered(recv) && (recv->rtr_stream != stream);
 }
 
+/* Whether RTRs to a sender go with grants, in shared memory; else by message. Without a plane
+ * to it nobody can tell whether the sender is still there. */
+static int rtr_has_grants(const ri_stream_t *stream)
+{
+    return stream->plane_write && (stream->peer->plane_ep != NULL);
+}
+
+/* Whether a receive has an RTR of the other kind. */
+static int rtr_is_of_other_kind(const ri_recv_req_t *recv, int has_grants)
+{
+    return ri_rtr_is_offered(recv) && ((recv->rtr < RI_RTR_SENT) != has_grants);
+}
+
 /* How many earlier receives of the same tag and mask are posted. All of them are taken to
  * get messages of @a stream, so none may have been offered to another one.
  *
  * @param other_p  Set to one that has been, or to NULL.
  *
- * @return RTR_DEPTH: there are too many. */
+ * @return RI_RTR_DEPTH: there are too many. */
 static int rtr_ahead(const ri_recv_req_t *recv, const ri_stream_t *stream,
                      ri_recv_req_t **other_p)
 {
     ri_tag_node_t *head = ri_tag_index_find(&recv->mask_class->posted, recv->node.key);
     ri_tag_node_t *node = head;
-    int ahead           = RTR_DEPTH;
+    int has_grants      = rtr_has_grants(stream);
+    int ahead           = RI_RTR_DEPTH;
     int i;
 
-    for (i = 0; i < RTR_DEPTH; ++i) {
+    for (i = 0; i < RI_RTR_DEPTH; ++i) {
         *other_p = ri_container_of(node, ri_recv_req_t, node);
-        if (rtr_is_out_to_other(*other_p, stream)) {
+        if (rtr_is_out_to_other(*other_p, stream) ||
+            rtr_is_of_other_kind(*other_p, has_grants)) {
             return ahead;
         }
         ahead = (node == &recv->node) ? i : ahead;
@@ -178,6 +190,18 @@ static rtr_answer_t rtr_send(ri_recv_req_t *recv, ri_stream_t *stream, int ahead
     return RTR_SENT;
 }
 
+static rtr_answer_t rtr_send_message(ri_recv_req_t *recv, ri_stream_t *stream, int ahead)
+{
+    switch (ri_rtr_message_send(recv, stream, ahead)) {
+    case UCS_OK:
+        return RTR_SENT;
+    case UCS_ERR_NO_RESOURCE:
+        return RTR_FULL;
+    default:
+        return RTR_NEVER;
+    }
+}
+
 /* Send the RTR of a posted receive, which stands in no list, if its message is certain to be
  * the one that the RTR says. */
 static rtr_answer_t rtr_try(ri_recv_req_t *recv)
@@ -189,9 +213,9 @@ static rtr_answer_t rtr_try(ri_recv_req_t *recv)
     ri_recv_req_t *other;
     int ahead;
 
-    /* Without a plane to it nobody can tell whether the sender is still there. */
-    if ((recv->mask_class == NULL) || (stream == NULL) || !stream->plane_write ||
-        (stream->peer->plane_ep == NULL) || stream->broken || stream->closed) {
+    if ((recv->mask_class == NULL) || (stream == NULL) || stream->broken ||
+        stream->closed ||
+        (!rtr_has_grants(stream) && !ri_rtr_message_is_possible(stream))) {
         return RTR_NEVER;
     }
     if (!ri_sender_map_is_worth(&worker->senders, recv->tag, recv->mask)) {
@@ -205,10 +229,11 @@ static rtr_answer_t rtr_try(ri_recv_req_t *recv)
         ri_rtr_await(recv, waiters);
         return RTR_AWAITS;
     }
-    if (ahead == RTR_DEPTH) {
+    if (ahead == RI_RTR_DEPTH) {
         return RTR_FULL;
     }
-    return rtr_send(recv, stream, ahead);
+    return rtr_has_grants(stream) ? rtr_send(recv, stream, ahead) :
+                                    rtr_send_message(recv, stream, ahead);
 }
 
 void ri_rtr_posted(ri_recv_req_t *recv)
@@ -240,7 +265,7 @@ static int rtr_take_back_dependents(ri_recv_req_t *recv, const ri_stream_t *stre
         return 1;
     }
     head = ri_tag_index_find(&recv->mask_class->posted, node->key);
-    for (i = 0; i < RTR_DEPTH; ++i) {
+    for (i = 0; i < RI_RTR_DEPTH; ++i) {
         next  = node->next;
         other = ri_container_of(node, ri_recv_req_t, node);
         if (rtr_is_out_to_other(other, stream)) {

@@ -6,6 +6,7 @@
  */
 #include "rtr_state.h"
 #include "planes.h"
+#include "rtr_message.h"
 #include "../tag/deliver.h"
 #include "../tag/recv.h"
 
@@ -71,6 +72,7 @@ void ri_rtr_withdraw(ri_stream_t *stream)
 {
     ri_recv_req_t *recv, *tmp;
 
+    ri_rtr_message_withdraw(stream);
     ucs_list_for_each_safe(recv, tmp, &stream->rtrs, list) {
         if (!ri_rtr_take_back(recv)) {
             ri_rtr_settle(recv);
@@ -78,8 +80,7 @@ void ri_rtr_withdraw(ri_stream_t *stream)
     }
 }
 
-/* Receives of a tag could not be cancelled, because of a message that will not come. */
-static void rtr_cancel_again(ri_worker_t *worker, uint64_t tag)
+void ri_rtr_cancel_again(ri_worker_t *worker, uint64_t tag)
 {
     uint64_t serial = 0;
     ri_recv_req_t *recv;
@@ -99,6 +100,8 @@ void ri_rtr_abort(ri_stream_t *stream, ucs_status_t status)
     ri_recv_req_t *recv;
     uint64_t tag, mask;
 
+    ri_rtr_message_withdraw(stream);
+    ri_rtr_message_settle(stream);
     /* These are posted, and may get another sender's message. */
     while (!ucs_list_is_empty(&stream->rtrs)) {
         recv = ucs_list_head(&stream->rtrs, ri_recv_req_t, list);
@@ -108,7 +111,7 @@ void ri_rtr_abort(ri_stream_t *stream, ucs_status_t status)
             ri_rtr_settle(recv);
             ri_rtr_forget(recv);
             rtr_rematch(worker, tag, mask);
-            rtr_cancel_again(worker, tag);
+            ri_rtr_cancel_again(worker, tag);
         }
     }
     /* Each callback may end any other. */
@@ -125,7 +128,7 @@ void ri_rtr_abort(ri_stream_t *stream, ucs_status_t status)
 static int rtr_is_over(const ri_stream_t *stream)
 {
     return (stream->num_rtrs > 0) && (stream->ring == NULL) && stream->peer->failed &&
-           ri_planes_is_gone(stream->peer);
+           (ri_planes_is_gone(stream->peer) || ri_rtr_message_has(stream));
 }
 
 void ri_rtr_check_gone(ri_stream_t *stream)

@@ -5,6 +5,7 @@
  * Whether RTRs pay: who sends to a receive, and what the application does meanwhile.
  */
 #include "rtr_state.h"
+#include "rtr_message.h"
 #include "../core/config.h"
 
 /* An application whose progress calls are further apart is busy with something else: what
@@ -75,6 +76,13 @@ static void rtr_note_waiting(ri_peer_t *peer, int waiting)
     peer->hint_is_news |= (before != (peer->waited > 0));
 }
 
+/* A network writes without a processor, so there is a round trip to be saved in any case. */
+static int rtr_always_pays(const ri_recv_req_t *recv, const ri_stream_t *stream)
+{
+    return (ri_config.rtr == UCS_YES) ||
+           (recv->early && ri_rtr_message_is_possible(stream));
+}
+
 void ri_rtr_learn(ri_recv_req_t *recv, const ri_stream_t *stream, uint64_t sender_tag)
 {
     ri_sender_map_t *senders  = &recv->super.worker->senders;
@@ -82,7 +90,8 @@ void ri_rtr_learn(ri_recv_req_t *recv, const ri_stream_t *stream, uint64_t sende
     uint32_t now              = ri_rtr_clock();
 
     if (recv->data.length > ri_config.eager_thresh) {
-        meanwhile = (ri_config.rtr == UCS_YES) ? RTR_WAS_BUSY : rtr_meanwhile(recv, now);
+        meanwhile = rtr_always_pays(recv, stream) ? RTR_WAS_BUSY :
+                                                    rtr_meanwhile(recv, now);
     }
     recv->super.worker->active_us = now;
     ri_sender_map_learn(senders, recv->tag, recv->mask, sender_tag, stream->id);

@@ -14,6 +14,9 @@
 static ucs_status_t rtr_broken(ri_recv_req_t *recv, ri_stream_t *stream,
                                const ri_arrival_t *arrival)
 {
+    if ((recv->rtr == RI_RTR_SENT) || (recv->rtr == RI_RTR_PROMISED)) {
+        ri_planes_rdma_failed(stream->worker, recv->rtr_stream->peer);
+    }
     ri_rtr_settle(recv);
     ri_rtr_forget(recv);
     ri_deliver_breaking(stream, "a message that is not that of its receive",
@@ -38,11 +41,36 @@ static ucs_status_t rtr_await(ri_recv_req_t *recv, const ri_arrival_t *arrival)
     return UCS_INPROGRESS;
 }
 
+/* As ri_rtr_meet(), of an RTR by message. The sender has not used the RTR for a message that
+ * comes in another form, unless the write has failed: then nothing is written any more. */
+static int rtr_meet_by_message(ri_recv_req_t *recv, ri_stream_t *stream,
+                               const ri_arrival_t *arrival, ucs_status_t *status)
+{
+    const ri_wire_rts_t *rts = arrival->data;
+    int is_again = (arrival->kind == RI_MSG_RTS) && (arrival->wire_type == RI_WIRE_RTS) &&
+                   (rts->flags & RI_WIRE_RTS_AGAIN);
+
+    if ((recv->rtr_stream != stream) ||
+        ((recv->rtr != RI_RTR_SENT) && ((recv->rtr != RI_RTR_PROMISED) || !is_again))) {
+        *status = rtr_broken(recv, stream, arrival);
+        return 1;
+    }
+    if (arrival->length <= ri_config.eager_thresh) {
+        ri_sender_map_credit(&recv->super.worker->senders, recv->tag, recv->mask,
+                             stream->id, -1);
+    }
+    ri_rtr_forget(recv);
+    return 0;
+}
+
 int ri_rtr_meet(ri_recv_req_t *recv, ri_stream_t *stream, const ri_arrival_t *arrival,
                 ucs_status_t *status)
 {
     ri_worker_t *worker = recv->super.worker;
 
+    if (recv->rtr >= RI_RTR_SENT) {
+        return rtr_meet_by_message(recv, stream, arrival, status);
+    }
     if (ri_rtr_take_back(recv)) {
         if (arrival->length <= ri_config.eager_thresh) {
             ri_sender_map_credit(&worker->senders, recv->tag, recv->mask, stream->id, -1);
@@ -75,7 +103,8 @@ int ri_rtr_meet(ri_recv_req_t *recv, ri_stream_t *stream, const ri_arrival_t *ar
 ucs_status_t ri_rtr_placed(ri_recv_req_t *recv, ri_stream_t *stream,
                            const ri_arrival_t *arrival)
 {
-    if (((recv->rtr != RI_RTR_OUT) && (recv->rtr != RI_RTR_KEPT)) ||
+    if (((recv->rtr != RI_RTR_OUT) && (recv->rtr != RI_RTR_KEPT) &&
+         (recv->rtr != RI_RTR_WRITTEN)) ||
         (recv->rtr_stream != stream) || (recv->id != arrival->req_id) ||
         (arrival->length > recv->data.length)) {
         return rtr_broken(recv, stream, arrival);

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "rtr_state.h"
+#include "rtr_message.h"
 #include "settle.h"
 
 void ri_rtr_give_grant_back(ri_recv_req_t *recv)
@@ -70,6 +71,10 @@ static void rtr_end(ri_recv_req_t *recv)
         ri_rtr_give_grant_back(recv);
         /* fall through */
     case RI_RTR_KEPT:
+    case RI_RTR_SENT:
+    case RI_RTR_PROMISED:
+    case RI_RTR_WRITTEN:
+        ri_rtr_message_release(recv);
         ri_id_free(&worker->recv_ids, recv->id);
         recv->id = 0;
         ucs_list_del(&recv->list);
@@ -102,7 +107,7 @@ void ri_rtr_settle(ri_recv_req_t *recv)
 
 void ri_rtr_forget(ri_recv_req_t *recv)
 {
-    if ((recv->rtr == RI_RTR_OUT) || (recv->rtr == RI_RTR_KEPT)) {
+    if (ri_rtr_is_offered(recv)) {
         ++recv->super.worker->counters.rtr_dropped;
     }
     rtr_end(recv);
@@ -112,6 +117,9 @@ int ri_rtr_take_back(ri_recv_req_t *recv)
 {
     if ((recv->rtr == RI_RTR_NONE) || (recv->rtr == RI_RTR_QUEUED)) {
         return 1;
+    }
+    if (recv->rtr >= RI_RTR_SENT) {
+        return ri_rtr_message_take_back(recv);
     }
     if ((recv->rtr == RI_RTR_KEPT) ||
         (!ri_ring_grant_change(ri_rtr_grant(recv), recv->rtr_generation,

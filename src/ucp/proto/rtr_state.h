@@ -55,7 +55,7 @@ static inline uint32_t ri_rtr_grant_state(const ri_recv_req_t *recv)
 /** @return Whether the sender may use the RTR of a receive, or has. */
 static inline int ri_rtr_is_offered(const ri_recv_req_t *recv)
 {
-    return (recv->rtr == RI_RTR_OUT) || (recv->rtr == RI_RTR_KEPT);
+    return recv->rtr >= RI_RTR_OUT;
 }
 
 /** Change the state of a receive, and what is counted by it. */
@@ -88,6 +88,13 @@ void ri_rtr_await(ri_recv_req_t *recv, ri_recv_req_t **waiters);
 
 /** What receives wait for is over: put them in the queue. */
 void ri_rtr_release(ri_recv_req_t **waiters);
+
+/** Receives of one tag and mask that may have RTRs: the oldest so many. Bounds the search for
+ * those that count a receive. */
+#define RI_RTR_DEPTH 64
+
+/** Receives of a tag could not be cancelled: try again. */
+void ri_rtr_cancel_again(ri_worker_t *worker, uint64_t tag);
 
 /** The grant is not needed any more. */
 void ri_rtr_give_grant_back(ri_recv_req_t *recv);

@@ -31,8 +31,13 @@ typedef struct ri_rtr {
     uint32_t recv_id; /* the receiver's */
     uint32_t count;   /* messages that fit and are let pass first */
     uint32_t generation;
-    uint16_t index;         /* of its grant */
-    ri_ring_grant_t *grant; /* in the ring that the RTR came by */
+    uint16_t index;      /* of its grant, or slot */
+    uint16_t by_message; /* it came by message, not through a ring */
+    ri_ring_grant_t
+            *grant; /* in the ring that the RTR came by; by message: the conn's own */
+    uint32_t seen;  /* by message, and what follows: as it came */
+    uint32_t key;   /* for the memory */
+    uint32_t way;   /* that it is for */
 } ri_rtr_t;
 
 /* A message that was sent. */

@@ -51,7 +51,7 @@ static ucs_status_t self_deliver_copy(ri_send_req_t *send, const void *data, voi
                             .length    = send->data.length,
                             .data      = data};
 
-    return ri_deliver_in_order(send->super.worker, NULL, &arrival);
+    return ri_deliver_self(send->super.worker, &arrival);
 }
 
 ucs_status_t ri_self_send(ri_send_req_t *req, int sync)
@@ -70,7 +70,7 @@ ucs_status_t ri_self_send(ri_send_req_t *req, int sync)
         return self_with_packed(req, self_deliver_copy, NULL);
     }
 
-    status = ri_deliver_in_order(req->super.worker, NULL, &arrival);
+    status = ri_deliver_self(req->super.worker, &arrival);
     if (status == UCS_INPROGRESS) {
         req->waiting |= RI_SEND_WAIT_MATCH;
     }

@@ -8,6 +8,7 @@
 #include "../core/log.h"
 #include "../preload/stock.h"
 #include "../proto/control.h"
+#include "../proto/rtr_message.h"
 
 #include <string.h>
 
@@ -176,10 +177,20 @@ static inline ri_recv_req_t *deliver_match(ri_worker_t *worker, const ri_stream_
                                               ri_rtr_match(worker, stream, tag);
 }
 
+/* Whether it has to be found out first what receive a message takes. */
+static inline int deliver_is_contested(ri_worker_t *worker, const ri_stream_t *stream,
+                                       uint64_t tag)
+{
+    return ri_unlikely(worker->num_rtr_slots > 0) &&
+           ri_rtr_message_is_contested(worker, stream, tag);
+}
+
 ri_recv_req_t *ri_deliver_match_eager(ri_stream_t *stream, uint32_t sn, uint64_t tag,
                                       size_t length)
 {
-    ri_recv_req_t *recv  = deliver_match(stream->worker, stream, tag);
+    ri_recv_req_t *recv  = deliver_is_contested(stream->worker, stream, tag) ?
+                                   NULL : /* it is kept when all of it is there */
+                                  deliver_match(stream->worker, stream, tag);
     ri_arrival_t arrival = {.sn        = sn,
                             .wire_type = RI_WIRE_EAGER,
                             .kind      = RI_MSG_COPY,
@@ -258,6 +269,13 @@ static inline uint64_t deliver_tag(ri_stream_t *stream, uint8_t wire_type, uint6
     return stream->last_tag;
 }
 
+/* The same, before it is. */
+static inline uint64_t deliver_peek_tag(const ri_stream_t *stream, uint8_t wire_type,
+                                        uint64_t tag)
+{
+    return (wire_type == RI_WIRE_EAGER_SAME) ? stream->last_tag : tag;
+}
+
 /* Match the early messages whose turn has come. */
 static void deliver_early(ri_stream_t *stream)
 {
@@ -269,6 +287,12 @@ static void deliver_early(ri_stream_t *stream)
     while (!ucs_list_is_empty(&stream->early)) {
         msg = ucs_list_head(&stream->early, ri_msg_t, list);
         if (msg->sn != stream->next_sn) {
+            return;
+        }
+
+        if (deliver_is_contested(worker, stream,
+                                 deliver_peek_tag(stream, msg->wire_type, msg->tag))) {
+            stream->stalled = 1;
             return;
         }
 
@@ -336,7 +360,9 @@ static ucs_status_t deliver_out_of_order(ri_stream_t *stream, ri_arrival_t *arri
         }
     }
 
-    if (stream->num_early >= ri_config.reorder_window) {
+    /* What waits for a write by an RTR, or for another sender's answer, may be any number. */
+    if ((stream->num_early >= ri_config.reorder_window) && !stream->rdma_write &&
+        !stream->stalled) {
         ri_deliver_breaking(stream, "too many messages that overtook another one",
                             arrival->wire_type, arrival->length);
         return UCS_OK;
@@ -370,6 +396,12 @@ ucs_status_t ri_deliver(ri_stream_t *stream, ri_arrival_t *arrival)
     if (ri_unlikely(arrival->sn != stream->next_sn)) {
         return deliver_out_of_order(stream, arrival);
     }
+    if (deliver_is_contested(
+                worker, stream,
+                deliver_peek_tag(stream, arrival->wire_type, arrival->tag))) {
+        stream->stalled = 1;
+        return deliver_out_of_order(stream, arrival);
+    }
 
     deliver_count(stream, arrival->length);
     /* A callback of an early message that follows may receive this one, and stock does not
@@ -391,6 +423,80 @@ ucs_status_t ri_deliver(ri_stream_t *stream, ri_arrival_t *arrival)
         worker->arriving = outer;
     }
     return status;
+}
+
+void ri_deliver_resume(ri_stream_t *stream)
+{
+    deliver_early(stream);
+}
+
+ucs_status_t ri_deliver_self(ri_worker_t *worker, ri_arrival_t *arrival)
+{
+    ri_msg_t *msg;
+
+    if (ri_likely(ucs_list_is_empty(&worker->stalled_self) &&
+                  !deliver_is_contested(worker, NULL, arrival->tag))) {
+        return ri_deliver_in_order(worker, NULL, arrival);
+    }
+    msg = deliver_keep(worker, NULL, arrival);
+    if (msg == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    ucs_list_add_tail(&worker->stalled_self, &msg->list);
+    return deliver_kept_status(arrival);
+}
+
+/* @return The next message to this worker itself that can have its turn, or NULL. */
+static ri_msg_t *deliver_next_self(ri_worker_t *worker)
+{
+    ri_msg_t *msg;
+
+    while (!ucs_list_is_empty(&worker->stalled_self)) {
+        msg = ucs_list_head(&worker->stalled_self, ri_msg_t, list);
+        if ((msg->kind == RI_MSG_SELF) && (msg->send == NULL)) { /* it was given up */
+            ucs_list_del(&msg->list);
+            ri_msg_discard(worker, msg);
+            continue;
+        }
+        if (deliver_is_contested(worker, NULL, msg->tag)) {
+            break;
+        }
+        ucs_list_del(&msg->list);
+        return msg;
+    }
+    return NULL;
+}
+
+void ri_deliver_resume_self(ri_worker_t *worker)
+{
+    ri_recv_req_t *recv;
+    ucs_status_t status;
+    ri_msg_t *msg;
+
+    while ((msg = deliver_next_self(worker)) != NULL) {
+        recv = deliver_match(worker, NULL, msg->tag);
+        if (recv == NULL) {
+            ri_match_add_unexpected(&worker->match, msg);
+            continue;
+        }
+        status = ri_recv_start_msg(recv, msg);
+        if (status != UCS_INPROGRESS) {
+            ri_req_complete_recv(recv, status);
+        }
+    }
+}
+
+void ri_deliver_drop_self(ri_worker_t *worker)
+{
+    ri_msg_t *msg;
+
+    while (!ucs_list_is_empty(&worker->stalled_self)) {
+        msg = ucs_list_extract_head(&worker->stalled_self, ri_msg_t, list);
+        if ((msg->kind == RI_MSG_SELF) && (msg->send != NULL)) {
+            msg->send->self_msg = NULL;
+        }
+        ri_msg_discard(worker, msg);
+    }
 }
 
 void ri_deliver_plain(ri_stream_t *stream, uint8_t wire_type, uint32_t sn, uint64_t tag,

@@ -92,6 +92,18 @@ static inline int ri_deliver_fast(ri_stream_t *stream, uint8_t wire_type, uint32
 ucs_status_t ri_deliver_in_order(ri_worker_t *worker, ri_stream_t *stream,
                                  ri_arrival_t *arrival);
 
+/** Match a message of this worker to itself. @return As @ref ri_deliver_in_order, or
+ * UCS_ERR_NO_MEMORY. */
+ucs_status_t ri_deliver_self(ri_worker_t *worker, ri_arrival_t *arrival);
+
+/** Go on with what was stalled, of a stream or of this worker itself, as far as that is
+ * possible. */
+void ri_deliver_resume(ri_stream_t *stream);
+void ri_deliver_resume_self(ri_worker_t *worker);
+
+/** The worker ends. */
+void ri_deliver_drop_self(ri_worker_t *worker);
+
 /**
  * Start the receive of a message that was waiting; frees the message.
  *

@@ -9,6 +9,7 @@
 #include "../proto/control.h"
 #include "../proto/frag.h"
 #include "../proto/ring_channel.h"
+#include "../proto/rtr_message.h"
 
 /* A longer message that is kept stays in UCP's descriptor, as in stock. */
 #define DISPATCH_COPY_MAX 1024
@@ -20,6 +21,13 @@ static ri_stream_t *dispatch_stream(ri_worker_t *worker, const ri_wire_msg_t *ms
         return ri_stream_get(worker, &msg->hello);
     }
     return ri_id_get(&worker->stream_ids, msg->id);
+}
+
+/* An RTS of a message that may be there already */
+static int dispatch_is_again(const ri_arrival_t *arrival)
+{
+    return (arrival->wire_type == RI_WIRE_RTS) &&
+           (((const ri_wire_rts_t *)arrival->data)->flags & RI_WIRE_RTS_AGAIN);
 }
 
 static ucs_status_t dispatch_in_sequence(ri_worker_t *worker, ri_stream_t *stream,
@@ -61,7 +69,12 @@ static ucs_status_t dispatch_in_sequence(ri_worker_t *worker, ri_stream_t *strea
         ri_stream_note_am(stream);
     }
     ++stream->busy;
-    status = ri_deliver(stream, &arrival);
+    if (ri_unlikely(dispatch_is_again(&arrival)) &&
+        ri_rtr_message_again(stream, &arrival)) {
+        status = UCS_OK;
+    } else {
+        status = ri_deliver(stream, &arrival);
+    }
     --stream->busy;
     ri_stream_check_closed(stream);
     return status;

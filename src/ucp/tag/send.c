@@ -17,6 +17,7 @@
 #include "../proto/planes.h"
 #include "../proto/rdma_read.h"
 #include "../proto/recv_rndv.h"
+#include "../proto/recv_rndv_message.h"
 #include "../proto/ring_channel.h"
 #include "../proto/rndv.h"
 #include "../proto/select.h"
@@ -356,7 +357,9 @@ static ucs_status_t send_choose_and_start(ri_send_req_t *req, int sync,
     if (req->data.length > ri_config.eager_thresh) {
         select.rtr_expected = ri_recv_rndv_is_expected(conn, early);
     }
-    choice = ri_select(&select);
+    choice = ri_recv_rndv_message_fits(req, &rtr, &select) ?
+                     (ri_choice_t){RI_PROTO_RECV_RNDV, select.net_plane} :
+                     ri_select(&select);
     if ((param->op_attr_mask & UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL) &&
         (sync || !send_can_end_now(req, choice.proto))) {
         return UCS_ERR_NO_RESOURCE;

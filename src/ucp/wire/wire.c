@@ -40,6 +40,12 @@ static size_t wire_header_length(uint8_t type)
         return sizeof(ri_wire_release_t);
     case RI_WIRE_CTS:
         return sizeof(ri_wire_cts_t);
+    case RI_WIRE_RTR:
+        return sizeof(ri_wire_rtr_msg_t);
+    case RI_WIRE_REVOKE:
+        return sizeof(ri_wire_revoke_t);
+    case RI_WIRE_REVOKED:
+        return sizeof(ri_wire_revoked_t);
     case RI_WIRE_FIRST:
         return sizeof(ri_wire_first_t);
     case RI_WIRE_FRAG:
@@ -70,6 +76,23 @@ static ucs_status_t wire_parse_hello(const uint8_t *at, ri_wire_msg_t *msg)
     }
     msg->has_hello = 1;
     return UCS_OK;
+}
+
+static void wire_parse_rtr(const uint8_t *at, ri_wire_msg_t *msg)
+{
+    ri_wire_rtr_msg_t hdr;
+
+    memcpy(&hdr, at, sizeof(hdr));
+    msg->tag        = hdr.tag;
+    msg->mask       = hdr.mask;
+    msg->address    = hdr.address;
+    msg->rtr_length = hdr.length;
+    msg->key        = hdr.key;
+    msg->way        = hdr.way;
+    msg->seen       = hdr.seen;
+    msg->generation = hdr.generation;
+    msg->ahead      = hdr.ahead;
+    msg->slot       = hdr.slot;
 }
 
 static void wire_parse_fields(const uint8_t *at, ri_wire_msg_t *msg)
@@ -171,6 +194,28 @@ static void wire_parse_fields(const uint8_t *at, ri_wire_msg_t *msg)
         msg->key     = hdr.key;
         break;
     }
+    case RI_WIRE_RTR:
+        wire_parse_rtr(at, msg);
+        break;
+    case RI_WIRE_REVOKE: {
+        ri_wire_revoke_t hdr;
+
+        memcpy(&hdr, at, sizeof(hdr));
+        msg->generation = hdr.base.value;
+        msg->slot       = hdr.slot;
+        msg->stream_id  = hdr.stream_id;
+        msg->uid        = hdr.uid;
+        break;
+    }
+    case RI_WIRE_REVOKED: {
+        ri_wire_revoked_t hdr;
+
+        memcpy(&hdr, at, sizeof(hdr));
+        msg->generation = hdr.base.value;
+        msg->slot       = hdr.slot;
+        msg->flags      = hdr.flags;
+        break;
+    }
     default:
         break;
     }
@@ -213,6 +258,15 @@ ucs_status_t ri_wire_check_placed(const void *payload, size_t length, size_t *to
     return UCS_OK;
 }
 
+/* Whether the fields of an RTR, REVOKE or REVOKED make sense. */
+static int wire_check_rtr(const ri_wire_msg_t *msg)
+{
+    return (msg->slot < RI_WIRE_RTR_SLOTS) &&
+           ((msg->type != RI_WIRE_RTR) ||
+            ((msg->rtr_length != 0) && (msg->rtr_length <= RI_WIRE_LENGTH_MAX))) &&
+           ((msg->type != RI_WIRE_REVOKE) || ri_wire_id_is_valid(msg->stream_id));
+}
+
 /* What must hold between the fields, and between them and the payload. */
 static ucs_status_t wire_check(const ri_wire_msg_t *msg, int data_elsewhere)
 {
@@ -238,6 +292,11 @@ static ucs_status_t wire_check(const ri_wire_msg_t *msg, int data_elsewhere)
     }
     if ((msg->type == RI_WIRE_RELEASE) &&
         ((msg->value == 0) || (msg->value > RI_WIRE_RELEASE_MAX))) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    if (((msg->type == RI_WIRE_RTR) || (msg->type == RI_WIRE_REVOKE) ||
+         (msg->type == RI_WIRE_REVOKED)) &&
+        !wire_check_rtr(msg)) {
         return UCS_ERR_INVALID_PARAM;
     }
     if (msg->type == RI_WIRE_FRAG) {

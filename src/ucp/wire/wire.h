@@ -64,11 +64,13 @@ typedef enum ri_wire_type {
     RI_WIRE_FIN       = 29, /* to a conn: the data of an RTS was read, or is not wanted */
     RI_WIRE_NACK      = 30, /* to a conn: the data of an RTS or POOL could not be read */
     RI_WIRE_RNDV_DATA = 31, /* to a stream: that data, by UCP's protocols */
-    RI_WIRE_RTR       = 32, /* to a conn, in a ring only: a receive that may be written */
+    RI_WIRE_RTR       = 32, /* to a conn: a receive that may be written */
     RI_WIRE_RELEASE   = 33, /* to a conn: pool buffers that have been read */
     RI_WIRE_CTS       = 34, /* to a conn: where to write the data of an RTS */
     RI_WIRE_WRITTEN   = 35, /* to a stream: the data of a CTS is in place */
     RI_WIRE_RING_REQ  = 36, /* to a stream: its sender would use a ring */
+    RI_WIRE_REVOKE    = 37, /* to a conn: an RTR by message shall not be used any more */
+    RI_WIRE_REVOKED   = 38, /* to a stream: the answer */
     RI_WIRE_TYPE_LAST
 } ri_wire_type_t;
 
@@ -135,7 +137,7 @@ typedef struct ri_wire_rts {
     uint16_t num_segments; /* 1 to RI_WIRE_SEGMENTS_MAX */
     uint16_t flags;        /* RI_WIRE_RTS_* */
     uint16_t slot;         /* of the ring, for a cooperative copy, plus 1; 0: none */
-    uint16_t way; /* with KEYS: of the sender's way, the lower bits of its number */
+    uint16_t way;          /* with KEYS or AGAIN: the lower bits of the number of a way */
     ri_segment_t segments[];
     /* with RI_WIRE_RTS_KEYS: a key of 32 bits for each segment */
 } __attribute__((packed)) ri_wire_rts_t;
@@ -145,6 +147,8 @@ typedef struct ri_wire_rts {
 #define RI_WIRE_RTS_LOW     2 /* the pool is nearly empty: RELEASE at once */
 #define RI_WIRE_RTS_OFFERED 4 /* with a slot: the sender may have written all already */
 #define RI_WIRE_RTS_KEYS    8 /* by a plane that needs keys, which follow the segments */
+#define RI_WIRE_RTS_AGAIN \
+    16 /* it was to be written by an RTR, and perhaps was, when the way failed */
 
 /* PLACED has the header of EAGER_SYNC, with the id of the receive in place of that of a
  * request; this is its payload. */
@@ -152,7 +156,7 @@ typedef struct ri_wire_placed {
     uint64_t length; /* of the data */
 } __attribute__((packed)) ri_wire_placed_t;
 
-/* The payload of an RTR. Its record's value is the id of the receive, extra that of the
+/* The payload of an RTR in a ring. Its record's value is the id of the receive, extra that of the
  * conn addressed, tag the receive's. */
 typedef struct ri_wire_rtr {
     uint64_t mask;
@@ -163,6 +167,52 @@ typedef struct ri_wire_rtr {
     uint16_t grant;      /* of the ring that carries the RTR */
     uint32_t generation; /* of the grant */
 } __attribute__((packed)) ri_wire_rtr_t;
+
+/* RTRs of a peer by message that may be out at a time. */
+#define RI_WIRE_RTR_SLOTS 32
+
+/* An RTR by message, for a plane through a network. */
+typedef struct ri_wire_rtr_msg {
+    ri_wire_base_t base; /* value: id of the receive */
+    uint64_t tag;        /* of the receive */
+    uint64_t mask;
+    uint64_t address;    /* of its memory */
+    uint64_t length;     /* of it */
+    uint32_t key;        /* for it */
+    uint32_t way;        /* that the key is for: its number */
+    uint32_t seen;       /* as of ri_wire_rtr_t */
+    uint32_t generation; /* of the slot */
+    uint16_t ahead;      /* as of ri_wire_rtr_t */
+    uint16_t slot;       /* names the RTR, with the generation */
+} __attribute__((packed)) ri_wire_rtr_msg_t;
+
+typedef struct ri_wire_revoke {
+    ri_wire_base_t base; /* value: generation */
+    uint16_t slot;
+    uint16_t reserved;  /* 0 */
+    uint32_t stream_id; /* of the receiver's stream, for the answer */
+    uint64_t uid;       /* of the receiver */
+} __attribute__((packed)) ri_wire_revoke_t;
+
+typedef struct ri_wire_revoked {
+    ri_wire_base_t base; /* value: generation */
+    uint16_t slot;
+    uint16_t flags;    /* RI_WIRE_REVOKED_* */
+    uint32_t reserved; /* 0 */
+} __attribute__((packed)) ri_wire_revoked_t;
+
+/* Flag of REVOKED: it is too late, the RTR was used. */
+#define RI_WIRE_REVOKED_USED 1
+
+/* The immediate of a write by an RTR. Bits 0 to 15: of the message's number. */
+#define RI_WIRE_IMM_NUMBER     0xffffu
+#define RI_WIRE_IMM_SHORT      (1u << 16) /* the length is that of the write */
+#define RI_WIRE_IMM_SLOT_SHIFT 17
+#define RI_WIRE_IMM_GEN_SHIFT  22 /* the lower bits of the generation */
+#define RI_WIRE_IMM_GEN_MASK   0x3ffu
+
+/* A message whose number is so much above the RTR's `seen` does not use it. */
+#define RI_WIRE_IMM_WINDOW 0x8000u
 
 typedef struct ri_wire_cts {
     ri_wire_base_t base; /* value: id of the sender's request */
@@ -243,6 +293,9 @@ static_assert(sizeof(ri_wire_plane_t) == 48, "wire format");
 static_assert(sizeof(ri_wire_nack_t) == 16, "wire format");
 static_assert(sizeof(ri_wire_placed_t) == 8, "wire format");
 static_assert(sizeof(ri_wire_rtr_t) == 36, "wire format");
+static_assert(sizeof(ri_wire_rtr_msg_t) == 60, "wire format");
+static_assert(sizeof(ri_wire_revoke_t) == 24, "wire format");
+static_assert(sizeof(ri_wire_revoked_t) == 16, "wire format");
 static_assert(sizeof(ri_wire_cts_t) == 24, "wire format");
 static_assert(sizeof(ri_wire_release_t) == 40, "wire format");
 static_assert(sizeof(ri_wire_hello_t) == 32, "wire format");
@@ -260,7 +313,9 @@ typedef enum ri_wire_plane_id {
 #define RI_WIRE_PLANE_LATER   4 /* it cannot, but may ask again */
 
 /* The value of PLANE_REQ: instead of asking, it tells. */
-#define RI_WIRE_PLANE_WRITES 1 /* its sender can write into the receiver's memory */
+#define RI_WIRE_PLANE_WRITES \
+    1 /* its sender can write into the receiver's memory, and takes
+                                  RTRs */
 
 /* That of both: about giving a way of the plane rc up. */
 #define RI_WIRE_PLANE_LEAVE 2
@@ -277,7 +332,10 @@ typedef enum ri_wire_plane_id {
 /* The longest payload that may come in pieces. */
 #define RI_WIRE_FIRST_MAX 65536
 
-/* The longest header: EAGER_SYNC or FIRST with a hello. */
+/* The longest control message */
+#define RI_WIRE_CONTROL_MAX sizeof(ri_wire_rtr_msg_t)
+
+/* The longest header of others: EAGER_SYNC or FIRST with a hello. */
 #define RI_WIRE_HEADER_MAX (sizeof(ri_wire_eager_sync_t) + sizeof(ri_wire_hello_t))
 
 /* A message after parsing and validation, in host form. */
@@ -285,12 +343,19 @@ typedef struct ri_wire_msg {
     ri_wire_type_t type; /* without flags */
     uint32_t id;
     uint32_t value;
-    uint64_t tag;     /* EAGER, EAGER_SYNC, BULK, FIRST, RTS, POOL, PLACED */
+    uint64_t tag;     /* EAGER, EAGER_SYNC, BULK, FIRST, RTS, POOL, PLACED, RTR */
     uint32_t req_id;  /* EAGER_SYNC, FIRST, RTS, POOL; of PLACED: of the receive */
     uint32_t recv_id; /* NACK, CTS */
-    uint32_t flags;   /* NACK */
-    uint64_t address; /* CTS */
+    uint32_t flags;   /* NACK, REVOKED */
+    uint64_t address; /* CTS, RTR */
     uint32_t key;     /* likewise */
+    uint64_t mask;    /* RTR, and what follows */
+    uint64_t rtr_length;
+    uint32_t seen;
+    uint32_t generation; /* RTR, REVOKE, REVOKED */
+    uint16_t ahead;
+    uint16_t slot;                         /* likewise */
+    uint32_t stream_id;                    /* REVOKE */
     uint32_t release[RI_WIRE_RELEASE_MAX]; /* RELEASE: value of them */
     uint8_t plane;                         /* PLANE_REQ, PLANE_ACK */
     uint8_t plane_address_length;
@@ -298,7 +363,7 @@ typedef struct ri_wire_msg {
     uint16_t asked;    /* likewise */
     uint32_t way;      /* likewise */
     uint32_t total;    /* FIRST */
-    uint64_t uid;      /* CONN_ACK, FRAG, RING_OFFER, RING_STOP */
+    uint64_t uid;      /* CONN_ACK, FRAG, RING_OFFER, RING_STOP, REVOKE */
     uint32_t ring_pid; /* RING_OFFER */
     uint32_t ring_fd;
     uint32_t ring_stream_id;

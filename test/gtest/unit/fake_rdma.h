@@ -62,6 +62,19 @@ public:
     unsigned reads              = 0;
     unsigned writes             = 0;
     unsigned connects           = 0;
+    bool loses_end              = false; /* a write that fails was done, and told */
+    bool holds_news             = false; /* notifications are not told yet */
+
+    /* A notification that nobody has caused, or not so. */
+    void notify(uint32_t immediate, size_t length)
+    {
+        for (auto &one : all_ends()) {
+            if (one.second->of == this) {
+                m_news.push_back({one.first, immediate, length});
+                break;
+            }
+        }
+    }
 
 private:
     struct state {
@@ -83,6 +96,15 @@ private:
         bool is_write;
         std::vector<ri_segment_t> local, remote;
         std::vector<uint32_t> remote_keys;
+        bool notify;
+        uint32_t immediate;
+    };
+
+    /* A notification that has come, to an end */
+    struct news {
+        uint32_t end;
+        uint32_t immediate;
+        size_t length;
     };
 
     struct key {
@@ -115,7 +137,11 @@ private:
         if (of(super)->prepare_status != UCS_OK) {
             return of(super)->prepare_status;
         }
-        one                 = new end{{super, nullptr, 0}, of(super), ++id, 0, false};
+        one                 = new end{{super, nullptr, of(super)->m_notified ? 32u : 0u},
+                      of(super),
+                      ++id,
+                      0,
+                      false};
         all_ends()[one->id] = one;
         *ep                 = &one->super;
         return UCS_OK;
@@ -148,6 +174,7 @@ private:
         rdma *self = one->of;
         std::deque<operation> queue;
 
+        self->tell(one);
         queue.swap(self->m_queue);
         for (operation &o : queue) {
             if (o.way == one) {
@@ -203,12 +230,42 @@ private:
         return transfer_data(ep, transfer, true);
     }
 
+    static ucs_status_t listen(ri_plane_t *super, ri_plane_notified_func_t func)
+    {
+        of(super)->m_notified = func;
+        return UCS_OK;
+    }
+
+    /* What has come for an end is told. */
+    void tell(end *one)
+    {
+        for (size_t i = 0; i < m_news.size();) {
+            if (m_news[i].end == one->id) {
+                news n = m_news[i];
+
+                m_news.erase(m_news.begin() + i);
+                if (one->super.user != nullptr) {
+                    m_notified(&one->super, n.immediate, n.length);
+                }
+            } else {
+                ++i;
+            }
+        }
+    }
+
     static ucs_status_t transfer_data(ri_plane_ep_t *ep, const ri_transfer_t *transfer,
                                       bool is_write)
     {
         end *one   = of(ep);
         rdma *self = one->of;
-        operation o{one, transfer->op, is_write, {}, {}, {}};
+        operation o{one,
+                    transfer->op,
+                    is_write,
+                    {},
+                    {},
+                    {},
+                    transfer->notify && is_write,
+                    transfer->immediate};
 
         EXPECT_NE(0u, one->remote);
         if ((self->start_status != UCS_OK) || one->dead) {
@@ -254,6 +311,34 @@ private:
         }
     }
 
+    /* Do it, and note what the other side is told. */
+    static void execute(const operation &o, const end *other)
+    {
+        size_t length = 0;
+
+        for (size_t i = 0; o.is_write && (i < o.remote.size()); ++i) {
+            EXPECT_TRUE(other->of->has_key(o.remote_keys[i], o.remote[i]))
+                    << "written, but handed back already";
+            length += o.remote[i].length;
+        }
+        copy(o);
+        if (o.notify && other->of->m_notified) {
+            other->of->m_news.push_back({o.way->remote, o.immediate, length});
+        }
+    }
+
+    unsigned tell_all()
+    {
+        size_t count = m_news.size();
+
+        for (auto &one : all_ends()) {
+            if (one.second->of == this) {
+                tell(one.second);
+            }
+        }
+        return count;
+    }
+
     static unsigned progress(ri_plane_t *super)
     {
         rdma *self     = of(super);
@@ -269,24 +354,21 @@ private:
                                                              self->end_status;
 
             self->m_queue.pop_front();
-            if (status == UCS_OK) {
-                for (size_t i = 0; o.is_write && (i < o.remote.size()); ++i) {
-                    EXPECT_TRUE(other->second->of->has_key(o.remote_keys[i], o.remote[i]))
-                            << "written, but handed back already";
-                }
-                copy(o);
+            if ((status == UCS_OK) || (self->loses_end && (other != all_ends().end()) &&
+                                       !other->second->dead && !o.way->dead)) {
+                execute(o, other->second);
             }
             o.way->dead |= (status == UCS_ERR_UNREACHABLE);
             o.op->done(o.op, status);
             ++count;
         }
-        return count;
+        return self->holds_news ? count : (count + self->tell_all());
     }
 
     static constexpr ri_plane_ops_t OPS = {
             "fake rdma", nullptr,    close,   nullptr, connect,  disconnect,
             prepare,     ep_address, reg,     release, progress, read,
-            write,       check,      nullptr, nullptr, nullptr};
+            write,       check,      nullptr, nullptr, listen};
 
     state *m_state;
     bool m_closed         = false;
@@ -295,6 +377,8 @@ private:
     unsigned m_wrong_keys = 0;
     std::map<uint32_t, key> m_keys;
     std::deque<operation> m_queue;
+    std::vector<news> m_news; /* that were not told yet */
+    ri_plane_notified_func_t m_notified = nullptr;
 };
 
 } // namespace fake

@@ -1,0 +1,288 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "recv_rndv_message.h"
+#include "control.h"
+#include "planes.h"
+#include "rdma.h"
+#include "rdma_read.h"
+#include "recv_rndv.h"
+#include "rndv.h"
+#include "rtr.h"
+#include "rtr_message.h"
+#include "../core/config.h"
+#include "../tag/send.h"
+
+#include <stdlib.h>
+
+/* A write that is under way. */
+typedef struct message_write {
+    ri_rdma_op_t op;
+    ri_send_req_t *req; /* it waits, whatever becomes of its conn */
+    ri_keys_t *keys;    /* of its data */
+} message_write_t;
+
+int ri_recv_rndv_message_open(ri_conn_t *conn)
+{
+    const ri_plane_t *plane = conn->worker->rdma;
+
+    if (!ri_rtr_message_on || !(plane->capabilities & RI_PLANE_NOTIFY) ||
+        (conn->rtr_words != NULL)) {
+        return 0;
+    }
+    ri_recv_rndv_open(conn);
+    if (conn->rtrs == NULL) {
+        return 0;
+    }
+    conn->rtr_words = calloc(RI_WIRE_RTR_SLOTS, sizeof(*conn->rtr_words));
+    return conn->rtr_words != NULL;
+}
+
+/* Whether the immediate can tell how long the message is. */
+static int message_can_tell_length(const ri_send_req_t *req, const ri_rtr_t *rtr)
+{
+    return (req->data.length == rtr->length) ||
+           (ri_dt_is_contig(&req->data) &&
+            (req->data.length <= req->super.worker->rdma->notify_max));
+}
+
+int ri_recv_rndv_message_fits(const ri_send_req_t *req, const ri_rtr_t *rtr,
+                              const ri_select_param_t *select)
+{
+    const ri_conn_t *conn = req->conn;
+
+    /* The receiver takes the tag to be that of the RTR, which may have a mask. */
+    return ri_unlikely(rtr->by_message) && select->host_memory && !select->peer_mode &&
+           select->pieces && (conn->flags & RI_CONN_RDMA) &&
+           (conn->peer->rdma_way == rtr->way) && (ri_rdma_way(conn->peer) != NULL) &&
+           (req->tag == rtr->tag) && (conn->tx_sn + 1 - rtr->seen < RI_WIRE_IMM_WINDOW) &&
+           message_can_tell_length(req, rtr);
+}
+
+int ri_recv_rndv_message_take(ri_send_req_t *req, const ri_rtr_t *rtr)
+{
+    if (!ri_rdma_read_prepare(req)) {
+        return 0;
+    }
+    if (!ri_rtr_use(rtr)) {
+        ri_rdma_read_forget(req);
+        return 0;
+    }
+    return 1;
+}
+
+/* Send a message again that was written, perhaps. @return As ri_rndv_send(). */
+static ucs_status_t message_send_again(ri_send_req_t *req, uint32_t way)
+{
+    ri_rndv_rts_t rts = {.rts.flags = RI_WIRE_RTS_AGAIN, .rts.way = (uint16_t)way};
+    ri_conn_t *conn   = req->conn;
+    uint64_t tag      = conn->tx_tag;
+    ucs_status_t status;
+
+    req->waiting &= ~RI_SEND_WAIT_WRITE;
+    req->id = ri_id_alloc(&req->super.worker->req_ids, req);
+    if (req->id == 0) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    ++conn->counters.tx_again;
+    rts.rts.num_segments = ri_rndv_segments(&req->data, rts.rts.segments,
+                                            RI_WIRE_SEGMENTS_MAX);
+    req->wire_type       = RI_WIRE_RTS;
+    req->waiting |= RI_SEND_WAIT_MATCH;
+    status = ri_rndv_send_payload_am(req, req->id, &rts.rts, ri_wire_rts_length(&rts.rts),
+                                     0);
+    conn->tx_tag = tag; /* it is not the latest message */
+    return status;
+}
+
+static uint32_t message_immediate(const ri_send_req_t *req, const ri_rtr_t *rtr)
+{
+    return (req->sn & RI_WIRE_IMM_NUMBER) |
+           ((req->data.length < rtr->length) ? RI_WIRE_IMM_SHORT : 0) |
+           ((uint32_t)rtr->index << RI_WIRE_IMM_SLOT_SHIFT) |
+           ((rtr->generation & RI_WIRE_IMM_GEN_MASK) << RI_WIRE_IMM_GEN_SHIFT);
+}
+
+static void message_write_free(message_write_t *write)
+{
+    ri_rdma_release(write->op.worker->rdma, write->keys);
+    free(write->keys);
+    free(write);
+}
+
+/* A write has failed. */
+static void message_write_failed(ri_send_req_t *req, uint32_t way)
+{
+    ri_conn_t *conn     = req->conn;
+    ucs_status_t status = message_send_again(req, way);
+
+    if (UCS_STATUS_IS_ERR(status) && (req->conn != NULL)) {
+        req->waiting |= RI_SEND_WAIT_MATCH; /* so that it ends with the conn */
+        ri_conn_lose(conn, req->sn, status);
+    }
+}
+
+/* A write has ended. */
+static void message_write_end(ri_rdma_op_t *op, int ending)
+{
+    message_write_t *write = ri_container_of(op, message_write_t, op);
+    ri_send_req_t *req     = write->req;
+    ri_worker_t *worker    = op->worker;
+    ucs_status_t status    = op->status;
+    uint32_t way           = op->way;
+    ri_conn_t *conn        = req->conn;
+
+    ri_trace(&worker->trace, RI_TRACE_SEND_WRITE, req->data.length, status);
+    if ((status != UCS_OK) && (conn != NULL) && (conn->peer == op->peer) &&
+        (op->peer->rdma_way == way)) {
+        ri_planes_rdma_failed(worker, op->peer); /* and so does the receiver */
+    }
+    message_write_free(write);
+    ri_rtr_note_active(worker);
+    if (conn == NULL) {
+        ri_send_end_wait(req, RI_SEND_WAIT_WRITE, UCS_OK); /* it has failed */
+    } else if (status == UCS_OK) {
+        conn->counters.tx_written_bytes += req->data.length;
+        ri_send_end_wait(req, RI_SEND_WAIT_WRITE, UCS_OK);
+    } else if (ending) {
+        ri_send_end_wait(req, RI_SEND_WAIT_WRITE, UCS_ERR_CANCELED);
+    } else {
+        message_write_failed(req, way);
+    }
+}
+
+/* @return As the plane's write. */
+static ucs_status_t message_write(message_write_t *write, const ri_rtr_t *rtr)
+{
+    ri_send_req_t *req     = write->req;
+    ri_plane_ep_t *ep      = req->conn->peer->rdma_ep;
+    ri_segment_t remote    = {rtr->address, req->data.length};
+    ri_transfer_t transfer = {.remote      = &remote,
+                              .num_remote  = 1,
+                              .remote_keys = &rtr->key,
+                              .length      = req->data.length,
+                              .op          = &write->op.super,
+                              .notify      = 1,
+                              .immediate   = message_immediate(req, rtr)};
+    ri_segment_t local[RI_WIRE_SEGMENTS_MAX];
+    uint32_t keys[RI_WIRE_SEGMENTS_MAX];
+    size_t i;
+
+    transfer.local      = local;
+    transfer.local_keys = keys;
+    transfer.num_local  = ri_rndv_segments(&req->data, local, RI_WIRE_SEGMENTS_MAX);
+    for (i = 0; i < transfer.num_local; ++i) {
+        keys[i] = write->keys->memory[i].local_key;
+    }
+    return ep->plane->ops->write(ep, &transfer);
+}
+
+ucs_status_t ri_recv_rndv_message_start(ri_send_req_t *req, const ri_rtr_t *rtr)
+{
+    ri_conn_t *conn        = req->conn;
+    ri_peer_t *peer        = conn->peer;
+    ri_worker_t *worker    = conn->worker;
+    message_write_t *write = malloc(sizeof(*write));
+    uint32_t way           = peer->rdma_way;
+    ucs_status_t status    = UCS_ERR_NO_MEMORY;
+
+    conn->tx_tag = req->tag;
+    ri_rtr_end(rtr, RI_RING_GRANT_WRITTEN);
+    if (write != NULL) {
+        ri_rdma_op_init(&write->op, worker, peer, message_write_end);
+        write->req  = req;
+        write->keys = req->keys;
+        status      = message_write(write, rtr);
+    }
+    if (ri_likely(status == UCS_INPROGRESS)) {
+        ri_rdma_op_started(&write->op);
+        req->keys = NULL;
+        req->waiting |= RI_SEND_WAIT_WRITE;
+        return UCS_OK;
+    }
+    ri_trace(&worker->trace, RI_TRACE_SEND_WRITE, req->data.length, status);
+    free(write);
+    ri_rdma_read_forget(req);
+    ri_planes_rdma_failed(worker, peer); /* and so does the receiver */
+    return message_send_again(req, way);
+}
+
+/* Note an RTR. @return 0 if it is an old one. */
+static int message_note(ri_ring_grant_t *grant, uint32_t generation, uint32_t state)
+{
+    uint64_t word = atomic_load_explicit(&grant->word, memory_order_relaxed);
+
+    if ((word != 0) && ((int32_t)(generation - (uint32_t)(word >> 32)) <= 0)) {
+        return 0;
+    }
+    atomic_store_explicit(&grant->word, ri_ring_grant_word(generation, state),
+                          memory_order_relaxed);
+    return 1;
+}
+
+void ri_recv_rndv_message_handle_rtr(ri_worker_t *worker, ri_conn_t *conn,
+                                     const ri_wire_msg_t *msg)
+{
+    const ri_peer_t *peer = conn->peer;
+    uint32_t sn           = 0;
+    uint32_t req_id       = 0;
+    ri_rtr_fate_t fate;
+    ri_rtr_t rtr;
+
+    if ((conn->rtr_words == NULL) || (conn->status != UCS_OK) ||
+        !(conn->flags & RI_CONN_RDMA) || (ri_rdma_way(peer) == NULL) ||
+        (msg->way != peer->rdma_way) ||
+        !message_note(&conn->rtr_words[msg->slot], msg->generation, RI_RING_GRANT_OUT)) {
+        ++worker->counters.rx_stale;
+        return;
+    }
+
+    rtr  = (ri_rtr_t){.tag        = msg->tag,
+                      .mask       = msg->mask,
+                      .address    = msg->address,
+                      .length     = msg->rtr_length,
+                      .recv_id    = msg->value,
+                      .count      = msg->ahead,
+                      .generation = msg->generation,
+                      .index      = msg->slot,
+                      .by_message = 1,
+                      .grant      = &conn->rtr_words[msg->slot],
+                      .seen       = msg->seen,
+                      .key        = msg->key,
+                      .way        = msg->way};
+    fate = ri_rtr_table_add(conn->rtrs, &rtr, msg->seen, &sn, &req_id);
+    /* What was offered by RTS the receiver reads, who does not wait for anything. */
+    ri_trace(&worker->trace, RI_TRACE_RTR_IN, rtr.tag, fate);
+}
+
+/* @return Whether an RTR is not used and never will be. */
+static int message_revoke(ri_ring_grant_t *grant, uint32_t generation)
+{
+    return message_note(grant, generation, RI_RING_GRANT_FREE) ||
+           ri_ring_grant_change(grant, generation, RI_RING_GRANT_FREE) ||
+           (ri_ring_grant_state(grant, generation) == RI_RING_GRANT_FREE);
+}
+
+void ri_recv_rndv_message_handle_revoke(ri_worker_t *worker, ri_conn_t *conn,
+                                        const ri_wire_msg_t *msg)
+{
+    ri_peer_t *peer       = ri_map_get(&worker->peers, msg->uid);
+    ri_wire_revoked_t ans = {.base.type  = RI_WIRE_REVOKED,
+                             .base.value = msg->generation,
+                             .slot       = msg->slot};
+    int revoked;
+
+    if (!ri_wire_uid_is_valid(msg->uid) || (peer == NULL) ||
+        ((conn != NULL) && (conn->peer != peer))) {
+        ++worker->counters.rx_stale;
+        return;
+    }
+    /* Of a conn that is closed nobody knows what it used. */
+    revoked   = ((conn != NULL) && (conn->rtr_words != NULL)) ?
+                        message_revoke(&conn->rtr_words[msg->slot], msg->generation) :
+                        (peer->num_rdma == 0);
+    ans.flags = revoked ? 0 : RI_WIRE_REVOKED_USED;
+    ri_wire_set_id(&ans.base, msg->stream_id);
+    ri_control_send_message(peer, &ans, sizeof(ans));
+}

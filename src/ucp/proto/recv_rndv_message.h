@@ -1,0 +1,45 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Receiver-initiated rendezvous through a network, the sender's side. The RTR comes by message
+ * and has a key; the data is written there with an immediate that tells the receiver, so the
+ * message has no other. (protocol-rndv.md section 4; the receiver's side is rtr_message.h)
+ *
+ * An RTR that waits has a word of the conn's in place of a grant. The receiver cannot change it,
+ * and asks (REVOKE).
+ *
+ * When a write fails nobody can tell whether all of it arrived. The message is sent again, under
+ * its number, as an RTS that says so; the receiver sees to it that nothing of the write comes
+ * any more before it takes it.
+ */
+#ifndef RI_RECV_RNDV_MESSAGE_H
+#define RI_RECV_RNDV_MESSAGE_H
+
+#include "select.h"
+#include "../core/worker.h"
+
+/** This process can write the peer's memory through a network: begin to take RTRs. @return
+ * Whether the peer is to be told. */
+int ri_recv_rndv_message_open(ri_conn_t *conn);
+
+/** @return Whether @a rtr came by message, and the message of @a req may use it. */
+int ri_recv_rndv_message_fits(const ri_send_req_t *req, const ri_rtr_t *rtr,
+                              const ri_select_param_t *select);
+
+/** Get ready to write. @return Whether that was possible and the RTR is used now: then
+ * @ref ri_recv_rndv_message_start must follow. */
+int ri_recv_rndv_message_take(ri_send_req_t *req, const ri_rtr_t *rtr);
+
+/** Write; the request has its number. @return UCS_OK: it waits for RI_SEND_WAIT_WRITE, or, if
+ * it is sent again, for its answer. UCS_INPROGRESS, or an error, as of ri_rndv_send(). */
+ucs_status_t ri_recv_rndv_message_start(ri_send_req_t *req, const ri_rtr_t *rtr);
+
+void ri_recv_rndv_message_handle_rtr(ri_worker_t *worker, ri_conn_t *conn,
+                                     const ri_wire_msg_t *msg);
+
+/** @a conn may be NULL: there is none of that id. */
+void ri_recv_rndv_message_handle_revoke(ri_worker_t *worker, ri_conn_t *conn,
+                                        const ri_wire_msg_t *msg);
+
+#endif

@@ -1,0 +1,580 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "rtr_message.h"
+#include "control.h"
+#include "planes.h"
+#include "rdma.h"
+#include "rtr_state.h"
+#include "../core/config.h"
+#include "../tag/deliver.h"
+
+#include <stdlib.h>
+
+int ri_rtr_message_on = 0;
+
+#define MESSAGE_NO_SLOT UINT8_MAX
+
+/* An RTR that is out. */
+typedef struct message_slot {
+    ucs_list_link_t list; /* in worker->rtr_notified, if it has news */
+    ri_recv_req_t *recv;  /* NULL: free, or its end is not dealt with yet */
+    ri_peer_t *peer;
+    uint64_t tag; /* of the receive */
+    uint32_t generation;
+    uint32_t seen;
+    uint32_t immediate; /* notified */
+    size_t length;      /* likewise */
+    uint8_t notified;
+    uint8_t ended;    /* it was taken back while that was asked for */
+    uint8_t revoking; /* REVOKE is not answered yet */
+    ri_plane_memory_t memory;
+} message_slot_t;
+
+typedef struct ri_rtr_slots {
+    ri_worker_t *worker;
+    uint32_t free;       /* one bit for each */
+    uint32_t generation; /* of the latest */
+    message_slot_t slot[RI_WIRE_RTR_SLOTS];
+} ri_rtr_slots_t;
+
+static ri_rtr_slots_t *message_slots(ri_worker_t *worker, ri_peer_t *peer)
+{
+    ri_rtr_slots_t *slots = peer->rtr_slots;
+    unsigned i;
+
+    if (slots == NULL) {
+        slots = calloc(1, sizeof(*slots));
+        if (slots == NULL) {
+            return NULL;
+        }
+        slots->worker     = worker;
+        slots->free       = ~0u;
+        slots->generation = (uint32_t)ri_random();
+        for (i = 0; i < RI_WIRE_RTR_SLOTS; ++i) {
+            slots->slot[i].peer = peer;
+        }
+        peer->rtr_slots = slots;
+    }
+    return slots;
+}
+
+/* The slot of a receive, or NULL if it has none (any more). */
+static message_slot_t *message_slot(const ri_recv_req_t *recv)
+{
+    return (((recv->rtr == RI_RTR_SENT) || (recv->rtr == RI_RTR_PROMISED)) &&
+            (recv->rtr_index != MESSAGE_NO_SLOT)) ?
+                   &recv->rtr_stream->peer->rtr_slots->slot[recv->rtr_index] :
+                   NULL;
+}
+
+/* The plane's callback. Whatever follows waits for progress. */
+static void message_notified(ri_plane_ep_t *ep, uint32_t immediate, size_t length)
+{
+    ri_rtr_slots_t *slots = ((ri_peer_t *)ep->user)->rtr_slots;
+    unsigned index        = (immediate >> RI_WIRE_IMM_SLOT_SHIFT) % RI_WIRE_RTR_SLOTS;
+    message_slot_t *slot  = (slots != NULL) ? &slots->slot[index] : NULL;
+
+    if (slot == NULL) {
+        return;
+    }
+    if ((slot->recv == NULL) || slot->notified ||
+        (((immediate >> RI_WIRE_IMM_GEN_SHIFT) ^ slot->generation) &
+         RI_WIRE_IMM_GEN_MASK)) {
+        ri_deliver_malformed(slots->worker, "by notification", RI_WIRE_PLACED, length);
+        return;
+    }
+    slot->notified  = 1;
+    slot->immediate = immediate;
+    slot->length    = length;
+    ucs_list_add_tail(&slots->worker->rtr_notified, &slot->list);
+}
+
+void ri_rtr_message_listen(ri_worker_t *worker)
+{
+    if (ri_rtr_message_on && (ri_config.rtr != UCS_NO) && (worker->rdma != NULL) &&
+        (worker->rdma->ops->listen != NULL) &&
+        (worker->rdma->ops->listen(worker->rdma, message_notified) != UCS_OK)) {
+        ri_debug("no receive is offered through a network");
+    }
+}
+
+int ri_rtr_message_is_possible(const ri_stream_t *stream)
+{
+    const ri_peer_t *peer = stream->peer;
+
+    /* Who sleeps while RTRs are out is not woken by what they bring. */
+    return stream->rdma_write && (peer->plane_ep == NULL) &&
+           (ri_rdma_way(peer) != NULL) &&
+           (peer->rdma_ep->notifications >= RI_WIRE_RTR_SLOTS) &&
+           (ri_config.rtr != UCS_NO) &&
+           !(stream->worker->context->features & UCP_FEATURE_WAKEUP);
+}
+
+/* Give the place of a slot back. */
+static void message_free_slot(ri_rtr_slots_t *slots, message_slot_t *slot)
+{
+    slots->free |= 1u << (slot - slots->slot);
+    --slots->worker->num_reads;
+}
+
+/* A slot's RTR has ended. */
+static void message_end_slot(message_slot_t *slot)
+{
+    ri_rtr_slots_t *slots = slot->peer->rtr_slots;
+    ri_worker_t *worker   = slots->worker;
+
+    worker->rdma->ops->release(worker->rdma, &slot->memory);
+    slot->recv = NULL;
+    --worker->num_rtr_slots;
+    if (slot->notified) {
+        ucs_list_del(&slot->list);
+        slot->notified = 0;
+    }
+    if (!slot->revoking) {
+        message_free_slot(slots, slot);
+        return;
+    }
+    slot->revoking = 0;
+    slot->ended    = 1; /* what waits for the answer is looked after in progress */
+    --worker->num_revoking;
+    ucs_list_add_tail(&worker->rtr_notified, &slot->list);
+}
+
+void ri_rtr_message_release(ri_recv_req_t *recv)
+{
+    message_slot_t *slot = message_slot(recv);
+
+    if (slot != NULL) {
+        message_end_slot(slot);
+        recv->rtr_index = MESSAGE_NO_SLOT;
+    }
+}
+
+static void message_put(const ri_recv_req_t *recv, const ri_stream_t *stream,
+                        const message_slot_t *slot, int ahead)
+{
+    ri_wire_rtr_msg_t msg = {.base.type  = RI_WIRE_RTR,
+                             .base.value = recv->id,
+                             .tag        = recv->tag,
+                             .mask       = recv->mask,
+                             .address    = (uintptr_t)recv->data.buffer,
+                             .length     = recv->data.length,
+                             .key        = slot->memory.remote_key,
+                             .way        = stream->peer->rdma_way,
+                             .seen       = slot->seen,
+                             .generation = slot->generation,
+                             .ahead      = ahead,
+                             .slot       = recv->rtr_index};
+
+    ri_wire_set_id(&msg.base, stream->remote_conn_id);
+    ri_control_send_message(stream->peer, &msg, sizeof(msg));
+}
+
+ucs_status_t ri_rtr_message_send(ri_recv_req_t *recv, ri_stream_t *stream, int ahead)
+{
+    ri_worker_t *worker   = recv->super.worker;
+    ri_peer_t *peer       = stream->peer;
+    const ri_conn_t *conn = ri_peer_way_out(peer);
+    ri_rtr_slots_t *slots = message_slots(worker, peer);
+    message_slot_t *slot;
+    ucs_status_t status;
+
+    if ((conn == NULL) || (conn->flags & RI_CONN_PEER_MODE) || (slots == NULL)) {
+        return UCS_ERR_UNREACHABLE;
+    }
+    /* What is being taken back must not depend on what is offered meanwhile. */
+    if ((slots->free == 0) || (worker->num_revoking > 0) || worker->rtr_recheck) {
+        return UCS_ERR_NO_RESOURCE;
+    }
+    slot   = &slots->slot[__builtin_ctz(slots->free)];
+    status = worker->rdma->ops->reg(worker->rdma, recv->data.buffer, recv->data.length,
+                                    &slot->memory);
+    if (status != UCS_OK) {
+        return status;
+    }
+    recv->id = ri_id_alloc(&worker->recv_ids, recv);
+    if (recv->id == 0) {
+        worker->rdma->ops->release(worker->rdma, &slot->memory);
+        return UCS_ERR_NO_MEMORY;
+    }
+
+    slots->free &= slots->free - 1;
+    slot->recv       = recv;
+    slot->tag        = recv->tag;
+    slot->generation = ++slots->generation;
+    slot->seen       = stream->next_sn - 1;
+    slot->ended      = 0;
+    recv->stream     = NULL;
+    recv->rtr_index  = slot - slots->slot;
+    recv->rtr_stream = stream;
+    ri_rtr_set(recv, RI_RTR_SENT);
+    ucs_list_add_tail(&stream->rtrs, &recv->list);
+    ++stream->num_rtrs;
+    ++worker->num_rtr_slots;
+    ++worker->num_reads;
+    ++worker->counters.rtr_sent;
+    worker->attention = 1;
+    ri_trace(&worker->trace, RI_TRACE_RTR_SENT, recv->tag, recv->id);
+    message_put(recv, stream, slot, ahead);
+    return UCS_OK;
+}
+
+/* Ask the sender not to use an RTR. Without a way to ask it is made sure that it cannot. */
+static void message_revoke(ri_recv_req_t *recv)
+{
+    ri_stream_t *stream  = recv->rtr_stream;
+    ri_worker_t *worker  = stream->worker;
+    message_slot_t *slot = message_slot(recv);
+    ri_wire_revoke_t msg = {.base.type  = RI_WIRE_REVOKE,
+                            .base.value = slot->generation,
+                            .slot       = recv->rtr_index,
+                            .stream_id  = stream->id,
+                            .uid        = worker->uid};
+
+    if (slot->revoking) {
+        return;
+    }
+    if (ri_peer_way_out(stream->peer) == NULL) {
+        ri_planes_rdma_failed(worker, stream->peer);
+        return;
+    }
+    slot->revoking = 1;
+    ++worker->num_revoking;
+    ri_trace(&worker->trace, RI_TRACE_RTR_BACK, recv->tag, recv->id);
+    ri_wire_set_id(&msg.base, stream->remote_conn_id);
+    ri_control_send_message(stream->peer, &msg, sizeof(msg));
+}
+
+int ri_rtr_message_take_back(ri_recv_req_t *recv)
+{
+    if (recv->rtr == RI_RTR_SENT) {
+        message_revoke(recv);
+    }
+    return recv->rtr == RI_RTR_NONE;
+}
+
+typedef enum message_dependents {
+    MESSAGE_FREE,
+    MESSAGE_ASKED,   /* not known yet */
+    MESSAGE_PROMISED /* one has been used */
+} message_dependents_t;
+
+/* What the RTRs of a receive, and of later ones that count it, say to a message of @a stream. */
+static message_dependents_t message_look(const ri_recv_req_t *recv,
+                                         const ri_stream_t *stream, int revoke)
+{
+    message_dependents_t result = MESSAGE_FREE;
+    const ri_tag_node_t *head, *node;
+    ri_recv_req_t *other;
+    int i;
+
+    if (recv->mask_class == NULL) {
+        return MESSAGE_FREE;
+    }
+    head = ri_tag_index_find(&recv->mask_class->posted, recv->node.key);
+    node = &recv->node;
+    for (i = 0; i < RI_RTR_DEPTH; ++i) {
+        other = ri_container_of(node, ri_recv_req_t, node);
+        if ((other->rtr >= RI_RTR_SENT) && (other->rtr_stream != stream)) {
+            if (other->rtr != RI_RTR_SENT) {
+                return MESSAGE_PROMISED;
+            }
+            if (revoke) {
+                message_revoke(other);
+            }
+            result = MESSAGE_ASKED;
+        }
+        node = node->next;
+        if (node == head) {
+            break;
+        }
+    }
+    return result;
+}
+
+int ri_rtr_message_is_contested(ri_worker_t *worker, const ri_stream_t *stream,
+                                uint64_t tag)
+{
+    uint64_t serial = 0;
+    ri_recv_req_t *recv;
+
+    while ((recv = ri_match_peek_posted(&worker->match, tag, serial)) != NULL) {
+        if (message_look(recv, stream, 0) == MESSAGE_ASKED) {
+            message_look(recv, stream, 1); /* which may have decided it */
+        }
+        switch (message_look(recv, stream, 0)) {
+        case MESSAGE_FREE:
+            return 0;
+        case MESSAGE_ASKED:
+            return 1;
+        default:
+            break;
+        }
+        serial = recv->serial + 1;
+    }
+    return 0;
+}
+
+/* Go on with messages that waited for an answer. */
+static void message_resume(ri_worker_t *worker)
+{
+    ri_stream_t *stream, *found;
+
+    ucs_list_for_each(stream, &worker->streams, list) {
+        stream->stalled = stream->stalled ? 2 : 0;
+    }
+    do { /* each callback may free any stream */
+        found = NULL;
+        ucs_list_for_each(stream, &worker->streams, list) {
+            if (stream->stalled == 2) {
+                found = stream;
+                break;
+            }
+        }
+        if (found != NULL) {
+            found->stalled = 0;
+            ++found->busy;
+            ri_deliver_resume(found);
+            --found->busy;
+            ri_stream_check_closed(found);
+        }
+    } while (found != NULL);
+    ri_deliver_resume_self(worker);
+}
+
+/* Something has been answered, or need not be any more, about a receive of this tag. */
+static void message_decide(ri_worker_t *worker, uint64_t tag)
+{
+    worker->rtr_recheck = 1; /* nothing is offered before all is decided */
+    ri_rtr_cancel_again(worker, tag);
+    message_resume(worker);
+    worker->rtr_recheck = 0;
+    ri_rtr_wake_queue(worker);
+}
+
+void ri_rtr_message_handle_revoked(ri_stream_t *stream, const ri_wire_msg_t *msg)
+{
+    ri_worker_t *worker   = stream->worker;
+    ri_rtr_slots_t *slots = stream->peer->rtr_slots;
+    message_slot_t *slot  = (slots != NULL) ? &slots->slot[msg->slot] : NULL;
+    ri_recv_req_t *recv;
+    uint64_t tag;
+
+    if ((slot == NULL) || (slot->recv == NULL) || !slot->revoking ||
+        (slot->generation != msg->generation) || (slot->recv->rtr_stream != stream)) {
+        ++worker->counters.rx_stale;
+        return;
+    }
+    recv           = slot->recv;
+    tag            = recv->tag;
+    slot->revoking = 0;
+    --worker->num_revoking;
+    if (msg->flags & RI_WIRE_REVOKED_USED) {
+        ri_rtr_set(recv, RI_RTR_PROMISED);
+    } else {
+        ri_rtr_forget(recv);
+        if (!recv->canceled) {
+            ri_rtr_enqueue(recv);
+        }
+    }
+    ++stream->busy;
+    message_decide(worker, tag);
+    --stream->busy;
+    ri_stream_check_closed(stream);
+}
+
+/* A write by the RTR of a slot has ended: that is the message. */
+static void message_take(message_slot_t *slot)
+{
+    ri_recv_req_t *recv  = slot->recv;
+    ri_stream_t *stream  = recv->rtr_stream;
+    uint32_t number      = slot->seen + (uint16_t)(slot->immediate - slot->seen);
+    ri_arrival_t arrival = {.sn        = number,
+                            .wire_type = RI_WIRE_PLACED,
+                            .kind      = RI_MSG_PLACED,
+                            .req_id    = recv->id,
+                            .tag       = recv->tag,
+                            .length    = recv->data.length};
+
+    if (slot->immediate & RI_WIRE_IMM_SHORT) {
+        arrival.length = slot->length;
+    }
+    ++stream->busy;
+    ri_planes_rdma_worked(stream->peer, stream->peer->rdma_way);
+    message_end_slot(slot);
+    recv->rtr_index = MESSAGE_NO_SLOT;
+    ri_rtr_set(recv, RI_RTR_WRITTEN);
+    if ((arrival.length > recv->data.length) || (arrival.length == 0) ||
+        ((int32_t)(number - stream->next_sn) < 0)) {
+        ri_deliver_breaking(stream, "a notification that makes no sense", RI_WIRE_PLACED,
+                            arrival.length);
+    } else {
+        ri_deliver(stream, &arrival);
+    }
+    --stream->busy;
+    ri_stream_check_closed(stream);
+}
+
+static unsigned message_take_all(ri_worker_t *worker)
+{
+    unsigned count = 0;
+    message_slot_t *slot;
+
+    while (!ucs_list_is_empty(&worker->rtr_notified)) {
+        slot = ucs_list_extract_head(&worker->rtr_notified, message_slot_t, list);
+        ++count;
+        if (slot->ended) {
+            slot->ended = 0;
+            message_free_slot(slot->peer->rtr_slots, slot);
+            message_decide(worker, slot->tag);
+        } else {
+            slot->notified = 0;
+            message_take(slot);
+        }
+    }
+    return count;
+}
+
+/* @return A peer whose way has failed without anybody noticing, or NULL. */
+static ri_peer_t *message_find_failed(ri_worker_t *worker)
+{
+    ri_stream_t *stream;
+
+    ucs_list_for_each(stream, &worker->streams, list) {
+        if ((ri_rdma_way(stream->peer) != NULL) &&
+            (worker->rdma->ops->check(stream->peer->rdma_ep) != UCS_OK)) {
+            return stream->peer;
+        }
+    }
+    return NULL;
+}
+
+unsigned ri_rtr_message_progress(ri_worker_t *worker)
+{
+    ri_peer_t *peer;
+
+    if (ri_unlikely(worker->rdma->failures != worker->rdma_failures)) {
+        worker->rdma_failures = worker->rdma->failures;
+        while ((peer = message_find_failed(worker)) != NULL) {
+            ri_planes_rdma_failed(worker, peer);
+        }
+    }
+    return ucs_list_is_empty(&worker->rtr_notified) ? 0 : message_take_all(worker);
+}
+
+/* Whether the message of a number is there, and waits for its turn. */
+static int message_is_early(const ri_stream_t *stream, uint32_t sn)
+{
+    const ri_msg_t *msg;
+
+    ucs_list_for_each(msg, &stream->early, list) {
+        if (msg->sn == sn) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+int ri_rtr_message_again(ri_stream_t *stream, const ri_arrival_t *arrival)
+{
+    const ri_wire_rts_t *rts = arrival->data;
+    ri_worker_t *worker      = stream->worker;
+
+    if ((uint16_t)stream->peer->rdma_way == rts->way) {
+        ri_planes_rdma_failed(worker, stream->peer);
+    }
+    message_take_all(worker);
+    if (stream->broken || (((int32_t)(arrival->sn - stream->next_sn) >= 0) &&
+                           !message_is_early(stream, arrival->sn))) {
+        return 0;
+    }
+    ri_control_answer(stream, RI_WIRE_FIN, arrival->req_id);
+    return 1;
+}
+
+int ri_rtr_message_has(const ri_stream_t *stream)
+{
+    const ri_recv_req_t *recv;
+
+    ucs_list_for_each(recv, &stream->rtrs, list) {
+        if ((recv->rtr == RI_RTR_SENT) || (recv->rtr == RI_RTR_PROMISED)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+void ri_rtr_message_withdraw(ri_stream_t *stream)
+{
+    if (ri_rtr_message_has(stream)) {
+        ri_planes_rdma_failed(stream->worker, stream->peer);
+    }
+}
+
+void ri_rtr_message_settle(ri_stream_t *stream)
+{
+    message_slot_t *slot, *next;
+    ri_worker_t *worker = stream->worker;
+    int any;
+
+    do { /* each callback may do anything */
+        any = 0;
+        ucs_list_for_each_safe(slot, next, &worker->rtr_notified, list) {
+            if (slot->ended && (slot->peer == stream->peer)) {
+                ucs_list_del(&slot->list);
+                slot->ended = 0;
+                message_free_slot(slot->peer->rtr_slots, slot);
+                message_decide(worker, slot->tag);
+                any = 1;
+                break;
+            }
+        }
+    } while (any);
+}
+
+void ri_rtr_message_way_ended(ri_peer_t *peer)
+{
+    ri_rtr_slots_t *slots = peer->rtr_slots;
+    message_slot_t *slot;
+    unsigned i;
+
+    for (i = 0; (slots != NULL) && (i < RI_WIRE_RTR_SLOTS); ++i) {
+        slot = &slots->slot[i];
+        if ((slot->recv == NULL) || slot->notified) {
+            continue;
+        }
+        if (slot->recv->rtr == RI_RTR_SENT) {
+            ri_rtr_forget(slot->recv);
+        } else { /* its message comes again, and nobody else may have the receive */
+            ri_rtr_message_release(slot->recv);
+        }
+    }
+}
+
+void ri_rtr_message_forget_peer(ri_peer_t *peer)
+{
+    ri_rtr_slots_t *slots = peer->rtr_slots;
+    unsigned i;
+
+    for (i = 0; (slots != NULL) && (i < RI_WIRE_RTR_SLOTS); ++i) {
+        assert(slots->slot[i].recv == NULL);
+        if (slots->slot[i].ended) {
+            ucs_list_del(&slots->slot[i].list);
+            message_free_slot(slots, &slots->slot[i]);
+        }
+    }
+    peer->rtr_slots = NULL;
+    free(slots);
+}
+
+void ri_rtr_message_end_all(ri_worker_t *worker)
+{
+    ri_stream_t *stream;
+
+    ucs_list_for_each(stream, &worker->streams, list) {
+        ri_rtr_message_withdraw(stream);
+    }
+    ri_deliver_drop_self(worker);
+}

@@ -1,0 +1,508 @@
+/* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Receives that offer themselves through a network, and the order that this leaves.
+ * (protocol-rndv.md section 4; src/ucp/proto/rtr_message.c, recv_rndv_message.c)
+ */
+
+#include "rtr_message_test.h"
+
+namespace {
+
+class test_rtr_message : public rtr_message_test {};
+
+/* One RTR, and nothing else: the data tells of itself. */
+TEST_F(test_rtr_message, one_message)
+{
+    for (bool sync : {false, true}) {
+        recv_ptr r = post();
+        EXPECT_EQ(1u, m_ba->sent.size());
+        EXPECT_EQ(1u, m_ba->count(RI_WIRE_RTR));
+        deliver();
+        send_ptr s = send(LARGE, TAG, sync);
+        EXPECT_EQ(0u, m_ab->sent.size());
+        EXPECT_FALSE(s->done);
+        EXPECT_FALSE(r->done);
+        EXPECT_EQ(1u, m_a_rdma->under_way());
+        progress_both(3);
+        check(r, s);
+        check_sent(s);
+        EXPECT_FALSE(is_any_sent()) << "no FIN";
+        check_rtrs(1, 1);
+    }
+    EXPECT_EQ(2u, m_a_rdma->writes);
+    EXPECT_EQ(0u, m_b_rdma->reads);
+    EXPECT_EQ(LARGE * 2, m_conn->counters.tx_written_bytes);
+}
+
+/* Each large message takes one RTR, whichever way it goes. */
+TEST_F(test_rtr_message, ping_pong)
+{
+    for (unsigned i = 0; i < 4; ++i) { /* teaches the other side */
+        recv_ptr r = m_a->recv(TAG, ALL, LARGE);
+        send_ptr s = m_b->send(m_back, pattern(i, LARGE), TAG);
+        pump();
+        ASSERT_TRUE(r->done && s->done);
+    }
+    uint64_t sn = m_conn->tx_sn, control_a = m_conn->counters.tx_control,
+             control_b = m_back->counters.tx_control;
+    for (unsigned i = 0; i < 20; ++i) {
+        recv_ptr r  = post();
+        recv_ptr r2 = m_a->recv(TAG, ALL, LARGE);
+        deliver();
+        send_ptr s = send();
+        progress_both(3);
+        check(r, s);
+        send_ptr s2 = m_b->send(m_back, pattern(i, LARGE), TAG);
+        progress_both(3);
+        ASSERT_TRUE(r2->done && s2->done);
+        EXPECT_TRUE(r2->buffer == s2->data);
+        EXPECT_FALSE(is_any_sent());
+    }
+    EXPECT_EQ(sn + 20, m_conn->tx_sn);
+    EXPECT_EQ(control_a + 20, m_conn->counters.tx_control);
+    EXPECT_EQ(control_b + 20, m_back->counters.tx_control);
+    EXPECT_EQ(20u, m_b_rdma->writes);
+    EXPECT_EQ(0u, m_ab->count(RI_WIRE_RTS) + m_ba->count(RI_WIRE_RTS));
+}
+
+/* A message that was offered is read; its RTR is for nothing. */
+TEST_F(test_rtr_message, rts_and_rtr_cross)
+{
+    send_ptr s = send();
+    recv_ptr r = post();
+    EXPECT_EQ(RI_RTR_SENT, rtr(r));
+    deliver(m_ba, 0);
+    EXPECT_EQ(0u, waiting());
+    pump();
+    check(r, s);
+    check_rtrs(1, 0);
+    EXPECT_EQ(1u, m_b_rdma->reads);
+    EXPECT_EQ(0u, m_a_rdma->writes);
+
+    s = send();
+    r = post();
+    deliver(m_ab, 0); /* now the RTR is last */
+    pump();
+    check(r, s);
+    EXPECT_EQ(0u, waiting());
+    EXPECT_EQ(0u, m_a_rdma->writes);
+}
+
+/* What is sent behind a message that is being written waits for it. */
+TEST_F(test_rtr_message, later_messages_overtake_the_write)
+{
+    for (size_t length : {(size_t)8, EAGER, MEDIUM, LARGE}) {
+        SCOPED_TRACE(length);
+        recv_ptr r1     = post_seen();
+        recv_ptr r2     = post(EAGER - 1), r3;
+        m_a_rdma->holds = true;
+        send_ptr s1     = send();
+        send_ptr s2     = send(8);
+        send_ptr s3     = send(length, TAG + 1);
+        deliver();
+        progress_both(5);
+        EXPECT_FALSE(r1->done || r2->done);
+        r3 = post(LARGE, TAG + 1);
+        EXPECT_FALSE(r3->done);
+        m_a_rdma->holds      = false;
+        m_b_rdma->holds_news = true;
+        progress_both(5);
+        EXPECT_TRUE(s1->done) << "it has ended";
+        EXPECT_FALSE(r1->done || r2->done || r3->done) << "but is not told";
+        m_b_rdma->holds_news = false;
+        pump();
+        check(r1, s1);
+        check(r2, s2);
+        check(r3, s3);
+    }
+    EXPECT_EQ(0u, malformed());
+}
+
+/* More of them than may come early for other reasons */
+TEST_F(test_rtr_message, any_number_of_later_messages)
+{
+    ri_config.reorder_window = 8;
+    recv_ptr r1              = post_seen();
+    m_a_rdma->holds          = true;
+    send_ptr s1              = send();
+    for (unsigned i = 0; i < 30; ++i) {
+        send(8, TAG + 1);
+    }
+    deliver();
+    m_a_rdma->holds = false;
+    pump();
+    check(r1, s1);
+    for (unsigned i = 0; i < 30; ++i) {
+        EXPECT_TRUE(post(8, TAG + 1)->done);
+    }
+    EXPECT_EQ(0u, malformed());
+}
+
+/* A write whose number's turn has not come: earlier messages are still on their way. */
+TEST_F(test_rtr_message, the_write_overtakes)
+{
+    recv_ptr r1 = post(LARGE, TAG + 1);
+    recv_ptr r2 = post_seen();
+    send_ptr s1 = send(8, TAG + 1);
+    send_ptr s2 = send();
+    progress_both(5);
+    check_sent(s2);
+    EXPECT_FALSE(r2->done);
+    EXPECT_EQ(RI_RTR_WRITTEN, rtr(r2));
+
+    /* It stands for its message: a cancel has no effect, later receives count it */
+    m_b->cancel(r2);
+    EXPECT_FALSE(r2->done);
+    recv_ptr r3 = post();
+    deliver(m_ba, 0);
+    EXPECT_EQ(0u, m_conn->rtrs->waiting[0].count) << "the sender has counted it";
+    deliver();
+    check(r1, s1);
+    check(r2, s2);
+    send_ptr s3 = send();
+    pump();
+    check(r3, s3);
+    check_rtrs(2, 2);
+}
+
+TEST_F(test_rtr_message, counts_messages_of_all_kinds)
+{
+    recv_ptr r1 = post(EAGER), r2 = post(), r3 = post(MEDIUM), r4 = post();
+    deliver();
+    EXPECT_EQ(3u, waiting());
+    send_ptr s1 = send(EAGER), s2 = send(MEDIUM), s3 = send(8), s4 = send();
+    pump();
+    check(r1, s1);
+    check(r2, s2);
+    check(r3, s3);
+    check(r4, s4);
+    check_rtrs(3, 2);
+    EXPECT_EQ(2u, m_a_rdma->writes);
+}
+
+/* The notification tells the length, if the message is in one piece. */
+TEST_F(test_rtr_message, shorter_and_longer)
+{
+    for (size_t length : {(size_t)8193, LARGE - 1, LARGE, LARGE + 1}) {
+        recv_ptr r = post_seen();
+        send_ptr s = send(length);
+        pump();
+        check(r, s);
+        check_rtrs(1, length <= LARGE);
+    }
+}
+
+/* The tag of the RTR is the message's, or it goes another way. */
+TEST_F(test_rtr_message, open_mask)
+{
+    ri_sender_map_learn(&m_b->worker()->senders, TAG, ~6ul, TAG, stream()->id);
+    ri_sender_map_credit(&m_b->worker()->senders, TAG, ~6ul, stream()->id, 1);
+    for (uint64_t tag : {TAG, TAG | 2}) {
+        recv_ptr r = m_b->recv(TAG, ~6ul, LARGE);
+        deliver();
+        EXPECT_EQ(1u, waiting());
+        send_ptr s = send(LARGE, tag);
+        pump();
+        check(r, s);
+        EXPECT_EQ(tag, r->info.sender_tag);
+        check_rtrs(1, tag == TAG);
+    }
+}
+
+/* EAGER_SAME behind a message that is told by its data */
+TEST_F(test_rtr_message, the_tag_of_the_message_before)
+{
+    recv_ptr r = post_seen();
+    send_ptr s = send(), s2 = send(8);
+    EXPECT_EQ(1u, m_ab->count(RI_WIRE_EAGER_SAME));
+    recv_ptr r2 = post(EAGER);
+    pump();
+    check(r, s);
+    check(r2, s2);
+    EXPECT_EQ(TAG, r2->info.sender_tag);
+}
+
+TEST_F(test_rtr_message, numbers_of_the_window)
+{
+    /* Messages of other tags pass by a waiting RTR: too many, and it is not used */
+    recv_ptr r = post_seen();
+    m_conn->rtrs->waiting[0].seen -= RI_WIRE_IMM_WINDOW - 2;
+    send_ptr s = send();
+    EXPECT_EQ(1u, m_a_rdma->writes);
+    pump();
+    /* The receiver does not know of that, and takes the number as it is */
+    check(r, s);
+    r = post_seen();
+    m_conn->rtrs->waiting[0].seen -= RI_WIRE_IMM_WINDOW;
+    s = send();
+    EXPECT_EQ(1u, m_a_rdma->writes);
+    pump();
+    check(r, s);
+}
+
+TEST_F(test_rtr_message, as_many_as_there_are_slots)
+{
+    std::vector<recv_ptr> r;
+    std::vector<send_ptr> s;
+
+    for (unsigned i = 0; i < 50; ++i) {
+        r.push_back(post());
+    }
+    EXPECT_EQ(32u, m_ba->count(RI_WIRE_RTR));
+    deliver();
+    for (unsigned i = 0; i < 50; ++i) {
+        s.push_back(send());
+        progress_both(2);
+        deliver();
+    }
+    pump();
+    for (unsigned i = 0; i < 50; ++i) {
+        check(r[i], s[i]);
+    }
+    EXPECT_EQ(0u, malformed());
+}
+
+/* What could not be registered, on either side */
+TEST_F(test_rtr_message, no_memory_to_register)
+{
+    m_b_rdma->reg_status = UCS_ERR_NO_MEMORY;
+    recv_ptr r           = post();
+    EXPECT_EQ(RI_RTR_NONE, rtr(r));
+    m_b_rdma->reg_status = UCS_OK;
+    send_ptr s           = send();
+    pump();
+    check(r, s);
+
+    r                    = post_seen();
+    m_a_rdma->reg_status = UCS_ERR_NO_MEMORY;
+    s                    = send();
+    m_a_rdma->reg_status = UCS_OK;
+    pump();
+    check(r, s);
+    EXPECT_EQ(0u, m_a_rdma->writes);
+}
+
+/* What nothing would wake offers nothing. */
+TEST_F(test_rtr_message, not_for_those_who_sleep)
+{
+    m_b->worker()->context->features |= UCP_FEATURE_WAKEUP;
+    recv_ptr r = post();
+    EXPECT_EQ(RI_RTR_NONE, rtr(r));
+    send_ptr s = send();
+    pump();
+    check(r, s);
+    m_b->worker()->context->features &= ~UCP_FEATURE_WAKEUP;
+}
+
+/*
+ * Cancel
+ */
+
+TEST_F(test_rtr_message, cancel)
+{
+    recv_ptr r = post_seen();
+    m_b->cancel(r);
+    EXPECT_FALSE(r->done) << "the sender has to be asked";
+    EXPECT_EQ(1u, m_ba->count(RI_WIRE_REVOKE));
+    deliver_all();
+    EXPECT_EQ(0u, waiting());
+    check_canceled(r);
+    send_ptr s = send();
+    EXPECT_EQ(0u, m_a_rdma->writes);
+    r = post();
+    pump();
+    check(r, s);
+}
+
+/* REVOKE and what it is about cross. */
+TEST_F(test_rtr_message, cancel_too_late)
+{
+    recv_ptr r = post_seen();
+    send_ptr s = send();
+    m_b->cancel(r);
+    m_b->cancel(r);
+    EXPECT_EQ(1u, m_ba->count(RI_WIRE_REVOKE));
+    deliver_all();
+    EXPECT_EQ(RI_RTR_PROMISED, rtr(r));
+    m_b->cancel(r);
+    EXPECT_FALSE(r->done);
+    pump();
+    check(r, s);
+    check_rtrs(1, 1);
+
+    r = post_seen();
+    s = send();
+    m_b->cancel(r);
+    progress_both(5); /* told before the answer */
+    check(r, s);
+    pump();
+
+    r = post_seen();
+    s = send(8); /* in another form */
+    m_b->cancel(r);
+    deliver(m_ab, 0);
+    check(r, s);
+    uint64_t stale = m_b->counters().rx_stale;
+    pump();
+    EXPECT_EQ(stale + 1, m_b->counters().rx_stale) << "the answer";
+}
+
+/* REVOKE overtakes its RTR. */
+TEST_F(test_rtr_message, revoke_first)
+{
+    recv_ptr r = post();
+    m_b->cancel(r);
+    ASSERT_EQ(2u, m_ba->sent.size());
+    deliver(m_ba, 1);
+    deliver(m_ab, 0);
+    check_canceled(r);
+    deliver_all();
+    EXPECT_EQ(0u, waiting()) << "the RTR is void";
+}
+
+/* A receive that later ones count, though it has no RTR itself */
+TEST_F(test_rtr_message, cancel_with_dependents)
+{
+    recv_ptr r1 = post(EAGER), r2 = post(), r3 = post();
+    deliver_all();
+    EXPECT_EQ(2u, waiting());
+    m_b->cancel(r1);
+    EXPECT_EQ(2u, m_ba->count(RI_WIRE_REVOKE));
+    deliver(m_ba, 0);
+    deliver_all();
+    check_canceled(r1);
+    EXPECT_FALSE(r2->done || r3->done);
+    pump(); /* they are offered anew */
+    EXPECT_EQ(2u, waiting());
+    send_ptr s2 = send(), s3 = send();
+    pump();
+    check(r2, s2);
+    check(r3, s3);
+    EXPECT_EQ(2u, m_a_rdma->writes);
+
+    /* One of them was used: so r1's message is on its way */
+    r1          = post(EAGER);
+    r2          = post_seen();
+    send_ptr s1 = send(8);
+    s2          = send();
+    m_b->cancel(r1);
+    deliver(m_ba, 0);
+    deliver(m_ab, 1);
+    EXPECT_EQ(RI_RTR_PROMISED, rtr(r2));
+    EXPECT_FALSE(r1->done);
+    pump();
+    check(r1, s1);
+    check(r2, s2);
+}
+
+/* Nothing is offered while that is not decided. */
+TEST_F(test_rtr_message, no_offer_while_canceling)
+{
+    recv_ptr r1 = post_seen();
+    m_b->cancel(r1);
+    recv_ptr r2 = post();
+    EXPECT_EQ(RI_RTR_QUEUED, rtr(r2));
+    m_b->progress();
+    EXPECT_EQ(RI_RTR_QUEUED, rtr(r2));
+    deliver_all();
+    check_canceled(r1);
+    m_b->progress();
+    EXPECT_EQ(RI_RTR_SENT, rtr(r2));
+    deliver_all();
+    send_ptr s = send();
+    pump();
+    check(r2, s);
+    EXPECT_EQ(1u, m_a_rdma->writes);
+}
+
+/* A cancel that cannot be asked about ends the way, and is decided at once. */
+TEST_F(test_rtr_message, cancel_without_a_way_out)
+{
+    recv_ptr r     = post_seen();
+    m_back->status = UCS_ERR_CONNECTION_RESET;
+    m_b->cancel(r);
+    check_canceled(r);
+    EXPECT_EQ(RI_RDMA_FAILED, stream()->peer->rdma);
+    m_back->status = UCS_OK;
+    pump();
+}
+
+/*
+ * Other senders
+ */
+
+TEST_F(test_rtr_message, contested_and_revoked)
+{
+    second();
+    recv_ptr r = post_seen();
+    send_ptr s = send2(8), s3 = send2(8);
+    while (!m_ab2->sent.empty()) {
+        deliver(m_ab2, 0);
+    }
+    EXPECT_FALSE(r->done) << "it may be the first sender's";
+    EXPECT_TRUE(stream2()->stalled);
+    EXPECT_EQ(0u, m_b->worker()->match.num_unexpected);
+    recv_ptr probe = m_b->recv(TAG + 1, ALL, 8); /* does not see them either */
+    EXPECT_EQ(1u, m_ba->count(RI_WIRE_REVOKE));
+    pump();
+    check(r, s);
+    recv_ptr r3 = post();
+    check(r3, s3);
+    m_b->cancel(probe);
+    EXPECT_EQ(0u, malformed());
+}
+
+TEST_F(test_rtr_message, contested_and_used)
+{
+    second();
+    recv_ptr r  = post_seen();
+    send_ptr s  = send();
+    send_ptr s2 = send2(MEDIUM), s3 = send2(8);
+    while (!m_ab2->sent.empty()) {
+        deliver(m_ab2, 0);
+    }
+    EXPECT_TRUE(stream2()->stalled);
+    recv_ptr r2 = post(), r3 = post();
+    pump();
+    check(r, s);
+    check(r2, s2);
+    check(r3, s3);
+}
+
+/* ... by messages of the process to itself */
+TEST_F(test_rtr_message, contested_by_itself)
+{
+    endpoint *ep    = m_b->new_endpoint(m_b.get());
+    ri_conn_t *self = m_b->connect(ep, RECEIVER);
+    ASSERT_TRUE(self->flags & RI_CONN_SELF);
+    for (size_t length : {(size_t)8, LARGE}) {
+        for (bool used : {false, true}) {
+            recv_ptr r = post_seen(), r2, r3;
+            send_ptr s = used ? send() : nullptr;
+            send_ptr o = m_b->send(self, pattern(++m_seed, length), TAG);
+            send_ptr p = m_b->send(self, pattern(++m_seed, 8), TAG);
+            EXPECT_FALSE(r->done);
+            r2 = post();
+            r3 = used ? post() : nullptr;
+            pump();
+            check(r, used ? s : o);
+            check(r2, used ? o : p);
+            if (used) {
+                check(r3, p);
+            }
+            EXPECT_TRUE(o->done && p->done);
+        }
+    }
+    /* given up while it waits */
+    recv_ptr r = post_seen();
+    send_ptr o = m_b->send(self, bytes(LARGE), TAG);
+    ri_conn_fail(self, UCS_ERR_CANCELED);
+    check_sent(o, UCS_ERR_CANCELED);
+    deliver_all();
+    m_b->cancel(r);
+    pump();
+    check_canceled(r);
+}
+
+} // namespace

@@ -1,0 +1,448 @@
+/* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Receives that offer themselves through a network: writes and ways that fail, ends, and what
+ * a peer should not say. (protocol-rndv.md sections 4.4 and 4.5)
+ */
+
+#include "rtr_message_test.h"
+
+namespace {
+
+class test_rtr_message_ends : public rtr_message_test {
+protected:
+    enum failure_t {
+        AT_START,
+        AT_END,
+        AT_END_TOLD,  /* all of it was done, and the receiver is told at once */
+        AT_END_LATER, /* ... when its own end of the way ends */
+        FAILURES
+    };
+
+    void fail_writes(int what)
+    {
+        m_a_rdma->start_status = (what == AT_START) ? UCS_ERR_UNREACHABLE : UCS_OK;
+        m_a_rdma->end_status   = (what == AT_START) ? UCS_OK : UCS_ERR_UNREACHABLE;
+        m_a_rdma->loses_end    = (what == AT_END_TOLD) || (what == AT_END_LATER);
+        m_b_rdma->holds_news   = (what == AT_END_LATER);
+    }
+
+    void deliver_rtr(ri_wire_rtr_msg_t msg, uint32_t conn_id, size_t length)
+    {
+        const uint8_t *at = reinterpret_cast<const uint8_t *>(&msg);
+
+        msg.base.type = RI_WIRE_RTR;
+        ri_wire_set_id(&msg.base, conn_id);
+        m_a->deliver(bytes(at, at + length), {});
+    }
+
+    void deliver_revoked(uint32_t stream_id, uint32_t generation, uint16_t slot,
+                         uint16_t flags)
+    {
+        ri_wire_revoked_t msg = {};
+        const uint8_t *at     = reinterpret_cast<const uint8_t *>(&msg);
+
+        msg.base.type  = RI_WIRE_REVOKED;
+        msg.base.value = generation;
+        msg.slot       = slot;
+        msg.flags      = flags;
+        ri_wire_set_id(&msg.base, stream_id);
+        m_b->deliver(bytes(at, at + sizeof(msg)), {});
+    }
+
+    void deliver_revoke(uint32_t conn_id, uint32_t generation, uint16_t slot,
+                        uint32_t stream_id, uint64_t uid)
+    {
+        ri_wire_revoke_t msg = {};
+        const uint8_t *at    = reinterpret_cast<const uint8_t *>(&msg);
+
+        msg.base.type  = RI_WIRE_REVOKE;
+        msg.base.value = generation;
+        msg.slot       = slot;
+        msg.stream_id  = stream_id;
+        msg.uid        = uid;
+        ri_wire_set_id(&msg.base, conn_id);
+        m_a->deliver(bytes(at, at + sizeof(msg)), {});
+    }
+
+    /* An RTR as the receiver would send it */
+    ri_wire_rtr_msg_t rtr_of(uint32_t seen, uint32_t generation)
+    {
+        ri_wire_rtr_msg_t msg = {};
+
+        msg.base.value = 77;
+        msg.tag        = TAG;
+        msg.mask       = ALL;
+        msg.address    = 0x1000;
+        msg.length     = LARGE;
+        msg.way        = m_conn->peer->rdma_way;
+        msg.seen       = seen;
+        msg.generation = generation;
+        msg.slot       = 3;
+        return msg;
+    }
+
+    /* The immediate of the write of a receive's RTR, by the message of a number */
+    uint32_t immediate(const recv_ptr &r, uint32_t sn)
+    {
+        ri_wire_rtr_msg_t msg;
+
+        EXPECT_EQ(1u, m_ba->count(RI_WIRE_RTR));
+        packet p = m_ba->sent.front();
+        EXPECT_EQ(sizeof(msg), p.data.size());
+        memcpy(&msg, p.data.data(), sizeof(msg));
+        return (sn & 0xffff) | ((uint32_t)msg.slot << RI_WIRE_IMM_SLOT_SHIFT) |
+               (msg.generation << RI_WIRE_IMM_GEN_SHIFT);
+    }
+};
+
+/* A message whose write fails comes once, in its turn, and its buffer is not touched after it
+ * was handed back. */
+TEST_F(test_rtr_message_ends, write_fails)
+{
+    for (int what = 0; what < FAILURES; ++what) {
+        SCOPED_TRACE(what);
+        restart();
+        recv_ptr r1 = post_seen(), r2 = post(8), r3 = post();
+        deliver_all();
+        fail_writes(what);
+        send_ptr s1 = send(), s2 = send(8), s3 = send();
+        pump();
+        check(r1, s1);
+        check(r2, s2);
+        check(r3, s3);
+        check_sent(s1);
+        check_sent(s3);
+        EXPECT_GE(m_conn->counters.tx_again, 1u);
+        EXPECT_EQ(RI_RDMA_FAILED, m_conn->peer->rdma);
+        EXPECT_EQ(RI_RDMA_FAILED, stream()->peer->rdma);
+        EXPECT_EQ(0u, malformed());
+        fail_writes(-1);
+        m_a_rdma->end_status = UCS_OK;
+
+        /* Later ones find another way */
+        r1 = post();
+        EXPECT_EQ(RI_RTR_NONE, rtr(r1));
+        s1 = send();
+        pump();
+        check(r1, s1);
+    }
+}
+
+/* The message comes again when its first coming waits for its turn. */
+TEST_F(test_rtr_message_ends, again_while_early)
+{
+    recv_ptr r1 = post(EAGER), r2 = post();
+    deliver_all();
+    fail_writes(AT_END_TOLD);
+    send_ptr s1 = send(8), s2 = send();
+    progress_both(3);
+    EXPECT_EQ(RI_RTR_WRITTEN, rtr(r2));
+    ASSERT_EQ(2u, m_ab->sent.size());
+    deliver(m_ab, 1);
+    EXPECT_EQ(1u, m_ba->count(RI_WIRE_FIN));
+    pump();
+    check(r1, s1);
+    check(r2, s2);
+    check_sent(s2);
+    EXPECT_EQ(0u, malformed());
+}
+
+/* A receive that cannot be cancelled gets its message in another way. */
+TEST_F(test_rtr_message_ends, promised_and_failed)
+{
+    second();
+    recv_ptr r = post_seen(), r2;
+    fail_writes(AT_END);
+    send_ptr s = send();
+    m_b->cancel(r);
+    deliver(m_ba, 0);
+    deliver(m_ab, 0);
+    ASSERT_EQ(RI_RTR_PROMISED, rtr(r));
+    progress_both(3);
+    send_ptr o = send2(8);
+    deliver(m_ab2, 0);
+    EXPECT_FALSE(r->done) << "still promised";
+    pump();
+    check(r, s);
+    r2 = post();
+    check(r2, o);
+}
+
+/* The receiver's end fails by itself: what was offered is not any more. */
+TEST_F(test_rtr_message_ends, way_of_the_receiver_fails)
+{
+    recv_ptr r  = post_seen();
+    recv_ptr r2 = post_seen();
+    m_b->cancel(r); /* the answer does not come */
+    m_ba->sent.clear();
+    m_ab->sent.clear();
+    m_b_rdma->kill();
+    ++m_b->worker()->rdma->failures;
+    m_b->progress();
+    check_canceled(r);
+    EXPECT_LT(rtr(r2), RI_RTR_OUT);
+    m_a_rdma->end_status = UCS_ERR_UNREACHABLE;
+    send_ptr s           = send();
+    pump();
+    check(r2, s);
+}
+
+/* A close waits for a write; a conn that fails lets its memory go when the write has ended. */
+TEST_F(test_rtr_message_ends, conn_fails)
+{
+    recv_ptr r      = post_seen();
+    m_a_rdma->holds = true;
+    send_ptr s      = send();
+    EXPECT_TRUE(ri_rndv_is_under_way(m_conn));
+    ri_conn_fail(m_conn, UCS_ERR_CONNECTION_RESET);
+    EXPECT_FALSE(s->done) << "the network still reads it";
+    EXPECT_EQ(1u, m_a_rdma->keys());
+    m_a_rdma->holds = false;
+    progress_both(3);
+    ASSERT_TRUE(s->done);
+    EXPECT_EQ(UCS_ERR_CONNECTION_RESET, s->status);
+    check(r, s);
+    m_conn->status = UCS_OK;
+}
+
+/* The sender of a stream that breaks writes nothing afterwards. */
+TEST_F(test_rtr_message_ends, stream_breaks)
+{
+    recv_ptr r1 = post_seen(), r2 = post_seen();
+    m_a_rdma->holds = true;
+    send_ptr s      = send();
+    m_b->cancel(r2);
+    ri_stream_break(stream(), "a test");
+    EXPECT_EQ(RI_RDMA_FAILED, stream()->peer->rdma);
+    check_canceled(r2);
+    EXPECT_EQ(RI_RTR_NONE, rtr(r1));
+    m_b->cancel(r1);
+    check_canceled(r1);
+    m_a_rdma->holds = false;
+    pump();
+    EXPECT_TRUE(s->done);
+    EXPECT_NE(UCS_OK, s->status);
+    EXPECT_FALSE(r1->buffer == s->data);
+}
+
+TEST_F(test_rtr_message_ends, workers_end)
+{
+    for (int what = 0; what < 4; ++what) {
+        SCOPED_TRACE(what);
+        m_b->may_end_open = m_a->may_end_open = true;
+        recv_ptr r                            = post_seen();
+        m_a_rdma->holds                       = (what & 1);
+        send_ptr s                            = (what < 3) ? send() : nullptr;
+        m_b->worker()->reqs.in_use -= !r->done; /* nobody completes a posted receive */
+        ((what & 2) ? m_a : m_b).reset();
+        m_ab = m_ba = nullptr;
+        m_a.reset();
+        EXPECT_TRUE((s == nullptr) || s->done);
+        stop_rdma();
+        start();
+    }
+}
+
+/* RTRs: past, repeated, future, for another way, and malformed */
+TEST_F(test_rtr_message_ends, hostile_rtr)
+{
+    ri_worker_counters_t c       = m_a->counters();
+    const ri_wire_rtr_msg_t good = rtr_of(m_conn->tx_sn, 10);
+    ri_wire_rtr_msg_t msg;
+
+    for (size_t length : {8ul, 59ul, 61ul}) {
+        bytes raw(length);
+        raw[0] = RI_WIRE_RTR;
+        raw[1] = m_conn->id;
+        m_a->deliver(raw, {});
+    }
+    (msg = good).slot = 32;
+    deliver_rtr(msg, m_conn->id, sizeof(msg));
+    (msg = good).length = 0;
+    deliver_rtr(msg, m_conn->id, sizeof(msg));
+    msg.length = ~0ul;
+    deliver_rtr(msg, m_conn->id, sizeof(msg));
+    EXPECT_EQ(c.rx_malformed + 6, m_a->counters().rx_malformed);
+
+    ++(msg = good).way;
+    deliver_rtr(msg, m_conn->id, sizeof(msg));
+    deliver_rtr(good, m_conn->id + 1, sizeof(msg));
+    EXPECT_EQ(c.rx_stale + 2, m_a->counters().rx_stale);
+    EXPECT_EQ(0u, waiting());
+    deliver_rtr(good, m_conn->id, sizeof(msg));
+    EXPECT_EQ(1u, waiting());
+    deliver_rtr(good, m_conn->id, sizeof(msg)); /* repeated */
+    (msg = good).generation = 9;                /* an older one */
+    deliver_rtr(msg, m_conn->id, sizeof(msg));
+    EXPECT_EQ(c.rx_stale + 4, m_a->counters().rx_stale);
+    EXPECT_EQ(1u, waiting());
+    (msg = good).generation = 11; /* a newer one in the same slot */
+    deliver_rtr(msg, m_conn->id, sizeof(msg));
+    EXPECT_EQ(1u, waiting());
+    msg.generation = 12;
+    msg.seen       = m_conn->tx_sn + 5; /* what was never sent */
+    deliver_rtr(msg, m_conn->id, sizeof(msg));
+    msg.generation = 13;
+    msg.seen       = m_conn->tx_sn - 1000;
+    deliver_rtr(msg, m_conn->id, sizeof(msg));
+    EXPECT_EQ(0u, waiting());
+
+    /* A key that is wrong fails the way, and not the message. */
+    msg     = rtr_of(m_conn->tx_sn, 14);
+    msg.key = 4711;
+    deliver_rtr(msg, m_conn->id, sizeof(msg));
+    EXPECT_EQ(1u, waiting());
+    m_a_rdma->end_status = UCS_ERR_INVALID_ADDR;
+    send_ptr s           = send();
+    pump();
+    recv_ptr r = post();
+    pump();
+    check(r, s);
+}
+
+TEST_F(test_rtr_message_ends, hostile_revoke)
+{
+    uint64_t stale = m_a->counters().rx_stale, bad = m_a->counters().rx_malformed;
+
+    deliver_revoke(m_conn->id, 1, 32, stream()->id, RECEIVER); /* slot */
+    deliver_revoke(m_conn->id, 1, 3, 0, RECEIVER);             /* no stream */
+    EXPECT_EQ(bad + 2, m_a->counters().rx_malformed);
+    deliver_revoke(m_conn->id, 1, 3, stream()->id, 0x9999); /* nobody */
+    deliver_revoke(m_conn->id, 1, 3, stream()->id, 0);
+    EXPECT_EQ(stale + 2, m_a->counters().rx_stale);
+    EXPECT_TRUE(m_ab->sent.empty());
+
+    deliver_rtr(rtr_of(m_conn->tx_sn, 10), m_conn->id, 60);
+    for (uint32_t generation : {9u, 10u, 10u, 11u}) {
+        deliver_revoke(m_conn->id, generation, 3, stream()->id, RECEIVER);
+        ASSERT_EQ(1u, m_ab->count(RI_WIRE_REVOKED));
+        ri_wire_msg_t answer = m_ab->take(RI_WIRE_REVOKED).parse();
+        EXPECT_EQ(generation, answer.generation);
+        EXPECT_EQ(0u, answer.flags);
+        EXPECT_EQ((generation == 9) ? 1u : 0u, waiting());
+    }
+    /* a conn that is not there (any more) */
+    deliver_revoke(0x700123, 10, 3, stream()->id, RECEIVER);
+    EXPECT_EQ(0u, m_ab->take(RI_WIRE_REVOKED).parse().flags);
+}
+
+TEST_F(test_rtr_message_ends, hostile_revoked)
+{
+    uint64_t stale = m_b->counters().rx_stale, bad = malformed();
+    ri_wire_rtr_msg_t msg;
+    recv_ptr r = post();
+    packet p   = m_ba->sent.front();
+
+    memcpy(&msg, p.data.data(), sizeof(msg));
+    uint32_t id = stream()->id;
+    deliver_revoked(id, msg.generation, 32, 0);
+    EXPECT_EQ(bad + 1, malformed());
+    deliver_revoked(id, msg.generation, msg.slot, 0); /* nobody asked */
+    deliver_revoked(id, msg.generation, msg.slot, 1);
+    EXPECT_EQ(RI_RTR_SENT, rtr(r));
+    m_b->cancel(r);
+    deliver_revoked(id + 1, msg.generation, msg.slot, 0);
+    deliver_revoked(id, msg.generation - 1, msg.slot, 0);
+    deliver_revoked(id, msg.generation + 1, msg.slot, 0);
+    deliver_revoked(id, msg.generation, msg.slot ^ 1, 0);
+    EXPECT_EQ(stale + 6, m_b->counters().rx_stale);
+    EXPECT_FALSE(r->done);
+    deliver_revoked(id, msg.generation, msg.slot, 0);
+    check_canceled(r);
+    deliver_revoked(id, msg.generation, msg.slot, 0);
+    EXPECT_EQ(stale + 7, m_b->counters().rx_stale);
+    pump();
+}
+
+/* Notifications of nothing: dropped */
+TEST_F(test_rtr_message_ends, stray_notifications)
+{
+    uint64_t bad = malformed();
+
+    m_b_rdma->notify(0, LARGE);
+    m_b_rdma->notify(~0u, LARGE);
+    recv_ptr r    = post();
+    uint32_t good = immediate(r, m_conn->tx_sn + 1);
+    m_b_rdma->notify(good ^ (1u << RI_WIRE_IMM_SLOT_SHIFT), LARGE);
+    m_b_rdma->notify(good ^ (1u << RI_WIRE_IMM_GEN_SHIFT), LARGE);
+    progress_both(3);
+    EXPECT_EQ(bad + 4, malformed());
+    EXPECT_FALSE(r->done);
+    m_b_rdma->notify(good, LARGE);
+    m_b_rdma->notify(good, LARGE); /* twice */
+    progress_both(3);
+    EXPECT_TRUE(r->done);
+    EXPECT_EQ(bad + 5, malformed());
+    m_ba->sent.clear();
+    ++m_conn->tx_sn;
+    ri_rtr_table_reset(m_conn->rtrs, m_conn->tx_sn);
+}
+
+/* Of a number that was matched, or longer than the receive: the stream ends. */
+TEST_F(test_rtr_message_ends, wrong_notifications)
+{
+    for (int what = 0; what < 3; ++what) {
+        SCOPED_TRACE(what);
+        restart();
+        recv_ptr r    = post();
+        uint32_t good = immediate(r, m_conn->tx_sn + 1);
+        deliver_all();
+        switch (what) {
+        case 0:
+            m_b_rdma->notify(good - 1, LARGE);
+            break;
+        case 1:
+            m_b_rdma->notify(good | RI_WIRE_IMM_SHORT, LARGE + 1);
+            break;
+        default:
+            m_b_rdma->notify(good | RI_WIRE_IMM_SHORT, 0);
+            break;
+        }
+        progress_both(3);
+        EXPECT_TRUE(stream()->broken);
+        EXPECT_FALSE(r->done) << "it may be another sender's";
+        m_b->cancel(r);
+        check_canceled(r);
+        pump();
+    }
+}
+
+/* A message in another form for a receive that is used, as its sender said */
+TEST_F(test_rtr_message_ends, another_form)
+{
+    recv_ptr r      = post_seen();
+    m_a_rdma->holds = true;
+    send_ptr s      = send();
+    m_b->cancel(r);
+    deliver_all();
+    ASSERT_EQ(RI_RTR_PROMISED, rtr(r));
+    wire_msg msg(RI_WIRE_EAGER, stream()->id, m_conn->tx_sn);
+    msg.tag = TAG;
+    m_b->deliver(msg, bytes(8));
+    ASSERT_TRUE(r->done);
+    EXPECT_EQ(UCS_ERR_IO_ERROR, r->status);
+    EXPECT_EQ(RI_RDMA_FAILED, stream()->peer->rdma) << "and nothing is written now";
+    m_a_rdma->holds = false;
+    pump();
+    EXPECT_TRUE(s->done);
+}
+
+/* PLACED by active message has no business here. */
+TEST_F(test_rtr_message_ends, placed)
+{
+    recv_ptr r = post_seen();
+    wire_msg msg(RI_WIRE_PLACED, stream()->id, m_conn->tx_sn + 1);
+    bytes payload;
+
+    msg.tag    = TAG;
+    msg.req_id = req(r)->id;
+    wire_msg::append(payload, ri_wire_placed_t{LARGE});
+    m_b->deliver(msg, payload);
+    ASSERT_TRUE(r->done);
+    EXPECT_EQ(UCS_ERR_IO_ERROR, r->status);
+    EXPECT_TRUE(stream()->broken);
+    pump();
+}
+
+} // namespace
