@@ -6,7 +6,12 @@
 #include "log.h"
 #include "../proto/planes.h"
 
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
 double ri_gone_interval = 0.05;
+double ri_gone_sleep    = 0.2;
 
 /* A peer may have ended in order, with its last messages still in UCX's hands. So it has to be
  * gone at so many looks in a row, between which progress was called. */
@@ -49,7 +54,12 @@ static int gone_look(ri_worker_t *worker, ri_peer_t *peer)
         return 0;
     }
     peer->gone_round = worker->gone_round;
-    if (!gone_is_awaited(peer) || !ri_planes_is_gone(peer)) {
+    if (!gone_is_awaited(peer)) {
+        peer->gone_looks = 0;
+        return 0;
+    }
+    worker->gone_awaited |= ri_planes_is_local(peer);
+    if (!ri_planes_is_gone(peer)) {
         peer->gone_looks = 0;
         return 0;
     }
@@ -114,6 +124,7 @@ void ri_gone_check(ri_worker_t *worker)
     if (now - worker->gone_checked >= ri_gone_interval) {
         worker->gone_checked = now;
         worker->gone_hurry   = 0;
+        worker->gone_awaited = 0;
         ++worker->gone_round;
         while ((peer = gone_find(worker)) != NULL) {
             gone_end(worker, peer->uid);
@@ -121,5 +132,69 @@ void ri_gone_check(ri_worker_t *worker)
     }
     if (worker->gone_hurry) {
         worker->countdown = ri_min(worker->countdown, GONE_CALLS);
+    }
+}
+
+/* What ucp_worker_get_efd returns is a set of events, to which one may be added. */
+static int gone_open_timer(ri_worker_t *worker)
+{
+    struct epoll_event event = {.events = EPOLLIN};
+    int set;
+
+    worker->gone_timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+    if (worker->gone_timer < 0) {
+        return 0; /* there may be a descriptor later */
+    }
+    if ((ri_stock.worker_get_efd(worker->stock, &set) != UCS_OK) ||
+        (epoll_ctl(set, EPOLL_CTL_ADD, worker->gone_timer, &event) != 0)) {
+        close(worker->gone_timer);
+        ri_gone_never_wake(worker);
+        return 0;
+    }
+    return 1;
+}
+
+/* Set the timer, or with 0 stop it; then it is no event any more. */
+static void gone_set_timer(ri_worker_t *worker, double now, double seconds)
+{
+    struct itimerspec spec = {.it_value.tv_sec  = (time_t)seconds,
+                              .it_value.tv_nsec = (seconds - (time_t)seconds) * 1e9};
+
+    timerfd_settime(worker->gone_timer, 0, &spec, NULL);
+    worker->gone_wakes = (seconds > 0) ? now + seconds : 0;
+}
+
+int ri_gone_arm(ri_worker_t *worker)
+{
+    double now;
+    int idle;
+
+    if (!worker->gone_local || (worker->gone_timer == -2)) {
+        return 0;
+    }
+    now = ri_time();
+    if ((worker->gone_wakes != 0) && (now >= worker->gone_wakes)) {
+        gone_set_timer(worker, now, 0);
+        worker->gone_due  = now;
+        worker->countdown = 1;
+        return 1;
+    }
+    if (worker->gone_wakes == 0) {
+        /* Who was woken up for nothing need not be again. Otherwise it is not known before the
+         * next look whether something waits. */
+        idle = (worker->gone_due != 0) && (worker->gone_checked >= worker->gone_due) &&
+               !worker->gone_awaited;
+        worker->gone_due = 0;
+        if (!idle && ((worker->gone_timer >= 0) || gone_open_timer(worker))) {
+            gone_set_timer(worker, now, ri_gone_sleep);
+        }
+    }
+    return 0;
+}
+
+void ri_gone_cleanup(ri_worker_t *worker)
+{
+    if (worker->gone_timer >= 0) {
+        close(worker->gone_timer);
     }
 }

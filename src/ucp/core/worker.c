@@ -152,6 +152,7 @@ ucs_status_t ri_worker_create(ri_context_t *context, ucp_worker_h stock,
     worker->stock       = stock;
     worker->context     = context;
     worker->countdown   = WORKER_HOUSEKEEPING;
+    worker->gone_timer  = -1;
     worker->host_memory = (context->memory_types == UCS_BIT(UCS_MEMORY_TYPE_HOST));
     ucs_list_head_init(&worker->pending_conns);
     ucs_list_head_init(&worker->ep_ops);
@@ -296,6 +297,7 @@ void ri_worker_destroy(ri_worker_t *worker)
 
 void ri_worker_free(ri_worker_t *worker)
 {
+    ri_gone_cleanup(worker);
     ri_map_cleanup(&worker->peers);
     ri_match_cleanup(&worker->match);
     ri_sender_map_cleanup(&worker->senders);

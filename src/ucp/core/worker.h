@@ -86,6 +86,11 @@ struct ri_worker {
     double gone_checked;        /* when it was last looked whether peers exist */
     unsigned gone_round;        /* how often it was */
     int gone_hurry;             /* one seems to be gone: look again soon */
+    int gone_local;             /* there was one whose process could be looked for */
+    int gone_awaited;           /* at the latest look, something waited for such a peer */
+    int gone_timer;    /* wakes an application that sleeps; -1: none yet, -2: never */
+    double gone_wakes; /* when it does; 0: it is not set */
+    double gone_due;   /* since when progress is to look; 0: it is not */
 
     ri_sender_map_t senders;
     uint64_t polls;     /* of rings */

@@ -8,6 +8,7 @@
 #include "stock.h"
 #include "../core/context.h"
 #include "../core/ep_op.h"
+#include "../core/gone.h"
 #include "../core/log.h"
 #include "../core/worker.h"
 #include "../proto/hybrid.h"
@@ -39,6 +40,9 @@ ucs_status_t ucp_worker_create(ucp_context_h stock_context,
     }
     if (worker->multi) {
         atomic_fetch_add(&ri_multi_workers, 1);
+    }
+    if (params->field_mask & UCP_WORKER_PARAM_FIELD_EVENT_FD) {
+        ri_gone_never_wake(worker);
     }
     return UCS_OK;
 }
@@ -161,7 +165,9 @@ ucs_status_t ucp_worker_arm(ucp_worker_h stock)
     }
     ri_worker_lock(worker);
     ri_hybrid_flush_releases(worker);
-    status = ri_worker_has_work(worker) ? UCS_ERR_BUSY : ri_stock.worker_arm(stock);
+    status = (ri_worker_has_work(worker) || ri_gone_arm(worker)) ?
+                     UCS_ERR_BUSY :
+                     ri_stock.worker_arm(stock);
     ri_worker_unlock(worker);
     return status;
 }

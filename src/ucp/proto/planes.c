@@ -144,6 +144,7 @@ static int planes_connect_local(ri_worker_t *worker, ri_peer_t *peer,
                                      &peer->plane_ep) != UCS_OK)) {
         peer->plane_ep = NULL;
     }
+    worker->gone_local |= (peer->plane_ep != NULL);
     return peer->plane_ep != NULL;
 }
 
@@ -162,7 +163,8 @@ static int planes_note_process(ri_worker_t *worker, ri_peer_t *peer,
         (ri_host_process_look(&process) != RI_HOST_RUNS)) {
         return 0;
     }
-    peer->process = process;
+    peer->process      = process;
+    worker->gone_local = 1;
     return 1;
 }
 
@@ -252,6 +254,12 @@ int ri_planes_is_gone(const ri_peer_t *peer)
     }
     return peer->gone || ((peer->process.host != 0) &&
                           (ri_host_process_look(&peer->process) == RI_HOST_GONE));
+}
+
+int ri_planes_is_local(const ri_peer_t *peer)
+{
+    return (peer->plane_ep != NULL) || (peer->lost_ep != NULL) || peer->gone ||
+           (peer->process.host != 0);
 }
 
 void ri_planes_failed(ri_worker_t *worker, ri_peer_t *peer)

@@ -33,6 +33,9 @@ void ri_planes_handle_ack(ri_worker_t *worker, ri_conn_t *conn, const ri_wire_ms
  * it neither reads nor writes this one's memory. */
 int ri_planes_is_gone(const ri_peer_t *peer);
 
+/** @return Whether ri_planes_is_gone() can tell. */
+int ri_planes_is_local(const ri_peer_t *peer);
+
 /** The plane to @a peer has stopped working. */
 void ri_planes_failed(ri_worker_t *worker, ri_peer_t *peer);
 

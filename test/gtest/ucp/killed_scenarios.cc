@@ -231,8 +231,8 @@ const std::vector<killed_scenario> KILLED_SCENARIOS = {
          },
          progress, nullptr},
         {"read",
-         KILLED_TOGETHER | KILLED_AT_STORES | KILLED_AT_COPIES | KILLED_OVER_TCP |
-                 KILLED_IN_MODE_PEER,
+         KILLED_ASLEEP | KILLED_TOGETHER | KILLED_AT_STORES | KILLED_AT_COPIES |
+                 KILLED_OVER_TCP | KILLED_IN_MODE_PEER,
          "", LARGE, nothing,
          [](killed_side &s) {
              s.send_to("victim", LARGE, TO_VICTIM + 1);
@@ -278,7 +278,7 @@ const std::vector<killed_scenario> KILLED_SCENARIOS = {
              v.progress(2);
          },
          nothing, "rx_read_bytes"},
-        {"put_in", KILLED_AT_STORES, "SENDER_SCHEME=put", LARGE, nothing,
+        {"put_in", KILLED_ASLEEP | KILLED_AT_STORES, "SENDER_SCHEME=put", LARGE, nothing,
          [](killed_side &s) { s.send_to("victim", LARGE, TO_VICTIM + 1); },
          [](killed_side &v) {
              v.post(LARGE, TO_VICTIM + 1);

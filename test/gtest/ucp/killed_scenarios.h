@@ -18,7 +18,8 @@ enum {
     KILLED_IN_MODE_PEER = 1 << 4, /* TCP, error handling mode PEER: at each store */
     KILLED_COPY_BY_UCX  = 1 << 5, /* UCX moves data: at the end only */
     KILLED_TOGETHER = 1 << 6, /* at stores and copies, while the survivor progresses */
-    KILLED_BY_RDMA  = 1 << 7  /* the plane rc, on a software HCA: at the end only */
+    KILLED_BY_RDMA  = 1 << 7, /* the plane rc, on a software HCA: at the end only */
+    KILLED_ASLEEP   = 1 << 8  /* whoever waits sleeps: at the end only */
 };
 
 using killed_part = void (*)(killed_side &side);

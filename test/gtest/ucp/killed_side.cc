@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <sstream>
+#include <poll.h>
 #include <unistd.h>
 
 #include "ucp/api/ucxri.h"
@@ -62,7 +63,23 @@ killed_side::killed_side(channel &ch, const killed_setting &setting,
         params.err_arg  = this;
         params.config   = {{"KEEPALIVE_INTERVAL", "1s"}};
     }
+    if (setting.asleep) {
+        params.features |= UCP_FEATURE_WAKEUP;
+    }
     m_entity.reset(new entity(setting.tr, params));
+}
+
+unsigned killed_side::progress_once()
+{
+    unsigned count  = m_entity->progress();
+    pollfd events[] = {{-1, POLLIN, 0}, {m_ch.fd(), POLLIN, 0}};
+
+    if (m_setting.asleep && (count == 0) &&
+        (ucp_worker_get_efd(worker(), &events[0].fd) == UCS_OK) &&
+        (ucp_worker_arm(worker()) == UCS_OK)) {
+        poll(events, 2, static_cast<int>(DEADLINE_SEC * 1000));
+    }
+    return count;
 }
 
 /* Operations are freed while there is a worker. */
@@ -129,7 +146,7 @@ void killed_side::progress(int calls)
 
 void killed_side::linger()
 {
-    poll_until([] { return false; }, [this] { return m_entity->progress(); }, 0.2);
+    poll_until([] { return false; }, [this] { return progress_once(); }, 0.2);
 }
 
 void killed_side::progress_until(const char *name)
@@ -146,7 +163,7 @@ void killed_side::progress_until(const char *name)
 
 void killed_side::wait(const std::function<bool()> &condition, const char *what)
 {
-    if (!poll_until(condition, [this] { return m_entity->progress(); })) {
+    if (!poll_until(condition, [this] { return progress_once(); })) {
         throw failure(std::string("timeout while waiting for ") + what);
     }
 }
@@ -225,7 +242,7 @@ void killed_side::check_op(const killed_op &op) const
 
 void killed_side::end_all(bool sends)
 {
-    auto progress = [this] { return m_entity->progress(); };
+    auto progress = [this] { return progress_once(); };
 
     if (sends) {
         EXPECT_TRUE(poll_until([this] { return all_done(true); }, progress))
@@ -258,7 +275,7 @@ void killed_side::drain()
                 worker());
     }
     EXPECT_TRUE(poll_until([this] { return all_done(false); },
-                           [this] { return m_entity->progress(); }))
+                           [this] { return progress_once(); }))
             << "receives of messages that were there";
     for (const auto &op : m_ops) {
         check_op(*op);
@@ -275,7 +292,7 @@ bool killed_side::close(const std::string &whom)
     if (UCS_PTR_IS_PTR(ret)) {
         ended = poll_until(
                 [&] { return ucp_request_check_status(ret) != UCS_INPROGRESS; },
-                [this] { return m_entity->progress(); });
+                [this] { return progress_once(); });
         ucp_request_free(ret);
     }
     return ended;

@@ -22,6 +22,7 @@ struct killed_setting {
     bool cma;       /* direct copies */
     bool together;  /* the survivor is in the library while the victim is killed */
     bool rdma;      /* no shared memory: reads by the plane rc */
+    bool asleep;    /* who waits sleeps until there is an event */
 };
 
 std::ostream &operator<<(std::ostream &os, const killed_setting &s);
@@ -98,6 +99,7 @@ public:
     void check_buffers();
 
 private:
+    unsigned progress_once(); /* and sleep, if the setting says so */
     static void on_error(void *arg, ucp_ep_h ep, ucs_status_t status);
     void await_message(ucp_tag_t tag);
     bool all_done(bool sends) const;

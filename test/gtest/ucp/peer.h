@@ -30,6 +30,7 @@ public:
     void put(const std::string &message);
     std::string get();
     bool readable() const; /* without waiting */
+    int fd() const { return m_fd; }
 
 private:
     void read_all(void *buffer, size_t length);

@@ -27,13 +27,15 @@ namespace {
 /* UCX's own direct copies are fatal where they fail. */
 const transport SHM_COPY = {"shm_copy", "posix,sysv,self", nullptr};
 
-const killed_setting settings[] = {{"shm", SHM, false, true, false, false},
-                                   {"shm_copy", SHM_COPY, false, true, false, false},
-                                   {"tcp", TCP, false, true, false, false},
-                                   {"no_cma", SHM_COPY, false, false, false, false},
-                                   {"mode_peer", TCP, true, true, false, false},
-                                   {"together", SHM, false, true, true, false},
-                                   {"rdma", SHM_COPY, false, false, false, true}};
+const killed_setting settings[] = {
+        {"shm", SHM, false, true, false, false, false},
+        {"shm_copy", SHM_COPY, false, true, false, false, false},
+        {"tcp", TCP, false, true, false, false, false},
+        {"no_cma", SHM_COPY, false, false, false, false, false},
+        {"mode_peer", TCP, true, true, false, false, false},
+        {"together", SHM, false, true, true, false, false},
+        {"rdma", SHM_COPY, false, false, false, true, false},
+        {"asleep", SHM_COPY, false, true, false, false, true}};
 
 const killed_scenario &find(const std::string &name)
 {
@@ -364,7 +366,8 @@ std::vector<killed_case> killed_cases(bool rdma)
                   {KILLED_COPY_BY_UCX, &settings[1], kill_at::END},
                   {KILLED_TOGETHER, &settings[5], kill_at::STORE},
                   {KILLED_TOGETHER, &settings[5], kill_at::COPY},
-                  {KILLED_BY_RDMA, &settings[6], kill_at::END}};
+                  {KILLED_BY_RDMA, &settings[6], kill_at::END},
+                  {KILLED_ASLEEP, &settings[7], kill_at::END}};
     std::vector<killed_case> cases;
 
     for (const killed_scenario &s : KILLED_SCENARIOS) {

@@ -4,6 +4,10 @@
 
 #include "rndv_test.h"
 
+#include <poll.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
 namespace {
 
 class test_gone : public rndv_test {
@@ -175,6 +179,113 @@ TEST_F(test_gone, answer_of_the_dead)
     ASSERT_TRUE(s->done);
     EXPECT_EQ(UCS_ERR_CONNECTION_RESET, s->status);
     EXPECT_TRUE(m_ab->sent.empty());
+}
+
+/* The application sleeps on UCX's set of events. */
+class test_gone_asleep : public test_gone {
+protected:
+    void SetUp() override
+    {
+        test_gone::SetUp();
+        m_sleep                  = ri_gone_sleep;
+        ri_gone_sleep            = 0.001;
+        m_set                    = epoll_create1(EPOLL_CLOEXEC);
+        m_events                 = m_set;
+        ri_stock.worker_get_efd  = get_efd;
+        m_a->worker()->countdown = 1u << 20;
+    }
+
+    void TearDown() override
+    {
+        ri_gone_sleep           = m_sleep;
+        ri_stock.worker_get_efd = nullptr;
+        test_gone::TearDown();
+        close(m_set);
+    }
+
+    static ucs_status_t get_efd(ucp_worker_h, int *fd)
+    {
+        *fd = m_events;
+        return (m_events >= 0) ? UCS_OK : UCS_ERR_UNSUPPORTED;
+    }
+
+    int arm() { return ri_gone_arm(m_a->worker()); }
+
+    bool is_awake(int timeout)
+    {
+        pollfd p = {m_set, POLLIN, 0};
+
+        return poll(&p, 1, timeout) == 1;
+    }
+
+    /* Sleep until the timer has an event, and progress. */
+    void sleep()
+    {
+        EXPECT_EQ(0, arm());
+        ASSERT_NE(0, m_a->worker()->gone_wakes);
+        ASSERT_TRUE(is_awake(10000));
+        EXPECT_EQ(1, arm()) << "progress first";
+        EXPECT_FALSE(is_awake(0));
+        m_a->progress();
+    }
+
+    double m_sleep;
+    int m_set;
+    static int m_events; /* of stock's worker; -1: there is none */
+};
+
+int test_gone_asleep::m_events = -1;
+
+TEST_F(test_gone_asleep, woken_up)
+{
+    memory from(CONTIG, LONG);
+    rndv_ptr s = send(from, 5);
+
+    sleep();
+    sleep();
+    EXPECT_FALSE(s->done) << "it exists";
+    m_a_plane->gone = true;
+    sleep();
+    EXPECT_FALSE(s->done) << "its answer may be there already";
+    sleep();
+    ASSERT_TRUE(s->done);
+    EXPECT_EQ(UCS_ERR_CONNECTION_RESET, s->status);
+}
+
+TEST_F(test_gone_asleep, woken_up_for_nothing)
+{
+    for (int i = 0; i < 3; ++i) {
+        sleep();
+        EXPECT_EQ(0, arm());
+        EXPECT_EQ(0, m_a->worker()->gone_wakes) << "there is nothing to wait for";
+    }
+
+    /* The look has not been taken yet */
+    ri_gone_interval = 1e9;
+    sleep();
+    EXPECT_EQ(0, arm());
+    EXPECT_NE(0, m_a->worker()->gone_wakes);
+}
+
+TEST_F(test_gone_asleep, cannot_be_woken_up)
+{
+    int fds[2];
+
+    ASSERT_EQ(0, pipe(fds));
+    for (int events : {-1, fds[0]}) {
+        m_a->worker()->gone_timer = -1;
+        m_events                  = events;
+        EXPECT_EQ(0, arm());
+        EXPECT_EQ(0, arm());
+        EXPECT_EQ(-2, m_a->worker()->gone_timer);
+    }
+    close(fds[0]);
+    close(fds[1]);
+    m_events                  = m_set;
+    m_a->worker()->gone_timer = -1;
+    m_a->worker()->gone_local = 0;
+    EXPECT_EQ(0, arm());
+    EXPECT_EQ(-1, m_a->worker()->gone_timer) << "no peer's process is known";
 }
 
 } // namespace
