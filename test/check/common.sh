@@ -94,8 +94,40 @@ run_limited()
     timeout -k 10 "$limit" "$@"
 }
 
+# ways_used REPORT WAY...: for each way of sending, a column of ucxri:sent, a line as of a gtest
+# test that passes if the reports in a file say that messages went by it
+ways_used()
+{
+    local report=$1 way
+    shift
+    for way in "$@"; do
+        echo "[ RUN      ] messages by $way"
+        awk -v way="$way" '
+            $1 == "ucxri:sent" && $2 == "rank" {
+                for (i = 1; i <= NF; ++i) {
+                    if ($i == way) {
+                        column = i
+                    }
+                }
+            }
+            $1 == "ucxri:sent" && $2 != "rank" { line[++lines] = $0 }
+            END {
+                for (i = 1; i <= lines; ++i) {
+                    split(line[i], cell)
+                    split(cell[column], part, "/")
+                    sum += part[1]
+                }
+                if (sum == 0) {
+                    print "none, by the reports of " lines + 0 " processes"
+                }
+                print (sum > 0 ? "[       OK ]" : "[  FAILED  ]") " messages by " way " (0 ms)"
+            }' "$report"
+    done
+}
+
 # run_gtest SECONDS PROGRAM [NAME=VALUE...] [--gtest options]: one TAP line for each gtest
-# test; a crash, a hang or a sanitizer's report at exit fails as well.
+# test; a crash, a hang or a sanitizer's report at exit fails as well. With WAYS set to columns of
+# the report's ucxri:sent, messages must have gone by each of these, if all tests have passed.
 run_gtest()
 {
     local limit=$1 program=$2
@@ -114,10 +146,16 @@ run_gtest()
     # Stock's hook of madvise runs at the end of a thread, after ThreadSanitizer has let go of
     # the thread, and crashes there
     [ "$SAN_NAME" != tsan ] || setup+=(UCX_MEM_EVENTS=n)
+    [ -z "${WAYS-}" ] || setup+=(UCXRI_REPORT=y UCXRI_REPORT_DEST="$TMP/report")
     {
         timeout -k 10 "$limit" env "${setup[@]}" "$program" --gtest_color=no \
             "${options[@]}" </dev/null 2>&1
-        echo "gtest exit status $?"
+        status=$?
+        if [ $status -eq 0 ] && [ -n "${WAYS-}" ]; then
+            # shellcheck disable=SC2086  # WAYS are words
+            ways_used "$TMP/report" $WAYS
+        fi
+        echo "gtest exit status $status"
     } | tee "$TMP/gtest.log" | awk '
         function result(ok, name, note) {
             ++count
