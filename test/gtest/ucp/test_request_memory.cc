@@ -354,6 +354,7 @@ TEST_P(test_request_memory, callback_gets_user_memory)
         ASSERT_EQ(p.request,
                   ucp_tag_recv_nbx(b().worker(), &in[0], size, 3, TAG_FULL, &p));
         ucp_request_cancel(b().worker(), p.request);
+        wait([&] { return ctx.calls > 1; }); /* through a network not at once */
         EXPECT_EQ(2, ctx.calls);
         EXPECT_EQ(UCS_ERR_CANCELED, ucp_request_check_status(p.request));
     }
