@@ -84,6 +84,7 @@ TEST_P(test_tag_cancel, cancelled_receive_is_not_matched)
                 progress();
             }
             r1->cancel();
+            wait(*r1); /* through a network the sender may have to be asked */
             op_ptr s = send(ab(), out.data(), size, 1);
             wait(*r2);
             wait(*s);
@@ -108,6 +109,7 @@ TEST_P(test_tag_cancel, only_receive_leaves_message_unexpected)
             progress();
         }
         r->cancel();
+        wait(*r);
         op_ptr s = send(ab(), out.data(), size, 1);
         EXPECT_EQ(size, wait_unexpected(b(), 1).length);
         op_ptr r2 = recv(b().worker(), &in[0], size, 1);

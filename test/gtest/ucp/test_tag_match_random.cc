@@ -335,7 +335,7 @@ protected:
     {
         EXPECT_FALSE(r->req->done());
         r->req->cancel();
-        EXPECT_TRUE(r->req->done());
+        wait(*r->req, "cancelled receive");
         EXPECT_EQ(UCS_ERR_CANCELED, r->req->status());
         m_posted.erase(std::find(m_posted.begin(), m_posted.end(), r));
     }

@@ -20,8 +20,9 @@ public:
         m_state                     = new state();
         m_state->super.ops          = &OPS;
         m_state->super.capabilities = RI_PLANE_READ | RI_PLANE_WRITE | RI_PLANE_LISTS |
-                                      RI_PLANE_KEYS;
-        m_state->owner = this;
+                                      RI_PLANE_KEYS | RI_PLANE_NOTIFY;
+        m_state->super.notify_max = 1ul << 20;
+        m_state->owner            = this;
         EXPECT_EQ(nullptr, owner.worker()->rdma);
         owner.worker()->rdma = &m_state->super;
     }

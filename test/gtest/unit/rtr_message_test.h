@@ -11,6 +11,7 @@
 #include "pair_test.h"
 
 extern "C" {
+#include "ucp/proto/planes.h"
 #include "ucp/proto/rtr_message.h"
 }
 

@@ -11,6 +11,22 @@ namespace {
 
 class test_rtr_message_random : public rtr_message_test {
 protected:
+    /* Ways that fail are made again at once. */
+    void SetUp() override
+    {
+        m_backoff         = ri_planes_backoff;
+        ri_planes_backoff = 0;
+        rtr_message_test::SetUp();
+    }
+
+    void TearDown() override
+    {
+        rtr_message_test::TearDown();
+        ri_planes_backoff = m_backoff;
+    }
+
+    double m_backoff;
+
     /* Hand over some message: mostly the next one, as UCX does. */
     void deliver_some(rng &random)
     {
