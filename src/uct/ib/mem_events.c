@@ -114,6 +114,23 @@ static const char *events_probe_free(ri_mem_events_t *events, size_t page)
                    NULL;
 }
 
+/*
+ * With UCX_MEM_MMAP_HOOK_MODE=reloc libucm takes malloc over, and looks up the C library's sbrk
+ * when it first needs it: from inside of its malloc, with that one's lock held. Where it does
+ * not find it at once, as in a process that has loaded the C library before libucm, the C library
+ * allocates memory to note the error, and waits for that lock for ever. So it is made to look
+ * it up here, where it may.
+ */
+static void events_find_sbrk(void)
+{
+    typedef void *(*sbrk_func_t)(intptr_t increment);
+    sbrk_func_t func = (sbrk_func_t)ri_stock_symbol("ucm_orig_dlsym_sbrk");
+
+    if (func != NULL) {
+        func(0);
+    }
+}
+
 ucs_status_t ri_mem_events_start(ri_mem_events_t *events, ri_mem_events_func_t func,
                                  void *arg)
 {
@@ -125,6 +142,7 @@ ucs_status_t ri_mem_events_start(ri_mem_events_t *events, ri_mem_events_func_t f
     *events = (ri_mem_events_t){.func = func,
                                 .arg  = arg,
                                 .mask = UCM_EVENT_VM_UNMAPPED | UCM_EVENT_VM_MAPPED};
+    events_find_sbrk();
     if (set != NULL) {
         status = set(events->mask, EVENTS_PRIORITY, events_handler, events);
         if (status != UCS_OK) {
