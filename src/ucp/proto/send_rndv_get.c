@@ -6,6 +6,7 @@
 #include "am_rndv.h"
 #include "bounce.h"
 #include "planes.h"
+#include "rdma.h"
 #include "rdma_read.h"
 #include "rndv.h"
 #include "../core/memory.h"
@@ -141,7 +142,9 @@ ucs_status_t ri_send_rndv_get_recv(ri_recv_req_t *recv, ri_stream_t *stream,
                .remote = rts->segments, .num_remote = rts->num_segments, .length = length};
     ucs_status_t status;
 
-    if ((rts->flags & RI_WIRE_RTS_KEYS) && (fetch != RI_FETCH_AM)) {
+    /* It says so if there is no way. */
+    if ((rts->flags & RI_WIRE_RTS_KEYS) &&
+        ((fetch != RI_FETCH_AM) || (ri_rdma_way(stream->peer) == NULL))) {
         return ri_rdma_read_recv(recv, stream, arrival, fetch);
     }
     status = get_read(recv, stream->peer, fetch, &transfer, &place_status);
