@@ -192,9 +192,6 @@ static void rdma_read_end(ri_rdma_op_t *op, int ending)
     rdma_read_t *read   = ri_container_of(op, rdma_read_t, op);
     ri_recv_req_t *recv = read->recv;
     ri_stream_t *stream = read->stream;
-    uint32_t req_id     = read->req_id;
-    uint8_t wire_type   = read->wire_type;
-    uint32_t way        = op->way;
     ucs_status_t status = op->status;
     ri_wire_rts_t rts   = {.flags = read->rts_flags};
 
@@ -202,19 +199,16 @@ static void rdma_read_end(ri_rdma_op_t *op, int ending)
     --stream->num_reads;
     ++stream->busy; /* callbacks must not free it */
     if (stream->broken) {
-        rdma_read_free(read);
         status = UCS_ERR_CONNECTION_RESET;
     } else if (status == UCS_OK) {
         status = rdma_read_finish(read);
-        rdma_read_free(read);
     } else if (ending) {
-        rdma_read_free(read);
-        ri_rndv_answer(stream, wire_type, req_id, &rts);
+        ri_rndv_answer(stream, read->wire_type, read->req_id, &rts);
         status = UCS_ERR_CONNECTION_RESET;
     } else {
-        rdma_read_free(read);
-        status = rdma_read_failed(recv, stream, req_id, wire_type, way);
+        status = rdma_read_failed(recv, stream, read->req_id, read->wire_type, op->way);
     }
+    rdma_read_free(read); /* before the memory is the application's */
     if (status != UCS_INPROGRESS) {
         ri_deliver_received(recv, status);
     }
