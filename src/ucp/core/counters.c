@@ -22,7 +22,7 @@ void ri_stream_counters_add(ri_stream_counters_t *dst, const ri_stream_counters_
 
 void ri_worker_counters_snapshot(const ri_worker_t *worker, ri_worker_counters_t *out)
 {
-    ri_reg_cache_counters_t reg;
+    ri_plane_counters_t reg;
     const ri_conn_t *conn;
     const ri_stream_t *stream;
 
@@ -30,7 +30,7 @@ void ri_worker_counters_snapshot(const ri_worker_t *worker, ri_worker_counters_t
     if ((worker->rdma != NULL) && (worker->rdma->ops->counters != NULL)) {
         worker->rdma->ops->counters(worker->rdma, &reg);
 #define COUNTER_ADD(_name, _unit, _doc) out->_name += reg._name;
-        RI_REG_CACHE_COUNTERS(COUNTER_ADD)
+        RI_PLANE_COUNTERS(COUNTER_ADD)
 #undef COUNTER_ADD
     }
     ucs_list_for_each(conn, &worker->conns, list) {

@@ -22,7 +22,7 @@
 #define RI_COUNTERS_H
 
 #include "types.h"
-#include "../../uct/ib/reg_cache.h"
+#include "../../uct/api/plane.h"
 #include <stdio.h>
 
 /* name, unit, what it counts. Of one conn: */
@@ -98,7 +98,7 @@
     _c(rtr_dropped, "receives", "of these, that it did not") \
     _c(rtr_suppressed, "receives", "that were known to pay no RTR, and sent none") \
     _c(stock_skipped, "calls", "of progress that polled rings only") \
-    RI_REG_CACHE_COUNTERS(_c)
+    RI_PLANE_COUNTERS(_c)
 /* clang-format on */
 
 #define RI_COUNTER_MEMBER(_name, _unit, _doc) uint64_t _name;

@@ -26,7 +26,6 @@
 #include <stdint.h>
 
 #include "../../ucp/core/types.h"
-#include "../ib/reg_cache.h"
 
 /* What a plane can do. */
 enum {
@@ -51,6 +50,28 @@ typedef struct ri_segment {
 static_assert(sizeof(ri_segment_t) == 16, "part of messages");
 
 typedef struct ri_plane_ops ri_plane_ops_t;
+
+/* Counters of registered memory: name, unit, what it counts */
+/* clang-format off */
+#define RI_PLANE_COUNTERS(_c) \
+    _c(reg_hits, "lookups", "of memory that was registered already") \
+    _c(reg_misses, "lookups", "of memory that had to be registered") \
+    _c(reg_evicted, "regions", "given up for the limits, or because the device was full") \
+    _c(reg_replaced, "regions", "given up for one that has all of their memory") \
+    _c(reg_invalidated, "regions", "whose memory went away, or might have") \
+    _c(reg_flushes, "times", "that all were, as more memory went than could be noted") \
+    _c(reg_regions, "regions", "registered now") \
+    _c(reg_bytes, "bytes", "of these") \
+    _c(reg_bytes_max, "bytes", "the most that was ever registered")
+/* clang-format on */
+
+/* Invariant: each region that was registered is in reg_regions, or was evicted, replaced or
+ * invalidated, or deregistered at once because nothing is kept. */
+typedef struct ri_plane_counters {
+#define RI_PLANE_COUNTER_MEMBER(_name, _unit, _doc) uint64_t _name;
+    RI_PLANE_COUNTERS(RI_PLANE_COUNTER_MEMBER)
+#undef RI_PLANE_COUNTER_MEMBER
+} ri_plane_counters_t;
 
 /* Memory that was registered, for planes with RI_PLANE_KEYS. */
 typedef struct ri_plane_memory {
@@ -195,7 +216,7 @@ struct ri_plane_ops {
     ucs_status_t (*measure)(void *to, void *from, size_t length, ri_plane_cost_t *cost);
 
     /** RI_PLANE_KEYS: copy the counters of the registration cache. NULL: there is none. */
-    void (*counters)(ri_plane_t *plane, ri_reg_cache_counters_t *counters);
+    void (*counters)(ri_plane_t *plane, ri_plane_counters_t *counters);
 
     /** RI_PLANE_NOTIFY: be told of writes with immediates, by ways that are prepared from now
      * on. What the remote side was told to have ended is told here, also if the way fails or is

@@ -344,7 +344,7 @@ static void rc_release(ri_plane_t *super, ri_plane_memory_t *memory)
     }
 }
 
-static void rc_counters(ri_plane_t *super, ri_reg_cache_counters_t *counters)
+static void rc_counters(ri_plane_t *super, ri_plane_counters_t *counters)
 {
     ri_reg_cache_get_counters(ri_container_of(super, ri_rc_plane_t, super)->device->cache,
                               counters);

@@ -65,7 +65,7 @@ struct ri_reg_cache {
     ucs_list_link_t
             lru; /* cached and idle regions, the one that was used last at the end */
     ucs_list_link_t dead; /* detached and idle ones, to be deregistered */
-    ri_reg_cache_counters_t counters;
+    ri_plane_counters_t counters;
 
     ri_range_queue_t queue; /* events that came while somebody had the lock */
 };
@@ -416,7 +416,7 @@ static void reg_event(uintptr_t start, uintptr_t end, void *arg)
     ri_reg_cache_invalidate(arg, start, end);
 }
 
-void ri_reg_cache_get_counters(ri_reg_cache_t *cache, ri_reg_cache_counters_t *counters)
+void ri_reg_cache_get_counters(ri_reg_cache_t *cache, ri_plane_counters_t *counters)
 {
     if (getpid() !=
         cache->pid) { /* at the end of a child process, where all is printed */

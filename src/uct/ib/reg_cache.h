@@ -12,6 +12,7 @@
 #ifndef RI_REG_CACHE_H
 #define RI_REG_CACHE_H
 
+#include "../api/plane.h"
 #include "../../ucp/core/interval_tree.h"
 #include "../../ucp/core/types.h"
 
@@ -75,28 +76,6 @@ typedef struct ri_reg_cache_params {
                     0: the cache sees to that itself */
 } ri_reg_cache_params_t;
 
-/* name, unit, what it counts */
-/* clang-format off */
-#define RI_REG_CACHE_COUNTERS(_c) \
-    _c(reg_hits, "lookups", "of memory that was registered already") \
-    _c(reg_misses, "lookups", "of memory that had to be registered") \
-    _c(reg_evicted, "regions", "given up for the limits, or because the device was full") \
-    _c(reg_replaced, "regions", "given up for one that has all of their memory") \
-    _c(reg_invalidated, "regions", "whose memory went away, or might have") \
-    _c(reg_flushes, "times", "that all were, as more memory went than could be noted") \
-    _c(reg_regions, "regions", "registered now") \
-    _c(reg_bytes, "bytes", "of these") \
-    _c(reg_bytes_max, "bytes", "the most that was ever registered")
-/* clang-format on */
-
-/* Invariant: each region that was registered is in reg_regions, or was evicted, replaced or
- * invalidated, or deregistered at once because the cache is off. */
-typedef struct ri_reg_cache_counters {
-#define RI_REG_CACHE_COUNTER_MEMBER(_name, _unit, _doc) uint64_t _name;
-    RI_REG_CACHE_COUNTERS(RI_REG_CACHE_COUNTER_MEMBER)
-#undef RI_REG_CACHE_COUNTER_MEMBER
-} ri_reg_cache_counters_t;
-
 /**
  * Make a cache. If it cannot know when memory goes away it keeps nothing, and says so in a
  * warning.
@@ -133,6 +112,6 @@ void ri_reg_cache_put(ri_reg_cache_t *cache, ri_reg_region_t *region);
 void ri_reg_cache_invalidate(ri_reg_cache_t *cache, uintptr_t start, uintptr_t end);
 
 /** Copy the counters, when all regions are deregistered that can be. */
-void ri_reg_cache_get_counters(ri_reg_cache_t *cache, ri_reg_cache_counters_t *counters);
+void ri_reg_cache_get_counters(ri_reg_cache_t *cache, ri_plane_counters_t *counters);
 
 #endif

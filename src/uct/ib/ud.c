@@ -487,7 +487,7 @@ static ucs_status_t ud_check(ri_plane_ep_t *super)
                    UCS_OK;
 }
 
-static void ud_counters(ri_plane_t *super, ri_reg_cache_counters_t *counters)
+static void ud_counters(ri_plane_t *super, ri_plane_counters_t *counters)
 {
     ri_reg_cache_get_counters(ri_container_of(super, ri_ud_plane_t, super)->device->cache,
                               counters);

@@ -89,7 +89,7 @@ TEST_F(test_counters, of_a_plane)
     ri_worker_counters_snapshot(a.worker(), &counters);
     EXPECT_EQ(0u, counters.reg_hits) << "a plane without one";
 
-    ops.counters = [](ri_plane_t *, ri_reg_cache_counters_t *reg) {
+    ops.counters = [](ri_plane_t *, ri_plane_counters_t *reg) {
         *reg          = {};
         reg->reg_hits = 5;
     };

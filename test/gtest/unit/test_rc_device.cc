@@ -308,7 +308,7 @@ TEST_F(test_rc_device, reg)
 TEST_F(test_rc_device, registrations_are_kept)
 {
     ri_plane_memory_t first = {}, second = {};
-    ri_reg_cache_counters_t counters;
+    ri_plane_counters_t counters;
     std::vector<uint8_t> data(10000);
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

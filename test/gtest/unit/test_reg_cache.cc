@@ -92,9 +92,9 @@ protected:
         return counters().reg_hits > before;
     }
 
-    ri_reg_cache_counters_t counters()
+    ri_plane_counters_t counters()
     {
-        ri_reg_cache_counters_t result;
+        ri_plane_counters_t result;
 
         ri_reg_cache_get_counters(m_cache, &result);
         return result;
@@ -672,7 +672,7 @@ public:
     }
 
     std::vector<region> all;
-    ri_reg_cache_counters_t counters = {};
+    ri_plane_counters_t counters = {};
 
 private:
     static void detach(region &r, uint64_t *counter)

@@ -100,9 +100,9 @@ protected:
         }
     }
 
-    ri_reg_cache_counters_t counters()
+    ri_plane_counters_t counters()
     {
-        ri_reg_cache_counters_t result;
+        ri_plane_counters_t result;
 
         ri_reg_cache_get_counters(m_cache, &result);
         return result;
