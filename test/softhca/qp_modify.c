@@ -65,13 +65,9 @@ static int modify_check_step(const sh_qp_t *qp, enum ibv_qp_state to, int mask)
     size_t i;
 
     mask &= ~IBV_QP_STATE;
-    if ((mask & IBV_QP_CUR_STATE) && (qp->super.state != IBV_QPS_RTR) &&
-        (qp->super.state != IBV_QPS_RTS) && (qp->super.state != IBV_QPS_SQD) &&
-        (qp->super.state != IBV_QPS_SQE)) {
-        return EINVAL; /* only these can be left by the device itself */
-    }
-    if ((to == IBV_QPS_RESET) || (to == IBV_QPS_ERR)) {
-        return (mask & ~IBV_QP_CUR_STATE) ? EINVAL : 0;
+    if ((to == IBV_QPS_RESET) ||
+        ((to == IBV_QPS_ERR) && (qp->super.state != IBV_QPS_RESET))) {
+        return (mask != 0) ? EINVAL : 0;
     }
     for (i = 0; i < sizeof(modify_steps) / sizeof(modify_steps[0]); ++i) {
         step = &modify_steps[i];

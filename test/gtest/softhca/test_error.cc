@@ -65,7 +65,8 @@ TEST_F(test_softhca_error, wrong_local_key)
 
 TEST_F(test_softhca_error, local_bounds)
 {
-    for (int i = 0; i < 3; ++i) {
+    /* rxe sends as much as is there of the last one, which waits for a receive */
+    for (int i = 0; i < (on_softhca() ? 3 : 2); ++i) {
         struct ibv_send_wr wr = {};
         struct ibv_sge sge;
         node a, b;

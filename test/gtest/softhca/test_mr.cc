@@ -36,6 +36,9 @@ TEST_F(test_softhca_mr, access_flags)
                    IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND};
 
     for (int access : wrong) {
+        if ((access & IBV_ACCESS_MW_BIND) && !on_softhca()) {
+            continue; /* rxe has memory windows */
+        }
         errno = 0;
         EXPECT_EQ(nullptr, ibv_reg_mr(m_pd, m_memory, sizeof(m_memory), access));
         EXPECT_EQ(EINVAL, errno);
@@ -53,12 +56,12 @@ TEST_F(test_softhca_mr, access_flags)
 
 TEST_F(test_softhca_mr, keys_do_not_come_back_at_once)
 {
-    struct ibv_mr *mr = ibv_reg_mr(m_pd, m_memory, 100, IBV_ACCESS_LOCAL_WRITE);
+    struct ibv_mr *mr = ibv_reg_mr(m_pd, m_memory, 100, IBV_ACCESS_REMOTE_READ);
     uint32_t first    = mr->rkey;
 
     EXPECT_NE(0u, first);
     EXPECT_EQ(0, ibv_dereg_mr(mr));
-    mr = ibv_reg_mr(m_pd, m_memory, 100, IBV_ACCESS_LOCAL_WRITE);
+    mr = ibv_reg_mr(m_pd, m_memory, 100, IBV_ACCESS_REMOTE_READ);
     EXPECT_NE(first, mr->rkey);
     EXPECT_EQ(0, ibv_dereg_mr(mr));
 }
@@ -112,6 +115,7 @@ TEST_F(test_softhca_mr, counters)
 
 TEST_F(test_softhca_mr, rereg)
 {
+    SOFTHCA_ONLY("rxe of Linux 6.1 cannot do it");
     struct ibv_mr *mr = ibv_reg_mr(m_pd, m_memory, 1000, IBV_ACCESS_LOCAL_WRITE);
     uint32_t old      = mr->rkey;
 
