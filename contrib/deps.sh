@@ -17,7 +17,7 @@ set -u
 required=(build-essential autoconf automake libtool pkg-config libucx-dev)
 # Each of these is for some of the tests
 optional=(ucx-utils libibverbs-dev ibverbs-utils rdma-core mpich libmpich-dev openmpi-bin libopenmpi-dev
-    libgtest-dev clang clang-format libclang-rt-14-dev g++)
+    libgtest-dev clang clang-format libclang-rt-14-dev g++ qemu-system-x86 busybox-static cpio iproute2)
 # For people; never installed by this script
 handy=(gdb valgrind)
 

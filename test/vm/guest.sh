@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause
+#
+# Runs in the virtual machine: each case of the list that the kernel's command line names,
+# with a time limit of its own. What it prints is for run.sh:
+#     @begin NAME                      output of the case follows
+#     @end NAME STATUS SECONDS         STATUS 77: skipped, the last line says why
+#     @done                            all were run
+# Usage: guest.sh [--case COMMAND]
+set -u
+cd /vm || exit 99
+. ./cases.sh
+
+if [ "${1-}" = --case ]; then
+    eval "$2"
+    exit
+fi
+
+# show LOG STATUS: all that a failed case said, but its end at most, and no good tests of
+# gtest; of a good case what gtest and the programs say at the end
+show()
+{
+    if [ "$2" -eq 0 ] && [ $verbose = no ]; then
+        grep -E '^(PASS |by RDMA|\[  (PASSED|SKIPPED) \] [0-9])' "$1"
+    elif [ $verbose = no ]; then
+        grep -a -v -E '^\[( RUN  |       OK|  SKIPPED) |: Skipped$|^only for softhca' "$1" |
+            tail -n 200 | cut -c 1-300
+    else
+        tail -n 1000 "$1" | cut -c 1-300
+    fi
+}
+
+verbose=no
+set=short
+only=.
+for word in $(cat /proc/cmdline); do
+    case $word in
+    vm.set=*) set=${word#*=} ;;
+    vm.only=*) only=${word#*=} ;;
+    vm.verbose) verbose=yes ;;
+    esac
+done
+
+while read -r name limit command; do
+    [[ $name =~ $only ]] || continue
+    echo "@begin $name"
+    read -r began _ </proc/uptime
+    timeout -k 5 "$limit" bash /vm/guest.sh --case "$command" >/tmp/log 2>&1 </dev/null
+    status=$?
+    read -r ended _ </proc/uptime
+    show /tmp/log $status
+    echo "@end $name $status $((${ended%.*} - ${began%.*}))"
+    rm -rf /dev/shm/*
+done < <(cases_of "$set")
+echo "@done"

@@ -1,0 +1,62 @@
+#!/bin/bash
+# Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause
+#
+# The first process of the virtual machine: makes a Linux of it with the RDMA device rxe0,
+# runs the cases, and turns it off. The kernel talks on the first serial line, the tests on
+# the second one. Not busybox's shell: it takes its own, lesser ip.
+export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+export HOME=/root LANG=C LC_ALL=C TMPDIR=/tmp
+
+/bin/busybox --install -s /usr/bin 2>/dev/null
+
+mount -t proc proc /proc
+mount -t sysfs sysfs /sys
+mount -t devtmpfs dev /dev
+mkdir -p /dev/pts /dev/shm
+mount -t devpts devpts /dev/pts
+mount -t tmpfs -o mode=1777 tmpfs /dev/shm
+[ -e /dev/fd ] || ln -s /proc/self/fd /dev/fd
+
+stty -F /dev/ttyS1 raw -echo
+exec </dev/null >/dev/ttyS1 2>&1
+
+off()
+{
+    [ $# -eq 0 ] || echo "@broken $*"
+    sync
+    # What is in the serial line's buffer
+    sleep 1
+    poweroff -f
+}
+
+hostname vm
+while read -r module; do
+    insmod "/vm/modules/$module" || off "insmod $module"
+done </vm/modules/load
+
+# Traffic within one rxe device goes through the kernel only, but it needs a network device
+# with room for the largest packets.
+ip link set lo up
+ip link add v0 type veth peer name v1 || off "no veth"
+ip link set v0 mtu 4500
+ip link set v1 mtu 4500 up
+rdma link add rxe0 type rxe netdev v0 || off "no rxe device"
+# It learns from this that its port is up
+ip link set v0 up
+ip addr add 10.0.0.1/24 dev v0
+
+# The port is active after a moment, and the link-local address, GID 0, is there when nobody
+# else was found to have it
+tries=0
+until rdma link show rxe0/1 | grep -q 'state ACTIVE' &&
+    ip -6 addr show dev v0 scope link -tentative | grep -q fe80; do
+    sleep 0.1
+    tries=$((tries + 1))
+    [ $tries -lt 100 ] || off "the port of rxe0 does not become active"
+done
+
+ulimit -l unlimited
+ulimit -c 0
+cd /vm || off "no tests"
+bash ./guest.sh
+off

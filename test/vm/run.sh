@@ -1,0 +1,215 @@
+#!/usr/bin/env bash
+# Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause
+#
+# Runs tests on real kernel RDMA where there is none: boots Debian's own kernel with its
+# software adapter rxe in qemu, without a hypervisor, and runs verbs programs, UCX, the
+# library and both MPIs over it. Needs no privileges and changes nothing on this machine.
+#
+# Usage: test/vm/run.sh [options]
+#   --short           what contrib/check.sh runs, some minutes (default)
+#   --full            all cases, about an hour
+#   --only REGEX      only cases whose name matches
+#   --list            print the cases and their commands, start nothing
+#   --build-dir DIR   a build directory after "make check-build" (the current directory, or
+#                     the one above it)
+#   --kernel DIR      where the kernel is, or is put: the package is fetched by apt-get
+#                     download once (DIR of the build directory: test/vm/kernel)
+#   --limit SECONDS   for all of it (900, with --full 7200)
+#   --memory MB       of the machine (2048)
+#   --keep            keep the working directory with the console's log and the image
+#   --verbose         print what the cases print, also if they pass
+#   -h, --help        this text
+#
+# A line for each case, PASS, FAIL or SKIP; behind a FAIL what it printed. The last line is
+# "N passed, N failed, N skipped". Exit code: 0 if nothing failed, 77 if there was nothing to
+# run it with (with a line that says what is missing), else 1.
+set -u
+export LC_ALL=C
+
+source_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd) || exit 1
+. "$source_dir/cases.sh"
+. "$source_dir/kernel.sh"
+. "$source_dir/image.sh"
+
+set=short
+only=.
+build_dir=
+kernel=
+limit=
+memory=2048
+keep=no
+verbose=
+work=
+qemu=
+
+die()
+{
+    echo "run.sh: $*" >&2
+    exit 2
+}
+
+cannot()
+{
+    echo "SKIP $*"
+    exit 77
+}
+
+cleanup()
+{
+    if [ -n "$qemu" ]; then
+        kill "$qemu" 2>/dev/null
+        wait "$qemu" 2>/dev/null
+    fi
+    if [ -n "$work" ]; then
+        if [ $keep = yes ]; then
+            echo "kept: $work"
+        else
+            rm -rf "$work"
+        fi
+    fi
+}
+
+while [ $# -gt 0 ]; do
+    case $1 in
+    --only | --build-dir | --kernel | --limit | --memory)
+        [ $# -gt 1 ] || die "$1 needs a value; see --help"
+        ;;
+    esac
+    case $1 in
+    --short) set=short ;;
+    --full) set=full ;;
+    --only)
+        only=$2
+        shift
+        ;;
+    --list)
+        cases_of $set
+        exit 0
+        ;;
+    --build-dir)
+        build_dir=$2
+        shift
+        ;;
+    --kernel)
+        kernel=$2
+        shift
+        ;;
+    --limit)
+        limit=$2
+        shift
+        ;;
+    --memory)
+        memory=$2
+        shift
+        ;;
+    --keep) keep=yes ;;
+    --verbose) verbose=vm.verbose ;;
+    -h | --help)
+        sed -n '/^# Runs/,/^[^#]/{/^#/s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}"
+        exit 0
+        ;;
+    *) die "unknown option '$1'; see --help" ;;
+    esac
+    shift
+done
+[[ $only != *[[:space:]]* ]] || die "--only: no blanks"
+if [ -z "$limit" ]; then
+    limit=900
+    [ $set = short ] || limit=7200
+fi
+
+if [ -z "$build_dir" ]; then
+    build_dir=.
+    [ -e test/gtest ] || build_dir=..
+fi
+build_dir=$(cd "$build_dir" 2>/dev/null && pwd) || die "no such build directory"
+[ -e "$build_dir/test/check/env.sh" ] || die "$build_dir is no build directory"
+kernel=${kernel:-$build_dir/test/vm/kernel}
+
+[ "$(uname -m)" = x86_64 ] || cannot "only for x86_64"
+for command in qemu-system-x86_64:qemu-system-x86 busybox:busybox-static cpio:cpio \
+    ip:iproute2 rdma:iproute2; do
+    command -v ${command%:*} >/dev/null ||
+        cannot "no ${command%:*} (Debian package ${command#*:})"
+done
+why=$(kernel_fetch "$kernel" 2>&1) || cannot "$why"
+
+trap cleanup EXIT
+trap 'exit 130' INT TERM
+work=$(mktemp -d "${TMPDIR:-/tmp}/ucxri-vm.XXXXXX") || exit 1
+mkdir "$work/root"
+image_fill "$work/root" "$build_dir" "$source_dir" "$kernel" || cannot "no image"
+image_pack "$work/root" "$work/image" || die "cannot write the image"
+rm -rf "$work/root"
+: >"$work/results"
+
+timeout -k 5 "$limit" qemu-system-x86_64 -nodefaults -no-user-config -no-reboot \
+    -display none -machine pc,usb=off -accel tcg,thread=multi -cpu max -smp 2 \
+    -m "$memory" -kernel "$kernel/vmlinuz" -initrd "$work/image" \
+    -append "console=ttyS0 quiet panic=-1 mitigations=off random.trust_cpu=on vm.set=$set vm.only=$only $verbose" \
+    -serial "file:$work/console" -serial "file:$work/results" </dev/null >"$work/qemu" 2>&1 &
+qemu=$!
+
+# report: turns what the guest says into lines
+report()
+{
+    awk -v names="$(cases_of $set | awk -v only="$only" '$1 ~ only { print $1 }')" \
+        -v verbose="$verbose" '
+        function result(word, text) {
+            print word " " text
+            ++count[word]
+            fflush()
+        }
+        BEGIN { left = split(names, list, "\n") }
+        { sub(/\r$/, "") }
+        /^@begin / { name = $2; lines = 0; note = ""; next }
+        /^@end / {
+            seconds = " (" $4 " s)"
+            seen[$2] = 1
+            name = ""
+            if ($3 == 0) {
+                result("PASS", $2 (note == "" ? "" : ": " note) seconds)
+            } else if ($3 == 77) {
+                result("SKIP", $2 ": " text[lines])
+            } else {
+                result("FAIL", $2 ($3 == 124 || $3 == 137 ? ": timed out" : ": status " $3) seconds)
+            }
+            for (i = 1; i <= lines && ($3 != 0 && $3 != 77 || verbose != ""); ++i) {
+                print "    " text[i]
+            }
+            next
+        }
+        /^@done/ { done = 1; next }
+        /^@broken / { sub(/^@broken /, ""); broken = $0; next }
+        name != "" {
+            text[++lines] = $0
+            if ($0 ~ /^\[  (PASSED|SKIPPED) \] [0-9]/) {
+                note = note (note == "" ? "" : ", ") $4 " " tolower(substr($2, 1, 6) == "PASSED" ? "passed" : "skipped")
+            }
+        }
+        END {
+            for (i = 1; i <= left; ++i) {
+                if (!(list[i] in seen)) {
+                    result("FAIL", list[i] ": " (list[i] == name ? "the machine stopped in it" : \
+                        broken != "" ? "the machine did not start: " broken : "not run"))
+                    for (j = 1; list[i] == name && j <= lines; ++j) {
+                        print "    " text[j]
+                    }
+                }
+            }
+            printf "%d passed, %d failed, %d skipped\n", count["PASS"], count["FAIL"], count["SKIP"]
+            exit count["FAIL"] > 0
+        }'
+}
+
+# In the background: a signal is to end this script at once
+tail -n +1 -s 0.2 -f --pid=$qemu "$work/results" | report &
+wait $!
+status=$?
+wait $qemu
+qemu=
+if ! grep -q '^@done' "$work/results"; then
+    echo "qemu and the kernel:"
+    tail -n 15 "$work/qemu" "$work/console" | cut -c 1-200 | sed 's/^/    /'
+fi
+exit "$status"
