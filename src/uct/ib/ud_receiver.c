@@ -122,8 +122,9 @@ static void rx_close(ri_ud_rx_t *rx)
         }
     }
     rx->filled -= rx->scan - rx->base;
-    rx->base   = rx->scan;
-    rx->rounds = 0;
+    rx->base     = rx->scan;
+    rx->rounds   = 0;
+    rx->restarts = 0;
 }
 
 static void rx_advance(ri_ud_rx_t *rx)
@@ -158,6 +159,8 @@ void ri_ud_rx_init(ri_ud_rx_t *rx)
     rx->epoch     = 0;
     rx->round     = 0;
     rx->rounds    = 0;
+    rx->restarts  = 0;
+    rx->is_heard  = 0;
     rx->has_news  = 0;
     rx->has_begun = 0;
     rx->is_dirty  = 0;
@@ -207,10 +210,11 @@ void ri_ud_rx_restart(ri_ud_rx_t *rx)
         return;
     }
     rx->ops->reset(rx);
-    if (rx->epoch == RI_UD_RESTARTS_MAX) {
+    if (rx->restarts == RI_UD_RESTARTS_MAX) {
         rx->state = RI_UD_RX_FAILED;
         return;
     }
+    ++rx->restarts;
     ++rx->epoch;
     ++rx->counters->ud_restarts;
     rx->sequence += rx->count; /* none that was used before */
@@ -235,7 +239,9 @@ static void rx_ask(ri_ud_rx_t *rx)
         ri_ud_rx_restart(rx);
         return;
     }
-    ++rx->rounds;
+    /* A sender that is silent is somewhere else, and has not tried in vain */
+    rx->rounds += rx->is_heard;
+    rx->is_heard = 0;
     rx_tell_missing(rx);
 }
 
@@ -247,6 +253,7 @@ void ri_ud_rx_probe(ri_ud_rx_t *rx, const ri_ud_message_t *message, uint64_t now
         return;
     }
     rx->has_begun = 1;
+    rx->is_heard  = 1;
     if (message->epoch != rx->epoch) {
         rx_tell(rx, RI_UD_RESTART);
         return;
@@ -268,6 +275,7 @@ void ri_ud_rx_time(ri_ud_rx_t *rx, uint64_t now)
     }
     if (rx->has_news) {
         rx->has_news = 0;
+        rx->is_heard = 1;
         rx->wait     = rx->times->quiet;
         rx->due      = now + rx->wait;
     }

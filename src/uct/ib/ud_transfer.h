@@ -37,10 +37,11 @@
 /* Pieces of a message; sequence numbers have 32 bits. */
 #define RI_UD_PIECES_MAX (1u << 30)
 
-/* Questions for missing pieces, without that the window moves, until it starts again. */
+/* Questions for missing pieces, without that the window moves, until it starts again. Those
+ * that a sender does not react to in any way do not count. */
 #define RI_UD_ROUNDS_MAX 16
 
-/* Starts again until a transfer fails. */
+/* Starts again, without that the window moves, until a transfer fails. */
 #define RI_UD_RESTARTS_MAX 8
 
 /* No slot or piece; as an end of a move: memory for one piece, besides the message's */
@@ -151,10 +152,12 @@ struct ri_ud_rx {
     uint32_t *where;   /* by piece modulo depth: its slot, or NONE: missing */
     uint32_t epoch;
     uint32_t round;
-    uint32_t rounds; /* since the window has moved */
-    int has_news;    /* something has arrived since the last look at the time */
-    int has_begun;   /* the sender has been heard of */
-    int is_dirty;    /* datagrams may still come that it has no use for */
+    uint32_t rounds;   /* since the window has moved */
+    uint32_t restarts; /* likewise */
+    int is_heard;      /* something has come from the sender since the last question */
+    int has_news;      /* something has arrived since the last look at the time */
+    int has_begun;     /* the sender has been heard of */
+    int is_dirty;      /* datagrams may still come that it has no use for */
     uint64_t wait;
     uint64_t due; /* to ask, if something is missing */
 };

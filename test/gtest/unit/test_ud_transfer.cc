@@ -272,6 +272,52 @@ TEST_F(test_ud_transfer, restarts_end)
     EXPECT_TRUE(m_qp.posted.empty());
 }
 
+/* A sender that does nothing for long is asked now and then, and that is all. */
+TEST_F(test_ud_transfer, sender_is_away)
+{
+    transfer &t = make(20);
+
+    lose({3});
+    m_sim.pump(t);
+    m_sim.drain();
+    m_sim.kill = [](const sim::packet &) { return true; };
+    for (int i = 0; i < 10000; ++i) {
+        m_sim.now += 10000;
+        ri_ud_rx_time(&t.rx, m_sim.now);
+    }
+    EXPECT_GT(m_sim.counters.ud_nacks, (uint64_t)RI_UD_ROUNDS_MAX);
+    EXPECT_LT(m_sim.counters.ud_nacks, 200u);
+    EXPECT_EQ(0u, m_sim.counters.ud_restarts);
+    m_sim.kill = nullptr;
+    run(t);
+}
+
+/* Restarts far apart do not add up. */
+TEST_F(test_ud_transfer, restarts_with_progress)
+{
+    transfer &t  = make(1000);
+    uint32_t per = 0;
+
+    while (!t.ended()) {
+        m_sim.pump(t);
+        if (m_sim.packets.empty()) {
+            m_sim.now += 5000;
+            ri_ud_tx_time(&t.tx, m_sim.now);
+        } else {
+            m_sim.receive(m_sim.packets.begin()->second);
+            m_sim.packets.erase(m_sim.packets.begin());
+        }
+        if (t.rx.base >= per + 50) {
+            per = t.rx.base;
+            ri_ud_rx_restart(&t.rx);
+        }
+        ri_ud_rx_time(&t.rx, m_sim.now);
+    }
+    EXPECT_EQ(UCS_OK, t.tx.status);
+    EXPECT_EQ(RI_UD_RX_DONE, t.rx.state);
+    EXPECT_GT(m_sim.counters.ud_restarts, (uint64_t)RI_UD_RESTARTS_MAX);
+}
+
 TEST_F(test_ud_transfer, most_is_lost)
 {
     m_transfers.emplace_back(
