@@ -17,6 +17,7 @@
 #ifndef RI_IB_DEVICE_H
 #define RI_IB_DEVICE_H
 
+#include "../api/plane.h"
 #include "reg_cache.h"
 #include "verbs.h"
 
@@ -82,6 +83,11 @@ ucs_status_t ri_ib_device_reg(ri_ib_device_t *device, void *address, size_t leng
 
 /** Give a region back. */
 void ri_ib_device_release(ri_ib_device_t *device, ri_reg_region_t *region);
+
+/** reg() and release() of planes: memory that the device reads, and writes if that is allowed. */
+ucs_status_t ri_ib_device_reg_memory(ri_ib_device_t *device, void *address, size_t length,
+                                     ri_plane_memory_t *memory);
+void ri_ib_device_release_memory(ri_ib_device_t *device, ri_plane_memory_t *memory);
 
 #endif
 

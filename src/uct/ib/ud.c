@@ -452,32 +452,14 @@ static unsigned ud_progress(ri_plane_t *super)
 static ucs_status_t ud_reg(ri_plane_t *super, void *address, size_t length,
                            ri_plane_memory_t *memory)
 {
-    ri_ib_device_t *device  = ri_container_of(super, ri_ud_plane_t, super)->device;
-    ri_reg_region_t *region = NULL;
-    ucs_status_t status;
-
-    memory->region = NULL;
-    status         = ri_ib_device_reg(device, address, length, RI_REG_READ | RI_REG_WRITE,
-                                      &region);
-    if (status == UCS_ERR_INVALID_ADDR) {
-        /* Constant data can still be sent */
-        status = ri_ib_device_reg(device, address, length, RI_REG_READ, &region);
-    }
-    if (status == UCS_OK) {
-        memory->region     = region;
-        memory->local_key  = region->keys.lkey;
-        memory->remote_key = region->keys.rkey;
-    }
-    return status;
+    return ri_ib_device_reg_memory(ri_container_of(super, ri_ud_plane_t, super)->device,
+                                   address, length, memory);
 }
 
 static void ud_release(ri_plane_t *super, ri_plane_memory_t *memory)
 {
-    if (memory->region != NULL) {
-        ri_ib_device_release(ri_container_of(super, ri_ud_plane_t, super)->device,
-                             memory->region);
-        memory->region = NULL;
-    }
+    ri_ib_device_release_memory(ri_container_of(super, ri_ud_plane_t, super)->device,
+                                memory);
 }
 
 static ucs_status_t ud_check(ri_plane_ep_t *super)
