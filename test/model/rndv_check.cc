@@ -126,6 +126,23 @@ void model_t::free_claims(int sender)
     }
 }
 
+/* Some of what @a sender had promised it has not, as far as anybody else knows. */
+void model_t::renew_claims(int sender)
+{
+    const link_t &link = m_state->link[sender];
+
+    for (recv_t &recv : m_state->recv) {
+        if (((recv.claim & ~CLAIM_LOOSE) == sender + 1) && (recv.owner == 0)) {
+            recv.claim = 0;
+        }
+    }
+    for (int i = 0; i < link.sent; ++i) {
+        if (link.msg[i].owner != 0) {
+            promise(link.msg[i].owner - 1, sender, i, true);
+        }
+    }
+}
+
 /* Before a receive was freed it may have been passed over for good. Not so afterwards. */
 void model_t::check_freed(int recv_index, int sender, int index)
 {
@@ -203,7 +220,8 @@ void model_t::hand_back(int index, status_t status)
         for (int i = 0; i < m_state->link[sender].sent; ++i) {
             const message_t &msg = m_state->link[sender].msg[i];
 
-            if ((msg.bits & MSG_WRITTEN) && (msg.recv == index + 1)) {
+            if ((msg.bits & MSG_WRITTEN) && (msg.recv == index + 1) &&
+                is_reaching(m_state->link[sender], msg.word)) {
                 fail(recv_name(index) + " is handed back while " +
                      msg_name(m_config, sender, i) + " is being written into it");
             }
@@ -241,7 +259,7 @@ std::string model_t::check_rest(const state_t &state) const
                 if (!(msg.bits & MSG_UNEXPECTED)) {
                     return msg_name(m_config, sender, i) + " is lost";
                 }
-            } else if (msg.bits != 0) {
+            } else if ((msg.bits != 0) || (msg.net != 0)) {
                 return "the send of " + msg_name(m_config, sender, i) +
                        " does not complete";
             }
@@ -265,9 +283,9 @@ std::string model_t::check_rest(const state_t &state) const
             if (recv.canceling || recv.contested || recv.revoking) {
                 return recv_name(i) + ": the revocation does not end";
             }
-            if (!m_config.grants &&
-                ((recv.rtr == RTR_GONE) ||
-                 ((recv.rtr == RTR_OUT) && (state.link[target].waiting[i].count == 0)))) {
+            if (!m_config.grants && ((recv.rtr == RTR_GONE) ||
+                                     ((recv.rtr == RTR_OUT) && !m_config.net &&
+                                      (state.link[target].waiting[i].count == 0)))) {
                 return recv_name(i) +
                        ": the sender has dropped its RTR, but no message came";
             }
@@ -293,7 +311,8 @@ std::string model_t::check_rest(const state_t &state) const
             return recv_name(i) + " does not complete";
         }
         if (!m_config.grants && (recv.status != RECV_POSTED) && (target >= 0) &&
-            (state.link[target].waiting[i].count != 0)) {
+            (state.link[target].waiting[i].count != 0) &&
+            is_reaching(state.link[target], state.link[target].waiting[i].generation)) {
             return "an RTR of " + recv_name(i) +
                    ", which was handed back, waits at the sender";
         }

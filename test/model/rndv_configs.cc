@@ -67,6 +67,16 @@ const std::vector<named_config_t> named_configs = {
         {"guess",
          "two senders, the receiver thinks that all comes from the first; a cancel", true,
          [](config_t &c) { two_senders(c), canceling(c, 1), c.sources = "g"; }},
+        {"net", "two ways that fail; a cancel, one tag", true,
+         [](config_t &c) {
+             one_tag(c), canceling(c, 1), c.messages = c.recvs = 2;
+             c.net = true, c.ways = 2;
+         }},
+        {"net-guess", "guess, with a way that fails", true,
+         [](config_t &c) {
+             two_senders(c), canceling(c, 1), c.sources = "g", c.recvs = 2;
+             c.net = true, c.ways = 1;
+         }},
         {"grants", "order, with grants and two lengths", true,
          [](config_t &c) { grants(c), two_lengths(c); }},
         {"grants-lengths", "lengths, with grants", true,

@@ -274,7 +274,7 @@ static void usage()
            "                   window, rtrs, refuse_any, in_stream_fin, list, "
            "slow_reads,\n"
            "                   words, whims, unordered, write_fails, withdraws, dies, "
-           "fails, breaks,\n"
+           "fails, breaks, ways,\n"
            "                   lengths, capacities, tags, recv_tags, sources\n"
            "\n"
            "Exit code: 0 no violation, 1 violation (its shortest trace is printed), 2 "
@@ -324,6 +324,7 @@ static bool set_value(config_t &config, const std::string &text)
                    {"window", &config.window},
                    {"rtrs", &config.rtrs},
                    {"list", &config.list},
+                   {"ways", &config.ways},
                    {"words", &config.words}};
     const struct {
         const char *key;

@@ -5,9 +5,10 @@
  * receiver and up to two senders with everything that is between them, and the steps that
  * each of them can take. rndv_sender.cc and rndv_receiver.cc have the rules, rndv_grants.cc
  * those of processes that share memory, rndv_slots.cc the copies by both sides there, and
- * rndv_ends.cc what happens when a sender dies or a connection ends. rndv_steps.cc has the events and the mutations,
- * rndv_check.cc the properties; rndv_configs.cc has what is explored, and rndv_explore.cc
- * goes through all interleavings.
+ * rndv_ends.cc what happens when a sender dies or a connection ends; rndv_net.cc has ways
+ * through a network that fail. rndv_steps.cc has the events and the mutations, rndv_check.cc
+ * the properties; rndv_configs.cc has what is explored, and rndv_explore.cc goes through all
+ * interleavings.
  *
  * What stands in the state is what the processes know, but for the fields marked "ghost":
  * they are read by the properties only, never by a rule.
@@ -67,6 +68,25 @@ enum : uint8_t {
     MSG_SLOT       = 64  /* both sides copy: an RTS, also if it uses an RTR */
 };
 
+/* Bits of message_t.net, of a message that was written by a way that can fail */
+enum : uint8_t {
+    NET_QUEUED   = 1, /* has arrived; the notification is in the receiver's queue */
+    NET_NOTED    = 2, /* ... was taken from there */
+    NET_AGAIN    = 4, /* is sent again, as an RTS that says so */
+    NET_IS_AGAIN = 8  /* ... which has come */
+};
+
+/* ACT_NET's c */
+enum : uint8_t {
+    NET_ARRIVES,
+    NET_IS_NOTED,
+    NET_IS_DONE, /* at the sender */
+    NET_COMES_AGAIN,
+    NET_SENDER_FAILS,
+    NET_RECEIVER_FAILS,
+    NET_IS_NEW
+};
+
 /* Parts that the data of a message with a slot is copied in */
 constexpr int PARTS = 2;
 
@@ -97,6 +117,7 @@ struct message_t {
     uint8_t recv;  /* receive whose RTR was used, plus 1 */
     uint8_t word;  /* its grant, plus 1 */
     uint8_t owner; /* ghost: receive that it was matched to, by either side, plus 1 */
+    uint8_t net;   /* NET_* */
     slot_t slot;
 };
 
@@ -199,6 +220,9 @@ struct link_t {
     uint8_t ended; /* END_* */
     uint8_t call;  /* the sender is within a call: a message, plus 1 */
     bool copying;  /* ... it copies a part of it; else it makes its slot ready */
+    uint8_t way;   /* the number of the latest way */
+    bool up[2];    /* the sender's, the receiver's end of it is there */
+    uint8_t used;  /* sender: bits: receives whose latest RTR was used */
     uint8_t sent;  /* messages sent; their numbers are 1 to sent */
     uint8_t next;  /* receiver: the number that is matched next */
     waiting_t waiting[MAX_RECVS]; /* sender: by receive, or by grant */
@@ -290,6 +314,12 @@ enum mutation_t {
     MUT_NO_REMATCH,
     MUT_FORGET_CANCEL,
     MUT_WAIT_FOR_DEAD,
+    MUT_NOT_AGAIN,
+    MUT_AGAIN_IS_NEW,
+    MUT_KEEP_WAY,
+    MUT_DROP_QUEUE,
+    MUT_OLD_WAY,
+    MUT_FORGET_GONE,
     MUT_LAST
 };
 
@@ -321,6 +351,8 @@ struct config_t {
     bool dies           = false;     /* sender 0 may vanish at any time */
     bool fails          = false;     /* its conn may fail */
     bool breaks         = false;     /* the receiver may end its stream */
+    bool net            = false;     /* variant: messages over ways that fail */
+    int ways            = 0;         /* that may fail, with net */
     int list            = MAX_MSGS;  /* receives that a message can list as used */
     bool slow_reads     = false;     /* reads, FIN and release take time */
     std::string lengths = "123";
@@ -362,7 +394,8 @@ enum action_type_t : uint8_t {
     ACT_COPIED,      /* side c of sender a ends that; b: it failed */
     ACT_SEE,         /* side c sees that sender a's message b has been copied */
     ACT_RESET,       /* sender a is told that its stream has ended */
-    ACT_GO_ON        /* the receiver does, with what it is in the middle of */
+    ACT_GO_ON,       /* the receiver does, with what it is in the middle of */
+    ACT_NET          /* of sender a, message b: c, NET_* */
 };
 
 struct action_t {
@@ -458,6 +491,18 @@ private:
     void slot_actions(const state_t &state,
                       const std::function<void(action_t)> &add) const;
 
+    /* rndv_net.cc */
+    bool is_reaching(const link_t &link, int way) const;
+    bool is_good_way(const link_t &link, int way) const;
+    void net_write(int sender, message_t &msg, int recv);
+    void sender_way_ends(int sender);
+    void net_noted(int sender, int index);
+    void receiver_way_ends(int sender);
+    void net_again(int sender, int index);
+    void net_step(const action_t &action);
+    void net_actions(const state_t &state,
+                     const std::function<void(action_t, bool)> &add) const;
+
     /* rndv_ends.cc */
     void end_sender(int sender, uint8_t how);
     void give_up_slot(slot_t &slot) const;
@@ -480,6 +525,7 @@ private:
     void check_matching();
     void check_freed(int recv, int sender, int index);
     void free_claims(int sender);
+    void renew_claims(int sender);
     void check_promised(int recv);
     std::string check_rest_matching(const state_t &state) const;
     void fail(const std::string &text);

@@ -82,6 +82,7 @@ bool model_t::may_send_rtr(const state_t &state, int index, int guess) const
     if ((recv.status != RECV_POSTED) || (recv.capacity <= EAGER_LEN) ||
         (recv.rtr != RTR_NONE) || recv.revoking || (recv.rtrs == m_config.rtrs) ||
         (target < 0) || (state.link[target].ended & END_BROKEN) ||
+        (m_config.net && !state.link[target].up[RECEIVER]) ||
         (m_config.grants &&
          ((free_word(state, target) < 0) || is_guess_mixed(state, index, target)))) {
         return false;
@@ -122,7 +123,12 @@ void model_t::send_rtr(int index, int guess)
          (rtr_target(recv) == 0) ? " to a" :
                                    " to b",
          seen, ahead);
-    control = {CTL_RTR, uint8_t(index), seen, ahead, 0, 0};
+    control = {CTL_RTR, uint8_t(index),
+               seen,    ahead,
+               0,       m_config.net ? recv.rtrs : uint8_t(0)};
+    if (m_config.net) {
+        control.word = link.way;
+    }
     if (m_config.grants) {
         offer(index, control);
     }
@@ -220,6 +226,10 @@ int model_t::stream_head(const state_t &state, int sender) const
         ((index + 1 - link.next > m_config.list) && !is(MUT_SKIP_GAPS))) {
         return -1;
     }
+    if (m_config.net && (link.msg[index].form == AS_FIN) &&
+        !(link.msg[index].net & NET_NOTED)) {
+        return -1;
+    }
     if (link.msg[index].form == AS_NOTHING) {
         return -1; /* its sender is within the call that sends it, or died there */
     }
@@ -275,7 +285,7 @@ void model_t::receive_named(int sender, int index)
         fail("the stream names a receive that is not in the queue");
         return;
     }
-    for (int i = 0; m_config.grants && (i < msg.recv - 1); ++i) {
+    for (int i = 0; (m_config.grants || m_config.net) && (i < msg.recv - 1); ++i) {
         if (m_state->recv[i].queued &&
             fits(m_state->recv[i], m_state->link, sender, index)) {
             fail("the stream names " + recv_name(msg.recv - 1) +
@@ -292,6 +302,10 @@ void model_t::receive_named(int sender, int index)
         recv.status = RECV_NAMED;
     }
     recv.notified = false;
+    if (m_config.net) {
+        recv.rtr = RTR_NONE;
+        msg.net &= ~NET_NOTED;
+    }
 }
 
 void model_t::receive_eager_or_rts(int sender, int index)
@@ -341,6 +355,14 @@ void model_t::give(int index, int sender, int msg_index)
     if ((recv.word != 0) && give_granted(index, sender, msg_index)) {
         return;
     }
+    if (m_config.net) { /* nothing is written into it: its RTR was not used, or in vain */
+        if ((recv.rtr == RTR_GONE) && !(msg.net & NET_IS_AGAIN)) {
+            fail("the RTR of " + recv_name(index) + " was used for another message");
+        }
+        recv.rtr      = RTR_NONE;
+        recv.revoking = false;
+        msg.net &= ~NET_IS_AGAIN;
+    }
     if ((m_state->link[sender].ended & END_BROKEN) && (msg.form != AS_EAGER)) {
         hand_back(index, RECV_FAILED); /* the send has ended */
     } else if (msg.length > recv.capacity) {
@@ -366,6 +388,13 @@ void model_t::start_read(int index, int sender, int msg_index)
     if (m_state->link[sender].ended) {
         hand_back(index, RECV_FAILED);
         return;
+    }
+    for (int i = 0; (i < m_state->link[sender].sent) && m_config.net; ++i) {
+        const message_t &other = m_state->link[sender].msg[i];
+
+        if ((other.bits & MSG_WRITTEN) && (other.recv == index + 1)) {
+            fail(recv_name(index) + " is read into while it is written");
+        }
     }
     m_state->recv[index].status = RECV_READ;
     m_state->link[sender].msg[msg_index].bits |= MSG_READING;
@@ -444,7 +473,8 @@ bool model_t::revoke_dependents(int index)
             tell(", REVOKE %s", recv_name(i).c_str());
             recv.revoking = true;
             push(m_state->link[rtr_target(recv)].to_sender,
-                 {CTL_REVOKE, uint8_t(i), 0, 0, 0, 0});
+                 {CTL_REVOKE, uint8_t(i), 0, 0, 0,
+                  m_config.net ? recv.rtrs : uint8_t(0)});
         }
         wait |= recv.revoking;
     }
@@ -509,6 +539,9 @@ void model_t::receiver_control(int sender, const control_t &control)
          (control.type == CTL_REVOKED) ? "REVOKED" :
                                          "GONE",
          recv_name(control.recv).c_str());
+    if (m_config.net && (!recv.revoking || (control.generation != recv.rtrs))) {
+        return; /* it is about an RTR that has ended */
+    }
     if (control.type != CTL_REFUSE) {
         recv.revoking = false;
     }

@@ -24,7 +24,7 @@ int model_t::use_waiting(int sender, message_t &msg)
             continue;
         }
         tell("; RTR of %s used up", recv_name(recv).c_str());
-        if (!m_config.grants ||
+        if ((!m_config.grants && is_reaching(link, waiting.generation)) ||
             ((grant.state == GRANT_OUT) && (grant.generation == waiting.generation))) {
             if (promised >= 0) {
                 fail("two RTRs promise the same message: " + recv_name(promised) +
@@ -32,10 +32,12 @@ int model_t::use_waiting(int sender, message_t &msg)
             }
             promised = recv;
         }
-        if (!m_config.grants ||
-            ((msg.length > EAGER_LEN) &&
-             ((msg.length <= m_state->recv[recv].capacity) || is(MUT_NO_LENGTH_CHECK)) &&
-             claim(sender, msg, i, waiting.generation))) {
+        if (m_config.net) {
+            used = is_good_way(link, waiting.generation) ? recv : used;
+        } else if (!m_config.grants || ((msg.length > EAGER_LEN) &&
+                                        ((msg.length <= m_state->recv[recv].capacity) ||
+                                         is(MUT_NO_LENGTH_CHECK)) &&
+                                        claim(sender, msg, i, waiting.generation))) {
             used = recv;
         }
         waiting = {};
@@ -103,6 +105,8 @@ void model_t::use_rtr(int sender, int index, int recv)
     if (m_config.grants && (msg.bits & MSG_SLOT)) {
         m_state->link[sender].call = index + 1;
         tell("; to be copied by both sides");
+    } else if (m_config.net) {
+        net_write(sender, msg, recv);
     } else if (msg.form == AS_RTS) {
         msg.bits |= MSG_WRITTEN;
         tell("; RTR is CTS");
@@ -120,6 +124,9 @@ void model_t::use_rtr(int sender, int index, int recv)
     }
     msg.recv = recv + 1;
     tell("; writes into %s", recv_name(recv).c_str());
+    if (!is_reaching(m_state->link[sender], msg.word)) {
+        return; /* it will fail */
+    }
     if (msg.length > to.capacity) {
         fail("more is written than " + recv_name(recv) + " has room for");
     }
@@ -148,7 +155,11 @@ void model_t::sender_rtr(int sender, const control_t &control, bool refuse)
     if (is(MUT_IGNORE_SEEN)) {
         first = link.sent;
     }
-    if (refuse && m_config.grants) {
+    link.used &= ~(1 << control.recv);
+    if (m_config.net && !is_good_way(link, control.word)) {
+        refuse = true;
+    }
+    if (refuse && (m_config.grants || m_config.net)) {
         tell(": ignores it");
         return;
     }
@@ -164,7 +175,8 @@ void model_t::sender_rtr(int sender, const control_t &control, bool refuse)
             continue;
         }
         tell(": that is %s", msg_name(m_config, sender, i).c_str());
-        if ((msg.form == AS_RTS) && (msg.bits & MSG_OPEN) && !(msg.bits & MSG_WRITTEN) &&
+        if (!m_config.net && (msg.form == AS_RTS) && (msg.bits & MSG_OPEN) &&
+            !(msg.bits & MSG_WRITTEN) &&
             ((msg.length <= recv.capacity) || is(MUT_NO_LENGTH_CHECK)) &&
             (!m_config.grants || claim(sender, msg, control.word, control.generation))) {
             use_rtr(sender, i, control.recv);
@@ -178,7 +190,8 @@ void model_t::sender_rtr(int sender, const control_t &control, bool refuse)
     }
     tell(": it waits");
     link.waiting[m_config.grants ? control.word : control.recv] = {
-            uint8_t(ahead + 1), control.recv, control.generation};
+            uint8_t(ahead + 1), control.recv,
+            m_config.net ? uint8_t(control.word) : uint8_t(control.generation)};
 }
 
 void model_t::sender_control(int sender, const control_t &control, bool refuse)
@@ -187,12 +200,13 @@ void model_t::sender_control(int sender, const control_t &control, bool refuse)
 
     if (control.type == CTL_RTR) {
         sender_rtr(sender, control, refuse);
-    } else if (link.waiting[control.recv].count > 0) {
+    } else if ((link.waiting[control.recv].count > 0) ||
+               (m_config.net && !(link.used & (1 << control.recv)))) {
         tell("sender gets REVOKE %s: revoked", recv_name(control.recv).c_str());
         link.waiting[control.recv] = {};
-        push(link.to_receiver, {CTL_REVOKED, control.recv, 0, 0, 0, 0});
+        push(link.to_receiver, {CTL_REVOKED, control.recv, 0, 0, 0, control.generation});
     } else {
         tell("sender gets REVOKE %s: gone", recv_name(control.recv).c_str());
-        push(link.to_receiver, {CTL_GONE, control.recv, 0, 0, 0, 0});
+        push(link.to_receiver, {CTL_GONE, control.recv, 0, 0, 0, control.generation});
     }
 }

@@ -93,13 +93,24 @@ const mutation_name_t mutation_names[MUT_LAST] = {
          "a cancel that was refused because of the promise is not made up for"},
         {"wait-for-dead", nullptr, "grants-ends",
          "the receiver does not see that the sender's process is gone"},
+        {"not-again", "net", nullptr, "a write that has failed is not sent again"},
+        {"again-is-new", "net", nullptr,
+         "a message that comes again is taken though it was there"},
+        {"keep-way", "net", nullptr,
+         "a message that comes again is read while its write may still arrive"},
+        {"drop-queue", "net", nullptr,
+         "a way ends with notifications that nobody has looked at"},
+        {"old-way", "net", nullptr, "an RTR is used by another way than its own"},
+        {"forget-gone", "net-guess", nullptr,
+         "with its way, a receive that was promised for certain is free"},
 };
 
 void model_t::init(state_t &state) const
 {
     memset(&state, 0, sizeof(state));
     for (link_t &link : state.link) {
-        link.next = 1;
+        link.next       = 1;
+        link.up[SENDER] = link.up[RECEIVER] = m_config.net;
     }
 }
 
@@ -121,7 +132,7 @@ static void forget(state_t &state)
 
             if ((!(msg.bits & ~MSG_RETURNED) ||
                  (msg.bits == (MSG_RETURNED | MSG_POOLED))) &&
-                (msg.slot.bits == 0)) {
+                (msg.slot.bits == 0) && (msg.net == 0)) {
                 msg.form = AS_NOTHING;
                 msg.recv = 0;
                 msg.word = 0;
@@ -157,7 +168,7 @@ bool model_t::actions(const state_t &state, std::vector<action_t> &out) const
             continue;
         }
         for (int i = 0; i < link.sent; ++i) {
-            if (link.msg[i].bits & MSG_WRITTEN) {
+            if ((link.msg[i].bits & MSG_WRITTEN) && !m_config.net) {
                 add(m_config.grants ? ACT_WRITE : ACT_NOTIFY, sender, i);
                 if (m_config.write_fails) {
                     add(ACT_WRITE, sender, i, 1);
@@ -200,6 +211,12 @@ bool model_t::actions(const state_t &state, std::vector<action_t> &out) const
 
         slot_actions(state, add_action);
         end_actions(state, add_action);
+    }
+    if (m_config.net) {
+        net_actions(state, [&](action_t action, bool must) {
+            out.push_back(action);
+            busy |= must;
+        });
     }
     if (state.taking.recv != 0) {
         add(ACT_TAKE, 0);
@@ -333,6 +350,9 @@ std::string model_t::apply(state_t &state, const action_t &action)
         break;
     case ACT_GO_ON:
         go_on();
+        break;
+    case ACT_NET:
+        net_step(action);
         break;
     }
     forget(state);
