@@ -12,21 +12,39 @@ void ri_rdma_release(ri_plane_t *plane, ri_keys_t *keys)
     }
 }
 
-ucs_status_t ri_rdma_register(ri_plane_t *plane, const ri_segment_t *segments,
-                              size_t count, ri_keys_t *keys)
+typedef ucs_status_t (*rdma_reg_func_t)(ri_plane_t *plane, void *address, size_t length,
+                                        ri_plane_memory_t *memory);
+
+static ucs_status_t rdma_register(ri_plane_t *plane, rdma_reg_func_t reg,
+                                  const ri_segment_t *segments, size_t count,
+                                  ri_keys_t *keys)
 {
     ucs_status_t status;
 
     for (keys->count = 0; keys->count < count; ++keys->count) {
-        status = plane->ops->reg(plane, (void *)segments[keys->count].address,
-                                 segments[keys->count].length,
-                                 &keys->memory[keys->count]);
+        status = reg(plane, (void *)segments[keys->count].address,
+                     segments[keys->count].length, &keys->memory[keys->count]);
         if (status != UCS_OK) {
             ri_rdma_release(plane, keys);
             return status;
         }
     }
     return UCS_OK;
+}
+
+ucs_status_t ri_rdma_register(ri_plane_t *plane, const ri_segment_t *segments,
+                              size_t count, ri_keys_t *keys)
+{
+    return rdma_register(plane, plane->ops->reg, segments, count, keys);
+}
+
+ucs_status_t ri_rdma_register_source(ri_plane_t *plane, const ri_segment_t *segments,
+                                     size_t count, ri_keys_t *keys)
+{
+    rdma_reg_func_t reg = (plane->ops->reg_source != NULL) ? plane->ops->reg_source :
+                                                             plane->ops->reg;
+
+    return rdma_register(plane, reg, segments, count, keys);
 }
 
 /* The plane's callback. What follows may end the way to the peer, so it waits for progress. */

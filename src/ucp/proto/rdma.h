@@ -38,6 +38,10 @@ typedef struct ri_rdma_op {
 ucs_status_t ri_rdma_register(ri_plane_t *plane, const ri_segment_t *segments,
                               size_t count, ri_keys_t *keys);
 
+/** Likewise, of memory that nobody writes. */
+ucs_status_t ri_rdma_register_source(ri_plane_t *plane, const ri_segment_t *segments,
+                                     size_t count, ri_keys_t *keys);
+
 void ri_rdma_release(ri_plane_t *plane, ri_keys_t *keys);
 
 /** @return The way to @a peer through a network, or NULL if none is connected. */

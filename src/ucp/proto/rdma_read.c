@@ -38,7 +38,8 @@ int ri_rdma_read_prepare(ri_send_req_t *req)
         return 0;
     }
     count = ri_rndv_segments(&req->data, segments, RI_WIRE_SEGMENTS_MAX);
-    if (ri_rdma_register(req->super.worker->rdma, segments, count, keys) != UCS_OK) {
+    if (ri_rdma_register_source(req->super.worker->rdma, segments, count, keys) !=
+        UCS_OK) {
         free(keys);
         return 0;
     }

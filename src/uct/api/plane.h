@@ -222,6 +222,11 @@ struct ri_plane_ops {
      * on. What the remote side was told to have ended is told here, also if the way fails or is
      * ended meanwhile. */
     ucs_status_t (*listen)(ri_plane_t *plane, ri_plane_notified_func_t func);
+
+    /** RI_PLANE_KEYS: as reg(), for memory that nobody writes by the plane. It may be constant;
+     * what reg() gives may be written, or it fails. NULL: reg() does for both. */
+    ucs_status_t (*reg_source)(ri_plane_t *plane, void *address, size_t length,
+                               ri_plane_memory_t *memory);
 };
 
 /* Memory of this process by process_vm_readv and process_vm_writev. */

@@ -422,30 +422,25 @@ ucs_status_t ri_ib_device_reg(ri_ib_device_t *device, void *address, size_t leng
     return ri_reg_cache_get(device->cache, address, length, access, region_p);
 }
 
-void ri_ib_device_release(ri_ib_device_t *device, ri_reg_region_t *region)
-{
-    ri_reg_cache_put(device->cache, region);
-}
-
+/* Constant memory costs a registration that fails, but only when it is in no region yet: the
+ * cache asks for more than it needs, and keeps what it gets. */
 ucs_status_t ri_ib_device_reg_memory(ri_ib_device_t *device, void *address, size_t length,
-                                     ri_plane_memory_t *memory)
+                                     unsigned access, ri_plane_memory_t *memory)
 {
     ri_reg_region_t *region = NULL;
-    ucs_status_t status;
+    ucs_status_t status     = ri_ib_device_reg(device, address, length, access, &region);
 
-    memory->region = NULL;
-    status         = ri_ib_device_reg(device, address, length, RI_REG_READ | RI_REG_WRITE,
-                                      &region);
-    if (status == UCS_ERR_INVALID_ADDR) {
-        /* Constant data can still be sent */
-        status = ri_ib_device_reg(device, address, length, RI_REG_READ, &region);
-    }
+    memory->region = region;
     if (status == UCS_OK) {
-        memory->region     = region;
         memory->local_key  = region->keys.lkey;
         memory->remote_key = region->keys.rkey;
     }
     return status;
+}
+
+void ri_ib_device_release(ri_ib_device_t *device, ri_reg_region_t *region)
+{
+    ri_reg_cache_put(device->cache, region);
 }
 
 void ri_ib_device_release_memory(ri_ib_device_t *device, ri_plane_memory_t *memory)

@@ -81,12 +81,18 @@ int ri_ib_device_reaches(const ri_ib_device_t *device, unsigned link, uint16_t l
 ucs_status_t ri_ib_device_reg(ri_ib_device_t *device, void *address, size_t length,
                               unsigned access, ri_reg_region_t **region_p);
 
+/**
+ * reg() and reg_source() of planes.
+ *
+ * @param access  RI_REG_*: what is needed.
+ */
+ucs_status_t ri_ib_device_reg_memory(ri_ib_device_t *device, void *address, size_t length,
+                                     unsigned access, ri_plane_memory_t *memory);
+
 /** Give a region back. */
 void ri_ib_device_release(ri_ib_device_t *device, ri_reg_region_t *region);
 
-/** reg() and release() of planes: memory that the device reads, and writes if that is allowed. */
-ucs_status_t ri_ib_device_reg_memory(ri_ib_device_t *device, void *address, size_t length,
-                                     ri_plane_memory_t *memory);
+/** release() of planes. */
 void ri_ib_device_release_memory(ri_ib_device_t *device, ri_plane_memory_t *memory);
 
 #endif

@@ -317,7 +317,14 @@ static ucs_status_t rc_reg(ri_plane_t *super, void *address, size_t length,
                            ri_plane_memory_t *memory)
 {
     return ri_ib_device_reg_memory(ri_container_of(super, ri_rc_plane_t, super)->device,
-                                   address, length, memory);
+                                   address, length, RI_REG_READ | RI_REG_WRITE, memory);
+}
+
+static ucs_status_t rc_reg_source(ri_plane_t *super, void *address, size_t length,
+                                  ri_plane_memory_t *memory)
+{
+    return ri_ib_device_reg_memory(ri_container_of(super, ri_rc_plane_t, super)->device,
+                                   address, length, RI_REG_READ, memory);
 }
 
 static void rc_release(ri_plane_t *super, ri_plane_memory_t *memory)
@@ -370,6 +377,7 @@ const ri_plane_ops_t ri_plane_rc = {
         .prepare    = rc_prepare,
         .ep_address = rc_ep_address,
         .reg        = rc_reg,
+        .reg_source = rc_reg_source,
         .release    = rc_release,
         .progress   = rc_progress,
         .read       = rc_read,

@@ -453,7 +453,14 @@ static ucs_status_t ud_reg(ri_plane_t *super, void *address, size_t length,
                            ri_plane_memory_t *memory)
 {
     return ri_ib_device_reg_memory(ri_container_of(super, ri_ud_plane_t, super)->device,
-                                   address, length, memory);
+                                   address, length, RI_REG_READ | RI_REG_WRITE, memory);
+}
+
+static ucs_status_t ud_reg_source(ri_plane_t *super, void *address, size_t length,
+                                  ri_plane_memory_t *memory)
+{
+    return ri_ib_device_reg_memory(ri_container_of(super, ri_ud_plane_t, super)->device,
+                                   address, length, RI_REG_READ, memory);
 }
 
 static void ud_release(ri_plane_t *super, ri_plane_memory_t *memory)
@@ -489,6 +496,7 @@ const ri_plane_ops_t ri_plane_ud = {
         .prepare    = ud_prepare,
         .ep_address = ud_ep_address,
         .reg        = ud_reg,
+        .reg_source = ud_reg_source,
         .release    = ud_release,
         .progress   = ud_progress,
         .check      = ud_check,

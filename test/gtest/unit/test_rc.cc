@@ -691,7 +691,8 @@ TEST_F(test_rc, constant_memory_is_not_written)
     start();
     allocate(8);
     hca.read_only = word;
-    ASSERT_EQ(UCS_OK, ri_plane_rc.reg(a.plane, (void *)word, 8, &memory));
+    EXPECT_EQ(UCS_ERR_INVALID_ADDR, ri_plane_rc.reg(a.plane, (void *)word, 8, &memory));
+    ASSERT_EQ(UCS_OK, ri_plane_rc.reg_source(a.plane, (void *)word, 8, &memory));
     segments list = {{(uintptr_t)word, 8}};
     rc_op send, recv;
     EXPECT_EQ(UCS_INPROGRESS,

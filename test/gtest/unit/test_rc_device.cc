@@ -299,8 +299,40 @@ TEST_F(test_rc_device, reg)
     EXPECT_TRUE(hca.mrs.empty());
 
     hca.read_only = word;
-    ASSERT_EQ(UCS_OK, ri_plane_rc.reg(a.plane, (void *)word, 8, &memory));
+    EXPECT_EQ(UCS_ERR_INVALID_ADDR, ri_plane_rc.reg(a.plane, (void *)word, 8, &memory))
+            << "it would be written";
+    EXPECT_EQ(nullptr, memory.region);
+    ASSERT_EQ(UCS_OK, ri_plane_rc.reg_source(a.plane, (void *)word, 8, &memory));
     EXPECT_EQ(IBV_ACCESS_REMOTE_READ, hca.access[memory.local_key]);
+    ri_plane_rc.release(a.plane, &memory);
+}
+
+/* A try with all rights fails, but only once. */
+TEST_F(test_rc_device, constant_memory_is_kept)
+{
+    alignas(4096) static const uint64_t word[512] = {5};
+    ri_plane_memory_t memory                      = {};
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    GTEST_SKIP() << "a sanitizer is between the program and the C library";
+#endif
+    ASSERT_NE(nullptr, dlopen("libucp.so.0", RTLD_NOW | RTLD_GLOBAL));
+    ri_config.reg_cache       = 1;
+    ri_config.reg_cache_size  = SIZE_MAX;
+    ri_config.reg_cache_count = 100;
+    hca.read_only             = word;
+    a.open();
+    for (int i = 0; i < 10; ++i) {
+        ASSERT_EQ(UCS_OK, ri_plane_rc.reg_source(a.plane, (void *)word, 8, &memory));
+        EXPECT_EQ(IBV_ACCESS_REMOTE_READ, hca.access[memory.local_key]);
+        ri_plane_rc.release(a.plane, &memory);
+    }
+    EXPECT_EQ(2u, hca.regs);
+
+    /* It may be written later on. */
+    hca.read_only = nullptr;
+    ASSERT_EQ(UCS_OK, ri_plane_rc.reg(a.plane, (void *)word, 8, &memory));
+    EXPECT_TRUE(hca.access[memory.local_key] & IBV_ACCESS_REMOTE_WRITE);
     ri_plane_rc.release(a.plane, &memory);
 }
 
