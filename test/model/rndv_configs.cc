@@ -67,10 +67,12 @@ const std::vector<named_config_t> named_configs = {
         {"guess",
          "two senders, the receiver thinks that all comes from the first; a cancel", true,
          [](config_t &c) { two_senders(c), canceling(c, 1), c.sources = "g"; }},
-        {"net", "two ways that fail; a cancel, one tag", true,
+        {"net",
+         "two ways that fail, control messages overtake each other; a cancel, one tag",
+         true,
          [](config_t &c) {
              one_tag(c), canceling(c, 1), c.messages = c.recvs = 2;
-             c.net = true, c.ways = 2;
+             c.net = c.unordered = true, c.ways = 2;
          }},
         {"net-guess", "guess, with a way that fails", true,
          [](config_t &c) {

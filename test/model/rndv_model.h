@@ -223,8 +223,10 @@ struct link_t {
     uint8_t way;   /* the number of the latest way */
     bool up[2];    /* the sender's, the receiver's end of it is there */
     uint8_t used;  /* sender: bits: receives whose latest RTR was used */
-    uint8_t sent;  /* messages sent; their numbers are 1 to sent */
-    uint8_t next;  /* receiver: the number that is matched next */
+    uint8_t heard
+            [MAX_RECVS]; /* sender: of each receive, the latest RTR that it heard of */
+    uint8_t sent;        /* messages sent; their numbers are 1 to sent */
+    uint8_t next;        /* receiver: the number that is matched next */
     waiting_t waiting[MAX_RECVS]; /* sender: by receive, or by grant */
     grant_t grant[MAX_RECVS];
     message_t msg[MAX_MSGS];
@@ -319,6 +321,7 @@ enum mutation_t {
     MUT_KEEP_WAY,
     MUT_DROP_QUEUE,
     MUT_OLD_WAY,
+    MUT_OLD_RTR,
     MUT_FORGET_GONE,
     MUT_LAST
 };
@@ -494,6 +497,7 @@ private:
     /* rndv_net.cc */
     bool is_reaching(const link_t &link, int way) const;
     bool is_good_way(const link_t &link, int way) const;
+    bool is_news(link_t &link, const control_t &control) const;
     void net_write(int sender, message_t &msg, int recv);
     void sender_way_ends(int sender);
     void net_noted(int sender, int index);

@@ -25,6 +25,17 @@ bool model_t::is_good_way(const link_t &link, int way) const
     return link.up[SENDER] && ((way == link.way) || is(MUT_OLD_WAY));
 }
 
+/* Whether the sender has not heard of an RTR before, be it that it is taken back. */
+bool model_t::is_news(link_t &link, const control_t &control) const
+{
+    if (control.generation <= link.heard[control.recv]) {
+        return false;
+    }
+    link.heard[control.recv] = control.generation;
+    link.used &= ~(1 << control.recv);
+    return true;
+}
+
 /* The write of a message is posted. */
 void model_t::net_write(int sender, message_t &msg, int recv)
 {

@@ -155,9 +155,9 @@ void model_t::sender_rtr(int sender, const control_t &control, bool refuse)
     if (is(MUT_IGNORE_SEEN)) {
         first = link.sent;
     }
-    link.used &= ~(1 << control.recv);
-    if (m_config.net && !is_good_way(link, control.word)) {
-        refuse = true;
+    if (m_config.net) {
+        refuse |= !is_good_way(link, control.word) ||
+                  !(is_news(link, control) || is(MUT_OLD_RTR));
     }
     if (refuse && (m_config.grants || m_config.net)) {
         tell(": ignores it");
@@ -200,7 +200,8 @@ void model_t::sender_control(int sender, const control_t &control, bool refuse)
 
     if (control.type == CTL_RTR) {
         sender_rtr(sender, control, refuse);
-    } else if ((link.waiting[control.recv].count > 0) ||
+    } else if ((m_config.net && is_news(link, control)) ||
+               (link.waiting[control.recv].count > 0) ||
                (m_config.net && !(link.used & (1 << control.recv)))) {
         tell("sender gets REVOKE %s: revoked", recv_name(control.recv).c_str());
         link.waiting[control.recv] = {};

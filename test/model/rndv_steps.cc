@@ -101,6 +101,7 @@ const mutation_name_t mutation_names[MUT_LAST] = {
         {"drop-queue", "net", nullptr,
          "a way ends with notifications that nobody has looked at"},
         {"old-way", "net", nullptr, "an RTR is used by another way than its own"},
+        {"old-rtr", "net", nullptr, "an RTR is taken although it was taken back before"},
         {"forget-gone", "net-guess", nullptr,
          "with its way, a receive that was promised for certain is free"},
 };
@@ -190,7 +191,8 @@ bool model_t::actions(const state_t &state, std::vector<action_t> &out) const
             }
         }
         for (int i = 0; i < link.to_receiver.count; ++i) {
-            if ((i == 0) || is(MUT_UNORDERED_TO_RECEIVER)) {
+            if ((i == 0) || (m_config.net && m_config.unordered) ||
+                is(MUT_UNORDERED_TO_RECEIVER)) {
                 add(ACT_TO_RECEIVER, sender, i);
             }
         }
