@@ -21,7 +21,7 @@ fi
 show()
 {
     if [ "$2" -eq 0 ] && [ $verbose = no ]; then
-        grep -E '^(PASS |by RDMA|\[  (PASSED|SKIPPED) \] [0-9])' "$1"
+        grep -E '^(PASS |by RDMA|\[  (PASSED |SKIPPED) \] [0-9])' "$1"
     elif [ $verbose = no ]; then
         grep -a -v -E '^\[( RUN  |       OK|  SKIPPED) |: Skipped$|^only for softhca' "$1" |
             tail -n 200 | cut -c 1-300

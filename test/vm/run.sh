@@ -183,7 +183,7 @@ report()
         /^@broken / { sub(/^@broken /, ""); broken = $0; next }
         name != "" {
             text[++lines] = $0
-            if ($0 ~ /^\[  (PASSED|SKIPPED) \] [0-9]/) {
+            if ($0 ~ /^\[  (PASSED |SKIPPED) \] [0-9]/) {
                 note = note (note == "" ? "" : ", ") $4 " " tolower(substr($2, 1, 6) == "PASSED" ? "passed" : "skipped")
             }
         }
