@@ -331,7 +331,9 @@ TEST_F(test_ud_plane, disconnect)
         if (x.send.ends == 0) {
             ri_ud_cancel(&x.send.super); /* it was not told */
         }
-        ri_ud_cancel(&w.recv.super);
+        if (w.recv.ends == 0) {
+            ri_ud_cancel(&w.recv.super); /* not all of it had been sent */
+        }
         wait(t.list, [&]() { return x.ended() && w.ended(); });
     });
 }
