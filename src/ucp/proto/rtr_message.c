@@ -12,7 +12,7 @@
 
 #include <stdlib.h>
 
-int ri_rtr_message_on = 0;
+int ri_rtr_message_on = 1;
 
 #define MESSAGE_NO_SLOT UINT8_MAX
 
