@@ -47,6 +47,26 @@ static int gone_is_awaited(ri_peer_t *peer)
     return 0;
 }
 
+/* Whether anything waits now that a peer on this host could end. */
+static int gone_is_any_awaited(const ri_worker_t *worker)
+{
+    ri_stream_t *stream;
+    ri_conn_t *conn;
+
+    ucs_list_for_each(conn, &worker->conns, list) {
+        if ((conn->peer != NULL) && ri_planes_is_local(conn->peer) &&
+            gone_is_awaited(conn->peer)) {
+            return 1;
+        }
+    }
+    ucs_list_for_each(stream, &worker->streams, list) {
+        if (ri_planes_is_local(stream->peer) && gone_is_awaited(stream->peer)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
 /* Look at a peer, once in each round. @return Whether it is given up. */
 static int gone_look(ri_worker_t *worker, ri_peer_t *peer)
 {
@@ -180,10 +200,10 @@ int ri_gone_arm(ri_worker_t *worker)
         return 1;
     }
     if (worker->gone_wakes == 0) {
-        /* Who was woken up for nothing need not be again. Otherwise it is not known before the
-         * next look whether something waits. */
+        /* Who was woken up for nothing need not be again, unless something was started since.
+         * Otherwise it is not known before the next look whether something waits. */
         idle = (worker->gone_due != 0) && (worker->gone_checked >= worker->gone_due) &&
-               !worker->gone_awaited;
+               !worker->gone_awaited && !gone_is_any_awaited(worker);
         worker->gone_due = 0;
         if (!idle && ((worker->gone_timer >= 0) || gone_open_timer(worker))) {
             gone_set_timer(worker, now, ri_gone_sleep);

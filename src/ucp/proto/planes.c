@@ -6,8 +6,10 @@
 #include "control.h"
 #include "recv_rndv.h"
 #include "rtr_message.h"
+#include "rtr_message.h"
 #include "../core/config.h"
 
+#include <limits.h>
 #include <string.h>
 
 void ri_planes_open(ri_worker_t *worker)
@@ -44,11 +46,11 @@ static void planes_send_local(ri_conn_t *conn, ri_wire_type_t type, uint32_t id,
     ri_wire_plane_t msg = {.base.value = value, .plane = which};
 
     msg.base.type = type;
-    if (which == RI_WIRE_PLANE_PROCESS) {
+    if ((which == RI_WIRE_PLANE_CMA) && (worker->plane != NULL)) {
+        msg.length = worker->plane->ops->address(worker->plane, msg.address);
+    } else if (worker->process.host != 0) {
         msg.length = sizeof(worker->process);
         memcpy(msg.address, &worker->process, msg.length);
-    } else if (worker->plane != NULL) {
-        msg.length = worker->plane->ops->address(worker->plane, msg.address);
     }
     ri_control_send_plane(conn, id, &msg);
 }
@@ -131,41 +133,46 @@ static void planes_end(ri_plane_ep_t **ep_p)
 static int planes_connect_local(ri_worker_t *worker, ri_peer_t *peer,
                                 const ri_wire_msg_t *msg)
 {
-    if (worker->plane == NULL) {
-        return 0;
+    ri_plane_ep_t *ep = NULL;
+
+    if (peer->plane_ep != NULL) {
+        return 1;
     }
-    if (peer->plane_ep == NULL) {
-        planes_end(&peer->lost_ep);
-        peer->gone = 0;
-    }
-    if ((peer->plane_ep == NULL) &&
+    if ((worker->plane == NULL) ||
         (worker->plane->ops->connect(worker->plane, msg->plane_address,
-                                     msg->plane_address_length,
-                                     &peer->plane_ep) != UCS_OK)) {
-        peer->plane_ep = NULL;
+                                     msg->plane_address_length, &ep) != UCS_OK)) {
+        return 0; /* what is known of the peer stays */
     }
-    worker->gone_local |= (peer->plane_ep != NULL);
-    return peer->plane_ep != NULL;
+    planes_end(&peer->lost_ep);
+    peer->plane_ep     = ep;
+    peer->gone         = 0;
+    worker->gone_local = 1;
+    return 1;
 }
 
-/* No way leads to the peer, but who it is tells when it has ended. Both addresses of this host
- * begin with that. */
+/* No way leads to the peer, but who it is tells when it has ended: by now, perhaps. Both
+ * addresses of this host begin with that. @return Whether it runs. */
 static int planes_note_process(ri_worker_t *worker, ri_peer_t *peer,
                                const ri_wire_msg_t *msg)
 {
     ri_host_process_t process;
+    ri_host_look_t look;
 
     if ((worker->process.host == 0) || (msg->plane_address_length < sizeof(process))) {
         return 0;
     }
     memcpy(&process, msg->plane_address, sizeof(process));
-    if ((process.host != worker->process.host) ||
-        (ri_host_process_look(&process) != RI_HOST_RUNS)) {
+    if ((process.host != worker->process.host) || (process.pid == 0) ||
+        (process.pid > INT_MAX)) {
+        return 0;
+    }
+    look = ri_host_process_look(&process);
+    if (look == RI_HOST_UNKNOWN) {
         return 0;
     }
     peer->process      = process;
     worker->gone_local = 1;
-    return 1;
+    return look == RI_HOST_RUNS;
 }
 
 static int planes_connect(ri_worker_t *worker, ri_peer_t *peer, const ri_wire_msg_t *msg)
@@ -193,7 +200,7 @@ void ri_planes_handle_req(ri_stream_t *stream, const ri_wire_msg_t *msg)
 
     if (msg->value & RI_WIRE_PLANE_WRITES) {
         if (msg->plane == RI_WIRE_PLANE_RC) {
-            stream->rdma_write = 1;
+            stream->rdma_write = ri_rtr_message_on && (peer->rdma_ep != NULL);
         } else {
             stream->plane_write = 1;
         }

@@ -73,6 +73,10 @@ static inline unsigned ri_planes_of(const ri_plane_ep_t *ep)
  * has. */
 extern double ri_planes_backoff;
 
+/* Seconds until a peer that was asked to give up its end is taken not to answer: the conn that
+ * the answer is for may have gone, or nothing leads there. */
+extern double ri_planes_answer;
+
 /** Ask a peer for a way through a network, unless that was done, or it is too early. */
 void ri_planes_ask_rdma(ri_conn_t *conn);
 

@@ -13,7 +13,10 @@
 #include "planes.h"
 #include "control.h"
 #include "planes_rdma.h"
+#include "rdma.h"
 #include "../core/config.h"
+
+double ri_planes_answer = 5;
 
 /* Whether anything that this side has begun goes, or is to go, by the way to a peer. */
 static int idle_is_busy(const ri_peer_t *peer)
@@ -75,8 +78,28 @@ static int idle_leave(ri_peer_t *peer)
         return 0;
     }
     peer->rdma_leaving = 1;
+    peer->rdma_asked   = ri_time();
     ri_way_send(conn, RI_WIRE_PLANE_REQ, conn->remote_id, RI_WIRE_PLANE_LEAVE, 0);
     return 1;
+}
+
+/* Whether a peer was asked and may still answer. If it has given up its end all the same, the
+ * next transfer finds out. */
+static int idle_is_leaving(ri_peer_t *peer, double now)
+{
+    peer->rdma_leaving = peer->rdma_leaving &&
+                         (now - peer->rdma_asked < ri_planes_answer);
+    return peer->rdma_leaving;
+}
+
+/* Give up a way that was not used for long. @return Whether the list may have changed. */
+static int idle_end(ri_worker_t *worker, ri_peer_t *peer)
+{
+    if (peer->rdma == RI_RDMA_PREPARED) {
+        ri_way_drop(worker, peer, RI_RDMA_NONE); /* the peer has not answered */
+        return 1;
+    }
+    return idle_leave(peer);
 }
 
 void ri_planes_check_idle(ri_worker_t *worker)
@@ -84,18 +107,22 @@ void ri_planes_check_idle(ri_worker_t *worker)
     double now;
     ri_peer_t *peer;
 
-    if (ucs_list_is_empty(&worker->ways) || (ri_config.ib_idle <= 0)) {
+    if (ucs_list_is_empty(&worker->ways)) {
         return;
     }
     now = ri_time();
     ucs_list_for_each(peer, &worker->ways, way_link) {
+        if (idle_is_leaving(peer, now)) {
+            continue;
+        }
         if (peer->rdma_used) {
             peer->rdma_used  = 0;
             peer->rdma_since = now;
-        } else if (now - peer->rdma_since >= ri_config.ib_idle) {
-            peer->rdma_since = now; /* an answer may not come: its conn may go */
-            if (idle_leave(peer)) {
-                return; /* others next time: the list may have changed */
+        } else if ((ri_config.ib_idle > 0) &&
+                   (now - peer->rdma_since >= ri_config.ib_idle)) {
+            peer->rdma_since = now;
+            if (idle_end(worker, peer)) {
+                return; /* others next time */
             }
         }
     }
@@ -103,11 +130,12 @@ void ri_planes_check_idle(ri_worker_t *worker)
 
 void ri_way_make_room(ri_worker_t *worker)
 {
+    double now = ri_time();
     ri_peer_t *peer;
 
     /* the one that was used last is at the end */
     ucs_list_for_each(peer, &worker->ways, way_link) {
-        if (peer->rdma_leaving || idle_leave(peer)) {
+        if (idle_is_leaving(peer, now) || idle_leave(peer)) {
             break;
         }
     }
@@ -142,7 +170,7 @@ void ri_way_handle_left(ri_worker_t *worker, ri_conn_t *conn, const ri_wire_msg_
     peer->rdma_leaving = 0;
     if (msg->value & RI_WIRE_PLANE_REACHED) {
         ri_way_drop(worker, peer, RI_RDMA_NONE);
-    } else {
-        peer->rdma_used = 1; /* by the other side */
+    } else if (peer->rdma_ep != NULL) {
+        ri_rdma_use(worker, peer); /* by the other side: others are asked first */
     }
 }

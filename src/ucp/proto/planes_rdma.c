@@ -109,7 +109,8 @@ void ri_planes_rdma_nacked(ri_conn_t *conn, uint32_t way, uint32_t flags)
     if (flags & RI_WIRE_NACK_WAY) {
         ri_planes_rdma_failed(conn->worker, peer);
     } else {
-        conn->flags &= ~RI_CONN_RDMA;
+        /* The next message goes by UCP, too, and asks anew. */
+        conn->flags &= ~(RI_CONN_RDMA | RI_CONN_RDMA_ASKED);
     }
 }
 
@@ -186,6 +187,9 @@ static int way_accept(ri_worker_t *worker, ri_peer_t *peer, uint32_t number)
     }
     if (peer->rdma_tries == WAY_TRIES_MAX) {
         return 0;
+    }
+    if (peer->rdma_leaving) {
+        ri_way_drop(worker, peer, RI_RDMA_NONE); /* its answer was overtaken */
     }
     ri_planes_rdma_failed(worker, peer); /* at the other side it has */
     if (!ri_way_has_room(worker)) {

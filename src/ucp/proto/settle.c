@@ -26,16 +26,14 @@ int ri_settle(ri_peer_t *peer, ri_settle_func_t is_writing, void *arg)
     if (!is_writing(arg)) {
         return 1;
     }
-    if (settle_is_given_up(peer)) {
-        return 0;
-    }
     start = ri_time();
     for (i = 1; is_writing(arg); ++i) {
         sched_yield();
         if (i % SETTLE_CHECK != 0) {
             continue;
         }
-        if (ri_planes_is_gone(peer)) {
+        /* It may go on again: so not at once. */
+        if (settle_is_given_up(peer) || ri_planes_is_gone(peer)) {
             return 0;
         }
         if (ri_time() - start > ri_settle_timeout) {

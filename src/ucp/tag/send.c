@@ -357,9 +357,14 @@ static ucs_status_t send_choose_and_start(ri_send_req_t *req, int sync,
     if (req->data.length > ri_config.eager_thresh) {
         select.rtr_expected = ri_recv_rndv_is_expected(conn, early);
     }
-    choice = ri_recv_rndv_message_fits(req, &rtr, &select) ?
-                     (ri_choice_t){RI_PROTO_RECV_RNDV, select.net_plane} :
-                     ri_select(&select);
+    if (ri_unlikely(rtr.by_message) && ri_recv_rndv_message_fits(req, &rtr, &select)) {
+        choice = (ri_choice_t){RI_PROTO_RECV_RNDV, select.net_plane};
+    } else {
+        if (rtr.by_message) {
+            select.rtr_room = 0; /* the plane within the host has no part in it */
+        }
+        choice = ri_select(&select);
+    }
     if ((param->op_attr_mask & UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL) &&
         (sync || !send_can_end_now(req, choice.proto))) {
         return UCS_ERR_NO_RESOURCE;
@@ -371,6 +376,10 @@ static ucs_status_t send_choose_and_start(ri_send_req_t *req, int sync,
     }
 
     proto = send_prepare(req, &select, choice, &rtr);
+    if ((param->op_attr_mask & UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL) &&
+        !send_can_end_now(req, proto)) {
+        return UCS_ERR_NO_RESOURCE;
+    }
     if (send_needs_id(proto, sync)) {
         req->id = ri_id_alloc(&conn->worker->req_ids, req);
         if (req->id == 0) {

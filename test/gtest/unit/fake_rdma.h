@@ -369,7 +369,7 @@ private:
     static constexpr ri_plane_ops_t OPS = {
             "fake rdma", nullptr,    close,   nullptr, connect,  disconnect,
             prepare,     ep_address, reg,     release, progress, read,
-            write,       check,      nullptr, nullptr, listen};
+            write,       check,      nullptr, nullptr, listen,   nullptr};
 
     state *m_state;
     bool m_closed         = false;

@@ -383,9 +383,9 @@ TEST_F(test_planes_early, process_that_is_none)
 
     bad[0].host ^= 2;
     bad[1].host = 0;
-    bad[2].start ^= 1;
-    bad[3].pid = 0;
-    bad[4].pid = ~0u;
+    bad[2].pid  = 1u << 31;
+    bad[3].pid  = 0;
+    bad[4].pid  = ~0u;
     meet(0, false);
     have_processes();
     talk();
@@ -404,6 +404,11 @@ TEST_F(test_planes_early, process_that_is_none)
         EXPECT_EQ(0u, stream->peer->process.host);
         EXPECT_FALSE(ri_planes_is_gone(stream->peer));
     }
+    /* One that has ended meanwhile is remembered: it is waited for in vain. */
+    ri_host_process_t ended = own;
+    ended.start ^= 1;
+    EXPECT_EQ(0u, ask(ended, sizeof(ended)).value);
+    EXPECT_TRUE(ri_planes_is_gone(stream->peer));
     EXPECT_EQ(0u, ask(own, sizeof(own) - 1).value);
     EXPECT_EQ(0u, ask(own, 0).value);
     EXPECT_EQ(0u, ask(own, 255).value);

@@ -199,8 +199,42 @@ TEST_F(test_planes_idle, no_answer)
     exchange(1);
     EXPECT_TRUE(has_way());
     wait(*m_a);
+    EXPECT_EQ(0u, m_ab->count(RI_WIRE_PLANE_REQ)) << "one question at a time";
+    a_peer()->rdma_asked -= 2000;
+    wait(*m_a);
     pump();
     EXPECT_TRUE(has_none());
+}
+
+/* ... also if nothing is ever closed for being idle */
+TEST_F(test_planes_idle, no_answer_without_limit)
+{
+    wait(*m_a);
+    m_ab->sent.clear();
+    ri_config.ib_idle = 0;
+    uint64_t before   = m_conn->counters.tx_bulk;
+    exchange(1);
+    EXPECT_EQ(before + 1, m_conn->counters.tx_bulk) << "it may have been given up";
+    a_peer()->rdma_asked -= 2000;
+    ri_planes_check_idle(m_a->worker());
+    exchange(2);
+    EXPECT_EQ(before + 1, m_conn->counters.tx_bulk);
+    EXPECT_TRUE(has_way());
+}
+
+/* Who has refused is not the next one that is asked. */
+TEST_F(test_planes_idle, refused)
+{
+    ri_peer_t other = *a_peer();
+
+    ucs_list_add_tail(&m_a->worker()->ways, &other.way_link);
+    wait(*m_a);
+    ASSERT_TRUE(a_peer()->rdma_leaving);
+    left(m_conn, false, 1);
+    EXPECT_FALSE(a_peer()->rdma_leaving);
+    EXPECT_EQ(&other.way_link, m_a->worker()->ways.next);
+    ucs_list_del(&other.way_link);
+    m_ab->sent.clear();
 }
 
 TEST_F(test_planes_idle, hostile_messages)
