@@ -92,7 +92,7 @@ TEST_F(test_settle, stopped)
     EXPECT_LT(1u, settle(FOR_EVER, false));
     ri_settle_timeout = 1e9;
     for (unsigned i = 0; i < 5; ++i) {
-        EXPECT_EQ(1024u, settle(FOR_EVER, false));
+        EXPECT_EQ(1025u, settle(FOR_EVER, false));
         EXPECT_EQ(101u, settle(100)) << "it goes on";
         ri_settle_timeout = 0.01;
         settle(FOR_EVER, false);
