@@ -133,7 +133,7 @@ static void ping_meet(const ping_end_t *end)
 static ping_peer_t ping_exchange(const ping_end_t *end)
 {
     struct ibv_port_attr port = {0};
-    ping_peer_t own           = {0}, peer;
+    ping_peer_t own = {0}, peer = {0};
 
     ibv_query_port(end->context, 1, &port);
     ibv_query_gid(end->context, 1, 0, &own.gid);
