@@ -442,6 +442,7 @@ ucs_status_t ri_deliver_self(ri_worker_t *worker, ri_arrival_t *arrival)
     if (msg == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
+    msg->queued = 0; /* it can be given up before it is among the unexpected */
     ucs_list_add_tail(&worker->stalled_self, &msg->list);
     return deliver_kept_status(arrival);
 }
