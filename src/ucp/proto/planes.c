@@ -6,7 +6,6 @@
 #include "control.h"
 #include "recv_rndv.h"
 #include "rtr_message.h"
-#include "rtr_message.h"
 #include "../core/config.h"
 
 #include <limits.h>

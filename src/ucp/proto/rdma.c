@@ -4,6 +4,7 @@
  */
 #include "rdma.h"
 #include "planes.h"
+#include "rndv.h"
 
 void ri_rdma_release(ri_plane_t *plane, ri_keys_t *keys)
 {
@@ -68,6 +69,30 @@ void ri_rdma_op_init(ri_rdma_op_t *op, ri_worker_t *worker, ri_peer_t *peer,
     op->peer       = peer;
     op->way        = peer->rdma_way;
     op->end        = end;
+}
+
+ucs_status_t ri_rdma_write(ri_rdma_op_t *op, const ri_send_req_t *req, ri_plane_ep_t *ep,
+                           uint64_t address, uint32_t key, const uint32_t *immediate)
+{
+    ri_segment_t local[RI_WIRE_SEGMENTS_MAX];
+    uint32_t local_keys[RI_WIRE_SEGMENTS_MAX];
+    ri_segment_t remote    = {address, req->data.length};
+    ri_transfer_t transfer = {.local       = local,
+                              .remote      = &remote,
+                              .num_remote  = 1,
+                              .length      = req->data.length,
+                              .local_keys  = local_keys,
+                              .remote_keys = &key,
+                              .op          = &op->super,
+                              .notify      = (immediate != NULL),
+                              .immediate   = (immediate != NULL) ? *immediate : 0};
+    size_t i;
+
+    transfer.num_local = ri_rndv_segments(&req->data, local, RI_WIRE_SEGMENTS_MAX);
+    for (i = 0; i < transfer.num_local; ++i) {
+        local_keys[i] = req->keys->memory[i].local_key;
+    }
+    return ep->plane->ops->write(ep, &transfer);
 }
 
 void ri_rdma_op_started(ri_rdma_op_t *op)

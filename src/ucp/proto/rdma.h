@@ -72,6 +72,16 @@ static inline int ri_rdma_may_send(ri_worker_t *worker, ri_peer_t *peer)
 void ri_rdma_op_init(ri_rdma_op_t *op, ri_worker_t *worker, ri_peer_t *peer,
                      void (*end)(ri_rdma_op_t *op, int ending));
 
+/**
+ * Write the data of a send, which has been registered (req->keys), to one place.
+ *
+ * @param immediate  Tells the receiver, if it is not NULL.
+ *
+ * @return As the plane's write.
+ */
+ucs_status_t ri_rdma_write(ri_rdma_op_t *op, const ri_send_req_t *req, ri_plane_ep_t *ep,
+                           uint64_t address, uint32_t key, const uint32_t *immediate);
+
 /** The plane has said UCS_INPROGRESS. */
 void ri_rdma_op_started(ri_rdma_op_t *op);
 

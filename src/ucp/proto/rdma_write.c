@@ -111,29 +111,6 @@ static void rdma_write_end(ri_rdma_op_t *op, int ending)
     }
 }
 
-static ucs_status_t rdma_write_post(rdma_write_t *write, ri_plane_ep_t *ep,
-                                    uint64_t address, uint32_t key)
-{
-    ri_segment_t local[RI_WIRE_SEGMENTS_MAX];
-    uint32_t local_keys[RI_WIRE_SEGMENTS_MAX];
-    ri_send_req_t *req     = write->req;
-    ri_segment_t remote    = {address, req->data.length};
-    ri_transfer_t transfer = {.local       = local,
-                              .remote      = &remote,
-                              .num_remote  = 1,
-                              .length      = req->data.length,
-                              .local_keys  = local_keys,
-                              .remote_keys = &key,
-                              .op          = &write->op.super};
-    size_t i;
-
-    transfer.num_local = ri_rndv_segments(&req->data, local, RI_WIRE_SEGMENTS_MAX);
-    for (i = 0; i < transfer.num_local; ++i) {
-        local_keys[i] = write->keys->memory[i].local_key;
-    }
-    return ep->plane->ops->write(ep, &transfer);
-}
-
 ucs_status_t ri_rdma_write_start(ri_send_req_t *req, uint32_t recv_id, uint64_t address,
                                  uint32_t key)
 {
@@ -152,7 +129,7 @@ ucs_status_t ri_rdma_write_start(ri_send_req_t *req, uint32_t recv_id, uint64_t 
         write->req     = req;
         write->keys    = req->keys;
         write->recv_id = recv_id;
-        status         = rdma_write_post(write, ep, address, key);
+        status         = ri_rdma_write(&write->op, req, ep, address, key, NULL);
     }
     if (status == UCS_INPROGRESS) {
         ri_rdma_op_started(&write->op);

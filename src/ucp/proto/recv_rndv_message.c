@@ -152,32 +152,6 @@ static void message_write_end(ri_rdma_op_t *op, int ending)
     }
 }
 
-/* @return As the plane's write. */
-static ucs_status_t message_write(message_write_t *write, const ri_rtr_t *rtr)
-{
-    ri_send_req_t *req     = write->req;
-    ri_plane_ep_t *ep      = req->conn->peer->rdma_ep;
-    ri_segment_t remote    = {rtr->address, req->data.length};
-    ri_transfer_t transfer = {.remote      = &remote,
-                              .num_remote  = 1,
-                              .remote_keys = &rtr->key,
-                              .length      = req->data.length,
-                              .op          = &write->op.super,
-                              .notify      = 1,
-                              .immediate   = message_immediate(req, rtr)};
-    ri_segment_t local[RI_WIRE_SEGMENTS_MAX];
-    uint32_t keys[RI_WIRE_SEGMENTS_MAX];
-    size_t i;
-
-    transfer.local      = local;
-    transfer.local_keys = keys;
-    transfer.num_local  = ri_rndv_segments(&req->data, local, RI_WIRE_SEGMENTS_MAX);
-    for (i = 0; i < transfer.num_local; ++i) {
-        keys[i] = write->keys->memory[i].local_key;
-    }
-    return ep->plane->ops->write(ep, &transfer);
-}
-
 ucs_status_t ri_recv_rndv_message_start(ri_send_req_t *req, const ri_rtr_t *rtr)
 {
     ri_conn_t *conn        = req->conn;
@@ -186,6 +160,7 @@ ucs_status_t ri_recv_rndv_message_start(ri_send_req_t *req, const ri_rtr_t *rtr)
     message_write_t *write = malloc(sizeof(*write));
     uint32_t way           = peer->rdma_way;
     ucs_status_t status    = UCS_ERR_NO_MEMORY;
+    uint32_t immediate;
 
     conn->tx_tag = req->tag;
     ri_rtr_end(rtr, RI_RING_GRANT_WRITTEN);
@@ -193,7 +168,9 @@ ucs_status_t ri_recv_rndv_message_start(ri_send_req_t *req, const ri_rtr_t *rtr)
         ri_rdma_op_init(&write->op, worker, peer, message_write_end);
         write->req  = req;
         write->keys = req->keys;
-        status      = message_write(write, rtr);
+        immediate   = message_immediate(req, rtr);
+        status = ri_rdma_write(&write->op, req, peer->rdma_ep, rtr->address, rtr->key,
+                               &immediate);
     }
     if (ri_likely(status == UCS_INPROGRESS)) {
         ri_rdma_op_started(&write->op);
