@@ -47,17 +47,17 @@ static int message_can_tell_length(const ri_send_req_t *req, const ri_rtr_t *rtr
             (req->data.length <= req->super.worker->rdma->notify_max));
 }
 
-int ri_recv_rndv_message_fits(const ri_send_req_t *req, const ri_rtr_t *rtr,
-                              const ri_select_param_t *select)
+uint64_t ri_recv_rndv_message_room(const ri_send_req_t *req, const ri_rtr_t *rtr)
 {
     const ri_conn_t *conn = req->conn;
 
     /* The receiver takes the tag to be that of the RTR, which may have a mask. */
-    return ri_unlikely(rtr->by_message) && select->host_memory && !select->peer_mode &&
-           select->pieces && (conn->flags & RI_CONN_RDMA) &&
-           (conn->peer->rdma_way == rtr->way) && (ri_rdma_way(conn->peer) != NULL) &&
-           (req->tag == rtr->tag) && (conn->tx_sn + 1 - rtr->seen < RI_WIRE_IMM_WINDOW) &&
-           message_can_tell_length(req, rtr);
+    return ((conn->flags & RI_CONN_RDMA) && (conn->peer->rdma_way == rtr->way) &&
+            (ri_rdma_way(conn->peer) != NULL) && (req->tag == rtr->tag) &&
+            (conn->tx_sn + 1 - rtr->seen < RI_WIRE_IMM_WINDOW) &&
+            message_can_tell_length(req, rtr)) ?
+                   rtr->length :
+                   0;
 }
 
 int ri_recv_rndv_message_take(ri_send_req_t *req, const ri_rtr_t *rtr)

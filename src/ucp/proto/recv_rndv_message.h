@@ -16,16 +16,15 @@
 #ifndef RI_RECV_RNDV_MESSAGE_H
 #define RI_RECV_RNDV_MESSAGE_H
 
-#include "select.h"
 #include "../core/worker.h"
 
 /** This process can write the peer's memory through a network: begin to take RTRs. @return
  * Whether the peer is to be told. */
 int ri_recv_rndv_message_open(ri_conn_t *conn);
 
-/** @return Whether @a rtr came by message, and the message of @a req may use it. */
-int ri_recv_rndv_message_fits(const ri_send_req_t *req, const ri_rtr_t *rtr,
-                              const ri_select_param_t *select);
+/** @return The room of the receive of @a rtr, which came by message; 0 if the notification of a
+ * write could not tell the receiver all of the message of @a req, or its way is not there. */
+uint64_t ri_recv_rndv_message_room(const ri_send_req_t *req, const ri_rtr_t *rtr);
 
 /** Get ready to write. @return Whether that was possible and the RTR is used now: then
  * @ref ri_recv_rndv_message_start must follow. */

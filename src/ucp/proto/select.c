@@ -9,6 +9,7 @@
  * processes of a host: memory that both see, or nothing to be registered. */
 #define NEED_COOP      (RI_PLANE_READ | RI_PLANE_WRITE | RI_PLANE_INLINE)
 #define NEED_RECV_RNDV (RI_PLANE_WRITE | RI_PLANE_INLINE)
+#define NEED_NET_RNDV  (RI_PLANE_WRITE | RI_PLANE_NOTIFY)
 #define NEED_HYBRID    RI_PLANE_READ
 #define NEED_PUT       RI_PLANE_WRITE
 #define NEED_GET       RI_PLANE_READ
@@ -39,7 +40,7 @@ static int select_has_hybrid(const ri_select_param_t *param)
  * cannot. */
 static ri_proto_t select_by_plane(const ri_select_param_t *param, unsigned plane)
 {
-    int early = ri_select_is_early(param);
+    int early = !param->rtr_by_net && ri_select_is_early(param);
     int put   = param->pieces && select_can(plane, NEED_PUT);
     int get   = param->pieces && select_can(plane, NEED_GET);
 
@@ -60,11 +61,22 @@ static ri_proto_t select_by_plane(const ri_select_param_t *param, unsigned plane
     return get ? RI_PROTO_RNDV_GET : RI_PROTO_BULK;
 }
 
+/* A receive with an RTR through the network can be written within the host by no other way. */
+static int select_has_net_rtr(const ri_select_param_t *param)
+{
+    return param->rtr_by_net && ri_select_is_early(param) && param->pieces &&
+           select_can(param->net_plane, NEED_NET_RNDV);
+}
+
 /* By the plane within the host, if it can. */
 static ri_choice_t select_plane(const ri_select_param_t *param)
 {
-    ri_proto_t proto = select_by_plane(param, param->host_plane);
+    ri_proto_t proto;
 
+    if (select_has_net_rtr(param)) {
+        return (ri_choice_t){RI_PROTO_RECV_RNDV, param->net_plane};
+    }
+    proto = select_by_plane(param, param->host_plane);
     if (proto != RI_PROTO_BULK) {
         return (ri_choice_t){proto, param->host_plane};
     }

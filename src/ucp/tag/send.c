@@ -282,6 +282,14 @@ static int send_needs_id(ri_proto_t proto, int sync)
     }
 }
 
+/* @a rtr may be NULL. */
+static uint64_t send_rtr_room(const ri_send_req_t *req, const ri_rtr_t *rtr)
+{
+    return (rtr == NULL)   ? 0 :
+           rtr->by_message ? ri_recv_rndv_message_room(req, rtr) :
+                             rtr->length;
+}
+
 /* All that the choice depends on. */
 static ri_select_param_t send_facts(const ri_send_req_t *req, int sync,
                                     const ri_rtr_t *rtr, const ucp_request_param_t *param)
@@ -308,7 +316,8 @@ static ri_select_param_t send_facts(const ri_send_req_t *req, int sync,
             .awaited       = (conn->peer != NULL) && conn->peer->ready,
             .pool_free     = is_long && ri_pool_has(&conn->worker->pool, length),
             .slot_free     = is_coop && ri_coop_has_slot(conn),
-            .rtr_room      = (rtr != NULL) ? rtr->length : 0,
+            .rtr_by_net    = (rtr != NULL) && rtr->by_message,
+            .rtr_room      = send_rtr_room(req, rtr),
             .host_plane    = ri_planes_host(conn),
             .net_plane     = ri_planes_net(conn),
             .scheme        = ri_config.scheme,
@@ -357,14 +366,7 @@ static ucs_status_t send_choose_and_start(ri_send_req_t *req, int sync,
     if (req->data.length > ri_config.eager_thresh) {
         select.rtr_expected = ri_recv_rndv_is_expected(conn, early);
     }
-    if (ri_unlikely(rtr.by_message) && ri_recv_rndv_message_fits(req, &rtr, &select)) {
-        choice = (ri_choice_t){RI_PROTO_RECV_RNDV, select.net_plane};
-    } else {
-        if (rtr.by_message) {
-            select.rtr_room = 0; /* the plane within the host has no part in it */
-        }
-        choice = ri_select(&select);
-    }
+    choice = ri_select(&select);
     if ((param->op_attr_mask & UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL) &&
         (sync || !send_can_end_now(req, choice.proto))) {
         return UCS_ERR_NO_RESOURCE;

@@ -103,6 +103,32 @@ TEST_F(test_rtr_meet, crosses_rts_and_the_write_fails)
     }
 }
 
+/* All that the RTR counts was sent before the RTS, so it is on its way: what waits for room now
+ * cannot be for a receive that depends on this one. */
+TEST_F(test_rtr_meet, crosses_rts_before_messages_that_wait_for_room)
+{
+    recv_ptr first = post(EAGER), second = post();
+    send_ptr s1 = send(8), s2 = send();
+    std::vector<recv_ptr> fill;
+
+    for (; ucs_list_is_empty(&m_conn->pending); fill.push_back(nullptr)) {
+        m_a->send(m_conn, bytes(m_conn->ring_max), 7);
+    }
+    m_a->progress();
+    EXPECT_FALSE(ucs_list_is_empty(&m_conn->pending));
+    check_sent(s2);
+    EXPECT_EQ(RI_RING_GRANT_WRITTEN, state(second));
+    cancel_in_vain(first);
+    for (recv_ptr &r : fill) {
+        r = m_b->recv(7, ALL, m_conn->ring_max);
+    }
+    progress_both(fill.size());
+    pump();
+    check(first, s1);
+    check(second, s2);
+    check_rtrs(1, 1);
+}
+
 TEST_F(test_rtr_meet, crosses_rts_that_waits_for_stock)
 {
     recv_ptr r = post();

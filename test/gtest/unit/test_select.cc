@@ -36,14 +36,15 @@ enum {
     GET    = 1 << 15,
     ALL    = 1 << 16, /* the first combination that there is not, of these */
 
-    SHORT_RTR = 1 << 16, /* with EARLY: the receive has no room for the message */
+    SHORT_RTR = 1 << 16, /* with an RTR: its receive has no room for the message */
     EXPECTED  = 1 << 17, /* no RTR is there, but recent messages had one */
     AWAITED   = 1 << 18, /* the receiver waited for the latest long message */
     BEHIND    = 1 << 19, /* messages wait for room in the ring */
     FULL_RING = 1 << 20, /* an RTS does not go through the ring now */
     SLEEPS    = 1 << 21, /* this worker polls no rings */
     NET       = 1 << 22, /* a network: all that an RDMA device can do */
-    EVERY     = 1 << 23,
+    NET_EARLY = 1 << 23, /* there is an RTR that came through it */
+    EVERY     = 1 << 24,
 
     PLANE = READ | PIECES,         /* one way, as far as the chooser is concerned */
     BOTH  = READ | WRITE | PIECES, /* both ways */
@@ -236,10 +237,34 @@ const decision DECISIONS[] = {
         /* ... if there is a way within the host, too, that goes first */
         {NET | FULL, EAGER_THRESH + 1, HYBRID_THRESH, RI_PROTO_HYBRID},
         {NET | FULL, COOP_THRESH, LARGE, RI_PROTO_COOP},
+        {NET | FULL | EARLY, EAGER_THRESH + 1, COOP_THRESH - 1, RI_PROTO_RECV_RNDV},
+        {NET | FULL | EARLY, COOP_THRESH, LARGE, RI_PROTO_RECV_COOP},
         {NET | WRITE | PIECES, EAGER_THRESH + 1, LARGE, RI_PROTO_RNDV_PUT},
         {NET | READ | PIECES, EAGER_THRESH + 1, LARGE, RI_PROTO_RNDV_GET},
 
+        /* ... but not before an RTR that came through it, to a receive that has no other */
+        {NET | PIECES | NET_EARLY | READY, 0, AM_INLINE, RI_PROTO_EAGER_COPY},
+        {NET | PIECES | NET_EARLY, EAGER_THRESH + 1, LARGE, RI_PROTO_RECV_RNDV},
+        {NET | PIECES | NET_EARLY | POOL, EAGER_THRESH + 1, LARGE, RI_PROTO_RECV_RNDV},
+        {NET | PIECES | NET_EARLY | PUT, EAGER_THRESH + 1, LARGE, RI_PROTO_RECV_RNDV},
+        {NET | PIECES | NET_EARLY | SYNC, EAGER_THRESH + 1, LARGE, RI_PROTO_RECV_RNDV},
+        {NET | FULL | NET_EARLY, EAGER_THRESH + 1, LARGE, RI_PROTO_RECV_RNDV},
+        {NET | READ | PIECES | POOL | NET_EARLY, EAGER_THRESH + 1, LARGE,
+         RI_PROTO_RECV_RNDV},
+        {NET | WRITE | PIECES | NET_EARLY, EAGER_THRESH + 1, LARGE, RI_PROTO_RECV_RNDV},
+        {NET | PACKED | PIECES | NET_EARLY, EAGER_THRESH + 1, LARGE, RI_PROTO_RECV_RNDV},
+        /* ... if it has room, nothing waits for room in the ring, and the way is still there */
+        {NET | PIECES | NET_EARLY | SHORT_RTR, EAGER_THRESH + 1, LARGE,
+         RI_PROTO_RNDV_GET},
+        {NET | PIECES | NET_EARLY | BEHIND, EAGER_THRESH + 1, LARGE, RI_PROTO_RNDV_GET},
+        {NET | PACKED | POOL | NET_EARLY, HYBRID_THRESH + 1, LARGE, RI_PROTO_BULK},
+        {PIECES | NET_EARLY, EAGER_THRESH + 1, LARGE, RI_PROTO_BULK},
+        {FULL | NET_EARLY, EAGER_THRESH + 1, HYBRID_THRESH, RI_PROTO_HYBRID},
+        {FULL | NET_EARLY, COOP_THRESH, LARGE, RI_PROTO_COOP},
+        {NET | PIECES | NET_EARLY | DEVICE, 0, LARGE, RI_PROTO_BULK},
+
         /* None of this in error mode PEER, or to oneself */
+        {PEER | NET | PIECES | NET_EARLY, EAGER_THRESH + 1, LARGE, RI_PROTO_BULK},
         {PEER | FULL | EARLY | READY, EAGER_THRESH + 1, LARGE, RI_PROTO_BULK},
         {PEER | FULL | EARLY | PUT, EAGER_THRESH + 1, LARGE, RI_PROTO_BULK},
         {PEER | FULL | EARLY | SYNC, 0, LARGE, RI_PROTO_BULK_RNDV},
@@ -257,6 +282,7 @@ unsigned host_plane(unsigned what)
 ri_select_param_t make_param(unsigned what, size_t length)
 {
     ri_select_param_t param = {};
+    bool is_early           = (what & (EARLY | NET_EARLY)) != 0;
 
     param.self          = !!(what & SELF);
     param.sync          = !!(what & SYNC);
@@ -274,7 +300,8 @@ ri_select_param_t make_param(unsigned what, size_t length)
     param.polls         = !(what & SLEEPS);
     param.awaited       = !!(what & AWAITED);
     param.rtr_expected  = !!(what & EXPECTED);
-    param.rtr_room      = !(what & EARLY) ? 0 : length - !!(what & SHORT_RTR);
+    param.rtr_by_net    = !!(what & NET_EARLY);
+    param.rtr_room      = is_early ? length - !!(what & SHORT_RTR) : 0;
     param.host_plane    = host_plane(what);
     param.net_plane     = (what & NET) ? NET_PLANE : 0;
     param.scheme        = (what & PUT) ? RI_SENDER_SCHEME_PUT :
@@ -362,6 +389,8 @@ void check_needs(const ri_select_param_t &p, ri_choice_t choice)
     bool by_plane    = (proto >= RI_PROTO_HYBRID) && (proto <= RI_PROTO_RNDV_PUT);
     bool in_host     = !!(choice.plane & RI_PLANE_INLINE);
     bool early       = (p.rtr_room >= p.length) && !p.is_behind;
+    bool net_early   = early && p.rtr_by_net && p.pieces &&
+                     can(p.net_plane, RI_PLANE_WRITE | RI_PLANE_NOTIFY);
 
     EXPECT_EQ(p.self != 0, proto == RI_PROTO_SELF);
     EXPECT_TRUE(p.host_memory || p.self || (proto >= RI_PROTO_BULK));
@@ -371,11 +400,11 @@ void check_needs(const ri_select_param_t &p, ri_choice_t choice)
     EXPECT_TRUE(!by_plane || p.pieces || (proto == RI_PROTO_HYBRID));
     /* Not complete before it was matched */
     EXPECT_FALSE(p.sync && ((proto == RI_PROTO_HYBRID) || (proto == RI_PROTO_BULK)));
-    /* One of the planes, the one within the host if it can */
+    /* One of the planes, the one within the host if it can, or that of the RTR */
     EXPECT_EQ(by_plane, choice.plane != 0);
     EXPECT_TRUE(!by_plane || (choice.plane == p.host_plane) ||
                 (choice.plane == p.net_plane));
-    EXPECT_TRUE(!by_plane || in_host || (p.host_plane == 0) || !p.pieces);
+    EXPECT_TRUE(!by_plane || in_host || net_early || (p.host_plane == 0) || !p.pieces);
 
     switch (proto) {
     case RI_PROTO_EAGER_RING:
@@ -390,10 +419,11 @@ void check_needs(const ri_select_param_t &p, ri_choice_t choice)
         EXPECT_FALSE(p.awaited || p.rtr_expected);
         break;
     case RI_PROTO_RECV_RNDV:
-        EXPECT_TRUE(early && in_host && can(choice.plane, RI_PLANE_WRITE));
+        EXPECT_TRUE(early && can(choice.plane, RI_PLANE_WRITE));
+        EXPECT_TRUE(in_host ? !p.rtr_by_net : net_early);
         break;
     case RI_PROTO_RECV_COOP:
-        EXPECT_TRUE(early && p.ring_open);
+        EXPECT_TRUE(early && !p.rtr_by_net && p.ring_open);
         /* fall through */
     case RI_PROTO_COOP:
         EXPECT_TRUE(in_host && can(choice.plane, RI_PLANE_READ | RI_PLANE_WRITE));
@@ -415,9 +445,11 @@ void check_needs(const ri_select_param_t &p, ri_choice_t choice)
         break;
     }
     /* An RTR that can be used is. */
-    EXPECT_TRUE(!by_plane || !early || !can(p.host_plane, RI_PLANE_WRITE) || !p.pieces ||
+    EXPECT_TRUE(!by_plane || !early || p.rtr_by_net ||
+                !can(p.host_plane, RI_PLANE_WRITE) || !p.pieces ||
                 (proto == RI_PROTO_RECV_RNDV) || (proto == RI_PROTO_RECV_COOP) ||
                 (p.slot_free && !p.ring_open));
+    EXPECT_TRUE(!by_plane || !net_early || (proto == RI_PROTO_RECV_RNDV));
 }
 
 void check_all(unsigned which, const std::vector<size_t> &lengths)
