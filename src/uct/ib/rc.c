@@ -40,6 +40,10 @@
 
 #define RC_HOP_LIMIT 64
 
+/* Writes of up to so many bytes need not be fetched by the device: they stand in their work
+ * requests, where the device has room for that. */
+#define RC_INLINE 220
+
 #define RC_INIT_MASK \
     (IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS)
 #define RC_RTR_MASK \
@@ -105,8 +109,25 @@ static void rc_close(ri_plane_t *super)
     free(plane);
 }
 
+/* A queue pair whose work requests hold short writes themselves, if the device can do that.
+ * How much they hold is in init->cap then. */
+static struct ibv_qp *rc_qp_create_inline(ri_rc_plane_t *plane,
+                                          struct ibv_qp_init_attr *init)
+{
+    struct ibv_qp_init_attr without = *init;
+    struct ibv_qp *qp;
+
+    init->cap.max_inline_data = RC_INLINE;
+    qp                        = ri_verbs.create_qp(plane->device->pd, init);
+    if (qp != NULL) {
+        return qp;
+    }
+    *init = without;
+    return ri_verbs.create_qp(plane->device->pd, init);
+}
+
 /* A queue pair in INIT. @return NULL: that failed, and is logged. */
-static struct ibv_qp *rc_qp_create(ri_rc_plane_t *plane)
+static struct ibv_qp *rc_qp_create(ri_rc_plane_t *plane, unsigned *max_inline_p)
 {
     struct ibv_qp_init_attr init = {
             .send_cq = plane->cq,
@@ -122,7 +143,7 @@ static struct ibv_qp *rc_qp_create(ri_rc_plane_t *plane)
             .port_num        = plane->device->port,
             .qp_access_flags = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE,
     };
-    struct ibv_qp *qp = ri_verbs.create_qp(plane->device->pd, &init);
+    struct ibv_qp *qp = rc_qp_create_inline(plane, &init);
     int ret;
 
     if (qp == NULL) {
@@ -138,6 +159,7 @@ static struct ibv_qp *rc_qp_create(ri_rc_plane_t *plane)
         ri_verbs.destroy_qp(qp);
         return NULL;
     }
+    *max_inline_p = init.cap.max_inline_data;
     return qp;
 }
 
@@ -158,7 +180,7 @@ static ucs_status_t rc_prepare(ri_plane_t *super, ri_plane_ep_t **ep_p)
         free(ep);
         return UCS_ERR_NO_MEMORY;
     }
-    ep->qp = rc_qp_create(plane);
+    ep->qp = rc_qp_create(plane, &ep->max_inline);
     if (ep->qp == NULL) {
         ri_id_free(&plane->ids, ep->id);
         free(ep);

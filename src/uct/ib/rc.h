@@ -118,6 +118,7 @@ typedef struct ri_rc_ep {
     uint32_t posted;      /* work requests ever, modulo 2^32 */
     uint32_t ended;       /* those whose end is known; they end in order */
     unsigned unsignalled; /* posted since the last one that tells its end */
+    unsigned max_inline;  /* bytes of a write that a work request itself can hold */
     ucs_list_link_t ops;
     ri_rc_op_t *next;  /* the first of ops that has something to post */
     unsigned receives; /* posted, and not known to have ended */

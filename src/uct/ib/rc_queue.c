@@ -197,8 +197,8 @@ static uint32_t queue_build_sges(ri_rc_cursor_t *local, uint32_t max, unsigned m
 }
 
 /* Describe the next part of a transfer, of which something is left. */
-static void queue_build_wr(const ri_rc_plane_t *plane, ri_rc_op_t *op,
-                           struct ibv_send_wr *wr, struct ibv_sge *sge)
+static void queue_build_wr(const ri_rc_plane_t *plane, const ri_rc_ep_t *ep,
+                           ri_rc_op_t *op, struct ibv_send_wr *wr, struct ibv_sge *sge)
 {
     ri_rc_cursor_t *remote = &op->remote;
     uint64_t length;
@@ -217,6 +217,9 @@ static void queue_build_wr(const ri_rc_plane_t *plane, ri_rc_op_t *op,
     wr->wr.rdma.remote_addr = remote->segment->address + remote->offset;
     wr->wr.rdma.rkey        = *remote->key;
     length = queue_build_sges(&op->local, length, plane->max_sge, sge, &wr->num_sge);
+    if ((length <= ep->max_inline) && (op->opcode == IBV_WR_RDMA_WRITE)) {
+        wr->send_flags = IBV_SEND_INLINE;
+    }
     remote->offset += length;
     op->left -= length;
 }
@@ -233,7 +236,7 @@ static unsigned queue_build_chain(ri_rc_plane_t *plane, ri_rc_ep_t *ep, unsigned
     for (count = 0; (count < room) && (ep->next != NULL); ++count) {
         op = ep->next;
         wr = &plane->wrs[count];
-        queue_build_wr(plane, op, wr, sge);
+        queue_build_wr(plane, ep, op, wr, sge);
         sge += wr->num_sge;
         wr->wr_id = ((uint64_t)ep->id << 32) | (uint32_t)(ep->posted + count + 1);
         wr->next  = wr + 1;
@@ -242,16 +245,16 @@ static unsigned queue_build_chain(ri_rc_plane_t *plane, ri_rc_ep_t *ep, unsigned
                 wr->opcode   = IBV_WR_RDMA_WRITE_WITH_IMM;
                 wr->imm_data = htobe32(op->immediate);
             }
-            op->end        = ep->posted + count + 1;
-            wr->send_flags = IBV_SEND_SIGNALED;
-            ep->next       = (op->list.next == &ep->ops) ?
-                                     NULL :
-                                     ucs_list_next(&op->list, ri_rc_op_t, list);
+            op->end = ep->posted + count + 1;
+            wr->send_flags |= IBV_SEND_SIGNALED;
+            ep->next = (op->list.next == &ep->ops) ?
+                               NULL :
+                               ucs_list_next(&op->list, ri_rc_op_t, list);
         }
         if ((++ep->unsignalled >= max_silent) || (count + 1 == room)) {
-            wr->send_flags = IBV_SEND_SIGNALED;
+            wr->send_flags |= IBV_SEND_SIGNALED;
         }
-        if (wr->send_flags != 0) {
+        if (wr->send_flags & IBV_SEND_SIGNALED) {
             ep->unsignalled = 0;
         }
     }

@@ -9,6 +9,8 @@
  * there is room for go to the device with one call. The rest waits, and all later transfers
  * of this way behind it, until progress finds that others have ended.
  *
+ * A short write stands in its work request, so that the device need not fetch it.
+ *
  * A work request tells its end only if it is the last of its transfer or of its chain, or
  * when a quarter of the queue has not: the ends of all before it are known then, too. One
  * that fails always tells, and so does each that is flushed behind it. So a place in the

@@ -195,6 +195,9 @@ struct ibv_qp *create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
     EXPECT_EQ(IBV_QPT_RC, init->qp_type);
     EXPECT_LE(init->cap.max_send_wr, (unsigned)limit.max_qp_wr);
     EXPECT_LE(init->cap.max_send_sge, (unsigned)limit.max_sge);
+    if (init->cap.max_inline_data > h->max_inline) {
+        return null_with<struct ibv_qp>(EINVAL);
+    }
     auto *qp          = new hca_qp();
     qp->super.context = pd->context;
     qp->super.qp_num  = h->next_qp++;
@@ -313,10 +316,12 @@ enum ibv_wc_status execute(hca_qp *qp, const hca_qp::request &request)
     bool read     = request.wr.opcode == IBV_WR_RDMA_READ;
     hca_qp *other = hca::current->find(qp->attr.dest_qp_num);
 
+    bool inlined = request.wr.send_flags & IBV_SEND_INLINE;
+
     for (const struct ibv_sge &sge : request.sges) {
         length += sge.length;
-        if (!may_access(false, sge.lkey, sge.addr, sge.length,
-                        read ? IBV_ACCESS_LOCAL_WRITE : 0)) {
+        if (!inlined && !may_access(false, sge.lkey, sge.addr, sge.length,
+                                    read ? IBV_ACCESS_LOCAL_WRITE : 0)) {
             return IBV_WC_LOC_PROT_ERR;
         }
     }
@@ -331,6 +336,10 @@ enum ibv_wc_status execute(hca_qp *qp, const hca_qp::request &request)
         other->super.state = IBV_QPS_ERR;
         flush(other);
         return IBV_WC_REM_ACCESS_ERR;
+    }
+    if (inlined) {
+        memcpy((void *)(uintptr_t)remote, request.inlined.data(), request.inlined.size());
+        return IBV_WC_SUCCESS;
     }
     for (const struct ibv_sge &sge : request.sges) {
         auto *l = (void *)(uintptr_t)sge.addr, *r = (void *)(uintptr_t)remote;
@@ -354,6 +363,10 @@ int check_post(hca_qp *qp, const struct ibv_send_wr *wr)
         length += wr->sg_list[i].length;
     }
     EXPECT_LE(length, device_of(qp->super.context)->ports[0].attr.max_msg_sz);
+    if (wr->send_flags & IBV_SEND_INLINE) {
+        EXPECT_LE(length, qp->cap.max_inline_data);
+        EXPECT_NE(IBV_WR_RDMA_READ, wr->opcode);
+    }
     return (hca::current->posted + 1 == hca::current->fail_post) ? ENOMEM : 0;
 }
 
@@ -373,6 +386,14 @@ int post_send(struct ibv_qp *super, struct ibv_send_wr *wr, struct ibv_send_wr *
         hca_qp::request request;
         request.wr = *wr;
         request.sges.assign(wr->sg_list, wr->sg_list + wr->num_sge);
+        if (wr->send_flags & IBV_SEND_INLINE) {
+            for (const struct ibv_sge &sge : request.sges) {
+                const uint8_t *from = (const uint8_t *)(uintptr_t)sge.addr;
+
+                request.inlined.insert(request.inlined.end(), from, from + sge.length);
+            }
+            ++h->inlined;
+        }
         qp->queue.push_back(request);
         ++qp->in_queue;
         ++h->posted;

@@ -86,6 +86,7 @@ public:
     int modify_error    = 0;     /* of modify_qp, to... */
     int modify_error_to = -1;    /* this state */
     int create_qp_error = 0;
+    unsigned max_inline = 256; /* bytes that a work request can hold */
     int create_cq_error = 0;
     int alloc_pd_error  = 0;
     int open_error      = 0;
@@ -104,6 +105,7 @@ public:
     unsigned posts     = 0; /* calls */
     unsigned posted    = 0; /* work requests */
     unsigned signalled = 0; /* among these */
+    unsigned inlined   = 0; /* likewise */
     unsigned ran       = 0;
     unsigned polls     = 0;
     unsigned opens     = 0;
@@ -136,6 +138,7 @@ struct hca_qp {
     struct request {
         struct ibv_send_wr wr;
         std::vector<struct ibv_sge> sges;
+        std::vector<uint8_t> inlined; /* what it holds itself */
     };
     std::deque<request> queue; /* that have not run */
     unsigned in_queue = 0;     /* whose place is not known to be free */

@@ -331,6 +331,45 @@ TEST_F(test_rc, one_doorbell)
     }
 }
 
+/* Work requests hold short writes themselves: the memory may change once they are posted. */
+TEST_F(test_rc, short_writes)
+{
+    for (unsigned max : {0u, 220u}) {
+        hca.max_inline = max;
+        start();
+        allocate(4096);
+        rng random(max);
+        hca.inlined   = 0;
+        hca.automatic = false;
+        for (size_t length : {1, 64, 220, 221, 1000}) {
+            for (bool write : {false, true}) {
+                unsigned before = hca.inlined;
+                rc_op op;
+
+                m_local->fill(random);
+                m_remote->fill(random);
+                std::vector<uint8_t> expected(m_local->data(), m_local->data() + length);
+                EXPECT_EQ(UCS_INPROGRESS, move(op, write, 0, length));
+                bool holds = write && (length <= max);
+                EXPECT_EQ(before + holds, hca.inlined) << length;
+                if (holds) {
+                    m_local->fill(random);
+                }
+                hca.run();
+                a.progress_all();
+                EXPECT_EQ(UCS_OK, op.status);
+                if (write) {
+                    EXPECT_EQ(0, memcmp(expected.data(), m_remote->data(), length));
+                }
+            }
+        }
+        m_local.reset();
+        m_remote.reset();
+        a.close();
+        b.close();
+    }
+}
+
 TEST_F(test_rc, messages_above_the_maximum)
 {
     hca.port().attr.max_msg_sz = 1000;
