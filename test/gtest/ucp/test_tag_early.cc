@@ -8,67 +8,24 @@
  * was put to the test.
  */
 
-#include "ucp_test.h"
-
-#include <dlfcn.h>
-#include <sys/uio.h>
-#include <unistd.h>
+#include "early_test.h"
 
 #include <algorithm>
 #include <cstdlib>
-#include <cstring>
 #include <deque>
 #include <random>
 
-#include "ucp/api/ucxri.h"
-
 using namespace ucp_test;
 
-namespace {
-
-const size_t EAGER  = 1000;
-const size_t MEDIUM = 20000;
-const size_t LARGE  = 150000;
-const size_t HUGE   = 600000;
-
-/* A counter of the library; -1 without it. */
-int64_t counter(ucp_worker_h worker, const char *name)
-{
-    auto func = reinterpret_cast<decltype(&ucxri_worker_counters)>(
-            dlsym(RTLD_DEFAULT, "ucxri_worker_counters"));
-    ucxri_counter_t counters[256];
-
-    if (func == nullptr) {
-        return -1;
-    }
-    size_t count = std::min<size_t>(func(worker, counters, 256), 256);
-    for (size_t i = 0; i < count; ++i) {
-        if (strcmp(counters[i].name, name) == 0) {
-            return counters[i].value;
-        }
-    }
-    return -1;
-}
-
-} // namespace
-
-class test_tag_early : public transport_test {
+class test_tag_early : public early_test {
 protected:
-    void SetUp() override
-    {
-        make_pair();
-        m_ep = ab();
-        teach(m_ep, a());
-        m_taught = take_rtrs();
-    }
-
     /* A receive that is left is cancelled while there is a worker. */
     void TearDown() override
     {
         m_receives.clear();
         m_messages.clear();
         check_rtrs();
-        transport_test::TearDown();
+        early_test::TearDown();
     }
 
     /* The rule was put to the test. */
@@ -84,119 +41,7 @@ protected:
         }
     }
 
-    /* Messages of the tags used here, in both directions, until the library knows who sends
-     * them and how to reach that process. */
-    void teach(ucp_ep_h ep, entity &from)
-    {
-        ucp_ep_h back = (&from == &a()) ? ba() : b().connect(from);
-        std::string in(LARGE, '\0'), out(LARGE, 'x');
-
-        for (int round = 0; round < 8; ++round) {
-            for (ucp_tag_t tag : {1, 2, 3, 4}) {
-                op_ptr r = recv(b().worker(), &in[0], LARGE, tag);
-                op_ptr s = send(ep, out.data(), LARGE, tag);
-                wait(*r);
-                wait(*s);
-                op_ptr r2 = recv(from.worker(), &in[0], 8, 99);
-                op_ptr s2 = send(back, out.data(), 8, 99);
-                wait(*r2);
-                wait(*s2);
-            }
-        }
-    }
-
-    struct receive {
-        explicit receive(size_t size) : buffer(size) {}
-        guarded_buffer buffer;
-        op_ptr req;
-    };
-
-    struct message {
-        std::string data;
-        uint64_t seed;
-        op_ptr req;
-    };
-
-    receive &post(size_t size, ucp_tag_t tag, ucp_tag_t mask = TAG_FULL)
-    {
-        m_receives.emplace_back(new receive(size));
-        receive &r = *m_receives.back();
-        r.req      = recv(b().worker(), r.buffer.data(), size, tag, mask);
-        return r;
-    }
-
-    message &put(size_t size, ucp_tag_t tag, bool sync = false)
-    {
-        return put_on(m_ep, size, tag, sync);
-    }
-
-    message &put_on(ucp_ep_h ep, size_t size, ucp_tag_t tag, bool sync = false)
-    {
-        m_messages.emplace_back(new message);
-        message &m = *m_messages.back();
-        m.seed     = m_messages.size();
-        m.data     = pattern(size, m.seed);
-        m.req      = sync ? send_sync(ep, m.data.data(), size, tag) :
-                            send(ep, m.data.data(), size, tag);
-        return m;
-    }
-
-    /* The receive gets exactly that message. */
-    void expect(receive &r, message &m)
-    {
-        wait(*r.req, "receive");
-        wait(*m.req, "send");
-        EXPECT_EQ(m.data.size(), r.req->info().length);
-        EXPECT_EQ(UCS_OK, m.req->status());
-        if (m.data.size() > r.buffer.size()) {
-            EXPECT_EQ(UCS_ERR_MESSAGE_TRUNCATED, r.req->status());
-        } else {
-            EXPECT_EQ(UCS_OK, r.req->status());
-            expect_pattern(r.buffer.data(), m.data.size(), m.seed);
-        }
-        r.buffer.expect_guard_intact();
-    }
-
-    /* What the receiver's RTRs came to since the last call; all 0 without the library. */
-    struct rtrs {
-        int64_t sent, used;
-    };
-
-    rtrs take_rtrs()
-    {
-        rtrs now = {counter(b().worker(), "rtr_sent"), counter(b().worker(), "rtr_used")};
-        rtrs diff = {now.sent - m_last.sent, now.used - m_last.used};
-
-        m_last = now;
-        return diff;
-    }
-
-    static bool is_set(const char *name, const char *value)
-    {
-        const char *is = getenv(name);
-
-        return (is != nullptr) && !strcmp(is, value);
-    }
-
-    /* Whether the library is there, has to offer each receive (left to itself it sends no RTR
-     * while the receiver does nothing but wait), and has what that takes: two workers, rings,
-     * and memory that another process may read. */
-    bool has_rtrs()
-    {
-        char there = 1, here = 0;
-        iovec local = {&here, 1}, remote = {&there, 1};
-
-        return (counter(b().worker(), "rtr_sent") >= 0) && is_set("UCXRI_RTR", "y") &&
-               !GetParam().is_self() && !is_set("UCXRI_RING_PEERS", "0") &&
-               !is_set("UCXRI_CMA", "n") &&
-               (process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == 1);
-    }
-
-    ucp_ep_h m_ep = nullptr;
-    rtrs m_last = {}, m_taught = {};
     bool m_uses_rtrs = true; /* not only sends them */
-    std::vector<std::unique_ptr<receive>> m_receives;
-    std::vector<std::unique_ptr<message>> m_messages;
 };
 
 TEST_P(test_tag_early, is_written_into_its_receive)
