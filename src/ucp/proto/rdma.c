@@ -3,13 +3,17 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "rdma.h"
+#include "bounce.h"
 #include "planes.h"
 #include "rndv.h"
+#include "../core/memory.h"
 
-void ri_rdma_release(ri_plane_t *plane, ri_keys_t *keys)
+#include <stdlib.h>
+
+void ri_rdma_release(ri_keys_t *keys)
 {
     while (keys->count > 0) {
-        plane->ops->release(plane, &keys->memory[--keys->count]);
+        keys->plane->ops->release(keys->plane, &keys->memory[--keys->count]);
     }
 }
 
@@ -22,11 +26,12 @@ static ucs_status_t rdma_register(ri_plane_t *plane, rdma_reg_func_t reg,
 {
     ucs_status_t status;
 
+    keys->plane = plane;
     for (keys->count = 0; keys->count < count; ++keys->count) {
         status = reg(plane, (void *)segments[keys->count].address,
                      segments[keys->count].length, &keys->memory[keys->count]);
         if (status != UCS_OK) {
-            ri_rdma_release(plane, keys);
+            ri_rdma_release(keys);
             return status;
         }
     }
@@ -46,6 +51,40 @@ ucs_status_t ri_rdma_register_source(ri_plane_t *plane, const ri_segment_t *segm
                                                              plane->ops->reg;
 
     return rdma_register(plane, reg, segments, count, keys);
+}
+
+ucs_status_t ri_rdma_place_open(ri_rdma_place_t *place, ri_plane_t *plane,
+                                const ri_recv_req_t *recv, int direct,
+                                ri_segment_t *segments, size_t *count)
+{
+    *place = (ri_rdma_place_t){.stage = NULL};
+    if (direct) {
+        *count = ri_rndv_segments(&recv->data, segments, RI_WIRE_SEGMENTS_MAX);
+    } else {
+        place->stage = malloc(recv->info.length);
+        if (place->stage == NULL) {
+            return UCS_ERR_NO_MEMORY;
+        }
+        segments[0] = (ri_segment_t){(uintptr_t)place->stage, recv->info.length};
+        *count      = 1;
+    }
+    return ri_rdma_register(plane, segments, *count, &place->keys);
+}
+
+ucs_status_t ri_rdma_place_finish(const ri_rdma_place_t *place, ri_recv_req_t *recv)
+{
+    if (place->stage == NULL) {
+        return UCS_OK;
+    }
+    return ri_memory_of_recv_is_host(recv) ?
+                   ri_dt_unpack(&recv->data, place->stage, recv->info.length) :
+                   ri_bounce(recv, place->stage, recv->info.length);
+}
+
+void ri_rdma_place_close(ri_rdma_place_t *place)
+{
+    ri_rdma_release(&place->keys);
+    free(place->stage);
 }
 
 /* The plane's callback. What follows may end the way to the peer, so it waits for progress. */

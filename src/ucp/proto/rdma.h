@@ -16,6 +16,7 @@
 
 /* Memory that is registered, in pieces. */
 struct ri_keys {
+    ri_plane_t *plane; /* that it is registered with */
     size_t count;
     ri_plane_memory_t memory[RI_WIRE_SEGMENTS_MAX];
 };
@@ -42,7 +43,30 @@ ucs_status_t ri_rdma_register(ri_plane_t *plane, const ri_segment_t *segments,
 ucs_status_t ri_rdma_register_source(ri_plane_t *plane, const ri_segment_t *segments,
                                      size_t count, ri_keys_t *keys);
 
-void ri_rdma_release(ri_plane_t *plane, ri_keys_t *keys);
+void ri_rdma_release(ri_keys_t *keys);
+
+/* The memory that the data of a receive comes into. */
+typedef struct ri_rdma_place {
+    ri_keys_t keys;
+    void *stage; /* NULL: the receive's own; else it is unpacked from here */
+} ri_rdma_place_t;
+
+/**
+ * Find and register it.
+ *
+ * @param direct    It is the receive's own, which is in few pieces.
+ * @param segments  Set to the pieces, of which there is room for RI_WIRE_SEGMENTS_MAX.
+ *
+ * @return An error: @ref ri_rdma_place_close is still to be called.
+ */
+ucs_status_t ri_rdma_place_open(ri_rdma_place_t *place, ri_plane_t *plane,
+                                const ri_recv_req_t *recv, int direct,
+                                ri_segment_t *segments, size_t *count);
+
+/** All data has come. @return What becomes of the receive. */
+ucs_status_t ri_rdma_place_finish(const ri_rdma_place_t *place, ri_recv_req_t *recv);
+
+void ri_rdma_place_close(ri_rdma_place_t *place);
 
 /** @return The way to @a peer through a network, or NULL if none is connected. */
 static inline ri_plane_ep_t *ri_rdma_way(const ri_peer_t *peer)

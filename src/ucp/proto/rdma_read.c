@@ -4,10 +4,8 @@
  */
 #include "rdma_read.h"
 #include "am_rndv.h"
-#include "bounce.h"
 #include "rdma.h"
 #include "rndv.h"
-#include "../core/memory.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -21,8 +19,7 @@ typedef struct rdma_read {
     uint8_t wire_type;
     uint16_t rts_flags;
     ri_fetch_t fetch;
-    ri_keys_t keys; /* of the memory that is read into */
-    void *stage;    /* that memory, if it is not the receive's own */
+    ri_rdma_place_t place; /* that is read into */
 } rdma_read_t;
 
 int ri_rdma_read_prepare(ri_send_req_t *req)
@@ -38,7 +35,7 @@ int ri_rdma_read_prepare(ri_send_req_t *req)
         return 0;
     }
     count = ri_rndv_segments(&req->data, segments, RI_WIRE_SEGMENTS_MAX);
-    if (ri_rdma_register_source(req->super.worker->rdma, segments, count, keys) !=
+    if (ri_rdma_register_source(req->conn->peer->rdma_ep->plane, segments, count, keys) !=
         UCS_OK) {
         free(keys);
         return 0;
@@ -63,34 +60,15 @@ void ri_rdma_read_put_keys(const ri_send_req_t *req, ri_wire_rts_t *rts)
 
 void ri_rdma_read_forget(ri_send_req_t *req)
 {
-    ri_rdma_release(req->super.worker->rdma, req->keys);
+    ri_rdma_release(req->keys);
     free(req->keys);
     req->keys = NULL;
 }
 
 static void rdma_read_free(rdma_read_t *read)
 {
-    ri_rdma_release(read->op.worker->rdma, &read->keys);
-    free(read->stage);
+    ri_rdma_place_close(&read->place);
     free(read);
-}
-
-/* Find the memory to read into: the receive's own, or some to be unpacked from. */
-static ucs_status_t rdma_read_place(rdma_read_t *read, ri_segment_t *local, size_t *count)
-{
-    ri_recv_req_t *recv = read->recv;
-
-    if (read->fetch == RI_FETCH_GET) {
-        *count = ri_rndv_segments(&recv->data, local, RI_WIRE_SEGMENTS_MAX);
-    } else {
-        read->stage = malloc(recv->info.length);
-        if (read->stage == NULL) {
-            return UCS_ERR_NO_MEMORY;
-        }
-        local[0] = (ri_segment_t){(uintptr_t)read->stage, recv->info.length};
-        *count   = 1;
-    }
-    return ri_rdma_register(read->op.worker->rdma, local, *count, &read->keys);
 }
 
 /* @return As the plane's read. */
@@ -106,14 +84,16 @@ static ucs_status_t rdma_read_start(rdma_read_t *read, ri_plane_ep_t *ep,
                               .local_keys  = local_keys,
                               .remote_keys = remote_keys,
                               .op          = &read->op.super};
-    ucs_status_t status    = rdma_read_place(read, local, &transfer.num_local);
+    ucs_status_t status;
     size_t i;
 
+    status = ri_rdma_place_open(&read->place, ep->plane, read->recv,
+                                read->fetch == RI_FETCH_GET, local, &transfer.num_local);
     if (status != UCS_OK) {
         return status;
     }
     for (i = 0; i < transfer.num_local; ++i) {
-        local_keys[i] = read->keys.memory[i].local_key;
+        local_keys[i] = read->place.keys.memory[i].local_key;
     }
     memcpy(remote_keys, &rts->segments[rts->num_segments],
            rts->num_segments * sizeof(remote_keys[0]));
@@ -126,16 +106,10 @@ static ucs_status_t rdma_read_finish(rdma_read_t *read)
     ri_recv_req_t *recv = read->recv;
     ri_stream_t *stream = read->stream;
     ri_wire_rts_t rts   = {.flags = read->rts_flags};
-    ucs_status_t status = UCS_OK;
 
     stream->counters.rx_read_bytes += recv->info.length;
     ri_rndv_answer(stream, read->wire_type, read->req_id, &rts);
-    if (read->stage != NULL) {
-        status = ri_memory_of_recv_is_host(recv) ?
-                         ri_dt_unpack(&recv->data, read->stage, recv->info.length) :
-                         ri_bounce(recv, read->stage, recv->info.length);
-    }
-    return status;
+    return ri_rdma_place_finish(&read->place, recv);
 }
 
 /* The data cannot be read by the way of that number. @return What becomes of the receive. */

@@ -46,7 +46,7 @@ uint32_t ri_rdma_write_key(const ri_recv_req_t *recv)
 
 static void rdma_write_release(ri_recv_req_t *recv)
 {
-    ri_rdma_release(recv->super.worker->rdma, recv->keys);
+    ri_rdma_release(recv->keys);
     free(recv->keys);
     recv->keys = NULL;
 }
@@ -69,7 +69,7 @@ void ri_rdma_write_revoke(ri_recv_req_t *recv)
 
 static void rdma_write_free(rdma_write_t *write)
 {
-    ri_rdma_release(write->op.worker->rdma, write->keys);
+    ri_rdma_release(write->keys);
     free(write->keys);
     free(write);
 }

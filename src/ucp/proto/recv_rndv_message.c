@@ -25,7 +25,7 @@ typedef struct message_write {
 
 int ri_recv_rndv_message_open(ri_conn_t *conn)
 {
-    const ri_plane_t *plane = conn->worker->rdma;
+    const ri_plane_t *plane = conn->peer->rdma_ep->plane;
 
     if (!ri_rtr_message_on || !(plane->capabilities & RI_PLANE_NOTIFY) ||
         (conn->rtr_words != NULL)) {
@@ -44,7 +44,7 @@ static int message_can_tell_length(const ri_send_req_t *req, const ri_rtr_t *rtr
 {
     return (req->data.length == rtr->length) ||
            (ri_dt_is_contig(&req->data) &&
-            (req->data.length <= req->super.worker->rdma->notify_max));
+            (req->data.length <= req->conn->peer->rdma_ep->plane->notify_max));
 }
 
 uint64_t ri_recv_rndv_message_room(const ri_send_req_t *req, const ri_rtr_t *rtr)
@@ -106,7 +106,7 @@ static uint32_t message_immediate(const ri_send_req_t *req, const ri_rtr_t *rtr)
 
 static void message_write_free(message_write_t *write)
 {
-    ri_rdma_release(write->op.worker->rdma, write->keys);
+    ri_rdma_release(write->keys);
     free(write->keys);
     free(write);
 }

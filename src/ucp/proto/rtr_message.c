@@ -444,7 +444,7 @@ static ri_peer_t *message_find_failed(ri_worker_t *worker)
 
     ucs_list_for_each(stream, &worker->streams, list) {
         if ((ri_rdma_way(stream->peer) != NULL) &&
-            (worker->rdma->ops->check(stream->peer->rdma_ep) != UCS_OK)) {
+            (stream->peer->rdma_ep->plane->ops->check(stream->peer->rdma_ep) != UCS_OK)) {
             return stream->peer;
         }
     }
