@@ -348,6 +348,7 @@ END {
                "n", "budget", "verdict"
     }
     report_mode("ring")
+    report_mode("rtr")
     report_mode("am")
     if (need == "") {
         report_mode("stock")

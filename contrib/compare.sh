@@ -257,6 +257,7 @@ variant_env()
     if [ "$1" != stock ] && [ "$lib" != stock ]; then
         env_args+=(LD_PRELOAD="$lib" UCX_RNDV_SCHEME=recv_init)
         [ "$1" != am ] || env_args+=(UCXRI_RING_PEERS=0)
+        [ "$1" != rtr ] || env_args+=(UCXRI_RTR=y)
     fi
 }
 
@@ -277,13 +278,14 @@ lat_sizes="8 16 40 64 256 1024 4096 8192 65536 262144 1048576 4194304"
 # The points of mpi_perf: eager ones, and those where stock has a choice of schemes
 mpi_small=("latency=0 8 16 40 64 256 1024 4096 8192" "rate=8")
 if [ $quick = yes ]; then
+    mpi_early=("fast_receive=16384 262144 4194304")
     mpi_large=("latency=16384 131072 262144 524288 4194304" "bw=65536 1048576"
-               "bibw=1048576" "fast_receive=16384 262144 4194304")
+               "bibw=1048576" "${mpi_early[@]}")
     progress_late="10 30 50"
 else
+    mpi_early=("fast_receive=16384 65536 262144 1048576 4194304")
     mpi_large=("latency=16384 32768 65536 131072 262144 524288 1048576 4194304"
-               "bw=65536 262144 1048576 4194304" "bibw=1048576"
-               "fast_receive=16384 65536 262144 1048576 4194304")
+               "bw=65536 262144 1048576 4194304" "bibw=1048576" "${mpi_early[@]}")
     progress_late="10 20 30 40 50"
 fi
 for units in $progress_late; do
@@ -505,6 +507,7 @@ mpi_points()
     case $variant in
     stock_*) all=("${mpi_large[@]}") ;;
     am) all=("${mpi_small[0]}") ;;
+    rtr) all=("${mpi_early[@]}") ;;
     *) all=("${mpi_small[@]}" "${mpi_large[@]}") ;;
     esac
     points=()
@@ -552,13 +555,13 @@ run_mpi()
     rm -f "$log"
 }
 
-# count_control MPI COUNT LOG: the control messages of both ranks, from their counters, for
-# COUNT large messages whose receive is posted. Beside control messages proper, which are
-# RTR, FIN and CTS, each message has one in sequence that carries no payload: the request to
-# send, or the word that it was written.
+# count_messages MPI COUNT LOG: what both ranks count for COUNT large messages whose receives are
+# posted: messages of control, and those that an RTR was used for. Beside control messages
+# proper, which are RTR, FIN and CTS, each message has one in sequence that carries no payload:
+# the request to send, or the word that it was written.
 control_counters="tx_control tx_recv_rndv tx_coop tx_rndv tx_put"
 
-count_control()
+count_messages()
 {
     local mpi=$1 count=$2 log=$3
     rm -f "$log".stats.*
@@ -574,23 +577,30 @@ count_control()
         # Below a worker are its connections, whose counters are in its own
         /^ucxri: worker/ || /^ *conn/ || /^ *stream/ { own = /^ucxri: worker/ }
         own && ($1 in wanted) { sum += $2 }
-        END { print sum + 0 }' "$log".stats.* && rm -f "$log".stats.*
+        own && $1 == "rtr_used" { used += $2 }
+        END { print sum + 0, used + 0 }' "$log".stats.* && rm -f "$log".stats.*
 }
 
-# What is sent once, at the start, is in both runs
+# run_control MPI VARIANT: what is sent once, at the start, is in both runs
 run_control()
 {
-    local mpi=$1 log=$out/logs/$1.ring.control.log few many
-    [ -z "$sizes" ] && [ "$lib" != stock ] && [[ $modes == *ring* ]] || return 0
-    variant_env ring
-    if ! few=$(count_control "$mpi" 100 "$log") ||
-       ! many=$(count_control "$mpi" 600 "$log"); then
-        note_failure "$mpi" ring "control messages" "$log"
+    local mpi=$1 variant=$2 log=$out/logs/$1.$2.control.log few many
+    variant_env "$variant"
+    if ! few=$(count_messages "$mpi" 100 "$log") ||
+       ! many=$(count_messages "$mpi" 600 "$log"); then
+        note_failure "$mpi" "$variant" "control messages" "$log"
         return 1
     fi
-    awk -v n=$((many - few)) \
+    # shellcheck disable=SC2086  # numbers are words
+    set -- $few $many
+    if [ "$variant" = rtr ] && [ $(($4 - $2)) -lt 495 ]; then
+        echo "$(($4 - $2)) of 500 messages used an RTR" >"$log"
+        note_failure "$mpi" "$variant" "messages without RTR" "$log"
+        return 1
+    fi
+    awk -v n=$(($3 - $1)) \
         'BEGIN { printf "RESULT control 1048576 %.3f msgs 0\n", n / 500 }' >"$log"
-    add_samples "$mpi" ring "$log"
+    add_samples "$mpi" "$variant" "$log"
     rm -f "$log"
 }
 
@@ -617,7 +627,7 @@ suite_variants()
         if [ "$lib" = stock ] || [[ $modes != *ring* ]]; then
             echo "stock $modes"
         else
-            echo "stock stock_get stock_put $modes"
+            echo "stock stock_get stock_put $modes rtr"
         fi
         ;;
     esac
@@ -704,7 +714,11 @@ end_progress
 
 round=1
 for suite in "${suites[@]}"; do
-    [ -z "${mpiexec_of[$suite]:-}" ] || run_control "$suite"
+    if [ -n "${mpiexec_of[$suite]:-}" ] && [ -z "$sizes" ] && [ "$lib" != stock ] &&
+       [[ $modes == *ring* ]]; then
+        run_control "$suite" ring
+        run_control "$suite" rtr
+    fi
 done
 
 ticks=$(((SECONDS - start_time) * 2 * $(getconf CLK_TCK)))
