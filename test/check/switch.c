@@ -8,7 +8,8 @@
  *        switch print              print the configuration
  *        switch am <id>            register active message handlers
  *        switch api                use all of ucxri.h
- *        switch messages [leave|signal]   send messages; leave without clean-up, or SIGUSR2
+ *        switch messages [leave|signal|fork]   send messages; leave without clean-up, or
+ *                                  SIGUSR2, or with a child that exits first
  */
 #include "ucp/api/ucxri.h"
 
@@ -16,6 +17,8 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #define MESSAGES 10
 
@@ -126,6 +129,21 @@ static void messages(void)
     }
 }
 
+/* A child that does nothing but leave, as of a program's call of another one that was not found */
+static void fork_child(void)
+{
+    pid_t child = fork();
+    int status;
+
+    if (child == 0) {
+        exit(EXIT_SUCCESS);
+    }
+    if ((child < 0) || (waitpid(child, &status, 0) != child) || (status != 0)) {
+        printf("the child failed\n");
+        exit(EXIT_FAILURE);
+    }
+}
+
 static void read_and_run(ucp_config_t *config)
 {
     start(config);
@@ -230,6 +248,8 @@ int main(int argc, char **argv)
                 ucp_worker_progress(worker);
             }
             printf("alive\n");
+        } else if (!strcmp(argv[2], "fork")) {
+            fork_child();
         }
     } else {
         fprintf(stderr, "switch: unknown command '%s'\n", command);

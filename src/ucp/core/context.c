@@ -13,11 +13,28 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 static ri_map_t context_map = RI_MAP_INITIALIZER;
 
 static pthread_mutex_t context_list_lock = PTHREAD_MUTEX_INITIALIZER;
 static UCS_LIST_HEAD(context_list);
+
+static void context_list_acquire(void)
+{
+    pthread_mutex_lock(&context_list_lock);
+}
+
+static void context_list_release(void)
+{
+    pthread_mutex_unlock(&context_list_lock);
+}
+
+/* A child by fork() must not find the lock taken by a thread that it does not have. */
+static void context_list_survive_fork(void)
+{
+    pthread_atfork(context_list_acquire, context_list_release, context_list_release);
+}
 
 ri_context_t *ri_context_find(ucp_context_h stock)
 {
@@ -30,23 +47,25 @@ static size_t context_set_headroom(size_t request_size)
 {
     size_t headroom;
 
-    pthread_mutex_lock(&context_list_lock);
+    context_list_acquire();
     if (ri_stock.request_size != request_size) {
         ri_stock.request_size = request_size;
         ri_req_headroom       = ri_request_headroom();
     }
     headroom = ri_request_headroom();
-    pthread_mutex_unlock(&context_list_lock);
+    context_list_release();
     return headroom;
 }
 
 ucs_status_t ri_context_create(ucp_context_h stock, const ucp_params_t *params)
 {
-    ucp_context_attr_t attr = {.field_mask = UCP_ATTR_FIELD_REQUEST_SIZE |
-                                             UCP_ATTR_FIELD_MEMORY_TYPES};
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    ucp_context_attr_t attr    = {.field_mask = UCP_ATTR_FIELD_REQUEST_SIZE |
+                                                UCP_ATTR_FIELD_MEMORY_TYPES};
     ri_context_t *context;
     ucs_status_t status;
 
+    pthread_once(&once, context_list_survive_fork);
     status = ri_stock.context_query(stock, &attr);
     if (status != UCS_OK) {
         return status;
@@ -66,6 +85,7 @@ ucs_status_t ri_context_create(ucp_context_h stock, const ucp_params_t *params)
 #define CONTEXT_PARAM(_flag, _member) \
     ((params->field_mask & UCP_PARAM_FIELD_##_flag) ? params->_member : 0)
     context->stock           = stock;
+    context->pid             = getpid();
     context->features        = CONTEXT_PARAM(FEATURES, features);
     context->request_size    = CONTEXT_PARAM(REQUEST_SIZE, request_size);
     context->request_init    = CONTEXT_PARAM(REQUEST_INIT, request_init);
@@ -82,47 +102,51 @@ ucs_status_t ri_context_create(ucp_context_h stock, const ucp_params_t *params)
         return status;
     }
 
-    pthread_mutex_lock(&context_list_lock);
+    context_list_acquire();
     ucs_list_add_tail(&context_list, &context->list);
-    pthread_mutex_unlock(&context_list_lock);
+    context_list_release();
     return UCS_OK;
 }
 
 void ri_context_destroy(ri_context_t *context)
 {
-    pthread_mutex_lock(&context_list_lock);
+    context_list_acquire();
     ucs_list_del(&context->list);
-    pthread_mutex_unlock(&context_list_lock);
+    context_list_release();
     ri_map_remove(&context_map, (uintptr_t)context->stock);
     free(context);
 }
 
 void ri_context_add_worker(ri_context_t *context, ri_worker_t *worker)
 {
-    pthread_mutex_lock(&context_list_lock);
+    context_list_acquire();
     ucs_list_add_tail(&context->workers, &worker->list);
-    pthread_mutex_unlock(&context_list_lock);
+    context_list_release();
 }
 
 void ri_context_remove_worker(ri_context_t *context, ri_worker_t *worker)
 {
-    pthread_mutex_lock(&context_list_lock);
+    context_list_acquire();
     ucs_list_del(&worker->list);
-    pthread_mutex_unlock(&context_list_lock);
+    context_list_release();
 }
 
 void ri_context_foreach_worker(void (*func)(ri_worker_t *worker, void *arg), void *arg)
 {
+    pid_t self = getpid();
     ri_context_t *context;
     ri_worker_t *worker;
 
-    pthread_mutex_lock(&context_list_lock);
+    context_list_acquire();
     ucs_list_for_each(context, &context_list, list) {
+        if (context->pid != self) {
+            continue;
+        }
         ucs_list_for_each(worker, &context->workers, list) {
             func(worker, arg);
         }
     }
-    pthread_mutex_unlock(&context_list_lock);
+    context_list_release();
 }
 
 static void context_report_worker(ri_worker_t *worker, void *arg)

@@ -10,10 +10,13 @@
 
 #include "types.h"
 
+#include <sys/types.h>
+
 struct ri_context {
     ucp_context_h stock;
-    uint64_t features;                        /* as the application asked */
-    size_t request_size;                      /* the application's part of a request */
+    pid_t pid;           /* of its process; a child by fork() is another one */
+    uint64_t features;   /* as the application asked */
+    size_t request_size; /* the application's part of a request */
     ucp_request_init_callback_t request_init; /* NULL if none */
     ucp_request_cleanup_callback_t request_cleanup;
     uint64_t sender_mask;  /* bits of a tag that tell its sender, 0: not known */
@@ -35,7 +38,7 @@ void ri_context_destroy(ri_context_t *context);
 void ri_context_add_worker(ri_context_t *context, ri_worker_t *worker);
 void ri_context_remove_worker(ri_context_t *context, ri_worker_t *worker);
 
-/** Call @a func for every worker of every context, under the list's lock. */
+/** Call @a func for every worker of every context of this process, under the list's lock. */
 void ri_context_foreach_worker(void (*func)(ri_worker_t *worker, void *arg), void *arg);
 
 /**
