@@ -142,6 +142,13 @@ static void job_hints(const job_t *job)
         hint(&count, "%d %% of the RTRs were not used",
              ri_report_permille(v[RI_REPORT_RTR_DROPPED], v[RI_REPORT_RTR_USED]) / 10);
     }
+    if ((v[RI_REPORT_RTR_SUPPRESSED] >= HINT_MIN) &&
+        (v[RI_REPORT_RTR_SUPPRESSED] > v[RI_REPORT_RTR_SENT])) {
+        hint(&count,
+             "%d %% of the receives that could have sent an RTR did not, as it would not "
+             "pay",
+             ri_report_permille(v[RI_REPORT_RTR_SUPPRESSED], v[RI_REPORT_RTR_SENT]) / 10);
+    }
     if (v[RI_REPORT_IDLE_US] > calls + v[RI_REPORT_LIFE_US] / 4) {
         hint(&count, "%d %% of the time was spent waiting for messages",
              ri_report_permille(v[RI_REPORT_IDLE_US],

@@ -94,6 +94,28 @@ run_limited()
     timeout -k 10 "$limit" "$@"
 }
 
+# launch_mpi MPI RANKS VARIABLE=VALUE... -- COMMAND...: a job, with these settings for its ranks
+launch_mpi()
+{
+    local mpi=$1 ranks=$2 flag
+    local -a vars=()
+    shift 2
+    [ "$mpi" = mpich ] && flag= || flag=-x
+    while [ "$1" != -- ]; do
+        vars+=($flag "$1")
+        shift
+    done
+    shift
+    if [ "$mpi" = mpich ]; then
+        run_limited 120 env "${vars[@]}" "$MPIEXEC_MPICH" -n "$ranks" "$@"
+    else
+        run_limited 120 env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
+            "$MPIRUN_OPENMPI" --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 \
+            --mca pml ucx --mca opal_common_ucx_tls any --mca opal_common_ucx_devices any \
+            -n "$ranks" "${vars[@]}" "$@"
+    fi
+}
+
 # ways_used REPORT WAY...: for each way of sending, a column of ucxri:sent, a line as of a gtest
 # test that passes if the reports in a file say that messages went by it
 ways_used()
