@@ -134,7 +134,7 @@ first_of() {
 : "${OPENMPI_RUN:=$(first_of mpirun.openmpi)}"
 
 programs="mix_modes order pt2pt_types wildcards cancel_trunc many_requests threads
-collectives rma selfsend finalize_early compute_first early_receives mem_events"
+collectives rma selfsend finalize_early compute_first early_receives any_source mem_events"
 
 # One line per run: program, number of ranks, transports, arguments.
 plan_quick() {
@@ -151,6 +151,7 @@ wildcards       3 shm
 wildcards       4 shm
 early_receives  2 shm
 early_receives  4 shm --iters 15
+any_source      3 shm --iters 30
 cancel_trunc    2 shm
 cancel_trunc    3 shm
 many_requests   2 shm
