@@ -21,12 +21,15 @@ struct ri_coop_ring {
     unsigned users;
 };
 
+/* Where there was no memory to remember it: it stays mapped. */
+static ri_coop_ring_t coop_ring_kept;
+
 void ri_coop_detach_recv(ri_coop_t *coop)
 {
     ri_coop_ring_t *ring = coop->ring;
 
     --coop->stream->num_coops;
-    if ((ring != NULL) && (--ring->users == 0)) {
+    if ((ring != NULL) && (ring != &coop_ring_kept) && (--ring->users == 0)) {
         ri_ring_rx_close(&ring->ring);
         free(ring);
     }
@@ -212,16 +215,18 @@ void ri_coop_unmap(ri_stream_t *stream)
     }
 
     ring = malloc(sizeof(*ring));
-    if (ring != NULL) { /* else it stays mapped for ever */
+    if (ring != NULL) {
         ring->ring  = *stream->ring;
         ring->users = 0;
     }
     ucs_list_for_each(coop, &stream->worker->coops, list) {
         if (!coop->is_send && (coop->stream == stream) && (coop->ring == NULL)) {
             coop_stop_recv(coop);
-            coop->ring = ring;
             if (ring != NULL) {
+                coop->ring = ring;
                 ++ring->users;
+            } else {
+                coop->ring = &coop_ring_kept;
             }
         }
     }
