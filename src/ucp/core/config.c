@@ -76,10 +76,9 @@ static const config_field_t config_fields[] = {
         {"RING_AFTER", "uint", "4", FIELD(ring_after),
          "A pair gets its ring after this many messages in one direction."},
         {"CMA", "bool", "y", FIELD(cma),
-         "Messages above EAGER_THRESH between processes of one host are read by the "
-         "receiver\n"
-         "straight from the sender's memory (process_vm_readv), where the system allows "
-         "that."},
+         "Messages above EAGER_THRESH between processes of one host are copied straight\n"
+         "from memory to memory (process_vm_readv, process_vm_writev), where the system\n"
+         "allows that."},
         {"REG_CACHE", "bool", "y", FIELD(reg_cache),
          "Keep memory registered with an HCA when a message is done, until it is\n"
          "unmapped. Needs UCX's memory events (UCX_MEM_EVENTS). n: it is registered for\n"
