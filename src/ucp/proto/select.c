@@ -36,6 +36,13 @@ static int select_has_hybrid(const ri_select_param_t *param)
            !param->awaited && !param->rtr_expected;
 }
 
+/* Whether the word that a message was written can follow at once. Until it is on its way the
+ * receiver cannot cancel its receive any more, nor complete it. */
+static int select_may_follow(const ri_select_param_t *param)
+{
+    return !param->has_ring || param->ring_open;
+}
+
 /* What is above EAGER_THRESH and moved by a data plane. @return RI_PROTO_BULK if this one
  * cannot. */
 static ri_proto_t select_by_plane(const ri_select_param_t *param, unsigned plane)
@@ -48,7 +55,8 @@ static ri_proto_t select_by_plane(const ri_select_param_t *param, unsigned plane
         /* A receive that is promised to a slot cannot do without it. */
         return (early && param->ring_open) ? RI_PROTO_RECV_COOP : RI_PROTO_COOP;
     }
-    if (select_can(plane, NEED_RECV_RNDV) && early && param->pieces) {
+    if (select_can(plane, NEED_RECV_RNDV) && early && param->pieces &&
+        select_may_follow(param)) {
         return RI_PROTO_RECV_RNDV;
     }
     if (select_can(plane, NEED_HYBRID) && select_has_hybrid(param)) {

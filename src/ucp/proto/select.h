@@ -46,7 +46,7 @@ typedef struct ri_select_param {
     int sync;
     int peer_mode; /* the endpoint has error handling mode PEER */
     int has_ring;  /* that may be used now, or waited for */
-    int ring_open; /* ... an RTS would go through it now */
+    int ring_open; /* ... an RTS, or what follows a write, would go through it now */
     int is_behind; /* earlier messages wait for room in it */
     int polls;     /* this worker polls rings, so it cannot sleep while a copy goes on */
     int am_ready;  /* UCP has set its connection up */

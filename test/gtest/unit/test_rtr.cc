@@ -445,6 +445,31 @@ TEST_F(test_rtr, message_behind_one_that_waits_for_room)
     check(third, s2);
 }
 
+/* What follows the write could not: the receive would be neither complete nor cancelled till the
+ * sender's next call. */
+TEST_F(test_rtr, no_room_for_what_follows)
+{
+    recv_ptr first = post_seen();
+    std::vector<recv_ptr> fill;
+
+    while (ri_ring_tx_reserve(m_conn->ring, RI_WIRE_RTS_MAX) != nullptr) {
+        m_a->send(m_conn, bytes(8), 7);
+        fill.push_back(nullptr);
+        ASSERT_TRUE(ucs_list_is_empty(&m_conn->pending));
+    }
+    send_ptr s = send();
+    EXPECT_EQ(RI_RING_GRANT_OUT, state(first)) << "not used";
+    cancel(first); /* at once */
+    for (recv_ptr &r : fill) {
+        r = m_b->recv(7, ALL, 8);
+    }
+    progress_both(fill.size());
+    pump();
+    recv_ptr second = post();
+    pump();
+    check(second, s);
+}
+
 TEST_F(test_rtr, receives_far_behind)
 {
     std::vector<recv_ptr> r;

@@ -181,8 +181,11 @@ const decision DECISIONS[] = {
         {BOTH | EARLY, EAGER_THRESH + 1, LARGE, RI_PROTO_RECV_RNDV},
         {BOTH | EARLY | SYNC, EAGER_THRESH + 1, LARGE, RI_PROTO_RECV_RNDV},
         {WRITE | PIECES | EARLY | COOP, EAGER_THRESH + 1, LARGE, RI_PROTO_RECV_RNDV},
-        /* ... but the RTS of a slot would not go through the ring */
-        {FULL | EARLY | FULL_RING, EAGER_THRESH + 1, COOP_THRESH - 1, RI_PROTO_RECV_RNDV},
+        /* ... but the RTS of a slot, or what follows a write, would not go through the ring */
+        {FULL | EARLY | FULL_RING, EAGER_THRESH + 1, HYBRID_THRESH, RI_PROTO_HYBRID},
+        {FULL | EARLY | FULL_RING, HYBRID_THRESH + 1, COOP_THRESH - 1, RI_PROTO_RNDV_GET},
+        {BOTH | EARLY | FULL_RING, EAGER_THRESH + 1, LARGE,
+         RI_PROTO_RECV_RNDV}, /* no ring */
         {FULL | EARLY | FULL_RING, COOP_THRESH, LARGE, RI_PROTO_COOP},
         /* ... but messages that its RTR may count are still here */
         {FULL | EARLY | BEHIND, EAGER_THRESH + 1, HYBRID_THRESH, RI_PROTO_HYBRID},
@@ -448,7 +451,7 @@ void check_needs(const ri_select_param_t &p, ri_choice_t choice)
     EXPECT_TRUE(!by_plane || !early || p.rtr_by_net ||
                 !can(p.host_plane, RI_PLANE_WRITE) || !p.pieces ||
                 (proto == RI_PROTO_RECV_RNDV) || (proto == RI_PROTO_RECV_COOP) ||
-                (p.slot_free && !p.ring_open));
+                (p.has_ring && !p.ring_open));
     EXPECT_TRUE(!by_plane || !net_early || (proto == RI_PROTO_RECV_RNDV));
 }
 
