@@ -259,7 +259,7 @@ std::string model_t::check_rest(const state_t &state) const
                 if (!(msg.bits & MSG_UNEXPECTED)) {
                     return msg_name(m_config, sender, i) + " is lost";
                 }
-            } else if ((msg.bits != 0) || (msg.net != 0)) {
+            } else if ((msg.bits != 0) || ((msg.net & ~NET_TELL) != 0)) {
                 return "the send of " + msg_name(m_config, sender, i) +
                        " does not complete";
             }

@@ -79,6 +79,22 @@ const std::vector<named_config_t> named_configs = {
              two_senders(c), canceling(c, 1), c.sources = "g", c.recvs = 2;
              c.net = true, c.ways = 1;
          }},
+        {"net-named", "net, one way; the sender tells which receives it writes", true,
+         [](config_t &c) {
+             one_tag(c), canceling(c, 1), c.messages = c.recvs = 2;
+             c.net = c.unordered = c.named = true, c.ways = 1;
+         }},
+        {"net-named-3", "net-named, three messages, no cancel", true,
+         [](config_t &c) {
+             one_tag(c), two_lengths(c);
+             c.net = c.named = true, c.ways = 1;
+         }},
+        {"net-guess-named", "net-guess, and the sender tells which receives it writes",
+         true,
+         [](config_t &c) {
+             two_senders(c), canceling(c, 1), c.sources = "g", c.recvs = 2;
+             c.net = c.named = true, c.ways = 1;
+         }},
         {"grants", "order, with grants and two lengths", true,
          [](config_t &c) { grants(c), two_lengths(c); }},
         {"grants-lengths", "lengths, with grants", true,

@@ -70,10 +70,12 @@ enum : uint8_t {
 
 /* Bits of message_t.net, of a message that was written by a way that can fail */
 enum : uint8_t {
-    NET_QUEUED   = 1, /* has arrived; the notification is in the receiver's queue */
-    NET_NOTED    = 2, /* ... was taken from there */
-    NET_AGAIN    = 4, /* is sent again, as an RTS that says so */
-    NET_IS_AGAIN = 8  /* ... which has come */
+    NET_QUEUED   = 1,  /* has arrived; the notification is in the receiver's queue */
+    NET_NOTED    = 2,  /* ... was taken from there */
+    NET_AGAIN    = 4,  /* is sent again, as an RTS that says so */
+    NET_IS_AGAIN = 8,  /* ... which has come */
+    NET_TELL     = 16, /* the list that says where it is written is on its way */
+    NET_NAMED    = 32  /* ... has come */
 };
 
 /* ACT_NET's c */
@@ -84,7 +86,8 @@ enum : uint8_t {
     NET_COMES_AGAIN,
     NET_SENDER_FAILS,
     NET_RECEIVER_FAILS,
-    NET_IS_NEW
+    NET_IS_NEW,
+    NET_IS_NAMED
 };
 
 /* Parts that the data of a message with a slot is copied in */
@@ -323,6 +326,9 @@ enum mutation_t {
     MUT_OLD_WAY,
     MUT_OLD_RTR,
     MUT_FORGET_GONE,
+    MUT_NAMED_IS_DONE,
+    MUT_NAMED_IS_THERE,
+    MUT_KEEP_NAMED,
     MUT_LAST
 };
 
@@ -356,6 +362,7 @@ struct config_t {
     bool breaks         = false;     /* the receiver may end its stream */
     bool net            = false;     /* variant: messages over ways that fail */
     int ways            = 0;         /* that may fail, with net */
+    bool named          = false;     /* with net: lists, which may come at any time */
     int list            = MAX_MSGS;  /* receives that a message can list as used */
     bool slow_reads     = false;     /* reads, FIN and release take time */
     std::string lengths = "123";
@@ -502,6 +509,7 @@ private:
     void sender_way_ends(int sender);
     void net_noted(int sender, int index);
     void receiver_way_ends(int sender);
+    void net_named(int sender, int index);
     void net_again(int sender, int index);
     void net_step(const action_t &action);
     void net_actions(const state_t &state,

@@ -2,7 +2,8 @@
 
 /*
  * Messages over a plane whose ways fail: section 4.5 of docs/protocol-rndv.md. A notification has
- * the place of its number in the stream, as a FIN would. A way has two ends, which fail at
+ * the place of its number in the stream, as a FIN would; so has what the sender may tell before, in
+ * a list, of which each entry comes by itself here. A way has two ends, which fail at
  * different times: a write of which the sender knows only that it failed may have arrived, or
  * may still do so, until the receiver ends its own end. The way of sender 0 is the one that
  * fails.
@@ -44,6 +45,7 @@ void model_t::net_write(int sender, message_t &msg, int recv)
     msg.form = AS_FIN;
     msg.word = link.way;
     msg.bits = MSG_OPEN | (is_reaching(link, link.way) ? MSG_WRITTEN : 0);
+    msg.net  = m_config.named ? NET_TELL : 0;
     link.used |= 1 << recv;
 }
 
@@ -85,6 +87,11 @@ void model_t::net_noted(int sender, int index)
 
     tell(" notification: %s is in %s", msg_name(m_config, sender, index).c_str(),
          recv_name(msg.recv - 1).c_str());
+    if (recv.status == RECV_NAMED) {
+        msg.net &= ~NET_QUEUED;
+        hand_back(msg.recv - 1, RECV_DONE);
+        return;
+    }
     msg.net       = (msg.net & ~NET_QUEUED) | NET_NOTED;
     recv.rtr      = RTR_GONE;
     recv.revoking = false;
@@ -111,6 +118,7 @@ void model_t::receiver_way_ends(int sender)
     for (int i = 0; i < link.sent; ++i) {
         message_t &msg = link.msg[i];
 
+        msg.net &= is(MUT_KEEP_NAMED) ? ~0 : ~NET_NAMED;
         if (!(msg.bits & MSG_WRITTEN)) {
             continue;
         }
@@ -150,6 +158,12 @@ void model_t::net_again(int sender, int index)
     if (msg.net & NET_QUEUED) {
         net_noted(sender, index);
     }
+    if ((index + 1 < link.next) && (m_state->recv[msg.recv - 1].status == RECV_NAMED) &&
+        !is(MUT_NAMED_IS_THERE)) {
+        msg.form = AS_RTS;
+        start_read(msg.recv - 1, sender, index);
+        return;
+    }
     if (!(msg.net & NET_NOTED) && (index + 1 >= link.next)) {
         msg.form = AS_RTS;
         msg.net |= NET_IS_AGAIN;
@@ -162,6 +176,25 @@ void model_t::net_again(int sender, int index)
         match(found, sender, index);
     }
     msg.bits |= MSG_RETURNED;
+}
+
+/* The sender says where a message is written. */
+void model_t::net_named(int sender, int index)
+{
+    link_t &link       = m_state->link[sender];
+    message_t &msg     = link.msg[index];
+    const recv_t &recv = m_state->recv[msg.recv - 1];
+    bool is_out        = (recv.rtr == RTR_OUT) || (recv.rtr == RTR_GONE);
+
+    tell("receiver is told that %s is for %s", msg_name(m_config, sender, index).c_str(),
+         recv_name(msg.recv - 1).c_str());
+    msg.net &= ~NET_TELL;
+    if ((msg.form != AS_FIN) || (msg.net & NET_NOTED) || (index + 1 < link.next) ||
+        !is_out || !is_reaching(link, msg.word)) {
+        tell(", which is void");
+        return;
+    }
+    msg.net |= NET_NAMED;
 }
 
 void model_t::net_step(const action_t &action)
@@ -186,6 +219,9 @@ void model_t::net_step(const action_t &action)
         break;
     case NET_COMES_AGAIN:
         net_again(action.a, action.b);
+        break;
+    case NET_IS_NAMED:
+        net_named(action.a, action.b);
         break;
     case NET_SENDER_FAILS:
         sender_way_ends(action.a);
@@ -212,7 +248,14 @@ void model_t::net_actions(const state_t &state,
             const message_t &msg = link.msg[i];
             bool written         = (msg.form == AS_FIN) && (msg.bits & MSG_OPEN);
 
+            bool has_arrived = (msg.net & (NET_QUEUED | NET_NOTED)) ||
+                               ((i + 1 < link.next) &&
+                                (state.recv[msg.recv - 1].status != RECV_NAMED));
+
             open |= written && !(msg.net & NET_AGAIN);
+            if (msg.net & NET_TELL) {
+                add({ACT_NET, sender, i, NET_IS_NAMED}, false);
+            }
             if ((msg.bits & MSG_WRITTEN) && is_reaching(link, msg.word)) {
                 add({ACT_NET, sender, i, NET_ARRIVES}, true);
             }
@@ -222,7 +265,7 @@ void model_t::net_actions(const state_t &state,
             if (msg.net & NET_AGAIN) {
                 add({ACT_NET, sender, i, NET_COMES_AGAIN}, true);
             } else if (written && link.up[SENDER] && (link.way == msg.word) &&
-                       ((msg.net != 0) || (i + 1 < link.next))) {
+                       has_arrived) {
                 add({ACT_NET, sender, i, NET_IS_DONE}, true);
             }
         }

@@ -227,7 +227,7 @@ int model_t::stream_head(const state_t &state, int sender) const
         return -1;
     }
     if (m_config.net && (link.msg[index].form == AS_FIN) &&
-        !(link.msg[index].net & NET_NOTED)) {
+        !(link.msg[index].net & (NET_NOTED | NET_NAMED))) {
         return -1;
     }
     if (link.msg[index].form == AS_NOTHING) {
@@ -296,7 +296,9 @@ void model_t::receive_named(int sender, int index)
     if (m_config.grants && (recv.word != 0)) {
         release(msg.recv - 1);
     }
-    if ((msg.form == AS_FIN) || (recv.notified && (msg.form == AS_ENV))) {
+    bool is_there = !m_config.net || (msg.net & NET_NOTED) || is(MUT_NAMED_IS_DONE);
+
+    if (((msg.form == AS_FIN) && is_there) || (recv.notified && (msg.form == AS_ENV))) {
         hand_back(msg.recv - 1, RECV_DONE);
     } else if (!done) {
         recv.status = RECV_NAMED;
@@ -304,7 +306,7 @@ void model_t::receive_named(int sender, int index)
     recv.notified = false;
     if (m_config.net) {
         recv.rtr = RTR_NONE;
-        msg.net &= ~NET_NOTED;
+        msg.net &= ~(NET_NOTED | NET_NAMED);
     }
 }
 

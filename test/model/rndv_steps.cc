@@ -104,6 +104,12 @@ const mutation_name_t mutation_names[MUT_LAST] = {
         {"old-rtr", "net", nullptr, "an RTR is taken although it was taken back before"},
         {"forget-gone", "net-guess", nullptr,
          "with its way, a receive that was promised for certain is free"},
+        {"named-is-done", "net-named", nullptr,
+         "a receive is complete when the stream has passed its number"},
+        {"named-is-there", "net-named", nullptr,
+         "a message that comes again is dropped because its number was passed"},
+        {"keep-named", "net-named", nullptr,
+         "what the sender has told is believed after the end of its way"},
 };
 
 void model_t::init(state_t &state) const

@@ -133,7 +133,8 @@ void ri_conn_update_fast(ri_conn_t *conn)
                                    RI_CONN_CLOSING)) &&
                   conn->worker->host_memory;
 
-    if (!healthy || (conn->remote_id == 0) || !ucs_list_is_empty(&conn->pending)) {
+    if (!healthy || (conn->remote_id == 0) || !ucs_list_is_empty(&conn->pending) ||
+        ((conn->untold != NULL) && (conn->untold->count > 0))) {
         conn->fast_max = 0;
     } else if (conn->ring != NULL) {
         conn->fast_max = (conn->flags & RI_CONN_NO_RING) ? 0 : conn->ring_max + 1;
@@ -225,6 +226,7 @@ void ri_conn_destroy(ri_conn_t *conn, ucs_status_t status)
     ucs_list_del(&conn->late_link);
     free(conn->rtrs);
     free(conn->rtr_words);
+    free(conn->untold);
     free(conn);
 }
 

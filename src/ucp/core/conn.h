@@ -51,6 +51,16 @@ enum {
     RI_CONN_PLANE_TOLD = 1 << 22  /* ... and that it can write */
 };
 
+/* Writes by RTRs that came by message which go on, and of which the receiver has not been told
+ * yet, by number. */
+typedef struct ri_untold {
+    unsigned count;
+    struct {
+        uint32_t sn;
+        uint32_t rtr; /* ri_wire_used_rtr() */
+    } write[RI_WIRE_RTR_SLOTS];
+} ri_untold_t;
+
 /*
  * A way out: one per endpoint.
  *
@@ -67,6 +77,7 @@ struct ri_conn {
     unsigned ring_asks_left;      /* until it is asked for really, once more */
     ri_rtr_table_t *rtrs;         /* of the receiver; NULL: none are taken */
     ri_ring_grant_t *rtr_words;   /* of RTRs by message, by slot; NULL: none are taken */
+    ri_untold_t *untold;          /* likewise: of writes by these; NULL as well */
     size_t fast_max;              /* shorter contiguous messages may take the fast path;
                                         kept by ri_conn_update_fast() */
     size_t ring_max;              /* longest payload that may go through the ring */

@@ -59,6 +59,7 @@
     _c(rx_posted, "messages", "that found their receive posted") \
     _c(rx_unexpected, "messages", "that came before their receive") \
     _c(rx_reordered, "messages", "that came before an earlier one") \
+    _c(rx_named, "messages", "whose turn came before their data, so that none waited") \
     _c(rx_ring, "messages", "that came through a ring") \
     _c(rx_long, "messages", "that were longer than this process's EAGER_THRESH") \
     _c(rx_read_bytes, "bytes", "read from the sender's memory") \

@@ -63,7 +63,8 @@ typedef enum ri_rtr_state {
     /* By message, see proto/rtr_message.h: */
     RI_RTR_SENT,     /* the sender may use it, or has */
     RI_RTR_PROMISED, /* it has, as it says */
-    RI_RTR_WRITTEN   /* and the data is there; the turn of its message has not come */
+    RI_RTR_WRITTEN,  /* and the data is there; the turn of its message has not come */
+    RI_RTR_NAMED     /* its message had its turn; the data is not there */
 } ri_rtr_state_t;
 
 /* A tag receive. */
@@ -94,15 +95,18 @@ typedef struct ri_recv_req {
         /* QUEUED: whose waiters it is among; NULL: it is in worker->rtr_queue */
         struct ri_recv_req **rtr_awaits;
     };
-    ri_stream_t *rtr_stream; /* OUT to WRITTEN: of the sender */
+    ri_stream_t *rtr_stream; /* OUT and above: of the sender */
     ri_keys_t *keys;         /* written: of memory that is written through a network */
     uint32_t way;            /* likewise: by this way to the peer, of its rdma_way */
-    uint32_t rts_req_id;     /* in worker->rtr_writing: the sender's request */
+    union {
+        uint32_t rts_req_id; /* in worker->rtr_writing: the sender's request */
+        uint32_t named_sn;   /* NAMED: number of the message */
+    };
     uint32_t posted_us;    /* of receives above the eager threshold: when it was posted */
     uint32_t posted_polls; /* likewise: worker->polls then */
     uint8_t rtr;           /* ri_rtr_state_t */
     uint8_t rtr_kept;      /* KEPT: state of the grant when it was last seen */
-    uint8_t rtr_index;     /* OUT: of the grant; SENT, PROMISED: of the slot */
+    uint8_t rtr_index;     /* OUT: of the grant; SENT, PROMISED, NAMED: of the slot */
     uint8_t rtr_slot;      /* the sender has taken the RTR for a copy by both sides */
     uint8_t written;       /* CTS was sent: the sender may write the memory */
     uint8_t canceled;      /* in vain, as its message was on its way */

@@ -50,6 +50,7 @@ struct ri_stream {
     ucs_list_link_t fetching;  /* receives that wait for RNDV_DATA */
     ucs_list_link_t rtrs;      /* posted receives that were offered to the sender */
     size_t num_rtrs;           /* of these, and of those that it writes */
+    unsigned num_named;        /* of these, whose message had its turn before its data */
     ucs_list_link_t list;      /* in worker->streams */
     ucs_list_link_t peer_list; /* in peer->streams */
     ri_stream_counters_t counters;

@@ -268,6 +268,11 @@ static void control_answer_am(ri_conn_t *conn, ri_peer_t *peer, const void *mess
     }
 }
 
+void ri_control_send_on(ri_conn_t *conn, const void *message, size_t length)
+{
+    control_send_am(conn, message, length);
+}
+
 void ri_control_send_message(ri_peer_t *peer, const void *message, size_t length)
 {
     control_answer_am(ri_peer_way_out(peer), peer, message, length);

@@ -13,6 +13,7 @@
 #include "ring_channel.h"
 #include "rndv.h"
 #include "rtr_message.h"
+#include "rtr_used.h"
 #include "send_rndv_put.h"
 #include "../core/log.h"
 #include "../tag/send.h"
@@ -189,6 +190,9 @@ static void control_handle_to_stream(ri_worker_t *worker, const ri_wire_msg_t *m
     case RI_WIRE_REVOKED:
         ri_rtr_message_handle_revoked(stream, msg);
         break;
+    case RI_WIRE_USED:
+        ri_rtr_used_handle(stream, msg);
+        break;
     default: /* RI_WIRE_BYE */
         stream->closed    = 1;
         stream->closed_sn = msg->value;
@@ -217,6 +221,7 @@ void ri_control_handle(ri_worker_t *worker, ri_stream_t *stream, const ri_wire_m
     case RI_WIRE_WRITTEN:
     case RI_WIRE_RING_REQ:
     case RI_WIRE_REVOKED:
+    case RI_WIRE_USED:
         control_handle_to_stream(worker, msg);
         return;
     default:

@@ -15,6 +15,7 @@
 #include "../tag/send.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* A write that is under way. */
 typedef struct message_write {
@@ -35,8 +36,70 @@ int ri_recv_rndv_message_open(ri_conn_t *conn)
     if (conn->rtrs == NULL) {
         return 0;
     }
+    conn->untold = calloc(1, sizeof(*conn->untold));
+    if (conn->untold == NULL) {
+        return 0;
+    }
     conn->rtr_words = calloc(RI_WIRE_RTR_SLOTS, sizeof(*conn->rtr_words));
+    if (conn->rtr_words == NULL) {
+        free(conn->untold);
+        conn->untold = NULL;
+    }
     return conn->rtr_words != NULL;
+}
+
+/* A write goes on: the receiver does not know of it before all of it is there. */
+static void message_untold(ri_conn_t *conn, uint32_t sn, const ri_rtr_t *rtr)
+{
+    ri_untold_t *untold = conn->untold;
+
+    if (untold->count == RI_WIRE_RTR_SLOTS) {
+        return; /* a receiver that offers more than it may */
+    }
+    untold->write[untold->count].sn  = sn;
+    untold->write[untold->count].rtr = ri_wire_used_rtr(rtr->index, rtr->generation);
+    ++untold->count;
+    ri_conn_update_fast(conn);
+}
+
+/* It has ended, so that nobody need be told, or its message is sent in another way. */
+static void message_not_untold(ri_conn_t *conn, uint32_t sn)
+{
+    ri_untold_t *untold = conn->untold;
+    unsigned i;
+
+    for (i = 0; i < untold->count; ++i) {
+        if (untold->write[i].sn == sn) {
+            --untold->count;
+            memmove(&untold->write[i], &untold->write[i + 1],
+                    (untold->count - i) * sizeof(untold->write[0]));
+            ri_conn_update_fast(conn);
+            return;
+        }
+    }
+}
+
+void ri_recv_rndv_message_tell(ri_conn_t *conn)
+{
+    ri_untold_t *untold = conn->untold;
+    ri_wire_used_t msg  = {.base.type = RI_WIRE_USED};
+    unsigned i;
+
+    ri_wire_set_id(&msg.base, conn->remote_id);
+    for (i = 0; i < untold->count; ++i) {
+        if (msg.count == 0) {
+            msg.base.value = untold->write[i].sn;
+        }
+        msg.rtrs[msg.count++] = untold->write[i].rtr;
+        if ((msg.count == RI_WIRE_USED_MAX) || (i + 1 == untold->count) ||
+            (untold->write[i + 1].sn != untold->write[i].sn + 1)) {
+            ri_control_send_on(conn, &msg, sizeof(msg));
+            memset(msg.rtrs, 0, sizeof(msg.rtrs));
+            msg.count = 0;
+        }
+    }
+    untold->count = 0;
+    ri_conn_update_fast(conn);
 }
 
 /* Whether the immediate can tell how long the message is. */
@@ -140,6 +203,9 @@ static void message_write_end(ri_rdma_op_t *op, int ending)
     }
     message_write_free(write);
     ri_rtr_note_active(worker);
+    if (conn != NULL) {
+        message_not_untold(conn, req->sn);
+    }
     if (conn == NULL) {
         ri_send_end_wait(req, RI_SEND_WAIT_WRITE, UCS_OK); /* it has failed */
     } else if (status == UCS_OK) {
@@ -176,6 +242,7 @@ ucs_status_t ri_recv_rndv_message_start(ri_send_req_t *req, const ri_rtr_t *rtr)
         ri_rdma_op_started(&write->op);
         req->keys = NULL;
         req->waiting |= RI_SEND_WAIT_WRITE;
+        message_untold(conn, req->sn, rtr);
         return UCS_OK;
     }
     ri_trace(&worker->trace, RI_TRACE_SEND_WRITE, req->data.length, status);

@@ -34,6 +34,10 @@ int ri_recv_rndv_message_take(ri_send_req_t *req, const ri_rtr_t *rtr);
  * it is sent again, for its answer. UCS_INPROGRESS, or an error, as of ri_rndv_send(). */
 ucs_status_t ri_recv_rndv_message_start(ri_send_req_t *req, const ri_rtr_t *rtr);
 
+/** A message of another form takes the next number: tell the receiver which of its receives are
+ * being written for those before it, so that it need not wait for them. There are such. */
+void ri_recv_rndv_message_tell(ri_conn_t *conn);
+
 void ri_recv_rndv_message_handle_rtr(ri_worker_t *worker, ri_conn_t *conn,
                                      const ri_wire_msg_t *msg);
 

@@ -72,6 +72,10 @@ int ri_rtr_meet(ri_recv_req_t *recv, ri_stream_t *stream, const ri_arrival_t *ar
 ucs_status_t ri_rtr_placed(ri_recv_req_t *recv, ri_stream_t *stream,
                            const ri_arrival_t *arrival);
 
+/** Likewise, by USED: the sender writes. @return UCS_INPROGRESS, or an error. */
+ucs_status_t ri_rtr_used(ri_recv_req_t *recv, ri_stream_t *stream,
+                         const ri_arrival_t *arrival);
+
 /** A message above the eager threshold was matched: its receive has come from where it is
  * said, and may have been early. */
 void ri_rtr_learn(ri_recv_req_t *recv, const ri_stream_t *stream, uint64_t sender_tag);

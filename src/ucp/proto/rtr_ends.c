@@ -7,6 +7,7 @@
 #include "rtr_state.h"
 #include "planes.h"
 #include "rtr_message.h"
+#include "rtr_used.h"
 #include "../tag/deliver.h"
 #include "../tag/recv.h"
 
@@ -102,10 +103,12 @@ void ri_rtr_abort(ri_stream_t *stream, ucs_status_t status)
 
     ri_rtr_message_withdraw(stream);
     ri_rtr_message_settle(stream);
-    /* These are posted, and may get another sender's message. */
+    /* These are posted, and may get another sender's message, unless their own has had its turn. */
     while (!ucs_list_is_empty(&stream->rtrs)) {
         recv = ucs_list_head(&stream->rtrs, ri_recv_req_t, list);
-        if (!ri_rtr_take_back(recv)) {
+        if (recv->rtr == RI_RTR_NAMED) {
+            ri_rtr_used_end(recv, status);
+        } else if (!ri_rtr_take_back(recv)) {
             tag  = recv->tag;
             mask = recv->mask;
             ri_rtr_settle(recv);

@@ -120,6 +120,20 @@ ucs_status_t ri_rtr_placed(ri_recv_req_t *recv, ri_stream_t *stream,
     return UCS_OK;
 }
 
+ucs_status_t ri_rtr_used(ri_recv_req_t *recv, ri_stream_t *stream,
+                         const ri_arrival_t *arrival)
+{
+    if (((recv->rtr != RI_RTR_SENT) && (recv->rtr != RI_RTR_PROMISED)) ||
+        (recv->rtr_stream != stream) || (recv->id != arrival->req_id)) {
+        return rtr_broken(recv, stream, arrival);
+    }
+    recv->named_sn = arrival->sn;
+    ri_rtr_set(recv, RI_RTR_NAMED);
+    ++stream->num_named;
+    ++stream->counters.rx_named;
+    return UCS_INPROGRESS;
+}
+
 int ri_rtr_progress_writing(ri_recv_req_t *recv, ucs_status_t failure)
 {
     uint32_t req_id     = recv->rts_req_id;

@@ -6,38 +6,15 @@
 #include "control.h"
 #include "planes.h"
 #include "rdma.h"
+#include "rtr_slots.h"
 #include "rtr_state.h"
+#include "rtr_used.h"
 #include "../core/config.h"
 #include "../tag/deliver.h"
 
 #include <stdlib.h>
 
 int ri_rtr_message_on = 1;
-
-#define MESSAGE_NO_SLOT UINT8_MAX
-
-/* An RTR that is out. */
-typedef struct message_slot {
-    ucs_list_link_t list; /* in worker->rtr_notified, if it has news */
-    ri_recv_req_t *recv;  /* NULL: free, or its end is not dealt with yet */
-    ri_peer_t *peer;
-    uint64_t tag; /* of the receive */
-    uint32_t generation;
-    uint32_t seen;
-    uint32_t immediate; /* notified */
-    size_t length;      /* likewise */
-    uint8_t notified;
-    uint8_t ended;    /* it was taken back while that was asked for */
-    uint8_t revoking; /* REVOKE is not answered yet */
-    ri_plane_memory_t memory;
-} message_slot_t;
-
-typedef struct ri_rtr_slots {
-    ri_worker_t *worker;
-    uint32_t free;       /* one bit for each */
-    uint32_t generation; /* of the latest */
-    message_slot_t slot[RI_WIRE_RTR_SLOTS];
-} ri_rtr_slots_t;
 
 static ri_rtr_slots_t *message_slots(ri_worker_t *worker, ri_peer_t *peer)
 {
@@ -60,21 +37,12 @@ static ri_rtr_slots_t *message_slots(ri_worker_t *worker, ri_peer_t *peer)
     return slots;
 }
 
-/* The slot of a receive, or NULL if it has none (any more). */
-static message_slot_t *message_slot(const ri_recv_req_t *recv)
-{
-    return (((recv->rtr == RI_RTR_SENT) || (recv->rtr == RI_RTR_PROMISED)) &&
-            (recv->rtr_index != MESSAGE_NO_SLOT)) ?
-                   &recv->rtr_stream->peer->rtr_slots->slot[recv->rtr_index] :
-                   NULL;
-}
-
 /* The plane's callback. Whatever follows waits for progress. */
 static void message_notified(ri_plane_ep_t *ep, uint32_t immediate, size_t length)
 {
     ri_rtr_slots_t *slots = ((ri_peer_t *)ep->user)->rtr_slots;
     unsigned index        = (immediate >> RI_WIRE_IMM_SLOT_SHIFT) % RI_WIRE_RTR_SLOTS;
-    message_slot_t *slot  = (slots != NULL) ? &slots->slot[index] : NULL;
+    ri_rtr_slot_t *slot   = (slots != NULL) ? &slots->slot[index] : NULL;
 
     if (slot == NULL) {
         return;
@@ -113,14 +81,14 @@ int ri_rtr_message_is_possible(const ri_stream_t *stream)
 }
 
 /* Give the place of a slot back. */
-static void message_free_slot(ri_rtr_slots_t *slots, message_slot_t *slot)
+static void message_free_slot(ri_rtr_slots_t *slots, ri_rtr_slot_t *slot)
 {
     slots->free |= 1u << (slot - slots->slot);
     --slots->worker->num_reads;
 }
 
 /* A slot's RTR has ended. */
-static void message_end_slot(message_slot_t *slot)
+static void message_end_slot(ri_rtr_slot_t *slot)
 {
     ri_rtr_slots_t *slots = slot->peer->rtr_slots;
     ri_worker_t *worker   = slots->worker;
@@ -144,16 +112,16 @@ static void message_end_slot(message_slot_t *slot)
 
 void ri_rtr_message_release(ri_recv_req_t *recv)
 {
-    message_slot_t *slot = message_slot(recv);
+    ri_rtr_slot_t *slot = ri_rtr_slot(recv);
 
     if (slot != NULL) {
         message_end_slot(slot);
-        recv->rtr_index = MESSAGE_NO_SLOT;
+        recv->rtr_index = RI_RTR_NO_SLOT;
     }
 }
 
 static void message_put(const ri_recv_req_t *recv, const ri_stream_t *stream,
-                        const message_slot_t *slot, int ahead)
+                        const ri_rtr_slot_t *slot, int ahead)
 {
     ri_wire_rtr_msg_t msg = {.base.type  = RI_WIRE_RTR,
                              .base.value = recv->id,
@@ -178,7 +146,7 @@ ucs_status_t ri_rtr_message_send(ri_recv_req_t *recv, ri_stream_t *stream, int a
     ri_peer_t *peer       = stream->peer;
     const ri_conn_t *conn = ri_peer_way_out(peer);
     ri_rtr_slots_t *slots = message_slots(worker, peer);
-    message_slot_t *slot;
+    ri_rtr_slot_t *slot;
     ucs_status_t status;
 
     if ((conn == NULL) || (conn->flags & RI_CONN_PEER_MODE) || (slots == NULL)) {
@@ -226,7 +194,7 @@ static void message_revoke(ri_recv_req_t *recv)
 {
     ri_stream_t *stream  = recv->rtr_stream;
     ri_worker_t *worker  = stream->worker;
-    message_slot_t *slot = message_slot(recv);
+    ri_rtr_slot_t *slot  = ri_rtr_slot(recv);
     ri_wire_revoke_t msg = {.base.type  = RI_WIRE_REVOKE,
                             .base.value = slot->generation,
                             .slot       = recv->rtr_index,
@@ -358,7 +326,7 @@ void ri_rtr_message_handle_revoked(ri_stream_t *stream, const ri_wire_msg_t *msg
 {
     ri_worker_t *worker   = stream->worker;
     ri_rtr_slots_t *slots = stream->peer->rtr_slots;
-    message_slot_t *slot  = (slots != NULL) ? &slots->slot[msg->slot] : NULL;
+    ri_rtr_slot_t *slot   = (slots != NULL) ? &slots->slot[msg->slot] : NULL;
     ri_recv_req_t *recv;
     uint64_t tag;
 
@@ -371,7 +339,13 @@ void ri_rtr_message_handle_revoked(ri_stream_t *stream, const ri_wire_msg_t *msg
     tag            = recv->tag;
     slot->revoking = 0;
     --worker->num_revoking;
-    if (msg->flags & RI_WIRE_REVOKED_USED) {
+    if (recv->rtr == RI_RTR_NAMED) {
+        if (!(msg->flags & RI_WIRE_REVOKED_USED)) {
+            ++stream->busy;
+            ri_deliver_breaking(stream, "an RTR that was used and was not", msg->type, 0);
+            --stream->busy;
+        }
+    } else if (msg->flags & RI_WIRE_REVOKED_USED) {
         ri_rtr_set(recv, RI_RTR_PROMISED);
     } else {
         ri_rtr_forget(recv);
@@ -386,25 +360,28 @@ void ri_rtr_message_handle_revoked(ri_stream_t *stream, const ri_wire_msg_t *msg
 }
 
 /* A write by the RTR of a slot has ended: that is the message. */
-static void message_take(message_slot_t *slot)
+static void message_take(ri_rtr_slot_t *slot)
 {
     ri_recv_req_t *recv  = slot->recv;
     ri_stream_t *stream  = recv->rtr_stream;
-    uint32_t number      = slot->seen + (uint16_t)(slot->immediate - slot->seen);
+    uint32_t number      = ri_rtr_slot_number(slot);
     ri_arrival_t arrival = {.sn        = number,
                             .wire_type = RI_WIRE_PLACED,
                             .kind      = RI_MSG_PLACED,
                             .req_id    = recv->id,
                             .tag       = recv->tag,
-                            .length    = recv->data.length};
+                            .length    = ri_rtr_slot_length(slot)};
 
-    if (slot->immediate & RI_WIRE_IMM_SHORT) {
-        arrival.length = slot->length;
-    }
     ++stream->busy;
     ri_planes_rdma_worked(stream->peer, stream->peer->rdma_way);
+    if (recv->rtr == RI_RTR_NAMED) {
+        ri_rtr_used_written(recv, number, arrival.length);
+        --stream->busy;
+        ri_stream_check_closed(stream);
+        return;
+    }
     message_end_slot(slot);
-    recv->rtr_index = MESSAGE_NO_SLOT;
+    recv->rtr_index = RI_RTR_NO_SLOT;
     ri_rtr_set(recv, RI_RTR_WRITTEN);
     if ((arrival.length > recv->data.length) || (arrival.length == 0) ||
         ((int32_t)(number - stream->next_sn) < 0)) {
@@ -420,10 +397,10 @@ static void message_take(message_slot_t *slot)
 static unsigned message_take_all(ri_worker_t *worker)
 {
     unsigned count = 0;
-    message_slot_t *slot;
+    ri_rtr_slot_t *slot;
 
     while (!ucs_list_is_empty(&worker->rtr_notified)) {
-        slot = ucs_list_extract_head(&worker->rtr_notified, message_slot_t, list);
+        slot = ucs_list_extract_head(&worker->rtr_notified, ri_rtr_slot_t, list);
         ++count;
         if (slot->ended) {
             slot->ended = 0;
@@ -470,14 +447,14 @@ static int message_is_early(const ri_stream_t *stream, uint32_t sn)
     const ri_msg_t *msg;
 
     ucs_list_for_each(msg, &stream->early, list) {
-        if (msg->sn == sn) {
+        if ((msg->sn == sn) && (msg->kind != RI_MSG_USED)) {
             return 1;
         }
     }
     return 0;
 }
 
-int ri_rtr_message_again(ri_stream_t *stream, const ri_arrival_t *arrival)
+int ri_rtr_message_again(ri_stream_t *stream, ri_arrival_t *arrival)
 {
     const ri_wire_rts_t *rts = arrival->data;
     ri_worker_t *worker      = stream->worker;
@@ -486,6 +463,9 @@ int ri_rtr_message_again(ri_stream_t *stream, const ri_arrival_t *arrival)
         ri_planes_rdma_failed(worker, stream->peer);
     }
     message_take_all(worker);
+    if (!stream->broken && ri_rtr_used_again(stream, arrival)) {
+        return 1;
+    }
     if (stream->broken || (((int32_t)(arrival->sn - stream->next_sn) >= 0) &&
                            !message_is_early(stream, arrival->sn))) {
         return 0;
@@ -499,7 +479,8 @@ int ri_rtr_message_has(const ri_stream_t *stream)
     const ri_recv_req_t *recv;
 
     ucs_list_for_each(recv, &stream->rtrs, list) {
-        if ((recv->rtr == RI_RTR_SENT) || (recv->rtr == RI_RTR_PROMISED)) {
+        if ((recv->rtr == RI_RTR_SENT) || (recv->rtr == RI_RTR_PROMISED) ||
+            (recv->rtr == RI_RTR_NAMED)) {
             return 1;
         }
     }
@@ -515,7 +496,7 @@ void ri_rtr_message_withdraw(ri_stream_t *stream)
 
 void ri_rtr_message_settle(ri_stream_t *stream)
 {
-    message_slot_t *slot, *next;
+    ri_rtr_slot_t *slot, *next;
     ri_worker_t *worker = stream->worker;
     int any;
 
@@ -537,9 +518,10 @@ void ri_rtr_message_settle(ri_stream_t *stream)
 void ri_rtr_message_way_ended(ri_peer_t *peer)
 {
     ri_rtr_slots_t *slots = peer->rtr_slots;
-    message_slot_t *slot;
+    ri_rtr_slot_t *slot;
     unsigned i;
 
+    ri_rtr_used_drop(peer);
     for (i = 0; (slots != NULL) && (i < RI_WIRE_RTR_SLOTS); ++i) {
         slot = &slots->slot[i];
         if ((slot->recv == NULL) || slot->notified) {

@@ -48,7 +48,7 @@ int ri_rtr_message_is_contested(ri_worker_t *worker, const ri_stream_t *stream,
                                 uint64_t tag);
 
 /** An RTS says that its message may be there. @return Whether it is, and that was answered. */
-int ri_rtr_message_again(ri_stream_t *stream, const ri_arrival_t *arrival);
+int ri_rtr_message_again(ri_stream_t *stream, ri_arrival_t *arrival);
 
 void ri_rtr_message_handle_revoked(ri_stream_t *stream, const ri_wire_msg_t *msg);
 

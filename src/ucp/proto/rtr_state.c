@@ -74,6 +74,8 @@ static void rtr_end(ri_recv_req_t *recv)
     case RI_RTR_SENT:
     case RI_RTR_PROMISED:
     case RI_RTR_WRITTEN:
+    case RI_RTR_NAMED:
+        recv->rtr_stream->num_named -= (recv->rtr == RI_RTR_NAMED);
         ri_rtr_message_release(recv);
         ri_id_free(&worker->recv_ids, recv->id);
         recv->id = 0;

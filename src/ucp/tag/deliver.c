@@ -4,7 +4,6 @@
  */
 #include "deliver.h"
 #include "send.h"
-#include "../core/config.h"
 #include "../core/log.h"
 #include "../preload/stock.h"
 #include "../proto/control.h"
@@ -51,11 +50,17 @@ void ri_deliver_matched(ri_recv_req_t *recv, uint64_t tag, const void *data,
     }
 }
 
+/* Whether the message's data is in the memory of its receive, or on its way there. */
+static inline int deliver_is_placed(ri_msg_kind_t kind)
+{
+    return (kind == RI_MSG_PLACED) || (kind == RI_MSG_USED);
+}
+
 /* A rendezvous has an answer of its own, or needs none. */
 static void deliver_sync_ack(ri_stream_t *stream, ri_msg_kind_t kind, uint32_t req_id)
 {
     if (ri_unlikely((req_id != 0) && (stream != NULL) && (kind != RI_MSG_RTS) &&
-                    (kind != RI_MSG_PLACED))) {
+                    !deliver_is_placed(kind))) {
         ri_control_answer(stream, RI_WIRE_SYNC_ACK, req_id);
     }
 }
@@ -65,7 +70,8 @@ ucs_status_t ri_recv_start_msg(ri_recv_req_t *recv, ri_msg_t *msg)
     ri_worker_t *worker = recv->super.worker;
     ri_stream_t *stream = msg->stream;
     ri_send_req_t *send = (msg->kind == RI_MSG_SELF) ? msg->send : NULL;
-    ri_arrival_t source = {.kind      = msg->kind,
+    ri_arrival_t source = {.sn        = msg->sn,
+                           .kind      = msg->kind,
                            .wire_type = msg->wire_type,
                            .req_id    = msg->req_id,
                            .tag       = msg->tag,
@@ -146,6 +152,7 @@ static ri_msg_t *deliver_keep(ri_worker_t *worker, ri_stream_t *stream,
     case RI_MSG_COPY:
     case RI_MSG_RTS:
     case RI_MSG_PLACED:
+    case RI_MSG_USED:
         msg->payload = msg->data;
         break;
     case RI_MSG_SELF:
@@ -164,7 +171,7 @@ static ri_msg_t *deliver_keep(ri_worker_t *worker, ri_stream_t *stream,
 static ucs_status_t deliver_kept_status(const ri_arrival_t *arrival)
 {
     return ((arrival->kind == RI_MSG_COPY) || (arrival->kind == RI_MSG_RTS) ||
-            (arrival->kind == RI_MSG_PLACED)) ?
+            deliver_is_placed(arrival->kind)) ?
                    UCS_OK :
                    UCS_INPROGRESS;
 }
@@ -240,7 +247,7 @@ ucs_status_t ri_deliver_in_order(ri_worker_t *worker, ri_stream_t *stream,
                        UCS_OK;
     }
 
-    if (ri_unlikely(arrival->kind == RI_MSG_PLACED)) {
+    if (ri_unlikely(deliver_is_placed(arrival->kind))) {
         deliver_misplaced(stream, arrival->length);
         return UCS_OK;
     }
@@ -303,7 +310,7 @@ static void deliver_early(ri_stream_t *stream)
         ++stream->num_msgs;
         msg->tag = deliver_tag(stream, msg->wire_type, msg->tag);
         recv     = deliver_match(worker, stream, msg->tag);
-        if ((recv == NULL) && (msg->kind == RI_MSG_PLACED)) {
+        if ((recv == NULL) && deliver_is_placed(msg->kind)) {
             --stream->num_msgs;
             deliver_misplaced(stream, msg->length);
             ri_msg_free(worker, msg);
@@ -321,13 +328,6 @@ static void deliver_early(ri_stream_t *stream)
             ri_req_complete_recv(recv, status);
         }
     }
-}
-
-/* A message that did not come by the fast path, on which there are only short ones. */
-static inline void deliver_count(ri_stream_t *stream, size_t length)
-{
-    stream->counters.rx_bytes += length;
-    stream->counters.rx_long += (length > ri_config.eager_thresh);
 }
 
 /* A message that is not the next one. */
@@ -350,6 +350,16 @@ static ucs_status_t deliver_out_of_order(ri_stream_t *stream, ri_arrival_t *arri
 
         msg      = ucs_container_of(at, ri_msg_t, list);
         distance = (int32_t)(arrival->sn - msg->sn);
+        if ((distance == 0) && (arrival->kind == RI_MSG_USED)) {
+            return UCS_OK; /* what is there says as much */
+        }
+        if ((distance == 0) && (msg->kind == RI_MSG_USED)) { /* and this says more */
+            at = at->prev;
+            ucs_list_del(&msg->list);
+            --stream->num_early;
+            ri_msg_discard(worker, msg);
+            break;
+        }
         if (distance == 0) {
             ri_deliver_malformed_of(stream, "that was there already", arrival->wire_type,
                                     arrival->length);
@@ -375,8 +385,10 @@ static ucs_status_t deliver_out_of_order(ri_stream_t *stream, ri_arrival_t *arri
     }
     ucs_list_insert_after(at, &msg->list);
     ++stream->num_early;
-    deliver_count(stream, arrival->length);
-    ++stream->counters.rx_reordered;
+    if (arrival->kind != RI_MSG_USED) {
+        ri_deliver_count(stream, arrival->length);
+        ++stream->counters.rx_reordered;
+    }
     return deliver_kept_status(arrival);
 }
 
@@ -403,7 +415,9 @@ ucs_status_t ri_deliver(ri_stream_t *stream, ri_arrival_t *arrival)
         return deliver_out_of_order(stream, arrival);
     }
 
-    deliver_count(stream, arrival->length);
+    if (ri_likely(arrival->kind != RI_MSG_USED)) {
+        ri_deliver_count(stream, arrival->length);
+    }
     /* A callback of an early message that follows may receive this one, and stock does not
      * take a descriptor back that its own callback has not returned for: copy it. */
     if (ri_unlikely(!ucs_list_is_empty(&stream->early)) &&

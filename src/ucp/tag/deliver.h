@@ -13,6 +13,7 @@
 #define RI_DELIVER_H
 
 #include "recv_start.h"
+#include "../core/config.h"
 #include "../proto/rtr.h"
 
 /**
@@ -30,6 +31,13 @@ ucs_status_t ri_deliver(ri_stream_t *stream, ri_arrival_t *arrival);
  */
 ri_recv_req_t *ri_deliver_match_eager(ri_stream_t *stream, uint32_t sn, uint64_t tag,
                                       size_t length);
+
+/** A message that did not come by the fast path, on which there are only short ones. */
+static inline void ri_deliver_count(ri_stream_t *stream, size_t length)
+{
+    stream->counters.rx_bytes += length;
+    stream->counters.rx_long += (length > ri_config.eager_thresh);
+}
 
 /** Place the data of a message that was matched and complete its receive. */
 void ri_deliver_matched(ri_recv_req_t *recv, uint64_t tag, const void *data,

@@ -35,6 +35,7 @@ typedef enum ri_msg_kind {
     RI_MSG_AM_RNDV, /* at the sender, to be fetched by UCP */
     RI_MSG_RTS,     /* at the sender, to be read by a plane; msg->data says where */
     RI_MSG_PLACED,  /* in the receive's memory */
+    RI_MSG_USED,    /* likewise, or on its way there */
     RI_MSG_SELF     /* in the buffer of a send of this worker */
 } ri_msg_kind_t;
 

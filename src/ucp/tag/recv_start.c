@@ -98,6 +98,10 @@ ucs_status_t ri_recv_start(ri_recv_req_t *recv, ri_stream_t *stream,
         status = ri_rtr_placed(recv, stream, arrival);
         goto out;
     }
+    if (ri_unlikely(arrival->kind == RI_MSG_USED)) {
+        status = ri_rtr_used(recv, stream, arrival);
+        goto out;
+    }
     if (ri_unlikely(recv->rtr != RI_RTR_NONE) &&
         ri_rtr_meet(recv, stream, arrival, &status)) {
         goto out;

@@ -393,6 +393,10 @@ static ucs_status_t send_choose_and_start(ri_send_req_t *req, int sync,
         req->waiting |= RI_SEND_WAIT_MATCH;
     }
 
+    if (ri_unlikely(conn->untold != NULL) && (conn->untold->count > 0) &&
+        ((proto != RI_PROTO_RECV_RNDV) || !rtr.by_message)) {
+        ri_recv_rndv_message_tell(conn);
+    }
     status = send_start(req, proto, &rtr, param);
     if (UCS_STATUS_IS_ERR(status)) {
         return status; /* the conn may be gone */

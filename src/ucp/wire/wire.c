@@ -46,6 +46,8 @@ static size_t wire_header_length(uint8_t type)
         return sizeof(ri_wire_revoke_t);
     case RI_WIRE_REVOKED:
         return sizeof(ri_wire_revoked_t);
+    case RI_WIRE_USED:
+        return sizeof(ri_wire_used_t);
     case RI_WIRE_FIRST:
         return sizeof(ri_wire_first_t);
     case RI_WIRE_FRAG:
@@ -216,6 +218,14 @@ static void wire_parse_fields(const uint8_t *at, ri_wire_msg_t *msg)
         msg->flags      = hdr.flags;
         break;
     }
+    case RI_WIRE_USED: {
+        ri_wire_used_t hdr;
+
+        memcpy(&hdr, at, sizeof(hdr));
+        msg->used_count = hdr.count;
+        memcpy(msg->used, hdr.rtrs, sizeof(msg->used));
+        break;
+    }
     default:
         break;
     }
@@ -292,6 +302,10 @@ static ucs_status_t wire_check(const ri_wire_msg_t *msg, int data_elsewhere)
     }
     if ((msg->type == RI_WIRE_RELEASE) &&
         ((msg->value == 0) || (msg->value > RI_WIRE_RELEASE_MAX))) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    if ((msg->type == RI_WIRE_USED) &&
+        ((msg->used_count == 0) || (msg->used_count > RI_WIRE_USED_MAX))) {
         return UCS_ERR_INVALID_PARAM;
     }
     if (((msg->type == RI_WIRE_RTR) || (msg->type == RI_WIRE_REVOKE) ||

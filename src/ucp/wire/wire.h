@@ -71,6 +71,7 @@ typedef enum ri_wire_type {
     RI_WIRE_RING_REQ  = 36, /* to a stream: its sender would use a ring */
     RI_WIRE_REVOKE    = 37, /* to a conn: an RTR by message shall not be used any more */
     RI_WIRE_REVOKED   = 38, /* to a stream: the answer */
+    RI_WIRE_USED      = 39, /* to a stream: by which RTRs its messages are written */
     RI_WIRE_TYPE_LAST
 } ri_wire_type_t;
 
@@ -204,6 +205,15 @@ typedef struct ri_wire_revoked {
 /* Flag of REVOKED: it is too late, the RTR was used. */
 #define RI_WIRE_REVOKED_USED 1
 
+/* Messages that one USED tells of. */
+#define RI_WIRE_USED_MAX 12
+
+typedef struct ri_wire_used {
+    ri_wire_base_t base; /* value: number of the first message; they follow each other */
+    uint32_t count;      /* of them, from 1 on */
+    uint32_t rtrs[RI_WIRE_USED_MAX]; /* ri_wire_used_rtr() */
+} __attribute__((packed)) ri_wire_used_t;
+
 /* The immediate of a write by an RTR. Bits 0 to 15: of the message's number. */
 #define RI_WIRE_IMM_NUMBER     0xffffu
 #define RI_WIRE_IMM_SHORT      (1u << 16) /* the length is that of the write */
@@ -296,6 +306,7 @@ static_assert(sizeof(ri_wire_rtr_t) == 36, "wire format");
 static_assert(sizeof(ri_wire_rtr_msg_t) == 60, "wire format");
 static_assert(sizeof(ri_wire_revoke_t) == 24, "wire format");
 static_assert(sizeof(ri_wire_revoked_t) == 16, "wire format");
+static_assert(sizeof(ri_wire_used_t) == 60, "wire format");
 static_assert(sizeof(ri_wire_cts_t) == 24, "wire format");
 static_assert(sizeof(ri_wire_release_t) == 40, "wire format");
 static_assert(sizeof(ri_wire_hello_t) == 32, "wire format");
@@ -356,6 +367,8 @@ typedef struct ri_wire_msg {
     uint16_t ahead;
     uint16_t slot;                         /* likewise */
     uint32_t stream_id;                    /* REVOKE */
+    uint32_t used_count;                   /* USED */
+    uint32_t used[RI_WIRE_USED_MAX];       /* likewise */
     uint32_t release[RI_WIRE_RELEASE_MAX]; /* RELEASE: value of them */
     uint8_t plane;                         /* PLANE_REQ, PLANE_ACK */
     uint8_t plane_address_length;
@@ -404,6 +417,12 @@ static inline size_t ri_wire_rts_length(const ri_wire_rts_t *rts)
     size_t of_key = (rts->flags & RI_WIRE_RTS_KEYS) ? sizeof(uint32_t) : 0;
 
     return sizeof(*rts) + rts->num_segments * (sizeof(rts->segments[0]) + of_key);
+}
+
+/** @return How USED names an RTR. */
+static inline uint32_t ri_wire_used_rtr(uint32_t slot, uint32_t generation)
+{
+    return slot | (generation * RI_WIRE_RTR_SLOTS);
 }
 
 static inline int ri_wire_type_in_sequence(ri_wire_type_t type)

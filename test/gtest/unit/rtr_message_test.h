@@ -242,6 +242,107 @@ protected:
     uint64_t m_seed = 0, m_sent = 0, m_used = 0;
 };
 
+/* ... with failures, and what a peer says that it should not */
+class rtr_message_ends_test : public rtr_message_test {
+protected:
+    enum failure_t {
+        AT_START,
+        AT_END,
+        AT_END_TOLD,  /* all of it was done, and the receiver is told at once */
+        AT_END_LATER, /* ... when its own end of the way ends */
+        FAILURES
+    };
+
+    void fail_writes(int what)
+    {
+        m_a_rdma->start_status = (what == AT_START) ? UCS_ERR_UNREACHABLE : UCS_OK;
+        m_a_rdma->end_status   = (what == AT_START) ? UCS_OK : UCS_ERR_UNREACHABLE;
+        m_a_rdma->loses_end    = (what == AT_END_TOLD) || (what == AT_END_LATER);
+        m_b_rdma->holds_news   = (what == AT_END_LATER);
+    }
+
+    void deliver_rtr(ri_wire_rtr_msg_t msg, uint32_t conn_id, size_t length)
+    {
+        const uint8_t *at = reinterpret_cast<const uint8_t *>(&msg);
+
+        msg.base.type = RI_WIRE_RTR;
+        ri_wire_set_id(&msg.base, conn_id);
+        m_a->deliver(bytes(at, at + length), {});
+    }
+
+    void deliver_revoked(uint32_t stream_id, uint32_t generation, uint16_t slot,
+                         uint16_t flags)
+    {
+        ri_wire_revoked_t msg = {};
+        const uint8_t *at     = reinterpret_cast<const uint8_t *>(&msg);
+
+        msg.base.type  = RI_WIRE_REVOKED;
+        msg.base.value = generation;
+        msg.slot       = slot;
+        msg.flags      = flags;
+        ri_wire_set_id(&msg.base, stream_id);
+        m_b->deliver(bytes(at, at + sizeof(msg)), {});
+    }
+
+    void deliver_revoke(uint32_t conn_id, uint32_t generation, uint16_t slot,
+                        uint32_t stream_id, uint64_t uid)
+    {
+        ri_wire_revoke_t msg = {};
+        const uint8_t *at    = reinterpret_cast<const uint8_t *>(&msg);
+
+        msg.base.type  = RI_WIRE_REVOKE;
+        msg.base.value = generation;
+        msg.slot       = slot;
+        msg.stream_id  = stream_id;
+        msg.uid        = uid;
+        ri_wire_set_id(&msg.base, conn_id);
+        m_a->deliver(bytes(at, at + sizeof(msg)), {});
+    }
+
+    /* An RTR as the receiver would send it */
+    ri_wire_rtr_msg_t rtr_of(uint32_t seen, uint32_t generation)
+    {
+        ri_wire_rtr_msg_t msg = {};
+
+        msg.base.value = 77;
+        msg.tag        = TAG;
+        msg.mask       = ALL;
+        msg.address    = 0x1000;
+        msg.length     = LARGE;
+        msg.way        = m_conn->peer->rdma_way;
+        msg.seen       = seen;
+        msg.generation = generation;
+        msg.slot       = 3;
+        return msg;
+    }
+
+    void deliver_used(uint32_t stream_id, uint32_t sn, const std::vector<uint32_t> &rtrs)
+    {
+        ri_wire_used_t msg = {};
+        const uint8_t *at  = reinterpret_cast<const uint8_t *>(&msg);
+
+        msg.base.type  = RI_WIRE_USED;
+        msg.base.value = sn;
+        msg.count      = rtrs.size();
+        memcpy(msg.rtrs, rtrs.data(), rtrs.size() * sizeof(rtrs[0]));
+        ri_wire_set_id(&msg.base, stream_id);
+        m_b->deliver(bytes(at, at + sizeof(msg)), {});
+    }
+
+    /* The immediate of the write of a receive's RTR, by the message of a number */
+    uint32_t immediate(const recv_ptr &r, uint32_t sn)
+    {
+        ri_wire_rtr_msg_t msg;
+
+        EXPECT_EQ(1u, m_ba->count(RI_WIRE_RTR));
+        packet p = m_ba->sent.front();
+        EXPECT_EQ(sizeof(msg), p.data.size());
+        memcpy(&msg, p.data.data(), sizeof(msg));
+        return (sn & 0xffff) | ((uint32_t)msg.slot << RI_WIRE_IMM_SLOT_SHIFT) |
+               (msg.generation << RI_WIRE_IMM_GEN_SHIFT);
+    }
+};
+
 } // namespace
 
 #endif

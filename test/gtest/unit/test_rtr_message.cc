@@ -89,7 +89,8 @@ TEST_F(test_rtr_message, rts_and_rtr_cross)
     EXPECT_EQ(0u, m_a_rdma->writes);
 }
 
-/* What is sent behind a message that is being written waits for it. */
+/* What is sent behind a message that is being written does not wait for it, as the sender says
+ * which receive is the message's (USED); that is complete when the data is told. */
 TEST_F(test_rtr_message, later_messages_overtake_the_write)
 {
     for (size_t length : {(size_t)8, EAGER, MEDIUM, LARGE}) {
@@ -98,23 +99,104 @@ TEST_F(test_rtr_message, later_messages_overtake_the_write)
         recv_ptr r2     = post(EAGER - 1), r3;
         m_a_rdma->holds = true;
         send_ptr s1     = send();
-        send_ptr s2     = send(8);
-        send_ptr s3     = send(length, TAG + 1);
+        EXPECT_FALSE(is_any_sent());
+        send_ptr s2 = send(8);
+        EXPECT_EQ(1u, m_ab->count(RI_WIRE_USED));
+        send_ptr s3 = send(length, TAG + 1);
+        EXPECT_EQ(1u, m_ab->count(RI_WIRE_USED)) << "it was told";
         deliver();
         progress_both(5);
-        EXPECT_FALSE(r1->done || r2->done);
-        r3 = post(LARGE, TAG + 1);
-        EXPECT_FALSE(r3->done);
+        check(r2, s2);
+        EXPECT_FALSE(r1->done);
+        EXPECT_EQ(RI_RTR_NAMED, rtr(r1));
+        m_b->cancel(r1);
+        EXPECT_FALSE(r1->done);
+        r3                   = post(LARGE, TAG + 1);
         m_a_rdma->holds      = false;
         m_b_rdma->holds_news = true;
         progress_both(5);
         EXPECT_TRUE(s1->done) << "it has ended";
-        EXPECT_FALSE(r1->done || r2->done || r3->done) << "but is not told";
+        EXPECT_FALSE(r1->done) << "but is not told";
         m_b_rdma->holds_news = false;
         pump();
         check(r1, s1);
-        check(r2, s2);
         check(r3, s3);
+    }
+    EXPECT_EQ(4u, stream()->counters.rx_named);
+    EXPECT_EQ(0u, malformed());
+}
+
+/* USED comes late, and others before it: what it tells of waits for it, or its notification. */
+TEST_F(test_rtr_message, later_messages_overtake_what_is_told)
+{
+    for (bool told : {true, false}) {
+        recv_ptr r1 = post_seen(), r2 = post(8);
+        m_a_rdma->holds = true;
+        send_ptr s1 = send(), s2 = send(8);
+        ASSERT_EQ(2u, m_ab->sent.size());
+        deliver(m_ab, 1);
+        EXPECT_FALSE(r2->done);
+        if (told) {
+            m_a_rdma->holds = false;
+            progress_both(3);
+            check(r1, s1);
+        } else {
+            deliver(m_ab, 0);
+            EXPECT_FALSE(r1->done);
+        }
+        check(r2, s2);
+        m_a_rdma->holds = false;
+        pump();
+        check(r1, s1);
+    }
+    EXPECT_EQ(1u, stream()->counters.rx_named);
+    EXPECT_EQ(0u, malformed());
+}
+
+/* Nothing has to be told of what has ended, or comes in order. */
+TEST_F(test_rtr_message, nothing_to_tell)
+{
+    recv_ptr r1 = post_seen(), r2 = post(8);
+    send_ptr s1 = send();
+    progress_both(3);
+    EXPECT_EQ(0u, m_conn->untold->count);
+    send_ptr s2 = send(8);
+    EXPECT_EQ(0u, m_ab->count(RI_WIRE_USED));
+    pump();
+    check(r1, s1);
+    check(r2, s2);
+}
+
+/* Many writes, and others between: one USED for at most so many numbers in a row */
+TEST_F(test_rtr_message, many_to_tell)
+{
+    std::vector<recv_ptr> r;
+    std::vector<send_ptr> s;
+    std::vector<size_t> lengths(32, LARGE);
+
+    lengths.insert(lengths.begin() + 5, 8); /* for which no receive is offered */
+    lengths.push_back(8);
+    for (size_t length : lengths) {
+        r.push_back(post(length));
+    }
+    deliver();
+    m_a_rdma->holds = true;
+    for (size_t length : lengths) {
+        s.push_back(send(length));
+    }
+    EXPECT_EQ(0u, m_conn->untold->count);
+    EXPECT_EQ(1u + 3u, m_ab->count(RI_WIRE_USED)) << "5, 27";
+    while (!m_ab->sent.empty()) { /* the last one first */
+        deliver(m_ab, m_ab->sent.size() - 1);
+    }
+    for (size_t i = 0; i < lengths.size(); ++i) {
+        EXPECT_EQ(lengths[i] == 8, r[i]->done);
+    }
+    EXPECT_EQ(32u, stream()->num_named);
+    m_a_rdma->holds = false;
+    pump();
+    for (size_t i = 0; i < lengths.size(); ++i) {
+        check(r[i], s[i]);
     }
     EXPECT_EQ(0u, malformed());
 }

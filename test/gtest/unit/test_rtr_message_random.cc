@@ -70,7 +70,7 @@ protected:
  * cancelled. */
 TEST_F(test_rtr_message_random, one_sender)
 {
-    uint64_t used = 0, cancelled = 0, vain = 0, again = 0;
+    uint64_t used = 0, cancelled = 0, vain = 0, again = 0, named = 0;
 
     for_seeds(60, [&](rng &random) {
         std::vector<recv_ptr> r[2];
@@ -153,12 +153,14 @@ TEST_F(test_rtr_message_random, one_sender)
         check_idle();
         EXPECT_EQ(0u, malformed());
         used += m_b->counters().rtr_used;
+        named += stream()->counters.rx_named;
         again += m_conn->counters.tx_again;
     });
     EXPECT_GT(used, 300u);
     EXPECT_GT(cancelled, 100u);
     EXPECT_GT(vain, 50u);
     EXPECT_GT(again, 10u);
+    EXPECT_GT(named, 100u);
 }
 
 /* Two senders, guesses that change, and wildcards: each message is received once, and those of

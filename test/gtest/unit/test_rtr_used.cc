@@ -1,0 +1,230 @@
+/* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Messages that have their turn before their data is there, as their sender has told which
+ * receive they are for (USED): what fails, ends, or makes no sense meanwhile. How that is told is
+ * in test_rtr_message.cc. (protocol-rndv.md sections 4.3 to 4.6; src/ucp/proto/rtr_used.c)
+ */
+
+#include "rtr_message_test.h"
+
+namespace {
+
+class test_rtr_used : public rtr_message_ends_test {};
+
+/* The message comes again after the stream has passed its number: that receive reads it. */
+TEST_F(test_rtr_used, again_after_its_turn)
+{
+    for (int what : {AT_END, AT_END_TOLD, AT_END_LATER}) {
+        SCOPED_TRACE(what);
+        restart();
+        recv_ptr r1 = post_seen(), r2 = post(8), r3 = post(8);
+        m_a_rdma->holds = true;
+        send_ptr s1 = send(), s2 = send(8);
+        deliver(m_ab, 0);
+        deliver(m_ab, 0);
+        check(r2, s2);
+        EXPECT_EQ(RI_RTR_NAMED, rtr(r1));
+        fail_writes(what);
+        m_a_rdma->holds = false;
+        pump();
+        check(r1, s1);
+        check_sent(s1);
+        send_ptr s3 = send(8);
+        pump();
+        check(r3, s3);
+        EXPECT_EQ(1u, m_conn->counters.tx_again);
+        EXPECT_EQ(0u, stream()->num_named);
+        EXPECT_EQ(0u, malformed());
+        fail_writes(-1);
+        m_a_rdma->end_status = UCS_OK;
+    }
+}
+
+/* What USED says of a way that is gone is void, whether it came before that or not. */
+TEST_F(test_rtr_used, told_of_an_old_way)
+{
+    for (unsigned first : {0, 1, 2}) {
+        SCOPED_TRACE(first);
+        restart();
+        recv_ptr r0 = post(8, TAG + 1), r1 = post_seen(), r2 = post(8);
+        m_a_rdma->holds = true;
+        send_ptr s0 = send(8, TAG + 1), s1 = send(), s2 = send(8);
+        ASSERT_EQ(3u, m_ab->sent.size());
+        if (first == 0) {
+            deliver(m_ab, 1); /* USED, for the time after s0 */
+            EXPECT_EQ(1u, stream()->num_early);
+        }
+        fail_writes(AT_END);
+        m_a_rdma->holds = false;
+        if (first == 2) { /* ... and behind the message that comes again */
+            m_a->progress();
+            deliver(m_ab, m_ab->sent.size() - 1);
+        }
+        m_b_rdma->kill();
+        ++m_b->worker()->rdma->failures;
+        m_b->progress();
+        EXPECT_LT(rtr(r1), RI_RTR_OUT);
+        EXPECT_EQ((first == 2) ? 1u : 0u, stream()->num_early);
+        pump();
+        check(r0, s0);
+        check(r1, s1);
+        check(r2, s2);
+        EXPECT_EQ(0u, malformed());
+        fail_writes(-1);
+        m_a_rdma->end_status = UCS_OK;
+    }
+}
+
+/* The sender ends: a receive whose message has had its turn fails, unless its data is there. */
+TEST_F(test_rtr_used, named_and_the_stream_breaks)
+{
+    for (bool there : {false, true}) {
+        restart();
+        recv_ptr r1 = post_seen(), r2 = post(8);
+        m_a_rdma->holds = true;
+        send_ptr s1 = send(), s2 = send(8);
+        deliver(m_ab, 0);
+        deliver(m_ab, 0);
+        check(r2, s2);
+        if (there) {
+            m_b_rdma->holds_news = true;
+            m_a_rdma->holds      = false;
+            m_a->progress();
+        }
+        ri_stream_break(stream(), "a test");
+        ASSERT_TRUE(r1->done);
+        EXPECT_EQ(there ? UCS_OK : UCS_ERR_CONNECTION_RESET, r1->status);
+        EXPECT_EQ(0u, stream()->num_named);
+        m_b_rdma->holds_news = m_a_rdma->holds = false;
+        pump();
+    }
+}
+
+/* The sender closes when its write has ended; that is told later. */
+TEST_F(test_rtr_used, named_and_closed)
+{
+    recv_ptr r1 = post_seen(), r2 = post(8);
+    m_a_rdma->holds = true;
+    send_ptr s1 = send(), s2 = send(8);
+    deliver(m_ab, 0);
+    deliver(m_ab, 0);
+    check(r2, s2);
+    m_b_rdma->holds_news = true;
+    m_a_rdma->holds      = false;
+    m_a->progress();
+    check_sent(s1);
+    stream()->closed_sn = m_conn->tx_sn;
+    stream()->closed    = 1;
+    ri_stream_check_closed(stream());
+    ASSERT_NE(nullptr, stream());
+    EXPECT_FALSE(r1->done);
+    m_b_rdma->holds_news = false;
+    m_b->progress();
+    check(r1, s1);
+    EXPECT_EQ(nullptr, stream());
+}
+
+/* USED at any time, of anything */
+TEST_F(test_rtr_used, told_of_what_is_not)
+{
+    recv_ptr r  = post();
+    uint32_t at = immediate(r, 0), slot = (at >> RI_WIRE_IMM_SLOT_SHIFT) % 32;
+    uint32_t gen;
+    ri_wire_rtr_msg_t msg;
+    packet p = m_ba->sent.front();
+
+    memcpy(&msg, p.data.data(), sizeof(msg));
+    gen               = msg.generation;
+    uint32_t next     = stream()->next_sn;
+    uint64_t stale    = m_b->counters().rx_stale;
+    const uint32_t ok = ri_wire_used_rtr(slot, gen);
+
+    deliver_used(stream()->id, next, {ri_wire_used_rtr(slot, gen + 1)});
+    deliver_used(stream()->id, next, {ri_wire_used_rtr((slot + 1) % 32, gen)});
+    deliver_used(stream()->id, next - 1, {ok}); /* a number that has passed */
+    EXPECT_EQ(stale + 3, m_b->counters().rx_stale);
+    deliver_used(stream()->id + 1, next, {ok});
+    EXPECT_EQ(stale + 4, m_b->counters().rx_stale);
+    EXPECT_EQ(RI_RTR_SENT, rtr(r));
+    EXPECT_EQ(0u, malformed());
+
+    /* the same twice, in the future and in order */
+    deliver_used(stream()->id, next + 2, {ok});
+    deliver_used(stream()->id, next + 2, {ok});
+    EXPECT_EQ(1u, stream()->num_early);
+    deliver_used(stream()->id, next, {ok});
+    EXPECT_EQ(RI_RTR_NAMED, rtr(r));
+    deliver_used(stream()->id, next, {ok});
+    EXPECT_EQ(RI_RTR_NAMED, rtr(r));
+    EXPECT_EQ(0u, malformed());
+
+    /* when the turn of the other one comes, it names no receive that is posted */
+    m_ba->sent.clear();
+    send(8, TAG + 5); /* takes the number that is passed */
+    send_ptr s = send(8, TAG + 5);
+    deliver(m_ab, 1);
+    EXPECT_TRUE(stream()->broken);
+    ASSERT_TRUE(r->done);
+    EXPECT_EQ(UCS_ERR_CONNECTION_RESET, r->status);
+    pump();
+}
+
+/* The notification of a message whose turn was before is for another number. */
+TEST_F(test_rtr_used, told_and_notified_of_another_number)
+{
+    recv_ptr r  = post();
+    uint32_t at = immediate(r, stream()->next_sn + 3);
+    ri_wire_rtr_msg_t msg;
+    packet p = m_ba->sent.front();
+
+    memcpy(&msg, p.data.data(), sizeof(msg));
+    deliver_used(stream()->id, stream()->next_sn,
+                 {ri_wire_used_rtr(msg.slot, msg.generation)});
+    EXPECT_EQ(RI_RTR_NAMED, rtr(r));
+    m_b_rdma->notify(at, LARGE);
+    m_b->progress();
+    EXPECT_TRUE(stream()->broken);
+    ASSERT_TRUE(r->done);
+    EXPECT_EQ(UCS_ERR_CONNECTION_RESET, r->status);
+    m_ba->sent.clear();
+    pump();
+}
+
+/* A revocation of what was told of meanwhile */
+TEST_F(test_rtr_used, told_while_revoked)
+{
+    for (bool lies : {false, true}) {
+        restart();
+        recv_ptr r1 = post_seen(), r2 = post(8);
+        m_b->cancel(r1);
+        m_a_rdma->holds = true;
+        send_ptr s1 = send(), s2 = send(8);
+        deliver(m_ab, 0);
+        deliver(m_ab, 0);
+        check(r2, s2);
+        EXPECT_EQ(RI_RTR_NAMED, rtr(r1));
+        deliver(m_ba, 0); /* REVOKE */
+        ASSERT_EQ(1u, m_ab->count(RI_WIRE_REVOKED));
+        if (lies) {
+            ri_wire_revoked_t msg;
+            memcpy(&msg, m_ab->sent.back().data.data(), sizeof(msg));
+            m_ab->sent.clear();
+            deliver_revoked(stream()->id, msg.base.value, msg.slot, 0);
+            EXPECT_TRUE(stream()->broken);
+            ASSERT_TRUE(r1->done);
+            EXPECT_EQ(UCS_ERR_CONNECTION_RESET, r1->status);
+        } else {
+            deliver(m_ab, 0);
+            EXPECT_EQ(RI_RTR_NAMED, rtr(r1));
+            EXPECT_EQ(0u, m_b->worker()->num_revoking);
+        }
+        m_a_rdma->holds = false;
+        pump();
+        if (!lies) {
+            check(r1, s1);
+        }
+    }
+}
+
+} // namespace
