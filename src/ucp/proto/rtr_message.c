@@ -359,6 +359,31 @@ void ri_rtr_message_handle_revoked(ri_stream_t *stream, const ri_wire_msg_t *msg
     ri_stream_check_closed(stream);
 }
 
+/* Whether a peer owes an answer to a REVOKE, and has a way that it could write by. */
+static int message_owes_answer(const ri_peer_t *peer)
+{
+    unsigned i;
+
+    for (i = 0; (peer->rtr_slots != NULL) && (i < RI_WIRE_RTR_SLOTS); ++i) {
+        if ((peer->rtr_slots->slot[i].recv != NULL) &&
+            peer->rtr_slots->slot[i].revoking) {
+            return peer->rdma_ep != NULL;
+        }
+    }
+    return 0;
+}
+
+void ri_rtr_message_decide(ri_worker_t *worker)
+{
+    ri_stream_t *stream;
+
+    ucs_list_for_each(stream, &worker->streams, list) {
+        if (message_owes_answer(stream->peer)) {
+            ri_planes_rdma_failed(worker, stream->peer);
+        }
+    }
+}
+
 /* A write by the RTR of a slot has ended: that is the message. */
 static void message_take(ri_rtr_slot_t *slot)
 {

@@ -50,6 +50,10 @@ int ri_rtr_message_is_contested(ri_worker_t *worker, const ri_stream_t *stream,
 /** An RTS says that its message may be there. @return Whether it is, and that was answered. */
 int ri_rtr_message_again(ri_stream_t *stream, ri_arrival_t *arrival);
 
+/** Messages wait for answers to REVOKE, and may not do so any longer: give up the ways to those
+ * who do not answer. What waits goes on in progress. */
+void ri_rtr_message_decide(ri_worker_t *worker);
+
 void ri_rtr_message_handle_revoked(ri_stream_t *stream, const ri_wire_msg_t *msg);
 
 /** Take what the plane has told. @return How much that was. */

@@ -370,9 +370,9 @@ static ucs_status_t deliver_out_of_order(ri_stream_t *stream, ri_arrival_t *arri
         }
     }
 
-    /* What waits for a write by an RTR, or for another sender's answer, may be any number. */
-    if ((stream->num_early >= ri_config.reorder_window) && !stream->rdma_write &&
-        !stream->stalled) {
+    if (ri_unlikely(stream->num_early >= ri_config.reorder_window) && stream->stalled) {
+        ri_rtr_message_decide(worker); /* it is not this sender who lets them wait */
+    } else if (ri_unlikely(stream->num_early >= ri_config.reorder_window)) {
         ri_deliver_breaking(stream, "too many messages that overtook another one",
                             arrival->wire_type, arrival->length);
         return UCS_OK;

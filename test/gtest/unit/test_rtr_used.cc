@@ -227,4 +227,63 @@ TEST_F(test_rtr_used, told_while_revoked)
     }
 }
 
+/* Early messages are bounded, whoever they wait for. */
+TEST_F(test_rtr_used, window)
+{
+    ri_config.reorder_window = 8;
+    recv_ptr r               = post_seen();
+    deliver_used(stream()->id, stream()->next_sn + 1, {0}); /* void */
+    EXPECT_EQ(0u, stream()->num_early);
+    m_a_rdma->holds = true;
+    send();
+    for (unsigned i = 0; i < 10; ++i) {
+        send(8, TAG + 1);
+    }
+    m_ab->sent
+            .pop_front(); /* USED is lost, as UCP loses nothing: the peer did not send it */
+    EXPECT_EQ(10u, m_ab->sent.size());
+    for (unsigned i = 0; i < 8; ++i) {
+        deliver(m_ab, 0);
+    }
+    EXPECT_EQ(8u, stream()->num_early);
+    EXPECT_FALSE(stream()->broken);
+    deliver(m_ab, 0);
+    EXPECT_TRUE(stream()->broken);
+    EXPECT_EQ(0u, stream()->num_early);
+    m_ab->sent.clear();
+    m_a_rdma->holds = false;
+    pump();
+    m_b->cancel(r);
+}
+
+/* ... but a sender does not pay for another one that does not answer. */
+TEST_F(test_rtr_used, window_while_contested)
+{
+    ri_config.reorder_window = 8;
+    second();
+    recv_ptr r = post_seen();
+    std::vector<send_ptr> s;
+    for (unsigned i = 0; i < 12; ++i) {
+        s.push_back(send2(8));
+    }
+    for (unsigned i = 0; i < 8; ++i) {
+        deliver(m_ab2, 0);
+    }
+    EXPECT_TRUE(stream2()->stalled);
+    EXPECT_EQ(RI_RDMA_CONNECTED, stream()->peer->rdma);
+    EXPECT_EQ(1u, m_ba->count(RI_WIRE_REVOKE));
+    m_ba->sent.clear(); /* it is not answered */
+    deliver(m_ab2, 0);
+    EXPECT_EQ(RI_RDMA_FAILED, stream()->peer->rdma);
+    EXPECT_FALSE(stream2()->broken);
+    m_b->progress();
+    check(r, s[0]);
+    EXPECT_FALSE(stream2()->stalled);
+    pump();
+    for (unsigned i = 1; i < 12; ++i) {
+        recv_ptr one = post(8);
+        check(one, s[i]);
+    }
+}
+
 } // namespace
