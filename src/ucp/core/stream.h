@@ -33,6 +33,7 @@ struct ri_stream {
     int same_host;              /* the sender could map a ring of ours */
     int plane_write;            /* the sender can write this process's memory */
     int rdma_write;             /* likewise, through a network, and takes RTRs */
+    int rdma_lost;              /* a message of it may have come, and nobody was told */
     int stalled;                /* the next message waits for an answer to a REVOKE */
     int closed;                 /* BYE came: nothing follows closed_sn */
     uint32_t closed_sn;

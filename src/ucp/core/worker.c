@@ -364,6 +364,9 @@ static void worker_progress_slow(ri_worker_t *worker)
     if (ri_rtr_has_work(worker)) {
         ri_rtr_progress(worker);
     }
+    if (ri_unlikely(worker->rdma_lost)) {
+        ri_rtr_message_break_lost(worker);
+    }
     if (!ucs_list_is_empty(&worker->pool.unsent)) {
         ri_hybrid_progress(worker);
     }

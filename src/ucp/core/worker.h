@@ -112,6 +112,7 @@ struct ri_worker {
     unsigned num_revoking;  /* of these, that a REVOKE of is not answered */
     int rtr_recheck;        /* what waits for such answers may have its turn */
     unsigned rdma_failures; /* of ways, that it took notice of */
+    int rdma_lost;          /* a stream has rdma_lost */
 
     ucp_ep_h bounce_ep;   /* to this worker, see proto/bounce.h; NULL: not needed yet */
     ucp_tag_t bounce_tag; /* of the next transfer by it */

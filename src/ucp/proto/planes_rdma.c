@@ -47,6 +47,16 @@ void ri_way_send(ri_conn_t *conn, ri_wire_type_t type, uint32_t id, uint32_t val
     ri_control_send_plane(conn, id, &msg);
 }
 
+/* @return Whether all that came by it has been told. */
+static int way_disconnect(ri_plane_ep_t *ep)
+{
+    ri_plane_t *plane = ep->plane;
+    unsigned lost     = plane->lost - (ep->lost != 0);
+
+    ep->plane->ops->disconnect(ep);
+    return plane->lost == lost;
+}
+
 void ri_way_drop(ri_worker_t *worker, ri_peer_t *peer, ri_rdma_state_t state)
 {
     ri_plane_ep_t *ep = peer->rdma_ep;
@@ -62,7 +72,9 @@ void ri_way_drop(ri_worker_t *worker, ri_peer_t *peer, ri_rdma_state_t state)
         ucs_list_del(&peer->way_link);
         --worker->num_ways;
         ++worker->counters.qp_closed;
-        ep->plane->ops->disconnect(ep);
+        if (!way_disconnect(ep)) {
+            ri_rtr_message_way_lost(peer);
+        }
     }
     ri_rtr_message_way_ended(peer);
 }

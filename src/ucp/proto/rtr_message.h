@@ -68,6 +68,11 @@ void ri_rtr_message_withdraw(ri_stream_t *stream);
 /** ... after that: decide what waited for its answers. */
 void ri_rtr_message_settle(ri_stream_t *stream);
 
+/** The way to a peer ends, and is lost (uct/api/plane.h): streams that it may have brought
+ * something of which nobody was told are broken in progress. */
+void ri_rtr_message_way_lost(ri_peer_t *peer);
+void ri_rtr_message_break_lost(ri_worker_t *worker);
+
 /** This side's end of the way to a peer is gone. */
 void ri_rtr_message_way_ended(ri_peer_t *peer);
 

@@ -93,7 +93,9 @@ typedef struct ri_plane {
     const ri_plane_ops_t *ops;
     unsigned capabilities; /* RI_PLANE_*: what it can do here */
     unsigned failures;     /* ways that stopped working, by themselves */
-    size_t notify_max;     /* RI_PLANE_NOTIFY: longest write from one segment to one whose
+    unsigned lost; /* RI_PLANE_NOTIFY: ways that ended without telling all that the remote
+                      side may take for told */
+    size_t notify_max; /* RI_PLANE_NOTIFY: longest write from one segment to one whose
                               length the remote side is told */
 } ri_plane_t;
 
@@ -104,6 +106,7 @@ typedef struct ri_plane_ep {
                                notifications */
     unsigned notifications; /* that the remote side may cause before those that it caused
                                earlier have been told */
+    int lost;               /* it is one of plane->lost */
 } ri_plane_ep_t;
 
 /** A write of the remote side with an immediate has ended, and with it all that it started
@@ -220,7 +223,7 @@ struct ri_plane_ops {
 
     /** RI_PLANE_NOTIFY: be told of writes with immediates, by ways that are prepared from now
      * on. What the remote side was told to have ended is told here, also if the way fails or is
-     * ended meanwhile. */
+     * ended meanwhile; or the way is lost. */
     ucs_status_t (*listen)(ri_plane_t *plane, ri_plane_notified_func_t func);
 
     /** RI_PLANE_KEYS: as reg(), for memory that nobody writes by the plane. It may be constant;

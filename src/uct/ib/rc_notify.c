@@ -136,8 +136,12 @@ void ri_rc_notify_stop(ri_rc_plane_t *plane, ri_rc_ep_t *ep)
     }
     if (ep->receives > 0) {
         /* Their places in the completion queue are not used again. */
-        ri_error("a queue pair does not end in order; a message may be lost");
-        ep->receives = 0;
+        ri_error("a queue pair does not end in order: what its peer has written may not "
+                 "have "
+                 "been told, so the connection ends");
+        ep->receives   = 0;
+        ep->super.lost = 1;
+        ++plane->super.lost;
     }
 }
 

@@ -11,7 +11,8 @@
  *
  * The sender may be told that its write has ended before this side has seen the completion. So
  * before a queue pair is destroyed it is put into the error state, in which it takes and
- * acknowledges nothing more, and all its receives are waited for.
+ * acknowledges nothing more, and all its receives are waited for. If they do not come, nobody can
+ * tell what was acknowledged: the way is lost (uct/api/plane.h).
  */
 #ifndef RI_RC_NOTIFY_H
 #define RI_RC_NOTIFY_H

@@ -87,10 +87,28 @@ static void queue_ep_remove_waiting(ri_rc_ep_t *ep)
     ucs_list_head_init(&ep->waiting);
 }
 
+/* A queue pair cannot be destroyed. In RESET it does not access memory either; it is left to the
+ * end of the process then. */
+static void queue_reset(struct ibv_qp *qp, int was_connected, int error)
+{
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RESET};
+    int ret                 = ri_verbs.modify_qp(qp, &attr, IBV_QP_STATE);
+
+    ri_error("a queue pair cannot be destroyed: %s", strerror(error));
+    if ((ret != 0) && was_connected) {
+        /* The peer may go on to write memory that is in use for something else by now. */
+        ri_error("nor can it be reset: %s; the process ends before its memory is "
+                 "overwritten",
+                 strerror(ret));
+        abort();
+    }
+}
+
 /* End the device's part of a way. */
 static void queue_ep_close(ri_rc_ep_t *ep)
 {
     ri_rc_plane_t *plane = queue_plane(ep);
+    int was_connected    = (ep->state == RI_RC_CONNECTED);
     int ret;
 
     ep->state = RI_RC_FAILED;
@@ -101,8 +119,8 @@ static void queue_ep_close(ri_rc_ep_t *ep)
     }
     ri_rc_notify_stop(plane, ep);
     ret = ri_verbs.destroy_qp(ep->qp);
-    if (ret != 0) {
-        ri_error("a queue pair cannot be destroyed: %s", strerror(ret));
+    if (ri_unlikely(ret != 0)) {
+        queue_reset(ep->qp, was_connected, ret);
     }
     ep->qp = NULL;
     plane->dead += ep->posted - ep->ended;

@@ -65,6 +65,7 @@ public:
     unsigned connects           = 0;
     bool loses_end              = false; /* a write that fails was done, and told */
     bool holds_news             = false; /* notifications are not told yet */
+    bool loses_news             = false; /* ... nor when the way ends */
 
     /* A notification that nobody has caused, or not so. */
     void notify(uint32_t immediate, size_t length)
@@ -138,7 +139,7 @@ private:
         if (of(super)->prepare_status != UCS_OK) {
             return of(super)->prepare_status;
         }
-        one                 = new end{{super, nullptr, of(super)->m_notified ? 32u : 0u},
+        one                 = new end{{super, nullptr, of(super)->m_notified ? 32u : 0u, 0},
                       of(super),
                       ++id,
                       0,
@@ -175,6 +176,13 @@ private:
         rdma *self = one->of;
         std::deque<operation> queue;
 
+        if (self->loses_news) {
+            self->m_news.erase(
+                    std::remove_if(self->m_news.begin(), self->m_news.end(),
+                                   [one](const news &n) { return n.end == one->id; }),
+                    self->m_news.end());
+            ++self->m_state->super.lost;
+        }
         self->tell(one);
         queue.swap(self->m_queue);
         for (operation &o : queue) {

@@ -10,6 +10,7 @@
 
 #if HAVE_VERBS
 
+#include <errno.h>
 #include <unistd.h>
 
 namespace {
@@ -208,6 +209,62 @@ TEST_F(test_rc_notify, disconnect_tells_the_rest)
 }
 
 /* Of a way whose user is gone nobody is told. */
+/* A device that does not end what is posted: the way is lost. */
+TEST_F(test_rc_notify, does_not_end)
+{
+    static __typeof__(ri_verbs.modify_qp) modify = ri_verbs.modify_qp;
+
+    join();
+    ri_verbs.modify_qp = [](struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask) {
+        return (attr->qp_state == IBV_QPS_ERR) ? EIO : modify(qp, attr, mask);
+    };
+    EXPECT_EQ(0u, b.plane->lost);
+    b.disconnect();
+    EXPECT_EQ(1u, b.plane->lost);
+    a.disconnect();
+    EXPECT_EQ(0u, a.plane->lost) << "has nothing posted";
+    ri_verbs.modify_qp = modify;
+    notifications.clear();
+}
+
+/* A queue pair that cannot be destroyed is reset: it accesses no memory then. If it cannot be,
+ * the process ends. */
+TEST_F(test_rc_notify, is_not_destroyed)
+{
+    static __typeof__(ri_verbs.modify_qp) modify   = ri_verbs.modify_qp;
+    static __typeof__(ri_verbs.destroy_qp) destroy = ri_verbs.destroy_qp;
+    static struct ibv_qp *left;
+    static unsigned resets;
+    static bool fails;
+
+    left   = nullptr;
+    resets = 0;
+    fails  = false;
+    join();
+    ri_verbs.destroy_qp = [](struct ibv_qp *qp) {
+        left = qp;
+        return EBUSY;
+    };
+    ri_verbs.modify_qp = [](struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask) {
+        resets += (attr->qp_state == IBV_QPS_RESET);
+        return (fails && (attr->qp_state == IBV_QPS_RESET)) ? EIO :
+                                                              modify(qp, attr, mask);
+    };
+    b.disconnect();
+    EXPECT_EQ(1u, resets);
+    ASSERT_NE(nullptr, left);
+    EXPECT_EQ(0, destroy(left));
+    EXPECT_EQ(0u, b.plane->lost);
+    fails                = true;
+    ri_log_level_t level = ri_log_level;
+    ri_log_level         = RI_LOG_LEVEL_ERROR;
+    ::testing::FLAGS_gtest_death_test_style = "threadsafe";
+    EXPECT_DEATH(a.disconnect(), "the process ends");
+    ri_log_level        = level;
+    ri_verbs.destroy_qp = destroy;
+    ri_verbs.modify_qp  = modify;
+}
+
 TEST_F(test_rc_notify, no_user)
 {
     rc_op op;

@@ -8,6 +8,8 @@
 
 #include "rtr_message_test.h"
 
+#include <algorithm>
+
 namespace {
 
 class test_rtr_used : public rtr_message_ends_test {};
@@ -225,6 +227,52 @@ TEST_F(test_rtr_used, told_while_revoked)
             check(r1, s1);
         }
     }
+}
+
+/* A way that ends without telling what came by it: the message is lost, perhaps, and so the
+ * stream, rather than that its receive waits for ever. */
+TEST_F(test_rtr_used, way_is_lost)
+{
+    for (bool named : {false, true}) {
+        restart();
+        recv_ptr r1 = post_seen(), r2 = post(8);
+        m_a_rdma->holds = m_b_rdma->holds_news = true;
+        send_ptr s1 = send(), s2 = named ? send(8) : nullptr;
+        deliver_all();
+        m_a_rdma->holds = false;
+        m_a->progress();
+        check_sent(s1);
+        m_b_rdma->loses_news = true;
+        ri_planes_rdma_failed(m_b->worker(), stream()->peer);
+        EXPECT_FALSE(stream()->broken) << "in progress";
+        EXPECT_FALSE(r1->done);
+        m_b->progress();
+        EXPECT_TRUE(stream()->broken);
+        EXPECT_EQ(named, r1->done);
+        EXPECT_EQ(1u, m_ba->count(RI_WIRE_RESET));
+        pump();
+        EXPECT_NE(UCS_OK, m_conn->status);
+        for (const recv_ptr &r : {r1, r2}) {
+            if (!r->done) {
+                m_b->cancel(r);
+                check_canceled(r);
+            }
+        }
+        EXPECT_EQ(named ? UCS_ERR_CONNECTION_RESET : UCS_ERR_CANCELED, r1->status);
+    }
+}
+
+/* ... that had nothing to tell: nothing is lost with it. */
+TEST_F(test_rtr_used, idle_way_is_lost)
+{
+    m_b_rdma->loses_news = true;
+    ri_planes_rdma_failed(m_b->worker(), stream()->peer);
+    m_b->progress();
+    EXPECT_FALSE(stream()->broken);
+    recv_ptr r = post();
+    send_ptr s = send();
+    pump();
+    check(r, s);
 }
 
 /* Early messages are bounded, whoever they wait for. */

@@ -1,0 +1,48 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * RTRs by message whose way ends so that nobody can tell what has come by it (rtr_message.h). The
+ * sender may have been told that its write has ended; then it never sends the message again.
+ */
+#include "rtr_message.h"
+#include "rtr_slots.h"
+
+void ri_rtr_message_way_lost(ri_peer_t *peer)
+{
+    ri_rtr_slots_t *slots = peer->rtr_slots;
+    unsigned i;
+
+    for (i = 0; (slots != NULL) && (i < RI_WIRE_RTR_SLOTS); ++i) {
+        if ((slots->slot[i].recv != NULL) && !slots->slot[i].notified) {
+            slots->slot[i].recv->rtr_stream->rdma_lost = 1;
+            slots->worker->rdma_lost                   = 1;
+            slots->worker->attention                   = 1;
+        }
+    }
+}
+
+/* @return A stream that may have lost a message, or NULL. */
+static ri_stream_t *lost_find(ri_worker_t *worker)
+{
+    ri_stream_t *stream;
+
+    ucs_list_for_each(stream, &worker->streams, list) {
+        if (stream->rdma_lost) {
+            return stream;
+        }
+    }
+    return NULL;
+}
+
+void ri_rtr_message_break_lost(ri_worker_t *worker)
+{
+    ri_stream_t *stream;
+
+    worker->rdma_lost = 0;
+    while ((stream = lost_find(worker)) != NULL) { /* each may free any other */
+        stream->rdma_lost = 0;
+        ri_stream_break(stream,
+                        "a message that may have been written without a notification");
+    }
+}
