@@ -18,6 +18,7 @@ CONN_REQ, CONN_ACK, SYNC_ACK, RING_OFFER, RING_REFUSE = 16, 17, 18, 19, 20
 RING_STOP, RING_CLOSE, BYE, ORDER_REQ, ORDER_ACK, RESET = 21, 22, 23, 24, 25, 26
 PLANE_REQ, PLANE_ACK, FIN, NACK, RNDV_DATA = 27, 28, 29, 30, 31
 RTR, RELEASE, CTS, WRITTEN, RING_REQ = 32, 33, 34, 35, 36
+REVOKE, REVOKED, USED = 37, 38, 39
 HELLO = 0x80
 PAD, START, PART = 0xff, 0xfe, 0xfd
 
@@ -54,6 +55,14 @@ def header(kind, ident, value, tag=0, req=0, total=0, uid=PEER, say_hello=False,
         out += struct.pack('<II', total, 0)
     elif kind == CTS:
         out += struct.pack('<IIQ', total, 0, 0x1000)
+    elif kind == RTR:
+        out += struct.pack('<QQQQIIIIHH', tag, 1, 0x1000, 300, 7, req, value, value, 0, total)
+    elif kind == REVOKE:
+        out += struct.pack('<HHIQ', total, 0, 1, uid)
+    elif kind == REVOKED:
+        out += struct.pack('<HHI', total, req, 0)
+    elif kind == USED:
+        out += struct.pack('<13I', total, *range(req, req + 12))
     elif kind == RELEASE:
         out += struct.pack('<8I', *range(req, req + 8))
     elif kind == RING_OFFER:
@@ -180,7 +189,8 @@ def inputs():
                        ('plane-req', PLANE_REQ), ('plane-ack', PLANE_ACK), ('fin', FIN),
                        ('nack', NACK), ('rndv-data', RNDV_DATA), ('rtr-am', RTR),
                        ('release', RELEASE), ('cts', CTS), ('written', WRITTEN),
-                       ('ring-req', RING_REQ)):
+                       ('ring-req', RING_REQ), ('revoke', REVOKE), ('revoked', REVOKED),
+                       ('used', USED)):
         yield name, RING + am(header(kind, 1, 1)) * 2 + am(header(kind, 0, 1))
         yield name + '-hello', am(header(kind, 0, 1, say_hello=True), b'',
                                   AM_HELLO | AM_REPLY)

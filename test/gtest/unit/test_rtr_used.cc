@@ -10,6 +10,10 @@
 
 #include <algorithm>
 
+extern "C" {
+#include "ucp/proto/rtr_slots.h"
+}
+
 namespace {
 
 class test_rtr_used : public rtr_message_ends_test {};
@@ -332,6 +336,93 @@ TEST_F(test_rtr_used, window_while_contested)
         recv_ptr one = post(8);
         check(one, s[i]);
     }
+}
+
+/* A sender that says anything at any time, about RTRs that are out or are not: whatever comes of
+ * that, all receives end, once, and nothing is left. It writes nothing. */
+TEST_F(test_rtr_used, anything_at_random)
+{
+    uint64_t named = 0, broken = 0, whole = 0;
+
+    for_seeds(200, [&](rng &random) {
+        std::vector<recv_ptr> r;
+        unsigned lies = random.percent(50) ? 2 : 20; /* percent */
+
+        restart();
+        for (unsigned i = 0; (i < 150) && !stream()->broken; ++i) {
+            const ri_rtr_slots_t *slots = stream()->peer->rtr_slots;
+            unsigned index              = random.below(4);
+            uint32_t gen = ((slots != nullptr) ? slots->slot[index].generation : 0) +
+                           random.percent(lies);
+            uint32_t sn = stream()->next_sn +
+                          (random.percent(lies) ? random.below(8) - 4 : random.below(3));
+
+            switch (random.below(9)) {
+            case 0:
+                r.push_back(post(random.percent(80) ? LARGE : 8));
+                break;
+            case 1:
+                if (!r.empty()) {
+                    recv_ptr one = r[random.below(r.size())];
+                    if (!one->done) {
+                        m_b->cancel(one);
+                    }
+                }
+                break;
+            case 2:
+                deliver_used(stream()->id, sn,
+                             {ri_wire_used_rtr(index, gen),
+                              ri_wire_used_rtr(random.below(4), gen + 1)});
+                break;
+            case 3:
+                deliver_revoked(stream()->id, gen, index, random.below(2));
+                break;
+            case 4:
+                m_b_rdma->notify((sn & 0xffff) | (random.below(2) << 16) |
+                                         (index << RI_WIRE_IMM_SLOT_SHIFT) |
+                                         (gen << RI_WIRE_IMM_GEN_SHIFT),
+                                 LARGE - random.below(lies));
+                break;
+            case 5: {
+                wire_msg msg(RI_WIRE_RTS, stream()->id, sn);
+                msg.tag    = TAG;
+                msg.req_id = 77;
+                m_b->deliver(msg.header(),
+                             rts_payload({{0x1000, LARGE}},
+                                         random.percent(lies) ? RI_WIRE_RTS_AGAIN : 0));
+                break;
+            }
+            case 6:
+                send(8, TAG + random.below(2));
+                break;
+            case 7:
+                deliver();
+                break;
+            default:
+                m_b->progress();
+                break;
+            }
+        }
+        named += stream()->counters.rx_named;
+        ++((stream()->broken) ? broken : whole);
+        ri_stream_break(stream(), "a test");
+        m_ba->sent.clear();
+        m_ab->sent.clear();
+        for (unsigned i = 0; i < 3; ++i) {
+            m_b->progress();
+        }
+        for (const recv_ptr &one : r) {
+            if (!one->done) {
+                m_b->cancel(one);
+            }
+            EXPECT_TRUE(one->done);
+        }
+        m_ab->sent.clear();
+        m_ba->sent.clear();
+    });
+    EXPECT_GT(named, 50u);
+    EXPECT_GT(broken, 20u);
+    EXPECT_GT(whole, 0u);
 }
 
 } // namespace

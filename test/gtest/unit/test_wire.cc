@@ -65,6 +65,10 @@ const type_case TYPES[] = {
         {"CTS", RI_WIRE_CTS, 24, false},
         {"WRITTEN", RI_WIRE_WRITTEN, 8, false},
         {"RING_REQ", RI_WIRE_RING_REQ, 8, false},
+        {"RTR", RI_WIRE_RTR, 60, false},
+        {"REVOKE", RI_WIRE_REVOKE, 24, false},
+        {"REVOKED", RI_WIRE_REVOKED, 16, false},
+        {"USED", RI_WIRE_USED, 60, false},
 };
 
 class test_wire : public ::testing::Test {
@@ -74,17 +78,20 @@ protected:
     {
         wire_msg msg(type, hello ? 0 : ID, value_of(type));
 
-        msg.tag       = TAG;
-        msg.req_id    = REQ_ID;
-        msg.uid       = UID;
-        msg.total     = TOTAL;
-        msg.pid       = 11;
-        msg.fd        = 12;
-        msg.stream_id = 13;
-        msg.cookie    = COOKIE;
-        msg.recv_id   = RECV_ID;
-        msg.plane     = PLANE;
-        msg.address   = bytes(RI_PLANE_ADDRESS_MAX, 0x5a);
+        msg.tag        = TAG;
+        msg.req_id     = REQ_ID;
+        msg.uid        = UID;
+        msg.total      = (type == RI_WIRE_USED) ? (uint32_t)RI_WIRE_RELEASE_MAX : TOTAL;
+        msg.slot       = SLOT;
+        msg.length     = TAG;
+        msg.generation = REQ_ID;
+        msg.pid        = 11;
+        msg.fd         = 12;
+        msg.stream_id  = 13;
+        msg.cookie     = COOKIE;
+        msg.recv_id    = RECV_ID;
+        msg.plane      = PLANE;
+        msg.address    = bytes(RI_PLANE_ADDRESS_MAX, 0x5a);
 
         msg.address_length = 24;
         msg.release        = std::vector<uint32_t>(RI_WIRE_RELEASE_MAX, REQ_ID);
@@ -137,7 +144,8 @@ protected:
             EXPECT_EQ(SERIAL, m_msg.hello.serial);
         }
 
-        bool has_tag = type.in_sequence && (type.type != RI_WIRE_EAGER_SAME);
+        bool has_tag = (type.in_sequence && (type.type != RI_WIRE_EAGER_SAME)) ||
+                       (type.type == RI_WIRE_RTR);
         EXPECT_EQ(has_tag ? TAG : 0, m_msg.tag);
         EXPECT_EQ(((type.type == RI_WIRE_EAGER_SYNC) || (type.type == RI_WIRE_FIRST) ||
                    (type.type == RI_WIRE_RTS) || (type.type == RI_WIRE_POOL) ||
@@ -168,6 +176,27 @@ protected:
             for (uint8_t byte : m_msg.plane_address) {
                 EXPECT_EQ(0x5a, byte);
             }
+        }
+        if (type.type == RI_WIRE_RTR) {
+            EXPECT_EQ(COOKIE, m_msg.mask);
+            EXPECT_EQ(COOKIE, m_msg.address);
+            EXPECT_EQ(TAG, m_msg.rtr_length);
+            EXPECT_EQ(RECV_ID, m_msg.seen);
+            EXPECT_EQ(REQ_ID, m_msg.generation);
+            EXPECT_EQ(SLOT, m_msg.slot);
+        }
+        if ((type.type == RI_WIRE_REVOKE) || (type.type == RI_WIRE_REVOKED)) {
+            EXPECT_EQ(VALUE, m_msg.generation);
+            EXPECT_EQ(SLOT, m_msg.slot);
+        }
+        if (type.type == RI_WIRE_REVOKE) {
+            EXPECT_EQ(13u, m_msg.stream_id);
+            EXPECT_EQ(UID, m_msg.uid);
+        }
+        if (type.type == RI_WIRE_USED) {
+            EXPECT_EQ((uint32_t)RI_WIRE_RELEASE_MAX, m_msg.used_count);
+            EXPECT_EQ(REQ_ID, m_msg.used[0]);
+            EXPECT_EQ(RECV_ID, m_msg.used[RI_WIRE_RELEASE_MAX - 1]);
         }
         if (type.type == RI_WIRE_RING_OFFER) {
             EXPECT_EQ(11u, m_msg.ring_pid);
@@ -206,6 +235,7 @@ protected:
     static const uint32_t SERIAL  = 0x13579bdf;
     static const uint32_t RECV_ID = 0x2468ace0;
     static const uint8_t PLANE    = 0xb7;
+    static const uint16_t SLOT    = 31;
 
     ri_wire_msg_t m_msg;
     std::unique_ptr<exact> m_header;
@@ -225,6 +255,7 @@ const uint32_t test_wire::TOTAL;
 const uint32_t test_wire::SERIAL;
 const uint32_t test_wire::RECV_ID;
 const uint8_t test_wire::PLANE;
+const uint16_t test_wire::SLOT;
 
 TEST_F(test_wire, sizes)
 {
@@ -546,6 +577,41 @@ TEST_F(test_wire, rts_describes_its_data)
     }
     EXPECT_EQ(UCS_OK, parse_apart(header, rts_payload({{~0ul, max}})));
     EXPECT_EQ(UCS_OK, parse_apart(header, rts_payload({{0, max - 1}, {~0ul, 1}})));
+}
+
+/* Fields of RTR and what belongs to it that have no meaning with some values */
+TEST_F(test_wire, rtr_makes_sense)
+{
+    for (ri_wire_type_t type : {RI_WIRE_RTR, RI_WIRE_REVOKE, RI_WIRE_REVOKED}) {
+        wire_msg msg(type, ID, VALUE);
+
+        msg.stream_id = ID;
+        msg.slot      = RI_WIRE_RTR_SLOTS - 1;
+        EXPECT_EQ(UCS_OK, parse_inline(msg.header(), {}));
+        for (uint16_t slot : {(uint16_t)RI_WIRE_RTR_SLOTS, (uint16_t)0xffff}) {
+            msg.slot = slot;
+            EXPECT_EQ(UCS_ERR_INVALID_PARAM, parse_inline(msg.header(), {}));
+        }
+    }
+    wire_msg rtr(RI_WIRE_RTR, ID, VALUE);
+    for (uint64_t length : {0ul, RI_WIRE_LENGTH_MAX + 1, ~0ul}) {
+        rtr.length = length;
+        EXPECT_EQ(UCS_ERR_INVALID_PARAM, parse_inline(rtr.header(), {}));
+    }
+    rtr.length = RI_WIRE_LENGTH_MAX;
+    EXPECT_EQ(UCS_OK, parse_inline(rtr.header(), {}));
+    wire_msg revoke(RI_WIRE_REVOKE, ID, VALUE);
+    for (uint32_t id : {0u, 1u << 24}) {
+        revoke.stream_id = id;
+        EXPECT_EQ(UCS_ERR_INVALID_PARAM, parse_inline(revoke.header(), {}));
+    }
+    wire_msg used(RI_WIRE_USED, ID, VALUE);
+    for (uint32_t count : {0u, (uint32_t)RI_WIRE_USED_MAX + 1, ~0u}) {
+        used.total = count;
+        EXPECT_EQ(UCS_ERR_INVALID_PARAM, parse_inline(used.header(), {}));
+    }
+    used.total = RI_WIRE_USED_MAX;
+    EXPECT_EQ(UCS_OK, parse_inline(used.header(), {}));
 }
 
 TEST_F(test_wire, frag_names_the_conn)

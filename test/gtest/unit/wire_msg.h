@@ -112,6 +112,39 @@ struct wire_msg {
             append(out, msg);
             break;
         }
+        case RI_WIRE_RTR: {
+            ri_wire_rtr_msg_t msg = {};
+
+            msg.base       = base;
+            msg.tag        = tag;
+            msg.mask       = cookie;
+            msg.address    = cookie;
+            msg.length     = length;
+            msg.way        = way;
+            msg.seen       = recv_id;
+            msg.generation = generation;
+            msg.slot       = slot;
+            append(out, msg);
+            break;
+        }
+        case RI_WIRE_REVOKE:
+            append(out, ri_wire_revoke_t{base, slot, 0, stream_id, uid});
+            break;
+        case RI_WIRE_REVOKED:
+            append(out, ri_wire_revoked_t{base, slot, (uint16_t)flags, 0});
+            break;
+        case RI_WIRE_USED: {
+            ri_wire_used_t msg = {};
+
+            msg.base  = base;
+            msg.count = total;
+            if (!release.empty()) {
+                memcpy((uint8_t *)&msg + offsetof(ri_wire_used_t, rtrs), release.data(),
+                       release.size() * sizeof(uint32_t));
+            }
+            append(out, msg);
+            break;
+        }
         default:
             append(out, base);
             break;
@@ -147,6 +180,9 @@ struct wire_msg {
     uint8_t address_length = 0;
     uint32_t way           = 0;
     uint16_t asked         = 0;
+    uint64_t length        = 1; /* of the receive of an RTR */
+    uint32_t generation    = 0;
+    uint16_t slot          = 0;
     bytes address; /* at most RI_PLANE_ADDRESS_MAX */
     bool has_hello           = false;
     ri_wire_hello_t greeting = {};
