@@ -17,9 +17,15 @@
 /* Smaller copies tell more about the fixed cost. */
 #define LINK_COPY_LEARN 16384
 
+/* One direction of a port. */
+typedef struct link_way {
+    uint64_t free;        /* when all that is on it is through */
+    uint64_t single_free; /* likewise, of what is a single packet */
+} link_way_t;
+
 typedef struct link_port {
-    uint64_t out_free;
-    uint64_t in_free;
+    link_way_t out;
+    link_way_t in;
 } link_port_t;
 
 static pthread_mutex_t link_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -39,29 +45,51 @@ static uint64_t link_wire_time(uint64_t length)
            (uint64_t)((double)length * sh_settings.link.ns_per_byte);
 }
 
-/* Take the way out for @a wire ns. @return When the first bit leaves. */
-static uint64_t link_take_out(unsigned device, uint64_t earliest, uint64_t wire)
+/* Take a way for @a wire ns. A single packet waits for at most one of what is longer, which is
+ * through so much later; that this was already told otherwise of it is left as it is. With
+ * link_lock. @return When the first bit is on it. */
+static uint64_t link_take(link_way_t *way, uint64_t earliest, uint64_t length,
+                          uint64_t wire)
+{
+    uint64_t start = sh_max(earliest, way->free);
+    uint64_t single;
+
+    if (length > sh_settings.mtu) {
+        way->free = start + wire;
+        return start;
+    }
+    single = sh_max(earliest, way->single_free) + link_wire_time(sh_settings.mtu);
+    start  = sh_min(start, single);
+
+    way->single_free = start + wire;
+    way->free        = sh_max(way->free, start) + wire;
+    return start;
+}
+
+/* Take the way out, behind what the same QP has sent. @return When the first bit leaves. */
+static uint64_t link_take_out(unsigned device, uint64_t earliest, uint64_t length,
+                              uint64_t wire, uint64_t *turn)
 {
     uint64_t start;
 
     pthread_mutex_lock(&link_lock);
-    start = sh_max(earliest, link_ports[device].out_free);
-
-    link_ports[device].out_free = start + wire;
+    start = link_take(&link_ports[device].out, sh_max(earliest, *turn), length, wire);
+    *turn = start + wire;
     pthread_mutex_unlock(&link_lock);
     return start;
 }
 
-void sh_link_send(unsigned device, sh_msg_t *msg, uint64_t length)
+void sh_link_send(unsigned device, sh_msg_t *msg, uint64_t length, uint64_t *turn)
 {
     if (!sh_settings.link.enabled) {
         return;
     }
     msg->wire = link_wire_time(length);
-    msg->sent = link_take_out(device, sh_now(), msg->wire);
+    msg->sent = link_take_out(device, sh_now(), length, msg->wire, turn);
 }
 
-uint64_t sh_link_respond(unsigned device, uint64_t earliest, uint64_t length)
+uint64_t sh_link_respond(unsigned device, uint64_t earliest, uint64_t length,
+                         uint64_t *turn)
 {
     uint64_t wire;
 
@@ -69,10 +97,11 @@ uint64_t sh_link_respond(unsigned device, uint64_t earliest, uint64_t length)
         return 0;
     }
     wire = link_wire_time(length);
-    return link_take_out(device, earliest, wire) + wire + sh_settings.link.latency_ns;
+    return link_take_out(device, earliest, length, wire, turn) + wire +
+           sh_settings.link.latency_ns;
 }
 
-uint64_t sh_link_arrive(unsigned device, const sh_msg_t *msg)
+uint64_t sh_link_arrive(unsigned device, const sh_msg_t *msg, uint64_t length)
 {
     uint64_t first;
 
@@ -80,9 +109,8 @@ uint64_t sh_link_arrive(unsigned device, const sh_msg_t *msg)
         return 0;
     }
     pthread_mutex_lock(&link_lock);
-    first = sh_max(msg->sent + sh_settings.link.latency_ns, link_ports[device].in_free);
-
-    link_ports[device].in_free = first + msg->wire;
+    first = link_take(&link_ports[device].in, msg->sent + sh_settings.link.latency_ns,
+                      length, msg->wire);
     pthread_mutex_unlock(&link_lock);
     return first + msg->wire;
 }

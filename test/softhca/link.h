@@ -9,19 +9,23 @@
 
 /*
  * The link model. Each process is a host with links of its own, one for each device: what
- * it sends queues on the way out, what it receives on the way in. Without a model all
- * times are 0.
+ * it sends queues on the way out, what it receives on the way in. An adapter sends the packets
+ * of its QPs in turn: what is not longer than one goes between those of longer messages of other
+ * QPs. Without a model all times are 0.
  */
 
-/** Reserve the way out for a message that is posted now: sets its sent and wire. */
-void sh_link_send(unsigned device, sh_msg_t *msg, uint64_t length);
+/** Reserve the way out for a message that is posted now: sets its sent and wire.
+ * @param turn  When what the QP has sent before has left; set to when this has. */
+void sh_link_send(unsigned device, sh_msg_t *msg, uint64_t length, uint64_t *turn);
 
 /** The same for data that goes out not before @a earliest, of a read.
  * @return When the last bit is there. */
-uint64_t sh_link_respond(unsigned device, uint64_t earliest, uint64_t length);
+uint64_t sh_link_respond(unsigned device, uint64_t earliest, uint64_t length,
+                         uint64_t *turn);
 
-/** @return When a message's last bit is there, which is its turn on the way in. */
-uint64_t sh_link_arrive(unsigned device, const sh_msg_t *msg);
+/** @return When the last bit of a message of @a length bytes is there, which is its turn on the
+ * way in. */
+uint64_t sh_link_arrive(unsigned device, const sh_msg_t *msg, uint64_t length);
 
 /** @return When an acknowledgement is there. It takes no room on the link. */
 uint64_t sh_link_answer(const sh_msg_t *msg);

@@ -220,6 +220,7 @@ typedef struct sh_qp {
     int ack_wanted;
     struct sh_qp *ack_next;
     uint32_t async_events;
+    uint64_t sent; /* link model: when what it has sent has left */
     /* Fault injection */
     uint64_t random;
     uint64_t random_rx;

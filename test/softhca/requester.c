@@ -201,7 +201,7 @@ static int requester_send(sh_qp_t *qp, sh_send_wqe_t *wqe, const sh_sge_t *list)
         msg.size = sizeof(msg) + wqe->inline_size;
         data     = wqe->data;
     }
-    sh_link_send(device, &msg, requester_is_read(wqe) ? 0 : wqe->length);
+    sh_link_send(device, &msg, requester_is_read(wqe) ? 0 : wqe->length, &qp->sent);
     error = sh_fabric_send(slot, &msg, data);
     if (!error) {
         sh_link_count(requester_is_read(wqe) ? 0 : wqe->length,

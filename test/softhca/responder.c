@@ -329,7 +329,8 @@ void sh_responder_request(sh_qp_t *qp, unsigned slot, pid_t pid, const sh_msg_t 
         return;
     }
     responder_init(req, qp, slot, pid, msg);
-    req->due          = sh_link_arrive(sh_context(qp->super.context)->device->index, msg);
+    req->due          = sh_link_arrive(sh_context(qp->super.context)->device->index, msg,
+                              (msg->opcode == IBV_WR_RDMA_READ) ? 0 : msg->length);
     *qp->requests_end = req;
     qp->requests_end  = &req->next;
     if (qp->requests == req) {

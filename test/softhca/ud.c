@@ -220,8 +220,8 @@ int sh_ud_send(sh_qp_t *qp, sh_send_wqe_t *wqe, enum ibv_wc_status *status,
     if (*status != IBV_WC_SUCCESS) {
         return 0;
     }
-    sh_link_send(sh_context(qp->super.context)->device->index, &datagram.msg,
-                 wqe->length);
+    sh_link_send(sh_context(qp->super.context)->device->index, &datagram.msg, wqe->length,
+                 &qp->sent);
     if (ud_faults_wanted()) {
         sh_faults_ud(qp, &fault);
         error = ud_send_faulty(qp, &datagram, &fault);
@@ -375,7 +375,7 @@ void sh_ud_receive(sh_qp_t *qp, const sh_msg_t *msg)
         ud_deliver(qp, msg);
         return;
     }
-    due      = sh_link_arrive(sh_context(qp->super.context)->device->index, msg);
+    due = sh_link_arrive(sh_context(qp->super.context)->device->index, msg, msg->length);
     datagram = malloc(sizeof(*datagram));
     if (datagram == NULL) {
         sh_count(ud_drops, 1);

@@ -103,6 +103,36 @@ TEST_F(test_softhca_link, queue)
     }
 }
 
+/* A message of one packet goes between those of a longer one of another QP, but not of its own. */
+TEST_F(test_softhca_link, packets_in_turn)
+{
+    const uint32_t length = 500000;
+    struct ibv_wc wc;
+    node_params params;
+
+    set("SOFTHCA_LINK", "bandwidth=1MB/s");
+    params.size = length;
+    node a(params), b(params), c, d;
+    connect(a, b);
+    connect(c, d);
+    *a.at(length - 1) = 'e';
+    *b.at(length - 1) = 0;
+    ASSERT_EQ(0, a.rdma(IBV_WR_RDMA_WRITE, 0, length, b.address(), 0));
+    ASSERT_EQ(0, d.recv(0, 8));
+    ASSERT_EQ(0, c.send(0, 8));
+    EXPECT_EQ(IBV_WC_SUCCESS, spin(d).status);
+    EXPECT_EQ(IBV_WC_SUCCESS, spin(c).status);
+    EXPECT_NE('e', *static_cast<volatile char *>(b.at(length - 1)));
+    EXPECT_EQ(0, ibv_poll_cq(a.cq, 1, &wc));
+
+    ASSERT_EQ(0, b.recv(0, 8));
+    ASSERT_EQ(0, a.send(0, 8));
+    EXPECT_EQ(IBV_WC_SUCCESS, spin(b).status);
+    EXPECT_EQ('e', *static_cast<volatile char *>(b.at(length - 1)));
+    EXPECT_EQ(IBV_WC_SUCCESS, spin(a).status);
+    EXPECT_EQ(IBV_WC_SUCCESS, spin(a).status);
+}
+
 /* Reads, sends and writes of different sizes, with the answers in the requests' order. */
 TEST_F(test_softhca_link, mixed)
 {
