@@ -1,6 +1,6 @@
 # Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause
 #
-# Statistics of contrib/compare.sh: reads the budgets and the raw samples,
+# Statistics of contrib/compare.sh and contrib/figures.sh: reads the budgets and the raw samples,
 # prints the table, or with -v need=N the suites that need another round.
 #
 #   awk -v rounds=7 -v summary=summary.csv -f compare.awk budgets.tsv raw.csv
@@ -12,7 +12,8 @@
 #
 # Where stock was measured with several rendezvous schemes, the base of a line is the best
 # of them: the scheme whose median is best. The base of "ideal" is what the same run says
-# would be reached at best; that of "none" is 1.
+# would be reached at best; that of "none" is 1. Beside "ideal" there may be "work", which is
+# for charts only.
 #
 # Exit code 3: a budget is missed or could not be measured.
 
@@ -20,10 +21,11 @@ BEGIN {
     TOLERANCE = 1.3
     exit_code = 0
     num_budgets = num_lines = num_probes = 0
-    num_schemes = split("stock stock_get stock_put", schemes, " ")
+    num_schemes = split("stock stock_get stock_put stock_rndv", schemes, " ")
     scheme_name["stock"] = "auto"
     scheme_name["stock_get"] = "get"
     scheme_name["stock_put"] = "put"
+    scheme_name["stock_rndv"] = "rndv"
 }
 
 # Budgets
@@ -283,7 +285,7 @@ function report_mode(mode,    i, part, key, variant, base)
     for (i = 1; i <= num_lines; i++) {
         key = lines[i]
         split(key, part, SUBSEP)
-        if (!((mode, key) in seen) || part[2] ~ /^ideal:/) {
+        if (!((mode, key) in seen) || part[2] ~ /^(ideal|work):/) {
             continue
         }
         base = ideal_key(part)
@@ -295,7 +297,7 @@ function report_mode(mode,    i, part, key, variant, base)
             if (part[3] + 0 > 0) {
                 report(mode, part[1] SUBSEP part[2] SUBSEP 0, mode, key, "empty")
             }
-        } else if (unit[key] == "msgs") {
+        } else if (unit[key] ~ /^(msgs|share)$/) {
             report("", "", mode, key, "none")
         } else if (mode != "stock" && (base = best_stock(key)) != "") {
             report(base, key, mode, key, "stock")
@@ -350,6 +352,7 @@ END {
     report_mode("ring")
     report_mode("rtr")
     report_mode("am")
+    report_mode("net")
     if (need == "") {
         report_mode("stock")
         report_unused()

@@ -48,7 +48,8 @@ typedef struct {
     size_t size;
     int comps[NUM_COMPS];
     uint64_t loops_per_unit;
-    int seed; /* of what rank 0 sends; rank 1's is one more */
+    int warmup; /* latency: messages of a batch before those that are timed */
+    int seed;   /* of what rank 0 sends; rank 1's is one more */
     unsigned char *send;
     unsigned char *recv;
 } point_t;
@@ -69,14 +70,20 @@ typedef struct {
 } options_t;
 
 
+/* A batch begins with both sides there at the same time, as never again in a ping-pong */
+#define LATENCY_WARMUP 2
+
 static void latency_step(const bench_mpi_t *bench, void *arg, long count, double *seconds)
 {
     const point_t *point = arg;
     int size             = (int)point->size;
-    double start         = bench_now();
+    double start         = 0;
     long i;
 
-    for (i = 0; i < count; ++i) {
+    for (i = -point->warmup; i < count; ++i) {
+        if (i == 0) {
+            start = bench_now();
+        }
         if (bench->rank == 0) {
             MPI_Send(point->send, size, MPI_BYTE, 1, TAG_DATA, MPI_COMM_WORLD);
         }
@@ -207,15 +214,15 @@ static double progress_loop(const bench_mpi_t *bench, const point_t *point,
 
 /*
  * Right beside it, what it would take at best: the computation without the message, and,
- * where the receive is there before the send, the message without the receiver's
- * computation that could hide it. The transfer may be longer than that computation.
+ * where the receive is there before the send, the message without the computation between
+ * start and wait that could hide it. The transfer may be longer than that computation.
  */
 static void progress_step(const bench_mpi_t *bench, void *arg, long count,
                           double *seconds)
 {
     const point_t *point = arg;
     const int *comps     = &point->comps[bench->rank * NUM_COMPS / 2];
-    int bare[]           = {comps[0], bench->rank ? 0 : comps[1], comps[2]};
+    int bare[]           = {comps[0], 0, comps[2]};
 
     seconds[0] = progress_loop(bench, point, comps, count, 1);
     seconds[1] = progress_loop(bench, point, comps, count, 0);
@@ -263,6 +270,8 @@ static void print_progress(const point_t *point, const bench_mpi_result_t *resul
     bench_print(name, point->size, values[0] * 1e6, "us", result->probe_ns);
     snprintf(name, sizeof(name), "ideal:%s", comps);
     bench_print(name, point->size, ideal * 1e6, "us", result->probe_ns);
+    snprintf(name, sizeof(name), "work:%s", comps);
+    bench_print(name, point->size, values[1] * 1e6, "us", result->probe_ns);
 }
 
 static const kind_t kinds[] = {
@@ -435,8 +444,9 @@ static bool run_points(bench_mpi_t *bench, options_t *options)
     bench_mpi_probe_open(bench);
     calibrate_computation(options);
     for (i = 0; i < options->num_points; ++i) {
-        options->points[i].send = send;
-        options->points[i].recv = recv;
+        options->points[i].send   = send;
+        options->points[i].recv   = recv;
+        options->points[i].warmup = (options->fixed == 0) ? LATENCY_WARMUP : 0;
         right &= run_point(bench, &options->points[i], options->fixed);
     }
     bench_mpi_probe_close(bench);
