@@ -41,11 +41,7 @@ Exit code: 0 when everything ran, 1 when something failed.
 EOF
 }
 
-die()
-{
-    echo "compare.sh: $*" >&2
-    exit 1
-}
+. "$root/contrib/bench.sh"
 
 # Options
 
@@ -60,12 +56,6 @@ out=
 cpus=
 strict=no
 quick=no
-
-value_of()
-{
-    [ $# -ge 2 ] || die "$1 needs a value"
-    echo "$2"
-}
 
 while [ $# -gt 0 ]; do
     # An option's value is taken here once; a missing one is caught by value_of
@@ -129,33 +119,9 @@ fi
 
 # What there is to measure
 
-[ -n "$cpus" ] || cpus=$(awk '/^Cpus_allowed_list/ {
-    n = split($2, range, ",")
-    for (i = 1; i <= n; i++) {
-        split(range[i], end, "-")
-        for (c = end[1] + 0; c <= (range[i] ~ /-/ ? end[2] : end[1]) + 0; c++) {
-            list = list (count++ ? "," : "") c
-            if (count == 2) {
-                print list
-                exit
-            }
-        }
-    }
-}' /proc/self/status)
-[[ $cpus == *,* ]] || die "two cores are needed, and this shell may use only one"
-cpu0=${cpus%,*}
-cpu1=${cpus#*,}
+choose_cpus
 
-if [ -z "$lib" ]; then
-    lib=$(find "$build_dir" -path '*/src/.libs/libucxri.so' -printf '%T@ %p\n' \
-          2>/dev/null | sort -rn | sed -n '1s/^[^ ]* //p')
-    [ -n "$lib" ] || die "no libucxri.so below $build_dir: build it first, or" \
-                         "give --build-dir or --lib"
-fi
-if [ "$lib" != stock ]; then
-    [ -r "$lib" ] || die "cannot read the library $lib"
-    lib=$(realpath "$lib")
-fi
+find_library
 
 mkdir -p "$build_dir/bench" || exit 1
 build_dir=$(cd "$build_dir" && pwd)
@@ -166,51 +132,7 @@ raw=$out/raw.csv
 summary=$out/summary.csv
 rm -f "$out"/logs/*.log
 
-# The command of an MPI: Debian's name, or the plain one if it is that MPI
-mpi_command()
-{
-    local pattern=$1 name
-    shift
-    for name in "$@"; do
-        if command -v "$name" >/dev/null &&
-           [[ $("$name" --version 2>&1) =~ $pattern ]]; then
-            command -v "$name"
-            return 0
-        fi
-    done
-    return 1
-}
-
-mpi_find()
-{
-    case $1 in
-    mpich)
-        mpicc=$(command -v mpicc.mpich || command -v mpicc) &&
-        mpiexec=$(mpi_command 'HYDRA' mpiexec.mpich mpiexec.hydra mpiexec)
-        ;;
-    openmpi)
-        mpicc=$(command -v mpicc.openmpi || command -v mpicc) &&
-        mpiexec=$(mpi_command 'Open MPI|OpenRTE' mpirun.openmpi mpirun)
-        ;;
-    esac
-}
-
-# build PROGRAM COMPILER SOURCE [LIBRARIES]
-build()
-{
-    local program=$1 compiler=$2 source=$3
-    shift 3
-    mkdir -p "$(dirname "$program")" || exit 1
-    if [ "$program" -nt "$source" ] && [ "$program" -nt "$bench_src/bench.h" ] &&
-       [ "$program" -nt "$bench_src/bench_mpi.h" ]; then
-        return 0
-    fi
-    "$compiler" -O2 -std=gnu11 -o "$program" "$source" "$@" ||
-        die "cannot build $source with $compiler"
-}
-
 suites=()
-declare -A mpiexec_of
 cc=${CC:-cc}
 command -v taskset >/dev/null || die "taskset is missing (package util-linux)"
 build "$build_dir/bench/core_ping" "$cc" "$bench_src/core_ping.c"
@@ -223,16 +145,7 @@ if [[ $skip != *" perftest "* ]]; then
     fi
 fi
 [ ${#mpis[@]} -gt 0 ] || mpis=(mpich openmpi)
-for mpi in "${mpis[@]}"; do
-    [ "$mpi" != none ] && [ -z "${mpiexec_of[$mpi]:-}" ] || continue
-    if mpi_find "$mpi"; then
-        build "$build_dir/bench/$mpi/mpi_perf" "$mpicc" "$bench_src/mpi_perf.c"
-        mpiexec_of[$mpi]=$mpiexec
-        suites+=("$mpi")
-    else
-        echo "$mpi is not installed: left out" >&2
-    fi
-done
+add_mpis "${mpis[@]}"
 if [[ $skip != *" ucp "* ]]; then
     # The package of some distributions has no pkg-config file; then the
     # compiler's own paths have to do
@@ -295,8 +208,6 @@ mpi_large+=("progress:0/20/0/5/5/20=30720" "progress:27/0/0/20/20/20=1048576 419
 
 # Running
 
-failures=0
-declare -A failed
 server_pid=
 
 cleanup()
@@ -305,49 +216,6 @@ cleanup()
 }
 trap cleanup EXIT
 trap 'exit 130' INT TERM
-
-show_progress()
-{
-    local now=$SECONDS left
-    left=$((step > 0 ? (now - start_time) * (steps - step) / step : 0))
-    if [ -t 2 ]; then
-        printf '\r\033[K[%d/%d] round %d of %d: %s %s, %d s, about %d s left' \
-               "$step" "$steps" "$round" "$last_round" "$1" "$2" \
-               $((now - start_time)) "$left" >&2
-    elif [ "$1 $2" != "${last_shown:-}" ] && [ "$2" = stock ]; then
-        printf '[%d/%d] round %d of %d: %s, %d s\n' "$step" "$steps" "$round" \
-               "$last_round" "$1" $((now - start_time)) >&2
-    fi
-    last_shown="$1 $2"
-}
-
-end_progress()
-{
-    [ ! -t 2 ] || printf '\r\033[K' >&2
-}
-
-note_failure()
-{
-    local suite=$1 variant=$2 what=$3 log=$4
-    failures=$((failures + 1))
-    failed[$suite,$variant]=$((${failed[$suite,$variant]:-0} + 1))
-    end_progress
-    echo "FAILED: $suite, $variant: $what; see $log" >&2
-    sed -n 's/^/    /; 1,5p' "$log" >&2
-}
-
-# Turn the RESULT lines of a log into samples
-add_samples()
-{
-    local suite=$1 variant=$2 log=$3
-    awk -v round="$round" -v variant="$variant" -v suite="$suite" '
-        $1 == "RESULT" {
-            printf "%d,%s,%s,%s,%s,%s,%s,%s\n", round, variant, suite, $2, $3, $4,
-                   $5, $6
-            n++
-        }
-        END { exit n ? 0 : 1 }' "$log" >>"$raw"
-}
 
 core_ping()
 {
@@ -516,30 +384,6 @@ mpi_points()
         list=$(select_sizes "$variant" ${item#*=} | paste -sd,)
         [ -z "$list" ] || points+=("${item%%=*}=$list")
     done
-}
-
-# launch MPI ARGUMENTS...: mpi_perf with the environment of the variant.
-#
-# Both ranks are pinned by taskset as two programs of one job, because binding options are
-# silently without effect in some containers; env comes after the launcher, so that only
-# the ranks see the library
-launch()
-{
-    local mpi=$1 args=() rank
-    shift
-    if [ "$mpi" = openmpi ]; then
-        [ "$(id -u)" -ne 0 ] || args+=(--allow-run-as-root)
-        args+=(--host localhost:2 --bind-to none --mca pml ucx
-               --mca opal_common_ucx_tls any --mca opal_common_ucx_devices any)
-    else
-        args+=(-bind-to none)
-    fi
-    for rank in "$cpu0" "$cpu1"; do
-        args+=(-n 1 taskset -c "$rank" env "${env_args[@]}"
-               "$build_dir/bench/$mpi/mpi_perf" "$@" :)
-    done
-    unset 'args[-1]'
-    timeout --foreground 120 "${mpiexec_of[$mpi]}" "${args[@]}" </dev/null
 }
 
 run_mpi()

@@ -1,0 +1,473 @@
+#!/bin/bash
+# Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause
+#
+# Makes the figures of docs/figures: those of Small and Yuan (ICS'09) that compare protocols,
+# on the software HCA with a link of 2 us and 2 GB/s. Stock UCX's rc_verbs beside the library
+# on the same device, alternately, in one go: ucxri_perf, and MPI programs under each MPI
+# that is installed. docs/figures/README.md says what is in them.
+#
+#   contrib/figures.sh                      everything, 3 rounds
+#   contrib/figures.sh --quick --mpi none   what the tests run
+
+set -u -o pipefail
+export LC_ALL=C
+
+root=$(cd "$(dirname "$0")/.." && pwd)
+bench_src=$root/test/bench
+
+usage()
+{
+    cat <<EOF
+Usage: contrib/figures.sh [options]
+  --mpi NAME       mpich, openmpi, all (default: all that are installed) or none;
+                   repeatable
+  --skip NAME      leave out perf (ucxri_perf) or counters; repeatable
+  --quick          one round, a few sizes, hardly any time for each
+  --rounds N       rounds (3)
+  --add            keep the samples that are in the output directory, and add to them
+  --build-dir DIR  where the library, ucxri_perf and the software HCA were built
+                   (build, below the source)
+  --lib PATH       the library (found below the build directory)
+  --out DIR        where the results go (figures, below the build directory)
+  --cpus A,B       the two cores (the first two that this shell may use)
+  --strict         exit with 2 when a budget is missed or was not measured
+  -h, --help       this help
+Exit code: 0 when everything ran, 1 when something failed.
+EOF
+}
+
+. "$root/contrib/bench.sh"
+
+mpis=()
+skip=" "
+rounds=
+build_dir=$root/build
+lib=
+out=
+cpus=
+strict=no
+quick=no
+add=no
+
+while [ $# -gt 0 ]; do
+    case $1 in
+    --mpi | --skip | --rounds | --build-dir | --lib | --out | --cpus)
+        arg=$(value_of "$@") || exit 1
+        ;;
+    esac
+    case $1 in
+    --mpi)
+        case $arg in
+        mpich | openmpi | none) mpis+=("$arg") ;;
+        all) mpis+=(mpich openmpi) ;;
+        *) die "--mpi $arg: expected mpich, openmpi, all or none" ;;
+        esac
+        shift
+        ;;
+    --skip)
+        case $arg in
+        perf | counters) skip+="$arg " ;;
+        *) die "--skip $arg: expected perf or counters" ;;
+        esac
+        shift
+        ;;
+    --rounds)
+        [[ $arg =~ ^[1-9][0-9]{0,3}$ ]] || die "--rounds $arg: expected a number"
+        rounds=$arg
+        shift
+        ;;
+    --build-dir) build_dir=$arg; shift ;;
+    --lib) lib=$arg; shift ;;
+    --out) out=$arg; shift ;;
+    --cpus)
+        [[ $arg =~ ^[0-9]+,[0-9]+$ ]] || die "--cpus $arg: expected A,B"
+        cpus=$arg
+        shift
+        ;;
+    --quick) quick=yes ;;
+    --add) add=yes ;;
+    --strict) strict=yes ;;
+    -h | --help) usage; exit 0 ;;
+    *) usage >&2; die "unknown option $1" ;;
+    esac
+    shift
+done
+
+# What there is to measure. A batch has to be long enough for some messages, and short enough
+# not to be interrupted.
+if [ $quick = yes ]; then
+    rounds=${rounds:-1}
+    seconds=0.02
+    batches=4
+    latency_sizes="16384 65536"
+    late_units="30"
+    overlap_sizes="32768"
+    early_sizes="65536 1048576"
+    bandwidth_sizes="1048576"
+    counter_sizes="16384 1048576"
+else
+    rounds=${rounds:-3}
+    seconds=0.2
+    batches=100
+    latency_sizes="16384 32768 65536 131072 262144"
+    late_units="10 20 30 40 50"
+    overlap_sizes="16384 24576 32768"
+    early_sizes="65536 131072 262144 524288 1048576"
+    bandwidth_sizes="65536 262144 1048576"
+    counter_sizes="16384 32768 65536 262144 1048576"
+fi
+link_rate=2000 # MB/s, of SOFTHCA_LINK=ddr
+early_sender=()
+for units in $late_units; do
+    early_sender+=("0/0/60/$units/0/0=30720")
+done
+early_sender+=("0/20/0/5/5/20=${overlap_sizes// /,}")
+early_receiver=("20/20/20/0/0/0=${early_sizes// /,}" "27/0/0/20/20/20=${early_sizes// /,}")
+
+choose_cpus
+[ "$lib" != stock ] || die "--lib stock is for contrib/compare.sh"
+find_library
+mkdir -p "$build_dir/bench" || exit 1
+build_dir=$(cd "$build_dir" && pwd)
+
+# find_built PATTERN: the latest one below the build directory
+find_built()
+{
+    find "$build_dir" -path "$1" -type f -printf '%T@ %p\n' 2>/dev/null | sort -rn |
+        sed -n '1s/^[^ ]* //p'
+}
+
+perf=$(find_built '*/src/ucxri_perf')
+hca=$(find_built '*/test/bin/libsofthca.so')
+[ -n "$perf" ] || die "no ucxri_perf below $build_dir: build it first"
+[ -n "$hca" ] || die "no libsofthca.so below $build_dir: make check-build first"
+out=${out:-$build_dir/figures}
+mkdir -p "$out/logs" || exit 1
+out=$(cd "$out" && pwd)
+raw=$out/samples.csv
+summary=$out/summary.csv
+counters=$out/counters.csv
+work=$(mktemp -d) || exit 1
+rm -f "$out"/logs/*.log
+
+suites=()
+command -v taskset >/dev/null || die "taskset is missing (package util-linux)"
+[[ $skip == *" perf "* ]] || suites+=(perf)
+[ ${#mpis[@]} -gt 0 ] || mpis=(mpich openmpi)
+add_mpis "${mpis[@]}"
+[ ${#suites[@]} -gt 0 ] || die "nothing left to measure"
+
+# Only what the variants set may differ between them
+for var in $(compgen -e); do
+    case $var in
+    UCX_* | UCXRI_* | MPI_UCX_* | SOFTHCA_* | LD_PRELOAD) unset "$var" ;;
+    esac
+done
+export SOFTHCA_LINK=ddr SOFTHCA_FABRIC=figures$$ UCX_NET_DEVICES=softhca0:1
+export UCX_TLS=rc_verbs,ud_verbs:aux,self
+
+# stock chooses eager messages in pieces for nearly all sizes here, by its own estimate of the
+# network; stock_rndv has its rendezvous from 8 KB on
+variants="stock stock_rndv net"
+
+# The environment of a variant, as arguments of env. Both processes are on one host, and are to
+# find each other by the network only.
+variant_env()
+{
+    env_args=(LD_PRELOAD="$hca")
+    case $1 in
+    stock_rndv) env_args+=(UCX_RNDV_THRESH=8k) ;;
+    net)
+        env_args=(LD_PRELOAD="$lib $hca" UCX_RNDV_SCHEME=recv_init UCXRI_CMA=n
+                  UCXRI_RING_PEERS=0 UCXRI_IB_DEVICES=softhca0)
+        ;;
+    esac
+}
+
+cleanup()
+{
+    rm -rf "$work"
+    rm -f "/dev/shm/softhca.$SOFTHCA_FABRIC".*
+}
+trap cleanup EXIT
+trap 'exit 130' INT TERM
+
+# run_perf_bench VARIANT BENCHMARK ARGUMENTS...: results in the form of RESULT lines. What
+# would be reached at best: the overlap is what one side computes while the message moves.
+run_perf_bench()
+{
+    local variant=$1 bench=$2 csv=$work/perf.csv log=$out/logs/perf.$1.$2.$round.log
+    shift 2
+    if ! timeout --foreground 120 env "${env_args[@]}" "$perf" "$bench" --csv "$csv" \
+            --cpus "$cpu0,$cpu1" -t "$seconds" -b "$batches" "$@" >"$log" 2>&1 </dev/null; then
+        note_failure perf "$variant" "$bench" "$log"
+        return 1
+    fi
+    awk -F, '
+        FNR == 1 {
+            next
+        }
+        $1 != "progress" {
+            print "RESULT", "perf_" $1, $3, $5, $8, 0
+            next
+        }
+        {
+            split($4, c, "/")
+            all = c[1] + c[2] + c[3]
+            if (c[4] + c[5] + c[6] > all) {
+                all = c[4] + c[5] + c[6]
+            }
+            overlap = (c[4] < c[1]) ? (c[2] > 0 ? c[2] : c[4] + c[5] - c[1]) : 0
+            hidden = $12 * overlap / all
+            best = $12 - hidden + ((overlap > 0 && $13 > hidden) ? $13 : hidden)
+            print "RESULT", "progress:" $4, $3, $5, $8, 0
+            print "RESULT", "ideal:" $4, $3, best, $8, 0
+            print "RESULT", "work:" $4, $3, $12, $8, 0
+        }' "$csv" >"$work/results"
+    add_samples perf "$variant" "$work/results" || return 1
+    rm -f "$log"
+}
+
+# The configurations of mpi_perf as arguments of ucxri_perf, which takes one list of sizes
+run_perf()
+{
+    local variant=$1 point
+    run_perf_bench "$variant" latency --sizes "${latency_sizes// /,}"
+    run_perf_bench "$variant" bandwidth --sizes "${bandwidth_sizes// /,}"
+    for point in "${early_sender[@]}" "${early_receiver[@]}"; do
+        run_perf_bench "$variant" progress --config "${point%%=*}" --sizes "${point#*=}"
+    done
+}
+
+run_mpi()
+{
+    local mpi=$1 variant=$2 log=$out/logs/$1.$2.$round.log
+    if ! launch "$mpi" -t "$seconds" -b "$batches" "latency=${latency_sizes// /,}" \
+            "bw=${bandwidth_sizes// /,}" "${early_sender[@]/#/progress:}" \
+            "${early_receiver[@]/#/progress:}" >"$log" 2>&1; then
+        note_failure "$mpi" "$variant" mpi_perf "$log"
+        return 1
+    fi
+    # The distance of the cores has no part in this: no sample is left out for it
+    sed 's/[^ ]*$/0/' "$log" | grep '^RESULT' >"$work/results"
+    add_samples "$mpi" "$variant" "$work/results" || return 1
+    rm -f "$log"
+}
+
+# Bandwidth as a share of the link
+add_link_shares()
+{
+    awk -F, -v OFS=, -v rate=$link_rate '
+        { print }
+        ($4 == "perf_bandwidth" || $4 == "mpi_bw") && $2 == "net" {
+            print $1, $2, $3, "link_share", $5, $6 / rate, "share", 0
+        }' "$raw" >"$work/raw" && mv "$work/raw" "$raw"
+}
+
+# count_run MPI COUNT SIZE: the software HCA's counters, both ranks, of a ping-pong
+count_run()
+{
+    local mpi=$1 count=$2 size=$3
+    rm -f "$work/counts"
+    variant_env "$variant"
+    env_args+=(SOFTHCA_COUNTERS="$work/counts")
+    launch "$mpi" -n "$count" "latency=$size" >"$log" 2>&1 || return 1
+    # wr_recv are those that were posted; the others are of what is sent
+    awk '$1 != "softhca" {
+             next
+         }
+         $3 ~ /^wr_/ && $3 != "wr_recv" {
+             sum["work_requests"] += $4
+         }
+         { sum[$3] += $4 }
+         END {
+             print sum["post_send"], sum["work_requests"],
+                   sum["post_recv"] + sum["post_srq_recv"], sum["messages"] + 0,
+                   sum["packets"] + 0, sum["completions"] + 0
+         }' "$work/counts"
+}
+
+# What is done once, at the start, is in both runs
+run_counters()
+{
+    local mpi=$1 size variant log few many
+    echo "mpi,size,variant,doorbells,work_requests,receive_doorbells,messages,packets,completions" \
+        >"$counters"
+    for size in $counter_sizes; do
+        for variant in $variants; do
+            log=$out/logs/$mpi.$variant.counters.$size.log
+            if ! few=$(count_run "$mpi" 50 "$size") || ! many=$(count_run "$mpi" 250 "$size"); then
+                note_failure "$mpi" "$variant" "counters" "$log"
+                continue
+            fi
+            # A turn has two transfers
+            awk -v head="$mpi,$size,$variant" -v few="$few" -v many="$many" 'BEGIN {
+                n = split(few, a, " ")
+                split(many, b, " ")
+                printf "%s", head
+                for (i = 1; i <= n; i++) {
+                    printf ",%.2f", (b[i] - a[i]) / 400
+                }
+                print ""
+            }' >>"$counters"
+            rm -f "$log"
+        done
+    done
+}
+
+# series WHERE VARIANT BENCH: the samples of one line of a chart, in the form of ucxri_perf
+series()
+{
+    awk -F, -v where="$1" -v variant="$2" -v bench="$3" -v OFS=, '
+        function quantile(v, n, q,    pos, low) {
+            pos = 1 + (n - 1) * q
+            low = int(pos)
+            return (low >= n) ? v[n] : v[low] + (v[low + 1] - v[low]) * (pos - low)
+        }
+        # The quantiles of the samples of one key: sets q[1..3]
+        function summarise(key,    i, j, x, v) {
+            for (i = 1; i <= count[key]; i++) {
+                x = sample[key, i]
+                for (j = i - 1; j >= 1 && v[j] > x; j--) {
+                    v[j + 1] = v[j]
+                }
+                v[j + 1] = x
+            }
+            for (i = 1; i <= 3; i++) {
+                q[i] = quantile(v, count[key], i / 4)
+            }
+        }
+        BEGIN {
+            print "bench,library,size,config,median,q1,q3,unit,batches,disturbed,core_ns," \
+                  "extra1_us,extra2_us"
+            n = split(bench, wanted, " ")
+        }
+        FNR > 1 && $2 == variant && $3 == where {
+            key = $4 SUBSEP $5
+            if (!(key in count)) {
+                order[++keys] = key
+            }
+            sample[key, ++count[key]] = $6
+            unit[key] = $7
+        }
+        END {
+            for (i = 1; i <= n; i++) {
+                for (k = 1; k <= keys; k++) {
+                    split(order[k], part, SUBSEP)
+                    if (part[1] != wanted[i]) {
+                        continue
+                    }
+                    name = part[1]
+                    config = work = rest = ""
+                    if (sub(/^progress:/, "", name)) {
+                        config = name
+                        name = "progress"
+                        summarise("work:" config SUBSEP part[2])
+                        work = q[2]
+                        rest = 0
+                    } else {
+                        sub(/^(perf|mpi)_/, "", name)
+                        sub(/^bw$/, "bandwidth", name)
+                    }
+                    summarise(order[k])
+                    print name, variant, part[2], config, q[2], q[1], q[3],
+                          unit[order[k]], count[order[k]], 0, 0, work, rest
+                }
+            }
+        }' "$raw"
+}
+
+# chart NAME WHERE TITLE BENCH...
+chart()
+{
+    local name=$1 where=$2 title=$3 variant files=()
+    shift 3
+    for variant in $variants; do
+        series "$where" "$variant" "$*" >"$work/$variant.csv"
+    done
+    files=("stock UCX=$work/stock.csv" "stock UCX, rendezvous from 8 KB on=$work/stock_rndv.csv"
+           "receiver-initiated=$work/net.csv")
+    "$perf" chart --svg "$out/$name-$where.svg" --title "$title" "${files[@]}" ||
+        die "no chart $name-$where.svg"
+}
+
+draw_charts()
+{
+    local where prefix bandwidth text
+    local sender=("${early_sender[@]/#/progress:}") receiver=("${early_receiver[@]/#/progress:}")
+    for where in $(awk -F, 'FNR > 1 && !seen[$3]++ { print $3 }' "$raw"); do
+        case $where in
+        perf) prefix=perf bandwidth=perf_bandwidth text="UCP" ;;
+        mpich) prefix=mpi bandwidth=mpi_bw text="MPICH" ;;
+        *) prefix=mpi bandwidth=mpi_bw text="Open MPI" ;;
+        esac
+        chart fig7 "$where" "Ping-pong, $text" ${prefix}_latency
+        chart fig9 "$where" "Progress, the sender is early, $text" "${sender[@]%%=*}"
+        chart fig10 "$where" "Progress, the receiver is early, $text" "${receiver[@]%%=*}"
+        chart bandwidth "$where" "Bandwidth, windows of 64 messages, $text" $bandwidth
+    done
+}
+
+first_round=1
+if [ $add = yes ] && [ -s "$raw" ]; then
+    first_round=$(($(tail -n +2 "$raw" | cut -d, -f1 | sort -n | tail -1) + 1))
+    sed -i '/,link_share,/d' "$raw"
+else
+    echo "round,variant,where,bench,size,value,unit,core_ns" >"$raw"
+fi
+last_round=$((first_round + rounds - 1))
+step=0
+steps=$((rounds * ${#suites[@]} * 3))
+start_time=$SECONDS
+for ((round = first_round; round <= last_round; round++)); do
+    for suite in "${suites[@]}"; do
+        # Who goes first changes from round to round
+        for ((i = 0; i < 3; i++)); do
+            read -ra names <<<"$variants"
+            variant=${names[(i + round) % 3]}
+            show_progress "$suite" "$variant"
+            step=$((step + 1))
+            variant_env "$variant"
+            if [ "$suite" = perf ]; then
+                run_perf "$variant"
+            else
+                run_mpi "$suite" "$variant"
+            fi
+        done
+    done
+done
+end_progress
+
+if [[ $skip != *" counters "* ]]; then
+    for suite in "${suites[@]}"; do
+        if [ "$suite" != perf ]; then
+            run_counters "$suite"
+            break
+        fi
+    done
+fi
+add_link_shares
+draw_charts
+
+expect=
+for suite in "${suites[@]}"; do
+    expect+=" $suite:net"
+done
+[ $quick = no ] || expect=
+awk -v rounds="$rounds" -v summary="$summary" -v expect="$expect" \
+    -f "$root/contrib/compare.awk" "$root/contrib/figures.tsv" "$raw"
+missed=$?
+[ $missed -eq 0 ] || [ $missed -eq 3 ] || die "the analysis failed"
+if [ -s "$counters" ] && [[ $skip != *" counters "* ]]; then
+    echo
+    echo "The software HCA's counters, for each message of a ping-pong, both processes:"
+    column -t -s, "$counters" 2>/dev/null || cat "$counters"
+fi
+echo
+echo "samples, summary and charts: $out"
+if [ $failures -gt 0 ]; then
+    echo "$failures runs FAILED, see above" >&2
+    exit 1
+fi
+[ $strict = no ] || [ $missed -eq 0 ] || exit 2
+exit 0
