@@ -76,11 +76,23 @@ static void rtr_note_waiting(ri_peer_t *peer, int waiting)
     peer->hint_is_news |= (before != (peer->waited > 0));
 }
 
-/* A network writes without a processor, so there is a round trip to be saved in any case. */
-static int rtr_always_pays(const ri_recv_req_t *recv, const ri_stream_t *stream)
+/* A network writes without a processor, so there is a round trip to be saved whenever an RTR is
+ * in time. One that is not costs a message, for which a processor that computes may be
+ * interrupted. */
+static int rtr_gain_by_message(const ri_recv_req_t *recv, uint32_t now)
 {
-    return (ri_config.rtr == UCS_YES) ||
-           (recv->early && ri_rtr_message_is_possible(stream));
+    if (recv->rtr > RI_RTR_SENT) {
+        return 1;
+    }
+    if (recv->rtr == RI_RTR_SENT) {
+        return -1;
+    }
+    return recv->early && (rtr_meanwhile(recv, now) != RTR_WAS_LATE);
+}
+
+static int rtr_gain(rtr_meanwhile_t meanwhile)
+{
+    return (meanwhile == RTR_WAS_BUSY) ? 1 : (meanwhile == RTR_WAS_WAITING) ? -1 : 0;
 }
 
 void ri_rtr_learn(ri_recv_req_t *recv, const ri_stream_t *stream, uint64_t sender_tag)
@@ -88,16 +100,18 @@ void ri_rtr_learn(ri_recv_req_t *recv, const ri_stream_t *stream, uint64_t sende
     ri_sender_map_t *senders  = &recv->super.worker->senders;
     rtr_meanwhile_t meanwhile = RTR_WAS_LATE;
     uint32_t now              = ri_rtr_clock();
+    int gain;
 
     if (recv->data.length > ri_config.eager_thresh) {
-        meanwhile = rtr_always_pays(recv, stream) ? RTR_WAS_BUSY :
-                                                    rtr_meanwhile(recv, now);
+        meanwhile = (ri_config.rtr == UCS_YES) ? RTR_WAS_BUSY : rtr_meanwhile(recv, now);
+    }
+    gain = rtr_gain(meanwhile);
+    if ((ri_config.rtr != UCS_YES) && ri_rtr_message_is_possible(stream)) {
+        gain      = rtr_gain_by_message(recv, now);
+        meanwhile = RTR_WAS_BUSY; /* the hint is for copies within a host */
     }
     recv->super.worker->active_us = now;
     ri_sender_map_learn(senders, recv->tag, recv->mask, sender_tag, stream->id);
     rtr_note_waiting(stream->peer, meanwhile == RTR_WAS_WAITING);
-    ri_sender_map_credit(senders, recv->tag, recv->mask, stream->id,
-                         (meanwhile == RTR_WAS_BUSY)    ? 1 :
-                         (meanwhile == RTR_WAS_WAITING) ? -1 :
-                                                          0);
+    ri_sender_map_credit(senders, recv->tag, recv->mask, stream->id, gain);
 }
