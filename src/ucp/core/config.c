@@ -21,6 +21,10 @@
 #define CONFIG_RING_MESSAGES 8
 #define CONFIG_POOL_MESSAGES 16
 
+/* So many times longer, at least, takes an exchange of messages through a network than one within
+ * a host: what a copy may cost grows with it. */
+#define CONFIG_NET_EXCHANGE 4
+
 extern char **environ;
 
 typedef struct config_field {
@@ -339,7 +343,11 @@ static void config_set_thresholds(const ri_costs_t *costs)
      * pool at the same time. */
     if (c->hybrid_thresh == UCS_MEMUNITS_AUTO) {
         c->hybrid_thresh = ri_max(ri_costs_hybrid_thresh(costs), c->eager_thresh);
+        c->hybrid_net    = ri_min(c->hybrid_thresh * CONFIG_NET_EXCHANGE,
+                                  c->pool_size / CONFIG_POOL_MESSAGES);
         c->hybrid_thresh = ri_min(c->hybrid_thresh, c->pool_size / CONFIG_POOL_MESSAGES);
+    } else {
+        c->hybrid_net = c->hybrid_thresh;
     }
     if (c->coop_thresh == UCS_MEMUNITS_AUTO) {
         c->coop_thresh = ri_costs_coop_thresh(costs);

@@ -19,6 +19,7 @@
 typedef struct ri_config {
     size_t eager_thresh;    /* EAGER_THRESH; this and all others: as in effect */
     size_t hybrid_thresh;   /* HYBRID_THRESH */
+    size_t hybrid_net;      /* likewise, through a network */
     size_t coop_thresh;     /* COOP_THRESH */
     char *sender_scheme;    /* SENDER_SCHEME */
     int rtr;                /* RTR: UCS_NO, UCS_YES, UCS_AUTO */

@@ -29,8 +29,7 @@ static void hybrid_count(ri_worker_t *worker)
     counters->pool_bytes_max = ri_max(counters->pool_bytes_max, worker->pool.used);
 }
 
-/* A buffer has done its service. */
-static void hybrid_give_back(ri_pool_buffer_t *buffer)
+void ri_hybrid_give_back(ri_pool_buffer_t *buffer)
 {
     ri_worker_t *worker = buffer->worker;
 
@@ -39,18 +38,19 @@ static void hybrid_give_back(ri_pool_buffer_t *buffer)
     hybrid_count(worker);
 }
 
-static ri_pool_buffer_t *hybrid_get(ri_send_req_t *req)
+ri_pool_buffer_t *ri_hybrid_get(const ri_send_req_t *req)
 {
     ri_conn_t *conn          = req->conn;
     ri_pool_buffer_t *buffer = ri_pool_get(&conn->worker->pool, req->data.length);
 
     if (buffer != NULL) {
-        buffer->worker = conn->worker;
-        buffer->conn   = conn;
-        buffer->uid    = (conn->peer != NULL) ? conn->peer->uid : 0;
-        buffer->length = req->data.length;
-        buffer->keyed  = !(conn->flags & RI_CONN_PLANE_READ);
-        buffer->way    = buffer->keyed ? conn->peer->rdma_way : 0;
+        buffer->worker  = conn->worker;
+        buffer->conn    = conn;
+        buffer->uid     = (conn->peer != NULL) ? conn->peer->uid : 0;
+        buffer->length  = req->data.length;
+        buffer->keyed   = !(conn->flags & RI_CONN_PLANE_READ);
+        buffer->way     = buffer->keyed ? conn->peer->rdma_way : 0;
+        buffer->writing = 0;
         ucs_list_add_tail(&conn->lent, &buffer->list);
         hybrid_count(conn->worker);
     }
@@ -95,7 +95,7 @@ static void hybrid_fill(hybrid_pool_msg_t *msg, const ri_pool_buffer_t *buffer)
 ucs_status_t ri_hybrid_send(ri_send_req_t *req, const ucp_request_param_t *param)
 {
     ri_worker_t *worker      = req->super.worker;
-    ri_pool_buffer_t *buffer = hybrid_get(req);
+    ri_pool_buffer_t *buffer = ri_hybrid_get(req);
     hybrid_pool_msg_t msg;
     ucs_status_t status;
     uint32_t id;
@@ -112,9 +112,34 @@ ucs_status_t ri_hybrid_send(ri_send_req_t *req, const ucp_request_param_t *param
                                   ri_am_force_flag(param));
     /* If the conn has failed meanwhile, the buffer is back already. */
     if (UCS_STATUS_IS_ERR(status) && (ri_id_get(&worker->pool.ids, id) == buffer)) {
-        hybrid_give_back(buffer);
+        ri_hybrid_give_back(buffer);
     }
     return status;
+}
+
+ucs_status_t ri_hybrid_send_again(ri_pool_buffer_t *buffer)
+{
+    ri_conn_t *conn = buffer->conn;
+    uint64_t tag    = conn->tx_tag;
+    hybrid_pool_msg_t msg;
+    ri_am_buffer_t *am;
+    ucs_status_t status;
+    size_t header_length, length;
+
+    hybrid_fill(&msg, buffer);
+    msg.rts.flags = (msg.rts.flags & ~RI_WIRE_RTS_KEYS) | RI_WIRE_RTS_AGAIN;
+    msg.rts.way   = (uint16_t)buffer->way;
+    length        = ri_wire_rts_length(&msg.rts);
+    am            = ri_am_buffer_get(conn->worker, length);
+    if (am == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    header_length = ri_am_pack_header(conn, RI_WIRE_POOL, buffer->sn, buffer->tag,
+                                      buffer->id, am->data);
+    conn->tx_tag  = tag; /* it is not the latest message */
+    memcpy(am->data + header_length, &msg, length);
+    status = ri_am_send_buffer(conn, am, header_length, length, 0);
+    return (status == UCS_INPROGRESS) ? UCS_OK : status;
 }
 
 /* Whether UCP had no memory for messages of a conn. */
@@ -141,7 +166,7 @@ static void hybrid_drop_unsent(ri_conn_t *conn)
 
     ucs_list_for_each_safe(buffer, tmp, &conn->worker->pool.unsent, list) {
         if (buffer->conn == conn) {
-            hybrid_give_back(buffer);
+            ri_hybrid_give_back(buffer);
         }
     }
 }
@@ -154,13 +179,13 @@ void ri_hybrid_released(ri_worker_t *worker, uint64_t uid, const uint32_t *ids,
 
     for (i = 0; i < count; ++i) {
         buffer = ri_id_get(&worker->pool.ids, ids[i]);
-        if ((buffer == NULL) || (buffer->uid != uid)) {
+        if ((buffer == NULL) || (buffer->uid != uid) || buffer->writing) {
             ++worker->counters.rx_stale;
         } else {
             if (buffer->keyed && (buffer->conn != NULL)) {
                 ri_planes_rdma_worked(buffer->conn->peer, buffer->way);
             }
-            hybrid_give_back(buffer);
+            ri_hybrid_give_back(buffer);
         }
     }
 }
@@ -183,7 +208,7 @@ static void hybrid_data_sent(void *request, ucs_status_t status, void *user_data
 
     ri_worker_lock(worker);
     ri_stock.request_free(request);
-    hybrid_give_back(buffer);
+    ri_hybrid_give_back(buffer);
     ri_worker_unlock(worker);
 }
 
@@ -210,7 +235,7 @@ static void hybrid_send_data(ri_pool_buffer_t *buffer)
         ucs_list_add_tail(&worker->pool.unsent, &buffer->list);
         worker->attention = 1;
     } else {
-        hybrid_give_back(buffer);
+        ri_hybrid_give_back(buffer);
     }
 }
 
@@ -230,7 +255,7 @@ void ri_hybrid_handle_nack(ri_worker_t *worker, ri_conn_t *conn, const ri_wire_m
 {
     ri_pool_buffer_t *buffer = ri_id_get(&worker->pool.ids, msg->value);
 
-    if ((buffer == NULL) || (buffer->conn != conn)) {
+    if ((buffer == NULL) || (buffer->conn != conn) || buffer->writing) {
         ++worker->counters.rx_stale;
         return;
     }
@@ -241,7 +266,7 @@ void ri_hybrid_handle_nack(ri_worker_t *worker, ri_conn_t *conn, const ri_wire_m
         conn->flags &= ~RI_CONN_PLANE_READ;
     }
     if ((conn->peer != NULL) && ri_planes_is_gone(conn->peer)) {
-        hybrid_give_back(buffer); /* nobody is left to get it */
+        ri_hybrid_give_back(buffer); /* nobody is left to get it */
         return;
     }
     ri_pool_forget(&worker->pool, buffer); /* a second answer is stale */
@@ -272,10 +297,10 @@ void ri_hybrid_conn_failed(ri_conn_t *conn)
         return;
     }
     /* After a RESET the peer reads nothing that it had not matched. What UCP has in hand
-     * comes back with its callback. */
+     * comes back with its callback, what is being written with the end of that. */
     ucs_list_for_each_safe(buffer, tmp, &conn->lent, list) {
-        if (buffer->id != 0) {
-            hybrid_give_back(buffer);
+        if ((buffer->id != 0) && !buffer->writing) {
+            ri_hybrid_give_back(buffer);
         }
     }
     hybrid_drop_unsent(conn);

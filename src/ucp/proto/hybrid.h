@@ -24,11 +24,23 @@
  */
 ucs_status_t ri_hybrid_send(ri_send_req_t *req, const ucp_request_param_t *param);
 
-/** Sender: the peer of a conn will read through a network. Have a buffer for @a length bytes that it can
- * read, which the next @ref ri_hybrid_send takes. @return Whether there is one. */
+/** Sender: what goes to the peer of a conn goes through a network. Have a buffer for @a length
+ * bytes that is registered, which the next @ref ri_hybrid_send or @ref ri_hybrid_get takes.
+ * @return Whether there is one. */
 int ri_hybrid_prepare(ri_conn_t *conn, size_t length);
 
-/** Sender: @return Whether the peer may still read messages of @a conn. */
+/** Sender: take a buffer for the data of @a req, which is not copied yet. @return NULL if there is
+ * none. */
+ri_pool_buffer_t *ri_hybrid_get(const ri_send_req_t *req);
+
+/** Sender: a buffer has done its service. */
+void ri_hybrid_give_back(ri_pool_buffer_t *buffer);
+
+/** Sender: the message in a buffer was written into a receive, perhaps, when the way failed. Send
+ * it again, as a POOL that says so. @return UCS_OK, or an error. */
+ucs_status_t ri_hybrid_send_again(ri_pool_buffer_t *buffer);
+
+/** Sender: @return Whether messages of @a conn may still be read, or written, from the pool. */
 int ri_hybrid_is_under_way(ri_conn_t *conn);
 
 /** Sender: the conn has failed. What was sent before a lost number is still received; the

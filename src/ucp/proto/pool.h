@@ -25,8 +25,8 @@
 #define RI_POOL_SHIFT   12
 #define RI_POOL_CLASSES 14
 
-/* A buffer. Who has it: free -> its message is out (LENT) -> free, or, if the receiver could
- * not read it, -> UCP is sending it (its id is gone then) -> free. */
+/* A buffer. Who has it: free -> its message is out (LENT), or is written to the receiver -> free, or, if
+ * that could not be done, -> UCP is sending it (its id is gone then) -> free. */
 typedef struct ri_pool_buffer {
     ucs_list_link_t
             list; /* among the free ones; in conn->lent; in pool->lent, if the conn
@@ -39,11 +39,14 @@ typedef struct ri_pool_buffer {
 
     /* Of the message in it. */
     ri_worker_t *worker;
-    ri_conn_t *conn;       /* that its message went by; NULL: it is gone */
-    uint64_t uid;          /* of the peer that may give it back */
-    size_t length;         /* of the message */
-    uint8_t keyed;         /* it is read through a network */
-    uint32_t way;          /* likewise: by this way to the peer, of its rdma_way */
+    ri_conn_t *conn; /* that its message went by; NULL: it is gone */
+    uint64_t uid;    /* of the peer that may give it back */
+    size_t length;   /* of the message */
+    uint8_t keyed;   /* it goes through a network */
+    uint8_t writing; /* ... by a write that has not ended (recv_hybrid.h) */
+    uint32_t way;    /* likewise: by this way to the peer, of its rdma_way */
+    uint32_t sn;     /* if it is written: number and tag */
+    uint64_t tag;
     ri_wire_base_t header; /* for UCP, which reads it until it has sent */
 } ri_pool_buffer_t;
 

@@ -48,8 +48,7 @@ int ri_recv_rndv_message_open(ri_conn_t *conn)
     return conn->rtr_words != NULL;
 }
 
-/* A write goes on: the receiver does not know of it before all of it is there. */
-static void message_untold(ri_conn_t *conn, uint32_t sn, const ri_rtr_t *rtr)
+void ri_recv_rndv_message_untold(ri_conn_t *conn, uint32_t sn, const ri_rtr_t *rtr)
 {
     ri_untold_t *untold = conn->untold;
 
@@ -62,8 +61,7 @@ static void message_untold(ri_conn_t *conn, uint32_t sn, const ri_rtr_t *rtr)
     ri_conn_update_fast(conn);
 }
 
-/* It has ended, so that nobody need be told, or its message is sent in another way. */
-static void message_not_untold(ri_conn_t *conn, uint32_t sn)
+void ri_recv_rndv_message_not_untold(ri_conn_t *conn, uint32_t sn)
 {
     ri_untold_t *untold = conn->untold;
     unsigned i;
@@ -159,7 +157,7 @@ static ucs_status_t message_send_again(ri_send_req_t *req, uint32_t way)
     return status;
 }
 
-static uint32_t message_immediate(const ri_send_req_t *req, const ri_rtr_t *rtr)
+uint32_t ri_recv_rndv_message_immediate(const ri_send_req_t *req, const ri_rtr_t *rtr)
 {
     return (req->sn & RI_WIRE_IMM_NUMBER) |
            ((req->data.length < rtr->length) ? RI_WIRE_IMM_SHORT : 0) |
@@ -204,7 +202,7 @@ static void message_write_end(ri_rdma_op_t *op, int ending)
     message_write_free(write);
     ri_rtr_note_active(worker);
     if (conn != NULL) {
-        message_not_untold(conn, req->sn);
+        ri_recv_rndv_message_not_untold(conn, req->sn);
     }
     if (conn == NULL) {
         ri_send_end_wait(req, RI_SEND_WAIT_WRITE, UCS_OK); /* it has failed */
@@ -234,7 +232,7 @@ ucs_status_t ri_recv_rndv_message_start(ri_send_req_t *req, const ri_rtr_t *rtr)
         ri_rdma_op_init(&write->op, worker, peer, message_write_end);
         write->req  = req;
         write->keys = req->keys;
-        immediate   = message_immediate(req, rtr);
+        immediate   = ri_recv_rndv_message_immediate(req, rtr);
         status = ri_rdma_write(&write->op, req, peer->rdma_ep, rtr->address, rtr->key,
                                &immediate);
     }
@@ -242,7 +240,7 @@ ucs_status_t ri_recv_rndv_message_start(ri_send_req_t *req, const ri_rtr_t *rtr)
         ri_rdma_op_started(&write->op);
         req->keys = NULL;
         req->waiting |= RI_SEND_WAIT_WRITE;
-        message_untold(conn, req->sn, rtr);
+        ri_recv_rndv_message_untold(conn, req->sn, rtr);
         return UCS_OK;
     }
     ri_trace(&worker->trace, RI_TRACE_SEND_WRITE, req->data.length, status);

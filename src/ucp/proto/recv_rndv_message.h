@@ -34,9 +34,18 @@ int ri_recv_rndv_message_take(ri_send_req_t *req, const ri_rtr_t *rtr);
  * it is sent again, for its answer. UCS_INPROGRESS, or an error, as of ri_rndv_send(). */
 ucs_status_t ri_recv_rndv_message_start(ri_send_req_t *req, const ri_rtr_t *rtr);
 
+/** The write of number @a sn goes on: the receiver does not know of it before all of it is there. */
+void ri_recv_rndv_message_untold(ri_conn_t *conn, uint32_t sn, const ri_rtr_t *rtr);
+
+/** It has ended, so that nobody need be told, or its message is sent in another way. */
+void ri_recv_rndv_message_not_untold(ri_conn_t *conn, uint32_t sn);
+
 /** A message of another form takes the next number: tell the receiver which of its receives are
  * being written for those before it, so that it need not wait for them. There are such. */
 void ri_recv_rndv_message_tell(ri_conn_t *conn);
+
+/** @return What tells the receiver that the message of @a req was written where @a rtr says. */
+uint32_t ri_recv_rndv_message_immediate(const ri_send_req_t *req, const ri_rtr_t *rtr);
 
 void ri_recv_rndv_message_handle_rtr(ri_worker_t *worker, ri_conn_t *conn,
                                      const ri_wire_msg_t *msg);

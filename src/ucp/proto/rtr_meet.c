@@ -47,8 +47,7 @@ static int rtr_meet_by_message(ri_recv_req_t *recv, ri_stream_t *stream,
                                const ri_arrival_t *arrival, ucs_status_t *status)
 {
     const ri_wire_rts_t *rts = arrival->data;
-    int is_again = (arrival->kind == RI_MSG_RTS) && (arrival->wire_type == RI_WIRE_RTS) &&
-                   (rts->flags & RI_WIRE_RTS_AGAIN);
+    int is_again = (arrival->kind == RI_MSG_RTS) && (rts->flags & RI_WIRE_RTS_AGAIN);
 
     if ((recv->rtr_stream != stream) ||
         ((recv->rtr != RI_RTR_SENT) && ((recv->rtr != RI_RTR_PROMISED) || !is_again))) {

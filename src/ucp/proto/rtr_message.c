@@ -6,6 +6,7 @@
 #include "control.h"
 #include "planes.h"
 #include "rdma.h"
+#include "rndv.h"
 #include "rtr_slots.h"
 #include "rtr_state.h"
 #include "rtr_used.h"
@@ -495,7 +496,7 @@ int ri_rtr_message_again(ri_stream_t *stream, ri_arrival_t *arrival)
                            !message_is_early(stream, arrival->sn))) {
         return 0;
     }
-    ri_control_answer(stream, RI_WIRE_FIN, arrival->req_id);
+    ri_rndv_answer(stream, arrival->wire_type, arrival->req_id, rts);
     return 1;
 }
 

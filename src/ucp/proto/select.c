@@ -28,12 +28,22 @@ static int select_has_coop(const ri_select_param_t *param)
            param->slot_free && param->polls;
 }
 
-/* A synchronous send has to wait for its receive, so there is nothing to be gained by a copy.
- * It would only delay what a receiver waits for, as it has said or its RTRs show. */
-static int select_has_hybrid(const ri_select_param_t *param)
+/* Whether a message of medium length can be copied to the pool. A synchronous send has to wait
+ * for its receive, so there is nothing to be gained. */
+static int select_has_pool(const ri_select_param_t *param, unsigned plane)
 {
-    return (param->length <= param->hybrid_thresh) && param->pool_free && !param->sync &&
-           !param->awaited && !param->rtr_expected;
+    size_t thresh = (plane & RI_PLANE_KEYS) ? param->hybrid_net : param->hybrid_thresh;
+
+    return (param->length <= thresh) && param->pool_free && !param->sync;
+}
+
+/* Within a host a copy would only delay what a receiver waits for, as it has said or its RTRs show.
+ * Through a network it takes less than the exchange that it saves, and the sender, who goes on,
+ * posts its next receive in time for what follows. */
+static int select_has_hybrid(const ri_select_param_t *param, unsigned plane)
+{
+    return select_has_pool(param, plane) &&
+           ((plane & RI_PLANE_KEYS) || (!param->awaited && !param->rtr_expected));
 }
 
 /* Whether the word that a message was written can follow at once. Until it is on its way the
@@ -59,7 +69,7 @@ static ri_proto_t select_by_plane(const ri_select_param_t *param, unsigned plane
         select_may_follow(param)) {
         return RI_PROTO_RECV_RNDV;
     }
-    if (select_can(plane, NEED_HYBRID) && select_has_hybrid(param)) {
+    if (select_can(plane, NEED_HYBRID) && select_has_hybrid(param, plane)) {
         return RI_PROTO_HYBRID;
     }
     /* The scheme is a wish: the other one is still better than UCP. */
@@ -76,13 +86,22 @@ static int select_has_net_rtr(const ri_select_param_t *param)
            select_can(param->net_plane, NEED_NET_RNDV);
 }
 
+/* A write through a network ends when it is acknowledged, a latency after the receiver has the
+ * data. With a copy the sender goes on before: a receive that it posts then is offered by the time
+ * that the other side answers. */
+static ri_proto_t select_by_net_rtr(const ri_select_param_t *param)
+{
+    return select_has_pool(param, param->net_plane) ? RI_PROTO_RECV_HYBRID :
+                                                      RI_PROTO_RECV_RNDV;
+}
+
 /* By the plane within the host, if it can. */
 static ri_choice_t select_plane(const ri_select_param_t *param)
 {
     ri_proto_t proto;
 
     if (select_has_net_rtr(param)) {
-        return (ri_choice_t){RI_PROTO_RECV_RNDV, param->net_plane};
+        return (ri_choice_t){select_by_net_rtr(param), param->net_plane};
     }
     proto = select_by_plane(param, param->host_plane);
     if (proto != RI_PROTO_BULK) {

@@ -19,6 +19,7 @@ typedef enum ri_proto {
     RI_PROTO_EAGER_FRAGS,  /* in pieces that need nothing of the receiver */
     RI_PROTO_HYBRID,       /* copied to a pool, from which the receiver reads it */
     RI_PROTO_RECV_RNDV,    /* written into the receive that an RTR offered */
+    RI_PROTO_RECV_HYBRID,  /* the same, from the pool that it is copied to */
     RI_PROTO_RECV_COOP,    /* copied into it by both sides, whoever has time */
     RI_PROTO_COOP,         /* copied by both sides when the receiver has matched it */
     RI_PROTO_RNDV_GET,     /* the receiver reads it by a data plane */
@@ -64,7 +65,8 @@ typedef struct ri_select_param {
     unsigned net_plane;  /* through a network */
     ri_sender_scheme_t scheme;
     size_t length;
-    size_t hybrid_thresh;
+    size_t hybrid_thresh; /* within a host */
+    size_t hybrid_net;    /* through a network */
     size_t coop_thresh;
     size_t ring_max;
     size_t eager_thresh;

@@ -23,10 +23,10 @@ static ri_stream_t *dispatch_stream(ri_worker_t *worker, const ri_wire_msg_t *ms
     return ri_id_get(&worker->stream_ids, msg->id);
 }
 
-/* An RTS of a message that may be there already */
+/* An RTS or POOL of a message that may be there already */
 static int dispatch_is_again(const ri_arrival_t *arrival)
 {
-    return (arrival->wire_type == RI_WIRE_RTS) &&
+    return (arrival->kind == RI_MSG_RTS) &&
            (((const ri_wire_rts_t *)arrival->data)->flags & RI_WIRE_RTS_AGAIN);
 }
 

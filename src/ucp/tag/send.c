@@ -16,6 +16,7 @@
 #include "../proto/hybrid.h"
 #include "../proto/planes.h"
 #include "../proto/rdma_read.h"
+#include "../proto/recv_hybrid.h"
 #include "../proto/recv_rndv.h"
 #include "../proto/recv_rndv_message.h"
 #include "../proto/ring_channel.h"
@@ -137,6 +138,7 @@ static void send_count(ri_conn_counters_t *counters, ri_proto_t proto, size_t le
         SEND_COUNT(tx_hybrid);
         break;
     case RI_PROTO_RECV_RNDV:
+    case RI_PROTO_RECV_HYBRID:
         SEND_COUNT(tx_recv_rndv);
         break;
     case RI_PROTO_RECV_COOP:
@@ -164,6 +166,7 @@ static ri_wire_type_t send_wire_type(const ri_send_req_t *req, ri_proto_t proto)
     case RI_PROTO_HYBRID:
         return RI_WIRE_POOL;
     case RI_PROTO_RECV_RNDV:
+    case RI_PROTO_RECV_HYBRID:
         return RI_WIRE_PLACED;
     case RI_PROTO_RECV_COOP:
     case RI_PROTO_COOP:
@@ -207,6 +210,9 @@ static ucs_status_t send_start(ri_send_req_t *req, ri_proto_t proto, const ri_rt
         break;
     case RI_PROTO_RECV_RNDV:
         status = ri_recv_rndv_start(req, rtr);
+        break;
+    case RI_PROTO_RECV_HYBRID:
+        status = ri_recv_hybrid_start(req, rtr);
         break;
     case RI_PROTO_RECV_COOP:
         status = ri_recv_rndv_start_coop(req, rtr);
@@ -260,6 +266,8 @@ static int send_can_end_now(ri_send_req_t *req, ri_proto_t proto)
     case RI_PROTO_EAGER_COPY:
     case RI_PROTO_HYBRID:
         return 1; /* stock says so if it cannot */
+    case RI_PROTO_RECV_HYBRID:
+        return 1;
     default:
         return 0;
     }
@@ -270,6 +278,7 @@ static int send_needs_id(ri_proto_t proto, int sync)
 {
     switch (proto) {
     case RI_PROTO_RECV_RNDV: /* its receive is known */
+    case RI_PROTO_RECV_HYBRID:
     case RI_PROTO_BULK_RNDV: /* UCP knows */
         return 0;
     case RI_PROTO_RECV_COOP:
@@ -323,6 +332,7 @@ static ri_select_param_t send_facts(const ri_send_req_t *req, int sync,
             .scheme        = ri_config.scheme,
             .length        = length,
             .hybrid_thresh = ri_config.hybrid_thresh,
+            .hybrid_net    = ri_config.hybrid_net,
             .coop_thresh   = ri_config.coop_thresh,
             .ring_max      = conn->ring_max,
             .eager_thresh  = ri_config.eager_thresh,
@@ -333,7 +343,12 @@ static ri_select_param_t send_facts(const ri_send_req_t *req, int sync,
 static ri_proto_t send_prepare(ri_send_req_t *req, ri_select_param_t *select,
                                ri_choice_t choice, const ri_rtr_t *rtr)
 {
-    if ((choice.proto == RI_PROTO_RECV_RNDV) && !ri_recv_rndv_write(req, rtr)) {
+    if ((choice.proto == RI_PROTO_RECV_HYBRID) &&
+        !ri_hybrid_prepare(req->conn, req->data.length)) {
+        choice.proto = RI_PROTO_RECV_RNDV;
+    }
+    if (((choice.proto == RI_PROTO_RECV_HYBRID) && !ri_rtr_use(rtr)) ||
+        ((choice.proto == RI_PROTO_RECV_RNDV) && !ri_recv_rndv_write(req, rtr))) {
         select->rtr_room   = 0;
         select->host_plane = ri_planes_host(req->conn); /* it may have failed */
         choice             = ri_select(select);

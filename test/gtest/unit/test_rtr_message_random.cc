@@ -14,15 +14,17 @@ protected:
     /* Ways that fail are made again at once. */
     void SetUp() override
     {
-        m_backoff         = ri_planes_backoff;
-        ri_planes_backoff = 0;
+        m_backoff           = ri_planes_backoff;
+        ri_planes_backoff   = 0;
+        ri_config.pool_size = 4 * LARGE; /* not for all of them */
         rtr_message_test::SetUp();
     }
 
     void TearDown() override
     {
         rtr_message_test::TearDown();
-        ri_planes_backoff = m_backoff;
+        ri_config.pool_size = ri_config.hybrid_net = 0;
+        ri_planes_backoff                          = m_backoff;
     }
 
     double m_backoff;
@@ -79,6 +81,7 @@ TEST_F(test_rtr_message_random, one_sender)
         bool fails    = random.percent(40);
 
         calm();
+        ri_config.hybrid_net = random.percent(50) ? LARGE : 0;
         restart();
         for (uint64_t tag : {TAG, TAG + 1}) {
             ri_sender_map_learn(&m_b->worker()->senders, tag, ALL, tag, stream()->id);
@@ -177,6 +180,7 @@ TEST_F(test_rtr_message_random, contests)
         bool fails    = random.percent(40);
 
         calm();
+        ri_config.hybrid_net = random.percent(50) ? LARGE : 0;
         restart();
         second();
         while ((s[0].size() < count) || (s[1].size() < count)) {

@@ -13,6 +13,7 @@ namespace {
 
 const size_t EAGER_THRESH  = 8192;
 const size_t HYBRID_THRESH = 65536;
+const size_t HYBRID_NET    = 131072;
 const size_t COOP_THRESH   = 262144;
 const size_t AM_INLINE     = 1024;
 const size_t RING_MAX      = 4096;
@@ -224,15 +225,15 @@ const decision DECISIONS[] = {
         {NET | PIECES | READY, 0, AM_INLINE, RI_PROTO_EAGER_COPY},
         {NET | PIECES, EAGER_THRESH + 1, LARGE, RI_PROTO_RNDV_GET},
         {NET | PIECES | SYNC, EAGER_THRESH + 1, LARGE, RI_PROTO_RNDV_GET},
-        {NET | PIECES | POOL, EAGER_THRESH + 1, HYBRID_THRESH, RI_PROTO_HYBRID},
-        {NET | PIECES | POOL, HYBRID_THRESH + 1, LARGE, RI_PROTO_RNDV_GET},
-        {NET | PIECES | POOL | COOP, EAGER_THRESH + 1, HYBRID_THRESH, RI_PROTO_HYBRID},
-        {NET | PIECES | POOL | COOP, HYBRID_THRESH + 1, LARGE, RI_PROTO_RNDV_GET},
-        {NET | PIECES | POOL | EARLY, EAGER_THRESH + 1, HYBRID_THRESH, RI_PROTO_HYBRID},
-        {NET | PIECES | POOL | EARLY, HYBRID_THRESH + 1, LARGE, RI_PROTO_RNDV_GET},
+        {NET | PIECES | POOL, EAGER_THRESH + 1, HYBRID_NET, RI_PROTO_HYBRID},
+        {NET | PIECES | POOL, HYBRID_NET + 1, LARGE, RI_PROTO_RNDV_GET},
+        {NET | PIECES | POOL | COOP, EAGER_THRESH + 1, HYBRID_NET, RI_PROTO_HYBRID},
+        {NET | PIECES | POOL | COOP, HYBRID_NET + 1, LARGE, RI_PROTO_RNDV_GET},
+        {NET | PIECES | POOL | EARLY, EAGER_THRESH + 1, HYBRID_NET, RI_PROTO_HYBRID},
+        {NET | PIECES | POOL | EARLY, HYBRID_NET + 1, LARGE, RI_PROTO_RNDV_GET},
         {NET | PIECES | PUT, EAGER_THRESH + 1, LARGE, RI_PROTO_RNDV_PUT},
-        {NET | PACKED | POOL, EAGER_THRESH + 1, HYBRID_THRESH, RI_PROTO_HYBRID},
-        {NET | PACKED | POOL, HYBRID_THRESH + 1, LARGE, RI_PROTO_BULK},
+        {NET | PACKED | POOL, EAGER_THRESH + 1, HYBRID_NET, RI_PROTO_HYBRID},
+        {NET | PACKED | POOL, HYBRID_NET + 1, LARGE, RI_PROTO_BULK},
         {NET | PACKED | POOL | SYNC, EAGER_THRESH + 1, LARGE, RI_PROTO_BULK_RNDV},
         {NET | PACKED | PIECES, EAGER_THRESH + 1, LARGE, RI_PROTO_RNDV_GET}, /* IOV */
         {NET | PIECES | DEVICE, 0, LARGE, RI_PROTO_BULK},
@@ -248,19 +249,30 @@ const decision DECISIONS[] = {
         /* ... but not before an RTR that came through it, to a receive that has no other */
         {NET | PIECES | NET_EARLY | READY, 0, AM_INLINE, RI_PROTO_EAGER_COPY},
         {NET | PIECES | NET_EARLY, EAGER_THRESH + 1, LARGE, RI_PROTO_RECV_RNDV},
-        {NET | PIECES | NET_EARLY | POOL, EAGER_THRESH + 1, LARGE, RI_PROTO_RECV_RNDV},
+        {NET | PIECES | NET_EARLY | POOL | SYNC, EAGER_THRESH + 1, LARGE,
+         RI_PROTO_RECV_RNDV},
         {NET | PIECES | NET_EARLY | PUT, EAGER_THRESH + 1, LARGE, RI_PROTO_RECV_RNDV},
         {NET | PIECES | NET_EARLY | SYNC, EAGER_THRESH + 1, LARGE, RI_PROTO_RECV_RNDV},
-        {NET | FULL | NET_EARLY, EAGER_THRESH + 1, LARGE, RI_PROTO_RECV_RNDV},
-        {NET | READ | PIECES | POOL | NET_EARLY, EAGER_THRESH + 1, LARGE,
+        /* ... from the pool, up to medium length */
+        {NET | PIECES | NET_EARLY | POOL, EAGER_THRESH + 1, HYBRID_NET,
+         RI_PROTO_RECV_HYBRID},
+        {NET | PIECES | NET_EARLY | POOL, HYBRID_NET + 1, LARGE, RI_PROTO_RECV_RNDV},
+        {NET | FULL | NET_EARLY, EAGER_THRESH + 1, HYBRID_NET, RI_PROTO_RECV_HYBRID},
+        {NET | FULL | NET_EARLY, HYBRID_NET + 1, LARGE, RI_PROTO_RECV_RNDV},
+        {NET | READ | PIECES | POOL | NET_EARLY, EAGER_THRESH + 1, HYBRID_NET,
+         RI_PROTO_RECV_HYBRID},
+        {NET | READ | PIECES | POOL | NET_EARLY, HYBRID_NET + 1, LARGE,
          RI_PROTO_RECV_RNDV},
+        /* ... and a receiver that waits does not keep a sender from copying, as in a host */
+        {NET | PIECES | POOL | AWAITED | EXPECTED, EAGER_THRESH + 1, HYBRID_NET,
+         RI_PROTO_HYBRID},
         {NET | WRITE | PIECES | NET_EARLY, EAGER_THRESH + 1, LARGE, RI_PROTO_RECV_RNDV},
         {NET | PACKED | PIECES | NET_EARLY, EAGER_THRESH + 1, LARGE, RI_PROTO_RECV_RNDV},
         /* ... if it has room, nothing waits for room in the ring, and the way is still there */
         {NET | PIECES | NET_EARLY | SHORT_RTR, EAGER_THRESH + 1, LARGE,
          RI_PROTO_RNDV_GET},
         {NET | PIECES | NET_EARLY | BEHIND, EAGER_THRESH + 1, LARGE, RI_PROTO_RNDV_GET},
-        {NET | PACKED | POOL | NET_EARLY, HYBRID_THRESH + 1, LARGE, RI_PROTO_BULK},
+        {NET | PACKED | POOL | NET_EARLY, HYBRID_NET + 1, LARGE, RI_PROTO_BULK},
         {PIECES | NET_EARLY, EAGER_THRESH + 1, LARGE, RI_PROTO_BULK},
         {FULL | NET_EARLY, EAGER_THRESH + 1, HYBRID_THRESH, RI_PROTO_HYBRID},
         {FULL | NET_EARLY, COOP_THRESH, LARGE, RI_PROTO_COOP},
@@ -312,6 +324,7 @@ ri_select_param_t make_param(unsigned what, size_t length)
                                          RI_SENDER_SCHEME_AUTO;
     param.length        = length;
     param.hybrid_thresh = HYBRID_THRESH;
+    param.hybrid_net    = HYBRID_NET;
     param.coop_thresh   = COOP_THRESH;
     param.ring_max      = RING_MAX;
     param.eager_thresh  = EAGER_THRESH;
@@ -367,8 +380,8 @@ TEST(test_select, thresholds)
             ri_select_param_t param = make_param(t.what, length);
 
             param.eager_thresh  = t.eager;
-            param.hybrid_thresh = t.hybrid;
-            param.coop_thresh   = t.coop;
+            param.hybrid_thresh = param.hybrid_net = t.hybrid;
+            param.coop_thresh                      = t.coop;
             EXPECT_EQ(t.proto, ri_select(&param).proto)
                     << "row " << &t - THRESHOLDS << ", length " << length;
         }
@@ -402,7 +415,8 @@ void check_needs(const ri_select_param_t &p, ri_choice_t choice)
     EXPECT_TRUE(!by_plane || !p.peer_mode);
     EXPECT_TRUE(!by_plane || p.pieces || (proto == RI_PROTO_HYBRID));
     /* Not complete before it was matched */
-    EXPECT_FALSE(p.sync && ((proto == RI_PROTO_HYBRID) || (proto == RI_PROTO_BULK)));
+    EXPECT_FALSE(p.sync && ((proto == RI_PROTO_HYBRID) || (proto == RI_PROTO_BULK) ||
+                            (proto == RI_PROTO_RECV_HYBRID)));
     /* One of the planes, the one within the host if it can, or that of the RTR */
     EXPECT_EQ(by_plane, choice.plane != 0);
     EXPECT_TRUE(!by_plane || (choice.plane == p.host_plane) ||
@@ -417,9 +431,14 @@ void check_needs(const ri_select_param_t &p, ri_choice_t choice)
         EXPECT_TRUE(p.contig);
         break;
     case RI_PROTO_HYBRID:
-        EXPECT_TRUE(p.pool_free && (p.length <= p.hybrid_thresh));
+        EXPECT_TRUE(p.pool_free &&
+                    (p.length <= (in_host ? p.hybrid_thresh : p.hybrid_net)));
         EXPECT_TRUE(can(choice.plane, RI_PLANE_READ));
-        EXPECT_FALSE(p.awaited || p.rtr_expected);
+        EXPECT_FALSE(in_host && (p.awaited || p.rtr_expected));
+        break;
+    case RI_PROTO_RECV_HYBRID:
+        EXPECT_TRUE(p.pool_free && (p.length <= p.hybrid_net));
+        EXPECT_TRUE(!in_host && net_early);
         break;
     case RI_PROTO_RECV_RNDV:
         EXPECT_TRUE(early && can(choice.plane, RI_PLANE_WRITE));

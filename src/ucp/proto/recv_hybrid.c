@@ -1,0 +1,189 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "recv_hybrid.h"
+#include "hybrid.h"
+#include "planes.h"
+#include "rdma.h"
+#include "recv_rndv_message.h"
+#include "rtr.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The first part of a message that is copied and written in parts, and how many times as long as all
+ * before it the next one may be: a processor copies so much faster than a network writes, so of
+ * the copying only that of the first part takes time. */
+#define RECV_HYBRID_PART   8192
+#define RECV_HYBRID_FASTER 4
+
+/* A write that is under way. */
+typedef struct recv_hybrid_write {
+    ri_rdma_op_t op;
+    ri_pool_buffer_t *buffer;
+} recv_hybrid_write_t;
+
+/* Parts end in order, and with an error if one before has: the last one tells of all. */
+static void recv_hybrid_part_done(ri_plane_op_t *op, ucs_status_t status)
+{
+    (void)op;
+    (void)status;
+}
+
+static ri_plane_op_t recv_hybrid_part = {.done = recv_hybrid_part_done};
+
+/* The write of a buffer has failed. @return UCS_OK, or an error: the message is lost. */
+static ucs_status_t recv_hybrid_send_again(ri_pool_buffer_t *buffer)
+{
+    ri_pool_t *pool = &buffer->worker->pool;
+    uint32_t id     = buffer->id;
+    ucs_status_t status;
+
+    buffer->writing = 0;
+    ++buffer->conn->counters.tx_again;
+    status = ri_hybrid_send_again(buffer);
+    /* If the conn has failed meanwhile, the buffer is back already. */
+    if ((status != UCS_OK) && (ri_id_get(&pool->ids, id) == buffer)) {
+        ri_hybrid_give_back(buffer);
+    }
+    return status;
+}
+
+static void recv_hybrid_failed(ri_pool_buffer_t *buffer)
+{
+    ri_worker_t *worker = buffer->worker;
+    ri_conn_t *conn     = buffer->conn;
+    uint32_t sn         = buffer->sn;
+    uint32_t id;
+    ucs_status_t status;
+
+    if ((conn == NULL) || ((conn->status != UCS_OK) && !(conn->flags & RI_CONN_LOST))) {
+        ri_hybrid_give_back(buffer); /* nobody waits for it */
+        return;
+    }
+    id     = conn->id;
+    status = recv_hybrid_send_again(buffer);
+    if ((status != UCS_OK) && (ri_id_get(&worker->conn_ids, id) == conn)) {
+        ri_conn_lose(conn, sn, status);
+    }
+}
+
+static void recv_hybrid_end(ri_rdma_op_t *op, int ending)
+{
+    recv_hybrid_write_t *write = ri_container_of(op, recv_hybrid_write_t, op);
+    ri_pool_buffer_t *buffer   = write->buffer;
+    ri_worker_t *worker        = op->worker;
+    ucs_status_t status        = op->status;
+    ri_conn_t *conn            = buffer->conn;
+
+    ri_trace(&worker->trace, RI_TRACE_SEND_WRITE, buffer->length, status);
+    if ((status != UCS_OK) && (conn != NULL) && (conn->peer == op->peer) &&
+        (op->peer->rdma_way == op->way)) {
+        ri_planes_rdma_failed(worker, op->peer); /* and so does the receiver */
+    }
+    free(write);
+    if (conn != NULL) {
+        ri_recv_rndv_message_not_untold(conn, buffer->sn);
+    }
+    if ((status != UCS_OK) && !ending) {
+        recv_hybrid_failed(buffer);
+        return;
+    }
+    if ((status == UCS_OK) && (conn != NULL)) {
+        conn->counters.tx_written_bytes += buffer->length;
+    }
+    ri_hybrid_give_back(buffer);
+}
+
+/* Write a part of the buffer, which is there. The last one tells the receiver. */
+static ucs_status_t recv_hybrid_write(recv_hybrid_write_t *write, const ri_rtr_t *rtr,
+                                      size_t offset, size_t length, uint32_t immediate)
+{
+    ri_pool_buffer_t *buffer = write->buffer;
+    int is_last              = (offset + length == buffer->length);
+    ri_segment_t local       = {(uintptr_t)buffer->data, buffer->length};
+    ri_segment_t remote      = {rtr->address, buffer->length};
+    ri_plane_ep_t *ep        = write->op.peer->rdma_ep;
+    ri_transfer_t transfer   = {.local       = &local,
+                                .num_local   = 1,
+                                .remote      = &remote,
+                                .num_remote  = 1,
+                                .offset      = offset,
+                                .length      = length,
+                                .local_keys  = &buffer->memory.local_key,
+                                .remote_keys = &rtr->key,
+                                .op        = is_last ? &write->op.super : &recv_hybrid_part,
+                                .notify    = is_last,
+                                .immediate = immediate};
+
+    return ep->plane->ops->write(ep, &transfer);
+}
+
+/* The notification of a message that is shorter than its receive tells the length of the write
+ * that it comes with. */
+static int recv_hybrid_has_parts(const ri_send_req_t *req, const ri_rtr_t *rtr)
+{
+    return ri_dt_is_contig(&req->data) && (req->data.length == rtr->length);
+}
+
+static ucs_status_t recv_hybrid_copy_and_write(recv_hybrid_write_t *write,
+                                               ri_send_req_t *req, const ri_rtr_t *rtr)
+{
+    uint32_t immediate  = ri_recv_rndv_message_immediate(req, rtr);
+    int parts           = recv_hybrid_has_parts(req, rtr);
+    uint8_t *data       = write->buffer->data;
+    size_t length       = req->data.length;
+    size_t offset       = 0;
+    ucs_status_t status = UCS_OK;
+    size_t part;
+
+    if (!parts) {
+        ri_dt_pack(&req->data, data);
+        return recv_hybrid_write(write, rtr, 0, length, immediate);
+    }
+    do { /* what was not written has to be in the buffer, too */
+        part = ri_max(offset * RECV_HYBRID_FASTER, (size_t)RECV_HYBRID_PART);
+        part = ri_min(part, length - offset);
+        memcpy(data + offset, (const uint8_t *)req->data.buffer + offset, part);
+        if (!UCS_STATUS_IS_ERR(status)) {
+            status = recv_hybrid_write(write, rtr, offset, part, immediate);
+        }
+        offset += part;
+    } while (offset < length);
+    return status;
+}
+
+ucs_status_t ri_recv_hybrid_start(ri_send_req_t *req, const ri_rtr_t *rtr)
+{
+    ri_conn_t *conn            = req->conn;
+    ri_worker_t *worker        = conn->worker;
+    ri_peer_t *peer            = conn->peer;
+    recv_hybrid_write_t *write = malloc(sizeof(*write));
+    ri_pool_buffer_t *buffer   = (write != NULL) ? ri_hybrid_get(req) : NULL;
+    ucs_status_t status;
+
+    conn->tx_tag = req->tag;
+    ri_rtr_end(rtr, RI_RING_GRANT_WRITTEN);
+    if (buffer == NULL) {
+        free(write);
+        return UCS_ERR_NO_MEMORY;
+    }
+    buffer->keyed   = 1;
+    buffer->way     = peer->rdma_way;
+    buffer->writing = 1;
+    buffer->sn      = req->sn;
+    buffer->tag     = req->tag;
+    write->buffer   = buffer;
+    ri_rdma_op_init(&write->op, worker, peer, recv_hybrid_end);
+    status = recv_hybrid_copy_and_write(write, req, rtr);
+    if (ri_likely(status == UCS_INPROGRESS)) {
+        ri_rdma_op_started(&write->op);
+        ri_recv_rndv_message_untold(conn, req->sn, rtr);
+        return UCS_OK;
+    }
+    ri_trace(&worker->trace, RI_TRACE_SEND_WRITE, buffer->length, status);
+    free(write);
+    ri_planes_rdma_failed(worker, peer); /* and so does the receiver */
+    return recv_hybrid_send_again(buffer);
+}
