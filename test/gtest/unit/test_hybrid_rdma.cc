@@ -20,8 +20,8 @@ protected:
     {
         rdma_test::SetUp();
         stop_rdma();
-        ri_config.hybrid_thresh = 65536;
-        ri_config.pool_size     = POOL;
+        ri_config.hybrid_thresh = ri_config.hybrid_net = 65536;
+        ri_config.pool_size                            = POOL;
         start();
         with_rdma();
         connect();

@@ -109,9 +109,9 @@ TEST_F(test_planes_idle, busy)
     for (int what : {READING, WRITING, RTS_IS_UNEXPECTED, POOL_IS_UNEXPECTED}) {
         for (bool sender : {true, false}) {
             SCOPED_TRACE(what);
-            ri_config.scheme        = (what == WRITING) ? RI_SENDER_SCHEME_PUT :
-                                                          RI_SENDER_SCHEME_GET;
-            ri_config.hybrid_thresh = (what == POOL_IS_UNEXPECTED) ? 65536 : 0;
+            ri_config.scheme     = (what == WRITING) ? RI_SENDER_SCHEME_PUT :
+                                                       RI_SENDER_SCHEME_GET;
+            ri_config.hybrid_net = (what == POOL_IS_UNEXPECTED) ? 65536 : 0;
             restart();
             connect_both();
             size_t length = (what == POOL_IS_UNEXPECTED) ? MEDIUM : LONG;

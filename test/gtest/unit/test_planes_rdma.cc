@@ -298,9 +298,9 @@ TEST_F(test_planes_rdma, random)
     uint64_t again = 0, failed = 0, moved = 0;
 
     for (int round = 0; round < 30; ++round) {
-        ri_config.scheme        = random.percent(50) ? RI_SENDER_SCHEME_PUT :
-                                                       RI_SENDER_SCHEME_GET;
-        ri_config.hybrid_thresh = random.percent(50) ? 65536 : 0;
+        ri_config.scheme     = random.percent(50) ? RI_SENDER_SCHEME_PUT :
+                                                    RI_SENDER_SCHEME_GET;
+        ri_config.hybrid_net = random.percent(50) ? 65536 : 0;
         restart();
         m_back->flags |= RI_CONN_AM_READY;
         std::vector<random_message> messages(60);

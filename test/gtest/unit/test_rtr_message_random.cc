@@ -14,17 +14,16 @@ protected:
     /* Ways that fail are made again at once. */
     void SetUp() override
     {
-        m_backoff           = ri_planes_backoff;
-        ri_planes_backoff   = 0;
-        ri_config.pool_size = 4 * LARGE; /* not for all of them */
+        m_backoff         = ri_planes_backoff;
+        ri_planes_backoff = 0;
         rtr_message_test::SetUp();
+        ri_config.pool_size = 4 * LARGE; /* not for all of them */
     }
 
     void TearDown() override
     {
         rtr_message_test::TearDown();
-        ri_config.pool_size = ri_config.hybrid_net = 0;
-        ri_planes_backoff                          = m_backoff;
+        ri_planes_backoff = m_backoff;
     }
 
     double m_backoff;

@@ -471,7 +471,8 @@ void check_needs(const ri_select_param_t &p, ri_choice_t choice)
                 !can(p.host_plane, RI_PLANE_WRITE) || !p.pieces ||
                 (proto == RI_PROTO_RECV_RNDV) || (proto == RI_PROTO_RECV_COOP) ||
                 (p.has_ring && !p.ring_open));
-    EXPECT_TRUE(!by_plane || !net_early || (proto == RI_PROTO_RECV_RNDV));
+    EXPECT_TRUE(!by_plane || !net_early || (proto == RI_PROTO_RECV_RNDV) ||
+                (proto == RI_PROTO_RECV_HYBRID));
 }
 
 void check_all(unsigned which, const std::vector<size_t> &lengths)
