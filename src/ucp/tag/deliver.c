@@ -335,6 +335,7 @@ static ucs_status_t deliver_out_of_order(ri_stream_t *stream, ri_arrival_t *arri
 {
     ri_worker_t *worker = stream->worker;
     int32_t ahead       = (int32_t)(arrival->sn - stream->next_sn);
+    int is_full         = stream->num_early >= ri_config.reorder_window;
     ucs_list_link_t *at;
     ri_msg_t *msg;
 
@@ -342,6 +343,10 @@ static ucs_status_t deliver_out_of_order(ri_stream_t *stream, ri_arrival_t *arri
         ri_deliver_malformed_of(stream, "that was matched already", arrival->wire_type,
                                 arrival->length);
         return UCS_OK;
+    }
+
+    if (is_full && stream->stalled) {
+        ri_rtr_message_decide(worker); /* it is not this sender who lets them wait */
     }
 
     /* From the back: nearly always the place is there. */
@@ -354,7 +359,8 @@ static ucs_status_t deliver_out_of_order(ri_stream_t *stream, ri_arrival_t *arri
             return UCS_OK; /* what is there says as much */
         }
         if ((distance == 0) && (msg->kind == RI_MSG_USED)) { /* and this says more */
-            at = at->prev;
+            at      = at->prev;
+            is_full = 0;
             ucs_list_del(&msg->list);
             --stream->num_early;
             ri_msg_discard(worker, msg);
@@ -370,9 +376,7 @@ static ucs_status_t deliver_out_of_order(ri_stream_t *stream, ri_arrival_t *arri
         }
     }
 
-    if (ri_unlikely(stream->num_early >= ri_config.reorder_window) && stream->stalled) {
-        ri_rtr_message_decide(worker); /* it is not this sender who lets them wait */
-    } else if (ri_unlikely(stream->num_early >= ri_config.reorder_window)) {
+    if (is_full && !stream->stalled) {
         ri_deliver_breaking(stream, "too many messages that overtook another one",
                             arrival->wire_type, arrival->length);
         return UCS_OK;

@@ -82,9 +82,10 @@ TEST_F(test_counters, of_a_plane)
 {
     node a(0x1111);
     ri_plane_ops_t ops = {};
-    ri_plane_t plane   = {&ops, 0, 0, 0};
+    ri_plane_t plane   = {};
     ri_worker_counters_t counters;
 
+    plane.ops        = &ops;
     a.worker()->rdma = &plane;
     ri_worker_counters_snapshot(a.worker(), &counters);
     EXPECT_EQ(0u, counters.reg_hits) << "a plane without one";

@@ -338,6 +338,55 @@ TEST_F(test_rtr_used, window_while_contested)
     }
 }
 
+/* What takes the place of USED needs no room; and what was told of a way goes with it while
+ * messages are kept, as the senders are two conns of one peer here. */
+TEST_F(test_rtr_used, window_is_full)
+{
+    ri_config.reorder_window = 3;
+    recv_ptr r0 = post(8, TAG + 1), r1 = post_seen(), r2 = post(8);
+    m_a_rdma->holds = true;
+    send_ptr s0 = send(8, TAG + 1), s1 = send(), s2 = send(8), s3 = send(8, TAG + 2);
+    while (m_ab->sent.size() > 1) { /* USED, and what follows */
+        deliver(m_ab, 1);
+    }
+    EXPECT_EQ(3u, stream()->num_early);
+    m_a_rdma->holds = false;
+    progress_both(3);
+    EXPECT_EQ(RI_RTR_WRITTEN, rtr(r1));
+    EXPECT_EQ(3u, stream()->num_early);
+    pump();
+    check(r0, s0);
+    check(r1, s1);
+    check(r2, s2);
+    check(post(8, TAG + 2), s3);
+
+    second();
+    recv_ptr r = post_seen();
+    std::vector<send_ptr> s;
+    for (unsigned i = 0; i < 4; ++i) {
+        s.push_back(send2(8));
+    }
+    deliver(m_ab2, 0);
+    ASSERT_TRUE(stream2()->stalled);
+    deliver(m_ab2, 0);
+    ri_rtr_slots_t *slots = stream()->peer->rtr_slots;
+    uint32_t rtr          = ri_wire_used_rtr(req(r)->rtr_index,
+                                             slots->slot[req(r)->rtr_index].generation);
+    req(r)->rtr_stream    = stream2(); /* as if it were its own */
+    deliver_used(stream2()->id, stream2()->next_sn + 7, {rtr});
+    req(r)->rtr_stream = stream();
+    EXPECT_EQ(3u, stream2()->num_early);
+    m_ba->sent.clear();
+    deliver(m_ab2, 0);
+    EXPECT_FALSE(stream2()->broken);
+    m_b->progress();
+    check(r, s[0]);
+    pump();
+    for (unsigned i = 1; i < 4; ++i) {
+        check(post(8), s[i]);
+    }
+}
+
 /* A sender that says anything at any time, about RTRs that are out or are not: whatever comes of
  * that, all receives end, once, and nothing is left. It writes nothing. */
 TEST_F(test_rtr_used, anything_at_random)
