@@ -276,7 +276,8 @@ TEST_F(test_wire, sizes)
     for (const type_case &type : TYPES) {
         EXPECT_EQ(type.length, make(type.type, false).size()) << type.name;
         EXPECT_EQ(type.length + 32, make(type.type, true).size()) << type.name;
-        EXPECT_LE(type.length + (type.in_sequence ? 32 : 0), RI_WIRE_HEADER_MAX);
+        EXPECT_LE(type.length + (type.in_sequence ? 32 : 0),
+                  type.in_sequence ? RI_WIRE_HEADER_MAX : RI_WIRE_CONTROL_MAX);
     }
 }
 
