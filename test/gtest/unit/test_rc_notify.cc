@@ -255,9 +255,9 @@ TEST_F(test_rc_notify, is_not_destroyed)
     ASSERT_NE(nullptr, left);
     EXPECT_EQ(0, destroy(left));
     EXPECT_EQ(0u, b.plane->lost);
-    fails                = true;
-    ri_log_level_t level = ri_log_level;
-    ri_log_level         = RI_LOG_LEVEL_ERROR;
+    fails                                   = true;
+    ri_log_level_t level                    = ri_log_level;
+    ri_log_level                            = RI_LOG_LEVEL_ERROR;
     ::testing::FLAGS_gtest_death_test_style = "threadsafe";
     EXPECT_DEATH(a.disconnect(), "the process ends");
     ri_log_level        = level;
