@@ -13,7 +13,8 @@
  * There are two kinds. Those with RI_PLANE_INLINE (CMA) move the data within the call, need
  * nothing to be registered, and know a remote process by one address. The others (verbs) go on
  * by themselves: operations end in progress, memory has keys, and each way to a remote process
- * has an address of its own, which both sides exchange.
+ * has an address of its own, which both sides exchange. One of these (RI_PLANE_MESSAGES) neither
+ * reads nor writes remote memory, but sends into what the remote side has posted.
  *
  * To add a plane: implement ri_plane_ops_t, and have ri_planes_open() open it
  * (src/ucp/proto/planes.c).
@@ -35,8 +36,14 @@ enum {
             1 << 2, /* a write can carry an immediate that tells the remote side */
     RI_PLANE_LISTS  = 1 << 3, /* several segments on either side in one operation */
     RI_PLANE_KEYS   = 1 << 4, /* memory has to be registered before it is described */
-    RI_PLANE_INLINE = 1 << 5  /* operations end within their call: there is no progress */
+    RI_PLANE_INLINE = 1 << 5, /* operations end within their call: there is no progress */
+    RI_PLANE_MESSAGES =
+            1 << 6 /* takes a whole message to where the remote side has posted
+                                  memory for it: ops->ud */
 };
+
+/* Where a message goes, as the receiver's plane tells the sender's: bytes for the wire. */
+#define RI_PLANE_TARGET_SIZE 32
 
 /* The longest description of a process that a plane puts into a hello. */
 #define RI_PLANE_ADDRESS_MAX 32
@@ -230,10 +237,16 @@ struct ri_plane_ops {
      * what reg() gives may be written, or it fails. NULL: reg() does for both. */
     ucs_status_t (*reg_source)(ri_plane_t *plane, void *address, size_t length,
                                ri_plane_memory_t *memory);
+
+    /** RI_PLANE_MESSAGES: how they are sent and received (uct/ib/ud.h). */
+    const struct ri_ud_ops *ud;
 };
 
 /* Memory of this process by process_vm_readv and process_vm_writev. */
 extern const ri_plane_ops_t ri_plane_cma;
+
+/* Messages by unreliable datagrams of such a device, see uct/ib/ud.h. Likewise. */
+extern const ri_plane_ops_t ri_plane_ud;
 
 /* Memory that is reached through an RDMA device, by reliable connections of verbs. Does not
  * open where the library was built without verbs.h, or there is no device. */

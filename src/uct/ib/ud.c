@@ -64,7 +64,7 @@ static void ud_init(ri_ud_plane_t *plane)
     ucs_list_head_init(&plane->sending);
     ucs_list_head_init(&plane->ended);
     plane->super.ops          = &ri_plane_ud;
-    plane->super.capabilities = RI_PLANE_LISTS | RI_PLANE_KEYS;
+    plane->super.capabilities = RI_PLANE_LISTS | RI_PLANE_KEYS | RI_PLANE_MESSAGES;
 }
 
 static ucs_status_t ud_open(ri_plane_t **plane_p)
@@ -487,6 +487,14 @@ const ri_ud_counters_t *ri_ud_get_counters(const ri_plane_t *plane)
     return &ri_container_of(plane, ri_ud_plane_t, super)->counters;
 }
 
+static const ri_ud_ops_t ud_ops = {
+        .recv     = ri_ud_recv,
+        .send     = ri_ud_send,
+        .cancel   = ri_ud_cancel,
+        .forget   = ri_ud_forget,
+        .counters = ri_ud_get_counters,
+};
+
 const ri_plane_ops_t ri_plane_ud = {
         .name       = "ud",
         .open       = ud_open,
@@ -501,6 +509,7 @@ const ri_plane_ops_t ri_plane_ud = {
         .progress   = ud_progress,
         .check      = ud_check,
         .counters   = ud_counters,
+        .ud         = &ud_ops,
 };
 
 #else

@@ -7,9 +7,9 @@
  * (protocol-ud.md).
  *
  * It is no remote memory: nothing moves before the receiver has posted its memory and the sender
- * has been told where. So there are two functions besides those of other planes. The receiver
- * begins (ri_ud_recv) and gets a target, which its protocol takes to the sender: in a CTS, when
- * there is an RTS already, or in an RTR, when there is not. The sender's side (ri_ud_send)
+ * has been told where. So there are functions besides those of other planes (ri_ud_ops_t). The
+ * receiver begins (recv) and gets a target, which its protocol takes to the sender: in a TARGET,
+ * when there is an RTS already, or in an RTR, when there is not. The sender's side (send)
  * needs nothing else. Which of the two it was makes no difference here, but for one: what was
  * offered in an RTR may never be used, and so gives its queue pair up when others wait.
  *
@@ -22,7 +22,7 @@
  * another transport, and a transfer has to survive their loss in any case, as what goes with
  * them gets lost. Whether a transfer has ended well is known by its number: the receiver answers
  * a probe for one that it has given out and does not know any more with ACK, unless it
- * was cancelled. Those that were are kept until ri_ud_forget().
+ * was cancelled. Those that were are kept until forget().
  *
  * One queue pair sends the pieces of all transfers, in chains, in turn. So it has one queue,
  * and the receiver can tell the peer's datagrams from those of others by one number.
@@ -36,7 +36,7 @@
  * from within the call that began the transfer. They may begin and cancel others, and end
  * ways. */
 typedef struct ri_ud_op {
-    /* ri_ud_recv: there is a queue pair now. */
+    /* Of a receive: there is a queue pair now. */
     void (*ready)(struct ri_ud_op *op, const ri_ud_target_t *target);
 
     /* OK. CANCELED: by either side, or the offer was revoked. UNREACHABLE: there was no
@@ -55,41 +55,43 @@ typedef struct ri_ud_list {
     uint64_t length; /* of the message, not 0 */
 } ri_ud_list_t;
 
-extern const ri_plane_ops_t ri_plane_ud;
+/* What the plane has besides ri_plane_ops_t. */
+typedef struct ri_ud_ops {
+    /**
+     * Receive a message.
+     *
+     * @param is_offer  It goes with an RTR. No other transfer waits for it.
+     * @param target    For the sender.
+     *
+     * @return UCS_OK: @a target is set. UCS_INPROGRESS: there is no queue pair now, op->ready()
+     *         will have it. UCS_ERR_NO_RESOURCE: there is none for an offer. Any other error:
+     *         there is nothing to be done.
+     */
+    ucs_status_t (*recv)(ri_plane_ep_t *ep, const ri_ud_list_t *list, int is_offer,
+                         ri_ud_op_t *op, ri_ud_target_t *target);
 
-/**
- * Receive a message.
- *
- * @param is_offer  It goes with an RTR. No other transfer waits for it.
- * @param target    For the sender.
- *
- * @return UCS_OK: @a target is set. UCS_INPROGRESS: there is no queue pair now, op->ready()
- *         will have it. UCS_ERR_NO_RESOURCE: there is none for an offer. Any other error:
- *         there is nothing to be done.
- */
-ucs_status_t ri_ud_recv(ri_plane_ep_t *ep, const ri_ud_list_t *list, int is_offer,
-                        ri_ud_op_t *op, ri_ud_target_t *target);
+    /**
+     * Send a message.
+     *
+     * @param target  Of the receiver: wire input.
+     *
+     * @return UCS_INPROGRESS: op->done() will tell. UCS_ERR_INVALID_PARAM: the target is none,
+     *         or not for a message of this length. Or another error.
+     */
+    ucs_status_t (*send)(ri_plane_ep_t *ep, const ri_ud_list_t *list,
+                         const ri_ud_target_t *target, ri_ud_op_t *op);
 
-/**
- * Send a message.
- *
- * @param target  Of the receiver: wire input.
- *
- * @return UCS_INPROGRESS: op->done() will tell. UCS_ERR_INVALID_PARAM: the target is none, or not
- *         for a message of this length. Or another error.
- */
-ucs_status_t ri_ud_send(ri_plane_ep_t *ep, const ri_ud_list_t *list,
-                        const ri_ud_target_t *target, ri_ud_op_t *op);
+    /** End a transfer, with UCS_ERR_CANCELED if it has not ended otherwise: op->done() will tell,
+     * which must not have been called yet. The remote side's ends in the same way if it asks.
+     * Nothing is received into the memory of a message any more when this returns. */
+    void (*cancel)(ri_ud_op_t *op);
 
-/** End a transfer, with UCS_ERR_CANCELED if it has not ended otherwise: op->done() will tell. The
- * remote side's ends in the same way if it asks. */
-void ri_ud_cancel(ri_ud_op_t *op);
+    /** The sender has said that it will not ask for a transfer of this number that was
+     * cancelled: it has not used the target, and will not. */
+    void (*forget)(ri_plane_ep_t *ep, uint32_t number);
 
-/** The sender has said that it will not ask for a transfer of this number that was cancelled:
- * it has not used the target, and will not. */
-void ri_ud_forget(ri_plane_ep_t *ep, uint32_t number);
-
-/** @return The counters of a plane. */
-const ri_ud_counters_t *ri_ud_get_counters(const ri_plane_t *plane);
+    /** @return The counters of a plane. */
+    const ri_ud_counters_t *(*counters)(const ri_plane_t *plane);
+} ri_ud_ops_t;
 
 #endif

@@ -172,6 +172,15 @@ ucs_status_t ri_ud_transfer_init(ri_ud_transfer_t *transfer, ri_ud_ep_t *ep,
 /** A transfer has ended for the device, and is in no list of the plane: progress will tell. */
 void ri_ud_transfer_end(ri_ud_transfer_t *transfer, ucs_status_t status);
 
+/* Those of ri_ud_ops_t */
+ucs_status_t ri_ud_recv(ri_plane_ep_t *ep, const ri_ud_list_t *list, int is_offer,
+                        ri_ud_op_t *op, ri_ud_target_t *target);
+ucs_status_t ri_ud_send(ri_plane_ep_t *ep, const ri_ud_list_t *list,
+                        const ri_ud_target_t *target, ri_ud_op_t *op);
+void ri_ud_cancel(ri_ud_op_t *op);
+void ri_ud_forget(ri_plane_ep_t *ep, uint32_t number);
+const ri_ud_counters_t *ri_ud_get_counters(const ri_plane_t *plane);
+
 /* ud_recv.c */
 void ri_ud_recv_progress(ri_ud_plane_t *plane);
 void ri_ud_recv_time(ri_ud_plane_t *plane);

@@ -30,7 +30,7 @@ typedef struct ri_ud_address {
 
 static_assert(sizeof(ri_ud_address_t) == RI_PLANE_ADDRESS_MAX, "wire format");
 
-/* Where a message goes. The receiver gives it to the sender: in a CTS, or in an RTR. */
+/* Where a message goes. The receiver gives it to the sender: in a TARGET, or in an RTR. */
 typedef struct ri_ud_target {
     uint32_t qp; /* 24 bits */
     uint32_t qkey;
@@ -42,7 +42,7 @@ typedef struct ri_ud_target {
     uint64_t length; /* that the message must have */
 } __attribute__((packed)) ri_ud_target_t;
 
-static_assert(sizeof(ri_ud_target_t) == 32, "wire format");
+static_assert(sizeof(ri_ud_target_t) == RI_PLANE_TARGET_SIZE, "wire format");
 
 /* A control message, a datagram of its own. Fields that a type does not have are 0. */
 typedef struct ri_ud_control {

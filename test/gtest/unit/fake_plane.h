@@ -182,7 +182,7 @@ private:
     static constexpr ri_plane_ops_t OPS = {"fake",     nullptr, close,   address, connect,
                                            disconnect, nullptr, nullptr, nullptr, nullptr,
                                            nullptr,    read,    write,   check,   nullptr,
-                                           nullptr,    nullptr, nullptr};
+                                           nullptr,    nullptr, nullptr, nullptr};
 
     state *m_state;
     bool m_closed = false;
