@@ -13,6 +13,7 @@
 #include "ucp/preload/stock.h"
 #include "ucp/wire/wire.h"
 #include "uct/ib/device.h"
+#include "uct/ib/footprint.h"
 #include "uct/shm/host.h"
 #include "uct/shm/ring.h"
 
@@ -74,6 +75,24 @@ static void print_rings(void)
     ri_ring_rx_close(&rx);
 }
 
+#if HAVE_VERBS
+/* What each peer takes of memory. */
+static void print_peers(const ri_ib_device_t *device)
+{
+    if (ri_config.use_rc) {
+        printf("peers by rc      up to %u, about %zu bytes each\n",
+               ri_config.rc_max_peers, ri_ib_footprint_rc_peer(device));
+    }
+    if (ri_config.use_ud) {
+        printf("peers by ud      %zu bytes each, and up to %u queue pairs of about %zu "
+               "bytes "
+               "for all\n",
+               ri_ib_footprint_ud_peer(), ri_config.ud_qps,
+               ri_ib_footprint_ud_qp(device));
+    }
+}
+#endif
+
 /* What the data plane on verbs would use. */
 static void print_verbs(void)
 {
@@ -96,6 +115,7 @@ static void print_verbs(void)
         printf("verbs            %s:%u, %s, GID index %u\n",
                ri_verbs.get_device_name(device->context->device), device->port,
                links[device->link], device->gid_index);
+        print_peers(device);
         ri_ib_device_put(device);
     }
 #else

@@ -19,6 +19,7 @@ RING_STOP, RING_CLOSE, BYE, ORDER_REQ, ORDER_ACK, RESET = 21, 22, 23, 24, 25, 26
 PLANE_REQ, PLANE_ACK, FIN, NACK, RNDV_DATA = 27, 28, 29, 30, 31
 RTR, RELEASE, CTS, WRITTEN, RING_REQ = 32, 33, 34, 35, 36
 REVOKE, REVOKED, USED = 37, 38, 39
+TARGET, ABANDON = 40, 41
 HELLO = 0x80
 PAD, START, PART = 0xff, 0xfe, 0xfd
 
@@ -63,6 +64,10 @@ def header(kind, ident, value, tag=0, req=0, total=0, uid=PEER, say_hello=False,
         out += struct.pack('<HHI', total, req, 0)
     elif kind == USED:
         out += struct.pack('<13I', total, *range(req, req + 12))
+    elif kind == TARGET:
+        out += struct.pack('<IIII32s', total, 1, 1, 0, b'target')
+    elif kind == ABANDON:
+        out += struct.pack('<II', total, 0)
     elif kind == RELEASE:
         out += struct.pack('<8I', *range(req, req + 8))
     elif kind == RING_OFFER:
@@ -190,7 +195,8 @@ def inputs():
                        ('nack', NACK), ('rndv-data', RNDV_DATA), ('rtr-am', RTR),
                        ('release', RELEASE), ('cts', CTS), ('written', WRITTEN),
                        ('ring-req', RING_REQ), ('revoke', REVOKE), ('revoked', REVOKED),
-                       ('used', USED)):
+                       ('used', USED), ('target', TARGET),
+                       ('abandon', ABANDON)):
         yield name, RING + am(header(kind, 1, 1)) * 2 + am(header(kind, 0, 1))
         yield name + '-hello', am(header(kind, 0, 1, say_hello=True), b'',
                                   AM_HELLO | AM_REPLY)
@@ -234,6 +240,7 @@ def inputs():
                              ('pool-low', POOL, segments(300, flags=2)),
                              ('pool-two', POOL, segments(100, 200)),
                              ('rts-put', RTS, segments(300, flags=1)),
+                             ('rts-sends', RTS, segments(300, flags=32)),
                              ('rts-slot', RTS, segments(300, slot=1)),
                              ('rts-slot-none', RTS, segments(300, slot=16)),
                              ('placed', PLACED, placed(300)),
@@ -254,6 +261,7 @@ def inputs():
             record(kind, len(data), value=1, extra=7, tag=5, payload=data) + \
             first_contact(5)
     for name, kind, value in (('cts', CTS, 1), ('written', WRITTEN, 1),
+                              ('target', TARGET, 1), ('abandon', ABANDON, 1),
                               ('release', RELEASE, 8)):
         yield name + '-of-send', plane + offer() + am(header(CONN_ACK, 1, 1)) + \
             am(header(PLANE_ACK, 1, 1)) + send(length=600) + send(length=900) + \

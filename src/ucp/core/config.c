@@ -102,6 +102,10 @@ static const config_field_t config_fields[] = {
          "names, or names with a port (mlx5_0:1,mlx5_1). The first with an active port "
          "is\n"
          "used. all: any; empty: none."},
+        {"IB_TRANSPORT", "string", "auto", FIELD(ib_transport),
+         "How messages travel there: rc (a connection for each peer), ud (datagrams,\n"
+         "which take no more queue pairs for more peers), or auto: rc for up to\n"
+         "RC_MAX_PEERS peers, ud for others."},
         {"IB_GID_INDEX", "ulunits", "auto", FIELD(ib_gid_index),
          "Which entry of the port's GID table is its address. auto: on RoCE one of "
          "RoCE\n"
@@ -112,9 +116,10 @@ static const config_field_t config_fields[] = {
         {"IB_IDLE", "time", "60s", FIELD(ib_idle),
          "A connection of verbs that was not used for so long is closed, if the peer\n"
          "agrees, and made again when it is needed. 0 or inf: never."},
-        {"IB_MAX_PEERS", "uint", "256", FIELD(ib_max_peers),
-         "How many connections of verbs each worker has at most. When another one is\n"
-         "needed, that which was not used for longest is closed."},
+        {"RC_MAX_PEERS", "uint", "256", FIELD(rc_max_peers),
+         "How many connections of verbs each worker has at most. Further peers are\n"
+         "reached by datagrams; with IB_TRANSPORT=rc, the connection that was not used\n"
+         "for longest is closed when another one is needed."},
         {"UD_QPS", "uint", "64", FIELD(ud_qps),
          "How many queue pairs a worker has for messages that come as datagrams. Each\n"
          "takes one such message at a time; further ones wait."},
@@ -276,6 +281,20 @@ static ucs_status_t config_set_scheme(void)
     return UCS_OK;
 }
 
+static ucs_status_t config_set_transport(void)
+{
+    static const char *const names[] = {"auto", "rc", "ud", NULL};
+    int transport = config_find_name("IB_TRANSPORT", ri_config.ib_transport, names,
+                                     "auto, rc, ud");
+
+    if (transport < 0) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    ri_config.use_rc = (transport != 2);
+    ri_config.use_ud = (transport != 1);
+    return UCS_OK;
+}
+
 /* Values that parse, but that the rest of the library could not work with. */
 static ucs_status_t config_check(void)
 {
@@ -293,9 +312,9 @@ static ucs_status_t config_check(void)
         return UCS_ERR_INVALID_PARAM;
     }
 
-    if ((c->ib_max_peers < 1) || (c->ib_tx_queue < 1) || (c->ib_tx_queue > 65536) ||
+    if ((c->rc_max_peers < 1) || (c->ib_tx_queue < 1) || (c->ib_tx_queue > 65536) ||
         ((c->ib_gid_index != UCS_ULUNITS_AUTO) && (c->ib_gid_index > UINT8_MAX))) {
-        ri_error("out of range: UCXRI_IB_TX_QUEUE (1 to 65536), UCXRI_IB_MAX_PEERS (from "
+        ri_error("out of range: UCXRI_IB_TX_QUEUE (1 to 65536), UCXRI_RC_MAX_PEERS (from "
                  "1 on) or UCXRI_IB_GID_INDEX (255)");
         return UCS_ERR_INVALID_PARAM;
     }
@@ -370,6 +389,9 @@ static void config_read_once(void)
     }
     if (config_status == UCS_OK) {
         config_status = config_set_scheme();
+    }
+    if (config_status == UCS_OK) {
+        config_status = config_set_transport();
     }
     if (config_status == UCS_OK) {
         config_status = config_check();

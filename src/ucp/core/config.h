@@ -35,10 +35,11 @@ typedef struct ri_config {
     size_t reg_cache_count; /* REG_CACHE_REGIONS */
     unsigned progress_skip; /* PROGRESS_SKIP */
     char *ib_devices;       /* IB_DEVICES */
+    char *ib_transport;     /* IB_TRANSPORT */
     size_t ib_gid_index;    /* IB_GID_INDEX; UCS_ULUNITS_AUTO */
     unsigned ib_tx_queue;   /* IB_TX_QUEUE */
     double ib_idle;         /* IB_IDLE, seconds; 0: inf */
-    unsigned ib_max_peers;  /* IB_MAX_PEERS */
+    unsigned rc_max_peers;  /* RC_MAX_PEERS */
     unsigned ud_qps;        /* UD_QPS */
     unsigned ud_window;     /* UD_WINDOW */
     double ud_timeout;      /* UD_TIMEOUT, seconds */
@@ -56,6 +57,8 @@ typedef struct ri_config {
 
     /* Not fields of their own. */
     ri_sender_scheme_t scheme; /* what sender_scheme says */
+    int use_rc;                /* what ib_transport says */
+    int use_ud;                /* likewise */
 } ri_config_t;
 
 extern ri_config_t ri_config;

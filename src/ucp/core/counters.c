@@ -4,6 +4,7 @@
  */
 #include "counters.h"
 #include "worker.h"
+#include "../../uct/ib/ud.h"
 
 #include <inttypes.h>
 #include <unistd.h>
@@ -20,19 +21,35 @@ void ri_stream_counters_add(ri_stream_counters_t *dst, const ri_stream_counters_
 #undef COUNTER_ADD
 }
 
+/* What the planes through a network have counted. Memory is registered for the device that they
+ * share, and counted there. */
+static void counters_add_planes(const ri_worker_t *worker, ri_worker_counters_t *out)
+{
+    ri_plane_t *plane = (worker->rdma != NULL) ? worker->rdma : worker->ud;
+    const ri_ud_counters_t *ud;
+    ri_plane_counters_t reg;
+
+#define COUNTER_ADD(_name, _unit, _doc) out->_name += reg._name;
+    if ((plane != NULL) && (plane->ops->counters != NULL)) {
+        plane->ops->counters(plane, &reg);
+        RI_PLANE_COUNTERS(COUNTER_ADD)
+    }
+#undef COUNTER_ADD
+#define COUNTER_ADD(_name, _unit, _doc) out->_name += ud->_name;
+    if (worker->ud != NULL) {
+        ud = worker->ud->ops->ud->counters(worker->ud);
+        RI_UD_COUNTERS(COUNTER_ADD)
+    }
+#undef COUNTER_ADD
+}
+
 void ri_worker_counters_snapshot(const ri_worker_t *worker, ri_worker_counters_t *out)
 {
-    ri_plane_counters_t reg;
     const ri_conn_t *conn;
     const ri_stream_t *stream;
 
     *out = worker->counters;
-    if ((worker->rdma != NULL) && (worker->rdma->ops->counters != NULL)) {
-        worker->rdma->ops->counters(worker->rdma, &reg);
-#define COUNTER_ADD(_name, _unit, _doc) out->_name += reg._name;
-        RI_PLANE_COUNTERS(COUNTER_ADD)
-#undef COUNTER_ADD
-    }
+    counters_add_planes(worker, out);
     ucs_list_for_each(conn, &worker->conns, list) {
         ri_conn_counters_add(&out->conns, &conn->counters);
     }

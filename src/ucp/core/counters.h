@@ -9,7 +9,7 @@
  *
  * Invariants, checked by tests once a worker is idle:
  *   tx_eager_ring + tx_eager_am + tx_hybrid + tx_recv_rndv + tx_coop + tx_rndv + tx_put +
- *     tx_bulk = messages that took a sequence number
+ *     tx_ud + tx_bulk = messages that took a sequence number
  *   tx_bytes - all other tx_..._bytes of a protocol = bytes sent through rings, which are
  *     not counted apart, as that is the fast path
  *   rtr_used + rtr_dropped = rtr_sent when no receive is posted
@@ -23,6 +23,7 @@
 
 #include "types.h"
 #include "../../uct/api/plane.h"
+#include "../../uct/ib/ud_transfer.h"
 #include <stdio.h>
 
 /* name, unit, what it counts. Of one conn: */
@@ -41,6 +42,8 @@
     _c(tx_rndv_bytes, "bytes", "payload of these") \
     _c(tx_put, "messages", "written where the receiver said when it was asked") \
     _c(tx_put_bytes, "bytes", "payload of these") \
+    _c(tx_ud, "messages", "sent as datagrams to where the receiver said") \
+    _c(tx_ud_bytes, "bytes", "payload of these") \
     _c(tx_bulk, "messages", "sent by UCP's choice of protocol (above EAGER_THRESH)") \
     _c(tx_bulk_bytes, "bytes", "payload of these") \
     _c(tx_self, "messages", "sent to the own worker") \
@@ -92,6 +95,8 @@
     _c(reconnects, "queue pairs", "of these, that were not the first one of their peer") \
     _c(qp_failed, "queue pairs", "of these, that had to be given up") \
     _c(qp_closed, "queue pairs", "of these, that are gone, for whatever reason") \
+    _c(ud_peers, "peers", "that are reached by datagrams, now") \
+    _c(ud_peers_max, "peers", "the most that ever were") \
     _c(coop_parts, "copies", "parts of messages that sender and receiver copy together") \
     _c(rndv_fallback, "messages", "that UCP had to move, as no plane could") \
     _c(rtr_sent, "receives", "that were offered to their sender (RTR)") \
@@ -99,7 +104,8 @@
     _c(rtr_dropped, "receives", "of these, that it did not") \
     _c(rtr_suppressed, "receives", "that were known to pay no RTR, and sent none") \
     _c(stock_skipped, "calls", "of progress that polled rings only") \
-    RI_PLANE_COUNTERS(_c)
+    RI_PLANE_COUNTERS(_c) \
+    RI_UD_COUNTERS(_c)
 /* clang-format on */
 
 #define RI_COUNTER_MEMBER(_name, _unit, _doc) uint64_t _name;

@@ -31,6 +31,10 @@ ri_peer_t *ri_peer_get(ri_worker_t *worker, uint64_t uid)
     peer->rdma         = RI_RDMA_NONE;
     peer->rdma_way     = 0;
     peer->rdma_tries   = 0;
+    peer->rdma_kind    = RI_WIRE_PLANE_RC;
+    peer->rdma_met     = 0;
+    peer->rdma_lacks   = 0;
+    peer->rdma_full    = 0;
     peer->rdma_used    = 0;
     peer->rdma_leaving = 0;
     peer->rdma_asked   = 0;

@@ -38,6 +38,10 @@ struct ri_peer {
     uint32_t rdma_way;       /* number of that way, or of the latest one; 0: none yet */
     unsigned num_rdma;       /* transfers by it that are under way */
     uint8_t rdma;            /* ri_rdma_state_t */
+    uint8_t rdma_kind;       /* RI_WIRE_PLANE_RC or UD: of that way */
+    uint8_t rdma_met;        /* it was connected */
+    uint8_t rdma_lacks;      /* 1 << kind: the peer has no such plane */
+    uint8_t rdma_full;       /* one of rc was wanted, and the peer had no room */
     uint8_t rdma_tries;      /* ways that have failed, in a row */
     uint8_t rdma_used;       /* since it was last looked for that */
     uint8_t rdma_leaving; /* the peer was asked to give the way up: nothing new goes by it */

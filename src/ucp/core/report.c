@@ -62,15 +62,16 @@ static void report_add_sent(const ri_conn_counters_t *sent)
     values[RI_REPORT_COOP_BYTES] += sent->tx_coop_bytes;
     values[RI_REPORT_GET] += sent->tx_rndv;
     values[RI_REPORT_GET_BYTES] += sent->tx_rndv_bytes;
-    values[RI_REPORT_PUT] += sent->tx_put;
-    values[RI_REPORT_PUT_BYTES] += sent->tx_put_bytes;
+    values[RI_REPORT_PUT] += sent->tx_put + sent->tx_ud;
+    values[RI_REPORT_PUT_BYTES] += sent->tx_put_bytes + sent->tx_ud_bytes;
     values[RI_REPORT_UCP] += sent->tx_bulk;
     values[RI_REPORT_UCP_BYTES] += sent->tx_bulk_bytes;
 
     /* What is left of the sum, see counters.h */
     ring_bytes = sent->tx_bytes - sent->tx_eager_am_bytes - sent->tx_hybrid_bytes -
                  sent->tx_recv_rndv_bytes - sent->tx_coop_bytes - sent->tx_rndv_bytes -
-                 sent->tx_put_bytes - sent->tx_bulk_bytes - sent->tx_self_bytes;
+                 sent->tx_put_bytes - sent->tx_ud_bytes - sent->tx_bulk_bytes -
+                 sent->tx_self_bytes;
     values[RI_REPORT_RING_BYTES] += ring_bytes;
     values[RI_REPORT_BUFFERED_BYTES] += ring_bytes + sent->tx_eager_am_bytes +
                                         sent->tx_hybrid_bytes;

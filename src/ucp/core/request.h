@@ -67,6 +67,13 @@ typedef enum ri_rtr_state {
     RI_RTR_NAMED     /* its message had its turn; the data is not there */
 } ri_rtr_state_t;
 
+/* Who may write the memory of a receive that waits. */
+typedef enum ri_recv_written {
+    RI_RECV_NOT_WRITTEN,
+    RI_RECV_BY_CTS,   /* the sender: CTS was sent */
+    RI_RECV_BY_TARGET /* the plane, what the sender sends (proto/send_rndv_ud.h) */
+} ri_recv_written_t;
+
 /* A tag receive. */
 typedef struct ri_recv_req {
     ri_req_t super;
@@ -89,18 +96,23 @@ typedef struct ri_recv_req {
     uint32_t id;         /* likewise, or while it has an RTR: in worker->recv_ids */
 
     /* What its sender was told, see proto/rtr.h. */
-    uint32_t rtr_generation; /* OUT: of the grant */
+    union {
+        uint32_t rtr_generation; /* OUT: of the grant */
+        uint32_t rts_sn;         /* written BY_TARGET: of the message */
+    };
     union {
         ri_conn_t *rtr_conn; /* OUT: in whose ring that is */
         /* QUEUED: whose waiters it is among; NULL: it is in worker->rtr_queue */
         struct ri_recv_req **rtr_awaits;
+        struct ri_ud_recv_op *ud_op; /* written BY_TARGET: NULL: it has ended */
     };
     ri_stream_t *rtr_stream; /* OUT and above: of the sender */
     ri_keys_t *keys;         /* written: of memory that is written through a network */
     uint32_t way;            /* likewise: by this way to the peer, of its rdma_way */
     union {
-        uint32_t rts_req_id; /* in worker->rtr_writing: the sender's request */
-        uint32_t named_sn;   /* NAMED: number of the message */
+        uint32_t
+                rts_req_id; /* in worker->rtr_writing, or BY_TARGET: the sender's request */
+        uint32_t named_sn; /* NAMED: number of the message */
     };
     uint32_t posted_us;    /* of receives above the eager threshold: when it was posted */
     uint32_t posted_polls; /* likewise: worker->polls then */
@@ -108,7 +120,7 @@ typedef struct ri_recv_req {
     uint8_t rtr_kept;      /* KEPT: state of the grant when it was last seen */
     uint8_t rtr_index;     /* OUT: of the grant; SENT, PROMISED, NAMED: of the slot */
     uint8_t rtr_slot;      /* the sender has taken the RTR for a copy by both sides */
-    uint8_t written;       /* CTS was sent: the sender may write the memory */
+    uint8_t written;       /* ri_recv_written_t */
     uint8_t canceled;      /* in vain, as its message was on its way */
     uint8_t early;         /* it was posted before its message was there */
 } ri_recv_req_t;
@@ -125,6 +137,14 @@ enum {
     RI_SEND_WAIT_WRITE = 1 << 4  /* the data is being written through a network */
 };
 
+/* Of a message that is sent to where the receiver says (proto/send_rndv_ud.h). */
+typedef enum ri_send_target {
+    RI_SEND_TARGET_NONE,     /* it is another one */
+    RI_SEND_TARGET_WANTED,   /* the receiver has not said yet */
+    RI_SEND_TARGET_USED,     /* it has */
+    RI_SEND_TARGET_ABANDONED /* in vain, perhaps: it was asked */
+} ri_send_target_t;
+
 /* A tag send that did not complete at once. */
 typedef struct ri_send_req {
     ri_req_t super;
@@ -137,14 +157,16 @@ typedef struct ri_send_req {
     ucs_status_t failure; /* the first thing that went wrong */
     uint8_t waiting;      /* RI_SEND_WAIT_* */
     uint8_t wire_type;
-    uint8_t put; /* the RTS has RI_WIRE_RTS_PUT */
+    uint8_t put;    /* the RTS has RI_WIRE_RTS_PUT */
+    uint8_t target; /* ri_send_target_t */
     uint8_t header_length;
     uint8_t header[RI_WIRE_HEADER_MAX]; /* stock reads it until it completes */
     ri_dt_data_t data;
     ri_msg_t *self_msg; /* a self-send's message while it waits for its receive */
     ri_coop_t *coop;    /* of a message that both sides copy (proto/coop.h), else NULL */
     ri_keys_t *keys;    /* of data that goes through a network, else NULL */
-    uint32_t way;       /* likewise: by this way to the peer, of its rdma_way */
+    struct ri_ud_send_op *ud_op; /* while it is sent as datagrams, else NULL */
+    uint32_t way;                /* of both: by this way to the peer, of its rdma_way */
 } ri_send_req_t;
 
 /* An endpoint or worker operation that has own work to wait for first. */

@@ -33,6 +33,9 @@
 /* Progress calls between rounds of housekeeping. */
 #define WORKER_HOUSEKEEPING 65536
 
+/* While worker->linger counts down, the network is looked at in every such call. */
+#define WORKER_LINGER_STEP 32
+
 ri_map_t ri_worker_map = RI_MAP_INITIALIZER;
 
 double ri_time(void)
@@ -321,8 +324,9 @@ int ri_worker_has_work(ri_worker_t *worker)
     return !ucs_list_is_empty(&worker->pending_conns) ||
            !ucs_list_is_empty(&worker->ep_ops) || !ucs_list_is_empty(&worker->control) ||
            !ucs_list_is_empty(&worker->asking) || (worker->num_coops > 0) ||
-           (worker->num_reads > 0) || !ucs_list_is_empty(&worker->pool.unsent) ||
-           ri_rtr_has_work(worker) || !ucs_list_is_empty(&worker->late_conns);
+           (worker->num_reads > 0) || (worker->linger > 0) ||
+           !ucs_list_is_empty(&worker->pool.unsent) || ri_rtr_has_work(worker) ||
+           !ucs_list_is_empty(&worker->late_conns);
 }
 
 void ri_worker_housekeeping(ri_worker_t *worker)
@@ -334,6 +338,9 @@ void ri_worker_housekeeping(ri_worker_t *worker)
     }
     ri_gone_check(worker);
     ri_planes_check_idle(worker);
+    if (worker->ud != NULL) {
+        ri_rdma_progress(worker);
+    }
 }
 
 /* What is not on the fast path: messages that wait for room, flushes and closes,
@@ -377,6 +384,14 @@ static void worker_progress_slow(ri_worker_t *worker)
     worker->attention = ri_worker_has_work(worker);
 }
 
+/* Nothing is under way, but a sender may not have heard yet that its message was received. */
+static void worker_linger(ri_worker_t *worker)
+{
+    if ((--worker->linger % WORKER_LINGER_STEP) == 0) {
+        ri_rdma_progress(worker);
+    }
+}
+
 unsigned ri_worker_progress_full(ri_worker_t *worker)
 {
     unsigned count = 0;
@@ -406,6 +421,8 @@ unsigned ri_worker_progress_full(ri_worker_t *worker)
     if (worker->num_reads > 0) {
         count += ri_rdma_progress(worker);
         count += ri_rtr_message_progress(worker);
+    } else if (ri_unlikely(worker->linger > 0)) {
+        worker_linger(worker);
     }
 
     if ((worker->ring_credit > 0) &&

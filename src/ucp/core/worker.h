@@ -40,6 +40,7 @@ struct ri_worker {
     unsigned num_coops;     /* length of coops */
     unsigned coop_turn;     /* of reads, while there are any */
     unsigned num_reads;     /* transfers through a network that are under way */
+    unsigned linger; /* progress calls in which late questions are still answered */
 
     ri_context_t *context;
     int timed;             /* time in calls is measured */
@@ -75,13 +76,14 @@ struct ri_worker {
     ri_map_t peers; /* by uid */
     ri_id_table_t conn_ids;
     ri_id_table_t stream_ids;
-    ri_id_table_t req_ids;     /* of sends that the peer answers */
-    ri_id_table_t recv_ids;    /* of receives that wait for RNDV_DATA */
-    ri_plane_t *plane;         /* to processes on this host; NULL: none */
-    ri_plane_t *rdma;          /* through a network; NULL: none */
-    ucs_list_link_t ways;      /* peers with an end of a way by it, by their latest use */
-    unsigned num_ways;         /* of these */
-    ri_host_process_t process; /* this one, as peers on this host can look for it */
+    ri_id_table_t req_ids;  /* of sends that the peer answers */
+    ri_id_table_t recv_ids; /* of receives that wait for RNDV_DATA */
+    ri_plane_t *plane;      /* to processes on this host; NULL: none */
+    ri_plane_t *rdma;       /* through a network, by connections; NULL: none */
+    ri_plane_t *ud;         /* likewise, by datagrams; NULL: none */
+    ucs_list_link_t ways; /* peers with an end of a way by either, by their latest use */
+    unsigned num_ways;    /* of these, by connections */
+    ri_host_process_t process;  /* this one, as peers on this host can look for it */
     ucs_list_link_t reads_done; /* transfers by it that have ended (proto/rdma.c) */
     double gone_checked;        /* when it was last looked whether peers exist */
     unsigned gone_round;        /* how often it was */

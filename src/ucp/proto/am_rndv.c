@@ -73,7 +73,7 @@ void ri_am_rndv_handle_nack(ri_worker_t *worker, ri_conn_t *conn,
     if (req != NULL) {
         if (req->keys != NULL) {
             ri_planes_rdma_nacked(conn, req->way, msg->flags);
-        } else {
+        } else if (req->target == RI_SEND_TARGET_NONE) {
             conn->flags &= ~RI_CONN_PLANE_READ;
         }
         ri_coop_answered(req);
@@ -96,8 +96,8 @@ ucs_status_t ri_am_rndv_handle_data(ri_stream_t *stream, const ri_wire_msg_t *ms
     }
 
     ++stream->busy;
-    worker->counters.rndv_fallback +=
-            recv->written; /* others are counted with the NACK */
+    /* others are counted with the NACK */
+    worker->counters.rndv_fallback += (recv->written != RI_RECV_NOT_WRITTEN);
     ri_rndv_forget(recv);
     arrival = (ri_arrival_t){.kind      = kind,
                              .wire_type = RI_WIRE_RNDV_DATA,

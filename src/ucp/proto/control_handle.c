@@ -15,6 +15,7 @@
 #include "rtr_message.h"
 #include "rtr_used.h"
 #include "send_rndv_put.h"
+#include "send_rndv_ud.h"
 #include "../core/log.h"
 #include "../tag/send.h"
 
@@ -193,6 +194,9 @@ static void control_handle_to_stream(ri_worker_t *worker, const ri_wire_msg_t *m
     case RI_WIRE_USED:
         ri_rtr_used_handle(stream, msg);
         break;
+    case RI_WIRE_ABANDON:
+        ri_send_rndv_ud_handle_abandon(stream, msg);
+        break;
     default: /* RI_WIRE_BYE */
         stream->closed    = 1;
         stream->closed_sn = msg->value;
@@ -222,6 +226,7 @@ void ri_control_handle(ri_worker_t *worker, ri_stream_t *stream, const ri_wire_m
     case RI_WIRE_RING_REQ:
     case RI_WIRE_REVOKED:
     case RI_WIRE_USED:
+    case RI_WIRE_ABANDON:
         control_handle_to_stream(worker, msg);
         return;
     default:
@@ -280,6 +285,9 @@ void ri_control_handle(ri_worker_t *worker, ri_stream_t *stream, const ri_wire_m
         break;
     case RI_WIRE_CTS:
         ri_send_rndv_put_handle_cts(worker, conn, msg);
+        break;
+    case RI_WIRE_TARGET:
+        ri_send_rndv_ud_handle_target(worker, conn, msg);
         break;
     case RI_WIRE_RTR:
         ri_recv_rndv_message_handle_rtr(worker, conn, msg);

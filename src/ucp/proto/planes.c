@@ -15,26 +15,37 @@ void ri_planes_open(ri_worker_t *worker)
 {
     worker->plane   = NULL;
     worker->rdma    = NULL;
+    worker->ud      = NULL;
     worker->process = ri_host_process_self();
     if (ri_config.cma) {
         ri_plane_cma.open(&worker->plane);
     }
-    if (ri_config.ib_devices[0] != '\0') {
+    if ((ri_config.ib_devices[0] != '\0') && ri_config.use_rc) {
         ri_plane_rc.open(&worker->rdma);
         ri_rtr_message_listen(worker);
+    }
+    /* Late questions of a sender do not wake who sleeps. */
+    if ((ri_config.ib_devices[0] != '\0') && ri_config.use_ud &&
+        !(worker->context->features & UCP_FEATURE_WAKEUP)) {
+        ri_plane_ud.open(&worker->ud);
+    }
+}
+
+static void planes_close(ri_plane_t **plane_p)
+{
+    ri_plane_t *plane = *plane_p;
+
+    if (plane != NULL) {
+        *plane_p = NULL;
+        plane->ops->close(plane);
     }
 }
 
 void ri_planes_close(ri_worker_t *worker)
 {
-    if (worker->plane != NULL) {
-        worker->plane->ops->close(worker->plane);
-        worker->plane = NULL;
-    }
-    if (worker->rdma != NULL) {
-        worker->rdma->ops->close(worker->rdma);
-        worker->rdma = NULL;
-    }
+    planes_close(&worker->plane);
+    planes_close(&worker->rdma);
+    planes_close(&worker->ud);
 }
 
 /* What is said of this process: how to reach it, or else only how to look for it. */
@@ -92,7 +103,7 @@ void ri_planes_ask(ri_conn_t *conn)
 {
     const ri_worker_t *worker = conn->worker;
 
-    if (((worker->plane == NULL) && (worker->rdma == NULL)) ||
+    if (((worker->plane == NULL) && (worker->rdma == NULL) && (worker->ud == NULL)) ||
         (conn->flags & (RI_CONN_SELF | RI_CONN_PEER_MODE))) {
         return;
     }
@@ -190,6 +201,12 @@ static int planes_connect(ri_worker_t *worker, ri_peer_t *peer, const ri_wire_ms
     return connected;
 }
 
+/* Whether a message is about a way through a network. */
+static int planes_is_net(const ri_wire_msg_t *msg)
+{
+    return (msg->plane == RI_WIRE_PLANE_RC) || (msg->plane == RI_WIRE_PLANE_UD);
+}
+
 void ri_planes_handle_req(ri_stream_t *stream, const ri_wire_msg_t *msg)
 {
     ri_worker_t *worker = stream->worker;
@@ -198,14 +215,14 @@ void ri_planes_handle_req(ri_stream_t *stream, const ri_wire_msg_t *msg)
     uint32_t value;
 
     if (msg->value & RI_WIRE_PLANE_WRITES) {
-        if (msg->plane == RI_WIRE_PLANE_RC) {
+        if (planes_is_net(msg)) {
             stream->rdma_write = ri_rtr_message_on && (peer->rdma_ep != NULL);
         } else {
             stream->plane_write = 1;
         }
         return;
     }
-    if (msg->plane == RI_WIRE_PLANE_RC) {
+    if (planes_is_net(msg)) {
         ri_planes_handle_rdma_req(stream, msg);
         return;
     }
@@ -222,7 +239,7 @@ void ri_planes_handle_ack(ri_worker_t *worker, ri_conn_t *conn, const ri_wire_ms
 {
     int is_process = (msg->plane == RI_WIRE_PLANE_PROCESS);
 
-    if ((conn->peer != NULL) && (msg->plane == RI_WIRE_PLANE_RC)) {
+    if ((conn->peer != NULL) && planes_is_net(msg)) {
         ri_planes_handle_rdma_ack(worker, conn, msg);
         return;
     }

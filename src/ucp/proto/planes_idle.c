@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * Ways through a network that nobody uses are given up: after UCXRI_IB_IDLE, or earlier if
- * there are UCXRI_IB_MAX_PEERS and another peer needs one. (protocol.md section 7)
+ * there are UCXRI_RC_MAX_PEERS and another peer needs one. (protocol.md section 7)
  *
  * A side that lost its end alone would have to be found out by the other, at the cost of a
  * transfer that fails. So the one who wants to leave asks, and uses the way for nothing new
@@ -79,7 +79,8 @@ static int idle_leave(ri_peer_t *peer)
     }
     peer->rdma_leaving = 1;
     peer->rdma_asked   = ri_time();
-    ri_way_send(conn, RI_WIRE_PLANE_REQ, conn->remote_id, RI_WIRE_PLANE_LEAVE, 0);
+    ri_way_send(conn, RI_WIRE_PLANE_REQ, conn->remote_id, RI_WIRE_PLANE_LEAVE,
+                peer->rdma_kind, 0);
     return 1;
 }
 
@@ -135,7 +136,8 @@ void ri_way_make_room(ri_worker_t *worker)
 
     /* the one that was used last is at the end */
     ucs_list_for_each(peer, &worker->ways, way_link) {
-        if (idle_is_leaving(peer, now) || idle_leave(peer)) {
+        if ((peer->rdma_kind == RI_WIRE_PLANE_RC) &&
+            (idle_is_leaving(peer, now) || idle_leave(peer))) {
             break;
         }
     }
@@ -156,7 +158,8 @@ void ri_way_handle_leave(ri_stream_t *stream, const ri_wire_msg_t *msg)
         ri_way_drop(worker, peer, RI_RDMA_NONE);
     }
     ri_way_send(conn, RI_WIRE_PLANE_ACK, stream->remote_conn_id,
-                RI_WIRE_PLANE_LEAVE | (agreed ? RI_WIRE_PLANE_REACHED : 0), msg->way);
+                RI_WIRE_PLANE_LEAVE | (agreed ? RI_WIRE_PLANE_REACHED : 0), msg->plane,
+                msg->way);
 }
 
 void ri_way_handle_left(ri_worker_t *worker, ri_conn_t *conn, const ri_wire_msg_t *msg)

@@ -12,6 +12,10 @@
  *
  * A way that fails again and again is not made for ever: each try waits longer than the one
  * before, and there are only so many in a row. A transfer that has ended well sets them back.
+ *
+ * A way is of one of two kinds, by connections (rc) or by datagrams (ud); who asks for it chooses.
+ * Ways of ud take nothing of the device for each peer, so they are for those peers for which
+ * there is no room for one of rc.
  */
 #include "planes.h"
 #include "control.h"
@@ -31,14 +35,18 @@ double ri_planes_backoff = 0.01;
 /* How long one waits that found no room on either side, likewise if it is the first. */
 #define WAY_WAIT 10
 
+/* The plane of a kind of ways, or NULL. */
+static ri_plane_t *way_plane(const ri_worker_t *worker, uint32_t kind)
+{
+    return (kind == RI_WIRE_PLANE_UD) ? worker->ud : worker->rdma;
+}
+
 void ri_way_send(ri_conn_t *conn, ri_wire_type_t type, uint32_t id, uint32_t value,
-                 uint32_t asked)
+                 uint32_t kind, uint32_t asked)
 {
     const ri_peer_t *peer = conn->peer;
-    ri_wire_plane_t msg   = {.base.value = value,
-                             .plane      = RI_WIRE_PLANE_RC,
-                             .asked      = asked,
-                             .way        = peer->rdma_way};
+    ri_wire_plane_t msg   = {
+              .base.value = value, .plane = kind, .asked = asked, .way = peer->rdma_way};
 
     msg.base.type = type;
     if (peer->rdma_ep != NULL) {
@@ -70,8 +78,12 @@ void ri_way_drop(ri_worker_t *worker, ri_peer_t *peer, ri_rdma_state_t state)
     peer->rdma_leaving = 0;
     if (ep != NULL) {
         ucs_list_del(&peer->way_link);
-        --worker->num_ways;
-        ++worker->counters.qp_closed;
+        if (peer->rdma_kind == RI_WIRE_PLANE_RC) {
+            --worker->num_ways;
+            ++worker->counters.qp_closed;
+        } else {
+            --worker->counters.ud_peers;
+        }
         if (!way_disconnect(ep)) {
             ri_rtr_message_way_lost(peer);
         }
@@ -98,7 +110,7 @@ void ri_planes_rdma_failed(ri_worker_t *worker, ri_peer_t *peer)
 {
     if (peer->rdma_ep != NULL) {
         ++worker->counters.planes_failed;
-        ++worker->counters.qp_failed;
+        worker->counters.qp_failed += (peer->rdma_kind == RI_WIRE_PLANE_RC);
         ri_way_drop(worker, peer, RI_RDMA_FAILED);
         way_count_try(peer);
     }
@@ -132,12 +144,15 @@ void ri_planes_disconnect_rdma(ri_worker_t *worker, ri_peer_t *peer)
 }
 
 /* Make this side's end of a new way. @return Whether there is one. */
-static int way_make(ri_worker_t *worker, ri_peer_t *peer, uint32_t number)
+static int way_make(ri_worker_t *worker, ri_peer_t *peer, uint32_t kind, uint32_t number)
 {
-    int again = peer->rdma_way != 0;
+    ri_plane_t *plane = way_plane(worker, kind);
+    int again         = peer->rdma_way != 0;
 
-    peer->rdma_way = number;
-    if (worker->rdma->ops->prepare(worker->rdma, &peer->rdma_ep) != UCS_OK) {
+    peer->rdma_way  = number;
+    peer->rdma_kind = kind;
+    peer->rdma_met  = 0;
+    if (plane->ops->prepare(plane, &peer->rdma_ep) != UCS_OK) {
         peer->rdma_ep = NULL;
         peer->rdma    = RI_RDMA_FAILED;
         way_count_try(peer);
@@ -148,19 +163,52 @@ static int way_make(ri_worker_t *worker, ri_peer_t *peer, uint32_t number)
     peer->rdma_since    = 0;
     peer->rdma_ep->user = peer;
     ucs_list_add_tail(&worker->ways, &peer->way_link);
-    ++worker->num_ways;
-    ++worker->counters.qp_created;
-    worker->counters.reconnects += again;
+    if (kind == RI_WIRE_PLANE_RC) {
+        ++worker->num_ways;
+        ++worker->counters.qp_created;
+        worker->counters.reconnects += again;
+    } else {
+        peer->rdma_full = 0; /* next time, perhaps */
+        ++worker->counters.ud_peers;
+        worker->counters.ud_peers_max = ri_max(worker->counters.ud_peers_max,
+                                               worker->counters.ud_peers);
+    }
     return 1;
+}
+
+/* Whether a kind of ways exists here, and may exist at the peer. */
+static int way_may_be(const ri_worker_t *worker, const ri_peer_t *peer, uint32_t kind)
+{
+    return (way_plane(worker, kind) != NULL) && !(peer->rdma_lacks & (1u << kind));
+}
+
+/* Make this side's end of a way that is to be asked for. @return Whether there is one. */
+static int way_open(ri_worker_t *worker, ri_peer_t *peer)
+{
+    int can_ud    = way_may_be(worker, peer, RI_WIRE_PLANE_UD);
+    int can_rc    = way_may_be(worker, peer, RI_WIRE_PLANE_RC);
+    uint32_t next = peer->rdma_way + 1;
+
+    next += (next == 0);
+    if (can_rc && ri_way_has_room(worker) && !(can_ud && peer->rdma_full)) {
+        return way_make(worker, peer, RI_WIRE_PLANE_RC, next);
+    }
+    if (can_ud) {
+        return way_make(worker, peer, RI_WIRE_PLANE_UD, next);
+    }
+    if (can_rc) {
+        way_wait(peer);
+        ri_way_make_room(worker);
+    }
+    return 0;
 }
 
 void ri_planes_ask_rdma(ri_conn_t *conn)
 {
     ri_worker_t *worker = conn->worker;
     ri_peer_t *peer     = conn->peer;
-    uint32_t next;
 
-    if ((conn->flags & RI_CONN_RDMA_ASKED) || (peer == NULL) || (worker->rdma == NULL)) {
+    if ((conn->flags & RI_CONN_RDMA_ASKED) || (peer == NULL)) {
         return;
     }
     if (peer->rdma_leaving) {
@@ -171,31 +219,37 @@ void ri_planes_ask_rdma(ri_conn_t *conn)
             ((peer->rdma_tries == WAY_TRIES_MAX) || (ri_time() < peer->rdma_retry))) {
             return;
         }
-        if (!ri_way_has_room(worker)) {
-            way_wait(peer);
-            ri_way_make_room(worker);
-            return;
-        }
-        next = peer->rdma_way + 1;
-        if (!way_make(worker, peer, (next != 0) ? next : 1)) {
+        if (!way_open(worker, peer)) {
             return;
         }
     }
     conn->flags |= RI_CONN_RDMA_ASKED;
-    ri_way_send(conn, RI_WIRE_PLANE_REQ, conn->remote_id, 0, 0);
+    ri_way_send(conn, RI_WIRE_PLANE_REQ, conn->remote_id, 0, peer->rdma_kind, 0);
+}
+
+/* Both sides have asked for the same way, each of another kind. @return Whether that of the peer
+ * is to be: the one of ud, for which there always is room. */
+static int way_yields(const ri_peer_t *peer, uint32_t kind)
+{
+    return (kind == RI_WIRE_PLANE_UD) && (peer->rdma_kind == RI_WIRE_PLANE_RC) &&
+           !peer->rdma_met;
 }
 
 /* The peer has an end of a way. @return Whether this side has the other one; it is made if the
  * way is a new one. */
-static int way_accept(ri_worker_t *worker, ri_peer_t *peer, uint32_t number)
+static int way_accept(ri_worker_t *worker, ri_peer_t *peer, uint32_t kind,
+                      uint32_t number)
 {
     int32_t ahead = number - peer->rdma_way;
 
-    if ((worker->rdma == NULL) || (number == 0)) {
+    if ((way_plane(worker, kind) == NULL) || (number == 0)) {
         return 0;
     }
     if ((peer->rdma_way != 0) && (ahead <= 0)) {
-        return (ahead == 0) && (peer->rdma_ep != NULL);
+        if ((ahead < 0) || !way_yields(peer, kind)) {
+            return (ahead == 0) && (peer->rdma_ep != NULL) && (peer->rdma_kind == kind);
+        }
+        ri_way_drop(worker, peer, RI_RDMA_NONE);
     }
     if (peer->rdma_tries == WAY_TRIES_MAX) {
         return 0;
@@ -204,11 +258,13 @@ static int way_accept(ri_worker_t *worker, ri_peer_t *peer, uint32_t number)
         ri_way_drop(worker, peer, RI_RDMA_NONE); /* its answer was overtaken */
     }
     ri_planes_rdma_failed(worker, peer); /* at the other side it has */
-    if (!ri_way_has_room(worker)) {
-        peer->rdma_way = number;
+    if ((kind == RI_WIRE_PLANE_RC) && !ri_way_has_room(worker)) {
+        peer->rdma_way  = number;
+        peer->rdma_kind = kind;
+        peer->rdma_met  = 0;
         return 0;
     }
-    return way_make(worker, peer, number);
+    return way_make(worker, peer, kind, number);
 }
 
 /* Connect this side's end with the peer's. */
@@ -223,11 +279,12 @@ static int way_connect(ri_worker_t *worker, ri_peer_t *peer, const ri_wire_msg_t
         return (length == peer->rdma_length) &&
                (memcmp(msg->plane_address, peer->rdma_address, length) == 0);
     }
-    if (worker->rdma->ops->connect(worker->rdma, msg->plane_address, length,
-                                   &peer->rdma_ep) != UCS_OK) {
+    if (peer->rdma_ep->plane->ops->connect(peer->rdma_ep->plane, msg->plane_address,
+                                           length, &peer->rdma_ep) != UCS_OK) {
         ri_planes_rdma_failed(worker, peer);
         return 0;
     }
+    peer->rdma_met = 1;
     memcpy(peer->rdma_address, msg->plane_address, length);
     peer->rdma_length = length;
     peer->rdma        = RI_RDMA_CONNECTED;
@@ -245,18 +302,21 @@ void ri_planes_handle_rdma_req(ri_stream_t *stream, const ri_wire_msg_t *msg)
         ri_way_handle_leave(stream, msg);
         return;
     }
-    if (way_accept(worker, peer, msg->way) && way_connect(worker, peer, msg)) {
+    if (way_accept(worker, peer, msg->plane, msg->way) &&
+        way_connect(worker, peer, msg)) {
         value = RI_WIRE_PLANE_REACHED;
-    } else if ((worker->rdma != NULL) && !ri_way_has_room(worker)) {
+    } else if ((msg->plane == RI_WIRE_PLANE_RC) && (worker->rdma != NULL) &&
+               !ri_way_has_room(worker)) {
         value = RI_WIRE_PLANE_LATER;
     }
     worker->counters.planes_refused += !(value & RI_WIRE_PLANE_REACHED);
     ri_trace(&worker->trace, RI_TRACE_PLANE, peer->uid, value);
     if (conn != NULL) {
-        ri_way_send(conn, RI_WIRE_PLANE_ACK, stream->remote_conn_id, value, msg->way);
+        ri_way_send(conn, RI_WIRE_PLANE_ACK, stream->remote_conn_id, value, msg->plane,
+                    msg->way);
     }
-    if (value & RI_WIRE_PLANE_LATER) {
-        ri_way_make_room(worker);
+    if ((value & RI_WIRE_PLANE_LATER) && (worker->ud == NULL)) {
+        ri_way_make_room(worker); /* or it asks for one of ud */
     }
 }
 
@@ -268,11 +328,16 @@ static void way_refused(ri_worker_t *worker, ri_peer_t *peer, const ri_wire_msg_
     if (msg->value & RI_WIRE_PLANE_LATER) {
         ri_way_drop(worker, peer, RI_RDMA_FAILED);
         way_wait(peer);
+        peer->rdma_full = 1;
     } else {
         ri_planes_rdma_failed(worker, peer);
     }
     if ((msg->way == 0) && !(msg->value & RI_WIRE_PLANE_LATER)) {
-        peer->rdma_tries = WAY_TRIES_MAX; /* it has none at all */
+        peer->rdma_lacks |= 1u << peer->rdma_kind;
+        if (!way_may_be(worker, peer, RI_WIRE_PLANE_RC) &&
+            !way_may_be(worker, peer, RI_WIRE_PLANE_UD)) {
+            peer->rdma_tries = WAY_TRIES_MAX; /* it has none at all */
+        }
     } else if (ahead > 0) {
         peer->rdma_way = msg->way - 1; /* that one, if it asks for it, or a later one */
     }
@@ -288,7 +353,7 @@ void ri_planes_handle_rdma_ack(ri_worker_t *worker, ri_conn_t *conn,
         return;
     }
     if (!(conn->flags & RI_CONN_RDMA_ASKED) || (msg->asked != (uint16_t)peer->rdma_way) ||
-        (peer->rdma_ep == NULL)) {
+        (msg->plane != peer->rdma_kind) || (peer->rdma_ep == NULL)) {
         ++worker->counters.rx_stale;
         return;
     }
@@ -299,7 +364,7 @@ void ri_planes_handle_rdma_ack(ri_worker_t *worker, ri_conn_t *conn,
         conn->flags |= RI_CONN_RDMA;
         if (ri_recv_rndv_message_open(conn)) {
             ri_way_send(conn, RI_WIRE_PLANE_REQ, conn->remote_id, RI_WIRE_PLANE_WRITES,
-                        0);
+                        peer->rdma_kind, 0);
         }
     } else {
         ++worker->counters.planes_refused;

@@ -168,7 +168,12 @@ static unsigned rdma_end_done(ri_worker_t *worker, int ending)
 
 unsigned ri_rdma_progress(ri_worker_t *worker)
 {
-    worker->rdma->ops->progress(worker->rdma);
+    if (worker->rdma != NULL) {
+        worker->rdma->ops->progress(worker->rdma);
+    }
+    if (worker->ud != NULL) {
+        worker->ud->ops->progress(worker->ud);
+    }
     return rdma_end_done(worker, 0);
 }
 

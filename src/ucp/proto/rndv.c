@@ -14,6 +14,7 @@
 #include "select.h"
 #include "send_rndv_get.h"
 #include "send_rndv_put.h"
+#include "send_rndv_ud.h"
 #include "../core/memory.h"
 #include "../tag/deliver.h"
 #include "../tag/recv_start.h"
@@ -156,14 +157,16 @@ static ri_select_fetch_t rndv_facts(const ri_recv_req_t *recv, ri_stream_t *stre
     int is_rts               = (arrival->wire_type == RI_WIRE_RTS);
     int keys                 = !!(rts->flags & RI_WIRE_RTS_KEYS);
     int put                  = is_rts && (rts->flags & RI_WIRE_RTS_PUT);
+    int sends                = is_rts && (rts->flags & RI_WIRE_RTS_SENDS);
 
-    return (ri_select_fetch_t){.is_pool     = !is_rts,
-                               .wants_put   = put,
-                               .has_keys    = keys,
-                               .slot_named  = is_rts && (rts->slot != 0),
-                               .can_answer  = put && rndv_can_answer(stream),
-                               .contig      = ri_dt_is_contig(&recv->data),
-                               .pieces      = keys && ri_rndv_fits(&recv->data),
+    return (ri_select_fetch_t){.is_pool    = !is_rts,
+                               .wants_put  = put,
+                               .sends      = sends,
+                               .has_keys   = keys,
+                               .slot_named = is_rts && (rts->slot != 0),
+                               .can_answer = put && rndv_can_answer(stream),
+                               .contig     = ri_dt_is_contig(&recv->data),
+                               .pieces     = (keys || sends) && ri_rndv_fits(&recv->data),
                                .has_address = (recv->data.buffer != NULL),
                                .host_memory = ri_memory_of_recv_is_host(recv),
                                .host_plane  = ri_planes_of(stream->peer->plane_ep),
@@ -225,9 +228,15 @@ ucs_status_t ri_rndv_recv(ri_recv_req_t *recv, ri_stream_t *stream,
     }
 
     switch (fetch) {
+    case RI_FETCH_SENT:
+    case RI_FETCH_SENT_BOUNCE:
+        return ri_send_rndv_ud_recv(recv, stream, arrival, fetch);
     case RI_FETCH_GET:
     case RI_FETCH_BOUNCE:
     case RI_FETCH_AM:
+        if (facts.sends) {
+            return ri_send_rndv_ud_recv(recv, stream, arrival, fetch);
+        }
         return ri_send_rndv_get_recv(recv, stream, arrival, fetch);
     default:
         return rndv_refuse(stream, arrival, fetch);
@@ -260,7 +269,7 @@ ucs_status_t ri_rndv_wait(ri_recv_req_t *recv, ri_stream_t *stream)
         return UCS_ERR_NO_MEMORY;
     }
     recv->stream  = stream;
-    recv->written = 0;
+    recv->written = RI_RECV_NOT_WRITTEN;
     recv->keys    = NULL;
     ucs_list_add_tail(&stream->fetching, &recv->list);
     return UCS_OK;
@@ -270,6 +279,9 @@ void ri_rndv_forget(ri_recv_req_t *recv)
 {
     if (recv->keys != NULL) {
         ri_rdma_write_revoke(recv);
+    }
+    if (recv->written == RI_RECV_BY_TARGET) {
+        ri_send_rndv_ud_forget(recv);
     }
     ucs_list_del(&recv->list);
     ri_id_free(&recv->super.worker->recv_ids, recv->id);
@@ -281,14 +293,14 @@ typedef int (*rndv_is_func_t)(const ri_recv_req_t *recv);
 /* May the memory of a receive that waits be handed back? */
 static int rndv_may_abort(const ri_recv_req_t *recv)
 {
-    return !recv->written || (recv->keys != NULL) ||
+    return (recv->written != RI_RECV_BY_CTS) || (recv->keys != NULL) ||
            ri_planes_is_gone(recv->stream->peer);
 }
 
 /* May the sender write the memory of a receive that waits? */
 static int rndv_is_written(const ri_recv_req_t *recv)
 {
-    return recv->written;
+    return recv->written != RI_RECV_NOT_WRITTEN;
 }
 
 static void rndv_abort_one(ri_recv_req_t *recv, ucs_status_t status)

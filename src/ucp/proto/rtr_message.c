@@ -458,7 +458,8 @@ unsigned ri_rtr_message_progress(ri_worker_t *worker)
 {
     ri_peer_t *peer;
 
-    if (ri_unlikely(worker->rdma->failures != worker->rdma_failures)) {
+    if ((worker->rdma != NULL) &&
+        ri_unlikely(worker->rdma->failures != worker->rdma_failures)) {
         worker->rdma_failures = worker->rdma->failures;
         while ((peer = message_find_failed(worker)) != NULL) {
             ri_planes_rdma_failed(worker, peer);

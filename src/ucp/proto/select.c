@@ -13,6 +13,7 @@
 #define NEED_HYBRID    RI_PLANE_READ
 #define NEED_PUT       RI_PLANE_WRITE
 #define NEED_GET       RI_PLANE_READ
+#define NEED_UD        RI_PLANE_MESSAGES
 
 static inline int select_can(unsigned plane, unsigned need)
 {
@@ -76,7 +77,11 @@ static ri_proto_t select_by_plane(const ri_select_param_t *param, unsigned plane
     if (put && ((param->scheme == RI_SENDER_SCHEME_PUT) || !get)) {
         return RI_PROTO_RNDV_PUT;
     }
-    return get ? RI_PROTO_RNDV_GET : RI_PROTO_BULK;
+    if (get) {
+        return RI_PROTO_RNDV_GET;
+    }
+    return (param->pieces && select_can(plane, NEED_UD)) ? RI_PROTO_RNDV_UD :
+                                                           RI_PROTO_BULK;
 }
 
 /* A receive with an RTR through the network can be written within the host by no other way. */
@@ -199,6 +204,11 @@ static int fetch_has_put(const ri_select_fetch_t *param)
  * else: it must not be asked for the data, if that can be avoided. */
 static ri_fetch_t fetch_get(const ri_select_fetch_t *param)
 {
+    if (param->sends) {
+        return !select_can(param->net_plane, RI_PLANE_MESSAGES) ? RI_FETCH_AM :
+               (param->host_memory && param->pieces)            ? RI_FETCH_SENT :
+                                                                  RI_FETCH_SENT_BOUNCE;
+    }
     if (param->has_keys) {
         return !select_can(param->net_plane, RI_PLANE_READ) ? RI_FETCH_AM :
                (param->host_memory && param->pieces)        ? RI_FETCH_GET :

@@ -24,6 +24,7 @@ typedef enum ri_proto {
     RI_PROTO_COOP,         /* copied by both sides when the receiver has matched it */
     RI_PROTO_RNDV_GET,     /* the receiver reads it by a data plane */
     RI_PROTO_RNDV_PUT,     /* written by a data plane where the receiver says */
+    RI_PROTO_RNDV_UD,      /* sent there as datagrams */
     RI_PROTO_BULK,         /* as UCP chooses for its size */
     RI_PROTO_BULK_RNDV     /* by UCP's rendezvous: completes when it was matched */
 } ri_proto_t;
@@ -98,15 +99,18 @@ typedef enum ri_fetch {
     RI_FETCH_PUT,     /* the sender writes it where it is told to */
     RI_FETCH_GET,     /* it is read, straight into the receive's memory or in stages */
     RI_FETCH_BOUNCE,  /* it is read to other memory, and placed from there */
-    RI_FETCH_AM,      /* by UCP, which is asked of the sender */
-    RI_FETCH_LOST,    /* not: where the sender has written it can be told no more */
-    RI_FETCH_BROKEN   /* not: the sender writes into another receive */
+    RI_FETCH_SENT,    /* the sender sends it straight into the receive's memory */
+    RI_FETCH_SENT_BOUNCE, /* ... into other memory, and it is placed from there */
+    RI_FETCH_AM,          /* by UCP, which is asked of the sender */
+    RI_FETCH_LOST,        /* not: where the sender has written it can be told no more */
+    RI_FETCH_BROKEN       /* not: the sender writes into another receive */
 } ri_fetch_t;
 
 /* What that depends on. */
 typedef struct ri_select_fetch {
     int is_pool;       /* POOL; else RTS */
     int wants_put;     /* the sender is to write it */
+    int sends;         /* RTS: the sender is to send it to where this side says */
     int has_keys;      /* its memory is registered, for the plane through the network */
     int slot_named;    /* RTS: the message has a slot ... */
     int slot_there;    /* ... which is there */

@@ -46,7 +46,7 @@ ucs_status_t ri_send_rndv_put_recv(ri_recv_req_t *recv, ri_stream_t *stream,
         }
         key = ri_rdma_write_key(recv);
     }
-    recv->written = 1;
+    recv->written = RI_RECV_BY_CTS;
     ri_trace(&stream->worker->trace, RI_TRACE_RECV_CTS, recv->id, recv->info.length);
     ri_control_cts(stream, req_id, recv->id, recv->data.buffer, key);
     return UCS_INPROGRESS;
@@ -105,7 +105,7 @@ void ri_send_rndv_put_handle_written(ri_stream_t *stream, const ri_wire_msg_t *m
     ri_worker_t *worker = stream->worker;
     ri_recv_req_t *recv = ri_id_get(&worker->recv_ids, msg->value);
 
-    if ((recv == NULL) || (recv->stream != stream) || !recv->written) {
+    if ((recv == NULL) || (recv->stream != stream) || (recv->written != RI_RECV_BY_CTS)) {
         ++worker->counters.rx_stale;
         return;
     }

@@ -25,6 +25,7 @@
 #include "../proto/self.h"
 #include "../proto/send_rndv_get.h"
 #include "../proto/send_rndv_put.h"
+#include "../proto/send_rndv_ud.h"
 
 #include <string.h>
 
@@ -40,10 +41,12 @@ static void send_req_init(ri_send_req_t *req, ri_conn_t *conn, uint64_t tag)
     req->waiting   = 0;
     req->wire_type = 0;
     req->put       = 0;
+    req->target    = RI_SEND_TARGET_NONE;
     req->failure   = UCS_OK;
     req->self_msg  = NULL;
     req->coop      = NULL;
     req->keys      = NULL;
+    req->ud_op     = NULL;
     ucs_list_add_tail(&conn->sends, &req->list);
 }
 
@@ -71,6 +74,9 @@ static void send_forget(ri_send_req_t *req)
     }
     if (req->keys != NULL) {
         ri_rdma_read_forget(req);
+    }
+    if (req->ud_op != NULL) {
+        ri_send_rndv_ud_abort(req);
     }
     if (req->conn != NULL) {
         ucs_list_del(&req->list);
@@ -151,6 +157,9 @@ static void send_count(ri_conn_counters_t *counters, ri_proto_t proto, size_t le
     case RI_PROTO_RNDV_PUT:
         SEND_COUNT(tx_put);
         break;
+    case RI_PROTO_RNDV_UD:
+        SEND_COUNT(tx_ud);
+        break;
     case RI_PROTO_BULK:
     case RI_PROTO_BULK_RNDV:
         SEND_COUNT(tx_bulk);
@@ -172,6 +181,7 @@ static ri_wire_type_t send_wire_type(const ri_send_req_t *req, ri_proto_t proto)
     case RI_PROTO_COOP:
     case RI_PROTO_RNDV_GET:
     case RI_PROTO_RNDV_PUT:
+    case RI_PROTO_RNDV_UD:
         return RI_WIRE_RTS;
     case RI_PROTO_BULK:
     case RI_PROTO_BULK_RNDV:
@@ -225,6 +235,9 @@ static ucs_status_t send_start(ri_send_req_t *req, ri_proto_t proto, const ri_rt
         break;
     case RI_PROTO_RNDV_PUT:
         status = ri_send_rndv_put_start(req);
+        break;
+    case RI_PROTO_RNDV_UD:
+        status = ri_send_rndv_ud_start(req);
         break;
     case RI_PROTO_HYBRID:
         status = ri_hybrid_send(req, param);
@@ -285,6 +298,7 @@ static int send_needs_id(ri_proto_t proto, int sync)
     case RI_PROTO_COOP:
     case RI_PROTO_RNDV_GET:
     case RI_PROTO_RNDV_PUT:
+    case RI_PROTO_RNDV_UD:
         return 1;
     default:
         return sync;
@@ -358,7 +372,7 @@ static ri_proto_t send_prepare(ri_send_req_t *req, ri_select_param_t *select,
         select->pool_free = 0;
         choice            = ri_select(select);
     }
-    if (((choice.proto == RI_PROTO_RNDV_GET) || (choice.proto == RI_PROTO_RNDV_PUT)) &&
+    if ((choice.proto >= RI_PROTO_RNDV_GET) && (choice.proto <= RI_PROTO_RNDV_UD) &&
         (choice.plane & RI_PLANE_KEYS) && !ri_rdma_read_prepare(req)) {
         select->net_plane = 0;
         choice            = ri_select(select);

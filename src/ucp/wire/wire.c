@@ -48,6 +48,10 @@ static size_t wire_header_length(uint8_t type)
         return sizeof(ri_wire_revoked_t);
     case RI_WIRE_USED:
         return sizeof(ri_wire_used_t);
+    case RI_WIRE_TARGET:
+        return sizeof(ri_wire_target_t);
+    case RI_WIRE_ABANDON:
+        return sizeof(ri_wire_abandon_t);
     case RI_WIRE_FIRST:
         return sizeof(ri_wire_first_t);
     case RI_WIRE_FRAG:
@@ -224,6 +228,24 @@ static void wire_parse_fields(const uint8_t *at, ri_wire_msg_t *msg)
         memcpy(&hdr, at, sizeof(hdr));
         msg->used_count = hdr.count;
         memcpy(msg->used, hdr.rtrs, sizeof(msg->used));
+        break;
+    }
+    case RI_WIRE_TARGET: {
+        ri_wire_target_t hdr;
+
+        memcpy(&hdr, at, sizeof(hdr));
+        msg->recv_id = hdr.recv_id;
+        msg->sn      = hdr.sn;
+        msg->way     = hdr.way;
+        msg->flags   = hdr.flags;
+        memcpy(msg->target, hdr.target, sizeof(msg->target));
+        break;
+    }
+    case RI_WIRE_ABANDON: {
+        ri_wire_abandon_t hdr;
+
+        memcpy(&hdr, at, sizeof(hdr));
+        msg->recv_id = hdr.recv_id;
         break;
     }
     default:

@@ -72,6 +72,8 @@ typedef enum ri_wire_type {
     RI_WIRE_REVOKE    = 37, /* to a conn: an RTR by message shall not be used any more */
     RI_WIRE_REVOKED   = 38, /* to a stream: the answer */
     RI_WIRE_USED      = 39, /* to a stream: by which RTRs its messages are written */
+    RI_WIRE_TARGET  = 40, /* to a conn: an RTS was matched, and its message may be sent */
+    RI_WIRE_ABANDON = 41, /* to a stream: it was not, perhaps */
     RI_WIRE_TYPE_LAST
 } ri_wire_type_t;
 
@@ -138,7 +140,7 @@ typedef struct ri_wire_rts {
     uint16_t num_segments; /* 1 to RI_WIRE_SEGMENTS_MAX */
     uint16_t flags;        /* RI_WIRE_RTS_* */
     uint16_t slot;         /* of the ring, for a cooperative copy, plus 1; 0: none */
-    uint16_t way;          /* with KEYS or AGAIN: the lower bits of the number of a way */
+    uint16_t way; /* with KEYS, AGAIN or SENDS: the lower bits of the number of a way */
     ri_segment_t segments[];
     /* with RI_WIRE_RTS_KEYS: a key of 32 bits for each segment */
 } __attribute__((packed)) ri_wire_rts_t;
@@ -150,6 +152,8 @@ typedef struct ri_wire_rts {
 #define RI_WIRE_RTS_KEYS    8 /* by a plane that needs keys, which follow the segments */
 #define RI_WIRE_RTS_AGAIN \
     16 /* it was to be written by an RTR, and perhaps was, when the way failed */
+#define RI_WIRE_RTS_SENDS \
+    32 /* by a plane that takes messages: the receiver is to say where to (TARGET) */
 
 /* PLACED has the header of EAGER_SYNC, with the id of the receive in place of that of a
  * request; this is its payload. */
@@ -231,6 +235,24 @@ typedef struct ri_wire_cts {
     uint64_t address;    /* where the data goes; its length is that of the RTS */
 } __attribute__((packed)) ri_wire_cts_t;
 
+typedef struct ri_wire_target {
+    ri_wire_base_t base;                  /* value: id of the sender's request */
+    uint32_t recv_id;                     /* for ABANDON */
+    uint32_t sn;                          /* of the RTS */
+    uint32_t way;                         /* that the target is for: its number */
+    uint32_t flags;                       /* RI_WIRE_TARGET_* */
+    uint8_t target[RI_PLANE_TARGET_SIZE]; /* the plane's */
+} __attribute__((packed)) ri_wire_target_t;
+
+/* Flag of TARGET: there is none, or the one before is none any more. */
+#define RI_WIRE_TARGET_VOID 1
+
+typedef struct ri_wire_abandon {
+    ri_wire_base_t base; /* value: id of the sender's request */
+    uint32_t recv_id;    /* of TARGET */
+    uint32_t reserved;   /* 0 */
+} __attribute__((packed)) ri_wire_abandon_t;
+
 /* Pool buffers that one RELEASE names. */
 #define RI_WIRE_RELEASE_MAX 8
 
@@ -244,7 +266,7 @@ typedef struct ri_wire_plane {
     uint8_t plane;       /* ri_wire_plane_id_t */
     uint8_t length;      /* of the address */
     uint16_t asked; /* PLANE_ACK: of the way of PLANE_REQ, the lower bits of its number */
-    uint32_t way;   /* RC: number of that whose address this is, or of the latest one */
+    uint32_t way; /* RC, UD: number of that whose address this is, or of the latest one */
     uint8_t address[RI_PLANE_ADDRESS_MAX]; /* of the sending process */
 } __attribute__((packed)) ri_wire_plane_t;
 
@@ -308,6 +330,8 @@ static_assert(sizeof(ri_wire_revoke_t) == 24, "wire format");
 static_assert(sizeof(ri_wire_revoked_t) == 16, "wire format");
 static_assert(sizeof(ri_wire_used_t) == 60, "wire format");
 static_assert(sizeof(ri_wire_cts_t) == 24, "wire format");
+static_assert(sizeof(ri_wire_target_t) == 56, "wire format");
+static_assert(sizeof(ri_wire_abandon_t) == 16, "wire format");
 static_assert(sizeof(ri_wire_release_t) == 40, "wire format");
 static_assert(sizeof(ri_wire_hello_t) == 32, "wire format");
 static_assert(sizeof(ri_wire_address_t) == 24, "wire format");
@@ -316,7 +340,8 @@ static_assert(sizeof(ri_wire_address_t) == 24, "wire format");
 typedef enum ri_wire_plane_id {
     RI_WIRE_PLANE_CMA     = 1,
     RI_WIRE_PLANE_RC      = 2,
-    RI_WIRE_PLANE_PROCESS = 3 /* moves nothing: tells of processes that end */
+    RI_WIRE_PLANE_PROCESS = 3, /* moves nothing: tells of processes that end */
+    RI_WIRE_PLANE_UD      = 4
 } ri_wire_plane_id_t;
 
 /* The value of PLANE_ACK. */
@@ -328,7 +353,7 @@ typedef enum ri_wire_plane_id {
     1 /* its sender can write into the receiver's memory, and takes
                                   RTRs */
 
-/* That of both: about giving a way of the plane rc up. */
+/* That of both: about giving a way of the planes rc or ud up. */
 #define RI_WIRE_PLANE_LEAVE 2
 
 /* No message is longer. */
@@ -356,8 +381,8 @@ typedef struct ri_wire_msg {
     uint32_t value;
     uint64_t tag;     /* EAGER, EAGER_SYNC, BULK, FIRST, RTS, POOL, PLACED, RTR */
     uint32_t req_id;  /* EAGER_SYNC, FIRST, RTS, POOL; of PLACED: of the receive */
-    uint32_t recv_id; /* NACK, CTS */
-    uint32_t flags;   /* NACK, REVOKED */
+    uint32_t recv_id; /* NACK, CTS, TARGET, ABANDON */
+    uint32_t flags;   /* NACK, REVOKED, TARGET */
     uint64_t address; /* CTS, RTR */
     uint32_t key;     /* likewise */
     uint64_t mask;    /* RTR, and what follows */
@@ -373,8 +398,10 @@ typedef struct ri_wire_msg {
     uint8_t plane;                         /* PLANE_REQ, PLANE_ACK */
     uint8_t plane_address_length;
     uint8_t plane_address[RI_PLANE_ADDRESS_MAX];
-    uint16_t asked;    /* likewise */
-    uint32_t way;      /* likewise */
+    uint16_t asked; /* likewise */
+    uint32_t way;   /* likewise; TARGET, RTR */
+    uint32_t sn;    /* TARGET */
+    uint8_t target[RI_PLANE_TARGET_SIZE];
     uint32_t total;    /* FIRST */
     uint64_t uid;      /* CONN_ACK, FRAG, RING_OFFER, RING_STOP, REVOKE */
     uint32_t ring_pid; /* RING_OFFER */

@@ -16,15 +16,11 @@ class rdma {
 public:
     /* Gives the worker of @a owner the plane; its end closes it. */
     explicit rdma(node &owner)
+        : rdma(&OPS,
+               RI_PLANE_READ | RI_PLANE_WRITE | RI_PLANE_LISTS | RI_PLANE_KEYS |
+                       RI_PLANE_NOTIFY,
+               &owner.worker()->rdma)
     {
-        m_state                     = new state();
-        m_state->super.ops          = &OPS;
-        m_state->super.capabilities = RI_PLANE_READ | RI_PLANE_WRITE | RI_PLANE_LISTS |
-                                      RI_PLANE_KEYS | RI_PLANE_NOTIFY;
-        m_state->super.notify_max = 1ul << 20;
-        m_state->owner            = this;
-        EXPECT_EQ(nullptr, owner.worker()->rdma);
-        owner.worker()->rdma = &m_state->super;
     }
 
     /* After the worker */
@@ -78,7 +74,18 @@ public:
         }
     }
 
-private:
+protected:
+    rdma(const ri_plane_ops_t *ops, unsigned capabilities, ri_plane_t **at)
+    {
+        m_state                     = new state();
+        m_state->super.ops          = ops;
+        m_state->super.capabilities = capabilities;
+        m_state->super.notify_max   = 1ul << 20;
+        m_state->owner              = this;
+        EXPECT_EQ(nullptr, *at);
+        *at = &m_state->super;
+    }
+
     struct state {
         ri_plane_t super;
         rdma *owner;
@@ -384,9 +391,9 @@ private:
     }
 
     static constexpr ri_plane_ops_t OPS = {
-            "fake rdma", nullptr,    close,   nullptr, connect,  disconnect,
-            prepare,     ep_address, reg,     release, progress, read,
-            write,       check,      nullptr, nullptr, listen,   nullptr};
+            "fake rdma", nullptr, close,   nullptr,  connect, disconnect, prepare,
+            ep_address,  reg,     release, progress, read,    write,      check,
+            nullptr,     nullptr, listen,  nullptr,  nullptr};
 
     state *m_state;
     bool m_closed         = false;

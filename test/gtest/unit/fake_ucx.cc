@@ -959,7 +959,7 @@ void ri_test::SetUp()
     ri_config.ring_after      = 4;
     ri_config.progress_skip   = 8;
     ri_config.reorder_window  = 1 << 20;
-    ri_config.ib_max_peers    = 256;
+    ri_config.rc_max_peers    = 256;
     ri_config.ib_devices      = const_cast<char *>("");
     ri_config.connect_timeout = 300;
     ri_config.am_id           = 4079;

@@ -346,7 +346,7 @@ protected:
 
         EXPECT_EQ(m_conn->tx_sn, c.tx_eager_ring + c.tx_eager_am + c.tx_hybrid +
                                          c.tx_recv_rndv + c.tx_coop + c.tx_rndv +
-                                         c.tx_put + c.tx_bulk);
+                                         c.tx_put + c.tx_ud + c.tx_bulk);
         EXPECT_EQ(m_conn->tx_sn, m_b->counters().streams.rx_posted +
                                          m_b->counters().streams.rx_unexpected);
     }

@@ -281,7 +281,7 @@ TEST_F(test_planes_idle, hostile_messages)
 /* There is room for so many. */
 TEST_F(test_planes_idle, limit)
 {
-    ri_config.ib_max_peers  = 1;
+    ri_config.rc_max_peers  = 1;
     m_back->peer->rdma_used = 0;
     auto third              = std::make_unique<node>(0x3333);
     auto third_rdma         = std::make_unique<rdma>(*third);
@@ -318,7 +318,7 @@ TEST_F(test_planes_idle, limit)
     EXPECT_EQ(1u, third_rdma->ends());
     EXPECT_EQ(0u, m_b_rdma->ends()) << "the one that was there longer";
     EXPECT_EQ(0u, m_a->counters().qp_failed);
-    ri_config.ib_max_peers = 256;
+    ri_config.rc_max_peers = 256;
     third->may_end_open    = true;
     m_a->may_end_open      = true;
     third.reset();

@@ -45,7 +45,8 @@ enum {
     SLEEPS    = 1 << 21, /* this worker polls no rings */
     NET       = 1 << 22, /* a network: all that an RDMA device can do */
     NET_EARLY = 1 << 23, /* there is an RTR that came through it */
-    EVERY     = 1 << 24,
+    UD    = 1 << 24, /* instead: a network that takes messages to posted memory only */
+    EVERY = 1 << 25,
 
     PLANE = READ | PIECES,         /* one way, as far as the chooser is concerned */
     BOTH  = READ | WRITE | PIECES, /* both ways */
@@ -56,6 +57,7 @@ enum {
 const unsigned HOST_PLANE = RI_PLANE_LISTS | RI_PLANE_INLINE;
 const unsigned NET_PLANE  = RI_PLANE_READ | RI_PLANE_WRITE | RI_PLANE_NOTIFY |
                            RI_PLANE_LISTS | RI_PLANE_KEYS;
+const unsigned UD_PLANE = RI_PLANE_LISTS | RI_PLANE_KEYS | RI_PLANE_MESSAGES;
 
 struct decision {
     unsigned what;
@@ -245,6 +247,19 @@ const decision DECISIONS[] = {
         {NET | FULL | EARLY, COOP_THRESH, LARGE, RI_PROTO_RECV_COOP},
         {NET | WRITE | PIECES, EAGER_THRESH + 1, LARGE, RI_PROTO_RNDV_PUT},
         {NET | READ | PIECES, EAGER_THRESH + 1, LARGE, RI_PROTO_RNDV_GET},
+        /* ... or sent there when it has been matched, whatever was wished */
+        {UD | PIECES | READY, 0, AM_INLINE, RI_PROTO_EAGER_COPY},
+        {UD | PIECES, EAGER_THRESH + 1, LARGE, RI_PROTO_RNDV_UD},
+        {UD | PIECES | SYNC, EAGER_THRESH + 1, LARGE, RI_PROTO_RNDV_UD},
+        {UD | PIECES | POOL | COOP | EARLY, EAGER_THRESH + 1, LARGE, RI_PROTO_RNDV_UD},
+        {UD | PIECES | PUT, EAGER_THRESH + 1, LARGE, RI_PROTO_RNDV_UD},
+        {UD | PIECES | GET, EAGER_THRESH + 1, LARGE, RI_PROTO_RNDV_UD},
+        {UD | PIECES | PACKED, EAGER_THRESH + 1, LARGE, RI_PROTO_RNDV_UD}, /* IOV */
+        {UD | PACKED | POOL, EAGER_THRESH + 1, LARGE, RI_PROTO_BULK},
+        {UD | PIECES | DEVICE, 0, LARGE, RI_PROTO_BULK},
+        {UD | PIECES | PEER, EAGER_THRESH + 1, LARGE, RI_PROTO_BULK},
+        {UD | FULL, EAGER_THRESH + 1, HYBRID_THRESH, RI_PROTO_HYBRID},
+        {UD | WRITE | PIECES, EAGER_THRESH + 1, LARGE, RI_PROTO_RNDV_PUT},
 
         /* ... but not before an RTR that came through it, to a receive that has no other */
         {NET | PIECES | NET_EARLY | READY, 0, AM_INLINE, RI_PROTO_EAGER_COPY},
@@ -318,7 +333,7 @@ ri_select_param_t make_param(unsigned what, size_t length)
     param.rtr_by_net    = !!(what & NET_EARLY);
     param.rtr_room      = is_early ? length - !!(what & SHORT_RTR) : 0;
     param.host_plane    = host_plane(what);
-    param.net_plane     = (what & NET) ? NET_PLANE : 0;
+    param.net_plane     = (what & NET) ? NET_PLANE : (what & UD) ? UD_PLANE : 0;
     param.scheme        = (what & PUT) ? RI_SENDER_SCHEME_PUT :
                           (what & GET) ? RI_SENDER_SCHEME_GET :
                                          RI_SENDER_SCHEME_AUTO;
@@ -402,7 +417,7 @@ bool can(unsigned plane, unsigned what)
 void check_needs(const ri_select_param_t &p, ri_choice_t choice)
 {
     ri_proto_t proto = choice.proto;
-    bool by_plane    = (proto >= RI_PROTO_HYBRID) && (proto <= RI_PROTO_RNDV_PUT);
+    bool by_plane    = (proto >= RI_PROTO_HYBRID) && (proto <= RI_PROTO_RNDV_UD);
     bool in_host     = !!(choice.plane & RI_PLANE_INLINE);
     bool early       = (p.rtr_room >= p.length) && !p.is_behind;
     bool net_early   = early && p.rtr_by_net && p.pieces &&
@@ -457,6 +472,9 @@ void check_needs(const ri_select_param_t &p, ri_choice_t choice)
     case RI_PROTO_RNDV_PUT:
         EXPECT_TRUE(can(choice.plane, RI_PLANE_WRITE));
         break;
+    case RI_PROTO_RNDV_UD:
+        EXPECT_TRUE(can(choice.plane, RI_PLANE_MESSAGES));
+        break;
     case RI_PROTO_BULK:
     case RI_PROTO_BULK_RNDV:
         /* UCP only has what no plane can move */
@@ -500,7 +518,7 @@ TEST(test_select, needs)
 
 TEST(test_select, needs_of_long_messages)
 {
-    check_all((EVERY - 1) & ~(SELF | READY | HELLO | DEVICE | PEER | GET),
+    check_all((EVERY - 1) & ~(SELF | READY | HELLO | DEVICE | PEER | GET | UD),
               {EAGER_THRESH + 1, HYBRID_THRESH, HYBRID_THRESH + 1, COOP_THRESH - 1,
                COOP_THRESH});
 }

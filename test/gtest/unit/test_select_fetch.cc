@@ -27,7 +27,9 @@ enum {
     F_HOST     = 1 << 12, /* a plane within the host */
     F_NET      = 1 << 13,
     F_SHORT    = 1 << 14, /* the receive is too short */
-    F_EVERY    = 1 << 15,
+    F_SENDS    = 1 << 15, /* the sender wants to send it to where this side says */
+    F_UD       = 1 << 16, /* a network that takes such messages; without F_NET */
+    F_EVERY    = 1 << 17,
 
     F_ONE  = F_CONTIG | F_PIECES | F_ANSWER | F_HOST,
     F_SLOT = F_NAMED | F_THERE
@@ -37,6 +39,7 @@ const unsigned HOST_PLANE = RI_PLANE_READ | RI_PLANE_WRITE | RI_PLANE_LISTS |
                             RI_PLANE_INLINE;
 const unsigned NET_PLANE = RI_PLANE_READ | RI_PLANE_WRITE | RI_PLANE_NOTIFY |
                            RI_PLANE_LISTS | RI_PLANE_KEYS;
+const unsigned UD_PLANE = RI_PLANE_LISTS | RI_PLANE_KEYS | RI_PLANE_MESSAGES;
 
 const struct {
     unsigned what;
@@ -97,6 +100,14 @@ const struct {
         {F_ONE | F_KEYS | F_PUT | F_ANSWER, RI_FETCH_AM},
         {F_ONE | F_NET, RI_FETCH_GET},
         {F_CONTIG | F_NET, RI_FETCH_AM}, /* nothing is registered */
+        /* ... sent to posted memory: the receive's, if it is as above */
+        {F_ONE | F_SENDS | F_UD, RI_FETCH_SENT},
+        {F_PIECES | F_SENDS | F_UD, RI_FETCH_SENT},
+        {F_SENDS | F_UD, RI_FETCH_SENT_BOUNCE},
+        {F_ONE | F_SENDS | F_UD | F_DEVICE, RI_FETCH_SENT_BOUNCE},
+        {F_ONE | F_SENDS | F_UD | F_SHORT, RI_FETCH_NOTHING},
+        {F_ONE | F_SENDS, RI_FETCH_AM},
+        {F_ONE | F_SENDS | F_NET, RI_FETCH_AM},
 };
 
 ri_select_fetch_t make_fetch(unsigned what)
@@ -105,6 +116,7 @@ ri_select_fetch_t make_fetch(unsigned what)
 
     param.is_pool       = !!(what & F_POOL);
     param.wants_put     = !!(what & F_PUT);
+    param.sends         = !!(what & F_SENDS);
     param.has_keys      = !!(what & F_KEYS);
     param.slot_named    = !!(what & F_NAMED);
     param.slot_there    = !!(what & F_THERE);
@@ -116,7 +128,7 @@ ri_select_fetch_t make_fetch(unsigned what)
     param.has_address   = !(what & F_NO_PLACE);
     param.host_memory   = !(what & F_DEVICE);
     param.host_plane    = (what & F_HOST) ? HOST_PLANE : 0;
-    param.net_plane     = (what & F_NET) ? NET_PLANE : 0;
+    param.net_plane     = (what & F_NET) ? NET_PLANE : (what & F_UD) ? UD_PLANE : 0;
     param.length        = LENGTH;
     param.room          = LENGTH - !!(what & F_SHORT);
     return param;
@@ -158,6 +170,12 @@ void check_fetch(const ri_select_fetch_t &p, ri_fetch_t fetch)
         /* fall through */
     case RI_FETCH_BOUNCE:
         EXPECT_TRUE((p.has_keys ? p.net_plane : p.host_plane) & RI_PLANE_READ);
+        break;
+    case RI_FETCH_SENT:
+        EXPECT_TRUE(p.host_memory && p.pieces);
+        /* fall through */
+    case RI_FETCH_SENT_BOUNCE:
+        EXPECT_TRUE(p.sends && (p.net_plane & RI_PLANE_MESSAGES));
         break;
     case RI_FETCH_LOST:
         EXPECT_FALSE(p.slot_there);

@@ -69,6 +69,8 @@ const type_case TYPES[] = {
         {"REVOKE", RI_WIRE_REVOKE, 24, false},
         {"REVOKED", RI_WIRE_REVOKED, 16, false},
         {"USED", RI_WIRE_USED, 60, false},
+        {"TARGET", RI_WIRE_TARGET, 56, false},
+        {"ABANDON", RI_WIRE_ABANDON, 16, false},
 };
 
 class test_wire : public ::testing::Test {
@@ -91,6 +93,9 @@ protected:
         msg.cookie     = COOKIE;
         msg.recv_id    = RECV_ID;
         msg.plane      = PLANE;
+        msg.sn         = REQ_ID;
+        msg.way        = TOTAL;
+        msg.target     = bytes(RI_PLANE_TARGET_SIZE, 0xa5);
         msg.address    = bytes(RI_PLANE_ADDRESS_MAX, 0x5a);
 
         msg.address_length = 24;
@@ -160,11 +165,19 @@ protected:
         if (type.type == RI_WIRE_FIRST) {
             EXPECT_EQ(TOTAL, m_msg.total);
         }
-        if ((type.type == RI_WIRE_NACK) || (type.type == RI_WIRE_CTS)) {
+        if ((type.type == RI_WIRE_NACK) || (type.type == RI_WIRE_CTS) ||
+            (type.type == RI_WIRE_TARGET) || (type.type == RI_WIRE_ABANDON)) {
             EXPECT_EQ(RECV_ID, m_msg.recv_id);
         }
         if (type.type == RI_WIRE_CTS) {
             EXPECT_EQ(COOKIE, m_msg.address);
+        }
+        if (type.type == RI_WIRE_TARGET) {
+            EXPECT_EQ(REQ_ID, m_msg.sn);
+            EXPECT_EQ(TOTAL, m_msg.way);
+            for (uint8_t byte : m_msg.target) {
+                EXPECT_EQ(0xa5, byte);
+            }
         }
         if (type.type == RI_WIRE_RELEASE) {
             EXPECT_EQ(REQ_ID, m_msg.release[0]);

@@ -145,6 +145,16 @@ struct wire_msg {
             append(out, msg);
             break;
         }
+        case RI_WIRE_TARGET: {
+            ri_wire_target_t msg = {base, recv_id, sn, way, flags, {}};
+
+            std::copy(target.begin(), target.end(), msg.target);
+            append(out, msg);
+            break;
+        }
+        case RI_WIRE_ABANDON:
+            append(out, ri_wire_abandon_t{base, recv_id, 0});
+            break;
         default:
             append(out, base);
             break;
@@ -183,6 +193,8 @@ struct wire_msg {
     uint64_t length        = 1; /* of the receive of an RTR */
     uint32_t generation    = 0;
     uint16_t slot          = 0;
+    uint32_t sn            = 0;
+    bytes target;  /* at most RI_PLANE_TARGET_SIZE */
     bytes address; /* at most RI_PLANE_ADDRESS_MAX */
     bool has_hello           = false;
     ri_wire_hello_t greeting = {};

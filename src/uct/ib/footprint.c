@@ -1,0 +1,60 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "footprint.h"
+
+#if HAVE_VERBS
+
+#include "rc.h"
+#include "rc_notify.h"
+#include "ud_plane.h"
+#include "../../ucp/core/config.h"
+
+#define FOOTPRINT_SEND_HEADER 32
+#define FOOTPRINT_SEGMENT     16
+#define FOOTPRINT_SEND_MIN    64
+#define FOOTPRINT_COMPLETION  64
+
+static size_t footprint_round(size_t size, size_t least)
+{
+    while (least < size) {
+        least *= 2;
+    }
+    return least;
+}
+
+/* The queues of a queue pair, and what its work requests take of a completion queue. */
+static size_t footprint_queues(unsigned sends, unsigned send_sge, unsigned recvs,
+                               unsigned recv_sge)
+{
+    size_t send = footprint_round(FOOTPRINT_SEND_HEADER + send_sge * FOOTPRINT_SEGMENT,
+                                  FOOTPRINT_SEND_MIN);
+    size_t recv = footprint_round(recv_sge * FOOTPRINT_SEGMENT, FOOTPRINT_SEGMENT);
+
+    return sends * send + recvs * recv + (sends + recvs) * FOOTPRINT_COMPLETION;
+}
+
+size_t ri_ib_footprint_rc_peer(const ri_ib_device_t *device)
+{
+    return sizeof(ri_rc_ep_t) +
+           footprint_queues(ri_min(ri_config.ib_tx_queue, device->max_wr),
+                            ri_min(device->max_sge, RI_RC_SGE_MAX), RI_RC_NOTIFY_DEPTH,
+                            1);
+}
+
+size_t ri_ib_footprint_ud_peer(void)
+{
+    return sizeof(ri_ud_ep_t);
+}
+
+size_t ri_ib_footprint_ud_qp(const ri_ib_device_t *device)
+{
+    size_t window = ri_config.ud_window;
+    size_t state  = 2 * sizeof(uint32_t);
+
+    return sizeof(ri_ud_qp_t) + window * (RI_UD_GRH_SIZE + state) +
+           footprint_queues(1, 1, window, ri_min(device->max_sge, RI_UD_SGE_MAX));
+}
+
+#endif
