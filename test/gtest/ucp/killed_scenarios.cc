@@ -127,6 +127,13 @@ const std::vector<killed_scenario> KILLED_SCENARIOS = {
          },
          [](killed_side &v) { v.progress_until("tx_written_bytes"); }, nothing,
          "tx_written_bytes"},
+        {"ud_out", KILLED_BY_RDMA, "IB_TRANSPORT=ud", LARGE,
+         [](killed_side &v) { v.send_to("survivor", LARGE, TO_SURVIVOR + 1); },
+         [](killed_side &s) {
+             s.post(LARGE, TO_SURVIVOR + 1);
+             s.progress();
+         },
+         [](killed_side &v) { v.progress_until("ud_sent"); }, nothing, "ud_sent"},
         {"fallback", KILLED_COPY_BY_UCX, "", LARGE,
          [](killed_side &v) { v.send_to("survivor", LARGE, TO_SURVIVOR + 1); },
          [](killed_side &s) {
@@ -263,6 +270,16 @@ const std::vector<killed_scenario> KILLED_SCENARIOS = {
              v.progress(2);
          },
          nothing, nullptr},
+        {"ud_in", KILLED_BY_RDMA, "IB_TRANSPORT=ud", LARGE, nothing,
+         [](killed_side &s) {
+             s.send_to("victim", LARGE, TO_VICTIM + 1);
+             s.send_to("victim", LARGE, TO_VICTIM + 2);
+         },
+         [](killed_side &v) {
+             v.post(LARGE, TO_VICTIM + 1);
+             v.progress_until("ud_received");
+         },
+         nothing, "ud_received"},
         {"pool_in",
          KILLED_TOGETHER | KILLED_AT_STORES | KILLED_AT_COPIES | KILLED_OVER_TCP,
          "HYBRID_THRESH=64k", LARGE, nothing,
