@@ -44,6 +44,13 @@ typedef struct ri_keys ri_keys_t;
 #define ri_likely(_x)   __builtin_expect(!!(_x), 1)
 #define ri_unlikely(_x) __builtin_expect(!!(_x), 0)
 
+/* Two callers, each with constants of its own that shorten it. */
+#define ri_inline inline __attribute__((always_inline))
+
+/* A way out of a short function: as a call of its own, it leaves the rest without a stack
+ * frame, and is a jump. */
+#define ri_noinline __attribute__((noinline))
+
 #define ri_min(_a, _b) (((_a) < (_b)) ? (_a) : (_b))
 #define ri_max(_a, _b) (((_a) > (_b)) ? (_a) : (_b))
 

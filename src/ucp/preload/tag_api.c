@@ -14,16 +14,12 @@
  * more than a mask has bits. */
 #define TAG_NEWER_MEMORY_TYPES 64u
 
-static inline int tag_param_is_valid(const ucp_request_param_t *param)
+static ri_noinline int tag_memory_type_is_valid(const ucp_request_param_t *param)
 {
-    unsigned last;
+    unsigned last = ri_stock_version_at_least(UCP_API_MAJOR, UCP_API_MINOR + 1) ?
+                            TAG_NEWER_MEMORY_TYPES :
+                            UCS_MEMORY_TYPE_LAST;
 
-    if (ri_likely(!(param->op_attr_mask & UCP_OP_ATTR_FIELD_MEMORY_TYPE))) {
-        return 1;
-    }
-    last = ri_stock_version_at_least(UCP_API_MAJOR, UCP_API_MINOR + 1) ?
-                   TAG_NEWER_MEMORY_TYPES :
-                   UCS_MEMORY_TYPE_LAST;
     if ((unsigned)param->memory_type > last) {
         ri_error("invalid memory type parameter: %d", param->memory_type);
         return 0;
@@ -31,14 +27,22 @@ static inline int tag_param_is_valid(const ucp_request_param_t *param)
     return 1;
 }
 
-static inline ucs_status_ptr_t tag_send(ri_conn_t *conn, const void *buffer, size_t count,
-                                        ucp_tag_t tag, const ucp_request_param_t *param,
-                                        int sync)
+static inline int tag_param_is_valid(const ucp_request_param_t *param)
+{
+    return ri_likely(!(param->op_attr_mask & UCP_OP_ATTR_FIELD_MEMORY_TYPE)) ||
+           tag_memory_type_is_valid(param);
+}
+
+/* On a worker that is locked, or timed; or with hints about the memory. */
+static ri_noinline ucs_status_ptr_t tag_send_guarded(ri_conn_t *conn, const void *buffer,
+                                                     size_t count, ucp_tag_t tag,
+                                                     const ucp_request_param_t *param,
+                                                     int sync)
 {
     ri_worker_t *worker = conn->worker;
     ucs_status_ptr_t ret;
 
-    if (ri_unlikely(!tag_param_is_valid(param))) {
+    if (!tag_param_is_valid(param)) {
         return UCS_STATUS_PTR(UCS_ERR_INVALID_PARAM);
     }
     ri_worker_enter(worker);
@@ -47,16 +51,27 @@ static inline ucs_status_ptr_t tag_send(ri_conn_t *conn, const void *buffer, siz
     return ret;
 }
 
+static ri_noinline ucs_status_ptr_t tag_send_stock(ucp_ep_h ep, const void *buffer,
+                                                   size_t count, ucp_tag_t tag,
+                                                   const ucp_request_param_t *param)
+{
+    ri_stock_resolve();
+    return ri_stock.tag_send_nbx(ep, buffer, count, tag, param);
+}
+
 ucs_status_ptr_t ucp_tag_send_nbx(ucp_ep_h ep, const void *buffer, size_t count,
                                   ucp_tag_t tag, const ucp_request_param_t *param)
 {
     ri_conn_t *conn = ri_conn_find(ep);
 
     if (ri_unlikely(conn == NULL)) {
-        ri_stock_resolve();
-        return ri_stock.tag_send_nbx(ep, buffer, count, tag, param);
+        return tag_send_stock(ep, buffer, count, tag, param);
     }
-    return tag_send(conn, buffer, count, tag, param, 0);
+    if (ri_unlikely(conn->worker->guarded ||
+                    (param->op_attr_mask & UCP_OP_ATTR_FIELD_MEMORY_TYPE))) {
+        return tag_send_guarded(conn, buffer, count, tag, param, 0);
+    }
+    return ri_tag_send(conn, buffer, count, tag, param, 0);
 }
 
 ucs_status_ptr_t ucp_tag_send_sync_nbx(ucp_ep_h ep, const void *buffer, size_t count,
@@ -68,7 +83,7 @@ ucs_status_ptr_t ucp_tag_send_sync_nbx(ucp_ep_h ep, const void *buffer, size_t c
         ri_stock_resolve();
         return ri_stock.tag_send_sync_nbx(ep, buffer, count, tag, param);
     }
-    return tag_send(conn, buffer, count, tag, param, 1);
+    return tag_send_guarded(conn, buffer, count, tag, param, 1);
 }
 
 static void tag_send_param(ucp_request_param_t *param, ucp_datatype_t datatype,

@@ -28,7 +28,7 @@ struct ri_am_buffer {
     ucp_request_param_t param; /* of sending it, made once */
     ucp_dt_iov_t parts[2];     /* header and payload, if that is not copied */
     uint8_t size_class;
-    uint8_t data[];
+    uint8_t data[] __attribute__((aligned(16))); /* stock copies from it */
 };
 
 /* Payload of the smallest buffers. */
@@ -50,13 +50,9 @@ static inline unsigned ri_am_force_flag(const ucp_request_param_t *param)
 /** Allocate a buffer of a class. @return NULL without memory. */
 ri_am_buffer_t *ri_am_buffer_new(ri_worker_t *worker, unsigned class);
 
-/** @return A buffer for a header and up to EAGER_THRESH bytes of payload, or an RTS; or
- * NULL. */
-static inline ri_am_buffer_t *ri_am_buffer_get(ri_worker_t *worker, size_t payload)
+/** @return A buffer of a class, or NULL. */
+static inline ri_am_buffer_t *ri_am_buffer_get_class(ri_worker_t *worker, unsigned class)
 {
-    unsigned class         = ri_likely(payload <= RI_AM_SMALL) ? 0 :
-                             (payload <= ri_config.am_inline)  ? 1 :
-                                                                 2;
     ri_am_pool_t *pool     = &worker->am_buffers;
     ri_am_buffer_t *buffer = pool->free[class];
 
@@ -68,6 +64,25 @@ static inline ri_am_buffer_t *ri_am_buffer_get(ri_worker_t *worker, size_t paylo
     return buffer;
 }
 
+/** @return A buffer for a header and up to EAGER_THRESH bytes of payload, or an RTS; or
+ * NULL. */
+static inline ri_am_buffer_t *ri_am_buffer_get(ri_worker_t *worker, size_t payload)
+{
+    return ri_am_buffer_get_class(worker, ri_likely(payload <= RI_AM_SMALL) ? 0 :
+                                          (payload <= ri_config.am_inline)  ? 1 :
+                                                                              2);
+}
+
+/** Put back what was got a moment ago, to be used within one call, and has neither a request
+ * nor a conn. */
+static inline void ri_am_buffer_unget(ri_am_pool_t *pool, ri_am_buffer_t *buffer,
+                                      unsigned class)
+{
+    buffer->next      = pool->free[class];
+    pool->free[class] = buffer;
+    ++pool->num_free[class];
+}
+
 /* Free buffers kept per class: a burst of messages that stock held back is not kept for
  * ever. */
 static const size_t ri_am_keep[RI_AM_CLASSES] = {4096, 512, 64};
@@ -77,15 +92,13 @@ static inline void ri_am_buffer_put(ri_am_buffer_t *buffer)
     ri_am_pool_t *pool = &buffer->worker->am_buffers;
     unsigned class     = buffer->size_class;
 
-    if (ri_unlikely(pool->num_free[class] == ri_am_keep[class])) {
+    if (ri_unlikely(pool->num_free[class] >= ri_am_keep[class])) {
         free(buffer);
         return;
     }
-    ++pool->num_free[class];
-    buffer->req       = NULL;
-    buffer->conn_id   = 0;
-    buffer->next      = pool->free[class];
-    pool->free[class] = buffer;
+    buffer->req     = NULL;
+    buffer->conn_id = 0;
+    ri_am_buffer_unget(pool, buffer, class);
 }
 
 /** Let @a req wait until stock is done with @a buffer, which is about to be sent. If that
@@ -113,13 +126,13 @@ size_t ri_am_pack_header(ri_conn_t *conn, ri_wire_type_t type, uint32_t sn, uint
                          uint32_t req_id, uint8_t *header);
 
 /**
- * Send the first @a length bytes of @a buffer, a header and its payload: the shortest way,
- * for connections that are set up.
+ * Send the first @a length bytes of @a buffer, a header and its payload, that was just got
+ * from a class of @a pool: the shortest way, for connections that are set up.
  *
  * @return As @ref ri_am_send_buffer.
  */
-static inline ucs_status_t ri_am_send_copied(ri_am_buffer_t *buffer, ucp_ep_h ep,
-                                             size_t length)
+static inline ucs_status_t ri_am_send_copied(ri_am_pool_t *pool, ri_am_buffer_t *buffer,
+                                             unsigned class, ucp_ep_h ep, size_t length)
 {
     ucs_status_ptr_t ret = ri_stock.am_send_nbx(ep, ri_config.am_id, NULL, 0,
                                                 buffer->data, length, &buffer->param);
@@ -127,7 +140,7 @@ static inline ucs_status_t ri_am_send_copied(ri_am_buffer_t *buffer, ucp_ep_h ep
     if (ri_unlikely(UCS_PTR_IS_PTR(ret))) {
         return UCS_INPROGRESS;
     }
-    ri_am_buffer_put(buffer);
+    ri_am_buffer_unget(pool, buffer, class);
     return UCS_PTR_STATUS(ret);
 }
 

@@ -88,16 +88,19 @@ static inline int dispatch_fast(ri_worker_t *worker, const void *data, size_t le
     const ri_wire_eager_t *header = data;
     size_t header_length;
     ri_stream_t *stream;
-    uint64_t tag = 0;
+    uint64_t base, tag = 0;
+    uint32_t sn;
     uint8_t type;
     int done;
 
-    if (length < sizeof(ri_wire_base_t)) {
+    if (length < sizeof(base)) {
         return 0;
     }
-    type = header->base.type;
+    memcpy(&base, data, sizeof(base)); /* a ri_wire_base_t, by one load */
+    type = (uint8_t)base;
+    sn   = base >> 32;
     if (type == RI_WIRE_EAGER_SAME) {
-        header_length = sizeof(ri_wire_base_t);
+        header_length = sizeof(header->base);
     } else if ((type == RI_WIRE_EAGER) && (length >= sizeof(*header))) {
         header_length = sizeof(*header);
         tag           = header->tag;
@@ -105,16 +108,16 @@ static inline int dispatch_fast(ri_worker_t *worker, const void *data, size_t le
         return 0;
     }
 
-    stream = ri_id_get(&worker->stream_ids, ri_wire_get_id(&header->base));
+    stream = ri_id_get(&worker->stream_ids, (uint32_t)base >> 8);
     if (ri_unlikely(stream == NULL)) {
         return 0;
     }
     data = (const uint8_t *)data + header_length;
     length -= header_length;
     ++stream->busy;
-    done = ri_deliver_fast(stream, type, header->base.value, tag, data, length);
+    done = ri_deliver_fast(stream, type, sn, tag, data, length);
     if (ri_unlikely(!done && (length <= DISPATCH_COPY_MAX))) {
-        ri_deliver_plain(stream, type, header->base.value, tag, data, length);
+        ri_deliver_plain(stream, type, sn, tag, data, length);
         done = 1;
     }
     if (ri_likely(done)) {

@@ -6,8 +6,6 @@
 #include "../core/config.h"
 #include "../core/log.h"
 #include "../core/memory.h"
-#include "../preload/stock.h"
-#include "../proto/am.h"
 #include "../proto/am_rndv.h"
 #include "../proto/control.h"
 #include "../proto/coop.h"
@@ -27,13 +25,10 @@
 #include "../proto/send_rndv_put.h"
 #include "../proto/send_rndv_ud.h"
 
-#include <string.h>
-
 /* A receiver that has not told its id after so many messages is asked for it. */
 #define SEND_ASK_AFTER 4
 
-/* All but the data. */
-static void send_req_init(ri_send_req_t *req, ri_conn_t *conn, uint64_t tag)
+void ri_send_req_init(ri_send_req_t *req, ri_conn_t *conn, uint64_t tag)
 {
     req->conn      = conn;
     req->tag       = tag;
@@ -50,11 +45,7 @@ static void send_req_init(ri_send_req_t *req, ri_conn_t *conn, uint64_t tag)
     ucs_list_add_tail(&conn->sends, &req->list);
 }
 
-/* Number @a sn was not sent. The receiver waits for every number, so it is taken back,
- * or, if later ones were sent meanwhile, the connection ends. @a tag is that of the
- * message before. */
-static void send_take_back(ri_conn_t *conn, uint32_t sn, uint64_t tag,
-                           ucs_status_t status)
+void ri_send_take_back(ri_conn_t *conn, uint32_t sn, uint64_t tag, ucs_status_t status)
 {
     if (conn->tx_sn == sn) {
         conn->tx_sn  = sn - 1;
@@ -258,7 +249,7 @@ static ucs_status_t send_start(ri_send_req_t *req, ri_proto_t proto, const ri_rt
         } else if (ri_recv_rndv_is_used(rtr)) {
             ri_conn_lose(conn, req->sn, status); /* the receiver counts on it */
         } else {
-            send_take_back(conn, req->sn, previous_tag, status);
+            ri_send_take_back(conn, req->sn, previous_tag, status);
         }
         return status;
     }
@@ -447,100 +438,6 @@ static ucs_status_t send_choose_and_start(ri_send_req_t *req, int sync,
     return (req->waiting != 0) ? UCS_INPROGRESS : UCS_OK;
 }
 
-/* Write the header of a short message, as ri_am_pack_header() does where the receiver's
- * id is known. */
-static inline size_t send_pack_short(ri_conn_t *conn, uint64_t tag, uint8_t *at)
-{
-    ri_wire_eager_t *header = (ri_wire_eager_t *)at;
-    int same                = (tag == conn->tx_tag) && (conn->tx_sn > 1);
-    uint64_t base           = (same ? RI_WIRE_EAGER_SAME : RI_WIRE_EAGER) |
-                    ((uint64_t)conn->remote_id << 8) | ((uint64_t)conn->tx_sn << 32);
-
-    memcpy(&header->base, &base, sizeof(base));
-    if (same) {
-        return sizeof(ri_wire_base_t);
-    }
-    header->tag  = tag;
-    conn->tx_tag = tag;
-    return sizeof(*header);
-}
-
-/* UCX holds a message back that was sent without a request. */
-static ucs_status_ptr_t send_am_pending(ri_conn_t *conn, ri_am_buffer_t *buffer,
-                                        uint64_t tag, size_t length,
-                                        const ucp_request_param_t *param)
-{
-    ri_send_req_t *req = (ri_send_req_t *)ri_req_get(conn->worker, param, RI_REQ_SEND);
-
-    send_req_init(req, conn, tag);
-    req->data    = (ri_dt_data_t){.length = length};
-    req->waiting = RI_SEND_WAIT_STOCK;
-    buffer->req  = req;
-    ri_req_set_send_cb(&req->super, param);
-    return ri_req_handle(&req->super);
-}
-
-ucs_status_ptr_t ri_tag_send_am(ri_conn_t *conn, const void *data, size_t length,
-                                uint64_t tag, const ucp_request_param_t *param)
-{
-    ri_worker_t *worker    = conn->worker;
-    int copy               = (length <= ri_config.am_inline);
-    ri_am_buffer_t *buffer = ri_am_buffer_get(worker, copy ? length : 0);
-    uint64_t previous_tag  = conn->tx_tag;
-    ucs_status_t status;
-    size_t header_length;
-    uint32_t sn;
-
-    /* If UCX holds the message back there must be a request for it. */
-    if (ri_unlikely((buffer == NULL) || !ri_req_is_available(worker))) {
-        return UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);
-    }
-
-    sn            = ++conn->tx_sn;
-    header_length = send_pack_short(conn, tag, buffer->data);
-    ri_send_log(conn, tag, 0);
-    ri_trace(&worker->trace, RI_TRACE_SEND_AM, sn, length);
-    if (copy) {
-        ri_copy(buffer->data + header_length, data, length);
-        status = ri_am_send_copied(buffer, conn->ep, header_length + length);
-    } else {
-        status = ri_am_send_gather(conn, buffer, header_length, data, length);
-    }
-    if (ri_unlikely(UCS_STATUS_IS_ERR(status))) {
-        send_take_back(conn, sn, previous_tag, status);
-        return UCS_STATUS_PTR(status);
-    }
-
-    ++conn->counters.tx_eager_am;
-    conn->counters.tx_eager_am_bytes += length;
-    conn->counters.tx_bytes += length;
-    return ri_likely(status == UCS_OK) ?
-                   NULL :
-                   send_am_pending(conn, buffer, tag, length, param);
-}
-
-ucs_status_ptr_t ri_tag_send_parts(ri_conn_t *conn, const void *buffer, size_t length,
-                                   uint64_t tag, const ucp_request_param_t *param)
-{
-    size_t element = RI_SEND_PARAM_DATATYPE(param) >> UCP_DATATYPE_SHIFT;
-    uint32_t pos   = conn->ring->pos;
-
-    if (ri_unlikely(!ri_ring_tx_put_parts(conn->ring, conn->tx_sn + 1, tag, buffer,
-                                          length))) {
-        return ri_tag_send_slow(conn, buffer, length / element, tag, param, 0);
-    }
-
-    ++conn->tx_sn;
-    conn->tx_tag = tag;
-    ri_send_log(conn, tag, 0);
-    ++conn->counters.tx_eager_ring;
-    conn->counters.tx_bytes += length;
-    ri_trace(&conn->worker->trace, RI_TRACE_SEND, tag, length);
-    ri_trace(&conn->worker->trace, RI_TRACE_SEND_RING, conn->tx_sn,
-             conn->ring->pos - pos);
-    return NULL;
-}
-
 ucs_status_ptr_t ri_tag_send_slow(ri_conn_t *conn, const void *buffer, size_t count,
                                   uint64_t tag, const ucp_request_param_t *param,
                                   int sync)
@@ -569,7 +466,7 @@ ucs_status_ptr_t ri_tag_send_slow(ri_conn_t *conn, const void *buffer, size_t co
         return UCS_STATUS_PTR(status);
     }
 
-    send_req_init(req, conn, tag);
+    ri_send_req_init(req, conn, tag);
     ri_trace(&worker->trace, RI_TRACE_SEND, tag, req->data.length);
 
     status = send_choose_and_start(req, sync, param);

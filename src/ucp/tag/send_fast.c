@@ -1,0 +1,159 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The fast paths of tag sends: short contiguous messages by one active message or through
+ * the ring, without a request.
+ */
+#include "send.h"
+#include "../core/config.h"
+#include "../preload/stock.h"
+#include "../proto/am.h"
+
+#include <string.h>
+
+/* Write the header of a short message, as ri_am_pack_header() does where the receiver's
+ * id is known. */
+static inline size_t send_pack_short(ri_conn_t *conn, uint64_t tag, uint8_t *at)
+{
+    ri_wire_eager_t *header = (ri_wire_eager_t *)at;
+    int same                = (tag == conn->tx_tag) && (conn->tx_sn > 1);
+    uint64_t base           = (same ? RI_WIRE_EAGER_SAME : RI_WIRE_EAGER) |
+                    ((uint64_t)conn->remote_id << 8) | ((uint64_t)conn->tx_sn << 32);
+
+    memcpy(&header->base, &base, sizeof(base));
+    if (same) {
+        return sizeof(ri_wire_base_t);
+    }
+    header->tag  = tag;
+    conn->tx_tag = tag;
+    return sizeof(*header);
+}
+
+/* UCX holds a message back that was sent without a request. */
+static ucs_status_ptr_t send_am_pending(ri_conn_t *conn, ri_am_buffer_t *buffer,
+                                        uint64_t tag, size_t length,
+                                        const ucp_request_param_t *param)
+{
+    ri_send_req_t *req = (ri_send_req_t *)ri_req_get(conn->worker, param, RI_REQ_SEND);
+
+    ri_send_req_init(req, conn, tag);
+    req->data    = (ri_dt_data_t){.length = length};
+    req->waiting = RI_SEND_WAIT_STOCK;
+    buffer->req  = req;
+    ri_req_set_send_cb(&req->super, param);
+    return ri_req_handle(&req->super);
+}
+
+/* Send by one active message: from a buffer of a class, in which there is a header and, with
+ * @a copy, the payload. */
+static ri_inline ucs_status_ptr_t send_am(ri_conn_t *conn, unsigned class, int copy,
+                                          const void *data, size_t length, uint64_t tag,
+                                          const ucp_request_param_t *param)
+{
+    ri_worker_t *worker    = conn->worker;
+    ri_am_buffer_t *buffer = ri_am_buffer_get_class(worker, class);
+    uint64_t previous_tag  = conn->tx_tag;
+    ucs_status_t status;
+    size_t header_length;
+    uint32_t sn;
+
+    /* If UCX holds the message back there must be a request for it. */
+    if (ri_unlikely((buffer == NULL) || !ri_req_is_available(worker))) {
+        return UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);
+    }
+
+    sn            = ++conn->tx_sn;
+    header_length = send_pack_short(conn, tag, buffer->data);
+    ri_send_log(conn, tag, 0);
+    ri_trace(&worker->trace, RI_TRACE_SEND_AM, sn, length);
+    if (copy) {
+        ri_copy(buffer->data + header_length, data, length);
+        status = ri_am_send_copied(&worker->am_buffers, buffer, class, conn->ep,
+                                   header_length + length);
+    } else {
+        status = ri_am_send_gather(conn, buffer, header_length, data, length);
+    }
+    if (ri_unlikely(UCS_STATUS_IS_ERR(status))) {
+        ri_send_take_back(conn, sn, previous_tag, status);
+        return UCS_STATUS_PTR(status);
+    }
+
+    ++conn->counters.tx_eager_am;
+    conn->counters.tx_eager_am_bytes += length;
+    conn->counters.tx_bytes += length;
+    return ri_likely(status == UCS_OK) ?
+                   NULL :
+                   send_am_pending(conn, buffer, tag, length, param);
+}
+
+static ri_noinline ucs_status_ptr_t send_am_longer(ri_conn_t *conn, const void *data,
+                                                   size_t length, uint64_t tag,
+                                                   const ucp_request_param_t *param)
+{
+    int copy = (length <= ri_config.am_inline);
+
+    return send_am(conn, copy ? 1 : 0, copy, data, length, tag, param);
+}
+
+ucs_status_ptr_t ri_tag_send_am(ri_conn_t *conn, const void *data, size_t length,
+                                uint64_t tag, const ucp_request_param_t *param)
+{
+    return ri_likely((length <= RI_AM_SMALL) && (length <= ri_config.am_inline)) ?
+                   send_am(conn, 0, 1, data, length, tag, param) :
+                   send_am_longer(conn, data, length, tag, param);
+}
+
+/* A message by the fast path is in the ring. */
+static inline void send_note_ring(ri_conn_t *conn, uint64_t tag, size_t length,
+                                  uint32_t lines)
+{
+    conn->tx_tag = tag;
+    ri_send_log(conn, tag, 0);
+    ++conn->counters.tx_eager_ring;
+    conn->counters.tx_bytes += length;
+    ri_trace(&conn->worker->trace, RI_TRACE_SEND, tag, length);
+    ri_trace(&conn->worker->trace, RI_TRACE_SEND_RING, conn->tx_sn, lines);
+}
+
+ucs_status_ptr_t ri_tag_send_record(ri_conn_t *conn, const void *buffer, size_t count,
+                                    size_t length, uint64_t tag,
+                                    const ucp_request_param_t *param)
+{
+    ri_ring_record_t *record = ri_ring_tx_reserve(conn->ring, length);
+
+    if (ri_unlikely(record == NULL)) {
+        return ri_tag_send_slow(conn, buffer, count, tag, param, 0);
+    }
+
+    /* The receiver polls the first line: no store goes there before the payload is in the
+     * others, or the line would be fetched back and forth once more. */
+    if (length <= RI_RING_INLINE) {
+        ri_copy_short(record->payload, buffer, length);
+    } else {
+        ri_copy_lines(record + 1, buffer, length);
+    }
+    record->type  = RI_WIRE_EAGER;
+    record->value = ++conn->tx_sn;
+    record->extra = conn->release;
+    conn->release = 0;
+    record->tag   = tag;
+    ri_ring_tx_commit(conn->ring, record, length);
+    send_note_ring(conn, tag, length, ri_ring_lines(length));
+    return NULL;
+}
+
+ucs_status_ptr_t ri_tag_send_parts(ri_conn_t *conn, const void *buffer, size_t count,
+                                   size_t length, uint64_t tag,
+                                   const ucp_request_param_t *param)
+{
+    uint32_t pos = conn->ring->pos;
+
+    if (ri_unlikely(!ri_ring_tx_put_parts(conn->ring, conn->tx_sn + 1, tag, buffer,
+                                          length))) {
+        return ri_tag_send_slow(conn, buffer, count, tag, param, 0);
+    }
+    ++conn->tx_sn;
+    send_note_ring(conn, tag, length, conn->ring->pos - pos);
+    return NULL;
+}
