@@ -4,19 +4,24 @@
  */
 #include "slot.h"
 
-/* How many units to claim of those that are left. */
-static uint32_t slot_share(uint32_t left, int rest)
+/* How many units to claim of those that are left: @a own and @a other are what the two sides
+ * have claimed. The second one to come makes it halves at once, in one call each, if the first
+ * one is still busy with as much: it has hardly begun. */
+static uint32_t slot_share(const ri_ring_slot_t *slot, uint32_t own, uint32_t other,
+                           uint32_t left)
 {
-    uint32_t count = ri_max(ri_min(left / 2, RI_SLOT_CLAIM_MAX), RI_SLOT_CLAIM_MIN);
+    int is_second  = (own == 0) && (left <= other + 1) && (ri_slot_done(slot) == 0);
+    uint32_t count = is_second ? left : (left / 2);
 
-    return rest ? left : ri_min(count, left);
+    return ri_min(ri_max(ri_min(count, RI_SLOT_CLAIM_MAX), RI_SLOT_CLAIM_MIN), left);
 }
 
 ucs_status_t ri_slot_claim(ri_ring_slot_t *slot, uint32_t total, ri_slot_side_t side,
                            int rest, ri_slot_part_t *part)
 {
     uint64_t claimed = atomic_load_explicit(&slot->claimed, memory_order_acquire);
-    uint32_t front, back, count;
+    int is_front     = (side == RI_SLOT_FRONT);
+    uint32_t front, back, left, count;
     uint64_t next;
 
     do {
@@ -30,14 +35,16 @@ ucs_status_t ri_slot_claim(ri_ring_slot_t *slot, uint32_t total, ri_slot_side_t 
         if ((front > total) || (back > total - front)) {
             return UCS_ERR_INVALID_PARAM;
         }
-        count = slot_share(total - front - back, rest);
+        left  = total - front - back;
+        count = rest ? left :
+                       slot_share(slot, is_front ? front : back, is_front ? back : front,
+                                  left);
         if (count == 0) {
             return UCS_OK;
         }
-        part->first = (side == RI_SLOT_FRONT) ? front : (total - back - count);
+        part->first = is_front ? front : (total - back - count);
         part->count = count;
-        next        = (side == RI_SLOT_FRONT) ? (claimed + count) :
-                                                (claimed + ((uint64_t)count << 32));
+        next        = claimed + (is_front ? count : ((uint64_t)count << 32));
     } while (!atomic_compare_exchange_weak_explicit(
             &slot->claimed, &claimed, next, memory_order_acq_rel, memory_order_acquire));
     return UCS_OK;

@@ -7,7 +7,8 @@
  * has in its cache stay there; a common counter gained nothing below 1 MB. A claim takes
  * half of what is left, so that both end at about the same time, but not so little that the
  * call costs more than the copy, and not so much that a process that loses the processor, or
- * that has other things to do, holds the message up.
+ * that has other things to do, holds the message up. As long as nothing is copied yet, the
+ * second side takes the other half at once: calls are what short messages cost.
  *
  * The other side may write anything into a slot at any time. What these functions return
  * is within the message.

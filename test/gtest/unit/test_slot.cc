@@ -53,12 +53,46 @@ TEST_F(test_slot, all_is_claimed_once)
             ASSERT_GE(got, std::min(left, RI_SLOT_CLAIM_MIN));
             ASSERT_LE(got, RI_SLOT_CLAIM_MAX);
             ASSERT_LE(got, std::max(left / 2, RI_SLOT_CLAIM_MIN));
+            ri_slot_add_done(&m_slot, got);
             sum += got;
         }
         ASSERT_EQ(total, sum);
         ASSERT_EQ(0u, claim(total, RI_SLOT_FRONT));
         ASSERT_EQ(0u, claim(total, RI_SLOT_BACK, true));
     });
+}
+
+/* Halves, in one call each, as long as they are short enough for that. */
+TEST_F(test_slot, two_that_begin_together_take_halves)
+{
+    for (uint32_t total : {1u, 8u, 33u, 100u, 2 * RI_SLOT_CLAIM_MAX}) {
+        for (ri_slot_side_t first : {RI_SLOT_FRONT, RI_SLOT_BACK}) {
+            ri_slot_side_t second = (first == RI_SLOT_FRONT) ? RI_SLOT_BACK :
+                                                               RI_SLOT_FRONT;
+
+            clear();
+            uint32_t got = claim(total, first);
+            EXPECT_EQ(std::min(total, std::max(total / 2, RI_SLOT_CLAIM_MIN)), got);
+            EXPECT_LE(total - got - claim(total, second), 1u);
+        }
+    }
+}
+
+TEST_F(test_slot, who_comes_later_leaves_something)
+{
+    clear();
+    ri_slot_add_done(&m_slot, claim(100, RI_SLOT_FRONT));
+    EXPECT_EQ(25u, claim(100, RI_SLOT_BACK)) << "the first one has copied its half";
+
+    clear();
+    claim(1000, RI_SLOT_FRONT);
+    EXPECT_EQ(RI_SLOT_CLAIM_MAX, claim(1000, RI_SLOT_BACK)) << "long: in parts";
+
+    clear();
+    claim(100, RI_SLOT_BACK);
+    claim(100, RI_SLOT_BACK);
+    claim(100, RI_SLOT_FRONT);
+    EXPECT_EQ(0u, claim(100, RI_SLOT_FRONT));
 }
 
 TEST_F(test_slot, the_rest)
