@@ -29,7 +29,7 @@
 
 /* By how much the time that is saved has to exceed what saving it costs. Claims of chunks,
  * uneven ends, and a second process that is not there in time are not counted as costs. */
-#define COSTS_COOP_MARGIN 2
+#define COSTS_COOP_MARGIN 1.5
 
 ri_costs_t ri_costs;
 
@@ -165,11 +165,12 @@ size_t ri_costs_hybrid_thresh(const ri_costs_t *costs)
                        RI_COSTS_HYBRID_MIN, RI_COSTS_HYBRID_MAX);
 }
 
-/* Half of the copy's time is saved. It costs a call more on either side, and two messages'
- * worth of lines for the agreement at the start and at the end. */
+/* Half of the copy's time is saved. It costs the second side's call, as short messages are
+ * halved (uct/shm/slot.h), and two messages' worth of lines for the agreement at the start
+ * and at the end. */
 size_t ri_costs_coop_thresh(const ri_costs_t *costs)
 {
-    double extra = 2 * costs->plane.call + 4 * costs->line;
+    double extra = costs->plane.call + 4 * costs->line;
 
     return costs_round(COSTS_COOP_MARGIN * extra * 2 * costs->plane.rate,
                        RI_COSTS_COOP_MIN, RI_COSTS_COOP_MAX);

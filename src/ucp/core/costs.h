@@ -50,7 +50,7 @@ extern ri_costs_t ri_costs;
 #define RI_COSTS_EAGER_MAX  (32ul << 10)
 #define RI_COSTS_HYBRID_MIN (16ul << 10)
 #define RI_COSTS_HYBRID_MAX (256ul << 10)
-#define RI_COSTS_COOP_MIN   (128ul << 10)
+#define RI_COSTS_COOP_MIN   (64ul << 10)
 #define RI_COSTS_COOP_MAX   (1ul << 20)
 
 /**

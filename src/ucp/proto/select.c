@@ -20,15 +20,6 @@ static inline int select_can(unsigned plane, unsigned need)
     return (plane & need) == need;
 }
 
-/* Both sides may copy. Without rings of its own this worker may sleep, and nothing would wake
- * it up. */
-static int select_has_coop(const ri_select_param_t *param)
-{
-    return (param->length >= param->coop_thresh) &&
-           (param->length <= RI_SLOT_LENGTH_MAX) && param->pieces && param->has_ring &&
-           param->slot_free && param->polls;
-}
-
 /* Whether a message of medium length can be copied to the pool. A synchronous send has to wait
  * for its receive, so there is nothing to be gained. */
 static int select_has_pool(const ri_select_param_t *param, unsigned plane)
@@ -52,6 +43,23 @@ static int select_has_hybrid(const ri_select_param_t *param, unsigned plane)
 static int select_may_follow(const ri_select_param_t *param)
 {
     return !param->has_ring || param->ring_open;
+}
+
+/* What the pool takes, or an RTR, is done with at once: as long as that is short, it is not for
+ * both to copy. They do where the receiver waits: it has sent no RTR, and wants no copy. */
+static int select_is_for_one(const ri_select_param_t *param)
+{
+    return (param->length <= param->hybrid_thresh) &&
+           (ri_select_is_early(param) || select_has_hybrid(param, param->host_plane));
+}
+
+/* Both sides may copy. Without rings of its own this worker may sleep, and nothing would wake
+ * it up. */
+static int select_has_coop(const ri_select_param_t *param)
+{
+    return !select_is_for_one(param) && (param->length >= param->coop_thresh) &&
+           (param->length <= RI_SLOT_LENGTH_MAX) && param->pieces && param->has_ring &&
+           param->slot_free && param->polls;
 }
 
 /* What is above EAGER_THRESH and moved by a data plane. @return RI_PROTO_BULK if this one

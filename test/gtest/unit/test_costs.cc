@@ -54,26 +54,26 @@ struct example {
 
 const example EXAMPLES[] = {
         /* What was seen on the machine of docs/performance.md */
-        {31, 570, 20, 130, 8, 64, 128},
-        {40, 650, 20, 110, 8, 64, 128},
-        {30, 760, 17, 120, 8, 64, 128},
-        {28, 1260, 13.8, 162, 8, 128, 128},
+        {31, 570, 20, 130, 8, 64, 64},
+        {40, 650, 20, 110, 8, 64, 64},
+        {30, 760, 17, 120, 8, 64, 64},
+        {28, 1260, 13.8, 162, 8, 128, 64},
         /* What is assumed */
         {RI_COSTS_COPY_RATE, RI_COSTS_PLANE_CALL, RI_COSTS_PLANE_RATE, RI_COSTS_LINE, 8,
-         64, 128},
+         64, 64},
         /* A cheap call: the plane soon beats the ring, and waiting is cheap */
-        {30, 150, 20, 130, 4, 32, 128},
+        {30, 150, 20, 130, 4, 32, 64},
         /* A dear one: all come later */
-        {30, 3000, 20, 130, 32, 256, 512},
+        {30, 3000, 20, 130, 32, 256, 256},
         /* The plane is no faster than the ring: never */
-        {30, 600, 1, 130, 32, 64, 128},
+        {30, 600, 1, 130, 32, 64, 64},
         /* A slow copy is not worth it */
-        {2, 600, 20, 130, 2, 16, 128},
+        {2, 600, 20, 130, 2, 16, 64},
         /* Everything at its limit */
         {RI_COSTS_RATE_MAX, RI_COSTS_CALL_MAX, RI_COSTS_RATE_MAX, RI_COSTS_LINE_MAX, 16,
          256, 1024},
         {RI_COSTS_RATE_MIN, RI_COSTS_CALL_MIN, RI_COSTS_RATE_MIN, RI_COSTS_LINE_MIN, 32,
-         16, 128},
+         16, 64},
 };
 
 TEST(test_costs, examples)

@@ -375,11 +375,19 @@ const struct {
         /* No cooperation */
         {8192, 0, SIZE_MAX, FULL, 8193, LARGE, RI_PROTO_RNDV_GET},
         {8192, 0, SIZE_MAX, FULL | EARLY, 8193, LARGE, RI_PROTO_RECV_RNDV},
-        /* The lower threshold of eager, and of cooperation, goes first */
+        /* EAGER_THRESH goes before others, and HYBRID_THRESH before cooperation ... */
         {8192, 65536, 0, FULL | READY, 4097, 8192, RI_PROTO_EAGER_GATHER},
-        {8192, 65536, 0, FULL, 8193, LARGE, RI_PROTO_COOP},
-        {8192, 65536, 16384, FULL, 8193, 16383, RI_PROTO_HYBRID},
-        {8192, 65536, 16384, FULL, 16384, LARGE, RI_PROTO_COOP},
+        {8192, 65536, 0, FULL, 8193, 65536, RI_PROTO_HYBRID},
+        {8192, 65536, 0, FULL, 65537, LARGE, RI_PROTO_COOP},
+        {8192, 65536, 16384, FULL | EARLY, 8193, 65536, RI_PROTO_RECV_RNDV},
+        {8192, 65536, 16384, FULL | EARLY, 65537, LARGE, RI_PROTO_RECV_COOP},
+        /* ... but where the pool is of no use */
+        {8192, 65536, 16384, FULL | AWAITED, 8193, 16383, RI_PROTO_RNDV_GET},
+        {8192, 65536, 16384, FULL | AWAITED, 16384, LARGE, RI_PROTO_COOP},
+        {8192, 65536, 16384, FULL | AWAITED | EARLY, 16384, 65536, RI_PROTO_RECV_RNDV},
+        {8192, 65536, 16384, FULL | EXPECTED, 16384, LARGE, RI_PROTO_COOP},
+        {8192, 65536, 16384, FULL | SYNC, 16384, LARGE, RI_PROTO_COOP},
+        {8192, 65536, 16384, BOTH | COOP, 16384, LARGE, RI_PROTO_COOP},
         {8192, LARGE, LARGE + 1, FULL, 8193, LARGE, RI_PROTO_HYBRID},
         /* Nothing eager but what is empty */
         {0, 65536, 262144, BOTH | POOL | READY, 0, 0, RI_PROTO_EAGER_COPY},
