@@ -90,7 +90,7 @@ const std::vector<named_config_t> named_configs = {
              c.net = c.named = true, c.ways = 1;
          }},
         {"net-guess-named", "net-guess, and the sender tells which receives it writes",
-         true,
+         false,
          [](config_t &c) {
              two_senders(c), canceling(c, 1), c.sources = "g", c.recvs = 2;
              c.net = c.named = true, c.ways = 1;
