@@ -100,7 +100,7 @@ protected:
     void SetUp() override
     {
         rtr_test::SetUp();
-        ri_settle_timeout = 0.05;
+        ri_settle_timeout = 0.5; /* for as long, it is not waited for again */
         for (recv_ptr &r : m_r) {
             r = post_seen();
             set_state(r, RI_RING_GRANT_USED);
