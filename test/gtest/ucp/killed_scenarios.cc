@@ -277,9 +277,9 @@ const std::vector<killed_scenario> KILLED_SCENARIOS = {
          },
          [](killed_side &v) {
              v.post(LARGE, TO_VICTIM + 1);
-             v.progress_until("ud_received");
+             v.progress_until("ud_recvs"); /* the sender is told where */
          },
-         nothing, "ud_received"},
+         nothing, "ud_recvs"},
         {"pool_in",
          KILLED_TOGETHER | KILLED_AT_STORES | KILLED_AT_COPIES | KILLED_OVER_TCP,
          "HYBRID_THRESH=64k", LARGE, nothing,
