@@ -6,6 +6,7 @@
 #include "costs.h"
 #include "log.h"
 #include "../preload/stock.h"
+#include "../../uct/ib/channel.h"
 #include "../../uct/ib/ud_transfer.h"
 
 #include <dlfcn.h>
@@ -24,6 +25,10 @@
 /* So many times longer, at least, takes an exchange of messages through a network than one within
  * a host: what a copy may cost grows with it. */
 #define CONFIG_NET_EXCHANGE 4
+
+/* Up to there the eager channel through a network was not slower than active messages.
+ * (performance.md) */
+#define CONFIG_IB_EAGER_MAX 4096
 
 extern char **environ;
 
@@ -120,6 +125,19 @@ static const config_field_t config_fields[] = {
          "How many connections of verbs each worker has at most. Further peers are\n"
          "reached by datagrams; with IB_TRANSPORT=rc, the connection that was not used\n"
          "for longest is closed when another one is needed."},
+        {"IB_EAGER_PEERS", "uint", "0", FIELD(ib_eager_peers),
+         "How many peers may have a buffer in this process into which they write short\n"
+         "messages by RDMA (verbs), and into how many it writes itself; the least "
+         "recently\n"
+         "active give theirs back. 0: none."},
+        {"IB_EAGER_SIZE", "memunits", "64k", FIELD(ib_eager_size),
+         "Size of one such buffer, a power of two. Both sides have memory of that size\n"
+         "registered for it."},
+        {"IB_EAGER_MAX", "memunits", "auto", FIELD(ib_eager_max),
+         "Messages up to this size go that way. At most EAGER_THRESH and nearly 1/4 of\n"
+         "IB_EAGER_SIZE. auto: 4k."},
+        {"IB_EAGER_AFTER", "uint", "64", FIELD(ib_eager_after),
+         "A pair gets its buffer after this many short messages in one direction."},
         {"UD_QPS", "uint", "64", FIELD(ud_qps),
          "How many queue pairs a worker has for messages that come as datagrams. Each\n"
          "takes one such message at a time; further ones wait."},
@@ -319,6 +337,11 @@ static ucs_status_t config_check(void)
         return UCS_ERR_INVALID_PARAM;
     }
 
+    if (!ri_channel_size_is_valid(c->ib_eager_size)) {
+        ri_error("UCXRI_IB_EAGER_SIZE must be a power of two from 4k to 16m");
+        return UCS_ERR_INVALID_PARAM;
+    }
+
     if ((c->ud_qps < 1) || (c->ud_qps > 4096) || (c->ud_window < RI_UD_WINDOW_MIN) ||
         (c->ud_window > RI_UD_WINDOW_MAX)) {
         ri_error("out of range: UCXRI_UD_QPS (1 to 4096) or UCXRI_UD_WINDOW (%d to %d)",
@@ -357,6 +380,11 @@ static void config_set_thresholds(const ri_costs_t *costs)
     }
     c->eager_thresh = ri_min(c->eager_thresh, ri_min(c->ring_size / 4, 32768ul));
     c->am_inline    = ri_min(c->am_inline, c->eager_thresh);
+    if (c->ib_eager_max == UCS_MEMUNITS_AUTO) {
+        c->ib_eager_max = CONFIG_IB_EAGER_MAX;
+    }
+    c->ib_eager_max = ri_min(c->ib_eager_max, ri_channel_max_payload(c->ib_eager_size));
+    c->ib_eager_max = ri_min(c->ib_eager_max, c->eager_thresh);
 
     /* Not below EAGER_THRESH, for the sake of who reads it; and some messages must fit the
      * pool at the same time. */

@@ -17,43 +17,47 @@
 #include <stdio.h>
 
 typedef struct ri_config {
-    size_t eager_thresh;    /* EAGER_THRESH; this and all others: as in effect */
-    size_t hybrid_thresh;   /* HYBRID_THRESH */
-    size_t hybrid_net;      /* likewise, through a network */
-    size_t coop_thresh;     /* COOP_THRESH */
-    char *sender_scheme;    /* SENDER_SCHEME */
-    int rtr;                /* RTR: UCS_NO, UCS_YES, UCS_AUTO */
-    char *tag_sender_mask;  /* TAG_SENDER_MASK */
-    size_t pool_size;       /* POOL_SIZE */
-    size_t am_inline;       /* AM_INLINE */
-    unsigned ring_peers;    /* RING_PEERS */
-    size_t ring_size;       /* RING_SIZE */
-    unsigned ring_after;    /* RING_AFTER */
-    int cma;                /* CMA */
-    int reg_cache;          /* REG_CACHE */
-    size_t reg_cache_size;  /* REG_CACHE_SIZE */
-    size_t reg_cache_count; /* REG_CACHE_REGIONS */
-    unsigned progress_skip; /* PROGRESS_SKIP */
-    char *ib_devices;       /* IB_DEVICES */
-    char *ib_transport;     /* IB_TRANSPORT */
-    size_t ib_gid_index;    /* IB_GID_INDEX; UCS_ULUNITS_AUTO */
-    unsigned ib_tx_queue;   /* IB_TX_QUEUE */
-    double ib_idle;         /* IB_IDLE, seconds; 0: inf */
-    unsigned rc_max_peers;  /* RC_MAX_PEERS */
-    unsigned ud_qps;        /* UD_QPS */
-    unsigned ud_window;     /* UD_WINDOW */
-    double ud_timeout;      /* UD_TIMEOUT, seconds */
-    size_t reorder_window;  /* REORDER_WINDOW */
-    double connect_timeout; /* CONNECT_TIMEOUT, seconds */
-    unsigned am_id;         /* AM_ID */
-    char *log_level;        /* LOG_LEVEL */
-    int stats;              /* STATS */
-    char *stats_dest;       /* STATS_DEST */
-    int report;             /* REPORT */
-    char *report_dest;      /* REPORT_DEST */
-    int trace;              /* TRACE */
-    unsigned trace_size;    /* TRACE_SIZE */
-    char *trace_dest;       /* TRACE_DEST */
+    size_t eager_thresh;     /* EAGER_THRESH; this and all others: as in effect */
+    size_t hybrid_thresh;    /* HYBRID_THRESH */
+    size_t hybrid_net;       /* likewise, through a network */
+    size_t coop_thresh;      /* COOP_THRESH */
+    char *sender_scheme;     /* SENDER_SCHEME */
+    int rtr;                 /* RTR: UCS_NO, UCS_YES, UCS_AUTO */
+    char *tag_sender_mask;   /* TAG_SENDER_MASK */
+    size_t pool_size;        /* POOL_SIZE */
+    size_t am_inline;        /* AM_INLINE */
+    unsigned ring_peers;     /* RING_PEERS */
+    size_t ring_size;        /* RING_SIZE */
+    unsigned ring_after;     /* RING_AFTER */
+    int cma;                 /* CMA */
+    int reg_cache;           /* REG_CACHE */
+    size_t reg_cache_size;   /* REG_CACHE_SIZE */
+    size_t reg_cache_count;  /* REG_CACHE_REGIONS */
+    unsigned progress_skip;  /* PROGRESS_SKIP */
+    char *ib_devices;        /* IB_DEVICES */
+    char *ib_transport;      /* IB_TRANSPORT */
+    size_t ib_gid_index;     /* IB_GID_INDEX; UCS_ULUNITS_AUTO */
+    unsigned ib_tx_queue;    /* IB_TX_QUEUE */
+    double ib_idle;          /* IB_IDLE, seconds; 0: inf */
+    unsigned rc_max_peers;   /* RC_MAX_PEERS */
+    unsigned ib_eager_peers; /* IB_EAGER_PEERS */
+    size_t ib_eager_size;    /* IB_EAGER_SIZE */
+    size_t ib_eager_max;     /* IB_EAGER_MAX */
+    unsigned ib_eager_after; /* IB_EAGER_AFTER */
+    unsigned ud_qps;         /* UD_QPS */
+    unsigned ud_window;      /* UD_WINDOW */
+    double ud_timeout;       /* UD_TIMEOUT, seconds */
+    size_t reorder_window;   /* REORDER_WINDOW */
+    double connect_timeout;  /* CONNECT_TIMEOUT, seconds */
+    unsigned am_id;          /* AM_ID */
+    char *log_level;         /* LOG_LEVEL */
+    int stats;               /* STATS */
+    char *stats_dest;        /* STATS_DEST */
+    int report;              /* REPORT */
+    char *report_dest;       /* REPORT_DEST */
+    int trace;               /* TRACE */
+    unsigned trace_size;     /* TRACE_SIZE */
+    char *trace_dest;        /* TRACE_DEST */
 
     /* Not fields of their own. */
     ri_sender_scheme_t scheme; /* what sender_scheme says */

@@ -12,6 +12,7 @@
 #include "../proto/eager.h"
 #include "../proto/hybrid.h"
 #include "../proto/planes.h"
+#include "../proto/rdma_channel.h"
 #include "../proto/ring_channel.h"
 #include "../proto/select.h"
 #include "../tag/send.h"
@@ -133,8 +134,13 @@ void ri_conn_update_fast(ri_conn_t *conn)
                                    RI_CONN_CLOSING)) &&
                   conn->worker->host_memory;
 
+    conn->channel_end = ((conn->channel != NULL) &&
+                         (conn->channel->state == RI_CHANNEL_OPEN)) ?
+                                conn->channel->max + 1 :
+                                0;
     if (!healthy || (conn->remote_id == 0) || !ucs_list_is_empty(&conn->pending) ||
-        ((conn->untold != NULL) && (conn->untold->count > 0))) {
+        ((conn->untold != NULL) && (conn->untold->count > 0)) ||
+        ((conn->channel_end != 0) && (conn->flags & RI_CONN_NO_RING))) {
         conn->fast_max = 0;
     } else if (conn->ring != NULL) {
         conn->fast_max = (conn->flags & RI_CONN_NO_RING) ? 0 : conn->ring_max + 1;
@@ -208,6 +214,7 @@ void ri_conn_destroy(ri_conn_t *conn, ucs_status_t status)
     ri_map_remove(&ri_conn_map, (uintptr_t)conn->ep);
     ri_id_free(&worker->conn_ids, conn->id);
     ucs_list_del(&conn->list);
+    ri_rdma_channel_abandon(conn);
     ri_hybrid_conn_closed(conn);
     if (conn->peer != NULL) {
         ucs_list_del(&conn->peer_list);
@@ -243,6 +250,7 @@ void ri_conn_fail(ri_conn_t *conn, ucs_status_t status)
     conn->status = status;
     ri_conn_stop_timeout(conn);
     ri_ring_channel_close(conn);
+    ri_rdma_channel_abandon(conn);
     ri_conn_update_fast(conn);
     ri_hybrid_conn_failed(conn);
 

@@ -71,11 +71,13 @@ typedef struct ri_untold {
 struct ri_conn {
     ucp_ep_h ep;
     ri_worker_t *worker;
-    ri_peer_t *peer;              /* NULL while the remote worker is not known */
-    ri_ring_tx_t *ring;           /* NULL: none */
-    unsigned ring_asks;           /* for one, since the latest was there */
-    unsigned ring_asks_left;      /* until it is asked for really, once more */
-    ri_rtr_table_t *rtrs;         /* of the receiver; NULL: none are taken */
+    ri_peer_t *peer;           /* NULL while the remote worker is not known */
+    ri_ring_tx_t *ring;        /* NULL: none */
+    unsigned ring_asks;        /* for one, since the latest was there */
+    unsigned ring_asks_left;   /* until it is asked for really, once more */
+    ri_channel_out_t *channel; /* through a network; NULL: none */
+    size_t channel_end;   /* shorter contiguous messages may try it; kept as fast_max */
+    ri_rtr_table_t *rtrs; /* of the receiver; NULL: none are taken */
     ri_ring_grant_t *rtr_words;   /* of RTRs by message, by slot; NULL: none are taken */
     ri_untold_t *untold;          /* likewise: of writes by these; NULL as well */
     size_t fast_max;              /* shorter contiguous messages may take the fast path;
@@ -112,7 +114,7 @@ struct ri_conn {
     ri_conn_counters_t counters;
 };
 
-/* While any of these is set, messages do not go through the ring. */
+/* While any of these is set, messages do not go through the ring or channel. */
 #define RI_CONN_NO_RING (RI_CONN_RING_STOP | RI_CONN_BEHIND_RMA)
 
 /**
@@ -126,7 +128,7 @@ static inline void ri_conn_note_rma(ri_conn_t *conn)
 {
     ++conn->rma_count;
     conn->flags |= RI_CONN_BEHIND_RMA;
-    if (conn->ring != NULL) {
+    if ((conn->ring != NULL) || (conn->channel != NULL)) {
         conn->fast_max = 0;
     }
 }

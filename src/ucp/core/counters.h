@@ -8,8 +8,8 @@
  * totals never go down.
  *
  * Invariants, checked by tests once a worker is idle:
- *   tx_eager_ring + tx_eager_am + tx_hybrid + tx_recv_rndv + tx_coop + tx_rndv + tx_put +
- *     tx_ud + tx_bulk = messages that took a sequence number
+ *   tx_eager_ring + tx_eager_am + tx_eager_rdma + tx_hybrid + tx_recv_rndv + tx_coop +
+ *     tx_rndv + tx_put + tx_ud + tx_bulk = messages that took a sequence number
  *   tx_bytes - all other tx_..._bytes of a protocol = bytes sent through rings, which are
  *     not counted apart, as that is the fast path
  *   rtr_used + rtr_dropped = rtr_sent when no receive is posted
@@ -32,6 +32,8 @@
     _c(tx_eager_ring, "messages", "sent eagerly through a ring") \
     _c(tx_eager_am, "messages", "sent eagerly by active message") \
     _c(tx_eager_am_bytes, "bytes", "payload of these") \
+    _c(tx_eager_rdma, "messages", "sent eagerly by a channel through a network") \
+    _c(tx_eager_rdma_bytes, "bytes", "payload of these") \
     _c(tx_hybrid, "messages", "copied to a pool, from which the receiver reads them") \
     _c(tx_hybrid_bytes, "bytes", "payload of these") \
     _c(tx_recv_rndv, "messages", "written into the receive that an RTR offered") \
@@ -64,6 +66,7 @@
     _c(rx_reordered, "messages", "that came before an earlier one") \
     _c(rx_named, "messages", "whose turn came before their data, so that none waited") \
     _c(rx_ring, "messages", "that came through a ring") \
+    _c(rx_eager_rdma, "messages", "that came by a channel through a network") \
     _c(rx_long, "messages", "that were longer than this process's EAGER_THRESH") \
     _c(rx_read_bytes, "bytes", "read from the sender's memory") \
     _c(rx_bytes, "bytes", "payload of all of these") \
@@ -89,6 +92,10 @@
     _c(rings_refused, "rings", "that the peer could not map") \
     _c(rings_given_back, "rings", "taken back in favour of a more active peer") \
     _c(rings_active, "rings", "that peers send into, now") \
+    _c(channels_offered, "channels", "made for peers to write through a network") \
+    _c(channels_refused, "channels", "that the peer would not write") \
+    _c(channels_given_back, "channels", "taken back in favour of a more active peer") \
+    _c(channels_active, "channels", "that peers write, now") \
     _c(planes_refused, "tries", "of either side to reach the other's memory that failed") \
     _c(planes_failed, "peers", "whose memory could not be read any more") \
     _c(qp_created, "queue pairs", "made for peers that are reached through a network") \

@@ -7,6 +7,7 @@
 #include "../proto/control.h"
 #include "../proto/coop.h"
 #include "../proto/hybrid.h"
+#include "../proto/rdma_channel.h"
 #include "../proto/rndv.h"
 
 static uint32_t ep_param_flags(const ucp_request_param_t *param)
@@ -17,8 +18,10 @@ static uint32_t ep_param_flags(const ucp_request_param_t *param)
 /* Does an operation have to wait for own work? @a conn NULL: of the whole worker. */
 static int ep_op_must_wait(ri_worker_t *worker, ri_conn_t *conn)
 {
-    return (conn != NULL) ? !ucs_list_is_empty(&conn->pending) :
-                            !ucs_list_is_empty(&worker->pending_conns);
+    return (conn != NULL) ?
+                   (!ucs_list_is_empty(&conn->pending) || ri_rdma_channel_is_busy(conn)) :
+                   (!ucs_list_is_empty(&worker->pending_conns) ||
+                    ri_rdma_channel_is_any_busy(worker));
 }
 
 /* A close also waits until the peer has read what it may read from this process's memory. */

@@ -5,6 +5,7 @@
 #include "gone.h"
 #include "log.h"
 #include "../proto/planes.h"
+#include "../proto/rdma_channel.h"
 
 #include <sys/epoll.h>
 #include <sys/timerfd.h>
@@ -35,7 +36,7 @@ static int gone_is_awaited(ri_peer_t *peer)
     ucs_list_for_each(conn, &peer->conns, peer_list) {
         if ((conn->status == UCS_OK) &&
             ((conn->flags & RI_CONN_CLOSING) || !ucs_list_is_empty(&conn->sends) ||
-             !ucs_list_is_empty(&conn->lent))) {
+             !ucs_list_is_empty(&conn->lent) || ri_rdma_channel_is_busy(conn))) {
             return 1;
         }
     }

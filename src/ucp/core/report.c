@@ -54,6 +54,8 @@ static void report_add_sent(const ri_conn_counters_t *sent)
     values[RI_REPORT_RING] += sent->tx_eager_ring;
     values[RI_REPORT_AM] += sent->tx_eager_am;
     values[RI_REPORT_AM_BYTES] += sent->tx_eager_am_bytes;
+    values[RI_REPORT_CHANNEL] += sent->tx_eager_rdma;
+    values[RI_REPORT_CHANNEL_BYTES] += sent->tx_eager_rdma_bytes;
     values[RI_REPORT_HYBRID] += sent->tx_hybrid;
     values[RI_REPORT_HYBRID_BYTES] += sent->tx_hybrid_bytes;
     values[RI_REPORT_RTR] += sent->tx_recv_rndv;
@@ -68,13 +70,13 @@ static void report_add_sent(const ri_conn_counters_t *sent)
     values[RI_REPORT_UCP_BYTES] += sent->tx_bulk_bytes;
 
     /* What is left of the sum, see counters.h */
-    ring_bytes = sent->tx_bytes - sent->tx_eager_am_bytes - sent->tx_hybrid_bytes -
-                 sent->tx_recv_rndv_bytes - sent->tx_coop_bytes - sent->tx_rndv_bytes -
-                 sent->tx_put_bytes - sent->tx_ud_bytes - sent->tx_bulk_bytes -
-                 sent->tx_self_bytes;
+    ring_bytes = sent->tx_bytes - sent->tx_eager_am_bytes - sent->tx_eager_rdma_bytes -
+                 sent->tx_hybrid_bytes - sent->tx_recv_rndv_bytes - sent->tx_coop_bytes -
+                 sent->tx_rndv_bytes - sent->tx_put_bytes - sent->tx_ud_bytes -
+                 sent->tx_bulk_bytes - sent->tx_self_bytes;
     values[RI_REPORT_RING_BYTES] += ring_bytes;
     values[RI_REPORT_BUFFERED_BYTES] += ring_bytes + sent->tx_eager_am_bytes +
-                                        sent->tx_hybrid_bytes;
+                                        sent->tx_eager_rdma_bytes + sent->tx_hybrid_bytes;
     values[RI_REPORT_WRITTEN_BYTES] += sent->tx_written_bytes;
     values[RI_REPORT_CONTROL] += sent->tx_control;
 }

@@ -34,6 +34,7 @@ static const char *const table_names[RI_REPORT_TABLES] = {"ucxri:sent", "ucxri:w
 static const column_t columns_sent[] = {
         {"ring", 13, COLUMN_PAIR, RI_REPORT_RING},
         {"am", 13, COLUMN_PAIR, RI_REPORT_AM},
+        {"channel", 13, COLUMN_PAIR, RI_REPORT_CHANNEL},
         {"hybrid", 13, COLUMN_PAIR, RI_REPORT_HYBRID},
         {"rtr", 13, COLUMN_PAIR, RI_REPORT_RTR},
         {"coop", 13, COLUMN_PAIR, RI_REPORT_COOP},

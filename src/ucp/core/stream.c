@@ -137,9 +137,9 @@ void ri_stream_check_closed_slow(ri_stream_t *stream)
         --stream->busy;
     }
     if ((stream->busy == 0) && (stream->num_msgs == 0) && (stream->ring == NULL) &&
-        ucs_list_is_empty(&stream->fetching) && (stream->num_coops == 0) &&
-        (stream->num_reads == 0) && (stream->num_named == 0) &&
-        (stream->next_sn == stream->closed_sn + 1)) {
+        (stream->channel == NULL) && ucs_list_is_empty(&stream->fetching) &&
+        (stream->num_coops == 0) && (stream->num_reads == 0) &&
+        (stream->num_named == 0) && (stream->next_sn == stream->closed_sn + 1)) {
         if ((stream->num_early > 0) || !ucs_list_is_empty(&stream->assembling)) {
             ri_warn("a connection from worker 0x%lx ends because its sender could not "
                     "send a message: %zu that followed are dropped",

@@ -45,6 +45,8 @@ struct ri_stream {
     int ring_dead;          /* nobody sends into it any more: free it when it
                                             is empty */
     ri_ring_rx_t ring_memory;
+    ri_channel_in_t *channel;  /* through a network; NULL: none */
+    unsigned channels_refused; /* by the sender */
     ri_assembly_t assembly;    /* of what comes through the ring in parts */
     unsigned num_coops;        /* receives that both sides are copying */
     unsigned num_reads;        /* receives that are being read through a network */

@@ -53,7 +53,10 @@
     _e(STREAM_BREAK, "stream broken, id 0x%lx, expected %lu") \
     _e(PLANE, "asked by worker 0x%lx for a plane, reached: %lu") \
     _e(RING_OPEN, "ring open, id 0x%lx, size %lu") \
-    _e(RING_CLOSE, "ring closed, id 0x%lx, lines %lu")
+    _e(RING_CLOSE, "ring closed, id 0x%lx, lines %lu") \
+    _e(CHANNEL_OPEN, "channel open, id 0x%lx, size %lu") \
+    _e(CHANNEL_CLOSE, "channel closed, id 0x%lx, lines %lu") \
+    _e(SEND_CHANNEL, "  by channel, sn %lu length %lu")
 /* clang-format on */
 
 typedef enum ri_trace_event {

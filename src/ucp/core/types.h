@@ -38,6 +38,8 @@ typedef struct ri_msg ri_msg_t;
 typedef struct ri_am_buffer ri_am_buffer_t;
 typedef struct ri_coop ri_coop_t;
 typedef struct ri_keys ri_keys_t;
+typedef struct ri_channel_out ri_channel_out_t;
+typedef struct ri_channel_in ri_channel_in_t;
 
 #define RI_VERSION_STRING "0.1.0"
 

@@ -18,6 +18,7 @@
 #include "../proto/ring_channel.h"
 #include "../proto/rndv.h"
 #include "../proto/rdma.h"
+#include "../proto/rdma_channel.h"
 #include "../proto/rtr.h"
 #include "../proto/rtr_message.h"
 #include "../tag/dispatch.h"
@@ -142,6 +143,22 @@ static ucs_status_t worker_init_rings(ri_worker_t *worker)
     return UCS_OK;
 }
 
+/* Channels generate no events either. */
+static ucs_status_t worker_init_channels(ri_worker_t *worker)
+{
+    unsigned max = (worker->context->features & UCP_FEATURE_WAKEUP) ?
+                           0 :
+                           ri_min(ri_config.ib_eager_peers, WORKER_MAX_RINGS);
+
+    ucs_list_head_init(&worker->channels_out);
+    worker->channels_in = calloc(2 * max + 1, sizeof(*worker->channels_in));
+    if (worker->channels_in == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    worker->max_channels = max;
+    return UCS_OK;
+}
+
 ucs_status_t ri_worker_create(ri_context_t *context, ucp_worker_h stock,
                               ri_worker_t **worker_p)
 {
@@ -196,9 +213,13 @@ ucs_status_t ri_worker_create(ri_context_t *context, ucp_worker_h stock,
     if (status != UCS_OK) {
         goto err_trace;
     }
-    status = ri_map_put(&ri_worker_map, (uintptr_t)stock, worker);
+    status = worker_init_channels(worker);
     if (status != UCS_OK) {
         goto err_rings;
+    }
+    status = ri_map_put(&ri_worker_map, (uintptr_t)stock, worker);
+    if (status != UCS_OK) {
+        goto err_channels;
     }
     status = worker_set_handler(worker);
     if (status != UCS_OK) {
@@ -215,6 +236,8 @@ ucs_status_t ri_worker_create(ri_context_t *context, ucp_worker_h stock,
 
 err_map:
     ri_map_remove(&ri_worker_map, (uintptr_t)stock);
+err_channels:
+    free(worker->channels_in);
 err_rings:
     free(worker->rings);
 err_trace:
@@ -271,6 +294,7 @@ void ri_worker_destroy(ri_worker_t *worker)
     ri_rndv_discard_all(worker); /* as long as there are ways out */
     ri_coop_end_all(worker);
     ri_rtr_message_end_all(worker);
+    ri_rdma_channel_end_all(worker);
     ri_rdma_end_all(worker);
     ri_hybrid_flush_releases(worker);
     while (!ucs_list_is_empty(&worker->conns)) {
@@ -315,6 +339,7 @@ void ri_worker_free(ri_worker_t *worker)
     ri_id_table_cleanup(&worker->recv_ids);
     ri_trace_cleanup(&worker->trace);
     free(worker->rings);
+    free(worker->channels_in);
     pthread_mutex_destroy(&worker->lock);
     free(worker);
 }
@@ -411,6 +436,11 @@ unsigned ri_worker_progress_full(ri_worker_t *worker)
         if (count > 0) {
             worker->ring_credit = WORKER_RING_CREDIT;
         }
+    }
+    if (worker->num_channels > 0) {
+        parts = ri_rdma_channel_progress(worker);
+        count += parts;
+        worker->ring_credit = (parts > 0) ? WORKER_RING_CREDIT : worker->ring_credit;
     }
 
     if (worker->num_coops > 0) {

@@ -35,6 +35,7 @@ struct ri_worker {
     int attention;          /* there is work for worker_progress_slow() */
     unsigned countdown;     /* progress calls until the next housekeeping */
     unsigned num_rings;     /* that peers send into */
+    unsigned num_channels;  /* that peers write, or that are written */
     unsigned ring_credit;   /* polls to go until rings count as quiet */
     unsigned stock_skipped; /* progress calls since stock's was last called */
     unsigned num_coops;     /* length of coops */
@@ -43,15 +44,21 @@ struct ri_worker {
     unsigned linger; /* progress calls in which late questions are still answered */
 
     ri_context_t *context;
-    int timed;             /* time in calls is measured */
-    int destroyed;         /* stock is being destroyed: drop what arrives */
-    int host_memory;       /* this UCX knows no other kind of memory */
-    ri_stream_t **rings;   /* num_rings, of capacity 2 * max_rings */
-    unsigned num_stopping; /* of them, asked back */
-    unsigned max_rings;    /* 0: rings are not used on this worker */
-    uint64_t ring_clock;   /* messages delivered, by any way */
-    uint32_t conn_serial;  /* of the latest conn */
-    int version_reported;  /* that a peer speaks another one */
+    int timed;                     /* time in calls is measured */
+    int destroyed;                 /* stock is being destroyed: drop what arrives */
+    int host_memory;               /* this UCX knows no other kind of memory */
+    ri_stream_t **rings;           /* num_rings, of capacity 2 * max_rings */
+    unsigned num_stopping;         /* of them, asked back */
+    unsigned max_rings;            /* 0: rings are not used on this worker */
+    ri_channel_in_t **channels_in; /* num_channels_in, of capacity 2 * max_channels */
+    unsigned num_channels_in;
+    unsigned num_channels_stopping; /* of them, asked back */
+    unsigned max_channels;          /* 0: they are not used on this worker */
+    uint32_t channel_serial;        /* of the latest that was offered */
+    ucs_list_link_t channels_out;
+    uint64_t ring_clock;  /* messages delivered, by any way */
+    uint32_t conn_serial; /* of the latest conn */
+    int version_reported; /* that a peer speaks another one */
 
     /* A rendezvous descriptor that was kept while stock's callback has not returned yet: it
      * must not be released before. NULL again when stock is to do that. */
@@ -181,8 +188,9 @@ static inline unsigned ri_worker_progress(ri_worker_t *worker)
 {
     unsigned count;
 
-    if (ri_unlikely((worker->num_rings != 0) || worker->progressing ||
-                    worker->attention || (--worker->countdown == 0))) {
+    if (ri_unlikely(((worker->num_rings | worker->num_channels) != 0) ||
+                    worker->progressing || worker->attention ||
+                    (--worker->countdown == 0))) {
         return ri_worker_progress_full(worker);
     }
     worker->progressing = 1;

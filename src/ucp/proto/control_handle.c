@@ -9,6 +9,7 @@
 #include "am_rndv.h"
 #include "hybrid.h"
 #include "planes.h"
+#include "rdma_channel.h"
 #include "recv_rndv_message.h"
 #include "ring_channel.h"
 #include "rndv.h"
@@ -197,6 +198,12 @@ static void control_handle_to_stream(ri_worker_t *worker, const ri_wire_msg_t *m
     case RI_WIRE_ABANDON:
         ri_send_rndv_ud_handle_abandon(stream, msg);
         break;
+    case RI_WIRE_CHANNEL_ACCEPT:
+        ri_rdma_channel_handle_accept(stream, msg);
+        break;
+    case RI_WIRE_CHANNEL_CLOSE:
+        ri_rdma_channel_handle_close(stream, msg);
+        break;
     default: /* RI_WIRE_BYE */
         stream->closed    = 1;
         stream->closed_sn = msg->value;
@@ -227,6 +234,8 @@ void ri_control_handle(ri_worker_t *worker, ri_stream_t *stream, const ri_wire_m
     case RI_WIRE_REVOKED:
     case RI_WIRE_USED:
     case RI_WIRE_ABANDON:
+    case RI_WIRE_CHANNEL_ACCEPT:
+    case RI_WIRE_CHANNEL_CLOSE:
         control_handle_to_stream(worker, msg);
         return;
     default:
@@ -236,6 +245,14 @@ void ri_control_handle(ri_worker_t *worker, ri_stream_t *stream, const ri_wire_m
     conn = ri_id_get(&worker->conn_ids, msg->id);
     if (msg->type == RI_WIRE_REVOKE) {
         ri_recv_rndv_message_handle_revoke(worker, conn, msg);
+        return;
+    }
+    if (msg->type == RI_WIRE_CHANNEL_OFFER) {
+        ri_rdma_channel_handle_offer(worker, conn, msg);
+        return;
+    }
+    if (msg->type == RI_WIRE_CHANNEL_STOP) {
+        ri_rdma_channel_handle_stop(worker, conn, msg);
         return;
     }
     if (conn == NULL) {

@@ -5,6 +5,7 @@
 #include "eager.h"
 #include "am.h"
 #include "hybrid.h"
+#include "rdma_channel.h"
 #include "../tag/send.h"
 
 /* Write a message into its ring. @return 0 if there is no room. */
@@ -76,6 +77,21 @@ ucs_status_t ri_eager_send_copy(ri_send_req_t *req, const ucp_request_param_t *p
     ri_am_buffer_set_req(buffer, req);
     status = ri_am_send_buffer(req->conn, buffer, header_length, req->data.length, flags);
     ri_trace(&req->super.worker->trace, RI_TRACE_SEND_AM, req->sn, req->data.length);
+    return status;
+}
+
+ucs_status_t ri_eager_send_rdma(ri_send_req_t *req, const ucp_request_param_t *param)
+{
+    ucs_status_t status;
+
+    if (ri_likely(ri_rdma_channel_send(req))) {
+        return UCS_OK;
+    }
+    status = ri_eager_send_copy(req, param); /* the way has just failed */
+    if (!UCS_STATUS_IS_ERR(status)) {
+        ++req->conn->counters.tx_eager_am;
+        req->conn->counters.tx_eager_am_bytes += req->data.length;
+    }
     return status;
 }
 

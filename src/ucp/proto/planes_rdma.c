@@ -20,6 +20,7 @@
 #include "planes.h"
 #include "control.h"
 #include "planes_rdma.h"
+#include "rdma_channel.h"
 #include "recv_rndv_message.h"
 #include "rtr_message.h"
 #include "../core/worker.h"
@@ -89,6 +90,7 @@ void ri_way_drop(ri_worker_t *worker, ri_peer_t *peer, ri_rdma_state_t state)
         }
     }
     ri_rtr_message_way_ended(peer);
+    ri_rdma_channel_way_ended(peer);
 }
 
 static void way_count_try(ri_peer_t *peer)

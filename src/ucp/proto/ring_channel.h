@@ -13,7 +13,10 @@
 #ifndef RI_RING_CHANNEL_H
 #define RI_RING_CHANNEL_H
 
+#include "rdma_channel.h"
 #include "../core/worker.h"
+
+#include <limits.h>
 
 /** Enough messages came on @a stream to think about a ring for it, or its sender asks. */
 void ri_ring_channel_consider(ri_stream_t *stream);
@@ -23,6 +26,9 @@ static inline void ri_stream_note_am(ri_stream_t *stream)
 {
     if (ri_unlikely(--stream->am_left == 0)) {
         ri_ring_channel_consider(stream);
+        if (stream->am_left == UINT_MAX) {
+            ri_rdma_channel_consider(stream); /* there are no rings for it */
+        }
     }
 }
 

@@ -19,11 +19,6 @@
 /* How often the next part of a message is looked for before the caller goes on. */
 #define RING_PART_POLLS 256
 
-/* How far a message in a ring may be ahead of the next one in order and still be taken.
- * UCX may hold that one back for as long as its sender calls no progress, and what is taken
- * early has to be kept. */
-#define RING_AHEAD 1024
-
 /* The peer writes what it must not: drop all that it sends. */
 static void ring_channel_broken(ri_stream_t *stream, uint8_t type, uint32_t length)
 {
@@ -244,17 +239,12 @@ static int ring_channel_receive_control(ri_stream_t *stream,
     return 1;
 }
 
-/* Must a message be left in the ring until those before it have come? The sender then
- * finds no room and waits, so this is flow control, too. The one that is missing comes by
- * active message, never from behind in the ring, so it does come; unless the sender is
- * gone, and then the ring must be emptied. */
+/* Must a message be left in the ring? The one that is missing comes by active message, never
+ * from behind in the ring, so it does come; unless the sender is gone, and then the ring must be
+ * emptied. */
 static int ring_channel_is_ahead(const ri_stream_t *stream, uint32_t sn)
 {
-    int32_t ahead = (int32_t)(sn - stream->next_sn);
-
-    return ((ahead > RING_AHEAD) ||
-            ((ahead > 0) && (stream->num_early >= ri_config.reorder_window))) &&
-           !stream->ring_dead;
+    return ri_deliver_is_far_ahead(stream, sn) && !stream->ring_dead;
 }
 
 static void ring_channel_receive_sync(ri_stream_t *stream, const ri_ring_record_t *record,

@@ -468,19 +468,6 @@ unsigned ri_rtr_message_progress(ri_worker_t *worker)
     return ucs_list_is_empty(&worker->rtr_notified) ? 0 : message_take_all(worker);
 }
 
-/* Whether the message of a number is there, and waits for its turn. */
-static int message_is_early(const ri_stream_t *stream, uint32_t sn)
-{
-    const ri_msg_t *msg;
-
-    ucs_list_for_each(msg, &stream->early, list) {
-        if ((msg->sn == sn) && (msg->kind != RI_MSG_USED)) {
-            return 1;
-        }
-    }
-    return 0;
-}
-
 int ri_rtr_message_again(ri_stream_t *stream, ri_arrival_t *arrival)
 {
     const ri_wire_rts_t *rts = arrival->data;
@@ -493,8 +480,7 @@ int ri_rtr_message_again(ri_stream_t *stream, ri_arrival_t *arrival)
     if (!stream->broken && ri_rtr_used_again(stream, arrival)) {
         return 1;
     }
-    if (stream->broken || (((int32_t)(arrival->sn - stream->next_sn) >= 0) &&
-                           !message_is_early(stream, arrival->sn))) {
+    if (stream->broken || !ri_deliver_has(stream, arrival->sn)) {
         return 0;
     }
     ri_rndv_answer(stream, arrival->wire_type, arrival->req_id, rts);

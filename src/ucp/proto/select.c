@@ -142,6 +142,12 @@ static ri_proto_t select_am(const ri_select_param_t *param)
         return RI_PROTO_EAGER_RING;
     }
 
+    /* A synchronous message must not come twice if the way fails: the second one would be
+     * answered before the first is matched. */
+    if (param->has_channel && (param->length <= param->channel_max) && !param->sync) {
+        return RI_PROTO_EAGER_RDMA;
+    }
+
     /* The first messages of a connection must not wait for an answer of the peer: it may be
      * busy, and so may soon be the sender. UCP would wait for one before anything but the
      * shortest active message. */

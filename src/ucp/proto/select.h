@@ -14,6 +14,7 @@
 typedef enum ri_proto {
     RI_PROTO_SELF,         /* to the own worker: matched at once */
     RI_PROTO_EAGER_RING,   /* into the pair's ring */
+    RI_PROTO_EAGER_RDMA,   /* into the pair's channel through a network */
     RI_PROTO_EAGER_COPY,   /* one active message, header and payload copied together */
     RI_PROTO_EAGER_GATHER, /* one active message, the payload from the user's buffer */
     RI_PROTO_EAGER_FRAGS,  /* in pieces that need nothing of the receiver */
@@ -46,10 +47,11 @@ typedef enum ri_sender_scheme {
 typedef struct ri_select_param {
     int self;
     int sync;
-    int peer_mode; /* the endpoint has error handling mode PEER */
-    int has_ring;  /* that may be used now, or waited for */
-    int ring_open; /* ... an RTS, or what follows a write, would go through it now */
-    int is_behind; /* earlier messages wait for room in it */
+    int peer_mode;   /* the endpoint has error handling mode PEER */
+    int has_ring;    /* that may be used now, or waited for */
+    int ring_open;   /* ... an RTS, or what follows a write, would go through it now */
+    int has_channel; /* through a network, that may be used now and has room */
+    int is_behind;   /* earlier messages wait for room in it */
     int polls;     /* this worker polls rings, so it cannot sleep while a copy goes on */
     int am_ready;  /* UCP has set its connection up */
     int has_hello; /* the header has */
@@ -70,6 +72,7 @@ typedef struct ri_select_param {
     size_t hybrid_net;    /* through a network */
     size_t coop_thresh;
     size_t ring_max;
+    size_t channel_max;
     size_t eager_thresh;
     size_t am_inline;
 } ri_select_param_t;

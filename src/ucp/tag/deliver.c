@@ -11,6 +11,11 @@
 
 #include <string.h>
 
+/* How far a message in a ring or channel may be ahead of the next one in order and still be
+ * taken. UCX may hold that one back for as long as its sender calls no progress, and what is
+ * taken early has to be kept. */
+#define DELIVER_AHEAD 1024
+
 void ri_deliver_malformed(ri_worker_t *worker, const char *where, unsigned type,
                           size_t length)
 {
@@ -516,6 +521,29 @@ void ri_deliver_drop_self(ri_worker_t *worker)
         }
         ri_msg_discard(worker, msg);
     }
+}
+
+int ri_deliver_has(const ri_stream_t *stream, uint32_t sn)
+{
+    const ri_msg_t *msg;
+
+    if ((int32_t)(sn - stream->next_sn) < 0) {
+        return 1;
+    }
+    ucs_list_for_each(msg, &stream->early, list) {
+        if ((msg->sn == sn) && (msg->kind != RI_MSG_USED)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+int ri_deliver_is_far_ahead(const ri_stream_t *stream, uint32_t sn)
+{
+    int32_t ahead = (int32_t)(sn - stream->next_sn);
+
+    return (ahead > DELIVER_AHEAD) ||
+           ((ahead > 0) && (stream->num_early >= ri_config.reorder_window));
 }
 
 void ri_deliver_plain(ri_stream_t *stream, uint8_t wire_type, uint32_t sn, uint64_t tag,

@@ -43,6 +43,13 @@ static inline void ri_deliver_count(ri_stream_t *stream, size_t length)
 void ri_deliver_matched(ri_recv_req_t *recv, uint64_t tag, const void *data,
                         size_t length);
 
+/** @return Whether the message of that number has come: it was matched, or waits for its turn. */
+int ri_deliver_has(const ri_stream_t *stream, uint32_t sn);
+
+/** Must a message be left where it came until those before it have come? The sender then finds
+ * no room there, so this is flow control, too. The one that is missing comes by another way. */
+int ri_deliver_is_far_ahead(const ri_stream_t *stream, uint32_t sn);
+
 /** Take a plain eager message whose payload is at hand, to be copied if it is kept. */
 void ri_deliver_plain(ri_stream_t *stream, uint8_t wire_type, uint32_t sn, uint64_t tag,
                       const void *data, size_t length);

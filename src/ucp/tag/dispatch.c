@@ -8,6 +8,7 @@
 #include "../proto/am_rndv.h"
 #include "../proto/control.h"
 #include "../proto/frag.h"
+#include "../proto/rdma_channel.h"
 #include "../proto/ring_channel.h"
 #include "../proto/rtr_message.h"
 
@@ -52,6 +53,8 @@ static ucs_status_t dispatch_in_sequence(ri_worker_t *worker, ri_stream_t *strea
     } else if (msg->type == RI_WIRE_PLACED) {
         arrival.kind = RI_MSG_PLACED;
         ri_wire_check_placed(msg->payload, msg->length, &arrival.length);
+    } else if (msg->type == RI_WIRE_EAGER_AGAIN) {
+        arrival.wire_type = RI_WIRE_EAGER;
     } else if ((recv_attr & UCP_AM_RECV_ATTR_FLAG_DATA) &&
                (msg->length > DISPATCH_COPY_MAX)) {
         arrival.kind = RI_MSG_AM_DATA;
@@ -71,6 +74,9 @@ static ucs_status_t dispatch_in_sequence(ri_worker_t *worker, ri_stream_t *strea
     ++stream->busy;
     if (ri_unlikely(dispatch_is_again(&arrival)) &&
         ri_rtr_message_again(stream, &arrival)) {
+        status = UCS_OK;
+    } else if (ri_unlikely(msg->type == RI_WIRE_EAGER_AGAIN) &&
+               ri_rdma_channel_has(stream, msg->value, msg->way)) {
         status = UCS_OK;
     } else {
         status = ri_deliver(stream, &arrival);

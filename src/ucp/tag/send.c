@@ -13,6 +13,7 @@
 #include "../proto/frag.h"
 #include "../proto/hybrid.h"
 #include "../proto/planes.h"
+#include "../proto/rdma_channel.h"
 #include "../proto/rdma_read.h"
 #include "../proto/recv_hybrid.h"
 #include "../proto/recv_rndv.h"
@@ -115,8 +116,8 @@ void ri_send_abort(ri_send_req_t *req, ucs_status_t status)
     }
 }
 
-/* A message is on its way. Those through the ring are counted when they are in it, those
- * to the own worker there. */
+/* A message is on its way. Those through the ring or channel are counted when they are in it,
+ * those to the own worker there. */
 static void send_count(ri_conn_counters_t *counters, ri_proto_t proto, size_t length)
 {
 #define SEND_COUNT(_name) \
@@ -125,6 +126,7 @@ static void send_count(ri_conn_counters_t *counters, ri_proto_t proto, size_t le
     switch (proto) {
     case RI_PROTO_SELF:
     case RI_PROTO_EAGER_RING:
+    case RI_PROTO_EAGER_RDMA:
         break;
     case RI_PROTO_EAGER_COPY:
     case RI_PROTO_EAGER_GATHER:
@@ -197,6 +199,9 @@ static ucs_status_t send_start(ri_send_req_t *req, ri_proto_t proto, const ri_rt
     case RI_PROTO_EAGER_RING:
         status = ri_eager_send_ring(req);
         break;
+    case RI_PROTO_EAGER_RDMA:
+        status = ri_eager_send_rdma(req, param);
+        break;
     case RI_PROTO_EAGER_COPY:
         status = ri_eager_send_copy(req, param);
         break;
@@ -267,6 +272,7 @@ static int send_can_end_now(ri_send_req_t *req, ri_proto_t proto)
     case RI_PROTO_EAGER_RING:
         return ucs_list_is_empty(&req->conn->pending) &&
                (ri_ring_tx_reserve(req->conn->ring, req->data.length) != NULL);
+    case RI_PROTO_EAGER_RDMA:
     case RI_PROTO_EAGER_COPY:
     case RI_PROTO_HYBRID:
         return 1; /* stock says so if it cannot */
@@ -312,6 +318,7 @@ static ri_select_param_t send_facts(const ri_send_req_t *req, int sync,
     size_t length   = req->data.length;
     int is_long     = (length > ri_config.eager_thresh);
     int has_ring    = (conn->ring != NULL) && !(conn->flags & RI_CONN_NO_RING);
+    int has_channel = ri_rdma_channel_can(conn, length);
     int is_coop     = has_ring && (length >= ri_config.coop_thresh);
 
     return (ri_select_param_t){
@@ -320,6 +327,7 @@ static ri_select_param_t send_facts(const ri_send_req_t *req, int sync,
             .peer_mode     = !!(conn->flags & RI_CONN_PEER_MODE),
             .has_ring      = has_ring,
             .ring_open     = (is_coop || (rtr != NULL)) && ri_coop_is_ring_open(conn),
+            .has_channel   = has_channel,
             .is_behind     = !ucs_list_is_empty(&conn->pending),
             .polls         = (conn->worker->max_rings > 0),
             .am_ready      = !!(conn->flags & RI_CONN_AM_READY),
@@ -340,6 +348,7 @@ static ri_select_param_t send_facts(const ri_send_req_t *req, int sync,
             .hybrid_net    = ri_config.hybrid_net,
             .coop_thresh   = ri_config.coop_thresh,
             .ring_max      = conn->ring_max,
+            .channel_max   = has_channel ? conn->channel->max : 0,
             .eager_thresh  = ri_config.eager_thresh,
             .am_inline     = ri_config.am_inline};
 }
@@ -432,7 +441,8 @@ static ucs_status_t send_choose_and_start(ri_send_req_t *req, int sync,
         ((req->data.length > ri_config.eager_thresh) && !(conn->flags & RI_CONN_LONG))) {
         ri_planes_ask(conn); /* for the next one */
     }
-    if (ri_unlikely(conn->flags & RI_CONN_BEHIND_RMA) && (conn->ring != NULL)) {
+    if (ri_unlikely(conn->flags & RI_CONN_BEHIND_RMA) &&
+        ((conn->ring != NULL) || (conn->channel != NULL))) {
         ri_control_ask_order(conn);
     }
     return (req->waiting != 0) ? UCS_INPROGRESS : UCS_OK;

@@ -9,6 +9,7 @@
 #include "../core/config.h"
 #include "../preload/stock.h"
 #include "../proto/am.h"
+#include "../proto/rdma_channel.h"
 
 #include <string.h>
 
@@ -99,6 +100,10 @@ static ri_noinline ucs_status_ptr_t send_am_longer(ri_conn_t *conn, const void *
 ucs_status_ptr_t ri_tag_send_am(ri_conn_t *conn, const void *data, size_t length,
                                 uint64_t tag, const ucp_request_param_t *param)
 {
+    if (ri_unlikely(length < conn->channel_end) &&
+        ri_rdma_channel_put(conn, data, length, tag)) {
+        return NULL;
+    }
     return ri_likely((length <= RI_AM_SMALL) && (length <= ri_config.am_inline)) ?
                    send_am(conn, 0, 1, data, length, tag, param) :
                    send_am_longer(conn, data, length, tag, param);

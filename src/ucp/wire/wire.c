@@ -30,6 +30,7 @@ static size_t wire_header_length(uint8_t type)
     case RI_WIRE_RTS:
     case RI_WIRE_POOL:
     case RI_WIRE_PLACED:
+    case RI_WIRE_EAGER_AGAIN:
         return sizeof(ri_wire_eager_sync_t);
     case RI_WIRE_PLANE_REQ:
     case RI_WIRE_PLANE_ACK:
@@ -62,6 +63,11 @@ static size_t wire_header_length(uint8_t type)
         return sizeof(ri_wire_ring_stop_t);
     case RI_WIRE_RING_OFFER:
         return sizeof(ri_wire_ring_offer_t);
+    case RI_WIRE_CHANNEL_OFFER:
+    case RI_WIRE_CHANNEL_ACCEPT:
+    case RI_WIRE_CHANNEL_STOP:
+    case RI_WIRE_CHANNEL_CLOSE:
+        return sizeof(ri_wire_channel_t);
     default:
         return 0;
     }
@@ -101,6 +107,20 @@ static void wire_parse_rtr(const uint8_t *at, ri_wire_msg_t *msg)
     msg->slot       = hdr.slot;
 }
 
+static void wire_parse_channel(const uint8_t *at, ri_wire_msg_t *msg)
+{
+    ri_wire_channel_t hdr;
+
+    memcpy(&hdr, at, sizeof(hdr));
+    msg->stream_id = hdr.stream_id;
+    msg->serial    = hdr.serial;
+    msg->uid       = hdr.uid;
+    msg->address   = hdr.address;
+    msg->number    = hdr.number;
+    msg->key       = hdr.key;
+    msg->way       = hdr.way;
+}
+
 static void wire_parse_fields(const uint8_t *at, ri_wire_msg_t *msg)
 {
     switch (msg->type) {
@@ -121,6 +141,14 @@ static void wire_parse_fields(const uint8_t *at, ri_wire_msg_t *msg)
         memcpy(&hdr, at, sizeof(hdr));
         msg->tag    = hdr.tag;
         msg->req_id = hdr.req_id;
+        break;
+    }
+    case RI_WIRE_EAGER_AGAIN: {
+        ri_wire_eager_sync_t hdr;
+
+        memcpy(&hdr, at, sizeof(hdr));
+        msg->tag = hdr.tag;
+        msg->way = hdr.req_id;
         break;
     }
     case RI_WIRE_FIRST: {
@@ -202,6 +230,12 @@ static void wire_parse_fields(const uint8_t *at, ri_wire_msg_t *msg)
     }
     case RI_WIRE_RTR:
         wire_parse_rtr(at, msg);
+        break;
+    case RI_WIRE_CHANNEL_OFFER:
+    case RI_WIRE_CHANNEL_ACCEPT:
+    case RI_WIRE_CHANNEL_STOP:
+    case RI_WIRE_CHANNEL_CLOSE:
+        wire_parse_channel(at, msg);
         break;
     case RI_WIRE_REVOKE: {
         ri_wire_revoke_t hdr;
@@ -299,6 +333,20 @@ static int wire_check_rtr(const ri_wire_msg_t *msg)
            ((msg->type != RI_WIRE_REVOKE) || ri_wire_id_is_valid(msg->stream_id));
 }
 
+static int wire_is_channel(ri_wire_type_t type)
+{
+    return (type >= RI_WIRE_CHANNEL_OFFER) && (type <= RI_WIRE_CHANNEL_CLOSE);
+}
+
+/* Whether the fields of a message about a channel make sense. */
+static int wire_check_channel(const ri_wire_msg_t *msg)
+{
+    int to_conn = (msg->type == RI_WIRE_CHANNEL_OFFER) ||
+                  (msg->type == RI_WIRE_CHANNEL_STOP);
+
+    return !to_conn || ri_wire_id_is_valid(msg->stream_id);
+}
+
 /* What must hold between the fields, and between them and the payload. */
 static ucs_status_t wire_check(const ri_wire_msg_t *msg, int data_elsewhere)
 {
@@ -333,6 +381,9 @@ static ucs_status_t wire_check(const ri_wire_msg_t *msg, int data_elsewhere)
     if (((msg->type == RI_WIRE_RTR) || (msg->type == RI_WIRE_REVOKE) ||
          (msg->type == RI_WIRE_REVOKED)) &&
         !wire_check_rtr(msg)) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    if (wire_is_channel(msg->type) && !wire_check_channel(msg)) {
         return UCS_ERR_INVALID_PARAM;
     }
     if (msg->type == RI_WIRE_FRAG) {

@@ -47,6 +47,9 @@ typedef enum ri_wire_type {
     /* Continues the FIRST with the same sequence number; pieces come in order. */
     RI_WIRE_FRAG = 9,
 
+    /* In sequence, too, but perhaps for the second time: an EAGER whose way has failed. */
+    RI_WIRE_EAGER_AGAIN = 10, /* tag, number of that way, payload */
+
     /* Out of sequence. */
     RI_WIRE_CONN_REQ    = 16, /* asks for CONN_ACK; always with a hello */
     RI_WIRE_CONN_ACK    = 17, /* to a conn: the id of its stream at the receiver */
@@ -74,6 +77,10 @@ typedef enum ri_wire_type {
     RI_WIRE_USED      = 39, /* to a stream: by which RTRs its messages are written */
     RI_WIRE_TARGET  = 40, /* to a conn: an RTS was matched, and its message may be sent */
     RI_WIRE_ABANDON = 41, /* to a stream: it was not, perhaps */
+    RI_WIRE_CHANNEL_OFFER  = 42, /* to a conn: a buffer that may be written by RDMA */
+    RI_WIRE_CHANNEL_ACCEPT = 43, /* to a stream: where to tell how far that was read */
+    RI_WIRE_CHANNEL_STOP   = 44, /* to a conn: write it no more */
+    RI_WIRE_CHANNEL_CLOSE  = 45, /* to a stream: nobody writes it (any more) */
     RI_WIRE_TYPE_LAST
 } ri_wire_type_t;
 
@@ -228,6 +235,25 @@ typedef struct ri_wire_used {
 /* A message whose number is so much above the RTR's `seen` does not use it. */
 #define RI_WIRE_IMM_WINDOW 0x8000u
 
+/* About the eager channel through a network. */
+typedef struct ri_wire_channel {
+    ri_wire_base_t
+            base; /* value: OFFER: size of the buffer; CLOSE: position up to which it
+                            was written; else 0 */
+    uint32_t stream_id; /* OFFER, STOP: of the stream; else 0 */
+    uint32_t serial;    /* of the channel, among all of its receiver's */
+    uint64_t uid;       /* OFFER, STOP: of the receiver; else 0 */
+    uint64_t address;   /* OFFER: of the buffer; ACCEPT: of the sender's word; else 0 */
+    uint64_t number;    /* OFFER: random, goes into stamps and sums; else 0 */
+    uint32_t key;       /* for what is at the address */
+    uint32_t way;       /* OFFER: that the keys are for: its number; CLOSE: why; else 0 */
+} __attribute__((packed)) ri_wire_channel_t;
+
+/* Why a CLOSE is sent. */
+#define RI_WIRE_CHANNEL_REFUSED 0 /* nothing was ever written */
+#define RI_WIRE_CHANNEL_CLOSED  1 /* nothing is written behind the position */
+#define RI_WIRE_CHANNEL_UNKNOWN 2 /* the conn is gone, and with it the position */
+
 typedef struct ri_wire_cts {
     ri_wire_base_t base; /* value: id of the sender's request */
     uint32_t recv_id;    /* for WRITTEN, or RNDV_DATA */
@@ -329,6 +355,7 @@ static_assert(sizeof(ri_wire_rtr_msg_t) == 60, "wire format");
 static_assert(sizeof(ri_wire_revoke_t) == 24, "wire format");
 static_assert(sizeof(ri_wire_revoked_t) == 16, "wire format");
 static_assert(sizeof(ri_wire_used_t) == 60, "wire format");
+static_assert(sizeof(ri_wire_channel_t) == 48, "wire format");
 static_assert(sizeof(ri_wire_cts_t) == 24, "wire format");
 static_assert(sizeof(ri_wire_target_t) == 56, "wire format");
 static_assert(sizeof(ri_wire_abandon_t) == 16, "wire format");
@@ -371,7 +398,8 @@ typedef enum ri_wire_plane_id {
 /* The longest control message */
 #define RI_WIRE_CONTROL_MAX sizeof(ri_wire_rtr_msg_t)
 
-/* The longest header of others: EAGER_SYNC or FIRST with a hello. */
+/* The longest header of others: EAGER_SYNC or FIRST with a hello. EAGER_AGAIN has the header of
+ * EAGER_SYNC, with the number of the way in place of the id of the request. */
 #define RI_WIRE_HEADER_MAX (sizeof(ri_wire_eager_sync_t) + sizeof(ri_wire_hello_t))
 
 /* A message after parsing and validation, in host form. */
@@ -379,11 +407,11 @@ typedef struct ri_wire_msg {
     ri_wire_type_t type; /* without flags */
     uint32_t id;
     uint32_t value;
-    uint64_t tag;     /* EAGER, EAGER_SYNC, BULK, FIRST, RTS, POOL, PLACED, RTR */
+    uint64_t tag;     /* EAGER, EAGER_SYNC, BULK, FIRST, RTS, POOL, PLACED, RTR, AGAIN */
     uint32_t req_id;  /* EAGER_SYNC, FIRST, RTS, POOL; of PLACED: of the receive */
     uint32_t recv_id; /* NACK, CTS, TARGET, ABANDON */
     uint32_t flags;   /* NACK, REVOKED, TARGET */
-    uint64_t address; /* CTS, RTR */
+    uint64_t address; /* CTS, RTR, CHANNEL_OFFER, CHANNEL_ACCEPT */
     uint32_t key;     /* likewise */
     uint64_t mask;    /* RTR, and what follows */
     uint64_t rtr_length;
@@ -391,7 +419,9 @@ typedef struct ri_wire_msg {
     uint32_t generation; /* RTR, REVOKE, REVOKED */
     uint16_t ahead;
     uint16_t slot;                         /* likewise */
-    uint32_t stream_id;                    /* REVOKE */
+    uint32_t stream_id;                    /* REVOKE, CHANNEL_OFFER, CHANNEL_STOP */
+    uint32_t serial;                       /* CHANNEL_* */
+    uint64_t number;                       /* CHANNEL_OFFER */
     uint32_t used_count;                   /* USED */
     uint32_t used[RI_WIRE_USED_MAX];       /* likewise */
     uint32_t release[RI_WIRE_RELEASE_MAX]; /* RELEASE: value of them */
@@ -399,11 +429,11 @@ typedef struct ri_wire_msg {
     uint8_t plane_address_length;
     uint8_t plane_address[RI_PLANE_ADDRESS_MAX];
     uint16_t asked; /* likewise */
-    uint32_t way;   /* likewise; TARGET, RTR */
+    uint32_t way;   /* likewise; TARGET, RTR, EAGER_AGAIN, CHANNEL_OFFER, CHANNEL_CLOSE */
     uint32_t sn;    /* TARGET */
     uint8_t target[RI_PLANE_TARGET_SIZE];
     uint32_t total;    /* FIRST */
-    uint64_t uid;      /* CONN_ACK, FRAG, RING_OFFER, RING_STOP, REVOKE */
+    uint64_t uid;      /* CONN_ACK, FRAG, RING_OFFER, RING_STOP, REVOKE, CHANNEL_* */
     uint32_t ring_pid; /* RING_OFFER */
     uint32_t ring_fd;
     uint32_t ring_stream_id;
@@ -454,7 +484,8 @@ static inline uint32_t ri_wire_used_rtr(uint32_t slot, uint32_t generation)
 
 static inline int ri_wire_type_in_sequence(ri_wire_type_t type)
 {
-    return (type >= RI_WIRE_EAGER) && (type <= RI_WIRE_PLACED);
+    return ((type >= RI_WIRE_EAGER) && (type <= RI_WIRE_PLACED)) ||
+           (type == RI_WIRE_EAGER_AGAIN);
 }
 
 /**

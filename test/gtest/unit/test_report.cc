@@ -102,28 +102,30 @@ TEST_F(test_report, values)
     uint64_t sum            = 0;
     uint64_t bytes_of[] = {1000000, 2000000, 3000000, 4000000, 5000000, 6000000, 7000000};
 
-    c.conns.tx_eager_ring      = 1;
-    c.conns.tx_eager_am        = 2;
-    c.conns.tx_hybrid          = 3;
-    c.conns.tx_recv_rndv       = 4;
-    c.conns.tx_coop            = 5;
-    c.conns.tx_rndv            = 6;
-    c.conns.tx_put             = 7;
-    c.conns.tx_bulk            = 8;
-    c.conns.tx_self            = 9;
-    c.conns.tx_control         = 10;
-    c.conns.tx_eager_am_bytes  = bytes_of[0];
-    c.conns.tx_hybrid_bytes    = bytes_of[1];
-    c.conns.tx_recv_rndv_bytes = bytes_of[2];
-    c.conns.tx_coop_bytes      = bytes_of[3];
-    c.conns.tx_rndv_bytes      = bytes_of[4];
-    c.conns.tx_put_bytes       = bytes_of[5];
-    c.conns.tx_bulk_bytes      = bytes_of[6];
-    c.conns.tx_self_bytes      = 11;
+    c.conns.tx_eager_ring       = 1;
+    c.conns.tx_eager_am         = 2;
+    c.conns.tx_hybrid           = 3;
+    c.conns.tx_recv_rndv        = 4;
+    c.conns.tx_coop             = 5;
+    c.conns.tx_rndv             = 6;
+    c.conns.tx_put              = 7;
+    c.conns.tx_bulk             = 8;
+    c.conns.tx_self             = 9;
+    c.conns.tx_control          = 10;
+    c.conns.tx_eager_am_bytes   = bytes_of[0];
+    c.conns.tx_hybrid_bytes     = bytes_of[1];
+    c.conns.tx_recv_rndv_bytes  = bytes_of[2];
+    c.conns.tx_coop_bytes       = bytes_of[3];
+    c.conns.tx_rndv_bytes       = bytes_of[4];
+    c.conns.tx_put_bytes        = bytes_of[5];
+    c.conns.tx_bulk_bytes       = bytes_of[6];
+    c.conns.tx_eager_rdma       = 22;
+    c.conns.tx_eager_rdma_bytes = 23;
+    c.conns.tx_self_bytes       = 11;
     for (uint64_t length : bytes_of) {
         sum += length;
     }
-    c.conns.tx_bytes         = sum + 11 + 12; /* 12 through the ring */
+    c.conns.tx_bytes         = sum + 11 + 12 + 23; /* 12 through the ring */
     c.conns.tx_written_bytes = 13;
     c.streams.rx_posted      = 14;
     c.streams.rx_unexpected  = 15;
@@ -140,6 +142,8 @@ TEST_F(test_report, values)
                                  12,
                                  2,
                                  bytes_of[0],
+                                 22,
+                                 23,
                                  3,
                                  bytes_of[1],
                                  4,
@@ -162,7 +166,7 @@ TEST_F(test_report, values)
                                  20,
                                  16,
                                  13,
-                                 12 + bytes_of[0] + bytes_of[1]};
+                                 12 + 23 + bytes_of[0] + bytes_of[1]};
     static_assert(RI_REPORT_LIFE_US == sizeof(expected) / sizeof(expected[0]));
     for (size_t i = 0; i < RI_REPORT_LIFE_US; ++i) {
         EXPECT_EQ(expected[i], row.values[i]) << i;

@@ -17,6 +17,7 @@ const size_t HYBRID_NET    = 131072;
 const size_t COOP_THRESH   = 262144;
 const size_t AM_INLINE     = 1024;
 const size_t RING_MAX      = 4096;
+const size_t CHANNEL_MAX   = 2048;
 
 enum {
     SELF   = 1 << 0,
@@ -45,8 +46,9 @@ enum {
     SLEEPS    = 1 << 21, /* this worker polls no rings */
     NET       = 1 << 22, /* a network: all that an RDMA device can do */
     NET_EARLY = 1 << 23, /* there is an RTR that came through it */
-    UD    = 1 << 24, /* instead: a network that takes messages to posted memory only */
-    EVERY = 1 << 25,
+    UD      = 1 << 24, /* instead: a network that takes messages to posted memory only */
+    CHANNEL = 1 << 25, /* an eager channel through a network, with room */
+    EVERY   = 1 << 26,
 
     PLANE = READ | PIECES,         /* one way, as far as the chooser is concerned */
     BOTH  = READ | WRITE | PIECES, /* both ways */
@@ -80,6 +82,17 @@ const decision DECISIONS[] = {
         {RING | READY | PACKED, RING_MAX + 1, EAGER_THRESH, RI_PROTO_EAGER_COPY},
         {RING | SYNC, 0, RING_MAX, RI_PROTO_EAGER_RING},
         {RING | READY, EAGER_THRESH + 1, LARGE, RI_PROTO_BULK},
+        /* By the channel through a network: what is short, and not synchronous */
+        {CHANNEL | READY, 0, CHANNEL_MAX, RI_PROTO_EAGER_RDMA},
+        {CHANNEL | READY, CHANNEL_MAX + 1, EAGER_THRESH, RI_PROTO_EAGER_GATHER},
+        {CHANNEL | READY, EAGER_THRESH + 1, LARGE, RI_PROTO_BULK},
+        {CHANNEL | NET | PIECES | READY, EAGER_THRESH + 1, LARGE, RI_PROTO_RNDV_GET},
+        {CHANNEL | READY | PACKED, 0, CHANNEL_MAX, RI_PROTO_EAGER_RDMA},
+        {CHANNEL | READY | SYNC, 0, AM_INLINE, RI_PROTO_EAGER_COPY},
+        {CHANNEL, 0, CHANNEL_MAX, RI_PROTO_EAGER_RDMA},
+        {CHANNEL | READY | DEVICE, 0, LARGE, RI_PROTO_BULK},
+        {CHANNEL | RING | READY, 0, RING_MAX, RI_PROTO_EAGER_RING},
+        {CHANNEL | SELF, 0, LARGE, RI_PROTO_SELF},
         /* By active message */
         {READY, 0, AM_INLINE, RI_PROTO_EAGER_COPY},
         {READY, AM_INLINE + 1, EAGER_THRESH, RI_PROTO_EAGER_GATHER},
@@ -342,6 +355,8 @@ ri_select_param_t make_param(unsigned what, size_t length)
     param.hybrid_net    = HYBRID_NET;
     param.coop_thresh   = COOP_THRESH;
     param.ring_max      = RING_MAX;
+    param.has_channel   = !!(what & CHANNEL);
+    param.channel_max   = CHANNEL_MAX;
     param.eager_thresh  = EAGER_THRESH;
     param.am_inline     = AM_INLINE;
     return param;
@@ -450,6 +465,10 @@ void check_needs(const ri_select_param_t &p, ri_choice_t choice)
     case RI_PROTO_EAGER_RING:
         EXPECT_TRUE(p.has_ring && (p.length <= p.ring_max));
         break;
+    case RI_PROTO_EAGER_RDMA:
+        EXPECT_TRUE(p.has_channel && (p.length <= p.channel_max) && !p.sync &&
+                    !p.has_ring);
+        break;
     case RI_PROTO_EAGER_GATHER:
         EXPECT_TRUE(p.contig);
         break;
@@ -524,9 +543,17 @@ TEST(test_select, needs)
                         EAGER_THRESH + 1, HYBRID_THRESH, COOP_THRESH});
 }
 
+TEST(test_select, needs_of_channels)
+{
+    check_all(CHANNEL | SELF | SYNC | RING | READY | HELLO | PACKED | DEVICE | PEER |
+                      READ | PIECES | NET,
+              {0, CHANNEL_MAX, CHANNEL_MAX + 1, RING_MAX + 1, EAGER_THRESH,
+               EAGER_THRESH + 1});
+}
+
 TEST(test_select, needs_of_long_messages)
 {
-    check_all((EVERY - 1) & ~(SELF | READY | HELLO | DEVICE | PEER | GET | UD),
+    check_all((EVERY - 1) & ~(SELF | READY | HELLO | DEVICE | PEER | GET | UD | CHANNEL),
               {EAGER_THRESH + 1, HYBRID_THRESH, HYBRID_THRESH + 1, COOP_THRESH - 1,
                COOP_THRESH});
 }

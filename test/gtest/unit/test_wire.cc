@@ -46,6 +46,7 @@ const type_case TYPES[] = {
         {"POOL", RI_WIRE_POOL, 24, true},
         {"PLACED", RI_WIRE_PLACED, 24, true},
         {"FRAG", RI_WIRE_FRAG, 16, false},
+        {"EAGER_AGAIN", RI_WIRE_EAGER_AGAIN, 24, true},
         {"CONN_REQ", RI_WIRE_CONN_REQ, 8, false},
         {"CONN_ACK", RI_WIRE_CONN_ACK, 16, false},
         {"SYNC_ACK", RI_WIRE_SYNC_ACK, 8, false},
@@ -71,6 +72,10 @@ const type_case TYPES[] = {
         {"USED", RI_WIRE_USED, 60, false},
         {"TARGET", RI_WIRE_TARGET, 56, false},
         {"ABANDON", RI_WIRE_ABANDON, 16, false},
+        {"CHANNEL_OFFER", RI_WIRE_CHANNEL_OFFER, 48, false},
+        {"CHANNEL_ACCEPT", RI_WIRE_CHANNEL_ACCEPT, 48, false},
+        {"CHANNEL_STOP", RI_WIRE_CHANNEL_STOP, 48, false},
+        {"CHANNEL_CLOSE", RI_WIRE_CHANNEL_CLOSE, 48, false},
 };
 
 class test_wire : public ::testing::Test {
@@ -400,6 +405,49 @@ TEST_F(test_wire, parse_each_type)
             }
         }
     }
+}
+
+TEST_F(test_wire, channel)
+{
+    wire_msg msg(RI_WIRE_CHANNEL_OFFER, ID, 4096);
+
+    msg.stream_id = 0x123456;
+    msg.serial    = 2;
+    msg.uid       = UID;
+    msg.cookie    = COOKIE;
+    msg.number    = ~COOKIE;
+    msg.key       = 6;
+    msg.way       = 7;
+    ASSERT_EQ(UCS_OK, parse_inline(msg.header(), bytes()));
+    EXPECT_EQ(4096u, m_msg.value);
+    EXPECT_EQ(0x123456u, m_msg.stream_id);
+    EXPECT_EQ(2u, m_msg.serial);
+    EXPECT_EQ(UID, m_msg.uid);
+    EXPECT_EQ(COOKIE, m_msg.address);
+    EXPECT_EQ(~COOKIE, m_msg.number);
+    EXPECT_EQ(6u, m_msg.key);
+    EXPECT_EQ(7u, m_msg.way);
+
+    for (uint32_t id : {0u, 0x1000000u, ~0u}) { /* of the stream that is to be answered */
+        msg.stream_id = id;
+        for (ri_wire_type_t type : {RI_WIRE_CHANNEL_OFFER, RI_WIRE_CHANNEL_STOP}) {
+            msg.type = type;
+            EXPECT_EQ(UCS_ERR_INVALID_PARAM, parse_inline(msg.header(), bytes()));
+        }
+        for (ri_wire_type_t type : {RI_WIRE_CHANNEL_ACCEPT, RI_WIRE_CHANNEL_CLOSE}) {
+            msg.type = type;
+            EXPECT_EQ(UCS_OK, parse_inline(msg.header(), bytes()));
+        }
+    }
+
+    wire_msg again(RI_WIRE_EAGER_AGAIN, ID, VALUE);
+    again.tag    = TAG;
+    again.req_id = 8;
+    ASSERT_EQ(UCS_OK, parse_inline(again.header(), bytes()));
+    EXPECT_EQ(8u, m_msg.way);
+    EXPECT_EQ(TAG, m_msg.tag);
+    EXPECT_EQ(UCS_ERR_INVALID_PARAM, parse_apart(again.header(), bytes(8), true))
+            << "its payload is with it";
 }
 
 TEST_F(test_wire, parse_unknown_types)

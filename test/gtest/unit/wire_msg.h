@@ -65,6 +65,7 @@ struct wire_msg {
         case RI_WIRE_RTS:
         case RI_WIRE_POOL:
         case RI_WIRE_PLACED:
+        case RI_WIRE_EAGER_AGAIN: /* req_id: the way */
             append(out, ri_wire_eager_sync_t{base, tag, req_id, 0});
             break;
         case RI_WIRE_FIRST:
@@ -95,6 +96,13 @@ struct wire_msg {
             append(out, msg);
             break;
         }
+        case RI_WIRE_CHANNEL_OFFER:
+        case RI_WIRE_CHANNEL_ACCEPT:
+        case RI_WIRE_CHANNEL_STOP:
+        case RI_WIRE_CHANNEL_CLOSE:
+            append(out, ri_wire_channel_t{base, stream_id, serial, uid, cookie, number,
+                                          key, way});
+            break;
         case RI_WIRE_NACK:
             append(out, ri_wire_nack_t{base, recv_id, flags});
             break;
@@ -183,7 +191,10 @@ struct wire_msg {
     uint32_t pid           = 0;
     uint32_t fd            = 0;
     uint32_t stream_id     = 0;
-    uint64_t cookie        = 0;
+    uint64_t cookie        = 0; /* or an address */
+    uint32_t serial        = 0;
+    uint64_t number        = 0;
+    uint32_t key           = 0;
     uint32_t recv_id       = 0;
     uint32_t flags         = 0;
     uint8_t plane          = RI_WIRE_PLANE_CMA;

@@ -1,0 +1,445 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Who has a channel: made, offered, accepted, asked back and closed.
+ */
+#include "rdma_channel.h"
+#include "control.h"
+#include "planes.h"
+#include "rdma.h"
+#include "../core/config.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+/* As for rings: the peer was silent while so many messages came from others. */
+#define CHANNEL_IDLE_MESSAGES 1024
+
+/* A stream whose sender has refused is thought about again after twice as many messages each
+ * time, up to so many times. */
+#define CHANNEL_SHIFT_MAX 16
+
+/* Behind the buffer, or the shadow. */
+#define CHANNEL_WORD RI_CHANNEL_LINE
+
+/* Memory of one side. It has pages of its own, so that nothing is registered with it, and UCX
+ * tells when it goes. @return NULL: there is none. */
+static void *channel_map(ri_plane_t *plane, size_t size, ri_plane_memory_t *keys)
+{
+    void *memory = mmap(NULL, size + CHANNEL_WORD, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    if (memory == MAP_FAILED) {
+        return NULL;
+    }
+    if (plane->ops->reg(plane, memory, size + CHANNEL_WORD, keys) != UCS_OK) {
+        munmap(memory, size + CHANNEL_WORD);
+        return NULL;
+    }
+    return memory;
+}
+
+static void channel_unmap(ri_plane_t *plane, void *memory, size_t size,
+                          ri_plane_memory_t *keys)
+{
+    plane->ops->release(plane, keys);
+    munmap(memory, size + CHANNEL_WORD);
+}
+
+/* A credit has ended. */
+static void channel_credited(ri_plane_op_t *op, ucs_status_t status)
+{
+    ri_channel_in_t *in = ri_container_of(op, ri_channel_in_t, op);
+
+    --in->under_way;
+    --in->stream->peer->num_rdma;
+    --in->stream->worker->num_reads;
+    in->failed |= (status != UCS_OK);
+}
+
+/* Ask the channel back that was idle for longest. @return 0 if none is idle enough. */
+static int channel_evict(ri_worker_t *worker)
+{
+    ri_wire_channel_t msg   = {.base.type = RI_WIRE_CHANNEL_STOP};
+    ri_channel_in_t *victim = NULL;
+    ri_stream_t *stream;
+    unsigned i;
+
+    for (i = 0; i < worker->num_channels_in; ++i) {
+        ri_channel_in_t *in = worker->channels_in[i];
+
+        if (!in->stopping && !in->dead &&
+            ((victim == NULL) || (in->last_use < victim->last_use))) {
+            victim = in;
+        }
+    }
+    if ((victim == NULL) ||
+        (worker->ring_clock - victim->last_use < CHANNEL_IDLE_MESSAGES)) {
+        return 0;
+    }
+
+    stream           = victim->stream;
+    victim->stopping = 1;
+    msg.stream_id    = stream->id;
+    msg.serial       = victim->serial;
+    msg.uid          = worker->uid;
+    ++worker->num_channels_stopping;
+    ++worker->counters.channels_given_back;
+    ri_wire_set_id(&msg.base, stream->remote_conn_id);
+    ri_control_send_message(stream->peer, &msg, sizeof(msg));
+    return 1;
+}
+
+/* Whether there may be one more. */
+static int channel_has_room(ri_worker_t *worker)
+{
+    unsigned counted = worker->num_channels_in - worker->num_channels_stopping;
+
+    return ((counted < worker->max_channels) || channel_evict(worker)) &&
+           (worker->num_channels_in < 2 * worker->max_channels);
+}
+
+/* Offer a new channel. */
+static void channel_offer(ri_stream_t *stream)
+{
+    ri_worker_t *worker   = stream->worker;
+    ri_channel_in_t *in   = calloc(1, sizeof(*in));
+    ri_wire_channel_t msg = {.base.type  = RI_WIRE_CHANNEL_OFFER,
+                             .base.value = ri_config.ib_eager_size,
+                             .stream_id  = stream->id,
+                             .uid        = worker->uid,
+                             .number     = ri_random(),
+                             .way        = stream->peer->rdma_way};
+
+    if (in == NULL) {
+        return;
+    }
+    in->memory = channel_map(worker->rdma, ri_config.ib_eager_size, &in->keys);
+    if (in->memory == NULL) {
+        free(in);
+        return;
+    }
+    ri_channel_rx_init(&in->rx, in->memory, ri_config.ib_eager_size, msg.number);
+    in->op.done                                    = channel_credited;
+    in->stream                                     = stream;
+    in->size                                       = ri_config.ib_eager_size;
+    in->serial                                     = ++worker->channel_serial;
+    in->way                                        = msg.way;
+    in->last_use                                   = worker->ring_clock;
+    stream->channel                                = in;
+    worker->channels_in[worker->num_channels_in++] = in;
+    ++worker->num_channels;
+    ++worker->counters.channels_offered;
+    worker->counters.channels_active = worker->num_channels_in;
+    ri_trace(&worker->trace, RI_TRACE_CHANNEL_OPEN, stream->id, in->size);
+
+    msg.serial  = in->serial;
+    msg.address = (uintptr_t)in->memory;
+    msg.key     = in->keys.remote_key;
+    ri_wire_set_id(&msg.base, stream->remote_conn_id);
+    ri_control_send_message(stream->peer, &msg, sizeof(msg));
+}
+
+void ri_rdma_channel_consider(ri_stream_t *stream)
+{
+    ri_worker_t *worker = stream->worker;
+    ri_peer_t *peer     = stream->peer;
+    ri_conn_t *conn     = ri_peer_way_out(peer);
+
+    stream->am_left = UINT_MAX;
+    if ((worker->max_channels == 0) || (worker->rdma == NULL) || stream->broken ||
+        stream->closed || peer->failed) {
+        return;
+    }
+    stream->am_left = ri_max(ri_config.ib_eager_after, 1u)
+                      << ri_min(stream->channels_refused, CHANNEL_SHIFT_MAX);
+    /* Endpoints that are UCX's own are for answers. */
+    if ((stream->channel != NULL) || (peer->plane_ep != NULL) || (conn == NULL) ||
+        ((conn->flags & (RI_CONN_USER | RI_CONN_PEER_MODE | RI_CONN_CLOSING)) !=
+         RI_CONN_USER)) {
+        return;
+    }
+    if (conn->remote_id == 0) {
+        ri_control_ask(conn);
+        return;
+    }
+    if (!channel_has_room(worker) || peer->rdma_leaving) {
+        return;
+    }
+    if (ri_rdma_way(peer) == NULL) {
+        ri_planes_ask_rdma(conn); /* the next time it may be there */
+        return;
+    }
+    channel_offer(stream);
+}
+
+void ri_rdma_channel_free(ri_channel_in_t *in)
+{
+    ri_stream_t *stream = in->stream;
+    ri_worker_t *worker = stream->worker;
+    unsigned i;
+
+    ri_trace(&worker->trace, RI_TRACE_CHANNEL_CLOSE, stream->id, in->rx.pos);
+    for (i = 0; worker->channels_in[i] != in; ++i) {}
+    worker->channels_in[i] = worker->channels_in[--worker->num_channels_in];
+    worker->num_channels_stopping -= in->stopping;
+    worker->counters.channels_active = worker->num_channels_in;
+    --worker->num_channels;
+    channel_unmap(worker->rdma, in->memory, in->size, &in->keys);
+    stream->channel = NULL;
+    free(in);
+}
+
+void ri_rdma_channel_handle_accept(ri_stream_t *stream, const ri_wire_msg_t *msg)
+{
+    ri_channel_in_t *in = stream->channel;
+
+    if ((in == NULL) || (in->serial != msg->serial) || (in->address != 0)) {
+        ++stream->worker->counters.rx_stale;
+        return;
+    }
+    in->address = msg->address;
+    in->key     = msg->key;
+}
+
+void ri_rdma_channel_handle_close(ri_stream_t *stream, const ri_wire_msg_t *msg)
+{
+    ri_worker_t *worker = stream->worker;
+    ri_channel_in_t *in = stream->channel;
+
+    if ((in == NULL) || (in->serial != msg->serial) || in->closed || in->dead) {
+        ++worker->counters.rx_stale;
+        return;
+    }
+    if ((msg->way == RI_WIRE_CHANNEL_REFUSED) && (in->address == 0)) {
+        ++worker->counters.channels_refused;
+        ++stream->channels_refused;
+        in->closed = 1;
+        in->end    = in->rx.pos;
+    } else if ((msg->way == RI_WIRE_CHANNEL_CLOSED) &&
+               (msg->value - in->rx.pos <= in->rx.mask + 1)) {
+        in->closed = 1;
+        in->end    = msg->value;
+    } else {
+        /* Something may still be on its way into the memory: it is let in no more. */
+        ri_planes_rdma_failed(worker, stream->peer);
+    }
+}
+
+/* Say that a channel is not written (any more). */
+static void channel_say_close(ri_peer_t *peer, uint32_t stream_id, uint32_t serial,
+                              uint32_t why, uint32_t end)
+{
+    ri_wire_channel_t msg = {.base.type  = RI_WIRE_CHANNEL_CLOSE,
+                             .base.value = end,
+                             .serial     = serial,
+                             .way        = why};
+
+    ri_wire_set_id(&msg.base, stream_id);
+    ri_control_send_message(peer, &msg, sizeof(msg));
+}
+
+/* A write has ended. */
+static void channel_written(ri_plane_op_t *op, ucs_status_t status)
+{
+    ri_channel_out_t *out = ri_container_of(op, ri_channel_out_t, op);
+    ri_peer_t *peer       = out->conn->peer;
+
+    --out->under_way;
+    --peer->num_rdma;
+    --out->conn->worker->num_reads;
+    if ((status != UCS_OK) || out->failed) {
+        out->failed = 1;
+        return;
+    }
+    ri_channel_tx_pop(&out->tx);
+    ri_planes_rdma_worked(peer, out->way);
+}
+
+/* Whether an offer can be accepted. */
+static int channel_fits(const ri_conn_t *conn, const ri_wire_msg_t *msg)
+{
+    const ri_worker_t *worker = conn->worker;
+    const ri_peer_t *peer     = conn->peer;
+
+    return (conn->channel == NULL) && (conn->status == UCS_OK) && (peer != NULL) &&
+           !(conn->flags & (RI_CONN_CLOSING | RI_CONN_PEER_MODE)) &&
+           (worker->max_channels > 0) && (ri_rdma_way(peer) != NULL) &&
+           (peer->rdma_way == msg->way) && !peer->rdma_leaving &&
+           (conn->remote_id == msg->stream_id) &&
+           (ucs_list_length((ucs_list_link_t *)&worker->channels_out) <
+            worker->max_channels) &&
+           ri_channel_size_is_valid(msg->value) &&
+           (msg->value <= ri_config.ib_eager_size);
+}
+
+static ri_channel_out_t *channel_accept(ri_conn_t *conn, const ri_wire_msg_t *msg)
+{
+    ri_worker_t *worker   = conn->worker;
+    ri_channel_out_t *out = calloc(1, sizeof(*out));
+
+    if (out == NULL) {
+        return NULL;
+    }
+    out->memory = channel_map(worker->rdma, msg->value, &out->keys);
+    if (out->memory == NULL) {
+        free(out);
+        return NULL;
+    }
+    out->size = msg->value;
+    ri_channel_tx_init(&out->tx, out->memory, out->size, msg->number,
+                       (const uint64_t *)((char *)out->memory + out->size));
+    out->op.done = channel_written;
+    out->conn    = conn;
+    out->address = msg->address;
+    out->key     = msg->key;
+    out->serial  = msg->serial;
+    out->way     = msg->way;
+    out->max     = ri_min(out->tx.max_payload, ri_config.ib_eager_max);
+    ucs_list_add_tail(&worker->channels_out, &out->list);
+    ++worker->num_channels;
+    conn->channel = out;
+    ri_trace(&worker->trace, RI_TRACE_CHANNEL_OPEN, conn->id, out->size);
+    return out;
+}
+
+void ri_rdma_channel_handle_offer(ri_worker_t *worker, ri_conn_t *conn,
+                                  const ri_wire_msg_t *msg)
+{
+    ri_wire_channel_t answer = {.base.type = RI_WIRE_CHANNEL_ACCEPT,
+                                .serial    = msg->serial};
+    ri_peer_t *peer          = ri_map_get(&worker->peers, msg->uid);
+    ri_channel_out_t *out    = NULL;
+
+    if ((peer == NULL) || ((conn != NULL) && (conn->channel != NULL) &&
+                           (conn->channel->serial == msg->serial))) {
+        ++worker->counters.rx_stale; /* the same offer once more */
+        return;
+    }
+    if ((conn != NULL) && (conn->peer == peer) && channel_fits(conn, msg)) {
+        out = channel_accept(conn, msg);
+    }
+    if (out == NULL) {
+        channel_say_close(peer, msg->stream_id, msg->serial, RI_WIRE_CHANNEL_REFUSED, 0);
+        return;
+    }
+    ri_conn_update_fast(conn);
+    answer.address = (uintptr_t)out->tx.credit;
+    answer.key     = out->keys.remote_key;
+    ri_wire_set_id(&answer.base, msg->stream_id);
+    ri_control_send_message(peer, &answer, sizeof(answer));
+}
+
+void ri_rdma_channel_handle_stop(ri_worker_t *worker, ri_conn_t *conn,
+                                 const ri_wire_msg_t *msg)
+{
+    ri_channel_out_t *out = (conn != NULL) ? conn->channel : NULL;
+    ri_peer_t *peer       = ri_map_get(&worker->peers, msg->uid);
+
+    if ((out != NULL) && (out->serial == msg->serial)) {
+        if (out->state == RI_CHANNEL_OPEN) {
+            out->state = RI_CHANNEL_STOPPING;
+        }
+        ri_conn_update_fast(conn);
+        ri_rdma_channel_go_on(out);
+        return;
+    }
+    ++worker->counters.rx_stale;
+    if (peer != NULL) {
+        channel_say_close(peer, msg->stream_id, msg->serial, RI_WIRE_CHANNEL_UNKNOWN, 0);
+    }
+}
+
+void ri_rdma_channel_free_out(ri_channel_out_t *out)
+{
+    ri_conn_t *conn     = out->conn;
+    ri_worker_t *worker = conn->worker;
+
+    ri_trace(&worker->trace, RI_TRACE_CHANNEL_CLOSE, conn->id, out->tx.pos);
+    ucs_list_del(&out->list);
+    --worker->num_channels;
+    channel_unmap(worker->rdma, out->memory, out->size, &out->keys);
+    conn->channel = NULL;
+    free(out);
+    ri_conn_update_fast(conn);
+}
+
+void ri_rdma_channel_go_on(ri_channel_out_t *out)
+{
+    ri_conn_t *conn = out->conn;
+
+    if ((out->state == RI_CHANNEL_STOPPING) && !out->failed &&
+        !ri_rdma_channel_is_busy(conn)) {
+        channel_say_close(conn->peer, conn->remote_id, out->serial,
+                          RI_WIRE_CHANNEL_CLOSED, out->tx.pos);
+        ri_rdma_channel_free_out(out);
+    }
+}
+
+void ri_rdma_channel_way_ended(ri_peer_t *peer)
+{
+    ri_stream_t *stream;
+    ri_conn_t *conn;
+
+    ucs_list_for_each(conn, &peer->conns, peer_list) {
+        if (conn->channel == NULL) {
+            continue;
+        }
+        assert(conn->channel->under_way == 0);
+        if (ri_rdma_channel_is_busy(conn) && (conn->status == UCS_OK)) {
+            conn->channel->state = RI_CHANNEL_AGAIN;
+            ri_conn_update_fast(conn);
+        } else {
+            ri_rdma_channel_free_out(conn->channel);
+        }
+    }
+    ucs_list_for_each(stream, &peer->streams, peer_list) {
+        if (stream->channel != NULL) {
+            stream->channel->dead = 1;
+        }
+    }
+}
+
+void ri_rdma_channel_abandon(ri_conn_t *conn)
+{
+    if ((conn->channel != NULL) && (conn->channel->under_way > 0)) {
+        ri_planes_rdma_failed(conn->worker, conn->peer);
+    }
+    if (conn->channel != NULL) {
+        ri_rdma_channel_free_out(conn->channel);
+    }
+}
+
+int ri_rdma_channel_is_any_busy(const ri_worker_t *worker)
+{
+    const ri_channel_out_t *out;
+
+    ucs_list_for_each(out, &worker->channels_out, list) {
+        if (ri_rdma_channel_is_busy(out->conn)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+void ri_rdma_channel_end_all(ri_worker_t *worker)
+{
+    ri_conn_t *conn;
+
+    worker->max_channels = 0;
+    while (worker->num_channels_in > 0) {
+        ri_channel_in_t *in = worker->channels_in[0];
+
+        ri_planes_disconnect_rdma(worker, in->stream->peer);
+        ri_rdma_channel_free(in);
+    }
+    while (!ucs_list_is_empty(&worker->channels_out)) {
+        conn = ucs_list_head(&worker->channels_out, ri_channel_out_t, list)->conn;
+        ri_planes_disconnect_rdma(worker, conn->peer);
+        if (conn->channel != NULL) {
+            ri_rdma_channel_free_out(conn->channel);
+        }
+    }
+}

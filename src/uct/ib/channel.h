@@ -1,0 +1,227 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The eager channel through a network: as a ring (uct/shm/ring.h), a buffer for one direction
+ * of one pair that its receiver polls; but it is written by RDMA, with one write for each
+ * record, from a shadow that the sender has. What is here is the memory of both sides: it knows
+ * records and positions, nothing of tags, planes or who has a channel.
+ *
+ * The buffer is an array of 64-byte lines. A record starts on a line with a header of 24 bytes,
+ * its payload follows, filled up to whole words, and a sum of 64 bits. Records do not wrap: what
+ * would is preceded by a padding record.
+ *
+ * When is a record there? Verbs promise nothing about the order in which the bytes of a write
+ * are placed. Most devices place them in rising order, and MPIs rely on that and poll the last
+ * word. But packets may take different ways through a network and be placed as they come, and
+ * what copies in software (rxe) copies in whatever order the processor's instructions do. So a
+ * record has a stamp in its first word, at which the receiver looks, and the sum over all of it
+ * in its last, which tells that the rest has come, too. The sum also tells a record from whatever
+ * else may stand there: half of a record over an older one, or payload of an earlier lap that
+ * looks like a stamp. Therefore nothing has to be cleared. Both are made with a random number of
+ * the channel, which payload cannot know.
+ * Rejected: a trailer stamp (relies on the order, and every line that was read has to be cleared
+ * before its next use); a stamp in each line (the payload is torn apart, and relies on the order
+ * within the line); an immediate for each message (a receive and a completion more).
+ *
+ * Flow control: the receiver writes how far it has read into a word of the sender's, with a sum,
+ * too, every quarter of a lap. The sender looks there when its last copy says that there is no
+ * room. It uses a line again when the receiver has read it and its own device has said that it
+ * is written.
+ *
+ * Positions count lines from the start, modulo 2^32.
+ */
+#ifndef RI_CHANNEL_H
+#define RI_CHANNEL_H
+
+#include <assert.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../../ucp/core/types.h"
+
+#define RI_CHANNEL_LINE 64
+
+/* Sizes of the buffer, powers of two. */
+#define RI_CHANNEL_SIZE_MIN 4096ul
+#define RI_CHANNEL_SIZE_MAX (1ul << 24)
+
+/* The type of a record that fills a lap, without payload. */
+#define RI_CHANNEL_PAD 0xff
+
+/* The head of a record. On the wire. (protocol.md section 6) */
+typedef struct ri_channel_record {
+    uint32_t stamp;  /* of the position */
+    uint16_t length; /* payload bytes */
+    uint8_t type;    /* the user's, or RI_CHANNEL_PAD */
+    uint8_t zero;
+    uint32_t value; /* the user's */
+    uint32_t zero2;
+    uint64_t tag; /* the user's */
+    uint8_t payload[];
+} ri_channel_record_t;
+
+static_assert(sizeof(ri_channel_record_t) == 24, "wire format");
+
+/* What a record has beside its payload: the header and the sum. */
+#define RI_CHANNEL_EXTRA (sizeof(ri_channel_record_t) + sizeof(uint64_t))
+
+/* The sender's end: of each record from acked to pos all is in the shadow. */
+typedef struct ri_channel_tx {
+    uint8_t *shadow;
+    uint32_t mask;     /* lines - 1 */
+    uint32_t pos;      /* where the next record goes */
+    uint32_t acked;    /* up to there the device has written all */
+    uint32_t consumed; /* up to there the receiver has read all, as far as is known */
+    uint32_t max_payload;
+    const uint64_t *credit; /* that the receiver writes */
+    uint64_t key;           /* the channel's random number */
+} ri_channel_tx_t;
+
+/* The receiver's end. */
+typedef struct ri_channel_rx {
+    uint8_t *buffer;
+    uint32_t mask;
+    uint32_t pos;       /* of the next record */
+    uint32_t published; /* up to there the sender has been told */
+    uint64_t key;
+} ri_channel_rx_t;
+
+/** @return Whether a buffer may have that size. */
+static inline int ri_channel_size_is_valid(size_t size)
+{
+    return (size >= RI_CHANNEL_SIZE_MIN) && (size <= RI_CHANNEL_SIZE_MAX) &&
+           !(size & (size - 1));
+}
+
+/** @return The longest payload in a buffer of @a size: so that one record and the padding in
+ * front of it take half of the buffer at most. */
+static inline uint32_t ri_channel_max_payload(size_t size)
+{
+    return ri_min(size / 4, (size_t)UINT16_MAX) - RI_CHANNEL_EXTRA;
+}
+
+/** @return Lines that a record takes. */
+static inline uint32_t ri_channel_lines(uint32_t length)
+{
+    return (RI_CHANNEL_EXTRA + length + RI_CHANNEL_LINE - 1) / RI_CHANNEL_LINE;
+}
+
+static inline uint32_t ri_channel_stamp(uint64_t key, uint32_t pos)
+{
+    return (uint32_t)key ^ (2 * pos + 1);
+}
+
+/** @return Payload bytes with what fills up the last word, which is zero. */
+static inline uint32_t ri_channel_filled(uint32_t length)
+{
+    return (length + sizeof(uint64_t) - 1) & ~(uint32_t)(sizeof(uint64_t) - 1);
+}
+
+/** @return The sum of a record at @a pos with that header and payload. */
+uint64_t ri_channel_sum(uint64_t key, uint32_t pos, const ri_channel_record_t *header,
+                        const uint8_t *payload);
+
+/** Set both ends up; the memory, of @a size bytes each, is the caller's, the receiver's is
+ * zero. */
+void ri_channel_tx_init(ri_channel_tx_t *tx, void *shadow, size_t size, uint64_t key,
+                        const uint64_t *credit);
+void ri_channel_rx_init(ri_channel_rx_t *rx, void *buffer, size_t size, uint64_t key);
+
+/** @return The word that says how far has been read. */
+uint64_t ri_channel_credit(uint64_t key, uint32_t consumed);
+
+/** Look at the receiver's word. What it cannot be is ignored. */
+void ri_channel_tx_update(ri_channel_tx_t *tx);
+
+/** @return Whether there is room for a record and the padding that it may need. */
+static inline int ri_channel_tx_has_room(ri_channel_tx_t *tx, uint32_t length)
+{
+    uint32_t lines = ri_channel_lines(length);
+    uint32_t left  = tx->mask + 1 - (tx->pos & tx->mask);
+    uint32_t end   = tx->pos + lines + ((lines > left) ? left : 0);
+
+    if (ri_unlikely(end - tx->consumed > tx->mask + 1)) {
+        ri_channel_tx_update(tx);
+    }
+    return (end - tx->consumed <= tx->mask + 1) && (end - tx->acked <= tx->mask + 1);
+}
+
+/** @return Whether a padding record has to go first. */
+static inline int ri_channel_tx_needs_pad(const ri_channel_tx_t *tx, uint32_t length)
+{
+    return ri_channel_lines(length) > tx->mask + 1 - (tx->pos & tx->mask);
+}
+
+/** @return Where the next record is prepared. There is room for it. */
+static inline ri_channel_record_t *ri_channel_tx_next(const ri_channel_tx_t *tx)
+{
+    return (ri_channel_record_t *)(tx->shadow +
+                                   (size_t)(tx->pos & tx->mask) * RI_CHANNEL_LINE);
+}
+
+/** The next record, of which length, type, value, tag and payload are set, is complete.
+ * @return Bytes to be written. It does not count before ri_channel_tx_advance(). */
+size_t ri_channel_tx_seal(const ri_channel_tx_t *tx, ri_channel_record_t *record);
+
+/** @return Lines of a record at @a pos. */
+static inline uint32_t ri_channel_lines_at(uint32_t mask, uint32_t pos, uint8_t type,
+                                           uint32_t length)
+{
+    return (type == RI_CHANNEL_PAD) ? mask + 1 - (pos & mask) : ri_channel_lines(length);
+}
+
+/** The record at pos has been given to the device. */
+static inline void ri_channel_tx_advance(ri_channel_tx_t *tx)
+{
+    const ri_channel_record_t *record = ri_channel_tx_next(tx);
+
+    tx->pos += ri_channel_lines_at(tx->mask, tx->pos, record->type, record->length);
+}
+
+/** @return The oldest record that the device has not written, or NULL. */
+static inline const ri_channel_record_t *ri_channel_tx_oldest(const ri_channel_tx_t *tx)
+{
+    return (tx->acked == tx->pos) ?
+                   NULL :
+                   (const ri_channel_record_t *)(tx->shadow +
+                                                 (size_t)(tx->acked & tx->mask) *
+                                                         RI_CHANNEL_LINE);
+}
+
+/** It has, or the record goes another way. */
+static inline void ri_channel_tx_pop(ri_channel_tx_t *tx)
+{
+    const ri_channel_record_t *record = ri_channel_tx_oldest(tx);
+
+    tx->acked += ri_channel_lines_at(tx->mask, tx->acked, record->type, record->length);
+}
+
+/**
+ * Look for the next record. Paddings are passed.
+ *
+ * @param header  Filled: wire input, of which the length has been checked.
+ *
+ * @return Its payload, or NULL: it is not there, or not all of it. It stays until
+ *         ri_channel_rx_publish().
+ */
+const void *ri_channel_rx_peek(ri_channel_rx_t *rx, ri_channel_record_t *header);
+
+/** Take the record that was found. */
+static inline void ri_channel_rx_advance(ri_channel_rx_t *rx,
+                                         const ri_channel_record_t *header)
+{
+    rx->pos += ri_channel_lines(header->length);
+}
+
+/** @return Whether so much has been read that the sender should be told of rx->pos. */
+static inline int ri_channel_rx_publish(ri_channel_rx_t *rx)
+{
+    if (rx->pos - rx->published < (rx->mask + 1) / 4) {
+        return 0;
+    }
+    rx->published = rx->pos;
+    return 1;
+}
+
+#endif
