@@ -419,7 +419,7 @@ count_messages()
             }
         }
         # Below a worker are its connections, whose counters are in its own
-        /^ucxri: worker/ || /^ *conn/ || /^ *stream/ { own = /^ucxri: worker/ }
+        /^ucxri: worker/ || /^ *conn 0x/ || /^ *stream 0x/ { own = /^ucxri: worker/ }
         own && ($1 in wanted) { sum += $2 }
         own && $1 == "rtr_used" { used += $2 }
         END { print sum + 0, used + 0 }' "$log".stats.* && rm -f "$log".stats.*

@@ -134,6 +134,11 @@ TEST_F(test_config, automatic_thresholds)
     r = read({{"UCXRI_CMA", "n"}});
     ASSERT_EQ(UCS_OK, r.status);
     EXPECT_LE(RI_COSTS_EAGER_MIN, r.config.eager_thresh);
+
+    /* The costs are those of rings, and of what goes beside them */
+    r = read({{"UCXRI_RING_PEERS", "0"}});
+    ASSERT_EQ(UCS_OK, r.status);
+    EXPECT_LE(8192u, r.config.eager_thresh);
 }
 
 TEST_F(test_config, thresholds_that_are_set)
