@@ -26,9 +26,6 @@
  * a host: what a copy may cost grows with it. */
 #define CONFIG_NET_EXCHANGE 4
 
-/* Without rings, rendezvous takes an active message each way: so much is sent eagerly at least. */
-#define CONFIG_AM_EAGER 8192
-
 /* Up to there the eager channel through a network was not slower than active messages.
  * (performance.md) */
 #define CONFIG_IB_EAGER_MAX 4096
@@ -380,9 +377,6 @@ static void config_set_thresholds(const ri_costs_t *costs)
         /* So that some messages fit the ring at the same time */
         c->eager_thresh = ri_min(ri_costs_eager_thresh(costs),
                                  c->ring_size / CONFIG_RING_MESSAGES);
-        if (c->ring_peers == 0) {
-            c->eager_thresh = ri_max(c->eager_thresh, (size_t)CONFIG_AM_EAGER);
-        }
     }
     c->eager_thresh = ri_min(c->eager_thresh, ri_min(c->ring_size / 4, 32768ul));
     c->am_inline    = ri_min(c->am_inline, c->eager_thresh);

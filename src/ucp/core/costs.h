@@ -45,8 +45,9 @@ extern ri_costs_t ri_costs;
 #define RI_COSTS_LINE_MIN 50.0
 #define RI_COSTS_LINE_MAX 400.0
 
-/* Between these the thresholds lie; all are powers of two. */
-#define RI_COSTS_EAGER_MIN  (2ul << 10)
+/* Between these the thresholds lie; all are powers of two. Stock sends up to 8 KB eagerly, and
+ * there are programs whose sends have to be complete before their receives are posted. */
+#define RI_COSTS_EAGER_MIN  (8ul << 10)
 #define RI_COSTS_EAGER_MAX  (32ul << 10)
 #define RI_COSTS_HYBRID_MIN (16ul << 10)
 #define RI_COSTS_HYBRID_MAX (256ul << 10)

@@ -62,13 +62,13 @@ const example EXAMPLES[] = {
         {RI_COSTS_COPY_RATE, RI_COSTS_PLANE_CALL, RI_COSTS_PLANE_RATE, RI_COSTS_LINE, 8,
          64, 64},
         /* A cheap call: the plane soon beats the ring, and waiting is cheap */
-        {30, 150, 20, 130, 4, 32, 64},
+        {30, 150, 20, 130, 8, 32, 64},
         /* A dear one: all come later */
         {30, 3000, 20, 130, 32, 256, 256},
         /* The plane is no faster than the ring: never */
         {30, 600, 1, 130, 32, 64, 64},
         /* A slow copy is not worth it */
-        {2, 600, 20, 130, 2, 16, 64},
+        {2, 600, 20, 130, 8, 16, 64},
         /* Everything at its limit */
         {RI_COSTS_RATE_MAX, RI_COSTS_CALL_MAX, RI_COSTS_RATE_MAX, RI_COSTS_LINE_MAX, 16,
          256, 1024},
