@@ -301,6 +301,8 @@ TEST_F(test_channel, not_a_record)
     ri_channel_record_t header;
 
     for_seeds(100, [&](rng &random) {
+        ri_channel_record_t found;
+
         start(4096, key);
         for (uint8_t &byte : m_buffer) {
             byte = random.next();
@@ -308,7 +310,7 @@ TEST_F(test_channel, not_a_record)
         uint32_t stamp = ri_channel_stamp(key, 0);
         memcpy(m_buffer.data(), &stamp, sizeof(stamp));
         m_buffer[6] = random.percent(50) ? 1 : RI_CHANNEL_PAD;
-        EXPECT_EQ(nullptr, ri_channel_rx_peek(&m_rx, &header));
+        EXPECT_EQ(nullptr, ri_channel_rx_peek(&m_rx, &found));
     });
 
     start(4096, key);
