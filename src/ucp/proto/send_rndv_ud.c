@@ -291,6 +291,7 @@ static void ud_recv_complete(ri_recv_req_t *recv, struct ri_ud_recv_op *op)
 static void ud_recv_end(ri_rdma_op_t *rdma_op, int ending)
 {
     struct ri_ud_recv_op *op = ri_container_of(rdma_op, struct ri_ud_recv_op, super.op);
+    ri_worker_t *worker      = rdma_op->worker;
     ri_recv_req_t *recv      = op->recv;
     ucs_status_t status      = rdma_op->status;
 
@@ -298,14 +299,14 @@ static void ud_recv_end(ri_rdma_op_t *rdma_op, int ending)
         ud_recv_free(op);
         return;
     }
-    ri_trace(&rdma_op->worker->trace, RI_TRACE_RECV_WRITTEN, recv->id, status);
+    ri_trace(&worker->trace, RI_TRACE_RECV_WRITTEN, recv->id, status);
     if (status == UCS_OK) {
         ud_recv_complete(recv, op);
         return;
     }
     recv->ud_op = NULL;
     ud_recv_free(op);
-    ri_rdma_op_failed(rdma_op->worker, recv->stream->peer, recv->way);
+    ri_rdma_op_failed(worker, recv->stream->peer, recv->way);
     if (!ending) {
         ud_tell_target(recv, NULL); /* the sender goes on from here */
     }
