@@ -162,6 +162,30 @@ TEST_F(test_rtr_stopped, worker_ends)
     m_a_plane.reset();
 }
 
+/* A sender that was given up goes on: it ends what it had begun by an earlier RTR, whose grant was
+ * given again meanwhile. That one is of no use then, and nothing else comes of it. */
+TEST_F(test_rtr_ends, sender_goes_on_after_it_was_given_up)
+{
+    for (uint32_t late :
+         {RI_RING_GRANT_WRITTEN, RI_RING_GRANT_FAILED, RI_RING_GRANT_SLOT}) {
+        for (bool is_sent : {true, false}) {
+            recv_ptr r = post_seen();
+
+            word(r) = ri_ring_grant_word(req(r)->rtr_generation - 1, late);
+            if (!is_sent) {
+                cancel(r);
+                continue;
+            }
+            send_ptr s = send();
+            pump();
+            check(r, s);
+            check_sent(s);
+        }
+    }
+    EXPECT_EQ(0u, m_a_plane->writes);
+    EXPECT_EQ(0u, malformed());
+}
+
 /* The sender has taken an RTR for a slot, which it is about to make ready. */
 class test_rtr_sharing : public rtr_test {
 protected:
