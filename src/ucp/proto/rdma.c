@@ -17,6 +17,12 @@ void ri_rdma_release(ri_keys_t *keys)
     }
 }
 
+void ri_rdma_free_keys(ri_keys_t *keys)
+{
+    ri_rdma_release(keys);
+    free(keys);
+}
+
 typedef ucs_status_t (*rdma_reg_func_t)(ri_plane_t *plane, void *address, size_t length,
                                         ri_plane_memory_t *memory);
 
@@ -149,6 +155,13 @@ void ri_rdma_op_failed(ri_worker_t *worker, ri_peer_t *peer, uint32_t way)
     if ((ep != NULL) && (peer->rdma_way == way) &&
         (ep->plane->ops->check(ep) != UCS_OK)) {
         ri_planes_rdma_failed(worker, peer);
+    }
+}
+
+void ri_rdma_op_lost_way(const ri_rdma_op_t *op, const ri_conn_t *conn)
+{
+    if ((conn != NULL) && (conn->peer == op->peer) && (op->peer->rdma_way == op->way)) {
+        ri_planes_rdma_failed(op->worker, op->peer); /* and so does the other side */
     }
 }
 

@@ -45,6 +45,9 @@ ucs_status_t ri_rdma_register_source(ri_plane_t *plane, const ri_segment_t *segm
 
 void ri_rdma_release(ri_keys_t *keys);
 
+/** The same, and free @a keys, which were allocated. */
+void ri_rdma_free_keys(ri_keys_t *keys);
+
 /* The memory that the data of a receive comes into. */
 typedef struct ri_rdma_place {
     ri_keys_t keys;
@@ -111,6 +114,10 @@ void ri_rdma_op_started(ri_rdma_op_t *op);
 
 /** A transfer has failed. If its way has, too, and is still that of @a peer, give it up. */
 void ri_rdma_op_failed(ri_worker_t *worker, ri_peer_t *peer, uint32_t way);
+
+/** A transfer of @a conn, which may be NULL, has failed as its way has: give that up, if it is
+ * still the one to the peer. */
+void ri_rdma_op_lost_way(const ri_rdma_op_t *op, const ri_conn_t *conn);
 
 /** Go on, and end what has ended. @return Number of events. */
 unsigned ri_rdma_progress(ri_worker_t *worker);

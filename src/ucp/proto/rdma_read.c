@@ -60,8 +60,7 @@ void ri_rdma_read_put_keys(const ri_send_req_t *req, ri_wire_rts_t *rts)
 
 void ri_rdma_read_forget(ri_send_req_t *req)
 {
-    ri_rdma_release(req->keys);
-    free(req->keys);
+    ri_rdma_free_keys(req->keys);
     req->keys = NULL;
 }
 

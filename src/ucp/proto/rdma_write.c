@@ -46,8 +46,7 @@ uint32_t ri_rdma_write_key(const ri_recv_req_t *recv)
 
 static void rdma_write_release(ri_recv_req_t *recv)
 {
-    ri_rdma_release(recv->keys);
-    free(recv->keys);
+    ri_rdma_free_keys(recv->keys);
     recv->keys = NULL;
 }
 
@@ -69,8 +68,7 @@ void ri_rdma_write_revoke(ri_recv_req_t *recv)
 
 static void rdma_write_free(rdma_write_t *write)
 {
-    ri_rdma_release(write->keys);
-    free(write->keys);
+    ri_rdma_free_keys(write->keys);
     free(write);
 }
 
@@ -93,9 +91,8 @@ static void rdma_write_end(ri_rdma_op_t *op, int ending)
     ucs_status_t status = op->status;
 
     ri_trace(&op->worker->trace, RI_TRACE_SEND_WRITE, req->data.length, status);
-    if ((status != UCS_OK) && (req->conn != NULL) && (req->conn->peer == op->peer) &&
-        (op->peer->rdma_way == op->way)) {
-        ri_planes_rdma_failed(op->worker, op->peer); /* and so does the receiver */
+    if (status != UCS_OK) {
+        ri_rdma_op_lost_way(op, req->conn);
     }
     rdma_write_free(write);
     if (req->conn == NULL) {

@@ -78,9 +78,8 @@ static void recv_hybrid_end(ri_rdma_op_t *op, int ending)
     ri_conn_t *conn            = buffer->conn;
 
     ri_trace(&worker->trace, RI_TRACE_SEND_WRITE, buffer->length, status);
-    if ((status != UCS_OK) && (conn != NULL) && (conn->peer == op->peer) &&
-        (op->peer->rdma_way == op->way)) {
-        ri_planes_rdma_failed(worker, op->peer); /* and so does the receiver */
+    if (status != UCS_OK) {
+        ri_rdma_op_lost_way(op, conn);
     }
     free(write);
     if (conn != NULL) {

@@ -167,8 +167,7 @@ uint32_t ri_recv_rndv_message_immediate(const ri_send_req_t *req, const ri_rtr_t
 
 static void message_write_free(message_write_t *write)
 {
-    ri_rdma_release(write->keys);
-    free(write->keys);
+    ri_rdma_free_keys(write->keys);
     free(write);
 }
 
@@ -195,9 +194,8 @@ static void message_write_end(ri_rdma_op_t *op, int ending)
     ri_conn_t *conn        = req->conn;
 
     ri_trace(&worker->trace, RI_TRACE_SEND_WRITE, req->data.length, status);
-    if ((status != UCS_OK) && (conn != NULL) && (conn->peer == op->peer) &&
-        (op->peer->rdma_way == way)) {
-        ri_planes_rdma_failed(worker, op->peer); /* and so does the receiver */
+    if (status != UCS_OK) {
+        ri_rdma_op_lost_way(op, conn);
     }
     message_write_free(write);
     ri_rtr_note_active(worker);

@@ -119,8 +119,7 @@ static void ud_abandon(ri_send_req_t *req, uint32_t recv_id)
 
 static void ud_send_free(struct ri_ud_send_op *send)
 {
-    ri_rdma_release(send->keys);
-    free(send->keys);
+    ri_rdma_free_keys(send->keys);
     free(send);
 }
 
@@ -131,20 +130,16 @@ static void ud_send_end(ri_rdma_op_t *op, int ending)
     ri_send_req_t *req         = send->req;
     ri_conn_t *conn            = req->conn;
     uint32_t recv_id           = send->recv_id;
-    uint32_t way               = op->way;
-    ri_peer_t *peer            = op->peer;
     ri_worker_t *worker        = op->worker;
     ucs_status_t status        = op->status;
 
     ri_trace(&worker->trace, RI_TRACE_SEND_WRITE, req->data.length, status);
-    ud_send_free(send);
     req->ud_op = NULL;
     ri_rtr_note_active(worker);
-    if ((status == UCS_ERR_UNREACHABLE) && (conn != NULL) && (conn->peer == peer) &&
-        (peer->rdma_way == way)) {
-        ri_planes_rdma_failed(worker,
-                              peer); /* others end with it, and are tried by UCP */
+    if (status == UCS_ERR_UNREACHABLE) {
+        ri_rdma_op_lost_way(op, conn); /* others end with it, and are tried by UCP */
     }
+    ud_send_free(send);
     if (req->conn == NULL) {
         ri_send_end_wait(req, RI_SEND_WAIT_WRITE, UCS_OK); /* it has failed */
     } else if (status == UCS_OK) {
