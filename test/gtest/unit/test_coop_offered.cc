@@ -1,0 +1,134 @@
+/* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Cooperative copies into memory that the sender knows before the receiver has the RTS.
+ * (src/ucp/proto/coop_send.c, coop_recv.c, recv_rndv.c)
+ */
+
+#include "coop_test.h"
+
+namespace {
+
+class test_coop_offered : public coop_test {};
+
+TEST_F(test_coop_offered, offered)
+{
+    bytes content = pattern(1, LONG);
+    recv_ptr r    = m_b->recv(5, ~0ul, LONG);
+    send_ptr s    = m_a->send(m_conn, content, 5);
+
+    ri_coop_offer(ri_container_of(ri_req_of_handle(s->handle), ri_send_req_t, super),
+                  reinterpret_cast<uintptr_t>(r->buffer.data()));
+    for (unsigned i = 0; i < 100; ++i) {
+        m_a->progress();
+    }
+    check(s);
+    EXPECT_EQ(LONG, written());
+    EXPECT_TRUE(ri_coop_is_unread(m_conn)) << "the endpoint must not be closed yet";
+    EXPECT_FALSE(ri_coop_let_go(m_conn));
+    EXPECT_FALSE(r->done);
+    m_b->progress();
+    check(r, content);
+    EXPECT_EQ(0u, m_b_plane->reads);
+    EXPECT_TRUE(ri_coop_let_go(m_conn));
+    check_idle();
+}
+
+TEST_F(test_coop_offered, offered_and_both_copy)
+{
+    bytes content = pattern(1, LONG);
+    recv_ptr r    = m_b->recv(5, ~0ul, LONG);
+    send_ptr s    = m_a->send(m_conn, content, 5);
+
+    ri_coop_offer(ri_container_of(ri_req_of_handle(s->handle), ri_send_req_t, super),
+                  reinterpret_cast<uintptr_t>(r->buffer.data()));
+    m_a->progress();
+    pump();
+    check(s);
+    check(r, content);
+    EXPECT_EQ(LONG, written() + read());
+    EXPECT_GT(read(), 0u);
+    check_idle();
+}
+
+/* The stream breaks before the RTS is read: the sender writes no more. */
+TEST_F(test_coop_offered, offered_and_never_read)
+{
+    for (unsigned writes : {0, 1, 2}) {
+        restart();
+        bytes content = pattern(1, LONG);
+        recv_ptr r    = m_b->recv(5, ~0ul, LONG);
+        send_ptr s    = m_a->send(m_conn, content, 5);
+
+        ri_coop_offer(ri_container_of(ri_req_of_handle(s->handle), ri_send_req_t, super),
+                      reinterpret_cast<uintptr_t>(r->buffer.data()));
+        for (unsigned i = 0; i < writes; ++i) {
+            m_a->progress();
+        }
+        bytes before = r->buffer;
+        ri_stream_break(stream(), "the test says so");
+        for (unsigned i = 0; i < 100; ++i) {
+            m_a->progress();
+        }
+        EXPECT_EQ(writes, m_a_plane->writes);
+        EXPECT_TRUE(before == r->buffer);
+        pump();
+        check(s, UCS_ERR_CONNECTION_RESET);
+        m_b->cancel(r);
+        EXPECT_TRUE(r->done);
+        m_b->release_done();
+    }
+}
+
+/* The receiver closes the slot while a part is being written, which then fails: it must not
+ * wait for that part. */
+TEST_F(test_coop_offered, write_fails_while_the_slot_is_closed)
+{
+    recv_ptr r = m_b->recv(5, ~0ul, LONG);
+    send_ptr s = m_a->send(m_conn, pattern(1, LONG), 5);
+    std::thread receiver;
+    std::atomic<bool> closed{false};
+
+    ri_coop_offer(reinterpret_cast<ri_send_req_t *>(ri_req_of_handle(s->handle)),
+                  reinterpret_cast<uintptr_t>(r->buffer.data()));
+    m_a_plane->on_write = [&]() {
+        if (!receiver.joinable()) {
+            receiver = std::thread([&] {
+                ri_coop_close_slots(stream());
+                closed = true;
+            });
+            while (!ri_slot_is_withdrawn(&slot())) {
+                std::this_thread::yield();
+            }
+        }
+    };
+    m_a_plane->write_status = UCS_ERR_INVALID_ADDR;
+    m_a->progress();
+    uint64_t count = 0;
+    for (; !closed && (count < 5000); ++count) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    EXPECT_TRUE(closed) << "it waits for what is never counted";
+    receiver.join();
+    m_a_plane->on_write = nullptr;
+    pump();
+}
+
+TEST_F(test_coop_offered, offered_for_another_receive)
+{
+    bytes content = pattern(1, LONG);
+    bytes elsewhere(LONG);
+    recv_ptr r = m_b->recv(5, ~0ul, LONG);
+    send_ptr s = m_a->send(m_conn, content, 5);
+
+    ri_coop_offer(ri_container_of(ri_req_of_handle(s->handle), ri_send_req_t, super),
+                  reinterpret_cast<uintptr_t>(elsewhere.data()));
+    m_b->progress();
+    ASSERT_TRUE(r->done);
+    EXPECT_EQ(UCS_ERR_CONNECTION_RESET, r->status);
+    EXPECT_TRUE(stream()->broken);
+    pump();
+    ASSERT_TRUE(s->done);
+}
+
+} // namespace
