@@ -108,8 +108,10 @@ static void print_verbs(void)
     if (ri_verbs_resolve() != UCS_OK) {
         printf("verbs            not available: libibverbs cannot be loaded\n");
     } else if (ri_ib_device_get(&device) != UCS_OK) {
-        printf("verbs            not available: no device with an active port that fits "
+        printf("verbs            not available: no device with an active port that "
+               "fits%s "
                "(UCXRI_IB_DEVICES=%s)\n",
+               strcmp(ri_config.ib_devices, "auto") ? "" : ", or several",
                ri_config.ib_devices);
     } else {
         printf("verbs            %s:%u, %s, GID index %u\n",

@@ -102,11 +102,12 @@ static const config_field_t config_fields[] = {
         {"PROGRESS_SKIP", "uint", "8", FIELD(progress_skip),
          "While messages arrive through rings, UCX's own progress is called at every\n"
          "n-th call only. 1 calls it always."},
-        {"IB_DEVICES", "string", "", FIELD(ib_devices),
+        {"IB_DEVICES", "string", "auto", FIELD(ib_devices),
          "InfiniBand and RoCE devices that may be used, in the order of preference:\n"
          "names, or names with a port (mlx5_0:1,mlx5_1). The first with an active port "
          "is\n"
-         "used. all: any; empty: none."},
+         "used. all: any; empty: none. auto: that which UCX may use (UCX_NET_DEVICES,\n"
+         "UCX_TLS), if there is only one."},
         {"IB_TRANSPORT", "string", "auto", FIELD(ib_transport),
          "How messages travel there: rc (a connection for each peer), ud (datagrams,\n"
          "which take no more queue pairs for more peers), or auto: rc for up to\n"

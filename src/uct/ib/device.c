@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "device.h"
+#include "device_filter.h"
 
 #if HAVE_VERBS
 
@@ -16,7 +17,8 @@
 #include <sys/resource.h>
 #include <ucs/sys/string.h>
 
-#define DEVICE_ALL "all"
+#define DEVICE_ALL  "all"
+#define DEVICE_AUTO "auto"
 
 /* Above, a length would not fit the fields of a work request on every device. */
 #define DEVICE_MESSAGE_MAX (1u << 30)
@@ -147,9 +149,16 @@ static int device_set_limits(ri_ib_device_t *device, const struct ibv_device_att
     return 1;
 }
 
-/* Find a port that fits: @a port, or any if that is 0. */
-static int device_find_port(ri_ib_device_t *device, unsigned port)
+/* Ports of a device to choose from. */
+typedef struct device_ports {
+    unsigned first, last;
+    const char *filter; /* UCX_NET_DEVICES, or NULL */
+} device_ports_t;
+
+/* Find the first port that fits. */
+static int device_find_port(ri_ib_device_t *device, const device_ports_t *ports)
 {
+    const char *name = ri_verbs.get_device_name(device->context->device);
     struct ibv_port_attr port_attr;
     struct ibv_device_attr attr;
     unsigned i;
@@ -159,9 +168,9 @@ static int device_find_port(ri_ib_device_t *device, unsigned port)
         !device_set_limits(device, &attr)) {
         return 0;
     }
-    for (i = 1; i <= attr.phys_port_cnt; ++i) {
+    for (i = ports->first; i <= ri_min(ports->last, attr.phys_port_cnt); ++i) {
         device->port = i;
-        if (((port == 0) || (port == i)) &&
+        if (ri_ib_filter_port(ports->filter, name, i) &&
             (ri_verbs_query_port(device->context, i, &port_attr) == 0) &&
             device_set_port(device, &port_attr)) {
             return 1;
@@ -254,7 +263,8 @@ static ucs_status_t device_create_cache(ri_ib_device_t *device)
     return ri_reg_cache_create(&params, &device->cache);
 }
 
-static ri_ib_device_t *device_open(struct ibv_device *ibv_device, unsigned port)
+static ri_ib_device_t *device_open(struct ibv_device *ibv_device,
+                                   const device_ports_t *ports)
 {
     ri_ib_device_t *device;
 
@@ -271,7 +281,7 @@ static ri_ib_device_t *device_open(struct ibv_device *ibv_device, unsigned port)
                  strerror(errno));
         goto err_free;
     }
-    if (!device_find_port(device, port)) {
+    if (!device_find_port(device, ports)) {
         ri_debug("%s has no port that fits", ri_verbs.get_device_name(ibv_device));
         goto err_close;
     }
@@ -325,12 +335,12 @@ static ri_ib_device_t *device_open_named(struct ibv_device **list, const char *n
     const char *colon      = memchr(name, ':', length);
     size_t name_length     = (colon == NULL) ? length : (size_t)(colon - name);
     ri_ib_device_t *device = NULL;
-    unsigned port          = 0;
+    device_ports_t ports   = {.first = 1, .last = UINT8_MAX};
     int all;
 
     if (colon != NULL) {
-        port = device_parse_port(colon + 1, name + length);
-        if (port == 0) {
+        ports.first = ports.last = device_parse_port(colon + 1, name + length);
+        if (ports.first == 0) {
             return NULL;
         }
     }
@@ -340,10 +350,46 @@ static ri_ib_device_t *device_open_named(struct ibv_device **list, const char *n
 
         if (all || ((strlen(of_device) == name_length) &&
                     !strncmp(of_device, name, name_length))) {
-            device = device_open(*list, port);
+            device = device_open(*list, &ports);
         }
     }
     return device;
+}
+
+/* The only port that fits, of those that UCX may use. Where there are several UCX may send by all
+ * of them, and which is near to a process is known better by who set up the machine. */
+static ri_ib_device_t *device_open_only(struct ibv_device **list)
+{
+    ri_ib_device_t *found = NULL;
+    ri_ib_device_t *device;
+    device_ports_t ports;
+
+    if (!ri_ib_filter_transports(getenv("UCX_TLS"))) {
+        ri_debug("no verbs devices: UCX_TLS has no transports of InfiniBand");
+        return NULL;
+    }
+    for (; *list != NULL; ++list) {
+        ports = (device_ports_t){1, UINT8_MAX, getenv("UCX_NET_DEVICES")};
+        while ((device = device_open(*list, &ports)) != NULL) {
+            if (found != NULL) {
+                ri_info("there are several InfiniBand or RoCE ports that fit (%s:%u, "
+                        "%s:%u): name those to be used in UCXRI_IB_DEVICES",
+                        ri_verbs.get_device_name(found->context->device), found->port,
+                        ri_verbs.get_device_name(*list), device->port);
+                device_close(device);
+                device_close(found);
+                return NULL;
+            }
+            found       = device;
+            ports.first = device->port + 1;
+        }
+    }
+    return found;
+}
+
+static int device_is_auto(void)
+{
+    return !strcmp(ri_config.ib_devices, DEVICE_AUTO);
 }
 
 static ri_ib_device_t *device_choose(void)
@@ -355,6 +401,9 @@ static ri_ib_device_t *device_choose(void)
 
     if (list == NULL) {
         ri_debug("no verbs devices: %s", strerror(errno));
+    } else if (device_is_auto()) {
+        device = device_open_only(list);
+        ri_verbs.free_device_list(list);
     } else {
         for (; (*names != '\0') && (device == NULL);
              names += length + (names[length] != '\0')) {
@@ -364,7 +413,8 @@ static ri_ib_device_t *device_choose(void)
         ri_verbs.free_device_list(list);
     }
 
-    if ((device == NULL) && strcmp(ri_config.ib_devices, DEVICE_ALL) && !device_warned) {
+    if ((device == NULL) && strcmp(ri_config.ib_devices, DEVICE_ALL) &&
+        !device_is_auto() && !device_warned) {
         device_warned = 1;
         ri_warn("UCXRI_IB_DEVICES=%s: there is no such device with an active port that "
                 "fits; no transfers by verbs",

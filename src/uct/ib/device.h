@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * The device and port that this process uses: the first active port of UCXRI_IB_DEVICES
- * that fits. It is opened once per process and shared by its workers, because memory is
+ * that fits, or the only one of those that UCX may use. It is opened once per process and shared by its workers, because memory is
  * registered for a protection domain: what one worker has registered the others can use,
  * and a page is pinned once. So the registration cache is the device's, too.
  *

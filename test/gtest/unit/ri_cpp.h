@@ -96,6 +96,7 @@ extern "C" {
 #include "ucp/tag/tag_index.h"
 #include "ucp/wire/wire.h"
 #include "uct/cma/cma.h"
+#include "uct/ib/device_filter.h"
 #include "uct/ib/mem_events.h"
 #include "uct/ib/range_queue.h"
 #include "uct/ib/reg_cache.h"

@@ -81,6 +81,42 @@ TEST_F(test_rc_device, names)
     EXPECT_EQ(0u, hca.contexts);
 }
 
+/* auto: the only one, of those that UCX may use. */
+TEST_F(test_rc_device, automatic)
+{
+    unsetenv("UCX_TLS");
+    unsetenv("UCX_NET_DEVICES");
+    EXPECT_EQ("mlx5_0:1", chosen("auto"));
+    setenv("UCX_TLS", "tcp,self", 1);
+    EXPECT_EQ("", chosen("auto"));
+    EXPECT_EQ("mlx5_0:1", chosen("all"));
+    setenv("UCX_TLS", "rc,self", 1);
+    EXPECT_EQ("mlx5_0:1", chosen("auto"));
+    setenv("UCX_NET_DEVICES", "mlx5_1:1", 1);
+    EXPECT_EQ("", chosen("auto"));
+    unsetenv("UCX_NET_DEVICES");
+
+    add("mlx5_1");
+    EXPECT_NE(std::string::npos, printed(RI_LOG_LEVEL_INFO, [this]() {
+                                     EXPECT_EQ("", chosen("auto"));
+                                 }).find("UCXRI_IB_DEVICES"));
+    setenv("UCX_NET_DEVICES", "mlx5_1:1", 1);
+    EXPECT_EQ("mlx5_1:1", chosen("auto"));
+    hca.devices[1]->ports.resize(2);
+    EXPECT_EQ("mlx5_1:1", chosen("auto"));
+    setenv("UCX_NET_DEVICES", "mlx5_1", 1);
+    EXPECT_EQ("", chosen("auto"));
+    hca.devices[1]->ports[0].attr.state = IBV_PORT_DOWN;
+    EXPECT_EQ("mlx5_1:2", chosen("auto"));
+    unsetenv("UCX_NET_DEVICES");
+    EXPECT_EQ("", chosen("auto"));
+    hca.devices.clear();
+    EXPECT_EQ("",
+              printed(RI_LOG_LEVEL_INFO, [this]() { EXPECT_EQ("", chosen("auto")); }));
+    unsetenv("UCX_TLS");
+    EXPECT_EQ(0u, hca.contexts);
+}
+
 TEST_F(test_rc_device, ports_that_do_not_fit)
 {
     add("mlx5_1");
