@@ -68,7 +68,8 @@ static void run_windows(perf_peer_t *peer, const perf_params_t *params,
             peer->requests[w] =
                     (peer->link.rank == 0) ?
                             perf_send(peer, peer->sendbuf, point->size, PERF_TAG_DATA) :
-                            perf_recv(peer, peer->recvbuf, point->size, PERF_TAG_DATA);
+                            perf_recv(peer, perf_recv_buffer(peer, point->size, w),
+                                      point->size, PERF_TAG_DATA);
         }
         complete_window(peer, params->window);
         /* The receiver says that all of it has arrived */
@@ -90,8 +91,8 @@ static void run_bidirectional(perf_peer_t *peer, const perf_params_t *params,
     start = perf_now();
     for (i = 0; i < count; ++i) {
         for (w = 0; w < params->window; ++w) {
-            peer->requests[w] = perf_recv(peer, peer->recvbuf, point->size,
-                                          PERF_TAG_DATA);
+            peer->requests[w] = perf_recv(peer, perf_recv_buffer(peer, point->size, w),
+                                          point->size, PERF_TAG_DATA);
         }
         for (w = 0; w < params->window; ++w) {
             peer->requests[params->window + w] = perf_send(peer, peer->sendbuf,
@@ -270,6 +271,7 @@ const perf_bench_t perf_benches[PERF_NUM_BENCHES] = {
                                 .title         = "Bandwidth, one direction",
                                 .axis          = "MB/s",
                                 .default_sizes = "64,256,1k,4k,8k,16k,64k,256k,1m,4m",
+                                .has_windows   = 1,
                                 .run           = run_windows,
                                 .value         = value_bandwidth},
         [PERF_BIDIRECTIONAL] = {.name          = "bidirectional",
@@ -278,6 +280,7 @@ const perf_bench_t perf_benches[PERF_NUM_BENCHES] = {
                                 .title         = "Bandwidth, sum of both directions",
                                 .axis          = "MB/s",
                                 .default_sizes = "64,256,1k,4k,8k,16k,64k,256k,1m,4m",
+                                .has_windows   = 1,
                                 .both_receive  = 1,
                                 .run           = run_bidirectional,
                                 .value         = value_both},
@@ -287,6 +290,7 @@ const perf_bench_t perf_benches[PERF_NUM_BENCHES] = {
                                 .title         = "Message rate, one direction",
                                 .axis          = "million messages/s",
                                 .default_sizes = "0,8,16,64,256,1k,4k,8k",
+                                .has_windows   = 1,
                                 .run           = run_windows,
                                 .value         = value_rate},
         [PERF_FAST_RECEIVE]  = {.name          = "fast-receive",

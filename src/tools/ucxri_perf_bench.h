@@ -21,6 +21,7 @@ typedef struct {
     const char *axis;          /* of its chart, vertical */
     const char *default_sizes; /* NULL: a configuration has its own */
     int both_receive;          /* otherwise rank 1 only */
+    int has_windows;           /* of params->window messages at a time */
     int has_config;            /* computation, of which the first extra is the time */
     int num_extras;
     const char *extras[PERF_MAX_EXTRAS]; /* columns of these, in us */
@@ -39,6 +40,12 @@ typedef struct {
 
 /* By perf_bench_id_t */
 extern const perf_bench_t perf_benches[PERF_NUM_BENCHES];
+
+/* How many messages are on their way at a time, each into its own memory */
+static inline uint32_t perf_bench_messages(const perf_params_t *params)
+{
+    return perf_benches[params->bench].has_windows ? params->window : 1;
+}
 
 /* The one of this name, or NULL */
 const perf_bench_t *perf_bench_find(const char *name);

@@ -65,7 +65,9 @@ static const char help[] =
         "  -b, --batches N      batches that the time is split into (200); the values "
         "are\n"
         "                       their median and quartiles\n"
-        "  -w, --window N       messages at a time: bandwidth, bidirectional, rate (64)\n"
+        "  -w, --window N       messages at a time: bandwidth, bidirectional, rate "
+        "(64);\n"
+        "                       each has memory of its own to be received into\n"
         "  -c, --cpus A,B       the cores of the two processes (the first two allowed);\n"
         "                       one core with --listen and --connect (none)\n"
         "      --config LIST    progress: units of computation as C1,C2,C3,C4,C5,C6 "
@@ -305,6 +307,20 @@ static void make_points(perf_params_t *params, const char *sizes, char **configs
     }
 }
 
+/* Whether there can be memory for all messages that are on their way at a time */
+static int window_fits(const perf_params_t *params)
+{
+    uint32_t i;
+
+    for (i = 0; i < params->num_points; ++i) {
+        if (perf_bench_messages(params) * perf_buffer_stride(params->points[i].size) >
+            PERF_MAX_MEMORY) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
 /* What is left of the command line behind the options */
 static void parse_arguments(perf_options_t *options, const char *sizes, char **configs,
                             int num_configs, int argc, char **argv)
@@ -332,6 +348,11 @@ static void parse_arguments(perf_options_t *options, const char *sizes, char **c
     }
     parse_bench(&options->params, argv[0]);
     make_points(&options->params, sizes, configs, num_configs);
+    if (!window_fits(&options->params)) {
+        usage_error("windows of %u messages would take more than %lu GB: choose a smaller"
+                    " --window",
+                    options->params.window, PERF_MAX_MEMORY >> 30);
+    }
     if ((options->run == PERF_RUN_HOST) && (options->cpus[0] >= 0) &&
         (options->cpus[1] < 0)) {
         usage_error("--cpus %d: expected two cores", options->cpus[0]);
@@ -475,7 +496,7 @@ int perf_params_valid(const perf_params_t *params)
             }
         }
     }
-    return 1;
+    return window_fits(params);
 }
 
 void perf_config_format(char *text, size_t length, const perf_point_t *point)

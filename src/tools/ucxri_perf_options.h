@@ -14,6 +14,7 @@
 #define PERF_MAX_BATCHES 1000
 #define PERF_MAX_SIZE    (1ul << 30)
 #define PERF_MAX_WINDOW  4096
+#define PERF_MAX_MEMORY  (4ul << 30) /* of the messages of a window */
 #define PERF_MAX_UNITS   100000
 #define PERF_NUM_COMPS   6
 #define PERF_MAX_FILES   8
@@ -81,6 +82,12 @@ void perf_options_parse(perf_options_t *options, int argc, char **argv);
  * perf_options_parse() sets.
  */
 int perf_params_valid(const perf_params_t *params);
+
+/* From the memory of one message of a window to that of the next: whole cache lines */
+static inline size_t perf_buffer_stride(size_t size)
+{
+    return (size + 63) / 64 * 64;
+}
 
 /* "0/0/60/30/0/0", the form in which a configuration is printed */
 void perf_config_format(char *text, size_t length, const perf_point_t *point);

@@ -5,6 +5,7 @@
  * See ucxri_perf_peer.h.
  */
 #include "ucxri_perf_peer.h"
+#include "ucxri_perf_bench.h"
 #include "ucxri_perf_compute.h"
 
 #include "ucp/api/ucxri.h"
@@ -126,7 +127,7 @@ static void allocate_buffers(perf_peer_t *peer, const perf_params_t *params)
         }
     }
     peer->sendbuf  = allocate(max_size);
-    peer->recvbuf  = allocate(max_size);
+    peer->recvbuf  = allocate(perf_bench_messages(params) * perf_buffer_stride(max_size));
     peer->requests = allocate(2 * params->window * sizeof(*peer->requests));
 }
 

@@ -22,9 +22,9 @@ typedef struct {
     ucp_context_h context;
     ucp_worker_h worker;
     ucp_ep_h ep;
-    char library[64];       /* who does the tag matching: name and version */
-    unsigned char *sendbuf; /* each for the largest message */
-    unsigned char *recvbuf;
+    char library[64];        /* who does the tag matching: name and version */
+    unsigned char *sendbuf;  /* for the largest message */
+    unsigned char *recvbuf;  /* likewise, or for a window of them: perf_recv_buffer() */
     void **requests;         /* two for each message of a window */
     uint64_t loops_per_unit; /* of perf_compute() */
     double empty_time;       /* one way of an empty message in seconds, once measured */
@@ -71,6 +71,16 @@ static inline void *perf_recv(perf_peer_t *peer, void *buffer, size_t size, ucp_
         perf_peer_failed(UCS_PTR_STATUS(request), "receive");
     }
     return request;
+}
+
+/*
+ * Where the message of this number in a window is received. Messages that are on their way at
+ * the same time may not share memory: a transport that repairs losses writes out of order.
+ */
+static inline unsigned char *perf_recv_buffer(const perf_peer_t *peer, size_t size,
+                                              uint32_t number)
+{
+    return peer->recvbuf + number * perf_buffer_stride(size);
 }
 
 /* Wait for a request that perf_send() or perf_recv() returned; NULL is complete */

@@ -212,12 +212,12 @@ static void measure(run_t *run, perf_result_t *result)
 }
 
 /* The first wrong byte of what was received, or -1 */
-static int64_t find_wrong(const perf_peer_t *peer, size_t size, unsigned seed)
+static int64_t find_wrong(const unsigned char *data, size_t size, unsigned seed)
 {
     size_t i;
 
     for (i = 0; i < size; ++i) {
-        if (peer->recvbuf[i] != pattern(i, seed)) {
+        if (data[i] != pattern(i, seed)) {
             return (int64_t)i;
         }
     }
@@ -227,23 +227,29 @@ static int64_t find_wrong(const perf_peer_t *peer, size_t size, unsigned seed)
 /* Do it once more, and look at the data: who loses some measures nothing */
 static void check_data(run_t *run)
 {
-    perf_peer_t *peer = run->peer;
-    size_t size       = run_point(run)->size;
-    int64_t wrong     = -1;
+    perf_peer_t *peer   = run->peer;
+    size_t size         = run_point(run)->size;
+    uint32_t count      = perf_bench_messages(run->params);
+    unsigned char *data = peer->recvbuf;
+    int64_t wrong       = -1;
     double seconds[1 + PERF_MAX_EXTRAS];
     int64_t theirs;
     unsigned seed;
+    uint32_t i;
 
     seed = 2 * run->index + !peer->link.rank;
-    memset(peer->recvbuf, ~pattern(0, seed), size);
+    memset(data, ~pattern(0, seed), count * perf_buffer_stride(size));
     run_batch(run, 1, seconds);
     if ((peer->link.rank == 1) || run->bench->both_receive) {
-        wrong = find_wrong(peer, size, seed);
+        for (i = 0; (i < count) && (wrong < 0); ++i) {
+            data  = perf_recv_buffer(peer, size, i);
+            wrong = find_wrong(data, size, seed);
+        }
     }
     perf_link_exchange(&peer->link, &wrong, &theirs, sizeof(wrong));
     if (wrong >= 0) {
         perf_fatal("wrong data: byte %lld of %zu is 0x%02x and not 0x%02x",
-                   (long long)wrong, size, peer->recvbuf[wrong], pattern(wrong, seed));
+                   (long long)wrong, size, data[wrong], pattern(wrong, seed));
     }
     if (theirs >= 0) {
         perf_fatal("wrong data in the other process: byte %lld of %zu", (long long)theirs,

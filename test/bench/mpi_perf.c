@@ -59,6 +59,7 @@ struct kind {
     const char *name;
     int has_comps;
     int both_receive; /* else rank 1 only */
+    int messages;     /* at a time */
     bench_mpi_step_func_t step;
     void (*print)(const point_t *point, const bench_mpi_result_t *result);
 };
@@ -96,6 +97,12 @@ static void latency_step(const bench_mpi_t *bench, void *arg, long count, double
     seconds[0] = (bench_now() - start) / 2;
 }
 
+/* Messages that are on their way at the same time may not share memory */
+static unsigned char *window_recv(const point_t *point, int number)
+{
+    return point->recv + number * point->size;
+}
+
 /* Rank 1 says when a window has arrived */
 static void window_step(const bench_mpi_t *bench, void *arg, long count, double *seconds)
 {
@@ -118,8 +125,8 @@ static void window_step(const bench_mpi_t *bench, void *arg, long count, double 
             MPI_Recv(&ack, 1, MPI_CHAR, 1, TAG_ACK, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         } else {
             for (j = 0; j < WINDOW; ++j) {
-                MPI_Irecv(point->recv, size, MPI_BYTE, 0, TAG_DATA, MPI_COMM_WORLD,
-                          &reqs[j]);
+                MPI_Irecv(window_recv(point, j), size, MPI_BYTE, 0, TAG_DATA,
+                          MPI_COMM_WORLD, &reqs[j]);
             }
             MPI_Waitall(WINDOW, reqs, statuses);
             MPI_Send(&ack, 1, MPI_CHAR, 0, TAG_ACK, MPI_COMM_WORLD);
@@ -141,8 +148,8 @@ static void both_step(const bench_mpi_t *bench, void *arg, long count, double *s
 
     for (i = 0; i < count; ++i) {
         for (j = 0; j < WINDOW; ++j) {
-            MPI_Irecv(point->recv, size, MPI_BYTE, !bench->rank, TAG_DATA, MPI_COMM_WORLD,
-                      &reqs[j]);
+            MPI_Irecv(window_recv(point, j), size, MPI_BYTE, !bench->rank, TAG_DATA,
+                      MPI_COMM_WORLD, &reqs[j]);
         }
         for (j = 0; j < WINDOW; ++j) {
             MPI_Isend(point->send, size, MPI_BYTE, !bench->rank, TAG_DATA, MPI_COMM_WORLD,
@@ -275,12 +282,12 @@ static void print_progress(const point_t *point, const bench_mpi_result_t *resul
 }
 
 static const kind_t kinds[] = {
-        {"latency", 0, 1, latency_step, print_us},
-        {"rate", 0, 0, window_step, print_rate},
-        {"bw", 0, 0, window_step, print_bandwidth},
-        {"bibw", 0, 1, both_step, print_bandwidth},
-        {"fast_receive", 0, 0, fast_receive_step, print_us},
-        {"progress", 1, 0, progress_step, print_progress},
+        {"latency", 0, 1, 1, latency_step, print_us},
+        {"rate", 0, 0, WINDOW, window_step, print_rate},
+        {"bw", 0, 0, WINDOW, window_step, print_bandwidth},
+        {"bibw", 0, 1, WINDOW, both_step, print_bandwidth},
+        {"fast_receive", 0, 0, 1, fast_receive_step, print_us},
+        {"progress", 1, 0, 1, progress_step, print_progress},
 };
 
 #define NUM_KINDS (int)(sizeof(kinds) / sizeof(kinds[0]))
@@ -405,7 +412,9 @@ static bool run_point(bench_mpi_t *bench, point_t *point, long fixed)
 {
     bench_mpi_result_t result;
     double seconds[BENCH_MPI_VALUES];
-    bool right = true;
+    int messages = point->kind->messages;
+    bool right   = true;
+    int i;
 
     bench_mpi_fill(point->send, point->size, point->seed + bench->rank);
     if (fixed == 0) {
@@ -415,10 +424,13 @@ static bool run_point(bench_mpi_t *bench, point_t *point, long fixed)
     }
 
     /* Once more, to look at the data: a benchmark that loses some measures nothing */
-    memset(point->recv, ~(point->seed + !bench->rank), point->size);
+    memset(point->recv, ~(point->seed + !bench->rank), messages * point->size);
     point->kind->step(bench, point, 1, seconds);
     if ((bench->rank == 1) || point->kind->both_receive) {
-        right = bench_mpi_check(point->recv, point->size, point->seed + !bench->rank);
+        for (i = 0; right && (i < messages); ++i) {
+            right = bench_mpi_check(window_recv(point, i), point->size,
+                                    point->seed + !bench->rank);
+        }
     }
     if ((fixed == 0) && (bench->rank == 0)) {
         point->kind->print(point, &result);
@@ -430,6 +442,7 @@ static bool run_point(bench_mpi_t *bench, point_t *point, long fixed)
 static bool run_points(bench_mpi_t *bench, options_t *options)
 {
     size_t max_size = 0;
+    size_t max_recv = 0;
     bool right      = true;
     unsigned char *send, *recv;
     int i;
@@ -438,9 +451,12 @@ static bool run_points(bench_mpi_t *bench, options_t *options)
         if (options->points[i].size > max_size) {
             max_size = options->points[i].size;
         }
+        if (options->points[i].kind->messages * options->points[i].size > max_recv) {
+            max_recv = options->points[i].kind->messages * options->points[i].size;
+        }
     }
     send = bench_mpi_alloc(max_size);
-    recv = bench_mpi_alloc(max_size);
+    recv = bench_mpi_alloc(max_recv);
     bench_mpi_probe_open(bench);
     calibrate_computation(options);
     for (i = 0; i < options->num_points; ++i) {
