@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define SETTINGS_DDR2K_MTU 2048
+
 sh_settings_t sh_settings;
 
 typedef struct settings_unit {
@@ -96,17 +98,30 @@ static void settings_list(const char *variable, settings_word_func_t func)
     free(copy);
 }
 
+/* A port of the time of DDR has a smaller MTU, unless another one is asked for. */
+static void settings_link_ddr2k(void)
+{
+    const char *mtu = getenv("SOFTHCA_MTU");
+
+    if ((mtu == NULL) || !*mtu) {
+        sh_settings.mtu = SETTINGS_DDR2K_MTU;
+    }
+}
+
 static int settings_link_word(const char *name, char *value)
 {
     double number;
 
     if (value == NULL) {
-        if (!strcmp(name, "ddr")) {
+        if (!strcmp(name, "ddr") || !strcmp(name, "ddr2k")) {
             sh_settings.link.latency_ns  = 2000;
             sh_settings.link.message_ns  = 200;
             sh_settings.link.ns_per_byte = 0.5;
         } else if (strcmp(name, "none")) {
             return -1;
+        }
+        if (!strcmp(name, "ddr2k")) {
+            settings_link_ddr2k();
         }
         sh_settings.link.enabled = strcmp(name, "none") != 0;
         return 0;

@@ -97,6 +97,23 @@ TEST_F(test_softhca_device, mtu)
     EXPECT_EQ(0, ibv_close_device(context));
 }
 
+/* A preset of the link has its own, but for who asks for another one. */
+TEST_F(test_softhca_device, mtu_of_a_link)
+{
+    SOFTHCA_ONLY("its settings");
+    struct ibv_context *context;
+    struct ibv_port_attr port;
+
+    for (const char *mtu : {"", "4096"}) {
+        set("SOFTHCA_LINK", "ddr2k");
+        set("SOFTHCA_MTU", mtu);
+        context = open_device();
+        ASSERT_EQ(0, ibv_query_port(context, 1, &port));
+        EXPECT_EQ(*mtu ? IBV_MTU_4096 : IBV_MTU_2048, port.active_mtu);
+        EXPECT_EQ(0, ibv_close_device(context));
+    }
+}
+
 TEST_F(test_softhca_device, tables)
 {
     SOFTHCA_ONLY("its size");
