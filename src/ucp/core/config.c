@@ -148,6 +148,10 @@ static const config_field_t config_fields[] = {
         {"UD_TIMEOUT", "time", "300s", FIELD(ud_timeout),
          "How long a sender of datagrams waits for a receiver that does not answer.\n"
          "inf: for ever."},
+        {"UD_REPAIR", "bool", "y", FIELD(ud_repair),
+         "Whether a receiver asks for those datagrams only that got lost. n: for the "
+         "whole\n"
+         "message again, as often as it takes."},
         {"REORDER_WINDOW", "ulunits", "1048576", FIELD(reorder_window),
          "How many messages may overtake the next one in order of a connection before\n"
          "the peer is taken to be broken and its messages are dropped."},

@@ -47,6 +47,7 @@ typedef struct ri_config {
     unsigned ud_qps;         /* UD_QPS */
     unsigned ud_window;      /* UD_WINDOW */
     double ud_timeout;       /* UD_TIMEOUT, seconds */
+    int ud_repair;           /* UD_REPAIR */
     size_t reorder_window;   /* REORDER_WINDOW */
     double connect_timeout;  /* CONNECT_TIMEOUT, seconds */
     unsigned am_id;          /* AM_ID */

@@ -210,7 +210,10 @@ void ri_ud_rx_restart(ri_ud_rx_t *rx)
         return;
     }
     rx->ops->reset(rx);
-    if (rx->restarts == RI_UD_RESTARTS_MAX) {
+    if (rx->is_whole) {
+        rx->base    = 0;
+        rx->granted = ri_min(rx->count, rx->depth);
+    } else if (rx->restarts == RI_UD_RESTARTS_MAX) {
         rx->state = RI_UD_RX_FAILED;
         return;
     }
@@ -233,7 +236,7 @@ static void rx_ask(ri_ud_rx_t *rx)
 {
     uint32_t sent = rx->top - rx->base;
 
-    if ((rx->rounds == RI_UD_ROUNDS_MAX) ||
+    if (rx->is_whole || (rx->rounds == RI_UD_ROUNDS_MAX) ||
         ((rx->rounds == 0) && (sent >= RX_LOSS_PIECES) &&
          (rx_holes(rx) > sent * RX_LOSS_SHARE))) {
         ri_ud_rx_restart(rx);

@@ -6,6 +6,7 @@
 
 #if HAVE_VERBS
 
+#include "../../ucp/core/config.h"
 #include "../../ucp/core/log.h"
 
 #include <arpa/inet.h>
@@ -212,6 +213,7 @@ static ucs_status_t recv_begin(ri_ud_recv_t *recv, ri_ud_qp_t *qp)
     recv->rx.times          = &plane->times;
     recv->rx.counters       = &plane->counters;
     recv->rx.depth          = plane->pool.depth;
+    recv->rx.is_whole       = !ri_config.ud_repair;
     recv->rx.sequence       = qp->sequence;
     recv->rx.held           = qp->held;
     recv->rx.where          = qp->where;

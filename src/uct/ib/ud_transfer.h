@@ -141,8 +141,9 @@ struct ri_ud_rx {
     uint32_t count;          /* pieces */
     uint32_t depth;          /* of the window */
     uint32_t first_indirect; /* slots from here on have memory that is not their place */
-    uint32_t sequence;       /* number of piece 0; that of the others follows */
-    uint32_t base;           /* all before is at its place */
+    int is_whole; /* what is missing is not asked for: the whole message is sent again */
+    uint32_t sequence; /* number of piece 0; that of the others follows */
+    uint32_t base;     /* all before is at its place */
     uint32_t granted;  /* base to granted: the window; its slots are posted or filled */
     uint32_t scan;     /* base to scan: slots that are filled... */
     uint32_t scan_top; /* ...with pieces before this one */
@@ -164,7 +165,7 @@ struct ri_ud_rx {
 
 /**
  * Set up a receiver, and post its first window. The caller has set ops, times, counters, length,
- * piece_size, depth, first_indirect, sequence, held and where; length is not 0.
+ * piece_size, depth, first_indirect, is_whole, sequence, held and where; length is not 0.
  */
 void ri_ud_rx_init(ri_ud_rx_t *rx);
 
@@ -183,7 +184,8 @@ void ri_ud_rx_probe(ri_ud_rx_t *rx, const ri_ud_message_t *message, uint64_t now
 /** Time goes by. To be called after pieces have arrived, and every now and then. */
 void ri_ud_rx_time(ri_ud_rx_t *rx, uint64_t now);
 
-/** Empty the window and have it sent again: something has gone wrong with what is posted. */
+/** Empty the window and have it sent again, or the whole message: something has gone wrong with
+ * what is posted, or is missing. */
 void ri_ud_rx_restart(ri_ud_rx_t *rx);
 
 /** @return Bytes of a piece. */

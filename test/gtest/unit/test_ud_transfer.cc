@@ -332,6 +332,22 @@ TEST_F(test_ud_transfer, most_is_lost)
     EXPECT_EQ(1u, m_sim.counters.ud_restarts);
 }
 
+/* All of it comes again, also what was complete, until nothing gets lost. */
+TEST_F(test_ud_transfer, whole_message)
+{
+    for (unsigned which : {2, 7, 12, 19}) {
+        m_sim.counters = {};
+        lose({which, which + 20});
+        transfer &t   = make(20);
+        t.rx.is_whole = 1;
+        run(t);
+        EXPECT_EQ(0u, m_sim.counters.ud_resent + m_sim.counters.ud_nacks);
+        EXPECT_GE(m_sim.counters.ud_restarts, 1u);
+        EXPECT_GE(m_sim.counters.ud_sent, 40u - 8);
+        EXPECT_GT(m_sim.counters.ud_received, 20u);
+    }
+}
+
 TEST_F(test_ud_transfer, nobody_answers)
 {
     transfer &t = make(8);
@@ -494,7 +510,8 @@ TEST_F(test_ud_transfer, probes)
 /* Sequences of transfers on one queue pair; what is late disturbs those that follow. */
 class test_ud_random : public test_ud_transfer {
 protected:
-    void transfers(const faults &f, uint64_t seeds, unsigned count = 10)
+    void transfers(const faults &f, uint64_t seeds, unsigned count = 10,
+                   bool is_whole = false)
     {
         for_seeds(seeds, [&](rng &random) {
             sim s(random);
@@ -509,10 +526,12 @@ protected:
             s.f = f;
             for (unsigned i = 0; i < count; ++i) {
                 size_t length  = random.range(1, random.percent(10) ? 20000 : 1500);
+                length         = is_whole ? std::min(length, 60 * piece) : length;
                 uint32_t depth = 1u << random.range(2, 8);
 
                 all.emplace_back(new transfer(s, qp, random, length, piece, depth,
                                               random.percent(25)));
+                all.back()->rx.is_whole = is_whole;
                 all.back()->start();
                 s.run(*all.back());
                 ASSERT_EQ(UCS_OK, all.back()->tx.status);
@@ -565,6 +584,7 @@ TEST_F(test_ud_random, delay_past_the_timeouts)
 TEST_F(test_ud_random, everything)
 {
     transfers(make_faults(100, 100, 200, 50, 2000000), 100);
+    transfers(make_faults(10, 100, 200, 50, 2000000), 100, 10, true);
 }
 
 } // namespace
