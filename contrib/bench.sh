@@ -3,7 +3,7 @@
 #
 # What contrib/compare.sh and contrib/figures.sh have in common: where things run and with
 # what, the MPIs, samples and failures. Who sources this sets root, bench_src and the variables
-# of the options: cpus, lib, build_dir, out.
+# of the options: cpus, lib, build_dir, out; and raw, the file of the samples.
 
 die()
 {
@@ -181,4 +181,84 @@ launch()
     done
     unset 'args[-1]'
     timeout --foreground 120 "${mpiexec_of[$mpi]}" "${args[@]}" </dev/null
+}
+
+# find_built PATTERN: the latest one below the build directory
+find_built()
+{
+    find "$build_dir" -path "$1" -type f -printf '%T@ %p\n' 2>/dev/null | sort -rn |
+        sed -n '1s/^[^ ]* //p'
+}
+
+# Only what the variants set may differ between them
+forget_settings()
+{
+    local var
+    for var in $(compgen -e); do
+        case $var in
+        UCX_* | UCXRI_* | MPI_UCX_* | SOFTHCA_* | LD_PRELOAD) unset "$var" ;;
+        esac
+    done
+}
+
+# series WHERE VARIANT BENCH: the samples of one line of a chart, in the form of ucxri_perf
+series()
+{
+    awk -F, -v where="$1" -v variant="$2" -v bench="$3" -v OFS=, '
+        function quantile(v, n, q,    pos, low) {
+            pos = 1 + (n - 1) * q
+            low = int(pos)
+            return (low >= n) ? v[n] : v[low] + (v[low + 1] - v[low]) * (pos - low)
+        }
+        # The quantiles of the samples of one key: sets q[1..3]
+        function summarise(key,    i, j, x, v) {
+            for (i = 1; i <= count[key]; i++) {
+                x = sample[key, i]
+                for (j = i - 1; j >= 1 && v[j] > x; j--) {
+                    v[j + 1] = v[j]
+                }
+                v[j + 1] = x
+            }
+            for (i = 1; i <= 3; i++) {
+                q[i] = quantile(v, count[key], i / 4)
+            }
+        }
+        BEGIN {
+            print "bench,library,size,config,median,q1,q3,unit,batches,disturbed,core_ns," \
+                  "extra1_us,extra2_us"
+            n = split(bench, wanted, " ")
+        }
+        FNR > 1 && $2 == variant && $3 == where {
+            key = $4 SUBSEP $5
+            if (!(key in count)) {
+                order[++keys] = key
+            }
+            sample[key, ++count[key]] = $6
+            unit[key] = $7
+        }
+        END {
+            for (i = 1; i <= n; i++) {
+                for (k = 1; k <= keys; k++) {
+                    split(order[k], part, SUBSEP)
+                    if (part[1] != wanted[i]) {
+                        continue
+                    }
+                    name = part[1]
+                    config = work = rest = ""
+                    if (sub(/^progress:/, "", name)) {
+                        config = name
+                        name = "progress"
+                        summarise("work:" config SUBSEP part[2])
+                        work = q[2]
+                        rest = 0
+                    } else {
+                        sub(/^(perf|mpi)_/, "", name)
+                        sub(/^bw$/, "bandwidth", name)
+                    }
+                    summarise(order[k])
+                    print name, variant, part[2], config, q[2], q[1], q[3],
+                          unit[order[k]], count[order[k]], 0, 0, work, rest
+                }
+            }
+        }' "$raw"
 }

@@ -353,6 +353,7 @@ END {
     report_mode("rtr")
     report_mode("am")
     report_mode("net")
+    report_mode("ud")
     if (need == "") {
         report_mode("stock")
         report_unused()

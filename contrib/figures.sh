@@ -6,7 +6,8 @@
 # on the same device, alternately, in one go: ucxri_perf, and MPI programs under each MPI
 # that is installed. docs/figures/README.md says what is in them.
 #
-#   contrib/figures.sh                      everything, 3 rounds
+#   contrib/figures.sh                      all of these, 3 rounds
+#   contrib/figures.sh --only ud            those of Koop, Sur and Panda
 #   contrib/figures.sh --quick --mpi none   what the tests run
 
 set -u -o pipefail
@@ -19,6 +20,8 @@ usage()
 {
     cat <<EOF
 Usage: contrib/figures.sh [options]
+  --only PART      rc: the figures of Small and Yuan; ud: those of Koop, Sur and Panda, by
+                   contrib/figures_ud.sh, whose options the others then are (rc)
   --mpi NAME       mpich, openmpi, all (default: all that are installed) or none;
                    repeatable
   --skip NAME      leave out perf (ucxri_perf) or counters; repeatable
@@ -48,6 +51,20 @@ cpus=
 strict=no
 quick=no
 add=no
+only=
+words=("$@")
+
+# Another part has a script of its own
+for ((i = 0; i < ${#words[@]}; i++)); do
+    if [ "${words[i]}" = --only ]; then
+        only=${words[i + 1]:-}
+        [[ $only =~ ^(rc|ud)$ ]] || die "--only $only: expected rc or ud"
+        words=("${words[@]:0:i}" "${words[@]:i + 2}")
+        break
+    fi
+done
+[ "$only" != ud ] || exec "$root/contrib/figures_ud.sh" "${words[@]}"
+set -- "${words[@]}"
 
 while [ $# -gt 0 ]; do
     case $1 in
@@ -130,13 +147,6 @@ find_library
 mkdir -p "$build_dir/bench" || exit 1
 build_dir=$(cd "$build_dir" && pwd)
 
-# find_built PATTERN: the latest one below the build directory
-find_built()
-{
-    find "$build_dir" -path "$1" -type f -printf '%T@ %p\n' 2>/dev/null | sort -rn |
-        sed -n '1s/^[^ ]* //p'
-}
-
 perf=$(find_built '*/src/ucxri_perf')
 hca=$(find_built '*/test/bin/libsofthca.so')
 [ -n "$perf" ] || die "no ucxri_perf below $build_dir: build it first"
@@ -157,12 +167,7 @@ command -v taskset >/dev/null || die "taskset is missing (package util-linux)"
 add_mpis "${mpis[@]}"
 [ ${#suites[@]} -gt 0 ] || die "nothing left to measure"
 
-# Only what the variants set may differ between them
-for var in $(compgen -e); do
-    case $var in
-    UCX_* | UCXRI_* | MPI_UCX_* | SOFTHCA_* | LD_PRELOAD) unset "$var" ;;
-    esac
-done
+forget_settings
 export SOFTHCA_LINK=ddr SOFTHCA_FABRIC=figures$$ UCX_NET_DEVICES=softhca0:1
 export UCX_TLS=rc_verbs,ud_verbs:aux,self
 
@@ -317,68 +322,6 @@ run_counters()
             rm -f "$log"
         done
     done
-}
-
-# series WHERE VARIANT BENCH: the samples of one line of a chart, in the form of ucxri_perf
-series()
-{
-    awk -F, -v where="$1" -v variant="$2" -v bench="$3" -v OFS=, '
-        function quantile(v, n, q,    pos, low) {
-            pos = 1 + (n - 1) * q
-            low = int(pos)
-            return (low >= n) ? v[n] : v[low] + (v[low + 1] - v[low]) * (pos - low)
-        }
-        # The quantiles of the samples of one key: sets q[1..3]
-        function summarise(key,    i, j, x, v) {
-            for (i = 1; i <= count[key]; i++) {
-                x = sample[key, i]
-                for (j = i - 1; j >= 1 && v[j] > x; j--) {
-                    v[j + 1] = v[j]
-                }
-                v[j + 1] = x
-            }
-            for (i = 1; i <= 3; i++) {
-                q[i] = quantile(v, count[key], i / 4)
-            }
-        }
-        BEGIN {
-            print "bench,library,size,config,median,q1,q3,unit,batches,disturbed,core_ns," \
-                  "extra1_us,extra2_us"
-            n = split(bench, wanted, " ")
-        }
-        FNR > 1 && $2 == variant && $3 == where {
-            key = $4 SUBSEP $5
-            if (!(key in count)) {
-                order[++keys] = key
-            }
-            sample[key, ++count[key]] = $6
-            unit[key] = $7
-        }
-        END {
-            for (i = 1; i <= n; i++) {
-                for (k = 1; k <= keys; k++) {
-                    split(order[k], part, SUBSEP)
-                    if (part[1] != wanted[i]) {
-                        continue
-                    }
-                    name = part[1]
-                    config = work = rest = ""
-                    if (sub(/^progress:/, "", name)) {
-                        config = name
-                        name = "progress"
-                        summarise("work:" config SUBSEP part[2])
-                        work = q[2]
-                        rest = 0
-                    } else {
-                        sub(/^(perf|mpi)_/, "", name)
-                        sub(/^bw$/, "bandwidth", name)
-                    }
-                    summarise(order[k])
-                    print name, variant, part[2], config, q[2], q[1], q[3],
-                          unit[order[k]], count[order[k]], 0, 0, work, rest
-                }
-            }
-        }' "$raw"
 }
 
 # chart NAME WHERE TITLE BENCH...
