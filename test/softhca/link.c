@@ -24,6 +24,7 @@ typedef struct link_way {
 } link_way_t;
 
 typedef struct link_port {
+    uint64_t ready; /* when the adapter is done with what it makes of each message */
     link_way_t out;
     link_way_t in;
 } link_port_t;
@@ -41,8 +42,7 @@ void sh_link_init(void)
 
 static uint64_t link_wire_time(uint64_t length)
 {
-    return sh_settings.link.message_ns +
-           (uint64_t)((double)length * sh_settings.link.ns_per_byte);
+    return (uint64_t)((double)length * sh_settings.link.ns_per_byte);
 }
 
 /* Take a way for @a wire ns. A single packet waits for at most one of what is longer, which is
@@ -79,13 +79,25 @@ static uint64_t link_take_out(unsigned device, uint64_t earliest, uint64_t lengt
     return start;
 }
 
+/* An adapter makes a message ready while those before it leave. @return When it is. */
+static uint64_t link_make_ready(unsigned device)
+{
+    link_port_t *port = &link_ports[device];
+    uint64_t ready;
+
+    pthread_mutex_lock(&link_lock);
+    ready = port->ready = sh_max(port->ready, sh_now()) + sh_settings.link.message_ns;
+    pthread_mutex_unlock(&link_lock);
+    return ready;
+}
+
 void sh_link_send(unsigned device, sh_msg_t *msg, uint64_t length, uint64_t *turn)
 {
     if (!sh_settings.link.enabled) {
         return;
     }
     msg->wire = link_wire_time(length);
-    msg->sent = link_take_out(device, sh_now(), length, msg->wire, turn);
+    msg->sent = link_take_out(device, link_make_ready(device), length, msg->wire, turn);
 }
 
 uint64_t sh_link_respond(unsigned device, uint64_t earliest, uint64_t length,
@@ -97,6 +109,7 @@ uint64_t sh_link_respond(unsigned device, uint64_t earliest, uint64_t length,
         return 0;
     }
     wire = link_wire_time(length);
+    earliest += sh_settings.link.message_ns;
     return link_take_out(device, earliest, length, wire, turn) + wire +
            sh_settings.link.latency_ns;
 }

@@ -103,6 +103,36 @@ TEST_F(test_softhca_link, queue)
     }
 }
 
+/* The adapter makes one ready while the one before it leaves: of ten, only the first one waits. */
+TEST_F(test_softhca_link, made_ready_meanwhile)
+{
+    node_params params;
+    long shortest = WAIT_MS * 1000L;
+
+    set("SOFTHCA_LINK", "message=2ms,bandwidth=1MB/s");
+    params.size = 3000;
+    node a(params), b(params);
+    connect(a, b);
+    for (int turn = 0; turn < 5; ++turn) {
+        for (int i = 0; i < 10; ++i) {
+            ASSERT_EQ(0, b.recv(0, 3000));
+        }
+        auto begin = steady_clock::now();
+        for (int i = 0; i < 10; ++i) {
+            ASSERT_EQ(0, a.send(0, 3000));
+        }
+        for (int i = 0; i < 10; ++i) {
+            ASSERT_EQ(IBV_WC_SUCCESS, spin(b).status);
+        }
+        EXPECT_GE(since(begin), 2000 + 10 * 3000);
+        shortest = std::min(shortest, since(begin));
+        for (int i = 0; i < 10; ++i) {
+            EXPECT_EQ(IBV_WC_SUCCESS, spin(a).status);
+        }
+    }
+    EXPECT_LT(shortest, 10 * 5000) << "each one waited";
+}
+
 /* A message of one packet goes between those of a longer one of another QP, but not of its own. */
 TEST_F(test_softhca_link, packets_in_turn)
 {
