@@ -40,8 +40,71 @@ static void cq_overrun(sh_cq_t *cq, sh_qp_t *qp)
     }
 }
 
-int sh_cq_push(sh_cq_t *cq, sh_qp_t *qp, const struct ibv_wc *wc, uint64_t sq_count,
-               int solicited)
+static sh_cqe_t *cq_at(const sh_cq_t *cq, uint64_t count)
+{
+    return &cq->ring[count & (cq->size - 1)];
+}
+
+/* The oldest one has changed. With the lock held. */
+static void cq_set_first_due(sh_cq_t *cq)
+{
+    __atomic_store_n(&cq->first_due,
+                     (cq->head == cq->tail) ? UINT64_MAX : cq_at(cq, cq->head)->due,
+                     __ATOMIC_RELEASE);
+}
+
+/* Make room for one that is due at a time: behind those that are due earlier, and all of the
+ * same queue. With the lock held. */
+static sh_cqe_t *cq_insert(sh_cq_t *cq, const sh_qp_t *qp, int is_send, uint64_t *due)
+{
+    uint64_t place = cq->tail++;
+    const sh_cqe_t *before;
+
+    for (; place > cq->head; --place) {
+        before = cq_at(cq, place - 1);
+        if (before->due <= *due) {
+            break;
+        }
+        if ((before->qp == qp) && ((before->sq_count > 0) == is_send)) {
+            *due = before->due;
+            break;
+        }
+        *cq_at(cq, place) = *before;
+    }
+    return cq_at(cq, place);
+}
+
+static void cq_call(void *data, int dropped);
+
+/* Give the event that the program armed for, for what is due, and see to those that are later.
+ * With the lock held. */
+static void cq_notify_due(sh_cq_t *cq)
+{
+    uint64_t now = sh_now();
+    uint64_t i;
+
+    for (i = cq->head; (i < cq->tail) && (cq->armed != 0); ++i) {
+        if (cq_at(cq, i)->due > now) {
+            sh_agent_at(cq_at(cq, i)->due, cq_call, cq, (const sh_qp_t *)(void *)cq);
+            break;
+        }
+        cq_notify(cq, cq_at(cq, i)->solicited);
+    }
+}
+
+static void cq_call(void *data, int dropped)
+{
+    sh_cq_t *cq = data;
+
+    if (!dropped) {
+        pthread_mutex_lock(&cq->lock);
+        cq_notify_due(cq);
+        pthread_mutex_unlock(&cq->lock);
+    }
+}
+
+int sh_cq_push_at(sh_cq_t *cq, sh_qp_t *qp, const struct ibv_wc *wc, uint64_t sq_count,
+                  int solicited, uint64_t due)
 {
     sh_cqe_t *cqe;
     int result = 0;
@@ -51,17 +114,28 @@ int sh_cq_push(sh_cq_t *cq, sh_qp_t *qp, const struct ibv_wc *wc, uint64_t sq_co
         cq_overrun(cq, qp);
         result = -1;
     } else {
-        cqe            = &cq->ring[cq->tail & (cq->size - 1)];
+        cqe            = cq_insert(cq, qp, sq_count > 0, &due);
         cqe->wc        = *wc;
         cqe->qp        = qp;
         cqe->sq_count  = sq_count;
+        cqe->due       = due;
         cqe->solicited = solicited || (wc->status != IBV_WC_SUCCESS);
-        __atomic_store_n(&cq->tail, cq->tail + 1, __ATOMIC_RELEASE);
         sh_count(completions, 1);
-        cq_notify(cq, cqe->solicited);
+        cq_set_first_due(cq);
+        if (cq->armed && (due != 0)) {
+            cq_notify_due(cq);
+        } else {
+            cq_notify(cq, cqe->solicited);
+        }
     }
     pthread_mutex_unlock(&cq->lock);
     return result;
+}
+
+int sh_cq_push(sh_cq_t *cq, sh_qp_t *qp, const struct ibv_wc *wc, uint64_t sq_count,
+               int solicited)
+{
+    return sh_cq_push_at(cq, qp, wc, sq_count, solicited, 0);
 }
 
 void sh_cq_purge(sh_cq_t *cq, const sh_qp_t *qp)
@@ -74,18 +148,19 @@ void sh_cq_purge(sh_cq_t *cq, const sh_qp_t *qp)
             cq->ring[to++ & (cq->size - 1)] = cq->ring[from & (cq->size - 1)];
         }
     }
-    __atomic_store_n(&cq->tail, to, __ATOMIC_RELEASE);
+    cq->tail = to;
+    cq_set_first_due(cq);
     pthread_mutex_unlock(&cq->lock);
 }
 
-/* Take the oldest completion, with the lock held. @return 0, or -1 if there is none. */
-static int cq_pop(sh_cq_t *cq, sh_cqe_t *cqe)
+/* Take the oldest completion if it is due, with the lock held. @return 0, or -1. */
+static int cq_pop(sh_cq_t *cq, sh_cqe_t *cqe, uint64_t now)
 {
-    if (cq->head == cq->tail) {
+    if ((cq->head == cq->tail) || (cq_at(cq, cq->head)->due > now)) {
         return -1;
     }
-    *cqe = cq->ring[cq->head & (cq->size - 1)];
-    __atomic_store_n(&cq->head, cq->head + 1, __ATOMIC_RELAXED);
+    *cqe = *cq_at(cq, cq->head++);
+    cq_set_first_due(cq);
     if (cqe->sq_count > 0) {
         /* It and all before it have left the send queue */
         __atomic_store_n(&cqe->qp->sq.released, cqe->sq_count, __ATOMIC_RELEASE);
@@ -93,27 +168,28 @@ static int cq_pop(sh_cq_t *cq, sh_cqe_t *cqe)
     return 0;
 }
 
-static int cq_is_empty(const sh_cq_t *cq)
+static int cq_is_ready(const sh_cq_t *cq, uint64_t now)
 {
-    return __atomic_load_n(&cq->tail, __ATOMIC_ACQUIRE) ==
-           __atomic_load_n(&cq->head, __ATOMIC_RELAXED);
+    return __atomic_load_n(&cq->first_due, __ATOMIC_ACQUIRE) <= now;
 }
 
 /* A thread that polls does what the agent would have to be woken for. What is complete
- * comes first. */
-static void cq_help(const sh_cq_t *cq)
+ * comes first. @return The time. */
+static uint64_t cq_help(const sh_cq_t *cq)
 {
     uint64_t now = sh_now();
 
     sh_agent_polled(now);
-    if (cq_is_empty(cq)) {
+    if (!cq_is_ready(cq, now)) {
         sh_agent_help(now);
     }
+    return now;
 }
 
 static int cq_poll(struct ibv_cq *super, int max, struct ibv_wc *wc)
 {
     sh_cq_t *cq = cq_own(super);
+    uint64_t now;
     sh_cqe_t cqe;
     int count;
 
@@ -121,12 +197,12 @@ static int cq_poll(struct ibv_cq *super, int max, struct ibv_wc *wc)
     if (!sh_context_valid(super->context)) {
         return 0;
     }
-    cq_help(cq);
-    if (cq_is_empty(cq)) {
+    now = cq_help(cq);
+    if (!cq_is_ready(cq, now)) {
         return 0;
     }
     pthread_mutex_lock(&cq->lock);
-    for (count = 0; (count < max) && !cq_pop(cq, &cqe); ++count) {
+    for (count = 0; (count < max) && !cq_pop(cq, &cqe, now); ++count) {
         wc[count] = cqe.wc;
     }
     pthread_mutex_unlock(&cq->lock);
@@ -139,16 +215,13 @@ static int cq_req_notify(struct ibv_cq *super, int solicited_only)
 {
     sh_cq_t *cq = cq_own(super);
     int armed   = solicited_only ? 1 : 2;
-    uint64_t i;
 
     if (sh_context_valid(super->context)) {
         sh_agent_alone();
     }
     pthread_mutex_lock(&cq->lock);
     cq->armed = sh_max(cq->armed, armed);
-    for (i = cq->head; (i < cq->tail) && (cq->armed != 0); ++i) {
-        cq_notify(cq, cq->ring[i & (cq->size - 1)].solicited);
-    }
+    cq_notify_due(cq);
     pthread_mutex_unlock(&cq->lock);
     return 0;
 }
@@ -178,8 +251,9 @@ static sh_cq_t *cq_create(struct ibv_context *context, int cqe, void *cq_context
     if (cq == NULL) {
         return NULL;
     }
-    cq->size = cq_size(cqe);
-    cq->ring = calloc(cq->size, sizeof(*cq->ring));
+    cq->first_due = UINT64_MAX;
+    cq->size      = cq_size(cqe);
+    cq->ring      = calloc(cq->size, sizeof(*cq->ring));
     if (cq->ring == NULL) {
         free(cq);
         errno = ENOMEM;
@@ -272,6 +346,9 @@ SH_EXPORT int ibv_destroy_cq(struct ibv_cq *super)
         if (__atomic_load_n(&cq->users, __ATOMIC_RELAXED) != 0) {
             return EBUSY;
         }
+        sh_control_lock();
+        sh_agent_drop((const sh_qp_t *)(void *)cq);
+        sh_control_unlock();
         if (super->channel != NULL) {
             sh_channel_remove((sh_channel_t *)(void *)super->channel, cq);
         }
@@ -297,7 +374,7 @@ static sh_cq_t *cq_own_ex(struct ibv_cq_ex *cq)
 
 static int cq_ex_take(sh_cq_t *cq)
 {
-    if (cq_pop(cq, &cq->current)) {
+    if (cq_pop(cq, &cq->current, sh_now())) {
         return ENOENT;
     }
     cq->ex.status = cq->current.wc.status;

@@ -13,8 +13,8 @@
  *   qp->sq_lock        the send queue; posting needs this one only
  *   qp->rq.lock, srq->rq.lock
  *   those of the fabric's peers
- *   sh_mr_lock, cq->lock, event locks: nothing is taken below them, but an event lock
- *   below cq->lock
+ *   sh_mr_lock, cq->lock, event locks, that of the agent's calls: nothing is taken below
+ *   them, but an event lock, and that of the calls, below cq->lock
  * A QP's state is changed with sh_proc.lock and sq_lock held, and read with one of them.
  */
 #include "settings.h"
@@ -86,6 +86,7 @@ typedef struct sh_cqe {
     struct ibv_wc wc;
     struct sh_qp *qp;
     uint64_t sq_count; /* of a send: work requests up to this one are done with */
+    uint64_t due;      /* the program sees it not before; 0: at once */
     int solicited;
 } sh_cqe_t;
 
@@ -99,7 +100,8 @@ typedef struct sh_cq {
     uint32_t size; /* power of two, more than super.cqe */
     uint64_t head;
     uint64_t tail;
-    int armed; /* 0, 1: for solicited ones, 2: for all */
+    uint64_t first_due; /* of the oldest one; UINT64_MAX: none. Read without the lock */
+    int armed;          /* 0, 1: for solicited ones, 2: for all */
     int overrun;
     unsigned users;        /* QPs; with sh_proc.lock */
     uint32_t comp_events;  /* given out by ibv_get_cq_event */
@@ -329,6 +331,11 @@ void sh_mr_forget(void);
 int sh_cq_push(sh_cq_t *cq, sh_qp_t *qp, const struct ibv_wc *wc, uint64_t sq_count,
                int solicited);
 
+/** Add a completion that the program is to see at a time, but not before those of the same
+ * queue. No agent has to be awake then, unless the program waits for an event. */
+int sh_cq_push_at(sh_cq_t *cq, sh_qp_t *qp, const struct ibv_wc *wc, uint64_t sq_count,
+                  int solicited, uint64_t due);
+
 /** Forget the completions of a QP that is destroyed or reset. */
 void sh_cq_purge(sh_cq_t *cq, const sh_qp_t *qp);
 void sh_cq_set_ops(struct ibv_context_ops *ops);
@@ -391,6 +398,9 @@ void sh_requester_attend(sh_qp_t *qp, uint64_t now);
 
 /** Complete the oldest work request. With sq_lock held. */
 void sh_sq_complete(sh_qp_t *qp, enum ibv_wc_status status);
+
+/** Likewise, with a completion that is seen at the time @a due. */
+void sh_sq_complete_at(sh_qp_t *qp, enum ibv_wc_status status, uint64_t due);
 
 /** Complete all with an error. With sq_lock held. */
 void sh_sq_flush(sh_qp_t *qp);

@@ -109,6 +109,11 @@ static void requester_lose(sh_qp_t *qp, uint64_t now)
 
 void sh_sq_complete(sh_qp_t *qp, enum ibv_wc_status status)
 {
+    sh_sq_complete_at(qp, status, 0);
+}
+
+void sh_sq_complete_at(sh_qp_t *qp, enum ibv_wc_status status, uint64_t due)
+{
     sh_send_wqe_t *wqe = sh_sq_at(&qp->sq, qp->sq.head);
     struct ibv_wc wc   = {0};
 
@@ -127,7 +132,7 @@ void sh_sq_complete(sh_qp_t *qp, enum ibv_wc_status status)
     wc.opcode   = requester_wc_opcodes[wqe->opcode];
     wc.qp_num   = qp->super.qp_num;
     wc.byte_len = (uint32_t)wqe->length;
-    sh_cq_push((sh_cq_t *)(void *)qp->super.send_cq, qp, &wc, qp->sq.head, 0);
+    sh_cq_push_at((sh_cq_t *)(void *)qp->super.send_cq, qp, &wc, qp->sq.head, 0, due);
 }
 
 void sh_sq_flush(sh_qp_t *qp)
@@ -264,24 +269,6 @@ static int requester_next(sh_qp_t *qp)
     return 0;
 }
 
-/* A datagram has left. */
-static void requester_sent(void *data, int dropped)
-{
-    sh_qp_t *qp = data;
-
-    if (dropped) {
-        return;
-    }
-    pthread_mutex_lock(&qp->sq_lock);
-    if (qp->sq.head < qp->sq.next) {
-        sh_sq_complete(qp, IBV_WC_SUCCESS);
-    }
-    if (qp->sq.stopped) {
-        sh_agent_attend(qp);
-    }
-    pthread_mutex_unlock(&qp->sq_lock);
-}
-
 /* Datagrams are complete when they have left. */
 static int requester_next_ud(sh_qp_t *qp)
 {
@@ -300,9 +287,7 @@ static int requester_next_ud(sh_qp_t *qp)
         return -1;
     }
     ++qp->sq.next;
-    if ((gone == 0) || sh_agent_at(gone, requester_sent, qp, qp)) {
-        sh_sq_complete(qp, IBV_WC_SUCCESS);
-    }
+    sh_sq_complete_at(qp, IBV_WC_SUCCESS, gone);
     return 0;
 }
 
