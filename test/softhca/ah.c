@@ -7,6 +7,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/ip.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,6 +40,7 @@ SH_EXPORT int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port,
                                   struct ibv_wc *wc, struct ibv_grh *grh,
                                   struct ibv_ah_attr *attr)
 {
+    struct iphdr ip;
     uint32_t flow;
 
     (void)context;
@@ -47,7 +49,14 @@ SH_EXPORT int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port,
     attr->sl            = wc->sl;
     attr->src_path_bits = wc->dlid_path_bits;
     attr->port_num      = port;
-    if (wc->wc_flags & IBV_WC_GRH) {
+    if ((wc->wc_flags & IBV_WC_GRH) && sh_settings.ipv4) {
+        memcpy(&ip, (const char *)grh + SH_IPV4_OFFSET, sizeof(ip));
+        attr->is_global         = 1;
+        attr->grh.hop_limit     = ip.ttl;
+        attr->grh.traffic_class = ip.tos;
+        memset(attr->grh.dgid.raw + 10, 0xff, 2);
+        memcpy(attr->grh.dgid.raw + 12, &ip.saddr, sizeof(ip.saddr));
+    } else if (wc->wc_flags & IBV_WC_GRH) {
         flow                    = ntohl(grh->version_tclass_flow);
         attr->is_global         = 1;
         attr->grh.dgid          = grh->sgid;

@@ -102,8 +102,18 @@ SH_EXPORT __be64 ibv_get_device_guid(struct ibv_device *device)
     return device_guid(((sh_device_t *)(void *)device)->index);
 }
 
+/* Of addresses by IPv4: one for documentation */
+static const uint8_t device_network[3] = {192, 0, 2};
+
 void sh_device_gid(unsigned index, union ibv_gid *gid)
 {
+    if (sh_settings.ipv4) {
+        memset(gid, 0, sizeof(*gid));
+        memset(gid->raw + 10, 0xff, 2);
+        memcpy(gid->raw + 12, device_network, sizeof(device_network));
+        gid->raw[15] = (uint8_t)(index + 1);
+        return;
+    }
     gid->global.subnet_prefix = htobe64(DEVICE_SUBNET);
     gid->global.interface_id  = device_guid(index);
 }

@@ -30,6 +30,7 @@
 #define SH_MAX_RD_ATOM  16
 #define SH_MAX_MSG_SIZE (1u << 31)
 #define SH_GRH_SIZE     40
+#define SH_IPV4_OFFSET  20 /* where a header of IPv4 is in it */
 
 /* What libibverbs' providers look at behind a device's structure must be readable, and
  * equal to none of theirs. */

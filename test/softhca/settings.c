@@ -248,6 +248,9 @@ void sh_settings_load(void)
     text = getenv("SOFTHCA_LINK_LAYER");
     if ((text != NULL) && !strcmp(text, "ethernet")) {
         sh_settings.ethernet = 1;
+    } else if ((text != NULL) && !strcmp(text, "ethernet_ipv4")) {
+        sh_settings.ethernet = 1;
+        sh_settings.ipv4     = 1;
     } else if ((text != NULL) && *text && strcmp(text, "infiniband")) {
         settings_complain("SOFTHCA_LINK_LAYER", text);
     }

@@ -15,6 +15,7 @@ typedef struct sh_settings {
     unsigned num_devices;
     unsigned mtu; /* bytes */
     int ethernet; /* link layer */
+    int ipv4;     /* the address on it, else IPv6 */
     uint64_t max_reg;
     uint64_t seed;
     const char *counters;

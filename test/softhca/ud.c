@@ -17,11 +17,14 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/ip.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* A datagram that others were to overtake goes when it has waited so long. */
 #define UD_HELD_NS 5000000
+
+#define UD_IPV4_WHOLE 0x4000 /* may not be cut */
 
 #define UD_QKEY_OWN 0x80000000u /* the QP's own key is meant */
 
@@ -258,6 +261,29 @@ static void ud_grh(const sh_msg_t *msg, struct ibv_grh *grh)
     memcpy(&grh->dgid, msg->dgid, sizeof(grh->dgid));
 }
 
+/* A packet of RoCE v2 by IPv4, as rxe and other devices show it: there is no global header, and
+ * that of IPv4 is at the end of the place for one. What is before it stays as it was. */
+static void ud_ipv4(const sh_msg_t *msg, void *grh)
+{
+    const uint16_t *words;
+    struct iphdr ip = {.version = 4, .ihl = sizeof(ip) / 4, .protocol = IPPROTO_UDP};
+    uint32_t sum    = 0;
+    unsigned i;
+
+    ip.ttl      = msg->hop_limit;
+    ip.frag_off = htons(UD_IPV4_WHOLE);
+    ip.tot_len  = htons((uint16_t)(sizeof(ip) + 8 + 12 + 8 + msg->length + 4));
+    memcpy(&ip.saddr, msg->sgid + 12, sizeof(ip.saddr));
+    memcpy(&ip.daddr, msg->dgid + 12, sizeof(ip.daddr));
+    words = (const uint16_t *)(const void *)&ip;
+    for (i = 0; i < sizeof(ip) / sizeof(*words); ++i) {
+        sum += words[i];
+    }
+    sum      = (sum & 0xffff) + (sum >> 16);
+    ip.check = (uint16_t) ~(sum + (sum >> 16));
+    memcpy((char *)grh + SH_IPV4_OFFSET, &ip, sizeof(ip));
+}
+
 /* Where a receive's list is in memory. @return The number of pieces, -1 for a bad key. */
 static int ud_receive_pieces(sh_qp_t *qp, const sh_recv_wqe_t *wqe, struct iovec *iov,
                              sh_mr_t **mrs)
@@ -286,16 +312,21 @@ static int ud_scatter(sh_qp_t *qp, const sh_recv_wqe_t *wqe, const sh_msg_t *msg
         struct ibv_grh grh;
         uint8_t data[SH_MAX_MTU];
     } image;
+    unsigned i, from = sh_settings.ipv4 ? SH_IPV4_OFFSET : 0;
     int count = ud_receive_pieces(qp, wqe, iov, mrs);
     int error = -1;
-    unsigned i;
 
     if (count >= 0) {
         pieces.count = (unsigned)count;
         memcpy(image.data, msg + 1, msg->length);
         if (msg->flags & SH_MSG_GLOBAL) {
-            ud_grh(msg, &image.grh);
-            error = sh_copy_put(pieces, 0, &image, SH_GRH_SIZE + msg->length);
+            if (sh_settings.ipv4) {
+                ud_ipv4(msg, &image.grh);
+            } else {
+                ud_grh(msg, &image.grh);
+            }
+            error = sh_copy_put(pieces, from, (const char *)&image + from,
+                                SH_GRH_SIZE - from + msg->length);
         } else {
             error = (msg->length == 0) ?
                             0 :

@@ -30,11 +30,12 @@ struct ibv_ah_attr path_to(const node_address &address, bool global, uint8_t hop
 {
     struct ibv_ah_attr attr = {};
 
-    attr.dlid          = address.lid;
-    attr.port_num      = 1;
-    attr.is_global     = global || (address.lid == 0);
-    attr.grh.dgid      = address.gid;
-    attr.grh.hop_limit = hop_limit;
+    attr.dlid           = address.lid;
+    attr.port_num       = 1;
+    attr.is_global      = global || (address.lid == 0);
+    attr.grh.dgid       = address.gid;
+    attr.grh.sgid_index = address.gid_index;
+    attr.grh.hop_limit  = hop_limit;
     return attr;
 }
 
@@ -117,12 +118,13 @@ node_address node::address() const
     node_address address      = {};
 
     ibv_query_port(context, 1, &port);
-    ibv_query_gid(context, 1, 0, &address.gid);
-    address.qpn    = qp->qp_num;
-    address.psn    = m_psn;
-    address.lid    = port.lid;
-    address.memory = reinterpret_cast<uintptr_t>(m_memory.data());
-    address.rkey   = mr->rkey;
+    ibv_query_gid(context, 1, m_params.gid_index, &address.gid);
+    address.gid_index = m_params.gid_index;
+    address.qpn       = qp->qp_num;
+    address.psn       = m_psn;
+    address.lid       = port.lid;
+    address.memory    = reinterpret_cast<uintptr_t>(m_memory.data());
+    address.rkey      = mr->rkey;
     return address;
 }
 

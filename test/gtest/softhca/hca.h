@@ -49,6 +49,7 @@ struct node_params {
     uint8_t rnr_retry     = 7;
     uint8_t min_rnr_timer = 1;
     uint8_t max_rd_atomic = 4;
+    uint8_t gid_index     = 0;
     enum ibv_mtu mtu      = IBV_MTU_1024;
 };
 
@@ -58,6 +59,7 @@ struct node_address {
     uint32_t psn;
     uint16_t lid;
     union ibv_gid gid;
+    uint8_t gid_index; /* of both, as they are on one host */
     uint64_t memory;
     uint32_t rkey;
 };
