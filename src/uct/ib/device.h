@@ -64,6 +64,9 @@ ucs_status_t ri_ib_device_get(ri_ib_device_t **device_p);
 /** Give the device back; it is closed with the last one who has it. */
 void ri_ib_device_put(ri_ib_device_t *device);
 
+/** @return Whether it is an IPv4 address in the form of IPv6. */
+int ri_ib_gid_is_ipv4(const union ibv_gid *gid);
+
 /** @return Whether a remote port of this kind and GID can be reached. */
 int ri_ib_device_reaches(const ri_ib_device_t *device, unsigned link, uint16_t lid,
                          const union ibv_gid *gid);

@@ -305,7 +305,8 @@ int ri_ud_is_from(const ri_ud_ep_t *ep, uint32_t qp, const struct ibv_wc *wc,
         return wc->slid == ep->port->lid;
     }
     return !memcmp(((const struct ibv_grh *)grh)->sgid.raw, gid, 16) ||
-           !memcmp((const char *)grh + UD_IPV4_SOURCE, gid + 12, 4);
+           (ri_ib_gid_is_ipv4(&ep->port->gid) &&
+            !memcmp((const char *)grh + UD_IPV4_SOURCE, gid + 12, 4));
 }
 
 ucs_status_t ri_ud_transfer_init(ri_ud_transfer_t *transfer, ri_ud_ep_t *ep,
