@@ -57,6 +57,9 @@ const transport &transport_by_name(const std::string &name)
     int code = 1;
 
     alarm(TEST_LIMIT_SEC);
+    if (const char *devices = getenv("TEST_PEER_IB_DEVICES")) {
+        setenv("UCXRI_IB_DEVICES", devices, 1); /* has not been read yet */
+    }
     try {
         channel ch(fd);
         peer_env env = {ch, transport_by_name(o.tr), o.arg};

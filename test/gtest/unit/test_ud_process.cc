@@ -27,8 +27,8 @@ public:
         for (size_t i = 0; i < m_to.size(); ++i) {
             m_to.data()[i] = 0xa5;
         }
-        m_from_list = cut(random, m_from, lists);
-        m_to_list   = cut(random, m_to, lists);
+        m_from_list = ud_cut(random, m_from, length, lists);
+        m_to_list   = ud_cut(random, m_to, length, lists);
         m_expected.assign(m_to.data(), m_to.data() + m_to.size());
 
         std::vector<uint8_t> bytes;
@@ -86,31 +86,6 @@ private:
         } else if (recv.status == UCS_OK) {
             EXPECT_EQ(0, memcmp(m_expected.data(), m_to.data(), m_to.size()));
         }
-    }
-
-    segments cut(rng &random, const ud_buffer &buffer, bool lists)
-    {
-        uintptr_t at = (uintptr_t)buffer.data() + random.below(4096);
-        size_t left  = m_length;
-        segments list;
-
-        if (!lists) {
-            return {{at, m_length}};
-        }
-        while (left > 0) {
-            size_t part = random.percent(10) ? 0 :
-                          random.percent(30) ? random.range(1, 100) :
-                                               random.range(1, m_length);
-
-            part = std::min(part, left);
-            list.push_back({at, part});
-            at += part;
-            left -= part;
-            if (at + left < (uintptr_t)buffer.data() + buffer.size() - 100) {
-                at += random.below(100);
-            }
-        }
-        return list;
     }
 
     ri_plane_ep_t *m_from_ep, *m_to_ep;
@@ -236,7 +211,9 @@ TEST_F(test_ud_process, mtu_256)
 
 TEST_F(test_ud_process, roce)
 {
-    with_faults("ud_drop=1%", traffic(), {{"SOFTHCA_LINK_LAYER", "ethernet"}});
+    for (const char *layer : {"ethernet", "ethernet_ipv4"}) {
+        with_faults("ud_drop=1%", traffic(), {{"SOFTHCA_LINK_LAYER", layer}});
+    }
 }
 
 TEST_F(test_ud_process, drop)

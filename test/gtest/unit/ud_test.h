@@ -189,12 +189,42 @@ struct ud_op {
     }
 };
 
+/* A message's memory in a buffer of twice its length and more: one piece, or a list of pieces
+ * with gaps, some of them empty. */
+inline segments ud_cut(rng &random, const ud_buffer &buffer, size_t length, bool is_list)
+{
+    uintptr_t at  = (uintptr_t)buffer.data() + random.below(4096);
+    uintptr_t end = (uintptr_t)buffer.data() + buffer.size();
+    segments list;
+
+    if (!is_list) {
+        return {{at, length}};
+    }
+    while (length > 0) {
+        size_t part = random.percent(10) ? 0 :
+                      random.percent(30) ? random.range(1, 100) :
+                                           random.range(1, length);
+
+        part = std::min(part, length);
+        list.push_back({at, part});
+        at += part;
+        length -= part;
+        if (at + length < end - 100) {
+            at += random.below(100);
+        }
+    }
+    return list;
+}
+
 class ud_test : public ::testing::Test {
 protected:
     void SetUp() override
     {
+        const char *gid =
+                getenv("RI_TEST_GID_INDEX"); /* of another device than softhca */
+
         ri_config.ib_devices   = const_cast<char *>("all");
-        ri_config.ib_gid_index = UCS_ULUNITS_AUTO;
+        ri_config.ib_gid_index = (gid == nullptr) ? UCS_ULUNITS_AUTO : atoi(gid);
         ri_config.reg_cache    = 0;
         ri_config.ud_qps       = 8;
         ri_config.ud_window    = 64;
