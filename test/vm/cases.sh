@@ -14,35 +14,72 @@ short rc_pingpong_event  300 pingpong ibv_rc_pingpong -n 50 -e -s 100000 -m 1024
 short ud_pingpong        300 pingpong ibv_ud_pingpong -n 100
 short srq_pingpong       300 pingpong ibv_srq_pingpong -n 50
 short plane_rc           300 unit 'test_rc_process.*'
+short plane_ud           300 unit 'test_ud_plane.*:test_ud_killed.receiver:test_ud_killed.sender:test_ud_process.small_pool'
+short ud_pair            300 netem 'delay 50us' ud_pair 'test_ud_pair.messages:test_ud_pair.small_pool'
+short ud_pair_ipv6       300 netem 'loss 2%' ud_pair 'test_ud_pair.messages' RI_TEST_GID_INDEX=0
+short ud_pair_faults     300 netem 'delay 1ms reorder 90% loss 1% duplicate 1% corrupt 1%' ud_pair 'test_ud_pair.messages:test_ud_pair.large'
 short softhca            300 softhca '*:-*_thread.*:*.large:*.many_*:*all_lengths*:*process.atomics'
 short connect            300 ucp 'ucp/test_worker.*/shm:*two_process.stream_in/shm:*two_process.sequential_peers/shm'
 short rc_protocols       300 ucp_rc 'ucp/test_tag_large.*/shm:ucp/test_tag_sync.*/shm'
+short ud_protocols       300 ucp_ud 'ucp/test_tag_large.*/shm:ucp/test_tag_sync.*/shm'
+short channel            300 ucp_channel 'ucp/test_tag_match.*/shm:ucp/test_tag_sync.*/shm:*two_process.stream_in/shm'
 short hybrid             300 ucp_rc 'ucp/test_tag_hybrid.*/shm'
 short early              300 ucp_rc 'ucp/test_tag_early.*/shm:-*random*:*ten_thousand*:*many_messages*'
 short put                300 ucp_rc 'ucp/test_tag_large.*/shm' UCXRI_SENDER_SCHEME=put
 short errors             300 ucp 'ucp/test_peer_death.*:ucp/test_tag_cancel.*/shm'
 short mem_events         300 unit 'test_mem_events.*:test_reg_cache.*'
-short mpich              300 mpi mpich order --iters 2
-short openmpi            300 mpi openmpi order --iters 2
+short mpich              300 mpi_rc mpich order --iters 2
+short openmpi            300 mpi_rc openmpi order --iters 2
+short mpich_ud           300 netem 'loss 1%' mpi_ud mpich order --iters 2 PAIR=y
+short openmpi_ud         300 mpi_ud openmpi order --iters 2 UCXRI_IB_GID_INDEX=1
+short mpich_channel      300 mpi_channel mpich order --iters 2
+short openmpi_channel    300 netem 'delay 50us' mpi_channel openmpi order --iters 2 PAIR=y
 short ucx_rc             300 perftest tag_bw -s 100000 -n 10 -w 1 UCX_TLS=rc_v,self
 short ucx_ud             300 perftest tag_lat -s 8 -n 50 -w 5 UCX_TLS=ud_v,self
 full  softhca_all       1200 softhca '*'
 full  rc_pingpong_ipv4    60 pingpong ibv_rc_pingpong -n 100 -g 1
 full  reg_cache_load     600 unit 'test_reg_cache_load.*'
+full  plane_ud_all       600 unit 'test_ud_p*:test_ud_killed.*'
+full  plane_ud_ipv6      600 unit 'test_ud_p*:test_ud_killed.*' RI_TEST_GID_INDEX=0
+full  ud_pair_all        600 netem 'delay 50us' ud_pair 'test_ud_pair.*'
+full  ud_pair_loss       600 netem 'loss 5%' ud_pair 'test_ud_pair.*'
+full  ud_pair_loss_much  600 netem 'loss 20%' ud_pair 'test_ud_pair.messages'
+full  ud_pair_reorder    600 netem 'delay 2ms reorder 75% 25%' ud_pair 'test_ud_pair.*'
+full  ud_pair_duplicate  600 netem 'duplicate 10%' ud_pair 'test_ud_pair.*'
+full  ud_pair_corrupt    600 netem 'corrupt 5%' ud_pair 'test_ud_pair.*'
+full  ud_pair_all_ipv6   600 netem 'delay 2ms 1ms reorder 50% loss 3% duplicate 3% corrupt 3%' ud_pair 'test_ud_pair.*' RI_TEST_GID_INDEX=0
 full  ucp_shm           3600 ucp 'ucp/*/shm:-*killed*:*ten_thousand*'
 full  ucp_tcp           3600 ucp 'ucp/*/tcp:-*killed*:*ten_thousand*'
-full  mpich_mix          600 mpi mpich mix_modes --iters 20
-full  mpich_types        600 mpi mpich pt2pt_types --iters 40
-full  mpich_early        600 mpi mpich early_receives --iters 4
-full  mpich_cancel       600 mpi mpich cancel_trunc
-full  mpich_collectives  600 mpi mpich collectives --iters 2
-full  mpich_rma          600 mpi mpich rma
+full  ucp_ud            3600 ucp_ud 'ucp/*/shm:-*killed*:*ten_thousand*'
+full  ucp_ud_pair        900 netem 'loss 2% duplicate 1%' ucp_ud 'ucp/test_two_process.*:ucp/test_ep_close.*/shm' TEST_PEER_IB_DEVICES=rxe1
+full  ucp_channel       1800 ucp_channel 'ucp/test_tag_*/shm:ucp/test_two_process.*/shm:ucp/test_ep_close.*/shm:ucp/test_mixed_traffic.*/shm:ucp/test_threads.*/shm:-*ten_thousand*' UCXRI_IB_EAGER_SIZE=4k
+full  ucp_channel_pair   900 netem 'delay 50us' ucp_channel 'ucp/test_two_process.*:ucp/test_ep_close.*/shm' TEST_PEER_IB_DEVICES=rxe1
+full  mpich_rc_loss      600 netem 'loss 1%' mpi_rc mpich order --iters 2 PAIR=y
+full  mpich_rc_ipv4      600 mpi_rc mpich order --iters 2 PAIR=y UCXRI_IB_GID_INDEX=1
+full  mpich_mix          600 mpi_rc mpich mix_modes --iters 20
+full  mpich_types        600 mpi_rc mpich pt2pt_types --iters 40
+full  mpich_early        600 mpi_rc mpich early_receives --iters 4
+full  mpich_cancel       600 mpi_rc mpich cancel_trunc
+full  mpich_collectives  600 mpi_rc mpich collectives --iters 2
+full  mpich_rma          600 mpi_rc mpich rma
 full  mpich_events       600 mpi mpich mem_events
-full  openmpi_mix        600 mpi openmpi mix_modes --iters 20
-full  openmpi_types      600 mpi openmpi pt2pt_types --iters 40
-full  openmpi_early      600 mpi openmpi early_receives --iters 4
-full  openmpi_cancel     600 mpi openmpi cancel_trunc
+full  mpich_ud_faults    600 netem 'delay 1ms reorder 90% loss 2% duplicate 1% corrupt 1%' mpi_ud mpich mix_modes --iters 10 PAIR=y
+full  mpich_ud_types     600 mpi_ud mpich pt2pt_types --iters 20 PAIR=y UCXRI_IB_GID_INDEX=1
+full  mpich_ud_early     600 mpi_ud mpich early_receives --iters 4 PAIR=y
+full  mpich_ud_collect   600 mpi_ud mpich collectives --iters 2 PAIR=y
+full  mpich_ud_cancel    600 mpi_ud mpich cancel_trunc PAIR=y
+full  mpich_channel_mix  600 mpi_channel mpich mix_modes --iters 20 PAIR=y
+full  mpich_channel_coll 600 mpi_channel mpich collectives --iters 2 PAIR=y
+full  openmpi_mix        600 mpi_rc openmpi mix_modes --iters 20
+full  openmpi_types      600 mpi_rc openmpi pt2pt_types --iters 40
+full  openmpi_early      600 mpi_rc openmpi early_receives --iters 4
+full  openmpi_cancel     600 mpi_rc openmpi cancel_trunc
 full  openmpi_events     600 mpi openmpi mem_events
+full  openmpi_ud_faults  600 netem 'delay 1ms reorder 90% loss 2% duplicate 1% corrupt 1%' mpi_ud openmpi mix_modes --iters 10 PAIR=y
+full  openmpi_ud_types   600 mpi_ud openmpi pt2pt_types --iters 20 PAIR=y UCXRI_IB_GID_INDEX=1
+full  openmpi_ud_early   600 mpi_ud openmpi early_receives --iters 4 PAIR=y
+full  openmpi_ud_cancel  600 mpi_ud openmpi cancel_trunc PAIR=y
+full  openmpi_chan_mix   600 mpi_channel openmpi mix_modes --iters 20 PAIR=y
 full  ucx_rc_get         120 perftest ucp_get -s 100000 -n 10 -w 1 UCX_TLS=rc_v,self
 full  ucx_ud_bw          120 perftest tag_bw -s 20000 -n 10 -w 1 UCX_TLS=ud_v,self
 full  library_rc_v       240 perftest tag_bw -s 100000 -n 10 -w 1 UCX_TLS=rc_v,self LIBRARY=y
@@ -51,8 +88,11 @@ END
 
 LIBRARY=/vm/src/.libs/libucxri.so
 # This library on the RDMA device only, as between two hosts
-OVER_RC=(UCX_RNDV_SCHEME=recv_init UCXRI_IB_DEVICES=rxe0 UCXRI_IB_GID_INDEX=0 UCXRI_CMA=n
-    UCXRI_RING_PEERS=0)
+ON_DEVICE=(UCX_RNDV_SCHEME=recv_init UCXRI_IB_DEVICES=rxe0 UCXRI_IB_GID_INDEX=0 UCXRI_CMA=n
+    UCXRI_RING_PEERS=0 UCXRI_STATS=y UCXRI_STATS_DEST=/tmp/stats.%p)
+# and how it is told to send all long messages by datagrams, and short ones by RDMA soon
+BY_UD=UCXRI_IB_TRANSPORT=ud
+BY_CHANNEL=(UCXRI_IB_EAGER_PEERS=8 UCXRI_IB_EAGER_AFTER=4)
 # UCX's own rc_verbs and ud_verbs. The other GID is an IPv4 one, with which its UD fails.
 ON_RXE=(UCX_NET_DEVICES=rxe0:1 UCX_IB_GID_INDEX=0)
 
@@ -96,6 +136,24 @@ pingpong()
     listening 18515 && "$program" -d rxe0 -g 0 -p 18515 "$@" 127.0.0.1 && wait $server
 }
 
+# netem FAULTS COMMAND...: with a network between rxe0 and rxe1 that does this to either way,
+# and that the command must have used. guest.sh removes it.
+netem()
+{
+    local dev
+    for dev in v0 v1; do
+        # shellcheck disable=SC2086  # words
+        tc qdisc replace dev $dev root netem limit 100000 $1 || return
+    done
+    "${@:2}" || return
+    tc -s qdisc show dev v0 | awk '
+        $1 == "Sent" { packets = $4; lost = $7 + 0 }
+        END {
+            print "by the network: " packets " packets, " lost " lost"
+            exit packets < 100
+        }'
+}
+
 # gtest PROGRAM FILTER NAME=VALUE...
 gtest()
 {
@@ -103,9 +161,16 @@ gtest()
     env "${@:3}" "/vm/test/gtest/$1" --gtest_color=no --gtest_filter="$2"
 }
 
+# unit FILTER NAME=VALUE...
 unit()
 {
-    gtest gtest_unit "$1"
+    gtest gtest_unit "$@"
+}
+
+# The ud plane between both devices
+ud_pair()
+{
+    unit "$1" RI_TEST_DEVICES=rxe0,rxe1 RI_TEST_VERBOSE=y "${@:2}"
 }
 
 # The tests of the software adapter on what it imitates
@@ -114,13 +179,16 @@ softhca()
     gtest gtest_softhca "$1"
 }
 
-# read_something: whether a process got data through the device
-read_something()
+# counted COUNTERS COMMAND...: one of the counters of some process must have counted
+counted()
 {
-    cat /tmp/stats.* 2>/dev/null | awk '
-        / (rx_read_bytes|tx_written_bytes) / { sum += $2 }
+    local counters=$1
+    rm -f /tmp/stats.*
+    "${@:2}" || return
+    cat /tmp/stats.* 2>/dev/null | awk -v counters="$counters" '
+        $1 ~ "^(" counters ")$" { sum += $2 }
         END {
-            print "by RDMA: " sum + 0 " bytes"
+            print "by the device: " sum + 0 " " counters
             exit !sum
         }'
 }
@@ -128,26 +196,40 @@ read_something()
 # ucp FILTER NAME=VALUE...
 ucp()
 {
-    gtest gtest_ucp "$1" "${OVER_RC[@]}" "${@:2}" LD_PRELOAD=$LIBRARY
+    gtest gtest_ucp "$1" "${ON_DEVICE[@]}" "${@:2}" LD_PRELOAD=$LIBRARY
 }
 
 # The same for tests with messages that must have gone by the device
 ucp_rc()
 {
-    rm -f /tmp/stats.*
-    ucp "$@" UCXRI_STATS=y UCXRI_STATS_DEST=/tmp/stats.%p && read_something
+    counted 'rx_read_bytes|tx_written_bytes' ucp "$@"
 }
 
-# mpi MPI PROGRAM OPTIONS...: two ranks, and something must have gone by the device
+ucp_ud()
+{
+    counted ud_received ucp "$1" $BY_UD "${@:2}"
+}
+
+ucp_channel()
+{
+    counted tx_eager_rdma ucp "$1" "${BY_CHANNEL[@]}" "${@:2}"
+}
+
+# mpi MPI PROGRAM OPTIONS... NAME=VALUE...: two ranks. PAIR=y: each with its own device
 mpi()
 {
-    local mpi=$1 program=/vm/test/bin/$1/$2 word
-    local -a words=() launch=()
+    local mpi=$1 program=/vm/test/bin/$1/$2 word pair=
     # shellcheck disable=SC2054  # these are UCX's commas
-    local -a setup=("${OVER_RC[@]}" UCX_TLS=posix,sysv,self UCXRI_STATS=y
-        UCXRI_STATS_DEST=/tmp/stats.%p LD_PRELOAD=$LIBRARY)
+    local -a words=() launch=() options=() setup=("${ON_DEVICE[@]}"
+        UCX_TLS=posix,sysv,self LD_PRELOAD=$LIBRARY)
     need "$program" "$mpi"
-    rm -f /tmp/stats.*
+    for word in "${@:3}"; do
+        case $word in
+        PAIR=y) pair=y ;;
+        [A-Z]*=*) setup+=("$word") ;;
+        *) options+=("$word") ;;
+        esac
+    done
     if [ "$mpi" = mpich ]; then
         need mpiexec.hydra mpich
         for word in "${setup[@]}"; do
@@ -164,8 +246,27 @@ mpi()
             --mca plm isolated --mca mpi_yield_when_idle 1 --mca pml ucx --mca btl self
             --mca opal_common_ucx_tls any --mca opal_common_ucx_devices any)
     fi
-    "${launch[@]}" -n 2 "${words[@]}" "$program" "${@:3}" || return
-    [ "$2" = mem_events ] || read_something
+    launch+=(-n 2 "${words[@]}")
+    if [ -n "$pair" ]; then
+        # shellcheck disable=SC2016  # the rank's shell is to do it
+        launch+=(bash -c 'UCXRI_IB_DEVICES=rxe${PMI_RANK:-$OMPI_COMM_WORLD_RANK} exec "$@"' rank)
+    fi
+    "${launch[@]}" "$program" "${options[@]}"
+}
+
+mpi_rc()
+{
+    counted 'rx_read_bytes|tx_written_bytes' mpi "$@"
+}
+
+mpi_ud()
+{
+    counted ud_received mpi "$@" $BY_UD
+}
+
+mpi_channel()
+{
+    counted tx_eager_rdma mpi "$@" "${BY_CHANNEL[@]}"
 }
 
 # perftest TEST OPTIONS... NAME=VALUE...

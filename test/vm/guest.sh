@@ -21,7 +21,7 @@ fi
 show()
 {
     if [ "$2" -eq 0 ] && [ $verbose = no ]; then
-        grep -E '^(PASS |by RDMA|\[  (PASSED |SKIPPED) \] [0-9])' "$1"
+        grep -E '^(PASS |by the |\[  (PASSED |SKIPPED) \] [0-9])' "$1"
     elif [ $verbose = no ]; then
         grep -a -v -E '^\[( RUN  |       OK|  SKIPPED) |: Skipped$|^only for softhca' "$1" |
             tail -n 200 | cut -c 1-300
@@ -51,5 +51,7 @@ while read -r name limit command; do
     show /tmp/log $status
     echo "@end $name $status $((${ended%.*} - ${began%.*}))"
     rm -rf /dev/shm/*
+    tc qdisc del dev v0 root 2>/dev/null
+    tc qdisc del dev v1 root 2>/dev/null
 done < <(cases_of "$set")
 echo "@done"

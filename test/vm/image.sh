@@ -5,7 +5,7 @@
 # they need, the tests, and the kernel's modules, all in one initramfs. Sourced by run.sh.
 
 # What the guest runs, and what the tests need if it is there
-IMAGE_COMMANDS=(bash busybox env ip rdma timeout)
+IMAGE_COMMANDS=(bash busybox env ip rdma tc timeout)
 IMAGE_OPTIONAL=(ibv_devinfo ibv_rc_pingpong ibv_ud_pingpong ibv_srq_pingpong ucx_perftest
     stdbuf mpiexec.hydra hydra_pmi_proxy mpirun.openmpi orted)
 # Names that are looked for below the libraries' directory: what is loaded at run time

@@ -1,9 +1,9 @@
 #!/bin/bash
 # Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause
 #
-# The first process of the virtual machine: makes a Linux of it with the RDMA device rxe0,
-# runs the cases, and turns it off. The kernel talks on the first serial line, the tests on
-# the second one. Not busybox's shell: it takes its own, lesser ip.
+# The first process of the virtual machine: makes a Linux of it with the RDMA devices rxe0
+# and rxe1, runs the cases, and turns it off. The kernel talks on the first serial line, the
+# tests on the second one. Not busybox's shell: it takes its own, lesser ip.
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 export HOME=/root LANG=C LC_ALL=C TMPDIR=/tmp
 
@@ -35,24 +35,42 @@ while read -r module; do
 done </vm/modules/load
 
 # Traffic within one rxe device goes through the kernel only, but it needs a network device
-# with room for the largest packets.
+# with room for the largest packets. That between two of them, on both ends of a veth, goes
+# through it, and through what tc puts there. Both ends are in the same namespace: rxe does not
+# take what comes to another one. So the kernel must take packets that come from itself, and an
+# end must not answer for the other one.
 ip link set lo up
 ip link add v0 type veth peer name v1 || off "no veth"
-ip link set v0 mtu 4500
-ip link set v1 mtu 4500 up
-rdma link add rxe0 type rxe netdev v0 || off "no rxe device"
-# It learns from this that its port is up
-ip link set v0 up
-ip addr add 10.0.0.1/24 dev v0
+for dev in all v0 v1; do
+    echo 1 >/proc/sys/net/ipv4/conf/$dev/accept_local
+    echo 0 >/proc/sys/net/ipv4/conf/$dev/rp_filter
+    echo 1 >/proc/sys/net/ipv4/conf/$dev/arp_ignore
+done
+for i in 0 1; do
+    ip link set v$i mtu 4500
+    rdma link add rxe$i type rxe netdev v$i || off "no rxe device"
+    # It learns from this that its port is up
+    ip link set v$i up
+    ip addr add 10.0.0.$((i + 1))/24 dev v$i
+done
+for i in 0 1; do
+    ip neigh replace 10.0.0.$((2 - i)) dev v$i nud permanent \
+        lladdr "$(cat /sys/class/net/v$((1 - i))/address)"
+done
 
-# The port is active after a moment, and the link-local address, GID 0, is there when nobody
-# else was found to have it
+# port_is_ready N: the port is active after a moment, and the link-local address, GID 0, is
+# there when nobody else was found to have it
+port_is_ready()
+{
+    rdma link show rxe$1/1 | grep -q 'state ACTIVE' &&
+        ip -6 addr show dev v$1 scope link -tentative | grep -q fe80
+}
+
 tries=0
-until rdma link show rxe0/1 | grep -q 'state ACTIVE' &&
-    ip -6 addr show dev v0 scope link -tentative | grep -q fe80; do
+until port_is_ready 0 && port_is_ready 1; do
     sleep 0.1
     tries=$((tries + 1))
-    [ $tries -lt 100 ] || off "the port of rxe0 does not become active"
+    [ $tries -lt 100 ] || off "the ports do not become active"
 done
 
 ulimit -l unlimited

@@ -10,7 +10,7 @@
 # The cloud kernels have no rdma_rxe, so it is the ordinary one
 KERNEL_PACKAGE=linux-image-amd64
 # rxe wants crc32 of the kernel's crypto layer and asks for it by name only
-KERNEL_MODULES=(crc32_generic veth rdma_rxe ib_uverbs rdma_ucm)
+KERNEL_MODULES=(crc32_generic veth rdma_rxe ib_uverbs rdma_ucm sch_netem)
 
 # kernel_package: the name of the package with the kernel itself
 kernel_package()
@@ -50,12 +50,22 @@ kernel_pick()
     echo "$release" >"$dir/release"
 }
 
+# kernel_complete DIR: whether it is there, with all modules that this version of the tests needs
+kernel_complete()
+{
+    local dir=$1 module
+    [ -s "$dir/release" ] || return 1
+    for module in "${KERNEL_MODULES[@]}"; do
+        grep -q "^$module\.ko" "$dir/modules/load" || return 1
+    done
+}
+
 # kernel_fetch DIR: does nothing if it is there already. 1 and a line on stderr if it cannot
 # be had.
 kernel_fetch()
 {
     local dir=$1 package command status
-    [ ! -s "$dir/release" ] || return 0
+    ! kernel_complete "$dir" || return 0
     for command in apt-get dpkg-deb busybox; do
         if ! command -v $command >/dev/null; then
             echo "no $command to fetch and unpack a Debian kernel with" >&2
@@ -69,7 +79,7 @@ kernel_fetch()
     fi
     # Another run may be doing the same
     mkdir -p "$dir" && exec 8>"$dir/.lock" && flock 8 || return 1
-    if [ -s "$dir/release" ]; then
+    if kernel_complete "$dir"; then
         exec 8>&-
         return 0
     fi

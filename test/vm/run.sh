@@ -128,7 +128,7 @@ kernel=${kernel:-$build_dir/test/vm/kernel}
 
 [ "$(uname -m)" = x86_64 ] || cannot "only for x86_64"
 for command in qemu-system-x86_64:qemu-system-x86 busybox:busybox-static cpio:cpio \
-    ip:iproute2 rdma:iproute2; do
+    ip:iproute2 rdma:iproute2 tc:iproute2; do
     command -v ${command%:*} >/dev/null ||
         cannot "no ${command%:*} (Debian package ${command#*:})"
 done
