@@ -20,21 +20,31 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* What a sleep takes at least: what is due before is waited for awake. */
-#define AGENT_SPIN_NS 4000
+/* What a sleep takes from a thread that computes on the same core, in a virtual machine: there a
+ * timer is some 20 us. What is due before is waited for awake. */
+#define AGENT_SPIN_NS 15000
 
 /* Ended sleeps come late; they are asked for so much earlier. */
 #define AGENT_EARLY_NS 3000
 
-/* Polls that are not further apart, and so many of them, are likely to go on. */
+/* Polls that are not further apart, and so many of them, are likely to go on. After a longer
+ * pause, in which the thread has copied something perhaps, a few are enough; after one that is
+ * longer still it has computed. */
 #define AGENT_STEADY_NS    5000
+#define AGENT_PAUSE_NS     50000
 #define AGENT_STEADY_POLLS 16
+#define AGENT_AGAIN_POLLS  12
 
 /* So long after the last of them the agent is on its own again: more than PEERS_POLLED_NS,
  * within which others rely on the polls. Until then it looks only so often whether
- * something was left over. */
-#define AGENT_ALONE_NS 20000
-#define AGENT_TICK_NS  100000
+ * something was left over: each time is one that the thread does not have, so less often the longer
+ * it polls. */
+#define AGENT_ALONE_NS     50000
+#define AGENT_TICK_NS      100000
+#define AGENT_TICK_MOST_NS 400000
+
+/* So long what is due keeps a thread that polls from what is complete. */
+#define AGENT_TURN_NS 20000
 
 /* A full ring's reader wakes the agent; this is for one that has died. */
 #define AGENT_STALL_NS 1000000
@@ -54,6 +64,7 @@ static struct {
     unsigned quick_polls; /* in succession */
     uint64_t steady;      /* when somebody did last who will do it again soon */
     int ticking;          /* awake, or sleeping for a tick at most */
+    uint64_t tick;        /* how long that is */
 } agent;
 
 static int agent_list(sh_qp_t *qp)
@@ -176,7 +187,9 @@ static void agent_message(unsigned slot, pid_t pid, const sh_msg_t *msg)
             sh_requester_answer(qp, msg);
         } else if ((copy = malloc(sizeof(*copy))) != NULL) {
             *copy = *msg;
-            if (sh_agent_at(sh_link_answer(msg), agent_answer, copy, qp)) {
+            /* The program polls for it, or has said that it wants it */
+            if (sh_agent_at_poll(sh_link_answer(msg), agent_answer, copy, qp,
+                                 (sh_cq_t *)(void *)qp->super.send_cq)) {
                 free(copy);
             }
         }
@@ -196,6 +209,7 @@ static void agent_message(unsigned slot, pid_t pid, const sh_msg_t *msg)
 /* Everything that can be done now. With sh_proc.lock held. @return How much that was. */
 static unsigned agent_turn(void)
 {
+    uint64_t end = sh_now() + AGENT_TURN_NS;
     unsigned work;
 
     if (__atomic_load_n(&agent.attention_count, __ATOMIC_RELAXED) > 0) {
@@ -205,7 +219,7 @@ static unsigned agent_turn(void)
     work = sh_fabric_receive(agent_message);
     while (sh_calls_make(sh_now())) {
         ++work;
-        if (__atomic_load_n(&agent.waiting, __ATOMIC_RELAXED) || (work > 256)) {
+        if (__atomic_load_n(&agent.waiting, __ATOMIC_RELAXED) || (sh_now() > end)) {
             break;
         }
     }
@@ -229,13 +243,15 @@ static unsigned agent_work(void)
  * does not tick, and wakes it, or the agent sees the poll. */
 void sh_agent_polled(uint64_t now)
 {
-    uint64_t before = __atomic_exchange_n(&agent.polled, now, __ATOMIC_RELAXED);
+    uint64_t pause = now - __atomic_exchange_n(&agent.polled, now, __ATOMIC_RELAXED);
+    unsigned quick = __atomic_load_n(&agent.quick_polls, __ATOMIC_RELAXED);
 
-    if (now - before >= AGENT_STEADY_NS) {
-        __atomic_store_n(&agent.quick_polls, 0, __ATOMIC_RELAXED);
+    if (pause >= AGENT_STEADY_NS) {
+        quick = (pause >= AGENT_PAUSE_NS) ? 0 : sh_min(quick, AGENT_AGAIN_POLLS);
+        __atomic_store_n(&agent.quick_polls, quick, __ATOMIC_RELAXED);
         return;
     }
-    if (__atomic_load_n(&agent.quick_polls, __ATOMIC_RELAXED) < AGENT_STEADY_POLLS) {
+    if (quick < AGENT_STEADY_POLLS) {
         __atomic_fetch_add(&agent.quick_polls, 1, __ATOMIC_RELAXED);
         return;
     }
@@ -259,6 +275,27 @@ void sh_agent_help(uint64_t now)
     agent_turn();
     pthread_mutex_unlock(&sh_proc.lock);
     sh_fabric_wake();
+    /* That was no pause */
+    __atomic_store_n(&agent.polled, sh_now(), __ATOMIC_RELAXED);
+}
+
+void sh_agent_catch_up(void)
+{
+    agent_turn();
+}
+
+void sh_agent_want(const sh_cq_t *cq, int more)
+{
+    uint32_t *wanted = &sh_fabric_inbox()->wanted[cq->want];
+
+    if (!more) {
+        __atomic_fetch_sub(wanted, 1, __ATOMIC_SEQ_CST);
+        return;
+    }
+    __atomic_fetch_add(wanted, 1, __ATOMIC_SEQ_CST);
+    if (sh_calls_promote() || sh_fabric_pending()) {
+        sh_fabric_ring();
+    }
 }
 
 void sh_agent_alone(void)
@@ -319,15 +356,19 @@ static void agent_sleep(uint32_t doorbell)
 {
     sh_inbox_t *inbox = sh_fabric_inbox();
     uint64_t now      = sh_now();
-    int helped        = agent_is_helped(now);
-    uint64_t until    = helped ? now + AGENT_TICK_NS : agent_bedtime(now);
+    uint64_t until;
+    int helped;
 
+    /* First: who adds something from now on rings */
+    __atomic_store_n(&inbox->asleep, 1, __ATOMIC_RELAXED);
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    helped = agent_is_helped(now);
+    until  = helped ? now + agent.tick : agent_bedtime(now);
     if (until == 0) {
+        __atomic_store_n(&inbox->asleep, 0, __ATOMIC_RELAXED);
         __builtin_ia32_pause();
         return;
     }
-    __atomic_store_n(&inbox->asleep, 1, __ATOMIC_RELAXED);
-    __atomic_thread_fence(__ATOMIC_SEQ_CST);
     if (!__atomic_load_n(&agent.stop, __ATOMIC_RELAXED) &&
         (helped ||
          (!sh_fabric_pending() && !__atomic_load_n(&agent.urgent, __ATOMIC_SEQ_CST)))) {
@@ -335,6 +376,7 @@ static void agent_sleep(uint32_t doorbell)
     }
     __atomic_store_n(&inbox->asleep, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&agent.ticking, 1, __ATOMIC_SEQ_CST);
+    agent.tick = helped ? sh_min(2 * agent.tick, AGENT_TICK_MOST_NS) : AGENT_TICK_NS;
     sh_calls_awake();
 }
 
@@ -418,4 +460,5 @@ void sh_agent_forget(void)
     sh_mutex_init(&agent.attention_lock);
     agent.attention_end = &agent.attention;
     agent.ticking       = 1;
+    agent.tick          = AGENT_TICK_NS;
 }

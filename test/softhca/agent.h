@@ -32,6 +32,20 @@ void sh_agent_forget(void);
  */
 int sh_agent_at(uint64_t time, sh_agent_func_t func, void *data, const sh_qp_t *owner);
 
+/**
+ * The same for a completion, which only polls can see: the agent makes the call, but does not wake up
+ * for it unless completions of that queue are wanted.
+ */
+int sh_agent_at_poll(uint64_t time, sh_agent_func_t func, void *data,
+                     const sh_qp_t *owner, const sh_cq_t *cq);
+
+/**
+ * Something more, or less, wants completions of a queue before they are polled: it is armed, or a
+ * request waits for the end of another one. As long as there is anything, what brings them wakes
+ * the agent.
+ */
+void sh_agent_want(const sh_cq_t *cq, int more);
+
 /** Drop all calls of a QP. With sh_proc.lock held. */
 void sh_agent_drop(const sh_qp_t *owner);
 
@@ -49,6 +63,9 @@ void sh_agent_polled(uint64_t now);
 
 /** Do what the agent has to do now, if nobody is doing it. No lock may be held. */
 void sh_agent_help(uint64_t now);
+
+/** Do it before a QP changes: what was acknowledged is complete. With sh_proc.lock held. */
+void sh_agent_catch_up(void);
 
 /** The program is going to sleep: the agent does all the work itself. */
 void sh_agent_alone(void);

@@ -27,6 +27,7 @@ void sh_answer_init(sh_msg_t *answer, const sh_msg_t *msg, uint8_t judgement,
     answer->src_qpn = msg->dst_qpn;
     answer->dst_qpn = msg->src_qpn;
     answer->psn     = msg->psn;
+    answer->qkey    = msg->qkey;
     answer->epoch   = msg->epoch;
     answer->value   = value;
     answer->sent    = time;

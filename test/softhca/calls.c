@@ -19,11 +19,16 @@ typedef struct calls_entry {
 } calls_entry_t;
 
 /* A binary heap. */
-static struct {
-    pthread_mutex_t lock;
-    calls_entry_t *heap;
+typedef struct calls_heap {
+    calls_entry_t *entry;
     size_t count;
     size_t capacity;
+} calls_heap_t;
+
+static struct {
+    pthread_mutex_t lock;
+    calls_heap_t timed;
+    calls_heap_t polls; /* nobody has to be woken for them */
     uint64_t seq;
     uint64_t sleeps_until; /* the agent; 0: it is awake, or sleeps for a tick only */
     uint64_t due;          /* time of the first call, read without the lock */
@@ -34,108 +39,158 @@ static int calls_before(const calls_entry_t *a, const calls_entry_t *b)
     return (a->time != b->time) ? (a->time < b->time) : (a->seq < b->seq);
 }
 
-/* The heap has changed. With lock held. */
+static uint64_t calls_first(const calls_heap_t *heap)
+{
+    return (heap->count > 0) ? heap->entry[0].time : UINT64_MAX;
+}
+
+/* A heap has changed. With lock held. */
 static void calls_set_due(void)
 {
-    __atomic_store_n(&calls.due, (calls.count > 0) ? calls.heap[0].time : UINT64_MAX,
+    __atomic_store_n(&calls.due,
+                     sh_min(calls_first(&calls.timed), calls_first(&calls.polls)),
                      __ATOMIC_RELEASE);
 }
 
-static void calls_swap(size_t i, size_t j)
+static void calls_swap(calls_heap_t *heap, size_t i, size_t j)
 {
-    calls_entry_t call = calls.heap[i];
+    calls_entry_t call = heap->entry[i];
 
-    calls.heap[i] = calls.heap[j];
-    calls.heap[j] = call;
+    heap->entry[i] = heap->entry[j];
+    heap->entry[j] = call;
 }
 
-static void calls_sift_up(size_t i)
+static void calls_sift_up(calls_heap_t *heap, size_t i)
 {
-    while ((i > 0) && calls_before(&calls.heap[i], &calls.heap[(i - 1) / 2])) {
-        calls_swap(i, (i - 1) / 2);
+    while ((i > 0) && calls_before(&heap->entry[i], &heap->entry[(i - 1) / 2])) {
+        calls_swap(heap, i, (i - 1) / 2);
         i = (i - 1) / 2;
     }
 }
 
-static void calls_sift_down(size_t i)
+static void calls_sift_down(calls_heap_t *heap, size_t i)
 {
     size_t child;
 
-    while ((child = 2 * i + 1) < calls.count) {
-        if ((child + 1 < calls.count) &&
-            calls_before(&calls.heap[child + 1], &calls.heap[child])) {
+    while ((child = 2 * i + 1) < heap->count) {
+        if ((child + 1 < heap->count) &&
+            calls_before(&heap->entry[child + 1], &heap->entry[child])) {
             ++child;
         }
-        if (!calls_before(&calls.heap[child], &calls.heap[i])) {
+        if (!calls_before(&heap->entry[child], &heap->entry[i])) {
             return;
         }
-        calls_swap(i, child);
+        calls_swap(heap, i, child);
         i = child;
     }
 }
 
-int sh_agent_at(uint64_t time, sh_agent_func_t func, void *data, const sh_qp_t *owner)
+static int calls_add(calls_heap_t *heap, const calls_entry_t *call)
 {
-    calls_entry_t *heap;
+    calls_entry_t *entry;
     size_t capacity;
-    int wake;
 
-    pthread_mutex_lock(&calls.lock);
-    if (calls.count == calls.capacity) {
-        capacity = sh_max(calls.capacity * 2, 64);
-        heap     = realloc(calls.heap, capacity * sizeof(*heap));
-        if (heap == NULL) {
-            pthread_mutex_unlock(&calls.lock);
+    if (heap->count == heap->capacity) {
+        capacity = sh_max(heap->capacity * 2, 64);
+        entry    = realloc(heap->entry, capacity * sizeof(*entry));
+        if (entry == NULL) {
             return -1;
         }
-        calls.heap     = heap;
-        calls.capacity = capacity;
+        heap->entry    = entry;
+        heap->capacity = capacity;
     }
-    calls.heap[calls.count] = (calls_entry_t){time, calls.seq++, func, data, owner};
-    calls_sift_up(calls.count++);
+    heap->entry[heap->count] = *call;
+    calls_sift_up(heap, heap->count++);
+    return 0;
+}
+
+/* @param wanted Whether a word is that says what the call is for, or NULL: it has to be made anyway.
+ * Who sets it moves what it finds here. */
+static int calls_at(const uint32_t *wanted, uint64_t time, sh_agent_func_t func,
+                    void *data, const sh_qp_t *owner)
+{
+    calls_entry_t call = {time, 0, func, data, owner};
+    int timed, wake, error;
+
+    pthread_mutex_lock(&calls.lock);
+    timed    = (wanted == NULL) || (__atomic_load_n(wanted, __ATOMIC_SEQ_CST) != 0);
+    call.seq = calls.seq++;
+    error    = calls_add(timed ? &calls.timed : &calls.polls, &call);
     calls_set_due();
-    wake = (time < calls.sleeps_until);
+    wake = !error && timed && (time < calls.sleeps_until);
     pthread_mutex_unlock(&calls.lock);
     if (wake) {
         sh_fabric_kick();
     }
-    return 0;
+    return error;
 }
 
-void sh_agent_drop(const sh_qp_t *owner)
+int sh_agent_at(uint64_t time, sh_agent_func_t func, void *data, const sh_qp_t *owner)
+{
+    return calls_at(NULL, time, func, data, owner);
+}
+
+int sh_agent_at_poll(uint64_t time, sh_agent_func_t func, void *data,
+                     const sh_qp_t *owner, const sh_cq_t *cq)
+{
+    return calls_at(&sh_fabric_inbox()->wanted[cq->want], time, func, data, owner);
+}
+
+/* With lock held, which is let go of meanwhile. */
+static void calls_drop(calls_heap_t *heap, const sh_qp_t *owner)
 {
     calls_entry_t call;
     size_t i;
 
-    pthread_mutex_lock(&calls.lock);
-    for (i = 0; i < calls.count;) {
-        if (calls.heap[i].owner != owner) {
+    for (i = 0; i < heap->count;) {
+        if (heap->entry[i].owner != owner) {
             ++i;
             continue;
         }
-        call          = calls.heap[i];
-        calls.heap[i] = calls.heap[--calls.count];
+        call           = heap->entry[i];
+        heap->entry[i] = heap->entry[--heap->count];
         pthread_mutex_unlock(&calls.lock);
         call.func(call.data, 1);
         pthread_mutex_lock(&calls.lock);
     }
-    for (i = calls.count; i-- > 0;) {
-        calls_sift_down(i);
+    for (i = heap->count; i-- > 0;) {
+        calls_sift_down(heap, i);
     }
+}
+
+void sh_agent_drop(const sh_qp_t *owner)
+{
+    pthread_mutex_lock(&calls.lock);
+    calls_drop(&calls.timed, owner);
+    calls_drop(&calls.polls, owner);
     calls_set_due();
     pthread_mutex_unlock(&calls.lock);
 }
 
+/* The heap with the first call of all. */
+static calls_heap_t *calls_next(void)
+{
+    if (calls.polls.count == 0) {
+        return &calls.timed;
+    }
+    return ((calls.timed.count > 0) &&
+            calls_before(&calls.timed.entry[0], &calls.polls.entry[0])) ?
+                   &calls.timed :
+                   &calls.polls;
+}
+
 int sh_calls_make(uint64_t now)
 {
+    calls_heap_t *heap;
     calls_entry_t call;
     int found = 0;
 
     pthread_mutex_lock(&calls.lock);
-    if ((calls.count > 0) && (calls.heap[0].time <= now)) {
-        call          = calls.heap[0];
-        calls.heap[0] = calls.heap[--calls.count];
-        calls_sift_down(0);
+    heap = calls_next();
+    if (calls_first(heap) <= now) {
+        call           = heap->entry[0];
+        heap->entry[0] = heap->entry[--heap->count];
+        calls_sift_down(heap, 0);
         calls_set_due();
         found = 1;
     }
@@ -151,12 +206,27 @@ uint64_t sh_calls_due(void)
     return __atomic_load_n(&calls.due, __ATOMIC_ACQUIRE);
 }
 
+int sh_calls_promote(void)
+{
+    int any;
+
+    pthread_mutex_lock(&calls.lock);
+    for (any = 0;
+         (calls.polls.count > 0) &&
+         (calls_add(&calls.timed, &calls.polls.entry[calls.polls.count - 1]) == 0);
+         any = 1) {
+        --calls.polls.count;
+    }
+    pthread_mutex_unlock(&calls.lock);
+    return any;
+}
+
 uint64_t sh_calls_sleep(uint64_t least)
 {
     uint64_t until;
 
     pthread_mutex_lock(&calls.lock);
-    until = (calls.count > 0) ? calls.heap[0].time : UINT64_MAX;
+    until = calls_first(&calls.timed);
     if (until > least) {
         calls.sleeps_until = until;
     }
@@ -178,12 +248,18 @@ void sh_calls_init(void)
     calls.due = UINT64_MAX;
 }
 
+static void calls_cleanup(calls_heap_t *heap)
+{
+    while (heap->count > 0) {
+        --heap->count;
+        heap->entry[heap->count].func(heap->entry[heap->count].data, 1);
+    }
+    free(heap->entry);
+    heap->entry = NULL;
+}
+
 void sh_calls_cleanup(void)
 {
-    while (calls.count > 0) {
-        --calls.count;
-        calls.heap[calls.count].func(calls.heap[calls.count].data, 1);
-    }
-    free(calls.heap);
-    calls.heap = NULL;
+    calls_cleanup(&calls.timed);
+    calls_cleanup(&calls.polls);
 }

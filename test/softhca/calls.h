@@ -18,6 +18,9 @@ int sh_calls_make(uint64_t now);
 /** @return The time of the first call, UINT64_MAX if there is none. It may change at once. */
 uint64_t sh_calls_due(void);
 
+/** The agent is to make the calls for polls, too, in time. @return Whether there were any. */
+int sh_calls_promote(void);
+
 /**
  * The agent goes to sleep: it is woken for calls that are added before the first one.
  * @param least It does not if the first one is not later than this.

@@ -23,6 +23,10 @@ static void cq_notify(sh_cq_t *cq, int solicited)
         return;
     }
     cq->armed = 0;
+    if (cq->wanted) {
+        cq->wanted = 0;
+        sh_agent_want(cq, 0);
+    }
     if (cq->super.channel != NULL) {
         sh_channel_event((sh_channel_t *)(void *)cq->super.channel, &cq->super);
     }
@@ -215,14 +219,22 @@ static int cq_req_notify(struct ibv_cq *super, int solicited_only)
 {
     sh_cq_t *cq = cq_own(super);
     int armed   = solicited_only ? 1 : 2;
+    int wants   = 0;
 
-    if (sh_context_valid(super->context)) {
-        sh_agent_alone();
-    }
     pthread_mutex_lock(&cq->lock);
+    if (!cq->wanted && sh_context_valid(super->context)) {
+        cq->wanted = wants = 1;
+    }
     cq->armed = sh_max(cq->armed, armed);
     cq_notify_due(cq);
     pthread_mutex_unlock(&cq->lock);
+    /* Not with the lock: the agent may need it at once. The event may have come by now. */
+    if (wants) {
+        sh_agent_want(cq, 1);
+    }
+    if (sh_context_valid(super->context)) {
+        sh_agent_alone();
+    }
     return 0;
 }
 
@@ -240,6 +252,7 @@ static uint32_t cq_size(int cqe)
 static sh_cq_t *cq_create(struct ibv_context *context, int cqe, void *cq_context,
                           struct ibv_comp_channel *channel, int comp_vector)
 {
+    static unsigned count;
     sh_cq_t *cq;
 
     if ((cqe < 1) || (cqe > SH_MAX_CQE) || (comp_vector < 0) ||
@@ -259,6 +272,7 @@ static sh_cq_t *cq_create(struct ibv_context *context, int cqe, void *cq_context
         errno = ENOMEM;
         return NULL;
     }
+    cq->want             = __atomic_fetch_add(&count, 1, __ATOMIC_RELAXED) % SH_WANTS;
     cq->super.context    = context;
     cq->super.channel    = channel;
     cq->super.cq_context = cq_context;
@@ -345,6 +359,9 @@ SH_EXPORT int ibv_destroy_cq(struct ibv_cq *super)
     if (sh_context_valid(super->context)) {
         if (__atomic_load_n(&cq->users, __ATOMIC_RELAXED) != 0) {
             return EBUSY;
+        }
+        if (cq->wanted) {
+            sh_agent_want(cq, 0);
         }
         sh_control_lock();
         sh_agent_drop((const sh_qp_t *)(void *)cq);

@@ -320,6 +320,11 @@ uint32_t sh_fabric_generation(unsigned slot)
     return __atomic_load_n(&entry->generation, __ATOMIC_RELAXED);
 }
 
+uint32_t sh_fabric_last_generation(unsigned slot)
+{
+    return __atomic_load_n(&fabric_directory->slots[slot].generation, __ATOMIC_RELAXED);
+}
+
 pid_t sh_fabric_pid(unsigned slot)
 {
     return (pid_t)__atomic_load_n(&fabric_directory->slots[slot].pid, __ATOMIC_ACQUIRE);

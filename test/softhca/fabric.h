@@ -81,6 +81,9 @@ int sh_fabric_alive(unsigned slot, uint32_t generation);
 /** @return The generation of the process in the slot now, 0 for none. */
 uint32_t sh_fabric_generation(unsigned slot);
 
+/** @return Of the one that is there, or was last: what it has sent still counts. */
+uint32_t sh_fabric_last_generation(unsigned slot);
+
 /** @return The guard of a QP of another process, or NULL. See sh_inbox_t. */
 uint32_t *sh_fabric_guard(unsigned slot, uint32_t index);
 
@@ -93,6 +96,9 @@ void sh_fabric_kick(void);
 
 /** Wake the own agent in any case. */
 void sh_fabric_rouse(void);
+
+/** Wake the own agent, or if it is going to sleep, keep it awake. */
+void sh_fabric_ring(void);
 
 /* Between fabric.c and peers.c only */
 void *sh_fabric_map(unsigned slot, size_t offset, size_t size);

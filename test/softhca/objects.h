@@ -103,6 +103,8 @@ typedef struct sh_cq {
     uint64_t tail;
     uint64_t first_due; /* of the oldest one; UINT64_MAX: none. Read without the lock */
     int armed;          /* 0, 1: for solicited ones, 2: for all */
+    int wanted;         /* by sh_agent_want() */
+    unsigned want;      /* the word for that, in sh_inbox_t.wanted */
     int overrun;
     unsigned users;        /* QPs; with sh_proc.lock */
     uint32_t comp_events;  /* given out by ibv_get_cq_event */
@@ -183,6 +185,7 @@ typedef struct sh_sq {
     int lost;           /* a real peer would not have answered: wait for the timeout */
     int stopped;        /* the next one has an error, which comes out in its turn */
     int fatal;          /* the completion queue overran */
+    int wanted;         /* by sh_agent_want() */
     uint64_t rnr_until; /* nothing is sent before; 0: no RNR */
     uint64_t retry_at;  /* if lost */
     uint64_t check_at;  /* when to see whether the peer lives */
@@ -216,6 +219,7 @@ typedef struct sh_qp {
     int established;
     struct responder_request *requests; /* link model: to be begun in this order */
     struct responder_request **requests_end;
+    uint64_t last_due; /* link model: the latest end of a request so far */
     uint64_t last_answer;
     sh_answer_t *answers;
     sh_answer_t **answers_end;
@@ -405,6 +409,9 @@ void sh_sq_complete_at(sh_qp_t *qp, enum ibv_wc_status status, uint64_t due);
 
 /** Complete all with an error. With sq_lock held. */
 void sh_sq_flush(sh_qp_t *qp);
+
+/** The queue is emptied, or goes: it waits for nothing. With sq_lock held. */
+void sh_sq_unwanted(sh_qp_t *qp);
 
 static inline sh_send_wqe_t *sh_sq_at(sh_sq_t *sq, uint64_t count)
 {

@@ -188,6 +188,11 @@ void sh_fabric_kick(void)
     peers_wake(sh_fabric_inbox());
 }
 
+void sh_fabric_ring(void)
+{
+    peers_ring_bell(sh_fabric_inbox());
+}
+
 void sh_fabric_rouse(void)
 {
     sh_inbox_t *inbox = sh_fabric_inbox();
@@ -245,13 +250,32 @@ static int ring_put(peers_entry_t *peer, sh_msg_t *msg, const void *payload)
     return 0;
 }
 
-static void peers_ring(peers_entry_t *peer, unsigned slot)
+/* There is something in its ring. */
+static void peers_mark(peers_entry_t *peer)
 {
     unsigned own = sh_fabric_slot();
 
     __atomic_fetch_or(&peer->inbox->pending[own / 64], 1UL << (own % 64),
                       __ATOMIC_RELEASE);
+}
+
+static void peers_ring(peers_entry_t *peer, unsigned slot)
+{
+    peers_mark(peer);
     peers_to_wake[slot / 64] |= 1UL << (slot % 64);
+}
+
+/* Whether somebody has to look at a message that is in the ring: an acknowledgement can wait for the
+ * next poll, as long as there is room and nothing else is wanted of it. */
+static int peers_is_urgent(const peers_entry_t *peer, const sh_msg_t *msg)
+{
+    uint64_t used = peer->tail - __atomic_load_n(&peer->ring->head, __ATOMIC_RELAXED);
+
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    return (msg->answer != SH_ANSWER_ACK) || (msg->opcode != 0) ||
+           (used > SH_RING_SIZE / 2) ||
+           (__atomic_load_n(&peer->inbox->wanted[msg->qkey % SH_WANTS],
+                            __ATOMIC_RELAXED) != 0);
 }
 
 void sh_fabric_wake(void)
@@ -300,7 +324,10 @@ void sh_fabric_send_kept(unsigned slot, sh_msg_t *msg)
     if (!error) {
         error = (peer->kept != NULL) ? EAGAIN : ring_put(peer, msg, NULL);
         if (!error) {
-            peers_ring(peer, slot);
+            peers_mark(peer);
+            if (peers_is_urgent(peer, msg)) {
+                peers_ring(peer, slot);
+            }
         } else if ((kept = malloc(sizeof(*kept))) != NULL) {
             kept->next      = NULL;
             kept->msg       = *msg;
@@ -401,7 +428,7 @@ static unsigned peers_receive(unsigned slot, sh_fabric_handler_t handler, unsign
         __atomic_store_n(&ring->head, peer->head, __ATOMIC_RELEASE);
         ++count;
         if ((buffer.msg.generation != 0) &&
-            (buffer.msg.generation == sh_fabric_generation(slot))) {
+            (buffer.msg.generation == sh_fabric_last_generation(slot))) {
             handler(slot, sh_fabric_pid(slot), &buffer.msg);
         }
     }

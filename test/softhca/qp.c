@@ -275,11 +275,13 @@ SH_EXPORT int ibv_destroy_qp(struct ibv_qp *super)
 
     if (sh_context_valid(super->context)) {
         sh_control_lock();
+        sh_agent_catch_up();
         pthread_mutex_lock(&qp->sq_lock);
         super->state = IBV_QPS_RESET;
         sh_qp_end_epoch(qp);
         sh_responder_purge(qp);
         sh_agent_unattend(qp);
+        sh_sq_unwanted(qp);
         sh_proc.qps[sh_qpn_index(super->qp_num)] = NULL;
         pthread_mutex_unlock(&qp->sq_lock);
         sh_control_unlock();

@@ -189,16 +189,17 @@ static void modify_reset(sh_qp_t *qp)
     qp->held = NULL;
     memset(&qp->attr, 0, sizeof(qp->attr));
     qp->sq.released = qp->sq.head = qp->sq.next = qp->sq.tail = 0;
-    qp->sq.psn                                                = 0;
-    qp->sq.rd_atomics                                         = 0;
-    qp->sq.lost                                               = 0;
-    qp->sq.stopped                                            = 0;
-    qp->sq.fatal                                              = 0;
-    qp->sq.rnr_until                                          = 0;
-    qp->sq.timer_at                                           = 0;
-    qp->sq.check_head                                         = 0;
-    qp->rnr_sent                                              = 0;
-    qp->established                                           = 0;
+    sh_sq_unwanted(qp);
+    qp->sq.psn        = 0;
+    qp->sq.rd_atomics = 0;
+    qp->sq.lost       = 0;
+    qp->sq.stopped    = 0;
+    qp->sq.fatal      = 0;
+    qp->sq.rnr_until  = 0;
+    qp->sq.timer_at   = 0;
+    qp->sq.check_head = 0;
+    qp->rnr_sent      = 0;
+    qp->established   = 0;
     pthread_mutex_lock(&qp->rq.lock);
     qp->rq.head = qp->rq.tail;
     pthread_mutex_unlock(&qp->rq.lock);
@@ -242,6 +243,7 @@ SH_EXPORT int ibv_modify_qp(struct ibv_qp *super, struct ibv_qp_attr *attr, int 
         return EIO;
     }
     sh_control_lock();
+    sh_agent_catch_up();
     pthread_mutex_lock(&qp->sq_lock);
     to    = (mask & IBV_QP_STATE) ? attr->qp_state : super->state;
     error = modify_check_step(qp, to, mask);

@@ -42,6 +42,11 @@ static const enum ibv_wc_opcode requester_wc_opcodes[] = {
         [IBV_WR_ATOMIC_CMP_AND_SWP]   = IBV_WC_COMP_SWAP,
         [IBV_WR_ATOMIC_FETCH_AND_ADD] = IBV_WC_FETCH_ADD};
 
+static sh_cq_t *requester_cq(const sh_qp_t *qp)
+{
+    return (sh_cq_t *)(void *)qp->super.send_cq;
+}
+
 static int requester_is_atomic(const sh_send_wqe_t *wqe)
 {
     return (wqe->opcode == IBV_WR_ATOMIC_CMP_AND_SWP) ||
@@ -132,7 +137,26 @@ void sh_sq_complete_at(sh_qp_t *qp, enum ibv_wc_status status, uint64_t due)
     wc.opcode   = requester_wc_opcodes[wqe->opcode];
     wc.qp_num   = qp->super.qp_num;
     wc.byte_len = (uint32_t)wqe->length;
-    sh_cq_push_at((sh_cq_t *)(void *)qp->super.send_cq, qp, &wc, qp->sq.head, 0, due);
+    sh_cq_push_at(requester_cq(qp), qp, &wc, qp->sq.head, 0, due);
+}
+
+/* What a request waits for may be an acknowledgement. */
+static void requester_set_wanted(sh_qp_t *qp, int wanted)
+{
+    if (wanted != qp->sq.wanted) {
+        qp->sq.wanted = wanted;
+        sh_agent_want(requester_cq(qp), wanted);
+    }
+}
+
+static void requester_check_wanted(sh_qp_t *qp)
+{
+    requester_set_wanted(qp, (qp->sq.next < qp->sq.tail) || qp->attr.sq_draining);
+}
+
+void sh_sq_unwanted(sh_qp_t *qp)
+{
+    requester_set_wanted(qp, 0);
 }
 
 void sh_sq_flush(sh_qp_t *qp)
@@ -144,6 +168,7 @@ void sh_sq_flush(sh_qp_t *qp)
     qp->sq.rnr_until  = 0;
     qp->sq.lost       = 0;
     qp->sq.stopped    = 0;
+    requester_check_wanted(qp);
 }
 
 /* The keys are looked at when the work request is started, as a device would.
@@ -186,6 +211,7 @@ static int requester_send(sh_qp_t *qp, sh_send_wqe_t *wqe, const sh_sge_t *list)
     msg.dst_qpn        = qp->attr.dest_qp_num;
     msg.psn            = wqe->psn;
     msg.epoch          = qp->sq.epoch;
+    msg.qkey           = requester_cq(qp)->want;
     msg.rkey           = wqe->rkey;
     msg.imm            = wqe->imm;
     msg.length         = wqe->length;
@@ -294,6 +320,7 @@ static int requester_next_ud(sh_qp_t *qp)
 void sh_sq_progress(sh_qp_t *qp)
 {
     if (qp->super.state != IBV_QPS_RTS) {
+        requester_check_wanted(qp);
         return;
     }
     while ((qp->sq.next < qp->sq.tail) && !qp->sq.stopped && (qp->sq.rnr_until == 0) &&
@@ -303,6 +330,7 @@ void sh_sq_progress(sh_qp_t *qp)
             break;
         }
     }
+    requester_check_wanted(qp);
 }
 
 /* Begin again with the oldest one. */

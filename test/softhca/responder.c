@@ -5,9 +5,10 @@
 
 /*
  * The receiving side of an RC QP: the agent, or a thread that helps it, checks a request, moves its data, and answers.
- * With the link model that happens in steps: the data are copied piece by piece as they
- * would come in, and what the program can see of the end, the last word, the completion
- * and the answer, comes at the time of the last bit.
+ * With the link model that happens in steps: from the time of the first bit on the data are copied,
+ * piece by piece, and what the program can see of the end, the last word and the completion, comes
+ * at the time of the last bit. The answer says when it leaves, so it need not wait, and no agent has
+ * to be woken at that time for what is only seen by who polls.
  */
 #include "agent.h"
 #include "copy.h"
@@ -26,6 +27,10 @@
 /* The last aligned word of an RDMA write is written when all the rest is there: programs
  * poll it. */
 #define RESPONDER_WORD 8
+
+/* How long before its end a message is taken to have come in, so that the agent need not wake up for
+ * that: if the QP fails in this time, both sides still see it complete. */
+#define RESPONDER_AHEAD_NS 1000000
 
 static void responder_schedule(sh_request_t *req, uint64_t earliest);
 
@@ -47,6 +52,13 @@ static void responder_recv_done(sh_request_t *req, enum ibv_wc_status status)
         sh_cq_push((sh_cq_t *)(void *)req->qp->super.recv_cq, req->qp, &req->wc, 0,
                    (req->msg.flags & SH_MSG_SOLICITED) || (status != IBV_WC_SUCCESS));
     }
+}
+
+/* Whether nobody can see the end of a request but by its completion, or at the requester. */
+static int responder_is_seen_by_polls(const sh_request_t *req)
+{
+    return (req->due != 0) && (req->answer == SH_ANSWER_ACK) &&
+           (req->reads || req->has_recv);
 }
 
 /* How much of a request is copied before its time has come. */
@@ -137,7 +149,9 @@ static void responder_finish(sh_request_t *req)
     } else if (broken) {
         responder_recv_done(req, req->wc.status);
     }
-    sh_answer_request(req);
+    if (req->stage != RESPONDER_TOLD) {
+        sh_answer_request(req);
+    }
     if (broken) {
         sh_responder_flush_acks();
         pthread_mutex_lock(&qp->sq_lock);
@@ -198,7 +212,7 @@ static int responder_copy_piece(sh_request_t *req, uint64_t piece)
 }
 
 /* Copy what may be seen before the end.
- * @param time Set if it is too early for the next piece.
+ * @param time Set if there is another piece: others have their turn in between.
  * @return See sh_check_request(); 0 if this is done, or is to go on at the time. */
 static int responder_body(sh_request_t *req, uint64_t *time)
 {
@@ -206,22 +220,26 @@ static int responder_body(sh_request_t *req, uint64_t *time)
     uint64_t piece;
     int ret = 0;
 
-    for (*time = 0; (req->done < body) && (ret == 0);) {
+    *time = 0;
+    if (req->done < body) {
         piece = body - req->done;
         if (req->due != 0) {
             piece = sh_min(piece, RESPONDER_PIECE);
-            /* Its last bit comes in so long before the message's */
-            *time = req->due - (uint64_t)((double)(req->msg.length - req->done - piece) *
-                                          sh_settings.link.ns_per_byte);
-            *time -= sh_link_copy_time(piece);
-            if (*time > sh_now()) {
-                return 0;
-            }
         }
         ret = responder_copy_piece(req, piece);
+        if ((ret == 0) && (req->done < body)) {
+            *time = sh_now();
+        }
     }
-    *time = 0;
     return ret;
+}
+
+/* Answer before the time of the end. */
+static void responder_tell(sh_request_t *req)
+{
+    sh_answer_request(req);
+    responder_release(req); /* the program may end the regions now */
+    req->stage = RESPONDER_TOLD;
 }
 
 /* Go on with a request as far as it is time for.
@@ -234,6 +252,9 @@ static uint64_t responder_step(sh_request_t *req)
     if (req->stage == RESPONDER_BEGIN) {
         ret        = sh_check_request(req);
         req->stage = (ret == 0) ? RESPONDER_COPY : RESPONDER_END;
+        if ((ret == 0) && (req->due != 0) && (req->place == NULL)) {
+            req->place = sh_answer_reserve(req->qp); /* later ones may be told before */
+        }
         if (req->reads) {
             responder_leave(req);
         }
@@ -247,7 +268,16 @@ static uint64_t responder_step(sh_request_t *req)
             req->stage = RESPONDER_LAST;
         }
     }
+    if ((req->stage == RESPONDER_LAST) && responder_is_seen_by_polls(req)) {
+        if (req->due > sh_now() + RESPONDER_AHEAD_NS) {
+            return req->due - RESPONDER_AHEAD_NS;
+        }
+        responder_tell(req);
+    }
     responder_leave(req);
+    if ((req->stage == RESPONDER_TOLD) && req->reads) {
+        return 0;
+    }
     if ((ret >= 0) && (req->due != 0) && !req->waited) {
         /* Even if it is late: the ends of earlier ones may wait for their turn, too */
         req->waited = 1;
@@ -268,15 +298,24 @@ static void responder_continue(void *data, int dropped)
 {
     sh_request_t *req = data;
     uint64_t time     = 0;
+    int error         = 0;
 
-    if (dropped) {
+    if (dropped && (req->stage == RESPONDER_TOLD)) {
+        responder_recv_done(req, IBV_WC_SUCCESS);
+    } else if (dropped) {
         responder_recv_done(req, IBV_WC_WR_FLUSH_ERR);
         responder_release(req);
         sh_responder_nobody(req->slot, &req->msg);
     } else {
         time = responder_step(req);
     }
-    if ((time == 0) || sh_agent_at(time, responder_continue, req, req->qp)) {
+    if (time != 0) {
+        error = (req->stage == RESPONDER_TOLD) ?
+                        sh_agent_at_poll(time, responder_continue, req, req->qp,
+                                         (sh_cq_t *)(void *)req->qp->super.recv_cq) :
+                        sh_agent_at(time, responder_continue, req, req->qp);
+    }
+    if ((time == 0) || error) {
         free(req);
     }
 }
@@ -331,6 +370,8 @@ void sh_responder_request(sh_qp_t *qp, unsigned slot, pid_t pid, const sh_msg_t 
     responder_init(req, qp, slot, pid, msg);
     req->due          = sh_link_arrive(sh_context(qp->super.context)->device->index, msg,
                               (msg->opcode == IBV_WR_RDMA_READ) ? 0 : msg->length);
+    req->due          = sh_max(req->due, qp->last_due);
+    qp->last_due      = req->due;
     *qp->requests_end = req;
     qp->requests_end  = &req->next;
     if (qp->requests == req) {

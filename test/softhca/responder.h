@@ -15,6 +15,7 @@ typedef enum sh_request_stage {
     RESPONDER_BEGIN, /* nothing was looked at */
     RESPONDER_COPY,  /* checked, and the data are being copied */
     RESPONDER_LAST,  /* but for the last word everything is there */
+    RESPONDER_TOLD,  /* answered, but the program does not see it yet */
     RESPONDER_END    /* refused */
 } sh_request_stage_t;
 

@@ -166,8 +166,7 @@ static int check_read(sh_request_t *req)
     req->reads = 1;
     if (req->due != 0) {
         req->due   = sh_link_respond(sh_context(req->qp->super.context)->device->index,
-                                     sh_max(req->due, sh_now()), req->msg.length,
-                                     &req->qp->sent);
+                                     req->due, req->msg.length, &req->qp->sent);
         req->place = sh_answer_reserve(req->qp);
     }
     sh_link_count(req->msg.length, 128u << req->qp->attr.path_mtu);

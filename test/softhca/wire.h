@@ -21,7 +21,7 @@
 #endif
 
 #define SH_MAGIC      0x616368746673UL /* "sfthca" */
-#define SH_VERSION    2
+#define SH_VERSION    3
 #define SH_MAX_PROCS  256
 #define SH_MAX_QPS    16384 /* of a process */
 #define SH_RING_SIZE  (128 * 1024)
@@ -29,6 +29,7 @@
 #define SH_MAX_INLINE 220
 #define SH_MAX_MTU    4096
 #define SH_PAGE       4096
+#define SH_WANTS      64 /* completion queues beyond share them */
 
 /* A QP number is the slot of its process and an index: 8 and 16 bits. */
 #define SH_QPN_SHIFT            16
@@ -78,8 +79,8 @@ typedef struct sh_msg {
     uint32_t psn;   /* one for each request */
     uint32_t epoch; /* of the requester QP, for the guard */
     uint32_t rkey;
-    uint32_t imm; /* as the program gave it */
-    uint32_t qkey;
+    uint32_t imm;  /* as the program gave it */
+    uint32_t qkey; /* of a datagram; else see sh_inbox_t.wanted */
     uint16_t num_sge;
     uint8_t sl;
     uint8_t hop_limit;
@@ -121,7 +122,10 @@ typedef struct sh_inbox {
     uint64_t pending[SH_MAX_PROCS / 64]; /* rings with something new */
     uint8_t pad1[64 - 24 - SH_MAX_PROCS / 8];
     uint64_t polled; /* when a thread looked that will look again soon; see agent.c */
-    uint8_t pad2[SH_PAGE - 64 - 8];
+    uint8_t pad2[64 - 8];
+    /* For what acknowledgements are wanted at once, see agent.h; requests name one of the words */
+    uint32_t wanted[SH_WANTS];
+    uint8_t pad3[SH_PAGE - 128 - 4 * SH_WANTS];
     /* For each QP the epoch of its send queue, times two, plus one while a responder
      * accesses the memory of its requests. An epoch ends when the QP leaves RTS: nobody
      * accesses memory for requests of an old one. */
