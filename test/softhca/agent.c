@@ -35,6 +35,9 @@
 #define AGENT_STEADY_POLLS 16
 #define AGENT_AGAIN_POLLS  12
 
+/* And for so long: to tell the agent takes as long as to be woken by a message or two. */
+#define AGENT_STEADY_FOR_NS 60000
+
 /* So long after the last of them the agent is on its own again: more than PEERS_POLLED_NS,
  * within which others rely on the polls. Until then it looks only so often whether
  * something was left over: each time is one that the thread does not have, so less often the longer
@@ -62,6 +65,7 @@ static struct {
     /* Threads that poll */
     uint64_t polled;      /* when somebody did last */
     unsigned quick_polls; /* in succession */
+    uint64_t since;       /* when they began */
     uint64_t steady;      /* when somebody did last who will do it again soon */
     int ticking;          /* awake, or sleeping for a tick at most */
     uint64_t tick;        /* how long that is */
@@ -247,12 +251,19 @@ void sh_agent_polled(uint64_t now)
     unsigned quick = __atomic_load_n(&agent.quick_polls, __ATOMIC_RELAXED);
 
     if (pause >= AGENT_STEADY_NS) {
-        quick = (pause >= AGENT_PAUSE_NS) ? 0 : sh_min(quick, AGENT_AGAIN_POLLS);
+        quick = sh_min(quick, AGENT_AGAIN_POLLS);
+        if (pause >= AGENT_PAUSE_NS) {
+            quick = 0;
+            __atomic_store_n(&agent.since, now, __ATOMIC_RELAXED);
+        }
         __atomic_store_n(&agent.quick_polls, quick, __ATOMIC_RELAXED);
         return;
     }
     if (quick < AGENT_STEADY_POLLS) {
         __atomic_fetch_add(&agent.quick_polls, 1, __ATOMIC_RELAXED);
+        return;
+    }
+    if (now - __atomic_load_n(&agent.since, __ATOMIC_RELAXED) < AGENT_STEADY_FOR_NS) {
         return;
     }
     __atomic_store_n(&agent.steady, now, __ATOMIC_SEQ_CST);
