@@ -39,7 +39,7 @@ size_t ri_ib_footprint_rc_peer(const ri_ib_device_t *device)
 {
     return sizeof(ri_rc_ep_t) +
            footprint_queues(ri_min(ri_config.ib_tx_queue, device->max_wr),
-                            ri_min(device->max_sge, RI_RC_SGE_MAX), RI_RC_NOTIFY_DEPTH,
+                            ri_min(device->max_sge, RI_RC_SGE_MAX), RI_RC_NOTIFY_RECEIVES,
                             1);
 }
 

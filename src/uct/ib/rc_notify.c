@@ -49,14 +49,14 @@ void ri_rc_notify_cleanup(ri_rc_plane_t *plane)
 unsigned ri_rc_notify_receives(const ri_rc_plane_t *plane)
 {
     int has = (plane->recv_cq != NULL) &&
-              (plane->recv_used + RI_RC_NOTIFY_DEPTH <= plane->recv_capacity);
+              (plane->recv_used + RI_RC_NOTIFY_RECEIVES <= plane->recv_capacity);
 
-    return has ? RI_RC_NOTIFY_DEPTH : 1; /* not all drivers like none at all */
+    return has ? RI_RC_NOTIFY_RECEIVES : 1; /* not all drivers like none at all */
 }
 
 static int notify_post(ri_rc_plane_t *plane, ri_rc_ep_t *ep, unsigned count)
 {
-    struct ibv_recv_wr wrs[RI_RC_NOTIFY_DEPTH];
+    struct ibv_recv_wr wrs[RI_RC_NOTIFY_RECEIVES];
     struct ibv_recv_wr *bad = NULL;
     unsigned i;
     int ret;
@@ -79,8 +79,8 @@ static int notify_post(ri_rc_plane_t *plane, ri_rc_ep_t *ep, unsigned count)
 void ri_rc_notify_start(ri_rc_plane_t *plane, ri_rc_ep_t *ep)
 {
     ep->super.notifications = 0;
-    if ((ri_rc_notify_receives(plane) == RI_RC_NOTIFY_DEPTH) &&
-        (notify_post(plane, ep, RI_RC_NOTIFY_DEPTH) == 0)) {
+    if ((ri_rc_notify_receives(plane) == RI_RC_NOTIFY_RECEIVES) &&
+        (notify_post(plane, ep, RI_RC_NOTIFY_RECEIVES) == 0)) {
         ep->super.notifications = RI_RC_NOTIFY_DEPTH;
     }
 }
@@ -96,7 +96,8 @@ static int notify_completed(ri_rc_plane_t *plane, const struct ibv_wc *wc, ri_rc
     if ((wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM) && (ep->super.user != NULL)) {
         plane->notified(&ep->super, be32toh(wc->imm_data), wc->byte_len);
     }
-    return (ep->state != RI_RC_FAILED) && (notify_post(plane, ep, 1) != 0);
+    return (ep->state != RI_RC_FAILED) && (ep->receives <= RI_RC_NOTIFY_DEPTH) &&
+           (notify_post(plane, ep, RI_RC_NOTIFY_RECEIVES - ep->receives) != 0);
 }
 
 /* @return Number of completions, or negative: the queue cannot be read. */

@@ -5,9 +5,9 @@
  * The receive queues of the rc plane: what tells of writes with an immediate.
  *
  * Each such write takes a receive without memory, and its completion has the immediate. A way
- * has a fixed number of receives, and each is posted again as soon as it has told. How many
- * notifications may be on their way at a time is the protocol's matter: it lets the remote side
- * write only what it was offered, so no credits are exchanged.
+ * has a fixed number of receives, and some more, which those that have told wait for to be posted
+ * again by one call. How many notifications may be on their way at a time is the protocol's matter:
+ * it lets the remote side write only what it was offered, so no credits are exchanged.
  *
  * The sender may be told that its write has ended before this side has seen the completion. So
  * before a queue pair is destroyed it is put into the error state, in which it takes and
@@ -21,8 +21,9 @@
 
 #if HAVE_VERBS
 
-/* Receives of one way. */
-#define RI_RC_NOTIFY_DEPTH 32
+/* Notifications that one way has receives for at any time, and receives in all. */
+#define RI_RC_NOTIFY_DEPTH    32
+#define RI_RC_NOTIFY_RECEIVES 40
 
 /** listen() of the plane. */
 ucs_status_t ri_rc_notify_listen(ri_rc_plane_t *plane, ri_plane_notified_func_t func);
