@@ -15,7 +15,7 @@
 /* The first part of a message that is copied and written in parts, and how many times as long as all
  * before it the next one may be: a processor copies so much faster than a network writes, so of
  * the copying only that of the first part takes time. */
-#define RECV_HYBRID_PART   8192
+#define RECV_HYBRID_PART   16384
 #define RECV_HYBRID_FASTER 4
 
 /* A write that is under way. */
