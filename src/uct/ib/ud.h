@@ -40,8 +40,9 @@ typedef struct ri_ud_op {
     void (*ready)(struct ri_ud_op *op, const ri_ud_target_t *target);
 
     /* OK. CANCELED: by either side, or the offer was revoked. UNREACHABLE: there was no
-     * answer, or no end of losses. INVALID_ADDR: the device cannot use the memory. When this
-     * is called nobody touches the memory any more. */
+     * answer, or no end of losses. INVALID_ADDR: the device cannot use the memory.
+     * NO_RESOURCE: a receive waited for a queue pair, and there is none any more. When this is
+     * called nobody touches the memory any more. */
     void (*done)(struct ri_ud_op *op, ucs_status_t status);
 
     void *transfer; /* the plane's */
@@ -64,8 +65,8 @@ typedef struct ri_ud_ops {
      * @param target    For the sender.
      *
      * @return UCS_OK: @a target is set. UCS_INPROGRESS: there is no queue pair now, op->ready()
-     *         will have it. UCS_ERR_NO_RESOURCE: there is none for an offer. Any other error:
-     *         there is nothing to be done.
+     *         will have it. UCS_ERR_NO_RESOURCE: there is none for an offer, or none at all.
+     *         Any other error: there is nothing to be done.
      */
     ucs_status_t (*recv)(ri_plane_ep_t *ep, const ri_ud_list_t *list, int is_offer,
                          ri_ud_op_t *op, ri_ud_target_t *target);

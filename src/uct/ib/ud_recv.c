@@ -390,6 +390,19 @@ static int recv_revoke(ri_ud_plane_t *plane)
     return 0;
 }
 
+/* No queue pair exists, and none can be made: what waits would do so for ever. */
+static void recv_end_waiting(ri_ud_plane_t *plane)
+{
+    ri_ud_recv_t *recv;
+    ri_ud_ep_t *ep;
+
+    while (!ucs_list_is_empty(&plane->waiting)) {
+        ep   = ucs_list_head(&plane->waiting, ri_ud_ep_t, wait_list);
+        recv = ucs_list_head(&ep->waiting, ri_ud_recv_t, super.list);
+        ri_ud_recv_cancel(recv, UCS_ERR_NO_RESOURCE);
+    }
+}
+
 void ri_ud_recv_serve(ri_ud_plane_t *plane)
 {
     ucs_status_t status;
@@ -402,6 +415,9 @@ void ri_ud_recv_serve(ri_ud_plane_t *plane)
         if (qp == NULL) {
             if (recv_revoke(plane)) {
                 continue;
+            }
+            if (plane->pool.count == 0) {
+                recv_end_waiting(plane);
             }
             break;
         }
@@ -525,7 +541,7 @@ ucs_status_t ri_ud_recv(ri_plane_ep_t *super, const ri_ud_list_t *list, int is_o
     if (ucs_list_is_empty(&plane->waiting)) {
         qp = ri_ud_pool_take(&plane->pool);
     }
-    if ((qp == NULL) && is_offer) {
+    if ((qp == NULL) && (is_offer || (plane->pool.count == 0))) {
         return UCS_ERR_NO_RESOURCE;
     }
     recv   = calloc(1, sizeof(*recv));

@@ -295,6 +295,48 @@ TEST_F(test_ud_plane, turns)
     });
 }
 
+struct ibv_qp *no_qp(struct ibv_pd *, struct ibv_qp_init_attr *)
+{
+    errno = ENOMEM;
+    return nullptr;
+}
+
+int no_change(struct ibv_qp *, struct ibv_qp_attr *, int)
+{
+    return EIO;
+}
+
+/* There is no queue pair that could ever come back: nobody waits for one. */
+TEST_F(test_ud_plane, no_queue_pair)
+{
+    ri_config.ud_qps = 1;
+    run([](trio &t) {
+        transfer x(t.a(), t.c()), y(t.b(), t.c()), z(t.b(), t.c());
+        auto create = ri_verbs.create_qp;
+        auto modify = ri_verbs.modify_qp;
+
+        ri_verbs.create_qp = no_qp;
+        EXPECT_EQ(UCS_ERR_NO_RESOURCE, x.start_recv(t.a_c.ep[1]));
+        EXPECT_EQ(UCS_ERR_NO_RESOURCE, x.start_recv(t.a_c.ep[1], true));
+        ri_verbs.create_qp = create;
+        EXPECT_EQ(UCS_OK, x.start_recv(t.a_c.ep[1])) << "now there is one";
+
+        /* It gets lost while others wait for it */
+        EXPECT_EQ(UCS_INPROGRESS, y.start_recv(t.b_c.ep[1]));
+        EXPECT_EQ(UCS_INPROGRESS, z.start_recv(t.b_c.ep[1]));
+        ri_verbs.create_qp = no_qp;
+        ri_verbs.modify_qp = no_change;
+        ri_ud_cancel(&x.recv.super);
+        wait(
+                t.list, [&]() { return x.ended() && y.ended() && z.ended(); }, 5);
+        EXPECT_EQ(UCS_ERR_NO_RESOURCE, y.recv.status);
+        EXPECT_EQ(UCS_ERR_NO_RESOURCE, z.recv.status);
+        EXPECT_EQ(0, y.recv.readies + z.recv.readies);
+        ri_verbs.create_qp = create;
+        ri_verbs.modify_qp = modify;
+    });
+}
+
 /* When done() has been called nothing is written any more. */
 TEST_F(test_ud_plane, receiver_cancels)
 {
