@@ -49,11 +49,12 @@ enum {
     OP_RECORD, /* the peer writes a record into a ring of the worker */
     OP_SMASH,  /* ... or bytes anywhere in its memory */
     OP_SEND,
-    OP_STOCK, /* UCX completes something */
-    OP_CONN,  /* an endpoint is made, closed, or fails */
-    OP_MODE,  /* how UCX behaves from now on */
-    OP_OFFER, /* the peer offers a ring */
-    OP_DRAIN, /* ... and reads from it */
+    OP_STOCK,   /* UCX completes something */
+    OP_CONN,    /* an endpoint is made, closed, or fails */
+    OP_MODE,    /* how UCX behaves from now on */
+    OP_OFFER,   /* the peer offers a ring */
+    OP_DRAIN,   /* ... and reads from it */
+    OP_CHANNEL, /* a stream had a channel, whose records come again */
     OP_LAST
 };
 
@@ -942,6 +943,23 @@ static void op_offer(input_t *in)
     ri_dispatch_am(g.worker, &offer, sizeof(offer), &offer, 0, &param);
 }
 
+/* What comes again is handled as what is in the buffer, of which nothing is left here. */
+static void op_channel(input_t *in)
+{
+    ri_stream_t *stream = ri_id_get(&g.worker->stream_ids, 1 + take(in));
+
+    if ((stream == NULL) || (stream->channel != NULL)) {
+        return;
+    }
+    stream->channel = calloc(1, sizeof(*stream->channel));
+    CHECK(stream->channel != NULL);
+    stream->channel->stream = stream;
+    stream->channel->serial = 1;
+    stream->channel->way    = 1;
+    stream->channel->dead   = 1;
+    stream->channel->rx.pos = take(in);
+}
+
 static void op_drain(input_t *in)
 {
     unsigned count = take(in) % 16;
@@ -1040,10 +1058,11 @@ static void stop(void)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static void (*const ops[OP_LAST])(input_t * in) = {
-            [OP_AM] = op_am,         [OP_RECV] = op_recv,     [OP_PROBE] = op_probe,
-            [OP_CANCEL] = op_cancel, [OP_RECORD] = op_record, [OP_SMASH] = op_smash,
-            [OP_SEND] = op_send,     [OP_STOCK] = op_stock,   [OP_CONN] = op_conn,
-            [OP_MODE] = op_mode,     [OP_OFFER] = op_offer,   [OP_DRAIN] = op_drain};
+            [OP_AM] = op_am,          [OP_RECV] = op_recv,     [OP_PROBE] = op_probe,
+            [OP_CANCEL] = op_cancel,  [OP_RECORD] = op_record, [OP_SMASH] = op_smash,
+            [OP_SEND] = op_send,      [OP_STOCK] = op_stock,   [OP_CONN] = op_conn,
+            [OP_MODE] = op_mode,      [OP_OFFER] = op_offer,   [OP_DRAIN] = op_drain,
+            [OP_CHANNEL] = op_channel};
     input_t in = {.at = data, .left = size};
     uint8_t op;
 

@@ -20,12 +20,14 @@ PLANE_REQ, PLANE_ACK, FIN, NACK, RNDV_DATA = 27, 28, 29, 30, 31
 RTR, RELEASE, CTS, WRITTEN, RING_REQ = 32, 33, 34, 35, 36
 REVOKE, REVOKED, USED = 37, 38, 39
 TARGET, ABANDON = 40, 41
+CHANNEL_OFFER, CHANNEL_ACCEPT, CHANNEL_STOP, CHANNEL_CLOSE = 42, 43, 44, 45
+CHANNEL_AGAIN, CHANNEL_ALL = 46, 0xff
 HELLO = 0x80
 PAD, START, PART = 0xff, 0xfe, 0xfd
 
 # fuzz_dispatch.c
 (OP_AM, OP_RECV, OP_PROBE, OP_CANCEL, OP_PROGRESS, OP_RECORD, OP_SMASH, OP_SEND, OP_STOCK,
- OP_CONN, OP_MODE, OP_OFFER, OP_DRAIN) = range(13)
+ OP_CONN, OP_MODE, OP_OFFER, OP_DRAIN, OP_CHANNEL) = range(14)
 AM_RNDV, AM_DATA, AM_REPLY, AM_HELLO, AM_ORDER = 1, 2, 4, 8, 16
 PEER = 0x2222
 
@@ -68,6 +70,8 @@ def header(kind, ident, value, tag=0, req=0, total=0, uid=PEER, say_hello=False,
         out += struct.pack('<IIII32s', total, 1, 1, 0, b'target')
     elif kind == ABANDON:
         out += struct.pack('<II', total, 0)
+    elif CHANNEL_OFFER <= kind <= CHANNEL_CLOSE:
+        out += struct.pack('<IIQQQII', 1, 1, uid, 0x1000, 7, 1, total)
     elif kind == RELEASE:
         out += struct.pack('<8I', *range(req, req + 8))
     elif kind == RING_OFFER:
@@ -137,6 +141,17 @@ def offer(which=0, stream=1):
     return bytes([OP_OFFER, which, stream])
 
 
+def channel(stream=1, position=4):
+    """A channel whose way has failed, read up to a position"""
+    return bytes([OP_CHANNEL, stream - 1, position])
+
+
+def again(kind, payload=b'', position=4, value=1, extra=1, tag=0, serial=1, way=1):
+    """A record of it that is sent again; of a control message, with what follows its base"""
+    return am(base(CHANNEL_AGAIN, 1, position) + struct.pack(
+        '<IIQIIB7s', serial, way, tag, value, extra, kind, b''), payload)
+
+
 def drain(count=15):
     return bytes([OP_DRAIN, count])
 
@@ -196,7 +211,9 @@ def inputs():
                        ('release', RELEASE), ('cts', CTS), ('written', WRITTEN),
                        ('ring-req', RING_REQ), ('revoke', REVOKE), ('revoked', REVOKED),
                        ('used', USED), ('target', TARGET),
-                       ('abandon', ABANDON)):
+                       ('abandon', ABANDON), ('channel-offer', CHANNEL_OFFER),
+                       ('channel-accept', CHANNEL_ACCEPT), ('channel-stop', CHANNEL_STOP),
+                       ('channel-close', CHANNEL_CLOSE)):
         yield name, RING + am(header(kind, 1, 1)) * 2 + am(header(kind, 0, 1))
         yield name + '-hello', am(header(kind, 0, 1, say_hello=True), b'',
                                   AM_HELLO | AM_REPLY)
@@ -234,6 +251,28 @@ def inputs():
         am(header(EAGER, 0, 2) + hello(2), b'', AM_HELLO) + \
         am(header(EAGER, 0, 1) + hello(3), b'', AM_HELLO) + \
         am(header(EAGER, 0, 2) + hello(3), b'', AM_HELLO) + record(EAGER, 0)
+    yield 'again-none', RING + again(EAGER, value=4)
+    for name, kind, value, data in (
+            ('eager', EAGER, 2, b'12345678'), ('sync', SYNC, 2, b'12345678'),
+            ('rts', RTS, 2, segments(300)), ('pool', POOL, 2, segments(300)),
+            ('placed', PLACED, 2, placed(8)), ('bye', BYE, 2, b''),
+            ('sync-ack', SYNC_ACK, 1, b''), ('fin', FIN, 1, b''),
+            ('nack', NACK, 1, header(NACK, 1, 1, total=1)[8:]),
+            ('rtr', RTR, 1, header(RTR, 1, 1)[8:]), ('written', WRITTEN, 1, b''),
+            ('release', RELEASE, 8, header(RELEASE, 1, 8, req=1)[8:]),
+            ('cts', CTS, 1, header(CTS, 1, 1, total=1)[8:]),
+            ('revoke', REVOKE, 1, header(REVOKE, 1, 1)[8:]),
+            ('revoked', REVOKED, 1, header(REVOKED, 1, 1)[8:]),
+            ('used', USED, 2, header(USED, 1, 2, total=3)[8:])):
+        one = first_contact(1) + channel() + recv() * 3
+        yield 'again-' + name, one + again(kind, data, value=value) * 2 + \
+            again(kind, data, 3, value) + again(kind, data, value=value + 1) + \
+            again(CHANNEL_ALL, value=3) + again(kind, data, value=value)
+        yield 'again-' + name + '-long', one + again(kind, data + b'x' * 80, value=value)
+        yield 'again-' + name + '-short', one + again(kind, data[:-1], value=value)
+        yield 'again-' + name + '-id', one + again(kind, data, value=value, extra=0)
+        yield 'again-' + name + '-other', one + again(kind, data, value=value, serial=2) + \
+            again(kind, data, value=value, way=2)
     plane = first_contact(1, tag=9) + am(header(PLANE_REQ, 1, 0))
     data = am(header(RNDV_DATA, 1, 1), b'd' * 300)
     for name, kind, data in (('pool', POOL, segments(300)),

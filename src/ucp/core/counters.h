@@ -55,6 +55,7 @@
     _c(tx_bytes, "bytes", "payload of all these; the rest went through rings") \
     _c(tx_written_bytes, "bytes", "written into the receiver's memory") \
     _c(tx_control, "messages", "control messages sent") \
+    _c(tx_channel, "messages", "of these, and of offers of long ones, by a channel") \
     _c(tx_pending, "messages", "that had to wait for room in the ring")
 /* clang-format on */
 
@@ -67,6 +68,7 @@
     _c(rx_named, "messages", "whose turn came before their data, so that none waited") \
     _c(rx_ring, "messages", "that came through a ring") \
     _c(rx_eager_rdma, "messages", "that came by a channel through a network") \
+    _c(rx_channel, "messages", "control, and offers of long ones, that came likewise") \
     _c(rx_long, "messages", "that were longer than this process's EAGER_THRESH") \
     _c(rx_read_bytes, "bytes", "read from the sender's memory") \
     _c(rx_bytes, "bytes", "payload of all of these") \

@@ -7,6 +7,7 @@
 #include "worker.h"
 #include "../proto/control.h"
 #include "../proto/coop.h"
+#include "../proto/rdma_channel.h"
 #include "../proto/rndv.h"
 #include "../proto/rtr.h"
 
@@ -92,6 +93,7 @@ void ri_stream_destroy(ri_stream_t *stream)
     ri_rtr_abort(stream, UCS_ERR_CONNECTION_RESET);
     ri_rndv_abort(stream, UCS_ERR_CONNECTION_RESET);
     ri_rndv_drop_written(stream);
+    ri_rdma_channel_forget(stream);
     ri_id_free(&worker->stream_ids, stream->id);
     ucs_list_del(&stream->list);
     ucs_list_del(&stream->peer_list);
@@ -137,7 +139,7 @@ void ri_stream_check_closed_slow(ri_stream_t *stream)
         --stream->busy;
     }
     if ((stream->busy == 0) && (stream->num_msgs == 0) && (stream->ring == NULL) &&
-        (stream->channel == NULL) && ucs_list_is_empty(&stream->fetching) &&
+        !ri_rdma_channel_is_there(stream) && ucs_list_is_empty(&stream->fetching) &&
         (stream->num_coops == 0) && (stream->num_reads == 0) &&
         (stream->num_named == 0) && (stream->next_sn == stream->closed_sn + 1)) {
         if ((stream->num_early > 0) || !ucs_list_is_empty(&stream->assembling)) {

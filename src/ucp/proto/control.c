@@ -81,12 +81,16 @@ static void control_count(ri_conn_t *conn, const void *message)
              ((const ri_wire_base_t *)message)->value);
 }
 
-static void control_send_am(ri_conn_t *conn, const void *message, size_t length)
+/* By the channel, or by active message. */
+static void control_send_net(ri_conn_t *conn, const void *message, size_t length)
 {
     ri_worker_t *worker = conn->worker;
     control_owed_t *owed;
 
     control_count(conn, message);
+    if (ri_rdma_channel_send_control(conn, message, length)) {
+        return;
+    }
     if (ucs_list_is_empty(&worker->control) && control_try(conn, message, length)) {
         return;
     }
@@ -175,7 +179,7 @@ void ri_control_ask(ri_conn_t *conn)
     conn->flags |= RI_CONN_ASKED;
     ri_conn_start_timeout(conn);
     ri_am_pack_hello(conn, (uint8_t *)&ask.hello);
-    control_send_am(conn, &ask, sizeof(ask));
+    control_send_net(conn, &ask, sizeof(ask));
 }
 
 void ri_control_send(ri_conn_t *conn, ri_wire_type_t type, uint32_t id, uint32_t value)
@@ -189,7 +193,7 @@ void ri_control_send(ri_conn_t *conn, ri_wire_type_t type, uint32_t id, uint32_t
         return;
     }
     ri_wire_set_id(&base, id);
-    control_send_am(conn, &base, sizeof(base));
+    control_send_net(conn, &base, sizeof(base));
 }
 
 void ri_control_ask_order(ri_conn_t *conn)
@@ -214,7 +218,7 @@ void ri_control_ack(ri_stream_t *stream)
     ack.base.value = stream->id;
     ack.uid        = stream->worker->uid;
     ri_wire_set_id(&ack.base, stream->remote_conn_id);
-    control_send_am(conn, &ack, sizeof(ack));
+    control_send_net(conn, &ack, sizeof(ack));
 }
 
 void ri_control_offer_ring(ri_conn_t *conn, ri_stream_t *stream)
@@ -228,7 +232,7 @@ void ri_control_offer_ring(ri_conn_t *conn, ri_stream_t *stream)
                                   .uid        = stream->worker->uid};
 
     ri_wire_set_id(&offer.base, stream->remote_conn_id);
-    control_send_am(conn, &offer, sizeof(offer));
+    control_send_net(conn, &offer, sizeof(offer));
 }
 
 void ri_control_stop_ring(ri_conn_t *conn, ri_stream_t *stream)
@@ -238,13 +242,13 @@ void ri_control_stop_ring(ri_conn_t *conn, ri_stream_t *stream)
                                 .uid        = stream->worker->uid};
 
     ri_wire_set_id(&stop.base, stream->remote_conn_id);
-    control_send_am(conn, &stop, sizeof(stop));
+    control_send_net(conn, &stop, sizeof(stop));
 }
 
 void ri_control_send_plane(ri_conn_t *conn, uint32_t id, ri_wire_plane_t *msg)
 {
     ri_wire_set_id(&msg->base, id);
-    control_send_am(conn, msg, sizeof(*msg));
+    control_send_net(conn, msg, sizeof(*msg));
 }
 
 /* Keep an answer until there is a way out to its receiver. */
@@ -257,12 +261,12 @@ static void control_owe_answer(ri_peer_t *peer, const void *message, size_t leng
     }
 }
 
-/* Send an answer by active message. @a conn NULL: there is no way out. */
-static void control_answer_am(ri_conn_t *conn, ri_peer_t *peer, const void *message,
-                              size_t length)
+/* Send an answer, not through a ring. @a conn NULL: there is no way out. */
+static void control_answer(ri_conn_t *conn, ri_peer_t *peer, const void *message,
+                           size_t length)
 {
     if (conn != NULL) {
-        control_send_am(conn, message, length);
+        control_send_net(conn, message, length);
     } else {
         control_owe_answer(peer, message, length);
     }
@@ -270,12 +274,12 @@ static void control_answer_am(ri_conn_t *conn, ri_peer_t *peer, const void *mess
 
 void ri_control_send_on(ri_conn_t *conn, const void *message, size_t length)
 {
-    control_send_am(conn, message, length);
+    control_send_net(conn, message, length);
 }
 
 void ri_control_send_message(ri_peer_t *peer, const void *message, size_t length)
 {
-    control_answer_am(ri_peer_way_out(peer), peer, message, length);
+    control_answer(ri_peer_way_out(peer), peer, message, length);
 }
 
 void ri_control_nack(ri_stream_t *stream, uint32_t req_id, uint32_t recv_id,
@@ -287,7 +291,7 @@ void ri_control_nack(ri_stream_t *stream, uint32_t req_id, uint32_t recv_id,
                            .flags      = flags};
 
     ri_wire_set_id(&nack.base, stream->remote_conn_id);
-    control_answer_am(ri_peer_way_out(stream->peer), stream->peer, &nack, sizeof(nack));
+    control_answer(ri_peer_way_out(stream->peer), stream->peer, &nack, sizeof(nack));
 }
 
 void ri_control_cts(ri_stream_t *stream, uint32_t req_id, uint32_t recv_id,
@@ -300,7 +304,7 @@ void ri_control_cts(ri_stream_t *stream, uint32_t req_id, uint32_t recv_id,
                          .address    = (uintptr_t)address};
 
     ri_wire_set_id(&cts.base, stream->remote_conn_id);
-    control_answer_am(ri_peer_way_out(stream->peer), stream->peer, &cts, sizeof(cts));
+    control_answer(ri_peer_way_out(stream->peer), stream->peer, &cts, sizeof(cts));
 }
 
 void ri_control_release(ri_peer_t *peer, uint32_t conn_id, const uint32_t *ids,
@@ -317,7 +321,7 @@ void ri_control_release(ri_peer_t *peer, uint32_t conn_id, const uint32_t *ids,
         control_count(conn, &msg.base);
         return;
     }
-    control_answer_am(conn, peer, &msg, sizeof(msg));
+    control_answer(conn, peer, &msg, sizeof(msg));
 }
 
 void ri_control_answer(ri_stream_t *stream, ri_wire_type_t type, uint32_t value)
@@ -343,7 +347,7 @@ void ri_control_flush_owed(ri_worker_t *worker, ri_peer_t *peer)
     while (((peer = ri_map_get(&worker->peers, uid)) != NULL) &&
            ((conn = ri_peer_way_out(peer)) != NULL) && !ucs_list_is_empty(&peer->owed)) {
         owed = ucs_list_extract_head(&peer->owed, control_owed_t, list);
-        control_send_am(conn, owed->message, owed->length);
+        control_send_net(conn, owed->message, owed->length);
         free(owed);
     }
 }

@@ -58,10 +58,10 @@ void ri_control_release(ri_peer_t *peer, uint32_t conn_id, const uint32_t *ids,
 void ri_control_cts(ri_stream_t *stream, uint32_t req_id, uint32_t recv_id,
                     const void *address, uint32_t key);
 
-/** Send a control message by active message on a conn. */
+/** Send a control message on a conn, by its channel or by active message. */
 void ri_control_send_on(ri_conn_t *conn, const void *message, size_t length);
 
-/** Send a control message to a peer by active message; as soon as there is a way, if there is
+/** Send a control message to a peer, likewise; as soon as there is a way, if there is
  * none yet. */
 void ri_control_send_message(ri_peer_t *peer, const void *message, size_t length);
 

@@ -204,6 +204,9 @@ static void control_handle_to_stream(ri_worker_t *worker, const ri_wire_msg_t *m
     case RI_WIRE_CHANNEL_CLOSE:
         ri_rdma_channel_handle_close(stream, msg);
         break;
+    case RI_WIRE_CHANNEL_AGAIN:
+        ri_rdma_channel_handle_again(stream, msg);
+        break;
     default: /* RI_WIRE_BYE */
         stream->closed    = 1;
         stream->closed_sn = msg->value;
@@ -236,6 +239,7 @@ void ri_control_handle(ri_worker_t *worker, ri_stream_t *stream, const ri_wire_m
     case RI_WIRE_ABANDON:
     case RI_WIRE_CHANNEL_ACCEPT:
     case RI_WIRE_CHANNEL_CLOSE:
+    case RI_WIRE_CHANNEL_AGAIN:
         control_handle_to_stream(worker, msg);
         return;
     default:

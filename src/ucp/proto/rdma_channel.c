@@ -175,6 +175,20 @@ void ri_rdma_channel_consider(ri_stream_t *stream)
     channel_offer(stream);
 }
 
+/* Whether nothing comes again, any more. */
+static int channel_has_all(const ri_channel_in_t *in)
+{
+    return in->all_told && (in->again >= in->all);
+}
+
+/* Its sender has nothing (more) to send again. */
+static void channel_note_all(ri_channel_in_t *in)
+{
+    if (channel_has_all(in) && (in->memory == NULL)) {
+        ri_rdma_channel_forget(in->stream);
+    }
+}
+
 void ri_rdma_channel_free(ri_channel_in_t *in)
 {
     ri_stream_t *stream = in->stream;
@@ -188,8 +202,19 @@ void ri_rdma_channel_free(ri_channel_in_t *in)
     worker->counters.channels_active = worker->num_channels_in;
     --worker->num_channels;
     channel_unmap(worker->rdma, in->memory, in->size, &in->keys);
-    stream->channel = NULL;
-    free(in);
+    in->memory = NULL;
+    if (!in->dead || in->closed || channel_has_all(in)) {
+        ri_rdma_channel_forget(stream);
+    }
+}
+
+void ri_rdma_channel_forget(ri_stream_t *stream)
+{
+    if (stream->channel != NULL) {
+        assert(stream->channel->memory == NULL);
+        free(stream->channel);
+        stream->channel = NULL;
+    }
 }
 
 void ri_rdma_channel_handle_accept(ri_stream_t *stream, const ri_wire_msg_t *msg)
@@ -209,8 +234,13 @@ void ri_rdma_channel_handle_close(ri_stream_t *stream, const ri_wire_msg_t *msg)
     ri_worker_t *worker = stream->worker;
     ri_channel_in_t *in = stream->channel;
 
-    if ((in == NULL) || (in->serial != msg->serial) || in->closed || in->dead) {
+    if ((in == NULL) || (in->serial != msg->serial) || in->closed || in->all_told) {
         ++worker->counters.rx_stale;
+        return;
+    }
+    if (in->dead) { /* before its sender heard of that, it had ended: all is in the buffer */
+        in->all_told = 1;
+        channel_note_all(in);
         return;
     }
     if ((msg->way == RI_WIRE_CHANNEL_REFUSED) && (in->address == 0)) {
@@ -223,9 +253,42 @@ void ri_rdma_channel_handle_close(ri_stream_t *stream, const ri_wire_msg_t *msg)
         in->closed = 1;
         in->end    = msg->value;
     } else {
-        /* Something may still be on its way into the memory: it is let in no more. */
+        /* Something may still be on its way into the memory: it is let in no more. A conn that is
+         * gone sends nothing again. */
+        in->all_told = (msg->way == RI_WIRE_CHANNEL_UNKNOWN);
         ri_planes_rdma_failed(worker, stream->peer);
     }
+}
+
+void ri_rdma_channel_handle_again(ri_stream_t *stream, const ri_wire_msg_t *msg)
+{
+    ri_channel_record_t record = {.length = msg->length,
+                                  .type   = msg->record_type,
+                                  .value  = msg->record_value,
+                                  .extra  = msg->record_extra,
+                                  .tag    = msg->tag};
+    ri_channel_in_t *in        = stream->channel;
+
+    if ((in == NULL) || (in->serial != msg->serial) || (in->way != msg->way) ||
+        in->closed || channel_has_all(in)) {
+        ++stream->worker->counters.rx_stale;
+        return;
+    }
+    ++stream->busy;
+    if (!in->dead) {
+        ri_planes_rdma_failed(stream->worker, stream->peer);
+    }
+    ri_rdma_channel_drain(in);
+    if (record.type == RI_WIRE_CHANNEL_ALL) {
+        in->all_told = 1;
+        in->all      = record.value;
+    } else {
+        ++in->again;
+        ri_rdma_channel_take_again(in, &record, msg->value, msg->payload);
+    }
+    channel_note_all(in);
+    --stream->busy;
+    ri_stream_check_closed(stream);
 }
 
 /* Say that a channel is not written (any more). */
@@ -347,7 +410,8 @@ void ri_rdma_channel_handle_stop(ri_worker_t *worker, ri_conn_t *conn,
         return;
     }
     ++worker->counters.rx_stale;
-    if (peer != NULL) {
+    /* Of a channel that it has no more, a conn that works has said all, or will. */
+    if ((peer != NULL) && ((conn == NULL) || (conn->status != UCS_OK))) {
         channel_say_close(peer, msg->stream_id, msg->serial, RI_WIRE_CHANNEL_UNKNOWN, 0);
     }
 }
@@ -388,7 +452,7 @@ void ri_rdma_channel_way_ended(ri_peer_t *peer)
             continue;
         }
         assert(conn->channel->under_way == 0);
-        if (ri_rdma_channel_is_busy(conn) && (conn->status == UCS_OK)) {
+        if (conn->status == UCS_OK) {
             conn->channel->state = RI_CHANNEL_AGAIN;
             ri_conn_update_fast(conn);
         } else {

@@ -5,8 +5,10 @@
  * What comes by channels.
  */
 #include "rdma_channel.h"
+#include "control.h"
 #include "planes.h"
 #include "rdma.h"
+#include "rndv.h"
 #include "../core/config.h"
 #include "../tag/deliver.h"
 
@@ -15,24 +17,91 @@
 /* Records taken from one channel before the next one has its turn. */
 #define CHANNEL_BATCH 16
 
-/* Take a record. It counts as read before it is handed over, as a callback may call progress,
- * against UCX's rules, and so get here again; but its sender is not told before. */
-static void channel_take(ri_channel_in_t *in, const ri_channel_record_t *header,
-                         const void *payload)
+/* A short message. */
+static void channel_take_eager(ri_stream_t *stream, const ri_channel_record_t *header,
+                               const void *payload)
 {
-    ri_stream_t *stream = in->stream;
+    ri_arrival_t arrival = {.sn        = header->value,
+                            .wire_type = header->type,
+                            .kind      = RI_MSG_COPY,
+                            .tag       = header->tag,
+                            .length    = header->length,
+                            .data      = payload};
 
-    ri_channel_rx_advance(&in->rx, header);
     ++stream->counters.rx_eager_rdma;
-    in->last_use = stream->worker->ring_clock;
-    if (ri_unlikely(!ri_deliver_fast(stream, RI_WIRE_EAGER, header->value, header->tag,
-                                     payload, header->length))) {
-        ri_deliver_plain(stream, RI_WIRE_EAGER, header->value, header->tag, payload,
-                         header->length);
+    if (ri_unlikely(header->type != RI_WIRE_EAGER)) {
+        arrival.req_id = header->extra;
+        ri_deliver(stream, &arrival);
+    } else if (ri_unlikely(!ri_deliver_fast(stream, RI_WIRE_EAGER, arrival.sn,
+                                            arrival.tag, payload, arrival.length))) {
+        ri_deliver(stream, &arrival);
     }
 }
 
-/* Take up to @a max records. @return How many. */
+/* What offers a long message. @return 0 if it breaks the protocol. */
+static int channel_take_rts(ri_stream_t *stream, const ri_channel_record_t *header,
+                            const void *payload)
+{
+    ri_arrival_t arrival = {.sn        = header->value,
+                            .wire_type = header->type,
+                            .req_id    = header->extra,
+                            .tag       = header->tag};
+
+    ++stream->counters.rx_channel;
+    return ri_rndv_receive(stream, &arrival, payload, header->length);
+}
+
+/* A control message, as it would be by active message. The payload may change under a hostile
+ * peer. @return 0 if it breaks the protocol. */
+static int channel_take_control(ri_stream_t *stream, const ri_channel_record_t *header,
+                                const void *payload)
+{
+    ri_wire_base_t base = {.type = header->type, .value = header->value};
+    uint8_t copy[RI_WIRE_CONTROL_MAX];
+    ri_wire_msg_t msg;
+
+    if (!ri_rdma_channel_carries(header->type) || !ri_wire_id_is_valid(header->extra) ||
+        (header->length > sizeof(copy) - sizeof(base))) {
+        return 0;
+    }
+    ri_wire_set_id(&base, header->extra);
+    memcpy(copy, &base, sizeof(base));
+    memcpy(copy + sizeof(base), payload, header->length);
+    if (ri_wire_parse(NULL, 0, copy, sizeof(base) + header->length, 0, &msg) != UCS_OK) {
+        return 0;
+    }
+    ++stream->counters.rx_channel;
+    ri_control_handle(stream->worker, stream, &msg, NULL);
+    return 1;
+}
+
+/* Hand a record over to who is in charge of it. @return 0 if it breaks the protocol. */
+static int channel_take(ri_stream_t *stream, const ri_channel_record_t *header,
+                        const void *payload)
+{
+    switch (header->type) {
+    case RI_WIRE_EAGER:
+    case RI_WIRE_EAGER_SYNC:
+        channel_take_eager(stream, header, payload);
+        return 1;
+    case RI_WIRE_RTS:
+    case RI_WIRE_POOL:
+        return channel_take_rts(stream, header, payload);
+    default:
+        return channel_take_control(stream, header, payload);
+    }
+}
+
+/* Must a record be left in the buffer? */
+static int channel_is_ahead(const ri_channel_in_t *in, const ri_channel_record_t *header)
+{
+    return !in->dead && ri_wire_type_in_sequence(header->type) &&
+           ri_deliver_is_far_ahead(in->stream, header->value);
+}
+
+/* Take up to @a max records. Each counts as read before it is handed over, as a callback may call
+ * progress, against UCX's rules, and so get here again; but its sender is not told before.
+ * @return How many. */
 static unsigned channel_take_some(ri_channel_in_t *in, unsigned max)
 {
     ri_stream_t *stream = in->stream;
@@ -44,20 +113,41 @@ static unsigned channel_take_some(ri_channel_in_t *in, unsigned max)
     ++in->busy;
     for (count = 0; (count < max) && !stream->broken; ++count) {
         payload = ri_channel_rx_peek(&in->rx, &header);
-        if ((payload == NULL) ||
-            (!in->dead && ri_deliver_is_far_ahead(stream, header.value))) {
+        if ((payload == NULL) || channel_is_ahead(in, &header)) {
             break;
         }
-        if (ri_unlikely(header.type != RI_WIRE_EAGER)) {
+        ri_channel_rx_advance(&in->rx, &header);
+        in->last_use = stream->worker->ring_clock;
+        if (ri_unlikely(!channel_take(stream, &header, payload))) {
             ri_deliver_breaking(stream, "a malformed record in its channel", header.type,
                                 header.length);
             break;
         }
-        channel_take(in, &header, payload);
     }
     --in->busy;
     --stream->busy;
     return count;
+}
+
+void ri_rdma_channel_drain(ri_channel_in_t *in)
+{
+    while ((in->memory != NULL) && (channel_take_some(in, CHANNEL_BATCH) > 0)) {}
+}
+
+void ri_rdma_channel_take_again(ri_channel_in_t *in, const ri_channel_record_t *record,
+                                uint32_t position, const void *payload)
+{
+    ri_stream_t *stream = in->stream;
+
+    if (stream->broken || ((int32_t)(position - in->rx.pos) < 0)) {
+        return; /* it was there */
+    }
+    ++in->busy;
+    if (!channel_take(stream, record, payload)) {
+        ri_deliver_breaking(stream, "a malformed record that was sent again",
+                            record->type, record->length);
+    }
+    --in->busy;
 }
 
 /* Tell the sender how far its records have been read, now and then. What is told may grow while
@@ -138,16 +228,4 @@ unsigned ri_rdma_channel_progress(ri_worker_t *worker)
     }
     ri_rdma_channel_progress_out(worker);
     return count;
-}
-
-int ri_rdma_channel_has(ri_stream_t *stream, uint32_t sn, uint32_t way)
-{
-    ri_peer_t *peer = stream->peer;
-
-    if (peer->rdma_way == way) {
-        ri_planes_rdma_failed(stream->worker, peer);
-    }
-    while ((stream->channel != NULL) && stream->channel->dead &&
-           (channel_take_some(stream->channel, CHANNEL_BATCH) > 0)) {}
-    return !stream->broken && ri_deliver_has(stream, sn);
 }

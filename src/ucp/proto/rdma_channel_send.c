@@ -13,13 +13,19 @@
 
 #include <string.h>
 
-int ri_rdma_channel_can(const ri_conn_t *conn, size_t length)
+/* Whether a record of any kind could be written now. */
+static inline int channel_can(const ri_conn_t *conn, size_t length)
 {
     ri_channel_out_t *out = conn->channel;
 
     return (out != NULL) && (out->state == RI_CHANNEL_OPEN) && !out->failed &&
-           (length <= out->max) && !(conn->flags & RI_CONN_NO_RING) &&
+           (length <= out->tx.max_payload) && !(conn->flags & RI_CONN_NO_RING) &&
            !conn->peer->rdma_leaving && ri_channel_tx_has_room(&out->tx, length);
+}
+
+int ri_rdma_channel_can(const ri_conn_t *conn, size_t length)
+{
+    return channel_can(conn, length) && (length <= conn->channel->max);
 }
 
 /* Give the next record to the device. If that fails some of it may have been written: it counts
@@ -70,19 +76,21 @@ static int channel_write_pad(ri_channel_out_t *out, size_t length)
 }
 
 /* @return The next record, of which only the payload has to be filled, or NULL. */
-static ri_channel_record_t *channel_next(ri_conn_t *conn, size_t length, uint32_t sn,
-                                         uint64_t tag)
+static ri_channel_record_t *channel_next(ri_conn_t *conn, size_t length,
+                                         ri_wire_type_t type, uint32_t value,
+                                         uint32_t extra, uint64_t tag)
 {
     ri_channel_record_t *record;
 
-    if (ri_unlikely(!ri_rdma_channel_can(conn, length) ||
+    if (ri_unlikely(!channel_can(conn, length) ||
                     !channel_write_pad(conn->channel, length))) {
         return NULL;
     }
     record         = ri_channel_tx_next(&conn->channel->tx);
     record->length = length;
-    record->type   = RI_WIRE_EAGER;
-    record->value  = sn;
+    record->type   = type;
+    record->value  = value;
+    record->extra  = extra;
     record->tag    = tag;
     return record;
 }
@@ -96,7 +104,8 @@ static void channel_sent(ri_conn_t *conn, uint32_t sn, size_t length)
 
 int ri_rdma_channel_put(ri_conn_t *conn, const void *data, size_t length, uint64_t tag)
 {
-    ri_channel_record_t *record = channel_next(conn, length, conn->tx_sn + 1, tag);
+    ri_channel_record_t *record = channel_next(conn, length, RI_WIRE_EAGER,
+                                               conn->tx_sn + 1, 0, tag);
 
     if (ri_unlikely(record == NULL)) {
         return 0;
@@ -115,7 +124,8 @@ int ri_rdma_channel_put(ri_conn_t *conn, const void *data, size_t length, uint64
 int ri_rdma_channel_send(ri_send_req_t *req)
 {
     ri_conn_t *conn             = req->conn;
-    ri_channel_record_t *record = channel_next(conn, req->data.length, req->sn, req->tag);
+    ri_channel_record_t *record = channel_next(conn, req->data.length, req->wire_type,
+                                               req->sn, req->id, req->tag);
 
     if (ri_unlikely(record == NULL)) {
         return 0;
@@ -127,15 +137,59 @@ int ri_rdma_channel_send(ri_send_req_t *req)
     return 1;
 }
 
-/* Send a record's message by active message. @return 0: UCX has no memory now. */
+int ri_rdma_channel_send_payload(ri_send_req_t *req, uint32_t id, const void *payload,
+                                 size_t length)
+{
+    ri_conn_t *conn             = req->conn;
+    ri_channel_record_t *record = channel_next(conn, length, req->wire_type, req->sn, id,
+                                               req->tag);
+
+    if (record == NULL) {
+        return 0;
+    }
+    memcpy(record->payload, payload, length);
+    conn->tx_tag = req->tag;
+    ++conn->counters.tx_channel;
+    ri_trace(&conn->worker->trace, RI_TRACE_SEND_CHANNEL, req->sn, length);
+    channel_write(conn->channel, record);
+    return 1;
+}
+
+int ri_rdma_channel_send_control(ri_conn_t *conn, const void *message, size_t length)
+{
+    ri_channel_record_t *record;
+    ri_wire_base_t base;
+
+    memcpy(&base, message, sizeof(base));
+    if ((conn->channel == NULL) || !ri_rdma_channel_carries(base.type)) {
+        return 0;
+    }
+    record = channel_next(conn, length - sizeof(base), base.type, base.value,
+                          ri_wire_get_id(&base), 0);
+    if (record == NULL) {
+        return 0;
+    }
+    memcpy(record->payload, (const uint8_t *)message + sizeof(base),
+           length - sizeof(base));
+    ++conn->counters.tx_channel;
+    channel_write(conn->channel, record);
+    return 1;
+}
+
+/* Send a record by active message; one of type ALL tells how many there were. @return 0: UCX has
+ * no memory now. */
 static int channel_send_again(ri_channel_out_t *out, const ri_channel_record_t *record)
 {
-    ri_conn_t *conn             = out->conn;
-    ri_am_buffer_t *buffer      = ri_am_buffer_get(conn->worker, record->length);
-    ri_wire_eager_sync_t header = {.base.type  = RI_WIRE_EAGER_AGAIN,
-                                   .base.value = record->value,
-                                   .tag        = record->tag,
-                                   .req_id     = out->way};
+    ri_conn_t *conn                = out->conn;
+    ri_am_buffer_t *buffer         = ri_am_buffer_get(conn->worker, record->length);
+    ri_wire_channel_again_t header = {.base.type  = RI_WIRE_CHANNEL_AGAIN,
+                                      .base.value = out->tx.acked,
+                                      .serial     = out->serial,
+                                      .way        = out->way,
+                                      .tag        = record->tag,
+                                      .value      = record->value,
+                                      .extra      = record->extra,
+                                      .type       = record->type};
     ucs_status_t status;
 
     if (buffer == NULL) {
@@ -149,16 +203,23 @@ static int channel_send_again(ri_channel_out_t *out, const ri_channel_record_t *
     return (status != UCS_ERR_NO_RESOURCE) && (status != UCS_ERR_NO_MEMORY);
 }
 
+/* Whether a record is of any use without its way. */
+static int channel_outlives_way(const ri_channel_record_t *record)
+{
+    return (record->type != RI_CHANNEL_PAD) && (record->type != RI_WIRE_RTR);
+}
+
 /* Send again what is not known to have come. */
 static void channel_again(ri_channel_out_t *out)
 {
-    ri_conn_t *conn     = out->conn;
-    ri_worker_t *worker = conn->worker;
-    uint32_t id         = conn->id;
+    ri_channel_record_t all = {.type = RI_WIRE_CHANNEL_ALL};
+    ri_conn_t *conn         = out->conn;
+    ri_worker_t *worker     = conn->worker;
+    uint32_t id             = conn->id;
     const ri_channel_record_t *record;
 
     while ((record = ri_channel_tx_oldest(&out->tx)) != NULL) {
-        if (record->type == RI_WIRE_EAGER) {
+        if (channel_outlives_way(record)) {
             if (!channel_send_again(out, record)) {
                 return; /* in progress */
             }
@@ -166,11 +227,16 @@ static void channel_again(ri_channel_out_t *out)
             if ((ri_id_get(&worker->conn_ids, id) != conn) || (conn->channel != out)) {
                 return;
             }
+            ++out->again;
             ++conn->counters.tx_again;
         }
         ri_channel_tx_pop(&out->tx);
     }
-    ri_rdma_channel_free_out(out);
+    all.value = out->again;
+    if (channel_send_again(out, &all) && (ri_id_get(&worker->conn_ids, id) == conn) &&
+        (conn->channel == out)) {
+        ri_rdma_channel_free_out(out);
+    }
 }
 
 /* Go on with a channel that is not open. It may be gone then, and others, too. */

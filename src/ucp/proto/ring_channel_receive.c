@@ -8,6 +8,7 @@
 #include "control.h"
 #include "hybrid.h"
 #include "recv_rndv.h"
+#include "rndv.h"
 #include "../core/config.h"
 #include "../tag/deliver.h"
 
@@ -101,29 +102,20 @@ static void ring_channel_receive_ack(ri_stream_t *stream, const ri_ring_record_t
     ri_control_handle(stream->worker, stream, &msg, NULL);
 }
 
-/* Where the data of a message is: RTS or POOL. The record may change under a hostile peer:
- * it is copied before it is checked. @return 0 if it breaks the protocol. */
+/* Where the data of a message is: RTS or POOL. @return 0 if it breaks the protocol. */
 static int ring_channel_receive_rts(ri_stream_t *stream, const ri_ring_record_t *record,
                                     uint8_t type, uint32_t length)
 {
-    uint64_t payload[RI_WIRE_RTS_MAX / sizeof(uint64_t)];
     ri_arrival_t arrival = {.sn = __atomic_load_n(&record->value, __ATOMIC_RELAXED),
                             .wire_type = type,
-                            .kind      = RI_MSG_RTS,
                             .req_id    = record->extra,
-                            .tag       = record->tag,
-                            .data      = payload};
+                            .tag       = record->tag};
 
-    if (length > sizeof(payload)) {
-        return 0;
-    }
-    memcpy(payload, ri_ring_payload(record, length), length);
-    if (ri_wire_check_rts(payload, length, &arrival.length) != UCS_OK) {
+    if (!ri_rndv_receive(stream, &arrival, ri_ring_payload(record, length), length)) {
         return 0;
     }
     ++stream->counters.rx_ring;
     stream->ring_last_use = stream->worker->ring_clock;
-    ri_deliver(stream, &arrival);
     return 1;
 }
 

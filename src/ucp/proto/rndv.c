@@ -8,8 +8,8 @@
 #include "coop.h"
 #include "hybrid.h"
 #include "planes.h"
+#include "rdma_channel.h"
 #include "rdma_write.h"
-#include "ring_channel.h"
 #include "rtr.h"
 #include "select.h"
 #include "send_rndv_get.h"
@@ -89,7 +89,8 @@ ucs_status_t ri_rndv_send(ri_send_req_t *req, const ri_wire_rts_t *rts)
 ucs_status_t ri_rndv_send_payload(ri_send_req_t *req, uint32_t id, const void *payload,
                                   size_t length, unsigned flags)
 {
-    return rndv_put_ring(req, id, payload, length) ?
+    return (rndv_put_ring(req, id, payload, length) ||
+            ri_rdma_channel_send_payload(req, id, payload, length)) ?
                    UCS_OK :
                    ri_rndv_send_payload_am(req, id, payload, length, flags);
 }
@@ -139,6 +140,24 @@ void ri_rndv_answer(ri_stream_t *stream, ri_wire_type_t type, uint32_t id,
     } else {
         ri_control_answer(stream, RI_WIRE_FIN, id);
     }
+}
+
+int ri_rndv_receive(ri_stream_t *stream, ri_arrival_t *arrival, const void *payload,
+                    size_t length)
+{
+    uint64_t copy[RI_WIRE_RTS_MAX / sizeof(uint64_t)];
+
+    if (length > sizeof(copy)) {
+        return 0;
+    }
+    memcpy(copy, payload, length);
+    if (ri_wire_check_rts(copy, length, &arrival->length) != UCS_OK) {
+        return 0;
+    }
+    arrival->kind = RI_MSG_RTS;
+    arrival->data = copy;
+    ri_deliver(stream, arrival);
+    return 1;
 }
 
 /* Whether a receive may be told to a sender, see ri_select_fetch_t. */

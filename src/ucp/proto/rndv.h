@@ -30,8 +30,8 @@ size_t ri_rndv_segments(const ri_dt_data_t *data, ri_segment_t *segments, size_t
 int ri_rndv_fits(const ri_dt_data_t *data);
 
 /**
- * Sender: send the RTS of @a req, whose id and wire_type are set, through the ring or by
- * active message. The request waits for RI_SEND_WAIT_MATCH then.
+ * Sender: send the RTS of @a req, whose id and wire_type are set, through the ring or channel, or
+ * by active message. The request waits for RI_SEND_WAIT_MATCH then.
  *
  * @return UCS_OK, UCS_INPROGRESS if stock has it in hand (RI_SEND_WAIT_STOCK), or an error.
  */
@@ -39,7 +39,7 @@ ucs_status_t ri_rndv_send(ri_send_req_t *req, const ri_wire_rts_t *rts);
 
 /**
  * Sender: send a message in sequence, of req->wire_type, that speaks of data which is
- * elsewhere, through the ring or by active message.
+ * elsewhere, through the ring or channel, or by active message.
  *
  * @param id       Of a request, receive or pool buffer.
  * @param payload  Instead of the data.
@@ -50,7 +50,7 @@ ucs_status_t ri_rndv_send(ri_send_req_t *req, const ri_wire_rts_t *rts);
 ucs_status_t ri_rndv_send_payload(ri_send_req_t *req, uint32_t id, const void *payload,
                                   size_t length, unsigned flags);
 
-/** Sender: likewise, never through the ring. */
+/** Sender: likewise, by active message. */
 ucs_status_t ri_rndv_send_payload_am(ri_send_req_t *req, uint32_t id, const void *payload,
                                      size_t length, unsigned flags);
 
@@ -68,6 +68,16 @@ ucs_status_t ri_rndv_write(ri_send_req_t *req, ri_plane_ep_t *ep, uint64_t addre
  */
 ucs_status_t ri_rndv_recv(ri_recv_req_t *recv, ri_stream_t *stream,
                           const ri_arrival_t *arrival);
+
+/**
+ * Receiver: take an RTS or POOL from memory that a hostile peer may change at any time.
+ *
+ * @param arrival  Its sn, wire_type, req_id and tag.
+ *
+ * @return 0 if it breaks the protocol; then nothing was done.
+ */
+int ri_rndv_receive(ri_stream_t *stream, ri_arrival_t *arrival, const void *payload,
+                    size_t length);
 
 /** Receiver: tell the sender that the data of an RTS or POOL is not needed any more. */
 void ri_rndv_answer(ri_stream_t *stream, ri_wire_type_t type, uint32_t id,

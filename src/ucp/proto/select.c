@@ -142,9 +142,7 @@ static ri_proto_t select_am(const ri_select_param_t *param)
         return RI_PROTO_EAGER_RING;
     }
 
-    /* A synchronous message must not come twice if the way fails: the second one would be
-     * answered before the first is matched. */
-    if (param->has_channel && (param->length <= param->channel_max) && !param->sync) {
+    if (param->has_channel && (param->length <= param->channel_max)) {
         return RI_PROTO_EAGER_RDMA;
     }
 

@@ -8,7 +8,6 @@
 #include "../proto/am_rndv.h"
 #include "../proto/control.h"
 #include "../proto/frag.h"
-#include "../proto/rdma_channel.h"
 #include "../proto/ring_channel.h"
 #include "../proto/rtr_message.h"
 
@@ -53,8 +52,6 @@ static ucs_status_t dispatch_in_sequence(ri_worker_t *worker, ri_stream_t *strea
     } else if (msg->type == RI_WIRE_PLACED) {
         arrival.kind = RI_MSG_PLACED;
         ri_wire_check_placed(msg->payload, msg->length, &arrival.length);
-    } else if (msg->type == RI_WIRE_EAGER_AGAIN) {
-        arrival.wire_type = RI_WIRE_EAGER;
     } else if ((recv_attr & UCP_AM_RECV_ATTR_FLAG_DATA) &&
                (msg->length > DISPATCH_COPY_MAX)) {
         arrival.kind = RI_MSG_AM_DATA;
@@ -74,9 +71,6 @@ static ucs_status_t dispatch_in_sequence(ri_worker_t *worker, ri_stream_t *strea
     ++stream->busy;
     if (ri_unlikely(dispatch_is_again(&arrival)) &&
         ri_rtr_message_again(stream, &arrival)) {
-        status = UCS_OK;
-    } else if (ri_unlikely(msg->type == RI_WIRE_EAGER_AGAIN) &&
-               ri_rdma_channel_has(stream, msg->value, msg->way)) {
         status = UCS_OK;
     } else {
         status = ri_deliver(stream, &arrival);
@@ -134,6 +128,21 @@ static inline int dispatch_fast(ri_worker_t *worker, const void *data, size_t le
     return done;
 }
 
+/* RTRs that come by active message could come by a channel, and are all that comes from who
+ * does nothing but receive long messages. */
+static void dispatch_note_rtr(ri_worker_t *worker, const ri_wire_msg_t *msg)
+{
+    const ri_conn_t *conn = ri_id_get(&worker->conn_ids, msg->id);
+    ri_stream_t *stream;
+
+    /* Which conn of the peer carried it is not known; nearly always there is but one. */
+    if ((worker->max_channels > 0) && (conn != NULL) && (conn->peer != NULL) &&
+        !ucs_list_is_empty(&conn->peer->streams)) {
+        stream = ucs_list_head(&conn->peer->streams, ri_stream_t, peer_list);
+        ri_stream_note_am(stream);
+    }
+}
+
 static ucs_status_t dispatch(ri_worker_t *worker, const void *header,
                              size_t header_length, void *data, size_t length,
                              const ucp_am_recv_param_t *param)
@@ -182,6 +191,9 @@ static ucs_status_t dispatch(ri_worker_t *worker, const void *header,
 
     if (param->recv_attr & UCP_AM_RECV_ATTR_FIELD_REPLY_EP) {
         reply_ep = param->reply_ep;
+    }
+    if (msg.type == RI_WIRE_RTR) {
+        dispatch_note_rtr(worker, &msg);
     }
     ri_control_handle(worker, stream, &msg, reply_ep);
     return UCS_OK;

@@ -30,7 +30,6 @@ static size_t wire_header_length(uint8_t type)
     case RI_WIRE_RTS:
     case RI_WIRE_POOL:
     case RI_WIRE_PLACED:
-    case RI_WIRE_EAGER_AGAIN:
         return sizeof(ri_wire_eager_sync_t);
     case RI_WIRE_PLANE_REQ:
     case RI_WIRE_PLANE_ACK:
@@ -68,6 +67,8 @@ static size_t wire_header_length(uint8_t type)
     case RI_WIRE_CHANNEL_STOP:
     case RI_WIRE_CHANNEL_CLOSE:
         return sizeof(ri_wire_channel_t);
+    case RI_WIRE_CHANNEL_AGAIN:
+        return sizeof(ri_wire_channel_again_t);
     default:
         return 0;
     }
@@ -121,6 +122,19 @@ static void wire_parse_channel(const uint8_t *at, ri_wire_msg_t *msg)
     msg->way       = hdr.way;
 }
 
+static void wire_parse_channel_again(const uint8_t *at, ri_wire_msg_t *msg)
+{
+    ri_wire_channel_again_t hdr;
+
+    memcpy(&hdr, at, sizeof(hdr));
+    msg->serial       = hdr.serial;
+    msg->way          = hdr.way;
+    msg->tag          = hdr.tag;
+    msg->record_type  = hdr.type;
+    msg->record_value = hdr.value;
+    msg->record_extra = hdr.extra;
+}
+
 static void wire_parse_fields(const uint8_t *at, ri_wire_msg_t *msg)
 {
     switch (msg->type) {
@@ -141,14 +155,6 @@ static void wire_parse_fields(const uint8_t *at, ri_wire_msg_t *msg)
         memcpy(&hdr, at, sizeof(hdr));
         msg->tag    = hdr.tag;
         msg->req_id = hdr.req_id;
-        break;
-    }
-    case RI_WIRE_EAGER_AGAIN: {
-        ri_wire_eager_sync_t hdr;
-
-        memcpy(&hdr, at, sizeof(hdr));
-        msg->tag = hdr.tag;
-        msg->way = hdr.req_id;
         break;
     }
     case RI_WIRE_FIRST: {
@@ -236,6 +242,9 @@ static void wire_parse_fields(const uint8_t *at, ri_wire_msg_t *msg)
     case RI_WIRE_CHANNEL_STOP:
     case RI_WIRE_CHANNEL_CLOSE:
         wire_parse_channel(at, msg);
+        break;
+    case RI_WIRE_CHANNEL_AGAIN:
+        wire_parse_channel_again(at, msg);
         break;
     case RI_WIRE_REVOKE: {
         ri_wire_revoke_t hdr;
@@ -353,7 +362,8 @@ static ucs_status_t wire_check(const ri_wire_msg_t *msg, int data_elsewhere)
     size_t data_length;
     int may_have_payload = ri_wire_type_in_sequence(msg->type) ||
                            (msg->type == RI_WIRE_FRAG) ||
-                           (msg->type == RI_WIRE_RNDV_DATA);
+                           (msg->type == RI_WIRE_RNDV_DATA) ||
+                           (msg->type == RI_WIRE_CHANNEL_AGAIN);
 
     if (!may_have_payload && ((msg->length != 0) || data_elsewhere)) {
         return UCS_ERR_INVALID_PARAM;
@@ -381,6 +391,10 @@ static ucs_status_t wire_check(const ri_wire_msg_t *msg, int data_elsewhere)
     if (((msg->type == RI_WIRE_RTR) || (msg->type == RI_WIRE_REVOKE) ||
          (msg->type == RI_WIRE_REVOKED)) &&
         !wire_check_rtr(msg)) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    if ((msg->type == RI_WIRE_CHANNEL_AGAIN) &&
+        (msg->length > ((msg->record_type == RI_WIRE_CHANNEL_ALL) ? 0 : UINT16_MAX))) {
         return UCS_ERR_INVALID_PARAM;
     }
     if (wire_is_channel(msg->type) && !wire_check_channel(msg)) {

@@ -47,9 +47,6 @@ typedef enum ri_wire_type {
     /* Continues the FIRST with the same sequence number; pieces come in order. */
     RI_WIRE_FRAG = 9,
 
-    /* In sequence, too, but perhaps for the second time: an EAGER whose way has failed. */
-    RI_WIRE_EAGER_AGAIN = 10, /* tag, number of that way, payload */
-
     /* Out of sequence. */
     RI_WIRE_CONN_REQ    = 16, /* asks for CONN_ACK; always with a hello */
     RI_WIRE_CONN_ACK    = 17, /* to a conn: the id of its stream at the receiver */
@@ -81,6 +78,8 @@ typedef enum ri_wire_type {
     RI_WIRE_CHANNEL_ACCEPT = 43, /* to a stream: where to tell how far that was read */
     RI_WIRE_CHANNEL_STOP   = 44, /* to a conn: write it no more */
     RI_WIRE_CHANNEL_CLOSE  = 45, /* to a stream: nobody writes it (any more) */
+    RI_WIRE_CHANNEL_AGAIN  = 46, /* to a stream: what was written, perhaps, when the way
+                                    failed; or that this is all */
     RI_WIRE_TYPE_LAST
 } ri_wire_type_t;
 
@@ -254,6 +253,21 @@ typedef struct ri_wire_channel {
 #define RI_WIRE_CHANNEL_CLOSED  1 /* nothing is written behind the position */
 #define RI_WIRE_CHANNEL_UNKNOWN 2 /* the conn is gone, and with it the position */
 
+/* A record of a channel by active message; the payload is the record's. */
+typedef struct ri_wire_channel_again {
+    ri_wire_base_t base; /* value: position of the record */
+    uint32_t serial;     /* of the channel */
+    uint32_t way;        /* that it was written by: its number */
+    uint64_t tag;        /* of the record */
+    uint32_t value; /* of the record; with RI_WIRE_CHANNEL_ALL: how many there were */
+    uint32_t extra; /* of the record */
+    uint8_t type;   /* of the record, or RI_WIRE_CHANNEL_ALL */
+    uint8_t zero[7];
+} __attribute__((packed)) ri_wire_channel_again_t;
+
+/* In place of a type: nothing more is sent again. */
+#define RI_WIRE_CHANNEL_ALL 0xff
+
 typedef struct ri_wire_cts {
     ri_wire_base_t base; /* value: id of the sender's request */
     uint32_t recv_id;    /* for WRITTEN, or RNDV_DATA */
@@ -356,6 +370,7 @@ static_assert(sizeof(ri_wire_revoke_t) == 24, "wire format");
 static_assert(sizeof(ri_wire_revoked_t) == 16, "wire format");
 static_assert(sizeof(ri_wire_used_t) == 60, "wire format");
 static_assert(sizeof(ri_wire_channel_t) == 48, "wire format");
+static_assert(sizeof(ri_wire_channel_again_t) == 40, "wire format");
 static_assert(sizeof(ri_wire_cts_t) == 24, "wire format");
 static_assert(sizeof(ri_wire_target_t) == 56, "wire format");
 static_assert(sizeof(ri_wire_abandon_t) == 16, "wire format");
@@ -398,8 +413,7 @@ typedef enum ri_wire_plane_id {
 /* The longest control message */
 #define RI_WIRE_CONTROL_MAX sizeof(ri_wire_rtr_msg_t)
 
-/* The longest header of others: EAGER_SYNC or FIRST with a hello. EAGER_AGAIN has the header of
- * EAGER_SYNC, with the number of the way in place of the id of the request. */
+/* The longest header of others: EAGER_SYNC or FIRST with a hello. */
 #define RI_WIRE_HEADER_MAX (sizeof(ri_wire_eager_sync_t) + sizeof(ri_wire_hello_t))
 
 /* A message after parsing and validation, in host form. */
@@ -407,7 +421,7 @@ typedef struct ri_wire_msg {
     ri_wire_type_t type; /* without flags */
     uint32_t id;
     uint32_t value;
-    uint64_t tag;     /* EAGER, EAGER_SYNC, BULK, FIRST, RTS, POOL, PLACED, RTR, AGAIN */
+    uint64_t tag;     /* EAGER, EAGER_SYNC, BULK, FIRST, RTS, POOL, PLACED, RTR */
     uint32_t req_id;  /* EAGER_SYNC, FIRST, RTS, POOL; of PLACED: of the receive */
     uint32_t recv_id; /* NACK, CTS, TARGET, ABANDON */
     uint32_t flags;   /* NACK, REVOKED, TARGET */
@@ -418,10 +432,13 @@ typedef struct ri_wire_msg {
     uint32_t seen;
     uint32_t generation; /* RTR, REVOKE, REVOKED */
     uint16_t ahead;
-    uint16_t slot;                         /* likewise */
-    uint32_t stream_id;                    /* REVOKE, CHANNEL_OFFER, CHANNEL_STOP */
-    uint32_t serial;                       /* CHANNEL_* */
-    uint64_t number;                       /* CHANNEL_OFFER */
+    uint16_t slot;         /* likewise */
+    uint32_t stream_id;    /* REVOKE, CHANNEL_OFFER, CHANNEL_STOP */
+    uint32_t serial;       /* CHANNEL_* */
+    uint64_t number;       /* CHANNEL_OFFER */
+    uint8_t record_type;   /* CHANNEL_AGAIN, whose tag is the record's */
+    uint32_t record_value; /* likewise */
+    uint32_t record_extra;
     uint32_t used_count;                   /* USED */
     uint32_t used[RI_WIRE_USED_MAX];       /* likewise */
     uint32_t release[RI_WIRE_RELEASE_MAX]; /* RELEASE: value of them */
@@ -429,7 +446,7 @@ typedef struct ri_wire_msg {
     uint8_t plane_address_length;
     uint8_t plane_address[RI_PLANE_ADDRESS_MAX];
     uint16_t asked; /* likewise */
-    uint32_t way;   /* likewise; TARGET, RTR, EAGER_AGAIN, CHANNEL_OFFER, CHANNEL_CLOSE */
+    uint32_t way;   /* likewise; TARGET, RTR, CHANNEL_OFFER, _CLOSE, _AGAIN */
     uint32_t sn;    /* TARGET */
     uint8_t target[RI_PLANE_TARGET_SIZE];
     uint32_t total;    /* FIRST */
@@ -484,8 +501,7 @@ static inline uint32_t ri_wire_used_rtr(uint32_t slot, uint32_t generation)
 
 static inline int ri_wire_type_in_sequence(ri_wire_type_t type)
 {
-    return ((type >= RI_WIRE_EAGER) && (type <= RI_WIRE_PLACED)) ||
-           (type == RI_WIRE_EAGER_AGAIN);
+    return (type >= RI_WIRE_EAGER) && (type <= RI_WIRE_PLACED);
 }
 
 /**

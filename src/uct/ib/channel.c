@@ -81,7 +81,6 @@ size_t ri_channel_tx_seal(const ri_channel_tx_t *tx, ri_channel_record_t *record
 
     record->stamp = ri_channel_stamp(tx->key, tx->pos);
     record->zero  = 0;
-    record->zero2 = 0;
     memset(record->payload + record->length, 0, filled - record->length);
     sum = ri_channel_sum(tx->key, tx->pos, record, record->payload);
     memcpy(record->payload + filled, &sum, sizeof(sum));

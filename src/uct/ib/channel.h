@@ -56,8 +56,8 @@ typedef struct ri_channel_record {
     uint8_t type;    /* the user's, or RI_CHANNEL_PAD */
     uint8_t zero;
     uint32_t value; /* the user's */
-    uint32_t zero2;
-    uint64_t tag; /* the user's */
+    uint32_t extra; /* likewise */
+    uint64_t tag;   /* the user's */
     uint8_t payload[];
 } ri_channel_record_t;
 
@@ -160,7 +160,7 @@ static inline ri_channel_record_t *ri_channel_tx_next(const ri_channel_tx_t *tx)
                                    (size_t)(tx->pos & tx->mask) * RI_CHANNEL_LINE);
 }
 
-/** The next record, of which length, type, value, tag and payload are set, is complete.
+/** The next record, of which length, type, value, extra, tag and payload are set, is complete.
  * @return Bytes to be written. It does not count before ri_channel_tx_advance(). */
 size_t ri_channel_tx_seal(const ri_channel_tx_t *tx, ri_channel_record_t *record);
 

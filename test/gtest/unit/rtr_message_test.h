@@ -90,6 +90,16 @@ protected:
         m_a_rdma->writes = m_b_rdma->reads = 0;
     }
 
+    /* Control messages go by channels of 4 KB from now on, or not (any more). */
+    void with_channels(bool on)
+    {
+        ri_config.ib_eager_peers = on ? 4 : 0;
+        ri_config.ib_eager_size  = RI_CHANNEL_SIZE_MIN;
+        ri_config.ib_eager_max   = ri_channel_max_payload(RI_CHANNEL_SIZE_MIN);
+        ri_config.ib_eager_after = 1;
+        restart();
+    }
+
     /* Another conn of the same worker: another sender. */
     void second()
     {
@@ -234,8 +244,8 @@ protected:
         EXPECT_EQ(0u, m_a->worker()->num_reads);
         EXPECT_TRUE(ucs_list_is_empty(&worker->rtr_queue));
         EXPECT_TRUE(ucs_list_is_empty(&worker->stalled_self));
-        EXPECT_EQ(pooled(*m_a), m_a_rdma->keys());
-        EXPECT_EQ(pooled(*m_b), m_b_rdma->keys());
+        EXPECT_EQ(pooled(*m_a) + m_a->worker()->num_channels, m_a_rdma->keys());
+        EXPECT_EQ(pooled(*m_b) + worker->num_channels, m_b_rdma->keys());
         ucs_list_for_each(s, &worker->streams, list) {
             EXPECT_EQ(0u, s->num_rtrs);
             EXPECT_FALSE(s->stalled);

@@ -39,6 +39,29 @@ protected:
         m_a_rdma->end_status = UCS_OK;
     }
 
+    wire_msg again_header(uint32_t sn, uint32_t position)
+    {
+        wire_msg msg(RI_WIRE_CHANNEL_AGAIN, stream()->id, position);
+
+        msg.serial = m_serial = (in() != nullptr) ? in()->serial : m_serial;
+        msg.way = m_way = (in() != nullptr) ? in()->way : m_way;
+        msg.tag         = 5;
+        msg.sn          = sn;
+        return msg;
+    }
+
+    void again_msg(uint32_t sn, uint32_t position, uint32_t serial = 0, uint32_t way = 0,
+                   uint8_t record = RI_WIRE_EAGER)
+    {
+        wire_msg msg = again_header(sn, position);
+
+        msg.serial += serial;
+        msg.way += way;
+        msg.record = record;
+        m_b->deliver(msg, (record == RI_WIRE_EAGER) ? pattern(sn, 8) : bytes());
+    }
+
+    uint32_t m_serial = 0, m_way = 0;
     std::vector<recv_ptr> m_receives;
     std::vector<send_ptr> m_sends;
 };
@@ -68,7 +91,7 @@ TEST_F(test_rdma_channel_ends, arrived)
         for (int i = 0; (i < 10) && (again() < 3); ++i) {
             m_a->progress();
         }
-        ASSERT_EQ(3u, m_ab->count(RI_WIRE_EAGER_AGAIN));
+        ASSERT_EQ(4u, m_ab->count(RI_WIRE_CHANNEL_AGAIN)) << "and that this was all";
         if (seen) {
             m_b->progress();
             EXPECT_TRUE(m_receives[0]->done);
@@ -94,9 +117,10 @@ TEST_F(test_rdma_channel_ends, receiver_gives_up)
     ri_planes_rdma_failed(m_b->worker(), m_back->peer);
     EXPECT_TRUE(in()->dead);
     progress_both(5);
-    EXPECT_EQ(nullptr, in());
+    EXPECT_EQ(nullptr, in()->memory);
     m_a_rdma->holds = false;
     pump();
+    EXPECT_EQ(nullptr, in());
     check_all();
     check_idle();
 }
@@ -276,34 +300,76 @@ TEST_F(test_rdma_channel_ends, hostile_close)
         EXPECT_TRUE(in()->dead);
         EXPECT_EQ(0u, m_b_rdma->ends());
         pump();
-        EXPECT_EQ(nullptr, in());
+        if (why == RI_WIRE_CHANNEL_UNKNOWN) { /* it sends nothing again, so it says */
+            EXPECT_EQ(nullptr, in());
+            continue;
+        }
+        EXPECT_EQ(nullptr, in()->memory);
         exchange();
+        EXPECT_EQ(nullptr, in());
         open();
     }
 }
 
-/* EAGER_AGAIN: past, next, early, and of no way */
+/* CHANNEL_AGAIN of a channel that works is about its way: what was read is dropped by its
+ * position, what was not is taken, whatever its number says; and nothing is offered before all of it
+ * has come, in whatever order. */
 TEST_F(test_rdma_channel_ends, again_by_hand)
 {
     open();
+    uint32_t next = stream()->next_sn, position = in()->rx.pos;
     recv_ptr r = m_b->recv(5, ~0ul, 8), r2 = m_b->recv(5, ~0ul, 8);
-    uint32_t next = stream()->next_sn;
-    for (uint32_t sn : {next - 1, next + 1, next + 1, next, next, next + 1}) {
-        wire_msg msg(RI_WIRE_EAGER_AGAIN, stream()->id, sn);
 
-        msg.tag    = 5;
-        msg.req_id = 12345; /* a way that there never was */
-        m_b->deliver(msg, pattern(sn, 8));
-    }
+    again_msg(next, position - 1, 0, 1); /* of another channel, or way */
+    again_msg(next, position, 1, 0);
+    EXPECT_FALSE(r->done);
+    EXPECT_FALSE(in()->dead);
+    EXPECT_EQ(2u, m_b->counters().rx_stale);
+
+    again_msg(3, 0, 0, 0, RI_WIRE_CHANNEL_ALL); /* there are three, it comes first */
+    EXPECT_TRUE(in()->dead);
+    again_msg(next - 1, position - 1);
+    again_msg(next + 1, position + 1);
+    EXPECT_FALSE(r->done);
+    pump();
+    ASSERT_NE(nullptr, in());
+    EXPECT_EQ(nullptr, in()->memory);
+    ri_rdma_channel_consider(stream());
+    EXPECT_EQ(1u, m_b->counters().channels_offered);
+    again_msg(next, position);
     ASSERT_TRUE(r->done && r2->done);
     EXPECT_TRUE(r->buffer == pattern(next, 8));
     EXPECT_TRUE(r2->buffer == pattern(next + 1, 8));
+    EXPECT_EQ(nullptr, in());
+    again_msg(next + 2, position + 2); /* too late */
     EXPECT_EQ(0u, malformed());
-    EXPECT_NE(nullptr, in()) << "that is another way";
-    wire_msg msg(RI_WIRE_EAGER_AGAIN, stream()->id, next);
-    msg.req_id = m_back->peer->rdma_way;
-    m_b->deliver(msg, bytes(8));
-    EXPECT_TRUE(in()->dead);
+    EXPECT_EQ(3u, m_b->counters().rx_stale);
+}
+
+/* A record that comes again is checked as one in the buffer. */
+TEST_F(test_rdma_channel_ends, malformed_again)
+{
+    for (int i = 0; i < 5; ++i) {
+        SCOPED_TRACE(i);
+        with_channels();
+        open();
+        uint64_t before = malformed();
+        wire_msg msg    = again_header(stream()->next_sn, in()->rx.pos);
+        bytes payload(8);
+
+        msg.record = (i == 0) ? RI_WIRE_RTS :
+                     (i == 1) ? RI_WIRE_BYE :
+                     (i == 2) ? RI_WIRE_FIN :
+                     (i == 3) ? RI_WIRE_RELEASE :
+                                RI_WIRE_SYNC_ACK;
+        msg.req_id = (i == 4) ? 0 : m_back->id; /* which is not an id */
+        if (i == 4) {
+            payload.clear();
+        }
+        m_b->deliver(msg, payload);
+        EXPECT_EQ(before + 1, malformed());
+        EXPECT_TRUE(stream()->broken);
+    }
 }
 
 /* Everything at once: ways fail at any time, on either side, with or without what they carried;
@@ -328,7 +394,7 @@ TEST_F(test_rdma_channel_ends, random)
             case 1:
             case 2:
                 contents.push_back(pattern(random.next(), random.below(1200)));
-                m_a->send(m_conn, contents.back(), 7);
+                m_a->send(m_conn, contents.back(), 7, random.percent(10));
                 break;
             case 3:
                 if (posted < contents.size() + 3) {

@@ -71,7 +71,7 @@ protected:
  * cancelled. */
 TEST_F(test_rtr_message_random, one_sender)
 {
-    uint64_t used = 0, cancelled = 0, vain = 0, again = 0, named = 0;
+    uint64_t used = 0, cancelled = 0, vain = 0, again = 0, named = 0, channel = 0;
 
     for_seeds(60, [&](rng &random) {
         std::vector<recv_ptr> r[2];
@@ -81,7 +81,7 @@ TEST_F(test_rtr_message_random, one_sender)
 
         calm();
         ri_config.hybrid_net = random.percent(50) ? LARGE : 0;
-        restart();
+        with_channels(random.percent(60));
         for (uint64_t tag : {TAG, TAG + 1}) {
             ri_sender_map_learn(&m_b->worker()->senders, tag, ALL, tag, stream()->id);
         }
@@ -156,13 +156,15 @@ TEST_F(test_rtr_message_random, one_sender)
         EXPECT_EQ(0u, malformed());
         used += m_b->counters().rtr_used;
         named += stream()->counters.rx_named;
-        again += m_conn->counters.tx_again;
+        again += m_conn->counters.tx_again + m_back->counters.tx_again;
+        channel += m_conn->counters.tx_channel + m_back->counters.tx_channel;
     });
     EXPECT_GT(used, 300u);
     EXPECT_GT(cancelled, 100u);
     EXPECT_GT(vain, 50u);
     EXPECT_GT(again, 10u);
     EXPECT_GT(named, 100u);
+    EXPECT_GT(channel, 1000u);
 }
 
 /* Two senders, guesses that change, and wildcards: each message is received once, and those of
@@ -180,7 +182,7 @@ TEST_F(test_rtr_message_random, contests)
 
         calm();
         ri_config.hybrid_net = random.percent(50) ? LARGE : 0;
-        restart();
+        with_channels(random.percent(60));
         second();
         while ((s[0].size() < count) || (s[1].size() < count)) {
             unsigned who = random.below(2);

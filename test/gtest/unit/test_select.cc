@@ -82,13 +82,13 @@ const decision DECISIONS[] = {
         {RING | READY | PACKED, RING_MAX + 1, EAGER_THRESH, RI_PROTO_EAGER_COPY},
         {RING | SYNC, 0, RING_MAX, RI_PROTO_EAGER_RING},
         {RING | READY, EAGER_THRESH + 1, LARGE, RI_PROTO_BULK},
-        /* By the channel through a network: what is short, and not synchronous */
+        /* By the channel through a network: what is short */
         {CHANNEL | READY, 0, CHANNEL_MAX, RI_PROTO_EAGER_RDMA},
         {CHANNEL | READY, CHANNEL_MAX + 1, EAGER_THRESH, RI_PROTO_EAGER_GATHER},
         {CHANNEL | READY, EAGER_THRESH + 1, LARGE, RI_PROTO_BULK},
         {CHANNEL | NET | PIECES | READY, EAGER_THRESH + 1, LARGE, RI_PROTO_RNDV_GET},
         {CHANNEL | READY | PACKED, 0, CHANNEL_MAX, RI_PROTO_EAGER_RDMA},
-        {CHANNEL | READY | SYNC, 0, AM_INLINE, RI_PROTO_EAGER_COPY},
+        {CHANNEL | READY | SYNC, 0, CHANNEL_MAX, RI_PROTO_EAGER_RDMA},
         {CHANNEL, 0, CHANNEL_MAX, RI_PROTO_EAGER_RDMA},
         {CHANNEL | READY | DEVICE, 0, LARGE, RI_PROTO_BULK},
         {CHANNEL | RING | READY, 0, RING_MAX, RI_PROTO_EAGER_RING},
@@ -466,8 +466,7 @@ void check_needs(const ri_select_param_t &p, ri_choice_t choice)
         EXPECT_TRUE(p.has_ring && (p.length <= p.ring_max));
         break;
     case RI_PROTO_EAGER_RDMA:
-        EXPECT_TRUE(p.has_channel && (p.length <= p.channel_max) && !p.sync &&
-                    !p.has_ring);
+        EXPECT_TRUE(p.has_channel && (p.length <= p.channel_max) && !p.has_ring);
         break;
     case RI_PROTO_EAGER_GATHER:
         EXPECT_TRUE(p.contig);

@@ -46,7 +46,6 @@ const type_case TYPES[] = {
         {"POOL", RI_WIRE_POOL, 24, true},
         {"PLACED", RI_WIRE_PLACED, 24, true},
         {"FRAG", RI_WIRE_FRAG, 16, false},
-        {"EAGER_AGAIN", RI_WIRE_EAGER_AGAIN, 24, true},
         {"CONN_REQ", RI_WIRE_CONN_REQ, 8, false},
         {"CONN_ACK", RI_WIRE_CONN_ACK, 16, false},
         {"SYNC_ACK", RI_WIRE_SYNC_ACK, 8, false},
@@ -72,6 +71,7 @@ const type_case TYPES[] = {
         {"USED", RI_WIRE_USED, 60, false},
         {"TARGET", RI_WIRE_TARGET, 56, false},
         {"ABANDON", RI_WIRE_ABANDON, 16, false},
+        {"CHANNEL_AGAIN", RI_WIRE_CHANNEL_AGAIN, 40, false},
         {"CHANNEL_OFFER", RI_WIRE_CHANNEL_OFFER, 48, false},
         {"CHANNEL_ACCEPT", RI_WIRE_CHANNEL_ACCEPT, 48, false},
         {"CHANNEL_STOP", RI_WIRE_CHANNEL_STOP, 48, false},
@@ -155,7 +155,7 @@ protected:
         }
 
         bool has_tag = (type.in_sequence && (type.type != RI_WIRE_EAGER_SAME)) ||
-                       (type.type == RI_WIRE_RTR);
+                       (type.type == RI_WIRE_RTR) || (type.type == RI_WIRE_CHANNEL_AGAIN);
         EXPECT_EQ(has_tag ? TAG : 0, m_msg.tag);
         EXPECT_EQ(((type.type == RI_WIRE_EAGER_SYNC) || (type.type == RI_WIRE_FIRST) ||
                    (type.type == RI_WIRE_RTS) || (type.type == RI_WIRE_POOL) ||
@@ -386,7 +386,7 @@ TEST_F(test_wire, parse_each_type)
                 bool is_frag  = (type.type == RI_WIRE_FRAG);
 
                 if (!type.in_sequence && (type.type != RI_WIRE_RNDV_DATA) &&
-                    ((length > 0) != is_frag)) {
+                    (type.type != RI_WIRE_CHANNEL_AGAIN) && ((length > 0) != is_frag)) {
                     EXPECT_EQ(UCS_ERR_INVALID_PARAM, parse_apart(header, payload));
                     EXPECT_EQ(UCS_ERR_INVALID_PARAM, parse_inline(header, payload));
                     continue;
@@ -440,14 +440,27 @@ TEST_F(test_wire, channel)
         }
     }
 
-    wire_msg again(RI_WIRE_EAGER_AGAIN, ID, VALUE);
+    wire_msg again(RI_WIRE_CHANNEL_AGAIN, ID, VALUE);
     again.tag    = TAG;
-    again.req_id = 8;
+    again.way    = 8;
+    again.serial = 9;
+    again.sn     = 10;
+    again.req_id = 11;
     ASSERT_EQ(UCS_OK, parse_inline(again.header(), bytes()));
     EXPECT_EQ(8u, m_msg.way);
+    EXPECT_EQ(9u, m_msg.serial);
+    EXPECT_EQ(10u, m_msg.record_value);
+    EXPECT_EQ(11u, m_msg.record_extra);
+    EXPECT_EQ(RI_WIRE_EAGER, m_msg.record_type);
     EXPECT_EQ(TAG, m_msg.tag);
     EXPECT_EQ(UCS_ERR_INVALID_PARAM, parse_apart(again.header(), bytes(8), true))
             << "its payload is with it";
+    EXPECT_EQ(UCS_OK, parse_apart(again.header(), bytes(65535)));
+    EXPECT_EQ(65535u, m_msg.length);
+    EXPECT_EQ(UCS_ERR_INVALID_PARAM, parse_apart(again.header(), bytes(65536)));
+    again.record = RI_WIRE_CHANNEL_ALL;
+    EXPECT_EQ(UCS_OK, parse_apart(again.header(), bytes()));
+    EXPECT_EQ(UCS_ERR_INVALID_PARAM, parse_apart(again.header(), bytes(1)));
 }
 
 TEST_F(test_wire, parse_unknown_types)

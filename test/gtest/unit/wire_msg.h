@@ -65,7 +65,6 @@ struct wire_msg {
         case RI_WIRE_RTS:
         case RI_WIRE_POOL:
         case RI_WIRE_PLACED:
-        case RI_WIRE_EAGER_AGAIN: /* req_id: the way */
             append(out, ri_wire_eager_sync_t{base, tag, req_id, 0});
             break;
         case RI_WIRE_FIRST:
@@ -103,6 +102,19 @@ struct wire_msg {
             append(out, ri_wire_channel_t{base, stream_id, serial, uid, cookie, number,
                                           key, way});
             break;
+        case RI_WIRE_CHANNEL_AGAIN: {
+            ri_wire_channel_again_t msg = {};
+
+            msg.base   = base;
+            msg.serial = serial;
+            msg.way    = way;
+            msg.tag    = tag;
+            msg.value  = sn;
+            msg.extra  = req_id;
+            msg.type   = record;
+            append(out, msg);
+            break;
+        }
         case RI_WIRE_NACK:
             append(out, ri_wire_nack_t{base, recv_id, flags});
             break;
@@ -204,9 +216,10 @@ struct wire_msg {
     uint64_t length        = 1; /* of the receive of an RTR */
     uint32_t generation    = 0;
     uint16_t slot          = 0;
-    uint32_t sn            = 0;
-    bytes target;  /* at most RI_PLANE_TARGET_SIZE */
-    bytes address; /* at most RI_PLANE_ADDRESS_MAX */
+    uint32_t sn            = 0;             /* of a record, its value */
+    uint8_t record         = RI_WIRE_EAGER; /* its type */
+    bytes target;                           /* at most RI_PLANE_TARGET_SIZE */
+    bytes address;                          /* at most RI_PLANE_ADDRESS_MAX */
     bool has_hello           = false;
     ri_wire_hello_t greeting = {};
 };
