@@ -302,6 +302,13 @@ static int send_needs_id(ri_proto_t proto, int sync)
     }
 }
 
+/* Whether a message is a write that carries its own notification. */
+static int send_tells_itself(ri_proto_t proto, const ri_rtr_t *rtr)
+{
+    return (proto == RI_PROTO_RECV_HYBRID) ||
+           ((proto == RI_PROTO_RECV_RNDV) && rtr->by_message);
+}
+
 /* @a rtr may be NULL. */
 static uint64_t send_rtr_room(const ri_send_req_t *req, const ri_rtr_t *rtr)
 {
@@ -423,7 +430,7 @@ static ucs_status_t send_choose_and_start(ri_send_req_t *req, int sync,
     }
 
     if (ri_unlikely(conn->untold != NULL) && (conn->untold->count > 0) &&
-        ((proto != RI_PROTO_RECV_RNDV) || !rtr.by_message)) {
+        !send_tells_itself(proto, &rtr)) {
         ri_recv_rndv_message_tell(conn);
     }
     status = send_start(req, proto, &rtr, param);

@@ -61,6 +61,40 @@ TEST_F(test_recv_hybrid, complete_at_once)
     check_rtrs(1, 1);
 }
 
+/* Writes tell of themselves, from the pool or not: nothing goes with those that follow. */
+TEST_F(test_recv_hybrid, nothing_to_tell)
+{
+    std::vector<recv_ptr> r;
+    std::vector<bytes> data;
+    recv_ptr last;
+    send_ptr s;
+
+    for (unsigned i = 0; i < 6; ++i) {
+        r.push_back(post_seen());
+    }
+    last            = post(8);
+    m_a_rdma->holds = true;
+    for (unsigned i = 0; i < 6; ++i) {
+        ri_config.hybrid_net = (i == 2) ? 0 : LARGE;
+        s                    = send();
+        data.push_back(s->data);
+        EXPECT_EQ(i != 2, s->done);
+        EXPECT_FALSE(is_any_sent()) << i;
+        EXPECT_EQ(i + 1, m_conn->untold->count);
+    }
+    s = send(8);
+    EXPECT_EQ(1u, m_ab->count(RI_WIRE_USED)) << "this does";
+    deliver();
+    check(last, s);
+    m_a_rdma->holds = false;
+    pump();
+    for (unsigned i = 0; i < 6; ++i) {
+        ASSERT_TRUE(r[i]->done);
+        EXPECT_TRUE(r[i]->buffer == data[i]);
+    }
+    EXPECT_EQ(0u, malformed());
+}
+
 /* Of any length, in parts that are told as one; and shorter than the receive, in one piece */
 TEST_F(test_recv_hybrid, lengths)
 {
