@@ -13,6 +13,7 @@
 #include "../proto/hybrid.h"
 #include "../proto/planes.h"
 #include "../proto/rdma_channel.h"
+#include "../proto/recv_rndv_message.h"
 #include "../proto/ring_channel.h"
 #include "../proto/select.h"
 #include "../tag/send.h"
@@ -217,6 +218,7 @@ void ri_conn_destroy(ri_conn_t *conn, ucs_status_t status)
     ri_rdma_channel_abandon(conn);
     ri_hybrid_conn_closed(conn);
     if (conn->peer != NULL) {
+        ri_recv_rndv_message_conn_ends(conn);
         ucs_list_del(&conn->peer_list);
         ri_peer_check_unused(worker, conn->peer);
         conn->peer = NULL;

@@ -61,6 +61,13 @@ typedef struct ri_untold {
     } write[RI_WIRE_RTR_SLOTS];
 } ri_untold_t;
 
+/* What has become of RTRs that came by message, by slot: the latest of each. */
+typedef struct ri_rtr_words {
+    ucs_list_link_t list; /* in peer->rtr_words, when the conn is closed */
+    uint32_t conn_id;
+    ri_ring_grant_t word[RI_WIRE_RTR_SLOTS];
+} ri_rtr_words_t;
+
 /*
  * A way out: one per endpoint.
  *
@@ -78,7 +85,7 @@ struct ri_conn {
     ri_channel_out_t *channel; /* through a network; NULL: none */
     size_t channel_end;   /* shorter contiguous messages may try it; kept as fast_max */
     ri_rtr_table_t *rtrs; /* of the receiver; NULL: none are taken */
-    ri_ring_grant_t *rtr_words;   /* of RTRs by message, by slot; NULL: none are taken */
+    ri_rtr_words_t *rtr_words;    /* of RTRs by message; NULL: none are taken */
     ri_untold_t *untold;          /* likewise: of writes by these; NULL as well */
     size_t fast_max;              /* shorter contiguous messages may take the fast path;
                                         kept by ri_conn_update_fast() */

@@ -6,6 +6,7 @@
 #include "worker.h"
 #include "../proto/control.h"
 #include "../proto/planes.h"
+#include "../proto/recv_rndv_message.h"
 #include "../proto/rndv.h"
 #include "../proto/rtr.h"
 #include "../proto/rtr_message.h"
@@ -54,6 +55,7 @@ ri_peer_t *ri_peer_get(ri_worker_t *worker, uint64_t uid)
     ucs_list_head_init(&peer->conns);
     ucs_list_head_init(&peer->streams);
     ucs_list_head_init(&peer->owed);
+    ucs_list_head_init(&peer->rtr_words);
     peer->num_releases = 0;
     ucs_list_head_init(&peer->releasing_link);
     if (ri_map_put(&worker->peers, uid, peer) != UCS_OK) {
@@ -71,6 +73,7 @@ void ri_peer_check_unused(ri_worker_t *worker, ri_peer_t *peer)
         ri_planes_disconnect(peer);
         ri_planes_disconnect_rdma(worker, peer);
         ri_rtr_message_forget_peer(peer);
+        ri_recv_rndv_message_forget_peer(peer);
         ri_map_remove(&worker->peers, peer->uid);
         free(peer);
     }

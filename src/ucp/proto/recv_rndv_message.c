@@ -40,7 +40,7 @@ int ri_recv_rndv_message_open(ri_conn_t *conn)
     if (conn->untold == NULL) {
         return 0;
     }
-    conn->rtr_words = calloc(RI_WIRE_RTR_SLOTS, sizeof(*conn->rtr_words));
+    conn->rtr_words = calloc(1, sizeof(*conn->rtr_words));
     if (conn->rtr_words == NULL) {
         free(conn->untold);
         conn->untold = NULL;
@@ -273,7 +273,8 @@ void ri_recv_rndv_message_handle_rtr(ri_worker_t *worker, ri_conn_t *conn,
     if ((conn->rtr_words == NULL) || (conn->status != UCS_OK) ||
         !(conn->flags & RI_CONN_RDMA) || (ri_rdma_way(peer) == NULL) ||
         (msg->way != peer->rdma_way) ||
-        !message_note(&conn->rtr_words[msg->slot], msg->generation, RI_RING_GRANT_OUT)) {
+        !message_note(&conn->rtr_words->word[msg->slot], msg->generation,
+                      RI_RING_GRANT_OUT)) {
         ++worker->counters.rx_stale;
         return;
     }
@@ -287,7 +288,7 @@ void ri_recv_rndv_message_handle_rtr(ri_worker_t *worker, ri_conn_t *conn,
                       .generation = msg->generation,
                       .index      = msg->slot,
                       .by_message = 1,
-                      .grant      = &conn->rtr_words[msg->slot],
+                      .grant      = &conn->rtr_words->word[msg->slot],
                       .seen       = msg->seen,
                       .key        = msg->key,
                       .way        = msg->way};
@@ -304,6 +305,65 @@ static int message_revoke(ri_ring_grant_t *grant, uint32_t generation)
            (ri_ring_grant_state(grant, generation) == RI_RING_GRANT_FREE);
 }
 
+/* What the conn that a REVOKE is addressed to knows of RTRs, or has known. @return NULL: it has
+ * used none. */
+static ri_rtr_words_t *message_words(const ri_peer_t *peer, const ri_conn_t *conn,
+                                     uint32_t conn_id)
+{
+    ri_rtr_words_t *words;
+
+    if (conn != NULL) {
+        return conn->rtr_words;
+    }
+    ucs_list_for_each(words, &peer->rtr_words, list) {
+        if (words->conn_id == conn_id) {
+            return words;
+        }
+    }
+    return NULL;
+}
+
+static int message_has_used(const ri_rtr_words_t *words)
+{
+    uint64_t word;
+    uint32_t state;
+    unsigned i;
+
+    for (i = 0; i < RI_WIRE_RTR_SLOTS; ++i) {
+        word  = atomic_load_explicit(&words->word[i].word, memory_order_relaxed);
+        state = (uint32_t)word;
+        if ((state != RI_RING_GRANT_FREE) && (state != RI_RING_GRANT_OUT)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+void ri_recv_rndv_message_conn_ends(ri_conn_t *conn)
+{
+    ri_rtr_words_t *words = conn->rtr_words;
+    ri_rtr_words_t *old;
+
+    if ((words == NULL) || !message_has_used(words)) {
+        return;
+    }
+    old = message_words(conn->peer, NULL, conn->id);
+    if (old != NULL) { /* ids come again */
+        ucs_list_del(&old->list);
+        free(old);
+    }
+    conn->rtr_words = NULL;
+    words->conn_id  = conn->id;
+    ucs_list_add_tail(&conn->peer->rtr_words, &words->list);
+}
+
+void ri_recv_rndv_message_forget_peer(ri_peer_t *peer)
+{
+    while (!ucs_list_is_empty(&peer->rtr_words)) {
+        free(ucs_list_extract_head(&peer->rtr_words, ri_rtr_words_t, list));
+    }
+}
+
 void ri_recv_rndv_message_handle_revoke(ri_worker_t *worker, ri_conn_t *conn,
                                         const ri_wire_msg_t *msg)
 {
@@ -311,6 +371,7 @@ void ri_recv_rndv_message_handle_revoke(ri_worker_t *worker, ri_conn_t *conn,
     ri_wire_revoked_t ans = {.base.type  = RI_WIRE_REVOKED,
                              .base.value = msg->generation,
                              .slot       = msg->slot};
+    ri_rtr_words_t *words;
     int revoked;
 
     if (!ri_wire_uid_is_valid(msg->uid) || (peer == NULL) ||
@@ -318,10 +379,8 @@ void ri_recv_rndv_message_handle_revoke(ri_worker_t *worker, ri_conn_t *conn,
         ++worker->counters.rx_stale;
         return;
     }
-    /* Of a conn that is closed nobody knows what it used. */
-    revoked   = ((conn != NULL) && (conn->rtr_words != NULL)) ?
-                        message_revoke(&conn->rtr_words[msg->slot], msg->generation) :
-                        (peer->num_rdma == 0);
+    words   = message_words(peer, conn, msg->id);
+    revoked = (words == NULL) || message_revoke(&words->word[msg->slot], msg->generation);
     ans.flags = revoked ? 0 : RI_WIRE_REVOKED_USED;
     ri_wire_set_id(&ans.base, msg->stream_id);
     ri_control_send_message(peer, &ans, sizeof(ans));

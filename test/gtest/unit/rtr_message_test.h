@@ -116,10 +116,10 @@ protected:
         guess(stream());
     }
 
-    void guess(ri_stream_t *stream)
+    void guess(ri_stream_t *stream, uint64_t tag = TAG)
     {
-        ri_sender_map_learn(&m_b->worker()->senders, TAG, ALL, TAG, stream->id);
-        ri_sender_map_credit(&m_b->worker()->senders, TAG, ALL, stream->id, 1);
+        ri_sender_map_learn(&m_b->worker()->senders, tag, ALL, tag, stream->id);
+        ri_sender_map_credit(&m_b->worker()->senders, tag, ALL, stream->id, 1);
     }
 
     /* ... with the answers */

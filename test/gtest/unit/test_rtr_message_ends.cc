@@ -242,6 +242,41 @@ TEST_F(test_rtr_message_ends, hostile_revoke)
     EXPECT_EQ(0u, m_ab->take(RI_WIRE_REVOKED).parse().flags);
 }
 
+/* What a conn has used is known when it is closed, too: the receiver may be told of the data only
+ * after the answer. */
+TEST_F(test_rtr_message_ends, revoke_of_a_closed_conn)
+{
+    const ucp_request_param_t none = {};
+
+    second();
+    guess(stream2());
+    recv_ptr r1 = post_seen(), r2 = post_seen(LARGE);
+    m_b_rdma->holds_news = true;
+    send_ptr s           = send2();
+    progress_both(3);
+    check_sent(s);
+    EXPECT_FALSE(r1->done);
+    guess(stream(), TAG + 3); /* this is no matter of the other conn's */
+    recv_ptr r3 = post(LARGE, TAG + 3);
+    deliver();
+    m_a_rdma->holds = true;
+    send_ptr s3     = send(LARGE, TAG + 3);
+    ASSERT_EQ(1u, m_conn->peer->num_rdma);
+    EXPECT_FALSE(UCS_PTR_IS_PTR(ri_ep_close(m_conn2, &none)));
+
+    m_b->cancel(r2);
+    m_b->cancel(r1);
+    deliver_all();
+    check_canceled(r2);
+    EXPECT_FALSE(r1->done);
+    EXPECT_EQ(RI_RTR_PROMISED, rtr(r1));
+    m_b_rdma->holds_news = m_a_rdma->holds = false;
+    pump();
+    check(r1, s);
+    check(r3, s3);
+    EXPECT_EQ(0u, malformed());
+}
+
 TEST_F(test_rtr_message_ends, hostile_revoked)
 {
     uint64_t stale = m_b->counters().rx_stale, bad = malformed();
