@@ -106,8 +106,9 @@ static const config_field_t config_fields[] = {
          "InfiniBand and RoCE devices that may be used, in the order of preference:\n"
          "names, or names with a port (mlx5_0:1,mlx5_1). The first with an active port "
          "is\n"
-         "used. all: any; empty: none. auto: that which UCX may use (UCX_NET_DEVICES,\n"
-         "UCX_TLS), if there is only one."},
+         "used, and the fastest port of it. all: the fastest of all; empty: none. auto:\n"
+         "the fastest of those that UCX may use (UCX_NET_DEVICES, UCX_TLS), if there is\n"
+         "only one."},
         {"IB_TRANSPORT", "string", "auto", FIELD(ib_transport),
          "How messages travel there: rc (a connection for each peer), ud (datagrams,\n"
          "which take no more queue pairs for more peers), or auto: rc for up to\n"

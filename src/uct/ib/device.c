@@ -14,6 +14,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/resource.h>
 #include <ucs/sys/string.h>
 
@@ -39,7 +40,8 @@ static int device_gid_is_zero(const union ibv_gid *gid)
     return memcmp(gid, &zero, sizeof(zero)) == 0;
 }
 
-int ri_ib_gid_is_ipv4(const union ibv_gid *gid)
+/* An IPv4 address in the form of IPv6 */
+static int device_gid_is_ipv4(const union ibv_gid *gid)
 {
     static const uint8_t prefix[12] = {[10] = 0xff, [11] = 0xff};
 
@@ -78,7 +80,7 @@ static int device_gid_rank(const union ibv_gid *gid, ri_ib_link_t link)
 {
     int rank = (link == RI_IB_LINK_ROCE_V2) ? 4 : 1;
 
-    if (ri_ib_gid_is_ipv4(gid)) {
+    if (device_gid_is_ipv4(gid)) {
         return rank + 2;
     }
     return rank + !device_gid_is_link_local(gid);
@@ -108,12 +110,30 @@ static int device_choose_gid(ri_ib_device_t *device, int table_length)
     return best > 0;
 }
 
+/* How fast a port is, in Mb/s; 0: not known. */
+static unsigned device_rate(const struct ibv_port_attr *attr)
+{
+    /* by the bits of the fields */
+    static const unsigned lanes[] = {1, 4, 8, 12, 2};
+    static const unsigned speed[] = {2500,  5000,  10000, 10000,
+                                     14000, 25000, 50000, 100000};
+    int width_bit                 = ffs(attr->active_width) - 1;
+    int speed_bit                 = ffs(attr->active_speed) - 1;
+
+    if ((width_bit < 0) || ((size_t)width_bit >= sizeof(lanes) / sizeof(lanes[0])) ||
+        (speed_bit < 0)) {
+        return 0;
+    }
+    return lanes[width_bit] * speed[speed_bit];
+}
+
 static int device_set_port(ri_ib_device_t *device, const struct ibv_port_attr *attr)
 {
     if ((attr->state != IBV_PORT_ACTIVE) || (attr->active_mtu < IBV_MTU_256) ||
         (attr->active_mtu > IBV_MTU_4096)) {
         return 0;
     }
+    device->rate        = device_rate(attr);
     device->mtu         = attr->active_mtu;
     device->lid         = attr->lid;
     device->max_message = ri_min(attr->max_msg_sz, DEVICE_MESSAGE_MAX);
@@ -150,16 +170,17 @@ static int device_set_limits(ri_ib_device_t *device, const struct ibv_device_att
 
 /* Ports of a device to choose from. */
 typedef struct device_ports {
-    unsigned first, last;
+    unsigned number;    /* 0: any */
     const char *filter; /* UCX_NET_DEVICES, or NULL */
 } device_ports_t;
 
-/* Find the first port that fits. */
+/* Find the fastest port that fits. */
 static int device_find_port(ri_ib_device_t *device, const device_ports_t *ports)
 {
     const char *name = ri_verbs.get_device_name(device->context->device);
     struct ibv_port_attr port_attr;
     struct ibv_device_attr attr;
+    ri_ib_device_t best = {.port = 0};
     unsigned i;
 
     memset(&attr, 0, sizeof(attr));
@@ -167,15 +188,25 @@ static int device_find_port(ri_ib_device_t *device, const device_ports_t *ports)
         !device_set_limits(device, &attr)) {
         return 0;
     }
-    for (i = ports->first; i <= ri_min(ports->last, attr.phys_port_cnt); ++i) {
+    for (i = 1; i <= attr.phys_port_cnt; ++i) {
         device->port = i;
-        if (ri_ib_filter_port(ports->filter, name, i) &&
-            (ri_verbs_query_port(device->context, i, &port_attr) == 0) &&
-            device_set_port(device, &port_attr)) {
-            return 1;
+        if (((ports->number != 0) && (ports->number != i)) ||
+            !ri_ib_filter_port(ports->filter, name, i) ||
+            (ri_verbs_query_port(device->context, i, &port_attr) != 0) ||
+            !device_set_port(device, &port_attr)) {
+            continue;
+        }
+        if ((best.port == 0) || (device->rate > best.rate)) {
+            best        = *device;
+            best.equals = 0;
+        } else if (device->rate == best.rate) {
+            ++best.equals;
         }
     }
-    return 0;
+    if (best.port != 0) {
+        *device = best;
+    }
+    return best.port != 0;
 }
 
 /* Once per process: what follows every such error is the same. */
@@ -230,7 +261,6 @@ static ucs_status_t device_reg(void *arg, void *address, size_t length, unsigned
     case ENOMEM:
     case EAGAIN:
     case EPERM: /* no memory may be locked at all */
-        device_warn_locked(length);
         return UCS_ERR_NO_MEMORY;
     default:
         ri_debug("%zu bytes cannot be registered: %s", length, strerror(errno));
@@ -290,16 +320,10 @@ static ri_ib_device_t *device_open(struct ibv_device *ibv_device,
                  strerror(errno));
         goto err_close;
     }
-    if (device_create_cache(device) != UCS_OK) {
-        ri_debug("%s has no registration cache", ri_verbs.get_device_name(ibv_device));
-        goto err_dealloc;
-    }
     ri_debug("verbs device %s:%u, gid index %u", ri_verbs.get_device_name(ibv_device),
              device->port, device->gid_index);
     return device;
 
-err_dealloc:
-    ri_verbs.dealloc_pd(device->pd);
 err_close:
     ri_verbs.close_device(device->context);
 err_free:
@@ -309,12 +333,31 @@ err_free:
 
 static void device_close(ri_ib_device_t *device)
 {
-    ri_reg_cache_destroy(device->cache);
+    if (device->cache != NULL) {
+        ri_reg_cache_destroy(device->cache);
+    }
     if (ri_verbs.dealloc_pd(device->pd) != 0) {
         ri_debug("a protection domain is still in use");
     }
     ri_verbs.close_device(device->context);
     free(device);
+}
+
+/* Close one of two, of which either may be NULL. @return The other: the faster one. */
+static ri_ib_device_t *device_better(ri_ib_device_t *first, ri_ib_device_t *second)
+{
+    if ((first == NULL) || (second == NULL)) {
+        return (first == NULL) ? second : first;
+    }
+    if (second->rate > first->rate) {
+        device_close(first);
+        return second;
+    }
+    if (second->rate == first->rate) {
+        first->equals += second->equals + 1;
+    }
+    device_close(second);
+    return first;
 }
 
 /* The port behind a colon, up to @a end. @return 0: that is none. */
@@ -331,59 +374,56 @@ static unsigned device_parse_port(const char *text, const char *end)
 static ri_ib_device_t *device_open_named(struct ibv_device **list, const char *name,
                                          size_t length)
 {
-    const char *colon      = memchr(name, ':', length);
-    size_t name_length     = (colon == NULL) ? length : (size_t)(colon - name);
-    ri_ib_device_t *device = NULL;
-    device_ports_t ports   = {.first = 1, .last = UINT8_MAX};
+    const char *colon    = memchr(name, ':', length);
+    size_t name_length   = (colon == NULL) ? length : (size_t)(colon - name);
+    device_ports_t ports = {.number = 0};
+    ri_ib_device_t *best = NULL;
+    ri_ib_device_t *device;
     int all;
 
     if (colon != NULL) {
-        ports.first = ports.last = device_parse_port(colon + 1, name + length);
-        if (ports.first == 0) {
+        ports.number = device_parse_port(colon + 1, name + length);
+        if (ports.number == 0) {
             return NULL;
         }
     }
     all = (length == strlen(DEVICE_ALL)) && !strncmp(name, DEVICE_ALL, length);
-    for (; (*list != NULL) && (device == NULL); ++list) {
+    for (; *list != NULL; ++list) {
         const char *of_device = ri_verbs.get_device_name(*list);
 
         if (all || ((strlen(of_device) == name_length) &&
                     !strncmp(of_device, name, name_length))) {
             device = device_open(*list, &ports);
+            best   = device_better(best, device);
         }
     }
-    return device;
+    return best;
 }
 
-/* The only port that fits, of those that UCX may use. Where there are several UCX may send by all
- * of them, and which is near to a process is known better by who set up the machine. */
-static ri_ib_device_t *device_open_only(struct ibv_device **list)
+/* The fastest port of those that UCX may use. If several are equally fast UCX may send by all of
+ * them, and which is near to a process is known better by who set up the machine. */
+static ri_ib_device_t *device_open_auto(struct ibv_device **list)
 {
-    ri_ib_device_t *found = NULL;
-    ri_ib_device_t *device;
-    device_ports_t ports;
+    const device_ports_t ports = {.filter = getenv("UCX_NET_DEVICES")};
+    ri_ib_device_t *best       = NULL;
 
     if (!ri_ib_filter_transports(getenv("UCX_TLS"))) {
         ri_debug("no verbs devices: UCX_TLS has no transports of InfiniBand");
         return NULL;
     }
     for (; *list != NULL; ++list) {
-        ports = (device_ports_t){1, UINT8_MAX, getenv("UCX_NET_DEVICES")};
-        while ((device = device_open(*list, &ports)) != NULL) {
-            if (found != NULL) {
-                ri_info("there are several InfiniBand or RoCE ports that fit (%s:%u, "
-                        "%s:%u): name those to be used in UCXRI_IB_DEVICES",
-                        ri_verbs.get_device_name(found->context->device), found->port,
-                        ri_verbs.get_device_name(*list), device->port);
-                device_close(device);
-                device_close(found);
-                return NULL;
-            }
-            found       = device;
-            ports.first = device->port + 1;
-        }
+        best = device_better(best, device_open(*list, &ports));
     }
-    return found;
+    if ((best != NULL) && (best->equals > 0)) {
+        ri_info("%u InfiniBand or RoCE ports are as fast as %s:%u: name the one to be "
+                "used in "
+                "UCXRI_IB_DEVICES",
+                best->equals, ri_verbs.get_device_name(best->context->device),
+                best->port);
+        device_close(best);
+        return NULL;
+    }
+    return best;
 }
 
 static int device_is_auto(void)
@@ -401,7 +441,7 @@ static ri_ib_device_t *device_choose(void)
     if (list == NULL) {
         ri_debug("no verbs devices: %s", strerror(errno));
     } else if (device_is_auto()) {
-        device = device_open_only(list);
+        device = device_open_auto(list);
         ri_verbs.free_device_list(list);
     } else {
         for (; (*names != '\0') && (device == NULL);
@@ -410,6 +450,10 @@ static ri_ib_device_t *device_choose(void)
             device = device_open_named(list, names, length);
         }
         ri_verbs.free_device_list(list);
+    }
+    if ((device != NULL) && (device_create_cache(device) != UCS_OK)) {
+        device_close(device);
+        return NULL; /* as it has said */
     }
 
     if ((device == NULL) && strcmp(ri_config.ib_devices, DEVICE_ALL) &&
@@ -462,13 +506,20 @@ int ri_ib_device_reaches(const ri_ib_device_t *device, unsigned link, uint16_t l
     return ((link == RI_IB_LINK_ROCE) || (device->link == RI_IB_LINK_ROCE) ||
             (link == device->link)) &&
            (gid->raw[0] != 0xff) && !device_gid_is_zero(gid) && /* a group, nobody */
-           (ri_ib_gid_is_ipv4(gid) == ri_ib_gid_is_ipv4(&device->gid));
+           (device_gid_is_ipv4(gid) == device_gid_is_ipv4(&device->gid));
 }
 
 ucs_status_t ri_ib_device_reg(ri_ib_device_t *device, void *address, size_t length,
                               unsigned access, ri_reg_region_t **region_p)
 {
-    return ri_reg_cache_get(device->cache, address, length, access, region_p);
+    ucs_status_t status = ri_reg_cache_get(device->cache, address, length, access,
+                                           region_p);
+
+    /* Not earlier: there may be room when others are given up. */
+    if (ri_unlikely(status == UCS_ERR_NO_MEMORY)) {
+        device_warn_locked(length);
+    }
+    return status;
 }
 
 /* Constant memory costs a registration that fails, but only when it is in no region yet: the

@@ -3,9 +3,11 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * The device and port that this process uses: the first active port of UCXRI_IB_DEVICES
- * that fits, or the only one of those that UCX may use. It is opened once per process and shared by its workers, because memory is
- * registered for a protection domain: what one worker has registered the others can use,
- * and a page is pinned once. So the registration cache is the device's, too.
+ * that fits, the fastest where a name there stands for several, or the fastest that UCX may
+ * use. It is opened once per process
+ * and shared by its workers, because memory is registered for a protection domain: what one
+ * worker has registered the others can use, and a page is pinned once. So the registration
+ * cache is the device's, too.
  *
  * ibv_fork_init is not called here. UCX calls it in ucp_init for each device it finds,
  * whatever its transports (UCX_IB_FORK_INIT, default try), and so before there is a worker
@@ -41,7 +43,9 @@ typedef struct ri_ib_device {
     /* Of the port: */
     ri_ib_link_t link;
     enum ibv_mtu mtu;
-    uint16_t lid; /* InfiniBand */
+    uint16_t lid;    /* InfiniBand */
+    unsigned rate;   /* Mb/s, 0: not known */
+    unsigned equals; /* other ports that could have been chosen as well */
     union ibv_gid gid;
     uint8_t gid_index;
 
@@ -63,9 +67,6 @@ ucs_status_t ri_ib_device_get(ri_ib_device_t **device_p);
 
 /** Give the device back; it is closed with the last one who has it. */
 void ri_ib_device_put(ri_ib_device_t *device);
-
-/** @return Whether it is an IPv4 address in the form of IPv6. */
-int ri_ib_gid_is_ipv4(const union ibv_gid *gid);
 
 /** @return Whether a remote port of this kind and GID can be reached. */
 int ri_ib_device_reaches(const ri_ib_device_t *device, unsigned link, uint16_t lid,

@@ -134,6 +134,9 @@ struct ibv_mr *reg_mr(struct ibv_pd *pd, void *address, size_t length, int acces
     if (h->reg_error != 0) {
         return null_with<struct ibv_mr>(h->reg_error);
     }
+    if (h->mrs.size() >= h->max_mrs) {
+        return null_with<struct ibv_mr>(ENOMEM);
+    }
     EXPECT_LT(0u, length);
     if (((uintptr_t)h->read_only - (uintptr_t)address < length) &&
         (access & (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE))) {

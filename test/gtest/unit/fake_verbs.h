@@ -90,7 +90,8 @@ public:
     int create_cq_error = 0;
     int alloc_pd_error  = 0;
     int open_error      = 0;
-    int reg_error       = 0; /* of all registrations */
+    int reg_error       = 0;        /* of all registrations */
+    size_t max_mrs      = SIZE_MAX; /* more fail with ENOMEM */
 
     /* Registering for writing fails there. */
     const void *read_only = nullptr;

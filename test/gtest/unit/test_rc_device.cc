@@ -81,7 +81,68 @@ TEST_F(test_rc_device, names)
     EXPECT_EQ(0u, hca.contexts);
 }
 
-/* auto: the only one, of those that UCX may use. */
+/* Where there is a choice, the fastest; if two are, the first */
+TEST_F(test_rc_device, rates)
+{
+    auto set = [](fake::hca_port &port, unsigned width, unsigned speed) {
+        port.attr.active_width = width;
+        port.attr.active_speed = speed;
+    };
+
+    add("mlx5_1");
+    add("mlx5_2");
+    hca.devices[1]->ports.resize(2);
+    EXPECT_EQ("mlx5_0:1", chosen());
+    set(hca.port(), 1, 32);                /* 25 Gb/s */
+    set(hca.devices[1]->ports[0], 8, 1);   /* 30 */
+    set(hca.devices[1]->ports[1], 2, 16);  /* 56 */
+    set(hca.devices[2]->ports[0], 16, 32); /* 50 */
+    EXPECT_EQ("mlx5_1:2", chosen());
+    EXPECT_EQ(56000u, m_last.rate);
+    EXPECT_EQ("mlx5_1:2", chosen("mlx5_1"));
+    EXPECT_EQ("mlx5_1:1", chosen("mlx5_1:1"));
+    EXPECT_EQ("mlx5_0:1", chosen("mlx5_0,all")) << "the order of preference";
+    hca.devices[1]->ports[1].attr.state = IBV_PORT_DOWN;
+    EXPECT_EQ("mlx5_2:1", chosen());
+    set(hca.devices[2]->ports[0], 2, 8); /* FDR10 */
+    set(hca.port(), 2, 4);
+    EXPECT_EQ("mlx5_0:1", chosen());
+    set(hca.port(), 3, 255); /* what is not known counts by its lowest bits */
+    EXPECT_EQ("mlx5_2:1", chosen());
+    for (unsigned width : {0u, 32u, 255u}) {
+        set(hca.port(), width, 0);
+        EXPECT_EQ("mlx5_2:1", chosen());
+    }
+    EXPECT_EQ(0u, hca.contexts);
+    EXPECT_EQ(0u, hca.pds);
+}
+
+/* A device that is full is nothing to warn of, if giving up what nobody uses is enough. */
+TEST_F(test_rc_device, room_is_made)
+{
+    alignas(4096) static uint8_t pages[2][4096];
+    ri_plane_memory_t memory = {};
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    GTEST_SKIP() << "a sanitizer is between the program and the C library";
+#endif
+    ASSERT_NE(nullptr, dlopen("libucp.so.0", RTLD_NOW | RTLD_GLOBAL));
+    ri_config.reg_cache       = 1;
+    ri_config.reg_cache_size  = SIZE_MAX;
+    ri_config.reg_cache_count = 100;
+    hca.max_mrs               = 1;
+    a.open();
+    EXPECT_EQ("", printed(RI_LOG_LEVEL_WARN, [&]() {
+                  for (int i = 0; i < 4; ++i) {
+                      EXPECT_EQ(UCS_OK,
+                                ri_plane_rc.reg(a.plane, pages[i % 2], 8, &memory));
+                      ri_plane_rc.release(a.plane, &memory);
+                  }
+              }));
+    EXPECT_EQ(4u + 3u, hca.regs);
+}
+
+/* auto: the fastest, of those that UCX may use. */
 TEST_F(test_rc_device, automatic)
 {
     unsetenv("UCX_TLS");
