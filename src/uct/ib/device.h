@@ -25,6 +25,8 @@
 
 #if HAVE_VERBS
 
+#include <errno.h>
+
 /* What kinds of ports understand each other. On the wire. */
 typedef enum ri_ib_link {
     RI_IB_LINK_INFINIBAND = 1,
@@ -42,10 +44,10 @@ typedef struct ri_ib_device {
 
     /* Of the port: */
     ri_ib_link_t link;
-    enum ibv_mtu mtu;
-    uint16_t lid;    /* InfiniBand */
     unsigned rate;   /* Mb/s, 0: not known */
     unsigned equals; /* other ports that could have been chosen as well */
+    enum ibv_mtu mtu;
+    uint16_t lid; /* InfiniBand */
     union ibv_gid gid;
     uint8_t gid_index;
 
@@ -67,6 +69,12 @@ ucs_status_t ri_ib_device_get(ri_ib_device_t **device_p);
 
 /** Give the device back; it is closed with the last one who has it. */
 void ri_ib_device_put(ri_ib_device_t *device);
+
+/** @return What to add to the text of an error: the limit of locked memory may be the reason. */
+static inline const char *ri_ib_memory_hint(int error)
+{
+    return (error == ENOMEM) ? "; see ulimit -l" : "";
+}
 
 /** @return Whether a remote port of this kind and GID can be reached. */
 int ri_ib_device_reaches(const ri_ib_device_t *device, unsigned link, uint16_t lid,

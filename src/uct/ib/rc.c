@@ -70,8 +70,8 @@ static ucs_status_t rc_open(ri_plane_t **plane_p)
     plane->cq = ri_verbs.create_cq(plane->device->context, plane->capacity, NULL, NULL,
                                    0);
     if (plane->cq == NULL) {
-        ri_info("no transfers by verbs: no completion queue of %u: %s", plane->capacity,
-                strerror(errno));
+        ri_warn("no transfers by verbs: no completion queue of %u: %s%s", plane->capacity,
+                strerror(errno), ri_ib_memory_hint(errno));
         status = UCS_ERR_UNSUPPORTED;
         goto err_put;
     }

@@ -28,8 +28,8 @@ ucs_status_t ri_rc_notify_listen(ri_rc_plane_t *plane, ri_plane_notified_func_t 
 
     plane->recv_cq = ri_verbs.create_cq(plane->device->context, capacity, NULL, NULL, 0);
     if (plane->recv_cq == NULL) {
-        ri_info("no notifications by verbs: no completion queue of %u: %s", capacity,
-                strerror(errno));
+        ri_warn("no receive is offered by verbs: no completion queue of %u: %s%s",
+                capacity, strerror(errno), ri_ib_memory_hint(errno));
         return UCS_ERR_UNSUPPORTED;
     }
     plane->recv_capacity = capacity;
