@@ -216,7 +216,8 @@ void ri_planes_handle_req(ri_stream_t *stream, const ri_wire_msg_t *msg)
 
     if (msg->value & RI_WIRE_PLANE_WRITES) {
         if (planes_is_net(msg)) {
-            stream->rdma_write = ri_rtr_message_on && (peer->rdma_ep != NULL);
+            /* said once, also if this side has lost its end meanwhile */
+            stream->rdma_write = ri_rtr_message_on;
         } else {
             stream->plane_write = 1;
         }

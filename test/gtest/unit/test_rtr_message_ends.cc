@@ -277,6 +277,33 @@ TEST_F(test_rtr_message_ends, revoke_of_a_closed_conn)
     EXPECT_EQ(0u, malformed());
 }
 
+/* What a sender says once counts, also if there is no way at the time. */
+TEST_F(test_rtr_message_ends, told_without_a_way)
+{
+    double backoff = ri_planes_backoff;
+    wire_msg msg(RI_WIRE_PLANE_REQ, stream()->id, RI_WIRE_PLANE_WRITES);
+
+    ri_planes_backoff    = 0;
+    stream()->rdma_write = 0;
+    ri_planes_rdma_failed(m_b->worker(), stream()->peer);
+    msg.plane = RI_WIRE_PLANE_RC;
+    msg.way   = m_conn->peer->rdma_way;
+    m_b->deliver(msg);
+    for (unsigned i = 0; i < 4; ++i) {
+        recv_ptr r = post();
+        send_ptr s = send();
+        pump();
+        check(r, s);
+    }
+    recv_ptr r = post();
+    EXPECT_EQ(RI_RTR_SENT, rtr(r));
+    pump();
+    send_ptr s = send();
+    pump();
+    check(r, s);
+    ri_planes_backoff = backoff;
+}
+
 TEST_F(test_rtr_message_ends, hostile_revoked)
 {
     uint64_t stale = m_b->counters().rx_stale, bad = malformed();
