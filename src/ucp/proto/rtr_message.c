@@ -210,6 +210,7 @@ static void message_revoke(ri_recv_req_t *recv)
         return;
     }
     slot->revoking = 1;
+    slot->asked    = ri_time();
     ++worker->num_revoking;
     ri_trace(&worker->trace, RI_TRACE_RTR_BACK, recv->tag, recv->id);
     ri_wire_set_id(&msg.base, stream->remote_conn_id);
@@ -360,31 +361,6 @@ void ri_rtr_message_handle_revoked(ri_stream_t *stream, const ri_wire_msg_t *msg
     ri_stream_check_closed(stream);
 }
 
-/* Whether a peer owes an answer to a REVOKE, and has a way that it could write by. */
-static int message_owes_answer(const ri_peer_t *peer)
-{
-    unsigned i;
-
-    for (i = 0; (peer->rtr_slots != NULL) && (i < RI_WIRE_RTR_SLOTS); ++i) {
-        if ((peer->rtr_slots->slot[i].recv != NULL) &&
-            peer->rtr_slots->slot[i].revoking) {
-            return peer->rdma_ep != NULL;
-        }
-    }
-    return 0;
-}
-
-void ri_rtr_message_decide(ri_worker_t *worker)
-{
-    ri_stream_t *stream;
-
-    ucs_list_for_each(stream, &worker->streams, list) {
-        if (message_owes_answer(stream->peer)) {
-            ri_planes_rdma_failed(worker, stream->peer);
-        }
-    }
-}
-
 /* A write by the RTR of a slot has ended: that is the message. */
 static void message_take(ri_rtr_slot_t *slot)
 {
@@ -464,6 +440,9 @@ unsigned ri_rtr_message_progress(ri_worker_t *worker)
         while ((peer = message_find_failed(worker)) != NULL) {
             ri_planes_rdma_failed(worker, peer);
         }
+    }
+    if (ri_unlikely(worker->num_revoking > 0)) {
+        ri_rtr_message_check_asked(worker);
     }
     return ucs_list_is_empty(&worker->rtr_notified) ? 0 : message_take_all(worker);
 }

@@ -54,6 +54,13 @@ int ri_rtr_message_again(ri_stream_t *stream, ri_arrival_t *arrival);
  * who do not answer. What waits goes on in progress. */
 void ri_rtr_message_decide(ri_worker_t *worker);
 
+/* Seconds until a sender is taken not to answer REVOKE: it may have ended its part, and not call
+ * the library any more. */
+extern double ri_rtr_message_patience;
+
+/** Some REVOKE is not answered yet: likewise, the ways to those who do not for that long. */
+void ri_rtr_message_check_asked(ri_worker_t *worker);
+
 void ri_rtr_message_handle_revoked(ri_stream_t *stream, const ri_wire_msg_t *msg);
 
 /** Take what the plane has told. @return How much that was. */

@@ -25,6 +25,7 @@ typedef struct ri_rtr_slot {
     uint8_t notified;
     uint8_t ended;    /* it was taken back while that was asked for */
     uint8_t revoking; /* REVOKE is not answered yet */
+    double asked;     /* when that was sent */
     ri_plane_memory_t memory;
 } ri_rtr_slot_t;
 

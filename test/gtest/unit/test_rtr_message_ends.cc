@@ -277,6 +277,45 @@ TEST_F(test_rtr_message_ends, revoke_of_a_closed_conn)
     EXPECT_EQ(0u, malformed());
 }
 
+/* A sender that does not answer: it is made sure that it does not write, and then decided. */
+TEST_F(test_rtr_message_ends, no_answer)
+{
+    double patience = ri_rtr_message_patience;
+
+    for (bool used : {false, true}) {
+        SCOPED_TRACE(used);
+        restart();
+        recv_ptr r1 = post_seen(), r2 = post_seen();
+        send_ptr s;
+
+        m_a_rdma->holds = true;
+        if (used) {
+            s = send();
+        }
+        m_b->cancel(r1);
+        for (int i = 0; i < 10; ++i) {
+            m_b->progress();
+        }
+        EXPECT_FALSE(r1->done) << "it has time";
+        ri_rtr_message_patience = 0;
+        m_b->progress();
+        ri_rtr_message_patience = patience;
+        check_canceled(r1);
+        EXPECT_FALSE(r2->done);
+        EXPECT_EQ(RI_RDMA_FAILED, stream()->peer->rdma);
+        EXPECT_EQ(0u, m_b->worker()->num_revoking);
+        m_a_rdma->end_status = used ? UCS_ERR_UNREACHABLE : UCS_OK;
+        m_a_rdma->holds      = false;
+        if (!used) {
+            s = send();
+        }
+        pump();
+        m_a_rdma->end_status = UCS_OK;
+        check(r2, s);
+    }
+    EXPECT_EQ(0u, malformed());
+}
+
 /* What a sender says once counts, also if there is no way at the time. */
 TEST_F(test_rtr_message_ends, told_without_a_way)
 {
