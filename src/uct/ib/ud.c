@@ -54,6 +54,7 @@ static void ud_init(ri_ud_plane_t *plane)
     plane->times.give_up   = (ri_config.ud_timeout < UD_TIMEOUT_MAX) ?
                                      (uint64_t)(ri_config.ud_timeout * UD_S) :
                                      0;
+    plane->times.first     = 10 * UD_S;
     ri_id_table_init(&plane->ids, UD_ID_BITS, 32);
     ri_ud_pool_init(&plane->pool, plane->device, ri_config.ud_qps, depth, plane->mtu);
     ucs_list_head_init(&plane->eps);
@@ -383,9 +384,18 @@ static void ud_tell_end(ri_ud_transfer_t *transfer)
     op->done(op, status);
 }
 
+/* Nothing but transfers need to know it. */
+static void ud_note_time(ri_ud_plane_t *plane)
+{
+    if (!ucs_list_is_empty(&plane->active) || !ucs_list_is_empty(&plane->sending)) {
+        plane->now = (uint64_t)(ri_time() * UD_S);
+    }
+}
+
 /* What ends of a way's sends does so within the call. */
 static void ud_end_sends(ri_ud_plane_t *plane, ri_ud_ep_t *ep)
 {
+    ud_note_time(plane);
     ri_ud_send_poll(plane);
     ri_ud_send_time(plane);
     if (!ucs_list_is_empty(&ep->sends)) {
@@ -429,9 +439,7 @@ static unsigned ud_progress(ri_plane_t *super)
         /* Pieces before the messages that ask for them */
         ri_ud_send_poll(plane);
         ri_ud_recv_progress(plane);
-        if (!ucs_list_is_empty(&plane->active) || !ucs_list_is_empty(&plane->sending)) {
-            plane->now = (uint64_t)(ri_time() * UD_S);
-        }
+        ud_note_time(plane);
         ri_ud_control_progress(plane);
         ri_ud_recv_time(plane);
         ri_ud_recv_serve(plane);

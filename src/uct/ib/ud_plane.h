@@ -89,6 +89,7 @@ struct ri_ud_ep {
     size_t max_cancelled;
 
     /* Of the remote side: */
+    int is_known; /* it has answered something */
     ri_ud_port_t *port;
     uint32_t control_qp;
     uint32_t data_qp;

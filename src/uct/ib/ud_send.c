@@ -149,6 +149,7 @@ void ri_ud_send_time(ri_ud_plane_t *plane)
         if (!send_is_out(plane, send)) {
             continue;
         }
+        send->tx.is_known = send->super.ep->is_known;
         ri_ud_tx_time(&send->tx, plane->now);
         if (send->tx.status != UCS_INPROGRESS) {
             send->is_ended = 1;
@@ -262,6 +263,7 @@ void ri_ud_send_message(ri_ud_ep_t *ep, const ri_ud_message_t *message)
 {
     ri_ud_send_t *send = send_find(ep, message->number);
 
+    ep->is_known = 1;
     /* Those of transfers that are over are not worth counting */
     if ((send != NULL) && !ri_ud_tx_message(&send->tx, message)) {
         ++ri_ud_plane(ep)->counters.ud_dropped;

@@ -26,6 +26,7 @@ void ri_ud_tx_init(ri_ud_tx_t *tx)
     tx->epoch  = 0;
     tx->round  = 0;
     tx->heard  = 0;
+    tx->looked = 0;
     tx_forget_resend(tx);
     tx_news(tx);
 }
@@ -155,18 +156,40 @@ static void tx_probe(ri_ud_tx_t *tx)
     tx->tell(tx, &message);
 }
 
+/* Note the time. What was nobody's, because this process was stopped or computed, does not count
+ * as silence: the answer may be waiting, or the question that it would answer not be asked. */
+static void tx_look(ri_ud_tx_t *tx, uint64_t now)
+{
+    uint64_t longest = tx->times->probe_max;
+
+    if (tx->heard == 0) {
+        tx->heard = now;
+    } else if (now - tx->looked > longest) {
+        tx->heard += now - tx->looked - longest;
+    }
+    tx->looked = now;
+}
+
+/* @return How long nothing may be heard; 0: for ever. */
+static uint64_t tx_patience(const ri_ud_tx_t *tx)
+{
+    return (tx->is_known || (tx->times->first == 0)) ?
+                   tx->times->give_up :
+                   ri_min(tx->times->give_up, tx->times->first);
+}
+
 void ri_ud_tx_time(ri_ud_tx_t *tx, uint64_t now)
 {
+    uint64_t patience = tx_patience(tx);
+
     if ((tx->status != UCS_INPROGRESS) || ri_ud_tx_is_ready(tx)) {
         return;
     }
-    if (tx->heard == 0) {
-        tx->heard = now;
-    }
+    tx_look(tx, now);
     if (tx->due == 0) {
         tx->due = now + tx->wait;
     }
-    if ((tx->times->give_up > 0) && (now - tx->heard >= tx->times->give_up)) {
+    if ((patience > 0) && (now - tx->heard >= patience)) {
         tx->status = UCS_ERR_UNREACHABLE;
         return;
     }

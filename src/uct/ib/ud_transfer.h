@@ -104,6 +104,7 @@ typedef struct ri_ud_times {
     uint64_t probe; /* the sender has sent all it may, and heard nothing for so long */
     uint64_t probe_max;
     uint64_t give_up; /* the sender has heard nothing at all; 0: it never gives up */
+    uint64_t first;   /* likewise, if datagrams may not come through at all; 0: as that */
 } ri_ud_times_t;
 
 typedef enum ri_ud_rx_state {
@@ -225,8 +226,10 @@ struct ri_ud_tx {
     uint32_t resend_count; /* bits */
     uint8_t resend[RI_UD_WINDOW_MAX / 8];
     uint64_t wait;
-    uint64_t due;   /* to probe; 0: to be set when time goes by */
-    uint64_t heard; /* since when nothing has come from the receiver; likewise */
+    uint64_t due;    /* to probe; 0: to be set when time goes by */
+    uint64_t heard;  /* since when nothing has come from the receiver; likewise */
+    uint64_t looked; /* when time went by last */
+    int is_known;    /* the receiver has answered before; set by the owner */
 };
 
 /** Set up a sender. The caller has set tell, times, counters, count, granted, sequence and

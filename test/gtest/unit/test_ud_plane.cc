@@ -618,6 +618,33 @@ TEST_F(test_ud_plane, nobody_answers)
     });
 }
 
+/* Who has never answered is waited for less long: datagrams may not get there at all. */
+TEST_F(test_ud_plane, nobody_has_ever_answered)
+{
+    ri_config.ud_timeout = 300;
+    run([](trio &t) {
+        transfer x(t.a(), t.c()), y(t.b(), t.c()), z(t.b(), t.c());
+
+        for (ud_node *node : t.list) {
+            node->ud()->times.first = 50000000;
+        }
+        ASSERT_EQ(UCS_OK, y.start_recv(t.b_c.ep[1]));
+        ASSERT_EQ(UCS_INPROGRESS, y.start_send(t.b_c.ep[0], y.recv.target));
+        wait(t.list, [&]() { return y.ended(); });
+        ASSERT_EQ(UCS_OK, x.start_recv(t.a_c.ep[1]));
+        ASSERT_EQ(UCS_OK, z.start_recv(t.b_c.ep[1]));
+        ASSERT_EQ(UCS_INPROGRESS, x.start_send(t.a_c.ep[0], x.recv.target));
+        ASSERT_EQ(UCS_INPROGRESS, z.start_send(t.b_c.ep[0], z.recv.target));
+        wait(
+                {&t.a(), &t.b()}, [&]() { return x.send.ends > 0; }, 5);
+        EXPECT_EQ(UCS_ERR_UNREACHABLE, x.send.status);
+        EXPECT_EQ(0, z.send.ends) << "it has answered before";
+        ri_ud_cancel(&x.recv.super);
+        wait(t.list, [&]() { return x.ended() && z.ended(); });
+        EXPECT_TRUE(z.is_received());
+    });
+}
+
 } // namespace
 
 #endif

@@ -366,6 +366,41 @@ TEST_F(test_ud_transfer, nobody_answers)
     EXPECT_EQ(0u, ri_ud_tx_take(&t.tx, nullptr, 1));
 }
 
+/* Nothing has ever come from that receiver: perhaps nothing can. */
+TEST_F(test_ud_transfer, never_answered)
+{
+    for (int known : {0, 1}) {
+        m_qp.posted.clear();
+        transfer &t = make(8);
+
+        m_sim.times.give_up = 500000000;
+        m_sim.times.first   = 50000000;
+        t.tx.is_known       = known;
+        m_sim.kill          = [](const sim::packet &) { return true; };
+        m_sim.pump(t);
+        ri_ud_tx_time(&t.tx, m_sim.now);
+        for (uint64_t end = m_sim.now + 60000000; m_sim.now < end; m_sim.now += 1000000) {
+            ri_ud_tx_time(&t.tx, m_sim.now);
+        }
+        EXPECT_EQ(known ? UCS_INPROGRESS : UCS_ERR_UNREACHABLE, t.tx.status);
+    }
+}
+
+/* A sender that was stopped for longer than it would wait asks, and does not give up. */
+TEST_F(test_ud_transfer, sender_was_stopped)
+{
+    transfer &t = make(8);
+
+    m_sim.times.give_up = 50000000;
+    lose_control(RI_UD_ACK, 1);
+    m_sim.pump(t);
+    ri_ud_tx_time(&t.tx, m_sim.now);
+    m_sim.now += 1000000000;
+    ri_ud_tx_time(&t.tx, m_sim.now);
+    EXPECT_EQ(1u, m_sim.counters.ud_probes);
+    run(t);
+}
+
 /* A receiver's message: past, repeated, future, malformed. */
 class test_ud_tx_message : public test_ud_transfer {
 protected:
