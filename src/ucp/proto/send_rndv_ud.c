@@ -289,6 +289,7 @@ static void ud_recv_end(ri_rdma_op_t *rdma_op, int ending)
     ri_worker_t *worker      = rdma_op->worker;
     ri_recv_req_t *recv      = op->recv;
     ucs_status_t status      = rdma_op->status;
+    ri_peer_t *peer;
 
     if (recv == NULL) {
         ud_recv_free(op);
@@ -299,9 +300,12 @@ static void ud_recv_end(ri_rdma_op_t *rdma_op, int ending)
         ud_recv_complete(recv, op);
         return;
     }
+    peer        = recv->stream->peer;
     recv->ud_op = NULL;
     ud_recv_free(op);
-    ri_rdma_op_failed(worker, recv->stream->peer, recv->way);
+    if ((status == UCS_ERR_UNREACHABLE) && (peer->rdma_way == recv->way)) {
+        ri_planes_rdma_failed(worker, peer); /* or the next one fares no better */
+    }
     if (!ending) {
         ud_tell_target(recv, NULL); /* the sender goes on from here */
     }

@@ -32,7 +32,9 @@ public:
     ucs_status_t recv_status = UCS_OK;
     ucs_status_t send_status = UCS_OK; /* of the calls */
     ucs_status_t sent_status = UCS_OK; /* of sends; OK: as it is */
-    bool delivers            = true;   /* what is sent, and received then */
+    ucs_status_t lost_status =
+            UCS_OK;       /* not OK: how the receives end, as nothing arrives */
+    bool delivers = true; /* what is sent, and received then */
 
 private:
     struct transfer {
@@ -179,6 +181,10 @@ private:
                 at += s.length;
             }
             t->status = UCS_OK;
+        } else if ((t != nullptr) && (of(t->way)->lost_status != UCS_OK)) {
+            t->status   = of(t->way)->lost_status;
+            sent.status = UCS_ERR_CANCELED;
+            return;
         }
         sent.status = (sent_status != UCS_OK) ? sent_status :
                       (t == nullptr)          ? UCS_ERR_CANCELED :

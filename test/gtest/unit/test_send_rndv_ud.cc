@@ -134,6 +134,26 @@ TEST_F(test_send_rndv_ud, failures)
     }
 }
 
+/* The receiver has tried again and again: the way is none, and is given up on both sides. One that
+ * fails for a reason of its own leaves it. */
+TEST_F(test_send_rndv_ud, no_end_of_losses)
+{
+    for (ucs_status_t status : {UCS_ERR_UNREACHABLE, UCS_ERR_INVALID_ADDR}) {
+        bool is_lost = status == UCS_ERR_UNREACHABLE;
+
+        restart();
+        connect();
+        m_a_ud->delivers    = false;
+        m_b_ud->lost_status = status;
+        exchange();
+        EXPECT_EQ(is_lost ? 0u : 1u, m_b_ud->ends());
+        EXPECT_EQ(is_lost ? 1u : 0u, m_b->counters().planes_failed);
+        exchange();
+        EXPECT_EQ(is_lost ? 0u : 1u, m_a_ud->ends());
+        EXPECT_EQ(2u, m_b->counters().rndv_fallback);
+    }
+}
+
 TEST_F(test_send_rndv_ud, sender_cannot_register)
 {
     connect();
