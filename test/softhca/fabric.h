@@ -49,6 +49,10 @@ sh_inbox_t *sh_fabric_inbox(void);
  */
 int sh_fabric_send(unsigned slot, sh_msg_t *msg, const void *payload);
 
+/** As sh_fabric_send() would, but for a message of @a size bytes, and without sending it: for who
+ * must not do it in vain. */
+int sh_fabric_room(unsigned slot, size_t size);
+
 /**
  * Send a message that must not wait: if the ring is full it is kept for
  * sh_fabric_flush().

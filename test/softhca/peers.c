@@ -228,11 +228,11 @@ static size_t ring_align(size_t size)
     return (size + 7) & ~(size_t)7;
 }
 
-/* Put a message in the ring, with the lock held. @return 0, or EAGAIN. */
-static int ring_put(peers_entry_t *peer, sh_msg_t *msg, const void *payload)
+/* See whether there is room in the ring, with the lock held. @return 0, or EAGAIN: the reader
+ * tells when there is some. */
+static int ring_room(peers_entry_t *peer, size_t size)
 {
     sh_ring_t *ring = peer->ring;
-    size_t size     = ring_align(msg->size);
     uint64_t used   = peer->tail - __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
 
     if ((used > SH_RING_SIZE) || (size > SH_RING_SIZE - used)) {
@@ -241,6 +241,18 @@ static int ring_put(peers_entry_t *peer, sh_msg_t *msg, const void *payload)
         if ((used > SH_RING_SIZE) || (size > SH_RING_SIZE - used)) {
             return EAGAIN;
         }
+    }
+    return 0;
+}
+
+/* Put a message in the ring, with the lock held. @return 0, or EAGAIN. */
+static int ring_put(peers_entry_t *peer, sh_msg_t *msg, const void *payload)
+{
+    sh_ring_t *ring = peer->ring;
+    size_t size     = ring_align(msg->size);
+
+    if (ring_room(peer, size)) {
+        return EAGAIN;
     }
     msg->generation = sh_fabric_inbox()->generation;
     ring_write(ring, peer->tail, msg, sizeof(*msg));
@@ -308,6 +320,20 @@ int sh_fabric_send(unsigned slot, sh_msg_t *msg, const void *payload)
     }
     if (!error) {
         peers_ring(peer, slot);
+    }
+    pthread_mutex_unlock(&peer->lock);
+    return error;
+}
+
+int sh_fabric_room(unsigned slot, size_t size)
+{
+    peers_entry_t *peer = &peers_table[slot];
+    int error;
+
+    pthread_mutex_lock(&peer->lock);
+    error = peers_open(peer, slot);
+    if (!error) {
+        error = ring_room(peer, ring_align(size));
     }
     pthread_mutex_unlock(&peer->lock);
     return error;

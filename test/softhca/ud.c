@@ -165,30 +165,30 @@ static ud_datagram_t *ud_clone(const ud_datagram_t *datagram)
     return clone;
 }
 
-/* Send with what the fault injection makes of it. @return 0 or EAGAIN. */
-static int ud_send_faulty(sh_qp_t *qp, ud_datagram_t *datagram,
-                          const sh_ud_fault_t *fault)
+/* Send with what the fault injection makes of it. */
+static void ud_send_faulty(sh_qp_t *qp, ud_datagram_t *datagram,
+                           const sh_ud_fault_t *fault)
 {
     ud_datagram_t *clone;
 
     if (fault->drop) {
-        return 0;
+        return;
     }
     if (((fault->hold > 0) && (qp->held == NULL)) || (fault->delay_ns > 0)) {
         clone = ud_clone(datagram);
         if (clone == NULL) {
-            return 0;
+            return;
         }
         if (fault->hold == 0) {
             if (sh_agent_at(sh_now() + fault->delay_ns, ud_send_delayed, clone, qp)) {
                 free(clone);
             }
-            return 0;
+            return;
         }
         qp->held       = clone;
         qp->held_count = fault->hold;
         sh_agent_at(sh_now() + UD_HELD_NS, ud_held_timeout, qp, qp);
-        return 0;
+        return;
     }
     ud_send_now(datagram);
     if (fault->dup) {
@@ -197,7 +197,6 @@ static int ud_send_faulty(sh_qp_t *qp, ud_datagram_t *datagram,
     if ((qp->held != NULL) && (--qp->held_count == 0)) {
         ud_send_held(qp);
     }
-    return 0;
 }
 
 static int ud_faults_wanted(void)
@@ -206,9 +205,19 @@ static int ud_faults_wanted(void)
            (sh_settings.faults.ud_reorder > 0) || (sh_settings.faults.ud_delay > 0);
 }
 
+/* A ring that is full is waited for before the datagram takes its turn on the link and meets its
+ * faults, which it does once. @return Whether to wait. */
+static int ud_must_wait(unsigned slot, size_t size)
+{
+    /* That of a process that has died stays full for ever */
+    return (sh_fabric_room(slot, size) == EAGAIN) &&
+           sh_fabric_alive(slot, sh_fabric_generation(slot));
+}
+
 int sh_ud_send(sh_qp_t *qp, sh_send_wqe_t *wqe, enum ibv_wc_status *status,
                uint64_t *gone)
 {
+    unsigned slot = sh_qpn_slot(wqe->remote_qpn);
     ud_datagram_t datagram;
     sh_ud_fault_t fault;
     int error = 0;
@@ -223,23 +232,20 @@ int sh_ud_send(sh_qp_t *qp, sh_send_wqe_t *wqe, enum ibv_wc_status *status,
     if (*status != IBV_WC_SUCCESS) {
         return 0;
     }
+    if (ud_must_wait(slot, datagram.msg.size)) {
+        return EAGAIN;
+    }
     sh_link_send(sh_context(qp->super.context)->device->index, &datagram.msg, wqe->length,
                  &qp->sent);
     if (ud_faults_wanted()) {
         sh_faults_ud(qp, &fault);
-        error = ud_send_faulty(qp, &datagram, &fault);
+        ud_send_faulty(qp, &datagram, &fault);
     } else {
         /* Who is not there does not receive it; the sender cannot know */
-        error = sh_fabric_send(sh_qpn_slot(datagram.msg.dst_qpn), &datagram.msg,
-                               datagram.bytes + sizeof(sh_msg_t));
+        error = sh_fabric_send(slot, &datagram.msg, datagram.bytes + sizeof(sh_msg_t));
     }
-    if (error == EAGAIN) {
-        unsigned slot = sh_qpn_slot(datagram.msg.dst_qpn);
-
-        /* The ring of a process that has died stays full for ever */
-        if (sh_fabric_alive(slot, sh_fabric_generation(slot))) {
-            return EAGAIN;
-        }
+    if ((error == EAGAIN) && ud_must_wait(slot, datagram.msg.size)) {
+        return EAGAIN; /* another thread was faster */
     }
     *gone      = datagram.msg.sent + datagram.msg.wire;
     qp->sq.psn = sh_psn_add(qp->sq.psn, 1);

@@ -5,7 +5,9 @@
 #include "hca.h"
 
 #include <algorithm>
+#include <csignal>
 #include <set>
+#include <sys/wait.h>
 
 class test_softhca_fault : public softhca_test {
 protected:
@@ -64,6 +66,55 @@ protected:
         return datagrams(200);
     }
 };
+
+/* A receiver that is stopped takes nothing out of its ring: what finds no room there waits, and is
+ * not lost besides what the seed says. */
+TEST_F(test_softhca_fault, a_full_ring_is_no_loss)
+{
+    const uint32_t COUNT = 300;
+    mailbox to_child, to_parent;
+    node_params params;
+    int status;
+
+    params.type    = IBV_QPT_UD;
+    params.send_wr = params.recv_wr = COUNT;
+    params.cqe                      = 2 * COUNT;
+    params.mtu                      = IBV_MTU_4096;
+    set("SOFTHCA_FAULTS", "ud_delay=0.0001%/1us");
+    pid_t pid = spawn([&] {
+        node b(params);
+        bool well = true;
+
+        b.connect(to_child.get());
+        for (uint32_t i = 0; i < COUNT; ++i) {
+            b.recv(0, 8192);
+        }
+        to_parent.put(b.address());
+        for (uint32_t i = 0; well && (i < COUNT); ++i) {
+            well = b.wait().status == IBV_WC_SUCCESS;
+        }
+        return well;
+    });
+    node a(params);
+
+    to_child.put(a.address());
+    node_address peer = to_parent.get();
+    a.connect(peer);
+    struct ibv_ah_attr attr = path_to(peer);
+    struct ibv_ah *ah       = ibv_create_ah(a.pd, &attr);
+
+    kill(pid, SIGSTOP);
+    ASSERT_EQ(pid, waitpid(pid, &status, WUNTRACED));
+    for (uint32_t i = 0; i < COUNT; ++i) {
+        EXPECT_EQ(0, a.datagram(ah, peer.qpn, 0, 4096));
+    }
+    kill(pid, SIGCONT);
+    for (uint32_t i = 0; i < COUNT; ++i) {
+        EXPECT_EQ(IBV_WC_SUCCESS, a.wait().status);
+    }
+    EXPECT_TRUE(ended_well(pid));
+    EXPECT_EQ(0, ibv_destroy_ah(ah));
+}
 
 TEST_F(test_softhca_fault, drop)
 {
