@@ -5,88 +5,13 @@
  * cancelling, failures. Without a device they are skipped.
  */
 
-#include "ud_test.h"
+#include "ud_plane_test.h"
 
 #if HAVE_VERBS
 
 namespace {
 
-const size_t LENGTH = 100000;
-const uint8_t FILL  = 0xa5;
-
-/* Three planes, with ways from the first two to the third one. */
-struct trio {
-    trio()
-    {
-        for (ud_node &node : nodes) {
-            EXPECT_TRUE(node.open());
-            list.push_back(&node);
-        }
-        a_c.join(nodes[0], nodes[2]);
-        b_c.join(nodes[1], nodes[2]);
-    }
-    ~trio()
-    {
-        for (ud_node &node : nodes) {
-            EXPECT_TRUE(node.all_home());
-            node.close();
-        }
-    }
-
-    ud_node &a() { return nodes[0]; }
-    ud_node &b() { return nodes[1]; }
-    ud_node &c() { return nodes[2]; }
-
-    ud_node nodes[3];
-    std::vector<ud_node *> list;
-    ud_way a_c, b_c;
-};
-
-/* A message of one segment. */
-struct transfer {
-    transfer(ud_node &from, ud_node &to, size_t length = LENGTH)
-        : length(length), source(from.plane, length), sink(to.plane, length)
-    {
-        rng random(length);
-
-        for (size_t i = 0; i < length; ++i) {
-            source.data()[i] = random.next();
-        }
-        memset(sink.data(), FILL, length);
-    }
-
-    ucs_status_t start_recv(ri_plane_ep_t *ep, bool is_offer = false)
-    {
-        return recv.recv(ep, {{(uintptr_t)sink.data(), length}}, sink.key(), length,
-                         is_offer);
-    }
-
-    ucs_status_t start_send(ri_plane_ep_t *ep, const ri_ud_target_t &target)
-    {
-        return send.send(ep, {{(uintptr_t)source.data(), length}}, source.key(), length,
-                         target);
-    }
-
-    bool is_received() const { return memcmp(source.data(), sink.data(), length) == 0; }
-
-    bool ended() const { return (recv.ends == recv.begun) && (send.ends == send.begun); }
-
-    size_t length;
-    ud_buffer source, sink;
-    ud_op recv, send;
-};
-
-class test_ud_plane : public ud_test {
-protected:
-    void run(const std::function<void(trio &)> &func, const char *faults = "")
-    {
-        in_process({{"SOFTHCA_FAULTS", faults}}, [&]() {
-            trio t;
-
-            func(t);
-        });
-    }
-};
+class test_ud_plane : public ud_plane_test {};
 
 /* Whether a datagram is from the peer's port: by the header of IPv6 or that of IPv4, whichever
  * its address is of, and nothing else that may stand there. */
@@ -292,48 +217,6 @@ TEST_F(test_ud_plane, turns)
         for (auto &x : all) {
             EXPECT_TRUE(x->is_received());
         }
-    });
-}
-
-struct ibv_qp *no_qp(struct ibv_pd *, struct ibv_qp_init_attr *)
-{
-    errno = ENOMEM;
-    return nullptr;
-}
-
-int no_change(struct ibv_qp *, struct ibv_qp_attr *, int)
-{
-    return EIO;
-}
-
-/* There is no queue pair that could ever come back: nobody waits for one. */
-TEST_F(test_ud_plane, no_queue_pair)
-{
-    ri_config.ud_qps = 1;
-    run([](trio &t) {
-        transfer x(t.a(), t.c()), y(t.b(), t.c()), z(t.b(), t.c());
-        auto create = ri_verbs.create_qp;
-        auto modify = ri_verbs.modify_qp;
-
-        ri_verbs.create_qp = no_qp;
-        EXPECT_EQ(UCS_ERR_NO_RESOURCE, x.start_recv(t.a_c.ep[1]));
-        EXPECT_EQ(UCS_ERR_NO_RESOURCE, x.start_recv(t.a_c.ep[1], true));
-        ri_verbs.create_qp = create;
-        EXPECT_EQ(UCS_OK, x.start_recv(t.a_c.ep[1])) << "now there is one";
-
-        /* It gets lost while others wait for it */
-        EXPECT_EQ(UCS_INPROGRESS, y.start_recv(t.b_c.ep[1]));
-        EXPECT_EQ(UCS_INPROGRESS, z.start_recv(t.b_c.ep[1]));
-        ri_verbs.create_qp = no_qp;
-        ri_verbs.modify_qp = no_change;
-        ri_ud_cancel(&x.recv.super);
-        wait(
-                t.list, [&]() { return x.ended() && y.ended() && z.ended(); }, 5);
-        EXPECT_EQ(UCS_ERR_NO_RESOURCE, y.recv.status);
-        EXPECT_EQ(UCS_ERR_NO_RESOURCE, z.recv.status);
-        EXPECT_EQ(0, y.recv.readies + z.recv.readies);
-        ri_verbs.create_qp = create;
-        ri_verbs.modify_qp = modify;
     });
 }
 
@@ -600,48 +483,6 @@ TEST_F(test_ud_plane, hostile_control)
         wait(t.list, [&]() { return x.ended(); });
         EXPECT_TRUE(x.is_received());
         EXPECT_EQ(dropped, t.c().counters()->ud_dropped);
-    });
-}
-
-TEST_F(test_ud_plane, nobody_answers)
-{
-    ri_config.ud_timeout = 0.05;
-    run([](trio &t) {
-        transfer x(t.a(), t.c());
-
-        ASSERT_EQ(UCS_OK, x.start_recv(t.a_c.ep[1]));
-        ASSERT_EQ(UCS_INPROGRESS, x.start_send(t.a_c.ep[0], x.recv.target));
-        wait({&t.a()}, [&]() { return x.send.ends > 0; });
-        EXPECT_EQ(UCS_ERR_UNREACHABLE, x.send.status);
-        ri_ud_cancel(&x.recv.super);
-        wait(t.list, [&]() { return x.ended(); });
-    });
-}
-
-/* Who has never answered is waited for less long: datagrams may not get there at all. */
-TEST_F(test_ud_plane, nobody_has_ever_answered)
-{
-    ri_config.ud_timeout = 300;
-    run([](trio &t) {
-        transfer x(t.a(), t.c()), y(t.b(), t.c()), z(t.b(), t.c());
-
-        for (ud_node *node : t.list) {
-            node->ud()->times.first = 50000000;
-        }
-        ASSERT_EQ(UCS_OK, y.start_recv(t.b_c.ep[1]));
-        ASSERT_EQ(UCS_INPROGRESS, y.start_send(t.b_c.ep[0], y.recv.target));
-        wait(t.list, [&]() { return y.ended(); });
-        ASSERT_EQ(UCS_OK, x.start_recv(t.a_c.ep[1]));
-        ASSERT_EQ(UCS_OK, z.start_recv(t.b_c.ep[1]));
-        ASSERT_EQ(UCS_INPROGRESS, x.start_send(t.a_c.ep[0], x.recv.target));
-        ASSERT_EQ(UCS_INPROGRESS, z.start_send(t.b_c.ep[0], z.recv.target));
-        wait(
-                {&t.a(), &t.b()}, [&]() { return x.send.ends > 0; }, 5);
-        EXPECT_EQ(UCS_ERR_UNREACHABLE, x.send.status);
-        EXPECT_EQ(0, z.send.ends) << "it has answered before";
-        ri_ud_cancel(&x.recv.super);
-        wait(t.list, [&]() { return x.ended() && z.ended(); });
-        EXPECT_TRUE(z.is_received());
     });
 }
 

@@ -1,0 +1,129 @@
+/* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * What the ud plane waits for, and what it does not: queue pairs, answers, pieces. Without a
+ * device they are skipped.
+ */
+
+#include "ud_plane_test.h"
+
+#if HAVE_VERBS
+
+namespace {
+
+class test_ud_waits : public ud_plane_test {};
+
+struct ibv_qp *no_qp(struct ibv_pd *, struct ibv_qp_init_attr *)
+{
+    errno = ENOMEM;
+    return nullptr;
+}
+
+int no_change(struct ibv_qp *, struct ibv_qp_attr *, int)
+{
+    return EIO;
+}
+
+/* There is no queue pair that could ever come back: nobody waits for one. */
+TEST_F(test_ud_waits, no_queue_pair)
+{
+    ri_config.ud_qps = 1;
+    run([](trio &t) {
+        transfer x(t.a(), t.c()), y(t.b(), t.c()), z(t.b(), t.c());
+        auto create = ri_verbs.create_qp;
+        auto modify = ri_verbs.modify_qp;
+
+        ri_verbs.create_qp = no_qp;
+        EXPECT_EQ(UCS_ERR_NO_RESOURCE, x.start_recv(t.a_c.ep[1]));
+        EXPECT_EQ(UCS_ERR_NO_RESOURCE, x.start_recv(t.a_c.ep[1], true));
+        ri_verbs.create_qp = create;
+        EXPECT_EQ(UCS_OK, x.start_recv(t.a_c.ep[1])) << "now there is one";
+
+        /* It gets lost while others wait for it */
+        EXPECT_EQ(UCS_INPROGRESS, y.start_recv(t.b_c.ep[1]));
+        EXPECT_EQ(UCS_INPROGRESS, z.start_recv(t.b_c.ep[1]));
+        ri_verbs.create_qp = no_qp;
+        ri_verbs.modify_qp = no_change;
+        ri_ud_cancel(&x.recv.super);
+        wait(
+                t.list, [&]() { return x.ended() && y.ended() && z.ended(); }, 5);
+        EXPECT_EQ(UCS_ERR_NO_RESOURCE, y.recv.status);
+        EXPECT_EQ(UCS_ERR_NO_RESOURCE, z.recv.status);
+        EXPECT_EQ(0, y.recv.readies + z.recv.readies);
+        ri_verbs.create_qp = create;
+        ri_verbs.modify_qp = modify;
+    });
+}
+
+/* Pieces and a question come at once, after the receiver has looked for pieces: none of them is
+ * missing. */
+TEST_F(test_ud_waits, question_behind_pieces)
+{
+    run([](trio &t) {
+        auto *to        = ri_container_of(t.a_c.ep[1], ri_ud_ep_t, super);
+        const size_t MB = 1 << 20;
+        transfer x(t.a(), t.c(), MB);
+        ri_ud_message_t m = {};
+
+        ASSERT_EQ(UCS_OK, x.start_recv(t.a_c.ep[1]));
+        ASSERT_EQ(UCS_INPROGRESS, x.start_send(t.a_c.ep[0], x.recv.target));
+        for (int i = 0; i < 100; ++i) {
+            t.a().progress();
+            usleep(100);
+        }
+        m.type   = RI_UD_PROBE;
+        m.number = x.recv.target.number;
+        m.pieces = x.recv.target.granted;
+        ri_ud_recv_probe(to, &m);
+        EXPECT_EQ(0u, t.c().counters()->ud_nacks + t.c().counters()->ud_restarts);
+        wait(t.list, [&]() { return x.ended(); });
+        EXPECT_TRUE(x.is_received());
+        EXPECT_EQ(0u, t.c().counters()->ud_restarts);
+    });
+}
+
+TEST_F(test_ud_waits, nobody_answers)
+{
+    ri_config.ud_timeout = 0.05;
+    run([](trio &t) {
+        transfer x(t.a(), t.c());
+
+        ASSERT_EQ(UCS_OK, x.start_recv(t.a_c.ep[1]));
+        ASSERT_EQ(UCS_INPROGRESS, x.start_send(t.a_c.ep[0], x.recv.target));
+        wait({&t.a()}, [&]() { return x.send.ends > 0; });
+        EXPECT_EQ(UCS_ERR_UNREACHABLE, x.send.status);
+        ri_ud_cancel(&x.recv.super);
+        wait(t.list, [&]() { return x.ended(); });
+    });
+}
+
+/* Who has never answered is waited for less long: datagrams may not get there at all. */
+TEST_F(test_ud_waits, nobody_has_ever_answered)
+{
+    ri_config.ud_timeout = 300;
+    run([](trio &t) {
+        transfer x(t.a(), t.c()), y(t.b(), t.c()), z(t.b(), t.c());
+
+        ASSERT_EQ(UCS_OK, y.start_recv(t.b_c.ep[1]));
+        ASSERT_EQ(UCS_INPROGRESS, y.start_send(t.b_c.ep[0], y.recv.target));
+        wait(t.list, [&]() { return y.ended(); });
+        for (ud_node *node : t.list) {
+            node->ud()->times.first = 50000000;
+        }
+        ASSERT_EQ(UCS_OK, x.start_recv(t.a_c.ep[1]));
+        ASSERT_EQ(UCS_OK, z.start_recv(t.b_c.ep[1]));
+        ASSERT_EQ(UCS_INPROGRESS, x.start_send(t.a_c.ep[0], x.recv.target));
+        ASSERT_EQ(UCS_INPROGRESS, z.start_send(t.b_c.ep[0], z.recv.target));
+        wait(
+                {&t.a(), &t.b()}, [&]() { return x.send.ends > 0; }, 5);
+        EXPECT_EQ(UCS_ERR_UNREACHABLE, x.send.status);
+        EXPECT_EQ(0, z.send.ends) << "it has answered before";
+        ri_ud_cancel(&x.recv.super);
+        wait(t.list, [&]() { return x.ended() && z.ended(); });
+        EXPECT_TRUE(z.is_received());
+    });
+}
+
+} // namespace
+
+#endif
