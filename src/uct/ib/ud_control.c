@@ -235,8 +235,10 @@ void ri_ud_control_progress(ri_ud_plane_t *plane)
     uint32_t indices[CONTROL_POLL_BATCH];
     struct ibv_wc wcs[CONTROL_POLL_BATCH];
     int i, count, num_indices;
+    uint32_t use;
 
     do {
+        use         = control->use;
         num_indices = 0;
         count       = ibv_poll_cq(control->recv_cq, CONTROL_POLL_BATCH, wcs);
         for (i = 0; i < count; ++i) {
@@ -245,7 +247,6 @@ void ri_ud_control_progress(ri_ud_plane_t *plane)
             }
             if (ri_unlikely(wcs[i].status != IBV_WC_SUCCESS)) {
                 control_recover(plane);
-                num_indices = 0;
                 continue;
             }
             control_arrived(plane, &wcs[i]);
@@ -253,6 +254,8 @@ void ri_ud_control_progress(ri_ud_plane_t *plane)
         }
         if (ri_unlikely(count < 0)) {
             ri_ud_broken(plane, "a completion queue cannot be read");
+        } else if (control->use != use) {
+            /* All were posted again, by what an answer has found out, perhaps */
         } else if (control_post(control, indices, num_indices) != 0) {
             control_recover(plane);
         }
