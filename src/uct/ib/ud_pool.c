@@ -194,8 +194,8 @@ ri_ud_qp_t *ri_ud_pool_take(ri_ud_pool_t *pool)
         if (qp != NULL) {
             return qp;
         }
-        /* There are no more: what there is has to do. At least one is tried for again. */
-        pool->max = ri_max(pool->count, 1u);
+        /* There are no more: what there is has to do, if that is any. */
+        pool->max = (pool->count > 0) ? pool->count : pool->max;
     }
     return NULL;
 }

@@ -55,6 +55,32 @@ TEST_F(test_ud_waits, no_queue_pair)
     });
 }
 
+/* None at first says nothing about later; fewer than there may be are all that there are. */
+TEST_F(test_ud_waits, fewer_queue_pairs)
+{
+    run([](trio &t) {
+        transfer x(t.a(), t.c()), y(t.b(), t.c()), z(t.b(), t.c());
+        auto create = ri_verbs.create_qp;
+
+        ri_verbs.create_qp = no_qp;
+        EXPECT_EQ(UCS_ERR_NO_RESOURCE, x.start_recv(t.a_c.ep[1]));
+        ri_verbs.create_qp = create;
+        EXPECT_EQ(UCS_OK, x.start_recv(t.a_c.ep[1]));
+        EXPECT_EQ(UCS_OK, y.start_recv(t.b_c.ep[1]));
+        ri_verbs.create_qp = no_qp;
+        EXPECT_EQ(UCS_INPROGRESS, z.start_recv(t.b_c.ep[1]));
+        ri_ud_cancel(&x.recv.super);
+        wait(
+                t.list, [&]() { return z.recv.readies > 0; }, 5);
+        ri_ud_cancel(&y.recv.super);
+        ri_ud_cancel(&z.recv.super);
+        wait(
+                t.list, [&]() { return x.ended() && y.ended() && z.ended(); }, 5);
+        EXPECT_EQ(2u, t.c().ud()->pool.count);
+        ri_verbs.create_qp = create;
+    });
+}
+
 /* Pieces and a question come at once, after the receiver has looked for pieces: none of them is
  * missing. */
 TEST_F(test_ud_waits, question_behind_pieces)
