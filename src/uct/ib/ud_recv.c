@@ -273,19 +273,18 @@ static void recv_stop_waiting(ri_ud_recv_t *recv)
 
 void ri_ud_recv_cancel(ri_ud_recv_t *recv, ucs_status_t status)
 {
-    ri_ud_plane_t *plane = recv_plane(recv);
-    ri_ud_ep_t *ep       = recv->super.ep;
+    ri_ud_ep_t *ep = recv->super.ep;
 
     switch (recv->state) {
     case RI_UD_RECV_ENDED:
-        return;
+        return; /* perhaps with its way */
     case RI_UD_RECV_WAITING:
         recv_stop_waiting(recv);
         break;
     default:
         ep->cancelled[ep->num_cancelled++] = recv->super.number;
         ucs_list_del(&recv->super.list);
-        ri_ud_pool_reset(&plane->pool, recv->qp);
+        ri_ud_pool_reset(&recv_plane(recv)->pool, recv->qp);
         recv_release(recv);
         recv_tell_end(ep, recv->super.number, RI_UD_CANCEL);
     }
