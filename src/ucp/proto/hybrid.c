@@ -12,7 +12,8 @@
 
 #include <string.h>
 
-/* Buffers to be given back wait for so many progress calls at most. */
+/* Buffers to be given back within a host wait for so many progress calls at most. Through a network
+ * a message of their own interrupts the sender: there they wait for company, or housekeeping. */
 #define HYBRID_RELEASE_CALLS 256u
 
 /* A POOL always names one segment. */
@@ -395,7 +396,9 @@ void ri_hybrid_release(ri_stream_t *stream, uint32_t id, int at_once)
 
     if (ucs_list_is_empty(&peer->releasing_link)) {
         ucs_list_add_tail(&worker->releasing, &peer->releasing_link);
-        worker->countdown = ri_min(worker->countdown, HYBRID_RELEASE_CALLS);
+        if (peer->plane_ep != NULL) {
+            worker->countdown = ri_min(worker->countdown, HYBRID_RELEASE_CALLS);
+        }
     }
     count = peer->num_releases + ((conn != NULL) && (conn->release != 0));
     /* Only a ring tells the hint. */

@@ -73,6 +73,13 @@ protected:
                ((m_ab2 != nullptr) && !m_ab2->sent.empty());
     }
 
+    /* As after the 65536 progress calls that it takes else. */
+    void housekeeping()
+    {
+        m_a->worker()->countdown = m_b->worker()->countdown = 1;
+        progress_both(1);
+    }
+
     void progress_both(unsigned rounds)
     {
         for (unsigned i = 0; i < rounds; ++i) {

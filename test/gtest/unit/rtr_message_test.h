@@ -230,7 +230,7 @@ protected:
         ri_stream_t *s;
 
         if (m_a->worker()->pool.used + worker->pool.used > 0) {
-            progress_both(300); /* buffers are given back */
+            housekeeping(); /* buffers are given back */
             pump();
         }
         EXPECT_EQ(0u, m_a->worker()->pool.used);
