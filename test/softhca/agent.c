@@ -227,6 +227,7 @@ static unsigned agent_turn(void)
             break;
         }
     }
+    sh_ud_flush();
     sh_responder_flush_acks();
     return work;
 }

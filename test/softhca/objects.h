@@ -202,6 +202,8 @@ typedef struct sh_answer {
     sh_msg_t msg;
 } sh_answer_t;
 
+typedef struct sh_ud_stage sh_ud_stage_t;
+
 typedef struct sh_qp {
     struct ibv_qp super;
     uint32_t uid; /* never used twice in a process */
@@ -231,6 +233,8 @@ typedef struct sh_qp {
     /* Fault injection */
     uint64_t random;
     uint64_t random_rx;
+    unsigned late;        /* datagrams that wait for their time, as they had no receive */
+    sh_ud_stage_t *stage; /* data that are to be sent; with sq_lock */
     void *held; /* a datagram that others overtake, and how many still have to */
     unsigned held_count;
 } sh_qp_t;
@@ -358,6 +362,12 @@ int sh_rq_post(sh_rq_t *rq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
 /** Take the next receive. @return 0, or -1 if there is none. */
 int sh_rq_take(sh_qp_t *qp, sh_recv_wqe_t *wqe);
 
+static inline int sh_rq_is_empty(sh_rq_t *rq)
+{
+    return __atomic_load_n(&rq->head, __ATOMIC_RELAXED) ==
+           __atomic_load_n(&rq->tail, __ATOMIC_RELAXED);
+}
+
 /** Put it back, because what came in was not complete. */
 void sh_rq_untake(sh_qp_t *qp, const sh_recv_wqe_t *wqe);
 uint64_t sh_rq_capacity(const sh_recv_wqe_t *wqe);
@@ -445,5 +455,27 @@ void sh_responder_purge(sh_qp_t *qp);
 int sh_ud_send(sh_qp_t *qp, sh_send_wqe_t *wqe, enum ibv_wc_status *status,
                uint64_t *gone);
 void sh_ud_receive(sh_qp_t *qp, const sh_msg_t *msg);
+
+/*
+ * ud_stage.c
+ */
+
+/** Fetch the data of a work request, and of some of those behind it. With sq_lock held.
+ * @return The data, or NULL: its list has to be looked at. */
+const void *sh_ud_stage(sh_qp_t *qp, uint64_t number);
+
+/** Forget what was fetched. */
+void sh_ud_unstage(sh_qp_t *qp);
+
+/*
+ * ud_arrive.c
+ */
+
+/** Give a datagram the next receive, with a completion at the time @a due. With sh_proc.lock
+ * held. @return 0, or -1 if there is none, or too short a one. */
+int sh_ud_accept(sh_qp_t *qp, const sh_msg_t *msg, uint64_t due);
+
+/** Write what was accepted, and complete it. With sh_proc.lock held. */
+void sh_ud_flush(void);
 
 #endif

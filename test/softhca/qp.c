@@ -114,6 +114,7 @@ static int qp_insert(sh_qp_t *qp)
 static void qp_free(sh_qp_t *qp)
 {
     free(qp->held);
+    free(qp->stage);
     free(qp->sq.ring);
     sh_rq_cleanup(&qp->rq);
     free(qp);

@@ -187,6 +187,7 @@ static void modify_reset(sh_qp_t *qp)
     sh_agent_unattend(qp);
     free(qp->held);
     qp->held = NULL;
+    sh_ud_unstage(qp);
     memset(&qp->attr, 0, sizeof(qp->attr));
     qp->sq.released = qp->sq.head = qp->sq.next = qp->sq.tail = 0;
     sh_sq_unwanted(qp);

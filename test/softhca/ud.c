@@ -15,16 +15,12 @@
 #include "link.h"
 #include "util.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <netinet/ip.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* A datagram that others were to overtake goes when it has waited so long. */
 #define UD_HELD_NS 5000000
-
-#define UD_IPV4_WHOLE 0x4000 /* may not be cut */
 
 #define UD_QKEY_OWN 0x80000000u /* the QP's own key is meant */
 
@@ -207,7 +203,7 @@ static int ud_faults_wanted(void)
 
 /* A ring that is full is waited for before the datagram takes its turn on the link and meets its
  * faults, which it does once. @return Whether to wait. */
-static int ud_must_wait(unsigned slot, size_t size)
+static int ud_ring_is_full(unsigned slot, size_t size)
 {
     /* That of a process that has died stays full for ever */
     return (sh_fabric_room(slot, size) == EAGAIN) &&
@@ -220,6 +216,7 @@ int sh_ud_send(sh_qp_t *qp, sh_send_wqe_t *wqe, enum ibv_wc_status *status,
     unsigned slot = sh_qpn_slot(wqe->remote_qpn);
     ud_datagram_t datagram;
     sh_ud_fault_t fault;
+    const void *data;
     int error = 0;
 
     if (wqe->length > sh_settings.mtu) {
@@ -228,23 +225,29 @@ int sh_ud_send(sh_qp_t *qp, sh_send_wqe_t *wqe, enum ibv_wc_status *status,
     }
     datagram.qp = qp;
     ud_header(qp, wqe, &datagram.msg);
-    *status = ud_gather(qp, wqe, datagram.bytes + sizeof(sh_msg_t));
+    *status = IBV_WC_SUCCESS;
+    data    = sh_ud_stage(qp, qp->sq.next);
+    if (data == NULL) {
+        data    = datagram.bytes + sizeof(sh_msg_t);
+        *status = ud_gather(qp, wqe, datagram.bytes + sizeof(sh_msg_t));
+    }
     if (*status != IBV_WC_SUCCESS) {
         return 0;
     }
-    if (ud_must_wait(slot, datagram.msg.size)) {
+    if (ud_ring_is_full(slot, datagram.msg.size)) {
         return EAGAIN;
     }
     sh_link_send(sh_context(qp->super.context)->device->index, &datagram.msg, wqe->length,
                  &qp->sent);
     if (ud_faults_wanted()) {
         sh_faults_ud(qp, &fault);
+        memmove(datagram.bytes + sizeof(sh_msg_t), data, wqe->length);
         ud_send_faulty(qp, &datagram, &fault);
     } else {
         /* Who is not there does not receive it; the sender cannot know */
-        error = sh_fabric_send(slot, &datagram.msg, datagram.bytes + sizeof(sh_msg_t));
+        error = sh_fabric_send(slot, &datagram.msg, data);
     }
-    if ((error == EAGAIN) && ud_must_wait(slot, datagram.msg.size)) {
+    if ((error == EAGAIN) && ud_ring_is_full(slot, datagram.msg.size)) {
         return EAGAIN; /* another thread was faster */
     }
     *gone      = datagram.msg.sent + datagram.msg.wire;
@@ -253,143 +256,19 @@ int sh_ud_send(sh_qp_t *qp, sh_send_wqe_t *wqe, enum ibv_wc_status *status,
     return 0;
 }
 
-static void ud_grh(const sh_msg_t *msg, struct ibv_grh *grh)
+/* @return Whether a datagram is for this queue pair, and can be received. */
+static int ud_is_wanted(const sh_qp_t *qp, const sh_msg_t *msg)
 {
-    memset(grh, 0, sizeof(*grh));
-    grh->version_tclass_flow = htonl(6u << 28);
-    /* Base header and datagram header, data, and the check sum at the end; with RoCE that
-     * is in a packet of UDP */
-    grh->paylen =
-            htons((uint16_t)((sh_settings.ethernet ? 8 : 0) + 12 + 8 + msg->length + 4));
-    grh->next_hdr  = sh_settings.ethernet ? 0x11 : 0x1b;
-    grh->hop_limit = msg->hop_limit;
-    memcpy(&grh->sgid, msg->sgid, sizeof(grh->sgid));
-    memcpy(&grh->dgid, msg->dgid, sizeof(grh->dgid));
+    return (qp->super.qp_type == IBV_QPT_UD) && (qp->super.state >= IBV_QPS_RTR) &&
+           (qp->super.state != IBV_QPS_ERR) && (msg->qkey == qp->attr.qkey) &&
+           (msg->dlid == sh_context(qp->super.context)->lid) &&
+           (msg->length <= sh_settings.mtu) && (msg->size == sizeof(*msg) + msg->length);
 }
 
-/* A packet of RoCE v2 by IPv4, as rxe and other devices show it: there is no global header, and
- * that of IPv4 is at the end of the place for one. What is before it stays as it was. */
-static void ud_ipv4(const sh_msg_t *msg, void *grh)
+static void ud_deliver(sh_qp_t *qp, const sh_msg_t *msg, uint64_t due)
 {
-    const uint16_t *words;
-    struct iphdr ip = {.version = 4, .ihl = sizeof(ip) / 4, .protocol = IPPROTO_UDP};
-    uint32_t sum    = 0;
-    unsigned i;
-
-    ip.ttl      = msg->hop_limit;
-    ip.frag_off = htons(UD_IPV4_WHOLE);
-    ip.tot_len  = htons((uint16_t)(sizeof(ip) + 8 + 12 + 8 + msg->length + 4));
-    memcpy(&ip.saddr, msg->sgid + 12, sizeof(ip.saddr));
-    memcpy(&ip.daddr, msg->dgid + 12, sizeof(ip.daddr));
-    words = (const uint16_t *)(const void *)&ip;
-    for (i = 0; i < sizeof(ip) / sizeof(*words); ++i) {
-        sum += words[i];
-    }
-    sum      = (sum & 0xffff) + (sum >> 16);
-    ip.check = (uint16_t) ~(sum + (sum >> 16));
-    memcpy((char *)grh + SH_IPV4_OFFSET, &ip, sizeof(ip));
-}
-
-/* Where a receive's list is in memory. @return The number of pieces, -1 for a bad key. */
-static int ud_receive_pieces(sh_qp_t *qp, const sh_recv_wqe_t *wqe, struct iovec *iov,
-                             sh_mr_t **mrs)
-{
-    const struct ibv_pd *pd = (qp->super.srq != NULL) ? qp->super.srq->pd : qp->super.pd;
-    unsigned i;
-
-    for (i = 0; i < wqe->num_sge; ++i) {
-        mrs[i] = sh_mr_get(pd, wqe->sge[i].lkey, wqe->sge[i].addr, wqe->sge[i].length,
-                           IBV_ACCESS_LOCAL_WRITE, &iov[i].iov_base);
-        iov[i].iov_len = wqe->sge[i].length;
-        if (mrs[i] == NULL) {
-            return -1;
-        }
-    }
-    return (int)wqe->num_sge;
-}
-
-/* @return 0, or -1 for an error of the receive. */
-static int ud_scatter(sh_qp_t *qp, const sh_recv_wqe_t *wqe, const sh_msg_t *msg)
-{
-    struct iovec iov[SH_MAX_SGE];
-    sh_mr_t *mrs[SH_MAX_SGE] = {NULL};
-    sh_pieces_t pieces       = {iov, 0};
-    struct {
-        struct ibv_grh grh;
-        uint8_t data[SH_MAX_MTU];
-    } image;
-    unsigned i, from = sh_settings.ipv4 ? SH_IPV4_OFFSET : 0;
-    int count = ud_receive_pieces(qp, wqe, iov, mrs);
-    int error = -1;
-
-    if (count >= 0) {
-        pieces.count = (unsigned)count;
-        memcpy(image.data, msg + 1, msg->length);
-        if (msg->flags & SH_MSG_GLOBAL) {
-            if (sh_settings.ipv4) {
-                ud_ipv4(msg, &image.grh);
-            } else {
-                ud_grh(msg, &image.grh);
-            }
-            error = sh_copy_put(pieces, from, (const char *)&image + from,
-                                SH_GRH_SIZE - from + msg->length);
-        } else {
-            error = (msg->length == 0) ?
-                            0 :
-                            sh_copy_put(pieces, SH_GRH_SIZE, image.data, msg->length);
-        }
-        sh_count(copies, 1);
-        sh_count(copied_bytes, msg->length);
-    }
-    for (i = 0; i < wqe->num_sge; ++i) {
-        sh_mr_put(mrs[i]);
-    }
-    return error ? -1 : 0;
-}
-
-static void ud_deliver(sh_qp_t *qp, const sh_msg_t *msg)
-{
-    struct ibv_wc wc = {0};
-    sh_recv_wqe_t wqe;
-    uint64_t capacity = 0;
-
-    if ((qp->super.qp_type != IBV_QPT_UD) || (qp->super.state < IBV_QPS_RTR) ||
-        (qp->super.state == IBV_QPS_ERR) || (msg->qkey != qp->attr.qkey) ||
-        (msg->dlid != sh_context(qp->super.context)->lid) ||
-        (msg->length > sh_settings.mtu) || (msg->size != sizeof(*msg) + msg->length) ||
-        sh_rq_take(qp, &wqe)) {
+    if (!ud_is_wanted(qp, msg) || sh_ud_accept(qp, msg, due)) {
         sh_count(ud_drops, 1);
-        return;
-    }
-    capacity = sh_rq_capacity(&wqe);
-    if (capacity < SH_GRH_SIZE + msg->length) {
-        sh_rq_untake(qp, &wqe);
-        sh_count(ud_drops, 1);
-        return;
-    }
-    wc.wr_id    = wqe.wr_id;
-    wc.opcode   = IBV_WC_RECV;
-    wc.byte_len = (uint32_t)(SH_GRH_SIZE + msg->length);
-    wc.qp_num   = qp->super.qp_num;
-    wc.src_qp   = msg->src_qpn;
-    wc.slid     = msg->slid;
-    wc.sl       = msg->sl;
-    if (msg->flags & SH_MSG_GLOBAL) {
-        wc.wc_flags |= IBV_WC_GRH;
-    }
-    if (msg->flags & SH_MSG_IMM) {
-        wc.wc_flags |= IBV_WC_WITH_IMM;
-        wc.imm_data = msg->imm;
-    }
-    if (ud_scatter(qp, &wqe, msg)) {
-        wc.status = IBV_WC_LOC_PROT_ERR;
-    }
-    sh_cq_push((sh_cq_t *)(void *)qp->super.recv_cq, qp, &wc, 0,
-               (msg->flags & SH_MSG_SOLICITED) || (wc.status != IBV_WC_SUCCESS));
-    if (wc.status != IBV_WC_SUCCESS) {
-        pthread_mutex_lock(&qp->sq_lock);
-        sh_qp_error(qp, -1);
-        pthread_mutex_unlock(&qp->sq_lock);
     }
 }
 
@@ -397,10 +276,17 @@ static void ud_deliver_later(void *data, int dropped)
 {
     ud_datagram_t *datagram = data;
 
+    --datagram->qp->late;
     if (!dropped) {
-        ud_deliver(datagram->qp, &datagram->msg);
+        ud_deliver(datagram->qp, &datagram->msg, 0);
     }
     free(datagram);
+}
+
+/* What has no receive yet may get one until its time has come; what follows is not to take it. */
+static int ud_must_wait(sh_qp_t *qp)
+{
+    return (qp->late > 0) || sh_rq_is_empty(sh_qp_rq(qp));
 }
 
 void sh_ud_receive(sh_qp_t *qp, const sh_msg_t *msg)
@@ -408,11 +294,11 @@ void sh_ud_receive(sh_qp_t *qp, const sh_msg_t *msg)
     ud_datagram_t *datagram;
     uint64_t due;
 
-    if (!sh_settings.link.enabled) {
-        ud_deliver(qp, msg);
+    due = sh_link_arrive(sh_context(qp->super.context)->device->index, msg, msg->length);
+    if ((due == 0) || !ud_must_wait(qp)) {
+        ud_deliver(qp, msg, due);
         return;
     }
-    due = sh_link_arrive(sh_context(qp->super.context)->device->index, msg, msg->length);
     datagram = malloc(sizeof(*datagram));
     if (datagram == NULL) {
         sh_count(ud_drops, 1);
@@ -420,7 +306,9 @@ void sh_ud_receive(sh_qp_t *qp, const sh_msg_t *msg)
     }
     datagram->qp = qp;
     memcpy(datagram->bytes, msg, msg->size);
+    ++qp->late;
     if (sh_agent_at(due, ud_deliver_later, datagram, qp)) {
+        --qp->late;
         free(datagram);
     }
 }

@@ -1,0 +1,271 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+
+/*
+ * Datagrams that have arrived. They are given their receives one by one, and their data are
+ * written for many of them with one call of the kernel, at the end of the agent's turn at the
+ * latest. All with sh_proc.lock held.
+ */
+#include "counters.h"
+#include "objects.h"
+#include "util.h"
+
+#include <arpa/inet.h>
+#include <netinet/ip.h>
+#include <string.h>
+#include <unistd.h>
+
+#define ARRIVE_DATAGRAMS 32
+#define ARRIVE_PIECES    96
+
+#define ARRIVE_IPV4_WHOLE 0x4000 /* may not be cut */
+
+typedef struct arrival {
+    sh_qp_t *qp;
+    sh_recv_wqe_t wqe;
+    struct ibv_wc wc;
+    uint64_t due;
+    int is_solicited;
+    uint32_t offset; /* of the data in the receive: behind the header, if there is none */
+    uint32_t length;
+    const uint8_t *data;
+} arrival_t;
+
+static struct {
+    arrival_t list[ARRIVE_DATAGRAMS];
+    unsigned count;
+    struct iovec remote[ARRIVE_PIECES];
+    unsigned num_remote;
+    unsigned num_pieces; /* of all receives */
+    uint32_t used;       /* bytes of data */
+    sh_mr_t *mrs[ARRIVE_PIECES];
+    unsigned num_mrs;
+    uint8_t data[ARRIVE_DATAGRAMS * (SH_GRH_SIZE + SH_MAX_MTU)];
+} arrive;
+
+static void arrive_grh(const sh_msg_t *msg, struct ibv_grh *grh)
+{
+    memset(grh, 0, sizeof(*grh));
+    grh->version_tclass_flow = htonl(6u << 28);
+    /* Base header and datagram header, data, and the check sum at the end; with RoCE that
+     * is in a packet of UDP */
+    grh->paylen =
+            htons((uint16_t)((sh_settings.ethernet ? 8 : 0) + 12 + 8 + msg->length + 4));
+    grh->next_hdr  = sh_settings.ethernet ? 0x11 : 0x1b;
+    grh->hop_limit = msg->hop_limit;
+    memcpy(&grh->sgid, msg->sgid, sizeof(grh->sgid));
+    memcpy(&grh->dgid, msg->dgid, sizeof(grh->dgid));
+}
+
+/* A packet of RoCE v2 by IPv4, as rxe and other devices show it: there is no global header, and
+ * that of IPv4 is at the end of the place for one. What is before it stays as it was. */
+static void arrive_ipv4(const sh_msg_t *msg, void *grh)
+{
+    const uint16_t *words;
+    struct iphdr ip = {.version = 4, .ihl = sizeof(ip) / 4, .protocol = IPPROTO_UDP};
+    uint32_t sum    = 0;
+    unsigned i;
+
+    ip.ttl      = msg->hop_limit;
+    ip.frag_off = htons(ARRIVE_IPV4_WHOLE);
+    ip.tot_len  = htons((uint16_t)(sizeof(ip) + 8 + 12 + 8 + msg->length + 4));
+    memcpy(&ip.saddr, msg->sgid + 12, sizeof(ip.saddr));
+    memcpy(&ip.daddr, msg->dgid + 12, sizeof(ip.daddr));
+    words = (const uint16_t *)(const void *)&ip;
+    for (i = 0; i < sizeof(ip) / sizeof(*words); ++i) {
+        sum += words[i];
+    }
+    sum      = (sum & 0xffff) + (sum >> 16);
+    ip.check = (uint16_t) ~(sum + (sum >> 16));
+    memcpy((char *)grh + SH_IPV4_OFFSET, &ip, sizeof(ip));
+}
+
+static void arrive_append(void *base, size_t length)
+{
+    struct iovec *last = &arrive.remote[arrive.num_remote - 1];
+
+    if ((arrive.num_remote > 0) &&
+        ((char *)last->iov_base + last->iov_len == (char *)base)) {
+        last->iov_len += length;
+    } else {
+        arrive.remote[arrive.num_remote++] = (struct iovec){base, length};
+    }
+}
+
+/* Where the data of a datagram go. @return 0, or -1 for a bad key. */
+static int arrive_places(const arrival_t *arrival)
+{
+    const sh_qp_t *qp        = arrival->qp;
+    const struct ibv_pd *pd  = (qp->super.srq != NULL) ? qp->super.srq->pd : qp->super.pd;
+    const sh_recv_wqe_t *wqe = &arrival->wqe;
+    uint32_t offset          = arrival->offset;
+    uint32_t left            = arrival->length;
+    uint32_t part;
+    unsigned i;
+    sh_mr_t *mr;
+    void *base;
+
+    for (i = 0; i < wqe->num_sge; ++i) {
+        mr = sh_mr_get(pd, wqe->sge[i].lkey, wqe->sge[i].addr, wqe->sge[i].length,
+                       IBV_ACCESS_LOCAL_WRITE, &base);
+        if (mr == NULL) {
+            return -1;
+        }
+        arrive.mrs[arrive.num_mrs++] = mr;
+        if (offset >= wqe->sge[i].length) {
+            offset -= wqe->sge[i].length;
+            continue;
+        }
+        part = sh_min(wqe->sge[i].length - offset, left);
+        if (part > 0) {
+            arrive_append((char *)base + offset, part);
+        }
+        offset = 0;
+        left -= part;
+    }
+    return 0;
+}
+
+/* Write one datagram alone, as all of them together could not be. @return 0, or -1. */
+static int arrive_write(const arrival_t *arrival)
+{
+    struct iovec buffer = {(void *)(uintptr_t)arrival->data, arrival->length};
+    int error;
+
+    arrive.num_remote = 0;
+    error             = arrive_places(arrival);
+    if (!error && (arrival->length > 0)) {
+        error = process_vm_writev(getpid(), &buffer, 1, arrive.remote, arrive.num_remote,
+                                  0) != (ssize_t)arrival->length;
+    }
+    return error ? -1 : 0;
+}
+
+static void arrive_put_mrs(void)
+{
+    while (arrive.num_mrs > 0) {
+        sh_mr_put(arrive.mrs[--arrive.num_mrs]);
+    }
+}
+
+/* Write them all. @return 0, or -1 if each has to be looked at. */
+static int arrive_write_all(void)
+{
+    struct iovec buffer = {arrive.data, arrive.used};
+    int error           = 0;
+    unsigned i;
+
+    arrive.num_remote = 0;
+    for (i = 0; (i < arrive.count) && !error; ++i) {
+        error = arrive_places(&arrive.list[i]);
+    }
+    if (!error && (arrive.used > 0)) {
+        error = process_vm_writev(getpid(), &buffer, 1, arrive.remote, arrive.num_remote,
+                                  0) != (ssize_t)arrive.used;
+    }
+    arrive_put_mrs();
+    return error ? -1 : 0;
+}
+
+void sh_ud_flush(void)
+{
+    arrival_t *arrival;
+    unsigned i;
+    int error;
+
+    if (arrive.count == 0) {
+        return;
+    }
+    error = arrive_write_all();
+    for (i = 0; i < arrive.count; ++i) {
+        arrival = &arrive.list[i];
+        if (error && arrive_write(arrival)) {
+            arrival->wc.status = IBV_WC_LOC_PROT_ERR;
+        }
+        arrive_put_mrs();
+        sh_cq_push_at((sh_cq_t *)(void *)arrival->qp->super.recv_cq, arrival->qp,
+                      &arrival->wc, 0,
+                      arrival->is_solicited || (arrival->wc.status != IBV_WC_SUCCESS),
+                      arrival->due);
+        if (arrival->wc.status != IBV_WC_SUCCESS) {
+            pthread_mutex_lock(&arrival->qp->sq_lock);
+            sh_qp_error(arrival->qp, -1);
+            pthread_mutex_unlock(&arrival->qp->sq_lock);
+        }
+    }
+    arrive.count = arrive.num_pieces = arrive.used = 0;
+}
+
+static void arrive_wc(arrival_t *arrival, const sh_msg_t *msg)
+{
+    struct ibv_wc *wc = &arrival->wc;
+
+    memset(wc, 0, sizeof(*wc));
+    wc->wr_id    = arrival->wqe.wr_id;
+    wc->opcode   = IBV_WC_RECV;
+    wc->byte_len = (uint32_t)(SH_GRH_SIZE + msg->length);
+    wc->qp_num   = arrival->qp->super.qp_num;
+    wc->src_qp   = msg->src_qpn;
+    wc->slid     = msg->slid;
+    wc->sl       = msg->sl;
+    if (msg->flags & SH_MSG_GLOBAL) {
+        wc->wc_flags |= IBV_WC_GRH;
+    }
+    if (msg->flags & SH_MSG_IMM) {
+        wc->wc_flags |= IBV_WC_WITH_IMM;
+        wc->imm_data = msg->imm;
+    }
+}
+
+/* Keep the data of a datagram until they are written. */
+static void arrive_data(arrival_t *arrival, const sh_msg_t *msg)
+{
+    uint8_t *data = arrive.data + arrive.used;
+    unsigned from = sh_settings.ipv4 ? SH_IPV4_OFFSET : 0;
+    struct ibv_grh grh;
+
+    arrival->data   = data;
+    arrival->offset = SH_GRH_SIZE;
+    arrival->length = (uint32_t)msg->length;
+    if (msg->flags & SH_MSG_GLOBAL) {
+        if (sh_settings.ipv4) {
+            arrive_ipv4(msg, &grh);
+        } else {
+            arrive_grh(msg, &grh);
+        }
+        memcpy(data, (const char *)&grh + from, SH_GRH_SIZE - from);
+        data += SH_GRH_SIZE - from;
+        arrival->offset = from;
+        arrival->length += SH_GRH_SIZE - from;
+    }
+    memcpy(data, msg + 1, msg->length);
+    arrive.used += arrival->length;
+}
+
+int sh_ud_accept(sh_qp_t *qp, const sh_msg_t *msg, uint64_t due)
+{
+    arrival_t *arrival = &arrive.list[arrive.count];
+
+    if (sh_rq_take(qp, &arrival->wqe)) {
+        return -1;
+    }
+    if (sh_rq_capacity(&arrival->wqe) < SH_GRH_SIZE + msg->length) {
+        sh_rq_untake(qp, &arrival->wqe);
+        return -1;
+    }
+    arrival->qp           = qp;
+    arrival->due          = due;
+    arrival->is_solicited = msg->flags & SH_MSG_SOLICITED;
+    arrive_wc(arrival, msg);
+    arrive_data(arrival, msg);
+    arrive.num_pieces += arrival->wqe.num_sge;
+    sh_count(copies, 1);
+    sh_count(copied_bytes, msg->length);
+    if ((++arrive.count == ARRIVE_DATAGRAMS) ||
+        (arrive.num_pieces > ARRIVE_PIECES - SH_MAX_SGE)) {
+        sh_ud_flush();
+    }
+    return 0;
+}
