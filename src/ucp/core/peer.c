@@ -38,6 +38,7 @@ ri_peer_t *ri_peer_get(ri_worker_t *worker, uint64_t uid)
     peer->rdma_full    = 0;
     peer->rdma_used    = 0;
     peer->rdma_leaving = 0;
+    peer->rdma_untold  = 0;
     peer->rdma_asked   = 0;
     peer->rdma_since   = 0;
     peer->rdma_retry   = 0;

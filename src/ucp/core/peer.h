@@ -45,8 +45,9 @@ struct ri_peer {
     uint8_t rdma_tries;      /* ways that have failed, in a row */
     uint8_t rdma_used;       /* since it was last looked for that */
     uint8_t rdma_leaving; /* the peer was asked to give the way up: nothing new goes by it */
-    double rdma_asked;    /* when */
-    double rdma_since;    /* that it is not used */
+    uint8_t rdma_untold;      /* this end has failed, and the peer may not know yet */
+    double rdma_asked;        /* when */
+    double rdma_since;        /* that it is not used */
     ucs_list_link_t way_link; /* in worker->ways, while there is an end */
     double rdma_retry;        /* FAILED: there is none before that time */
     uint8_t rdma_length;      /* CONNECTED: of the address */

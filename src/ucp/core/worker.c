@@ -384,6 +384,9 @@ static void worker_progress_slow(ri_worker_t *worker)
     if (!ucs_list_is_empty(&worker->control)) {
         ri_control_progress(worker);
     }
+    if (worker->ways_untold) {
+        ri_planes_tell_gone(worker);
+    }
     if (!ucs_list_is_empty(&worker->ep_ops)) {
         ri_ep_ops_progress(worker);
     }

@@ -90,6 +90,7 @@ struct ri_worker {
     ri_plane_t *ud;         /* likewise, by datagrams; NULL: none */
     ucs_list_link_t ways; /* peers with an end of a way by either, by their latest use */
     unsigned num_ways;    /* of these, by connections */
+    int ways_untold;      /* a peer may have rdma_untold */
     ri_host_process_t process;  /* this one, as peers on this host can look for it */
     ucs_list_link_t reads_done; /* transfers by it that have ended (proto/rdma.c) */
     double gone_checked;        /* when it was last looked whether peers exist */

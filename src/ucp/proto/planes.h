@@ -89,6 +89,9 @@ void ri_planes_handle_rdma_ack(ri_worker_t *worker, ri_conn_t *conn,
  * ends within the call. There may be another one later. */
 void ri_planes_rdma_failed(ri_worker_t *worker, ri_peer_t *peer);
 
+/** Tell those peers that this side has given up its end of their way, as it has failed. */
+void ri_planes_tell_gone(ri_worker_t *worker);
+
 /** Give up ways that nobody uses, if both sides agree. */
 void ri_planes_check_idle(ri_worker_t *worker);
 

@@ -108,7 +108,8 @@ static void way_wait(ri_peer_t *peer)
     peer->rdma_retry = ri_time() + ri_planes_backoff * WAY_WAIT;
 }
 
-void ri_planes_rdma_failed(ri_worker_t *worker, ri_peer_t *peer)
+/* Without an end that has failed, or that the peer has no more. */
+static void way_give_up(ri_worker_t *worker, ri_peer_t *peer)
 {
     if (peer->rdma_ep != NULL) {
         ++worker->counters.planes_failed;
@@ -116,6 +117,71 @@ void ri_planes_rdma_failed(ri_worker_t *worker, ri_peer_t *peer)
         ri_way_drop(worker, peer, RI_RDMA_FAILED);
         way_count_try(peer);
     }
+}
+
+/* The caller may be anywhere, so the peer is told in progress. */
+void ri_planes_rdma_failed(ri_worker_t *worker, ri_peer_t *peer)
+{
+    if (peer->rdma_ep != NULL) {
+        way_give_up(worker, peer);
+        peer->rdma_untold   = 1;
+        worker->ways_untold = 1;
+        worker->attention   = 1;
+    }
+}
+
+/* Tell the peer that this end is gone, unless another way follows, which tells as much. */
+static void way_tell_gone(ri_peer_t *peer)
+{
+    ri_conn_t *conn           = ri_peer_way_out(peer);
+    const ri_stream_t *stream = ucs_list_is_empty(&peer->streams) ?
+                                        NULL :
+                                        ucs_list_head(&peer->streams, ri_stream_t,
+                                                      peer_list);
+
+    peer->rdma_untold = 0;
+    if ((conn == NULL) || (peer->rdma_ep != NULL)) {
+        return; /* its writes will fail */
+    }
+    if (conn->remote_id != 0) {
+        ri_way_send(conn, RI_WIRE_PLANE_REQ, conn->remote_id, RI_WIRE_PLANE_GONE,
+                    peer->rdma_kind, 0);
+    } else if (stream != NULL) {
+        ri_way_send(conn, RI_WIRE_PLANE_ACK, stream->remote_conn_id, RI_WIRE_PLANE_GONE,
+                    peer->rdma_kind, 0);
+    }
+}
+
+void ri_planes_tell_gone(ri_worker_t *worker)
+{
+    ri_conn_t *conn, *found;
+
+    worker->ways_untold = 0;
+    do { /* what cannot be sent may end any conn */
+        found = NULL;
+        ucs_list_for_each(conn, &worker->conns, list) {
+            if ((conn->peer != NULL) && conn->peer->rdma_untold) {
+                found = conn;
+                break;
+            }
+        }
+        if (found != NULL) {
+            way_tell_gone(found->peer);
+        }
+    } while (found != NULL);
+}
+
+/* The peer has given its end of a way up. */
+static void way_handle_gone(ri_worker_t *worker, ri_peer_t *peer,
+                            const ri_wire_msg_t *msg)
+{
+    if ((peer == NULL) || (msg->way != peer->rdma_way) || (msg->way == 0) ||
+        (msg->plane != peer->rdma_kind)) {
+        ++worker->counters.rx_stale;
+        return;
+    }
+    way_give_up(worker, peer);
+    peer->rdma_untold = 0;
 }
 
 void ri_planes_rdma_worked(ri_peer_t *peer, uint32_t way)
@@ -133,7 +199,7 @@ void ri_planes_rdma_nacked(ri_conn_t *conn, uint32_t way, uint32_t flags)
         return; /* it is not in use any more */
     }
     if (flags & RI_WIRE_NACK_WAY) {
-        ri_planes_rdma_failed(conn->worker, peer);
+        way_give_up(conn->worker, peer);
     } else {
         /* The next message goes by UCP, too, and asks anew. */
         conn->flags &= ~(RI_CONN_RDMA | RI_CONN_RDMA_ASKED);
@@ -151,9 +217,10 @@ static int way_make(ri_worker_t *worker, ri_peer_t *peer, uint32_t kind, uint32_
     ri_plane_t *plane = way_plane(worker, kind);
     int again         = peer->rdma_way != 0;
 
-    peer->rdma_way  = number;
-    peer->rdma_kind = kind;
-    peer->rdma_met  = 0;
+    peer->rdma_way    = number;
+    peer->rdma_kind   = kind;
+    peer->rdma_met    = 0;
+    peer->rdma_untold = 0;
     if (plane->ops->prepare(plane, &peer->rdma_ep) != UCS_OK) {
         peer->rdma_ep = NULL;
         peer->rdma    = RI_RDMA_FAILED;
@@ -259,7 +326,7 @@ static int way_accept(ri_worker_t *worker, ri_peer_t *peer, uint32_t kind,
     if (peer->rdma_leaving) {
         ri_way_drop(worker, peer, RI_RDMA_NONE); /* its answer was overtaken */
     }
-    ri_planes_rdma_failed(worker, peer); /* at the other side it has */
+    way_give_up(worker, peer); /* at the other side it has failed */
     if ((kind == RI_WIRE_PLANE_RC) && !ri_way_has_room(worker)) {
         peer->rdma_way  = number;
         peer->rdma_kind = kind;
@@ -300,6 +367,10 @@ void ri_planes_handle_rdma_req(ri_stream_t *stream, const ri_wire_msg_t *msg)
     ri_conn_t *conn     = ri_peer_way_out(peer);
     uint32_t value      = 0;
 
+    if (msg->value & RI_WIRE_PLANE_GONE) {
+        way_handle_gone(worker, peer, msg);
+        return;
+    }
     if (msg->value & RI_WIRE_PLANE_LEAVE) {
         ri_way_handle_leave(stream, msg);
         return;
@@ -332,7 +403,7 @@ static void way_refused(ri_worker_t *worker, ri_peer_t *peer, const ri_wire_msg_
         way_wait(peer);
         peer->rdma_full = 1;
     } else {
-        ri_planes_rdma_failed(worker, peer);
+        way_give_up(worker, peer);
     }
     if ((msg->way == 0) && !(msg->value & RI_WIRE_PLANE_LATER)) {
         peer->rdma_lacks |= 1u << peer->rdma_kind;
@@ -350,6 +421,10 @@ void ri_planes_handle_rdma_ack(ri_worker_t *worker, ri_conn_t *conn,
 {
     ri_peer_t *peer = conn->peer;
 
+    if (msg->value & RI_WIRE_PLANE_GONE) {
+        way_handle_gone(worker, peer, msg);
+        return;
+    }
     if (msg->value & RI_WIRE_PLANE_LEAVE) {
         ri_way_handle_left(worker, conn, msg);
         return;

@@ -270,7 +270,8 @@ void ri_rdma_channel_handle_again(ri_stream_t *stream, const ri_wire_msg_t *msg)
     ri_channel_in_t *in        = stream->channel;
 
     if ((in == NULL) || (in->serial != msg->serial) || (in->way != msg->way) ||
-        in->closed || channel_has_all(in)) {
+        in->closed || channel_has_all(in) ||
+        (in->all_told && (msg->record_type == RI_WIRE_CHANNEL_ALL))) {
         ++stream->worker->counters.rx_stale;
         return;
     }

@@ -398,6 +398,9 @@ typedef enum ri_wire_plane_id {
 /* That of both: about giving a way of the planes rc or ud up. */
 #define RI_WIRE_PLANE_LEAVE 2
 
+/* Likewise: its sender has given up its end of that way. */
+#define RI_WIRE_PLANE_GONE 8
+
 /* No message is longer. */
 #define RI_WIRE_LENGTH_MAX (1ul << 62)
 

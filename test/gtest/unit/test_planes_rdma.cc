@@ -275,8 +275,80 @@ TEST_F(test_planes_rdma, late_nack)
     check_sent(m_s);
     EXPECT_TRUE(is_connected());
     EXPECT_NE(0u, id);
-    EXPECT_EQ(1u, stale(*m_a));
+    EXPECT_EQ(2u, stale(*m_a)) << "the second, and that way 1 was gone";
     check_idle();
+}
+
+/* Who gives its end up tells the other side, which does so at once: nothing has to fail. */
+TEST_F(test_planes_rdma, end_is_told)
+{
+    for (bool by_receiver : {false, true}) {
+        SCOPED_TRACE(by_receiver);
+        restart();
+        connect();
+        uint64_t before = stale(*m_a) + stale(*m_b);
+        ri_planes_rdma_failed(by_receiver ? m_b->worker() : m_a->worker(),
+                              by_receiver ? b_peer() : a_peer());
+        pump();
+        EXPECT_EQ(nullptr, a_peer()->rdma_ep);
+        EXPECT_EQ(nullptr, b_peer()->rdma_ep);
+        EXPECT_EQ(before, stale(*m_a) + stale(*m_b)) << "it is not told back";
+        exchange(6);
+        EXPECT_TRUE(is_connected());
+    }
+}
+
+/* ... before it has asked for another way, or not at all. */
+TEST_F(test_planes_rdma, end_is_not_told_late)
+{
+    connect();
+    ri_planes_rdma_failed(m_a->worker(), a_peer());
+    m_conn->flags &= ~(uint32_t)RI_CONN_RDMA_ASKED;
+    ri_planes_ask_rdma(m_conn);
+    EXPECT_EQ(1u, m_ab->count(RI_WIRE_PLANE_REQ));
+    m_a->progress();
+    EXPECT_EQ(1u, m_ab->count(RI_WIRE_PLANE_REQ));
+    pump();
+    EXPECT_TRUE(is_connected());
+}
+
+/* That an end is gone, of a way of the past, the present, once more, and to come; to a stream, and
+ * to a conn. */
+TEST_F(test_planes_rdma, hostile_gone)
+{
+    for (ri_wire_type_t type : {RI_WIRE_PLANE_REQ, RI_WIRE_PLANE_ACK}) {
+        restart();
+        connect();
+        node &n         = (type == RI_WIRE_PLANE_REQ) ? *m_b : *m_a;
+        ri_peer_t *peer = (type == RI_WIRE_PLANE_REQ) ? b_peer() : a_peer();
+        uint32_t id     = (type == RI_WIRE_PLANE_REQ) ?
+                                  ri_stream_find(m_b->worker(), SENDER, m_conn->id)->id :
+                                  m_conn->id;
+        wire_msg gone(type, id, RI_WIRE_PLANE_GONE);
+        uint64_t before = stale(n);
+
+        for (int i = 0; i < 4; ++i) {
+            gone.plane = (i == 3) ? RI_WIRE_PLANE_UD : RI_WIRE_PLANE_RC;
+            gone.way   = (i == 0) ? 0 :
+                         (i == 1) ? peer->rdma_way - 1 :
+                         (i == 2) ? peer->rdma_way + 1 :
+                                    peer->rdma_way;
+            n.deliver(gone);
+            EXPECT_EQ(before + i + 1, stale(n)) << i;
+            EXPECT_NE(nullptr, peer->rdma_ep) << i;
+        }
+        gone.plane = RI_WIRE_PLANE_RC;
+        gone.way   = peer->rdma_way;
+        for (int i = 0; i < 2; ++i) {
+            n.deliver(gone);
+            EXPECT_EQ(before + 4, stale(n));
+            EXPECT_EQ(nullptr, peer->rdma_ep);
+        }
+        for (int i = 0; i < 3; ++i) {
+            exchange(6);
+        }
+        EXPECT_TRUE(is_connected());
+    }
 }
 
 /* One message that cannot be read is no fault of the way. */

@@ -53,7 +53,7 @@ TEST_F(test_rtr_message_ends, again_while_early)
     send_ptr s1 = send(8), s2 = send();
     progress_both(3);
     EXPECT_EQ(RI_RTR_WRITTEN, rtr(r2));
-    ASSERT_EQ(2u, m_ab->sent.size());
+    ASSERT_EQ(3u, m_ab->sent.size()) << "and that the way is gone";
     deliver(m_ab, 1);
     EXPECT_EQ(1u, m_ba->count(RI_WIRE_FIN));
     pump();
