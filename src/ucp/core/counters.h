@@ -69,6 +69,7 @@
     _c(rx_ring, "messages", "that came through a ring") \
     _c(rx_eager_rdma, "messages", "that came by a channel through a network") \
     _c(rx_channel, "messages", "control, and offers of long ones, that came likewise") \
+    _c(rx_looked, "messages", "of these, RTRs that a send found in the channel") \
     _c(rx_long, "messages", "that were longer than this process's EAGER_THRESH") \
     _c(rx_read_bytes, "bytes", "read from the sender's memory") \
     _c(rx_bytes, "bytes", "payload of all of these") \

@@ -67,9 +67,10 @@ struct ri_channel_in {
     uint32_t key;
     uint32_t serial;
     uint32_t way;
-    uint32_t end;   /* closed: the position behind the last record */
-    uint32_t again; /* records that were sent again */
-    uint32_t all;   /* with all_told: so many there are in all */
+    uint32_t looked; /* RTRs before that position have been taken; not before rx.pos */
+    uint32_t end;    /* closed: the position behind the last record */
+    uint32_t again;  /* records that were sent again */
+    uint32_t all;    /* with all_told: so many there are in all */
     unsigned under_way;
     unsigned busy;     /* records that are being delivered, one within another */
     uint8_t stopping;  /* the sender was asked to stop */
@@ -163,6 +164,10 @@ void ri_rdma_channel_progress_out(ri_worker_t *worker);
 /** Receive from all channels of a worker, and go on with those that it sends by. @return Number
  * of records. */
 unsigned ri_rdma_channel_progress(ri_worker_t *worker);
+
+/** Take the RTRs that are in the channel of a stream, if it has one, wherever in it they are;
+ * outside of progress. */
+void ri_rdma_channel_take_rtrs(ri_stream_t *stream);
 
 /** Receiver: take all that is in a dead channel. */
 void ri_rdma_channel_drain(ri_channel_in_t *in);

@@ -99,6 +99,18 @@ static int channel_is_ahead(const ri_channel_in_t *in, const ri_channel_record_t
            ri_deliver_is_far_ahead(in->stream, header->value);
 }
 
+/* The record that was found counts as read. @return Whether a send has looked at it. */
+static int channel_advance(ri_channel_in_t *in, const ri_channel_record_t *header)
+{
+    int was_looked_at = (int32_t)(in->looked - in->rx.pos) > 0;
+
+    ri_channel_rx_advance(&in->rx, header);
+    if (ri_likely((int32_t)(in->looked - in->rx.pos) < 0)) {
+        in->looked = in->rx.pos;
+    }
+    return was_looked_at;
+}
+
 /* Take up to @a max records. Each counts as read before it is handed over, as a callback may call
  * progress, against UCX's rules, and so get here again; but its sender is not told before.
  * @return How many. */
@@ -107,6 +119,7 @@ static unsigned channel_take_some(ri_channel_in_t *in, unsigned max)
     ri_stream_t *stream = in->stream;
     ri_channel_record_t header;
     const void *payload;
+    int was_looked_at;
     unsigned count;
 
     ++stream->busy;
@@ -116,8 +129,11 @@ static unsigned channel_take_some(ri_channel_in_t *in, unsigned max)
         if ((payload == NULL) || channel_is_ahead(in, &header)) {
             break;
         }
-        ri_channel_rx_advance(&in->rx, &header);
-        in->last_use = stream->worker->ring_clock;
+        was_looked_at = channel_advance(in, &header);
+        in->last_use  = stream->worker->ring_clock;
+        if (ri_unlikely(was_looked_at && (header.type == RI_WIRE_RTR))) {
+            continue;
+        }
         if (ri_unlikely(!channel_take(stream, &header, payload))) {
             ri_deliver_breaking(stream, "a malformed record in its channel", header.type,
                                 header.length);
@@ -228,4 +244,33 @@ unsigned ri_rdma_channel_progress(ri_worker_t *worker)
     }
     ri_rdma_channel_progress_out(worker);
     return count;
+}
+
+void ri_rdma_channel_take_rtrs(ri_stream_t *stream)
+{
+    ri_channel_in_t *in = stream->channel;
+    ri_channel_record_t header;
+    const void *payload;
+    ri_channel_rx_t at;
+    unsigned count;
+
+    if (!ri_rdma_channel_is_there(stream) || in->dead || stream->broken) {
+        return;
+    }
+    at     = in->rx;
+    at.pos = in->looked;
+    for (count = 0; count < CHANNEL_BATCH; ++count) {
+        payload = ri_channel_rx_peek(&at, &header);
+        if (payload == NULL) {
+            return;
+        }
+        if (header.type == RI_WIRE_RTR) {
+            if (!channel_take(stream, &header, payload)) {
+                return; /* who reads it deals with it */
+            }
+            ++stream->counters.rx_looked;
+        }
+        ri_channel_rx_advance(&at, &header);
+        in->looked = at.pos;
+    }
 }

@@ -31,8 +31,8 @@ void ri_recv_rndv_open(ri_conn_t *conn)
 }
 
 /* Where both sides send and receive in turn, an RTR often comes between the message before
- * and this one. Callbacks may be under way in progress, and rings in the middle of a record.
- */
+ * and this one; and after a computation there are those of all that time. Callbacks may be under
+ * way in progress, and rings in the middle of a record. */
 static void recv_rndv_look(ri_conn_t *conn)
 {
     ri_stream_t *stream;
@@ -42,6 +42,7 @@ static void recv_rndv_look(ri_conn_t *conn)
     }
     ucs_list_for_each(stream, &conn->peer->streams, peer_list) {
         ri_ring_channel_take_rtrs(stream);
+        ri_rdma_channel_take_rtrs(stream);
     }
 }
 
