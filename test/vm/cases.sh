@@ -38,9 +38,9 @@ short ucx_rc             300 perftest tag_bw -s 100000 -n 10 -w 1 UCX_TLS=rc_v,s
 short ucx_ud             300 perftest tag_lat -s 8 -n 50 -w 5 UCX_TLS=ud_v,self
 full  softhca_all       1200 softhca '*'
 full  rc_pingpong_ipv4    60 pingpong ibv_rc_pingpong -n 100 -g 1
-full  reg_cache_load     600 unit 'test_reg_cache_load.*'
-full  plane_ud_all       600 unit 'test_ud_p*:test_ud_killed.*'
-full  plane_ud_ipv6      600 unit 'test_ud_p*:test_ud_killed.*' RI_TEST_GID_INDEX=0
+full  reg_cache_load    1800 unit 'test_reg_cache_load.*'
+full  plane_ud_ipv6      600 unit 'test_ud_plane.*:test_ud_killed.receiver:test_ud_killed.sender:test_ud_process.no_faults' RI_TEST_GID_INDEX=0
+full  plane_ud_large     900 unit 'test_ud_process.large'
 full  ud_pair_all        600 netem 'delay 50us' ud_pair 'test_ud_pair.*'
 full  ud_pair_loss       600 netem 'loss 5%' ud_pair 'test_ud_pair.*'
 full  ud_pair_loss_much  600 netem 'loss 20%' ud_pair 'test_ud_pair.messages'
@@ -221,7 +221,7 @@ mpi()
     local mpi=$1 program=/vm/test/bin/$1/$2 word pair=
     # shellcheck disable=SC2054  # these are UCX's commas
     local -a words=() launch=() options=() setup=("${ON_DEVICE[@]}"
-        UCX_TLS=posix,sysv,self LD_PRELOAD=$LIBRARY)
+        UCX_TLS=posix,sysv,self "LD_PRELOAD=$LIBRARY")
     need "$program" "$mpi"
     for word in "${@:3}"; do
         case $word in
@@ -277,7 +277,7 @@ perftest()
     need ucx_perftest ucx-utils
     for word in "$@"; do
         case $word in
-        LIBRARY=y) setup+=(UCX_RNDV_SCHEME=recv_init LD_PRELOAD=$LIBRARY) ;;
+        LIBRARY=y) setup+=(UCX_RNDV_SCHEME=recv_init "LD_PRELOAD=$LIBRARY") ;;
         [A-Z]*=*) setup+=("$word") ;;
         *) options+=("$word") ;;
         esac
