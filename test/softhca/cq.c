@@ -145,11 +145,17 @@ int sh_cq_push(sh_cq_t *cq, sh_qp_t *qp, const struct ibv_wc *wc, uint64_t sq_co
 void sh_cq_purge(sh_cq_t *cq, const sh_qp_t *qp)
 {
     uint64_t from, to;
+    sh_cqe_t *cqe;
 
     pthread_mutex_lock(&cq->lock);
     for (from = to = cq->head; from < cq->tail; ++from) {
-        if (cq->ring[from & (cq->size - 1)].qp != qp) {
-            cq->ring[to++ & (cq->size - 1)] = cq->ring[from & (cq->size - 1)];
+        cqe = &cq->ring[from & (cq->size - 1)];
+        if ((cqe->qp == qp) && sh_settings.like_rxe) {
+            cqe->qp       = NULL;
+            cqe->sq_count = 0;
+        }
+        if (cqe->qp != qp) {
+            cq->ring[to++ & (cq->size - 1)] = *cqe;
         }
     }
     cq->tail = to;

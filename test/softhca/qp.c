@@ -234,8 +234,10 @@ void sh_qp_end_epoch(sh_qp_t *qp)
 
 static void qp_flush_rq(sh_qp_t *qp)
 {
+    sh_cq_t *cq      = (sh_cq_t *)(void *)qp->super.recv_cq;
     struct ibv_wc wc = {0};
     sh_recv_wqe_t *wqe;
+    int again;
 
     if (qp->super.srq != NULL) {
         sh_async_event(qp->super.context, IBV_EVENT_QP_LAST_WQE_REACHED, &qp->super);
@@ -245,10 +247,15 @@ static void qp_flush_rq(sh_qp_t *qp)
     wc.opcode = IBV_WC_RECV;
     wc.qp_num = qp->super.qp_num;
     pthread_mutex_lock(&qp->rq.lock);
+    /* With rxe some may come back twice, but its queues have more room, too */
+    again = sh_settings.like_rxe &&
+            (cq->tail - cq->head + qp->rq.tail - qp->rq.head < (uint64_t)cq->super.cqe);
     while (qp->rq.head < qp->rq.tail) {
-        wqe      = &qp->rq.ring[qp->rq.head++ & (qp->rq.size - 1)];
+        wqe      = &qp->rq.ring[qp->rq.head & (qp->rq.size - 1)];
         wc.wr_id = wqe->wr_id;
-        sh_cq_push((sh_cq_t *)(void *)qp->super.recv_cq, qp, &wc, 0, 1);
+        sh_cq_push(cq, qp, &wc, 0, 1);
+        qp->rq.head += !again;
+        again = 0;
     }
     pthread_mutex_unlock(&qp->rq.lock);
 }

@@ -264,4 +264,12 @@ void sh_settings_load(void)
     sh_settings.faults.ud_delay_ns = 100000;
     sh_settings.faults.rc_status   = IBV_WC_RETRY_EXC_ERR;
     settings_list("SOFTHCA_FAULTS", settings_fault_word);
+
+    text = getenv("SOFTHCA_LIKE");
+    if ((text != NULL) && !strcmp(text, "rxe")) {
+        sh_settings.like_rxe            = 1;
+        sh_settings.faults.retry_always = 1;
+    } else if ((text != NULL) && *text) {
+        settings_complain("SOFTHCA_LIKE", text);
+    }
 }

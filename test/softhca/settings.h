@@ -16,6 +16,7 @@ typedef struct sh_settings {
     unsigned mtu; /* bytes */
     int ethernet; /* link layer */
     int ipv4;     /* the address on it, else IPv6 */
+    int like_rxe; /* where that differs from adapters */
     uint64_t max_reg;
     uint64_t seed;
     const char *counters;

@@ -182,7 +182,8 @@ void sh_ud_flush(void)
     for (i = 0; i < arrive.count; ++i) {
         arrival = &arrive.list[i];
         if (error && arrive_write(arrival)) {
-            arrival->wc.status = IBV_WC_LOC_PROT_ERR;
+            arrival->wc.status = sh_settings.like_rxe ? IBV_WC_WR_FLUSH_ERR :
+                                                        IBV_WC_LOC_PROT_ERR;
         }
         arrive_put_mrs();
         sh_cq_push_at((sh_cq_t *)(void *)arrival->qp->super.recv_cq, arrival->qp,
@@ -247,11 +248,13 @@ static void arrive_data(arrival_t *arrival, const sh_msg_t *msg)
 int sh_ud_accept(sh_qp_t *qp, const sh_msg_t *msg, uint64_t due)
 {
     arrival_t *arrival = &arrive.list[arrive.count];
+    int is_too_long;
 
     if (sh_rq_take(qp, &arrival->wqe)) {
         return -1;
     }
-    if (sh_rq_capacity(&arrival->wqe) < SH_GRH_SIZE + msg->length) {
+    is_too_long = sh_rq_capacity(&arrival->wqe) < SH_GRH_SIZE + msg->length;
+    if (is_too_long && !sh_settings.like_rxe) {
         sh_rq_untake(qp, &arrival->wqe);
         return -1;
     }
@@ -259,7 +262,12 @@ int sh_ud_accept(sh_qp_t *qp, const sh_msg_t *msg, uint64_t due)
     arrival->due          = due;
     arrival->is_solicited = msg->flags & SH_MSG_SOLICITED;
     arrive_wc(arrival, msg);
-    arrive_data(arrival, msg);
+    if (is_too_long) {
+        arrival->wc.status = IBV_WC_REM_INV_REQ_ERR;
+        arrival->offset = arrival->length = 0;
+    } else {
+        arrive_data(arrival, msg);
+    }
     arrive.num_pieces += arrival->wqe.num_sge;
     sh_count(copies, 1);
     sh_count(copied_bytes, msg->length);

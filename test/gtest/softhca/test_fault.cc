@@ -8,6 +8,7 @@
 #include <csignal>
 #include <set>
 #include <sys/wait.h>
+#include <unistd.h>
 
 class test_softhca_fault : public softhca_test {
 protected:
@@ -210,4 +211,45 @@ TEST_F(test_softhca_fault, rnr_storm)
     }
     EXPECT_GT(counters().fault_rnrs, before.fault_rnrs);
     EXPECT_GT(counters().retries, before.retries);
+}
+
+/* What programs must bear on rxe: completions of a QP that was reset stay, and a datagram that
+ * is too long for its receive, or whose receive is wrong, breaks the QP. */
+TEST_F(test_softhca_fault, like_rxe)
+{
+    node_params params;
+    struct ibv_ah *ah;
+    struct ibv_wc wc;
+
+    set("SOFTHCA_LIKE", "rxe");
+    params.type = IBV_QPT_UD;
+    node a(params), b(params);
+    connect(a, b);
+    struct ibv_ah_attr attr = path_to(b.address());
+    ah                      = ibv_create_ah(a.pd, &attr);
+
+    ASSERT_EQ(0, b.recv(0, 100, 1));
+    ASSERT_EQ(0, a.datagram(ah, b.qp->qp_num, 0, 8));
+    EXPECT_EQ(IBV_WC_SUCCESS, a.wait().status);
+    usleep(10000); /* it arrives */
+    b.set_state(IBV_QPS_RESET);
+    wc = b.wait();
+    EXPECT_EQ(IBV_WC_SUCCESS, wc.status);
+    EXPECT_EQ(1u, wc.wr_id);
+
+    a.set_state(IBV_QPS_RESET);
+    connect(a, b);
+    ASSERT_EQ(0, b.recv(0, 40 + 7, 2));
+    ASSERT_EQ(0, b.recv(0, 100, 3));
+    ASSERT_EQ(0, a.datagram(ah, b.qp->qp_num, 0, 8));
+    wc = b.wait();
+    EXPECT_EQ(IBV_WC_REM_INV_REQ_ERR, wc.status);
+    EXPECT_EQ(2u, wc.wr_id);
+    for (int i = 0; i < 2; ++i) {
+        wc = b.wait();
+        EXPECT_EQ(IBV_WC_WR_FLUSH_ERR, wc.status);
+        EXPECT_EQ(3u, wc.wr_id);
+    }
+    EXPECT_EQ(IBV_QPS_ERR, b.state());
+    EXPECT_EQ(0, ibv_destroy_ah(ah));
 }
