@@ -229,6 +229,7 @@ protected:
         ri_config.ud_qps       = 8;
         ri_config.ud_window    = 64;
         ri_config.ud_timeout   = 0;
+        ri_config.ud_repair    = 1;
     }
 
     /* Run something in a process of its own, with more in its environment. */
