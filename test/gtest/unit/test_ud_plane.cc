@@ -81,6 +81,26 @@ TEST_F(test_ud_plane, from_another)
     });
 }
 
+/* Pieces that nobody has looked at yet are not taken for missing when the sender asks. */
+TEST_F(test_ud_plane, probe_behind_its_pieces)
+{
+    run([](trio &t) {
+        ri_ud_message_t probe = {};
+        transfer x(t.a(), t.c());
+
+        ASSERT_EQ(UCS_OK, x.start_recv(t.a_c.ep[1]));
+        ASSERT_EQ(UCS_INPROGRESS, x.start_send(t.a_c.ep[0], x.recv.target));
+        usleep(20000);
+        probe.type   = RI_UD_PROBE;
+        probe.number = x.recv.target.number;
+        probe.pieces = x.recv.target.granted;
+        ri_ud_recv_probe(ri_container_of(t.a_c.ep[1], ri_ud_ep_t, super), &probe);
+        wait(t.list, [&]() { return x.ended(); });
+        EXPECT_TRUE(x.is_received());
+        EXPECT_EQ(0u, t.c().counters()->ud_nacks + t.c().counters()->ud_restarts);
+    });
+}
+
 /* A message that is sent a second time, when the receive is over. */
 TEST_F(test_ud_plane, late)
 {
