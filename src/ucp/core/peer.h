@@ -67,6 +67,7 @@ struct ri_peer {
     ucs_list_link_t owed; /* control messages that wait for a first way out */
     ri_release_t releases[2 * RI_WIRE_RELEASE_MAX]; /* that wait for company */
     unsigned num_releases;
+    double releasing_since; /* ri_time() from when they wait; 0: only for a number of calls */
     ucs_list_link_t releasing_link; /* in worker->releasing, if any waits, also in one of
                                        the conns; else self-linked */
 };

@@ -406,8 +406,8 @@ static void worker_progress_slow(ri_worker_t *worker)
         ri_hybrid_progress(worker);
     }
     if (worker->countdown == 0) {
-        ri_hybrid_flush_releases(worker);
         ri_worker_housekeeping(worker);
+        ri_hybrid_flush_due(worker);
     }
     worker->attention = ri_worker_has_work(worker);
 }

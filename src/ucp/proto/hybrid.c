@@ -12,9 +12,12 @@
 
 #include <string.h>
 
-/* Buffers to be given back within a host wait for so many progress calls at most. Through a network
- * a message of their own interrupts the sender: there they wait for company, or housekeeping. */
+/* Buffers to be given back are looked at after so many progress calls. */
 #define HYBRID_RELEASE_CALLS 256u
+
+/* Through a network a message of their own interrupts the sender: there they wait at least so long
+ * for company. */
+double ri_hybrid_release_time = 10e-3;
 
 /* A POOL always names one segment. */
 typedef union hybrid_pool_msg {
@@ -371,6 +374,31 @@ void ri_hybrid_flush_releases(ri_worker_t *worker)
     }
 }
 
+void ri_hybrid_flush_due(ri_worker_t *worker)
+{
+    size_t count = ucs_list_length(&worker->releasing);
+    ri_peer_t *peer;
+    double until;
+
+    if (count == 0) {
+        return;
+    }
+    /* One round, from the head: a flush may end any peer */
+    until = ri_time() - ri_hybrid_release_time;
+    for (; (count > 0) && !ucs_list_is_empty(&worker->releasing); --count) {
+        peer = ucs_list_head(&worker->releasing, ri_peer_t, releasing_link);
+        if (peer->releasing_since <= until) {
+            hybrid_flush(worker, peer);
+        } else {
+            ucs_list_del(&peer->releasing_link);
+            ucs_list_add_tail(&worker->releasing, &peer->releasing_link);
+        }
+    }
+    if (!ucs_list_is_empty(&worker->releasing)) {
+        worker->countdown = ri_min(worker->countdown, HYBRID_RELEASE_CALLS);
+    }
+}
+
 void ri_hybrid_flush_conn(ri_conn_t *conn)
 {
     if ((conn->peer != NULL) && !ucs_list_is_empty(&conn->peer->releasing_link)) {
@@ -396,9 +424,8 @@ void ri_hybrid_release(ri_stream_t *stream, uint32_t id, int at_once)
 
     if (ucs_list_is_empty(&peer->releasing_link)) {
         ucs_list_add_tail(&worker->releasing, &peer->releasing_link);
-        if (peer->plane_ep != NULL) {
-            worker->countdown = ri_min(worker->countdown, HYBRID_RELEASE_CALLS);
-        }
+        worker->countdown     = ri_min(worker->countdown, HYBRID_RELEASE_CALLS);
+        peer->releasing_since = (peer->plane_ep == NULL) ? ri_time() : 0;
     }
     count = peer->num_releases + ((conn != NULL) && (conn->release != 0));
     /* Only a ring tells the hint. */

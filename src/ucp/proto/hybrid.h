@@ -74,6 +74,12 @@ void ri_hybrid_release(ri_stream_t *stream, uint32_t id, int at_once);
 /** Receiver: send all that waits to be given back. */
 void ri_hybrid_flush_releases(ri_worker_t *worker);
 
+/** Receiver: send what has waited long enough. */
+void ri_hybrid_flush_due(ri_worker_t *worker);
+
+/** So many seconds what goes back through a network waits for company; tests change it. */
+extern double ri_hybrid_release_time;
+
 /** Receiver: likewise, what goes to the peer of a conn that is about to be closed. */
 void ri_hybrid_flush_conn(ri_conn_t *conn);
 

@@ -73,11 +73,15 @@ protected:
                ((m_ab2 != nullptr) && !m_ab2->sent.empty());
     }
 
-    /* As after the 65536 progress calls that it takes else. */
+    /* Have all pool buffers given back, as if enough time and progress calls had passed. */
     void housekeeping()
     {
+        double time = ri_hybrid_release_time;
+
+        ri_hybrid_release_time   = 0;
         m_a->worker()->countdown = m_b->worker()->countdown = 1;
         progress_both(1);
+        ri_hybrid_release_time = time;
     }
 
     void progress_both(unsigned rounds)
