@@ -147,9 +147,24 @@ ways_used()
     done
 }
 
+# counters_used FILE COUNTER...: likewise, for counters that some process must have above 0
+counters_used()
+{
+    local stats=$1 counter
+    shift
+    for counter in "$@"; do
+        echo "[ RUN      ] $counter"
+        awk -v counter="$counter" '
+            $1 == counter && $2 ~ /^[0-9]+$/ { sum += $2 }
+            END { print (sum > 0 ? "[       OK ] " : "[  FAILED  ] ") counter " (0 ms)" }' \
+            "$stats"
+    done
+}
+
 # run_gtest SECONDS PROGRAM [NAME=VALUE...] [--gtest options]: one TAP line for each gtest
 # test; a crash, a hang or a sanitizer's report at exit fails as well. With WAYS set to columns of
-# the report's ucxri:sent, messages must have gone by each of these, if all tests have passed.
+# the report's ucxri:sent, messages must have gone by each of these, if all tests have passed; with
+# COUNTERS set to names of counters, these must be above 0.
 run_gtest()
 {
     local limit=$1 program=$2
@@ -169,6 +184,7 @@ run_gtest()
     # the thread, and crashes there
     [ "$SAN_NAME" != tsan ] || setup+=(UCX_MEM_EVENTS=n)
     [ -z "${WAYS-}" ] || setup+=(UCXRI_REPORT=y UCXRI_REPORT_DEST="$TMP/report")
+    [ -z "${COUNTERS-}" ] || setup+=(UCXRI_STATS=y UCXRI_STATS_DEST="$TMP/stats")
     {
         timeout -k 10 "$limit" env "${setup[@]}" "$program" --gtest_color=no \
             "${options[@]}" </dev/null 2>&1
@@ -176,6 +192,10 @@ run_gtest()
         if [ $status -eq 0 ] && [ -n "${WAYS-}" ]; then
             # shellcheck disable=SC2086  # WAYS are words
             ways_used "$TMP/report" $WAYS
+        fi
+        if [ $status -eq 0 ] && [ -n "${COUNTERS-}" ]; then
+            # shellcheck disable=SC2086  # COUNTERS are words
+            counters_used "$TMP/stats" $COUNTERS
         fi
         echo "gtest exit status $status"
     } | tee "$TMP/gtest.log" | awk '

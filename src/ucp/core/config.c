@@ -26,8 +26,8 @@
  * a host: what a copy may cost grows with it. */
 #define CONFIG_NET_EXCHANGE 4
 
-/* Up to there the eager channel through a network was not slower than active messages.
- * (performance.md) */
+/* A guess of up to where the eager channel through a network is faster than active messages, on an
+ * adapter; on the software one it is not at all. (performance.md) */
 #define CONFIG_IB_EAGER_MAX 4096
 
 extern char **environ;
@@ -137,7 +137,7 @@ static const config_field_t config_fields[] = {
          "registered for it."},
         {"IB_EAGER_MAX", "memunits", "auto", FIELD(ib_eager_max),
          "Messages up to this size go that way. At most EAGER_THRESH and nearly 1/4 of\n"
-         "IB_EAGER_SIZE. auto: 4k."},
+         "IB_EAGER_SIZE. auto: 4k. 0: control messages only, which tell of longer ones."},
         {"IB_EAGER_AFTER", "uint", "64", FIELD(ib_eager_after),
          "A pair gets its buffer after this many short messages in one direction."},
         {"UD_QPS", "uint", "64", FIELD(ud_qps),

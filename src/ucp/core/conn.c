@@ -137,11 +137,11 @@ void ri_conn_update_fast(ri_conn_t *conn)
 
     conn->channel_end = ((conn->channel != NULL) &&
                          (conn->channel->state == RI_CHANNEL_OPEN)) ?
-                                conn->channel->max + 1 :
+                                conn->channel->end :
                                 0;
     if (!healthy || (conn->remote_id == 0) || !ucs_list_is_empty(&conn->pending) ||
         ((conn->untold != NULL) && (conn->untold->count > 0)) ||
-        ((conn->channel_end != 0) && (conn->flags & RI_CONN_NO_RING))) {
+        ((conn->channel != NULL) && (conn->flags & RI_CONN_NO_RING))) {
         conn->fast_max = 0;
     } else if (conn->ring != NULL) {
         conn->fast_max = (conn->flags & RI_CONN_NO_RING) ? 0 : conn->ring_max + 1;

@@ -361,7 +361,9 @@ static ri_channel_out_t *channel_accept(ri_conn_t *conn, const ri_wire_msg_t *ms
     out->key     = msg->key;
     out->serial  = msg->serial;
     out->way     = msg->way;
-    out->max     = ri_min(out->tx.max_payload, ri_config.ib_eager_max);
+    out->end     = (ri_config.ib_eager_max == 0) ?
+                           0 :
+                           ri_min(out->tx.max_payload, ri_config.ib_eager_max) + 1;
     ucs_list_add_tail(&worker->channels_out, &out->list);
     ++worker->num_channels;
     conn->channel = out;

@@ -16,9 +16,9 @@
  * takes what is in the buffer, in which nothing changes any more. The sender sends each record
  * again, by active message, that its device has not acknowledged (CHANNEL_AGAIN), with its
  * position; the receiver gives up its own end before it looks at such a message, and drops what is
- * in front of the position up to which it has read. So each record is handled once, whatever it is:
- * the handlers know nothing of ways that fail. The receiver keeps the position until the sender says
- * that this was all, and offers no other channel before.
+ * in front of the position up to which it has read. So each record is handled once, whatever it
+ * is: the handlers know nothing of ways that fail. The receiver keeps the position until the sender
+ * says that this was all, and offers no other channel before.
  * Rejected: to tell by the number what was there already. Only messages in sequence have one, and
  * a synchronous one would be answered twice.
  */
@@ -46,7 +46,7 @@ struct ri_channel_out {
     uint32_t key;     /* for it */
     uint32_t serial;
     uint32_t way;   /* that it is written by */
-    uint32_t max;   /* longest payload of a short message */
+    uint32_t end;   /* shorter messages may go by it; 0: none */
     uint32_t again; /* records that were sent again */
     unsigned under_way;
     uint8_t state;        /* ri_channel_state_t */

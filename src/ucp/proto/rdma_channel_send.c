@@ -25,7 +25,7 @@ static inline int channel_can(const ri_conn_t *conn, size_t length)
 
 int ri_rdma_channel_can(const ri_conn_t *conn, size_t length)
 {
-    return channel_can(conn, length) && (length <= conn->channel->max);
+    return channel_can(conn, length) && (length < conn->channel->end);
 }
 
 /* Give the next record to the device. If that fails some of it may have been written: it counts

@@ -355,7 +355,7 @@ static ri_select_param_t send_facts(const ri_send_req_t *req, int sync,
             .hybrid_net    = ri_config.hybrid_net,
             .coop_thresh   = ri_config.coop_thresh,
             .ring_max      = conn->ring_max,
-            .channel_max   = has_channel ? conn->channel->max : 0,
+            .channel_max   = has_channel ? conn->channel->end - 1 : 0,
             .eager_thresh  = ri_config.eager_thresh,
             .am_inline     = ri_config.am_inline};
 }

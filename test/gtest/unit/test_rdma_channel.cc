@@ -166,6 +166,26 @@ TEST_F(test_rdma_channel, malformed_record)
     check_idle();
 }
 
+/* For control messages alone: short messages go by UCP, also behind one-sided operations. */
+TEST_F(test_rdma_channel, control_only)
+{
+    with_channels();
+    ri_config.ib_eager_max = 0;
+    open();
+    for (size_t length : {0, 1, 100}) {
+        exchange(length);
+    }
+    EXPECT_EQ(0u, by_channel());
+    for (int i = 0; i < 2; ++i) { /* the first one by UCP, which asks for the way */
+        EXPECT_EQ(0u, m_conn->counters.tx_channel);
+        exchange(LONG);
+    }
+    EXPECT_EQ(1u, m_conn->counters.tx_channel);
+    ri_conn_note_rma(m_conn);
+    exchange(8);
+    EXPECT_FALSE(m_conn->flags & RI_CONN_BEHIND_RMA) << "it has asked";
+}
+
 TEST_F(test_rdma_channel, off)
 {
     with_channels(0);
