@@ -187,6 +187,20 @@ static int settings_fault_word(const char *name, char *value)
         }
         return settings_share_of(value, &sh_settings.faults.ud_delay);
     }
+    if (!strcmp(name, "ud_lose")) {
+        if (detail != NULL) {
+            if (settings_number(detail, settings_count, &number)) {
+                return -1;
+            }
+            sh_settings.faults.ud_lose_count = (uint64_t)number;
+        }
+        if ((value == NULL) || settings_number(value, settings_count, &number) ||
+            (number < 1) || (number > UINT8_MAX)) {
+            return -1;
+        }
+        sh_settings.faults.ud_lose = (uint8_t)number;
+        return 0;
+    }
     if (!strcmp(name, "rc_kill")) {
         return settings_share_of(value, &sh_settings.faults.rc_kill);
     }
@@ -260,9 +274,10 @@ void sh_settings_load(void)
     }
 
     settings_list("SOFTHCA_LINK", settings_link_word);
-    sh_settings.faults.ud_window   = 4;
-    sh_settings.faults.ud_delay_ns = 100000;
-    sh_settings.faults.rc_status   = IBV_WC_RETRY_EXC_ERR;
+    sh_settings.faults.ud_window     = 4;
+    sh_settings.faults.ud_delay_ns   = 100000;
+    sh_settings.faults.ud_lose_count = UINT64_MAX;
+    sh_settings.faults.rc_status     = IBV_WC_RETRY_EXC_ERR;
     settings_list("SOFTHCA_FAULTS", settings_fault_word);
 
     text = getenv("SOFTHCA_LIKE");

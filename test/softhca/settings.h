@@ -33,6 +33,8 @@ typedef struct sh_settings {
         unsigned ud_window; /* messages that a reordered one lets by */
         double ud_delay;
         uint64_t ud_delay_ns;
+        uint8_t ud_lose; /* second byte of datagrams that get lost; 0: none */
+        uint64_t ud_lose_count;
         uint64_t rc_kill_after; /* work requests of a QP; 0: never */
         double rc_kill;
         unsigned rc_status; /* enum ibv_wc_status of a killed QP's work request */

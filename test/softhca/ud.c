@@ -210,6 +210,19 @@ static int ud_ring_is_full(unsigned slot, size_t size)
            sh_fabric_alive(slot, sh_fabric_generation(slot));
 }
 
+/* Whether a datagram is of the kind that gets lost, so many of a QP's. */
+static int ud_is_to_lose(sh_qp_t *qp, const sh_msg_t *msg, const uint8_t *data)
+{
+    if ((sh_settings.faults.ud_lose == 0) || (msg->flags & SH_MSG_IMM) ||
+        (msg->length < 2) || (data[1] != sh_settings.faults.ud_lose) ||
+        (qp->sq.losses == sh_settings.faults.ud_lose_count)) {
+        return 0;
+    }
+    ++qp->sq.losses;
+    sh_count(fault_drops, 1);
+    return 1;
+}
+
 int sh_ud_send(sh_qp_t *qp, sh_send_wqe_t *wqe, enum ibv_wc_status *status,
                uint64_t *gone)
 {
@@ -239,7 +252,9 @@ int sh_ud_send(sh_qp_t *qp, sh_send_wqe_t *wqe, enum ibv_wc_status *status,
     }
     sh_link_send(sh_context(qp->super.context)->device->index, &datagram.msg, wqe->length,
                  &qp->sent);
-    if (ud_faults_wanted()) {
+    if (ud_is_to_lose(qp, &datagram.msg, data)) {
+        /* It is gone */
+    } else if (ud_faults_wanted()) {
         sh_faults_ud(qp, &fault);
         memmove(datagram.bytes + sizeof(sh_msg_t), data, wqe->length);
         ud_send_faulty(qp, &datagram, &fault);

@@ -9,6 +9,7 @@
 #include "../proto/hybrid.h"
 #include "../proto/rdma_channel.h"
 #include "../proto/rndv.h"
+#include "../proto/ud_ends.h"
 
 static uint32_t ep_param_flags(const ucp_request_param_t *param)
 {
@@ -24,13 +25,14 @@ static int ep_op_must_wait(ri_worker_t *worker, ri_conn_t *conn)
                     ri_rdma_channel_is_any_busy(worker));
 }
 
-/* A close also waits until the peer has read what it may read from this process's memory. */
+/* A close also waits until the peer has read what it may read from this process's memory, and until
+ * it knows what this process has received. */
 static int ep_close_must_wait(ri_conn_t *conn)
 {
     return ep_op_must_wait(conn->worker, conn) ||
            ((conn->status == UCS_OK) &&
             (ri_rndv_is_under_way(conn) || ri_coop_is_unread(conn))) ||
-           ri_hybrid_is_under_way(conn);
+           ri_hybrid_is_under_way(conn) || ri_ud_ends_must_wait(conn);
 }
 
 /* Say what there is to say before a close. @return Whether it has gone out. */

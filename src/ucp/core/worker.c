@@ -21,6 +21,7 @@
 #include "../proto/rdma_channel.h"
 #include "../proto/rtr.h"
 #include "../proto/rtr_message.h"
+#include "../proto/ud_ends.h"
 #include "../tag/dispatch.h"
 #include "../../uct/shm/host.h"
 
@@ -292,6 +293,7 @@ void ri_worker_destroy(ri_worker_t *worker)
     ri_context_remove_worker(worker->context, worker);
 
     ri_rndv_discard_all(worker); /* as long as there are ways out */
+    ri_ud_ends_worker(worker);
     ri_coop_end_all(worker);
     ri_rtr_message_end_all(worker);
     ri_rdma_channel_end_all(worker);

@@ -23,6 +23,7 @@
 #include "rdma_channel.h"
 #include "recv_rndv_message.h"
 #include "rtr_message.h"
+#include "ud_ends.h"
 #include "../core/worker.h"
 
 #include <string.h>
@@ -112,6 +113,7 @@ static void way_wait(ri_peer_t *peer)
 static void way_give_up(ri_worker_t *worker, ri_peer_t *peer)
 {
     if (peer->rdma_ep != NULL) {
+        ri_ud_ends_way_fails(peer);
         ++worker->counters.planes_failed;
         worker->counters.qp_failed += (peer->rdma_kind == RI_WIRE_PLANE_RC);
         ri_way_drop(worker, peer, RI_RDMA_FAILED);

@@ -10,6 +10,7 @@
 #include "rdma_read.h"
 #include "rndv.h"
 #include "rtr.h"
+#include "ud_ends.h"
 #include "../tag/deliver.h"
 #include "../tag/send.h"
 #include "../../uct/ib/ud.h"
@@ -207,8 +208,10 @@ void ri_send_rndv_ud_handle_target(ri_worker_t *worker, ri_conn_t *conn,
 {
     ri_send_req_t *req = ri_id_get(&worker->req_ids, msg->value);
 
-    if ((req == NULL) || (req->conn != conn) || (req->wire_type != RI_WIRE_RTS) ||
-        (req->sn != msg->sn)) {
+    if (msg->flags & RI_WIRE_TARGET_RECEIVED) {
+        ri_ud_ends_handle(conn, msg);
+    } else if ((req == NULL) || (req->conn != conn) || (req->wire_type != RI_WIRE_RTS) ||
+               (req->sn != msg->sn)) {
         ++worker->counters.rx_stale;
     } else if ((req->target == RI_SEND_TARGET_WANTED) &&
                (req->waiting & RI_SEND_WAIT_MATCH)) {

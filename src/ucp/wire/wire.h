@@ -287,6 +287,9 @@ typedef struct ri_wire_target {
 /* Flag of TARGET: there is none, or the one before is none any more. */
 #define RI_WIRE_TARGET_VOID 1
 
+/* Flag of TARGET: it is about no RTS. All that was sent to the target has been received. */
+#define RI_WIRE_TARGET_RECEIVED 2
+
 typedef struct ri_wire_abandon {
     ri_wire_base_t base; /* value: id of the sender's request */
     uint32_t recv_id;    /* of TARGET */

@@ -423,6 +423,7 @@ static void ud_disconnect(ri_plane_ep_t *super)
     ri_id_free(&plane->ids, ep->id);
     ucs_list_del(&ep->list);
     free(ep->cancelled);
+    free(ep->unheard);
     free(ep);
 
     while (!ucs_list_is_empty(&ending)) {
@@ -501,6 +502,9 @@ static const ri_ud_ops_t ud_ops = {
         .send     = ri_ud_send,
         .cancel   = ri_ud_cancel,
         .forget   = ri_ud_forget,
+        .unheard  = ri_ud_unheard,
+        .remind   = ri_ud_remind,
+        .heard    = ri_ud_heard,
         .counters = ri_ud_get_counters,
 };
 

@@ -24,6 +24,10 @@
  * a probe for one that it has given out and does not know any more with ACK, unless it
  * was cancelled. Those that were are kept until forget().
  *
+ * That answer cannot be had from a process that has ended, so a receiver that is about to has to
+ * know whether its last ACKs have arrived. The sender says so (DONE, for several at a time), and
+ * what it has not said by then is repeated (remind), or told another way (unheard, heard).
+ *
  * One queue pair sends the pieces of all transfers, in chains, in turn. So it has one queue,
  * and the receiver can tell the peer's datagrams from those of others by one number.
  */
@@ -90,6 +94,18 @@ typedef struct ri_ud_ops {
     /** The sender has said that it will not ask for a transfer of this number that was
      * cancelled: it has not used the target, and will not. */
     void (*forget)(ri_plane_ep_t *ep, uint32_t number);
+
+    /** @return How many messages were received by a way of which the sender has not said that it
+     * knows; the numbers of the first @a max of them. */
+    unsigned (*unheard)(ri_plane_ep_t *ep, uint32_t *numbers, unsigned max);
+
+    /** Tell the sender of those again, if it is time to. To be called now and then, with progress
+     * between. @return Whether that is worth while: it was not yet in vain for long. */
+    int (*remind)(ri_plane_ep_t *ep);
+
+    /** The receiver has said by another way that it has the message that is sent under a
+     * number. */
+    void (*heard)(ri_plane_ep_t *ep, uint32_t number);
 
     /** @return The counters of a plane. */
     const ri_ud_counters_t *(*counters)(const ri_plane_t *plane);

@@ -224,6 +224,8 @@ static void control_arrived(ri_ud_plane_t *plane, const struct ibv_wc *wc)
         ++plane->counters.ud_dropped;
     } else if (message.type == RI_UD_PROBE) {
         ri_ud_recv_probe(ep, &message);
+    } else if (message.type == RI_UD_DONE) {
+        ri_ud_heard_done(ep, &message);
     } else {
         ri_ud_send_message(ep, &message);
     }

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * What the parts of the ud plane share: ud.c has the plane and its ways, ud_recv.c and ud_send.c
- * the transfers, ud_control.c the control messages.
+ * the transfers, ud_control.c the control messages, ud_heard.c who knows of the end of transfers.
  */
 #ifndef RI_UD_PLANE_H
 #define RI_UD_PLANE_H
@@ -87,6 +87,15 @@ struct ri_ud_ep {
     uint32_t *cancelled;  /* numbers of recvs */
     size_t num_cancelled;
     size_t max_cancelled;
+    uint32_t *
+            unheard; /* numbers of recvs that have ended well, unknown to the sender perhaps */
+    size_t num_unheard;
+    size_t max_unheard;
+    unsigned reminders; /* sent for those, one after the other */
+    uint64_t remind_at;
+    uint32_t
+            done_first; /* sends that have ended well and that the receiver is to be told: */
+    uint32_t done_bits; /* bit i: done_first + i */
 
     /* Of the remote side: */
     int is_known; /* it has answered something */
@@ -182,6 +191,25 @@ void ri_ud_cancel(ri_ud_op_t *op);
 void ri_ud_forget(ri_plane_ep_t *ep, uint32_t number);
 const ri_ud_counters_t *ri_ud_get_counters(const ri_plane_t *plane);
 
+unsigned ri_ud_unheard(ri_plane_ep_t *ep, uint32_t *numbers, unsigned max);
+int ri_ud_remind(ri_plane_ep_t *ep);
+void ri_ud_heard(ri_plane_ep_t *ep, uint32_t number);
+
+/* ud_heard.c */
+
+/** A message was received. */
+void ri_ud_heard_received(ri_ud_ep_t *ep, uint32_t number);
+
+/** DONE has come; wire input. */
+void ri_ud_heard_done(ri_ud_ep_t *ep, const ri_ud_message_t *message);
+
+/** A send has ended, and is in no list of its way: if that was well, say so, when others have,
+ * too. */
+void ri_ud_heard_sent(const ri_ud_send_t *send);
+
+/** An ACK has come for what is no send here, any more: say so. */
+void ri_ud_heard_again(ri_ud_ep_t *ep, uint32_t number);
+
 /* ud_recv.c */
 void ri_ud_recv_progress(ri_ud_plane_t *plane);
 void ri_ud_recv_time(ri_ud_plane_t *plane);
@@ -203,6 +231,7 @@ void ri_ud_send_time(ri_ud_plane_t *plane);
 /** Post what there is to send. */
 void ri_ud_send_post(ri_ud_plane_t *plane);
 void ri_ud_send_message(ri_ud_ep_t *ep, const ri_ud_message_t *message);
+ri_ud_send_t *ri_ud_send_find(ri_ud_ep_t *ep, uint32_t number);
 void ri_ud_send_cancel(ri_ud_send_t *send, ucs_status_t status);
 
 /** Nothing that was posted is used any more when this returns; what was not sent is lost. */

@@ -300,6 +300,7 @@ static void recv_check(ri_ud_recv_t *recv)
     } else if (recv->rx.state == RI_UD_RX_FAILED) {
         ri_ud_recv_cancel(recv, UCS_ERR_UNREACHABLE);
     } else if (recv->rx.state == RI_UD_RX_DONE) {
+        ri_ud_heard_received(recv->super.ep, recv->super.number);
         ucs_list_del(&recv->super.list);
         recv_release(recv);
         recv->state = RI_UD_RECV_ENDED;

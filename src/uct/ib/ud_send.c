@@ -156,6 +156,7 @@ void ri_ud_send_time(ri_ud_plane_t *plane)
             ucs_list_del(&send->super.list);
             ucs_list_del(&send->super.ep_list);
             ri_ud_transfer_end(&send->super, send->tx.status);
+            ri_ud_heard_sent(send);
         }
     }
 }
@@ -247,7 +248,7 @@ void ri_ud_send_post(ri_ud_plane_t *plane)
     } while (1);
 }
 
-static ri_ud_send_t *send_find(ri_ud_ep_t *ep, uint32_t number)
+ri_ud_send_t *ri_ud_send_find(ri_ud_ep_t *ep, uint32_t number)
 {
     ri_ud_send_t *send;
 
@@ -261,10 +262,13 @@ static ri_ud_send_t *send_find(ri_ud_ep_t *ep, uint32_t number)
 
 void ri_ud_send_message(ri_ud_ep_t *ep, const ri_ud_message_t *message)
 {
-    ri_ud_send_t *send = send_find(ep, message->number);
+    ri_ud_send_t *send = ri_ud_send_find(ep, message->number);
 
     ep->is_known = 1;
-    /* Those of transfers that are over are not worth counting */
+    if ((send == NULL) && (message->type == RI_UD_ACK)) {
+        ri_ud_heard_again(ep, message->number);
+    }
+    /* Others of transfers that are over are not worth counting */
     if ((send != NULL) && !ri_ud_tx_message(&send->tx, message)) {
         ++ri_ud_plane(ep)->counters.ud_dropped;
     }
@@ -297,7 +301,7 @@ static ucs_status_t send_check(ri_ud_ep_t *ep, const ri_ud_target_t *target,
     if ((wrong == NULL) && (target->length != length)) {
         return UCS_ERR_INVALID_PARAM;
     }
-    if ((wrong == NULL) && (send_find(ep, target->number) != NULL)) {
+    if ((wrong == NULL) && (ri_ud_send_find(ep, target->number) != NULL)) {
         wrong = "used already";
     }
     if (wrong != NULL) {

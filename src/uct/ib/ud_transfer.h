@@ -81,6 +81,7 @@ typedef enum ri_ud_type {
     RI_UD_RESTART, /* receiver: all from base on is to be sent again, as of a new epoch */
     RI_UD_CANCEL,  /* receiver: there will be no end */
     RI_UD_PROBE,   /* sender: all up to sent is on its way; what is missing? */
+    RI_UD_DONE,    /* sender: it knows of the end of these transfers */
     RI_UD_TYPE_LAST
 } ri_ud_type_t;
 
@@ -93,8 +94,9 @@ typedef struct ri_ud_message {
     uint32_t pieces;   /* granted, or PROBE: sent */
     uint32_t sequence; /* RESTART: number of the first piece */
     uint32_t qkey;     /* RESTART; set by the owner */
-    uint32_t num_bits; /* NACK */
-    uint8_t bits[RI_UD_WINDOW_MAX / 8]; /* NACK: 1: missing */
+    uint32_t num_bits; /* NACK, DONE */
+    uint8_t bits[RI_UD_WINDOW_MAX /
+                 8]; /* NACK: 1: missing. DONE: number and later ones */
 } ri_ud_message_t;
 
 /* In ns. Each wait without an answer is twice as long as the one before. */

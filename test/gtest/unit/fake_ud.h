@@ -33,8 +33,12 @@ public:
     ucs_status_t send_status = UCS_OK; /* of the calls */
     ucs_status_t sent_status = UCS_OK; /* of sends; OK: as it is */
     ucs_status_t lost_status =
-            UCS_OK;       /* not OK: how the receives end, as nothing arrives */
-    bool delivers = true; /* what is sent, and received then */
+            UCS_OK;            /* not OK: how the receives end, as nothing arrives */
+    bool delivers      = true; /* what is sent, and received then */
+    bool acks          = true; /* the sender is told that it was received */
+    unsigned reminders = 0;    /* that are worth while, before UCP has to tell it */
+    unsigned reminded  = 0;
+    std::vector<uint32_t> unheard_numbers;
 
 private:
     struct transfer {
@@ -48,6 +52,7 @@ private:
         std::vector<ri_segment_t> memory;
         uint64_t length;
         ucs_status_t status; /* INPROGRESS: it has not ended */
+        bool is_lost;        /* there will be no acknowledgement */
     };
 
     static ud *of(end *e) { return static_cast<ud *>(e->of); }
@@ -62,8 +67,8 @@ private:
 
     transfer &begin(end *way, const ri_ud_list_t *list, ri_ud_op_t *op, bool is_send)
     {
-        transfer t    = {way,  op, is_send, false,        false,
-                         true, 0,  {},      list->length, UCS_INPROGRESS};
+        transfer t    = {way, op, is_send,      false,          false, true,
+                         0,   {}, list->length, UCS_INPROGRESS, false};
         uint64_t left = list->length;
 
         for (size_t i = 0; i < list->count; ++i) {
@@ -140,6 +145,33 @@ private:
 
     static void forget(ri_plane_ep_t *, uint32_t) {}
 
+    static unsigned unheard(ri_plane_ep_t *ep, uint32_t *numbers, unsigned max)
+    {
+        const auto &list = of(end_of(ep))->unheard_numbers;
+
+        std::copy_n(list.begin(), std::min<size_t>(max, list.size()), numbers);
+        return list.size();
+    }
+
+    static int remind(ri_plane_ep_t *ep)
+    {
+        ud *self = of(end_of(ep));
+
+        return self->reminded++ < self->reminders;
+    }
+
+    static void heard(ri_plane_ep_t *ep, uint32_t number)
+    {
+        end *way = end_of(ep);
+
+        for (transfer &t : of(way)->m_transfers) {
+            if (t.is_send && (t.way == way) && (t.number == number) &&
+                (t.status == UCS_INPROGRESS)) {
+                t.status = UCS_OK;
+            }
+        }
+    }
+
     static const ri_ud_counters_t *counters(const ri_plane_t *)
     {
         static const ri_ud_counters_t none = {};
@@ -181,9 +213,16 @@ private:
                 at += s.length;
             }
             t->status = UCS_OK;
+            if (!acks) {
+                of(t->way)->unheard_numbers.push_back(t->number);
+                sent.is_lost = true;
+            }
         } else if ((t != nullptr) && (of(t->way)->lost_status != UCS_OK)) {
             t->status   = of(t->way)->lost_status;
             sent.status = UCS_ERR_CANCELED;
+            return;
+        }
+        if (sent.is_lost) {
             return;
         }
         sent.status = (sent_status != UCS_OK) ? sent_status :
@@ -253,7 +292,8 @@ private:
         rdma::disconnect(super);
     }
 
-    static constexpr ri_ud_ops_t UD_OPS = {recv, send, cancel, forget, counters};
+    static constexpr ri_ud_ops_t UD_OPS = {recv,    send,   cancel, forget,
+                                           unheard, remind, heard,  counters};
 
     static constexpr ri_plane_ops_t OPS = {
             "fake ud",  nullptr, close,   nullptr,  connect, disconnect, prepare,

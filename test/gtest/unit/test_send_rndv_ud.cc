@@ -284,6 +284,54 @@ TEST_F(test_send_rndv_ud, bye_ends_the_receive)
     check_idle();
 }
 
+/* The plane cannot tell the sender: whoever closes reminds it, waits, and says it by UCP. */
+TEST_F(test_send_rndv_ud, close_when_the_sender_does_not_know)
+{
+    ucp_request_param_t param = {};
+
+    connect();
+    m_a_ud->acks      = false;
+    m_b_ud->reminders = 3;
+    begin();
+    pump();
+    ASSERT_TRUE(m_r->done);
+    ASSERT_FALSE(m_s->done);
+    EXPECT_EQ(1u, m_b_ud->unheard_numbers.size());
+    EXPECT_EQ(0u, m_b_ud->reminded);
+
+    ucs_status_ptr_t close = ri_ep_close(m_back, &param);
+    ASSERT_TRUE(UCS_PTR_IS_PTR(close));
+    EXPECT_EQ(1u, m_b_ud->reminded);
+    m_b->progress();
+    m_b->progress();
+    EXPECT_EQ(3u, m_b_ud->reminded);
+    EXPECT_EQ(0u, m_ba->count(RI_WIRE_TARGET));
+    m_b->progress();
+    ASSERT_EQ(1u, m_ba->count(RI_WIRE_TARGET));
+    m_back = nullptr;
+
+    /* Of another way or message, and twice */
+    ri_wire_msg_t good = m_ba->take(RI_WIRE_TARGET).parse();
+    wire_msg msg(RI_WIRE_TARGET, m_conn->id, 0);
+    msg.flags  = RI_WIRE_TARGET_RECEIVED;
+    msg.way    = good.way + 1;
+    msg.target = bytes(good.target, good.target + sizeof(good.target));
+    m_a->deliver(msg);
+    EXPECT_EQ(1u, stale(*m_a));
+    --msg.way;
+    ++msg.target[8];
+    m_a->deliver(msg);
+    m_a->progress();
+    EXPECT_FALSE(m_s->done);
+    --msg.target[8];
+    m_a->deliver(msg);
+    m_a->deliver(msg);
+    m_a->progress();
+    check_all();
+    EXPECT_EQ(1u, stale(*m_a));
+    ucp_request_free(close);
+}
+
 /* Everything at once, in any order, with failures of all kinds. */
 TEST_F(test_send_rndv_ud, random)
 {
