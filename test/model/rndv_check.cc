@@ -221,7 +221,7 @@ void model_t::hand_back(int index, status_t status)
             const message_t &msg = m_state->link[sender].msg[i];
 
             if ((msg.bits & MSG_WRITTEN) && (msg.recv == index + 1) &&
-                is_reaching(m_state->link[sender], msg.word)) {
+                is_landing(m_state->link[sender], msg)) {
                 fail(recv_name(index) + " is handed back while " +
                      msg_name(m_config, sender, i) + " is being written into it");
             }

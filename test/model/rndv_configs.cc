@@ -37,6 +37,12 @@ static void grants(config_t &c)
     c.grants = c.in_stream_fin = true;
 }
 
+static void datagrams(config_t &c)
+{
+    grants(c);
+    c.ud = true;
+}
+
 const std::vector<named_config_t> named_configs = {
         {"order", "two tags, exact and any-tag receives; all lengths of messages", true,
          [](config_t &c) { c.capacities = "13"; }},
@@ -156,6 +162,46 @@ const std::vector<named_config_t> named_configs = {
          [](config_t &c) {
              grants(c), two_senders(c), canceling(c, 0), c.sources = "a*",
                                                          c.write_fails = true;
+         }},
+        {"ud", "order, with datagrams and two lengths", true,
+         [](config_t &c) { datagrams(c), two_lengths(c); }},
+        {"ud-lengths", "lengths, with datagrams", true,
+         [](config_t &c) { datagrams(c), c.tags = "0", c.recv_tags = "0*"; }},
+        {"ud-long", "long, with datagrams", true,
+         [](config_t &c) {
+             datagrams(c), one_tag(c), two_lengths(c), c.messages = c.recvs = 4;
+         }},
+        {"ud-window", "window, with datagrams", true,
+         [](config_t &c) { datagrams(c), two_lengths(c), c.window = 1; }},
+        {"ud-cancel", "cancel, with datagrams", true,
+         [](config_t &c) { datagrams(c), canceling(c, 1), c.messages = 2; }},
+        {"ud-cancel-two", "cancel-two, with datagrams", true,
+         [](config_t &c) { datagrams(c), one_tag(c), canceling(c, 2); }},
+        {"ud-whims",
+         "one tag, two queue pairs, RTRs are taken back at any time; they overtake each "
+         "other",
+         true,
+         [](config_t &c) {
+             datagrams(c), one_tag(c), canceling(c, 0), c.whims = c.unordered = true;
+             c.messages = c.recvs = c.words = 2;
+         }},
+        {"ud-fail", "transfers fail, RTRs are taken back at any time; a cancel, one tag",
+         true,
+         [](config_t &c) {
+             datagrams(c), one_tag(c), canceling(c, 1), c.messages = c.recvs = 2;
+             c.write_fails = c.whims = c.slow_reads = true;
+         }},
+        {"ud-source", "source, with datagrams", true,
+         [](config_t &c) { datagrams(c), two_senders(c), c.sources = "01*"; }},
+        {"ud-guess", "guess, with datagrams", true,
+         [](config_t &c) {
+             datagrams(c), two_senders(c), canceling(c, 1), c.sources = "g";
+         }},
+        {"ud-guesses", "two senders, guessed anew for each RTR, and any; transfers fail",
+         true,
+         [](config_t &c) {
+             datagrams(c), two_senders(c), canceling(c, 0), c.sources = "a*",
+                                                            c.write_fails = true;
          }},
 
         {"order-all", "order, with all lengths of receives", false, [](config_t &) {}},

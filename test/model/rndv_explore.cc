@@ -292,7 +292,7 @@ static void list()
     for (int i = 1; i < MUT_LAST; ++i) {
         const mutation_name_t &mutation = mutation_names[i];
 
-        for (const char *config : {mutation.config, mutation.grants}) {
+        for (const char *config : {mutation.config, mutation.grants, mutation.ud}) {
             if (config != nullptr) {
                 printf("    %-22s %-14s %s\n", mutation.name, config, mutation.what);
             }
@@ -437,7 +437,7 @@ int main(int argc, char **argv)
     if (names.empty()) {
         const mutation_name_t &shown = mutation_names[mutation];
 
-        for (const char *config : {shown.config, shown.grants}) {
+        for (const char *config : {shown.config, shown.grants, shown.ud}) {
             if (config != nullptr) {
                 names.push_back(config);
             }

@@ -18,6 +18,11 @@ bool model_t::claim(int sender, message_t &msg, int word, int generation)
     grant_t &grant = m_state->link[sender].grant[word];
     bool same      = (grant.generation == generation) || is(MUT_IGNORE_GENERATION);
 
+    if (m_config.ud) {
+        msg.word       = word + 1;
+        msg.generation = generation;
+        return true; /* the receiver decides */
+    }
     if (!is(MUT_WRITE_WITHOUT_CAS) && (!same || (grant.state != GRANT_OUT))) {
         tell(", which was taken back");
         return false;
@@ -140,10 +145,14 @@ bool model_t::give_granted(int index, int sender, int msg_index)
         recv.status = RECV_WRITE;
         return true;
     }
+    if (m_config.ud && names(msg, recv)) {
+        return ud_give(index, sender);
+    }
     if (take_back(index)) {
         return false;
     }
-    if (((grant == GRANT_FAILED) ||
+    if (!m_config.ud &&
+        ((grant == GRANT_FAILED) ||
          ((grant == GRANT_SHARING) && is(MUT_SHARING_IS_FAILED))) &&
         (msg.form != AS_EAGER)) {
         release(index);

@@ -6,7 +6,7 @@
  * each of them can take. rndv_sender.cc and rndv_receiver.cc have the rules, rndv_grants.cc
  * those of processes that share memory, rndv_slots.cc the copies by both sides there, and
  * rndv_ends.cc what happens when a sender dies or a connection ends; rndv_net.cc has ways
- * through a network that fail. rndv_steps.cc has the events and the mutations, rndv_check.cc
+ * through a network that fail, rndv_ud.cc RTRs with a queue pair for datagrams. rndv_steps.cc has the events and the mutations, rndv_check.cc
  * the properties; rndv_configs.cc has what is explored, and rndv_explore.cc goes through all
  * interleavings.
  *
@@ -90,6 +90,13 @@ enum : uint8_t {
     NET_IS_NAMED
 };
 
+/* ACT_UD's c */
+enum : uint8_t {
+    UD_HEARD,    /* the first one arrives, for whatever is there */
+    UD_COMPLETE, /* the last one */
+    UD_FAILS     /* what has begun cannot be ended */
+};
+
 /* Parts that the data of a message with a slot is copied in */
 constexpr int PARTS = 2;
 
@@ -117,8 +124,9 @@ struct message_t {
     uint8_t tag, length;
     form_t form;
     uint8_t bits;
-    uint8_t recv;  /* receive whose RTR was used, plus 1 */
-    uint8_t word;  /* its grant, plus 1 */
+    uint8_t recv;       /* receive whose RTR was used, plus 1 */
+    uint8_t word;       /* its grant, plus 1 */
+    uint8_t generation; /* with datagrams: of that */
     uint8_t owner; /* ghost: receive that it was matched to, by either side, plus 1 */
     uint8_t net;   /* NET_* */
     slot_t slot;
@@ -329,6 +337,10 @@ enum mutation_t {
     MUT_NAMED_IS_DONE,
     MUT_NAMED_IS_THERE,
     MUT_KEEP_NAMED,
+    MUT_NO_RESET,
+    MUT_VOID_IS_USED,
+    MUT_EARLY_IS_DONE,
+    MUT_CANCEL_IS_END,
     MUT_LAST
 };
 
@@ -336,36 +348,40 @@ struct mutation_name_t {
     const char *name;
     const char *config; /* the smallest configurations that show it: by messages, ... */
     const char *grants; /* ... with grants; NULL: there is no such rule */
+    const char *ud;     /* ... with datagrams; likewise */
     const char *what;
 };
 extern const mutation_name_t mutation_names[MUT_LAST];
 
 /* What to explore */
 struct config_t {
-    int senders         = 1;
-    int messages        = 3; /* of sender 0 */
-    int messages_1      = 0; /* of sender 1 */
-    int recvs           = 3;
-    int cancels         = 0;
-    int window          = MAX_MSGS; /* tags that a sender keeps */
-    int rtrs            = 1;        /* RTRs of one receive, the first one included */
-    bool refuse_any     = false; /* a sender may refuse any RTR that would have to wait */
-    bool in_stream_fin  = false; /* variant: FIN in sequence in place of notifications */
-    bool grants         = false; /* variant: grants in shared memory; FIN in sequence */
-    int words           = MAX_RECVS; /* grants of a link */
-    bool whims          = false;     /* the receiver may take back an RTR for no reason */
-    bool unordered      = false;     /* control messages may overtake each other */
-    bool write_fails    = false;     /* a write, or a copy of a part, may fail */
-    bool withdraws      = false;     /* a sender may take its slots back */
-    bool dies           = false;     /* sender 0 may vanish at any time */
-    bool fails          = false;     /* its conn may fail */
-    bool breaks         = false;     /* the receiver may end its stream */
-    bool net            = false;     /* variant: messages over ways that fail */
-    int ways            = 0;         /* that may fail, with net */
-    bool named          = false;     /* with net: lists, which may come at any time */
-    int list            = MAX_MSGS;  /* receives that a message can list as used */
-    bool slow_reads     = false;     /* reads, FIN and release take time */
-    std::string lengths = "123";
+    int senders        = 1;
+    int messages       = 3; /* of sender 0 */
+    int messages_1     = 0; /* of sender 1 */
+    int recvs          = 3;
+    int cancels        = 0;
+    int window         = MAX_MSGS; /* tags that a sender keeps */
+    int rtrs           = 1;        /* RTRs of one receive, the first one included */
+    bool refuse_any    = false; /* a sender may refuse any RTR that would have to wait */
+    bool in_stream_fin = false; /* variant: FIN in sequence in place of notifications */
+    bool grants        = false; /* variant: grants in shared memory; FIN in sequence */
+    bool ud =
+            false; /* variant: datagrams. What is a grant otherwise is a queue pair then,
+                              with a number, and the receiver's alone */
+    int words              = MAX_RECVS; /* grants of a link */
+    bool whims             = false; /* the receiver may take back an RTR for no reason */
+    bool unordered         = false; /* control messages may overtake each other */
+    bool write_fails       = false; /* a write, or a copy of a part, may fail */
+    bool withdraws         = false; /* a sender may take its slots back */
+    bool dies              = false; /* sender 0 may vanish at any time */
+    bool fails             = false; /* its conn may fail */
+    bool breaks            = false; /* the receiver may end its stream */
+    bool net               = false; /* variant: messages over ways that fail */
+    int ways               = 0;     /* that may fail, with net */
+    bool named             = false; /* with net: lists, which may come at any time */
+    int list               = MAX_MSGS; /* receives that a message can list as used */
+    bool slow_reads        = false;    /* reads, FIN and release take time */
+    std::string lengths    = "123";
     std::string capacities = "123";
     std::string tags       = "01";
     std::string recv_tags  = "01*";
@@ -405,7 +421,8 @@ enum action_type_t : uint8_t {
     ACT_SEE,         /* side c sees that sender a's message b has been copied */
     ACT_RESET,       /* sender a is told that its stream has ended */
     ACT_GO_ON,       /* the receiver does, with what it is in the middle of */
-    ACT_NET          /* of sender a, message b: c, NET_* */
+    ACT_NET,         /* of sender a, message b: c, NET_* */
+    ACT_UD           /* datagrams of sender a's message b: c, UD_* */
 };
 
 struct action_t {
@@ -514,6 +531,15 @@ private:
     void net_step(const action_t &action);
     void net_actions(const state_t &state,
                      const std::function<void(action_t, bool)> &add) const;
+
+    /* rndv_ud.cc */
+    bool names(const message_t &msg, const recv_t &recv) const;
+    bool is_landing(const link_t &link, const message_t &msg) const;
+    void ud_send(int sender, int index);
+    bool ud_give(int recv, int sender);
+    void ud_revoked(int recv);
+    void ud_step(const action_t &action);
+    void ud_actions(const state_t &state, const std::function<void(action_t)> &add) const;
 
     /* rndv_ends.cc */
     void end_sender(int sender, uint8_t how);

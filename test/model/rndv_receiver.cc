@@ -354,6 +354,10 @@ void model_t::give(int index, int sender, int msg_index)
     recv_t &recv   = m_state->recv[index];
 
     tell(" %s takes it", recv_name(index).c_str());
+    if (is(MUT_VOID_IS_USED) && (msg.word != 0) && (recv.word == 0)) {
+        recv.status = RECV_WRITE;
+        return;
+    }
     if ((recv.word != 0) && give_granted(index, sender, msg_index)) {
         return;
     }
@@ -397,6 +401,15 @@ void model_t::start_read(int index, int sender, int msg_index)
         if ((other.bits & MSG_WRITTEN) && (other.recv == index + 1)) {
             fail(recv_name(index) + " is read into while it is written");
         }
+    }
+    if (m_config.ud &&
+        !(m_state->link[sender].msg[msg_index].bits & (MSG_OPEN | MSG_POOLED))) {
+        if (!is(MUT_CANCEL_IS_END)) {
+            fail(msg_name(m_config, sender, msg_index) +
+                 " is asked for again, but its send has ended");
+        }
+        m_state->recv[index].status = RECV_READ;
+        return;
     }
     m_state->recv[index].status = RECV_READ;
     m_state->link[sender].msg[msg_index].bits |= MSG_READING;

@@ -37,6 +37,8 @@ int model_t::use_waiting(int sender, message_t &msg)
         } else if (!m_config.grants || ((msg.length > EAGER_LEN) &&
                                         ((msg.length <= m_state->recv[recv].capacity) ||
                                          is(MUT_NO_LENGTH_CHECK)) &&
+                                        (!m_config.ud || is(MUT_NO_LENGTH_CHECK) ||
+                                         (msg.length == m_state->recv[recv].capacity)) &&
                                         claim(sender, msg, i, waiting.generation))) {
             used = recv;
         }
@@ -102,6 +104,11 @@ void model_t::use_rtr(int sender, int index, int recv)
     message_t &msg   = m_state->link[sender].msg[index];
     const recv_t &to = m_state->recv[recv];
 
+    if (m_config.ud) {
+        ud_send(sender, index);
+        msg.recv = recv + 1;
+        return;
+    }
     if (m_config.grants && (msg.bits & MSG_SLOT)) {
         m_state->link[sender].call = index + 1;
         tell("; to be copied by both sides");
@@ -175,8 +182,8 @@ void model_t::sender_rtr(int sender, const control_t &control, bool refuse)
             continue;
         }
         tell(": that is %s", msg_name(m_config, sender, i).c_str());
-        if (!m_config.net && (msg.form == AS_RTS) && (msg.bits & MSG_OPEN) &&
-            !(msg.bits & MSG_WRITTEN) &&
+        if (!m_config.net && !m_config.ud && (msg.form == AS_RTS) &&
+            (msg.bits & MSG_OPEN) && !(msg.bits & MSG_WRITTEN) &&
             ((msg.length <= recv.capacity) || is(MUT_NO_LENGTH_CHECK)) &&
             (!m_config.grants || claim(sender, msg, control.word, control.generation))) {
             use_rtr(sender, i, control.recv);

@@ -8,108 +8,122 @@
 #include <cstring>
 
 const mutation_name_t mutation_names[MUT_LAST] = {
-        {"none", nullptr, nullptr, "the rules as they are"},
-        {"ignore-ahead", "order", "grants", "the sender takes `ahead` for 0"},
-        {"ignore-seen", "order", "grants",
+        {"none", nullptr, nullptr, nullptr, "the rules as they are"},
+        {"ignore-ahead", "order", "grants", "ud", "the sender takes `ahead` for 0"},
+        {"ignore-seen", "order", "grants", "ud",
          "the sender counts messages to come only, not its log"},
-        {"no-suspend", "order", "grants",
+        {"no-suspend", "order", "grants", "ud",
          "RTR behind an earlier receive with another, overlapping tag"},
-        {"no-placeholder", "long", nullptr,
+        {"no-placeholder", "long", nullptr, nullptr,
          "a receive that was notified out of turn counts no more"},
-        {"read-at-crossing", "order", "grants",
+        {"read-at-crossing", "order", "grants", "ud",
          "an RTS is read although an RTR is out; with grants: which is not taken back"},
-        {"no-length-check", "lengths", "grants-lengths",
+        {"no-length-check", "lengths", "grants-lengths", "ud-lengths",
          "the sender writes more than the RTR's length"},
-        {"no-window-check", "window", "grants-window",
+        {"no-window-check", "window", "grants-window", "ud-window",
          "the sender counts although its log does not reach back"},
-        {"eager-keeps-rtr", "order", "grants",
+        {"eager-keeps-rtr", "order", "grants", "ud",
          "an eager message leaves the RTR that it fits waiting"},
-        {"advance-announced", "long", nullptr,
+        {"advance-announced", "long", nullptr, nullptr,
          "a notification advances the stream although its number has a message in "
          "sequence"},
-        {"skip-gaps", "order", nullptr,
+        {"skip-gaps", "order", nullptr, nullptr,
          "a message is matched before it is known who used the numbers "
          "that are missing before it"},
-        {"forget-at-refusal", "window", nullptr,
+        {"forget-at-refusal", "window", nullptr, "ud-whims",
          "an RTS that was left to the RTR is not read when the "
          "RTR is refused"},
-        {"cancel-at-once", "cancel", "grants-cancel",
+        {"cancel-at-once", "cancel", "grants-cancel", "ud-cancel",
          "cancel hands the buffer back without taking RTRs back"},
-        {"cancel-own-only", "cancel", "grants-cancel",
+        {"cancel-own-only", "cancel", "grants-cancel", "ud-cancel",
          "cancel takes back the receive's own RTR, not the later ones "
          "that count it in `ahead`"},
-        {"cancel-gone", "cancel", nullptr, "cancel takes `gone` for `revoked`"},
-        {"rtr-while-canceling", "cancel", nullptr,
+        {"cancel-gone", "cancel", nullptr, nullptr, "cancel takes `gone` for `revoked`"},
+        {"rtr-while-canceling", "cancel", nullptr, nullptr,
          "RTR behind a receive whose cancel is not decided"},
-        {"refused-is-gone", "refuse", nullptr,
+        {"refused-is-gone", "refuse", nullptr, nullptr,
          "`gone` for an RTR that was refused counts as used"},
-        {"unordered-to-sender", "cancel", nullptr, "a revocation may overtake its RTR"},
-        {"unordered-to-receiver", "refuse", nullptr,
+        {"unordered-to-sender", "cancel", nullptr, nullptr,
+         "a revocation may overtake its RTR"},
+        {"unordered-to-receiver", "refuse", nullptr, nullptr,
          "an answer to a revocation may overtake a refusal"},
-        {"steal-at-once", "guess", "grants-guess",
+        {"steal-at-once", "guess", "grants-guess", "ud-guess",
          "another sender's message takes a receive without taking RTRs back"},
-        {"ignore-used", "cancel", "grants-cancel",
+        {"ignore-used", "cancel", "grants-cancel", "ud-cancel",
          "a receive is cancelled although a later one that counts it in "
          "`ahead` has been used"},
-        {"any-source-rtr", "source", "grants-source", "RTR behind an any-source receive"},
-        {"mixed-guesses", nullptr, "grants-guesses",
+        {"any-source-rtr", "source", "grants-source", "ud-source",
+         "RTR behind an any-source receive"},
+        {"mixed-guesses", nullptr, "grants-guesses", "ud-guesses",
          "receives of one class have RTRs out to different senders"},
-        {"write-without-cas", nullptr, "grants-cancel",
+        {"write-without-cas", nullptr, "grants-cancel", nullptr,
          "the sender writes without a look at the grant"},
-        {"take-back-blind", nullptr, "grants-cancel",
+        {"take-back-blind", nullptr, "grants-cancel", "ud-cancel",
          "the receiver stores FREE, whatever the grant is"},
-        {"ignore-generation", nullptr, "grants-cancel",
+        {"ignore-generation", nullptr, "grants-cancel", "ud-whims",
          "the sender takes a grant that was given again for that of its RTR"},
-        {"stop-at-first", nullptr, "grants",
+        {"stop-at-first", nullptr, "grants", "ud",
          "a message that uses an RTR is not counted by the others that it fits"},
-        {"placed-early", nullptr, "grants", "PLACED is sent before the data is written"},
-        {"complete-at-used", nullptr, "grants",
+        {"placed-early", nullptr, "grants", nullptr,
+         "PLACED is sent before the data is written"},
+        {"complete-at-used", nullptr, "grants", "ud",
          "an RTS whose grant is USED completes the receive"},
-        {"wait-for-failed", nullptr, "grants-fail",
+        {"wait-for-failed", nullptr, "grants-fail", "ud-fail",
          "a receive whose grant is FAILED is not read"},
-        {"failed-is-free", nullptr, "grants-guesses",
+        {"failed-is-free", nullptr, "grants-guesses", "ud-guesses",
          "another sender's message takes a receive whose grant is FAILED"},
-        {"sharing-is-failed", nullptr, "grants-slots",
+        {"sharing-is-failed", nullptr, "grants-slots", nullptr,
          "the receiver does not wait for the slot of a receive whose grant is SHARING"},
-        {"slot-early", nullptr, "grants-ends",
+        {"slot-early", nullptr, "grants-ends", nullptr,
          "the grant is SLOT before the slot has the address"},
-        {"done-at-claimed", nullptr, "grants-slots",
+        {"done-at-claimed", nullptr, "grants-slots", nullptr,
          "a receive is complete when all parts are claimed"},
-        {"sent-at-claimed", nullptr, "grants-slots",
+        {"sent-at-claimed", nullptr, "grants-slots", nullptr,
          "a send is complete when all parts are claimed"},
-        {"withdraw-blind", nullptr, "grants-slots",
+        {"withdraw-blind", nullptr, "grants-slots", nullptr,
          "the sender takes back a slot in which parts are claimed"},
-        {"end-unsettled", nullptr, "grants-ends",
+        {"end-unsettled", nullptr, "grants-ends", nullptr,
          "a stream ends without a wait for what the sender is doing by its grants"},
-        {"leave-slots", nullptr, "grants-ends",
+        {"leave-slots", nullptr, "grants-ends", nullptr,
          "a stream ends, and slots whose RTS was not matched are left open"},
-        {"close-at-once", nullptr, "grants-ends",
+        {"close-at-once", nullptr, "grants-ends", nullptr,
          "a slot is closed without a wait for the part that the sender copies"},
-        {"keep-promise", nullptr, "grants-ends-two",
+        {"keep-promise", nullptr, "grants-ends-two", nullptr,
          "a receive stays promised to a sender that is gone"},
-        {"no-rematch", nullptr, "grants-ends-two",
+        {"no-rematch", nullptr, "grants-ends-two", nullptr,
          "messages that were passed over because of the promise stay unexpected"},
-        {"forget-cancel", nullptr, "grants-ends",
+        {"forget-cancel", nullptr, "grants-ends", nullptr,
          "a cancel that was refused because of the promise is not made up for"},
-        {"wait-for-dead", nullptr, "grants-ends",
+        {"wait-for-dead", nullptr, "grants-ends", nullptr,
          "the receiver does not see that the sender's process is gone"},
-        {"not-again", "net", nullptr, "a write that has failed is not sent again"},
-        {"again-is-new", "net", nullptr,
+        {"not-again", "net", nullptr, nullptr,
+         "a write that has failed is not sent again"},
+        {"again-is-new", "net", nullptr, nullptr,
          "a message that comes again is taken though it was there"},
-        {"keep-way", "net", nullptr,
+        {"keep-way", "net", nullptr, nullptr,
          "a message that comes again is read while its write may still arrive"},
-        {"drop-queue", "net", nullptr,
+        {"drop-queue", "net", nullptr, nullptr,
          "a way ends with notifications that nobody has looked at"},
-        {"old-way", "net", nullptr, "an RTR is used by another way than its own"},
-        {"old-rtr", "net", nullptr, "an RTR is taken although it was taken back before"},
-        {"forget-gone", "net-guess", nullptr,
+        {"old-way", "net", nullptr, nullptr,
+         "an RTR is used by another way than its own"},
+        {"old-rtr", "net", nullptr, nullptr,
+         "an RTR is taken although it was taken back before"},
+        {"forget-gone", "net-guess", nullptr, nullptr,
          "with its way, a receive that was promised for certain is free"},
-        {"named-is-done", "net-named", nullptr,
+        {"named-is-done", "net-named", nullptr, nullptr,
          "a receive is complete when the stream has passed its number"},
-        {"named-is-there", "net-named", nullptr,
+        {"named-is-there", "net-named", nullptr, nullptr,
          "a message that comes again is dropped because its number was passed"},
-        {"keep-named", "net-named", nullptr,
+        {"keep-named", "net-named", nullptr, nullptr,
          "what the sender has told is believed after the end of its way"},
+        {"no-reset", nullptr, nullptr, "ud-cancel",
+         "an RTR is taken back, and its memory stays posted"},
+        {"void-is-used", nullptr, nullptr, "ud-cancel",
+         "an RTS that names an RTR which was taken back is not answered"},
+        {"early-is-done", nullptr, nullptr, "ud",
+         "a receive leaves the queue with its data, before its message has its turn"},
+        {"cancel-is-end", nullptr, nullptr, "ud-cancel",
+         "a send ends with the transfer whose RTR was taken back"},
 };
 
 void model_t::init(state_t &state) const
@@ -142,7 +156,7 @@ static void forget(state_t &state)
                 (msg.slot.bits == 0) && (msg.net == 0)) {
                 msg.form = AS_NOTHING;
                 msg.recv = 0;
-                msg.word = 0;
+                msg.word = msg.generation = 0;
             }
         }
     }
@@ -175,7 +189,7 @@ bool model_t::actions(const state_t &state, std::vector<action_t> &out) const
             continue;
         }
         for (int i = 0; i < link.sent; ++i) {
-            if ((link.msg[i].bits & MSG_WRITTEN) && !m_config.net) {
+            if ((link.msg[i].bits & MSG_WRITTEN) && !m_config.net && !m_config.ud) {
                 add(m_config.grants ? ACT_WRITE : ACT_NOTIFY, sender, i);
                 if (m_config.write_fails) {
                     add(ACT_WRITE, sender, i, 1);
@@ -224,6 +238,12 @@ bool model_t::actions(const state_t &state, std::vector<action_t> &out) const
         net_actions(state, [&](action_t action, bool must) {
             out.push_back(action);
             busy |= must;
+        });
+    }
+    if (m_config.ud) {
+        ud_actions(state, [&](action_t action) {
+            out.push_back(action);
+            busy = true;
         });
     }
     if (state.taking.recv != 0) {
@@ -297,6 +317,7 @@ std::string model_t::apply(state_t &state, const action_t &action)
     case ACT_WHIM:
         tell("receiver, for no reason");
         take_back(action.a);
+        ud_revoked(action.a);
         break;
     case ACT_WITHDRAW:
         withdraw(action.a, action.b);
@@ -361,6 +382,9 @@ std::string model_t::apply(state_t &state, const action_t &action)
         break;
     case ACT_NET:
         net_step(action);
+        break;
+    case ACT_UD:
+        ud_step(action);
         break;
     }
     forget(state);
