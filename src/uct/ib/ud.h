@@ -50,6 +50,7 @@ typedef struct ri_ud_op {
     void (*done)(struct ri_ud_op *op, ucs_status_t status);
 
     void *transfer; /* the plane's */
+    int heard; /* of a receive, when it has ended: its sender had begun. 0 before the call */
 } ri_ud_op_t;
 
 /* Memory of a message: as of ri_transfer_t, not needed when the call returns. */
@@ -70,7 +71,8 @@ typedef struct ri_ud_ops {
      *
      * @return UCS_OK: @a target is set. UCS_INPROGRESS: there is no queue pair now, op->ready()
      *         will have it. UCS_ERR_NO_RESOURCE: there is none for an offer, or none at all.
-     *         Any other error: there is nothing to be done.
+     *         UCS_ERR_EXCEEDS_LIMIT: of this way too many were cancelled to offer more. Any
+     *         other error: there is nothing to be done.
      */
     ucs_status_t (*recv)(ri_plane_ep_t *ep, const ri_ud_list_t *list, int is_offer,
                          ri_ud_op_t *op, ri_ud_target_t *target);
@@ -90,6 +92,13 @@ typedef struct ri_ud_ops {
      * which must not have been called yet. The remote side's ends in the same way if it asks.
      * Nothing is received into the memory of a message any more when this returns. */
     void (*cancel)(ri_ud_op_t *op);
+
+    /** Cancel an offer whose sender was not heard of. @return Whether it ends so; else it has
+     * begun, and goes on or has ended. */
+    int (*revoke)(ri_ud_op_t *op);
+
+    /** Its sender has said that it begins: what was offered keeps its queue pair. */
+    void (*claim)(ri_ud_op_t *op);
 
     /** The sender has said that it will not ask for a transfer of this number that was
      * cancelled: it has not used the target, and will not. */

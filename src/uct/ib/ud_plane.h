@@ -22,6 +22,10 @@
 /* Segments of a work request. */
 #define RI_UD_SGE_MAX 4
 
+/* Transfers of a way whose numbers are kept because they were cancelled, from which on it offers
+ * nothing: in a PROBE for one, all of them are looked through. */
+#define RI_UD_CANCELLED_MAX 65536
+
 typedef struct ri_ud_ep ri_ud_ep_t;
 
 /* In what both kinds of transfers are lists. */
@@ -188,6 +192,8 @@ ucs_status_t ri_ud_recv(ri_plane_ep_t *ep, const ri_ud_list_t *list, int is_offe
 ucs_status_t ri_ud_send(ri_plane_ep_t *ep, const ri_ud_list_t *list,
                         const ri_ud_target_t *target, ri_ud_op_t *op);
 void ri_ud_cancel(ri_ud_op_t *op);
+int ri_ud_revoke(ri_ud_op_t *op);
+void ri_ud_claim(ri_ud_op_t *op);
 void ri_ud_forget(ri_plane_ep_t *ep, uint32_t number);
 const ri_ud_counters_t *ri_ud_get_counters(const ri_plane_t *plane);
 

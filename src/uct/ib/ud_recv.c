@@ -283,6 +283,7 @@ void ri_ud_recv_cancel(ri_ud_recv_t *recv, ucs_status_t status)
         break;
     default:
         ep->cancelled[ep->num_cancelled++] = recv->super.number;
+        recv->super.op->heard              = recv->rx.has_begun;
         ucs_list_del(&recv->super.list);
         ri_ud_pool_reset(&recv_plane(recv)->pool, recv->qp);
         recv_release(recv);
@@ -375,15 +376,34 @@ void ri_ud_recv_time(ri_ud_plane_t *plane)
     }
 }
 
+int ri_ud_revoke(ri_ud_op_t *op)
+{
+    ri_ud_recv_t *recv = ri_container_of((ri_ud_transfer_t *)op->transfer, ri_ud_recv_t,
+                                         super);
+
+    if (recv->state == RI_UD_RECV_ACTIVE) {
+        recv_poll(recv_plane(recv), recv); /* what is there was written to its memory */
+    }
+    if (recv->rx.has_begun) {
+        return 0;
+    }
+    ri_ud_recv_cancel(recv, UCS_ERR_CANCELED);
+    return 1;
+}
+
+void ri_ud_claim(ri_ud_op_t *op)
+{
+    ri_container_of((ri_ud_transfer_t *)op->transfer, ri_ud_recv_t, super)->is_offer = 0;
+}
+
 /* Take an offer back that nobody has used. @return Whether there was one. */
 static int recv_revoke(ri_ud_plane_t *plane)
 {
-    ri_ud_recv_t *recv;
+    ri_ud_recv_t *recv, *tmp;
 
-    ucs_list_for_each(recv, &plane->active, super.list) {
-        if (recv->is_offer && !recv->rx.has_begun) {
+    ucs_list_for_each_safe(recv, tmp, &plane->active, super.list) {
+        if (recv->is_offer && ri_ud_revoke(recv->super.op)) {
             ++plane->counters.ud_revoked;
-            ri_ud_recv_cancel(recv, UCS_ERR_CANCELED);
             return 1;
         }
     }
@@ -542,6 +562,9 @@ ucs_status_t ri_ud_recv(ri_plane_ep_t *super, const ri_ud_list_t *list, int is_o
     }
     if (ri_ud_count_pieces(list->length, ep->mtu) == 0) {
         return UCS_ERR_INVALID_PARAM;
+    }
+    if (is_offer && (ep->num_cancelled >= RI_UD_CANCELLED_MAX)) {
+        return UCS_ERR_EXCEEDS_LIMIT;
     }
     if (ucs_list_is_empty(&plane->waiting)) {
         qp = ri_ud_pool_take(&plane->pool);

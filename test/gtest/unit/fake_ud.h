@@ -39,6 +39,17 @@ public:
     unsigned reminders = 0;    /* that are worth while, before UCP has to tell it */
     unsigned reminded  = 0;
     std::vector<uint32_t> unheard_numbers;
+    bool silent        = false; /* nothing has been heard of what is sent, with holds */
+    unsigned revoked   = 0;     /* offers that gave way */
+    unsigned forgotten = 0;
+
+    /* Transfers that have a queue pair here */
+    size_t num_active() const
+    {
+        return std::count_if(m_transfers.begin(), m_transfers.end(), [](const auto &t) {
+            return !t.is_send && !t.waiting && (t.status == UCS_INPROGRESS);
+        });
+    }
 
 private:
     struct transfer {
@@ -53,17 +64,11 @@ private:
         uint64_t length;
         ucs_status_t status; /* INPROGRESS: it has not ended */
         bool is_lost;        /* there will be no acknowledgement */
+        bool heard = false;  /* of its sender */
     };
 
     static ud *of(end *e) { return static_cast<ud *>(e->of); }
     static end *end_of(ri_plane_ep_t *super) { return reinterpret_cast<end *>(super); }
-
-    size_t num_active() const
-    {
-        return std::count_if(m_transfers.begin(), m_transfers.end(), [](const auto &t) {
-            return !t.is_send && !t.waiting && (t.status == UCS_INPROGRESS);
-        });
-    }
 
     transfer &begin(end *way, const ri_ud_list_t *list, ri_ud_op_t *op, bool is_send)
     {
@@ -87,10 +92,12 @@ private:
 
     void target(const transfer &t, ri_ud_target_t *out) const
     {
-        *out        = {};
-        out->qp     = 2;
-        out->number = t.number;
-        out->length = t.length;
+        *out            = {};
+        out->qp         = 2;
+        out->number     = t.number;
+        out->granted    = 1;
+        out->piece_size = 2048;
+        out->length     = t.length;
     }
 
     static ucs_status_t recv(ri_plane_ep_t *ep, const ri_ud_list_t *list, int is_offer,
@@ -131,19 +138,53 @@ private:
         return UCS_INPROGRESS;
     }
 
-    static void cancel(ri_ud_op_t *op)
+    static transfer *of_op(ri_ud_op_t *op)
     {
         for (auto &e : all_ends()) {
             for (transfer &t : of(e.second)->m_transfers) {
-                if ((t.op == op) && (t.status == UCS_INPROGRESS)) {
-                    t.status = UCS_ERR_CANCELED;
-                    t.memory.clear();
+                if (t.op == op) {
+                    return &t;
                 }
             }
         }
+        return nullptr;
     }
 
-    static void forget(ri_plane_ep_t *, uint32_t) {}
+    static void end_now(transfer &t, ucs_status_t status)
+    {
+        t.status    = status;
+        t.op->heard = t.heard;
+        t.memory.clear();
+    }
+
+    static void cancel(ri_ud_op_t *op)
+    {
+        transfer *t = of_op(op);
+
+        if ((t != nullptr) && (t->status == UCS_INPROGRESS)) {
+            end_now(*t, UCS_ERR_CANCELED);
+        }
+    }
+
+    static int revoke(ri_ud_op_t *op)
+    {
+        transfer *t = of_op(op);
+
+        EXPECT_NE(nullptr, t);
+        if (t->heard) {
+            return 0;
+        }
+        cancel(op);
+        return 1;
+    }
+
+    static void claim(ri_ud_op_t *op)
+    {
+        EXPECT_TRUE(of_op(op)->is_offer);
+        of_op(op)->is_offer = false;
+    }
+
+    static void forget(ri_plane_ep_t *ep, uint32_t) { ++of(end_of(ep))->forgotten; }
 
     static unsigned unheard(ri_plane_ep_t *ep, uint32_t *numbers, unsigned max)
     {
@@ -212,7 +253,9 @@ private:
                 memcpy(reinterpret_cast<void *>(s.address), &data[at], s.length);
                 at += s.length;
             }
-            t->status = UCS_OK;
+            t->status    = UCS_OK;
+            t->heard     = true;
+            t->op->heard = true;
             if (!acks) {
                 of(t->way)->unheard_numbers.push_back(t->number);
                 sent.is_lost = true;
@@ -251,8 +294,25 @@ private:
         return count;
     }
 
+    /* One waits: the oldest offer that nobody has used gives way. */
+    void make_room()
+    {
+        bool waits = std::any_of(m_transfers.begin(), m_transfers.end(), [](auto &t) {
+            return t.waiting && (t.status == UCS_INPROGRESS);
+        });
+
+        for (transfer &t : m_transfers) {
+            if (waits && (num_active() >= qps) && t.is_offer && !t.heard &&
+                (t.status == UCS_INPROGRESS)) {
+                end_now(t, UCS_ERR_CANCELED);
+                ++revoked;
+            }
+        }
+    }
+
     void serve()
     {
+        make_room();
         for (transfer &t : m_transfers) {
             if (t.waiting && (t.status == UCS_INPROGRESS) && (num_active() < qps)) {
                 ri_ud_target_t to;
@@ -270,6 +330,11 @@ private:
         ud *self = static_cast<ud *>(reinterpret_cast<state *>(super)->owner);
 
         for (transfer &t : self->m_transfers) {
+            transfer *there = t.is_send ? self->find(t) : nullptr;
+
+            if ((there != nullptr) && !(self->holds && self->silent)) {
+                there->heard = true;
+            }
             if (!self->holds && t.is_send && (t.status == UCS_INPROGRESS)) {
                 self->run(t);
             }
@@ -285,15 +350,15 @@ private:
 
         for (transfer &t : self->m_transfers) {
             if ((t.way == way) && (t.status == UCS_INPROGRESS)) {
-                t.status = UCS_ERR_UNREACHABLE;
+                end_now(t, UCS_ERR_UNREACHABLE);
             }
         }
         self->tell(way);
         rdma::disconnect(super);
     }
 
-    static constexpr ri_ud_ops_t UD_OPS = {recv,    send,   cancel, forget,
-                                           unheard, remind, heard,  counters};
+    static constexpr ri_ud_ops_t UD_OPS = {recv,   send,    cancel, revoke, claim,
+                                           forget, unheard, remind, heard,  counters};
 
     static constexpr ri_plane_ops_t OPS = {
             "fake ud",  nullptr, close,   nullptr,  connect, disconnect, prepare,

@@ -171,6 +171,77 @@ TEST_F(test_ud_plane, offer)
     });
 }
 
+/* An offer is taken back as long as nothing has come by it, and nothing comes then. */
+TEST_F(test_ud_plane, offer_is_taken_back)
+{
+    run([](trio &t) {
+        transfer x(t.a(), t.c()), y(t.a(), t.c(), 20);
+        const ri_ud_ops_t *ops = ri_plane_ud.ud;
+
+        ASSERT_EQ(UCS_OK, x.start_recv(t.a_c.ep[1], true));
+        ASSERT_EQ(1, ops->revoke(&x.recv.super));
+        ASSERT_EQ(1, ops->revoke(&x.recv.super));
+        ASSERT_EQ(UCS_INPROGRESS, x.start_send(t.a_c.ep[0], x.recv.target));
+        wait(t.list, [&]() { return x.ended(); });
+        EXPECT_EQ(UCS_ERR_CANCELED, x.recv.status);
+        EXPECT_EQ(UCS_ERR_CANCELED, x.send.status);
+        EXPECT_EQ(0, x.recv.super.heard);
+        EXPECT_EQ(0u, t.c().counters()->ud_revoked);
+        EXPECT_EQ((ptrdiff_t)LENGTH,
+                  std::count(x.sink.data(), x.sink.data() + LENGTH, FILL));
+
+        /* What is there counts, though nobody has looked for it yet */
+        ASSERT_EQ(UCS_OK, y.start_recv(t.a_c.ep[1], true));
+        ASSERT_EQ(UCS_INPROGRESS, y.start_send(t.a_c.ep[0], y.recv.target));
+        for (double start = ri_time(); ri_time() < start + 0.2;) {
+            t.a().progress();
+        }
+        EXPECT_EQ(0, ops->revoke(&y.recv.super));
+        wait(t.list, [&]() { return y.ended(); });
+        EXPECT_TRUE(y.is_received());
+    });
+}
+
+/* One that was begun, and ends: who has offered it knows that. */
+TEST_F(test_ud_plane, offer_is_heard)
+{
+    run([](trio &t) {
+        transfer x(t.a(), t.c());
+
+        ASSERT_EQ(UCS_OK, x.start_recv(t.a_c.ep[1], true));
+        ASSERT_EQ(UCS_INPROGRESS, x.start_send(t.a_c.ep[0], x.recv.target));
+        wait(t.list, [&]() { return t.c().counters()->ud_received > 0; });
+        if (x.recv.ends == 0) {
+            EXPECT_EQ(0, ri_plane_ud.ud->revoke(&x.recv.super));
+            ri_ud_cancel(&x.recv.super);
+            wait(t.list, [&]() { return x.ended(); });
+            EXPECT_EQ(1, x.recv.super.heard);
+        }
+        wait(t.list, [&]() { return x.ended(); });
+    });
+}
+
+TEST_F(test_ud_plane, offer_is_claimed)
+{
+    ri_config.ud_qps = 1;
+    run([](trio &t) {
+        transfer x(t.a(), t.c()), y(t.b(), t.c());
+
+        ASSERT_EQ(UCS_OK, x.start_recv(t.a_c.ep[1], true));
+        ri_plane_ud.ud->claim(&x.recv.super);
+        ASSERT_EQ(UCS_INPROGRESS, y.start_recv(t.b_c.ep[1]));
+        for (int i = 0; i < 1000; ++i) {
+            t.c().progress();
+        }
+        EXPECT_EQ(0, x.recv.ends + y.recv.readies);
+        ASSERT_EQ(UCS_INPROGRESS, x.start_send(t.a_c.ep[0], x.recv.target));
+        wait(t.list, [&]() { return y.recv.readies > 0; });
+        EXPECT_TRUE(x.is_received());
+        ri_ud_cancel(&y.recv.super);
+        wait(t.list, [&]() { return x.ended() && y.ended(); });
+    });
+}
+
 TEST_F(test_ud_plane, offer_is_revoked)
 {
     ri_config.ud_qps = 1;

@@ -135,6 +135,7 @@ struct ud_op {
     {
         super.ready = ready;
         super.done  = done;
+        super.heard = 0;
     }
     ud_op(const ud_op &)            = delete;
     ud_op &operator=(const ud_op &) = delete;
