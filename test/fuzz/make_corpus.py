@@ -22,6 +22,7 @@ REVOKE, REVOKED, USED = 37, 38, 39
 TARGET, ABANDON = 40, 41
 CHANNEL_OFFER, CHANNEL_ACCEPT, CHANNEL_STOP, CHANNEL_CLOSE = 42, 43, 44, 45
 CHANNEL_AGAIN, CHANNEL_ALL = 46, 0xff
+RTR_UD = 47
 HELLO = 0x80
 PAD, START, PART = 0xff, 0xfe, 0xfd
 
@@ -60,6 +61,9 @@ def header(kind, ident, value, tag=0, req=0, total=0, uid=PEER, say_hello=False,
         out += struct.pack('<IIQ', total, 0, 0x1000)
     elif kind == RTR:
         out += struct.pack('<QQQQIIIIHH', tag, 1, 0x1000, 300, 7, req, value, value, 0, total)
+    elif kind == RTR_UD:
+        out += struct.pack('<QQIIIHHIIIIIHHQ', tag, 1, req, value, value, 0, total,
+                           2, 1, 1, 1, 1, 2048, 0, 300)
     elif kind == REVOKE:
         out += struct.pack('<HHIQ', total, 0, 1, uid)
     elif kind == REVOKED:
@@ -69,7 +73,7 @@ def header(kind, ident, value, tag=0, req=0, total=0, uid=PEER, say_hello=False,
     elif kind == TARGET:
         out += struct.pack('<IIII32s', total, 1, 1, 0, b'target')
     elif kind == ABANDON:
-        out += struct.pack('<II', total, 0)
+        out += struct.pack('<II', total, value)
     elif CHANNEL_OFFER <= kind <= CHANNEL_CLOSE:
         out += struct.pack('<IIQQQII', 1, 1, uid, 0x1000, 7, 1, total)
     elif kind == RELEASE:
@@ -210,7 +214,7 @@ def inputs():
                        ('nack', NACK), ('rndv-data', RNDV_DATA), ('rtr-am', RTR),
                        ('release', RELEASE), ('cts', CTS), ('written', WRITTEN),
                        ('ring-req', RING_REQ), ('revoke', REVOKE), ('revoked', REVOKED),
-                       ('used', USED), ('target', TARGET),
+                       ('used', USED), ('target', TARGET), ('rtr-ud', RTR_UD),
                        ('abandon', ABANDON), ('channel-offer', CHANNEL_OFFER),
                        ('channel-accept', CHANNEL_ACCEPT), ('channel-stop', CHANNEL_STOP),
                        ('channel-close', CHANNEL_CLOSE)):
@@ -280,6 +284,7 @@ def inputs():
                              ('pool-two', POOL, segments(100, 200)),
                              ('rts-put', RTS, segments(300, flags=1)),
                              ('rts-sends', RTS, segments(300, flags=32)),
+                             ('rts-by-rtr', RTS, segments(300, flags=96)),
                              ('rts-slot', RTS, segments(300, slot=1)),
                              ('rts-slot-none', RTS, segments(300, slot=16)),
                              ('placed', PLACED, placed(300)),

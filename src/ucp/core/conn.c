@@ -236,6 +236,7 @@ void ri_conn_destroy(ri_conn_t *conn, ucs_status_t status)
     free(conn->rtrs);
     free(conn->rtr_words);
     free(conn->untold);
+    free(conn->rtr_targets);
     free(conn);
 }
 

@@ -85,8 +85,9 @@ struct ri_conn {
     ri_channel_out_t *channel; /* through a network; NULL: none */
     size_t channel_end;   /* shorter contiguous messages may try it; kept as fast_max */
     ri_rtr_table_t *rtrs; /* of the receiver; NULL: none are taken */
-    ri_rtr_words_t *rtr_words;    /* of RTRs by message; NULL: none are taken */
-    ri_untold_t *untold;          /* likewise: of writes by these; NULL as well */
+    ri_rtr_words_t *rtr_words; /* of RTRs by message; NULL: none are taken */
+    ri_untold_t *untold;       /* likewise: of writes by these; NULL as well */
+    uint8_t (*rtr_targets)[RI_PLANE_TARGET_SIZE]; /* likewise; NULL: none came yet */
     size_t fast_max;              /* shorter contiguous messages may take the fast path;
                                         kept by ri_conn_update_fast() */
     size_t ring_max;              /* longest payload that may go through the ring */

@@ -112,6 +112,7 @@
     _c(rtr_sent, "receives", "that were offered to their sender (RTR)") \
     _c(rtr_used, "receives", "of these, that the sender used") \
     _c(rtr_dropped, "receives", "of these, that it did not") \
+    _c(rtr_revoked_ud, "receives", "of these, that gave their queue pair to others (ud)") \
     _c(rtr_suppressed, "receives", "that were known to pay no RTR, and sent none") \
     _c(stock_skipped, "calls", "of progress that polled rings only") \
     RI_PLANE_COUNTERS(_c) \

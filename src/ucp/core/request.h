@@ -60,7 +60,10 @@ typedef enum ri_rtr_state {
     RI_RTR_OUT,    /* the sender may use it, or has */
     RI_RTR_KEPT,   /* the sender has used it, and the grant is not there any more */
 
-    /* By message, see proto/rtr_message.h: */
+    /* A target of the plane ud was sent by message, see proto/rtr_ud.h: */
+    RI_RTR_BY_UD,
+
+    /* A key was, see proto/rtr_message.h: */
     RI_RTR_SENT,     /* the sender may use it, or has */
     RI_RTR_PROMISED, /* it has, as it says */
     RI_RTR_WRITTEN,  /* and the data is there; the turn of its message has not come */
@@ -97,14 +100,14 @@ typedef struct ri_recv_req {
 
     /* What its sender was told, see proto/rtr.h. */
     union {
-        uint32_t rtr_generation; /* OUT: of the grant */
+        uint32_t rtr_generation; /* OUT: of the grant; BY_UD: of the slot */
         uint32_t rts_sn;         /* written BY_TARGET: of the message */
     };
     union {
         ri_conn_t *rtr_conn; /* OUT: in whose ring that is */
         /* QUEUED: whose waiters it is among; NULL: it is in worker->rtr_queue */
         struct ri_recv_req **rtr_awaits;
-        struct ri_ud_recv_op *ud_op; /* written BY_TARGET: NULL: it has ended */
+        struct ri_ud_recv_op *ud_op; /* BY_UD, written BY_TARGET: NULL: it has ended */
     };
     ri_stream_t *rtr_stream; /* OUT and above: of the sender */
     ri_keys_t *keys;         /* written: of memory that is written through a network */
@@ -117,12 +120,13 @@ typedef struct ri_recv_req {
     uint32_t posted_us;    /* of receives above the eager threshold: when it was posted */
     uint32_t posted_polls; /* likewise: worker->polls then */
     uint8_t rtr;           /* ri_rtr_state_t */
-    uint8_t rtr_kept;      /* KEPT: state of the grant when it was last seen */
-    uint8_t rtr_index;     /* OUT: of the grant; SENT, PROMISED, NAMED: of the slot */
-    uint8_t rtr_slot;      /* the sender has taken the RTR for a copy by both sides */
-    uint8_t written;       /* ri_recv_written_t */
-    uint8_t canceled;      /* in vain, as its message was on its way */
-    uint8_t early;         /* it was posted before its message was there */
+    uint8_t rtr_kept;  /* KEPT: state of the grant when it was last seen; BY_UD, when its
+                              transfer has ended: likewise */
+    uint8_t rtr_index; /* OUT: of the grant; BY_UD, SENT, PROMISED, NAMED: of the slot */
+    uint8_t rtr_slot;  /* the sender has taken the RTR for a copy by both sides */
+    uint8_t written;   /* ri_recv_written_t */
+    uint8_t canceled;  /* in vain, as its message was on its way */
+    uint8_t early;     /* it was posted before its message was there */
 } ri_recv_req_t;
 
 /* It has to fit what applications provide in front of a handle: 272 bytes for UCX 1.13. */

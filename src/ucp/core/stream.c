@@ -60,6 +60,7 @@ ri_stream_t *ri_stream_get(ri_worker_t *worker, const ri_wire_hello_t *hello)
     stream->am_left        = ri_max(ri_config.ring_after, 1u);
     stream->same_host      = (hello->host != 0) && (hello->host == worker->host);
     ucs_list_head_init(&stream->early);
+    ucs_list_head_init(&stream->probed);
     ucs_list_head_init(&stream->assembling);
     ucs_list_head_init(&stream->fetching);
     ucs_list_head_init(&stream->rtrs);

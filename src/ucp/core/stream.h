@@ -25,6 +25,7 @@ struct ri_stream {
     uint64_t last_tag;       /* of the message before that */
     ucs_list_link_t early;   /* messages that came too early, by sn */
     size_t num_early;
+    ucs_list_link_t probed; /* RTSs that a probe took out, and no receive has got yet */
     ucs_list_link_t assembling; /* messages of which pieces are missing */
     unsigned num_msgs;          /* unexpected messages that refer to it */
     unsigned am_left;           /* messages by active message until a ring is

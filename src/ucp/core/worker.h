@@ -121,6 +121,8 @@ struct ri_worker {
     size_t num_rtr_slots;   /* RTRs by message that are out */
     unsigned num_revoking;  /* of these, that a REVOKE of is not answered */
     int rtr_recheck;        /* what waits for such answers may have its turn */
+    double rtr_ud_after;    /* nothing is offered by ud before that time; 0: it may be */
+    unsigned rtr_ud_takes;  /* offers by ud that had to make way, in a row */
     unsigned rdma_failures; /* of ways, that it took notice of */
     int rdma_lost;          /* a stream has rdma_lost */
 

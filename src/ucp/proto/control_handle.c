@@ -11,6 +11,7 @@
 #include "planes.h"
 #include "rdma_channel.h"
 #include "recv_rndv_message.h"
+#include "recv_rndv_ud.h"
 #include "ring_channel.h"
 #include "rndv.h"
 #include "rtr_message.h"
@@ -312,6 +313,9 @@ void ri_control_handle(ri_worker_t *worker, ri_stream_t *stream, const ri_wire_m
         break;
     case RI_WIRE_RTR:
         ri_recv_rndv_message_handle_rtr(worker, conn, msg);
+        break;
+    case RI_WIRE_RTR_UD:
+        ri_recv_rndv_ud_handle_rtr(worker, conn, msg);
         break;
     default:
         ++worker->counters.rx_malformed;

@@ -95,7 +95,7 @@ static ucs_status_t recv_rndv_put(ri_send_req_t *req, const ri_rtr_t *rtr)
 
 int ri_recv_rndv_write(ri_send_req_t *req, const ri_rtr_t *rtr)
 {
-    if (rtr->by_message) {
+    if (rtr->kind == RI_RTR_MESSAGE) {
         return ri_recv_rndv_message_take(req, rtr);
     }
     return (req->conn->peer->plane_ep != NULL) && ri_rtr_use(rtr) &&
@@ -106,7 +106,7 @@ ucs_status_t ri_recv_rndv_start(ri_send_req_t *req, const ri_rtr_t *rtr)
 {
     ri_wire_placed_t placed = {.length = req->data.length};
 
-    if (rtr->by_message) {
+    if (rtr->kind == RI_RTR_MESSAGE) {
         return ri_recv_rndv_message_start(req, rtr);
     }
     return ri_rndv_send_payload(req, rtr->recv_id, &placed, sizeof(placed), 0);
@@ -125,7 +125,7 @@ int ri_recv_rndv_is_used(const ri_rtr_t *rtr)
  * the receiver waits if it must end. */
 static int recv_rndv_share(const ri_rtr_t *rtr)
 {
-    return !rtr->by_message &&
+    return (rtr->kind == RI_RTR_GRANT) &&
            ri_ring_grant_change(rtr->grant, rtr->generation, RI_RING_GRANT_SHARING);
 }
 

@@ -28,7 +28,8 @@ int ri_recv_rndv_message_open(ri_conn_t *conn)
 {
     const ri_plane_t *plane = conn->peer->rdma_ep->plane;
 
-    if (!ri_rtr_message_on || !(plane->capabilities & RI_PLANE_NOTIFY) ||
+    if (!ri_rtr_message_on ||
+        !(plane->capabilities & (RI_PLANE_NOTIFY | RI_PLANE_MESSAGES)) ||
         (conn->rtr_words != NULL)) {
         return 0;
     }
@@ -248,19 +249,6 @@ ucs_status_t ri_recv_rndv_message_start(ri_send_req_t *req, const ri_rtr_t *rtr)
     return message_send_again(req, way);
 }
 
-/* Note an RTR. @return 0 if it is an old one. */
-static int message_note(ri_ring_grant_t *grant, uint32_t generation, uint32_t state)
-{
-    uint64_t word = atomic_load_explicit(&grant->word, memory_order_relaxed);
-
-    if ((word != 0) && ((int32_t)(generation - (uint32_t)(word >> 32)) <= 0)) {
-        return 0;
-    }
-    atomic_store_explicit(&grant->word, ri_ring_grant_word(generation, state),
-                          memory_order_relaxed);
-    return 1;
-}
-
 void ri_recv_rndv_message_handle_rtr(ri_worker_t *worker, ri_conn_t *conn,
                                      const ri_wire_msg_t *msg)
 {
@@ -273,8 +261,8 @@ void ri_recv_rndv_message_handle_rtr(ri_worker_t *worker, ri_conn_t *conn,
     if ((conn->rtr_words == NULL) || (conn->status != UCS_OK) ||
         !(conn->flags & RI_CONN_RDMA) || (ri_rdma_way(peer) == NULL) ||
         (msg->way != peer->rdma_way) ||
-        !message_note(&conn->rtr_words->word[msg->slot], msg->generation,
-                      RI_RING_GRANT_OUT)) {
+        !ri_rtr_note(&conn->rtr_words->word[msg->slot], msg->generation,
+                     RI_RING_GRANT_OUT)) {
         ++worker->counters.rx_stale;
         return;
     }
@@ -287,7 +275,7 @@ void ri_recv_rndv_message_handle_rtr(ri_worker_t *worker, ri_conn_t *conn,
                       .count      = msg->ahead,
                       .generation = msg->generation,
                       .index      = msg->slot,
-                      .by_message = 1,
+                      .kind       = RI_RTR_MESSAGE,
                       .grant      = &conn->rtr_words->word[msg->slot],
                       .seen       = msg->seen,
                       .key        = msg->key,
@@ -300,7 +288,7 @@ void ri_recv_rndv_message_handle_rtr(ri_worker_t *worker, ri_conn_t *conn,
 /* @return Whether an RTR is not used and never will be. */
 static int message_revoke(ri_ring_grant_t *grant, uint32_t generation)
 {
-    return message_note(grant, generation, RI_RING_GRANT_FREE) ||
+    return ri_rtr_note(grant, generation, RI_RING_GRANT_FREE) ||
            ri_ring_grant_change(grant, generation, RI_RING_GRANT_FREE) ||
            (ri_ring_grant_state(grant, generation) == RI_RING_GRANT_FREE);
 }

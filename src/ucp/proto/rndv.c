@@ -15,6 +15,7 @@
 #include "send_rndv_get.h"
 #include "send_rndv_put.h"
 #include "send_rndv_ud.h"
+#include "ud_run.h"
 #include "../core/memory.h"
 #include "../tag/deliver.h"
 #include "../tag/recv_start.h"
@@ -281,16 +282,22 @@ void ri_rndv_discard_all(ri_worker_t *worker)
     }
 }
 
+void ri_rndv_wait_as(ri_recv_req_t *recv, ri_stream_t *stream)
+{
+    recv->stream  = stream;
+    recv->written = RI_RECV_NOT_WRITTEN;
+    recv->keys    = NULL;
+    ucs_list_add_tail(&stream->fetching, &recv->list);
+}
+
 ucs_status_t ri_rndv_wait(ri_recv_req_t *recv, ri_stream_t *stream)
 {
     recv->id = ri_id_alloc(&stream->worker->recv_ids, recv);
     if (recv->id == 0) {
         return UCS_ERR_NO_MEMORY;
     }
-    recv->stream  = stream;
-    recv->written = RI_RECV_NOT_WRITTEN;
-    recv->keys    = NULL;
-    ucs_list_add_tail(&stream->fetching, &recv->list);
+    recv->rts_req_id = 0; /* of no message by datagrams */
+    ri_rndv_wait_as(recv, stream);
     return UCS_OK;
 }
 
@@ -300,7 +307,7 @@ void ri_rndv_forget(ri_recv_req_t *recv)
         ri_rdma_write_revoke(recv);
     }
     if (recv->written == RI_RECV_BY_TARGET) {
-        ri_send_rndv_ud_forget(recv);
+        ri_ud_recv_leave(recv);
     }
     ucs_list_del(&recv->list);
     ri_id_free(&recv->super.worker->recv_ids, recv->id);

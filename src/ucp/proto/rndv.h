@@ -93,6 +93,9 @@ void ri_rndv_discard_all(ri_worker_t *worker);
  * UCS_ERR_NO_MEMORY. */
 ucs_status_t ri_rndv_wait(ri_recv_req_t *recv, ri_stream_t *stream);
 
+/** Receiver: likewise, under an id that it has. */
+void ri_rndv_wait_as(ri_recv_req_t *recv, ri_stream_t *stream);
+
 /** Receiver: it waits no more, and nobody writes its memory any more. */
 void ri_rndv_forget(ri_recv_req_t *recv);
 

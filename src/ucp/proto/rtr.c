@@ -7,6 +7,7 @@
 #include "rtr_state.h"
 #include "ring_channel.h"
 #include "rtr_message.h"
+#include "rtr_ud.h"
 #include "../core/config.h"
 #include "../core/memory.h"
 
@@ -85,10 +86,16 @@ static int rtr_has_grants(const ri_stream_t *stream)
     return stream->plane_write && (stream->peer->plane_ep != NULL);
 }
 
-/* Whether a receive has an RTR of the other kind. */
-static int rtr_is_of_other_kind(const ri_recv_req_t *recv, int has_grants)
+/* Whether RTRs to a sender can be taken back without asking it. */
+static int rtr_is_local(const ri_stream_t *stream)
 {
-    return ri_rtr_is_offered(recv) && ((recv->rtr < RI_RTR_SENT) != has_grants);
+    return rtr_has_grants(stream) || ri_rtr_ud_is_possible(stream);
+}
+
+/* Whether a receive has an RTR of the other kind. */
+static int rtr_is_of_other_kind(const ri_recv_req_t *recv, int is_local)
+{
+    return ri_rtr_is_offered(recv) && ((recv->rtr < RI_RTR_SENT) != is_local);
 }
 
 /* How many earlier receives of the same tag and mask are posted. All of them are taken to
@@ -102,14 +109,14 @@ static int rtr_ahead(const ri_recv_req_t *recv, const ri_stream_t *stream,
 {
     ri_tag_node_t *head = ri_tag_index_find(&recv->mask_class->posted, recv->node.key);
     ri_tag_node_t *node = head;
-    int has_grants      = rtr_has_grants(stream);
+    int is_local        = rtr_is_local(stream);
     int ahead           = RI_RTR_DEPTH;
     int i;
 
     for (i = 0; i < RI_RTR_DEPTH; ++i) {
         *other_p = ri_container_of(node, ri_recv_req_t, node);
         if (rtr_is_out_to_other(*other_p, stream) ||
-            rtr_is_of_other_kind(*other_p, has_grants)) {
+            rtr_is_of_other_kind(*other_p, is_local)) {
             return ahead;
         }
         ahead = (node == &recv->node) ? i : ahead;
@@ -192,7 +199,8 @@ static rtr_answer_t rtr_send(ri_recv_req_t *recv, ri_stream_t *stream, int ahead
 
 static rtr_answer_t rtr_send_message(ri_recv_req_t *recv, ri_stream_t *stream, int ahead)
 {
-    switch (ri_rtr_message_send(recv, stream, ahead)) {
+    switch (ri_rtr_ud_is_possible(stream) ? ri_rtr_ud_send(recv, stream, ahead) :
+                                            ri_rtr_message_send(recv, stream, ahead)) {
     case UCS_OK:
         return RTR_SENT;
     case UCS_ERR_NO_RESOURCE:
@@ -215,7 +223,7 @@ static rtr_answer_t rtr_try(ri_recv_req_t *recv)
 
     if ((recv->mask_class == NULL) || (stream == NULL) || stream->broken ||
         stream->closed ||
-        (!rtr_has_grants(stream) && !ri_rtr_message_is_possible(stream))) {
+        (!rtr_is_local(stream) && !ri_rtr_message_is_possible(stream))) {
         return RTR_NEVER;
     }
     if (!ri_sender_map_is_worth(&worker->senders, recv->tag, recv->mask)) {

@@ -78,7 +78,8 @@ ucs_status_t ri_rtr_used(ri_recv_req_t *recv, ri_stream_t *stream,
 
 /** A message above the eager threshold was matched: its receive has come from where it is
  * said, and may have been early. */
-void ri_rtr_learn(ri_recv_req_t *recv, const ri_stream_t *stream, uint64_t sender_tag);
+void ri_rtr_learn(ri_recv_req_t *recv, const ri_stream_t *stream,
+                  const ri_arrival_t *arrival);
 
 /** The library is about to read a message of @a length bytes: it is busy itself then, not the
  * application. */

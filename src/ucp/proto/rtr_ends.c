@@ -7,6 +7,7 @@
 #include "rtr_state.h"
 #include "planes.h"
 #include "rtr_message.h"
+#include "rtr_ud.h"
 #include "rtr_used.h"
 #include "../tag/deliver.h"
 #include "../tag/recv.h"
@@ -131,7 +132,8 @@ void ri_rtr_abort(ri_stream_t *stream, ucs_status_t status)
 static int rtr_is_over(const ri_stream_t *stream)
 {
     return (stream->num_rtrs > 0) && (stream->ring == NULL) && stream->peer->failed &&
-           (ri_planes_is_gone(stream->peer) || ri_rtr_message_has(stream));
+           (ri_planes_is_gone(stream->peer) || ri_rtr_message_has(stream) ||
+            ri_rtr_ud_has(stream));
 }
 
 void ri_rtr_check_gone(ri_stream_t *stream)

@@ -6,6 +6,7 @@
  */
 #include "rtr_state.h"
 #include "rtr_message.h"
+#include "rtr_ud.h"
 #include "../core/config.h"
 
 /* An application whose progress calls are further apart is busy with something else: what
@@ -79,8 +80,12 @@ static void rtr_note_waiting(ri_peer_t *peer, int waiting)
 /* A network writes without a processor, so there is a round trip to be saved whenever an RTR is
  * in time. One that is not costs a message, for which a processor that computes may be
  * interrupted. */
-static int rtr_gain_by_message(const ri_recv_req_t *recv, uint32_t now)
+static int rtr_gain_by_message(const ri_recv_req_t *recv, const ri_stream_t *stream,
+                               const ri_arrival_t *arrival, uint32_t now)
 {
+    if (recv->rtr == RI_RTR_BY_UD) {
+        return ri_rtr_ud_is_for(recv, stream, arrival) ? 1 : -1;
+    }
     if (recv->rtr > RI_RTR_SENT) {
         return 1;
     }
@@ -95,7 +100,8 @@ static int rtr_gain(rtr_meanwhile_t meanwhile)
     return (meanwhile == RTR_WAS_BUSY) ? 1 : (meanwhile == RTR_WAS_WAITING) ? -1 : 0;
 }
 
-void ri_rtr_learn(ri_recv_req_t *recv, const ri_stream_t *stream, uint64_t sender_tag)
+void ri_rtr_learn(ri_recv_req_t *recv, const ri_stream_t *stream,
+                  const ri_arrival_t *arrival)
 {
     ri_sender_map_t *senders  = &recv->super.worker->senders;
     rtr_meanwhile_t meanwhile = RTR_WAS_LATE;
@@ -106,12 +112,13 @@ void ri_rtr_learn(ri_recv_req_t *recv, const ri_stream_t *stream, uint64_t sende
         meanwhile = (ri_config.rtr == UCS_YES) ? RTR_WAS_BUSY : rtr_meanwhile(recv, now);
     }
     gain = rtr_gain(meanwhile);
-    if ((ri_config.rtr != UCS_YES) && ri_rtr_message_is_possible(stream)) {
-        gain      = rtr_gain_by_message(recv, now);
+    if ((ri_config.rtr != UCS_YES) &&
+        (ri_rtr_message_is_possible(stream) || ri_rtr_ud_is_possible(stream))) {
+        gain      = rtr_gain_by_message(recv, stream, arrival, now);
         meanwhile = RTR_WAS_BUSY; /* the hint is for copies within a host */
     }
     recv->super.worker->active_us = now;
-    ri_sender_map_learn(senders, recv->tag, recv->mask, sender_tag, stream->id);
+    ri_sender_map_learn(senders, recv->tag, recv->mask, arrival->tag, stream->id);
     rtr_note_waiting(stream->peer, meanwhile == RTR_WAS_WAITING);
     ri_sender_map_credit(senders, recv->tag, recv->mask, stream->id, gain);
 }

@@ -7,6 +7,7 @@
 #include "rtr_state.h"
 #include "am_rndv.h"
 #include "planes.h"
+#include "rtr_ud.h"
 #include "../core/config.h"
 #include "../tag/deliver.h"
 
@@ -66,9 +67,17 @@ int ri_rtr_meet(ri_recv_req_t *recv, ri_stream_t *stream, const ri_arrival_t *ar
                 ucs_status_t *status)
 {
     ri_worker_t *worker = recv->super.worker;
+    int met;
 
     if (recv->rtr >= RI_RTR_SENT) {
         return rtr_meet_by_message(recv, stream, arrival, status);
+    }
+    if (recv->rtr == RI_RTR_BY_UD) {
+        met = ri_rtr_ud_meet(recv, stream, arrival, status);
+        if (met < 0) {
+            *status = rtr_broken(recv, stream, arrival);
+        }
+        return met != 0;
     }
     if (ri_rtr_take_back(recv)) {
         if (arrival->length <= ri_config.eager_thresh) {

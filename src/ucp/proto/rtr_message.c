@@ -17,7 +17,7 @@
 
 int ri_rtr_message_on = 1;
 
-static ri_rtr_slots_t *message_slots(ri_worker_t *worker, ri_peer_t *peer)
+ri_rtr_slots_t *ri_rtr_slots_get(ri_worker_t *worker, ri_peer_t *peer)
 {
     ri_rtr_slots_t *slots = peer->rtr_slots;
     unsigned i;
@@ -146,7 +146,7 @@ ucs_status_t ri_rtr_message_send(ri_recv_req_t *recv, ri_stream_t *stream, int a
     ri_worker_t *worker   = recv->super.worker;
     ri_peer_t *peer       = stream->peer;
     const ri_conn_t *conn = ri_peer_way_out(peer);
-    ri_rtr_slots_t *slots = message_slots(worker, peer);
+    ri_rtr_slots_t *slots = ri_rtr_slots_get(worker, peer);
     ri_rtr_slot_t *slot;
     ucs_status_t status;
 

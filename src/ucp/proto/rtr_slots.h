@@ -36,6 +36,10 @@ typedef struct ri_rtr_slots {
     ri_rtr_slot_t slot[RI_WIRE_RTR_SLOTS];
 } ri_rtr_slots_t;
 
+/** @return Those of a peer, of which RTRs by ud take numbers and generations, too; NULL without
+ * memory. */
+ri_rtr_slots_t *ri_rtr_slots_get(ri_worker_t *worker, ri_peer_t *peer);
+
 /** @return The slot of a receive, or NULL if it has none (any more). */
 static inline ri_rtr_slot_t *ri_rtr_slot(const ri_recv_req_t *recv)
 {

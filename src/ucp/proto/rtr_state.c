@@ -4,6 +4,7 @@
  */
 #include "rtr_state.h"
 #include "rtr_message.h"
+#include "rtr_ud.h"
 #include "settle.h"
 
 void ri_rtr_give_grant_back(ri_recv_req_t *recv)
@@ -58,38 +59,41 @@ void ri_rtr_release(ri_recv_req_t **waiters)
     }
 }
 
+/* Give back what an RTR has that was sent. */
+static void rtr_end_offer(ri_recv_req_t *recv)
+{
+    recv->rtr_stream->num_named -= (recv->rtr == RI_RTR_NAMED);
+    if (recv->rtr == RI_RTR_OUT) {
+        ri_rtr_give_grant_back(recv);
+    } else if (recv->rtr == RI_RTR_BY_UD) {
+        ri_rtr_ud_release(recv);
+    } else {
+        ri_rtr_message_release(recv);
+    }
+    if (recv->id != 0) {
+        ri_id_free(&recv->super.worker->recv_ids, recv->id);
+        recv->id = 0;
+    }
+    ucs_list_del(&recv->list);
+    --recv->rtr_stream->num_rtrs;
+}
+
 /* The receive has no RTR any more. */
 static void rtr_end(ri_recv_req_t *recv)
 {
-    ri_worker_t *worker = recv->super.worker;
-
-    switch (recv->rtr) {
-    case RI_RTR_QUEUED:
-        rtr_dequeue(recv);
-        break;
-    case RI_RTR_OUT:
-        ri_rtr_give_grant_back(recv);
-        /* fall through */
-    case RI_RTR_KEPT:
-    case RI_RTR_SENT:
-    case RI_RTR_PROMISED:
-    case RI_RTR_WRITTEN:
-    case RI_RTR_NAMED:
-        recv->rtr_stream->num_named -= (recv->rtr == RI_RTR_NAMED);
-        ri_rtr_message_release(recv);
-        ri_id_free(&worker->recv_ids, recv->id);
-        recv->id = 0;
-        ucs_list_del(&recv->list);
-        --recv->rtr_stream->num_rtrs;
-        break;
-    default:
+    if (recv->rtr == RI_RTR_NONE) {
         return;
+    }
+    if (ri_rtr_is_offered(recv)) {
+        rtr_end_offer(recv);
+    } else {
+        rtr_dequeue(recv);
     }
     ri_rtr_set(recv, RI_RTR_NONE);
     if (ri_req_flags(&recv->super) & RI_REQ_POSTED) {
         ri_rtr_release(&recv->waiters); /* they may have waited for it to be taken back */
     }
-    ri_rtr_wake_queue(worker);
+    ri_rtr_wake_queue(recv->super.worker);
 }
 
 /* Whether the sender is doing, within a call, what it has taken the RTR for. */
@@ -104,6 +108,8 @@ void ri_rtr_settle(ri_recv_req_t *recv)
 {
     if (recv->rtr == RI_RTR_OUT) {
         ri_settle(recv->rtr_stream->peer, rtr_is_unsettled, recv);
+    } else if (recv->rtr == RI_RTR_BY_UD) {
+        ri_rtr_ud_settle(recv);
     }
 }
 
@@ -122,6 +128,9 @@ int ri_rtr_take_back(ri_recv_req_t *recv)
     }
     if (recv->rtr >= RI_RTR_SENT) {
         return ri_rtr_message_take_back(recv);
+    }
+    if (recv->rtr == RI_RTR_BY_UD) {
+        return ri_rtr_ud_take_back(recv);
     }
     if ((recv->rtr == RI_RTR_KEPT) ||
         (!ri_ring_grant_change(ri_rtr_grant(recv), recv->rtr_generation,

@@ -30,6 +30,18 @@ void ri_rtr_end(const ri_rtr_t *rtr, uint32_t state)
                           memory_order_release);
 }
 
+int ri_rtr_note(ri_ring_grant_t *grant, uint32_t generation, uint32_t state)
+{
+    uint64_t word = atomic_load_explicit(&grant->word, memory_order_relaxed);
+
+    if ((word != 0) && ((int32_t)(generation - (uint32_t)(word >> 32)) <= 0)) {
+        return 0;
+    }
+    atomic_store_explicit(&grant->word, ri_ring_grant_word(generation, state),
+                          memory_order_relaxed);
+    return 1;
+}
+
 static int rtr_fits(const ri_rtr_t *rtr, uint64_t tag)
 {
     return ((rtr->tag ^ tag) & rtr->mask) == 0;

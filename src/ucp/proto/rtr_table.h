@@ -22,21 +22,28 @@
 /* A receiver has no more RTRs out than its ring has grants. */
 #define RI_RTR_MAX RI_RING_GRANTS
 
+/* How an RTR came, and what it says. */
+typedef enum ri_rtr_kind {
+    RI_RTR_GRANT,   /* through a ring: an address */
+    RI_RTR_MESSAGE, /* by message: an address and a key */
+    RI_RTR_UD       /* by message: a target of the plane ud (conn->rtr_targets) */
+} ri_rtr_kind_t;
+
 /* A receive that may be written. */
 typedef struct ri_rtr {
     uint64_t tag;
     uint64_t mask;
-    uint64_t address;
+    uint64_t address; /* not UD */
     uint64_t length;
     uint32_t recv_id; /* the receiver's */
     uint32_t count;   /* messages that fit and are let pass first */
     uint32_t generation;
-    uint16_t index;      /* of its grant, or slot */
-    uint16_t by_message; /* it came by message, not through a ring */
+    uint16_t index; /* of its grant, or slot */
+    uint16_t kind;  /* ri_rtr_kind_t */
     ri_ring_grant_t
             *grant; /* in the ring that the RTR came by; by message: the conn's own */
     uint32_t seen;  /* by message, and what follows: as it came */
-    uint32_t key;   /* for the memory */
+    uint32_t key;   /* for the memory; not UD */
     uint32_t way;   /* that it is for */
 } ri_rtr_t;
 
@@ -85,6 +92,9 @@ int ri_rtr_use(const ri_rtr_t *rtr);
 
 /** Tell the receiver what became of a used RTR: RI_RING_GRANT_WRITTEN, FAILED or SLOT. */
 void ri_rtr_end(const ri_rtr_t *rtr, uint32_t state);
+
+/** Note an RTR by message, in the word of its slot. @return 0 if it is an old one. */
+int ri_rtr_note(ri_ring_grant_t *grant, uint32_t generation, uint32_t state);
 
 /** Find the RTR of the message that is sent next, if that has @a tag. Changes nothing that
  * matters. @return NULL if there is none. */

@@ -96,14 +96,19 @@ static ri_proto_t select_by_plane(const ri_select_param_t *param, unsigned plane
 static int select_has_net_rtr(const ri_select_param_t *param)
 {
     return param->rtr_by_net && ri_select_is_early(param) && param->pieces &&
-           select_can(param->net_plane, NEED_NET_RNDV);
+           (select_can(param->net_plane, NEED_NET_RNDV) ||
+            select_can(param->net_plane, NEED_UD));
 }
 
-/* A write through a network ends when it is acknowledged, a latency after the receiver has the
+/* What goes as datagrams is not written from the pool: the receiver would have to be told who
+ * frees it. Else: a write through a network ends when it is acknowledged, a latency after the receiver has the
  * data. With a copy the sender goes on before: a receive that it posts then is offered by the time
  * that the other side answers. */
 static ri_proto_t select_by_net_rtr(const ri_select_param_t *param)
 {
+    if (select_can(param->net_plane, NEED_UD)) {
+        return RI_PROTO_RECV_UD;
+    }
     return select_has_pool(param, param->net_plane) ? RI_PROTO_RECV_HYBRID :
                                                       RI_PROTO_RECV_RNDV;
 }

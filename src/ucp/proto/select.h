@@ -21,6 +21,7 @@ typedef enum ri_proto {
     RI_PROTO_HYBRID,       /* copied to a pool, from which the receiver reads it */
     RI_PROTO_RECV_RNDV,    /* written into the receive that an RTR offered */
     RI_PROTO_RECV_HYBRID,  /* the same, from the pool that it is copied to */
+    RI_PROTO_RECV_UD,      /* sent to where an RTR has said, as datagrams */
     RI_PROTO_RECV_COOP,    /* copied into it by both sides, whoever has time */
     RI_PROTO_COOP,         /* copied by both sides when the receiver has matched it */
     RI_PROTO_RNDV_GET,     /* the receiver reads it by a data plane */

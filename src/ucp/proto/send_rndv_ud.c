@@ -10,82 +10,41 @@
 #include "rdma_read.h"
 #include "rndv.h"
 #include "rtr.h"
+#include "rtr_state.h"
+#include "rtr_ud.h"
 #include "ud_ends.h"
+#include "ud_run.h"
 #include "../tag/deliver.h"
 #include "../tag/send.h"
-#include "../../uct/ib/ud.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Progress calls after a message has been received in which the plane is looked after: its sender
- * may ask whether it was. */
-#define UD_LINGER (1u << 20)
-
-/* What both sides have. */
-typedef struct ud_transfer {
-    ri_rdma_op_t op;
-    ri_ud_op_t ud;
-    const ri_ud_ops_t *ops;
-    int ended; /* as the plane has said */
-} ud_transfer_t;
+/* Where a message is to go. */
+typedef struct ud_goal {
+    uint32_t recv_id;
+    uint32_t way;
+    int is_void; /* nowhere */
+    uint8_t target[RI_PLANE_TARGET_SIZE];
+} ud_goal_t;
 
 /* A message that is being sent. */
 struct ri_ud_send_op {
-    ud_transfer_t super;
+    ri_ud_run_t super;
     ri_send_req_t *req; /* it waits, whatever becomes of its conn */
     ri_keys_t *keys;    /* of its data */
     uint32_t recv_id;
+    int by_rtr;     /* its RTS is still to be answered, should this come to nothing */
+    int has_next;   /* ... and was: */
+    ud_goal_t next; /* as TARGET said, which ended the transfer */
 };
-
-/* One that is being received. */
-struct ri_ud_recv_op {
-    ud_transfer_t super;
-    ri_recv_req_t *recv; /* NULL: it waits no more */
-    ri_rdma_place_t place;
-};
-
-static void ud_done(ri_ud_op_t *ud, ucs_status_t status)
-{
-    ud_transfer_t *transfer = ri_container_of(ud, ud_transfer_t, ud);
-
-    transfer->ended = 1;
-    transfer->op.super.done(&transfer->op.super, status);
-}
-
-static void ud_init(ud_transfer_t *transfer, ri_worker_t *worker, ri_peer_t *peer,
-                    void (*end)(ri_rdma_op_t *op, int ending))
-{
-    ri_rdma_op_init(&transfer->op, worker, peer, end);
-    transfer->ud.done = ud_done;
-    transfer->ops     = peer->rdma_ep->plane->ops->ud;
-}
-
-static void ud_cancel(ud_transfer_t *transfer)
-{
-    if (!transfer->ended) {
-        transfer->ops->cancel(&transfer->ud);
-    }
-}
-
-static void ud_get_keys(const ri_keys_t *keys, uint32_t *local_keys)
-{
-    size_t i;
-
-    for (i = 0; i < keys->count; ++i) {
-        local_keys[i] = keys->memory[i].local_key;
-    }
-}
 
 /* The way that an RTS or TARGET is about, if it is there and takes messages, or NULL. */
 static ri_plane_ep_t *ud_way(const ri_peer_t *peer, uint16_t way)
 {
-    ri_plane_ep_t *ep = (peer != NULL) ? ri_rdma_way(peer) : NULL;
+    ri_plane_ep_t *ep = ri_ud_way(peer);
 
-    return ((ep != NULL) && ((uint16_t)peer->rdma_way == way) &&
-            (ri_planes_of(ep) & RI_PLANE_MESSAGES)) ?
-                   ep :
-                   NULL;
+    return ((ep != NULL) && ((uint16_t)peer->rdma_way == way)) ? ep : NULL;
 }
 
 /*
@@ -101,27 +60,64 @@ ucs_status_t ri_send_rndv_ud_start(ri_send_req_t *req)
     return ri_rndv_send(req, &rts.rts);
 }
 
+static void ud_tell_abandon(const ri_send_req_t *req, uint32_t recv_id)
+{
+    ri_conn_t *conn       = req->conn;
+    ri_wire_abandon_t msg = {.base.type  = RI_WIRE_ABANDON,
+                             .base.value = req->id,
+                             .recv_id    = recv_id,
+                             .sn         = req->sn};
+
+    ri_wire_set_id(&msg.base, conn->remote_id);
+    ri_control_send_message(conn->peer, &msg, sizeof(msg));
+}
+
 /* The message cannot be sent as the receiver has said, or perhaps it was: the receiver knows. */
 static void ud_abandon(ri_send_req_t *req, uint32_t recv_id)
 {
-    ri_conn_t *conn       = req->conn;
-    ri_wire_abandon_t msg = {
-            .base.type = RI_WIRE_ABANDON, .base.value = req->id, .recv_id = recv_id};
-
     if (req->keys != NULL) {
         ri_rdma_read_forget(req);
     }
     req->target = RI_SEND_TARGET_ABANDONED;
     req->waiting &= ~RI_SEND_WAIT_WRITE;
     req->waiting |= RI_SEND_WAIT_MATCH;
-    ri_wire_set_id(&msg.base, conn->remote_id);
-    ri_control_send_message(conn->peer, &msg, sizeof(msg));
+    ud_tell_abandon(req, recv_id);
 }
 
 static void ud_send_free(struct ri_ud_send_op *send)
 {
-    ri_rdma_free_keys(send->keys);
+    if (send->keys != NULL) {
+        ri_rdma_free_keys(send->keys);
+    }
     free(send);
+}
+
+static void ud_send_to(ri_send_req_t *req, const ud_goal_t *goal);
+
+/* What was sent by an RTR came to nothing, as far as this side knows: the RTS is there still, and
+ * the receiver asks for the message when that has its turn. Unless it has it already: it is told
+ * that this side does not know. */
+static void ud_by_rtr_failed(struct ri_ud_send_op *send)
+{
+    ri_send_req_t *req = send->req;
+    ud_goal_t next     = send->next;
+    int has_next       = send->has_next;
+    uint32_t recv_id   = send->recv_id;
+
+    if (!(req->waiting & RI_SEND_WAIT_MATCH)) { /* it was answered in another way */
+        ud_send_free(send);
+        ri_send_end_wait(req, RI_SEND_WAIT_WRITE, UCS_OK);
+        return;
+    }
+    req->keys  = send->keys;
+    send->keys = NULL;
+    ud_send_free(send);
+    req->waiting &= ~RI_SEND_WAIT_WRITE;
+    if (has_next) {
+        ud_send_to(req, &next);
+    } else {
+        ud_tell_abandon(req, recv_id);
+    }
 }
 
 /* A message was sent, or cannot be. */
@@ -133,6 +129,7 @@ static void ud_send_end(ri_rdma_op_t *op, int ending)
     uint32_t recv_id           = send->recv_id;
     ri_worker_t *worker        = op->worker;
     ucs_status_t status        = op->status;
+    uint8_t wait               = RI_SEND_WAIT_WRITE;
 
     ri_trace(&worker->trace, RI_TRACE_SEND_WRITE, req->data.length, status);
     req->ud_op = NULL;
@@ -140,12 +137,17 @@ static void ud_send_end(ri_rdma_op_t *op, int ending)
     if (status == UCS_ERR_UNREACHABLE) {
         ri_rdma_op_lost_way(op, conn); /* others end with it, and are tried by UCP */
     }
+    if ((req->conn != NULL) && (status != UCS_OK) && !ending && send->by_rtr) {
+        ud_by_rtr_failed(send);
+        return;
+    }
+    wait |= send->by_rtr ? RI_SEND_WAIT_MATCH : 0;
     ud_send_free(send);
     if (req->conn == NULL) {
-        ri_send_end_wait(req, RI_SEND_WAIT_WRITE, UCS_OK); /* it has failed */
+        ri_send_end_wait(req, wait, UCS_OK); /* it has failed */
     } else if (status == UCS_OK) {
         conn->counters.tx_written_bytes += req->data.length;
-        ri_send_end_wait(req, RI_SEND_WAIT_WRITE, UCS_OK);
+        ri_send_end_wait(req, wait, UCS_OK);
     } else if (ending) {
         ri_send_end_wait(req, RI_SEND_WAIT_WRITE, UCS_ERR_CANCELED);
     } else {
@@ -165,41 +167,90 @@ static ucs_status_t ud_send(struct ri_ud_send_op *send, ri_plane_ep_t *ep,
 
     memcpy(&target, target_bytes, sizeof(target));
     list.count = ri_rndv_segments(&req->data, segments, RI_WIRE_SEGMENTS_MAX);
-    ud_get_keys(send->keys, keys);
+    ri_ud_get_keys(send->keys, keys);
     return send->super.ops->send(ep, &list, &target, &send->super.ud);
 }
 
-/* @return Whether the message is on its way. */
-static int ud_send_start(ri_send_req_t *req, const ri_wire_msg_t *msg)
+/* @return The transfer if the message is on its way, or NULL. */
+static struct ri_ud_send_op *ud_send_start(ri_send_req_t *req, const ud_goal_t *goal)
 {
     ri_peer_t *peer            = req->conn->peer;
     ri_plane_ep_t *ep          = ud_way(peer, (uint16_t)req->way);
     struct ri_ud_send_op *send = NULL;
     ucs_status_t status        = UCS_ERR_UNREACHABLE;
 
-    if ((ep != NULL) && (peer->rdma_way == msg->way) &&
-        !(msg->flags & RI_WIRE_TARGET_VOID)) {
+    if ((ep != NULL) && (peer->rdma_way == goal->way) && !goal->is_void) {
         send = calloc(1, sizeof(*send));
     }
     if (send != NULL) {
-        ud_init(&send->super, req->super.worker, peer, ud_send_end);
+        ri_ud_run_init(&send->super, req->super.worker, peer, ud_send_end);
         send->req     = req;
         send->keys    = req->keys;
-        send->recv_id = msg->recv_id;
-        status        = ud_send(send, ep, msg->target);
+        send->recv_id = goal->recv_id;
+        status        = ud_send(send, ep, goal->target);
     }
     if (status != UCS_INPROGRESS) {
         ri_trace(&req->super.worker->trace, RI_TRACE_SEND_WRITE, req->data.length,
                  status);
         free(send);
-        return 0;
+        return NULL;
     }
     ri_rdma_op_started(&send->super.op);
-    req->keys   = NULL;
-    req->ud_op  = send;
-    req->target = RI_SEND_TARGET_USED;
-    req->waiting &= ~RI_SEND_WAIT_MATCH; /* further answers are stale */
+    req->keys  = NULL;
+    req->ud_op = send;
     req->waiting |= RI_SEND_WAIT_WRITE;
+    return send;
+}
+
+/* Send a message where TARGET says. */
+static void ud_send_to(ri_send_req_t *req, const ud_goal_t *goal)
+{
+    if (ud_send_start(req, goal) != NULL) {
+        req->target = RI_SEND_TARGET_USED;
+        req->waiting &= ~RI_SEND_WAIT_MATCH; /* further answers are stale */
+    } else {
+        ud_abandon(req, goal->recv_id);
+    }
+}
+
+void ri_send_rndv_ud_start_by_rtr(ri_send_req_t *req, const uint8_t *target,
+                                  uint32_t recv_id)
+{
+    ud_goal_t goal = {.recv_id = recv_id, .way = req->conn->peer->rdma_way};
+    struct ri_ud_send_op *send;
+
+    memcpy(goal.target, target, sizeof(goal.target));
+    send = ud_send_start(req, &goal);
+    if (send != NULL) {
+        send->by_rtr = 1;
+    } else {
+        ud_tell_abandon(req,
+                        recv_id); /* or it would wait for a message that does not come */
+    }
+}
+
+static void ud_get_goal(const ri_wire_msg_t *msg, ud_goal_t *goal)
+{
+    goal->recv_id = msg->recv_id;
+    goal->way     = msg->way;
+    goal->is_void = !!(msg->flags & RI_WIRE_TARGET_VOID);
+    memcpy(goal->target, msg->target, sizeof(goal->target));
+}
+
+/* TARGET has come while the message is being sent. @return Whether that made sense. */
+static int ud_target_while_sent(ri_send_req_t *req, const ri_wire_msg_t *msg)
+{
+    struct ri_ud_send_op *send = req->ud_op;
+
+    if (send->by_rtr ? (send->has_next || !(req->waiting & RI_SEND_WAIT_MATCH)) :
+                       !(msg->flags & RI_WIRE_TARGET_VOID)) {
+        return 0;
+    }
+    if (send->by_rtr) { /* the receiver has taken the RTR back before it heard of this */
+        ud_get_goal(msg, &send->next);
+        send->has_next = 1;
+    }
+    ri_ud_run_cancel(&send->super);
     return 1;
 }
 
@@ -207,19 +258,19 @@ void ri_send_rndv_ud_handle_target(ri_worker_t *worker, ri_conn_t *conn,
                                    const ri_wire_msg_t *msg)
 {
     ri_send_req_t *req = ri_id_get(&worker->req_ids, msg->value);
+    ud_goal_t goal;
 
     if (msg->flags & RI_WIRE_TARGET_RECEIVED) {
         ri_ud_ends_handle(conn, msg);
     } else if ((req == NULL) || (req->conn != conn) || (req->wire_type != RI_WIRE_RTS) ||
                (req->sn != msg->sn)) {
         ++worker->counters.rx_stale;
+    } else if (req->ud_op != NULL) {
+        worker->counters.rx_stale += !ud_target_while_sent(req, msg);
     } else if ((req->target == RI_SEND_TARGET_WANTED) &&
                (req->waiting & RI_SEND_WAIT_MATCH)) {
-        if (!ud_send_start(req, msg)) {
-            ud_abandon(req, msg->recv_id);
-        }
-    } else if ((req->ud_op != NULL) && (msg->flags & RI_WIRE_TARGET_VOID)) {
-        ud_cancel(&req->ud_op->super);
+        ud_get_goal(msg, &goal);
+        ud_send_to(req, &goal);
     } else {
         ++worker->counters.rx_stale;
     }
@@ -227,7 +278,7 @@ void ri_send_rndv_ud_handle_target(ri_worker_t *worker, ri_conn_t *conn,
 
 void ri_send_rndv_ud_abort(ri_send_req_t *req)
 {
-    ud_cancel(&req->ud_op->super);
+    ri_ud_run_cancel(&req->ud_op->super);
 }
 
 /*
@@ -251,19 +302,13 @@ static void ud_tell_target(const ri_recv_req_t *recv, const ri_ud_target_t *targ
     ri_control_send_message(stream->peer, &msg, sizeof(msg));
 }
 
-static void ud_recv_ready(ri_ud_op_t *ud, const ri_ud_target_t *target)
+void ri_send_rndv_ud_recv_ready(ri_ud_op_t *ud, const ri_ud_target_t *target)
 {
     struct ri_ud_recv_op *op = ri_container_of(ud, struct ri_ud_recv_op, super.ud);
 
     if (op->recv != NULL) {
         ud_tell_target(op->recv, target);
     }
-}
-
-static void ud_recv_free(struct ri_ud_recv_op *op)
-{
-    ri_rdma_place_close(&op->place);
-    free(op);
 }
 
 /* All of a message is there. */
@@ -274,10 +319,10 @@ static void ud_recv_complete(ri_recv_req_t *recv, struct ri_ud_recv_op *op)
 
     recv->ud_op = NULL;
     ++stream->busy; /* callbacks must not free it */
-    recv->super.worker->linger = UD_LINGER;
+    recv->super.worker->linger = RI_UD_LINGER;
     ri_rndv_forget(recv);
     status = ri_rdma_place_finish(&op->place, recv);
-    ud_recv_free(op); /* before the memory is the application's */
+    ri_ud_recv_free(op); /* before the memory is the application's */
     if (status != UCS_INPROGRESS) {
         ri_deliver_received(recv, status);
     }
@@ -286,7 +331,7 @@ static void ud_recv_complete(ri_recv_req_t *recv, struct ri_ud_recv_op *op)
 }
 
 /* A message was received, or will not be. */
-static void ud_recv_end(ri_rdma_op_t *rdma_op, int ending)
+void ri_send_rndv_ud_recv_end(ri_rdma_op_t *rdma_op, int ending)
 {
     struct ri_ud_recv_op *op = ri_container_of(rdma_op, struct ri_ud_recv_op, super.op);
     ri_worker_t *worker      = rdma_op->worker;
@@ -294,57 +339,43 @@ static void ud_recv_end(ri_rdma_op_t *rdma_op, int ending)
     ucs_status_t status      = rdma_op->status;
     ri_peer_t *peer;
 
+    ri_rtr_wake_queue(worker); /* there is a queue pair more */
     if (recv == NULL) {
-        ud_recv_free(op);
+        ri_ud_recv_free(op);
         return;
     }
     ri_trace(&worker->trace, RI_TRACE_RECV_WRITTEN, recv->id, status);
+    if (recv->rtr == RI_RTR_BY_UD) { /* it is posted still */
+        ri_rtr_ud_ended(recv, op, ending);
+        return;
+    }
     if (status == UCS_OK) {
         ud_recv_complete(recv, op);
         return;
     }
     peer        = recv->stream->peer;
     recv->ud_op = NULL;
-    ud_recv_free(op);
+    ri_ud_recv_free(op);
     if ((status == UCS_ERR_UNREACHABLE) && (peer->rdma_way == recv->way)) {
         ri_planes_rdma_failed(worker, peer); /* or the next one fares no better */
+    } else {
+        ri_rdma_op_failed(worker, peer, recv->way);
     }
     if (!ending) {
         ud_tell_target(recv, NULL); /* the sender goes on from here */
     }
 }
 
-/* Post the memory of a receive that waits. @return As ri_ud_ops_t's recv. */
-static ucs_status_t ud_recv_start(ri_recv_req_t *recv, ri_plane_ep_t *ep, int direct,
-                                  ri_ud_target_t *target)
+/* Have the sender send it by UCP. @return As ri_send_rndv_ud_recv(). */
+static ucs_status_t ud_recv_by_am(ri_recv_req_t *recv, ri_stream_t *stream,
+                                  const ri_arrival_t *arrival)
 {
-    ri_peer_t *peer          = recv->stream->peer;
-    struct ri_ud_recv_op *op = calloc(1, sizeof(*op));
-    ri_segment_t segments[RI_WIRE_SEGMENTS_MAX];
-    uint32_t keys[RI_WIRE_SEGMENTS_MAX];
-    ri_ud_list_t list = {.segments = segments, .keys = keys, .length = recv->info.length};
-    ucs_status_t status;
+    uint32_t flags      = (ri_rdma_way(stream->peer) == NULL) ? RI_WIRE_NACK_WAY : 0;
+    ucs_status_t status = ri_am_rndv_ask(recv, stream, arrival->req_id, flags);
 
-    if (op == NULL) {
-        return UCS_ERR_NO_MEMORY;
+    if (status == UCS_INPROGRESS) {
+        recv->rts_req_id = arrival->req_id; /* ABANDON may cross the answer */
     }
-    ud_init(&op->super, recv->super.worker, peer, ud_recv_end);
-    op->super.ud.ready = ud_recv_ready;
-    op->recv           = recv;
-    status             = ri_rdma_place_open(&op->place, ep->plane, recv, direct, segments,
-                                            &list.count);
-    if (status == UCS_OK) {
-        ud_get_keys(&op->place.keys, keys);
-        status = op->super.ops->recv(ep, &list, 0, &op->super.ud, target);
-    }
-    if (UCS_STATUS_IS_ERR(status)) {
-        ud_recv_free(op);
-        return status;
-    }
-    ri_rdma_op_started(&op->super.op);
-    recv->ud_op   = op;
-    recv->way     = peer->rdma_way;
-    recv->written = RI_RECV_BY_TARGET;
     return status;
 }
 
@@ -353,54 +384,67 @@ ucs_status_t ri_send_rndv_ud_recv(ri_recv_req_t *recv, ri_stream_t *stream,
 {
     const ri_wire_rts_t *rts = arrival->data;
     ri_plane_ep_t *ep        = ud_way(stream->peer, rts->way);
-    uint32_t flags           = (ri_rdma_way(stream->peer) == NULL) ? RI_WIRE_NACK_WAY : 0;
+    struct ri_ud_recv_op *op;
     ri_ud_target_t target;
     ucs_status_t status;
 
     if ((fetch == RI_FETCH_AM) || (ep == NULL)) {
-        return ri_am_rndv_ask(recv, stream, arrival->req_id, flags);
+        return ud_recv_by_am(recv, stream, arrival);
     }
     status = ri_rndv_wait(recv, stream);
     if (status != UCS_OK) {
         ri_control_answer(stream, RI_WIRE_FIN, arrival->req_id);
         return status;
     }
+    status = ri_ud_recv_begin(recv, stream->peer, recv->info.length,
+                              fetch == RI_FETCH_SENT, 0, &target, &op);
+    if (UCS_STATUS_IS_ERR(status)) {
+        ri_rndv_forget(recv);
+        return ud_recv_by_am(recv, stream, arrival);
+    }
     recv->rts_req_id = arrival->req_id;
     recv->rts_sn     = arrival->sn;
-    recv->ud_op      = NULL;
-    status           = ud_recv_start(recv, ep, fetch == RI_FETCH_SENT, &target);
+    recv->ud_op      = op;
+    recv->way        = stream->peer->rdma_way;
+    recv->written    = RI_RECV_BY_TARGET;
     if (status == UCS_OK) {
         ud_tell_target(recv, &target);
-    } else if (status != UCS_INPROGRESS) {
-        ri_rndv_forget(recv);
-        return ri_am_rndv_ask(recv, stream, arrival->req_id, flags);
     }
     return UCS_INPROGRESS;
+}
+
+/* @return The receive that waits for the message of a request that is sent as datagrams, or NULL. */
+static ri_recv_req_t *ud_find_recv(const ri_stream_t *stream, uint32_t req_id)
+{
+    ri_recv_req_t *recv;
+
+    ucs_list_for_each(recv, &stream->fetching, list) {
+        if (recv->rts_req_id == req_id) {
+            return recv;
+        }
+    }
+    return NULL;
 }
 
 void ri_send_rndv_ud_handle_abandon(ri_stream_t *stream, const ri_wire_msg_t *msg)
 {
     ri_worker_t *worker = stream->worker;
-    ri_recv_req_t *recv = ri_id_get(&worker->recv_ids, msg->recv_id);
+    ri_recv_req_t *recv = ud_find_recv(stream, msg->value);
 
-    if ((recv == NULL) || (recv->stream != stream) ||
-        (recv->written != RI_RECV_BY_TARGET) || (recv->rts_req_id != msg->value)) {
-        ri_control_answer(stream, RI_WIRE_FIN, msg->value); /* it is there */
+    if (recv == NULL) {
+        if (ri_deliver_is_matched(stream, msg->sn)) {
+            ri_control_answer(stream, RI_WIRE_FIN, msg->value); /* it is there */
+        } else {
+            ri_rtr_ud_abandon(stream, msg->recv_id);
+        }
         return;
     }
-    ri_send_rndv_ud_forget(recv);
+    if ((recv->id != msg->recv_id) || (recv->written != RI_RECV_BY_TARGET)) {
+        ++worker->counters.rx_stale; /* it was told something else meanwhile */
+        return;
+    }
+    ri_ud_recv_leave(recv);
     recv->written = RI_RECV_NOT_WRITTEN;
     ++worker->counters.rndv_fallback;
     ri_control_nack(stream, msg->value, recv->id, 0);
-}
-
-void ri_send_rndv_ud_forget(ri_recv_req_t *recv)
-{
-    struct ri_ud_recv_op *op = recv->ud_op;
-
-    if (op != NULL) {
-        recv->ud_op = NULL;
-        op->recv    = NULL;
-        ud_cancel(&op->super);
-    }
 }

@@ -538,6 +538,27 @@ int ri_deliver_has(const ri_stream_t *stream, uint32_t sn)
     return 0;
 }
 
+/* Whether a message of that stream and number is in a list. */
+static int deliver_is_among(const ucs_list_link_t *list, const ri_stream_t *stream,
+                            uint32_t sn)
+{
+    const ri_msg_t *msg;
+
+    ucs_list_for_each(msg, list, list) {
+        if ((msg->stream == stream) && (msg->sn == sn)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+int ri_deliver_is_matched(const ri_stream_t *stream, uint32_t sn)
+{
+    return ((int32_t)(sn - stream->next_sn) < 0) &&
+           !deliver_is_among(&stream->worker->match.unexpected, stream, sn) &&
+           !deliver_is_among(&stream->probed, stream, sn);
+}
+
 int ri_deliver_is_far_ahead(const ri_stream_t *stream, uint32_t sn)
 {
     int32_t ahead = (int32_t)(sn - stream->next_sn);

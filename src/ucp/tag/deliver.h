@@ -46,6 +46,9 @@ void ri_deliver_matched(ri_recv_req_t *recv, uint64_t tag, const void *data,
 /** @return Whether the message of that number has come: it was matched, or waits for its turn. */
 int ri_deliver_has(const ri_stream_t *stream, uint32_t sn);
 
+/** @return Whether the message of that number has got a receive, or was given up. */
+int ri_deliver_is_matched(const ri_stream_t *stream, uint32_t sn);
+
 /** Must a message be left where it came until those before it have come? The sender then finds
  * no room there, so this is flow control, too. The one that is missing comes by another way. */
 int ri_deliver_is_far_ahead(const ri_stream_t *stream, uint32_t sn);

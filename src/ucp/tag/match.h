@@ -42,7 +42,8 @@ typedef enum ri_msg_kind {
 /* A message that waits: unexpected, or early. */
 struct ri_msg {
     ri_tag_node_t nodes[RI_MATCH_CLASSES]; /* in the index of each class */
-    ucs_list_link_t list; /* unexpected, in order; or in its stream's early list */
+    ucs_list_link_t
+            list; /* unexpected, in order; or in its stream's early or probed list */
     uint64_t tag;
     size_t length;       /* of the payload */
     size_t received;     /* of it, while pieces are missing */

@@ -129,6 +129,9 @@ ucs_status_ptr_t ri_tag_msg_recv(ri_worker_t *worker, void *buffer, size_t count
     ri_trace(&worker->trace, RI_TRACE_RECV, msg->tag, ~0ul);
     recv->tag  = msg->tag;
     recv->mask = ~0ul;
+    if (msg->kind == RI_MSG_RTS) {
+        ucs_list_del(&msg->list);
+    }
     return recv_msg(recv, msg, param);
 }
 
@@ -140,6 +143,9 @@ ri_msg_t *ri_tag_probe(ri_worker_t *worker, uint64_t tag, uint64_t mask, int rem
     if (msg != NULL) {
         info->sender_tag = msg->tag;
         info->length     = msg->length;
+        if (remove && (msg->kind == RI_MSG_RTS)) {
+            ucs_list_add_tail(&msg->stream->probed, &msg->list);
+        }
     }
     return msg;
 }

@@ -92,7 +92,7 @@ ucs_status_t ri_recv_start(ri_recv_req_t *recv, ri_stream_t *stream,
 
     if (ri_unlikely(length > ri_config.eager_thresh) && (stream != NULL) &&
         (arrival->wire_type != RI_WIRE_RNDV_DATA)) { /* its RTS was matched before */
-        ri_rtr_learn(recv, stream, arrival->tag);
+        ri_rtr_learn(recv, stream, arrival);
     }
     if (ri_unlikely(arrival->kind == RI_MSG_PLACED)) {
         status = ri_rtr_placed(recv, stream, arrival);

@@ -18,6 +18,7 @@
 #include "../proto/recv_hybrid.h"
 #include "../proto/recv_rndv.h"
 #include "../proto/recv_rndv_message.h"
+#include "../proto/recv_rndv_ud.h"
 #include "../proto/ring_channel.h"
 #include "../proto/rndv.h"
 #include "../proto/select.h"
@@ -138,6 +139,7 @@ static void send_count(ri_conn_counters_t *counters, ri_proto_t proto, size_t le
         break;
     case RI_PROTO_RECV_RNDV:
     case RI_PROTO_RECV_HYBRID:
+    case RI_PROTO_RECV_UD:
         SEND_COUNT(tx_recv_rndv);
         break;
     case RI_PROTO_RECV_COOP:
@@ -170,6 +172,7 @@ static ri_wire_type_t send_wire_type(const ri_send_req_t *req, ri_proto_t proto)
     case RI_PROTO_RECV_RNDV:
     case RI_PROTO_RECV_HYBRID:
         return RI_WIRE_PLACED;
+    case RI_PROTO_RECV_UD:
     case RI_PROTO_RECV_COOP:
     case RI_PROTO_COOP:
     case RI_PROTO_RNDV_GET:
@@ -219,6 +222,9 @@ static ucs_status_t send_start(ri_send_req_t *req, ri_proto_t proto, const ri_rt
         break;
     case RI_PROTO_RECV_HYBRID:
         status = ri_recv_hybrid_start(req, rtr);
+        break;
+    case RI_PROTO_RECV_UD:
+        status = ri_recv_rndv_ud_start(req, rtr);
         break;
     case RI_PROTO_RECV_COOP:
         status = ri_recv_rndv_start_coop(req, rtr);
@@ -291,6 +297,7 @@ static int send_needs_id(ri_proto_t proto, int sync)
     case RI_PROTO_RECV_HYBRID:
     case RI_PROTO_BULK_RNDV: /* UCP knows */
         return 0;
+    case RI_PROTO_RECV_UD:
     case RI_PROTO_RECV_COOP:
     case RI_PROTO_COOP:
     case RI_PROTO_RNDV_GET:
@@ -306,15 +313,16 @@ static int send_needs_id(ri_proto_t proto, int sync)
 static int send_tells_itself(ri_proto_t proto, const ri_rtr_t *rtr)
 {
     return (proto == RI_PROTO_RECV_HYBRID) ||
-           ((proto == RI_PROTO_RECV_RNDV) && rtr->by_message);
+           ((proto == RI_PROTO_RECV_RNDV) && (rtr->kind == RI_RTR_MESSAGE));
 }
 
 /* @a rtr may be NULL. */
 static uint64_t send_rtr_room(const ri_send_req_t *req, const ri_rtr_t *rtr)
 {
-    return (rtr == NULL)   ? 0 :
-           rtr->by_message ? ri_recv_rndv_message_room(req, rtr) :
-                             rtr->length;
+    return (rtr == NULL)                 ? 0 :
+           (rtr->kind == RI_RTR_MESSAGE) ? ri_recv_rndv_message_room(req, rtr) :
+           (rtr->kind == RI_RTR_UD)      ? ri_recv_rndv_ud_room(req, rtr) :
+                                           rtr->length;
 }
 
 /* All that the choice depends on. */
@@ -345,7 +353,7 @@ static ri_select_param_t send_facts(const ri_send_req_t *req, int sync,
             .awaited       = (conn->peer != NULL) && conn->peer->ready,
             .pool_free     = is_long && ri_pool_has(&conn->worker->pool, length),
             .slot_free     = is_coop && ri_coop_has_slot(conn),
-            .rtr_by_net    = (rtr != NULL) && rtr->by_message,
+            .rtr_by_net    = (rtr != NULL) && (rtr->kind != RI_RTR_GRANT),
             .rtr_room      = send_rtr_room(req, rtr),
             .host_plane    = ri_planes_host(conn),
             .net_plane     = ri_planes_net(conn),
@@ -369,7 +377,8 @@ static ri_proto_t send_prepare(ri_send_req_t *req, ri_select_param_t *select,
         choice.proto = RI_PROTO_RECV_RNDV;
     }
     if (((choice.proto == RI_PROTO_RECV_HYBRID) && !ri_rtr_use(rtr)) ||
-        ((choice.proto == RI_PROTO_RECV_RNDV) && !ri_recv_rndv_write(req, rtr))) {
+        ((choice.proto == RI_PROTO_RECV_RNDV) && !ri_recv_rndv_write(req, rtr)) ||
+        ((choice.proto == RI_PROTO_RECV_UD) && !ri_rdma_read_prepare(req))) {
         select->rtr_room   = 0;
         select->host_plane = ri_planes_host(req->conn); /* it may have failed */
         choice             = ri_select(select);

@@ -42,6 +42,8 @@ static size_t wire_header_length(uint8_t type)
         return sizeof(ri_wire_cts_t);
     case RI_WIRE_RTR:
         return sizeof(ri_wire_rtr_msg_t);
+    case RI_WIRE_RTR_UD:
+        return sizeof(ri_wire_rtr_ud_t);
     case RI_WIRE_REVOKE:
         return sizeof(ri_wire_revoke_t);
     case RI_WIRE_REVOKED:
@@ -106,6 +108,21 @@ static void wire_parse_rtr(const uint8_t *at, ri_wire_msg_t *msg)
     msg->generation = hdr.generation;
     msg->ahead      = hdr.ahead;
     msg->slot       = hdr.slot;
+}
+
+static void wire_parse_rtr_ud(const uint8_t *at, ri_wire_msg_t *msg)
+{
+    ri_wire_rtr_ud_t hdr;
+
+    memcpy(&hdr, at, sizeof(hdr));
+    msg->tag        = hdr.tag;
+    msg->mask       = hdr.mask;
+    msg->way        = hdr.way;
+    msg->seen       = hdr.seen;
+    msg->generation = hdr.generation;
+    msg->ahead      = hdr.ahead;
+    msg->slot       = hdr.slot;
+    memcpy(msg->target, hdr.target, sizeof(msg->target));
 }
 
 static void wire_parse_channel(const uint8_t *at, ri_wire_msg_t *msg)
@@ -237,6 +254,9 @@ static void wire_parse_fields(const uint8_t *at, ri_wire_msg_t *msg)
     case RI_WIRE_RTR:
         wire_parse_rtr(at, msg);
         break;
+    case RI_WIRE_RTR_UD:
+        wire_parse_rtr_ud(at, msg);
+        break;
     case RI_WIRE_CHANNEL_OFFER:
     case RI_WIRE_CHANNEL_ACCEPT:
     case RI_WIRE_CHANNEL_STOP:
@@ -289,6 +309,7 @@ static void wire_parse_fields(const uint8_t *at, ri_wire_msg_t *msg)
 
         memcpy(&hdr, at, sizeof(hdr));
         msg->recv_id = hdr.recv_id;
+        msg->sn      = hdr.sn;
         break;
     }
     default:
@@ -388,8 +409,8 @@ static ucs_status_t wire_check(const ri_wire_msg_t *msg, int data_elsewhere)
         ((msg->used_count == 0) || (msg->used_count > RI_WIRE_USED_MAX))) {
         return UCS_ERR_INVALID_PARAM;
     }
-    if (((msg->type == RI_WIRE_RTR) || (msg->type == RI_WIRE_REVOKE) ||
-         (msg->type == RI_WIRE_REVOKED)) &&
+    if (((msg->type == RI_WIRE_RTR) || (msg->type == RI_WIRE_RTR_UD) ||
+         (msg->type == RI_WIRE_REVOKE) || (msg->type == RI_WIRE_REVOKED)) &&
         !wire_check_rtr(msg)) {
         return UCS_ERR_INVALID_PARAM;
     }

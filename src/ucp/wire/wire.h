@@ -80,6 +80,8 @@ typedef enum ri_wire_type {
     RI_WIRE_CHANNEL_CLOSE  = 45, /* to a stream: nobody writes it (any more) */
     RI_WIRE_CHANNEL_AGAIN  = 46, /* to a stream: what was written, perhaps, when the way
                                     failed; or that this is all */
+    RI_WIRE_RTR_UD =
+            47, /* to a conn: a receive that a message may be sent to, as datagrams */
     RI_WIRE_TYPE_LAST
 } ri_wire_type_t;
 
@@ -147,7 +149,7 @@ typedef struct ri_wire_rts {
     uint16_t flags;        /* RI_WIRE_RTS_* */
     uint16_t slot;         /* of the ring, for a cooperative copy, plus 1; 0: none */
     uint16_t way; /* with KEYS, AGAIN or SENDS: the lower bits of the number of a way */
-    ri_segment_t segments[];
+    ri_segment_t segments[]; /* with BY_RTR, in place of an address: ri_wire_rtr_name() */
     /* with RI_WIRE_RTS_KEYS: a key of 32 bits for each segment */
 } __attribute__((packed)) ri_wire_rts_t;
 
@@ -160,6 +162,8 @@ typedef struct ri_wire_rts {
     16 /* it was to be written by an RTR, and perhaps was, when the way failed */
 #define RI_WIRE_RTS_SENDS \
     32 /* by a plane that takes messages: the receiver is to say where to (TARGET) */
+#define RI_WIRE_RTS_BY_RTR \
+    64 /* with SENDS: an RTR has said it, and the message is on its way there */
 
 /* PLACED has the header of EAGER_SYNC, with the id of the receive in place of that of a
  * request; this is its payload. */
@@ -196,6 +200,19 @@ typedef struct ri_wire_rtr_msg {
     uint16_t ahead;      /* as of ri_wire_rtr_t */
     uint16_t slot;       /* names the RTR, with the generation */
 } __attribute__((packed)) ri_wire_rtr_msg_t;
+
+/* An RTR by message, for a plane that takes messages. */
+typedef struct ri_wire_rtr_ud {
+    ri_wire_base_t base; /* as of ri_wire_rtr_msg_t, and so are others */
+    uint64_t tag;
+    uint64_t mask;
+    uint32_t way;
+    uint32_t seen;
+    uint32_t generation;
+    uint16_t ahead;
+    uint16_t slot;
+    uint8_t target[RI_PLANE_TARGET_SIZE]; /* the plane's; it says the length, too */
+} __attribute__((packed)) ri_wire_rtr_ud_t;
 
 typedef struct ri_wire_revoke {
     ri_wire_base_t base; /* value: generation */
@@ -292,8 +309,8 @@ typedef struct ri_wire_target {
 
 typedef struct ri_wire_abandon {
     ri_wire_base_t base; /* value: id of the sender's request */
-    uint32_t recv_id;    /* of TARGET */
-    uint32_t reserved;   /* 0 */
+    uint32_t recv_id;    /* of TARGET or RTR */
+    uint32_t sn;         /* of the RTS */
 } __attribute__((packed)) ri_wire_abandon_t;
 
 /* Pool buffers that one RELEASE names. */
@@ -369,6 +386,7 @@ static_assert(sizeof(ri_wire_nack_t) == 16, "wire format");
 static_assert(sizeof(ri_wire_placed_t) == 8, "wire format");
 static_assert(sizeof(ri_wire_rtr_t) == 36, "wire format");
 static_assert(sizeof(ri_wire_rtr_msg_t) == 60, "wire format");
+static_assert(sizeof(ri_wire_rtr_ud_t) == 72, "wire format");
 static_assert(sizeof(ri_wire_revoke_t) == 24, "wire format");
 static_assert(sizeof(ri_wire_revoked_t) == 16, "wire format");
 static_assert(sizeof(ri_wire_used_t) == 60, "wire format");
@@ -417,7 +435,7 @@ typedef enum ri_wire_plane_id {
 #define RI_WIRE_FIRST_MAX 65536
 
 /* The longest control message */
-#define RI_WIRE_CONTROL_MAX sizeof(ri_wire_rtr_msg_t)
+#define RI_WIRE_CONTROL_MAX sizeof(ri_wire_rtr_ud_t)
 
 /* The longest header of others: EAGER_SYNC or FIRST with a hello. */
 #define RI_WIRE_HEADER_MAX (sizeof(ri_wire_eager_sync_t) + sizeof(ri_wire_hello_t))
@@ -427,16 +445,16 @@ typedef struct ri_wire_msg {
     ri_wire_type_t type; /* without flags */
     uint32_t id;
     uint32_t value;
-    uint64_t tag;     /* EAGER, EAGER_SYNC, BULK, FIRST, RTS, POOL, PLACED, RTR */
-    uint32_t req_id;  /* EAGER_SYNC, FIRST, RTS, POOL; of PLACED: of the receive */
-    uint32_t recv_id; /* NACK, CTS, TARGET, ABANDON */
-    uint32_t flags;   /* NACK, REVOKED, TARGET */
-    uint64_t address; /* CTS, RTR, CHANNEL_OFFER, CHANNEL_ACCEPT */
-    uint32_t key;     /* likewise */
-    uint64_t mask;    /* RTR, and what follows */
-    uint64_t rtr_length;
+    uint64_t tag;        /* EAGER, EAGER_SYNC, BULK, FIRST, RTS, POOL, PLACED, RTR* */
+    uint32_t req_id;     /* EAGER_SYNC, FIRST, RTS, POOL; of PLACED: of the receive */
+    uint32_t recv_id;    /* NACK, CTS, TARGET, ABANDON */
+    uint32_t flags;      /* NACK, REVOKED, TARGET */
+    uint64_t address;    /* CTS, RTR, CHANNEL_OFFER, CHANNEL_ACCEPT */
+    uint32_t key;        /* likewise */
+    uint64_t mask;       /* RTR, RTR_UD, and what follows */
+    uint64_t rtr_length; /* not RTR_UD */
     uint32_t seen;
-    uint32_t generation; /* RTR, REVOKE, REVOKED */
+    uint32_t generation; /* RTR, RTR_UD, REVOKE, REVOKED */
     uint16_t ahead;
     uint16_t slot;         /* likewise */
     uint32_t stream_id;    /* REVOKE, CHANNEL_OFFER, CHANNEL_STOP */
@@ -452,10 +470,10 @@ typedef struct ri_wire_msg {
     uint8_t plane_address_length;
     uint8_t plane_address[RI_PLANE_ADDRESS_MAX];
     uint16_t asked; /* likewise */
-    uint32_t way;   /* likewise; TARGET, RTR, CHANNEL_OFFER, _CLOSE, _AGAIN */
-    uint32_t sn;    /* TARGET */
-    uint8_t target[RI_PLANE_TARGET_SIZE];
-    uint32_t total;    /* FIRST */
+    uint32_t way;   /* likewise; TARGET, RTR*, CHANNEL_OFFER, _CLOSE, _AGAIN */
+    uint32_t sn;    /* TARGET, ABANDON */
+    uint8_t target[RI_PLANE_TARGET_SIZE]; /* TARGET, RTR_UD */
+    uint32_t total;                       /* FIRST */
     uint64_t uid;      /* CONN_ACK, FRAG, RING_OFFER, RING_STOP, REVOKE, CHANNEL_* */
     uint32_t ring_pid; /* RING_OFFER */
     uint32_t ring_fd;
@@ -497,6 +515,12 @@ static inline size_t ri_wire_rts_length(const ri_wire_rts_t *rts)
     size_t of_key = (rts->flags & RI_WIRE_RTS_KEYS) ? sizeof(uint32_t) : 0;
 
     return sizeof(*rts) + rts->num_segments * (sizeof(rts->segments[0]) + of_key);
+}
+
+/** @return How an RTS names the RTR that its message was sent by. */
+static inline uint64_t ri_wire_rtr_name(uint16_t slot, uint32_t generation)
+{
+    return ((uint64_t)slot << 32) | generation;
 }
 
 /** @return How USED names an RTR. */

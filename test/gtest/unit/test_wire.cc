@@ -66,6 +66,7 @@ const type_case TYPES[] = {
         {"WRITTEN", RI_WIRE_WRITTEN, 8, false},
         {"RING_REQ", RI_WIRE_RING_REQ, 8, false},
         {"RTR", RI_WIRE_RTR, 60, false},
+        {"RTR_UD", RI_WIRE_RTR_UD, 72, false},
         {"REVOKE", RI_WIRE_REVOKE, 24, false},
         {"REVOKED", RI_WIRE_REVOKED, 16, false},
         {"USED", RI_WIRE_USED, 60, false},
@@ -155,7 +156,8 @@ protected:
         }
 
         bool has_tag = (type.in_sequence && (type.type != RI_WIRE_EAGER_SAME)) ||
-                       (type.type == RI_WIRE_RTR) || (type.type == RI_WIRE_CHANNEL_AGAIN);
+                       (type.type == RI_WIRE_RTR) || (type.type == RI_WIRE_RTR_UD) ||
+                       (type.type == RI_WIRE_CHANNEL_AGAIN);
         EXPECT_EQ(has_tag ? TAG : 0, m_msg.tag);
         EXPECT_EQ(((type.type == RI_WIRE_EAGER_SYNC) || (type.type == RI_WIRE_FIRST) ||
                    (type.type == RI_WIRE_RTS) || (type.type == RI_WIRE_POOL) ||
@@ -177,8 +179,10 @@ protected:
         if (type.type == RI_WIRE_CTS) {
             EXPECT_EQ(COOKIE, m_msg.address);
         }
-        if (type.type == RI_WIRE_TARGET) {
+        if ((type.type == RI_WIRE_TARGET) || (type.type == RI_WIRE_ABANDON)) {
             EXPECT_EQ(REQ_ID, m_msg.sn);
+        }
+        if ((type.type == RI_WIRE_TARGET) || (type.type == RI_WIRE_RTR_UD)) {
             EXPECT_EQ(TOTAL, m_msg.way);
             for (uint8_t byte : m_msg.target) {
                 EXPECT_EQ(0xa5, byte);
@@ -199,6 +203,12 @@ protected:
             EXPECT_EQ(COOKIE, m_msg.mask);
             EXPECT_EQ(COOKIE, m_msg.address);
             EXPECT_EQ(TAG, m_msg.rtr_length);
+            EXPECT_EQ(RECV_ID, m_msg.seen);
+            EXPECT_EQ(REQ_ID, m_msg.generation);
+            EXPECT_EQ(SLOT, m_msg.slot);
+        }
+        if (type.type == RI_WIRE_RTR_UD) {
+            EXPECT_EQ(COOKIE, m_msg.mask);
             EXPECT_EQ(RECV_ID, m_msg.seen);
             EXPECT_EQ(REQ_ID, m_msg.generation);
             EXPECT_EQ(SLOT, m_msg.slot);
@@ -657,7 +667,8 @@ TEST_F(test_wire, rts_describes_its_data)
 /* Fields of RTR and what belongs to it that have no meaning with some values */
 TEST_F(test_wire, rtr_makes_sense)
 {
-    for (ri_wire_type_t type : {RI_WIRE_RTR, RI_WIRE_REVOKE, RI_WIRE_REVOKED}) {
+    for (ri_wire_type_t type :
+         {RI_WIRE_RTR, RI_WIRE_RTR_UD, RI_WIRE_REVOKE, RI_WIRE_REVOKED}) {
         wire_msg msg(type, ID, VALUE);
 
         msg.stream_id = ID;

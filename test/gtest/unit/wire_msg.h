@@ -147,6 +147,14 @@ struct wire_msg {
             append(out, msg);
             break;
         }
+        case RI_WIRE_RTR_UD: {
+            ri_wire_rtr_ud_t msg = {base,       tag, cookie, way, recv_id,
+                                    generation, 0,   slot,   {}};
+
+            std::copy(target.begin(), target.end(), msg.target);
+            append(out, msg);
+            break;
+        }
         case RI_WIRE_REVOKE:
             append(out, ri_wire_revoke_t{base, slot, 0, stream_id, uid});
             break;
@@ -173,7 +181,7 @@ struct wire_msg {
             break;
         }
         case RI_WIRE_ABANDON:
-            append(out, ri_wire_abandon_t{base, recv_id, 0});
+            append(out, ri_wire_abandon_t{base, recv_id, sn});
             break;
         default:
             append(out, base);
