@@ -40,8 +40,7 @@ static int device_gid_is_zero(const union ibv_gid *gid)
     return memcmp(gid, &zero, sizeof(zero)) == 0;
 }
 
-/* An IPv4 address in the form of IPv6 */
-static int device_gid_is_ipv4(const union ibv_gid *gid)
+int ri_ib_gid_is_ipv4(const union ibv_gid *gid)
 {
     static const uint8_t prefix[12] = {[10] = 0xff, [11] = 0xff};
 
@@ -80,7 +79,7 @@ static int device_gid_rank(const union ibv_gid *gid, ri_ib_link_t link)
 {
     int rank = (link == RI_IB_LINK_ROCE_V2) ? 4 : 1;
 
-    if (device_gid_is_ipv4(gid)) {
+    if (ri_ib_gid_is_ipv4(gid)) {
         return rank + 2;
     }
     return rank + !device_gid_is_link_local(gid);
@@ -506,7 +505,7 @@ int ri_ib_device_reaches(const ri_ib_device_t *device, unsigned link, uint16_t l
     return ((link == RI_IB_LINK_ROCE) || (device->link == RI_IB_LINK_ROCE) ||
             (link == device->link)) &&
            (gid->raw[0] != 0xff) && !device_gid_is_zero(gid) && /* a group, nobody */
-           (device_gid_is_ipv4(gid) == device_gid_is_ipv4(&device->gid));
+           (ri_ib_gid_is_ipv4(gid) == ri_ib_gid_is_ipv4(&device->gid));
 }
 
 ucs_status_t ri_ib_device_reg(ri_ib_device_t *device, void *address, size_t length,

@@ -76,6 +76,9 @@ static inline const char *ri_ib_memory_hint(int error)
     return (error == ENOMEM) ? "; see ulimit -l" : "";
 }
 
+/** @return Whether it is an IPv4 address in the form of IPv6. */
+int ri_ib_gid_is_ipv4(const union ibv_gid *gid);
+
 /** @return Whether a remote port of this kind and GID can be reached. */
 int ri_ib_device_reaches(const ri_ib_device_t *device, unsigned link, uint16_t lid,
                          const union ibv_gid *gid);
