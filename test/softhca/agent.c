@@ -44,7 +44,7 @@
  * it polls. */
 #define AGENT_ALONE_NS     50000
 #define AGENT_TICK_NS      100000
-#define AGENT_TICK_MOST_NS  1600000
+#define AGENT_TICK_MOST_NS 1600000
 
 /* So long what is due keeps a thread that polls from what is complete. */
 #define AGENT_TURN_NS 20000
