@@ -143,7 +143,11 @@ static int device_set_port(ri_ib_device_t *device, const struct ibv_port_attr *a
         return device_choose_gid(device, attr->gid_tbl_len);
     }
 
-    /* The GID tells the subnet; it goes into no packet. */
+    /* The GID tells the subnet; it goes into no packet. So ports without a LID of their own, as
+     * some that are shared by virtual machines, are of no use. */
+    if (attr->flags & IBV_QPF_GRH_REQUIRED) {
+        return 0;
+    }
     device->link      = RI_IB_LINK_INFINIBAND;
     device->gid_index = (ri_config.ib_gid_index < UINT8_MAX) ? ri_config.ib_gid_index : 0;
     return (attr->lid != 0) && (ri_verbs.query_gid(device->context, device->port,

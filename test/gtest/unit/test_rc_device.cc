@@ -184,18 +184,20 @@ TEST_F(test_rc_device, ports_that_do_not_fit)
     struct {
         const char *name;
         std::function<void()> change;
-    } cases[] = {{"down", [this]() { hca.port().attr.state = IBV_PORT_DOWN; }},
-                 {"no lid", [this]() { hca.port().attr.lid = 0; }},
-                 {"no gid", [this]() { hca.port().gids.clear(); }},
-                 {"mtu", [this]() { hca.port().attr.active_mtu = (enum ibv_mtu)0; }},
-                 {"iWARP",
-                  [this]() { hca.device().super.transport_type = IBV_TRANSPORT_IWARP; }},
-                 {"no reads", [this]() { hca.device().attr.max_qp_rd_atom = 0; }},
-                 {"no queue", [this]() { hca.device().attr.max_qp_wr = 0; }},
-                 {"no sge", [this]() { hca.device().attr.max_sge = 0; }},
-                 {"no RoCE address", [this]() {
-                      roce({"02", "01"});
-                  }}};
+    } cases[] = {
+            {"down", [this]() { hca.port().attr.state = IBV_PORT_DOWN; }},
+            {"no lid", [this]() { hca.port().attr.lid = 0; }},
+            {"needs a GRH", [this]() { hca.port().attr.flags = IBV_QPF_GRH_REQUIRED; }},
+            {"no gid", [this]() { hca.port().gids.clear(); }},
+            {"mtu", [this]() { hca.port().attr.active_mtu = (enum ibv_mtu)0; }},
+            {"iWARP",
+             [this]() { hca.device().super.transport_type = IBV_TRANSPORT_IWARP; }},
+            {"no reads", [this]() { hca.device().attr.max_qp_rd_atom = 0; }},
+            {"no queue", [this]() { hca.device().attr.max_qp_wr = 0; }},
+            {"no sge", [this]() { hca.device().attr.max_sge = 0; }},
+            {"no RoCE address", [this]() {
+                 roce({"02", "01"});
+             }}};
 
     for (auto &c : cases) {
         hca.devices[0].reset(new fake::hca_device("mlx5_0"));
