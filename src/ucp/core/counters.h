@@ -107,6 +107,8 @@
     _c(qp_closed, "queue pairs", "of these, that are gone, for whatever reason") \
     _c(ud_peers, "peers", "that are reached by datagrams, now") \
     _c(ud_peers_max, "peers", "the most that ever were") \
+    _c(rc_peers_bytes, "bytes", "of queues for peers that are reached by connections, now") \
+    _c(ud_peers_bytes, "bytes", "for those that are reached by datagrams, now") \
     _c(coop_parts, "copies", "parts of messages that sender and receiver copy together") \
     _c(rndv_fallback, "messages", "that UCP had to move, as no plane could") \
     _c(rtr_sent, "receives", "that were offered to their sender (RTR)") \

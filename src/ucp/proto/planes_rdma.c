@@ -83,8 +83,10 @@ void ri_way_drop(ri_worker_t *worker, ri_peer_t *peer, ri_rdma_state_t state)
         if (peer->rdma_kind == RI_WIRE_PLANE_RC) {
             --worker->num_ways;
             ++worker->counters.qp_closed;
+            worker->counters.rc_peers_bytes -= ep->plane->peer_memory;
         } else {
             --worker->counters.ud_peers;
+            worker->counters.ud_peers_bytes -= ep->plane->peer_memory;
         }
         if (!way_disconnect(ep)) {
             ri_rtr_message_way_lost(peer);
@@ -238,9 +240,11 @@ static int way_make(ri_worker_t *worker, ri_peer_t *peer, uint32_t kind, uint32_
         ++worker->num_ways;
         ++worker->counters.qp_created;
         worker->counters.reconnects += again;
+        worker->counters.rc_peers_bytes += plane->peer_memory;
     } else {
         peer->rdma_full = 0; /* next time, perhaps */
         ++worker->counters.ud_peers;
+        worker->counters.ud_peers_bytes += plane->peer_memory;
         worker->counters.ud_peers_max = ri_max(worker->counters.ud_peers_max,
                                                worker->counters.ud_peers);
     }

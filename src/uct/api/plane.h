@@ -102,8 +102,9 @@ typedef struct ri_plane {
     unsigned failures;     /* ways that stopped working, by themselves */
     unsigned lost; /* RI_PLANE_NOTIFY: ways that ended without telling all that the remote
                       side may take for told */
-    size_t notify_max; /* RI_PLANE_NOTIFY: longest write from one segment to one whose
+    size_t notify_max;  /* RI_PLANE_NOTIFY: longest write from one segment to one whose
                               length the remote side is told */
+    size_t peer_memory; /* bytes that each way takes, reckoned; 0: hardly any */
 } ri_plane_t;
 
 /* The way to one remote process; likewise. */

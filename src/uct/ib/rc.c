@@ -6,6 +6,7 @@
 
 #if HAVE_VERBS
 
+#include "footprint.h"
 #include "rc_notify.h"
 #include "rc_queue.h"
 #include "../../ucp/core/config.h"
@@ -82,8 +83,9 @@ static ucs_status_t rc_open(ri_plane_t **plane_p)
     plane->super.ops          = &ri_plane_rc;
     plane->super.capabilities = RI_PLANE_READ | RI_PLANE_WRITE | RI_PLANE_LISTS |
                                 RI_PLANE_KEYS | RI_PLANE_NOTIFY;
-    plane->super.notify_max = plane->device->max_message;
-    *plane_p                = &plane->super;
+    plane->super.notify_max  = plane->device->max_message;
+    plane->super.peer_memory = ri_ib_footprint_rc_peer(plane->device);
+    *plane_p                 = &plane->super;
     return UCS_OK;
 
 err_put:

@@ -6,6 +6,7 @@
 
 #if HAVE_VERBS
 
+#include "footprint.h"
 #include "../../ucp/core/config.h"
 #include "../../ucp/core/log.h"
 #include "../../ucp/core/worker.h" /* ri_time() */
@@ -56,7 +57,8 @@ static void ud_init(ri_ud_plane_t *plane)
                                      0;
     plane->times.first     = 10 * UD_S;
     ri_id_table_init(&plane->ids, UD_ID_BITS, 32);
-    ri_ud_pool_init(&plane->pool, plane->device, ri_config.ud_qps, depth, plane->mtu);
+    ri_ud_pool_init(&plane->pool, plane->device, ri_config.ud_qps, depth, plane->mtu,
+                    &plane->counters.ud_pool_bytes);
     ucs_list_head_init(&plane->eps);
     ucs_list_head_init(&plane->ports);
     ucs_list_head_init(&plane->waiting);
@@ -66,6 +68,7 @@ static void ud_init(ri_ud_plane_t *plane)
     ucs_list_head_init(&plane->ended);
     plane->super.ops          = &ri_plane_ud;
     plane->super.capabilities = RI_PLANE_LISTS | RI_PLANE_KEYS | RI_PLANE_MESSAGES;
+    plane->super.peer_memory  = ri_ib_footprint_ud_peer();
 }
 
 static ucs_status_t ud_open(ri_plane_t **plane_p)

@@ -6,6 +6,7 @@
 
 #if HAVE_VERBS
 
+#include "footprint.h"
 #include "../../ucp/core/log.h"
 #include "../../ucp/core/worker.h" /* ri_random() */
 
@@ -89,7 +90,7 @@ int ri_ud_qp_reset(struct ibv_qp *qp)
 }
 
 void ri_ud_pool_init(ri_ud_pool_t *pool, ri_ib_device_t *device, unsigned max,
-                     unsigned depth, unsigned piece_size)
+                     unsigned depth, unsigned piece_size, uint64_t *bytes)
 {
     pool->device     = device;
     pool->depth      = depth;
@@ -97,6 +98,7 @@ void ri_ud_pool_init(ri_ud_pool_t *pool, ri_ib_device_t *device, unsigned max,
     pool->max_sge    = ri_min(device->max_sge, 4u);
     pool->max        = max;
     pool->count      = 0;
+    pool->bytes      = bytes;
     ucs_list_head_init(&pool->idle);
 }
 
@@ -113,6 +115,7 @@ static void pool_destroy_qp(ri_ud_qp_t *qp)
 static void pool_destroy(ri_ud_pool_t *pool, ri_ud_qp_t *qp)
 {
     --pool->count;
+    *pool->bytes -= qp->bytes;
     pool_destroy_qp(qp);
     if (qp->cq != NULL) {
         ri_verbs.destroy_cq(qp->cq);
@@ -167,7 +170,21 @@ static ri_ud_qp_t *pool_create(ri_ud_pool_t *pool)
         pool_destroy(pool, qp);
         return NULL;
     }
+    qp->bytes = ri_ib_footprint_ud_qp(pool->device);
+    *pool->bytes += qp->bytes;
     return qp;
+}
+
+ucs_status_t ri_ud_pool_add_bounce(ri_ud_pool_t *pool, ri_ud_qp_t *qp)
+{
+    size_t bytes        = (size_t)pool->depth * pool->piece_size;
+    ucs_status_t status = ri_ud_buffer_init(pool->device, bytes, &qp->bounce);
+
+    if (status == UCS_OK) {
+        qp->bytes += bytes;
+        *pool->bytes += bytes;
+    }
+    return status;
 }
 
 void ri_ud_pool_cleanup(ri_ud_pool_t *pool)

@@ -37,6 +37,7 @@ typedef struct ri_ud_qp {
     uint32_t *where;       /* likewise */
     ri_ud_buffer_t fixed;  /* a GRH for each place of the window, and the last piece */
     ri_ud_buffer_t bounce; /* a piece for each place; made when needed */
+    size_t bytes;          /* that all of this takes, reckoned */
 } ri_ud_qp_t;
 
 typedef struct ri_ud_pool {
@@ -47,6 +48,7 @@ typedef struct ri_ud_pool {
     unsigned max;         /* queue pairs */
     unsigned count;       /* that exist */
     ucs_list_link_t idle; /* that nobody uses */
+    uint64_t *bytes;      /* that all of them take, reckoned: a counter */
 } ri_ud_pool_t;
 
 /** Allocate and register memory, and free it. */
@@ -67,7 +69,10 @@ int ri_ud_qp_activate(ri_ib_device_t *device, struct ibv_qp *qp, uint32_t qkey,
 int ri_ud_qp_reset(struct ibv_qp *qp);
 
 void ri_ud_pool_init(ri_ud_pool_t *pool, ri_ib_device_t *device, unsigned max,
-                     unsigned depth, unsigned piece_size);
+                     unsigned depth, unsigned piece_size, uint64_t *bytes);
+
+/** Have bounce buffers made for a queue pair. */
+ucs_status_t ri_ud_pool_add_bounce(ri_ud_pool_t *pool, ri_ud_qp_t *qp);
 
 /** All have to be there. */
 void ri_ud_pool_cleanup(ri_ud_pool_t *pool);

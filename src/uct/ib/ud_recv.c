@@ -201,8 +201,7 @@ static ucs_status_t recv_begin(ri_ud_recv_t *recv, ri_ud_qp_t *qp)
 
     if ((status == UCS_OK) && (recv->super.memory.count > recv_max_sge(plane)) &&
         (qp->bounce.mr == NULL)) {
-        status = ri_ud_buffer_init(plane->device, (size_t)plane->pool.depth * plane->mtu,
-                                   &qp->bounce);
+        status = ri_ud_pool_add_bounce(&plane->pool, qp);
     }
     if (status != UCS_OK) {
         return status;

@@ -64,7 +64,8 @@
     _c(ud_waits, "transfers", "that waited for a queue pair") \
     _c(ud_revoked, "transfers", "not begun yet, that had to give their queue pair to others") \
     _c(ud_dropped, "messages", "from nobody known, or malformed") \
-    _c(ud_unsent, "messages", "for which there was no room")
+    _c(ud_unsent, "messages", "for which there was no room") \
+    _c(ud_pool_bytes, "bytes", "that the queue pairs of the pool take, now")
 /* clang-format on */
 
 typedef struct ri_ud_counters {

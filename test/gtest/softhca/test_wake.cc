@@ -111,13 +111,17 @@ TEST_F(test_softhca_wake, acknowledged_by_who_has_ended)
     }
 }
 
-/* A queue that is armed, before or after the acknowledgement has come. */
+/* A queue that is armed, before or after the acknowledgement has come: for what is there already
+ * some adapters give an event, as softhca, and some do not. */
 TEST_F(test_softhca_wake, armed)
 {
     node_params params;
 
     params.channel = true;
     for (bool late : {false, true}) {
+        if (late && !on_softhca()) {
+            continue;
+        }
         for (const char *link : {"none", "ddr"}) {
             set("SOFTHCA_LINK", link);
             node a(params), b;
@@ -148,6 +152,9 @@ TEST_F(test_softhca_wake, armed_receiver)
 
     params.channel = true;
     for (bool late : {false, true}) {
+        if (late && !on_softhca()) {
+            continue;
+        }
         set("SOFTHCA_LINK", "latency=1ms");
         node a, b(params);
         connect(a, b);

@@ -14,6 +14,8 @@ namespace fake {
 
 class rdma {
 public:
+    static constexpr size_t PEER_MEMORY = 1000; /* as it says */
+
     /* Gives the worker of @a owner the plane; its end closes it. */
     explicit rdma(node &owner)
         : rdma(&OPS,
@@ -81,6 +83,7 @@ protected:
         m_state->super.ops          = ops;
         m_state->super.capabilities = capabilities;
         m_state->super.notify_max   = 1ul << 20;
+        m_state->super.peer_memory  = PEER_MEMORY;
         m_state->owner              = this;
         EXPECT_EQ(nullptr, *at);
         *at = &m_state->super;

@@ -35,6 +35,8 @@ protected:
         EXPECT_EQ(m_a_ud->ends(), m_b_ud->ends());
         EXPECT_GE(1u, m_a_rdma->ends() + m_a_ud->ends());
         EXPECT_EQ(m_a_ud->ends(), m_a->counters().ud_peers);
+        EXPECT_EQ(m_a_ud->ends() * rdma::PEER_MEMORY, m_a->counters().ud_peers_bytes);
+        EXPECT_EQ(m_a_rdma->ends() * rdma::PEER_MEMORY, m_a->counters().rc_peers_bytes);
         return (m_a_rdma->ends() != 0) ? RI_WIRE_PLANE_RC :
                (m_a_ud->ends() != 0)   ? RI_WIRE_PLANE_UD :
                                          0;

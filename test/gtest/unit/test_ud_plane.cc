@@ -66,6 +66,8 @@ TEST_F(test_ud_plane, from_another)
         transfer x(t.a(), t.c()), y(t.b(), t.c());
 
         ASSERT_EQ(UCS_OK, x.start_recv(t.a_c.ep[1]));
+        EXPECT_LT(0u, t.c().counters()->ud_pool_bytes);
+        EXPECT_EQ(0u, t.a().counters()->ud_pool_bytes);
         ASSERT_EQ(UCS_INPROGRESS, y.start_send(t.b_c.ep[0], x.recv.target));
         wait(t.list, [&]() { return t.c().counters()->ud_stale >= 20; });
         ASSERT_EQ(UCS_INPROGRESS, x.start_send(t.a_c.ep[0], x.recv.target));
