@@ -148,24 +148,27 @@ static void rx_advance(ri_ud_rx_t *rx)
 
 void ri_ud_rx_init(ri_ud_rx_t *rx)
 {
-    rx->state     = RI_UD_RX_ACTIVE;
-    rx->count     = ri_ud_count_pieces(rx->length, rx->piece_size);
-    rx->base      = 0;
-    rx->granted   = ri_min(rx->count, rx->depth);
-    rx->scan      = 0;
-    rx->scan_top  = 0;
-    rx->filled    = 0;
-    rx->top       = 0;
-    rx->epoch     = 0;
-    rx->round     = 0;
-    rx->rounds    = 0;
-    rx->restarts  = 0;
-    rx->is_heard  = 0;
-    rx->has_news  = 0;
-    rx->has_begun = 0;
-    rx->is_dirty  = 0;
-    rx->wait      = rx->times->quiet;
-    rx->due       = 0;
+    rx->state      = RI_UD_RX_ACTIVE;
+    rx->count      = ri_ud_count_pieces(rx->length, rx->piece_size);
+    rx->base       = 0;
+    rx->granted    = ri_min(rx->count, rx->depth);
+    rx->scan       = 0;
+    rx->scan_top   = 0;
+    rx->filled     = 0;
+    rx->top        = 0;
+    rx->epoch      = 0;
+    rx->round      = 0;
+    rx->rounds     = 0;
+    rx->restarts   = 0;
+    rx->is_heard   = 0;
+    rx->has_news   = 0;
+    rx->has_begun  = 0;
+    rx->has_repair = 0;
+    rx->is_dirty   = 0;
+    rx->quiet      = rx->times->quiet;
+    rx->wait       = rx->quiet;
+    rx->asked      = 0;
+    rx->due        = 0;
     rx_post(rx, 0, rx->granted);
 }
 
@@ -196,6 +199,7 @@ void ri_ud_rx_arrive(ri_ud_rx_t *rx, uint32_t slot, int is_valid, uint32_t seque
     }
     ++rx->counters->ud_received;
     ++rx->filled;
+    rx->has_repair |= piece + 1 < rx->top;
     *rx_held(rx, slot)   = piece;
     *rx_where(rx, piece) = slot;
     rx->top              = ri_max(rx->top, piece + 1);
@@ -226,7 +230,8 @@ void ri_ud_rx_restart(ri_ud_rx_t *rx)
     rx->filled   = 0;
     rx->top      = rx->base;
     rx->rounds   = 0;
-    rx->wait     = rx->times->quiet;
+    rx->wait     = rx->quiet;
+    rx->asked    = 0;
     rx_post(rx, rx->base, rx->granted);
     rx_tell(rx, RI_UD_RESTART);
 }
@@ -271,6 +276,22 @@ void ri_ud_rx_probe(ri_ud_rx_t *rx, const ri_ud_message_t *message, uint64_t now
     }
 }
 
+/* Pieces that follow say nothing about those that were asked for: on a slow network the answer
+ * is behind a window of them, and to ask again meanwhile makes it still slower. So the next
+ * question waits for as long as the last answer took. */
+static void rx_learn(ri_ud_rx_t *rx, uint64_t now)
+{
+    if (rx->has_repair && (rx->asked != 0)) {
+        rx->quiet = ri_min(ri_max(now - rx->asked, rx->times->quiet),
+                           rx->times->quiet_max);
+        rx->asked = 0;
+    }
+    if (rx->has_repair || (rx_holes(rx) == 0)) {
+        rx->has_repair = 0;
+        rx->wait       = rx->quiet;
+    }
+}
+
 void ri_ud_rx_time(ri_ud_rx_t *rx, uint64_t now)
 {
     if (rx->state != RI_UD_RX_ACTIVE) {
@@ -279,13 +300,14 @@ void ri_ud_rx_time(ri_ud_rx_t *rx, uint64_t now)
     if (rx->has_news) {
         rx->has_news = 0;
         rx->is_heard = 1;
-        rx->wait     = rx->times->quiet;
-        rx->due      = now + rx->wait;
+        rx_learn(rx, now);
+        rx->due = now + rx->wait;
     }
     if (ri_likely((rx_holes(rx) == 0) || (now < rx->due))) {
         return;
     }
     rx_ask(rx);
-    rx->wait = ri_min(2 * rx->wait, rx->times->quiet_max);
-    rx->due  = now + rx->wait;
+    rx->asked = (rx->asked == 0) ? now : rx->asked;
+    rx->wait  = ri_min(2 * rx->wait, rx->times->quiet_max);
+    rx->due   = now + rx->wait;
 }

@@ -161,8 +161,12 @@ struct ri_ud_rx {
     uint32_t restarts; /* likewise */
     int is_heard;      /* something has come from the sender since the last question */
     int has_news;      /* something has arrived since the last look at the time */
+    int has_repair;    /* and something that was missing */
     int has_begun;     /* the sender has been heard of */
     int is_dirty;      /* datagrams may still come that it has no use for */
+    uint64_t
+            quiet; /* how long to wait before it is asked: times->quiet, or an answer's time */
+    uint64_t asked; /* when, if no answer has come since; else 0 */
     uint64_t wait;
     uint64_t due; /* to ask, if something is missing */
 };

@@ -134,6 +134,7 @@ public:
                            rx.round,
                            rx.rounds,
                            (uint32_t)rx.has_news,
+                           (uint32_t)rx.has_repair,
                            (uint32_t)tx.status,
                            tx.granted,
                            tx.next,

@@ -34,6 +34,7 @@ struct pair_params {
     unsigned at_once  = 8;
     size_t most       = 100000; /* bytes of a message */
     unsigned lists    = 20;     /* percent */
+    bool can_restart  = true;
 };
 
 /* One process's part in a message; either has all that follows from the message's seed. */
@@ -170,6 +171,10 @@ protected:
         x->has_ended[side].store(1);
         wait({&node}, [&]() { return both(x->has_ended); });
         EXPECT_TRUE(node.all_home());
+        if (!p.can_restart) {
+            EXPECT_EQ(0u, node.counters()->ud_restarts);
+            EXPECT_LE(node.counters()->ud_resent, node.counters()->ud_sent / 4);
+        }
         print(side, node);
         node.close();
     }
@@ -283,6 +288,19 @@ TEST_F(test_ud_pair, small_pool)
 TEST_F(test_ud_pair, faults)
 {
     run("ud_drop=2%,ud_dup=2%,ud_reorder=5%/8,ud_delay=1%/5ms");
+}
+
+/* A network that takes far longer for a window than a receiver waits before it asks. */
+TEST_F(test_ud_pair, slow_network)
+{
+    pair_params p;
+
+    ri_config.ud_window = 256;
+    p.messages          = 6;
+    p.at_once           = 3;
+    p.most              = 2ul << 20;
+    p.can_restart       = false;
+    run("ud_drop=5%", p, {{"SOFTHCA_LINK", "bandwidth=4MB/s,latency=10ms"}});
 }
 
 /* Between two ports, with either form of the 40 bytes in front of a datagram. */
