@@ -48,9 +48,9 @@ full  ud_pair_reorder    600 netem 'delay 2ms reorder 75% 25%' ud_pair 'test_ud_
 full  ud_pair_duplicate  600 netem 'duplicate 10%' ud_pair 'test_ud_pair.*'
 full  ud_pair_corrupt    600 netem 'corrupt 5%' ud_pair 'test_ud_pair.*'
 full  ud_pair_all_ipv6   600 netem 'delay 2ms 1ms reorder 50% loss 3% duplicate 3% corrupt 3%' ud_pair 'test_ud_pair.*' RI_TEST_GID_INDEX=0
-full  ucp_shm           3600 ucp 'ucp/*/shm:-*killed*:*ten_thousand*'
-full  ucp_tcp           3600 ucp 'ucp/*/tcp:-*killed*:*ten_thousand*'
-full  ucp_ud            3600 ucp_ud 'ucp/*/shm:-*killed*:*ten_thousand*'
+full  ucp_shm           3600 ucp 'ucp/*/shm:-*killed*:*ten_thousand*' UCP_TEST_SEED=1
+full  ucp_tcp           3600 ucp 'ucp/*/tcp:-*killed*:*ten_thousand*' UCP_TEST_SEED=1
+full  ucp_ud            3600 ucp_ud 'ucp/*/shm:-*killed*:*ten_thousand*' UCP_TEST_SEED=1
 full  ucp_ud_pair        900 netem 'loss 2% duplicate 1%' ucp_ud 'ucp/test_two_process.*:ucp/test_ep_close.*/shm' TEST_PEER_IB_DEVICES=rxe1
 full  ucp_channel       1800 ucp_channel 'ucp/test_tag_*/shm:ucp/test_two_process.*/shm:ucp/test_ep_close.*/shm:ucp/test_mixed_traffic.*/shm:ucp/test_threads.*/shm:-*ten_thousand*' UCXRI_IB_EAGER_SIZE=4k
 full  ucp_channel_pair   900 netem 'delay 50us' ucp_channel 'ucp/test_two_process.*:ucp/test_ep_close.*/shm' TEST_PEER_IB_DEVICES=rxe1
@@ -196,7 +196,7 @@ counted()
 # ucp FILTER NAME=VALUE...
 ucp()
 {
-    gtest gtest_ucp "$1" "${ON_DEVICE[@]}" "${@:2}" LD_PRELOAD=$LIBRARY
+    gtest gtest_ucp "$1" "${ON_DEVICE[@]}" UCP_TEST_LIMIT=900 "${@:2}" LD_PRELOAD=$LIBRARY
 }
 
 # The same for tests with messages that must have gone by the device

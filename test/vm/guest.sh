@@ -25,6 +25,8 @@ show()
     elif [ $verbose = no ]; then
         grep -a -v -E '^\[( RUN  |       OK|  SKIPPED) |: Skipped$|^only for softhca' "$1" |
             tail -n 200 | cut -c 1-300
+        # The test in which it ended, if that was in the middle of one
+        grep -a -E '^\[( RUN  |       OK|  SKIPPED|  FAILED) ' "$1" | tail -n 1 | grep -a ' RUN '
     else
         tail -n 1000 "$1" | cut -c 1-300
     fi

@@ -27,7 +27,7 @@ void on_alarm(int)
 class time_limit : public ::testing::EmptyTestEventListener {
     void OnTestStart(const ::testing::TestInfo &) override
     {
-        alarm(ucp_test::TEST_LIMIT_SEC);
+        alarm(ucp_test::test_limit());
     }
 
     void OnTestEnd(const ::testing::TestInfo &) override { alarm(0); }

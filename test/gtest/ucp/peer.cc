@@ -56,7 +56,7 @@ const transport &transport_by_name(const std::string &name)
 {
     int code = 1;
 
-    alarm(TEST_LIMIT_SEC);
+    alarm(test_limit());
     if (const char *devices = getenv("TEST_PEER_IB_DEVICES")) {
         setenv("UCXRI_IB_DEVICES", devices, 1); /* has not been read yet */
     }
