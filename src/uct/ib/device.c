@@ -373,34 +373,55 @@ static unsigned device_parse_port(const char *text, const char *end)
     return ((last == end) && (port <= UINT8_MAX)) ? port : 0;
 }
 
+/* The fastest of some ports, of all devices or of those with a name of @a length characters. */
+static ri_ib_device_t *device_open_best(struct ibv_device **list, const char *name,
+                                        size_t length, const device_ports_t *ports)
+{
+    ri_ib_device_t *best = NULL;
+
+    for (; *list != NULL; ++list) {
+        const char *of_device = ri_verbs.get_device_name(*list);
+
+        if ((name == NULL) ||
+            ((strlen(of_device) == length) && !strncmp(of_device, name, length))) {
+            best = device_better(best, device_open(*list, ports));
+        }
+    }
+    return best;
+}
+
 /* One of UCXRI_IB_DEVICES: name or name:port, of @a length characters. */
 static ri_ib_device_t *device_open_named(struct ibv_device **list, const char *name,
                                          size_t length)
 {
     const char *colon    = memchr(name, ':', length);
-    size_t name_length   = (colon == NULL) ? length : (size_t)(colon - name);
     device_ports_t ports = {.number = 0};
-    ri_ib_device_t *best = NULL;
-    ri_ib_device_t *device;
-    int all;
 
-    if (colon != NULL) {
+    if ((length == strlen(DEVICE_ALL)) && !strncmp(name, DEVICE_ALL, length)) {
+        name = NULL;
+    } else if (colon != NULL) {
         ports.number = device_parse_port(colon + 1, name + length);
         if (ports.number == 0) {
             return NULL;
         }
+        length = colon - name;
     }
-    all = (length == strlen(DEVICE_ALL)) && !strncmp(name, DEVICE_ALL, length);
-    for (; *list != NULL; ++list) {
-        const char *of_device = ri_verbs.get_device_name(*list);
+    return device_open_best(list, name, length, &ports);
+}
 
-        if (all || ((strlen(of_device) == name_length) &&
-                    !strncmp(of_device, name, name_length))) {
-            device = device_open(*list, &ports);
-            best   = device_better(best, device);
-        }
+/* The first of UCXRI_IB_DEVICES that is there. */
+static ri_ib_device_t *device_open_listed(struct ibv_device **list)
+{
+    const char *names      = ri_config.ib_devices;
+    ri_ib_device_t *device = NULL;
+    size_t length;
+
+    for (; (*names != '\0') && (device == NULL);
+         names += length + (names[length] != '\0')) {
+        length = strcspn(names, ",");
+        device = device_open_named(list, names, length);
     }
-    return best;
+    return device;
 }
 
 /* The fastest port of those that UCX may use. If several are equally fast UCX may send by all of
@@ -408,19 +429,16 @@ static ri_ib_device_t *device_open_named(struct ibv_device **list, const char *n
 static ri_ib_device_t *device_open_auto(struct ibv_device **list)
 {
     const device_ports_t ports = {.filter = getenv("UCX_NET_DEVICES")};
-    ri_ib_device_t *best       = NULL;
+    ri_ib_device_t *best;
 
     if (!ri_ib_filter_transports(getenv("UCX_TLS"))) {
         ri_debug("no verbs devices: UCX_TLS has no transports of InfiniBand");
         return NULL;
     }
-    for (; *list != NULL; ++list) {
-        best = device_better(best, device_open(*list, &ports));
-    }
+    best = device_open_best(list, NULL, 0, &ports);
     if ((best != NULL) && (best->equals > 0)) {
         ri_info("%u InfiniBand or RoCE ports are as fast as %s:%u: name the one to be "
-                "used in "
-                "UCXRI_IB_DEVICES",
+                "used in UCXRI_IB_DEVICES",
                 best->equals, ri_verbs.get_device_name(best->context->device),
                 best->port);
         device_close(best);
@@ -429,29 +447,16 @@ static ri_ib_device_t *device_open_auto(struct ibv_device **list)
     return best;
 }
 
-static int device_is_auto(void)
-{
-    return !strcmp(ri_config.ib_devices, DEVICE_AUTO);
-}
-
 static ri_ib_device_t *device_choose(void)
 {
-    const char *names        = ri_config.ib_devices;
     struct ibv_device **list = ri_verbs.get_device_list(NULL);
+    int is_auto              = !strcmp(ri_config.ib_devices, DEVICE_AUTO);
     ri_ib_device_t *device   = NULL;
-    size_t length;
 
     if (list == NULL) {
         ri_debug("no verbs devices: %s", strerror(errno));
-    } else if (device_is_auto()) {
-        device = device_open_auto(list);
-        ri_verbs.free_device_list(list);
     } else {
-        for (; (*names != '\0') && (device == NULL);
-             names += length + (names[length] != '\0')) {
-            length = strcspn(names, ",");
-            device = device_open_named(list, names, length);
-        }
+        device = is_auto ? device_open_auto(list) : device_open_listed(list);
         ri_verbs.free_device_list(list);
     }
     if ((device != NULL) && (device_create_cache(device) != UCS_OK)) {
@@ -459,8 +464,8 @@ static ri_ib_device_t *device_choose(void)
         return NULL; /* as it has said */
     }
 
-    if ((device == NULL) && strcmp(ri_config.ib_devices, DEVICE_ALL) &&
-        !device_is_auto() && !device_warned) {
+    if ((device == NULL) && !is_auto && strcmp(ri_config.ib_devices, DEVICE_ALL) &&
+        !device_warned) {
         device_warned = 1;
         ri_warn("UCXRI_IB_DEVICES=%s: there is no such device with an active port that "
                 "fits; no transfers by verbs",

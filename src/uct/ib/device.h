@@ -4,10 +4,9 @@
  *
  * The device and port that this process uses: the first active port of UCXRI_IB_DEVICES
  * that fits, the fastest where a name there stands for several, or the fastest that UCX may
- * use. It is opened once per process
- * and shared by its workers, because memory is registered for a protection domain: what one
- * worker has registered the others can use, and a page is pinned once. So the registration
- * cache is the device's, too.
+ * use. It is opened once per process and shared by its workers, because memory is registered
+ * for a protection domain: what one worker has registered the others can use, and a page is
+ * pinned once. So the registration cache is the device's, too.
  *
  * ibv_fork_init is not called here. UCX calls it in ucp_init for each device it finds,
  * whatever its transports (UCX_IB_FORK_INIT, default try), and so before there is a worker
