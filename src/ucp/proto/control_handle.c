@@ -312,7 +312,7 @@ void ri_control_handle(ri_worker_t *worker, ri_stream_t *stream, const ri_wire_m
         ri_send_rndv_ud_handle_target(worker, conn, msg);
         break;
     case RI_WIRE_RTR:
-        ri_recv_rndv_message_handle_rtr(worker, conn, msg);
+        ri_recv_rndv_message_handle_rtr(conn, msg);
         break;
     case RI_WIRE_RTR_UD:
         ri_recv_rndv_ud_handle_rtr(worker, conn, msg);

@@ -249,40 +249,50 @@ ucs_status_t ri_recv_rndv_message_start(ri_send_req_t *req, const ri_rtr_t *rtr)
     return message_send_again(req, way);
 }
 
-void ri_recv_rndv_message_handle_rtr(ri_worker_t *worker, ri_conn_t *conn,
-                                     const ri_wire_msg_t *msg)
+int ri_recv_rndv_message_is_new(ri_conn_t *conn, const ri_plane_ep_t *way,
+                                const ri_wire_msg_t *msg)
 {
-    const ri_peer_t *peer = conn->peer;
-    uint32_t sn           = 0;
-    uint32_t req_id       = 0;
-    ri_rtr_fate_t fate;
-    ri_rtr_t rtr;
-
     if ((conn->rtr_words == NULL) || (conn->status != UCS_OK) ||
-        !(conn->flags & RI_CONN_RDMA) || (ri_rdma_way(peer) == NULL) ||
-        (msg->way != peer->rdma_way) ||
+        !(conn->flags & RI_CONN_RDMA) || (way == NULL) ||
+        (msg->way != conn->peer->rdma_way) ||
         !ri_rtr_note(&conn->rtr_words->word[msg->slot], msg->generation,
                      RI_RING_GRANT_OUT)) {
-        ++worker->counters.rx_stale;
-        return;
+        ++conn->worker->counters.rx_stale;
+        return 0;
     }
+    return 1;
+}
 
-    rtr  = (ri_rtr_t){.tag        = msg->tag,
-                      .mask       = msg->mask,
-                      .address    = msg->address,
-                      .length     = msg->rtr_length,
-                      .recv_id    = msg->value,
-                      .count      = msg->ahead,
-                      .generation = msg->generation,
-                      .index      = msg->slot,
-                      .kind       = RI_RTR_MESSAGE,
-                      .grant      = &conn->rtr_words->word[msg->slot],
-                      .seen       = msg->seen,
-                      .key        = msg->key,
-                      .way        = msg->way};
+void ri_recv_rndv_message_add(ri_conn_t *conn, const ri_wire_msg_t *msg,
+                              ri_rtr_kind_t kind, uint64_t length)
+{
+    ri_rtr_t rtr    = {.tag        = msg->tag,
+                       .mask       = msg->mask,
+                       .address    = msg->address,
+                       .length     = length,
+                       .recv_id    = msg->value,
+                       .count      = msg->ahead,
+                       .generation = msg->generation,
+                       .index      = msg->slot,
+                       .kind       = kind,
+                       .grant      = &conn->rtr_words->word[msg->slot],
+                       .seen       = msg->seen,
+                       .key        = msg->key,
+                       .way        = msg->way};
+    uint32_t sn     = 0;
+    uint32_t req_id = 0;
+    ri_rtr_fate_t fate;
+
     fate = ri_rtr_table_add(conn->rtrs, &rtr, msg->seen, &sn, &req_id);
-    /* What was offered by RTS the receiver reads, who does not wait for anything. */
-    ri_trace(&worker->trace, RI_TRACE_RTR_IN, rtr.tag, fate);
+    /* What was offered by RTS the receiver reads, or asks for, who does not wait for anything. */
+    ri_trace(&conn->worker->trace, RI_TRACE_RTR_IN, rtr.tag, fate);
+}
+
+void ri_recv_rndv_message_handle_rtr(ri_conn_t *conn, const ri_wire_msg_t *msg)
+{
+    if (ri_recv_rndv_message_is_new(conn, ri_rdma_way(conn->peer), msg)) {
+        ri_recv_rndv_message_add(conn, msg, RI_RTR_MESSAGE, msg->rtr_length);
+    }
 }
 
 /* @return Whether an RTR is not used and never will be. */

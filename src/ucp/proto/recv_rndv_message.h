@@ -47,8 +47,16 @@ void ri_recv_rndv_message_tell(ri_conn_t *conn);
 /** @return What tells the receiver that the message of @a req was written where @a rtr says. */
 uint32_t ri_recv_rndv_message_immediate(const ri_send_req_t *req, const ri_rtr_t *rtr);
 
-void ri_recv_rndv_message_handle_rtr(ri_worker_t *worker, ri_conn_t *conn,
-                                     const ri_wire_msg_t *msg);
+/** An RTR has come by message that is about @a way, which may be NULL. @return Whether it is to be
+ * kept: it is about the way that there is, and none of its slot is later. */
+int ri_recv_rndv_message_is_new(ri_conn_t *conn, const ri_plane_ep_t *way,
+                                const ri_wire_msg_t *msg);
+
+/** Keep it. @a length: of the receive. */
+void ri_recv_rndv_message_add(ri_conn_t *conn, const ri_wire_msg_t *msg,
+                              ri_rtr_kind_t kind, uint64_t length);
+
+void ri_recv_rndv_message_handle_rtr(ri_conn_t *conn, const ri_wire_msg_t *msg);
 
 /** A conn is closed. What it has used of the peer's RTRs the peer may still ask for: a notification
  * that was acknowledged need not have been told there. */

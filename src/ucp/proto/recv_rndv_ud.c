@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "recv_rndv_ud.h"
+#include "recv_rndv_message.h"
 #include "rndv.h"
 #include "send_rndv_ud.h"
 #include "ud_run.h"
@@ -52,12 +53,7 @@ static uint8_t *ud_target(ri_conn_t *conn, uint16_t slot)
 void ri_recv_rndv_ud_handle_rtr(ri_worker_t *worker, ri_conn_t *conn,
                                 const ri_wire_msg_t *msg)
 {
-    const ri_peer_t *peer = conn->peer;
-    uint32_t sn           = 0;
-    uint32_t req_id       = 0;
     ri_ud_target_t target;
-    ri_rtr_fate_t fate;
-    ri_rtr_t rtr;
     uint8_t *place;
 
     memcpy(&target, msg->target, sizeof(target));
@@ -65,31 +61,12 @@ void ri_recv_rndv_ud_handle_rtr(ri_worker_t *worker, ri_conn_t *conn,
         ++worker->counters.rx_malformed;
         return;
     }
-    if ((conn->rtr_words == NULL) || (conn->status != UCS_OK) ||
-        !(conn->flags & RI_CONN_RDMA) || (ri_ud_way(peer) == NULL) ||
-        (msg->way != peer->rdma_way) ||
-        !ri_rtr_note(&conn->rtr_words->word[msg->slot], msg->generation,
-                     RI_RING_GRANT_OUT)) {
-        ++worker->counters.rx_stale;
+    if (!ri_recv_rndv_message_is_new(conn, ri_ud_way(conn->peer), msg)) {
         return;
     }
     place = ud_target(conn, msg->slot);
-    if (place == NULL) {
-        return; /* it is as one that waits for ever */
+    if (place != NULL) { /* else it is as one that waits for ever */
+        memcpy(place, msg->target, sizeof(target));
+        ri_recv_rndv_message_add(conn, msg, RI_RTR_UD, target.length);
     }
-    memcpy(place, msg->target, sizeof(target));
-    rtr  = (ri_rtr_t){.tag        = msg->tag,
-                      .mask       = msg->mask,
-                      .length     = target.length,
-                      .recv_id    = msg->value,
-                      .count      = msg->ahead,
-                      .generation = msg->generation,
-                      .index      = msg->slot,
-                      .kind       = RI_RTR_UD,
-                      .grant      = &conn->rtr_words->word[msg->slot],
-                      .seen       = msg->seen,
-                      .way        = msg->way};
-    fate = ri_rtr_table_add(conn->rtrs, &rtr, msg->seen, &sn, &req_id);
-    /* What was offered by RTS the receiver asks for, who does not wait for anything. */
-    ri_trace(&worker->trace, RI_TRACE_RTR_IN, rtr.tag, fate);
 }

@@ -115,6 +115,8 @@ static void wire_parse_rtr_ud(const uint8_t *at, ri_wire_msg_t *msg)
     ri_wire_rtr_ud_t hdr;
 
     memcpy(&hdr, at, sizeof(hdr));
+    msg->address    = 0; /* the target says it */
+    msg->key        = 0;
     msg->tag        = hdr.tag;
     msg->mask       = hdr.mask;
     msg->way        = hdr.way;
