@@ -114,6 +114,7 @@ typedef struct ri_plane_ep {
                                notifications */
     unsigned notifications; /* that the remote side may cause before those that it caused
                                earlier have been told */
+    unsigned long_writes;   /* under way: what is written now comes behind them */
     int lost;               /* it is one of plane->lost */
 } ri_plane_ep_t;
 

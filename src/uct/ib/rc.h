@@ -68,6 +68,7 @@ typedef struct ri_rc_op {
     ri_rc_cursor_t local;
     ri_rc_cursor_t remote;
     size_t left; /* bytes that are in no work request yet */
+    int is_long; /* counts in long_writes */
     int notify;  /* the last of its work requests has... */
     uint32_t immediate;
     void *lists;  /* copies of what describes them; NULL: the caller's own serve */

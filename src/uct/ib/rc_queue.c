@@ -17,6 +17,9 @@
 
 #define QUEUE_OPS_BLOCK 64
 
+/* What is behind a write of so many bytes waits for some time. */
+#define QUEUE_LONG 4096
+
 /* Memory of operations, which is kept until the plane is closed. */
 typedef struct queue_op_block {
     struct queue_op_block *next;
@@ -57,6 +60,7 @@ static void queue_op_free(ri_rc_plane_t *plane, ri_rc_op_t *op)
 static void queue_op_end(ri_rc_plane_t *plane, ri_rc_op_t *op, ucs_status_t status)
 {
     op->status = status;
+    op->ep->super.long_writes -= op->is_long;
     ucs_list_del(&op->list);
     ucs_list_add_tail(&plane->ended, &op->list);
 }
@@ -400,6 +404,7 @@ static ucs_status_t queue_start_op(ri_rc_plane_t *plane, ri_rc_ep_t *ep, ri_rc_o
         status = UCS_ERR_UNREACHABLE;
     }
     ucs_list_del(&op->list);
+    ep->super.long_writes -= op->is_long;
     queue_op_free(plane, op);
     if (status == UCS_ERR_UNREACHABLE) {
         queue_ep_fail(ep, status);
@@ -437,8 +442,10 @@ ucs_status_t ri_rc_queue_start(ri_rc_ep_t *ep, const ri_transfer_t *transfer,
     op->remote    = remote;
     op->left      = transfer->length;
     op->lists     = NULL;
+    op->is_long   = (opcode == IBV_WR_RDMA_WRITE) && (transfer->length >= QUEUE_LONG);
     op->notify    = transfer->notify && (opcode == IBV_WR_RDMA_WRITE);
     op->immediate = transfer->immediate;
+    ep->super.long_writes += op->is_long;
     ucs_list_add_tail(&ep->ops, &op->list);
     return queue_start_op(plane, ep, op);
 }

@@ -149,7 +149,7 @@ protected:
         if (of(super)->prepare_status != UCS_OK) {
             return of(super)->prepare_status;
         }
-        one = new end{{super, nullptr, of(super)->m_notified ? 32u : 0u, 0},
+        one = new end{{super, nullptr, of(super)->m_notified ? 32u : 0u, 0, 0},
                       of(super),
                       ++id,
                       0,
