@@ -13,14 +13,16 @@
 
 #include <string.h>
 
-/* Whether a record of any kind could be written now. */
+/* Whether a record of any kind could be written now, and would not come sooner as an active message:
+ * a queue pair sends in order. */
 static inline int channel_can(const ri_conn_t *conn, size_t length)
 {
     ri_channel_out_t *out = conn->channel;
 
     return (out != NULL) && (out->state == RI_CHANNEL_OPEN) && !out->failed &&
            (length <= out->tx.max_payload) && !(conn->flags & RI_CONN_NO_RING) &&
-           !conn->peer->rdma_leaving && ri_channel_tx_has_room(&out->tx, length);
+           !conn->peer->rdma_leaving && (conn->peer->rdma_ep->long_writes == 0) &&
+           ri_channel_tx_has_room(&out->tx, length);
 }
 
 int ri_rdma_channel_can(const ri_conn_t *conn, size_t length)

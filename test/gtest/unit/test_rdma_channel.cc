@@ -186,6 +186,19 @@ TEST_F(test_rdma_channel, control_only)
     EXPECT_FALSE(m_conn->flags & RI_CONN_BEHIND_RMA) << "it has asked";
 }
 
+/* A queue pair sends in order: what would wait there is sooner as an active message. */
+TEST_F(test_rdma_channel, behind_long_writes)
+{
+    open();
+    uint64_t before                    = by_channel();
+    m_conn->peer->rdma_ep->long_writes = 1;
+    exchange();
+    EXPECT_EQ(before, by_channel());
+    m_conn->peer->rdma_ep->long_writes = 0;
+    exchange();
+    EXPECT_EQ(before + 1, by_channel());
+}
+
 TEST_F(test_rdma_channel, off)
 {
     with_channels(0);
