@@ -92,7 +92,7 @@ ON_DEVICE=(UCX_RNDV_SCHEME=recv_init UCXRI_IB_DEVICES=rxe0 UCXRI_IB_GID_INDEX=0 
     UCXRI_RING_PEERS=0 UCXRI_STATS=y UCXRI_STATS_DEST=/tmp/stats.%p)
 # and how it is told to send all long messages by datagrams, and short ones by RDMA soon
 BY_UD=UCXRI_IB_TRANSPORT=ud
-BY_CHANNEL=(UCXRI_IB_EAGER_PEERS=8 UCXRI_IB_EAGER_AFTER=4)
+BY_CHANNEL=(UCXRI_IB_EAGER_PEERS=8 UCXRI_IB_EAGER_AFTER=4 UCXRI_IB_EAGER_MAX=4k)
 # UCX's own rc_verbs and ud_verbs. The other GID is an IPv4 one, with which its UD fails.
 ON_RXE=(UCX_NET_DEVICES=rxe0:1 UCX_IB_GID_INDEX=0)
 

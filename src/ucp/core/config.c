@@ -26,9 +26,9 @@
  * a host: what a copy may cost grows with it. */
 #define CONFIG_NET_EXCHANGE 4
 
-/* A guess of up to where the eager channel through a network is faster than active messages, on an
- * adapter; on the software one it is not at all. (performance.md) */
-#define CONFIG_IB_EAGER_MAX 4096
+/* Up to where the channel through a network is faster than active messages: nowhere, on the
+ * software adapter, and no other one was tried. (performance.md) */
+#define CONFIG_IB_EAGER_MAX 0
 
 extern char **environ;
 
@@ -127,19 +127,19 @@ static const config_field_t config_fields[] = {
          "How many connections of verbs each worker has at most. Further peers are\n"
          "reached by datagrams; with IB_TRANSPORT=rc, the connection that was not used\n"
          "for longest is closed when another one is needed."},
-        {"IB_EAGER_PEERS", "uint", "0", FIELD(ib_eager_peers),
-         "How many peers may have a buffer in this process into which they write short\n"
-         "messages by RDMA (verbs), and into how many it writes itself; the least "
-         "recently\n"
-         "active give theirs back. 0: none."},
+        {"IB_EAGER_PEERS", "uint", "16", FIELD(ib_eager_peers),
+         "How many peers may have a buffer in this process into which they write "
+         "control\n"
+         "and short messages by RDMA (verbs), and into how many it writes itself; the\n"
+         "least recently active give theirs back. 0: none."},
         {"IB_EAGER_SIZE", "memunits", "64k", FIELD(ib_eager_size),
          "Size of one such buffer, a power of two. Both sides have memory of that size\n"
          "registered for it."},
         {"IB_EAGER_MAX", "memunits", "auto", FIELD(ib_eager_max),
          "Messages up to this size go that way. At most EAGER_THRESH and nearly 1/4 of\n"
-         "IB_EAGER_SIZE. auto: 4k. 0: control messages only, which tell of longer ones."},
+         "IB_EAGER_SIZE. auto, 0: control messages only, which tell of longer ones."},
         {"IB_EAGER_AFTER", "uint", "64", FIELD(ib_eager_after),
-         "A pair gets its buffer after this many short messages in one direction."},
+         "A pair gets its buffer after this many active messages in one direction."},
         {"UD_QPS", "uint", "64", FIELD(ud_qps),
          "How many queue pairs a worker has for messages that come as datagrams. Each\n"
          "takes one such message at a time; further ones wait."},
