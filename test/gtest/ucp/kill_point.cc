@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <dlfcn.h>
 #include <memory>
 #include <signal.h>
 #include <sys/syscall.h>
@@ -103,6 +104,17 @@ void step(const std::function<void()> &code)
 }
 #endif
 
+/* Of kill_message.so: 0 is never. */
+void arm_messages(unsigned long n)
+{
+    auto arm = reinterpret_cast<void (*)(unsigned long)>(
+            dlsym(RTLD_DEFAULT, "kill_message_arm"));
+
+    if (arm != nullptr) {
+        arm(n);
+    }
+}
+
 /* The first @a length bytes of a list. */
 std::vector<iovec> first_bytes(const iovec *iov, unsigned long count, size_t length)
 {
@@ -147,10 +159,16 @@ bool kill_point_can_step()
 #endif
 }
 
+bool kill_point_can_message()
+{
+    return dlsym(RTLD_DEFAULT, "kill_message_arm") != nullptr;
+}
+
 void kill_point_arm(const kill_point &point)
 {
     g_point = point;
     g_count = 0;
+    arm_messages((point.what == kill_at::MESSAGE) ? point.n : 0);
 }
 
 void kill_point_in(const std::function<void()> &code)
@@ -166,6 +184,7 @@ void kill_point_in(const std::function<void()> &code)
 void kill_point_disarm()
 {
     g_point.what = kill_at::END;
+    arm_messages(0);
 }
 
 void refuse_copy()

@@ -8,7 +8,8 @@
  *    after each of them the rings that are mapped are compared with what they were. So the n
  *    of one exchange go through all states that its process can leave there;
  *  - at the n-th direct copy (process_vm_readv, process_vm_writev), when a half of it has
- *    been done.
+ *    been done;
+ *  - in place of the n-th active message (with bin/kill_message.so preloaded).
  *
  * Others must not write into the rings meanwhile, and none may be unmapped.
  */
@@ -24,7 +25,8 @@ namespace ucp_test {
 enum class kill_at {
     END, /* nowhere: the caller sees to it */
     STORE,
-    COPY
+    COPY,
+    MESSAGE
 };
 
 struct kill_point {
@@ -34,6 +36,9 @@ struct kill_point {
 
 /* Whether this machine can go step by step. */
 bool kill_point_can_step();
+
+/* Whether messages are counted. */
+bool kill_point_can_message();
 
 /* From now on, count points, and end at @a point. */
 void kill_point_arm(const kill_point &point);

@@ -134,6 +134,25 @@ const std::vector<killed_scenario> KILLED_SCENARIOS = {
              s.progress();
          },
          [](killed_side &v) { v.progress_until("ud_sent"); }, nothing, "ud_sent"},
+        {"ud_send", KILLED_AT_MESSAGES, "IB_TRANSPORT=ud", LARGE, nothing,
+         [](killed_side &s) { s.post(LARGE, TO_SURVIVOR + 1); },
+         [](killed_side &v) {
+             v.wait(v.send_to("survivor", LARGE, TO_SURVIVOR + 1), "a message");
+         },
+         nothing, "ud_sent"},
+        {"ud_rtr_send", KILLED_AT_MESSAGES | KILLED_BY_RDMA, "IB_TRANSPORT=ud RTR=y",
+         LARGE, nothing,
+         [](killed_side &s) {
+             s.post(LARGE, TO_SURVIVOR + 1);
+             s.post(LARGE, TO_SURVIVOR + 1);
+             s.progress();
+         },
+         [](killed_side &v) {
+             v.progress(); /* what was offered has come */
+             v.send_to("survivor", LARGE, TO_SURVIVOR + 1);
+             v.progress(3);
+         },
+         nothing, "tx_recv_rndv"},
         {"fallback", KILLED_COPY_BY_UCX, "", LARGE,
          [](killed_side &v) { v.send_to("survivor", LARGE, TO_SURVIVOR + 1); },
          [](killed_side &s) {
@@ -280,6 +299,51 @@ const std::vector<killed_scenario> KILLED_SCENARIOS = {
              v.progress_until("ud_recvs"); /* the sender is told where */
          },
          nothing, "ud_recvs"},
+        {"ud_recv", KILLED_AT_MESSAGES, "IB_TRANSPORT=ud", LARGE, nothing,
+         [](killed_side &s) { s.send_to("victim", LARGE, TO_VICTIM + 1); },
+         [](killed_side &v) { v.wait(v.post(LARGE, TO_VICTIM + 1), "a message"); },
+         nothing, "ud_received"},
+        {"ud_rtr_recv", KILLED_AT_MESSAGES | KILLED_BY_RDMA, "IB_TRANSPORT=ud RTR=y",
+         LARGE,
+         [](killed_side &v) {
+             v.post(LARGE, TO_VICTIM + 1);
+             v.progress();
+         },
+         [](killed_side &s) {
+             s.progress();
+             s.send_to("victim", LARGE, TO_VICTIM + 1);
+             s.progress();
+         },
+         [](killed_side &v) { v.progress_until("ud_received"); }, nothing, "ud_received"},
+        {"ud_rtr_out", KILLED_AT_MESSAGES | KILLED_BY_RDMA, "IB_TRANSPORT=ud RTR=y",
+         LARGE, nothing, nothing,
+         [](killed_side &v) {
+             v.post(LARGE, TO_VICTIM + 1);
+             v.post(LARGE, TO_VICTIM + 1);
+             v.progress();
+         },
+         [](killed_side &s) {
+             s.send_to("victim", LARGE, TO_VICTIM + 1);
+             s.progress();
+         },
+         "rtr_sent"},
+        /* One queue pair each: messages wait for it, and what was offered is taken back */
+        {"ud_busy", KILLED_AT_MESSAGES, "IB_TRANSPORT=ud RTR=y UD_QPS=1", LARGE, nothing,
+         [](killed_side &s) {
+             for (int i = 0; i < 4; ++i) {
+                 s.post(LARGE, TO_SURVIVOR + 1 + i % 2);
+                 s.send_to("victim", LARGE, TO_VICTIM + 1 + i % 2);
+             }
+         },
+         [](killed_side &v) {
+             v.progress();
+             for (int i = 0; i < 4; ++i) {
+                 v.send_to("survivor", LARGE, TO_SURVIVOR + 2 - i % 2);
+                 v.post(LARGE, TO_VICTIM + 2 - i % 2);
+             }
+             v.wait_all("messages both ways");
+         },
+         nothing, "ud_received"},
         {"pool_in",
          KILLED_TOGETHER | KILLED_AT_STORES | KILLED_AT_COPIES | KILLED_OVER_TCP,
          "HYBRID_THRESH=64k", LARGE, nothing,

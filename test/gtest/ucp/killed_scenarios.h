@@ -19,13 +19,15 @@ enum {
     KILLED_COPY_BY_UCX  = 1 << 5, /* UCX moves data: at the end only */
     KILLED_TOGETHER = 1 << 6, /* at stores and copies, while the survivor progresses */
     KILLED_BY_RDMA  = 1 << 7, /* the plane rc, on a software HCA: at the end only */
-    KILLED_ASLEEP   = 1 << 8  /* whoever waits sleeps: at the end only */
+    KILLED_ASLEEP   = 1 << 8, /* whoever waits sleeps: at the end only */
+    KILLED_AT_MESSAGES =
+            1 << 9 /* the planes of the software HCA, at each active message, together */
 };
 
 using killed_part = void (*)(killed_side &side);
 
 /* The parts follow one another, and the side whose turn it is not is not in the library, but for
- * KILLED_TOGETHER. */
+ * KILLED_TOGETHER and KILLED_AT_MESSAGES. */
 struct killed_scenario {
     const char *name;
     unsigned where;       /* KILLED_* */

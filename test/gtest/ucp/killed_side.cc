@@ -173,6 +173,11 @@ void killed_side::wait(const killed_op &op, const char *what)
     wait([&] { return op.o->done(); }, what);
 }
 
+void killed_side::wait_all(const char *what)
+{
+    wait([&] { return all_done(true) && all_done(false); }, what);
+}
+
 void killed_side::wait_for_receive(ucp_tag_t tag)
 {
     wait(

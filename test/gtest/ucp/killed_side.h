@@ -72,6 +72,7 @@ public:
     void progress_until(const char *counter); /* is more than before */
     void wait(const std::function<bool()> &condition, const char *what);
     void wait(const killed_op &op, const char *what = "operation");
+    void wait_all(const char *what);      /* that this side has started */
     void wait_for_receive(ucp_tag_t tag); /* any that is complete without an error */
 
     /* Messages both ways, until there are rings and planes. Both sides call this. @a length

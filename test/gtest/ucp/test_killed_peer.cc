@@ -35,7 +35,8 @@ const killed_setting settings[] = {
         {"mode_peer", TCP, true, true, false, false, false},
         {"together", SHM, false, true, true, false, false},
         {"rdma", SHM_COPY, false, false, false, true, false},
-        {"asleep", SHM_COPY, false, true, false, false, true}};
+        {"asleep", SHM_COPY, false, true, false, false, true},
+        {"rdma_together", SHM_COPY, false, false, true, true, false}};
 
 const killed_scenario &find(const std::string &name)
 {
@@ -107,7 +108,7 @@ void victim_role(peer_env &env)
     kill_point_disarm();
     /* To get through without doing what the scenario is for would not be worth much. */
     bool shown = (a.what->shows == nullptr) || !(a.setting->cma || a.setting->rdma) ||
-                 a.setting->mode_peer || a.setting->together ||
+                 a.setting->mode_peer || (a.setting->together && !a.setting->rdma) ||
                  (v.counter(a.what->shows) > before);
     env.ch.put(shown ? "through" : std::string("no ") + a.what->shows);
     env.ch.get(); /* to be killed */
@@ -285,7 +286,7 @@ void sweep(const killed_scenario &s, const killed_setting &setting, kill_at what
     const unsigned long STEP = 4; /* it takes much longer there */
 #else
     /* Together, the points are not the same in each run anyway. */
-    const unsigned long STEP = setting.together ? 3 : 1;
+    const unsigned long STEP = (what == kill_at::STORE) && setting.together ? 3 : 1;
 #endif
     constexpr unsigned long MAX = 1000;
     const char *from            = getenv("UCP_TEST_FROM");
@@ -317,7 +318,7 @@ std::ostream &operator<<(std::ostream &os, const killed_case &c)
 
 std::string killed_case_name(const ::testing::TestParamInfo<killed_case> &info)
 {
-    static const char *const names[] = {"end", "store", "copy"};
+    static const char *const names[] = {"end", "store", "copy", "message"};
 
     return std::string(info.param.scenario) + "_" + info.param.setting->name + "_" +
            names[static_cast<int>(info.param.what)];
@@ -339,6 +340,9 @@ protected:
         }
         if ((GetParam().what == kill_at::STORE) && !kill_point_can_step()) {
             GTEST_SKIP() << "needs x86_64";
+        }
+        if ((GetParam().what == kill_at::MESSAGE) && !kill_point_can_message()) {
+            GTEST_SKIP() << "needs kill_message.so";
         }
         if (GetParam().setting->rdma &&
             ((preload == nullptr) || (strstr(preload, "softhca") == nullptr))) {
@@ -367,7 +371,8 @@ std::vector<killed_case> killed_cases(bool rdma)
                   {KILLED_TOGETHER, &settings[5], kill_at::STORE},
                   {KILLED_TOGETHER, &settings[5], kill_at::COPY},
                   {KILLED_BY_RDMA, &settings[6], kill_at::END},
-                  {KILLED_ASLEEP, &settings[7], kill_at::END}};
+                  {KILLED_ASLEEP, &settings[7], kill_at::END},
+                  {KILLED_AT_MESSAGES, &settings[8], kill_at::MESSAGE}};
     std::vector<killed_case> cases;
 
     for (const killed_scenario &s : KILLED_SCENARIOS) {

@@ -1,187 +1,206 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The remote process of a ud transfer is killed: what this side has of it ends, its memory is
- * left alone, and its queue pairs are used again. Without a device they are skipped.
+ * The remote process of a ud transfer is killed: after some calls of progress, and at each kind of
+ * datagram that a side sends, before and after it. What a process does about what it receives is
+ * to send, so there are no other states that it can leave behind. Without a device they are
+ * skipped.
  */
 
-#include "ud_test.h"
+#include "ud_killed.h"
 
 #if HAVE_VERBS
 
-#include <csignal>
-#include <sys/socket.h>
-
 namespace {
 
-const size_t LENGTH = 300000;
-const int STEPS     = 10; /* further apart each time */
-const uint8_t FILL  = 0xa5;
-
-/* What a test and one of its children tell each other. */
-struct exchange {
-    ri_ud_address_t address[2];
-    ri_ud_target_t target;
-};
-
-class test_ud_killed : public ud_test {
+class test_ud_killed : public ud_killed_test {
 protected:
-    struct child {
-        exchange *x;
-        int socket;
-        pid_t pid;
-    };
+    enum {
+        STEPS = 10
+    }; /* further apart each time */
 
-    static exchange *map_exchange()
+    void SetUp() override
     {
-        void *map = mmap(nullptr, sizeof(exchange), PROT_READ | PROT_WRITE,
-                         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-
-        EXPECT_NE(MAP_FAILED, map);
-        return static_cast<exchange *>(map);
+        ud_killed_test::SetUp();
+        ri_config.ud_timeout = 0.1;
+        ri_config.ud_qps     = 1;
+        ri_config.ud_window  = 16; /* of 74 pieces */
     }
 
-    /* A process that waits, takes its side of a transfer, and dies in the middle of it. */
-    static child make_child(bool is_sender, int steps)
-    {
-        child c;
-        int pair[2];
-
-        c.x = map_exchange();
-        EXPECT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
-        c.pid = fork();
-        if (c.pid == 0) {
-            prctl(PR_SET_PDEATHSIG, SIGKILL);
-            close(pair[0]);
-            be_child(c.x, pair[1], is_sender, steps);
-            kill(getpid(), SIGKILL);
-        }
-        close(pair[1]);
-        c.socket = pair[0];
-        return c;
-    }
-
-    static char hear(int socket)
-    {
-        char c = 0;
-
-        return (read(socket, &c, 1) == 1) ? c : 0;
-    }
-
-    static void say(int socket) { EXPECT_EQ(1, write(socket, "x", 1)); }
-
-    static void be_child(exchange *x, int socket, bool is_sender, int steps)
-    {
-        ud_node node;
-        ud_op *op = new ud_op; /* never ends */
-
-        hear(socket);
-        node.open();
-        ri_plane_ep_t *ep = node.prepare(&x->address[1]);
-        auto *buffer      = new ud_buffer(node.plane, LENGTH);
-        segments list     = {{(uintptr_t)buffer->data(), LENGTH}};
-        say(socket);
-        hear(socket);
-        node.connect(ep, x->address[0]);
-        if (is_sender) {
-            op->send(ep, list, buffer->key(), LENGTH, x->target);
-        } else {
-            op->recv(ep, list, buffer->key(), LENGTH);
-            x->target = op->target;
-        }
-        say(socket);
-        for (int i = 0; i < steps; ++i) {
-            node.progress();
-            usleep(50);
-        }
-    }
-
-    /* This side of it. @return Whether the transfer ended well. */
-    static bool survive(ud_node &node, const child &c, bool is_sender)
-    {
-        ri_plane_ep_t *ep = node.prepare(&c.x->address[0]);
-        ud_buffer buffer(node.plane, LENGTH);
-        segments list = {{(uintptr_t)buffer.data(), LENGTH}};
-        ud_op op;
-        int status;
-
-        memset(buffer.data(), FILL, LENGTH);
-        say(c.socket);
-        hear(c.socket);
-        EXPECT_EQ(UCS_OK, node.connect(ep, c.x->address[1]));
-        if (!is_sender) {
-            EXPECT_EQ(UCS_OK, op.recv(ep, list, buffer.key(), LENGTH));
-            c.x->target = op.target;
-        }
-        say(c.socket);
-        hear(c.socket);
-        if (is_sender) {
-            EXPECT_EQ(UCS_INPROGRESS,
-                      op.send(ep, list, buffer.key(), LENGTH, c.x->target));
-        }
-        while (waitpid(c.pid, &status, WNOHANG) == 0) {
-            node.progress();
-        }
-        if (is_sender) {
-            wait({&node}, [&]() { return op.ends > 0; });
-            EXPECT_TRUE((op.status == UCS_OK) || (op.status == UCS_ERR_UNREACHABLE));
-        } else if (op.ends == 0) {
-            ri_ud_cancel(&op.super); /* as its protocol does when the peer is gone */
-            wait({&node}, [&]() { return op.ends > 0; });
-        }
-        memset(buffer.data(), FILL, LENGTH);
-        usleep(2000);
-        node.progress();
-        EXPECT_EQ((ptrdiff_t)LENGTH,
-                  std::count(buffer.data(), buffer.data() + LENGTH, FILL));
-        EXPECT_TRUE(node.all_home());
-        ri_plane_ud.disconnect(ep);
-        node.eps.clear();
-        close(c.socket);
-        munmap(c.x, sizeof(*c.x));
-        return op.status == UCS_OK;
-    }
-
-    static void run(bool is_sender)
+    static void run_steps(bool is_sender)
     {
         std::vector<child> children;
         ud_node node;
         int well = 0;
 
-        /* Before this process opens a device: it would not be in the children */
         for (int steps = 0; steps < STEPS; ++steps) {
-            children.push_back(make_child(!is_sender, steps * steps / 2));
+            ud_moment moment;
+            ud_death_plan plan;
+
+            moment.steps   = steps * steps / 2;
+            plan.is_sender = is_sender;
+            plan.must_die  = false;
+            children.push_back(make_child(moment, plan));
         }
         ASSERT_TRUE(node.open());
         for (const child &c : children) {
-            well += survive(node, c, is_sender);
+            well += survive(node, c) == UCS_OK;
         }
         EXPECT_LT(well, STEPS);
         node.close();
+    }
+
+    /* A process dies of each, one after the other. The last one does not, and all is well, unless
+     * each loss costs it the whole message. */
+    static void run_moments(const std::vector<ud_moment> &moments,
+                            const ud_death_plan &plan)
+    {
+        std::vector<child> children;
+        ud_death_plan last;
+        ud_node node;
+
+        last.is_sender = plan.is_sender;
+        last.must_die  = false;
+        for (const ud_moment &moment : moments) {
+            children.push_back(make_child(moment, plan));
+        }
+        if (ri_config.ud_repair) {
+            children.push_back(make_child(ud_moment(), last));
+        }
+        ASSERT_TRUE(node.open());
+        for (const child &c : children) {
+            SCOPED_TRACE("type " + std::to_string(c.moment.type) + ", n " +
+                         std::to_string(c.moment.n) + ", after " +
+                         std::to_string(c.moment.after));
+            ucs_status_t status = survive(node, c);
+
+            if (c.moment.type == ud_moment::NEVER) {
+                EXPECT_EQ(UCS_OK, status);
+            }
+        }
+        node.close();
+    }
+
+    /* The first ones of a type, before and after. */
+    static std::vector<ud_moment> moments(int type, int most)
+    {
+        std::vector<ud_moment> all;
+
+        for (int n = 1; n <= most; ++n) {
+            for (int after : {0, 1}) {
+                all.emplace_back();
+                all.back().type  = type;
+                all.back().n     = n;
+                all.back().after = after;
+            }
+        }
+        return all;
+    }
+
+    /* For some seeds of what gets lost. */
+    static void run(const char *faults, const std::function<void()> &func)
+    {
+        for (int seed : {1, 2, 3}) {
+            SCOPED_TRACE(std::string(faults) + ", seed " + std::to_string(seed));
+            in_process(
+                    {{"SOFTHCA_FAULTS", faults}, {"SOFTHCA_SEED", std::to_string(seed)}},
+                    func);
+            if (IsSkipped() || HasFailure() || (*faults == 0)) {
+                break;
+            }
+        }
+    }
+
+    /* A survivor that receives, whether it was asked or has offered. */
+    static void run_receiver(int type, int most, const char *faults, bool is_silent)
+    {
+        for (bool is_offer : {false, true}) {
+            ud_death_plan plan;
+
+            plan.is_offer     = is_offer;
+            plan.stays_silent = is_silent;
+            run(faults, [&]() { run_moments(moments(type, most), plan); });
+        }
+    }
+
+    static void run_sender(int type, int most, const char *faults, bool cancels = false)
+    {
+        for (bool is_offer : {false, true}) {
+            ud_death_plan plan;
+
+            plan.is_sender = true;
+            plan.is_offer  = is_offer;
+            plan.cancels   = cancels;
+            run(faults, [&]() { run_moments(moments(type, most), plan); });
+        }
     }
 };
 
 TEST_F(test_ud_killed, receiver)
 {
-    ri_config.ud_timeout = 0.1;
-    ri_config.ud_qps     = 2;
-    in_process({}, []() { run(true); });
+    ri_config.ud_qps = 2;
+    in_process({}, []() { run_steps(true); });
 }
 
 TEST_F(test_ud_killed, sender)
 {
-    ri_config.ud_qps = 1;
-    in_process({}, []() { run(false); });
+    in_process({}, []() { run_steps(false); });
 }
 
 TEST_F(test_ud_killed, with_faults)
 {
-    ri_config.ud_timeout = 0.1;
-    ri_config.ud_qps     = 1;
     in_process({{"SOFTHCA_FAULTS", "ud_drop=5%,ud_dup=5%,ud_delay=2%/3ms"}}, []() {
-        run(true);
-        run(false);
+        run_steps(true);
+        run_steps(false);
     });
+}
+
+/* A sender dies at its pieces: before all, between two, and in the middle of a chain. */
+TEST_F(test_ud_killed, sender_at_data)
+{
+    run_receiver(ud_moment::DATA, 4, "", false);
+    run_receiver(ud_moment::DATA, 4,
+                 "ud_drop=5%,ud_dup=5%,ud_reorder=10%/8,ud_delay=2%/3ms", false);
+}
+
+TEST_F(test_ud_killed, sender_at_probe)
+{
+    run_receiver(RI_UD_PROBE, 2, "", true);
+    run_receiver(RI_UD_PROBE, 2, "ud_drop=20%", true);
+}
+
+TEST_F(test_ud_killed, sender_at_done)
+{
+    run_receiver(RI_UD_DONE, 1, "", false);
+}
+
+TEST_F(test_ud_killed, receiver_at_grant)
+{
+    run_sender(RI_UD_GRANT, 3, "");
+    run_sender(RI_UD_GRANT, 2, "ud_drop=1%,ud_dup=5%");
+}
+
+TEST_F(test_ud_killed, receiver_at_nack)
+{
+    run_sender(RI_UD_NACK, 2, "ud_drop=20%");
+}
+
+TEST_F(test_ud_killed, receiver_at_ack)
+{
+    run_sender(RI_UD_ACK, 1, "");
+    run_sender(RI_UD_ACK, 2, "ud_lose=3/1"); /* ACK: asked for once more */
+}
+
+TEST_F(test_ud_killed, receiver_at_restart)
+{
+    ri_config.ud_repair = 0;
+    run_sender(RI_UD_RESTART, 2, "ud_drop=10%");
+}
+
+TEST_F(test_ud_killed, receiver_at_cancel)
+{
+    run_sender(RI_UD_CANCEL, 1, "", true);
+    run_sender(RI_UD_CANCEL, 1, "ud_drop=5%,ud_delay=5%/3ms", true);
 }
 
 } // namespace
