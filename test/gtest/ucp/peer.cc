@@ -237,6 +237,9 @@ peer::peer(const char *role, const transport &tr, const std::string &arg)
     o.what = START;
     snprintf(o.role, sizeof(o.role), "%s", role);
     snprintf(o.tr, sizeof(o.tr), "%s", tr.name);
+    if (arg.size() >= sizeof(o.arg)) {
+        throw failure("too much is said about a peer");
+    }
     snprintf(o.arg, sizeof(o.arg), "%s", arg.c_str());
     m_pid = ask_server(o, fds[1]);
     ::close(fds[1]);

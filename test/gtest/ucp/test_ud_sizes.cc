@@ -1,0 +1,388 @@
+/* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Messages by datagrams from one piece to more than 1 GB, between two processes: all bytes are
+ * looked at, and those around the receive. Both initiations: receives that are posted before their
+ * message is sent, which with UCXRI_RTR=y have told the sender where to (lists have not), and later
+ * ones. Only with the plane ud of the library (test/check/gtest_ucp_ud.test,
+ * gtest_ucp_ud_rtr.test).
+ */
+
+#include "peer.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <dlfcn.h>
+#include <sstream>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "ucp/api/ucxri.h"
+
+using namespace ucp_test;
+
+namespace {
+
+constexpr double LIMIT_SEC = 75; /* of one message of 1 GB */
+constexpr size_t ROOM      = 64; /* around a message, looked at as well */
+constexpr size_t GB        = 1ul << 30;
+constexpr ucp_tag_t DATA = 1, GO = 2, DONE = 3;
+constexpr int WARM_UPS = 6;
+
+/* How a message lies in memory, at either side. */
+struct layout {
+    size_t offset; /* from a page */
+    size_t parts;  /* of odd lengths, with gaps; 1: no list */
+};
+
+struct message_case {
+    size_t length;
+    bool is_first; /* the receive is */
+    layout from, to;
+};
+
+std::ostream &operator<<(std::ostream &os, const message_case &m)
+{
+    return os << m.length << " " << m.is_first << " " << m.from.offset << " "
+              << m.from.parts << " " << m.to.offset << " " << m.to.parts;
+}
+
+std::istream &operator>>(std::istream &is, message_case &m)
+{
+    return is >> m.length >> m.is_first >> m.from.offset >> m.from.parts >> m.to.offset >>
+           m.to.parts;
+}
+
+/* 8 bytes of a message. */
+uint64_t word_at(size_t index)
+{
+    return (index + 1) * 0x9e3779b97f4a7c15ul;
+}
+
+/* A side's memory of a message. */
+class memory {
+public:
+    memory(size_t length, const layout &how) : m_length(length)
+    {
+        size_t at = how.offset + ROOM;
+
+        m_size = how.offset + length + 2 * ROOM + how.parts * ROOM;
+        m_data = static_cast<uint8_t *>(mmap(nullptr, m_size, PROT_READ | PROT_WRITE,
+                                             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+        if (m_data == MAP_FAILED) {
+            throw failure("no memory");
+        }
+        for (size_t i = 0; i < how.parts; ++i) {
+            size_t part = (i + 1 < how.parts) ? (length / how.parts) | 1 : length;
+
+            m_iov.push_back({m_data + at, part});
+            at += part + ROOM; /* a gap */
+            length -= part;
+        }
+    }
+    ~memory() { munmap(m_data, m_size); }
+    memory(const memory &)            = delete;
+    memory &operator=(const memory &) = delete;
+
+    ucp_datatype_t dt() const
+    {
+        return (m_iov.size() > 1) ? ucp_dt_make_iov() : ucp_dt_make_contig(1);
+    }
+    void *pointer() { return (m_iov.size() > 1) ? m_iov.data() : m_iov[0].buffer; }
+    size_t count() const { return (m_iov.size() > 1) ? m_iov.size() : m_length; }
+
+    /* In words, as there may be many: those that lie in two parts are written byte by byte. */
+    void fill()
+    {
+        walk([](uint8_t *at, uint64_t word, size_t n) { memcpy(at, &word, n); });
+    }
+
+    bool is_filled()
+    {
+        bool good = true;
+
+        walk([&](uint8_t *at, uint64_t word, size_t n) {
+            good = good && (memcmp(at, &word, n) == 0);
+        });
+        return good;
+    }
+
+    /* What is not the message is still 0. */
+    bool is_clean_around() const
+    {
+        const uint8_t *at = m_data;
+
+        for (const ucp_dt_iov_t &part : m_iov) {
+            auto *begin = static_cast<const uint8_t *>(part.buffer);
+
+            if (std::any_of(at, begin, [](uint8_t b) { return b != 0; })) {
+                return false;
+            }
+            at = begin + part.length;
+        }
+        return std::all_of(at, static_cast<const uint8_t *>(m_data + m_size),
+                           [](uint8_t b) { return b == 0; });
+    }
+
+private:
+    template <typename visit_type> void walk(const visit_type &visit)
+    {
+        size_t pos = 0;
+
+        for (const ucp_dt_iov_t &part : m_iov) {
+            auto *at = static_cast<uint8_t *>(part.buffer);
+
+            for (size_t left = part.length; left > 0;) {
+                size_t n      = std::min(left, 8 - pos % 8);
+                uint64_t word = word_at(pos / 8) >> (8 * (pos % 8));
+
+                visit(at, word, n);
+                at += n;
+                pos += n;
+                left -= n;
+            }
+        }
+    }
+
+    size_t m_length, m_size;
+    uint8_t *m_data;
+    std::vector<ucp_dt_iov_t> m_iov;
+};
+
+int64_t counter(ucp_worker_h worker, const char *name)
+{
+    auto func = reinterpret_cast<decltype(&ucxri_worker_counters)>(
+            dlsym(RTLD_DEFAULT, "ucxri_worker_counters"));
+    ucxri_counter_t counters[256];
+    size_t count = (func == nullptr) ? 0 : func(worker, counters, 256);
+
+    for (size_t i = 0; i < std::min<size_t>(count, 256); ++i) {
+        if (strcmp(counters[i].name, name) == 0) {
+            return counters[i].value;
+        }
+    }
+    return -1;
+}
+
+/* One of the two processes. */
+class side {
+public:
+    explicit side(peer_env &env) : m_entity(set_up(env.tr), entity_params())
+    {
+        env.ch.put(m_entity.address());
+        m_ep = m_entity.connect(env.ch.get());
+    }
+
+    ucp_worker_h worker() { return m_entity.worker(); }
+    ucp_ep_h ep() { return m_ep; }
+    void progress() { m_entity.progress(); }
+
+    void wait(const op &o)
+    {
+        if (!poll_until([&] { return o.done(); }, [&] { return m_entity.progress(); },
+                        LIMIT_SEC)) {
+            throw failure("a message never ends");
+        }
+        EXPECT_EQ(UCS_OK, o.status());
+    }
+
+    void tell(ucp_tag_t tag) { wait(*send(m_ep, nullptr, 0, tag)); }
+    void hear(ucp_tag_t tag) { wait(*recv(worker(), nullptr, 0, tag)); }
+
+private:
+    /* Even one piece is a long message. */
+    static const transport &set_up(const transport &tr)
+    {
+        setenv("UCXRI_EAGER_THRESH", "1k", 1);
+        setenv("UCXRI_HYBRID_THRESH", "0", 1);
+        return tr;
+    }
+
+    entity m_entity;
+    ucp_ep_h m_ep;
+};
+
+std::vector<message_case> all_cases(const std::string &text)
+{
+    std::vector<message_case> all;
+    std::istringstream in(text);
+    message_case m;
+
+    for (int i = 0; i < WARM_UPS; ++i) {
+        all.push_back({100000, i % 2 == 0, {0, 1}, {0, 1}});
+    }
+    while (in >> m) {
+        all.push_back(m);
+    }
+    return all;
+}
+
+void sender_role(peer_env &env)
+{
+    bool has_rtr = (getenv("UCXRI_RTR") != nullptr) &&
+                   (strcmp(getenv("UCXRI_RTR"), "y") == 0);
+    std::string cases = env.ch.get();
+    side s(env);
+    int number = 0;
+
+    for (const message_case &m : all_cases(cases)) {
+        SCOPED_TRACE(m);
+        memory from(m.length, m.from);
+
+        from.fill();
+        s.hear(GO);
+        for (int i = 0; i < 10; ++i) {
+            s.progress(); /* an RTR comes before it */
+        }
+        int64_t rtrs = counter(s.worker(), "tx_recv_rndv");
+        int64_t all  = rtrs + counter(s.worker(), "tx_ud");
+        s.wait(*send_dt(s.ep(), from.pointer(), from.count(), from.dt(), DATA));
+        if (++number > WARM_UPS) {
+            int64_t rtrs_now = counter(s.worker(), "tx_recv_rndv");
+
+            EXPECT_EQ(all + 1, rtrs_now + counter(s.worker(), "tx_ud"));
+            if (has_rtr) {
+                EXPECT_EQ(rtrs + (m.is_first && (m.to.parts == 1)), rtrs_now);
+            }
+        }
+        s.hear(DONE);
+    }
+    env.ch.put(std::to_string(number));
+    env.ch.get();
+}
+
+void receiver_role(peer_env &env)
+{
+    std::string cases = env.ch.get();
+    side s(env);
+    int number = 0;
+
+    for (const message_case &m : all_cases(cases)) {
+        SCOPED_TRACE(m);
+        memory to(m.length, m.to);
+        ucp_tag_recv_info_t info;
+        op_ptr r;
+
+        auto post = [&] {
+            r = recv_dt(s.worker(), to.pointer(), to.count(), to.dt(), DATA);
+        };
+        if (m.is_first) {
+            post();
+            s.progress();
+        }
+        s.tell(GO);
+        if (!m.is_first) {
+            poll_until(
+                    [&] {
+                        return ucp_tag_probe_nb(s.worker(), DATA, TAG_FULL, 0, &info) !=
+                               nullptr;
+                    },
+                    [&] { return s.progress(), 1; });
+            post();
+        }
+        s.wait(*r);
+        EXPECT_EQ(m.length, r->info().length);
+        EXPECT_TRUE(to.is_filled());
+        EXPECT_TRUE(to.is_clean_around());
+        s.tell(DONE);
+        ++number;
+    }
+    env.ch.put(std::to_string(number));
+    env.ch.get();
+}
+
+peer_role r1("ud_sizes_sender", sender_role);
+peer_role r2("ud_sizes_receiver", receiver_role);
+
+class test_ud_sizes : public ::testing::Test {
+protected:
+    void SetUp() override
+    {
+        const char *kind = getenv("UCXRI_IB_TRANSPORT");
+
+        if ((kind == nullptr) || (strcmp(kind, "ud") != 0)) {
+            GTEST_SKIP() << "not by datagrams";
+        }
+    }
+
+    static void run(const std::vector<message_case> &cases)
+    {
+        std::ostringstream text;
+
+        for (const message_case &m : cases) {
+            text << m << " ";
+        }
+        peer from("ud_sizes_sender", SHM), to("ud_sizes_receiver", SHM);
+        std::string address;
+
+        for (peer *p : {&from, &to}) {
+            p->ch().put(text.str());
+        }
+        address = from.ch().get();
+
+        from.ch().put(to.ch().get());
+        to.ch().put(address);
+        for (peer *p : {&from, &to}) {
+            poll_until([&] { return p->ch().readable(); }, [] { return usleep(1000), 0; },
+                       LIMIT_SEC);
+            EXPECT_EQ(std::to_string(WARM_UPS + cases.size()), p->ch().get());
+        }
+        for (peer *p : {&from, &to}) {
+            p->ch().put("end");
+        }
+        from.finish();
+        to.finish();
+    }
+};
+
+/* From one piece of the least and the largest MTU that ports commonly have, and around. */
+TEST_F(test_ud_sizes, small)
+{
+    std::vector<message_case> cases;
+
+    for (size_t length : {2047, 2048, 2049, 4095, 4096, 4097, 8191, 8193, 12289, 65537,
+                          1048575, 4194309}) {
+        for (bool is_first : {true, false}) {
+            cases.push_back({length, is_first, {0, 1}, {0, 1}});
+            cases.push_back({length, is_first, {13, 1}, {4001, 1}});
+            cases.push_back({length, is_first, {1, 3}, {7, 5}});
+            cases.push_back({length, is_first, {4095, 7}, {0, 1}});
+            cases.push_back({length, is_first, {0, 1}, {3, 2}});
+        }
+    }
+    run(cases);
+}
+
+TEST_F(test_ud_sizes, lists)
+{
+    std::vector<message_case> cases;
+
+    for (bool is_first : {true, false}) {
+        cases.push_back({100000013, is_first, {5, 3}, {4093, 4}});
+        cases.push_back({33554467, is_first, {0, 4}, {1, 3}});
+    }
+    run(cases);
+}
+
+TEST_F(test_ud_sizes, one_gigabyte_early)
+{
+    run({{GB, true, {0, 1}, {0, 1}}});
+}
+
+TEST_F(test_ud_sizes, one_gigabyte_late)
+{
+    run({{GB, false, {0, 1}, {0, 1}}});
+}
+
+TEST_F(test_ud_sizes, more_than_one_gigabyte_early)
+{
+    run({{GB + 4099, true, {13, 1}, {4001, 1}}});
+}
+
+TEST_F(test_ud_sizes, more_than_one_gigabyte_late)
+{
+    run({{GB + 4099, false, {4093, 1}, {1, 1}}});
+}
+
+} // namespace
