@@ -203,6 +203,13 @@ const std::vector<named_config_t> named_configs = {
              datagrams(c), two_senders(c), canceling(c, 0), c.sources = "a*",
                                                             c.write_fails = true;
          }},
+        {"ud-walk", "all of it, and more of each: for walks", false,
+         [](config_t &c) {
+             datagrams(c), two_senders(c), canceling(c, 2), c.sources = "0ga*";
+             c.messages = c.recvs = MAX_RECVS, c.messages_1 = 3, c.tags = "01";
+             c.recv_tags = "01*", c.lengths = c.capacities = "123", c.words = 3;
+             c.write_fails = c.whims = c.slow_reads = c.unordered = true;
+         }},
 
         {"order-all", "order, with all lengths of receives", false, [](config_t &) {}},
         {"order-4-3", "order, with four messages and two lengths", false,

@@ -6,7 +6,7 @@
  * states are kept as 64-bit hashes with the hash of the state before; a trace is made by
  * following these back and taking the same steps again.
  */
-#include "rndv_model.h"
+#include "rndv_walk.h"
 
 #include <algorithm>
 #include <chrono>
@@ -267,6 +267,10 @@ static void usage()
            "  --mutate NAME    leaves a rule out or changes it; without a configuration, "
            "in\n"
            "                   the one that shows it\n"
+           "  --walk N         does not explore, but walks by chance: N times for each "
+           "seed "
+           "of\n"
+           "                   each setting of test/gtest/common/ud_faults.h\n"
            "  --list           prints configurations and mutations\n"
            "  --limit N        stops after so many million states (40)\n"
            "  --set KEY=VALUE  changes a bound: senders, messages, messages_1, recvs, "
@@ -393,6 +397,7 @@ int main(int argc, char **argv)
     std::vector<std::string> names, sets;
     mutation_t mutation = MUT_NONE;
     size_t limit        = 40;
+    unsigned walks      = 0;
     int result          = 0;
 
     for (int i = 1; i < argc; ++i) {
@@ -424,6 +429,8 @@ int main(int argc, char **argv)
             }
         } else if ((arg == "--limit") && has_value) {
             limit = strtoul(argv[++i], nullptr, 0);
+        } else if ((arg == "--walk") && has_value) {
+            walks = strtoul(argv[++i], nullptr, 0);
         } else if ((arg == "--set") && has_value) {
             sets.push_back(argv[++i]);
         } else if (find_config(arg) != nullptr) {
@@ -458,7 +465,8 @@ int main(int argc, char **argv)
                 return 2;
             }
         }
-        result = std::max(result, explore(name, config, limit * 1000000));
+        result = std::max(result, (walks > 0) ? !walk(config, walks) :
+                                                explore(name, config, limit * 1000000));
     }
     return result;
 }

@@ -3,9 +3,12 @@
 /*
  * All orders of events of small ud transfers: whatever is on its way may arrive next, get lost
  * or come twice, timeouts come early or late, and the queue pair fails. The memory is looked
- * at in every state, and the end can be reached from each.
+ * at in every state, and the end can be reached from each. And some orders of larger ones: walks
+ * with the settings and seeds that the other tests of datagrams have (ud_faults.h).
  */
+#include "common/ud_faults.h"
 #include "ri_cpp.h"
+#include "rng.h"
 
 #include <deque>
 #include <gtest/gtest.h>
@@ -21,7 +24,9 @@ extern "C" {
 
 namespace {
 
-const unsigned PIECES_MAX = 4;
+const unsigned PIECES_MAX = 24;
+const unsigned DEPTH_MAX  = 8; /* as many bits as a control message has here */
+const unsigned CHAIN      = 4;
 const uint32_t SEQUENCE   = (uint32_t)-2; /* wraps around */
 const uint8_t GARBAGE     = 0xee;
 
@@ -117,8 +122,7 @@ public:
         std::string k;
         auto add = [&k](uint32_t value) { k.append((const char *)&value, 4); };
 
-        rx.wait = tx.wait = 1;
-        rx.due = tx.due = tx.heard = 0;
+        forget_times();
         for (uint32_t v : {left.faults,
                            left.early,
                            left.failures,
@@ -149,9 +153,9 @@ public:
                            qkey}) {
             add(v);
         }
-        for (unsigned i = 0; i < PIECES_MAX; ++i) {
-            add(held[i]);
-            add(where[i]);
+        for (unsigned i = 0; i < std::max(rx.count, rx.depth); ++i) {
+            add((i < rx.depth) ? held[i] : 0);
+            add((i < rx.depth) ? where[i] : 0);
             add(memory[i]);
         }
         for (uint32_t slot : posted) {
@@ -242,12 +246,83 @@ public:
         }
     }
 
-private:
+    /* One step of a walk: what is on its way arrives in order, but for faults. */
+    void walk(rng &random, const ud_faults &f)
+    {
+        std::vector<std::function<void()>> can;
+
+        forget_times();
+        if (ri_ud_tx_is_ready(&tx)) {
+            can.push_back([&] { send(); });
+        }
+        if (!data.empty()) {
+            can.push_back(
+                    [&] { take(random, f, data, [&](size_t i) { deliver(i, true); }); });
+        }
+        if (!up.empty()) {
+            can.push_back(
+                    [&] { take(random, f, up, [&](size_t i) { hear_sender(up[i]); }); });
+        }
+        if (!down.empty()) {
+            can.push_back([&] {
+                take(random, f, down, [&](size_t i) { hear_receiver(control(down[i])); });
+            });
+        }
+        if (can.empty() || (random.below(1000) < f.delay)) {
+            can = {[&] { time_receiver(); }, [&] { time_sender(); }};
+        }
+        can[random.below(can.size())]();
+    }
+
+    bool ended_well() const
+    {
+        return (rx.state == RI_UD_RX_DONE) && (tx.status == UCS_OK);
+    }
+
     void bind()
     {
         rx.held  = held;
         rx.where = where;
         current  = this;
+    }
+
+private:
+    /* Timeouts come when they are to, not when time has gone by. */
+    void forget_times()
+    {
+        rx.wait = tx.wait = 1;
+        rx.due = tx.due = tx.heard = 0;
+    }
+
+    static bool is_of(const control &c, unsigned type) { return c.type == type; }
+    static bool is_of(const datagram &, unsigned) { return false; }
+
+    /* The next one of a list, or a later one, arrives, or does not. */
+    template <typename list_type>
+    void take(rng &random, const ud_faults &f, list_type &list,
+              const std::function<void(size_t)> &arrive)
+    {
+        size_t i = 0;
+
+        if (random.below(1000) < f.reorder) {
+            i = random.below(std::min<size_t>(list.size(), f.window + 1));
+        }
+        auto one = list[i];
+        if (random.below(1000) < f.delay) {
+            list.erase(list.begin() + i);
+            list.push_back(one);
+            return;
+        }
+        bool is_lost = (random.below(1000) < f.drop) ||
+                       (is_of(one, f.lose) && (lost++ < f.lose_count));
+        bool is_kept = random.below(1000) < f.repeat;
+
+        if (!is_lost) {
+            arrive(i);
+        }
+        if (!is_kept) {
+            list.erase(list.begin() + i);
+        }
     }
 
     template <typename step_type>
@@ -275,8 +350,8 @@ private:
 
     void send()
     {
-        uint32_t pieces[PIECES_MAX];
-        unsigned count = ri_ud_tx_take(&tx, pieces, PIECES_MAX);
+        uint32_t pieces[CHAIN];
+        unsigned count = ri_ud_tx_take(&tx, pieces, CHAIN);
 
         for (unsigned i = 0; i < count; ++i) {
             data.push_back({tx.sequence + pieces[i], tx.qkey, (uint8_t)(pieces[i] + 1)});
@@ -389,8 +464,9 @@ private:
     budget left;
     ri_ud_rx_t rx              = {};
     ri_ud_tx_t tx              = {};
-    uint32_t held[PIECES_MAX]  = {};
-    uint32_t where[PIECES_MAX] = {};
+    unsigned lost              = 0; /* control messages, in a walk */
+    uint32_t held[DEPTH_MAX]   = {};
+    uint32_t where[DEPTH_MAX]  = {};
     uint8_t memory[PIECES_MAX] = {}, temp = 0;
     uint32_t qkey = 1;
     std::deque<uint32_t> posted;
@@ -464,6 +540,34 @@ size_t explore(uint32_t count, uint32_t depth, const budget &b, unsigned stale)
     EXPECT_EQ(g.before.size(), g.count_alive()) << "there are states that never end";
     return g.before.size();
 }
+
+/* Larger ones, with each setting and seed. */
+class test_ud_walk : public ::testing::TestWithParam<ud_faults> {};
+
+TEST_P(test_ud_walk, transfers)
+{
+    const unsigned STEPS_MAX = 1000000;
+
+    for_seeds(500 * GetParam().seeds, [&](rng &random) {
+        uint32_t count = random.range(1, PIECES_MAX);
+        uint32_t depth = 1u << random.range(1, 3);
+        state s(count, depth, {}, random.below(4));
+        unsigned steps = 0;
+
+        s.bind();
+        for (; !s.ended() && (steps < STEPS_MAX); ++steps) {
+            s.walk(random, GetParam());
+            s.check();
+            if (HasFailure()) {
+                break;
+            }
+        }
+        EXPECT_TRUE(s.ended_well()) << "after " << steps << " steps";
+    });
+}
+
+INSTANTIATE_TEST_SUITE_P(ud, test_ud_walk, ::testing::ValuesIn(ud_fault_settings()),
+                         [](const auto &info) { return std::string(info.param.name); });
 
 TEST(test_ud_explore, one_piece)
 {

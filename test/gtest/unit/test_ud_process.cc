@@ -5,6 +5,7 @@
  * (LD_PRELOAD=test/bin/libsofthca.so). Without any they are skipped.
  */
 
+#include "common/ud_faults.h"
 #include "ud_test.h"
 
 #if HAVE_VERBS
@@ -191,11 +192,6 @@ protected:
     }
 };
 
-TEST_F(test_ud_process, no_faults)
-{
-    with_faults("");
-}
-
 TEST_F(test_ud_process, mtu_2048)
 {
     with_faults("ud_drop=1%", traffic(), {{"SOFTHCA_MTU", "2048"}});
@@ -216,49 +212,27 @@ TEST_F(test_ud_process, roce)
     }
 }
 
-TEST_F(test_ud_process, drop)
+/* With each setting and seed. */
+class test_ud_process_faults : public test_ud_process,
+                               public ::testing::WithParamInterface<ud_faults> {};
+
+TEST_P(test_ud_process_faults, traffic)
 {
-    for (const char *faults : {"ud_drop=0.1%", "ud_drop=1%", "ud_drop=5%"}) {
-        with_faults(faults);
+    const ud_faults &f = GetParam();
+    traffic t;
+
+    if (f.drop >= 100) {
+        t.messages = 200;
+        t.most     = 100000;
+    }
+    for (t.seed = 1; (t.seed <= f.seeds) && !IsSkipped() && !HasFailure(); ++t.seed) {
+        with_faults(ud_faults_text(f).c_str(), t);
     }
 }
 
-TEST_F(test_ud_process, drop_much)
-{
-    traffic t;
-
-    t.messages = 200;
-    t.most     = 100000;
-    with_faults("ud_drop=20%", t);
-}
-
-TEST_F(test_ud_process, reorder)
-{
-    with_faults("ud_reorder=5%/4");
-    with_faults("ud_reorder=20%/16");
-}
-
-TEST_F(test_ud_process, repeat)
-{
-    with_faults("ud_dup=1%");
-    with_faults("ud_dup=20%");
-}
-
-TEST_F(test_ud_process, delay)
-{
-    with_faults("ud_delay=1%/300us");
-    with_faults("ud_delay=2%/15ms"); /* past all timeouts */
-}
-
-TEST_F(test_ud_process, everything)
-{
-    traffic t;
-
-    t.messages = 200;
-    for (t.seed = 1; t.seed <= 4; ++t.seed) {
-        with_faults("ud_drop=3%,ud_dup=3%,ud_reorder=5%/8,ud_delay=1%/10ms", t);
-    }
-}
+INSTANTIATE_TEST_SUITE_P(ud, test_ud_process_faults,
+                         ::testing::ValuesIn(ud_fault_settings()),
+                         [](const auto &info) { return std::string(info.param.name); });
 
 /* Less queue pairs than transfers, and windows of the least size. */
 TEST_F(test_ud_process, small_pool)

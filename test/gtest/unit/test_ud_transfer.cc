@@ -545,7 +545,7 @@ TEST_F(test_ud_transfer, probes)
 /* Sequences of transfers on one queue pair; what is late disturbs those that follow. */
 class test_ud_random : public test_ud_transfer {
 protected:
-    void transfers(const faults &f, uint64_t seeds, unsigned count = 10,
+    void transfers(const ud_faults &f, uint64_t seeds, unsigned count = 10,
                    bool is_whole = false)
     {
         for_seeds(seeds, [&](rng &random) {
@@ -578,48 +578,42 @@ protected:
             }
         });
     }
-
-    static faults make_faults(unsigned drop, unsigned repeat, unsigned reorder,
-                              unsigned delay, uint64_t delay_time)
-    {
-        faults f;
-
-        f.drop         = drop;
-        f.control_drop = drop;
-        f.repeat       = repeat;
-        f.reorder      = reorder;
-        f.delay        = delay;
-        f.delay_time   = delay_time;
-        return f;
-    }
 };
 
-TEST_F(test_ud_random, drop)
+/* With each setting, and more seeds than processes have time for. */
+class test_ud_random_faults : public test_ud_random,
+                              public ::testing::WithParamInterface<ud_faults> {};
+
+TEST_P(test_ud_random_faults, transfers)
 {
-    for (unsigned drop : {1, 10, 50, 200}) {
-        transfers(make_faults(drop, 0, 0, 0, 0), 40);
+    transfers(GetParam(), 20 * GetParam().seeds);
+}
+
+/* Likewise, where a loss costs the whole message. */
+TEST_P(test_ud_random_faults, whole_messages)
+{
+    if (GetParam().drop > 50) {
+        GTEST_SKIP() << "hardly any message gets through";
     }
+    transfers(GetParam(), 5 * GetParam().seeds, 10, true);
 }
 
-TEST_F(test_ud_random, reorder)
-{
-    transfers(make_faults(0, 0, 500, 0, 0), 100);
-}
+INSTANTIATE_TEST_SUITE_P(ud, test_ud_random_faults,
+                         ::testing::ValuesIn(ud_fault_settings()),
+                         [](const auto &info) { return std::string(info.param.name); });
 
-TEST_F(test_ud_random, repeat)
+/* More of everything than a network has. */
+TEST_F(test_ud_random, storm)
 {
-    transfers(make_faults(0, 200, 0, 0, 0), 100);
-}
+    ud_faults f = {};
 
-TEST_F(test_ud_random, delay_past_the_timeouts)
-{
-    transfers(make_faults(0, 0, 0, 100, 3000000), 100);
-}
-
-TEST_F(test_ud_random, everything)
-{
-    transfers(make_faults(100, 100, 200, 50, 2000000), 100);
-    transfers(make_faults(10, 100, 200, 50, 2000000), 100, 10, true);
+    f.drop     = 100;
+    f.repeat   = 100;
+    f.reorder  = 500;
+    f.window   = 300;
+    f.delay    = 100;
+    f.delay_us = 3000;
+    transfers(f, 100);
 }
 
 } // namespace

@@ -10,6 +10,7 @@
 
 #include "ri_cpp.h"
 #include "rng.h"
+#include "common/ud_faults.h"
 
 #include <deque>
 #include <map>
@@ -25,11 +26,8 @@ namespace ud_sim {
 
 typedef std::vector<uint8_t> bytes;
 
-/* Chances in 1000, times in ns. */
-struct faults {
-    unsigned drop = 0, repeat = 0, reorder = 0, delay = 0, control_drop = 0;
-    uint64_t reorder_time = 3000, delay_time = 0;
-};
+/* How long the data of one piece takes, in ns: so late is what another one overtakes. */
+const uint64_t PIECE_TIME = 10;
 
 class sim;
 
@@ -106,24 +104,23 @@ public:
 
     void send(packet p)
     {
-        unsigned drop = (p.qp != nullptr) ? f.drop : f.control_drop;
-        uint64_t at   = now + latency;
+        uint64_t at = now + latency;
 
         ++sent;
-        if (kill && kill(p)) {
+        if ((kill && kill(p)) || is_to_lose(p)) {
             return;
         }
-        if (random.below(1000) < drop) {
+        if (random.below(1000) < f.drop) {
             return;
         }
         if (random.below(1000) < f.repeat) {
-            packets.emplace(at + random.below(2 * f.reorder_time + 1), p);
+            packets.emplace(at + random.below(600 * PIECE_TIME), p);
         }
         if (random.below(1000) < f.reorder) {
-            at += random.below(f.reorder_time);
+            at += PIECE_TIME * random.range(1, f.window);
         }
         if (random.below(1000) < f.delay) {
-            at += f.delay_time;
+            at += f.delay_us * 1000ul;
         }
         packets.emplace(at, std::move(p));
     }
@@ -182,7 +179,7 @@ public:
                 p.qkey     = t.tx.qkey;
                 p.data.assign(t.from.begin() + at, t.from.begin() + at + len);
                 send(p);
-                now += 10;
+                now += PIECE_TIME;
             }
         }
     }
@@ -222,8 +219,16 @@ public:
         }
     }
 
+    /* The first ones of a type of control message. */
+    bool is_to_lose(const packet &p)
+    {
+        return (f.lose != 0) && (p.qp == nullptr) && (p.message.type == f.lose) &&
+               (lost++ < f.lose_count);
+    }
+
     rng &random;
-    faults f;
+    ud_faults f               = {};
+    unsigned lost             = 0;
     ri_ud_times_t times       = {};
     ri_ud_counters_t counters = {};
     uint64_t now              = 1000;
