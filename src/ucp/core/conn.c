@@ -15,6 +15,7 @@
 #include "../proto/rdma_channel.h"
 #include "../proto/recv_rndv_message.h"
 #include "../proto/ring_channel.h"
+#include "../proto/rndv.h"
 #include "../proto/select.h"
 #include "../tag/send.h"
 
@@ -240,34 +241,63 @@ void ri_conn_destroy(ri_conn_t *conn, ucs_status_t status)
     free(conn);
 }
 
-void ri_conn_fail(ri_conn_t *conn, ucs_status_t status)
+/* What was sent before a number that was lost is received as ever, so the peer may need its memory
+ * until it has answered. But copies by both sides that have begun need the ring, too. */
+static int conn_outlives_loss(const ri_conn_t *conn, const ri_send_req_t *req)
+{
+    return ((int32_t)(req->sn - conn->lost_sn) < 0) && ri_rndv_is_send(req) &&
+           (req->coop == NULL);
+}
+
+/* @return The next send that ends now that the conn has failed, or NULL. */
+static ri_send_req_t *conn_next_to_end(const ri_conn_t *conn, int all)
+{
+    ri_send_req_t *req;
+
+    ucs_list_for_each(req, &conn->sends, list) {
+        if (all || !conn_outlives_loss(conn, req)) {
+            return req;
+        }
+    }
+    return NULL;
+}
+
+/* A completion callback may start new sends, which fail at once, or close the endpoint, after
+ * which the conn is gone. @return Whether it is there still. */
+static int conn_end_sends(ri_conn_t *conn, int all, ucs_status_t status)
 {
     ri_worker_t *worker = conn->worker;
     uint32_t id         = conn->id;
+    ri_send_req_t *req;
 
-    if (conn->status != UCS_OK) {
-        return;
+    while ((ri_id_get(&worker->conn_ids, id) == conn) &&
+           ((req = conn_next_to_end(conn, all)) != NULL)) {
+        ri_send_abort(req, status);
     }
+    return ri_id_get(&worker->conn_ids, id) == conn;
+}
 
-    ri_trace(&conn->worker->trace, RI_TRACE_CONN_FAIL, conn->id, status);
-    conn->status = status;
+void ri_conn_fail(ri_conn_t *conn, ucs_status_t status)
+{
+    int is_first = (conn->status == UCS_OK);
+
     ri_conn_stop_timeout(conn);
-    ri_ring_channel_close(conn);
+    if (is_first) {
+        ri_trace(&conn->worker->trace, RI_TRACE_CONN_FAIL, conn->id, status);
+        conn->status = status;
+        ri_ring_channel_close(conn);
+    }
     ri_rdma_channel_abandon(conn);
     ri_conn_update_fast(conn);
     ri_hybrid_conn_failed(conn);
-
-    conn_dequeue_pending(conn);
-
-    /* A completion callback may start new sends, which fail at once, or close the
-     * endpoint, after which the conn is gone. */
-    while ((ri_id_get(&worker->conn_ids, id) == conn) &&
-           !ucs_list_is_empty(&conn->sends)) {
-        ri_send_abort(ucs_list_head(&conn->sends, ri_send_req_t, list), status);
+    if (is_first) {
+        conn_dequeue_pending(conn);
     }
+    conn_end_sends(conn, 1, status); /* also what a lost number had left */
 }
 
-void ri_conn_say_lost(ri_conn_t *conn)
+/* Tell the stream of a conn that lost a number, if its id is known by now. */
+static void conn_tell_lost(ri_conn_t *conn)
 {
     ri_conn_t *other;
 
@@ -281,30 +311,66 @@ void ri_conn_say_lost(ri_conn_t *conn)
                     conn->lost_sn - 1);
 }
 
+void ri_conn_say_lost(ri_conn_t *conn)
+{
+    /* After BYE the receiver lets nobody write its memory. */
+    if (!ri_rndv_is_under_way(conn)) {
+        conn_tell_lost(conn);
+    }
+}
+
+/* What waits for room in the ring, which is about to be closed, is lost as well. */
+static uint32_t conn_first_lost(const ri_conn_t *conn, uint32_t sn)
+{
+    uint32_t first;
+
+    if (ucs_list_is_empty((ucs_list_link_t *)&conn->pending)) {
+        return sn;
+    }
+    first = ucs_list_head(&conn->pending, ri_send_req_t, pending)->sn;
+    return ((int32_t)(first - sn) < 0) ? first : sn;
+}
+
 void ri_conn_lose(ri_conn_t *conn, uint32_t sn, ucs_status_t status)
 {
-    ri_worker_t *worker = conn->worker;
-    uint32_t id         = conn->id;
+    int is_first = (conn->status == UCS_OK);
 
-    if (conn->status != UCS_OK) {
+    if (is_first) {
+        ri_trace(&conn->worker->trace, RI_TRACE_CONN_FAIL, conn->id, status);
+        conn->flags |= RI_CONN_LOST;
+        conn->lost_sn = conn_first_lost(conn, sn);
+        if (conn->remote_id == 0) {
+            ri_control_ask(conn); /* told with the answer */
+        }
+        conn->status = status;
+        ri_conn_stop_timeout(conn);
+        ri_conn_update_fast(conn);
+        ri_hybrid_keep_release(conn);
+        ri_coop_let_go(conn); /* the receiver reads these alone */
+    } else if ((conn->flags & RI_CONN_LOST) && !(conn->flags & RI_CONN_BYE) &&
+               ((int32_t)(sn - conn->lost_sn) < 0)) {
+        conn->lost_sn = sn;
+    } else {
         return;
     }
-    conn->flags |= RI_CONN_LOST;
-    conn->lost_sn = sn;
-    if (conn->remote_id == 0) {
-        ri_control_ask(conn); /* told with the answer */
+
+    if (!conn_end_sends(conn, 0, status)) {
+        return;
     }
-    ri_conn_fail(conn, status);
-    if (ri_id_get(&worker->conn_ids, id) == conn) {
-        ri_conn_say_lost(conn);
+    if (is_first) {
+        ri_ring_channel_close(conn);
+        conn_dequeue_pending(conn);
     }
+    ri_conn_say_lost(conn);
 }
 
 void ri_conn_say_over(ri_conn_t *conn)
 {
-    conn->flags |= RI_CONN_LOST;
-    conn->lost_sn = conn->tx_sn + 1;
-    ri_conn_say_lost(conn);
+    if (!(conn->flags & RI_CONN_LOST)) {
+        conn->flags |= RI_CONN_LOST;
+        conn->lost_sn = conn->tx_sn + 1;
+    }
+    conn_tell_lost(conn);
 }
 
 /* @return An endpoint of stock's own to a peer, or NULL. */

@@ -150,6 +150,13 @@ void ri_conn_update_fast(ri_conn_t *conn);
 /* All endpoints of all workers of this process. */
 extern ri_map_t ri_conn_map;
 
+/** @return Whether what was sent on a conn is still received, and answered: it works, or has failed
+ * by a lost number only. */
+static inline int ri_conn_goes_on(const ri_conn_t *conn)
+{
+    return (conn->status == UCS_OK) || (conn->flags & RI_CONN_LOST);
+}
+
 /** @return The conn of an endpoint, or NULL if this library does not serve it. */
 static inline ri_conn_t *ri_conn_find(ucp_ep_h ep)
 {
@@ -180,18 +187,21 @@ void ri_conn_progress_pending(ri_conn_t *conn);
 /** Free a conn. Its unfinished sends end with @a status. */
 void ri_conn_destroy(ri_conn_t *conn, ucs_status_t status);
 
-/** The conn cannot go on: end everything that is under way on it with @a status. */
+/** The conn cannot go on: end everything that is under way on it with @a status, also what a
+ * lost number had left. */
 void ri_conn_fail(ri_conn_t *conn, ucs_status_t status);
 
 /** Call the application's error handler: once, and not if the endpoint of conn @a id is
  * closed by now, as a callback of what ended before may have done. */
 void ri_conn_tell_failure(ri_worker_t *worker, uint32_t id, ucs_status_t status);
 
-/** Number @a sn was not sent as a whole, and cannot be taken back: the conn fails, and its
- * stream is told to end before that number. */
+/** Number @a sn was not sent as a whole, and cannot be taken back: the conn fails. Sends with
+ * earlier numbers go on, as the peer receives them, and may be reading their memory. Then
+ * the stream is told to end before the lost number. */
 void ri_conn_lose(ri_conn_t *conn, uint32_t sn, ucs_status_t status);
 
-/** Tell the stream of a conn that lost a number, if its id is known by now. */
+/** Tell the stream of a conn that lost a number, if its id is known by now and all sends before it
+ * have ended. */
 void ri_conn_say_lost(ri_conn_t *conn);
 
 /** Answer RESET: nothing comes from the conn any more, neither messages nor writes. */

@@ -30,7 +30,7 @@ static int ep_op_must_wait(ri_worker_t *worker, ri_conn_t *conn)
 static int ep_close_must_wait(ri_conn_t *conn)
 {
     return ep_op_must_wait(conn->worker, conn) ||
-           ((conn->status == UCS_OK) &&
+           (ri_conn_goes_on(conn) &&
             (ri_rndv_is_under_way(conn) || ri_coop_is_unread(conn))) ||
            ri_hybrid_is_under_way(conn) || ri_ud_ends_must_wait(conn);
 }

@@ -34,7 +34,7 @@ static int gone_is_awaited(ri_peer_t *peer)
     ri_conn_t *conn;
 
     ucs_list_for_each(conn, &peer->conns, peer_list) {
-        if ((conn->status == UCS_OK) &&
+        if (ri_conn_goes_on(conn) &&
             ((conn->flags & RI_CONN_CLOSING) || !ucs_list_is_empty(&conn->sends) ||
              !ucs_list_is_empty(&conn->lent) || ri_rdma_channel_is_busy(conn))) {
             return 1;
@@ -117,7 +117,7 @@ static ri_conn_t *gone_find_conn(ri_worker_t *worker, uint64_t uid)
 
     if (peer != NULL) {
         ucs_list_for_each(conn, &peer->conns, peer_list) {
-            if ((conn->status == UCS_OK) && !(conn->flags & RI_CONN_PEER_MODE)) {
+            if (ri_conn_goes_on(conn) && !(conn->flags & RI_CONN_PEER_MODE)) {
                 return conn;
             }
         }
@@ -132,6 +132,7 @@ static void gone_end(ri_worker_t *worker, uint64_t uid)
     /* Callbacks may close any conn, or free the peer. */
     while ((conn = gone_find_conn(worker, uid)) != NULL) {
         ri_info("the process of worker 0x%lx has ended: a connection to it fails", uid);
+        conn->flags &= ~RI_CONN_LOST;
         ri_conn_fail(conn, UCS_ERR_CONNECTION_RESET);
     }
     ri_peer_check_failed(worker, uid, UCS_ERR_CONNECTION_RESET);

@@ -138,6 +138,14 @@ static void control_handle_order_ack(ri_worker_t *worker, ri_conn_t *conn,
     }
 }
 
+/* Whether a conn lost a number, and waits for the end of what was sent before that. */
+static int control_has_left(const ri_conn_t *conn)
+{
+    return (conn->flags & RI_CONN_LOST) &&
+           (!ucs_list_is_empty((ucs_list_link_t *)&conn->sends) ||
+            !ucs_list_is_empty((ucs_list_link_t *)&conn->lent));
+}
+
 /* The peer has broken the conn's stream. Stock knows nothing of it, so this ends what it
  * would end if its endpoint had failed. */
 static void control_handle_reset(ri_worker_t *worker, ri_conn_t *conn,
@@ -146,8 +154,8 @@ static void control_handle_reset(ri_worker_t *worker, ri_conn_t *conn,
     int peer_mode = !!(conn->flags & RI_CONN_PEER_MODE);
     uint32_t id   = conn->id;
 
-    if ((msg->value != conn->serial) || (conn->status != UCS_OK) ||
-        (conn->flags & RI_CONN_SELF)) {
+    if ((msg->value != conn->serial) || (conn->flags & RI_CONN_SELF) ||
+        ((conn->status != UCS_OK) && !control_has_left(conn))) {
         ++worker->counters.rx_stale;
         return;
     }

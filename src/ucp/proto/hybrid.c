@@ -281,7 +281,7 @@ void ri_hybrid_handle_nack(ri_worker_t *worker, ri_conn_t *conn, const ri_wire_m
 
 /* A conn that does not go on cannot give anything back. Each of them has been in use for
  * that since the last flush, so there is room. */
-static void hybrid_keep_release(ri_conn_t *conn)
+void ri_hybrid_keep_release(ri_conn_t *conn)
 {
     ri_peer_t *peer = conn->peer;
     uint32_t id     = ri_hybrid_take_release(conn);
@@ -296,10 +296,7 @@ void ri_hybrid_conn_failed(ri_conn_t *conn)
 {
     ri_pool_buffer_t *buffer, *tmp;
 
-    hybrid_keep_release(conn);
-    if ((conn->flags & RI_CONN_LOST) && (conn->lost_sn != conn->tx_sn + 1)) {
-        return;
-    }
+    ri_hybrid_keep_release(conn);
     /* After a RESET the peer reads nothing that it had not matched. What UCP has in hand
      * comes back with its callback, what is being written with the end of that. */
     ucs_list_for_each_safe(buffer, tmp, &conn->lent, list) {
@@ -315,7 +312,7 @@ void ri_hybrid_conn_closed(ri_conn_t *conn)
     ri_worker_t *worker = conn->worker;
     ri_pool_buffer_t *buffer;
 
-    hybrid_keep_release(conn);
+    ri_hybrid_keep_release(conn);
     hybrid_drop_unsent(conn);
     /* The worker ends: what it has sent may be received later. */
     while (!ucs_list_is_empty(&conn->lent)) {

@@ -43,8 +43,10 @@ ucs_status_t ri_hybrid_send_again(ri_pool_buffer_t *buffer);
 /** Sender: @return Whether messages of @a conn may still be read, or written, from the pool. */
 int ri_hybrid_is_under_way(ri_conn_t *conn);
 
-/** Sender: the conn has failed. What was sent before a lost number is still received; the
- * rest is not. */
+/** Receiver: the conn does not go on: what it was to give back goes by another one. */
+void ri_hybrid_keep_release(ri_conn_t *conn);
+
+/** Sender: the conn has failed, and nothing that was sent on it is received any more. */
 void ri_hybrid_conn_failed(ri_conn_t *conn);
 
 /** Both sides: the conn goes, but not yet its peer. */

@@ -455,7 +455,7 @@ void ri_rdma_channel_way_ended(ri_peer_t *peer)
             continue;
         }
         assert(conn->channel->under_way == 0);
-        if (conn->status == UCS_OK) {
+        if (ri_conn_goes_on(conn)) {
             conn->channel->state = RI_CHANNEL_AGAIN;
             ri_conn_update_fast(conn);
         } else {

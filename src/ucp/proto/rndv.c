@@ -404,13 +404,18 @@ void ri_rndv_abort_all(ri_worker_t *worker, uint64_t uid, ucs_status_t status)
     }
 }
 
+int ri_rndv_is_send(const ri_send_req_t *req)
+{
+    return (req->wire_type == RI_WIRE_RTS) || (req->wire_type == RI_WIRE_RNDV_DATA) ||
+           (req->waiting & RI_SEND_WAIT_WRITE);
+}
+
 int ri_rndv_is_under_way(const ri_conn_t *conn)
 {
     const ri_send_req_t *req;
 
     ucs_list_for_each(req, &conn->sends, list) {
-        if ((req->wire_type == RI_WIRE_RTS) || (req->wire_type == RI_WIRE_RNDV_DATA) ||
-            (req->waiting & RI_SEND_WAIT_WRITE)) {
+        if (ri_rndv_is_send(req)) {
             return 1;
         }
     }

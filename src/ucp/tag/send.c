@@ -34,6 +34,7 @@ void ri_send_req_init(ri_send_req_t *req, ri_conn_t *conn, uint64_t tag)
 {
     req->conn      = conn;
     req->tag       = tag;
+    req->sn        = conn->tx_sn + 1; /* if it gets one */
     req->id        = 0;
     req->waiting   = 0;
     req->wire_type = 0;
@@ -83,7 +84,12 @@ static void send_forget(ri_send_req_t *req)
 
 static void send_complete(ri_send_req_t *req, ucs_status_t status)
 {
+    ri_conn_t *conn = req->conn;
+
     send_forget(req);
+    if ((conn != NULL) && ri_unlikely(conn->flags & RI_CONN_LOST)) {
+        ri_conn_say_lost(conn); /* perhaps that was the last one */
+    }
     ri_dt_finish(&req->data);
     ri_trace(&req->super.worker->trace, RI_TRACE_SEND_DONE, req->tag, status);
     ri_req_complete_send(&req->super, status);
