@@ -443,9 +443,8 @@ unsigned ri_worker_progress_full(ri_worker_t *worker)
         }
     }
     if (worker->num_channels > 0) {
-        parts = ri_rdma_channel_progress(worker);
-        count += parts;
-        worker->ring_credit = (parts > 0) ? WORKER_RING_CREDIT : worker->ring_credit;
+        /* No reason to look for active messages less often: those overtake long writes */
+        count += ri_rdma_channel_progress(worker);
     }
 
     if (worker->num_coops > 0) {

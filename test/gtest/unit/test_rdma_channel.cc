@@ -199,6 +199,16 @@ TEST_F(test_rdma_channel, behind_long_writes)
     EXPECT_EQ(before + 1, by_channel());
 }
 
+/* Active messages overtake what is long, so they are looked for as often as without a channel. */
+TEST_F(test_rdma_channel, stock_progress_is_not_skipped)
+{
+    ri_config.progress_skip = 8;
+    open();
+    exchange();
+    EXPECT_EQ(0u, m_a->counters().stock_skipped);
+    EXPECT_EQ(0u, m_b->counters().stock_skipped);
+}
+
 TEST_F(test_rdma_channel, off)
 {
     with_channels(0);
