@@ -306,7 +306,24 @@ const decision DECISIONS[] = {
         {FULL | NET_EARLY, COOP_THRESH, LARGE, RI_PROTO_COOP},
         {NET | PIECES | NET_EARLY | DEVICE, 0, LARGE, RI_PROTO_BULK},
 
+        /* An RTR with a queue pair for datagrams: straight from the memory of the message, whatever
+         * else there is */
+        {UD | PIECES | NET_EARLY | READY, 0, AM_INLINE, RI_PROTO_EAGER_COPY},
+        {UD | PIECES | NET_EARLY, EAGER_THRESH + 1, LARGE, RI_PROTO_RECV_UD},
+        {UD | PIECES | NET_EARLY | SYNC, EAGER_THRESH + 1, LARGE, RI_PROTO_RECV_UD},
+        {UD | PIECES | NET_EARLY | POOL, EAGER_THRESH + 1, LARGE, RI_PROTO_RECV_UD},
+        {UD | PIECES | NET_EARLY | PUT, EAGER_THRESH + 1, LARGE, RI_PROTO_RECV_UD},
+        {UD | PIECES | NET_EARLY | GET, EAGER_THRESH + 1, LARGE, RI_PROTO_RECV_UD},
+        {UD | FULL | NET_EARLY, EAGER_THRESH + 1, LARGE, RI_PROTO_RECV_UD},
+        {UD | FULL | NET_EARLY | AWAITED, EAGER_THRESH + 1, LARGE, RI_PROTO_RECV_UD},
+        {UD | PACKED | PIECES | NET_EARLY, EAGER_THRESH + 1, LARGE, RI_PROTO_RECV_UD},
+        {UD | PIECES | NET_EARLY | SHORT_RTR, EAGER_THRESH + 1, LARGE, RI_PROTO_RNDV_UD},
+        {UD | PIECES | NET_EARLY | BEHIND, EAGER_THRESH + 1, LARGE, RI_PROTO_RNDV_UD},
+        {UD | PACKED | POOL | NET_EARLY, EAGER_THRESH + 1, LARGE, RI_PROTO_BULK},
+        {UD | PIECES | NET_EARLY | DEVICE, 0, LARGE, RI_PROTO_BULK},
+
         /* None of this in error mode PEER, or to oneself */
+        {PEER | UD | PIECES | NET_EARLY, EAGER_THRESH + 1, LARGE, RI_PROTO_BULK},
         {PEER | NET | PIECES | NET_EARLY, EAGER_THRESH + 1, LARGE, RI_PROTO_BULK},
         {PEER | FULL | EARLY | READY, EAGER_THRESH + 1, LARGE, RI_PROTO_BULK},
         {PEER | FULL | EARLY | PUT, EAGER_THRESH + 1, LARGE, RI_PROTO_BULK},
@@ -443,8 +460,9 @@ void check_needs(const ri_select_param_t &p, ri_choice_t choice)
     bool by_plane    = (proto >= RI_PROTO_HYBRID) && (proto <= RI_PROTO_RNDV_UD);
     bool in_host     = !!(choice.plane & RI_PLANE_INLINE);
     bool early       = (p.rtr_room >= p.length) && !p.is_behind;
+    bool is_ud       = can(p.net_plane, RI_PLANE_MESSAGES);
     bool net_early   = early && p.rtr_by_net && p.pieces &&
-                     can(p.net_plane, RI_PLANE_WRITE | RI_PLANE_NOTIFY);
+                     (can(p.net_plane, RI_PLANE_WRITE | RI_PLANE_NOTIFY) || is_ud);
 
     EXPECT_EQ(p.self != 0, proto == RI_PROTO_SELF);
     EXPECT_TRUE(p.host_memory || p.self || (proto >= RI_PROTO_BULK));
@@ -479,7 +497,10 @@ void check_needs(const ri_select_param_t &p, ri_choice_t choice)
         break;
     case RI_PROTO_RECV_HYBRID:
         EXPECT_TRUE(p.pool_free && (p.length <= p.hybrid_net));
-        EXPECT_TRUE(!in_host && net_early);
+        EXPECT_TRUE(!in_host && net_early && !is_ud);
+        break;
+    case RI_PROTO_RECV_UD:
+        EXPECT_TRUE(!in_host && net_early && is_ud);
         break;
     case RI_PROTO_RECV_RNDV:
         EXPECT_TRUE(early && can(choice.plane, RI_PLANE_WRITE));
@@ -516,7 +537,8 @@ void check_needs(const ri_select_param_t &p, ri_choice_t choice)
                 (proto == RI_PROTO_RECV_RNDV) || (proto == RI_PROTO_RECV_COOP) ||
                 (p.has_ring && !p.ring_open));
     EXPECT_TRUE(!by_plane || !net_early || (proto == RI_PROTO_RECV_RNDV) ||
-                (proto == RI_PROTO_RECV_HYBRID));
+                (proto == RI_PROTO_RECV_HYBRID) || (proto == RI_PROTO_RECV_UD));
+    EXPECT_TRUE(!by_plane || !net_early || (is_ud == (proto == RI_PROTO_RECV_UD)));
 }
 
 void check_all(unsigned which, const std::vector<size_t> &lengths)
@@ -555,6 +577,12 @@ TEST(test_select, needs_of_long_messages)
     check_all((EVERY - 1) & ~(SELF | READY | HELLO | DEVICE | PEER | GET | UD | CHANNEL),
               {EAGER_THRESH + 1, HYBRID_THRESH, HYBRID_THRESH + 1, COOP_THRESH - 1,
                COOP_THRESH});
+}
+
+TEST(test_select, needs_of_datagrams)
+{
+    check_all((EVERY - 1) & ~(SELF | READY | HELLO | NET | GET | SLEEPS | CHANNEL),
+              {EAGER_THRESH + 1, HYBRID_THRESH, HYBRID_NET + 1});
 }
 
 /* A slot cannot count the parts of what is longer. */
