@@ -8,7 +8,7 @@
  * A side that lost its end alone would have to be found out by the other, at the cost of a
  * transfer that fails. So the one who wants to leave asks, and uses the way for nothing new
  * until the other has answered: that one gives its end up at once, unless it has something that
- * goes by the way.
+ * goes by the way. Who has closed its endpoints asks nobody, and nobody may be left.
  */
 #include "planes.h"
 #include "control.h"
@@ -55,13 +55,15 @@ static int idle_is_busy(const ri_peer_t *peer)
     return 0;
 }
 
-/* @return A conn by which the peer can be asked, or NULL. */
+/* @return A conn by which the peer can be asked, or NULL. Endpoints that are UCX's own are for
+ * answers: they may have vanished with the peer. */
 static ri_conn_t *idle_find_conn(const ri_peer_t *peer)
 {
     ri_conn_t *conn;
 
     ucs_list_for_each(conn, &peer->conns, peer_list) {
         if ((conn->status == UCS_OK) && (conn->remote_id != 0) &&
+            (conn->flags & RI_CONN_USER) &&
             !(conn->flags & (RI_CONN_CLOSING | RI_CONN_PEER_MODE | RI_CONN_BYE))) {
             return conn;
         }
@@ -69,11 +71,34 @@ static ri_conn_t *idle_find_conn(const ri_peer_t *peer)
     return NULL;
 }
 
-/* @return Whether the peer was asked. */
-static int idle_leave(ri_peer_t *peer)
+/* Whether the application has no endpoint to a peer (any more) that works. Outside of mode PEER
+ * nothing tells then when the peer departs, so its way would stay for ever. */
+static int idle_is_left(const ri_peer_t *peer)
 {
-    ri_conn_t *conn = idle_is_busy(peer) ? NULL : idle_find_conn(peer);
+    const ri_conn_t *conn;
 
+    ucs_list_for_each(conn, &peer->conns, peer_list) {
+        if ((conn->status == UCS_OK) && (conn->flags & RI_CONN_USER)) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* @return Whether the peer was asked, or need not be. If it is there still, and has something for
+ * the way, it hears by NACK. */
+static int idle_leave(ri_worker_t *worker, ri_peer_t *peer)
+{
+    ri_conn_t *conn;
+
+    if (idle_is_busy(peer)) {
+        return 0;
+    }
+    if (idle_is_left(peer) || ri_planes_is_gone(peer)) {
+        ri_way_drop(worker, peer, RI_RDMA_NONE);
+        return 1;
+    }
+    conn = idle_find_conn(peer);
     if (conn == NULL) {
         return 0;
     }
@@ -100,7 +125,15 @@ static int idle_end(ri_worker_t *worker, ri_peer_t *peer)
         ri_way_drop(worker, peer, RI_RDMA_NONE); /* the peer has not answered */
         return 1;
     }
-    return idle_leave(peer);
+    return idle_leave(worker, peer);
+}
+
+/* How long a way may be idle. A peer that only this side has no endpoint to asks before that. */
+static double idle_limit(const ri_peer_t *peer)
+{
+    return (idle_is_left(peer) && !ucs_list_is_empty((ucs_list_link_t *)&peer->conns)) ?
+                   2 * ri_config.ib_idle :
+                   ri_config.ib_idle;
 }
 
 void ri_planes_check_idle(ri_worker_t *worker)
@@ -120,7 +153,7 @@ void ri_planes_check_idle(ri_worker_t *worker)
             peer->rdma_used  = 0;
             peer->rdma_since = now;
         } else if ((ri_config.ib_idle > 0) &&
-                   (now - peer->rdma_since >= ri_config.ib_idle)) {
+                   (now - peer->rdma_since >= idle_limit(peer))) {
             peer->rdma_since = now;
             if (idle_end(worker, peer)) {
                 return; /* others next time */
@@ -137,7 +170,7 @@ void ri_way_make_room(ri_worker_t *worker)
     /* the one that was used last is at the end */
     ucs_list_for_each(peer, &worker->ways, way_link) {
         if ((peer->rdma_kind == RI_WIRE_PLANE_RC) &&
-            (idle_is_leaving(peer, now) || idle_leave(peer))) {
+            (idle_is_leaving(peer, now) || idle_leave(worker, peer))) {
             break;
         }
     }

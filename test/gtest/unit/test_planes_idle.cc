@@ -222,6 +222,47 @@ TEST_F(test_planes_idle, no_answer_without_limit)
     EXPECT_TRUE(has_way());
 }
 
+/* The application has closed its endpoint, and the peer may be gone. */
+TEST_F(test_planes_idle, endpoint_is_closed)
+{
+    ri_peer_t *peer           = a_peer();
+    ucp_request_param_t param = {};
+
+    exchange(1);
+    EXPECT_EQ(nullptr, ri_ep_close(m_conn, &param));
+    m_ab->sent.clear();
+    peer->rdma_used  = 0;
+    peer->rdma_since = ri_time() - 500;
+    ri_planes_check_idle(m_a->worker());
+    EXPECT_EQ(1u, m_a_rdma->ends()) << "the other side may use it";
+    peer->rdma_since = ri_time() - 1500;
+    ri_planes_check_idle(m_a->worker());
+    EXPECT_EQ(0u, m_a_rdma->ends());
+    EXPECT_TRUE(m_ab->sent.empty());
+    m_conn = m_a->connect(m_ab = m_a->new_endpoint(m_b.get()), RECEIVER);
+}
+
+/* UCX may have freed an endpoint of its own with the peer: it is not for questions. */
+TEST_F(test_planes_idle, endpoint_of_ucx)
+{
+    exchange(1);
+    m_back->flags &= ~RI_CONN_USER;
+    b_peer()->rdma_used  = 0;
+    b_peer()->rdma_since = ri_time() - 1500;
+    ri_planes_check_idle(m_b->worker());
+    EXPECT_TRUE(m_ba->sent.empty());
+    EXPECT_TRUE(has_way()) << "the other side can ask";
+    b_peer()->rdma_since = ri_time() - 2500;
+    ri_planes_check_idle(m_b->worker());
+    EXPECT_TRUE(m_ba->sent.empty());
+    EXPECT_EQ(0u, m_b_rdma->ends()) << "it has not";
+    exchange(2);
+    exchange(3);
+    exchange(4);
+    EXPECT_TRUE(is_connected());
+    m_back->flags |= RI_CONN_USER;
+}
+
 /* Who has refused is not the next one that is asked. */
 TEST_F(test_planes_idle, refused)
 {
