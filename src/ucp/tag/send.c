@@ -374,13 +374,19 @@ static ri_select_param_t send_facts(const ri_send_req_t *req, int sync,
             .am_inline     = ri_config.am_inline};
 }
 
-/* Get what a protocol needs. If it cannot be had, another one is chosen. */
+/* Get what a protocol needs. If it cannot be had, another one is chosen; with @a at_once, none that
+ * takes the RTR and ends later. */
 static ri_proto_t send_prepare(ri_send_req_t *req, ri_select_param_t *select,
-                               ri_choice_t choice, const ri_rtr_t *rtr)
+                               ri_choice_t choice, const ri_rtr_t *rtr, int at_once)
 {
     if ((choice.proto == RI_PROTO_RECV_HYBRID) &&
         !ri_hybrid_prepare(req->conn, req->data.length)) {
         choice.proto = RI_PROTO_RECV_RNDV;
+        if (at_once) {
+            select->rtr_room  = 0;
+            select->pool_free = 0;
+            choice            = ri_select(select);
+        }
     }
     if (((choice.proto == RI_PROTO_RECV_HYBRID) && !ri_rtr_use(rtr)) ||
         ((choice.proto == RI_PROTO_RECV_RNDV) && !ri_recv_rndv_write(req, rtr)) ||
@@ -409,6 +415,7 @@ static ucs_status_t send_choose_and_start(ri_send_req_t *req, int sync,
     const ri_rtr_t *waiting  = ri_recv_rndv_find(conn, req->tag, req->data.length);
     ri_select_param_t select = send_facts(req, sync, waiting, param);
     int early                = ri_select_is_early(&select);
+    int at_once              = !!(param->op_attr_mask & UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL);
     ri_rtr_t rtr             = early ? *waiting : (ri_rtr_t){.grant = NULL};
     ri_choice_t choice;
     ri_proto_t proto;
@@ -418,8 +425,7 @@ static ucs_status_t send_choose_and_start(ri_send_req_t *req, int sync,
         select.rtr_expected = ri_recv_rndv_is_expected(conn, early);
     }
     choice = ri_select(&select);
-    if ((param->op_attr_mask & UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL) &&
-        (sync || !send_can_end_now(req, choice.proto))) {
+    if (at_once && (sync || !send_can_end_now(req, choice.proto))) {
         return UCS_ERR_NO_RESOURCE;
     }
 
@@ -428,9 +434,8 @@ static ucs_status_t send_choose_and_start(ri_send_req_t *req, int sync,
         return ri_self_send(req, sync);
     }
 
-    proto = send_prepare(req, &select, choice, &rtr);
-    if ((param->op_attr_mask & UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL) &&
-        !send_can_end_now(req, proto)) {
+    proto = send_prepare(req, &select, choice, &rtr, at_once);
+    if (at_once && !send_can_end_now(req, proto)) {
         return UCS_ERR_NO_RESOURCE;
     }
     if (send_needs_id(proto, sync)) {

@@ -54,6 +54,7 @@ public:
     ucs_status_t connect_status = UCS_OK;
     ucs_status_t reg_status     = UCS_OK;
     unsigned good_regs          = 0;      /* that succeed before reg_status counts */
+    unsigned bad_regs           = 0;      /* that fail, first of all */
     ucs_status_t start_status   = UCS_OK; /* of read() and write() */
     ucs_status_t end_status     = UCS_OK; /* of what it started */
     bool holds                  = false;  /* nothing ends by itself */
@@ -212,6 +213,10 @@ protected:
         rdma *self = of(super);
         uint32_t number;
 
+        if (self->bad_regs > 0) {
+            --self->bad_regs;
+            return UCS_ERR_NO_MEMORY;
+        }
         if ((self->reg_status != UCS_OK) && (self->m_regs++ >= self->good_regs)) {
             return self->reg_status;
         }

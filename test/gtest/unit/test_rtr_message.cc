@@ -478,6 +478,29 @@ TEST_F(test_rtr_message, cancel_with_dependents)
     check(r2, s2);
 }
 
+/* A send that must end at once, but cannot, leaves the RTR as it is. */
+TEST_F(test_rtr_message, refused_at_once)
+{
+    ri_config.hybrid_net = MEDIUM;
+    ri_config.pool_size  = 1 << 20;
+    restart();
+    ucp_request_param_t param = {};
+    bytes content             = pattern(77, MEDIUM);
+    recv_ptr r                = post_seen(MEDIUM);
+
+    param.op_attr_mask = UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL;
+    m_a_rdma->bad_regs = 1; /* that of the pool */
+    EXPECT_EQ(UCS_STATUS_PTR(UCS_ERR_NO_RESOURCE),
+              ri_tag_send(m_conn, content.data(), MEDIUM, TAG, &param, 0));
+    EXPECT_EQ(0u, m_a_rdma->bad_regs);
+    EXPECT_EQ(1u, waiting());
+    EXPECT_EQ(UCS_OK, m_conn->status);
+    send_ptr s = send(MEDIUM);
+    pump();
+    check(r, s);
+    EXPECT_LT(0u, m_a_rdma->writes);
+}
+
 /* Nothing is offered while that is not decided. */
 TEST_F(test_rtr_message, no_offer_while_canceling)
 {
