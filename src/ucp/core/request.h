@@ -105,7 +105,8 @@ typedef struct ri_recv_req {
     };
     union {
         ri_conn_t *rtr_conn; /* OUT: in whose ring that is */
-        /* QUEUED: whose waiters it is among; NULL: it is in worker->rtr_queue */
+        /* QUEUED: whose waiters it is among; NULL: it is in worker->rtr_queue, or
+         * waits for room at a peer */
         struct ri_recv_req **rtr_awaits;
         struct ri_ud_recv_op *ud_op; /* BY_UD, written BY_TARGET: NULL: it has ended */
     };

@@ -188,6 +188,7 @@ ucs_status_t ri_worker_create(ri_context_t *context, ucp_worker_h stock,
     ucs_list_head_init(&worker->bounces);
     ucs_list_head_init(&worker->late_conns);
     ucs_list_head_init(&worker->rtr_queue);
+    ucs_list_head_init(&worker->rtr_full);
     ucs_list_head_init(&worker->rtr_writing);
     ucs_list_head_init(&worker->rtr_notified);
     ucs_list_head_init(&worker->stalled_self);

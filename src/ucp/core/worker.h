@@ -108,10 +108,13 @@ struct ri_worker {
     size_t num_rtrs;    /* receives whose rtr is not NONE */
     size_t num_offered; /* of them, OUT or KEPT */
     uint32_t rtr_keys[RI_RTR_KEYS]; /* of them, those of each ri_rtr_key() */
-    int rtr_retry;                  /* the first of the queue may have its turn */
+    int rtr_retry;                  /* a queued receive may have its turn */
     ucs_list_link_t
             late_conns;        /* conns with RTRs for messages that were offered by RTS */
     ucs_list_link_t rtr_queue; /* receives that are to send an RTR, and may soon */
+    ucs_list_link_t
+            rtr_full;   /* peers to whom others wait for room, see proto/rtr_slots.h */
+    unsigned rtr_turns; /* how many of these are to be looked at */
     ucs_list_link_t rtr_writing; /* receives that have met their message while the sender
                                     was writing by an RTR */
 

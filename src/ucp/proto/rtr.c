@@ -7,6 +7,7 @@
 #include "rtr_state.h"
 #include "ring_channel.h"
 #include "rtr_message.h"
+#include "rtr_slots.h"
 #include "rtr_ud.h"
 #include "../core/config.h"
 #include "../core/memory.h"
@@ -19,7 +20,7 @@
 typedef enum rtr_answer {
     RTR_SENT,
     RTR_AWAITS, /* another receive is in the way: it is among the waiters of that one now */
-    RTR_FULL,   /* there are too many, also for those behind it in the queue */
+    RTR_FULL,   /* there are too many, also for others of the same sender */
     RTR_NEVER
 } rtr_answer_t;
 
@@ -182,6 +183,7 @@ static rtr_answer_t rtr_send(ri_recv_req_t *recv, ri_stream_t *stream, int ahead
     if (!rtr_put(recv, conn, stream, ahead)) {
         ri_id_free(&worker->recv_ids, recv->id);
         worker->rtr_retry = 1; /* nothing tells when there is room */
+        worker->rtr_turns = UINT_MAX;
         worker->attention = 1;
         return RTR_FULL;
     }
@@ -210,9 +212,20 @@ static rtr_answer_t rtr_send_message(ri_recv_req_t *recv, ri_stream_t *stream, i
     }
 }
 
+/* Whether others wait for room at a peer. */
+static int rtr_is_full(const ri_peer_t *peer)
+{
+    return (peer->rtr_slots != NULL) && !ucs_list_is_empty(&peer->rtr_slots->full);
+}
+
 /* Send the RTR of a posted receive, which stands in no list, if its message is certain to be
- * the one that the RTR says. */
-static rtr_answer_t rtr_try(ri_recv_req_t *recv)
+ * the one that the RTR says.
+ *
+ * @param from    Among whose receives it was the first that waits for room; NULL: nobody's.
+ * @param peer_p  Set with RTR_FULL: who has no room.
+ */
+static rtr_answer_t rtr_try(ri_recv_req_t *recv, const ri_peer_t *from,
+                            ri_peer_t **peer_p)
 {
     ri_worker_t *worker = recv->super.worker;
     uint32_t stream_id  = ri_sender_map_find(&worker->senders, recv->tag, recv->mask);
@@ -237,7 +250,9 @@ static rtr_answer_t rtr_try(ri_recv_req_t *recv)
         ri_rtr_await(recv, waiters);
         return RTR_AWAITS;
     }
-    if (ahead == RI_RTR_DEPTH) {
+    *peer_p = stream->peer;
+    if ((ahead == RI_RTR_DEPTH) ||
+        ((stream->peer != from) && rtr_is_full(stream->peer))) {
         return RTR_FULL;
     }
     return rtr_has_grants(stream) ? rtr_send(recv, stream, ahead) :
@@ -247,6 +262,7 @@ static rtr_answer_t rtr_try(ri_recv_req_t *recv)
 void ri_rtr_posted(ri_recv_req_t *recv)
 {
     ri_worker_t *worker = recv->super.worker;
+    ri_peer_t *peer;
 
     recv->posted_us    = ri_rtr_clock();
     recv->posted_polls = worker->polls;
@@ -254,8 +270,8 @@ void ri_rtr_posted(ri_recv_req_t *recv)
         !ri_memory_of_recv_is_host(recv)) {
         return;
     }
-    if (rtr_try(recv) == RTR_FULL) {
-        ri_rtr_enqueue(recv);
+    if (rtr_try(recv, NULL, &peer) == RTR_FULL) {
+        ri_rtr_slots_wait(recv, worker, peer, 0);
     }
 }
 
@@ -349,26 +365,69 @@ int ri_rtr_cancel(ri_recv_req_t *recv)
     return 1;
 }
 
-/* Send queued RTRs. */
+/* Send the RTRs of a batch of the queue. What has no room waits at its peer, and holds up nobody
+ * else. */
 static void rtr_progress_queue(ri_worker_t *worker)
 {
     ri_recv_req_t *recv;
+    ri_peer_t *peer;
     int i;
 
-    for (i = 0; i < RTR_BATCH; ++i) {
-        if (ucs_list_is_empty(&worker->rtr_queue)) {
-            return;
-        }
+    for (i = 0; (i < RTR_BATCH) && !ucs_list_is_empty(&worker->rtr_queue); ++i) {
         recv = ucs_list_extract_head(&worker->rtr_queue, ri_recv_req_t, list);
         ri_rtr_set(recv, RI_RTR_NONE);
-        if (rtr_try(recv) == RTR_FULL) {
-            ri_rtr_set(recv, RI_RTR_QUEUED); /* it is the next one */
-            recv->rtr_awaits = NULL;
-            ucs_list_add_head(&worker->rtr_queue, &recv->list);
-            return;
+        if (rtr_try(recv, NULL, &peer) == RTR_FULL) {
+            ri_rtr_slots_wait(recv, worker, peer, 0);
         }
     }
-    ri_rtr_wake_queue(worker);
+    worker->rtr_retry |= !ucs_list_is_empty(&worker->rtr_queue);
+}
+
+/* Let those that wait for room at a peer have their turn, in order. @return Whether there is room
+ * still. */
+static int rtr_progress_peer(ri_worker_t *worker, ri_rtr_slots_t *slots, int *left)
+{
+    ri_peer_t *peer = slots->slot[0].peer;
+    ri_peer_t *full = NULL;
+    ri_recv_req_t *recv;
+
+    while (!ucs_list_is_empty(&slots->full)) {
+        if (--*left < 0) {
+            return 1;
+        }
+        recv = ucs_list_extract_head(&slots->full, ri_recv_req_t, list);
+        ri_rtr_set(recv, RI_RTR_NONE);
+        if (rtr_try(recv, peer, &full) == RTR_FULL) {
+            ri_rtr_slots_wait(recv, worker, full, full == peer);
+            if (full == peer) {
+                return 0;
+            }
+        }
+    }
+    return 0;
+}
+
+/* Each peer has its turn once after something has changed. */
+static void rtr_progress_full(ri_worker_t *worker)
+{
+    unsigned turns = ri_min(worker->rtr_turns,
+                            (unsigned)ucs_list_length(&worker->rtr_full));
+    int left       = RTR_BATCH;
+    ri_rtr_slots_t *slots;
+
+    worker->rtr_turns = 0;
+    while ((turns > 0) && (left > 0) && !ucs_list_is_empty(&worker->rtr_full)) {
+        slots = ucs_list_extract_head(&worker->rtr_full, ri_rtr_slots_t, full_link);
+        ucs_list_head_init(&slots->full_link);
+        turns -= !rtr_progress_peer(worker, slots, &left);
+        if (!ucs_list_is_empty(&slots->full) && ucs_list_is_empty(&slots->full_link)) {
+            ucs_list_add_tail(&worker->rtr_full, &slots->full_link);
+        }
+    }
+    if (!ucs_list_is_empty(&worker->rtr_full)) {
+        worker->rtr_turns = ri_max(worker->rtr_turns, turns);
+    }
+    worker->rtr_retry |= (worker->rtr_turns > 0);
 }
 
 void ri_rtr_progress(ri_worker_t *worker)
@@ -384,6 +443,7 @@ void ri_rtr_progress(ri_worker_t *worker)
     }
     if (worker->rtr_retry) {
         worker->rtr_retry = 0;
+        rtr_progress_full(worker);
         rtr_progress_queue(worker);
     }
 }

@@ -100,7 +100,8 @@ void ri_rtr_progress(ri_worker_t *worker);
 static inline int ri_rtr_has_work(ri_worker_t *worker)
 {
     return !ucs_list_is_empty(&worker->rtr_writing) ||
-           (worker->rtr_retry && !ucs_list_is_empty(&worker->rtr_queue));
+           (worker->rtr_retry && (!ucs_list_is_empty(&worker->rtr_queue) ||
+                                  !ucs_list_is_empty(&worker->rtr_full)));
 }
 
 /** The ring to a peer is about to be closed: end the grants that are in it. */

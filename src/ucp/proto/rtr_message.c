@@ -30,6 +30,8 @@ ri_rtr_slots_t *ri_rtr_slots_get(ri_worker_t *worker, ri_peer_t *peer)
         slots->worker     = worker;
         slots->free       = ~0u;
         slots->generation = (uint32_t)ri_random();
+        ucs_list_head_init(&slots->full);
+        ucs_list_head_init(&slots->full_link);
         for (i = 0; i < RI_WIRE_RTR_SLOTS; ++i) {
             slots->slot[i].peer = peer;
         }
@@ -532,6 +534,7 @@ void ri_rtr_message_forget_peer(ri_peer_t *peer)
     ri_rtr_slots_t *slots = peer->rtr_slots;
     unsigned i;
 
+    ri_rtr_slots_forget(slots);
     for (i = 0; (slots != NULL) && (i < RI_WIRE_RTR_SLOTS); ++i) {
         assert(slots->slot[i].recv == NULL);
         if (slots->slot[i].ended) {

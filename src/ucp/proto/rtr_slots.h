@@ -31,6 +31,9 @@ typedef struct ri_rtr_slot {
 
 typedef struct ri_rtr_slots {
     ri_worker_t *worker;
+    ucs_list_link_t full; /* QUEUED receives that wait for room at this peer, in order */
+    ucs_list_link_t
+            full_link;   /* in worker->rtr_full, if there are any; else self-linked */
     uint32_t free;       /* one bit for each */
     uint32_t generation; /* of the latest */
     ri_rtr_slot_t slot[RI_WIRE_RTR_SLOTS];
@@ -39,6 +42,14 @@ typedef struct ri_rtr_slots {
 /** @return Those of a peer, of which RTRs by ud take numbers and generations, too; NULL without
  * memory. */
 ri_rtr_slots_t *ri_rtr_slots_get(ri_worker_t *worker, ri_peer_t *peer);
+
+/** Have a receive that is to send an RTR wait for room at a peer, @a first or behind all
+ * others. Without memory it sends none. */
+void ri_rtr_slots_wait(ri_recv_req_t *recv, ri_worker_t *worker, ri_peer_t *peer,
+                       int first);
+
+/** The peer is forgotten: nobody waits for room any more. @a slots may be NULL. */
+void ri_rtr_slots_forget(ri_rtr_slots_t *slots);
 
 /** @return The slot of a receive, or NULL if it has none (any more). */
 static inline ri_rtr_slot_t *ri_rtr_slot(const ri_recv_req_t *recv)

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "rtr_state.h"
+#include "rtr_slots.h"
 #include "rtr_message.h"
 #include "rtr_ud.h"
 #include "settle.h"
@@ -24,6 +25,37 @@ void ri_rtr_enqueue(ri_recv_req_t *recv)
     recv->rtr_awaits = NULL;
     ucs_list_add_tail(&worker->rtr_queue, &recv->list);
     ri_rtr_wake_queue(worker);
+}
+
+void ri_rtr_slots_wait(ri_recv_req_t *recv, ri_worker_t *worker, ri_peer_t *peer,
+                       int first)
+{
+    ri_rtr_slots_t *slots = ri_rtr_slots_get(worker, peer);
+
+    if (slots == NULL) {
+        return; /* it sends none */
+    }
+    ri_rtr_set(recv, RI_RTR_QUEUED);
+    recv->rtr_awaits = NULL;
+    if (first) {
+        ucs_list_add_head(&slots->full, &recv->list);
+    } else {
+        ucs_list_add_tail(&slots->full, &recv->list);
+    }
+    if (ucs_list_is_empty(&slots->full_link)) {
+        ucs_list_add_tail(&worker->rtr_full, &slots->full_link);
+    }
+}
+
+void ri_rtr_slots_forget(ri_rtr_slots_t *slots)
+{
+    if (slots == NULL) {
+        return;
+    }
+    while (!ucs_list_is_empty(&slots->full)) {
+        ri_rtr_forget(ucs_list_head(&slots->full, ri_recv_req_t, list));
+    }
+    ucs_list_del(&slots->full_link);
 }
 
 void ri_rtr_await(ri_recv_req_t *recv, ri_recv_req_t **waiters)

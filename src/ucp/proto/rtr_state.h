@@ -71,10 +71,14 @@ static inline void ri_rtr_set(ri_recv_req_t *recv, ri_rtr_state_t state)
     worker->num_offered += ri_rtr_is_offered(recv) - offered;
 }
 
-/** Something has changed for the first receive of the queue. */
+/** Something has changed for receives that are queued, or wait for room. */
 static inline void ri_rtr_wake_queue(ri_worker_t *worker)
 {
-    if (!ucs_list_is_empty(&worker->rtr_queue)) {
+    if (!ucs_list_is_empty(&worker->rtr_full)) {
+        worker->rtr_turns = UINT_MAX; /* all */
+        worker->rtr_retry = 1;
+        worker->attention = 1;
+    } else if (!ucs_list_is_empty(&worker->rtr_queue)) {
         worker->rtr_retry = 1;
         worker->attention = 1;
     }

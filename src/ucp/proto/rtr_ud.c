@@ -31,6 +31,7 @@ static int ud_backs_off(ri_worker_t *worker)
         return 0;
     }
     worker->rtr_retry = 1;
+    worker->rtr_turns = UINT_MAX;
     worker->attention = 1;
     return 1;
 }

@@ -501,6 +501,74 @@ TEST_F(test_rtr_message, refused_at_once)
     EXPECT_LT(0u, m_a_rdma->writes);
 }
 
+/* A peer to which too many receives are offered does not hold up those of others. */
+TEST_F(test_rtr_message, peer_without_room)
+{
+    const uint64_t OTHER = 0x3333;
+    auto third           = std::make_unique<node>(OTHER);
+    auto third_rdma      = std::make_unique<rdma>(*third);
+    endpoint *to_b       = third->new_endpoint(m_b.get());
+    endpoint *from_b     = m_b->new_endpoint(third.get());
+    ri_conn_t *conn      = third->connect(to_b, RECEIVER);
+    std::vector<recv_ptr> of_a, of_third;
+
+    ri_rtr_message_listen(third->worker());
+    m_b->connect(from_b, OTHER);
+    auto pump_all = [&] {
+        do {
+            for (endpoint *ep : {to_b, from_b}) {
+                while (!ep->sent.empty()) {
+                    deliver(ep, 0);
+                }
+            }
+            third->progress();
+            pump();
+        } while (!to_b->sent.empty() || !from_b->sent.empty());
+    };
+    for (unsigned i = 0; i < 2; ++i) {
+        recv_ptr r = m_b->recv(TAG + 1, ALL, LARGE);
+        send_ptr s = third->send(conn, bytes(LARGE), TAG + 1);
+        pump_all();
+        ASSERT_TRUE(r->done && s->done);
+    }
+
+    for (unsigned i = 0; i < RI_WIRE_RTR_SLOTS + 9; ++i) {
+        of_a.push_back(post());
+    }
+    for (unsigned i = 0; i < RI_WIRE_RTR_SLOTS + 2; ++i) {
+        of_third.push_back(post(LARGE, TAG + 1));
+    }
+    pump_all();
+    EXPECT_EQ(RI_RTR_QUEUED, rtr(of_a[RI_WIRE_RTR_SLOTS]));
+    EXPECT_EQ(RI_RTR_SENT, rtr(of_third[RI_WIRE_RTR_SLOTS - 1]));
+    EXPECT_EQ(RI_RTR_QUEUED, rtr(of_third[RI_WIRE_RTR_SLOTS]));
+    send_ptr s = third->send(conn, pattern(1, LARGE), TAG + 1);
+    pump_all();
+    check(of_third[0], s);
+    EXPECT_EQ(RI_RTR_SENT, rtr(of_third[RI_WIRE_RTR_SLOTS])) << "held up";
+    EXPECT_EQ(RI_RTR_QUEUED, rtr(of_third[RI_WIRE_RTR_SLOTS + 1])) << "out of order";
+
+    s = send();
+    pump_all();
+    check(of_a[0], s);
+    EXPECT_EQ(RI_RTR_SENT, rtr(of_a[RI_WIRE_RTR_SLOTS]));
+    EXPECT_EQ(RI_RTR_QUEUED, rtr(of_a[RI_WIRE_RTR_SLOTS + 1]));
+    for (auto &all : {of_a, of_third}) {
+        for (const recv_ptr &r : all) {
+            if (!r->done) {
+                m_b->cancel(r);
+                pump_all();
+                check_canceled(r);
+            }
+        }
+    }
+    check_idle();
+    m_b->may_end_open = true;
+    m_a.reset();
+    m_b.reset();
+    third.reset();
+}
+
 /* Nothing is offered while that is not decided. */
 TEST_F(test_rtr_message, no_offer_while_canceling)
 {

@@ -7,6 +7,10 @@
 
 #include "rtr_test.h"
 
+extern "C" {
+#include "ucp/proto/rtr_slots.h"
+}
+
 namespace {
 
 const uint64_t LOW  = 0xff;
@@ -512,9 +516,9 @@ protected:
     /* The first of the queue has no grant, or too many ahead */
     bool is_queue_full()
     {
-        ri_recv_req_t *first = ucs_list_head(&m_b->worker()->rtr_queue, ri_recv_req_t,
-                                             list);
-        unsigned ahead       = 0;
+        ri_rtr_slots_t *slots = stream()->peer->rtr_slots;
+        ri_recv_req_t *first  = ucs_list_head(&slots->full, ri_recv_req_t, list);
+        unsigned ahead        = 0;
 
         size_t out = 0;
         for (const recv_ptr &one : m_r) {
