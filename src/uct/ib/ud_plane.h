@@ -54,6 +54,9 @@ typedef struct ri_ud_recv {
     int is_offer;
     ri_ud_qp_t *qp;
     ucs_status_t failure; /* of the queue pair; OK: none */
+    uint32_t probes;      /* that have come */
+    uint32_t seen;    /* how far it was at the latest look while others were waiting */
+    uint64_t stalled; /* since when that has not changed, of such time */
 } ri_ud_recv_t;
 
 typedef struct ri_ud_send {
@@ -143,6 +146,7 @@ typedef struct ri_ud_plane {
     int is_broken; /* a queue cannot be used any more */
     unsigned mtu;  /* bytes */
     uint64_t now;
+    uint64_t stall_looked; /* when receivers were looked at because others were waiting */
     ri_ud_times_t times;
     ri_ud_counters_t counters;
     ri_id_table_t ids; /* of eps */

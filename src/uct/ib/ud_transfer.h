@@ -108,6 +108,8 @@ typedef struct ri_ud_times {
     uint64_t probe_max;
     uint64_t give_up; /* the sender has heard nothing at all; 0: it never gives up */
     uint64_t first;   /* likewise, if datagrams may not come through at all; 0: as that */
+    uint64_t
+            stall; /* others wait for the queue pair of a receiver that has heard nothing */
 } ri_ud_times_t;
 
 typedef enum ri_ud_rx_state {

@@ -108,6 +108,61 @@ TEST_F(test_ud_waits, question_behind_pieces)
     });
 }
 
+/* A sender that computes does not keep others from theirs: it loses its queue pair, whether it has
+ * begun or not, and hears that when it goes on. */
+TEST_F(test_ud_waits, sender_that_has_stopped)
+{
+    ri_config.ud_qps = 1;
+    for (bool has_begun : {false, true}) {
+        run([has_begun](trio &t) {
+            const size_t MB = 1 << 20;
+            transfer x(t.a(), t.c(), MB), y(t.b(), t.c());
+
+            ASSERT_EQ(UCS_OK, x.start_recv(t.a_c.ep[1]));
+            if (has_begun) {
+                ASSERT_EQ(UCS_INPROGRESS, x.start_send(t.a_c.ep[0], x.recv.target));
+                t.a().progress();
+            }
+            EXPECT_EQ(UCS_INPROGRESS, y.start_recv(t.b_c.ep[1]));
+            wait(
+                    {&t.b(), &t.c()}, [&]() { return y.recv.readies > 0; }, 20);
+            EXPECT_EQ(1, x.recv.ends);
+            EXPECT_EQ(UCS_ERR_CANCELED, x.recv.status);
+            EXPECT_EQ(has_begun, !!x.recv.super.heard);
+            ASSERT_EQ(UCS_INPROGRESS, y.start_send(t.b_c.ep[0], y.recv.target));
+            wait({&t.b(), &t.c()}, [&]() { return y.ended(); });
+            EXPECT_TRUE(y.is_received());
+            if (!has_begun) {
+                ASSERT_EQ(UCS_INPROGRESS, x.start_send(t.a_c.ep[0], x.recv.target));
+            }
+            wait(t.list, [&]() { return x.send.ends > 0; });
+            EXPECT_EQ(UCS_ERR_CANCELED, x.send.status);
+            ri_ud_forget(t.a_c.ep[1], x.recv.target.number);
+        });
+    }
+}
+
+/* ... but who goes on keeps it, however long it takes. */
+TEST_F(test_ud_waits, sender_that_is_slow)
+{
+    ri_config.ud_qps = 1;
+    run([](trio &t) {
+        const size_t MB = 1 << 20;
+        transfer x(t.a(), t.c(), 4 * MB), y(t.b(), t.c());
+
+        t.c().ud()->times.stall = 20000000;
+        ASSERT_EQ(UCS_OK, x.start_recv(t.a_c.ep[1]));
+        ASSERT_EQ(UCS_INPROGRESS, x.start_send(t.a_c.ep[0], x.recv.target));
+        EXPECT_EQ(UCS_INPROGRESS, y.start_recv(t.b_c.ep[1]));
+        wait(t.list, [&]() { return x.ended() && (y.recv.readies > 0); });
+        EXPECT_TRUE(x.is_received());
+        EXPECT_EQ(UCS_OK, x.send.status);
+        ASSERT_EQ(UCS_INPROGRESS, y.start_send(t.b_c.ep[0], y.recv.target));
+        wait(t.list, [&]() { return y.ended(); });
+        EXPECT_TRUE(y.is_received());
+    });
+}
+
 TEST_F(test_ud_waits, nobody_answers)
 {
     ri_config.ud_timeout = 0.05;
