@@ -24,6 +24,9 @@
 /* Above, a length would not fit the fields of a work request on every device. */
 #define DEVICE_MESSAGE_MAX (1u << 30)
 
+/* Datagrams need windows of some pieces. */
+#define DEVICE_WR_MIN 4
+
 /* The first LID that stands for a group of ports. */
 #define DEVICE_LID_MULTICAST 0xc000
 
@@ -162,6 +165,13 @@ static int device_set_limits(ri_ib_device_t *device, const struct ibv_device_att
 
     if ((attr->max_qp_wr < 1) || (max_sge < 1) || (attr->max_cqe < 1) ||
         (rd_atomic < 1)) {
+        return 0;
+    }
+    if (attr->max_qp_wr < DEVICE_WR_MIN) {
+        ri_warn("%s is not used: its queues have room for %d work requests, and %d are "
+                "needed",
+                ri_verbs.get_device_name(device->context->device), attr->max_qp_wr,
+                DEVICE_WR_MIN);
         return 0;
     }
     device->max_wr    = attr->max_qp_wr;

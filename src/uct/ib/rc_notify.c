@@ -49,6 +49,7 @@ void ri_rc_notify_cleanup(ri_rc_plane_t *plane)
 unsigned ri_rc_notify_receives(const ri_rc_plane_t *plane)
 {
     int has = (plane->recv_cq != NULL) &&
+              (RI_RC_NOTIFY_RECEIVES <= plane->device->max_wr) &&
               (plane->recv_used + RI_RC_NOTIFY_RECEIVES <= plane->recv_capacity);
 
     return has ? RI_RC_NOTIFY_RECEIVES : 1; /* not all drivers like none at all */

@@ -222,6 +222,12 @@ static void send_post_chain(ri_ud_plane_t *plane, ri_ud_send_t *send, unsigned r
     }
 }
 
+/* Room that is worth a chain. */
+static unsigned send_min_room(const ri_ud_data_t *data)
+{
+    return ri_max(ri_min(RI_UD_CHAIN, data->depth / 4), 1u);
+}
+
 void ri_ud_send_post(ri_ud_plane_t *plane)
 {
     ri_ud_data_t *data = &plane->data;
@@ -239,7 +245,7 @@ void ri_ud_send_post(ri_ud_plane_t *plane)
         }
         room = data->depth - (data->posted - data->ended);
         if (!any || plane->is_broken ||
-            ((room < data->depth) && (room < ri_min(RI_UD_CHAIN, data->depth / 4)))) {
+            ((room < data->depth) && (room < send_min_room(data)))) {
             return;
         }
         ucs_list_del(&send->super.list);

@@ -194,6 +194,7 @@ TEST_F(test_rc_device, ports_that_do_not_fit)
              [this]() { hca.device().super.transport_type = IBV_TRANSPORT_IWARP; }},
             {"no reads", [this]() { hca.device().attr.max_qp_rd_atom = 0; }},
             {"no queue", [this]() { hca.device().attr.max_qp_wr = 0; }},
+            {"short queues", [this]() { hca.device().attr.max_qp_wr = 3; }},
             {"no sge", [this]() { hca.device().attr.max_sge = 0; }},
             {"no RoCE address", [this]() {
                  roce({"02", "01"});
@@ -204,6 +205,26 @@ TEST_F(test_rc_device, ports_that_do_not_fit)
         c.change();
         EXPECT_EQ("mlx5_1:1", chosen()) << c.name;
         EXPECT_EQ("", chosen("mlx5_0")) << c.name;
+    }
+}
+
+/* Who has so few is told; all above works. */
+TEST_F(test_rc_device, short_queues)
+{
+    hca.device().attr.max_qp_wr = 3;
+    EXPECT_NE(std::string::npos, printed(RI_LOG_LEVEL_WARN, [this]() {
+                                     EXPECT_EQ("", chosen("all"));
+                                 }).find("mlx5_0 is not used"));
+    for (int max : {4, 16, 31, 39}) {
+        SCOPED_TRACE(max);
+        hca.device().attr.max_qp_wr = max;
+        a.open();
+        ASSERT_EQ(UCS_OK,
+                  ri_plane_rc.listen(a.plane, [](ri_plane_ep_t *, uint32_t, size_t) {}));
+        a.prepare();
+        EXPECT_LE(a.rc()->depth, (unsigned)max);
+        EXPECT_LE(hca.qps.begin()->second->cap.max_recv_wr, (unsigned)max);
+        a.close();
     }
 }
 
