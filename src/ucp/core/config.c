@@ -117,6 +117,16 @@ static const config_field_t config_fields[] = {
          "Which entry of the port's GID table is its address. auto: on RoCE one of "
          "RoCE\n"
          "v2 and IPv4 if there is one, 0 on InfiniBand."},
+        {"IB_PKEY", "string", "auto", FIELD(ib_pkey),
+         "Partition of the network: the number of a P_Key, in hexadecimal, with or\n"
+         "without the bit of full members. Ports that are not in it are not used. auto:\n"
+         "the first one of which the port is a full member. See UCX_IB_PKEY."},
+        {"IB_SL", "ulunits", "auto", FIELD(ib_sl),
+         "Service level (InfiniBand) or priority (RoCE), 0 to 15. auto: 0. See "
+         "UCX_IB_SL."},
+        {"IB_TRAFFIC_CLASS", "ulunits", "auto", FIELD(ib_traffic_class),
+         "Traffic class of packets that have a global header, 0 to 255. auto: 106 on\n"
+         "RoCE v2, else 0, as with UCX_IB_TRAFFIC_CLASS."},
         {"IB_TX_QUEUE", "uint", "256", FIELD(ib_tx_queue),
          "How many work requests may be under way to one peer. At most what the device\n"
          "allows."},
@@ -305,6 +315,29 @@ static ucs_status_t config_set_scheme(void)
     return UCS_OK;
 }
 
+/* The bit of full members says nothing: which of its entries is used the port knows. */
+static ucs_status_t config_set_pkey(void)
+{
+    const char *value = ri_config.ib_pkey;
+    unsigned long pkey;
+    char *end;
+
+    ri_config.ib_pkey_value = 0;
+    if (!strcasecmp(value, "auto")) {
+        return UCS_OK;
+    }
+    pkey = strtoul(value, &end, 16);
+    if ((end == value) || (*end != '\0') || (pkey > UINT16_MAX) ||
+        ((pkey & INT16_MAX) == 0)) {
+        ri_error("invalid value for UCXRI_IB_PKEY: '%s' (expected: a hexadecimal number "
+                 "from 1 to 7fff, or auto)",
+                 value);
+        return UCS_ERR_INVALID_PARAM;
+    }
+    ri_config.ib_pkey_value = pkey & INT16_MAX;
+    return UCS_OK;
+}
+
 static ucs_status_t config_set_transport(void)
 {
     static const char *const names[] = {"auto", "rc", "ud", NULL};
@@ -340,6 +373,13 @@ static ucs_status_t config_check(void)
         ((c->ib_gid_index != UCS_ULUNITS_AUTO) && (c->ib_gid_index > UINT8_MAX))) {
         ri_error("out of range: UCXRI_IB_TX_QUEUE (1 to 65536), UCXRI_RC_MAX_PEERS (from "
                  "1 on) or UCXRI_IB_GID_INDEX (255)");
+        return UCS_ERR_INVALID_PARAM;
+    }
+
+    if (((c->ib_sl != UCS_ULUNITS_AUTO) && (c->ib_sl > 15)) ||
+        ((c->ib_traffic_class != UCS_ULUNITS_AUTO) &&
+         (c->ib_traffic_class > UINT8_MAX))) {
+        ri_error("out of range: UCXRI_IB_SL (15) or UCXRI_IB_TRAFFIC_CLASS (255)");
         return UCS_ERR_INVALID_PARAM;
     }
 
@@ -426,6 +466,9 @@ static void config_read_once(void)
     }
     if (config_status == UCS_OK) {
         config_status = config_set_transport();
+    }
+    if (config_status == UCS_OK) {
+        config_status = config_set_pkey();
     }
     if (config_status == UCS_OK) {
         config_status = config_check();

@@ -37,6 +37,9 @@ typedef struct ri_config {
     char *ib_devices;        /* IB_DEVICES */
     char *ib_transport;      /* IB_TRANSPORT */
     size_t ib_gid_index;     /* IB_GID_INDEX; UCS_ULUNITS_AUTO */
+    char *ib_pkey;           /* IB_PKEY */
+    size_t ib_sl;            /* IB_SL; UCS_ULUNITS_AUTO */
+    size_t ib_traffic_class; /* IB_TRAFFIC_CLASS; UCS_ULUNITS_AUTO */
     unsigned ib_tx_queue;    /* IB_TX_QUEUE */
     double ib_idle;          /* IB_IDLE, seconds; 0: inf */
     unsigned rc_max_peers;   /* RC_MAX_PEERS */
@@ -62,6 +65,7 @@ typedef struct ri_config {
 
     /* Not fields of their own. */
     ri_sender_scheme_t scheme; /* what sender_scheme says */
+    int ib_pkey_value;         /* what ib_pkey says; 0: auto */
     int use_rc;                /* what ib_transport says */
     int use_ud;                /* likewise */
 } ri_config_t;

@@ -4,6 +4,7 @@
  */
 #include "device.h"
 #include "device_filter.h"
+#include "device_link.h"
 
 #if HAVE_VERBS
 
@@ -143,7 +144,8 @@ static int device_set_port(ri_ib_device_t *device, const struct ibv_port_attr *a
         device->max_message = DEVICE_MESSAGE_MAX;
     }
     if (attr->link_layer == IBV_LINK_LAYER_ETHERNET) {
-        return device_choose_gid(device, attr->gid_tbl_len);
+        return device_choose_gid(device, attr->gid_tbl_len) &&
+               ri_ib_device_set_marks(device, attr->pkey_tbl_len);
     }
 
     /* The GID tells the subnet; it goes into no packet. So ports without a LID of their own, as
@@ -153,8 +155,9 @@ static int device_set_port(ri_ib_device_t *device, const struct ibv_port_attr *a
     }
     device->link      = RI_IB_LINK_INFINIBAND;
     device->gid_index = (ri_config.ib_gid_index < UINT8_MAX) ? ri_config.ib_gid_index : 0;
-    return (attr->lid != 0) && (ri_verbs.query_gid(device->context, device->port,
-                                                   device->gid_index, &device->gid) == 0);
+    return (attr->lid != 0) && ri_ib_device_set_marks(device, attr->pkey_tbl_len) &&
+           (ri_verbs.query_gid(device->context, device->port, device->gid_index,
+                               &device->gid) == 0);
 }
 
 static int device_set_limits(ri_ib_device_t *device, const struct ibv_device_attr *attr)

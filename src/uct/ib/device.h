@@ -49,6 +49,9 @@ typedef struct ri_ib_device {
     uint16_t lid; /* InfiniBand */
     union ibv_gid gid;
     uint8_t gid_index;
+    uint16_t pkey_index; /* see device_link.h, as the next two */
+    uint8_t sl;
+    uint8_t traffic_class;
 
     /* What it can do: */
     uint32_t max_message; /* bytes of a work request */

@@ -6,6 +6,7 @@
 
 #if HAVE_VERBS
 
+#include "device_link.h"
 #include "footprint.h"
 #include "rc_notify.h"
 #include "rc_queue.h"
@@ -142,6 +143,7 @@ static struct ibv_qp *rc_qp_create(ri_rc_plane_t *plane, unsigned *max_inline_p)
     };
     struct ibv_qp_attr attr = {
             .qp_state        = IBV_QPS_INIT,
+            .pkey_index      = plane->device->pkey_index,
             .port_num        = plane->device->port,
             .qp_access_flags = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE,
     };
@@ -257,6 +259,7 @@ static int rc_qp_connect(const ri_ib_device_t *device, ri_rc_ep_t *ep,
         attr.ah_attr.grh.hop_limit  = RC_HOP_LIMIT;
         memcpy(attr.ah_attr.grh.dgid.raw, remote->gid, sizeof(remote->gid));
     }
+    ri_ib_device_mark(device, &attr.ah_attr);
     ret = ri_verbs.modify_qp(ep->qp, &attr, RC_RTR_MASK);
     if (ret != 0) {
         return ret;

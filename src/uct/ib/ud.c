@@ -6,6 +6,7 @@
 
 #if HAVE_VERBS
 
+#include "device_link.h"
 #include "footprint.h"
 #include "../../ucp/core/config.h"
 #include "../../ucp/core/log.h"
@@ -217,6 +218,7 @@ static struct ibv_ah *ud_create_ah(const ri_ib_device_t *device, const ri_ud_por
         attr.grh.hop_limit  = UD_HOP_LIMIT;
         attr.grh.dgid       = port->gid;
     }
+    ri_ib_device_mark(device, &attr);
     return ri_verbs.create_ah(device->pd, &attr);
 }
 

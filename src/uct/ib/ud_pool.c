@@ -61,9 +61,10 @@ int ri_ud_qp_activate(ri_ib_device_t *device, struct ibv_qp *qp, uint32_t qkey,
                       int is_sender)
 {
     struct ibv_qp_attr attr = {
-            .qp_state = IBV_QPS_INIT,
-            .port_num = device->port,
-            .qkey     = qkey,
+            .qp_state   = IBV_QPS_INIT,
+            .pkey_index = device->pkey_index,
+            .port_num   = device->port,
+            .qkey       = qkey,
     };
     int ret;
 

@@ -74,11 +74,14 @@ static void verbs_resolve_once(void)
     RI_VERBS_FOREACH(VERBS_LOOKUP)
 #undef VERBS_LOOKUP
 
-    ri_verbs.query_gid_ex  = (__typeof__(ri_verbs.query_gid_ex))verbs_symbol(&source,
-                                                                             "_ibv_query_"
-                                                                              "gid_ex");
-    ri_verbs.wc_status_str = (__typeof__(ri_verbs.wc_status_str))verbs_symbol(
-            &source, "ibv_wc_status_str");
+    ri_verbs.query_gid_ex = (__typeof__(ri_verbs.query_gid_ex))verbs_symbol(&source,
+                                                                            "_ibv_query_"
+                                                                            "gid_ex");
+#define VERBS_OPTIONAL(_name) \
+    ri_verbs._name = (__typeof__(ri_verbs._name))verbs_symbol(&source, "ibv_" #_name)
+    VERBS_OPTIONAL(wc_status_str);
+    VERBS_OPTIONAL(query_pkey);
+#undef VERBS_OPTIONAL
     if (missing != NULL) {
         ri_debug("no verbs: the library has no %s", missing);
         memset(&ri_verbs, 0, sizeof(ri_verbs));

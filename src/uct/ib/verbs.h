@@ -64,6 +64,7 @@ typedef struct ri_verbs {
     /* NULL where the library at hand has no such function. */
     __typeof__(_ibv_query_gid_ex) *query_gid_ex;
     __typeof__(ibv_wc_status_str) *wc_status_str;
+    __typeof__(ibv_query_pkey) *query_pkey;
 } ri_verbs_t;
 
 extern ri_verbs_t ri_verbs;

@@ -2,6 +2,8 @@
 
 #include "fake_verbs.h"
 
+#include <endian.h>
+
 #if HAVE_VERBS
 
 #include <cerrno>
@@ -77,6 +79,7 @@ int query_port(struct ibv_context *super, uint8_t port,
     auto *all          = reinterpret_cast<struct ibv_port_attr *>(attr);
     *all               = of.attr;
     all->gid_tbl_len   = of.gids.size();
+    all->pkey_tbl_len  = of.pkeys.size();
     return 0;
 }
 
@@ -88,6 +91,17 @@ int query_gid(struct ibv_context *super, uint8_t port, int index, union ibv_gid 
         return -1;
     }
     *gid = gids[index].gid;
+    return 0;
+}
+
+int query_pkey(struct ibv_context *super, uint8_t port, int index, __be16 *pkey)
+{
+    const auto &pkeys = device_of(super)->ports.at(port - 1).pkeys;
+
+    if ((size_t)index >= pkeys.size()) {
+        return -1;
+    }
+    *pkey = htobe16(pkeys[index]);
     return 0;
 }
 
@@ -509,6 +523,7 @@ hca::hca()
     ri_verbs.query_port       = query_port;
     ri_verbs.query_gid        = query_gid;
     ri_verbs.query_gid_ex     = query_gid_ex;
+    ri_verbs.query_pkey       = query_pkey;
     ri_verbs.alloc_pd         = alloc_pd;
     ri_verbs.dealloc_pd       = dealloc_pd;
     ri_verbs.reg_mr           = reg_mr;

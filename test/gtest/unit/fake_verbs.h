@@ -46,6 +46,7 @@ struct hca_port {
 
     struct ibv_port_attr attr = {};
     std::vector<hca_gid> gids;
+    std::vector<uint16_t> pkeys{0xffff};
 };
 
 /* What a device says. */

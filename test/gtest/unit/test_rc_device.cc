@@ -228,6 +228,65 @@ TEST_F(test_rc_device, short_queues)
     }
 }
 
+/* Partition, service level and traffic class */
+TEST_F(test_rc_device, marks)
+{
+    hca.port().pkeys = {0x7fff, 0, 0x8001, 0xffff, 0x0002};
+    ri_config.ib_sl = ri_config.ib_traffic_class = UCS_ULUNITS_AUTO;
+    EXPECT_EQ("mlx5_0:1", chosen());
+    EXPECT_EQ(2u, m_last.pkey_index) << "the first full member";
+    EXPECT_EQ(0u, m_last.sl);
+    EXPECT_EQ(0u, m_last.traffic_class);
+    hca.port().pkeys = {0x7fff};
+    EXPECT_EQ("mlx5_0:1", chosen());
+    EXPECT_EQ(0u, m_last.pkey_index);
+    hca.port().pkeys        = {0xffff, 0x8001, 0x0002};
+    ri_config.ib_pkey_value = 2;
+    EXPECT_EQ("mlx5_0:1", chosen());
+    EXPECT_EQ(2u, m_last.pkey_index);
+    ri_config.ib_pkey_value = 3;
+    EXPECT_NE(std::string::npos, printed(RI_LOG_LEVEL_INFO, [this]() {
+                                     EXPECT_EQ("", chosen());
+                                 }).find("UCXRI_IB_PKEY"));
+    ri_config.ib_pkey_value = 0;
+
+    roce({"42"});
+    EXPECT_EQ("mlx5_0:1", chosen());
+    EXPECT_EQ(106u, m_last.traffic_class) << "as UCX";
+    roce({"41"});
+    EXPECT_EQ("mlx5_0:1", chosen());
+    EXPECT_EQ(0u, m_last.traffic_class);
+    ri_config.ib_sl            = 5;
+    ri_config.ib_traffic_class = 200;
+    EXPECT_EQ("mlx5_0:1", chosen());
+    EXPECT_EQ(5u, m_last.sl);
+    EXPECT_EQ(200u, m_last.traffic_class);
+}
+
+TEST_F(test_rc_device, marks_of_queue_pairs)
+{
+    ri_config.ib_sl            = 5;
+    ri_config.ib_traffic_class = 200;
+    ri_config.ib_pkey_value    = 1;
+    hca.port().pkeys           = {0xffff, 0x8001};
+    for (bool is_roce : {false, true}) {
+        if (is_roce) {
+            roce({"42"});
+        }
+        a.open();
+        b.open();
+        a.prepare();
+        b.prepare();
+        ASSERT_EQ(UCS_OK, a.connect(b.address()));
+        const struct ibv_qp_attr &attr = hca.find(a.rc_ep()->qp->qp_num)->attr;
+        EXPECT_EQ(1u, attr.pkey_index);
+        EXPECT_EQ(5u, attr.ah_attr.sl);
+        EXPECT_EQ(is_roce ? 200u : 0u, attr.ah_attr.grh.traffic_class);
+        a.close();
+        b.close();
+    }
+}
+
 TEST_F(test_rc_device, nothing_there_is_silent)
 {
     hca.devices.clear();
