@@ -29,9 +29,39 @@ void sh_faults_init(sh_qp_t *qp, uint32_t number)
     qp->random_rx = ~qp->random;
 }
 
+/* Tell of a failure that has not happened. */
+static void faults_event(sh_qp_t *qp)
+{
+    void *element = &qp->super;
+
+    switch (sh_settings.faults.event) {
+    case IBV_EVENT_CQ_ERR:
+        element = qp->super.send_cq;
+        break;
+    case IBV_EVENT_DEVICE_FATAL:
+    case IBV_EVENT_PORT_ACTIVE:
+    case IBV_EVENT_PORT_ERR:
+    case IBV_EVENT_LID_CHANGE:
+    case IBV_EVENT_PKEY_CHANGE:
+    case IBV_EVENT_SM_CHANGE:
+    case IBV_EVENT_CLIENT_REREGISTER:
+    case IBV_EVENT_GID_CHANGE:
+        element = (void *)1; /* the number of the port, in the same place */
+        break;
+    default:
+        break;
+    }
+    sh_async_event(qp->super.context, (enum ibv_event_type)sh_settings.faults.event,
+                   element);
+}
+
 enum ibv_wc_status sh_faults_rc(sh_qp_t *qp)
 {
     ++qp->sq.count;
+    if ((sh_settings.faults.event_after != 0) &&
+        (qp->sq.count == sh_settings.faults.event_after + 1)) {
+        faults_event(qp);
+    }
     if (((sh_settings.faults.rc_kill_after != 0) &&
          (qp->sq.count > sh_settings.faults.rc_kill_after)) ||
         faults_hit(&qp->random, sh_settings.faults.rc_kill)) {

@@ -201,6 +201,21 @@ static int settings_fault_word(const char *name, char *value)
         sh_settings.faults.ud_lose = (uint8_t)number;
         return 0;
     }
+    if (!strcmp(name, "event_after")) {
+        if (detail != NULL) {
+            if (settings_number(detail, settings_count, &number) ||
+                (number > IBV_EVENT_GID_CHANGE)) {
+                return -1;
+            }
+            sh_settings.faults.event = (unsigned)number;
+        }
+        if ((value == NULL) || settings_number(value, settings_count, &number) ||
+            (number < 1)) {
+            return -1;
+        }
+        sh_settings.faults.event_after = (uint64_t)number;
+        return 0;
+    }
     if (!strcmp(name, "rc_kill")) {
         return settings_share_of(value, &sh_settings.faults.rc_kill);
     }

@@ -36,6 +36,8 @@ typedef struct sh_settings {
         uint8_t ud_lose; /* second byte of datagrams that get lost; 0: none */
         uint64_t ud_lose_count;
         uint64_t rc_kill_after; /* work requests of a QP; 0: never */
+        uint64_t event_after;   /* likewise, until an event is raised */
+        unsigned event;         /* which: enum ibv_event_type */
         double rc_kill;
         unsigned rc_status; /* enum ibv_wc_status of a killed QP's work request */
         double rnr;

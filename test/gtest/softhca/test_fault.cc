@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <fcntl.h>
 #include <set>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -191,6 +192,37 @@ TEST_F(test_softhca_fault, kill_with_a_status)
     connect(a, b);
     ASSERT_EQ(0, a.send(0, 8));
     EXPECT_EQ(IBV_WC_REM_ACCESS_ERR, a.wait().status);
+}
+
+/* Events are told of as if something had failed. */
+TEST_F(test_softhca_fault, event)
+{
+    for (int type : {IBV_EVENT_QP_FATAL, IBV_EVENT_DEVICE_FATAL, IBV_EVENT_PORT_ERR}) {
+        SCOPED_TRACE(type);
+        set("SOFTHCA_FAULTS", "event_after=2/" + std::to_string(type));
+        struct ibv_async_event event;
+        node a, b;
+        int fd = a.context->async_fd;
+
+        connect(a, b);
+        ASSERT_EQ(0, fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK));
+        for (uint64_t i = 0; i < 5; ++i) {
+            ASSERT_EQ(0, b.recv(0, 8, i));
+            ASSERT_EQ(0, a.send(0, 8, i));
+            EXPECT_EQ(IBV_WC_SUCCESS, a.wait().status);
+            EXPECT_EQ(IBV_WC_SUCCESS, b.wait().status);
+            ASSERT_EQ((i == 2) ? 0 : -1, ibv_get_async_event(a.context, &event)) << i;
+            if (i == 2) {
+                EXPECT_EQ(type, (int)event.event_type);
+                if (type == IBV_EVENT_QP_FATAL) {
+                    EXPECT_EQ(a.qp, event.element.qp);
+                } else {
+                    EXPECT_EQ(1, event.element.port_num);
+                }
+                ibv_ack_async_event(&event);
+            }
+        }
+    }
 }
 
 /* Refused many times, everything comes in the end, and in order. */
