@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "device.h"
+#include "device_events.h"
 #include "device_filter.h"
 #include "device_link.h"
 
@@ -336,6 +337,7 @@ static ri_ib_device_t *device_open(struct ibv_device *ibv_device,
                  strerror(errno));
         goto err_close;
     }
+    ri_ib_events_open(device);
     ri_debug("verbs device %s:%u, gid index %u", ri_verbs.get_device_name(ibv_device),
              device->port, device->gid_index);
     return device;
@@ -355,6 +357,7 @@ static void device_close(ri_ib_device_t *device)
     if (ri_verbs.dealloc_pd(device->pd) != 0) {
         ri_debug("a protection domain is still in use");
     }
+    pthread_mutex_destroy(&device->events.lock);
     ri_verbs.close_device(device->context);
     free(device);
 }

@@ -25,6 +25,7 @@
 #if HAVE_VERBS
 
 #include <errno.h>
+#include <pthread.h>
 
 /* What kinds of ports understand each other. On the wire. */
 typedef enum ri_ib_link {
@@ -34,6 +35,30 @@ typedef enum ri_ib_link {
     RI_IB_LINK_ROCE_V2    = 4,
     RI_IB_LINK_LAST
 } ri_ib_link_t;
+
+/* Events of a device that are kept for those who have not seen them. */
+#define RI_IB_EVENTS_KEPT 64u
+
+/* What a device has told, see device_events.h. */
+typedef struct ri_ib_event {
+    enum ibv_event_type type;
+    uint32_t qp;             /* number of the queue pair that it is about, or 0 */
+    const struct ibv_cq *cq; /* likewise, not to be used, or NULL */
+} ri_ib_event_t;
+
+typedef struct ri_ib_events {
+    pthread_mutex_t lock;
+    int is_open;    /* there is something to be read */
+    int is_fatal;   /* the device has failed */
+    unsigned count; /* ever */
+    ri_ib_event_t ring[RI_IB_EVENTS_KEPT];
+} ri_ib_events_t;
+
+/* What a plane has seen of it. */
+typedef struct ri_ib_events_seen {
+    unsigned count;
+    unsigned calls; /* since the latest look */
+} ri_ib_events_seen_t;
 
 typedef struct ri_ib_device {
     struct ibv_context *context;
@@ -59,6 +84,8 @@ typedef struct ri_ib_device {
     unsigned max_sge;     /* of a work request */
     unsigned max_cqe;
     unsigned rd_atomic; /* reads of a queue pair that may be under way, either way */
+
+    ri_ib_events_t events;
 } ri_ib_device_t;
 
 /**

@@ -6,6 +6,7 @@
 
 #if HAVE_VERBS
 
+#include "device_events.h"
 #include "device_link.h"
 #include "footprint.h"
 #include "rc_notify.h"
@@ -68,6 +69,11 @@ static ucs_status_t rc_open(ri_plane_t **plane_p)
         goto err_free;
     }
 
+    if (plane->device->events.is_fatal) {
+        status = UCS_ERR_UNSUPPORTED;
+        goto err_put;
+    }
+
     plane->capacity = ri_min(plane->device->max_cqe, RC_CQ_SIZE);
     plane->cq = ri_verbs.create_cq(plane->device->context, plane->capacity, NULL, NULL,
                                    0);
@@ -81,6 +87,7 @@ static ucs_status_t rc_open(ri_plane_t **plane_p)
     plane->max_sge = ri_min(plane->device->max_sge, RI_RC_SGE_MAX);
     ri_id_table_init(&plane->ids, RC_ID_BITS, 32);
     ri_rc_queue_init(plane);
+    ri_ib_events_start(plane->device, &plane->events_seen);
     plane->super.ops          = &ri_plane_rc;
     plane->super.capabilities = RI_PLANE_READ | RI_PLANE_WRITE | RI_PLANE_LISTS |
                                 RI_PLANE_KEYS | RI_PLANE_NOTIFY;
@@ -371,9 +378,38 @@ static ucs_status_t rc_listen(ri_plane_t *super, ri_plane_notified_func_t func)
     return ri_rc_notify_listen(ri_container_of(super, ri_rc_plane_t, super), func);
 }
 
+static int rc_event_is_of_all(const ri_rc_plane_t *plane, const ri_ib_event_t *event)
+{
+    return (event->type == IBV_EVENT_DEVICE_FATAL) ||
+           ((event->type == IBV_EVENT_CQ_ERR) &&
+            ((event->cq == plane->cq) || (event->cq == plane->recv_cq)));
+}
+
+/* The device tells of a failure. */
+static void rc_event(void *arg, const ri_ib_event_t *event)
+{
+    ri_rc_plane_t *plane = arg;
+    ri_rc_ep_t *ep;
+
+    if (rc_event_is_of_all(plane, event)) {
+        if (!plane->is_broken) {
+            ri_rc_queue_broken(plane, "the device, or a completion queue, has failed");
+        }
+        return;
+    }
+    ucs_list_for_each(ep, &plane->eps, list) {
+        if ((ep->qp != NULL) && (ep->qp->qp_num == event->qp)) {
+            ri_rc_queue_fail(ep);
+        }
+    }
+}
+
 static unsigned rc_progress(ri_plane_t *super)
 {
-    return ri_rc_queue_progress(ri_container_of(super, ri_rc_plane_t, super));
+    ri_rc_plane_t *plane = ri_container_of(super, ri_rc_plane_t, super);
+
+    ri_ib_events_progress(plane->device, &plane->events_seen, rc_event, plane);
+    return ri_rc_queue_progress(plane);
 }
 
 static ucs_status_t rc_read(ri_plane_ep_t *super, const ri_transfer_t *transfer)

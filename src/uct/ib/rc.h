@@ -96,6 +96,7 @@ typedef struct ri_rc_plane {
     ri_plane_notified_func_t notified;
     unsigned recv_capacity; /* of recv_cq */
     unsigned recv_used;     /* receives that may still have a completion there */
+    ri_ib_events_seen_t events_seen;
     struct ibv_send_wr wrs[RI_RC_CHAIN_MAX];
     struct ibv_sge sges[RI_RC_CHAIN_MAX * RI_RC_SGE_MAX];
 } ri_rc_plane_t;

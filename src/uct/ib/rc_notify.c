@@ -155,7 +155,7 @@ unsigned ri_rc_notify_progress(ri_rc_plane_t *plane)
     do {
         count = notify_poll(plane);
         if (ri_unlikely(count < 0)) {
-            ri_rc_queue_broken(plane);
+            ri_rc_queue_broken(plane, "the queue of receives cannot be read");
             break;
         }
         total += count;

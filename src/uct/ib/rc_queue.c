@@ -93,13 +93,13 @@ static void queue_ep_remove_waiting(ri_rc_ep_t *ep)
 
 /* A queue pair cannot be destroyed. In RESET it does not access memory either; it is left to the
  * end of the process then. */
-static void queue_reset(struct ibv_qp *qp, int was_connected, int error)
+static void queue_reset(struct ibv_qp *qp, int may_write, int error)
 {
     struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RESET};
     int ret                 = ri_verbs.modify_qp(qp, &attr, IBV_QP_STATE);
 
     ri_error("a queue pair cannot be destroyed: %s", strerror(error));
-    if ((ret != 0) && was_connected) {
+    if ((ret != 0) && may_write) {
         /* The peer may go on to write memory that is in use for something else by now. */
         ri_error("nor can it be reset: %s; the process ends before its memory is "
                  "overwritten",
@@ -124,7 +124,7 @@ static void queue_ep_close(ri_rc_ep_t *ep)
     ri_rc_notify_stop(plane, ep);
     ret = ri_verbs.destroy_qp(ep->qp);
     if (ri_unlikely(ret != 0)) {
-        queue_reset(ep->qp, was_connected, ret);
+        queue_reset(ep->qp, was_connected && !plane->device->events.is_fatal, ret);
     }
     ep->qp = NULL;
     plane->dead += ep->posted - ep->ended;
@@ -497,11 +497,11 @@ static void queue_completed(ri_rc_plane_t *plane, const struct ibv_wc *wc)
     queue_ep_fail(ep, queue_wc_status(wc->status));
 }
 
-void ri_rc_queue_broken(ri_rc_plane_t *plane)
+void ri_rc_queue_broken(ri_rc_plane_t *plane, const char *why)
 {
     ri_rc_ep_t *ep;
 
-    ri_error("no more transfers by verbs: the completion queue cannot be read");
+    ri_error("no more transfers by verbs: %s", why);
     plane->is_broken = 1;
     ucs_list_for_each(ep, &plane->eps, list) {
         queue_ep_fail(ep, UCS_ERR_UNREACHABLE);
@@ -522,7 +522,7 @@ static int queue_poll(ri_rc_plane_t *plane)
         dead  = plane->dead;
         count = ibv_poll_cq(plane->cq, QUEUE_POLL_BATCH, wcs);
         if (ri_unlikely(count < 0)) {
-            ri_rc_queue_broken(plane);
+            ri_rc_queue_broken(plane, "the completion queue cannot be read");
             return 0;
         }
         for (i = 0; i < count; ++i) {

@@ -35,7 +35,7 @@ ucs_status_t ri_rc_queue_start(ri_rc_ep_t *ep, const ri_transfer_t *transfer,
 unsigned ri_rc_queue_progress(ri_rc_plane_t *plane);
 
 /** Nothing ends any more: the device is gone, or its driver at fault. */
-void ri_rc_queue_broken(ri_rc_plane_t *plane);
+void ri_rc_queue_broken(ri_rc_plane_t *plane, const char *why);
 
 /** A way that works does not any more. */
 void ri_rc_queue_fail(ri_rc_ep_t *ep);

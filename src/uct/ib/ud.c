@@ -6,6 +6,7 @@
 
 #if HAVE_VERBS
 
+#include "device_events.h"
 #include "device_link.h"
 #include "footprint.h"
 #include "../../ucp/core/config.h"
@@ -85,11 +86,12 @@ static ucs_status_t ud_open(ri_plane_t **plane_p)
     if (status != UCS_OK) {
         goto err_free;
     }
-    if (plane->device->max_sge < 2) {
+    if ((plane->device->max_sge < 2) || plane->device->events.is_fatal) {
         status = UCS_ERR_UNSUPPORTED;
         goto err_put;
     }
     ud_init(plane);
+    ri_ib_events_start(plane->device, &plane->events_seen);
     status = ri_ud_control_open(plane);
     if (status != UCS_OK) {
         goto err_put;
@@ -437,11 +439,33 @@ static void ud_disconnect(ri_plane_ep_t *super)
     }
 }
 
+static int ud_event_is_of_qp(const struct ibv_qp *qp, const struct ibv_cq *cq,
+                             const struct ibv_cq *recv_cq, const ri_ib_event_t *event)
+{
+    return (qp != NULL) &&
+           ((qp->qp_num == event->qp) ||
+            ((event->cq != NULL) && ((event->cq == cq) || (event->cq == recv_cq))));
+}
+
+/* The device tells of a failure. A transfer whose queue pair has failed restarts, or ends. */
+static void ud_event(void *arg, const ri_ib_event_t *event)
+{
+    ri_ud_plane_t *plane              = arg;
+    const ri_ud_control_qp_t *control = &plane->control;
+
+    if ((event->type == IBV_EVENT_DEVICE_FATAL) ||
+        ud_event_is_of_qp(control->qp, control->send_cq, control->recv_cq, event) ||
+        ud_event_is_of_qp(plane->data.qp, plane->data.cq, NULL, event)) {
+        ri_ud_broken(plane, "the device, or a queue, has failed");
+    }
+}
+
 static unsigned ud_progress(ri_plane_t *super)
 {
     ri_ud_plane_t *plane = ri_container_of(super, ri_ud_plane_t, super);
     unsigned count;
 
+    ri_ib_events_progress(plane->device, &plane->events_seen, ud_event, plane);
     if (ri_likely(!plane->is_broken)) {
         /* Pieces before the messages that ask for them */
         ri_ud_send_poll(plane);

@@ -144,7 +144,8 @@ typedef struct ri_ud_plane {
     ri_plane_t super;
     ri_ib_device_t *device;
     int is_broken; /* a queue cannot be used any more */
-    unsigned mtu;  /* bytes */
+    ri_ib_events_seen_t events_seen;
+    unsigned mtu; /* bytes */
     uint64_t now;
     uint64_t stall_looked; /* when receivers were looked at because others were waiting */
     ri_ud_times_t times;

@@ -81,6 +81,8 @@ static void verbs_resolve_once(void)
     ri_verbs._name = (__typeof__(ri_verbs._name))verbs_symbol(&source, "ibv_" #_name)
     VERBS_OPTIONAL(wc_status_str);
     VERBS_OPTIONAL(query_pkey);
+    VERBS_OPTIONAL(get_async_event);
+    VERBS_OPTIONAL(ack_async_event);
 #undef VERBS_OPTIONAL
     if (missing != NULL) {
         ri_debug("no verbs: the library has no %s", missing);

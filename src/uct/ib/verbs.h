@@ -65,6 +65,8 @@ typedef struct ri_verbs {
     __typeof__(_ibv_query_gid_ex) *query_gid_ex;
     __typeof__(ibv_wc_status_str) *wc_status_str;
     __typeof__(ibv_query_pkey) *query_pkey;
+    __typeof__(ibv_get_async_event) *get_async_event;
+    __typeof__(ibv_ack_async_event) *ack_async_event;
 } ri_verbs_t;
 
 extern ri_verbs_t ri_verbs;

@@ -3,6 +3,8 @@
 #include "fake_verbs.h"
 
 #include <endian.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #if HAVE_VERBS
 
@@ -103,6 +105,24 @@ int query_pkey(struct ibv_context *super, uint8_t port, int index, __be16 *pkey)
     }
     *pkey = htobe16(pkeys[index]);
     return 0;
+}
+
+int get_async_event(struct ibv_context *, struct ibv_async_event *event)
+{
+    hca *h = hca::current;
+
+    if (h->events.empty()) {
+        return -1;
+    }
+    *event = h->events.front();
+    h->events.pop_front();
+    ++h->unacked;
+    return 0;
+}
+
+void ack_async_event(struct ibv_async_event *)
+{
+    --hca::current->unacked;
 }
 
 int query_gid_ex(struct ibv_context *super, uint32_t port, uint32_t index,
@@ -458,6 +478,7 @@ struct ibv_context *open_device(struct ibv_device *super)
     auto *c                = new context();
     c->device              = outer<hca_device>(super);
     c->super.device        = super;
+    c->super.async_fd      = eventfd(0, 0);
     c->super.ops.post_send = post_send;
     c->super.ops.poll_cq   = poll_cq;
     ++hca::current->contexts;
@@ -468,6 +489,7 @@ struct ibv_context *open_device(struct ibv_device *super)
 int close_device(struct ibv_context *super)
 {
     EXPECT_EQ(0u, outer<context>(super)->users);
+    close(super->async_fd);
     --hca::current->contexts;
     delete outer<context>(super);
     return 0;
@@ -524,6 +546,8 @@ hca::hca()
     ri_verbs.query_gid        = query_gid;
     ri_verbs.query_gid_ex     = query_gid_ex;
     ri_verbs.query_pkey       = query_pkey;
+    ri_verbs.get_async_event  = get_async_event;
+    ri_verbs.ack_async_event  = ack_async_event;
     ri_verbs.alloc_pd         = alloc_pd;
     ri_verbs.dealloc_pd       = dealloc_pd;
     ri_verbs.reg_mr           = reg_mr;

@@ -76,6 +76,20 @@ public:
     /* Let up to @a count work requests run, of each queue; those of one in order. */
     void run(unsigned count = ~0u);
 
+    /* Events that nobody has read, and how many of those that were are not acknowledged. */
+    std::deque<struct ibv_async_event> events;
+    unsigned unacked = 0;
+
+    /* The device tells of an event, about a queue pair or nothing. */
+    void raise(enum ibv_event_type type, struct ibv_qp *qp = nullptr)
+    {
+        struct ibv_async_event event = {};
+
+        event.event_type = type;
+        event.element.qp = qp;
+        events.push_back(event);
+    }
+
     /* The queue pair of a number, NULL if it does not exist. */
     hca_qp *find(uint32_t number);
 

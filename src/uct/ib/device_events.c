@@ -1,0 +1,108 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "device_events.h"
+
+#if HAVE_VERBS
+
+#include "../../ucp/core/log.h"
+
+#include <fcntl.h>
+
+/* Events of any kind that one look takes: a device at fault must not keep the process busy. */
+#define EVENTS_BATCH 256
+
+void ri_ib_events_open(ri_ib_device_t *device)
+{
+    int fd    = device->context->async_fd;
+    int flags = (ri_verbs.get_async_event != NULL) && (ri_verbs.ack_async_event != NULL) ?
+                        fcntl(fd, F_GETFL) :
+                        -1;
+
+    pthread_mutex_init(&device->events.lock, NULL);
+    device->events.is_open = (flags >= 0) &&
+                             (fcntl(fd, F_SETFL, flags | O_NONBLOCK) == 0);
+}
+
+/* Keep what a plane has to know. @a what stays with the device until it is acknowledged. */
+static void events_note(ri_ib_device_t *device, const struct ibv_async_event *what)
+{
+    ri_ib_events_t *events = &device->events;
+    ri_ib_event_t event    = {.type = what->event_type};
+    const char *name       = ri_verbs.get_device_name(device->context->device);
+
+    switch (what->event_type) {
+    case IBV_EVENT_QP_FATAL:
+    case IBV_EVENT_QP_REQ_ERR:
+    case IBV_EVENT_QP_ACCESS_ERR:
+        event.qp = what->element.qp->qp_num;
+        ri_info("%s: queue pair %u has failed (event %d)", name, event.qp, event.type);
+        break;
+    case IBV_EVENT_CQ_ERR:
+        event.cq = what->element.cq;
+        ri_warn("%s: a completion queue has failed", name);
+        break;
+    case IBV_EVENT_DEVICE_FATAL:
+        events->is_fatal = 1;
+        ri_warn("%s: the device has failed: no more transfers by verbs", name);
+        break;
+    case IBV_EVENT_PORT_ERR:
+        /* It may be back before anything is given up by the device. */
+        if (what->element.port_num == device->port) {
+            ri_warn("%s: port %u is down", name, device->port);
+        }
+        return;
+    default:
+        ri_debug("%s: event %d", name, what->event_type);
+        return;
+    }
+    events->ring[events->count++ % RI_IB_EVENTS_KEPT] = event;
+}
+
+/* With the lock held. */
+static void events_read(ri_ib_device_t *device)
+{
+    struct ibv_async_event what;
+    int i;
+
+    for (i = 0; (i < EVENTS_BATCH) && device->events.is_open; ++i) {
+        if (ri_verbs.get_async_event(device->context, &what) != 0) {
+            return;
+        }
+        events_note(device, &what);
+        ri_verbs.ack_async_event(&what);
+    }
+}
+
+void ri_ib_events_start(ri_ib_device_t *device, ri_ib_events_seen_t *seen)
+{
+    pthread_mutex_lock(&device->events.lock);
+    seen->count = device->events.count;
+    seen->calls = 0;
+    pthread_mutex_unlock(&device->events.lock);
+}
+
+void ri_ib_events_look(ri_ib_device_t *device, ri_ib_events_seen_t *seen,
+                       void (*func)(void *arg, const ri_ib_event_t *event), void *arg)
+{
+    ri_ib_event_t news[RI_IB_EVENTS_KEPT];
+    ri_ib_events_t *events = &device->events;
+    unsigned i, count;
+
+    seen->calls = 0;
+    pthread_mutex_lock(&events->lock);
+    events_read(device);
+    count = ri_min(events->count - seen->count, (unsigned)RI_IB_EVENTS_KEPT);
+    for (i = 0; i < count; ++i) {
+        news[i] = events->ring[(events->count - count + i) % RI_IB_EVENTS_KEPT];
+    }
+    seen->count = events->count;
+    pthread_mutex_unlock(&events->lock);
+
+    for (i = 0; i < count; ++i) {
+        func(arg, &news[i]);
+    }
+}
+
+#endif

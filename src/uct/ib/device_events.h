@@ -1,0 +1,47 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What a device tells of itself, and of queue pairs, without having been asked. One process reads it
+ * once, whoever looks first; it concerns the planes of all workers, each of which has its own
+ * thread. So what counts is kept, and each plane goes through what it has not seen.
+ */
+#ifndef RI_IB_DEVICE_EVENTS_H
+#define RI_IB_DEVICE_EVENTS_H
+
+#include "device.h"
+
+#if HAVE_VERBS
+
+/* Calls of a plane's progress from one look to the next: it costs a call of the system. */
+#define RI_IB_EVENTS_CALLS 4096u
+
+/** Let the device be asked without waiting. */
+void ri_ib_events_open(ri_ib_device_t *device);
+
+/** What there was before a plane was opened is not its own. */
+void ri_ib_events_start(ri_ib_device_t *device, ri_ib_events_seen_t *seen);
+
+/**
+ * Read what the device has told, and call @a func for each event that the plane has not seen. If
+ * there were too many the oldest are left out: work requests fail sooner or later, too.
+ *
+ * @param arg  For @a func.
+ */
+void ri_ib_events_look(ri_ib_device_t *device, ri_ib_events_seen_t *seen,
+                       void (*func)(void *arg, const ri_ib_event_t *event), void *arg);
+
+/** Likewise, now and then. */
+static inline void ri_ib_events_progress(ri_ib_device_t *device,
+                                         ri_ib_events_seen_t *seen,
+                                         void (*func)(void *, const ri_ib_event_t *),
+                                         void *arg)
+{
+    if (ri_unlikely(++seen->calls >= RI_IB_EVENTS_CALLS)) {
+        ri_ib_events_look(device, seen, func, arg);
+    }
+}
+
+#endif
+
+#endif
