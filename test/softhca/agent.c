@@ -164,7 +164,8 @@ static void agent_answer(void *data, int dropped)
     free(msg);
 }
 
-static void agent_message(unsigned slot, pid_t pid, const sh_msg_t *msg)
+static void agent_message(unsigned slot, pid_t pid, const sh_msg_t *msg,
+                          const struct iovec data[2])
 {
     sh_qp_t *qp = sh_qp_find(msg->dst_qpn);
     sh_msg_t *copy;
@@ -202,7 +203,7 @@ static void agent_message(unsigned slot, pid_t pid, const sh_msg_t *msg)
         if (qp == NULL) {
             sh_count(ud_drops, 1);
         } else {
-            sh_ud_receive(qp, msg);
+            sh_ud_receive(qp, msg, data);
         }
         break;
     default:
@@ -220,7 +221,7 @@ static unsigned agent_turn(void)
         agent_attend_all(sh_now());
     }
     sh_fabric_flush();
-    work = sh_fabric_receive(agent_message);
+    work = sh_fabric_receive(agent_message, sh_ud_flush);
     while (sh_calls_make(sh_now())) {
         ++work;
         if (__atomic_load_n(&agent.waiting, __ATOMIC_RELAXED) || (sh_now() > end)) {

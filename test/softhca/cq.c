@@ -107,31 +107,38 @@ static void cq_call(void *data, int dropped)
     }
 }
 
+int sh_cq_add(sh_cq_t *cq, sh_qp_t *qp, const struct ibv_wc *wc, uint64_t sq_count,
+              int solicited, uint64_t due)
+{
+    sh_cqe_t *cqe;
+
+    if (cq->tail - cq->head >= (uint64_t)cq->super.cqe) {
+        cq_overrun(cq, qp);
+        return -1;
+    }
+    cqe            = cq_insert(cq, qp, sq_count > 0, &due);
+    cqe->wc        = *wc;
+    cqe->qp        = qp;
+    cqe->sq_count  = sq_count;
+    cqe->due       = due;
+    cqe->solicited = solicited || (wc->status != IBV_WC_SUCCESS);
+    sh_count(completions, 1);
+    cq_set_first_due(cq);
+    if (cq->armed && (due != 0)) {
+        cq_notify_due(cq);
+    } else {
+        cq_notify(cq, cqe->solicited);
+    }
+    return 0;
+}
+
 int sh_cq_push_at(sh_cq_t *cq, sh_qp_t *qp, const struct ibv_wc *wc, uint64_t sq_count,
                   int solicited, uint64_t due)
 {
-    sh_cqe_t *cqe;
-    int result = 0;
+    int result;
 
     pthread_mutex_lock(&cq->lock);
-    if (cq->tail - cq->head >= (uint64_t)cq->super.cqe) {
-        cq_overrun(cq, qp);
-        result = -1;
-    } else {
-        cqe            = cq_insert(cq, qp, sq_count > 0, &due);
-        cqe->wc        = *wc;
-        cqe->qp        = qp;
-        cqe->sq_count  = sq_count;
-        cqe->due       = due;
-        cqe->solicited = solicited || (wc->status != IBV_WC_SUCCESS);
-        sh_count(completions, 1);
-        cq_set_first_due(cq);
-        if (cq->armed && (due != 0)) {
-            cq_notify_due(cq);
-        } else {
-            cq_notify(cq, cqe->solicited);
-        }
-    }
+    result = sh_cq_add(cq, qp, wc, sq_count, solicited, due);
     pthread_mutex_unlock(&cq->lock);
     return result;
 }

@@ -8,6 +8,7 @@
 #include "wire.h"
 
 #include <sys/types.h>
+#include <sys/uio.h>
 
 /*
  * The shared memory that connects the processes of a user: files in /dev/shm named
@@ -15,8 +16,14 @@
  * a process. The directory's file lock is held to take and to free slots.
  */
 
-/* A message that came in, in memory of its own and with a size within bounds. */
-typedef void (*sh_fabric_handler_t)(unsigned slot, pid_t pid, const sh_msg_t *msg);
+/* A message that came in, in memory of its own and with a size within bounds. Of a datagram that
+ * is the header only: its data are in one or two pieces of the ring until they are let go of, and
+ * may change meanwhile. */
+typedef void (*sh_fabric_handler_t)(unsigned slot, pid_t pid, const sh_msg_t *msg,
+                                    const struct iovec data[2]);
+
+/* What is in the ring is used no more when this returns. */
+typedef void (*sh_fabric_release_t)(void);
 
 /**
  * Become part of the fabric: clear away what dead processes left, take a slot, make the
@@ -49,6 +56,23 @@ sh_inbox_t *sh_fabric_inbox(void);
  */
 int sh_fabric_send(unsigned slot, sh_msg_t *msg, const void *payload);
 
+/**
+ * Send messages one by one to the process in a slot: find the places of what follows their headers,
+ * and fill them, in between. Nobody else sends there until sh_fabric_end().
+ * @return 0, or ENOENT if there is no such process.
+ */
+int sh_fabric_begin(unsigned slot);
+
+/**
+ * @param size  Of the message.
+ * @param data  Set to the one or two pieces of the ring for what follows the header.
+ * @return 0, or EAGAIN as by sh_fabric_send().
+ */
+int sh_fabric_place(unsigned slot, size_t size, struct iovec data[2]);
+
+/** @param count Of the headers, in the order of the places; those of further places are given up. */
+void sh_fabric_end(unsigned slot, sh_msg_t *msgs, unsigned count);
+
 /** As sh_fabric_send() would, but for a message of @a size bytes, and without sending it: for who
  * must not do it in vain. */
 int sh_fabric_room(unsigned slot, size_t size);
@@ -74,7 +98,7 @@ void sh_fabric_flush(void);
  * Take messages out of the own rings. With sh_proc.lock held.
  * @return How many there were; at most some dozen.
  */
-unsigned sh_fabric_receive(sh_fabric_handler_t handler);
+unsigned sh_fabric_receive(sh_fabric_handler_t handler, sh_fabric_release_t release);
 
 /** @return Whether there is a message to take. */
 int sh_fabric_pending(void);

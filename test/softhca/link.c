@@ -66,52 +66,67 @@ static uint64_t link_take(link_way_t *way, uint64_t earliest, uint64_t length,
     return start;
 }
 
-/* Take the way out, behind what the same QP has sent. @return When the first bit leaves. */
-static uint64_t link_take_out(unsigned device, uint64_t earliest, uint64_t length,
+/* Take the way out, behind what the same QP has sent. With link_lock. @return When the first bit
+ * leaves. */
+static uint64_t link_take_out(link_port_t *port, uint64_t earliest, uint64_t length,
                               uint64_t wire, uint64_t *turn)
 {
-    uint64_t start;
+    uint64_t start = link_take(&port->out, sh_max(earliest, *turn), length, wire);
 
-    pthread_mutex_lock(&link_lock);
-    start = link_take(&link_ports[device].out, sh_max(earliest, *turn), length, wire);
     *turn = start + wire;
-    pthread_mutex_unlock(&link_lock);
     return start;
 }
 
-/* An adapter makes a message ready while those before it leave. @return When it is. */
-static uint64_t link_make_ready(unsigned device)
+/* An adapter makes a message ready while those before it leave. With link_lock. */
+static void link_send(link_port_t *port, sh_msg_t *msg, uint64_t length, uint64_t now,
+                      uint64_t *turn)
 {
-    link_port_t *port = &link_ports[device];
-    uint64_t ready;
-
-    pthread_mutex_lock(&link_lock);
-    ready = port->ready = sh_max(port->ready, sh_now()) + sh_settings.link.message_ns;
-    pthread_mutex_unlock(&link_lock);
-    return ready;
+    port->ready = sh_max(port->ready, now) + sh_settings.link.message_ns;
+    msg->wire   = link_wire_time(length);
+    msg->sent   = link_take_out(port, port->ready, length, msg->wire, turn);
 }
 
 void sh_link_send(unsigned device, sh_msg_t *msg, uint64_t length, uint64_t *turn)
 {
-    if (!sh_settings.link.enabled) {
-        return;
+    uint64_t now;
+
+    if (sh_settings.link.enabled) {
+        now = sh_now();
+        pthread_mutex_lock(&link_lock);
+        link_send(&link_ports[device], msg, length, now, turn);
+        pthread_mutex_unlock(&link_lock);
     }
-    msg->wire = link_wire_time(length);
-    msg->sent = link_take_out(device, link_make_ready(device), length, msg->wire, turn);
+}
+
+void sh_link_send_all(unsigned device, sh_msg_t *msgs, unsigned count, uint64_t *turn)
+{
+    uint64_t now;
+    unsigned i;
+
+    if (sh_settings.link.enabled) {
+        now = sh_now();
+        pthread_mutex_lock(&link_lock);
+        for (i = 0; i < count; ++i) {
+            link_send(&link_ports[device], &msgs[i], msgs[i].length, now, turn);
+        }
+        pthread_mutex_unlock(&link_lock);
+    }
 }
 
 uint64_t sh_link_respond(unsigned device, uint64_t earliest, uint64_t length,
                          uint64_t *turn)
 {
-    uint64_t wire;
+    uint64_t wire, start;
 
     if (!sh_settings.link.enabled) {
         return 0;
     }
     wire = link_wire_time(length);
-    earliest += sh_settings.link.message_ns;
-    return link_take_out(device, earliest, length, wire, turn) + wire +
-           sh_settings.link.latency_ns;
+    pthread_mutex_lock(&link_lock);
+    start = link_take_out(&link_ports[device], earliest + sh_settings.link.message_ns,
+                          length, wire, turn);
+    pthread_mutex_unlock(&link_lock);
+    return start + wire + sh_settings.link.latency_ns;
 }
 
 uint64_t sh_link_arrive(unsigned device, const sh_msg_t *msg, uint64_t length)

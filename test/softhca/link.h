@@ -18,6 +18,9 @@
  * @param turn  When what the QP has sent before has left; set to when this has. */
 void sh_link_send(unsigned device, sh_msg_t *msg, uint64_t length, uint64_t *turn);
 
+/** The same for messages with all of their data, one behind the other. */
+void sh_link_send_all(unsigned device, sh_msg_t *msgs, unsigned count, uint64_t *turn);
+
 /** The same for data that goes out not before @a earliest, of a read.
  * @return When the last bit is there. */
 uint64_t sh_link_respond(unsigned device, uint64_t earliest, uint64_t length,

@@ -276,6 +276,15 @@ SH_EXPORT int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void
     return 0;
 }
 
+static int mr_is_for(const sh_mr_t *mr, const struct ibv_pd *pd, uint32_t key,
+                     uint64_t address, uint64_t length, unsigned access)
+{
+    return (mr->super.lkey == key) && (mr->super.pd == pd) &&
+           ((mr->access & access) == access) && (address >= mr->iova) &&
+           (length <= mr->super.length) &&
+           (address - mr->iova <= mr->super.length - length);
+}
+
 sh_mr_t *sh_mr_get(const struct ibv_pd *pd, uint32_t key, uint64_t address,
                    uint64_t length, unsigned access, void **local)
 {
@@ -284,9 +293,7 @@ sh_mr_t *sh_mr_get(const struct ibv_pd *pd, uint32_t key, uint64_t address,
 
     pthread_mutex_lock(&sh_mr_lock);
     mr = mr_table[index];
-    if ((mr == NULL) || mr->dead || (mr->super.lkey != key) || (mr->super.pd != pd) ||
-        ((mr->access & access) != access) || (address < mr->iova) ||
-        (length > mr->super.length) || (address - mr->iova > mr->super.length - length)) {
+    if ((mr == NULL) || mr->dead || !mr_is_for(mr, pd, key, address, length, access)) {
         mr = NULL;
     } else {
         ++mr->users;
@@ -294,6 +301,14 @@ sh_mr_t *sh_mr_get(const struct ibv_pd *pd, uint32_t key, uint64_t address,
     }
     pthread_mutex_unlock(&sh_mr_lock);
     return mr;
+}
+
+void *sh_mr_again(const sh_mr_t *mr, const struct ibv_pd *pd, uint32_t key,
+                  uint64_t address, uint64_t length, unsigned access)
+{
+    return mr_is_for(mr, pd, key, address, length, access) ?
+                   (char *)mr->super.addr + (address - mr->iova) :
+                   NULL;
 }
 
 void sh_mr_put(sh_mr_t *mr)

@@ -326,6 +326,11 @@ sh_mr_t *sh_mr_get(const struct ibv_pd *pd, uint32_t key, uint64_t address,
                    uint64_t length, unsigned access, void **local);
 void sh_mr_put(sh_mr_t *mr);
 
+/** The same for a region that sh_mr_get() has found, for one more access before sh_mr_put().
+ * @return The memory, or NULL: it is another one. */
+void *sh_mr_again(const sh_mr_t *mr, const struct ibv_pd *pd, uint32_t key,
+                  uint64_t address, uint64_t length, unsigned access);
+
 /** Forget all regions: they were a parent process's, or the last context is closed. */
 void sh_mr_forget(void);
 
@@ -345,6 +350,18 @@ int sh_cq_push(sh_cq_t *cq, sh_qp_t *qp, const struct ibv_wc *wc, uint64_t sq_co
  * queue. No agent has to be awake then, unless the program waits for an event. */
 int sh_cq_push_at(sh_cq_t *cq, sh_qp_t *qp, const struct ibv_wc *wc, uint64_t sq_count,
                   int solicited, uint64_t due);
+
+/** Likewise, with cq->lock held. */
+int sh_cq_add(sh_cq_t *cq, sh_qp_t *qp, const struct ibv_wc *wc, uint64_t sq_count,
+              int solicited, uint64_t due);
+
+/** Let go of cq->lock, unless @a cq is NULL. */
+static inline void sh_cq_unlock(sh_cq_t *cq)
+{
+    if (cq != NULL) {
+        pthread_mutex_unlock(&cq->lock);
+    }
+}
 
 /** Forget the completions of a QP that is destroyed or reset. */
 void sh_cq_purge(sh_cq_t *cq, const sh_qp_t *qp);
@@ -455,7 +472,7 @@ void sh_responder_purge(sh_qp_t *qp);
  */
 int sh_ud_send(sh_qp_t *qp, sh_send_wqe_t *wqe, enum ibv_wc_status *status,
                uint64_t *gone);
-void sh_ud_receive(sh_qp_t *qp, const sh_msg_t *msg);
+void sh_ud_receive(sh_qp_t *qp, const sh_msg_t *msg, const struct iovec data[2]);
 
 /*
  * ud_stage.c
@@ -472,9 +489,11 @@ void sh_ud_unstage(sh_qp_t *qp);
  * ud_arrive.c
  */
 
-/** Give a datagram the next receive, with a completion at the time @a due. With sh_proc.lock
- * held. @return 0, or -1 if there is none, or too short a one. */
-int sh_ud_accept(sh_qp_t *qp, const sh_msg_t *msg, uint64_t due);
+/** Give a datagram the next receive, with a completion at the time @a due. Its data stay where
+ * they are until sh_ud_flush(). With sh_proc.lock held.
+ * @return 0, or -1 if there is none, or too short a one. */
+int sh_ud_accept(sh_qp_t *qp, const sh_msg_t *msg, const struct iovec data[2],
+                 uint64_t due);
 
 /** Write what was accepted, and complete it. With sh_proc.lock held. */
 void sh_ud_flush(void);

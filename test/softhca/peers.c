@@ -4,6 +4,7 @@
  */
 #include "counters.h"
 #include "fabric.h"
+#include "ring.h"
 #include "util.h"
 
 #include <errno.h>
@@ -22,6 +23,14 @@
 /* Messages taken out in one go; the agent looks after other things in between. */
 #define PEERS_BATCH 64
 
+/* So many are let go of together. */
+#define PEERS_RELEASE 32
+
+typedef union peers_message {
+    sh_msg_t msg;
+    uint8_t bytes[SH_MAX_MSG];
+} peers_message_t;
+
 typedef struct peers_kept {
     struct peers_kept *next;
     sh_msg_t msg;
@@ -35,6 +44,7 @@ typedef struct peers_entry {
     sh_inbox_t *inbox;
     sh_ring_t *ring; /* to it */
     uint64_t tail;   /* never read back from shared memory */
+    uint64_t placed; /* where the next message of sh_fabric_begin() will be */
     peers_kept_t *kept;
     peers_kept_t **kept_end;
     uint64_t head; /* of its ring to us */
@@ -203,41 +213,16 @@ void sh_fabric_rouse(void)
     }
 }
 
-static void ring_write(sh_ring_t *ring, uint64_t tail, const void *data, size_t length)
-{
-    size_t offset = tail % SH_RING_SIZE;
-    size_t first  = sh_min(length, SH_RING_SIZE - offset);
-
-    if ((data != NULL) && (length > 0)) {
-        memcpy(ring->data + offset, data, first);
-        memcpy(ring->data, (const char *)data + first, length - first);
-    }
-}
-
-static void ring_read(const sh_ring_t *ring, uint64_t head, void *data, size_t length)
-{
-    size_t offset = head % SH_RING_SIZE;
-    size_t first  = sh_min(length, SH_RING_SIZE - offset);
-
-    memcpy(data, ring->data + offset, first);
-    memcpy((char *)data + first, ring->data, length - first);
-}
-
-static size_t ring_align(size_t size)
-{
-    return (size + 7) & ~(size_t)7;
-}
-
 /* See whether there is room in the ring, with the lock held. @return 0, or EAGAIN: the reader
  * tells when there is some. */
-static int ring_room(peers_entry_t *peer, size_t size)
+static int ring_room(peers_entry_t *peer, uint64_t tail, size_t size)
 {
     sh_ring_t *ring = peer->ring;
-    uint64_t used   = peer->tail - __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
+    uint64_t used   = tail - __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
 
     if ((used > SH_RING_SIZE) || (size > SH_RING_SIZE - used)) {
         __atomic_store_n(&ring->want_space, 1, __ATOMIC_SEQ_CST);
-        used = peer->tail - __atomic_load_n(&ring->head, __ATOMIC_SEQ_CST);
+        used = tail - __atomic_load_n(&ring->head, __ATOMIC_SEQ_CST);
         if ((used > SH_RING_SIZE) || (size > SH_RING_SIZE - used)) {
             return EAGAIN;
         }
@@ -249,14 +234,14 @@ static int ring_room(peers_entry_t *peer, size_t size)
 static int ring_put(peers_entry_t *peer, sh_msg_t *msg, const void *payload)
 {
     sh_ring_t *ring = peer->ring;
-    size_t size     = ring_align(msg->size);
+    size_t size     = sh_ring_align(msg->size);
 
-    if (ring_room(peer, size)) {
+    if (ring_room(peer, peer->tail, size)) {
         return EAGAIN;
     }
     msg->generation = sh_fabric_inbox()->generation;
-    ring_write(ring, peer->tail, msg, sizeof(*msg));
-    ring_write(ring, peer->tail + sizeof(*msg), payload, msg->size - sizeof(*msg));
+    sh_ring_write(ring, peer->tail, msg, sizeof(*msg));
+    sh_ring_write(ring, peer->tail + sizeof(*msg), payload, msg->size - sizeof(*msg));
     peer->tail += size;
     __atomic_store_n(&ring->tail, peer->tail, __ATOMIC_RELEASE);
     return 0;
@@ -325,6 +310,49 @@ int sh_fabric_send(unsigned slot, sh_msg_t *msg, const void *payload)
     return error;
 }
 
+int sh_fabric_begin(unsigned slot)
+{
+    peers_entry_t *peer = &peers_table[slot];
+
+    pthread_mutex_lock(&peer->lock);
+    if (peers_open(peer, slot)) {
+        pthread_mutex_unlock(&peer->lock);
+        return ENOENT;
+    }
+    peer->placed = peer->tail;
+    return 0;
+}
+
+int sh_fabric_place(unsigned slot, size_t size, struct iovec data[2])
+{
+    peers_entry_t *peer = &peers_table[slot];
+
+    if (ring_room(peer, peer->placed, sh_ring_align(size))) {
+        return EAGAIN;
+    }
+    sh_ring_places(peer->ring, peer->placed + sizeof(sh_msg_t), size - sizeof(sh_msg_t),
+                   data);
+    peer->placed += sh_ring_align(size);
+    return 0;
+}
+
+void sh_fabric_end(unsigned slot, sh_msg_t *msgs, unsigned count)
+{
+    peers_entry_t *peer = &peers_table[slot];
+    unsigned i;
+
+    for (i = 0; i < count; ++i) {
+        msgs[i].generation = sh_fabric_inbox()->generation;
+        sh_ring_write(peer->ring, peer->tail, &msgs[i], sizeof(msgs[i]));
+        peer->tail += sh_ring_align(msgs[i].size);
+    }
+    if (count > 0) {
+        __atomic_store_n(&peer->ring->tail, peer->tail, __ATOMIC_RELEASE);
+        peers_ring(peer, slot);
+    }
+    pthread_mutex_unlock(&peer->lock);
+}
+
 int sh_fabric_room(unsigned slot, size_t size)
 {
     peers_entry_t *peer = &peers_table[slot];
@@ -333,7 +361,7 @@ int sh_fabric_room(unsigned slot, size_t size)
     pthread_mutex_lock(&peer->lock);
     error = peers_open(peer, slot);
     if (!error) {
-        error = ring_room(peer, ring_align(size));
+        error = ring_room(peer, peer->tail, sh_ring_align(size));
     }
     pthread_mutex_unlock(&peer->lock);
     return error;
@@ -420,44 +448,62 @@ static void peers_make_room(unsigned slot, sh_ring_t *ring)
     pthread_mutex_unlock(&peer->lock);
 }
 
-/* Take messages out of the ring of one sender. @return How many. */
-static unsigned peers_receive(unsigned slot, sh_fabric_handler_t handler, unsigned budget)
+/* Copy a message, but not the data of a datagram, and check its size. @return 0, or -1. */
+static int peers_get(sh_ring_t *ring, uint64_t head, uint64_t used,
+                     peers_message_t *message, struct iovec data[2])
 {
-    static union {
-        sh_msg_t msg;
-        uint8_t bytes[SH_MAX_MSG];
-    } buffer; /* of the holder of sh_proc.lock */
+    const sh_msg_t *msg = &message->msg;
+    size_t length;
+
+    if ((used > SH_RING_SIZE) || (used < sizeof(*msg)) || (used % 8)) {
+        return -1;
+    }
+    sh_ring_read(ring, head, message, sizeof(*msg));
+    if ((msg->size < sizeof(*msg)) || (msg->size > SH_MAX_MSG) ||
+        (sh_ring_align(msg->size) > used)) {
+        return -1;
+    }
+    length = msg->size - sizeof(*msg);
+    if (msg->type == SH_MSG_DATAGRAM) {
+        sh_ring_places(ring, head + sizeof(*msg), length, data);
+    } else {
+        sh_ring_read(ring, head + sizeof(*msg), message->bytes + sizeof(*msg), length);
+    }
+    return 0;
+}
+
+/* Take messages out of the ring of one sender. @return How many. */
+static unsigned peers_receive(unsigned slot, sh_fabric_handler_t handler,
+                              sh_fabric_release_t release)
+{
+    static peers_message_t message; /* of the holder of sh_proc.lock */
     sh_ring_t *ring =
             (sh_ring_t *)(void *)((char *)sh_fabric_inbox() + sh_ring_offset(slot));
     peers_entry_t *peer = &peers_table[slot];
     unsigned count      = 0;
+    struct iovec data[2];
     uint64_t tail;
 
     tail = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
-    while ((peer->head != tail) && (count < budget)) {
-        uint64_t used = tail - peer->head;
-
-        if (used >= sizeof(sh_msg_t)) {
-            ring_read(ring, peer->head, &buffer.msg, sizeof(sh_msg_t));
-        }
-        if ((used > SH_RING_SIZE) || (used < sizeof(sh_msg_t)) || (used % 8) ||
-            (buffer.msg.size < sizeof(sh_msg_t)) || (buffer.msg.size > SH_MAX_MSG) ||
-            (ring_align(buffer.msg.size) > used)) {
+    while ((peer->head != tail) && (count < PEERS_BATCH)) {
+        if (peers_get(ring, peer->head, tail - peer->head, &message, data)) {
             /* Nothing tells where the next message begins */
             sh_count(malformed, 1);
             peer->head = tail;
             break;
         }
-        ring_read(ring, peer->head + sizeof(sh_msg_t), buffer.bytes + sizeof(sh_msg_t),
-                  buffer.msg.size - sizeof(sh_msg_t));
-        peer->head += ring_align(buffer.msg.size);
-        __atomic_store_n(&ring->head, peer->head, __ATOMIC_RELEASE);
+        peer->head += sh_ring_align(message.msg.size);
         ++count;
-        if ((buffer.msg.generation != 0) &&
-            (buffer.msg.generation == sh_fabric_last_generation(slot))) {
-            handler(slot, sh_fabric_pid(slot), &buffer.msg);
+        if ((message.msg.generation != 0) &&
+            (message.msg.generation == sh_fabric_last_generation(slot))) {
+            handler(slot, sh_fabric_pid(slot), &message.msg, data);
+        }
+        if (count % PEERS_RELEASE == 0) {
+            release();
+            __atomic_store_n(&ring->head, peer->head, __ATOMIC_RELEASE);
         }
     }
+    release();
     __atomic_store_n(&ring->head, peer->head, __ATOMIC_SEQ_CST);
     peers_make_room(slot, ring);
     if (peer->head != tail) {
@@ -467,7 +513,7 @@ static unsigned peers_receive(unsigned slot, sh_fabric_handler_t handler, unsign
     return count;
 }
 
-unsigned sh_fabric_receive(sh_fabric_handler_t handler)
+unsigned sh_fabric_receive(sh_fabric_handler_t handler, sh_fabric_release_t release)
 {
     sh_inbox_t *inbox = sh_fabric_inbox();
     unsigned count    = 0;
@@ -481,7 +527,7 @@ unsigned sh_fabric_receive(sh_fabric_handler_t handler)
         pending = __atomic_exchange_n(&inbox->pending[i], 0, __ATOMIC_ACQUIRE);
         for (; pending != 0; pending &= pending - 1) {
             slot = i * 64 + (unsigned)__builtin_ctzl(pending);
-            count += peers_receive(slot, handler, PEERS_BATCH);
+            count += peers_receive(slot, handler, release);
         }
     }
     return count;

@@ -19,6 +19,7 @@
 #include "fabric.h"
 #include "faults.h"
 #include "link.h"
+#include "ud.h"
 #include "util.h"
 
 /* How often the peer's life is looked at while something is outstanding, at least. */
@@ -302,6 +303,9 @@ static int requester_next_ud(sh_qp_t *qp)
     enum ibv_wc_status status;
     uint64_t gone;
 
+    if (sh_ud_burst(qp) > 0) {
+        return 0;
+    }
     if (sh_ud_send(qp, wqe, &status, &gone) == EAGAIN) {
         sh_agent_stall(qp);
         return -1;

@@ -13,6 +13,7 @@
 #include "fabric.h"
 #include "faults.h"
 #include "link.h"
+#include "ud.h"
 #include "util.h"
 
 #include <errno.h>
@@ -50,7 +51,7 @@ static uint16_t ud_dlid(const struct ibv_ah_attr *ah)
     return 0;
 }
 
-static void ud_header(sh_qp_t *qp, const sh_send_wqe_t *wqe, sh_msg_t *msg)
+void sh_ud_header(const sh_qp_t *qp, const sh_send_wqe_t *wqe, sh_msg_t *msg)
 {
     sh_context_t *context = sh_context(qp->super.context);
     union ibv_gid gid;
@@ -62,7 +63,6 @@ static void ud_header(sh_qp_t *qp, const sh_send_wqe_t *wqe, sh_msg_t *msg)
     msg->dlid    = ud_dlid(&wqe->ah);
     msg->src_qpn = qp->super.qp_num;
     msg->dst_qpn = wqe->remote_qpn;
-    msg->psn     = qp->sq.psn;
     msg->imm     = wqe->imm;
     msg->qkey    = (wqe->remote_qkey & UD_QKEY_OWN) ? qp->attr.qkey : wqe->remote_qkey;
     msg->sl      = wqe->ah.sl;
@@ -201,6 +201,11 @@ static int ud_faults_wanted(void)
            (sh_settings.faults.ud_reorder > 0) || (sh_settings.faults.ud_delay > 0);
 }
 
+int sh_ud_is_faulty(void)
+{
+    return ud_faults_wanted() || (sh_settings.faults.ud_lose != 0);
+}
+
 /* A ring that is full is waited for before the datagram takes its turn on the link and meets its
  * faults, which it does once. @return Whether to wait. */
 static int ud_ring_is_full(unsigned slot, size_t size)
@@ -237,7 +242,11 @@ int sh_ud_send(sh_qp_t *qp, sh_send_wqe_t *wqe, enum ibv_wc_status *status,
         return 0;
     }
     datagram.qp = qp;
-    ud_header(qp, wqe, &datagram.msg);
+    sh_ud_header(qp, wqe, &datagram.msg);
+    datagram.msg.psn = qp->sq.psn;
+    if (ud_ring_is_full(slot, datagram.msg.size)) {
+        return EAGAIN;
+    }
     *status = IBV_WC_SUCCESS;
     data    = sh_ud_stage(qp, qp->sq.next);
     if (data == NULL) {
@@ -246,9 +255,6 @@ int sh_ud_send(sh_qp_t *qp, sh_send_wqe_t *wqe, enum ibv_wc_status *status,
     }
     if (*status != IBV_WC_SUCCESS) {
         return 0;
-    }
-    if (ud_ring_is_full(slot, datagram.msg.size)) {
-        return EAGAIN;
     }
     sh_link_send(sh_context(qp->super.context)->device->index, &datagram.msg, wqe->length,
                  &qp->sent);
@@ -280,9 +286,10 @@ static int ud_is_wanted(const sh_qp_t *qp, const sh_msg_t *msg)
            (msg->length <= sh_settings.mtu) && (msg->size == sizeof(*msg) + msg->length);
 }
 
-static void ud_deliver(sh_qp_t *qp, const sh_msg_t *msg, uint64_t due)
+static void ud_deliver(sh_qp_t *qp, const sh_msg_t *msg, const struct iovec data[2],
+                       uint64_t due)
 {
-    if (!ud_is_wanted(qp, msg) || sh_ud_accept(qp, msg, due)) {
+    if (!ud_is_wanted(qp, msg) || sh_ud_accept(qp, msg, data, due)) {
         sh_count(ud_drops, 1);
     }
 }
@@ -290,10 +297,13 @@ static void ud_deliver(sh_qp_t *qp, const sh_msg_t *msg, uint64_t due)
 static void ud_deliver_later(void *data, int dropped)
 {
     ud_datagram_t *datagram = data;
+    struct iovec bytes[2]   = {
+              {datagram->bytes + sizeof(sh_msg_t), datagram->msg.size - sizeof(sh_msg_t)}};
 
     --datagram->qp->late;
     if (!dropped) {
-        ud_deliver(datagram->qp, &datagram->msg, 0);
+        ud_deliver(datagram->qp, &datagram->msg, bytes, 0);
+        sh_ud_flush();
     }
     free(datagram);
 }
@@ -304,14 +314,14 @@ static int ud_must_wait(sh_qp_t *qp)
     return (qp->late > 0) || sh_rq_is_empty(sh_qp_rq(qp));
 }
 
-void sh_ud_receive(sh_qp_t *qp, const sh_msg_t *msg)
+void sh_ud_receive(sh_qp_t *qp, const sh_msg_t *msg, const struct iovec data[2])
 {
     ud_datagram_t *datagram;
     uint64_t due;
 
     due = sh_link_arrive(sh_context(qp->super.context)->device->index, msg, msg->length);
     if ((due == 0) || !ud_must_wait(qp)) {
-        ud_deliver(qp, msg, due);
+        ud_deliver(qp, msg, data, due);
         return;
     }
     datagram = malloc(sizeof(*datagram));
@@ -319,8 +329,11 @@ void sh_ud_receive(sh_qp_t *qp, const sh_msg_t *msg)
         sh_count(ud_drops, 1);
         return;
     }
-    datagram->qp = qp;
-    memcpy(datagram->bytes, msg, msg->size);
+    datagram->qp  = qp;
+    datagram->msg = *msg;
+    memcpy(datagram->bytes + sizeof(*msg), data[0].iov_base, data[0].iov_len);
+    memcpy(datagram->bytes + sizeof(*msg) + data[0].iov_len, data[1].iov_base,
+           data[1].iov_len);
     ++qp->late;
     if (sh_agent_at(due, ud_deliver_later, datagram, qp)) {
         --qp->late;

@@ -5,8 +5,8 @@
 
 /*
  * Datagrams that have arrived. They are given their receives one by one, and their data are
- * written for many of them with one call of the kernel, at the end of the agent's turn at the
- * latest. All with sh_proc.lock held.
+ * written for many of them with one call of the kernel, straight from the ring that they came
+ * by. All with sh_proc.lock held.
  */
 #include "counters.h"
 #include "objects.h"
@@ -30,19 +30,23 @@ typedef struct arrival {
     int is_solicited;
     uint32_t offset; /* of the data in the receive: behind the header, if there is none */
     uint32_t length;
-    const uint8_t *data;
+    unsigned local; /* its first piece */
+    unsigned num_local;
+    struct ibv_grh grh;
 } arrival_t;
 
 static struct {
     arrival_t list[ARRIVE_DATAGRAMS];
     unsigned count;
+    struct iovec
+            local[3 *
+                  ARRIVE_DATAGRAMS]; /* each may have a header, and data in two pieces */
+    unsigned num_local;
     struct iovec remote[ARRIVE_PIECES];
     unsigned num_remote;
     unsigned num_pieces; /* of all receives */
-    uint32_t used;       /* bytes of data */
     sh_mr_t *mrs[ARRIVE_PIECES];
     unsigned num_mrs;
-    uint8_t data[ARRIVE_DATAGRAMS * (SH_GRH_SIZE + SH_MAX_MTU)];
 } arrive;
 
 static void arrive_grh(const sh_msg_t *msg, struct ibv_grh *grh)
@@ -94,6 +98,29 @@ static void arrive_append(void *base, size_t length)
     }
 }
 
+/* Find the memory of a piece, among the last ones that are in use already first: datagrams of a
+ * message have a region in common. @return NULL for a bad key. */
+static void *arrive_find(const struct ibv_pd *pd, const struct ibv_sge *sge)
+{
+    unsigned i, tries;
+    sh_mr_t *mr;
+    void *base;
+
+    for (i = arrive.num_mrs, tries = 2; (i > 0) && (tries > 0); --tries) {
+        base = sh_mr_again(arrive.mrs[--i], pd, sge->lkey, sge->addr, sge->length,
+                           IBV_ACCESS_LOCAL_WRITE);
+        if (base != NULL) {
+            return base;
+        }
+    }
+    mr = sh_mr_get(pd, sge->lkey, sge->addr, sge->length, IBV_ACCESS_LOCAL_WRITE, &base);
+    if (mr == NULL) {
+        return NULL;
+    }
+    arrive.mrs[arrive.num_mrs++] = mr;
+    return base;
+}
+
 /* Where the data of a datagram go. @return 0, or -1 for a bad key. */
 static int arrive_places(const arrival_t *arrival)
 {
@@ -104,43 +131,25 @@ static int arrive_places(const arrival_t *arrival)
     uint32_t left            = arrival->length;
     uint32_t part;
     unsigned i;
-    sh_mr_t *mr;
-    void *base;
+    char *base;
 
     for (i = 0; i < wqe->num_sge; ++i) {
-        mr = sh_mr_get(pd, wqe->sge[i].lkey, wqe->sge[i].addr, wqe->sge[i].length,
-                       IBV_ACCESS_LOCAL_WRITE, &base);
-        if (mr == NULL) {
+        base = arrive_find(pd, &wqe->sge[i]);
+        if (base == NULL) {
             return -1;
         }
-        arrive.mrs[arrive.num_mrs++] = mr;
         if (offset >= wqe->sge[i].length) {
             offset -= wqe->sge[i].length;
             continue;
         }
         part = sh_min(wqe->sge[i].length - offset, left);
         if (part > 0) {
-            arrive_append((char *)base + offset, part);
+            arrive_append(base + offset, part);
         }
         offset = 0;
         left -= part;
     }
     return 0;
-}
-
-/* Write one datagram alone, as all of them together could not be. @return 0, or -1. */
-static int arrive_write(const arrival_t *arrival)
-{
-    struct iovec buffer = {(void *)(uintptr_t)arrival->data, arrival->length};
-    int error;
-
-    arrive.num_remote = 0;
-    error             = arrive_places(arrival);
-    if (!error && (arrival->length > 0)) {
-        error = process_vm_writev(getpid(), &buffer, 1, arrive.remote, arrive.num_remote,
-                                  0) != (ssize_t)arrival->length;
-    }
-    return error ? -1 : 0;
 }
 
 static void arrive_put_mrs(void)
@@ -150,27 +159,51 @@ static void arrive_put_mrs(void)
     }
 }
 
-/* Write them all. @return 0, or -1 if each has to be looked at. */
-static int arrive_write_all(void)
+/* Write some datagrams. @return 0, or -1 if that could not be done of all of them. */
+static int arrive_write(const arrival_t *list, unsigned count)
 {
-    struct iovec buffer = {arrive.data, arrive.used};
-    int error           = 0;
+    const arrival_t *last = &list[count - 1];
+    uint64_t length       = 0;
+    int error             = 0;
     unsigned i;
 
     arrive.num_remote = 0;
-    for (i = 0; (i < arrive.count) && !error; ++i) {
-        error = arrive_places(&arrive.list[i]);
+    for (i = 0; (i < count) && !error; ++i) {
+        error = arrive_places(&list[i]);
+        length += list[i].length;
     }
-    if (!error && (arrive.used > 0)) {
-        error = process_vm_writev(getpid(), &buffer, 1, arrive.remote, arrive.num_remote,
-                                  0) != (ssize_t)arrive.used;
+    if (!error && (length > 0)) {
+        error = process_vm_writev(getpid(), &arrive.local[list->local],
+                                  last->local + last->num_local - list->local,
+                                  arrive.remote, arrive.num_remote, 0) != (ssize_t)length;
     }
     arrive_put_mrs();
     return error ? -1 : 0;
 }
 
+/* Complete one. @return The queue that is locked now. */
+static sh_cq_t *arrive_complete(const arrival_t *arrival, sh_cq_t *locked)
+{
+    sh_cq_t *cq = (sh_cq_t *)(void *)arrival->qp->super.recv_cq;
+
+    if (cq != locked) {
+        sh_cq_unlock(locked);
+        pthread_mutex_lock(&cq->lock);
+    }
+    sh_cq_add(cq, arrival->qp, &arrival->wc, 0, arrival->is_solicited, arrival->due);
+    if (arrival->wc.status == IBV_WC_SUCCESS) {
+        return cq;
+    }
+    sh_cq_unlock(cq);
+    pthread_mutex_lock(&arrival->qp->sq_lock);
+    sh_qp_error(arrival->qp, -1);
+    pthread_mutex_unlock(&arrival->qp->sq_lock);
+    return NULL;
+}
+
 void sh_ud_flush(void)
 {
+    sh_cq_t *locked = NULL;
     arrival_t *arrival;
     unsigned i;
     int error;
@@ -178,25 +211,17 @@ void sh_ud_flush(void)
     if (arrive.count == 0) {
         return;
     }
-    error = arrive_write_all();
+    error = arrive_write(arrive.list, arrive.count);
     for (i = 0; i < arrive.count; ++i) {
         arrival = &arrive.list[i];
-        if (error && arrive_write(arrival)) {
+        if (error && arrive_write(arrival, 1)) {
             arrival->wc.status = sh_settings.like_rxe ? IBV_WC_WR_FLUSH_ERR :
                                                         IBV_WC_LOC_PROT_ERR;
         }
-        arrive_put_mrs();
-        sh_cq_push_at((sh_cq_t *)(void *)arrival->qp->super.recv_cq, arrival->qp,
-                      &arrival->wc, 0,
-                      arrival->is_solicited || (arrival->wc.status != IBV_WC_SUCCESS),
-                      arrival->due);
-        if (arrival->wc.status != IBV_WC_SUCCESS) {
-            pthread_mutex_lock(&arrival->qp->sq_lock);
-            sh_qp_error(arrival->qp, -1);
-            pthread_mutex_unlock(&arrival->qp->sq_lock);
-        }
+        locked = arrive_complete(arrival, locked);
     }
-    arrive.count = arrive.num_pieces = arrive.used = 0;
+    sh_cq_unlock(locked);
+    arrive.count = arrive.num_pieces = arrive.num_local = 0;
 }
 
 static void arrive_wc(arrival_t *arrival, const sh_msg_t *msg)
@@ -220,32 +245,37 @@ static void arrive_wc(arrival_t *arrival, const sh_msg_t *msg)
     }
 }
 
-/* Keep the data of a datagram until they are written. */
-static void arrive_data(arrival_t *arrival, const sh_msg_t *msg)
+static void arrive_local(arrival_t *arrival, void *base, size_t length)
 {
-    uint8_t *data = arrive.data + arrive.used;
-    unsigned from = sh_settings.ipv4 ? SH_IPV4_OFFSET : 0;
-    struct ibv_grh grh;
-
-    arrival->data   = data;
-    arrival->offset = SH_GRH_SIZE;
-    arrival->length = (uint32_t)msg->length;
-    if (msg->flags & SH_MSG_GLOBAL) {
-        if (sh_settings.ipv4) {
-            arrive_ipv4(msg, &grh);
-        } else {
-            arrive_grh(msg, &grh);
-        }
-        memcpy(data, (const char *)&grh + from, SH_GRH_SIZE - from);
-        data += SH_GRH_SIZE - from;
-        arrival->offset = from;
-        arrival->length += SH_GRH_SIZE - from;
+    if (length > 0) {
+        arrive.local[arrive.num_local++] = (struct iovec){base, length};
+        ++arrival->num_local;
+        arrival->length += (uint32_t)length;
     }
-    memcpy(data, msg + 1, msg->length);
-    arrive.used += arrival->length;
 }
 
-int sh_ud_accept(sh_qp_t *qp, const sh_msg_t *msg, uint64_t due)
+/* Note what is to be written. */
+static void arrive_data(arrival_t *arrival, const sh_msg_t *msg,
+                        const struct iovec data[2])
+{
+    unsigned from = sh_settings.ipv4 ? SH_IPV4_OFFSET : 0;
+
+    arrival->offset = SH_GRH_SIZE;
+    if (msg->flags & SH_MSG_GLOBAL) {
+        if (sh_settings.ipv4) {
+            arrive_ipv4(msg, &arrival->grh);
+        } else {
+            arrive_grh(msg, &arrival->grh);
+        }
+        arrival->offset = from;
+        arrive_local(arrival, (char *)&arrival->grh + from, SH_GRH_SIZE - from);
+    }
+    arrive_local(arrival, data[0].iov_base, data[0].iov_len);
+    arrive_local(arrival, data[1].iov_base, data[1].iov_len);
+}
+
+int sh_ud_accept(sh_qp_t *qp, const sh_msg_t *msg, const struct iovec data[2],
+                 uint64_t due)
 {
     arrival_t *arrival = &arrive.list[arrive.count];
     int is_too_long;
@@ -261,12 +291,13 @@ int sh_ud_accept(sh_qp_t *qp, const sh_msg_t *msg, uint64_t due)
     arrival->qp           = qp;
     arrival->due          = due;
     arrival->is_solicited = msg->flags & SH_MSG_SOLICITED;
+    arrival->local        = arrive.num_local;
+    arrival->offset = arrival->length = arrival->num_local = 0;
     arrive_wc(arrival, msg);
     if (is_too_long) {
         arrival->wc.status = IBV_WC_REM_INV_REQ_ERR;
-        arrival->offset = arrival->length = 0;
     } else {
-        arrive_data(arrival, msg);
+        arrive_data(arrival, msg, data);
     }
     arrive.num_pieces += arrival->wqe.num_sge;
     sh_count(copies, 1);

@@ -21,10 +21,10 @@
 #endif
 
 #define SH_MAGIC      0x616368746673UL /* "sfthca" */
-#define SH_VERSION    3
+#define SH_VERSION    4
 #define SH_MAX_PROCS  256
 #define SH_MAX_QPS    16384 /* of a process */
-#define SH_RING_SIZE  (128 * 1024)
+#define SH_RING_SIZE  (512 * 1024)
 #define SH_MAX_SGE    30
 #define SH_MAX_INLINE 220
 #define SH_MAX_MTU    4096

@@ -1,0 +1,22 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#ifndef SH_UD_H_
+#define SH_UD_H_
+
+#include "objects.h"
+
+/** Make the header of a datagram, but for its number. */
+void sh_ud_header(const sh_qp_t *qp, const sh_send_wqe_t *wqe, sh_msg_t *msg);
+
+/** @return Whether something may happen to datagrams, so that each is sent for itself. */
+int sh_ud_is_faulty(void);
+
+/**
+ * Send what comes next in the send queue, as far as it can be sent together. With sq_lock held.
+ * @return How many; 0: the next one is for sh_ud_send().
+ */
+unsigned sh_ud_burst(sh_qp_t *qp);
+
+#endif

@@ -1,0 +1,164 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+
+/*
+ * Datagrams of a send queue that follow each other to one process: their data are fetched with one
+ * call of the kernel, straight into the ring to it, and they take their turns on the link
+ * together. What is special about one of them is left to sh_ud_send().
+ */
+#include "counters.h"
+#include "fabric.h"
+#include "link.h"
+#include "ud.h"
+#include "util.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#define BURST_DATAGRAMS 16
+#define BURST_PIECES    96
+
+/* With the lock of sh_fabric_begin() from that on. */
+typedef struct burst {
+    sh_qp_t *qp;
+    unsigned slot;
+    unsigned count;
+    sh_msg_t msgs[BURST_DATAGRAMS];
+    struct iovec remote[BURST_PIECES];
+    unsigned num_remote;
+    struct iovec local[2 * BURST_DATAGRAMS];
+    unsigned num_local;
+    sh_mr_t *mrs[BURST_PIECES];
+    unsigned num_mrs;
+} burst_t;
+
+static void burst_append(struct iovec *list, unsigned *count, void *base, size_t length)
+{
+    struct iovec *last = &list[*count - 1];
+
+    if ((*count > 0) && ((char *)last->iov_base + last->iov_len == (char *)base)) {
+        last->iov_len += length;
+    } else if (length > 0) {
+        list[*count] = (struct iovec){base, length};
+        ++*count;
+    }
+}
+
+/* Find the memory of a piece, which may be that of the last one. @return NULL for a bad key. */
+static void *burst_find(burst_t *burst, const struct ibv_sge *sge)
+{
+    const struct ibv_pd *pd = burst->qp->super.pd;
+    void *base              = NULL;
+
+    if (burst->num_mrs > 0) {
+        base = sh_mr_again(burst->mrs[burst->num_mrs - 1], pd, sge->lkey, sge->addr,
+                           sge->length, 0);
+    }
+    if (base == NULL) {
+        burst->mrs[burst->num_mrs] = sh_mr_get(pd, sge->lkey, sge->addr, sge->length, 0,
+                                               &base);
+        if (burst->mrs[burst->num_mrs] == NULL) {
+            return NULL;
+        }
+        ++burst->num_mrs;
+    }
+    return base;
+}
+
+/* Add a datagram. @return 0, or -1 if the burst ends before it. */
+static int burst_add(burst_t *burst, const sh_send_wqe_t *wqe)
+{
+    unsigned num_remote = burst->num_remote;
+    sh_msg_t *msg       = &burst->msgs[burst->count];
+    struct iovec data[2];
+    void *bases[SH_MAX_SGE];
+    unsigned i;
+
+    if ((sh_qpn_slot(wqe->remote_qpn) != burst->slot) || (wqe->length == 0) ||
+        (wqe->length > sh_settings.mtu) || (wqe->flags & IBV_SEND_INLINE) ||
+        (num_remote + wqe->num_sge > BURST_PIECES) ||
+        (burst->num_mrs + wqe->num_sge > BURST_PIECES)) {
+        return -1;
+    }
+    for (i = 0; i < wqe->num_sge; ++i) {
+        bases[i] = burst_find(burst, &wqe->sge[i]);
+        if (bases[i] == NULL) {
+            return -1;
+        }
+    }
+    sh_ud_header(burst->qp, wqe, msg);
+    if (sh_fabric_place(burst->slot, msg->size, data)) {
+        return -1;
+    }
+    msg->psn = sh_psn_add(burst->qp->sq.psn, burst->count);
+    for (i = 0; i < wqe->num_sge; ++i) {
+        burst_append(burst->remote, &burst->num_remote, bases[i], wqe->sge[i].length);
+    }
+    for (i = 0; i < 2; ++i) {
+        burst_append(burst->local, &burst->num_local, data[i].iov_base, data[i].iov_len);
+    }
+    ++burst->count;
+    return 0;
+}
+
+/* @return 0, or -1 if nothing was fetched, or not everything. */
+static int burst_fetch(const burst_t *burst)
+{
+    ssize_t length = 0;
+    unsigned i;
+
+    for (i = 0; i < burst->num_local; ++i) {
+        length += (ssize_t)burst->local[i].iov_len;
+    }
+    return (process_vm_readv(getpid(), burst->local, burst->num_local, burst->remote,
+                             burst->num_remote, 0) == length) ?
+                   0 :
+                   -1;
+}
+
+/* They have been sent. */
+static void burst_complete(const burst_t *burst)
+{
+    sh_qp_t *qp = burst->qp;
+    unsigned i;
+
+    for (i = 0; i < burst->count; ++i) {
+        sh_link_count(burst->msgs[i].length, sh_settings.mtu);
+        ++qp->sq.next;
+        sh_sq_complete_at(qp, IBV_WC_SUCCESS, burst->msgs[i].sent + burst->msgs[i].wire);
+    }
+    qp->sq.psn = sh_psn_add(qp->sq.psn, burst->count);
+}
+
+unsigned sh_ud_burst(sh_qp_t *qp)
+{
+    burst_t burst;
+    uint64_t i;
+
+    burst.qp    = qp;
+    burst.slot  = sh_qpn_slot(sh_sq_at(&qp->sq, qp->sq.next)->remote_qpn);
+    burst.count = burst.num_remote = burst.num_local = burst.num_mrs = 0;
+    if (sh_ud_is_faulty() || sh_fabric_begin(burst.slot)) {
+        return 0;
+    }
+    for (i = qp->sq.next; (i < qp->sq.tail) && (burst.count < BURST_DATAGRAMS); ++i) {
+        if (burst_add(&burst, sh_sq_at(&qp->sq, i))) {
+            break;
+        }
+    }
+    if ((burst.count > 0) && burst_fetch(&burst)) {
+        burst.count = 0;
+    }
+    if (burst.count > 0) {
+        sh_link_send_all(sh_context(qp->super.context)->device->index, burst.msgs,
+                         burst.count, &qp->sent);
+    }
+    sh_fabric_end(burst.slot, burst.msgs, burst.count);
+    while (burst.num_mrs > 0) {
+        sh_mr_put(burst.mrs[--burst.num_mrs]);
+    }
+    burst_complete(&burst);
+    return burst.count;
+}
