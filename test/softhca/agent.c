@@ -49,6 +49,9 @@
 /* So long what is due keeps a thread that polls from what is complete. */
 #define AGENT_TURN_NS 20000
 
+/* So long ago a poll counts as one of now: PEERS_POLLED_NS. */
+#define AGENT_RECENT_NS 10000
+
 /* A full ring's reader wakes the agent; this is for one that has died. */
 #define AGENT_STALL_NS 1000000
 
@@ -217,6 +220,7 @@ static unsigned agent_turn(void)
     uint64_t end = sh_now() + AGENT_TURN_NS;
     unsigned work;
 
+    __atomic_store_n(&sh_fabric_inbox()->room, 0, __ATOMIC_SEQ_CST);
     if (__atomic_load_n(&agent.attention_count, __ATOMIC_RELAXED) > 0) {
         agent_attend_all(sh_now());
     }
@@ -276,20 +280,75 @@ void sh_agent_polled(uint64_t now)
     }
 }
 
-void sh_agent_help(uint64_t now)
+/* How long ago a thread polled that does so again and again. */
+static uint64_t agent_polled_before(void)
 {
-    if ((!sh_fabric_pending() && !__atomic_load_n(&agent.urgent, __ATOMIC_RELAXED) &&
-         (sh_calls_due() > now)) ||
-        __atomic_load_n(&agent.waiting, __ATOMIC_RELAXED) ||
+    uint64_t polled = __atomic_load_n(&sh_fabric_inbox()->polled, __ATOMIC_RELAXED);
+    uint64_t now    = sh_now();
+
+    return (now > polled) ? now - polled : 0;
+}
+
+uint64_t sh_agent_enter(void)
+{
+    __atomic_fetch_add(&sh_fabric_inbox()->busy, 1, __ATOMIC_SEQ_CST);
+    return agent_polled_before();
+}
+
+void sh_agent_leave(uint64_t before)
+{
+    uint64_t polled = sh_now() - before;
+
+    /* As in sh_agent_polled() */
+    if (before < AGENT_RECENT_NS) {
+        __atomic_store_n(&agent.steady, polled, __ATOMIC_SEQ_CST);
+        if (__atomic_load_n(&agent.ticking, __ATOMIC_SEQ_CST)) {
+            __atomic_store_n(&sh_fabric_inbox()->polled, polled, __ATOMIC_RELAXED);
+        }
+    }
+    __atomic_fetch_sub(&sh_fabric_inbox()->busy, 1, __ATOMIC_SEQ_CST);
+    if (sh_fabric_pending()) {
+        sh_fabric_kick();
+    }
+}
+
+/* @return Whether it could be done. */
+static int agent_try_turn(void)
+{
+    if (__atomic_load_n(&agent.waiting, __ATOMIC_RELAXED) ||
         pthread_mutex_trylock(&sh_proc.lock)) {
-        return;
+        return 0;
     }
     sh_count(helps, 1);
     agent_turn();
     pthread_mutex_unlock(&sh_proc.lock);
     sh_fabric_wake();
-    /* That was no pause */
-    __atomic_store_n(&agent.polled, sh_now(), __ATOMIC_RELAXED);
+    return 1;
+}
+
+void sh_agent_help(uint64_t now)
+{
+    uint64_t before;
+    int done;
+
+    if (!sh_fabric_pending() && !__atomic_load_n(&agent.urgent, __ATOMIC_RELAXED) &&
+        (sh_calls_due() > now)) {
+        return;
+    }
+    before = sh_agent_enter();
+    done   = agent_try_turn();
+    sh_agent_leave(before);
+    if (done) {
+        /* That was no pause */
+        __atomic_store_n(&agent.polled, sh_now(), __ATOMIC_RELAXED);
+    }
+}
+
+void sh_agent_meanwhile(void)
+{
+    if (sh_fabric_pending()) {
+        agent_try_turn();
+    }
 }
 
 void sh_agent_catch_up(void)

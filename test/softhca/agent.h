@@ -67,6 +67,17 @@ void sh_agent_help(uint64_t now);
 /** Do it before a QP changes: what was acknowledged is complete. With sh_proc.lock held. */
 void sh_agent_catch_up(void);
 
+/** A thread of the program stays in the driver for a while: nobody wakes the agent for what comes
+ * meanwhile. @return What sh_agent_leave() is to be given. */
+uint64_t sh_agent_enter(void);
+
+/** It leaves. The time since then does not count as one in which nobody polled; for what is there
+ * the agent is woken, unless a thread polls. */
+void sh_agent_leave(uint64_t before);
+
+/** Do what has come in between. No lock may be held. */
+void sh_agent_meanwhile(void);
+
 /** The program is going to sleep: the agent does all the work itself. */
 void sh_agent_alone(void);
 

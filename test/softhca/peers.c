@@ -193,6 +193,16 @@ static void peers_wake(sh_inbox_t *inbox)
     }
 }
 
+/* Wake the agent of another process, for what is in its segment: a thread that is busy there looks
+ * at that before it leaves, but at nothing else that an agent has to do. */
+static void peers_wake_other(sh_inbox_t *inbox)
+{
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&inbox->busy, __ATOMIC_RELAXED) == 0) {
+        peers_wake(inbox);
+    }
+}
+
 void sh_fabric_kick(void)
 {
     peers_wake(sh_fabric_inbox());
@@ -286,7 +296,7 @@ void sh_fabric_wake(void)
             peer = &peers_table[slot];
             pthread_mutex_lock(&peer->lock);
             if (peer->inbox != NULL) {
-                peers_wake(peer->inbox);
+                peers_wake_other(peer->inbox);
             }
             pthread_mutex_unlock(&peer->lock);
         }
@@ -442,8 +452,8 @@ static void peers_make_room(unsigned slot, sh_ring_t *ring)
     __atomic_store_n(&ring->want_space, 0, __ATOMIC_RELAXED);
     pthread_mutex_lock(&peer->lock);
     if (!peers_open(peer, slot)) {
-        __atomic_fetch_add(&peer->inbox->doorbell, 1, __ATOMIC_RELEASE);
-        syscall(SYS_futex, &peer->inbox->doorbell, FUTEX_WAKE, 1, NULL, NULL, 0);
+        __atomic_store_n(&peer->inbox->room, 1, __ATOMIC_RELEASE);
+        peers_wake_other(peer->inbox);
     }
     pthread_mutex_unlock(&peer->lock);
 }
@@ -543,7 +553,7 @@ int sh_fabric_pending(void)
             return 1;
         }
     }
-    return 0;
+    return __atomic_load_n(&inbox->room, __ATOMIC_RELAXED) != 0;
 }
 
 uint32_t *sh_fabric_guard(unsigned slot, uint32_t index)

@@ -173,17 +173,11 @@ static int post_list(sh_qp_t *qp, struct ibv_send_wr *wr, struct ibv_send_wr **b
     return error;
 }
 
-int sh_post_send(struct ibv_qp *super, struct ibv_send_wr *wr,
-                 struct ibv_send_wr **bad_wr)
+static int post_send(sh_qp_t *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
 {
-    sh_qp_t *qp = (sh_qp_t *)(void *)super;
-    int error   = EINVAL;
+    struct ibv_qp *super = &qp->super;
+    int error            = EINVAL;
 
-    if (!sh_context_valid(super->context)) {
-        *bad_wr = wr;
-        return EIO;
-    }
-    sh_count(post_send, 1);
     pthread_mutex_lock(&qp->sq_lock);
     if (super->state >= IBV_QPS_RTS) {
         error = post_list(qp, wr, bad_wr);
@@ -197,6 +191,29 @@ int sh_post_send(struct ibv_qp *super, struct ibv_send_wr *wr,
     }
     pthread_mutex_unlock(&qp->sq_lock);
     sh_fabric_wake();
+    return error;
+}
+
+int sh_post_send(struct ibv_qp *super, struct ibv_send_wr *wr,
+                 struct ibv_send_wr **bad_wr)
+{
+    sh_qp_t *qp = (sh_qp_t *)(void *)super;
+    uint64_t before;
+    int error;
+
+    if (!sh_context_valid(super->context)) {
+        *bad_wr = wr;
+        return EIO;
+    }
+    sh_count(post_send, 1);
+    if (super->qp_type != IBV_QPT_UD) {
+        return post_send(qp, wr, bad_wr);
+    }
+    /* Datagrams are copied here, which takes its time */
+    before = sh_agent_enter();
+    error  = post_send(qp, wr, bad_wr);
+    sh_agent_meanwhile();
+    sh_agent_leave(before);
     return error;
 }
 

@@ -122,7 +122,9 @@ typedef struct sh_inbox {
     uint64_t pending[SH_MAX_PROCS / 64]; /* rings with something new */
     uint8_t pad1[64 - 24 - SH_MAX_PROCS / 8];
     uint64_t polled; /* when a thread looked that will look again soon; see agent.c */
-    uint8_t pad2[64 - 8];
+    uint32_t busy;   /* threads that look before they leave the driver */
+    uint32_t room;   /* there is some again in a ring that was full */
+    uint8_t pad2[64 - 16];
     /* For what acknowledgements are wanted at once, see agent.h; requests name one of the words */
     uint32_t wanted[SH_WANTS];
     uint8_t pad3[SH_PAGE - 128 - 4 * SH_WANTS];
