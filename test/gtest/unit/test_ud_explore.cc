@@ -62,7 +62,7 @@ struct control {
     }
 };
 
-ri_ud_times_t times = {1, 1, 1, 1, 0, 0};
+ri_ud_times_t times = {1, 1, 1, 1, 0, 0, 0};
 ri_ud_counters_t counters;
 
 class state;
