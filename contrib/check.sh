@@ -98,7 +98,8 @@ esac
 # Each step and its limit in seconds. A step's own limits for what it runs are shorter;
 # these are for what nobody thought of.
 case $sanitizer in
-asan) steps=(gtest_unit gtest_rc gtest_ucp_stock gtest_ucp_recv_init gtest_ucp_memory) ;;
+asan) steps=(gtest_unit gtest_rc gtest_ucp_stock gtest_ucp_recv_init gtest_ucp_memory
+    gtest_ucp_ud) ;;
 tsan) steps=(gtest_unit gtest_ucp_recv_init gtest_ucp_memory) ;;
 *) steps=(layout symbols inert switch report sender_mask model gtest_unit gtest_rc
     gtest_rc_rxe gtest_ucp_stock gtest_ucp_recv_init gtest_ucp_memory gtest_ucp_put
