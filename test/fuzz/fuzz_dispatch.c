@@ -12,12 +12,16 @@
  * requests and messages are given back exactly once.
  */
 
+#include "fuzz_net.h"
 #include "ucp/core/config.h"
 #include "ucp/core/ep_op.h"
 #include "ucp/core/log.h"
 #include "ucp/core/worker.h"
 #include "ucp/preload/stock.h"
+#include "ucp/proto/planes.h"
+#include "ucp/proto/planes_rdma.h"
 #include "ucp/proto/ring_channel.h"
+#include "ucp/proto/rtr_message.h"
 #include "ucp/tag/deliver.h"
 #include "ucp/tag/dispatch.h"
 #include "ucp/tag/recv.h"
@@ -55,6 +59,7 @@ enum {
     OP_OFFER,   /* the peer offers a ring */
     OP_DRAIN,   /* ... and reads from it */
     OP_CHANNEL, /* a stream had a channel, whose records come again */
+    OP_NET,     /* something happens in the network */
     OP_LAST
 };
 
@@ -68,16 +73,7 @@ enum {
                           low bits that were there */
 };
 
-#define CHECK(_condition) \
-    do { \
-        if (!(_condition)) { \
-            static const char text[] = "fuzz_dispatch: failed: " #_condition "\n"; \
-            if (write(2, text, sizeof(text) - 1) < 0) { \
-                abort(); \
-            } \
-            abort(); \
-        } \
-    } while (0)
+#define CHECK FUZZ_CHECK
 
 typedef struct input {
     const uint8_t *at;
@@ -149,6 +145,17 @@ static struct {
     int read_fails;
     int read_unreachable;
 } g;
+
+void fuzz_failed(const char *what)
+{
+    static const char text[] = "fuzz_dispatch: failed: ";
+
+    if ((write(2, text, sizeof(text) - 1) < 0) || (write(2, what, strlen(what)) < 0) ||
+        (write(2, "\n", 1) < 0)) {
+        abort();
+    }
+    abort();
+}
 
 static uint8_t take(input_t *in)
 {
@@ -513,6 +520,8 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     ri_config.progress_skip   = 2;
     ri_config.reorder_window  = 32;
     ri_config.ib_devices      = "";
+    ri_config.ib_eager_peers  = 2;
+    ri_config.ib_eager_size   = RING_SIZE;
     ri_config.connect_timeout = 300;
     ri_config.am_id           = 4079;
     ri_config.stats_dest      = "stderr";
@@ -656,7 +665,7 @@ static void fix_header(uint8_t *at, size_t length, unsigned flags)
 static void op_am(input_t *in)
 {
     unsigned flags            = take(in);
-    size_t header_length      = take(in) % 72;
+    size_t header_length      = take(in) % 128;
     size_t length             = take16(in) % MAX_LENGTH;
     uint8_t *header           = take_bytes(in, header_length);
     uint8_t *data             = take_bytes(in, length);
@@ -960,6 +969,79 @@ static void op_channel(input_t *in)
     stream->channel->rx.pos = take(in);
 }
 
+/* A good peer: a way through the network comes about, as both sides want it. */
+static void net_way(uint8_t which)
+{
+    ri_conn_t *conn           = pick_conn(which & 0x0f);
+    ucp_am_recv_param_t param = {0};
+    ri_wire_plane_t msg       = {.base.value = RI_WIRE_PLANE_REACHED, .length = 8};
+    ri_wire_conn_ack_t ack    = {.base.type = RI_WIRE_CONN_ACK, .base.value = 1};
+    ri_stream_t *stream;
+    ri_peer_t *peer;
+
+    if ((conn == NULL) || (conn->peer == NULL)) {
+        return;
+    }
+    peer                   = conn->peer;
+    ri_config.rc_max_peers = (which & 0x40) ? 8 : 0;
+    if (conn->remote_id == 0) {
+        ack.uid = peer->uid;
+        ri_wire_set_id(&ack.base, conn->id);
+        ri_dispatch_am(g.worker, &ack, sizeof(ack), &ack, 0, &param);
+    }
+    ri_planes_ask_rdma(conn);
+    if (peer->rdma_ep == NULL) {
+        return;
+    }
+    msg.plane     = peer->rdma_kind;
+    msg.asked     = (uint16_t)peer->rdma_way;
+    msg.way       = peer->rdma_way;
+    msg.base.type = RI_WIRE_PLANE_ACK;
+    ri_wire_set_id(&msg.base, conn->id);
+    ri_dispatch_am(g.worker, &msg, sizeof(msg), &msg, 0, &param);
+    if (!ucs_list_is_empty(&peer->streams)) {
+        stream         = ucs_list_head(&peer->streams, ri_stream_t, peer_list);
+        msg.base.type  = RI_WIRE_PLANE_REQ;
+        msg.base.value = RI_WIRE_PLANE_WRITES;
+        ri_wire_set_id(&msg.base, stream->id);
+        ri_dispatch_am(g.worker, &msg, sizeof(msg), &msg, 0, &param);
+    }
+}
+
+static void op_net(input_t *in)
+{
+    uint8_t what  = take(in);
+    uint8_t which = take(in);
+    uint32_t immediate;
+
+    switch (what % 7) {
+    case 0:
+        net_way(which);
+        break;
+    case 1:
+        fuzz_net_end(which & 0x0f, which >> 4);
+        break;
+    case 2:
+        fuzz_net_hear(which);
+        break;
+    case 3:
+        immediate = take16(in);
+        immediate |= (uint32_t)take16(in) << 16;
+        fuzz_net_notify(which & 3, immediate, take16(in));
+        break;
+    case 4:
+        fuzz_net_break(which & 3);
+        break;
+    case 5:
+        fuzz_net_mode(which);
+        break;
+    default: /* the plane within the host is there, or not */
+        if (g.num_plane_eps == 0) {
+            g.worker->plane = (which & 1) ? NULL : &g.plane;
+        }
+    }
+}
+
 static void op_drain(input_t *in)
 {
     unsigned count = take(in) % 16;
@@ -993,6 +1075,8 @@ static void start(void)
     g.plane         = (ri_plane_t){.ops          = &fuzz_plane_ops,
                                    .capabilities = RI_PLANE_READ | RI_PLANE_WRITE};
     g.worker->plane = &g.plane;
+    fuzz_net_open(g.worker);
+    ri_rtr_message_listen(g.worker);
     CHECK(ri_conn_create(g.worker, (ucp_ep_h)&g.eps[0], PEER_UID, UCS_OK,
                          RI_CONN_USER | RI_CONN_PEER_MODE, &conn) == UCS_OK);
 }
@@ -1048,6 +1132,7 @@ static void stop(void)
     CHECK(g.worker->counters.held_bytes == 0);
     CHECK(g.worker->num_rings == 0);
     ri_worker_free(g.worker);
+    fuzz_net_closed();
     ri_context_destroy(g.context);
     if (g.ring.control != NULL) {
         ri_ring_rx_close(&g.ring);
@@ -1058,11 +1143,11 @@ static void stop(void)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static void (*const ops[OP_LAST])(input_t * in) = {
-            [OP_AM] = op_am,          [OP_RECV] = op_recv,     [OP_PROBE] = op_probe,
-            [OP_CANCEL] = op_cancel,  [OP_RECORD] = op_record, [OP_SMASH] = op_smash,
-            [OP_SEND] = op_send,      [OP_STOCK] = op_stock,   [OP_CONN] = op_conn,
-            [OP_MODE] = op_mode,      [OP_OFFER] = op_offer,   [OP_DRAIN] = op_drain,
-            [OP_CHANNEL] = op_channel};
+            [OP_AM] = op_am,           [OP_RECV] = op_recv,     [OP_PROBE] = op_probe,
+            [OP_CANCEL] = op_cancel,   [OP_RECORD] = op_record, [OP_SMASH] = op_smash,
+            [OP_SEND] = op_send,       [OP_STOCK] = op_stock,   [OP_CONN] = op_conn,
+            [OP_MODE] = op_mode,       [OP_OFFER] = op_offer,   [OP_DRAIN] = op_drain,
+            [OP_CHANNEL] = op_channel, [OP_NET] = op_net};
     input_t in = {.at = data, .left = size};
     uint8_t op;
 

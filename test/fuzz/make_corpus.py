@@ -24,11 +24,12 @@ CHANNEL_OFFER, CHANNEL_ACCEPT, CHANNEL_STOP, CHANNEL_CLOSE = 42, 43, 44, 45
 CHANNEL_AGAIN, CHANNEL_ALL = 46, 0xff
 RTR_UD = 47
 HELLO = 0x80
+LONG = 3000 # a message for the planes
 PAD, START, PART = 0xff, 0xfe, 0xfd
 
 # fuzz_dispatch.c
 (OP_AM, OP_RECV, OP_PROBE, OP_CANCEL, OP_PROGRESS, OP_RECORD, OP_SMASH, OP_SEND, OP_STOCK,
- OP_CONN, OP_MODE, OP_OFFER, OP_DRAIN, OP_CHANNEL) = range(14)
+ OP_CONN, OP_MODE, OP_OFFER, OP_DRAIN, OP_CHANNEL, OP_NET) = range(15)
 AM_RNDV, AM_DATA, AM_REPLY, AM_HELLO, AM_ORDER = 1, 2, 4, 8, 16
 PEER = 0x2222
 
@@ -42,8 +43,12 @@ def hello(conn=1, uid=0, host=1):
     return struct.pack('<IBBHQQII', 0x49524355, 1, 0, 0, uid, host, conn - 1, 0)
 
 
+def target(length=LONG):
+    return struct.pack('<IIIIIHHQ', 2, 1, 1, 1, 1, 2048, 0, length)
+
+
 def header(kind, ident, value, tag=0, req=0, total=0, uid=PEER, say_hello=False,
-           host=1):
+           host=1, who=0):
     out = base(kind | (HELLO if say_hello else 0), ident, value)
     if kind in (EAGER, BULK):
         out += struct.pack('<Q', tag)
@@ -63,7 +68,7 @@ def header(kind, ident, value, tag=0, req=0, total=0, uid=PEER, say_hello=False,
         out += struct.pack('<QQQQIIIIHH', tag, 1, 0x1000, 300, 7, req, value, value, 0, total)
     elif kind == RTR_UD:
         out += struct.pack('<QQIIIHHIIIIIHHQ', tag, 1, req, value, value, 0, total,
-                           2, 1, 1, 1, 1, 2048, 0, 300)
+                           2, 1, 1, 1, 1, 2048, 0, LONG)
     elif kind == REVOKE:
         out += struct.pack('<HHIQ', total, 0, 1, uid)
     elif kind == REVOKED:
@@ -71,7 +76,7 @@ def header(kind, ident, value, tag=0, req=0, total=0, uid=PEER, say_hello=False,
     elif kind == USED:
         out += struct.pack('<13I', total, *range(req, req + 12))
     elif kind == TARGET:
-        out += struct.pack('<IIII32s', total, 1, 1, 0, b'target')
+        out += struct.pack('<IIII32s', total, 1, req or 1, 0, target())
     elif kind == ABANDON:
         out += struct.pack('<II', total, value)
     elif CHANNEL_OFFER <= kind <= CHANNEL_CLOSE:
@@ -80,7 +85,7 @@ def header(kind, ident, value, tag=0, req=0, total=0, uid=PEER, say_hello=False,
         out += struct.pack('<8I', *range(req, req + 8))
     elif kind == RING_OFFER:
         out += struct.pack('<IIIIQQ', 1, 0, 1, 0, 0x5eed, uid)
-    return out + (hello(host=host) if say_hello else b'')
+    return out + (hello(uid=who, host=host) if say_hello else b'')
 
 
 def am(head, data=b'', flags=0, apart=True):
@@ -161,6 +166,39 @@ def drain(count=15):
 
 
 PROGRESS = bytes([OP_PROGRESS])
+SENDS, BY_RTR = 32, 64
+
+
+def way(kind=0, which=0):
+    """A way through the network, by datagrams or (0x40) by connections"""
+    return bytes([OP_NET, 0, kind | which])
+
+
+def ends(which=0, how=0):
+    return bytes([OP_NET, 1, which | how << 4]) + PROGRESS
+
+
+def hears(which=0):
+    return bytes([OP_NET, 2, which])
+
+
+def notifies(which, immediate, length):
+    return bytes([OP_NET, 3, which]) + struct.pack('<IH', immediate, length) + PROGRESS
+
+
+def breaks(which=0):
+    return bytes([OP_NET, 4, which]) + PROGRESS
+
+
+def net_mode(bits):
+    return bytes([OP_NET, 5, bits])
+
+
+def rts_net(flags, value=3, req=7, address=0, tag=0, number=1):
+    """An RTS by a way"""
+    return am(header(RTS, 1, value, tag, req), struct.pack(
+        '<HHHHQQ', 1, flags, 0, number, address, LONG) + struct.pack('<I', 5) *
+        bool(flags & 8))
 CLOSE, FAIL, RMA, NEW = 2, 1, 3, 0
 RING = b''.join(first_contact(sn) for sn in (1, 2, 3))
 
@@ -394,6 +432,48 @@ def inputs():
         send()
     yield 'send-reset', offer() + send(flags=1) + send(length=1000) * 6 + \
         am(header(RESET, 1, 1)) + send() + conn(CLOSE)
+    # A peer of another host, whose endpoint is not in error mode PEER
+    far = conn(NEW, 9) + recv(0, 0) * 2 + first_contact(host=0, who=1) + \
+        first_contact(2, host=0, who=1)
+    for kind, name in ((0, 'ud'), (0x40, 'rc')):
+        net = far + way(kind, 1)
+        offers = net + recv(0, 0, LONG) * 3 + PROGRESS
+        yield f'net-{name}-send', net + send(1, length=LONG) + am(header(FIN, 2, 1)) + \
+            send(1, length=LONG, flags=1) + breaks() + send(1, length=LONG)
+        for how in range(4):
+            yield f'net-{name}-target-{how}', net + send(1, length=LONG) + \
+                am(header(TARGET, 2, 1, req=1, total=5)) + \
+                ends(0, how) + am(header(NACK, 2, 1, total=5)) + PROGRESS
+            yield f'net-{name}-rtr-{how}', net + \
+                am(header(RTR_UD, 2, 1, 0, 1, 0)) + am(header(RTR, 2, 1, 0, 1, 1)) + \
+                send(1, length=LONG) * 2 + ends(0, how) + ends(0, how) + \
+                am(header(TARGET, 2, 1, req=1, total=5)) + am(header(REVOKE, 2, 1))
+            yield f'net-{name}-recv-{how}', offers + hears(0) + rts_net(SENDS) + \
+                ends(0, how) + rts_net(8, 4, 8) + ends(0, how) + \
+                am(header(ABANDON, 1, 7, total=1))
+            yield f'net-{name}-by-rtr-{how}', offers + \
+                rts_net(SENDS | BY_RTR, address=1) + ends(0, how) + ends(1, how) + \
+                rts_net(SENDS | BY_RTR, 4, 8, address=1 << 32 | 1) + bytes([OP_CANCEL, 2])
+        yield f'net-{name}-cancel', offers + bytes([OP_CANCEL, 0]) + hears(1) + \
+            bytes([OP_CANCEL, 1, OP_CANCEL, 2]) + PROGRESS
+        yield f'net-{name}-waits', net + net_mode(8) + recv(0, 0, LONG) * 2 + \
+            rts_net(SENDS) + net_mode(0) + PROGRESS + ends()
+        yield f'net-{name}-fails', net_mode(1) + far + way(kind, 1) + net_mode(2) + \
+            way(kind, 1) + recv(0, 0, LONG) + send(1, length=LONG) + net_mode(4) + rts_net(SENDS)
+        yield f'net-{name}-ends', offers + rts_net(SENDS) + am(header(BYE, 1, 2)) + \
+            conn(CLOSE, 1) + net_mode(16) + PROGRESS
+        yield f'net-{name}-gone', offers + am(base(PLANE_REQ, 1, 8) + struct.pack(
+            '<BBHI32s', 4 if kind == 0 else 2, 8, 1, 1, b'')) + rts_net(SENDS) + PROGRESS
+    net = far + way(0x40, 1)
+    yield 'net-notified', net + recv(0, 0, LONG) * 3 + PROGRESS + \
+        notifies(0, 1 << 22 | 2, LONG) + notifies(0, 1 << 22 | 1 << 17 | 1 << 16 | 3, 5) + \
+        am(header(USED, 1, 2, req=0, total=1)) + am(header(REVOKED, 1, 1)) + breaks()
+    yield 'net-channel', net + am(header(CHANNEL_OFFER, 2, 4096, total=1)) + PROGRESS + \
+        send(1) * 6 + ends() + ends() + send(1, length=200) * 40 + PROGRESS + \
+        am(header(CHANNEL_STOP, 2, 0)) + PROGRESS + breaks()
+    yield 'net-channel-in', net + b''.join(first_contact(n, host=0, who=1) for n in range(3, 13)) + \
+        PROGRESS + am(header(CHANNEL_ACCEPT, 1, 0)) + am(header(CHANNEL_CLOSE, 1, 0)) + \
+        breaks() + again(EAGER, b'abc')
     yield 'self', conn(NEW, 0x41) + send(1) + send(1, length=3000) + send(1, flags=1) + \
         recv() * 2 + conn(CLOSE, 1) + recv()
     yield 'conns', conn(NEW, 1) + conn(NEW, 0x82) + conn(NEW, 0x2b) + send(1) + send(2) + \
