@@ -228,6 +228,14 @@ void ri_ud_recv_serve(ri_ud_plane_t *plane);
 void ri_ud_recv_probe(ri_ud_ep_t *ep, ri_ud_message_t *message);
 void ri_ud_recv_cancel(ri_ud_recv_t *recv, ucs_status_t status);
 
+/**
+ * Take the queue pair of a transfer whose sender does not call progress, and so may keep it for
+ * ever, while others wait (ud_stall.c). That sender is told, and asks for another way.
+ *
+ * @return Whether there was one.
+ */
+int ri_ud_take_stalled(ri_ud_plane_t *plane);
+
 /** Tell those in plane->ready. @return Their number. */
 unsigned ri_ud_recv_tell_ready(ri_ud_plane_t *plane);
 

@@ -15,9 +15,6 @@
 
 #define RECV_POLL_BATCH 32
 
-/* So often at least it is looked for senders that have stopped, before one is found. */
-#define RECV_STALL_LOOKS 16
-
 static ri_ud_recv_t *recv_of_rx(ri_ud_rx_t *rx)
 {
     return ri_container_of(rx, ri_ud_recv_t, rx);
@@ -412,42 +409,6 @@ static int recv_revoke(ri_ud_plane_t *plane)
     return 0;
 }
 
-/* Time in which this process does not call progress hardly counts: it cannot have heard anything. */
-static uint64_t recv_waited(ri_ud_plane_t *plane)
-{
-    uint64_t waited = ri_min(plane->now - plane->stall_looked,
-                             plane->times.stall / RECV_STALL_LOOKS);
-
-    plane->stall_looked = plane->now;
-    return waited;
-}
-
-/* Take the queue pair of a transfer whose sender does not call progress, and so may keep it for
- * ever, while others wait. That sender is told, and asks for another way. @return Whether there was
- * one. */
-static int recv_take_stalled(ri_ud_plane_t *plane)
-{
-    uint64_t waited = recv_waited(plane);
-    ri_ud_recv_t *recv, *worst = NULL;
-    uint32_t seen;
-
-    ucs_list_for_each(recv, &plane->active, super.list) {
-        seen          = recv->rx.base + recv->rx.filled + recv->probes;
-        recv->stalled = (seen == recv->seen) ? recv->stalled + waited : 0;
-        recv->seen    = seen;
-        if ((recv->stalled >= plane->times.stall) &&
-            ((worst == NULL) || (recv->stalled > worst->stalled))) {
-            worst = recv;
-        }
-    }
-    if (worst == NULL) {
-        return 0;
-    }
-    ++plane->counters.ud_revoked;
-    ri_ud_recv_cancel(worst, UCS_ERR_CANCELED);
-    return 1;
-}
-
 /* No queue pair exists, and none can be made: what waits would do so for ever. */
 static void recv_end_waiting(ri_ud_plane_t *plane)
 {
@@ -471,7 +432,7 @@ void ri_ud_recv_serve(ri_ud_plane_t *plane)
     while (!ucs_list_is_empty(&plane->waiting)) {
         qp = ri_ud_pool_take(&plane->pool);
         if (qp == NULL) {
-            if (recv_revoke(plane) || recv_take_stalled(plane)) {
+            if (recv_revoke(plane) || ri_ud_take_stalled(plane)) {
                 continue;
             }
             if (plane->pool.count == 0) {
