@@ -67,7 +67,7 @@ def header(kind, ident, value, tag=0, req=0, total=0, uid=PEER, say_hello=False,
     elif kind == RTR:
         out += struct.pack('<QQQQIIIIHH', tag, 1, 0x1000, 300, 7, req, value, value, 0, total)
     elif kind == RTR_UD:
-        out += struct.pack('<QQIIIHHIIIIIHHQ', tag, 1, req, value, value, 0, total,
+        out += struct.pack('<QQIIIHHIIIIIHHQ', tag, 1, req, value - 1, value, 0, total,
                            2, 1, 1, 1, 1, 2048, 0, LONG)
     elif kind == REVOKE:
         out += struct.pack('<HHIQ', total, 0, 1, uid)
@@ -432,9 +432,10 @@ def inputs():
         send()
     yield 'send-reset', offer() + send(flags=1) + send(length=1000) * 6 + \
         am(header(RESET, 1, 1)) + send() + conn(CLOSE)
-    # A peer of another host, whose endpoint is not in error mode PEER
-    far = conn(NEW, 9) + recv(0, 0) * 2 + first_contact(host=0, who=1) + \
-        first_contact(2, host=0, who=1)
+    # A peer of another host, whose endpoint is not in error mode PEER, and two long messages, from
+    # which it is known who sends those of tag 0
+    far = conn(NEW, 9) + recv(0, 0, LONG) * 2 + b''.join(
+        first_contact(n, BULK, b'x' * 2000, host=0, who=1) for n in (1, 2))
     for kind, name in ((0, 'ud'), (0x40, 'rc')):
         net = far + way(kind, 1)
         offers = net + recv(0, 0, LONG) * 3 + PROGRESS
