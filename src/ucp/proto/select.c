@@ -101,9 +101,9 @@ static int select_has_net_rtr(const ri_select_param_t *param)
 }
 
 /* What goes as datagrams is not written from the pool: the receiver would have to be told who
- * frees it. Else: a write through a network ends when it is acknowledged, a latency after the receiver has the
- * data. With a copy the sender goes on before: a receive that it posts then is offered by the time
- * that the other side answers. */
+ * frees it. Any other write through a network ends when it is acknowledged, a latency after the
+ * receiver has the data. With a copy the sender goes on before: a receive that it posts then is
+ * offered by the time that the other side answers. */
 static ri_proto_t select_by_net_rtr(const ri_select_param_t *param)
 {
     if (select_can(param->net_plane, NEED_UD)) {
