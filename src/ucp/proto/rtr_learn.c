@@ -80,12 +80,8 @@ static void rtr_note_waiting(ri_peer_t *peer, int waiting)
 /* A network writes without a processor, so there is a round trip to be saved whenever an RTR is
  * in time. One that is not costs a message, for which a processor that computes may be
  * interrupted. */
-static int rtr_gain_by_message(const ri_recv_req_t *recv, const ri_stream_t *stream,
-                               const ri_arrival_t *arrival, uint32_t now)
+static int rtr_gain_by_message(const ri_recv_req_t *recv, uint32_t now)
 {
-    if (recv->rtr == RI_RTR_BY_UD) {
-        return ri_rtr_ud_is_for(recv, stream, arrival) ? 1 : -1;
-    }
     if (recv->rtr > RI_RTR_SENT) {
         return 1;
     }
@@ -114,11 +110,17 @@ void ri_rtr_learn(ri_recv_req_t *recv, const ri_stream_t *stream,
     gain = rtr_gain(meanwhile);
     if ((ri_config.rtr != UCS_YES) &&
         (ri_rtr_message_is_possible(stream) || ri_rtr_ud_is_possible(stream))) {
-        gain      = rtr_gain_by_message(recv, stream, arrival, now);
+        gain      = rtr_gain_by_message(recv, now);
         meanwhile = RTR_WAS_BUSY; /* the hint is for copies within a host */
     }
     recv->super.worker->active_us = now;
     ri_sender_map_learn(senders, recv->tag, recv->mask, arrival->tag, stream->id);
     rtr_note_waiting(stream->peer, meanwhile == RTR_WAS_WAITING);
-    ri_sender_map_credit(senders, recv->tag, recv->mask, stream->id, gain);
+    if ((ri_config.rtr != UCS_YES) && (recv->rtr == RI_RTR_BY_UD)) {
+        /* It has a queue pair, to which was posted, and which is reset if it is not used. */
+        ri_sender_map_credit_dear(senders, recv->tag, recv->mask, stream->id,
+                                  ri_rtr_ud_is_for(recv, stream, arrival));
+    } else {
+        ri_sender_map_credit(senders, recv->tag, recv->mask, stream->id, gain);
+    }
 }

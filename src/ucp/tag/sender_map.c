@@ -16,6 +16,10 @@
 /* So many messages that would have used an RTR bring a class back. */
 #define SENDER_MAP_CREDIT_MIN (-2)
 
+/* Likewise for RTRs that are dear. */
+#define SENDER_MAP_PAUSE_MIN 16
+#define SENDER_MAP_PAUSE_MAX 4096
+
 static ri_sender_t *sender_slot(ri_sender_t *table, uint64_t tag, uint64_t mask)
 {
     uint64_t hash = ((tag & mask) ^ (mask * 0xff51afd7ed558ccdul)) * 0x9e3779b97f4a7c15ul;
@@ -113,8 +117,9 @@ int ri_sender_map_is_worth(const ri_sender_map_t *map, uint64_t tag, uint64_t ma
     return (sender == NULL) || (sender->credit >= 0);
 }
 
-void ri_sender_map_credit(ri_sender_map_t *map, uint64_t tag, uint64_t mask,
-                          uint32_t stream_id, int change)
+/* @return The entry of a class, or NULL: there is no memory. */
+static ri_sender_t *sender_of_class(ri_sender_map_t *map, uint64_t tag, uint64_t mask,
+                                    uint32_t stream_id)
 {
     ri_sender_t *sender = sender_find(map->classes, tag, mask);
 
@@ -122,8 +127,41 @@ void ri_sender_map_credit(ri_sender_map_t *map, uint64_t tag, uint64_t mask,
         sender_put(&map->classes, tag, mask, stream_id);
         sender = sender_find(map->classes, tag, mask);
     }
+    return sender;
+}
+
+void ri_sender_map_credit(ri_sender_map_t *map, uint64_t tag, uint64_t mask,
+                          uint32_t stream_id, int change)
+{
+    ri_sender_t *sender = sender_of_class(map, tag, mask, stream_id);
+    int32_t lowest;
+
     if (sender != NULL) {
+        /* It may be in a pause */
+        lowest         = ri_min(sender->credit, SENDER_MAP_CREDIT_MIN);
         sender->credit = ri_max(ri_min(sender->credit + change, SENDER_MAP_CREDIT_MAX),
-                                SENDER_MAP_CREDIT_MIN);
+                                lowest);
+    }
+}
+
+void ri_sender_map_credit_dear(ri_sender_map_t *map, uint64_t tag, uint64_t mask,
+                               uint32_t stream_id, int used)
+{
+    ri_sender_t *sender = sender_of_class(map, tag, mask, stream_id);
+
+    if (sender == NULL) {
+        return;
+    }
+    if (used) {
+        sender->pause  = 0;
+        sender->credit = ri_min(ri_max(sender->credit, 0) + 1, SENDER_MAP_CREDIT_MAX);
+    } else if (--sender->credit < 0) {
+        /* What was out with it, and is not used either, doubles nothing */
+        sender->pause  = (sender->credit < -1) ?
+                                 sender->pause :
+                         (sender->pause == 0) ?
+                                 SENDER_MAP_PAUSE_MIN :
+                                 ri_min(2 * sender->pause, SENDER_MAP_PAUSE_MAX);
+        sender->credit = ri_min(sender->credit + 1, -sender->pause);
     }
 }

@@ -25,6 +25,7 @@ typedef struct ri_sender {
     uint64_t mask;
     uint32_t stream_id; /* 0: not known */
     int32_t credit;     /* below 0: no RTRs */
+    int32_t pause; /* messages without an RTR after the last one that was dear and unused */
 } ri_sender_t;
 
 typedef struct ri_sender_map {
@@ -52,5 +53,10 @@ int ri_sender_map_is_worth(const ri_sender_map_t *map, uint64_t tag, uint64_t ma
  * been had there been one (1). */
 void ri_sender_map_credit(ri_sender_map_t *map, uint64_t tag, uint64_t mask,
                           uint32_t stream_id, int change);
+
+/** Likewise of an RTR that cost more than a message. Each one that was not used doubles the number of
+ * messages that do without until there is another one. */
+void ri_sender_map_credit_dear(ri_sender_map_t *map, uint64_t tag, uint64_t mask,
+                               uint32_t stream_id, int used);
 
 #endif

@@ -99,7 +99,7 @@ protected:
     {
         unsigned count = 0;
 
-        for (; !is_worth(tag) && (count < 100); ++count) {
+        for (; !is_worth(tag) && (count < 10000); ++count) {
             credit(tag, 1);
         }
         return count;
@@ -232,6 +232,36 @@ TEST_F(test_sender_map, credit_backs_off_and_comes_back)
     }
     EXPECT_EQ(RETURN, missed_until_back(5)) << "not too deep";
     EXPECT_EQ(1u, unused_until_end(5));
+}
+
+/* Each RTR that costs more, and was not used, is followed by a longer pause. */
+TEST_F(test_sender_map, dear_ones_pause)
+{
+    learn(5, 1);
+    for (unsigned pause = 16; pause <= 4096; pause *= 2) {
+        unsigned left = UNUSED_NEW;
+
+        for (; is_worth(5) && (left > 0); --left) {
+            ri_sender_map_credit_dear(&m_map, 5, ALL, 1, 0);
+        }
+        EXPECT_FALSE(is_worth(5));
+        ri_sender_map_credit_dear(&m_map, 5, ALL, 1, 0); /* was out with it */
+        credit(5, -1);
+        EXPECT_EQ(pause, missed_until_back(5));
+    }
+    ri_sender_map_credit_dear(&m_map, 5, ALL, 1, 0);
+    EXPECT_EQ(4096u, missed_until_back(5)) << "no longer than that";
+    for (unsigned i = 0; i < 100; ++i) {
+        ri_sender_map_credit_dear(&m_map, 5, ALL, 1, 1);
+    }
+    for (; is_worth(5);) {
+        ri_sender_map_credit_dear(&m_map, 5, ALL, 1, 0);
+    }
+    ri_sender_map_credit_dear(&m_map, 5, ALL, 1, 1);
+    EXPECT_TRUE(is_worth(5)) << "one that was out with it was used";
+    ri_sender_map_credit_dear(&m_map, 5, ALL, 1, 0);
+    ri_sender_map_credit_dear(&m_map, 5, ALL, 1, 0);
+    EXPECT_EQ(16u, missed_until_back(5)) << "it begins anew";
 }
 
 TEST_F(test_sender_map, credit_of_a_class_that_is_not_there)
