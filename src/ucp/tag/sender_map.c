@@ -16,7 +16,9 @@
 /* So many messages that would have used an RTR bring a class back. */
 #define SENDER_MAP_CREDIT_MIN (-2)
 
-/* Likewise for RTRs that are dear. */
+/* An RTR that is dear counts for so many, also where senders take turns; and so many messages
+ * bring its class back. */
+#define SENDER_MAP_DEAR      2
 #define SENDER_MAP_PAUSE_MIN 16
 #define SENDER_MAP_PAUSE_MAX 4096
 
@@ -58,7 +60,8 @@ static void sender_put(ri_sender_t **table, uint64_t tag, uint64_t mask,
         sender  = sender_slot(*table, tag, mask);
         *sender = (ri_sender_t){
                 .tag = tag & mask, .mask = mask, .credit = SENDER_MAP_CREDIT_NEW - 1};
-    } else if (sender->stream_id != stream_id) {
+    } else if ((sender->stream_id != stream_id) &&
+               ((sender->pause == 0) || (sender->credit >= 0))) {
         sender->credit = SENDER_MAP_CREDIT_NEW - 1;
     }
     sender->stream_id = stream_id;
@@ -155,13 +158,15 @@ void ri_sender_map_credit_dear(ri_sender_map_t *map, uint64_t tag, uint64_t mask
     if (used) {
         sender->pause  = 0;
         sender->credit = ri_min(ri_max(sender->credit, 0) + 1, SENDER_MAP_CREDIT_MAX);
-    } else if (--sender->credit < 0) {
-        /* What was out with it, and is not used either, doubles nothing */
-        sender->pause  = (sender->credit < -1) ?
-                                 sender->pause :
-                         (sender->pause == 0) ?
-                                 SENDER_MAP_PAUSE_MIN :
-                                 ri_min(2 * sender->pause, SENDER_MAP_PAUSE_MAX);
-        sender->credit = ri_min(sender->credit + 1, -sender->pause);
+        return;
+    }
+    if (sender->credit < 0) {
+        return; /* it was out when the pause began */
+    }
+    sender->credit -= SENDER_MAP_DEAR;
+    if (sender->credit < 0) {
+        sender->pause  = ri_max(ri_min(2 * sender->pause, SENDER_MAP_PAUSE_MAX),
+                                SENDER_MAP_PAUSE_MIN);
+        sender->credit = -sender->pause;
     }
 }
