@@ -119,21 +119,22 @@ static void rc_close(ri_plane_t *super)
     free(plane);
 }
 
-/* A queue pair whose work requests hold short writes themselves, if the device can do that.
- * How much they hold is in init->cap then. */
+/* A queue pair whose work requests hold short writes themselves, as far as the device can do that:
+ * it says only whether it can. How much they hold is in init->cap then. */
 static struct ibv_qp *rc_qp_create_inline(ri_rc_plane_t *plane,
                                           struct ibv_qp_init_attr *init)
 {
-    struct ibv_qp_init_attr without = *init;
-    struct ibv_qp *qp;
+    static const uint32_t sizes[] = {RC_INLINE, 128, 64, 32, 0};
+    struct ibv_qp_init_attr asked = *init;
+    struct ibv_qp *qp             = NULL;
+    unsigned i;
 
-    init->cap.max_inline_data = RC_INLINE;
-    qp                        = ri_verbs.create_qp(plane->device->pd, init);
-    if (qp != NULL) {
-        return qp;
+    for (i = 0; (i < sizeof(sizes) / sizeof(*sizes)) && (qp == NULL); ++i) {
+        *init                     = asked;
+        init->cap.max_inline_data = sizes[i];
+        qp                        = ri_verbs.create_qp(plane->device->pd, init);
     }
-    *init = without;
-    return ri_verbs.create_qp(plane->device->pd, init);
+    return qp;
 }
 
 /* A queue pair in INIT. @return NULL: that failed, and is logged. */

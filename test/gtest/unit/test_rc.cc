@@ -334,14 +334,14 @@ TEST_F(test_rc, one_doorbell)
 /* Work requests hold short writes themselves: the memory may change once they are posted. */
 TEST_F(test_rc, short_writes)
 {
-    for (unsigned max : {0u, 220u}) {
+    for (unsigned max : {0u, 32u, 64u, 150u, 220u}) {
         hca.max_inline = max;
         start();
         allocate(4096);
         rng random(max);
         hca.inlined   = 0;
         hca.automatic = false;
-        for (size_t length : {1, 64, 220, 221, 1000}) {
+        for (size_t length : {1, 32, 33, 64, 65, 128, 220, 221, 1000}) {
             for (bool write : {false, true}) {
                 unsigned before = hca.inlined;
                 rc_op op;
@@ -350,7 +350,7 @@ TEST_F(test_rc, short_writes)
                 m_remote->fill(random);
                 std::vector<uint8_t> expected(m_local->data(), m_local->data() + length);
                 EXPECT_EQ(UCS_INPROGRESS, move(op, write, 0, length));
-                bool holds = write && (length <= max);
+                bool holds = write && (length <= ((max == 150) ? 128 : max));
                 EXPECT_EQ(before + holds, hca.inlined) << length;
                 if (holds) {
                     m_local->fill(random);
