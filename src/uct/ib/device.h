@@ -50,7 +50,7 @@ typedef struct ri_ib_events {
     pthread_mutex_t lock;
     int is_open;    /* there is something to be read */
     int is_fatal;   /* the device has failed */
-    unsigned count; /* ever */
+    unsigned count; /* ever, of those that are kept */
     ri_ib_event_t ring[RI_IB_EVENTS_KEPT];
 } ri_ib_events_t;
 
@@ -58,6 +58,7 @@ typedef struct ri_ib_events {
 typedef struct ri_ib_events_seen {
     unsigned count;
     unsigned calls; /* since the latest look */
+    int fatal_told; /* that the device has failed */
 } ri_ib_events_seen_t;
 
 typedef struct ri_ib_device {

@@ -46,7 +46,7 @@ static void events_note(ri_ib_device_t *device, const struct ibv_async_event *wh
     case IBV_EVENT_DEVICE_FATAL:
         events->is_fatal = 1;
         ri_warn("%s: the device has failed: no more transfers by verbs", name);
-        break;
+        return;
     case IBV_EVENT_PORT_ERR:
         /* It may be back before anything is given up by the device. */
         if (what->element.port_num == device->port) {
@@ -78,17 +78,20 @@ static void events_read(ri_ib_device_t *device)
 void ri_ib_events_start(ri_ib_device_t *device, ri_ib_events_seen_t *seen)
 {
     pthread_mutex_lock(&device->events.lock);
-    seen->count = device->events.count;
-    seen->calls = 0;
+    seen->count      = device->events.count;
+    seen->calls      = 0;
+    seen->fatal_told = 0;
     pthread_mutex_unlock(&device->events.lock);
 }
 
 void ri_ib_events_look(ri_ib_device_t *device, ri_ib_events_seen_t *seen,
                        void (*func)(void *arg, const ri_ib_event_t *event), void *arg)
 {
+    static const ri_ib_event_t fatal = {.type = IBV_EVENT_DEVICE_FATAL};
     ri_ib_event_t news[RI_IB_EVENTS_KEPT];
     ri_ib_events_t *events = &device->events;
     unsigned i, count;
+    int is_fatal;
 
     seen->calls = 0;
     pthread_mutex_lock(&events->lock);
@@ -98,11 +101,27 @@ void ri_ib_events_look(ri_ib_device_t *device, ri_ib_events_seen_t *seen,
         news[i] = events->ring[(events->count - count + i) % RI_IB_EVENTS_KEPT];
     }
     seen->count = events->count;
+    is_fatal    = events->is_fatal;
     pthread_mutex_unlock(&events->lock);
 
+    if (is_fatal && !seen->fatal_told) {
+        seen->fatal_told = 1;
+        func(arg, &fatal);
+    }
     for (i = 0; i < count; ++i) {
         func(arg, &news[i]);
     }
+}
+
+int ri_ib_events_is_fatal(ri_ib_device_t *device)
+{
+    int is_fatal;
+
+    pthread_mutex_lock(&device->events.lock);
+    events_read(device);
+    is_fatal = device->events.is_fatal;
+    pthread_mutex_unlock(&device->events.lock);
+    return is_fatal;
 }
 
 #endif

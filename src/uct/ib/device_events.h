@@ -24,14 +24,18 @@ void ri_ib_events_start(ri_ib_device_t *device, ri_ib_events_seen_t *seen);
 
 /**
  * Read what the device has told, and call @a func for each event that the plane has not seen. If
- * there were too many the oldest are left out: work requests fail sooner or later, too.
+ * there were too many the oldest are left out: work requests fail sooner or later, too. That the
+ * device has failed is never left out, and is told once.
  *
  * @param arg  For @a func.
  */
 void ri_ib_events_look(ri_ib_device_t *device, ri_ib_events_seen_t *seen,
                        void (*func)(void *arg, const ri_ib_event_t *event), void *arg);
 
-/** Likewise, now and then. */
+/** Read what the device has told. @return Whether it has failed. */
+int ri_ib_events_is_fatal(ri_ib_device_t *device);
+
+/** Look now and then. */
 static inline void ri_ib_events_progress(ri_ib_device_t *device,
                                          ri_ib_events_seen_t *seen,
                                          void (*func)(void *, const ri_ib_event_t *),

@@ -69,7 +69,7 @@ static ucs_status_t rc_open(ri_plane_t **plane_p)
         goto err_free;
     }
 
-    if (plane->device->events.is_fatal) {
+    if (ri_ib_events_is_fatal(plane->device)) {
         status = UCS_ERR_UNSUPPORTED;
         goto err_put;
     }

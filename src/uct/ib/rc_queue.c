@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "rc_queue.h"
+#include "device_events.h"
 #include "rc_notify.h"
 
 #if HAVE_VERBS
@@ -93,13 +94,16 @@ static void queue_ep_remove_waiting(ri_rc_ep_t *ep)
 
 /* A queue pair cannot be destroyed. In RESET it does not access memory either; it is left to the
  * end of the process then. */
-static void queue_reset(struct ibv_qp *qp, int may_write, int error)
+static void queue_reset(ri_ib_device_t *device, struct ibv_qp *qp, int may_write,
+                        int error)
 {
     struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RESET};
     int ret                 = ri_verbs.modify_qp(qp, &attr, IBV_QP_STATE);
 
     ri_error("a queue pair cannot be destroyed: %s", strerror(error));
-    if ((ret != 0) && may_write) {
+    /* A device that has failed writes no more. Its requests may have failed before anybody looked
+     * why. */
+    if ((ret != 0) && may_write && !ri_ib_events_is_fatal(device)) {
         /* The peer may go on to write memory that is in use for something else by now. */
         ri_error("nor can it be reset: %s; the process ends before its memory is "
                  "overwritten",
@@ -124,7 +128,7 @@ static void queue_ep_close(ri_rc_ep_t *ep)
     ri_rc_notify_stop(plane, ep);
     ret = ri_verbs.destroy_qp(ep->qp);
     if (ri_unlikely(ret != 0)) {
-        queue_reset(ep->qp, was_connected && !plane->device->events.is_fatal, ret);
+        queue_reset(plane->device, ep->qp, was_connected, ret);
     }
     ep->qp = NULL;
     plane->dead += ep->posted - ep->ended;

@@ -86,7 +86,7 @@ static ucs_status_t ud_open(ri_plane_t **plane_p)
     if (status != UCS_OK) {
         goto err_free;
     }
-    if ((plane->device->max_sge < 2) || plane->device->events.is_fatal) {
+    if ((plane->device->max_sge < 2) || ri_ib_events_is_fatal(plane->device)) {
         status = UCS_ERR_UNSUPPORTED;
         goto err_put;
     }

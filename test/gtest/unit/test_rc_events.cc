@@ -113,6 +113,42 @@ TEST_F(test_rc_events, device)
     EXPECT_EQ(UCS_ERR_UNSUPPORTED, ri_plane_rc.open(&a.plane)) << "nor for others";
 }
 
+/* A device that has failed cannot destroy queue pairs, nor reset them. That does not end the process,
+ * even if nobody has asked the device yet. */
+TEST_F(test_rc_events, device_cannot_destroy)
+{
+    static __typeof__(ri_verbs.destroy_qp) destroy = ri_verbs.destroy_qp;
+    struct ibv_qp *left                            = a.rc_ep()->qp;
+
+    hca.raise(IBV_EVENT_DEVICE_FATAL);
+    ri_verbs.destroy_qp = [](struct ibv_qp *) { return EIO; };
+    hca.modify_error    = EIO;
+    hca.modify_error_to = IBV_QPS_RESET;
+    a.disconnect();
+    ri_verbs.destroy_qp = destroy;
+    EXPECT_EQ(0, destroy(left));
+    progress(b);
+    EXPECT_FALSE(works(b));
+}
+
+/* That is told however much else is, and once. */
+TEST_F(test_rc_events, device_and_many)
+{
+    struct ibv_qp unknown = {};
+
+    hca.raise(IBV_EVENT_DEVICE_FATAL);
+    unknown.qp_num = 1;
+    for (unsigned i = 0; i < 2 * RI_IB_EVENTS_KEPT; ++i) {
+        hca.raise(IBV_EVENT_QP_FATAL, &unknown);
+    }
+    progress(a2);
+    progress(a);
+    EXPECT_FALSE(works(a));
+    EXPECT_EQ(1u, a.plane->failures);
+    progress(a);
+    EXPECT_EQ(1u, a.plane->failures);
+}
+
 /* Others are taken, and change nothing. */
 TEST_F(test_rc_events, others)
 {
