@@ -43,7 +43,7 @@ typedef enum ri_ib_link {
 typedef struct ri_ib_event {
     enum ibv_event_type type;
     uint32_t qp;             /* number of the queue pair that it is about, or 0 */
-    const struct ibv_cq *cq; /* likewise, not to be used, or NULL */
+    const struct ibv_cq *cq; /* likewise, not to be used, or NULL; neither: forgotten */
 } ri_ib_event_t;
 
 typedef struct ri_ib_events {

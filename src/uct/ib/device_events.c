@@ -109,7 +109,9 @@ void ri_ib_events_look(ri_ib_device_t *device, ri_ib_events_seen_t *seen,
         func(arg, &fatal);
     }
     for (i = 0; i < count; ++i) {
-        func(arg, &news[i]);
+        if ((news[i].qp != 0) || (news[i].cq != NULL)) {
+            func(arg, &news[i]);
+        }
     }
 }
 
@@ -122,6 +124,44 @@ int ri_ib_events_is_fatal(ri_ib_device_t *device)
     is_fatal = device->events.is_fatal;
     pthread_mutex_unlock(&device->events.lock);
     return is_fatal;
+}
+
+/* With the lock held: what was told of a queue pair, or of a completion queue. */
+static void events_forget(ri_ib_device_t *device, uint32_t qp, const struct ibv_cq *cq)
+{
+    ri_ib_event_t *event;
+    unsigned i;
+
+    events_read(device);
+    for (i = 0; i < RI_IB_EVENTS_KEPT; ++i) {
+        event = &device->events.ring[i];
+        if ((event->qp == qp) && (event->cq == cq)) {
+            event->qp = 0;
+            event->cq = NULL;
+        }
+    }
+}
+
+int ri_ib_events_destroy_qp(ri_ib_device_t *device, struct ibv_qp *qp)
+{
+    int ret;
+
+    pthread_mutex_lock(&device->events.lock);
+    events_forget(device, qp->qp_num, NULL);
+    ret = ri_verbs.destroy_qp(qp);
+    pthread_mutex_unlock(&device->events.lock);
+    return ret;
+}
+
+int ri_ib_events_destroy_cq(ri_ib_device_t *device, struct ibv_cq *cq)
+{
+    int ret;
+
+    pthread_mutex_lock(&device->events.lock);
+    events_forget(device, 0, cq);
+    ret = ri_verbs.destroy_cq(cq);
+    pthread_mutex_unlock(&device->events.lock);
+    return ret;
 }
 
 #endif

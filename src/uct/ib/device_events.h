@@ -35,6 +35,15 @@ void ri_ib_events_look(ri_ib_device_t *device, ri_ib_events_seen_t *seen,
 /** Read what the device has told. @return Whether it has failed. */
 int ri_ib_events_is_fatal(ri_ib_device_t *device);
 
+/**
+ * Destroy a queue pair or a completion queue, and forget what was told of it: the next one may get
+ * its number or address. Nobody reads events meanwhile, so that none of it comes later either.
+ *
+ * @return 0 or an error number.
+ */
+int ri_ib_events_destroy_qp(ri_ib_device_t *device, struct ibv_qp *qp);
+int ri_ib_events_destroy_cq(ri_ib_device_t *device, struct ibv_cq *cq);
+
 /** Look now and then. */
 static inline void ri_ib_events_progress(ri_ib_device_t *device,
                                          ri_ib_events_seen_t *seen,

@@ -111,7 +111,7 @@ static void rc_close(ri_plane_t *super)
     ri_rc_queue_cleanup(plane);
     ri_rc_notify_cleanup(plane);
     ri_id_table_cleanup(&plane->ids);
-    ret = ri_verbs.destroy_cq(plane->cq);
+    ret = ri_ib_events_destroy_cq(plane->device, plane->cq);
     if (ret != 0) {
         ri_debug("a completion queue cannot be destroyed: %s", strerror(ret));
     }
@@ -168,7 +168,7 @@ static struct ibv_qp *rc_qp_create(ri_rc_plane_t *plane, unsigned *max_inline_p)
     if (ret != 0) {
         ri_info("no transfers by verbs: a queue pair cannot be set up: %s",
                 strerror(ret));
-        ri_verbs.destroy_qp(qp);
+        ri_ib_events_destroy_qp(plane->device, qp);
         return NULL;
     }
     *max_inline_p = init.cap.max_inline_data;

@@ -126,7 +126,7 @@ static void queue_ep_close(ri_rc_ep_t *ep)
         return;
     }
     ri_rc_notify_stop(plane, ep);
-    ret = ri_verbs.destroy_qp(ep->qp);
+    ret = ri_ib_events_destroy_qp(plane->device, ep->qp);
     if (ri_unlikely(ret != 0)) {
         queue_reset(plane->device, ep->qp, was_connected, ret);
     }

@@ -6,6 +6,7 @@
 
 #if HAVE_VERBS
 
+#include "device_events.h"
 #include "../../ucp/core/log.h"
 
 #include <errno.h>
@@ -116,13 +117,13 @@ void ri_ud_control_close(ri_ud_plane_t *plane)
     ri_ud_control_qp_t *control = &plane->control;
 
     if (control->qp != NULL) {
-        ri_verbs.destroy_qp(control->qp);
+        ri_ib_events_destroy_qp(plane->device, control->qp);
     }
     if (control->send_cq != NULL) {
-        ri_verbs.destroy_cq(control->send_cq);
+        ri_ib_events_destroy_cq(plane->device, control->send_cq);
     }
     if (control->recv_cq != NULL) {
-        ri_verbs.destroy_cq(control->recv_cq);
+        ri_ib_events_destroy_cq(plane->device, control->recv_cq);
     }
     ri_ud_buffer_cleanup(&control->buffer);
     memset(control, 0, sizeof(*control));

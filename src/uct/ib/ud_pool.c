@@ -6,6 +6,7 @@
 
 #if HAVE_VERBS
 
+#include "device_events.h"
 #include "footprint.h"
 #include "../../ucp/core/log.h"
 #include "../../ucp/core/worker.h" /* ri_random() */
@@ -103,9 +104,9 @@ void ri_ud_pool_init(ri_ud_pool_t *pool, ri_ib_device_t *device, unsigned max,
     ucs_list_head_init(&pool->idle);
 }
 
-static void pool_destroy_qp(ri_ud_qp_t *qp)
+static void pool_destroy_qp(ri_ud_pool_t *pool, ri_ud_qp_t *qp)
 {
-    int ret = (qp->qp == NULL) ? 0 : ri_verbs.destroy_qp(qp->qp);
+    int ret = (qp->qp == NULL) ? 0 : ri_ib_events_destroy_qp(pool->device, qp->qp);
 
     if (ret != 0) {
         ri_error("a queue pair cannot be destroyed: %s", strerror(ret));
@@ -117,9 +118,9 @@ static void pool_destroy(ri_ud_pool_t *pool, ri_ud_qp_t *qp)
 {
     --pool->count;
     *pool->bytes -= qp->bytes;
-    pool_destroy_qp(qp);
+    pool_destroy_qp(pool, qp);
     if (qp->cq != NULL) {
-        ri_verbs.destroy_cq(qp->cq);
+        ri_ib_events_destroy_cq(pool->device, qp->cq);
     }
     ri_ud_buffer_cleanup(&qp->fixed);
     ri_ud_buffer_cleanup(&qp->bounce);
@@ -250,7 +251,7 @@ int ri_ud_pool_reset(ri_ud_pool_t *pool, ri_ud_qp_t *qp)
     }
     if (ret != 0) {
         ri_info("a queue pair for datagrams cannot be reset: %s", strerror(ret));
-        pool_destroy_qp(qp);
+        pool_destroy_qp(pool, qp);
     }
     return ret == 0;
 }

@@ -6,6 +6,7 @@
 
 #if HAVE_VERBS
 
+#include "device_events.h"
 #include "../../ucp/core/log.h"
 
 #include <arpa/inet.h>
@@ -63,10 +64,10 @@ void ri_ud_data_close(ri_ud_plane_t *plane)
     ri_ud_data_t *data = &plane->data;
 
     if (data->qp != NULL) {
-        ri_verbs.destroy_qp(data->qp);
+        ri_ib_events_destroy_qp(plane->device, data->qp);
     }
     if (data->cq != NULL) {
-        ri_verbs.destroy_cq(data->cq);
+        ri_ib_events_destroy_cq(plane->device, data->cq);
     }
     ri_ud_buffer_cleanup(&data->bounce);
     free(data->owners);
@@ -90,7 +91,7 @@ void ri_ud_data_flush(ri_ud_plane_t *plane)
         ret = ri_ud_qp_activate(plane->device, data->qp, ri_ud_random_qkey(), 1);
     }
     if (ret != 0) {
-        ri_verbs.destroy_qp(data->qp);
+        ri_ib_events_destroy_qp(plane->device, data->qp);
         data->qp = NULL;
         ri_ud_broken(plane, strerror(ret));
     }

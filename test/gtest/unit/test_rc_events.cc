@@ -149,6 +149,28 @@ TEST_F(test_rc_events, device_and_many)
     EXPECT_EQ(1u, a.plane->failures);
 }
 
+/* What was told of a queue pair that is gone does not end the next one of its number. */
+TEST_F(test_rc_events, number_again)
+{
+    for (bool is_read : {false, true}) {
+        SCOPED_TRACE(is_read);
+        hca.raise(IBV_EVENT_QP_FATAL, a.rc_ep()->qp);
+        if (is_read) {
+            progress(b);
+        }
+        hca.next_qp = a.address().qp;
+        a.disconnect();
+        b.disconnect();
+        a.prepare();
+        hca.next_qp += 100;
+        b.prepare();
+        ASSERT_EQ(UCS_OK, a.connect(b.address()));
+        ASSERT_EQ(UCS_OK, b.connect(a.address()));
+        progress(a);
+        EXPECT_TRUE(works(a));
+    }
+}
+
 /* Others are taken, and change nothing. */
 TEST_F(test_rc_events, others)
 {
