@@ -393,9 +393,9 @@ static void rc_event(void *arg, const ri_ib_event_t *event)
     ri_rc_ep_t *ep;
 
     if (rc_event_is_of_all(plane, event)) {
-        if (!plane->is_broken) {
-            ri_rc_queue_broken(plane, "the device, or a completion queue, has failed");
-        }
+        /* Nothing more comes from there. */
+        plane->recv_is_slow |= (event->cq != NULL) && (event->cq == plane->recv_cq);
+        ri_rc_queue_broken(plane, "the device, or a completion queue, has failed");
         return;
     }
     ucs_list_for_each(ep, &plane->eps, list) {

@@ -80,7 +80,7 @@ typedef struct ri_rc_plane {
     ri_plane_t super;
     ri_ib_device_t *device;
     struct ibv_cq *cq;
-    int is_broken;        /* the completion queue is of no use any more */
+    int is_broken;        /* a completion queue, or the device, is of no use any more */
     unsigned depth;       /* work requests of one queue pair that may be under way */
     unsigned max_sge;     /* of each */
     unsigned capacity;    /* of the completion queue */
@@ -96,6 +96,8 @@ typedef struct ri_rc_plane {
     ri_plane_notified_func_t notified;
     unsigned recv_capacity; /* of recv_cq */
     unsigned recv_used;     /* receives that may still have a completion there */
+    int recv_is_broken;     /* it cannot be read */
+    int recv_is_slow;       /* receives have been waited for in vain */
     ri_ib_events_seen_t events_seen;
     struct ibv_send_wr wrs[RI_RC_CHAIN_MAX];
     struct ibv_sge sges[RI_RC_CHAIN_MAX * RI_RC_SGE_MAX];

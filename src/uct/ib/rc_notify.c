@@ -20,8 +20,10 @@
 
 #define NOTIFY_POLL_BATCH 16
 
-/* Flushing takes no time; a device that is at fault must not hang the process. Seconds. */
-#define NOTIFY_STOP_TIMEOUT 1
+/* Flushing takes no time; a device that is at fault must not hang the process. Once it has taken
+ * that long the next queue pairs are given less. Seconds. */
+#define NOTIFY_STOP_TIMEOUT 1.0
+#define NOTIFY_SLOW_TIMEOUT 0.01
 
 ucs_status_t ri_rc_notify_listen(ri_rc_plane_t *plane, ri_plane_notified_func_t func)
 {
@@ -100,7 +102,8 @@ static int notify_completed(ri_rc_plane_t *plane, const struct ibv_wc *wc, ri_rc
     if ((wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM) && (ep->super.user != NULL)) {
         plane->notified(&ep->super, be32toh(wc->imm_data), wc->byte_len);
     }
-    return (ep->state != RI_RC_FAILED) && (ep->receives <= RI_RC_NOTIFY_DEPTH) &&
+    return (ep->state != RI_RC_FAILED) && !plane->is_broken &&
+           (ep->receives <= RI_RC_NOTIFY_DEPTH) &&
            (notify_post(plane, ep, RI_RC_NOTIFY_RECEIVES - ep->receives) != 0);
 }
 
@@ -120,25 +123,41 @@ static int notify_poll(ri_rc_plane_t *plane)
             failed[num_failed++] = ep;
         }
     }
-    /* Not before: that polls, too. Nobody frees a way meanwhile. */
-    for (i = 0; i < num_failed; ++i) {
+    /* Not before: that polls, too. Nobody frees a way meanwhile. If all is broken, who has found
+     * that out ends all ways. */
+    for (i = 0; (i < num_failed) && !plane->is_broken; ++i) {
         ri_rc_queue_fail(failed[i]);
     }
+    plane->recv_is_broken |= count < 0;
     return count;
+}
+
+/* Take what has completed, and if @a is_flushed what is about to. */
+static void notify_drain(ri_rc_plane_t *plane, ri_rc_ep_t *ep, int is_flushed)
+{
+    double limit = plane->recv_is_slow ? NOTIFY_SLOW_TIMEOUT : NOTIFY_STOP_TIMEOUT;
+    double start = ri_time();
+
+    while ((ep->receives > 0) && !plane->recv_is_broken) {
+        if ((notify_poll(plane) <= 0) && !is_flushed) {
+            break;
+        }
+        if ((ep->receives > 0) && (ri_time() - start > limit)) {
+            plane->recv_is_slow = 1;
+            break;
+        }
+    }
 }
 
 void ri_rc_notify_stop(ri_rc_plane_t *plane, ri_rc_ep_t *ep)
 {
     struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
-    double start            = ri_time();
 
     if (ep->receives == 0) {
         return;
     }
-    if (!plane->is_broken && (ri_verbs.modify_qp(ep->qp, &attr, IBV_QP_STATE) == 0)) {
-        while ((ep->receives > 0) && (notify_poll(plane) >= 0) &&
-               (ri_time() - start < NOTIFY_STOP_TIMEOUT)) {}
-    }
+    /* What has been acknowledged may be there even if the device has failed since. */
+    notify_drain(plane, ep, ri_verbs.modify_qp(ep->qp, &attr, IBV_QP_STATE) == 0);
     if (ep->receives > 0) {
         /* Their places in the completion queue are not used again. */
         ri_error("a queue pair does not end in order: what its peer has written may not "
@@ -155,6 +174,9 @@ unsigned ri_rc_notify_progress(ri_rc_plane_t *plane)
     unsigned total = 0;
     int count;
 
+    if (ri_unlikely(plane->is_broken)) {
+        return 0;
+    }
     do {
         count = notify_poll(plane);
         if (ri_unlikely(count < 0)) {

@@ -505,10 +505,15 @@ void ri_rc_queue_broken(ri_rc_plane_t *plane, const char *why)
 {
     ri_rc_ep_t *ep;
 
+    if (plane->is_broken) {
+        return;
+    }
     ri_error("no more transfers by verbs: %s", why);
     plane->is_broken = 1;
     ucs_list_for_each(ep, &plane->eps, list) {
-        queue_ep_fail(ep, UCS_ERR_UNREACHABLE);
+        if (ep->state != RI_RC_FAILED) {
+            queue_ep_fail(ep, UCS_ERR_UNREACHABLE);
+        }
     }
     plane->outstanding = 0;
     plane->dead        = 0;

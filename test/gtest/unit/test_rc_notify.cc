@@ -209,7 +209,76 @@ TEST_F(test_rc_notify, disconnect_tells_the_rest)
     EXPECT_EQ(0u, b.plane->failures);
 }
 
-/* Of a way whose user is gone nobody is told. */
+/* The same if all ways end because something else is broken. That is so once. */
+TEST_F(test_rc_notify, broken_tells_the_rest)
+{
+    std::vector<std::unique_ptr<rc_op>> ops;
+
+    join();
+    for (uint32_t i = 0; i < 32; ++i) {
+        ops.emplace_back(new rc_op());
+        ASSERT_EQ(UCS_INPROGRESS, start(*ops[i], 100, i));
+    }
+    for (auto &op : ops) {
+        while (op->ends == 0) {
+            a.progress();
+        }
+    }
+    for (int i = 0; i < 2; ++i) {
+        ri_rc_queue_broken(b.rc(), "test");
+        b.progress();
+        EXPECT_EQ(32u, notifications.size());
+        EXPECT_EQ(1u, b.plane->failures);
+        EXPECT_EQ(0u, b.plane->lost);
+        EXPECT_EQ(UCS_ERR_UNREACHABLE, ri_plane_rc.check(b.ep));
+    }
+}
+
+/* The queue of receives itself: it is not read again. */
+TEST_F(test_rc_notify, cannot_be_read)
+{
+    static __typeof__(ibv_context_ops::poll_cq) poll;
+    static struct ibv_cq *bad;
+    static unsigned polls;
+
+    join();
+    struct ibv_context_ops *ops = &b.rc()->device->context->ops;
+    poll                        = ops->poll_cq;
+    bad                         = b.rc()->recv_cq;
+    polls                       = 0;
+    ops->poll_cq                = [](struct ibv_cq *cq, int max, struct ibv_wc *wc) {
+        polls += (cq == bad);
+        return (cq == bad) ? -1 : poll(cq, max, wc);
+    };
+    for (int i = 0; i < 3; ++i) {
+        b.progress();
+        EXPECT_EQ(1u, polls);
+        EXPECT_EQ(1u, b.plane->failures);
+        EXPECT_EQ(1u, b.plane->lost);
+    }
+    ops->poll_cq = poll;
+}
+
+/* What has been told to the device is taken even if that has failed since. */
+TEST_F(test_rc_notify, does_not_end_and_tells)
+{
+    static __typeof__(ri_verbs.modify_qp) modify = ri_verbs.modify_qp;
+    rc_op op;
+
+    join();
+    ri_verbs.modify_qp = [](struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask) {
+        return (attr->qp_state == IBV_QPS_ERR) ? EIO : modify(qp, attr, mask);
+    };
+    ASSERT_EQ(UCS_INPROGRESS, start(op, 100, 3));
+    while (op.ends == 0) {
+        a.progress();
+    }
+    ri_rc_queue_broken(b.rc(), "test");
+    EXPECT_EQ(1u, notifications.size());
+    EXPECT_EQ(1u, b.plane->lost);
+    ri_verbs.modify_qp = modify;
+}
+
 /* A device that does not end what is posted: the way is lost. */
 TEST_F(test_rc_notify, does_not_end)
 {
