@@ -327,8 +327,8 @@ static ucs_status_t config_set_pkey(void)
         return UCS_OK;
     }
     pkey = strtoul(value, &end, 16);
-    if ((end == value) || (*end != '\0') || (pkey > UINT16_MAX) ||
-        ((pkey & INT16_MAX) == 0)) {
+    if ((end == value) || (*end != '\0') || (strchr(value, '-') != NULL) ||
+        (pkey > UINT16_MAX) || ((pkey & INT16_MAX) == 0)) {
         ri_error("invalid value for UCXRI_IB_PKEY: '%s' (expected: a hexadecimal number "
                  "from 1 to 7fff, or auto)",
                  value);

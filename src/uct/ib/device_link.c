@@ -20,10 +20,12 @@
 #define LINK_ROCE_V2_CLASS 106
 
 /* An entry is taken if it is the one that was asked for; without that, the first full member's. Two
- * limited members do not hear each other. */
+ * limited members do not hear each other, so of one number the full member's is taken, too, and the
+ * limited one if there is no other. */
 static int link_find_pkey(ri_ib_device_t *device, unsigned table_length)
 {
-    int wanted = ri_config.ib_pkey_value;
+    int wanted  = ri_config.ib_pkey_value;
+    int limited = 0; /* one has been found */
     unsigned i, pkey;
     __be16 entry;
 
@@ -36,14 +38,20 @@ static int link_find_pkey(ri_ib_device_t *device, unsigned table_length)
             continue;
         }
         pkey = ntohs(entry);
-        if (((pkey & LINK_PKEY_NUMBER) != 0) &&
-            ((wanted == 0) ? !!(pkey & LINK_PKEY_FULL) :
-                             ((pkey & LINK_PKEY_NUMBER) == (unsigned)wanted))) {
+        if (((pkey & LINK_PKEY_NUMBER) == 0) ||
+            ((wanted != 0) && ((pkey & LINK_PKEY_NUMBER) != (unsigned)wanted))) {
+            continue;
+        }
+        if (pkey & LINK_PKEY_FULL) {
             device->pkey_index = i;
             return 1;
         }
+        if ((wanted != 0) && !limited) {
+            device->pkey_index = i;
+            limited            = 1;
+        }
     }
-    return wanted == 0;
+    return (wanted == 0) || limited;
 }
 
 int ri_ib_device_set_marks(ri_ib_device_t *device, unsigned table_length)

@@ -243,7 +243,10 @@ TEST_F(test_rc_device, marks)
     hca.port().pkeys        = {0xffff, 0x8001, 0x0002};
     ri_config.ib_pkey_value = 2;
     EXPECT_EQ("mlx5_0:1", chosen());
-    EXPECT_EQ(2u, m_last.pkey_index);
+    EXPECT_EQ(2u, m_last.pkey_index) << "only limited";
+    hca.port().pkeys = {0xffff, 0x0002, 0x0002, 0x8002};
+    EXPECT_EQ("mlx5_0:1", chosen());
+    EXPECT_EQ(3u, m_last.pkey_index) << "the full member, though it is behind";
     ri_config.ib_pkey_value = 3;
     EXPECT_NE(std::string::npos, printed(RI_LOG_LEVEL_INFO, [this]() {
                                      EXPECT_EQ("", chosen());
