@@ -37,6 +37,7 @@ static pthread_mutex_t device_lock = PTHREAD_MUTEX_INITIALIZER;
 static ri_ib_device_t *device_shared;
 static unsigned device_users;
 static int device_warned; /* that those of the user's choice do not exist */
+static int device_short;  /* one was left out for its queues */
 
 static int device_gid_is_zero(const union ibv_gid *gid)
 {
@@ -161,6 +162,7 @@ static int device_set_port(ri_ib_device_t *device, const struct ibv_port_attr *a
                                &device->gid) == 0);
 }
 
+/* With the lock held, as all that chooses. */
 static int device_set_limits(ri_ib_device_t *device, const struct ibv_device_attr *attr)
 {
     int max_sge   = (attr->max_sge_rd > 0) ? ri_min(attr->max_sge, attr->max_sge_rd) :
@@ -172,7 +174,8 @@ static int device_set_limits(ri_ib_device_t *device, const struct ibv_device_att
         return 0;
     }
     if (attr->max_qp_wr < DEVICE_WR_MIN) {
-        ri_warn("%s is not used: its queues have room for %d work requests, and %d are "
+        device_short = 1;
+        ri_info("%s is not used: its queues have room for %d work requests, and %d are "
                 "needed",
                 ri_verbs.get_device_name(device->context->device), attr->max_qp_wr,
                 DEVICE_WR_MIN);
@@ -458,6 +461,7 @@ static ri_ib_device_t *device_open_auto(struct ibv_device **list)
                 best->equals, ri_verbs.get_device_name(best->context->device),
                 best->port);
         device_close(best);
+        device_short = 0; /* is not why */
         return NULL;
     }
     return best;
@@ -469,6 +473,7 @@ static ri_ib_device_t *device_choose(void)
     int is_auto              = !strcmp(ri_config.ib_devices, DEVICE_AUTO);
     ri_ib_device_t *device   = NULL;
 
+    device_short = 0;
     if (list == NULL) {
         ri_debug("no verbs devices: %s", strerror(errno));
     } else {
@@ -480,6 +485,11 @@ static ri_ib_device_t *device_choose(void)
         return NULL; /* as it has said */
     }
 
+    if ((device == NULL) && device_short) {
+        ri_warn("no transfers by verbs: no device that fits has queues with room for %d "
+                "work requests",
+                DEVICE_WR_MIN);
+    }
     if ((device == NULL) && !is_auto && strcmp(ri_config.ib_devices, DEVICE_ALL) &&
         !device_warned) {
         device_warned = 1;

@@ -10,11 +10,14 @@
 #include "../../ucp/core/log.h"
 
 #include <arpa/inet.h>
+#include <stdatomic.h>
 #include <ucs/sys/string.h>
 
 /* The rest of a P_Key says whether it is a full member. */
 #define LINK_PKEY_NUMBER 0x7fffu
 #define LINK_PKEY_FULL   0x8000u
+
+#define LINK_ROCE_SL_MAX 7u
 
 /* What networks of RoCE v2 that have been set up for UCX expect: its own default. */
 #define LINK_ROCE_V2_CLASS 106
@@ -54,11 +57,27 @@ static int link_find_pkey(ri_ib_device_t *device, unsigned table_length)
     return (wanted == 0) || limited;
 }
 
+/* Priorities of Ethernet are fewer than service levels: devices take the low bits. */
+static void link_limit_sl(ri_ib_device_t *device)
+{
+    static atomic_flag warned = ATOMIC_FLAG_INIT;
+
+    if ((device->link == RI_IB_LINK_INFINIBAND) || (device->sl <= LINK_ROCE_SL_MAX)) {
+        return;
+    }
+    if (!atomic_flag_test_and_set(&warned)) {
+        ri_warn("UCXRI_IB_SL=%u: RoCE has priorities up to %u, %u is used", device->sl,
+                LINK_ROCE_SL_MAX, device->sl & LINK_ROCE_SL_MAX);
+    }
+    device->sl &= LINK_ROCE_SL_MAX;
+}
+
 int ri_ib_device_set_marks(ri_ib_device_t *device, unsigned table_length)
 {
     int is_v2 = (device->link == RI_IB_LINK_ROCE_V2);
 
-    device->sl            = (ri_config.ib_sl == UCS_ULUNITS_AUTO) ? 0 : ri_config.ib_sl;
+    device->sl = (ri_config.ib_sl == UCS_ULUNITS_AUTO) ? 0 : ri_config.ib_sl;
+    link_limit_sl(device);
     device->traffic_class = (ri_config.ib_traffic_class != UCS_ULUNITS_AUTO) ?
                                     ri_config.ib_traffic_class :
                             is_v2 ? LINK_ROCE_V2_CLASS :

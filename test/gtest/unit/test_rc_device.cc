@@ -214,7 +214,12 @@ TEST_F(test_rc_device, short_queues)
     hca.device().attr.max_qp_wr = 3;
     EXPECT_NE(std::string::npos, printed(RI_LOG_LEVEL_WARN, [this]() {
                                      EXPECT_EQ("", chosen("all"));
-                                 }).find("mlx5_0 is not used"));
+                                 }).find("work requests"));
+    add("mlx5_1");
+    EXPECT_EQ("", printed(RI_LOG_LEVEL_WARN,
+                          [this]() { EXPECT_EQ("mlx5_1:1", chosen("all")); }))
+            << "there is another one";
+    hca.devices.pop_back();
     for (int max : {4, 16, 31, 39}) {
         SCOPED_TRACE(max);
         hca.device().attr.max_qp_wr = max;
@@ -264,6 +269,12 @@ TEST_F(test_rc_device, marks)
     EXPECT_EQ("mlx5_0:1", chosen());
     EXPECT_EQ(5u, m_last.sl);
     EXPECT_EQ(200u, m_last.traffic_class);
+    ri_config.ib_sl = 12;
+    EXPECT_EQ("mlx5_0:1", chosen());
+    EXPECT_EQ(4u, m_last.sl) << "there are 8 priorities";
+    hca.devices[0].reset(new fake::hca_device("mlx5_0"));
+    EXPECT_EQ("mlx5_0:1", chosen());
+    EXPECT_EQ(12u, m_last.sl);
 }
 
 TEST_F(test_rc_device, marks_of_queue_pairs)
