@@ -85,16 +85,47 @@ static int idle_is_left(const ri_peer_t *peer)
     return 1;
 }
 
-/* @return Whether the peer was asked, or need not be. If it is there still, and has something for
- * the way, it hears by NACK. */
-static int idle_leave(ri_worker_t *worker, ri_peer_t *peer)
+/* Whether the peer writes a channel here. */
+static int idle_has_channel(const ri_peer_t *peer)
+{
+    const ri_stream_t *stream;
+
+    ucs_list_for_each(stream, &peer->streams, peer_list) {
+        if (stream->channel != NULL) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* How long a way may be idle. A peer that only this side has no endpoint to asks before that. */
+static double idle_limit(const ri_peer_t *peer)
+{
+    return (idle_is_left(peer) && (!ucs_list_is_empty((ucs_list_link_t *)&peer->conns) ||
+                                   idle_has_channel(peer))) ?
+                   2 * ri_config.ib_idle :
+                   ri_config.ib_idle;
+}
+
+/* Whether a way was not used for long. */
+static int idle_is_over(const ri_peer_t *peer, double now)
+{
+    return !peer->rdma_used && (ri_config.ib_idle > 0) &&
+           (now - peer->rdma_since >= idle_limit(peer));
+}
+
+/* @param unasked  Whether a peer that this side has no endpoint to may lose its way. If it is there
+ *                 still, what it sends by that way waits until its device gives up.
+ *
+ * @return Whether the peer was asked, or need not be. */
+static int idle_leave(ri_worker_t *worker, ri_peer_t *peer, int unasked)
 {
     ri_conn_t *conn;
 
     if (idle_is_busy(peer)) {
         return 0;
     }
-    if (idle_is_left(peer) || ri_planes_is_gone(peer)) {
+    if ((unasked && idle_is_left(peer)) || ri_planes_is_gone(peer)) {
         ri_way_drop(worker, peer, RI_RDMA_NONE);
         return 1;
     }
@@ -125,15 +156,7 @@ static int idle_end(ri_worker_t *worker, ri_peer_t *peer)
         ri_way_drop(worker, peer, RI_RDMA_NONE); /* the peer has not answered */
         return 1;
     }
-    return idle_leave(worker, peer);
-}
-
-/* How long a way may be idle. A peer that only this side has no endpoint to asks before that. */
-static double idle_limit(const ri_peer_t *peer)
-{
-    return (idle_is_left(peer) && !ucs_list_is_empty((ucs_list_link_t *)&peer->conns)) ?
-                   2 * ri_config.ib_idle :
-                   ri_config.ib_idle;
+    return idle_leave(worker, peer, 1);
 }
 
 void ri_planes_check_idle(ri_worker_t *worker)
@@ -152,8 +175,7 @@ void ri_planes_check_idle(ri_worker_t *worker)
         if (peer->rdma_used) {
             peer->rdma_used  = 0;
             peer->rdma_since = now;
-        } else if ((ri_config.ib_idle > 0) &&
-                   (now - peer->rdma_since >= idle_limit(peer))) {
+        } else if (idle_is_over(peer, now)) {
             peer->rdma_since = now;
             if (idle_end(worker, peer)) {
                 return; /* others next time */
@@ -166,11 +188,13 @@ void ri_way_make_room(ri_worker_t *worker)
 {
     double now = ri_time();
     ri_peer_t *peer;
+    int unasked;
 
     /* the one that was used last is at the end */
     ucs_list_for_each(peer, &worker->ways, way_link) {
+        unasked = idle_is_over(peer, now) && !idle_has_channel(peer);
         if ((peer->rdma_kind == RI_WIRE_PLANE_RC) &&
-            (idle_is_leaving(peer, now) || idle_leave(worker, peer))) {
+            (idle_is_leaving(peer, now) || idle_leave(worker, peer, unasked))) {
             break;
         }
     }

@@ -8,6 +8,10 @@
 
 #include "planes_rdma_test.h"
 
+extern "C" {
+#include "ucp/proto/planes_rdma.h"
+}
+
 namespace {
 
 class test_planes_idle : public planes_rdma_test {
@@ -259,6 +263,42 @@ TEST_F(test_planes_idle, endpoint_of_ucx)
     exchange(2);
     exchange(3);
     exchange(4);
+    EXPECT_TRUE(is_connected());
+    m_back->flags |= RI_CONN_USER;
+}
+
+/* Who cannot be asked keeps its way while it may be in use, though another peer needs one. */
+TEST_F(test_planes_idle, room_at_the_cost_of_who_cannot_be_asked)
+{
+    exchange(1);
+    m_back->flags &= ~RI_CONN_USER;
+    for (bool used : {true, false}) {
+        b_peer()->rdma_used  = used;
+        b_peer()->rdma_since = ri_time() - (used ? 2500 : 1500);
+        ri_way_make_room(m_b->worker());
+        EXPECT_TRUE(has_way());
+    }
+    b_peer()->rdma_since = ri_time() - 2500;
+    ri_config.ib_idle    = 0;
+    ri_way_make_room(m_b->worker());
+    EXPECT_TRUE(has_way()) << "it may be idle for ever";
+    ri_config.ib_idle = 1000;
+    ri_way_make_room(m_b->worker());
+    EXPECT_TRUE(m_ba->sent.empty());
+    EXPECT_EQ(0u, m_b_rdma->ends());
+    exchange(2);
+    exchange(3);
+    exchange(4);
+    EXPECT_TRUE(is_connected());
+
+    b_peer()->rdma_used = 0;
+    b_peer()->gone      = 1;
+    ri_way_make_room(m_b->worker());
+    EXPECT_EQ(0u, m_b_rdma->ends()) << "nobody is there to use it";
+    b_peer()->gone = 0;
+    exchange(5);
+    exchange(6);
+    exchange(7);
     EXPECT_TRUE(is_connected());
     m_back->flags |= RI_CONN_USER;
 }

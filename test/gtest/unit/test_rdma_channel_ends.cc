@@ -7,6 +7,10 @@
 
 #include "rdma_channel_test.h"
 
+extern "C" {
+#include "ucp/proto/planes_rdma.h"
+}
+
 namespace {
 
 class test_rdma_channel_ends : public rdma_channel_test {
@@ -224,6 +228,26 @@ TEST_F(test_rdma_channel_ends, way_is_left)
     EXPECT_EQ(0u, again());
     check_idle();
     exchange();
+}
+
+/* Another peer needs a queue pair. One whose channel is here, and that cannot be asked, keeps its
+ * own, however long it has written nothing: what it wrote afterwards would be lost. */
+TEST_F(test_rdma_channel_ends, room_is_needed)
+{
+    double idle = ri_config.ib_idle;
+
+    open();
+    ri_config.ib_idle = 1;
+    m_back->flags &= ~RI_CONN_USER;
+    stream()->peer->rdma_used  = 0;
+    stream()->peer->rdma_since = ri_time() - 100;
+    ri_way_make_room(m_b->worker());
+    ASSERT_NE(nullptr, stream()->peer->rdma_ep);
+    uint64_t before = by_channel();
+    exchange();
+    EXPECT_EQ(before + 1, by_channel());
+    m_back->flags |= RI_CONN_USER;
+    ri_config.ib_idle = idle;
 }
 
 /* Messages about channels that do not fit the state have no effect. */
