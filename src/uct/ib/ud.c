@@ -58,7 +58,8 @@ static void ud_init(ri_ud_plane_t *plane)
                                      (uint64_t)(ri_config.ud_timeout * UD_S) :
                                      0;
     plane->times.first     = 10 * UD_S;
-    plane->times.stall     = UD_S; /* a sender that goes on asks twice meanwhile */
+    plane->times.stall =
+            UD_S; /* a sender that waits for an answer asks twice meanwhile */
     ri_id_table_init(&plane->ids, UD_ID_BITS, 32);
     ri_ud_pool_init(&plane->pool, plane->device, ri_config.ud_qps, depth, plane->mtu,
                     &plane->counters.ud_pool_bytes);

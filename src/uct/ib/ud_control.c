@@ -223,7 +223,10 @@ static void control_arrived(ri_ud_plane_t *plane, const struct ibv_wc *wc)
     if ((ep == NULL) || (ep->state != RI_UD_EP_CONNECTED) ||
         !ri_ud_is_from(ep, ep->control_qp, wc, data)) {
         ++plane->counters.ud_dropped;
-    } else if (message.type == RI_UD_PROBE) {
+        return;
+    }
+    ++ep->heard;
+    if (message.type == RI_UD_PROBE) {
         ri_ud_recv_probe(ep, &message);
     } else if (message.type == RI_UD_DONE) {
         ri_ud_heard_done(ep, &message);

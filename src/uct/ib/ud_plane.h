@@ -54,8 +54,7 @@ typedef struct ri_ud_recv {
     int is_offer;
     ri_ud_qp_t *qp;
     ucs_status_t failure; /* of the queue pair; OK: none */
-    uint32_t probes;      /* that have come */
-    uint32_t seen;    /* how far it was at the latest look while others were waiting */
+    uint32_t seen;    /* the way's heard at the latest look while others were waiting */
     uint64_t stalled; /* since when that has not changed, of such time */
 } ri_ud_recv_t;
 
@@ -105,7 +104,8 @@ struct ri_ud_ep {
     uint32_t done_bits; /* bit i: done_first + i */
 
     /* Of the remote side: */
-    int is_known; /* it has answered something */
+    int is_known;   /* it has answered something */
+    uint32_t heard; /* datagrams that have come */
     ri_ud_port_t *port;
     uint32_t control_qp;
     uint32_t data_qp;

@@ -308,6 +308,17 @@ static void recv_check(ri_ud_recv_t *recv)
     }
 }
 
+/* @return Whether a datagram is a piece of the peer. */
+static int recv_is_of_peer(ri_ud_recv_t *recv, const struct ibv_wc *wc, const void *grh)
+{
+    ri_ud_ep_t *ep = recv->super.ep;
+    int is_of_peer = (wc->wc_flags & IBV_WC_WITH_IMM) &&
+                     ri_ud_is_from(ep, ep->data_qp, wc, grh);
+
+    ep->heard += is_of_peer;
+    return is_of_peer;
+}
+
 static void recv_completed(ri_ud_recv_t *recv, const struct ibv_wc *wc)
 {
     uint32_t slot = (uint32_t)wc->wr_id;
@@ -319,11 +330,8 @@ static void recv_completed(ri_ud_recv_t *recv, const struct ibv_wc *wc)
     grh = recv->qp->fixed.data + recv_index(recv, slot) * RI_UD_GRH_SIZE;
     switch (wc->status) {
     case IBV_WC_SUCCESS:
-        ri_ud_rx_arrive(
-                &recv->rx, slot,
-                (wc->wc_flags & IBV_WC_WITH_IMM) &&
-                        ri_ud_is_from(recv->super.ep, recv->super.ep->data_qp, wc, grh),
-                ntohl(wc->imm_data), wc->byte_len - RI_UD_GRH_SIZE);
+        ri_ud_rx_arrive(&recv->rx, slot, recv_is_of_peer(recv, wc, grh),
+                        ntohl(wc->imm_data), wc->byte_len - RI_UD_GRH_SIZE);
         break;
     case IBV_WC_LOC_PROT_ERR:
     case IBV_WC_LOC_ACCESS_ERR:
@@ -504,7 +512,6 @@ void ri_ud_recv_probe(ri_ud_ep_t *ep, ri_ud_message_t *message)
         recv = recv_find(ep, message->number);
     }
     if (recv != NULL) {
-        ++recv->probes;
         ri_ud_rx_probe(&recv->rx, message, plane->now);
         recv_flush(plane, recv);
         if (recv->state == RI_UD_RECV_ACTIVE) {

@@ -26,12 +26,13 @@ int ri_ud_take_stalled(ri_ud_plane_t *plane)
 {
     uint64_t waited = stall_waited(plane);
     ri_ud_recv_t *recv, *worst = NULL;
-    uint32_t seen;
+    uint32_t heard;
 
     ucs_list_for_each(recv, &plane->active, super.list) {
-        seen          = recv->rx.base + recv->rx.filled + recv->probes;
-        recv->stalled = (seen == recv->seen) ? recv->stalled + waited : 0;
-        recv->seen    = seen;
+        /* Of the peer, not of the transfer: that may wait for its turn behind many others. */
+        heard         = recv->super.ep->heard;
+        recv->stalled = (heard == recv->seen) ? recv->stalled + waited : 0;
+        recv->seen    = heard;
         if ((recv->stalled >= plane->times.stall) &&
             ((worst == NULL) || (recv->stalled > worst->stalled))) {
             worst = recv;

@@ -163,6 +163,54 @@ TEST_F(test_ud_waits, sender_that_is_slow)
     });
 }
 
+/* ... and who sends other things is there, though it has not come to this transfer. */
+TEST_F(test_ud_waits, sender_that_is_busy_with_others)
+{
+    ri_config.ud_qps = 2;
+    for (bool by_pieces : {false, true}) {
+        run([by_pieces](trio &t) {
+            const size_t MB = 1 << 20;
+            transfer x(t.a(), t.c()), x2(t.a(), t.c(), MB), y(t.b(), t.c());
+            auto *from        = ri_container_of(t.a_c.ep[0], ri_ud_ep_t, super);
+            auto *to          = ri_container_of(t.a_c.ep[1], ri_ud_ep_t, super);
+            ri_ud_message_t m = {};
+
+            ASSERT_EQ(UCS_OK, x.start_recv(t.a_c.ep[1]));
+            ASSERT_EQ(UCS_OK, x2.start_recv(t.a_c.ep[1]));
+            ASSERT_EQ(UCS_INPROGRESS, y.start_recv(t.b_c.ep[1]));
+            if (by_pieces) {
+                ASSERT_EQ(UCS_INPROGRESS, x2.start_send(t.a_c.ep[0], x2.recv.target));
+                for (int i = 0; (i < 10000) && (to->heard == 0); ++i) {
+                    t.a().progress();
+                    usleep(100);
+                    t.c().progress();
+                }
+                EXPECT_LT(0u, to->heard) << "without any question";
+            }
+            m.type                  = RI_UD_PROBE;
+            m.number                = x2.recv.target.number;
+            t.c().ud()->times.stall = 50000000;
+            for (int i = 0; (i < 1000) && !by_pieces; ++i) {
+                ri_ud_control_send(from, &m);
+                usleep(200);
+                t.c().progress();
+                t.a().progress();
+            }
+            EXPECT_EQ(0, x.recv.ends);
+            EXPECT_EQ(0, x2.recv.ends * !by_pieces);
+            ri_ud_cancel(&x.recv.super);
+            if (!by_pieces) {
+                ri_ud_cancel(&x2.recv.super);
+            }
+            wait(t.list, [&]() { return x.ended() && x2.ended(); });
+            wait(t.list, [&]() { return y.recv.readies > 0; });
+            ASSERT_EQ(UCS_INPROGRESS, y.start_send(t.b_c.ep[0], y.recv.target));
+            wait(t.list, [&]() { return y.ended(); });
+            EXPECT_TRUE(y.is_received());
+        });
+    }
+}
+
 TEST_F(test_ud_waits, nobody_answers)
 {
     ri_config.ud_timeout = 0.05;
