@@ -410,11 +410,14 @@ static int rtr_progress_peer(ri_worker_t *worker, ri_rtr_slots_t *slots, int *le
 /* Each peer has its turn once after something has changed. */
 static void rtr_progress_full(ri_worker_t *worker)
 {
-    unsigned turns = ri_min(worker->rtr_turns,
-                            (unsigned)ucs_list_length(&worker->rtr_full));
-    int left       = RTR_BATCH;
+    int left = RTR_BATCH;
     ri_rtr_slots_t *slots;
+    unsigned turns;
 
+    if (worker->rtr_turns == 0) {
+        return; /* the list may be long */
+    }
+    turns = ri_min(worker->rtr_turns, (unsigned)ucs_list_length(&worker->rtr_full));
     worker->rtr_turns = 0;
     while ((turns > 0) && (left > 0) && !ucs_list_is_empty(&worker->rtr_full)) {
         slots = ucs_list_extract_head(&worker->rtr_full, ri_rtr_slots_t, full_link);
@@ -443,6 +446,7 @@ void ri_rtr_progress(ri_worker_t *worker)
     }
     if (worker->rtr_retry) {
         worker->rtr_retry = 0;
+        ri_rtr_ud_backs_off(worker);
         rtr_progress_full(worker);
         rtr_progress_queue(worker);
     }

@@ -23,15 +23,17 @@ int ri_rtr_ud_is_possible(const ri_stream_t *stream)
            (ri_ud_way(peer) != NULL) && !peer->rdma_leaving;
 }
 
-/* Whether it is too early to try again. Nothing tells when it is not. */
-static int ud_backs_off(ri_worker_t *worker)
+int ri_rtr_ud_backs_off(ri_worker_t *worker)
 {
-    if ((worker->rtr_ud_after == 0) || (ri_time() >= worker->rtr_ud_after)) {
-        worker->rtr_ud_after = 0;
+    if (worker->rtr_ud_after == 0) {
         return 0;
     }
-    worker->rtr_retry = 1;
-    worker->rtr_turns = UINT_MAX;
+    if (ri_time() >= worker->rtr_ud_after) {
+        worker->rtr_ud_after = 0;
+        ri_rtr_wake_queue(worker);
+        return 0;
+    }
+    worker->rtr_retry = 1; /* nothing tells when it is time */
     worker->attention = 1;
     return 1;
 }
@@ -77,7 +79,7 @@ ucs_status_t ri_rtr_ud_send(ri_recv_req_t *recv, ri_stream_t *stream, int ahead)
     if ((conn == NULL) || (conn->flags & RI_CONN_PEER_MODE) || (slots == NULL)) {
         return UCS_ERR_UNREACHABLE;
     }
-    if ((slots->free == 0) || ud_backs_off(worker)) {
+    if ((slots->free == 0) || ri_rtr_ud_backs_off(worker)) {
         return UCS_ERR_NO_RESOURCE;
     }
     recv->id = ri_id_alloc(&worker->recv_ids, recv);

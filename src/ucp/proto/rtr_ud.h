@@ -32,6 +32,10 @@ extern double ri_rtr_ud_backoff;
 /** @return Whether the sender of a stream may be sent such RTRs. */
 int ri_rtr_ud_is_possible(const ri_stream_t *stream);
 
+/** @return Whether it is too early to send RTRs again after one had to make way. When it is not any
+ * more, those that wait have their turn; until then they are not tried. */
+int ri_rtr_ud_backs_off(ri_worker_t *worker);
+
 /** Send the RTR of a posted receive. @return UCS_OK; UCS_ERR_NO_RESOURCE: not now; an error:
  * never. */
 ucs_status_t ri_rtr_ud_send(ri_recv_req_t *recv, ri_stream_t *stream, int ahead);

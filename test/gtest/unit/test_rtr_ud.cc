@@ -307,6 +307,9 @@ TEST_F(test_rtr_ud, back_off)
     while (rtr(r) == RI_RTR_QUEUED) {
         ASSERT_TRUE(ri_worker_has_work(m_b->worker()));
         m_b->progress();
+        if (m_b->worker()->rtr_ud_after != 0) {
+            EXPECT_EQ(0u, m_b->worker()->rtr_turns) << "nobody is tried in vain";
+        }
         ASSERT_LT(ri_time(), start + 60);
     }
     EXPECT_LE(start + 0.02, ri_time());
