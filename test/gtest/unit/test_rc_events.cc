@@ -176,7 +176,7 @@ TEST_F(test_rc_events, others)
 {
     for (auto type : {IBV_EVENT_PORT_ERR, IBV_EVENT_PORT_ACTIVE, IBV_EVENT_LID_CHANGE,
                       IBV_EVENT_PKEY_CHANGE, IBV_EVENT_CLIENT_REREGISTER,
-                      IBV_EVENT_GID_CHANGE, (enum ibv_event_type)77}) {
+                      IBV_EVENT_GID_CHANGE, IBV_EVENT_SRQ_ERR}) {
         hca.raise(type);
     }
     hca.raise(IBV_EVENT_COMM_EST, a.rc_ep()->qp);
