@@ -39,7 +39,7 @@ short ucx_ud             300 perftest tag_lat -s 8 -n 50 -w 5 UCX_TLS=ud_v,self
 full  softhca_all       1200 softhca '*'
 full  rc_pingpong_ipv4    60 pingpong ibv_rc_pingpong -n 100 -g 1
 full  reg_cache_load    1800 unit 'test_reg_cache_load.*'
-full  plane_ud_ipv6      600 unit 'test_ud_plane.*:test_ud_killed.receiver:test_ud_killed.sender:test_ud_process.no_faults' RI_TEST_GID_INDEX=0
+full  plane_ud_ipv6      600 unit 'test_ud_plane.*:test_ud_killed.receiver:test_ud_killed.sender:test_ud_process.small_pool' RI_TEST_GID_INDEX=0
 full  plane_ud_large     900 unit 'test_ud_process.large'
 full  ud_pair_all        600 netem 'delay 50us' ud_pair 'test_ud_pair.*'
 full  ud_pair_loss       600 netem 'loss 5%' ud_pair 'test_ud_pair.*'
