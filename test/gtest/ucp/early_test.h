@@ -7,9 +7,9 @@
 #ifndef RI_TEST_EARLY_TEST_H
 #define RI_TEST_EARLY_TEST_H
 
+#include "counter.h"
 #include "ucp_test.h"
 
-#include <dlfcn.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -17,33 +17,12 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "ucp/api/ucxri.h"
-
 namespace ucp_test {
 
 static const size_t EAGER  = 1000;
 static const size_t MEDIUM = 20000;
 static const size_t LARGE  = 150000;
 static const size_t HUGE   = 600000;
-
-/* A counter of the library; -1 without it. */
-static inline int64_t counter(ucp_worker_h worker, const char *name)
-{
-    auto func = reinterpret_cast<decltype(&ucxri_worker_counters)>(
-            dlsym(RTLD_DEFAULT, "ucxri_worker_counters"));
-    ucxri_counter_t counters[256];
-
-    if (func == nullptr) {
-        return -1;
-    }
-    size_t count = std::min<size_t>(func(worker, counters, 256), 256);
-    for (size_t i = 0; i < count; ++i) {
-        if (strcmp(counters[i].name, name) == 0) {
-            return counters[i].value;
-        }
-    }
-    return -1;
-}
 
 class early_test : public transport_test {
 protected:

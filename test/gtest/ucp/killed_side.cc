@@ -3,9 +3,8 @@
 /* Three processes of which one is killed; see killed_side.h. */
 
 #include "killed_side.h"
+#include "counter.h"
 #include "kill_point.h"
-
-#include <dlfcn.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -13,8 +12,6 @@
 #include <sstream>
 #include <poll.h>
 #include <unistd.h>
-
-#include "ucp/api/ucxri.h"
 
 namespace ucp_test {
 
@@ -95,17 +92,7 @@ void killed_side::on_error(void *arg, ucp_ep_h, ucs_status_t)
 
 int64_t killed_side::counter(const char *name)
 {
-    auto func = reinterpret_cast<decltype(&ucxri_worker_counters)>(
-            dlsym(RTLD_DEFAULT, "ucxri_worker_counters"));
-    ucxri_counter_t counters[256];
-    size_t count = (func == nullptr) ? 0 : func(worker(), counters, 256);
-
-    for (size_t i = 0; i < std::min<size_t>(count, 256); ++i) {
-        if (strcmp(counters[i].name, name) == 0) {
-            return counters[i].value;
-        }
-    }
-    return -1;
+    return ucp_test::counter(worker(), name);
 }
 
 void killed_side::connect(const std::string &whom)

@@ -6,15 +6,13 @@
  * on the software HCA (test/check/gtest_ucp_ud.test).
  */
 
+#include "counter.h"
 #include "peer.h"
 
 #include <cstdlib>
 #include <cstring>
-#include <dlfcn.h>
 #include <sstream>
 #include <unistd.h>
-
-#include "ucp/api/ucxri.h"
 
 using namespace ucp_test;
 
@@ -76,21 +74,6 @@ void receiver_role(peer_env &env)
 }
 
 peer_role r1("ud_ends", receiver_role);
-
-int64_t counter(ucp_worker_h worker, const char *name)
-{
-    auto func = reinterpret_cast<decltype(&ucxri_worker_counters)>(
-            dlsym(RTLD_DEFAULT, "ucxri_worker_counters"));
-    ucxri_counter_t counters[256];
-    size_t count = (func == nullptr) ? 0 : func(worker, counters, 256);
-
-    for (size_t i = 0; i < std::min<size_t>(count, 256); ++i) {
-        if (strcmp(counters[i].name, name) == 0) {
-            return counters[i].value;
-        }
-    }
-    return -1;
-}
 
 class test_ud_ends : public transport_test {
 protected:

@@ -8,17 +8,15 @@
  * gtest_ucp_ud_rtr.test).
  */
 
+#include "counter.h"
 #include "peer.h"
 
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
-#include <dlfcn.h>
 #include <sstream>
 #include <sys/mman.h>
 #include <unistd.h>
-
-#include "ucp/api/ucxri.h"
 
 using namespace ucp_test;
 
@@ -149,21 +147,6 @@ private:
     uint8_t *m_data;
     std::vector<ucp_dt_iov_t> m_iov;
 };
-
-int64_t counter(ucp_worker_h worker, const char *name)
-{
-    auto func = reinterpret_cast<decltype(&ucxri_worker_counters)>(
-            dlsym(RTLD_DEFAULT, "ucxri_worker_counters"));
-    ucxri_counter_t counters[256];
-    size_t count = (func == nullptr) ? 0 : func(worker, counters, 256);
-
-    for (size_t i = 0; i < std::min<size_t>(count, 256); ++i) {
-        if (strcmp(counters[i].name, name) == 0) {
-            return counters[i].value;
-        }
-    }
-    return -1;
-}
 
 /* One of the two processes. */
 class side {
