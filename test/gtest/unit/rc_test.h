@@ -235,6 +235,35 @@ private:
     ri_config_t m_config;
 };
 
+/* With memory to be moved. */
+class rc_transfer_test : public rc_test {
+protected:
+    /* Memory at both ends, for as long as they are open. */
+    void allocate(size_t length)
+    {
+        m_local.reset(new rc_memory(a, length));
+        m_remote.reset(new rc_memory(b, length));
+    }
+
+    void TearDown() override
+    {
+        a.disconnect();
+        b.disconnect();
+        m_local.reset();
+        m_remote.reset();
+        rc_test::TearDown();
+    }
+
+    /* One segment each. */
+    ucs_status_t move(rc_op &op, bool write, size_t offset, size_t length)
+    {
+        return op.start(a.ep, write, {m_local->all()}, m_local->local_key(),
+                        {m_remote->all()}, m_remote->remote_key(), offset, length);
+    }
+
+    std::unique_ptr<rc_memory> m_local, m_remote;
+};
+
 #endif
 
 #endif

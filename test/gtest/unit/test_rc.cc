@@ -10,31 +10,8 @@
 
 namespace {
 
-class test_rc : public rc_test {
+class test_rc : public rc_transfer_test {
 protected:
-    /* Memory at both ends, for as long as they are open. */
-    void allocate(size_t length)
-    {
-        m_local.reset(new rc_memory(a, length));
-        m_remote.reset(new rc_memory(b, length));
-    }
-
-    void TearDown() override
-    {
-        a.disconnect();
-        b.disconnect();
-        m_local.reset();
-        m_remote.reset();
-        rc_test::TearDown();
-    }
-
-    /* One segment each. */
-    ucs_status_t move(rc_op &op, bool write, size_t offset, size_t length)
-    {
-        return op.start(a.ep, write, {m_local->all()}, m_local->local_key(),
-                        {m_remote->all()}, m_remote->remote_key(), offset, length);
-    }
-
     /* @a count segments of @a length, with gaps of the same length */
     static segments pieces(rc_memory &memory, size_t count, size_t length)
     {
@@ -132,8 +109,6 @@ protected:
         b.progress();
         EXPECT_EQ(0u, a.rc()->outstanding);
     }
-
-    std::unique_ptr<rc_memory> m_local, m_remote;
 };
 
 TEST_F(test_rc, open)

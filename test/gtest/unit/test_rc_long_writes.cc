@@ -8,7 +8,7 @@
 
 namespace {
 
-class test_rc_long_writes : public rc_test {
+class test_rc_long_writes : public rc_transfer_test {
 protected:
     static constexpr size_t LONG = 4096;
 
@@ -16,26 +16,13 @@ protected:
     {
         hca.automatic = false;
         start();
-        m_local.reset(new rc_memory(a, 2 * LONG));
-        m_remote.reset(new rc_memory(b, 2 * LONG));
-    }
-
-    void TearDown() override
-    {
-        a.disconnect();
-        b.disconnect();
-        m_local.reset();
-        m_remote.reset();
-        rc_test::TearDown();
+        allocate(2 * LONG);
     }
 
     ucs_status_t move(rc_op &op, bool write, size_t length)
     {
-        return op.start(a.ep, write, {m_local->all()}, m_local->local_key(),
-                        {m_remote->all()}, m_remote->remote_key(), 0, length);
+        return rc_transfer_test::move(op, write, 0, length);
     }
-
-    std::unique_ptr<rc_memory> m_local, m_remote;
 };
 
 TEST_F(test_rc_long_writes, until_they_end)

@@ -125,6 +125,19 @@ protected:
         progress_until([&] { return notifications.size() >= count; });
     }
 
+    /* So many writes that have ended; the other end has not looked for them. */
+    void write_unheard(uint32_t count)
+    {
+        for (uint32_t i = 0; i < count; ++i) {
+            rc_op op;
+
+            ASSERT_EQ(UCS_INPROGRESS, start(op, 100, i));
+            while (op.ends == 0) {
+                a.progress();
+            }
+        }
+    }
+
     rc_end a, b;
     std::unique_ptr<rc_memory> m_from, m_to;
     bool m_bad_key = false;
@@ -192,16 +205,7 @@ TEST_F(test_rc_notify, in_order_and_again)
 TEST_F(test_rc_notify, disconnect_tells_the_rest)
 {
     join();
-    std::vector<std::unique_ptr<rc_op>> ops;
-    for (uint32_t i = 0; i < 32; ++i) {
-        ops.emplace_back(new rc_op());
-        ASSERT_EQ(UCS_INPROGRESS, start(*ops[i], 100, i));
-    }
-    for (auto &op : ops) {
-        while (op->ends == 0) {
-            a.progress();
-        }
-    }
+    write_unheard(32);
     EXPECT_TRUE(notifications.empty());
     b.disconnect();
     ASSERT_EQ(32u, notifications.size());
@@ -212,18 +216,8 @@ TEST_F(test_rc_notify, disconnect_tells_the_rest)
 /* The same if all ways end because something else is broken. That is so once. */
 TEST_F(test_rc_notify, broken_tells_the_rest)
 {
-    std::vector<std::unique_ptr<rc_op>> ops;
-
     join();
-    for (uint32_t i = 0; i < 32; ++i) {
-        ops.emplace_back(new rc_op());
-        ASSERT_EQ(UCS_INPROGRESS, start(*ops[i], 100, i));
-    }
-    for (auto &op : ops) {
-        while (op->ends == 0) {
-            a.progress();
-        }
-    }
+    write_unheard(32);
     for (int i = 0; i < 2; ++i) {
         ri_rc_queue_broken(b.rc(), "test");
         b.progress();
