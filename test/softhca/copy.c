@@ -22,6 +22,18 @@ uint64_t sh_pieces_length(sh_pieces_t pieces)
     return length;
 }
 
+void sh_pieces_append(struct iovec *list, unsigned *count, void *base, size_t length)
+{
+    struct iovec *last = (*count > 0) ? &list[*count - 1] : NULL;
+
+    if ((last != NULL) && ((char *)last->iov_base + last->iov_len == (char *)base)) {
+        last->iov_len += length;
+    } else if (length > 0) {
+        list[*count] = (struct iovec){base, length};
+        ++*count;
+    }
+}
+
 /* The part of a list from @a offset on. @return The number of pieces. */
 static unsigned copy_slice(sh_pieces_t pieces, uint64_t offset, uint64_t length,
                            struct iovec *slice)
@@ -123,4 +135,14 @@ int sh_copy_put(sh_pieces_t pieces, uint64_t offset, const void *data, uint64_t 
 int sh_copy_get(sh_pieces_t pieces, uint64_t offset, void *data, uint64_t length)
 {
     return copy_own(0, pieces, offset, data, length);
+}
+
+int sh_copy_many(sh_pieces_t from, sh_pieces_t to)
+{
+    ssize_t length = (ssize_t)sh_pieces_length(to);
+
+    return (length > 0) && (process_vm_readv(getpid(), to.iov, to.count, from.iov,
+                                             from.count, 0) != length) ?
+                   -1 :
+                   0;
 }

@@ -8,6 +8,7 @@
  * written for many of them with one call of the kernel, straight from the ring that they came
  * by. All with sh_proc.lock held.
  */
+#include "copy.h"
 #include "counters.h"
 #include "objects.h"
 #include "util.h"
@@ -86,18 +87,6 @@ static void arrive_ipv4(const sh_msg_t *msg, void *grh)
     memcpy((char *)grh + SH_IPV4_OFFSET, &ip, sizeof(ip));
 }
 
-static void arrive_append(void *base, size_t length)
-{
-    struct iovec *last = &arrive.remote[arrive.num_remote - 1];
-
-    if ((arrive.num_remote > 0) &&
-        ((char *)last->iov_base + last->iov_len == (char *)base)) {
-        last->iov_len += length;
-    } else {
-        arrive.remote[arrive.num_remote++] = (struct iovec){base, length};
-    }
-}
-
 /* Find the memory of a piece, among the last ones that are in use already first: datagrams of a
  * message have a region in common. @return NULL for a bad key. */
 static void *arrive_find(const struct ibv_pd *pd, const struct ibv_sge *sge)
@@ -144,7 +133,7 @@ static int arrive_places(const arrival_t *arrival)
         }
         part = sh_min(wqe->sge[i].length - offset, left);
         if (part > 0) {
-            arrive_append(base + offset, part);
+            sh_pieces_append(arrive.remote, &arrive.num_remote, base + offset, part);
         }
         offset = 0;
         left -= part;

@@ -8,6 +8,7 @@
  * call of the kernel, straight into the ring to it, and they take their turns on the link
  * together. What is special about one of them is left to sh_ud_send().
  */
+#include "copy.h"
 #include "counters.h"
 #include "fabric.h"
 #include "link.h"
@@ -15,7 +16,6 @@
 #include "util.h"
 
 #include <string.h>
-#include <unistd.h>
 
 #define BURST_DATAGRAMS 16
 #define BURST_PIECES    96
@@ -33,18 +33,6 @@ typedef struct burst {
     sh_mr_t *mrs[BURST_PIECES];
     unsigned num_mrs;
 } burst_t;
-
-static void burst_append(struct iovec *list, unsigned *count, void *base, size_t length)
-{
-    struct iovec *last = &list[*count - 1];
-
-    if ((*count > 0) && ((char *)last->iov_base + last->iov_len == (char *)base)) {
-        last->iov_len += length;
-    } else if (length > 0) {
-        list[*count] = (struct iovec){base, length};
-        ++*count;
-    }
-}
 
 /* Find the memory of a piece, which may be that of the last one. @return NULL for a bad key. */
 static void *burst_find(burst_t *burst, const struct ibv_sge *sge)
@@ -94,28 +82,14 @@ static int burst_add(burst_t *burst, const sh_send_wqe_t *wqe)
     }
     msg->psn = sh_psn_add(burst->qp->sq.psn, burst->count);
     for (i = 0; i < wqe->num_sge; ++i) {
-        burst_append(burst->remote, &burst->num_remote, bases[i], wqe->sge[i].length);
+        sh_pieces_append(burst->remote, &burst->num_remote, bases[i], wqe->sge[i].length);
     }
     for (i = 0; i < 2; ++i) {
-        burst_append(burst->local, &burst->num_local, data[i].iov_base, data[i].iov_len);
+        sh_pieces_append(burst->local, &burst->num_local, data[i].iov_base,
+                         data[i].iov_len);
     }
     ++burst->count;
     return 0;
-}
-
-/* @return 0, or -1 if nothing was fetched, or not everything. */
-static int burst_fetch(const burst_t *burst)
-{
-    ssize_t length = 0;
-    unsigned i;
-
-    for (i = 0; i < burst->num_local; ++i) {
-        length += (ssize_t)burst->local[i].iov_len;
-    }
-    return (process_vm_readv(getpid(), burst->local, burst->num_local, burst->remote,
-                             burst->num_remote, 0) == length) ?
-                   0 :
-                   -1;
 }
 
 /* They have been sent. */
@@ -148,7 +122,8 @@ unsigned sh_ud_burst(sh_qp_t *qp)
             break;
         }
     }
-    if ((burst.count > 0) && burst_fetch(&burst)) {
+    if (sh_copy_many((sh_pieces_t){burst.remote, burst.num_remote},
+                     (sh_pieces_t){burst.local, burst.num_local})) {
         burst.count = 0;
     }
     if (burst.count > 0) {

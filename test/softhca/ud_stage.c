@@ -7,13 +7,13 @@
  * The data of datagrams that are to be sent are fetched for many work requests with one call
  * of the kernel, which costs more than the bytes do.
  */
+#include "copy.h"
 #include "counters.h"
 #include "objects.h"
 #include "util.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* Datagrams, and pieces of memory, of a call. */
 #define STAGE_DATAGRAMS 32
@@ -35,19 +35,6 @@ typedef struct stage_list {
     sh_mr_t *mrs[STAGE_PIECES];
     unsigned num_mrs;
 } stage_list_t;
-
-/* Append memory, to the piece before if it goes on there. */
-static void stage_append(struct iovec *list, unsigned *count, void *base, size_t length)
-{
-    struct iovec *last = &list[*count - 1];
-
-    if ((*count > 0) && ((char *)last->iov_base + last->iov_len == (char *)base)) {
-        last->iov_len += length;
-    } else {
-        list[*count] = (struct iovec){base, length};
-        ++*count;
-    }
-}
 
 /* Add what a work request sends. @return 0, or -1 if that cannot be. */
 static int stage_add(const sh_qp_t *qp, const sh_send_wqe_t *wqe, stage_list_t *list,
@@ -75,25 +62,11 @@ static int stage_add(const sh_qp_t *qp, const sh_send_wqe_t *wqe, stage_list_t *
     }
     list->num_mrs += wqe->num_sge;
     for (i = 0; i < wqe->num_sge; ++i) {
-        stage_append(list->remote, &list->num_remote, addresses[i], wqe->sge[i].length);
+        sh_pieces_append(list->remote, &list->num_remote, addresses[i],
+                         wqe->sge[i].length);
     }
-    if (wqe->length > 0) {
-        stage_append(list->local, &list->num_local, data, wqe->length);
-    }
+    sh_pieces_append(list->local, &list->num_local, data, wqe->length);
     return 0;
-}
-
-static int stage_fetch(const stage_list_t *list)
-{
-    size_t length = 0;
-    unsigned i;
-
-    for (i = 0; i < list->num_local; ++i) {
-        length += list->local[i].iov_len;
-    }
-    return (length > 0) &&
-           (process_vm_readv(getpid(), list->local, list->num_local, list->remote,
-                             list->num_remote, 0) != (ssize_t)length);
 }
 
 const void *sh_ud_stage(sh_qp_t *qp, uint64_t number)
@@ -125,7 +98,8 @@ const void *sh_ud_stage(sh_qp_t *qp, uint64_t number)
             end += (uint32_t)wqe->length;
             stage->ends[stage->count++] = end;
         }
-        if (stage_fetch(&list)) {
+        if (sh_copy_many((sh_pieces_t){list.remote, list.num_remote},
+                         (sh_pieces_t){list.local, list.num_local})) {
             stage->count = 0;
         }
         for (i = 0; i < list.num_mrs; ++i) {
