@@ -86,6 +86,16 @@ skip_all()
     exit 0
 }
 
+# need_softhca: skips the script without the software HCA, whose library is in $hca then; it has a
+# fabric of its own, which is removed at the end
+need_softhca()
+{
+    hca=$abs_builddir/bin/libsofthca.so
+    [ -f "$hca" ] || skip_all "no software HCA (install the Debian package libibverbs-dev)"
+    export SOFTHCA_FABRIC=check$$
+    trap 'rm -f "/dev/shm/softhca.$SOFTHCA_FABRIC".*' EXIT
+}
+
 # run_limited SECONDS COMMAND...: ends the command and what it started after SECONDS
 run_limited()
 {

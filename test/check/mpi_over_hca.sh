@@ -9,10 +9,7 @@
 if [ "$SAN_NAME" != no ]; then
     skip_all "MPI programs cannot load a library built with $SAN_NAME"
 fi
-hca=$abs_builddir/bin/libsofthca.so
-[ -f "$hca" ] || skip_all "no software HCA (install the Debian package libibverbs-dev)"
-export SOFTHCA_FABRIC=check$$
-trap 'rm -f "/dev/shm/softhca.$SOFTHCA_FABRIC".*' EXIT
+need_softhca
 
 used()
 {
