@@ -12,8 +12,6 @@
  * whatever its transports (UCX_IB_FORK_INIT, default try), and so before there is a worker
  * that could ask for this; who turned that off meant all of the process. Since Linux 5.12
  * fork copies pinned pages, and nothing has to be done.
- *
- * The default partition and service level are used.
  */
 #ifndef RI_IB_DEVICE_H
 #define RI_IB_DEVICE_H
