@@ -35,6 +35,9 @@
 #define UD_MS 1000000ull
 #define UD_S  1000000000ull
 
+/* So often timeouts are looked at: more often than the shortest of them. */
+#define UD_LOOK 5000
+
 static unsigned ud_mtu_bytes(unsigned mtu)
 {
     return 128u << mtu;
@@ -464,23 +467,30 @@ static void ud_event(void *arg, const ri_ib_event_t *event)
 static unsigned ud_progress(ri_plane_t *super)
 {
     ri_ud_plane_t *plane = ri_container_of(super, ri_ud_plane_t, super);
+    int is_time          = 0;
     unsigned count;
 
     ri_ib_events_progress(plane->device, &plane->events_seen, ud_event, plane);
     if (ri_likely(!plane->is_broken)) {
         /* Pieces before the messages that ask for them */
         ri_ud_send_poll(plane);
-        ri_ud_recv_progress(plane);
         ud_note_time(plane);
+        ri_ud_recv_progress(plane);
         ri_ud_control_progress(plane);
-        ri_ud_recv_time(plane);
+        is_time = plane->now - plane->looked >= UD_LOOK;
+        if (is_time) {
+            plane->looked = plane->now;
+            ri_ud_recv_time(plane);
+        }
         ri_ud_recv_serve(plane);
         ri_ud_send_post(plane);
     }
     if (ri_unlikely(plane->is_broken)) {
         ud_end_broken(plane);
     }
-    ri_ud_send_time(plane);
+    if (is_time || plane->sends_changed) {
+        ri_ud_send_time(plane);
+    }
 
     count = ri_ud_recv_tell_ready(plane);
     while (!ucs_list_is_empty(&plane->ended)) {

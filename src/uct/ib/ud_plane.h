@@ -54,6 +54,8 @@ typedef struct ri_ud_recv {
     int is_offer;
     ri_ud_qp_t *qp;
     ucs_status_t failure; /* of the queue pair; OK: none */
+    unsigned empty;       /* polls since something came, up to a limit */
+    unsigned skip;        /* so many times it is not polled */
     uint32_t seen;    /* the way's heard at the latest look while others were waiting */
     uint64_t stalled; /* since when that has not changed, of such time */
 } ri_ud_recv_t;
@@ -63,6 +65,7 @@ typedef struct ri_ud_send {
     ri_ud_tx_t tx;
     uint32_t qp;   /* the receiver's */
     uint64_t last; /* number of the last work request */
+    unsigned turn; /* chains posted in this one */
     int is_ended;
 } ri_ud_send_t;
 
@@ -147,6 +150,10 @@ typedef struct ri_ud_plane {
     ri_ib_events_seen_t events_seen;
     unsigned mtu; /* bytes */
     uint64_t now;
+    uint64_t looked;       /* when timeouts were looked at */
+    uint64_t polled;       /* when all queues of active recvs were polled */
+    unsigned num_active;   /* as counted when they were polled */
+    int sends_changed;     /* some may have ended */
     uint64_t stall_looked; /* when receivers were looked at because others were waiting */
     ri_ud_times_t times;
     ri_ud_counters_t counters;

@@ -15,6 +15,12 @@
 
 #define RECV_POLL_BATCH 32
 
+/* With so many queues some may be left out of a poll, but none for longer than that (ns): an
+ * application may call progress seldom. */
+#define RECV_POLL_FEW 4
+#define RECV_SKIP_MAX 15
+#define RECV_POLL_ALL 20000
+
 static ri_ud_recv_t *recv_of_rx(ri_ud_rx_t *rx)
 {
     return ri_container_of(rx, ri_ud_recv_t, rx);
@@ -345,31 +351,57 @@ static void recv_completed(ri_ud_recv_t *recv, const struct ibv_wc *wc)
     }
 }
 
-static void recv_poll(ri_ud_plane_t *plane, ri_ud_recv_t *recv)
+/* @return Whether there was something. */
+static int recv_poll(ri_ud_plane_t *plane, ri_ud_recv_t *recv)
 {
     struct ibv_wc wcs[RECV_POLL_BATCH];
-    int i, count;
+    int i, count, any = 0;
 
     do {
         count = ibv_poll_cq(recv->qp->cq, RECV_POLL_BATCH, wcs);
         if (ri_unlikely(count < 0)) {
             recv->failure = UCS_ERR_UNREACHABLE;
         }
+        any |= count;
         for (i = 0; (i < count) && (recv->failure == UCS_OK); ++i) {
             recv_completed(recv, &wcs[i]);
         }
         recv_flush(plane, recv);
     } while ((count == RECV_POLL_BATCH) && (recv->failure == UCS_OK));
     recv_check(recv);
+    return any != 0;
+}
+
+/* A queue costs a call, and there may be many to which nothing comes at the moment. @return How
+ * often each of these may be left out, so that most of the calls are for others. */
+static unsigned recv_may_skip(ri_ud_plane_t *plane)
+{
+    if (plane->now - plane->polled >= RECV_POLL_ALL) {
+        plane->polled = plane->now;
+        return 0;
+    }
+    return ri_min(plane->num_active / RECV_POLL_FEW, RECV_SKIP_MAX);
 }
 
 void ri_ud_recv_progress(ri_ud_plane_t *plane)
 {
+    unsigned most  = recv_may_skip(plane);
+    unsigned count = 0;
     ri_ud_recv_t *recv, *tmp;
 
     ucs_list_for_each_safe(recv, tmp, &plane->active, super.list) {
-        recv_poll(plane, recv);
+        ++count;
+        if ((recv->skip > 0) && (most > 0)) {
+            --recv->skip;
+            continue;
+        }
+        recv->empty = ri_min(recv->empty + 1, most);
+        recv->skip  = recv->empty;
+        if (recv_poll(plane, recv)) {
+            recv->empty = recv->skip = 0;
+        }
     }
+    plane->num_active = count;
 }
 
 void ri_ud_recv_time(ri_ud_plane_t *plane)

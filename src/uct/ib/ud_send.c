@@ -17,7 +17,11 @@
 #define SEND_POLL_BATCH 16
 
 /* Work requests that may be under way, of all transfers. */
-#define SEND_DEPTH 256
+#define SEND_DEPTH 1024
+
+/* So many chains of a transfer are posted before another one's turn comes: two windows. What goes on
+ * at the same time is more memory and more queues for both sides to go through. */
+#define SEND_TURN 8
 
 /* Segments of a work request. */
 static unsigned send_max_sge(const ri_ud_plane_t *plane)
@@ -83,8 +87,9 @@ void ri_ud_data_flush(ri_ud_plane_t *plane)
     if ((data->qp == NULL) || (data->posted == data->ended)) {
         return;
     }
-    data->ended = data->posted;
-    ret         = ri_ud_qp_reset(data->qp);
+    data->ended          = data->posted;
+    plane->sends_changed = 1;
+    ret                  = ri_ud_qp_reset(data->qp);
     ++data->use;
     while (ibv_poll_cq(data->cq, 1, &wc) > 0) {}
     if (ret == 0) {
@@ -135,6 +140,7 @@ void ri_ud_send_poll(ri_ud_plane_t *plane)
             }
             if (ri_likely(wcs[i].status == IBV_WC_SUCCESS)) {
                 data->ended += (uint32_t)wcs[i].wr_id - (uint32_t)data->ended;
+                plane->sends_changed = 1;
             } else {
                 send_failed(plane, &wcs[i]);
             }
@@ -146,6 +152,7 @@ void ri_ud_send_time(ri_ud_plane_t *plane)
 {
     ri_ud_send_t *send, *tmp;
 
+    plane->sends_changed = 0;
     ucs_list_for_each_safe(send, tmp, &plane->sending, super.list) {
         if (!send_is_out(plane, send)) {
             continue;
@@ -249,8 +256,11 @@ void ri_ud_send_post(ri_ud_plane_t *plane)
             ((room < data->depth) && (room < send_min_room(data)))) {
             return;
         }
-        ucs_list_del(&send->super.list);
-        ucs_list_add_tail(&plane->sending, &send->super.list);
+        if (++send->turn == SEND_TURN) {
+            send->turn = 0;
+            ucs_list_del(&send->super.list);
+            ucs_list_add_tail(&plane->sending, &send->super.list);
+        }
         send_post_chain(plane, send, room);
     } while (1);
 }
@@ -271,7 +281,8 @@ void ri_ud_send_message(ri_ud_ep_t *ep, const ri_ud_message_t *message)
 {
     ri_ud_send_t *send = ri_ud_send_find(ep, message->number);
 
-    ep->is_known = 1;
+    ep->is_known                   = 1;
+    ri_ud_plane(ep)->sends_changed = 1;
     if ((send == NULL) && (message->type == RI_UD_ACK)) {
         ri_ud_heard_again(ep, message->number);
     }
@@ -284,7 +295,8 @@ void ri_ud_send_message(ri_ud_ep_t *ep, const ri_ud_message_t *message)
 void ri_ud_send_cancel(ri_ud_send_t *send, ucs_status_t status)
 {
     if (send->tx.status == UCS_INPROGRESS) {
-        send->tx.status = status;
+        send->tx.status                            = status;
+        ri_ud_plane(send->super.ep)->sends_changed = 1;
     }
 }
 
