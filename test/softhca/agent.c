@@ -206,7 +206,7 @@ static void agent_message(unsigned slot, pid_t pid, const sh_msg_t *msg,
         if (qp == NULL) {
             sh_count(ud_drops, 1);
         } else {
-            sh_ud_receive(qp, msg, data);
+            sh_ud_receive(qp, pid, msg, data);
         }
         break;
     default:
@@ -237,14 +237,29 @@ static unsigned agent_turn(void)
     return work;
 }
 
+/* On a core with the agent a thread does not poll while that works, and would seem to have stopped:
+ * then the agent would be woken for all that comes, and keep the thread from it for ever. */
+static void agent_worked(uint64_t polled, uint64_t began)
+{
+    uint64_t now = sh_now();
+
+    if (began > polled) {
+        __atomic_compare_exchange_n(&agent.polled, &polled, now - (began - polled), 0,
+                                    __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+    }
+}
+
 static unsigned agent_work(void)
 {
+    uint64_t polled = __atomic_load_n(&agent.polled, __ATOMIC_RELAXED);
+    uint64_t began  = sh_now();
     unsigned work;
 
     pthread_mutex_lock(&sh_proc.lock);
     work = agent_turn();
     pthread_mutex_unlock(&sh_proc.lock);
     sh_fabric_wake();
+    agent_worked(polled, began);
     return work;
 }
 

@@ -137,12 +137,12 @@ int sh_copy_get(sh_pieces_t pieces, uint64_t offset, void *data, uint64_t length
     return copy_own(0, pieces, offset, data, length);
 }
 
-int sh_copy_many(sh_pieces_t from, sh_pieces_t to)
+int sh_copy_many(pid_t pid, sh_pieces_t from, sh_pieces_t to)
 {
     ssize_t length = (ssize_t)sh_pieces_length(to);
 
-    return (length > 0) && (process_vm_readv(getpid(), to.iov, to.count, from.iov,
-                                             from.count, 0) != length) ?
+    return (length > 0) && (process_vm_readv(pid, to.iov, to.count, from.iov, from.count,
+                                             0) != length) ?
                    -1 :
                    0;
 }

@@ -5,11 +5,15 @@
 #include "agent.h"
 #include "counters.h"
 #include "export.h"
+#include "fetch.h"
 #include "util.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* So often an event looks whether a datagram was fetched. */
+#define CQ_FETCH_NS 20000
 
 static sh_cq_t *cq_own(struct ibv_cq *cq)
 {
@@ -78,6 +82,15 @@ static sh_cqe_t *cq_insert(sh_cq_t *cq, const sh_qp_t *qp, int is_send, uint64_t
     return cq_at(cq, place);
 }
 
+/* @return When the program may see one, as far as that is known, or 0: at this time. */
+static uint64_t cq_later(sh_cqe_t *cqe, uint64_t now)
+{
+    if (cqe->due > now) {
+        return cqe->due;
+    }
+    return sh_fetch_is_done(&cqe->fetch, now) ? 0 : now + CQ_FETCH_NS;
+}
+
 static void cq_call(void *data, int dropped);
 
 /* Give the event that the program armed for, for what is due, and see to those that are later.
@@ -85,11 +98,12 @@ static void cq_call(void *data, int dropped);
 static void cq_notify_due(sh_cq_t *cq)
 {
     uint64_t now = sh_now();
-    uint64_t i;
+    uint64_t i, later;
 
     for (i = cq->head; (i < cq->tail) && (cq->armed != 0); ++i) {
-        if (cq_at(cq, i)->due > now) {
-            sh_agent_at(cq_at(cq, i)->due, cq_call, cq, (const sh_qp_t *)(void *)cq);
+        later = cq_later(cq_at(cq, i), now);
+        if (later != 0) {
+            sh_agent_at(later, cq_call, cq, (const sh_qp_t *)(void *)cq);
             break;
         }
         cq_notify(cq, cq_at(cq, i)->solicited);
@@ -122,9 +136,10 @@ int sh_cq_add(sh_cq_t *cq, sh_qp_t *qp, const struct ibv_wc *wc, uint64_t sq_cou
     cqe->sq_count  = sq_count;
     cqe->due       = due;
     cqe->solicited = solicited || (wc->status != IBV_WC_SUCCESS);
+    cqe->fetch     = (sq_count > 0) ? qp->fetch : (sh_fetch_t){0};
     sh_count(completions, 1);
     cq_set_first_due(cq);
-    if (cq->armed && (due != 0)) {
+    if (cq->armed && ((due != 0) || (cqe->fetch.generation != 0))) {
         cq_notify_due(cq);
     } else {
         cq_notify(cq, cqe->solicited);
@@ -173,7 +188,7 @@ void sh_cq_purge(sh_cq_t *cq, const sh_qp_t *qp)
 /* Take the oldest completion if it is due, with the lock held. @return 0, or -1. */
 static int cq_pop(sh_cq_t *cq, sh_cqe_t *cqe, uint64_t now)
 {
-    if ((cq->head == cq->tail) || (cq_at(cq, cq->head)->due > now)) {
+    if ((cq->head == cq->tail) || (cq_later(cq_at(cq, cq->head), now) != 0)) {
         return -1;
     }
     *cqe = *cq_at(cq, cq->head++);
@@ -223,6 +238,10 @@ static int cq_poll(struct ibv_cq *super, int max, struct ibv_wc *wc)
         wc[count] = cqe.wc;
     }
     pthread_mutex_unlock(&cq->lock);
+    if (count == 0) {
+        /* The oldest one is not fetched yet: nor have we */
+        sh_agent_help(now);
+    }
     return count;
 }
 
@@ -414,7 +433,8 @@ static int cq_ex_take(sh_cq_t *cq)
 
 static int cq_ex_start(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 {
-    sh_cq_t *cq = cq_own_ex(ex);
+    sh_cq_t *cq  = cq_own_ex(ex);
+    uint64_t now = 0;
     int error;
 
     if (attr->comp_mask != 0) {
@@ -422,12 +442,15 @@ static int cq_ex_start(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
     }
     sh_count(polls, 1);
     if (sh_context_valid(cq->super.context)) {
-        cq_help(cq);
+        now = cq_help(cq);
     }
     pthread_mutex_lock(&cq->lock);
     error = cq_ex_take(cq);
     if (error) {
         pthread_mutex_unlock(&cq->lock);
+        if (sh_context_valid(cq->super.context) && cq_is_ready(cq, now)) {
+            sh_agent_help(now);
+        }
     }
     return error;
 }

@@ -22,6 +22,14 @@
 typedef void (*sh_fabric_handler_t)(unsigned slot, pid_t pid, const sh_msg_t *msg,
                                     const struct iovec data[2]);
 
+/* A place in a ring: what is before it has been taken when the process has come so far. */
+typedef struct sh_fetch {
+    uint32_t slot;
+    uint32_t generation; /* of the process; 0: nothing is waited for */
+    uint64_t position;
+    uint64_t check_at; /* when to see whether it lives */
+} sh_fetch_t;
+
 /* What is in the ring is used no more when this returns. */
 typedef void (*sh_fabric_release_t)(void);
 
@@ -70,8 +78,18 @@ int sh_fabric_begin(unsigned slot);
  */
 int sh_fabric_place(unsigned slot, size_t size, struct iovec data[2]);
 
-/** @param count Of the headers, in the order of the places; those of further places are given up. */
-void sh_fabric_end(unsigned slot, sh_msg_t *msgs, unsigned count);
+/**
+ * @param count Of the headers, in the order of the places; those of further places are given up.
+ * @param end   Set to the place behind them, unless it is NULL.
+ */
+void sh_fabric_end(unsigned slot, sh_msg_t *msgs, unsigned count, sh_fetch_t *end);
+
+/** @return Whether what is before that place has been taken, or the process is another one now. */
+int sh_fabric_is_taken(const sh_fetch_t *fetch);
+
+/** @return The word of a process that says whether it is fetching, or NULL if it is another one now.
+ * Like a guard's. */
+const uint32_t *sh_fabric_fetching(unsigned slot, uint32_t generation);
 
 /** As sh_fabric_send() would, but for a message of @a size bytes, and without sending it: for who
  * must not do it in vain. */

@@ -14,9 +14,11 @@
  *   qp->rq.lock, srq->rq.lock
  *   those of the fabric's peers
  *   sh_mr_lock, cq->lock, event locks, that of the agent's calls: nothing is taken below
- *   them, but an event lock, and that of the calls, below cq->lock
+ *   them, but below cq->lock an event lock, that of the calls, and that of a peer, which is
+ *   not held while one takes cq->lock
  * A QP's state is changed with sh_proc.lock and sq_lock held, and read with one of them.
  */
+#include "fabric.h"
 #include "settings.h"
 #include "wire.h"
 
@@ -89,6 +91,7 @@ typedef struct sh_cqe {
     uint64_t sq_count; /* of a send: work requests up to this one are done with */
     uint64_t due;      /* the program sees it not before; 0: at once */
     int solicited;
+    sh_fetch_t fetch; /* of a send: nor before this is done */
 } sh_cqe_t;
 
 typedef struct sh_cq {
@@ -121,7 +124,7 @@ typedef struct sh_recv_wqe {
 /* A receive queue, of a QP or an SRQ. */
 typedef struct sh_rq {
     pthread_mutex_t lock;
-    sh_recv_wqe_t *ring;
+    uint8_t *ring; /* of sh_recv_wqe_t with max_sge entries each */
     uint32_t size; /* power of two */
     uint32_t max_wr;
     uint32_t max_sge;
@@ -236,6 +239,7 @@ typedef struct sh_qp {
     uint64_t random_rx;
     unsigned late;        /* datagrams that wait for their time, as they had no receive */
     sh_ud_stage_t *stage; /* data that are to be sent; with sq_lock */
+    sh_fetch_t fetch;     /* of the datagrams sent so far; with sq_lock */
     void *held; /* a datagram that others overtake, and how many still have to */
     unsigned held_count;
 } sh_qp_t;
@@ -377,6 +381,18 @@ int sh_rq_init(sh_rq_t *rq, uint32_t max_wr, uint32_t max_sge);
 void sh_rq_cleanup(sh_rq_t *rq);
 int sh_rq_post(sh_rq_t *rq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
 
+/** What a receive takes, with as many entries as there may be. */
+static inline size_t sh_rq_stride(const sh_rq_t *rq)
+{
+    return offsetof(sh_recv_wqe_t, sge) + rq->max_sge * sizeof(struct ibv_sge);
+}
+
+static inline sh_recv_wqe_t *sh_rq_at(const sh_rq_t *rq, uint64_t count)
+{
+    return (sh_recv_wqe_t *)(void *)(rq->ring +
+                                     (count & (rq->size - 1)) * sh_rq_stride(rq));
+}
+
 /** Take the next receive. @return 0, or -1 if there is none. */
 int sh_rq_take(sh_qp_t *qp, sh_recv_wqe_t *wqe);
 
@@ -472,7 +488,8 @@ void sh_responder_purge(sh_qp_t *qp);
  */
 int sh_ud_send(sh_qp_t *qp, sh_send_wqe_t *wqe, enum ibv_wc_status *status,
                uint64_t *gone);
-void sh_ud_receive(sh_qp_t *qp, const sh_msg_t *msg, const struct iovec data[2]);
+void sh_ud_receive(sh_qp_t *qp, pid_t pid, const sh_msg_t *msg,
+                   const struct iovec data[2]);
 
 /*
  * ud_stage.c
@@ -491,8 +508,9 @@ void sh_ud_unstage(sh_qp_t *qp);
 
 /** Give a datagram the next receive, with a completion at the time @a due. Its data stay where
  * they are until sh_ud_flush(). With sh_proc.lock held.
+ * @param pid Of the sender.
  * @return 0, or -1 if there is none, or too short a one. */
-int sh_ud_accept(sh_qp_t *qp, const sh_msg_t *msg, const struct iovec data[2],
+int sh_ud_accept(sh_qp_t *qp, pid_t pid, const sh_msg_t *msg, const struct iovec data[2],
                  uint64_t due);
 
 /** Write what was accepted, and complete it. With sh_proc.lock held. */

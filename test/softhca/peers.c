@@ -346,7 +346,7 @@ int sh_fabric_place(unsigned slot, size_t size, struct iovec data[2])
     return 0;
 }
 
-void sh_fabric_end(unsigned slot, sh_msg_t *msgs, unsigned count)
+void sh_fabric_end(unsigned slot, sh_msg_t *msgs, unsigned count, sh_fetch_t *end)
 {
     peers_entry_t *peer = &peers_table[slot];
     unsigned i;
@@ -360,7 +360,36 @@ void sh_fabric_end(unsigned slot, sh_msg_t *msgs, unsigned count)
         __atomic_store_n(&peer->ring->tail, peer->tail, __ATOMIC_RELEASE);
         peers_ring(peer, slot);
     }
+    if (end != NULL) {
+        *end = (sh_fetch_t){slot, peer->generation, peer->tail, 0};
+    }
     pthread_mutex_unlock(&peer->lock);
+}
+
+int sh_fabric_is_taken(const sh_fetch_t *fetch)
+{
+    peers_entry_t *peer = &peers_table[fetch->slot];
+    int taken           = 1;
+
+    pthread_mutex_lock(&peer->lock);
+    if ((peer->ring != NULL) && (peer->generation == fetch->generation)) {
+        taken = __atomic_load_n(&peer->ring->head, __ATOMIC_ACQUIRE) >= fetch->position;
+    }
+    pthread_mutex_unlock(&peer->lock);
+    return taken;
+}
+
+const uint32_t *sh_fabric_fetching(unsigned slot, uint32_t generation)
+{
+    peers_entry_t *peer  = &peers_table[slot];
+    const uint32_t *word = NULL;
+
+    pthread_mutex_lock(&peer->lock);
+    if ((peer->inbox != NULL) && (peer->generation == generation)) {
+        word = &peer->inbox->fetching;
+    }
+    pthread_mutex_unlock(&peer->lock);
+    return word;
 }
 
 int sh_fabric_room(unsigned slot, size_t size)
@@ -458,7 +487,7 @@ static void peers_make_room(unsigned slot, sh_ring_t *ring)
     pthread_mutex_unlock(&peer->lock);
 }
 
-/* Copy a message, but not the data of a datagram, and check its size. @return 0, or -1. */
+/* Copy a message, but not the data that a datagram brings, and check its size. @return 0, or -1. */
 static int peers_get(sh_ring_t *ring, uint64_t head, uint64_t used,
                      peers_message_t *message, struct iovec data[2])
 {
@@ -474,7 +503,7 @@ static int peers_get(sh_ring_t *ring, uint64_t head, uint64_t used,
         return -1;
     }
     length = msg->size - sizeof(*msg);
-    if (msg->type == SH_MSG_DATAGRAM) {
+    if ((msg->type == SH_MSG_DATAGRAM) && !(msg->flags & SH_MSG_FETCH)) {
         sh_ring_places(ring, head + sizeof(*msg), length, data);
     } else {
         sh_ring_read(ring, head + sizeof(*msg), message->bytes + sizeof(*msg), length);

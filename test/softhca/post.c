@@ -226,7 +226,7 @@ static void post_flush_recv(sh_qp_t *qp)
     wc.opcode = IBV_WC_RECV;
     wc.qp_num = qp->super.qp_num;
     while (qp->rq.head < qp->rq.tail) {
-        wc.wr_id = qp->rq.ring[qp->rq.head++ & (qp->rq.size - 1)].wr_id;
+        wc.wr_id = sh_rq_at(&qp->rq, qp->rq.head++)->wr_id;
         sh_cq_push((sh_cq_t *)(void *)qp->super.recv_cq, qp, &wc, 0, 1);
     }
 }

@@ -7,6 +7,7 @@
 #include "export.h"
 #include "fabric.h"
 #include "faults.h"
+#include "fetch.h"
 #include "util.h"
 
 #include <errno.h>
@@ -229,6 +230,7 @@ void sh_qp_end_epoch(sh_qp_t *qp)
         }
         sh_sleep_ns(2000);
     }
+    sh_fetch_end(&qp->fetch);
     qp->sq.epoch = epoch;
 }
 
@@ -251,7 +253,7 @@ static void qp_flush_rq(sh_qp_t *qp)
     again = sh_settings.like_rxe &&
             (cq->tail - cq->head + qp->rq.tail - qp->rq.head < (uint64_t)cq->super.cqe);
     while (qp->rq.head < qp->rq.tail) {
-        wqe      = &qp->rq.ring[qp->rq.head & (qp->rq.size - 1)];
+        wqe      = sh_rq_at(&qp->rq, qp->rq.head);
         wc.wr_id = wqe->wr_id;
         sh_cq_push(cq, qp, &wc, 0, 1);
         qp->rq.head += !again;

@@ -22,7 +22,7 @@ int sh_rq_init(sh_rq_t *rq, uint32_t max_wr, uint32_t max_sge)
     rq->max_sge = max_sge;
     /* One more, for a receive that is put back while the program posts */
     rq->size = sh_roundup_pow2(max_wr + 1);
-    rq->ring = malloc(rq->size * sizeof(*rq->ring));
+    rq->ring = malloc(rq->size * sh_rq_stride(rq));
     return (rq->ring == NULL) ? ENOMEM : 0;
 }
 
@@ -31,9 +31,9 @@ void sh_rq_cleanup(sh_rq_t *rq)
     free(rq->ring);
 }
 
-static sh_recv_wqe_t *rq_at(sh_rq_t *rq, uint64_t count)
+static void rq_copy(sh_recv_wqe_t *to, const sh_recv_wqe_t *from)
 {
-    return &rq->ring[count & (rq->size - 1)];
+    memcpy(to, from, offsetof(sh_recv_wqe_t, sge) + from->num_sge * sizeof(*from->sge));
 }
 
 int sh_rq_post(sh_rq_t *rq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
@@ -49,7 +49,7 @@ int sh_rq_post(sh_rq_t *rq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
             *bad_wr = wr;
             return ENOMEM;
         }
-        wqe          = rq_at(rq, rq->tail);
+        wqe          = sh_rq_at(rq, rq->tail);
         wqe->wr_id   = wr->wr_id;
         wqe->num_sge = (unsigned)wr->num_sge;
         if (wr->num_sge > 0) {
@@ -63,8 +63,7 @@ int sh_rq_post(sh_rq_t *rq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
 
 int sh_rq_take(sh_qp_t *qp, sh_recv_wqe_t *wqe)
 {
-    sh_rq_t *rq = sh_qp_rq(qp);
-    const sh_recv_wqe_t *first;
+    sh_rq_t *rq       = sh_qp_rq(qp);
     int limit_reached = 0;
 
     pthread_mutex_lock(&rq->lock);
@@ -72,10 +71,7 @@ int sh_rq_take(sh_qp_t *qp, sh_recv_wqe_t *wqe)
         pthread_mutex_unlock(&rq->lock);
         return -1;
     }
-    first        = rq_at(rq, rq->head++);
-    wqe->wr_id   = first->wr_id;
-    wqe->num_sge = first->num_sge;
-    memcpy(wqe->sge, first->sge, first->num_sge * sizeof(*first->sge));
+    rq_copy(wqe, sh_rq_at(rq, rq->head++));
     if ((rq->limit > 0) && (rq->tail - rq->head < rq->limit)) {
         rq->limit     = 0;
         limit_reached = 1;
@@ -93,7 +89,7 @@ void sh_rq_untake(sh_qp_t *qp, const sh_recv_wqe_t *wqe)
 
     pthread_mutex_lock(&rq->lock);
     if ((rq->head > 0) && (rq->tail - rq->head < rq->size)) {
-        *rq_at(rq, --rq->head) = *wqe;
+        rq_copy(sh_rq_at(rq, --rq->head), wqe);
     }
     pthread_mutex_unlock(&rq->lock);
 }
@@ -160,23 +156,23 @@ SH_EXPORT struct ibv_srq *ibv_create_srq(struct ibv_pd *pd,
 /* Make the queue larger or smaller. With the lock held. */
 static int srq_resize(sh_rq_t *rq, uint32_t max_wr)
 {
-    uint32_t size = sh_roundup_pow2(max_wr + 1);
-    sh_recv_wqe_t *ring;
+    sh_rq_t other = *rq;
     uint64_t i;
 
     if ((max_wr < 1) || (max_wr > SH_MAX_WR) || (rq->tail - rq->head > max_wr)) {
         return EINVAL;
     }
-    ring = malloc(size * sizeof(*ring));
-    if (ring == NULL) {
+    other.size = sh_roundup_pow2(max_wr + 1);
+    other.ring = malloc(other.size * sh_rq_stride(rq));
+    if (other.ring == NULL) {
         return ENOMEM;
     }
     for (i = rq->head; i < rq->tail; ++i) {
-        ring[i & (size - 1)] = *rq_at(rq, i);
+        rq_copy(sh_rq_at(&other, i), sh_rq_at(rq, i));
     }
     free(rq->ring);
-    rq->ring   = ring;
-    rq->size   = size;
+    rq->ring   = other.ring;
+    rq->size   = other.size;
     rq->max_wr = max_wr;
     return 0;
 }

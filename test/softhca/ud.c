@@ -12,6 +12,7 @@
 #include "counters.h"
 #include "fabric.h"
 #include "faults.h"
+#include "fetch.h"
 #include "link.h"
 #include "ud.h"
 #include "util.h"
@@ -62,6 +63,7 @@ void sh_ud_header(const sh_qp_t *qp, const sh_send_wqe_t *wqe, sh_msg_t *msg)
     msg->slid    = context->lid;
     msg->dlid    = ud_dlid(&wqe->ah);
     msg->src_qpn = qp->super.qp_num;
+    msg->epoch   = qp->sq.epoch;
     msg->dst_qpn = wqe->remote_qpn;
     msg->imm     = wqe->imm;
     msg->qkey    = (wqe->remote_qkey & UD_QKEY_OWN) ? qp->attr.qkey : wqe->remote_qkey;
@@ -277,19 +279,54 @@ int sh_ud_send(sh_qp_t *qp, sh_send_wqe_t *wqe, enum ibv_wc_status *status,
     return 0;
 }
 
+/* @return Whether the data are there, or the list of them is, as many as it says. */
+static int ud_is_whole(const sh_msg_t *msg)
+{
+    const sh_sge_t *list = (const sh_sge_t *)(const void *)(msg + 1);
+    uint64_t length      = 0;
+    unsigned i;
+
+    if (!(msg->flags & SH_MSG_FETCH)) {
+        return msg->size == sizeof(*msg) + msg->length;
+    }
+    if ((msg->num_sge > SH_MAX_SGE) ||
+        (msg->size != sizeof(*msg) + msg->num_sge * sizeof(*list))) {
+        return 0;
+    }
+    for (i = 0; i < msg->num_sge; ++i) {
+        if (list[i].length > msg->length) {
+            return 0;
+        }
+        length += list[i].length;
+    }
+    return length == msg->length;
+}
+
+unsigned sh_ud_pieces(const sh_msg_t *msg, struct iovec *pieces)
+{
+    const sh_sge_t *list = (const sh_sge_t *)(const void *)(msg + 1);
+    unsigned i, count = 0;
+
+    for (i = 0; i < msg->num_sge; ++i) {
+        sh_pieces_append(pieces, &count, (void *)(uintptr_t)list[i].address,
+                         list[i].length);
+    }
+    return count;
+}
+
 /* @return Whether a datagram is for this queue pair, and can be received. */
 static int ud_is_wanted(const sh_qp_t *qp, const sh_msg_t *msg)
 {
     return (qp->super.qp_type == IBV_QPT_UD) && (qp->super.state >= IBV_QPS_RTR) &&
            (qp->super.state != IBV_QPS_ERR) && (msg->qkey == qp->attr.qkey) &&
            (msg->dlid == sh_context(qp->super.context)->lid) &&
-           (msg->length <= sh_settings.mtu) && (msg->size == sizeof(*msg) + msg->length);
+           (msg->length <= sh_settings.mtu) && ud_is_whole(msg);
 }
 
-static void ud_deliver(sh_qp_t *qp, const sh_msg_t *msg, const struct iovec data[2],
-                       uint64_t due)
+static void ud_deliver(sh_qp_t *qp, pid_t pid, const sh_msg_t *msg,
+                       const struct iovec data[2], uint64_t due)
 {
-    if (!ud_is_wanted(qp, msg) || sh_ud_accept(qp, msg, data, due)) {
+    if (!ud_is_wanted(qp, msg) || sh_ud_accept(qp, pid, msg, data, due)) {
         sh_count(ud_drops, 1);
     }
 }
@@ -302,7 +339,7 @@ static void ud_deliver_later(void *data, int dropped)
 
     --datagram->qp->late;
     if (!dropped) {
-        ud_deliver(datagram->qp, &datagram->msg, bytes, 0);
+        ud_deliver(datagram->qp, 0, &datagram->msg, bytes, 0);
         sh_ud_flush();
     }
     free(datagram);
@@ -314,26 +351,49 @@ static int ud_must_wait(sh_qp_t *qp)
     return (qp->late > 0) || sh_rq_is_empty(sh_qp_rq(qp));
 }
 
-void sh_ud_receive(sh_qp_t *qp, const sh_msg_t *msg, const struct iovec data[2])
+/* Keep a datagram until its time has come. @return 0, or -1 if its data are not to be had. */
+static int ud_keep(ud_datagram_t *datagram, pid_t pid, const sh_msg_t *msg,
+                   const struct iovec data[2])
+{
+    uint8_t *bytes = datagram->bytes + sizeof(*msg);
+    struct iovec from[SH_MAX_SGE], to = {bytes, msg->length};
+
+    datagram->msg = *msg;
+    if (!(msg->flags & SH_MSG_FETCH)) {
+        memcpy(bytes, data[0].iov_base, data[0].iov_len);
+        memcpy(bytes + data[0].iov_len, data[1].iov_base, data[1].iov_len);
+        return 0;
+    }
+    if ((msg->length > SH_MAX_MTU) || !ud_is_whole(msg)) {
+        return -1;
+    }
+    datagram->msg.flags &= (uint8_t)~SH_MSG_FETCH;
+    datagram->msg.size = (uint32_t)(sizeof(*msg) + msg->length);
+    return (sh_fetch(pid, msg->src_qpn, msg->epoch,
+                     (sh_pieces_t){from, sh_ud_pieces(msg, from)},
+                     (sh_pieces_t){&to, 1}) == SH_COPY_OK) ?
+                   0 :
+                   -1;
+}
+
+void sh_ud_receive(sh_qp_t *qp, pid_t pid, const sh_msg_t *msg,
+                   const struct iovec data[2])
 {
     ud_datagram_t *datagram;
     uint64_t due;
 
     due = sh_link_arrive(sh_context(qp->super.context)->device->index, msg, msg->length);
     if ((due == 0) || !ud_must_wait(qp)) {
-        ud_deliver(qp, msg, data, due);
+        ud_deliver(qp, pid, msg, data, due);
         return;
     }
     datagram = malloc(sizeof(*datagram));
-    if (datagram == NULL) {
+    if ((datagram == NULL) || ud_keep(datagram, pid, msg, data)) {
         sh_count(ud_drops, 1);
+        free(datagram);
         return;
     }
-    datagram->qp  = qp;
-    datagram->msg = *msg;
-    memcpy(datagram->bytes + sizeof(*msg), data[0].iov_base, data[0].iov_len);
-    memcpy(datagram->bytes + sizeof(*msg) + data[0].iov_len, data[1].iov_base,
-           data[1].iov_len);
+    datagram->qp = qp;
     ++qp->late;
     if (sh_agent_at(due, ud_deliver_later, datagram, qp)) {
         --qp->late;

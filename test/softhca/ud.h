@@ -10,6 +10,10 @@
 /** Make the header of a datagram, but for its number. */
 void sh_ud_header(const sh_qp_t *qp, const sh_send_wqe_t *wqe, sh_msg_t *msg);
 
+/** Where the data of a datagram are that are to be fetched. @param pieces Room for SH_MAX_SGE.
+ * @return How many. */
+unsigned sh_ud_pieces(const sh_msg_t *msg, struct iovec *pieces);
+
 /** @return Whether something may happen to datagrams, so that each is sent for itself. */
 int sh_ud_is_faulty(void);
 

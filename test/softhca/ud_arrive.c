@@ -6,11 +6,12 @@
 /*
  * Datagrams that have arrived. They are given their receives one by one, and their data are
  * written for many of them with one call of the kernel, straight from the ring that they came
- * by. All with sh_proc.lock held.
+ * by, or from the sender's memory. All with sh_proc.lock held.
  */
 #include "copy.h"
 #include "counters.h"
-#include "objects.h"
+#include "fetch.h"
+#include "ud.h"
 #include "util.h"
 
 #include <arpa/inet.h>
@@ -29,11 +30,20 @@ typedef struct arrival {
     struct ibv_wc wc;
     uint64_t due;
     int is_solicited;
-    uint32_t offset; /* of the data in the receive: behind the header, if there is none */
+    uint32_t
+            offset; /* in the receive, of what is here: behind the header, if there is none */
     uint32_t length;
     unsigned local; /* its first piece */
     unsigned num_local;
     struct ibv_grh grh;
+    /* If the data are to be fetched */
+    uint32_t fetched; /* so many bytes */
+    uint32_t sender;  /* its QP; 0: they are here */
+    uint32_t epoch;
+    pid_t pid;
+    unsigned from; /* the first piece */
+    unsigned num_from;
+    int is_lost;
 } arrival_t;
 
 static struct {
@@ -43,10 +53,16 @@ static struct {
             local[3 *
                   ARRIVE_DATAGRAMS]; /* each may have a header, and data in two pieces */
     unsigned num_local;
-    struct iovec remote[ARRIVE_PIECES];
+    struct iovec remote[ARRIVE_PIECES]; /* where they go */
     unsigned num_remote;
+    struct iovec from[ARRIVE_PIECES]; /* in the sender's memory, as it listed them */
+    unsigned num_from;
+    struct iovec merged[ARRIVE_PIECES]; /* what belongs together of these */
+    unsigned num_merged;
+    struct iovec to[ARRIVE_PIECES]; /* where they go */
+    unsigned num_to;
     unsigned num_pieces; /* of all receives */
-    sh_mr_t *mrs[ARRIVE_PIECES];
+    sh_mr_t *mrs[2 * ARRIVE_PIECES];
     unsigned num_mrs;
 } arrive;
 
@@ -110,14 +126,13 @@ static void *arrive_find(const struct ibv_pd *pd, const struct ibv_sge *sge)
     return base;
 }
 
-/* Where the data of a datagram go. @return 0, or -1 for a bad key. */
-static int arrive_places(const arrival_t *arrival)
+/* Add a part of a receive to a list. @return 0, or -1 for a bad key. */
+static int arrive_places(const arrival_t *arrival, uint32_t offset, uint32_t left,
+                         struct iovec *list, unsigned *count)
 {
     const sh_qp_t *qp        = arrival->qp;
     const struct ibv_pd *pd  = (qp->super.srq != NULL) ? qp->super.srq->pd : qp->super.pd;
     const sh_recv_wqe_t *wqe = &arrival->wqe;
-    uint32_t offset          = arrival->offset;
-    uint32_t left            = arrival->length;
     uint32_t part;
     unsigned i;
     char *base;
@@ -132,9 +147,7 @@ static int arrive_places(const arrival_t *arrival)
             continue;
         }
         part = sh_min(wqe->sge[i].length - offset, left);
-        if (part > 0) {
-            sh_pieces_append(arrive.remote, &arrive.num_remote, base + offset, part);
-        }
+        sh_pieces_append(list, count, base + offset, part);
         offset = 0;
         left -= part;
     }
@@ -148,26 +161,100 @@ static void arrive_put_mrs(void)
     }
 }
 
-/* Write some datagrams. @return 0, or -1 if that could not be done of all of them. */
-static int arrive_write(const arrival_t *list, unsigned count)
+/* Find where datagrams go, and where the data are that are to be fetched. @return 0, or -1. */
+static int arrive_prepare(const arrival_t *list, unsigned count)
+{
+    unsigned i, j;
+
+    arrive.num_remote = arrive.num_to = arrive.num_merged = 0;
+    for (i = 0; i < count; ++i) {
+        /* Also for a datagram without data all keys must be right */
+        if (arrive_places(&list[i], list[i].offset, list[i].length, arrive.remote,
+                          &arrive.num_remote) ||
+            ((list[i].fetched > 0) &&
+             arrive_places(&list[i], SH_GRH_SIZE, list[i].fetched, arrive.to,
+                           &arrive.num_to))) {
+            return -1;
+        }
+        for (j = list[i].from; j < list[i].from + list[i].num_from; ++j) {
+            sh_pieces_append(arrive.merged, &arrive.num_merged, arrive.from[j].iov_base,
+                             arrive.from[j].iov_len);
+        }
+    }
+    return 0;
+}
+
+/* Write what is in the ring. @return 0, or -1: not everything. */
+static int arrive_put(const arrival_t *list, unsigned count)
 {
     const arrival_t *last = &list[count - 1];
-    uint64_t length       = 0;
-    int error             = 0;
-    unsigned i;
+    uint64_t length = sh_pieces_length((sh_pieces_t){arrive.remote, arrive.num_remote});
 
-    arrive.num_remote = 0;
-    for (i = 0; (i < count) && !error; ++i) {
-        error = arrive_places(&list[i]);
-        length += list[i].length;
-    }
-    if (!error && (length > 0)) {
-        error = process_vm_writev(getpid(), &arrive.local[list->local],
-                                  last->local + last->num_local - list->local,
-                                  arrive.remote, arrive.num_remote, 0) != (ssize_t)length;
+    return (length > 0) &&
+           (process_vm_writev(getpid(), &arrive.local[list->local],
+                              last->local + last->num_local - list->local, arrive.remote,
+                              arrive.num_remote, 0) != (ssize_t)length);
+}
+
+/* Write some datagrams, of one sender if their data are fetched. @return SH_COPY_OK etc. */
+static int arrive_write(const arrival_t *list, unsigned count)
+{
+    int result = SH_COPY_OK;
+
+    if (arrive_prepare(list, count) || arrive_put(list, count)) {
+        result = SH_COPY_LOCAL;
+    } else if (arrive.num_to > 0) {
+        result = sh_fetch(list->pid, list->sender, list->epoch,
+                          (sh_pieces_t){arrive.merged, arrive.num_merged},
+                          (sh_pieces_t){arrive.to, arrive.num_to});
     }
     arrive_put_mrs();
-    return error ? -1 : 0;
+    return result;
+}
+
+/* One whose data are not to be had is not received, nor are those behind it that have taken receives
+ * of the same queue: their order is that of the queue. Its sender has gone this moment. */
+static void arrive_lose(unsigned first)
+{
+    sh_rq_t *rq = sh_qp_rq(arrive.list[first].qp);
+    unsigned i;
+
+    for (i = arrive.count; i > first; --i) {
+        arrival_t *arrival = &arrive.list[i - 1];
+
+        if ((sh_qp_rq(arrival->qp) == rq) && !arrival->is_lost) {
+            arrival->is_lost = 1;
+            sh_rq_untake(arrival->qp, &arrival->wqe);
+            sh_count(ud_drops, 1);
+        }
+    }
+}
+
+/* Write the datagrams from one on that have the same sender. @return The first of the next sender. */
+static unsigned arrive_write_run(unsigned first)
+{
+    const arrival_t *list = arrive.list;
+    unsigned end          = first;
+    unsigned i;
+    int result;
+
+    while ((end < arrive.count) && (list[end].sender == list[first].sender) &&
+           (list[end].epoch == list[first].epoch)) {
+        ++end;
+    }
+    if (arrive_write(&list[first], end - first) == SH_COPY_OK) {
+        return end;
+    }
+    for (i = first; i < end; ++i) {
+        result = list[i].is_lost ? SH_COPY_OK : arrive_write(&list[i], 1);
+        if (result == SH_COPY_LOCAL) {
+            arrive.list[i].wc.status = sh_settings.like_rxe ? IBV_WC_WR_FLUSH_ERR :
+                                                              IBV_WC_LOC_PROT_ERR;
+        } else if (result != SH_COPY_OK) {
+            arrive_lose(i);
+        }
+    }
+    return end;
 }
 
 /* Complete one. @return The queue that is locked now. */
@@ -193,24 +280,21 @@ static sh_cq_t *arrive_complete(const arrival_t *arrival, sh_cq_t *locked)
 void sh_ud_flush(void)
 {
     sh_cq_t *locked = NULL;
-    arrival_t *arrival;
     unsigned i;
-    int error;
 
     if (arrive.count == 0) {
         return;
     }
-    error = arrive_write(arrive.list, arrive.count);
+    for (i = 0; i < arrive.count;) {
+        i = arrive_write_run(i);
+    }
     for (i = 0; i < arrive.count; ++i) {
-        arrival = &arrive.list[i];
-        if (error && arrive_write(arrival, 1)) {
-            arrival->wc.status = sh_settings.like_rxe ? IBV_WC_WR_FLUSH_ERR :
-                                                        IBV_WC_LOC_PROT_ERR;
+        if (!arrive.list[i].is_lost) {
+            locked = arrive_complete(&arrive.list[i], locked);
         }
-        locked = arrive_complete(arrival, locked);
     }
     sh_cq_unlock(locked);
-    arrive.count = arrive.num_pieces = arrive.num_local = 0;
+    arrive.count = arrive.num_pieces = arrive.num_local = arrive.num_from = 0;
 }
 
 static void arrive_wc(arrival_t *arrival, const sh_msg_t *msg)
@@ -244,7 +328,7 @@ static void arrive_local(arrival_t *arrival, void *base, size_t length)
 }
 
 /* Note what is to be written. */
-static void arrive_data(arrival_t *arrival, const sh_msg_t *msg,
+static void arrive_data(arrival_t *arrival, pid_t pid, const sh_msg_t *msg,
                         const struct iovec data[2])
 {
     unsigned from = sh_settings.ipv4 ? SH_IPV4_OFFSET : 0;
@@ -259,17 +343,27 @@ static void arrive_data(arrival_t *arrival, const sh_msg_t *msg,
         arrival->offset = from;
         arrive_local(arrival, (char *)&arrival->grh + from, SH_GRH_SIZE - from);
     }
-    arrive_local(arrival, data[0].iov_base, data[0].iov_len);
-    arrive_local(arrival, data[1].iov_base, data[1].iov_len);
+    if (msg->flags & SH_MSG_FETCH) {
+        arrival->fetched  = (uint32_t)msg->length;
+        arrival->sender   = msg->src_qpn;
+        arrival->epoch    = msg->epoch;
+        arrival->pid      = pid;
+        arrival->num_from = sh_ud_pieces(msg, &arrive.from[arrive.num_from]);
+        arrive.num_from += arrival->num_from;
+    } else {
+        arrive_local(arrival, data[0].iov_base, data[0].iov_len);
+        arrive_local(arrival, data[1].iov_base, data[1].iov_len);
+    }
 }
 
-int sh_ud_accept(sh_qp_t *qp, const sh_msg_t *msg, const struct iovec data[2],
+int sh_ud_accept(sh_qp_t *qp, pid_t pid, const sh_msg_t *msg, const struct iovec data[2],
                  uint64_t due)
 {
     arrival_t *arrival = &arrive.list[arrive.count];
     int is_too_long;
 
-    if (sh_rq_take(qp, &arrival->wqe)) {
+    if (((msg->flags & SH_MSG_FETCH) && !sh_fetch_is_there(msg->src_qpn, msg->epoch)) ||
+        sh_rq_take(qp, &arrival->wqe)) {
         return -1;
     }
     is_too_long = sh_rq_capacity(&arrival->wqe) < SH_GRH_SIZE + msg->length;
@@ -281,18 +375,22 @@ int sh_ud_accept(sh_qp_t *qp, const sh_msg_t *msg, const struct iovec data[2],
     arrival->due          = due;
     arrival->is_solicited = msg->flags & SH_MSG_SOLICITED;
     arrival->local        = arrive.num_local;
-    arrival->offset = arrival->length = arrival->num_local = 0;
+    arrival->from         = arrive.num_from;
+    arrival->offset = arrival->length = arrival->num_local = arrival->num_from = 0;
+    arrival->fetched = arrival->sender = arrival->epoch = 0;
+    arrival->is_lost                                    = 0;
     arrive_wc(arrival, msg);
     if (is_too_long) {
         arrival->wc.status = IBV_WC_REM_INV_REQ_ERR;
     } else {
-        arrive_data(arrival, msg, data);
+        arrive_data(arrival, pid, msg, data);
     }
     arrive.num_pieces += arrival->wqe.num_sge;
     sh_count(copies, 1);
     sh_count(copied_bytes, msg->length);
     if ((++arrive.count == ARRIVE_DATAGRAMS) ||
-        (arrive.num_pieces > ARRIVE_PIECES - SH_MAX_SGE)) {
+        (arrive.num_pieces > ARRIVE_PIECES - SH_MAX_SGE) ||
+        (arrive.num_from > ARRIVE_PIECES - SH_MAX_SGE)) {
         sh_ud_flush();
     }
     return 0;

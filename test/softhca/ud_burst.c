@@ -4,26 +4,33 @@
  */
 
 /*
- * Datagrams of a send queue that follow each other to one process: their data are fetched with one
- * call of the kernel, straight into the ring to it, and they take their turns on the link
- * together. What is special about one of them is left to sh_ud_send().
+ * Datagrams of a send queue that follow each other to one process: they take their turns on the link
+ * together. The data of longer ones stay where they are, and are fetched by the receiver (fetch.h);
+ * those of shorter ones are fetched with one call of the kernel, straight into the ring to it.
+ * What is special about one of them is left to sh_ud_send().
  */
 #include "copy.h"
 #include "counters.h"
-#include "fabric.h"
+#include "fetch.h"
 #include "link.h"
 #include "ud.h"
 #include "util.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #define BURST_DATAGRAMS 16
 #define BURST_PIECES    96
+
+/* Data of so many bytes are not copied twice. */
+#define BURST_FETCH 512
 
 /* With the lock of sh_fabric_begin() from that on. */
 typedef struct burst {
     sh_qp_t *qp;
     unsigned slot;
+    int may_fetch; /* nothing that the queue has sent to another process is still to be fetched */
+    int fetches; /* there is one with data that stay */
     unsigned count;
     sh_msg_t msgs[BURST_DATAGRAMS];
     struct iovec remote[BURST_PIECES];
@@ -55,6 +62,20 @@ static void *burst_find(burst_t *burst, const struct ibv_sge *sge)
     return base;
 }
 
+/* Tell the receiver where the data are. */
+static void burst_describe(const sh_send_wqe_t *wqe, void *const *bases,
+                           const struct iovec data[2])
+{
+    sh_sge_t list[SH_MAX_SGE];
+    unsigned i;
+
+    for (i = 0; i < wqe->num_sge; ++i) {
+        list[i] = (sh_sge_t){(uintptr_t)bases[i], wqe->sge[i].length};
+    }
+    memcpy(data[0].iov_base, list, data[0].iov_len);
+    memcpy(data[1].iov_base, (const char *)list + data[0].iov_len, data[1].iov_len);
+}
+
 /* Add a datagram. @return 0, or -1 if the burst ends before it. */
 static int burst_add(burst_t *burst, const sh_send_wqe_t *wqe)
 {
@@ -77,10 +98,21 @@ static int burst_add(burst_t *burst, const sh_send_wqe_t *wqe)
         }
     }
     sh_ud_header(burst->qp, wqe, msg);
+    msg->psn = sh_psn_add(burst->qp->sq.psn, burst->count);
+    if (burst->may_fetch && (wqe->length >= BURST_FETCH)) {
+        msg->flags |= SH_MSG_FETCH;
+        msg->num_sge = wqe->num_sge;
+        msg->size    = (uint32_t)(sizeof(*msg) + wqe->num_sge * sizeof(sh_sge_t));
+    }
     if (sh_fabric_place(burst->slot, msg->size, data)) {
         return -1;
     }
-    msg->psn = sh_psn_add(burst->qp->sq.psn, burst->count);
+    ++burst->count;
+    if (msg->flags & SH_MSG_FETCH) {
+        burst->fetches = 1;
+        burst_describe(wqe, bases, data);
+        return 0;
+    }
     for (i = 0; i < wqe->num_sge; ++i) {
         sh_pieces_append(burst->remote, &burst->num_remote, bases[i], wqe->sge[i].length);
     }
@@ -88,7 +120,6 @@ static int burst_add(burst_t *burst, const sh_send_wqe_t *wqe)
         sh_pieces_append(burst->local, &burst->num_local, data[i].iov_base,
                          data[i].iov_len);
     }
-    ++burst->count;
     return 0;
 }
 
@@ -114,6 +145,9 @@ unsigned sh_ud_burst(sh_qp_t *qp)
     burst.qp    = qp;
     burst.slot  = sh_qpn_slot(sh_sq_at(&qp->sq, qp->sq.next)->remote_qpn);
     burst.count = burst.num_remote = burst.num_local = burst.num_mrs = 0;
+    burst.fetches                                                    = 0;
+    burst.may_fetch = (qp->fetch.slot == burst.slot) ||
+                      sh_fetch_is_done(&qp->fetch, sh_now());
     if (sh_ud_is_faulty() || sh_fabric_begin(burst.slot)) {
         return 0;
     }
@@ -122,7 +156,7 @@ unsigned sh_ud_burst(sh_qp_t *qp)
             break;
         }
     }
-    if (sh_copy_many((sh_pieces_t){burst.remote, burst.num_remote},
+    if (sh_copy_many(getpid(), (sh_pieces_t){burst.remote, burst.num_remote},
                      (sh_pieces_t){burst.local, burst.num_local})) {
         burst.count = 0;
     }
@@ -130,7 +164,8 @@ unsigned sh_ud_burst(sh_qp_t *qp)
         sh_link_send_all(sh_context(qp->super.context)->device->index, burst.msgs,
                          burst.count, &qp->sent);
     }
-    sh_fabric_end(burst.slot, burst.msgs, burst.count);
+    sh_fabric_end(burst.slot, burst.msgs, burst.count,
+                  ((burst.count > 0) && burst.fetches) ? &qp->fetch : NULL);
     while (burst.num_mrs > 0) {
         sh_mr_put(burst.mrs[--burst.num_mrs]);
     }

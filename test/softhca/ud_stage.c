@@ -14,6 +14,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Datagrams, and pieces of memory, of a call. */
 #define STAGE_DATAGRAMS 32
@@ -98,7 +99,7 @@ const void *sh_ud_stage(sh_qp_t *qp, uint64_t number)
             end += (uint32_t)wqe->length;
             stage->ends[stage->count++] = end;
         }
-        if (sh_copy_many((sh_pieces_t){list.remote, list.num_remote},
+        if (sh_copy_many(getpid(), (sh_pieces_t){list.remote, list.num_remote},
                          (sh_pieces_t){list.local, list.num_local})) {
             stage->count = 0;
         }

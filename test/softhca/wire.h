@@ -21,7 +21,7 @@
 #endif
 
 #define SH_MAGIC      0x616368746673UL /* "sfthca" */
-#define SH_VERSION    4
+#define SH_VERSION    5
 #define SH_MAX_PROCS  256
 #define SH_MAX_QPS    16384 /* of a process */
 #define SH_RING_SIZE  (512 * 1024)
@@ -41,7 +41,7 @@
 enum {
     SH_MSG_REQUEST, /* from an RC QP; payload: list of sh_sge_t, or inline data */
     SH_MSG_ANSWER,  /* to an RC QP, about one request and all before it */
-    SH_MSG_DATAGRAM /* from a UD QP; payload: the data */
+    SH_MSG_DATAGRAM /* from a UD QP; payload: the data, or with SH_MSG_FETCH a list of sh_sge_t */
 };
 
 /* How an answer judges a request. */
@@ -57,11 +57,12 @@ enum {
     SH_MSG_SOLICITED = 1 << 0,
     SH_MSG_IMM       = 1 << 1,
     SH_MSG_INLINE    = 1 << 2,
-    SH_MSG_GLOBAL    = 1 << 3 /* a datagram with a GRH */
+    SH_MSG_GLOBAL    = 1 << 3, /* a datagram with a GRH */
+    SH_MSG_FETCH     = 1 << 4  /* a datagram whose data are fetched, see fetch.h */
 };
 
 typedef struct sh_sge {
-    uint64_t address; /* in the requester's memory */
+    uint64_t address; /* in the requester's memory, or that of who sends a datagram */
     uint64_t length;
 } sh_sge_t;
 
@@ -77,7 +78,7 @@ typedef struct sh_msg {
     uint32_t src_qpn;
     uint32_t dst_qpn;
     uint32_t psn;   /* one for each request */
-    uint32_t epoch; /* of the requester QP, for the guard */
+    uint32_t epoch; /* of the QP that sends, for the guard */
     uint32_t rkey;
     uint32_t imm;  /* as the program gave it */
     uint32_t qkey; /* of a datagram; else see sh_inbox_t.wanted */
@@ -121,10 +122,11 @@ typedef struct sh_inbox {
     uint32_t asleep;
     uint64_t pending[SH_MAX_PROCS / 64]; /* rings with something new */
     uint8_t pad1[64 - 24 - SH_MAX_PROCS / 8];
-    uint64_t polled; /* when a thread looked that will look again soon; see agent.c */
-    uint32_t busy;   /* threads that look before they leave the driver */
-    uint32_t room;   /* there is some again in a ring that was full */
-    uint8_t pad2[64 - 16];
+    uint64_t polled;   /* when a thread looked that will look again soon; see agent.c */
+    uint32_t busy;     /* threads that look before they leave the driver */
+    uint32_t room;     /* there is some again in a ring that was full */
+    uint32_t fetching; /* odd while data of datagrams are being fetched */
+    uint8_t pad2[64 - 20];
     /* For what acknowledgements are wanted at once, see agent.h; requests name one of the words */
     uint32_t wanted[SH_WANTS];
     uint8_t pad3[SH_PAGE - 128 - 4 * SH_WANTS];

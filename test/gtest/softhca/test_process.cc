@@ -395,7 +395,7 @@ TEST_F(test_softhca_hostile, random_messages)
             msg.generation = good.generation;
             msg.type       = random() % 4;
             msg.opcode     = random() % 8;
-            msg.flags &= 0xf;
+            msg.flags &= 0x1f;
             msg.answer  = random() % 5;
             msg.src_qpn = (random() % 8) ? it.qpn() : b.qpn;
             msg.dst_qpn = (random() % 2) ? a.qpn : b.qpn;
@@ -414,6 +414,72 @@ TEST_F(test_softhca_hostile, random_messages)
         }
     });
     EXPECT_GT(counters().malformed, before.malformed);
+}
+
+/* Lists of data that are to be fetched: too many, too long, not there. */
+TEST_F(test_softhca_hostile, random_fetches)
+{
+    mailbox to_child;
+    node_params params;
+
+    params.type = IBV_QPT_UD;
+    pid_t pid   = spawn([&] {
+        node_address a = to_child.get();
+        attacker it(a.qpn);
+        std::mt19937_64 random(11);
+        std::vector<uint8_t> bytes(sizeof(sh_msg_t) + 40 * sizeof(sh_sge_t));
+
+        for (int i = 0; i < 5000; ++i) {
+            sh_sge_t list[40];
+            sh_msg_t msg = it.message();
+            uint64_t sum = 0;
+
+            msg.type    = SH_MSG_DATAGRAM;
+            msg.flags   = SH_MSG_FETCH;
+            msg.dst_qpn = a.qpn;
+            msg.dlid    = a.lid;
+            msg.qkey    = TEST_QKEY;
+            msg.epoch   = random() % 3;
+            msg.num_sge = static_cast<uint16_t>((random() % 8) ? 1 + random() % 3 :
+                                                                   random());
+            for (auto &sge : list) {
+                sge.address = (random() % 2) ? random() : 4096 * (random() % 100);
+                sge.length  = (random() % 4) ? 1 + random() % 2000 : random();
+            }
+            for (int j = 0; j < msg.num_sge % 40; ++j) {
+                sum += list[j].length;
+            }
+            msg.length = (random() % 4) ? sum : 1 + random() % 5000;
+            msg.size   = static_cast<uint32_t>(
+                    sizeof(msg) + ((random() % 8) ? msg.num_sge % 40 : random() % 40) *
+                                          sizeof(sh_sge_t));
+            memcpy(bytes.data(), &msg, sizeof(msg));
+            memcpy(bytes.data() + sizeof(msg), list, sizeof(list));
+            it.put(bytes.data(), msg.size);
+            if ((i % 100 == 99) && !it.looked_at()) {
+                return false;
+            }
+        }
+        return it.looked_at();
+    });
+    {
+        node a(params), b(params);
+
+        a.connect(b.address());
+        b.connect(a.address());
+        ASSERT_EQ(0, a.recv(0, 3040));
+        to_child.put(a.address());
+        EXPECT_TRUE(ended_well(pid));
+        struct ibv_ah_attr attr = path_to(a.address());
+        struct ibv_ah *ah       = ibv_create_ah(b.pd, &attr);
+        memset(b.at(0), 'x', 3000);
+        ASSERT_EQ(0, b.datagram(ah, a.qp->qp_num, 0, 3000));
+        struct ibv_wc wc = a.wait();
+        EXPECT_EQ(IBV_WC_SUCCESS, wc.status);
+        EXPECT_EQ(3040u, wc.byte_len);
+        EXPECT_EQ('x', a.at(40)[2999]);
+        ibv_destroy_ah(ah);
+    }
 }
 
 TEST_F(test_softhca_hostile, wrong_sizes)
