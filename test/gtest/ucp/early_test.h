@@ -38,12 +38,18 @@ protected:
      * them and how to reach that process. */
     void teach(ucp_ep_h ep, entity &from)
     {
-        ucp_ep_h back = (&from == &a()) ? ba() : b().connect(from);
+        const int ROUNDS = 8;
+        ucp_ep_h back    = (&from == &a()) ? ba() : b().connect(from);
         std::string in(LARGE, '\0'), out(LARGE, 'x');
 
-        for (int round = 0; round < 8; ++round) {
+        for (int round = 0; round < ROUNDS; ++round) {
+            bool is_last = (round == ROUNDS - 1);
+
             for (ucp_tag_t tag : {1, 2, 3, 4}) {
                 op_ptr r = recv(b().worker(), &in[0], LARGE, tag);
+                if (is_last && has_network_rtrs()) {
+                    settle(); /* there is a way, and the RTR comes before the message */
+                }
                 op_ptr s = send(ep, out.data(), LARGE, tag);
                 wait(*r);
                 wait(*s);
@@ -133,26 +139,48 @@ protected:
         return (is != nullptr) && !strcmp(is, value);
     }
 
-    /* Whether the library is there, has to offer each receive (left to itself it sends no RTR
-     * while the receiver does nothing but wait), and has what that takes: two workers, rings,
-     * and memory that another process may read. */
+    /* Whether the library is there and has to offer each receive (left to itself it sends no RTR
+     * while the receiver does nothing but wait), and has what that takes: two workers, and a way
+     * from one to the other. */
     bool has_rtrs()
+    {
+        const char *preload = getenv("LD_PRELOAD");
+
+        /* On a real network, or one at fault, a message may be sent before the RTR has come. */
+        return has_local_rtrs() ||
+               (has_network_rtrs() && (getenv("SOFTHCA_FAULTS") == nullptr) &&
+                (preload != nullptr) && (strstr(preload, "softhca") != nullptr));
+    }
+
+    /* By rings, into memory that another process may read */
+    bool has_local_rtrs()
     {
         char there = 1, here = 0;
         iovec local = {&here, 1}, remote = {&there, 1};
 
-        return (counter(b().worker(), "rtr_sent") >= 0) && is_set("UCXRI_RTR", "y") &&
-               !GetParam().is_self() && !is_set("UCXRI_RING_PEERS", "0") &&
+        return may_offer() && !is_set("UCXRI_RING_PEERS", "0") &&
                !is_set("UCXRI_CMA", "n") &&
                (process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == 1);
     }
 
-    /* The same for those that go through a network */
+    /* Through a network */
     bool has_network_rtrs()
     {
-        return (counter(b().worker(), "rtr_sent") >= 0) && is_set("UCXRI_RTR", "y") &&
-               !GetParam().is_self() && is_set("UCXRI_CMA", "n") &&
+        return may_offer() && is_set("UCXRI_CMA", "n") &&
                (getenv("UCXRI_IB_DEVICES") != nullptr);
+    }
+
+    /* ... as datagrams: an RTR is used by a message of its receive's length that is sent when it
+     * has come, and by no other. */
+    static bool by_datagrams()
+    {
+        return is_set("UCXRI_CMA", "n") && is_set("UCXRI_IB_TRANSPORT", "ud");
+    }
+
+    bool may_offer()
+    {
+        return (counter(b().worker(), "rtr_sent") >= 0) && is_set("UCXRI_RTR", "y") &&
+               !GetParam().is_self();
     }
 
     ucp_ep_h m_ep = nullptr;

@@ -65,6 +65,7 @@ TEST_P(test_tag_early, is_written_into_its_receive)
 /* Posted and sent without progress between: RTR and RTS, or RTR and pool, cross. */
 TEST_P(test_tag_early, crossing)
 {
+    m_uses_rtrs = !by_datagrams();
     for (size_t size : {EAGER, MEDIUM, LARGE, HUGE}) {
         for (bool receive_first : {true, false}) {
             for (int depth : {1, 2, 5}) {
@@ -89,6 +90,7 @@ TEST_P(test_tag_early, crossing)
 
 TEST_P(test_tag_early, any_size_meets_a_large_receive)
 {
+    m_uses_rtrs = !by_datagrams(); /* most do not fit, and soon none is sent */
     for (size_t capacity : {MEDIUM, LARGE, HUGE}) {
         for (size_t size : {size_t(0), size_t(8), EAGER, size_t(8192), size_t(8193),
                             MEDIUM, LARGE, HUGE, HUGE * 2}) {
@@ -315,6 +317,7 @@ TEST_P(test_tag_early, two_endpoints_compete)
     }
     entity &c     = create();
     ucp_ep_h ep[] = {m_ep, c.connect(b())};
+    m_uses_rtrs   = !by_datagrams(); /* no message is as long as its receive */
 
     for (int round = 0; round < 20; ++round) {
         std::vector<receive *> r;
@@ -400,6 +403,7 @@ TEST_P(test_tag_early, many_messages_between)
 {
     const int SENDER_LOG = 256;
 
+    m_uses_rtrs = !by_datagrams();
     for (int count : {10, 200, 255, 256, 257, 300, 1000}) {
         std::vector<std::string> in(count, std::string(8, '\0'));
         std::vector<op_ptr> reqs;
@@ -415,7 +419,8 @@ TEST_P(test_tag_early, many_messages_between)
         wait_all(reqs, "small ones");
         expect(r, m);
         if (has_rtrs()) {
-            EXPECT_EQ(count <= SENDER_LOG, take_rtrs().used) << count << " between";
+            EXPECT_EQ(m_uses_rtrs && (count <= SENDER_LOG), take_rtrs().used)
+                    << count << " between";
         }
     }
 }
@@ -447,7 +452,8 @@ TEST_P(test_tag_early, offers_that_do_not_pay)
         round(LARGE);
     }
     if (has_rtrs()) {
-        EXPECT_GE(take_rtrs().used, 10);
+        /* those by datagrams come back later, as a vain one costs more */
+        EXPECT_GE(take_rtrs().used, by_datagrams() ? 1 : 10);
     }
 }
 
