@@ -33,6 +33,9 @@ static int gone_is_awaited(ri_peer_t *peer)
     ri_stream_t *stream;
     ri_conn_t *conn;
 
+    if (peer->num_rdma > 0) {
+        return 1;
+    }
     ucs_list_for_each(conn, &peer->conns, peer_list) {
         if (ri_conn_goes_on(conn) &&
             ((conn->flags & RI_CONN_CLOSING) || !ucs_list_is_empty(&conn->sends) ||
@@ -127,6 +130,7 @@ static ri_conn_t *gone_find_conn(ri_worker_t *worker, uint64_t uid)
 
 static void gone_end(ri_worker_t *worker, uint64_t uid)
 {
+    ri_peer_t *peer;
     ri_conn_t *conn;
 
     /* Callbacks may close any conn, or free the peer. */
@@ -134,6 +138,11 @@ static void gone_end(ri_worker_t *worker, uint64_t uid)
         ri_info("the process of worker 0x%lx has ended: a connection to it fails", uid);
         conn->flags &= ~RI_CONN_LOST;
         ri_conn_fail(conn, UCS_ERR_CONNECTION_RESET);
+    }
+    /* What is under way through a network would wait until the device has tried often enough. */
+    peer = ri_map_get(&worker->peers, uid);
+    if (peer != NULL) {
+        ri_planes_rdma_failed(worker, peer);
     }
     ri_peer_check_failed(worker, uid, UCS_ERR_CONNECTION_RESET);
 }

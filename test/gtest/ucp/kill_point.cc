@@ -8,12 +8,14 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
 #include <memory>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
 #include <vector>
@@ -115,6 +117,30 @@ void arm_messages(unsigned long n)
     }
 }
 
+/* 0: never */
+void arm_timer(unsigned long n)
+{
+    static timer_t timer;
+    static bool is_made;
+    itimerspec when = {};
+    sigevent what   = {};
+
+    what.sigev_notify = SIGEV_SIGNAL;
+    what.sigev_signo  = SIGKILL;
+    if (!is_made) {
+        if (n == 0) {
+            return;
+        }
+        is_made = (timer_create(CLOCK_MONOTONIC, &what, &timer) == 0);
+    }
+    when.it_value.tv_sec  = n * KILL_STEP_US / 1000000;
+    when.it_value.tv_nsec = n * KILL_STEP_US % 1000000 * 1000;
+    if (!is_made || (timer_settime(timer, 0, &when, nullptr) != 0)) {
+        fprintf(stderr, "no timer\n");
+        abort();
+    }
+}
+
 /* The first @a length bytes of a list. */
 std::vector<iovec> first_bytes(const iovec *iov, unsigned long count, size_t length)
 {
@@ -169,6 +195,7 @@ void kill_point_arm(const kill_point &point)
     g_point = point;
     g_count = 0;
     arm_messages((point.what == kill_at::MESSAGE) ? point.n : 0);
+    arm_timer((point.what == kill_at::TIME) ? point.n : 0);
 }
 
 void kill_point_in(const std::function<void()> &code)
@@ -185,6 +212,7 @@ void kill_point_disarm()
 {
     g_point.what = kill_at::END;
     arm_messages(0);
+    arm_timer(0);
 }
 
 void refuse_copy()

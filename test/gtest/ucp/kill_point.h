@@ -9,7 +9,9 @@
  *    of one exchange go through all states that its process can leave there;
  *  - at the n-th direct copy (process_vm_readv, process_vm_writev), when a half of it has
  *    been done;
- *  - in place of the n-th active message (with bin/kill_message.so preloaded).
+ *  - in place of the n-th active message (with bin/kill_message.so preloaded);
+ *  - n times KILL_STEP_US after the points began: not the same ones, but enough of them to go
+ *    through what a slow network does meanwhile.
  *
  * Others must not write into the rings meanwhile, and none may be unmapped.
  */
@@ -26,8 +28,11 @@ enum class kill_at {
     END, /* nowhere: the caller sees to it */
     STORE,
     COPY,
-    MESSAGE
+    MESSAGE,
+    TIME
 };
+
+constexpr long KILL_STEP_US = 1500;
 
 struct kill_point {
     kill_at what;

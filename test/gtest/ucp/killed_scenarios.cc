@@ -153,6 +153,18 @@ const std::vector<killed_scenario> KILLED_SCENARIOS = {
              v.progress(3);
          },
          nothing, "tx_recv_rndv"},
+        {"rc_rtr_send", KILLED_BY_RDMA | KILLED_MEANWHILE, "IB_TRANSPORT=rc RTR=y", LARGE,
+         nothing,
+         [](killed_side &s) {
+             s.post(LARGE, TO_SURVIVOR + 1);
+             s.post(LARGE, TO_SURVIVOR + 1);
+             s.progress();
+         },
+         [](killed_side &v) {
+             v.progress(); /* what was offered has come */
+             v.wait(v.send_to("survivor", LARGE, TO_SURVIVOR + 1), "a message");
+         },
+         nothing, "tx_recv_rndv"},
         {"fallback", KILLED_COPY_BY_UCX, "", LARGE,
          [](killed_side &v) { v.send_to("survivor", LARGE, TO_SURVIVOR + 1); },
          [](killed_side &s) {
@@ -344,6 +356,30 @@ const std::vector<killed_scenario> KILLED_SCENARIOS = {
              v.wait_all("messages both ways");
          },
          nothing, "ud_received"},
+        {"rc_rtr_recv", KILLED_BY_RDMA | KILLED_MEANWHILE,
+         "IB_TRANSPORT=rc RTR=y IB_EAGER_PEERS=0", LARGE,
+         [](killed_side &v) {
+             v.post(LARGE, TO_VICTIM + 1);
+             v.progress();
+         },
+         [](killed_side &s) {
+             s.progress();
+             s.send_to("victim", LARGE, TO_VICTIM + 1);
+             s.progress(1);
+         },
+         [](killed_side &v) { v.wait_all("a message"); }, nothing, "rtr_used"},
+        {"rc_rtr_out", KILLED_AT_MESSAGES | KILLED_BY_RDMA, "IB_TRANSPORT=rc RTR=y",
+         LARGE, nothing, nothing,
+         [](killed_side &v) {
+             v.post(LARGE, TO_VICTIM + 1);
+             v.post(LARGE, TO_VICTIM + 1);
+             v.progress();
+         },
+         [](killed_side &s) {
+             s.send_to("victim", LARGE, TO_VICTIM + 1);
+             s.progress();
+         },
+         "rtr_sent"},
         {"pool_in",
          KILLED_TOGETHER | KILLED_AT_STORES | KILLED_AT_COPIES | KILLED_OVER_TCP,
          "HYBRID_THRESH=64k", LARGE, nothing,

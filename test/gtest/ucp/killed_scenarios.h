@@ -21,13 +21,14 @@ enum {
     KILLED_BY_RDMA  = 1 << 7, /* the plane rc, on a software HCA: at the end only */
     KILLED_ASLEEP   = 1 << 8, /* whoever waits sleeps: at the end only */
     KILLED_AT_MESSAGES =
-            1 << 9 /* the planes of the software HCA, at each active message, together */
+            1 << 9, /* the planes of the software HCA, at each active message, together */
+    KILLED_MEANWHILE = 1 << 10 /* likewise on a slow link, now and then */
 };
 
 using killed_part = void (*)(killed_side &side);
 
 /* The parts follow one another, and the side whose turn it is not is not in the library, but for
- * KILLED_TOGETHER and KILLED_AT_MESSAGES. */
+ * KILLED_TOGETHER, KILLED_AT_MESSAGES and KILLED_MEANWHILE. */
 struct killed_scenario {
     const char *name;
     unsigned where;       /* KILLED_* */

@@ -54,6 +54,9 @@ killed_side::killed_side(channel &ch, const killed_setting &setting,
     if (setting.rdma) {
         set_variables("RING_PEERS=0 IB_DEVICES=all");
     }
+    if (setting.link != nullptr) {
+        setenv("SOFTHCA_LINK", setting.link, 1);
+    }
     if (setting.mode_peer) {
         params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
         params.err_cb   = on_error;

@@ -23,6 +23,7 @@ struct killed_setting {
     bool together;  /* the survivor is in the library while the victim is killed */
     bool rdma;      /* no shared memory: reads by the plane rc */
     bool asleep;    /* who waits sleeps until there is an event */
+    const char *link = nullptr; /* of the software HCA: SOFTHCA_LINK */
 };
 
 std::ostream &operator<<(std::ostream &os, const killed_setting &s);

@@ -36,7 +36,10 @@ const killed_setting settings[] = {
         {"together", SHM, false, true, true, false, false},
         {"rdma", SHM_COPY, false, false, false, true, false},
         {"asleep", SHM_COPY, false, true, false, false, true},
-        {"rdma_together", SHM_COPY, false, false, true, true, false}};
+        {"rdma_together", SHM_COPY, false, false, true, true, false},
+        /* LARGE takes 6 ms */
+        {"rdma_slow", SHM_COPY, false, false, true, true, false,
+         "latency=2ms,bandwidth=20MB/s"}};
 
 const killed_scenario &find(const std::string &name)
 {
@@ -318,7 +321,7 @@ std::ostream &operator<<(std::ostream &os, const killed_case &c)
 
 std::string killed_case_name(const ::testing::TestParamInfo<killed_case> &info)
 {
-    static const char *const names[] = {"end", "store", "copy", "message"};
+    static const char *const names[] = {"end", "store", "copy", "message", "time"};
 
     return std::string(info.param.scenario) + "_" + info.param.setting->name + "_" +
            names[static_cast<int>(info.param.what)];
@@ -372,7 +375,8 @@ std::vector<killed_case> killed_cases(bool rdma)
                   {KILLED_TOGETHER, &settings[5], kill_at::COPY},
                   {KILLED_BY_RDMA, &settings[6], kill_at::END},
                   {KILLED_ASLEEP, &settings[7], kill_at::END},
-                  {KILLED_AT_MESSAGES, &settings[8], kill_at::MESSAGE}};
+                  {KILLED_AT_MESSAGES, &settings[8], kill_at::MESSAGE},
+                  {KILLED_MEANWHILE, &settings[9], kill_at::TIME}};
     std::vector<killed_case> cases;
 
     for (const killed_scenario &s : KILLED_SCENARIOS) {

@@ -44,6 +44,28 @@ TEST_F(test_rdma_read, shapes)
     EXPECT_EQ(0u, m_b->counters().rndv_fallback);
 }
 
+/* The device would try for seconds to reach a process that has ended. */
+TEST_F(test_rdma_read, sender_is_gone)
+{
+    double interval = ri_gone_interval;
+
+    connect();
+    start_read();
+    ri_gone_interval     = 0;
+    stream()->peer->gone = 1;
+    for (int look = 0; look < 2; ++look) {
+        EXPECT_EQ(1u, m_b_rdma->under_way());
+        ri_gone_check(m_b->worker());
+    }
+    EXPECT_EQ(0u, m_b_rdma->under_way());
+    m_b->progress();
+    ri_gone_check(m_b->worker());
+    ri_gone_interval = interval;
+    ASSERT_TRUE(m_r->done);
+    EXPECT_EQ(UCS_ERR_CONNECTION_RESET, m_r->status);
+    ri_conn_destroy(m_conn, UCS_ERR_CANCELED);
+}
+
 TEST_F(test_rdma_read, longer_than_its_receive)
 {
     connect();
