@@ -151,7 +151,7 @@ private:
 /* One of the two processes. */
 class side {
 public:
-    explicit side(peer_env &env) : m_entity(set_up(env.tr), entity_params())
+    explicit side(peer_env &env) : m_entity(set_up(env), entity_params())
     {
         env.ch.put(m_entity.address());
         m_ep = m_entity.connect(env.ch.get());
@@ -175,11 +175,14 @@ public:
 
 private:
     /* Even one piece is a long message. */
-    static const transport &set_up(const transport &tr)
+    static const transport &set_up(const peer_env &env)
     {
         setenv("UCXRI_EAGER_THRESH", "1k", 1);
         setenv("UCXRI_HYBRID_THRESH", "0", 1);
-        return tr;
+        if (!env.arg.empty()) {
+            setenv("SOFTHCA_MTU", env.arg.c_str(), 1);
+        }
+        return env.tr;
     }
 
     entity m_entity;
@@ -289,14 +292,15 @@ protected:
         }
     }
 
-    static void run(const std::vector<message_case> &cases)
+    /* @param mtu  Of the software HCA, if it is not to be as it is set. */
+    static void run(const std::vector<message_case> &cases, const std::string &mtu = "")
     {
         std::ostringstream text;
 
         for (const message_case &m : cases) {
             text << m << " ";
         }
-        peer from("ud_sizes_sender", SHM), to("ud_sizes_receiver", SHM);
+        peer from("ud_sizes_sender", SHM, mtu), to("ud_sizes_receiver", SHM, mtu);
         std::string address;
 
         for (peer *p : {&from, &to}) {
@@ -319,13 +323,11 @@ protected:
     }
 };
 
-/* From one piece of the least and the largest MTU that ports commonly have, and around. */
-TEST_F(test_ud_sizes, small)
+std::vector<message_case> small_cases(const std::vector<size_t> &lengths)
 {
     std::vector<message_case> cases;
 
-    for (size_t length : {2047, 2048, 2049, 4095, 4096, 4097, 8191, 8193, 12289, 65537,
-                          1048575, 4194309}) {
+    for (size_t length : lengths) {
         for (bool is_first : {true, false}) {
             cases.push_back({length, is_first, {0, 1}, {0, 1}});
             cases.push_back({length, is_first, {13, 1}, {4001, 1}});
@@ -334,7 +336,19 @@ TEST_F(test_ud_sizes, small)
             cases.push_back({length, is_first, {0, 1}, {3, 2}});
         }
     }
-    run(cases);
+    return cases;
+}
+
+/* From one piece of the least and the largest MTU that ports commonly have, and around. */
+TEST_F(test_ud_sizes, small)
+{
+    run(small_cases({2047, 2048, 2049, 4095, 4096, 4097, 8191, 8193, 12289, 65537,
+                     1048575, 4194309}));
+}
+
+TEST_F(test_ud_sizes, small_pieces)
+{
+    run(small_cases({2047, 2048, 2049, 4095, 4096, 4097, 6145, 65537, 1048577}), "2048");
 }
 
 TEST_F(test_ud_sizes, lists)
