@@ -203,6 +203,7 @@ static ucs_status_t rc_prepare(ri_plane_t *super, ri_plane_ep_t **ep_p)
     ep->psn         = ri_random() & RC_24_BITS;
     ucs_list_head_init(&ep->ops);
     ucs_list_head_init(&ep->waiting);
+    ucs_list_head_init(&ep->failing);
     ucs_list_add_tail(&plane->eps, &ep->list);
     ri_rc_notify_start(plane, ep);
     *ep_p = &ep->super;

@@ -89,6 +89,7 @@ typedef struct ri_rc_plane {
     ri_id_table_t ids;    /* of eps; no completion names one that is gone */
     ucs_list_link_t eps;
     ucs_list_link_t waiting; /* eps that have something to post, and no room */
+    ucs_list_link_t failing; /* eps that are to end because a receive has failed */
     ucs_list_link_t ended;   /* operations, to be told */
     ucs_list_link_t free_ops;
     void *op_blocks;        /* memory of all operations, a list */
@@ -114,6 +115,7 @@ typedef struct ri_rc_ep {
     ri_plane_ep_t super;
     ucs_list_link_t list;
     ucs_list_link_t waiting; /* of the plane; empty: it is not in there */
+    ucs_list_link_t failing; /* likewise */
     ri_rc_state_t state;
     struct ibv_qp *qp;
     uint32_t id;

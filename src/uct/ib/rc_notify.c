@@ -107,29 +107,39 @@ static int notify_completed(ri_rc_plane_t *plane, const struct ibv_wc *wc, ri_rc
            (notify_post(plane, ep, RI_RC_NOTIFY_RECEIVES - ep->receives) != 0);
 }
 
+/* The end of a way polls, too, and may find others that are to end: there may be thousands, so they
+ * have their turn in progress. */
+static void notify_note_failed(ri_rc_plane_t *plane, ri_rc_ep_t *ep)
+{
+    if ((ep->state == RI_RC_CONNECTED) && ucs_list_is_empty(&ep->failing)) {
+        ucs_list_add_tail(&plane->failing, &ep->failing);
+    }
+}
+
 /* @return Number of completions, or negative: the queue cannot be read. */
 static int notify_poll(ri_rc_plane_t *plane)
 {
-    ri_rc_ep_t *failed[NOTIFY_POLL_BATCH];
     struct ibv_wc wcs[NOTIFY_POLL_BATCH];
-    int count      = ibv_poll_cq(plane->recv_cq, NOTIFY_POLL_BATCH, wcs);
-    int num_failed = 0;
+    int count = ibv_poll_cq(plane->recv_cq, NOTIFY_POLL_BATCH, wcs);
     ri_rc_ep_t *ep;
     int i;
 
     for (i = 0; i < count; ++i) {
         ep = ri_id_get(&plane->ids, wcs[i].wr_id);
         if ((ep != NULL) && (ep->receives > 0) && notify_completed(plane, &wcs[i], ep)) {
-            failed[num_failed++] = ep;
+            notify_note_failed(plane, ep);
         }
-    }
-    /* Not before: that polls, too. Nobody frees a way meanwhile. If all is broken, who has found
-     * that out ends all ways. */
-    for (i = 0; (i < num_failed) && !plane->is_broken; ++i) {
-        ri_rc_queue_fail(failed[i]);
     }
     plane->recv_is_broken |= count < 0;
     return count;
+}
+
+/* If all is broken, who has found that out ends all ways. */
+static void notify_fail_ways(ri_rc_plane_t *plane)
+{
+    while (!ucs_list_is_empty(&plane->failing) && !plane->is_broken) {
+        ri_rc_queue_fail(ucs_list_head(&plane->failing, ri_rc_ep_t, failing));
+    }
 }
 
 /* Take what has completed, and if @a is_flushed what is about to. */
@@ -185,6 +195,7 @@ unsigned ri_rc_notify_progress(ri_rc_plane_t *plane)
         }
         total += count;
     } while (count == NOTIFY_POLL_BATCH);
+    notify_fail_ways(plane);
     return total;
 }
 

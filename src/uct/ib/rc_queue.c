@@ -70,6 +70,7 @@ void ri_rc_queue_init(ri_rc_plane_t *plane)
 {
     ucs_list_head_init(&plane->eps);
     ucs_list_head_init(&plane->waiting);
+    ucs_list_head_init(&plane->failing);
     ucs_list_head_init(&plane->ended);
     ucs_list_head_init(&plane->free_ops);
 }
@@ -126,6 +127,8 @@ static void queue_ep_close(ri_rc_ep_t *ep)
         return;
     }
     ri_rc_notify_stop(plane, ep);
+    ucs_list_del(&ep->failing);
+    ucs_list_head_init(&ep->failing);
     ret = ri_ib_events_destroy_qp(plane->device, ep->qp);
     if (ri_unlikely(ret != 0)) {
         queue_reset(plane->device, ep->qp, was_connected, ret);
@@ -579,7 +582,7 @@ unsigned ri_rc_queue_progress(ri_rc_plane_t *plane)
     if ((plane->outstanding > 0) && queue_poll(plane)) {
         queue_go_on(plane);
     }
-    if (plane->recv_used > 0) {
+    if ((plane->recv_used > 0) || !ucs_list_is_empty(&plane->failing)) {
         count += ri_rc_notify_progress(plane);
     }
 

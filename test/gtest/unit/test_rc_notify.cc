@@ -273,6 +273,84 @@ TEST_F(test_rc_notify, does_not_end_and_tells)
     ri_verbs.modify_qp = modify;
 }
 
+/* Ways that fail together end one after the other, not one within the other: there may be
+ * thousands of them. */
+TEST_F(test_rc_notify, many_fail)
+{
+    static __typeof__(ri_verbs.modify_qp) modify = ri_verbs.modify_qp;
+    static uintptr_t lowest, highest;
+    const unsigned COUNT    = 40;
+    struct ibv_qp_attr attr = {};
+    std::vector<std::unique_ptr<rc_end>> from(COUNT), to(COUNT);
+
+    join();
+    for (unsigned i = 0; i < COUNT; ++i) {
+        from[i].reset(new rc_end{a.plane, nullptr});
+        to[i].reset(new rc_end{b.plane, nullptr});
+        from[i]->prepare();
+        to[i]->prepare();
+        from[i]->ep->user = to[i]->ep->user = this;
+        ASSERT_EQ(UCS_OK, from[i]->connect(to[i]->address()));
+        ASSERT_EQ(UCS_OK, to[i]->connect(from[i]->address()));
+    }
+    for (unsigned i = 0; i < COUNT;
+         ++i) { /* receives that end at no multiple of a batch */
+        rc_op op;
+
+        std::swap(a.ep, from[i]->ep);
+        ASSERT_EQ(UCS_INPROGRESS, start(op, 100, i));
+        std::swap(a.ep, from[i]->ep);
+        wait(op);
+    }
+    wait_notified(COUNT);
+    attr.qp_state = IBV_QPS_ERR;
+    for (auto &end : to) {
+        ASSERT_EQ(0, modify(end->rc_ep()->qp, &attr, IBV_QP_STATE));
+    }
+    usleep(20000); /* so that all are flushed */
+    lowest             = UINTPTR_MAX;
+    highest            = 0;
+    ri_verbs.modify_qp = [](struct ibv_qp *qp, struct ibv_qp_attr *what, int mask) {
+        uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+
+        lowest  = std::min(lowest, here);
+        highest = std::max(highest, here);
+        return modify(qp, what, mask);
+    };
+    progress_until([&] { return b.plane->failures == COUNT; });
+    ri_verbs.modify_qp = modify;
+    EXPECT_LT(highest - lowest, 4096u) << "so much of the stack";
+    EXPECT_EQ(40u, b.rc()->recv_used) << "the one that works";
+    for (unsigned i = 0; i < COUNT; ++i) {
+        EXPECT_EQ(UCS_ERR_UNREACHABLE, ri_plane_rc.check(to[i]->ep));
+        from[i]->disconnect();
+        to[i]->disconnect();
+    }
+}
+
+/* ... and one that has not had its turn yet can be gone by then. */
+TEST_F(test_rc_notify, fails_and_is_gone)
+{
+    struct ibv_qp_attr attr = {};
+    rc_end from{a.plane, nullptr}, to{b.plane, nullptr};
+
+    join();
+    from.prepare();
+    to.prepare();
+    ASSERT_EQ(UCS_OK, from.connect(to.address()));
+    ASSERT_EQ(UCS_OK, to.connect(from.address()));
+    attr.qp_state = IBV_QPS_ERR;
+    ASSERT_EQ(0, ri_verbs.modify_qp(to.rc_ep()->qp, &attr, IBV_QP_STATE));
+    usleep(20000);
+    b.disconnect(); /* takes what was flushed of the other, too */
+    EXPECT_EQ(0u, b.rc()->recv_used);
+    EXPECT_EQ(0u, b.plane->failures);
+    to.disconnect();
+    b.progress();
+    EXPECT_EQ(0u, b.plane->failures);
+    from.disconnect();
+}
+
 /* A device that does not end what is posted: the way is lost. */
 TEST_F(test_rc_notify, does_not_end)
 {
