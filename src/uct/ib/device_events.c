@@ -9,6 +9,8 @@
 #include "../../ucp/core/log.h"
 
 #include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
 
 /* Events of any kind that one look takes: a device at fault must not keep the process busy. */
 #define EVENTS_BATCH 256
@@ -162,6 +164,37 @@ int ri_ib_events_destroy_cq(ri_ib_device_t *device, struct ibv_cq *cq)
     ret = ri_verbs.destroy_cq(cq);
     pthread_mutex_unlock(&device->events.lock);
     return ret;
+}
+
+int ri_ib_events_end_qp(ri_ib_device_t *device, struct ibv_qp *qp, int may_write)
+{
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RESET};
+    int error               = ri_ib_events_destroy_qp(device, qp);
+    int ret;
+
+    if (ri_likely(error == 0)) {
+        return 1;
+    }
+    ret = ri_verbs.modify_qp(qp, &attr, IBV_QP_STATE);
+    ri_error("a queue pair cannot be destroyed: %s", strerror(error));
+    /* A device that has failed writes no more. Its requests may have failed before anybody looked
+     * why. */
+    if ((ret != 0) && may_write && !ri_ib_events_is_fatal(device)) {
+        ri_error("nor can it be reset: %s; the process ends before its memory is "
+                 "overwritten",
+                 strerror(ret));
+        abort();
+    }
+    return 0;
+}
+
+void ri_ib_events_end_cq(ri_ib_device_t *device, struct ibv_cq *cq)
+{
+    int ret = ri_ib_events_destroy_cq(device, cq);
+
+    if (ret != 0) {
+        ri_debug("a completion queue cannot be destroyed: %s", strerror(ret));
+    }
 }
 
 #endif

@@ -44,6 +44,20 @@ int ri_ib_events_is_fatal(ri_ib_device_t *device);
 int ri_ib_events_destroy_qp(ri_ib_device_t *device, struct ibv_qp *qp);
 int ri_ib_events_destroy_cq(ri_ib_device_t *device, struct ibv_cq *cq);
 
+/**
+ * The same, for good. A queue pair that cannot be destroyed is left to the end of the process: in
+ * RESET, where it accesses no memory.
+ *
+ * @param may_write  Memory may be written by it that is used for something else from now on. If it
+ *                   cannot be reset either the process ends, unless the device has failed.
+ *
+ * @return Whether it is gone. If not, what it uses must stay.
+ */
+int ri_ib_events_end_qp(ri_ib_device_t *device, struct ibv_qp *qp, int may_write);
+
+/** A completion queue of which that does not matter. */
+void ri_ib_events_end_cq(ri_ib_device_t *device, struct ibv_cq *cq);
+
 /** Look now and then. */
 static inline void ri_ib_events_progress(ri_ib_device_t *device,
                                          ri_ib_events_seen_t *seen,

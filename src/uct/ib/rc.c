@@ -106,15 +106,11 @@ err_free:
 static void rc_close(ri_plane_t *super)
 {
     ri_rc_plane_t *plane = ri_container_of(super, ri_rc_plane_t, super);
-    int ret;
 
     ri_rc_queue_cleanup(plane);
     ri_rc_notify_cleanup(plane);
     ri_id_table_cleanup(&plane->ids);
-    ret = ri_ib_events_destroy_cq(plane->device, plane->cq);
-    if (ret != 0) {
-        ri_debug("a completion queue cannot be destroyed: %s", strerror(ret));
-    }
+    ri_ib_events_end_cq(plane->device, plane->cq);
     ri_ib_device_put(plane->device);
     free(plane);
 }
@@ -168,7 +164,7 @@ static struct ibv_qp *rc_qp_create(ri_rc_plane_t *plane, unsigned *max_inline_p)
     if (ret != 0) {
         ri_info("no transfers by verbs: a queue pair cannot be set up: %s",
                 strerror(ret));
-        ri_ib_events_destroy_qp(plane->device, qp);
+        ri_ib_events_end_qp(plane->device, qp, 0);
         return NULL;
     }
     *max_inline_p = init.cap.max_inline_data;

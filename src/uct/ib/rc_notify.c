@@ -42,12 +42,8 @@ ucs_status_t ri_rc_notify_listen(ri_rc_plane_t *plane, ri_plane_notified_func_t 
 
 void ri_rc_notify_cleanup(ri_rc_plane_t *plane)
 {
-    int ret = (plane->recv_cq != NULL) ?
-                      ri_ib_events_destroy_cq(plane->device, plane->recv_cq) :
-                      0;
-
-    if (ret != 0) {
-        ri_debug("a completion queue cannot be destroyed: %s", strerror(ret));
+    if (plane->recv_cq != NULL) {
+        ri_ib_events_end_cq(plane->device, plane->recv_cq);
     }
 }
 

@@ -93,32 +93,11 @@ static void queue_ep_remove_waiting(ri_rc_ep_t *ep)
     ucs_list_head_init(&ep->waiting);
 }
 
-/* A queue pair cannot be destroyed. In RESET it does not access memory either; it is left to the
- * end of the process then. */
-static void queue_reset(ri_ib_device_t *device, struct ibv_qp *qp, int may_write,
-                        int error)
-{
-    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RESET};
-    int ret                 = ri_verbs.modify_qp(qp, &attr, IBV_QP_STATE);
-
-    ri_error("a queue pair cannot be destroyed: %s", strerror(error));
-    /* A device that has failed writes no more. Its requests may have failed before anybody looked
-     * why. */
-    if ((ret != 0) && may_write && !ri_ib_events_is_fatal(device)) {
-        /* The peer may go on to write memory that is in use for something else by now. */
-        ri_error("nor can it be reset: %s; the process ends before its memory is "
-                 "overwritten",
-                 strerror(ret));
-        abort();
-    }
-}
-
 /* End the device's part of a way. */
 static void queue_ep_close(ri_rc_ep_t *ep)
 {
     ri_rc_plane_t *plane = queue_plane(ep);
     int was_connected    = (ep->state == RI_RC_CONNECTED);
-    int ret;
 
     ep->state = RI_RC_FAILED;
     ep->next  = NULL;
@@ -129,10 +108,8 @@ static void queue_ep_close(ri_rc_ep_t *ep)
     ri_rc_notify_stop(plane, ep);
     ucs_list_del(&ep->failing);
     ucs_list_head_init(&ep->failing);
-    ret = ri_ib_events_destroy_qp(plane->device, ep->qp);
-    if (ri_unlikely(ret != 0)) {
-        queue_reset(plane->device, ep->qp, was_connected, ret);
-    }
+    /* If it stays the peer could go on to write memory that is in use for something else. */
+    ri_ib_events_end_qp(plane->device, ep->qp, was_connected);
     ep->qp = NULL;
     plane->dead += ep->posted - ep->ended;
     ep->ended = ep->posted;

@@ -120,6 +120,7 @@ static void ud_close(ri_plane_t *super)
 {
     ri_ud_plane_t *plane = ri_container_of(super, ri_ud_plane_t, super);
     ri_ud_port_t *port;
+    int ret;
 
     assert(ucs_list_is_empty(&plane->eps) && ucs_list_is_empty(&plane->ended));
     ri_ud_pool_cleanup(&plane->pool);
@@ -127,7 +128,10 @@ static void ud_close(ri_plane_t *super)
     ri_ud_control_close(plane);
     while (!ucs_list_is_empty(&plane->ports)) {
         port = ucs_list_extract_head(&plane->ports, ri_ud_port_t, list);
-        ri_verbs.destroy_ah(port->ah);
+        ret  = ri_verbs.destroy_ah(port->ah);
+        if (ret != 0) {
+            ri_debug("an address handle cannot be destroyed: %s", strerror(ret));
+        }
         free(port);
     }
     ri_id_table_cleanup(&plane->ids);

@@ -115,17 +115,16 @@ ucs_status_t ri_ud_control_open(ri_ud_plane_t *plane)
 void ri_ud_control_close(ri_ud_plane_t *plane)
 {
     ri_ud_control_qp_t *control = &plane->control;
+    int is_gone                 = (control->qp == NULL) ||
+                  ri_ib_events_end_qp(plane->device, control->qp, 0);
 
-    if (control->qp != NULL) {
-        ri_ib_events_destroy_qp(plane->device, control->qp);
+    if ((control->send_cq != NULL) && is_gone) {
+        ri_ib_events_end_cq(plane->device, control->send_cq);
     }
-    if (control->send_cq != NULL) {
-        ri_ib_events_destroy_cq(plane->device, control->send_cq);
+    if ((control->recv_cq != NULL) && is_gone) {
+        ri_ib_events_end_cq(plane->device, control->recv_cq);
     }
-    if (control->recv_cq != NULL) {
-        ri_ib_events_destroy_cq(plane->device, control->recv_cq);
-    }
-    ri_ud_buffer_cleanup(&control->buffer);
+    ri_ud_buffer_end(&control->buffer, is_gone);
     memset(control, 0, sizeof(*control));
 }
 

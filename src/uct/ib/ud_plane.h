@@ -125,6 +125,7 @@ typedef struct ri_ud_data {
     uint64_t posted;       /* work requests ever */
     uint64_t ended;        /* those whose end is known */
     uint32_t use;          /* changes with each reset: part of the ids of work requests */
+    int is_left;           /* qp is NULL because it could not be destroyed */
     ri_ud_buffer_t bounce; /* a piece for each place; made when needed */
     ri_ud_send_t **owners; /* of each place */
 } ri_ud_data_t;

@@ -53,6 +53,17 @@ void ri_ud_buffer_cleanup(ri_ud_buffer_t *buffer)
     }
 }
 
+void ri_ud_buffer_end(ri_ud_buffer_t *buffer, int is_gone)
+{
+    if (is_gone) {
+        ri_ud_buffer_cleanup(buffer);
+    } else if (buffer->mr != NULL) {
+        ri_warn("%zu bytes of a queue pair that cannot be destroyed stay as they are",
+                buffer->mr->length);
+        buffer->mr = NULL;
+    }
+}
+
 uint32_t ri_ud_random_qkey(void)
 {
     return ri_random() & POOL_QKEY_MASK;
@@ -104,26 +115,25 @@ void ri_ud_pool_init(ri_ud_pool_t *pool, ri_ib_device_t *device, unsigned max,
     ucs_list_head_init(&pool->idle);
 }
 
-static void pool_destroy_qp(ri_ud_pool_t *pool, ri_ud_qp_t *qp)
+/* @param may_write  Memory may be posted that is not the pool's own. */
+static void pool_destroy_qp(ri_ud_pool_t *pool, ri_ud_qp_t *qp, int may_write)
 {
-    int ret = (qp->qp == NULL) ? 0 : ri_ib_events_destroy_qp(pool->device, qp->qp);
-
-    if (ret != 0) {
-        ri_error("a queue pair cannot be destroyed: %s", strerror(ret));
+    if (qp->qp != NULL) {
+        qp->is_left = !ri_ib_events_end_qp(pool->device, qp->qp, may_write);
+        qp->qp      = NULL;
     }
-    qp->qp = NULL;
 }
 
 static void pool_destroy(ri_ud_pool_t *pool, ri_ud_qp_t *qp)
 {
     --pool->count;
     *pool->bytes -= qp->bytes;
-    pool_destroy_qp(pool, qp);
-    if (qp->cq != NULL) {
-        ri_ib_events_destroy_cq(pool->device, qp->cq);
+    pool_destroy_qp(pool, qp, 0);
+    if ((qp->cq != NULL) && !qp->is_left) {
+        ri_ib_events_end_cq(pool->device, qp->cq);
     }
-    ri_ud_buffer_cleanup(&qp->fixed);
-    ri_ud_buffer_cleanup(&qp->bounce);
+    ri_ud_buffer_end(&qp->fixed, !qp->is_left);
+    ri_ud_buffer_end(&qp->bounce, !qp->is_left);
     free(qp->held);
     free(qp);
 }
@@ -232,7 +242,7 @@ int ri_ud_pool_reset(ri_ud_pool_t *pool, ri_ud_qp_t *qp)
 {
     uint32_t qkey = qp->qkey;
     struct ibv_wc wc;
-    int ret;
+    int ret, is_reset;
 
     if (qp->qp == NULL) {
         return 0;
@@ -240,7 +250,8 @@ int ri_ud_pool_reset(ri_ud_pool_t *pool, ri_ud_qp_t *qp)
     while (qp->qkey == qkey) {
         qp->qkey = ri_ud_random_qkey();
     }
-    ret = ri_ud_qp_reset(qp->qp);
+    ret      = ri_ud_qp_reset(qp->qp);
+    is_reset = (ret == 0);
     ++qp->use;
     qp->is_dirty = 0;
 
@@ -251,7 +262,7 @@ int ri_ud_pool_reset(ri_ud_pool_t *pool, ri_ud_qp_t *qp)
     }
     if (ret != 0) {
         ri_info("a queue pair for datagrams cannot be reset: %s", strerror(ret));
-        pool_destroy_qp(pool, qp);
+        pool_destroy_qp(pool, qp, !is_reset);
     }
     return ret == 0;
 }

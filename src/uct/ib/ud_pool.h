@@ -33,6 +33,7 @@ typedef struct ri_ud_qp {
     uint32_t qkey;         /* its highest bit is 0, or the sender's own would be meant */
     uint32_t use;          /* changes with each reset: part of the ids of receives */
     int is_dirty;          /* to be reset before it is used */
+    int is_left;           /* qp is NULL because it could not be destroyed */
     uint32_t *held;        /* of the receiver's state, as many as the window has places */
     uint32_t *where;       /* likewise */
     ri_ud_buffer_t fixed;  /* a GRH for each place of the window, and the last piece */
@@ -55,6 +56,9 @@ typedef struct ri_ud_pool {
 ucs_status_t ri_ud_buffer_init(ri_ib_device_t *device, size_t length,
                                ri_ud_buffer_t *buffer);
 void ri_ud_buffer_cleanup(ri_ud_buffer_t *buffer);
+
+/** Free memory whose queue pair is gone; if that is not so, leave it as it is. */
+void ri_ud_buffer_end(ri_ud_buffer_t *buffer, int is_gone);
 
 /** @return A Q_Key that nobody can guess. */
 uint32_t ri_ud_random_qkey(void);
@@ -83,9 +87,9 @@ ri_ud_qp_t *ri_ud_pool_take(ri_ud_pool_t *pool);
 /** Give it back; nothing may be posted. */
 void ri_ud_pool_put(ri_ud_pool_t *pool, ri_ud_qp_t *qp);
 
-/** Take all receives back: with the end of this call the device is done with their memory. What
- * was sent to the queue pair before does not reach it any more. If it cannot be used again it
- * is destroyed. @return Whether it can. */
+/** Take all receives back: with the end of this call the device is done with their memory, or the
+ * process ends. What was sent to the queue pair before does not reach it any more. If it cannot be
+ * used again it is destroyed. @return Whether it can. */
 int ri_ud_pool_reset(ri_ud_pool_t *pool, ri_ud_qp_t *qp);
 
 #endif

@@ -63,17 +63,26 @@ ucs_status_t ri_ud_data_open(ri_ud_plane_t *plane)
     return UCS_OK;
 }
 
-void ri_ud_data_close(ri_ud_plane_t *plane)
+/* It only reads. If it stays, what it may still send is of transfers that are over. */
+static void data_end_qp(ri_ud_plane_t *plane)
 {
     ri_ud_data_t *data = &plane->data;
 
     if (data->qp != NULL) {
-        ri_ib_events_destroy_qp(plane->device, data->qp);
+        data->is_left = !ri_ib_events_end_qp(plane->device, data->qp, 0);
+        data->qp      = NULL;
     }
-    if (data->cq != NULL) {
-        ri_ib_events_destroy_cq(plane->device, data->cq);
+}
+
+void ri_ud_data_close(ri_ud_plane_t *plane)
+{
+    ri_ud_data_t *data = &plane->data;
+
+    data_end_qp(plane);
+    if ((data->cq != NULL) && !data->is_left) {
+        ri_ib_events_end_cq(plane->device, data->cq);
     }
-    ri_ud_buffer_cleanup(&data->bounce);
+    ri_ud_buffer_end(&data->bounce, !data->is_left);
     free(data->owners);
     memset(data, 0, sizeof(*data));
 }
@@ -96,8 +105,7 @@ void ri_ud_data_flush(ri_ud_plane_t *plane)
         ret = ri_ud_qp_activate(plane->device, data->qp, ri_ud_random_qkey(), 1);
     }
     if (ret != 0) {
-        ri_ib_events_destroy_qp(plane->device, data->qp);
-        data->qp = NULL;
+        data_end_qp(plane);
         ri_ud_broken(plane, strerror(ret));
     }
 }
