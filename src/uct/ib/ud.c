@@ -447,34 +447,13 @@ static void ud_disconnect(ri_plane_ep_t *super)
     }
 }
 
-static int ud_event_is_of_qp(const struct ibv_qp *qp, const struct ibv_cq *cq,
-                             const struct ibv_cq *recv_cq, const ri_ib_event_t *event)
-{
-    return (qp != NULL) &&
-           ((qp->qp_num == event->qp) ||
-            ((event->cq != NULL) && ((event->cq == cq) || (event->cq == recv_cq))));
-}
-
-/* The device tells of a failure. A transfer whose queue pair has failed restarts, or ends. */
-static void ud_event(void *arg, const ri_ib_event_t *event)
-{
-    ri_ud_plane_t *plane              = arg;
-    const ri_ud_control_qp_t *control = &plane->control;
-
-    if ((event->type == IBV_EVENT_DEVICE_FATAL) ||
-        ud_event_is_of_qp(control->qp, control->send_cq, control->recv_cq, event) ||
-        ud_event_is_of_qp(plane->data.qp, plane->data.cq, NULL, event)) {
-        ri_ud_broken(plane, "the device, or a queue, has failed");
-    }
-}
-
 static unsigned ud_progress(ri_plane_t *super)
 {
     ri_ud_plane_t *plane = ri_container_of(super, ri_ud_plane_t, super);
     int is_time          = 0;
     unsigned count;
 
-    ri_ib_events_progress(plane->device, &plane->events_seen, ud_event, plane);
+    ri_ib_events_progress(plane->device, &plane->events_seen, ri_ud_event, plane);
     if (ri_likely(!plane->is_broken)) {
         /* Pieces before the messages that ask for them */
         ri_ud_send_poll(plane);

@@ -264,6 +264,11 @@ void ri_ud_send_cancel(ri_ud_send_t *send, ucs_status_t status);
 /** Nothing that was posted is used any more when this returns; what was not sent is lost. */
 void ri_ud_data_flush(ri_ud_plane_t *plane);
 
+/* ud_event.c */
+
+/** The device tells of a failure. @param arg  The plane. */
+void ri_ud_event(void *arg, const ri_ib_event_t *event);
+
 /* ud_control.c */
 ucs_status_t ri_ud_control_open(ri_ud_plane_t *plane);
 void ri_ud_control_close(ri_ud_plane_t *plane);

@@ -231,10 +231,23 @@ ri_ud_qp_t *ri_ud_pool_take(ri_ud_pool_t *pool)
 
 void ri_ud_pool_put(ri_ud_pool_t *pool, ri_ud_qp_t *qp)
 {
-    if (qp->qp == NULL) {
+    if ((qp->qp == NULL) || qp->is_failed) {
         pool_destroy(pool, qp);
     } else {
         ucs_list_add_tail(&pool->idle, &qp->list);
+    }
+}
+
+void ri_ud_pool_failed(ri_ud_pool_t *pool, const ri_ib_event_t *event)
+{
+    ri_ud_qp_t *qp, *tmp;
+
+    ucs_list_for_each_safe(qp, tmp, &pool->idle, list) {
+        qp->is_dirty |= (qp->qp->qp_num == event->qp);
+        if (qp->cq == event->cq) {
+            ucs_list_del(&qp->list);
+            pool_destroy(pool, qp);
+        }
     }
 }
 
@@ -254,17 +267,20 @@ int ri_ud_pool_reset(ri_ud_pool_t *pool, ri_ud_qp_t *qp)
     is_reset = (ret == 0);
     ++qp->use;
     qp->is_dirty = 0;
-
-    /* Not all drivers forget what has ended, and there is room for one window only */
-    while (ibv_poll_cq(qp->cq, 1, &wc) > 0) {}
-    if (ret == 0) {
-        ret = ri_ud_qp_activate(pool->device, qp->qp, qp->qkey, 0);
+    if (!qp->is_failed) {
+        /* Not all drivers forget what has ended, and there is room for one window only */
+        while (ibv_poll_cq(qp->cq, 1, &wc) > 0) {}
+        if (ret == 0) {
+            ret = ri_ud_qp_activate(pool->device, qp->qp, qp->qkey, 0);
+        }
     }
     if (ret != 0) {
         ri_info("a queue pair for datagrams cannot be reset: %s", strerror(ret));
+    }
+    if ((ret != 0) || qp->is_failed) {
         pool_destroy_qp(pool, qp, !is_reset);
     }
-    return ret == 0;
+    return qp->qp != NULL;
 }
 
 #endif

@@ -33,6 +33,7 @@ typedef struct ri_ud_qp {
     uint32_t qkey;         /* its highest bit is 0, or the sender's own would be meant */
     uint32_t use;          /* changes with each reset: part of the ids of receives */
     int is_dirty;          /* to be reset before it is used */
+    int is_failed;         /* its completion queue has: not to be used any more */
     int is_left;           /* qp is NULL because it could not be destroyed */
     uint32_t *held;        /* of the receiver's state, as many as the window has places */
     uint32_t *where;       /* likewise */
@@ -86,6 +87,10 @@ ri_ud_qp_t *ri_ud_pool_take(ri_ud_pool_t *pool);
 
 /** Give it back; nothing may be posted. */
 void ri_ud_pool_put(ri_ud_pool_t *pool, ri_ud_qp_t *qp);
+
+/** The device tells that one has failed, or its completion queue: if that is idle it is reset before
+ * it is used again, or destroyed. */
+void ri_ud_pool_failed(ri_ud_pool_t *pool, const ri_ib_event_t *event);
 
 /** Take all receives back: with the end of this call the device is done with their memory, or the
  * process ends. What was sent to the queue pair before does not reach it any more. If it cannot be

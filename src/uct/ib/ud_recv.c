@@ -360,7 +360,8 @@ static int recv_poll(ri_ud_plane_t *plane, ri_ud_recv_t *recv)
     do {
         count = ibv_poll_cq(recv->qp->cq, RECV_POLL_BATCH, wcs);
         if (ri_unlikely(count < 0)) {
-            recv->failure = UCS_ERR_UNREACHABLE;
+            recv->qp->is_failed = 1;
+            recv->failure       = UCS_ERR_IO_ERROR;
         }
         any |= count;
         for (i = 0; (i < count) && (recv->failure == UCS_OK); ++i) {

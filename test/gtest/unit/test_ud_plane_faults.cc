@@ -152,6 +152,103 @@ protected:
     }
 };
 
+/* A completion queue of the pool has failed, from which nothing comes any more: its transfer ends,
+ * and it is used no more. Others go on. */
+TEST_F(test_ud_plane_faults, completion_queue)
+{
+    for (bool has_begun : {false, true}) {
+        run([has_begun](trio &t) {
+            transfer x(t.a(), t.c(), 1 << 20), y(t.b(), t.c());
+
+            ASSERT_EQ(UCS_OK, x.start_recv(t.a_c.ep[1]));
+            if (has_begun) {
+                ASSERT_EQ(UCS_INPROGRESS, x.start_send(t.a_c.ep[0], x.recv.target));
+                wait(t.list, [&]() { return t.c().counters()->ud_received > 0; });
+                ASSERT_EQ(0, x.recv.ends);
+            }
+            ASSERT_EQ(UCS_INPROGRESS, y.start_recv(t.b_c.ep[1]));
+            y.recv.then = [&]() {
+                if (y.recv.ends == 0) {
+                    y.start_send(t.b_c.ep[0], y.recv.target);
+                }
+            };
+            struct ibv_cq *cq = used(t.c())->cq;
+            struct ibv_qp *qp = used(t.c())->qp;
+
+            raise(IBV_EVENT_CQ_ERR, cq, nullptr);
+            look(t.c());
+            EXPECT_EQ(1, x.recv.ends);
+            EXPECT_EQ(UCS_ERR_IO_ERROR, x.recv.status);
+            EXPECT_TRUE(is_gone(qp) && is_gone(cq));
+            memset(x.sink.data(), FILL, x.length);
+            wait(t.list, [&]() { return x.ended() && y.ended(); });
+            EXPECT_EQ(has_begun ? UCS_ERR_CANCELED : UCS_INPROGRESS, x.send.status);
+            EXPECT_EQ((ptrdiff_t)x.length,
+                      std::count(x.sink.data(), x.sink.data() + x.length, FILL));
+            EXPECT_TRUE(y.is_received());
+            EXPECT_EQ(UCS_OK, ri_plane_ud.check(t.a_c.ep[1])) << "the way is there";
+            exchange(t);
+        });
+    }
+}
+
+/* ... or cannot be read, which is found out by reading it */
+TEST_F(test_ud_plane_faults, completion_queue_is_not_read)
+{
+    run([](trio &t) {
+        static __typeof__(ibv_context_ops::poll_cq) poll;
+        static struct ibv_cq *bad;
+        struct ibv_context_ops *ops = &t.c().ud()->device->context->ops;
+        transfer x(t.a(), t.c());
+
+        ASSERT_EQ(UCS_OK, x.start_recv(t.a_c.ep[1]));
+        poll         = ops->poll_cq;
+        bad          = used(t.c())->cq;
+        ops->poll_cq = [](struct ibv_cq *cq, int max, struct ibv_wc *wc) {
+            return (cq == bad) ? -1 : poll(cq, max, wc);
+        };
+        t.c().progress();
+        EXPECT_EQ(1, x.recv.ends);
+        EXPECT_NE(UCS_OK, x.recv.status);
+        EXPECT_TRUE(is_gone(bad));
+        ops->poll_cq = poll;
+        exchange(t);
+    });
+}
+
+/* While nobody uses it */
+TEST_F(test_ud_plane_faults, idle)
+{
+    run([](trio &t) {
+        exchange(t);
+        struct ibv_cq *cq = idle(t.c())->cq;
+
+        raise(IBV_EVENT_CQ_ERR, cq, nullptr);
+        look(t.c());
+        EXPECT_TRUE(is_gone(cq));
+        EXPECT_EQ(0u, t.c().ud()->pool.count);
+        exchange(t);
+
+        /* A queue pair itself is reset before it is used */
+        uint32_t use           = idle(t.c())->use;
+        struct ibv_qp_attr err = {};
+
+        err.qp_state = IBV_QPS_ERR;
+        ASSERT_EQ(0, real.modify_qp(idle(t.c())->qp, &err, IBV_QP_STATE));
+        raise(IBV_EVENT_QP_FATAL, nullptr, idle(t.c())->qp);
+        look(t.c());
+        exchange(t);
+        EXPECT_EQ(use + 1, idle(t.c())->use);
+        EXPECT_EQ(0u, t.c().counters()->ud_restarts);
+
+        /* Others are nobody's */
+        raise(IBV_EVENT_CQ_ERR, cq, nullptr);
+        raise(IBV_EVENT_QP_FATAL, nullptr, t.a().ud()->data.qp);
+        look(t.c());
+        exchange(t);
+    });
+}
+
 /* A queue pair that cannot be destroyed may still write: its memory, and its completion queue,
  * stay. */
 TEST_F(test_ud_plane_faults, pool_is_not_destroyed)
