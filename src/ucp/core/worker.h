@@ -113,8 +113,9 @@ struct ri_worker {
             late_conns;        /* conns with RTRs for messages that were offered by RTS */
     ucs_list_link_t rtr_queue; /* receives that are to send an RTR, and may soon */
     ucs_list_link_t
-            rtr_full;   /* peers to whom others wait for room, see proto/rtr_slots.h */
-    unsigned rtr_turns; /* how many of these are to be looked at */
+            rtr_full;      /* peers to whom others wait for room, see proto/rtr_slots.h */
+    unsigned num_rtr_full; /* in that list */
+    unsigned rtr_turns;    /* how many of these are to be looked at */
     ucs_list_link_t rtr_writing; /* receives that have met their message while the sender
                                     was writing by an RTR */
 

@@ -417,14 +417,14 @@ static void rtr_progress_full(ri_worker_t *worker)
     if (worker->rtr_turns == 0) {
         return; /* the list may be long */
     }
-    turns = ri_min(worker->rtr_turns, (unsigned)ucs_list_length(&worker->rtr_full));
+    turns             = ri_min(worker->rtr_turns, worker->num_rtr_full);
     worker->rtr_turns = 0;
     while ((turns > 0) && (left > 0) && !ucs_list_is_empty(&worker->rtr_full)) {
-        slots = ucs_list_extract_head(&worker->rtr_full, ri_rtr_slots_t, full_link);
-        ucs_list_head_init(&slots->full_link);
+        slots = ucs_list_head(&worker->rtr_full, ri_rtr_slots_t, full_link);
+        ri_rtr_slots_delist(slots);
         turns -= !rtr_progress_peer(worker, slots, &left);
-        if (!ucs_list_is_empty(&slots->full) && ucs_list_is_empty(&slots->full_link)) {
-            ucs_list_add_tail(&worker->rtr_full, &slots->full_link);
+        if (!ucs_list_is_empty(&slots->full)) {
+            ri_rtr_slots_enlist(slots);
         }
     }
     if (!ucs_list_is_empty(&worker->rtr_full)) {

@@ -43,6 +43,25 @@ typedef struct ri_rtr_slots {
  * memory. */
 ri_rtr_slots_t *ri_rtr_slots_get(ri_worker_t *worker, ri_peer_t *peer);
 
+/** Have a peer's turn come, for whom receives wait, behind all others. */
+static inline void ri_rtr_slots_enlist(ri_rtr_slots_t *slots)
+{
+    if (ucs_list_is_empty(&slots->full_link)) {
+        ucs_list_add_tail(&slots->worker->rtr_full, &slots->full_link);
+        ++slots->worker->num_rtr_full;
+    }
+}
+
+/** It has no turn any more. */
+static inline void ri_rtr_slots_delist(ri_rtr_slots_t *slots)
+{
+    if (!ucs_list_is_empty(&slots->full_link)) {
+        ucs_list_del(&slots->full_link);
+        ucs_list_head_init(&slots->full_link);
+        --slots->worker->num_rtr_full;
+    }
+}
+
 /** Have a receive that is to send an RTR wait for room at a peer, @a first or behind all
  * others. Without memory it sends none. */
 void ri_rtr_slots_wait(ri_recv_req_t *recv, ri_worker_t *worker, ri_peer_t *peer,

@@ -42,9 +42,7 @@ void ri_rtr_slots_wait(ri_recv_req_t *recv, ri_worker_t *worker, ri_peer_t *peer
     } else {
         ucs_list_add_tail(&slots->full, &recv->list);
     }
-    if (ucs_list_is_empty(&slots->full_link)) {
-        ucs_list_add_tail(&worker->rtr_full, &slots->full_link);
-    }
+    ri_rtr_slots_enlist(slots);
 }
 
 void ri_rtr_slots_forget(ri_rtr_slots_t *slots)
@@ -55,7 +53,7 @@ void ri_rtr_slots_forget(ri_rtr_slots_t *slots)
     while (!ucs_list_is_empty(&slots->full)) {
         ri_rtr_forget(ucs_list_head(&slots->full, ri_recv_req_t, list));
     }
-    ucs_list_del(&slots->full_link);
+    ri_rtr_slots_delist(slots);
 }
 
 void ri_rtr_await(ri_recv_req_t *recv, ri_recv_req_t **waiters)

@@ -549,6 +549,8 @@ protected:
         }
         EXPECT_LE(count, m_b->worker()->num_rtrs);
         EXPECT_LE(out, m_b->worker()->num_offered);
+        EXPECT_EQ(ucs_list_length(&m_b->worker()->rtr_full),
+                  m_b->worker()->num_rtr_full);
     }
 
     void step(rng &random, unsigned senders)
