@@ -112,6 +112,7 @@ struct ri_worker {
     ucs_list_link_t
             late_conns;        /* conns with RTRs for messages that were offered by RTS */
     ucs_list_link_t rtr_queue; /* receives that are to send an RTR, and may soon */
+    ri_recv_req_t *rtr_deep;   /* receives of which too many are ahead: waiters */
     ucs_list_link_t
             rtr_full;      /* peers to whom others wait for room, see proto/rtr_slots.h */
     unsigned num_rtr_full; /* in that list */

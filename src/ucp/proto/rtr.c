@@ -19,8 +19,8 @@
 
 typedef enum rtr_answer {
     RTR_SENT,
-    RTR_AWAITS, /* another receive is in the way: it is among the waiters of that one now */
-    RTR_FULL,   /* there are too many, also for others of the same sender */
+    RTR_AWAITS, /* other receives are in the way: it is among waiters now */
+    RTR_FULL,   /* there is no room, also for others of the same sender */
     RTR_NEVER
 } rtr_answer_t;
 
@@ -250,9 +250,12 @@ static rtr_answer_t rtr_try(ri_recv_req_t *recv, const ri_peer_t *from,
         ri_rtr_await(recv, waiters);
         return RTR_AWAITS;
     }
+    if (ahead == RI_RTR_DEPTH) {
+        ri_rtr_await(recv, &worker->rtr_deep);
+        return RTR_AWAITS;
+    }
     *peer_p = stream->peer;
-    if ((ahead == RI_RTR_DEPTH) ||
-        ((stream->peer != from) && rtr_is_full(stream->peer))) {
+    if ((stream->peer != from) && rtr_is_full(stream->peer)) {
         return RTR_FULL;
     }
     return rtr_has_grants(stream) ? rtr_send(recv, stream, ahead) :
@@ -307,15 +310,37 @@ static int rtr_take_back_dependents(ri_recv_req_t *recv, const ri_stream_t *stre
     return all;
 }
 
+/* A receive has left those of its tag and mask: fewer are ahead of later ones. */
+static void rtr_release_deep(ri_worker_t *worker, const ri_recv_req_t *left)
+{
+    const ri_tag_node_t *head = ri_tag_index_find(&left->mask_class->posted,
+                                                  left->node.key);
+    const ri_tag_node_t *node = head;
+    ri_recv_req_t *recv;
+    int i;
+
+    for (i = 1; (node != NULL) && (i < RI_RTR_DEPTH); ++i) {
+        node = (node->next == head) ? NULL : node->next;
+    }
+    /* All before that one are no news, or were woken by it. */
+    if (node != NULL) {
+        recv = ri_container_of(node, ri_recv_req_t, node);
+        if ((recv->rtr == RI_RTR_QUEUED) && (recv->rtr_awaits == &worker->rtr_deep)) {
+            ri_rtr_requeue(recv);
+        }
+    }
+}
+
 /* A receive leaves the posted queue. */
 static void rtr_leave(ri_recv_req_t *recv)
 {
     ri_mask_class_t *class = recv->mask_class;
+    ri_worker_t *worker    = recv->super.worker;
 
     if (recv->rtr == RI_RTR_QUEUED) {
         ri_rtr_forget(recv); /* it is too late */
     }
-    ri_match_unpost(&recv->super.worker->match, recv);
+    ri_match_unpost(&worker->match, recv);
     if (ri_unlikely(recv->waiters != NULL)) {
         ri_rtr_release(&recv->waiters);
     }
@@ -323,8 +348,9 @@ static void rtr_leave(ri_recv_req_t *recv)
         ri_match_is_searchable(class)) {
         ri_rtr_release(&class->waiters);
     }
-    if (ri_rtr_has_kin(recv)) {
-        ri_rtr_wake_queue(recv->super.worker); /* not so many are ahead any more */
+    if ((class != NULL) && ri_unlikely(worker->rtr_deep != NULL) &&
+        ri_rtr_has_kin(recv)) {
+        rtr_release_deep(worker, recv);
     }
 }
 

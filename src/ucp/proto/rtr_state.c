@@ -79,13 +79,16 @@ static void rtr_dequeue(ri_recv_req_t *recv)
     ucs_list_del(&recv->list);
 }
 
+void ri_rtr_requeue(ri_recv_req_t *recv)
+{
+    rtr_dequeue(recv);
+    ri_rtr_enqueue(recv);
+}
+
 void ri_rtr_release(ri_recv_req_t **waiters)
 {
-    ri_recv_req_t *recv;
-
-    while ((recv = *waiters) != NULL) {
-        rtr_dequeue(recv);
-        ri_rtr_enqueue(recv);
+    while (*waiters != NULL) {
+        ri_rtr_requeue(*waiters);
     }
 }
 

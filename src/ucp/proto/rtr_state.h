@@ -12,9 +12,10 @@
  *   out to another sender: it is among the waiters of that one, until that one is not posted
  *   any more or has no RTR;
  * - a class that is too large to be looked through: among its waiters, until it is small;
- * - room, of any kind: it is in the queue, of which only the first is tried: when a grant has
- *   been given back, a receive of a tag and mask with RTRs has left, or at each progress call if
- *   it is the ring that is full.
+ * - too many of its own tag and mask ahead: among the waiters of the worker, until it is the last of
+ *   the oldest RI_RTR_DEPTH. Others of that sender do not wait for it;
+ * - room, of any kind: it is in the queue of that sender, of which only the first is tried: when a
+ *   grant has been given back, or at each progress call if it is the ring that is full.
  */
 #ifndef RI_RTR_STATE_H
 #define RI_RTR_STATE_H
@@ -90,7 +91,10 @@ void ri_rtr_enqueue(ri_recv_req_t *recv);
 /** Have a receive wait among @a waiters, those of another one or of a class. */
 void ri_rtr_await(ri_recv_req_t *recv, ri_recv_req_t **waiters);
 
-/** What receives wait for is over: put them in the queue. */
+/** What a QUEUED receive waits for is over: put it in the queue. */
+void ri_rtr_requeue(ri_recv_req_t *recv);
+
+/** The same for all waiters. */
 void ri_rtr_release(ri_recv_req_t **waiters);
 
 /** Receives of one tag and mask that may have RTRs: the oldest so many. Bounds the search for

@@ -383,7 +383,7 @@ TEST_F(test_rtr_wait, for_fewer_ahead)
             r.push_back(post(EAGER));
         }
         recv_ptr last = wait();
-        EXPECT_FALSE(is_aside(last));
+        EXPECT_TRUE(is_aside(last));
         for (unsigned i = 0; i < 7; ++i) {
             EXPECT_EQ(RI_RTR_QUEUED, rtr(last));
             if (matched) {
@@ -402,6 +402,40 @@ TEST_F(test_rtr_wait, for_fewer_ahead)
         }
         cancel(last);
     }
+}
+
+/* They do not keep others of the same sender from having their turn, and have it all. */
+TEST_F(test_rtr_wait, for_fewer_ahead_and_others)
+{
+    std::vector<recv_ptr> shorts, deep;
+
+    expect(TAG + 1, ALL, stream());
+    for (unsigned i = 0; i < 64; ++i) {
+        shorts.push_back(post(EAGER));
+    }
+    for (unsigned i = 0; i < 10; ++i) {
+        deep.push_back(wait());
+    }
+    recv_ptr other = post(LARGE, TAG + 1);
+    EXPECT_EQ(RI_RTR_OUT, rtr(other));
+    cancel(deep[4]); /* while it waits */
+    deep.erase(deep.begin() + 4);
+    for (unsigned i = 0; i < deep.size(); ++i) {
+        cancel(shorts[(i % 2) ? i : 63 - i]);
+        progress(2);
+        for (unsigned j = 0; j < deep.size(); ++j) {
+            EXPECT_EQ((j <= i) ? RI_RTR_OUT : RI_RTR_QUEUED, rtr(deep[j])) << i << j;
+        }
+    }
+    EXPECT_EQ(nullptr, m_b->worker()->rtr_deep);
+    for (const recv_ptr &one : shorts) {
+        if (!one->done) {
+            cancel(one);
+        }
+    }
+    expect_out(deep);
+    cancel_all(deep);
+    cancel(other);
 }
 
 TEST_F(test_rtr_wait, for_a_grant)
@@ -505,7 +539,9 @@ protected:
                 return true;
             }
         }
-        return (recv->rtr_awaits == nullptr) && ((ahead >= 64) || is_queue_full());
+        return (recv->rtr_awaits == &m_b->worker()->rtr_deep) ?
+                       (ahead >= 64) :
+                       (recv->rtr_awaits == nullptr) && is_queue_full();
     }
 
     static bool ri_rtr_is_out(const ri_recv_req_t *r)
@@ -513,20 +549,15 @@ protected:
         return (r->rtr == RI_RTR_OUT) || (r->rtr == RI_RTR_KEPT);
     }
 
-    /* The first of the queue has no grant, or too many ahead */
+    /* There is no grant */
     bool is_queue_full()
     {
-        ri_rtr_slots_t *slots = stream()->peer->rtr_slots;
-        ri_recv_req_t *first  = ucs_list_head(&slots->full, ri_recv_req_t, list);
-        unsigned ahead        = 0;
-
         size_t out = 0;
+
         for (const recv_ptr &one : m_r) {
-            ahead += is_posted(one) && is_kin(req(one), first) &&
-                     (req(one)->serial < first->serial);
             out += !one->done && (rtr(one) == RI_RTR_OUT);
         }
-        return (ahead >= 64) || (out == RI_RING_GRANTS);
+        return out == RI_RING_GRANTS;
     }
 
     void check_waiting()
@@ -549,8 +580,7 @@ protected:
         }
         EXPECT_LE(count, m_b->worker()->num_rtrs);
         EXPECT_LE(out, m_b->worker()->num_offered);
-        EXPECT_EQ(ucs_list_length(&m_b->worker()->rtr_full),
-                  m_b->worker()->num_rtr_full);
+        EXPECT_EQ(ucs_list_length(&m_b->worker()->rtr_full), m_b->worker()->num_rtr_full);
     }
 
     void step(rng &random, unsigned senders)
