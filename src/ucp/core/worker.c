@@ -182,6 +182,7 @@ ucs_status_t ri_worker_create(ri_context_t *context, ucp_worker_h stock,
     ucs_list_head_init(&worker->coops);
     ucs_list_head_init(&worker->ways);
     ucs_list_head_init(&worker->reads_done);
+    ucs_list_head_init(&worker->reads_again);
     ucs_list_head_init(&worker->releasing);
     ucs_list_head_init(&worker->conns);
     ucs_list_head_init(&worker->streams);

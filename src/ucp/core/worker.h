@@ -91,13 +91,14 @@ struct ri_worker {
     ucs_list_link_t ways; /* peers with an end of a way by either, by their latest use */
     unsigned num_ways;    /* of these, by connections */
     int ways_untold;      /* a peer may have rdma_untold */
-    ri_host_process_t process;  /* this one, as peers on this host can look for it */
-    ucs_list_link_t reads_done; /* transfers by it that have ended (proto/rdma.c) */
-    double gone_checked;        /* when it was last looked whether peers exist */
-    unsigned gone_round;        /* how often it was */
-    int gone_hurry;             /* one seems to be gone: look again soon */
-    int gone_local;             /* there was one whose process could be looked for */
-    int gone_awaited;           /* at the latest look, something waited for such a peer */
+    ri_host_process_t process;   /* this one, as peers on this host can look for it */
+    ucs_list_link_t reads_done;  /* transfers by it that have ended (proto/rdma.c) */
+    ucs_list_link_t reads_again; /* of these, whose end is to be tried again */
+    double gone_checked;         /* when it was last looked whether peers exist */
+    unsigned gone_round;         /* how often it was */
+    int gone_hurry;              /* one seems to be gone: look again soon */
+    int gone_local;              /* there was one whose process could be looked for */
+    int gone_awaited;  /* at the latest look, something waited for such a peer */
     int gone_timer;    /* wakes an application that sleeps; -1: none yet, -2: never */
     double gone_wakes; /* when it does; 0: it is not set */
     double gone_due;   /* since when progress is to look; 0: it is not */

@@ -165,11 +165,21 @@ void ri_rdma_op_lost_way(const ri_rdma_op_t *op, const ri_conn_t *conn)
     }
 }
 
+void ri_rdma_op_again(ri_rdma_op_t *op)
+{
+    ++op->worker->num_reads;
+    ucs_list_add_tail(&op->worker->reads_again, &op->list);
+}
+
 static unsigned rdma_end_done(ri_worker_t *worker, int ending)
 {
     unsigned count = 0;
     ri_rdma_op_t *op;
 
+    if (ri_unlikely(!ucs_list_is_empty(&worker->reads_again))) {
+        ucs_list_splice_tail(&worker->reads_done, &worker->reads_again);
+        ucs_list_head_init(&worker->reads_again);
+    }
     while (!ucs_list_is_empty(&worker->reads_done)) {
         op = ucs_list_extract_head(&worker->reads_done, ri_rdma_op_t, list);
         --worker->num_reads;

@@ -24,7 +24,7 @@ struct ri_keys {
 /* A transfer that is under way. */
 typedef struct ri_rdma_op {
     ri_plane_op_t super;
-    ucs_list_link_t list; /* in worker->reads_done, when it has ended */
+    ucs_list_link_t list; /* in worker->reads_done or reads_again, when it has ended */
     ri_worker_t *worker;
     ri_peer_t *peer;     /* it may be gone when the transfer has ended */
     uint32_t way;        /* of peer->rdma_way, when it started */
@@ -34,6 +34,16 @@ typedef struct ri_rdma_op {
      * asked of anybody. */
     void (*end)(struct ri_rdma_op *op, int ending);
 } ri_rdma_op_t;
+
+/** @return Whether something that UCP has refused can be tried again. */
+static inline int ri_rdma_may_try_again(ucs_status_t status)
+{
+    return (status == UCS_ERR_NO_MEMORY) || (status == UCS_ERR_NO_RESOURCE);
+}
+
+/** What an end is to do cannot be done now: the next progress calls end() again. Not while the worker
+ * ends. */
+void ri_rdma_op_again(ri_rdma_op_t *op);
 
 /** Register pieces of memory: all or none. */
 ucs_status_t ri_rdma_register(ri_plane_t *plane, const ri_segment_t *segments,

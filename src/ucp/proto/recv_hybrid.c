@@ -33,24 +33,28 @@ static void recv_hybrid_part_done(ri_plane_op_t *op, ucs_status_t status)
 
 static ri_plane_op_t recv_hybrid_part = {.done = recv_hybrid_part_done};
 
-/* The write of a buffer has failed. @return UCS_OK, or an error: the message is lost. */
+/* The write of a buffer has failed. @return UCS_OK, or an error: the buffer is given back, or, if that
+ * may be tried again, as it was. */
 static ucs_status_t recv_hybrid_send_again(ri_pool_buffer_t *buffer)
 {
-    ri_pool_t *pool = &buffer->worker->pool;
-    uint32_t id     = buffer->id;
-    ucs_status_t status;
+    ri_conn_t *conn     = buffer->conn;
+    ucs_status_t status = ri_hybrid_send_again(buffer);
 
-    buffer->writing = 0;
-    ++buffer->conn->counters.tx_again;
-    status = ri_hybrid_send_again(buffer);
-    /* If the conn has failed meanwhile, the buffer is back already. */
-    if ((status != UCS_OK) && (ri_id_get(&pool->ids, id) == buffer)) {
+    if (ri_rdma_may_try_again(status)) {
+        return status;
+    }
+    buffer->writing = 0; /* till now a conn that fails or goes leaves it alone */
+    if (status != UCS_OK) {
         ri_hybrid_give_back(buffer);
+    } else if (buffer->conn == conn) {
+        ++conn->counters.tx_again;
     }
     return status;
 }
 
-static void recv_hybrid_failed(ri_pool_buffer_t *buffer)
+/* The message of a buffer has to be sent again, unless nobody waits for it. As with others, not for
+ * want of memory (recv_rndv_message.c). @return 0: that is to be tried again. */
+static int recv_hybrid_failed(ri_pool_buffer_t *buffer, int ending)
 {
     ri_worker_t *worker = buffer->worker;
     ri_conn_t *conn     = buffer->conn;
@@ -58,41 +62,52 @@ static void recv_hybrid_failed(ri_pool_buffer_t *buffer)
     uint32_t id;
     ucs_status_t status;
 
-    if ((conn == NULL) || ((conn->status != UCS_OK) && !(conn->flags & RI_CONN_LOST))) {
-        ri_hybrid_give_back(buffer); /* nobody waits for it */
-        return;
+    if (ending || (conn == NULL) || !ri_conn_goes_on(conn)) {
+        ri_hybrid_give_back(buffer);
+        return 1;
     }
     id     = conn->id;
     status = recv_hybrid_send_again(buffer);
+    if (ri_rdma_may_try_again(status)) {
+        return 0;
+    }
     if ((status != UCS_OK) && (ri_id_get(&worker->conn_ids, id) == conn)) {
         ri_conn_lose(conn, sn, status);
     }
+    return 1;
+}
+
+/* What is left to be done when a write has ended, also if it has not ended well. */
+static void recv_hybrid_finish(ri_rdma_op_t *op, int ending)
+{
+    recv_hybrid_write_t *write = ri_container_of(op, recv_hybrid_write_t, op);
+    ri_pool_buffer_t *buffer   = write->buffer;
+
+    if (op->status == UCS_OK) {
+        ri_hybrid_give_back(buffer);
+    } else if (!recv_hybrid_failed(buffer, ending)) {
+        op->end = recv_hybrid_finish;
+        ri_rdma_op_again(op);
+        return;
+    }
+    free(write);
 }
 
 static void recv_hybrid_end(ri_rdma_op_t *op, int ending)
 {
     recv_hybrid_write_t *write = ri_container_of(op, recv_hybrid_write_t, op);
     ri_pool_buffer_t *buffer   = write->buffer;
-    ri_worker_t *worker        = op->worker;
-    ucs_status_t status        = op->status;
     ri_conn_t *conn            = buffer->conn;
 
-    ri_trace(&worker->trace, RI_TRACE_SEND_WRITE, buffer->length, status);
-    if (status != UCS_OK) {
+    ri_trace(&op->worker->trace, RI_TRACE_SEND_WRITE, buffer->length, op->status);
+    if (op->status != UCS_OK) {
         ri_rdma_op_lost_way(op, conn);
     }
-    free(write);
     if (conn != NULL) {
         ri_recv_rndv_message_not_untold(conn, buffer->sn);
+        conn->counters.tx_written_bytes += (op->status == UCS_OK) ? buffer->length : 0;
     }
-    if ((status != UCS_OK) && !ending) {
-        recv_hybrid_failed(buffer);
-        return;
-    }
-    if ((status == UCS_OK) && (conn != NULL)) {
-        conn->counters.tx_written_bytes += buffer->length;
-    }
-    ri_hybrid_give_back(buffer);
+    recv_hybrid_finish(op, ending);
 }
 
 /* Write a part of the buffer, which is there. The last one tells the receiver. */
@@ -184,5 +199,9 @@ ucs_status_t ri_recv_hybrid_start(ri_send_req_t *req, const ri_rtr_t *rtr)
     ri_trace(&worker->trace, RI_TRACE_SEND_WRITE, buffer->length, status);
     free(write);
     ri_planes_rdma_failed(worker, peer); /* and so does the receiver */
-    return recv_hybrid_send_again(buffer);
+    status = recv_hybrid_send_again(buffer);
+    if (ri_rdma_may_try_again(status)) {
+        ri_hybrid_give_back(buffer);
+    }
+    return status;
 }

@@ -134,7 +134,8 @@ int ri_recv_rndv_message_take(ri_send_req_t *req, const ri_rtr_t *rtr)
     return 1;
 }
 
-/* Send a message again that was written, perhaps. @return As ri_rndv_send(). */
+/* Send a message again that was written, perhaps. @return As ri_rndv_send(); after an error it can be
+ * tried again, unless the conn has failed. */
 static ucs_status_t message_send_again(ri_send_req_t *req, uint32_t way)
 {
     ri_rndv_rts_t rts = {.rts.flags = RI_WIRE_RTS_AGAIN, .rts.way = (uint16_t)way};
@@ -142,19 +143,28 @@ static ucs_status_t message_send_again(ri_send_req_t *req, uint32_t way)
     uint64_t tag      = conn->tx_tag;
     ucs_status_t status;
 
-    req->waiting &= ~RI_SEND_WAIT_WRITE;
     req->id = ri_id_alloc(&req->super.worker->req_ids, req);
     if (req->id == 0) {
         return UCS_ERR_NO_MEMORY;
     }
-    ++conn->counters.tx_again;
     rts.rts.num_segments = ri_rndv_segments(&req->data, rts.rts.segments,
                                             RI_WIRE_SEGMENTS_MAX);
     req->wire_type       = RI_WIRE_RTS;
     req->waiting |= RI_SEND_WAIT_MATCH;
     status = ri_rndv_send_payload_am(req, req->id, &rts.rts, ri_wire_rts_length(&rts.rts),
                                      0);
+    if (req->conn == NULL) {
+        return status; /* it has ended with its conn */
+    }
     conn->tx_tag = tag; /* it is not the latest message */
+    if (UCS_STATUS_IS_ERR(status)) {
+        ri_id_free(&req->super.worker->req_ids, req->id);
+        req->id = 0;
+        req->waiting &= ~RI_SEND_WAIT_MATCH;
+    } else {
+        ++conn->counters.tx_again;
+        req->waiting &= ~RI_SEND_WAIT_WRITE;
+    }
     return status;
 }
 
@@ -166,20 +176,29 @@ uint32_t ri_recv_rndv_message_immediate(const ri_send_req_t *req, const ri_rtr_t
            ((rtr->generation & RI_WIRE_IMM_GEN_MASK) << RI_WIRE_IMM_GEN_SHIFT);
 }
 
-static void message_write_free(message_write_t *write)
+/* The way has failed: have the message read. Others that follow may have had their turn, and be read
+ * by now; so it is not lost for want of memory, but sent when there is some. */
+static void message_write_failed(ri_rdma_op_t *op, int ending)
 {
-    ri_rdma_free_keys(write->keys);
+    message_write_t *write = ri_container_of(op, message_write_t, op);
+    ri_send_req_t *req     = write->req;
+    ri_conn_t *conn        = req->conn;
+    ucs_status_t status    = ending ? UCS_ERR_CANCELED : UCS_OK;
+
+    if ((conn != NULL) && !ending) {
+        status = message_send_again(req, op->way);
+        if ((req->conn != NULL) && ri_rdma_may_try_again(status)) {
+            op->end = message_write_failed;
+            ri_rdma_op_again(op);
+            return;
+        }
+    }
     free(write);
-}
-
-/* A write has failed. */
-static void message_write_failed(ri_send_req_t *req, uint32_t way)
-{
-    ri_conn_t *conn     = req->conn;
-    ucs_status_t status = message_send_again(req, way);
-
-    if (UCS_STATUS_IS_ERR(status) && (req->conn != NULL)) {
+    if ((req->conn == NULL) || ending) {
+        ri_send_end_wait(req, RI_SEND_WAIT_WRITE, status);
+    } else if (UCS_STATUS_IS_ERR(status)) {
         req->waiting |= RI_SEND_WAIT_MATCH; /* so that it ends with the conn */
+        req->waiting &= ~RI_SEND_WAIT_WRITE;
         ri_conn_lose(conn, req->sn, status);
     }
 }
@@ -191,28 +210,26 @@ static void message_write_end(ri_rdma_op_t *op, int ending)
     ri_send_req_t *req     = write->req;
     ri_worker_t *worker    = op->worker;
     ucs_status_t status    = op->status;
-    uint32_t way           = op->way;
     ri_conn_t *conn        = req->conn;
 
     ri_trace(&worker->trace, RI_TRACE_SEND_WRITE, req->data.length, status);
     if (status != UCS_OK) {
         ri_rdma_op_lost_way(op, conn);
     }
-    message_write_free(write);
+    ri_rdma_free_keys(write->keys);
     ri_rtr_note_active(worker);
     if (conn != NULL) {
         ri_recv_rndv_message_not_untold(conn, req->sn);
     }
-    if (conn == NULL) {
-        ri_send_end_wait(req, RI_SEND_WAIT_WRITE, UCS_OK); /* it has failed */
-    } else if (status == UCS_OK) {
-        conn->counters.tx_written_bytes += req->data.length;
-        ri_send_end_wait(req, RI_SEND_WAIT_WRITE, UCS_OK);
-    } else if (ending) {
-        ri_send_end_wait(req, RI_SEND_WAIT_WRITE, UCS_ERR_CANCELED);
-    } else {
-        message_write_failed(req, way);
+    if ((conn != NULL) && (status != UCS_OK)) {
+        message_write_failed(op, ending);
+        return;
     }
+    free(write);
+    if (conn != NULL) {
+        conn->counters.tx_written_bytes += req->data.length;
+    }
+    ri_send_end_wait(req, RI_SEND_WAIT_WRITE, UCS_OK); /* without conn it has failed */
 }
 
 ucs_status_t ri_recv_rndv_message_start(ri_send_req_t *req, const ri_rtr_t *rtr)

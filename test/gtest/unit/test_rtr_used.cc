@@ -131,6 +131,139 @@ TEST_F(test_rtr_used, named_and_closed)
     EXPECT_EQ(nullptr, stream());
 }
 
+/* There is no memory to send a message again that was to be written. Others behind it may have had
+ * their turn, and are read: their sends go on, and nothing is lost. */
+TEST_F(test_rtr_used, no_memory_to_send_again)
+{
+    ri_config.pool_size = 1 << 20;
+    for (bool by_pool : {false, true}) {
+        SCOPED_TRACE(by_pool);
+        restart();
+        ri_config.hybrid_net = by_pool ? LARGE : 0;
+        recv_ptr r1          = post_seen();
+        m_a_rdma->holds      = true;
+        send_ptr s1          = send();
+        bytes data1          = s1->data;
+        if (by_pool) {
+            check_sent(s1);
+        }
+        ri_config.hybrid_net = 0;
+        send_ptr s2          = send(LARGE, TAG + 1);
+        bytes data2          = s2->data;
+        deliver(m_ab, 0);
+        deliver(m_ab, 0);
+        ASSERT_EQ(RI_RTR_NAMED, rtr(r1));
+        fail_writes(AT_END);
+        m_a_rdma->holds = false;
+        m_ucx->memory   = 0;
+        for (int i = 0; i < 3; ++i) {
+            m_a->progress();
+        }
+        EXPECT_EQ(UCS_OK, m_conn->status);
+        EXPECT_TRUE(ri_worker_has_work(m_a->worker())) << "the application may sleep";
+        EXPECT_FALSE(s2->done) << "its memory may be read";
+        fail_writes(-1);
+        m_a_rdma->end_status = UCS_OK;
+        if (s2->done) {
+            s2->data.assign(LARGE, 0xee); /* what an application does then */
+        }
+        m_ucx->memory = -1;
+        recv_ptr r2   = post(LARGE, TAG + 1);
+        pump();
+        ASSERT_TRUE(r1->done && r2->done);
+        EXPECT_EQ(UCS_OK, r1->status);
+        EXPECT_TRUE(r1->buffer == data1);
+        EXPECT_EQ(UCS_OK, r2->status);
+        EXPECT_TRUE(r2->buffer == data2);
+        check_sent(s1);
+        check_sent(s2);
+        EXPECT_EQ(1u, m_conn->counters.tx_again);
+        EXPECT_EQ(0u, malformed());
+    }
+}
+
+/* ... until the connection, or the worker, ends */
+TEST_F(test_rtr_used, no_memory_and_the_end)
+{
+    ri_config.pool_size = 1 << 20;
+    for (int what = 0; what < 4; ++what) {
+        bool by_pool = what & 1, ends = what & 2;
+        SCOPED_TRACE(what);
+        restart();
+        ri_config.hybrid_net = by_pool ? LARGE : 0;
+        recv_ptr r1          = post_seen();
+        m_a_rdma->holds      = true;
+        send_ptr s1          = send();
+        fail_writes(AT_END);
+        m_a_rdma->holds = false;
+        m_ucx->memory   = 0;
+        m_a->progress();
+        EXPECT_EQ(by_pool, s1->done);
+        if (ends) {
+            m_b->may_end_open = m_a->may_end_open = true;
+            m_ab = m_ba = nullptr;
+            m_a.reset();
+            m_ucx->memory = -1;
+            --m_b->worker()->reqs.in_use;
+            m_b.reset();
+            stop_rdma();
+            ri_config.hybrid_net = 0;
+            start();
+        } else {
+            ri_conn_fail(m_conn, UCS_ERR_CONNECTION_RESET);
+            m_a->progress();
+            EXPECT_EQ(0u, m_a->worker()->num_reads);
+            EXPECT_EQ(0u, m_a->worker()->pool.used);
+            m_ucx->memory  = -1;
+            m_conn->status = UCS_OK;
+            ri_stream_break(stream(), "a test");
+            m_b->cancel(r1);
+            pump();
+            check_canceled(r1);
+        }
+        ASSERT_TRUE(s1->done);
+        EXPECT_EQ(by_pool ? UCS_OK :
+                  ends    ? UCS_ERR_CANCELED :
+                            UCS_ERR_CONNECTION_RESET,
+                  s1->status);
+        fail_writes(-1);
+        m_a_rdma->end_status = UCS_OK;
+    }
+}
+
+/* Another error: the sender says that the number is lost, though it was taken. */
+TEST_F(test_rtr_used, lost_after_its_turn)
+{
+    for (bool later : {false, true}) {
+        SCOPED_TRACE(later);
+        restart();
+        recv_ptr r1 = post_seen(), r2 = post(8);
+        m_a_rdma->holds = true;
+        send_ptr s1 = send(), s2 = send(8), s3;
+        deliver(m_ab, 0);
+        deliver(m_ab, 0);
+        check(r2, s2);
+        ASSERT_EQ(RI_RTR_NAMED, rtr(r1));
+        if (later) {
+            s3 = send(LARGE, TAG + 1);
+            deliver(m_ab, 0);
+        }
+        wire_msg bye(RI_WIRE_BYE, stream()->id, stream()->next_sn - (later ? 4 : 3));
+        m_b->deliver(bye);
+        ASSERT_TRUE(r1->done);
+        EXPECT_EQ(UCS_ERR_CONNECTION_RESET, r1->status);
+        m_a_rdma->holds = false;
+        pump();
+        if (later) {
+            EXPECT_TRUE(s3->done) << "nobody may read it any more";
+            recv_ptr r3 = post(LARGE, TAG + 1);
+            ASSERT_TRUE(r3->done);
+            EXPECT_EQ(UCS_ERR_CONNECTION_RESET, r3->status);
+        }
+        EXPECT_EQ(nullptr, stream());
+    }
+}
+
 /* USED at any time, of anything */
 TEST_F(test_rtr_used, told_of_what_is_not)
 {
