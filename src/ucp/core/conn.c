@@ -313,8 +313,10 @@ static void conn_tell_lost(ri_conn_t *conn)
 
 void ri_conn_say_lost(ri_conn_t *conn)
 {
-    /* After BYE the receiver lets nobody write its memory. */
-    if (!ri_rndv_is_under_way(conn)) {
+    /* After BYE the receiver lets nobody write its memory, and what cannot be sent again can only be
+     * told by BYE. */
+    if ((conn->flags & RI_CONN_LOST) && !ri_rndv_is_under_way(conn) &&
+        !ri_hybrid_is_writing(conn)) {
         conn_tell_lost(conn);
     }
 }

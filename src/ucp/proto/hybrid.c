@@ -159,6 +159,18 @@ static int hybrid_has_unsent(const ri_conn_t *conn)
     return 0;
 }
 
+int ri_hybrid_is_writing(const ri_conn_t *conn)
+{
+    const ri_pool_buffer_t *buffer;
+
+    ucs_list_for_each(buffer, &conn->lent, list) {
+        if (buffer->writing) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
 int ri_hybrid_is_under_way(ri_conn_t *conn)
 {
     return !ucs_list_is_empty(&conn->lent) || hybrid_has_unsent(conn);

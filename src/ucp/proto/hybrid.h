@@ -40,6 +40,9 @@ void ri_hybrid_give_back(ri_pool_buffer_t *buffer);
  * it again, as a POOL that says so. @return UCS_OK, or an error. */
 ucs_status_t ri_hybrid_send_again(ri_pool_buffer_t *buffer);
 
+/** Sender: @return Whether messages of @a conn are being written from the pool. */
+int ri_hybrid_is_writing(const ri_conn_t *conn);
+
 /** Sender: @return Whether messages of @a conn may still be read, or written, from the pool. */
 int ri_hybrid_is_under_way(ri_conn_t *conn);
 

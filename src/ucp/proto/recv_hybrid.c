@@ -82,6 +82,9 @@ static void recv_hybrid_finish(ri_rdma_op_t *op, int ending)
 {
     recv_hybrid_write_t *write = ri_container_of(op, recv_hybrid_write_t, op);
     ri_pool_buffer_t *buffer   = write->buffer;
+    ri_worker_t *worker        = op->worker;
+    ri_conn_t *conn            = buffer->conn;
+    uint32_t conn_id           = (conn != NULL) ? conn->id : 0;
 
     if (op->status == UCS_OK) {
         ri_hybrid_give_back(buffer);
@@ -91,6 +94,9 @@ static void recv_hybrid_finish(ri_rdma_op_t *op, int ending)
         return;
     }
     free(write);
+    if ((conn_id != 0) && (ri_id_get(&worker->conn_ids, conn_id) == conn)) {
+        ri_conn_say_lost(conn); /* perhaps it has waited for that */
+    }
 }
 
 static void recv_hybrid_end(ri_rdma_op_t *op, int ending)

@@ -281,6 +281,37 @@ TEST_F(test_lost_number_rdma, earlier_write_fails)
     }
 }
 
+/* BYE comes after what is being written from the pool, whether that ends well or not. */
+TEST_F(test_lost_number_rdma, after_writes_from_the_pool)
+{
+    ri_config.pool_size = 1 << 20;
+    for (bool fails : {false, true}) {
+        SCOPED_TRACE(fails);
+        restart();
+        ri_config.hybrid_net = LARGE;
+        recv_ptr r           = post_seen();
+        m_a_rdma->holds      = true;
+        send_ptr s           = send();
+        check_sent(s);
+        ASSERT_EQ(1u, ucs_list_length(&m_conn->lent));
+        lose();
+        EXPECT_EQ(0u, m_ab->count(RI_WIRE_BYE)) << "it is being written";
+        m_a_rdma->end_status = fails ? UCS_ERR_UNREACHABLE : UCS_OK;
+        m_a_rdma->holds      = false;
+        m_a->progress();
+        EXPECT_EQ(1u, m_ab->count(RI_WIRE_BYE));
+        m_a_rdma->end_status = UCS_OK;
+        pump();
+        check(r, s);
+        EXPECT_EQ(fails ? 1u : 0u, m_conn->counters.tx_again);
+        housekeeping();
+        pump();
+        EXPECT_EQ(nullptr, stream());
+        EXPECT_TRUE(ucs_list_is_empty(&m_conn->lent));
+        ri_config.hybrid_net = 0;
+    }
+}
+
 class test_lost_number_channel : public rdma_channel_test {
 protected:
     void run(bool fails)
