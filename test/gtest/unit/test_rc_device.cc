@@ -41,6 +41,7 @@ protected:
     {
         hca.port().attr.link_layer = IBV_LINK_LAYER_ETHERNET;
         hca.port().attr.lid        = 0;
+        hca.port().attr.flags      = IBV_QPF_GRH_REQUIRED; /* as devices say */
         hca.port().gids.clear();
         for (const std::string &text : gids) {
             fake::hca_gid gid = {};
