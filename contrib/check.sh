@@ -17,7 +17,7 @@
 #                     gtest_ucp_memory, gtest_ucp_put, gtest_ucp_rtr, gtest_ucp_rc,
 #                     gtest_ucp_rc_put, gtest_ucp_rc_channel, gtest_ucp_rc_faults,
 #                     gtest_ucp_rc_rtr, gtest_ucp_rc_rtr_faults, gtest_ucp_overtake,
-#                     gtest_ucp_ud, gtest_ucp_ud_faults, gtest_ucp_ud_rtr,
+#                     gtest_ucp_cut, gtest_ucp_ud, gtest_ucp_ud_faults, gtest_ucp_ud_rtr,
 #                     gtest_ucp_ud_rtr_faults, gtest_ucp_ud_rxe, gtest_ucp_ud_sizes, perftest,
 #                     mixed_job, perf_tool, compare, figures, softhca, vm, mpi, mpi_rc, mpi_ud,
 #                     fuzz, leftovers;
@@ -105,10 +105,10 @@ tsan) steps=(gtest_unit gtest_ucp_recv_init gtest_ucp_memory) ;;
 *) steps=(layout symbols inert switch report sender_mask model gtest_unit gtest_rc
     gtest_rc_rxe gtest_ucp_stock gtest_ucp_recv_init gtest_ucp_memory gtest_ucp_put
     gtest_ucp_rtr gtest_ucp_rc gtest_ucp_rc_put gtest_ucp_rc_channel gtest_ucp_rc_faults
-    gtest_ucp_rc_rtr gtest_ucp_rc_rtr_faults gtest_ucp_overtake gtest_ucp_ud
-    gtest_ucp_ud_faults gtest_ucp_ud_rtr gtest_ucp_ud_rtr_faults gtest_ucp_ud_rxe
-    gtest_ucp_ud_sizes perftest mixed_job perf_tool compare figures softhca vm mpi mpi_rc
-    mpi_ud fuzz) ;;
+    gtest_ucp_rc_rtr gtest_ucp_rc_rtr_faults gtest_ucp_overtake gtest_ucp_cut
+    gtest_ucp_ud gtest_ucp_ud_faults gtest_ucp_ud_rtr gtest_ucp_ud_rtr_faults
+    gtest_ucp_ud_rxe gtest_ucp_ud_sizes perftest mixed_job perf_tool compare figures softhca
+    vm mpi mpi_rc mpi_ud fuzz) ;;
 esac
 steps=(deps configure build tests "${steps[@]}" leftovers)
 declare -A limit=([deps]=900 [configure]=300 [build]=600 [tests]=1200 [layout]=120
@@ -117,7 +117,7 @@ declare -A limit=([deps]=900 [configure]=300 [build]=600 [tests]=1200 [layout]=1
     [gtest_ucp_recv_init]=660 [gtest_ucp_rc_rtr]=660 [gtest_ucp_rc_rtr_faults]=660
     [gtest_ucp_memory]=720 [gtest_ucp_put]=660 [gtest_ucp_rtr]=660 [gtest_ucp_rc]=660
     [gtest_ucp_rc_put]=660 [gtest_ucp_rc_channel]=660 [gtest_ucp_rc_faults]=660
-    [gtest_ucp_overtake]=360 [gtest_ucp_ud]=660 [gtest_ucp_ud_faults]=660
+    [gtest_ucp_overtake]=360 [gtest_ucp_cut]=400 [gtest_ucp_ud]=660 [gtest_ucp_ud_faults]=660
     [gtest_ucp_ud_rtr]=660 [gtest_ucp_ud_rtr_faults]=660 [gtest_ucp_ud_rxe]=660
     [gtest_ucp_ud_sizes]=660 [perftest]=1200 [mixed_job]=300 [perf_tool]=600 [compare]=900
     [figures]=900 [softhca]=900 [vm]=1200 [mpi]=1200 [mpi_rc]=900 [mpi_ud]=900 [fuzz]=300

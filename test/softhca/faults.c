@@ -5,7 +5,9 @@
 #include "faults.h"
 #include "counters.h"
 
+#include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 /* splitmix64 */
 static uint64_t faults_random(uint64_t *state)
@@ -71,6 +73,18 @@ enum ibv_wc_status sh_faults_rc(sh_qp_t *qp)
     return IBV_WC_SUCCESS;
 }
 
+int sh_faults_cut(void)
+{
+    int saved = errno, cut;
+
+    if (sh_settings.cut == NULL) {
+        return 0;
+    }
+    cut   = !access(sh_settings.cut, F_OK);
+    errno = saved;
+    return cut;
+}
+
 int sh_faults_rnr(sh_qp_t *qp)
 {
     if (faults_hit(&qp->random_rx, sh_settings.faults.rnr)) {
@@ -83,7 +97,7 @@ int sh_faults_rnr(sh_qp_t *qp)
 void sh_faults_ud(sh_qp_t *qp, sh_ud_fault_t *fault)
 {
     memset(fault, 0, sizeof(*fault));
-    if (faults_hit(&qp->random, sh_settings.faults.ud_drop)) {
+    if (faults_hit(&qp->random, sh_settings.faults.ud_drop) || sh_faults_cut()) {
         sh_count(fault_drops, 1);
         fault->drop = 1;
         return;

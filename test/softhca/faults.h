@@ -25,6 +25,9 @@ void sh_faults_init(sh_qp_t *qp, uint32_t number);
 /** @return The status with which the next work request of an RC QP fails. */
 enum ibv_wc_status sh_faults_rc(sh_qp_t *qp);
 
+/** @return Whether the link is cut now: what is sent does not come in anywhere. */
+int sh_faults_cut(void);
+
 /** @return Whether a request is to be refused as if no receive were there. */
 int sh_faults_rnr(sh_qp_t *qp);
 

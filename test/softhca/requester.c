@@ -278,7 +278,7 @@ static int requester_next(sh_qp_t *qp)
         wqe->psn     = qp->sq.psn;
         qp->sq.psn   = sh_psn_add(qp->sq.psn, 1);
     }
-    error = requester_send(qp, wqe, list);
+    error = sh_faults_cut() ? ENOENT : requester_send(qp, wqe, list);
     if (error == EAGAIN) {
         sh_agent_stall(qp);
         return -1;

@@ -287,6 +287,10 @@ void sh_settings_load(void)
     if ((text != NULL) && *text && strcmp(text, "n")) {
         sh_settings.counters = text;
     }
+    text = getenv("SOFTHCA_CUT");
+    if ((text != NULL) && *text) {
+        sh_settings.cut = text;
+    }
 
     settings_list("SOFTHCA_LINK", settings_link_word);
     sh_settings.faults.ud_window     = 4;

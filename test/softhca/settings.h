@@ -20,6 +20,7 @@ typedef struct sh_settings {
     uint64_t max_reg;
     uint64_t seed;
     const char *counters;
+    const char *cut; /* while this file exists nothing gets through, or NULL */
     struct {
         int enabled;
         uint64_t latency_ns;

@@ -200,7 +200,8 @@ static void ud_send_faulty(sh_qp_t *qp, ud_datagram_t *datagram,
 static int ud_faults_wanted(void)
 {
     return (sh_settings.faults.ud_drop > 0) || (sh_settings.faults.ud_dup > 0) ||
-           (sh_settings.faults.ud_reorder > 0) || (sh_settings.faults.ud_delay > 0);
+           (sh_settings.faults.ud_reorder > 0) || (sh_settings.faults.ud_delay > 0) ||
+           (sh_settings.cut != NULL);
 }
 
 int sh_ud_is_faulty(void)
