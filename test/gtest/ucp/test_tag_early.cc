@@ -62,6 +62,29 @@ TEST_P(test_tag_early, is_written_into_its_receive)
     }
 }
 
+/* The same through a network. A way that has failed is made again first, so there it may take
+ * several messages until one uses the RTR. */
+TEST_P(test_tag_early, is_written_by_a_device)
+{
+    if (!has_network_rtrs()) {
+        GTEST_SKIP() << "no device, or not all receives are offered";
+    }
+    for (size_t size : {MEDIUM, LARGE, HUGE}) {
+        SCOPED_TRACE(size);
+        int64_t used = 0;
+
+        take_rtrs();
+        for (int i = 0; (i < 100) && (used == 0); ++i) {
+            receive &r = post(size, 1);
+            settle();
+            message &m = put(size, 1);
+            expect(r, m);
+            used = take_rtrs().used;
+        }
+        EXPECT_GT(used, 0);
+    }
+}
+
 /* Posted and sent without progress between: RTR and RTS, or RTR and pool, cross. */
 TEST_P(test_tag_early, crossing)
 {
