@@ -19,14 +19,17 @@ short ud_pair            300 netem 'delay 50us' ud_pair 'test_ud_pair.messages:t
 short ud_pair_ipv6       300 netem 'loss 2%' ud_pair 'test_ud_pair.messages' RI_TEST_GID_INDEX=0
 short ud_pair_faults     300 netem 'delay 1ms reorder 90% loss 1% duplicate 1% corrupt 1%' ud_pair 'test_ud_pair.messages:test_ud_pair.large'
 short softhca            300 softhca '*:-*_thread.*:*.large:*.many_*:*all_lengths*:*process.atomics'
-short connect            300 ucp 'ucp/test_worker.*/shm:*two_process.stream_in/shm:*two_process.sequential_peers/shm'
+short connect            300 counted qp_created ucp 'ucp/test_worker.*/shm:*two_process.both_ways/shm'
 short rc_protocols       300 ucp_rc 'ucp/test_tag_large.*/shm:ucp/test_tag_sync.*/shm'
 short ud_protocols       300 ucp_ud 'ucp/test_tag_large.*/shm:ucp/test_tag_sync.*/shm'
-short channel            300 ucp_channel 'ucp/test_tag_match.*/shm:ucp/test_tag_sync.*/shm:*two_process.stream_in/shm'
-short hybrid             300 ucp_rc 'ucp/test_tag_hybrid.*/shm'
-short early              300 ucp_rc 'ucp/test_tag_early.*/shm:-*random*:*ten_thousand*:*many_messages*'
-short put                300 ucp_rc 'ucp/test_tag_large.*/shm' UCXRI_SENDER_SCHEME=put
-short errors             300 ucp 'ucp/test_peer_death.*:ucp/test_tag_cancel.*/shm'
+short channel            300 ucp_channel 'ucp/test_tag_sync.*/shm:*two_process.stream_in/shm'
+short hybrid             300 ucp_hybrid 'ucp/test_tag_hybrid.*/shm:-*many*:*ping_pong*:*order*:*close_after*'
+short early              300 ucp_rtr 'ucp/test_tag_early.is_written*/shm:*early.any_size*/shm:*early.wildcard*/shm:*early.cancel_not_used/shm:*early.probe*/shm:*early.same*/shm'
+short early_ud           300 ucp_rtr_ud 'ucp/test_tag_early.is_written*/shm:ucp/test_tag_early.crossing/shm'
+short put                300 ucp_put 'ucp/test_tag_large.*/shm:-*order*:*close*'
+short link_cut           300 netem 'delay 50us' ucp_cut
+short link_cut_ud        300 netem 'delay 50us' ucp_cut $BY_UD
+short peer_killed        300 counted planes_failed ucp 'rdma/*/rdma_read_rdma_end:rdma/*/ud_in_rdma_end'
 short mem_events         300 unit 'test_mem_events.*:test_reg_cache.*'
 short mpich              300 mpi_rc mpich order --iters 2
 short openmpi            300 mpi_rc openmpi order --iters 2
@@ -36,6 +39,13 @@ short mpich_channel      300 mpi_channel mpich order --iters 2
 short openmpi_channel    300 netem 'delay 50us' mpi_channel openmpi order --iters 2 PAIR=y
 short ucx_rc             300 perftest tag_bw -s 100000 -n 10 -w 1 UCX_TLS=rc_v,self
 short ucx_ud             300 perftest tag_lat -s 8 -n 50 -w 5 UCX_TLS=ud_v,self
+full  hybrid_all        600 ucp_hybrid 'ucp/test_tag_hybrid.*/shm'
+full  early_all         900 ucp_rtr 'ucp/test_tag_early.*/shm:-*random*:*ten_thousand*:*many_messages*'
+full  early_ud_all      900 ucp_rtr_ud 'ucp/test_tag_early.*/shm:-*random*:*ten_thousand*:*many_messages*'
+full  put_all           600 ucp_put 'ucp/test_tag_large.*/shm'
+full  link_cut_put      300 netem 'delay 50us' ucp_cut UCXRI_SENDER_SCHEME=put
+full  peers_killed     1200 counted planes_failed ucp 'rdma/*_rdma_end'
+full  errors            300 ucp 'ucp/test_peer_death.*:ucp/test_tag_cancel.*/shm'
 full  softhca_all       1200 softhca '*'
 full  rc_pingpong_ipv4    60 pingpong ibv_rc_pingpong -n 100 -g 1
 full  reg_cache_load    1800 unit 'test_reg_cache_load.*'
@@ -48,8 +58,8 @@ full  ud_pair_reorder    600 netem 'delay 2ms reorder 75% 25%' ud_pair 'test_ud_
 full  ud_pair_duplicate  600 netem 'duplicate 10%' ud_pair 'test_ud_pair.*'
 full  ud_pair_corrupt    600 netem 'corrupt 5%' ud_pair 'test_ud_pair.*'
 full  ud_pair_all_ipv6   600 netem 'delay 2ms 1ms reorder 50% loss 3% duplicate 3% corrupt 3%' ud_pair 'test_ud_pair.*' RI_TEST_GID_INDEX=0
-full  ucp_shm           3600 ucp 'ucp/*/shm:-*killed*:*ten_thousand*' UCP_TEST_SEED=1
-full  ucp_tcp           3600 ucp 'ucp/*/tcp:-*killed*:*ten_thousand*' UCP_TEST_SEED=1
+full  ucp_shm           3600 ucp_rc 'ucp/*/shm:-*killed*:*ten_thousand*' UCP_TEST_SEED=1
+full  ucp_tcp           3600 ucp_rc 'ucp/*/tcp:-*killed*:*ten_thousand*' UCP_TEST_SEED=1
 full  ucp_ud            3600 ucp_ud 'ucp/*/shm:-*killed*:*ten_thousand*' UCP_TEST_SEED=1
 full  ucp_ud_pair        900 netem 'loss 2% duplicate 1%' ucp_ud 'ucp/test_two_process.*:ucp/test_ep_close.*/shm' TEST_PEER_IB_DEVICES=rxe1
 full  ucp_channel       1800 ucp_channel 'ucp/test_tag_*/shm:ucp/test_two_process.*/shm:ucp/test_ep_close.*/shm:ucp/test_mixed_traffic.*/shm:ucp/test_threads.*/shm:-*ten_thousand*' UCXRI_IB_EAGER_SIZE=4k
@@ -157,8 +167,29 @@ netem()
 # gtest PROGRAM FILTER NAME=VALUE...
 gtest()
 {
+    local log=/tmp/gtest.log
     need "/vm/test/gtest/$1" libgtest-dev
-    env "${@:3}" "/vm/test/gtest/$1" --gtest_color=no --gtest_filter="$2"
+    env "${@:3}" "/vm/test/gtest/$1" --gtest_color=no --gtest_filter="$2" 2>&1 | tee $log
+    [ "${PIPESTATUS[0]}" -eq 0 ] && all_parts "$2" $log
+}
+
+# all_parts FILTER LOG: of each part of the filter a test has passed, and not only been skipped.
+# gtest itself is content with a filter that nothing matches.
+all_parts()
+{
+    local part name
+    local -a parts passed
+    mapfile -t passed < <(sed -n 's/.*\[       OK \] \([^ ,]*\).*/\1/p' "$2")
+    IFS=: read -ra parts <<<"${1%%-*}"
+    [ ${#parts[@]} -gt 0 ] || parts=('*')
+    for part in "${parts[@]}"; do
+        for name in "${passed[@]}"; do
+            # shellcheck disable=SC2053  # the part is a pattern
+            [[ $name != $part ]] || continue 2
+        done
+        echo "no test of '$part' has passed"
+        return 1
+    done
 }
 
 # unit FILTER NAME=VALUE...
@@ -179,17 +210,26 @@ softhca()
     gtest gtest_softhca "$1"
 }
 
-# counted COUNTERS COMMAND...: one of the counters of some process must have counted
+# counted COUNTERS COMMAND...: each of these words, a counter or several with | between, must
+# have counted in some process
 counted()
 {
     local counters=$1
     rm -f /tmp/stats.*
     "${@:2}" || return
     cat /tmp/stats.* 2>/dev/null | awk -v counters="$counters" '
-        $1 ~ "^(" counters ")$" { sum += $2 }
+        BEGIN { words = split(counters, word) }
+        {
+            for (i = 1; i <= words; ++i) {
+                sum[i] += ($1 ~ "^(" word[i] ")$") ? $2 : 0
+            }
+        }
         END {
-            print "by the device: " sum + 0 " " counters
-            exit !sum
+            for (i = 1; i <= words; ++i) {
+                print "by the device: " sum[i] + 0 " " word[i]
+                missing += !sum[i]
+            }
+            exit !words || missing
         }'
 }
 
@@ -208,6 +248,42 @@ ucp_rc()
 ucp_ud()
 {
     counted ud_received ucp "$1" $BY_UD "${@:2}"
+}
+
+# Those in which medium messages must have been read from the sender's pool
+ucp_hybrid()
+{
+    counted 'tx_hybrid rx_read_bytes' ucp "$1" UCXRI_RTR=n "${@:2}"
+}
+
+# in which receives must have been written by RTRs that were there before the message
+ucp_rtr()
+{
+    counted 'rtr_used tx_recv_rndv tx_written_bytes' ucp "$1" UCXRI_RTR=y "${@:2}"
+}
+
+# by RTRs with a queue pair for datagrams
+ucp_rtr_ud()
+{
+    counted 'rtr_used tx_recv_rndv ud_received' ucp "$1" UCXRI_RTR=y $BY_UD "${@:2}"
+}
+
+# and in which the sender must have written where the receiver said when it was asked
+ucp_put()
+{
+    counted 'tx_put tx_written_bytes' ucp "$1" UCXRI_RTR=n UCXRI_SENDER_SCHEME=put \
+        UCXRI_HYBRID_THRESH=0 "${@:2}"
+}
+
+# ucp_cut NAME=VALUE...: the network between both devices is cut while messages are on their way
+ucp_cut()
+{
+    local change must='qp_failed reconnects'
+    # With its path, as busybox's shell takes its own, lesser one
+    change="$(command -v tc) qdisc change dev v0 root netem limit 100000"
+    [[ " $* " != *" $BY_UD "* ]] || must='ud_resent|ud_restarts'
+    counted "$must rtr_used" ucp 'ucp/test_cut_link.*/shm' UCXRI_RTR=y \
+        TEST_PEER_IB_DEVICES=rxe1 UCP_TEST_CUT="$change loss 100%" UCP_TEST_MEND="$change" "$@"
 }
 
 ucp_channel()
