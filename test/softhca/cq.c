@@ -100,7 +100,7 @@ static void cq_notify_due(sh_cq_t *cq)
     uint64_t now = sh_now();
     uint64_t i, later;
 
-    for (i = cq->head; (i < cq->tail) && (cq->armed != 0); ++i) {
+    for (i = sh_max(cq->head, cq->armed_from); (i < cq->tail) && (cq->armed != 0); ++i) {
         later = cq_later(cq_at(cq, i), now);
         if (later != 0) {
             sh_agent_at(later, cq_call, cq, (const sh_qp_t *)(void *)cq);
@@ -245,7 +245,17 @@ static int cq_poll(struct ibv_cq *super, int max, struct ibv_wc *wc)
     return count;
 }
 
-/* The specification has an event for later completions only. Adapters give one for what has
+/* @return The position of the first completion that cannot be polled yet. */
+static uint64_t cq_first_later(const sh_cq_t *cq)
+{
+    uint64_t now = sh_now();
+    uint64_t i;
+
+    for (i = cq->head; (i < cq->tail) && (cq_at(cq, i)->due <= now); ++i) {}
+    return i;
+}
+
+/* The specification has an event for later completions only, and so has rxe. Other adapters give one for what has
  * not been polled, too, and programs depend on it: UCX does not poll again after arming. */
 static int cq_req_notify(struct ibv_cq *super, int solicited_only)
 {
@@ -257,7 +267,8 @@ static int cq_req_notify(struct ibv_cq *super, int solicited_only)
     if (!cq->wanted && sh_context_valid(super->context)) {
         cq->wanted = wants = 1;
     }
-    cq->armed = sh_max(cq->armed, armed);
+    cq->armed      = sh_max(cq->armed, armed);
+    cq->armed_from = sh_settings.like_rxe ? cq_first_later(cq) : cq->head;
     cq_notify_due(cq);
     pthread_mutex_unlock(&cq->lock);
     /* Not with the lock: the agent may need it at once. The event may have come by now. */

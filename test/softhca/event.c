@@ -138,9 +138,17 @@ static void event_mark_cq(const sh_event_t *event)
     ++((sh_cq_t *)(void *)event->cq)->comp_events;
 }
 
+/* rxe says nothing of these, unless a fault wants one. */
+static int event_is_silent(enum ibv_event_type type)
+{
+    return sh_settings.like_rxe && (sh_settings.faults.event_after == 0) &&
+           ((type == IBV_EVENT_COMM_EST) || (type == IBV_EVENT_QP_LAST_WQE_REACHED) ||
+            (type == IBV_EVENT_QP_ACCESS_ERR) || (type == IBV_EVENT_QP_REQ_ERR));
+}
+
 void sh_async_event(struct ibv_context *context, enum ibv_event_type type, void *element)
 {
-    sh_event_t *event = calloc(1, sizeof(*event));
+    sh_event_t *event = event_is_silent(type) ? NULL : calloc(1, sizeof(*event));
 
     if (event != NULL) {
         event->async.event_type = type;

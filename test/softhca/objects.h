@@ -104,10 +104,11 @@ typedef struct sh_cq {
     uint32_t size; /* power of two, more than super.cqe */
     uint64_t head;
     uint64_t tail;
-    uint64_t first_due; /* of the oldest one; UINT64_MAX: none. Read without the lock */
-    int armed;          /* 0, 1: for solicited ones, 2: for all */
-    int wanted;         /* by sh_agent_want() */
-    unsigned want;      /* the word for that, in sh_inbox_t.wanted */
+    uint64_t first_due;  /* of the oldest one; UINT64_MAX: none. Read without the lock */
+    int armed;           /* 0, 1: for solicited ones, 2: for all */
+    uint64_t armed_from; /* not for those before */
+    int wanted;          /* by sh_agent_want() */
+    unsigned want;       /* the word for that, in sh_inbox_t.wanted */
     int overrun;
     unsigned users;        /* QPs; with sh_proc.lock */
     uint32_t comp_events;  /* given out by ibv_get_cq_event */

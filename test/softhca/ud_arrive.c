@@ -81,7 +81,8 @@ static void arrive_grh(const sh_msg_t *msg, struct ibv_grh *grh)
 }
 
 /* A packet of RoCE v2 by IPv4, as rxe and other devices show it: there is no global header, and
- * that of IPv4 is at the end of the place for one. What is before it stays as it was. */
+ * that of IPv4 is at the end of the place for one. What is before it stays as it was, or is made
+ * zeros. */
 static void arrive_ipv4(const sh_msg_t *msg, void *grh)
 {
     const uint16_t *words;
@@ -100,6 +101,7 @@ static void arrive_ipv4(const sh_msg_t *msg, void *grh)
     }
     sum      = (sum & 0xffff) + (sum >> 16);
     ip.check = (uint16_t) ~(sum + (sum >> 16));
+    memset(grh, 0, SH_IPV4_OFFSET);
     memcpy((char *)grh + SH_IPV4_OFFSET, &ip, sizeof(ip));
 }
 
@@ -331,7 +333,7 @@ static void arrive_local(arrival_t *arrival, void *base, size_t length)
 static void arrive_data(arrival_t *arrival, pid_t pid, const sh_msg_t *msg,
                         const struct iovec data[2])
 {
-    unsigned from = sh_settings.ipv4 ? SH_IPV4_OFFSET : 0;
+    unsigned from = (sh_settings.ipv4 && !sh_settings.like_rxe) ? SH_IPV4_OFFSET : 0;
 
     arrival->offset = SH_GRH_SIZE;
     if (msg->flags & SH_MSG_GLOBAL) {

@@ -150,6 +150,71 @@ TEST_F(test_softhca_error, message_too_long)
     EXPECT_EQ(IBV_QPS_ERR, b.state());
 }
 
+/* The same by rxe, or as it does. Flushed receives may come more than once there. */
+TEST_F(test_softhca_error, message_too_long_by_rxe)
+{
+    struct ibv_wc wc;
+
+    set("SOFTHCA_LIKE", "rxe");
+    node a, b;
+    connect(a, b);
+    ASSERT_EQ(0, b.recv(0, 99, 1));
+    ASSERT_EQ(0, b.recv(0, 99, 2));
+    ASSERT_EQ(0, a.send(0, 100, 3));
+    EXPECT_EQ(IBV_WC_REM_OP_ERR, a.wait().status);
+    for (uint64_t first = 0; first != 2;) {
+        wc = b.wait();
+        ASSERT_EQ(IBV_WC_WR_FLUSH_ERR, wc.status);
+        ASSERT_TRUE((wc.wr_id == 1) || ((wc.wr_id == 2) && (first == 1)));
+        first = wc.wr_id;
+    }
+    EXPECT_EQ(IBV_QPS_ERR, a.state());
+    EXPECT_EQ(IBV_QPS_ERR, b.state());
+}
+
+TEST_F(test_softhca_error, wrong_key_of_a_receive_by_rxe)
+{
+    struct ibv_recv_wr wr = {}, *bad = nullptr;
+    struct ibv_sge sge;
+
+    set("SOFTHCA_LIKE", "rxe");
+    node a, b;
+    connect(a, b);
+    sge = b.sge(0, 100);
+    sge.lkey ^= 1;
+    wr.sg_list = &sge;
+    wr.num_sge = 1;
+    ASSERT_EQ(0, ibv_post_recv(b.qp, &wr, &bad));
+    ASSERT_EQ(0, a.send(0, 8));
+    EXPECT_EQ(IBV_WC_REM_OP_ERR, a.wait().status);
+    EXPECT_EQ(IBV_WC_WR_FLUSH_ERR, b.wait().status);
+}
+
+/* What adapters tell, and rxe does not: whoever waits for it waits for ever. */
+TEST_F(test_softhca_error, no_events_by_rxe)
+{
+    node_params params;
+
+    set("SOFTHCA_LIKE", "rxe");
+    params.srq = true;
+    node a, b, c, d(params);
+    a.connect(b.address());
+    b.to_init();
+    ASSERT_EQ(0, b.recv(0, 8));
+    b.to_rtr(a.address());
+    ASSERT_EQ(0, a.send(0, 8, 1));
+    EXPECT_EQ(IBV_WC_SUCCESS, a.wait().status);
+    EXPECT_EQ(IBV_WC_SUCCESS, b.wait().status);
+    EXPECT_TRUE(b.no_event()) << "of a connection";
+
+    connect(c, d);
+    ASSERT_EQ(0, c.rdma(IBV_WR_RDMA_WRITE, 0, 8, d.address(), d.address().memory));
+    EXPECT_NE(IBV_WC_SUCCESS, c.wait().status);
+    EXPECT_TRUE(d.no_event()) << "of a write outside of the memory";
+    d.set_state(IBV_QPS_ERR);
+    EXPECT_TRUE(d.no_event()) << "of the last receive";
+}
+
 TEST_F(test_softhca_error, wrong_key_of_a_receive)
 {
     SOFTHCA_ONLY("rxe flushes the receive");

@@ -83,6 +83,24 @@ TEST_F(test_softhca_event, armed_late)
     EXPECT_EQ(IBV_WC_SUCCESS, b.wait().status);
 }
 
+/* With rxe, or as it does, it is: one has to poll again. */
+TEST_F(test_softhca_event, armed_late_by_rxe)
+{
+    set("SOFTHCA_LIKE", "rxe");
+    node a, b(with_channel());
+    connect(a, b);
+    exchange(a, b, IBV_SEND_SIGNALED);
+    EXPECT_EQ(IBV_WC_SUCCESS, a.wait().status);
+    ASSERT_EQ(0, ibv_req_notify_cq(b.cq, 0));
+    EXPECT_FALSE(readable(b, 30)) << "it was there before";
+    exchange(a, b, IBV_SEND_SIGNALED);
+    EXPECT_TRUE(readable(b, WAIT_MS));
+    take(b);
+    for (int i = 0; i < 2; ++i) {
+        EXPECT_EQ(IBV_WC_SUCCESS, b.wait().status);
+    }
+}
+
 TEST_F(test_softhca_event, solicited)
 {
     node a, b(with_channel());

@@ -31,10 +31,10 @@ protected:
 
     static constexpr char UNTOUCHED = 0x33;
 
-    /* An IPv4 header in the last 20 bytes. Nobody says what is in those before it: nothing here,
-     * zeros with rxe. */
+    /* An IPv4 header in the last 20 bytes. Nobody says what is in those before it: what was there,
+     * or zeros with rxe. */
     static void check_ipv4(const char *header, const node_address &from,
-                           const node_address &to)
+                           const node_address &to, char before)
     {
         uint32_t sum = 0;
         struct iphdr ip;
@@ -50,15 +50,15 @@ protected:
             memcpy(&word, header + i, sizeof(word));
             sum += word;
         }
+        EXPECT_EQ(20, std::count(header, header + 20, before));
         if (on_softhca()) {
-            EXPECT_EQ(20, std::count(header, header + 20, UNTOUCHED));
             EXPECT_EQ(7, ip.ttl);
             EXPECT_EQ(0xffffu, (sum & 0xffff) + (sum >> 16));
         }
     }
 
     /* With a global header, and back to where it came from. */
-    static void there_and_back(bool is_ipv4 = false)
+    static void there_and_back(bool is_ipv4 = false, bool is_rxe = !on_softhca())
     {
         node a(ud(is_ipv4)), b(ud(is_ipv4));
         struct ibv_ah *ah, *back;
@@ -78,7 +78,7 @@ protected:
         from = a.address();
         to   = b.address();
         if (is_ipv4) {
-            check_ipv4(b.at(0), from, to);
+            check_ipv4(b.at(0), from, to, is_rxe ? 0 : UNTOUCHED);
         } else {
             EXPECT_EQ(0, memcmp(&grh->sgid, &from.gid, 16));
             EXPECT_EQ(0, memcmp(&grh->dgid, &to.gid, 16));
@@ -141,6 +141,13 @@ TEST_F(test_softhca_ud, roce)
 {
     set("SOFTHCA_LINK_LAYER", "ethernet");
     there_and_back();
+}
+
+TEST_F(test_softhca_ud, roce_ipv4_by_rxe)
+{
+    set("SOFTHCA_LINK_LAYER", "ethernet_ipv4");
+    set("SOFTHCA_LIKE", "rxe");
+    there_and_back(true, true);
 }
 
 TEST_F(test_softhca_ud, roce_ipv4)
