@@ -128,7 +128,7 @@ static int check_send(sh_request_t *req)
     }
     if (left > sh_rq_capacity(&req->recv)) {
         return sh_settings.like_rxe ?
-                       sh_check_refuse(req, IBV_WC_REM_OP_ERR, IBV_WC_WR_FLUSH_ERR, -1) :
+                       sh_check_refuse(req, IBV_WC_REM_OP_ERR, IBV_WC_LOC_QP_OP_ERR, -1) :
                        sh_check_refuse(req, IBV_WC_REM_INV_REQ_ERR, IBV_WC_LOC_LEN_ERR,
                                        -1);
     }
@@ -137,9 +137,10 @@ static int check_send(sh_request_t *req)
         req->mrs[i] = sh_mr_get(pd, sge->lkey, sge->addr, sge->length,
                                 IBV_ACCESS_LOCAL_WRITE, &req->local_iov[i].iov_base);
         if (req->mrs[i] == NULL) {
-            return sh_check_refuse(
-                    req, IBV_WC_REM_OP_ERR,
-                    sh_settings.like_rxe ? IBV_WC_WR_FLUSH_ERR : IBV_WC_LOC_PROT_ERR, -1);
+            return sh_check_refuse(req, IBV_WC_REM_OP_ERR,
+                                   sh_settings.like_rxe ? IBV_WC_LOC_QP_OP_ERR :
+                                                          IBV_WC_LOC_PROT_ERR,
+                                   -1);
         }
         ++req->num_mrs;
         req->local_iov[i].iov_len = sh_min(left, sge->length);

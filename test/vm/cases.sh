@@ -13,24 +13,22 @@ short rc_pingpong        300 pingpong ibv_rc_pingpong -n 100
 short rc_pingpong_event  300 pingpong ibv_rc_pingpong -n 50 -e -s 100000 -m 1024 -c
 short ud_pingpong        300 pingpong ibv_ud_pingpong -n 100
 short srq_pingpong       300 pingpong ibv_srq_pingpong -n 50
-short plane_rc           300 unit 'test_rc_process.*'
-short plane_ud           300 unit 'test_ud_plane.*:test_ud_killed.receiver:test_ud_killed.sender:test_ud_process.small_pool'
-short ud_pair            300 netem 'delay 50us' ud_pair 'test_ud_pair.messages:test_ud_pair.small_pool'
+short plane_rc           300 unit 'test_rc_process.lists:test_rc_process.many*:test_rc_process.hostile_key:test_rc_process.outside*:test_rc_process.remote_is_killed'
+short plane_ud           300 unit 'test_ud_plane.*:test_ud_killed.receiver:test_ud_killed.sender'
 short ud_pair_ipv6       300 netem 'loss 2%' ud_pair 'test_ud_pair.messages' RI_TEST_GID_INDEX=0
 short ud_pair_faults     300 netem 'delay 1ms reorder 90% loss 1% duplicate 1% corrupt 1%' ud_pair 'test_ud_pair.messages:test_ud_pair.large'
 short softhca            300 softhca '*:-*_thread.*:*.large:*.many_*:*all_lengths*:*process.atomics'
 short connect            300 counted qp_created ucp 'ucp/test_worker.*/shm:*two_process.both_ways/shm'
-short rc_protocols       300 ucp_rc 'ucp/test_tag_large.*/shm:ucp/test_tag_sync.*/shm'
-short ud_protocols       300 ucp_ud 'ucp/test_tag_large.*/shm:ucp/test_tag_sync.*/shm'
+short rc_protocols       300 ucp_rc 'ucp/test_tag_large.sizes/shm:ucp/test_tag_large.truncated/shm:ucp/test_tag_sync.with*/shm'
+short ud_protocols       300 ucp_ud 'ucp/test_tag_large.sizes/shm:ucp/test_tag_large.truncated/shm:ucp/test_tag_sync.with*/shm'
 short channel            300 ucp_channel 'ucp/test_tag_sync.*/shm:*two_process.stream_in/shm'
 short hybrid             300 ucp_hybrid 'ucp/test_tag_hybrid.*/shm:-*many*:*ping_pong*:*order*:*close_after*'
 short early              300 ucp_rtr 'ucp/test_tag_early.is_written*/shm:*early.any_size*/shm:*early.wildcard*/shm:*early.cancel_not_used/shm:*early.probe*/shm:*early.same*/shm'
 short early_ud           300 ucp_rtr_ud 'ucp/test_tag_early.is_written*/shm:ucp/test_tag_early.crossing/shm'
-short put                300 ucp_put 'ucp/test_tag_large.*/shm:-*order*:*close*'
+short put                300 ucp_put 'ucp/test_tag_large.truncated/shm:ucp/test_tag_large.lists/shm:ucp/test_tag_large.cancel/shm'
 short link_cut           300 netem 'delay 50us' ucp_cut
-short link_cut_ud        300 netem 'delay 50us' ucp_cut $BY_UD
 short peer_killed        300 counted planes_failed ucp 'rdma/*/rdma_read_rdma_end:rdma/*/ud_in_rdma_end'
-short mem_events         300 unit 'test_mem_events.*:test_reg_cache.*'
+short mem_events         300 unit 'test_mem_events.*'
 short mpich              300 mpi_rc mpich order --iters 2
 short openmpi            300 mpi_rc openmpi order --iters 2
 short mpich_ud           300 netem 'loss 1%' mpi_ud mpich order --iters 2 PAIR=y
@@ -39,13 +37,18 @@ short mpich_channel      300 mpi_channel mpich order --iters 2
 short openmpi_channel    300 netem 'delay 50us' mpi_channel openmpi order --iters 2 PAIR=y
 short ucx_rc             300 perftest tag_bw -s 100000 -n 10 -w 1 UCX_TLS=rc_v,self
 short ucx_ud             300 perftest tag_lat -s 8 -n 50 -w 5 UCX_TLS=ud_v,self
-full  hybrid_all        600 ucp_hybrid 'ucp/test_tag_hybrid.*/shm'
-full  early_all         900 ucp_rtr 'ucp/test_tag_early.*/shm:-*random*:*ten_thousand*:*many_messages*'
-full  early_ud_all      900 ucp_rtr_ud 'ucp/test_tag_early.*/shm:-*random*:*ten_thousand*:*many_messages*'
-full  put_all           600 ucp_put 'ucp/test_tag_large.*/shm'
-full  link_cut_put      300 netem 'delay 50us' ucp_cut UCXRI_SENDER_SCHEME=put
-full  peers_killed     1200 counted planes_failed ucp 'rdma/*_rdma_end'
-full  errors            300 ucp 'ucp/test_peer_death.*:ucp/test_tag_cancel.*/shm'
+full  hybrid_all         600 ucp_hybrid 'ucp/test_tag_hybrid.*/shm'
+full  early_all          900 ucp_rtr 'ucp/test_tag_early.*/shm:-*random*:*ten_thousand*:*many_messages*'
+full  early_ud_all       900 ucp_rtr_ud 'ucp/test_tag_early.*/shm:-*random*:*ten_thousand*:*many_messages*'
+full  put_all            600 ucp_put 'ucp/test_tag_large.*/shm'
+full  link_cut_put       300 netem 'delay 50us' ucp_cut UCXRI_SENDER_SCHEME=put
+full  peers_killed      1200 counted planes_failed ucp 'rdma/*_rdma_end'
+full  errors             300 ucp 'ucp/test_peer_death.*:ucp/test_tag_cancel.*/shm'
+full  link_cut_ud        300 netem 'delay 50us' ucp_cut $BY_UD
+full  mem_events_all     300 unit 'test_mem_events.*:test_reg_cache.*'
+full  plane_rc_all       600 unit 'test_rc_process.*'
+full  plane_ud_pool      600 unit 'test_ud_process.small_pool'
+full  rc_protocols_all   600 ucp_rc 'ucp/test_tag_large.*/shm:ucp/test_tag_sync.*/shm'
 full  softhca_all       1200 softhca '*'
 full  rc_pingpong_ipv4    60 pingpong ibv_rc_pingpong -n 100 -g 1
 full  reg_cache_load    1800 unit 'test_reg_cache_load.*'

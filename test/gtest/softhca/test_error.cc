@@ -150,7 +150,13 @@ TEST_F(test_softhca_error, message_too_long)
     EXPECT_EQ(IBV_QPS_ERR, b.state());
 }
 
-/* The same by rxe, or as it does. Flushed receives may come more than once there. */
+/* The same by rxe, or as it does: the receive fails, or is flushed in some cases, but nobody says
+ * why. It may come more than once. */
+static bool is_vague(const struct ibv_wc &wc)
+{
+    return (wc.status == IBV_WC_LOC_QP_OP_ERR) || (wc.status == IBV_WC_WR_FLUSH_ERR);
+}
+
 TEST_F(test_softhca_error, message_too_long_by_rxe)
 {
     struct ibv_wc wc;
@@ -164,7 +170,7 @@ TEST_F(test_softhca_error, message_too_long_by_rxe)
     EXPECT_EQ(IBV_WC_REM_OP_ERR, a.wait().status);
     for (uint64_t first = 0; first != 2;) {
         wc = b.wait();
-        ASSERT_EQ(IBV_WC_WR_FLUSH_ERR, wc.status);
+        ASSERT_TRUE(is_vague(wc)) << wc.status;
         ASSERT_TRUE((wc.wr_id == 1) || ((wc.wr_id == 2) && (first == 1)));
         first = wc.wr_id;
     }
@@ -187,7 +193,7 @@ TEST_F(test_softhca_error, wrong_key_of_a_receive_by_rxe)
     ASSERT_EQ(0, ibv_post_recv(b.qp, &wr, &bad));
     ASSERT_EQ(0, a.send(0, 8));
     EXPECT_EQ(IBV_WC_REM_OP_ERR, a.wait().status);
-    EXPECT_EQ(IBV_WC_WR_FLUSH_ERR, b.wait().status);
+    EXPECT_TRUE(is_vague(b.wait()));
 }
 
 /* What adapters tell, and rxe does not: whoever waits for it waits for ever. */
