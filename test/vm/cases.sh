@@ -75,7 +75,7 @@ full  mpich_early        600 mpi_rc mpich early_receives --iters 4
 full  mpich_cancel       600 mpi_rc mpich cancel_trunc
 full  mpich_collectives  600 mpi_rc mpich collectives --iters 2
 full  mpich_rma          600 mpi_rc mpich rma
-full  mpich_events       600 counted reg_invalidated mpi mpich mem_events
+full  mpich_events       600 mpi mpich mem_events
 full  mpich_ud_faults    600 netem 'delay 1ms reorder 90% loss 2% duplicate 1% corrupt 1%' mpi_ud mpich mix_modes --iters 10 PAIR=y
 full  mpich_ud_types     600 mpi_ud mpich pt2pt_types --iters 20 PAIR=y UCXRI_IB_GID_INDEX=1
 full  mpich_ud_early     600 mpi_ud mpich early_receives --iters 4 PAIR=y
@@ -87,7 +87,7 @@ full  openmpi_mix        600 mpi_rc openmpi mix_modes --iters 20
 full  openmpi_types      600 mpi_rc openmpi pt2pt_types --iters 40
 full  openmpi_early      600 mpi_rc openmpi early_receives --iters 4
 full  openmpi_cancel     600 mpi_rc openmpi cancel_trunc
-full  openmpi_events     600 counted reg_invalidated mpi openmpi mem_events
+full  openmpi_events     600 mpi openmpi mem_events
 full  openmpi_ud_faults  600 netem 'delay 1ms reorder 90% loss 2% duplicate 1% corrupt 1%' mpi_ud openmpi mix_modes --iters 10 PAIR=y
 full  openmpi_ud_types   600 mpi_ud openmpi pt2pt_types --iters 20 PAIR=y UCXRI_IB_GID_INDEX=1
 full  openmpi_ud_early   600 mpi_ud openmpi early_receives --iters 4 PAIR=y
