@@ -213,6 +213,33 @@ chart()
         die "no chart ud-$name.svg"
 }
 
+# What a process has for its peers, as ucxri_info reckons it from the structures and queues: more
+# processes than fit here are needed to measure it
+memory()
+{
+    local info
+    info=$(find_built '*/src/ucxri_info')
+    [ -n "$info" ] || die "no ucxri_info below $build_dir: build it first"
+    env UCXRI_IB_DEVICES=softhca0 UCXRI_IB_TRANSPORT=auto LD_PRELOAD="$hca" "$info" 2>/dev/null |
+        awk -v OFS=, '
+        /^peers by rc/ { rc = $8 }
+        /^peers by ud/ { ud = $4; qps = $10; qp = $15 }
+        function line(plane, n, bytes) { print n, plane, bytes, int(bytes / n) }
+        END {
+            if (rc * ud * qps * qp == 0) {
+                exit 1
+            }
+            print "peers,plane,bytes,bytes_per_peer"
+            n = split("64 1024 8192", peers, " ")
+            for (i = 1; i <= n; i++) {
+                line("rc", peers[i], peers[i] * rc)
+            }
+            for (i = 1; i <= n; i++) {
+                line("ud", peers[i], peers[i] * ud + qps * qp)
+            }
+        }' >"$out/ud-memory.csv" || die "ucxri_info does not tell of memory"
+}
+
 first_round=1
 if [ $add = yes ] && [ -s "$raw" ]; then
     sed -i '/,share,/d' "$raw"
@@ -258,6 +285,7 @@ add_ratio latency/rc 1048576 latency ud rc_stock rc
 add_ratio loss/loss_free 1048576 bandwidth loss loss_free
 add_ratio loss/whole 1048576 bandwidth loss whole
 
+memory
 labels=("copy=datagrams, copied (stock UCX, ud_verbs)" "ud=datagrams, not copied (plane ud)"
         "rc_stock=connections (stock UCX, rc_verbs)" "rc=connections (plane rc)")
 chart fig4-latency perf_latency "Latency, one way" "${labels[@]}"
