@@ -35,8 +35,9 @@
 #define UD_MS 1000000ull
 #define UD_S  1000000000ull
 
-/* So often timeouts are looked at: more often than the shortest of them. */
-#define UD_LOOK 5000
+/* So often all queues are polled and timeouts looked at: more often than the shortest of these. An
+ * application may call progress seldom. */
+#define UD_LOOK (20 * UD_US)
 
 static unsigned ud_mtu_bytes(unsigned mtu)
 {
@@ -458,9 +459,9 @@ static unsigned ud_progress(ri_plane_t *super)
         /* Pieces before the messages that ask for them */
         ri_ud_send_poll(plane);
         ud_note_time(plane);
-        ri_ud_recv_progress(plane);
-        ri_ud_control_progress(plane);
         is_time = plane->now - plane->looked >= UD_LOOK;
+        ri_ud_recv_progress(plane, is_time);
+        ri_ud_control_progress(plane);
         if (is_time) {
             plane->looked = plane->now;
             ri_ud_recv_time(plane);

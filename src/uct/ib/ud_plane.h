@@ -151,8 +151,7 @@ typedef struct ri_ud_plane {
     ri_ib_events_seen_t events_seen;
     unsigned mtu; /* bytes */
     uint64_t now;
-    uint64_t looked;       /* when timeouts were looked at */
-    uint64_t polled;       /* when all queues of active recvs were polled */
+    uint64_t looked;       /* when all queues were polled, and then timeouts looked at */
     unsigned num_active;   /* as counted when they were polled */
     int sends_changed;     /* some may have ended */
     uint64_t stall_looked; /* when receivers were looked at because others were waiting */
@@ -230,7 +229,7 @@ void ri_ud_heard_sent(const ri_ud_send_t *send);
 void ri_ud_heard_again(ri_ud_ep_t *ep, uint32_t number);
 
 /* ud_recv.c */
-void ri_ud_recv_progress(ri_ud_plane_t *plane);
+void ri_ud_recv_progress(ri_ud_plane_t *plane, int all);
 void ri_ud_recv_time(ri_ud_plane_t *plane);
 void ri_ud_recv_serve(ri_ud_plane_t *plane);
 void ri_ud_recv_probe(ri_ud_ep_t *ep, ri_ud_message_t *message);

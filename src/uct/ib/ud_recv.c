@@ -15,11 +15,9 @@
 
 #define RECV_POLL_BATCH 32
 
-/* With so many queues some may be left out of a poll, but none for longer than that (ns): an
- * application may call progress seldom. */
+/* With so many queues some may be left out of a poll. */
 #define RECV_POLL_FEW 4
 #define RECV_SKIP_MAX 15
-#define RECV_POLL_ALL 20000
 
 static ri_ud_recv_t *recv_of_rx(ri_ud_rx_t *rx)
 {
@@ -363,30 +361,21 @@ static int recv_poll(ri_ud_plane_t *plane, ri_ud_recv_t *recv)
             recv->qp->is_failed = 1;
             recv->failure       = UCS_ERR_IO_ERROR;
         }
-        any |= count;
+        any |= (count > 0);
         for (i = 0; (i < count) && (recv->failure == UCS_OK); ++i) {
             recv_completed(recv, &wcs[i]);
         }
         recv_flush(plane, recv);
     } while ((count == RECV_POLL_BATCH) && (recv->failure == UCS_OK));
     recv_check(recv);
-    return any != 0;
+    return any;
 }
 
-/* A queue costs a call, and there may be many to which nothing comes at the moment. @return How
- * often each of these may be left out, so that most of the calls are for others. */
-static unsigned recv_may_skip(ri_ud_plane_t *plane)
+/* A queue costs a call, and there may be many to which nothing comes at the moment. These are left
+ * out some times, so that most of the calls are for others. */
+void ri_ud_recv_progress(ri_ud_plane_t *plane, int all)
 {
-    if (plane->now - plane->polled >= RECV_POLL_ALL) {
-        plane->polled = plane->now;
-        return 0;
-    }
-    return ri_min(plane->num_active / RECV_POLL_FEW, RECV_SKIP_MAX);
-}
-
-void ri_ud_recv_progress(ri_ud_plane_t *plane)
-{
-    unsigned most  = recv_may_skip(plane);
+    unsigned most  = all ? 0 : ri_min(plane->num_active / RECV_POLL_FEW, RECV_SKIP_MAX);
     unsigned count = 0;
     ri_ud_recv_t *recv, *tmp;
 

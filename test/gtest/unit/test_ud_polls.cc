@@ -54,13 +54,11 @@ struct many_recvs {
 
     uintptr_t at(unsigned i) const { return (uintptr_t)memory->data() + i * LENGTH; }
 
-    /* Polls while no time passes, or so much of it before. */
-    void poll(unsigned times, uint64_t ns = 0)
+    void poll(unsigned times, bool all = false)
     {
         polls.clear();
-        b.ud()->now = b.ud()->polled + ns;
         for (unsigned i = 0; i < times; ++i) {
-            ri_ud_recv_progress(b.ud());
+            ri_ud_recv_progress(b.ud(), all);
         }
     }
 
@@ -102,8 +100,14 @@ TEST_F(test_ud_polls, none_for_long)
         many_recvs m;
 
         m.poll(100);
-        m.poll(1, 1000000);
+        m.poll(1, true);
         EXPECT_EQ(RECVS, polls.size());
+        /* So it is when progress is called after a while */
+        m.poll(100);
+        polls.clear();
+        usleep(1000);
+        m.b.progress();
+        EXPECT_LE(RECVS, polls.size()) << "and that for control messages";
     });
 }
 
