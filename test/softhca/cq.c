@@ -93,6 +93,18 @@ static uint64_t cq_later(sh_cqe_t *cqe, uint64_t now)
 
 static void cq_call(void *data, int dropped);
 
+/* Look again then, unless that is to happen before anyway. With the lock held. */
+static void cq_call_at(sh_cq_t *cq, uint64_t later, uint64_t now)
+{
+    if ((cq->call_at > now) && (cq->call_at <= later)) {
+        return;
+    }
+    cq->call_at = later;
+    if (sh_agent_at(later, cq_call, cq, (const sh_qp_t *)(void *)cq)) {
+        cq->call_at = 0;
+    }
+}
+
 /* Give the event that the program armed for, for what is due, and see to those that are later.
  * With the lock held. */
 static void cq_notify_due(sh_cq_t *cq)
@@ -103,7 +115,7 @@ static void cq_notify_due(sh_cq_t *cq)
     for (i = sh_max(cq->head, cq->armed_from); (i < cq->tail) && (cq->armed != 0); ++i) {
         later = cq_later(cq_at(cq, i), now);
         if (later != 0) {
-            sh_agent_at(later, cq_call, cq, (const sh_qp_t *)(void *)cq);
+            cq_call_at(cq, later, now);
             break;
         }
         cq_notify(cq, cq_at(cq, i)->solicited);
@@ -116,6 +128,7 @@ static void cq_call(void *data, int dropped)
 
     if (!dropped) {
         pthread_mutex_lock(&cq->lock);
+        cq->call_at = 0;
         cq_notify_due(cq);
         pthread_mutex_unlock(&cq->lock);
     }
@@ -251,12 +264,13 @@ static uint64_t cq_first_later(const sh_cq_t *cq)
     uint64_t now = sh_now();
     uint64_t i;
 
-    for (i = cq->head; (i < cq->tail) && (cq_at(cq, i)->due <= now); ++i) {}
+    for (i = cq->head; (i < cq->tail) && (cq_later(cq_at(cq, i), now) == 0); ++i) {}
     return i;
 }
 
-/* The specification has an event for later completions only, and so has rxe. Other adapters give one for what has
- * not been polled, too, and programs depend on it: UCX does not poll again after arming. */
+/* The specification has an event for later completions only, and so has rxe. Other adapters give
+ * one for what has not been polled, too, and programs depend on it: UCX does not poll again after
+ * arming. */
 static int cq_req_notify(struct ibv_cq *super, int solicited_only)
 {
     sh_cq_t *cq = cq_own(super);

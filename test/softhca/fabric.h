@@ -78,6 +78,9 @@ int sh_fabric_begin(unsigned slot);
  */
 int sh_fabric_place(unsigned slot, size_t size, struct iovec data[2]);
 
+/** Give up the last place. */
+void sh_fabric_unplace(unsigned slot, size_t size);
+
 /**
  * @param count Of the headers, in the order of the places; those of further places are given up.
  * @param end   Set to the place behind them, unless it is NULL.

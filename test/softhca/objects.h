@@ -28,6 +28,7 @@
 
 #define SH_MAX_WR       16384
 #define SH_MAX_CQE      65535
+#define SH_ARRIVALS     32 /* datagrams that are received together */
 #define SH_MAX_MRS      65536
 #define SH_MAX_RD_ATOM  16
 #define SH_MAX_MSG_SIZE (1u << 31)
@@ -107,6 +108,7 @@ typedef struct sh_cq {
     uint64_t first_due;  /* of the oldest one; UINT64_MAX: none. Read without the lock */
     int armed;           /* 0, 1: for solicited ones, 2: for all */
     uint64_t armed_from; /* not for those before */
+    uint64_t call_at;    /* when the agent looks whether there is an event; 0: not */
     int wanted;          /* by sh_agent_want() */
     unsigned want;       /* the word for that, in sh_inbox_t.wanted */
     int overrun;

@@ -346,6 +346,11 @@ int sh_fabric_place(unsigned slot, size_t size, struct iovec data[2])
     return 0;
 }
 
+void sh_fabric_unplace(unsigned slot, size_t size)
+{
+    peers_table[slot].placed -= sh_ring_align(size);
+}
+
 void sh_fabric_end(unsigned slot, sh_msg_t *msgs, unsigned count, sh_fetch_t *end)
 {
     peers_entry_t *peer = &peers_table[slot];

@@ -15,14 +15,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* More, for receives that are put back while the program posts. */
+static uint32_t rq_size(uint32_t max_wr)
+{
+    return sh_roundup_pow2(max_wr + SH_ARRIVALS);
+}
+
 int sh_rq_init(sh_rq_t *rq, uint32_t max_wr, uint32_t max_sge)
 {
     sh_mutex_init(&rq->lock);
     rq->max_wr  = max_wr;
     rq->max_sge = max_sge;
-    /* One more, for a receive that is put back while the program posts */
-    rq->size = sh_roundup_pow2(max_wr + 1);
-    rq->ring = malloc(rq->size * sh_rq_stride(rq));
+    rq->size    = rq_size(max_wr);
+    rq->ring    = malloc(rq->size * sh_rq_stride(rq));
     return (rq->ring == NULL) ? ENOMEM : 0;
 }
 
@@ -162,7 +167,7 @@ static int srq_resize(sh_rq_t *rq, uint32_t max_wr)
     if ((max_wr < 1) || (max_wr > SH_MAX_WR) || (rq->tail - rq->head > max_wr)) {
         return EINVAL;
     }
-    other.size = sh_roundup_pow2(max_wr + 1);
+    other.size = rq_size(max_wr);
     other.ring = malloc(other.size * sh_rq_stride(rq));
     if (other.ring == NULL) {
         return ENOMEM;

@@ -197,16 +197,21 @@ static void ud_send_faulty(sh_qp_t *qp, ud_datagram_t *datagram,
     }
 }
 
-static int ud_faults_wanted(void)
+int sh_ud_may_drop(void)
 {
-    return (sh_settings.faults.ud_drop > 0) || (sh_settings.faults.ud_dup > 0) ||
-           (sh_settings.faults.ud_reorder > 0) || (sh_settings.faults.ud_delay > 0) ||
-           (sh_settings.cut != NULL);
+    return (sh_settings.faults.ud_drop > 0) || (sh_settings.cut != NULL);
+}
+
+/* More than that they are dropped. */
+static int ud_may_change(void)
+{
+    return (sh_settings.faults.ud_dup > 0) || (sh_settings.faults.ud_reorder > 0) ||
+           (sh_settings.faults.ud_delay > 0);
 }
 
 int sh_ud_is_faulty(void)
 {
-    return ud_faults_wanted() || (sh_settings.faults.ud_lose != 0);
+    return ud_may_change() || (sh_settings.faults.ud_lose != 0);
 }
 
 /* A ring that is full is waited for before the datagram takes its turn on the link and meets its
@@ -263,7 +268,7 @@ int sh_ud_send(sh_qp_t *qp, sh_send_wqe_t *wqe, enum ibv_wc_status *status,
                  &qp->sent);
     if (ud_is_to_lose(qp, &datagram.msg, data)) {
         /* It is gone */
-    } else if (ud_faults_wanted()) {
+    } else if (sh_ud_may_drop() || ud_may_change()) {
         sh_faults_ud(qp, &fault);
         memmove(datagram.bytes + sizeof(sh_msg_t), data, wqe->length);
         ud_send_faulty(qp, &datagram, &fault);

@@ -14,7 +14,10 @@ void sh_ud_header(const sh_qp_t *qp, const sh_send_wqe_t *wqe, sh_msg_t *msg);
  * @return How many. */
 unsigned sh_ud_pieces(const sh_msg_t *msg, struct iovec *pieces);
 
-/** @return Whether something may happen to datagrams, so that each is sent for itself. */
+/** @return Whether datagrams may be dropped. */
+int sh_ud_may_drop(void);
+
+/** @return Whether something else may happen to them, so that each is sent for itself. */
 int sh_ud_is_faulty(void);
 
 /**

@@ -19,7 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define ARRIVE_DATAGRAMS 32
+#define ARRIVE_DATAGRAMS SH_ARRIVALS
 #define ARRIVE_PIECES    96
 
 #define ARRIVE_IPV4_WHOLE 0x4000 /* may not be cut */

@@ -5,12 +5,13 @@
 
 /*
  * Datagrams of a send queue that follow each other to one process: they take their turns on the link
- * together. The data of longer ones stay where they are, and are fetched by the receiver (fetch.h);
- * those of shorter ones are fetched with one call of the kernel, straight into the ring to it.
- * What is special about one of them is left to sh_ud_send().
+ * together, also those that get lost. The data of longer ones stay where they are, and are fetched
+ * by the receiver (fetch.h); those of shorter ones are fetched with one call of the kernel,
+ * straight into the ring to it. What is special about one of them is left to sh_ud_send().
  */
 #include "copy.h"
 #include "counters.h"
+#include "faults.h"
 #include "fetch.h"
 #include "link.h"
 #include "ud.h"
@@ -33,6 +34,7 @@ typedef struct burst {
     int fetches; /* there is one with data that stay */
     unsigned count;
     sh_msg_t msgs[BURST_DATAGRAMS];
+    uint32_t lost; /* a bit for each that is not in the ring */
     struct iovec remote[BURST_PIECES];
     unsigned num_remote;
     struct iovec local[2 * BURST_DATAGRAMS];
@@ -76,6 +78,17 @@ static void burst_describe(const sh_send_wqe_t *wqe, void *const *bases,
     memcpy(data[1].iov_base, (const char *)list + data[0].iov_len, data[1].iov_len);
 }
 
+static int burst_is_lost(const burst_t *burst)
+{
+    sh_ud_fault_t fault;
+
+    if (!sh_ud_may_drop()) {
+        return 0;
+    }
+    sh_faults_ud(burst->qp, &fault);
+    return fault.drop;
+}
+
 /* Add a datagram. @return 0, or -1 if the burst ends before it. */
 static int burst_add(burst_t *burst, const sh_send_wqe_t *wqe)
 {
@@ -108,6 +121,11 @@ static int burst_add(burst_t *burst, const sh_send_wqe_t *wqe)
         return -1;
     }
     ++burst->count;
+    if (burst_is_lost(burst)) {
+        sh_fabric_unplace(burst->slot, msg->size);
+        burst->lost |= 1u << (burst->count - 1);
+        return 0;
+    }
     if (msg->flags & SH_MSG_FETCH) {
         burst->fetches = 1;
         burst_describe(wqe, bases, data);
@@ -121,6 +139,25 @@ static int burst_add(burst_t *burst, const sh_send_wqe_t *wqe)
                          data[i].iov_len);
     }
     return 0;
+}
+
+/* Put those that are not lost into the ring. */
+static void burst_put(burst_t *burst)
+{
+    sh_msg_t kept[BURST_DATAGRAMS];
+    unsigned i, count = 0;
+
+    if (burst->lost == 0) {
+        sh_fabric_end(burst->slot, burst->msgs, burst->count,
+                      burst->fetches ? &burst->qp->fetch : NULL);
+        return;
+    }
+    for (i = 0; i < burst->count; ++i) {
+        if (!(burst->lost & (1u << i))) {
+            kept[count++] = burst->msgs[i];
+        }
+    }
+    sh_fabric_end(burst->slot, kept, count, burst->fetches ? &burst->qp->fetch : NULL);
 }
 
 /* They have been sent. */
@@ -146,8 +183,9 @@ unsigned sh_ud_burst(sh_qp_t *qp)
     burst.slot  = sh_qpn_slot(sh_sq_at(&qp->sq, qp->sq.next)->remote_qpn);
     burst.count = burst.num_remote = burst.num_local = burst.num_mrs = 0;
     burst.fetches                                                    = 0;
-    burst.may_fetch = (qp->fetch.slot == burst.slot) ||
-                      sh_fetch_is_done(&qp->fetch, sh_now());
+    burst.lost                                                       = 0;
+    burst.may_fetch = sh_fetch_is_done(&qp->fetch, sh_now()) ||
+                      (qp->fetch.slot == burst.slot);
     if (sh_ud_is_faulty() || sh_fabric_begin(burst.slot)) {
         return 0;
     }
@@ -158,14 +196,13 @@ unsigned sh_ud_burst(sh_qp_t *qp)
     }
     if (sh_copy_many(getpid(), (sh_pieces_t){burst.remote, burst.num_remote},
                      (sh_pieces_t){burst.local, burst.num_local})) {
-        burst.count = 0;
+        burst.count = burst.fetches = 0;
     }
     if (burst.count > 0) {
         sh_link_send_all(sh_context(qp->super.context)->device->index, burst.msgs,
                          burst.count, &qp->sent);
     }
-    sh_fabric_end(burst.slot, burst.msgs, burst.count,
-                  ((burst.count > 0) && burst.fetches) ? &qp->fetch : NULL);
+    burst_put(&burst);
     while (burst.num_mrs > 0) {
         sh_mr_put(burst.mrs[--burst.num_mrs]);
     }
