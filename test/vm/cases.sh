@@ -146,7 +146,16 @@ pingpong()
     need "$program" ibverbs-utils
     "$program" -d rxe0 -g 0 -p 18515 "$@" &
     server=$!
-    listening 18515 && "$program" -d rxe0 -g 0 -p 18515 "$@" 127.0.0.1 && wait $server
+    listening 18515 && "$program" -d rxe0 -g 0 -p 18515 "$@" 127.0.0.1 && wait $server && return
+    end_server $server
+}
+
+# end_server PID: one whose client has failed is not to meet the next case's
+end_server()
+{
+    kill "$1" 2>/dev/null
+    wait "$1" 2>/dev/null
+    return 1
 }
 
 # netem FAULTS COMMAND...: with a network between rxe0 and rxe1 that does this to either way,
@@ -364,5 +373,7 @@ perftest()
     env "${setup[@]}" ucx_perftest -p 13337 &
     server=$!
     listening 13337 &&
-        env "${setup[@]}" ucx_perftest -f -p 13337 127.0.0.1 -t "${options[@]}" && wait $server
+        env "${setup[@]}" ucx_perftest -f -p 13337 127.0.0.1 -t "${options[@]}" && wait $server &&
+        return
+    end_server $server
 }
