@@ -23,7 +23,8 @@
 #
 # A line for each case, PASS, FAIL or SKIP; behind a FAIL what it printed. The last line is
 # "N passed, N failed, N skipped, in N of N s". Exit code: 0 if nothing failed, 77 if there was
-# nothing to run it with (with a line that says what is missing), else 1.
+# nothing to run it with (with a line that says what is missing), 2 if it could not be started as
+# told, else 1.
 set -u
 export LC_ALL=C
 
