@@ -1093,6 +1093,25 @@ static void end_all_pending(ucs_status_t status)
     release_done();
 }
 
+/* A receive whose memory a process that lives may write after CTS never completes when the worker
+ * goes. @return How many there are. */
+static unsigned forget_written(void)
+{
+    const ri_recv_req_t *recv;
+    unsigned count = 0;
+    size_t i;
+
+    for (i = 0; i < MAX_RECVS; ++i) {
+        if (g.recvs[i].used) {
+            recv = (const ri_recv_req_t *)ri_req_of_handle(g.recvs[i].handle);
+            CHECK(!g.recvs[i].done && (recv->written == RI_RECV_BY_CTS));
+            free(g.recvs[i].buffer);
+            ++count;
+        }
+    }
+    return count;
+}
+
 static void stop(void)
 {
     size_t i;
@@ -1119,16 +1138,13 @@ static void stop(void)
         CHECK(ri_req_flags(ri_req_of_handle(g.closes[i].handle)) & RI_REQ_COMPLETED);
         ri_req_put(ri_req_of_handle(g.closes[i].handle));
     }
-    for (i = 0; i < MAX_RECVS; ++i) {
-        CHECK(!g.recvs[i].used);
-    }
     for (i = 0; i < MAX_SENDS; ++i) {
         CHECK(!g.sends[i].used);
     }
     for (i = 0; i < MAX_DESCS; ++i) {
         CHECK(g.descs[i].memory == NULL);
     }
-    CHECK(g.worker->reqs.in_use == 0);
+    CHECK(g.worker->reqs.in_use == forget_written());
     CHECK(g.worker->counters.held_bytes == 0);
     CHECK(g.worker->num_rings == 0);
     ri_worker_free(g.worker);
