@@ -5,11 +5,11 @@
 #include "killed_side.h"
 #include "counter.h"
 #include "kill_point.h"
+#include "variables.h"
 
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
-#include <sstream>
 #include <poll.h>
 #include <unistd.h>
 
@@ -21,17 +21,6 @@ namespace {
 const char *const COMMON = "EAGER_THRESH=2k HYBRID_THRESH=0 COOP_THRESH=inf RTR=n "
                            "SENDER_SCHEME=get POOL_SIZE=256k RING_SIZE=8k RING_AFTER=1 "
                            "RING_PEERS=64 CMA=y LOG_LEVEL=error";
-
-void set_variables(const std::string &settings)
-{
-    std::istringstream in(settings);
-    std::string item;
-
-    while (in >> item) {
-        size_t at = item.find('=');
-        setenv(("UCXRI_" + item.substr(0, at)).c_str(), item.c_str() + at + 1, 1);
-    }
-}
 
 } // namespace
 

@@ -7,14 +7,12 @@
  * software HCA, in test/vm for the kernel's rxe, where queue pairs really try until they fail.
  */
 
+#include "counter.h"
 #include "peer.h"
 
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
-#include <dlfcn.h>
-
-#include "ucp/api/ucxri.h"
 
 using namespace ucp_test;
 
@@ -25,21 +23,6 @@ constexpr size_t MEDIUM = 20000;
 constexpr size_t LARGE  = 600000;
 constexpr int ROUNDS    = 8;  /* until each protocol has what it needs */
 constexpr int LONG      = 60; /* seconds; queue pairs try for 8 */
-
-int64_t counter(ucp_worker_h worker, const char *name)
-{
-    auto func = reinterpret_cast<decltype(&ucxri_worker_counters)>(
-            dlsym(RTLD_DEFAULT, "ucxri_worker_counters"));
-    ucxri_counter_t counters[256];
-    size_t count = (func == nullptr) ? 0 : func(worker, counters, 256);
-
-    for (size_t i = 0; i < std::min<size_t>(count, 256); ++i) {
-        if (strcmp(counters[i].name, name) == 0) {
-            return counters[i].value;
-        }
-    }
-    return -1;
-}
 
 bool by_datagrams()
 {

@@ -9,6 +9,7 @@
 
 #include "counter.h"
 #include "peer.h"
+#include "variables.h"
 
 #include <cstdlib>
 #include <cstring>
@@ -86,17 +87,6 @@ std::istream &operator>>(std::istream &is, setup &s)
 constexpr int ROUNDS_MIN = 15, ROUNDS_MAX = 2000; /* until there were enough failures */
 constexpr int DEPTH    = 6;                       /* messages of a round, each way */
 constexpr ucp_tag_t GO = 100;
-
-void set_variables(const std::string &settings)
-{
-    std::istringstream in(settings);
-    std::string item;
-
-    while (in >> item) {
-        size_t at = item.find('=');
-        setenv(("UCXRI_" + item.substr(0, at)).c_str(), item.c_str() + at + 1, 1);
-    }
-}
 
 const transport &set_up(const setup &s, const transport &tr)
 {
