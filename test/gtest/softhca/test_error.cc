@@ -178,21 +178,26 @@ TEST_F(test_softhca_error, message_too_long_by_rxe)
     EXPECT_EQ(IBV_QPS_ERR, b.state());
 }
 
-TEST_F(test_softhca_error, wrong_key_of_a_receive_by_rxe)
+/* A message meets a receive whose key is wrong. */
+static void send_to_wrong_key(node &a, node &b)
 {
     struct ibv_recv_wr wr = {}, *bad = nullptr;
-    struct ibv_sge sge;
+    struct ibv_sge sge = b.sge(0, 100);
 
-    set("SOFTHCA_LIKE", "rxe");
-    node a, b;
-    connect(a, b);
-    sge = b.sge(0, 100);
     sge.lkey ^= 1;
     wr.sg_list = &sge;
     wr.num_sge = 1;
     ASSERT_EQ(0, ibv_post_recv(b.qp, &wr, &bad));
     ASSERT_EQ(0, a.send(0, 8));
     EXPECT_EQ(IBV_WC_REM_OP_ERR, a.wait().status);
+}
+
+TEST_F(test_softhca_error, wrong_key_of_a_receive_by_rxe)
+{
+    set("SOFTHCA_LIKE", "rxe");
+    node a, b;
+    connect(a, b);
+    send_to_wrong_key(a, b);
     EXPECT_TRUE(is_vague(b.wait()));
 }
 
@@ -224,18 +229,10 @@ TEST_F(test_softhca_error, no_events_by_rxe)
 TEST_F(test_softhca_error, wrong_key_of_a_receive)
 {
     SOFTHCA_ONLY("rxe flushes the receive");
-    struct ibv_recv_wr wr = {}, *bad = nullptr;
-    struct ibv_sge sge;
     node a, b;
 
     connect(a, b);
-    sge = b.sge(0, 100);
-    sge.lkey ^= 1;
-    wr.sg_list = &sge;
-    wr.num_sge = 1;
-    ASSERT_EQ(0, ibv_post_recv(b.qp, &wr, &bad));
-    ASSERT_EQ(0, a.send(0, 8));
-    EXPECT_EQ(IBV_WC_REM_OP_ERR, a.wait().status);
+    send_to_wrong_key(a, b);
     EXPECT_EQ(IBV_WC_LOC_PROT_ERR, b.wait().status);
 }
 
