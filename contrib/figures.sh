@@ -297,8 +297,6 @@ run_counters()
 {
     local mpi=$1 size variant log few many turns=1000
     [ $quick = no ] || turns=200
-    echo "mpi,size,variant,doorbells,work_requests,receive_doorbells,messages,packets,completions" \
-        >"$counters"
     for size in $counter_sizes; do
         for variant in $variants; do
             log=$out/logs/$mpi.$variant.counters.$size.log
@@ -385,12 +383,12 @@ for ((round = first_round; round <= last_round; round++)); do
 done
 end_progress
 
+# ucxri_perf runs for a time, not for a number of messages
 if [[ $skip != *" counters "* ]]; then
+    echo "mpi,size,variant,doorbells,work_requests,receive_doorbells,messages,packets,completions" \
+        >"$counters"
     for suite in "${suites[@]}"; do
-        if [ "$suite" != perf ]; then
-            run_counters "$suite"
-            break
-        fi
+        [ "$suite" = perf ] || run_counters "$suite"
     done
 fi
 add_link_shares

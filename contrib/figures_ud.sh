@@ -19,7 +19,7 @@ usage()
 Usage: contrib/figures.sh --only ud [options]
   --quick          one round, a few sizes, hardly any time for each
   --rounds N       rounds (3)
-  --skip NAME      leave out perf or loss; repeatable
+  --skip NAME      leave out perf, loss or memory; repeatable
   --add            keep the samples that are in the output directory, and add to them
   --build-dir DIR  where the library, ucxri_perf and the software HCA were built
                    (build, below the source)
@@ -50,7 +50,8 @@ while [ $# -gt 0 ]; do
     esac
     case $1 in
     --skip)
-        [[ $arg =~ ^(perf|loss)$ ]] || die "--skip $arg: expected perf or loss"
+        [[ $arg =~ ^(perf|loss|memory)$ ]] ||
+            die "--skip $arg: expected perf, loss or memory"
         skip+="$arg "
         shift
         ;;
@@ -84,6 +85,7 @@ if [ $quick = yes ]; then
     sizes="65536 1048576"
     loss_sizes="65536 1048576"
     loss_window=2
+    memory_peers=4
 else
     rounds=${rounds:-3}
     seconds=0.3
@@ -91,6 +93,7 @@ else
     sizes="8192 16384 32768 65536 131072 262144 524288 1048576"
     loss_sizes="65536 131072 262144 524288 1048576"
     loss_window=8
+    memory_peers=64
 fi
 loss=1%
 
@@ -101,6 +104,10 @@ perf=$(find_built '*/src/ucxri_perf')
 hca=$(find_built '*/test/bin/libsofthca.so')
 [ -n "$perf" ] || die "no ucxri_perf below $build_dir: build it first"
 [ -n "$hca" ] || die "no libsofthca.so below $build_dir: make check-build first"
+info=$(find_built '*/src/ucxri_info')
+peer_memory=$(find_built '*/test/bin/bench/peer_memory')
+[ -n "$info" ] || die "no ucxri_info below $build_dir: build it first"
+[ -n "$peer_memory" ] || die "no peer_memory below $build_dir: make bench first"
 out=${out:-$build_dir/figures}
 mkdir -p "$out/logs" || exit 1
 out=$(cd "$out" && pwd)
@@ -213,31 +220,53 @@ chart()
         die "no chart ud-$name.svg"
 }
 
-# What a process has for its peers, as ucxri_info reckons it from the structures and queues: more
-# processes than fit here are needed to measure it
-memory()
+# What malloc() gives a process for each of its peers while it has a number of them
+measure_memory()
 {
-    local info
-    info=$(find_built '*/src/ucxri_info')
-    [ -n "$info" ] || die "no ucxri_info below $build_dir: build it first"
+    local variant log
+    for variant in $variants; do
+        log=$out/logs/ud.$variant.memory.log
+        variant_env "$variant"
+        if ! timeout --foreground 280 env "${env_args[@]}" "$peer_memory" -n $memory_peers \
+                >"$log" 2>&1 </dev/null; then
+            note_failure ud "$variant" peer_memory "$log"
+            continue
+        fi
+        awk -v OFS=, -v variant="$variant" '$2 == "peer_memory_heap" {
+            print $3, variant, int($3 * $4), int($4), "measured"
+        }' "$log"
+        rm -f "$log"
+    done
+}
+
+# As ucxri_info reckons it from the structures and queues, for more processes than fit here as well
+reckon_memory()
+{
     env UCXRI_IB_DEVICES=softhca0 UCXRI_IB_TRANSPORT=auto LD_PRELOAD="$hca" "$info" 2>/dev/null |
         awk -v OFS=, '
         /^peers by rc/ { rc = $8 }
         /^peers by ud/ { ud = $4; qps = $10; qp = $15 }
-        function line(plane, n, bytes) { print n, plane, bytes, int(bytes / n) }
+        /^connections/ { conn = $2 + $8 }
+        function line(plane, n, bytes) { print n, plane, bytes, int(bytes / n), "computed" }
         END {
-            if (rc * ud * qps * qp == 0) {
+            if (rc * ud * qps * qp * conn == 0) {
                 exit 1
             }
-            print "peers,plane,bytes,bytes_per_peer"
             n = split("64 1024 8192", peers, " ")
             for (i = 1; i <= n; i++) {
-                line("rc", peers[i], peers[i] * rc)
+                line("rc", peers[i], peers[i] * (rc + conn))
             }
             for (i = 1; i <= n; i++) {
-                line("ud", peers[i], peers[i] * ud + qps * qp)
+                line("ud", peers[i], peers[i] * (ud + conn) + qps * qp)
             }
-        }' >"$out/ud-memory.csv" || die "ucxri_info does not tell of memory"
+        }'
+}
+
+memory()
+{
+    echo "peers,variant,bytes,bytes_per_peer,how"
+    reckon_memory || die "ucxri_info does not tell of memory"
+    measure_memory
 }
 
 first_round=1
@@ -253,7 +282,7 @@ all=
 [[ $skip == *" perf "* ]] || all+=$variants
 [[ $skip == *" loss "* ]] || all+=" $loss_variants"
 read -ra names <<<"$all"
-[ ${#names[@]} -gt 0 ] || die "nothing left to measure"
+[ ${#names[@]} -gt 0 ] || [[ $skip != *" memory "* ]] || die "nothing left to measure"
 steps=$((rounds * ${#names[@]}))
 start_time=$SECONDS
 for ((round = first_round; round <= last_round; round++)); do
@@ -285,7 +314,7 @@ add_ratio latency/rc 1048576 latency ud rc_stock rc
 add_ratio loss/loss_free 1048576 bandwidth loss loss_free
 add_ratio loss/whole 1048576 bandwidth loss whole
 
-memory
+[[ $skip == *" memory "* ]] || memory >"$out/ud-memory.csv"
 labels=("copy=datagrams, copied (stock UCX, ud_verbs)" "ud=datagrams, not copied (plane ud)"
         "rc_stock=connections (stock UCX, rc_verbs)" "rc=connections (plane rc)")
 chart fig4-latency perf_latency "Latency, one way" "${labels[@]}"

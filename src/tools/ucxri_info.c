@@ -7,10 +7,14 @@
  */
 #include "ucxri_info_report.h"
 #include "ucp/core/config.h"
+#include "ucp/core/conn.h"
 #include "ucp/core/costs.h"
 #include "ucp/core/counters.h"
 #include "ucp/core/request.h"
+#include "ucp/core/stream.h"
 #include "ucp/preload/stock.h"
+#include "ucp/proto/rtr_slots.h"
+#include "ucp/proto/rtr_table.h"
 #include "ucp/wire/wire.h"
 #include "uct/ib/device.h"
 #include "uct/ib/footprint.h"
@@ -90,6 +94,11 @@ static void print_peers(const ri_ib_device_t *device)
                ri_ib_footprint_ud_peer(), ri_config.ud_qps,
                ri_ib_footprint_ud_qp(device));
     }
+    printf("connections      %zu bytes for each peer, and %zu for receives that are "
+           "offered, both ways\n",
+           sizeof(ri_conn_t) + sizeof(ri_peer_t) + sizeof(ri_stream_t),
+           sizeof(ri_rtr_table_t) + sizeof(ri_untold_t) + sizeof(ri_rtr_words_t) +
+                   sizeof(ri_rtr_slots_t));
 }
 #endif
 
