@@ -168,6 +168,7 @@ void ri_rdma_op_lost_way(const ri_rdma_op_t *op, const ri_conn_t *conn)
 void ri_rdma_op_again(ri_rdma_op_t *op)
 {
     ++op->worker->num_reads;
+    op->worker->attention = 1;
     ucs_list_add_tail(&op->worker->reads_again, &op->list);
 }
 

@@ -42,7 +42,7 @@ static inline int ri_rdma_may_try_again(ucs_status_t status)
 }
 
 /** What an end is to do cannot be done now: the next progress calls end() again. Not while the worker
- * ends. */
+ * ends. Also for an operation that could not be started. */
 void ri_rdma_op_again(ri_rdma_op_t *op);
 
 /** Register pieces of memory: all or none. */

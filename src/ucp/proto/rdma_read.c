@@ -23,14 +23,14 @@ typedef struct rdma_read {
     ri_rdma_place_t place; /* that is read into */
 } rdma_read_t;
 
-int ri_rdma_read_prepare(ri_send_req_t *req)
+int ri_rdma_read_prepare_in(ri_send_req_t *req, size_t size)
 {
     ri_segment_t segments[RI_WIRE_SEGMENTS_MAX];
     ri_keys_t *keys = NULL;
     size_t count;
 
     if (ri_rdma_may_send(req->super.worker, req->conn->peer)) {
-        keys = malloc(sizeof(*keys));
+        keys = malloc(size);
     }
     if (keys == NULL) {
         return 0;
@@ -44,6 +44,11 @@ int ri_rdma_read_prepare(ri_send_req_t *req)
     req->keys = keys;
     req->way  = req->conn->peer->rdma_way;
     return 1;
+}
+
+int ri_rdma_read_prepare(ri_send_req_t *req)
+{
+    return ri_rdma_read_prepare_in(req, sizeof(ri_keys_t));
 }
 
 void ri_rdma_read_put_keys(const ri_send_req_t *req, ri_wire_rts_t *rts)

@@ -20,6 +20,10 @@
  * it to the peer. @return Whether that works; req->keys is set then. */
 int ri_rdma_read_prepare(ri_send_req_t *req);
 
+/** Likewise, with the keys at the start of something larger, of @a size bytes, that is freed with
+ * them. */
+int ri_rdma_read_prepare_in(ri_send_req_t *req, size_t size);
+
 /** Sender: write the keys behind the segments of an RTS, which are those of the data. */
 void ri_rdma_read_put_keys(const ri_send_req_t *req, ri_wire_rts_t *rts);
 

@@ -6,6 +6,7 @@
 #include "hybrid.h"
 #include "planes.h"
 #include "rdma.h"
+#include "rdma_read.h"
 #include "recv_rndv_message.h"
 #include "rtr.h"
 
@@ -18,8 +19,9 @@
 #define RECV_HYBRID_PART   16384
 #define RECV_HYBRID_FASTER 4
 
-/* A write that is under way. */
+/* A write that is under way. Till it starts it is what req->keys points to. */
 typedef struct recv_hybrid_write {
+    ri_keys_t keys; /* none: the buffer has its own; first, as it is freed by these */
     ri_rdma_op_t op;
     ri_pool_buffer_t *buffer;
 } recv_hybrid_write_t;
@@ -44,7 +46,7 @@ static ucs_status_t recv_hybrid_send_again(ri_pool_buffer_t *buffer)
         return status;
     }
     buffer->writing = 0; /* till now a conn that fails or goes leaves it alone */
-    if (status != UCS_OK) {
+    if ((status != UCS_OK) || ((buffer->conn == conn) && !ri_conn_goes_on(conn))) {
         ri_hybrid_give_back(buffer);
     } else if (buffer->conn == conn) {
         ++conn->counters.tx_again;
@@ -174,40 +176,79 @@ static ucs_status_t recv_hybrid_copy_and_write(recv_hybrid_write_t *write,
     return status;
 }
 
-ucs_status_t ri_recv_hybrid_start(ri_send_req_t *req, const ri_rtr_t *rtr)
+int ri_recv_hybrid_prepare(ri_send_req_t *req)
 {
-    ri_conn_t *conn            = req->conn;
-    ri_worker_t *worker        = conn->worker;
-    ri_peer_t *peer            = conn->peer;
-    recv_hybrid_write_t *write = malloc(sizeof(*write));
-    ri_pool_buffer_t *buffer   = (write != NULL) ? ri_hybrid_get(req) : NULL;
+    recv_hybrid_write_t *write;
+
+    if (!ri_hybrid_prepare(req->conn, req->data.length)) {
+        return 0;
+    }
+    write = malloc(sizeof(*write));
+    if (write == NULL) {
+        return 0;
+    }
+    write->buffer = ri_hybrid_get(req);
+    if (write->buffer == NULL) {
+        free(write);
+        return 0;
+    }
+    write->keys.count = 0;
+    req->keys         = &write->keys;
+    return 1;
+}
+
+int ri_recv_hybrid_take(ri_send_req_t *req, const ri_rtr_t *rtr)
+{
+    if (ri_rtr_use(rtr)) {
+        return 1;
+    }
+    ri_hybrid_give_back(ri_container_of(req->keys, recv_hybrid_write_t, keys)->buffer);
+    ri_rdma_read_forget(req);
+    return 0;
+}
+
+/* The way has failed before the write of a buffer, or its last part, has begun. */
+static ucs_status_t recv_hybrid_not_started(recv_hybrid_write_t *write, ucs_status_t why)
+{
+    ri_pool_buffer_t *buffer = write->buffer;
+    ri_worker_t *worker      = write->op.worker;
     ucs_status_t status;
 
+    ri_trace(&worker->trace, RI_TRACE_SEND_WRITE, buffer->length, why);
+    ri_planes_rdma_failed(worker, write->op.peer); /* and so does the receiver */
+    status = recv_hybrid_send_again(buffer);
+    if (ri_rdma_may_try_again(status)) {
+        write->op.status = why;
+        write->op.end    = recv_hybrid_finish;
+        ri_rdma_op_again(&write->op);
+        return UCS_OK;
+    }
+    free(write);
+    return status;
+}
+
+ucs_status_t ri_recv_hybrid_start(ri_send_req_t *req, const ri_rtr_t *rtr)
+{
+    recv_hybrid_write_t *write = ri_container_of(req->keys, recv_hybrid_write_t, keys);
+    ri_pool_buffer_t *buffer   = write->buffer;
+    ri_conn_t *conn            = req->conn;
+    ri_peer_t *peer            = conn->peer;
+    ucs_status_t status;
+
+    req->keys    = NULL;
     conn->tx_tag = req->tag;
     ri_rtr_end(rtr, RI_RING_GRANT_WRITTEN);
-    if (buffer == NULL) {
-        free(write);
-        return UCS_ERR_NO_MEMORY;
-    }
     buffer->keyed   = 1;
     buffer->way     = peer->rdma_way;
     buffer->writing = 1;
     buffer->sn      = req->sn;
     buffer->tag     = req->tag;
-    write->buffer   = buffer;
-    ri_rdma_op_init(&write->op, worker, peer, recv_hybrid_end);
+    ri_rdma_op_init(&write->op, conn->worker, peer, recv_hybrid_end);
     status = recv_hybrid_copy_and_write(write, req, rtr);
     if (ri_likely(status == UCS_INPROGRESS)) {
         ri_rdma_op_started(&write->op);
         ri_recv_rndv_message_untold(conn, req->sn, rtr);
         return UCS_OK;
     }
-    ri_trace(&worker->trace, RI_TRACE_SEND_WRITE, buffer->length, status);
-    free(write);
-    ri_planes_rdma_failed(worker, peer); /* and so does the receiver */
-    status = recv_hybrid_send_again(buffer);
-    if (ri_rdma_may_try_again(status)) {
-        ri_hybrid_give_back(buffer);
-    }
-    return status;
+    return recv_hybrid_not_started(write, status);
 }

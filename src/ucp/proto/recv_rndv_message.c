@@ -17,11 +17,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A write that is under way. */
+/* A write that is under way. Till it starts it is what req->keys points to. */
 typedef struct message_write {
+    ri_keys_t keys; /* of its data; first, as it is freed by these */
     ri_rdma_op_t op;
     ri_send_req_t *req; /* it waits, whatever becomes of its conn */
-    ri_keys_t *keys;    /* of its data */
 } message_write_t;
 
 int ri_recv_rndv_message_open(ri_conn_t *conn)
@@ -124,7 +124,8 @@ uint64_t ri_recv_rndv_message_room(const ri_send_req_t *req, const ri_rtr_t *rtr
 
 int ri_recv_rndv_message_take(ri_send_req_t *req, const ri_rtr_t *rtr)
 {
-    if (!ri_rdma_read_prepare(req)) {
+    /* With the RTR used there is no way back: what can fail comes before. */
+    if (!ri_rdma_read_prepare_in(req, sizeof(message_write_t))) {
         return 0;
     }
     if (!ri_rtr_use(rtr)) {
@@ -216,7 +217,7 @@ static void message_write_end(ri_rdma_op_t *op, int ending)
     if (status != UCS_OK) {
         ri_rdma_op_lost_way(op, conn);
     }
-    ri_rdma_free_keys(write->keys);
+    ri_rdma_release(&write->keys);
     ri_rtr_note_active(worker);
     if (conn != NULL) {
         ri_recv_rndv_message_not_untold(conn, req->sn);
@@ -232,38 +233,49 @@ static void message_write_end(ri_rdma_op_t *op, int ending)
     ri_send_end_wait(req, RI_SEND_WAIT_WRITE, UCS_OK); /* without conn it has failed */
 }
 
+/* The way has failed before the write of a request has begun. */
+static ucs_status_t message_not_started(message_write_t *write, ucs_status_t why)
+{
+    ri_send_req_t *req  = write->req;
+    ri_worker_t *worker = write->op.worker;
+    ucs_status_t status;
+
+    ri_trace(&worker->trace, RI_TRACE_SEND_WRITE, req->data.length, why);
+    ri_rdma_release(&write->keys);
+    ri_planes_rdma_failed(worker, write->op.peer); /* and so does the receiver */
+    status = message_send_again(req, write->op.way);
+    if ((req->conn != NULL) && ri_rdma_may_try_again(status)) {
+        req->waiting |= RI_SEND_WAIT_WRITE;
+        write->op.end = message_write_failed;
+        ri_rdma_op_again(&write->op);
+        return UCS_OK;
+    }
+    free(write);
+    return status;
+}
+
 ucs_status_t ri_recv_rndv_message_start(ri_send_req_t *req, const ri_rtr_t *rtr)
 {
+    message_write_t *write = ri_container_of(req->keys, message_write_t, keys);
     ri_conn_t *conn        = req->conn;
     ri_peer_t *peer        = conn->peer;
-    ri_worker_t *worker    = conn->worker;
-    message_write_t *write = malloc(sizeof(*write));
-    uint32_t way           = peer->rdma_way;
-    ucs_status_t status    = UCS_ERR_NO_MEMORY;
-    uint32_t immediate;
+    uint32_t immediate     = ri_recv_rndv_message_immediate(req, rtr);
+    ucs_status_t status;
 
     conn->tx_tag = req->tag;
     ri_rtr_end(rtr, RI_RING_GRANT_WRITTEN);
-    if (write != NULL) {
-        ri_rdma_op_init(&write->op, worker, peer, message_write_end);
-        write->req  = req;
-        write->keys = req->keys;
-        immediate   = ri_recv_rndv_message_immediate(req, rtr);
-        status = ri_rdma_write(&write->op, req, peer->rdma_ep, rtr->address, rtr->key,
+    ri_rdma_op_init(&write->op, conn->worker, peer, message_write_end);
+    write->req = req;
+    status     = ri_rdma_write(&write->op, req, peer->rdma_ep, rtr->address, rtr->key,
                                &immediate);
-    }
+    req->keys  = NULL;
     if (ri_likely(status == UCS_INPROGRESS)) {
         ri_rdma_op_started(&write->op);
-        req->keys = NULL;
         req->waiting |= RI_SEND_WAIT_WRITE;
         ri_recv_rndv_message_untold(conn, req->sn, rtr);
         return UCS_OK;
     }
-    ri_trace(&worker->trace, RI_TRACE_SEND_WRITE, req->data.length, status);
-    free(write);
-    ri_rdma_read_forget(req);
-    ri_planes_rdma_failed(worker, peer); /* and so does the receiver */
-    return message_send_again(req, way);
+    return message_not_started(write, status);
 }
 
 int ri_recv_rndv_message_is_new(ri_conn_t *conn, const ri_plane_ep_t *way,

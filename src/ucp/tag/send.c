@@ -379,8 +379,7 @@ static ri_select_param_t send_facts(const ri_send_req_t *req, int sync,
 static ri_proto_t send_prepare(ri_send_req_t *req, ri_select_param_t *select,
                                ri_choice_t choice, const ri_rtr_t *rtr, int at_once)
 {
-    if ((choice.proto == RI_PROTO_RECV_HYBRID) &&
-        !ri_hybrid_prepare(req->conn, req->data.length)) {
+    if ((choice.proto == RI_PROTO_RECV_HYBRID) && !ri_recv_hybrid_prepare(req)) {
         choice.proto = RI_PROTO_RECV_RNDV;
         if (at_once) {
             select->rtr_room  = 0;
@@ -388,7 +387,7 @@ static ri_proto_t send_prepare(ri_send_req_t *req, ri_select_param_t *select,
             choice            = ri_select(select);
         }
     }
-    if (((choice.proto == RI_PROTO_RECV_HYBRID) && !ri_rtr_use(rtr)) ||
+    if (((choice.proto == RI_PROTO_RECV_HYBRID) && !ri_recv_hybrid_take(req, rtr)) ||
         ((choice.proto == RI_PROTO_RECV_RNDV) && !ri_recv_rndv_write(req, rtr)) ||
         ((choice.proto == RI_PROTO_RECV_UD) && !ri_rdma_read_prepare(req))) {
         select->rtr_room   = 0;
