@@ -67,6 +67,7 @@ static ri_inline ucs_status_ptr_t send_am(ri_conn_t *conn, unsigned class, int c
     sn            = ++conn->tx_sn;
     header_length = send_pack_short(conn, tag, buffer->data);
     ri_send_log(conn, tag, 0);
+    ri_trace(&worker->trace, RI_TRACE_SEND, tag, length);
     ri_trace(&worker->trace, RI_TRACE_SEND_AM, sn, length);
     if (copy) {
         ri_copy(buffer->data + header_length, data, length);

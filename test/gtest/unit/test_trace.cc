@@ -144,4 +144,26 @@ TEST_F(test_trace, output_names)
     ri_output_close(ri_output_open(much.c_str())); /* too long for a path */
 }
 
+/* Each send is in the trace with its tag, whatever way it goes; the fast path as well. */
+TEST_F(test_trace, each_send)
+{
+    node sender(0x1111);
+    endpoint *ep    = sender.new_endpoint(nullptr);
+    ri_conn_t *conn = sender.connect(ep, 0x2222);
+    ri_trace_t *t   = &sender.worker()->trace;
+
+    for (uint32_t remote_id : {0, 7}) {
+        conn->remote_id = remote_id;
+        ri_conn_update_fast(conn);
+        EXPECT_EQ(remote_id != 0, conn->fast_max > 0);
+        t->next = 0;
+        sender.send(conn, bytes(8), 5);
+        ASSERT_EQ(2u, t->next);
+        EXPECT_EQ((uint64_t)RI_TRACE_SEND, t->entries[0].event);
+        EXPECT_EQ(5u, t->entries[0].arg[0]);
+        EXPECT_EQ(8u, t->entries[0].arg[1]);
+        EXPECT_EQ((uint64_t)RI_TRACE_SEND_AM, t->entries[1].event);
+    }
+}
+
 } // namespace
