@@ -192,177 +192,6 @@ ucs_status_t ri_rtr_message_send(ri_recv_req_t *recv, ri_stream_t *stream, int a
     return UCS_OK;
 }
 
-/* Ask the sender not to use an RTR. Without a way to ask it is made sure that it cannot. */
-static void message_revoke(ri_recv_req_t *recv)
-{
-    ri_stream_t *stream  = recv->rtr_stream;
-    ri_worker_t *worker  = stream->worker;
-    ri_rtr_slot_t *slot  = ri_rtr_slot(recv);
-    ri_wire_revoke_t msg = {.base.type  = RI_WIRE_REVOKE,
-                            .base.value = slot->generation,
-                            .slot       = recv->rtr_index,
-                            .stream_id  = stream->id,
-                            .uid        = worker->uid};
-
-    if (slot->revoking) {
-        return;
-    }
-    if (ri_peer_way_out(stream->peer) == NULL) {
-        ri_planes_rdma_failed(worker, stream->peer);
-        return;
-    }
-    slot->revoking = 1;
-    slot->asked    = ri_time();
-    ++worker->num_revoking;
-    ri_trace(&worker->trace, RI_TRACE_RTR_BACK, recv->tag, recv->id);
-    ri_wire_set_id(&msg.base, stream->remote_conn_id);
-    ri_control_send_message(stream->peer, &msg, sizeof(msg));
-}
-
-int ri_rtr_message_take_back(ri_recv_req_t *recv)
-{
-    if (recv->rtr == RI_RTR_SENT) {
-        message_revoke(recv);
-    }
-    return recv->rtr == RI_RTR_NONE;
-}
-
-typedef enum message_dependents {
-    MESSAGE_FREE,
-    MESSAGE_ASKED,   /* not known yet */
-    MESSAGE_PROMISED /* one has been used */
-} message_dependents_t;
-
-/* What the RTRs of a receive, and of later ones that count it, say to a message of @a stream. */
-static message_dependents_t message_look(const ri_recv_req_t *recv,
-                                         const ri_stream_t *stream, int revoke)
-{
-    message_dependents_t result = MESSAGE_FREE;
-    const ri_tag_node_t *head, *node;
-    ri_recv_req_t *other;
-    int i;
-
-    if (recv->mask_class == NULL) {
-        return MESSAGE_FREE;
-    }
-    head = ri_tag_index_find(&recv->mask_class->posted, recv->node.key);
-    node = &recv->node;
-    for (i = 0; i < RI_RTR_DEPTH; ++i) {
-        other = ri_container_of(node, ri_recv_req_t, node);
-        if ((other->rtr >= RI_RTR_SENT) && (other->rtr_stream != stream)) {
-            if (other->rtr != RI_RTR_SENT) {
-                return MESSAGE_PROMISED;
-            }
-            if (revoke) {
-                message_revoke(other);
-            }
-            result = MESSAGE_ASKED;
-        }
-        node = node->next;
-        if (node == head) {
-            break;
-        }
-    }
-    return result;
-}
-
-int ri_rtr_message_is_contested(ri_worker_t *worker, const ri_stream_t *stream,
-                                uint64_t tag)
-{
-    uint64_t serial = 0;
-    ri_recv_req_t *recv;
-
-    while ((recv = ri_match_peek_posted(&worker->match, tag, serial)) != NULL) {
-        if (message_look(recv, stream, 0) == MESSAGE_ASKED) {
-            message_look(recv, stream, 1); /* which may have decided it */
-        }
-        switch (message_look(recv, stream, 0)) {
-        case MESSAGE_FREE:
-            return 0;
-        case MESSAGE_ASKED:
-            return 1;
-        default:
-            break;
-        }
-        serial = recv->serial + 1;
-    }
-    return 0;
-}
-
-/* Go on with messages that waited for an answer. */
-static void message_resume(ri_worker_t *worker)
-{
-    ri_stream_t *stream, *found;
-
-    ucs_list_for_each(stream, &worker->streams, list) {
-        stream->stalled = stream->stalled ? 2 : 0;
-    }
-    do { /* each callback may free any stream */
-        found = NULL;
-        ucs_list_for_each(stream, &worker->streams, list) {
-            if (stream->stalled == 2) {
-                found = stream;
-                break;
-            }
-        }
-        if (found != NULL) {
-            found->stalled = 0;
-            ++found->busy;
-            ri_deliver_resume(found);
-            --found->busy;
-            ri_stream_check_closed(found);
-        }
-    } while (found != NULL);
-    ri_deliver_resume_self(worker);
-}
-
-/* Something has been answered, or need not be any more, about a receive of this tag. */
-static void message_decide(ri_worker_t *worker, uint64_t tag)
-{
-    worker->rtr_recheck = 1; /* nothing is offered before all is decided */
-    ri_rtr_cancel_again(worker, tag);
-    message_resume(worker);
-    worker->rtr_recheck = 0;
-    ri_rtr_wake_queue(worker);
-}
-
-void ri_rtr_message_handle_revoked(ri_stream_t *stream, const ri_wire_msg_t *msg)
-{
-    ri_worker_t *worker   = stream->worker;
-    ri_rtr_slots_t *slots = stream->peer->rtr_slots;
-    ri_rtr_slot_t *slot   = (slots != NULL) ? &slots->slot[msg->slot] : NULL;
-    ri_recv_req_t *recv;
-    uint64_t tag;
-
-    if ((slot == NULL) || (slot->recv == NULL) || !slot->revoking ||
-        (slot->generation != msg->generation) || (slot->recv->rtr_stream != stream)) {
-        ++worker->counters.rx_stale;
-        return;
-    }
-    recv           = slot->recv;
-    tag            = recv->tag;
-    slot->revoking = 0;
-    --worker->num_revoking;
-    if (recv->rtr == RI_RTR_NAMED) {
-        if (!(msg->flags & RI_WIRE_REVOKED_USED)) {
-            ++stream->busy;
-            ri_deliver_breaking(stream, "an RTR that was used and was not", msg->type, 0);
-            --stream->busy;
-        }
-    } else if (msg->flags & RI_WIRE_REVOKED_USED) {
-        ri_rtr_set(recv, RI_RTR_PROMISED);
-    } else {
-        ri_rtr_forget(recv);
-        if (!recv->canceled) {
-            ri_rtr_enqueue(recv);
-        }
-    }
-    ++stream->busy;
-    message_decide(worker, tag);
-    --stream->busy;
-    ri_stream_check_closed(stream);
-}
-
 /* A write by the RTR of a slot has ended: that is the message. */
 static void message_take(ri_rtr_slot_t *slot)
 {
@@ -409,7 +238,7 @@ static unsigned message_take_all(ri_worker_t *worker)
         if (slot->ended) {
             slot->ended = 0;
             message_free_slot(slot->peer->rtr_slots, slot);
-            message_decide(worker, slot->tag);
+            ri_rtr_message_decided(worker, slot->tag);
         } else {
             slot->notified = 0;
             message_take(slot);
@@ -501,7 +330,7 @@ void ri_rtr_message_settle(ri_stream_t *stream)
                 ucs_list_del(&slot->list);
                 slot->ended = 0;
                 message_free_slot(slot->peer->rtr_slots, slot);
-                message_decide(worker, slot->tag);
+                ri_rtr_message_decided(worker, slot->tag);
                 any = 1;
                 break;
             }

@@ -70,6 +70,10 @@ void ri_rtr_slots_wait(ri_recv_req_t *recv, ri_worker_t *worker, ri_peer_t *peer
 /** The peer is forgotten: nobody waits for room any more. @a slots may be NULL. */
 void ri_rtr_slots_forget(ri_rtr_slots_t *slots);
 
+/** Something has been answered, or need not be any more, about a receive of this tag: go on with
+ * what waited for that. */
+void ri_rtr_message_decided(ri_worker_t *worker, uint64_t tag);
+
 /** @return The slot of a receive, or NULL if it has none (any more). */
 static inline ri_rtr_slot_t *ri_rtr_slot(const ri_recv_req_t *recv)
 {
