@@ -243,6 +243,10 @@ static rtr_answer_t rtr_try(ri_recv_req_t *recv, const ri_peer_t *from,
         ++worker->counters.rtr_suppressed;
         return RTR_NEVER;
     }
+    if (ri_rtr_deep_is_behind(recv)) {
+        ri_rtr_deep_await(recv);
+        return RTR_AWAITS;
+    }
     ahead   = rtr_ahead(recv, stream, &other);
     waiters = (other != NULL) ? &other->waiters :
                                 ri_match_find_overlap(&worker->match, recv);
@@ -251,7 +255,7 @@ static rtr_answer_t rtr_try(ri_recv_req_t *recv, const ri_peer_t *from,
         return RTR_AWAITS;
     }
     if (ahead == RI_RTR_DEPTH) {
-        ri_rtr_await(recv, &worker->rtr_deep);
+        ri_rtr_deep_await(recv);
         return RTR_AWAITS;
     }
     *peer_p = stream->peer;
@@ -310,27 +314,6 @@ static int rtr_take_back_dependents(ri_recv_req_t *recv, const ri_stream_t *stre
     return all;
 }
 
-/* A receive has left those of its tag and mask: fewer are ahead of later ones. */
-static void rtr_release_deep(ri_worker_t *worker, const ri_recv_req_t *left)
-{
-    const ri_tag_node_t *head = ri_tag_index_find(&left->mask_class->posted,
-                                                  left->node.key);
-    const ri_tag_node_t *node = head;
-    ri_recv_req_t *recv;
-    int i;
-
-    for (i = 1; (node != NULL) && (i < RI_RTR_DEPTH); ++i) {
-        node = (node->next == head) ? NULL : node->next;
-    }
-    /* All before that one are no news, or were woken by it. */
-    if (node != NULL) {
-        recv = ri_container_of(node, ri_recv_req_t, node);
-        if ((recv->rtr == RI_RTR_QUEUED) && (recv->rtr_awaits == &worker->rtr_deep)) {
-            ri_rtr_requeue(recv);
-        }
-    }
-}
-
 /* A receive leaves the posted queue. */
 static void rtr_leave(ri_recv_req_t *recv)
 {
@@ -350,7 +333,7 @@ static void rtr_leave(ri_recv_req_t *recv)
     }
     if ((class != NULL) && ri_unlikely(worker->rtr_deep != NULL) &&
         ri_rtr_has_kin(recv)) {
-        rtr_release_deep(worker, recv);
+        ri_rtr_deep_release(worker, recv);
     }
 }
 

@@ -4,7 +4,8 @@
  *
  * The inside of the receiver's side of RTRs (rtr.h): what is known of the RTR of one receive,
  * and its end. Why it ends is the matter of rtr.c (what is posted, matched and cancelled),
- * rtr_meet.c (what the sender has used) and rtr_ends.c (rings, streams and peers that end).
+ * rtr_meet.c (what the sender has used) and rtr_ends.c (rings, streams and peers that end);
+ * rtr_deep.c is about receives that wait as too many are ahead.
  *
  * What a QUEUED receive waits for, and what ends that, as nobody asks again:
  *
@@ -90,6 +91,17 @@ void ri_rtr_enqueue(ri_recv_req_t *recv);
 
 /** Have a receive wait among @a waiters, those of another one or of a class. */
 void ri_rtr_await(ri_recv_req_t *recv, ri_recv_req_t **waiters);
+
+/** @return Whether a posted receive has one of its tag and mask ahead that waits as too many are. Then
+ * it has to wait, too. */
+int ri_rtr_deep_is_behind(const ri_recv_req_t *recv);
+
+/** Have a receive wait as too many of its tag and mask are ahead. */
+void ri_rtr_deep_await(ri_recv_req_t *recv);
+
+/** A receive has left those of its tag and mask, and worker->rtr_deep is not empty: fewer are ahead of
+ * later ones. */
+void ri_rtr_deep_release(ri_worker_t *worker, const ri_recv_req_t *left);
 
 /** What a QUEUED receive waits for is over: put it in the queue. */
 void ri_rtr_requeue(ri_recv_req_t *recv);
