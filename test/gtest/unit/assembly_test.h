@@ -12,6 +12,13 @@ namespace {
 
 const uint32_t CONN_ID = 77; /* of the sender's conn */
 
+/* When a receive is posted, as seen from the parts */
+enum when_t {
+    BEFORE,
+    BETWEEN,
+    AFTER
+};
+
 class assembly_test : public node_test {
 protected:
     void SetUp() override
