@@ -105,17 +105,43 @@ SH_EXPORT __be64 ibv_get_device_guid(struct ibv_device *device)
 /* Of addresses by IPv4: one for documentation */
 static const uint8_t device_network[3] = {192, 0, 2};
 
-void sh_device_gid(unsigned index, union ibv_gid *gid)
+/* @param number  Of the first device, at first, it is 0; see sh_faults_move(). */
+static void device_gid(unsigned number, union ibv_gid *gid)
 {
     if (sh_settings.ipv4) {
         memset(gid, 0, sizeof(*gid));
         memset(gid->raw + 10, 0xff, 2);
         memcpy(gid->raw + 12, device_network, sizeof(device_network));
-        gid->raw[15] = (uint8_t)(index + 1);
+        gid->raw[15] = (uint8_t)(number + 1);
         return;
     }
     gid->global.subnet_prefix = htobe64(DEVICE_SUBNET);
-    gid->global.interface_id  = device_guid(index);
+    gid->global.interface_id  = device_guid(number);
+}
+
+void sh_context_gid(struct ibv_context *super, union ibv_gid *gid)
+{
+    device_gid(sh_settings.ethernet ? sh_context_lid(super) - 1u :
+                                      sh_context(super)->device->index,
+               gid);
+}
+
+uint16_t sh_device_lid_of(const struct ibv_ah_attr *ah)
+{
+    const union ibv_gid *to = &ah->grh.dgid;
+    union ibv_gid gid;
+    uint64_t number;
+
+    if (!sh_settings.ethernet) {
+        return ah->dlid;
+    }
+    number = sh_settings.ipv4 ? to->raw[15] - 1ul :
+                                be64toh(to->global.interface_id) - DEVICE_GUID;
+    if (number >= UINT16_MAX) {
+        return 0;
+    }
+    device_gid((unsigned)number, &gid);
+    return memcmp(&gid, to, sizeof(gid)) ? 0 : (uint16_t)(number + 1);
 }
 
 void sh_query_device(unsigned index, struct ibv_device_attr *attr)
@@ -219,7 +245,7 @@ int sh_query_port(struct ibv_context *context, uint8_t port, struct ibv_port_att
         all.flags      = IBV_QPF_GRH_REQUIRED;
     } else {
         all.link_layer = IBV_LINK_LAYER_INFINIBAND;
-        all.lid        = sh_context(context)->lid;
+        all.lid        = sh_context_lid(context);
         all.sm_lid     = 1;
     }
     memset(attr, 0, size);
@@ -244,7 +270,7 @@ SH_EXPORT int ibv_query_gid(struct ibv_context *context, uint8_t port, int index
         errno = EINVAL;
         return -1;
     }
-    sh_device_gid(sh_context(context)->device->index, gid);
+    sh_context_gid(context, gid);
     return 0;
 }
 
@@ -254,7 +280,7 @@ static void device_gid_entry(struct ibv_context *context, struct ibv_gid_entry *
     struct ibv_gid_entry all;
 
     memset(&all, 0, sizeof(all));
-    sh_device_gid(sh_context(context)->device->index, &all.gid);
+    sh_context_gid(context, &all.gid);
     all.port_num = 1;
     all.gid_type = sh_settings.ethernet ? IBV_GID_TYPE_ROCE_V2 : IBV_GID_TYPE_IB;
     memset(entry, 0, size);

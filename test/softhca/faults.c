@@ -57,6 +57,23 @@ static void faults_event(sh_qp_t *qp)
                    element);
 }
 
+void sh_faults_move(sh_qp_t *qp)
+{
+    sh_context_t *context = sh_context(qp->super.context);
+    unsigned index        = context->device->index;
+    unsigned lid          = sh_context_lid(qp->super.context);
+
+    if ((sh_settings.faults.move_after == 0) ||
+        (qp->sq.count != sh_settings.faults.move_after + 1)) {
+        return;
+    }
+    lid = (lid + SH_MAX_DEVICES > UINT8_MAX) ? index + 1 : lid + SH_MAX_DEVICES;
+    __atomic_store_n(&context->lid, (uint16_t)lid, __ATOMIC_RELAXED);
+    sh_async_event(qp->super.context,
+                   sh_settings.ethernet ? IBV_EVENT_GID_CHANGE : IBV_EVENT_LID_CHANGE,
+                   (void *)1);
+}
+
 enum ibv_wc_status sh_faults_rc(sh_qp_t *qp)
 {
     ++qp->sq.count;
@@ -64,6 +81,7 @@ enum ibv_wc_status sh_faults_rc(sh_qp_t *qp)
         (qp->sq.count == sh_settings.faults.event_after + 1)) {
         faults_event(qp);
     }
+    sh_faults_move(qp);
     if (((sh_settings.faults.rc_kill_after != 0) &&
          (qp->sq.count > sh_settings.faults.rc_kill_after)) ||
         faults_hit(&qp->random, sh_settings.faults.rc_kill)) {

@@ -291,7 +291,17 @@ void sh_proc_settings(void);
 /*
  * device.c
  */
-void sh_device_gid(unsigned index, union ibv_gid *gid);
+/** The address of the port: on Ethernet the GID, which belongs to a LID that nobody sees. */
+void sh_context_gid(struct ibv_context *context, union ibv_gid *gid);
+
+/** @return The LID that an address leads to; 0: none. */
+uint16_t sh_device_lid_of(const struct ibv_ah_attr *ah);
+
+static inline uint16_t sh_context_lid(struct ibv_context *context)
+{
+    return __atomic_load_n(&sh_context(context)->lid, __ATOMIC_RELAXED);
+}
+
 void sh_query_device(unsigned index, struct ibv_device_attr *attr);
 int sh_query_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr,
                   size_t size);

@@ -206,8 +206,8 @@ static int requester_send(sh_qp_t *qp, sh_send_wqe_t *wqe, const sh_sge_t *list)
 
     msg.type           = SH_MSG_REQUEST;
     msg.opcode         = wqe->opcode;
-    msg.slid           = sh_context(qp->super.context)->lid;
-    msg.dlid           = qp->attr.ah_attr.dlid;
+    msg.slid           = sh_context_lid(qp->super.context);
+    msg.dlid           = sh_device_lid_of(&qp->attr.ah_attr);
     msg.src_qpn        = qp->super.qp_num;
     msg.dst_qpn        = qp->attr.dest_qp_num;
     msg.psn            = wqe->psn;
@@ -317,6 +317,8 @@ static int requester_next_ud(sh_qp_t *qp)
         return -1;
     }
     ++qp->sq.next;
+    ++qp->sq.count;
+    sh_faults_move(qp);
     sh_sq_complete_at(qp, IBV_WC_SUCCESS, gone);
     return 0;
 }

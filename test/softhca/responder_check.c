@@ -215,7 +215,8 @@ static int check_listens(const sh_qp_t *qp, const sh_msg_t *msg)
     return ((qp->super.state == IBV_QPS_RTR) || (qp->super.state == IBV_QPS_RTS) ||
             (qp->super.state == IBV_QPS_SQD)) &&
            (msg->src_qpn == qp->attr.dest_qp_num) &&
-           (sh_settings.ethernet || (msg->dlid == sh_context(qp->super.context)->lid));
+           (msg->dlid == sh_context_lid(qp->super.context)) &&
+           (msg->slid == sh_device_lid_of(&qp->attr.ah_attr));
 }
 
 /* Check the number of a request. @return 0 if it is its turn, 1 to answer, -1 to drop. */

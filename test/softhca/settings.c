@@ -229,7 +229,9 @@ static int settings_fault_word(const char *name, char *value)
     if ((value == NULL) || settings_number(value, settings_count, &number)) {
         return -1;
     }
-    if (!strcmp(name, "rc_kill_after")) {
+    if (!strcmp(name, "move_after")) {
+        sh_settings.faults.move_after = (uint64_t)number;
+    } else if (!strcmp(name, "rc_kill_after")) {
         sh_settings.faults.rc_kill_after = (uint64_t)number;
     } else if (!strcmp(name, "rc_status") && (number > IBV_WC_SUCCESS) &&
                (number <= IBV_WC_GENERAL_ERR)) {

@@ -39,6 +39,7 @@ typedef struct sh_settings {
         uint64_t rc_kill_after; /* work requests of a QP; 0: never */
         uint64_t event_after;   /* likewise, until an event is raised */
         unsigned event;         /* which: enum ibv_event_type */
+        uint64_t move_after;    /* likewise, until the port has another address */
         double rc_kill;
         unsigned rc_status; /* enum ibv_wc_status of a killed QP's work request */
         double rnr;

@@ -34,34 +34,15 @@ typedef struct ud_datagram {
     };
 } ud_datagram_t;
 
-/* Where a datagram goes: IB by its LID, RoCE by its GID. */
-static uint16_t ud_dlid(const struct ibv_ah_attr *ah)
-{
-    union ibv_gid gid;
-    unsigned i;
-
-    if (!sh_settings.ethernet) {
-        return ah->dlid;
-    }
-    for (i = 0; i < sh_settings.num_devices; ++i) {
-        sh_device_gid(i, &gid);
-        if (!memcmp(&gid, &ah->grh.dgid, sizeof(gid))) {
-            return (uint16_t)(i + 1);
-        }
-    }
-    return 0;
-}
-
 void sh_ud_header(const sh_qp_t *qp, const sh_send_wqe_t *wqe, sh_msg_t *msg)
 {
-    sh_context_t *context = sh_context(qp->super.context);
     union ibv_gid gid;
 
     memset(msg, 0, sizeof(*msg));
     msg->type    = SH_MSG_DATAGRAM;
     msg->opcode  = wqe->opcode;
-    msg->slid    = context->lid;
-    msg->dlid    = ud_dlid(&wqe->ah);
+    msg->slid    = sh_context_lid(qp->super.context);
+    msg->dlid    = sh_device_lid_of(&wqe->ah);
     msg->src_qpn = qp->super.qp_num;
     msg->epoch   = qp->sq.epoch;
     msg->dst_qpn = wqe->remote_qpn;
@@ -79,7 +60,7 @@ void sh_ud_header(const sh_qp_t *qp, const sh_send_wqe_t *wqe, sh_msg_t *msg)
     if (wqe->ah.is_global) {
         msg->flags |= SH_MSG_GLOBAL;
         msg->hop_limit = wqe->ah.grh.hop_limit;
-        sh_device_gid(context->device->index, &gid);
+        sh_context_gid(qp->super.context, &gid);
         memcpy(msg->sgid, &gid, sizeof(msg->sgid));
         memcpy(msg->dgid, &wqe->ah.grh.dgid, sizeof(msg->dgid));
     }
@@ -211,7 +192,8 @@ static int ud_may_change(void)
 
 int sh_ud_is_faulty(void)
 {
-    return ud_may_change() || (sh_settings.faults.ud_lose != 0);
+    return ud_may_change() || (sh_settings.faults.ud_lose != 0) ||
+           (sh_settings.faults.move_after != 0);
 }
 
 /* A ring that is full is waited for before the datagram takes its turn on the link and meets its
@@ -325,7 +307,7 @@ static int ud_is_wanted(const sh_qp_t *qp, const sh_msg_t *msg)
 {
     return (qp->super.qp_type == IBV_QPT_UD) && (qp->super.state >= IBV_QPS_RTR) &&
            (qp->super.state != IBV_QPS_ERR) && (msg->qkey == qp->attr.qkey) &&
-           (msg->dlid == sh_context(qp->super.context)->lid) &&
+           (msg->dlid == sh_context_lid(qp->super.context)) &&
            (msg->length <= sh_settings.mtu) && ud_is_whole(msg);
 }
 

@@ -225,6 +225,74 @@ TEST_F(test_softhca_fault, event)
     }
 }
 
+/* A port that moves: it says so, is not found at its old address, and is at the new one. */
+TEST_F(test_softhca_fault, move)
+{
+    for (const char *layer : {"infiniband", "ethernet", "ethernet_ipv4"}) {
+        SCOPED_TRACE(layer);
+        set("SOFTHCA_LINK_LAYER", layer);
+        set("SOFTHCA_FAULTS", "move_after=2");
+        bool is_ib = (std::string(layer) == "infiniband");
+        node_params params;
+
+        params.type = IBV_QPT_UD;
+        node a(params), b(params);
+        connect(a, b);
+        node_address before     = a.address();
+        struct ibv_ah_attr to_b = path_to(b.address()), to_old = path_to(before);
+        struct ibv_ah *ah          = ibv_create_ah(a.pd, &to_b);
+        struct ibv_ah *old         = ibv_create_ah(b.pd, &to_old);
+        softhca_counters_t counted = counters();
+
+        for (uint64_t i = 0; i < 3; ++i) {
+            EXPECT_TRUE(a.no_event());
+            ASSERT_EQ(0, b.recv(0, 100, i));
+            ASSERT_EQ(0, a.datagram(ah, b.qp->qp_num, 0, 8));
+            EXPECT_EQ(IBV_WC_SUCCESS, a.wait().status);
+            EXPECT_EQ(IBV_WC_SUCCESS, b.wait().status);
+        }
+        a.expect_event(is_ib ? IBV_EVENT_LID_CHANGE : IBV_EVENT_GID_CHANGE);
+        node_address after = a.address();
+        EXPECT_EQ(is_ib, before.lid != after.lid);
+        EXPECT_EQ(is_ib, !memcmp(&before.gid, &after.gid, sizeof(after.gid)));
+
+        struct ibv_ah_attr to_new = path_to(after);
+        struct ibv_ah *found      = ibv_create_ah(b.pd, &to_new);
+        ASSERT_EQ(0, a.recv(0, 100));
+        ASSERT_EQ(0, b.datagram(old, a.qp->qp_num, 0, 8));
+        EXPECT_EQ(IBV_WC_SUCCESS, b.wait().status);
+        EXPECT_TRUE(a.quiet());
+        EXPECT_EQ(counted.ud_drops + 1, counters().ud_drops);
+        ASSERT_EQ(0, b.datagram(found, a.qp->qp_num, 0, 8));
+        EXPECT_EQ(IBV_WC_SUCCESS, b.wait().status);
+        EXPECT_EQ(IBV_WC_SUCCESS, a.wait().status);
+        for (struct ibv_ah *each : {ah, old, found}) {
+            EXPECT_EQ(0, ibv_destroy_ah(each));
+        }
+    }
+    set("SOFTHCA_LINK_LAYER", "infiniband");
+}
+
+/* ... also for queue pairs that are connected, and what these send from it is not taken, either. */
+TEST_F(test_softhca_fault, move_of_a_connection)
+{
+    set("SOFTHCA_FAULTS", "move_after=2");
+    softhca_counters_t before = counters();
+    node a, b;
+
+    connect(a, b);
+    for (uint64_t i = 0; i < 2; ++i) {
+        ASSERT_EQ(0, a.rdma(IBV_WR_RDMA_WRITE, 0, 8, b.address(), 0, i));
+        EXPECT_EQ(IBV_WC_SUCCESS, a.wait().status);
+    }
+    ASSERT_EQ(0, a.rdma(IBV_WR_RDMA_WRITE, 0, 8, b.address(), 0));
+    ASSERT_EQ(0, b.rdma(IBV_WR_RDMA_WRITE, 0, 8, a.address(), 0));
+    EXPECT_EQ(IBV_WC_RETRY_EXC_ERR, a.wait().status);
+    EXPECT_EQ(IBV_WC_RETRY_EXC_ERR, b.wait().status);
+    EXPECT_GT(counters().retries, before.retries);
+    a.expect_event(IBV_EVENT_LID_CHANGE);
+}
+
 /* Refused many times, everything comes in the end, and in order. */
 TEST_F(test_softhca_fault, rnr_storm)
 {
