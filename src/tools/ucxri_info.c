@@ -125,7 +125,7 @@ static void print_verbs(void)
     } else {
         printf("verbs            %s:%u, %s, GID index %u\n",
                ri_verbs.get_device_name(device->context->device), device->port,
-               links[device->link], device->gid_index);
+               links[device->address.link], device->address.gid_index);
         print_peers(device);
         ri_ib_device_put(device);
     }

@@ -367,8 +367,9 @@ void ri_worker_housekeeping(ri_worker_t *worker)
     }
     ri_gone_check(worker);
     ri_planes_check_idle(worker);
-    if (worker->ud != NULL) {
+    if ((worker->rdma != NULL) || (worker->ud != NULL)) {
         ri_rdma_progress(worker);
+        ri_rtr_message_progress(worker);
     }
 }
 

@@ -89,6 +89,9 @@ void ri_planes_handle_rdma_ack(ri_worker_t *worker, ri_conn_t *conn,
  * ends within the call. There may be another one later. */
 void ri_planes_rdma_failed(ri_worker_t *worker, ri_peer_t *peer);
 
+/** As that, for all ways that have stopped working by themselves, without anybody noticing. */
+void ri_planes_rdma_check(ri_worker_t *worker);
+
 /** Tell those peers that this side has given up its end of their way, as it has failed. */
 void ri_planes_tell_gone(ri_worker_t *worker);
 

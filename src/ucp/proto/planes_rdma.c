@@ -134,6 +134,33 @@ void ri_planes_rdma_failed(ri_worker_t *worker, ri_peer_t *peer)
     }
 }
 
+/* @return A peer whose way has failed without anybody noticing, or NULL. */
+static ri_peer_t *way_find_failed(ri_worker_t *worker)
+{
+    ri_peer_t *peer;
+
+    ucs_list_for_each(peer, &worker->ways, way_link) {
+        if (peer->rdma_ep->plane->ops->check(peer->rdma_ep) != UCS_OK) {
+            return peer;
+        }
+    }
+    return NULL;
+}
+
+void ri_planes_rdma_check(ri_worker_t *worker)
+{
+    unsigned failures = ((worker->rdma != NULL) ? worker->rdma->failures : 0) +
+                        ((worker->ud != NULL) ? worker->ud->failures : 0);
+    ri_peer_t *peer;
+
+    if (ri_unlikely(failures != worker->rdma_failures)) {
+        worker->rdma_failures = failures;
+        while ((peer = way_find_failed(worker)) != NULL) {
+            ri_planes_rdma_failed(worker, peer);
+        }
+    }
+}
+
 /* Tell the peer that this end is gone, unless another way follows, which tells as much. */
 static void way_tell_gone(ri_peer_t *peer)
 {

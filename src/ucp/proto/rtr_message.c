@@ -247,31 +247,9 @@ static unsigned message_take_all(ri_worker_t *worker)
     return count;
 }
 
-/* @return A peer whose way has failed without anybody noticing, or NULL. */
-static ri_peer_t *message_find_failed(ri_worker_t *worker)
-{
-    ri_stream_t *stream;
-
-    ucs_list_for_each(stream, &worker->streams, list) {
-        if ((ri_rdma_way(stream->peer) != NULL) &&
-            (stream->peer->rdma_ep->plane->ops->check(stream->peer->rdma_ep) != UCS_OK)) {
-            return stream->peer;
-        }
-    }
-    return NULL;
-}
-
 unsigned ri_rtr_message_progress(ri_worker_t *worker)
 {
-    ri_peer_t *peer;
-
-    if ((worker->rdma != NULL) &&
-        ri_unlikely(worker->rdma->failures != worker->rdma_failures)) {
-        worker->rdma_failures = worker->rdma->failures;
-        while ((peer = message_find_failed(worker)) != NULL) {
-            ri_planes_rdma_failed(worker, peer);
-        }
-    }
+    ri_planes_rdma_check(worker);
     if (ri_unlikely(worker->num_revoking > 0)) {
         ri_rtr_message_check_asked(worker);
     }

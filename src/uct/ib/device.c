@@ -3,9 +3,9 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "device.h"
+#include "device_address.h"
 #include "device_events.h"
 #include "device_filter.h"
-#include "device_link.h"
 
 #if HAVE_VERBS
 
@@ -29,91 +29,12 @@
 /* Datagrams need windows of some pieces. */
 #define DEVICE_WR_MIN 4
 
-/* The first LID that stands for a group of ports. */
-#define DEVICE_LID_MULTICAST 0xc000
-
 /* Guards what follows. */
 static pthread_mutex_t device_lock = PTHREAD_MUTEX_INITIALIZER;
 static ri_ib_device_t *device_shared;
 static unsigned device_users;
 static int device_warned; /* that those of the user's choice do not exist */
 static int device_short;  /* one was left out for its queues */
-
-static int device_gid_is_zero(const union ibv_gid *gid)
-{
-    static const union ibv_gid zero;
-
-    return memcmp(gid, &zero, sizeof(zero)) == 0;
-}
-
-int ri_ib_gid_is_ipv4(const union ibv_gid *gid)
-{
-    static const uint8_t prefix[12] = {[10] = 0xff, [11] = 0xff};
-
-    return memcmp(gid->raw, prefix, sizeof(prefix)) == 0;
-}
-
-static int device_gid_is_link_local(const union ibv_gid *gid)
-{
-    return (gid->raw[0] == 0xfe) && ((gid->raw[1] & 0xc0) == 0x80);
-}
-
-/* @return Whether there is an entry in the port's table. */
-static int device_gid_query(const ri_ib_device_t *device, unsigned index,
-                            union ibv_gid *gid, ri_ib_link_t *link)
-{
-    struct ibv_gid_entry entry;
-
-    if (ri_verbs.query_gid_ex == NULL) {
-        *link = RI_IB_LINK_ROCE;
-        return (ri_verbs.query_gid(device->context, device->port, index, gid) == 0) &&
-               !device_gid_is_zero(gid);
-    }
-    memset(&entry, 0, sizeof(entry));
-    if (ri_verbs.query_gid_ex(device->context, device->port, index, &entry, 0,
-                              sizeof(entry)) != 0) {
-        return 0;
-    }
-    *gid  = entry.gid;
-    *link = (entry.gid_type == IBV_GID_TYPE_ROCE_V2) ? RI_IB_LINK_ROCE_V2 :
-                                                       RI_IB_LINK_ROCE_V1;
-    return !device_gid_is_zero(gid);
-}
-
-/* How good an entry is: RoCE v2 is routed, and an IPv4 address is one that a person gave. */
-static int device_gid_rank(const union ibv_gid *gid, ri_ib_link_t link)
-{
-    int rank = (link == RI_IB_LINK_ROCE_V2) ? 4 : 1;
-
-    if (ri_ib_gid_is_ipv4(gid)) {
-        return rank + 2;
-    }
-    return rank + !device_gid_is_link_local(gid);
-}
-
-/* Choose the address of a RoCE port. @return Whether it has one. */
-static int device_choose_gid(ri_ib_device_t *device, int table_length)
-{
-    int best = 0, given = ri_config.ib_gid_index != UCS_ULUNITS_AUTO;
-    union ibv_gid gid;
-    ri_ib_link_t link;
-    int i, rank;
-
-    for (i = 0; i < ri_min(table_length, UINT8_MAX + 1); ++i) {
-        if ((given && ((size_t)i != ri_config.ib_gid_index)) ||
-            !device_gid_query(device, i, &gid, &link)) {
-            continue;
-        }
-        rank = device_gid_rank(&gid, link);
-        if (rank > best) {
-            best              = rank;
-            device->gid       = gid;
-            device->gid_index = i;
-            device->link      = link;
-        }
-    }
-    return best > 0;
-}
 
 /* How fast a port is, in Mb/s; 0: not known. */
 static unsigned device_rate(const struct ibv_port_attr *attr)
@@ -140,26 +61,12 @@ static int device_set_port(ri_ib_device_t *device, const struct ibv_port_attr *a
     }
     device->rate        = device_rate(attr);
     device->mtu         = attr->active_mtu;
-    device->lid         = attr->lid;
     device->max_message = ri_min(attr->max_msg_sz, DEVICE_MESSAGE_MAX);
     if (device->max_message == 0) {
         device->max_message = DEVICE_MESSAGE_MAX;
     }
-    if (attr->link_layer == IBV_LINK_LAYER_ETHERNET) {
-        return device_choose_gid(device, attr->gid_tbl_len) &&
-               ri_ib_device_set_marks(device, attr->pkey_tbl_len);
-    }
-
-    /* The GID tells the subnet; it goes into no packet. So ports without a LID of their own, as
-     * some that are shared by virtual machines, are of no use. */
-    if (attr->flags & IBV_QPF_GRH_REQUIRED) {
-        return 0;
-    }
-    device->link      = RI_IB_LINK_INFINIBAND;
-    device->gid_index = (ri_config.ib_gid_index < UINT8_MAX) ? ri_config.ib_gid_index : 0;
-    return (attr->lid != 0) && ri_ib_device_set_marks(device, attr->pkey_tbl_len) &&
-           (ri_verbs.query_gid(device->context, device->port, device->gid_index,
-                               &device->gid) == 0);
+    memset(&device->address, 0, sizeof(device->address));
+    return ri_ib_address_query(device, attr, &device->address);
 }
 
 /* With the lock held, as all that chooses. */
@@ -342,7 +249,7 @@ static ri_ib_device_t *device_open(struct ibv_device *ibv_device,
     }
     ri_ib_events_open(device);
     ri_debug("verbs device %s:%u, gid index %u", ri_verbs.get_device_name(ibv_device),
-             device->port, device->gid_index);
+             device->port, device->address.gid_index);
     return device;
 
 err_close:
@@ -524,23 +431,6 @@ void ri_ib_device_put(ri_ib_device_t *device)
         device_close(device);
     }
     pthread_mutex_unlock(&device_lock);
-}
-
-int ri_ib_device_reaches(const ri_ib_device_t *device, unsigned link, uint16_t lid,
-                         const union ibv_gid *gid)
-{
-    if (device->link == RI_IB_LINK_INFINIBAND) {
-        return (link == RI_IB_LINK_INFINIBAND) && (lid != 0) &&
-               (lid < DEVICE_LID_MULTICAST) &&
-               (gid->global.subnet_prefix == device->gid.global.subnet_prefix);
-    }
-    if ((link <= RI_IB_LINK_INFINIBAND) || (link >= RI_IB_LINK_LAST)) {
-        return 0;
-    }
-    return ((link == RI_IB_LINK_ROCE) || (device->link == RI_IB_LINK_ROCE) ||
-            (link == device->link)) &&
-           (gid->raw[0] != 0xff) && !device_gid_is_zero(gid) && /* a group, nobody */
-           (ri_ib_gid_is_ipv4(gid) == ri_ib_gid_is_ipv4(&device->gid));
 }
 
 ucs_status_t ri_ib_device_reg(ri_ib_device_t *device, void *address, size_t length,

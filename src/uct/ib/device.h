@@ -34,6 +34,20 @@ typedef enum ri_ib_link {
     RI_IB_LINK_LAST
 } ri_ib_link_t;
 
+/* Where a port is in its network (device_address.h), and how its packets are marked
+ * (device_link.h). */
+typedef struct ri_ib_address {
+    ri_ib_link_t link;
+    uint16_t lid; /* InfiniBand */
+    union ibv_gid gid;
+    uint8_t gid_index;
+    uint16_t pkey; /* 0: not known */
+    uint16_t pkey_index;
+    uint8_t sl;
+    uint8_t traffic_class;
+    unsigned moves; /* how often it has changed */
+} ri_ib_address_t;
+
 /* Events of a device that are kept for those who have not seen them. */
 #define RI_IB_EVENTS_KEPT 64u
 
@@ -55,7 +69,12 @@ typedef struct ri_ib_events {
 /* What a plane has seen of it. */
 typedef struct ri_ib_events_seen {
     unsigned count;
-    unsigned calls; /* since the latest look */
+    unsigned moves; /* of the address */
+    unsigned calls; /* to come, until the time is looked at */
+    unsigned step;  /* so many there were from the latest time on */
+    unsigned total; /* calls since the latest look */
+    double ticked;  /* when the time was looked at */
+    double looked;
     int fatal_told; /* that the device has failed */
 } ri_ib_events_seen_t;
 
@@ -66,16 +85,10 @@ typedef struct ri_ib_device {
     uint8_t port;
 
     /* Of the port: */
-    ri_ib_link_t link;
     unsigned rate;   /* Mb/s, 0: not known */
     unsigned equals; /* other ports that could have been chosen as well */
     enum ibv_mtu mtu;
-    uint16_t lid; /* InfiniBand */
-    union ibv_gid gid;
-    uint8_t gid_index;
-    uint16_t pkey_index; /* see device_link.h, as the next two */
-    uint8_t sl;
-    uint8_t traffic_class;
+    ri_ib_address_t address; /* see ri_ib_device_address() */
 
     /* What it can do: */
     uint32_t max_message; /* bytes of a work request */
@@ -103,13 +116,6 @@ static inline const char *ri_ib_memory_hint(int error)
 {
     return (error == ENOMEM) ? "; see ulimit -l" : "";
 }
-
-/** @return Whether it is an IPv4 address in the form of IPv6. */
-int ri_ib_gid_is_ipv4(const union ibv_gid *gid);
-
-/** @return Whether a remote port of this kind and GID can be reached. */
-int ri_ib_device_reaches(const ri_ib_device_t *device, unsigned link, uint16_t lid,
-                         const union ibv_gid *gid);
 
 /**
  * Have memory registered.

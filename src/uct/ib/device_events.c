@@ -3,10 +3,12 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "device_events.h"
+#include "device_address.h"
 
 #if HAVE_VERBS
 
 #include "../../ucp/core/log.h"
+#include "../../ucp/core/worker.h" /* ri_time() */
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -14,6 +16,14 @@
 
 /* Events of any kind that one look takes: a device at fault must not keep the process busy. */
 #define EVENTS_BATCH 256
+
+/* In seconds: from one look to the next of a program that calls progress seldom, and from when on it
+ * does. */
+#define EVENTS_INTERVAL 0.1
+#define EVENTS_SELDOM   0.01
+
+/* Calls from one look at the time to the next, unless they are seldom. */
+#define EVENTS_STEP 64
 
 void ri_ib_events_open(ri_ib_device_t *device)
 {
@@ -25,6 +35,14 @@ void ri_ib_events_open(ri_ib_device_t *device)
     pthread_mutex_init(&device->events.lock, NULL);
     device->events.is_open = (flags >= 0) &&
                              (fcntl(fd, F_SETFL, flags | O_NONBLOCK) == 0);
+}
+
+/* @return Whether an event may mean that a port has another address. */
+static int events_is_of_address(enum ibv_event_type type)
+{
+    return (type == IBV_EVENT_LID_CHANGE) || (type == IBV_EVENT_GID_CHANGE) ||
+           (type == IBV_EVENT_PKEY_CHANGE) || (type == IBV_EVENT_CLIENT_REREGISTER) ||
+           (type == IBV_EVENT_SM_CHANGE) || (type == IBV_EVENT_PORT_ACTIVE);
 }
 
 /* Keep what a plane has to know. @a what stays with the device until it is acknowledged. */
@@ -66,22 +84,35 @@ static void events_note(ri_ib_device_t *device, const struct ibv_async_event *wh
 static void events_read(ri_ib_device_t *device)
 {
     struct ibv_async_event what;
-    int i;
+    int i, is_of_address = 0;
 
     for (i = 0; (i < EVENTS_BATCH) && device->events.is_open; ++i) {
         if (ri_verbs.get_async_event(device->context, &what) != 0) {
-            return;
+            break;
         }
         events_note(device, &what);
+        is_of_address |= events_is_of_address(what.event_type) &&
+                         (what.element.port_num == device->port);
         ri_verbs.ack_async_event(&what);
     }
+    if (is_of_address) {
+        ri_ib_address_update(device);
+    }
+}
+
+static void events_seen_looked(ri_ib_events_seen_t *seen)
+{
+    seen->calls = seen->step = 1;
+    seen->total              = 0;
+    seen->ticked = seen->looked = ri_time();
 }
 
 void ri_ib_events_start(ri_ib_device_t *device, ri_ib_events_seen_t *seen)
 {
+    events_seen_looked(seen);
     pthread_mutex_lock(&device->events.lock);
     seen->count      = device->events.count;
-    seen->calls      = 0;
+    seen->moves      = device->address.moves;
     seen->fatal_told = 0;
     pthread_mutex_unlock(&device->events.lock);
 }
@@ -90,31 +121,52 @@ void ri_ib_events_look(ri_ib_device_t *device, ri_ib_events_seen_t *seen,
                        void (*func)(void *arg, const ri_ib_event_t *event), void *arg)
 {
     static const ri_ib_event_t fatal = {.type = IBV_EVENT_DEVICE_FATAL};
+    static const ri_ib_event_t moved = {.type = IBV_EVENT_LID_CHANGE};
     ri_ib_event_t news[RI_IB_EVENTS_KEPT];
     ri_ib_events_t *events = &device->events;
     unsigned i, count;
-    int is_fatal;
+    int is_fatal, is_moved;
 
-    seen->calls = 0;
+    events_seen_looked(seen);
     pthread_mutex_lock(&events->lock);
     events_read(device);
     count = ri_min(events->count - seen->count, (unsigned)RI_IB_EVENTS_KEPT);
     for (i = 0; i < count; ++i) {
         news[i] = events->ring[(events->count - count + i) % RI_IB_EVENTS_KEPT];
     }
-    seen->count = events->count;
+    is_moved    = (device->address.moves != seen->moves);
     is_fatal    = events->is_fatal;
+    seen->count = events->count;
+    seen->moves = device->address.moves;
     pthread_mutex_unlock(&events->lock);
 
     if (is_fatal && !seen->fatal_told) {
         seen->fatal_told = 1;
         func(arg, &fatal);
+    } else if (is_moved) {
+        func(arg, &moved);
     }
     for (i = 0; i < count; ++i) {
         if ((news[i].qp != 0) || (news[i].cq != NULL)) {
             func(arg, &news[i]);
         }
     }
+}
+
+void ri_ib_events_tick(ri_ib_device_t *device, ri_ib_events_seen_t *seen,
+                       void (*func)(void *arg, const ri_ib_event_t *event), void *arg)
+{
+    double now = ri_time();
+
+    seen->total += seen->step;
+    if ((seen->total + EVENTS_STEP > RI_IB_EVENTS_CALLS) ||
+        (now - seen->looked >= EVENTS_INTERVAL)) {
+        ri_ib_events_look(device, seen, func, arg);
+        return;
+    }
+    seen->step   = (now - seen->ticked >= EVENTS_SELDOM) ? 1 : EVENTS_STEP;
+    seen->calls  = seen->step;
+    seen->ticked = now;
 }
 
 int ri_ib_events_is_fatal(ri_ib_device_t *device)

@@ -13,7 +13,8 @@
 
 #if HAVE_VERBS
 
-/* Calls of a plane's progress from one look to the next: it costs a call of the system. */
+/* Calls of a plane's progress from one look to the next, at most: it costs a call of the system. A
+ * program that calls progress seldom would wait for long, so the time counts, too. */
 #define RI_IB_EVENTS_CALLS 4096u
 
 /** Let the device be asked without waiting. */
@@ -25,11 +26,16 @@ void ri_ib_events_start(ri_ib_device_t *device, ri_ib_events_seen_t *seen);
 /**
  * Read what the device has told, and call @a func for each event that the plane has not seen. If
  * there were too many the oldest are left out: work requests fail sooner or later, too. That the
- * device has failed is never left out, and is told once.
+ * device has failed is never left out, and is told once. So is that its port has another address: as
+ * IBV_EVENT_LID_CHANGE, whatever has changed.
  *
  * @param arg  For @a func.
  */
 void ri_ib_events_look(ri_ib_device_t *device, ri_ib_events_seen_t *seen,
+                       void (*func)(void *arg, const ri_ib_event_t *event), void *arg);
+
+/** As that, if it is time to. */
+void ri_ib_events_tick(ri_ib_device_t *device, ri_ib_events_seen_t *seen,
                        void (*func)(void *arg, const ri_ib_event_t *event), void *arg);
 
 /** Read what the device has told. @return Whether it has failed. */
@@ -64,8 +70,8 @@ static inline void ri_ib_events_progress(ri_ib_device_t *device,
                                          void (*func)(void *, const ri_ib_event_t *),
                                          void *arg)
 {
-    if (ri_unlikely(++seen->calls >= RI_IB_EVENTS_CALLS)) {
-        ri_ib_events_look(device, seen, func, arg);
+    if (ri_unlikely(--seen->calls == 0)) {
+        ri_ib_events_tick(device, seen, func, arg);
     }
 }
 

@@ -22,67 +22,96 @@
 /* What networks of RoCE v2 that have been set up for UCX expect: its own default. */
 #define LINK_ROCE_V2_CLASS 106
 
+/* @return The P_Key at a place of the port's table; 0: none. */
+static unsigned link_get_pkey(const ri_ib_device_t *device, unsigned index)
+{
+    __be16 entry;
+
+    if (ri_verbs.query_pkey(device->context, device->port, index, &entry) != 0) {
+        return 0;
+    }
+    return (ntohs(entry) & LINK_PKEY_NUMBER) ? ntohs(entry) : 0;
+}
+
+/* @return Whether the P_Key of an address is in the table, at its place then. */
+static int link_keeps_pkey(const ri_ib_device_t *device, unsigned table_length,
+                           ri_ib_address_t *address)
+{
+    unsigned i;
+
+    if ((address->pkey == 0) ||
+        (link_get_pkey(device, address->pkey_index) == address->pkey)) {
+        return address->pkey != 0;
+    }
+    for (i = 0; (i < table_length) && (i <= UINT16_MAX); ++i) {
+        if (link_get_pkey(device, i) == address->pkey) {
+            address->pkey_index = i;
+            return 1;
+        }
+    }
+    return 0;
+}
+
 /* An entry is taken if it is the one that was asked for; without that, the first full member's. Two
  * limited members do not hear each other, so of one number the full member's is taken, too, and the
  * limited one if there is no other. */
-static int link_find_pkey(ri_ib_device_t *device, unsigned table_length)
+static int link_find_pkey(const ri_ib_device_t *device, unsigned table_length,
+                          ri_ib_address_t *address)
 {
-    int wanted  = ri_config.ib_pkey_value;
-    int limited = 0; /* one has been found */
+    unsigned wanted = ri_config.ib_pkey_value;
     unsigned i, pkey;
-    __be16 entry;
 
-    device->pkey_index = 0;
     if (ri_verbs.query_pkey == NULL) {
         return wanted == 0;
     }
+    if (link_keeps_pkey(device, table_length, address)) {
+        return 1;
+    }
+    address->pkey       = 0;
+    address->pkey_index = 0;
     for (i = 0; (i < table_length) && (i <= UINT16_MAX); ++i) {
-        if (ri_verbs.query_pkey(device->context, device->port, i, &entry) != 0) {
+        pkey = link_get_pkey(device, i);
+        if ((pkey == 0) || ((wanted != 0) && ((pkey & LINK_PKEY_NUMBER) != wanted))) {
             continue;
         }
-        pkey = ntohs(entry);
-        if (((pkey & LINK_PKEY_NUMBER) == 0) ||
-            ((wanted != 0) && ((pkey & LINK_PKEY_NUMBER) != (unsigned)wanted))) {
-            continue;
+        if ((pkey & LINK_PKEY_FULL) || ((wanted != 0) && (address->pkey == 0))) {
+            address->pkey       = pkey;
+            address->pkey_index = i;
         }
         if (pkey & LINK_PKEY_FULL) {
-            device->pkey_index = i;
             return 1;
         }
-        if ((wanted != 0) && !limited) {
-            device->pkey_index = i;
-            limited            = 1;
-        }
     }
-    return (wanted == 0) || limited;
+    return (wanted == 0) || (address->pkey != 0);
 }
 
 /* Priorities of Ethernet are fewer than service levels: devices take the low bits. */
-static void link_limit_sl(ri_ib_device_t *device)
+static void link_limit_sl(ri_ib_address_t *address)
 {
     static atomic_flag warned = ATOMIC_FLAG_INIT;
 
-    if ((device->link == RI_IB_LINK_INFINIBAND) || (device->sl <= LINK_ROCE_SL_MAX)) {
+    if ((address->link == RI_IB_LINK_INFINIBAND) || (address->sl <= LINK_ROCE_SL_MAX)) {
         return;
     }
     if (!atomic_flag_test_and_set(&warned)) {
-        ri_warn("UCXRI_IB_SL=%u: RoCE has priorities up to %u, %u is used", device->sl,
-                LINK_ROCE_SL_MAX, device->sl & LINK_ROCE_SL_MAX);
+        ri_warn("UCXRI_IB_SL=%u: RoCE has priorities up to %u, %u is used", address->sl,
+                LINK_ROCE_SL_MAX, address->sl & LINK_ROCE_SL_MAX);
     }
-    device->sl &= LINK_ROCE_SL_MAX;
+    address->sl &= LINK_ROCE_SL_MAX;
 }
 
-int ri_ib_device_set_marks(ri_ib_device_t *device, unsigned table_length)
+int ri_ib_device_set_marks(const ri_ib_device_t *device, unsigned table_length,
+                           ri_ib_address_t *address)
 {
-    int is_v2 = (device->link == RI_IB_LINK_ROCE_V2);
+    int is_v2 = (address->link == RI_IB_LINK_ROCE_V2);
 
-    device->sl = (ri_config.ib_sl == UCS_ULUNITS_AUTO) ? 0 : ri_config.ib_sl;
-    link_limit_sl(device);
-    device->traffic_class = (ri_config.ib_traffic_class != UCS_ULUNITS_AUTO) ?
-                                    ri_config.ib_traffic_class :
-                            is_v2 ? LINK_ROCE_V2_CLASS :
-                                    0;
-    if (!link_find_pkey(device, table_length)) {
+    address->sl = (ri_config.ib_sl == UCS_ULUNITS_AUTO) ? 0 : ri_config.ib_sl;
+    link_limit_sl(address);
+    address->traffic_class = (ri_config.ib_traffic_class != UCS_ULUNITS_AUTO) ?
+                                     ri_config.ib_traffic_class :
+                             is_v2 ? LINK_ROCE_V2_CLASS :
+                                     0;
+    if (!link_find_pkey(device, table_length, address)) {
         ri_info("%s:%u has no P_Key of number 0x%x (UCXRI_IB_PKEY)",
                 ri_verbs.get_device_name(device->context->device), device->port,
                 ri_config.ib_pkey_value);
@@ -91,11 +120,11 @@ int ri_ib_device_set_marks(ri_ib_device_t *device, unsigned table_length)
     return 1;
 }
 
-void ri_ib_device_mark(const ri_ib_device_t *device, struct ibv_ah_attr *attr)
+void ri_ib_device_mark(const ri_ib_address_t *address, struct ibv_ah_attr *attr)
 {
-    attr->sl = device->sl;
+    attr->sl = address->sl;
     if (attr->is_global) { /* else no packet has room for it */
-        attr->grh.traffic_class = device->traffic_class;
+        attr->grh.traffic_class = address->traffic_class;
     }
 }
 

@@ -12,16 +12,18 @@
 #if HAVE_VERBS
 
 /**
- * Set what UCXRI_IB_PKEY, _SL and _TRAFFIC_CLASS say of the port of a device, whose link is known.
+ * Set what UCXRI_IB_PKEY, _SL and _TRAFFIC_CLASS say of the port of a device.
  *
  * @param table_length  Of its table of P_Keys.
+ * @param address       Whose link is known.
  *
  * @return 0 if the port is not in that partition.
  */
-int ri_ib_device_set_marks(ri_ib_device_t *device, unsigned table_length);
+int ri_ib_device_set_marks(const ri_ib_device_t *device, unsigned table_length,
+                           ri_ib_address_t *address);
 
-/** Mark what goes by an address vector, whose other fields are set. */
-void ri_ib_device_mark(const ri_ib_device_t *device, struct ibv_ah_attr *attr);
+/** Mark what goes from an address by an address vector, whose other fields are set. */
+void ri_ib_device_mark(const ri_ib_address_t *address, struct ibv_ah_attr *attr);
 
 #endif
 

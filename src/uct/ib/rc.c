@@ -6,6 +6,7 @@
 
 #if HAVE_VERBS
 
+#include "device_address.h"
 #include "device_events.h"
 #include "device_link.h"
 #include "footprint.h"
@@ -147,7 +148,7 @@ static struct ibv_qp *rc_qp_create(ri_rc_plane_t *plane, unsigned *max_inline_p)
     };
     struct ibv_qp_attr attr = {
             .qp_state        = IBV_QPS_INIT,
-            .pkey_index      = plane->device->pkey_index,
+            .pkey_index      = ri_ib_device_address(plane->device).pkey_index,
             .port_num        = plane->device->port,
             .qp_access_flags = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE,
     };
@@ -176,7 +177,8 @@ static ucs_status_t rc_prepare(ri_plane_t *super, ri_plane_ep_t **ep_p)
     ri_rc_plane_t *plane = ri_container_of(super, ri_rc_plane_t, super);
     ri_rc_ep_t *ep;
 
-    if (plane->is_broken) {
+    /* What it has told must be known: the address, for one, is told to the peer next. */
+    if (plane->is_broken || ri_ib_events_is_fatal(plane->device)) {
         return UCS_ERR_UNREACHABLE;
     }
     ep = calloc(1, sizeof(*ep));
@@ -188,7 +190,8 @@ static ucs_status_t rc_prepare(ri_plane_t *super, ri_plane_ep_t **ep_p)
         free(ep);
         return UCS_ERR_NO_MEMORY;
     }
-    ep->qp = rc_qp_create(plane, &ep->max_inline);
+    ep->moves = ri_ib_device_address(plane->device).moves;
+    ep->qp    = rc_qp_create(plane, &ep->max_inline);
     if (ep->qp == NULL) {
         ri_id_free(&plane->ids, ep->id);
         free(ep);
@@ -208,20 +211,20 @@ static ucs_status_t rc_prepare(ri_plane_t *super, ri_plane_ep_t **ep_p)
 
 static size_t rc_ep_address(ri_plane_ep_t *super, void *address_p)
 {
-    const ri_rc_ep_t *ep = ri_container_of(super, ri_rc_ep_t, super);
-    const ri_ib_device_t *device =
-            ri_container_of(super->plane, ri_rc_plane_t, super)->device;
+    const ri_rc_ep_t *ep    = ri_container_of(super, ri_rc_ep_t, super);
+    ri_ib_device_t *device  = ri_container_of(super->plane, ri_rc_plane_t, super)->device;
+    ri_ib_address_t local   = ri_ib_device_address(device);
     ri_rc_address_t address = {
             .version   = RI_RC_ADDRESS_VERSION,
-            .link      = device->link,
+            .link      = local.link,
             .mtu       = device->mtu,
             .rd_atomic = device->rd_atomic,
             .qp        = (ep->qp == NULL) ? 0 : ep->qp->qp_num,
             .psn       = ep->psn,
-            .lid       = device->lid,
+            .lid       = local.lid,
     };
 
-    memcpy(address.gid, device->gid.raw, sizeof(address.gid));
+    memcpy(address.gid, local.gid.raw, sizeof(address.gid));
     memcpy(address_p, &address, sizeof(address));
     return sizeof(address);
 }
@@ -242,9 +245,10 @@ static const char *rc_address_check(const ri_rc_address_t *address)
 }
 
 /* Bring a queue pair to RTS. @return 0 or an error number. */
-static int rc_qp_connect(const ri_ib_device_t *device, ri_rc_ep_t *ep,
+static int rc_qp_connect(ri_ib_device_t *device, ri_rc_ep_t *ep,
                          const ri_rc_address_t *remote)
 {
+    ri_ib_address_t local   = ri_ib_device_address(device);
     uint8_t rd_atomic       = ri_min(device->rd_atomic, remote->rd_atomic);
     struct ibv_qp_attr attr = {
             .qp_state           = IBV_QPS_RTR,
@@ -257,14 +261,14 @@ static int rc_qp_connect(const ri_ib_device_t *device, ri_rc_ep_t *ep,
     };
     int ret;
 
-    if (device->link != RI_IB_LINK_INFINIBAND) {
+    if (local.link != RI_IB_LINK_INFINIBAND) {
         attr.ah_attr.is_global      = 1;
         attr.ah_attr.dlid           = 0;
-        attr.ah_attr.grh.sgid_index = device->gid_index;
+        attr.ah_attr.grh.sgid_index = local.gid_index;
         attr.ah_attr.grh.hop_limit  = RC_HOP_LIMIT;
         memcpy(attr.ah_attr.grh.dgid.raw, remote->gid, sizeof(remote->gid));
     }
-    ri_ib_device_mark(device, &attr.ah_attr);
+    ri_ib_device_mark(&local, &attr.ah_attr);
     ret = ri_verbs.modify_qp(ep->qp, &attr, RC_RTR_MASK);
     if (ret != 0) {
         return ret;
@@ -280,7 +284,7 @@ static int rc_qp_connect(const ri_ib_device_t *device, ri_rc_ep_t *ep,
     return ri_verbs.modify_qp(ep->qp, &attr, RC_RTS_MASK);
 }
 
-static ucs_status_t rc_connect_ep(const ri_ib_device_t *device, ri_rc_ep_t *ep,
+static ucs_status_t rc_connect_ep(ri_ib_device_t *device, ri_rc_ep_t *ep,
                                   const ri_rc_address_t *remote)
 {
     int ret;
@@ -303,9 +307,10 @@ static ucs_status_t rc_connect_ep(const ri_ib_device_t *device, ri_rc_ep_t *ep,
 static ucs_status_t rc_connect(ri_plane_t *super, const void *address, size_t length,
                                ri_plane_ep_t **ep_p)
 {
-    const ri_ib_device_t *device = ri_container_of(super, ri_rc_plane_t, super)->device;
-    int is_prepared              = *ep_p != NULL;
-    const char *wrong            = "an address of another length";
+    ri_ib_device_t *device = ri_container_of(super, ri_rc_plane_t, super)->device;
+    ri_ib_address_t local  = ri_ib_device_address(device);
+    int is_prepared        = *ep_p != NULL;
+    const char *wrong      = "an address of another length";
     ri_rc_address_t remote;
     ucs_status_t status;
     union ibv_gid gid;
@@ -319,7 +324,7 @@ static ucs_status_t rc_connect(ri_plane_t *super, const void *address, size_t le
         return UCS_ERR_UNREACHABLE;
     }
     memcpy(gid.raw, remote.gid, sizeof(gid.raw));
-    if (!ri_ib_device_reaches(device, remote.link, remote.lid, &gid)) {
+    if (!ri_ib_address_reaches(&local, remote.link, remote.lid, &gid)) {
         ri_debug("no transfers by verbs with queue pair %u: another kind of network, "
                  "subnet or address",
                  remote.qp);
@@ -383,7 +388,7 @@ static int rc_event_is_of_all(const ri_rc_plane_t *plane, const ri_ib_event_t *e
             ((event->cq == plane->cq) || (event->cq == plane->recv_cq)));
 }
 
-/* The device tells of a failure. */
+/* The device tells of a failure, or of another address. */
 static void rc_event(void *arg, const ri_ib_event_t *event)
 {
     ri_rc_plane_t *plane = arg;
@@ -393,6 +398,10 @@ static void rc_event(void *arg, const ri_ib_event_t *event)
         /* Nothing more comes from there. */
         plane->recv_is_slow |= (event->cq != NULL) && (event->cq == plane->recv_cq);
         ri_rc_queue_broken(plane, "the device, or a completion queue, has failed");
+        return;
+    }
+    if (event->type == IBV_EVENT_LID_CHANGE) {
+        ri_rc_queue_moved(plane);
         return;
     }
     ucs_list_for_each(ep, &plane->eps, list) {

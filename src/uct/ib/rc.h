@@ -119,6 +119,7 @@ typedef struct ri_rc_ep {
     ri_rc_state_t state;
     struct ibv_qp *qp;
     uint32_t id;
+    unsigned moves; /* of the address when it was prepared */
     uint32_t psn;
     uint32_t remote_qp;   /* for messages */
     uint32_t posted;      /* work requests ever, modulo 2^32 */

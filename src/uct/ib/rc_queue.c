@@ -3,7 +3,6 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "rc_queue.h"
-#include "device_events.h"
 #include "rc_notify.h"
 
 #if HAVE_VERBS
@@ -27,11 +26,6 @@ typedef struct queue_op_block {
     ri_rc_op_t ops[QUEUE_OPS_BLOCK];
 } queue_op_block_t;
 
-static ri_rc_plane_t *queue_plane(const ri_rc_ep_t *ep)
-{
-    return ri_container_of(ep->super.plane, ri_rc_plane_t, super);
-}
-
 static ri_rc_op_t *queue_op_alloc(ri_rc_plane_t *plane)
 {
     queue_op_block_t *block;
@@ -51,21 +45,6 @@ static ri_rc_op_t *queue_op_alloc(ri_rc_plane_t *plane)
     return ucs_list_extract_head(&plane->free_ops, ri_rc_op_t, list);
 }
 
-/* @a op is in no list */
-static void queue_op_free(ri_rc_plane_t *plane, ri_rc_op_t *op)
-{
-    free(op->lists);
-    ucs_list_add_head(&plane->free_ops, &op->list);
-}
-
-static void queue_op_end(ri_rc_plane_t *plane, ri_rc_op_t *op, ucs_status_t status)
-{
-    op->status = status;
-    op->ep->super.long_writes -= op->is_long;
-    ucs_list_del(&op->list);
-    ucs_list_add_tail(&plane->ended, &op->list);
-}
-
 void ri_rc_queue_init(ri_rc_plane_t *plane)
 {
     ucs_list_head_init(&plane->eps);
@@ -83,93 +62,6 @@ void ri_rc_queue_cleanup(ri_rc_plane_t *plane)
     while ((block = plane->op_blocks) != NULL) {
         plane->op_blocks = block->next;
         free(block);
-    }
-}
-
-/* Stop waiting for room. */
-static void queue_ep_remove_waiting(ri_rc_ep_t *ep)
-{
-    ucs_list_del(&ep->waiting);
-    ucs_list_head_init(&ep->waiting);
-}
-
-/* End the device's part of a way. */
-static void queue_ep_close(ri_rc_ep_t *ep)
-{
-    ri_rc_plane_t *plane = queue_plane(ep);
-    int was_connected    = (ep->state == RI_RC_CONNECTED);
-
-    ep->state = RI_RC_FAILED;
-    ep->next  = NULL;
-    queue_ep_remove_waiting(ep);
-    if (ep->qp == NULL) {
-        return;
-    }
-    ri_rc_notify_stop(plane, ep);
-    ucs_list_del(&ep->failing);
-    ucs_list_head_init(&ep->failing);
-    /* If it stays the peer could go on to write memory that is in use for something else. */
-    ri_ib_events_end_qp(plane->device, ep->qp, was_connected);
-    ep->qp = NULL;
-    plane->dead += ep->posted - ep->ended;
-    ep->ended = ep->posted;
-}
-
-/* End the device's part of a way, and what is under way on it, the first of it with
- * @a first. */
-static void queue_ep_end(ri_rc_ep_t *ep, ucs_status_t first)
-{
-    ri_rc_plane_t *plane = queue_plane(ep);
-    ucs_status_t status  = first;
-    ri_rc_op_t *op, *tmp;
-
-    queue_ep_close(ep);
-    ucs_list_for_each_safe(op, tmp, &ep->ops, list) {
-        queue_op_end(plane, op, status);
-        status = UCS_ERR_UNREACHABLE;
-    }
-}
-
-/* A way has failed. */
-static void queue_ep_fail(ri_rc_ep_t *ep, ucs_status_t first)
-{
-    ++queue_plane(ep)->super.failures;
-    queue_ep_end(ep, first);
-}
-
-void ri_rc_queue_fail(ri_rc_ep_t *ep)
-{
-    if (ep->state == RI_RC_CONNECTED) {
-        queue_ep_fail(ep, UCS_ERR_UNREACHABLE);
-    }
-}
-
-void ri_rc_queue_disconnect(ri_rc_ep_t *ep)
-{
-    ri_rc_plane_t *plane = queue_plane(ep);
-    ucs_list_link_t ending;
-    ri_plane_op_t *user;
-    ucs_status_t status;
-    ri_rc_op_t *op, *tmp;
-
-    queue_ep_end(ep, UCS_ERR_UNREACHABLE);
-    ucs_list_head_init(&ending);
-    ucs_list_for_each_safe(op, tmp, &plane->ended, list) {
-        if (op->ep == ep) {
-            ucs_list_del(&op->list);
-            ucs_list_add_tail(&ending, &op->list);
-        }
-    }
-    ri_id_free(&plane->ids, ep->id);
-    ucs_list_del(&ep->list);
-    free(ep);
-
-    while (!ucs_list_is_empty(&ending)) {
-        op     = ucs_list_extract_head(&ending, ri_rc_op_t, list);
-        user   = op->user;
-        status = op->status;
-        queue_op_free(plane, op);
-        user->done(user, status);
     }
 }
 
@@ -389,9 +281,9 @@ static ucs_status_t queue_start_op(ri_rc_plane_t *plane, ri_rc_ep_t *ep, ri_rc_o
     }
     ucs_list_del(&op->list);
     ep->super.long_writes -= op->is_long;
-    queue_op_free(plane, op);
+    ri_rc_op_free(plane, op);
     if (status == UCS_ERR_UNREACHABLE) {
-        queue_ep_fail(ep, status);
+        ri_rc_ep_fail(ep, status);
     }
     return status;
 }
@@ -399,7 +291,7 @@ static ucs_status_t queue_start_op(ri_rc_plane_t *plane, ri_rc_ep_t *ep, ri_rc_o
 ucs_status_t ri_rc_queue_start(ri_rc_ep_t *ep, const ri_transfer_t *transfer,
                                enum ibv_wr_opcode opcode)
 {
-    ri_rc_plane_t *plane = queue_plane(ep);
+    ri_rc_plane_t *plane = ri_rc_plane(ep);
     ri_rc_cursor_t local, remote;
     ri_rc_op_t *op;
 
@@ -446,7 +338,7 @@ static void queue_ep_advance(ri_rc_plane_t *plane, ri_rc_ep_t *ep, uint32_t numb
         if ((op->left > 0) || ((int32_t)(number - op->end) < 0)) {
             break;
         }
-        queue_op_end(plane, op, UCS_OK);
+        ri_rc_op_end(plane, op, UCS_OK);
     }
 }
 
@@ -478,25 +370,7 @@ static void queue_completed(ri_rc_plane_t *plane, const struct ibv_wc *wc)
     ri_info("no more transfers by verbs with queue pair %u: %s (%d, vendor's %u)",
             ep->remote_qp, ri_verbs_status_string(wc->status), wc->status,
             wc->vendor_err);
-    queue_ep_fail(ep, queue_wc_status(wc->status));
-}
-
-void ri_rc_queue_broken(ri_rc_plane_t *plane, const char *why)
-{
-    ri_rc_ep_t *ep;
-
-    if (plane->is_broken) {
-        return;
-    }
-    ri_error("no more transfers by verbs: %s", why);
-    plane->is_broken = 1;
-    ucs_list_for_each(ep, &plane->eps, list) {
-        if (ep->state != RI_RC_FAILED) {
-            queue_ep_fail(ep, UCS_ERR_UNREACHABLE);
-        }
-    }
-    plane->outstanding = 0;
-    plane->dead        = 0;
+    ri_rc_ep_fail(ep, queue_wc_status(wc->status));
 }
 
 /* @return Whether anything has ended, so that there may be room. */
@@ -540,9 +414,9 @@ static void queue_go_on(ri_rc_plane_t *plane)
     ucs_list_head_init(&plane->waiting);
     while (!ucs_list_is_empty(&now)) {
         ep = ucs_list_head(&now, ri_rc_ep_t, waiting);
-        queue_ep_remove_waiting(ep);
+        ri_rc_ep_stop_waiting(ep);
         if (queue_post(plane, ep) != 0) {
-            queue_ep_fail(ep, UCS_ERR_UNREACHABLE);
+            ri_rc_ep_fail(ep, UCS_ERR_UNREACHABLE);
         } else if (ep->next != NULL) {
             ucs_list_add_tail(&plane->waiting, &ep->waiting);
         }
@@ -568,7 +442,7 @@ unsigned ri_rc_queue_progress(ri_rc_plane_t *plane)
         op     = ucs_list_extract_head(&plane->ended, ri_rc_op_t, list);
         user   = op->user;
         status = op->status;
-        queue_op_free(plane, op);
+        ri_rc_op_free(plane, op);
         user->done(user, status);
         ++count;
     }

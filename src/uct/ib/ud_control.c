@@ -128,8 +128,8 @@ void ri_ud_control_close(ri_ud_plane_t *plane)
     memset(control, 0, sizeof(*control));
 }
 
-/* Something failed, such as a datagram that was too long. What is under way gets lost. */
-static void control_recover(ri_ud_plane_t *plane)
+/* When something failed, such as a datagram that was too long. */
+void ri_ud_control_reset(ri_ud_plane_t *plane)
 {
     ri_ud_control_qp_t *control = &plane->control;
     struct ibv_wc wc;
@@ -165,7 +165,7 @@ static void control_poll_sends(ri_ud_plane_t *plane)
             }
             control->ended = (uint32_t)wcs[i].wr_id;
             if (wcs[i].status != IBV_WC_SUCCESS) {
-                control_recover(plane);
+                ri_ud_control_reset(plane);
             }
         }
     } while (count == CONTROL_POLL_BATCH);
@@ -182,7 +182,8 @@ void ri_ud_control_send(ri_ud_ep_t *ep, ri_ud_message_t *message)
     struct ibv_sge sge;
 
     control_poll_sends(plane);
-    if (plane->is_broken || (control->posted - control->ended == control->send_depth)) {
+    if (plane->is_broken || (ep->state != RI_UD_EP_CONNECTED) ||
+        (control->posted - control->ended == control->send_depth)) {
         ++plane->counters.ud_unsent;
         return;
     }
@@ -251,7 +252,7 @@ void ri_ud_control_progress(ri_ud_plane_t *plane)
                 continue; /* of before a reset */
             }
             if (ri_unlikely(wcs[i].status != IBV_WC_SUCCESS)) {
-                control_recover(plane);
+                ri_ud_control_reset(plane);
                 continue;
             }
             control_arrived(plane, &wcs[i]);
@@ -262,7 +263,7 @@ void ri_ud_control_progress(ri_ud_plane_t *plane)
         } else if (control->use != use) {
             /* All were posted again, by what an answer has found out, perhaps */
         } else if (control_post(control, indices, num_indices) != 0) {
-            control_recover(plane);
+            ri_ud_control_reset(plane);
         }
     } while ((count == CONTROL_POLL_BATCH) && !plane->is_broken);
 }

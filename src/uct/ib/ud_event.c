@@ -44,6 +44,10 @@ void ri_ud_event(void *arg, const ri_ib_event_t *event)
         ri_ud_broken(plane, "the device, or a queue, has failed");
         return;
     }
+    if (event->type == IBV_EVENT_LID_CHANGE) {
+        ri_ud_moved(plane);
+        return;
+    }
     /* A transfer whose queue pair has failed learns of it by what was posted there, and restarts. */
     if (event->cq != NULL) {
         event_of_cq(plane, event->cq);

@@ -2,8 +2,9 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What the parts of the ud plane share: ud.c has the plane and its ways, ud_recv.c and ud_send.c
- * the transfers, ud_control.c the control messages, ud_heard.c who knows of the end of transfers.
+ * What the parts of the ud plane share: ud.c has the plane, ud_way.c its ways, ud_recv.c and ud_send.c
+ * the transfers, ud_wait.c those that wait for a queue pair, ud_number.c what is known of the numbers
+ * of others, ud_control.c the control messages, ud_heard.c who knows of the end of transfers.
  */
 #ifndef RI_UD_PLANE_H
 #define RI_UD_PLANE_H
@@ -15,6 +16,9 @@
 #include "ud_memory.h"
 #include "ud_pool.h"
 #include "../../ucp/core/id_table.h"
+
+/* Bits of an id that count ways. */
+#define RI_UD_ID_BITS 20
 
 /* Work requests of a chain: a turn of a transfer. */
 #define RI_UD_CHAIN 32
@@ -75,12 +79,14 @@ typedef struct ri_ud_port {
     uint8_t link; /* ri_ib_link_t */
     uint16_t lid;
     union ibv_gid gid;
-    struct ibv_ah *ah;
+    struct ibv_ah *ah; /* of the own address, then: */
+    unsigned moves;
 } ri_ud_port_t;
 
 typedef enum ri_ud_ep_state {
     RI_UD_EP_INIT,
-    RI_UD_EP_CONNECTED
+    RI_UD_EP_CONNECTED,
+    RI_UD_EP_FAILED /* nothing goes by it any more */
 } ri_ud_ep_state_t;
 
 struct ri_ud_ep {
@@ -92,6 +98,7 @@ struct ri_ud_ep {
     ucs_list_link_t sends;     /* all */
     ri_ud_ep_state_t state;
     uint32_t id;
+    unsigned moves;       /* of the own address, when it was prepared */
     uint32_t next_number; /* of a recv */
     uint32_t *cancelled;  /* numbers of recvs */
     size_t num_cancelled;
@@ -107,9 +114,9 @@ struct ri_ud_ep {
     uint32_t done_bits; /* bit i: done_first + i */
 
     /* Of the remote side: */
-    int is_known;   /* it has answered something */
-    uint32_t heard; /* datagrams that have come */
-    ri_ud_port_t *port;
+    int is_known;       /* it has answered something */
+    uint32_t heard;     /* datagrams that have come */
+    ri_ud_port_t *port; /* CONNECTED */
     uint32_t control_qp;
     uint32_t data_qp;
     uint32_t qkey; /* of control_qp */
@@ -184,12 +191,11 @@ static inline ri_ud_plane_t *ri_ud_plane(const ri_ud_ep_t *ep)
     return ri_container_of(ep->super.plane, ri_ud_plane_t, super);
 }
 
-/** @return Whether a datagram comes from the peer's queue pair @a qp. */
-int ri_ud_is_from(const ri_ud_ep_t *ep, uint32_t qp, const struct ibv_wc *wc,
-                  const void *grh);
-
 /** A queue can be used no more: the next progress ends everything. */
 void ri_ud_broken(ri_ud_plane_t *plane, const char *what);
+
+/** Cancel all that is under way on a way. */
+void ri_ud_cancel_all(ri_ud_ep_t *ep, ucs_status_t status);
 
 /** Set up what is common, in no list. */
 ucs_status_t ri_ud_transfer_init(ri_ud_transfer_t *transfer, ri_ud_ep_t *ep,
@@ -213,6 +219,25 @@ unsigned ri_ud_unheard(ri_plane_ep_t *ep, uint32_t *numbers, unsigned max);
 int ri_ud_remind(ri_plane_ep_t *ep);
 void ri_ud_heard(ri_plane_ep_t *ep, uint32_t number);
 
+/* ud_way.c */
+ucs_status_t ri_ud_prepare(ri_plane_t *super, ri_plane_ep_t **ep_p);
+size_t ri_ud_ep_address(ri_plane_ep_t *super, void *address_p);
+ucs_status_t ri_ud_connect(ri_plane_t *super, const void *address_p, size_t length,
+                           ri_plane_ep_t **ep_p);
+
+/** @return The bytes that verbs mean by the number of an MTU. */
+unsigned ri_ud_mtu_bytes(unsigned mtu);
+
+/** @return Whether a datagram comes from the peer's queue pair @a qp. The way is connected. */
+int ri_ud_is_from(const ri_ud_ep_t *ep, uint32_t qp, const struct ibv_wc *wc,
+                  const void *grh);
+
+/** Destroy the address handles, if @a all is not set those of earlier addresses of the own. */
+void ri_ud_forget_ports(ri_ud_plane_t *plane, int all);
+
+/** The device has another address. */
+void ri_ud_moved(ri_ud_plane_t *plane);
+
 /* ud_heard.c */
 
 /** A message was received. */
@@ -231,9 +256,40 @@ void ri_ud_heard_again(ri_ud_ep_t *ep, uint32_t number);
 /* ud_recv.c */
 void ri_ud_recv_progress(ri_ud_plane_t *plane, int all);
 void ri_ud_recv_time(ri_ud_plane_t *plane);
-void ri_ud_recv_serve(ri_ud_plane_t *plane);
-void ri_ud_recv_probe(ri_ud_ep_t *ep, ri_ud_message_t *message);
 void ri_ud_recv_cancel(ri_ud_recv_t *recv, ucs_status_t status);
+
+/** Post a transfer's memory to a queue pair, which it has from then on, if this succeeds. */
+ucs_status_t ri_ud_recv_post(ri_ud_recv_t *recv, ri_ud_qp_t *qp);
+
+/** Post what was put together. */
+void ri_ud_recv_flush(ri_ud_plane_t *plane, ri_ud_recv_t *recv);
+
+/** See whether a transfer has come to its end. */
+void ri_ud_recv_check(ri_ud_recv_t *recv);
+
+/** Take what has come for a transfer, which may end it. @return Whether there was something. */
+int ri_ud_recv_poll(ri_ud_plane_t *plane, ri_ud_recv_t *recv);
+
+/* ud_wait.c */
+
+/** Wait behind all others of the way. */
+void ri_ud_wait(ri_ud_plane_t *plane, ri_ud_recv_t *recv);
+void ri_ud_wait_end(ri_ud_recv_t *recv);
+
+/** Give queue pairs to those that wait. */
+void ri_ud_recv_serve(ri_ud_plane_t *plane);
+
+/* ud_number.c */
+
+/** Make sure that the number of one more transfer can be kept when it is cancelled. */
+ucs_status_t ri_ud_number_reserve(ri_ud_ep_t *ep);
+void ri_ud_number_cancel(ri_ud_ep_t *ep, uint32_t number);
+
+/** Tell the sender of the end of a transfer. */
+void ri_ud_number_tell(ri_ud_ep_t *ep, uint32_t number, ri_ud_type_t type);
+
+/** PROBE has come; wire input. */
+void ri_ud_recv_probe(ri_ud_ep_t *ep, ri_ud_message_t *message);
 
 /**
  * Take the queue pair of a transfer whose sender does not call progress, and so may keep it for
@@ -263,15 +319,21 @@ void ri_ud_send_cancel(ri_ud_send_t *send, ucs_status_t status);
 /** Nothing that was posted is used any more when this returns; what was not sent is lost. */
 void ri_ud_data_flush(ri_ud_plane_t *plane);
 
+/** As that, and the queue pair is made ready anew, also if nothing was posted. */
+void ri_ud_data_reset(ri_ud_plane_t *plane);
+
 /* ud_event.c */
 
-/** The device tells of a failure. @param arg  The plane. */
+/** The device tells of a failure, or of another address. @param arg  The plane. */
 void ri_ud_event(void *arg, const ri_ib_event_t *event);
 
 /* ud_control.c */
 ucs_status_t ri_ud_control_open(ri_ud_plane_t *plane);
 void ri_ud_control_close(ri_ud_plane_t *plane);
 void ri_ud_control_progress(ri_ud_plane_t *plane);
+
+/** Make the queue pair ready anew. What is under way gets lost. */
+void ri_ud_control_reset(ri_ud_plane_t *plane);
 
 /** Send a control message. It may get lost. */
 void ri_ud_control_send(ri_ud_ep_t *ep, ri_ud_message_t *message);

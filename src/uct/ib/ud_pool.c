@@ -6,6 +6,7 @@
 
 #if HAVE_VERBS
 
+#include "device_address.h"
 #include "device_events.h"
 #include "footprint.h"
 #include "../../ucp/core/log.h"
@@ -74,7 +75,7 @@ int ri_ud_qp_activate(ri_ib_device_t *device, struct ibv_qp *qp, uint32_t qkey,
 {
     struct ibv_qp_attr attr = {
             .qp_state   = IBV_QPS_INIT,
-            .pkey_index = device->pkey_index,
+            .pkey_index = ri_ib_device_address(device).pkey_index,
             .port_num   = device->port,
             .qkey       = qkey,
     };
@@ -248,6 +249,15 @@ void ri_ud_pool_failed(ri_ud_pool_t *pool, const ri_ib_event_t *event)
             ucs_list_del(&qp->list);
             pool_destroy(pool, qp);
         }
+    }
+}
+
+void ri_ud_pool_moved(ri_ud_pool_t *pool)
+{
+    ri_ud_qp_t *qp;
+
+    ucs_list_for_each(qp, &pool->idle, list) {
+        qp->is_dirty = 1;
     }
 }
 

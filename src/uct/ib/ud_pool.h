@@ -92,6 +92,9 @@ void ri_ud_pool_put(ri_ud_pool_t *pool, ri_ud_qp_t *qp);
  * it is used again, or destroyed. */
 void ri_ud_pool_failed(ri_ud_pool_t *pool, const ri_ib_event_t *event);
 
+/** The device has another address: queue pairs are made ready anew before they are used. */
+void ri_ud_pool_moved(ri_ud_pool_t *pool);
+
 /** Take all receives back: with the end of this call the device is done with their memory, or the
  * process ends. What was sent to the queue pair before does not reach it any more. If it cannot be
  * used again it is destroyed. @return Whether it can. */

@@ -68,7 +68,7 @@ static uint8_t *recv_own(ri_ud_recv_t *recv, uint32_t slot, uint32_t *lkey)
 }
 
 /* Post what was put together. */
-static void recv_flush(ri_ud_plane_t *plane, ri_ud_recv_t *recv)
+void ri_ud_recv_flush(ri_ud_plane_t *plane, ri_ud_recv_t *recv)
 {
     struct ibv_recv_wr *bad = NULL;
     unsigned count          = plane->num_recvs;
@@ -95,7 +95,7 @@ static void recv_rx_post(ri_ud_rx_t *rx, uint32_t slot)
     struct ibv_sge *sges;
 
     if (plane->num_recvs == RI_UD_CHAIN) {
-        recv_flush(plane, recv);
+        ri_ud_recv_flush(plane, recv);
     }
     wr             = &plane->recv_wrs[plane->num_recvs];
     sges           = &plane->recv_sges[plane->num_recvs * RI_UD_SGE_MAX];
@@ -154,7 +154,7 @@ static void recv_rx_tell(ri_ud_rx_t *rx, ri_ud_message_t *message)
     ri_ud_recv_t *recv = recv_of_rx(rx);
 
     /* A grant says that the memory is posted */
-    recv_flush(recv_plane(recv), recv);
+    ri_ud_recv_flush(recv_plane(recv), recv);
     message->number = recv->super.number;
     message->qkey   = (message->type == RI_UD_RESTART) ? recv->qp->qkey : 0;
     ri_ud_control_send(recv->super.ep, message);
@@ -178,30 +178,13 @@ static const ri_ud_rx_ops_t recv_rx_ops = {
         .reset = recv_rx_reset,
 };
 
-/* Make sure that the number of one more transfer can be kept when it is cancelled. */
-static ucs_status_t recv_reserve(ri_ud_ep_t *ep)
-{
-    size_t needed = ep->num_cancelled + ucs_list_length(&ep->recvs) + 1;
-    uint32_t *cancelled;
-
-    if (needed > ep->max_cancelled) {
-        cancelled = realloc(ep->cancelled, 2 * needed * sizeof(*cancelled));
-        if (cancelled == NULL) {
-            return UCS_ERR_NO_MEMORY;
-        }
-        ep->cancelled     = cancelled;
-        ep->max_cancelled = 2 * needed;
-    }
-    return UCS_OK;
-}
-
 /* Post a transfer's memory to its queue pair. */
-static ucs_status_t recv_begin(ri_ud_recv_t *recv, ri_ud_qp_t *qp)
+ucs_status_t ri_ud_recv_post(ri_ud_recv_t *recv, ri_ud_qp_t *qp)
 {
     ri_ud_plane_t *plane = recv_plane(recv);
     ri_ud_ep_t *ep       = recv->super.ep;
     int is_list          = recv->super.memory.count > 1;
-    ucs_status_t status  = recv_reserve(ep);
+    ucs_status_t status  = ri_ud_number_reserve(ep);
 
     if ((status == UCS_OK) && (recv->super.memory.count > recv_max_sge(plane)) &&
         (qp->bounce.mr == NULL)) {
@@ -223,7 +206,7 @@ static ucs_status_t recv_begin(ri_ud_recv_t *recv, ri_ud_qp_t *qp)
     recv->rx.first_indirect = is_list ? 0 : recv->rx.length / recv->rx.piece_size;
     ucs_list_add_tail(&ep->recvs, &recv->super.ep_list);
     ri_ud_rx_init(&recv->rx);
-    recv_flush(plane, recv);
+    ri_ud_recv_flush(plane, recv);
     ++plane->counters.ud_recvs;
     return UCS_OK;
 }
@@ -252,28 +235,6 @@ static void recv_release(ri_ud_recv_t *recv)
     ucs_list_del(&recv->super.ep_list);
 }
 
-static void recv_tell_end(ri_ud_ep_t *ep, uint32_t number, ri_ud_type_t type)
-{
-    ri_ud_message_t message;
-
-    memset(&message, 0, sizeof(message));
-    message.type   = type;
-    message.number = number;
-    ri_ud_control_send(ep, &message);
-}
-
-static void recv_stop_waiting(ri_ud_recv_t *recv)
-{
-    ri_ud_ep_t *ep = recv->super.ep;
-
-    ucs_list_del(&recv->super.list);
-    ucs_list_del(&ep->wait_list);
-    ucs_list_head_init(&ep->wait_list);
-    if (!ucs_list_is_empty(&ep->waiting)) {
-        ucs_list_add_tail(&recv_plane(recv)->waiting, &ep->wait_list);
-    }
-}
-
 void ri_ud_recv_cancel(ri_ud_recv_t *recv, ucs_status_t status)
 {
     ri_ud_ep_t *ep = recv->super.ep;
@@ -282,22 +243,22 @@ void ri_ud_recv_cancel(ri_ud_recv_t *recv, ucs_status_t status)
     case RI_UD_RECV_ENDED:
         return; /* perhaps with its way */
     case RI_UD_RECV_WAITING:
-        recv_stop_waiting(recv);
+        ri_ud_wait_end(recv);
         break;
     default:
-        ep->cancelled[ep->num_cancelled++] = recv->super.number;
-        recv->super.op->heard              = recv->rx.has_begun;
+        ri_ud_number_cancel(ep, recv->super.number);
+        recv->super.op->heard = recv->rx.has_begun;
         ucs_list_del(&recv->super.list);
         ri_ud_pool_reset(&recv_plane(recv)->pool, recv->qp);
         recv_release(recv);
-        recv_tell_end(ep, recv->super.number, RI_UD_CANCEL);
+        ri_ud_number_tell(ep, recv->super.number, RI_UD_CANCEL);
     }
     recv->state = RI_UD_RECV_ENDED;
     ri_ud_transfer_end(&recv->super, status);
 }
 
 /* See whether something has come to its end. */
-static void recv_check(ri_ud_recv_t *recv)
+void ri_ud_recv_check(ri_ud_recv_t *recv)
 {
     if (ri_unlikely(recv->failure != UCS_OK)) {
         ri_ud_recv_cancel(recv, recv->failure);
@@ -350,7 +311,7 @@ static void recv_completed(ri_ud_recv_t *recv, const struct ibv_wc *wc)
 }
 
 /* @return Whether there was something. */
-static int recv_poll(ri_ud_plane_t *plane, ri_ud_recv_t *recv)
+int ri_ud_recv_poll(ri_ud_plane_t *plane, ri_ud_recv_t *recv)
 {
     struct ibv_wc wcs[RECV_POLL_BATCH];
     int i, count, any = 0;
@@ -365,9 +326,9 @@ static int recv_poll(ri_ud_plane_t *plane, ri_ud_recv_t *recv)
         for (i = 0; (i < count) && (recv->failure == UCS_OK); ++i) {
             recv_completed(recv, &wcs[i]);
         }
-        recv_flush(plane, recv);
+        ri_ud_recv_flush(plane, recv);
     } while ((count == RECV_POLL_BATCH) && (recv->failure == UCS_OK));
-    recv_check(recv);
+    ri_ud_recv_check(recv);
     return any;
 }
 
@@ -387,7 +348,7 @@ void ri_ud_recv_progress(ri_ud_plane_t *plane, int all)
         }
         recv->empty = ri_min(recv->empty + 1, most);
         recv->skip  = recv->empty;
-        if (recv_poll(plane, recv)) {
+        if (ri_ud_recv_poll(plane, recv)) {
             recv->empty = recv->skip = 0;
         }
     }
@@ -400,8 +361,8 @@ void ri_ud_recv_time(ri_ud_plane_t *plane)
 
     ucs_list_for_each_safe(recv, tmp, &plane->active, super.list) {
         ri_ud_rx_time(&recv->rx, plane->now);
-        recv_flush(plane, recv);
-        recv_check(recv);
+        ri_ud_recv_flush(plane, recv);
+        ri_ud_recv_check(recv);
     }
 }
 
@@ -411,7 +372,8 @@ int ri_ud_revoke(ri_ud_op_t *op)
                                          super);
 
     if (recv->state == RI_UD_RECV_ACTIVE) {
-        recv_poll(recv_plane(recv), recv); /* what is there was written to its memory */
+        ri_ud_recv_poll(recv_plane(recv),
+                        recv); /* what is there was written to its memory */
     }
     if (recv->rx.has_begun) {
         return 0;
@@ -423,66 +385,6 @@ int ri_ud_revoke(ri_ud_op_t *op)
 void ri_ud_claim(ri_ud_op_t *op)
 {
     ri_container_of((ri_ud_transfer_t *)op->transfer, ri_ud_recv_t, super)->is_offer = 0;
-}
-
-/* Take an offer back that nobody has used. @return Whether there was one. */
-static int recv_revoke(ri_ud_plane_t *plane)
-{
-    ri_ud_recv_t *recv, *tmp;
-
-    ucs_list_for_each_safe(recv, tmp, &plane->active, super.list) {
-        if (recv->is_offer && ri_ud_revoke(recv->super.op)) {
-            ++plane->counters.ud_revoked;
-            return 1;
-        }
-    }
-    return 0;
-}
-
-/* No queue pair exists, and none can be made: what waits would do so for ever. */
-static void recv_end_waiting(ri_ud_plane_t *plane)
-{
-    ri_ud_recv_t *recv;
-    ri_ud_ep_t *ep;
-
-    while (!ucs_list_is_empty(&plane->waiting)) {
-        ep   = ucs_list_head(&plane->waiting, ri_ud_ep_t, wait_list);
-        recv = ucs_list_head(&ep->waiting, ri_ud_recv_t, super.list);
-        ri_ud_recv_cancel(recv, UCS_ERR_NO_RESOURCE);
-    }
-}
-
-void ri_ud_recv_serve(ri_ud_plane_t *plane)
-{
-    ucs_status_t status;
-    ri_ud_recv_t *recv;
-    ri_ud_qp_t *qp;
-    ri_ud_ep_t *ep;
-
-    while (!ucs_list_is_empty(&plane->waiting)) {
-        qp = ri_ud_pool_take(&plane->pool);
-        if (qp == NULL) {
-            if (recv_revoke(plane) || ri_ud_take_stalled(plane)) {
-                continue;
-            }
-            if (plane->pool.count == 0) {
-                recv_end_waiting(plane);
-            }
-            break;
-        }
-        ep   = ucs_list_head(&plane->waiting, ri_ud_ep_t, wait_list);
-        recv = ucs_list_head(&ep->waiting, ri_ud_recv_t, super.list);
-        recv_stop_waiting(recv);
-        status = recv_begin(recv, qp);
-        if (status == UCS_OK) {
-            recv->state = RI_UD_RECV_READY;
-            ucs_list_add_tail(&plane->ready, &recv->super.list);
-        } else {
-            ri_ud_pool_put(&plane->pool, qp);
-            recv->state = RI_UD_RECV_ENDED;
-            ri_ud_transfer_end(&recv->super, status);
-        }
-    }
 }
 
 unsigned ri_ud_recv_tell_ready(ri_ud_plane_t *plane)
@@ -502,79 +404,10 @@ unsigned ri_ud_recv_tell_ready(ri_ud_plane_t *plane)
     return count;
 }
 
-static ri_ud_recv_t *recv_find(ri_ud_ep_t *ep, uint32_t number)
-{
-    ri_ud_recv_t *recv;
-
-    ucs_list_for_each(recv, &ep->recvs, super.ep_list) {
-        if (recv->super.number == number) {
-            return recv;
-        }
-    }
-    return NULL;
-}
-
-/* @return The place of a number; the number of all if it is not there. */
-static size_t recv_find_cancelled(const ri_ud_ep_t *ep, uint32_t number)
-{
-    size_t i;
-
-    for (i = 0; (i < ep->num_cancelled) && (ep->cancelled[i] != number); ++i) {}
-    return i;
-}
-
-void ri_ud_recv_probe(ri_ud_ep_t *ep, ri_ud_message_t *message)
-{
-    ri_ud_plane_t *plane = ri_ud_plane(ep);
-    ri_ud_recv_t *recv   = recv_find(ep, message->number);
-
-    /* What came before the question is not missing, though nobody has looked since */
-    if ((recv != NULL) && (recv->state == RI_UD_RECV_ACTIVE)) {
-        recv_poll(plane, recv);
-        recv = recv_find(ep, message->number);
-    }
-    if (recv != NULL) {
-        ri_ud_rx_probe(&recv->rx, message, plane->now);
-        recv_flush(plane, recv);
-        if (recv->state == RI_UD_RECV_ACTIVE) {
-            recv_check(recv);
-        }
-    } else if (recv_find_cancelled(ep, message->number) < ep->num_cancelled) {
-        recv_tell_end(ep, message->number, RI_UD_CANCEL);
-    } else if ((int32_t)(ep->next_number - message->number) > 0) {
-        recv_tell_end(ep, message->number, RI_UD_ACK);
-    } else {
-        ++plane->counters.ud_dropped;
-    }
-}
-
-void ri_ud_forget(ri_plane_ep_t *super, uint32_t number)
-{
-    ri_ud_ep_t *ep = ri_container_of(super, ri_ud_ep_t, super);
-    size_t i       = recv_find_cancelled(ep, number);
-
-    if (i < ep->num_cancelled) {
-        ep->cancelled[i] = ep->cancelled[--ep->num_cancelled];
-    }
-}
-
 static void recv_free(ri_ud_recv_t *recv)
 {
     ri_ud_memory_cleanup(&recv->super.memory);
     free(recv);
-}
-
-/* Wait behind all others of the way; ways wait in turn. */
-static void recv_wait(ri_ud_plane_t *plane, ri_ud_recv_t *recv)
-{
-    ri_ud_ep_t *ep = recv->super.ep;
-
-    if (ucs_list_is_empty(&ep->waiting)) {
-        ucs_list_add_tail(&plane->waiting, &ep->wait_list);
-    }
-    ucs_list_add_tail(&ep->waiting, &recv->super.list);
-    recv->state = RI_UD_RECV_WAITING;
-    ++plane->counters.ud_waits;
 }
 
 ucs_status_t ri_ud_recv(ri_plane_ep_t *super, const ri_ud_list_t *list, int is_offer,
@@ -613,10 +446,10 @@ ucs_status_t ri_ud_recv(ri_plane_ep_t *super, const ri_ud_list_t *list, int is_o
     recv->is_offer      = is_offer;
     recv->failure       = UCS_OK;
     if (qp == NULL) {
-        recv_wait(plane, recv);
+        ri_ud_wait(plane, recv);
         return UCS_INPROGRESS;
     }
-    status = recv_begin(recv, qp);
+    status = ri_ud_recv_post(recv, qp);
     if (status != UCS_OK) {
         recv_free(recv);
         goto err_put;

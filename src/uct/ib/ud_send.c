@@ -87,13 +87,13 @@ void ri_ud_data_close(ri_ud_plane_t *plane)
     memset(data, 0, sizeof(*data));
 }
 
-void ri_ud_data_flush(ri_ud_plane_t *plane)
+void ri_ud_data_reset(ri_ud_plane_t *plane)
 {
     ri_ud_data_t *data = &plane->data;
     struct ibv_wc wc;
     int ret;
 
-    if ((data->qp == NULL) || (data->posted == data->ended)) {
+    if (data->qp == NULL) {
         return;
     }
     data->ended          = data->posted;
@@ -107,6 +107,13 @@ void ri_ud_data_flush(ri_ud_plane_t *plane)
     if (ret != 0) {
         data_end_qp(plane);
         ri_ud_broken(plane, strerror(ret));
+    }
+}
+
+void ri_ud_data_flush(ri_ud_plane_t *plane)
+{
+    if (plane->data.posted != plane->data.ended) {
+        ri_ud_data_reset(plane);
     }
 }
 

@@ -52,6 +52,7 @@ const fault FAULTS[] = {
         {"retries_exceeded", "rc_kill=5%,rc_status=12", MADE_AGAIN, true},
         {"always", "rc_kill=100%", "qp_failed 8", false}, /* no more are made then */
         {"event_qp_fatal", "event_after=10/1", MADE_AGAIN, true},
+        {"moved", "move_after=10", MADE_AGAIN, true},
         {"event_cq_err", "event_after=40/0", "planes_failed 1", true},
         {"event_device_fatal", "event_after=40/8", "planes_failed 1", true},
         {"access_refused", "rc_kill=5%,rc_status=10", MADE_AGAIN, false},

@@ -7,6 +7,10 @@
 
 #if HAVE_VERBS
 
+extern "C" {
+#include "uct/ib/device_address.h"
+}
+
 #include <cerrno>
 #include <dlfcn.h>
 
@@ -240,19 +244,19 @@ TEST_F(test_rc_device, marks)
     hca.port().pkeys = {0x7fff, 0, 0x8001, 0xffff, 0x0002};
     ri_config.ib_sl = ri_config.ib_traffic_class = UCS_ULUNITS_AUTO;
     EXPECT_EQ("mlx5_0:1", chosen());
-    EXPECT_EQ(2u, m_last.pkey_index) << "the first full member";
-    EXPECT_EQ(0u, m_last.sl);
-    EXPECT_EQ(0u, m_last.traffic_class);
+    EXPECT_EQ(2u, m_last.address.pkey_index) << "the first full member";
+    EXPECT_EQ(0u, m_last.address.sl);
+    EXPECT_EQ(0u, m_last.address.traffic_class);
     hca.port().pkeys = {0x7fff};
     EXPECT_EQ("mlx5_0:1", chosen());
-    EXPECT_EQ(0u, m_last.pkey_index);
+    EXPECT_EQ(0u, m_last.address.pkey_index);
     hca.port().pkeys        = {0xffff, 0x8001, 0x0002};
     ri_config.ib_pkey_value = 2;
     EXPECT_EQ("mlx5_0:1", chosen());
-    EXPECT_EQ(2u, m_last.pkey_index) << "only limited";
+    EXPECT_EQ(2u, m_last.address.pkey_index) << "only limited";
     hca.port().pkeys = {0xffff, 0x0002, 0x0002, 0x8002};
     EXPECT_EQ("mlx5_0:1", chosen());
-    EXPECT_EQ(3u, m_last.pkey_index) << "the full member, though it is behind";
+    EXPECT_EQ(3u, m_last.address.pkey_index) << "the full member, though it is behind";
     ri_config.ib_pkey_value = 3;
     EXPECT_NE(std::string::npos, printed(RI_LOG_LEVEL_INFO, [this]() {
                                      EXPECT_EQ("", chosen());
@@ -261,21 +265,21 @@ TEST_F(test_rc_device, marks)
 
     roce({"42"});
     EXPECT_EQ("mlx5_0:1", chosen());
-    EXPECT_EQ(106u, m_last.traffic_class) << "as UCX";
+    EXPECT_EQ(106u, m_last.address.traffic_class) << "as UCX";
     roce({"41"});
     EXPECT_EQ("mlx5_0:1", chosen());
-    EXPECT_EQ(0u, m_last.traffic_class);
+    EXPECT_EQ(0u, m_last.address.traffic_class);
     ri_config.ib_sl            = 5;
     ri_config.ib_traffic_class = 200;
     EXPECT_EQ("mlx5_0:1", chosen());
-    EXPECT_EQ(5u, m_last.sl);
-    EXPECT_EQ(200u, m_last.traffic_class);
+    EXPECT_EQ(5u, m_last.address.sl);
+    EXPECT_EQ(200u, m_last.address.traffic_class);
     ri_config.ib_sl = 12;
     EXPECT_EQ("mlx5_0:1", chosen());
-    EXPECT_EQ(4u, m_last.sl) << "there are 8 priorities";
+    EXPECT_EQ(4u, m_last.address.sl) << "there are 8 priorities";
     hca.devices[0].reset(new fake::hca_device("mlx5_0"));
     EXPECT_EQ("mlx5_0:1", chosen());
-    EXPECT_EQ(12u, m_last.sl);
+    EXPECT_EQ(12u, m_last.address.sl);
 }
 
 TEST_F(test_rc_device, marks_of_queue_pairs)
@@ -401,17 +405,17 @@ TEST_F(test_rc_device, gid)
     for (auto &c : cases) {
         roce(c.gids);
         EXPECT_EQ("mlx5_0:1", chosen());
-        EXPECT_EQ(c.index, m_last.gid_index);
-        EXPECT_EQ(c.link, m_last.link);
-        EXPECT_EQ(c.index + 1, m_last.gid.raw[15]);
+        EXPECT_EQ(c.index, m_last.address.gid_index);
+        EXPECT_EQ(c.link, m_last.address.link);
+        EXPECT_EQ(c.index + 1, m_last.address.gid.raw[15]);
     }
 
     /* The types are not known */
     roce({"00", "l2", "42"});
     ri_verbs.query_gid_ex = nullptr;
     EXPECT_EQ("mlx5_0:1", chosen());
-    EXPECT_EQ(2, m_last.gid_index);
-    EXPECT_EQ(RI_IB_LINK_ROCE, m_last.link);
+    EXPECT_EQ(2, m_last.address.gid_index);
+    EXPECT_EQ(RI_IB_LINK_ROCE, m_last.address.link);
 }
 
 TEST_F(test_rc_device, gid_is_given)
@@ -420,7 +424,7 @@ TEST_F(test_rc_device, gid_is_given)
     for (unsigned i = 0; i < 4; ++i) {
         ri_config.ib_gid_index = i;
         EXPECT_EQ("mlx5_0:1", chosen());
-        EXPECT_EQ(i, m_last.gid_index);
+        EXPECT_EQ(i, m_last.address.gid_index);
     }
     for (unsigned i : {4u, 5u, 255u}) {
         ri_config.ib_gid_index = i;
@@ -431,10 +435,10 @@ TEST_F(test_rc_device, gid_is_given)
     hca.port().gids.push_back(hca.port().gids[0]);
     ri_config.ib_gid_index = 1;
     EXPECT_EQ("mlx5_0:1", chosen());
-    EXPECT_EQ(1, m_last.gid_index);
+    EXPECT_EQ(1, m_last.address.gid_index);
     ri_config.ib_gid_index = UCS_ULUNITS_AUTO;
     EXPECT_EQ("mlx5_0:1", chosen());
-    EXPECT_EQ(0, m_last.gid_index);
+    EXPECT_EQ(0, m_last.address.gid_index);
 }
 
 TEST_F(test_rc_device, reaches)
@@ -442,32 +446,32 @@ TEST_F(test_rc_device, reaches)
     union ibv_gid gid;
 
     chosen();
-    ri_ib_device_t ib = m_last;
-    gid               = ib.gid;
-    gid.raw[15]       = 99;
-    EXPECT_TRUE(ri_ib_device_reaches(&ib, RI_IB_LINK_INFINIBAND, 9, &gid));
-    EXPECT_FALSE(ri_ib_device_reaches(&ib, RI_IB_LINK_INFINIBAND, 0, &gid));
-    EXPECT_FALSE(ri_ib_device_reaches(&ib, RI_IB_LINK_INFINIBAND, 0xc000, &gid));
-    EXPECT_FALSE(ri_ib_device_reaches(&ib, RI_IB_LINK_ROCE_V2, 9, &gid));
+    ri_ib_address_t ib = m_last.address;
+    gid                = ib.gid;
+    gid.raw[15]        = 99;
+    EXPECT_TRUE(ri_ib_address_reaches(&ib, RI_IB_LINK_INFINIBAND, 9, &gid));
+    EXPECT_FALSE(ri_ib_address_reaches(&ib, RI_IB_LINK_INFINIBAND, 0, &gid));
+    EXPECT_FALSE(ri_ib_address_reaches(&ib, RI_IB_LINK_INFINIBAND, 0xc000, &gid));
+    EXPECT_FALSE(ri_ib_address_reaches(&ib, RI_IB_LINK_ROCE_V2, 9, &gid));
     gid.raw[7] ^= 1;
-    EXPECT_FALSE(ri_ib_device_reaches(&ib, RI_IB_LINK_INFINIBAND, 9, &gid));
+    EXPECT_FALSE(ri_ib_address_reaches(&ib, RI_IB_LINK_INFINIBAND, 9, &gid));
 
     roce({"42"});
     chosen();
-    ri_ib_device_t v2 = m_last;
-    gid               = v2.gid;
-    gid.raw[15]       = 99;
-    EXPECT_TRUE(ri_ib_device_reaches(&v2, RI_IB_LINK_ROCE_V2, 0, &gid));
-    EXPECT_TRUE(ri_ib_device_reaches(&v2, RI_IB_LINK_ROCE, 0, &gid));
+    ri_ib_address_t v2 = m_last.address;
+    gid                = v2.gid;
+    gid.raw[15]        = 99;
+    EXPECT_TRUE(ri_ib_address_reaches(&v2, RI_IB_LINK_ROCE_V2, 0, &gid));
+    EXPECT_TRUE(ri_ib_address_reaches(&v2, RI_IB_LINK_ROCE, 0, &gid));
     for (unsigned link : {0u, 1u, 3u, 5u, 255u}) {
-        EXPECT_FALSE(ri_ib_device_reaches(&v2, link, 9, &gid)) << link;
+        EXPECT_FALSE(ri_ib_address_reaches(&v2, link, 9, &gid)) << link;
     }
     gid.raw[0] = 0xff;
-    EXPECT_FALSE(ri_ib_device_reaches(&v2, RI_IB_LINK_ROCE_V2, 0, &gid));
+    EXPECT_FALSE(ri_ib_address_reaches(&v2, RI_IB_LINK_ROCE_V2, 0, &gid));
     gid = {};
-    EXPECT_FALSE(ri_ib_device_reaches(&v2, RI_IB_LINK_ROCE_V2, 0, &gid));
+    EXPECT_FALSE(ri_ib_address_reaches(&v2, RI_IB_LINK_ROCE_V2, 0, &gid));
     gid.raw[0] = 0x20; /* IPv6 */
-    EXPECT_FALSE(ri_ib_device_reaches(&v2, RI_IB_LINK_ROCE_V2, 0, &gid));
+    EXPECT_FALSE(ri_ib_address_reaches(&v2, RI_IB_LINK_ROCE_V2, 0, &gid));
 }
 
 TEST_F(test_rc_device, a_name_that_does_not_exist)
