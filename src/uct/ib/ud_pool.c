@@ -10,7 +10,7 @@
 #include "device_events.h"
 #include "footprint.h"
 #include "../../ucp/core/log.h"
-#include "../../ucp/core/worker.h" /* ri_random() */
+#include "../../ucp/core/worker.h" /* ri_random(), ri_time() */
 
 #include <errno.h>
 #include <stdlib.h>
@@ -21,6 +21,11 @@
 #define POOL_QKEY_MASK 0x7fffffffu
 
 #define POOL_24_BITS 0xffffffu
+
+/* The longest pause before another queue pair is tried to be made, in seconds. */
+#define POOL_BACKOFF_MAX 10.0
+
+double ri_ud_pool_backoff = 0.1;
 
 ucs_status_t ri_ud_buffer_init(ri_ib_device_t *device, size_t length,
                                ri_ud_buffer_t *buffer)
@@ -112,6 +117,7 @@ void ri_ud_pool_init(ri_ud_pool_t *pool, ri_ib_device_t *device, unsigned max,
     pool->max_sge    = ri_min(device->max_sge, 4u);
     pool->max        = max;
     pool->count      = 0;
+    pool->failures   = 0;
     pool->bytes      = bytes;
     ucs_list_head_init(&pool->idle);
 }
@@ -208,6 +214,22 @@ void ri_ud_pool_cleanup(ri_ud_pool_t *pool)
     assert(pool->count == 0);
 }
 
+/* Whether the pool may try to make one more. With none at all nobody can wait, so it always tries. */
+static int pool_may_create(const ri_ud_pool_t *pool)
+{
+    return (pool->count < pool->max) &&
+           ((pool->failures == 0) || (pool->count == 0) || (ri_time() >= pool->retry));
+}
+
+/* What there is has to do for now. Others may give back what the device has run out of. */
+static void pool_note_failure(ri_ud_pool_t *pool)
+{
+    double wait = ri_ud_pool_backoff * (1u << ri_min(pool->failures, 16u));
+
+    ++pool->failures;
+    pool->retry = ri_time() + ri_min(wait, POOL_BACKOFF_MAX);
+}
+
 ri_ud_qp_t *ri_ud_pool_take(ri_ud_pool_t *pool)
 {
     ri_ud_qp_t *qp;
@@ -219,15 +241,16 @@ ri_ud_qp_t *ri_ud_pool_take(ri_ud_pool_t *pool)
         }
         pool_destroy(pool, qp);
     }
-    if (pool->count < pool->max) {
-        qp = pool_create(pool);
-        if (qp != NULL) {
-            return qp;
-        }
-        /* There are no more: what there is has to do, if that is any. */
-        pool->max = (pool->count > 0) ? pool->count : pool->max;
+    if (!pool_may_create(pool)) {
+        return NULL;
     }
-    return NULL;
+    qp = pool_create(pool);
+    if (qp == NULL) {
+        pool_note_failure(pool);
+    } else {
+        pool->failures = 0;
+    }
+    return qp;
 }
 
 void ri_ud_pool_put(ri_ud_pool_t *pool, ri_ud_qp_t *qp)

@@ -42,6 +42,9 @@ typedef struct ri_ud_qp {
     size_t bytes;          /* that all of this takes, reckoned */
 } ri_ud_qp_t;
 
+/** The first pause, in seconds. Tests change it. */
+extern double ri_ud_pool_backoff;
+
 typedef struct ri_ud_pool {
     ri_ib_device_t *device;
     unsigned depth;       /* of the receive queues */
@@ -49,6 +52,8 @@ typedef struct ri_ud_pool {
     unsigned max_sge;     /* of a receive */
     unsigned max;         /* queue pairs */
     unsigned count;       /* that exist */
+    unsigned failures;    /* in making one, in a row */
+    double retry;         /* when that is tried again, if one has failed */
     ucs_list_link_t idle; /* that nobody uses */
     uint64_t *bytes;      /* that all of them take, reckoned: a counter */
 } ri_ud_pool_t;
@@ -82,7 +87,8 @@ ucs_status_t ri_ud_pool_add_bounce(ri_ud_pool_t *pool, ri_ud_qp_t *qp);
 /** All have to be there. */
 void ri_ud_pool_cleanup(ri_ud_pool_t *pool);
 
-/** @return A queue pair with nothing posted; NULL: all that there may be are in use. */
+/** @return A queue pair with nothing posted; NULL: all that there may be, or can be made now, are in
+ * use. One that could not be made is tried again later, each time after a longer pause. */
 ri_ud_qp_t *ri_ud_pool_take(ri_ud_pool_t *pool);
 
 /** Give it back; nothing may be posted. */

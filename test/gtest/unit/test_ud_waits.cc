@@ -55,7 +55,7 @@ TEST_F(test_ud_waits, no_queue_pair)
     });
 }
 
-/* None at first says nothing about later; fewer than there may be are all that there are. */
+/* None at first says nothing about later; with fewer than there may be others wait for these. */
 TEST_F(test_ud_waits, fewer_queue_pairs)
 {
     run([](trio &t) {
@@ -79,6 +79,46 @@ TEST_F(test_ud_waits, fewer_queue_pairs)
         EXPECT_EQ(2u, t.c().ud()->pool.count);
         ri_verbs.create_qp = create;
     });
+}
+
+/* One that could not be made is tried again later: the device may have room by then. */
+TEST_F(test_ud_waits, queue_pairs_later)
+{
+    ri_config.ud_qps = 2;
+    for (bool waits : {false, true}) {
+        run([waits](trio &t) {
+            transfer x(t.a(), t.c()), y(t.b(), t.c()), z(t.b(), t.c());
+            auto create = ri_verbs.create_qp;
+            int tries   = 0;
+
+            ri_ud_pool_backoff = 0.2;
+            ASSERT_EQ(UCS_OK, x.start_recv(t.a_c.ep[1]));
+            ri_verbs.create_qp = no_qp;
+            ASSERT_EQ(UCS_INPROGRESS, y.start_recv(t.b_c.ep[1]));
+            EXPECT_EQ(1u, t.c().ud()->pool.failures);
+            for (; tries < 100; ++tries) {
+                t.c().progress();
+            }
+            EXPECT_GE(3u, t.c().ud()->pool.failures) << "not each time";
+            ri_verbs.create_qp = create;
+            if (waits) {
+                wait(t.list, [&]() { return y.recv.readies > 0; });
+            } else {
+                ri_ud_cancel(&y.recv.super);
+                wait(t.list, [&]() { return y.ended(); });
+                usleep(1000000);
+                EXPECT_EQ(UCS_OK, z.start_recv(t.b_c.ep[1]));
+            }
+            EXPECT_EQ(2u, t.c().ud()->pool.count);
+            EXPECT_EQ(0u, t.c().ud()->pool.failures);
+            for (transfer *each : {&x, &y, &z}) {
+                if (!each->ended()) {
+                    ri_ud_cancel(&each->recv.super);
+                }
+            }
+            wait(t.list, [&]() { return x.ended() && y.ended() && z.ended(); });
+        });
+    }
 }
 
 /* Pieces and a question come at once, after the receiver has looked for pieces: none of them is
