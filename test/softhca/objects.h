@@ -198,8 +198,9 @@ typedef struct sh_sq {
     uint64_t check_head;
     uint64_t timer_at; /* the agent looks at the QP then; 0: not */
     uint32_t peer_generation;
-    uint64_t count;  /* for fault injection */
-    uint64_t losses; /* likewise: datagrams of a kind */
+    uint64_t count;         /* for fault injection */
+    uint64_t losses;        /* likewise: datagrams of a kind */
+    uint64_t lost_in_a_row; /* likewise: of a size */
 } sh_sq_t;
 
 /* An answer that waits for an earlier one, a read's. */

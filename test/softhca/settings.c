@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define SETTINGS_MTU_MAX   4096
 #define SETTINGS_DDR2K_MTU 2048
 
 sh_settings_t sh_settings;
@@ -154,6 +155,30 @@ static int settings_share_of(const char *value, double *share)
            (*share > 1);
 }
 
+/* What gets lost because of what it is: "ud_lose=BYTE/N" or "ud_lose_size=BYTES/N". */
+static int settings_lose(const char *name, const char *value, const char *detail)
+{
+    int is_size = !strcmp(name, "ud_lose_size");
+    double number, count;
+
+    if ((!is_size && strcmp(name, "ud_lose")) || (value == NULL) ||
+        settings_number(value, settings_count, &number) || (number < 1) ||
+        (number > (is_size ? SETTINGS_MTU_MAX : UINT8_MAX)) ||
+        ((detail != NULL) && settings_number(detail, settings_count, &count))) {
+        return -1;
+    }
+    if (is_size) {
+        sh_settings.faults.ud_lose_size = (uint64_t)number;
+        sh_settings.faults.ud_lose_each = (detail == NULL) ? 1 : (uint64_t)count;
+        return 0;
+    }
+    sh_settings.faults.ud_lose = (uint8_t)number;
+    if (detail != NULL) {
+        sh_settings.faults.ud_lose_count = (uint64_t)count;
+    }
+    return 0;
+}
+
 static int settings_fault_word(const char *name, char *value)
 {
     char *detail = (value == NULL) ? NULL : strchr(value, '/');
@@ -187,19 +212,8 @@ static int settings_fault_word(const char *name, char *value)
         }
         return settings_share_of(value, &sh_settings.faults.ud_delay);
     }
-    if (!strcmp(name, "ud_lose")) {
-        if (detail != NULL) {
-            if (settings_number(detail, settings_count, &number)) {
-                return -1;
-            }
-            sh_settings.faults.ud_lose_count = (uint64_t)number;
-        }
-        if ((value == NULL) || settings_number(value, settings_count, &number) ||
-            (number < 1) || (number > UINT8_MAX)) {
-            return -1;
-        }
-        sh_settings.faults.ud_lose = (uint8_t)number;
-        return 0;
+    if (!strncmp(name, "ud_lose", strlen("ud_lose"))) {
+        return settings_lose(name, value, detail);
     }
     if (!strcmp(name, "event_after")) {
         if (detail != NULL) {
@@ -266,7 +280,8 @@ void sh_settings_load(void)
     settings_load_fabric();
     settings_integer("SOFTHCA_DEVICES", settings_count, SH_MAX_DEVICES, 1, &value);
     sh_settings.num_devices = (unsigned)value;
-    settings_integer("SOFTHCA_MTU", settings_count, 4096, 4096, &value);
+    settings_integer("SOFTHCA_MTU", settings_count, SETTINGS_MTU_MAX, SETTINGS_MTU_MAX,
+                     &value);
     if ((value < 256) || (value & (value - 1))) {
         settings_complain("SOFTHCA_MTU", getenv("SOFTHCA_MTU"));
         value = 4096;

@@ -193,6 +193,7 @@ static int ud_may_change(void)
 int sh_ud_is_faulty(void)
 {
     return ud_may_change() || (sh_settings.faults.ud_lose != 0) ||
+           (sh_settings.faults.ud_lose_size != 0) ||
            (sh_settings.faults.move_after != 0);
 }
 
@@ -206,7 +207,7 @@ static int ud_ring_is_full(unsigned slot, size_t size)
 }
 
 /* Whether a datagram is of the kind that gets lost, so many of a QP's. */
-static int ud_is_to_lose(sh_qp_t *qp, const sh_msg_t *msg, const uint8_t *data)
+static int ud_is_of_kind(sh_qp_t *qp, const sh_msg_t *msg, const uint8_t *data)
 {
     if ((sh_settings.faults.ud_lose == 0) || (msg->flags & SH_MSG_IMM) ||
         (msg->length < 2) || (data[1] != sh_settings.faults.ud_lose) ||
@@ -214,6 +215,29 @@ static int ud_is_to_lose(sh_qp_t *qp, const sh_msg_t *msg, const uint8_t *data)
         return 0;
     }
     ++qp->sq.losses;
+    return 1;
+}
+
+/* The same for those of a size, so many in a row. */
+static int ud_is_of_size(sh_qp_t *qp, const sh_msg_t *msg)
+{
+    if ((sh_settings.faults.ud_lose_size == 0) ||
+        (msg->length != sh_settings.faults.ud_lose_size)) {
+        return 0;
+    }
+    if (qp->sq.lost_in_a_row == sh_settings.faults.ud_lose_each) {
+        qp->sq.lost_in_a_row = 0;
+        return 0;
+    }
+    ++qp->sq.lost_in_a_row;
+    return 1;
+}
+
+static int ud_is_to_lose(sh_qp_t *qp, const sh_msg_t *msg, const uint8_t *data)
+{
+    if (!ud_is_of_kind(qp, msg, data) && !ud_is_of_size(qp, msg)) {
+        return 0;
+    }
     sh_count(fault_drops, 1);
     return 1;
 }

@@ -161,6 +161,21 @@ TEST_F(test_softhca_fault, delay)
     EXPECT_EQ(200u, different.size());
 }
 
+/* Those of a length: so many in a row, and then one comes. */
+TEST_F(test_softhca_fault, lose_by_size)
+{
+    std::vector<uint32_t> third;
+
+    for (uint32_t i = 2; i < 200; i += 3) {
+        third.push_back(i);
+    }
+    softhca_counters_t before = counters();
+    EXPECT_EQ(third, with("ud_lose_size=8/2", "1"));
+    EXPECT_EQ(200 - third.size(), counters().fault_drops - before.fault_drops);
+    EXPECT_EQ(200u, with("ud_lose_size=9/2", "1").size());
+    EXPECT_EQ(100u, with("ud_lose_size=8", "1").size());
+}
+
 TEST_F(test_softhca_fault, kill_a_connection)
 {
     set("SOFTHCA_FAULTS", "rc_kill_after=5");
