@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <cstring>
 #include <thread>
 
@@ -48,10 +49,23 @@ protected:
 
         ~sender() { ibv_destroy_ah(m_ah); }
 
-        void send(char value, uint32_t length = LENGTH)
+        void send(char value, uint32_t length = LENGTH, size_t offset = 0)
         {
+            memset(n.at(offset), value, length);
+            EXPECT_EQ(0, n.datagram(m_ah, m_to.qpn, offset, length));
+        }
+
+        void send_inline(char value, uint32_t length)
+        {
+            struct ibv_send_wr wr = {};
+
             memset(n.at(0), value, length);
-            EXPECT_EQ(0, n.datagram(m_ah, m_to.qpn, 0, length));
+            wr.opcode            = IBV_WR_SEND;
+            wr.send_flags        = IBV_SEND_SIGNALED | IBV_SEND_INLINE;
+            wr.wr.ud.ah          = m_ah;
+            wr.wr.ud.remote_qpn  = m_to.qpn;
+            wr.wr.ud.remote_qkey = TEST_QKEY;
+            EXPECT_EQ(0, n.post(wr, n.sge(0, length)));
         }
 
         node n;
@@ -76,6 +90,35 @@ protected:
         }
         EXPECT_TRUE(n.quiet());
         return !HasFailure();
+    }
+
+    /* Receive so many in a child, where there is room for 2048 bytes each. @return Their values, of
+     * which each has only one. */
+    static std::vector<char> receive_all(node &n, size_t count)
+    {
+        std::vector<char> values;
+
+        while (values.size() < count) {
+            struct ibv_wc wc = n.wait();
+            const char *data = n.at(2048 * wc.wr_id + 40);
+
+            EXPECT_EQ(IBV_WC_SUCCESS, wc.status);
+            if (wc.status != IBV_WC_SUCCESS) {
+                break;
+            }
+            EXPECT_EQ((ptrdiff_t)wc.byte_len - 40,
+                      std::count(data, data + wc.byte_len - 40, data[0]));
+            values.push_back(data[0]);
+        }
+        EXPECT_TRUE(n.quiet());
+        return values;
+    }
+
+    static void post_all(node &n, size_t count)
+    {
+        for (size_t i = 0; i < count; ++i) {
+            EXPECT_EQ(0, n.recv(2048 * i, LENGTH + 40, i));
+        }
     }
 
     /* Start a child that receives what has this value, and stop it before something comes. */
@@ -285,4 +328,100 @@ TEST_F(test_softhca_fetch, two_receivers)
     EXPECT_EQ(IBV_WC_SUCCESS, a.n.wait().status);
     EXPECT_TRUE(ended_well(m_pid));
     ibv_destroy_ah(ah);
+}
+
+/* What goes in another way keeps its turn. */
+TEST_F(test_softhca_fetch, others_in_between)
+{
+    const std::vector<char> VALUES = {1, 2, 3, 4, 5, 6};
+
+    m_pid      = spawn([&] {
+        node n(ud());
+
+        n.connect(n.address());
+        post_all(n, VALUES.size());
+        m_from_child.put(n.address());
+        m_to_child.get();
+        EXPECT_EQ(VALUES, receive_all(n, VALUES.size()));
+        return !HasFailure();
+    });
+    m_receiver = m_from_child.get();
+    stop(m_pid);
+    sender a(m_receiver);
+
+    for (char value : VALUES) {
+        if (value % 3 == 2) {
+            a.send_inline(value, 60);
+        } else {
+            a.send(value, (value % 3 == 0) ? 100 : LENGTH, 4096 * value);
+        }
+    }
+    EXPECT_TRUE(a.n.quiet());
+    go_on();
+    for (size_t i = 0; i < VALUES.size(); ++i) {
+        EXPECT_EQ(IBV_WC_SUCCESS, a.n.wait().status);
+    }
+    EXPECT_TRUE(ended_well(m_pid));
+}
+
+/* With faults that do more than drop them, datagrams carry their data: a receiver that has stopped
+ * does not hold them up. It gets the same in both ways. */
+TEST_F(test_softhca_fetch, with_faults_in_between)
+{
+    const struct {
+        const char *faults;
+        int times; /* that each comes */
+        bool is_fetched;
+    } PHASES[]      = {{"", 1, true},
+                       {"ud_dup=1", 2, false},
+                       {"", 1, true},
+                       {"ud_delay=1/2ms", 1, false},
+                       {"ud_reorder=1/2", 1, false},
+                       {"ud_drop=0.000001%", 1, true}};
+    const int COUNT = 8;
+
+    m_pid      = spawn([&] {
+        node n(ud());
+
+        n.connect(n.address());
+        for (const auto &phase : PHASES) {
+            post_all(n, COUNT * phase.times);
+            m_from_child.put(n.address());
+            m_to_child.get();
+            std::vector<char> values = receive_all(n, COUNT * phase.times);
+            for (char value = 0; value < COUNT; ++value) {
+                EXPECT_EQ(phase.times, std::count(values.begin(), values.end(), value))
+                        << phase.faults;
+            }
+        }
+        m_from_child.put(n.address());
+        return !HasFailure();
+    });
+    m_receiver = m_from_child.get();
+    for (const auto &phase : PHASES) {
+        SCOPED_TRACE(phase.faults);
+        set("SOFTHCA_FAULTS", phase.faults);
+        sender a(m_receiver);
+        auto complete = [&] {
+            for (int i = 0; i < COUNT; ++i) {
+                EXPECT_EQ(IBV_WC_SUCCESS, a.n.wait().status);
+            }
+        };
+
+        stop(m_pid);
+        for (int value = 0; value < COUNT; ++value) {
+            a.send((char)value, LENGTH, 4096 * value);
+        }
+        if (phase.is_fetched) {
+            EXPECT_TRUE(a.n.quiet());
+        } else {
+            complete();
+        }
+        go_on();
+        if (phase.is_fetched) {
+            complete();
+        }
+        m_receiver = m_from_child.get(); /* the late ones have come, too */
+    }
+    EXPECT_TRUE(ended_well(m_pid));
 }
