@@ -92,7 +92,7 @@ TEST_F(test_ud_plane, probe_behind_its_pieces)
 
         ASSERT_EQ(UCS_OK, x.start_recv(t.a_c.ep[1]));
         ASSERT_EQ(UCS_INPROGRESS, x.start_send(t.a_c.ep[0], x.recv.target));
-        usleep(20000);
+        wait_sent(t.a(), x.recv.target.granted);
         probe.type   = RI_UD_PROBE;
         probe.number = x.recv.target.number;
         probe.pieces = x.recv.target.granted;
@@ -193,11 +193,10 @@ TEST_F(test_ud_plane, offer_is_taken_back)
                   std::count(x.sink.data(), x.sink.data() + LENGTH, FILL));
 
         /* What is there counts, though nobody has looked for it yet */
+        uint64_t posted = t.a().ud()->data.posted;
         ASSERT_EQ(UCS_OK, y.start_recv(t.a_c.ep[1], true));
         ASSERT_EQ(UCS_INPROGRESS, y.start_send(t.a_c.ep[0], y.recv.target));
-        for (double start = ri_time(); ri_time() < start + 0.2;) {
-            t.a().progress();
-        }
+        wait_sent(t.a(), posted + 1);
         EXPECT_EQ(0, ops->revoke(&y.recv.super));
         wait(t.list, [&]() { return y.ended(); });
         EXPECT_TRUE(y.is_received());

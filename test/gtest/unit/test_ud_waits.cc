@@ -133,10 +133,7 @@ TEST_F(test_ud_waits, question_behind_pieces)
 
         ASSERT_EQ(UCS_OK, x.start_recv(t.a_c.ep[1]));
         ASSERT_EQ(UCS_INPROGRESS, x.start_send(t.a_c.ep[0], x.recv.target));
-        for (int i = 0; i < 100; ++i) {
-            t.a().progress();
-            usleep(100);
-        }
+        wait_sent(t.a(), x.recv.target.granted);
         m.type   = RI_UD_PROBE;
         m.number = x.recv.target.number;
         m.pieces = x.recv.target.granted;

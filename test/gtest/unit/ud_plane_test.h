@@ -79,6 +79,17 @@ struct transfer {
 
 class ud_plane_test : public ud_test {
 protected:
+    /* So many pieces have left a node, and nobody has looked for them yet. A datagram whose end is
+     * known is with the software HCA of the receiver; other devices may take some more time. */
+    static void wait_sent(ud_node &node, uint64_t pieces)
+    {
+        const ri_ud_data_t *data = &node.ud()->data;
+
+        wait({&node},
+             [&]() { return (data->ended >= pieces) && (data->ended == data->posted); });
+        usleep(20000);
+    }
+
     void run(const std::function<void(trio &)> &func, const char *faults = "")
     {
         in_process({{"SOFTHCA_FAULTS", faults}}, [&]() {
