@@ -112,27 +112,20 @@ protected:
     }
 
     /* A survivor that receives, whether it was asked or has offered. */
-    static void run_receiver(int type, int most, const char *faults, bool is_silent)
+    static void run_receiver(int type, int most, const char *faults,
+                             ud_death_plan plan = ud_death_plan())
     {
         for (bool is_offer : {false, true}) {
-            ud_death_plan plan;
-
-            plan.is_offer     = is_offer;
-            plan.stays_silent = is_silent;
+            plan.is_offer = is_offer;
             run(faults, [&]() { run_moments(moments(type, most), plan); });
         }
     }
 
-    static void run_sender(int type, int most, const char *faults, bool cancels = false)
+    static void run_sender(int type, int most, const char *faults,
+                           ud_death_plan plan = ud_death_plan())
     {
-        for (bool is_offer : {false, true}) {
-            ud_death_plan plan;
-
-            plan.is_sender = true;
-            plan.is_offer  = is_offer;
-            plan.cancels   = cancels;
-            run(faults, [&]() { run_moments(moments(type, most), plan); });
-        }
+        plan.is_sender = true;
+        run_receiver(type, most, faults, plan);
     }
 };
 
@@ -158,20 +151,23 @@ TEST_F(test_ud_killed, with_faults)
 /* A sender dies at its pieces: before all, between two, and in the middle of a chain. */
 TEST_F(test_ud_killed, sender_at_data)
 {
-    run_receiver(ud_moment::DATA, 4, "", false);
+    run_receiver(ud_moment::DATA, 4, "");
     run_receiver(ud_moment::DATA, 4,
-                 "ud_drop=5%,ud_dup=5%,ud_reorder=10%/8,ud_delay=2%/3ms", false);
+                 "ud_drop=5%,ud_dup=5%,ud_reorder=10%/8,ud_delay=2%/3ms");
 }
 
 TEST_F(test_ud_killed, sender_at_probe)
 {
-    run_receiver(RI_UD_PROBE, 2, "", true);
-    run_receiver(RI_UD_PROBE, 2, "ud_drop=20%", true);
+    ud_death_plan plan;
+
+    plan.stays_silent = true;
+    run_receiver(RI_UD_PROBE, 2, "", plan);
+    run_receiver(RI_UD_PROBE, 2, "ud_drop=20%", plan);
 }
 
 TEST_F(test_ud_killed, sender_at_done)
 {
-    run_receiver(RI_UD_DONE, 1, "", false);
+    run_receiver(RI_UD_DONE, 1, "");
 }
 
 TEST_F(test_ud_killed, receiver_at_grant)
@@ -199,8 +195,29 @@ TEST_F(test_ud_killed, receiver_at_restart)
 
 TEST_F(test_ud_killed, receiver_at_cancel)
 {
-    run_sender(RI_UD_CANCEL, 1, "", true);
-    run_sender(RI_UD_CANCEL, 1, "ud_drop=5%,ud_delay=5%/3ms", true);
+    ud_death_plan plan;
+
+    plan.cancels = true;
+    run_sender(RI_UD_CANCEL, 1, "", plan);
+    run_sender(RI_UD_CANCEL, 1, "ud_drop=5%,ud_delay=5%/3ms", plan);
+}
+
+/* The queue pair of the receiver fails while what it has asked for is sent again. */
+TEST_F(test_ud_killed, receiver_at_restart_in_a_repair)
+{
+    ud_death_plan plan;
+
+    plan.breaks = true;
+    run_sender(RI_UD_RESTART, 1, "ud_drop=20%", plan);
+}
+
+/* ... and the sender dies of pieces before that, of those, or of what it sends then. */
+TEST_F(test_ud_killed, sender_around_a_restart_in_a_repair)
+{
+    ud_death_plan plan;
+
+    plan.breaks = true;
+    run_receiver(ud_moment::DATA, 8, "ud_drop=20%", plan);
 }
 
 } // namespace

@@ -35,6 +35,7 @@ struct ud_death_plan {
     bool cancels      = false; /* the process, when it has received something */
     bool stays_silent = false; /* the survivor, until the process is dead */
     bool must_die     = true;  /* or may get through */
+    bool breaks = false; /* the receiver's queue pair fails when it has sent a NACK */
 };
 
 class ud_killed_test : public ud_test {
@@ -87,7 +88,9 @@ protected:
     {
         ri_plane_ep_t *ep = node.prepare(&c.x->address[0]);
         ud_buffer buffer(node.plane, LENGTH);
-        segments list = {{(uintptr_t)buffer.data(), LENGTH}};
+        segments list  = {{(uintptr_t)buffer.data(), LENGTH}};
+        bool breaks    = c.plan.breaks && !c.plan.is_sender;
+        uint64_t nacks = node.counters()->ud_nacks;
         ud_op op;
         int status;
 
@@ -111,6 +114,7 @@ protected:
             if (!c.plan.stays_silent) {
                 node.progress();
             }
+            break_queue_pair(node, nacks, breaks);
         }
         end(node, op, c);
         if (!c.plan.is_sender && (op.status == UCS_OK)) {
@@ -213,21 +217,45 @@ private:
         c.x->is_through = 1;
     }
 
-    /* Until it has ended, and some time after: it may have to answer. */
+    /* Until it has ended, and some time after: it may have to answer. If it is to die of an answer,
+     * until it is asked, however late that is. */
     static void go_on(ud_node &node, ud_op &op, const child &c)
     {
-        const int MORE = 500;
-        bool cancels   = c.plan.cancels;
+        const int MORE   = 500;
+        const double MAX = 60;
+        bool cancels     = c.plan.cancels;
+        bool breaks      = c.plan.breaks && c.plan.is_sender;
+        double start     = ri_time();
 
-        for (int i = 0, more = 0; (i != c.moment.steps) && (more < MORE); ++i) {
+        for (int i = 0, more = 0; i != c.moment.steps; ++i) {
+            if ((more >= MORE) && (!c.plan.must_die || (ri_time() > start + MAX))) {
+                break;
+            }
             node.progress();
             if (cancels && (node.counters()->ud_received > 0)) {
                 cancels = false;
                 ri_plane_ud.ud->cancel(&op.super);
             }
+            break_queue_pair(node, 0, breaks);
             more += (op.ends > 0) && (c.moment.steps < 0);
             usleep(50);
         }
+    }
+
+    /* That of the one transfer, once, in the middle of a repair.
+     * @param nacks  So many have been sent in others. */
+    static void break_queue_pair(ud_node &node, uint64_t nacks, bool &breaks)
+    {
+        struct ibv_qp_attr attr = {};
+
+        if (!breaks || (node.counters()->ud_nacks == nacks) ||
+            ucs_list_is_empty(&node.ud()->active)) {
+            return;
+        }
+        breaks        = false;
+        auto *recv    = ucs_list_head(&node.ud()->active, ri_ud_recv_t, super.list);
+        attr.qp_state = IBV_QPS_ERR;
+        EXPECT_EQ(0, ri_verbs.modify_qp(recv->qp->qp, &attr, IBV_QP_STATE));
     }
 
     static void arm(ud_node &node, const ud_moment &moment)
