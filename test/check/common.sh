@@ -73,6 +73,30 @@ tap_result()
     fi
 }
 
+# tap_part PREFIX FILE: the lines of a script or of run_gtest as part of this one's, with the prefix in
+# front of the names
+tap_part()
+{
+    local prefix=$1 line plan=
+    while IFS= read -r line; do
+        case $line in
+        'ok '*)
+            tap_ok "$prefix ${line#*- }"
+            ;;
+        'not ok '*)
+            tap_fail "$prefix ${line#*- }"
+            ;;
+        '1..0 # SKIP'*)
+            tap_skip "$prefix" "${line#*SKIP }"
+            plan=y
+            ;;
+        1..*) plan=y ;;
+        *) echo "$line" ;;
+        esac
+    done <"$2"
+    [ -n "$plan" ] || tap_fail "$prefix ended early"
+}
+
 tap_done()
 {
     echo "1..$tap_count"
