@@ -179,8 +179,13 @@ private:
     {
         setenv("UCXRI_EAGER_THRESH", "1k", 1);
         setenv("UCXRI_HYBRID_THRESH", "0", 1);
-        if (!env.arg.empty()) {
-            setenv("SOFTHCA_MTU", env.arg.c_str(), 1);
+        std::istringstream in(env.arg);
+        std::string word;
+
+        while (in >> word) {
+            size_t equal = word.find('=');
+
+            setenv(("SOFTHCA_" + word.substr(0, equal)).c_str(), &word[equal + 1], 1);
         }
         return env.tr;
     }
@@ -188,6 +193,14 @@ private:
     entity m_entity;
     ucp_ep_h m_ep;
 };
+
+/* That all have been exchanged, and how much was sent again. */
+void report(peer_env &env, side &s, int number)
+{
+    env.ch.put(std::to_string(number));
+    env.ch.put(std::to_string(counter(s.worker(), "ud_resent")));
+    env.ch.get();
+}
 
 std::vector<message_case> all_cases(const std::string &text)
 {
@@ -234,8 +247,7 @@ void sender_role(peer_env &env)
         }
         s.hear(DONE);
     }
-    env.ch.put(std::to_string(number));
-    env.ch.get();
+    report(env, s, number);
 }
 
 void receiver_role(peer_env &env)
@@ -274,8 +286,7 @@ void receiver_role(peer_env &env)
         s.tell(DONE);
         ++number;
     }
-    env.ch.put(std::to_string(number));
-    env.ch.get();
+    report(env, s, number);
 }
 
 peer_role r1("ud_sizes_sender", sender_role);
@@ -292,16 +303,18 @@ protected:
         }
     }
 
-    /* @param mtu  Of the software HCA, if it is not to be as it is set. */
-    static void run(const std::vector<message_case> &cases, const std::string &mtu = "")
+    /* @param hca  Variables of the software HCA, without SOFTHCA_, that are not to be as they are.
+     * @return How many pieces were sent again. */
+    static long run(const std::vector<message_case> &cases, const std::string &hca = "")
     {
         std::ostringstream text;
 
         for (const message_case &m : cases) {
             text << m << " ";
         }
-        peer from("ud_sizes_sender", SHM, mtu), to("ud_sizes_receiver", SHM, mtu);
+        peer from("ud_sizes_sender", SHM, hca), to("ud_sizes_receiver", SHM, hca);
         std::string address;
+        long resent = 0;
 
         for (peer *p : {&from, &to}) {
             p->ch().put(text.str());
@@ -314,12 +327,14 @@ protected:
             poll_until([&] { return p->ch().readable(); }, [] { return usleep(1000), 0; },
                        LIMIT_SEC);
             EXPECT_EQ(std::to_string(WARM_UPS + cases.size()), p->ch().get());
+            resent += std::stol(p->ch().get());
         }
         for (peer *p : {&from, &to}) {
             p->ch().put("end");
         }
         from.finish();
         to.finish();
+        return resent;
     }
 };
 
@@ -348,7 +363,8 @@ TEST_F(test_ud_sizes, small)
 
 TEST_F(test_ud_sizes, small_pieces)
 {
-    run(small_cases({2047, 2048, 2049, 4095, 4096, 4097, 6145, 65537, 1048577}), "2048");
+    run(small_cases({2047, 2048, 2049, 4095, 4096, 4097, 6145, 65537, 1048577}),
+        "MTU=2048");
 }
 
 TEST_F(test_ud_sizes, lists)
@@ -380,6 +396,51 @@ TEST_F(test_ud_sizes, more_than_one_gigabyte_early)
 TEST_F(test_ud_sizes, more_than_one_gigabyte_late)
 {
     run({{GB + 4099, false, {4093, 1}, {1, 1}}});
+}
+
+TEST_F(test_ud_sizes, one_gigabyte_in_small_pieces_early)
+{
+    run({{GB, true, {0, 1}, {0, 1}}}, "MTU=2048");
+}
+
+TEST_F(test_ud_sizes, one_gigabyte_in_small_pieces_late)
+{
+    run({{GB + 2051, false, {13, 1}, {4001, 1}}}, "MTU=2048");
+}
+
+/* One or two of each window. */
+TEST_F(test_ud_sizes, large_with_losses)
+{
+    const size_t LENGTH = GB / 4 + 2051, PIECES = LENGTH / 2048;
+
+    EXPECT_LT((long)PIECES / 400,
+              run({{LENGTH, true, {0, 1}, {0, 1}}, {LENGTH, false, {13, 1}, {4001, 1}}},
+                  "MTU=2048 FAULTS=ud_drop=0.5%"));
+}
+
+/* What comes twice or late as well. */
+TEST_F(test_ud_sizes, large_with_faults)
+{
+    const size_t LENGTH = GB / 4 + 2051;
+
+    EXPECT_LT(
+            0,
+            run({{LENGTH, false, {13, 1}, {4001, 1}}},
+                "MTU=2048 "
+                "FAULTS=ud_drop=0.2%,ud_dup=0.2%,ud_reorder=0.5%/8,ud_delay=0.01%/3ms"));
+}
+
+/* Nothing behind it says that it is missing: the sender has to ask. */
+TEST_F(test_ud_sizes, last_piece_is_lost)
+{
+    for (int times : {1, 3}) {
+        std::vector<message_case> cases =
+                small_cases({1500, 2048 + 1500, 40 * 2048 + 1500, 1024 * 2048 + 1500});
+
+        EXPECT_LE(
+                times * (long)cases.size(),
+                run(cases, "MTU=2048 FAULTS=ud_lose_size=1500/" + std::to_string(times)));
+    }
 }
 
 } // namespace
