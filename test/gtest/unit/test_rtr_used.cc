@@ -16,7 +16,18 @@ extern "C" {
 
 namespace {
 
-class test_rtr_used : public rtr_message_ends_test {};
+class test_rtr_used : public rtr_message_ends_test {
+protected:
+    /* A message goes into a receive that has offered itself, from the pool or not. */
+    std::pair<recv_ptr, send_ptr> write_is_on_its_way(bool by_pool)
+    {
+        restart();
+        ri_config.hybrid_net = by_pool ? LARGE : 0;
+        recv_ptr r           = post_seen();
+        m_a_rdma->holds      = true;
+        return {r, send()};
+    }
+};
 
 /* The message comes again after the stream has passed its number: that receive reads it. */
 TEST_F(test_rtr_used, again_after_its_turn)
@@ -138,12 +149,8 @@ TEST_F(test_rtr_used, no_memory_to_send_again)
     ri_config.pool_size = 1 << 20;
     for (bool by_pool : {false, true}) {
         SCOPED_TRACE(by_pool);
-        restart();
-        ri_config.hybrid_net = by_pool ? LARGE : 0;
-        recv_ptr r1          = post_seen();
-        m_a_rdma->holds      = true;
-        send_ptr s1          = send();
-        bytes data1          = s1->data;
+        auto [r1, s1] = write_is_on_its_way(by_pool);
+        bytes data1   = s1->data;
         if (by_pool) {
             check_sent(s1);
         }
@@ -189,11 +196,7 @@ TEST_F(test_rtr_used, no_memory_and_the_end)
     for (int what = 0; what < 4; ++what) {
         bool by_pool = what & 1, ends = what & 2;
         SCOPED_TRACE(what);
-        restart();
-        ri_config.hybrid_net = by_pool ? LARGE : 0;
-        recv_ptr r1          = post_seen();
-        m_a_rdma->holds      = true;
-        send_ptr s1          = send();
+        auto [r1, s1] = write_is_on_its_way(by_pool);
         fail_writes(AT_END);
         m_a_rdma->holds = false;
         m_ucx->memory   = 0;
