@@ -16,6 +16,40 @@ void progress(killed_side &side)
     side.progress();
 }
 
+/* Receives for one message of the victim's, which is offered both. */
+void post_two(killed_side &s)
+{
+    s.post(LARGE, TO_SURVIVOR + 1);
+    s.post(LARGE, TO_SURVIVOR + 1);
+    s.progress();
+}
+
+/* The victim's, likewise. */
+void offer_one(killed_side &v)
+{
+    v.post(LARGE, TO_VICTIM + 1);
+    v.progress();
+}
+
+void offer_two(killed_side &v)
+{
+    v.post(LARGE, TO_VICTIM + 1);
+    offer_one(v);
+}
+
+void send_one(killed_side &s)
+{
+    s.send_to("victim", LARGE, TO_VICTIM + 1);
+    s.progress();
+}
+
+/* The victim receives one of them. */
+void send_two(killed_side &s)
+{
+    s.send_to("victim", LARGE, TO_VICTIM + 1);
+    s.send_to("victim", LARGE, TO_VICTIM + 2);
+}
+
 /* Receives that are offered to the victim, or want a ring for that. */
 void post_some(killed_side &s)
 {
@@ -141,12 +175,7 @@ const std::vector<killed_scenario> KILLED_SCENARIOS = {
          },
          nothing, "ud_sent"},
         {"ud_rtr_send", KILLED_AT_MESSAGES | KILLED_BY_RDMA, "IB_TRANSPORT=ud RTR=y",
-         LARGE, nothing,
-         [](killed_side &s) {
-             s.post(LARGE, TO_SURVIVOR + 1);
-             s.post(LARGE, TO_SURVIVOR + 1);
-             s.progress();
-         },
+         LARGE, nothing, post_two,
          [](killed_side &v) {
              v.progress(); /* what was offered has come */
              v.send_to("survivor", LARGE, TO_SURVIVOR + 1);
@@ -154,12 +183,7 @@ const std::vector<killed_scenario> KILLED_SCENARIOS = {
          },
          nothing, "tx_recv_rndv"},
         {"rc_rtr_send", KILLED_BY_RDMA | KILLED_MEANWHILE, "IB_TRANSPORT=rc RTR=y", LARGE,
-         nothing,
-         [](killed_side &s) {
-             s.post(LARGE, TO_SURVIVOR + 1);
-             s.post(LARGE, TO_SURVIVOR + 1);
-             s.progress();
-         },
+         nothing, post_two,
          [](killed_side &v) {
              v.progress(); /* what was offered has come */
              v.wait(v.send_to("survivor", LARGE, TO_SURVIVOR + 1), "a message");
@@ -174,20 +198,10 @@ const std::vector<killed_scenario> KILLED_SCENARIOS = {
          },
          nothing, progress, nullptr},
         {"rtr", KILLED_TOGETHER | KILLED_AT_STORES | KILLED_AT_COPIES | KILLED_OVER_TCP,
-         "RTR=y", LARGE, nothing,
-         [](killed_side &s) {
-             s.post(LARGE, TO_SURVIVOR + 1);
-             s.post(LARGE, TO_SURVIVOR + 1);
-             s.progress();
-         },
+         "RTR=y", LARGE, nothing, post_two,
          [](killed_side &v) { v.send_to("survivor", LARGE, TO_SURVIVOR + 1); }, nothing,
          "tx_recv_rndv"},
-        {"rtr_patient", KILLED_AT_COPIES, "RTR=y", LARGE, nothing,
-         [](killed_side &s) {
-             s.post(LARGE, TO_SURVIVOR + 1);
-             s.post(LARGE, TO_SURVIVOR + 1);
-             s.progress();
-         },
+        {"rtr_patient", KILLED_AT_COPIES, "RTR=y", LARGE, nothing, post_two,
          [](killed_side &v) { v.send_to("survivor", LARGE, TO_SURVIVOR + 1); },
          [](killed_side &s) { s.linger(); }, "tx_recv_rndv"},
         {"rtr_late", KILLED_AT_STORES | KILLED_AT_COPIES, "RTR=y", LARGE,
@@ -271,41 +285,25 @@ const std::vector<killed_scenario> KILLED_SCENARIOS = {
         {"read",
          KILLED_ASLEEP | KILLED_TOGETHER | KILLED_AT_STORES | KILLED_AT_COPIES |
                  KILLED_OVER_TCP | KILLED_IN_MODE_PEER,
-         "", LARGE, nothing,
-         [](killed_side &s) {
-             s.send_to("victim", LARGE, TO_VICTIM + 1);
-             s.send_to("victim", LARGE, TO_VICTIM + 2);
-         },
+         "", LARGE, nothing, send_two,
          [](killed_side &v) {
              v.post(LARGE, TO_VICTIM + 1);
              v.progress(2);
          },
          nothing, "rx_read_bytes"},
-        {"rdma_read", KILLED_BY_RDMA, "", LARGE, nothing,
-         [](killed_side &s) {
-             s.send_to("victim", LARGE, TO_VICTIM + 1);
-             s.send_to("victim", LARGE, TO_VICTIM + 2);
-         },
+        {"rdma_read", KILLED_BY_RDMA, "", LARGE, nothing, send_two,
          [](killed_side &v) {
              v.post(LARGE, TO_VICTIM + 1);
              v.progress_until("rx_read_bytes");
          },
          nothing, "rx_read_bytes"},
-        {"rdma_read_begun", KILLED_BY_RDMA, "", LARGE, nothing,
-         [](killed_side &s) {
-             s.send_to("victim", LARGE, TO_VICTIM + 1);
-             s.send_to("victim", LARGE, TO_VICTIM + 2);
-         },
+        {"rdma_read_begun", KILLED_BY_RDMA, "", LARGE, nothing, send_two,
          [](killed_side &v) {
              v.post(LARGE, TO_VICTIM + 1);
              v.progress(2);
          },
          nothing, nullptr},
-        {"ud_in", KILLED_BY_RDMA, "IB_TRANSPORT=ud", LARGE, nothing,
-         [](killed_side &s) {
-             s.send_to("victim", LARGE, TO_VICTIM + 1);
-             s.send_to("victim", LARGE, TO_VICTIM + 2);
-         },
+        {"ud_in", KILLED_BY_RDMA, "IB_TRANSPORT=ud", LARGE, nothing, send_two,
          [](killed_side &v) {
              v.post(LARGE, TO_VICTIM + 1);
              v.progress_until("ud_recvs"); /* the sender is told where */
@@ -316,11 +314,7 @@ const std::vector<killed_scenario> KILLED_SCENARIOS = {
          [](killed_side &v) { v.wait(v.post(LARGE, TO_VICTIM + 1), "a message"); },
          nothing, "ud_received"},
         {"ud_rtr_recv", KILLED_AT_MESSAGES | KILLED_BY_RDMA, "IB_TRANSPORT=ud RTR=y",
-         LARGE,
-         [](killed_side &v) {
-             v.post(LARGE, TO_VICTIM + 1);
-             v.progress();
-         },
+         LARGE, offer_one,
          [](killed_side &s) {
              s.progress();
              s.send_to("victim", LARGE, TO_VICTIM + 1);
@@ -328,17 +322,7 @@ const std::vector<killed_scenario> KILLED_SCENARIOS = {
          },
          [](killed_side &v) { v.progress_until("ud_received"); }, nothing, "ud_received"},
         {"ud_rtr_out", KILLED_AT_MESSAGES | KILLED_BY_RDMA, "IB_TRANSPORT=ud RTR=y",
-         LARGE, nothing, nothing,
-         [](killed_side &v) {
-             v.post(LARGE, TO_VICTIM + 1);
-             v.post(LARGE, TO_VICTIM + 1);
-             v.progress();
-         },
-         [](killed_side &s) {
-             s.send_to("victim", LARGE, TO_VICTIM + 1);
-             s.progress();
-         },
-         "rtr_sent"},
+         LARGE, nothing, nothing, offer_two, send_one, "rtr_sent"},
         /* One queue pair each: messages wait for it, and what was offered is taken back */
         {"ud_busy", KILLED_AT_MESSAGES, "IB_TRANSPORT=ud RTR=y UD_QPS=1", LARGE, nothing,
          [](killed_side &s) {
@@ -357,11 +341,7 @@ const std::vector<killed_scenario> KILLED_SCENARIOS = {
          },
          nothing, "ud_received"},
         {"rc_rtr_recv", KILLED_BY_RDMA | KILLED_MEANWHILE,
-         "IB_TRANSPORT=rc RTR=y IB_EAGER_PEERS=0", LARGE,
-         [](killed_side &v) {
-             v.post(LARGE, TO_VICTIM + 1);
-             v.progress();
-         },
+         "IB_TRANSPORT=rc RTR=y IB_EAGER_PEERS=0", LARGE, offer_one,
          [](killed_side &s) {
              s.progress();
              s.send_to("victim", LARGE, TO_VICTIM + 1);
@@ -369,17 +349,7 @@ const std::vector<killed_scenario> KILLED_SCENARIOS = {
          },
          [](killed_side &v) { v.wait_all("a message"); }, nothing, "rtr_used"},
         {"rc_rtr_out", KILLED_AT_MESSAGES | KILLED_BY_RDMA, "IB_TRANSPORT=rc RTR=y",
-         LARGE, nothing, nothing,
-         [](killed_side &v) {
-             v.post(LARGE, TO_VICTIM + 1);
-             v.post(LARGE, TO_VICTIM + 1);
-             v.progress();
-         },
-         [](killed_side &s) {
-             s.send_to("victim", LARGE, TO_VICTIM + 1);
-             s.progress();
-         },
-         "rtr_sent"},
+         LARGE, nothing, nothing, offer_two, send_one, "rtr_sent"},
         {"pool_in",
          KILLED_TOGETHER | KILLED_AT_STORES | KILLED_AT_COPIES | KILLED_OVER_TCP,
          "HYBRID_THRESH=64k", LARGE, nothing,
