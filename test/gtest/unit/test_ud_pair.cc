@@ -173,7 +173,8 @@ protected:
         EXPECT_TRUE(node.all_home());
         if (!p.can_restart) {
             EXPECT_EQ(0u, node.counters()->ud_restarts);
-            EXPECT_LE(node.counters()->ud_resent, node.counters()->ud_sent / 4);
+            /* Of a few pieces any may get lost, more than once */
+            EXPECT_LE(node.counters()->ud_resent, 10 + node.counters()->ud_sent / 4);
         }
         print(side, node);
         node.close();
