@@ -65,7 +65,7 @@ full  ucp_shm           3600 ucp_rc 'ucp/*/shm:-*killed*:*ten_thousand*' UCP_TES
 full  ucp_tcp           3600 ucp_rc 'ucp/*/tcp:-*killed*:*ten_thousand*' UCP_TEST_SEED=1
 full  ucp_ud            3600 ucp_ud 'ucp/*/shm:-*killed*:*ten_thousand*' UCP_TEST_SEED=1
 full  ucp_ud_pair        900 netem 'loss 2% duplicate 1%' ucp_ud 'ucp/test_two_process.*:ucp/test_ep_close.*/shm' TEST_PEER_IB_DEVICES=rxe1
-full  ucp_channel       1800 ucp_channel 'ucp/test_tag_*/shm:ucp/test_two_process.*/shm:ucp/test_ep_close.*/shm:ucp/test_mixed_traffic.*/shm:ucp/test_threads.*/shm:-*ten_thousand*' UCXRI_IB_EAGER_SIZE=4k
+full  ucp_channel       1800 ucp_channel 'ucp/test_tag_*/shm:ucp/test_two_process.*/shm:ucp/test_ep_close.*/shm:ucp/test_mixed_traffic.*/shm:ucp/test_threads.*/shm:-*ten_thousand*' UCXRI_IB_EAGER_SIZE=4k UCP_TEST_SEED=1
 full  ucp_channel_pair   900 netem 'delay 50us' ucp_channel 'ucp/test_two_process.*:ucp/test_ep_close.*/shm' TEST_PEER_IB_DEVICES=rxe1
 full  mpich_rc_loss      600 netem 'loss 1%' mpi_rc mpich order --iters 2 PAIR=y
 full  mpich_rc_ipv4      600 mpi_rc mpich order --iters 2 PAIR=y UCXRI_IB_GID_INDEX=1
@@ -159,10 +159,11 @@ end_server()
 }
 
 # netem FAULTS COMMAND...: with a network between rxe0 and rxe1 that does this to either way,
-# and that the command must have used. guest.sh removes it.
+# and that the command must have used, and suffered from. guest.sh removes it.
 netem()
 {
     local dev
+    rm -f /tmp/stats.* /tmp/gtest.log
     for dev in v0 v1; do
         # shellcheck disable=SC2086  # words
         tc qdisc replace dev $dev root netem limit 100000 $1 || return
@@ -174,6 +175,27 @@ netem()
             print "by the network: " packets " packets, " lost " lost"
             # Of so many 1 % would not be none
             exit packets < 100 || (faults ~ /loss/ && packets > 2000 && lost == 0)
+        }' || return
+    # Of these the network does not say how many there were
+    [[ $1 != *duplicate* ]] || some ud_duplicates || return
+    [[ $1 != *reorder* ]] || some ud_moved
+}
+
+# some COUNTER: the processes of a test of gtest_unit, by what it prints, or those whose counters
+# are in files have counted it
+some()
+{
+    cat /tmp/stats.* /tmp/gtest.log 2>/dev/null | awk -v counter="$1" '
+        $1 == counter { sum += $2 }
+        $1 == "side" {
+            for (i = 3; i <= NF; ++i) {
+                split($i, pair, "=")
+                sum += pair[1] == counter ? pair[2] : 0
+            }
+        }
+        END {
+            print "by the processes: " sum + 0 " " counter
+            exit !sum
         }'
 }
 
