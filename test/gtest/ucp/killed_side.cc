@@ -66,7 +66,7 @@ unsigned killed_side::progress_once()
     if (m_setting.asleep && (count == 0) &&
         (ucp_worker_get_efd(worker(), &events[0].fd) == UCS_OK) &&
         (ucp_worker_arm(worker()) == UCS_OK)) {
-        poll(events, 2, static_cast<int>(DEADLINE_SEC * 1000));
+        poll(events, 2, static_cast<int>(deadline_sec() * 1000));
     }
     return count;
 }

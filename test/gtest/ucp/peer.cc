@@ -199,7 +199,7 @@ void channel::read_all(void *buffer, size_t length)
 
     while (length > 0) {
         pollfd p = {m_fd, POLLIN, 0};
-        int ret  = poll(&p, 1, static_cast<int>(DEADLINE_SEC * 1000));
+        int ret  = poll(&p, 1, static_cast<int>(deadline_sec() * 1000));
         if ((ret < 0) && (errno == EINTR)) {
             continue;
         }

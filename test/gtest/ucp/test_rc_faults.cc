@@ -371,7 +371,7 @@ protected:
     static std::string await(peer &p)
     {
         poll_until([&] { return p.ch().readable(); }, [] { return usleep(1000), 0; },
-                   3 * DEADLINE_SEC);
+                   3 * deadline_sec());
         return p.ch().get();
     }
 

@@ -186,7 +186,7 @@ protected:
             }
             check_status(status, "ucp_worker_arm");
             pollfd p = {fd, POLLIN, 0};
-            if (poll(&p, 1, static_cast<int>(DEADLINE_SEC * 1000)) != 1) {
+            if (poll(&p, 1, static_cast<int>(deadline_sec() * 1000)) != 1) {
                 throw failure("nothing woke the worker");
             }
         }
@@ -264,7 +264,7 @@ TEST_P(test_wakeup, signal)
         arm();
         std::thread waker([this] { ucp_worker_signal(a().worker()); });
         p = {fd, POLLIN, 0};
-        EXPECT_EQ(1, poll(&p, 1, static_cast<int>(DEADLINE_SEC * 1000)));
+        EXPECT_EQ(1, poll(&p, 1, static_cast<int>(deadline_sec() * 1000)));
         waker.join();
     }
     /* A signal that came before also ends the wait. */

@@ -27,8 +27,7 @@ namespace ucp_test {
 
 constexpr ucp_tag_t TAG_FULL = ~ucp_tag_t(0);
 
-/* How long anything may take before the test fails instead of hanging. */
-constexpr double DEADLINE_SEC = 20.0;
+constexpr unsigned TEST_LIMIT_SEC = 90;
 
 /* Limit of a whole test, for calls that block and so escape the deadline. */
 inline unsigned test_limit()
@@ -36,7 +35,13 @@ inline unsigned test_limit()
     const char *text =
             getenv("UCP_TEST_LIMIT"); /* for a machine that is slow by nature */
 
-    return (text == nullptr) ? 90 : strtoul(text, nullptr, 0);
+    return (text == nullptr) ? TEST_LIMIT_SEC : strtoul(text, nullptr, 0);
+}
+
+/* How long anything may take before the test fails instead of hanging; more where the limit is. */
+inline double deadline_sec()
+{
+    return 20.0 * test_limit() / TEST_LIMIT_SEC;
 }
 
 /* Sizes on both sides of every switch of protocol that stock or the library makes. */
@@ -66,7 +71,8 @@ void check_status(ucs_status_t status, const char *what);
 
 /* Calls `progress` until `condition` holds; false when the deadline passes. */
 bool poll_until(const std::function<bool()> &condition,
-                const std::function<unsigned()> &progress, double seconds = DEADLINE_SEC);
+                const std::function<unsigned()> &progress,
+                double seconds = deadline_sec());
 
 struct entity_params {
     uint64_t features                              = UCP_FEATURE_TAG;
