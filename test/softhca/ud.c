@@ -193,8 +193,7 @@ static int ud_may_change(void)
 int sh_ud_is_faulty(void)
 {
     return ud_may_change() || (sh_settings.faults.ud_lose != 0) ||
-           (sh_settings.faults.ud_lose_size != 0) ||
-           (sh_settings.faults.move_after != 0);
+           (sh_settings.faults.ud_lose_size != 0) || (sh_settings.faults.move_after != 0);
 }
 
 /* A ring that is full is waited for before the datagram takes its turn on the link and meets its
