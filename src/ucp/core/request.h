@@ -101,7 +101,7 @@ typedef struct ri_recv_req {
     /* What its sender was told, see proto/rtr.h. */
     union {
         uint32_t rtr_generation; /* OUT: of the grant; BY_UD: of the slot */
-        uint32_t rts_sn;         /* since ri_rndv_recv(): of the message */
+        uint32_t rts_sn;         /* written BY_TARGET: of the message */
     };
     union {
         ri_conn_t *rtr_conn; /* OUT: in whose ring that is */

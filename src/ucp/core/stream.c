@@ -10,7 +10,6 @@
 #include "../proto/rdma_channel.h"
 #include "../proto/rndv.h"
 #include "../proto/rtr.h"
-#include "../proto/rtr_used.h"
 
 #include <stdlib.h>
 
@@ -143,9 +142,7 @@ void ri_stream_check_closed_slow(ri_stream_t *stream)
     if ((stream->busy == 0) && (stream->num_msgs == 0) && (stream->ring == NULL) &&
         !ri_rdma_channel_is_there(stream) && ucs_list_is_empty(&stream->fetching) &&
         (stream->num_coops == 0) && (stream->num_reads == 0) &&
-        (stream->num_named == 0) &&
-        ((stream->closed == RI_RTR_USED_LOST) ||
-         (stream->next_sn == stream->closed_sn + 1))) {
+        (stream->num_named == 0) && (stream->next_sn == stream->closed_sn + 1)) {
         if ((stream->num_early > 0) || !ucs_list_is_empty(&stream->assembling)) {
             ri_warn("a connection from worker 0x%lx ends because its sender could not "
                     "send a message: %zu that followed are dropped",

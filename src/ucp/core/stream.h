@@ -36,7 +36,7 @@ struct ri_stream {
     int rdma_write;             /* likewise, through a network, and takes RTRs */
     int rdma_lost;              /* a message of it may have come, and nobody was told */
     int stalled;                /* the next message waits for an answer to a REVOKE */
-    int closed; /* BYE came: nothing follows closed_sn (RI_RTR_USED_LOST: but it has) */
+    int closed;                 /* BYE came: nothing follows closed_sn */
     uint32_t closed_sn;
     int broken;         /* everything is dropped: ri_stream_break() */
     ri_ring_rx_t *ring; /* NULL: none */

@@ -9,7 +9,6 @@
 #include "hybrid.h"
 #include "planes.h"
 #include "rndv.h"
-#include "rtr_used.h"
 #include "../tag/deliver.h"
 #include "../tag/send.h"
 
@@ -27,8 +26,7 @@ ucs_status_t ri_am_rndv_send(ri_send_req_t *req, uint32_t am_flags,
 ucs_status_t ri_am_rndv_ask(ri_recv_req_t *recv, ri_stream_t *stream, uint32_t req_id,
                             uint32_t flags)
 {
-    int lost            = ri_rtr_used_is_lost(stream, recv->rts_sn);
-    ucs_status_t status = lost ? UCS_ERR_CONNECTION_RESET : ri_rndv_wait(recv, stream);
+    ucs_status_t status = ri_rndv_wait(recv, stream);
 
     if (status != UCS_OK) {
         if (flags & RI_WIRE_NACK_POOL) {

@@ -220,8 +220,11 @@ static void control_handle_to_stream(ri_worker_t *worker, const ri_wire_msg_t *m
         stream->closed    = 1;
         stream->closed_sn = msg->value;
         stream->ring_dead = 1; /* if there is one that was not even mapped */
-        if (stream->rdma_write && ((int32_t)(stream->next_sn - stream->closed_sn) > 1)) {
-            ri_rtr_used_lose(stream);
+        if ((stream->num_named > 0) &&
+            ((int32_t)(stream->next_sn - stream->closed_sn) > 1)) {
+            /* By USED. The data does not come, and its sender may have ended others. */
+            stream->closed_sn = stream->next_sn - 1;
+            ri_stream_break(stream, "a message that was lost after its turn");
         }
         ri_stream_check_closed(stream);
         break;

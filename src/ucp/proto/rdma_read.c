@@ -6,7 +6,6 @@
 #include "am_rndv.h"
 #include "rdma.h"
 #include "rndv.h"
-#include "rtr_used.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -178,8 +177,7 @@ static void rdma_read_end(ri_rdma_op_t *op, int ending)
     ri_trace(&stream->worker->trace, RI_TRACE_RECV_READ, recv->info.length, status);
     --stream->num_reads;
     ++stream->busy; /* callbacks must not free it */
-    if (stream->broken ||
-        ((read->wire_type == RI_WIRE_RTS) && ri_rtr_used_is_lost(stream, recv->rts_sn))) {
+    if (stream->broken) {
         status = UCS_ERR_CONNECTION_RESET;
     } else if (status == UCS_OK) {
         status = rdma_read_finish(read);

@@ -11,7 +11,6 @@
 #include "rdma_channel.h"
 #include "rdma_write.h"
 #include "rtr.h"
-#include "rtr_used.h"
 #include "select.h"
 #include "send_rndv_get.h"
 #include "send_rndv_put.h"
@@ -218,9 +217,7 @@ ucs_status_t ri_rndv_recv(ri_recv_req_t *recv, ri_stream_t *stream,
     ucs_status_t status;
     ri_fetch_t fetch;
 
-    recv->rts_sn = arrival->sn;
-    if (stream->broken || ((arrival->wire_type == RI_WIRE_RTS) &&
-                           ri_rtr_used_is_lost(stream, arrival->sn))) {
+    if (stream->broken) {
         return UCS_ERR_CONNECTION_RESET; /* the send has ended, its memory is not its own */
     }
     ri_rtr_note_reading(stream->worker, arrival->length);
@@ -364,17 +361,6 @@ static void rndv_abort_those(ri_stream_t *stream, rndv_is_func_t is, ucs_status_
 void ri_rndv_abort(ri_stream_t *stream, ucs_status_t status)
 {
     rndv_abort_those(stream, rndv_may_abort, status);
-}
-
-/* May the memory of a receive be handed back whose message was lost? */
-static int rndv_may_abort_lost(const ri_recv_req_t *recv)
-{
-    return ri_rtr_used_is_lost(recv->stream, recv->rts_sn) && rndv_may_abort(recv);
-}
-
-void ri_rndv_abort_lost(ri_stream_t *stream, ucs_status_t status)
-{
-    rndv_abort_those(stream, rndv_may_abort_lost, status);
 }
 
 void ri_rndv_abort_written(ri_stream_t *stream, ucs_status_t status)

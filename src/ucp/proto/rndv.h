@@ -114,9 +114,6 @@ void ri_rndv_forget(ri_recv_req_t *recv);
  */
 void ri_rndv_abort(ri_stream_t *stream, ucs_status_t status);
 
-/** Receiver: likewise, of messages that were lost only (ri_rtr_used_is_lost()). */
-void ri_rndv_abort_lost(ri_stream_t *stream, ucs_status_t status);
-
 /** Receiver: BYE has come and there is no ring (any more). */
 void ri_rndv_abort_written(ri_stream_t *stream, ucs_status_t status);
 

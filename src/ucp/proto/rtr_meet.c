@@ -163,7 +163,6 @@ int ri_rtr_progress_writing(ri_recv_req_t *recv, ucs_status_t failure)
         break;
     default:
         ri_rtr_forget(recv);
-        recv->rts_sn = stream->next_sn - 1; /* or an earlier one */
         status = (failure == UCS_OK) ? ri_am_rndv_ask(recv, stream, req_id, 0) : failure;
         break;
     }

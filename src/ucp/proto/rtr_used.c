@@ -3,12 +3,9 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "rtr_used.h"
-#include "planes.h"
-#include "rndv.h"
 #include "rtr_message.h"
 #include "rtr_slots.h"
 #include "rtr_state.h"
-#include "../core/log.h"
 #include "../tag/deliver.h"
 
 /* @return The receive whose RTR USED names, if the data is not known to be there. */
@@ -38,8 +35,7 @@ void ri_rtr_used_handle(ri_stream_t *stream, const ri_wire_msg_t *msg)
     for (i = 0; (i < msg->used_count) && !stream->broken; ++i) {
         arrival.sn = msg->value + i;
         recv       = used_find(stream, msg->used[i]);
-        if ((recv == NULL) || ((int32_t)(arrival.sn - stream->next_sn) < 0) ||
-            ri_rtr_used_is_lost(stream, arrival.sn)) {
+        if ((recv == NULL) || ((int32_t)(arrival.sn - stream->next_sn) < 0)) {
             ++stream->worker->counters.rx_stale;
             continue;
         }
@@ -131,38 +127,4 @@ void ri_rtr_used_end(ri_recv_req_t *recv, ucs_status_t status)
     }
     ri_rtr_forget(recv);
     ri_deliver_received(recv, status);
-}
-
-/* @return A NAMED receive whose message is lost, or NULL. */
-static ri_recv_req_t *used_find_lost(const ri_stream_t *stream)
-{
-    ri_recv_req_t *recv;
-
-    ucs_list_for_each(recv, &stream->rtrs, list) {
-        if ((recv->rtr == RI_RTR_NAMED) && ri_rtr_used_is_lost(stream, recv->named_sn)) {
-            return recv;
-        }
-    }
-    return NULL;
-}
-
-void ri_rtr_used_lose(ri_stream_t *stream)
-{
-    const ri_rtr_slot_t *slot;
-    ri_recv_req_t *recv;
-
-    ri_warn("a connection from worker 0x%lx ends because its sender lost a message after "
-            "others had been received in its stead",
-            stream->peer->uid);
-    stream->closed = RI_RTR_USED_LOST;
-    ++stream->busy; /* callbacks must not free it */
-    while ((recv = used_find_lost(stream)) != NULL) {
-        slot = ri_rtr_slot(recv);
-        if ((slot != NULL) && !slot->notified) {
-            ri_planes_rdma_failed(stream->worker, stream->peer); /* nobody writes it */
-        }
-        ri_rtr_used_end(recv, UCS_ERR_CONNECTION_RESET);
-    }
-    ri_rndv_abort_lost(stream, UCS_ERR_CONNECTION_RESET);
-    --stream->busy;
 }

@@ -28,22 +28,6 @@ int ri_rtr_used_again(ri_stream_t *stream, ri_arrival_t *arrival);
 /** This side's end of the way to a peer is gone: what waits for its turn is void. */
 void ri_rtr_used_drop(ri_peer_t *peer);
 
-/* Of stream->closed: the number behind closed_sn was lost after its turn, that is, after USED or a
- * notification had let others have theirs. */
-#define RI_RTR_USED_LOST 2
-
-/** @return Whether nothing more comes of message @a sn, as that was lost, or a send of the same conn
- * that ended with it. */
-static inline int ri_rtr_used_is_lost(const ri_stream_t *stream, uint32_t sn)
-{
-    return ri_unlikely(stream->closed == RI_RTR_USED_LOST) &&
-           ((int32_t)(sn - stream->closed_sn) > 0);
-}
-
-/** BYE says so: receives that wait for such messages end. What was sent before is received as
- * ever. */
-void ri_rtr_used_lose(ri_stream_t *stream);
-
 /** The stream of a NAMED receive ends, and nothing comes any more by its way. */
 void ri_rtr_used_end(ri_recv_req_t *recv, ucs_status_t status);
 
