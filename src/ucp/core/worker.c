@@ -422,6 +422,7 @@ static void worker_linger(ri_worker_t *worker)
 {
     if ((--worker->linger % WORKER_LINGER_STEP) == 0) {
         ri_rdma_progress(worker);
+        ri_planes_rdma_check(worker);
     }
 }
 

@@ -78,11 +78,21 @@ static int address_has_gid(const ri_ib_device_t *device, const ri_ib_address_t *
            (link == address->link) && !memcmp(&gid, &address->gid, sizeof(gid));
 }
 
-/* Choose the GID of a RoCE port. @return Whether it has one. */
+static int address_is_like(const ri_ib_address_t *address, const union ibv_gid *gid,
+                           ri_ib_link_t link)
+{
+    return (link == address->link) &&
+           (ri_ib_gid_is_ipv4(gid) == ri_ib_gid_is_ipv4(&address->gid));
+}
+
+/* Choose the GID of a RoCE port. One that follows another has to be like it: else no peer is reached,
+ * and nothing leads back when the other one, which has gone for a moment perhaps, is there again.
+ * @return Whether there is one. */
 static int address_choose_gid(const ri_ib_device_t *device, int table_length,
                               ri_ib_address_t *address)
 {
     int best = 0, given = ri_config.ib_gid_index != UCS_ULUNITS_AUTO;
+    const ri_ib_address_t before = *address;
     union ibv_gid gid;
     ri_ib_link_t link;
     int i, rank;
@@ -92,7 +102,8 @@ static int address_choose_gid(const ri_ib_device_t *device, int table_length,
     }
     for (i = 0; i < ri_min(table_length, UINT8_MAX + 1); ++i) {
         if ((given && ((size_t)i != ri_config.ib_gid_index)) ||
-            !address_query_gid(device, i, &gid, &link)) {
+            !address_query_gid(device, i, &gid, &link) ||
+            (!gid_is_zero(&before.gid) && !address_is_like(&before, &gid, link))) {
             continue;
         }
         rank = gid_rank(&gid, link);

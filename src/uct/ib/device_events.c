@@ -164,7 +164,9 @@ void ri_ib_events_tick(ri_ib_device_t *device, ri_ib_events_seen_t *seen,
         ri_ib_events_look(device, seen, func, arg);
         return;
     }
-    seen->step   = (now - seen->ticked >= EVENTS_SELDOM) ? 1 : EVENTS_STEP;
+    seen->step   = ((now - seen->ticked) * EVENTS_STEP >= EVENTS_SELDOM * seen->step) ?
+                           1 :
+                           EVENTS_STEP;
     seen->calls  = seen->step;
     seen->ticked = now;
 }

@@ -39,9 +39,8 @@ static int link_keeps_pkey(const ri_ib_device_t *device, unsigned table_length,
 {
     unsigned i;
 
-    if ((address->pkey == 0) ||
-        (link_get_pkey(device, address->pkey_index) == address->pkey)) {
-        return address->pkey != 0;
+    if (link_get_pkey(device, address->pkey_index) == address->pkey) {
+        return 1;
     }
     for (i = 0; (i < table_length) && (i <= UINT16_MAX); ++i) {
         if (link_get_pkey(device, i) == address->pkey) {
@@ -64,11 +63,10 @@ static int link_find_pkey(const ri_ib_device_t *device, unsigned table_length,
     if (ri_verbs.query_pkey == NULL) {
         return wanted == 0;
     }
-    if (link_keeps_pkey(device, table_length, address)) {
-        return 1;
+    if (address->pkey != 0) {
+        /* Peers do not know of another partition, and do not hear by it */
+        return link_keeps_pkey(device, table_length, address);
     }
-    address->pkey       = 0;
-    address->pkey_index = 0;
     for (i = 0; (i < table_length) && (i <= UINT16_MAX); ++i) {
         pkey = link_get_pkey(device, i);
         if ((pkey == 0) || ((wanted != 0) && ((pkey & LINK_PKEY_NUMBER) != wanted))) {

@@ -227,14 +227,25 @@ int ri_ud_is_from(const ri_ud_ep_t *ep, uint32_t qp, const struct ibv_wc *wc,
             !memcmp((const char *)grh + WAY_IPV4_SOURCE, gid + 12, 4));
 }
 
+static int way_uses(ri_ud_plane_t *plane, const ri_ud_port_t *port)
+{
+    const ri_ud_ep_t *ep;
+
+    ucs_list_for_each(ep, &plane->eps, list) {
+        if (ep->port == port) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
 void ri_ud_forget_ports(ri_ud_plane_t *plane, int all)
 {
-    unsigned moves = ri_ib_device_address(plane->device).moves;
     ri_ud_port_t *port, *tmp;
     int ret;
 
     ucs_list_for_each_safe(port, tmp, &plane->ports, list) {
-        if (!all && (port->moves == moves)) {
+        if (!all && way_uses(plane, port)) {
             continue;
         }
         ucs_list_del(&port->list);
