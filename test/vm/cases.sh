@@ -62,10 +62,11 @@ full  ud_pair_duplicate  600 netem 'duplicate 10%' ud_pair 'test_ud_pair.*'
 full  ud_pair_corrupt    600 netem 'corrupt 5%' ud_pair 'test_ud_pair.*'
 full  ud_pair_all_ipv6   600 netem 'delay 2ms 1ms reorder 50% loss 3% duplicate 3% corrupt 3%' ud_pair 'test_ud_pair.*' RI_TEST_GID_INDEX=0
 full  ucp_shm           3600 ucp_rc 'ucp/*/shm:-*killed*:*ten_thousand*' UCP_TEST_SEED=1
+full  ucp_tcp           3600 ucp_rc 'ucp/*/tcp:-*killed*:*ten_thousand*' UCP_TEST_SEED=1
 full  ucp_ud            3600 ucp_ud 'ucp/*/shm:-*killed*:*ten_thousand*' UCP_TEST_SEED=1
-full  ucp_ud_pair       1800 netem 'loss 2% duplicate 1%' ucp_ud 'ucp/test_two_process.*/shm:ucp/test_ep_close.*/shm' TEST_PEER_IB_DEVICES=rxe1
-full  ucp_channel       1800 ucp_channel 'ucp/test_tag_sync.*/shm:ucp/test_tag_cancel.*/shm:ucp/test_two_process.*/shm:ucp/test_ep_close.*/shm' UCXRI_IB_EAGER_SIZE=4k UCP_TEST_SEED=1
-full  ucp_channel_pair  1800 netem 'delay 50us' ucp_channel 'ucp/test_two_process.*/shm:ucp/test_ep_close.*/shm' TEST_PEER_IB_DEVICES=rxe1
+full  ucp_ud_pair       1800 netem 'loss 2% duplicate 1%' ucp_ud 'ucp/test_two_process.*:ucp/test_ep_close.*/shm' TEST_PEER_IB_DEVICES=rxe1
+full  ucp_channel       1800 ucp_channel 'ucp/test_tag_*/shm:ucp/test_two_process.*/shm:ucp/test_ep_close.*/shm:ucp/test_mixed_traffic.*/shm:ucp/test_threads.*/shm:-*ten_thousand*' UCXRI_IB_EAGER_SIZE=4k UCP_TEST_SEED=1
+full  ucp_channel_pair  1800 netem 'delay 50us' ucp_channel 'ucp/test_two_process.*:ucp/test_ep_close.*/shm' TEST_PEER_IB_DEVICES=rxe1
 full  mpich_rc_loss      600 netem 'loss 1%' mpi_rc mpich order --iters 2 PAIR=y
 full  mpich_rc_ipv4      600 mpi_rc mpich order --iters 2 PAIR=y UCXRI_IB_GID_INDEX=1
 full  mpich_mix          600 mpi_rc mpich mix_modes --iters 20

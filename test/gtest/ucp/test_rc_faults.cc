@@ -11,6 +11,7 @@
 #include "peer.h"
 #include "variables.h"
 
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <random>
@@ -85,9 +86,12 @@ std::istream &operator>>(std::istream &is, setup &s)
     return is >> s.scheme >> s.fault >> s.seed >> s.number;
 }
 
-constexpr int ROUNDS_MIN = 15, ROUNDS_MAX = 2000; /* until there were enough failures */
-constexpr int DEPTH    = 6;                       /* messages of a round, each way */
-constexpr ucp_tag_t GO = 100;
+using clock   = std::chrono::steady_clock;
+using seconds = std::chrono::duration<double>;
+
+constexpr int ROUNDS_MIN = 15; /* then until there were enough failures, for some time */
+constexpr int DEPTH      = 6;  /* messages of a round, each way */
+constexpr ucp_tag_t GO   = 100;
 
 const transport &set_up(const setup &s, const transport &tr)
 {
@@ -175,7 +179,7 @@ private:
         EXPECT_EQ(word, m_ch.get());
     }
 
-    bool wants_more(int round)
+    bool wants_more()
     {
         std::istringstream in(FAULTS[m_setup.fault].goals);
         std::string name;
@@ -183,7 +187,7 @@ private:
 
         while (in >> name >> value) {
             if (counter(m_entity.worker(), name.c_str()) < value) {
-                return round < ROUNDS_MAX;
+                return clock::now() < m_end;
             }
         }
         return false;
@@ -201,7 +205,7 @@ private:
      * wants another round. */
     bool go(int round)
     {
-        uint64_t mine = wants_more(round), other = 0;
+        uint64_t mine = wants_more(), other = 0;
         batch in(m_setup, 1 - m_setup.number, round);
 
         for (int i = 0; i < in.early; ++i) {
@@ -282,6 +286,9 @@ private:
         return out.str();
     }
 
+    const clock::time_point m_end =
+            clock::now() +
+            std::chrono::duration_cast<clock::duration>(seconds(deadline_sec()));
     const setup m_setup;
     channel &m_ch;
     entity m_entity;
