@@ -443,8 +443,7 @@ TEST_P(test_tag_early, many_messages_between)
         wait_all(reqs, "small ones");
         expect(r, m);
         if (has_rtrs()) {
-            EXPECT_EQ(count <= SENDER_LOG, take_rtrs().used)
-                    << count << " between";
+            EXPECT_EQ(count <= SENDER_LOG, take_rtrs().used) << count << " between";
         }
     }
 }
