@@ -29,20 +29,22 @@
 
 /* Polls that are not further apart, and so many of them, are likely to go on. After a longer
  * pause, in which the thread has copied something perhaps, a few are enough; after one that is
- * longer still it has computed. */
+ * longer still it has computed. If it had polled for so long before that, the machine has rather
+ * given the core to others: of a virtual one this may be so a thousand times in a second. */
 #define AGENT_STEADY_NS    5000
 #define AGENT_PAUSE_NS     50000
+#define AGENT_LONG_NS      1000000
+#define AGENT_STOPPED_NS   250000
 #define AGENT_STEADY_POLLS 16
 #define AGENT_AGAIN_POLLS  12
 
 /* And for so long: to tell the agent takes as long as to be woken by a message or two. */
 #define AGENT_STEADY_FOR_NS 60000
 
-/* So long after the last of them the agent is on its own again: more than PEERS_POLLED_NS,
- * within which others rely on the polls. Until then it looks only so often whether
+/* After a pause in which the thread has computed the agent is on its own again: longer than
+ * PEERS_POLLED_NS, within which others rely on the polls. Until then it looks only so often whether
  * something was left over: each time is one that the thread does not have, so less often the longer
  * it polls. */
-#define AGENT_ALONE_NS     50000
 #define AGENT_TICK_NS      100000
 #define AGENT_TICK_MOST_NS 1600000
 
@@ -72,6 +74,7 @@ static struct {
     uint64_t steady;      /* when somebody did last who will do it again soon */
     int ticking;          /* awake, or sleeping for a tick at most */
     uint64_t tick;        /* how long that is */
+    int rung;             /* it was woken */
 } agent;
 
 static int agent_list(sh_qp_t *qp)
@@ -249,6 +252,23 @@ static void agent_worked(uint64_t polled, uint64_t began)
     }
 }
 
+/* @param polled  When the thread did last.
+ * @return How long a pause has to be in which it has computed. */
+static uint64_t agent_pause(uint64_t polled)
+{
+    uint64_t since = __atomic_load_n(&agent.since, __ATOMIC_RELAXED);
+
+    return (polled - since < AGENT_LONG_NS) ? AGENT_PAUSE_NS : AGENT_STOPPED_NS;
+}
+
+/* A thread may have polled after @a now. */
+static int agent_is_steady(uint64_t now)
+{
+    uint64_t steady = __atomic_load_n(&agent.steady, __ATOMIC_SEQ_CST);
+
+    return now < steady + agent_pause(steady);
+}
+
 static unsigned agent_work(void)
 {
     uint64_t polled = __atomic_load_n(&agent.polled, __ATOMIC_RELAXED);
@@ -273,7 +293,7 @@ void sh_agent_polled(uint64_t now)
 
     if (pause >= AGENT_STEADY_NS) {
         quick = sh_min(quick, AGENT_AGAIN_POLLS);
-        if (pause >= AGENT_PAUSE_NS) {
+        if (pause >= agent_pause(now - pause)) {
             quick = 0;
             __atomic_store_n(&agent.since, now, __ATOMIC_RELAXED);
         }
@@ -394,12 +414,6 @@ void sh_agent_alone(void)
     }
 }
 
-/* A thread may have polled after @a now. */
-static int agent_is_steady(uint64_t now)
-{
-    return now < __atomic_load_n(&agent.steady, __ATOMIC_SEQ_CST) + AGENT_ALONE_NS;
-}
-
 /* Whether a thread polls. @return 0 if the agent is on its own, and others know it. */
 static int agent_is_helped(uint64_t now)
 {
@@ -450,7 +464,10 @@ static void agent_sleep(uint32_t doorbell)
     __atomic_store_n(&inbox->asleep, 1, __ATOMIC_RELAXED);
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     helped = agent_is_helped(now);
-    until  = helped ? now + agent.tick : agent_bedtime(now);
+    until  = (helped && !agent.rung) ? UINT64_MAX : agent_bedtime(now);
+    if (helped) {
+        until = sh_min(until, now + agent.tick);
+    }
     if (until == 0) {
         __atomic_store_n(&inbox->asleep, 0, __ATOMIC_RELAXED);
         __builtin_ia32_pause();
@@ -461,6 +478,8 @@ static void agent_sleep(uint32_t doorbell)
          (!sh_fabric_pending() && !__atomic_load_n(&agent.urgent, __ATOMIC_SEQ_CST)))) {
         agent_wait(doorbell, until);
     }
+    /* Others do not see the thread poll */
+    agent.rung = __atomic_load_n(&inbox->doorbell, __ATOMIC_RELAXED) != doorbell;
     __atomic_store_n(&inbox->asleep, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&agent.ticking, 1, __ATOMIC_SEQ_CST);
     agent.tick = helped ? sh_min(2 * agent.tick, AGENT_TICK_MOST_NS) : AGENT_TICK_NS;
