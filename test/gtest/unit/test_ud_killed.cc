@@ -19,6 +19,10 @@ protected:
         STEPS = 10
     }; /* further apart each time */
 
+    /* In seconds. Where one of five datagrams is lost, five questions in a row remain without an
+     * answer now and then. */
+    static constexpr double MANY_LOST = 1;
+
     void SetUp() override
     {
         ud_killed_test::SetUp();
@@ -207,7 +211,8 @@ TEST_F(test_ud_killed, receiver_at_restart_in_a_repair)
 {
     ud_death_plan plan;
 
-    plan.breaks = true;
+    plan.breaks          = true;
+    ri_config.ud_timeout = MANY_LOST;
     run_sender(RI_UD_RESTART, 1, "ud_drop=20%", plan);
 }
 
@@ -216,8 +221,9 @@ TEST_F(test_ud_killed, sender_around_a_restart_in_a_repair)
 {
     ud_death_plan plan;
 
-    plan.breaks   = true;
-    plan.must_die = false; /* how many chains it takes depends on what is lost */
+    plan.breaks          = true;
+    plan.must_die        = false; /* how many chains it takes depends on what is lost */
+    ri_config.ud_timeout = MANY_LOST;
     run_receiver(ud_moment::DATA, 8, "ud_drop=20%", plan);
 }
 
