@@ -261,6 +261,25 @@ protected:
                         {m_remote->all()}, m_remote->remote_key(), offset, length);
     }
 
+    /* @a count segments of @a length, with gaps of the same length */
+    static segments pieces(rc_memory &memory, size_t count, size_t length)
+    {
+        segments list;
+
+        for (size_t i = 0; i < count; ++i) {
+            list.push_back({(uintptr_t)memory.data() + 2 * i * length, length});
+        }
+        return list;
+    }
+
+    /* A work request for each of @a count pieces. */
+    ucs_status_t move_pieces(rc_op &op, bool write, size_t count, size_t length)
+    {
+        return op.start(a.ep, write, {m_local->all()}, m_local->local_key(),
+                        pieces(*m_remote, count, length), m_remote->remote_key(), 0,
+                        count * length);
+    }
+
     std::unique_ptr<rc_memory> m_local, m_remote;
 };
 
