@@ -87,6 +87,14 @@ static inline ri_plane_ep_t *ri_rdma_way(const ri_peer_t *peer)
     return (peer->rdma == RI_RDMA_CONNECTED) ? peer->rdma_ep : NULL;
 }
 
+/** @return The same, if it can do what is wanted: those that go by datagrams neither read nor write. */
+static inline ri_plane_ep_t *ri_rdma_way_that(const ri_peer_t *peer, unsigned can)
+{
+    ri_plane_ep_t *ep = ri_rdma_way(peer);
+
+    return ((ep != NULL) && ((ep->plane->capabilities & can) == can)) ? ep : NULL;
+}
+
 /** The way to @a peer is used: it is not idle. */
 static inline void ri_rdma_use(ri_worker_t *worker, ri_peer_t *peer)
 {

@@ -165,14 +165,17 @@ void ri_rdma_channel_consider(ri_stream_t *stream)
         ri_control_ask(conn);
         return;
     }
-    if (!channel_has_room(worker) || peer->rdma_leaving) {
+    if (ri_rdma_way_that(peer, RI_PLANE_WRITE) == NULL) {
+        /* The next time it may be there. For control messages alone it is not worth one: these go
+         * with long ones, which ask for it. */
+        if ((ri_rdma_way(peer) == NULL) && (ri_config.ib_eager_max > 0)) {
+            ri_planes_ask_rdma(conn);
+        }
         return;
     }
-    if (ri_rdma_way(peer) == NULL) {
-        ri_planes_ask_rdma(conn); /* the next time it may be there */
-        return;
+    if (!peer->rdma_leaving && channel_has_room(worker)) {
+        channel_offer(stream);
     }
-    channel_offer(stream);
 }
 
 /* Whether nothing comes again, any more. */
@@ -330,7 +333,8 @@ static int channel_fits(const ri_conn_t *conn, const ri_wire_msg_t *msg)
 
     return (conn->channel == NULL) && (conn->status == UCS_OK) && (peer != NULL) &&
            !(conn->flags & (RI_CONN_CLOSING | RI_CONN_PEER_MODE)) &&
-           (worker->max_channels > 0) && (ri_rdma_way(peer) != NULL) &&
+           (worker->max_channels > 0) &&
+           (ri_rdma_way_that(peer, RI_PLANE_WRITE) != NULL) &&
            (peer->rdma_way == msg->way) && !peer->rdma_leaving &&
            (conn->remote_id == msg->stream_id) &&
            (ucs_list_length((ucs_list_link_t *)&worker->channels_out) <

@@ -135,7 +135,7 @@ ucs_status_t ri_rdma_read_recv(ri_recv_req_t *recv, ri_stream_t *stream,
                                const ri_arrival_t *arrival, ri_fetch_t fetch)
 {
     const ri_wire_rts_t *rts = arrival->data;
-    ri_plane_ep_t *ep        = ri_rdma_way(stream->peer);
+    ri_plane_ep_t *ep        = ri_rdma_way_that(stream->peer, RI_PLANE_READ);
     uint32_t way             = stream->peer->rdma_way;
     ucs_status_t status      = UCS_ERR_UNREACHABLE;
     rdma_read_t *read        = (ep != NULL) ? calloc(1, sizeof(*read)) : NULL;

@@ -23,7 +23,7 @@ typedef struct rdma_write {
 int ri_rdma_write_open(ri_recv_req_t *recv, ri_peer_t *peer)
 {
     ri_segment_t segment = {(uintptr_t)recv->data.buffer, recv->info.length};
-    ri_plane_ep_t *ep    = ri_rdma_way(peer);
+    ri_plane_ep_t *ep    = ri_rdma_way_that(peer, RI_PLANE_WRITE);
     ri_keys_t *keys      = (ep != NULL) ? malloc(sizeof(*keys)) : NULL;
 
     if (keys == NULL) {
@@ -113,7 +113,7 @@ ucs_status_t ri_rdma_write_start(ri_send_req_t *req, uint32_t recv_id, uint64_t 
 {
     ri_worker_t *worker = req->super.worker;
     ri_peer_t *peer     = req->conn->peer;
-    ri_plane_ep_t *ep   = (peer != NULL) ? ri_rdma_way(peer) : NULL;
+    ri_plane_ep_t *ep   = (peer != NULL) ? ri_rdma_way_that(peer, RI_PLANE_WRITE) : NULL;
     ucs_status_t status = UCS_ERR_UNREACHABLE;
     rdma_write_t *write;
 

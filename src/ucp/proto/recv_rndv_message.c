@@ -319,7 +319,8 @@ void ri_recv_rndv_message_add(ri_conn_t *conn, const ri_wire_msg_t *msg,
 
 void ri_recv_rndv_message_handle_rtr(ri_conn_t *conn, const ri_wire_msg_t *msg)
 {
-    if (ri_recv_rndv_message_is_new(conn, ri_rdma_way(conn->peer), msg)) {
+    if (ri_recv_rndv_message_is_new(conn, ri_rdma_way_that(conn->peer, RI_PLANE_NOTIFY),
+                                    msg)) {
         ri_recv_rndv_message_add(conn, msg, RI_RTR_MESSAGE, msg->rtr_length);
     }
 }

@@ -33,7 +33,7 @@ ucs_status_t ri_recv_rndv_ud_start(ri_send_req_t *req, const ri_rtr_t *rtr)
     req->target         = RI_SEND_TARGET_WANTED;
     rts.rts.segments[0] = (ri_segment_t){name, req->data.length};
     status              = ri_rndv_send(req, &rts.rts);
-    if (!UCS_STATUS_IS_ERR(status)) {
+    if (!UCS_STATUS_IS_ERR(status) && (req->conn != NULL)) { /* else it has ended */
         ri_rtr_end(rtr, RI_RING_GRANT_WRITTEN);
         ri_send_rndv_ud_start_by_rtr(req, req->conn->rtr_targets[rtr->index],
                                      rtr->recv_id);

@@ -77,7 +77,7 @@ int ri_rtr_message_is_possible(const ri_stream_t *stream)
 
     /* Who sleeps while RTRs are out is not woken by what they bring. */
     return stream->rdma_write && (peer->plane_ep == NULL) &&
-           (ri_rdma_way(peer) != NULL) &&
+           (ri_rdma_way_that(peer, RI_PLANE_NOTIFY) != NULL) &&
            (peer->rdma_ep->notifications >= RI_WIRE_RTR_SLOTS) &&
            (ri_config.rtr != UCS_NO) &&
            !(stream->worker->context->features & UCP_FEATURE_WAKEUP);

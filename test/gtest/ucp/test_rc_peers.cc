@@ -118,13 +118,14 @@ protected:
         }
     }
 
-    /* The last one is in the middle. */
-    void start(const char *settings)
+    /* The last one is in the middle; more settings of that one. */
+    void start(const std::string &settings, const std::string &more = "")
     {
         std::string address[PEERS + 1];
 
         for (int i = 0; i <= PEERS; ++i) {
-            m_peers.emplace_back(new peer("rc_peers", SHM, settings));
+            m_peers.emplace_back(
+                    new peer("rc_peers", SHM, settings + (i == PEERS ? " " + more : "")));
             address[i] = m_peers[i]->ch().get();
         }
         for (int i = 0; i < PEERS; ++i) {
@@ -196,6 +197,31 @@ TEST_F(test_rc_peers, the_rest_goes_by_datagrams)
     }
     EXPECT_EQ(0, count("qp_closed"));
     EXPECT_EQ(0, count("qp_failed"));
+    end();
+}
+
+/* ... without channels, which are written: those of the others are there. */
+TEST_F(test_rc_peers, channels_and_datagrams)
+{
+    start("RC_MAX_PEERS=1 IB_IDLE=inf IB_EAGER_PEERS=4 IB_EAGER_AFTER=4 RTR=y");
+    for (int i = 0; i < PEERS; ++i) {
+        talk(i, 30);
+        EXPECT_EQ(i == 0, count("channels_offered", i));
+    }
+    EXPECT_GT(count("tx_channel"), 0);
+    EXPECT_GT(count("tx_ud") + count("tx_recv_rndv"), 0);
+    end();
+}
+
+/* One side has datagrams only. */
+TEST_F(test_rc_peers, the_other_has_datagrams_only)
+{
+    start("IB_EAGER_PEERS=4 IB_EAGER_AFTER=4 RTR=y", "IB_TRANSPORT=ud");
+    for (int i = 0; i < PEERS; ++i) {
+        talk(i, 30);
+        EXPECT_EQ(0, count("channels_offered", i));
+        EXPECT_EQ(1, count("ud_peers", i));
+    }
     end();
 }
 

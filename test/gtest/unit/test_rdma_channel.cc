@@ -186,6 +186,23 @@ TEST_F(test_rdma_channel, control_only)
     EXPECT_FALSE(m_conn->flags & RI_CONN_BEHIND_RMA) << "it has asked";
 }
 
+/* ... nor does a pair that sends nothing else have a queue pair for it. */
+TEST_F(test_rdma_channel, control_only_needs_long_messages)
+{
+    with_channels();
+    ri_config.ib_eager_max = 0;
+    for (int i = 0; i < 50; ++i) {
+        exchange();
+    }
+    EXPECT_EQ(0u, m_b->counters().qp_created);
+    EXPECT_EQ(0u, m_b->counters().channels_offered);
+    exchange(LONG); /* asks for the way */
+    for (int i = 0; i < 50; ++i) {
+        exchange();
+    }
+    EXPECT_EQ(1u, m_b->counters().channels_offered);
+}
+
 /* A queue pair sends in order: what would wait there is sooner as an active message. */
 TEST_F(test_rdma_channel, behind_long_writes)
 {
