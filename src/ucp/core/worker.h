@@ -126,6 +126,7 @@ struct ri_worker {
             stalled_self;   /* messages to this worker that wait, see stream->stalled */
     size_t num_rtr_slots;   /* RTRs by message that are out */
     unsigned num_revoking;  /* of these, that a REVOKE of is not answered */
+    double revoking_looked; /* when it was last looked for such as are late */
     int rtr_recheck;        /* what waits for such answers may have its turn */
     double rtr_ud_after;    /* nothing is offered by ud before that time; 0: it may be */
     unsigned rtr_ud_takes;  /* offers by ud that had to make way, in a row */

@@ -14,6 +14,10 @@
 
 double ri_rtr_message_patience = 5;
 
+/* All streams are gone through so often while an answer is missing: it is noticed later by that part
+ * of the time that it has. */
+#define LOST_LOOKS 64
+
 void ri_rtr_message_way_lost(ri_peer_t *peer)
 {
     ri_rtr_slots_t *slots = peer->rtr_slots;
@@ -88,5 +92,10 @@ void ri_rtr_message_decide(ri_worker_t *worker)
 
 void ri_rtr_message_check_asked(ri_worker_t *worker)
 {
-    lost_decide(worker, ri_time() - ri_rtr_message_patience);
+    double now = ri_time();
+
+    if (now - worker->revoking_looked >= ri_rtr_message_patience / LOST_LOOKS) {
+        worker->revoking_looked = now;
+        lost_decide(worker, now - ri_rtr_message_patience);
+    }
 }

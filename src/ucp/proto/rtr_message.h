@@ -58,7 +58,8 @@ void ri_rtr_message_decide(ri_worker_t *worker);
  * the library any more. */
 extern double ri_rtr_message_patience;
 
-/** Some REVOKE is not answered yet: likewise, the ways to those who do not for that long. */
+/** Some REVOKE is not answered yet: likewise, the ways to those who do not for that long, or a 64th
+ * more: this is called often, and looks at all slots now and then only. */
 void ri_rtr_message_check_asked(ri_worker_t *worker);
 
 void ri_rtr_message_handle_revoked(ri_stream_t *stream, const ri_wire_msg_t *msg);
