@@ -50,10 +50,11 @@ size_t ri_ib_footprint_ud_peer(void)
 
 size_t ri_ib_footprint_ud_qp(const ri_ib_device_t *device)
 {
-    size_t window = ri_config.ud_window;
+    size_t window = ri_ud_pool_depth(device);
     size_t state  = 2 * sizeof(uint32_t);
 
     return sizeof(ri_ud_qp_t) + window * (RI_UD_GRH_SIZE + state) +
+           ri_ud_mtu_bytes(device->mtu) +
            footprint_queues(1, 1, window, ri_min(device->max_sge, RI_UD_SGE_MAX));
 }
 

@@ -28,14 +28,7 @@
 
 static void ud_init(ri_ud_plane_t *plane)
 {
-    const ri_ib_device_t *device = plane->device;
-    unsigned depth               = RI_UD_WINDOW_MIN;
-
-    while ((2 * depth <= ri_config.ud_window) && (2 * depth <= RI_UD_WINDOW_MAX) &&
-           (2 * depth <= ri_min(device->max_wr, device->max_cqe))) {
-        depth *= 2;
-    }
-    plane->mtu             = ri_ud_mtu_bytes(device->mtu);
+    plane->mtu             = ri_ud_mtu_bytes(plane->device->mtu);
     plane->times.quiet     = 200 * UD_US;
     plane->times.quiet_max = 100 * UD_MS;
     plane->times.probe     = 2 * UD_MS;
@@ -47,7 +40,8 @@ static void ud_init(ri_ud_plane_t *plane)
     plane->times.stall =
             UD_S; /* a sender that waits for an answer asks twice meanwhile */
     ri_id_table_init(&plane->ids, RI_UD_ID_BITS, 32);
-    ri_ud_pool_init(&plane->pool, plane->device, ri_config.ud_qps, depth, plane->mtu,
+    ri_ud_pool_init(&plane->pool, plane->device, ri_config.ud_qps,
+                    ri_ud_pool_depth(plane->device), plane->mtu,
                     &plane->counters.ud_pool_bytes);
     ucs_list_head_init(&plane->eps);
     ucs_list_head_init(&plane->ports);

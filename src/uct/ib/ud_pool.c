@@ -9,6 +9,8 @@
 #include "device_address.h"
 #include "device_events.h"
 #include "footprint.h"
+#include "ud_transfer.h"
+#include "../../ucp/core/config.h"
 #include "../../ucp/core/log.h"
 #include "../../ucp/core/worker.h" /* ri_random(), ri_time() */
 
@@ -106,6 +108,17 @@ int ri_ud_qp_reset(struct ibv_qp *qp)
     struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RESET};
 
     return ri_verbs.modify_qp(qp, &attr, IBV_QP_STATE);
+}
+
+unsigned ri_ud_pool_depth(const ri_ib_device_t *device)
+{
+    unsigned depth = RI_UD_WINDOW_MIN;
+
+    while ((2 * depth <= ri_config.ud_window) && (2 * depth <= RI_UD_WINDOW_MAX) &&
+           (2 * depth <= ri_min(device->max_wr, device->max_cqe))) {
+        depth *= 2;
+    }
+    return depth;
 }
 
 void ri_ud_pool_init(ri_ud_pool_t *pool, ri_ib_device_t *device, unsigned max,

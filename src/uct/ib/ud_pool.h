@@ -78,6 +78,10 @@ int ri_ud_qp_activate(ri_ib_device_t *device, struct ibv_qp *qp, uint32_t qkey,
  * used any more. @return 0 or an error number. */
 int ri_ud_qp_reset(struct ibv_qp *qp);
 
+/** @return How many pieces a queue pair can receive at a time: UCXRI_UD_WINDOW, as a power of two, or
+ * what the device allows. */
+unsigned ri_ud_pool_depth(const ri_ib_device_t *device);
+
 void ri_ud_pool_init(ri_ud_pool_t *pool, ri_ib_device_t *device, unsigned max,
                      unsigned depth, unsigned piece_size, uint64_t *bytes);
 
