@@ -99,6 +99,7 @@ typedef struct ri_rc_plane {
     unsigned recv_used;     /* receives that may still have a completion there */
     int recv_is_broken;     /* it cannot be read */
     int recv_is_slow;       /* receives have been waited for in vain */
+    int recv_is_short_told; /* that a way has none */
     ri_ib_events_seen_t events_seen;
     struct ibv_send_wr wrs[RI_RC_CHAIN_MAX];
     struct ibv_sge sges[RI_RC_CHAIN_MAX * RI_RC_SGE_MAX];

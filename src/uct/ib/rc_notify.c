@@ -8,6 +8,7 @@
 
 #include "device_events.h"
 #include "rc_queue.h"
+#include "../../ucp/core/config.h"
 #include "../../ucp/core/log.h"
 #include "../../ucp/core/worker.h" /* ri_time() */
 
@@ -15,8 +16,9 @@
 #include <errno.h>
 #include <string.h>
 
-/* Places for completions: ways beyond have no notifications. */
-#define NOTIFY_CQ_SIZE 16384
+/* There are places for the completions of so many ways at most, of some 2.5 KB each: they are made
+ * at once, and a limit of ways that is larger than any job costs no more. */
+#define NOTIFY_MAX_WAYS 4096
 
 #define NOTIFY_POLL_BATCH 16
 
@@ -25,11 +27,27 @@
 #define NOTIFY_STOP_TIMEOUT 1.0
 #define NOTIFY_SLOW_TIMEOUT 0.01
 
+/* A completion queue with so many places, or half as many and so on. Ways that there is no room for
+ * have no notifications. */
+static struct ibv_cq *notify_create_cq(ri_rc_plane_t *plane, unsigned *capacity)
+{
+    struct ibv_cq *cq;
+
+    for (;;) {
+        cq = ri_verbs.create_cq(plane->device->context, *capacity, NULL, NULL, 0);
+        if ((cq != NULL) || (*capacity / 2 < RI_RC_NOTIFY_RECEIVES)) {
+            return cq;
+        }
+        *capacity /= 2;
+    }
+}
+
 ucs_status_t ri_rc_notify_listen(ri_rc_plane_t *plane, ri_plane_notified_func_t func)
 {
-    unsigned capacity = ri_min(plane->device->max_cqe, NOTIFY_CQ_SIZE);
+    unsigned ways     = ri_max(ri_min(ri_config.rc_max_peers, NOTIFY_MAX_WAYS), 1u);
+    unsigned capacity = ri_min(plane->device->max_cqe, ways * RI_RC_NOTIFY_RECEIVES);
 
-    plane->recv_cq = ri_verbs.create_cq(plane->device->context, capacity, NULL, NULL, 0);
+    plane->recv_cq = notify_create_cq(plane, &capacity);
     if (plane->recv_cq == NULL) {
         ri_warn("no receive is offered by verbs: no completion queue of %u: %s%s",
                 capacity, strerror(errno), ri_ib_memory_hint(errno));
@@ -78,11 +96,25 @@ static int notify_post(ri_rc_plane_t *plane, ri_rc_ep_t *ep, unsigned count)
     return ret;
 }
 
+/* A way has no receives. */
+static void notify_tell_short(ri_rc_plane_t *plane)
+{
+    if ((plane->recv_cq == NULL) || plane->recv_is_short_told) {
+        return;
+    }
+    plane->recv_is_short_told = 1;
+    ri_info("no receives are offered by verbs to some peers: a queue pair takes %u, the "
+            "device allows %u, and %u of %u places for completions are in use",
+            RI_RC_NOTIFY_RECEIVES, plane->device->max_wr, plane->recv_used,
+            plane->recv_capacity);
+}
+
 void ri_rc_notify_start(ri_rc_plane_t *plane, ri_rc_ep_t *ep)
 {
     ep->super.notifications = 0;
-    if ((ri_rc_notify_receives(plane) == RI_RC_NOTIFY_RECEIVES) &&
-        (notify_post(plane, ep, RI_RC_NOTIFY_RECEIVES) == 0)) {
+    if (ri_rc_notify_receives(plane) != RI_RC_NOTIFY_RECEIVES) {
+        notify_tell_short(plane);
+    } else if (notify_post(plane, ep, RI_RC_NOTIFY_RECEIVES) == 0) {
         ep->super.notifications = RI_RC_NOTIFY_DEPTH;
     }
 }

@@ -10,6 +10,8 @@
 
 #if HAVE_VERBS
 
+#include <algorithm>
+#include <climits>
 #include <errno.h>
 #include <unistd.h>
 
@@ -41,6 +43,7 @@ protected:
         ri_config.ib_gid_index = UCS_ULUNITS_AUTO;
         ri_config.ib_tx_queue  = 64;
         ri_config.reg_cache    = 0;
+        ri_config.rc_max_peers = 256;
         notifications.clear();
         if (ri_plane_rc.open(&a.plane) != UCS_OK) {
             GTEST_SKIP() << "no RDMA device (LD_PRELOAD=test/bin/libsofthca.so is one)";
@@ -454,6 +457,101 @@ TEST_F(test_rc_notify, ways_come_and_go)
         wait_notified(1);
         EXPECT_EQ(i, notifications[0].immediate);
     }
+}
+
+/* So many ways. @return How many of them are told of writes. */
+unsigned notified_ways(ri_plane_t *plane, unsigned count)
+{
+    std::vector<ri_plane_ep_t *> eps(count, nullptr);
+    unsigned result = 0;
+
+    for (ri_plane_ep_t *&ep : eps) {
+        EXPECT_EQ(UCS_OK, ri_plane_rc.prepare(plane, &ep));
+        EXPECT_TRUE((ep->notifications == 0) || (ep->notifications == 32));
+        result += ep->notifications > 0;
+    }
+    for (ri_plane_ep_t *ep : eps) {
+        ri_plane_rc.disconnect(ep);
+    }
+    EXPECT_EQ(0u, ri_container_of(plane, ri_rc_plane_t, super)->recv_used);
+    return result;
+}
+
+/* All ways that there may be have places for their completions. */
+TEST_F(test_rc_notify, places_for_all_peers)
+{
+    for (unsigned peers : {1u, 2u, 300u, 600u}) {
+        SCOPED_TRACE(peers);
+        b.close();
+        b.open();
+        ri_config.rc_max_peers = peers;
+        ASSERT_EQ(UCS_OK, ri_plane_rc.listen(b.plane, notified));
+        EXPECT_EQ(std::min(peers, b.rc()->device->max_cqe / 40),
+                  notified_ways(b.plane, peers));
+    }
+}
+
+/* A device with no room for so large a queue has a smaller one. */
+TEST_F(test_rc_notify, no_memory_for_all_peers)
+{
+    static __typeof__(ri_verbs.create_cq) create = ri_verbs.create_cq;
+    static int most;
+
+    ri_config.rc_max_peers = 1024;
+    ri_verbs.create_cq     = [](struct ibv_context *context, int cqe, void *arg,
+                            struct ibv_comp_channel *channel, int vector) {
+        errno = ENOMEM;
+        return (cqe > most) ? nullptr : create(context, cqe, arg, channel, vector);
+    };
+    for (int limit : {20000, 1000, 40}) {
+        b.close();
+        most = INT_MAX;
+        b.open();
+        most = limit;
+        EXPECT_EQ(UCS_OK, ri_plane_rc.listen(b.plane, notified));
+        EXPECT_LE(b.rc()->recv_capacity, (unsigned)limit);
+        EXPECT_GE(b.rc()->recv_capacity, (unsigned)limit / 2);
+    }
+    b.close();
+    most = INT_MAX;
+    b.open();
+    most = 0;
+    EXPECT_NE(UCS_OK, ri_plane_rc.listen(b.plane, notified));
+    EXPECT_EQ(nullptr, b.rc()->recv_cq);
+    ri_verbs.create_cq = create;
+}
+
+/* A device with few places: that is told, once. */
+TEST_F(test_rc_notify, few_places_are_told)
+{
+    unsigned max_cqe        = b.rc()->device->max_cqe;
+    ri_log_level_t level    = ri_log_level;
+    b.rc()->device->max_cqe = 100;
+    EXPECT_EQ(UCS_OK, ri_plane_rc.listen(b.plane, notified));
+    b.rc()->device->max_cqe = max_cqe;
+    ri_log_level            = RI_LOG_LEVEL_INFO;
+    ::testing::internal::CaptureStderr();
+    EXPECT_EQ(2u, notified_ways(b.plane, 2));
+    EXPECT_EQ("", ::testing::internal::GetCapturedStderr());
+    ::testing::internal::CaptureStderr();
+    EXPECT_EQ(2u, notified_ways(b.plane, 5));
+    EXPECT_EQ(2u, notified_ways(b.plane, 5));
+    std::string text = ::testing::internal::GetCapturedStderr();
+    ri_log_level     = level;
+    EXPECT_NE(std::string::npos, text.find("100 places")) << text;
+    EXPECT_EQ(1, std::count(text.begin(), text.end(), '\n')) << text;
+}
+
+/* One that does not listen has nothing to tell. */
+TEST_F(test_rc_notify, does_not_listen)
+{
+    ri_log_level_t level = ri_log_level;
+
+    ri_log_level = RI_LOG_LEVEL_INFO;
+    ::testing::internal::CaptureStderr();
+    EXPECT_EQ(0u, notified_ways(b.plane, 2));
+    EXPECT_EQ("", ::testing::internal::GetCapturedStderr());
+    ri_log_level = level;
 }
 
 /* More ways than there are places for completions */
