@@ -43,6 +43,7 @@
 #include "reg_cache.h"
 #include "mem_events.h"
 #include "range_queue.h"
+#include "reg_full.h"
 #include "../../ucp/core/log.h"
 
 #include <assert.h>
@@ -65,6 +66,7 @@ struct ri_reg_cache {
     ucs_list_link_t
             lru; /* cached and idle regions, the one that was used last at the end */
     ucs_list_link_t dead; /* detached and idle ones, to be deregistered */
+    ri_reg_full_t full;
     ri_plane_counters_t counters;
 
     ri_range_queue_t queue; /* events that came while somebody had the lock */
@@ -173,10 +175,11 @@ static void reg_trim(ri_reg_cache_t *cache)
 }
 
 /* Take a reference for somebody. */
-static void reg_hold(ri_reg_region_t *region)
+static void reg_hold(ri_reg_cache_t *cache, ri_reg_region_t *region)
 {
     if (region->refs++ == 0) {
         ucs_list_del(&region->list);
+        ri_reg_full_use(&cache->full, reg_length(region));
     }
 }
 
@@ -184,6 +187,7 @@ static void reg_release(ri_reg_cache_t *cache, ri_reg_region_t *region)
 {
     assert(region->refs > 0);
     if (--region->refs == 0) {
+        ri_reg_full_unuse(&cache->full, reg_length(region));
         ucs_list_add_tail((region->state == RI_REG_DETACHED) ? &cache->dead : &cache->lru,
                           &region->list);
     }
@@ -234,7 +238,8 @@ static void reg_insert(ri_reg_cache_t *cache, ri_reg_region_t *region, int merge
 {
     uintptr_t start = region->range.start;
     uintptr_t end   = region->range.end;
-    reg_union_t all = {.region = region, .max_length = 2 * (end - start)};
+    size_t room     = ri_reg_full_room(&cache->full);
+    reg_union_t all = {.region = region, .max_length = ri_min(2 * (end - start), room)};
     ri_interval_t *range;
 
     if (merge) {
@@ -272,6 +277,7 @@ static ri_reg_region_t *reg_new(ri_reg_cache_t *cache, uintptr_t start, uintptr_
     }
     cache->counters.reg_bytes += reg_length(region);
     ++cache->counters.reg_regions;
+    ri_reg_full_use(&cache->full, reg_length(region));
     reg_trim(cache);
     reg_leave(cache);
     return region;
@@ -304,6 +310,11 @@ static ucs_status_t reg_register(ri_reg_cache_t *cache, ri_reg_region_t *region)
 
     reg_enter(cache);
     region->is_registered = (status == UCS_OK);
+    if (status == UCS_OK) {
+        ri_reg_full_fits(&cache->full);
+    } else if ((status == UCS_ERR_NO_MEMORY) && cache->params.enable) {
+        ri_reg_full_fails(&cache->full);
+    }
     if (cache->params.enable) {
         if (region->state == RI_REG_DETACHED) {
             status = (status == UCS_OK) ? UCS_ERR_BUSY : status;
@@ -368,6 +379,7 @@ ucs_status_t ri_reg_cache_get(ri_reg_cache_t *cache, const void *address, size_t
     uintptr_t start = (uintptr_t)address & ~(cache->page - 1);
     uintptr_t end = ((uintptr_t)address + length + cache->page - 1) & ~(cache->page - 1);
     ri_interval_t *range;
+    int fits = 1;
 
     if ((length == 0) || (end <= start) || (end - start < length)) {
         return UCS_ERR_INVALID_PARAM;
@@ -380,13 +392,17 @@ ucs_status_t ri_reg_cache_get(ri_reg_cache_t *cache, const void *address, size_t
     range = ri_interval_covering(&cache->tree, start, end, reg_accept_access, &access);
     if (range != NULL) {
         *region_p = reg_region(range);
-        reg_hold(*region_p);
+        reg_hold(cache, *region_p);
         ++cache->counters.reg_hits;
     } else {
+        fits = end - start <= ri_reg_full_room(&cache->full);
         ++cache->counters.reg_misses;
     }
     reg_leave(cache);
-    return (range != NULL) ? UCS_OK : reg_add(cache, start, end, access, region_p);
+    if (range != NULL) {
+        return UCS_OK;
+    }
+    return fits ? reg_add(cache, start, end, access, region_p) : UCS_ERR_NO_MEMORY;
 }
 
 void ri_reg_cache_put(ri_reg_cache_t *cache, ri_reg_region_t *region)
@@ -443,6 +459,7 @@ ucs_status_t ri_reg_cache_create(const ri_reg_cache_params_t *params,
     cache->params = *params;
     cache->page   = sysconf(_SC_PAGESIZE);
     cache->pid    = getpid();
+    ri_reg_full_init(&cache->full);
     ucs_list_head_init(&cache->lru);
     ucs_list_head_init(&cache->dead);
     pthread_mutex_init(&cache->lock, NULL);

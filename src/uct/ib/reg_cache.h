@@ -93,10 +93,10 @@ void ri_reg_cache_destroy(ri_reg_cache_t *cache);
  * @param access    RI_REG_*: what is needed; the region may allow more.
  * @param region_p  A region that has all of the memory, to be put when the device is done.
  *
- * @return UCS_OK; UCS_ERR_NO_MEMORY: too much is registered and in use; UCS_ERR_BUSY: the
- *         memory went away again and again meanwhile; UCS_ERR_UNSUPPORTED in a child
- *         process; UCS_ERR_INVALID_PARAM if there is no such memory; or what registration
- *         returned.
+ * @return UCS_OK; UCS_ERR_NO_MEMORY: too much is registered and in use, or as much was too much
+ *         a while ago (reg_full.h); UCS_ERR_BUSY: the memory went away again and again meanwhile;
+ *         UCS_ERR_UNSUPPORTED in a child process; UCS_ERR_INVALID_PARAM if there is no such
+ *         memory; or what registration returned.
  */
 ucs_status_t ri_reg_cache_get(ri_reg_cache_t *cache, const void *address, size_t length,
                               unsigned access, ri_reg_region_t **region_p);
