@@ -45,6 +45,7 @@
 #include "range_queue.h"
 #include "reg_full.h"
 #include "../../ucp/core/log.h"
+#include "../../ucp/core/process.h"
 
 #include <assert.h>
 #include <pthread.h>
@@ -57,7 +58,7 @@
 struct ri_reg_cache {
     ri_reg_cache_params_t params;
     size_t page;
-    pid_t pid;
+    unsigned process; /* see process.h */
     ri_mem_events_t events;
 
     pthread_mutex_t
@@ -384,7 +385,7 @@ ucs_status_t ri_reg_cache_get(ri_reg_cache_t *cache, const void *address, size_t
     if ((length == 0) || (end <= start) || (end - start < length)) {
         return UCS_ERR_INVALID_PARAM;
     }
-    if (ri_unlikely(getpid() != cache->pid)) {
+    if (ri_unlikely(ri_process_generation != cache->process)) {
         return UCS_ERR_UNSUPPORTED; /* the keys are those of the parent's memory */
     }
 
@@ -407,7 +408,7 @@ ucs_status_t ri_reg_cache_get(ri_reg_cache_t *cache, const void *address, size_t
 
 void ri_reg_cache_put(ri_reg_cache_t *cache, ri_reg_region_t *region)
 {
-    if (ri_unlikely(getpid() != cache->pid)) {
+    if (ri_unlikely(ri_process_generation != cache->process)) {
         return;
     }
     reg_enter(cache);
@@ -434,8 +435,8 @@ static void reg_event(uintptr_t start, uintptr_t end, void *arg)
 
 void ri_reg_cache_get_counters(ri_reg_cache_t *cache, ri_plane_counters_t *counters)
 {
-    if (getpid() !=
-        cache->pid) { /* at the end of a child process, where all is printed */
+    if (ri_process_generation != cache->process) {
+        /* at the end of a child process, where all is printed */
         *counters = cache->counters;
         return;
     }
@@ -449,16 +450,21 @@ void ri_reg_cache_get_counters(ri_reg_cache_t *cache, ri_plane_counters_t *count
 ucs_status_t ri_reg_cache_create(const ri_reg_cache_params_t *params,
                                  ri_reg_cache_t **cache_p)
 {
-    ri_reg_cache_t *cache = calloc(1, sizeof(*cache));
+    ri_reg_cache_t *cache;
 
+    if (ri_process_generation == 0) {
+        ri_warn("no transfers by verbs: the library would not notice a fork");
+        return UCS_ERR_UNSUPPORTED;
+    }
+    cache = calloc(1, sizeof(*cache));
     if (cache == NULL) {
         ri_error("no memory for a registration cache");
         return UCS_ERR_NO_MEMORY;
     }
 
-    cache->params = *params;
-    cache->page   = sysconf(_SC_PAGESIZE);
-    cache->pid    = getpid();
+    cache->params  = *params;
+    cache->page    = sysconf(_SC_PAGESIZE);
+    cache->process = ri_process_generation;
     ri_reg_full_init(&cache->full);
     ucs_list_head_init(&cache->lru);
     ucs_list_head_init(&cache->dead);
@@ -478,7 +484,7 @@ void ri_reg_cache_destroy(ri_reg_cache_t *cache)
     ri_interval_t *range;
     uint64_t left;
 
-    if (getpid() != cache->pid) {
+    if (ri_process_generation != cache->process) {
         return; /* a thread that is not here may have had the lock */
     }
     ri_mem_events_stop(&cache->events);
