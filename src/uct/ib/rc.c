@@ -116,24 +116,6 @@ static void rc_close(ri_plane_t *super)
     free(plane);
 }
 
-/* A queue pair whose work requests hold short writes themselves, as far as the device can do that:
- * it says only whether it can. How much they hold is in init->cap then. */
-static struct ibv_qp *rc_qp_create_inline(ri_rc_plane_t *plane,
-                                          struct ibv_qp_init_attr *init)
-{
-    static const uint32_t sizes[] = {RC_INLINE, 128, 64, 32, 0};
-    struct ibv_qp_init_attr asked = *init;
-    struct ibv_qp *qp             = NULL;
-    unsigned i;
-
-    for (i = 0; (i < sizeof(sizes) / sizeof(*sizes)) && (qp == NULL); ++i) {
-        *init                     = asked;
-        init->cap.max_inline_data = sizes[i];
-        qp                        = ri_verbs.create_qp(plane->device->pd, init);
-    }
-    return qp;
-}
-
 /* A queue pair in INIT. @return NULL: that failed, and is logged. */
 static struct ibv_qp *rc_qp_create(ri_rc_plane_t *plane, unsigned *max_inline_p)
 {
@@ -152,7 +134,7 @@ static struct ibv_qp *rc_qp_create(ri_rc_plane_t *plane, unsigned *max_inline_p)
             .port_num        = plane->device->port,
             .qp_access_flags = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE,
     };
-    struct ibv_qp *qp = rc_qp_create_inline(plane, &init);
+    struct ibv_qp *qp = ri_verbs_create_qp_inline(plane->device->pd, &init, RC_INLINE);
     int ret;
 
     if (qp == NULL) {

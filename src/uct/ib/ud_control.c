@@ -23,6 +23,9 @@
 #define CONTROL_SEND_SIZE 256
 #define CONTROL_RECV_SIZE (RI_UD_GRH_SIZE + 256)
 
+/* Bytes that a work request is asked to hold: all but a NACK with a very long list. */
+#define CONTROL_INLINE 128
+
 static uint8_t *control_send_data(ri_ud_control_qp_t *control, uint32_t number)
 {
     return control->buffer.data +
@@ -85,8 +88,12 @@ static int control_create(ri_ud_plane_t *plane, ri_ud_control_qp_t *control)
     }
     init.send_cq = control->send_cq;
     init.recv_cq = control->recv_cq;
-    control->qp  = ri_verbs.create_qp(plane->device->pd, &init);
-    return (control->qp == NULL) ? errno : control_activate(plane, control);
+    control->qp  = ri_verbs_create_qp_inline(plane->device->pd, &init, CONTROL_INLINE);
+    if (control->qp == NULL) {
+        return errno;
+    }
+    control->max_inline = init.cap.max_inline_data;
+    return control_activate(plane, control);
 }
 
 ucs_status_t ri_ud_control_open(ri_ud_plane_t *plane)
@@ -195,7 +202,8 @@ void ri_ud_control_send(ri_ud_ep_t *ep, ri_ud_message_t *message)
     wr.sg_list = &sge;
     wr.num_sge = 1;
     wr.opcode  = IBV_WR_SEND;
-    wr.send_flags        = IBV_SEND_SIGNALED;
+    wr.send_flags = IBV_SEND_SIGNALED |
+                    ((sge.length <= control->max_inline) ? IBV_SEND_INLINE : 0);
     wr.wr.ud.ah          = ep->port->ah;
     wr.wr.ud.remote_qpn  = ep->control_qp;
     wr.wr.ud.remote_qkey = ep->qkey;

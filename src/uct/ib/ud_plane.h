@@ -144,6 +144,7 @@ typedef struct ri_ud_control_qp {
     struct ibv_cq *recv_cq;
     unsigned send_depth;
     unsigned recv_depth;
+    unsigned max_inline; /* bytes that a work request holds itself */
     uint32_t qkey;
     uint32_t posted; /* sends ever */
     uint32_t ended;

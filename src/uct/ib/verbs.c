@@ -108,6 +108,24 @@ int ri_verbs_query_port(struct ibv_context *context, uint8_t port,
     return ri_verbs.query_port(context, port, (struct _compat_ibv_port_attr *)attr);
 }
 
+struct ibv_qp *ri_verbs_create_qp_inline(struct ibv_pd *pd, struct ibv_qp_init_attr *init,
+                                         uint32_t most)
+{
+    struct ibv_qp_init_attr asked = *init;
+    const uint32_t sizes[]        = {most, 128, 64, 32, 0};
+    struct ibv_qp *qp             = NULL;
+    unsigned i;
+
+    for (i = 0; (i < sizeof(sizes) / sizeof(*sizes)) && (qp == NULL); ++i) {
+        if ((i == 0) || (sizes[i] < most)) {
+            *init                     = asked;
+            init->cap.max_inline_data = sizes[i];
+            qp                        = ri_verbs.create_qp(pd, init);
+        }
+    }
+    return qp;
+}
+
 const char *ri_verbs_status_string(enum ibv_wc_status status)
 {
     return (ri_verbs.wc_status_str == NULL) ? "unknown" : ri_verbs.wc_status_str(status);

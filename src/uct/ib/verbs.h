@@ -82,6 +82,18 @@ ucs_status_t ri_verbs_resolve(void);
 int ri_verbs_query_port(struct ibv_context *context, uint8_t port,
                         struct ibv_port_attr *attr);
 
+/**
+ * ibv_create_qp for a queue pair whose work requests hold short data themselves, as far as the
+ * device can do that: it says only whether it can.
+ *
+ * @param init  init->cap.max_inline_data is how much they hold, afterwards.
+ * @param most  Bytes that are of use.
+ *
+ * @return NULL: none can be made, and errno says why.
+ */
+struct ibv_qp *ri_verbs_create_qp_inline(struct ibv_pd *pd, struct ibv_qp_init_attr *init,
+                                         uint32_t most);
+
 /** @return Text for the status of a completion. */
 const char *ri_verbs_status_string(enum ibv_wc_status status);
 
