@@ -52,6 +52,7 @@ public:
         ucs_status_t status = recv.recv(m_to_ep, m_to_list, m_to.key(), m_length,
                                         is_offer);
 
+        m_is_offer = is_offer;
         if (status == UCS_OK) {
             start_send();
         } else if (is_offer && (status == UCS_ERR_NO_RESOURCE)) {
@@ -61,7 +62,22 @@ public:
         }
     }
 
-    bool ended() const { return (recv.ends > 0) && (send.ends == send.begun); }
+    bool ended() const
+    {
+        return (recv.ends > 0) && (send.ends == send.begun) && !is_revoked();
+    }
+
+    /* An offer had to give its queue pair to others, as its first pieces were lost: it is as
+     * if it had never been made. */
+    void start_again()
+    {
+        if (is_revoked() && (send.ends == send.begun)) {
+            EXPECT_EQ(UCS_ERR_CANCELED, send.status);
+            recv.renew();
+            send.renew();
+            start();
+        }
+    }
 
     /* All of the receiver's memory, what is not of the message too. */
     void check() const
@@ -74,6 +90,11 @@ public:
     ud_op recv, send;
 
 private:
+    bool is_revoked() const
+    {
+        return m_is_offer && (recv.ends > 0) && (recv.status == UCS_ERR_CANCELED);
+    }
+
     void start_send()
     {
         ASSERT_EQ(UCS_INPROGRESS,
@@ -91,6 +112,7 @@ private:
 
     ri_plane_ep_t *m_from_ep, *m_to_ep;
     size_t m_length;
+    bool m_is_offer = false;
     ud_buffer m_from, m_to;
     segments m_from_list, m_to_list;
     std::vector<uint8_t> m_expected;
@@ -144,6 +166,7 @@ protected:
                                          random.percent(t.lists)));
             all.back()->start(random.percent(t.offers));
             wait(list, [&]() {
+                start_again(all, first);
                 while ((first < all.size()) && all[first]->ended()) {
                     ++first;
                 }
@@ -152,6 +175,7 @@ protected:
             ASSERT_FALSE(HasFailure());
         }
         wait(list, [&]() {
+            start_again(all, first);
             return std::all_of(all.begin(), all.end(),
                                [](const auto &m) { return m->ended(); });
         });
@@ -167,6 +191,13 @@ protected:
         all.clear();
         for (ud_node &node : nodes) {
             node.close();
+        }
+    }
+
+    static void start_again(std::vector<std::unique_ptr<message>> &all, size_t first)
+    {
+        for (; first < all.size(); ++first) {
+            all[first]->start_again();
         }
     }
 

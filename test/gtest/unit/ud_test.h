@@ -141,6 +141,15 @@ struct ud_op {
     ud_op &operator=(const ud_op &) = delete;
     ~ud_op() { EXPECT_EQ(begun, ends); }
 
+    /* For another transfer, when the one before has ended. */
+    void renew()
+    {
+        EXPECT_EQ(begun, ends);
+        begun = ends = readies = 0;
+        status                 = UCS_INPROGRESS;
+        super.heard            = 0;
+    }
+
     ucs_status_t recv(ri_plane_ep_t *ep, segments list, uint32_t key, size_t length,
                       bool is_offer = false)
     {
