@@ -12,6 +12,9 @@
 #define RX_LOSS_PIECES 32
 #define RX_LOSS_SHARE  (3. / 4)
 
+/* The time in which no piece comes is shorter by so much at the end of a window. */
+#define RX_QUICK 4
+
 static uint32_t *rx_held(const ri_ud_rx_t *rx, uint32_t slot)
 {
     return &rx->held[slot & (rx->depth - 1)];
@@ -49,7 +52,8 @@ static void rx_tell(ri_ud_rx_t *rx, ri_ud_type_t type)
     rx->ops->tell(rx, &message);
 }
 
-static void rx_tell_missing(ri_ud_rx_t *rx)
+/* Ask for the pieces from @a from on that are missing. */
+static void rx_tell_missing(ri_ud_rx_t *rx, uint32_t from, uint64_t now)
 {
     ri_ud_message_t message;
     uint32_t piece;
@@ -59,13 +63,24 @@ static void rx_tell_missing(ri_ud_rx_t *rx)
     message.round    = ++rx->round;
     message.base     = rx->base;
     message.num_bits = rx->top - rx->base;
-    for (piece = rx->base; piece < rx->top; ++piece) {
+    for (piece = ri_max(from, rx->base); piece < rx->top; ++piece) {
         if (*rx_where(rx, piece) == RI_UD_NONE) {
             message.bits[(piece - rx->base) / 8] |= 1u << ((piece - rx->base) % 8);
         }
     }
+    rx->asked_top = rx->top;
+    rx->unasked   = 0;
+    rx->asked     = (rx->asked == 0) ? now : rx->asked;
+    rx->is_heard  = 0;
     ++rx->counters->ud_nacks;
     rx->ops->tell(rx, &message);
+}
+
+/* Pieces before @a top are known to have been sent now. */
+static void rx_raise(ri_ud_rx_t *rx, uint32_t top)
+{
+    rx->unasked += top - rx->top;
+    rx->top = top;
 }
 
 /* Post slots up to @a end, which are new, or empty again. */
@@ -148,27 +163,30 @@ static void rx_advance(ri_ud_rx_t *rx)
 
 void ri_ud_rx_init(ri_ud_rx_t *rx)
 {
-    rx->state      = RI_UD_RX_ACTIVE;
-    rx->count      = ri_ud_count_pieces(rx->length, rx->piece_size);
-    rx->base       = 0;
-    rx->granted    = ri_min(rx->count, rx->depth);
-    rx->scan       = 0;
-    rx->scan_top   = 0;
-    rx->filled     = 0;
-    rx->top        = 0;
-    rx->epoch      = 0;
-    rx->round      = 0;
-    rx->rounds     = 0;
-    rx->restarts   = 0;
-    rx->is_heard   = 0;
-    rx->has_news   = 0;
-    rx->has_begun  = 0;
-    rx->has_repair = 0;
-    rx->is_dirty   = 0;
-    rx->quiet      = rx->times->quiet;
-    rx->wait       = rx->quiet;
-    rx->asked      = 0;
-    rx->due        = 0;
+    rx->state       = RI_UD_RX_ACTIVE;
+    rx->count       = ri_ud_count_pieces(rx->length, rx->piece_size);
+    rx->base        = 0;
+    rx->granted     = ri_min(rx->count, rx->depth);
+    rx->scan        = 0;
+    rx->scan_top    = 0;
+    rx->filled      = 0;
+    rx->top         = 0;
+    rx->asked_top   = 0;
+    rx->unasked     = 0;
+    rx->epoch       = 0;
+    rx->round       = 0;
+    rx->rounds      = 0;
+    rx->restarts    = 0;
+    rx->is_heard    = 0;
+    rx->has_news    = 0;
+    rx->has_begun   = 0;
+    rx->has_repair  = 0;
+    rx->is_dirty    = 0;
+    rx->quiet       = rx->times->quiet;
+    rx->wait        = rx->quiet;
+    rx->asked       = 0;
+    rx->due         = 0;
+    rx->due_unasked = 0;
     rx_post(rx, 0, rx->granted);
 }
 
@@ -199,10 +217,15 @@ void ri_ud_rx_arrive(ri_ud_rx_t *rx, uint32_t slot, int is_valid, uint32_t seque
     }
     ++rx->counters->ud_received;
     ++rx->filled;
-    rx->has_repair |= piece + 1 < rx->top;
+    rx->has_repair |= piece < rx->asked_top;
     *rx_held(rx, slot)   = piece;
     *rx_where(rx, piece) = slot;
-    rx->top              = ri_max(rx->top, piece + 1);
+    if (ri_likely(piece >= rx->top)) {
+        rx_raise(rx, piece + 1);
+        --rx->unasked;
+    } else {
+        rx->unasked -= piece >= rx->asked_top;
+    }
     if (slot == rx->scan) {
         rx_advance(rx);
     }
@@ -225,38 +248,56 @@ void ri_ud_rx_restart(ri_ud_rx_t *rx)
     ++rx->epoch;
     ++rx->counters->ud_restarts;
     rx->sequence += rx->count; /* none that was used before */
-    rx->scan     = rx->base;
-    rx->scan_top = rx->base;
-    rx->filled   = 0;
-    rx->top      = rx->base;
-    rx->rounds   = 0;
-    rx->wait     = rx->quiet;
-    rx->asked    = 0;
+    rx->scan      = rx->base;
+    rx->scan_top  = rx->base;
+    rx->filled    = 0;
+    rx->top       = rx->base;
+    rx->asked_top = rx->base;
+    rx->unasked   = 0;
+    rx->rounds    = 0;
+    rx->wait      = rx->quiet;
+    rx->asked     = 0;
     rx_post(rx, rx->base, rx->granted);
     rx_tell(rx, RI_UD_RESTART);
 }
 
-/* The time has come to do something about missing pieces. */
-static void rx_ask(ri_ud_rx_t *rx)
+/* What is missing is not worth to be told. */
+static int rx_is_hopeless(const ri_ud_rx_t *rx)
 {
     uint32_t sent = rx->top - rx->base;
 
-    if (rx->is_whole || (rx->rounds == RI_UD_ROUNDS_MAX) ||
-        ((rx->rounds == 0) && (sent >= RX_LOSS_PIECES) &&
-         (rx_holes(rx) > sent * RX_LOSS_SHARE))) {
+    return rx->is_whole || (rx->rounds == RI_UD_ROUNDS_MAX) ||
+           ((rx->asked_top <= rx->base) && (sent >= RX_LOSS_PIECES) &&
+            (rx_holes(rx) > sent * RX_LOSS_SHARE));
+}
+
+/* Ask for what is missing and was not asked for. What was may be on its way. */
+static void rx_ask(ri_ud_rx_t *rx, uint64_t now)
+{
+    if (rx_is_hopeless(rx)) {
         ri_ud_rx_restart(rx);
-        return;
+    } else {
+        rx_tell_missing(rx, rx->asked_top, now);
     }
-    /* A sender that is silent is somewhere else, and has not tried in vain */
-    rx->rounds += rx->is_heard;
-    rx->is_heard = 0;
-    rx_tell_missing(rx);
+    rx->due = now + rx->wait;
+}
+
+/* Ask for all that is missing. */
+static void rx_ask_again(ri_ud_rx_t *rx, uint64_t now)
+{
+    if (rx_is_hopeless(rx)) {
+        ri_ud_rx_restart(rx);
+    } else {
+        /* A sender that is silent is somewhere else, and has not tried in vain */
+        rx->rounds += rx->is_heard;
+        rx_tell_missing(rx, rx->base, now);
+    }
+    rx->wait = ri_min(2 * rx->wait, rx->times->quiet_max);
+    rx->due  = now + rx->wait;
 }
 
 void ri_ud_rx_probe(ri_ud_rx_t *rx, const ri_ud_message_t *message, uint64_t now)
 {
-    int is_waiting = rx_holes(rx) > 0;
-
     if (rx->state != RI_UD_RX_ACTIVE) {
         return;
     }
@@ -266,19 +307,17 @@ void ri_ud_rx_probe(ri_ud_rx_t *rx, const ri_ud_message_t *message, uint64_t now
         rx_tell(rx, RI_UD_RESTART);
         return;
     }
-    rx->top = ri_max(rx->top, ri_min(message->pieces, rx->granted));
+    rx_raise(rx, ri_max(rx->top, ri_min(message->pieces, rx->granted)));
     if (rx_holes(rx) == 0) {
         rx_tell(rx, RI_UD_GRANT);
-    } else if (!is_waiting) {
-        rx->has_news = 0;
-        rx->due      = now;
-        ri_ud_rx_time(rx, now);
+    } else if (rx->unasked > 0) {
+        rx_ask(rx, now);
     }
 }
 
 /* Pieces that follow say nothing about those that were asked for: on a slow network the answer
- * is behind a window of them, and to ask again meanwhile makes it still slower. So the next
- * question waits for as long as the last answer took. */
+ * is behind a window of them, and to ask again meanwhile makes it still slower. So that waits
+ * for as long as the last answer took. */
 static void rx_learn(ri_ud_rx_t *rx, uint64_t now)
 {
     if (rx->has_repair && (rx->asked != 0)) {
@@ -292,6 +331,14 @@ static void rx_learn(ri_ud_rx_t *rx, uint64_t now)
     }
 }
 
+/* How long no piece must have come until one that is missing is taken for lost. Behind the last
+ * one of the window no others follow that could overtake it. */
+static uint64_t rx_patience(const ri_ud_rx_t *rx)
+{
+    return ((rx->top == rx->granted) && !rx->is_whole) ? rx->times->quiet / RX_QUICK :
+                                                         rx->times->quiet;
+}
+
 void ri_ud_rx_time(ri_ud_rx_t *rx, uint64_t now)
 {
     if (rx->state != RI_UD_RX_ACTIVE) {
@@ -301,13 +348,15 @@ void ri_ud_rx_time(ri_ud_rx_t *rx, uint64_t now)
         rx->has_news = 0;
         rx->is_heard = 1;
         rx_learn(rx, now);
-        rx->due = now + rx->wait;
+        rx->due         = now + rx->wait;
+        rx->due_unasked = now + rx_patience(rx);
     }
-    if (ri_likely((rx_holes(rx) == 0) || (now < rx->due))) {
+    if (ri_likely(rx_holes(rx) == 0)) {
         return;
     }
-    rx_ask(rx);
-    rx->asked = (rx->asked == 0) ? now : rx->asked;
-    rx->wait  = ri_min(2 * rx->wait, rx->times->quiet_max);
-    rx->due   = now + rx->wait;
+    if ((rx->unasked > 0) && (now >= rx->due_unasked)) {
+        rx_ask(rx, now);
+    } else if (now >= rx->due) {
+        rx_ask_again(rx, now);
+    }
 }

@@ -19,7 +19,7 @@
 /* Work requests that may be under way, of all transfers. */
 #define SEND_DEPTH 512
 
-/* So many chains of a transfer are posted before another one's turn comes: a window. What goes on
+/* So many chains of a transfer are posted before another one's turn comes. What goes on
  * at the same time is more memory and more queues for both sides to go through. */
 #define SEND_TURN 8
 

@@ -6,10 +6,27 @@
 
 #include <string.h>
 
+static uint8_t *tx_resend_byte(ri_ud_tx_t *tx, uint32_t piece, uint8_t *bit)
+{
+    *bit = 1u << (piece % 8);
+    return &tx->resend[(piece % RI_UD_WINDOW_MAX) / 8];
+}
+
 static void tx_forget_resend(ri_ud_tx_t *tx)
 {
-    tx->resend_count = 0;
-    tx->resend_next  = 0;
+    memset(tx->resend, 0, sizeof(tx->resend));
+    tx->resend_next = 0;
+    tx->resend_end  = 0;
+}
+
+/* @return Whether the next one of those that may be wanted again is; it is not from now on. */
+static int tx_take_resend(ri_ud_tx_t *tx)
+{
+    uint8_t bit, *byte = tx_resend_byte(tx, tx->resend_next++, &bit);
+    int is_wanted = (*byte & bit) != 0;
+
+    *byte &= ~bit;
+    return is_wanted;
 }
 
 /* The receiver has said something new. */
@@ -34,15 +51,13 @@ void ri_ud_tx_init(ri_ud_tx_t *tx)
 unsigned ri_ud_tx_take(ri_ud_tx_t *tx, uint32_t *pieces, unsigned max)
 {
     unsigned count = 0;
-    uint32_t bit;
 
     if (tx->status != UCS_INPROGRESS) {
         return 0;
     }
-    while ((count < max) && (tx->resend_next < tx->resend_count)) {
-        bit = tx->resend_next++;
-        if (tx->resend[bit / 8] & (1u << (bit % 8))) {
-            pieces[count++] = tx->resend_base + bit;
+    while ((count < max) && (tx->resend_next < tx->resend_end)) {
+        if (tx_take_resend(tx)) {
+            pieces[count++] = tx->resend_next - 1;
             ++tx->counters->ud_resent;
         }
     }
@@ -64,17 +79,35 @@ static void tx_grant(ri_ud_tx_t *tx, uint32_t granted)
     }
 }
 
+/* What is asked for, besides what was before and has not been sent yet. */
 static void tx_nack(ri_ud_tx_t *tx, const ri_ud_message_t *message)
 {
+    uint8_t *byte, bit;
+    uint32_t i;
+
     tx_grant(tx, message->pieces);
     if ((int32_t)(message->round - tx->round) <= 0) {
         return; /* repeated or overtaken */
     }
-    tx->round        = message->round;
-    tx->resend_base  = message->base;
-    tx->resend_next  = 0;
-    tx->resend_count = message->num_bits;
-    memcpy(tx->resend, message->bits, sizeof(tx->resend));
+    tx->round = message->round;
+    if ((tx->resend_end < message->base) ||
+        (tx->resend_end - message->base > RI_UD_WINDOW_MAX)) {
+        /* All of it is there, or no receiver has such a window */
+        tx_forget_resend(tx);
+        tx->resend_next = message->base;
+        tx->resend_end  = message->base;
+    }
+    while (tx->resend_next < message->base) {
+        tx_take_resend(tx); /* it has arrived */
+    }
+    for (i = 0; i < message->num_bits; ++i) {
+        if (message->bits[i / 8] & (1u << (i % 8))) {
+            byte = tx_resend_byte(tx, message->base + i, &bit);
+            *byte |= bit;
+        }
+    }
+    tx->resend_next = message->base;
+    tx->resend_end  = ri_max(tx->resend_end, message->base + message->num_bits);
     tx_news(tx);
 }
 

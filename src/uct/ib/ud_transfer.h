@@ -37,7 +37,7 @@
 /* Pieces of a message; sequence numbers have 32 bits. */
 #define RI_UD_PIECES_MAX (1u << 30)
 
-/* Questions for missing pieces, without that the window moves, until it starts again. Those
+/* Questions for all missing pieces, without that the window moves, until it starts again. Those
  * that a sender does not react to in any way do not count. */
 #define RI_UD_ROUNDS_MAX 16
 
@@ -77,7 +77,7 @@ typedef struct ri_ud_counters {
 /* Control messages. On the wire. */
 typedef enum ri_ud_type {
     RI_UD_GRANT = 1, /* receiver: pieces up to granted may be sent */
-    RI_UD_NACK,      /* receiver: these are missing; also a grant */
+    RI_UD_NACK,      /* receiver: these are wanted again; also a grant */
     RI_UD_ACK,       /* receiver: all of it is there, and nothing is wanted any more */
     RI_UD_RESTART, /* receiver: all from base on is to be sent again, as of a new epoch */
     RI_UD_CANCEL,  /* receiver: there will be no end */
@@ -90,14 +90,13 @@ typedef struct ri_ud_message {
     ri_ud_type_t type;
     uint32_t number;   /* of the transfer; set by the owner */
     uint32_t epoch;    /* how many restarts the sender of the message knows of */
-    uint32_t round;    /* NACK: the latest is the one that counts */
-    uint32_t base;     /* NACK: the piece of the first bit; RESTART */
+    uint32_t round;    /* NACK: counts up */
+    uint32_t base;     /* NACK: the receiver's, the piece of the first bit; RESTART */
     uint32_t pieces;   /* granted, or PROBE: sent */
     uint32_t sequence; /* RESTART: number of the first piece */
     uint32_t qkey;     /* RESTART; set by the owner */
     uint32_t num_bits; /* NACK, DONE */
-    uint8_t bits[RI_UD_WINDOW_MAX /
-                 8]; /* NACK: 1: missing. DONE: number and later ones */
+    uint8_t bits[RI_UD_WINDOW_MAX / 8]; /* NACK: 1: wanted. DONE: number and later ones */
 } ri_ud_message_t;
 
 /* In ns. Each wait without an answer is twice as long as the one before. */
@@ -148,15 +147,17 @@ struct ri_ud_rx {
     uint32_t depth;          /* of the window */
     uint32_t first_indirect; /* slots from here on have memory that is not their place */
     int is_whole; /* what is missing is not asked for: the whole message is sent again */
-    uint32_t sequence; /* number of piece 0; that of the others follows */
-    uint32_t base;     /* all before is at its place */
-    uint32_t granted;  /* base to granted: the window; its slots are posted or filled */
-    uint32_t scan;     /* base to scan: slots that are filled... */
-    uint32_t scan_top; /* ...with pieces before this one */
-    uint32_t filled;   /* slots of the window that hold a piece */
-    uint32_t top;      /* pieces before this one are known to have been sent */
-    uint32_t *held;    /* by slot modulo depth: its piece, or NONE: posted */
-    uint32_t *where;   /* by piece modulo depth: its slot, or NONE: missing */
+    uint32_t sequence;  /* number of piece 0; that of the others follows */
+    uint32_t base;      /* all before is at its place */
+    uint32_t granted;   /* base to granted: the window; its slots are posted or filled */
+    uint32_t scan;      /* base to scan: slots that are filled... */
+    uint32_t scan_top;  /* ...with pieces before this one */
+    uint32_t filled;    /* slots of the window that hold a piece */
+    uint32_t top;       /* pieces before this one are known to have been sent */
+    uint32_t asked_top; /* and before this one, what is missing was asked for */
+    uint32_t unasked;   /* pieces between these two that are missing */
+    uint32_t *held;     /* by slot modulo depth: its piece, or NONE: posted */
+    uint32_t *where;    /* by piece modulo depth: its slot, or NONE: missing */
     uint32_t epoch;
     uint32_t round;
     uint32_t rounds;   /* since the window has moved */
@@ -170,7 +171,8 @@ struct ri_ud_rx {
             quiet; /* how long to wait before it is asked: times->quiet, or an answer's time */
     uint64_t asked; /* when, if no answer has come since; else 0 */
     uint64_t wait;
-    uint64_t due; /* to ask, if something is missing */
+    uint64_t due;         /* to ask again */
+    uint64_t due_unasked; /* to ask for what was not asked for */
 };
 
 /**
@@ -229,11 +231,10 @@ struct ri_ud_tx {
     uint32_t sequence;   /* number of piece 0 */
     uint32_t qkey;       /* that of the receiver's queue pair */
     uint32_t epoch;
-    uint32_t round;        /* of the last NACK that was heeded */
-    uint32_t resend_base;  /* piece of the first bit */
-    uint32_t resend_next;  /* bit that is next */
-    uint32_t resend_count; /* bits */
-    uint8_t resend[RI_UD_WINDOW_MAX / 8];
+    uint32_t round;       /* of the last NACK that was heeded */
+    uint32_t resend_next; /* resend_next to resend_end: pieces that may be wanted again */
+    uint32_t resend_end;
+    uint8_t resend[RI_UD_WINDOW_MAX / 8]; /* by piece modulo the greatest window: it is */
     uint64_t wait;
     uint64_t due;    /* to probe; 0: to be set when time goes by */
     uint64_t heard;  /* since when nothing has come from the receiver; likewise */
@@ -252,7 +253,7 @@ unsigned ri_ud_tx_take(ri_ud_tx_t *tx, uint32_t *pieces, unsigned max);
 static inline int ri_ud_tx_is_ready(const ri_ud_tx_t *tx)
 {
     return (tx->status == UCS_INPROGRESS) &&
-           ((tx->next < tx->granted) || (tx->resend_next < tx->resend_count));
+           ((tx->next < tx->granted) || (tx->resend_next < tx->resend_end));
 }
 
 /** A control message of the receiver; wire input. May change the status. @return Whether it made

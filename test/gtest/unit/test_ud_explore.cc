@@ -134,6 +134,8 @@ public:
                            rx.scan_top,
                            rx.filled,
                            rx.top,
+                           rx.asked_top,
+                           rx.unasked,
                            rx.epoch,
                            rx.round,
                            rx.rounds,
@@ -146,9 +148,8 @@ public:
                            tx.qkey,
                            tx.epoch,
                            tx.round,
-                           tx.resend_base,
                            tx.resend_next,
-                           tx.resend_count,
+                           tx.resend_end,
                            (uint32_t)tx.resend[0],
                            qkey}) {
             add(v);
@@ -291,7 +292,7 @@ private:
     void forget_times()
     {
         rx.wait = tx.wait = 1;
-        rx.due = tx.due = tx.heard = 0;
+        rx.due = rx.due_unasked = tx.due = tx.heard = 0;
     }
 
     static bool is_of(const control &c, unsigned type) { return c.type == type; }

@@ -3,62 +3,11 @@
 /*
  * The state machines of ud transfers over a network made by the test (ud_sim.h).
  */
-#include "ud_sim.h"
-
-#include <gtest/gtest.h>
+#include "ud_transfer_test.h"
 
 namespace {
 
 using namespace ud_sim;
-
-class test_ud_transfer : public ::testing::Test {
-protected:
-    test_ud_transfer() : m_random(1), m_sim(m_random) {}
-
-    /* One transfer of so many pieces, by a window of 8. */
-    transfer &make(uint32_t pieces, size_t tail = 0, bool indirect = false)
-    {
-        m_transfers.emplace_back(new transfer(m_sim, m_qp, m_random,
-                                              pieces * PIECE - tail, PIECE, 8, indirect));
-        m_transfers.back()->start();
-        return *m_transfers.back();
-    }
-
-    void run(transfer &t)
-    {
-        m_sim.run(t);
-        m_sim.drain();
-        ASSERT_EQ(UCS_OK, t.tx.status);
-        ASSERT_EQ(RI_UD_RX_DONE, t.rx.state);
-        t.check_received();
-    }
-
-    /* Lose the n-th data packet, and so on; the first one is 0. */
-    void lose(std::set<unsigned> which)
-    {
-        m_seen     = 0;
-        m_sim.kill = [this, which](const sim::packet &p) {
-            return (p.qp != nullptr) && (which.count(m_seen++) > 0);
-        };
-    }
-
-    /* Lose the first control messages of a type. */
-    void lose_control(ri_ud_type_t type, unsigned count)
-    {
-        m_seen     = 0;
-        m_sim.kill = [this, type, count](const sim::packet &p) {
-            return (p.qp == nullptr) && (p.message.type == type) && (m_seen++ < count);
-        };
-    }
-
-    static const size_t PIECE = 16;
-
-    rng m_random;
-    sim m_sim;
-    queue_pair m_qp;
-    unsigned m_seen = 0;
-    std::vector<std::unique_ptr<transfer>> m_transfers;
-};
 
 TEST_F(test_ud_transfer, no_faults)
 {
@@ -399,123 +348,6 @@ TEST_F(test_ud_transfer, sender_was_stopped)
     ri_ud_tx_time(&t.tx, m_sim.now);
     EXPECT_EQ(1u, m_sim.counters.ud_probes);
     run(t);
-}
-
-/* A receiver's message: past, repeated, future, malformed. */
-class test_ud_tx_message : public test_ud_transfer {
-protected:
-    test_ud_tx_message() : t(make(40))
-    {
-        uint32_t pieces[32];
-
-        EXPECT_EQ(8u, ri_ud_tx_take(&t.tx, pieces, 32));
-    }
-
-    int give(ri_ud_message_t m) { return ri_ud_tx_message(&t.tx, &m); }
-
-    static ri_ud_message_t message(ri_ud_type_t type, uint32_t pieces)
-    {
-        ri_ud_message_t m = {};
-
-        m.type   = type;
-        m.pieces = pieces;
-        return m;
-    }
-
-    static ri_ud_message_t nack(uint32_t round, uint32_t base, uint8_t bits)
-    {
-        ri_ud_message_t m = message(RI_UD_NACK, 8);
-
-        m.round    = round;
-        m.base     = base;
-        m.num_bits = 8 - base;
-        m.bits[0]  = bits;
-        return m;
-    }
-
-    transfer &t;
-};
-
-TEST_F(test_ud_tx_message, grant)
-{
-    EXPECT_TRUE(give(message(RI_UD_GRANT, 16)));
-    EXPECT_EQ(16u, t.tx.granted);
-    EXPECT_TRUE(give(message(RI_UD_GRANT, 12)));
-    EXPECT_EQ(16u, t.tx.granted);
-    EXPECT_FALSE(give(message(RI_UD_GRANT, 41)));
-    EXPECT_EQ(16u, t.tx.granted);
-}
-
-TEST_F(test_ud_tx_message, nack)
-{
-    uint32_t pieces[8];
-
-    EXPECT_TRUE(give(nack(2, 1, 0x05)));
-    EXPECT_EQ(2u, ri_ud_tx_take(&t.tx, pieces, 8));
-    EXPECT_EQ(1u, pieces[0]);
-    EXPECT_EQ(3u, pieces[1]);
-    EXPECT_TRUE(give(nack(2, 1, 0x05)));
-    EXPECT_TRUE(give(nack(1, 1, 0x7f)));
-    EXPECT_EQ(0u, ri_ud_tx_take(&t.tx, pieces, 8));
-    EXPECT_TRUE(give(nack(9, 7, 0x01)));
-    EXPECT_EQ(1u, ri_ud_tx_take(&t.tx, pieces, 8));
-    EXPECT_EQ(7u, pieces[0]);
-}
-
-TEST_F(test_ud_tx_message, nack_of_what_was_not_sent)
-{
-    ri_ud_message_t m = nack(2, 1, 0xff);
-
-    m.num_bits = 8;
-    EXPECT_FALSE(give(m));
-    m.base     = 9;
-    m.num_bits = 0;
-    EXPECT_FALSE(give(m));
-    m.base     = 0;
-    m.num_bits = RI_UD_WINDOW_MAX + 1;
-    EXPECT_FALSE(give(m));
-    EXPECT_FALSE(ri_ud_tx_is_ready(&t.tx));
-}
-
-TEST_F(test_ud_tx_message, restart)
-{
-    ri_ud_message_t m = message(RI_UD_RESTART, 12);
-
-    m.base     = 4;
-    m.epoch    = 1;
-    m.sequence = 777;
-    EXPECT_TRUE(give(m));
-    EXPECT_EQ(4u, t.tx.next);
-    EXPECT_EQ(777u, t.tx.sequence);
-    m.sequence = 778;
-    EXPECT_TRUE(give(m));
-    EXPECT_EQ(777u, t.tx.sequence);
-    EXPECT_TRUE(give(nack(5, 1, 0xff))) << "of the epoch before";
-    EXPECT_EQ(0u, t.tx.resend_count);
-    m.epoch = 2;
-    m.base  = 13;
-    EXPECT_FALSE(give(m));
-    m.base  = 0;
-    m.epoch = 1000;
-    EXPECT_FALSE(give(m));
-}
-
-TEST_F(test_ud_tx_message, ends)
-{
-    EXPECT_TRUE(give(message(RI_UD_ACK, 0)));
-    EXPECT_EQ(UCS_OK, t.tx.status);
-    EXPECT_TRUE(give(message(RI_UD_CANCEL, 0)));
-    EXPECT_TRUE(give(nack(5, 1, 0xff)));
-    EXPECT_EQ(UCS_OK, t.tx.status);
-    EXPECT_FALSE(ri_ud_tx_is_ready(&t.tx));
-}
-
-TEST_F(test_ud_tx_message, unknown)
-{
-    EXPECT_FALSE(give(message((ri_ud_type_t)0, 0)));
-    EXPECT_FALSE(give(message(RI_UD_PROBE, 0)));
-    EXPECT_FALSE(give(message(RI_UD_TYPE_LAST, 0)));
-    EXPECT_EQ(UCS_INPROGRESS, t.tx.status);
 }
 
 /* A probe: past, future, of more than was granted. */
