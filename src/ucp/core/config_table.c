@@ -120,7 +120,7 @@ const ri_config_field_t ri_config_fields[] = {
         {"UD_QPS", "uint", "64", FIELD(ud_qps),
          "How many queue pairs a worker has for messages that come as datagrams. Each\n"
          "takes one such message at a time; further ones wait."},
-        {"UD_WINDOW", "uint", "256", FIELD(ud_window),
+        {"UD_WINDOW", "uint", "512", FIELD(ud_window),
          "How many datagrams of such a message may be under way. A power of two, else\n"
          "the next one below."},
         {"UD_TIMEOUT", "time", "300s", FIELD(ud_timeout),
