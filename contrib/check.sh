@@ -135,7 +135,7 @@ for step in "${steps[@]}"; do
     configure | build) ;;
     tests)
         [ -z "$only" ] ||
-            [[ ,$only, =~ ,(tests|switch|report|sender_mask|model|gtest_[a-z_]+|perf_tool|compare|figures|softhca|vm|mpi(_rc|_ud)?|fuzz), ]] || continue
+            [[ ,$only, =~ ,(tests|switch|report|sender_mask|model|gtest_[a-z_]+|perf_tool|compare|figures|softhca|vm|mpi(_rc|_ud|_auto)?|mixed_settings|fuzz), ]] || continue
         ;;
     *)
         [ "$step" != deps ] || [ $deps = yes ] || continue
