@@ -7,7 +7,7 @@
 #
 # Usage: test/vm/run.sh [options]
 #   --short           what contrib/check.sh runs, at most 8 minutes (default)
-#   --full            all cases; run in pieces only so far, see README.md
+#   --full            all cases: some 40 minutes
 #   --only REGEX      only cases whose name matches
 #   --list            print the cases and their commands, start nothing
 #   --build-dir DIR   a build directory after "make check-build" (the current directory, or

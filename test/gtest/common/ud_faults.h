@@ -29,29 +29,34 @@ struct ud_faults {
     unsigned delay_us;
     unsigned lose,
             lose_count; /* a type of control message, and how many of it are lost */
-    unsigned seeds;     /* from 1 on */
+    unsigned last;  /* how often the last piece of a message is lost, before it comes */
+    unsigned seeds; /* from 1 on */
 };
+
+/* The software HCA does not know which piece is the last one: it goes by the length. */
+const unsigned UD_LAST_LENGTH = 1500;
 
 /* Timeouts of the plane are 200 us, 2 ms and more: 15 ms is past them. Types: 2 is NACK, 3 is
  * ACK, 6 is PROBE. */
 inline const std::vector<ud_faults> &ud_fault_settings()
 {
     static const std::vector<ud_faults> all = {
-            {"none", 0, 0, 0, 0, 0, 0, 0, 0, 1},
-            {"drop_0_1", 1, 0, 0, 0, 0, 0, 0, 0, 2},
-            {"drop_1", 10, 0, 0, 0, 0, 0, 0, 0, 2},
-            {"drop_5", 50, 0, 0, 0, 0, 0, 0, 0, 2},
-            {"drop_20", 200, 0, 0, 0, 0, 0, 0, 0, 1},
-            {"reorder_5", 0, 0, 50, 4, 0, 0, 0, 0, 2},
-            {"reorder_20", 0, 0, 200, 16, 0, 0, 0, 0, 2},
-            {"repeat_1", 0, 10, 0, 0, 0, 0, 0, 0, 2},
-            {"repeat_20", 0, 200, 0, 0, 0, 0, 0, 0, 2},
-            {"delay_300us", 0, 0, 0, 0, 10, 300, 0, 0, 2},
-            {"delay_15ms", 0, 0, 0, 0, 20, 15000, 0, 0, 1},
-            {"nack_lost", 20, 0, 0, 0, 0, 0, 2, 3, 2},
-            {"ack_lost", 10, 0, 0, 0, 0, 0, 3, 3, 2},
-            {"probe_lost", 20, 0, 0, 0, 0, 0, 6, 2, 2},
-            {"everything", 30, 30, 50, 8, 10, 10000, 0, 0, 4},
+            {"none", 0, 0, 0, 0, 0, 0, 0, 0, 0, 1},
+            {"drop_0_1", 1, 0, 0, 0, 0, 0, 0, 0, 0, 2},
+            {"drop_1", 10, 0, 0, 0, 0, 0, 0, 0, 0, 2},
+            {"drop_5", 50, 0, 0, 0, 0, 0, 0, 0, 0, 2},
+            {"drop_20", 200, 0, 0, 0, 0, 0, 0, 0, 0, 1},
+            {"reorder_5", 0, 0, 50, 4, 0, 0, 0, 0, 0, 2},
+            {"reorder_20", 0, 0, 200, 16, 0, 0, 0, 0, 0, 2},
+            {"repeat_1", 0, 10, 0, 0, 0, 0, 0, 0, 0, 2},
+            {"repeat_20", 0, 200, 0, 0, 0, 0, 0, 0, 0, 2},
+            {"delay_300us", 0, 0, 0, 0, 10, 300, 0, 0, 0, 2},
+            {"delay_15ms", 0, 0, 0, 0, 20, 15000, 0, 0, 0, 1},
+            {"nack_lost", 20, 0, 0, 0, 0, 0, 2, 3, 0, 2},
+            {"ack_lost", 10, 0, 0, 0, 0, 0, 3, 3, 0, 2},
+            {"probe_lost", 20, 0, 0, 0, 0, 0, 6, 2, 0, 2},
+            {"last_lost", 0, 0, 0, 0, 0, 0, 0, 0, 3, 2},
+            {"everything", 30, 30, 50, 8, 10, 10000, 0, 0, 0, 4},
     };
 
     return all;
@@ -73,10 +78,15 @@ inline std::string ud_faults_text(const ud_faults &f)
     add("ud_dup", f.repeat, "");
     add("ud_reorder", f.reorder, "/" + std::to_string(f.window));
     add("ud_delay", f.delay, "/" + std::to_string(f.delay_us) + "us");
-    if (f.lose > 0) {
-        text += (text.empty() ? "" : ",") + std::string("ud_lose=") +
-                std::to_string(f.lose) + "/" + std::to_string(f.lose_count);
-    }
+    auto add_count = [&text](const char *word, unsigned what, unsigned count) {
+        if (count > 0) {
+            text += (text.empty() ? "" : ",") + std::string(word) + "=" +
+                    std::to_string(what) + "/" + std::to_string(count);
+        }
+    };
+
+    add_count("ud_lose", f.lose, f.lose_count);
+    add_count("ud_lose_size", UD_LAST_LENGTH, f.last);
     return text;
 }
 

@@ -298,6 +298,12 @@ private:
     static bool is_of(const control &c, unsigned type) { return c.type == type; }
     static bool is_of(const datagram &, unsigned) { return false; }
 
+    bool is_last(const control &) const { return false; }
+    bool is_last(const datagram &d) const
+    {
+        return d.sequence == tx.sequence + rx.count - 1;
+    }
+
     /* The next one of a list, or a later one, arrives, or does not. */
     template <typename list_type>
     void take(rng &random, const ud_faults &f, list_type &list,
@@ -315,7 +321,8 @@ private:
             return;
         }
         bool is_lost = (random.below(1000) < f.drop) ||
-                       (is_of(one, f.lose) && (lost++ < f.lose_count));
+                       (is_of(one, f.lose) && (lost++ < f.lose_count)) ||
+                       (is_last(one) && (last_lost++ < f.last));
         bool is_kept = random.below(1000) < f.repeat;
 
         if (!is_lost) {
@@ -466,6 +473,7 @@ private:
     ri_ud_rx_t rx              = {};
     ri_ud_tx_t tx              = {};
     unsigned lost              = 0; /* control messages, in a walk */
+    unsigned last_lost         = 0; /* likewise, last pieces */
     uint32_t held[DEPTH_MAX]   = {};
     uint32_t where[DEPTH_MAX]  = {};
     uint8_t memory[PIECES_MAX] = {}, temp = 0;

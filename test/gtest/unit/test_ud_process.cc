@@ -125,11 +125,19 @@ struct traffic {
     size_t most       = 200000; /* bytes of a message */
     unsigned lists    = 20;     /* percent */
     unsigned offers   = 30;
+    size_t tail       = 0; /* bytes of the last piece, if all have as many */
     uint64_t seed     = 1;
 };
 
 class test_ud_process : public ud_test {
 protected:
+    /* Messages are of several windows. */
+    void SetUp() override
+    {
+        ud_test::SetUp();
+        ri_config.ud_window = 16;
+    }
+
     /* Messages among all nodes, both ways, until all have ended. */
     static void run(const traffic &t)
     {
@@ -161,6 +169,9 @@ protected:
                                     4096 * random.range(1, t.most / 4096) :
                                     random.range(1, random.percent(50) ? t.most : 10000);
 
+            if (t.tail > 0) {
+                length = length / 4096 * 4096 + t.tail;
+            }
             all.emplace_back(new message(random, nodes[nf], ways[w].ep[turned], nodes[nt],
                                          ways[w].ep[!turned], length,
                                          random.percent(t.lists)));
@@ -255,6 +266,10 @@ TEST_P(test_ud_process_faults, traffic)
     if (f.drop >= 100) {
         t.messages = 200;
         t.most     = 100000;
+    }
+    if (f.last > 0) {
+        t.messages = 100; /* each waits for as long as it takes to ask three times */
+        t.tail     = UD_LAST_LENGTH;
     }
     for (t.seed = 1; (t.seed <= f.seeds) && !IsSkipped() && !HasFailure(); ++t.seed) {
         with_faults(ud_faults_text(f).c_str(), t);

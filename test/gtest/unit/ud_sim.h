@@ -78,7 +78,8 @@ struct transfer {
     std::vector<bytes> own; /* memory of indirect slots */
     std::vector<uint32_t> held, where;
     uint32_t number;
-    unsigned acks = 0;
+    unsigned acks      = 0;
+    unsigned last_lost = 0;
 };
 
 class sim {
@@ -178,7 +179,9 @@ public:
                 p.sequence = t.tx.sequence + pieces[i];
                 p.qkey     = t.tx.qkey;
                 p.data.assign(t.from.begin() + at, t.from.begin() + at + len);
-                send(p);
+                if ((pieces[i] + 1 < t.rx.count) || (t.last_lost++ >= f.last)) {
+                    send(p);
+                }
                 now += PIECE_TIME;
             }
         }
