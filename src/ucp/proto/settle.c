@@ -8,38 +8,44 @@
 
 #include <sched.h>
 
-double ri_settle_timeout = 10;
+double ri_settle_timeout        = 10;
+double (*ri_settle_clock)(void) = ri_time;
+int (*ri_settle_yield)(void)    = sched_yield;
 
-/* Polls until the peer is looked after. */
-#define SETTLE_CHECK 1024
+/* After how many looks, or how long, the peer is looked after. A look takes part of a microsecond,
+ * or several milliseconds where others have the processor for their share of time. */
+#define SETTLE_CHECK      1024
+#define SETTLE_CHECK_TIME 0.01
 
-static int settle_is_given_up(const ri_peer_t *peer)
+static int settle_is_given_up(const ri_peer_t *peer, double now)
 {
-    return (peer->given_up > 0) && (ri_time() - peer->given_up < ri_settle_timeout);
+    return (peer->given_up > 0) && (now - peer->given_up < ri_settle_timeout);
 }
 
 int ri_settle(ri_peer_t *peer, ri_settle_func_t is_writing, void *arg)
 {
-    double start;
+    double start, checked, now;
     unsigned i;
 
     if (!is_writing(arg)) {
         return 1;
     }
-    start = ri_time();
+    start = checked = ri_settle_clock();
     for (i = 1; is_writing(arg); ++i) {
-        sched_yield();
-        if (i % SETTLE_CHECK != 0) {
+        ri_settle_yield();
+        now = ri_settle_clock();
+        if ((i % SETTLE_CHECK != 0) && (now - checked < SETTLE_CHECK_TIME)) {
             continue;
         }
+        checked = now;
         /* It may go on again: so not at once. */
-        if (settle_is_given_up(peer) || ri_planes_is_gone(peer)) {
+        if (settle_is_given_up(peer, now) || ri_planes_is_gone(peer)) {
             return 0;
         }
-        if (ri_time() - start > ri_settle_timeout) {
+        if (now - start > ri_settle_timeout) {
             ri_error("a peer that was writing a message does not go on; the memory of "
                      "its receive is given up");
-            peer->given_up = ri_time();
+            peer->given_up = now;
             return 0;
         }
     }

@@ -17,6 +17,10 @@
 /** How long a peer is waited for, and for how long it is not waited for again then; seconds. */
 extern double ri_settle_timeout;
 
+/** What a wait goes by: a clock in seconds, and a call that lets others have the processor. */
+extern double (*ri_settle_clock)(void);
+extern int (*ri_settle_yield)(void);
+
 typedef int (*ri_settle_func_t)(void *arg);
 
 /** Wait while @a is_writing says that @a peer writes: until it is gone, or for so long.

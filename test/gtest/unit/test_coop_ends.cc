@@ -6,6 +6,7 @@
  */
 
 #include "coop_test.h"
+#include "settle_clock.h"
 
 namespace {
 
@@ -268,6 +269,7 @@ TEST_F(test_coop_ends, receivers_worker_ends)
 TEST_F(test_coop_ends, receivers_worker_ends_with_a_stopped_sender)
 {
     const std::string text("does not go on");
+    settle_clock clock(0.001);
     bytes content = pattern(1, LONG);
     send_ptr s1   = send_unmatched(content, 5);
     send_ptr s2   = send_unmatched(content, 6);

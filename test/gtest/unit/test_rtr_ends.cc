@@ -6,6 +6,7 @@
  */
 
 #include "rtr_test.h"
+#include "settle_clock.h"
 
 #include <chrono>
 #include <thread>
@@ -122,6 +123,7 @@ protected:
 
     ri_ring_slot_t *slot() { return &m_conn->ring->control->slots[3]; }
 
+    settle_clock m_clock{0.001};
     recv_ptr m_r[3];
 };
 

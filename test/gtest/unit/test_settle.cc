@@ -3,6 +3,7 @@
 /* Waiting for what a peer writes. (src/ucp/proto/settle.c) */
 
 #include "pair_test.h"
+#include "settle_clock.h"
 
 namespace {
 
@@ -65,6 +66,7 @@ protected:
 
     static constexpr unsigned long FOR_EVER = ~0ul;
 
+    settle_clock m_clock;
     ri_peer_t *m_peer;
     bool m_logged = false;
 };
@@ -99,6 +101,34 @@ TEST_F(test_settle, stopped)
         ri_settle_timeout = 1e9;
     }
     EXPECT_EQ(6u, log());
+}
+
+/* Others have the processor, and it takes long until this process gets it again. All that ends
+ * then has one time-out all the same, and who has ended is not waited for. */
+TEST_F(test_settle, stopped_on_a_machine_with_other_work)
+{
+    m_clock.step      = 0.005;
+    ri_settle_timeout = 10;
+    double start      = m_clock.now;
+    settle(FOR_EVER, false);
+    EXPECT_LE(10, m_clock.now - start);
+    EXPECT_GT(10.1, m_clock.now - start);
+    for (unsigned i = 0; i < 2 * RI_RING_SLOTS; ++i) {
+        settle(FOR_EVER, false);
+    }
+    EXPECT_GT(15, m_clock.now - start);
+    EXPECT_EQ(2u, settle(1)) << "it goes on";
+    EXPECT_EQ(1u, log());
+}
+
+TEST_F(test_settle, gone_on_a_machine_with_other_work)
+{
+    m_clock.step = 0.005;
+    m_peer->gone = 1;
+    double start = m_clock.now;
+    settle(FOR_EVER, false);
+    EXPECT_GT(0.1, m_clock.now - start);
+    EXPECT_EQ(0u, log());
 }
 
 /* Each peer for itself. */
