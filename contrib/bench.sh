@@ -89,8 +89,10 @@ build()
     local program=$1 compiler=$2 source=$3
     shift 3
     mkdir -p "$(dirname "$program")" || exit 1
+    # Headers of its own, and the one that mpi_perf shares with ucxri_perf
     if [ "$program" -nt "$source" ] && [ "$program" -nt "$bench_src/bench.h" ] &&
-       [ "$program" -nt "$bench_src/bench_mpi.h" ]; then
+       [ "$program" -nt "$bench_src/bench_mpi.h" ] &&
+       [ "$program" -nt "$root/src/tools/ucxri_perf_progress.h" ]; then
         return 0
     fi
     "$compiler" -O2 -std=gnu11 -o "$program" "$source" "$@" ||
@@ -244,20 +246,21 @@ series()
                         continue
                     }
                     name = part[1]
-                    config = work = rest = ""
+                    config = work = ideal = ""
                     if (sub(/^progress:/, "", name)) {
                         config = name
                         name = "progress"
                         summarise("work:" config SUBSEP part[2])
                         work = q[2]
-                        rest = 0
+                        summarise("ideal:" config SUBSEP part[2])
+                        ideal = q[2]
                     } else {
                         sub(/^(perf|mpi)_/, "", name)
                         sub(/^bw$/, "bandwidth", name)
                     }
                     summarise(order[k])
                     print name, variant, part[2], config, q[2], q[1], q[3],
-                          unit[order[k]], count[order[k]], 0, 0, work, rest
+                          unit[order[k]], count[order[k]], 0, 0, work, ideal
                 }
             }
         }' "$raw"

@@ -197,8 +197,7 @@ cleanup()
 trap cleanup EXIT
 trap 'exit 130' INT TERM
 
-# run_perf_bench VARIANT BENCHMARK ARGUMENTS...: results in the form of RESULT lines. What
-# would be reached at best: the overlap is what one side computes while the message moves.
+# run_perf_bench VARIANT BENCHMARK ARGUMENTS...: results in the form of RESULT lines
 run_perf_bench()
 {
     local variant=$1 bench=$2 csv=$work/perf.csv log=$out/logs/perf.$1.$2.$round.log
@@ -217,16 +216,8 @@ run_perf_bench()
             next
         }
         {
-            split($4, c, "/")
-            all = c[1] + c[2] + c[3]
-            if (c[4] + c[5] + c[6] > all) {
-                all = c[4] + c[5] + c[6]
-            }
-            overlap = (c[4] < c[1]) ? (c[2] > 0 ? c[2] : c[4] + c[5] - c[1]) : 0
-            hidden = $12 * overlap / all
-            best = $12 - hidden + ((overlap > 0 && $13 > hidden) ? $13 : hidden)
             print "RESULT", "progress:" $4, $3, $5, $8, 0
-            print "RESULT", "ideal:" $4, $3, best, $8, 0
+            print "RESULT", "ideal:" $4, $3, $13, $8, 0
             print "RESULT", "work:" $4, $3, $12, $8, 0
         }' "$csv" >"$work/results"
     add_samples perf "$variant" "$work/results" || return 1

@@ -6,7 +6,9 @@
  */
 #include "ucxri_perf_bench.h"
 #include "ucxri_perf_compute.h"
+#include "ucxri_perf_progress.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* How often an empty message goes there and back to learn its time */
@@ -185,50 +187,88 @@ static void run_fast_receive(perf_peer_t *peer, const perf_params_t *params,
     }
 }
 
-/*
- * The loop of the progress benchmark: barrier, compute, start, compute, wait, compute; with
- * its computation or without, with its message or without. The barrier that follows an
- * iteration waits for the slower side, so the time is that of both.
- */
-static double progress_loop(perf_peer_t *peer, const perf_point_t *point, long count,
-                            int compute, int message)
+static double *allocate_times(long count)
 {
-    const uint32_t *comps = &point->comps[peer->link.rank * PERF_NUM_COMPS / 2];
-    uint64_t unit         = compute ? peer->loops_per_unit : 0;
-    void *request         = NULL;
-    double start;
-    long i;
+    double *times = malloc(count * sizeof(*times));
 
-    perf_peer_barrier(peer);
-    start = perf_now();
-    for (i = 0; i < count; ++i) {
-        perf_compute(comps[0] * unit);
-        if (message) {
-            request = (peer->link.rank == 0) ?
-                              perf_send(peer, peer->sendbuf, point->size, PERF_TAG_DATA) :
-                              perf_recv(peer, peer->recvbuf, point->size, PERF_TAG_DATA);
-        }
-        perf_compute(comps[1] * unit);
-        perf_complete(peer, request);
-        request = NULL;
-        perf_compute(comps[2] * unit);
-        perf_peer_barrier(peer);
+    if (times == NULL) {
+        perf_fatal("out of memory");
     }
-    return perf_now() - start;
+    return times;
 }
 
-/* Iterations that are not timed before those that are. */
-#define PROGRESS_WARM_UP 12
+/* One side of the progress benchmark */
+typedef struct {
+    perf_peer_t *peer;
+    const perf_point_t *point;
+    void *request;
+} progress_t;
+
+static void progress_barrier(void *arg)
+{
+    perf_peer_barrier(((progress_t *)arg)->peer);
+}
+
+static void progress_compute(void *arg, unsigned units)
+{
+    perf_compute(units * ((progress_t *)arg)->peer->loops_per_unit);
+}
+
+static void progress_start(void *arg)
+{
+    progress_t *progress = arg;
+    perf_peer_t *peer    = progress->peer;
+    size_t size          = progress->point->size;
+
+    progress->request = (peer->link.rank == 0) ?
+                                perf_send(peer, peer->sendbuf, size, PERF_TAG_DATA) :
+                                perf_recv(peer, peer->recvbuf, size, PERF_TAG_DATA);
+}
+
+static void progress_wait(void *arg)
+{
+    progress_t *progress = arg;
+
+    perf_complete(progress->peer, progress->request);
+}
+
+static double progress_now(void *arg)
+{
+    return perf_now();
+}
+
+static void progress_slower(void *arg, double *times, long count)
+{
+    double *theirs = allocate_times(count);
+    long i;
+
+    perf_link_exchange(&((progress_t *)arg)->peer->link, times, theirs,
+                       count * sizeof(*times));
+    for (i = 0; i < count; ++i) {
+        times[i] = (theirs[i] > times[i]) ? theirs[i] : times[i];
+    }
+    free(theirs);
+}
 
 static void run_progress(perf_peer_t *peer, const perf_params_t *params,
                          const perf_point_t *point, long count, double *seconds)
 {
-    /* A library that adapts to what its application does would else be measured while it
-     * still goes by the loop without computation. */
-    progress_loop(peer, point, PROGRESS_WARM_UP, 1, 1);
-    seconds[0] = progress_loop(peer, point, count, 1, 1);
-    seconds[1] = progress_loop(peer, point, count, 1, 0);
-    seconds[2] = progress_loop(peer, point, count, 0, 1);
+    progress_t progress           = {peer, point, NULL};
+    const perf_progress_ops_t ops = {.arg     = &progress,
+                                     .barrier = progress_barrier,
+                                     .compute = progress_compute,
+                                     .start   = progress_start,
+                                     .wait    = progress_wait,
+                                     .now     = progress_now,
+                                     .slower  = progress_slower};
+    double *times                 = allocate_times(count);
+    perf_progress_result_t result;
+
+    result     = perf_progress_measure(&ops, point->comps, peer->link.rank, times, count);
+    seconds[0] = result.time;
+    seconds[1] = result.work;
+    seconds[2] = result.ideal;
+    free(times);
 }
 
 static double value_us(const perf_params_t *params, const perf_point_t *point,
@@ -310,7 +350,7 @@ const perf_bench_t perf_benches[PERF_NUM_BENCHES] = {
                                 .axis        = "one iteration, µs",
                                 .has_config  = 1,
                                 .num_extras  = 2,
-                                .extras      = {"work_us", "transfer_us"},
+                                .extras      = {"work_us", "ideal_us"},
                                 .run         = run_progress,
                                 .value       = value_us},
 };

@@ -337,7 +337,7 @@ static void draw_bar(perf_svg_t *svg, const perf_series_t *series,
             x + 1, top, BAR_WIDTH - 2, svg->bottom - top, color,
             result->disturbed ? PALE : 1);
     perf_svg_escape(svg->file, series->label);
-    fprintf(svg->file, ", %s, %llu bytes: %.4g us; work %.4g us, transfer %.4g us",
+    fprintf(svg->file, ", %s, %llu bytes: %.4g us; work %.4g us, ideal %.4g us",
             result->config, (unsigned long long)result->size, result->value.median,
             result->extras[0], result->extras[1]);
     fprintf(svg->file, "</title></rect>\n");

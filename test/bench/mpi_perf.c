@@ -10,11 +10,12 @@
  * Prints per point "RESULT <bench> <size> <value> <unit> <core probe ns>", the median over
  * the batches; README.md says what the benchmarks are.
  */
+#include "../../src/tools/ucxri_perf_progress.h"
 #include "bench_mpi.h"
 
 #define WINDOW     64
 #define MAX_POINTS 128
-#define NUM_COMPS  6
+#define NUM_COMPS  (2 * PERF_PROGRESS_COMPS)
 #define MAX_COMP   10000
 
 /* One unit of computation, that of Small and Yuan (ICS'09) */
@@ -33,8 +34,8 @@ static const char usage[] =
         "  fast_receive  receive posted, barrier, then from the send until the\n"
         "                data is there                                         us\n"
         "  progress:C1/C2/C3/C4/C5/C6\n"
-        "                barrier, computation before, between and after start and\n"
-        "                wait (sender's, receiver's), in units of 18 us        us\n"
+        "                computation before, between and after start and wait\n"
+        "                (sender's, receiver's), in units of 18 us             us\n"
         "Options:\n"
         "  -t SEC   time per point, without warm-up (0.15)\n"
         "  -b N     batches that the time is split into (50)\n"
@@ -46,7 +47,7 @@ typedef struct kind kind_t;
 typedef struct {
     const kind_t *kind;
     size_t size;
-    int comps[NUM_COMPS];
+    unsigned comps[NUM_COMPS];
     uint64_t loops_per_unit;
     int warmup; /* latency: messages of a batch before those that are timed */
     int seed;   /* of what rank 0 sends; rank 1's is one more */
@@ -190,53 +191,81 @@ static void fast_receive_step(const bench_mpi_t *bench, void *arg, long count,
     MPI_Allreduce(&sum, &seconds[0], 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
 }
 
-/*
- * The loop of the progress benchmark, with its message or without. The barrier at the end
- * of an iteration waits for the slower side, so the time is that of both.
- */
-static double progress_loop(const bench_mpi_t *bench, const point_t *point,
-                            const int *comps, long count, int message)
-{
-    int size        = (int)point->size;
-    MPI_Request req = MPI_REQUEST_NULL;
-    double start;
-    long i;
+/* One side of the progress benchmark, and the times of its iterations */
+typedef struct {
+    const bench_mpi_t *bench;
+    const point_t *point;
+    MPI_Request req;
+} progress_t;
 
+static void progress_barrier(void *arg)
+{
+    (void)arg;
     MPI_Barrier(MPI_COMM_WORLD);
-    start = bench_now();
-    for (i = 0; i < count; ++i) {
-        bench_compute(comps[0] * point->loops_per_unit);
-        if (message && (bench->rank == 0)) {
-            MPI_Isend(point->send, size, MPI_BYTE, 1, TAG_DATA, MPI_COMM_WORLD, &req);
-        } else if (message) {
-            MPI_Irecv(point->recv, size, MPI_BYTE, 0, TAG_DATA, MPI_COMM_WORLD, &req);
-        }
-        bench_compute(comps[1] * point->loops_per_unit);
-        MPI_Wait(&req, MPI_STATUS_IGNORE);
-        bench_compute(comps[2] * point->loops_per_unit);
-        MPI_Barrier(MPI_COMM_WORLD);
-    }
-    return bench_now() - start;
 }
 
-/*
- * Right beside it, what it would take at best: the computation without the message, and,
- * where the receive is there before the send, the message without the computation between
- * start and wait that could hide it. The transfer may be longer than that computation.
- */
+static void progress_compute(void *arg, unsigned units)
+{
+    const progress_t *progress = arg;
+
+    bench_compute(units * progress->point->loops_per_unit);
+}
+
+static void progress_start(void *arg)
+{
+    progress_t *progress = arg;
+    const point_t *point = progress->point;
+    int size             = (int)point->size;
+
+    if (progress->bench->rank == 0) {
+        MPI_Isend(point->send, size, MPI_BYTE, 1, TAG_DATA, MPI_COMM_WORLD,
+                  &progress->req);
+    } else {
+        MPI_Irecv(point->recv, size, MPI_BYTE, 0, TAG_DATA, MPI_COMM_WORLD,
+                  &progress->req);
+    }
+}
+
+static void progress_wait(void *arg)
+{
+    progress_t *progress = arg;
+
+    MPI_Wait(&progress->req, MPI_STATUS_IGNORE);
+}
+
+static double progress_now(void *arg)
+{
+    (void)arg;
+    return bench_now();
+}
+
+static void progress_slower(void *arg, double *times, long count)
+{
+    (void)arg;
+    MPI_Allreduce(MPI_IN_PLACE, times, (int)count, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+}
+
+/* Values: the time of an iteration, the computation alone, the least that is possible */
 static void progress_step(const bench_mpi_t *bench, void *arg, long count,
                           double *seconds)
 {
-    const point_t *point = arg;
-    const int *comps     = &point->comps[bench->rank * NUM_COMPS / 2];
-    int bare[]           = {comps[0], 0, comps[2]};
+    progress_t progress           = {bench, arg, MPI_REQUEST_NULL};
+    const perf_progress_ops_t ops = {.arg     = &progress,
+                                     .barrier = progress_barrier,
+                                     .compute = progress_compute,
+                                     .start   = progress_start,
+                                     .wait    = progress_wait,
+                                     .now     = progress_now,
+                                     .slower  = progress_slower};
+    double *times                 = bench_mpi_alloc(count * sizeof(*times));
+    perf_progress_result_t result;
 
-    seconds[0] = progress_loop(bench, point, comps, count, 1);
-    seconds[1] = progress_loop(bench, point, comps, count, 0);
-    seconds[2] = 0;
-    if (point->comps[3] < point->comps[0]) {
-        seconds[2] = progress_loop(bench, point, bare, count, 1);
-    }
+    result     = perf_progress_measure(&ops, progress.point->comps, bench->rank, times,
+                                       count);
+    seconds[0] = result.time;
+    seconds[1] = result.work;
+    seconds[2] = result.ideal;
+    free(times);
 }
 
 static void print_us(const point_t *point, const bench_mpi_result_t *result)
@@ -266,17 +295,16 @@ static void print_bandwidth(const point_t *point, const bench_mpi_result_t *resu
 
 static void print_progress(const point_t *point, const bench_mpi_result_t *result)
 {
-    const int *c         = point->comps;
+    const unsigned *c    = point->comps;
     const double *values = result->seconds;
-    double ideal         = (values[1] > values[2]) ? values[1] : values[2];
     char comps[80], name[96];
 
-    snprintf(comps, sizeof(comps), "%d/%d/%d/%d/%d/%d", c[0], c[1], c[2], c[3], c[4],
+    snprintf(comps, sizeof(comps), "%u/%u/%u/%u/%u/%u", c[0], c[1], c[2], c[3], c[4],
              c[5]);
     snprintf(name, sizeof(name), "progress:%s", comps);
     bench_print(name, point->size, values[0] * 1e6, "us", result->probe_ns);
     snprintf(name, sizeof(name), "ideal:%s", comps);
-    bench_print(name, point->size, ideal * 1e6, "us", result->probe_ns);
+    bench_print(name, point->size, values[2] * 1e6, "us", result->probe_ns);
     snprintf(name, sizeof(name), "work:%s", comps);
     bench_print(name, point->size, values[1] * 1e6, "us", result->probe_ns);
 }
@@ -293,7 +321,7 @@ static const kind_t kinds[] = {
 #define NUM_KINDS (int)(sizeof(kinds) / sizeof(kinds[0]))
 
 /* "C1/C2/C3/C4/C5/C6", up to the end of the text; returns 0 or -1 */
-static int parse_comps(const char *text, int *comps)
+static int parse_comps(const char *text, unsigned *comps)
 {
     const char *p = text;
     unsigned long value;
@@ -306,7 +334,7 @@ static int parse_comps(const char *text, int *comps)
             (*end != ((i < NUM_COMPS - 1) ? '/' : '\0'))) {
             return -1;
         }
-        comps[i] = (int)value;
+        comps[i] = (unsigned)value;
         p        = end + 1;
     }
     return 0;
