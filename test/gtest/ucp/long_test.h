@@ -10,6 +10,8 @@
 
 #include "ucp_test.h"
 
+#include <algorithm>
+
 namespace ucp_test {
 
 class long_test : public transport_test {

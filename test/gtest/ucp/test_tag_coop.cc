@@ -10,6 +10,7 @@
 #include "long_test.h"
 #include "peer.h"
 
+#include <algorithm>
 #include <random>
 
 using namespace ucp_test;

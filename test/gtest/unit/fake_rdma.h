@@ -10,6 +10,8 @@
 
 #include "fake_plane.h"
 
+#include <algorithm>
+
 namespace fake {
 
 class rdma {

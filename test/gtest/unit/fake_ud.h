@@ -10,6 +10,8 @@
 
 #include "fake_rdma.h"
 
+#include <algorithm>
+
 extern "C" {
 #include "uct/ib/ud.h"
 }

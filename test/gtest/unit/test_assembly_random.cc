@@ -7,6 +7,7 @@
 
 #include "assembly_test.h"
 
+#include <algorithm>
 #include <numeric>
 
 namespace {

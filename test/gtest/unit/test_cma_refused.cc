@@ -7,6 +7,8 @@
 
 #include "cma_test.h"
 
+#include <algorithm>
+
 namespace {
 
 class test_cma_refused : public cma_test {};

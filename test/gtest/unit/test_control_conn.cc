@@ -7,6 +7,7 @@
 
 #include "control_test.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace {

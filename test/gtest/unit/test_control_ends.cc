@@ -6,6 +6,8 @@
 
 #include "control_test.h"
 
+#include <algorithm>
+
 namespace {
 
 class test_control_ends : public control_test {};

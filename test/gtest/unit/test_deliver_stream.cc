@@ -7,6 +7,8 @@
 
 #include "deliver_test.h"
 
+#include <algorithm>
+
 namespace {
 
 class test_deliver_stream : public deliver_test {};

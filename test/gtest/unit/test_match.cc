@@ -5,6 +5,7 @@
 #include "ri_cpp.h"
 #include "rng.h"
 
+#include <algorithm>
 #include <list>
 #include <memory>
 #include <vector>

@@ -11,6 +11,7 @@ extern "C" {
 #include "uct/ib/device_address.h"
 }
 
+#include <algorithm>
 #include <cerrno>
 #include <dlfcn.h>
 

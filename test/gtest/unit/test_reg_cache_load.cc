@@ -6,6 +6,7 @@
 #include "fake_device.h"
 #include "rng.h"
 
+#include <algorithm>
 #include <dlfcn.h>
 #include <malloc.h>
 #include <memory>

@@ -8,6 +8,7 @@
 #include "ri_cpp.h"
 #include "rng.h"
 
+#include <algorithm>
 #include <deque>
 #include <list>
 #include <memory>

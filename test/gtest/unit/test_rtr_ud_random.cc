@@ -7,6 +7,8 @@
 
 #include "rtr_ud_test.h"
 
+#include <algorithm>
+
 namespace {
 
 class test_rtr_ud_random : public rtr_ud_test {

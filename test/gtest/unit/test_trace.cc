@@ -4,6 +4,7 @@
 
 #include "fake_ucx.h"
 
+#include <algorithm>
 #include <csignal>
 #include <fstream>
 #include <sstream>

@@ -10,6 +10,7 @@
 #include "ri_cpp.h"
 #include "rng.h"
 
+#include <algorithm>
 #include <deque>
 #include <gtest/gtest.h>
 #include <functional>

@@ -12,6 +12,7 @@
 
 #if HAVE_VERBS
 
+#include <algorithm>
 #include <atomic>
 #include <dlfcn.h>
 #include <sys/socket.h>

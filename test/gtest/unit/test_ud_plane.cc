@@ -7,6 +7,8 @@
 
 #include "ud_plane_test.h"
 
+#include <algorithm>
+
 #if HAVE_VERBS
 
 namespace {

@@ -10,6 +10,7 @@
 
 #if HAVE_VERBS
 
+#include <algorithm>
 #include <csignal>
 
 namespace {

@@ -12,6 +12,7 @@
 
 #if HAVE_VERBS
 
+#include <algorithm>
 #include <csignal>
 #include <sys/socket.h>
 
