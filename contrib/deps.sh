@@ -4,10 +4,11 @@
 # Installs the Debian packages that are missing to build and test ucxri. Where nothing is
 # missing it does nothing and needs no network.
 #
-# Usage: contrib/deps.sh [--check] [--quiet]
-#   --check   install nothing, list what is missing
-#   --quiet   say nothing if nothing is missing
-#   -h        this text
+# Usage: contrib/deps.sh [--check] [--quiet] [--without LIST]
+#   --check          install nothing, list what is missing
+#   --quiet          say nothing if nothing is missing
+#   --without LIST   leave these packages out, with commas; only those that are for some of the tests
+#   -h               this text
 #
 # Exit code: 0 if the required packages are there, 1 if one is missing; with --check, 1 if
 # any package is missing.
@@ -17,25 +18,41 @@ set -u
 required=(build-essential autoconf automake libtool pkg-config libucx-dev)
 # Each of these is for some of the tests. Without libibverbs-dev the library has no RDMA either.
 optional=(ucx-utils libibverbs-dev ibverbs-utils rdma-core mpich libmpich-dev openmpi-bin libopenmpi-dev
-    libgtest-dev clang clang-format libclang-rt-14-dev g++ qemu-system-x86 busybox-static cpio iproute2)
+    libgtest-dev clang clang-format libclang-rt-dev g++ qemu-system-x86 busybox-static cpio iproute2 debootstrap)
 # For people; never installed by this script
 handy=(gdb valgrind)
 
 check=no
 quiet=no
-for arg in "$@"; do
-    case $arg in
+without=
+while [ $# -gt 0 ]; do
+    case $1 in
     --check) check=yes ;;
     --quiet) quiet=yes ;;
+    --without)
+        if [ $# -lt 2 ]; then
+            echo "deps.sh: --without needs a value; see --help" >&2
+            exit 2
+        fi
+        without=$2
+        shift
+        ;;
     -h | --help)
         sed -n '/^# Installs/,/^[^#]/{/^#/s/^# \{0,1\}//p}' "$0"
         exit 0
         ;;
     *)
-        echo "deps.sh: unknown argument '$arg'; see --help" >&2
+        echo "deps.sh: unknown argument '$1'; see --help" >&2
         exit 2
         ;;
     esac
+    shift
+done
+for package in ${without//,/ }; do
+    if [[ " ${optional[*]} " != *" $package "* ]]; then
+        echo "deps.sh: --without $package: it is not one of ${optional[*]}" >&2
+        exit 2
+    fi
 done
 
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
@@ -58,8 +75,13 @@ missing()
     done
 }
 
+chosen=()
+for package in "${optional[@]}"; do
+    [[ ,$without, == *,$package,* ]] || chosen+=("$package")
+done
+
 mapfile -t need < <(missing "${required[@]}")
-mapfile -t want < <(missing "${optional[@]}")
+mapfile -t want < <(missing "${chosen[@]}")
 
 if [ ${#need[@]} -eq 0 ] && [ ${#want[@]} -eq 0 ]; then
     [ $quiet = yes ] || echo "deps.sh: all packages are installed"
@@ -107,7 +129,7 @@ if ! apt install --no-install-recommends "${need[@]}" "${want[@]}"; then
 fi
 
 mapfile -t need < <(missing "${required[@]}")
-mapfile -t want < <(missing "${optional[@]}")
+mapfile -t want < <(missing "${chosen[@]}")
 [ ${#want[@]} -eq 0 ] ||
     echo "deps.sh: still missing, some tests will be skipped: ${want[*]}" >&2
 if [ ${#need[@]} -ne 0 ]; then
