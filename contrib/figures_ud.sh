@@ -244,20 +244,24 @@ reckon_memory()
 {
     env UCXRI_IB_DEVICES=softhca0 UCXRI_IB_TRANSPORT=auto LD_PRELOAD="$hca" "$info" 2>/dev/null |
         awk -v OFS=, '
-        /^peers by rc/ { rc = $8 }
-        /^peers by ud/ { ud = $4; qps = $10; qp = $15 }
-        /^connections/ { conn = $2 + $8 }
+        # The number in front of a word
+        function number(word,    i) {
+            for (i = 2; i <= NF && $i != word; i++) {}
+            return $(i - 1) + 0
+        }
+        /^peers by rc/ { rc = number("bytes") }
+        /^peers by ud/ { ud = number("bytes"); qps = number("queue"); qp = $(NF - 3) + 0 }
         function line(plane, n, bytes) { print n, plane, bytes, int(bytes / n), "computed" }
         END {
-            if (rc * ud * qps * qp * conn == 0) {
+            if (rc * ud * qps * qp == 0) {
                 exit 1
             }
             n = split("64 1024 8192", peers, " ")
             for (i = 1; i <= n; i++) {
-                line("rc", peers[i], peers[i] * (rc + conn))
+                line("rc", peers[i], peers[i] * rc)
             }
             for (i = 1; i <= n; i++) {
-                line("ud", peers[i], peers[i] * (ud + conn) + qps * qp)
+                line("ud", peers[i], peers[i] * ud + qps * qp)
             }
         }'
 }

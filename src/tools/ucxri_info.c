@@ -7,15 +7,13 @@
  */
 #include "ucxri_info_report.h"
 #include "ucp/core/config.h"
-#include "ucp/core/conn.h"
 #include "ucp/core/costs.h"
 #include "ucp/core/counters.h"
+#include "ucp/core/peer_memory.h"
 #include "ucp/core/request.h"
-#include "ucp/core/stream.h"
 #include "ucp/preload/stock.h"
-#include "ucp/proto/rtr_slots.h"
-#include "ucp/proto/rtr_table.h"
 #include "ucp/wire/wire.h"
+#include "uct/cma/cma.h"
 #include "uct/ib/device.h"
 #include "uct/ib/footprint.h"
 #include "uct/shm/host.h"
@@ -79,26 +77,47 @@ static void print_rings(void)
     ri_ring_rx_close(&rx);
 }
 
+/* What a peer takes of memory, receives that are offered both ways included. */
+static size_t peer_memory(unsigned kind)
+{
+    return ri_peer_memory_connected(kind) + ri_peer_memory_offers(kind);
+}
+
+static void print_peers(void)
+{
+    ri_plane_t *plane;
+    size_t end = 0;
+
+    if (ri_plane_cma.open(&plane) == UCS_OK) {
+        end = plane->peer_memory;
+        plane->ops->close(plane);
+    }
+    printf("peers here       %zu bytes each, %zu of them once long receives were offered "
+           "both "
+           "ways\n",
+           peer_memory(RI_WIRE_PLANE_CMA) + end,
+           ri_peer_memory_offers(RI_WIRE_PLANE_CMA));
+}
+
 #if HAVE_VERBS
-/* What each peer takes of memory. */
-static void print_peers(const ri_ib_device_t *device)
+static void print_verbs_peers(const ri_ib_device_t *device)
 {
     if (ri_config.use_rc) {
-        printf("peers by rc      up to %u, about %zu bytes each\n",
-               ri_config.rc_max_peers, ri_ib_footprint_rc_peer(device));
+        printf("peers by rc      up to %u, about %zu bytes each, %zu of them for queues "
+               "and "
+               "%zu once long receives were offered both ways\n",
+               ri_config.rc_max_peers,
+               peer_memory(RI_WIRE_PLANE_RC) + ri_ib_footprint_rc_peer(device),
+               ri_ib_footprint_rc_queues(device),
+               ri_peer_memory_offers(RI_WIRE_PLANE_RC));
     }
     if (ri_config.use_ud) {
-        printf("peers by ud      %zu bytes each, and up to %u queue pairs of about %zu "
-               "bytes "
-               "for all\n",
-               ri_ib_footprint_ud_peer(), ri_config.ud_qps,
+        printf("peers by ud      %zu bytes each, %zu of them once long receives were "
+               "offered both ways; and up to %u queue pairs of about %zu bytes for all\n",
+               peer_memory(RI_WIRE_PLANE_UD) + ri_ib_footprint_ud_peer(),
+               ri_peer_memory_offers(RI_WIRE_PLANE_UD), ri_config.ud_qps,
                ri_ib_footprint_ud_qp(device));
     }
-    printf("connections      %zu bytes for each peer, and %zu for receives that are "
-           "offered, both ways\n",
-           sizeof(ri_conn_t) + sizeof(ri_peer_t) + sizeof(ri_stream_t),
-           sizeof(ri_rtr_table_t) + sizeof(ri_untold_t) + sizeof(ri_rtr_words_t) +
-                   sizeof(ri_rtr_slots_t));
 }
 #endif
 
@@ -126,7 +145,7 @@ static void print_verbs(void)
         printf("verbs            %s:%u, %s, GID index %u\n",
                ri_verbs.get_device_name(device->context->device), device->port,
                links[device->address.link], device->address.gid_index);
-        print_peers(device);
+        print_verbs_peers(device);
         ri_ib_device_put(device);
     }
 #else
@@ -174,6 +193,7 @@ static void print_found(void)
                    " (not recv_init: the library is inert)");
     printf("preload          LD_PRELOAD=%s\n", (preload == NULL) ? "" : preload);
     print_rings();
+    print_peers();
     print_verbs();
     print_thresholds();
 }

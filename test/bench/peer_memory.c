@@ -5,9 +5,11 @@
  *   cc -O2 -o peer_memory peer_memory.c -lucp -lucs
  *   UCX_TLS=rc_verbs,ud_verbs:aux,self ./peer_memory [-n 64] [-s 64k]
  *
- * One process, the hub, exchanges a message of that size with each of n others, both ways, one
- * after the other; all stay connected. What it has after the first of them is there once, so the
- * figure is what it has more at the end, by the number of the others but one:
+ * One process, the hub, exchanges messages of that size with each of n others, both ways, one
+ * after the other; all stay connected. Each has posted its receive when the other sends, so that
+ * receives are offered both ways. What the hub has once, whatever the number of the others, is
+ * there after a quarter of them at the latest, so the figure is what it has more at the end, by the
+ * number of those that came in between:
  *
  *   peer_memory_heap      what malloc() has given out
  *   peer_memory_resident  pages that are the process's own
@@ -26,6 +28,10 @@
 #include <unistd.h>
 
 #define ADDRESS_MAX 4096
+
+/* Exchanges with each of the others: who sends a message is learnt from those before */
+#define ROUNDS 4
+
 #define TAG_ADDRESS 1ull
 #define TAG_TO_HUB  2ull
 #define TAG_BACK    3ull
@@ -46,6 +52,8 @@ static const char usage[] =
 /* What the processes share */
 typedef struct {
     atomic_int turn; /* of the peer with this number, from 1; above all: the end */
+    atomic_int
+            posted; /* the hub's receive of this peer and round: number * ROUNDS + round */
     size_t length;
     uint8_t address[ADDRESS_MAX]; /* of the hub */
 } common_t;
@@ -55,6 +63,7 @@ typedef struct {
     ucp_context_h context;
     ucp_worker_h worker;
     uint8_t *message;
+    uint8_t *reply;
     size_t size;
 } side_t;
 
@@ -96,7 +105,8 @@ static void side_init(side_t *side, size_t size)
           "ucp_worker_create");
     side->size    = size;
     side->message = malloc(size);
-    if (side->message == NULL) {
+    side->reply   = malloc(size);
+    if ((side->message == NULL) || (side->reply == NULL)) {
         die("out of memory");
     }
     memset(side->message, 1, size);
@@ -107,6 +117,7 @@ static void side_cleanup(side_t *side)
     ucp_worker_destroy(side->worker);
     ucp_cleanup(side->context);
     free(side->message);
+    free(side->reply);
 }
 
 static void side_wait(side_t *side, void *req, const char *what)
@@ -149,12 +160,12 @@ static void side_send(side_t *side, ucp_ep_h ep, const void *data, size_t length
     side_wait(side, ucp_tag_send_nbx(ep, data, length, tag, &param), "send");
 }
 
-static void side_recv(side_t *side, void *data, size_t length, ucp_tag_t tag)
+/* Post a receive, for side_wait() */
+static void *side_post(side_t *side, void *data, size_t length, ucp_tag_t tag)
 {
     static const ucp_request_param_t param = {0};
 
-    side_wait(side, ucp_tag_recv_nbx(side->worker, data, length, tag, UINT64_MAX, &param),
-              "receive");
+    return ucp_tag_recv_nbx(side->worker, data, length, tag, UINT64_MAX, &param);
 }
 
 /* A number of /proc/self/smaps_rollup, which is in kB there */
@@ -186,12 +197,20 @@ static memory_t memory_now(void)
     return memory;
 }
 
+/* A receive of its own for each of the others: so it is known whom it waits for */
+static ucp_tag_t tag_of(ucp_tag_t tag, int number)
+{
+    return tag + ((ucp_tag_t)number << 8);
+}
+
 /* One of the others: exchange when it is its turn, and stay till the end. */
 static void run_peer(common_t *common, int number, int peers, size_t size)
 {
     ucp_address_t *address;
     size_t length;
     side_t side;
+    int round;
+    void *req;
     ucp_ep_h ep;
 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -204,8 +223,14 @@ static void run_peer(common_t *common, int number, int peers, size_t size)
     ep = side_connect(&side, common->address);
     side_send(&side, ep, address, length, TAG_ADDRESS);
     ucp_worker_release_address(side.worker, address);
-    side_send(&side, ep, side.message, size, TAG_TO_HUB);
-    side_recv(&side, side.message, size, TAG_BACK);
+    for (round = 1; round <= ROUNDS; ++round) {
+        req = side_post(&side, side.reply, size, TAG_BACK);
+        while (atomic_load(&common->posted) < number * ROUNDS + round) {
+            ucp_worker_progress(side.worker);
+        }
+        side_send(&side, ep, side.message, size, tag_of(TAG_TO_HUB, number));
+        side_wait(&side, req, "receive");
+    }
     while (atomic_load(&common->turn) <= peers) {
         ucp_worker_progress(side.worker);
         usleep(NAP_US);
@@ -213,15 +238,33 @@ static void run_peer(common_t *common, int number, int peers, size_t size)
     side_cleanup(&side);
 }
 
-static void run_hub(common_t *common, int peers, size_t size)
+/* What the hub does with each of the others */
+static void exchange(side_t *side, common_t *common, int number, size_t size)
 {
     static uint8_t there[ADDRESS_MAX];
-    memory_t first = {0, 0};
+    ucp_ep_h ep;
+    int round;
+    void *req;
+
+    atomic_store(&common->turn, number);
+    side_wait(side, side_post(side, there, sizeof(there), TAG_ADDRESS), "receive");
+    ep = side_connect(side, there);
+    for (round = 1; round <= ROUNDS; ++round) {
+        req = side_post(side, side->reply, size, tag_of(TAG_TO_HUB, number));
+        atomic_store(&common->posted, number * ROUNDS + round);
+        side_wait(side, req, "receive");
+        side_send(side, ep, side->message, size, TAG_BACK);
+    }
+}
+
+static void run_hub(common_t *common, int peers, size_t size)
+{
+    const int settled = (peers + 3) / 4;
+    memory_t first    = {0, 0};
     ucp_address_t *address;
     memory_t last;
     side_t side;
     int number;
-    ucp_ep_h ep;
 
     side_init(&side, size);
     check(ucp_worker_get_address(side.worker, &address, &common->length),
@@ -232,20 +275,16 @@ static void run_hub(common_t *common, int peers, size_t size)
     memcpy(common->address, address, common->length);
     ucp_worker_release_address(side.worker, address);
     for (number = 1; number <= peers; ++number) {
-        atomic_store(&common->turn, number);
-        side_recv(&side, there, sizeof(there), TAG_ADDRESS);
-        ep = side_connect(&side, there);
-        side_recv(&side, side.message, size, TAG_TO_HUB);
-        side_send(&side, ep, side.message, size, TAG_BACK);
-        if (number == 1) {
+        exchange(&side, common, number, size);
+        if (number == settled) {
             first = memory_now();
         }
     }
     last = memory_now();
-    bench_print("peer_memory_heap", peers, (last.heap - first.heap) / (peers - 1),
+    bench_print("peer_memory_heap", peers, (last.heap - first.heap) / (peers - settled),
                 "bytes", 0);
     bench_print("peer_memory_resident", peers,
-                (last.resident - first.resident) / (peers - 1), "bytes", 0);
+                (last.resident - first.resident) / (peers - settled), "bytes", 0);
     atomic_store(&common->turn, peers + 1);
     while (waitpid(-1, NULL, WNOHANG) >= 0) { /* until no child is left */
         ucp_worker_progress(side.worker);

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "counters.h"
+#include "peer_memory.h"
 #include "worker.h"
 #include "../../uct/ib/ud.h"
 
@@ -43,6 +44,20 @@ static void counters_add_planes(const ri_worker_t *worker, ri_worker_counters_t 
 #undef COUNTER_ADD
 }
 
+/* What peers that are reached through a network cost beside the ends of their ways. */
+static void counters_add_peers(const ri_worker_t *worker, ri_worker_counters_t *out)
+{
+    const ri_peer_t *peer;
+
+    ucs_list_for_each(peer, &worker->ways, way_link) {
+        if (peer->rdma_kind == RI_WIRE_PLANE_RC) {
+            out->rc_peers_bytes += ri_peer_memory_now(peer);
+        } else {
+            out->ud_peers_bytes += ri_peer_memory_now(peer);
+        }
+    }
+}
+
 void ri_worker_counters_snapshot(const ri_worker_t *worker, ri_worker_counters_t *out)
 {
     const ri_conn_t *conn;
@@ -50,6 +65,7 @@ void ri_worker_counters_snapshot(const ri_worker_t *worker, ri_worker_counters_t
 
     *out = worker->counters;
     counters_add_planes(worker, out);
+    counters_add_peers(worker, out);
     ucs_list_for_each(conn, &worker->conns, list) {
         ri_conn_counters_add(&out->conns, &conn->counters);
     }

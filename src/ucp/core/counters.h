@@ -107,7 +107,7 @@
     _c(qp_closed, "queue pairs", "of these, that are gone, for whatever reason") \
     _c(ud_peers, "peers", "that are reached by datagrams, now") \
     _c(ud_peers_max, "peers", "the most that ever were") \
-    _c(rc_peers_bytes, "bytes", "of queues for peers that are reached by connections, now") \
+    _c(rc_peers_bytes, "bytes", "for peers that are reached by connections, now, with queues") \
     _c(ud_peers_bytes, "bytes", "for those that are reached by datagrams, now") \
     _c(coop_parts, "copies", "parts of messages that sender and receiver copy together") \
     _c(rndv_fallback, "messages", "that UCP had to move, as no plane could") \

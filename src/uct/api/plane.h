@@ -104,7 +104,7 @@ typedef struct ri_plane {
                       side may take for told */
     size_t notify_max;  /* RI_PLANE_NOTIFY: longest write from one segment to one whose
                               length the remote side is told */
-    size_t peer_memory; /* bytes that each way takes, reckoned; 0: hardly any */
+    size_t peer_memory; /* bytes that each end of a way takes, reckoned */
 } ri_plane_t;
 
 /* The way to one remote process; likewise. */

@@ -5,6 +5,7 @@
 #include "cma.h"
 #include "../shm/host.h"
 #include "../../ucp/core/log.h"
+#include "../../ucp/core/peer_memory.h"
 #include "../../ucp/core/worker.h" /* ri_random() */
 
 #include <errno.h>
@@ -208,7 +209,8 @@ static ucs_status_t cma_open(ri_plane_t **plane_p)
     if (plane == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
-    plane->cookie = ri_random();
+    plane->cookie            = ri_random();
+    plane->super.peer_memory = ri_memory_block(sizeof(cma_ep_t));
 
     plane->super.ops = &ri_plane_cma;
     if (!cma_works(plane, &cma_call_read)) {

@@ -10,11 +10,16 @@
 #include "rc_notify.h"
 #include "ud_plane.h"
 #include "../../ucp/core/config.h"
+#include "../../ucp/core/id_table.h"
+#include "../../ucp/core/peer_memory.h"
 
 #define FOOTPRINT_SEND_HEADER 32
 #define FOOTPRINT_SEGMENT     16
 #define FOOTPRINT_SEND_MIN    64
 #define FOOTPRINT_COMPLETION  64
+
+/* Of a port, where each peer has its own */
+#define FOOTPRINT_ADDRESS_HANDLE 128
 
 static size_t footprint_round(size_t size, size_t least)
 {
@@ -35,17 +40,30 @@ static size_t footprint_queues(unsigned sends, unsigned send_sge, unsigned recvs
     return sends * send + recvs * recv + (sends + recvs) * FOOTPRINT_COMPLETION;
 }
 
-size_t ri_ib_footprint_rc_peer(const ri_ib_device_t *device)
+/* The end of a way, and its place in the plane's table of ids, which doubles. */
+static size_t footprint_end(size_t size)
 {
-    return sizeof(ri_rc_ep_t) +
-           footprint_queues(ri_min(ri_config.ib_tx_queue, device->max_wr),
+    return ri_memory_block(size) + sizeof(ri_id_slot_t) * 3 / 2;
+}
+
+size_t ri_ib_footprint_rc_queues(const ri_ib_device_t *device)
+{
+    return footprint_queues(ri_min(ri_config.ib_tx_queue, device->max_wr),
                             ri_min(device->max_sge, RI_RC_SGE_MAX), RI_RC_NOTIFY_RECEIVES,
                             1);
 }
 
+size_t ri_ib_footprint_rc_peer(const ri_ib_device_t *device)
+{
+    return footprint_end(sizeof(ri_rc_ep_t)) + ri_ib_footprint_rc_queues(device);
+}
+
 size_t ri_ib_footprint_ud_peer(void)
 {
-    return sizeof(ri_ud_ep_t);
+    return footprint_end(sizeof(ri_ud_ep_t)) +
+           ri_memory_block(RI_UD_UNHEARD_MIN * sizeof(*((ri_ud_ep_t *)NULL)->unheard)) +
+           ri_memory_block(2 * sizeof(*((ri_ud_ep_t *)NULL)->cancelled)) +
+           ri_memory_block(sizeof(ri_ud_port_t)) + FOOTPRINT_ADDRESS_HANDLE;
 }
 
 size_t ri_ib_footprint_ud_qp(const ri_ib_device_t *device)

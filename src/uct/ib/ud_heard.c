@@ -37,7 +37,7 @@ static ri_ud_ep_t *heard_ep(ri_plane_ep_t *ep)
 
 void ri_ud_heard_received(ri_ud_ep_t *ep, uint32_t number)
 {
-    size_t max = ri_min(2 * ep->max_unheard + 8, HEARD_MAX);
+    size_t max = ri_min(2 * ep->max_unheard + RI_UD_UNHEARD_MIN, HEARD_MAX);
     uint32_t *unheard;
 
     if ((ep->num_unheard == ep->max_unheard) && (max > ep->max_unheard)) {

@@ -89,6 +89,9 @@ typedef enum ri_ud_ep_state {
     RI_UD_EP_FAILED /* nothing goes by it any more */
 } ri_ud_ep_state_t;
 
+/* Room for so many numbers is made at first */
+#define RI_UD_UNHEARD_MIN 8
+
 struct ri_ud_ep {
     ri_plane_ep_t super;
     ucs_list_link_t list;      /* of the plane */
