@@ -196,13 +196,9 @@ int ri_ring_tx_make_room(ri_ring_tx_t *tx, uint32_t lines)
     }
 
     /* The lines that are skipped keep whatever they held; they count as dirty, or an old
-     * header could match after 2^31 lines. */
+     * header could match after 2^31 lines. The first line of a lap always holds a header. */
     ri_ring_tx_set_dirty(tx, slot, tx->mask + 1);
     tx->dirty[slot / 64] &= ~(1ul << (slot % 64));
-    if (tx->dirty[0] & 1) {
-        atomic_store_explicit(&tx->lines[0].seq, 0, memory_order_relaxed);
-        tx->dirty[0] &= ~1ul;
-    }
     pad         = &tx->lines[slot];
     pad->length = 0;
     pad->type   = RI_RING_PAD;

@@ -545,6 +545,37 @@ TEST_F(test_ring, stale_payload_is_no_record)
     }
 }
 
+/* Lines that padding skips keep an old header, whose stamp comes again after 2^31 lines. */
+TEST_F(test_ring, stale_header_behind_padding_is_no_record)
+{
+    open_both(4096);
+    for (uint32_t gap = 2; gap < 20; ++gap) {
+        SCOPED_TRACE(gap);
+        start_at(0);
+        for (uint32_t i = 0; i < lines(); ++i) { /* a header in each line */
+            ASSERT_TRUE(send({1, i, 3, 4, {}}));
+            ASSERT_TRUE(receive());
+        }
+        for (uint32_t i = 0; i + gap < lines(); ++i) {
+            ASSERT_TRUE(send({1, i, 3, 4, {}}));
+            ASSERT_TRUE(receive());
+        }
+        record wide = {1, 2, 3, 4, std::vector<uint8_t>(gap * RI_RING_LINE)};
+        ASSERT_EQ(gap + 1, ri_ring_lines(wide.payload.size()));
+        ASSERT_TRUE(send(wide)); /* at the start of the next lap */
+        ASSERT_TRUE(receive());
+        start_at(1u << 31);
+        for (uint32_t i = 0; i < lines(); ++i) {
+            ASSERT_TRUE(send({1, i, 3, 4, {}}));
+            ASSERT_TRUE(receive());
+            ASSERT_EQ(nullptr, ri_ring_rx_peek(&m_rx)) << "line " << i + 1;
+        }
+        m_tx.pos = m_rx.pos = 0;
+        close_both();
+        open_both(4096);
+    }
+}
+
 TEST_F(test_ring, parts_each_length_at_each_place)
 {
     open_both(8192);
