@@ -207,6 +207,25 @@ TEST_F(test_coop, more_than_there_are_slots)
     EXPECT_EQ(2u * (count - RI_RING_SLOTS), m_a->counters().conns.tx_rndv);
 }
 
+/* Each of them is used, the last one as well. */
+TEST_F(test_coop, each_slot)
+{
+    std::vector<send_ptr> s;
+
+    for (unsigned i = 0; i < RI_RING_SLOTS; ++i) {
+        s.push_back(send_unmatched(pattern(i, LONG), 100 + i));
+        EXPECT_TRUE(ri_slot_is_busy(&slot(i)));
+    }
+    for (unsigned i = RI_RING_SLOTS; i-- > 0;) {
+        recv_ptr r = m_b->recv(100 + i, ~0ul, LONG);
+        EXPECT_NE(0u, slot(i).address) << "the sender may write by slot " << i;
+        pump();
+        check(r, pattern(i, LONG));
+        check(s[i]);
+    }
+    check_idle();
+}
+
 TEST_F(test_coop, pieces_of_a_list)
 {
     bytes content = pattern(1, LONG);

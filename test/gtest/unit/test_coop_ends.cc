@@ -109,6 +109,32 @@ TEST_F(test_coop_ends, a_slot_of_another_message)
     check_idle();
 }
 
+/* Nor is what stands behind the slots one of them, whatever the peer has written there. */
+TEST_F(test_coop_ends, a_slot_behind_the_last_one)
+{
+    bytes other          = pattern(2, LONG);
+    ri_segment_t segment = {reinterpret_cast<uintptr_t>(other.data()), LONG};
+    ri_wire_rts_t rts    = {};
+    bytes payload(sizeof(rts) + sizeof(segment));
+    ri_ring_slot_t *slots = &slot(), *behind = slots + RI_RING_SLOTS;
+    wire_msg msg(RI_WIRE_RTS, stream()->id, ++m_conn->tx_sn);
+
+    ri_slot_init(behind, 0x777777, 0);
+    rts.num_segments = 1;
+    rts.slot         = RI_RING_SLOTS + 1;
+    memcpy(payload.data(), &rts, sizeof(rts));
+    memcpy(payload.data() + sizeof(rts), &segment, sizeof(segment));
+    msg.tag    = 100;
+    msg.req_id = 0x777777;
+    m_b->deliver(msg, payload);
+    recv_ptr r = m_b->recv(100, ~0ul, LONG);
+    EXPECT_EQ(0u, behind->claimed);
+    EXPECT_EQ(0u, behind->address);
+    check(r, other);
+    memset((void *)behind, 0, sizeof(*behind));
+    pump();
+}
+
 TEST_F(test_coop_ends, early_answers)
 {
     bytes content = pattern(1, LONG);

@@ -34,6 +34,35 @@ TEST_F(test_coop_offered, offered)
     check_idle();
 }
 
+/* A close waits until the receiver has seen that all of it is there: the slot stands in the ring. */
+TEST_F(test_coop_offered, closed_before_it_is_read)
+{
+    bytes content             = pattern(1, LONG);
+    ucp_request_param_t param = {};
+    recv_ptr r                = m_b->recv(5, ~0ul, LONG);
+    send_ptr s                = m_a->send(m_conn, content, 5);
+
+    ri_coop_offer(ri_container_of(ri_req_of_handle(s->handle), ri_send_req_t, super),
+                  reinterpret_cast<uintptr_t>(r->buffer.data()));
+    for (unsigned i = 0; i < 100; ++i) {
+        m_a->progress();
+    }
+    check(s);
+    ucs_status_ptr_t close = ri_ep_close(m_conn, &param);
+    ASSERT_TRUE(UCS_PTR_IS_PTR(close));
+    for (unsigned i = 0; i < 10; ++i) {
+        m_a->progress();
+    }
+    EXPECT_FALSE(m_ab->closed);
+    EXPECT_FALSE(r->done);
+    pump();
+    check(r, content);
+    EXPECT_EQ(0u, m_b_plane->reads);
+    EXPECT_TRUE(m_ab->closed);
+    EXPECT_TRUE(ri_req_flags(ri_req_of_handle(close)) & RI_REQ_COMPLETED);
+    ri_req_put(ri_req_of_handle(close));
+}
+
 TEST_F(test_coop_offered, offered_and_both_copy)
 {
     bytes content = pattern(1, LONG);
@@ -110,6 +139,49 @@ TEST_F(test_coop_offered, write_fails_while_the_slot_is_closed)
     }
     EXPECT_TRUE(closed) << "it waits for what is never counted";
     receiver.join();
+    m_a_plane->on_write = nullptr;
+    pump();
+}
+
+/* ... and one that does not fail is waited for: nothing is written after that. */
+TEST_F(test_coop_offered, slot_is_closed_while_a_part_is_written)
+{
+    recv_ptr r = m_b->recv(5, ~0ul, LONG);
+    send_ptr s = m_a->send(m_conn, pattern(1, LONG), 5);
+    std::thread receiver;
+    std::atomic<bool> closed{false};
+    uint32_t at_close = 0, claimed = 0;
+
+    ri_coop_offer(reinterpret_cast<ri_send_req_t *>(ri_req_of_handle(s->handle)),
+                  reinterpret_cast<uintptr_t>(r->buffer.data()));
+    m_a_plane->on_write = [&]() {
+        if (receiver.joinable() || (m_a_plane->writes < 2)) {
+            return;
+        }
+        claimed       = slot().claimed >> 32;
+        auto checks   = reinterpret_cast<volatile unsigned *>(&m_b_plane->checks);
+        unsigned seen = *checks;
+        receiver      = std::thread([&] {
+            ri_coop_close_slots(stream());
+            at_close = ri_slot_done(&slot());
+            closed   = true;
+        });
+        while (!closed &&
+               (*checks == seen)) { /* it waits, and looks whether this one lives */
+            std::this_thread::yield();
+        }
+        EXPECT_FALSE(closed) << "while it is being written";
+    };
+    m_a->progress();
+    uint32_t before = ri_slot_done(&slot());
+    EXPECT_GT(before, 0u);
+    m_a->progress();
+    ASSERT_TRUE(receiver.joinable());
+    receiver.join();
+    EXPECT_GT(claimed, before);
+    EXPECT_EQ(claimed, at_close);
+    EXPECT_EQ(0, stream()->peer->given_up);
+    EXPECT_EQ(2u, m_a_plane->writes);
     m_a_plane->on_write = nullptr;
     pump();
 }

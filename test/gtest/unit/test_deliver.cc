@@ -382,6 +382,25 @@ TEST_F(test_deliver, rndv_truncated_in_a_callback_of_an_early_message)
     EXPECT_EQ(0u, m_ucx->num_released);
 }
 
+/* Its descriptor cannot be given back before its own callback has returned: it is copied. */
+TEST_F(test_deliver, data_received_in_a_callback_of_an_early_message)
+{
+    for (uint32_t sn : {1u, 4u}) {
+        recv_ptr inner;
+        recv_ptr outer = m_node->recv(2, ~0ul, 8,
+                                      [&]() { inner = m_node->recv(1, ~0ul, 3000); });
+
+        eager(sn + 1, 2);
+        EXPECT_EQ(UCS_OK, eager(sn, 1, 3000, DATA));
+        check_received(outer, sn + 1, 2, 8);
+        ASSERT_NE(nullptr, inner);
+        check_received(inner, sn, 1, 3000);
+        eager(sn + 2, 3); /* by itself it may be kept */
+    }
+    EXPECT_EQ(0u, m_ucx->num_released);
+    EXPECT_EQ(UCS_INPROGRESS, eager(7, 1, 3000, DATA));
+}
+
 TEST_F(test_deliver, rndv_fetch_fails)
 {
     m_ucx->fetch_mode = FAILS;

@@ -6,6 +6,8 @@
 
 #include "hybrid_test.h"
 
+#include <set>
+
 namespace {
 
 class test_hybrid_release : public hybrid_test {};
@@ -184,6 +186,43 @@ TEST_F(test_hybrid_release, releases_that_are_owed)
     settle();
     EXPECT_EQ(0u, used(*m_a));
     EXPECT_EQ(0u, stale(*m_a));
+}
+
+/* Each RELEASE is for one conn of the peer, and has the buffers of that one. */
+TEST_F(test_hybrid_release, releases_of_two_conns)
+{
+    connect_planes();
+    m_ab2      = m_a->new_endpoint(m_b.get());
+    m_conn2    = m_a->connect(m_ab2, RECEIVER);
+    recv_ptr r = m_b->recv(7, ~0ul, 8);
+    m_a->send(m_conn2, bytes(8), 7);
+    while (!m_ab2->sent.empty()) {
+        deliver(m_ab2, 0);
+    }
+    ASSERT_TRUE(r->done);
+    ri_stream_t *one = ri_stream_find(m_b->worker(), SENDER, m_conn->id);
+    ri_stream_t *two = ri_stream_find(m_b->worker(), SENDER, m_conn2->id);
+    ASSERT_NE(nullptr, one);
+    ASSERT_NE(nullptr, two);
+    std::multiset<uint32_t> got;
+    m_ba->sent.clear();
+    for (uint32_t i = 0; i < 3; ++i) {
+        ri_hybrid_release(one, 100 + i, 0);
+        ri_hybrid_release(two, 200 + i, 0);
+    }
+    ri_hybrid_flush_releases(m_b->worker());
+    while (m_ba->count(RI_WIRE_RELEASE) > 0) {
+        packet p        = m_ba->take(RI_WIRE_RELEASE);
+        ri_wire_msg_t m = p.parse();
+
+        for (uint32_t i = 0; i < m.value; ++i) {
+            got.insert(m.release[i]);
+            EXPECT_EQ((m.release[i] < 200) ? m_conn->id : m_conn2->id, m.id)
+                    << "buffer " << m.release[i];
+        }
+    }
+    EXPECT_EQ((std::multiset<uint32_t>{100, 101, 102, 200, 201, 202}), got);
+    m_ba->sent.clear();
 }
 
 TEST_F(test_hybrid_release, releases_that_find_no_memory)

@@ -5,10 +5,17 @@
  * another sender. (protocol-rndv.md section 3)
  */
 
+#include "fake_rdma.h"
 #include "rtr_test.h"
 
 #include <chrono>
 #include <thread>
+
+extern "C" {
+#include "ucp/proto/planes.h"
+#include "ucp/proto/rtr_message.h"
+#include "ucp/proto/rtr_state.h"
+}
 
 namespace {
 
@@ -325,6 +332,41 @@ TEST_F(test_rtr_meet, longer_message)
     EXPECT_EQ(0u, m_a_plane->writes);
 }
 
+/* A late RTR names a message that was sent as RTS. If another one has its request's id meanwhile, on
+ * this conn or another one, the RTR is not for that. */
+TEST_F(test_rtr_meet, late_and_the_request_is_another_one)
+{
+    second();
+    for (bool other_conn : {false, true}) {
+        recv_ptr r      = post_seen();
+        ri_conn_t *conn = other_conn ? m_conn2 : m_conn;
+        send_ptr s      = m_a->send(conn, pattern(9, LARGE), TAG + 1);
+        ri_send_req_t *of =
+                reinterpret_cast<ri_send_req_t *>(ri_req_of_handle(s->handle));
+        ri_rtr_late_t late = {};
+
+        ASSERT_EQ(1u, waiting());
+        for (unsigned i = 0; i < m_conn->rtrs->num_waiting; ++i) {
+            if (ri_rtr_is_out(&m_conn->rtrs->waiting[i])) {
+                late.rtr = m_conn->rtrs->waiting[i];
+            }
+        }
+        late.sn     = of->sn - !other_conn;
+        late.req_id = of->id;
+        ri_rtr_table_add_late(m_conn->rtrs, &late);
+        ucs_list_add_tail(&m_a->worker()->late_conns, &m_conn->late_link);
+        m_a->worker()->attention = 1;
+        m_a->progress();
+        EXPECT_EQ(0u, m_conn->rtrs->num_late);
+        EXPECT_EQ(0u, m_a_plane->writes);
+        EXPECT_FALSE(s->done);
+        cancel(r);
+        recv_ptr mine = post(LARGE, TAG + 1);
+        pump();
+        check(mine, s);
+    }
+}
+
 /* Messages of another sender */
 
 TEST_F(test_rtr_meet, contest_is_won)
@@ -363,6 +405,31 @@ TEST_F(test_rtr_meet, contest_counts_for_those_behind)
     check(r2, a);
     check(r3, b);
     check_rtrs(5, 2);
+}
+
+/* ... up to the last receive that may count the one that another sender takes */
+TEST_F(test_rtr_meet, contest_counts_for_the_last_one_behind)
+{
+    second();
+    guess(stream());
+    std::vector<recv_ptr> r;
+    for (unsigned i = 0; i + 1 < RI_RTR_DEPTH; ++i) {
+        r.push_back(post(EAGER)); /* no RTRs */
+    }
+    recv_ptr last = post_seen();
+    EXPECT_EQ(1u, waiting());
+    send_ptr s2 = send2(8);
+    progress_both();
+    check(r[0], s2);
+    EXPECT_EQ(1u, waiting());
+    for (unsigned i = 1; i < r.size(); ++i) {
+        send(8);
+    }
+    send_ptr s = send();
+    EXPECT_EQ(RI_RING_GRANT_WRITTEN, state(last));
+    pump();
+    check(last, s);
+    check_rtrs(2, 1);
 }
 
 TEST_F(test_rtr_meet, contest_is_lost)
@@ -441,6 +508,61 @@ TEST_F(test_rtr_meet, one_class_is_out_to_one_sender)
     EXPECT_EQ(RI_RING_GRANT_WRITTEN, state(r2));
     pump();
     check(r2, s2);
+    check_rtrs(2, 1);
+}
+
+/* The way to a peer changes while RTRs are out */
+class test_rtr_ways : public rtr_test {
+protected:
+    void SetUp() override
+    {
+        m_on              = ri_rtr_message_on;
+        ri_rtr_message_on = 1;
+        rtr_test::SetUp();
+        m_a_rdma = std::make_unique<rdma>(*m_a);
+        m_b_rdma = std::make_unique<rdma>(*m_b);
+        ri_rtr_message_listen(m_a->worker());
+        ri_rtr_message_listen(m_b->worker());
+        ri_planes_ask_rdma(m_conn);
+        pump();
+        ASSERT_TRUE(m_conn->flags & RI_CONN_RDMA);
+        ASSERT_TRUE(stream()->rdma_write);
+    }
+
+    void TearDown() override
+    {
+        rtr_test::TearDown();
+        m_a_rdma.reset();
+        m_b_rdma.reset();
+        ri_rtr_message_on = m_on;
+    }
+
+    int m_on;
+    std::unique_ptr<rdma> m_a_rdma, m_b_rdma;
+};
+
+/* From shared memory to the network: what is out with a grant ends before another receive of the
+ * same tag is offered by message. */
+TEST_F(test_rtr_ways, from_grants_to_messages)
+{
+    recv_ptr r1 = post_seen();
+
+    ri_planes_failed(m_b->worker(), stream()->peer);
+    ri_planes_failed(m_a->worker(), m_conn->peer);
+    ASSERT_TRUE(ri_rtr_message_is_possible(stream()));
+    recv_ptr r2 = post();
+    EXPECT_EQ(RI_RTR_QUEUED, rtr(r2));
+    EXPECT_EQ(0u, m_ba->count(RI_WIRE_RTR));
+    recv_ptr other = post(LARGE, TAG + 1); /* nobody has learnt of that tag */
+    cancel(r1);
+    progress_both(5);
+    EXPECT_EQ(RI_RTR_SENT, rtr(r2));
+    deliver();
+    send_ptr s = send();
+    pump();
+    check(r2, s);
+    EXPECT_EQ(1u, m_a_rdma->writes);
+    m_b->cancel(other);
     check_rtrs(2, 1);
 }
 

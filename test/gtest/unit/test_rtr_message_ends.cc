@@ -7,6 +7,11 @@
 
 #include "rtr_message_test.h"
 
+extern "C" {
+#include "ucp/proto/recv_rndv_message.h"
+#include "ucp/proto/rtr_state.h"
+}
+
 namespace {
 
 class test_rtr_message_ends : public rtr_message_ends_test {};
@@ -101,6 +106,42 @@ TEST_F(test_rtr_message_ends, way_of_the_receiver_fails)
     send_ptr s           = send();
     pump();
     check(r2, s);
+}
+
+/* ... after it has brought a notification that nobody has looked at yet: nothing is lost. */
+TEST_F(test_rtr_message_ends, way_is_lost_with_a_notification_not_taken)
+{
+    recv_ptr r = post_seen();
+    send_ptr s = send();
+    m_a->progress();
+    check_sent(s);
+    m_b->worker()->rdma->ops->progress(m_b->worker()->rdma);
+    EXPECT_FALSE(r->done);
+    m_b_rdma->loses_news = true;
+    ri_planes_rdma_failed(m_b->worker(), stream()->peer);
+    m_b_rdma->loses_news = false;
+    m_b->progress();
+    check(r, s);
+    EXPECT_FALSE(stream()->broken);
+    EXPECT_EQ(0u, malformed());
+    pump();
+}
+
+/* ... and one that was not told is lost with it. */
+TEST_F(test_rtr_message_ends, way_is_lost_with_a_notification)
+{
+    recv_ptr r = post_seen();
+    send_ptr s = send();
+    m_a->progress();
+    check_sent(s);
+    m_b_rdma->loses_news = true;
+    ri_planes_rdma_failed(m_b->worker(), stream()->peer);
+    m_b_rdma->loses_news = false;
+    m_b->progress();
+    EXPECT_TRUE(stream()->broken) << "nobody sends it again";
+    m_b->cancel(r);
+    pump();
+    EXPECT_TRUE(r->done);
 }
 
 /* A close waits for a write; a conn that fails lets its memory go when the write has ended. */
@@ -371,6 +412,27 @@ TEST_F(test_rtr_message_ends, hostile_revoked)
     pump();
 }
 
+/* An answer by another stream of the same peer is none. */
+TEST_F(test_rtr_message_ends, revoked_by_another_stream)
+{
+    second();
+    uint64_t stale = m_b->counters().rx_stale;
+    ri_wire_rtr_msg_t msg;
+    recv_ptr r = post();
+    packet p   = m_ba->sent.front();
+
+    memcpy(&msg, p.data.data(), sizeof(msg));
+    m_b->cancel(r);
+    for (uint16_t flags : {0, 1}) {
+        deliver_revoked(stream2()->id, msg.generation, msg.slot, flags);
+        EXPECT_FALSE(r->done);
+        EXPECT_EQ(RI_RTR_SENT, rtr(r));
+    }
+    EXPECT_EQ(stale + 2, m_b->counters().rx_stale);
+    pump();
+    check_canceled(r);
+}
+
 /* Notifications of nothing: dropped */
 TEST_F(test_rtr_message_ends, stray_notifications)
 {
@@ -459,6 +521,69 @@ TEST_F(test_rtr_message_ends, placed)
     EXPECT_EQ(UCS_ERR_IO_ERROR, r->status);
     EXPECT_TRUE(stream()->broken);
     pump();
+}
+
+/* One in the middle has ended, and is not told: numbers that do not follow each other are told
+ * apart. */
+TEST_F(test_rtr_message_ends, numbers_to_tell_with_a_gap)
+{
+    std::vector<recv_ptr> r;
+    std::vector<send_ptr> s;
+    uint32_t sn = m_conn->tx_sn;
+
+    for (unsigned i = 0; i < 4; ++i) {
+        r.push_back(post_seen());
+    }
+    m_a_rdma->holds = true;
+    for (unsigned i = 0; i < 4; ++i) {
+        s.push_back(send());
+    }
+    ri_recv_rndv_message_not_untold(m_conn, sn + 2);
+    send_ptr after = send(8, TAG + 1);
+    ASSERT_EQ(2u, m_ab->count(RI_WIRE_USED));
+    EXPECT_EQ(sn + 1, m_ab->sent[0].parse().value);
+    EXPECT_EQ(sn + 3, m_ab->sent[1].parse().value);
+    deliver();
+    EXPECT_EQ(RI_RTR_NAMED, rtr(r[0]));
+    EXPECT_EQ(RI_RTR_SENT, rtr(r[1]));
+    EXPECT_EQ(RI_RTR_SENT, rtr(r[2])) << "it is not its turn";
+    m_a_rdma->holds = false;
+    pump();
+    for (unsigned i = 0; i < 4; ++i) {
+        check(r[i], s[i]);
+    }
+    check(post(8, TAG + 1), after);
+    EXPECT_EQ(0u, malformed());
+}
+
+/* A contest, and only the RTR of the last receive that may count the one that is contested */
+TEST_F(test_rtr_message_ends, contested_and_the_last_one_behind_is_revoked)
+{
+    second();
+    m_sent = m_b->counters().rtr_sent;
+    m_used = m_b->counters().rtr_used;
+    std::vector<recv_ptr> r;
+    for (unsigned i = 0; i + 1 < RI_RTR_DEPTH; ++i) {
+        r.push_back(post(EAGER)); /* no RTRs */
+    }
+    recv_ptr last = post_seen();
+    EXPECT_EQ((unsigned)RI_RTR_DEPTH - 1, m_conn->rtrs->waiting[0].count);
+    send_ptr s2 = send2(8);
+    while (!m_ab2->sent.empty()) {
+        deliver(m_ab2, 0);
+    }
+    EXPECT_FALSE(r[0]->done) << "the last one counts it";
+    EXPECT_EQ(1u, m_ba->count(RI_WIRE_REVOKE));
+    pump();
+    check(r[0], s2);
+    EXPECT_EQ(1u, waiting());
+    for (unsigned i = 1; i < r.size(); ++i) {
+        send(8);
+    }
+    send_ptr s = send();
+    pump();
+    check(last, s);
+    check_rtrs(2, 1);
 }
 
 } // namespace

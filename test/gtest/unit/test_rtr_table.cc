@@ -167,6 +167,34 @@ TEST_F(test_rtr_table, find_drops_what_was_taken_back)
     EXPECT_EQ(0u, m_table.num_waiting);
 }
 
+/* A ring that closes takes the RTRs that came by it along, late ones as well. */
+TEST_F(test_rtr_table, drop_takes_those_of_its_ring)
+{
+    ri_rtr_late_t late = {};
+    std::set<uint64_t> left;
+
+    for (unsigned i = 0; i < 6; ++i) {
+        unsigned ring = (i % 3 == 1);
+
+        ASSERT_EQ(RI_RTR_WAITS, add(give(ring, i, 1, ALL, 0), 0));
+        late.rtr = give(ring, 10 + i, 1, ALL, 0);
+        ri_rtr_table_add_late(&m_table, &late);
+        if (ring == 1) {
+            left.insert(late.rtr.address);
+        }
+    }
+    ri_rtr_table_drop(&m_table, &m_rings[0]);
+    EXPECT_EQ(2u, m_table.num_waiting);
+    for (unsigned i = 0; i < m_table.num_waiting; ++i) {
+        EXPECT_EQ(&m_rings[1].grants[m_table.waiting[i].index], m_table.waiting[i].grant);
+    }
+    EXPECT_EQ(2u, m_table.num_late);
+    while (ri_rtr_table_pop_late(&m_table, 1, &late)) {
+        EXPECT_EQ(1u, left.erase(late.rtr.address));
+    }
+    EXPECT_TRUE(left.empty());
+}
+
 TEST_F(test_rtr_table, send_uses_it_up)
 {
     for (uint32_t req_id : {0u, 7u}) {

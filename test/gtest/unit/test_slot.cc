@@ -129,6 +129,25 @@ TEST_F(test_slot, both_sides_at_once)
     }
 }
 
+/* Nothing is left of the message that had it before. */
+TEST_F(test_slot, used_again)
+{
+    ri_slot_init(&m_slot, 7, 0x1000);
+    EXPECT_EQ(0x1000u, m_slot.address);
+    ri_slot_add_done(&m_slot, claim(100, RI_SLOT_FRONT));
+    ri_slot_fail(&m_slot, RI_RING_SLOT_FAILED | RI_RING_SLOT_ABANDONED);
+    ri_slot_release(&m_slot);
+    EXPECT_FALSE(ri_slot_is_busy(&m_slot));
+
+    clear();
+    EXPECT_TRUE(ri_slot_is_busy(&m_slot));
+    EXPECT_EQ(0u, ri_slot_failed(&m_slot));
+    EXPECT_EQ(0u, ri_slot_done(&m_slot));
+    EXPECT_EQ(0u, m_slot.claimed);
+    EXPECT_EQ(0u, m_slot.address);
+    EXPECT_EQ(1u, m_slot.id);
+}
+
 TEST_F(test_slot, withdrawn)
 {
     clear();

@@ -199,6 +199,33 @@ TEST_F(test_ud_heard, hostile_done)
             lose(RI_UD_ACK).c_str());
 }
 
+/* One DONE tells of 32 numbers in a row; another one of what is behind them. */
+TEST_F(test_ud_heard, numbers_far_apart)
+{
+    run([](trio &t) {
+        auto *here  = ri_container_of(t.a_c.ep[0], ri_ud_ep_t, super);
+        auto *there = ri_container_of(t.a_c.ep[1], ri_ud_ep_t, super);
+
+        for (uint32_t distance : {1u, 31u, 32u, 33u, 64u}) {
+            SCOPED_TRACE(distance);
+            transfer x(t.a(), t.c());
+            send_all(t, x); /* while it is under way, others are collected */
+            for (uint32_t number : {1000u, 1000u + distance}) {
+                ri_ud_send_t other = {};
+
+                ri_ud_heard_received(there, number);
+                other.super.ep     = here;
+                other.super.number = number;
+                other.tx.status    = UCS_OK;
+                ri_ud_heard_sent(&other);
+            }
+            finish(t, x);
+            wait(t.list, [&]() { return unheard(t) == 0; });
+            EXPECT_EQ(0u, unheard(t));
+        }
+    });
+}
+
 /* A receiver keeps a limited number of them. */
 TEST_F(test_ud_heard, never_said)
 {

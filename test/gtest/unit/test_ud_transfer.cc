@@ -196,6 +196,28 @@ TEST_F(test_ud_transfer, restart)
     EXPECT_EQ(1u, t.tx.epoch);
 }
 
+/* A piece of the time before, whose number was given out then, is none of now. */
+TEST_F(test_ud_transfer, restart_and_a_piece_of_before)
+{
+    transfer &t = make(20);
+
+    for (unsigned times = 1; times <= 3; ++times) {
+        uint32_t before = t.rx.sequence;
+
+        ri_ud_rx_restart(&t.rx);
+        uint64_t stale = m_sim.counters.ud_stale;
+        for (uint32_t piece = 0; piece < 20; ++piece) {
+            auto posted = m_qp.posted.front();
+
+            m_qp.posted.pop_front();
+            ri_ud_rx_arrive(&t.rx, posted.slot, 1, before + piece, PIECE);
+        }
+        EXPECT_EQ(stale + 20, m_sim.counters.ud_stale) << "time " << times;
+        EXPECT_EQ(0u, t.rx.filled);
+    }
+    run(t);
+}
+
 TEST_F(test_ud_transfer, restart_is_lost)
 {
     transfer &t = make(20);

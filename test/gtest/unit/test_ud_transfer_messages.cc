@@ -340,6 +340,30 @@ TEST_F(test_ud_tx_message, restart)
     EXPECT_FALSE(give(m));
 }
 
+/* What was asked for before is not sent again with what is sent anew. */
+TEST_F(test_ud_tx_message, restart_while_pieces_are_wanted)
+{
+    ri_ud_message_t m = message(RI_UD_RESTART, 12);
+    uint32_t pieces[32];
+
+    EXPECT_TRUE(give(nack(1, 0, 0xea)));
+    m.base  = 4;
+    m.epoch = 1;
+    EXPECT_TRUE(give(m));
+    EXPECT_EQ(t.tx.resend_next, t.tx.resend_end);
+    ASSERT_EQ(8u, ri_ud_tx_take(&t.tx, pieces, 32));
+    for (uint32_t i = 0; i < 8; ++i) {
+        EXPECT_EQ(4 + i, pieces[i]);
+    }
+    m = nack(1, 4, 0x02); /* the rounds begin anew, too: nothing is left of the bits */
+    m.epoch = 1;
+    EXPECT_TRUE(give(m));
+    m.round = 2;
+    m.base  = 6;
+    EXPECT_TRUE(give(m));
+    EXPECT_LE(ri_ud_tx_take(&t.tx, pieces, 32), 2u);
+}
+
 TEST_F(test_ud_tx_message, ends)
 {
     EXPECT_TRUE(give(message(RI_UD_ACK, 0)));
