@@ -22,7 +22,7 @@ REVOKE, REVOKED, USED = 37, 38, 39
 TARGET, ABANDON = 40, 41
 CHANNEL_OFFER, CHANNEL_ACCEPT, CHANNEL_STOP, CHANNEL_CLOSE = 42, 43, 44, 45
 CHANNEL_AGAIN, CHANNEL_ALL = 46, 0xff
-RTR_UD = 47
+RTR_UD, CLOSING = 47, 48
 HELLO = 0x80
 LONG = 3000 # a message for the planes
 PAD, START, PART = 0xff, 0xfe, 0xfd
@@ -255,7 +255,7 @@ def inputs():
                        ('used', USED), ('target', TARGET), ('rtr-ud', RTR_UD),
                        ('abandon', ABANDON), ('channel-offer', CHANNEL_OFFER),
                        ('channel-accept', CHANNEL_ACCEPT), ('channel-stop', CHANNEL_STOP),
-                       ('channel-close', CHANNEL_CLOSE)):
+                       ('channel-close', CHANNEL_CLOSE), ('closing', CLOSING)):
         yield name, RING + am(header(kind, 1, 1)) * 2 + am(header(kind, 0, 1))
         yield name + '-hello', am(header(kind, 0, 1, say_hello=True), b'',
                                   AM_HELLO | AM_REPLY)
@@ -265,7 +265,8 @@ def inputs():
         recv(9, 0x80) + first_contact(2, tag=9, host=0)
     yield 'ring', RING + recv() * 5 + \
         record(EAGER, 8, payload=b'ringring') + record(SYNC, 4, extra=3, payload=b'sync') + \
-        record(SYNC_ACK, 0, value=5, extra=1) + record(PAD, 0) + record(RING_CLOSE, 0)
+        record(SYNC_ACK, 0, value=5, extra=1) + record(PAD, 0) + record(CLOSING, 0) + \
+        record(RING_CLOSE, 0)
     yield 'ring-long', RING + record(EAGER, 200, payload=b'l' * 220) + recv(0, 1, 200)
     for name, posted in (('parts', 1), ('parts-unexpected', 0)):
         yield 'ring-' + name, RING + recv(capacity=5000) * 3 + recv(capacity=5000) * posted + \

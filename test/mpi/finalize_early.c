@@ -4,6 +4,7 @@
  * Messages that complete locally just before MPI_Finalize have to arrive.
  *
  * Run: mpiexec -n 2..4 finalize_early [--seed N] [--messages N] [--max-size BYTES] [--warm 1]
+ *      [--compute MILLISECONDS]
  *
  * Even ranks send and call MPI_Finalize at once. Their odd neighbours compute first, so
  * that the messages lie around unexpected, or have to be pushed out by MPI_Finalize, and
@@ -21,6 +22,7 @@
 static long messages = 300;
 static long max_size = 4096;
 static long warm     = 0;
+static long before   = 50;
 
 static size_t size_of(int index)
 {
@@ -102,7 +104,7 @@ static void receive_all(int peer)
     mt_rng_t rng = mt_rng(mt_key(1, 1, 1, 1));
     int *order   = mt_alloc((size_t)messages * sizeof(*order));
 
-    compute(0.05);
+    compute(before * 1e-3);
     for (int i = 0; i < (int)messages; i++) {
         order[i] = i;
     }
@@ -141,6 +143,7 @@ int main(int argc, char **argv)
             {"messages", &messages, "per pair"},
             {"max-size", &max_size, "largest message"},
             {"warm", &warm, "1: exchange some messages before"},
+            {"compute", &before, "milliseconds, before the first receive"},
     };
     int peer;
 

@@ -134,7 +134,8 @@ first_of() {
 : "${OPENMPI_RUN:=$(first_of mpirun.openmpi)}"
 
 programs="mix_modes order pt2pt_types wildcards cancel_trunc many_requests threads
-collectives rma selfsend finalize_early compute_first early_receives any_source mem_events"
+collectives rma selfsend finalize_early compute_first early_receives any_source mem_events
+unreceived"
 
 # One line per run: program, number of ranks, transports, arguments.
 plan_quick() {
@@ -166,6 +167,11 @@ selfsend        2 shm
 finalize_early  2 shm
 finalize_early  4 shm
 finalize_early  2 shm --warm 1 --messages 60 --max-size 30000
+finalize_early  2 shm --warm 1 --messages 20 --max-size 30000 --compute 3000
+unreceived      2 shm --warm 1 --size 9000
+unreceived      2 shm --warm 1 --size 60000 --who 1 --messages 3
+unreceived      2 shm --warm 1 --size 60000 --who 2
+unreceived      4 shm --warm 1 --size 1000000 --messages 3
 compute_first   2 shm
 compute_first   2 shm --size 4096
 mem_events      1 shm
@@ -229,6 +235,13 @@ plan_long() {
                 ;;
             order) echo "$prog $np shm --iters 40" ;;
             pt2pt_types) echo "$prog $np shm --iters 500" ;;
+            unreceived)
+                for size in 8 5000 9000 30000 100000 300000 1000000; do
+                    for who in 1 2 3; do
+                        echo "$prog $np shm --warm 1 --size $size --who $who --messages 2"
+                    done
+                done
+                ;;
             *) echo "$prog $np shm" ;;
             esac
         done

@@ -53,6 +53,7 @@ typedef struct ri_config {
     int ud_repair;           /* UD_REPAIR */
     size_t reorder_window;   /* REORDER_WINDOW */
     double connect_timeout;  /* CONNECT_TIMEOUT, seconds */
+    double close_timeout;    /* CLOSE_TIMEOUT, seconds */
     unsigned am_id;          /* AM_ID */
     char *log_level;         /* LOG_LEVEL */
     int stats;               /* STATS */

@@ -137,6 +137,10 @@ const ri_config_field_t ri_config_fields[] = {
          "A peer reached by socket address that has not answered for so long while\n"
          "this process waits for it is taken to run without this library. inf waits\n"
          "for ever."},
+        {"CLOSE_TIMEOUT", "time", "2s", FIELD(close_timeout),
+         "How long the close of an endpoint waits for a peer that has not received all\n"
+         "messages yet and shows no sign of progress. Such messages can be received\n"
+         "later, as long as the worker exists. inf waits for ever."},
         {"AM_ID", "uint", "4079", FIELD(am_id),
          "The active message id that this library takes for itself on each worker.\n"
          "Must be the same in all processes and not used by the application."},

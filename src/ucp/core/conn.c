@@ -208,12 +208,28 @@ void ri_conn_say_bye(ri_conn_t *conn)
     }
 }
 
+void ri_conn_leave(ri_conn_t *conn)
+{
+    ri_map_remove(&ri_conn_map, (uintptr_t)conn->ep);
+    conn->ep     = NULL;
+    conn->err_cb = NULL;
+    conn->flags |= RI_CONN_LEFT | RI_CONN_CLOSING;
+    ++conn->worker->num_left;
+    ri_conn_update_fast(conn);
+    ri_conn_stop_timeout(conn);
+    ri_ep_ops_abort(conn, UCS_ERR_CANCELED);
+}
+
 void ri_conn_destroy(ri_conn_t *conn, ucs_status_t status)
 {
     ri_worker_t *worker = conn->worker;
 
     ri_trace(&worker->trace, RI_TRACE_CONN_CLOSE, conn->id, conn->tx_sn);
-    ri_map_remove(&ri_conn_map, (uintptr_t)conn->ep);
+    if (conn->flags & RI_CONN_LEFT) {
+        --worker->num_left;
+    } else {
+        ri_map_remove(&ri_conn_map, (uintptr_t)conn->ep);
+    }
     ri_id_free(&worker->conn_ids, conn->id);
     ucs_list_del(&conn->list);
     ri_rdma_channel_abandon(conn);

@@ -45,10 +45,14 @@ enum {
     RI_CONN_PLANE_READ   = 1 << 16, /* the peer can read this process's memory */
     RI_CONN_PLANE_WRITE = 1 << 17, /* this process can write the peer's: peer->plane_ep */
     RI_CONN_PLANE_REFUSED = 1 << 18, /* the peer cannot, as it has said */
-    RI_CONN_RDMA_ASKED = 1 << 19, /* PLANE_REQ was sent, of a plane through a network */
-    RI_CONN_RDMA       = 1 << 20, /* both sides have connected that */
-    RI_CONN_LONG       = 1 << 21, /* has sent a long message */
-    RI_CONN_PLANE_TOLD = 1 << 22  /* ... and that it can write */
+    RI_CONN_RDMA_ASKED   = 1 << 19, /* PLANE_REQ was sent, of a plane through a network */
+    RI_CONN_RDMA         = 1 << 20, /* both sides have connected that */
+    RI_CONN_LONG         = 1 << 21, /* has sent a long message */
+    RI_CONN_PLANE_TOLD   = 1 << 22, /* ... and that it can write */
+    RI_CONN_CLOSING_TOLD = 1 << 23, /* CLOSING was said, or nobody is there to hear it */
+    RI_CONN_LEFT =
+            1 << 24 /* its endpoint is closed: it is there for what the peer has not
+                              received yet (core/close.h) */
 };
 
 /* Writes by RTRs that came by message which go on, and of which the receiver has not been told
@@ -76,7 +80,7 @@ typedef struct ri_rtr_words {
  * by RING_STOP or close, and may be offered again.
  */
 struct ri_conn {
-    ucp_ep_h ep;
+    ucp_ep_h ep; /* NULL: it is LEFT */
     ri_worker_t *worker;
     ri_peer_t *peer;           /* NULL while the remote worker is not known */
     ri_ring_tx_t *ring;        /* NULL: none */
@@ -157,6 +161,19 @@ static inline int ri_conn_goes_on(const ri_conn_t *conn)
     return (conn->status == UCS_OK) || (conn->flags & RI_CONN_LOST);
 }
 
+/** @return The endpoint that leads to the stream of a conn: its own or, if the application has
+ * closed that, any other one to the same peer; NULL if there is none. */
+static inline ucp_ep_h ri_conn_ep(const ri_conn_t *conn)
+{
+    const ri_conn_t *other;
+
+    if (ri_likely(!(conn->flags & RI_CONN_LEFT))) {
+        return conn->ep;
+    }
+    other = (conn->peer != NULL) ? ri_peer_way_out(conn->peer) : NULL;
+    return (other != NULL) ? other->ep : NULL;
+}
+
 /** @return The conn of an endpoint, or NULL if this library does not serve it. */
 static inline ri_conn_t *ri_conn_find(ucp_ep_h ep)
 {
@@ -183,6 +200,10 @@ void ri_conn_queue_pending(ri_conn_t *conn);
 
 /** Send what waits for room in the ring; close the ring if that was asked for. */
 void ri_conn_progress_pending(ri_conn_t *conn);
+
+/** The endpoint of a conn is about to be closed, but what was sent on it is not all received:
+ * the conn stays for that. What waits for the endpoint ends. */
+void ri_conn_leave(ri_conn_t *conn);
 
 /** Free a conn. Its unfinished sends end with @a status. */
 void ri_conn_destroy(ri_conn_t *conn, ucs_status_t status);

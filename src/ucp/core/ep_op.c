@@ -3,44 +3,21 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "ep_op.h"
+#include "close.h"
 #include "../preload/stock.h"
-#include "../proto/control.h"
-#include "../proto/coop.h"
-#include "../proto/hybrid.h"
 #include "../proto/rdma_channel.h"
-#include "../proto/rndv.h"
-#include "../proto/ud_ends.h"
 
 static uint32_t ep_param_flags(const ucp_request_param_t *param)
 {
     return (param->op_attr_mask & UCP_OP_ATTR_FIELD_FLAGS) ? param->flags : 0;
 }
 
-/* Does an operation have to wait for own work? @a conn NULL: of the whole worker. */
-static int ep_op_must_wait(ri_worker_t *worker, ri_conn_t *conn)
+int ri_ep_op_must_wait(ri_worker_t *worker, ri_conn_t *conn)
 {
     return (conn != NULL) ?
                    (!ucs_list_is_empty(&conn->pending) || ri_rdma_channel_is_busy(conn)) :
                    (!ucs_list_is_empty(&worker->pending_conns) ||
                     ri_rdma_channel_is_any_busy(worker));
-}
-
-/* A close also waits until the peer has read what it may read from this process's memory, and until
- * it knows what this process has received. */
-static int ep_close_must_wait(ri_conn_t *conn)
-{
-    return ep_op_must_wait(conn->worker, conn) ||
-           (ri_conn_goes_on(conn) &&
-            (ri_rndv_is_under_way(conn) || ri_coop_is_unread(conn))) ||
-           ri_hybrid_is_under_way(conn) || ri_ud_ends_must_wait(conn);
-}
-
-/* Say what there is to say before a close. @return Whether it has gone out. */
-static int ep_say_bye(ri_conn_t *conn)
-{
-    ri_hybrid_flush_conn(conn);
-    ri_conn_say_bye(conn);
-    return !ri_control_is_waiting(conn);
 }
 
 static ucs_status_ptr_t ep_op_wait(ri_worker_t *worker, ri_conn_t *conn, int is_close,
@@ -55,6 +32,9 @@ static ucs_status_ptr_t ep_op_wait(ri_worker_t *worker, ri_conn_t *conn, int is_
     op->is_close      = is_close;
     op->flags         = ep_param_flags(param);
     worker->attention = 1;
+    if (is_close) {
+        ri_close_start_wait(conn, &op->wait);
+    }
     ucs_list_add_tail(&worker->ep_ops, &op->list);
     ri_req_set_send_cb(&op->super, param);
     return ri_req_handle(&op->super);
@@ -72,8 +52,9 @@ static void ep_op_done(void *request, ucs_status_t status, void *user_data)
     ri_worker_unlock(worker);
 }
 
-/* Nothing is left to wait for: hand the operation to stock. */
-static void ep_op_start(ri_ep_op_t *op)
+/* Nothing is left to wait for, or what is left is not waited for any longer: hand the operation
+ * to stock. */
+static void ep_op_start(ri_ep_op_t *op, int close_is_over)
 {
     ri_worker_t *worker       = op->super.worker;
     ri_conn_t *conn           = op->conn;
@@ -92,12 +73,43 @@ static void ep_op_start(ri_ep_op_t *op)
         ret = ri_stock.ep_flush_nbx(conn->ep, &param);
     } else {
         ep = conn->ep;
-        ri_conn_destroy(conn, UCS_ERR_CANCELED);
+        if (close_is_over) {
+            ri_close_leave(conn);
+        } else {
+            ri_conn_destroy(conn, UCS_ERR_CANCELED);
+        }
         ret = ri_stock.ep_close_nbx(ep, &param);
     }
     if (!UCS_PTR_IS_PTR(ret)) {
         ri_req_complete_send(&op->super, UCS_PTR_STATUS(ret));
     }
+}
+
+/* @return Whether a close is handed to stock now. */
+static int ep_op_try_close(ri_ep_op_t *op)
+{
+    ri_close_say_closing(op->conn);
+    if (!ri_close_must_wait(op->conn) && ri_close_say_bye(op->conn)) {
+        ep_op_start(op, 0);
+    } else if (ri_close_is_over(op->conn, &op->wait)) {
+        ep_op_start(op, 1);
+    } else {
+        return 0;
+    }
+    return 1;
+}
+
+/* @return Whether an operation is handed to stock now. */
+static int ep_op_try(ri_worker_t *worker, ri_ep_op_t *op)
+{
+    if (op->is_close) {
+        return ep_op_try_close(op);
+    }
+    if (ri_ep_op_must_wait(worker, op->conn)) {
+        return 0;
+    }
+    ep_op_start(op, 0);
+    return 1;
 }
 
 void ri_ep_ops_progress(ri_worker_t *worker)
@@ -108,11 +120,8 @@ void ri_ep_ops_progress(ri_worker_t *worker)
     /* One round: a callback may add new ones, and they must not be visited for ever. */
     for (; (count > 0) && !ucs_list_is_empty(&worker->ep_ops); --count) {
         op = ucs_list_extract_head(&worker->ep_ops, ri_ep_op_t, list);
-        if (op->is_close ? (ep_close_must_wait(op->conn) || !ep_say_bye(op->conn)) :
-                           ep_op_must_wait(worker, op->conn)) {
+        if (!ep_op_try(worker, op)) {
             ucs_list_add_tail(&worker->ep_ops, &op->list);
-        } else {
-            ep_op_start(op);
         }
     }
 }
@@ -135,7 +144,7 @@ void ri_ep_ops_abort(ri_conn_t *conn, ucs_status_t status)
 
 ucs_status_ptr_t ri_ep_flush(ri_conn_t *conn, const ucp_request_param_t *param)
 {
-    if (ep_op_must_wait(conn->worker, conn)) {
+    if (ri_ep_op_must_wait(conn->worker, conn)) {
         return ep_op_wait(conn->worker, conn, 0, param);
     }
     ri_req_disown(param);
@@ -144,7 +153,7 @@ ucs_status_ptr_t ri_ep_flush(ri_conn_t *conn, const ucp_request_param_t *param)
 
 ucs_status_ptr_t ri_worker_flush(ri_worker_t *worker, const ucp_request_param_t *param)
 {
-    if (ep_op_must_wait(worker, NULL)) {
+    if (ri_ep_op_must_wait(worker, NULL)) {
         return ep_op_wait(worker, NULL, 0, param);
     }
     ri_req_disown(param);
@@ -163,9 +172,10 @@ ucs_status_ptr_t ri_ep_close(ri_conn_t *conn, const ucp_request_param_t *param)
         return ri_stock.ep_close_nbx(ep, param);
     }
 
-    if (!force && (ep_close_must_wait(conn) || !ep_say_bye(conn))) {
+    if (!force && (ri_close_must_wait(conn) || !ri_close_say_bye(conn))) {
         conn->flags |= RI_CONN_CLOSING;
         ri_conn_update_fast(conn);
+        ri_close_say_closing(conn);
         return ep_op_wait(worker, conn, 1, param);
     }
 

@@ -21,6 +21,10 @@ ucs_status_ptr_t ri_worker_flush(ri_worker_t *worker, const ucp_request_param_t 
  * the operation has to wait. */
 ucs_status_ptr_t ri_ep_close(ri_conn_t *conn, const ucp_request_param_t *param);
 
+/** @return Whether a flush, or with @a conn NULL that of the whole worker, has to wait for own
+ * work. */
+int ri_ep_op_must_wait(ri_worker_t *worker, ri_conn_t *conn);
+
 /** End the flushes that wait for @a conn, which is about to go. */
 void ri_ep_ops_abort(ri_conn_t *conn, ucs_status_t status);
 

@@ -52,6 +52,7 @@ ri_peer_t *ri_peer_get(ri_worker_t *worker, uint64_t uid)
     peer->waited       = 0;
     peer->hint_is_news = 0;
     peer->ready        = 0;
+    peer->closing      = 0;
     peer->failed       = 0;
     ucs_list_head_init(&peer->conns);
     ucs_list_head_init(&peer->streams);
@@ -87,7 +88,7 @@ ri_conn_t *ri_peer_way_out(ri_peer_t *peer)
     ri_conn_t *conn;
 
     ucs_list_for_each(conn, &peer->conns, peer_list) {
-        if ((conn->status != UCS_OK) || (conn->flags & RI_CONN_BYE)) {
+        if ((conn->status != UCS_OK) || (conn->flags & (RI_CONN_BYE | RI_CONN_LEFT))) {
             continue;
         }
         if (conn->flags & RI_CONN_CLOSING) {

@@ -57,6 +57,8 @@ struct ri_peer {
     uint8_t waited; /* so many more long messages from it are taken to be waited for */
     uint8_t hint_is_news; /* that changed between 0 and others, and it was not told yet */
     uint8_t ready;        /* it waits for long messages, as it has said */
+    uint8_t closing; /* its application closes the last endpoint to this worker, as it has
+                             said, and has sent nothing by a new one */
     ri_host_process_t
             process;      /* without a way: tells whether it exists; host 0: unknown */
     int gone;             /* plane_ep is NULL, as the process does not exist any more */

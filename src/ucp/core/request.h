@@ -142,6 +142,14 @@ enum {
     RI_SEND_WAIT_WRITE = 1 << 4  /* the data is being written through a network */
 };
 
+/* What stock may have of a send: both at once, as the data of a rendezvous may be asked for before
+ * stock is done with the RTS. */
+typedef enum ri_am_which {
+    RI_AM_MESSAGE, /* the message, WAIT_STOCK */
+    RI_AM_DATA,    /* RNDV_DATA, WAIT_DATA */
+    RI_AM_WHICH_LAST
+} ri_am_which_t;
+
 /* Of a message that is sent to where the receiver says (proto/send_rndv_ud.h). */
 typedef enum ri_send_target {
     RI_SEND_TARGET_NONE,     /* it is another one */
@@ -164,15 +172,23 @@ typedef struct ri_send_req {
     uint8_t wire_type;
     uint8_t put;    /* the RTS has RI_WIRE_RTS_PUT */
     uint8_t target; /* ri_send_target_t */
-    uint8_t header_length;
-    uint8_t header[RI_WIRE_HEADER_MAX]; /* stock reads it until it completes */
     ri_dt_data_t data;
     ri_msg_t *self_msg; /* a self-send's message while it waits for its receive */
     ri_coop_t *coop;    /* of a message that both sides copy (proto/coop.h), else NULL */
     ri_keys_t *keys;    /* of data that goes through a network, else NULL */
     struct ri_ud_send_op *ud_op; /* while it is sent as datagrams, else NULL */
     uint32_t way;                /* of both: by this way to the peer, of its rdma_way */
+    struct ri_am_buffer *in_stock[RI_AM_WHICH_LAST]; /* NULL: stock does not have it */
 } ri_send_req_t;
+
+static_assert(sizeof(ri_send_req_t) <= 256, "ri_request_headroom()");
+
+/* How long a close has waited for its peer in vain (core/close.h). */
+typedef struct ri_close_wait {
+    double idle;    /* seconds in which nothing has moved */
+    double checked; /* when that was last added to */
+    uint64_t seen;  /* what was to be seen then */
+} ri_close_wait_t;
 
 /* An endpoint or worker operation that has own work to wait for first. */
 typedef struct ri_ep_op {
@@ -180,7 +196,8 @@ typedef struct ri_ep_op {
     ri_conn_t *conn;      /* NULL: of the whole worker */
     ucs_list_link_t list; /* in worker->ep_ops */
     int is_close;
-    uint32_t flags; /* of the application's call */
+    ri_close_wait_t wait; /* of a close */
+    uint32_t flags;       /* of the application's call */
 } ri_ep_op_t;
 
 /* The pool of a worker. */

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "worker.h"
+#include "close.h"
 #include "config.h"
 #include "ep_op.h"
 #include "gone.h"
@@ -301,6 +302,7 @@ void ri_worker_destroy(ri_worker_t *worker)
     ri_rdma_channel_end_all(worker);
     ri_rdma_end_all(worker);
     ri_hybrid_flush_releases(worker);
+    ri_planes_withdraw(worker); /* sends end now that a peer may be about to read */
     while (!ucs_list_is_empty(&worker->conns)) {
         ri_conn_t *conn = ucs_list_head(&worker->conns, ri_conn_t, list);
 
@@ -366,6 +368,9 @@ void ri_worker_housekeeping(ri_worker_t *worker)
         ri_trace_dump(&worker->trace, "a worker, on SIGUSR2");
     }
     ri_gone_check(worker);
+    if (ri_unlikely(worker->num_left > 0)) {
+        ri_close_check_left(worker);
+    }
     ri_planes_check_idle(worker);
     if ((worker->rdma != NULL) || (worker->ud != NULL)) {
         ri_rdma_progress(worker);

@@ -137,6 +137,7 @@ struct ri_worker {
     ucp_tag_t bounce_tag; /* of the next transfer by it */
     ucs_list_link_t bounces;
     ucs_list_link_t conns;
+    unsigned num_left; /* of conns, RI_CONN_LEFT */
     ucs_list_link_t streams;
     ri_worker_counters_t counters;
     ri_calls_t calls; /* if timed */

@@ -110,21 +110,47 @@ static void am_set_ready(ri_conn_t *conn)
     }
 }
 
-/* Stock's callback for a message from a buffer. */
+/* Stock is done with a buffer. @return What its request waited for it with, if it has one. */
+static uint8_t am_buffer_let_go(ri_am_buffer_t *buffer)
+{
+    uint8_t wait = (buffer->which == RI_AM_DATA) ? RI_SEND_WAIT_DATA : RI_SEND_WAIT_STOCK;
+
+    if (buffer->req != NULL) {
+        buffer->req->in_stock[buffer->which] = NULL;
+    }
+    ri_am_buffer_put(buffer);
+    return wait;
+}
+
+void ri_am_forget(ri_send_req_t *req)
+{
+    unsigned i;
+
+    for (i = 0; i < RI_AM_WHICH_LAST; ++i) {
+        if (req->in_stock[i] != NULL) {
+            req->in_stock[i]->req = NULL;
+            req->in_stock[i]      = NULL;
+        }
+    }
+    req->waiting &= ~(RI_SEND_WAIT_STOCK | RI_SEND_WAIT_DATA);
+}
+
+/* Stock's callback for a message from a buffer, or whose header is in one. */
 static void am_buffer_sent(void *request, ucs_status_t status, void *user_data)
 {
     ri_am_buffer_t *buffer = user_data;
     ri_send_req_t *req     = buffer->req;
     ri_worker_t *worker    = buffer->worker;
+    uint8_t wait;
 
     ri_worker_lock(worker);
     if ((buffer->conn_id != 0) && (status == UCS_OK)) {
         am_set_ready(ri_id_get(&worker->conn_ids, buffer->conn_id));
     }
-    ri_am_buffer_put(buffer);
+    wait = am_buffer_let_go(buffer);
     ri_stock.request_free(request);
     if (req != NULL) {
-        ri_send_end_wait(req, RI_SEND_WAIT_STOCK, status);
+        ri_send_end_wait(req, wait, status);
     }
     ri_worker_unlock(worker);
 }
@@ -133,16 +159,20 @@ static void am_buffer_sent(void *request, ucs_status_t status, void *user_data)
 static ucs_status_t am_buffer_status(ri_conn_t *conn, ri_am_buffer_t *buffer,
                                      ucs_status_ptr_t ret)
 {
+    ri_send_req_t *req;
+    uint8_t wait;
+
     if (UCS_PTR_IS_PTR(ret)) {
         return UCS_INPROGRESS;
     }
-    if (buffer->req != NULL) {
-        buffer->req->waiting &= ~RI_SEND_WAIT_STOCK; /* stock's callback does not come */
-    }
+    req = buffer->req;
     if (ri_unlikely((ret == NULL) && (buffer->conn_id != 0))) {
         am_set_ready(conn);
     }
-    ri_am_buffer_put(buffer);
+    wait = am_buffer_let_go(buffer);
+    if (req != NULL) {
+        req->waiting &= ~wait; /* stock's callback does not come */
+    }
     return UCS_PTR_STATUS(ret);
 }
 
@@ -152,6 +182,9 @@ ucs_status_t ri_am_send_buffer(ri_conn_t *conn, ri_am_buffer_t *buffer,
     ucp_request_param_t param = buffer->param;
     ucs_status_ptr_t ret;
 
+    if (ri_unlikely(conn->ep == NULL)) {
+        return am_buffer_status(conn, buffer, UCS_STATUS_PTR(UCS_ERR_CANCELED));
+    }
     if (flags & RI_AM_REPLY) {
         param.flags |= UCP_AM_SEND_FLAG_REPLY;
         buffer->conn_id = conn->id;
@@ -188,26 +221,8 @@ ucs_status_t ri_am_send_gather(ri_conn_t *conn, ri_am_buffer_t *buffer,
     return am_buffer_status(conn, buffer, ret);
 }
 
-/* What a message from the application's buffer lets its send wait for. The data of a
- * rendezvous may be asked for before stock is done with the RTS. */
-static uint8_t am_direct_wait(const ri_send_req_t *req)
-{
-    return (req->wire_type == RI_WIRE_RNDV_DATA) ? RI_SEND_WAIT_DATA : RI_SEND_WAIT_STOCK;
-}
-
-/* Stock's callback for a message from the application's buffer. */
-static void am_direct_sent(void *request, ucs_status_t status, void *user_data)
-{
-    ri_send_req_t *req  = user_data;
-    ri_worker_t *worker = req->super.worker;
-
-    ri_worker_lock(worker);
-    ri_stock.request_free(request);
-    ri_send_end_wait(req, am_direct_wait(req), status);
-    ri_worker_unlock(worker);
-}
-
-ucs_status_t ri_am_send_direct(ri_send_req_t *req, uint32_t am_flags,
+ucs_status_t ri_am_send_direct(ri_send_req_t *req, const void *header,
+                               size_t header_length, uint32_t am_flags,
                                const ucp_request_param_t *param)
 {
     /* Hints that concern the buffer and the expected pattern are handed on. NO_IMM_CMPL
@@ -219,16 +234,19 @@ ucs_status_t ri_am_send_direct(ri_send_req_t *req, uint32_t am_flags,
             .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA |
                             UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FIELD_DATATYPE | hints,
             .flags       = am_flags,
-            .cb.send     = am_direct_sent,
-            .user_data   = req,
+            .cb.send     = am_buffer_sent,
             .memory_type = (hints & UCP_OP_ATTR_FIELD_MEMORY_TYPE) ? param->memory_type :
                                                                      0,
             .memh        = (hints & UCP_OP_ATTR_FIELD_MEMH) ? param->memh : NULL};
-    ucs_status_ptr_t ret;
+    ucp_ep_h ep = ri_conn_ep(req->conn);
+    ri_am_buffer_t *kept;
     ucs_status_t status;
     void *buffer;
     size_t count;
 
+    if (ri_unlikely(ep == NULL)) {
+        return UCS_ERR_CANCELED; /* closed, and there is no other way to the peer */
+    }
     status = ri_dt_to_stock(&req->data, &buffer, &count, &am_param.datatype);
     if (status != UCS_OK) {
         return status;
@@ -241,12 +259,18 @@ ucs_status_t ri_am_send_direct(ri_send_req_t *req, uint32_t am_flags,
         am_param.op_attr_mask &= ~UCP_OP_ATTR_FIELD_DATATYPE; /* stock's shorter way */
     }
 
-    req->waiting |= am_direct_wait(req);
-    ret = ri_stock.am_send_nbx(req->conn->ep, ri_config.am_id, req->header,
-                               req->header_length, buffer, count, &am_param);
-    if (UCS_PTR_IS_PTR(ret)) {
-        return UCS_INPROGRESS;
+    /* Stock reads the header until it is done. */
+    kept = ri_am_buffer_get_class(req->super.worker, 0);
+    if (kept == NULL) {
+        return UCS_ERR_NO_MEMORY;
     }
-    req->waiting &= ~am_direct_wait(req);
-    return UCS_PTR_STATUS(ret);
+    ri_am_buffer_set_waiter(kept, req,
+                            (req->wire_type == RI_WIRE_RNDV_DATA) ? RI_AM_DATA :
+                                                                    RI_AM_MESSAGE);
+    memcpy(kept->data, header, header_length);
+    am_param.user_data = kept;
+    return am_buffer_status(req->conn, kept,
+                            ri_stock.am_send_nbx(ep, ri_config.am_id, kept->data,
+                                                 header_length, buffer, count,
+                                                 &am_param));
 }

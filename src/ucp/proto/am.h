@@ -24,6 +24,7 @@ struct ri_am_buffer {
     ri_am_buffer_t *next; /* while free */
     ri_worker_t *worker;
     ri_send_req_t *req;        /* that waits for it, or NULL */
+    ri_am_which_t which;       /* of req->in_stock */
     uint32_t conn_id;          /* of the conn, if RI_AM_REPLY, else 0 */
     ucp_request_param_t param; /* of sending it, made once */
     ucp_dt_iov_t parts[2];     /* header and payload, if that is not copied */
@@ -101,13 +102,26 @@ static inline void ri_am_buffer_put(ri_am_buffer_t *buffer)
     ri_am_buffer_unget(pool, buffer, class);
 }
 
-/** Let @a req wait until stock is done with @a buffer, which is about to be sent. If that
- * ends within the call, so does the wait. */
+/** Let @a req wait until stock is done with @a buffer, which is about to be sent and holds
+ * @a which of it, or the header of that. If that ends within the call, so does the wait. */
+static inline void ri_am_buffer_set_waiter(ri_am_buffer_t *buffer, ri_send_req_t *req,
+                                           ri_am_which_t which)
+{
+    buffer->req          = req;
+    buffer->which        = which;
+    req->in_stock[which] = buffer;
+    req->waiting |= (which == RI_AM_DATA) ? RI_SEND_WAIT_DATA : RI_SEND_WAIT_STOCK;
+}
+
+/** The same for a message in sequence. */
 static inline void ri_am_buffer_set_req(ri_am_buffer_t *buffer, ri_send_req_t *req)
 {
-    buffer->req = req;
-    req->waiting |= RI_SEND_WAIT_STOCK;
+    ri_am_buffer_set_waiter(buffer, req, RI_AM_MESSAGE);
 }
+
+/** The peer's process does not exist any more, so stock's callbacks for a send may never come: it
+ * does not wait for them. Nobody reads its memory. */
+void ri_am_forget(ri_send_req_t *req);
 
 void ri_am_buffers_cleanup(ri_worker_t *worker);
 
@@ -172,13 +186,15 @@ ucs_status_t ri_am_send_gather(ri_conn_t *conn, ri_am_buffer_t *buffer,
  * Send a request's message by whatever protocol UCP chooses, with its header apart and the
  * payload from where the application has it.
  *
+ * @param header    At most RI_WIRE_HEADER_MAX bytes, of the caller's.
  * @param am_flags  UCP_AM_SEND_FLAG_*.
  * @param param     The application's, for hints about its buffer.
  *
  * @return UCS_OK, UCS_INPROGRESS if the callback will end RI_SEND_WAIT_STOCK (of RNDV_DATA,
  *         RI_SEND_WAIT_DATA), or an error.
  */
-ucs_status_t ri_am_send_direct(ri_send_req_t *req, uint32_t am_flags,
+ucs_status_t ri_am_send_direct(ri_send_req_t *req, const void *header,
+                               size_t header_length, uint32_t am_flags,
                                const ucp_request_param_t *param);
 
 #endif

@@ -17,10 +17,13 @@
 ucs_status_t ri_am_rndv_send(ri_send_req_t *req, uint32_t am_flags,
                              const ucp_request_param_t *param)
 {
-    req->header_length = ri_am_pack_header(req->conn, req->wire_type, req->sn, req->tag,
-                                           req->id, req->header);
+    uint8_t header[RI_WIRE_HEADER_MAX];
+    size_t header_length;
+
+    header_length = ri_am_pack_header(req->conn, req->wire_type, req->sn, req->tag,
+                                      req->id, header);
     ri_trace(&req->super.worker->trace, RI_TRACE_SEND_BULK, req->sn, req->data.length);
-    return ri_am_send_direct(req, am_flags, param);
+    return ri_am_send_direct(req, header, header_length, am_flags, param);
 }
 
 ucs_status_t ri_am_rndv_ask(ri_recv_req_t *recv, ri_stream_t *stream, uint32_t req_id,
@@ -54,10 +57,8 @@ void ri_am_rndv_send_data(ri_send_req_t *req, uint32_t recv_id)
         return;
     }
     ri_wire_set_id(&base, req->conn->remote_id);
-    memcpy(req->header, &base, sizeof(base));
-    req->header_length = sizeof(base);
-    req->wire_type     = RI_WIRE_RNDV_DATA; /* a second NACK or CTS is stale */
-    status             = ri_am_send_direct(req, 0, &none);
+    req->wire_type = RI_WIRE_RNDV_DATA; /* a second NACK or CTS is stale */
+    status         = ri_am_send_direct(req, &base, sizeof(base), 0, &none);
     if (status != UCS_INPROGRESS) {
         ri_send_end_wait(req, RI_SEND_WAIT_MATCH, status);
     } else {

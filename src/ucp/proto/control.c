@@ -74,6 +74,26 @@ static int control_try(ri_conn_t *conn, const void *message, size_t length)
     return (status != UCS_ERR_NO_RESOURCE) && (status != UCS_ERR_NO_MEMORY);
 }
 
+/* The endpoint of a conn is closed. @return Another conn that carries its message, or NULL:
+ * there is none, and it is kept until there is. */
+static ri_conn_t *control_instead(ri_conn_t *conn, const void *message, size_t length)
+{
+    ri_peer_t *peer  = conn->peer;
+    ri_conn_t *other = (peer != NULL) ? ri_peer_way_out(peer) : NULL;
+    control_owed_t *owed;
+
+    if (control_is_bound(message) || (peer == NULL)) {
+        return NULL;
+    }
+    if (other == NULL) {
+        owed = control_owe(peer->uid, 0, message, length);
+        if (owed != NULL) {
+            ucs_list_add_tail(&peer->owed, &owed->list);
+        }
+    }
+    return other;
+}
+
 static void control_count(ri_conn_t *conn, const void *message)
 {
     ++conn->counters.tx_control;
@@ -87,6 +107,12 @@ static void control_send_net(ri_conn_t *conn, const void *message, size_t length
     ri_worker_t *worker = conn->worker;
     control_owed_t *owed;
 
+    if (ri_unlikely(conn->flags & RI_CONN_LEFT)) {
+        conn = control_instead(conn, message, length);
+        if (conn == NULL) {
+            return;
+        }
+    }
     control_count(conn, message);
     if (ri_rdma_channel_send_control(conn, message, length)) {
         return;
@@ -110,7 +136,7 @@ static ri_conn_t *control_way_out(ri_worker_t *worker, const control_owed_t *owe
     ri_conn_t *conn = ri_id_get(&worker->conn_ids, owed->conn_id);
     ri_peer_t *peer;
 
-    if ((conn != NULL) && ((conn->status == UCS_OK) || (conn->flags & RI_CONN_LOST))) {
+    if ((conn != NULL) && ri_conn_goes_on(conn) && !(conn->flags & RI_CONN_LEFT)) {
         return conn;
     }
     if (control_is_bound(owed->message)) {

@@ -18,6 +18,7 @@
 #include "rtr_used.h"
 #include "send_rndv_put.h"
 #include "send_rndv_ud.h"
+#include "../core/close.h"
 #include "../core/log.h"
 #include "../tag/send.h"
 
@@ -318,6 +319,9 @@ void ri_control_handle(ri_worker_t *worker, ri_stream_t *stream, const ri_wire_m
         break;
     case RI_WIRE_RELEASE:
         ri_hybrid_handle_release(worker, conn, msg);
+        break;
+    case RI_WIRE_CLOSING:
+        ri_close_handle(conn->peer);
         break;
     case RI_WIRE_CTS:
         ri_send_rndv_put_handle_cts(worker, conn, msg);

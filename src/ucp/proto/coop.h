@@ -60,6 +60,9 @@ void ri_coop_give_up_all(ri_conn_t *conn);
  * more. */
 int ri_coop_let_go(ri_conn_t *conn);
 
+/** Sender: @return How much of all messages that both sides copy has been copied. */
+uint64_t ri_coop_done(const ri_conn_t *conn);
+
 /** Sender: @return Whether the receiver needs the ring to learn that it has got a message
  * whose send is complete. */
 int ri_coop_is_unread(const ri_conn_t *conn);

@@ -199,6 +199,19 @@ int ri_coop_let_go(ri_conn_t *conn)
     return (conn->coop_slots == 0) && !ri_coop_is_unread(conn);
 }
 
+uint64_t ri_coop_done(const ri_conn_t *conn)
+{
+    uint64_t done = 0;
+    unsigned i;
+
+    for (i = 0; (conn->coop_slots >> i) != 0; ++i) {
+        if (conn->coop_slots & (1u << i)) {
+            done += ri_slot_done(&conn->ring->control->slots[i]);
+        }
+    }
+    return done;
+}
+
 int ri_coop_is_unread(const ri_conn_t *conn)
 {
     unsigned i;

@@ -237,11 +237,18 @@ static void hybrid_send_data(ri_pool_buffer_t *buffer)
                                                  UCP_OP_ATTR_FIELD_USER_DATA,
                                  .cb.send   = hybrid_data_sent,
                                  .user_data = buffer};
-    ucs_status_ptr_t ret      = ri_stock.am_send_nbx(buffer->conn->ep, ri_config.am_id,
-                                                     &buffer->header, sizeof(buffer->header),
-                                                     buffer->data, buffer->length, &param);
-    ucs_status_t status       = UCS_PTR_STATUS(ret);
+    ucp_ep_h ep               = ri_conn_ep(buffer->conn);
+    ucs_status_ptr_t ret;
+    ucs_status_t status;
 
+    if (ep == NULL) {
+        ri_hybrid_give_back(buffer); /* closed, and there is no other way to the peer */
+        return;
+    }
+    ret    = ri_stock.am_send_nbx(ep, ri_config.am_id, &buffer->header,
+                                  sizeof(buffer->header), buffer->data, buffer->length,
+                                  &param);
+    status = UCS_PTR_STATUS(ret);
     if (UCS_PTR_IS_PTR(ret)) {
         return;
     }

@@ -41,6 +41,13 @@ static void planes_close(ri_plane_t **plane_p)
     }
 }
 
+void ri_planes_withdraw(ri_worker_t *worker)
+{
+    if ((worker->plane != NULL) && (worker->plane->ops->withdraw != NULL)) {
+        worker->plane->ops->withdraw(worker->plane);
+    }
+}
+
 void ri_planes_close(ri_worker_t *worker)
 {
     planes_close(&worker->plane);

@@ -12,6 +12,9 @@
 /** Open the planes that this process can use. */
 void ri_planes_open(ri_worker_t *worker);
 
+/** Sends are about to end of which peers may be reading the memory: from now on they notice. */
+void ri_planes_withdraw(ri_worker_t *worker);
+
 void ri_planes_close(ri_worker_t *worker);
 
 /** There is a ring: let the peer find out, and find out of the peer, at most once, what this

@@ -219,15 +219,12 @@ void ri_ring_channel_stop(ri_conn_t *conn)
     }
 }
 
-int ri_ring_channel_send_control(ri_conn_t *conn, ri_wire_type_t type, uint32_t id,
-                                 uint32_t value, const void *payload, size_t length)
+/* Whatever the order towards other ways. */
+static int ring_channel_put_control(ri_conn_t *conn, ri_wire_type_t type, uint32_t id,
+                                    uint32_t value, const void *payload, size_t length)
 {
-    ri_ring_record_t *record;
+    ri_ring_record_t *record = ri_ring_tx_reserve(conn->ring, length);
 
-    if ((conn->ring == NULL) || (conn->flags & RI_CONN_NO_RING)) {
-        return 0;
-    }
-    record = ri_ring_tx_reserve(conn->ring, length);
     if (record == NULL) {
         return 0;
     }
@@ -241,4 +238,17 @@ int ri_ring_channel_send_control(ri_conn_t *conn, ri_wire_type_t type, uint32_t 
     record->tag   = 0;
     ri_ring_tx_commit(conn->ring, record, length);
     return 1;
+}
+
+int ri_ring_channel_send_control(ri_conn_t *conn, ri_wire_type_t type, uint32_t id,
+                                 uint32_t value, const void *payload, size_t length)
+{
+    return (conn->ring != NULL) && !(conn->flags & RI_CONN_NO_RING) &&
+           ring_channel_put_control(conn, type, id, value, payload, length);
+}
+
+int ri_ring_channel_say_closing(ri_conn_t *conn)
+{
+    return (conn->ring != NULL) &&
+           ring_channel_put_control(conn, RI_WIRE_CLOSING, 0, 0, NULL, 0);
 }

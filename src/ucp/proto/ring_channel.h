@@ -51,6 +51,10 @@ void ri_ring_channel_close(ri_conn_t *conn);
  * come in part ends, and its callback may end a stream that is not busy. */
 void ri_ring_channel_free(ri_stream_t *stream);
 
+/** Say CLOSING through the ring: it is of no order towards anything else. @return 0 if there is no
+ * ring, or no room in it. */
+int ri_ring_channel_say_closing(ri_conn_t *conn);
+
 /**
  * Send a small control message through the ring.
  *

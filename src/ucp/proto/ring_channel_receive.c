@@ -9,6 +9,7 @@
 #include "hybrid.h"
 #include "recv_rndv.h"
 #include "rndv.h"
+#include "../core/close.h"
 #include "../core/config.h"
 #include "../tag/deliver.h"
 
@@ -218,6 +219,9 @@ static int ring_channel_receive_control(ri_stream_t *stream,
     case RI_WIRE_FIN:
     case RI_WIRE_WRITTEN:
         ring_channel_receive_ack(stream, record, type);
+        break;
+    case RI_WIRE_CLOSING:
+        ri_close_handle(stream->peer);
         break;
     case RI_WIRE_RING_CLOSE:
         ri_ring_channel_free(stream);

@@ -138,8 +138,10 @@ ucs_status_t ri_send_rndv_get_recv(ri_recv_req_t *recv, ri_stream_t *stream,
     ri_worker_t *worker       = stream->worker;
     size_t length             = recv->info.length;
     ucs_status_t place_status = UCS_OK;
-    ri_transfer_t transfer    = {
-               .remote = rts->segments, .num_remote = rts->num_segments, .length = length};
+    ri_transfer_t transfer    = {.remote     = rts->segments,
+                                 .num_remote = rts->num_segments,
+                                 .length     = length,
+                                 .verify     = !is_pool}; /* a pool is never given back */
     ucs_status_t status;
 
     /* It says so if there is no way. */

@@ -45,6 +45,9 @@ void ri_send_req_init(ri_send_req_t *req, ri_conn_t *conn, uint64_t tag)
     req->coop      = NULL;
     req->keys      = NULL;
     req->ud_op     = NULL;
+
+    req->in_stock[RI_AM_MESSAGE] = NULL;
+    req->in_stock[RI_AM_DATA]    = NULL;
     ucs_list_add_tail(&conn->sends, &req->list);
 }
 

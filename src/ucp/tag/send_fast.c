@@ -39,9 +39,8 @@ static ucs_status_ptr_t send_am_pending(ri_conn_t *conn, ri_am_buffer_t *buffer,
     ri_send_req_t *req = (ri_send_req_t *)ri_req_get(conn->worker, param, RI_REQ_SEND);
 
     ri_send_req_init(req, conn, tag);
-    req->data    = (ri_dt_data_t){.length = length};
-    req->waiting = RI_SEND_WAIT_STOCK;
-    buffer->req  = req;
+    req->data = (ri_dt_data_t){.length = length};
+    ri_am_buffer_set_req(buffer, req);
     ri_req_set_send_cb(&req->super, param);
     return ri_req_handle(&req->super);
 }

@@ -22,6 +22,7 @@ static size_t wire_header_length(uint8_t type)
     case RI_WIRE_RNDV_DATA:
     case RI_WIRE_WRITTEN:
     case RI_WIRE_RING_REQ:
+    case RI_WIRE_CLOSING:
         return sizeof(ri_wire_base_t);
     case RI_WIRE_EAGER:
     case RI_WIRE_BULK:

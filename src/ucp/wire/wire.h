@@ -82,6 +82,8 @@ typedef enum ri_wire_type {
                                     failed; or that this is all */
     RI_WIRE_RTR_UD =
             47, /* to a conn: a receive that a message may be sent to, as datagrams */
+    RI_WIRE_CLOSING =
+            48, /* to a conn: the application closes its last endpoint to that worker */
     RI_WIRE_TYPE_LAST
 } ri_wire_type_t;
 

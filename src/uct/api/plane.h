@@ -140,6 +140,8 @@ typedef struct ri_transfer {
     const uint32_t *local_keys;  /* RI_PLANE_KEYS: of each segment */
     const uint32_t *remote_keys; /* likewise; wire input */
     ri_plane_op_t *op;           /* not RI_PLANE_INLINE */
+    int verify; /* RI_PLANE_INLINE, of a read: fail with UCS_ERR_UNREACHABLE if the remote side
+                   withdrew its plane before all was read */
     int notify;         /* RI_PLANE_NOTIFY, of a write: the remote side is told... */
     uint32_t immediate; /* this, when all of it is there */
 } ri_transfer_t;
@@ -242,6 +244,11 @@ struct ri_plane_ops {
 
     /** RI_PLANE_MESSAGES: how they are sent and received (uct/ib/ud.h). */
     const struct ri_ud_ops *ud;
+
+    /** The plane is about to be closed, and memory that remote processes may be reading is
+     * given back from now on: their reads with transfer->verify fail. NULL: they fail by
+     * themselves. */
+    void (*withdraw)(ri_plane_t *plane);
 };
 
 /* Memory of this process by process_vm_readv and process_vm_writev. */

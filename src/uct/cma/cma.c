@@ -47,6 +47,14 @@ typedef struct cma_cursor {
     uint64_t offset; /* within the segment */
 } cma_cursor_t;
 
+/* What one call moves. */
+typedef struct cma_lists {
+    struct iovec local[CMA_BATCH];
+    struct iovec remote[CMA_BATCH];
+    unsigned long num_local;
+    unsigned long num_remote;
+} cma_lists_t;
+
 static const cma_call_t cma_call_read  = {"process_vm_readv", process_vm_readv};
 static const cma_call_t cma_call_write = {"process_vm_writev", process_vm_writev};
 
@@ -137,13 +145,57 @@ static ucs_status_t cma_failed(const cma_ep_t *ep, const cma_call_t *call, int e
     }
 }
 
+/* Read the cookie of a remote process. @return 0, or the error that says why not. */
+static int cma_read_cookie(const ri_cma_address_t *address)
+{
+    uint64_t cookie = 0;
+    struct iovec local, remote;
+    ssize_t length;
+
+    local.iov_base  = &cookie;
+    local.iov_len   = sizeof(cookie);
+    remote.iov_base = (void *)(uintptr_t)address->cookie_address;
+    remote.iov_len  = sizeof(cookie);
+    length          = cma_call_read.func(address->pid, &local, 1, &remote, 1, 0);
+    if (length < 0) {
+        return errno;
+    }
+    return ((length == sizeof(cookie)) && (cookie == address->cookie)) ? 0 : EFAULT;
+}
+
+/* Let the last call of a read also read whether the remote side has its plane still, behind the
+ * data: the kernel copies in the order of the list. */
+static void cma_add_cookie(const cma_ep_t *ep, cma_lists_t *lists, uint64_t *cookie)
+{
+    *cookie = 0;
+    if ((lists->num_local < CMA_BATCH) && (lists->num_remote < CMA_BATCH)) {
+        lists->local[lists->num_local++]   = (struct iovec){cookie, sizeof(*cookie)};
+        lists->remote[lists->num_remote++] = (struct iovec){
+                (void *)(uintptr_t)ep->address.cookie_address, sizeof(*cookie)};
+    }
+}
+
+/* All has been read. @return Whether that was while the remote side had its plane. */
+static ucs_status_t cma_verified(const cma_ep_t *ep, uint64_t cookie)
+{
+    int error = EFAULT;
+
+    if (cookie == ep->address.cookie) {
+        return UCS_OK;
+    }
+    if (cookie == 0) {
+        error = cma_read_cookie(&ep->address); /* there was no room for it in the lists */
+    }
+    return (error == 0) ? UCS_OK : UCS_ERR_UNREACHABLE;
+}
+
 static ucs_status_t cma_transfer(const cma_ep_t *ep, const ri_transfer_t *transfer,
                                  const cma_call_t *call)
 {
-    size_t left = transfer->length;
-    struct iovec local_iov[CMA_BATCH], remote_iov[CMA_BATCH];
-    unsigned long num_local, num_remote;
+    size_t left     = transfer->length;
+    uint64_t cookie = 0;
     cma_cursor_t local, remote;
+    cma_lists_t lists;
     ssize_t moved;
     size_t total;
 
@@ -153,14 +205,18 @@ static ucs_status_t cma_transfer(const cma_ep_t *ep, const ri_transfer_t *transf
     cma_cursor_advance(&remote, transfer->offset);
 
     while (left > 0) {
-        total = cma_cursor_fill(&local, local_iov, &num_local, left);
-        total = cma_cursor_fill(&remote, remote_iov, &num_remote, total);
+        total = cma_cursor_fill(&local, lists.local, &lists.num_local, left);
+        total = cma_cursor_fill(&remote, lists.remote, &lists.num_remote, total);
         if (total == 0) {
             return UCS_ERR_INVALID_PARAM; /* one of the lists is too short */
         }
+        if (transfer->verify && (total == left)) {
+            cma_add_cookie(ep, &lists, &cookie);
+        }
 
         /* Moves the shorter of the two, or less */
-        moved = call->func(ep->pid, local_iov, num_local, remote_iov, num_remote, 0);
+        moved = call->func(ep->pid, lists.local, lists.num_local, lists.remote,
+                           lists.num_remote, 0);
         if (ri_unlikely(moved <= 0)) {
             if ((moved < 0) && (errno == EINTR)) {
                 continue;
@@ -168,11 +224,12 @@ static ucs_status_t cma_transfer(const cma_ep_t *ep, const ri_transfer_t *transf
             return cma_failed(ep, call, (moved < 0) ? errno : EFAULT);
         }
 
+        moved = ri_min((size_t)moved, left); /* without the cookie */
         cma_cursor_advance(&local, moved);
         cma_cursor_advance(&remote, moved);
         left -= moved;
     }
-    return UCS_OK;
+    return transfer->verify ? cma_verified(ep, cookie) : UCS_OK;
 }
 
 /* Can this process make the call at all? It may always access itself, so if not, it is not
@@ -231,12 +288,17 @@ static ucs_status_t cma_open(ri_plane_t **plane_p)
     return UCS_OK;
 }
 
+/* Who asks from now on finds another process than the one it means. */
+static void cma_withdraw(ri_plane_t *super)
+{
+    ri_container_of(super, cma_plane_t, super)->cookie = 0;
+    __atomic_thread_fence(__ATOMIC_SEQ_CST); /* before any memory is given back */
+}
+
 static void cma_close(ri_plane_t *super)
 {
-    cma_plane_t *plane = ri_container_of(super, cma_plane_t, super);
-
-    plane->cookie = 0; /* who asks later finds another process than the one it means */
-    free(plane);
+    cma_withdraw(super);
+    free(ri_container_of(super, cma_plane_t, super));
 }
 
 static size_t cma_address(ri_plane_t *super, void *address)
@@ -245,24 +307,6 @@ static size_t cma_address(ri_plane_t *super, void *address)
 
     memcpy(address, &plane->address, sizeof(plane->address));
     return sizeof(plane->address);
-}
-
-/* Read the cookie of a remote process. @return 0, or the error that says why not. */
-static int cma_read_cookie(const ri_cma_address_t *address)
-{
-    uint64_t cookie = 0;
-    struct iovec local, remote;
-    ssize_t length;
-
-    local.iov_base  = &cookie;
-    local.iov_len   = sizeof(cookie);
-    remote.iov_base = (void *)(uintptr_t)address->cookie_address;
-    remote.iov_len  = sizeof(cookie);
-    length          = cma_call_read.func(address->pid, &local, 1, &remote, 1, 0);
-    if (length < 0) {
-        return errno;
-    }
-    return ((length == sizeof(cookie)) && (cookie == address->cookie)) ? 0 : EFAULT;
 }
 
 /* Is it the process that is meant? @return 0, or the error that says why not. */
@@ -394,4 +438,5 @@ const ri_plane_ops_t ri_plane_cma = {
         .write      = cma_write,
         .check      = cma_check,
         .measure    = cma_measure,
+        .withdraw   = cma_withdraw,
 };

@@ -415,6 +415,12 @@ static inline uint32_t ri_ring_rx_lines(const ri_ring_rx_t *rx, uint8_t type,
     return (lines <= left) ? lines : 0;
 }
 
+/** @return How far the receiver has read, as it has said. */
+static inline uint32_t ri_ring_tx_consumed(const ri_ring_tx_t *tx)
+{
+    return atomic_load_explicit(&tx->control->consumed, memory_order_relaxed);
+}
+
 /** Give the lines of the record at the head back to the sender. */
 static inline void ri_ring_rx_advance(ri_ring_rx_t *rx, uint32_t lines)
 {

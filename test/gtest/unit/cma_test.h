@@ -214,7 +214,8 @@ protected:
     }
 
     static ucs_status_t move(ri_plane_ep_t *ep, bool write, const segments &local,
-                             const segments &remote, size_t offset, size_t length)
+                             const segments &remote, size_t offset, size_t length,
+                             bool verify = false)
     {
         ri_transfer_t transfer = {};
 
@@ -224,6 +225,7 @@ protected:
         transfer.num_remote = remote.size();
         transfer.offset     = offset;
         transfer.length     = length;
+        transfer.verify     = verify;
         return write ? ri_plane_cma.write(ep, &transfer) :
                        ri_plane_cma.read(ep, &transfer);
     }

@@ -51,6 +51,8 @@ public:
     unsigned reads       = 0;
     unsigned writes      = 0;
     unsigned checks      = 0;
+    unsigned withdrawals = 0;
+    std::function<void()> on_withdraw;
     bytes last_address;
 
     static constexpr uint8_t ADDRESS[] = {'f', 'a', 'k', 'e'};
@@ -179,10 +181,18 @@ private:
         return of(ep->plane)->gone ? UCS_ERR_UNREACHABLE : UCS_OK;
     }
 
-    static constexpr ri_plane_ops_t OPS = {"fake",     nullptr, close,   address, connect,
-                                           disconnect, nullptr, nullptr, nullptr, nullptr,
-                                           nullptr,    read,    write,   check,   nullptr,
-                                           nullptr,    nullptr, nullptr, nullptr};
+    static void withdraw(ri_plane_t *super)
+    {
+        ++of(super)->withdrawals;
+        if (of(super)->on_withdraw) {
+            of(super)->on_withdraw();
+        }
+    }
+
+    static constexpr ri_plane_ops_t OPS = {
+            "fake",  nullptr, close,   address, connect, disconnect, nullptr,
+            nullptr, nullptr, nullptr, nullptr, read,    write,      check,
+            nullptr, nullptr, nullptr, nullptr, nullptr, withdraw};
 
     state *m_state;
     bool m_closed = false;

@@ -403,7 +403,7 @@ protected:
     static constexpr ri_plane_ops_t OPS = {
             "fake rdma", nullptr, close,   nullptr,  connect, disconnect, prepare,
             ep_address,  reg,     release, progress, read,    write,      check,
-            nullptr,     nullptr, listen,  nullptr,  nullptr};
+            nullptr,     nullptr, listen,  nullptr,  nullptr, nullptr};
 
     state *m_state;
     bool m_closed         = false;

@@ -641,6 +641,7 @@ void ri_test::SetUp()
     ri_config.rc_max_peers    = 256;
     ri_config.ib_devices      = const_cast<char *>("");
     ri_config.connect_timeout = 300;
+    ri_config.close_timeout   = INFINITY;
     ri_config.am_id           = 4079;
     ri_config.trace_size      = 64;
     ri_config.tag_sender_mask = const_cast<char *>("auto");

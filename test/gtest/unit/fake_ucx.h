@@ -13,6 +13,7 @@
 #include "rng.h"
 #include "wire_msg.h"
 
+#include <cmath>
 #include <deque>
 #include <list>
 #include <map>

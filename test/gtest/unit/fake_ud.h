@@ -365,7 +365,7 @@ private:
     static constexpr ri_plane_ops_t OPS = {
             "fake ud",  nullptr, close,   nullptr,  connect, disconnect, prepare,
             ep_address, reg,     release, progress, nullptr, nullptr,    check,
-            nullptr,    nullptr, nullptr, nullptr,  &UD_OPS};
+            nullptr,    nullptr, nullptr, nullptr,  &UD_OPS, nullptr};
 
     uint32_t m_last = 0;
     std::list<transfer> m_transfers;

@@ -51,6 +51,7 @@ using std::memory_order_release;
 
 extern "C" {
 #include "ucp/core/types.h"
+#include "ucp/core/close.h"
 #include "ucp/core/config.h"
 #include "ucp/core/conn.h"
 #include "ucp/core/context.h"

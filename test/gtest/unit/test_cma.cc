@@ -215,6 +215,46 @@ TEST_F(test_cma, list_too_short)
 }
 
 /* Whatever the remote list says: an error, and the connection goes on. */
+/* Whatever number of segments each side has, a read that verifies says whether the other side had
+ * its plane still after all was read; others do not ask. Both sides are this process. */
+TEST_F(test_cma, verify)
+{
+    const size_t COUNTS[] = {1, 2, 63, 64, 65, 128, 200};
+    const size_t LENGTH   = 64 * 128 * 200;
+    std::vector<uint8_t> from(LENGTH), to(LENGTH);
+    rng random(1);
+
+    m_address = m_own;
+    connect();
+    fill(random, from.data(), LENGTH);
+    for (bool withdrawn : {false, true}) {
+        if (withdrawn) {
+            ri_plane_cma.withdraw(m_plane);
+        }
+        for (size_t local : COUNTS) {
+            for (size_t remote : COUNTS) {
+                for (bool verify : {false, true}) {
+                    segments in, out;
+
+                    for (size_t i = 0; i < local; ++i) {
+                        in.push_back(segment(&to[i * (LENGTH / local)], LENGTH / local));
+                    }
+                    for (size_t i = 0; i < remote; ++i) {
+                        out.push_back(
+                                segment(&from[i * (LENGTH / remote)], LENGTH / remote));
+                    }
+                    size_t length = std::min(total(in), total(out));
+                    std::fill(to.begin(), to.end(), 0);
+                    EXPECT_EQ((verify && withdrawn) ? UCS_ERR_UNREACHABLE : UCS_OK,
+                              move(m_ep, false, in, out, 0, length, verify))
+                            << local << " from " << remote;
+                    EXPECT_EQ(0, memcmp(from.data(), to.data(), length));
+                }
+            }
+        }
+    }
+}
+
 TEST_F(test_cma, bad_remote_address)
 {
     shared_memory map(4 * PAGE);

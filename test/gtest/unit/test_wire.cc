@@ -67,6 +67,7 @@ const type_case TYPES[] = {
         {"RING_REQ", RI_WIRE_RING_REQ, 8, false},
         {"RTR", RI_WIRE_RTR, 60, false},
         {"RTR_UD", RI_WIRE_RTR_UD, 72, false},
+        {"CLOSING", RI_WIRE_CLOSING, 8, false},
         {"REVOKE", RI_WIRE_REVOKE, 24, false},
         {"REVOKED", RI_WIRE_REVOKED, 16, false},
         {"USED", RI_WIRE_USED, 60, false},
