@@ -4,6 +4,7 @@
  */
 #include "gone.h"
 #include "log.h"
+#include "../proto/am.h"
 #include "../proto/planes.h"
 #include "../proto/rdma_channel.h"
 
@@ -128,6 +129,20 @@ static ri_conn_t *gone_find_conn(ri_worker_t *worker, uint64_t uid)
     return NULL;
 }
 
+/* What UCX has in its hands may never end, as it does not notice either. Nobody is left to read
+ * it, so it ends like what waits for the peer itself. */
+static void gone_take_from_stock(ri_conn_t *conn)
+{
+    ri_send_req_t *req;
+
+    ucs_list_for_each(req, &conn->sends, list) {
+        if (req->waiting & (RI_SEND_WAIT_STOCK | RI_SEND_WAIT_DATA)) {
+            ri_am_forget(req);
+            req->waiting |= RI_SEND_WAIT_MATCH;
+        }
+    }
+}
+
 static void gone_end(ri_worker_t *worker, uint64_t uid)
 {
     ri_peer_t *peer;
@@ -137,6 +152,7 @@ static void gone_end(ri_worker_t *worker, uint64_t uid)
     while ((conn = gone_find_conn(worker, uid)) != NULL) {
         ri_info("the process of worker 0x%lx has ended: a connection to it fails", uid);
         conn->flags &= ~RI_CONN_LOST;
+        gone_take_from_stock(conn);
         ri_conn_fail(conn, UCS_ERR_CONNECTION_RESET);
     }
     /* What is under way through a network would wait until the device has tried often enough. */

@@ -35,6 +35,16 @@ protected:
         }
     }
 
+    /* UCX gives up what it has. */
+    void complete_all()
+    {
+        m_ucx->send_mode = AT_ONCE;
+        for (fake::request *req : m_ucx->requests) {
+            req->ready = true;
+        }
+        m_ucx->complete(UCS_ERR_CANCELED);
+    }
+
     double m_interval;
 };
 
@@ -55,6 +65,63 @@ TEST_F(test_gone, send_that_waits)
     EXPECT_EQ(nullptr, m_conn->ring);
     rndv_ptr later = send(from, 5);
     EXPECT_EQ(UCS_ERR_CONNECTION_RESET, later->status);
+}
+
+/* UCX does not notice either: what it has in its hands ends all the same, and its callback, if it
+ * comes after all, finds nothing. */
+TEST_F(test_gone, send_that_ucx_has)
+{
+    for (size_t length : {size_t(8), size_t(1024), size_t(5000), LONG}) {
+        for (bool sync : {false, true}) {
+            SCOPED_TRACE(std::to_string(length) + (sync ? " sync" : ""));
+            memory from(CONTIG, length);
+            m_conn->flags |= RI_CONN_BEHIND_RMA | RI_CONN_AM_READY; /* no ring */
+            m_conn->flags &= ~(RI_CONN_PLANE_READ | RI_CONN_PLANE_WRITE);
+            ri_conn_update_fast(m_conn);
+            m_ucx->send_mode = LATER;
+            size_t in_use    = m_a->worker()->reqs.in_use;
+            rndv_ptr s       = send(from, 5, sync);
+            ASSERT_FALSE(s->done);
+            EXPECT_LE(1u, m_ucx->num_pending());
+
+            look(5);
+            EXPECT_FALSE(s->done);
+            m_a_plane->gone = true;
+            look(2);
+            ASSERT_TRUE(s->done);
+            EXPECT_EQ(UCS_ERR_CONNECTION_RESET, s->status);
+            s.reset();
+            EXPECT_EQ(in_use, m_a->worker()->reqs.in_use);
+            complete_all();
+            stop();
+            start();
+            connect_planes();
+        }
+    }
+}
+
+/* The data of a rendezvous, too, also while UCX has the RTS still. */
+TEST_F(test_gone, data_that_ucx_has)
+{
+    memory from(CONTIG, LONG), to(CONTIG, LONG);
+
+    m_conn->flags |= RI_CONN_BEHIND_RMA;
+    m_ucx->send_mode               = LATER;
+    rndv_ptr s                     = send(from, 5);
+    m_ucx->requests.front()->ready = false; /* stock is slow to say that the RTS is out */
+    recv_ptr r                     = recv(to, 5);
+    m_b_plane->read_status         = UCS_ERR_INVALID_ADDR;
+    for (int i = 0; i < 10; ++i) {
+        deliver();
+        m_ucx->complete();
+    }
+    m_a_plane->gone = true;
+    look(2);
+    ASSERT_TRUE(s->done);
+    EXPECT_EQ(UCS_ERR_CONNECTION_RESET, s->status);
+    s.reset();
+    complete_all();
+    m_b->may_end_open = true;
 }
 
 TEST_F(test_gone, looks_in_a_row)
