@@ -37,6 +37,7 @@ static void context_forked(void)
     }
     sh_agent_forget();
     sh_mr_forget();
+    sh_pages_stop();
     memset(sh_proc.qps, 0, sizeof(sh_proc.qps));
     memset(&sh_counters, 0, sizeof(sh_counters));
     sh_proc.contexts = 0;
@@ -55,6 +56,7 @@ static int context_attach(void)
     sh_settings_load();
     sh_link_init();
     sh_mr_forget();
+    sh_pages_start();
     sh_mutex_init(&sh_proc.lock);
     error = sh_fabric_attach();
     if (error) {
@@ -78,6 +80,7 @@ static void context_detach(void)
 {
     sh_agent_stop();
     sh_fabric_detach(0);
+    sh_pages_stop();
     sh_proc.attached = 0;
     ++sh_proc.id;
 }

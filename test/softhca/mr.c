@@ -175,11 +175,17 @@ static struct ibv_mr *mr_register(struct ibv_pd *pd, void *addr, size_t length,
         mr->super.length  = length;
         mr->iova          = (access & IBV_ACCESS_ZERO_BASED) ? 0 : iova;
         mr->access        = access;
+        error             = sh_pages_hold(addr, length, &mr->pages);
+    }
+    if (!error) {
         pthread_mutex_lock(&sh_mr_lock);
         error = mr_insert(mr);
         pthread_mutex_unlock(&sh_mr_lock);
     }
     if (error) {
+        if (mr != NULL) {
+            sh_pages_release(mr->pages, 1);
+        }
         free(mr);
         errno = error;
         return NULL;
@@ -234,6 +240,7 @@ SH_EXPORT int ibv_dereg_mr(struct ibv_mr *mr)
         sh_count(mr_deregs, 1);
         sh_count(mr_bytes, -mr->length);
     }
+    sh_pages_release(own->pages, sh_context_valid(mr->context));
     free(own);
     return 0;
 }
@@ -246,10 +253,12 @@ SH_EXPORT int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void
     size_t new_length   = (flags & IBV_REREG_MR_CHANGE_TRANSLATION) ? length : mr->length;
     unsigned new_access = (flags & IBV_REREG_MR_CHANGE_ACCESS) ? (unsigned)access :
                                                                  own->access;
+    sh_pages_t *old_pages, *pages = NULL;
 
     if ((flags & ~IBV_REREG_MR_FLAGS_SUPPORTED) || (flags == 0) ||
         mr_check(new_access, new_length) || mr_pin(new_addr, new_length, new_access) ||
-        ((flags & IBV_REREG_MR_CHANGE_PD) && (pd == NULL))) {
+        ((flags & IBV_REREG_MR_CHANGE_PD) && (pd == NULL)) ||
+        sh_pages_hold(new_addr, new_length, &pages)) {
         errno = EINVAL;
         return IBV_REREG_MR_ERR_INPUT;
     }
@@ -265,6 +274,8 @@ SH_EXPORT int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void
         __atomic_fetch_add(&((sh_pd_t *)(void *)pd)->users, 1, __ATOMIC_RELAXED);
         mr->pd = pd;
     }
+    old_pages   = own->pages;
+    own->pages  = pages;
     mr->addr    = new_addr;
     mr->length  = new_length;
     own->access = new_access;
@@ -273,7 +284,16 @@ SH_EXPORT int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void
     mr->rkey  = mr->lkey;
     own->dead = 0;
     pthread_mutex_unlock(&sh_mr_lock);
+    sh_pages_release(old_pages, 1);
     return 0;
+}
+
+/* Where an access goes to. */
+static void *mr_memory(const sh_mr_t *mr, uint64_t address, uint64_t length)
+{
+    char *memory = (char *)mr->super.addr + (address - mr->iova);
+
+    return (mr->pages == NULL) ? memory : sh_pages_check(mr->pages, memory, length);
 }
 
 static int mr_is_for(const sh_mr_t *mr, const struct ibv_pd *pd, uint32_t key,
@@ -297,9 +317,11 @@ sh_mr_t *sh_mr_get(const struct ibv_pd *pd, uint32_t key, uint64_t address,
         mr = NULL;
     } else {
         ++mr->users;
-        *local = (char *)mr->super.addr + (address - mr->iova);
     }
     pthread_mutex_unlock(&sh_mr_lock);
+    if (mr != NULL) {
+        *local = mr_memory(mr, address, length);
+    }
     return mr;
 }
 
@@ -307,7 +329,7 @@ void *sh_mr_again(const sh_mr_t *mr, const struct ibv_pd *pd, uint32_t key,
                   uint64_t address, uint64_t length, unsigned access)
 {
     return mr_is_for(mr, pd, key, address, length, access) ?
-                   (char *)mr->super.addr + (address - mr->iova) :
+                   mr_memory(mr, address, length) :
                    NULL;
 }
 

@@ -19,6 +19,7 @@
  * A QP's state is changed with sh_proc.lock and sq_lock held, and read with one of them.
  */
 #include "fabric.h"
+#include "pages.h"
 #include "settings.h"
 #include "wire.h"
 
@@ -81,6 +82,7 @@ typedef struct sh_mr {
     unsigned access;
     unsigned users; /* accesses going on; with sh_mr_lock */
     int dead;
+    sh_pages_t *pages; /* that it had when it was registered; NULL: nobody looks */
 } sh_mr_t;
 
 struct sh_qp;

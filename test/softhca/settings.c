@@ -309,6 +309,13 @@ void sh_settings_load(void)
         sh_settings.cut = text;
     }
 
+    text = getenv("SOFTHCA_PAGES");
+    if ((text != NULL) && !strcmp(text, "check")) {
+        sh_settings.check_pages = 1;
+    } else if ((text != NULL) && *text) {
+        settings_complain("SOFTHCA_PAGES", text);
+    }
+
     settings_list("SOFTHCA_LINK", settings_link_word);
     sh_settings.faults.ud_window     = 4;
     sh_settings.faults.ud_delay_ns   = 100000;

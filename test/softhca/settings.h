@@ -13,10 +13,11 @@
 typedef struct sh_settings {
     char fabric[32];
     unsigned num_devices;
-    unsigned mtu; /* bytes */
-    int ethernet; /* link layer */
-    int ipv4;     /* the address on it, else IPv6 */
-    int like_rxe; /* where that differs from adapters */
+    unsigned mtu;    /* bytes */
+    int ethernet;    /* link layer */
+    int ipv4;        /* the address on it, else IPv6 */
+    int like_rxe;    /* where that differs from adapters */
+    int check_pages; /* see pages.h */
     uint64_t max_reg;
     uint64_t seed;
     const char *counters;

@@ -52,7 +52,10 @@ extern "C" {
     X(mr_bytes, "bytes registered now") \
     X(sleeps, "times that the agent slept") \
     X(late_ns, "link model: nanoseconds that messages were late, in all") \
-    X(helps, "times that a polling thread did the agent's work")
+    X(helps, "times that a polling thread did the agent's work") \
+    X(page_checks, "accesses whose pages were compared with those at registration") \
+    X(page_stale, "accesses by registrations whose memory has other pages now") \
+    X(page_unknown, "memory regions whose pages cannot be held or compared")
 
 typedef struct softhca_counters {
 #define SOFTHCA_COUNTER_FIELD(_name, _text) uint64_t _name;
