@@ -228,6 +228,9 @@ static int requester_send(sh_qp_t *qp, sh_send_wqe_t *wqe, const sh_sge_t *list)
     if (wqe->flags & IBV_SEND_SOLICITED) {
         msg.flags |= SH_MSG_SOLICITED;
     }
+    if (requester_is_read(wqe)) {
+        msg.hop_limit = (uint8_t)(qp->sq.rd_atomics + 1);
+    }
     if (wqe->flags & IBV_SEND_INLINE) {
         msg.flags |= SH_MSG_INLINE;
         msg.size = sizeof(msg) + wqe->inline_size;

@@ -67,6 +67,20 @@ static int check_parse(sh_request_t *req)
     return ((total == msg->length) && (total <= SH_MAX_MSG_SIZE)) ? 0 : -1;
 }
 
+/* Whether the queue pair answers so many reads and atomics at a time. The requester has to know; an
+ * adapter that has answered some of them already may let one pass. rxe uses its places again, if it
+ * has any. @return 0, or 1 if the request was refused. */
+static int check_resources(sh_request_t *req)
+{
+    unsigned places = req->qp->attr.max_dest_rd_atomic;
+
+    if ((places > 0) && (sh_settings.like_rxe || (req->msg.hop_limit <= places))) {
+        return 0;
+    }
+    return sh_check_refuse(req, IBV_WC_REM_INV_REQ_ERR, IBV_WC_LOC_ACCESS_ERR,
+                           IBV_EVENT_QP_REQ_ERR);
+}
+
 /* Find the memory that the request names by its rkey.
  * @return 0, or 1 if the request was refused. */
 static int check_region(sh_request_t *req, unsigned access, uint64_t length)
@@ -166,7 +180,8 @@ static int check_write(sh_request_t *req)
 
 static int check_read(sh_request_t *req)
 {
-    if (check_region(req, IBV_ACCESS_REMOTE_READ, req->msg.length)) {
+    if (check_resources(req) ||
+        check_region(req, IBV_ACCESS_REMOTE_READ, req->msg.length)) {
         return 1;
     }
     req->reads = 1;
@@ -188,7 +203,8 @@ static int check_atomic(sh_request_t *req)
         return sh_check_refuse(req, IBV_WC_REM_INV_REQ_ERR, IBV_WC_LOC_ACCESS_ERR,
                                IBV_EVENT_QP_REQ_ERR);
     }
-    if (check_region(req, IBV_ACCESS_REMOTE_ATOMIC, sizeof(value))) {
+    if (check_resources(req) ||
+        check_region(req, IBV_ACCESS_REMOTE_ATOMIC, sizeof(value))) {
         return 1;
     }
     sh_fabric_atomic_lock();

@@ -21,7 +21,7 @@
 #endif
 
 #define SH_MAGIC      0x616368746673UL /* "sfthca" */
-#define SH_VERSION    5
+#define SH_VERSION    6
 #define SH_MAX_PROCS  256
 #define SH_MAX_QPS    16384 /* of a process */
 #define SH_RING_SIZE  (512 * 1024)
@@ -84,7 +84,7 @@ typedef struct sh_msg {
     uint32_t qkey; /* of a datagram; else see sh_inbox_t.wanted */
     uint16_t num_sge;
     uint8_t sl;
-    uint8_t hop_limit;
+    uint8_t hop_limit; /* of a datagram; of a read or an atomic: how many are under way with it */
     uint64_t length; /* of the data */
     uint64_t remote_address;
     uint64_t value; /* atomics: operand, and in the answer the old value */

@@ -151,7 +151,7 @@ void node::to_rtr(const node_address &peer)
         attr.path_mtu           = m_params.mtu;
         attr.dest_qp_num        = peer.qpn;
         attr.rq_psn             = peer.psn;
-        attr.max_dest_rd_atomic = 16;
+        attr.max_dest_rd_atomic = m_params.max_dest_rd_atomic;
         attr.min_rnr_timer      = m_params.min_rnr_timer;
         attr.ah_attr            = path_to(peer);
         mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
@@ -319,6 +319,25 @@ void connect(node &a, node &b)
 {
     a.connect(b.address());
     b.connect(a.address());
+}
+
+void fill(node &n, size_t offset, size_t length, int seed)
+{
+    for (size_t i = 0; i < length; ++i) {
+        *n.at(offset + i) =
+                static_cast<char>(i * 7 + i / 251 + static_cast<size_t>(seed));
+    }
+}
+
+bool filled(node &n, size_t offset, size_t length, int seed)
+{
+    for (size_t i = 0; i < length; ++i) {
+        if (*n.at(offset + i) !=
+            static_cast<char>(i * 7 + i / 251 + static_cast<size_t>(seed))) {
+            return false;
+        }
+    }
+    return true;
 }
 
 softhca_counters_t counters()

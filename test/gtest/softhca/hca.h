@@ -44,13 +44,14 @@ struct node_params {
                  IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
     int qp_access = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
                     IBV_ACCESS_REMOTE_ATOMIC;
-    uint8_t timeout       = 10; /* 4 ms */
-    uint8_t retry_cnt     = 2;
-    uint8_t rnr_retry     = 7;
-    uint8_t min_rnr_timer = 1;
-    uint8_t max_rd_atomic = 4;
-    uint8_t gid_index     = 0;
-    enum ibv_mtu mtu      = IBV_MTU_1024;
+    uint8_t timeout            = 10; /* 4 ms */
+    uint8_t retry_cnt          = 2;
+    uint8_t rnr_retry          = 7;
+    uint8_t min_rnr_timer      = 1;
+    uint8_t max_rd_atomic      = 4;
+    uint8_t max_dest_rd_atomic = 16;
+    uint8_t gid_index          = 0;
+    enum ibv_mtu mtu           = IBV_MTU_1024;
 };
 
 /* What another node has to know. Its LID is 0 on RoCE. */
@@ -124,6 +125,10 @@ private:
 };
 
 void connect(node &a, node &b);
+
+/* Bytes that depend on the seed, and whether they are there. */
+void fill(node &n, size_t offset, size_t length, int seed);
+bool filled(node &n, size_t offset, size_t length, int seed);
 
 /* Open the first device. */
 struct ibv_context *open_device();

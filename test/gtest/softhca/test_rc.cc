@@ -8,27 +8,7 @@
 #include <cstring>
 #include <numeric>
 
-class test_softhca_rc : public softhca_test {
-protected:
-    static void fill(node &n, size_t offset, size_t length, int seed)
-    {
-        for (size_t i = 0; i < length; ++i) {
-            *n.at(offset + i) =
-                    static_cast<char>(i * 7 + i / 251 + static_cast<size_t>(seed));
-        }
-    }
-
-    static bool filled(node &n, size_t offset, size_t length, int seed)
-    {
-        for (size_t i = 0; i < length; ++i) {
-            if (*n.at(offset + i) !=
-                static_cast<char>(i * 7 + i / 251 + static_cast<size_t>(seed))) {
-                return false;
-            }
-        }
-        return true;
-    }
-};
+class test_softhca_rc : public softhca_test {};
 
 TEST_F(test_softhca_rc, send_and_receive)
 {
