@@ -115,7 +115,7 @@ tsan) steps=(gtest_unit gtest_ucp_recv_init gtest_ucp_memory) ;;
 esac
 steps=(deps configure build tests "${steps[@]}" leftovers)
 declare -A limit=([deps]=900 [configure]=300 [build]=600 [tests]=1200 [layout]=120
-    [symbols]=60 [inert]=300 [switch]=300 [report]=300 [peer_memory]=300 [sender_mask]=300
+    [symbols]=60 [inert]=300 [switch]=300 [report]=300 [peer_memory]=900 [sender_mask]=300
     [model]=300
     [gtest_unit]=660 [gtest_rc]=660 [gtest_rc_rxe]=660 [gtest_ucp_stock]=660
     [gtest_ucp_recv_init]=660 [gtest_ucp_rc_rtr]=660 [gtest_ucp_rc_rtr_faults]=660
