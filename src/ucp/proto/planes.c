@@ -167,8 +167,9 @@ static int planes_connect_local(ri_worker_t *worker, ri_peer_t *peer,
     return 1;
 }
 
-/* No way leads to the peer, but who it is tells when it has ended: by now, perhaps. Both
- * addresses of this host begin with that. @return Whether it runs. */
+/* No way leads to the peer, but who it is tells when it has ended: by now, perhaps. So the number
+ * of a process of another host must not be looked for here. Both addresses of this host begin
+ * with that. @return Whether it runs. */
 static int planes_note_process(ri_worker_t *worker, ri_peer_t *peer,
                                const ri_wire_msg_t *msg)
 {

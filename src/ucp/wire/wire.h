@@ -349,7 +349,7 @@ typedef struct ri_wire_hello {
     uint8_t flags;     /* 0 */
     uint16_t reserved; /* 0 */
     uint64_t uid;      /* of the sending worker */
-    uint64_t host;     /* equal where /proc/<pid> means the same process; 0: no rings */
+    uint64_t host;     /* ri_host_id(): whether /proc/<pid> may mean the same; 0: no rings */
     uint32_t conn_id;  /* of the sending conn, for what is addressed to it */
     uint32_t serial;   /* of the sending conn among all that its worker ever had; tells
                           conns apart that had the same id at different times */

@@ -330,7 +330,7 @@ static ucs_status_t cma_connect(ri_plane_t *super, const void *address, size_t l
         return UCS_ERR_UNREACHABLE;
     }
     memcpy(&remote, address, sizeof(remote));
-    if (remote.host != plane->address.host) {
+    if (!ri_host_may_reach(remote.host, plane->address.host)) {
         ri_debug("no direct copies with process %u: another host, pid namespace or user",
                  remote.pid);
         return UCS_ERR_UNREACHABLE;

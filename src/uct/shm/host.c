@@ -10,7 +10,14 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <unistd.h>
+
+/* Of an id: the kernel, the pid namespace and the user. The rest is the name. */
+#define HOST_KERNEL_BITS 40
+#define HOST_KERNEL_MASK ((1ul << HOST_KERNEL_BITS) - 1)
+
+#define HOST_HASH_START 0xcbf29ce484222325ul
 
 /* Read a file of /proc. @return Its length, at most @a max; 0 if that did not work. */
 static size_t host_read_file(const char *path, void *buffer, size_t max)
@@ -40,8 +47,10 @@ static uint64_t host_hash(uint64_t hash, const void *data, size_t length)
 
 uint64_t ri_host_id(void)
 {
-    uint64_t hash = 0xcbf29ce484222325ul;
-    uid_t user    = geteuid();
+    uint64_t hash       = HOST_HASH_START;
+    uint64_t name       = HOST_HASH_START;
+    uid_t user          = geteuid();
+    struct utsname host = {};
     char boot_id[64];
     struct stat st;
     size_t length;
@@ -54,7 +63,16 @@ uint64_t ri_host_id(void)
     hash = host_hash(hash, boot_id, length);
     hash = host_hash(hash, &st.st_ino, sizeof(st.st_ino));
     hash = host_hash(hash, &user, sizeof(user));
-    return hash | 1;
+    uname(&host);
+    name = host_hash(name, host.nodename, strlen(host.nodename));
+    /* The upper bits of such a hash depend on all, the lowest ones on few. */
+    return (hash >> (64 - HOST_KERNEL_BITS)) | 1 |
+           ((name ^ (name << 24)) & ~HOST_KERNEL_MASK);
+}
+
+int ri_host_may_reach(uint64_t a, uint64_t b)
+{
+    return (a != 0) && (b != 0) && (((a ^ b) & HOST_KERNEL_MASK) == 0);
 }
 
 /* What /proc says of a process. */

@@ -11,12 +11,21 @@
 #include <stdint.h>
 
 /**
- * A hash of what processes have in common that can open each other's /proc/<pid>: the
- * kernel since it was booted, the pid namespace and the effective user.
+ * Where this process runs. The lower 40 bits are a hash of what processes have in common that
+ * can open each other's /proc/<pid>: the kernel since it was booted, the pid namespace and the
+ * effective user. The others are a hash of the host's name: machines that were made of one memory
+ * image have the same kernel in that sense, but not the same processes. Names alone do not tell,
+ * as containers that share their processes may differ in it.
  *
  * @return 0 where /proc cannot be read.
  */
 uint64_t ri_host_id(void);
+
+/**
+ * Whether a process number of host @a a may mean the same at host @a b: to be proved by looking at
+ * something that only this process has. Without a proof it does only if both are equal.
+ */
+int ri_host_may_reach(uint64_t a, uint64_t b);
 
 /**
  * When a process was started, in clock ticks since the kernel was. No two processes have

@@ -5,7 +5,9 @@
 #include "ri_cpp.h"
 
 #include <fstream>
+#include <functional>
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <signal.h>
 #include <string>
 #include <sys/prctl.h>
@@ -40,6 +42,79 @@ TEST(test_host, id_of_another_user)
     int status = -1;
     waitpid(child, &status, 0);
     EXPECT_EQ(0, status);
+}
+
+/* What @a tell says, 8 bytes, in a child that has changed what it shares with others. */
+uint64_t told_by_child(const std::function<bool()> &change,
+                       const std::function<uint64_t()> &tell)
+{
+    uint64_t value = 0;
+    int fds[2];
+
+    if (pipe(fds) != 0) {
+        return 0;
+    }
+    pid_t child = fork();
+    if (child == 0) {
+        value = change() ? tell() : 0;
+        _exit(write(fds[1], &value, sizeof(value)) != sizeof(value));
+    }
+    close(fds[1]);
+    if (read(fds[0], &value, sizeof(value)) != sizeof(value)) {
+        value = 0;
+    }
+    close(fds[0]);
+    waitpid(child, nullptr, 0);
+    return value;
+}
+
+bool have_other_name()
+{
+    return (unshare(CLONE_NEWUTS) == 0) && (sethostname("another", 7) == 0);
+}
+
+/* Containers that share their processes, and machines that were made of one memory image */
+TEST(test_host, id_with_another_name)
+{
+    uint64_t own   = ri_host_id();
+    uint64_t other = told_by_child(have_other_name, ri_host_id);
+
+    if (other == 0) {
+        GTEST_SKIP() << "no namespace for host names";
+    }
+    EXPECT_NE(own, other);
+    EXPECT_TRUE(ri_host_may_reach(own, other));
+    EXPECT_TRUE(ri_host_may_reach(other, own));
+}
+
+TEST(test_host, id_may_reach)
+{
+    uint64_t own = ri_host_id();
+
+    EXPECT_TRUE(ri_host_may_reach(own, own));
+    EXPECT_FALSE(ri_host_may_reach(0, 0));
+    EXPECT_FALSE(ri_host_may_reach(own, 0));
+    EXPECT_FALSE(ri_host_may_reach(0, own));
+    for (int bit = 0; bit < 40; ++bit) {
+        EXPECT_FALSE(ri_host_may_reach(own, own ^ (1ul << bit))) << bit;
+    }
+    for (int bit = 40; bit < 64; ++bit) {
+        EXPECT_TRUE(ri_host_may_reach(own, own ^ (1ul << bit))) << bit;
+    }
+}
+
+TEST(test_host, id_in_another_pid_namespace)
+{
+    uint64_t own   = ri_host_id();
+    uint64_t other = 0;
+
+    /* A child of it is the first that is in it. */
+    other = told_by_child([] { return unshare(CLONE_NEWPID) == 0; },
+                          [] { return told_by_child([] { return true; }, ri_host_id); });
+    if (other == 0) {
+        GTEST_SKIP() << "no namespace for processes";
+    }
+    EXPECT_FALSE(ri_host_may_reach(own, other));
 }
 
 TEST(test_host, process_start)

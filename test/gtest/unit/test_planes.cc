@@ -404,9 +404,15 @@ TEST_F(test_planes_early, process_that_is_none)
         EXPECT_EQ(0u, stream->peer->process.host);
         EXPECT_FALSE(ri_planes_is_gone(stream->peer));
     }
-    /* One that has ended meanwhile is remembered: it is waited for in vain. */
+    /* One that has ended meanwhile is remembered: it is waited for in vain. But not of a host with
+     * another name, where it runs. */
     ri_host_process_t ended = own;
     ended.start ^= 1;
+    ended.host ^= 1ul << 63;
+    EXPECT_EQ(0u, ask(ended, sizeof(ended)).value);
+    EXPECT_FALSE(ri_planes_is_gone(stream->peer));
+    EXPECT_EQ(0u, stream->peer->process.host);
+    ended.host = own.host;
     EXPECT_EQ(0u, ask(ended, sizeof(ended)).value);
     EXPECT_TRUE(ri_planes_is_gone(stream->peer));
     EXPECT_EQ(0u, ask(own, sizeof(own) - 1).value);
