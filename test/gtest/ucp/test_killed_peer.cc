@@ -10,7 +10,6 @@
 #include "kill_point.h"
 #include "killed_scenarios.h"
 
-#include <dlfcn.h>
 #include <dirent.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -331,11 +330,9 @@ class test_killed_peer : public ::testing::TestWithParam<killed_case> {
 protected:
     void SetUp() override
     {
-        const char *scheme  = getenv("UCX_RNDV_SCHEME");
         const char *preload = getenv("LD_PRELOAD");
 
-        if ((dlsym(RTLD_DEFAULT, "ucxri_worker_counters") == nullptr) ||
-            (scheme == nullptr) || strcmp(scheme, "recv_init")) {
+        if (is_stock()) {
             GTEST_SKIP() << "of the library only: stock does not notice deaths";
         }
         if ((preload != nullptr) && (strstr(preload, "memory_kinds") != nullptr)) {

@@ -343,6 +343,9 @@ TEST_P(test_tag_dt, generic_probed_message)
 /* An error of the unpack routine becomes the status of the receive. */
 TEST_P(test_tag_dt, unpack_error)
 {
+    if (is_stock() && ucx_at_least(1, 16)) {
+        GTEST_SKIP() << "UCX 1.18 ends the process in an assertion then";
+    }
     for (size_t size : ALL_SIZES) {
         for (bool late : {false, true}) {
             if (size == 0) {

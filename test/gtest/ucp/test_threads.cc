@@ -5,6 +5,7 @@
 #include "ucp_test.h"
 
 #include <atomic>
+#include <future>
 #include <mutex>
 #include <thread>
 
@@ -456,13 +457,16 @@ INSTANTIATE_TRANSPORTS(test_threads);
 /* The self transport does not connect two workers. */
 class test_threads_remote : public test_threads {};
 
-/* Two SINGLE workers that talk to each other, each in its own thread. */
+/* Two SINGLE workers that talk to each other, each in the thread that made it. */
 TEST_P(test_threads_remote, single_worker_per_thread)
 {
-    make_pair();
+    std::promise<std::string> addresses[2];
+    std::atomic<int> done{0};
+
     run_threads(2, [&](int t) {
-        entity &me  = t ? b() : a();
-        ucp_ep_h ep = t ? ba() : ab();
+        entity me(GetParam(), {});
+        addresses[t].set_value(me.address());
+        ucp_ep_h ep = me.connect(addresses[!t].get_future().get());
         auto poll   = [&] { return me.progress(); };
 
         for (int i = 0; i < 2000; ++i) {
@@ -474,6 +478,21 @@ TEST_P(test_threads_remote, single_worker_per_thread)
             wait_done(*s, poll);
             ASSERT_TRUE(in == out) << "thread " << t << " round " << i;
         }
+
+        /* Neither goes while the other one needs it to get through. */
+        ++done;
+        EXPECT_TRUE(poll_until([&] { return done == 2; }, poll));
+        ucs_status_ptr_t closing = me.close_nbx(ep);
+        auto closed              = [&] {
+            return !UCS_PTR_IS_PTR(closing) ||
+                   (ucp_request_check_status(closing) != UCS_INPROGRESS);
+        };
+        EXPECT_TRUE(poll_until(closed, poll));
+        if (UCS_PTR_IS_PTR(closing)) {
+            ucp_request_free(closing);
+        }
+        ++done;
+        EXPECT_TRUE(poll_until([&] { return done == 4; }, poll));
     });
 }
 

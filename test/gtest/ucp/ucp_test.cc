@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <dlfcn.h>
 #include <sched.h>
 
 namespace ucp_test {
@@ -40,6 +41,22 @@ void check_status(ucs_status_t status, const char *what)
     if (status != UCS_OK) {
         throw failure(std::string(what) + ": " + ucs_status_string(status));
     }
+}
+
+bool ucx_at_least(unsigned major, unsigned minor)
+{
+    unsigned is_major, is_minor, is_release;
+
+    ucp_get_version(&is_major, &is_minor, &is_release);
+    return (is_major > major) || ((is_major == major) && (is_minor >= minor));
+}
+
+bool is_stock()
+{
+    const char *scheme = getenv("UCX_RNDV_SCHEME");
+
+    return (dlsym(RTLD_DEFAULT, "ucxri_worker_counters") == nullptr) ||
+           (scheme == nullptr) || (strcmp(scheme, "recv_init") != 0);
 }
 
 bool poll_until(const std::function<bool()> &condition,

@@ -69,6 +69,12 @@ public:
 
 void check_status(ucs_status_t status, const char *what);
 
+/* Whether UCX is of this version or a later one. */
+bool ucx_at_least(unsigned major, unsigned minor);
+
+/* Whether nothing is between the test and UCX: the library is not there, or not switched on. */
+bool is_stock();
+
 /* Calls `progress` until `condition` holds; false when the deadline passes. */
 bool poll_until(const std::function<bool()> &condition,
                 const std::function<unsigned()> &progress,
