@@ -481,7 +481,7 @@ TEST_P(test_threads_remote, single_worker_per_thread)
 
         /* Neither goes while the other one needs it to get through. */
         ++done;
-        EXPECT_TRUE(poll_until([&] { return done == 2; }, poll));
+        EXPECT_TRUE(poll_until([&] { return done >= 2; }, poll));
         ucs_status_ptr_t closing = me.close_nbx(ep);
         auto closed              = [&] {
             return !UCS_PTR_IS_PTR(closing) ||
@@ -492,7 +492,7 @@ TEST_P(test_threads_remote, single_worker_per_thread)
             ucp_request_free(closing);
         }
         ++done;
-        EXPECT_TRUE(poll_until([&] { return done == 4; }, poll));
+        EXPECT_TRUE(poll_until([&] { return done >= 4; }, poll));
     });
 }
 
