@@ -9,7 +9,7 @@
 #
 # Usage: test/distro/run.sh RELEASE [options]
 #   RELEASE           its code name: trixie (Debian 13), bookworm (Debian 12)
-#   --short           what contrib/check.sh runs (default): builds all, API tests and MPI programs
+#   --short           a selection (default): builds all, API tests and MPI programs
 #   --full            all of contrib/check.sh: as long as it takes here, and more packages
 #   --only LIST       these steps of contrib/check.sh
 #   --run COMMAND     this command of the shell instead, in the copy of the sources
