@@ -111,12 +111,13 @@ skip_all()
 }
 
 # need_softhca: skips the script without the software HCA, whose library is in $hca then; it has a
-# fabric of its own, which is removed at the end
+# fabric of its own, which is removed at the end. With "check" it judges registrations by their pages,
+# unless SOFTHCA_PAGES is set, as to nothing; without, if that is set to check
 need_softhca()
 {
     hca=$abs_builddir/bin/libsofthca.so
     [ -f "$hca" ] || skip_all "no software HCA (install the Debian package libibverbs-dev)"
-    export SOFTHCA_FABRIC=check$$
+    export SOFTHCA_FABRIC=check$$ SOFTHCA_PAGES=${SOFTHCA_PAGES-${1-}}
     trap 'rm -f "/dev/shm/softhca.$SOFTHCA_FABRIC".*' EXIT
 }
 
@@ -126,6 +127,12 @@ run_limited()
     local limit=$1
     shift
     timeout -k 10 "$limit" "$@"
+}
+
+# fresh_pages FILE: fails if the software HCA has reported a stale registration in a program's output
+fresh_pages()
+{
+    ! grep -q 'softhca: stale registration' "$1"
 }
 
 # launch_mpi MPI RANKS VARIABLE=VALUE... -- COMMAND...: a job, with these settings for its ranks
@@ -196,7 +203,8 @@ counters_used()
 }
 
 # run_gtest SECONDS PROGRAM [NAME=VALUE...] [--gtest options]: one TAP line for each gtest
-# test; a crash, a hang or a sanitizer's report at exit fails as well. With WAYS set to columns of
+# test; a crash, a hang or a sanitizer's report at exit fails as well, and so does a test in whose
+# output the software HCA reports a stale registration. With WAYS set to columns of
 # the report's ucxri:sent, messages must have gone by each of these, if all tests have passed; with
 # COUNTERS set to names of counters, these must be above 0.
 run_gtest()
@@ -235,6 +243,11 @@ run_gtest()
     } | tee "$TMP/gtest.log" | awk '
         function result(ok, name, note) {
             ++count
+            if (stale) {
+                ok = 0
+                note = " (stale registration)"
+                stale = 0
+            }
             if (!ok) {
                 ++failed
             }
@@ -249,6 +262,8 @@ run_gtest()
             lines = 0
         }
         /^\[==========\] Running / { planned = $3 }
+        /softhca: stale registration/ { stale = 1 }
+        /^softhca: pages are not compared: / { blind = substr($0, 34) }
         /\[ RUN      \] / {
             sub(/.*\[ RUN      \] /, "")
             name_now = $0
@@ -285,6 +300,12 @@ run_gtest()
                     exit 0
                 }
                 result(0, "the program ran no test", "")
+            }
+            if (stale) {
+                result(0, "after the tests", "")
+            }
+            if (blind != "") {
+                result(1, "registrations are judged", " # SKIP " blind)
             }
             print "1.." count
             exit failed != 0

@@ -25,10 +25,11 @@ run_one()
     local mpi=$1 ways=$2 ranks=$3 program=$4
     shift 4
     launch_mpi "$mpi" "$ranks" LD_PRELOAD="$LIB:$hca" SOFTHCA_FABRIC="$SOFTHCA_FABRIC" \
-        UCX_RNDV_SCHEME=recv_init UCX_TLS=posix,sysv,self UCXRI_CMA=n UCXRI_RING_PEERS=0 \
+        SOFTHCA_PAGES="$SOFTHCA_PAGES" UCX_RNDV_SCHEME=recv_init UCX_TLS=posix,sysv,self \
+        UCXRI_CMA=n UCXRI_RING_PEERS=0 \
         UCXRI_IB_DEVICES=softhca0 UCXRI_IB_TRANSPORT="$transport" UCXRI_RTR=y UCXRI_REPORT=y \
         -- "bin/$mpi/$program" "$@" </dev/null >"$TMP/log" 2>&1 &&
-        grep -q "^PASS $program " "$TMP/log" &&
+        grep -q "^PASS $program " "$TMP/log" && fresh_pages "$TMP/log" &&
         used "$ways" >>"$TMP/log"
 }
 
