@@ -124,7 +124,7 @@ declare -A limit=([deps]=900 [configure]=300 [build]=600 [tests]=1200 [layout]=1
     [gtest_ucp_overtake]=360 [gtest_ucp_cut]=400 [gtest_ucp_ud]=660 [gtest_ucp_ud_faults]=660
     [gtest_ucp_ud_rtr]=660 [gtest_ucp_ud_rtr_faults]=660 [gtest_ucp_ud_rxe]=660
     [gtest_ucp_ud_moves]=660 [gtest_ucp_ud_sizes]=660 [perftest]=1200 [mixed_job]=300 [perf_tool]=600 [compare]=900
-    [figures]=900 [mutate]=300 [softhca]=900 [stale]=300 [vm]=1200 [mpi]=1200 [mpi_rc]=900 [mpi_ud]=900
+    [figures]=900 [mutate]=300 [softhca]=900 [stale]=300 [vm]=1200 [vm_pair]=900 [mpi]=1200 [mpi_rc]=900 [mpi_ud]=900
     [mpi_auto]=900 [mixed_settings]=900 [fuzz]=300 [leftovers]=60)
 if [ -n "$only" ]; then
     for step in ${only//,/ }; do

@@ -10,6 +10,7 @@
 set -u
 cd /vm || exit 99
 . ./cases.sh
+. ./pair_cases.sh
 
 if [ "${1-}" = --case ]; then
     eval "$2"
@@ -35,25 +36,37 @@ show()
 verbose=no
 set=short
 only=.
+list=cases_of
 for word in $(cat /proc/cmdline); do
     case $word in
     vm.set=*) set=${word#*=} ;;
     vm.only=*) only=${word#*=} ;;
     vm.verbose) verbose=yes ;;
+    vm.host=*) list=pair_cases_of ;;
     esac
 done
+
+# In one of two machines: once the other one is there
+if [ $list = pair_cases_of ] && ! pair_wait; then
+    echo "@broken beta does not answer"
+    exit 1
+fi
 
 while read -r name limit command; do
     [[ $name =~ $only ]] || continue
     echo "@begin $name"
     read -r began _ </proc/uptime
-    timeout -k 5 "$limit" bash /vm/guest.sh --case "$command" >/tmp/log 2>&1 </dev/null
+    PAIR_CASE=y timeout -k 5 "$limit" bash /vm/guest.sh --case "$command" >/tmp/log 2>&1 </dev/null
     status=$?
     read -r ended _ </proc/uptime
     show /tmp/log $status
     echo "@end $name $status $((${ended%.*} - ${began%.*}))"
-    rm -rf /dev/shm/*
-    tc qdisc del dev v0 root 2>/dev/null
-    tc qdisc del dev v1 root 2>/dev/null
-done < <(cases_of "$set")
+    if [ $list = pair_cases_of ]; then
+        pair_clean
+    else
+        rm -rf /dev/shm/*
+        tc qdisc del dev v0 root 2>/dev/null
+        tc qdisc del dev v1 root 2>/dev/null
+    fi
+done < <($list "$set")
 echo "@done"

@@ -12,9 +12,10 @@ IMAGE_OPTIONAL=(ibv_devinfo ibv_rc_pingpong ibv_ud_pingpong ibv_srq_pingpong ucx
 IMAGE_PLUGINS=(libibverbs/librxe-rdmav*.so ucx/libuct_*.so* openmpi/lib/openmpi*/*.so
     'pmix*/lib/pmix/*.so' coreutils/libstdbuf.so)
 IMAGE_DATA=(/etc/libibverbs.d/rxe.driver /etc/openmpi /usr/share/openmpi)
-# All that the tests need of a build directory
-IMAGE_BUILT=(src/.libs/libucxri.so test/gtest/gtest_unit test/gtest/gtest_ucp
-    test/gtest/gtest_softhca test/bin/mpich test/bin/openmpi)
+# All that the tests need of a build directory, those on two machines, and the others besides
+IMAGE_BUILT_PAIR=(src/.libs/libucxri.so test/bin/mpich test/bin/openmpi)
+IMAGE_BUILT=("${IMAGE_BUILT_PAIR[@]}" test/gtest/gtest_unit test/gtest/gtest_ucp
+    test/gtest/gtest_softhca)
 
 # image_links ROOT: as in the system itself, /lib and its like are in /usr
 image_links()
@@ -65,10 +66,11 @@ image_libraries()
         sort -u)
 }
 
-# image_fill ROOT BUILD_DIR SOURCE_DIR KERNEL
+# image_fill ROOT BUILD_DIR SOURCE_DIR KERNEL BUILT...: BUILT is what is needed of BUILD_DIR
 image_fill()
 {
     local root=$1 build=$2 source=$3 kernel=$4 name path libdir
+    local -a built=("${@:5}")
     local -a files=() plugins=()
     for name in "${IMAGE_COMMANDS[@]}"; do
         path=$(command -v "$name") || {
@@ -93,10 +95,10 @@ image_fill()
     for path in "${IMAGE_DATA[@]}"; do
         [ ! -e "$path" ] || image_add "$root" "$path"
     done
-    for name in "${IMAGE_BUILT[@]}"; do
+    for name in "${built[@]}"; do
         [ ! -e "$build/$name" ] || files+=("$build/$name")
     done
-    for name in "${IMAGE_BUILT[@]}"; do
+    for name in "${built[@]}"; do
         path=$build/$name
         [ -e "$path" ] || continue
         # The tests are under /vm, whatever the build directory is called
@@ -107,12 +109,12 @@ image_fill()
     image_libraries "$root" "${files[@]}"
     # They are large, and nobody looks into them here
     find "$root/vm" -type f -perm -100 -exec strip --strip-debug {} + 2>/dev/null
-    cp "$source"/{cases,guest}.sh "$root/vm/"
+    cp "$source"/{cases,guest,pair_cases,pair_init,pair_clean,agent,rank}.sh "$root/vm/"
     cp -r "$kernel/modules" "$root/vm/"
     cp "$source/init.sh" "$root/init"
     chmod +x "$root/init"
     echo 'root:x:0:0:root:/root:/bin/bash' >"$root/etc/passwd"
-    echo '127.0.0.1 localhost vm' >"$root/etc/hosts"
+    printf '%s\n' '127.0.0.1 localhost vm' '10.1.0.1 alpha' '10.1.0.2 beta' >"$root/etc/hosts"
 }
 
 # image_pack ROOT FILE: everything belongs to root in the guest

@@ -3,7 +3,8 @@
 #
 # The first process of the virtual machine: makes a Linux of it with the RDMA devices rxe0
 # and rxe1, runs the cases, and turns it off. The kernel talks on the first serial line, the
-# tests on the second one. Not busybox's shell: it takes its own, lesser ip.
+# tests on the second one. Not busybox's shell: it takes its own, lesser ip. One of two machines
+# (vm.host) has rxe0 on its link to the other one (pair_init.sh).
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 export HOME=/root LANG=C LC_ALL=C TMPDIR=/tmp
 
@@ -29,11 +30,20 @@ off()
     poweroff -f
 }
 
-hostname vm
 while read -r module; do
     insmod "/vm/modules/$module" || off "insmod $module"
 done </vm/modules/load
 
+host=$(sed -n 's/.*vm\.host=\([^ ]*\).*/\1/p' /proc/cmdline)
+if [ -n "$host" ]; then
+    . /vm/pair_init.sh
+    pair_init "$host" "$(sed -n 's/.*vm\.mtu=\([^ ]*\).*/\1/p' /proc/cmdline)"
+    cd /vm || off "no tests"
+    bash ./guest.sh
+    off
+fi
+
+hostname vm
 # Traffic within one rxe device goes through the kernel only, but it needs a network device
 # with room for the largest packets. That between two of them, on both ends of a veth, goes
 # through it, and through what tc puts there. Both ends are in the same namespace: rxe does not

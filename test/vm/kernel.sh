@@ -10,7 +10,7 @@
 # The cloud kernels have no rdma_rxe, so it is the ordinary one
 KERNEL_PACKAGE=linux-image-amd64
 # rxe wants crc32 of the kernel's crypto layer and asks for it by name only
-KERNEL_MODULES=(crc32_generic veth rdma_rxe ib_uverbs rdma_ucm sch_netem)
+KERNEL_MODULES=(crc32_generic veth rdma_rxe ib_uverbs rdma_ucm sch_netem virtio_net virtio_pci)
 
 # kernel_package: the name of the package with the kernel itself
 kernel_package()

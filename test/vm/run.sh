@@ -8,15 +8,17 @@
 # Usage: test/vm/run.sh [options]
 #   --short           what contrib/check.sh runs, at most 8 minutes (default)
 #   --full            all cases: some 40 minutes
+#   --pair            the cases on two machines that are joined by a link: all protocols
+#                     with --full
 #   --only REGEX      only cases whose name matches
 #   --list            print the cases and their commands, start nothing
 #   --build-dir DIR   a build directory after "make check-build" (the current directory, or
 #                     the one above it)
 #   --kernel DIR      where the kernel is, or is put: the package is fetched by apt-get
 #                     download once (DIR of the build directory: test/vm/kernel)
-#   --limit SECONDS   for all of it, but for fetching the kernel (480, with --full 7200); what
-#                     has not been run by then has failed
-#   --memory MB       of the machine (2048)
+#   --limit SECONDS   for all of it, but for fetching the kernel (480, with --pair 600, with --full
+#                     7200); what has not been run by then has failed
+#   --memory MB       of the machine (2048), or of each of two (768)
 #   --keep            keep the working directory with the console's log and the image
 #   --verbose         print what the cases print, also if they pass
 #   -h, --help        this text
@@ -32,17 +34,22 @@ source_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd) || exit 1
 . "$source_dir/cases.sh"
 . "$source_dir/kernel.sh"
 . "$source_dir/image.sh"
+. "$source_dir/pair_cases.sh"
+. "$source_dir/pair.sh"
 
 set=short
+list=cases_of
 only=.
 build_dir=
 kernel=
 limit=
-memory=2048
+memory=
 keep=no
 verbose=
 work=
 qemu=
+server=
+action=run
 
 die()
 {
@@ -63,6 +70,10 @@ cleanup()
         wait "$qemu" 2>/dev/null
     fi
     if [ -n "$work" ]; then
+        # Who serves them starts them, too
+        [ -z "$server" ] || kill "$server" 2>/dev/null
+        pair_end beta
+        pair_end alpha
         if [ $keep = yes ]; then
             echo "kept: $work"
         else
@@ -80,14 +91,12 @@ while [ $# -gt 0 ]; do
     case $1 in
     --short) set=short ;;
     --full) set=full ;;
+    --pair) list=pair_cases_of ;;
     --only)
         only=$2
         shift
         ;;
-    --list)
-        cases_of $set
-        exit 0
-        ;;
+    --list) action=list ;;
     --build-dir)
         build_dir=$2
         shift
@@ -115,11 +124,22 @@ while [ $# -gt 0 ]; do
     shift
 done
 [[ $only != *[[:space:]]* ]] || die "--only: no blanks"
-if [ -z "$limit" ]; then
-    limit=480
-    [ $set = short ] || limit=7200
+if [ $action = list ]; then
+    $list $set
+    exit 0
 fi
-cases_of $set | awk -v only="$only" '$1 ~ only { ++n } END { exit !n }' ||
+built=("${IMAGE_BUILT[@]}")
+default_limit=480
+default_memory=2048
+if [ $list = pair_cases_of ]; then
+    built=("${IMAGE_BUILT_PAIR[@]}")
+    default_limit=600
+    default_memory=768
+fi
+[ $set = short ] || default_limit=7200
+limit=${limit:-$default_limit}
+memory=${memory:-$default_memory}
+$list $set | awk -v only="$only" '$1 ~ only { ++n } END { exit !n }' ||
     die "no case has a name like '$only'"
 
 if [ -z "$build_dir" ]; then
@@ -145,22 +165,36 @@ trap cleanup EXIT
 trap 'exit 130' INT TERM
 work=$(mktemp -d "${TMPDIR:-/tmp}/ucxri-vm.XXXXXX") || exit 1
 mkdir "$work/root"
-image_fill "$work/root" "$build_dir" "$source_dir" "$kernel" || cannot "no image"
+image_fill "$work/root" "$build_dir" "$source_dir" "$kernel" "${built[@]}" || cannot "no image"
 image_pack "$work/root" "$work/image" || die "cannot write the image"
 rm -rf "$work/root"
-: >"$work/results"
 
-timeout -k 5 $((limit > SECONDS ? limit - SECONDS : 1)) qemu-system-x86_64 -nodefaults -no-user-config -no-reboot \
-    -display none -machine pc,usb=off -accel tcg,thread=multi -cpu max -smp 2 \
-    -m "$memory" -kernel "$kernel/vmlinuz" -initrd "$work/image" \
-    -append "console=ttyS0 quiet panic=-1 mitigations=off random.trust_cpu=on vm.set=$set vm.only=$only $verbose" \
-    -serial "file:$work/console" -serial "file:$work/results" </dev/null >"$work/qemu" 2>&1 &
-qemu=$!
+# machine_boot CONSOLE RESULTS APPEND OPTIONS...: becomes qemu, to the end of the machine
+machine_boot()
+{
+    : >"$2"
+    exec timeout -k 5 $((limit > SECONDS ? limit - SECONDS : 1)) qemu-system-x86_64 -nodefaults -no-user-config \
+        -no-reboot -display none -machine pc,usb=off -accel tcg,thread=multi -cpu max -smp 2 \
+        -m "$memory" -kernel "$kernel/vmlinuz" -initrd "$work/image" \
+        -append "console=ttyS0 quiet panic=-1 no_timer_check mitigations=off random.trust_cpu=on vm.set=$set vm.only=$only $verbose $3" \
+        -serial "file:$1" -serial "file:$2" "${@:4}" </dev/null >"$1.qemu" 2>&1
+}
+
+if [ $list = pair_cases_of ]; then
+    results=$work/alpha.results
+    pair_start
+    server=$!
+    qemu=$(cat "$work/alpha.pid")
+else
+    results=$work/results
+    machine_boot "$work/console" "$results" "" &
+    qemu=$!
+fi
 
 # report: turns what the guest says into lines
 report()
 {
-    awk -v names="$(cases_of $set | awk -v only="$only" '$1 ~ only { print $1 }')" \
+    awk -v names="$($list $set | awk -v only="$only" '$1 ~ only { print $1 }')" \
         -v verbose="$verbose" -v clock="date +%s" -v limit="$limit" -v began="$began" '
         function result(word, text) {
             print word " " text
@@ -187,6 +221,7 @@ report()
             next
         }
         /^@done/ { done = 1; next }
+        /^@ask / { next }
         /^@broken / { sub(/^@broken /, ""); broken = $0; next }
         name != "" {
             text[++lines] = $0
@@ -212,13 +247,13 @@ report()
 }
 
 # In the background: a signal is to end this script at once
-tail -n +1 -s 0.2 -f --pid=$qemu "$work/results" | report &
+tail -n +1 -s 0.2 -f --pid=$qemu "$results" | report &
 wait $!
 status=$?
 wait $qemu
 qemu=
-if ! grep -q '^@done' "$work/results"; then
+if ! grep -q '^@done' "$results"; then
     echo "qemu and the kernel:"
-    tail -n 15 "$work/qemu" "$work/console" | cut -c 1-200 | sed 's/^/    /'
+    tail -n 15 "$work"/*console.qemu "$work"/*console | cut -c 1-200 | sed 's/^/    /'
 fi
 exit "$status"

@@ -1,0 +1,313 @@
+# Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
+#
+# What is run on two machines, alpha and beta, and how. Sourced in alpha behind cases.sh, and by
+# run.sh for --list.
+
+# pair_cases_of short|full: as cases_of
+pair_cases_of()
+{
+    sed -n "s/^short  *//p$([ "$1" = short ] || echo '; s/^full  *//p')" <<'END'
+short rc_mpich              120 pair 'qp_created rx_read_bytes|tx_written_bytes' mpich 2 two_hosts
+short ud_openmpi            120 pair 'ud_received' openmpi 2 two_hosts $BY_UD
+short cut_mpich             120 pair_cut beta 5 'qp_created' mpich 2 two_hosts --rounds 2
+short without_mpich         120 pair_without beta mpich 2 two_hosts
+full  rc_get_mpich           300 pair 'tx_rndv rx_read_bytes' mpich 2 two_hosts UCXRI_RTR=n UCXRI_HYBRID_THRESH=0
+full  rc_hybrid_mpich        300 pair 'tx_hybrid rx_read_bytes' mpich 2 two_hosts UCXRI_RTR=n
+full  rc_early_mpich         300 pair 'rtr_used tx_recv_rndv tx_written_bytes' mpich 2 two_hosts --rounds 12 UCXRI_RTR=y
+full  rc_put_mpich           300 pair 'tx_put tx_written_bytes' mpich 2 two_hosts UCXRI_RTR=n UCXRI_SENDER_SCHEME=put UCXRI_HYBRID_THRESH=0
+full  rc_channel_mpich       300 pair 'tx_eager_rdma' mpich 2 order --iters 3 "${BY_CHANNEL[@]}"
+full  rc_ipv4_mpich          300 pair 'qp_created rx_read_bytes|tx_written_bytes' mpich 2 two_hosts UCXRI_IB_GID_INDEX=1
+full  rc_four_mpich          400 pair 'qp_created rings_offered rx_read_bytes|tx_written_bytes' mpich 4 two_hosts
+full  ud_get_mpich           300 pair 'tx_ud ud_received' mpich 2 two_hosts UCXRI_RTR=n $BY_UD
+full  ud_early_mpich         300 pair 'rtr_used tx_recv_rndv ud_received' mpich 2 two_hosts --rounds 12 UCXRI_RTR=y $BY_UD
+full  ud_ipv4_mpich          300 pair 'ud_received' mpich 2 two_hosts $BY_UD UCXRI_IB_GID_INDEX=1
+full  ud_four_mpich          400 pair 'ud_received rings_offered' mpich 4 two_hosts $BY_UD
+full  tcp_mpich              300 pair 'tx_bulk' mpich 2 two_hosts UCXRI_IB_DEVICES=
+full  tcp_four_mpich         400 pair 'tx_bulk rings_offered' mpich 4 two_hosts UCXRI_IB_DEVICES=
+full  rc_order_mpich         400 pair 'qp_created rx_read_bytes|tx_written_bytes' mpich 2 order --iters 3 UCXRI_RTR=y
+full  rc_mix_modes_mpich     400 pair 'qp_created rx_read_bytes|tx_written_bytes' mpich 2 mix_modes --iters 20 UCXRI_RTR=y
+full  rc_pt2pt_types_mpich   400 pair 'qp_created rx_read_bytes|tx_written_bytes' mpich 2 pt2pt_types --iters 20 UCXRI_RTR=y
+full  rc_early_receives_mpich  400 pair 'qp_created rx_read_bytes|tx_written_bytes' mpich 2 early_receives --iters 4 UCXRI_RTR=y
+full  rc_collectives_mpich   400 pair 'qp_created rx_read_bytes|tx_written_bytes' mpich 2 collectives --iters 2 UCXRI_RTR=y
+full  ud_order_mpich         400 pair 'ud_received' mpich 2 order --iters 3 UCXRI_RTR=y $BY_UD
+full  ud_mix_modes_mpich     400 pair 'ud_received' mpich 2 mix_modes --iters 10 UCXRI_RTR=y $BY_UD
+full  ud_cancel_trunc_mpich  400 pair 'ud_received' mpich 2 cancel_trunc  UCXRI_RTR=y $BY_UD
+full  tcp_mix_modes_mpich    400 pair 'tx_bulk' mpich 2 mix_modes --iters 20 UCXRI_IB_DEVICES=
+full  loss_rc_mpich          400 pair_netem 'loss 1%' pair 'qp_created rx_read_bytes|tx_written_bytes' mpich 2 two_hosts
+full  loss_ud_mpich          400 pair_netem 'delay 1ms reorder 90% loss 1% duplicate 1%' pair 'ud_received ud_resent' mpich 2 two_hosts $BY_UD
+full  cut_rc_mpich           400 pair_cut alpha 5 'qp_created' mpich 2 two_hosts --rounds 2 UCXRI_RTR=y
+full  cut_long_mpich         400 pair_cut beta 20 'qp_created' mpich 2 two_hosts --rounds 2
+full  cut_put_mpich          400 pair_cut beta 5 'tx_put' mpich 2 two_hosts --rounds 2 UCXRI_RTR=n UCXRI_SENDER_SCHEME=put UCXRI_HYBRID_THRESH=0
+full  cut_ud_mpich           400 pair_cut beta 5 'ud_received' mpich 2 two_hosts --rounds 2 $BY_UD
+full  cut_tcp_mpich          400 pair_cut beta 5 'tx_bulk' mpich 2 two_hosts --rounds 2 UCXRI_IB_DEVICES=
+full  clones_rc_mpich        300 pair_clones 'qp_created rx_read_bytes|tx_written_bytes' mpich 2 two_hosts
+full  clones_tcp_mpich       300 pair_clones tx_bulk mpich 2 two_hosts UCXRI_IB_DEVICES=
+full  clones_apart_mpich     300 pair_clones 'qp_created rx_read_bytes|tx_written_bytes' mpich 2 two_hosts PAIR_APART=50
+full  clones_no_cma_mpich    300 pair_clones 'qp_created rx_read_bytes|tx_written_bytes' mpich 2 two_hosts PAIR_APART=50 UCXRI_CMA=n
+full  without_alpha_mpich    300 pair_without alpha mpich 2 two_hosts
+full  without_beta_mpich     300 pair_without beta mpich 2 two_hosts
+full  killed_rc_mpich        400 pair_killed "$SAYS" mpich 2 two_hosts
+full  killed_ud_mpich        400 pair_killed "$SAYS" mpich 2 two_hosts $BY_UD
+full  killed_tcp_mpich       400 pair_killed "$SAYS" mpich 2 two_hosts UCXRI_IB_DEVICES=
+full  killed_stock_mpich     400 pair_killed . mpich 2 two_hosts STOCK=y
+full  rc_get_openmpi         300 pair 'tx_rndv rx_read_bytes' openmpi 2 two_hosts UCXRI_RTR=n UCXRI_HYBRID_THRESH=0
+full  rc_hybrid_openmpi      300 pair 'tx_hybrid rx_read_bytes' openmpi 2 two_hosts UCXRI_RTR=n
+full  rc_early_openmpi       300 pair 'rtr_used tx_recv_rndv tx_written_bytes' openmpi 2 two_hosts --rounds 12 UCXRI_RTR=y
+full  rc_put_openmpi         300 pair 'tx_put tx_written_bytes' openmpi 2 two_hosts UCXRI_RTR=n UCXRI_SENDER_SCHEME=put UCXRI_HYBRID_THRESH=0
+full  rc_channel_openmpi     300 pair 'tx_eager_rdma' openmpi 2 order --iters 3 "${BY_CHANNEL[@]}"
+full  rc_ipv4_openmpi        300 pair 'qp_created rx_read_bytes|tx_written_bytes' openmpi 2 two_hosts UCXRI_IB_GID_INDEX=1
+full  rc_four_openmpi        400 pair 'qp_created rings_offered rx_read_bytes|tx_written_bytes' openmpi 4 two_hosts
+full  ud_get_openmpi         300 pair 'tx_ud ud_received' openmpi 2 two_hosts UCXRI_RTR=n $BY_UD
+full  ud_early_openmpi       300 pair 'rtr_used tx_recv_rndv ud_received' openmpi 2 two_hosts --rounds 12 UCXRI_RTR=y $BY_UD
+full  ud_ipv4_openmpi        300 pair 'ud_received' openmpi 2 two_hosts $BY_UD UCXRI_IB_GID_INDEX=1
+full  ud_four_openmpi        400 pair 'ud_received rings_offered' openmpi 4 two_hosts $BY_UD
+full  tcp_openmpi            300 pair 'tx_bulk' openmpi 2 two_hosts UCXRI_IB_DEVICES=
+full  tcp_four_openmpi       400 pair 'tx_bulk rings_offered' openmpi 4 two_hosts UCXRI_IB_DEVICES=
+full  rc_order_openmpi       400 pair 'qp_created rx_read_bytes|tx_written_bytes' openmpi 2 order --iters 3 UCXRI_RTR=y
+full  rc_mix_modes_openmpi   400 pair 'qp_created rx_read_bytes|tx_written_bytes' openmpi 2 mix_modes --iters 20 UCXRI_RTR=y
+full  rc_pt2pt_types_openmpi  400 pair 'qp_created rx_read_bytes|tx_written_bytes' openmpi 2 pt2pt_types --iters 20 UCXRI_RTR=y
+full  rc_early_receives_openmpi  400 pair 'qp_created rx_read_bytes|tx_written_bytes' openmpi 2 early_receives --iters 4 UCXRI_RTR=y
+full  rc_collectives_openmpi  400 pair 'qp_created rx_read_bytes|tx_written_bytes' openmpi 2 collectives --iters 2 UCXRI_RTR=y
+full  ud_order_openmpi       400 pair 'ud_received' openmpi 2 order --iters 3 UCXRI_RTR=y $BY_UD
+full  ud_mix_modes_openmpi   400 pair 'ud_received' openmpi 2 mix_modes --iters 10 UCXRI_RTR=y $BY_UD
+full  ud_cancel_trunc_openmpi  400 pair 'ud_received' openmpi 2 cancel_trunc  UCXRI_RTR=y $BY_UD
+full  tcp_mix_modes_openmpi  400 pair 'tx_bulk' openmpi 2 mix_modes --iters 20 UCXRI_IB_DEVICES=
+full  loss_rc_openmpi        400 pair_netem 'loss 1%' pair 'qp_created rx_read_bytes|tx_written_bytes' openmpi 2 two_hosts
+full  loss_ud_openmpi        400 pair_netem 'delay 1ms reorder 90% loss 1% duplicate 1%' pair 'ud_received ud_resent' openmpi 2 two_hosts $BY_UD
+full  cut_rc_openmpi         400 pair_cut alpha 5 'qp_created' openmpi 2 two_hosts --rounds 2 UCXRI_RTR=y
+full  cut_long_openmpi       400 pair_cut beta 20 'qp_created' openmpi 2 two_hosts --rounds 2
+full  cut_put_openmpi        400 pair_cut beta 5 'tx_put' openmpi 2 two_hosts --rounds 2 UCXRI_RTR=n UCXRI_SENDER_SCHEME=put UCXRI_HYBRID_THRESH=0
+full  cut_ud_openmpi         400 pair_cut beta 5 'ud_received' openmpi 2 two_hosts --rounds 2 $BY_UD
+full  cut_tcp_openmpi        400 pair_cut beta 5 'tx_bulk' openmpi 2 two_hosts --rounds 2 UCXRI_IB_DEVICES=
+full  clones_rc_openmpi      300 pair_clones 'qp_created rx_read_bytes|tx_written_bytes' openmpi 2 two_hosts
+full  clones_tcp_openmpi     300 pair_clones tx_bulk openmpi 2 two_hosts UCXRI_IB_DEVICES=
+full  clones_apart_openmpi   300 pair_clones 'qp_created rx_read_bytes|tx_written_bytes' openmpi 2 two_hosts PAIR_APART=50
+full  clones_no_cma_openmpi  300 pair_clones 'qp_created rx_read_bytes|tx_written_bytes' openmpi 2 two_hosts PAIR_APART=50 UCXRI_CMA=n
+full  without_alpha_openmpi  300 pair_without alpha openmpi 2 two_hosts
+full  without_beta_openmpi   300 pair_without beta openmpi 2 two_hosts
+full  killed_rc_openmpi      400 pair_killed "$SAYS" openmpi 2 two_hosts
+full  killed_ud_openmpi      400 pair_killed "$SAYS" openmpi 2 two_hosts $BY_UD
+full  killed_tcp_openmpi     400 pair_killed "$SAYS" openmpi 2 two_hosts UCXRI_IB_DEVICES=
+full  killed_stock_openmpi   400 pair_killed . openmpi 2 two_hosts STOCK=y
+END
+}
+
+# What alpha says when beta is gone
+SAYS=.
+
+# ask COMMAND...: run.sh does to the machines or to the link between them (pair.sh)
+ask()
+{
+    local answer
+    echo "@ask $*" >/dev/ttyS1
+    read -r -t 300 -u 4 answer && [ "$answer" = "done $*" ]
+}
+
+# on_beta COMMAND: and its exit status
+on_beta()
+{
+    /vm/agent.sh beta "$1"
+}
+
+# pair_clean: ends what a case has left in both machines, and removes its files; beta is there
+# afterwards
+pair_clean()
+{
+    local command='bash /vm/pair_clean.sh'
+    $command
+    timeout 30 /vm/agent.sh beta "$command" >/dev/null 2>&1 && return
+    ask kill beta
+    ask boot beta
+    pair_wait
+}
+
+# pair_fetch: puts the counters and reports of beta next to those of alpha
+pair_fetch()
+{
+    local line file=/dev/null
+    while IFS= read -r line; do
+        case $line in
+        "@file "*) file=/tmp/${line#@file } ;;
+        *) printf '%s\n' "$line" >>"$file" ;;
+        esac
+    done < <(on_beta 'cd /tmp; for f in stats.* report.*; do [ ! -e $f ] || { echo "@file $f"; cat $f; }; done')
+}
+
+# pair_mpi MPI RANKS PROGRAM OPTIONS... NAME=VALUE...: half of the ranks on either machine. STOCK=y:
+# without the library
+pair_mpi()
+{
+    local mpi=$1 ranks=$2 program=/vm/test/bin/$1/$3 word library=$LIBRARY tls=tcp,self
+    local -a words=() launch=() options=() setup=()
+    # Within a host as well, where there are two
+    [ "$ranks" -eq 2 ] || tls=tcp,posix,sysv,self
+    setup=("UCX_TLS=$tls" UCX_NET_DEVICES=eth0 UCXRI_IB_DEVICES=rxe0 UCXRI_STATS=y
+        UCXRI_STATS_DEST=/tmp/stats.%h.%p UCXRI_REPORT=y UCXRI_REPORT_DEST=/tmp/report.%h.%p)
+    need "$program" "$mpi"
+    for word in "${@:4}"; do
+        case $word in
+        STOCK=y) library= ;;
+        [A-Z]*=*) setup+=("$word") ;;
+        *) options+=("$word") ;;
+        esac
+    done
+    setup+=("PAIR_LIBRARY=$library")
+    if [ "$mpi" = mpich ]; then
+        need mpiexec.hydra mpich
+        for word in "${setup[@]}"; do
+            words+=(-genv "${word%%=*}" "${word#*=}")
+        done
+        launch=(mpiexec.hydra -launcher rsh -launcher-exec /vm/agent.sh -hosts alpha,beta
+            -ppn $((ranks / 2)))
+    else
+        need mpirun.openmpi openmpi-bin
+        for word in "${setup[@]}"; do
+            words+=(-x "$word")
+        done
+        launch=(mpirun.openmpi --allow-run-as-root --host "alpha:$((ranks / 2)),beta:$((ranks / 2))"
+            --bind-to none --mca plm_rsh_agent /vm/agent.sh --mca oob_tcp_if_include eth0
+            --mca mpi_yield_when_idle 1 --mca pml ucx --mca btl self --mca osc ucx
+            --mca opal_common_ucx_tls any --mca opal_common_ucx_devices any)
+    fi
+    "${launch[@]}" -n "$ranks" "${words[@]}" /vm/rank.sh "$program" "${options[@]}"
+}
+
+# pair_used COUNTERS: each of these words, a counter or several with | between, has counted in some
+# process of either host. Where there is one on each, none has offered a ring, but for clones, which
+# cannot know better; no such ring is in use.
+pair_used()
+{
+    local host
+    pair_fetch
+    for host in alpha beta; do
+        awk -v counters="$1" -v host=$host -v unwanted="${UNWANTED-rings_offered}" '
+            BEGIN { words = split(counters, word) }
+            FNR == 1 { ++files }
+            {
+                for (i = 1; i <= words; ++i) {
+                    sum[i] += ($1 ~ "^(" word[i] ")$") ? $2 : 0
+                }
+                rings += ($1 == unwanted) ? $2 : 0
+            }
+            END {
+                for (i = 1; i <= words; ++i) {
+                    print "by " host ": " sum[i] + 0 " " word[i]
+                    missing += !sum[i]
+                }
+                if (files == 1 && rings) {
+                    print "by " host ": " rings " rings to the other host"
+                    missing = 1
+                }
+                exit !files || missing
+            }' /tmp/stats.$host.* </dev/null || return
+        grep -H . /tmp/report.$host.* || return
+    done
+}
+
+# pair COUNTERS ARGUMENTS of pair_mpi
+pair()
+{
+    pair_mpi "${@:2}" && pair_used "$1"
+}
+
+# pair_begin ARGUMENTS of pair_mpi: in the background, until some rounds were made
+pair_begin()
+{
+    local tries=0
+    pair_mpi "$@" MT_UNTIL=/tmp/mended >/tmp/job 2>&1 &
+    job=$!
+    until grep -q '^round 3' /tmp/job; do
+        kill -0 $job 2>/dev/null || break
+        tries=$((tries + 1))
+        [ $tries -lt 1000 ] || break
+        sleep 0.1
+    done
+    grep -q '^round 3' /tmp/job && return
+    cat /tmp/job
+    return 1
+}
+
+# pair_cut HOST SECONDS COUNTERS ARGUMENTS of pair_mpi: that host's end of the link is taken out for
+# a while in the middle
+pair_cut()
+{
+    local job status
+    pair_begin "${@:4}" || return
+    ask cut "$1" "$2" || return
+    touch /tmp/mended
+    wait $job
+    status=$?
+    cat /tmp/job
+    [ $status -eq 0 ] && pair_used "$3"
+}
+
+# pair_netem FAULTS COMMAND...: on what either machine sends
+pair_netem()
+{
+    local status change
+    change="$(command -v tc) qdisc replace dev eth0 root netem limit 100000 $1"
+    $change && on_beta "$change" || return
+    "${@:2}"
+    status=$?
+    change="$(command -v tc) qdisc del dev eth0 root"
+    $change
+    on_beta "$change"
+    return $status
+}
+
+# pair_clones COUNTERS ARGUMENTS of pair_mpi: with hosts that seem to be one and the same kernel,
+# as machines do that were made of one memory image
+pair_clones()
+{
+    local command='echo 01234567-89ab-cdef-0123-456789abcdef >/run/boot_id &&
+        mount --bind /run/boot_id /proc/sys/kernel/random/boot_id' status
+    bash -c "$command" && on_beta "${command//$'\n'/ }" || return
+    UNWANTED=rx_ring pair "$@"
+    status=$?
+    umount /proc/sys/kernel/random/boot_id
+    on_beta "umount /proc/sys/kernel/random/boot_id"
+    return $status
+}
+
+# pair_without HOST ARGUMENTS of pair_mpi: that host has no library
+pair_without()
+{
+    local status
+    pair_mpi "${@:2}" PAIR_WITHOUT="$1" >/tmp/job 2>&1
+    status=$?
+    cat /tmp/job
+    [ $status -ne 0 ] && ! grep -q '^round 1' /tmp/job &&
+        grep -qE 'a peer runs without ucxri.*UCX_RNDV_SCHEME=recv_init.*LD_PRELOAD=libucxri.so|no active messages transport' /tmp/job
+}
+
+# pair_killed LINE ARGUMENTS of pair_mpi: beta loses its power in the middle. The rank of alpha ends
+# by itself, and says the line, a pattern.
+pair_killed()
+{
+    local line=$1 job began now limit=${KILLED_LIMIT-250}
+    pair_begin "${@:2}" || return
+    ask kill beta || return
+    read -r began _ </proc/uptime
+    while pidof two_hosts >/dev/null && [ $limit -gt 0 ]; do
+        limit=$((limit - 1))
+        sleep 1
+    done
+    read -r now _ </proc/uptime
+    # The launchers wait for beta
+    kill $job
+    cat /tmp/job
+    echo "the rank of alpha has $([ $limit -gt 0 ] || echo not) ended within $((${now%.*} - ${began%.*})) s"
+    [ $limit -gt 0 ] && grep -q "$line" /tmp/job
+}
+
+# pair_wait: until beta answers
+pair_wait()
+{
+    local tries=0
+    until timeout 5 /vm/agent.sh beta true >/dev/null 2>&1; do
+        tries=$((tries + 1))
+        [ $tries -lt 300 ] || return 1
+        sleep 0.2
+    done
+}
