@@ -21,7 +21,7 @@
 #                     gtest_ucp_cut, gtest_ucp_ud, gtest_ucp_ud_faults, gtest_ucp_ud_rtr,
 #                     gtest_ucp_ud_rtr_faults, gtest_ucp_ud_moves, gtest_ucp_ud_rxe,
 #                     gtest_ucp_ud_sizes, perftest, mixed_job, perf_tool, compare, figures,
-#                     mutate, softhca, stale, vm, mpi, mpi_rc, mpi_ud, mpi_auto, mixed_settings,
+#                     mutate, softhca, stale, vm, vm_pair, mpi, mpi_rc, mpi_ud, mpi_auto, mixed_settings,
 #                     fuzz, leftovers;
 #                     configure and build always run, and tests if a later one needs it
 #   --no-deps         do not look for missing packages
@@ -111,7 +111,7 @@ tsan) steps=(gtest_unit gtest_ucp_recv_init gtest_ucp_memory) ;;
     gtest_ucp_rc_rtr gtest_ucp_rc_rtr_faults gtest_ucp_overtake gtest_ucp_cut
     gtest_ucp_ud gtest_ucp_ud_faults gtest_ucp_ud_rtr gtest_ucp_ud_rtr_faults
     gtest_ucp_ud_moves gtest_ucp_ud_rxe gtest_ucp_ud_sizes perftest mixed_job perf_tool
-    compare figures mutate softhca stale vm mpi mpi_rc mpi_ud mpi_auto mixed_settings fuzz) ;;
+    compare figures mutate softhca stale vm vm_pair mpi mpi_rc mpi_ud mpi_auto mixed_settings fuzz) ;;
 esac
 steps=(deps configure build tests "${steps[@]}" leftovers)
 declare -A limit=([deps]=900 [configure]=300 [build]=600 [tests]=1200 [layout]=120
@@ -138,7 +138,7 @@ for step in "${steps[@]}"; do
     configure | build) ;;
     tests)
         [ -z "$only" ] ||
-            [[ ,$only, =~ ,(tests|switch|report|peer_memory|sender_mask|model|gtest_[a-z_]+|perf_tool|compare|figures|softhca|stale|vm|mpi(_rc|_ud|_auto)?|mixed_settings|fuzz), ]] || continue
+            [[ ,$only, =~ ,(tests|switch|report|peer_memory|sender_mask|model|gtest_[a-z_]+|perf_tool|compare|figures|softhca|stale|vm(_pair)?|mpi(_rc|_ud|_auto)?|mixed_settings|fuzz), ]] || continue
         ;;
     *)
         [ "$step" != deps ] || [ $deps = yes ] || continue
