@@ -9,6 +9,7 @@
 #include "../core/ep_op.h"
 #include "../core/log.h"
 #include "../core/worker.h"
+#include "../proto/planes.h"
 
 #include <string.h>
 
@@ -89,6 +90,10 @@ static ucs_status_t ep_create(ri_worker_t *worker, const ucp_ep_params_t *params
         ri_error("cannot set up an endpoint: %s", ri_status_string(status));
         ri_stock.ep_destroy(*ep_p);
         return status;
+    }
+    if ((params->field_mask & UCP_EP_PARAM_FIELD_REMOTE_ADDRESS) &&
+        (address_status == UCS_OK)) {
+        ri_planes_learn_process(conn, ri_wire_address_process(params->address));
     }
     conn->err_cb  = err_cb;
     conn->err_arg = (params->field_mask & UCP_EP_PARAM_FIELD_USER_DATA) ?

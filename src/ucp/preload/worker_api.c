@@ -92,6 +92,7 @@ static ucs_status_t worker_address_wrap(ri_worker_t *worker, ucp_address_t **add
 
     if (wrapped != NULL) {
         ri_wire_address_pack(wrapped, worker->uid);
+        wrapped->process = worker->process;
         memcpy(wrapped + 1, *address_p, *length_p);
         *length_p += sizeof(*wrapped);
     }

@@ -167,6 +167,24 @@ static int planes_connect_local(ri_worker_t *worker, ri_peer_t *peer,
     return 1;
 }
 
+/* Whether a peer can be looked for that says to be @a process, which is wire input. */
+static int planes_may_look(const ri_worker_t *worker, const ri_host_process_t *process)
+{
+    return (worker->process.host != 0) && (process->host == worker->process.host) &&
+           (process->pid != 0) && (process->pid <= INT_MAX);
+}
+
+void ri_planes_learn_process(ri_conn_t *conn, ri_host_process_t process)
+{
+    ri_peer_t *peer = conn->peer;
+
+    if ((peer != NULL) && (peer->process.host == 0) &&
+        planes_may_look(conn->worker, &process)) {
+        peer->process            = process;
+        conn->worker->gone_local = 1;
+    }
+}
+
 /* No way leads to the peer, but who it is tells when it has ended: by now, perhaps. So the number
  * of a process of another host must not be looked for here. Both addresses of this host begin
  * with that. @return Whether it runs. */
@@ -176,12 +194,11 @@ static int planes_note_process(ri_worker_t *worker, ri_peer_t *peer,
     ri_host_process_t process;
     ri_host_look_t look;
 
-    if ((worker->process.host == 0) || (msg->plane_address_length < sizeof(process))) {
+    if (msg->plane_address_length < sizeof(process)) {
         return 0;
     }
     memcpy(&process, msg->plane_address, sizeof(process));
-    if ((process.host != worker->process.host) || (process.pid == 0) ||
-        (process.pid > INT_MAX)) {
+    if (!planes_may_look(worker, &process)) {
         return 0;
     }
     look = ri_host_process_look(&process);

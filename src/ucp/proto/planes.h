@@ -12,6 +12,10 @@
 /** Open the planes that this process can use. */
 void ri_planes_open(ri_worker_t *worker);
 
+/** The address by which the endpoint of @a conn was made says which process has the peer's worker:
+ * it can be looked for, if it is of this host, although nothing has come from it yet. */
+void ri_planes_learn_process(ri_conn_t *conn, ri_host_process_t process);
+
 /** Sends are about to end of which peers may be reading the memory: from now on they notice. */
 void ri_planes_withdraw(ri_worker_t *worker);
 

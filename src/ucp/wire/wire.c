@@ -498,6 +498,9 @@ void ri_wire_address_pack(ri_wire_address_t *prefix, uint64_t uid)
                                   .length       = sizeof(*prefix)};
 }
 
+/* What all versions have in common. */
+#define WIRE_ADDRESS_HEAD (offsetof(ri_wire_address_t, length) + 1)
+
 ucs_status_t ri_wire_address_parse(const void *address, const void **stock, uint64_t *uid)
 {
     const uint8_t *bytes = address;
@@ -510,7 +513,7 @@ ucs_status_t ri_wire_address_parse(const void *address, const void **stock, uint
         return UCS_ERR_NO_ELEM;
     }
 
-    memcpy(&prefix, address, sizeof(prefix));
+    memcpy(&prefix, address, WIRE_ADDRESS_HEAD);
     if (prefix.magic != RI_WIRE_ADDRESS_MAGIC) {
         return UCS_ERR_NO_ELEM;
     }
@@ -518,4 +521,15 @@ ucs_status_t ri_wire_address_parse(const void *address, const void **stock, uint
     *stock = bytes + prefix.length;
     *uid   = prefix.uid;
     return (prefix.version == RI_WIRE_VERSION) ? UCS_OK : UCS_ERR_UNSUPPORTED;
+}
+
+ri_host_process_t ri_wire_address_process(const void *address)
+{
+    ri_wire_address_t prefix = {.process = {.host = 0}};
+
+    memcpy(&prefix, address, WIRE_ADDRESS_HEAD);
+    if (prefix.length >= sizeof(prefix)) {
+        memcpy(&prefix, address, sizeof(prefix));
+    }
+    return prefix.process;
 }

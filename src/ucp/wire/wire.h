@@ -22,6 +22,7 @@
 #include <ucs/type/status.h>
 
 #include "../../uct/api/plane.h"
+#include "../../uct/shm/host.h"
 
 #if __BYTE_ORDER != __LITTLE_ENDIAN
 #error "the wire format is written for little-endian machines"
@@ -363,13 +364,14 @@ typedef struct ri_wire_hello {
  * UCS_ERR_UNREACHABLE, instead of connecting to a worker that speaks another protocol.
  */
 typedef struct ri_wire_address {
-    uint8_t stock_header; /* 0: stock address format version 1, no flags */
-    uint64_t uid;         /* of the worker, where stock has it too */
-    uint8_t stock_end;    /* 0xff: no devices */
-    uint64_t magic;       /* RI_WIRE_ADDRESS_MAGIC */
-    uint8_t version;      /* RI_WIRE_VERSION */
-    uint8_t length;       /* of this structure; the stock address follows */
-    uint32_t reserved;    /* 0 */
+    uint8_t stock_header;      /* 0: stock address format version 1, no flags */
+    uint64_t uid;              /* of the worker, where stock has it too */
+    uint8_t stock_end;         /* 0xff: no devices */
+    uint64_t magic;            /* RI_WIRE_ADDRESS_MAGIC */
+    uint8_t version;           /* RI_WIRE_VERSION */
+    uint8_t length;            /* of this structure; the stock address follows */
+    uint32_t reserved;         /* 0 */
+    ri_host_process_t process; /* that has the worker */
 } __attribute__((packed)) ri_wire_address_t;
 
 #define RI_WIRE_ADDRESS_MAGIC 0x524441495258435ful /* "_CXRIADR" */
@@ -399,7 +401,7 @@ static_assert(sizeof(ri_wire_target_t) == 56, "wire format");
 static_assert(sizeof(ri_wire_abandon_t) == 16, "wire format");
 static_assert(sizeof(ri_wire_release_t) == 40, "wire format");
 static_assert(sizeof(ri_wire_hello_t) == 32, "wire format");
-static_assert(sizeof(ri_wire_address_t) == 24, "wire format");
+static_assert(sizeof(ri_wire_address_t) == 40, "wire format");
 
 /* Planes, by number. */
 typedef enum ri_wire_plane_id {
@@ -577,6 +579,10 @@ ucs_status_t ri_wire_check_placed(const void *payload, size_t length, size_t *to
  */
 ucs_status_t ri_wire_address_parse(const void *address, const void **stock,
                                    uint64_t *uid);
+
+/** @return The process that has the worker of an address for which ri_wire_address_parse() has
+ * returned UCS_OK; host is 0 if the address does not say. Wire input. */
+ri_host_process_t ri_wire_address_process(const void *address);
 
 /** Write this library's part of the address of worker @a uid. */
 void ri_wire_address_pack(ri_wire_address_t *prefix, uint64_t uid);

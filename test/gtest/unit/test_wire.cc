@@ -300,7 +300,7 @@ TEST_F(test_wire, sizes)
     EXPECT_EQ(48u, sizeof(ri_wire_plane_t));
     EXPECT_EQ(16u, sizeof(ri_wire_nack_t));
     EXPECT_EQ(32u, sizeof(ri_wire_hello_t));
-    EXPECT_EQ(24u, sizeof(ri_wire_address_t));
+    EXPECT_EQ(40u, sizeof(ri_wire_address_t));
     EXPECT_EQ(10u, offsetof(ri_wire_address_t, magic)); /* a whole stock address */
     for (const type_case &type : TYPES) {
         EXPECT_EQ(type.length, make(type.type, false).size()) << type.name;
@@ -790,6 +790,29 @@ TEST_F(test_wire, address_pack_and_parse)
     EXPECT_EQ(UCS_OK, ri_wire_address_parse(&prefix, &stock, &uid));
     EXPECT_EQ(UID, uid);
     EXPECT_EQ(&prefix + 1, stock);
+}
+
+TEST_F(test_wire, address_process)
+{
+    ri_wire_address_t prefix;
+    ri_host_process_t process;
+
+    ri_wire_address_pack(&prefix, UID);
+    EXPECT_EQ(0u, ri_wire_address_process(&prefix).host);
+    prefix.process = {77, 88, 99};
+    process        = ri_wire_address_process(&prefix);
+    EXPECT_EQ(77u, process.host);
+    EXPECT_EQ(88u, process.pid);
+    EXPECT_EQ(99u, process.start);
+
+    /* It says that it has none: then nothing behind it is read. */
+    for (size_t length : {20, 24, 39}) {
+        prefix.length          = length;
+        const uint8_t *content = reinterpret_cast<const uint8_t *>(&prefix);
+        exact copy(bytes(content, content + length));
+
+        EXPECT_EQ(0u, ri_wire_address_process(copy.get()).host) << length;
+    }
 }
 
 TEST_F(test_wire, address_parse_stock)
