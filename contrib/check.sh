@@ -12,7 +12,7 @@
 #   --werror          compiler warnings are errors
 #   --quick           less of everything that takes long: fuzzing, TCP runs
 #   --only LIST       only these steps, with commas: deps, configure, build, tests (builds
-#                     them), layout, symbols, inert, switch, report, peer_memory,
+#                     them), layout, symbols, inert, switch, report, messages, peer_memory,
 #                     sender_mask, model,
 #                     gtest_unit, gtest_rc, gtest_rc_rxe, gtest_ucp_stock, gtest_ucp_recv_init,
 #                     gtest_ucp_memory, gtest_ucp_put, gtest_ucp_rtr, gtest_ucp_rc,
@@ -104,7 +104,7 @@ case $sanitizer in
 asan) steps=(gtest_unit gtest_rc gtest_ucp_stock gtest_ucp_recv_init gtest_ucp_memory
     gtest_ucp_ud) ;;
 tsan) steps=(gtest_unit gtest_ucp_recv_init gtest_ucp_memory) ;;
-*) steps=(layout symbols inert switch report peer_memory sender_mask model gtest_unit
+*) steps=(layout symbols inert switch report messages peer_memory sender_mask model gtest_unit
     gtest_rc
     gtest_rc_rxe gtest_ucp_stock gtest_ucp_recv_init gtest_ucp_memory gtest_ucp_put
     gtest_ucp_rtr gtest_ucp_rc gtest_ucp_rc_put gtest_ucp_rc_channel gtest_ucp_rc_faults
@@ -115,7 +115,8 @@ tsan) steps=(gtest_unit gtest_ucp_recv_init gtest_ucp_memory) ;;
 esac
 steps=(deps configure build tests "${steps[@]}" leftovers)
 declare -A limit=([deps]=900 [configure]=300 [build]=600 [tests]=1200 [layout]=120
-    [symbols]=60 [inert]=300 [switch]=300 [report]=300 [peer_memory]=900 [sender_mask]=300
+    [symbols]=60 [inert]=300 [switch]=300 [report]=300 [messages]=900
+    [peer_memory]=900 [sender_mask]=300
     [model]=300
     [gtest_unit]=660 [gtest_rc]=660 [gtest_rc_rxe]=660 [gtest_ucp_stock]=660
     [gtest_ucp_recv_init]=660 [gtest_ucp_rc_rtr]=660 [gtest_ucp_rc_rtr_faults]=660
@@ -138,7 +139,7 @@ for step in "${steps[@]}"; do
     configure | build) ;;
     tests)
         [ -z "$only" ] ||
-            [[ ,$only, =~ ,(tests|switch|report|peer_memory|sender_mask|model|gtest_[a-z_]+|perf_tool|compare|figures|softhca|stale|vm(_pair)?|mpi(_rc|_ud|_auto)?|mixed_settings|fuzz), ]] || continue
+            [[ ,$only, =~ ,(tests|switch|report|messages|peer_memory|sender_mask|model|gtest_[a-z_]+|perf_tool|compare|figures|softhca|stale|vm(_pair)?|mpi(_rc|_ud|_auto)?|mixed_settings|fuzz), ]] || continue
         ;;
     *)
         [ "$step" != deps ] || [ $deps = yes ] || continue

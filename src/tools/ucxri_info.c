@@ -20,6 +20,7 @@
 #include "uct/shm/ring.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,6 +52,7 @@ static void print_rings(void)
     uint64_t cookie = 0x5ca1ab1e;
     ri_ring_rx_t rx;
     ri_ring_tx_t tx;
+    int error;
 
     if (ri_config.ring_peers == 0) {
         printf("rings            off (UCXRI_RING_PEERS=0)\n");
@@ -61,8 +63,9 @@ static void print_rings(void)
         return;
     }
     if (ri_ring_create(&rx, ri_config.ring_size, cookie) != UCS_OK) {
-        printf("rings            not available: no memory for %zu bytes of memfd\n",
-               ri_config.ring_size);
+        error = errno;
+        printf("rings            not available: %zu bytes of memfd: %s%s\n",
+               ri_config.ring_size, strerror(error), ri_ring_remedy(error));
         return;
     }
     if (ri_ring_open(&tx, getpid(), rx.fd, ri_config.ring_size, cookie) == UCS_OK) {
@@ -217,9 +220,7 @@ int main(int argc, char **argv)
         return EXIT_FAILURE;
     }
     ri_stock_resolve();
-    if (ri_config_read() != UCS_OK) {
-        return EXIT_FAILURE;
-    }
+    ri_config_read();
 
     while ((c = getopt(argc, argv, "vcfsr:h")) != -1) {
         found = 0;

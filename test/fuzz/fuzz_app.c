@@ -198,15 +198,16 @@ void fuzz_op_conn(input_t *in)
     ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK |
                                                  UCP_OP_ATTR_FIELD_FLAGS,
                                  .cb.send = close_done};
+    ri_wire_worker_t remote;
     void *handle;
 
     if ((what % 4 == 0) && (ri_conn_find((ucp_ep_h)&g.eps[which % MAX_CONNS]) == NULL)) {
-        ri_conn_create(g.worker, (ucp_ep_h)&g.eps[which % MAX_CONNS],
-                       (which & 0x80) ? 0 :
+        remote.uid   = (which & 0x80) ? 0 :
                        (which & 0x40) ? LOCAL_UID :
-                                        PEER_UID + ((which >> 3) & 3),
-                       UCS_OK, RI_CONN_USER | ((which & 0x20) ? RI_CONN_PEER_MODE : 0),
-                       &conn);
+                                        PEER_UID + ((which >> 3) & 3);
+        remote.am_id = which;
+        ri_conn_create(g.worker, (ucp_ep_h)&g.eps[which % MAX_CONNS], &remote, UCS_OK,
+                       RI_CONN_USER | ((which & 0x20) ? RI_CONN_PEER_MODE : 0), &conn);
     } else if ((what % 4 == 1) && (conn != NULL)) {
         ri_conn_fail(conn, UCS_ERR_ENDPOINT_TIMEOUT);
     } else if ((what % 4 == 2) && (conn != NULL) && !(conn->flags & RI_CONN_CLOSING) &&

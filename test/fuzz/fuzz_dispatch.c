@@ -105,7 +105,6 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     ri_config.hybrid_thresh   = 2 * ri_config.eager_thresh;
     ri_config.coop_thresh     = 3 * ri_config.eager_thresh;
     ri_config.pool_size       = 4 * ri_config.hybrid_thresh;
-    ri_config.sender_scheme   = "auto";
     ri_config.rtr             = 1;
     ri_config.tag_sender_mask = "f0"; /* pick_mask() has one that covers it */
     ri_config.am_inline       = 128;
@@ -142,7 +141,8 @@ static void start(void)
     g.worker->plane = &g.plane;
     fuzz_net_open(g.worker);
     ri_rtr_message_listen(g.worker);
-    CHECK(ri_conn_create(g.worker, (ucp_ep_h)&g.eps[0], PEER_UID, UCS_OK,
+    CHECK(ri_conn_create(g.worker, (ucp_ep_h)&g.eps[0],
+                         &(ri_wire_worker_t){.uid = PEER_UID}, UCS_OK,
                          RI_CONN_USER | RI_CONN_PEER_MODE, &conn) == UCS_OK);
 }
 

@@ -38,9 +38,9 @@ def base(kind, ident, value):
     return struct.pack('<B', kind) + struct.pack('<I', ident)[:3] + struct.pack('<I', value)
 
 
-def hello(conn=1, uid=0, host=1):
+def hello(conn=1, uid=0, host=1, am_id=0):
     """The target completes it: AM_HELLO"""
-    return struct.pack('<IBBHQQII', 0x49524355, 1, 0, 0, uid, host, conn - 1, 0)
+    return struct.pack('<IBBHQQII', 0x49524355, 1, 0, am_id, uid, host, conn - 1, 0)
 
 
 def target(length=LONG):
@@ -48,7 +48,7 @@ def target(length=LONG):
 
 
 def header(kind, ident, value, tag=0, req=0, total=0, uid=PEER, say_hello=False,
-           host=1, who=0):
+           host=1, who=0, am_id=0):
     out = base(kind | (HELLO if say_hello else 0), ident, value)
     if kind in (EAGER, BULK):
         out += struct.pack('<Q', tag)
@@ -85,7 +85,7 @@ def header(kind, ident, value, tag=0, req=0, total=0, uid=PEER, say_hello=False,
         out += struct.pack('<8I', *range(req, req + 8))
     elif kind == RING_OFFER:
         out += struct.pack('<IIIIQQ', 1, 0, 1, 0, 0x5eed, uid)
-    return out + (hello(uid=who, host=host) if say_hello else b'')
+    return out + (hello(uid=who, host=host, am_id=am_id) if say_hello else b'')
 
 
 def am(head, data=b'', flags=0, apart=True):
@@ -476,6 +476,10 @@ def inputs():
     yield 'net-channel-in', net + b''.join(first_contact(n, host=0, who=1) for n in range(3, 13)) + \
         PROGRESS + am(header(CHANNEL_ACCEPT, 1, 0)) + am(header(CHANNEL_CLOSE, 1, 0)) + \
         breaks() + again(EAGER, b'abc')
+    yield 'am-ids', b''.join(
+        am(header(CONN_REQ, 0, 0, say_hello=True, who=n, am_id=am_id), b'',
+           AM_HELLO | AM_REPLY) for n, am_id in enumerate((0, 1, 4080, 0xffff))) + \
+        send(0) + send(1) + send(2, length=3000)
     yield 'self', conn(NEW, 0x41) + send(1) + send(1, length=3000) + send(1, flags=1) + \
         recv() * 2 + conn(CLOSE, 1) + recv()
     yield 'conns', conn(NEW, 1) + conn(NEW, 0x82) + conn(NEW, 0x2b) + send(1) + send(2) + \

@@ -2,26 +2,34 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The tunables UCXRI_*. Values are read and printed by UCS's own value parsers, so that
- * sizes, times and booleans are written as in every UCX variable. Only the value parsers
- * are used: the table machinery around them changed its ABI between 1.13 and 1.22.
+ * The tunables UCXRI_*. One rule holds for all: a value that is not good gives one warning
+ * with what is accepted, and the default is taken. So the configuration always is one that
+ * works.
  *
  * Thresholds that are left to the library ("auto") come from costs.h.
  */
 #ifndef RI_CONFIG_H
 #define RI_CONFIG_H
 
+#include "log.h"
 #include "types.h"
 #include "../proto/select.h"
 
 #include <stdio.h>
+
+/* What IB_TRANSPORT says. */
+typedef enum ri_config_transport {
+    RI_CONFIG_TRANSPORT_AUTO,
+    RI_CONFIG_TRANSPORT_RC,
+    RI_CONFIG_TRANSPORT_UD
+} ri_config_transport_t;
 
 typedef struct ri_config {
     size_t eager_thresh;     /* EAGER_THRESH; this and all others: as in effect */
     size_t hybrid_thresh;    /* HYBRID_THRESH */
     size_t hybrid_net;       /* likewise, through a network */
     size_t coop_thresh;      /* COOP_THRESH */
-    char *sender_scheme;     /* SENDER_SCHEME */
+    int scheme;              /* SENDER_SCHEME: ri_sender_scheme_t */
     int rtr;                 /* RTR: UCS_NO, UCS_YES, UCS_AUTO */
     char *tag_sender_mask;   /* TAG_SENDER_MASK */
     size_t pool_size;        /* POOL_SIZE */
@@ -35,7 +43,7 @@ typedef struct ri_config {
     size_t reg_cache_count;  /* REG_CACHE_REGIONS */
     unsigned progress_skip;  /* PROGRESS_SKIP */
     char *ib_devices;        /* IB_DEVICES */
-    char *ib_transport;      /* IB_TRANSPORT */
+    int ib_transport;        /* IB_TRANSPORT: ri_config_transport_t */
     size_t ib_gid_index;     /* IB_GID_INDEX; UCS_ULUNITS_AUTO */
     char *ib_pkey;           /* IB_PKEY */
     size_t ib_sl;            /* IB_SL; UCS_ULUNITS_AUTO */
@@ -55,7 +63,7 @@ typedef struct ri_config {
     double connect_timeout;  /* CONNECT_TIMEOUT, seconds */
     double close_timeout;    /* CLOSE_TIMEOUT, seconds */
     unsigned am_id;          /* AM_ID */
-    char *log_level;         /* LOG_LEVEL */
+    int log_level;           /* LOG_LEVEL: ri_log_level_t */
     int stats;               /* STATS */
     char *stats_dest;        /* STATS_DEST */
     int report;              /* REPORT */
@@ -65,20 +73,18 @@ typedef struct ri_config {
     char *trace_dest;        /* TRACE_DEST */
 
     /* Not fields of their own. */
-    ri_sender_scheme_t scheme; /* what sender_scheme says */
-    int ib_pkey_value;         /* what ib_pkey says; 0: auto */
-    int use_rc;                /* what ib_transport says */
-    int use_ud;                /* likewise */
+    int ib_pkey_value; /* what ib_pkey says; 0: auto */
+    int use_rc;        /* what ib_transport says */
+    int use_ud;        /* likewise */
 } ri_config_t;
 
 extern ri_config_t ri_config;
 
 /**
- * Fill @ref ri_config from the environment, once per process. A value that does not
- * parse is an error with the name, the value and what is expected; a UCXRI_ variable
- * that does not exist gives a warning.
+ * Fill @ref ri_config from the environment, once per process. Each value that is not good, and
+ * each UCXRI_ variable that does not exist, gives a warning; the default is taken.
  */
-ucs_status_t ri_config_read(void);
+void ri_config_read(void);
 
 /**
  * The bits of a tag that tell its sender.

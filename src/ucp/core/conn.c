@@ -27,12 +27,15 @@
 
 ri_map_t ri_conn_map = RI_MAP_INITIALIZER;
 
-ucs_status_t ri_conn_set_peer(ri_conn_t *conn, uint64_t uid)
+ucs_status_t ri_conn_set_peer(ri_conn_t *conn, const ri_wire_worker_t *remote)
 {
-    ri_peer_t *peer = ri_peer_get(conn->worker, uid);
+    ri_peer_t *peer = ri_peer_get(conn->worker, remote->uid);
 
     if (peer == NULL) {
         return UCS_ERR_NO_MEMORY;
+    }
+    if (remote->am_id != 0) {
+        conn->am_id = remote->am_id - 1;
     }
     conn->peer = peer;
     ucs_list_add_tail(&peer->conns, &conn->peer_list);
@@ -42,10 +45,11 @@ ucs_status_t ri_conn_set_peer(ri_conn_t *conn, uint64_t uid)
 
 /* An endpoint that stock has made for a reply is handed to the application later, and
  * stock re-uses the memory of closed ones. @return The conn, if it still fits. */
-static ri_conn_t *conn_reuse(ri_worker_t *worker, ucp_ep_h ep, uint64_t uid,
-                             uint32_t flags)
+static ri_conn_t *conn_reuse(ri_worker_t *worker, ucp_ep_h ep,
+                             const ri_wire_worker_t *remote, uint32_t flags)
 {
     ri_conn_t *conn = ri_conn_find(ep);
+    uint64_t uid    = remote->uid;
 
     if (conn == NULL) {
         return NULL;
@@ -59,16 +63,17 @@ static ri_conn_t *conn_reuse(ri_worker_t *worker, ucp_ep_h ep, uint64_t uid,
 
     conn->flags |= flags;
     if ((uid != 0) && (conn->peer == NULL)) {
-        ri_conn_set_peer(conn, uid);
+        ri_conn_set_peer(conn, remote);
     }
     return conn;
 }
 
-ucs_status_t ri_conn_create(ri_worker_t *worker, ucp_ep_h ep, uint64_t uid,
-                            ucs_status_t address_status, uint32_t flags,
-                            ri_conn_t **conn_p)
+ucs_status_t ri_conn_create(ri_worker_t *worker, ucp_ep_h ep,
+                            const ri_wire_worker_t *remote, ucs_status_t address_status,
+                            uint32_t flags, ri_conn_t **conn_p)
 {
-    ri_conn_t *conn = conn_reuse(worker, ep, uid, flags);
+    ri_conn_t *conn = conn_reuse(worker, ep, remote, flags);
+    uint64_t uid    = remote->uid;
     ucs_status_t status;
 
     if (conn != NULL) {
@@ -85,6 +90,7 @@ ucs_status_t ri_conn_create(ri_worker_t *worker, ucp_ep_h ep, uint64_t uid,
     *conn        = (ri_conn_t){0};
     conn->ep     = ep;
     conn->worker = worker;
+    conn->am_id  = worker->am_id - 1; /* until the peer says otherwise */
     conn->flags  = flags | ((address_status == UCS_ERR_NO_ELEM)     ? RI_CONN_NO_PEER :
                             (address_status == UCS_ERR_UNSUPPORTED) ? RI_CONN_VERSION :
                                                                       0);
@@ -111,7 +117,7 @@ ucs_status_t ri_conn_create(ri_worker_t *worker, ucp_ep_h ep, uint64_t uid,
     if ((uid == worker->uid) && worker->host_memory) {
         conn->flags |= RI_CONN_SELF;
     } else if (uid != 0) {
-        status = ri_conn_set_peer(conn, uid);
+        status = ri_conn_set_peer(conn, remote);
         if (status != UCS_OK) {
             goto err_map;
         }
@@ -436,33 +442,26 @@ void ri_conn_endpoint_failed(ri_conn_t *conn, ucs_status_t status)
     ri_conn_tell_failure(worker, id, status);
 }
 
-/* What is not printed at one level may be at a more severe one later. */
-static int conn_is_news(_Atomic(int) *reported, ri_log_level_t level)
-{
-    return (level <= ri_log_level) && !atomic_exchange(reported, 1);
-}
-
-void ri_conn_report_unusable(ri_log_level_t level, ucs_status_t why)
+void ri_conn_report_unusable(ucs_status_t why)
 {
     static _Atomic(int) reported_none, reported_version, reported_silent;
 
-    if ((why == UCS_ERR_NO_ELEM) && conn_is_news(&reported_none, level)) {
-        ri_log(level, "a peer runs without ucxri, so tag messages to it fail: "
-                      "set UCX_RNDV_SCHEME=recv_init and LD_PRELOAD=libucxri.so "
-                      "for all processes of the job, or for none");
-    } else if ((why == UCS_ERR_UNSUPPORTED) && conn_is_news(&reported_version, level)) {
-        ri_log(level,
-               "a peer has another version of ucxri (this one speaks wire version %u), "
-               "so tag messages to it fail: "
-               "preload the same libucxri.so in all processes of the job, or in none",
-               RI_WIRE_VERSION);
-    } else if ((why == UCS_ERR_TIMED_OUT) && conn_is_news(&reported_silent, level)) {
-        ri_log(level,
-               "a peer has not answered for %g s: if it runs without ucxri, "
-               "set UCX_RNDV_SCHEME=recv_init and LD_PRELOAD=libucxri.so "
-               "for all processes of the job, or for none; "
-               "if it is only late, raise UCXRI_CONNECT_TIMEOUT",
-               ri_config.connect_timeout);
+    if ((why == UCS_ERR_NO_ELEM) && !atomic_exchange(&reported_none, 1)) {
+        ri_error("a peer runs without ucxri, so tag messages to it fail: "
+                 "set UCX_RNDV_SCHEME=recv_init and LD_PRELOAD=libucxri.so "
+                 "for all processes of the job, or for none");
+    } else if ((why == UCS_ERR_UNSUPPORTED) && !atomic_exchange(&reported_version, 1)) {
+        ri_error("a peer has another version of ucxri (this one speaks wire version %u), "
+                 "so tag messages to it fail: "
+                 "preload the same libucxri.so in all processes of the job, or in none",
+                 RI_WIRE_VERSION);
+    } else if ((why == UCS_ERR_TIMED_OUT) && !atomic_exchange(&reported_silent, 1)) {
+        ri_error("a peer has not answered for %g s: if it runs without ucxri, "
+                 "set UCX_RNDV_SCHEME=recv_init and LD_PRELOAD=libucxri.so "
+                 "for all processes of the job, or for none; "
+                 "if it has another UCXRI_AM_ID, set the same for all; "
+                 "if it is only late, raise UCXRI_CONNECT_TIMEOUT",
+                 ri_config.connect_timeout);
     }
 }
 
@@ -507,7 +506,7 @@ void ri_conn_check_timeouts(ri_worker_t *worker)
         conn = ucs_list_extract_head(&worker->asking, ri_conn_t, asking_link);
         ucs_list_add_tail(&worker->asking, &conn->asking_link);
         if (conn_timed_out(conn, now)) {
-            ri_conn_report_unusable(RI_LOG_LEVEL_ERROR, UCS_ERR_TIMED_OUT);
+            ri_conn_report_unusable(UCS_ERR_TIMED_OUT);
             ri_conn_fail(conn, UCS_ERR_UNREACHABLE);
         }
     }

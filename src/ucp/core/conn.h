@@ -105,7 +105,7 @@ struct ri_conn {
     ucs_list_link_t pending_link; /* in worker->pending_conns; self-linked if not */
     ucs_list_link_t sends;        /* all unfinished sends */
     uint32_t id;                  /* by which peers address it */
-    uint32_t serial;              /* among all conns that the worker ever had */
+    uint32_t am_id;               /* that the peer takes active messages by */
     uint32_t remote_id;           /* of its stream at the receiver, 0: not yet known */
     ucs_status_t status;          /* UCS_OK, or why it failed */
     ri_ring_tx_t ring_memory;     /* what ring points to */
@@ -115,6 +115,7 @@ struct ri_conn {
     uint32_t coop_slots;          /* bits: slots of the ring that sends have */
     uint32_t coop_unread; /* likewise: that were complete before their RTS was read */
     uint32_t rma_count;   /* one-sided operations started by the application */
+    uint32_t serial;      /* among all conns that the worker ever had */
     ucs_list_link_t asking_link; /* in worker->asking; self-linked if not */
     double asked;                /* how long it is asking, in seconds */
     double checked_at;           /* when that was last added to */
@@ -183,13 +184,13 @@ static inline ri_conn_t *ri_conn_find(ucp_ep_h ep)
 /**
  * Make the conn of a new endpoint, or find the one that an earlier reply made.
  *
- * @param uid        Of the remote worker, 0 if not known.
+ * @param remote     What is known of the remote worker.
  * @param address_status  What ri_wire_address_parse said of the peer's address.
  * @param flags      RI_CONN_*.
  */
-ucs_status_t ri_conn_create(ri_worker_t *worker, ucp_ep_h ep, uint64_t uid,
-                            ucs_status_t address_status, uint32_t flags,
-                            ri_conn_t **conn_p);
+ucs_status_t ri_conn_create(ri_worker_t *worker, ucp_ep_h ep,
+                            const ri_wire_worker_t *remote, ucs_status_t address_status,
+                            uint32_t flags, ri_conn_t **conn_p);
 
 /** Let the peer know that nothing follows, as far as that is safe and not done yet, and give
  * the ring back. Nothing is pending. */
@@ -234,7 +235,7 @@ void ri_conn_say_over(ri_conn_t *conn);
 void ri_conn_endpoint_failed(ri_conn_t *conn, ucs_status_t status);
 
 /** Tie a conn to the worker that it turned out to lead to. */
-ucs_status_t ri_conn_set_peer(ri_conn_t *conn, uint64_t uid);
+ucs_status_t ri_conn_set_peer(ri_conn_t *conn, const ri_wire_worker_t *remote);
 
 /** The conn has sent CONN_REQ: if the peer may be one that never answers, wait for it with
  * a time-out. */
@@ -248,12 +249,11 @@ void ri_conn_check_timeouts(ri_worker_t *worker);
 
 /**
  * Say in one line why tag messages to a peer cannot work, and what to set; once per process
- * and cause.
+ * and cause. An error, as a job hardly goes on after that.
  *
- * @param level  Of the line.
  * @param why    UCS_ERR_NO_ELEM or UCS_ERR_UNSUPPORTED, as ri_wire_address_parse said;
  *               UCS_ERR_TIMED_OUT: it does not answer. Any other: there is nothing to say.
  */
-void ri_conn_report_unusable(ri_log_level_t level, ucs_status_t why);
+void ri_conn_report_unusable(ucs_status_t why);
 
 #endif

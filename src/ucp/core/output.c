@@ -40,7 +40,8 @@ FILE *ri_output_open(const char *dest)
 
     stream = fopen(path, "a");
     if (stream == NULL) {
-        ri_warn("cannot open %s: %s; the report goes to stderr", path, strerror(errno));
+        ri_warn("cannot open %s: %s; what was to go there goes to stderr", path,
+                strerror(errno));
         return stderr;
     }
     return stream;

@@ -113,7 +113,8 @@ void ri_stream_break(ri_stream_t *stream, const char *why)
     }
 
     ri_trace(&worker->trace, RI_TRACE_STREAM_BREAK, stream->id, stream->next_sn);
-    ri_warn("a connection from worker 0x%lx ends because of %s: its messages are dropped "
+    ri_error(
+            "a connection from worker 0x%lx ends because of %s: its messages are dropped "
             "from now on",
             stream->peer->uid, why);
     stream->broken    = 1;
@@ -145,9 +146,9 @@ void ri_stream_check_closed_slow(ri_stream_t *stream)
         (stream->num_coops == 0) && (stream->num_reads == 0) &&
         (stream->num_named == 0) && (stream->next_sn == stream->closed_sn + 1)) {
         if ((stream->num_early > 0) || !ucs_list_is_empty(&stream->assembling)) {
-            ri_warn("a connection from worker 0x%lx ends because its sender could not "
-                    "send a message: %zu that followed are dropped",
-                    stream->peer->uid, stream->num_early);
+            ri_error("a connection from worker 0x%lx ends because its sender could not "
+                     "send a message: %zu that followed are dropped",
+                     stream->peer->uid, stream->num_early);
         }
         ri_stream_destroy(stream);
     }

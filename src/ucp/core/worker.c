@@ -81,6 +81,7 @@ static ucs_status_t worker_query(ri_worker_t *worker)
     worker->timed   = ri_config.report;
     worker->guarded = worker->multi || worker->timed;
     worker->uid     = address_attr.worker_uid;
+    worker->am_id   = ri_config.am_id + 1;
     return status;
 }
 

@@ -79,6 +79,7 @@ struct ri_worker {
     unsigned trace_signals;        /* of which it took notice */
 
     uint64_t uid;
+    uint16_t am_id; /* of its handler; 1 + that id, as peers are told */
     uint64_t host;  /* for hellos; 0: no rings */
     ri_map_t peers; /* by uid */
     ri_id_table_t conn_ids;

@@ -154,11 +154,7 @@ static ucs_status_t context_init(unsigned major, unsigned minor,
     params_copy_t own_params;
     ucs_status_t status;
 
-    status = ri_config_read();
-    if (status != UCS_OK) {
-        return status;
-    }
-
+    ri_config_read();
     params_copy(&own_params, params);
     status = ri_stock.init_version(major, minor, &own_params.params, config, context_p);
     if (status != UCS_OK) {

@@ -53,15 +53,15 @@ static ucs_status_t ep_create(ri_worker_t *worker, const ucp_ep_params_t *params
     const void *stock_address;
     ep_params_copy_t copy;
     ucs_status_t status;
-    uint64_t uid = 0;
+    ri_wire_worker_t remote = {0};
     ri_conn_t *conn;
 
     ep_params_copy(&copy, params);
     if (params->field_mask & UCP_EP_PARAM_FIELD_REMOTE_ADDRESS) {
-        address_status = ri_wire_address_parse(params->address, &stock_address, &uid);
+        address_status = ri_wire_address_parse(params->address, &stock_address, &remote);
         copy.params.address = stock_address;
         /* Now: if the peer has no library, it gives up as soon as it has our address. */
-        ri_conn_report_unusable(RI_LOG_LEVEL_WARN, address_status);
+        ri_conn_report_unusable(address_status);
     } else {
         flags |= RI_CONN_BY_SOCKADDR;
     }
@@ -85,7 +85,7 @@ static ucs_status_t ep_create(ri_worker_t *worker, const ucp_ep_params_t *params
         return status;
     }
 
-    status = ri_conn_create(worker, *ep_p, uid, address_status, flags, &conn);
+    status = ri_conn_create(worker, *ep_p, &remote, address_status, flags, &conn);
     if (status != UCS_OK) {
         ri_error("cannot set up an endpoint: %s", ri_status_string(status));
         ri_stock.ep_destroy(*ep_p);
@@ -109,7 +109,7 @@ ucs_status_t ucp_ep_create(ucp_worker_h stock, const ucp_ep_params_t *params,
     const void *stock_address;
     ucs_status_t status;
     ep_params_copy_t copy;
-    uint64_t uid;
+    ri_wire_worker_t remote;
 
     ri_stock_resolve();
     if (worker != NULL) {
@@ -122,7 +122,7 @@ ucs_status_t ucp_ep_create(ucp_worker_h stock, const ucp_ep_params_t *params,
     /* A worker without tag matching, and the address of one that has it. */
     if ((params->field_mask & UCP_EP_PARAM_FIELD_REMOTE_ADDRESS) &&
         (ri_req_headroom != 0) &&
-        (ri_wire_address_parse(params->address, &stock_address, &uid) !=
+        (ri_wire_address_parse(params->address, &stock_address, &remote) !=
          UCS_ERR_NO_ELEM)) {
         ep_params_copy(&copy, params);
         copy.params.address = stock_address;

@@ -21,7 +21,7 @@ static int am_id_is_taken(ucp_worker_h stock, unsigned id)
         return 0;
     }
     ri_error("the application uses active message id %u, which ucxri has taken: set "
-             "UCXRI_AM_ID to another number in all processes",
+             "UCXRI_AM_ID to another number",
              id);
     return 1;
 }

@@ -91,7 +91,8 @@ static ucs_status_t worker_address_wrap(ri_worker_t *worker, ucp_address_t **add
     ri_wire_address_t *wrapped = malloc(sizeof(*wrapped) + *length_p);
 
     if (wrapped != NULL) {
-        ri_wire_address_pack(wrapped, worker->uid);
+        ri_wire_address_pack(
+                wrapped, &(ri_wire_worker_t){.uid = worker->uid, .am_id = worker->am_id});
         wrapped->process = worker->process;
         memcpy(wrapped + 1, *address_p, *length_p);
         *length_p += sizeof(*wrapped);
@@ -132,11 +133,11 @@ ucs_status_t ucp_worker_query(ucp_worker_h stock, ucp_worker_attr_t *attr)
 void ucp_worker_release_address(ucp_worker_h stock, ucp_address_t *address)
 {
     const void *stock_address;
-    uint64_t uid;
+    ri_wire_worker_t of;
 
     ri_stock_resolve();
     if ((ri_worker_find(stock) != NULL) &&
-        (ri_wire_address_parse(address, &stock_address, &uid) != UCS_ERR_NO_ELEM)) {
+        (ri_wire_address_parse(address, &stock_address, &of) != UCS_ERR_NO_ELEM)) {
         free(address);
     } else {
         ri_stock.worker_release_address(stock, address);
@@ -147,10 +148,10 @@ ucs_status_t ucp_worker_address_query(ucp_address_t *address,
                                       ucp_worker_address_attr_t *attr)
 {
     const void *stock_address;
-    uint64_t uid;
+    ri_wire_worker_t of;
 
     ri_stock_resolve();
-    ri_wire_address_parse(address, &stock_address, &uid);
+    ri_wire_address_parse(address, &stock_address, &of);
     return ri_stock.worker_address_query((ucp_address_t *)stock_address, attr);
 }
 

@@ -57,6 +57,7 @@ size_t ri_am_pack_hello(ri_conn_t *conn, uint8_t *at)
 {
     ri_wire_hello_t hello = {.magic   = RI_WIRE_MAGIC,
                              .version = RI_WIRE_VERSION,
+                             .am_id   = conn->worker->am_id,
                              .uid     = conn->worker->uid,
                              .host    = conn->worker->host,
                              .conn_id = conn->id,
@@ -194,10 +195,10 @@ ucs_status_t ri_am_send_buffer(ri_conn_t *conn, ri_am_buffer_t *buffer,
     }
 
     if (flags & RI_AM_APART) {
-        ret = ri_stock.am_send_nbx(conn->ep, ri_config.am_id, buffer->data, header_length,
+        ret = ri_stock.am_send_nbx(conn->ep, conn->am_id, buffer->data, header_length,
                                    buffer->data + header_length, length, &param);
     } else {
-        ret = ri_stock.am_send_nbx(conn->ep, ri_config.am_id, NULL, 0, buffer->data,
+        ret = ri_stock.am_send_nbx(conn->ep, conn->am_id, NULL, 0, buffer->data,
                                    header_length + length, &param);
     }
     return am_buffer_status(conn, buffer, ret);
@@ -216,8 +217,7 @@ ucs_status_t ri_am_send_gather(ri_conn_t *conn, ri_am_buffer_t *buffer,
     buffer->parts[1].buffer = (void *)payload;
     buffer->parts[1].length = length;
 
-    ret = ri_stock.am_send_nbx(conn->ep, ri_config.am_id, NULL, 0, buffer->parts, 2,
-                               &param);
+    ret = ri_stock.am_send_nbx(conn->ep, conn->am_id, NULL, 0, buffer->parts, 2, &param);
     return am_buffer_status(conn, buffer, ret);
 }
 
@@ -270,7 +270,7 @@ ucs_status_t ri_am_send_direct(ri_send_req_t *req, const void *header,
     memcpy(kept->data, header, header_length);
     am_param.user_data = kept;
     return am_buffer_status(req->conn, kept,
-                            ri_stock.am_send_nbx(ep, ri_config.am_id, kept->data,
+                            ri_stock.am_send_nbx(ep, req->conn->am_id, kept->data,
                                                  header_length, buffer, count,
                                                  &am_param));
 }

@@ -141,20 +141,20 @@ size_t ri_am_pack_header(ri_conn_t *conn, ri_wire_type_t type, uint32_t sn, uint
 
 /**
  * Send the first @a length bytes of @a buffer, a header and its payload, that was just got
- * from a class of @a pool: the shortest way, for connections that are set up.
+ * from a class of the worker's pool: the shortest way, for connections that are set up.
  *
  * @return As @ref ri_am_send_buffer.
  */
-static inline ucs_status_t ri_am_send_copied(ri_am_pool_t *pool, ri_am_buffer_t *buffer,
-                                             unsigned class, ucp_ep_h ep, size_t length)
+static inline ucs_status_t ri_am_send_copied(ri_conn_t *conn, ri_am_buffer_t *buffer,
+                                             unsigned class, size_t length)
 {
-    ucs_status_ptr_t ret = ri_stock.am_send_nbx(ep, ri_config.am_id, NULL, 0,
+    ucs_status_ptr_t ret = ri_stock.am_send_nbx(conn->ep, conn->am_id, NULL, 0,
                                                 buffer->data, length, &buffer->param);
 
     if (ri_unlikely(UCS_PTR_IS_PTR(ret))) {
         return UCS_INPROGRESS;
     }
-    ri_am_buffer_unget(pool, buffer, class);
+    ri_am_buffer_unget(&conn->worker->am_buffers, buffer, class);
     return UCS_PTR_STATUS(ret);
 }
 

@@ -25,8 +25,9 @@
 static void control_handle_conn_req(ri_worker_t *worker, ri_stream_t *stream,
                                     const ri_wire_msg_t *msg, ucp_ep_h reply_ep)
 {
-    ri_conn_t *conn = (reply_ep != NULL) ? ri_conn_find(reply_ep) : NULL;
-    uint32_t lent   = 0; /* id of a conn that must not outlive this call */
+    ri_conn_t *conn               = (reply_ep != NULL) ? ri_conn_find(reply_ep) : NULL;
+    const ri_wire_worker_t remote = {.uid = msg->hello.uid, .am_id = msg->hello.am_id};
+    uint32_t lent                 = 0; /* id of a conn that must not outlive this call */
 
     /* UCX re-uses the memory of endpoints that it made for replies and gave up. A conn of
      * the application's is left as it is, whatever the peer says. */
@@ -36,12 +37,11 @@ static void control_handle_conn_req(ri_worker_t *worker, ri_stream_t *stream,
         conn = NULL;
     }
     if ((reply_ep != NULL) && (conn == NULL)) {
-        if (ri_conn_create(worker, reply_ep, msg->hello.uid, UCS_OK, 0, &conn) ==
-            UCS_OK) {
+        if (ri_conn_create(worker, reply_ep, &remote, UCS_OK, 0, &conn) == UCS_OK) {
             lent = (msg->value & RI_WIRE_CONN_REQ_PEER) ? conn->id : 0;
         }
     } else if ((conn != NULL) && (conn->peer == NULL) && !(conn->flags & RI_CONN_SELF)) {
-        ri_conn_set_peer(conn, msg->hello.uid);
+        ri_conn_set_peer(conn, &remote);
     }
     stream->acked = 0; /* it asks, so it has not got an earlier answer yet */
     ri_control_ack(stream);
@@ -69,7 +69,8 @@ static void control_handle_conn_ack(ri_worker_t *worker, ri_conn_t *conn,
         ++worker->counters.rx_malformed;
         return;
     }
-    if ((conn->peer == NULL) && (ri_conn_set_peer(conn, msg->uid) != UCS_OK)) {
+    if ((conn->peer == NULL) &&
+        (ri_conn_set_peer(conn, &(ri_wire_worker_t){.uid = msg->uid}) != UCS_OK)) {
         return;
     }
     if (conn->peer->uid != msg->uid) {
@@ -163,7 +164,7 @@ static void control_handle_reset(ri_worker_t *worker, ri_conn_t *conn,
 
     ri_error("a peer has ended the connection to it: "
              "it lost a message of this process, or got one that it does not understand; "
-             "it has printed a warning that says more");
+             "it has printed a line that says more");
     ri_conn_say_over(conn);
     if (ri_id_get(&worker->conn_ids, id) == conn) {
         ri_conn_fail(conn, UCS_ERR_CONNECTION_RESET);

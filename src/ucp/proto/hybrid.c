@@ -245,7 +245,7 @@ static void hybrid_send_data(ri_pool_buffer_t *buffer)
         ri_hybrid_give_back(buffer); /* closed, and there is no other way to the peer */
         return;
     }
-    ret    = ri_stock.am_send_nbx(ep, ri_config.am_id, &buffer->header,
+    ret    = ri_stock.am_send_nbx(ep, buffer->conn->am_id, &buffer->header,
                                   sizeof(buffer->header), buffer->data, buffer->length,
                                   &param);
     status = UCS_PTR_STATUS(ret);

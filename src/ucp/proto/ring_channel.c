@@ -62,6 +62,7 @@ void ri_ring_channel_consider(ri_stream_t *stream)
     ri_worker_t *worker = stream->worker;
     ri_conn_t *conn;
     ucs_status_t status;
+    int error;
 
     if ((worker->max_rings == 0) || !stream->same_host || stream->broken) {
         stream->am_left = UINT_MAX;
@@ -90,9 +91,11 @@ void ri_ring_channel_consider(ri_stream_t *stream)
     status              = ri_ring_create(&stream->ring_memory, ri_config.ring_size,
                                          stream->ring_cookie);
     if (status != UCS_OK) {
-        ri_warn("no memory for a ring of %zu bytes (%s); messages between processes of "
-                "this host take the slower way. Fewer rings: UCXRI_RING_PEERS",
-                ri_config.ring_size, strerror(errno));
+        error = errno;
+        ri_warn("no ring of %zu bytes: %s%s. Messages between processes of this host "
+                "take "
+                "the slower way",
+                ri_config.ring_size, strerror(error), ri_ring_remedy(error));
         worker->max_rings = worker->num_rings;
         return;
     }

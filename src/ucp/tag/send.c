@@ -486,9 +486,8 @@ ucs_status_ptr_t ri_tag_send_slow(ri_conn_t *conn, const void *buffer, size_t co
     ucs_status_t status;
 
     if (ri_unlikely(conn->flags & (RI_CONN_NO_PEER | RI_CONN_VERSION))) {
-        ri_conn_report_unusable(RI_LOG_LEVEL_ERROR, (conn->flags & RI_CONN_VERSION) ?
-                                                            UCS_ERR_UNSUPPORTED :
-                                                            UCS_ERR_NO_ELEM);
+        ri_conn_report_unusable((conn->flags & RI_CONN_VERSION) ? UCS_ERR_UNSUPPORTED :
+                                                                  UCS_ERR_NO_ELEM);
         return UCS_STATUS_PTR(UCS_ERR_UNREACHABLE);
     }
     if (ri_unlikely(conn->status != UCS_OK)) {

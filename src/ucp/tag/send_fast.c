@@ -70,8 +70,7 @@ static ri_inline ucs_status_ptr_t send_am(ri_conn_t *conn, unsigned class, int c
     ri_trace(&worker->trace, RI_TRACE_SEND_AM, sn, length);
     if (copy) {
         ri_copy(buffer->data + header_length, data, length);
-        status = ri_am_send_copied(&worker->am_buffers, buffer, class, conn->ep,
-                                   header_length + length);
+        status = ri_am_send_copied(conn, buffer, class, header_length + length);
     } else {
         status = ri_am_send_gather(conn, buffer, header_length, data, length);
     }

@@ -345,14 +345,14 @@ typedef struct ri_wire_nack {
 
 /* Who sends; appended to the header until the receiver's id is known. */
 typedef struct ri_wire_hello {
-    uint32_t magic;    /* RI_WIRE_MAGIC */
-    uint8_t version;   /* RI_WIRE_VERSION */
-    uint8_t flags;     /* 0 */
-    uint16_t reserved; /* 0 */
-    uint64_t uid;      /* of the sending worker */
-    uint64_t host;     /* ri_host_id(): whether /proc/<pid> may mean the same; 0: no rings */
-    uint32_t conn_id;  /* of the sending conn, for what is addressed to it */
-    uint32_t serial;   /* of the sending conn among all that its worker ever had; tells
+    uint32_t magic;  /* RI_WIRE_MAGIC */
+    uint8_t version; /* RI_WIRE_VERSION */
+    uint8_t flags;   /* 0 */
+    uint16_t am_id;  /* of the sending worker, as in its address */
+    uint64_t uid;    /* of the sending worker */
+    uint64_t host; /* ri_host_id(): whether /proc/<pid> may mean the same; 0: no rings */
+    uint32_t conn_id; /* of the sending conn, for what is addressed to it */
+    uint32_t serial;  /* of the sending conn among all that its worker ever had; tells
                           conns apart that had the same id at different times */
 } __attribute__((packed)) ri_wire_hello_t;
 
@@ -364,17 +364,28 @@ typedef struct ri_wire_hello {
  * UCS_ERR_UNREACHABLE, instead of connecting to a worker that speaks another protocol.
  */
 typedef struct ri_wire_address {
-    uint8_t stock_header;      /* 0: stock address format version 1, no flags */
-    uint64_t uid;              /* of the worker, where stock has it too */
-    uint8_t stock_end;         /* 0xff: no devices */
-    uint64_t magic;            /* RI_WIRE_ADDRESS_MAGIC */
-    uint8_t version;           /* RI_WIRE_VERSION */
-    uint8_t length;            /* of this structure; the stock address follows */
-    uint32_t reserved;         /* 0 */
+    uint8_t stock_header; /* 0: stock address format version 1, no flags */
+    uint64_t uid;         /* of the worker, where stock has it too */
+    uint8_t stock_end;    /* 0xff: no devices */
+    uint64_t magic;       /* RI_WIRE_ADDRESS_MAGIC */
+    uint8_t version;      /* RI_WIRE_VERSION */
+    uint8_t length;       /* of this structure; the stock address follows */
+    uint16_t am_id;       /* 1 + the active message id that the worker takes messages by;
+                             0: that of whoever reads this */
+    uint16_t reserved;    /* 0 */
     ri_host_process_t process; /* that has the worker */
 } __attribute__((packed)) ri_wire_address_t;
 
 #define RI_WIRE_ADDRESS_MAGIC 0x524441495258435ful /* "_CXRIADR" */
+
+/* What a worker says of itself, in its address and in hellos. */
+typedef struct ri_wire_worker {
+    uint64_t uid;   /* 0: not known */
+    uint16_t am_id; /* as in the address */
+} ri_wire_worker_t;
+
+/* The highest active message id that an address can tell. */
+#define RI_WIRE_AM_ID_MAX (UINT16_MAX - 1)
 
 static_assert(sizeof(ri_wire_base_t) == 8, "wire format");
 static_assert(sizeof(ri_wire_eager_t) == 16, "wire format");
@@ -572,19 +583,20 @@ ucs_status_t ri_wire_check_placed(const void *payload, size_t length, size_t *to
  *
  * @param address   An address as an application hands it over; its length is not known.
  * @param stock     Set to the stock address within it.
- * @param uid       Set to the worker's uid, if there is such a part.
+ * @param worker    Set to what that part says of the worker, if there is one. Its am_id is 0 if
+ *                  it is of another version.
  *
  * @return UCS_OK, UCS_ERR_NO_ELEM for a plain stock address, UCS_ERR_UNSUPPORTED for
  *         another wire version; @a stock is valid in each case.
  */
 ucs_status_t ri_wire_address_parse(const void *address, const void **stock,
-                                   uint64_t *uid);
+                                   ri_wire_worker_t *worker);
 
 /** @return The process that has the worker of an address for which ri_wire_address_parse() has
  * returned UCS_OK; host is 0 if the address does not say. Wire input. */
 ri_host_process_t ri_wire_address_process(const void *address);
 
-/** Write this library's part of the address of worker @a uid. */
-void ri_wire_address_pack(ri_wire_address_t *prefix, uint64_t uid);
+/** Write this library's part of the address of @a worker. */
+void ri_wire_address_pack(ri_wire_address_t *prefix, const ri_wire_worker_t *worker);
 
 #endif

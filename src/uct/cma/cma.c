@@ -58,6 +58,10 @@ typedef struct cma_lists {
 static const cma_call_t cma_call_read  = {"process_vm_readv", process_vm_readv};
 static const cma_call_t cma_call_write = {"process_vm_writev", process_vm_writev};
 
+/* A process may always access itself: only a filter of system calls forbids that. */
+#define CMA_REMEDY_FILTER \
+    "a container needs a seccomp profile that allows the call, or --cap-add SYS_PTRACE"
+
 /* What a person can do about a call that does not work at all. */
 static const char *cma_remedy(int error)
 {
@@ -72,7 +76,7 @@ static const char *cma_remedy(int error)
         return "the kernel needs CONFIG_CROSS_MEMORY_ATTACH, and a container a seccomp "
                "profile that allows the call";
     case ESRCH:
-        return "the process has ended";
+        return "the process has ended, or /proc does not show it";
     case EFAULT:
         return "the process is not the one that is meant, or no longer uses this plane";
     default:
@@ -238,6 +242,7 @@ static int cma_works(cma_plane_t *plane, const cma_call_t *call)
 {
     struct iovec local, remote;
     uint64_t word = plane->cookie; /* or the write would change it */
+    int error;
 
     local.iov_base  = &word;
     local.iov_len   = sizeof(word);
@@ -246,8 +251,9 @@ static int cma_works(cma_plane_t *plane, const cma_call_t *call)
     if (call->func(getpid(), &local, 1, &remote, 1, 0) == sizeof(word)) {
         return 1;
     }
-    ri_info("no direct copies: %s: %s; %s", call->name, strerror(errno),
-            cma_remedy(ENOSYS));
+    error = errno;
+    ri_info("no direct copies: %s of the own memory: %s; %s", call->name, strerror(error),
+            (error == EPERM) ? CMA_REMEDY_FILTER : cma_remedy(error));
     return 0;
 }
 
@@ -317,6 +323,25 @@ static int cma_verify(const ri_cma_address_t *address)
                    ESRCH;
 }
 
+/* The address of a process that has no such plane tells who it is, if anything. */
+static void cma_say_no_plane(const void *address, size_t length)
+{
+    ri_host_process_t process;
+
+    if (length == sizeof(process)) {
+        memcpy(&process, address, sizeof(process));
+        ri_info("no direct copies with process %u: it makes none itself: UCXRI_CMA=n, or "
+                "it is "
+                "not allowed to (a line of its own says why)",
+                process.pid);
+    } else if (length == 0) {
+        ri_info("no direct copies with a process that can read no /proc, or makes none "
+                "itself");
+    } else {
+        ri_info("no direct copies: a malformed address of %zu bytes", length);
+    }
+}
+
 static ucs_status_t cma_connect(ri_plane_t *super, const void *address, size_t length,
                                 ri_plane_ep_t **ep_p)
 {
@@ -326,7 +351,7 @@ static ucs_status_t cma_connect(ri_plane_t *super, const void *address, size_t l
     int error;
 
     if (length != sizeof(remote)) {
-        ri_info("no direct copies: an address of %zu bytes", length);
+        cma_say_no_plane(address, length);
         return UCS_ERR_UNREACHABLE;
     }
     memcpy(&remote, address, sizeof(remote));

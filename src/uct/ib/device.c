@@ -12,12 +12,14 @@
 #include "../../ucp/core/config.h"
 #include "../../ucp/core/log.h"
 
+#include "memlock.h"
+
 #include <errno.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/resource.h>
 #include <ucs/sys/string.h>
 
 #define DEVICE_ALL  "all"
@@ -25,6 +27,9 @@
 
 /* Above, a length would not fit the fields of a work request on every device. */
 #define DEVICE_MESSAGE_MAX (1u << 30)
+
+/* At least so much has an entry of a completion queue on every device. */
+#define DEVICE_CQE_BYTES (size_t)64
 
 /* Datagrams need windows of some pieces. */
 #define DEVICE_WR_MIN 4
@@ -136,28 +141,46 @@ static int device_find_port(ri_ib_device_t *device, const device_ports_t *ports)
     return best.port != 0;
 }
 
+/* Why the latest registration of this thread failed. */
+static __thread int device_reg_error;
+
 /* Once per process: what follows every such error is the same. */
-static void device_warn_locked(size_t length)
+static void device_warn_unregistered(size_t length, int error)
 {
     static atomic_flag warned = ATOMIC_FLAG_INIT;
-    struct rlimit limit;
+    ri_memlock_t memlock;
 
     if (atomic_flag_test_and_set(&warned)) {
         return;
     }
-    if ((getrlimit(RLIMIT_MEMLOCK, &limit) == 0) && (limit.rlim_cur != RLIM_INFINITY)) {
+    ri_memlock_query(&memlock);
+    if (ri_memlock_forbids(&memlock, length)) {
         ri_warn("%zu bytes cannot be registered with the network device: the limit of "
-                "locked memory is %lu bytes; set it to unlimited (ulimit -l, "
-                "/etc/security/limits.conf, or --ulimit memlock=-1 for a container). "
-                "Such "
-                "messages go through UCX",
-                length, (unsigned long)limit.rlim_cur);
+                "locked memory is %" PRIu64 " bytes, and %" PRIu64
+                " are locked; set it to "
+                "unlimited (ulimit -l, /etc/security/limits.conf, or --ulimit memlock=-1 "
+                "for "
+                "a container). Such messages go through UCX",
+                length, memlock.limit, memlock.locked);
     } else {
-        ri_warn("%zu bytes cannot be registered with the network device: it or the "
-                "system "
-                "has no room for more. Such messages go through UCX",
-                length);
+        ri_warn("%zu bytes cannot be registered with the network device: %s; the limit "
+                "of "
+                "locked memory is not the cause. Such messages go through UCX",
+                length, strerror(error));
     }
+}
+
+const char *ri_ib_cq_hint(int error, unsigned capacity)
+{
+    ri_memlock_t memlock;
+
+    if (error != ENOMEM) {
+        return "";
+    }
+    ri_memlock_query(&memlock);
+    return ri_memlock_forbids(&memlock, capacity * DEVICE_CQE_BYTES) ?
+                   "; the limit of locked memory is too low, see ulimit -l" :
+                   "";
 }
 
 static ucs_status_t device_reg(void *arg, void *address, size_t length, unsigned access,
@@ -181,7 +204,8 @@ static ucs_status_t device_reg(void *arg, void *address, size_t length, unsigned
         return UCS_OK;
     }
 
-    switch (errno) {
+    device_reg_error = errno;
+    switch (device_reg_error) {
     case EFAULT:
     case EACCES:
         return UCS_ERR_INVALID_ADDR;
@@ -374,6 +398,18 @@ static ri_ib_device_t *device_open_auto(struct ibv_device **list)
     return best;
 }
 
+/* Once per process: what the user has named cannot be had. */
+static void device_warn_named(const char *why, const char *detail)
+{
+    const char *names = ri_config.ib_devices;
+
+    if ((names[0] != '\0') && strcmp(names, DEVICE_AUTO) && strcmp(names, DEVICE_ALL) &&
+        !device_warned) {
+        device_warned = 1;
+        ri_warn("UCXRI_IB_DEVICES=%s: no transfers by verbs: %s%s", names, why, detail);
+    }
+}
+
 static ri_ib_device_t *device_choose(void)
 {
     struct ibv_device **list = ri_verbs.get_device_list(NULL);
@@ -383,6 +419,7 @@ static ri_ib_device_t *device_choose(void)
     device_short = 0;
     if (list == NULL) {
         ri_debug("no verbs devices: %s", strerror(errno));
+        device_warn_named("the list of devices cannot be had: ", strerror(errno));
     } else {
         device = is_auto ? device_open_auto(list) : device_open_listed(list);
         ri_verbs.free_device_list(list);
@@ -397,19 +434,22 @@ static ri_ib_device_t *device_choose(void)
                 "work requests",
                 DEVICE_WR_MIN);
     }
-    if ((device == NULL) && !is_auto && strcmp(ri_config.ib_devices, DEVICE_ALL) &&
-        !device_warned) {
-        device_warned = 1;
-        ri_warn("UCXRI_IB_DEVICES=%s: there is no such device with an active port that "
-                "fits; no transfers by verbs",
-                ri_config.ib_devices);
+    if (device == NULL) {
+        device_warn_named("no device of that name has an active port that fits",
+                          "; UCXRI_LOG_LEVEL=debug says more");
     }
     return device;
 }
 
 ucs_status_t ri_ib_device_get(ri_ib_device_t **device_p)
 {
-    if ((ri_config.ib_devices[0] == '\0') || (ri_verbs_resolve() != UCS_OK)) {
+    if (ri_config.ib_devices[0] == '\0') {
+        return UCS_ERR_UNSUPPORTED;
+    }
+    if (ri_verbs_resolve() != UCS_OK) {
+        pthread_mutex_lock(&device_lock);
+        device_warn_named("libibverbs.so.1 cannot be used", "");
+        pthread_mutex_unlock(&device_lock);
         return UCS_ERR_UNSUPPORTED;
     }
 
@@ -441,7 +481,7 @@ ucs_status_t ri_ib_device_reg(ri_ib_device_t *device, void *address, size_t leng
 
     /* Not earlier: there may be room when others are given up. */
     if (ri_unlikely(status == UCS_ERR_NO_MEMORY)) {
-        device_warn_locked(length);
+        device_warn_unregistered(length, device_reg_error);
     }
     return status;
 }

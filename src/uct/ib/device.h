@@ -111,11 +111,9 @@ ucs_status_t ri_ib_device_get(ri_ib_device_t **device_p);
 /** Give the device back; it is closed with the last one who has it. */
 void ri_ib_device_put(ri_ib_device_t *device);
 
-/** @return What to add to the text of an error: the limit of locked memory may be the reason. */
-static inline const char *ri_ib_memory_hint(int error)
-{
-    return (error == ENOMEM) ? "; see ulimit -l" : "";
-}
+/** @return What to add to the text of an error when a completion queue with @a capacity entries
+ * cannot be made: whether the limit of locked memory is the cause. */
+const char *ri_ib_cq_hint(int error, unsigned capacity);
 
 /**
  * Have memory registered.

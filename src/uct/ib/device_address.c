@@ -10,11 +10,16 @@
 #include "../../ucp/core/config.h"
 #include "../../ucp/core/log.h"
 
+#include <stdatomic.h>
 #include <string.h>
 #include <ucs/sys/string.h>
 
 /* The first LID that stands for a group of ports. */
 #define ADDRESS_LID_MULTICAST 0xc000
+
+/* Of a P_Key */
+#define ADDRESS_PKEY_NUMBER 0x7fffu
+#define ADDRESS_PKEY_FULL   0x8000u
 
 static int gid_is_zero(const union ibv_gid *gid)
 {
@@ -192,6 +197,25 @@ int ri_ib_address_reaches(const ri_ib_address_t *address, unsigned link, uint16_
             (link == address->link)) &&
            (gid->raw[0] != 0xff) && !gid_is_zero(gid) && /* a group, nobody */
            (ri_ib_gid_is_ipv4(gid) == ri_ib_gid_is_ipv4(&address->gid));
+}
+
+int ri_ib_address_shares_partition(const ri_ib_address_t *address, uint16_t pkey)
+{
+    static atomic_flag warned = ATOMIC_FLAG_INIT;
+
+    /* One number, and not two limited members */
+    if ((pkey == 0) || (address->pkey == 0) ||
+        ((((pkey ^ address->pkey) & ADDRESS_PKEY_NUMBER) == 0) &&
+         ((pkey | address->pkey) & ADDRESS_PKEY_FULL))) {
+        return 1;
+    }
+    if (!atomic_flag_test_and_set(&warned)) {
+        ri_warn("a peer's port is in another partition of the network (P_Key %04x, here "
+                "%04x): no transfers by verbs with it, its messages go through UCX; "
+                "UCXRI_IB_PKEY names one",
+                pkey, address->pkey);
+    }
+    return 0;
 }
 
 #endif

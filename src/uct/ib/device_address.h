@@ -37,6 +37,10 @@ int ri_ib_gid_is_ipv4(const union ibv_gid *gid);
 int ri_ib_address_reaches(const ri_ib_address_t *address, unsigned link, uint16_t lid,
                           const union ibv_gid *gid);
 
+/** @return Whether a queue pair of a remote port with this P_Key, 0: not known, is in the partition of
+ * this one. If not the user is told, once per process: packets would get lost silently. */
+int ri_ib_address_shares_partition(const ri_ib_address_t *address, uint16_t pkey);
+
 #endif
 
 #endif

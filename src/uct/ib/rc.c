@@ -61,6 +61,7 @@ static ucs_status_t rc_open(ri_plane_t **plane_p)
 {
     ri_rc_plane_t *plane = calloc(1, sizeof(*plane));
     ucs_status_t status;
+    int error;
 
     if (plane == NULL) {
         return UCS_ERR_NO_MEMORY;
@@ -79,8 +80,9 @@ static ucs_status_t rc_open(ri_plane_t **plane_p)
     plane->cq = ri_verbs.create_cq(plane->device->context, plane->capacity, NULL, NULL,
                                    0);
     if (plane->cq == NULL) {
+        error = errno;
         ri_warn("no transfers by verbs: no completion queue of %u: %s%s", plane->capacity,
-                strerror(errno), ri_ib_memory_hint(errno));
+                strerror(error), ri_ib_cq_hint(error, plane->capacity));
         status = UCS_ERR_UNSUPPORTED;
         goto err_put;
     }
@@ -204,6 +206,7 @@ static size_t rc_ep_address(ri_plane_ep_t *super, void *address_p)
             .qp        = (ep->qp == NULL) ? 0 : ep->qp->qp_num,
             .psn       = ep->psn,
             .lid       = local.lid,
+            .pkey      = local.pkey,
     };
 
     memcpy(address.gid, local.gid.raw, sizeof(address.gid));
@@ -219,8 +222,7 @@ static const char *rc_address_check(const ri_rc_address_t *address)
     }
     if ((address->mtu < IBV_MTU_256) || (address->mtu > IBV_MTU_4096) ||
         (address->rd_atomic == 0) || (address->qp < RC_QP_FIRST) ||
-        (address->qp > RC_24_BITS) || (address->psn > RC_24_BITS) ||
-        (address->reserved != 0)) {
+        (address->qp > RC_24_BITS) || (address->psn > RC_24_BITS)) {
         return "an address with values that do not exist";
     }
     return NULL;
@@ -310,6 +312,9 @@ static ucs_status_t rc_connect(ri_plane_t *super, const void *address, size_t le
         ri_debug("no transfers by verbs with queue pair %u: another kind of network, "
                  "subnet or address",
                  remote.qp);
+        return UCS_ERR_UNREACHABLE;
+    }
+    if (!ri_ib_address_shares_partition(&local, remote.pkey)) {
         return UCS_ERR_UNREACHABLE;
     }
 

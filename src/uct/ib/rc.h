@@ -30,10 +30,10 @@ typedef struct ri_rc_address {
     uint8_t link;    /* ri_ib_link_t */
     uint8_t mtu;     /* enum ibv_mtu */
     uint8_t rd_atomic;
-    uint32_t qp;  /* 24 bits */
-    uint32_t psn; /* 24 bits: of the first packet that it sends */
-    uint16_t lid; /* InfiniBand */
-    uint16_t reserved;
+    uint32_t qp;   /* 24 bits */
+    uint32_t psn;  /* 24 bits: of the first packet that it sends */
+    uint16_t lid;  /* InfiniBand */
+    uint16_t pkey; /* of the queue pair's partition; 0: not known */
     uint8_t gid[16];
 } __attribute__((packed)) ri_rc_address_t;
 

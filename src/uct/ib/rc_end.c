@@ -113,7 +113,7 @@ void ri_rc_queue_broken(ri_rc_plane_t *plane, const char *why)
     if (plane->is_broken) {
         return;
     }
-    ri_error("no more transfers by verbs: %s", why);
+    ri_warn("no more transfers by verbs: %s; messages go through UCX", why);
     plane->is_broken = 1;
     ucs_list_for_each(ep, &plane->eps, list) {
         if (ep->state != RI_RC_FAILED) {

@@ -46,11 +46,13 @@ ucs_status_t ri_rc_notify_listen(ri_rc_plane_t *plane, ri_plane_notified_func_t 
 {
     unsigned ways     = ri_max(ri_min(ri_config.rc_max_peers, NOTIFY_MAX_WAYS), 1u);
     unsigned capacity = ri_min(plane->device->max_cqe, ways * RI_RC_NOTIFY_RECEIVES);
+    int error;
 
     plane->recv_cq = notify_create_cq(plane, &capacity);
     if (plane->recv_cq == NULL) {
+        error = errno;
         ri_warn("no receive is offered by verbs: no completion queue of %u: %s%s",
-                capacity, strerror(errno), ri_ib_memory_hint(errno));
+                capacity, strerror(error), ri_ib_cq_hint(error, capacity));
         return UCS_ERR_UNSUPPORTED;
     }
     plane->recv_capacity = capacity;

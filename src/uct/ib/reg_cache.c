@@ -458,7 +458,7 @@ ucs_status_t ri_reg_cache_create(const ri_reg_cache_params_t *params,
     }
     cache = calloc(1, sizeof(*cache));
     if (cache == NULL) {
-        ri_error("no memory for a registration cache");
+        ri_warn("no transfers by verbs: out of memory for a registration cache");
         return UCS_ERR_NO_MEMORY;
     }
 

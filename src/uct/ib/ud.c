@@ -155,7 +155,7 @@ void ri_ud_cancel_all(ri_ud_ep_t *ep, ucs_status_t status)
 void ri_ud_broken(ri_ud_plane_t *plane, const char *what)
 {
     if (!plane->is_broken) {
-        ri_error("no more transfers by datagrams: %s", what);
+        ri_warn("no more transfers by datagrams: %s; messages go through UCX", what);
         plane->is_broken = 1;
         ++plane->super.failures;
     }

@@ -78,6 +78,7 @@ typedef struct ri_ud_port {
     ucs_list_link_t list;
     uint8_t link; /* ri_ib_link_t */
     uint16_t lid;
+    uint16_t pkey; /* 0: not known */
     union ibv_gid gid;
     struct ibv_ah *ah; /* of the own address, then: */
     unsigned moves;

@@ -78,6 +78,7 @@ size_t ri_ud_ep_address(ri_plane_ep_t *super, void *address_p)
     if (local.link == RI_IB_LINK_INFINIBAND) {
         memcpy(address.where, local.gid.raw, 8);
         memcpy(address.where + 8, &local.lid, sizeof(local.lid));
+        memcpy(address.where + 10, &local.pkey, sizeof(local.pkey));
     } else {
         memcpy(address.where, local.gid.raw, sizeof(address.where));
     }
@@ -96,6 +97,7 @@ static int way_parse_address(const ri_ud_address_t *address, ri_ud_port_t *port,
     if (port->link == RI_IB_LINK_INFINIBAND) {
         memcpy(port->gid.raw, address->where, 8);
         memcpy(&port->lid, address->where + 8, sizeof(port->lid));
+        memcpy(&port->pkey, address->where + 10, sizeof(port->pkey));
     } else {
         memcpy(port->gid.raw, address->where, sizeof(port->gid.raw));
     }
@@ -174,6 +176,9 @@ static ucs_status_t way_connect_ep(ri_ud_plane_t *plane, ri_ud_ep_t *ep,
     }
     if (!ri_ib_address_reaches(&local, port.link, port.lid, &port.gid)) {
         ri_debug("no transfers by datagrams: another kind of network, subnet or address");
+        return UCS_ERR_UNREACHABLE;
+    }
+    if (!ri_ib_address_shares_partition(&local, port.pkey)) {
         return UCS_ERR_UNREACHABLE;
     }
     ep->port = way_get_port(plane, &local, &port);

@@ -25,7 +25,8 @@ typedef struct ri_ud_address {
     uint8_t data[3];    /* that pieces come from */
     uint32_t qkey;      /* of the control queue pair; its highest bit is 0 */
     uint32_t ep;        /* what control messages for this way say */
-    uint8_t where[16];  /* RoCE: GID. InfiniBand: subnet prefix, LID (u16), zeros */
+    uint8_t where[16];  /* RoCE: GID. InfiniBand: subnet prefix, LID (u16), P_Key
+                             (u16; 0: not known), zeros */
 } __attribute__((packed)) ri_ud_address_t;
 
 static_assert(sizeof(ri_ud_address_t) == RI_PLANE_ADDRESS_MAX, "wire format");

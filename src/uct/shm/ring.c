@@ -19,27 +19,26 @@
 ucs_status_t ri_ring_create(ri_ring_rx_t *rx, size_t size, uint64_t cookie)
 {
     size_t map_size = RI_RING_CONTROL_SIZE + size;
-    ucs_status_t status;
     void *map;
-    int fd;
+    int fd, error;
 
     fd = memfd_create("ucxri-ring", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (fd < 0) {
         return UCS_ERR_IO_ERROR;
     }
     /* fallocate, so that a full /dev/shm shows here and not as a bus error later. */
-    if (posix_fallocate(fd, 0, map_size) != 0) {
-        status = UCS_ERR_NO_MEMORY;
+    error = posix_fallocate(fd, 0, map_size);
+    if (error != 0) {
         goto err_close;
     }
     if (fcntl(fd, F_ADD_SEALS, RING_SEALS | F_SEAL_SEAL) != 0) {
-        status = UCS_ERR_IO_ERROR;
+        error = errno;
         goto err_close;
     }
 
     map = mmap(NULL, map_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (map == MAP_FAILED) {
-        status = UCS_ERR_NO_MEMORY;
+        error = errno;
         goto err_close;
     }
 
@@ -57,7 +56,27 @@ ucs_status_t ri_ring_create(ri_ring_rx_t *rx, size_t size, uint64_t cookie)
 
 err_close:
     close(fd);
-    return status;
+    errno = error;
+    return UCS_ERR_IO_ERROR;
+}
+
+const char *ri_ring_remedy(int error)
+{
+    switch (error) {
+    case EPERM:
+    case ENOSYS:
+        return "; a container needs a seccomp profile that allows memfd_create";
+    case EACCES:
+        return "; see /proc/sys/vm/memfd_noexec, and security modules";
+    case EMFILE:
+    case ENFILE:
+        return "; see ulimit -n, or have fewer rings: UCXRI_RING_PEERS";
+    case ENOMEM:
+    case ENOSPC:
+        return "; for less memory: UCXRI_RING_PEERS, UCXRI_RING_SIZE";
+    default:
+        return "";
+    }
 }
 
 void ri_ring_rx_mapped(ri_ring_rx_t *rx)

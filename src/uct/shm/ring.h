@@ -221,9 +221,12 @@ static inline uint8_t *ri_ring_payload(const ri_ring_record_t *record, uint32_t 
  * @param size    Bytes for records, a power of two, at least 4096.
  * @param cookie  What the sender must find in it.
  *
- * @return UCS_OK; UCS_ERR_NO_MEMORY, UCS_ERR_IO_ERROR with errno set.
+ * @return UCS_OK, or UCS_ERR_IO_ERROR with errno set.
  */
 ucs_status_t ri_ring_create(ri_ring_rx_t *rx, size_t size, uint64_t cookie);
+
+/** @return What to add to the text of an error of @ref ri_ring_create: what a person can do. */
+const char *ri_ring_remedy(int error);
 
 /** Unmap the receiver's end. */
 void ri_ring_rx_close(ri_ring_rx_t *rx);

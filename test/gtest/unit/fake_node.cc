@@ -62,17 +62,24 @@ void node::set_handler(const ucp_am_handler_param_t &param)
 endpoint *node::new_endpoint(node *to)
 {
     m_endpoints.emplace_back(new endpoint());
-    m_endpoints.back()->from = this;
-    m_endpoints.back()->to   = to;
+    m_endpoints.back()->from  = this;
+    m_endpoints.back()->to    = to;
+    m_endpoints.back()->am_id = ((to == nullptr) ? m_worker : to->worker())->am_id - 1;
     return m_endpoints.back().get();
 }
 
 ri_conn_t *node::connect(endpoint *ep, uint64_t remote_uid, uint32_t flags)
 {
-    ri_conn_t *conn = nullptr;
+    return connect_by(ep, remote_uid, (ep->to == nullptr) ? -1 : ep->am_id, flags);
+}
+
+ri_conn_t *node::connect_by(endpoint *ep, uint64_t remote_uid, int am_id, uint32_t flags)
+{
+    ri_wire_worker_t remote = {remote_uid, static_cast<uint16_t>(am_id + 1)};
+    ri_conn_t *conn         = nullptr;
 
     EXPECT_EQ(UCS_OK,
-              ri_conn_create(m_worker, ep->handle(), remote_uid, UCS_OK, flags, &conn));
+              ri_conn_create(m_worker, ep->handle(), &remote, UCS_OK, flags, &conn));
     return conn;
 }
 

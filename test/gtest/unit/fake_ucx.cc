@@ -175,7 +175,7 @@ static ucs_status_ptr_t am_send_nbx(ucp_ep_h handle, unsigned id, const void *he
 
     ++u->num_sends;
     u->told_type = memory_type_of(param);
-    EXPECT_EQ(ri_config.am_id, id);
+    EXPECT_EQ(ep->am_id, id) << "a handler of another's";
     EXPECT_FALSE(ep->closed);
     if (u->send_mode == FAILS) {
         return UCS_STATUS_PTR(UCS_ERR_NO_RESOURCE);

@@ -96,7 +96,8 @@ struct endpoint {
     node *from;
     node *to; /* NULL: the test plays the other side */
     std::deque<packet> sent;
-    bool closed = false;
+    bool closed    = false;
+    unsigned am_id = 0; /* of the handler at the other side: what is sent must name it */
 
     ucp_ep_h handle() { return reinterpret_cast<ucp_ep_h>(this); }
 
@@ -217,6 +218,10 @@ public:
     /* An endpoint and its conn. @a to NULL: to a worker that the test plays. */
     endpoint *new_endpoint(node *to);
     ri_conn_t *connect(endpoint *ep, uint64_t remote_uid, uint32_t flags = RI_CONN_USER);
+
+    /* ... by an address that says 1 + @a am_id; @a am_id -1: it does not say */
+    ri_conn_t *connect_by(endpoint *ep, uint64_t remote_uid, int am_id,
+                          uint32_t flags = RI_CONN_USER);
 
     /* Hand a message to the library's handler, in memory of exactly its size. */
     ucs_status_t deliver(const bytes &header, const bytes &data,

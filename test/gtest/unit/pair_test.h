@@ -21,8 +21,9 @@ protected:
     /* Two workers that know nothing of each other */
     void meet(unsigned capabilities = RI_PLANE_WRITE, bool have_planes = true)
     {
-        m_a = std::make_unique<node>(SENDER);
-        m_b = std::make_unique<node>(RECEIVER);
+        m_a             = std::make_unique<node>(SENDER);
+        ri_config.am_id = 4080; /* each has an active message id of its own */
+        m_b             = std::make_unique<node>(RECEIVER);
         if (have_planes) {
             m_a_plane = std::make_unique<plane>(*m_a, capabilities);
             m_b_plane = std::make_unique<plane>(*m_b, capabilities);

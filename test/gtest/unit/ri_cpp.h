@@ -53,6 +53,7 @@ extern "C" {
 #include "ucp/core/types.h"
 #include "ucp/core/close.h"
 #include "ucp/core/config.h"
+#include "ucp/core/config_table.h"
 #include "ucp/core/conn.h"
 #include "ucp/core/context.h"
 #include "ucp/core/copy.h"

@@ -72,7 +72,10 @@ TEST_F(test_cma_refused, malformed_address)
 {
     start();
     for (size_t length = 0; length < sizeof(m_address); ++length) {
-        EXPECT_NE(std::string::npos, refused(m_address, length).find("address"));
+        if ((length != 0) && (length != sizeof(ri_host_process_t))) {
+            EXPECT_NE(std::string::npos,
+                      refused(m_address, length).find("a malformed address"));
+        }
     }
     EXPECT_NE("", refused(m_address, sizeof(m_address) + 1));
     for_seeds(200, [this](rng &random) {
@@ -87,6 +90,21 @@ TEST_F(test_cma_refused, malformed_address)
         address.start = m_address.start;
         EXPECT_NE("", refused(address));
     });
+}
+
+/* One that makes no direct copies itself tells who it is, or nothing. */
+TEST_F(test_cma_refused, process_without_direct_copies)
+{
+    start();
+    std::string text = refused(m_address, sizeof(ri_host_process_t));
+    EXPECT_NE(std::string::npos, text.find("process " + std::to_string(m_address.pid)))
+            << text;
+    EXPECT_NE(std::string::npos, text.find("UCXRI_CMA=n")) << text;
+    EXPECT_EQ(std::string::npos, text.find("address")) << text;
+
+    text = refused(m_address, 0);
+    EXPECT_NE(std::string::npos, text.find("/proc")) << text;
+    EXPECT_EQ(std::string::npos, text.find("address")) << text;
 }
 
 TEST_F(test_cma_refused, another_host)
@@ -179,6 +197,10 @@ TEST_F(test_cma_refused, open_where_calls_are_forbidden)
         EXPECT_NE(std::string::npos, p.messages().find("process_vm_readv"));
         EXPECT_NE(std::string::npos, p.messages().find(strerror(error)));
         EXPECT_NE(std::string::npos, p.messages().find("seccomp"));
+        EXPECT_EQ(std::string::npos, p.messages().find("ptrace_scope"))
+                << "not for the own memory";
+        EXPECT_EQ(error == ENOSYS,
+                  p.messages().find("CROSS_MEMORY") != std::string::npos);
         EXPECT_EQ(1, std::count(p.messages().begin(), p.messages().end(), '\n'));
     }
 }

@@ -74,6 +74,99 @@ TEST_F(test_control_conn, conn_req_without_hello)
     EXPECT_TRUE(m_ep->sent.empty());
 }
 
+/* Each worker takes active messages by an id of its own (protocol.md sections 2 and 3). The fake
+ * UCX expects what is sent on an endpoint to name the id that the endpoint has. */
+
+TEST_F(test_control_conn, hello_tells_the_own_am_id)
+{
+    ri_wire_msg_t msg;
+
+    ri_control_ask(m_conn);
+    msg = m_ep->take(RI_WIRE_CONN_REQ).parse();
+    EXPECT_EQ(ri_config.am_id + 1, msg.hello.am_id);
+}
+
+TEST_F(test_control_conn, conn_req_tells_the_am_id_of_its_reply_endpoint)
+{
+    const uint16_t ids[] = {0, 5, RI_WIRE_AM_ID_MAX};
+
+    for (uint32_t i = 0; i < 3; ++i) {
+        endpoint *reply = m_node->new_endpoint(nullptr);
+        wire_msg ask    = wire_msg(RI_WIRE_CONN_REQ, 0, 0).hello(STRANGER + i, 1);
+
+        reply->am_id       = ids[i];
+        ask.greeting.am_id = ids[i] + 1;
+        m_node->deliver(ask, bytes(), PLAIN, reply);
+        EXPECT_EQ(1u, reply->count(RI_WIRE_CONN_ACK));
+
+        m_node->send(ri_conn_find(reply->handle()), pattern(1, 5000), 1);
+        EXPECT_FALSE(reply->sent.empty());
+    }
+}
+
+TEST_F(test_control_conn, address_tells_the_am_id)
+{
+    endpoint *ep = m_node->new_endpoint(nullptr);
+
+    ep->am_id       = 77;
+    ri_conn_t *conn = m_node->connect_by(ep, STRANGER, 77);
+    m_node->send(conn, pattern(1, 8), 1);
+    m_node->send(conn, pattern(1, 2000), 1);
+    m_node->send(conn, pattern(1, 5000), 1);
+    EXPECT_LE(3u, ep->sent.size());
+
+    /* A peer whose endpoint the application has: no hello changes it */
+    wire_msg ask       = wire_msg(RI_WIRE_CONN_REQ, 0, 0).hello(STRANGER, 1);
+    ask.greeting.am_id = 99;
+    m_node->deliver(ask, bytes(), PLAIN, ep);
+    EXPECT_EQ(1u, ep->count(RI_WIRE_CONN_ACK));
+}
+
+TEST_F(test_control_conn, what_is_owed_goes_by_the_am_id_of_the_address)
+{
+    endpoint *ep = m_node->new_endpoint(nullptr);
+    wire_msg msg = wire_msg(RI_WIRE_EAGER_SYNC, 0, 1).hello(STRANGER, REMOTE_CONN);
+    recv_ptr op  = m_node->recv(0, 0, 8);
+
+    msg.req_id = 7;
+    m_node->deliver(msg, bytes(8));
+    ASSERT_TRUE(op->done);
+
+    ep->am_id = 77;
+    m_node->connect_by(ep, STRANGER, 77);
+    EXPECT_EQ(7u, ep->take(RI_WIRE_SYNC_ACK).parse().value);
+}
+
+/* What is made from a socket address: the own id, until the peer's hello tells */
+TEST_F(test_control_conn, am_id_of_a_peer_by_socket_address)
+{
+    endpoint *ep    = m_node->new_endpoint(nullptr);
+    ri_conn_t *conn = m_node->connect_by(ep, 0, -1, RI_CONN_USER | RI_CONN_BY_SOCKADDR);
+    wire_msg ask    = wire_msg(RI_WIRE_CONN_REQ, 0, 0).hello(STRANGER, 1);
+
+    m_node->send(conn, pattern(1, 8), 1);
+    EXPECT_FALSE(ep->sent.empty());
+    ep->sent.clear();
+
+    ep->am_id          = 77;
+    ask.greeting.am_id = 78;
+    m_node->deliver(ask, bytes(), PLAIN, ep);
+    EXPECT_EQ(1u, ep->count(RI_WIRE_CONN_ACK));
+    m_node->send(conn, pattern(1, 8), 1);
+    EXPECT_FALSE(ep->sent.empty());
+}
+
+TEST_F(test_control_conn, conn_ack_says_nothing_of_the_am_id)
+{
+    endpoint *ep    = m_node->new_endpoint(nullptr);
+    ri_conn_t *conn = m_node->connect_by(ep, STRANGER, 77);
+
+    ep->am_id = 77;
+    conn_ack(conn, REMOTE_STREAM, STRANGER);
+    m_node->send(conn, pattern(1, 8), 1);
+    EXPECT_EQ(1u, ep->sent.size());
+}
+
 TEST_F(test_control_conn, conn_req_while_closing)
 {
     /* The close waits for a send that waits for room; stock may hand the very endpoint
@@ -419,16 +512,18 @@ TEST_F(test_control_conn, no_answer_and_a_callback_that_closes)
 }
 
 /* @return How many lines the report of each cause has, that cause reported twice. */
-static std::string report_all(ri_log_level_t level)
+static std::string report_all()
 {
     std::string counts;
 
     for (ucs_status_t why :
          {UCS_OK, UCS_ERR_NO_ELEM, UCS_ERR_UNSUPPORTED, UCS_ERR_TIMED_OUT}) {
         ::testing::internal::CaptureStderr();
-        ri_conn_report_unusable(level, why);
-        ri_conn_report_unusable(level, why);
+        ri_conn_report_unusable(why);
+        ri_conn_report_unusable(why);
         std::string text = ::testing::internal::GetCapturedStderr();
+
+        EXPECT_EQ(text.empty(), text.find(" ucxri ERROR ") == std::string::npos) << text;
         counts += std::to_string(std::count(text.begin(), text.end(), '\n'));
     }
     return counts;
@@ -441,14 +536,12 @@ TEST_F(test_control_conn, each_cause_is_reported_once)
     EXPECT_EXIT(
             {
                 ri_log_level       = RI_LOG_LEVEL_ERROR;
-                std::string counts = report_all(RI_LOG_LEVEL_WARN);
-                counts += " " + report_all(RI_LOG_LEVEL_ERROR);
-                ri_log_level = RI_LOG_LEVEL_WARN;
-                counts += " " + report_all(RI_LOG_LEVEL_WARN);
+                std::string counts = report_all();
+                counts += " " + report_all();
                 fprintf(stderr, "counts %s\n", counts.c_str());
                 _exit(0);
             },
-            ::testing::ExitedWithCode(0), "counts 0000 0111 0000");
+            ::testing::ExitedWithCode(0), "counts 0111 0000");
 }
 
 /* The peer's address has told that it does not understand these messages */

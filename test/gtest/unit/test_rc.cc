@@ -6,6 +6,10 @@
 
 #if HAVE_VERBS
 
+extern "C" {
+#include "uct/ib/device_address.h"
+}
+
 #include <cerrno>
 
 namespace {
@@ -124,6 +128,51 @@ TEST_F(test_rc, connect_twice)
     EXPECT_EQ(UCS_OK, op.status);
 }
 
+/* Ports of other partitions cannot reach each other: the address tells. */
+TEST_F(test_rc, address_has_the_partition)
+{
+    hca.port().pkeys = {0x8012, 0xffff};
+    a.open();
+    b.open();
+    a.prepare();
+    b.prepare();
+    EXPECT_EQ(0x8012, a.address().pkey);
+    ri_rc_address_t other = b.address();
+    other.pkey            = 0x0012; /* a limited member */
+    EXPECT_EQ(UCS_OK, a.connect(other));
+    a.disconnect();
+    other.pkey = 0;
+    EXPECT_EQ(UCS_OK, a.connect(other));
+}
+
+/* Said once, in a process of its own, as others may have said it */
+TEST_F(test_rc, partitions)
+{
+    const struct {
+        uint16_t own, remote;
+        int shares;
+    } cases[] = {{0xffff, 0xffff, 1}, {0xffff, 0x7fff, 1}, {0x7fff, 0xffff, 1},
+                 {0x7fff, 0x7fff, 0}, {0x8001, 0x8002, 0}, {0x8001, 0xffff, 0},
+                 {0, 0x7fff, 1},      {0x7fff, 0, 1},      {0, 0, 1}};
+
+    ::testing::FLAGS_gtest_death_test_style = "threadsafe";
+    EXPECT_EXIT(
+            {
+                int bad      = 0;
+                ri_log_level = RI_LOG_LEVEL_WARN;
+                for (const auto &c : cases) {
+                    ri_ib_address_t own = {};
+                    own.pkey            = c.own;
+                    bad += ri_ib_address_shares_partition(&own, c.remote) != c.shares;
+                }
+                fprintf(stderr, "%d bad\n", bad);
+                _exit(0);
+            },
+            ::testing::ExitedWithCode(0),
+            "^[^\n]*WARN  a peer's port is in another partition .*P_Key 7fff, here "
+            "7fff.*UCXRI_IB_PKEY[^\n]*\n0 bad\n$");
+}
+
 TEST_F(test_rc, malformed_address)
 {
     a.open();
@@ -161,7 +210,7 @@ TEST_F(test_rc, malformed_address)
                  {"psn", [](auto &x) { x.psn = 1u << 24; }},
                  {"lid", [](auto &x) { x.lid = 0; }},
                  {"lid", [](auto &x) { x.lid = 0xffff; }},
-                 {"reserved", [](auto &x) { x.reserved = 1; }},
+                 {"partition", [](auto &x) { x.pkey = 0x8002; }},
                  {"subnet", [](auto &x) { x.gid[3] ^= 4; }}};
     for (auto &c : cases) {
         bad = good;

@@ -5,10 +5,13 @@
 #include "ri_cpp.h"
 #include "rng.h"
 
+#include <csignal>
+#include <cstring>
 #include <deque>
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -294,6 +297,53 @@ TEST_F(test_ring, mapped_closes_the_descriptor_once)
     close(fd);
     EXPECT_TRUE(send({1, 2, 3, 4, {5}}));
     EXPECT_TRUE(receive());
+}
+
+/* errno is that of the call that failed, whichever it was. */
+TEST_F(test_ring, create_without_descriptors)
+{
+    struct rlimit before, none;
+
+    ASSERT_EQ(0, getrlimit(RLIMIT_NOFILE, &before));
+    none          = before;
+    none.rlim_cur = 0;
+    ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &none));
+    errno               = 0;
+    ucs_status_t status = ri_ring_create(&m_rx, 8192, COOKIE);
+    int error           = errno;
+    ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &before));
+    EXPECT_EQ(UCS_ERR_IO_ERROR, status);
+    EXPECT_EQ(EMFILE, error);
+    EXPECT_NE(nullptr, strstr(ri_ring_remedy(error), "ulimit -n"));
+}
+
+TEST_F(test_ring, create_with_a_limit_to_files)
+{
+    struct rlimit before, small;
+    void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
+
+    ASSERT_EQ(0, getrlimit(RLIMIT_FSIZE, &before));
+    small          = before;
+    small.rlim_cur = 4096;
+    ASSERT_EQ(0, setrlimit(RLIMIT_FSIZE, &small));
+    errno               = EPERM; /* of something else, before */
+    ucs_status_t status = ri_ring_create(&m_rx, 8192, COOKIE);
+    int error           = errno;
+    ASSERT_EQ(0, setrlimit(RLIMIT_FSIZE, &before));
+    signal(SIGXFSZ, handler);
+    EXPECT_EQ(UCS_ERR_IO_ERROR, status);
+    EXPECT_EQ(EFBIG, error);
+    EXPECT_STREQ("", ri_ring_remedy(error));
+}
+
+TEST_F(test_ring, remedies)
+{
+    for (int error : {EPERM, ENOSYS}) {
+        EXPECT_NE(nullptr, strstr(ri_ring_remedy(error), "seccomp"));
+    }
+    for (int error : {ENOMEM, ENOSPC}) {
+        EXPECT_NE(nullptr, strstr(ri_ring_remedy(error), "UCXRI_RING_SIZE"));
+    }
 }
 
 TEST_F(test_ring, open_refuses_wrong_size)

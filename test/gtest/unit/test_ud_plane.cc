@@ -527,6 +527,11 @@ TEST_F(test_ud_plane, hostile_addresses)
         bad = good;
         memset(bad.where, 0, sizeof(bad.where));
         EXPECT_TRUE(refused(bad));
+        if ((good.link_mtu & 0xf) == RI_IB_LINK_INFINIBAND) {
+            bad = good;
+            bad.where[10] ^= 1; /* the P_Key */
+            EXPECT_TRUE(refused(bad));
+        }
         EXPECT_FALSE(refused(good));
         EXPECT_EQ(UCS_ERR_UNREACHABLE,
                   ri_plane_ud.connect(t.a().plane, &good, sizeof(good), &made));

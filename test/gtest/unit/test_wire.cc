@@ -779,25 +779,33 @@ TEST_F(test_wire, parse_random_bytes)
 
 TEST_F(test_wire, address_pack_and_parse)
 {
+    ri_wire_worker_t worker = {UID, 0}, read;
     ri_wire_address_t prefix;
     const void *stock;
-    uint64_t uid;
 
-    ri_wire_address_pack(&prefix, UID);
-    EXPECT_EQ(0, prefix.stock_header);
-    EXPECT_EQ(0xff, prefix.stock_end);
-    EXPECT_EQ(sizeof(prefix), prefix.length);
-    EXPECT_EQ(UCS_OK, ri_wire_address_parse(&prefix, &stock, &uid));
-    EXPECT_EQ(UID, uid);
-    EXPECT_EQ(&prefix + 1, stock);
+    for (unsigned am_id : {0u, 1u, 4080u, RI_WIRE_AM_ID_MAX + 1u}) {
+        worker.am_id = am_id;
+        ri_wire_address_pack(&prefix, &worker);
+        EXPECT_EQ(0, prefix.stock_header);
+        EXPECT_EQ(0xff, prefix.stock_end);
+        EXPECT_EQ(sizeof(prefix), prefix.length);
+        EXPECT_EQ(0, prefix.reserved);
+        EXPECT_EQ(am_id, reinterpret_cast<uint8_t *>(&prefix)[20] +
+                                 256u * reinterpret_cast<uint8_t *>(&prefix)[21]);
+        EXPECT_EQ(UCS_OK, ri_wire_address_parse(&prefix, &stock, &read));
+        EXPECT_EQ(UID, read.uid);
+        EXPECT_EQ(am_id, read.am_id);
+        EXPECT_EQ(&prefix + 1, stock);
+    }
 }
 
 TEST_F(test_wire, address_process)
 {
+    ri_wire_worker_t worker = {UID, 4080};
     ri_wire_address_t prefix;
     ri_host_process_t process;
 
-    ri_wire_address_pack(&prefix, UID);
+    ri_wire_address_pack(&prefix, &worker);
     EXPECT_EQ(0u, ri_wire_address_process(&prefix).host);
     prefix.process = {77, 88, 99};
     process        = ri_wire_address_process(&prefix);
@@ -826,24 +834,25 @@ TEST_F(test_wire, address_parse_stock)
 
     for (const bytes &address : addresses) {
         exact copy(address);
-        const void *stock = nullptr;
-        uint64_t uid      = 77;
+        const void *stock       = nullptr;
+        ri_wire_worker_t worker = {77, 78};
 
-        EXPECT_EQ(UCS_ERR_NO_ELEM, ri_wire_address_parse(copy.get(), &stock, &uid));
+        EXPECT_EQ(UCS_ERR_NO_ELEM, ri_wire_address_parse(copy.get(), &stock, &worker));
         EXPECT_EQ(copy.get(), stock);
-        EXPECT_EQ(77u, uid);
+        EXPECT_EQ(77u, worker.uid);
+        EXPECT_EQ(78u, worker.am_id);
     }
 }
 
 TEST_F(test_wire, address_parse_another_magic)
 {
+    ri_wire_worker_t worker = {UID, 1};
     ri_wire_address_t prefix;
     const void *stock;
-    uint64_t uid;
 
-    ri_wire_address_pack(&prefix, UID);
+    ri_wire_address_pack(&prefix, &worker);
     prefix.magic ^= 1;
-    EXPECT_EQ(UCS_ERR_NO_ELEM, ri_wire_address_parse(&prefix, &stock, &uid));
+    EXPECT_EQ(UCS_ERR_NO_ELEM, ri_wire_address_parse(&prefix, &stock, &worker));
     EXPECT_EQ((void *)&prefix, stock);
 }
 
@@ -852,16 +861,17 @@ TEST_F(test_wire, address_parse_another_version)
     uint8_t address[100];
     ri_wire_address_t prefix;
     const void *stock;
-    uint64_t uid = 0;
+    ri_wire_worker_t worker = {UID, 5}, read = {};
 
-    /* A later version may have a longer prefix */
-    ri_wire_address_pack(&prefix, UID);
+    /* A later version may have a longer prefix, and something else where this one has an id */
+    ri_wire_address_pack(&prefix, &worker);
     prefix.version = RI_WIRE_VERSION + 1;
     prefix.length  = 32;
     memcpy(address, &prefix, sizeof(prefix));
-    EXPECT_EQ(UCS_ERR_UNSUPPORTED, ri_wire_address_parse(address, &stock, &uid));
+    EXPECT_EQ(UCS_ERR_UNSUPPORTED, ri_wire_address_parse(address, &stock, &read));
     EXPECT_EQ(address + 32, stock);
-    EXPECT_EQ(UID, uid);
+    EXPECT_EQ(UID, read.uid);
+    EXPECT_EQ(0u, read.am_id);
 }
 
 } // namespace

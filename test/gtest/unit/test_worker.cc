@@ -31,7 +31,7 @@ protected:
 TEST_F(test_worker, handler_table_before_1_17)
 {
     for (unsigned minor : {13, 14, 15, 16}) {
-        for (unsigned id : {4079, 0, 1, 2, 63, 64, 4080, 4095, 4096, 65534, 65535}) {
+        for (unsigned id : {4079, 0, 1, 2, 63, 64, 4080, 4095, 4096, 65533, 65534}) {
             SCOPED_TRACE("1." + std::to_string(minor) + " id " + std::to_string(id));
             ri_stock.version_minor = minor;
             ri_config.am_id        = id;
@@ -46,7 +46,7 @@ TEST_F(test_worker, handler_table_before_1_17)
 TEST_F(test_worker, handler_table_from_1_17)
 {
     for (unsigned minor : {17, 22}) {
-        for (unsigned id : {4079, 0, 65535}) {
+        for (unsigned id : {4079, 0, 65534}) {
             ri_stock.version_minor = minor;
             ri_config.am_id        = id;
 

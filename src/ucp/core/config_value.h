@@ -1,0 +1,77 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Values of variables: read, printed, and described in the words of who sets them. They are
+ * written as in UCX's variables (8k, 10s, y, inf, auto). UCS's own parsers are not used: they
+ * take "-1" and what follows a number, print errors of their own, and name types that say
+ * nothing to a user.
+ */
+#ifndef RI_CONFIG_VALUE_H
+#define RI_CONFIG_VALUE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* What a variable takes, and the type of its member in ri_config_t. */
+typedef enum ri_config_type {
+    RI_CONFIG_SIZE,    /* size_t: bytes */
+    RI_CONFIG_COUNT,   /* unsigned */
+    RI_CONFIG_NUMBER,  /* size_t */
+    RI_CONFIG_TIME,    /* double: seconds, or INFINITY */
+    RI_CONFIG_BOOL,    /* int: 0 or 1 */
+    RI_CONFIG_TERNARY, /* int: UCS_NO, UCS_YES, UCS_AUTO */
+    RI_CONFIG_NAME,    /* int: index among the names */
+    RI_CONFIG_HEX,     /* char *, checked */
+    RI_CONFIG_OUTPUT,  /* char *: where something is printed */
+    RI_CONFIG_TEXT     /* char *: anything */
+} ri_config_type_t;
+
+/* Words and forms beside plain values. */
+enum {
+    RI_CONFIG_AUTO = 1 << 0, /* SIZE: UCS_MEMUNITS_AUTO, NUMBER: UCS_ULUNITS_AUTO, HEX */
+    RI_CONFIG_INF =
+            1 << 1, /* SIZE: UCS_MEMUNITS_INF, the largest of COUNT and NUMBER, TIME */
+    RI_CONFIG_POWER    = 1 << 2, /* SIZE: powers of two only */
+    RI_CONFIG_POSITIVE = 1 << 3  /* TIME: not 0 */
+};
+
+typedef struct ri_config_field {
+    const char *name; /* behind the prefix */
+    ri_config_type_t type;
+    const char *dfl;
+    size_t offset; /* in ri_config_t */
+    const char *doc;
+    unsigned flags;           /* RI_CONFIG_AUTO and so on */
+    uint64_t min;             /* SIZE, COUNT, NUMBER, HEX */
+    uint64_t max;             /* likewise; 0: what the type can hold */
+    const char *const *names; /* NAME: the last one is NULL */
+} ri_config_field_t;
+
+/* The longest text of a value, or of what is accepted, with its end. */
+#define RI_CONFIG_TEXT_MAX 256
+
+/**
+ * Read a value.
+ *
+ * @param member  Set if the value is good. Texts are pointers to @a value itself.
+ *
+ * @return Whether it is good.
+ */
+int ri_config_value_read(const ri_config_field_t *field, const char *value, void *member);
+
+/** @return Whether the member is a pointer to the text of the value. */
+static inline int ri_config_value_is_text(const ri_config_field_t *field)
+{
+    return (field->type == RI_CONFIG_HEX) || (field->type == RI_CONFIG_OUTPUT) ||
+           (field->type == RI_CONFIG_TEXT);
+}
+
+/** Print a value, in a form that can be read again. */
+void ri_config_value_print(const ri_config_field_t *field, const void *member, char *text,
+                           size_t max);
+
+/** Describe what a variable takes: "y or n", "a size in bytes, as 4096, 8k or 1m, or auto". */
+void ri_config_value_describe(const ri_config_field_t *field, char *text, size_t max);
+
+#endif
