@@ -19,6 +19,9 @@
  * calls none must not count. */
 #define CLOSE_CALLS 16
 
+/* A look goes through all that was not received, so it is not taken more often than that. */
+#define CLOSE_LOOK_TIME 1e-3
+
 double ri_close_grace = 0.05;
 
 /* Whether the peer may need memory of this process for what was sent on a conn. */
@@ -149,10 +152,14 @@ static double close_limit(const ri_conn_t *conn)
 
 int ri_close_is_over(ri_conn_t *conn, ri_close_wait_t *wait)
 {
-    double limit  = close_limit(conn);
-    double now    = ri_time();
-    uint64_t seen = close_look(conn);
+    double limit = close_limit(conn);
+    double now   = ri_time();
+    uint64_t seen;
 
+    if (now - wait->checked < ri_min(CLOSE_LOOK_TIME, limit / CLOSE_CALLS)) {
+        return 0;
+    }
+    seen = close_look(conn);
     if (seen != wait->seen) {
         ri_close_start_wait(conn, wait);
         return 0;

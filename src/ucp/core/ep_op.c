@@ -12,12 +12,24 @@ static uint32_t ep_param_flags(const ucp_request_param_t *param)
     return (param->op_attr_mask & UCP_OP_ATTR_FIELD_FLAGS) ? param->flags : 0;
 }
 
+/* Whether anything waits for room in a ring. What a close has left there is not waited for. */
+static int ep_op_is_any_pending(const ri_worker_t *worker)
+{
+    const ri_conn_t *conn;
+
+    ucs_list_for_each(conn, &worker->pending_conns, pending_link) {
+        if (!(conn->flags & RI_CONN_LEFT)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
 int ri_ep_op_must_wait(ri_worker_t *worker, ri_conn_t *conn)
 {
     return (conn != NULL) ?
                    (!ucs_list_is_empty(&conn->pending) || ri_rdma_channel_is_busy(conn)) :
-                   (!ucs_list_is_empty(&worker->pending_conns) ||
-                    ri_rdma_channel_is_any_busy(worker));
+                   (ep_op_is_any_pending(worker) || ri_rdma_channel_is_any_busy(worker));
 }
 
 static ucs_status_ptr_t ep_op_wait(ri_worker_t *worker, ri_conn_t *conn, int is_close,

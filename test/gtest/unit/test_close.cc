@@ -89,6 +89,13 @@ protected:
         ri_req_put(ri_req_of_handle(ret));
     }
 
+    /* As if it was long ago that it was looked at */
+    static bool is_over(ri_conn_t *conn, ri_close_wait_t &wait)
+    {
+        wait.checked -= 1;
+        return ri_close_is_over(conn, &wait);
+    }
+
     /* The message is received after the close, and is as it was. */
     void receive_late(const bytes &content, uint64_t tag)
     {
@@ -198,12 +205,12 @@ TEST_F(test_close, what_moves_is_waited_for)
 
         ri_config.close_timeout = 1000;
         ri_close_start_wait(m_conn, &wait);
-        EXPECT_FALSE(ri_close_is_over(m_conn, &wait));
-        wait.idle = 999.999999;
-        wait.checked -= 1;
-        EXPECT_TRUE(ri_close_is_over(m_conn, &wait));
+        EXPECT_FALSE(is_over(m_conn, wait));
+        wait.idle = 999.5;
+        EXPECT_TRUE(is_over(m_conn, wait));
+        EXPECT_FALSE(ri_close_is_over(m_conn, &wait)); /* it was looked at a moment ago */
         receive_late(content, 5);
-        EXPECT_FALSE(ri_close_is_over(m_conn, &wait));
+        EXPECT_FALSE(is_over(m_conn, wait));
         EXPECT_EQ(0, wait.idle);
 
         /* A message that comes from the peer */
@@ -211,21 +218,21 @@ TEST_F(test_close, what_moves_is_waited_for)
         m_a->recv(7, ~0ul, 8);
         m_b->send(m_back, bytes(8), 7);
         pump();
-        EXPECT_FALSE(ri_close_is_over(m_conn, &wait));
+        EXPECT_FALSE(is_over(m_conn, wait));
         EXPECT_EQ(0, wait.idle);
 
         /* Its word that it closes; then less time is left. */
         wait.idle = 1001;
         ri_close_handle(m_conn->peer);
-        EXPECT_FALSE(ri_close_is_over(m_conn, &wait));
-        EXPECT_TRUE(ri_close_is_over(m_conn, &wait));
+        EXPECT_FALSE(is_over(m_conn, wait));
+        EXPECT_TRUE(is_over(m_conn, wait));
 
         /* Nothing is left to wait for: that is not for a time-out */
         receive_late(content, 5);
         wait.idle = 1001;
-        ri_close_is_over(m_conn, &wait);
+        is_over(m_conn, wait);
         wait.idle = 1001;
-        EXPECT_FALSE(ri_close_is_over(m_conn, &wait));
+        EXPECT_FALSE(is_over(m_conn, wait));
         m_conn->peer->closing   = 0;
         ri_config.close_timeout = INFINITY;
     }
@@ -462,6 +469,8 @@ TEST_F(test_close, ring_is_full)
     end(close_a);
     EXPECT_TRUE(m_ab->closed);
     EXPECT_FALSE(sends.back()->done);
+    EXPECT_EQ(nullptr,
+              ri_worker_flush(m_a->worker(), &param)); /* not for what was left */
     ri_config.close_timeout = INFINITY;
     for (size_t i = 0; i < sends.size(); ++i) {
         recv_ptr r = m_b->recv(5, ~0ul, 1024);
