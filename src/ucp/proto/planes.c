@@ -43,6 +43,13 @@ static void planes_close(ri_plane_t **plane_p)
 
 void ri_planes_withdraw(ri_worker_t *worker)
 {
+    ri_conn_t *conn;
+
+    ucs_list_for_each(conn, &worker->conns, list) {
+        if (conn->ring != NULL) {
+            ri_ring_tx_leave(conn->ring);
+        }
+    }
     if ((worker->plane != NULL) && (worker->plane->ops->withdraw != NULL)) {
         worker->plane->ops->withdraw(worker->plane);
     }

@@ -130,18 +130,28 @@ static ucs_status_t get_read(ri_recv_req_t *recv, ri_peer_t *peer, ri_fetch_t fe
                    get_read_direct(recv, ep, transfer);
 }
 
+/* Whether a sender has given memory back that was just read. Its ring tells at no cost that it has
+ * not; else its plane has to be looked at. */
+static int get_is_withdrawn(const ri_stream_t *stream)
+{
+    return ((stream->ring == NULL) || ri_ring_rx_is_left(stream->ring)) &&
+           ri_planes_is_gone(stream->peer);
+}
+
 ucs_status_t ri_send_rndv_get_recv(ri_recv_req_t *recv, ri_stream_t *stream,
                                    const ri_arrival_t *arrival, ri_fetch_t fetch)
 {
     const ri_wire_rts_t *rts  = arrival->data;
     int is_pool               = (arrival->wire_type == RI_WIRE_POOL);
+    int has_ring              = (stream->ring != NULL);
     ri_worker_t *worker       = stream->worker;
     size_t length             = recv->info.length;
     ucs_status_t place_status = UCS_OK;
     ri_transfer_t transfer    = {.remote     = rts->segments,
                                  .num_remote = rts->num_segments,
                                  .length     = length,
-                                 .verify     = !is_pool}; /* a pool is never given back */
+                                 .verify     = !is_pool &&
+                                           !has_ring}; /* a pool is never given back */
     ucs_status_t status;
 
     /* It says so if there is no way. */
@@ -150,6 +160,9 @@ ucs_status_t ri_send_rndv_get_recv(ri_recv_req_t *recv, ri_stream_t *stream,
         return ri_rdma_read_recv(recv, stream, arrival, fetch);
     }
     status = get_read(recv, stream->peer, fetch, &transfer, &place_status);
+    if ((status == UCS_OK) && !is_pool && has_ring && get_is_withdrawn(stream)) {
+        status = UCS_ERR_UNREACHABLE;
+    }
     if (status == UCS_ERR_UNREACHABLE) {
         ri_planes_failed(worker, stream->peer);
     }

@@ -179,6 +179,7 @@ err_unmap:
 
 void ri_ring_tx_close(ri_ring_tx_t *tx)
 {
+    ri_ring_tx_leave(tx);
     munmap(tx->control, tx->map_size);
     free(tx->dirty);
     tx->control = NULL;

@@ -158,7 +158,9 @@ typedef struct ri_ring_control {
     uint64_t cookie;  /* known to both sides by the offer */
     uint32_t version; /* RI_RING_VERSION */
     uint32_t lines;   /* a power of two */
-    uint8_t pad[RI_RING_LINE - 16];
+    _Atomic(uint32_t)
+            left; /* the sender is about to close its end, or its worker to end */
+    uint8_t pad[RI_RING_LINE - 20];
     _Atomic(uint32_t) consumed; /* position up to which the receiver has read */
     uint8_t pad2[RI_RING_LINE - 4];
     ri_ring_slot_t slots[RI_RING_SLOTS];
@@ -416,6 +418,21 @@ static inline uint32_t ri_ring_rx_lines(const ri_ring_rx_t *rx, uint8_t type,
     }
     lines = ri_ring_lines(length);
     return (lines <= left) ? lines : 0;
+}
+
+/** The sender is about to close its end, or to give memory back of which its messages have told. */
+static inline void ri_ring_tx_leave(ri_ring_tx_t *tx)
+{
+    atomic_store_explicit(&tx->control->left, 1, memory_order_release);
+    __atomic_thread_fence(__ATOMIC_SEQ_CST); /* before what follows */
+}
+
+/** @return Whether the sender has said that; if not, what was read of its memory before was as its
+ * messages have told. */
+static inline int ri_ring_rx_is_left(const ri_ring_rx_t *rx)
+{
+    __atomic_thread_fence(__ATOMIC_SEQ_CST); /* after what was read */
+    return atomic_load_explicit(&rx->control->left, memory_order_acquire) != 0;
 }
 
 /** @return How far the receiver has read, as it has said. */

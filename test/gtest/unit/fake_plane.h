@@ -52,6 +52,7 @@ public:
     unsigned writes      = 0;
     unsigned checks      = 0;
     unsigned withdrawals = 0;
+    bool verified        = false; /* whether the latest read had to be */
     std::function<void()> on_withdraw;
     bytes last_address;
 
@@ -148,6 +149,7 @@ private:
                               transfer->length;
 
         ++self->reads;
+        self->verified = transfer->verify;
         copy(cut(transfer->local, transfer->num_local, transfer->offset, left),
              cut(transfer->remote, transfer->num_remote, transfer->offset, left));
         ucs_status_t status = fails ? self->read_status : UCS_OK;

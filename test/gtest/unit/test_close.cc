@@ -452,6 +452,55 @@ TEST_F(test_close, worker_ends_before_its_messages_are_received)
     }
 }
 
+/* A sender may give memory back while it is read: then the data is not taken for the message. What is
+ * in the pool stays. */
+TEST_F(test_close, memory_given_back_while_it_is_read)
+{
+    for (const way_of_message &way : WAYS) {
+        for (bool gone : {false, true}) {
+            SCOPED_TRACE(std::string(way.name) + (gone ? ", gone" : ""));
+            prepare(way.rings);
+            bytes content = pattern(1, way.length);
+            send_ptr s    = send_for_good(content, 5);
+            memory to(CONTIG, way.length);
+            bool pool = (way.length == MEDIUM);
+
+            m_b_plane->on_read = [&] {
+                ri_planes_withdraw(m_a->worker());
+                m_b_plane->gone = gone;
+            };
+            recv_ptr r = recv(to, 5);
+            pump();
+            m_b_plane->gone = false;
+            ASSERT_TRUE(r->done);
+            EXPECT_EQ(!pool && !way.rings, m_b_plane->verified);
+            EXPECT_EQ((gone && way.rings && !pool) ? UCS_ERR_CONNECTION_RESET : UCS_OK,
+                      r->status); /* without a ring it is for the plane to say so */
+            m_b_plane->on_read = nullptr;
+            stop();
+            start();
+        }
+    }
+}
+
+/* A ring that is closed vouches for nothing any more. */
+TEST_F(test_close, memory_given_back_after_the_ring_was_closed)
+{
+    prepare(true);
+    send_ptr s = send_for_good(m_content, 5);
+    memory to(CONTIG, LONG);
+
+    ri_coop_let_go(m_conn);
+    ri_ring_channel_close(m_conn);
+    ASSERT_NE(nullptr, stream()->ring);
+    m_b_plane->on_read = [&] { m_b_plane->gone = true; };
+    recv_ptr r         = recv(to, 5);
+    m_b_plane->gone    = false;
+    m_b_plane->on_read = nullptr;
+    ASSERT_TRUE(r->done);
+    EXPECT_EQ(UCS_ERR_CONNECTION_RESET, r->status);
+}
+
 /* Messages that wait for room in the ring go there later, too. */
 TEST_F(test_close, ring_is_full)
 {
