@@ -154,6 +154,7 @@ static ucs_status_t worker_init_channels(ri_worker_t *worker)
                            ri_min(ri_config.ib_eager_peers, WORKER_MAX_RINGS);
 
     ucs_list_head_init(&worker->channels_out);
+    ucs_list_head_init(&worker->channels_kept);
     worker->channels_in = calloc(2 * max + 1, sizeof(*worker->channels_in));
     if (worker->channels_in == NULL) {
         return UCS_ERR_NO_MEMORY;

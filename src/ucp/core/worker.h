@@ -56,9 +56,10 @@ struct ri_worker {
     unsigned max_channels;          /* 0: they are not used on this worker */
     uint32_t channel_serial;        /* of the latest that was offered */
     ucs_list_link_t channels_out;
-    uint64_t ring_clock;  /* messages delivered, by any way */
-    uint32_t conn_serial; /* of the latest conn */
-    int version_reported; /* that a peer speaks another one */
+    ucs_list_link_t channels_kept; /* ended, but a credit may still come */
+    uint64_t ring_clock;           /* messages delivered, by any way */
+    uint32_t conn_serial;          /* of the latest conn */
+    int version_reported;          /* that a peer speaks another one */
 
     /* A rendezvous descriptor that was kept while stock's callback has not returned yet: it
      * must not be released before. NULL again when stock is to do that. */

@@ -93,7 +93,7 @@ void ri_way_drop(ri_worker_t *worker, ri_peer_t *peer, ri_rdma_state_t state)
         }
     }
     ri_rtr_message_way_ended(peer);
-    ri_rdma_channel_way_ended(peer);
+    ri_rdma_channel_way_ended(worker, peer);
 }
 
 static void way_count_try(ri_peer_t *peer)

@@ -59,12 +59,22 @@ static void channel_credited(ri_plane_op_t *op, ucs_status_t status)
     in->failed |= (status != UCS_OK);
 }
 
+/* Ask a channel back, or if it is closed, tell that no credit comes any more. */
+static void channel_ask_back(ri_stream_t *stream, uint32_t serial)
+{
+    ri_wire_channel_t msg = {.base.type = RI_WIRE_CHANNEL_STOP,
+                             .stream_id = stream->id,
+                             .serial    = serial,
+                             .uid       = stream->worker->uid};
+
+    ri_wire_set_id(&msg.base, stream->remote_conn_id);
+    ri_control_send_message(stream->peer, &msg, sizeof(msg));
+}
+
 /* Ask the channel back that was idle for longest. @return 0 if none is idle enough. */
 static int channel_evict(ri_worker_t *worker)
 {
-    ri_wire_channel_t msg   = {.base.type = RI_WIRE_CHANNEL_STOP};
     ri_channel_in_t *victim = NULL;
-    ri_stream_t *stream;
     unsigned i;
 
     for (i = 0; i < worker->num_channels_in; ++i) {
@@ -80,15 +90,10 @@ static int channel_evict(ri_worker_t *worker)
         return 0;
     }
 
-    stream           = victim->stream;
     victim->stopping = 1;
-    msg.stream_id    = stream->id;
-    msg.serial       = victim->serial;
-    msg.uid          = worker->uid;
     ++worker->num_channels_stopping;
     ++worker->counters.channels_given_back;
-    ri_wire_set_id(&msg.base, stream->remote_conn_id);
-    ri_control_send_message(stream->peer, &msg, sizeof(msg));
+    channel_ask_back(victim->stream, victim->serial);
     return 1;
 }
 
@@ -196,6 +201,8 @@ void ri_rdma_channel_free(ri_channel_in_t *in)
 {
     ri_stream_t *stream = in->stream;
     ri_worker_t *worker = stream->worker;
+    uint32_t serial     = in->serial;
+    int tell            = !in->dead && in->closed && (in->address != 0);
     unsigned i;
 
     ri_trace(&worker->trace, RI_TRACE_CHANNEL_CLOSE, stream->id, in->rx.pos);
@@ -208,6 +215,9 @@ void ri_rdma_channel_free(ri_channel_in_t *in)
     in->memory = NULL;
     if (!in->dead || in->closed || channel_has_all(in)) {
         ri_rdma_channel_forget(stream);
+    }
+    if (tell) {
+        channel_ask_back(stream, serial);
     }
 }
 
@@ -328,17 +338,18 @@ static void channel_written(ri_plane_op_t *op, ucs_status_t status)
 /* Whether an offer can be accepted. */
 static int channel_fits(const ri_conn_t *conn, const ri_wire_msg_t *msg)
 {
-    const ri_worker_t *worker = conn->worker;
-    const ri_peer_t *peer     = conn->peer;
+    ri_worker_t *worker   = conn->worker;
+    const ri_peer_t *peer = conn->peer;
+    size_t num_out        = ucs_list_length(&worker->channels_out);
+    size_t num_kept       = ucs_list_length(&worker->channels_kept);
 
     return (conn->channel == NULL) && (conn->status == UCS_OK) && (peer != NULL) &&
            !(conn->flags & (RI_CONN_CLOSING | RI_CONN_PEER_MODE)) &&
            (worker->max_channels > 0) &&
            (ri_rdma_way_that(peer, RI_PLANE_WRITE) != NULL) &&
            (peer->rdma_way == msg->way) && !peer->rdma_leaving &&
-           (conn->remote_id == msg->stream_id) &&
-           (ucs_list_length((ucs_list_link_t *)&worker->channels_out) <
-            worker->max_channels) &&
+           (conn->remote_id == msg->stream_id) && (num_out < worker->max_channels) &&
+           (num_out + num_kept < 2 * worker->max_channels) &&
            ri_channel_size_is_valid(msg->value) &&
            (msg->value <= ri_config.ib_eager_size);
 }
@@ -361,6 +372,7 @@ static ri_channel_out_t *channel_accept(ri_conn_t *conn, const ri_wire_msg_t *ms
                        (const uint64_t *)((char *)out->memory + out->size));
     out->op.done = channel_written;
     out->conn    = conn;
+    out->peer    = conn->peer;
     out->address = msg->address;
     out->key     = msg->key;
     out->serial  = msg->serial;
@@ -402,6 +414,30 @@ void ri_rdma_channel_handle_offer(ri_worker_t *worker, ri_conn_t *conn,
     ri_control_send_message(peer, &answer, sizeof(answer));
 }
 
+/* Nobody writes a credit there any more. */
+static void channel_free_kept(ri_worker_t *worker, ri_channel_out_t *out)
+{
+    ucs_list_del(&out->list);
+    channel_unmap(worker->rdma, out->memory, out->size, &out->keys);
+    free(out);
+}
+
+/* @return Whether there was such a channel of a peer, which is closed. */
+static int channel_forget_kept(ri_worker_t *worker, const ri_peer_t *peer,
+                               uint32_t serial)
+{
+    ri_channel_out_t *out;
+
+    ucs_list_for_each(out, &worker->channels_kept, list) {
+        if ((out->peer == peer) && (out->serial == serial) &&
+            (out->state == RI_CHANNEL_STOPPING)) {
+            channel_free_kept(worker, out);
+            return 1;
+        }
+    }
+    return 0;
+}
+
 void ri_rdma_channel_handle_stop(ri_worker_t *worker, ri_conn_t *conn,
                                  const ri_wire_msg_t *msg)
 {
@@ -414,6 +450,9 @@ void ri_rdma_channel_handle_stop(ri_worker_t *worker, ri_conn_t *conn,
         }
         ri_conn_update_fast(conn);
         ri_rdma_channel_go_on(out);
+        return;
+    }
+    if (channel_forget_kept(worker, peer, msg->serial)) {
         return;
     }
     ++worker->counters.rx_stale;
@@ -431,9 +470,12 @@ void ri_rdma_channel_free_out(ri_channel_out_t *out)
     ri_trace(&worker->trace, RI_TRACE_CHANNEL_CLOSE, conn->id, out->tx.pos);
     ucs_list_del(&out->list);
     --worker->num_channels;
-    channel_unmap(worker->rdma, out->memory, out->size, &out->keys);
+    out->conn     = NULL;
     conn->channel = NULL;
-    free(out);
+    ucs_list_add_tail(&worker->channels_kept, &out->list);
+    if ((out->peer->rdma_ep == NULL) || (out->peer->rdma_way != out->way)) {
+        channel_free_kept(worker, out);
+    }
     ri_conn_update_fast(conn);
 }
 
@@ -449,8 +491,9 @@ void ri_rdma_channel_go_on(ri_channel_out_t *out)
     }
 }
 
-void ri_rdma_channel_way_ended(ri_peer_t *peer)
+void ri_rdma_channel_way_ended(ri_worker_t *worker, ri_peer_t *peer)
 {
+    ri_channel_out_t *out, *next;
     ri_stream_t *stream;
     ri_conn_t *conn;
 
@@ -469,6 +512,11 @@ void ri_rdma_channel_way_ended(ri_peer_t *peer)
     ucs_list_for_each(stream, &peer->streams, peer_list) {
         if (stream->channel != NULL) {
             stream->channel->dead = 1;
+        }
+    }
+    ucs_list_for_each_safe(out, next, &worker->channels_kept, list) {
+        if (out->peer == peer) {
+            channel_free_kept(worker, out);
         }
     }
 }
@@ -512,5 +560,10 @@ void ri_rdma_channel_end_all(ri_worker_t *worker)
         if (conn->channel != NULL) {
             ri_rdma_channel_free_out(conn->channel);
         }
+    }
+    while (!ucs_list_is_empty(&worker->channels_kept)) {
+        ri_planes_disconnect_rdma(
+                worker,
+                ucs_list_head(&worker->channels_kept, ri_channel_out_t, list)->peer);
     }
 }

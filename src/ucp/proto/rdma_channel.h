@@ -19,6 +19,8 @@
  * in front of the position up to which it has read. So each record is handled once, whatever it
  * is: the handlers know nothing of ways that fail. The receiver keeps the position until the sender
  * says that this was all, and offers no other channel before.
+ * The word of the sender that credits are written to stays as long as one may come: until the
+ * receiver has asked a second time for a channel that is closed, or the way is gone.
  * Rejected: to tell by the number what was there already. Only messages in sequence have one, and
  * a synchronous one would be answered twice.
  */
@@ -38,7 +40,8 @@ typedef enum ri_channel_state {
 struct ri_channel_out {
     ri_channel_tx_t tx;
     ri_plane_op_t op; /* of each write that is under way: they end in order */
-    ri_conn_t *conn;
+    ri_conn_t *conn;  /* NULL: the channel has ended, see worker->channels_kept */
+    ri_peer_t *peer;
     void *memory; /* the shadow, and behind it the word that the receiver writes */
     size_t size;  /* of the shadow */
     ri_plane_memory_t keys;
@@ -51,7 +54,7 @@ struct ri_channel_out {
     unsigned under_way;
     uint8_t state;        /* ri_channel_state_t */
     uint8_t failed;       /* a write has */
-    ucs_list_link_t list; /* in worker->channels_out */
+    ucs_list_link_t list; /* in worker->channels_out or channels_kept */
 };
 
 /* The receiver's end. */
@@ -94,7 +97,7 @@ void ri_rdma_channel_handle_close(ri_stream_t *stream, const ri_wire_msg_t *msg)
 void ri_rdma_channel_handle_again(ri_stream_t *stream, const ri_wire_msg_t *msg);
 
 /** This side's end of the way to a peer is gone: nothing is under way by it. */
-void ri_rdma_channel_way_ended(ri_peer_t *peer);
+void ri_rdma_channel_way_ended(ri_worker_t *worker, ri_peer_t *peer);
 
 /** Sender: the conn ends, or has failed: its channel, if it has one, is given up. */
 void ri_rdma_channel_abandon(ri_conn_t *conn);

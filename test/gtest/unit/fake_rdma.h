@@ -42,6 +42,7 @@ public:
     }
 
     size_t keys() const { return m_keys.size(); }
+    bool is_registered(uint32_t key) const { return m_keys.count(key) > 0; }
     size_t under_way() const { return m_queue.size(); }
 
     /* All ends that are here now stop working. */

@@ -312,6 +312,56 @@ TEST_F(test_rdma_channel, given_back)
     open();
 }
 
+/* A credit that is under way when the sender gives the channel back finds the memory that it is for.
+ * Then the memory goes, while the way stays. */
+TEST_F(test_rdma_channel, given_back_before_a_credit)
+{
+    open();
+    exchange(500); /* the sender has said all, and has nothing under way */
+    wire_msg msg            = about(RI_WIRE_CHANNEL_STOP);
+    msg.serial              = in()->serial;
+    ri_plane_memory_t *keys = &out()->keys;
+    uint32_t key            = keys->local_key;
+    m_b_rdma->holds         = true;
+    for (int i = 0; (i < 100) && (m_b_rdma->under_way() == 0); ++i) {
+        exchange(500);
+    }
+    ASSERT_EQ(1u, m_b_rdma->under_way());
+    m_a->deliver(msg);
+    EXPECT_EQ(nullptr, out());
+    pump();
+    EXPECT_NE(nullptr, in()) << "its credit is under way";
+    EXPECT_TRUE(m_a_rdma->is_registered(key));
+    m_b_rdma->holds = false;
+    pump();
+    EXPECT_EQ(nullptr, in());
+    EXPECT_FALSE(m_a_rdma->is_registered(key));
+    EXPECT_EQ(1u, m_a_rdma->ends()) << "the way stays";
+    EXPECT_EQ(0u, m_a->counters().rx_stale);
+    check_idle();
+    open();
+}
+
+/* The same with a conn that closes, and another one that has the way, too. */
+TEST_F(test_rdma_channel, conn_closes_before_a_credit)
+{
+    open();
+    uint32_t key    = out()->keys.local_key;
+    m_b_rdma->holds = true;
+    for (int i = 0; (i < 100) && (m_b_rdma->under_way() == 0); ++i) {
+        exchange(500);
+    }
+    ASSERT_EQ(1u, m_b_rdma->under_way());
+    m_ab2   = m_a->new_endpoint(m_b.get());
+    m_conn2 = m_a->connect(m_ab2, RECEIVER);
+    ri_conn_destroy(m_conn, UCS_ERR_CANCELED);
+    EXPECT_TRUE(m_a_rdma->is_registered(key));
+    m_b_rdma->holds = false;
+    pump();
+    m_conn = m_conn2;
+    exchange();
+}
+
 TEST_F(test_rdma_channel, evicted)
 {
     with_channels(1);

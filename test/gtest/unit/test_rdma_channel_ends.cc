@@ -310,6 +310,43 @@ TEST_F(test_rdma_channel_ends, hostile_offers)
     exchange();
 }
 
+/* A peer that never says that no credit comes has so much memory kept for it, and no more; what is
+ * said again and again frees nothing twice. It goes with the way. */
+TEST_F(test_rdma_channel_ends, hostile_stops)
+{
+    with_channels(2);
+    open();
+    size_t before = m_a_rdma->keys();
+    wire_msg stop = about(RI_WIRE_CHANNEL_STOP);
+    stop.serial   = in()->serial;
+    m_a->deliver(stop);
+    EXPECT_EQ(nullptr, out());
+    EXPECT_EQ(before, m_a_rdma->keys());
+    for (int i = 0; i < 20; ++i) {
+        SCOPED_TRACE(i);
+        wire_msg offer = about(RI_WIRE_CHANNEL_OFFER, 4096);
+
+        offer.serial = 100 + i;
+        offer.way    = m_conn->peer->rdma_way;
+        m_a->deliver(offer);
+        EXPECT_EQ(i < 3, out() != nullptr);
+        stop.serial = offer.serial;
+        m_a->deliver(stop);
+        EXPECT_EQ(nullptr, out());
+        EXPECT_EQ(before + std::min(i + 1, 3), m_a_rdma->keys());
+    }
+    for (int i = 0; i < 2; ++i) {
+        stop.serial = 100;
+        m_a->deliver(stop); /* the second and the third time */
+        EXPECT_EQ(before + 2, m_a_rdma->keys());
+    }
+    ri_planes_rdma_failed(m_a->worker(), m_conn->peer);
+    EXPECT_EQ(before - 1, m_a_rdma->keys());
+    pump();
+    exchange();
+    open();
+}
+
 /* Whoever says that it closes, and where, is not believed more than that. */
 TEST_F(test_rdma_channel_ends, hostile_close)
 {
