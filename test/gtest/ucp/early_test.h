@@ -35,11 +35,25 @@ protected:
     }
 
     /* Messages of the tags used here, in both directions, until the library knows who sends
-     * them and how to reach that process. */
+     * them and how to reach that process: where RTRs can be used, until one was. */
     void teach(ucp_ep_h ep, entity &from)
     {
+        ucp_ep_h back = (&from == &a()) ? ba() : b().connect(from);
+        int64_t used  = counter(b().worker(), "rtr_used");
+
+        teach_rounds(ep, from, back);
+        if (has_rtrs()) {
+            poll_until([&] { return counter(b().worker(), "rtr_used") > used; },
+                       [&] {
+                           teach_rounds(ep, from, back);
+                           return 0;
+                       });
+        }
+    }
+
+    void teach_rounds(ucp_ep_h ep, entity &from, ucp_ep_h back)
+    {
         const int ROUNDS = 8;
-        ucp_ep_h back    = (&from == &a()) ? ba() : b().connect(from);
         std::string in(LARGE, '\0'), out(LARGE, 'x');
 
         for (int round = 0; round < ROUNDS; ++round) {
