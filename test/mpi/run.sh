@@ -428,6 +428,7 @@ END
 done
 
 [ $list = no ] || exit 0
+[ $((passed + failed + skipped)) -gt 0 ] || die "nothing was selected"
 printf '%d passed, %d failed' $passed $failed
 [ $skipped -eq 0 ] || printf ', %d skipped' $skipped
 echo
