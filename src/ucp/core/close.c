@@ -22,7 +22,7 @@
 /* A look goes through all that was not received, so it is not taken more often than that. */
 #define CLOSE_LOOK_TIME 1e-3
 
-double ri_close_grace = 0.05;
+double ri_close_grace = 0.2;
 
 /* Whether the peer may need memory of this process for what was sent on a conn. */
 static int close_is_unreceived(ri_conn_t *conn)

@@ -104,7 +104,8 @@ void survivor(peer_env &env)
         EXPECT_TRUE((sends[i]->status() != UCS_OK) || (i % 2 == 0)) << i;
     }
     op_ptr late = send(p.ep(), data[0].data(), data[0].size(), TAG);
-    EXPECT_EQ(UCS_ERR_CONNECTION_RESET, late->status());
+    p.wait(*late, "a late send");
+    EXPECT_TRUE(UCS_STATUS_IS_ERR(late->status())); /* of this library, or UCX's own */
 }
 
 const peer_role victim_role("early_victim", victim);

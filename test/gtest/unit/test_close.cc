@@ -28,13 +28,14 @@ protected:
     {
         hybrid_test::SetUp();
         ri_config.close_timeout = INFINITY;
+        m_grace                 = ri_close_grace;
         ri_close_grace          = 0;
     }
 
     void TearDown() override
     {
         hybrid_test::TearDown();
-        ri_close_grace = 0.05;
+        ri_close_grace = m_grace;
     }
 
     /* Both sides have sent a message that the other one could read. */
@@ -107,6 +108,7 @@ protected:
     }
 
     bytes m_content;
+    double m_grace;
 };
 
 /* Both sides close; a message that nobody has received holds up neither. */
