@@ -62,7 +62,8 @@ protected:
             for (ucp_tag_t tag : {1, 2, 3, 4}) {
                 op_ptr r = recv(b().worker(), &in[0], LARGE, tag);
                 if (is_last && has_network_rtrs()) {
-                    settle(); /* there is a way, and the RTR comes before the message */
+                    /* There is a way, and the RTR comes before the message. */
+                    arrive(from, back);
                 }
                 op_ptr s = send(ep, out.data(), LARGE, tag);
                 wait(*r);
@@ -72,6 +73,29 @@ protected:
                 wait(*r2);
                 wait(*s2);
             }
+        }
+    }
+
+    /* What b has sent before is there, on a slow link, too: a long message, whose offer takes the
+     * way of RTRs, has come after them. */
+    void arrive(entity &to, ucp_ep_h back)
+    {
+        static const ucp_tag_t TAG = 98;
+        std::string out(LARGE, 'y'), in(LARGE, '\0');
+
+        op_ptr s = send(back, out.data(), LARGE, TAG);
+        wait_unexpected(to, TAG, TAG_FULL);
+        op_ptr r = recv(to.worker(), &in[0], LARGE, TAG);
+        wait(*r);
+        wait(*s);
+    }
+
+    /* Nothing moves any more, and RTRs have come. */
+    void settle()
+    {
+        base_fixture::settle();
+        if (has_network_rtrs()) {
+            arrive(a(), ba());
         }
     }
 
