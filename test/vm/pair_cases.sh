@@ -282,11 +282,14 @@ pair_without()
 }
 
 # pair_killed LINE ARGUMENTS of pair_mpi: beta loses its power in the middle. The rank of alpha ends
-# by itself, and says the line, a pattern.
+# by itself, and says the line, a pattern. It learns of it from TCP, which goes on for a quarter of
+# an hour by default.
 pair_killed()
 {
-    local line=$1 job began now limit=${KILLED_LIMIT-250}
+    local line=$1 job began now limit=${KILLED_LIMIT-250} retries=/proc/sys/net/ipv4/tcp_retries2 kept
     pair_begin "${@:2}" || return
+    kept=$(<$retries)
+    echo 5 >$retries
     ask kill beta || return
     read -r began _ </proc/uptime
     while pidof two_hosts >/dev/null && [ $limit -gt 0 ]; do
@@ -294,6 +297,7 @@ pair_killed()
         sleep 1
     done
     read -r now _ </proc/uptime
+    echo "$kept" >$retries
     # The launchers wait for beta
     kill $job
     cat /tmp/job

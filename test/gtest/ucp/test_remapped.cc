@@ -7,7 +7,7 @@
  *
  * With UCP_TEST_RAW=1 the pages are replaced by system calls of which nobody is told. No cache can
  * notice that: the tests must fail then where registrations are judged, which shows that they can
- * (pages.test).
+ * (stale.test).
  */
 
 #include "long_test.h"
