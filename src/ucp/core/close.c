@@ -141,13 +141,17 @@ void ri_close_start_wait(ri_conn_t *conn, ri_close_wait_t *wait)
     wait->seen    = close_look(conn);
 }
 
+/* @return Whether the peer has said that it closes, too. */
+static int close_is_peers_too(const ri_conn_t *conn)
+{
+    return (conn->peer != NULL) && conn->peer->closing;
+}
+
 /* How long a close waits while nothing moves. */
 static double close_limit(const ri_conn_t *conn)
 {
-    int closing = (conn->peer != NULL) && conn->peer->closing;
-
-    return closing ? ri_min(ri_close_grace, ri_config.close_timeout) :
-                     ri_config.close_timeout;
+    return close_is_peers_too(conn) ? ri_min(ri_close_grace, ri_config.close_timeout) :
+                                      ri_config.close_timeout;
 }
 
 int ri_close_is_over(ri_conn_t *conn, ri_close_wait_t *wait)
@@ -188,10 +192,9 @@ static void close_report(const ri_conn_t *conn)
         ++count;
         bytes += buffer->length;
     }
-    if (conn->peer->closing) {
+    if (close_is_peers_too(conn)) {
         ri_info("a connection is closed before its peer, which closes it as well, has "
-                "received "
-                "all: %zu messages of %zu bytes in all are left",
+                "received all: %zu messages of %zu bytes in all are left",
                 count, bytes);
     } else if (!atomic_exchange(&reported, 1)) {
         ri_warn("a connection is closed before its peer has received all: %zu messages "

@@ -74,22 +74,28 @@ static int control_try(ri_conn_t *conn, const void *message, size_t length)
     return (status != UCS_ERR_NO_RESOURCE) && (status != UCS_ERR_NO_MEMORY);
 }
 
+/* Keep an answer until there is a way out to its receiver. */
+static void control_owe_answer(ri_peer_t *peer, const void *message, size_t length)
+{
+    control_owed_t *owed = control_owe(peer->uid, 0, message, length);
+
+    if (owed != NULL) {
+        ucs_list_add_tail(&peer->owed, &owed->list);
+    }
+}
+
 /* The endpoint of a conn is closed. @return Another conn that carries its message, or NULL:
  * there is none, and it is kept until there is. */
 static ri_conn_t *control_instead(ri_conn_t *conn, const void *message, size_t length)
 {
     ri_peer_t *peer  = conn->peer;
     ri_conn_t *other = (peer != NULL) ? ri_peer_way_out(peer) : NULL;
-    control_owed_t *owed;
 
     if (control_is_bound(message) || (peer == NULL)) {
         return NULL;
     }
     if (other == NULL) {
-        owed = control_owe(peer->uid, 0, message, length);
-        if (owed != NULL) {
-            ucs_list_add_tail(&peer->owed, &owed->list);
-        }
+        control_owe_answer(peer, message, length);
     }
     return other;
 }
@@ -275,16 +281,6 @@ void ri_control_send_plane(ri_conn_t *conn, uint32_t id, ri_wire_plane_t *msg)
 {
     ri_wire_set_id(&msg->base, id);
     control_send_net(conn, msg, sizeof(*msg));
-}
-
-/* Keep an answer until there is a way out to its receiver. */
-static void control_owe_answer(ri_peer_t *peer, const void *message, size_t length)
-{
-    control_owed_t *owed = control_owe(peer->uid, 0, message, length);
-
-    if (owed != NULL) {
-        ucs_list_add_tail(&peer->owed, &owed->list);
-    }
 }
 
 /* Send an answer, not through a ring. @a conn NULL: there is no way out. */
