@@ -20,6 +20,7 @@ int ri_rtr_message_on = 1;
 ri_rtr_slots_t *ri_rtr_slots_get(ri_worker_t *worker, ri_peer_t *peer)
 {
     ri_rtr_slots_t *slots = peer->rtr_slots;
+    uint32_t generation;
     unsigned i;
 
     if (slots == NULL) {
@@ -27,13 +28,14 @@ ri_rtr_slots_t *ri_rtr_slots_get(ri_worker_t *worker, ri_peer_t *peer)
         if (slots == NULL) {
             return NULL;
         }
-        slots->worker     = worker;
-        slots->free       = ~0u;
-        slots->generation = (uint32_t)ri_random();
+        slots->worker = worker;
+        slots->free   = ~0u;
         ucs_list_head_init(&slots->full);
         ucs_list_head_init(&slots->full_link);
+        generation = (uint32_t)ri_random();
         for (i = 0; i < RI_WIRE_RTR_SLOTS; ++i) {
-            slots->slot[i].peer = peer;
+            slots->slot[i].peer       = peer;
+            slots->slot[i].generation = generation;
         }
         peer->rtr_slots = slots;
     }
@@ -172,11 +174,11 @@ ucs_status_t ri_rtr_message_send(ri_recv_req_t *recv, ri_stream_t *stream, int a
     }
 
     slots->free &= slots->free - 1;
-    slot->recv       = recv;
-    slot->tag        = recv->tag;
-    slot->generation = ++slots->generation;
-    slot->seen       = stream->next_sn - 1;
-    slot->ended      = 0;
+    slot->recv  = recv;
+    slot->tag   = recv->tag;
+    slot->seen  = stream->next_sn - 1;
+    slot->ended = 0;
+    ++slot->generation;
     recv->stream     = NULL;
     recv->rtr_index  = slot - slots->slot;
     recv->rtr_stream = stream;

@@ -17,8 +17,8 @@ typedef struct ri_rtr_slot {
     ucs_list_link_t list; /* in worker->rtr_notified, if it has news */
     ri_recv_req_t *recv;  /* NULL: free, or its end is not dealt with yet */
     ri_peer_t *peer;
-    uint64_t tag; /* of the receive */
-    uint32_t generation;
+    uint64_t tag;        /* of the receive */
+    uint32_t generation; /* of its latest RTR, which may be one by ud */
     uint32_t seen;
     uint32_t immediate; /* notified */
     size_t length;      /* likewise */
@@ -33,9 +33,8 @@ typedef struct ri_rtr_slots {
     ri_worker_t *worker;
     ucs_list_link_t full; /* QUEUED receives that wait for room at this peer, in order */
     ucs_list_link_t
-            full_link;   /* in worker->rtr_full, if there are any; else self-linked */
-    uint32_t free;       /* one bit for each */
-    uint32_t generation; /* of the latest */
+            full_link; /* in worker->rtr_full, if there are any; else self-linked */
+    uint32_t free;     /* one bit for each */
     ri_rtr_slot_t slot[RI_WIRE_RTR_SLOTS];
 } ri_rtr_slots_t;
 

@@ -97,7 +97,7 @@ ucs_status_t ri_rtr_ud_send(ri_recv_req_t *recv, ri_stream_t *stream, int ahead)
     recv->ud_op          = op;
     recv->stream         = NULL;
     recv->rtr_index      = __builtin_ctz(slots->free);
-    recv->rtr_generation = ++slots->generation;
+    recv->rtr_generation = ++slots->slot[recv->rtr_index].generation;
     recv->rtr_stream     = stream;
     slots->free &= slots->free - 1;
     ri_rtr_set(recv, RI_RTR_BY_UD);

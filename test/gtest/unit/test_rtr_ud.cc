@@ -88,6 +88,41 @@ TEST_F(test_rtr_ud, rts_is_first)
     check_rtrs(1, 1);
 }
 
+/* A slot that is seldom used does not fall behind: to the sender its RTR would be an old one after
+ * 2^31 others. */
+TEST_F(test_rtr_ud, generations)
+{
+    recv_ptr r1 = post(), r2 = post(), r;
+    uint32_t often = req(r1)->rtr_generation, seldom = req(r2)->rtr_generation;
+    uint8_t slot = req(r2)->rtr_index;
+    send_ptr s1, s2;
+
+    deliver();
+    s1 = send();
+    s2 = send();
+    pump();
+    check(r1, s1);
+    check(r2, s2);
+    for (unsigned i = 1; i <= 10; ++i) {
+        r = post_seen();
+        EXPECT_EQ(often + i, req(r)->rtr_generation);
+        s1 = send();
+        pump();
+        check(r, s1);
+    }
+    r1 = post();
+    r2 = post();
+    deliver();
+    EXPECT_EQ(2u, m_conn->rtrs->num_waiting);
+    EXPECT_EQ(slot, req(r2)->rtr_index);
+    EXPECT_EQ(seldom + 1, req(r2)->rtr_generation);
+    s1 = send();
+    s2 = send();
+    pump();
+    check(r1, s1);
+    check(r2, s2);
+}
+
 /* Counted and any tag: the order is MPI's. */
 TEST_F(test_rtr_ud, order)
 {
