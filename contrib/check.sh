@@ -20,7 +20,7 @@
 #                     gtest_ucp_rc_rtr, gtest_ucp_rc_rtr_faults, gtest_ucp_overtake,
 #                     gtest_ucp_cut, gtest_ucp_ud, gtest_ucp_ud_faults, gtest_ucp_ud_rtr,
 #                     gtest_ucp_ud_rtr_faults, gtest_ucp_ud_moves, gtest_ucp_ud_rxe,
-#                     gtest_ucp_ud_sizes, perftest, mixed_job, perf_tool, compare, figures,
+#                     gtest_ucp_ud_sizes, gtest_wrap, perftest, mixed_job, perf_tool, compare, figures,
 #                     mutate, softhca, stale, vm, vm_pair, mpi, mpi_rc, mpi_ud, mpi_auto, mixed_settings,
 #                     fuzz, leftovers;
 #                     configure and build always run, and tests if a later one needs it
@@ -110,7 +110,7 @@ tsan) steps=(gtest_unit gtest_ucp_recv_init gtest_ucp_memory) ;;
     gtest_ucp_rtr gtest_ucp_rc gtest_ucp_rc_put gtest_ucp_rc_channel gtest_ucp_rc_faults
     gtest_ucp_rc_rtr gtest_ucp_rc_rtr_faults gtest_ucp_overtake gtest_ucp_cut
     gtest_ucp_ud gtest_ucp_ud_faults gtest_ucp_ud_rtr gtest_ucp_ud_rtr_faults
-    gtest_ucp_ud_moves gtest_ucp_ud_rxe gtest_ucp_ud_sizes perftest mixed_job perf_tool
+    gtest_ucp_ud_moves gtest_ucp_ud_rxe gtest_ucp_ud_sizes gtest_wrap perftest mixed_job perf_tool
     compare figures mutate softhca stale vm vm_pair mpi mpi_rc mpi_ud mpi_auto mixed_settings fuzz) ;;
 esac
 steps=(deps configure build tests "${steps[@]}" leftovers)
@@ -124,7 +124,7 @@ declare -A limit=([deps]=900 [configure]=300 [build]=600 [tests]=1200 [layout]=1
     [gtest_ucp_rc_put]=660 [gtest_ucp_rc_channel]=660 [gtest_ucp_rc_faults]=660
     [gtest_ucp_overtake]=360 [gtest_ucp_cut]=400 [gtest_ucp_ud]=660 [gtest_ucp_ud_faults]=660
     [gtest_ucp_ud_rtr]=660 [gtest_ucp_ud_rtr_faults]=660 [gtest_ucp_ud_rxe]=660
-    [gtest_ucp_ud_moves]=660 [gtest_ucp_ud_sizes]=660 [perftest]=1200 [mixed_job]=300 [perf_tool]=600 [compare]=900
+    [gtest_ucp_ud_moves]=660 [gtest_ucp_ud_sizes]=660 [gtest_wrap]=660 [perftest]=1200 [mixed_job]=300 [perf_tool]=600 [compare]=900
     [figures]=900 [mutate]=300 [softhca]=900 [stale]=300 [vm]=1200 [vm_pair]=900 [mpi]=1200 [mpi_rc]=900 [mpi_ud]=900
     [mpi_auto]=900 [mixed_settings]=900 [fuzz]=300 [leftovers]=60)
 if [ -n "$only" ]; then

@@ -34,6 +34,7 @@ protected:
         m_conn2 = nullptr;
         m_conn  = m_a->connect(m_ab, RECEIVER);
         m_back  = m_b->connect(m_ba, SENDER);
+        m_first = m_conn->tx_sn + 1;
     }
 
     void stop()
@@ -111,6 +112,7 @@ protected:
     endpoint *m_ab, *m_ba;
     endpoint *m_ab2; /* of another conn, or NULL */
     ri_conn_t *m_conn, *m_back, *m_conn2;
+    uint32_t m_first; /* number of m_conn's first message */
 };
 
 } // namespace

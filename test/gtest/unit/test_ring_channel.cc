@@ -576,12 +576,13 @@ TEST_F(test_ring_channel, freed_with_a_broken_stream)
             a->send(conn(a, b), pattern(1, 8), 1);
         }
         ri_config.reorder_window = 0;
-        b->deliver(wire_msg(RI_WIRE_EAGER, stream->id, 1 << 30), bytes(8));
+        uint32_t next            = stream->next_sn;
+        b->deliver(wire_msg(RI_WIRE_EAGER, stream->id, next + (1 << 30)), bytes(8));
         EXPECT_TRUE(stream->broken);
         b->progress();
         EXPECT_EQ(0u, b->worker()->num_rings);
-        for (uint32_t sn = 21; sn < 50; ++sn) {
-            b->deliver(wire_msg(RI_WIRE_EAGER, stream->id, sn), bytes(8));
+        for (uint32_t sn = 0; sn < 29; ++sn) {
+            b->deliver(wire_msg(RI_WIRE_EAGER, stream->id, next + sn), bytes(8));
         }
         EXPECT_EQ(0u, b->worker()->num_rings);
         EXPECT_EQ(1u, b->counters().rings_offered);

@@ -59,7 +59,7 @@ TEST_F(test_rtr_message, ping_pong)
         EXPECT_TRUE(r2->buffer == s2->data);
         EXPECT_FALSE(is_any_sent());
     }
-    EXPECT_EQ(sn + 20, m_conn->tx_sn);
+    EXPECT_EQ((uint32_t)sn + 20, m_conn->tx_sn);
     EXPECT_EQ(control_a + 20, m_conn->counters.tx_control);
     EXPECT_EQ(control_b + 20, m_back->counters.tx_control);
     EXPECT_EQ(20u, m_b_rdma->writes);

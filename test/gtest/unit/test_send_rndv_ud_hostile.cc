@@ -137,6 +137,7 @@ TEST_F(test_send_rndv_ud_hostile, hostile_abandon)
     for (uint32_t wrong : {0u, id + 1, ~0u}) {
         wire_msg msg(RI_WIRE_ABANDON, stream()->id, req_id + 1);
         msg.recv_id = (wrong == 0) ? id : wrong;
+        msg.sn      = m_first - 1;
         m_b->deliver(msg);
     }
     EXPECT_EQ(3u, m_ba->count(RI_WIRE_FIN)) << "nothing of that kind waits";
