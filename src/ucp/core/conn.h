@@ -116,7 +116,7 @@ struct ri_conn {
     uint32_t coop_unread; /* likewise: that were complete before their RTS was read */
     uint32_t rma_count;   /* one-sided operations started by the application */
     uint32_t serial;      /* among all conns that the worker ever had */
-    ucs_list_link_t asking_link; /* in worker->asking; self-linked if not */
+    ucs_list_link_t asking_link; /* in worker->asking, or to_ask; self-linked if not */
     double asked;                /* how long it is asking, in seconds */
     double checked_at;           /* when that was last added to */
     ucp_err_handler_cb_t err_cb; /* the application's, or NULL */
@@ -241,7 +241,7 @@ ucs_status_t ri_conn_set_peer(ri_conn_t *conn, const ri_wire_worker_t *remote);
  * a time-out. */
 void ri_conn_start_timeout(ri_conn_t *conn);
 
-/** The peer has answered. */
+/** The peer has answered, or none is waited for any more: it is not to ask either. */
 void ri_conn_stop_timeout(ri_conn_t *conn);
 
 /** Check conns that wait for an answer against the time-out. */

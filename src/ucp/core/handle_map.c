@@ -108,6 +108,11 @@ void ri_map_cleanup(ri_map_t *map)
     pthread_mutex_destroy(&map->lock);
 }
 
+static int map_is_reserved(uint64_t key)
+{
+    return (key == RI_MAP_KEY_FREE) || (key == RI_MAP_KEY_GRAVE);
+}
+
 ucs_status_t ri_map_put(ri_map_t *map, uint64_t key, void *value)
 {
     ucs_status_t status = UCS_OK;
@@ -115,6 +120,9 @@ ucs_status_t ri_map_put(ri_map_t *map, uint64_t key, void *value)
     ri_map_slot_t *slot;
     uint64_t found;
 
+    if (map_is_reserved(key)) {
+        return UCS_ERR_INVALID_PARAM;
+    }
     pthread_mutex_lock(&map->lock);
     table = map_reserve(map);
     if (table == NULL) {
@@ -141,6 +149,10 @@ void *ri_map_remove(ri_map_t *map, uint64_t key)
     ri_map_slot_t *slot;
     size_t i;
 
+    /* A free slot has such a key, and would be taken for the one that is looked for. */
+    if (map_is_reserved(key)) {
+        return NULL;
+    }
     pthread_mutex_lock(&map->lock);
     table = atomic_load_explicit(&map->table, memory_order_relaxed);
     if (table == NULL) {

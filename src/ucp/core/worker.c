@@ -182,6 +182,7 @@ ucs_status_t ri_worker_create(ri_context_t *context, ucp_worker_h stock,
     ucs_list_head_init(&worker->ep_ops);
     ucs_list_head_init(&worker->control);
     ucs_list_head_init(&worker->asking);
+    ucs_list_head_init(&worker->to_ask);
     ucs_list_head_init(&worker->coops);
     ucs_list_head_init(&worker->ways);
     ucs_list_head_init(&worker->reads_done);
@@ -356,8 +357,8 @@ int ri_worker_has_work(ri_worker_t *worker)
 {
     return !ucs_list_is_empty(&worker->pending_conns) ||
            !ucs_list_is_empty(&worker->ep_ops) || !ucs_list_is_empty(&worker->control) ||
-           !ucs_list_is_empty(&worker->asking) || (worker->num_coops > 0) ||
-           (worker->num_reads > 0) || (worker->linger > 0) ||
+           !ucs_list_is_empty(&worker->asking) || !ucs_list_is_empty(&worker->to_ask) ||
+           (worker->num_coops > 0) || (worker->num_reads > 0) || (worker->linger > 0) ||
            !ucs_list_is_empty(&worker->pool.unsent) || ri_rtr_has_work(worker) ||
            !ucs_list_is_empty(&worker->late_conns);
 }
@@ -404,6 +405,9 @@ static void worker_progress_slow(ri_worker_t *worker)
     }
     if (!ucs_list_is_empty(&worker->asking)) {
         ri_conn_check_timeouts(worker);
+    }
+    if (!ucs_list_is_empty(&worker->to_ask)) {
+        ri_control_progress_asks(worker);
     }
     if (!ucs_list_is_empty(&worker->late_conns)) {
         ri_recv_rndv_progress(worker);

@@ -75,6 +75,8 @@ struct ri_worker {
     ucs_list_link_t ep_ops;        /* flushes and closes that wait for own work */
     ucs_list_link_t control;       /* control messages that stock had no memory for */
     ucs_list_link_t asking;        /* conns that wait for CONN_ACK with a time-out */
+    ucs_list_link_t to_ask;        /* conns that are to ask, by the same link */
+    unsigned ask_countdown;        /* calls of progress until these do */
     ucs_list_link_t coops;         /* messages that both sides copy (proto/coop.h) */
     ucs_list_link_t releasing;     /* peers whose pool buffers are to be given back */
     unsigned trace_signals;        /* of which it took notice */

@@ -13,6 +13,9 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Calls of progress in which a peer may make itself known before it is asked. */
+#define CONTROL_ASK_CALLS 64
+
 /* A control message that waits: for a way out, in peer->owed, or for stock to have memory
  * for it, in worker->control. The other side may wait for it, so none may be lost as long
  * as it can be reached. */
@@ -209,9 +212,47 @@ void ri_control_ask(ri_conn_t *conn)
         return;
     }
     conn->flags |= RI_CONN_ASKED;
+    ri_conn_stop_timeout(conn); /* it is not to ask later */
     ri_conn_start_timeout(conn);
     ri_am_pack_hello(conn, (uint8_t *)&ask.hello);
     control_send_net(conn, &ask, sizeof(ask));
+}
+
+void ri_control_ask_later(ri_conn_t *conn)
+{
+    ri_worker_t *worker = conn->worker;
+
+    if ((conn->flags & RI_CONN_ASKED) || !ucs_list_is_empty(&conn->asking_link)) {
+        return;
+    }
+    ucs_list_add_tail(&worker->to_ask, &conn->asking_link);
+    worker->ask_countdown = CONTROL_ASK_CALLS;
+    worker->attention     = 1;
+}
+
+/* Whether an answer is still missed: the id, or UCX's own, which longer active messages need. */
+static int control_needs_answer(const ri_conn_t *conn)
+{
+    return (conn->status == UCS_OK) && !(conn->flags & RI_CONN_CLOSING) &&
+           ((conn->remote_id == 0) ||
+            ((conn->ring == NULL) && !(conn->flags & RI_CONN_AM_READY)));
+}
+
+void ri_control_progress_asks(ri_worker_t *worker)
+{
+    ri_conn_t *conn;
+
+    if (--worker->ask_countdown > 0) {
+        return;
+    }
+    /* A send that fails may make the application close any endpoint. */
+    while (!ucs_list_is_empty(&worker->to_ask)) {
+        conn = ucs_list_head(&worker->to_ask, ri_conn_t, asking_link);
+        ri_conn_stop_timeout(conn); /* takes it out */
+        if (control_needs_answer(conn)) {
+            ri_control_ask(conn);
+        }
+    }
 }
 
 void ri_control_send(ri_conn_t *conn, ri_wire_type_t type, uint32_t id, uint32_t value)

@@ -10,8 +10,16 @@
 
 #include "../core/worker.h"
 
-/** Ask the receiver of @a conn for its id; at most once. */
+/** Ask the receiver of @a conn for its id; at most once. UCX keeps back what is sent by the
+ * endpoint after that, until the receiver has answered and this worker has made progress. */
 void ri_control_ask(ri_conn_t *conn);
+
+/** The same, when progress has been made for a while without an answer: messages that are sent now
+ * must arrive even if the application makes no progress. With a ring meanwhile it is not needed. */
+void ri_control_ask_later(ri_conn_t *conn);
+
+/** Count a call of progress, and ask what is due. There are conns in worker->to_ask. */
+void ri_control_progress_asks(ri_worker_t *worker);
 
 /** Ask the receiver of @a conn whether what was sent before has arrived, unless that was
  * asked already: when it has, messages may take the ring again. */

@@ -143,7 +143,7 @@ void ri_ring_channel_ask(ri_conn_t *conn)
     conn->ring_asks_left = RING_ASK_AGAIN << ri_min(conn->ring_asks, RING_ASK_SHIFT_MAX);
     if (conn->remote_id == 0) {
         conn->ring_asks_left = 0;
-        ri_control_ask(conn); /* and asked for a ring the next time */
+        ri_control_ask_later(conn); /* and asked for a ring the next time */
         return;
     }
     ++conn->ring_asks;

@@ -460,11 +460,12 @@ static ucs_status_t send_choose_and_start(ri_send_req_t *req, int sync,
         return status; /* the conn may be gone */
     }
     conn->counters.tx_sync += sync;
-    if ((proto == RI_PROTO_EAGER_FRAGS) ||
-        (ri_unlikely(conn->remote_id == 0) &&
-         (sync || (conn->flags & RI_CONN_BY_SOCKADDR) ||
-          (conn->tx_sn >= SEND_ASK_AFTER)))) {
-        ri_control_ask(conn);
+    if (ri_unlikely(conn->remote_id == 0) &&
+        (sync || (conn->flags & RI_CONN_BY_SOCKADDR))) {
+        ri_control_ask(conn); /* UCX has set it up already, or stock would */
+    } else if (((proto == RI_PROTO_EAGER_FRAGS) || ri_unlikely(conn->remote_id == 0)) &&
+               (conn->tx_sn >= SEND_ASK_AFTER)) {
+        ri_control_ask_later(conn);
     }
     if ((proto >= RI_PROTO_BULK) ||
         ((req->data.length > ri_config.eager_thresh) && !(conn->flags & RI_CONN_LONG))) {

@@ -347,6 +347,9 @@ TEST_F(test_control_conn, conn_ack_ends_asking_once)
     for (int i = 0; i < 10; ++i) {
         m_node->send(m_conn, pattern(i, 8), 1);
     }
+    while (worker()->attention) {
+        m_node->progress();
+    }
     EXPECT_EQ(1u, m_ep->count(RI_WIRE_CONN_REQ));
     EXPECT_TRUE(m_ep->take(RI_WIRE_CONN_REQ).reply);
     conn_ack(m_conn, REMOTE_STREAM);

@@ -51,6 +51,23 @@ TEST_F(test_handle_map, put_get_remove)
     EXPECT_EQ(nullptr, ri_map_remove(&m_map, 5));
 }
 
+/* Nothing can be there by a reserved key, and asking for its removal changes nothing: a table that
+ * counts less than it has would grow for ever. */
+TEST_F(test_handle_map, reserved_keys)
+{
+    for (uint64_t i = 2; i < 1000; ++i) {
+        for (uint64_t key : {RI_MAP_KEY_FREE, RI_MAP_KEY_GRAVE}) {
+            EXPECT_EQ(UCS_ERR_INVALID_PARAM, ri_map_put(&m_map, key, value(i)));
+            EXPECT_EQ(nullptr, ri_map_get(&m_map, key));
+            EXPECT_EQ(nullptr, ri_map_remove(&m_map, key));
+        }
+        ASSERT_EQ(UCS_OK, ri_map_put(&m_map, i << 3, value(i)));
+        ASSERT_EQ(value(i), ri_map_remove(&m_map, i << 3));
+        ASSERT_LE(slots(), 128u) << i;
+    }
+    EXPECT_EQ(0u, m_map.live);
+}
+
 TEST_F(test_handle_map, grow)
 {
     for (uint64_t i = 2; i < 10000; ++i) {
