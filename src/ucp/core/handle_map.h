@@ -80,7 +80,7 @@ void ri_map_cleanup(ri_map_t *map);
 /**
  * Set the value of @a key, which may be present already.
  *
- * @return UCS_OK or UCS_ERR_NO_MEMORY.
+ * @return UCS_OK, UCS_ERR_NO_MEMORY, or UCS_ERR_INVALID_PARAM: the key is reserved.
  */
 ucs_status_t ri_map_put(ri_map_t *map, uint64_t key, void *value);
 
