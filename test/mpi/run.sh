@@ -329,8 +329,8 @@ run_one() {
         root=
         [ "$(id -u)" != 0 ] || root=--allow-run-as-root
         set -- "$OPENMPI_RUN" $root --oversubscribe --bind-to none \
-            --mca mpi_yield_when_idle 1 --mca pml ucx --mca opal_common_ucx_tls any \
-            --mca opal_common_ucx_devices any -n "$np" $launch_env \
+            --mca mpi_yield_when_idle 1 --mca pml ucx --mca osc "${OMPI_MCA_osc-ucx}" \
+            --mca opal_common_ucx_tls any --mca opal_common_ucx_devices any -n "$np" $launch_env \
             "$bin_dir/$mpi/$prog" "$@"
         ;;
     esac
