@@ -99,7 +99,8 @@ build()
         die "cannot build $source with $compiler"
 }
 
-# add_mpis NAME...: build mpi_perf for those that are installed; sets suites and mpiexec_of
+# add_mpis NAME...: build mpi_perf and mpi_rma for those that are installed; sets suites and
+# mpiexec_of
 declare -A mpiexec_of
 add_mpis()
 {
@@ -108,6 +109,7 @@ add_mpis()
         [ "$mpi" != none ] && [ -z "${mpiexec_of[$mpi]:-}" ] || continue
         if mpi_find "$mpi"; then
             build "$build_dir/bench/$mpi/mpi_perf" "$mpicc" "$bench_src/mpi_perf.c"
+            build "$build_dir/bench/$mpi/mpi_rma" "$mpicc" "$bench_src/mpi_rma.c"
             mpiexec_of[$mpi]=$mpiexec
             suites+=("$mpi")
         else
@@ -161,7 +163,7 @@ add_samples()
         END { exit n ? 0 : 1 }' "$log" >>"$raw"
 }
 
-# launch MPI ARGUMENTS...: mpi_perf with the environment of the variant.
+# launch MPI ARGUMENTS...: mpi_perf, or mpi_program, with the environment of the variant.
 #
 # Both ranks are pinned by taskset as two programs of one job, because binding options are
 # silently without effect in some containers; env comes after the launcher, so that only
@@ -179,7 +181,7 @@ launch()
     fi
     for rank in "$cpu0" "$cpu1"; do
         args+=(-n 1 taskset -c "$rank" env "${env_args[@]}"
-               "$build_dir/bench/$mpi/mpi_perf" "$@" :)
+               "$build_dir/bench/$mpi/${mpi_program:-mpi_perf}" "$@" :)
     done
     unset 'args[-1]'
     timeout --foreground 120 "${mpiexec_of[$mpi]}" "${args[@]}" </dev/null

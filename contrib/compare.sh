@@ -206,6 +206,12 @@ for units in $progress_late; do
 done
 mpi_large+=("progress:0/20/0/5/5/20=30720" "progress:27/0/0/20/20/20=1048576 4194304")
 
+mpi_rma=()
+for bench in put get accumulate get_accumulate lock fence_put fence_get pscw; do
+    mpi_rma+=("$bench=8 1024 65536")
+done
+mpi_rma+=(fetch_and_op=8 compare_and_swap=8 put_many=8)
+
 # Running
 
 server_pid=
@@ -386,9 +392,31 @@ mpi_points()
     done
 }
 
+# One-sided operations, of MPICH: Debian's settings of Open MPI leave its osc/ucx out, and osc/rdma
+# does without UCP
+run_rma()
+{
+    local mpi=$1 variant=$2 log=$out/logs/$1.$2.mpi_rma.$round.log item list points=()
+    for item in "${mpi_rma[@]}"; do
+        # shellcheck disable=SC2086  # sizes are words
+        list=$(select_sizes "$variant" ${item#*=} | paste -sd,)
+        [ -z "$list" ] || points+=("${item%%=*}=$list")
+    done
+    [ ${#points[@]} -gt 0 ] || return 0
+    if ! mpi_program=mpi_rma launch "$mpi" -t "$mpi_seconds" "${points[@]}" >"$log" 2>&1 ||
+       ! add_samples "$mpi" "$variant" "$log"; then
+        note_failure "$mpi" "$variant" mpi_rma "$log"
+        return 1
+    fi
+    rm -f "$log"
+}
+
 run_mpi()
 {
     local mpi=$1 variant=$2 log=$out/logs/$1.$2.mpi_perf.$round.log
+    if [ "$mpi" = mpich ] && [[ $variant =~ ^(stock|ring)$ ]]; then
+        run_rma "$mpi" "$variant" || return 1
+    fi
     mpi_points "$variant"
     [ ${#points[@]} -gt 0 ] || return 0
     if ! launch "$mpi" -t "$mpi_seconds" "${points[@]}" >"$log" 2>&1 ||

@@ -33,10 +33,11 @@ static int close_is_unreceived(ri_conn_t *conn)
            ri_hybrid_is_under_way(conn);
 }
 
+/* It waits for all that flushes wait for, as it would cancel those before it. */
 int ri_close_must_wait(ri_conn_t *conn)
 {
-    return ri_ep_op_must_wait(conn->worker, conn) || close_is_unreceived(conn) ||
-           ri_ud_ends_must_wait(conn);
+    return ri_flush_must_wait(conn->worker, conn, conn->worker->rma.seq) ||
+           close_is_unreceived(conn) || ri_ud_ends_must_wait(conn);
 }
 
 int ri_close_say_bye(ri_conn_t *conn)

@@ -5,6 +5,7 @@
 #include "conn.h"
 #include "config.h"
 #include "ep_op.h"
+#include "rma.h"
 #include "worker.h"
 #include "../preload/stock.h"
 #include "../proto/control.h"
@@ -101,6 +102,9 @@ ucs_status_t ri_conn_create(ri_worker_t *worker, ucp_ep_h ep,
     ucs_list_head_init(&conn->late_link);
     ucs_list_head_init(&conn->sends);
     ucs_list_head_init(&conn->lent);
+    ucs_list_head_init(&conn->rma_ops[RI_RMA_GET]);
+    ucs_list_head_init(&conn->rma_ops[RI_RMA_PUT]);
+    ucs_list_head_init(&conn->rma_behind);
     conn->serial = ++worker->conn_serial;
     conn->id     = ri_id_alloc(&worker->conn_ids, conn);
     if (conn->id == 0) {
@@ -224,6 +228,7 @@ void ri_conn_leave(ri_conn_t *conn)
     ri_conn_update_fast(conn);
     ri_conn_stop_timeout(conn);
     ri_ep_ops_abort(conn, UCS_ERR_CANCELED);
+    ri_rma_conn_ends(conn);
 }
 
 void ri_conn_destroy(ri_conn_t *conn, ucs_status_t status)
@@ -252,6 +257,7 @@ void ri_conn_destroy(ri_conn_t *conn, ucs_status_t status)
         ri_send_abort(ucs_list_head(&conn->sends, ri_send_req_t, list), status);
     }
     ri_ep_ops_abort(conn, status);
+    ri_rma_conn_ends(conn);
     conn_dequeue_pending(conn);
     ri_ring_channel_close(conn); /* what was waiting for room is given up already */
     ri_conn_counters_add(&worker->counters.conns, &conn->counters);
@@ -308,6 +314,7 @@ void ri_conn_fail(ri_conn_t *conn, ucs_status_t status)
         ri_trace(&conn->worker->trace, RI_TRACE_CONN_FAIL, conn->id, status);
         conn->status = status;
         ri_ring_channel_close(conn);
+        ri_rma_conn_ends(conn);
     }
     ri_rdma_channel_abandon(conn);
     ri_conn_update_fast(conn);

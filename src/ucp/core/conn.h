@@ -55,6 +55,13 @@ enum {
                               received yet (core/close.h) */
 };
 
+/* What becomes of an operation that has ended here. */
+typedef enum ri_rma_kind {
+    RI_RMA_GET, /* get, fetch: it is over */
+    RI_RMA_PUT, /* put, post: it may be under way to its target */
+    RI_RMA_KINDS
+} ri_rma_kind_t;
+
 /* Writes by RTRs that came by message which go on, and of which the receiver has not been told
  * yet, by number. */
 typedef struct ri_untold {
@@ -115,7 +122,12 @@ struct ri_conn {
     uint32_t coop_slots;          /* bits: slots of the ring that sends have */
     uint32_t coop_unread; /* likewise: that were complete before their RTS was read */
     uint32_t rma_count;   /* one-sided operations started by the application */
-    uint32_t serial;      /* among all conns that the worker ever had */
+    int rma_unknown;      /* with BEHIND_RMA: the end of one of them is not seen */
+    uint64_t rma_put;     /* the latest one that changes the target, of worker->rma.seq */
+    uint64_t rma_flushed; /* likewise: up to here they have been carried out */
+    ucs_list_link_t rma_ops[RI_RMA_KINDS]; /* those that have not ended here */
+    ucs_list_link_t rma_behind;            /* in worker->rma.behind; self-linked if not */
+    uint32_t serial;                       /* among all conns that the worker ever had */
     ucs_list_link_t asking_link; /* in worker->asking, or to_ask; self-linked if not */
     double asked;                /* how long it is asking, in seconds */
     double checked_at;           /* when that was last added to */
@@ -130,21 +142,9 @@ struct ri_conn {
 /* While any of these is set, messages do not go through the ring or channel. */
 #define RI_CONN_NO_RING (RI_CONN_RING_STOP | RI_CONN_BEHIND_RMA)
 
-/**
- * The application starts a one-sided operation on the endpoint. MPICH's fence over UCX
- * 1.13 relies on messages that are sent later not to arrive earlier than an emulated put
- * (worker flush may end while the last fragments wait for room), and on stock's one lane
- * they do not. A ring would let them; so until the peer has confirmed that what was on the
- * lane has arrived, messages take the lane too.
- */
-static inline void ri_conn_note_rma(ri_conn_t *conn)
-{
-    ++conn->rma_count;
-    conn->flags |= RI_CONN_BEHIND_RMA;
-    if ((conn->ring != NULL) || (conn->channel != NULL)) {
-        conn->fast_max = 0;
-    }
-}
+/** A one-sided operation of the application is under way on the endpoint, and nobody tells
+ * when it ends: messages must not overtake it until the peer has confirmed that. (rma.h) */
+void ri_conn_note_rma(ri_conn_t *conn);
 
 /**
  * To be called after any change of what the fast path of sends relies on: the ring, the

@@ -4,6 +4,7 @@
  */
 #include "ep_op.h"
 #include "close.h"
+#include "rma.h"
 #include "../preload/stock.h"
 #include "../proto/rdma_channel.h"
 
@@ -32,17 +33,35 @@ int ri_ep_op_must_wait(ri_worker_t *worker, ri_conn_t *conn)
                    (ep_op_is_any_pending(worker) || ri_rdma_channel_is_any_busy(worker));
 }
 
-static ucs_status_ptr_t ep_op_wait(ri_worker_t *worker, ri_conn_t *conn, int is_close,
-                                   const ucp_request_param_t *param)
+int ri_flush_must_wait(ri_worker_t *worker, ri_conn_t *conn, uint64_t rma)
+{
+    return ri_ep_op_must_wait(worker, conn) || ri_rma_is_open(worker, conn, rma);
+}
+
+static ri_ep_op_t *ep_op_new(ri_worker_t *worker, ri_conn_t *conn, int is_close,
+                             const ucp_request_param_t *param)
 {
     ri_ep_op_t *op = (ri_ep_op_t *)ri_req_get(worker, param, RI_REQ_EP_OP);
 
     if (op == NULL) {
+        return NULL;
+    }
+    op->conn     = conn;
+    op->is_close = is_close;
+    op->flags    = ep_param_flags(param);
+    op->conn_id  = (conn != NULL) ? conn->id : 0;
+    op->rma      = worker->rma.seq;
+    return op;
+}
+
+static ucs_status_ptr_t ep_op_wait(ri_worker_t *worker, ri_conn_t *conn, int is_close,
+                                   const ucp_request_param_t *param)
+{
+    ri_ep_op_t *op = ep_op_new(worker, conn, is_close, param);
+
+    if (op == NULL) {
         return UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);
     }
-    op->conn          = conn;
-    op->is_close      = is_close;
-    op->flags         = ep_param_flags(param);
     worker->attention = 1;
     if (is_close) {
         ri_close_start_wait(conn, &op->wait);
@@ -50,6 +69,14 @@ static ucs_status_ptr_t ep_op_wait(ri_worker_t *worker, ri_conn_t *conn, int is_
     ucs_list_add_tail(&worker->ep_ops, &op->list);
     ri_req_set_send_cb(&op->super, param);
     return ri_req_handle(&op->super);
+}
+
+/* What stock made of an operation. */
+static void ep_op_note_end(ri_ep_op_t *op, ucs_status_t status)
+{
+    if (!op->is_close && (status == UCS_OK)) {
+        ri_rma_flushed(op->super.worker, op->conn_id, op->rma);
+    }
 }
 
 /* Stock's callback: the operation has ended. */
@@ -60,13 +87,13 @@ static void ep_op_done(void *request, ucs_status_t status, void *user_data)
 
     ri_worker_lock(worker);
     ri_stock.request_free(request);
+    ep_op_note_end(op, status);
     ri_req_complete_send(&op->super, status);
     ri_worker_unlock(worker);
 }
 
-/* Nothing is left to wait for, or what is left is not waited for any longer: hand the operation
- * to stock. */
-static void ep_op_start(ri_ep_op_t *op, int close_is_over)
+/* Hand an operation to stock. @return What stock returned. */
+static ucs_status_ptr_t ep_op_to_stock(ri_ep_op_t *op, int close_is_over)
 {
     ri_worker_t *worker       = op->super.worker;
     ri_conn_t *conn           = op->conn;
@@ -93,6 +120,17 @@ static void ep_op_start(ri_ep_op_t *op, int close_is_over)
         ret = ri_stock.ep_close_nbx(ep, &param);
     }
     if (!UCS_PTR_IS_PTR(ret)) {
+        ep_op_note_end(op, UCS_PTR_STATUS(ret));
+    }
+    return ret;
+}
+
+/* Nothing is left to wait for, or what is left is not waited for any longer. */
+static void ep_op_start(ri_ep_op_t *op, int close_is_over)
+{
+    ucs_status_ptr_t ret = ep_op_to_stock(op, close_is_over);
+
+    if (!UCS_PTR_IS_PTR(ret)) {
         ri_req_complete_send(&op->super, UCS_PTR_STATUS(ret));
     }
 }
@@ -117,7 +155,7 @@ static int ep_op_try(ri_worker_t *worker, ri_ep_op_t *op)
     if (op->is_close) {
         return ep_op_try_close(op);
     }
-    if (ri_ep_op_must_wait(worker, op->conn)) {
+    if (ri_flush_must_wait(worker, op->conn, op->rma)) {
         return 0;
     }
     ep_op_start(op, 0);
@@ -154,22 +192,51 @@ void ri_ep_ops_abort(ri_conn_t *conn, ucs_status_t status)
     }
 }
 
-ucs_status_ptr_t ri_ep_flush(ri_conn_t *conn, const ucp_request_param_t *param)
+/* Flush at once, and get to know when that has ended. */
+static ucs_status_ptr_t ep_flush_now(ri_worker_t *worker, ri_conn_t *conn,
+                                     const ucp_request_param_t *param)
 {
-    if (ri_ep_op_must_wait(conn->worker, conn)) {
-        return ep_op_wait(conn->worker, conn, 0, param);
+    ri_ep_op_t *op = ep_op_new(worker, conn, 0, param);
+    ucs_status_ptr_t ret;
+
+    if (op == NULL) {
+        return UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);
+    }
+    ret = ep_op_to_stock(op, 0);
+    if (UCS_PTR_IS_ERR(ret)) {
+        ri_req_drop(&op->super);
+        return ret;
+    }
+    if (ret == NULL) {
+        return ri_req_done_send(&op->super, param, UCS_OK);
+    }
+    ri_req_set_send_cb(&op->super, param);
+    return ri_req_handle(&op->super);
+}
+
+/* @a conn NULL: of the whole worker. */
+static ucs_status_ptr_t ep_flush(ri_worker_t *worker, ri_conn_t *conn,
+                                 const ucp_request_param_t *param)
+{
+    if (ri_flush_must_wait(worker, conn, worker->rma.seq)) {
+        return ep_op_wait(worker, conn, 0, param);
+    }
+    if (ri_rma_wants_flush(worker, conn)) {
+        return ep_flush_now(worker, conn, param);
     }
     ri_req_disown(param);
-    return ri_stock.ep_flush_nbx(conn->ep, param);
+    return (conn != NULL) ? ri_stock.ep_flush_nbx(conn->ep, param) :
+                            ri_stock.worker_flush_nbx(worker->stock, param);
+}
+
+ucs_status_ptr_t ri_ep_flush(ri_conn_t *conn, const ucp_request_param_t *param)
+{
+    return ep_flush(conn->worker, conn, param);
 }
 
 ucs_status_ptr_t ri_worker_flush(ri_worker_t *worker, const ucp_request_param_t *param)
 {
-    if (ri_ep_op_must_wait(worker, NULL)) {
-        return ep_op_wait(worker, NULL, 0, param);
-    }
-    ri_req_disown(param);
-    return ri_stock.worker_flush_nbx(worker->stock, param);
+    return ep_flush(worker, NULL, param);
 }
 
 ucs_status_ptr_t ri_ep_close(ri_conn_t *conn, const ucp_request_param_t *param)

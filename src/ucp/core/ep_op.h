@@ -17,6 +17,11 @@ ucs_status_ptr_t ri_ep_flush(ri_conn_t *conn, const ucp_request_param_t *param);
 /** ucp_worker_flush_nbx of a worker of this library. */
 ucs_status_ptr_t ri_worker_flush(ri_worker_t *worker, const ucp_request_param_t *param);
 
+/** @return Whether a flush has to wait for own work, or for one-sided operations that were
+ * started up to @a rma (of worker->rma.seq; rma.h) to end here: stock's would end too early.
+ * @a conn NULL: of the whole worker. */
+int ri_flush_must_wait(ri_worker_t *worker, ri_conn_t *conn, uint64_t rma);
+
 /** ucp_ep_close_nbx of an endpoint of this library; the conn is gone afterwards, unless
  * the operation has to wait. */
 ucs_status_ptr_t ri_ep_close(ri_conn_t *conn, const ucp_request_param_t *param);

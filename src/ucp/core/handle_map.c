@@ -90,6 +90,7 @@ static ri_map_table_t *map_reserve(ri_map_t *map)
 void ri_map_init(ri_map_t *map)
 {
     atomic_init(&map->table, NULL);
+    atomic_init(&map->changes, 0);
     map->live = map->used = 0;
     pthread_mutex_init(&map->lock, NULL);
 }
@@ -111,6 +112,22 @@ void ri_map_cleanup(ri_map_t *map)
 static int map_is_reserved(uint64_t key)
 {
     return (key == RI_MAP_KEY_FREE) || (key == RI_MAP_KEY_GRAVE);
+}
+
+/* Called with the lock held, after the table was changed: what threads remember of a map is void. */
+static void map_changed(ri_map_t *map)
+{
+    atomic_fetch_add_explicit(&map->changes, 1, memory_order_release);
+}
+
+/* The count comes first: what is changed behind it is looked up again. */
+void *ri_map_get_uncached(ri_map_t *map, ri_map_cache_t *cache, uint64_t key)
+{
+    unsigned changes = atomic_load_explicit(&map->changes, memory_order_acquire);
+    void *value      = ri_map_get(map, key);
+
+    *cache = (ri_map_cache_t){.key = key, .value = value, .changes = changes};
+    return value;
 }
 
 ucs_status_t ri_map_put(ri_map_t *map, uint64_t key, void *value)
@@ -137,6 +154,7 @@ ucs_status_t ri_map_put(ri_map_t *map, uint64_t key, void *value)
         map->used += (found == RI_MAP_KEY_FREE);
     }
     map_slot_fill(slot, key, value);
+    map_changed(map);
 out:
     pthread_mutex_unlock(&map->lock);
     return status;
@@ -182,6 +200,7 @@ void *ri_map_remove(ri_map_t *map, uint64_t key)
             i = (i - 1) & table->mask;
         }
     }
+    map_changed(map);
 out:
     pthread_mutex_unlock(&map->lock);
     return value;

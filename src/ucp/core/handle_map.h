@@ -30,10 +30,18 @@ typedef struct ri_map_table {
 
 typedef struct ri_map {
     _Atomic(ri_map_table_t *) table; /* NULL while the map is empty and never used */
+    _Atomic(unsigned) changes;       /* how often a key got another value, or none */
     size_t live;                     /* keys present */
     size_t used;                     /* slots that are not free: keys and gravestones */
     pthread_mutex_t lock;            /* of writers */
 } ri_map_t;
+
+/* What a thread has looked up last. */
+typedef struct ri_map_cache {
+    uint64_t key; /* 0: nothing */
+    void *value;
+    unsigned changes; /* of the map, before that */
+} ri_map_cache_t;
 
 #define RI_MAP_INITIALIZER \
     { \
@@ -69,6 +77,21 @@ static inline void *ri_map_get(ri_map_t *map, uint64_t key)
             return NULL;
         }
     }
+}
+
+/** What @ref ri_map_get_cached does with another key than before. */
+void *ri_map_get_uncached(ri_map_t *map, ri_map_cache_t *cache, uint64_t key);
+
+/** As @ref ri_map_get, for a key that nearly always is the same: a load or two, where those of
+ * the table wait for each other. @a cache is the thread's own, for this map. */
+static inline void *ri_map_get_cached(ri_map_t *map, ri_map_cache_t *cache, uint64_t key)
+{
+    if (ri_likely((cache->key == key) &&
+                  (cache->changes ==
+                   atomic_load_explicit(&map->changes, memory_order_acquire)))) {
+        return cache->value;
+    }
+    return ri_map_get_uncached(map, cache, key);
 }
 
 /** Set up an empty map. */

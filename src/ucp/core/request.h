@@ -198,6 +198,8 @@ typedef struct ri_ep_op {
     int is_close;
     ri_close_wait_t wait; /* of a close */
     uint32_t flags;       /* of the application's call */
+    uint32_t conn_id;     /* 0: of the whole worker */
+    uint64_t rma; /* a flush: of what was started up to here, of worker->rma.seq */
 } ri_ep_op_t;
 
 /* The pool of a worker. */

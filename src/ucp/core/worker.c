@@ -8,6 +8,7 @@
 #include "ep_op.h"
 #include "gone.h"
 #include "output.h"
+#include "rma.h"
 #include "../preload/stock.h"
 #include "../proto/am.h"
 #include "../proto/bounce.h"
@@ -39,7 +40,12 @@
 /* While worker->linger counts down, the network is looked at in every such call. */
 #define WORKER_LINGER_STEP 32
 
+/* Stock's progress is cheap if so many calls take no longer than that, each, in seconds. */
+#define WORKER_STOCK_CALLS 8
+#define WORKER_STOCK_CHEAP 40e-9
+
 ri_map_t ri_worker_map = RI_MAP_INITIALIZER;
+__thread ri_map_cache_t ri_worker_latest __attribute__((tls_model("initial-exec")));
 
 double ri_time(void)
 {
@@ -176,6 +182,7 @@ ucs_status_t ri_worker_create(ri_context_t *context, ucp_worker_h stock,
     worker->stock       = stock;
     worker->context     = context;
     worker->countdown   = WORKER_HOUSEKEEPING;
+    worker->stock_looks = RI_WORKER_STOCK_LOOKS;
     worker->gone_timer  = -1;
     worker->host_memory = (context->memory_types == UCS_BIT(UCS_MEMORY_TYPE_HOST));
     ucs_list_head_init(&worker->pending_conns);
@@ -199,6 +206,7 @@ ucs_status_t ri_worker_create(ri_context_t *context, ucp_worker_h stock,
     ucs_list_head_init(&worker->stalled_self);
     ri_sender_map_init(&worker->senders, context->sender_mask);
     ri_map_init(&worker->peers);
+    ri_rma_init(worker);
     ri_id_table_init(&worker->conn_ids, RI_WIRE_ID_INDEX_BITS, RI_WIRE_ID_BITS);
     ri_id_table_init(&worker->stream_ids, RI_WIRE_ID_INDEX_BITS, RI_WIRE_ID_BITS);
     ri_id_table_init(&worker->req_ids, 24, 32);
@@ -342,6 +350,7 @@ void ri_worker_free(ri_worker_t *worker)
     ri_bounce_cleanup(worker);
     ri_pool_cleanup(&worker->pool);
     ri_req_pool_cleanup(worker);
+    ri_rma_cleanup(worker);
     ri_id_table_cleanup(&worker->conn_ids);
     ri_id_table_cleanup(&worker->stream_ids);
     ri_id_table_cleanup(&worker->req_ids);
@@ -365,7 +374,8 @@ int ri_worker_has_work(ri_worker_t *worker)
 
 void ri_worker_housekeeping(ri_worker_t *worker)
 {
-    worker->countdown = WORKER_HOUSEKEEPING;
+    worker->countdown   = WORKER_HOUSEKEEPING;
+    worker->stock_timed = 0;
     if (worker->trace_signals != ri_trace_signals) {
         worker->trace_signals = ri_trace_signals;
         ri_trace_dump(&worker->trace, "a worker, on SIGUSR2");
@@ -437,6 +447,22 @@ static void worker_linger(ri_worker_t *worker)
     }
 }
 
+/* Progress of shared memory alone takes some 10 ns; that of a network, or a system call, several
+ * times as much, and would make messages through rings late. @return Number of events. */
+static unsigned worker_time_stock(ri_worker_t *worker)
+{
+    double start   = ri_time();
+    unsigned count = 0;
+    int i;
+
+    for (i = 0; i < WORKER_STOCK_CALLS; ++i) {
+        count += ri_stock.worker_progress(worker->stock);
+    }
+    worker->stock_timed = 1;
+    worker->stock_cheap = (ri_time() - start < WORKER_STOCK_CALLS * WORKER_STOCK_CHEAP);
+    return count;
+}
+
 unsigned ri_worker_progress_full(ri_worker_t *worker)
 {
     unsigned count = 0;
@@ -474,13 +500,18 @@ unsigned ri_worker_progress_full(ri_worker_t *worker)
         worker_linger(worker);
     }
 
-    if ((worker->ring_credit > 0) &&
+    /* While messages come through rings, stock is looked at less often, unless something comes
+     * that way as well. */
+    if ((worker->ring_credit > 0) && (worker->stock_credit == 0) &&
         (++worker->stock_skipped < ri_config.progress_skip)) {
-        --worker->ring_credit;
         ++worker->counters.stock_skipped;
     } else {
         worker->stock_skipped = 0;
-        count += ri_stock.worker_progress(worker->stock);
+        count += ri_worker_progress_stock(worker);
+    }
+    worker->ring_credit -= (worker->ring_credit > 0);
+    if (ri_unlikely((worker->num_rings > 0) && !worker->stock_timed)) {
+        count += worker_time_stock(worker);
     }
 
     if (ri_unlikely((worker->countdown == 0) || worker->attention)) {

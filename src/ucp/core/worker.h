@@ -26,17 +26,28 @@
 /* Classes by which receives with RTRs are counted: tags of their masks, hashed. */
 #define RI_RTR_KEYS 256
 
+/* One-sided operations of the application, see rma.h. */
+typedef struct ri_rma {
+    uint64_t seq;                      /* of the latest one */
+    ucs_list_link_t ops[RI_RMA_KINDS]; /* that have not ended here, by age */
+    ucs_list_link_t closed;            /* of these, those whose conn has ended */
+    ucs_list_link_t behind;            /* conns with RI_CONN_BEHIND_RMA */
+    ri_rma_op_t *free;
+    unsigned num_free;
+} ri_rma_t;
+
 struct ri_worker {
     /* What progress looks at, in one cache line. */
     ucp_worker_h stock;
     int multi;              /* entered by several threads: lock is used */
     int guarded;            /* multi or timed: ri_worker_enter() has something to do */
     int progressing;        /* re-entrance of progress */
-    int attention;          /* there is work for worker_progress_slow() */
     unsigned countdown;     /* progress calls until the next housekeeping */
+    int attention;          /* there is work for worker_progress_slow() */
     unsigned num_rings;     /* that peers send into */
     unsigned num_channels;  /* that peers write, or that are written */
     unsigned ring_credit;   /* polls to go until rings count as quiet */
+    unsigned stock_credit;  /* calls of stock's progress to go until it counts as quiet */
     unsigned stock_skipped; /* progress calls since stock's was last called */
     unsigned num_coops;     /* length of coops */
     unsigned coop_turn;     /* of reads, while there are any */
@@ -80,6 +91,11 @@ struct ri_worker {
     ucs_list_link_t coops;         /* messages that both sides copy (proto/coop.h) */
     ucs_list_link_t releasing;     /* peers whose pool buffers are to be given back */
     unsigned trace_signals;        /* of which it took notice */
+
+    ri_rma_t rma;
+    unsigned stock_looks; /* how often a call looks, see ri_worker_progress_stock() */
+    int stock_timed;      /* what stock's progress costs: since the latest housekeeping */
+    int stock_cheap;      /* ... it is little */
 
     uint64_t uid;
     uint16_t am_id; /* of its handler; 1 + that id, as peers are told */
@@ -153,10 +169,15 @@ struct ri_worker {
 /* All workers of this process, by stock handle. */
 extern ri_map_t ri_worker_map;
 
+/* The one of this thread's latest call: progress is called over and over again. */
+extern __thread ri_map_cache_t ri_worker_latest
+        __attribute__((tls_model("initial-exec")));
+
 /** @return The worker of a stock handle, or NULL if this library does not serve it. */
 static inline ri_worker_t *ri_worker_find(ucp_worker_h stock)
 {
-    return (ri_worker_t *)ri_map_get_ptr(&ri_worker_map, stock);
+    return (ri_worker_t *)ri_map_get_cached(&ri_worker_map, &ri_worker_latest,
+                                            (uintptr_t)stock);
 }
 
 /** Take a stock worker over. */
@@ -198,18 +219,64 @@ double ri_time(void);
 /** @return A number that nobody guesses. */
 uint64_t ri_random(void);
 
+/* After stock's progress found something, more is expected there for so many calls. */
+#define RI_WORKER_STOCK_CREDIT 256
+
+/** @return Whether nothing is to be done about any ring that peers send into. */
+static inline int ri_worker_rings_are_quiet(const ri_worker_t *worker)
+{
+    unsigned i;
+
+    for (i = 0; i < worker->num_rings; ++i) {
+        const ri_stream_t *stream = worker->rings[i];
+
+        /* What its ring points to: the fewer loads wait for each other, the better */
+        if ((ri_ring_rx_peek(&stream->ring_memory) != NULL) || stream->ring_dead) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* ... and so often in a call; more often in one that waits for nothing else. */
+#define RI_WORKER_STOCK_LOOKS      2
+#define RI_WORKER_STOCK_LOOKS_WAIT 8
+
+/** Call stock's progress; several times where it costs little and more is expected, which makes
+ * up for what it takes to look at the rings. @return Number of its events. */
+static inline unsigned ri_worker_progress_stock(ri_worker_t *worker)
+{
+    unsigned count = ri_stock.worker_progress(worker->stock);
+    unsigned looks = worker->stock_looks;
+
+    if (worker->stock_credit > 0) {
+        --worker->stock_credit;
+        for (; (looks > 1) && (count == 0); --looks) {
+            count = ri_stock.worker_progress(worker->stock);
+        }
+    }
+    if (ri_unlikely(count > 0)) {
+        worker->stock_credit = worker->stock_cheap ? RI_WORKER_STOCK_CREDIT : 0;
+    }
+    return count;
+}
+
 /** @return Number of events, own and stock's. */
 static inline unsigned ri_worker_progress(ri_worker_t *worker)
 {
     unsigned count;
 
-    if (ri_unlikely(((worker->num_rings | worker->num_channels) != 0) ||
-                    worker->progressing || worker->attention ||
-                    (--worker->countdown == 0))) {
+    if (ri_unlikely(((worker->num_channels | worker->num_coops | worker->num_reads |
+                      worker->linger | worker->ring_credit |
+                      (unsigned)worker->attention) != 0) ||
+                    worker->progressing || (worker->countdown <= 1) ||
+                    !ri_worker_rings_are_quiet(worker))) {
         return ri_worker_progress_full(worker);
     }
+    --worker->countdown;
+    worker->polls += (worker->num_rings > 0);
     worker->progressing = 1;
-    count               = ri_stock.worker_progress(worker->stock);
+    count               = ri_worker_progress_stock(worker);
     worker->progressing = 0;
     return count;
 }

@@ -209,14 +209,8 @@ ucs_status_ptr_t ucp_ep_flush_nb(ucp_ep_h ep, unsigned flags, ucp_send_callback_
 
 ucs_status_t ucp_ep_flush(ucp_ep_h ep)
 {
-    static const ucp_request_param_t param = {.op_attr_mask = 0};
-    ri_conn_t *conn                        = ri_conn_find(ep);
-    ucp_worker_h stock;
+    ri_conn_t *conn = ri_conn_find(ep);
 
     ri_stock_resolve();
-    if (conn == NULL) {
-        return ri_stock.ep_flush(ep);
-    }
-    stock = conn->worker->stock;
-    return ri_guard_wait(stock, ucp_ep_flush_nbx(ep, &param));
+    return (conn == NULL) ? ri_stock.ep_flush(ep) : ri_guard_flush(conn->worker, conn);
 }

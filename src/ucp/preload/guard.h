@@ -67,6 +67,13 @@ static inline void ri_guard_leave(ri_worker_t *worker)
  */
 ucs_status_t ri_guard_wait(ucp_worker_h stock, ucs_status_ptr_t request);
 
+/**
+ * ucp_ep_flush and ucp_worker_flush: without a request of this library.
+ *
+ * @param conn  NULL: the whole worker.
+ */
+ucs_status_t ri_guard_flush(ri_worker_t *worker, ri_conn_t *conn);
+
 /* How many fields that this library does not know a parameter structure may have. */
 #define RI_PARAMS_EXTRA_BYTES (64 * sizeof(uint64_t))
 

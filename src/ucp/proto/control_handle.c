@@ -20,6 +20,7 @@
 #include "send_rndv_ud.h"
 #include "../core/close.h"
 #include "../core/log.h"
+#include "../core/rma.h"
 #include "../tag/send.h"
 
 static void control_handle_conn_req(ri_worker_t *worker, ri_stream_t *stream,
@@ -135,8 +136,7 @@ static void control_handle_order_ack(ri_worker_t *worker, ri_conn_t *conn,
     }
     conn->flags &= ~RI_CONN_ORDER_ASKED;
     if (msg->value == conn->rma_count) {
-        conn->flags &= ~RI_CONN_BEHIND_RMA;
-        ri_conn_update_fast(conn);
+        ri_rma_ordered(conn);
     }
 }
 

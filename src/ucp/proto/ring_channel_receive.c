@@ -343,6 +343,23 @@ void ri_ring_channel_take_rtrs(ri_stream_t *stream)
     }
 }
 
+/* There is something to be done about a ring. @return Number of records. */
+static ri_noinline unsigned ring_channel_poll_stream(ri_worker_t *worker,
+                                                     ri_stream_t *stream)
+{
+    unsigned count = 0;
+
+    ++stream->busy;
+    if (ri_ring_rx_peek(stream->ring) != NULL) {
+        count = ring_channel_poll_one(worker, stream);
+    } else {
+        ri_ring_channel_free(stream);
+    }
+    --stream->busy;
+    ri_stream_check_closed(stream);
+    return count;
+}
+
 unsigned ri_ring_channel_poll(ri_worker_t *worker)
 {
     unsigned count = 0;
@@ -352,19 +369,9 @@ unsigned ri_ring_channel_poll(ri_worker_t *worker)
     for (i = worker->num_rings; i-- > 0;) {
         ri_stream_t *stream = (i < worker->num_rings) ? worker->rings[i] : NULL;
 
-        if (stream == NULL) {
-            continue;
-        }
-        if (ri_ring_rx_peek(stream->ring) != NULL) {
-            ++stream->busy;
-            count += ring_channel_poll_one(worker, stream);
-            --stream->busy;
-            ri_stream_check_closed(stream);
-        } else if (ri_unlikely(stream->ring_dead)) {
-            ++stream->busy;
-            ri_ring_channel_free(stream);
-            --stream->busy;
-            ri_stream_check_closed(stream);
+        if ((stream != NULL) &&
+            ((ri_ring_rx_peek(stream->ring) != NULL) || ri_unlikely(stream->ring_dead))) {
+            count += ring_channel_poll_stream(worker, stream);
         }
     }
     return count;

@@ -439,17 +439,37 @@ static ucs_status_ptr_t ep_close_nbx(ucp_ep_h handle, const ucp_request_param_t 
     return NULL;
 }
 
+static void flush_ends(request *req, ucs_status_t status)
+{
+    if (req->param.op_attr_mask & UCP_OP_ATTR_FIELD_CALLBACK) {
+        req->param.cb.send(req, status, req->param.user_data);
+    }
+}
+
+static ucs_status_ptr_t start_flush(const ucp_request_param_t *param)
+{
+    ucx *u = ucx::get();
+
+    ++u->num_flushed;
+    if (!u->later(u->flush_mode)) {
+        return NULL;
+    }
+    request *req  = new request();
+    req->callback = flush_ends;
+    req->param    = *param;
+    u->requests.push_back(req);
+    return req;
+}
+
 static ucs_status_ptr_t ep_flush_nbx(ucp_ep_h handle, const ucp_request_param_t *param)
 {
-    ++ucx::get()->num_flushed;
-    return NULL;
+    return start_flush(param);
 }
 
 static ucs_status_ptr_t worker_flush_nbx(ucp_worker_h worker,
                                          const ucp_request_param_t *param)
 {
-    ++ucx::get()->num_flushed;
-    return NULL;
+    return start_flush(param);
 }
 
 ri_wire_msg_t packet::parse() const

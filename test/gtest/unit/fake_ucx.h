@@ -140,6 +140,7 @@ public:
     ending_t send_mode  = AT_ONCE;
     ending_t fetch_mode = AT_ONCE;
     ending_t tag_mode   = AT_ONCE; /* tag sends, and the receives that they match */
+    ending_t flush_mode = AT_ONCE;
     ending_t post_mode  = AT_ONCE; /* FAILS: tag receives */
     size_t rndv_thresh  = 16384;
     rng *random         = nullptr;

@@ -60,6 +60,7 @@ extern "C" {
 #include "ucp/core/costs.h"
 #include "ucp/core/counters.h"
 #include "ucp/core/ep_op.h"
+#include "ucp/core/rma.h"
 #include "ucp/core/gone.h"
 #include "ucp/core/handle_map.h"
 #include "ucp/core/id_table.h"

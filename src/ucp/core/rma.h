@@ -1,0 +1,185 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * One-sided operations of the application, which are stock's, as far as the order of later
+ * messages depends on them (protocol.md, section 9).
+ *
+ * Stock emulates them by active messages where a transport has none of its own. A message
+ * through a ring would overtake these. So from an operation on, a conn is behind it
+ * (RI_CONN_BEHIND_RMA), and its messages take the lane as well, until nothing of the
+ * operation can be under way any more:
+ *
+ * - A get, or an atomic operation that fetches, is over when stock says that it has ended.
+ * - A put is over when a flush has ended that began after the put had ended. The end of a
+ *   put says that its last fragment has been sent, and the flush that all that was sent has
+ *   been carried out. A flush that began before says nothing: stock's may end while
+ *   fragments wait for room (facts.md). So flushes of the library wait for the end of
+ *   the puts that were started before them, and are handed to stock then.
+ * - In any case, when the peer has confirmed what was sent on the lane before (ORDER_ACK).
+ *
+ * The end of an operation is known if stock ends it within the call, or if it has no handle
+ * (ucp_put_nbi, ucp_get_nbi) or is a blocking one: the library has the callback then. A
+ * handle that the application got may be freed by it at any time, and stock does not call
+ * back after that; so the end of such an operation is unknown, and only the peer's word
+ * counts.
+ */
+#ifndef RI_RMA_H
+#define RI_RMA_H
+
+#include "worker.h"
+
+#include <stdlib.h>
+
+/* An operation that has not ended here, and ends by a callback of the library. */
+struct ri_rma_op {
+    ucs_list_link_t list; /* in worker->rma.ops of its kind, by age; or in rma.closed */
+    ucs_list_link_t conn_list; /* in conn->rma_ops of its kind, by age */
+    ri_rma_op_t *next_free;
+    ri_worker_t *worker;
+    ri_conn_t *conn; /* NULL: it has ended meanwhile */
+    uint64_t seq;    /* of worker->rma */
+    int has_handle;  /* who waits for it frees its request */
+    ucp_request_param_t param;
+};
+
+void ri_rma_init(ri_worker_t *worker);
+
+/** Free the memory; stock calls back no more. */
+void ri_rma_cleanup(ri_worker_t *worker);
+
+/* Free operations that are kept. */
+#define RI_RMA_KEEP 256
+
+/** @return A new operation, or NULL without memory. */
+ri_rma_op_t *ri_rma_op_new(ri_worker_t *worker);
+
+/** Messages of a conn must not overtake what was started on it. */
+void ri_rma_set_behind(ri_conn_t *conn);
+
+/** An operation has been started that stock has not ended, see @ref ri_rma_started. */
+void ri_rma_pending(ri_conn_t *conn, ri_rma_op_t *op, ri_rma_kind_t kind, int has_handle);
+
+/**
+ * Prepare an operation of which the library gets to know the end: stock is to be called with its
+ * param, and @ref ri_rma_started follows. Other operations may start and end in between.
+ *
+ * @return The operation, or NULL without memory.
+ */
+static inline ri_rma_op_t *ri_rma_op_get(ri_worker_t *worker)
+{
+    ri_rma_op_t *op = worker->rma.free;
+
+    if (ri_unlikely(op == NULL)) {
+        return ri_rma_op_new(worker);
+    }
+    worker->rma.free = op->next_free;
+    --worker->rma.num_free;
+    return op;
+}
+
+/** An operation is not needed any more. */
+static inline void ri_rma_op_put(ri_rma_op_t *op)
+{
+    ri_worker_t *worker = op->worker;
+
+    if (ri_unlikely(worker->rma.num_free >= RI_RMA_KEEP)) {
+        free(op);
+        return;
+    }
+    op->next_free    = worker->rma.free;
+    worker->rma.free = op;
+    ++worker->rma.num_free;
+}
+
+/** An operation is one more that messages must not overtake. */
+static inline void ri_rma_count(ri_conn_t *conn)
+{
+    ++conn->rma_count;
+    if (!(conn->flags & RI_CONN_BEHIND_RMA)) {
+        ri_rma_set_behind(conn);
+    }
+}
+
+/** An operation has ended here when its call returns. */
+static inline void ri_rma_ended(ri_conn_t *conn, ri_rma_kind_t kind)
+{
+    if (kind == RI_RMA_PUT) {
+        ri_rma_count(conn);
+        conn->rma_put = ++conn->worker->rma.seq;
+    }
+}
+
+/**
+ * An operation was started.
+ *
+ * @param conn        NULL: the application has closed the endpoint in a callback within the call.
+ * @param ret         What stock has returned.
+ * @param has_handle  @a ret is waited for, and freed then by the caller; else it is freed
+ *                    when it ends.
+ */
+static inline void ri_rma_started(ri_conn_t *conn, ri_rma_op_t *op, ri_rma_kind_t kind,
+                                  ucs_status_ptr_t ret, int has_handle)
+{
+    if (ri_unlikely(UCS_PTR_IS_PTR(ret))) {
+        ri_rma_pending(conn, op, kind, has_handle);
+        return;
+    }
+    ri_rma_op_put(op);
+    if (ri_likely(conn != NULL)) {
+        ri_rma_ended(conn, kind);
+    }
+}
+
+/** An operation was started with the application's parameters, or those of a call of stock:
+ * @a ret is what stock has returned. */
+static inline void ri_rma_note(ri_conn_t *conn, ri_rma_kind_t kind, ucs_status_ptr_t ret)
+{
+    if (UCS_PTR_IS_PTR(ret)) {
+        ri_conn_note_rma(conn);
+    } else {
+        ri_rma_ended(conn, kind);
+    }
+}
+
+/** @return Whether puts that were started up to @a seq have not ended here, as far as that is
+ * known. @a conn NULL: of all endpoints. */
+static inline int ri_rma_is_open(const ri_worker_t *worker, const ri_conn_t *conn,
+                                 uint64_t seq)
+{
+    const ucs_list_link_t *list = (conn != NULL) ? &conn->rma_ops[RI_RMA_PUT] :
+                                                   &worker->rma.ops[RI_RMA_PUT];
+    const ri_rma_op_t *oldest;
+
+    if (ri_likely(ucs_list_is_empty((ucs_list_link_t *)list))) {
+        return 0;
+    }
+    oldest = (conn != NULL) ? ucs_container_of(list->next, ri_rma_op_t, conn_list) :
+                              ucs_container_of(list->next, ri_rma_op_t, list);
+    return oldest->seq <= seq;
+}
+
+/** @return Whether the end of a flush would change anything for messages. */
+static inline int ri_rma_wants_flush(const ri_worker_t *worker, const ri_conn_t *conn)
+{
+    return (conn != NULL) ? !!(conn->flags & RI_CONN_BEHIND_RMA) :
+                            !ucs_list_is_empty((ucs_list_link_t *)&worker->rma.behind);
+}
+
+/**
+ * A flush has ended well that was handed to stock when what was started up to @a seq had ended
+ * here.
+ *
+ * @param conn_id  Of the endpoint, which may be closed by now; 0: of all.
+ */
+void ri_rma_flushed(ri_worker_t *worker, uint32_t conn_id, uint64_t seq);
+
+/** The peer has confirmed what was sent on the lane before the question, and nothing was started
+ * since then. */
+void ri_rma_ordered(ri_conn_t *conn);
+
+/** The endpoint of a conn is closed, or the conn has failed and sends nothing more: what is under way
+ * ends without it, and no flush waits for that. */
+void ri_rma_conn_ends(ri_conn_t *conn);
+
+#endif

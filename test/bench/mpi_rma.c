@@ -1,0 +1,405 @@
+/* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * One-sided MPI between two ranks: each operation with what completes it at the target.
+ *
+ *   mpicc -O2 -o mpi_rma mpi_rma.c
+ *   mpiexec -n 2 ./mpi_rma accumulate=8,1k fence_put=8 pscw=8,64k
+ *
+ * Prints per point "RESULT <bench> <size> <value> <unit> <core probe ns>", the median over
+ * the batches; README.md says what the benchmarks are.
+ */
+#include "bench_mpi.h"
+
+#define MAX_POINTS 64
+
+/* The largest size, and the window */
+#define MAX_SIZE (1ul << 22)
+
+static const char usage[] =
+        "Usage: mpiexec -n 2 mpi_rma [options] BENCHMARK=SIZES...\n"
+        "Median over batches, us for one operation. SIZES are bytes, multiples of 8, k "
+        "and m\n"
+        "allowed, as 8,1k,64k. Rank 0 is the origin; rank 1 waits in the library. "
+        "Benchmarks:\n"
+        "  put, get, accumulate, get_accumulate\n"
+        "                     of doubles, and MPI_Win_flush\n"
+        "  fetch_and_op, compare_and_swap\n"
+        "                     of one element of 8 bytes, and MPI_Win_flush\n"
+        "  put_many           64 times MPI_Put, and MPI_Win_flush; time of one put\n"
+        "  lock               exclusive lock, put, unlock\n"
+        "  fence              MPI_Win_fence, nothing else (the size is ignored)\n"
+        "  fence_put          put, fence\n"
+        "  fence_get          get, fence\n"
+        "  pscw               start, put, complete; post and wait at rank 1\n"
+        "Options:\n"
+        "  -t SEC   time per point, without warm-up (0.15)\n"
+        "  -b N     batches that the time is split into (50)\n"
+        "  -h       this help\n";
+
+/* How the window is opened, and who takes part in a step */
+typedef enum {
+    EPOCH_LOCK_ALL, /* rank 0 alone, in one epoch */
+    EPOCH_LOCK,     /* rank 0 alone, an epoch for each operation */
+    EPOCH_FENCE,    /* both ranks */
+    EPOCH_PSCW      /* both ranks */
+} epoch_t;
+
+typedef struct kind kind_t;
+
+typedef struct {
+    const kind_t *kind;
+    size_t size;
+    MPI_Win win;
+    MPI_Group other;
+    unsigned char *memory; /* of the window */
+    unsigned char *send;
+    unsigned char *recv;
+} point_t;
+
+/* One kind of benchmark */
+struct kind {
+    const char *name;
+    epoch_t epoch;
+    int many;      /* operations of a step */
+    int only_8;    /* one element of 8 bytes */
+    int to_origin; /* the data is then at the origin: else at the target, */
+    int sums;      /* ... added to what was there */
+    void (*start)(const point_t *point);
+};
+
+typedef struct {
+    point_t points[MAX_POINTS];
+    int num_points;
+} options_t;
+
+
+static void start_put(const point_t *point)
+{
+    MPI_Put(point->send, (int)point->size, MPI_BYTE, 1, 0, (int)point->size, MPI_BYTE,
+            point->win);
+}
+
+static void start_get(const point_t *point)
+{
+    MPI_Get(point->recv, (int)point->size, MPI_BYTE, 1, 0, (int)point->size, MPI_BYTE,
+            point->win);
+}
+
+static void start_accumulate(const point_t *point)
+{
+    int count = (int)(point->size / sizeof(double));
+
+    MPI_Accumulate(point->send, count, MPI_DOUBLE, 1, 0, count, MPI_DOUBLE, MPI_SUM,
+                   point->win);
+}
+
+static void start_get_accumulate(const point_t *point)
+{
+    int count = (int)(point->size / sizeof(double));
+
+    MPI_Get_accumulate(point->send, count, MPI_DOUBLE, point->recv, count, MPI_DOUBLE, 1,
+                       0, count, MPI_DOUBLE, MPI_SUM, point->win);
+}
+
+static void start_fetch_and_op(const point_t *point)
+{
+    MPI_Fetch_and_op(point->send, point->recv, MPI_DOUBLE, 1, 0, MPI_SUM, point->win);
+}
+
+/* The value is there always: each one swaps it against itself */
+static void start_compare_and_swap(const point_t *point)
+{
+    MPI_Compare_and_swap(point->send, point->send, point->recv, MPI_INT64_T, 1, 0,
+                         point->win);
+}
+
+static void start_nothing(const point_t *point)
+{
+    (void)point;
+}
+
+static void step_once(const bench_mpi_t *bench, const point_t *point)
+{
+    const kind_t *kind = point->kind;
+    int origin         = (bench->rank == 0);
+    int i;
+
+    if (kind->epoch == EPOCH_LOCK) {
+        MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 1, 0, point->win);
+    } else if (kind->epoch == EPOCH_PSCW) {
+        (origin ? MPI_Win_start : MPI_Win_post)(point->other, 0, point->win);
+    }
+    for (i = 0; origin && (i < kind->many); ++i) {
+        kind->start(point);
+    }
+    switch (kind->epoch) {
+    case EPOCH_LOCK_ALL:
+        MPI_Win_flush(1, point->win);
+        break;
+    case EPOCH_LOCK:
+        MPI_Win_unlock(1, point->win);
+        break;
+    case EPOCH_FENCE:
+        MPI_Win_fence(0, point->win);
+        break;
+    case EPOCH_PSCW:
+        (origin ? MPI_Win_complete : MPI_Win_wait)(point->win);
+        break;
+    }
+}
+
+/* With one origin, rank 1 is in the barrier at the end meanwhile. */
+static void step(const bench_mpi_t *bench, void *arg, long count, double *seconds)
+{
+    const point_t *point = arg;
+    const kind_t *kind   = point->kind;
+    int alone            = (kind->epoch == EPOCH_LOCK_ALL) || (kind->epoch == EPOCH_LOCK);
+    double start;
+    long i;
+
+    MPI_Barrier(MPI_COMM_WORLD);
+    start = bench_now();
+    for (i = 0; (!alone || (bench->rank == 0)) && (i < count); ++i) {
+        step_once(bench, point);
+    }
+    seconds[0] = (bench_now() - start) / kind->many;
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static const kind_t kinds[] = {
+        {"put", EPOCH_LOCK_ALL, 1, 0, 0, 0, start_put},
+        {"put_many", EPOCH_LOCK_ALL, 64, 0, 0, 0, start_put},
+        {"get", EPOCH_LOCK_ALL, 1, 0, 1, 0, start_get},
+        {"accumulate", EPOCH_LOCK_ALL, 1, 0, 0, 1, start_accumulate},
+        {"get_accumulate", EPOCH_LOCK_ALL, 1, 0, 0, 1, start_get_accumulate},
+        {"fetch_and_op", EPOCH_LOCK_ALL, 1, 1, 0, 1, start_fetch_and_op},
+        {"compare_and_swap", EPOCH_LOCK_ALL, 1, 1, 1, 0, start_compare_and_swap},
+        {"lock", EPOCH_LOCK, 1, 0, 0, 0, start_put},
+        {"fence", EPOCH_FENCE, 1, 0, 0, 0, start_nothing},
+        {"fence_put", EPOCH_FENCE, 1, 0, 0, 0, start_put},
+        {"fence_get", EPOCH_FENCE, 1, 0, 1, 0, start_get},
+        {"pscw", EPOCH_PSCW, 1, 0, 0, 0, start_put},
+};
+
+#define NUM_KINDS (int)(sizeof(kinds) / sizeof(kinds[0]))
+
+/* "BENCHMARK=SIZES" adds points; returns 0, or -1 after an error line */
+static int parse_points(options_t *options, char *text)
+{
+    char *list = strchr(text, '=');
+    int k      = 0;
+    size_t sizes[BENCH_MAX_SIZES];
+    int num_sizes, i;
+
+    if (list != NULL) {
+        *list++ = '\0';
+    }
+    while ((k < NUM_KINDS) && strcmp(text, kinds[k].name)) {
+        ++k;
+    }
+    if ((list == NULL) || (k == NUM_KINDS)) {
+        fprintf(stderr, "'%s': expected a benchmark and its sizes, as put=8,1k\n", text);
+        return -1;
+    }
+    num_sizes = bench_parse_sizes(list, sizes);
+    if ((num_sizes < 0) || (num_sizes > MAX_POINTS - options->num_points)) {
+        return -1;
+    }
+    for (i = 0; i < num_sizes; ++i) {
+        if ((sizes[i] == 0) || (sizes[i] % 8) || (sizes[i] > MAX_SIZE) ||
+            (kinds[k].only_8 && (sizes[i] != 8))) {
+            fprintf(stderr, "%s: not a size for it: %zu\n", text, sizes[i]);
+            return -1;
+        }
+        options->points[options->num_points++] = (point_t){.kind = &kinds[k],
+                                                           .size = sizes[i]};
+    }
+    return 0;
+}
+
+/* Returns 0, 1 for help, or -1 after an error line */
+static int parse_options(bench_mpi_t *bench, options_t *options, int argc, char **argv)
+{
+    double batches = 50;
+    int bad        = 0;
+    int c;
+
+    bench->seconds      = 0.15;
+    options->num_points = 0;
+    while ((c = getopt(argc, argv, "t:b:h")) != -1) {
+        switch (c) {
+        case 't':
+            bad |= bench_parse_number("-t", optarg, 0.001, 1000, &bench->seconds);
+            break;
+        case 'b':
+            bad |= bench_parse_number("-b", optarg, 1, BENCH_MAX_BATCHES, &batches);
+            break;
+        case 'h':
+            return 1;
+        default:
+            bad = -1;
+        }
+    }
+    for (; !bad && (optind < argc); ++optind) {
+        bad = parse_points(options, argv[optind]);
+    }
+    if (!bad && (options->num_points == 0)) {
+        fprintf(stderr, "which benchmark?\n");
+        bad = -1;
+    }
+    bench->batches = (int)batches;
+    return bad;
+}
+
+/* Elements of a point's size, each a double that sums keep exact */
+static void fill(unsigned char *buffer, size_t size, int seed)
+{
+    double *element = (double *)buffer;
+    size_t i;
+
+    for (i = 0; i < size / sizeof(*element); ++i) {
+        element[i] = seed + (double)(i % 1000);
+    }
+}
+
+static bool check(const point_t *point, const unsigned char *buffer, int seed, int base)
+{
+    const double *element = (const double *)buffer;
+    double expected;
+    size_t i;
+
+    for (i = 0; i < point->size / sizeof(*element); ++i) {
+        expected = seed + (double)(i % 1000) + (base ? base + (double)(i % 1000) : 0);
+        if (element[i] != expected) {
+            fprintf(stderr, "%s, %zu bytes: element %zu is %g, not %g\n",
+                    point->kind->name, point->size, i, element[i], expected);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Window and buffers as before a run whose data is looked at */
+static void prepare(const bench_mpi_t *bench, const point_t *point)
+{
+    MPI_Barrier(MPI_COMM_WORLD);
+    fill(point->send, point->size, 7);
+    memset(point->recv, 0, point->size);
+    if (bench->rank == 1) {
+        /* What is swapped is there already */
+        fill(point->memory, point->size,
+             point->kind->only_8 && !point->kind->sums ? 7 : 3);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* Whether the data of one more step is right, on this rank */
+static bool run_once(const bench_mpi_t *bench, point_t *point)
+{
+    const kind_t *kind = point->kind;
+    double seconds[BENCH_MPI_VALUES];
+
+    prepare(bench, point);
+    step(bench, point, 1, seconds);
+    if (kind->start == start_nothing) {
+        return true;
+    }
+    if (kind->to_origin) {
+        return (bench->rank == 1) || check(point, point->recv, kind->only_8 ? 7 : 3, 0);
+    }
+    return (bench->rank == 0) || check(point, point->memory, 7, kind->sums ? 3 : 0);
+}
+
+/* Whether the data was right. Sums would grow without end: what is timed adds zeros. */
+static bool run_point(bench_mpi_t *bench, point_t *point)
+{
+    epoch_t epoch = point->kind->epoch;
+    bench_mpi_result_t result;
+    char name[64];
+    bool right;
+
+    prepare(bench, point);
+    if (epoch == EPOCH_FENCE) {
+        MPI_Win_fence(MPI_MODE_NOPRECEDE, point->win);
+    } else if ((epoch == EPOCH_LOCK_ALL) && (bench->rank == 0)) {
+        MPI_Win_lock_all(0, point->win);
+    }
+    if (point->kind->sums) {
+        memset(point->send, 0, point->size);
+    }
+    result = bench_mpi_measure(step, bench, point);
+    right  = run_once(bench, point);
+    if (epoch == EPOCH_FENCE) {
+        MPI_Win_fence(MPI_MODE_NOSUCCEED, point->win);
+    } else if ((epoch == EPOCH_LOCK_ALL) && (bench->rank == 0)) {
+        MPI_Win_unlock_all(point->win);
+    }
+    if (bench->rank == 0) {
+        snprintf(name, sizeof(name), "rma_%s", point->kind->name);
+        bench_print(name, point->size, result.seconds[0] * 1e6, "us", result.probe_ns);
+    }
+    return right;
+}
+
+/* Whether all data was right */
+static bool run_points(bench_mpi_t *bench, options_t *options)
+{
+    unsigned char *memory = bench_mpi_alloc(MAX_SIZE);
+    unsigned char *send   = bench_mpi_alloc(MAX_SIZE);
+    unsigned char *recv   = bench_mpi_alloc(MAX_SIZE);
+    int other_rank        = !bench->rank;
+    bool right            = true;
+    MPI_Group world, other;
+    MPI_Win win;
+    int i;
+
+    bench_mpi_probe_open(bench);
+    MPI_Comm_group(MPI_COMM_WORLD, &world);
+    MPI_Group_incl(world, 1, &other_rank, &other);
+    MPI_Win_create(memory, MAX_SIZE, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    for (i = 0; i < options->num_points; ++i) {
+        options->points[i].win    = win;
+        options->points[i].other  = other;
+        options->points[i].memory = memory;
+        options->points[i].send   = send;
+        options->points[i].recv   = recv;
+        right &= run_point(bench, &options->points[i]);
+    }
+    MPI_Win_free(&win);
+    MPI_Group_free(&other);
+    MPI_Group_free(&world);
+    bench_mpi_probe_close(bench);
+    free(recv);
+    free(send);
+    free(memory);
+    return right;
+}
+
+int main(int argc, char **argv)
+{
+    static options_t options;
+    bench_mpi_t bench;
+    int status = EXIT_SUCCESS;
+    int num_ranks, bad;
+
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &bench.rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &num_ranks);
+    bad = parse_options(&bench, &options, argc, argv);
+    if (bad > 0) {
+        if (bench.rank == 0) {
+            printf("%s", usage);
+        }
+    } else if ((bad < 0) || (num_ranks != 2)) {
+        if ((bench.rank == 0) && (bad < 0)) {
+            fprintf(stderr, "%s", usage);
+        } else if (bench.rank == 0) {
+            fprintf(stderr, "this program needs exactly 2 ranks, not %d\n", num_ranks);
+        }
+        status = EXIT_FAILURE;
+    } else if (!run_points(&bench, &options)) {
+        status = EXIT_FAILURE;
+    }
+    MPI_Finalize();
+    return status;
+}
