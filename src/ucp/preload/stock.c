@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 ri_stock_t ri_stock;
+_Atomic(int) ri_stock_resolved = 0;
 
 static pthread_once_t stock_once = PTHREAD_ONCE_INIT;
 
@@ -56,9 +57,10 @@ static void stock_resolve_once(void)
             ri_stock_symbol("ucs_memtype_cache_lookup");
     ri_stock.get_version(&ri_stock.version_major, &ri_stock.version_minor,
                          &ri_stock.version_release);
+    atomic_store_explicit(&ri_stock_resolved, 1, memory_order_release);
 }
 
-void ri_stock_resolve(void)
+void ri_stock_resolve_once(void)
 {
     pthread_once(&stock_once, stock_resolve_once);
 }

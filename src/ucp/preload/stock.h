@@ -17,6 +17,8 @@
 #include <ucs/memory/memory_type.h>
 #include <ucs/memory/memtype_cache.h>
 
+#include "../core/types.h"
+
 /* Every function of libucp that is interposed or called. */
 /* clang-format off */
 #define RI_STOCK_FOREACH(_f) \
@@ -113,13 +115,24 @@ typedef struct ri_stock {
 
 extern ri_stock_t ri_stock;
 
+/* ri_stock is complete. */
+extern _Atomic(int) ri_stock_resolved;
+
+/** What @ref ri_stock_resolve does at the first call. */
+void ri_stock_resolve_once(void);
+
 /**
  * Look the stock functions up, once per process; every interposed entry point that may
  * be the first one of a process calls it before it touches @ref ri_stock. Ends the
  * process with a clear message if there is no libucp behind this library: there is no
  * status that every entry point could return.
  */
-void ri_stock_resolve(void);
+static inline void ri_stock_resolve(void)
+{
+    if (ri_unlikely(!atomic_load_explicit(&ri_stock_resolved, memory_order_acquire))) {
+        ri_stock_resolve_once();
+    }
+}
 
 /**
  * Find a symbol of the UCX libraries of this process (libucp, libucs), wherever and
