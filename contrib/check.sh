@@ -11,6 +11,7 @@
 #   --tsan            ThreadSanitizer: the gtests with threads only
 #   --werror          compiler warnings are errors
 #   --quick           less of everything that takes long: fuzzing, TCP runs
+#   --long            more of everything, see "The long run" in docs/testing.md; hours
 #   --only LIST       only these steps, with commas: deps, configure, build, tests (builds
 #                     them), layout, symbols, inert, switch, report, messages, peer_memory,
 #                     sender_mask, model,
@@ -45,6 +46,7 @@ cc=gcc
 sanitizer=
 werror=no
 quick=no
+long=no
 only=
 deps=yes
 build_dir=
@@ -65,6 +67,7 @@ while [ $# -gt 0 ]; do
     --tsan) sanitizer=${sanitizer}tsan ;;
     --werror) werror=yes ;;
     --quick) quick=yes ;;
+    --long) long=yes ;;
     --only)
         only=$2
         shift
@@ -127,6 +130,11 @@ declare -A limit=([deps]=900 [configure]=300 [build]=600 [tests]=1200 [layout]=1
     [gtest_ucp_ud_moves]=660 [gtest_ucp_ud_sizes]=660 [gtest_wrap]=660 [perftest]=1200 [mixed_job]=300 [perf_tool]=600 [compare]=900
     [figures]=900 [mutate]=300 [softhca]=900 [stale]=300 [vm]=1200 [vm_pair]=900 [mpi]=1200 [mpi_rc]=900 [mpi_ud]=900
     [mpi_auto]=900 [mixed_settings]=900 [fuzz]=300 [leftovers]=60)
+if [ $long = yes ]; then
+    for step in "${!limit[@]}"; do
+        limit[$step]=$((30 * limit[$step]))
+    done
+fi
 if [ -n "$only" ]; then
     for step in ${only//,/ }; do
         [[ " ${steps[*]} " == *" $step "* ]] || die "--only: no step '$step' here"
@@ -149,6 +157,20 @@ for step in "${steps[@]}"; do
     selected+=("$step")
 done
 steps=("${selected[@]}")
+
+# Which test programs those need: without MPI programs, the model and the fuzz target, which most do,
+# building takes half as long. A compiler whose warnings are errors is to see all that is for it.
+programs=check-build-gtest
+[ $werror = no ] || programs=check-build-cc
+for step in "${steps[@]}"; do
+    case $step in
+    deps | configure | build | layout | symbols | inert | perftest | leftovers) ;;
+    tests) [[ ,$only, != *,tests,* ]] || programs=check-build ;;
+    gtest_wrap) programs=check-build ;;
+    gtest_*) ;;
+    *) programs=check-build ;;
+    esac
+done
 
 build_dir=${build_dir:-$root/build/check-$cc${sanitizer:+-$sanitizer}}
 [[ $build_dir == /* ]] || build_dir=$start_dir/$build_dir
@@ -239,7 +261,7 @@ step_build()
 
 step_tests()
 {
-    cd "$build_dir" && make -j "$jobs" check-build
+    cd "$build_dir/test" && make -j "$jobs" "$programs"
 }
 
 step_leftovers()
@@ -282,8 +304,9 @@ step_script()
     local name=$1
     cd "$build_dir/test" || return 1
     export srcdir=$root/test
-    export FUZZ_SECONDS=60 GTEST_LIMIT=600
+    export FUZZ_SECONDS=60 GTEST_LIMIT=600 UD_SEED=$ud_seed
     [ $quick = no ] || export FUZZ_SECONDS=10 CHECK_QUICK=1
+    [ $long = no ] || export FUZZ_SECONDS=600 GTEST_LIMIT=3600 CHECK_LONG=1
     set --
     # Where ThreadSanitizer looks, only what has threads is worth its time
     [ "$sanitizer" != tsan ] || set -- '--gtest_filter=*thread*:*multi*'
@@ -401,6 +424,12 @@ run_step()
 rm -f "$build_dir/never"
 mkfifo "$build_dir/never" || exit 2
 ls -A /dev/shm 2>/dev/null | sort >"$build_dir/shm.before"
+
+# Which datagrams get lost is another choice in each run
+ud_seed=${UD_SEED-$(($(date +%s) / 60 % 10000 + 1))}
+case " ${steps[*]} " in
+*ud_faults\ * | *ud_rtr_faults\ *) echo "faults by UD_SEED=$ud_seed" ;;
+esac
 
 number=0
 for step in "${steps[@]}"; do
