@@ -355,6 +355,16 @@ TEST_F(test_config, values_that_are_brought_into_range)
                              "bytes\n"))
             << r.lines;
 
+    /* The bounds themselves need not be lowered */
+    r = read({{"UCXRI_EAGER_THRESH", "4k"},
+              {"UCXRI_RING_SIZE", "16k"},
+              {"UCXRI_AM_INLINE", "4k"},
+              {"UCXRI_IB_EAGER_MAX", "4k"}});
+    EXPECT_EQ("", r.lines);
+    EXPECT_EQ(4096u, r.config.eager_thresh);
+    EXPECT_EQ(4096u, r.config.am_inline);
+    EXPECT_EQ(4096u, r.config.ib_eager_max);
+
     r = read({{"UCXRI_EAGER_THRESH", "1m"}, {"UCXRI_RING_SIZE", "64m"}});
     EXPECT_EQ(32768u, r.config.eager_thresh);
     EXPECT_EQ(1u, count(r.lines, "UCXRI_EAGER_THRESH=1M is lowered to 32K")) << r.lines;
