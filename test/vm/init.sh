@@ -20,6 +20,7 @@ mount -t tmpfs -o mode=1777 tmpfs /dev/shm
 
 stty -F /dev/ttyS1 raw -echo
 exec </dev/null >/dev/ttyS1 2>&1
+echo "@up"
 
 off()
 {

@@ -25,6 +25,7 @@ pair_boot()
         number=2
         server=off
     fi
+    : >"$work/$host.results"
     [ -e "$work/$host.orders.in" ] || mkfifo "$work/$host".{monitor,orders}.{in,out} || return
     machine_boot "$work/$host.console" "$work/$host.results" "vm.host=$host vm.mtu=${!mtu}" \
         -rtc "base=${!clock}" -chardev "pipe,id=orders,path=$work/$host.orders" -serial chardev:orders \
@@ -52,12 +53,30 @@ pair_monitor()
     echo "$2" >"$work/$1.monitor.in"
 }
 
+# pair_is_up HOST
+pair_is_up()
+{
+    machine_is_up "$work/$1.results" "$(cat "$work/$1.pid")"
+}
+
+# pair_boot_again HOST: beta; alpha would make the link anew
+pair_boot_again()
+{
+    local try=1
+    pair_boot "$1"
+    until pair_is_up "$1" || ! not_up $try; do
+        pair_end "$1"
+        try=$((try + 1))
+        pair_boot "$1"
+    done
+}
+
 # pair_do COMMAND...
 pair_do()
 {
     case $1 in
     kill) pair_end "$2" ;;
-    boot) pair_boot "$2" ;;
+    boot) pair_boot_again "$2" ;;
     unplug) pair_monitor "$2" "set_link link off" ;;
     cut)
         pair_monitor "$2" "set_link link off"
@@ -83,16 +102,27 @@ pair_serve()
     done < <(tail -n +1 -s 0.2 -f --pid="$(cat "$work/alpha.pid")" "$work/alpha.results")
 }
 
-# pair_start: both, and whoever serves them. Each boot of alpha makes the link anew.
-pair_start()
+# pair_boot_both: fails if one of them does not get up
+pair_boot_both()
 {
-    mkfifo "$work/never"
-    : >"$work/alpha.results"
+    rm -f "$work/link"
     pair_boot alpha
     until [ -S "$work/link" ]; do
-        kill -0 "$(cat "$work/alpha.pid")" 2>/dev/null || return
+        kill -0 "$(cat "$work/alpha.pid")" 2>/dev/null || return 0
         read -r -t 0.05 <>"$work/never"
     done
     pair_boot beta
+    pair_is_up alpha && pair_is_up beta
+}
+
+# pair_start: both, and whoever serves them. Each boot of alpha makes the link anew.
+pair_start()
+{
+    local try=1
+    until pair_boot_both || ! not_up $try; do
+        pair_end beta
+        pair_end alpha
+        try=$((try + 1))
+    done
     pair_serve &
 }

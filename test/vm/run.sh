@@ -37,6 +37,10 @@ source_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd) || exit 1
 . "$source_dir/pair_cases.sh"
 . "$source_dir/pair.sh"
 
+# On a loaded machine a kernel may get stuck before its first process begins, without a word
+BOOT_LIMIT=120 # seconds
+BOOT_TRIES=3
+
 set=short
 list=cases_of
 only=.
@@ -176,10 +180,31 @@ machine_boot()
     exec timeout -k 5 $((limit > SECONDS ? limit - SECONDS : 1)) qemu-system-x86_64 -nodefaults -no-user-config \
         -no-reboot -display none -machine pc,usb=off -accel tcg,thread=multi -cpu max -smp 2 \
         -m "$memory" -kernel "$kernel/vmlinuz" -initrd "$work/image" \
-        -append "console=ttyS0 quiet panic=-1 no_timer_check mitigations=off random.trust_cpu=on vm.set=$set vm.only=$only $verbose $3" \
+        -append "console=ttyS0 quiet panic=-1 no_timer_check cryptomgr.notests mitigations=off random.trust_cpu=on vm.set=$set vm.only=$only $verbose $3" \
         -serial "file:$1" -serial "file:$2" "${@:4}" </dev/null >"$1.qemu" 2>&1
 }
 
+# machine_is_up RESULTS PID: waits until the first process says so. Fails if it does not within
+# BOOT_LIMIT, but not if the machine ends: it has said why.
+machine_is_up()
+{
+    local deadline=$((SECONDS + BOOT_LIMIT))
+    until grep -qs '^@up' "$1" || ! kill -0 "$2" 2>/dev/null; do
+        [ $SECONDS -lt $deadline ] || return 1
+        read -r -t 0.1 <>"$work/never"
+    done
+    return 0
+}
+
+# not_up TRY: says it, fails if there have been enough tries
+not_up()
+{
+    echo "not up within $BOOT_LIMIT s, try $1 of $BOOT_TRIES"
+    [ "$1" -lt $BOOT_TRIES ]
+}
+
+mkfifo "$work/never"
+try=1
 if [ $list = pair_cases_of ]; then
     results=$work/alpha.results
     pair_start
@@ -189,6 +214,13 @@ else
     results=$work/results
     machine_boot "$work/console" "$results" "" &
     qemu=$!
+    until machine_is_up "$results" $qemu || ! not_up $try; do
+        kill $qemu 2>/dev/null
+        wait $qemu
+        try=$((try + 1))
+        machine_boot "$work/console" "$results" "" &
+        qemu=$!
+    done
 fi
 
 # report: turns what the guest says into lines
@@ -221,7 +253,7 @@ report()
             next
         }
         /^@done/ { done = 1; next }
-        /^@ask / { next }
+        /^@(up|ask )/ { next }
         /^@broken / { sub(/^@broken /, ""); broken = $0; next }
         name != "" {
             text[++lines] = $0
