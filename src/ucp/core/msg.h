@@ -22,6 +22,7 @@ typedef struct ri_msg_pool {
 typedef struct ri_am_pool {
     ri_am_buffer_t *free[RI_AM_CLASSES];
     size_t num_free[RI_AM_CLASSES];
+    ucs_list_link_t all; /* free or not: stock keeps what was for a dead peer */
 } ri_am_pool_t;
 
 /** Allocate a message with room for @a length bytes of data. @return NULL: no memory. */

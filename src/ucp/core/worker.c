@@ -161,6 +161,7 @@ static ucs_status_t worker_init_channels(ri_worker_t *worker)
 
     ucs_list_head_init(&worker->channels_out);
     ucs_list_head_init(&worker->channels_kept);
+    ucs_list_head_init(&worker->am_buffers.all);
     worker->channels_in = calloc(2 * max + 1, sizeof(*worker->channels_in));
     if (worker->channels_in == NULL) {
         return UCS_ERR_NO_MEMORY;

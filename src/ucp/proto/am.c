@@ -35,21 +35,16 @@ ri_am_buffer_t *ri_am_buffer_new(ri_worker_t *worker, unsigned class)
                                           .flags     = UCP_AM_SEND_FLAG_EAGER,
                                           .cb.send   = am_buffer_sent,
                                           .user_data = buffer};
+    ucs_list_add_tail(&worker->am_buffers.all, &buffer->all);
     return buffer;
 }
 
 void ri_am_buffers_cleanup(ri_worker_t *worker)
 {
-    ri_am_pool_t *pool = &worker->am_buffers;
-    ri_am_buffer_t *buffer;
-    unsigned class;
+    ri_am_buffer_t *buffer, *tmp;
 
-    for (class = 0; class < RI_AM_CLASSES; ++class) {
-        while ((buffer = pool->free[class]) != NULL) {
-            pool->free[class] = buffer->next;
-            free(buffer);
-        }
-        pool->num_free[class] = 0;
+    ucs_list_for_each_safe(buffer, tmp, &worker->am_buffers.all, all) {
+        free(buffer);
     }
 }
 

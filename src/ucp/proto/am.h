@@ -22,6 +22,7 @@
  * header, and for whatever is eager. */
 struct ri_am_buffer {
     ri_am_buffer_t *next; /* while free */
+    ucs_list_link_t all;
     ri_worker_t *worker;
     ri_send_req_t *req;        /* that waits for it, or NULL */
     ri_am_which_t which;       /* of req->in_stock */
@@ -94,6 +95,7 @@ static inline void ri_am_buffer_put(ri_am_buffer_t *buffer)
     unsigned class     = buffer->size_class;
 
     if (ri_unlikely(pool->num_free[class] >= ri_am_keep[class])) {
+        ucs_list_del(&buffer->all);
         free(buffer);
         return;
     }
@@ -123,6 +125,7 @@ static inline void ri_am_buffer_set_req(ri_am_buffer_t *buffer, ri_send_req_t *r
  * does not wait for them. Nobody reads its memory. */
 void ri_am_forget(ri_send_req_t *req);
 
+/** Free all buffers, those too that stock has not given back: it does not look at them any more. */
 void ri_am_buffers_cleanup(ri_worker_t *worker);
 
 /** Write a hello. @return Its length. */
