@@ -11,6 +11,7 @@
 
 #include <cstring>
 #include <dlfcn.h>
+#include <list>
 
 using namespace ucp_test;
 
@@ -88,7 +89,7 @@ void survivor(peer_env &env)
     env.ch.put("ready");
     EXPECT_EQ("dead", env.ch.get());
 
-    std::vector<std::string> data;
+    std::list<std::string> data; /* they stay where they are */
     std::vector<op_ptr> sends;
     for (size_t size :
          {size_t(8), size_t(1024), size_t(9000), size_t(100000), size_t(1048576)}) {
@@ -103,7 +104,7 @@ void survivor(peer_env &env)
         /* UCX may have taken short ones, or may have noticed something */
         EXPECT_TRUE((sends[i]->status() != UCS_OK) || (i % 2 == 0)) << i;
     }
-    op_ptr late = send(p.ep(), data[0].data(), data[0].size(), TAG);
+    op_ptr late = send(p.ep(), data.front().data(), data.front().size(), TAG);
     p.wait(*late, "a late send");
     EXPECT_TRUE(UCS_STATUS_IS_ERR(late->status())); /* of this library, or UCX's own */
 }
