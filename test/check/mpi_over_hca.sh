@@ -39,13 +39,12 @@ run_one()
         used "$2" >>"$TMP/log"
 }
 
-# run_control MPI: memory that is replaced behind everybody's back is noticed, by the device and in
-# the data; and nothing else is wrong with the program
+# run_control MPI: memory that is replaced behind everybody's back is noticed by the device, and by
+# the program, which aborts (its words can get lost in that); and nothing else is wrong with it
 run_control()
 {
     local reason
-    ! run_program "$1" 2 replaced_memory --raw 1 && ! fresh_pages "$TMP/log" &&
-        grep -q 'wrong' "$TMP/log"
+    ! run_program "$1" 2 replaced_memory --raw 1 && ! fresh_pages "$TMP/log"
     status=$?
     reason=$(sed -n 's/^softhca: pages are not compared: //p' "$TMP/log" | head -n 1)
     if [ -n "$reason" ]; then
