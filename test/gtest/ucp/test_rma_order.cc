@@ -88,7 +88,8 @@ protected:
         op_ptr o(new op);
         ucp_request_param_t param = o->send_param(UCP_OP_ATTR_FIELD_MEMORY_TYPE);
 
-        param.memory_type = UCS_MEMORY_TYPE_HOST; /* also where memory_kinds.c says otherwise */
+        param.memory_type =
+                UCS_MEMORY_TYPE_HOST; /* also where memory_kinds.c says otherwise */
         o->started(ucp_tag_send_nbx(ab(), byte, 1, TAG, &param));
         return o;
     }
