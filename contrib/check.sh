@@ -12,25 +12,18 @@
 #   --werror          compiler warnings are errors
 #   --quick           less of everything that takes long: fuzzing, TCP runs
 #   --long            more of everything, see "The long run" in docs/testing.md; hours
-#   --only LIST       only these steps, with commas: deps, configure, build, tests (builds
-#                     them), layout, symbols, inert, switch, report, messages, peer_memory,
-#                     sender_mask, model,
-#                     gtest_unit, gtest_rc, gtest_rc_rxe, gtest_ucp_stock, gtest_ucp_recv_init,
-#                     gtest_ucp_memory, gtest_ucp_put, gtest_ucp_rtr, gtest_ucp_rc,
-#                     gtest_ucp_rc_put, gtest_ucp_rc_channel, gtest_ucp_rc_faults,
-#                     gtest_ucp_rc_rtr, gtest_ucp_rc_rtr_faults, gtest_ucp_overtake,
-#                     gtest_ucp_cut, gtest_ucp_ud, gtest_ucp_ud_faults, gtest_ucp_ud_rtr,
-#                     gtest_ucp_ud_rtr_faults, gtest_ucp_ud_moves, gtest_ucp_ud_rxe,
-#                     gtest_ucp_ud_sizes, gtest_wrap, perftest, mixed_job, perf_tool, compare, figures,
-#                     mutate, softhca, stale, vm, vm_pair, mpi, mpi_rc, mpi_ud, mpi_auto, mixed_settings,
-#                     fuzz, leftovers;
-#                     configure and build always run, and tests if a later one needs it
+#   --only LIST       only these steps, with commas, see --list; configure and build always
+#                     run, and tests (builds them) if a later one needs it
+#   --build-only      only build what those steps need
+#   --list            print the steps, each with its limit in seconds, and run none
+#   --lanes N         as many steps side by side, of those that may (2; 1: none)
 #   --no-deps         do not look for missing packages
 #   --build-dir DIR   where to build (build/check-<compiler>[-asan|-tsan])
 #   -j N              parallel jobs of make (the number of cores)
 #   -h, --help        this text
 #
-# The logs of the steps are in the build directory's logs/. Exit code: 0 if nothing failed.
+# The steps are in contrib/steps.tsv. Their logs are in the build directory's logs/. Exit code: 0 if
+# nothing failed.
 set -u
 export LC_ALL=C
 
@@ -49,12 +42,15 @@ quick=no
 long=no
 only=
 deps=yes
+build_only=no
+list=no
+lanes=2
 build_dir=
 jobs=$(nproc 2>/dev/null || echo 2)
 
 while [ $# -gt 0 ]; do
     case $1 in
-    --cc | --only | --build-dir | -j)
+    --cc | --only | --lanes | --build-dir | -j)
         [ $# -gt 1 ] || die "$1 needs a value; see --help"
         ;;
     esac
@@ -70,6 +66,12 @@ while [ $# -gt 0 ]; do
     --long) long=yes ;;
     --only)
         only=$2
+        shift
+        ;;
+    --build-only) build_only=yes ;;
+    --list) list=yes ;;
+    --lanes)
+        lanes=$2
         shift
         ;;
     --no-deps) deps=no ;;
@@ -100,77 +102,58 @@ case $sanitizer in
 *) die "--asan and --tsan exclude each other" ;;
 esac
 [[ $jobs =~ ^[1-9][0-9]*$ ]] || die "-j $jobs: expected a number"
+[[ $lanes =~ ^[1-9][0-9]*$ ]] || die "--lanes $lanes: expected a number"
 
-# Each step and its limit in seconds. A step's own limits for what it runs are shorter;
-# these are for what nobody thought of.
-case $sanitizer in
-asan) steps=(gtest_unit gtest_rc gtest_ucp_stock gtest_ucp_recv_init gtest_ucp_memory
-    gtest_ucp_ud) ;;
-tsan) steps=(gtest_unit gtest_ucp_recv_init gtest_ucp_memory) ;;
-*) steps=(layout symbols inert switch report messages peer_memory sender_mask model gtest_unit
-    gtest_rc
-    gtest_rc_rxe gtest_ucp_stock gtest_ucp_recv_init gtest_ucp_memory gtest_ucp_put
-    gtest_ucp_rtr gtest_ucp_rc gtest_ucp_rc_put gtest_ucp_rc_channel gtest_ucp_rc_faults
-    gtest_ucp_rc_rtr gtest_ucp_rc_rtr_faults gtest_ucp_overtake gtest_ucp_cut
-    gtest_ucp_ud gtest_ucp_ud_faults gtest_ucp_ud_rtr gtest_ucp_ud_rtr_faults
-    gtest_ucp_ud_moves gtest_ucp_ud_rxe gtest_ucp_ud_sizes gtest_wrap perftest mixed_job perf_tool
-    compare figures mutate softhca stale vm vm_pair mpi mpi_rc mpi_ud mpi_auto mixed_settings fuzz) ;;
-esac
-steps=(deps configure build tests "${steps[@]}" leftovers)
-declare -A limit=([deps]=900 [configure]=300 [build]=600 [tests]=1200 [layout]=120
-    [symbols]=60 [inert]=300 [switch]=300 [report]=300 [messages]=900
-    [peer_memory]=900 [sender_mask]=300
-    [model]=300
-    [gtest_unit]=660 [gtest_rc]=660 [gtest_rc_rxe]=660 [gtest_ucp_stock]=660
-    [gtest_ucp_recv_init]=660 [gtest_ucp_rc_rtr]=660 [gtest_ucp_rc_rtr_faults]=660
-    [gtest_ucp_memory]=720 [gtest_ucp_put]=660 [gtest_ucp_rtr]=660 [gtest_ucp_rc]=660
-    [gtest_ucp_rc_put]=660 [gtest_ucp_rc_channel]=660 [gtest_ucp_rc_faults]=660
-    [gtest_ucp_overtake]=360 [gtest_ucp_cut]=400 [gtest_ucp_ud]=660 [gtest_ucp_ud_faults]=660
-    [gtest_ucp_ud_rtr]=660 [gtest_ucp_ud_rtr_faults]=660 [gtest_ucp_ud_rxe]=660
-    [gtest_ucp_ud_moves]=660 [gtest_ucp_ud_sizes]=660 [gtest_wrap]=660 [perftest]=1200 [mixed_job]=300 [perf_tool]=600 [compare]=900
-    [figures]=900 [mutate]=300 [softhca]=900 [stale]=300 [vm]=1200 [vm_pair]=900 [mpi]=1200 [mpi_rc]=900 [mpi_ud]=900
-    [mpi_auto]=900 [mixed_settings]=900 [fuzz]=300 [leftovers]=60)
-if [ $long = yes ]; then
-    for step in "${!limit[@]}"; do
-        limit[$step]=$((30 * limit[$step]))
-    done
-fi
-if [ -n "$only" ]; then
-    for step in ${only//,/ }; do
-        [[ " ${steps[*]} " == *" $step "* ]] || die "--only: no step '$step' here"
-    done
-fi
+# The steps of this kind of build, and of each its limit, what it needs built, and its company
+steps=()
+declare -A limit=() needs=() company=()
+while IFS=$'\t' read -r step seconds of_build builds with; do
+    [[ -n $step && $step != "#"* && ,$builds, == *,${sanitizer:-plain},* ]] || continue
+    steps+=("$step")
+    [ $long = no ] || seconds=$((30 * seconds))
+    limit[$step]=$seconds
+    needs[$step]=$of_build
+    company[$step]=$with
+done <"$root/contrib/steps.tsv" || die "no list of steps"
+[ -z "$only" ] || for step in ${only//,/ }; do
+    [ -n "${limit[$step]-}" ] || die "--only: no step '$step' here; see --list"
+done
+
+wanted()
+{
+    [ -z "$only" ] || [[ ,$only, == *,$1,* ]]
+}
+
+# What they need of the test programs: without MPI programs, the model and the fuzz target building
+# takes half as long. A compiler whose warnings are errors is to see all that is for it.
+programs=
+for step in "${steps[@]}"; do
+    wanted "$step" || continue
+    case ${needs[$step]} in
+    tests) programs=check-build ;;
+    gtest) programs=${programs:-check-build-gtest} ;;
+    esac
+done
+[ "$werror:$programs" != yes:check-build-gtest ] || programs=check-build-cc
+[ -z "$only" ] || ! wanted tests || programs=check-build
 
 selected=()
 for step in "${steps[@]}"; do
     case $step in
     configure | build) ;;
-    tests)
-        [ -z "$only" ] ||
-            [[ ,$only, =~ ,(tests|switch|report|messages|peer_memory|sender_mask|model|gtest_[a-z_]+|perf_tool|compare|figures|softhca|stale|vm(_pair)?|mpi(_rc|_ud|_auto)?|mixed_settings|fuzz), ]] || continue
-        ;;
-    *)
-        [ "$step" != deps ] || [ $deps = yes ] || continue
-        [ -z "$only" ] || [[ ,$only, == *,$step,* ]] || continue
-        ;;
+    tests) [ -n "$programs" ] || continue ;;
+    deps) wanted "$step" && [ $deps = yes ] || continue ;;
+    *) wanted "$step" && [ $build_only = no ] || continue ;;
     esac
     selected+=("$step")
 done
 steps=("${selected[@]}")
-
-# Which test programs those need: without MPI programs, the model and the fuzz target, which most do,
-# building takes half as long. A compiler whose warnings are errors is to see all that is for it.
-programs=check-build-gtest
-[ $werror = no ] || programs=check-build-cc
-for step in "${steps[@]}"; do
-    case $step in
-    deps | configure | build | layout | symbols | inert | perftest | leftovers) ;;
-    tests) [[ ,$only, != *,tests,* ]] || programs=check-build ;;
-    gtest_wrap) programs=check-build ;;
-    gtest_*) ;;
-    *) programs=check-build ;;
-    esac
-done
+if [ $list = yes ]; then
+    for step in "${steps[@]}"; do
+        printf '%-24s %6d\n' "$step" "${limit[$step]}"
+    done
+    exit 0
+fi
 
 build_dir=${build_dir:-$root/build/check-$cc${sanitizer:+-$sanitizer}}
 [[ $build_dir == /* ]] || build_dir=$start_dir/$build_dir
@@ -182,30 +165,47 @@ logs=$build_dir/logs
 mkdir -p "$logs" || exit 2
 rm -f "$logs"/*
 
-# All processes that the tests start have this in their environment
-export CHECK_SH_ID=$$.$(date +%s%N)
+# All processes that a step starts have CHECK_SH_ID=<this>/<step> in their environment; those of a
+# check that a step runs have more behind that.
+check_id=${CHECK_SH_ID:+$CHECK_SH_ID/}$$.$(date +%s%N)
 
-# others: the processes that were started with it. Subshells of this script are not among
-# them, because a process shows the environment that it was executed with.
+# others [STEP]: those processes, or the ones of a step. Subshells of this script are not among them,
+# because a process shows the environment that it was executed with.
 others()
 {
-    local dir
-    for dir in /proc/[0-9]*; do
-        # A zombie has no environment
-        ! grep -qsz "^CHECK_SH_ID=$CHECK_SH_ID\$" "$dir/environ" || echo "${dir#/proc/}"
+    # Before there is a process for grep, which would be one of them in a step
+    local -a files=(/proc/[0-9]*/environ)
+    # A zombie has no environment
+    grep -lszxE "CHECK_SH_ID=$check_id/${1-[^/]*}(/.*)?" "${files[@]}" | grep -o '[0-9]*'
+}
+
+# kill_all SIGNAL [STEP]: sends it to all of them
+kill_all()
+{
+    local pid
+    for pid in $(others ${2+"$2"}); do
+        kill "-$1" "$pid" 2>/dev/null
     done
 }
 
-step_pid=
+# The steps that run, and of each that has begun its process, log, number and begin
+running=()
+declare -A pid_of=() log_of=() number_of=() began_at=() late=()
 stop()
 {
-    local pid
+    local name tries
     trap '' INT TERM
     [ ! -t 1 ] || echo
-    echo "check.sh: interrupted" >&2
-    [ -z "$step_pid" ] || kill "$step_pid" 2>/dev/null
-    for pid in $(others); do
-        kill "$pid" 2>/dev/null
+    echo "check.sh: interrupted${running[*]:+ in ${running[*]}}" >&2
+    for name in "${running[@]}"; do
+        kill "${pid_of[$name]}" 2>/dev/null
+    done
+    kill_all TERM
+    # What does not end by itself
+    for ((tries = 0; tries < 40; ++tries)); do
+        [ -n "$(others)" ] || break
+        [ $tries -lt 15 ] || kill_all KILL
+        read -r -t 0.2 <>"$build_dir/never"
     done
     exit 130
 }
@@ -304,7 +304,7 @@ step_script()
     local name=$1
     cd "$build_dir/test" || return 1
     export srcdir=$root/test
-    export FUZZ_SECONDS=60 GTEST_LIMIT=600 UD_SEED=$ud_seed
+    export FUZZ_SECONDS=60 GTEST_LIMIT=840 UD_SEED=$ud_seed
     [ $quick = no ] || export FUZZ_SECONDS=10 CHECK_QUICK=1
     [ $long = no ] || export FUZZ_SECONDS=600 GTEST_LIMIT=3600 CHECK_LONG=1
     set --
@@ -342,46 +342,95 @@ is_script()
     [ -e "$root/test/check/$1.test" ]
 }
 
+# show_step NAME TEXT
 show_step()
 {
-    printf '[%2d/%d] %-20s %s' "$number" ${#steps[@]} "$1" "$2"
+    printf '[%2d/%d] %-24s %s' "${number_of[$1]}" ${#steps[@]} "$1" "$2"
 }
 
-# run_step NAME
-run_step()
+# On a terminal: the steps that run, in one line
+show_running()
 {
-    local name=$1 log began=$SECONDS status watch passed=0 failed=0 skipped=0 seconds text
+    local name text=
+    [ -t 1 ] || return
+    for name in "${running[@]}"; do
+        text+="${text:+; }$name: $(grep -c -E '^(not )?ok [0-9]' "${log_of[$name]}") done,"
+        text+=" $((SECONDS - began_at[$name])) s"
+    done
+    printf '\r\033[K%s' "${text:0:$((${COLUMNS:-80} - 1))}"
+}
+
+# start_step NAME
+start_step()
+{
+    local name=$1 log
+    number=$((number + 1))
     log=$logs/$(printf %02d "$number")-$name.log
     (
         trap - INT TERM
+        export CHECK_SH_ID=$check_id/$name
         if is_script "$name"; then
             step_script "$name"
         else
             "step_$name"
         fi
+        status=$?
+        # Of this process and of all that it waited for
+        times >"$build_dir/times.$name"
+        exit $status
     ) >"$log" 2>&1 </dev/null &
-    step_pid=$!
-    while kill -0 $step_pid 2>/dev/null; do
-        seconds=$((SECONDS - began))
-        if [ $seconds -gt "${limit[$name]}" ]; then
-            echo "not ok: $name did not end within ${limit[$name]} s" >>"$log"
-            for watch in $(others); do
-                kill -KILL "$watch" 2>/dev/null
-            done
-            kill -KILL $step_pid 2>/dev/null
-            break
-        fi
-        if [ -t 1 ]; then
-            printf '\r\033[K'
-            show_step "$name" "$(grep -c -E '^(not )?ok [0-9]' "$log") done, $seconds s"
-        fi
-        read -r -t 0.2 <>"$build_dir/never"
-        [ $interrupted = no ] || stop
+    pid_of[$name]=$!
+    log_of[$name]=$log
+    number_of[$name]=$number
+    began_at[$name]=$SECONDS
+    running+=("$name")
+}
+
+# processor_time NAME: the seconds that a step and its processes computed, if it came to its end
+processor_time()
+{
+    [ -s "$build_dir/times.$1" ] || {
+        echo -
+        return
+    }
+    awk '{
+             for (i = 1; i <= NF; ++i) {
+                 split($i, part, /[ms]/)
+                 sum += 60 * part[1] + part[2]
+             }
+         }
+         END { printf "%d s", sum + 0.5 }' "$build_dir/times.$1"
+    rm -f "$build_dir/times.$1"
+}
+
+# kill_late NAME: ends a step that has run for too long, and all that it has started
+kill_late()
+{
+    local name=$1 tries
+    [ -z "${late[$name]-}" ] && [ $((SECONDS - began_at[$name])) -gt "${limit[$name]}" ] || return
+    late[$name]=yes
+    echo "not ok: $name did not end within ${limit[$name]} s" >>"${log_of[$name]}"
+    kill -KILL "${pid_of[$name]}" 2>/dev/null
+    # One that is found may have started another one meanwhile
+    for ((tries = 0; tries < 20; ++tries)); do
+        [ -n "$(others "$name")" ] || break
+        kill_all KILL "$name"
     done
-    wait $step_pid 2>/dev/null
+}
+
+# end_step NAME: collects the result of a step whose process has ended
+end_step()
+{
+    local name=$1 log=${log_of[$1]} status passed=0 failed=0 skipped=0 seconds text other
+    local -a left=()
+    wait "${pid_of[$name]}" 2>/dev/null
     status=$?
-    step_pid=
-    seconds=$((SECONDS - began))
+    unset "pid_of[$name]"
+    for other in "${running[@]}"; do
+        [ "$other" = "$name" ] || left+=("$other")
+    done
+    running=("${left[@]}")
+    seconds=$((SECONDS - began_at[$name]))
 
     if is_script "$name"; then
         read -r passed failed skipped < <(count_tap "$log")
@@ -416,9 +465,25 @@ run_step()
     total_passed=$((total_passed + passed))
     total_failed=$((total_failed + failed))
     total_skipped=$((total_skipped + skipped))
-    table+=("$(printf '%-22s %7d %7d %8d %6d s' "$name" "$passed" "$failed" "$skipped" \
-        "$seconds")")
-    [ "$failed" -eq 0 ]
+    table[${number_of[$name]}]=$(printf '%-24s %7d %7d %8d %6d s %8s' "$name" "$passed" \
+        "$failed" "$skipped" "$seconds" "$(processor_time "$name")")
+    # Nothing can be tested without these
+    [ "$failed" -eq 0 ] || [[ ! $name =~ ^(configure|build|tests)$ ]] || hopeless=yes
+}
+
+# wait_until COUNT: waits until no more than so many steps run
+wait_until()
+{
+    local name
+    while [ ${#running[@]} -gt "$1" ]; do
+        read -r -t 0.2 <>"$build_dir/never"
+        [ $interrupted = no ] || stop
+        show_running
+        for name in "${running[@]}"; do
+            kill_late "$name"
+            kill -0 "${pid_of[$name]}" 2>/dev/null || end_step "$name"
+        done
+    done
 }
 
 rm -f "$build_dir/never"
@@ -431,17 +496,20 @@ case " ${steps[*]} " in
 *ud_faults\ * | *ud_rtr_faults\ *) echo "faults by UD_SEED=$ud_seed" ;;
 esac
 
+# In their order: one that wants to be alone waits until nothing runs, and all others wait for it
 number=0
+hopeless=no
 for step in "${steps[@]}"; do
-    number=$((number + 1))
-    if ! run_step "$step"; then
-        # Nothing can be tested without these
-        [[ $step =~ ^(configure|build|tests)$ ]] && break
-    fi
+    wait_until $((lanes - 1))
+    [ "${company[$step]}" = beside ] || wait_until 0
+    [ $hopeless = no ] || break
+    start_step "$step"
+    [ "${company[$step]}" = beside ] || wait_until 0
 done
+wait_until 0
 
 echo
-printf '%-22s %7s %7s %8s %8s\n' step passed failed skipped time
+printf '%-24s %7s %7s %8s %8s %8s\n' step passed failed skipped time computed
 printf '%s\n' "${table[@]}"
 echo "logs: $logs; $SECONDS s in all; $total_skipped skipped"
 echo "$total_passed passed, $total_failed failed"

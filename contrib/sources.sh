@@ -2,8 +2,8 @@
 # Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause
 #
 # Writes the lists of source files that the Makefiles include, src/sources.am and
-# test/sources.am, from the files that are there. Run it after adding, removing or
-# renaming a source file.
+# test/sources.am, from the files that are there, and the list of test scripts from
+# contrib/steps.tsv. Run it after adding, removing or renaming a source file or a step.
 #
 # Usage: contrib/sources.sh [--check]
 #   --check   write nothing, fail if a list is out of date
@@ -53,6 +53,15 @@ parts()
         sed "s,^${1%%/*}/,," | sort
 }
 
+# scripts: the test scripts, in the order of check.sh's steps
+scripts()
+{
+    local step rest
+    while read -r step rest; do
+        [ ! -e "test/check/$step.test" ] || echo "check/$step.test"
+    done <contrib/steps.tsv
+}
+
 head_comment()
 {
     echo "# Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause"
@@ -94,6 +103,7 @@ test_lists()
         list SOFTHCA_SRCS $(files test/softhca '*.c')
         list SOFTHCA_HDRS $(files test/softhca '*.h')
         list FUZZ_SRCS $(files test/fuzz '*.[ch]')
+        list CHECK_TESTS $(scripts)
     }
 }
 
