@@ -172,6 +172,10 @@ unsigned ri_rdma_channel_progress(ri_worker_t *worker);
  * outside of progress. */
 void ri_rdma_channel_take_rtrs(ri_stream_t *stream);
 
+/** Take the offers of long messages that are first in channels and match no posted receive: a
+ * receive that is posted now finds them. Outside of progress; no callback is called. */
+void ri_rdma_channel_keep_offers(ri_worker_t *worker);
+
 /** Receiver: take all that is in a dead channel. */
 void ri_rdma_channel_drain(ri_channel_in_t *in);
 

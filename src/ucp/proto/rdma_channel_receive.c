@@ -274,3 +274,55 @@ void ri_rdma_channel_take_rtrs(ri_stream_t *stream)
         in->looked = at.pos;
     }
 }
+
+/* Take the first record of a channel if it offers a long message that is only to be queued; whatever
+ * else it is, and what is malformed, is for progress. @return Whether it was taken. */
+static int channel_keep_offer(ri_channel_in_t *in)
+{
+    ri_stream_t *stream = in->stream;
+    uint64_t rts[RI_WIRE_RTS_MAX /
+                 sizeof(uint64_t)]; /* the peer may change what is there */
+    ri_channel_record_t header;
+    ri_arrival_t arrival;
+    const void *payload;
+
+    payload = ri_channel_rx_peek(&in->rx, &header);
+    if ((payload == NULL) ||
+        ((header.type != RI_WIRE_RTS) && (header.type != RI_WIRE_POOL)) ||
+        (header.length > sizeof(rts))) {
+        return 0;
+    }
+    memcpy(rts, payload, header.length);
+    arrival = (ri_arrival_t){.sn        = header.value,
+                             .wire_type = header.type,
+                             .kind      = RI_MSG_RTS,
+                             .req_id    = header.extra,
+                             .tag       = header.tag,
+                             .data      = rts};
+    if ((ri_wire_check_rts(rts, header.length, &arrival.length) != UCS_OK) ||
+        !ri_deliver_unexpected(stream, &arrival)) {
+        return 0;
+    }
+    channel_advance(in, &header);
+    in->last_use = stream->worker->ring_clock;
+    ++stream->counters.rx_channel;
+    return 1;
+}
+
+void ri_rdma_channel_keep_offers(ri_worker_t *worker)
+{
+    ri_channel_in_t *in;
+    unsigned i, count;
+
+    for (i = 0; i < worker->num_channels_in; ++i) {
+        in = worker->channels_in[i];
+        if (in->dead || (in->busy > 0)) {
+            continue;
+        }
+        for (count = 0; (count < CHANNEL_BATCH) && channel_keep_offer(in); ++count) {}
+        if (count > 0) {
+            in->stream->peer->rdma_used = 1;
+            channel_publish(in);
+        }
+    }
+}

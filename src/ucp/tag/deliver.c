@@ -222,6 +222,26 @@ static void deliver_misplaced(ri_stream_t *stream, size_t length)
                         length);
 }
 
+/* Keep a message whose turn it is for a receive that is yet to come. @return NULL if there is no
+ * memory. */
+static ri_msg_t *deliver_queue(ri_worker_t *worker, ri_stream_t *stream,
+                               ri_arrival_t *arrival)
+{
+    ri_msg_t *msg;
+
+    ri_trace(&worker->trace, RI_TRACE_UNEXPECTED, arrival->tag, arrival->length);
+    msg = deliver_keep(worker, stream, arrival);
+    if (msg == NULL) {
+        return NULL;
+    }
+    if (stream != NULL) {
+        ++stream->num_msgs;
+        ++stream->counters.rx_unexpected;
+    }
+    ri_match_add_unexpected(&worker->match, msg);
+    return msg;
+}
+
 ucs_status_t ri_deliver_in_order(ri_worker_t *worker, ri_stream_t *stream,
                                  ri_arrival_t *arrival)
 {
@@ -251,19 +271,13 @@ ucs_status_t ri_deliver_in_order(ri_worker_t *worker, ri_stream_t *stream,
         deliver_misplaced(stream, arrival->length);
         return UCS_OK;
     }
-    ri_trace(&worker->trace, RI_TRACE_UNEXPECTED, arrival->tag, arrival->length);
-    msg = deliver_keep(worker, stream, arrival);
+    msg = deliver_queue(worker, stream, arrival);
     if (msg == NULL) {
         if (stream != NULL) {
             ri_stream_break(stream, "lack of memory");
         }
         return UCS_OK;
     }
-    if (stream != NULL) {
-        ++stream->num_msgs;
-        ++stream->counters.rx_unexpected;
-    }
-    ri_match_add_unexpected(&worker->match, msg);
     return deliver_kept_status(arrival);
 }
 
@@ -441,6 +455,26 @@ ucs_status_t ri_deliver(ri_stream_t *stream, ri_arrival_t *arrival)
         worker->arriving = outer;
     }
     return status;
+}
+
+int ri_deliver_unexpected(ri_stream_t *stream, ri_arrival_t *arrival)
+{
+    ri_worker_t *worker = stream->worker;
+
+    if (stream->broken || stream->stalled || (arrival->sn != stream->next_sn) ||
+        !ucs_list_is_empty(&stream->early) ||
+        (ri_match_peek_posted(&worker->match, arrival->tag, 0) != NULL)) {
+        return 0;
+    }
+    ri_trace(&worker->trace, RI_TRACE_ARRIVE, arrival->sn, arrival->tag);
+    if (deliver_queue(worker, stream, arrival) == NULL) {
+        return 0;
+    }
+    ri_deliver_count(stream, arrival->length);
+    ++worker->ring_clock;
+    ++stream->next_sn;
+    stream->last_tag = arrival->tag;
+    return 1;
 }
 
 void ri_deliver_resume(ri_stream_t *stream)

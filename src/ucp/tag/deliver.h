@@ -24,6 +24,14 @@
 ucs_status_t ri_deliver(ri_stream_t *stream, ri_arrival_t *arrival);
 
 /**
+ * Keep an RTS or POOL of @a stream, if it has its turn and no posted receive matches it. Nothing
+ * changes but queues: no callback is called, no message is sent, nothing ends.
+ *
+ * @return 0: it is not so, or there is no memory; then nothing was done.
+ */
+int ri_deliver_unexpected(ri_stream_t *stream, ri_arrival_t *arrival);
+
+/**
  * Find and take out the receive of an eager message that is next in order, of which only the
  * start is there.
  *

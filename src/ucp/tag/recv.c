@@ -8,6 +8,7 @@
 #include "../core/memory.h"
 #include "../core/config.h"
 #include "../proto/bounce.h"
+#include "../proto/rdma_channel.h"
 #include "../proto/rtr.h"
 
 /* Where there is more than one kind of memory: note which one it is, and get ready to have
@@ -79,6 +80,17 @@ static inline int recv_can_end_now(const ri_msg_t *msg, const ucp_request_param_
            ((msg != NULL) && (msg->kind != RI_MSG_AM_RNDV) && (msg->kind != RI_MSG_RTS));
 }
 
+/* The message of a long receive that nothing matches may have come by a channel: its data is
+ * fetched while the application computes, and not from the wait on. */
+static ri_msg_t *recv_look(ri_worker_t *worker, uint64_t tag, uint64_t mask)
+{
+    if (worker->progressing) {
+        return NULL;
+    }
+    ri_rdma_channel_keep_offers(worker);
+    return ri_match_find_unexpected(&worker->match, tag, mask, 0);
+}
+
 ucs_status_ptr_t ri_tag_recv(ri_worker_t *worker, void *buffer, size_t count,
                              uint64_t tag, uint64_t mask,
                              const ucp_request_param_t *param)
@@ -86,6 +98,7 @@ ucs_status_ptr_t ri_tag_recv(ri_worker_t *worker, void *buffer, size_t count,
     ri_recv_req_t *recv;
     ucs_status_t status;
     ri_msg_t *msg;
+    int is_long;
 
     msg = ri_match_find_unexpected(&worker->match, tag, mask, 0);
     if (ri_unlikely(!recv_can_end_now(msg, param))) {
@@ -100,6 +113,10 @@ ucs_status_ptr_t ri_tag_recv(ri_worker_t *worker, void *buffer, size_t count,
     recv->tag  = tag;
     recv->mask = mask;
 
+    is_long = (recv->data.length > ri_config.eager_thresh);
+    if ((msg == NULL) && is_long && ri_unlikely(worker->num_channels_in > 0)) {
+        msg = recv_look(worker, tag, mask);
+    }
     if (msg != NULL) {
         ri_match_remove_unexpected(&worker->match, msg);
         return recv_msg(recv, msg, param);
@@ -107,7 +124,7 @@ ucs_status_ptr_t ri_tag_recv(ri_worker_t *worker, void *buffer, size_t count,
 
     ri_req_set_recv_cb(&recv->super, param);
     ri_match_post(&worker->match, recv);
-    if (recv->data.length > ri_config.eager_thresh) {
+    if (is_long) {
         ri_rtr_posted(recv);
     }
     return ri_req_handle(&recv->super);
