@@ -9,6 +9,9 @@
  * Each rank looks for itself. There is no message.
  */
 
+/* MAP_ANONYMOUS, madvise */
+#define _GNU_SOURCE
+
 #include "mpitest.h"
 
 #include <dlfcn.h>
