@@ -4,97 +4,67 @@
 # What is run on two machines, alpha and beta, and how. Sourced in alpha behind cases.sh, and by
 # run.sh for --list.
 
-# pair_cases_of short|full: as cases_of
+# pair_cases_of short|full: as cases_of, those of "full" once with each MPI
 pair_cases_of()
 {
-    sed -n "s/^short  *//p$([ "$1" = short ] || echo '; s/^full  *//p')" <<'END'
-short rc_mpich              120 pair 'qp_created rx_read_bytes|tx_written_bytes' mpich 2 two_hosts
+    local mpi
+    pair_cases | sed -n 's/^short  *//p'
+    [ "$1" = full ] || return 0
+    for mpi in mpich openmpi; do
+        pair_cases | sed -n "s/^full  *\([^ ]*\)\(.*\) MPI/\1_$mpi\2 $mpi/p"
+    done
+}
+
+pair_cases()
+{
+    cat <<'END'
+short rc_mpich              120 pair "$BY_RC" mpich 2 two_hosts
 short ud_openmpi            120 pair 'ud_received' openmpi 2 two_hosts $BY_UD
 short cut_mpich             120 pair_cut beta 5 'qp_created' mpich 2 two_hosts --rounds 2
 short without_mpich         120 pair_without beta mpich 2 two_hosts
-full  rc_get_mpich           300 pair 'tx_rndv rx_read_bytes' mpich 2 two_hosts UCXRI_RTR=n UCXRI_HYBRID_THRESH=0
-full  rc_hybrid_mpich        300 pair 'tx_hybrid rx_read_bytes' mpich 2 two_hosts UCXRI_RTR=n
-full  rc_early_mpich         300 pair 'rtr_used tx_recv_rndv tx_written_bytes' mpich 2 two_hosts --rounds 12 UCXRI_RTR=y
-full  rc_put_mpich           300 pair 'tx_put tx_written_bytes' mpich 2 two_hosts UCXRI_RTR=n UCXRI_SENDER_SCHEME=put UCXRI_HYBRID_THRESH=0
-full  rc_channel_mpich       300 pair 'tx_eager_rdma' mpich 2 order --iters 3 "${BY_CHANNEL[@]}"
-full  rc_ipv4_mpich          300 pair 'qp_created rx_read_bytes|tx_written_bytes' mpich 2 two_hosts UCXRI_IB_GID_INDEX=1
-full  rc_four_mpich          400 pair 'qp_created rings_offered rx_read_bytes|tx_written_bytes' mpich 4 two_hosts
-full  ud_get_mpich           300 pair 'tx_ud ud_received' mpich 2 two_hosts UCXRI_RTR=n $BY_UD
-full  ud_early_mpich         300 pair 'rtr_used tx_recv_rndv ud_received' mpich 2 two_hosts --rounds 12 UCXRI_RTR=y $BY_UD
-full  ud_ipv4_mpich          300 pair 'ud_received' mpich 2 two_hosts $BY_UD UCXRI_IB_GID_INDEX=1
-full  ud_four_mpich          400 pair 'ud_received rings_offered' mpich 4 two_hosts $BY_UD
-full  tcp_mpich              300 pair 'tx_bulk' mpich 2 two_hosts UCXRI_IB_DEVICES=
-full  tcp_four_mpich         400 pair 'tx_bulk rings_offered' mpich 4 two_hosts UCXRI_IB_DEVICES=
-full  rc_order_mpich         400 pair 'qp_created rx_read_bytes|tx_written_bytes' mpich 2 order --iters 3 UCXRI_RTR=y
-full  rc_mix_modes_mpich     400 pair 'qp_created rx_read_bytes|tx_written_bytes' mpich 2 mix_modes --iters 20 UCXRI_RTR=y
-full  rc_pt2pt_types_mpich   400 pair 'qp_created rx_read_bytes|tx_written_bytes' mpich 2 pt2pt_types --iters 20 UCXRI_RTR=y
-full  rc_early_receives_mpich  400 pair 'qp_created rx_read_bytes|tx_written_bytes' mpich 2 early_receives --iters 4 UCXRI_RTR=y
-full  rc_collectives_mpich   400 pair 'qp_created rx_read_bytes|tx_written_bytes' mpich 2 collectives --iters 2 UCXRI_RTR=y
-full  ud_order_mpich         400 pair 'ud_received' mpich 2 order --iters 3 UCXRI_RTR=y $BY_UD
-full  ud_mix_modes_mpich     400 pair 'ud_received' mpich 2 mix_modes --iters 10 UCXRI_RTR=y $BY_UD
-full  ud_cancel_trunc_mpich  400 pair 'ud_received' mpich 2 cancel_trunc  UCXRI_RTR=y $BY_UD
-full  tcp_mix_modes_mpich    400 pair 'tx_bulk' mpich 2 mix_modes --iters 20 UCXRI_IB_DEVICES=
-full  loss_rc_mpich          400 pair_netem 'loss 1%' pair 'qp_created rx_read_bytes|tx_written_bytes' mpich 2 two_hosts
-full  loss_ud_mpich          400 pair_netem 'delay 1ms reorder 90% loss 1% duplicate 1%' pair 'ud_received ud_resent' mpich 2 two_hosts $BY_UD
-full  cut_rc_mpich           400 pair_cut alpha 5 'qp_created' mpich 2 two_hosts --rounds 2 UCXRI_RTR=y
-full  cut_long_mpich         400 pair_cut beta 20 'qp_created' mpich 2 two_hosts --rounds 2
-full  cut_put_mpich          400 pair_cut beta 5 'tx_put' mpich 2 two_hosts --rounds 2 UCXRI_RTR=n UCXRI_SENDER_SCHEME=put UCXRI_HYBRID_THRESH=0
-full  cut_ud_mpich           400 pair_cut beta 5 'ud_received' mpich 2 two_hosts --rounds 2 $BY_UD
-full  cut_tcp_mpich          400 pair_cut beta 5 'tx_bulk' mpich 2 two_hosts --rounds 2 UCXRI_IB_DEVICES=
-full  clones_rc_mpich        300 pair_clones 'qp_created rx_read_bytes|tx_written_bytes' mpich 2 two_hosts
-full  clones_tcp_mpich       300 pair_clones tx_bulk mpich 2 two_hosts UCXRI_IB_DEVICES=
-full  clones_apart_mpich     300 pair_clones 'qp_created rx_read_bytes|tx_written_bytes' mpich 2 two_hosts PAIR_APART=50
-full  clones_no_cma_mpich    300 pair_clones 'qp_created rx_read_bytes|tx_written_bytes' mpich 2 two_hosts PAIR_APART=50 UCXRI_CMA=n
-full  without_alpha_mpich    300 pair_without alpha mpich 2 two_hosts
-full  without_beta_mpich     300 pair_without beta mpich 2 two_hosts
-full  killed_rc_mpich        400 pair_killed "$SAYS" mpich 2 two_hosts
-full  killed_ud_mpich        400 pair_killed "$SAYS" mpich 2 two_hosts $BY_UD
-full  killed_tcp_mpich       400 pair_killed "$SAYS" mpich 2 two_hosts UCXRI_IB_DEVICES=
-full  killed_stock_mpich     400 pair_killed . mpich 2 two_hosts STOCK=y
-full  rc_get_openmpi         300 pair 'tx_rndv rx_read_bytes' openmpi 2 two_hosts UCXRI_RTR=n UCXRI_HYBRID_THRESH=0
-full  rc_hybrid_openmpi      300 pair 'tx_hybrid rx_read_bytes' openmpi 2 two_hosts UCXRI_RTR=n
-full  rc_early_openmpi       300 pair 'rtr_used tx_recv_rndv tx_written_bytes' openmpi 2 two_hosts --rounds 12 UCXRI_RTR=y
-full  rc_put_openmpi         300 pair 'tx_put tx_written_bytes' openmpi 2 two_hosts UCXRI_RTR=n UCXRI_SENDER_SCHEME=put UCXRI_HYBRID_THRESH=0
-full  rc_channel_openmpi     300 pair 'tx_eager_rdma' openmpi 2 order --iters 3 "${BY_CHANNEL[@]}"
-full  rc_ipv4_openmpi        300 pair 'qp_created rx_read_bytes|tx_written_bytes' openmpi 2 two_hosts UCXRI_IB_GID_INDEX=1
-full  rc_four_openmpi        400 pair 'qp_created rings_offered rx_read_bytes|tx_written_bytes' openmpi 4 two_hosts
-full  ud_get_openmpi         300 pair 'tx_ud ud_received' openmpi 2 two_hosts UCXRI_RTR=n $BY_UD
-full  ud_early_openmpi       300 pair 'rtr_used tx_recv_rndv ud_received' openmpi 2 two_hosts --rounds 12 UCXRI_RTR=y $BY_UD
-full  ud_ipv4_openmpi        300 pair 'ud_received' openmpi 2 two_hosts $BY_UD UCXRI_IB_GID_INDEX=1
-full  ud_four_openmpi        400 pair 'ud_received rings_offered' openmpi 4 two_hosts $BY_UD
-full  tcp_openmpi            300 pair 'tx_bulk' openmpi 2 two_hosts UCXRI_IB_DEVICES=
-full  tcp_four_openmpi       400 pair 'tx_bulk rings_offered' openmpi 4 two_hosts UCXRI_IB_DEVICES=
-full  rc_order_openmpi       400 pair 'qp_created rx_read_bytes|tx_written_bytes' openmpi 2 order --iters 3 UCXRI_RTR=y
-full  rc_mix_modes_openmpi   400 pair 'qp_created rx_read_bytes|tx_written_bytes' openmpi 2 mix_modes --iters 20 UCXRI_RTR=y
-full  rc_pt2pt_types_openmpi  400 pair 'qp_created rx_read_bytes|tx_written_bytes' openmpi 2 pt2pt_types --iters 20 UCXRI_RTR=y
-full  rc_early_receives_openmpi  400 pair 'qp_created rx_read_bytes|tx_written_bytes' openmpi 2 early_receives --iters 4 UCXRI_RTR=y
-full  rc_collectives_openmpi  400 pair 'qp_created rx_read_bytes|tx_written_bytes' openmpi 2 collectives --iters 2 UCXRI_RTR=y
-full  ud_order_openmpi       400 pair 'ud_received' openmpi 2 order --iters 3 UCXRI_RTR=y $BY_UD
-full  ud_mix_modes_openmpi   400 pair 'ud_received' openmpi 2 mix_modes --iters 10 UCXRI_RTR=y $BY_UD
-full  ud_cancel_trunc_openmpi  400 pair 'ud_received' openmpi 2 cancel_trunc  UCXRI_RTR=y $BY_UD
-full  tcp_mix_modes_openmpi  400 pair 'tx_bulk' openmpi 2 mix_modes --iters 20 UCXRI_IB_DEVICES=
-full  loss_rc_openmpi        400 pair_netem 'loss 1%' pair 'qp_created rx_read_bytes|tx_written_bytes' openmpi 2 two_hosts
-full  loss_ud_openmpi        400 pair_netem 'delay 1ms reorder 90% loss 1% duplicate 1%' pair 'ud_received ud_resent' openmpi 2 two_hosts $BY_UD
-full  cut_rc_openmpi         400 pair_cut alpha 5 'qp_created' openmpi 2 two_hosts --rounds 2 UCXRI_RTR=y
-full  cut_long_openmpi       400 pair_cut beta 20 'qp_created' openmpi 2 two_hosts --rounds 2
-full  cut_put_openmpi        400 pair_cut beta 5 'tx_put' openmpi 2 two_hosts --rounds 2 UCXRI_RTR=n UCXRI_SENDER_SCHEME=put UCXRI_HYBRID_THRESH=0
-full  cut_ud_openmpi         400 pair_cut beta 5 'ud_received' openmpi 2 two_hosts --rounds 2 $BY_UD
-full  cut_tcp_openmpi        400 pair_cut beta 5 'tx_bulk' openmpi 2 two_hosts --rounds 2 UCXRI_IB_DEVICES=
-full  clones_rc_openmpi      300 pair_clones 'qp_created rx_read_bytes|tx_written_bytes' openmpi 2 two_hosts
-full  clones_tcp_openmpi     300 pair_clones tx_bulk openmpi 2 two_hosts UCXRI_IB_DEVICES=
-full  clones_apart_openmpi   300 pair_clones 'qp_created rx_read_bytes|tx_written_bytes' openmpi 2 two_hosts PAIR_APART=50
-full  clones_no_cma_openmpi  300 pair_clones 'qp_created rx_read_bytes|tx_written_bytes' openmpi 2 two_hosts PAIR_APART=50 UCXRI_CMA=n
-full  without_alpha_openmpi  300 pair_without alpha openmpi 2 two_hosts
-full  without_beta_openmpi   300 pair_without beta openmpi 2 two_hosts
-full  killed_rc_openmpi      400 pair_killed "$SAYS" openmpi 2 two_hosts
-full  killed_ud_openmpi      400 pair_killed "$SAYS" openmpi 2 two_hosts $BY_UD
-full  killed_tcp_openmpi     400 pair_killed "$SAYS" openmpi 2 two_hosts UCXRI_IB_DEVICES=
-full  killed_stock_openmpi   400 pair_killed . openmpi 2 two_hosts STOCK=y
+full  rc_get              300 pair 'tx_rndv rx_read_bytes' MPI 2 two_hosts UCXRI_RTR=n UCXRI_HYBRID_THRESH=0
+full  rc_hybrid           300 pair 'tx_hybrid rx_read_bytes' MPI 2 two_hosts UCXRI_RTR=n
+full  rc_early            300 pair 'rtr_used tx_recv_rndv tx_written_bytes' MPI 2 two_hosts --rounds 12 UCXRI_RTR=y
+full  rc_put              300 pair 'tx_put tx_written_bytes' MPI 2 two_hosts UCXRI_RTR=n UCXRI_SENDER_SCHEME=put UCXRI_HYBRID_THRESH=0
+full  rc_channel          300 pair 'tx_eager_rdma' MPI 2 order --iters 3 "${BY_CHANNEL[@]}"
+full  rc_ipv4             300 pair "$BY_RC" MPI 2 two_hosts UCXRI_IB_GID_INDEX=1
+full  rc_four             400 pair 'qp_created rings_offered rx_read_bytes|tx_written_bytes' MPI 4 two_hosts
+full  ud_get              300 pair 'tx_ud ud_received' MPI 2 two_hosts UCXRI_RTR=n $BY_UD
+full  ud_early            300 pair 'rtr_used tx_recv_rndv ud_received' MPI 2 two_hosts --rounds 12 UCXRI_RTR=y $BY_UD
+full  ud_ipv4             300 pair 'ud_received' MPI 2 two_hosts $BY_UD UCXRI_IB_GID_INDEX=1
+full  ud_four             400 pair 'ud_received rings_offered' MPI 4 two_hosts $BY_UD
+full  tcp                 300 pair 'tx_bulk' MPI 2 two_hosts UCXRI_IB_DEVICES=
+full  tcp_four            400 pair 'tx_bulk rings_offered' MPI 4 two_hosts UCXRI_IB_DEVICES=
+full  rc_order            400 pair "$BY_RC" MPI 2 order --iters 3 UCXRI_RTR=y
+full  rc_mix_modes        400 pair "$BY_RC" MPI 2 mix_modes --iters 20 UCXRI_RTR=y
+full  rc_pt2pt_types      400 pair "$BY_RC" MPI 2 pt2pt_types --iters 20 UCXRI_RTR=y
+full  rc_early_receives   400 pair "$BY_RC" MPI 2 early_receives --iters 4 UCXRI_RTR=y
+full  rc_collectives      400 pair "$BY_RC" MPI 2 collectives --iters 2 UCXRI_RTR=y
+full  ud_order            400 pair 'ud_received' MPI 2 order --iters 3 UCXRI_RTR=y $BY_UD
+full  ud_mix_modes        400 pair 'ud_received' MPI 2 mix_modes --iters 10 UCXRI_RTR=y $BY_UD
+full  ud_cancel_trunc     400 pair 'ud_received' MPI 2 cancel_trunc UCXRI_RTR=y $BY_UD
+full  tcp_mix_modes       400 pair 'tx_bulk' MPI 2 mix_modes --iters 20 UCXRI_IB_DEVICES=
+full  loss_rc             400 pair_netem 'loss 1%' pair "$BY_RC" MPI 2 two_hosts
+full  loss_ud             400 pair_netem 'delay 1ms reorder 90% loss 1% duplicate 1%' pair 'ud_received ud_resent' MPI 2 two_hosts $BY_UD
+full  cut_rc              400 pair_cut alpha 5 'qp_created' MPI 2 two_hosts --rounds 2 UCXRI_RTR=y
+full  cut_long            400 pair_cut beta 20 'qp_created' MPI 2 two_hosts --rounds 2
+full  cut_put             400 pair_cut beta 5 'tx_put' MPI 2 two_hosts --rounds 2 UCXRI_RTR=n UCXRI_SENDER_SCHEME=put UCXRI_HYBRID_THRESH=0
+full  cut_ud              400 pair_cut beta 5 'ud_received' MPI 2 two_hosts --rounds 2 $BY_UD
+full  cut_tcp             400 pair_cut beta 5 'tx_bulk' MPI 2 two_hosts --rounds 2 UCXRI_IB_DEVICES=
+full  clones_rc           300 pair_clones "$BY_RC" MPI 2 two_hosts
+full  clones_tcp          300 pair_clones tx_bulk MPI 2 two_hosts UCXRI_IB_DEVICES=
+full  clones_apart        300 pair_clones "$BY_RC" MPI 2 two_hosts PAIR_APART=50
+full  clones_no_cma       300 pair_clones "$BY_RC" MPI 2 two_hosts PAIR_APART=50 UCXRI_CMA=n
+full  without_alpha       300 pair_without alpha MPI 2 two_hosts
+full  without_beta        300 pair_without beta MPI 2 two_hosts
+full  killed_rc           600 pair_killed MPI
+full  killed_ud           600 pair_killed MPI $BY_UD
+full  killed_tcp          600 pair_killed MPI UCXRI_IB_DEVICES=
 END
 }
 
-# What alpha says when beta is gone
-SAYS=.
+# Counters of messages by rc
+BY_RC='qp_created rx_read_bytes|tx_written_bytes'
 
 # ask COMMAND...: run.sh does to the machines or to the link between them (pair.sh)
 ask()
@@ -211,19 +181,19 @@ pair()
     pair_mpi "${@:2}" && pair_used "$1"
 }
 
-# pair_begin ARGUMENTS of pair_mpi: in the background, until some rounds were made
+# pair_begin LINE ARGUMENTS of pair_mpi: in the background, until it says a line that begins so
 pair_begin()
 {
     local tries=0
-    pair_mpi "$@" MT_UNTIL=/tmp/mended >/tmp/job 2>&1 &
+    pair_mpi "${@:2}" MT_UNTIL=/tmp/mended >/tmp/job 2>&1 &
     job=$!
-    until grep -q '^round 3' /tmp/job; do
+    until grep -q "^$1" /tmp/job; do
         kill -0 $job 2>/dev/null || break
         tries=$((tries + 1))
         [ $tries -lt 1000 ] || break
         sleep 0.1
     done
-    grep -q '^round 3' /tmp/job && return
+    grep -q "^$1" /tmp/job && return
     cat /tmp/job
     return 1
 }
@@ -233,7 +203,7 @@ pair_begin()
 pair_cut()
 {
     local job status
-    pair_begin "${@:4}" || return
+    pair_begin 'round 3' "${@:4}" || return
     ask cut "$1" "$2" || return
     touch /tmp/mended
     wait $job
@@ -281,28 +251,48 @@ pair_without()
         grep -qE 'a peer runs without ucxri.*UCX_RNDV_SCHEME=recv_init.*LD_PRELOAD=libucxri.so|no active messages transport' /tmp/job
 }
 
-# pair_killed LINE ARGUMENTS of pair_mpi: beta loses its power in the middle. The rank of alpha ends
-# by itself, and says the line, a pattern. It learns of it from TCP, which goes on for a quarter of
-# an hour by default.
-pair_killed()
+# pair_lose MPI NAME=VALUE...: beta loses its power, and comes back without the job. What becomes of
+# messages to it and from it is in /tmp/lost. TCP, by which UCX learns of it, tries for a quarter of an
+# hour by default, here for some 13 s.
+pair_lose()
 {
-    local line=$1 job began now limit=${KILLED_LIMIT-250} retries=/proc/sys/net/ipv4/tcp_retries2 kept
-    pair_begin "${@:2}" || return
+    local job limit=300 retries=/proc/sys/net/ipv4/tcp_retries2 kept
+    rm -f /tmp/mended
+    pair_begin ready "$1" 2 lost_host "${@:2}" || return
     kept=$(<$retries)
     echo 5 >$retries
     ask kill beta || return
-    read -r began _ </proc/uptime
-    while pidof two_hosts >/dev/null && [ $limit -gt 0 ]; do
+    touch /tmp/mended
+    while pidof lost_host >/dev/null && [ $limit -gt 0 ]; do
         limit=$((limit - 1))
         sleep 1
     done
-    read -r now _ </proc/uptime
     echo "$kept" >$retries
     # The launchers wait for beta
-    kill $job
+    kill $job 2>/dev/null
     cat /tmp/job
-    echo "the rank of alpha has $([ $limit -gt 0 ] || echo not) ended within $((${now%.*} - ${began%.*})) s"
-    [ $limit -gt 0 ] && grep -q "$line" /tmp/job
+    grep -E '^(first|later) (send|receive)' /tmp/job >/tmp/lost
+    ask boot beta && pair_wait && grep -q '^lost_host has ended' /tmp/job
+}
+
+# pair_killed MPI NAME=VALUE...: beta loses its power. What ends without the library must end with it,
+# and all that is sent later than UCX has noticed must end with an error.
+pair_killed()
+{
+    local stock=/run/lost.$1
+    if [ ! -e "$stock" ]; then
+        echo "without the library:"
+        pair_lose "$1" STOCK=y || return
+        mv /tmp/lost "$stock"
+    fi
+    echo "with it:"
+    pair_lose "$@" || return
+    awk -F ': ' '
+        NR == FNR { stock[$1] = $2; next }
+        { ++lines }
+        $1 ~ /^later send/ { errors += ($2 == "error") }
+        $2 == "waits" && stock[$1] != "waits" { print "it waits, stock does not: " $1; bad = 1 }
+        END { exit bad || lines != 10 || errors != 4 }' "$stock" /tmp/lost
 }
 
 # pair_wait: until beta answers

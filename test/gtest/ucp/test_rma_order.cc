@@ -70,7 +70,7 @@ protected:
         return reinterpret_cast<uint64_t>(m_window.data()) + offset;
     }
 
-    /* Whether stock's messages stay behind operations that were not flushed: its first protocols. */
+    /* Whether stock's messages stay behind operations that were not flushed: first protocols. */
     static bool messages_stay_behind()
     {
         const char *second = getenv("UCX_PROTO_ENABLE");
