@@ -487,7 +487,7 @@ wait_until()
     done
 }
 
-rm -f "$build_dir/never"
+rm -f "$build_dir/never" "$build_dir"/times.*
 mkfifo "$build_dir/never" || exit 2
 ls -A /dev/shm 2>/dev/null | sort >"$build_dir/shm.before"
 
