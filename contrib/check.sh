@@ -124,18 +124,27 @@ wanted()
     [ -z "$only" ] || [[ ,$only, == *,$1,* ]]
 }
 
-# What they need of the test programs: without MPI programs, the model and the fuzz target building
-# takes half as long. A compiler whose warnings are errors is to see all that is for it.
+# What they need of the test programs: all of them take several times as long to build as those of some
+# steps. A compiler whose warnings are errors is to see all that is for it.
 programs=
 for step in "${steps[@]}"; do
     wanted "$step" || continue
     case ${needs[$step]} in
-    tests) programs=check-build ;;
-    gtest) programs=${programs:-check-build-gtest} ;;
+    tests) programs+=" check-build" ;;
+    mpi) programs+=" check-build-mpi" ;;
+    gtest | ucp | scripts)
+        if [ $werror = yes ]; then
+            programs+=" check-build-cc"
+        else
+            programs+=" check-build-${needs[$step]}"
+        fi
+        ;;
     esac
 done
-[ "$werror:$programs" != yes:check-build-gtest ] || programs=check-build-cc
 [ -z "$only" ] || ! wanted tests || programs=check-build
+[[ "$programs " != *" check-build "* ]] || programs=check-build
+# Each once
+programs=$(xargs -n 1 <<<"$programs" | sort -u | xargs)
 
 selected=()
 for step in "${steps[@]}"; do
@@ -261,7 +270,8 @@ step_build()
 
 step_tests()
 {
-    cd "$build_dir/test" && make -j "$jobs" "$programs"
+    # shellcheck disable=SC2086  # words
+    cd "$build_dir/test" && make -j "$jobs" $programs
 }
 
 step_leftovers()
