@@ -14,8 +14,32 @@ import time
 
 FITTING = ['-Werror=incompatible-pointer-types', '-Werror=int-conversion',
            '-Werror=implicit-function-declaration', '-Werror=return-type']
-FAILED = re.compile(r'^\[  FAILED  \] ([\w/.]+)', re.M)
+FAILED = re.compile(r'^(?:\[  FAILED  \] ([\w/.]+)|not ok \d+ - (.+))', re.M)
 RUNNING = re.compile(r'^\[ RUN      \] ([\w/.]+)', re.M)
+PASSED = re.compile(r'^(?:\[       OK \] |ok \d+ - (?!.*# SKIP))', re.M)
+
+UNSTEADY_MAX = 3  # tests that fail without a mutation as well
+
+# Scripts of test/check that look at what no gtest program does, or run one with other settings, and
+# the sources that they are for
+SCRIPTS = {
+    'peer_memory': ('src/ucp/core/peer_memory.c', 'src/uct/ib/footprint.c'),
+    'report': ('src/ucp/core/report*', 'src/ucp/core/counters.*', 'src/ucp/core/trace.*',
+               'src/ucp/core/output.*', 'src/ucp/api/*'),
+    'messages': ('src/ucp/core/log.*', 'src/ucp/core/config*', 'src/uct/cma/*', 'src/uct/shm/*'),
+    'switch': ('src/ucp/preload/*', 'src/ucp/core/config*', 'src/ucp/core/context.*'),
+    'inert': ('src/ucp/preload/*',),
+    'mixed_job': ('src/ucp/preload/*', 'src/ucp/core/conn*', 'src/ucp/proto/control*'),
+    'sender_mask': ('src/ucp/tag/sender*', 'src/ucp/proto/rtr*'),
+    'gtest_ucp_memory': ('src/ucp/proto/*', 'src/ucp/tag/*', 'src/ucp/preload/*'),
+    'gtest_ucp_put': ('src/ucp/proto/*', 'src/uct/cma/*', 'src/uct/shm/*'),
+    'gtest_ucp_rtr': ('src/ucp/proto/*', 'src/ucp/tag/*', 'src/uct/shm/*'),
+    'gtest_ucp_rc': ('src/ucp/proto/*', 'src/uct/ib/*'),
+    'gtest_ucp_ud': ('src/ucp/proto/*', 'src/uct/ib/*'),
+    'gtest_ucp_rc_rtr': ('src/ucp/proto/*', 'src/uct/ib/rc*'),
+    'gtest_ucp_ud_rtr': ('src/ucp/proto/*', 'src/uct/ib/ud*'),
+    'gtest_ucp_rc_channel': ('src/ucp/proto/*channel*', 'src/uct/ib/rc*'),
+}
 
 
 class Failure(Exception):
@@ -26,13 +50,14 @@ class Suite:
     """A program of tests and how it is run."""
 
     def __init__(self, name, command, setting=None, paths=('*',), first=(),
-                 others=None):
+                 others=None, script=False):
         self.name = name
         self.command = command
         self.setting = setting or {}
         self.paths = paths  # of the sources that it is for
         self.first = first  # parts that are run before the others: filters of GoogleTest
         self.others = others or {}  # tests that concern no sources but these
+        self.script = script  # it knows no filters
         self.limit = 0
 
     def concerns(self, path):
@@ -40,7 +65,7 @@ class Suite:
 
 
 class Verdict:
-    """What became of a mutation: a state (caught, lived, broken, same) and by whom."""
+    """What became of a mutation: a state (caught, lived, unclear, broken, same) and by whom."""
 
     def __init__(self, state, by=''):
         self.state = state
@@ -88,8 +113,10 @@ class Tree:
             self.env['PATH'] = '/usr/lib/ccache:' + self.env['PATH']
         self.separate = can_separate()
         self.chosen = None  # only these tests: a filter of GoogleTest
-        self.limit = 0      # of a suite, in seconds; 0: by how long it takes
+        self.limit = 0      # seconds in which a suite says nothing; 0: by how long it takes
         self.suites = []
+        self.passed = 0     # tests of the latest run
+        self.unsteady = []  # tests that were left out
 
     def copy(self, files):
         """Bring the copy up to date; what has not changed keeps its time."""
@@ -126,7 +153,7 @@ class Tree:
     def test(self, suite, limit, filters=None, mutated=True):
         """Run a suite. @return None if it passed, or what failed."""
         command = suite.command(mutated)
-        if filters:
+        if filters and not suite.script:
             command = command + ['--gtest_filter=' + filters]
         if self.separate:
             command = ['unshare', '-m', '-p', '-i', '-f', '--kill-child', '--mount-proc', 'sh', '-c',
@@ -137,9 +164,7 @@ class Tree:
             process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL,
                                        env=env, cwd=self.dir, start_new_session=True)
             try:
-                status = process.wait(limit)
-            except subprocess.TimeoutExpired:
-                status = None
+                status = self.wait(process, log, limit)
             finally:
                 try:
                     os.killpg(process.pid, signal.SIGKILL)
@@ -149,15 +174,31 @@ class Tree:
             log.seek(0)
             output = log.read()
         failed = FAILED.search(output)
+        self.passed = len(PASSED.findall(output))
         running = RUNNING.findall(output)
         last = running[-1] if running else suite.name
         if failed:
-            return failed.group(1)
+            return failed.group(1) or failed.group(2)
         if status is None:
             return last + ' (hangs)'
         if status != 0:
             return '%s (%s)' % (last, 'signal %d' % -status if status < 0 else 'status %d' % status)
         return None
+
+    @staticmethod
+    def wait(process, log, limit):
+        """Wait for a suite. @return Its exit code, or None: nothing was said for so many seconds."""
+        size, since = -1, 0
+        while True:
+            now = os.fstat(log.fileno()).st_size
+            if now != size:
+                size, since = now, time.monotonic()
+            elif time.monotonic() - since > limit:
+                return None
+            try:
+                return process.wait(0.5)
+            except subprocess.TimeoutExpired:
+                pass
 
     def judge(self, mutation):
         """Build and test a mutation."""
@@ -170,20 +211,71 @@ class Tree:
         finally:
             self.write(mutation.path, text)
         self.link()
+        ran = 0
+        self.unsteady = []
         for suite in self.suites:
             if not suite.concerns(mutation.path):
                 continue
             parts = [self.chosen] if self.chosen else self.parts(suite, mutation.path)
+            passed = 0
             for part in parts:
-                by = self.test(suite, suite.limit, part)
-                if by and self.is_steady(suite, by):
-                    return Verdict('caught', '%s: %s' % (suite.name, by))
-        return Verdict('lived')
+                by = self.failure(suite, part)
+                if by:
+                    return by
+                passed += self.passed
+            if not self.chosen:
+                self.must_have_run(suite, passed)
+            ran += passed
+        if not ran:
+            raise Failure('no suite has such tests')
+        but = ', but %s does now and then' % ', '.join(self.unsteady) if self.unsteady else ''
+        return Verdict('lived', 'no test of %d fails%s' % (ran, but))
 
-    def is_steady(self, suite, by):
-        """Whether the test that failed passes without the mutation."""
+    def must_have_run(self, suite, passed):
+        """A suite that has run nothing says nothing of a mutation."""
+        if not passed:
+            raise Failure('%s has run no test; its output is in %s/test.log' %
+                          (suite.name, self.dir))
+
+    def failure(self, suite, part):
+        """Run a part of a suite. @return A verdict, if a test fails because of the mutation.
+
+        A test that fails for other reasons is left out: the tests behind it have not been run."""
+        unsteady = []
+        while True:
+            by = self.test(suite, suite.limit, self.without(suite, part, unsteady))
+            if not by:
+                self.unsteady += unsteady
+                return None
+            passed = self.passed
+            if self.is_steady(suite, part, by):
+                return Verdict('caught', '%s: %s' % (suite.name, by))
+            self.passed = passed
+            unsteady.append(by.split(' ')[0])
+            if suite.script or len(unsteady) > UNSTEADY_MAX:
+                return Verdict('unclear', '%s fails now and then: %s' %
+                               (suite.name, ', '.join(unsteady)))
+
+    @staticmethod
+    def without(suite, part, names):
+        """The filter of a part, without some tests."""
+        if not names:
+            return part
+        if part is None:
+            own = [word for word in suite.command(True) if word.startswith('--gtest_filter=')]
+            part = own[-1].split('=', 1)[1] if own else '*'
+        return part + (':' if '-' in part else '-') + ':'.join(names)
+
+    def is_steady(self, suite, part, by):
+        """Whether what failed passes without the mutation, and does not pass with it."""
+        if suite.script:
+            return not self.test(suite, suite.limit, None, False) and \
+                bool(self.test(suite, suite.limit))
         name = by.split(' ')[0]
-        return name == suite.name or not self.test(suite, suite.limit, name, False)
+        if name == suite.name:
+            return not self.test(suite, suite.limit, part, False)
+        return not self.test(suite, suite.limit, name, False) and \
+            bool(self.test(suite, suite.limit, name) or self.test(suite, suite.limit, part))
 
     def parts(self, suite, path):
         """The filters with which a suite is run, those tests first that concern a file."""
@@ -212,6 +304,7 @@ class Tree:
             by = self.test(suite, 1800, None, False)
             if by:
                 raise Failure('%s fails without a mutation: %s' % (suite.name, by))
+            self.must_have_run(suite, self.passed)
             suite.limit = 60 + 5 * (time.monotonic() - began)
 
 
@@ -288,14 +381,19 @@ class Library(Tree):
                    if name and os.path.isfile(os.path.join(self.root, name))])
         if self.configured == self.source:
             self.configure()
-        ucp = {'ucp', 'ucp_rtr', 'ucp_rc', 'ucp_ud'} & set(self.names)
+        scripts = self.scripts()
+        ucp = {'ucp', 'ucp_rtr', 'ucp_rc', 'ucp_ud'} & set(self.names) or scripts
         self.programs = ['gtest_unit'] + (['libucxri.so'] if ucp else [])
+        self.programs += ['ucxri_info'] if scripts else []
         self.make('-C', 'src')
         needs_hca = {'rc', 'ucp_rc', 'ucp_ud'} & set(self.names)
         self.make('-C', 'test', 'gtest/gtest_unit',
                   *(['gtest/gtest_ucp'] if ucp else []),
                   *(['bin/libsofthca.so'] if needs_hca else []))
         self.find_command()
+        if scripts:
+            self.make('-C', 'test', 'check-build-gtest')
+            self.make_trees()
         self.keep_originals()
         self.link_tests()
         self.set_suites()
@@ -343,6 +441,34 @@ class Library(Tree):
             shutil.copyfile(os.path.join(self.build, 'src', folder, '.libs', file[:-2] + '.o'),
                             self.original(name))
 
+    def scripts(self):
+        """The scripts of test/check that are suites, and the sources that each of them is for."""
+        chosen = dict(SCRIPTS) if 'scripts' in self.names else {}
+        for name in self.names:
+            if os.path.exists(os.path.join(self.root, 'test/check', name + '.test')):
+                chosen[name] = ('*',)
+        return chosen
+
+    def tree(self, mutated):
+        return os.path.join(self.dir, 'tree', 'mutated' if mutated else 'original')
+
+    def make_trees(self):
+        """Build trees for scripts, in which all but the library is that of the real one."""
+        for mutated in (False, True):
+            tree = self.tree(mutated)
+            shutil.rmtree(tree, ignore_errors=True)
+            os.makedirs(os.path.join(tree, 'src/.libs'))
+            os.makedirs(os.path.join(tree, 'test/check'))
+            for name in ('libucxri.so', 'ucxri_info'):
+                place = os.path.join(tree, 'src', '.libs' if name.endswith('.so') else '', name)
+                os.symlink(self.output(name, mutated), place)
+            for name in ('bin', 'gtest'):
+                os.symlink(os.path.join(self.build, 'test', name), os.path.join(tree, 'test', name))
+            with open(os.path.join(self.build, 'test/check/env.sh'), encoding='utf-8') as file:
+                settings = file.read()
+            with open(os.path.join(tree, 'test/check/env.sh'), 'w', encoding='utf-8') as file:
+                file.write(settings.replace("'%s" % self.build, "'%s" % tree))
+
     def output(self, name, mutated):
         folder = os.path.join(self.dir, 'mutated' if mutated else 'original')
         os.makedirs(folder, exist_ok=True)
@@ -355,6 +481,11 @@ class Library(Tree):
         if name == 'gtest_unit':
             command = ['g++', '-fuse-ld=gold', '-o', target, os.path.join(self.dir, 'tests.o')]
             command += objects + self.libraries + ['-lpthread', '-lm']
+        elif name == 'ucxri_info':
+            tools = os.path.join(self.build, 'src/tools')
+            command = ['gcc', '-o', target] + objects
+            command += [os.path.join(tools, tool) for tool in sorted(os.listdir(tools))
+                        if re.match(r'ucxri_info.*\.o$', tool)] + ['-ldl', '-lpthread', '-lrt']
         else:
             command = ['gcc', '-shared', '-o', target] + objects
             command += ['-Wl,--version-script=' + self.path('src/libucxri.map'), '-ldl',
@@ -457,7 +588,17 @@ class Library(Tree):
                             dict(rdma, UCXRI_IB_TRANSPORT='ud'),
                             paths=('src/uct/ib/ud*', 'src/ucp/proto/*')),
         }
+        scripts = self.scripts()
         for name in self.names:
-            if name not in every:
-                raise Failure('no suite %s; there are %s' % (name, ', '.join(every)))
-        self.suites = [every[name] for name in self.names]
+            if name not in every and name not in scripts and name != 'scripts':
+                raise Failure('no suite %s; there are %s, and the scripts of test/check' %
+                              (name, ', '.join(every)))
+        self.suites = [every[name] for name in self.names if name in every]
+        for name, paths in scripts.items():
+            self.suites.append(Suite(name, lambda mutated, name=name: self.script(name, mutated),
+                                     paths=paths, script=True))
+
+    def script(self, name, mutated):
+        folder = os.path.join(self.root, 'test')
+        return ['/usr/bin/env', '-C', os.path.join(self.tree(mutated), 'test'),
+                'srcdir=' + folder, 'CHECK_SHORT=1', '%s/check/%s.test' % (folder, name)]
