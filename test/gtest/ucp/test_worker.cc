@@ -5,6 +5,7 @@
 #include "peer.h"
 
 #include <chrono>
+#include <malloc.h>
 #include <poll.h>
 #include <thread>
 
@@ -34,6 +35,31 @@ TEST_P(test_worker, query_and_address)
     wait(*r);
     wait(*s);
     EXPECT_EQ(out, in);
+}
+
+/* Nothing is left of addresses that were released, however they were got. */
+TEST_P(test_worker, addresses_are_released)
+{
+    const size_t rounds = 2000;
+    size_t before       = 0;
+
+    make_pair();
+    settle();
+    for (size_t i = 0; i < rounds + 100; ++i) {
+        ucp_worker_attr_t attr = {};
+        ucp_address_t *address = nullptr;
+        size_t length          = 0;
+
+        if (i == 100) {
+            before = mallinfo2().uordblks;
+        }
+        ASSERT_EQ(UCS_OK, ucp_worker_get_address(b().worker(), &address, &length));
+        ucp_worker_release_address(b().worker(), address);
+        attr.field_mask = UCP_WORKER_ATTR_FIELD_ADDRESS;
+        ASSERT_EQ(UCS_OK, ucp_worker_query(b().worker(), &attr));
+        ucp_worker_release_address(b().worker(), attr.address);
+    }
+    EXPECT_LT(mallinfo2().uordblks, before + rounds * 16);
 }
 
 /* 0 while nothing happens, more when something does. */
