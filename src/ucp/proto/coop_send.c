@@ -120,8 +120,7 @@ ucs_status_t ri_coop_start(ri_send_req_t *req, const ri_rtr_t *rtr)
     rts.rts.flags = coop->offered ? RI_WIRE_RTS_OFFERED : 0;
     status        = ri_rndv_send(req, &rts.rts);
     if (UCS_STATUS_IS_ERR(status) && (req->coop != NULL)) {
-        ri_slot_release(coop->slot); /* nobody was told */
-        ri_coop_give_up(req);
+        ri_slot_release(coop->slot); /* nobody was told; the copy ends with the request */
     }
     return status;
 }

@@ -226,6 +226,39 @@ TEST_F(test_coop, each_slot)
     check_idle();
 }
 
+/* There is no room in the ring for what tells of a slot, and no memory: the send fails, and nobody
+ * waits for the slot. */
+TEST_F(test_coop, a_slot_that_nobody_can_be_told_of)
+{
+    std::vector<recv_ptr> r;
+
+    while (ri_ring_tx_reserve(m_conn->ring, 16) != nullptr) {
+        r.push_back(m_b->recv(1, ~0ul, 8));
+        ASSERT_TRUE(m_a->send(m_conn, bytes(8), 1)->done);
+    }
+    ASSERT_TRUE(ucs_list_is_empty(&m_conn->pending));
+    m_ucx->memory = 0;
+    send_ptr s    = m_a->send(m_conn, pattern(1, LONG), 5);
+    m_ucx->memory = -1;
+    check(s, UCS_ERR_NO_MEMORY);
+    EXPECT_EQ(0u, m_conn->coop_slots);
+    EXPECT_EQ(0u, m_a->worker()->num_coops);
+    pump();
+    for (const recv_ptr &op : r) {
+        EXPECT_TRUE(op->done);
+        EXPECT_EQ(UCS_OK, op->status);
+    }
+
+    send_ptr again = send_unmatched(pattern(2, LONG), 5);
+    EXPECT_TRUE(ri_slot_is_busy(&slot()));
+    EXPECT_EQ(1u, m_conn->coop_slots);
+    recv_ptr large = m_b->recv(5, ~0ul, LONG);
+    pump();
+    check(large, pattern(2, LONG));
+    check(again);
+    check_idle();
+}
+
 TEST_F(test_coop, pieces_of_a_list)
 {
     bytes content = pattern(1, LONG);
