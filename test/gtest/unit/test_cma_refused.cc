@@ -68,6 +68,25 @@ TEST_F(test_cma_refused, check_without_descriptors)
     EXPECT_EQ(UCS_ERR_UNREACHABLE, ended);
 }
 
+/* Nobody could tell it from another process with its number. */
+TEST_F(test_cma_refused, open_without_descriptors)
+{
+    ri_plane_t *plane = nullptr;
+    struct rlimit before, none;
+
+    ASSERT_EQ(0, getrlimit(RLIMIT_NOFILE, &before));
+    none          = before;
+    none.rlim_cur = 0;
+    ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &none));
+    ucs_status_t status = ri_plane_cma.open(&plane);
+    ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &before));
+    EXPECT_EQ(UCS_ERR_UNSUPPORTED, status);
+    EXPECT_EQ(nullptr, plane);
+    if (plane != nullptr) {
+        ri_plane_cma.close(plane);
+    }
+}
+
 TEST_F(test_cma_refused, malformed_address)
 {
     start();

@@ -8,7 +8,10 @@
 
 extern "C" {
 #include "ucp/core/config.h"
+#include "ucp/core/id_table.h"
+#include "ucp/core/peer_memory.h"
 #include "uct/ib/footprint.h"
+#include "uct/ib/ud_plane.h"
 }
 
 #include <gtest/gtest.h>
@@ -60,6 +63,18 @@ TEST_F(test_footprint, last_piece)
     m_device.mtu = IBV_MTU_4096;
 
     EXPECT_EQ(4096u - 1024u, qp(256) - less);
+}
+
+/* A peer has a way with its place in the table of ids, which doubles; room for eight numbers that the
+ * sender may not know to be received, and for two that were cancelled; a port, and its address
+ * handle. */
+TEST_F(test_footprint, peer_by_datagrams)
+{
+    size_t way  = ri_memory_block(sizeof(ri_ud_ep_t)) + sizeof(ri_id_slot_t) * 3 / 2;
+    size_t port = ri_memory_block(sizeof(ri_ud_port_t)) + 128;
+
+    EXPECT_EQ(way + port + ri_memory_block(32) + ri_memory_block(8),
+              ri_ib_footprint_ud_peer());
 }
 
 } // namespace

@@ -164,6 +164,37 @@ TEST_F(test_hybrid_release, release_while_the_ring_goes)
     EXPECT_EQ(0u, stale(*m_a));
 }
 
+/* What waits at a conn that fails or loses a message goes by another one. */
+TEST_F(test_hybrid_release, release_of_a_conn_that_fails)
+{
+    for (bool loses : {false, true}) {
+        SCOPED_TRACE(loses);
+        with_rings();
+        connect_planes();
+        memory from(CONTIG, MEDIUM), to(CONTIG, MEDIUM);
+        recv_ptr r = recv(to, 5);
+        rndv_ptr s = send(from, 5);
+        m_b->progress();
+        ASSERT_TRUE(r->done);
+        EXPECT_NE(0u, m_back->release);
+        EXPECT_NE(0u, used(*m_a));
+        endpoint *ba2    = m_b->new_endpoint(m_a.get());
+        ri_conn_t *back2 = m_b->connect(ba2, SENDER);
+        if (loses) {
+            ri_conn_lose(m_back, m_back->tx_sn + 1, UCS_ERR_NO_MEMORY);
+        } else {
+            ri_conn_fail(m_back, UCS_ERR_CONNECTION_RESET);
+        }
+        m_ba   = ba2;
+        m_back = back2;
+        settle();
+        EXPECT_EQ(0u, used(*m_a));
+        EXPECT_EQ(0u, stale(*m_a));
+        stop();
+        start();
+    }
+}
+
 TEST_F(test_hybrid_release, releases_that_are_owed)
 {
     connect_planes();
@@ -222,6 +253,59 @@ TEST_F(test_hybrid_release, releases_of_two_conns)
         }
     }
     EXPECT_EQ((std::multiset<uint32_t>{100, 101, 102, 200, 201, 202}), got);
+    m_ba->sent.clear();
+}
+
+decltype(ri_stock.am_send_nbx) g_send;
+ri_conn_t *g_conn; /* that is closed within the next send */
+
+ucs_status_ptr_t send_and_close(ucp_ep_h ep, unsigned id, const void *header,
+                                size_t header_length, const void *buffer, size_t count,
+                                const ucp_request_param_t *param)
+{
+    ucp_request_param_t force = {};
+    ri_conn_t *conn           = g_conn;
+
+    force.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
+    force.flags        = UCP_EP_CLOSE_FLAG_FORCE;
+    if (conn == nullptr) {
+        return g_send(ep, id, header, header_length, buffer, count, param);
+    }
+    g_conn = nullptr;
+    ri_conn_endpoint_failed(conn, UCS_ERR_ENDPOINT_TIMEOUT);
+    EXPECT_EQ(nullptr, ri_ep_close(conn, &force));
+    return UCS_STATUS_PTR(UCS_ERR_ENDPOINT_TIMEOUT);
+}
+
+/* The send fails, and the application closes the only endpoint, of whose peer nothing is left. */
+TEST_F(test_hybrid_release, peer_ends_while_it_is_told)
+{
+    connect_planes();
+    m_ab2      = m_a->new_endpoint(m_b.get());
+    m_conn2    = m_a->connect(m_ab2, RECEIVER);
+    recv_ptr r = m_b->recv(7, ~0ul, 8);
+    m_a->send(m_conn2, bytes(8), 7);
+    pump();
+    ASSERT_TRUE(r->done);
+    for (ri_conn_t *conn : {m_conn, m_conn2}) {
+        ri_stream_t *s = ri_stream_find(m_b->worker(), SENDER, conn->id);
+        ASSERT_NE(nullptr, s);
+        ri_hybrid_release(s, conn->id, 0);
+        m_b->deliver(wire_msg(RI_WIRE_BYE, s->id, conn->tx_sn));
+        EXPECT_EQ(nullptr, ri_stream_find(m_b->worker(), SENDER, conn->id));
+    }
+    ASSERT_NE(nullptr, ri_map_get(&m_b->worker()->peers, SENDER));
+
+    g_send = ri_stock.am_send_nbx;
+    m_back->flags |= RI_CONN_PEER_MODE;
+    g_conn               = m_back;
+    ri_stock.am_send_nbx = send_and_close;
+    ri_hybrid_flush_releases(m_b->worker());
+    ri_stock.am_send_nbx = g_send;
+    m_back               = nullptr;
+    EXPECT_EQ(nullptr, g_conn);
+    EXPECT_EQ(nullptr, ri_map_get(&m_b->worker()->peers, SENDER));
+    EXPECT_EQ(1u, m_b->counters().tx_release) << "to nobody";
     m_ba->sent.clear();
 }
 

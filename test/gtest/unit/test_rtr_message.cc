@@ -35,6 +35,40 @@ TEST_F(test_rtr_message, one_message)
     EXPECT_EQ(LARGE * 2, m_conn->counters.tx_written_bytes);
 }
 
+/* Whoever calls progress hears that something has come, and how much. */
+TEST_F(test_rtr_message, progress_counts_messages)
+{
+    for (unsigned count : {1u, 3u}) {
+        std::vector<recv_ptr> r;
+        std::vector<send_ptr> s;
+        unsigned done = 0, told = 0;
+
+        for (unsigned i = 0; i < count; ++i) {
+            r.push_back(post_seen());
+        }
+        for (unsigned i = 0; i < count; ++i) {
+            s.push_back(send());
+        }
+        for (unsigned i = 0; (i < 10) && (done < count); ++i) {
+            m_a->progress();
+            unsigned now = ri_worker_progress(m_b->worker());
+            unsigned all = 0;
+            for (const recv_ptr &op : r) {
+                all += op->done;
+            }
+            EXPECT_LE(all - done, now);
+            EXPECT_EQ(all == done, now == 0);
+            told += now;
+            done = all;
+        }
+        EXPECT_GT(3 * count, told);
+        for (unsigned i = 0; i < count; ++i) {
+            check(r[i], s[i]);
+        }
+        pump();
+    }
+}
+
 /* Each large message takes one RTR, whichever way it goes. */
 TEST_F(test_rtr_message, ping_pong)
 {

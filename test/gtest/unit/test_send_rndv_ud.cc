@@ -332,6 +332,42 @@ TEST_F(test_send_rndv_ud, close_when_the_sender_does_not_know)
     ucp_request_free(close);
 }
 
+/* Each of several messages is told. */
+TEST_F(test_send_rndv_ud, close_when_the_sender_does_not_know_several)
+{
+    const unsigned count      = 3;
+    ucp_request_param_t param = {};
+    std::vector<std::unique_ptr<memory>> to, from;
+    std::vector<recv_ptr> r;
+    std::vector<rndv_ptr> s;
+
+    connect();
+    m_a_ud->acks = false;
+    for (unsigned i = 0; i < count; ++i) {
+        from.push_back(std::make_unique<memory>(CONTIG, LONG, pattern(i, LONG)));
+        to.push_back(std::make_unique<memory>(CONTIG, LONG));
+        r.push_back(recv(*to[i], 5));
+        s.push_back(send(*from[i], 5));
+    }
+    pump();
+    EXPECT_EQ(count, m_b_ud->unheard_numbers.size());
+    for (unsigned i = 0; i < count; ++i) {
+        check(r[i], *to[i], pattern(i, LONG), 5);
+        EXPECT_FALSE(s[i]->done);
+    }
+
+    EXPECT_EQ(nullptr, ri_ep_close(m_back, &param));
+    m_back = nullptr;
+    EXPECT_EQ(count, m_ba->count(RI_WIRE_TARGET));
+    pump();
+    for (const rndv_ptr &send : s) {
+        ASSERT_TRUE(send->done);
+        EXPECT_EQ(UCS_OK, send->status);
+    }
+    EXPECT_EQ(0u, stale(*m_a));
+    check_idle();
+}
+
 /* Everything at once, in any order, with failures of all kinds. */
 TEST_F(test_send_rndv_ud, random)
 {
