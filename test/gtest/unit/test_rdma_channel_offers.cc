@@ -194,6 +194,7 @@ TEST_F(test_rdma_channel_offers, not_out_of_turn)
 TEST_F(test_rdma_channel_offers, its_tag_again)
 {
     size_t same = m_ab->count(RI_WIRE_EAGER_SAME);
+    m_conn->flags |= RI_CONN_AM_READY; /* or it would go in pieces */
     send(1, LONG, 9);
     send(2, 2000, 9); /* by active message */
     ASSERT_EQ(same + 1, m_ab->count(RI_WIRE_EAGER_SAME));
