@@ -110,7 +110,8 @@ declare -A limit=() needs=() company=()
 while IFS=$'\t' read -r step seconds of_build builds with; do
     [[ -n $step && $step != "#"* && ,$builds, == *,${sanitizer:-plain},* ]] || continue
     steps+=("$step")
-    [ $long = no ] || seconds=$((30 * seconds))
+    # A build ahead of its tests may be behind all else
+    [ $long$build_only = nono ] || seconds=$((30 * seconds))
     limit[$step]=$seconds
     needs[$step]=$of_build
     company[$step]=$with
