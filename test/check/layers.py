@@ -1,0 +1,193 @@
+# Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause
+"""Whether each folder of src calls only the folders that docs/design.md allows it to call, and
+whether there are circles of files.
+
+Usage: layers.py SOURCE_ROOT OBJECTS_ROOT EXCEPTIONS [--write]
+
+A file and the header of its name are one module. A module calls another one if it includes its
+header, or if its object needs a symbol that the other's object defines.
+
+The table is the one in docs/design.md whose head begins with "| folder | calls |". Its second
+column names folders, or says "all below": those in the rows that follow.
+
+EXCEPTIONS has a line for each call that is wrong and known ("call FROM TO"), and for each module
+that is in a circle and known to be ("circle MODULE"). What is wrong and not there is an error, and
+so is what is there and not wrong any more: the list only shrinks. --write writes it anew.
+"""
+
+import os
+import re
+import subprocess
+import sys
+
+
+def fail(text):
+    sys.exit("layers.py: " + text)
+
+
+def read_table(path):
+    """The folders of the table, from top to bottom, each with the set that it may call."""
+    rows = []
+    inside = False
+    with open(path, encoding="utf-8") as file:
+        for line in file:
+            if line.startswith("| folder | calls |"):
+                inside = True
+            elif inside and not line.startswith("|"):
+                break
+            elif inside and "---" not in line:
+                cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+                folder = re.fullmatch(r"`([a-z/]+)`", cells[0])
+                if not folder or len(cells) < 3:
+                    fail(f"{path}: cannot read the row {line.strip()}")
+                rows.append((folder.group(1), cells[1]))
+    if not rows:
+        fail(f"{path}: there is no table of folders")
+
+    folders = [folder for folder, _ in rows]
+    allowed = {}
+    for i, (folder, calls) in enumerate(rows):
+        if folder in allowed:
+            fail(f"{path}: {folder} has two rows")
+        if calls == "all below":
+            allowed[folder] = set(folders[i + 1:])
+        else:
+            allowed[folder] = set(re.findall(r"`([a-z/]+)`", calls))
+            if not allowed[folder] and calls != "nothing":
+                fail(f"{path}: what does {folder} call? '{calls}'")
+        for other in allowed[folder]:
+            if other not in folders[i + 1:]:
+                fail(f"{path}: {folder} calls {other}, which is no row below it")
+    return allowed
+
+
+def module_of(path):
+    return os.path.splitext(path)[0]
+
+
+def read_includes(root):
+    """Pairs of modules, and all modules."""
+    pairs, modules = set(), set()
+    for folder, _, names in os.walk(os.path.join(root, "src")):
+        for name in names:
+            if not name.endswith((".c", ".h")):
+                continue
+            path = os.path.join(folder, name)
+            module = module_of(os.path.relpath(path, root))
+            modules.add(module)
+            with open(path, encoding="utf-8") as file:
+                text = file.read()
+            for include in re.findall(r'^#include "([^"]+)"', text, re.M):
+                for base in (folder, os.path.join(root, "src")):
+                    header = os.path.normpath(os.path.join(base, include))
+                    if os.path.exists(header):
+                        pairs.add((module, module_of(os.path.relpath(header, root))))
+                        break
+                else:
+                    if include != "config.h":
+                        fail(f"{path}: includes {include}, which is not in src")
+    return pairs, modules
+
+
+def read_symbols(objects, modules):
+    """Pairs of modules by what nm says of their objects."""
+    defined, needed = {}, {}
+    for folder, _, names in os.walk(objects):
+        for name in names:
+            path = os.path.join(folder, name)
+            # libtool makes each object twice
+            if not name.endswith(".o") or os.path.basename(folder) != ".libs":
+                continue
+            module = os.path.join("src", os.path.relpath(os.path.dirname(folder), objects),
+                                  name[:-2])
+            module = os.path.normpath(module)
+            if module not in modules:
+                continue  # its source is gone, or it is a program's
+            out = subprocess.run(["nm", "-P", path], check=True, stdout=subprocess.PIPE,
+                                 universal_newlines=True).stdout
+            for line in out.splitlines():
+                symbol, kind = line.split()[:2]
+                if kind == "U":
+                    needed.setdefault(module, set()).add(symbol)
+                elif kind.isupper() and kind not in ("W", "V"):
+                    defined[symbol] = module
+    if not defined:
+        fail(f"{objects}: there are no objects")
+    return {(module, defined[symbol]) for module, symbols in needed.items()
+            for symbol in symbols if symbol in defined}
+
+
+def in_circles(pairs, modules):
+    """The modules that call themselves by way of others (Tarjan's algorithm, without recursion)."""
+    calls = {module: sorted(to for come, to in pairs if come == module) for module in modules}
+    order, low, on_stack, stack, found = {}, {}, set(), [], set()
+    for start in sorted(modules):
+        if start in order:
+            continue
+        work = [(start, iter(calls[start]))]
+        order[start] = low[start] = len(order)
+        stack.append(start)
+        on_stack.add(start)
+        while work:
+            module, left = work[-1]
+            for to in left:
+                if to not in order:
+                    order[to] = low[to] = len(order)
+                    stack.append(to)
+                    on_stack.add(to)
+                    work.append((to, iter(calls[to])))
+                    break
+                if to in on_stack:
+                    low[module] = min(low[module], order[to])
+            else:
+                work.pop()
+                if work:
+                    low[work[-1][0]] = min(low[work[-1][0]], low[module])
+                if low[module] == order[module]:
+                    circle = []
+                    while True:
+                        circle.append(stack.pop())
+                        on_stack.discard(circle[-1])
+                        if circle[-1] == module:
+                            break
+                    if len(circle) > 1:
+                        found.update(circle)
+    return found
+
+
+def main():
+    if len(sys.argv) not in (4, 5) or sys.argv[4:] not in ([], ["--write"]):
+        sys.exit(__doc__)
+    root, objects, exceptions = sys.argv[1:4]
+    allowed = read_table(os.path.join(root, "docs/design.md"))
+    pairs, modules = read_includes(root)
+    pairs |= read_symbols(objects, modules)
+    pairs = {(come, to) for come, to in pairs if come != to}
+
+    wrong = set()
+    for come, to in pairs:
+        here, there = os.path.dirname(come), os.path.dirname(to)
+        for folder in (here, there):
+            if folder not in allowed:
+                fail(f"docs/design.md: its table has no row for {folder}")
+        if here != there and there not in allowed[here]:
+            wrong.add(f"call {come} {to}")
+    wrong |= {f"circle {module}" for module in in_circles(pairs, modules)}
+
+    if sys.argv[4:]:
+        with open(exceptions, encoding="utf-8") as file:
+            head = [line for line in file if line.startswith("#")]
+        with open(exceptions, "w", encoding="utf-8") as file:
+            file.writelines(head + [line + "\n" for line in sorted(wrong)])
+        return
+    with open(exceptions, encoding="utf-8") as file:
+        known = {line.strip() for line in file if line.strip() and not line.startswith("#")}
+    for line in sorted(wrong - known):
+        print("against docs/design.md:", line)
+    for line in sorted(known - wrong):
+        print(f"not so any more, take it out of {os.path.basename(exceptions)}:", line)
+    print(len(modules), "modules,", len(pairs), "calls,", len(wrong), "exceptions")
+    sys.exit(wrong != known)
+
+
+main()
