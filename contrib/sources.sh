@@ -74,8 +74,8 @@ src_lists()
     head_comment
     # shellcheck disable=SC2046  # no source file has a blank in its name
     {
-        list UCXRI_SRCS $(files src/ucp '*.c'; files src/uct '*.c')
-        list UCXRI_HDRS $({ files src/ucp '*.h'; files src/uct '*.h'; } |
+        list UCXRI_SRCS $(files src/ucp '*.c'; files src/ucs '*.c'; files src/uct '*.c')
+        list UCXRI_HDRS $({ files src/ucp '*.h'; files src/ucs '*.h'; files src/uct '*.h'; } |
                              grep -v '^ucp/api/')
         list UCXRI_API_HDRS $(files src/ucp/api '*.h')
         list UCXRI_INFO_SRCS $(files src/tools 'ucxri_info*.[ch]')

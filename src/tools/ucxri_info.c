@@ -11,7 +11,7 @@
 #include "ucp/core/counters.h"
 #include "ucp/core/peer_memory.h"
 #include "ucp/core/request.h"
-#include "ucp/preload/stock.h"
+#include "ucs/stock.h"
 #include "ucp/wire/wire.h"
 #include "uct/cma/cma.h"
 #include "uct/ib/device.h"

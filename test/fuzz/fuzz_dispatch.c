@@ -14,7 +14,7 @@
 
 #include "fuzz_state.h"
 #include "ucp/core/config.h"
-#include "ucp/core/log.h"
+#include "ucs/log.h"
 #include "ucp/proto/rtr_message.h"
 
 #include <stdio.h>

@@ -4,7 +4,7 @@
 
 #include "fuzz_state.h"
 #include "ucp/core/config.h"
-#include "ucp/preload/stock.h"
+#include "ucs/stock.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -356,7 +356,7 @@ class Library(Tree):
         super().__init__(root, directory)
         self.jobs = jobs
         self.names = names
-        self.folders = ('src/ucp', 'src/uct')
+        self.folders = ('src/ucp', 'src/ucs', 'src/uct')
         self.build = build or os.path.join(directory, 'build')
         self.configured = root if build else self.source
         self.libraries = []

@@ -5,13 +5,14 @@
 #include "close.h"
 #include "config.h"
 #include "ep_op.h"
-#include "log.h"
+#include "../../ucs/log.h"
 #include "../proto/control.h"
 #include "../proto/coop.h"
 #include "../proto/hybrid.h"
 #include "../proto/ring_channel.h"
 #include "../proto/rndv.h"
 #include "../proto/ud_ends.h"
+#include "../../ucs/clock.h"
 
 #include <math.h>
 

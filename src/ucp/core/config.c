@@ -5,7 +5,7 @@
 #include "config.h"
 #include "config_table.h"
 #include "costs.h"
-#include "log.h"
+#include "../../ucs/log.h"
 #include "../../uct/ib/channel.h"
 
 #include <dlfcn.h>

@@ -11,8 +11,8 @@
 #ifndef RI_CONFIG_H
 #define RI_CONFIG_H
 
-#include "log.h"
 #include "types.h"
+#include "../../ucs/log.h"
 #include "../proto/select.h"
 
 #include <stdio.h>

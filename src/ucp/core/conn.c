@@ -7,7 +7,7 @@
 #include "ep_op.h"
 #include "rma.h"
 #include "worker.h"
-#include "../preload/stock.h"
+#include "../../ucs/stock.h"
 #include "../proto/control.h"
 #include "../proto/coop.h"
 #include "../proto/eager.h"
@@ -19,6 +19,7 @@
 #include "../proto/rndv.h"
 #include "../proto/select.h"
 #include "../tag/send.h"
+#include "../../ucs/clock.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -12,11 +12,11 @@
 #define RI_CONN_H
 
 #include "counters.h"
-#include "handle_map.h"
-#include "log.h"
 #include "peer.h"
 #include "request.h"
 #include "stream.h"
+#include "../../ucs/handle_map.h"
+#include "../../ucs/log.h"
 #include "../../uct/shm/ring.h"
 #include "../proto/rtr_table.h"
 #include "../wire/wire.h"

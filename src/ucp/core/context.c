@@ -4,12 +4,12 @@
  */
 #include "context.h"
 #include "config.h"
-#include "handle_map.h"
-#include "log.h"
-#include "output.h"
 #include "report.h"
 #include "worker.h"
-#include "../preload/stock.h"
+#include "../../ucs/handle_map.h"
+#include "../../ucs/log.h"
+#include "../../ucs/output.h"
+#include "../../ucs/stock.h"
 
 #include <pthread.h>
 #include <stdlib.h>

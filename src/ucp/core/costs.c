@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "costs.h"
-#include "worker.h" /* ri_time() */
+#include "../../ucs/clock.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #include "ep_op.h"
 #include "close.h"
 #include "rma.h"
-#include "../preload/stock.h"
+#include "../../ucs/stock.h"
 #include "../proto/rdma_channel.h"
 
 static uint32_t ep_param_flags(const ucp_request_param_t *param)

@@ -3,10 +3,11 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "gone.h"
-#include "log.h"
+#include "../../ucs/log.h"
 #include "../proto/am.h"
 #include "../proto/planes.h"
 #include "../proto/rdma_channel.h"
+#include "../../ucs/clock.h"
 
 #include <sys/epoll.h>
 #include <sys/timerfd.h>

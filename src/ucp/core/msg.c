@@ -4,7 +4,7 @@
  */
 #include "msg.h"
 #include "worker.h"
-#include "../preload/stock.h"
+#include "../../ucs/stock.h"
 #include "../proto/rndv.h"
 
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 #include "peer_memory.h"
 #include "config.h"
 #include "conn.h"
-#include "id_table.h"
+#include "../../ucs/id_table.h"
 #include "../proto/rtr_slots.h"
 #include "../proto/rtr_state.h"
 

@@ -5,8 +5,9 @@
 #include "report.h"
 #include "config.h"
 #include "counters.h"
-#include "output.h"
 #include "worker.h"
+#include "../../ucs/output.h"
+#include "../../ucs/clock.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -4,9 +4,9 @@
  */
 #include "request.h"
 #include "context.h"
-#include "log.h"
 #include "worker.h"
-#include "../preload/stock.h"
+#include "../../ucs/log.h"
+#include "../../ucs/stock.h"
 
 #include <stdlib.h>
 #include <string.h>

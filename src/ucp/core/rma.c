@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "rma.h"
-#include "../preload/stock.h"
+#include "../../ucs/stock.h"
 
 static void rma_op_done(void *request, ucs_status_t status, void *user_data);
 

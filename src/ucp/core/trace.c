@@ -5,9 +5,9 @@
 #include "trace.h"
 #include "config.h"
 #include "context.h"
-#include "log.h"
-#include "output.h"
 #include "worker.h"
+#include "../../ucs/log.h"
+#include "../../ucs/output.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -35,6 +35,22 @@ static void trace_install_signal(void)
     }
 }
 
+static void trace_dump_worker(ri_worker_t *worker, void *arg)
+{
+    ri_trace_dump(&worker->trace, arg);
+}
+
+/* Print the traces of all workers, because of an error; at most once per second. */
+static void trace_dump_on_error(void)
+{
+    static _Atomic(time_t) last = 0;
+    time_t now                  = time(NULL);
+
+    if (ri_config.trace && (atomic_exchange(&last, now) != now)) {
+        ri_context_foreach_worker(trace_dump_worker, "a worker, because of an error");
+    }
+}
+
 ucs_status_t ri_trace_init(ri_trace_t *trace)
 {
     uint32_t size = 16;
@@ -52,7 +68,8 @@ ucs_status_t ri_trace_init(ri_trace_t *trace)
     if (trace->entries == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
-    trace->mask = size - 1;
+    ri_log_on_error = trace_dump_on_error;
+    trace->mask     = size - 1;
     pthread_once(&trace_signal_once, trace_install_signal);
     return UCS_OK;
 }
@@ -92,19 +109,4 @@ void ri_trace_dump(const ri_trace_t *trace, const char *title)
         fputc('\n', stream);
     }
     ri_output_close(stream);
-}
-
-static void trace_dump_worker(ri_worker_t *worker, void *arg)
-{
-    ri_trace_dump(&worker->trace, arg);
-}
-
-void ri_trace_dump_on_error(void)
-{
-    static _Atomic(time_t) last = 0;
-    time_t now                  = time(NULL);
-
-    if (ri_config.trace && (atomic_exchange(&last, now) != now)) {
-        ri_context_foreach_worker(trace_dump_worker, "a worker, because of an error");
-    }
 }

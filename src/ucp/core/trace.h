@@ -78,16 +78,14 @@ typedef struct ri_trace {
     uint64_t next; /* events ever recorded */
 } ri_trace_t;
 
-/** Set the trace of a worker up as the configuration says, and the signal handler. */
+/** Set the trace of a worker up as the configuration says, and the signal handler. From then on each
+ * error prints all traces, at most once per second. */
 ucs_status_t ri_trace_init(ri_trace_t *trace);
 
 void ri_trace_cleanup(ri_trace_t *trace);
 
 /** Print what is in the trace, oldest first. */
 void ri_trace_dump(const ri_trace_t *trace, const char *title);
-
-/** Print the traces of all workers, because of an error; at most once per second. */
-void ri_trace_dump_on_error(void);
 
 /* Counts SIGUSR2; each worker dumps when it sees it changed. */
 extern volatile unsigned ri_trace_signals;

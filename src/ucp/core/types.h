@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Names of the core objects, and the small helpers that every file uses.
+ * Names of the core objects.
  *
  * Who owns what:
  *   context  one per ucp_context_h that asked for tag matching under recv_init
@@ -21,11 +21,7 @@
 #ifndef RI_TYPES_H
 #define RI_TYPES_H
 
-#include <ucp/api/ucp.h>
-#include <ucs/datastruct/list.h>
-#include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "../../ucs/base.h"
 
 typedef struct ri_context ri_context_t;
 typedef struct ri_worker ri_worker_t;
@@ -43,23 +39,5 @@ typedef struct ri_channel_out ri_channel_out_t;
 typedef struct ri_channel_in ri_channel_in_t;
 
 #define RI_VERSION_STRING "0.1.0"
-
-#define ri_likely(_x)   __builtin_expect(!!(_x), 1)
-#define ri_unlikely(_x) __builtin_expect(!!(_x), 0)
-
-/* Two callers, each with constants of its own that shorten it. */
-#define ri_inline inline __attribute__((always_inline))
-
-/* A way out of a short function: as a call of its own, it leaves the rest without a stack
- * frame, and is a jump. */
-#define ri_noinline __attribute__((noinline))
-
-#define ri_min(_a, _b) (((_a) < (_b)) ? (_a) : (_b))
-#define ri_max(_a, _b) (((_a) > (_b)) ? (_a) : (_b))
-
-#define ri_container_of(_ptr, _type, _member) \
-    ((_type *)((char *)(_ptr)-offsetof(_type, _member)))
-
-#define RI_CACHE_LINE 64
 
 #endif

@@ -7,9 +7,9 @@
 #include "config.h"
 #include "ep_op.h"
 #include "gone.h"
-#include "output.h"
 #include "rma.h"
-#include "../preload/stock.h"
+#include "../../ucs/output.h"
+#include "../../ucs/stock.h"
 #include "../proto/am.h"
 #include "../proto/bounce.h"
 #include "../proto/control.h"
@@ -26,6 +26,7 @@
 #include "../proto/ud_ends.h"
 #include "../tag/dispatch.h"
 #include "../../uct/shm/host.h"
+#include "../../ucs/clock.h"
 
 #include <stdlib.h>
 #include <sys/random.h>
@@ -46,27 +47,6 @@
 
 ri_map_t ri_worker_map = RI_MAP_INITIALIZER;
 __thread ri_map_cache_t ri_worker_latest __attribute__((tls_model("initial-exec")));
-
-double ri_time(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec + now.tv_nsec * 1e-9;
-}
-
-uint64_t ri_random(void)
-{
-    uint64_t value = 0;
-
-    if (getrandom(&value, sizeof(value), GRND_NONBLOCK) != sizeof(value)) {
-        struct timespec now;
-
-        clock_gettime(CLOCK_MONOTONIC, &now);
-        value = (now.tv_nsec * 0x9e3779b97f4a7c15ul) ^ now.tv_sec ^ (uintptr_t)&value;
-    }
-    return value;
-}
 
 /* Ask stock for what it made the worker as, and for the uid in its address. */
 static ucs_status_t worker_query(ri_worker_t *worker)

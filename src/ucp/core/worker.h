@@ -10,13 +10,13 @@
 #include "context.h"
 #include "conn.h"
 #include "counters.h"
-#include "handle_map.h"
-#include "id_table.h"
 #include "msg.h"
 #include "report.h"
 #include "request.h"
 #include "trace.h"
-#include "../preload/stock.h"
+#include "../../ucs/handle_map.h"
+#include "../../ucs/id_table.h"
+#include "../../ucs/stock.h"
 #include "../proto/pool.h"
 #include "../tag/match.h"
 #include "../tag/sender_map.h"
@@ -212,12 +212,6 @@ void ri_worker_enter_slow(ri_worker_t *worker);
 
 /** What is behind @ref ri_worker_leave. */
 void ri_worker_leave_slow(ri_worker_t *worker, ri_call_t call);
-
-/** @return A monotonic time in seconds. */
-double ri_time(void);
-
-/** @return A number that nobody guesses. */
-uint64_t ri_random(void);
 
 /* After stock's progress found something, more is expected there for so many calls. */
 #define RI_WORKER_STOCK_CREDIT 256

@@ -3,8 +3,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "datatype.h"
-#include "../core/handle_map.h"
-#include "../preload/stock.h"
+#include "../../ucs/handle_map.h"
+#include "../../ucs/stock.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -13,7 +13,7 @@
 #ifndef RI_DATATYPE_H
 #define RI_DATATYPE_H
 
-#include "../core/copy.h"
+#include "../../ucs/copy.h"
 #include "../core/types.h"
 
 /* What ucp_dt_create_generic was called with; the stock handle only names it. */

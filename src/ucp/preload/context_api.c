@@ -10,11 +10,11 @@
  * default. (Without any value, stock would later warn of a variable that nobody used.)
  */
 #include "guard.h"
-#include "stock.h"
+#include "../../ucs/stock.h"
 #include "../core/config.h"
 #include "../core/context.h"
-#include "../core/handle_map.h"
-#include "../core/log.h"
+#include "../../ucs/handle_map.h"
+#include "../../ucs/log.h"
 #include "../dt/datatype.h"
 
 #include <pthread.h>

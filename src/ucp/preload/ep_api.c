@@ -5,9 +5,9 @@
  * Interposed: endpoints, their flush and close.
  */
 #include "guard.h"
-#include "stock.h"
+#include "../../ucs/stock.h"
 #include "../core/ep_op.h"
-#include "../core/log.h"
+#include "../../ucs/log.h"
 #include "../core/worker.h"
 #include "../proto/planes.h"
 

@@ -16,7 +16,7 @@
 #ifndef RI_GUARD_H
 #define RI_GUARD_H
 
-#include "stock.h"
+#include "../../ucs/stock.h"
 #include "../core/worker.h"
 
 #include <string.h>

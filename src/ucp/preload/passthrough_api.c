@@ -9,9 +9,9 @@
  * operations.
  */
 #include "guard.h"
-#include "stock.h"
+#include "../../ucs/stock.h"
 #include "../core/config.h"
-#include "../core/log.h"
+#include "../../ucs/log.h"
 #include "../core/request.h"
 #include "../core/rma.h"
 

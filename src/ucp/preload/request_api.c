@@ -5,7 +5,7 @@
  * Interposed: requests. Each call first finds out whose request the handle is of.
  */
 #include "guard.h"
-#include "stock.h"
+#include "../../ucs/stock.h"
 #include "../core/request.h"
 #include "../tag/recv.h"
 

@@ -5,8 +5,8 @@
  * Interposed: tag matching.
  */
 #include "guard.h"
-#include "stock.h"
-#include "../core/log.h"
+#include "../../ucs/stock.h"
+#include "../../ucs/log.h"
 #include "../tag/recv.h"
 #include "../tag/send.h"
 

@@ -5,11 +5,11 @@
  * Interposed: workers and their addresses.
  */
 #include "guard.h"
-#include "stock.h"
+#include "../../ucs/stock.h"
 #include "../core/context.h"
 #include "../core/ep_op.h"
 #include "../core/gone.h"
-#include "../core/log.h"
+#include "../../ucs/log.h"
 #include "../core/rma.h"
 #include "../core/worker.h"
 #include "../proto/hybrid.h"

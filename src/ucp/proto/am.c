@@ -5,7 +5,7 @@
 #include "am.h"
 #include "../core/config.h"
 #include "../core/memory.h"
-#include "../preload/stock.h"
+#include "../../ucs/stock.h"
 #include "../tag/send.h"
 
 #include <stdlib.h>

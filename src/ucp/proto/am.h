@@ -14,7 +14,7 @@
 
 #include "../core/config.h"
 #include "../core/worker.h"
-#include "../preload/stock.h"
+#include "../../ucs/stock.h"
 
 #include <stdlib.h>
 

@@ -8,6 +8,7 @@
 #include "bounce.h"
 #include "../core/memory.h"
 #include "../tag/recv_start.h"
+#include "../../ucs/random.h"
 
 #include <stdlib.h>
 #include <string.h>

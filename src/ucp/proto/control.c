@@ -7,7 +7,7 @@
 #include "control.h"
 #include "am.h"
 #include "ring_channel.h"
-#include "../core/log.h"
+#include "../../ucs/log.h"
 
 #include <stdlib.h>
 #include <string.h>

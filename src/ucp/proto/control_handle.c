@@ -19,7 +19,7 @@
 #include "send_rndv_put.h"
 #include "send_rndv_ud.h"
 #include "../core/close.h"
-#include "../core/log.h"
+#include "../../ucs/log.h"
 #include "../core/rma.h"
 #include "../tag/send.h"
 

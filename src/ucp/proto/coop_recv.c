@@ -8,7 +8,7 @@
 #include "am_rndv.h"
 #include "control.h"
 #include "settle.h"
-#include "../core/log.h"
+#include "../../ucs/log.h"
 #include "../core/memory.h"
 #include "../tag/deliver.h"
 

@@ -5,7 +5,7 @@
 #include "frag.h"
 #include "am.h"
 #include "ring_channel.h"
-#include "../core/log.h"
+#include "../../ucs/log.h"
 #include "../tag/deliver.h"
 
 #include <string.h>

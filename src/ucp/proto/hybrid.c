@@ -9,6 +9,7 @@
 #include "rdma.h"
 #include "rndv.h"
 #include "../core/config.h"
+#include "../../ucs/clock.h"
 
 #include <string.h>
 

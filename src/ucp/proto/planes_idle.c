@@ -15,6 +15,7 @@
 #include "planes_rdma.h"
 #include "rdma.h"
 #include "../core/config.h"
+#include "../../ucs/clock.h"
 
 double ri_planes_answer = 5;
 

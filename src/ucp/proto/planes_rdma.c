@@ -17,14 +17,15 @@
  * Ways of ud take nothing of the device for each peer, so they are for those peers for which
  * there is no room for one of rc.
  */
+#include "planes_rdma.h"
 #include "planes.h"
 #include "control.h"
-#include "planes_rdma.h"
 #include "rdma_channel.h"
 #include "recv_rndv_message.h"
 #include "rtr_message.h"
 #include "ud_ends.h"
 #include "../core/worker.h"
+#include "../../ucs/clock.h"
 
 #include <string.h>
 

@@ -18,7 +18,8 @@
 #ifndef RI_POOL_H
 #define RI_POOL_H
 
-#include "../core/id_table.h"
+#include "../core/types.h"
+#include "../../ucs/id_table.h"
 #include "../wire/wire.h"
 
 /* Sizes: 4 KB, 8 KB, ... 32 MB. A longer message never finds a buffer. */

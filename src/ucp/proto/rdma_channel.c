@@ -9,6 +9,7 @@
 #include "planes.h"
 #include "rdma.h"
 #include "../core/config.h"
+#include "../../ucs/random.h"
 
 #include <limits.h>
 #include <stdlib.h>

@@ -10,6 +10,7 @@
 #include "rndv.h"
 #include "../core/config.h"
 #include "../tag/send.h"
+#include "../../ucs/clock.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -11,7 +11,8 @@
 #include "recv_rndv.h"
 #include "rtr.h"
 #include "../core/config.h"
-#include "../core/log.h"
+#include "../../ucs/log.h"
+#include "../../ucs/random.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -11,6 +11,7 @@
 #include "rtr_ud.h"
 #include "../core/config.h"
 #include "../core/memory.h"
+#include "../../ucs/random.h"
 
 #include <stdlib.h>
 

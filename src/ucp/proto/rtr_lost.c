@@ -9,6 +9,7 @@
 #include "planes.h"
 #include "rtr_message.h"
 #include "rtr_slots.h"
+#include "../../ucs/clock.h"
 
 #include <math.h>
 

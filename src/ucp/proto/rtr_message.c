@@ -12,6 +12,7 @@
 #include "rtr_used.h"
 #include "../core/config.h"
 #include "../tag/deliver.h"
+#include "../../ucs/random.h"
 
 #include <stdlib.h>
 

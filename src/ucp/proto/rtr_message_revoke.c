@@ -11,6 +11,7 @@
 #include "rtr_slots.h"
 #include "rtr_state.h"
 #include "../tag/deliver.h"
+#include "../../ucs/clock.h"
 
 /* Ask the sender not to use an RTR. Without a way to ask it is made sure that it cannot. */
 static void revoke_ask(ri_recv_req_t *recv)

@@ -22,6 +22,7 @@
 #define RI_RTR_STATE_H
 
 #include "rtr.h"
+#include "../../ucs/clock.h"
 
 /* The grants of a conn's ring. */
 struct ri_rtr_grants {

@@ -10,6 +10,7 @@
 #include "send_rndv_ud.h"
 #include "ud_run.h"
 #include "../core/config.h"
+#include "../../ucs/clock.h"
 
 #include <string.h>
 

@@ -4,7 +4,8 @@
  */
 #include "settle.h"
 #include "planes.h"
-#include "../core/log.h"
+#include "../../ucs/clock.h"
+#include "../../ucs/log.h"
 
 #include <sched.h>
 

@@ -4,7 +4,7 @@
  */
 #include "assembly.h"
 #include "deliver.h"
-#include "../core/log.h"
+#include "../../ucs/log.h"
 
 /* Take the receive of a message whose turn has come. */
 static ri_recv_req_t *assembly_match(ri_stream_t *stream, uint32_t sn, uint64_t tag,

@@ -4,8 +4,8 @@
  */
 #include "deliver.h"
 #include "send.h"
-#include "../core/log.h"
-#include "../preload/stock.h"
+#include "../../ucs/log.h"
+#include "../../ucs/stock.h"
 #include "../proto/control.h"
 #include "../proto/rtr_message.h"
 

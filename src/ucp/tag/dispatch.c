@@ -4,7 +4,7 @@
  */
 #include "dispatch.h"
 #include "deliver.h"
-#include "../core/log.h"
+#include "../../ucs/log.h"
 #include "../proto/am_rndv.h"
 #include "../proto/control.h"
 #include "../proto/frag.h"

@@ -5,7 +5,7 @@
 #include "recv_start.h"
 #include "../core/config.h"
 #include "../core/memory.h"
-#include "../preload/stock.h"
+#include "../../ucs/stock.h"
 #include "../proto/bounce.h"
 #include "../proto/rndv.h"
 #include "../proto/rtr.h"

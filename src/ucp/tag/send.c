@@ -4,7 +4,7 @@
  */
 #include "send.h"
 #include "../core/config.h"
-#include "../core/log.h"
+#include "../../ucs/log.h"
 #include "../core/memory.h"
 #include "../proto/am_rndv.h"
 #include "../proto/control.h"

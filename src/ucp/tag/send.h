@@ -10,7 +10,7 @@
 #ifndef RI_SEND_H
 #define RI_SEND_H
 
-#include "../core/copy.h"
+#include "../../ucs/copy.h"
 #include "../core/worker.h"
 
 /** Send without the fast path. The worker is locked, the parameters are valid. */

@@ -7,7 +7,7 @@
  */
 #include "send.h"
 #include "../core/config.h"
-#include "../preload/stock.h"
+#include "../../ucs/stock.h"
 #include "../proto/am.h"
 #include "../proto/rdma_channel.h"
 

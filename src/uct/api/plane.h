@@ -26,7 +26,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../../ucp/core/types.h"
+#include "../../ucs/base.h"
 
 /* What a plane can do. */
 enum {

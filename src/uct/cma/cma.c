@@ -4,9 +4,10 @@
  */
 #include "cma.h"
 #include "../shm/host.h"
-#include "../../ucp/core/log.h"
+#include "../../ucs/log.h"
 #include "../../ucp/core/peer_memory.h"
-#include "../../ucp/core/worker.h" /* ri_random() */
+#include "../../ucs/clock.h"
+#include "../../ucs/random.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -38,7 +38,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../../ucp/core/types.h"
+#include "../../ucs/base.h"
 
 #define RI_CHANNEL_LINE 64
 

@@ -8,7 +8,7 @@
 #if HAVE_VERBS
 
 #include "../../ucp/core/config.h"
-#include "../../ucp/core/log.h"
+#include "../../ucs/log.h"
 
 #include <stdatomic.h>
 #include <string.h>

@@ -7,8 +7,8 @@
 
 #if HAVE_VERBS
 
-#include "../../ucp/core/log.h"
-#include "../../ucp/core/worker.h" /* ri_time() */
+#include "../../ucs/log.h"
+#include "../../ucs/clock.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 #if HAVE_VERBS
 
 #include "../../ucp/core/config.h"
-#include "../../ucp/core/log.h"
+#include "../../ucs/log.h"
 
 #include <arpa/inet.h>
 #include <stdatomic.h>

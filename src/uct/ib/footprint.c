@@ -10,7 +10,7 @@
 #include "rc_notify.h"
 #include "ud_plane.h"
 #include "../../ucp/core/config.h"
-#include "../../ucp/core/id_table.h"
+#include "../../ucs/id_table.h"
 #include "../../ucp/core/peer_memory.h"
 
 #define FOOTPRINT_SEND_HEADER 32

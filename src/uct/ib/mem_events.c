@@ -7,8 +7,8 @@
  * up and down, which takes memory from another thread that does so at the same time.
  */
 #include "mem_events.h"
-#include "../../ucp/core/log.h"
-#include "../../ucp/preload/stock.h"
+#include "../../ucs/log.h"
+#include "../../ucs/stock.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>

@@ -20,7 +20,7 @@
 #ifndef RI_MEM_EVENTS_H
 #define RI_MEM_EVENTS_H
 
-#include "../../ucp/core/types.h"
+#include "../../ucs/base.h"
 
 /**
  * Something that was at @a start to @a end (not included) goes, or something new is there.

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "memlock.h"
-#include "../../ucp/core/types.h"
+#include "../../ucs/base.h"
 
 #include <inttypes.h>
 #include <stdio.h>

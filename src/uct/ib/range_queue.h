@@ -12,7 +12,7 @@
 #ifndef RI_RANGE_QUEUE_H
 #define RI_RANGE_QUEUE_H
 
-#include "../../ucp/core/types.h"
+#include "../../ucs/base.h"
 
 #define RI_RANGE_QUEUE_SIZE 128
 

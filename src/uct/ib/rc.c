@@ -13,8 +13,8 @@
 #include "rc_notify.h"
 #include "rc_queue.h"
 #include "../../ucp/core/config.h"
-#include "../../ucp/core/log.h"
-#include "../../ucp/core/worker.h" /* ri_random() */
+#include "../../ucs/log.h"
+#include "../../ucs/random.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -21,8 +21,8 @@
 #ifndef RI_RC_H
 #define RI_RC_H
 
-#include "../api/plane.h"
 #include "device.h"
+#include "../api/plane.h"
 
 /* What a queue pair needs to be connected with another. On the wire. (protocol.md section 7) */
 typedef struct ri_rc_address {
@@ -43,7 +43,7 @@ static_assert(sizeof(ri_rc_address_t) == RI_PLANE_ADDRESS_MAX, "wire format");
 
 #if HAVE_VERBS
 
-#include "../../ucp/core/id_table.h"
+#include "../../ucs/id_table.h"
 
 /* Work requests in one chain: more need no fewer doorbells that anybody would notice. */
 #define RI_RC_CHAIN_MAX 256

@@ -11,7 +11,7 @@
 
 #if HAVE_VERBS
 
-#include "../../ucp/core/log.h"
+#include "../../ucs/log.h"
 
 #include <stdlib.h>
 

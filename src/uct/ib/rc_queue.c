@@ -7,7 +7,7 @@
 
 #if HAVE_VERBS
 
-#include "../../ucp/core/log.h"
+#include "../../ucs/log.h"
 
 #include <endian.h>
 #include <stdlib.h>

@@ -44,8 +44,8 @@
 #include "mem_events.h"
 #include "range_queue.h"
 #include "reg_full.h"
-#include "../../ucp/core/log.h"
-#include "../../ucp/core/process.h"
+#include "../../ucs/log.h"
+#include "../../ucs/process.h"
 
 #include <assert.h>
 #include <pthread.h>

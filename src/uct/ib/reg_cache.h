@@ -13,8 +13,8 @@
 #define RI_REG_CACHE_H
 
 #include "../api/plane.h"
-#include "../../ucp/core/interval_tree.h"
-#include "../../ucp/core/types.h"
+#include "../../ucs/interval_tree.h"
+#include "../../ucs/base.h"
 
 typedef struct ri_reg_cache ri_reg_cache_t;
 

@@ -3,8 +3,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "reg_full.h"
-#include "../../ucp/core/types.h"
-#include "../../ucp/core/worker.h" /* ri_time() */
+#include "../../ucs/base.h"
+#include "../../ucs/clock.h"
 
 #include <stdint.h>
 

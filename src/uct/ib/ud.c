@@ -9,8 +9,8 @@
 #include "device_events.h"
 #include "footprint.h"
 #include "../../ucp/core/config.h"
-#include "../../ucp/core/log.h"
-#include "../../ucp/core/worker.h" /* ri_time() */
+#include "../../ucs/log.h"
+#include "../../ucs/clock.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 #if HAVE_VERBS
 
 #include "device_events.h"
-#include "../../ucp/core/log.h"
+#include "../../ucs/log.h"
 
 #include <errno.h>
 #include <string.h>

@@ -10,7 +10,7 @@
 
 #if HAVE_VERBS
 
-#include "../../ucp/core/worker.h" /* ri_time() */
+#include "../../ucs/clock.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -15,7 +15,7 @@
 
 #include "ud_memory.h"
 #include "ud_pool.h"
-#include "../../ucp/core/id_table.h"
+#include "../../ucs/id_table.h"
 
 /* Bits of an id that count ways. */
 #define RI_UD_ID_BITS 20

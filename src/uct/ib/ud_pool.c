@@ -11,8 +11,9 @@
 #include "footprint.h"
 #include "ud_transfer.h"
 #include "../../ucp/core/config.h"
-#include "../../ucp/core/log.h"
-#include "../../ucp/core/worker.h" /* ri_random(), ri_time() */
+#include "../../ucs/log.h"
+#include "../../ucs/clock.h"
+#include "../../ucs/random.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -28,7 +28,7 @@
 #ifndef RI_UD_TRANSFER_H
 #define RI_UD_TRANSFER_H
 
-#include "../../ucp/core/types.h"
+#include "../../ucs/base.h"
 
 /* Pieces of a window: a power of two. All that are missing fit a NACK in the least MTU. */
 #define RI_UD_WINDOW_MIN 4

@@ -12,7 +12,7 @@
 #include "device_address.h"
 #include "device_events.h"
 #include "device_link.h"
-#include "../../ucp/core/log.h"
+#include "../../ucs/log.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 
 #if HAVE_VERBS
 
-#include "../../ucp/core/log.h"
+#include "../../ucs/log.h"
 
 #include <dlfcn.h>
 #include <pthread.h>

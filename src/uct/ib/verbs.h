@@ -27,7 +27,7 @@
 
 #if HAVE_VERBS
 
-#include "../../ucp/core/types.h"
+#include "../../ucs/base.h"
 
 #include <infiniband/verbs.h>
 

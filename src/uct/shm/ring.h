@@ -49,7 +49,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "../../ucp/core/types.h"
+#include "../../ucs/base.h"
 
 #define RI_RING_LINE   64
 #define RI_RING_INLINE 40 /* payload bytes in a record's first line */

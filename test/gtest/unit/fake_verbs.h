@@ -28,6 +28,7 @@ extern "C" {
 #include <vector>
 
 extern "C" {
+#include "ucs/clock.h"
 #include "uct/ib/device.h"
 #include "uct/ib/rc.h"
 #include "uct/ib/rc_queue.h"

@@ -8,7 +8,7 @@
 
 extern "C" {
 #include "ucp/core/config.h"
-#include "ucp/core/id_table.h"
+#include "ucs/id_table.h"
 #include "ucp/core/peer_memory.h"
 #include "uct/ib/footprint.h"
 #include "uct/ib/ud_plane.h"

@@ -6,8 +6,8 @@
 #include "rng.h"
 
 extern "C" {
+#include "ucs/clock.h"
 #include "uct/ib/reg_full.h"
-#include "ucp/core/worker.h"
 }
 
 #include <vector>

@@ -4,7 +4,7 @@
 
 #include "fake_ucx.h"
 
-#include "ucp/core/output.h"
+#include "ucs/output.h"
 extern "C" {
 #include "ucp/core/report.h"
 }

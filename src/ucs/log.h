@@ -17,7 +17,10 @@ typedef enum ri_log_level {
 /* What is printed: everything up to this level. Set from UCXRI_LOG_LEVEL. */
 extern ri_log_level_t ri_log_level;
 
-/** Print one line with time, host, process and level. Errors also dump the trace. */
+/* Called after each error; NULL: nothing is. */
+extern void (*ri_log_on_error)(void);
+
+/** Print one line with time, host, process and level. */
 void ri_log(ri_log_level_t level, const char *format, ...)
         __attribute__((format(printf, 2, 3)));
 

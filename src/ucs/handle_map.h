@@ -13,7 +13,7 @@
 #ifndef RI_HANDLE_MAP_H
 #define RI_HANDLE_MAP_H
 
-#include "types.h"
+#include "base.h"
 #include <pthread.h>
 
 typedef struct ri_map_slot {

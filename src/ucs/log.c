@@ -3,7 +3,6 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "log.h"
-#include "trace.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -11,6 +10,7 @@
 #include <unistd.h>
 
 ri_log_level_t ri_log_level = RI_LOG_LEVEL_WARN;
+void (*ri_log_on_error)(void);
 
 void ri_log(ri_log_level_t level, const char *format, ...)
 {
@@ -32,7 +32,7 @@ void ri_log(ri_log_level_t level, const char *format, ...)
     clock_gettime(CLOCK_REALTIME, &now);
     fprintf(stderr, "[%ld.%06ld] [%s:%d] ucxri %-5s %s\n", (long)now.tv_sec,
             now.tv_nsec / 1000, host, (int)getpid(), names[level], line);
-    if (level == RI_LOG_LEVEL_ERROR) {
-        ri_trace_dump_on_error();
+    if ((level == RI_LOG_LEVEL_ERROR) && (ri_log_on_error != NULL)) {
+        ri_log_on_error();
     }
 }

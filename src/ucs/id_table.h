@@ -11,7 +11,7 @@
 #ifndef RI_ID_TABLE_H
 #define RI_ID_TABLE_H
 
-#include "types.h"
+#include "base.h"
 
 typedef struct ri_id_slot {
     void *object;        /* NULL while free */

@@ -11,7 +11,7 @@
 #ifndef RI_INTERVAL_TREE_H
 #define RI_INTERVAL_TREE_H
 
-#include "types.h"
+#include "base.h"
 
 typedef struct ri_interval ri_interval_t;
 

@@ -17,7 +17,7 @@
 #include <ucs/memory/memory_type.h>
 #include <ucs/memory/memtype_cache.h>
 
-#include "../core/types.h"
+#include "base.h"
 
 /* Every function of libucp that is interposed or called. */
 /* clang-format off */
