@@ -3,8 +3,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "close.h"
-#include "config.h"
 #include "ep_op.h"
+#include "../../ucs/settings.h"
 #include "../../ucs/log.h"
 #include "../proto/control.h"
 #include "../proto/coop.h"

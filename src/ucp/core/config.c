@@ -33,8 +33,6 @@
 
 extern char **environ;
 
-ri_config_t ri_config;
-
 static ri_config_t config_given; /* before it was brought into range */
 
 static pthread_once_t config_once = PTHREAD_ONCE_INIT;

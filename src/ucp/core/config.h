@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The tunables UCXRI_*. One rule holds for all: a value that is not good gives one warning
+ * How the variables UCXRI_* are read into ri_config (ucs/settings.h). One rule holds for all: a value that is not good gives one warning
  * with what is accepted, and the default is taken. So the configuration always is one that
  * works.
  *
@@ -11,74 +11,10 @@
 #ifndef RI_CONFIG_H
 #define RI_CONFIG_H
 
-#include "types.h"
-#include "../../ucs/log.h"
-#include "../proto/select.h"
+#include "../../ucs/settings.h"
 
+#include <stdint.h>
 #include <stdio.h>
-
-/* What IB_TRANSPORT says. */
-typedef enum ri_config_transport {
-    RI_CONFIG_TRANSPORT_AUTO,
-    RI_CONFIG_TRANSPORT_RC,
-    RI_CONFIG_TRANSPORT_UD
-} ri_config_transport_t;
-
-typedef struct ri_config {
-    size_t eager_thresh;     /* EAGER_THRESH; this and all others: as in effect */
-    size_t hybrid_thresh;    /* HYBRID_THRESH */
-    size_t hybrid_net;       /* likewise, through a network */
-    size_t coop_thresh;      /* COOP_THRESH */
-    int scheme;              /* SENDER_SCHEME: ri_sender_scheme_t */
-    int rtr;                 /* RTR: UCS_NO, UCS_YES, UCS_AUTO */
-    char *tag_sender_mask;   /* TAG_SENDER_MASK */
-    size_t pool_size;        /* POOL_SIZE */
-    size_t am_inline;        /* AM_INLINE */
-    unsigned ring_peers;     /* RING_PEERS */
-    size_t ring_size;        /* RING_SIZE */
-    unsigned ring_after;     /* RING_AFTER */
-    int cma;                 /* CMA */
-    int reg_cache;           /* REG_CACHE */
-    size_t reg_cache_size;   /* REG_CACHE_SIZE */
-    size_t reg_cache_count;  /* REG_CACHE_REGIONS */
-    unsigned progress_skip;  /* PROGRESS_SKIP */
-    char *ib_devices;        /* IB_DEVICES */
-    int ib_transport;        /* IB_TRANSPORT: ri_config_transport_t */
-    size_t ib_gid_index;     /* IB_GID_INDEX; UCS_ULUNITS_AUTO */
-    char *ib_pkey;           /* IB_PKEY */
-    size_t ib_sl;            /* IB_SL; UCS_ULUNITS_AUTO */
-    size_t ib_traffic_class; /* IB_TRAFFIC_CLASS; UCS_ULUNITS_AUTO */
-    unsigned ib_tx_queue;    /* IB_TX_QUEUE */
-    double ib_idle;          /* IB_IDLE, seconds; 0: inf */
-    unsigned rc_max_peers;   /* RC_MAX_PEERS */
-    unsigned ib_eager_peers; /* IB_EAGER_PEERS */
-    size_t ib_eager_size;    /* IB_EAGER_SIZE */
-    size_t ib_eager_max;     /* IB_EAGER_MAX */
-    unsigned ib_eager_after; /* IB_EAGER_AFTER */
-    unsigned ud_qps;         /* UD_QPS */
-    unsigned ud_window;      /* UD_WINDOW */
-    double ud_timeout;       /* UD_TIMEOUT, seconds */
-    int ud_repair;           /* UD_REPAIR */
-    size_t reorder_window;   /* REORDER_WINDOW */
-    double connect_timeout;  /* CONNECT_TIMEOUT, seconds */
-    double close_timeout;    /* CLOSE_TIMEOUT, seconds */
-    unsigned am_id;          /* AM_ID */
-    int log_level;           /* LOG_LEVEL: ri_log_level_t */
-    int stats;               /* STATS */
-    char *stats_dest;        /* STATS_DEST */
-    int report;              /* REPORT */
-    char *report_dest;       /* REPORT_DEST */
-    int trace;               /* TRACE */
-    unsigned trace_size;     /* TRACE_SIZE */
-    char *trace_dest;        /* TRACE_DEST */
-
-    /* Not fields of their own. */
-    int ib_pkey_value; /* what ib_pkey says; 0: auto */
-    int use_rc;        /* what ib_transport says */
-    int use_ud;        /* likewise */
-} ri_config_t;
-
-extern ri_config_t ri_config;
 
 /**
  * Fill @ref ri_config from the environment, once per process. Each value that is not good, and

@@ -3,10 +3,10 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "conn.h"
-#include "config.h"
 #include "ep_op.h"
 #include "rma.h"
 #include "worker.h"
+#include "../../ucs/settings.h"
 #include "../../ucs/stock.h"
 #include "../proto/control.h"
 #include "../proto/coop.h"

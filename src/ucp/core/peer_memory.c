@@ -3,8 +3,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "peer_memory.h"
-#include "config.h"
 #include "conn.h"
+#include "../../ucs/settings.h"
 #include "../../ucs/id_table.h"
 #include "../proto/rtr_slots.h"
 #include "../proto/rtr_state.h"
@@ -17,43 +17,42 @@
 
 static size_t memory_conn(void)
 {
-    return ri_memory_block((sizeof(ri_conn_t) + RI_CACHE_LINE - 1) &
-                           ~(size_t)(RI_CACHE_LINE - 1));
+    return ri_heap_block((sizeof(ri_conn_t) + RI_CACHE_LINE - 1) &
+                         ~(size_t)(RI_CACHE_LINE - 1));
 }
 
 static size_t memory_targets(void)
 {
-    return ri_memory_block(RI_WIRE_RTR_SLOTS * sizeof(*((ri_conn_t *)NULL)->rtr_targets));
+    return ri_heap_block(RI_WIRE_RTR_SLOTS * sizeof(*((ri_conn_t *)NULL)->rtr_targets));
 }
 
 /* The bits of a sender's ring that say which lines are dirty (ring.c). */
 static size_t memory_ring(size_t size)
 {
-    return ri_memory_block((size / RI_RING_LINE + 63) / 64 * sizeof(uint64_t));
+    return ri_heap_block((size / RI_RING_LINE + 63) / 64 * sizeof(uint64_t));
 }
 
 size_t ri_peer_memory_connected(unsigned kind)
 {
-    return memory_conn() + ri_memory_block(sizeof(ri_peer_t)) +
-           ri_memory_block(sizeof(ri_stream_t)) + MEMORY_TABLES +
+    return memory_conn() + ri_heap_block(sizeof(ri_peer_t)) +
+           ri_heap_block(sizeof(ri_stream_t)) + MEMORY_TABLES +
            ((kind == RI_WIRE_PLANE_CMA) ? memory_ring(ri_config.ring_size) : 0);
 }
 
 size_t ri_peer_memory_offers(unsigned kind)
 {
-    size_t table = ri_memory_block(sizeof(ri_rtr_table_t));
+    size_t table = ri_heap_block(sizeof(ri_rtr_table_t));
 
     if (kind == RI_WIRE_PLANE_CMA) {
-        return table + ri_memory_block(sizeof(ri_rtr_grants_t));
+        return table + ri_heap_block(sizeof(ri_rtr_grants_t));
     }
-    return table + ri_memory_block(sizeof(ri_untold_t)) +
-           ri_memory_block(sizeof(ri_rtr_words_t)) +
-           ri_memory_block(sizeof(ri_rtr_slots_t)) +
+    return table + ri_heap_block(sizeof(ri_untold_t)) +
+           ri_heap_block(sizeof(ri_rtr_words_t)) + ri_heap_block(sizeof(ri_rtr_slots_t)) +
            ((kind == RI_WIRE_PLANE_UD) ? memory_targets() : 0);
 }
 
 /* What a pointer to one object points to. */
-#define MEMORY_OF(_p) (((_p) == NULL) ? 0 : ri_memory_block(sizeof(*(_p))))
+#define MEMORY_OF(_p) (((_p) == NULL) ? 0 : ri_heap_block(sizeof(*(_p))))
 
 size_t ri_peer_memory_now(const ri_peer_t *peer)
 {

@@ -11,14 +11,7 @@
 #define RI_PEER_MEMORY_H
 
 #include "peer.h"
-
-/** @return What malloc() takes for a block: a word for itself, in steps of two words, as glibc. */
-static inline size_t ri_memory_block(size_t size)
-{
-    size_t step = 2 * sizeof(size_t);
-
-    return ri_max((size + sizeof(size_t) + step - 1) & ~(step - 1), 2 * step);
-}
+#include "../../ucs/heap.h"
 
 /** @return Bytes for a peer that both sides have one endpoint to, and that is reached by a plane
  * of @a kind (RI_WIRE_PLANE_*), without that plane's end. */

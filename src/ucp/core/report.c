@@ -3,9 +3,9 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "report.h"
-#include "config.h"
 #include "counters.h"
 #include "worker.h"
+#include "../../ucs/settings.h"
 #include "../../ucs/output.h"
 #include "../../ucs/clock.h"
 

@@ -3,8 +3,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "conn.h"
-#include "config.h"
 #include "worker.h"
+#include "../../ucs/settings.h"
 #include "../proto/control.h"
 #include "../proto/coop.h"
 #include "../proto/rdma_channel.h"

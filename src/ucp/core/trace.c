@@ -3,9 +3,9 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "trace.h"
-#include "config.h"
 #include "context.h"
 #include "worker.h"
+#include "../../ucs/settings.h"
 #include "../../ucs/log.h"
 #include "../../ucs/output.h"
 

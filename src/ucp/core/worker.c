@@ -4,10 +4,10 @@
  */
 #include "worker.h"
 #include "close.h"
-#include "config.h"
 #include "ep_op.h"
 #include "gone.h"
 #include "rma.h"
+#include "../../ucs/settings.h"
 #include "../../ucs/output.h"
 #include "../../ucs/stock.h"
 #include "../proto/am.h"

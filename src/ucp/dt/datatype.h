@@ -14,7 +14,7 @@
 #define RI_DATATYPE_H
 
 #include "../../ucs/copy.h"
-#include "../core/types.h"
+#include "../../ucs/base.h"
 
 /* What ucp_dt_create_generic was called with; the stock handle only names it. */
 typedef struct ri_dt_generic {

@@ -10,7 +10,7 @@
  */
 #include "guard.h"
 #include "../../ucs/stock.h"
-#include "../core/config.h"
+#include "../../ucs/settings.h"
 #include "../../ucs/log.h"
 #include "../core/request.h"
 #include "../core/rma.h"

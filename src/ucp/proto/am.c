@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "am.h"
-#include "../core/config.h"
+#include "../../ucs/settings.h"
 #include "../core/memory.h"
 #include "../../ucs/stock.h"
 #include "../tag/send.h"

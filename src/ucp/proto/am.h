@@ -12,7 +12,7 @@
 #ifndef RI_AM_H
 #define RI_AM_H
 
-#include "../core/config.h"
+#include "../../ucs/settings.h"
 #include "../core/worker.h"
 #include "../../ucs/stock.h"
 

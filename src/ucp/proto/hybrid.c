@@ -8,7 +8,7 @@
 #include "planes.h"
 #include "rdma.h"
 #include "rndv.h"
-#include "../core/config.h"
+#include "../../ucs/settings.h"
 #include "../../ucs/clock.h"
 
 #include <string.h>

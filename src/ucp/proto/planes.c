@@ -6,7 +6,7 @@
 #include "control.h"
 #include "recv_rndv.h"
 #include "rtr_message.h"
-#include "../core/config.h"
+#include "../../ucs/settings.h"
 
 #include <limits.h>
 #include <string.h>

@@ -14,7 +14,7 @@
 #include "control.h"
 #include "planes_rdma.h"
 #include "rdma.h"
-#include "../core/config.h"
+#include "../../ucs/settings.h"
 #include "../../ucs/clock.h"
 
 double ri_planes_answer = 5;

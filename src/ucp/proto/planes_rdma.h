@@ -8,7 +8,7 @@
 #ifndef RI_PLANES_RDMA_H
 #define RI_PLANES_RDMA_H
 
-#include "../core/config.h"
+#include "../../ucs/settings.h"
 #include "../core/worker.h"
 
 /** Say something about the way to the peer of a conn: PLANE_REQ or PLANE_ACK. @a kind, @a asked:

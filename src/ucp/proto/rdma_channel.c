@@ -8,7 +8,7 @@
 #include "control.h"
 #include "planes.h"
 #include "rdma.h"
-#include "../core/config.h"
+#include "../../ucs/settings.h"
 #include "../../ucs/random.h"
 
 #include <limits.h>

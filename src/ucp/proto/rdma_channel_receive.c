@@ -9,7 +9,7 @@
 #include "planes.h"
 #include "rdma.h"
 #include "rndv.h"
-#include "../core/config.h"
+#include "../../ucs/settings.h"
 #include "../tag/deliver.h"
 
 #include <string.h>

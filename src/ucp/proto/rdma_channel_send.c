@@ -8,7 +8,7 @@
 #include "am.h"
 #include "planes.h"
 #include "rdma.h"
-#include "../core/config.h"
+#include "../../ucs/settings.h"
 #include "../tag/send.h"
 
 #include <string.h>

@@ -8,7 +8,7 @@
 #include "recv_rndv_message.h"
 #include "ring_channel.h"
 #include "rndv.h"
-#include "../core/config.h"
+#include "../../ucs/settings.h"
 #include "../tag/send.h"
 #include "../../ucs/clock.h"
 

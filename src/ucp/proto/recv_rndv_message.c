@@ -11,7 +11,7 @@
 #include "rndv.h"
 #include "rtr.h"
 #include "rtr_message.h"
-#include "../core/config.h"
+#include "../../ucs/settings.h"
 #include "../tag/send.h"
 
 #include <stdlib.h>

@@ -10,7 +10,7 @@
 #include "planes.h"
 #include "recv_rndv.h"
 #include "rtr.h"
-#include "../core/config.h"
+#include "../../ucs/settings.h"
 #include "../../ucs/log.h"
 #include "../../ucs/random.h"
 

@@ -10,7 +10,7 @@
 #include "recv_rndv.h"
 #include "rndv.h"
 #include "../core/close.h"
-#include "../core/config.h"
+#include "../../ucs/settings.h"
 #include "../tag/deliver.h"
 
 #include <string.h>

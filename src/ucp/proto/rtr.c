@@ -9,7 +9,7 @@
 #include "rtr_message.h"
 #include "rtr_slots.h"
 #include "rtr_ud.h"
-#include "../core/config.h"
+#include "../../ucs/settings.h"
 #include "../core/memory.h"
 #include "../../ucs/random.h"
 

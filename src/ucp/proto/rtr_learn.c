@@ -7,7 +7,7 @@
 #include "rtr_state.h"
 #include "rtr_message.h"
 #include "rtr_ud.h"
-#include "../core/config.h"
+#include "../../ucs/settings.h"
 
 /* An application whose progress calls are further apart is busy with something else: what
  * the sender does for it meanwhile is won. One that waits in the library reads as well as the

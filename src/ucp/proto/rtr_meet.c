@@ -8,7 +8,7 @@
 #include "am_rndv.h"
 #include "planes.h"
 #include "rtr_ud.h"
-#include "../core/config.h"
+#include "../../ucs/settings.h"
 #include "../tag/deliver.h"
 
 /* The sender breaks the protocol. Nobody can tell what it wrote where. */

@@ -10,7 +10,7 @@
 #include "rtr_slots.h"
 #include "rtr_state.h"
 #include "rtr_used.h"
-#include "../core/config.h"
+#include "../../ucs/settings.h"
 #include "../tag/deliver.h"
 #include "../../ucs/random.h"
 

@@ -9,7 +9,7 @@
 #include "rtr_state.h"
 #include "send_rndv_ud.h"
 #include "ud_run.h"
-#include "../core/config.h"
+#include "../../ucs/settings.h"
 #include "../../ucs/clock.h"
 
 #include <string.h>

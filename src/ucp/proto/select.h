@@ -9,6 +9,7 @@
 #ifndef RI_SELECT_H
 #define RI_SELECT_H
 
+#include "../../ucs/settings.h"
 #include "../../uct/api/plane.h"
 
 typedef enum ri_proto {
@@ -30,13 +31,6 @@ typedef enum ri_proto {
     RI_PROTO_BULK,         /* as UCP chooses for its size */
     RI_PROTO_BULK_RNDV     /* by UCP's rendezvous: completes when it was matched */
 } ri_proto_t;
-
-/* Who moves what the sender offers: a wish. */
-typedef enum ri_sender_scheme {
-    RI_SENDER_SCHEME_AUTO,
-    RI_SENDER_SCHEME_GET, /* the receiver reads */
-    RI_SENDER_SCHEME_PUT  /* the sender writes */
-} ri_sender_scheme_t;
 
 /* The payload that goes into the shortest kind of active message (about 92 bytes over
  * shared memory) beside a header, with and without a hello. */

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "self.h"
-#include "../core/config.h"
+#include "../../ucs/settings.h"
 #include "../tag/deliver.h"
 
 #include <stdlib.h>

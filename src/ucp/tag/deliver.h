@@ -13,7 +13,7 @@
 #define RI_DELIVER_H
 
 #include "recv_start.h"
-#include "../core/config.h"
+#include "../../ucs/settings.h"
 #include "../proto/rtr.h"
 
 /**

@@ -6,7 +6,7 @@
 #include "deliver.h"
 #include "send.h"
 #include "../core/memory.h"
-#include "../core/config.h"
+#include "../../ucs/settings.h"
 #include "../proto/bounce.h"
 #include "../proto/rdma_channel.h"
 #include "../proto/rtr.h"

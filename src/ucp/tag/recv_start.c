@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "recv_start.h"
-#include "../core/config.h"
+#include "../../ucs/settings.h"
 #include "../core/memory.h"
 #include "../../ucs/stock.h"
 #include "../proto/bounce.h"

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "send.h"
-#include "../core/config.h"
+#include "../../ucs/settings.h"
 #include "../../ucs/log.h"
 #include "../core/memory.h"
 #include "../proto/am_rndv.h"

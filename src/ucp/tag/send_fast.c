@@ -6,7 +6,7 @@
  * the ring, without a request.
  */
 #include "send.h"
-#include "../core/config.h"
+#include "../../ucs/settings.h"
 #include "../../ucs/stock.h"
 #include "../proto/am.h"
 #include "../proto/rdma_channel.h"

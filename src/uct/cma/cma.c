@@ -5,7 +5,7 @@
 #include "cma.h"
 #include "../shm/host.h"
 #include "../../ucs/log.h"
-#include "../../ucp/core/peer_memory.h"
+#include "../../ucs/heap.h"
 #include "../../ucs/clock.h"
 #include "../../ucs/random.h"
 
@@ -274,7 +274,7 @@ static ucs_status_t cma_open(ri_plane_t **plane_p)
         return UCS_ERR_NO_MEMORY;
     }
     plane->cookie            = ri_random();
-    plane->super.peer_memory = ri_memory_block(sizeof(cma_ep_t));
+    plane->super.peer_memory = ri_heap_block(sizeof(cma_ep_t));
 
     plane->super.ops = &ri_plane_cma;
     if (!cma_works(plane, &cma_call_read)) {

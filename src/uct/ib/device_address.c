@@ -7,7 +7,7 @@
 
 #if HAVE_VERBS
 
-#include "../../ucp/core/config.h"
+#include "../../ucs/settings.h"
 #include "../../ucs/log.h"
 
 #include <stdatomic.h>

@@ -6,7 +6,7 @@
 
 #if HAVE_VERBS
 
-#include "../../ucp/core/config.h"
+#include "../../ucs/settings.h"
 #include "../../ucs/log.h"
 
 #include <arpa/inet.h>

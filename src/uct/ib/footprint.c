@@ -9,9 +9,9 @@
 #include "rc.h"
 #include "rc_notify.h"
 #include "ud_plane.h"
-#include "../../ucp/core/config.h"
+#include "../../ucs/settings.h"
 #include "../../ucs/id_table.h"
-#include "../../ucp/core/peer_memory.h"
+#include "../../ucs/heap.h"
 
 #define FOOTPRINT_SEND_HEADER 32
 #define FOOTPRINT_SEGMENT     16
@@ -43,7 +43,7 @@ static size_t footprint_queues(unsigned sends, unsigned send_sge, unsigned recvs
 /* The end of a way, and its place in the plane's table of ids, which doubles. */
 static size_t footprint_end(size_t size)
 {
-    return ri_memory_block(size) + sizeof(ri_id_slot_t) * 3 / 2;
+    return ri_heap_block(size) + sizeof(ri_id_slot_t) * 3 / 2;
 }
 
 size_t ri_ib_footprint_rc_queues(const ri_ib_device_t *device)
@@ -61,9 +61,9 @@ size_t ri_ib_footprint_rc_peer(const ri_ib_device_t *device)
 size_t ri_ib_footprint_ud_peer(void)
 {
     return footprint_end(sizeof(ri_ud_ep_t)) +
-           ri_memory_block(RI_UD_UNHEARD_MIN * sizeof(*((ri_ud_ep_t *)NULL)->unheard)) +
-           ri_memory_block(2 * sizeof(*((ri_ud_ep_t *)NULL)->cancelled)) +
-           ri_memory_block(sizeof(ri_ud_port_t)) + FOOTPRINT_ADDRESS_HANDLE;
+           ri_heap_block(RI_UD_UNHEARD_MIN * sizeof(*((ri_ud_ep_t *)NULL)->unheard)) +
+           ri_heap_block(2 * sizeof(*((ri_ud_ep_t *)NULL)->cancelled)) +
+           ri_heap_block(sizeof(ri_ud_port_t)) + FOOTPRINT_ADDRESS_HANDLE;
 }
 
 size_t ri_ib_footprint_ud_qp(const ri_ib_device_t *device)

@@ -12,7 +12,7 @@
 #include "footprint.h"
 #include "rc_notify.h"
 #include "rc_queue.h"
-#include "../../ucp/core/config.h"
+#include "../../ucs/settings.h"
 #include "../../ucs/log.h"
 #include "../../ucs/random.h"
 

@@ -8,7 +8,7 @@
 
 #include "device_events.h"
 #include "rc_queue.h"
-#include "../../ucp/core/config.h"
+#include "../../ucs/settings.h"
 #include "../../ucs/log.h"
 #include "../../ucs/clock.h"
 

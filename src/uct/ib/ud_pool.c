@@ -10,7 +10,7 @@
 #include "device_events.h"
 #include "footprint.h"
 #include "ud_transfer.h"
-#include "../../ucp/core/config.h"
+#include "../../ucs/settings.h"
 #include "../../ucs/log.h"
 #include "../../ucs/clock.h"
 #include "../../ucs/random.h"

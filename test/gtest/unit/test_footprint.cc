@@ -70,10 +70,10 @@ TEST_F(test_footprint, last_piece)
  * handle. */
 TEST_F(test_footprint, peer_by_datagrams)
 {
-    size_t way  = ri_memory_block(sizeof(ri_ud_ep_t)) + sizeof(ri_id_slot_t) * 3 / 2;
-    size_t port = ri_memory_block(sizeof(ri_ud_port_t)) + 128;
+    size_t way  = ri_heap_block(sizeof(ri_ud_ep_t)) + sizeof(ri_id_slot_t) * 3 / 2;
+    size_t port = ri_heap_block(sizeof(ri_ud_port_t)) + 128;
 
-    EXPECT_EQ(way + port + ri_memory_block(32) + ri_memory_block(8),
+    EXPECT_EQ(way + port + ri_heap_block(32) + ri_heap_block(8),
               ri_ib_footprint_ud_peer());
 }
 
