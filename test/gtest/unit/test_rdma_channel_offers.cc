@@ -75,7 +75,9 @@ protected:
         record->value  = number;
         record->extra  = 1;
         record->tag    = 7;
-        memcpy(record->payload, payload.data(), payload.size());
+        if (!payload.empty()) {
+            memcpy(record->payload, payload.data(), payload.size());
+        }
         ri_channel_tx_seal(&out()->tx, record);
         memcpy(in()->memory, out()->memory, in()->size);
     }
