@@ -141,7 +141,7 @@ pair_mpi()
             --mca opal_common_ucx_tls any --mca opal_common_ucx_devices any)
     fi
     launch+=(-n "$ranks" "${words[@]}" /vm/rank.sh "$program" --hang 1000 "${options[@]}")
-    # Stock's MPI_Finalize under MPICH may wait for ever: in 2 of 40 jobs on two hosts
+    # MPICH's MPI_Finalize may wait for ever on two hosts: docs/facts.md
     for ((try = 1; try <= 3; ++try)); do
         "${launch[@]}" 2>&1 | tee /tmp/said
         status=${PIPESTATUS[0]}
