@@ -252,4 +252,33 @@ static inline bool bench_mpi_check(const unsigned char *buffer, size_t size, int
     return true;
 }
 
+/*
+ * Before measuring. `bad` is what reading the options gave: above 0: help is wanted, below 0: they
+ * are wrong, which has been said. Returns whether to go on; else *status is the program's.
+ */
+static inline bool bench_mpi_may_run(const bench_mpi_t *bench, int bad, const char *usage,
+                                     int *status)
+{
+    int num_ranks;
+
+    MPI_Comm_size(MPI_COMM_WORLD, &num_ranks);
+    *status = EXIT_SUCCESS;
+    if (bad > 0) {
+        if (bench->rank == 0) {
+            printf("%s", usage);
+        }
+        return false;
+    }
+    if ((bad == 0) && (num_ranks == 2)) {
+        return true;
+    }
+    *status = EXIT_FAILURE;
+    if ((bench->rank == 0) && (bad < 0)) {
+        fprintf(stderr, "%s", usage);
+    } else if (bench->rank == 0) {
+        fprintf(stderr, "this program needs exactly 2 ranks, not %d\n", num_ranks);
+    }
+    return false;
+}
+
 #endif

@@ -379,25 +379,12 @@ int main(int argc, char **argv)
 {
     static options_t options;
     bench_mpi_t bench;
-    int status = EXIT_SUCCESS;
-    int num_ranks, bad;
+    int status, bad;
 
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &bench.rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &num_ranks);
     bad = parse_options(&bench, &options, argc, argv);
-    if (bad > 0) {
-        if (bench.rank == 0) {
-            printf("%s", usage);
-        }
-    } else if ((bad < 0) || (num_ranks != 2)) {
-        if ((bench.rank == 0) && (bad < 0)) {
-            fprintf(stderr, "%s", usage);
-        } else if (bench.rank == 0) {
-            fprintf(stderr, "this program needs exactly 2 ranks, not %d\n", num_ranks);
-        }
-        status = EXIT_FAILURE;
-    } else if (!run_points(&bench, &options)) {
+    if (bench_mpi_may_run(&bench, bad, usage, &status) && !run_points(&bench, &options)) {
         status = EXIT_FAILURE;
     }
     MPI_Finalize();
