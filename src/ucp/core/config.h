@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * How the variables UCXRI_* are read into ri_config (ucs/settings.h). One rule holds for all: a value that is not good gives one warning
- * with what is accepted, and the default is taken. So the configuration always is one that
- * works.
+ * How the variables UCXRI_* are read into ri_config (ucs/settings.h). One rule holds for all:
+ * a value that is not good gives one warning with what is accepted, and the default is taken.
+ * So the configuration always is one that works.
  *
  * Thresholds that are left to the library ("auto") come from costs.h.
  */

@@ -124,7 +124,7 @@ struct ri_conn {
     uint32_t rma_count;   /* one-sided operations started by the application */
     int rma_unknown;      /* with BEHIND_RMA: the end of one of them is not seen */
     uint64_t rma_put;     /* the latest one that changes the target, of worker->rma.seq */
-    uint64_t rma_flushed; /* likewise: up to here they have been carried out */
+    uint64_t rma_flushed; /* of worker->rma.seq: all up to here are carried out */
     ucs_list_link_t rma_ops[RI_RMA_KINDS]; /* those that have not ended here */
     ucs_list_link_t rma_behind;            /* in worker->rma.behind; self-linked if not */
     uint32_t serial;                       /* among all conns that the worker ever had */
