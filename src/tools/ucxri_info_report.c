@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "ucxri_info_report.h"
-#include "ucp/core/report_table.h"
+#include "ucp/run/report_table.h"
 
 #include <errno.h>
 #include <stdarg.h>

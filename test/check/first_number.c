@@ -11,8 +11,8 @@
  * adds a line to the file RI_TEST_FIRST_LOG: how many conns and rings have come to numbers below.
  */
 #include "ucp/core/worker.h"
-#include "ucp/proto/recv_rndv_message.h"
-#include "ucp/proto/rdma_channel.h"
+#include "ucp/proto/rtr/recv_rndv_message.h"
+#include "ucp/link/rdma_channel.h"
 #include "uct/ib/rc_notify.h"
 #include "uct/ib/ud_plane.h"
 #include "uct/shm/ring.h"

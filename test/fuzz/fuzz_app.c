@@ -4,7 +4,7 @@
  * cancels, sends, one-sided operations, closes. */
 
 #include "fuzz_state.h"
-#include "ucp/tag/deliver.h"
+#include "ucp/order/deliver.h"
 #include "ucp/tag/send.h"
 
 #include <stdlib.h>

@@ -15,7 +15,7 @@
 #include "fuzz_state.h"
 #include "ucp/core/config.h"
 #include "ucs/log.h"
-#include "ucp/proto/rtr_message.h"
+#include "ucp/proto/rtr/rtr_message.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,9 +5,9 @@
 
 #include "fuzz_state.h"
 #include "ucp/core/config.h"
-#include "ucp/proto/planes.h"
-#include "ucp/proto/planes_rdma.h"
-#include "ucp/tag/dispatch.h"
+#include "ucp/link/planes.h"
+#include "ucp/link/planes_rdma.h"
+#include "ucp/in/am_in.h"
 
 #include <stdlib.h>
 #include <string.h>

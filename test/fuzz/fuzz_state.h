@@ -9,9 +9,9 @@
 #define FUZZ_STATE_H
 
 #include "fuzz_net.h"
-#include "ucp/core/ep_op.h"
+#include "ucp/run/ep_op.h"
 #include "ucp/core/worker.h"
-#include "ucp/proto/ring_channel.h"
+#include "ucp/link/ring_channel.h"
 #include "ucp/tag/recv.h"
 
 #define LOCAL_UID   0x1111ul

@@ -20,25 +20,28 @@ PASSED = re.compile(r'^(?:\[       OK \] |ok \d+ - (?!.*# SKIP))', re.M)
 
 UNSTEADY_MAX = 3  # tests that fail without a mutation as well
 
+# Where messages are sent and received
+MESSAGES = tuple(f'src/ucp/{room}/*' for room in ('proto', 'link', 'in', 'order', 'match', 'tag'))
+
 # Scripts of test/check that look at what no gtest program does, or run one with other settings, and
 # the sources that they are for
 SCRIPTS = {
     'peer_memory': ('src/ucp/core/peer_memory.c', 'src/uct/ib/footprint.c'),
-    'report': ('src/ucp/core/report*', 'src/ucp/core/counters.*', 'src/ucp/core/trace.*',
-               'src/ucp/core/output.*', 'src/ucp/api/*'),
-    'messages': ('src/ucp/core/log.*', 'src/ucp/core/config*', 'src/uct/cma/*', 'src/uct/shm/*'),
+    'report': ('src/ucp/run/report*', 'src/ucp/core/counters.*', 'src/ucp/core/trace.*',
+               'src/ucs/output.*', 'src/ucp/api/*'),
+    'messages': ('src/ucs/log.*', 'src/ucs/settings.*', 'src/ucp/core/config*', 'src/uct/cma/*', 'src/uct/shm/*'),
     'switch': ('src/ucp/preload/*', 'src/ucp/core/config*', 'src/ucp/core/context.*'),
     'inert': ('src/ucp/preload/*',),
-    'mixed_job': ('src/ucp/preload/*', 'src/ucp/core/conn*', 'src/ucp/proto/control*'),
-    'sender_mask': ('src/ucp/tag/sender*', 'src/ucp/proto/rtr*'),
-    'gtest_ucp_memory': ('src/ucp/proto/*', 'src/ucp/tag/*', 'src/ucp/preload/*'),
-    'gtest_ucp_put': ('src/ucp/proto/*', 'src/uct/cma/*', 'src/uct/shm/*'),
-    'gtest_ucp_rtr': ('src/ucp/proto/*', 'src/ucp/tag/*', 'src/uct/shm/*'),
-    'gtest_ucp_rc': ('src/ucp/proto/*', 'src/uct/ib/*'),
-    'gtest_ucp_ud': ('src/ucp/proto/*', 'src/uct/ib/*'),
-    'gtest_ucp_rc_rtr': ('src/ucp/proto/*', 'src/uct/ib/rc*'),
-    'gtest_ucp_ud_rtr': ('src/ucp/proto/*', 'src/uct/ib/ud*'),
-    'gtest_ucp_rc_channel': ('src/ucp/proto/*channel*', 'src/uct/ib/rc*'),
+    'mixed_job': ('src/ucp/preload/*', 'src/ucp/core/conn*', 'src/ucp/link/control*', 'src/ucp/in/*'),
+    'sender_mask': ('src/ucp/match/sender*', 'src/ucp/proto/rtr/*'),
+    'gtest_ucp_memory': MESSAGES + ('src/ucp/preload/*',),
+    'gtest_ucp_put': ('src/ucp/link/*', 'src/ucp/proto/*', 'src/uct/cma/*', 'src/uct/shm/*'),
+    'gtest_ucp_rtr': MESSAGES + ('src/uct/shm/*',),
+    'gtest_ucp_rc': MESSAGES + ('src/uct/ib/*',),
+    'gtest_ucp_ud': MESSAGES + ('src/uct/ib/*',),
+    'gtest_ucp_rc_rtr': MESSAGES + ('src/uct/ib/rc*',),
+    'gtest_ucp_ud_rtr': MESSAGES + ('src/uct/ib/ud*',),
+    'gtest_ucp_rc_channel': ('src/ucp/*channel*', 'src/uct/ib/rc*', 'src/uct/ib/channel*'),
 }
 
 

@@ -18,7 +18,7 @@
 #include "../../ucs/handle_map.h"
 #include "../../ucs/log.h"
 #include "../../uct/shm/ring.h"
-#include "../proto/rtr_table.h"
+#include "../proto/rtr/rtr_table.h"
 #include "../wire/wire.h"
 
 enum {
@@ -52,7 +52,7 @@ enum {
     RI_CONN_CLOSING_TOLD = 1 << 23, /* CLOSING was said, or nobody is there to hear it */
     RI_CONN_LEFT =
             1 << 24 /* its endpoint is closed: it is there for what the peer has not
-                              received yet (core/close.h) */
+                              received yet (run/close.h) */
 };
 
 /* What becomes of an operation that has ended here. */
@@ -135,7 +135,7 @@ struct ri_conn {
     void *err_arg;               /* its argument */
     ucs_list_link_t list;        /* in worker->conns */
     ucs_list_link_t peer_list;   /* in peer->conns, if peer is set */
-    ri_rtr_grants_t *grants;     /* in the ring, see proto/rtr.h; NULL: none yet */
+    ri_rtr_grants_t *grants;     /* in the ring, see proto/rtr/rtr.h; NULL: none yet */
     ri_conn_counters_t counters;
 };
 

@@ -4,7 +4,7 @@
  */
 #include "context.h"
 #include "config.h"
-#include "report.h"
+#include "../run/report.h"
 #include "worker.h"
 #include "../../ucs/handle_map.h"
 #include "../../ucs/log.h"

@@ -5,7 +5,7 @@
 #include "msg.h"
 #include "worker.h"
 #include "../../ucs/stock.h"
-#include "../proto/rndv.h"
+#include "../proto/rndv/rndv.h"
 
 #include <stdlib.h>
 

@@ -16,7 +16,7 @@ typedef struct ri_msg_pool {
     size_t num_free[RI_MSG_CLASSES];
 } ri_msg_pool_t;
 
-/* Buffers of active messages that stock has in hand; they are in proto/am.h. */
+/* Buffers of active messages that stock has in hand; they are in link/am.h. */
 #define RI_AM_CLASSES 3
 
 typedef struct ri_am_pool {

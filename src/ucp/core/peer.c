@@ -4,12 +4,12 @@
  */
 #include "conn.h"
 #include "worker.h"
-#include "../proto/control.h"
-#include "../proto/planes.h"
-#include "../proto/recv_rndv_message.h"
-#include "../proto/rndv.h"
-#include "../proto/rtr.h"
-#include "../proto/rtr_message.h"
+#include "../link/control.h"
+#include "../link/planes.h"
+#include "../proto/rtr/recv_rndv_message.h"
+#include "../proto/rndv/rndv.h"
+#include "../proto/rtr/rtr.h"
+#include "../proto/rtr/rtr_message.h"
 
 #include <stdlib.h>
 

@@ -52,7 +52,8 @@ struct ri_peer {
     double rdma_retry;        /* FAILED: there is none before that time */
     uint8_t rdma_length;      /* CONNECTED: of the address */
     uint8_t rdma_address[RI_PLANE_ADDRESS_MAX]; /* of the peer's end */
-    struct ri_rtr_slots *rtr_slots; /* RTRs by message, or NULL (proto/rtr_message.h) */
+    struct ri_rtr_slots
+            *rtr_slots;        /* RTRs by message, or NULL (proto/rtr/rtr_message.h) */
     ucs_list_link_t rtr_words; /* of conns that were closed, for what it asks of these */
     uint8_t waited; /* so many more long messages from it are taken to be waited for */
     uint8_t hint_is_news; /* that changed between 0 and others, and it was not told yet */

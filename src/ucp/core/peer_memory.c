@@ -6,8 +6,8 @@
 #include "conn.h"
 #include "../../ucs/settings.h"
 #include "../../ucs/id_table.h"
-#include "../proto/rtr_slots.h"
-#include "../proto/rtr_state.h"
+#include "../proto/rtr/rtr_slots.h"
+#include "../proto/rtr/rtr_state.h"
 
 /* A conn and a stream have an id each, and endpoint and peer are found by maps. Tables of ids double,
  * so on average they have 3/2 slots for each. Maps have two, and keep the tables that they have

@@ -24,7 +24,7 @@
 
 #include "types.h"
 #include "../dt/datatype.h"
-#include "../tag/tag_index.h"
+#include "../match/tag_index.h"
 #include "../wire/wire.h"
 
 #define RI_REQ_MARK      0xc0de5249755249ffull
@@ -60,10 +60,10 @@ typedef enum ri_rtr_state {
     RI_RTR_OUT,    /* the sender may use it, or has */
     RI_RTR_KEPT,   /* the sender has used it, and the grant is not there any more */
 
-    /* A target of the plane ud was sent by message, see proto/rtr_ud.h: */
+    /* A target of the plane ud was sent by message, see proto/rtr/rtr_ud.h: */
     RI_RTR_BY_UD,
 
-    /* A key was, see proto/rtr_message.h: */
+    /* A key was, see proto/rtr/rtr_message.h: */
     RI_RTR_SENT,     /* the sender may use it, or has */
     RI_RTR_PROMISED, /* it has, as it says */
     RI_RTR_WRITTEN,  /* and the data is there; the turn of its message has not come */
@@ -74,7 +74,7 @@ typedef enum ri_rtr_state {
 typedef enum ri_recv_written {
     RI_RECV_NOT_WRITTEN,
     RI_RECV_BY_CTS,   /* the sender: CTS was sent */
-    RI_RECV_BY_TARGET /* the plane, what the sender sends (proto/send_rndv_ud.h) */
+    RI_RECV_BY_TARGET /* the plane, what the sender sends (proto/rndv/send_rndv_ud.h) */
 } ri_recv_written_t;
 
 /* A tag receive. */
@@ -93,12 +93,12 @@ typedef struct ri_recv_req {
     union {
         ucp_tag_recv_info_t info;    /* since it was matched */
         struct ri_recv_req *waiters; /* while it is posted: one of a ring of receives that
-                                        wait for it to leave, see proto/rtr_state.h */
+                                        wait for it to leave, see proto/rtr/rtr_state.h */
     };
     ri_stream_t *stream; /* while it waits for its data */
     uint32_t id;         /* likewise, or while it has an RTR: in worker->recv_ids */
 
-    /* What its sender was told, see proto/rtr.h. */
+    /* What its sender was told, see proto/rtr/rtr.h. */
     union {
         uint32_t rtr_generation; /* OUT: of the grant; BY_UD: of the slot */
         uint32_t rts_sn;         /* written BY_TARGET: of the message */
@@ -150,7 +150,7 @@ typedef enum ri_am_which {
     RI_AM_WHICH_LAST
 } ri_am_which_t;
 
-/* Of a message that is sent to where the receiver says (proto/send_rndv_ud.h). */
+/* Of a message that is sent to where the receiver says (proto/rndv/send_rndv_ud.h). */
 typedef enum ri_send_target {
     RI_SEND_TARGET_NONE,     /* it is another one */
     RI_SEND_TARGET_WANTED,   /* the receiver has not said yet */
@@ -174,8 +174,9 @@ typedef struct ri_send_req {
     uint8_t target; /* ri_send_target_t */
     ri_dt_data_t data;
     ri_msg_t *self_msg; /* a self-send's message while it waits for its receive */
-    ri_coop_t *coop;    /* of a message that both sides copy (proto/coop.h), else NULL */
-    ri_keys_t *keys;    /* of data that goes through a network, else NULL */
+    ri_coop_t
+            *coop; /* of a message that both sides copy (proto/coop/coop.h), else NULL */
+    ri_keys_t *keys;             /* of data that goes through a network, else NULL */
     struct ri_ud_send_op *ud_op; /* while it is sent as datagrams, else NULL */
     uint32_t way;                /* of both: by this way to the peer, of its rdma_way */
     struct ri_am_buffer *in_stock[RI_AM_WHICH_LAST]; /* NULL: stock does not have it */
@@ -183,7 +184,7 @@ typedef struct ri_send_req {
 
 static_assert(sizeof(ri_send_req_t) <= 256, "ri_request_headroom()");
 
-/* How long a close has waited for its peer in vain (core/close.h). */
+/* How long a close has waited for its peer in vain (run/close.h). */
 typedef struct ri_close_wait {
     double idle;    /* seconds in which nothing has moved */
     double checked; /* when that was last added to */

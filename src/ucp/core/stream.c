@@ -5,11 +5,11 @@
 #include "conn.h"
 #include "worker.h"
 #include "../../ucs/settings.h"
-#include "../proto/control.h"
-#include "../proto/coop.h"
-#include "../proto/rdma_channel.h"
-#include "../proto/rndv.h"
-#include "../proto/rtr.h"
+#include "../link/control.h"
+#include "../proto/coop/coop.h"
+#include "../link/rdma_channel.h"
+#include "../proto/rndv/rndv.h"
+#include "../proto/rtr/rtr.h"
 
 #include <stdlib.h>
 

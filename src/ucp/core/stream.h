@@ -10,7 +10,7 @@
 #include "counters.h"
 #include "types.h"
 #include "../../uct/shm/ring.h"
-#include "../tag/assembly.h"
+#include "../order/assembly.h"
 #include "../wire/wire.h"
 
 /* A way in: one per remote conn that has sent something. */

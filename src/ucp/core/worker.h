@@ -11,15 +11,15 @@
 #include "conn.h"
 #include "counters.h"
 #include "msg.h"
-#include "report.h"
+#include "../run/report.h"
 #include "request.h"
 #include "trace.h"
 #include "../../ucs/handle_map.h"
 #include "../../ucs/id_table.h"
 #include "../../ucs/stock.h"
-#include "../proto/pool.h"
-#include "../tag/match.h"
-#include "../tag/sender_map.h"
+#include "../link/pool.h"
+#include "../match/match.h"
+#include "../match/sender_map.h"
 
 #include <pthread.h>
 
@@ -88,7 +88,7 @@ struct ri_worker {
     ucs_list_link_t asking;        /* conns that wait for CONN_ACK with a time-out */
     ucs_list_link_t to_ask;        /* conns that are to ask, by the same link */
     unsigned ask_countdown;        /* calls of progress until these do */
-    ucs_list_link_t coops;         /* messages that both sides copy (proto/coop.h) */
+    ucs_list_link_t coops;         /* messages that both sides copy (proto/coop/coop.h) */
     ucs_list_link_t releasing;     /* peers whose pool buffers are to be given back */
     unsigned trace_signals;        /* of which it took notice */
 
@@ -112,7 +112,7 @@ struct ri_worker {
     unsigned num_ways;    /* of these, by connections */
     int ways_untold;      /* a peer may have rdma_untold */
     ri_host_process_t process;   /* this one, as peers on this host can look for it */
-    ucs_list_link_t reads_done;  /* transfers by it that have ended (proto/rdma.c) */
+    ucs_list_link_t reads_done;  /* transfers by it that have ended (link/rdma.c) */
     ucs_list_link_t reads_again; /* of these, whose end is to be tried again */
     double gone_checked;         /* when it was last looked whether peers exist */
     unsigned gone_round;         /* how often it was */
@@ -135,9 +135,9 @@ struct ri_worker {
     ucs_list_link_t rtr_queue; /* receives that are to send an RTR, and may soon */
     ri_recv_req_t *rtr_deep;   /* receives of which too many are ahead: waiters */
     ucs_list_link_t
-            rtr_full;      /* peers to whom others wait for room, see proto/rtr_slots.h */
-    unsigned num_rtr_full; /* in that list */
-    unsigned rtr_turns;    /* how many of these are to be looked at */
+            rtr_full; /* peers to whom others wait for room, see proto/rtr/rtr_slots.h */
+    unsigned num_rtr_full;       /* in that list */
+    unsigned rtr_turns;          /* how many of these are to be looked at */
     ucs_list_link_t rtr_writing; /* receives that have met their message while the sender
                                     was writing by an RTR */
 
@@ -153,7 +153,7 @@ struct ri_worker {
     unsigned rdma_failures; /* of ways, that it took notice of */
     int rdma_lost;          /* a stream has rdma_lost */
 
-    ucp_ep_h bounce_ep;   /* to this worker, see proto/bounce.h; NULL: not needed yet */
+    ucp_ep_h bounce_ep;   /* to this worker, see link/bounce.h; NULL: not needed yet */
     ucp_tag_t bounce_tag; /* of the next transfer by it */
     ucs_list_link_t bounces;
     ucs_list_link_t conns;

@@ -6,10 +6,10 @@
  */
 #include "guard.h"
 #include "../../ucs/stock.h"
-#include "../core/ep_op.h"
+#include "../run/ep_op.h"
 #include "../../ucs/log.h"
 #include "../core/worker.h"
-#include "../proto/planes.h"
+#include "../link/planes.h"
 
 #include <string.h>
 

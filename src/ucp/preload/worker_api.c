@@ -7,12 +7,12 @@
 #include "guard.h"
 #include "../../ucs/stock.h"
 #include "../core/context.h"
-#include "../core/ep_op.h"
-#include "../core/gone.h"
+#include "../run/ep_op.h"
+#include "../link/gone.h"
 #include "../../ucs/log.h"
 #include "../core/rma.h"
 #include "../core/worker.h"
-#include "../proto/hybrid.h"
+#include "../proto/pool/hybrid.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,13 +3,13 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "recv.h"
-#include "deliver.h"
+#include "../order/deliver.h"
 #include "send.h"
 #include "../core/memory.h"
 #include "../../ucs/settings.h"
-#include "../proto/bounce.h"
-#include "../proto/rdma_channel.h"
-#include "../proto/rtr.h"
+#include "../link/bounce.h"
+#include "../link/rdma_channel.h"
+#include "../proto/rtr/rtr.h"
 
 /* Where there is more than one kind of memory: note which one it is, and get ready to have
  * data moved there. */

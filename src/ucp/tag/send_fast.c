@@ -8,8 +8,8 @@
 #include "send.h"
 #include "../../ucs/settings.h"
 #include "../../ucs/stock.h"
-#include "../proto/am.h"
-#include "../proto/rdma_channel.h"
+#include "../link/am.h"
+#include "../link/rdma_channel.h"
 
 #include <string.h>
 

@@ -17,7 +17,7 @@
  * reads nor writes remote memory, but sends into what the remote side has posted.
  *
  * To add a plane: implement ri_plane_ops_t, and have ri_planes_open() open it
- * (src/ucp/proto/planes.c).
+ * (src/ucp/link/planes.c).
  */
 #ifndef RI_PLANE_H
 #define RI_PLANE_H

@@ -11,8 +11,8 @@
 #include "pair_test.h"
 
 extern "C" {
-#include "ucp/proto/planes.h"
-#include "ucp/proto/rtr_message.h"
+#include "ucp/link/planes.h"
+#include "ucp/proto/rtr/rtr_message.h"
 }
 
 namespace {

@@ -11,10 +11,10 @@
 #include "pair_test.h"
 
 extern "C" {
-#include "ucp/proto/planes.h"
-#include "ucp/proto/rtr_slots.h"
-#include "ucp/proto/rtr_message.h"
-#include "ucp/proto/rtr_ud.h"
+#include "ucp/link/planes.h"
+#include "ucp/proto/rtr/rtr_slots.h"
+#include "ucp/proto/rtr/rtr_message.h"
+#include "ucp/proto/rtr/rtr_ud.h"
 }
 
 namespace {

@@ -9,7 +9,7 @@
 #include "rtr_test.h"
 
 extern "C" {
-#include "ucp/proto/rtr_slots.h"
+#include "ucp/proto/rtr/rtr_slots.h"
 }
 
 namespace {

@@ -1,7 +1,7 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * src/ucp/proto/am.h: the buffers of active messages, and how many are kept.
+ * src/ucp/link/am.h: the buffers of active messages, and how many are kept.
  */
 
 #include "fake_ucx.h"

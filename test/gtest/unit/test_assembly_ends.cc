@@ -1,7 +1,7 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * src/ucp/tag/assembly.c: senders, rings, streams and workers that end between the parts of a
+ * src/ucp/order/assembly.c: senders, rings, streams and workers that end between the parts of a
  * message, and parts that a hostile sender writes; as test_assembly.cc.
  */
 

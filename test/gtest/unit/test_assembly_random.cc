@@ -1,7 +1,7 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * src/ucp/tag/assembly.c: messages in parts at random, whole ones, receives and cancels
+ * src/ucp/order/assembly.c: messages in parts at random, whole ones, receives and cancels
  * between the parts.
  */
 

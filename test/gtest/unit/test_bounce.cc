@@ -1,7 +1,7 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * src/ucp/proto/bounce.c and src/ucp/core/memory.c: receives into memory that is not the
+ * src/ucp/link/bounce.c and src/ucp/core/memory.c: receives into memory that is not the
  * host's, and sends from it. The library must leave it alone: a device_memory crashes who
  * touches it.
  */

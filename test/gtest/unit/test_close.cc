@@ -2,7 +2,7 @@
 
 /*
  * How long a close waits for messages that the peer has not received, what is said about closes,
- * and what becomes of such messages when nobody waits any longer. (core/close.h)
+ * and what becomes of such messages when nobody waits any longer. (run/close.h)
  */
 
 #include "hybrid_test.h"

@@ -1,7 +1,7 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * src/ucp/proto/control.c: when CONN_REQ is sent. UCX keeps back what follows it on its endpoint
+ * src/ucp/link/control.c: when CONN_REQ is sent. UCX keeps back what follows it on its endpoint
  * until the peer has answered and this worker has made progress, so messages do not send it: progress
  * does, a while later, and only if it is still needed.
  */

@@ -1,7 +1,7 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * src/ucp/proto/control.c: stock has no memory for a control message. The other side may
+ * src/ucp/link/control.c: stock has no memory for a control message. The other side may
  * wait for it, so it is sent as soon as there is some, once and in order.
  */
 

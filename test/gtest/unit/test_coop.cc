@@ -1,7 +1,7 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * src/ucp/proto/coop.c, coop_send.c and coop_recv.c: who copies what.
+ * src/ucp/proto/coop/coop.c, coop_send.c and coop_recv.c: who copies what.
  */
 
 #include "coop_test.h"

@@ -1,7 +1,7 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * src/ucp/tag/dispatch.c, deliver.c and recv_start.c: matching of each kind of message, and what
+ * src/ucp/in/am_in.c, deliver.c and recv_start.c: matching of each kind of message, and what
  * becomes of descriptors.
  */
 

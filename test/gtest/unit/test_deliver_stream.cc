@@ -2,7 +2,7 @@
 
 /*
  * The order of a stream: its beginning and end, tags that are left out, messages in any order.
- * (src/ucp/tag/dispatch.c, deliver.c)
+ * (src/ucp/in/am_in.c, deliver.c)
  */
 
 #include "deliver_test.h"

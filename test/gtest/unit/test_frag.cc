@@ -1,6 +1,6 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
-/* src/ucp/proto/frag.c: messages in pieces, on both sides. */
+/* src/ucp/proto/eager/frag.c: messages in pieces, on both sides. */
 
 #include "fake_ucx.h"
 

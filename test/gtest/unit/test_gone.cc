@@ -1,6 +1,6 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
-/* Peers that have ended without a word. (src/ucp/core/gone.c) */
+/* Peers that have ended without a word. (src/ucp/link/gone.c) */
 
 #include "rndv_test.h"
 

@@ -1,7 +1,7 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * src/ucp/proto/hybrid.c: two workers with a plane that the test makes, and hostile messages
+ * src/ucp/proto/pool/hybrid.c: two workers with a plane that the test makes, and hostile messages
  * that the test writes itself.
  */
 

@@ -1,7 +1,7 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The pool, read through a network. (src/ucp/proto/hybrid.c, pool.c)
+ * The pool, read through a network. (src/ucp/proto/pool/hybrid.c, pool.c)
  */
 
 #include "rdma_test.h"

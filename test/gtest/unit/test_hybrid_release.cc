@@ -1,7 +1,7 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * src/ucp/proto/hybrid.c: how pool buffers come back, and answers that are hostile or stale.
+ * src/ucp/proto/pool/hybrid.c: how pool buffers come back, and answers that are hostile or stale.
  */
 
 #include "hybrid_test.h"

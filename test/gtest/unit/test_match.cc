@@ -1,6 +1,6 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
-/* src/ucp/tag/match.c, against two lists that are searched from their beginning. */
+/* src/ucp/match/match.c, against two lists that are searched from their beginning. */
 
 #include "ri_cpp.h"
 #include "rng.h"

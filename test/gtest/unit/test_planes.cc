@@ -1,6 +1,6 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
-/* src/ucp/proto/planes.c: who is asked, when, and what becomes of answers. The test plays the
+/* src/ucp/link/planes.c: who is asked, when, and what becomes of answers. The test plays the
  * peer. */
 
 #include "node_test.h"

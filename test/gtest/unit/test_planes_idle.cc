@@ -1,7 +1,7 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Ways through a network that nobody uses. (src/ucp/proto/planes_idle.c)
+ * Ways through a network that nobody uses. (src/ucp/link/planes_idle.c)
  */
 
 #include <cmath>
@@ -9,7 +9,7 @@
 #include "planes_rdma_test.h"
 
 extern "C" {
-#include "ucp/proto/planes_rdma.h"
+#include "ucp/link/planes_rdma.h"
 }
 
 namespace {

@@ -2,7 +2,7 @@
 
 /*
  * Ways through a network of either kind: which one is made for which peer.
- * (src/ucp/proto/planes_rdma.c; docs/protocol.md section 7)
+ * (src/ucp/link/planes_rdma.c; docs/protocol.md section 7)
  */
 
 #include "fake_ud.h"

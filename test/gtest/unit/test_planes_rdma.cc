@@ -1,7 +1,7 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Ways through a network that fail and are made again. (src/ucp/proto/planes_rdma.c)
+ * Ways through a network that fail and are made again. (src/ucp/link/planes_rdma.c)
  */
 
 #include "planes_rdma_test.h"

@@ -1,6 +1,6 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
-/* src/ucp/proto/pool.c */
+/* src/ucp/link/pool.c */
 
 #include "ri_cpp.h"
 #include "rng.h"

@@ -2,7 +2,7 @@
 
 /*
  * The eager channel through a network: who has one, and what goes by it.
- * (src/ucp/proto/rdma_channel.c)
+ * (src/ucp/link/rdma_channel.c)
  */
 
 #include "rdma_channel_test.h"

@@ -2,13 +2,13 @@
 
 /*
  * Channels whose way fails: no message is lost, and none comes twice; and hostile messages
- * about channels. (src/ucp/proto/rdma_channel_send.c)
+ * about channels. (src/ucp/link/rdma_channel_send.c)
  */
 
 #include "rdma_channel_test.h"
 
 extern "C" {
-#include "ucp/proto/planes_rdma.h"
+#include "ucp/link/planes_rdma.h"
 }
 
 namespace {

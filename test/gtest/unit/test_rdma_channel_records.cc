@@ -2,7 +2,7 @@
 
 /*
  * Records of channels through a network: of each kind, found by sends, and hostile.
- * (src/ucp/proto/rdma_channel_receive.c)
+ * (src/ucp/in/channel_in.c)
  */
 
 #include "rtr_message_test.h"

@@ -1,7 +1,7 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The sender offers, the receiver reads through a network. (src/ucp/proto/rdma_read.c, and
+ * The sender offers, the receiver reads through a network. (src/ucp/proto/rndv/rdma_read.c, and
  * the ways in planes.c)
  */
 

@@ -2,7 +2,7 @@
 
 /*
  * The sender offers, the receiver says where to, the sender writes through a network.
- * (src/ucp/proto/rdma_write.c, send_rndv_put.c)
+ * (src/ucp/proto/rndv/rdma_write.c, send_rndv_put.c)
  */
 
 #include "rdma_test.h"

@@ -1,6 +1,6 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
-/* src/ucp/proto/recv_hybrid.c: messages of medium length that are copied to the pool and written
+/* src/ucp/proto/rtr/recv_hybrid.c: messages of medium length that are copied to the pool and written
  * from there into receives that offered themselves through a network. */
 
 #include "rtr_message_test.h"

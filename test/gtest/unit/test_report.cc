@@ -1,12 +1,12 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
-/* src/ucp/core/report.c */
+/* src/ucp/run/report.c */
 
 #include "fake_ucx.h"
 
 #include "ucs/output.h"
 extern "C" {
-#include "ucp/core/report.h"
+#include "ucp/run/report.h"
 }
 
 #include <cstdlib>

@@ -1,9 +1,9 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
-/* src/ucp/core/report_table.c */
+/* src/ucp/run/report_table.c */
 
 extern "C" {
-#include "ucp/core/report_table.h"
+#include "ucp/run/report_table.h"
 }
 
 #include <clocale>

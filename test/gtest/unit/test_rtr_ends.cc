@@ -1,7 +1,7 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Receives with RTRs whose stream, ring, conn, peer or worker ends. (src/ucp/proto/rtr_ends.c,
+ * Receives with RTRs whose stream, ring, conn, peer or worker ends. (src/ucp/proto/rtr/rtr_ends.c,
  * protocol-rndv.md section 3.5)
  */
 

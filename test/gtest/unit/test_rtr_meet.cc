@@ -1,7 +1,7 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * src/ucp/proto/rtr_meet.c and recv_rndv.c: RTRs that cross their message, and messages of
+ * src/ucp/proto/rtr/rtr_meet.c and recv_rndv.c: RTRs that cross their message, and messages of
  * another sender. (protocol-rndv.md section 3)
  */
 
@@ -12,9 +12,9 @@
 #include <thread>
 
 extern "C" {
-#include "ucp/proto/planes.h"
-#include "ucp/proto/rtr_message.h"
-#include "ucp/proto/rtr_state.h"
+#include "ucp/link/planes.h"
+#include "ucp/proto/rtr/rtr_message.h"
+#include "ucp/proto/rtr/rtr_state.h"
 }
 
 namespace {

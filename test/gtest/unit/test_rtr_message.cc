@@ -2,7 +2,7 @@
 
 /*
  * Receives that offer themselves through a network, and the order that this leaves.
- * (protocol-rndv.md section 4; src/ucp/proto/rtr_message.c, recv_rndv_message.c)
+ * (protocol-rndv.md section 4; src/ucp/proto/rtr/rtr_message.c, recv_rndv_message.c)
  */
 
 #include "rtr_message_test.h"

@@ -8,8 +8,8 @@
 #include "rtr_message_test.h"
 
 extern "C" {
-#include "ucp/proto/recv_rndv_message.h"
-#include "ucp/proto/rtr_state.h"
+#include "ucp/proto/rtr/recv_rndv_message.h"
+#include "ucp/proto/rtr/rtr_state.h"
 }
 
 namespace {

@@ -2,7 +2,7 @@
 
 /*
  * Senders that have an RTR by message, and no memory: their message goes another way, or later;
- * neither the way nor the connection ends for that. (src/ucp/proto/recv_rndv_message.c,
+ * neither the way nor the connection ends for that. (src/ucp/proto/rtr/recv_rndv_message.c,
  * recv_hybrid.c)
  */
 

@@ -2,13 +2,13 @@
 
 /*
  * The generations of RTRs by message, in jobs that send billions of them: what is an old one.
- * (docs/protocol.md section 8; src/ucp/proto/rtr_message.c, rtr_table.c)
+ * (docs/protocol.md section 8; src/ucp/proto/rtr/rtr_message.c, rtr_table.c)
  */
 
 #include "rtr_message_test.h"
 
 extern "C" {
-#include "ucp/proto/rtr_slots.h"
+#include "ucp/proto/rtr/rtr_slots.h"
 }
 
 namespace {

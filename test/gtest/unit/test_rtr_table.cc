@@ -1,7 +1,7 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * src/ucp/proto/rtr_table.c, against a list of all messages that were ever sent.
+ * src/ucp/proto/rtr/rtr_table.c, against a list of all messages that were ever sent.
  * (protocol-rndv.md section 3.2)
  */
 

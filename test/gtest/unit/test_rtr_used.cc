@@ -3,7 +3,7 @@
 /*
  * Messages that have their turn before their data is there, as their sender has told which
  * receive they are for (USED): what fails, ends, or makes no sense meanwhile. How that is told is
- * in test_rtr_message.cc. (protocol-rndv.md sections 4.3 to 4.6; src/ucp/proto/rtr_used.c)
+ * in test_rtr_message.cc. (protocol-rndv.md sections 4.3 to 4.6; src/ucp/proto/rtr/rtr_used.c)
  */
 
 #include "rtr_message_test.h"
@@ -11,7 +11,7 @@
 #include <algorithm>
 
 extern "C" {
-#include "ucp/proto/rtr_slots.h"
+#include "ucp/proto/rtr/rtr_slots.h"
 }
 
 namespace {

@@ -2,7 +2,7 @@
 
 /*
  * Receives that wait with their RTR: nothing is looked at before something has changed, and
- * none is forgotten when it has. (src/ucp/proto/rtr.c and rtr_state.c)
+ * none is forgotten when it has. (src/ucp/proto/rtr/rtr.c and rtr_state.c)
  */
 
 #include "rtr_wait_test.h"

@@ -1,6 +1,6 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
-/* src/ucp/proto/self.c: messages to the own worker. */
+/* src/ucp/proto/eager/self.c: messages to the own worker. */
 
 #include "fake_ucx.h"
 

@@ -1,7 +1,7 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * src/ucp/proto/rndv.c, send_rndv_get.c and am_rndv.c: two workers with a plane that the
+ * src/ucp/proto/rndv/rndv.c, send_rndv_get.c and am_rndv.c: two workers with a plane that the
  * test makes, and hostile messages that the test writes itself.
  */
 

@@ -1,7 +1,7 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * src/ucp/proto/send_rndv_put.c: two workers with planes that the test makes, and hostile
+ * src/ucp/proto/rndv/send_rndv_put.c: two workers with planes that the test makes, and hostile
  * messages that the test writes itself.
  */
 

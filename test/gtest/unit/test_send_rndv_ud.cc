@@ -2,7 +2,7 @@
 
 /*
  * The sender offers, the receiver posts its memory and says where, the sender sends it there as
- * datagrams. (src/ucp/proto/send_rndv_ud.c; docs/protocol.md section 8)
+ * datagrams. (src/ucp/proto/rndv/send_rndv_ud.c; docs/protocol.md section 8)
  */
 
 #include "send_rndv_ud_test.h"

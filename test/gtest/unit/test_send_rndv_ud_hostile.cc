@@ -2,7 +2,7 @@
 
 /*
  * Rendezvous by datagrams: messages that come too early, too late, twice, or from nobody.
- * (src/ucp/proto/send_rndv_ud.c; docs/protocol.md section 8)
+ * (src/ucp/proto/rndv/send_rndv_ud.c; docs/protocol.md section 8)
  */
 
 #include "send_rndv_ud_test.h"

@@ -1,6 +1,6 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
-/* src/ucp/tag/sender_map.c */
+/* src/ucp/match/sender_map.c */
 
 #include "ri_cpp.h"
 #include "rng.h"

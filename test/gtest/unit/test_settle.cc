@@ -1,6 +1,6 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
-/* Waiting for what a peer writes. (src/ucp/proto/settle.c) */
+/* Waiting for what a peer writes. (src/ucp/link/settle.c) */
 
 #include "pair_test.h"
 #include "settle_clock.h"

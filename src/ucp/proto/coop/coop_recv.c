@@ -1,0 +1,288 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The receiver's side of cooperative copies.
+ */
+#include "coop_copy.h"
+#include "../rndv/am_rndv.h"
+#include "../../link/control.h"
+#include "../../link/settle.h"
+#include "../../../ucs/log.h"
+#include "../../core/memory.h"
+#include "../../order/deliver.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The memory of a ring that the stream has given up, while copies need its slots. */
+struct ri_coop_ring {
+    ri_ring_rx_t ring;
+    unsigned users;
+};
+
+/* Where there was no memory to remember it: it stays mapped. */
+static ri_coop_ring_t coop_ring_kept;
+
+void ri_coop_detach_recv(ri_coop_t *coop)
+{
+    ri_coop_ring_t *ring = coop->ring;
+
+    --coop->stream->num_coops;
+    if ((ring != NULL) && (ring != &coop_ring_kept) && (--ring->users == 0)) {
+        ri_ring_rx_close(&ring->ring);
+        free(ring);
+    }
+}
+
+ucs_status_t ri_coop_end_recv(ri_coop_t *coop, ri_coop_state_t state)
+{
+    ri_stream_t *stream = coop->stream;
+    ri_recv_req_t *recv = coop->recv;
+    uint32_t req_id     = coop->req_id;
+    ucs_status_t status = coop->status;
+    uint32_t failed     = ri_slot_failed(coop->slot);
+
+    if ((state != RI_COOP_DONE) || (failed & RI_RING_SLOT_ABANDONED) ||
+        (failed && (stream->broken || ri_coop_is_peer_gone(coop)))) {
+        status = UCS_ERR_CONNECTION_RESET;
+    }
+    ri_trace(&coop->worker->trace, RI_TRACE_COOP_DONE, recv->info.length, failed);
+    if (((status == UCS_OK) && !failed) || (failed & RI_RING_SLOT_ABANDONED) ||
+        (state == RI_COOP_BROKEN)) {
+        ri_slot_release(coop->slot); /* or an answer does it */
+    }
+    ri_coop_free(coop);
+    if (state == RI_COOP_BROKEN) {
+        ri_deliver_breaking(stream, "a malformed slot in its ring", RI_WIRE_RTS, 0);
+    }
+    return ((status == UCS_OK) && failed) ? ri_am_rndv_ask(recv, stream, req_id, 0) :
+                                            status;
+}
+
+/* Receiver: @return The slot that an RTS names, or NULL if it is not there any more. */
+static ri_ring_slot_t *coop_slot_of(const ri_stream_t *stream, uint32_t req_id,
+                                    const ri_wire_rts_t *rts)
+{
+    ri_ring_slot_t *slot;
+
+    if ((stream->ring == NULL) || (rts->slot > RI_RING_SLOTS)) {
+        return NULL;
+    }
+    slot = &stream->ring->control->slots[rts->slot - 1];
+    return (ri_slot_is_busy(slot) &&
+            (atomic_load_explicit(&slot->id, memory_order_relaxed) == req_id)) ?
+                   slot :
+                   NULL;
+}
+
+static ri_coop_t *coop_new_recv(ri_recv_req_t *recv, ri_stream_t *stream, uint32_t req_id,
+                                const ri_wire_rts_t *rts, ri_ring_slot_t *slot)
+{
+    ri_coop_t *coop = ri_coop_new(stream->worker, slot, recv->info.length);
+
+    if (coop != NULL) {
+        coop->known          = 1;
+        coop->recv           = recv;
+        coop->stream         = stream;
+        coop->req_id         = req_id;
+        coop->memory.address = (uintptr_t)recv->data.buffer;
+        coop->num_segments   = rts->num_segments;
+        memcpy(coop->segments, rts->segments,
+               rts->num_segments * sizeof(rts->segments[0]));
+        ++stream->num_coops;
+        ri_coop_attach(coop);
+    }
+    return coop;
+}
+
+ri_coop_offer_t ri_coop_find_offer(const ri_recv_req_t *recv, const ri_stream_t *stream,
+                                   uint32_t req_id, const ri_wire_rts_t *rts)
+{
+    ri_coop_offer_t offer = {.slot = coop_slot_of(stream, req_id, rts)};
+
+    if (offer.slot != NULL) {
+        offer.address = atomic_load_explicit(&offer.slot->address, memory_order_acquire);
+    }
+    /* It is about to write the address if it has just taken the RTR. */
+    offer.offered = (rts->flags & RI_WIRE_RTS_OFFERED) || recv->rtr_slot ||
+                    (offer.address != 0);
+    return offer;
+}
+
+ucs_status_t ri_coop_recv(ri_recv_req_t *recv, ri_stream_t *stream, uint32_t req_id,
+                          const ri_wire_rts_t *rts, const ri_coop_offer_t *offer)
+{
+    ri_ring_slot_t *slot = offer->slot;
+    ri_coop_t *coop      = coop_new_recv(recv, stream, req_id, rts, slot);
+    ri_coop_state_t state;
+
+    if (coop == NULL) {
+        return offer->offered ? UCS_ERR_NO_MEMORY : UCS_ERR_NO_ELEM;
+    }
+    if (offer->address == 0) {
+        atomic_store_explicit(&slot->address, (uintptr_t)recv->data.buffer,
+                              memory_order_release);
+    }
+
+    state = ri_coop_step(coop, 1);
+    if (coop->exhausted && ri_slot_is_withdrawn(slot)) {
+        ri_coop_free(coop);
+        return UCS_ERR_NO_ELEM;
+    }
+    return (state >= RI_COOP_DONE) ? ri_coop_end_recv(coop, state) : UCS_INPROGRESS;
+}
+
+/* Receiver: the sender gets no more. What it has claimed is waited for in progress. */
+static void coop_stop_recv(ri_coop_t *coop)
+{
+    uint32_t dropped;
+
+    if (coop->exhausted) {
+        return;
+    }
+    coop->broken = (ri_coop_fail(coop, 0, &dropped) != UCS_OK);
+    if (dropped > 0) {
+        coop->status = UCS_ERR_CONNECTION_RESET;
+        ri_slot_fail(coop->slot, RI_RING_SLOT_FAILED);
+        ri_slot_add_done(coop->slot, dropped);
+    }
+}
+
+static ri_coop_t *coop_of_slot(const ri_stream_t *stream, const ri_ring_slot_t *slot)
+{
+    ri_coop_t *coop;
+
+    ucs_list_for_each(coop, &stream->worker->coops, list) {
+        if (coop->slot == slot) {
+            return coop;
+        }
+    }
+    return NULL;
+}
+
+/* What the sender was writing when its slot was closed. */
+typedef struct coop_closing {
+    const ri_ring_slot_t *slot;
+    uint32_t writing; /* units */
+} coop_closing_t;
+
+static int coop_is_closing(void *arg)
+{
+    const coop_closing_t *closing = arg;
+
+    return ri_slot_done(closing->slot) < closing->writing;
+}
+
+/* Receiver: let the sender write no more of a message whose RTS has not been matched, and
+ * wait for what it is writing just now. */
+static void coop_close_slot(const ri_stream_t *stream, ri_ring_slot_t *slot)
+{
+    uint64_t claimed = atomic_fetch_or_explicit(&slot->claimed, RI_RING_SLOT_WITHDRAWN,
+                                                memory_order_acq_rel);
+    coop_closing_t closing = {.slot    = slot,
+                              .writing = (claimed & ~RI_RING_SLOT_WITHDRAWN) >> 32};
+
+    ri_settle(stream->peer, coop_is_closing, &closing);
+}
+
+void ri_coop_close_slots(ri_stream_t *stream)
+{
+    ri_ring_slot_t *slot;
+    unsigned i;
+
+    for (i = 0; i < RI_RING_SLOTS; ++i) {
+        slot = &stream->ring->control->slots[i];
+        if (!ri_slot_is_busy(slot) || (coop_of_slot(stream, slot) != NULL)) {
+            continue;
+        }
+        if (atomic_load_explicit(&slot->address, memory_order_acquire) != 0) {
+            coop_close_slot(stream, slot);
+        }
+        ri_slot_release(slot);
+    }
+}
+
+void ri_coop_unmap(ri_stream_t *stream)
+{
+    ri_coop_ring_t *ring;
+    ri_coop_t *coop;
+
+    ri_coop_close_slots(stream);
+    if (stream->num_coops == 0) {
+        ri_ring_rx_close(stream->ring);
+        return;
+    }
+
+    ring = malloc(sizeof(*ring));
+    if (ring != NULL) {
+        ring->ring  = *stream->ring;
+        ring->users = 0;
+    }
+    ucs_list_for_each(coop, &stream->worker->coops, list) {
+        if (!coop->is_send && (coop->stream == stream) && (coop->ring == NULL)) {
+            coop_stop_recv(coop);
+            if (ring != NULL) {
+                coop->ring = ring;
+                ++ring->users;
+            } else {
+                coop->ring = &coop_ring_kept;
+            }
+        }
+    }
+    if ((ring != NULL) && (ring->users == 0)) { /* those were of an earlier ring */
+        ri_ring_rx_close(&ring->ring);
+        free(ring);
+    }
+}
+
+static ri_coop_t *coop_find_recv(ri_worker_t *worker)
+{
+    ri_coop_t *coop;
+
+    ucs_list_for_each(coop, &worker->coops, list) {
+        if (!coop->is_send) {
+            return coop;
+        }
+    }
+    return NULL;
+}
+
+/* A copy that is waited for. */
+typedef struct coop_ending {
+    ri_coop_t *coop;
+    ri_coop_state_t state;
+} coop_ending_t;
+
+static int coop_is_writing(void *arg)
+{
+    coop_ending_t *ending = arg;
+
+    ending->state = ri_coop_wait(ending->coop);
+    return ending->state == RI_COOP_WAITS;
+}
+
+void ri_coop_end_all(ri_worker_t *worker)
+{
+    coop_ending_t ending;
+    ri_coop_t *coop;
+
+    /* Before the first one is waited for: no sender begins with another part. */
+    ucs_list_for_each(coop, &worker->coops, list) {
+        if (!coop->is_send) {
+            coop_stop_recv(coop);
+        }
+    }
+    while ((coop = coop_find_recv(worker)) != NULL) {
+        coop_stop_recv(coop);
+        ending.coop = coop;
+        if (!ri_settle(coop->stream->peer, coop_is_writing, &ending)) {
+            ending.state = RI_COOP_GONE;
+        }
+        /* after the last look at the slot's count: the sender may use the slot again */
+        if (!coop->stream->broken && (coop->status != UCS_OK)) {
+            ri_control_answer(coop->stream, RI_WIRE_FIN, coop->req_id);
+        }
+        ri_coop_end(coop, ending.state);
+    }
+}

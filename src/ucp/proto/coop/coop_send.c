@@ -1,0 +1,225 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The sender's side of cooperative copies.
+ */
+#include "coop_copy.h"
+#include "../rndv/rndv.h"
+#include "../../tag/send.h"
+
+#include <string.h>
+
+void ri_coop_detach_send(ri_coop_t *coop)
+{
+    ri_conn_t *conn = coop->send->conn;
+    uint32_t bit    = 1u << coop->number;
+
+    conn->coop_slots &= ~bit;
+    if (coop->offered) {
+        conn->coop_unread |= bit; /* until the receiver clears busy */
+    }
+    coop->send->coop = NULL;
+}
+
+int ri_coop_is_ready(ri_coop_t *coop)
+{
+    if (coop->settled) {
+        return 0;
+    }
+    if (!coop->known) {
+        coop->memory.address = atomic_load_explicit(&coop->slot->address,
+                                                    memory_order_acquire);
+        coop->known          = (coop->memory.address != 0);
+    }
+    return coop->known;
+}
+
+void ri_coop_end_send(ri_coop_t *coop, ri_coop_state_t state)
+{
+    ri_send_req_t *req  = coop->send;
+    ucs_status_t status = UCS_OK;
+
+    if (state != RI_COOP_DONE) {
+        coop->worker->counters.rx_malformed += (state == RI_COOP_BROKEN);
+        status = UCS_ERR_CONNECTION_RESET;
+        ri_coop_give_up(req);
+    } else if (ri_slot_failed(coop->slot) != 0) {
+        coop->settled = 1;
+        return;
+    } else {
+        ri_coop_free(coop);
+    }
+    ri_send_end_wait(req, RI_SEND_WAIT_MATCH, status);
+}
+
+/* Sender: @return The number of a slot that is free, or -1. */
+static int coop_find_slot(const ri_conn_t *conn)
+{
+    int i;
+
+    for (i = 0; i < RI_RING_SLOTS; ++i) {
+        if (!(conn->coop_slots & (1u << i)) &&
+            !ri_slot_is_busy(&conn->ring->control->slots[i])) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+int ri_coop_has_slot(const ri_conn_t *conn)
+{
+    return (conn->ring != NULL) && (coop_find_slot(conn) >= 0);
+}
+
+int ri_coop_is_ring_open(const ri_conn_t *conn)
+{
+    return (conn->ring != NULL) && ucs_list_is_empty((ucs_list_link_t *)&conn->pending) &&
+           (ri_ring_tx_reserve(conn->ring, RI_WIRE_RTS_MAX) != NULL);
+}
+
+ucs_status_t ri_coop_start(ri_send_req_t *req, const ri_rtr_t *rtr)
+{
+    ri_conn_t *conn   = req->conn;
+    ri_rndv_rts_t rts = {.rts.flags = 0};
+    int number        = (conn->ring != NULL) ? coop_find_slot(conn) : -1;
+    uint64_t address  = (rtr != NULL) ? rtr->address : 0;
+    ucs_status_t status;
+    ri_coop_t *coop;
+
+    rts.rts.num_segments = ri_rndv_segments(&req->data, rts.rts.segments,
+                                            RI_WIRE_SEGMENTS_MAX);
+    coop = (number >= 0) ? ri_coop_new(conn->worker, &conn->ring->control->slots[number],
+                                       req->data.length) :
+                           NULL;
+    if (coop == NULL) {
+        if (rtr != NULL) {
+            ri_rtr_end(rtr, RI_RING_GRANT_FAILED);
+        }
+        return ri_rndv_send(req, &rts.rts);
+    }
+
+    coop->is_send        = 1;
+    coop->send           = req;
+    coop->number         = number;
+    coop->known          = (address != 0);
+    coop->offered        = (address != 0);
+    coop->memory.address = address;
+    coop->num_segments   = rts.rts.num_segments;
+    memcpy(coop->segments, rts.rts.segments, sizeof(coop->segments));
+    conn->coop_slots |= 1u << number;
+    conn->coop_unread &= ~(1u << number); /* it was read: the slot was free */
+    req->coop = coop;
+    ri_coop_attach(coop);
+
+    ri_slot_init(coop->slot, req->id, address);
+    if (rtr != NULL) {
+        ri_rtr_end(rtr, RI_RING_GRANT_SLOT);
+    }
+    rts.rts.slot  = number + 1;
+    rts.rts.flags = coop->offered ? RI_WIRE_RTS_OFFERED : 0;
+    status        = ri_rndv_send(req, &rts.rts);
+    if (UCS_STATUS_IS_ERR(status) && (req->coop != NULL)) {
+        ri_slot_release(coop->slot); /* nobody was told; the copy ends with the request */
+    }
+    return status;
+}
+
+void ri_coop_offer(ri_send_req_t *req, uint64_t address)
+{
+    ri_coop_t *coop = req->coop;
+
+    atomic_store_explicit(&coop->slot->address, address, memory_order_release);
+    coop->offered        = 1;
+    coop->known          = 1;
+    coop->memory.address = address;
+}
+
+void ri_coop_answered(ri_send_req_t *req)
+{
+    if (req->coop != NULL) {
+        ri_slot_release(req->coop->slot);
+        ri_coop_free(req->coop);
+    }
+}
+
+void ri_coop_give_up(ri_send_req_t *req)
+{
+    ri_coop_t *coop = req->coop;
+    uint32_t dropped;
+
+    if (!ri_slot_withdraw(coop->slot)) {
+        ri_coop_fail(coop, 0, &dropped);
+        if ((dropped > 0) || (ri_slot_done(coop->slot) < coop->total)) {
+            ri_slot_fail(coop->slot, RI_RING_SLOT_ABANDONED);
+            ri_slot_add_done(coop->slot, dropped);
+        }
+    }
+    ri_coop_free(coop);
+}
+
+/* @return The next copy of a conn's sends, or the first one; NULL: there is none. */
+static ri_coop_t *coop_next_send(const ri_conn_t *conn, ri_coop_t *after)
+{
+    ucs_list_link_t *head = &conn->worker->coops;
+    ucs_list_link_t *at   = (after != NULL) ? after->list.next : head->next;
+    ri_coop_t *coop;
+
+    for (; at != head; at = at->next) {
+        coop = ucs_container_of(at, ri_coop_t, list);
+        if (coop->is_send && (coop->send->conn == conn)) {
+            return coop;
+        }
+    }
+    return NULL;
+}
+
+void ri_coop_give_up_all(ri_conn_t *conn)
+{
+    ri_coop_t *coop;
+
+    while ((conn->coop_slots != 0) && ((coop = coop_next_send(conn, NULL)) != NULL)) {
+        ri_coop_give_up(coop->send);
+    }
+    conn->coop_unread = 0;
+}
+
+int ri_coop_let_go(ri_conn_t *conn)
+{
+    ri_coop_t *coop = (conn->coop_slots != 0) ? coop_next_send(conn, NULL) : NULL;
+    ri_coop_t *next;
+
+    for (; coop != NULL; coop = next) {
+        next = coop_next_send(conn, coop);
+        if (!coop->offered && ri_slot_withdraw(coop->slot)) {
+            ri_coop_free(coop); /* the receiver reads it all, and says FIN */
+        }
+    }
+    return (conn->coop_slots == 0) && !ri_coop_is_unread(conn);
+}
+
+uint64_t ri_coop_done(const ri_conn_t *conn)
+{
+    uint64_t done = 0;
+    unsigned i;
+
+    for (i = 0; (conn->coop_slots >> i) != 0; ++i) {
+        if (conn->coop_slots & (1u << i)) {
+            done += ri_slot_done(&conn->ring->control->slots[i]);
+        }
+    }
+    return done;
+}
+
+int ri_coop_is_unread(const ri_conn_t *conn)
+{
+    unsigned i;
+
+    for (i = 0; (conn->coop_unread >> i) != 0; ++i) {
+        if ((conn->coop_unread & (1u << i)) &&
+            ri_slot_is_busy(&conn->ring->control->slots[i])) {
+            return 1;
+        }
+    }
+    return 0;
+}

@@ -1,0 +1,115 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "eager.h"
+#include "../../link/am.h"
+#include "../pool/hybrid.h"
+#include "../../link/rdma_channel.h"
+#include "../../tag/send.h"
+
+/* Write a message into its ring. @return 0 if there is no room. */
+static int eager_put_ring(ri_send_req_t *req)
+{
+    ri_conn_t *conn = req->conn;
+    ri_ring_record_t *record;
+
+    record = ri_ring_tx_reserve(conn->ring, req->data.length);
+    if (record == NULL) {
+        return 0;
+    }
+
+    ri_dt_pack(&req->data, ri_ring_payload(record, req->data.length));
+    record->type  = req->wire_type;
+    record->value = req->sn;
+    record->extra = (req->id != 0) ? req->id : ri_hybrid_take_release(conn);
+    record->tag   = req->tag;
+    ri_ring_tx_commit(conn->ring, record, req->data.length);
+    ++conn->counters.tx_eager_ring;
+    ri_trace(&conn->worker->trace, RI_TRACE_SEND_RING, req->sn,
+             ri_ring_lines(req->data.length));
+    return 1;
+}
+
+int ri_eager_retry_ring(ri_send_req_t *req)
+{
+    if (!eager_put_ring(req)) {
+        return 0;
+    }
+    ucs_list_del(&req->pending);
+    ri_send_end_wait(req, RI_SEND_WAIT_RING, UCS_OK);
+    return 1;
+}
+
+ucs_status_t ri_eager_send_ring(ri_send_req_t *req)
+{
+    ri_conn_t *conn = req->conn;
+
+    conn->tx_tag = req->tag;
+    if (ucs_list_is_empty(&conn->pending) && eager_put_ring(req)) {
+        return UCS_OK;
+    }
+
+    req->waiting |= RI_SEND_WAIT_RING;
+    ucs_list_add_tail(&conn->pending, &req->pending);
+    ri_conn_queue_pending(conn);
+    ++conn->counters.tx_pending;
+    ri_trace(&conn->worker->trace, RI_TRACE_SEND_PENDING, req->sn,
+             conn->counters.tx_pending);
+    return UCS_INPROGRESS;
+}
+
+ucs_status_t ri_eager_send_copy(ri_send_req_t *req, const ucp_request_param_t *param)
+{
+    ri_am_buffer_t *buffer = ri_am_buffer_get(req->conn->worker, req->data.length);
+    unsigned flags         = (req->conn->remote_id == 0) ? RI_AM_APART : 0;
+    ucs_status_t status;
+    size_t header_length;
+
+    if (buffer == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+
+    header_length = ri_am_pack_header(req->conn, req->wire_type, req->sn, req->tag,
+                                      req->id, buffer->data);
+    ri_dt_pack(&req->data, buffer->data + header_length);
+    flags |= ri_am_force_flag(param);
+    ri_am_buffer_set_req(buffer, req);
+    status = ri_am_send_buffer(req->conn, buffer, header_length, req->data.length, flags);
+    ri_trace(&req->super.worker->trace, RI_TRACE_SEND_AM, req->sn, req->data.length);
+    return status;
+}
+
+ucs_status_t ri_eager_send_rdma(ri_send_req_t *req, const ucp_request_param_t *param)
+{
+    ucs_status_t status;
+
+    if (ri_likely(ri_rdma_channel_send(req))) {
+        return UCS_OK;
+    }
+    status = ri_eager_send_copy(req, param); /* the way has just failed */
+    if (!UCS_STATUS_IS_ERR(status)) {
+        ++req->conn->counters.tx_eager_am;
+        req->conn->counters.tx_eager_am_bytes += req->data.length;
+    }
+    return status;
+}
+
+ucs_status_t ri_eager_send_gather(ri_send_req_t *req)
+{
+    ri_am_buffer_t *buffer = ri_am_buffer_get(req->conn->worker, 0);
+    ucs_status_t status;
+    size_t header_length;
+
+    if (buffer == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+
+    header_length = ri_am_pack_header(req->conn, req->wire_type, req->sn, req->tag,
+                                      req->id, buffer->data);
+    ri_am_buffer_set_req(buffer, req);
+    status = ri_am_send_gather(req->conn, buffer, header_length, req->data.buffer,
+                               req->data.length);
+    ri_trace(&req->super.worker->trace, RI_TRACE_SEND_AM, req->sn, req->data.length);
+    return status;
+}

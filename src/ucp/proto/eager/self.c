@@ -1,0 +1,92 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "self.h"
+#include "../../../ucs/settings.h"
+#include "../../order/deliver.h"
+
+#include <stdlib.h>
+
+/* Call @a func with the packed data of a send; copies it only if it is not in one piece. */
+static ucs_status_t self_with_packed(ri_send_req_t *send,
+                                     ucs_status_t (*func)(ri_send_req_t *send,
+                                                          const void *data, void *arg),
+                                     void *arg)
+{
+    ucs_status_t status;
+    void *packed;
+
+    if (ri_dt_is_contig(&send->data)) {
+        return func(send, send->data.buffer, arg);
+    }
+
+    packed = malloc(ri_max(send->data.length, (size_t)1));
+    if (packed == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    ri_dt_pack(&send->data, packed);
+    status = func(send, packed, arg);
+    free(packed);
+    return status;
+}
+
+static ucs_status_t self_unpack(ri_send_req_t *send, const void *data, void *arg)
+{
+    ri_recv_req_t *recv = arg;
+
+    return ri_dt_unpack(&recv->data, data, send->data.length);
+}
+
+ucs_status_t ri_self_copy(ri_recv_req_t *recv, ri_send_req_t *send)
+{
+    return self_with_packed(send, self_unpack, recv);
+}
+
+static ucs_status_t self_deliver_copy(ri_send_req_t *send, const void *data, void *arg)
+{
+    ri_arrival_t arrival = {.wire_type = RI_WIRE_EAGER,
+                            .kind      = RI_MSG_COPY,
+                            .tag       = send->tag,
+                            .length    = send->data.length,
+                            .data      = data};
+
+    return ri_deliver_self(send->super.worker, &arrival);
+}
+
+ucs_status_t ri_self_send(ri_send_req_t *req, int sync)
+{
+    ri_arrival_t arrival = {.wire_type = RI_WIRE_BULK,
+                            .kind      = RI_MSG_SELF,
+                            .tag       = req->tag,
+                            .length    = req->data.length,
+                            .send      = req};
+    ucs_status_t status;
+
+    ++req->conn->counters.tx_self;
+    req->conn->counters.tx_self_bytes += req->data.length;
+    req->conn->counters.tx_bytes += req->data.length;
+    if (!sync && (req->data.length <= ri_config.eager_thresh)) {
+        return self_with_packed(req, self_deliver_copy, NULL);
+    }
+
+    status = ri_deliver_self(req->super.worker, &arrival);
+    if (status == UCS_INPROGRESS) {
+        req->waiting |= RI_SEND_WAIT_MATCH;
+    }
+    return status;
+}
+
+void ri_self_give_up(ri_send_req_t *req)
+{
+    ri_worker_t *worker = req->super.worker;
+    ri_msg_t *msg       = req->self_msg;
+
+    req->self_msg = NULL;
+    if (msg->queued) {
+        ri_match_remove_unexpected(&worker->match, msg);
+        ri_msg_free(worker, msg);
+    } else {
+        msg->send = NULL; /* a probe has it, and will receive an error */
+    }
+}

@@ -1,0 +1,452 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "hybrid.h"
+#include "../../link/am.h"
+#include "../../link/control.h"
+#include "../../link/planes.h"
+#include "../../link/rdma.h"
+#include "../rndv/rndv.h"
+#include "../../../ucs/settings.h"
+#include "../../../ucs/clock.h"
+
+#include <string.h>
+
+/* Buffers to be given back are looked at after so many progress calls. */
+#define HYBRID_RELEASE_CALLS 256u
+
+/* Through a network a message of their own interrupts the sender: there they wait at least so long
+ * for company. */
+double ri_hybrid_release_time = 10e-3;
+
+/* A POOL always names one segment. */
+typedef union hybrid_pool_msg {
+    ri_wire_rts_t rts;
+    uint8_t bytes[sizeof(ri_wire_rts_t) + sizeof(ri_segment_t) + sizeof(uint32_t)];
+} hybrid_pool_msg_t;
+
+static void hybrid_count(ri_worker_t *worker)
+{
+    ri_worker_counters_t *counters = &worker->counters;
+
+    counters->pool_bytes     = worker->pool.used;
+    counters->pool_bytes_max = ri_max(counters->pool_bytes_max, worker->pool.used);
+}
+
+void ri_hybrid_give_back(ri_pool_buffer_t *buffer)
+{
+    ri_worker_t *worker = buffer->worker;
+
+    ucs_list_del(&buffer->list);
+    ri_pool_put(&worker->pool, buffer);
+    hybrid_count(worker);
+}
+
+ri_pool_buffer_t *ri_hybrid_get(const ri_send_req_t *req)
+{
+    ri_conn_t *conn          = req->conn;
+    ri_pool_buffer_t *buffer = ri_pool_get(&conn->worker->pool, req->data.length);
+
+    if (buffer != NULL) {
+        buffer->worker  = conn->worker;
+        buffer->conn    = conn;
+        buffer->uid     = (conn->peer != NULL) ? conn->peer->uid : 0;
+        buffer->length  = req->data.length;
+        buffer->keyed   = !(conn->flags & RI_CONN_PLANE_READ);
+        buffer->way     = buffer->keyed ? conn->peer->rdma_way : 0;
+        buffer->writing = 0;
+        ucs_list_add_tail(&conn->lent, &buffer->list);
+        hybrid_count(conn->worker);
+    }
+    return buffer;
+}
+
+int ri_hybrid_prepare(ri_conn_t *conn, size_t length)
+{
+    ri_worker_t *worker      = conn->worker;
+    ri_pool_buffer_t *buffer = NULL;
+    int ready;
+
+    if (ri_rdma_may_send(worker, conn->peer)) {
+        buffer = ri_pool_get(&worker->pool, length);
+    }
+    if (buffer == NULL) {
+        return 0;
+    }
+    ready = ri_pool_register(buffer, worker->rdma);
+    ri_pool_put(&worker->pool, buffer); /* the next one that is taken */
+    return ready;
+}
+
+/* Describe the message in a buffer. */
+static void hybrid_fill(hybrid_pool_msg_t *msg, const ri_pool_buffer_t *buffer)
+{
+    ri_wire_rts_t *rts = &msg->rts;
+
+    *rts             = (ri_wire_rts_t){.num_segments = 1};
+    rts->segments[0] = (ri_segment_t){(uintptr_t)buffer->data, buffer->length};
+    if (ri_pool_is_low(&buffer->worker->pool)) {
+        rts->flags |= RI_WIRE_RTS_LOW;
+    }
+    if (buffer->keyed) {
+        rts->flags |= RI_WIRE_RTS_KEYS;
+        rts->way = buffer->way;
+        memcpy(&rts->segments[1], &buffer->memory.remote_key,
+               sizeof(buffer->memory.remote_key));
+    }
+}
+
+ucs_status_t ri_hybrid_send(ri_send_req_t *req, const ucp_request_param_t *param)
+{
+    ri_worker_t *worker      = req->super.worker;
+    ri_pool_buffer_t *buffer = ri_hybrid_get(req);
+    hybrid_pool_msg_t msg;
+    ucs_status_t status;
+    uint32_t id;
+
+    if (buffer == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    ri_dt_pack(&req->data, buffer->data);
+    id = buffer->id;
+    hybrid_fill(&msg, buffer);
+    ri_trace(&worker->trace, RI_TRACE_SEND_POOL, req->sn, req->data.length);
+
+    status = ri_rndv_send_payload(req, id, &msg, ri_wire_rts_length(&msg.rts),
+                                  ri_am_force_flag(param));
+    /* If the conn has failed meanwhile, the buffer is back already. */
+    if (UCS_STATUS_IS_ERR(status) && (ri_id_get(&worker->pool.ids, id) == buffer)) {
+        ri_hybrid_give_back(buffer);
+    }
+    return status;
+}
+
+ucs_status_t ri_hybrid_send_again(ri_pool_buffer_t *buffer)
+{
+    ri_conn_t *conn = buffer->conn;
+    uint64_t tag    = conn->tx_tag;
+    hybrid_pool_msg_t msg;
+    ri_am_buffer_t *am;
+    ucs_status_t status;
+    size_t header_length, length;
+
+    hybrid_fill(&msg, buffer);
+    msg.rts.flags = (msg.rts.flags & ~RI_WIRE_RTS_KEYS) | RI_WIRE_RTS_AGAIN;
+    msg.rts.way   = (uint16_t)buffer->way;
+    length        = ri_wire_rts_length(&msg.rts);
+    am            = ri_am_buffer_get(conn->worker, length);
+    if (am == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    header_length = ri_am_pack_header(conn, RI_WIRE_POOL, buffer->sn, buffer->tag,
+                                      buffer->id, am->data);
+    conn->tx_tag  = tag; /* it is not the latest message */
+    memcpy(am->data + header_length, &msg, length);
+    status = ri_am_send_buffer(conn, am, header_length, length, 0);
+    return (status == UCS_INPROGRESS) ? UCS_OK : status;
+}
+
+/* Whether UCP had no memory for messages of a conn. */
+static int hybrid_has_unsent(const ri_conn_t *conn)
+{
+    const ri_pool_buffer_t *buffer;
+
+    ucs_list_for_each(buffer, &conn->worker->pool.unsent, list) {
+        if (buffer->conn == conn) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+int ri_hybrid_is_writing(const ri_conn_t *conn)
+{
+    const ri_pool_buffer_t *buffer;
+
+    ucs_list_for_each(buffer, &conn->lent, list) {
+        if (buffer->writing) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+int ri_hybrid_is_under_way(ri_conn_t *conn)
+{
+    return !ucs_list_is_empty(&conn->lent) || hybrid_has_unsent(conn);
+}
+
+static void hybrid_drop_unsent(ri_conn_t *conn)
+{
+    ri_pool_buffer_t *buffer, *tmp;
+
+    ucs_list_for_each_safe(buffer, tmp, &conn->worker->pool.unsent, list) {
+        if (buffer->conn == conn) {
+            ri_hybrid_give_back(buffer);
+        }
+    }
+}
+
+void ri_hybrid_released(ri_worker_t *worker, uint64_t uid, const uint32_t *ids,
+                        unsigned count)
+{
+    ri_pool_buffer_t *buffer;
+    unsigned i;
+
+    for (i = 0; i < count; ++i) {
+        buffer = ri_id_get(&worker->pool.ids, ids[i]);
+        if ((buffer == NULL) || (buffer->uid != uid) || buffer->writing) {
+            ++worker->counters.rx_stale;
+        } else {
+            if (buffer->keyed && (buffer->conn != NULL)) {
+                ri_planes_rdma_worked(buffer->conn->peer, buffer->way);
+            }
+            ri_hybrid_give_back(buffer);
+        }
+    }
+}
+
+void ri_hybrid_handle_release(ri_worker_t *worker, ri_conn_t *conn,
+                              const ri_wire_msg_t *msg)
+{
+    if (conn->peer == NULL) {
+        ++worker->counters.rx_stale;
+        return;
+    }
+    ri_hybrid_released(worker, conn->peer->uid, msg->release, msg->value);
+}
+
+/* Stock's callback: the data that could not be read has gone out. */
+static void hybrid_data_sent(void *request, ucs_status_t status, void *user_data)
+{
+    ri_pool_buffer_t *buffer = user_data;
+    ri_worker_t *worker      = buffer->worker;
+
+    ri_worker_lock(worker);
+    ri_stock.request_free(request);
+    ri_hybrid_give_back(buffer);
+    ri_worker_unlock(worker);
+}
+
+/* Send what is in a buffer by UCP. The send that it belongs to is complete, so if there is
+ * no memory it has to be tried again. */
+static void hybrid_send_data(ri_pool_buffer_t *buffer)
+{
+    ri_worker_t *worker       = buffer->worker;
+    ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK |
+                                                 UCP_OP_ATTR_FIELD_USER_DATA,
+                                 .cb.send   = hybrid_data_sent,
+                                 .user_data = buffer};
+    ucp_ep_h ep               = ri_conn_ep(buffer->conn);
+    ucs_status_ptr_t ret;
+    ucs_status_t status;
+
+    if (ep == NULL) {
+        ri_hybrid_give_back(buffer); /* closed, and there is no other way to the peer */
+        return;
+    }
+    ret    = ri_stock.am_send_nbx(ep, buffer->conn->am_id, &buffer->header,
+                                  sizeof(buffer->header), buffer->data, buffer->length,
+                                  &param);
+    status = UCS_PTR_STATUS(ret);
+    if (UCS_PTR_IS_PTR(ret)) {
+        return;
+    }
+    if (((status == UCS_ERR_NO_MEMORY) || (status == UCS_ERR_NO_RESOURCE)) &&
+        (buffer->conn != NULL)) {
+        ucs_list_del(&buffer->list);
+        ucs_list_add_tail(&worker->pool.unsent, &buffer->list);
+        worker->attention = 1;
+    } else {
+        ri_hybrid_give_back(buffer);
+    }
+}
+
+void ri_hybrid_progress(ri_worker_t *worker)
+{
+    size_t count = ucs_list_length(&worker->pool.unsent);
+    ri_pool_buffer_t *buffer;
+
+    for (; (count > 0) && !ucs_list_is_empty(&worker->pool.unsent); --count) {
+        buffer = ucs_list_extract_head(&worker->pool.unsent, ri_pool_buffer_t, list);
+        ucs_list_add_tail(&buffer->conn->lent, &buffer->list);
+        hybrid_send_data(buffer);
+    }
+}
+
+void ri_hybrid_handle_nack(ri_worker_t *worker, ri_conn_t *conn, const ri_wire_msg_t *msg)
+{
+    ri_pool_buffer_t *buffer = ri_id_get(&worker->pool.ids, msg->value);
+
+    if ((buffer == NULL) || (buffer->conn != conn) || buffer->writing) {
+        ++worker->counters.rx_stale;
+        return;
+    }
+
+    if (buffer->keyed) {
+        ri_planes_rdma_nacked(conn, buffer->way, msg->flags);
+    } else {
+        conn->flags &= ~RI_CONN_PLANE_READ;
+    }
+    if ((conn->peer != NULL) && ri_planes_is_gone(conn->peer)) {
+        ri_hybrid_give_back(buffer); /* nobody is left to get it */
+        return;
+    }
+    ri_pool_forget(&worker->pool, buffer); /* a second answer is stale */
+    buffer->header = (ri_wire_base_t){.type = RI_WIRE_RNDV_DATA, .value = msg->recv_id};
+    ri_wire_set_id(&buffer->header, conn->remote_id);
+    hybrid_send_data(buffer);
+}
+
+/* A conn that does not go on cannot give anything back. Each of them has been in use for
+ * that since the last flush, so there is room. */
+void ri_hybrid_keep_release(ri_conn_t *conn)
+{
+    ri_peer_t *peer = conn->peer;
+    uint32_t id     = ri_hybrid_take_release(conn);
+
+    if ((id != 0) && (peer != NULL) &&
+        (peer->num_releases < 2 * RI_WIRE_RELEASE_MAX - 1)) {
+        peer->releases[peer->num_releases++] = (ri_release_t){id, conn->release_conn};
+    }
+}
+
+void ri_hybrid_conn_failed(ri_conn_t *conn)
+{
+    ri_pool_buffer_t *buffer, *tmp;
+
+    ri_hybrid_keep_release(conn);
+    /* After a RESET the peer reads nothing that it had not matched. What UCP has in hand
+     * comes back with its callback, what is being written with the end of that. */
+    ucs_list_for_each_safe(buffer, tmp, &conn->lent, list) {
+        if ((buffer->id != 0) && !buffer->writing) {
+            ri_hybrid_give_back(buffer);
+        }
+    }
+    hybrid_drop_unsent(conn);
+}
+
+void ri_hybrid_conn_closed(ri_conn_t *conn)
+{
+    ri_worker_t *worker = conn->worker;
+    ri_pool_buffer_t *buffer;
+
+    ri_hybrid_keep_release(conn);
+    hybrid_drop_unsent(conn);
+    /* The worker ends: what it has sent may be received later. */
+    while (!ucs_list_is_empty(&conn->lent)) {
+        buffer       = ucs_list_extract_head(&conn->lent, ri_pool_buffer_t, list);
+        buffer->conn = NULL;
+        ucs_list_add_tail(&worker->pool.lent, &buffer->list);
+    }
+}
+
+/* Take out what is to be given back to one conn of a peer, as much as fits one message.
+ * @return How much. */
+static unsigned hybrid_collect(ri_peer_t *peer, uint32_t *ids, uint32_t *conn_id)
+{
+    unsigned count = 0;
+    ri_conn_t *conn;
+
+    while ((count < RI_WIRE_RELEASE_MAX) && (peer->num_releases > 0) &&
+           ((count == 0) ||
+            (peer->releases[peer->num_releases - 1].conn_id == *conn_id))) {
+        --peer->num_releases;
+        *conn_id     = peer->releases[peer->num_releases].conn_id;
+        ids[count++] = peer->releases[peer->num_releases].id;
+    }
+    ucs_list_for_each(conn, &peer->conns, peer_list) {
+        if ((count < RI_WIRE_RELEASE_MAX) && (conn->release != 0) &&
+            ((count == 0) || (conn->release_conn == *conn_id))) {
+            *conn_id     = conn->release_conn;
+            ids[count++] = ri_hybrid_take_release(conn);
+        }
+    }
+    return count;
+}
+
+/* Send all that waits for one peer, which may be gone afterwards. */
+static void hybrid_flush(ri_worker_t *worker, ri_peer_t *peer)
+{
+    uint64_t uid = peer->uid;
+    uint32_t ids[RI_WIRE_RELEASE_MAX];
+    uint32_t conn_id = 0;
+    unsigned count;
+
+    ucs_list_del(&peer->releasing_link);
+    ucs_list_head_init(&peer->releasing_link);
+    while ((peer != NULL) && ((count = hybrid_collect(peer, ids, &conn_id)) > 0)) {
+        ++worker->counters.tx_release;
+        ri_control_release(peer, conn_id, ids, count);
+        peer = ri_map_get(&worker->peers, uid);
+    }
+}
+
+void ri_hybrid_flush_releases(ri_worker_t *worker)
+{
+    while (!ucs_list_is_empty(&worker->releasing)) {
+        hybrid_flush(worker,
+                     ucs_list_head(&worker->releasing, ri_peer_t, releasing_link));
+    }
+}
+
+void ri_hybrid_flush_due(ri_worker_t *worker)
+{
+    size_t count = ucs_list_length(&worker->releasing);
+    ri_peer_t *peer;
+    double until;
+
+    if (count == 0) {
+        return;
+    }
+    /* One round, from the head: a flush may end any peer */
+    until = ri_time() - ri_hybrid_release_time;
+    for (; (count > 0) && !ucs_list_is_empty(&worker->releasing); --count) {
+        peer = ucs_list_head(&worker->releasing, ri_peer_t, releasing_link);
+        if (peer->releasing_since <= until) {
+            hybrid_flush(worker, peer);
+        } else {
+            ucs_list_del(&peer->releasing_link);
+            ucs_list_add_tail(&worker->releasing, &peer->releasing_link);
+        }
+    }
+    if (!ucs_list_is_empty(&worker->releasing)) {
+        worker->countdown = ri_min(worker->countdown, HYBRID_RELEASE_CALLS);
+    }
+}
+
+void ri_hybrid_flush_conn(ri_conn_t *conn)
+{
+    if ((conn->peer != NULL) && !ucs_list_is_empty(&conn->peer->releasing_link)) {
+        hybrid_flush(conn->worker, conn->peer);
+    }
+}
+
+void ri_hybrid_release(ri_stream_t *stream, uint32_t id, int at_once)
+{
+    ri_worker_t *worker = stream->worker;
+    ri_peer_t *peer     = stream->peer;
+    ri_conn_t *conn     = ri_peer_way_out(peer);
+    int by_ring         = (conn != NULL) && (conn->ring != NULL) &&
+                  !(conn->flags & RI_CONN_NO_RING);
+    unsigned count;
+
+    if (by_ring && (conn->release == 0)) {
+        conn->release      = id;
+        conn->release_conn = stream->remote_conn_id;
+    } else {
+        peer->releases[peer->num_releases++] = (ri_release_t){id, stream->remote_conn_id};
+    }
+
+    if (ucs_list_is_empty(&peer->releasing_link)) {
+        ucs_list_add_tail(&worker->releasing, &peer->releasing_link);
+        worker->countdown     = ri_min(worker->countdown, HYBRID_RELEASE_CALLS);
+        peer->releasing_since = (peer->plane_ep == NULL) ? ri_time() : 0;
+    }
+    count = peer->num_releases + ((conn != NULL) && (conn->release != 0));
+    /* Only a ring tells the hint. */
+    if (at_once || (by_ring && peer->hint_is_news) || (count >= RI_WIRE_RELEASE_MAX)) {
+        hybrid_flush(worker, peer);
+    }
+}

@@ -1,0 +1,122 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "am_rndv.h"
+#include "../../link/am.h"
+#include "../../link/control.h"
+#include "../coop/coop.h"
+#include "../pool/hybrid.h"
+#include "../../link/planes.h"
+#include "rndv.h"
+#include "../../order/deliver.h"
+#include "../../tag/send.h"
+
+#include <string.h>
+
+ucs_status_t ri_am_rndv_send(ri_send_req_t *req, uint32_t am_flags,
+                             const ucp_request_param_t *param)
+{
+    uint8_t header[RI_WIRE_HEADER_MAX];
+    size_t header_length;
+
+    header_length = ri_am_pack_header(req->conn, req->wire_type, req->sn, req->tag,
+                                      req->id, header);
+    ri_trace(&req->super.worker->trace, RI_TRACE_SEND_BULK, req->sn, req->data.length);
+    return ri_am_send_direct(req, header, header_length, am_flags, param);
+}
+
+ucs_status_t ri_am_rndv_ask(ri_recv_req_t *recv, ri_stream_t *stream, uint32_t req_id,
+                            uint32_t flags)
+{
+    ucs_status_t status = ri_rndv_wait(recv, stream);
+
+    if (status != UCS_OK) {
+        if (flags & RI_WIRE_NACK_POOL) {
+            ri_hybrid_release(stream, req_id, 1);
+        } else {
+            ri_control_answer(stream, RI_WIRE_FIN, req_id);
+        }
+        return status;
+    }
+    ++stream->worker->counters.rndv_fallback;
+    ri_control_nack(stream, req_id, recv->id, flags);
+    return UCS_INPROGRESS;
+}
+
+void ri_am_rndv_send_data(ri_send_req_t *req, uint32_t recv_id)
+{
+    static const ucp_request_param_t none = {.op_attr_mask = 0};
+    ri_wire_base_t base                   = {.type = RI_WIRE_RNDV_DATA, .value = recv_id};
+    const ri_peer_t *peer                 = req->conn->peer;
+    ucs_status_t status;
+
+    /* Over shared memory UCP would never notice. */
+    if ((peer != NULL) && ri_planes_is_gone(peer)) {
+        ri_send_end_wait(req, RI_SEND_WAIT_MATCH, UCS_ERR_CONNECTION_RESET);
+        return;
+    }
+    ri_wire_set_id(&base, req->conn->remote_id);
+    req->wire_type = RI_WIRE_RNDV_DATA; /* a second NACK or CTS is stale */
+    status         = ri_am_send_direct(req, &base, sizeof(base), 0, &none);
+    if (status != UCS_INPROGRESS) {
+        ri_send_end_wait(req, RI_SEND_WAIT_MATCH, status);
+    } else {
+        req->waiting &= ~RI_SEND_WAIT_MATCH;
+    }
+}
+
+void ri_am_rndv_handle_nack(ri_worker_t *worker, ri_conn_t *conn,
+                            const ri_wire_msg_t *msg)
+{
+    ri_send_req_t *req = ri_rndv_find(worker, conn, msg->value);
+
+    if (req != NULL) {
+        if (req->keys != NULL) {
+            ri_planes_rdma_nacked(conn, req->way, msg->flags);
+        } else if (req->target == RI_SEND_TARGET_NONE) {
+            conn->flags &= ~RI_CONN_PLANE_READ;
+        }
+        ri_coop_answered(req);
+        ri_am_rndv_send_data(req, msg->recv_id);
+    }
+}
+
+ucs_status_t ri_am_rndv_handle_data(ri_stream_t *stream, const ri_wire_msg_t *msg,
+                                    void *desc)
+{
+    ri_worker_t *worker = stream->worker;
+    ri_recv_req_t *recv = ri_id_get(&worker->recv_ids, msg->value);
+    ri_msg_kind_t kind  = (desc != NULL) ? RI_MSG_AM_RNDV : RI_MSG_COPY;
+    ucs_status_t status = UCS_ERR_IO_ERROR;
+    ri_arrival_t arrival;
+
+    if ((recv == NULL) || (recv->stream != stream)) {
+        ++worker->counters.rx_stale;
+        return UCS_OK;
+    }
+
+    ++stream->busy;
+    /* others are counted with the NACK */
+    worker->counters.rndv_fallback += (recv->written != RI_RECV_NOT_WRITTEN);
+    ri_rndv_forget(recv);
+    arrival = (ri_arrival_t){.kind      = kind,
+                             .wire_type = RI_WIRE_RNDV_DATA,
+                             .tag       = recv->info.sender_tag,
+                             .length    = msg->length,
+                             .data      = msg->payload,
+                             .desc      = desc};
+    if (msg->length == recv->info.length) {
+        status = ri_recv_start(recv, stream, &arrival);
+    } else {
+        ri_deliver_malformed_of(stream, "with the data of a rendezvous", msg->type,
+                                msg->length);
+        ri_dt_finish(&recv->data);
+    }
+    if (status != UCS_INPROGRESS) {
+        ri_req_complete_recv(recv, status);
+    }
+    --stream->busy;
+    ri_stream_check_closed(stream);
+    return ((desc != NULL) && (arrival.desc == NULL)) ? UCS_INPROGRESS : UCS_OK;
+}

@@ -1,0 +1,143 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "ud_ends.h"
+#include "../../link/control.h"
+#include "../../link/planes.h"
+#include "../../link/rdma.h"
+#include "../../../uct/ib/ud.h"
+
+#include <sched.h>
+#include <string.h>
+
+/* Messages that are told of one by one. Of more, the sender hears when it asks. */
+#define ENDS_MAX 256
+
+/* Progress calls in which the plane is looked after, from one look at a close to the next. */
+#define ENDS_LINGER 4096
+
+/* Polls until the peers are looked after. */
+#define ENDS_CHECK 256
+
+/* The way by which datagrams come from a peer, or NULL. */
+static ri_plane_ep_t *ends_way(const ri_peer_t *peer)
+{
+    ri_plane_ep_t *ep = (peer == NULL) ? NULL : peer->rdma_ep;
+
+    return ((ep != NULL) && (ep->plane->capabilities & RI_PLANE_MESSAGES)) ? ep : NULL;
+}
+
+static int ends_is_unheard(ri_plane_ep_t *ep)
+{
+    return ep->plane->ops->ud->unheard(ep, NULL, 0) > 0;
+}
+
+/* Tell a peer by UCP which messages are here. Its requests may be of any of its conns. */
+static void ends_tell(ri_peer_t *peer)
+{
+    ri_plane_ep_t *ep = ends_way(peer);
+    uint32_t numbers[ENDS_MAX];
+    ri_wire_target_t msg;
+    ri_stream_t *stream;
+    ri_ud_target_t target;
+    unsigned i, count;
+
+    count = ri_min(ep->plane->ops->ud->unheard(ep, numbers, ENDS_MAX), ENDS_MAX);
+    memset(&msg, 0, sizeof(msg));
+    memset(&target, 0, sizeof(target));
+    msg.base.type = RI_WIRE_TARGET;
+    msg.flags     = RI_WIRE_TARGET_RECEIVED;
+    msg.way       = peer->rdma_way;
+    ucs_list_for_each(stream, &peer->streams, peer_list) {
+        for (i = 0; i < count; ++i) {
+            target.number = numbers[i];
+            memcpy(msg.target, &target, sizeof(msg.target));
+            ri_wire_set_id(&msg.base, stream->remote_conn_id);
+            ri_control_send_message(peer, &msg, sizeof(msg));
+        }
+    }
+}
+
+int ri_ud_ends_must_wait(ri_conn_t *conn)
+{
+    ri_peer_t *peer   = conn->peer;
+    ri_plane_ep_t *ep = ends_way(peer);
+
+    if ((ep == NULL) || (conn->status != UCS_OK) || !ends_is_unheard(ep)) {
+        return 0;
+    }
+    /* It may be here. No request ends and nothing is freed by that: ends wait for the worker's
+     * progress. But a receive that has got a queue pair may send its TARGET by this very conn,
+     * which is looked at after this. */
+    ep->plane->ops->progress(ep->plane);
+    if (!ends_is_unheard(ep) || ri_planes_is_gone(peer)) {
+        return 0;
+    }
+    /* In stock, an endpoint by socket address fails when the other side has closed its own */
+    if (!(conn->flags & RI_CONN_BY_SOCKADDR) && ep->plane->ops->ud->remind(ep)) {
+        conn->worker->linger = ri_max(conn->worker->linger, ENDS_LINGER);
+        return 1;
+    }
+    ends_tell(peer);
+    return 0;
+}
+
+void ri_ud_ends_way_fails(ri_peer_t *peer)
+{
+    ri_plane_ep_t *ep = ends_way(peer);
+
+    if ((ep != NULL) && ends_is_unheard(ep) && !ri_planes_is_gone(peer)) {
+        ends_tell(peer);
+    }
+}
+
+/* @return Whether any peer is to be waited for. */
+static int ends_any_waits(ri_worker_t *worker, int check)
+{
+    ri_plane_ep_t *ep;
+    ri_peer_t *peer;
+    int any = 0;
+
+    ucs_list_for_each(peer, &worker->ways, way_link) {
+        ep = ends_way(peer);
+        if ((ep != NULL) && ends_is_unheard(ep) && ep->plane->ops->ud->remind(ep)) {
+            any |= !check || !ri_planes_is_gone(peer);
+        }
+    }
+    return any;
+}
+
+void ri_ud_ends_worker(ri_worker_t *worker)
+{
+    ri_peer_t *peer;
+    unsigned i;
+
+    if (worker->ud == NULL) {
+        return;
+    }
+    for (i = 0; ends_any_waits(worker, (i % ENDS_CHECK) == 0); ++i) {
+        sched_yield();
+        worker->ud->ops->progress(worker->ud);
+    }
+    /* Whoever is silent may have ended, and a message to a process that has can be fatal in UCX:
+     * so only those that are known to run are told. */
+    ucs_list_for_each(peer, &worker->ways, way_link) {
+        if (ri_planes_is_local(peer)) {
+            ri_ud_ends_way_fails(peer);
+        }
+    }
+}
+
+void ri_ud_ends_handle(ri_conn_t *conn, const ri_wire_msg_t *msg)
+{
+    ri_plane_ep_t *ep = ends_way(conn->peer);
+    ri_ud_target_t target;
+
+    if ((ep == NULL) || (conn->peer->rdma_way != msg->way)) {
+        ++conn->worker->counters.rx_stale;
+        return;
+    }
+    memcpy(&target, msg->target, sizeof(target));
+    ep->plane->ops->ud->heard(ep, target.number);
+}

@@ -1,0 +1,99 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "ud_run.h"
+#include "../../link/planes.h"
+#include "send_rndv_ud.h"
+
+#include <stdlib.h>
+
+static void run_done(ri_ud_op_t *ud, ucs_status_t status)
+{
+    ri_ud_run_t *run = ri_container_of(ud, ri_ud_run_t, ud);
+
+    run->ended = 1;
+    run->op.super.done(&run->op.super, status);
+}
+
+void ri_ud_run_init(ri_ud_run_t *run, ri_worker_t *worker, ri_peer_t *peer,
+                    void (*end)(ri_rdma_op_t *op, int ending))
+{
+    ri_rdma_op_init(&run->op, worker, peer, end);
+    run->ud.done  = run_done;
+    run->ud.heard = 0;
+    run->ops      = peer->rdma_ep->plane->ops->ud;
+    run->ended    = 0;
+}
+
+void ri_ud_run_cancel(ri_ud_run_t *run)
+{
+    if (!run->ended) {
+        run->ops->cancel(&run->ud);
+    }
+}
+
+ri_plane_ep_t *ri_ud_way(const ri_peer_t *peer)
+{
+    ri_plane_ep_t *ep = (peer != NULL) ? ri_rdma_way(peer) : NULL;
+
+    return ((ep != NULL) && (ri_planes_of(ep) & RI_PLANE_MESSAGES)) ? ep : NULL;
+}
+
+void ri_ud_get_keys(const ri_keys_t *keys, uint32_t *local_keys)
+{
+    size_t i;
+
+    for (i = 0; i < keys->count; ++i) {
+        local_keys[i] = keys->memory[i].local_key;
+    }
+}
+
+void ri_ud_recv_free(struct ri_ud_recv_op *op)
+{
+    ri_rdma_place_close(&op->place);
+    free(op);
+}
+
+ucs_status_t ri_ud_recv_begin(ri_recv_req_t *recv, ri_peer_t *peer, uint64_t length,
+                              int direct, int is_offer, ri_ud_target_t *target,
+                              struct ri_ud_recv_op **op_p)
+{
+    struct ri_ud_recv_op *op = calloc(1, sizeof(*op));
+    ri_segment_t segments[RI_WIRE_SEGMENTS_MAX];
+    uint32_t keys[RI_WIRE_SEGMENTS_MAX];
+    ri_ud_list_t list = {.segments = segments, .keys = keys, .length = length};
+    ucs_status_t status;
+
+    if (op == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    ri_ud_run_init(&op->super, recv->super.worker, peer, ri_send_rndv_ud_recv_end);
+    op->super.ud.ready = ri_send_rndv_ud_recv_ready;
+    op->recv           = recv;
+    status = ri_rdma_place_open(&op->place, peer->rdma_ep->plane, recv, direct, segments,
+                                &list.count);
+    if (status == UCS_OK) {
+        ri_ud_get_keys(&op->place.keys, keys);
+        status = op->super.ops->recv(peer->rdma_ep, &list, is_offer, &op->super.ud,
+                                     target);
+    }
+    if (UCS_STATUS_IS_ERR(status)) {
+        ri_ud_recv_free(op);
+        return status;
+    }
+    ri_rdma_op_started(&op->super.op);
+    *op_p = op;
+    return status;
+}
+
+void ri_ud_recv_leave(ri_recv_req_t *recv)
+{
+    struct ri_ud_recv_op *op = recv->ud_op;
+
+    if (op != NULL) {
+        recv->ud_op = NULL;
+        op->recv    = NULL;
+        ri_ud_run_cancel(&op->super);
+    }
+}

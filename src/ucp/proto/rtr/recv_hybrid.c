@@ -1,0 +1,254 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "recv_hybrid.h"
+#include "../pool/hybrid.h"
+#include "../../link/planes.h"
+#include "../../link/rdma.h"
+#include "../rndv/rdma_read.h"
+#include "recv_rndv_message.h"
+#include "rtr.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The first part of a message that is copied and written in parts, and how many times as long as all
+ * before it the next one may be: a processor copies so much faster than a network writes, so of
+ * the copying only that of the first part takes time. */
+#define RECV_HYBRID_PART   16384
+#define RECV_HYBRID_FASTER 4
+
+/* A write that is under way. Till it starts it is what req->keys points to. */
+typedef struct recv_hybrid_write {
+    ri_keys_t keys; /* none: the buffer has its own; first, as it is freed by these */
+    ri_rdma_op_t op;
+    ri_pool_buffer_t *buffer;
+} recv_hybrid_write_t;
+
+/* Parts end in order, and with an error if one before has: the last one tells of all. */
+static void recv_hybrid_part_done(ri_plane_op_t *op, ucs_status_t status)
+{
+    (void)op;
+    (void)status;
+}
+
+static ri_plane_op_t recv_hybrid_part = {.done = recv_hybrid_part_done};
+
+/* The write of a buffer has failed. @return UCS_OK, or an error: the buffer is given back, or, if that
+ * may be tried again, as it was. */
+static ucs_status_t recv_hybrid_send_again(ri_pool_buffer_t *buffer)
+{
+    ri_conn_t *conn     = buffer->conn;
+    ucs_status_t status = ri_hybrid_send_again(buffer);
+
+    if (ri_rdma_may_try_again(status)) {
+        return status;
+    }
+    buffer->writing = 0; /* till now a conn that fails or goes leaves it alone */
+    if ((status != UCS_OK) || ((buffer->conn == conn) && !ri_conn_goes_on(conn))) {
+        ri_hybrid_give_back(buffer);
+    } else if (buffer->conn == conn) {
+        ++conn->counters.tx_again;
+    }
+    return status;
+}
+
+/* The message of a buffer has to be sent again, unless nobody waits for it. As with others, not for
+ * want of memory (recv_rndv_message.c). @return 0: that is to be tried again. */
+static int recv_hybrid_failed(ri_pool_buffer_t *buffer, int ending)
+{
+    ri_worker_t *worker = buffer->worker;
+    ri_conn_t *conn     = buffer->conn;
+    uint32_t sn         = buffer->sn;
+    uint32_t id;
+    ucs_status_t status;
+
+    if (ending || (conn == NULL) || !ri_conn_goes_on(conn)) {
+        ri_hybrid_give_back(buffer);
+        return 1;
+    }
+    id     = conn->id;
+    status = recv_hybrid_send_again(buffer);
+    if (ri_rdma_may_try_again(status)) {
+        return 0;
+    }
+    if ((status != UCS_OK) && (ri_id_get(&worker->conn_ids, id) == conn)) {
+        ri_conn_lose(conn, sn, status);
+    }
+    return 1;
+}
+
+/* What is left to be done when a write has ended, also if it has not ended well. */
+static void recv_hybrid_finish(ri_rdma_op_t *op, int ending)
+{
+    recv_hybrid_write_t *write = ri_container_of(op, recv_hybrid_write_t, op);
+    ri_pool_buffer_t *buffer   = write->buffer;
+    ri_worker_t *worker        = op->worker;
+    ri_conn_t *conn            = buffer->conn;
+    uint32_t conn_id           = (conn != NULL) ? conn->id : 0;
+
+    if (op->status == UCS_OK) {
+        ri_hybrid_give_back(buffer);
+    } else if (!recv_hybrid_failed(buffer, ending)) {
+        op->end = recv_hybrid_finish;
+        ri_rdma_op_again(op);
+        return;
+    }
+    free(write);
+    if ((conn_id != 0) && (ri_id_get(&worker->conn_ids, conn_id) == conn)) {
+        ri_conn_say_lost(conn); /* perhaps it has waited for that */
+    }
+}
+
+static void recv_hybrid_end(ri_rdma_op_t *op, int ending)
+{
+    recv_hybrid_write_t *write = ri_container_of(op, recv_hybrid_write_t, op);
+    ri_pool_buffer_t *buffer   = write->buffer;
+    ri_conn_t *conn            = buffer->conn;
+
+    ri_trace(&op->worker->trace, RI_TRACE_SEND_WRITE, buffer->length, op->status);
+    if (op->status != UCS_OK) {
+        ri_rdma_op_lost_way(op, conn);
+    }
+    if (conn != NULL) {
+        ri_recv_rndv_message_not_untold(conn, buffer->sn);
+        conn->counters.tx_written_bytes += (op->status == UCS_OK) ? buffer->length : 0;
+    }
+    recv_hybrid_finish(op, ending);
+}
+
+/* Write a part of the buffer, which is there. The last one tells the receiver. */
+static ucs_status_t recv_hybrid_write(recv_hybrid_write_t *write, const ri_rtr_t *rtr,
+                                      size_t offset, size_t length, uint32_t immediate)
+{
+    ri_pool_buffer_t *buffer = write->buffer;
+    int is_last              = (offset + length == buffer->length);
+    ri_segment_t local       = {(uintptr_t)buffer->data, buffer->length};
+    ri_segment_t remote      = {rtr->address, buffer->length};
+    ri_plane_ep_t *ep        = write->op.peer->rdma_ep;
+    ri_transfer_t transfer   = {.local       = &local,
+                                .num_local   = 1,
+                                .remote      = &remote,
+                                .num_remote  = 1,
+                                .offset      = offset,
+                                .length      = length,
+                                .local_keys  = &buffer->memory.local_key,
+                                .remote_keys = &rtr->key,
+                                .op        = is_last ? &write->op.super : &recv_hybrid_part,
+                                .notify    = is_last,
+                                .immediate = immediate};
+
+    return ep->plane->ops->write(ep, &transfer);
+}
+
+/* The notification of a message that is shorter than its receive tells the length of the write
+ * that it comes with. */
+static int recv_hybrid_has_parts(const ri_send_req_t *req, const ri_rtr_t *rtr)
+{
+    return ri_dt_is_contig(&req->data) && (req->data.length == rtr->length);
+}
+
+static ucs_status_t recv_hybrid_copy_and_write(recv_hybrid_write_t *write,
+                                               ri_send_req_t *req, const ri_rtr_t *rtr)
+{
+    uint32_t immediate  = ri_recv_rndv_message_immediate(req, rtr);
+    int parts           = recv_hybrid_has_parts(req, rtr);
+    uint8_t *data       = write->buffer->data;
+    size_t length       = req->data.length;
+    size_t offset       = 0;
+    ucs_status_t status = UCS_OK;
+    size_t part;
+
+    if (!parts) {
+        ri_dt_pack(&req->data, data);
+        return recv_hybrid_write(write, rtr, 0, length, immediate);
+    }
+    do { /* what was not written has to be in the buffer, too */
+        part = ri_max(offset * RECV_HYBRID_FASTER, (size_t)RECV_HYBRID_PART);
+        part = ri_min(part, length - offset);
+        memcpy(data + offset, (const uint8_t *)req->data.buffer + offset, part);
+        if (!UCS_STATUS_IS_ERR(status)) {
+            status = recv_hybrid_write(write, rtr, offset, part, immediate);
+        }
+        offset += part;
+    } while (offset < length);
+    return status;
+}
+
+int ri_recv_hybrid_prepare(ri_send_req_t *req)
+{
+    recv_hybrid_write_t *write;
+
+    if (!ri_hybrid_prepare(req->conn, req->data.length)) {
+        return 0;
+    }
+    write = malloc(sizeof(*write));
+    if (write == NULL) {
+        return 0;
+    }
+    write->buffer = ri_hybrid_get(req);
+    if (write->buffer == NULL) {
+        free(write);
+        return 0;
+    }
+    write->keys.count = 0;
+    req->keys         = &write->keys;
+    return 1;
+}
+
+int ri_recv_hybrid_take(ri_send_req_t *req, const ri_rtr_t *rtr)
+{
+    if (ri_rtr_use(rtr)) {
+        return 1;
+    }
+    ri_hybrid_give_back(ri_container_of(req->keys, recv_hybrid_write_t, keys)->buffer);
+    ri_rdma_read_forget(req);
+    return 0;
+}
+
+/* The way has failed before the write of a buffer, or its last part, has begun. */
+static ucs_status_t recv_hybrid_not_started(recv_hybrid_write_t *write, ucs_status_t why)
+{
+    ri_pool_buffer_t *buffer = write->buffer;
+    ri_worker_t *worker      = write->op.worker;
+    ucs_status_t status;
+
+    ri_trace(&worker->trace, RI_TRACE_SEND_WRITE, buffer->length, why);
+    ri_planes_rdma_failed(worker, write->op.peer); /* and so does the receiver */
+    status = recv_hybrid_send_again(buffer);
+    if (ri_rdma_may_try_again(status)) {
+        write->op.status = why;
+        write->op.end    = recv_hybrid_finish;
+        ri_rdma_op_again(&write->op);
+        return UCS_OK;
+    }
+    free(write);
+    return status;
+}
+
+ucs_status_t ri_recv_hybrid_start(ri_send_req_t *req, const ri_rtr_t *rtr)
+{
+    recv_hybrid_write_t *write = ri_container_of(req->keys, recv_hybrid_write_t, keys);
+    ri_pool_buffer_t *buffer   = write->buffer;
+    ri_conn_t *conn            = req->conn;
+    ri_peer_t *peer            = conn->peer;
+    ucs_status_t status;
+
+    req->keys    = NULL;
+    conn->tx_tag = req->tag;
+    ri_rtr_end(rtr, RI_RING_GRANT_WRITTEN);
+    buffer->keyed   = 1;
+    buffer->way     = peer->rdma_way;
+    buffer->writing = 1;
+    buffer->sn      = req->sn;
+    buffer->tag     = req->tag;
+    ri_rdma_op_init(&write->op, conn->worker, peer, recv_hybrid_end);
+    status = recv_hybrid_copy_and_write(write, req, rtr);
+    if (ri_likely(status == UCS_INPROGRESS)) {
+        ri_rdma_op_started(&write->op);
+        ri_recv_rndv_message_untold(conn, req->sn, rtr);
+        return UCS_OK;
+    }
+    return recv_hybrid_not_started(write, status);
+}

@@ -1,0 +1,263 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "recv_rndv.h"
+#include "../coop/coop.h"
+#include "../../link/planes.h"
+#include "recv_rndv_message.h"
+#include "../../link/ring_channel.h"
+#include "../rndv/rndv.h"
+#include "../../../ucs/settings.h"
+#include "../../tag/send.h"
+#include "../../../ucs/clock.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+double ri_recv_rndv_patience = 10e-6;
+
+/* So many messages without an RTR in a row tell that the receiver is not early any more. */
+#define RECV_RNDV_EXCEPTIONS 4
+
+void ri_recv_rndv_open(ri_conn_t *conn)
+{
+    if ((ri_config.rtr == UCS_NO) || (conn->rtrs != NULL)) {
+        return;
+    }
+    conn->rtrs = malloc(sizeof(*conn->rtrs));
+    if (conn->rtrs != NULL) {
+        ri_rtr_table_reset(conn->rtrs, conn->tx_sn);
+    }
+}
+
+/* Where both sides send and receive in turn, an RTR often comes between the message before
+ * and this one; and after a computation there are those of all that time. Callbacks may be under
+ * way in progress, and rings in the middle of a record. */
+static void recv_rndv_look(ri_conn_t *conn)
+{
+    ri_stream_t *stream;
+
+    if (conn->worker->progressing || (conn->peer == NULL)) {
+        return;
+    }
+    ucs_list_for_each(stream, &conn->peer->streams, peer_list) {
+        ri_ring_channel_take_rtrs(stream);
+        ri_rdma_channel_take_rtrs(stream);
+    }
+}
+
+const ri_rtr_t *ri_recv_rndv_find(ri_conn_t *conn, uint64_t tag, size_t length)
+{
+    const ri_rtr_t *rtr;
+
+    if ((conn->rtrs == NULL) || (length <= ri_config.eager_thresh)) {
+        return NULL;
+    }
+    rtr = ri_rtr_table_find(conn->rtrs, tag);
+    if (rtr == NULL) {
+        recv_rndv_look(conn);
+        rtr = ri_rtr_table_find(conn->rtrs, tag);
+    }
+    return rtr;
+}
+
+int ri_recv_rndv_is_expected(ri_conn_t *conn, int is_there)
+{
+    ri_rtr_table_t *rtrs = conn->rtrs;
+
+    if (rtrs == NULL) {
+        return 0;
+    }
+    if (is_there) {
+        rtrs->expected = RECV_RNDV_EXCEPTIONS;
+        return 0;
+    }
+    rtrs->expected -= (rtrs->expected > 0);
+    return rtrs->expected > 0;
+}
+
+/* Write the data of a send into the memory that an RTR offers, which was taken. */
+static ucs_status_t recv_rndv_put(ri_send_req_t *req, const ri_rtr_t *rtr)
+{
+    ri_conn_t *conn     = req->conn;
+    ucs_status_t status = ri_rndv_write(req, conn->peer->plane_ep, rtr->address);
+
+    if (status == UCS_OK) {
+        ri_rtr_end(rtr, RI_RING_GRANT_WRITTEN);
+        return UCS_OK;
+    }
+    ri_rtr_end(rtr, RI_RING_GRANT_FAILED);
+    if (status == UCS_ERR_UNREACHABLE) {
+        ri_planes_failed(conn->worker, conn->peer);
+    }
+    return status;
+}
+
+int ri_recv_rndv_write(ri_send_req_t *req, const ri_rtr_t *rtr)
+{
+    if (rtr->kind == RI_RTR_MESSAGE) {
+        return ri_recv_rndv_message_take(req, rtr);
+    }
+    return (req->conn->peer->plane_ep != NULL) && ri_rtr_use(rtr) &&
+           (recv_rndv_put(req, rtr) == UCS_OK);
+}
+
+ucs_status_t ri_recv_rndv_start(ri_send_req_t *req, const ri_rtr_t *rtr)
+{
+    ri_wire_placed_t placed = {.length = req->data.length};
+
+    if (rtr->kind == RI_RTR_MESSAGE) {
+        return ri_recv_rndv_message_start(req, rtr);
+    }
+    return ri_rndv_send_payload(req, rtr->recv_id, &placed, sizeof(placed), 0);
+}
+
+int ri_recv_rndv_is_used(const ri_rtr_t *rtr)
+{
+    uint32_t state = (rtr->grant != NULL) ?
+                             ri_ring_grant_state(rtr->grant, rtr->generation) :
+                             (uint32_t)RI_RING_GRANT_FREE;
+
+    return (state != RI_RING_GRANT_FREE) && (state != RI_RING_GRANT_OUT);
+}
+
+/* Take the memory that an RTR offers for a copy by both sides. Until the slot has its address,
+ * the receiver waits if it must end. */
+static int recv_rndv_share(const ri_rtr_t *rtr)
+{
+    return (rtr->kind == RI_RTR_GRANT) &&
+           ri_ring_grant_change(rtr->grant, rtr->generation, RI_RING_GRANT_SHARING);
+}
+
+ucs_status_t ri_recv_rndv_start_coop(ri_send_req_t *req, const ri_rtr_t *rtr)
+{
+    return ri_coop_start(req, recv_rndv_share(rtr) ? rtr : NULL);
+}
+
+/* The message of an RTR was offered by RTS before, and may not have met its receive yet: then
+ * the RTR can still be taken. */
+static void recv_rndv_answer_rts(ri_conn_t *conn, const ri_rtr_t *rtr, uint32_t sn,
+                                 uint32_t req_id)
+{
+    ri_send_req_t *req = ri_id_get(&conn->worker->req_ids, req_id);
+
+    if ((req == NULL) || (req->conn != conn) || (req->sn != sn) ||
+        (req->wire_type != RI_WIRE_RTS) || !(req->waiting & RI_SEND_WAIT_MATCH) ||
+        (req->waiting & RI_SEND_WAIT_RING) || (req->data.length > rtr->length) ||
+        (conn->peer == NULL) || (conn->peer->plane_ep == NULL)) {
+        return;
+    }
+    if (req->coop != NULL) {
+        if (recv_rndv_share(rtr)) {
+            ri_coop_offer(req, rtr->address);
+            ri_rtr_end(rtr, RI_RING_GRANT_SLOT);
+        }
+    } else if (ri_recv_rndv_write(req, rtr)) {
+        ri_send_end_wait(req, RI_SEND_WAIT_MATCH, UCS_OK);
+    }
+}
+
+static int recv_rndv_is_coop(ri_conn_t *conn, uint32_t req_id)
+{
+    const ri_send_req_t *req = ri_id_get(&conn->worker->req_ids, req_id);
+
+    return (req != NULL) && (req->coop != NULL);
+}
+
+/* A receiver that is in the library reads at once, into its own caches. So the sender gives
+ * it some time, unless both can copy. */
+static void recv_rndv_handle_late(ri_conn_t *conn, const ri_rtr_t *rtr, uint32_t sn,
+                                  uint32_t req_id)
+{
+    ri_worker_t *worker = conn->worker;
+    ri_rtr_late_t late  = {.rtr = *rtr, .sn = sn, .req_id = req_id};
+
+    if (recv_rndv_is_coop(conn, req_id)) {
+        recv_rndv_answer_rts(conn, rtr, sn, req_id);
+        return;
+    }
+    late.since = ri_time();
+    ri_rtr_table_add_late(conn->rtrs, &late);
+    if (ucs_list_is_empty(&conn->late_link)) {
+        ucs_list_add_tail(&worker->late_conns, &conn->late_link);
+    }
+    worker->attention = 1;
+}
+
+void ri_recv_rndv_progress(ri_worker_t *worker)
+{
+    size_t count = ucs_list_length(&worker->late_conns);
+    double until = ri_time() - ri_recv_rndv_patience;
+    ri_rtr_late_t late;
+    ri_conn_t *conn;
+
+    /* One round, from the head: callbacks may close any conn. */
+    for (; (count > 0) && !ucs_list_is_empty(&worker->late_conns); --count) {
+        conn = ucs_list_extract_head(&worker->late_conns, ri_conn_t, late_link);
+        ucs_list_head_init(&conn->late_link);
+        if ((conn->status != UCS_OK) || (conn->rtrs->num_late == 0)) {
+            continue;
+        }
+        ucs_list_add_tail(&worker->late_conns, &conn->late_link);
+        if (ri_rtr_table_pop_late(conn->rtrs, until, &late)) {
+            recv_rndv_answer_rts(conn, &late.rtr, late.sn, late.req_id);
+        }
+    }
+}
+
+int ri_recv_rndv_receive(ri_stream_t *stream, const ri_ring_record_t *record,
+                         uint32_t length)
+{
+    ri_worker_t *worker = stream->worker;
+    uint32_t conn_id    = __atomic_load_n(&record->extra, __ATOMIC_RELAXED);
+    ri_conn_t *conn     = ri_id_get(&worker->conn_ids, conn_id);
+    uint32_t sn         = 0;
+    uint32_t req_id     = 0;
+    ri_rtr_fate_t fate;
+    ri_wire_rtr_t wire;
+    ri_rtr_t rtr;
+
+    ++worker->counters.rx_control;
+    if (length != sizeof(wire)) {
+        return 0;
+    }
+    memcpy(&wire, ri_ring_payload(record, length), sizeof(wire));
+    if ((wire.grant >= RI_RING_GRANTS) || (wire.length == 0) ||
+        (wire.length > RI_WIRE_LENGTH_MAX)) {
+        return 0;
+    }
+    if ((conn == NULL) || (conn->peer != stream->peer) || (conn->rtrs == NULL) ||
+        (conn->status != UCS_OK) || !(conn->flags & RI_CONN_PLANE_WRITE)) {
+        ++worker->counters.rx_stale;
+        return 1;
+    }
+
+    rtr = (ri_rtr_t){.tag        = __atomic_load_n(&record->tag, __ATOMIC_RELAXED),
+                     .mask       = wire.mask,
+                     .address    = wire.address,
+                     .length     = wire.length,
+                     .recv_id    = __atomic_load_n(&record->value, __ATOMIC_RELAXED),
+                     .count      = wire.ahead,
+                     .generation = wire.generation,
+                     .index      = wire.grant,
+                     .grant      = &stream->ring->control->grants[wire.grant]};
+    ri_prefetch_write(rtr.grant); /* it is to be changed first of all */
+    fate = ri_rtr_table_add(conn->rtrs, &rtr, wire.seen, &sn, &req_id);
+    ri_trace(&worker->trace, RI_TRACE_RTR_IN, rtr.tag, fate);
+    if (fate == RI_RTR_FOR_RTS) {
+        recv_rndv_handle_late(conn, &rtr, sn, req_id);
+    }
+    return 1;
+}
+
+void ri_recv_rndv_close(ri_stream_t *stream)
+{
+    ri_conn_t *conn;
+
+    ucs_list_for_each(conn, &stream->peer->conns, peer_list) {
+        if (conn->rtrs != NULL) {
+            ri_rtr_table_drop(conn->rtrs, stream->ring->control);
+        }
+    }
+}

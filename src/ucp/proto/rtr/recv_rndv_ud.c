@@ -1,0 +1,72 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "recv_rndv_ud.h"
+#include "recv_rndv_message.h"
+#include "../rndv/rndv.h"
+#include "../rndv/send_rndv_ud.h"
+#include "../rndv/ud_run.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+uint64_t ri_recv_rndv_ud_room(const ri_send_req_t *req, const ri_rtr_t *rtr)
+{
+    const ri_conn_t *conn = req->conn;
+
+    return ((conn->flags & RI_CONN_RDMA) && (conn->peer->rdma_way == rtr->way) &&
+            (ri_ud_way(conn->peer) != NULL) && (req->data.length == rtr->length)) ?
+                   rtr->length :
+                   0;
+}
+
+ucs_status_t ri_recv_rndv_ud_start(ri_send_req_t *req, const ri_rtr_t *rtr)
+{
+    uint64_t name     = ri_wire_rtr_name(rtr->index, rtr->generation);
+    ri_rndv_rts_t rts = {.rts.flags        = RI_WIRE_RTS_SENDS | RI_WIRE_RTS_BY_RTR,
+                         .rts.num_segments = 1,
+                         .rts.way          = (uint16_t)req->way};
+    ucs_status_t status;
+
+    /* From here on the RTS may be answered as if there had been no RTR. */
+    req->target         = RI_SEND_TARGET_WANTED;
+    rts.rts.segments[0] = (ri_segment_t){name, req->data.length};
+    status              = ri_rndv_send(req, &rts.rts);
+    if (!UCS_STATUS_IS_ERR(status) && (req->conn != NULL)) { /* else it has ended */
+        ri_rtr_end(rtr, RI_RING_GRANT_WRITTEN);
+        ri_send_rndv_ud_start_by_rtr(req, req->conn->rtr_targets[rtr->index],
+                                     rtr->recv_id);
+    }
+    return status;
+}
+
+/* The place of a slot's target. */
+static uint8_t *ud_target(ri_conn_t *conn, uint16_t slot)
+{
+    if (conn->rtr_targets == NULL) {
+        conn->rtr_targets = calloc(RI_WIRE_RTR_SLOTS, sizeof(*conn->rtr_targets));
+    }
+    return (conn->rtr_targets == NULL) ? NULL : conn->rtr_targets[slot];
+}
+
+void ri_recv_rndv_ud_handle_rtr(ri_worker_t *worker, ri_conn_t *conn,
+                                const ri_wire_msg_t *msg)
+{
+    ri_ud_target_t target;
+    uint8_t *place;
+
+    memcpy(&target, msg->target, sizeof(target));
+    if (ri_ud_target_check(&target) != NULL) {
+        ++worker->counters.rx_malformed;
+        return;
+    }
+    if (!ri_recv_rndv_message_is_new(conn, ri_ud_way(conn->peer), msg)) {
+        return;
+    }
+    place = ud_target(conn, msg->slot);
+    if (place != NULL) { /* else it is as one that waits for ever */
+        memcpy(place, msg->target, sizeof(target));
+        ri_recv_rndv_message_add(conn, msg, RI_RTR_UD, target.length);
+    }
+}

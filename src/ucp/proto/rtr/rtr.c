@@ -1,0 +1,463 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * RTRs of receives that are posted, matched or cancelled: the queue, and which are sent.
+ */
+#include "rtr_state.h"
+#include "../../link/ring_channel.h"
+#include "rtr_message.h"
+#include "rtr_slots.h"
+#include "rtr_ud.h"
+#include "../../../ucs/settings.h"
+#include "../../core/memory.h"
+#include "../../../ucs/random.h"
+
+#include <stdlib.h>
+
+/* Queued receives that one progress call looks at. */
+#define RTR_BATCH 8
+
+typedef enum rtr_answer {
+    RTR_SENT,
+    RTR_AWAITS, /* other receives are in the way: it is among waiters now */
+    RTR_FULL,   /* there is no room, also for others of the same sender */
+    RTR_NEVER
+} rtr_answer_t;
+
+static int rtr_may_use(const ri_conn_t *conn)
+{
+    return (conn->status == UCS_OK) &&
+           !(conn->flags & (RI_CONN_NO_RING | RI_CONN_CLOSING));
+}
+
+/* Where messages go one way only nothing else makes a ring the other way. */
+static void rtr_ask_for_ring(const ri_peer_t *peer)
+{
+    ri_conn_t *conn;
+
+    ucs_list_for_each(conn, &peer->conns, peer_list) {
+        if (rtr_may_use(conn) && (conn->flags & RI_CONN_USER)) {
+            ri_ring_channel_ask(conn);
+            return;
+        }
+    }
+}
+
+/* A ring to the peer in which an RTR can go, with a free grant. Without one, *answer says
+ * whether there may be one later. */
+static ri_conn_t *rtr_find_conn(ri_peer_t *peer, rtr_answer_t *answer)
+{
+    ri_conn_t *conn;
+
+    *answer = RTR_NEVER;
+
+    ucs_list_for_each(conn, &peer->conns, peer_list) {
+        if ((conn->ring == NULL) || !rtr_may_use(conn)) {
+            continue;
+        }
+        if (conn->grants == NULL) {
+            conn->grants = calloc(1, sizeof(*conn->grants));
+            if (conn->grants == NULL) {
+                return NULL;
+            }
+            conn->grants->free       = ~0u;
+            conn->grants->generation = (uint32_t)ri_random();
+        }
+        if (conn->grants->free != 0) {
+            return conn;
+        }
+        *answer = RTR_FULL;
+    }
+    if (*answer == RTR_NEVER) {
+        rtr_ask_for_ring(peer);
+    }
+    return NULL;
+}
+
+/* Whether a receive has offered its memory to another sender. */
+static int rtr_is_out_to_other(const ri_recv_req_t *recv, const ri_stream_t *stream)
+{
+    return ri_rtr_is_offered(recv) && (recv->rtr_stream != stream);
+}
+
+/* Whether RTRs to a sender go with grants, in shared memory; else by message. Without a plane
+ * to it nobody can tell whether the sender is still there. */
+static int rtr_has_grants(const ri_stream_t *stream)
+{
+    return stream->plane_write && (stream->peer->plane_ep != NULL);
+}
+
+/* Whether RTRs to a sender can be taken back without asking it. */
+static int rtr_is_local(const ri_stream_t *stream)
+{
+    return rtr_has_grants(stream) || ri_rtr_ud_is_possible(stream);
+}
+
+/* Whether a receive has an RTR of the other kind. */
+static int rtr_is_of_other_kind(const ri_recv_req_t *recv, int is_local)
+{
+    return ri_rtr_is_offered(recv) && ((recv->rtr < RI_RTR_SENT) != is_local);
+}
+
+/* How many earlier receives of the same tag and mask are posted. All of them are taken to
+ * get messages of @a stream, so none may have been offered to another one.
+ *
+ * @param other_p  Set to one that has been, or to NULL.
+ *
+ * @return RI_RTR_DEPTH: there are too many. */
+static int rtr_ahead(const ri_recv_req_t *recv, const ri_stream_t *stream,
+                     ri_recv_req_t **other_p)
+{
+    ri_tag_node_t *head = ri_tag_index_find(&recv->mask_class->posted, recv->node.key);
+    ri_tag_node_t *node = head;
+    int is_local        = rtr_is_local(stream);
+    int ahead           = RI_RTR_DEPTH;
+    int i;
+
+    for (i = 0; i < RI_RTR_DEPTH; ++i) {
+        *other_p = ri_container_of(node, ri_recv_req_t, node);
+        if (rtr_is_out_to_other(*other_p, stream) ||
+            rtr_is_of_other_kind(*other_p, is_local)) {
+            return ahead;
+        }
+        ahead = (node == &recv->node) ? i : ahead;
+        node  = node->next;
+        if (node == head) {
+            break;
+        }
+    }
+    *other_p = NULL;
+    return ahead;
+}
+
+/* Write the RTR of a receive into a ring. @return 0 if there is no room. */
+static int rtr_put(ri_recv_req_t *recv, ri_conn_t *conn, const ri_stream_t *stream,
+                   int ahead)
+{
+    ri_ring_record_t *record = ri_ring_tx_reserve(conn->ring, sizeof(ri_wire_rtr_t));
+    ri_wire_rtr_t rtr        = {.mask       = recv->mask,
+                                .address    = (uintptr_t)recv->data.buffer,
+                                .length     = recv->data.length,
+                                .seen       = stream->next_sn - 1,
+                                .ahead      = ahead,
+                                .grant      = recv->rtr_index,
+                                .generation = recv->rtr_generation};
+
+    if (record == NULL) {
+        return 0;
+    }
+    atomic_store_explicit(&ri_rtr_grant(recv)->word,
+                          ri_ring_grant_word(recv->rtr_generation, RI_RING_GRANT_OUT),
+                          memory_order_release);
+    memcpy(ri_ring_payload(record, sizeof(rtr)), &rtr, sizeof(rtr));
+    record->type  = RI_WIRE_RTR;
+    record->hint  = ri_peer_take_hint(conn->peer);
+    record->value = recv->id;
+    record->extra = stream->remote_conn_id;
+    record->tag   = recv->tag;
+    ri_ring_tx_commit(conn->ring, record, sizeof(rtr));
+    ++conn->counters.tx_control;
+    return 1;
+}
+
+/* Take a grant and send the RTR. */
+static rtr_answer_t rtr_send(ri_recv_req_t *recv, ri_stream_t *stream, int ahead)
+{
+    ri_worker_t *worker = recv->super.worker;
+    rtr_answer_t answer;
+    ri_conn_t *conn = rtr_find_conn(stream->peer, &answer);
+    ri_rtr_grants_t *grants;
+
+    if (conn == NULL) {
+        return answer;
+    }
+    recv->id = ri_id_alloc(&worker->recv_ids, recv);
+    if (recv->id == 0) {
+        return RTR_NEVER;
+    }
+    recv->stream         = NULL; /* by its id, only PLACED is for it */
+    grants               = conn->grants;
+    recv->rtr_conn       = conn;
+    recv->rtr_index      = __builtin_ctz(grants->free);
+    recv->rtr_generation = ++grants->generation;
+    if (!rtr_put(recv, conn, stream, ahead)) {
+        ri_id_free(&worker->recv_ids, recv->id);
+        worker->rtr_retry = 1; /* nothing tells when there is room */
+        worker->rtr_turns = UINT_MAX;
+        worker->attention = 1;
+        return RTR_FULL;
+    }
+
+    grants->free &= ~(1u << recv->rtr_index);
+    grants->recv[recv->rtr_index] = recv;
+    recv->rtr_stream              = stream;
+    ri_rtr_set(recv, RI_RTR_OUT);
+    ucs_list_add_tail(&stream->rtrs, &recv->list);
+    ++stream->num_rtrs;
+    ++worker->counters.rtr_sent;
+    ri_trace(&worker->trace, RI_TRACE_RTR_SENT, recv->tag, recv->id);
+    return RTR_SENT;
+}
+
+static rtr_answer_t rtr_send_message(ri_recv_req_t *recv, ri_stream_t *stream, int ahead)
+{
+    switch (ri_rtr_ud_is_possible(stream) ? ri_rtr_ud_send(recv, stream, ahead) :
+                                            ri_rtr_message_send(recv, stream, ahead)) {
+    case UCS_OK:
+        return RTR_SENT;
+    case UCS_ERR_NO_RESOURCE:
+        return RTR_FULL;
+    default:
+        return RTR_NEVER;
+    }
+}
+
+/* Whether others wait for room at a peer. */
+static int rtr_is_full(const ri_peer_t *peer)
+{
+    return (peer->rtr_slots != NULL) && !ucs_list_is_empty(&peer->rtr_slots->full);
+}
+
+/* Send the RTR of a posted receive, which stands in no list, if its message is certain to be
+ * the one that the RTR says.
+ *
+ * @param from    Among whose receives it was the first that waits for room; NULL: nobody's.
+ * @param peer_p  Set with RTR_FULL: who has no room.
+ */
+static rtr_answer_t rtr_try(ri_recv_req_t *recv, const ri_peer_t *from,
+                            ri_peer_t **peer_p)
+{
+    ri_worker_t *worker = recv->super.worker;
+    uint32_t stream_id  = ri_sender_map_find(&worker->senders, recv->tag, recv->mask);
+    ri_stream_t *stream = ri_id_get(&worker->stream_ids, stream_id);
+    ri_recv_req_t **waiters;
+    ri_recv_req_t *other;
+    int ahead;
+
+    if ((recv->mask_class == NULL) || (stream == NULL) || stream->broken ||
+        stream->closed ||
+        (!rtr_is_local(stream) && !ri_rtr_message_is_possible(stream))) {
+        return RTR_NEVER;
+    }
+    if (!ri_sender_map_is_worth(&worker->senders, recv->tag, recv->mask)) {
+        ++worker->counters.rtr_suppressed;
+        return RTR_NEVER;
+    }
+    if (ri_rtr_deep_is_behind(recv)) {
+        ri_rtr_deep_await(recv);
+        return RTR_AWAITS;
+    }
+    ahead   = rtr_ahead(recv, stream, &other);
+    waiters = (other != NULL) ? &other->waiters :
+                                ri_match_find_overlap(&worker->match, recv);
+    if (waiters != NULL) {
+        ri_rtr_await(recv, waiters);
+        return RTR_AWAITS;
+    }
+    if (ahead == RI_RTR_DEPTH) {
+        ri_rtr_deep_await(recv);
+        return RTR_AWAITS;
+    }
+    *peer_p = stream->peer;
+    if ((stream->peer != from) && rtr_is_full(stream->peer)) {
+        return RTR_FULL;
+    }
+    return rtr_has_grants(stream) ? rtr_send(recv, stream, ahead) :
+                                    rtr_send_message(recv, stream, ahead);
+}
+
+void ri_rtr_posted(ri_recv_req_t *recv)
+{
+    ri_worker_t *worker = recv->super.worker;
+    ri_peer_t *peer;
+
+    recv->posted_us    = ri_rtr_clock();
+    recv->posted_polls = worker->polls;
+    if ((ri_config.rtr == UCS_NO) || !ri_dt_is_contig(&recv->data) ||
+        !ri_memory_of_recv_is_host(recv)) {
+        return;
+    }
+    if (rtr_try(recv, NULL, &peer) == RTR_FULL) {
+        ri_rtr_slots_wait(recv, worker, peer, 0);
+    }
+}
+
+/* Take back the RTRs of a posted receive, and of later ones that count it, except those
+ * offered to @a stream. They may be sent again. @return 0 if one has been used. */
+static int rtr_take_back_dependents(ri_recv_req_t *recv, const ri_stream_t *stream)
+{
+    const ri_tag_node_t *head, *next;
+    ri_tag_node_t *node = &recv->node;
+    ri_recv_req_t *other;
+    int all = 1;
+    int i;
+
+    if ((recv->mask_class == NULL) || !ri_rtr_has_kin(recv)) {
+        return 1;
+    }
+    head = ri_tag_index_find(&recv->mask_class->posted, node->key);
+    for (i = 0; i < RI_RTR_DEPTH; ++i) {
+        next  = node->next;
+        other = ri_container_of(node, ri_recv_req_t, node);
+        if (rtr_is_out_to_other(other, stream)) {
+            if (!ri_rtr_take_back(other)) {
+                all = 0;
+            } else {
+                ri_rtr_enqueue(other);
+            }
+        }
+        if (next == head) {
+            break;
+        }
+        node = node->next;
+    }
+    return all;
+}
+
+/* A receive leaves the posted queue. */
+static void rtr_leave(ri_recv_req_t *recv)
+{
+    ri_mask_class_t *class = recv->mask_class;
+    ri_worker_t *worker    = recv->super.worker;
+
+    if (recv->rtr == RI_RTR_QUEUED) {
+        ri_rtr_forget(recv); /* it is too late */
+    }
+    ri_match_unpost(&worker->match, recv);
+    if (ri_unlikely(recv->waiters != NULL)) {
+        ri_rtr_release(&recv->waiters);
+    }
+    if ((class != NULL) && ri_unlikely(class->waiters != NULL) &&
+        ri_match_is_searchable(class)) {
+        ri_rtr_release(&class->waiters);
+    }
+    if ((class != NULL) && ri_unlikely(worker->rtr_deep != NULL) &&
+        ri_rtr_has_kin(recv)) {
+        ri_rtr_deep_release(worker, recv);
+    }
+}
+
+ri_recv_req_t *ri_rtr_match_plain(ri_worker_t *worker, uint64_t tag)
+{
+    ri_recv_req_t *recv = ri_match_peek_posted(&worker->match, tag, 0);
+
+    if ((recv == NULL) || ri_rtr_has_kin(recv)) {
+        return NULL;
+    }
+    rtr_leave(recv);
+    return recv;
+}
+
+ri_recv_req_t *ri_rtr_match(ri_worker_t *worker, const ri_stream_t *stream, uint64_t tag)
+{
+    size_t own      = (stream != NULL) ? stream->num_rtrs : 0;
+    uint64_t serial = 0;
+    ri_recv_req_t *recv;
+
+    while ((recv = ri_match_peek_posted(&worker->match, tag, serial)) != NULL) {
+        /* What belongs to another sender's message, which is on its way, is passed by. */
+        if ((worker->num_offered == own) || rtr_take_back_dependents(recv, stream)) {
+            rtr_leave(recv);
+            return recv;
+        }
+        serial = recv->serial + 1;
+    }
+    return NULL;
+}
+
+int ri_rtr_cancel(ri_recv_req_t *recv)
+{
+    if (!rtr_take_back_dependents(recv, NULL)) {
+        return 0;
+    }
+    rtr_leave(recv);
+    return 1;
+}
+
+/* Send the RTRs of a batch of the queue. What has no room waits at its peer, and holds up nobody
+ * else. */
+static void rtr_progress_queue(ri_worker_t *worker)
+{
+    ri_recv_req_t *recv;
+    ri_peer_t *peer;
+    int i;
+
+    for (i = 0; (i < RTR_BATCH) && !ucs_list_is_empty(&worker->rtr_queue); ++i) {
+        recv = ucs_list_extract_head(&worker->rtr_queue, ri_recv_req_t, list);
+        ri_rtr_set(recv, RI_RTR_NONE);
+        if (rtr_try(recv, NULL, &peer) == RTR_FULL) {
+            ri_rtr_slots_wait(recv, worker, peer, 0);
+        }
+    }
+    worker->rtr_retry |= !ucs_list_is_empty(&worker->rtr_queue);
+}
+
+/* Let those that wait for room at a peer have their turn, in order. @return Whether there is room
+ * still. */
+static int rtr_progress_peer(ri_worker_t *worker, ri_rtr_slots_t *slots, int *left)
+{
+    ri_peer_t *peer = slots->slot[0].peer;
+    ri_peer_t *full = NULL;
+    ri_recv_req_t *recv;
+
+    while (!ucs_list_is_empty(&slots->full)) {
+        if (--*left < 0) {
+            return 1;
+        }
+        recv = ucs_list_extract_head(&slots->full, ri_recv_req_t, list);
+        ri_rtr_set(recv, RI_RTR_NONE);
+        if (rtr_try(recv, peer, &full) == RTR_FULL) {
+            ri_rtr_slots_wait(recv, worker, full, full == peer);
+            if (full == peer) {
+                return 0;
+            }
+        }
+    }
+    return 0;
+}
+
+/* Each peer has its turn once after something has changed. */
+static void rtr_progress_full(ri_worker_t *worker)
+{
+    int left = RTR_BATCH;
+    ri_rtr_slots_t *slots;
+    unsigned turns;
+
+    if (worker->rtr_turns == 0) {
+        return; /* the list may be long */
+    }
+    turns             = ri_min(worker->rtr_turns, worker->num_rtr_full);
+    worker->rtr_turns = 0;
+    while ((turns > 0) && (left > 0) && !ucs_list_is_empty(&worker->rtr_full)) {
+        slots = ucs_list_head(&worker->rtr_full, ri_rtr_slots_t, full_link);
+        ri_rtr_slots_delist(slots);
+        turns -= !rtr_progress_peer(worker, slots, &left);
+        if (!ucs_list_is_empty(&slots->full)) {
+            ri_rtr_slots_enlist(slots);
+        }
+    }
+    if (!ucs_list_is_empty(&worker->rtr_full)) {
+        worker->rtr_turns = ri_max(worker->rtr_turns, turns);
+    }
+    worker->rtr_retry |= (worker->rtr_turns > 0);
+}
+
+void ri_rtr_progress(ri_worker_t *worker)
+{
+    size_t count = ucs_list_length(&worker->rtr_writing);
+    ri_recv_req_t *recv;
+
+    /* One round, from the head: callbacks may end any receive. */
+    for (; (count > 0) && !ucs_list_is_empty(&worker->rtr_writing); --count) {
+        recv = ucs_list_extract_head(&worker->rtr_writing, ri_recv_req_t, list);
+        ucs_list_add_tail(&worker->rtr_writing, &recv->list);
+        ri_rtr_progress_writing(recv, UCS_OK);
+    }
+    if (worker->rtr_retry) {
+        worker->rtr_retry = 0;
+        ri_rtr_ud_backs_off(worker);
+        rtr_progress_full(worker);
+        rtr_progress_queue(worker);
+    }
+}

@@ -1,0 +1,126 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Whether RTRs pay: who sends to a receive, and what the application does meanwhile.
+ */
+#include "rtr_state.h"
+#include "rtr_message.h"
+#include "rtr_ud.h"
+#include "../../../ucs/settings.h"
+
+/* An application whose progress calls are further apart is busy with something else: what
+ * the sender does for it meanwhile is won. One that waits in the library reads as well as the
+ * sender writes, and has the data in its own cache then. Microseconds. (For planes whose
+ * transfers take a processor's time.) */
+#define RTR_BUSY 5
+
+/* So many messages in a row that were not waited for tell that the next one will not be. */
+#define RTR_WAITED 3
+
+/* What takes about as long to copy as RTR_BUSY, or less. */
+#define RTR_POLL_BYTES 16384
+
+/* A message that is found by the first poll behind its receive was there before it. */
+#define RTR_POLLS 2
+
+typedef enum rtr_meanwhile {
+    RTR_WAS_LATE,    /* the message was first, or nearly so */
+    RTR_WAS_BUSY,    /* with something else */
+    RTR_WAS_WAITING, /* for messages, in the library */
+} rtr_meanwhile_t;
+
+/* Whether a receive was posted, or asked for, right after another long message was done: then
+ * its own has not waited for long, should it have been there before. */
+static int rtr_was_prompt(const ri_worker_t *worker, uint32_t posted_us)
+{
+    return posted_us - worker->active_us < RTR_BUSY;
+}
+
+/* What the application did before the message had its receive, or between them. */
+static rtr_meanwhile_t rtr_meanwhile(const ri_recv_req_t *recv, uint32_t now)
+{
+    const ri_worker_t *worker = recv->super.worker;
+    uint32_t polls            = (uint32_t)worker->polls - recv->posted_polls;
+
+    if (!recv->early) {
+        return rtr_was_prompt(worker, now) ? RTR_WAS_WAITING : RTR_WAS_LATE;
+    }
+    if (now - recv->posted_us >= (polls + 1ul) * RTR_BUSY) {
+        return RTR_WAS_BUSY;
+    }
+    return ((polls >= RTR_POLLS) || rtr_was_prompt(worker, recv->posted_us)) ?
+                   RTR_WAS_WAITING :
+                   RTR_WAS_LATE;
+}
+
+void ri_rtr_note_active(ri_worker_t *worker)
+{
+    worker->active_us = ri_rtr_clock();
+}
+
+void ri_rtr_note_reading(ri_worker_t *worker, size_t length)
+{
+    worker->polls += length / RTR_POLL_BYTES;
+}
+
+/* What the peer is told. A process that loses the processor for a moment still waits. */
+static void rtr_note_waiting(ri_peer_t *peer, int waiting)
+{
+    int before = (peer->waited > 0);
+
+    if (waiting) {
+        peer->waited = RTR_WAITED;
+    } else {
+        peer->waited -= before;
+    }
+    peer->hint_is_news |= (before != (peer->waited > 0));
+}
+
+/* A network writes without a processor, so there is a round trip to be saved whenever an RTR is
+ * in time. One that is not costs a message, for which a processor that computes may be
+ * interrupted. */
+static int rtr_gain_by_message(const ri_recv_req_t *recv, uint32_t now)
+{
+    if (recv->rtr > RI_RTR_SENT) {
+        return 1;
+    }
+    if (recv->rtr == RI_RTR_SENT) {
+        return -1;
+    }
+    return recv->early && (rtr_meanwhile(recv, now) != RTR_WAS_LATE);
+}
+
+static int rtr_gain(rtr_meanwhile_t meanwhile)
+{
+    return (meanwhile == RTR_WAS_BUSY) ? 1 : (meanwhile == RTR_WAS_WAITING) ? -1 : 0;
+}
+
+void ri_rtr_learn(ri_recv_req_t *recv, const ri_stream_t *stream,
+                  const ri_arrival_t *arrival)
+{
+    ri_sender_map_t *senders  = &recv->super.worker->senders;
+    rtr_meanwhile_t meanwhile = RTR_WAS_LATE;
+    uint32_t now              = ri_rtr_clock();
+    int gain;
+
+    if (recv->data.length > ri_config.eager_thresh) {
+        meanwhile = (ri_config.rtr == UCS_YES) ? RTR_WAS_BUSY : rtr_meanwhile(recv, now);
+    }
+    gain = rtr_gain(meanwhile);
+    if ((ri_config.rtr != UCS_YES) &&
+        (ri_rtr_message_is_possible(stream) || ri_rtr_ud_is_possible(stream))) {
+        gain      = rtr_gain_by_message(recv, now);
+        meanwhile = RTR_WAS_BUSY; /* the hint is for copies within a host */
+    }
+    recv->super.worker->active_us = now;
+    ri_sender_map_learn(senders, recv->tag, recv->mask, arrival->tag, stream->id);
+    rtr_note_waiting(stream->peer, meanwhile == RTR_WAS_WAITING);
+    if ((ri_config.rtr != UCS_YES) && (recv->rtr == RI_RTR_BY_UD)) {
+        /* It has a queue pair, to which was posted, and which is reset if it is not used. */
+        ri_sender_map_credit_dear(senders, recv->tag, recv->mask, stream->id,
+                                  ri_rtr_ud_is_for(recv, stream, arrival));
+    } else {
+        ri_sender_map_credit(senders, recv->tag, recv->mask, stream->id, gain);
+    }
+}

@@ -1,0 +1,276 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "rtr_ud.h"
+#include "../../link/control.h"
+#include "../rndv/rndv.h"
+#include "rtr_slots.h"
+#include "rtr_state.h"
+#include "../rndv/send_rndv_ud.h"
+#include "../rndv/ud_run.h"
+#include "../../../ucs/settings.h"
+#include "../../../ucs/clock.h"
+
+#include <string.h>
+
+double ri_rtr_ud_backoff = 1e-3;
+
+int ri_rtr_ud_is_possible(const ri_stream_t *stream)
+{
+    const ri_peer_t *peer = stream->peer;
+
+    return stream->rdma_write && (peer->plane_ep == NULL) && (ri_config.rtr != UCS_NO) &&
+           (ri_ud_way(peer) != NULL) && !peer->rdma_leaving;
+}
+
+int ri_rtr_ud_backs_off(ri_worker_t *worker)
+{
+    if (worker->rtr_ud_after == 0) {
+        return 0;
+    }
+    if (ri_time() >= worker->rtr_ud_after) {
+        worker->rtr_ud_after = 0;
+        ri_rtr_wake_queue(worker);
+        return 0;
+    }
+    worker->rtr_retry = 1; /* nothing tells when it is time */
+    worker->attention = 1;
+    return 1;
+}
+
+/* An RTR had to make way for a message. */
+static void ud_back_off(ri_worker_t *worker)
+{
+    double wait = ri_rtr_ud_backoff * (1u << ri_min(worker->rtr_ud_takes, 16u));
+
+    ++worker->counters.rtr_revoked_ud;
+    ++worker->rtr_ud_takes;
+    worker->rtr_ud_after = ri_time() + ri_min(wait, RI_RTR_UD_BACKOFF_MAX);
+}
+
+static void ud_put(const ri_recv_req_t *recv, const ri_stream_t *stream, int ahead,
+                   const ri_ud_target_t *target)
+{
+    ri_wire_rtr_ud_t msg = {.base.type  = RI_WIRE_RTR_UD,
+                            .base.value = recv->id,
+                            .tag        = recv->tag,
+                            .mask       = recv->mask,
+                            .way        = stream->peer->rdma_way,
+                            .seen       = stream->next_sn - 1,
+                            .generation = recv->rtr_generation,
+                            .ahead      = ahead,
+                            .slot       = recv->rtr_index};
+
+    memcpy(msg.target, target, sizeof(msg.target));
+    ri_wire_set_id(&msg.base, stream->remote_conn_id);
+    ri_control_send_message(stream->peer, &msg, sizeof(msg));
+}
+
+ucs_status_t ri_rtr_ud_send(ri_recv_req_t *recv, ri_stream_t *stream, int ahead)
+{
+    ri_worker_t *worker   = recv->super.worker;
+    ri_peer_t *peer       = stream->peer;
+    const ri_conn_t *conn = ri_peer_way_out(peer);
+    ri_rtr_slots_t *slots = ri_rtr_slots_get(worker, peer);
+    struct ri_ud_recv_op *op;
+    ri_ud_target_t target;
+    ucs_status_t status;
+
+    if ((conn == NULL) || (conn->flags & RI_CONN_PEER_MODE) || (slots == NULL)) {
+        return UCS_ERR_UNREACHABLE;
+    }
+    if ((slots->free == 0) || ri_rtr_ud_backs_off(worker)) {
+        return UCS_ERR_NO_RESOURCE;
+    }
+    recv->id = ri_id_alloc(&worker->recv_ids, recv);
+    if (recv->id == 0) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    status = ri_ud_recv_begin(recv, peer, recv->data.length, 1, 1, &target, &op);
+    if (status != UCS_OK) {
+        ri_id_free(&worker->recv_ids, recv->id);
+        recv->id = 0;
+        return status;
+    }
+
+    op->number           = target.number;
+    recv->ud_op          = op;
+    recv->stream         = NULL;
+    recv->rtr_index      = __builtin_ctz(slots->free);
+    recv->rtr_generation = ++slots->slot[recv->rtr_index].generation;
+    recv->rtr_stream     = stream;
+    slots->free &= slots->free - 1;
+    ri_rtr_set(recv, RI_RTR_BY_UD);
+    ucs_list_add_tail(&stream->rtrs, &recv->list);
+    ++stream->num_rtrs;
+    ++worker->counters.rtr_sent;
+    ri_trace(&worker->trace, RI_TRACE_RTR_SENT, recv->tag, recv->id);
+    ud_put(recv, stream, ahead, &target);
+    return UCS_OK;
+}
+
+void ri_rtr_ud_release(ri_recv_req_t *recv)
+{
+    recv->rtr_stream->peer->rtr_slots->free |= 1u << recv->rtr_index;
+    ri_ud_recv_leave(recv);
+}
+
+void ri_rtr_ud_ended(ri_recv_req_t *recv, struct ri_ud_recv_op *op, int ending)
+{
+    ri_worker_t *worker = recv->super.worker;
+    ucs_status_t status = op->super.op.status;
+    int heard           = op->super.ud.heard;
+
+    recv->ud_op = NULL;
+    ri_ud_recv_free(op);
+    if (status == UCS_OK) {
+        worker->linger = RI_UD_LINGER;
+        recv->rtr_kept = RI_RING_GRANT_WRITTEN;
+    } else if (heard) {
+        recv->rtr_kept = RI_RING_GRANT_FAILED;
+    } else {
+        if (status == UCS_ERR_CANCELED) {
+            ud_back_off(worker);
+        }
+        ri_rtr_forget(recv);
+        if (!ending && !recv->canceled) {
+            ri_rtr_enqueue(recv);
+        }
+    }
+}
+
+int ri_rtr_ud_take_back(ri_recv_req_t *recv)
+{
+    struct ri_ud_recv_op *op = recv->ud_op;
+
+    if ((op == NULL) ||
+        (op->super.ended ? (op->super.op.status == UCS_OK) || op->super.ud.heard :
+                           !op->super.ops->revoke(&op->super.ud))) {
+        return 0;
+    }
+    ri_trace(&recv->super.worker->trace, RI_TRACE_RTR_BACK, recv->tag, recv->id);
+    ri_rtr_forget(recv);
+    return 1;
+}
+
+void ri_rtr_ud_settle(ri_recv_req_t *recv)
+{
+    struct ri_ud_recv_op *op = recv->ud_op;
+
+    if (op != NULL) {
+        recv->rtr_kept = (op->super.ended && (op->super.op.status == UCS_OK)) ?
+                                 RI_RING_GRANT_WRITTEN :
+                                 RI_RING_GRANT_FAILED;
+        ri_ud_recv_leave(recv);
+    }
+}
+
+int ri_rtr_ud_is_for(const ri_recv_req_t *recv, const ri_stream_t *stream,
+                     const ri_arrival_t *arrival)
+{
+    const ri_wire_rts_t *rts = arrival->data;
+
+    return (arrival->kind == RI_MSG_RTS) && (rts->flags & RI_WIRE_RTS_SENDS) &&
+           (rts->flags & RI_WIRE_RTS_BY_RTR) && (recv->rtr == RI_RTR_BY_UD) &&
+           (recv->rtr_stream == stream) && (arrival->length == recv->data.length) &&
+           (rts->segments[0].address ==
+            ri_wire_rtr_name(recv->rtr_index, recv->rtr_generation));
+}
+
+/* The receive has met a message that was not sent by its RTR. A message of that sender shows that
+ * this RTR never will be used. @return As of ri_rtr_ud_meet(). */
+static int ud_meet_other(ri_recv_req_t *recv, const ri_stream_t *stream,
+                         const ri_arrival_t *arrival)
+{
+    const struct ri_ud_recv_op *op = recv->ud_op;
+    const ri_peer_t *peer          = stream->peer;
+    int is_of_sender               = (recv->rtr_stream == stream);
+    const ri_ud_ops_t *ops;
+    uint32_t number, way;
+
+    if (op == NULL) {
+        return -1;
+    }
+    ops    = op->super.ops;
+    number = op->number;
+    way    = op->super.op.way;
+    if (!ri_rtr_ud_take_back(recv)) {
+        return -1;
+    }
+    if (is_of_sender && (peer->rdma_way == way) && (peer->rdma_ep != NULL)) {
+        ops->forget(peer->rdma_ep, number);
+    }
+    if (arrival->length <= ri_config.eager_thresh) {
+        ri_sender_map_credit_dear(&recv->super.worker->senders, recv->tag, recv->mask,
+                                  stream->id, 0);
+    }
+    return 0;
+}
+
+/* The message that was sent by the RTR: the receive waits for it as for one that was asked for,
+ * under the id that the sender knows. */
+static void ud_wait(ri_recv_req_t *recv, ri_stream_t *stream, const ri_arrival_t *arrival)
+{
+    struct ri_ud_recv_op *op = recv->ud_op;
+    uint32_t id              = recv->id;
+
+    if (!op->super.ended) {
+        op->super.ops->claim(&op->super.ud);
+    }
+    recv->ud_op = NULL;
+    recv->id    = 0;
+    ri_rtr_was_used(recv);
+    recv->id         = id;
+    recv->ud_op      = op;
+    recv->way        = op->super.op.way;
+    recv->rts_req_id = arrival->req_id;
+    recv->rts_sn     = arrival->sn;
+    ri_rndv_wait_as(recv, stream);
+    recv->written = RI_RECV_BY_TARGET;
+}
+
+int ri_rtr_ud_meet(ri_recv_req_t *recv, ri_stream_t *stream, const ri_arrival_t *arrival,
+                   ucs_status_t *status)
+{
+    if (!ri_rtr_ud_is_for(recv, stream, arrival)) {
+        return ud_meet_other(recv, stream, arrival);
+    }
+    recv->super.worker->rtr_ud_takes = 0;
+    if (recv->ud_op != NULL) {
+        ud_wait(recv, stream, arrival);
+        *status = UCS_INPROGRESS;
+        return 1;
+    }
+    if (recv->rtr_kept == RI_RING_GRANT_WRITTEN) {
+        ri_rtr_was_used(recv);
+        *status = UCS_OK;
+        return 1;
+    }
+    ri_rtr_forget(recv);
+    return 0;
+}
+
+void ri_rtr_ud_abandon(ri_stream_t *stream, uint32_t recv_id)
+{
+    ri_recv_req_t *recv = ri_id_get(&stream->worker->recv_ids, recv_id);
+
+    if ((recv == NULL) || (recv->rtr != RI_RTR_BY_UD) || (recv->rtr_stream != stream)) {
+        return; /* it was taken back */
+    }
+    /* Complete or not, the sender waits to be asked for the message. */
+    ri_rtr_ud_settle(recv);
+    recv->rtr_kept = RI_RING_GRANT_FAILED;
+}
+
+int ri_rtr_ud_has(const ri_stream_t *stream)
+{
+    const ri_recv_req_t *recv;
+
+    ucs_list_for_each(recv, &stream->rtrs, list) {
+        if (recv->rtr == RI_RTR_BY_UD) {
+            return 1;
+        }
+    }
+    return 0;
+}

@@ -1,0 +1,70 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * RTRs for messages that go as datagrams, the receiver's side, as far as it is another one than
+ * with grants (rtr.h). (protocol-rndv.md section 8)
+ *
+ * The RTR has a target: a queue pair to which the receive's memory is posted. A sender that uses
+ * it sends the message there, and an RTS that says so, which has its turn in the stream as any
+ * other. So the receiver knows from the stream whose message it is, and from its own plane when
+ * that is there.
+ *
+ * In place of the grant stands what the plane has heard. As long as that is nothing, the receiver
+ * takes the RTR back by resetting the queue pair, without asking anybody: what is sent there
+ * then comes to nothing, its sender is told so, and its RTS is one without an RTR. What has been
+ * heard of is promised, as what a grant says to be USED. So RI_RING_GRANT_* tell how far it is.
+ *
+ * Queue pairs are few. An RTR of which nothing has been heard gives its one to a message that is
+ * there, and then none is sent for a while.
+ */
+#ifndef RI_RTR_UD_H
+#define RI_RTR_UD_H
+
+#include "../../core/worker.h"
+#include "../../order/recv_start.h"
+
+/* How long no RTR is sent when one had to give its queue pair up, and at most if that happens
+ * again and again; seconds. Tests change it. */
+extern double ri_rtr_ud_backoff;
+#define RI_RTR_UD_BACKOFF_MAX 0.1
+
+/** @return Whether the sender of a stream may be sent such RTRs. */
+int ri_rtr_ud_is_possible(const ri_stream_t *stream);
+
+/** @return Whether it is too early to send RTRs again after one had to make way. When it is not any
+ * more, those that wait have their turn; until then they are not tried. */
+int ri_rtr_ud_backs_off(ri_worker_t *worker);
+
+/** Send the RTR of a posted receive. @return UCS_OK; UCS_ERR_NO_RESOURCE: not now; an error:
+ * never. */
+ucs_status_t ri_rtr_ud_send(ri_recv_req_t *recv, ri_stream_t *stream, int ahead);
+
+/** The transfer of a posted receive has ended. */
+void ri_rtr_ud_ended(ri_recv_req_t *recv, struct ri_ud_recv_op *op, int ending);
+
+/** @return Whether the RTR is taken back; else it has been used. */
+int ri_rtr_ud_take_back(ri_recv_req_t *recv);
+
+/** See to it that nothing is written any more: the RTR has been used, to the end or in vain. */
+void ri_rtr_ud_settle(ri_recv_req_t *recv);
+
+/** The RTR of a receive ends. */
+void ri_rtr_ud_release(ri_recv_req_t *recv);
+
+/** @return Whether a message was sent by the RTR that its receive has. */
+int ri_rtr_ud_is_for(const ri_recv_req_t *recv, const ri_stream_t *stream,
+                     const ri_arrival_t *arrival);
+
+/** As ri_rtr_meet(), but it says -1 if the sender breaks the protocol. */
+int ri_rtr_ud_meet(ri_recv_req_t *recv, ri_stream_t *stream, const ri_arrival_t *arrival,
+                   ucs_status_t *status);
+
+/** The sender of a message that has got no receive yet gives up what it has sent by the RTR of
+ * receive @a recv_id. */
+void ri_rtr_ud_abandon(ri_stream_t *stream, uint32_t recv_id);
+
+/** @return Whether a stream's sender has such RTRs that it may use, or has. */
+int ri_rtr_ud_has(const ri_stream_t *stream);
+
+#endif

@@ -1,0 +1,130 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "rtr_used.h"
+#include "rtr_message.h"
+#include "rtr_slots.h"
+#include "rtr_state.h"
+#include "../../order/deliver.h"
+
+/* @return The receive whose RTR USED names, if the data is not known to be there. */
+static ri_recv_req_t *used_find(const ri_stream_t *stream, uint32_t rtr)
+{
+    const ri_rtr_slots_t *slots = stream->peer->rtr_slots;
+    const ri_rtr_slot_t *slot;
+
+    if (slots == NULL) {
+        return NULL;
+    }
+    slot = &slots->slot[rtr % RI_WIRE_RTR_SLOTS];
+    if ((slot->recv == NULL) || (slot->recv->rtr_stream != stream) || slot->notified ||
+        (ri_wire_used_rtr(rtr % RI_WIRE_RTR_SLOTS, slot->generation) != rtr)) {
+        return NULL;
+    }
+    return slot->recv;
+}
+
+void ri_rtr_used_handle(ri_stream_t *stream, const ri_wire_msg_t *msg)
+{
+    ri_arrival_t arrival = {.wire_type = RI_WIRE_USED, .kind = RI_MSG_USED};
+    const ri_recv_req_t *recv;
+    uint32_t i;
+
+    ++stream->busy;
+    for (i = 0; (i < msg->used_count) && !stream->broken; ++i) {
+        arrival.sn = msg->value + i;
+        recv       = used_find(stream, msg->used[i]);
+        if ((recv == NULL) || ((int32_t)(arrival.sn - stream->next_sn) < 0)) {
+            ++stream->worker->counters.rx_stale;
+            continue;
+        }
+        arrival.req_id = recv->id;
+        arrival.tag    = recv->tag;
+        arrival.length = recv->data.length;
+        ri_deliver(stream, &arrival);
+    }
+    --stream->busy;
+    ri_stream_check_closed(stream);
+}
+
+/* A NAMED receive is complete. */
+static void used_complete(ri_recv_req_t *recv, size_t length)
+{
+    ri_deliver_count(recv->rtr_stream, length);
+    recv->info.length = length;
+    ri_rtr_was_used(recv);
+    ri_deliver_received(recv, UCS_OK);
+}
+
+static int used_makes_sense(const ri_recv_req_t *recv, uint32_t sn, size_t length)
+{
+    return (sn == recv->named_sn) && (length != 0) && (length <= recv->data.length);
+}
+
+void ri_rtr_used_written(ri_recv_req_t *recv, uint32_t sn, size_t length)
+{
+    if (used_makes_sense(recv, sn, length)) {
+        used_complete(recv, length);
+    } else {
+        ri_deliver_breaking(recv->rtr_stream, "a notification that makes no sense",
+                            RI_WIRE_USED, length);
+    }
+}
+
+int ri_rtr_used_again(ri_stream_t *stream, ri_arrival_t *arrival)
+{
+    ri_recv_req_t *recv;
+    ucs_status_t status;
+
+    ucs_list_for_each(recv, &stream->rtrs, list) {
+        if ((recv->rtr == RI_RTR_NAMED) && (recv->named_sn == arrival->sn)) {
+            break;
+        }
+    }
+    if (&recv->list == &stream->rtrs) {
+        return 0;
+    }
+    if (ri_rtr_slot(recv) != NULL) { /* the way is there, and may be written by */
+        ri_deliver_breaking(stream,
+                            "a message that comes again by a way that has not failed",
+                            arrival->wire_type, arrival->length);
+        return 1;
+    }
+    ri_deliver_count(stream, arrival->length);
+    ri_rtr_forget(recv);
+    status = ri_recv_start(recv, stream, arrival);
+    if (status != UCS_INPROGRESS) {
+        ri_req_complete_recv(recv, status);
+    }
+    return 1;
+}
+
+void ri_rtr_used_drop(ri_peer_t *peer)
+{
+    ri_stream_t *stream;
+    ri_msg_t *msg, *next;
+
+    ucs_list_for_each(stream, &peer->streams, peer_list) {
+        ucs_list_for_each_safe(msg, next, &stream->early, list) {
+            if (msg->kind == RI_MSG_USED) {
+                ucs_list_del(&msg->list);
+                --stream->num_early;
+                ri_msg_discard(stream->worker, msg);
+            }
+        }
+    }
+}
+
+void ri_rtr_used_end(ri_recv_req_t *recv, ucs_status_t status)
+{
+    const ri_rtr_slot_t *slot = ri_rtr_slot(recv);
+
+    if ((slot != NULL) && slot->notified &&
+        used_makes_sense(recv, ri_rtr_slot_number(slot), ri_rtr_slot_length(slot))) {
+        used_complete(recv, ri_rtr_slot_length(slot));
+        return;
+    }
+    ri_rtr_forget(recv);
+    ri_deliver_received(recv, status);
+}

@@ -1,0 +1,240 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "close.h"
+#include "ep_op.h"
+#include "../../ucs/settings.h"
+#include "../../ucs/log.h"
+#include "../link/control.h"
+#include "../proto/coop/coop.h"
+#include "../proto/pool/hybrid.h"
+#include "../link/ring_channel.h"
+#include "../proto/rndv/rndv.h"
+#include "../proto/rndv/ud_ends.h"
+#include "../../ucs/clock.h"
+
+#include <math.h>
+
+/* A close is given up after so many progress calls at least: the time in which the application
+ * calls none must not count. */
+#define CLOSE_CALLS 16
+
+/* A look goes through all that was not received, so it is not taken more often than that. */
+#define CLOSE_LOOK_TIME 1e-3
+
+double ri_close_grace = 0.2;
+
+/* Whether the peer may need memory of this process for what was sent on a conn. */
+static int close_is_unreceived(ri_conn_t *conn)
+{
+    return !ucs_list_is_empty(&conn->pending) ||
+           (ri_conn_goes_on(conn) &&
+            (ri_rndv_is_under_way(conn) || ri_coop_is_unread(conn))) ||
+           ri_hybrid_is_under_way(conn);
+}
+
+/* It waits for all that flushes wait for, as it would cancel those before it. */
+int ri_close_must_wait(ri_conn_t *conn)
+{
+    return ri_flush_must_wait(conn->worker, conn, conn->worker->rma.seq) ||
+           close_is_unreceived(conn) || ri_ud_ends_must_wait(conn);
+}
+
+int ri_close_say_bye(ri_conn_t *conn)
+{
+    ri_close_say_closing(conn);
+    ri_hybrid_flush_conn(conn);
+    ri_conn_say_bye(conn);
+    return !ri_control_is_waiting(conn);
+}
+
+/* Whether the application has another endpoint to the peer of a conn. */
+static int close_has_other(const ri_conn_t *conn)
+{
+    const ri_conn_t *other;
+
+    ucs_list_for_each(other, &conn->peer->conns, peer_list) {
+        if ((other != conn) && (other->flags & RI_CONN_USER) &&
+            !(other->flags & RI_CONN_CLOSING)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static int close_is_receiving(const ri_stream_t *stream)
+{
+    return !ucs_list_is_empty((ucs_list_link_t *)&stream->fetching) ||
+           !ucs_list_is_empty((ucs_list_link_t *)&stream->assembling) ||
+           (stream->num_reads > 0) || (stream->num_coops > 0);
+}
+
+/* Whether the sender of a stream may wait for a message that has no receive. Then it is there, so
+ * that even an active message to it is safe in all error modes. */
+static int close_is_awaited(const ri_stream_t *stream)
+{
+    return !stream->broken && ((stream->num_msgs > 0) || (stream->num_early > 0));
+}
+
+void ri_close_say_closing(ri_conn_t *conn)
+{
+    ri_peer_t *peer = conn->peer;
+    ri_stream_t *stream;
+
+    if ((peer == NULL) || (conn->status != UCS_OK) ||
+        (conn->flags & (RI_CONN_CLOSING_TOLD | RI_CONN_SELF | RI_CONN_PEER_MODE)) ||
+        close_has_other(conn)) {
+        return;
+    }
+    ucs_list_for_each(stream, &peer->streams, peer_list) {
+        if (close_is_receiving(stream)) {
+            return;
+        }
+    }
+    conn->flags |= RI_CONN_CLOSING_TOLD;
+    if (ri_ring_channel_say_closing(conn)) {
+        return;
+    }
+    ucs_list_for_each(stream, &peer->streams, peer_list) {
+        if (close_is_awaited(stream)) {
+            ri_control_send(conn, RI_WIRE_CLOSING, stream->remote_conn_id, 0);
+        }
+    }
+}
+
+void ri_close_handle(ri_peer_t *peer)
+{
+    if (peer != NULL) {
+        peer->closing = 1;
+    }
+}
+
+/* A number that changes with all that the peer does about this process's messages, and with all
+ * that comes from it. */
+static uint64_t close_look(const ri_conn_t *conn)
+{
+    const ri_peer_t *peer = conn->peer;
+    const ri_stream_t *stream;
+    uint64_t seen;
+
+    seen = ucs_list_length((ucs_list_link_t *)&conn->sends) +
+           ucs_list_length((ucs_list_link_t *)&conn->lent) +
+           ucs_list_length((ucs_list_link_t *)&conn->pending);
+    if (conn->ring != NULL) {
+        seen = seen * 31 + ri_ring_tx_consumed(conn->ring);
+    }
+    seen = seen * 31 + ri_coop_done(conn);
+    if (peer != NULL) {
+        seen = seen * 31 + peer->closing;
+        ucs_list_for_each(stream, &peer->streams, peer_list) {
+            seen = seen * 31 + stream->next_sn;
+            seen = seen * 31 + stream->num_early;
+            seen = seen * 31 + ((stream->ring != NULL) ? stream->ring->pos : 0);
+        }
+    }
+    return seen;
+}
+
+void ri_close_start_wait(ri_conn_t *conn, ri_close_wait_t *wait)
+{
+    wait->idle    = 0;
+    wait->checked = ri_time();
+    wait->seen    = close_look(conn);
+}
+
+/* @return Whether the peer has said that it closes, too. */
+static int close_is_peers_too(const ri_conn_t *conn)
+{
+    return (conn->peer != NULL) && conn->peer->closing;
+}
+
+/* How long a close waits while nothing moves. */
+static double close_limit(const ri_conn_t *conn)
+{
+    return close_is_peers_too(conn) ? ri_min(ri_close_grace, ri_config.close_timeout) :
+                                      ri_config.close_timeout;
+}
+
+int ri_close_is_over(ri_conn_t *conn, ri_close_wait_t *wait)
+{
+    double limit = close_limit(conn);
+    double now   = ri_time();
+    uint64_t seen;
+
+    if (now - wait->checked < ri_min(CLOSE_LOOK_TIME, limit / CLOSE_CALLS)) {
+        return 0;
+    }
+    seen = close_look(conn);
+    if (seen != wait->seen) {
+        ri_close_start_wait(conn, wait);
+        return 0;
+    }
+    wait->idle += ri_min(now - wait->checked, limit / CLOSE_CALLS);
+    wait->checked = now;
+    return !isinf(limit) && (wait->idle >= limit) && close_is_unreceived(conn) &&
+           !ri_ud_ends_must_wait(conn);
+}
+
+/* Say what is left, once in a process. Nothing is wrong if the peer computes for long; but a
+ * close that took so long is worth a line. */
+static void close_report(const ri_conn_t *conn)
+{
+    static _Atomic(int) reported;
+    const ri_pool_buffer_t *buffer;
+    const ri_send_req_t *req;
+    size_t count = 0;
+    size_t bytes = 0;
+
+    ucs_list_for_each(req, &conn->sends, list) {
+        ++count;
+        bytes += req->data.length;
+    }
+    ucs_list_for_each(buffer, &conn->lent, list) {
+        ++count;
+        bytes += buffer->length;
+    }
+    if (close_is_peers_too(conn)) {
+        ri_info("a connection is closed before its peer, which closes it as well, has "
+                "received all: %zu messages of %zu bytes in all are left",
+                count, bytes);
+    } else if (!atomic_exchange(&reported, 1)) {
+        ri_warn("a connection is closed before its peer has received all: %zu messages "
+                "of %zu "
+                "bytes in all are left, as the peer has not moved for %g s "
+                "(UCXRI_CLOSE_TIMEOUT). It can still receive them until this worker is "
+                "destroyed. Said once for each process",
+                count, bytes, ri_config.close_timeout);
+    }
+}
+
+void ri_close_leave(ri_conn_t *conn)
+{
+    close_report(conn);
+    ri_close_say_closing(conn);
+    ri_hybrid_flush_conn(conn);
+    ri_conn_leave(conn);
+}
+
+/* @return A conn that was left and is not needed any more, or NULL. */
+static ri_conn_t *close_find_done(ri_worker_t *worker)
+{
+    ri_conn_t *conn;
+
+    ucs_list_for_each(conn, &worker->conns, list) {
+        if ((conn->flags & RI_CONN_LEFT) && !close_is_unreceived(conn)) {
+            return conn;
+        }
+    }
+    return NULL;
+}
+
+void ri_close_check_left(ri_worker_t *worker)
+{
+    ri_conn_t *conn;
+
+    /* Callbacks may close any conn. */
+    while ((worker->num_left > 0) && ((conn = close_find_done(worker)) != NULL)) {
+        ri_conn_destroy(conn, UCS_ERR_CANCELED);
+    }
+}

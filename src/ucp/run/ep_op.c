@@ -1,0 +1,264 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "ep_op.h"
+#include "close.h"
+#include "../core/rma.h"
+#include "../../ucs/stock.h"
+#include "../link/rdma_channel.h"
+
+static uint32_t ep_param_flags(const ucp_request_param_t *param)
+{
+    return (param->op_attr_mask & UCP_OP_ATTR_FIELD_FLAGS) ? param->flags : 0;
+}
+
+/* Whether anything waits for room in a ring. What a close has left there is not waited for. */
+static int ep_op_is_any_pending(const ri_worker_t *worker)
+{
+    const ri_conn_t *conn;
+
+    ucs_list_for_each(conn, &worker->pending_conns, pending_link) {
+        if (!(conn->flags & RI_CONN_LEFT)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+int ri_ep_op_must_wait(ri_worker_t *worker, ri_conn_t *conn)
+{
+    return (conn != NULL) ?
+                   (!ucs_list_is_empty(&conn->pending) || ri_rdma_channel_is_busy(conn)) :
+                   (ep_op_is_any_pending(worker) || ri_rdma_channel_is_any_busy(worker));
+}
+
+int ri_flush_must_wait(ri_worker_t *worker, ri_conn_t *conn, uint64_t rma)
+{
+    return ri_ep_op_must_wait(worker, conn) || ri_rma_is_open(worker, conn, rma);
+}
+
+static ri_ep_op_t *ep_op_new(ri_worker_t *worker, ri_conn_t *conn, int is_close,
+                             const ucp_request_param_t *param)
+{
+    ri_ep_op_t *op = (ri_ep_op_t *)ri_req_get(worker, param, RI_REQ_EP_OP);
+
+    if (op == NULL) {
+        return NULL;
+    }
+    op->conn     = conn;
+    op->is_close = is_close;
+    op->flags    = ep_param_flags(param);
+    op->conn_id  = (conn != NULL) ? conn->id : 0;
+    op->rma      = worker->rma.seq;
+    return op;
+}
+
+static ucs_status_ptr_t ep_op_wait(ri_worker_t *worker, ri_conn_t *conn, int is_close,
+                                   const ucp_request_param_t *param)
+{
+    ri_ep_op_t *op = ep_op_new(worker, conn, is_close, param);
+
+    if (op == NULL) {
+        return UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);
+    }
+    worker->attention = 1;
+    if (is_close) {
+        ri_close_start_wait(conn, &op->wait);
+    }
+    ucs_list_add_tail(&worker->ep_ops, &op->list);
+    ri_req_set_send_cb(&op->super, param);
+    return ri_req_handle(&op->super);
+}
+
+/* What stock made of an operation. */
+static void ep_op_note_end(ri_ep_op_t *op, ucs_status_t status)
+{
+    if (!op->is_close && (status == UCS_OK)) {
+        ri_rma_flushed(op->super.worker, op->conn_id, op->rma);
+    }
+}
+
+/* Stock's callback: the operation has ended. */
+static void ep_op_done(void *request, ucs_status_t status, void *user_data)
+{
+    ri_ep_op_t *op      = user_data;
+    ri_worker_t *worker = op->super.worker;
+
+    ri_worker_lock(worker);
+    ri_stock.request_free(request);
+    ep_op_note_end(op, status);
+    ri_req_complete_send(&op->super, status);
+    ri_worker_unlock(worker);
+}
+
+/* Hand an operation to stock. @return What stock returned. */
+static ucs_status_ptr_t ep_op_to_stock(ri_ep_op_t *op, int close_is_over)
+{
+    ri_worker_t *worker       = op->super.worker;
+    ri_conn_t *conn           = op->conn;
+    ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK |
+                                                 UCP_OP_ATTR_FIELD_USER_DATA |
+                                                 UCP_OP_ATTR_FIELD_FLAGS,
+                                 .flags     = op->flags,
+                                 .cb.send   = ep_op_done,
+                                 .user_data = op};
+    ucs_status_ptr_t ret;
+    ucp_ep_h ep;
+
+    if (conn == NULL) {
+        ret = ri_stock.worker_flush_nbx(worker->stock, &param);
+    } else if (!op->is_close) {
+        ret = ri_stock.ep_flush_nbx(conn->ep, &param);
+    } else {
+        ep = conn->ep;
+        if (close_is_over) {
+            ri_close_leave(conn);
+        } else {
+            ri_conn_destroy(conn, UCS_ERR_CANCELED);
+        }
+        ret = ri_stock.ep_close_nbx(ep, &param);
+    }
+    if (!UCS_PTR_IS_PTR(ret)) {
+        ep_op_note_end(op, UCS_PTR_STATUS(ret));
+    }
+    return ret;
+}
+
+/* Nothing is left to wait for, or what is left is not waited for any longer. */
+static void ep_op_start(ri_ep_op_t *op, int close_is_over)
+{
+    ucs_status_ptr_t ret = ep_op_to_stock(op, close_is_over);
+
+    if (!UCS_PTR_IS_PTR(ret)) {
+        ri_req_complete_send(&op->super, UCS_PTR_STATUS(ret));
+    }
+}
+
+/* @return Whether a close is handed to stock now. */
+static int ep_op_try_close(ri_ep_op_t *op)
+{
+    ri_close_say_closing(op->conn);
+    if (!ri_close_must_wait(op->conn) && ri_close_say_bye(op->conn)) {
+        ep_op_start(op, 0);
+    } else if (ri_close_is_over(op->conn, &op->wait)) {
+        ep_op_start(op, 1);
+    } else {
+        return 0;
+    }
+    return 1;
+}
+
+/* @return Whether an operation is handed to stock now. */
+static int ep_op_try(ri_worker_t *worker, ri_ep_op_t *op)
+{
+    if (op->is_close) {
+        return ep_op_try_close(op);
+    }
+    if (ri_flush_must_wait(worker, op->conn, op->rma)) {
+        return 0;
+    }
+    ep_op_start(op, 0);
+    return 1;
+}
+
+void ri_ep_ops_progress(ri_worker_t *worker)
+{
+    ri_ep_op_t *op;
+    size_t count = ucs_list_length(&worker->ep_ops);
+
+    /* One round: a callback may add new ones, and they must not be visited for ever. */
+    for (; (count > 0) && !ucs_list_is_empty(&worker->ep_ops); --count) {
+        op = ucs_list_extract_head(&worker->ep_ops, ri_ep_op_t, list);
+        if (!ep_op_try(worker, op)) {
+            ucs_list_add_tail(&worker->ep_ops, &op->list);
+        }
+    }
+}
+
+void ri_ep_ops_abort(ri_conn_t *conn, ucs_status_t status)
+{
+    ri_worker_t *worker = conn->worker;
+    size_t count        = ucs_list_length(&worker->ep_ops);
+    ri_ep_op_t *op;
+
+    for (; (count > 0) && !ucs_list_is_empty(&worker->ep_ops); --count) {
+        op = ucs_list_extract_head(&worker->ep_ops, ri_ep_op_t, list);
+        if (op->conn == conn) {
+            ri_req_complete_send(&op->super, status);
+        } else {
+            ucs_list_add_tail(&worker->ep_ops, &op->list);
+        }
+    }
+}
+
+/* Flush at once, and get to know when that has ended. */
+static ucs_status_ptr_t ep_flush_now(ri_worker_t *worker, ri_conn_t *conn,
+                                     const ucp_request_param_t *param)
+{
+    ri_ep_op_t *op = ep_op_new(worker, conn, 0, param);
+    ucs_status_ptr_t ret;
+
+    if (op == NULL) {
+        return UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);
+    }
+    ret = ep_op_to_stock(op, 0);
+    if (UCS_PTR_IS_ERR(ret)) {
+        ri_req_drop(&op->super);
+        return ret;
+    }
+    if (ret == NULL) {
+        return ri_req_done_send(&op->super, param, UCS_OK);
+    }
+    ri_req_set_send_cb(&op->super, param);
+    return ri_req_handle(&op->super);
+}
+
+/* @a conn NULL: of the whole worker. */
+static ucs_status_ptr_t ep_flush(ri_worker_t *worker, ri_conn_t *conn,
+                                 const ucp_request_param_t *param)
+{
+    if (ri_flush_must_wait(worker, conn, worker->rma.seq)) {
+        return ep_op_wait(worker, conn, 0, param);
+    }
+    if (ri_rma_wants_flush(worker, conn)) {
+        return ep_flush_now(worker, conn, param);
+    }
+    ri_req_disown(param);
+    return (conn != NULL) ? ri_stock.ep_flush_nbx(conn->ep, param) :
+                            ri_stock.worker_flush_nbx(worker->stock, param);
+}
+
+ucs_status_ptr_t ri_ep_flush(ri_conn_t *conn, const ucp_request_param_t *param)
+{
+    return ep_flush(conn->worker, conn, param);
+}
+
+ucs_status_ptr_t ri_worker_flush(ri_worker_t *worker, const ucp_request_param_t *param)
+{
+    return ep_flush(worker, NULL, param);
+}
+
+ucs_status_ptr_t ri_ep_close(ri_conn_t *conn, const ucp_request_param_t *param)
+{
+    ri_worker_t *worker = conn->worker;
+    ucp_ep_h ep         = conn->ep;
+    int force           = !!(ep_param_flags(param) & UCP_EP_CLOSE_FLAG_FORCE);
+
+    if (force && !(conn->flags & RI_CONN_PEER_MODE)) {
+        /* Stock refuses this and the endpoint lives on. */
+        ri_req_disown(param);
+        return ri_stock.ep_close_nbx(ep, param);
+    }
+
+    if (!force && (ri_close_must_wait(conn) || !ri_close_say_bye(conn))) {
+        conn->flags |= RI_CONN_CLOSING;
+        ri_conn_update_fast(conn);
+        ri_close_say_closing(conn);
+        return ep_op_wait(worker, conn, 1, param);
+    }
+
+    ri_conn_destroy(conn, UCS_ERR_CANCELED);
+    ri_req_disown(param);
+    return ri_stock.ep_close_nbx(ep, param);
+}

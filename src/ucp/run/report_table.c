@@ -1,0 +1,330 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "report_table.h"
+#include "../core/types.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* How a column is written. What is derived from others is not read back. */
+typedef enum column_kind {
+    COLUMN_COUNT,   /* a number */
+    COLUMN_PAIR,    /* messages/bytes, "-" for none */
+    COLUMN_SECONDS, /* microseconds, as seconds */
+    COLUMN_FAST,    /* derived: share of messages that found their receive */
+    COLUMN_RTR,     /* derived: share of long messages that used an RTR */
+    COLUMN_CONTROL  /* derived: control messages per message */
+} column_kind_t;
+
+typedef struct column {
+    const char *name;
+    int width;
+    column_kind_t kind;
+    ri_report_value_t value;
+} column_t;
+
+static const char units[] = "kMGTPE";
+
+static const char *const table_names[RI_REPORT_TABLES] = {"ucxri:sent", "ucxri:work"};
+
+static const column_t columns_sent[] = {
+        {"ring", 13, COLUMN_PAIR, RI_REPORT_RING},
+        {"am", 13, COLUMN_PAIR, RI_REPORT_AM},
+        {"channel", 13, COLUMN_PAIR, RI_REPORT_CHANNEL},
+        {"hybrid", 13, COLUMN_PAIR, RI_REPORT_HYBRID},
+        {"rtr", 13, COLUMN_PAIR, RI_REPORT_RTR},
+        {"coop", 13, COLUMN_PAIR, RI_REPORT_COOP},
+        {"get", 13, COLUMN_PAIR, RI_REPORT_GET},
+        {"put", 13, COLUMN_PAIR, RI_REPORT_PUT},
+        {"ucp", 13, COLUMN_PAIR, RI_REPORT_UCP},
+        {"control", 7, COLUMN_COUNT, RI_REPORT_CONTROL},
+        {"/msg", 5, COLUMN_CONTROL, RI_REPORT_VALUES},
+};
+
+static const column_t columns_work[] = {
+        {"fast", 6, COLUMN_COUNT, RI_REPORT_FAST},
+        {"late", 6, COLUMN_COUNT, RI_REPORT_LATE},
+        {"fast%", 5, COLUMN_FAST, RI_REPORT_VALUES},
+        {"long", 6, COLUMN_COUNT, RI_REPORT_LONG},
+        {"rtr%", 5, COLUMN_RTR, RI_REPORT_VALUES},
+        {"rtrs", 6, COLUMN_COUNT, RI_REPORT_RTR_SENT},
+        {"used", 6, COLUMN_COUNT, RI_REPORT_RTR_USED},
+        {"dropped", 7, COLUMN_COUNT, RI_REPORT_RTR_DROPPED},
+        {"suppr", 6, COLUMN_COUNT, RI_REPORT_RTR_SUPPRESSED},
+        {"read", 6, COLUMN_COUNT, RI_REPORT_READ_BYTES},
+        {"written", 7, COLUMN_COUNT, RI_REPORT_WRITTEN_BYTES},
+        {"buffered", 8, COLUMN_COUNT, RI_REPORT_BUFFERED_BYTES},
+        {"life_s", 8, COLUMN_SECONDS, RI_REPORT_LIFE_US},
+        {"send_s", 7, COLUMN_SECONDS, RI_REPORT_SEND_US},
+        {"recv_s", 7, COLUMN_SECONDS, RI_REPORT_RECV_US},
+        {"work_s", 7, COLUMN_SECONDS, RI_REPORT_WORK_US},
+        {"idle_s", 7, COLUMN_SECONDS, RI_REPORT_IDLE_US},
+};
+
+#define COLUMNS(_array) _array, sizeof(_array) / sizeof(_array[0])
+
+static const struct {
+    const column_t *columns;
+    size_t count;
+} tables[RI_REPORT_TABLES] = {{COLUMNS(columns_sent)}, {COLUMNS(columns_work)}};
+
+int ri_report_permille(uint64_t part, uint64_t rest)
+{
+    return (part + rest == 0) ? -1 : (int)(1000.0 * part / ((double)part + rest) + 0.5);
+}
+
+uint64_t ri_report_messages(const ri_report_row_t *row, ri_report_value_t from)
+{
+    uint64_t sum = 0;
+    unsigned i;
+
+    for (i = from; i < RI_REPORT_PROTOCOLS_END; i += 2) {
+        sum += row->values[i];
+    }
+    return sum;
+}
+
+/* A number with @a digits behind the point, which is a point in all locales. */
+static void format_fixed(uint64_t value, unsigned digits, char *text, size_t size)
+{
+    uint64_t one = 1;
+    unsigned i;
+
+    for (i = 0; i < digits; ++i) {
+        one *= 10;
+    }
+    snprintf(text, size, "%" PRIu64 ".%0*" PRIu64, value / one, (int)digits, value % one);
+}
+
+static void format_count(uint64_t value, char *text, size_t size)
+{
+    uint64_t one    = 1000; /* the last of four digits */
+    unsigned length = 7;    /* digits of the number */
+
+    if (value < 1000000) {
+        snprintf(text, size, "%" PRIu64, value);
+        return;
+    }
+    for (; value / one >= 10000; one *= 10) {
+        ++length;
+    }
+    value = value / one + (value % one >= one / 2);
+    if (value == 10000) {
+        value = 1000;
+        ++length;
+    }
+    format_fixed(value, 3 - (length - 1) % 3, text, size);
+    strncat(text, &units[(length - 1) / 3 - 1], 1);
+}
+
+static void format_derived(const column_t *column, const ri_report_row_t *row, char *text,
+                           size_t size)
+{
+    const uint64_t *values = row->values;
+    uint64_t sent          = ri_report_messages(row, RI_REPORT_RING);
+    int permille;
+
+    if (column->kind == COLUMN_CONTROL) {
+        permille = -(sent == 0);
+    } else if (column->kind == COLUMN_FAST) {
+        permille = ri_report_permille(values[RI_REPORT_FAST], values[RI_REPORT_LATE]);
+    } else {
+        permille = ri_report_permille(
+                values[RI_REPORT_RTR_USED],
+                values[RI_REPORT_LONG] -
+                        ri_min(values[RI_REPORT_RTR_USED], values[RI_REPORT_LONG]));
+    }
+
+    if (permille < 0) {
+        snprintf(text, size, "-");
+    } else if (column->kind == COLUMN_CONTROL) {
+        format_fixed(100.0 * values[RI_REPORT_CONTROL] / sent + 0.5, 2, text, size);
+    } else {
+        format_fixed(permille, 1, text, size);
+    }
+}
+
+static void format_cell(const column_t *column, const ri_report_row_t *row, char *text,
+                        size_t size)
+{
+    const uint64_t *value = &row->values[column->value];
+    char bytes[16];
+
+    switch (column->kind) {
+    case COLUMN_COUNT:
+        format_count(*value, text, size);
+        break;
+    case COLUMN_PAIR:
+        if (value[0] == 0) {
+            snprintf(text, size, "-");
+            break;
+        }
+        format_count(value[0], text, size);
+        format_count(value[1], bytes, sizeof(bytes));
+        strcat(strcat(text, "/"), bytes);
+        break;
+    case COLUMN_SECONDS:
+        format_fixed((*value + 500) / 1000, 3, text, size);
+        break;
+    default:
+        format_derived(column, row, text, size);
+        break;
+    }
+}
+
+static size_t format_line(ri_report_table_t table, const char *rank, const char *process,
+                          const ri_report_row_t *row, char *line)
+{
+    size_t length = snprintf(line, RI_REPORT_LINE_MAX, "%s %5s %-16s", table_names[table],
+                             rank, process);
+    const column_t *column;
+    char text[40];
+    size_t i;
+
+    for (i = 0; i < tables[table].count; ++i) {
+        column = &tables[table].columns[i];
+        if (row == NULL) {
+            snprintf(text, sizeof(text), "%s", column->name);
+        } else {
+            format_cell(column, row, text, sizeof(text));
+        }
+        length += snprintf(line + length, RI_REPORT_LINE_MAX - length, " %*s",
+                           column->width, text);
+    }
+    length += snprintf(line + length, RI_REPORT_LINE_MAX - length, "\n");
+    return length;
+}
+
+size_t ri_report_format_names(ri_report_table_t table, char *line)
+{
+    return format_line(table, "rank", "process", NULL, line);
+}
+
+size_t ri_report_format_row(ri_report_table_t table, const ri_report_row_t *row,
+                            char *line)
+{
+    return format_line(table, row->rank, row->process, row, line);
+}
+
+/* Digits, perhaps with a point. @return What follows, or NULL if there is none. */
+static const char *parse_number(const char *text, double *value_p)
+{
+    size_t length = strspn(text, "0123456789.");
+    char *end;
+
+    *value_p = strtod(text, &end);
+    return ((length > 0) && (end == text + length)) ? end : NULL;
+}
+
+/* A number with or without a unit. @return What follows, or NULL if it is not one. */
+static const char *parse_count(const char *text, uint64_t *value_p)
+{
+    const char *unit;
+    double value;
+
+    text = parse_number(text, &value);
+    if (text == NULL) {
+        return NULL;
+    }
+    unit = (*text == '\0') ? NULL : strchr(units, *text);
+    if (unit != NULL) {
+        for (++text; unit >= units; --unit) {
+            value *= 1000;
+        }
+    }
+    if (value >= 18.4467e18) {
+        return NULL;
+    }
+    *value_p = value + 0.5;
+    return text;
+}
+
+static int parse_cell(const column_t *column, const char *text, uint64_t *values)
+{
+    uint64_t *value = &values[column->value];
+    double seconds;
+
+    switch (column->kind) {
+    case COLUMN_COUNT:
+        text = parse_count(text, value);
+        return (text != NULL) && (*text == '\0');
+    case COLUMN_PAIR:
+        if (!strcmp(text, "-")) {
+            value[0] = value[1] = 0;
+            return 1;
+        }
+        text = parse_count(text, &value[0]);
+        if ((text == NULL) || (*text != '/')) {
+            return 0;
+        }
+        text = parse_count(text + 1, &value[1]);
+        return (text != NULL) && (*text == '\0');
+    case COLUMN_SECONDS:
+        text = parse_number(text, &seconds);
+        if ((text == NULL) || (*text != '\0') || (seconds > 1e12)) {
+            return 0;
+        }
+        *value = seconds * 1e6 + 0.5;
+        return 1;
+    default:
+        return 1;
+    }
+}
+
+/* Launchers may put something in front of a line, such as "[0] ". */
+static const char *parse_find(const char *line, ri_report_table_t *table_p)
+{
+    const char *at;
+    int i;
+
+    for (i = 0; i < RI_REPORT_TABLES; ++i) {
+        at = strstr(line, table_names[i]);
+        if (at != NULL) {
+            *table_p = i;
+            return at + strlen(table_names[i]);
+        }
+    }
+    return NULL;
+}
+
+ri_report_table_t ri_report_parse_row(const char *line, ri_report_row_t *row)
+{
+    ri_report_row_t out = *row;
+    ri_report_table_t table;
+    char copy[RI_REPORT_LINE_MAX];
+    char *cell, *next;
+    size_t i;
+
+    line = parse_find(line, &table);
+    if ((line == NULL) || (strlen(line) >= sizeof(copy))) {
+        return RI_REPORT_TABLES;
+    }
+    strcpy(copy, line);
+    cell = strtok_r(copy, " \t\r\n", &next);
+    if ((cell == NULL) || (strlen(cell) >= sizeof(out.rank)) ||
+        (strcmp(cell, "-") && (strspn(cell, "0123456789") != strlen(cell)))) {
+        return RI_REPORT_TABLES;
+    }
+    strcpy(out.rank, cell);
+    cell = strtok_r(NULL, " \t\r\n", &next);
+    if ((cell == NULL) || (strlen(cell) >= sizeof(out.process))) {
+        return RI_REPORT_TABLES;
+    }
+    strcpy(out.process, cell);
+
+    for (i = 0; i < tables[table].count; ++i) {
+        cell = strtok_r(NULL, " \t\r\n", &next);
+        if ((cell == NULL) || !parse_cell(&tables[table].columns[i], cell, out.values)) {
+            return RI_REPORT_TABLES;
+        }
+    }
+    if (strtok_r(NULL, " \t\r\n", &next) != NULL) {
+        return RI_REPORT_TABLES;
+    }
+    *row = out;
+    return table;
+}
