@@ -18,7 +18,7 @@
 #include "../link/ring_channel.h"
 #include "../proto/rndv/rndv.h"
 #include "../proto/select.h"
-#include "../tag/send.h"
+#include "send_req.h"
 #include "../../ucs/clock.h"
 
 #include <math.h>

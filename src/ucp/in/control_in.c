@@ -21,7 +21,7 @@
 #include "../run/close.h"
 #include "../../ucs/log.h"
 #include "../core/rma.h"
-#include "../tag/send.h"
+#include "../core/send_req.h"
 
 static void control_handle_conn_req(ri_worker_t *worker, ri_stream_t *stream,
                                     const ri_wire_msg_t *msg, ucp_ep_h reply_ep)

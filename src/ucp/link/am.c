@@ -6,7 +6,7 @@
 #include "../../ucs/settings.h"
 #include "../core/memory.h"
 #include "../../ucs/stock.h"
-#include "../tag/send.h"
+#include "../core/send_req.h"
 
 #include <stdlib.h>
 #include <string.h>

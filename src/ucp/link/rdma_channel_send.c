@@ -9,7 +9,7 @@
 #include "planes.h"
 #include "rdma.h"
 #include "../../ucs/settings.h"
-#include "../tag/send.h"
+#include "../core/send_req.h"
 
 #include <string.h>
 

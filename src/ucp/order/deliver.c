@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "deliver.h"
-#include "../tag/send.h"
+#include "../core/send_req.h"
 #include "../../ucs/log.h"
 #include "../../ucs/stock.h"
 #include "../link/control.h"
@@ -98,6 +98,7 @@ ucs_status_t ri_recv_start_msg(ri_recv_req_t *recv, ri_msg_t *msg)
     }
     ri_msg_free(worker, msg);
     if (send != NULL) {
+        send->self_msg = NULL;
         ri_send_end_wait(send, RI_SEND_WAIT_MATCH, UCS_OK);
     }
     return status;

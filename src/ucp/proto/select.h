@@ -3,34 +3,16 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * The chooser: which protocol carries a message, and how its receiver gets what the sender
- * only offers. The only place that knows sizes, and which protocol goes before which. Without
+ * only offers (the protocols are listed in table.h). The only place that knows sizes, and which
+ * protocol goes before which. Without
  * side effects: what it depends on is found out by its callers.
  */
 #ifndef RI_SELECT_H
 #define RI_SELECT_H
 
+#include "table.h"
 #include "../../ucs/settings.h"
 #include "../../uct/api/plane.h"
-
-typedef enum ri_proto {
-    RI_PROTO_SELF,         /* to the own worker: matched at once */
-    RI_PROTO_EAGER_RING,   /* into the pair's ring */
-    RI_PROTO_EAGER_RDMA,   /* into the pair's channel through a network */
-    RI_PROTO_EAGER_COPY,   /* one active message, header and payload copied together */
-    RI_PROTO_EAGER_GATHER, /* one active message, the payload from the user's buffer */
-    RI_PROTO_EAGER_FRAGS,  /* in pieces that need nothing of the receiver */
-    RI_PROTO_HYBRID,       /* copied to a pool, from which the receiver reads it */
-    RI_PROTO_RECV_RNDV,    /* written into the receive that an RTR offered */
-    RI_PROTO_RECV_HYBRID,  /* the same, from the pool that it is copied to */
-    RI_PROTO_RECV_UD,      /* sent to where an RTR has said, as datagrams */
-    RI_PROTO_RECV_COOP,    /* copied into it by both sides, whoever has time */
-    RI_PROTO_COOP,         /* copied by both sides when the receiver has matched it */
-    RI_PROTO_RNDV_GET,     /* the receiver reads it by a data plane */
-    RI_PROTO_RNDV_PUT,     /* written by a data plane where the receiver says */
-    RI_PROTO_RNDV_UD,      /* sent there as datagrams */
-    RI_PROTO_BULK,         /* as UCP chooses for its size */
-    RI_PROTO_BULK_RNDV     /* by UCP's rendezvous: completes when it was matched */
-} ri_proto_t;
 
 /* The payload that goes into the shortest kind of active message (about 92 bytes over
  * shared memory) beside a header, with and without a hello. */

@@ -6,50 +6,18 @@
 #include "../../ucs/settings.h"
 #include "../../ucs/log.h"
 #include "../core/memory.h"
-#include "../proto/rndv/am_rndv.h"
 #include "../link/control.h"
 #include "../proto/coop/coop.h"
-#include "../proto/eager/eager.h"
-#include "../proto/eager/frag.h"
-#include "../proto/pool/hybrid.h"
 #include "../link/planes.h"
 #include "../link/rdma_channel.h"
-#include "../proto/rndv/rdma_read.h"
-#include "../proto/rtr/recv_hybrid.h"
 #include "../proto/rtr/recv_rndv.h"
 #include "../proto/rtr/recv_rndv_message.h"
 #include "../proto/rtr/recv_rndv_ud.h"
-#include "../link/ring_channel.h"
 #include "../proto/rndv/rndv.h"
 #include "../proto/select.h"
-#include "../proto/eager/self.h"
-#include "../proto/rndv/send_rndv_get.h"
-#include "../proto/rndv/send_rndv_put.h"
-#include "../proto/rndv/send_rndv_ud.h"
 
 /* A receiver that has not told its id after so many messages is asked for it. */
 #define SEND_ASK_AFTER 4
-
-void ri_send_req_init(ri_send_req_t *req, ri_conn_t *conn, uint64_t tag)
-{
-    req->conn      = conn;
-    req->tag       = tag;
-    req->sn        = conn->tx_sn + 1; /* if it gets one */
-    req->id        = 0;
-    req->waiting   = 0;
-    req->wire_type = 0;
-    req->put       = 0;
-    req->target    = RI_SEND_TARGET_NONE;
-    req->failure   = UCS_OK;
-    req->self_msg  = NULL;
-    req->coop      = NULL;
-    req->keys      = NULL;
-    req->ud_op     = NULL;
-
-    req->in_stock[RI_AM_MESSAGE] = NULL;
-    req->in_stock[RI_AM_DATA]    = NULL;
-    ucs_list_add_tail(&conn->sends, &req->list);
-}
 
 void ri_send_take_back(ri_conn_t *conn, uint32_t sn, uint64_t tag, ucs_status_t status)
 {
@@ -64,209 +32,44 @@ void ri_send_take_back(ri_conn_t *conn, uint32_t sn, uint64_t tag, ucs_status_t 
     }
 }
 
-static void send_forget(ri_send_req_t *req)
+/* A message is on its way. */
+static void send_count(ri_conn_counters_t *counters, const ri_send_proto_t *proto,
+                       size_t length)
 {
-    if (req->coop != NULL) {
-        ri_coop_give_up(req);
+    if (proto->messages != 0) {
+        ++*(uint64_t *)((char *)counters + proto->messages);
+        *(uint64_t *)((char *)counters + proto->bytes) += length;
     }
-    if (req->keys != NULL) {
-        ri_rdma_read_forget(req);
-    }
-    if (req->ud_op != NULL) {
-        ri_send_rndv_ud_abort(req);
-    }
-    if (req->conn != NULL) {
-        ucs_list_del(&req->list);
-        req->conn = NULL;
-    }
-    if (req->id != 0) {
-        ri_id_free(&req->super.worker->req_ids, req->id);
-        req->id = 0;
-    }
-}
-
-static void send_complete(ri_send_req_t *req, ucs_status_t status)
-{
-    ri_conn_t *conn = req->conn;
-
-    send_forget(req);
-    if ((conn != NULL) && ri_unlikely(conn->flags & RI_CONN_LOST)) {
-        ri_conn_say_lost(conn); /* perhaps that was the last one */
-    }
-    ri_dt_finish(&req->data);
-    ri_trace(&req->super.worker->trace, RI_TRACE_SEND_DONE, req->tag, status);
-    ri_req_complete_send(&req->super, status);
-}
-
-void ri_send_end_wait(ri_send_req_t *req, uint8_t what, ucs_status_t status)
-{
-    req->waiting &= ~what;
-    if (ri_unlikely(status != UCS_OK)) {
-        /* What else it waits for may never come, except stock's callback and the end of a
-         * write, which always do and must find the request. */
-        req->failure = (req->failure == UCS_OK) ? status : req->failure;
-        req->waiting &= RI_SEND_WAIT_STOCK | RI_SEND_WAIT_DATA | RI_SEND_WAIT_WRITE;
-    }
-    if (req->waiting == 0) {
-        send_complete(req, req->failure);
-    }
-}
-
-void ri_send_abort(ri_send_req_t *req, ucs_status_t status)
-{
-    if (req->waiting & RI_SEND_WAIT_RING) {
-        ucs_list_del(&req->pending);
-    }
-    send_forget(req);
-    if (req->self_msg != NULL) {
-        ri_self_give_up(req);
-    }
-    if (req->waiting & (RI_SEND_WAIT_RING | RI_SEND_WAIT_MATCH | RI_SEND_WAIT_WRITE)) {
-        ri_send_end_wait(req, RI_SEND_WAIT_RING | RI_SEND_WAIT_MATCH, status);
-    }
-}
-
-/* A message is on its way. Those through the ring or channel are counted when they are in it,
- * those to the own worker there. */
-static void send_count(ri_conn_counters_t *counters, ri_proto_t proto, size_t length)
-{
-#define SEND_COUNT(_name) \
-    ++counters->_name; \
-    counters->_name##_bytes += length
-    switch (proto) {
-    case RI_PROTO_SELF:
-    case RI_PROTO_EAGER_RING:
-    case RI_PROTO_EAGER_RDMA:
-        break;
-    case RI_PROTO_EAGER_COPY:
-    case RI_PROTO_EAGER_GATHER:
-    case RI_PROTO_EAGER_FRAGS:
-        SEND_COUNT(tx_eager_am);
-        break;
-    case RI_PROTO_HYBRID:
-        SEND_COUNT(tx_hybrid);
-        break;
-    case RI_PROTO_RECV_RNDV:
-    case RI_PROTO_RECV_HYBRID:
-    case RI_PROTO_RECV_UD:
-        SEND_COUNT(tx_recv_rndv);
-        break;
-    case RI_PROTO_RECV_COOP:
-    case RI_PROTO_COOP:
-        SEND_COUNT(tx_coop);
-        break;
-    case RI_PROTO_RNDV_GET:
-        SEND_COUNT(tx_rndv);
-        break;
-    case RI_PROTO_RNDV_PUT:
-        SEND_COUNT(tx_put);
-        break;
-    case RI_PROTO_RNDV_UD:
-        SEND_COUNT(tx_ud);
-        break;
-    case RI_PROTO_BULK:
-    case RI_PROTO_BULK_RNDV:
-        SEND_COUNT(tx_bulk);
-        break;
-    }
-#undef SEND_COUNT
     counters->tx_bytes += length;
 }
 
-static ri_wire_type_t send_wire_type(const ri_send_req_t *req, ri_proto_t proto)
+static ri_wire_type_t send_wire_type(const ri_send_req_t *req)
 {
-    switch (proto) {
-    case RI_PROTO_HYBRID:
-        return RI_WIRE_POOL;
-    case RI_PROTO_RECV_RNDV:
-    case RI_PROTO_RECV_HYBRID:
-        return RI_WIRE_PLACED;
-    case RI_PROTO_RECV_UD:
-    case RI_PROTO_RECV_COOP:
-    case RI_PROTO_COOP:
-    case RI_PROTO_RNDV_GET:
-    case RI_PROTO_RNDV_PUT:
-    case RI_PROTO_RNDV_UD:
-        return RI_WIRE_RTS;
-    case RI_PROTO_BULK:
-    case RI_PROTO_BULK_RNDV:
-        return RI_WIRE_BULK;
-    default:
-        return (req->id != 0) ? RI_WIRE_EAGER_SYNC : RI_WIRE_EAGER;
+    if (req->proto->wire_type != 0) {
+        return req->proto->wire_type;
     }
+    return (req->id != 0) ? RI_WIRE_EAGER_SYNC : RI_WIRE_EAGER;
 }
 
-/* Number the message and start its protocol. @a rtr is its RTR, if its grant is not NULL. */
-static ucs_status_t send_start(ri_send_req_t *req, ri_proto_t proto, const ri_rtr_t *rtr,
-                               const ucp_request_param_t *param)
+/* Number the message and start its protocol. */
+static ucs_status_t send_start(ri_send_req_t *req, const ri_send_terms_t *terms)
 {
-    ri_conn_t *conn       = req->conn;
-    uint64_t previous_tag = conn->tx_tag;
+    const ri_send_proto_t *proto = req->proto;
+    ri_conn_t *conn              = req->conn;
+    uint64_t previous_tag        = conn->tx_tag;
     ucs_status_t status;
 
     req->sn        = ++conn->tx_sn; /* before anything that may send on this conn again */
-    req->wire_type = send_wire_type(req, proto);
+    req->wire_type = send_wire_type(req);
     ri_send_log(conn, req->tag, (req->wire_type == RI_WIRE_RTS) ? req->id : 0);
-    switch (proto) {
-    case RI_PROTO_EAGER_RING:
-        status = ri_eager_send_ring(req);
-        break;
-    case RI_PROTO_EAGER_RDMA:
-        status = ri_eager_send_rdma(req, param);
-        break;
-    case RI_PROTO_EAGER_COPY:
-        status = ri_eager_send_copy(req, param);
-        break;
-    case RI_PROTO_EAGER_FRAGS:
-        status = ri_frag_send(req);
-        if (status == UCS_ERR_NO_RESOURCE) {
-            status = ri_eager_send_copy(req, param);
-        }
-        break;
-    case RI_PROTO_EAGER_GATHER:
-        status = ri_eager_send_gather(req);
-        break;
-    case RI_PROTO_RECV_RNDV:
-        status = ri_recv_rndv_start(req, rtr);
-        break;
-    case RI_PROTO_RECV_HYBRID:
-        status = ri_recv_hybrid_start(req, rtr);
-        break;
-    case RI_PROTO_RECV_UD:
-        status = ri_recv_rndv_ud_start(req, rtr);
-        break;
-    case RI_PROTO_RECV_COOP:
-        status = ri_recv_rndv_start_coop(req, rtr);
-        break;
-    case RI_PROTO_COOP:
-        status = ri_coop_start(req, NULL);
-        break;
-    case RI_PROTO_RNDV_GET:
-        status = ri_send_rndv_get_start(req);
-        break;
-    case RI_PROTO_RNDV_PUT:
-        status = ri_send_rndv_put_start(req);
-        break;
-    case RI_PROTO_RNDV_UD:
-        status = ri_send_rndv_ud_start(req);
-        break;
-    case RI_PROTO_HYBRID:
-        status = ri_hybrid_send(req, param);
-        break;
-    case RI_PROTO_BULK:
-        status = ri_am_rndv_send(req, 0, param);
-        break;
-    default:
-        status = ri_am_rndv_send(req, UCP_AM_SEND_FLAG_RNDV, param);
-        break;
-    }
+    status = proto->start(req, terms);
 
     if (UCS_STATUS_IS_ERR(status)) {
         /* If the conn failed meanwhile, it has let go of the request, and a callback may have
          * closed it. */
         if (req->conn == NULL) {
             /* nothing is left to be undone */
-        } else if (ri_recv_rndv_is_used(rtr)) {
+        } else if (ri_recv_rndv_is_used(terms->rtr)) {
             ri_conn_lose(conn, req->sn, status); /* the receiver counts on it */
         } else {
             ri_send_take_back(conn, req->sn, previous_tag, status);
@@ -278,51 +81,9 @@ static ucs_status_t send_start(ri_send_req_t *req, ri_proto_t proto, const ri_rt
     return status;
 }
 
-/* Whether a protocol can complete within the call, as FORCE_IMM_CMPL demands. */
-static int send_can_end_now(ri_send_req_t *req, ri_proto_t proto)
+static int send_can_end_now(const ri_send_req_t *req)
 {
-    switch (proto) {
-    case RI_PROTO_SELF:
-        return req->data.length <= ri_config.eager_thresh;
-    case RI_PROTO_EAGER_RING:
-        return ucs_list_is_empty(&req->conn->pending) &&
-               (ri_ring_tx_reserve(req->conn->ring, req->data.length) != NULL);
-    case RI_PROTO_EAGER_RDMA:
-    case RI_PROTO_EAGER_COPY:
-    case RI_PROTO_HYBRID:
-        return 1; /* stock says so if it cannot */
-    case RI_PROTO_RECV_HYBRID:
-        return 1;
-    default:
-        return 0;
-    }
-}
-
-/* Whether the receiver answers, and has to be told which request it is about. */
-static int send_needs_id(ri_proto_t proto, int sync)
-{
-    switch (proto) {
-    case RI_PROTO_RECV_RNDV: /* its receive is known */
-    case RI_PROTO_RECV_HYBRID:
-    case RI_PROTO_BULK_RNDV: /* UCP knows */
-        return 0;
-    case RI_PROTO_RECV_UD:
-    case RI_PROTO_RECV_COOP:
-    case RI_PROTO_COOP:
-    case RI_PROTO_RNDV_GET:
-    case RI_PROTO_RNDV_PUT:
-    case RI_PROTO_RNDV_UD:
-        return 1;
-    default:
-        return sync;
-    }
-}
-
-/* Whether a message is a write that carries its own notification. */
-static int send_tells_itself(ri_proto_t proto, const ri_rtr_t *rtr)
-{
-    return (proto == RI_PROTO_RECV_HYBRID) ||
-           ((proto == RI_PROTO_RECV_RNDV) && (rtr->kind == RI_RTR_MESSAGE));
+    return (req->proto->can_end_now != NULL) && req->proto->can_end_now(req);
 }
 
 /* @a rtr may be NULL. */
@@ -377,37 +138,83 @@ static ri_select_param_t send_facts(const ri_send_req_t *req, int sync,
             .am_inline     = ri_config.am_inline};
 }
 
-/* Get what a protocol needs. If it cannot be had, another one is chosen; with @a at_once, none that
- * takes the RTR and ends later. */
-static ri_proto_t send_prepare(ri_send_req_t *req, ri_select_param_t *select,
-                               ri_choice_t choice, const ri_rtr_t *rtr, int at_once)
+/* Choose a protocol. Nothing is kept for the request yet. */
+static void send_choose(ri_send_req_t *req, const ri_select_param_t *select,
+                        ri_send_terms_t *terms)
 {
-    if ((choice.proto == RI_PROTO_RECV_HYBRID) && !ri_recv_hybrid_prepare(req)) {
-        choice.proto = RI_PROTO_RECV_RNDV;
+    ri_choice_t choice = ri_select(select);
+
+    req->proto   = ri_send_protos[choice.proto];
+    terms->plane = choice.plane;
+}
+
+/* Get what the chosen protocol needs. If it cannot be had, another one is chosen that does without, and
+ * so on: what is lacking only grows. With @a at_once, none that uses the RTR and ends later. */
+static void send_take(ri_send_req_t *req, ri_select_param_t *select, ri_send_terms_t *terms,
+                      int at_once)
+{
+    unsigned lacks;
+
+    while ((req->proto->take != NULL) && ((lacks = req->proto->take(req, terms)) != 0)) {
         if (at_once) {
-            select->rtr_room  = 0;
-            select->pool_free = 0;
-            choice            = ri_select(select);
+            lacks |= RI_SEND_LACKS_RTR;
         }
+        if (lacks & RI_SEND_LACKS_RTR) {
+            select->rtr_room   = 0;
+            select->host_plane = ri_planes_host(req->conn); /* it may have failed */
+        }
+        if (lacks & RI_SEND_LACKS_POOL) {
+            select->pool_free = 0;
+        }
+        if (lacks & RI_SEND_LACKS_KEYS) {
+            select->net_plane = 0;
+        }
+        send_choose(req, select, terms);
     }
-    if (((choice.proto == RI_PROTO_RECV_HYBRID) && !ri_recv_hybrid_take(req, rtr)) ||
-        ((choice.proto == RI_PROTO_RECV_RNDV) && !ri_recv_rndv_write(req, rtr)) ||
-        ((choice.proto == RI_PROTO_RECV_UD) && !ri_rdma_read_prepare(req))) {
-        select->rtr_room   = 0;
-        select->host_plane = ri_planes_host(req->conn); /* it may have failed */
-        choice             = ri_select(select);
+}
+
+/* Have an id if the receiver answers. */
+static ucs_status_t send_get_id(ri_send_req_t *req, const ri_send_terms_t *terms)
+{
+    ri_conn_t *conn = req->conn;
+
+    if ((req->proto->answer == RI_SEND_ANSWER_NEVER) ||
+        ((req->proto->answer == RI_SEND_ANSWER_IF_SYNC) && !terms->sync)) {
+        return UCS_OK;
     }
-    if ((choice.proto == RI_PROTO_HYBRID) && (choice.plane & RI_PLANE_KEYS) &&
-        !ri_hybrid_prepare(req->conn, req->data.length)) {
-        select->pool_free = 0;
-        choice            = ri_select(select);
+    req->id = ri_id_alloc(&conn->worker->req_ids, req);
+    if (req->id == 0) {
+        if (ri_recv_rndv_is_used(terms->rtr)) {
+            ri_conn_lose(conn, conn->tx_sn + 1, UCS_ERR_NO_MEMORY);
+        }
+        return UCS_ERR_NO_MEMORY;
     }
-    if ((choice.proto >= RI_PROTO_RNDV_GET) && (choice.proto <= RI_PROTO_RNDV_UD) &&
-        (choice.plane & RI_PLANE_KEYS) && !ri_rdma_read_prepare(req)) {
-        select->net_plane = 0;
-        choice            = ri_select(select);
+    req->waiting |= RI_SEND_WAIT_MATCH;
+    return UCS_OK;
+}
+
+/* A message was sent: ask for what those that follow need. The conn may have failed meanwhile, and have
+ * let go of the request. */
+static void send_ask(ri_conn_t *conn, const ri_send_req_t *req,
+                     const ri_send_terms_t *terms)
+{
+    unsigned asks = req->proto->asks;
+
+    if (ri_unlikely(conn->remote_id == 0) &&
+        (terms->sync || (conn->flags & RI_CONN_BY_SOCKADDR))) {
+        ri_control_ask(conn); /* UCX has set it up already, or stock would */
+    } else if (((asks == RI_SEND_ASKS_ID) || ri_unlikely(conn->remote_id == 0)) &&
+               (conn->tx_sn >= SEND_ASK_AFTER)) {
+        ri_control_ask_later(conn);
     }
-    return choice.proto;
+    if ((asks == RI_SEND_ASKS_PLANE) ||
+        ((req->data.length > ri_config.eager_thresh) && !(conn->flags & RI_CONN_LONG))) {
+        ri_planes_ask(conn);
+    }
+    if (ri_unlikely(conn->flags & RI_CONN_BEHIND_RMA) &&
+        ((conn->ring != NULL) || (conn->channel != NULL))) {
+        ri_control_ask_order(conn);
+    }
 }
 
 static ucs_status_t send_choose_and_start(ri_send_req_t *req, int sync,
@@ -419,62 +226,41 @@ static ucs_status_t send_choose_and_start(ri_send_req_t *req, int sync,
     int early                = ri_select_is_early(&select);
     int at_once              = !!(param->op_attr_mask & UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL);
     ri_rtr_t rtr             = early ? *waiting : (ri_rtr_t){.grant = NULL};
-    ri_choice_t choice;
-    ri_proto_t proto;
+    ri_send_terms_t terms    = {.param = param, .rtr = &rtr, .sync = sync};
     ucs_status_t status;
 
     if (req->data.length > ri_config.eager_thresh) {
         select.rtr_expected = ri_recv_rndv_is_expected(conn, early);
     }
-    choice = ri_select(&select);
-    if (at_once && (sync || !send_can_end_now(req, choice.proto))) {
+    send_choose(req, &select, &terms);
+    if (at_once && (sync || !send_can_end_now(req))) {
         return UCS_ERR_NO_RESOURCE;
     }
 
-    if (choice.proto == RI_PROTO_SELF) {
+    if (req->proto->unnumbered) {
         conn->counters.tx_sync += sync;
-        return ri_self_send(req, sync);
+        return req->proto->start(req, &terms);
     }
 
-    proto = send_prepare(req, &select, choice, &rtr, at_once);
-    if (at_once && !send_can_end_now(req, proto)) {
+    send_take(req, &select, &terms, at_once);
+    if (at_once && !send_can_end_now(req)) {
         return UCS_ERR_NO_RESOURCE;
     }
-    if (send_needs_id(proto, sync)) {
-        req->id = ri_id_alloc(&conn->worker->req_ids, req);
-        if (req->id == 0) {
-            if (ri_recv_rndv_is_used(&rtr)) {
-                ri_conn_lose(conn, conn->tx_sn + 1, UCS_ERR_NO_MEMORY);
-            }
-            return UCS_ERR_NO_MEMORY;
-        }
-        req->waiting |= RI_SEND_WAIT_MATCH;
+    status = send_get_id(req, &terms);
+    if (status != UCS_OK) {
+        return status;
     }
 
     if (ri_unlikely(conn->untold != NULL) && (conn->untold->count > 0) &&
-        !send_tells_itself(proto, &rtr)) {
+        ((req->proto->tells_itself == NULL) || !req->proto->tells_itself(&terms))) {
         ri_recv_rndv_message_tell(conn);
     }
-    status = send_start(req, proto, &rtr, param);
+    status = send_start(req, &terms);
     if (UCS_STATUS_IS_ERR(status)) {
         return status; /* the conn may be gone */
     }
     conn->counters.tx_sync += sync;
-    if (ri_unlikely(conn->remote_id == 0) &&
-        (sync || (conn->flags & RI_CONN_BY_SOCKADDR))) {
-        ri_control_ask(conn); /* UCX has set it up already, or stock would */
-    } else if (((proto == RI_PROTO_EAGER_FRAGS) || ri_unlikely(conn->remote_id == 0)) &&
-               (conn->tx_sn >= SEND_ASK_AFTER)) {
-        ri_control_ask_later(conn);
-    }
-    if ((proto >= RI_PROTO_BULK) ||
-        ((req->data.length > ri_config.eager_thresh) && !(conn->flags & RI_CONN_LONG))) {
-        ri_planes_ask(conn); /* for the next one */
-    }
-    if (ri_unlikely(conn->flags & RI_CONN_BEHIND_RMA) &&
-        ((conn->ring != NULL) || (conn->channel != NULL))) {
-        ri_control_ask_order(conn);
-    }
+    send_ask(conn, req, &terms);
     return (req->waiting != 0) ? UCS_INPROGRESS : UCS_OK;
 }
 
@@ -514,7 +300,7 @@ ucs_status_ptr_t ri_tag_send_slow(ri_conn_t *conn, const void *buffer, size_t co
         return ri_req_handle(&req->super);
     }
 
-    send_forget(req);
+    ri_send_forget(req);
     ri_dt_finish(&req->data);
     if (UCS_STATUS_IS_ERR(status)) {
         ri_req_drop(&req->super);

@@ -11,23 +11,12 @@
 #define RI_SEND_H
 
 #include "../../ucs/copy.h"
-#include "../core/worker.h"
+#include "../core/send_req.h"
 
 /** Send without the fast path. The worker is locked, the parameters are valid. */
 ucs_status_ptr_t ri_tag_send_slow(ri_conn_t *conn, const void *buffer, size_t count,
                                   uint64_t tag, const ucp_request_param_t *param,
                                   int sync);
-
-/**
- * Something that an unfinished send waited for has happened, or failed. The last one
- * completes it.
- *
- * @param what  One of RI_SEND_WAIT_*.
- */
-void ri_send_end_wait(ri_send_req_t *req, uint8_t what, ucs_status_t status);
-
-/** Fill a request, all but its data. */
-void ri_send_req_init(ri_send_req_t *req, ri_conn_t *conn, uint64_t tag);
 
 /**
  * Number @a sn was not sent. The receiver waits for every number, so it is taken back, or,
@@ -36,10 +25,6 @@ void ri_send_req_init(ri_send_req_t *req, ri_conn_t *conn, uint64_t tag);
  * @param tag  That of the message before.
  */
 void ri_send_take_back(ri_conn_t *conn, uint32_t sn, uint64_t tag, ucs_status_t status);
-
-/** The endpoint of a send failed or is closed: what the send waits for from the peer will
- * not come. What is in UCX's hands ends as UCX says. */
-void ri_send_abort(ri_send_req_t *req, ucs_status_t status);
 
 #define RI_SEND_PARAM_DATATYPE(_param) \
     (((_param)->op_attr_mask & UCP_OP_ATTR_FIELD_DATATYPE) ? (_param)->datatype : \
@@ -53,15 +38,6 @@ void ri_send_abort(ri_send_req_t *req, ucs_status_t status);
  */
 ucs_status_ptr_t ri_tag_send_am(ri_conn_t *conn, const void *buffer, size_t length,
                                 uint64_t tag, const ucp_request_param_t *param);
-
-/** A message has taken the next number: whatever RTR is for it is used up.
- * @param req_id  Of the request of an RTS, else 0. */
-static inline void ri_send_log(ri_conn_t *conn, uint64_t tag, uint32_t req_id)
-{
-    if (ri_unlikely(conn->rtrs != NULL)) {
-        ri_rtr_table_send(conn->rtrs, conn->tx_sn, tag, req_id);
-    }
-}
 
 /**
  * Send a contiguous message of @a count elements, @a length bytes, through the ring: in one

@@ -46,11 +46,11 @@ int ri_coop_is_ring_open(const ri_conn_t *conn);
 /** Sender: the RTS is under way, and the sender may write the receive's memory by now. */
 void ri_coop_offer(ri_send_req_t *req, uint64_t address);
 
-/** Sender: FIN or NACK has come for a request with a slot: the receiver is done with it. */
+/** Sender: FIN or NACK has come: the receiver is done with the request's slot, if it has one. */
 void ri_coop_answered(ri_send_req_t *req);
 
-/** Sender: the request ends, or goes on without the slot: the receiver gets no more than
- * what it is reading now. */
+/** Sender: the request ends, or goes on without its slot, if it has one: the receiver gets no more
+ * than what it is reading now. */
 void ri_coop_give_up(ri_send_req_t *req);
 
 /** Sender: likewise for all requests of a conn, whose ring is to be unmapped. */

@@ -6,7 +6,8 @@
  */
 #include "coop_copy.h"
 #include "../rndv/rndv.h"
-#include "../../tag/send.h"
+#include "../table.h"
+#include "../../core/send_req.h"
 
 #include <string.h>
 
@@ -148,6 +149,9 @@ void ri_coop_give_up(ri_send_req_t *req)
     ri_coop_t *coop = req->coop;
     uint32_t dropped;
 
+    if (coop == NULL) {
+        return;
+    }
     if (!ri_slot_withdraw(coop->slot)) {
         ri_coop_fail(coop, 0, &dropped);
         if ((dropped > 0) || (ri_slot_done(coop->slot) < coop->total)) {
@@ -223,3 +227,17 @@ int ri_coop_is_unread(const ri_conn_t *conn)
     }
     return 0;
 }
+
+static ucs_status_t coop_start(ri_send_req_t *req, const ri_send_terms_t *terms)
+{
+    (void)terms;
+    return ri_coop_start(req, NULL);
+}
+
+const ri_send_proto_t ri_send_proto_coop = {.name      = "coop",
+                                            .wire_type = RI_WIRE_RTS,
+                                            .answer    = RI_SEND_ANSWER_ALWAYS,
+                                            .start     = coop_start,
+                                            .answered  = ri_coop_answered,
+                                            .forget    = ri_coop_give_up,
+                                            RI_SEND_COUNTS(tx_coop)};

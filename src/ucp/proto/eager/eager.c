@@ -5,8 +5,9 @@
 #include "eager.h"
 #include "../../link/am.h"
 #include "../pool/hybrid.h"
+#include "../table.h"
+#include "../../core/send_req.h"
 #include "../../link/rdma_channel.h"
-#include "../../tag/send.h"
 
 /* Write a message into its ring. @return 0 if there is no room. */
 static int eager_put_ring(ri_send_req_t *req)
@@ -41,10 +42,11 @@ int ri_eager_retry_ring(ri_send_req_t *req)
     return 1;
 }
 
-ucs_status_t ri_eager_send_ring(ri_send_req_t *req)
+static ucs_status_t eager_start_ring(ri_send_req_t *req, const ri_send_terms_t *terms)
 {
     ri_conn_t *conn = req->conn;
 
+    (void)terms;
     conn->tx_tag = req->tag;
     if (ucs_list_is_empty(&conn->pending) && eager_put_ring(req)) {
         return UCS_OK;
@@ -59,7 +61,7 @@ ucs_status_t ri_eager_send_ring(ri_send_req_t *req)
     return UCS_INPROGRESS;
 }
 
-ucs_status_t ri_eager_send_copy(ri_send_req_t *req, const ucp_request_param_t *param)
+ucs_status_t ri_eager_send_copy(ri_send_req_t *req, const ri_send_terms_t *terms)
 {
     ri_am_buffer_t *buffer = ri_am_buffer_get(req->conn->worker, req->data.length);
     unsigned flags         = (req->conn->remote_id == 0) ? RI_AM_APART : 0;
@@ -73,21 +75,22 @@ ucs_status_t ri_eager_send_copy(ri_send_req_t *req, const ucp_request_param_t *p
     header_length = ri_am_pack_header(req->conn, req->wire_type, req->sn, req->tag,
                                       req->id, buffer->data);
     ri_dt_pack(&req->data, buffer->data + header_length);
-    flags |= ri_am_force_flag(param);
+    flags |= ri_am_force_flag(terms->param);
     ri_am_buffer_set_req(buffer, req);
     status = ri_am_send_buffer(req->conn, buffer, header_length, req->data.length, flags);
     ri_trace(&req->super.worker->trace, RI_TRACE_SEND_AM, req->sn, req->data.length);
     return status;
 }
 
-ucs_status_t ri_eager_send_rdma(ri_send_req_t *req, const ucp_request_param_t *param)
+/* Send by the channel through a network, or, if its way has just failed, by active message. */
+static ucs_status_t eager_start_rdma(ri_send_req_t *req, const ri_send_terms_t *terms)
 {
     ucs_status_t status;
 
     if (ri_likely(ri_rdma_channel_send(req))) {
         return UCS_OK;
     }
-    status = ri_eager_send_copy(req, param); /* the way has just failed */
+    status = ri_eager_send_copy(req, terms); /* the way has just failed */
     if (!UCS_STATUS_IS_ERR(status)) {
         ++req->conn->counters.tx_eager_am;
         req->conn->counters.tx_eager_am_bytes += req->data.length;
@@ -95,12 +98,13 @@ ucs_status_t ri_eager_send_rdma(ri_send_req_t *req, const ucp_request_param_t *p
     return status;
 }
 
-ucs_status_t ri_eager_send_gather(ri_send_req_t *req)
+static ucs_status_t eager_start_gather(ri_send_req_t *req, const ri_send_terms_t *terms)
 {
     ri_am_buffer_t *buffer = ri_am_buffer_get(req->conn->worker, 0);
     ucs_status_t status;
     size_t header_length;
 
+    (void)terms;
     if (buffer == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
@@ -113,3 +117,26 @@ ucs_status_t ri_eager_send_gather(ri_send_req_t *req)
     ri_trace(&req->super.worker->trace, RI_TRACE_SEND_AM, req->sn, req->data.length);
     return status;
 }
+
+static int eager_ring_has_room(const ri_send_req_t *req)
+{
+    return ucs_list_is_empty(&req->conn->pending) &&
+           (ri_ring_tx_reserve(req->conn->ring, req->data.length) != NULL);
+}
+
+/* What is in the ring or channel is counted there. */
+const ri_send_proto_t ri_send_proto_eager_ring = {.name        = "eager_ring",
+                                                  .start       = eager_start_ring,
+                                                  .can_end_now = eager_ring_has_room};
+
+const ri_send_proto_t ri_send_proto_eager_rdma = {
+        .name = "eager_rdma", .start = eager_start_rdma, .can_end_now = ri_send_always_ends_now};
+
+const ri_send_proto_t ri_send_proto_eager_copy = {.name  = "eager_copy",
+                                                  .start = ri_eager_send_copy,
+                                                  .can_end_now = ri_send_always_ends_now,
+                                                  RI_SEND_COUNTS(tx_eager_am)};
+
+const ri_send_proto_t ri_send_proto_eager_gather = {.name  = "eager_gather",
+                                                    .start = eager_start_gather,
+                                                    RI_SEND_COUNTS(tx_eager_am)};

@@ -3,6 +3,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "frag.h"
+#include "eager.h"
+#include "../table.h"
 #include "../../link/am.h"
 #include "../../link/ring_channel.h"
 #include "../../../ucs/log.h"
@@ -195,3 +197,15 @@ void ri_frag_next(ri_worker_t *worker, const ri_wire_msg_t *wire)
     }
     ri_deliver_malformed_of(stream, "that continues none", wire->type, wire->length);
 }
+
+static ucs_status_t frag_start(ri_send_req_t *req, const ri_send_terms_t *terms)
+{
+    ucs_status_t status = ri_frag_send(req);
+
+    return (status == UCS_ERR_NO_RESOURCE) ? ri_eager_send_copy(req, terms) : status;
+}
+
+const ri_send_proto_t ri_send_proto_eager_frags = {.name  = "eager_frags",
+                                                   .asks  = RI_SEND_ASKS_ID,
+                                                   .start = frag_start,
+                                                   RI_SEND_COUNTS(tx_eager_am)};

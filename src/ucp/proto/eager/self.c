@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "self.h"
+#include "../table.h"
 #include "../../../ucs/settings.h"
 #include "../../order/deliver.h"
 
@@ -54,7 +55,9 @@ static ucs_status_t self_deliver_copy(ri_send_req_t *send, const void *data, voi
     return ri_deliver_self(send->super.worker, &arrival);
 }
 
-ucs_status_t ri_self_send(ri_send_req_t *req, int sync)
+/* A message that finds no receive is copied if it is short and not synchronous; otherwise the request
+ * waits for its receive. */
+static ucs_status_t self_start(ri_send_req_t *req, const ri_send_terms_t *terms)
 {
     ri_arrival_t arrival = {.wire_type = RI_WIRE_BULK,
                             .kind      = RI_MSG_SELF,
@@ -66,7 +69,7 @@ ucs_status_t ri_self_send(ri_send_req_t *req, int sync)
     ++req->conn->counters.tx_self;
     req->conn->counters.tx_self_bytes += req->data.length;
     req->conn->counters.tx_bytes += req->data.length;
-    if (!sync && (req->data.length <= ri_config.eager_thresh)) {
+    if (!terms->sync && (req->data.length <= ri_config.eager_thresh)) {
         return self_with_packed(req, self_deliver_copy, NULL);
     }
 
@@ -77,11 +80,15 @@ ucs_status_t ri_self_send(ri_send_req_t *req, int sync)
     return status;
 }
 
-void ri_self_give_up(ri_send_req_t *req)
+/* A send that ends without its receive: nobody shall find its message. */
+static void self_forget(ri_send_req_t *req)
 {
     ri_worker_t *worker = req->super.worker;
     ri_msg_t *msg       = req->self_msg;
 
+    if (msg == NULL) {
+        return;
+    }
     req->self_msg = NULL;
     if (msg->queued) {
         ri_match_remove_unexpected(&worker->match, msg);
@@ -90,3 +97,14 @@ void ri_self_give_up(ri_send_req_t *req)
         msg->send = NULL; /* a probe has it, and will receive an error */
     }
 }
+
+static int self_can_end_now(const ri_send_req_t *req)
+{
+    return req->data.length <= ri_config.eager_thresh;
+}
+
+const ri_send_proto_t ri_send_proto_self = {.name        = "self",
+                                            .unnumbered  = 1,
+                                            .start       = self_start,
+                                            .forget      = self_forget,
+                                            .can_end_now = self_can_end_now};

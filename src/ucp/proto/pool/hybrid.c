@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "hybrid.h"
+#include "../table.h"
 #include "../../link/am.h"
 #include "../../link/control.h"
 #include "../../link/planes.h"
@@ -62,7 +63,7 @@ ri_pool_buffer_t *ri_hybrid_get(const ri_send_req_t *req)
     return buffer;
 }
 
-int ri_hybrid_prepare(ri_conn_t *conn, size_t length)
+int ri_hybrid_reaches(ri_conn_t *conn, size_t length)
 {
     ri_worker_t *worker      = conn->worker;
     ri_pool_buffer_t *buffer = NULL;
@@ -97,7 +98,7 @@ static void hybrid_fill(hybrid_pool_msg_t *msg, const ri_pool_buffer_t *buffer)
     }
 }
 
-ucs_status_t ri_hybrid_send(ri_send_req_t *req, const ucp_request_param_t *param)
+static ucs_status_t hybrid_start(ri_send_req_t *req, const ri_send_terms_t *terms)
 {
     ri_worker_t *worker      = req->super.worker;
     ri_pool_buffer_t *buffer = ri_hybrid_get(req);
@@ -114,7 +115,7 @@ ucs_status_t ri_hybrid_send(ri_send_req_t *req, const ucp_request_param_t *param
     ri_trace(&worker->trace, RI_TRACE_SEND_POOL, req->sn, req->data.length);
 
     status = ri_rndv_send_payload(req, id, &msg, ri_wire_rts_length(&msg.rts),
-                                  ri_am_force_flag(param));
+                                  ri_am_force_flag(terms->param));
     /* If the conn has failed meanwhile, the buffer is back already. */
     if (UCS_STATUS_IS_ERR(status) && (ri_id_get(&worker->pool.ids, id) == buffer)) {
         ri_hybrid_give_back(buffer);
@@ -450,3 +451,18 @@ void ri_hybrid_release(ri_stream_t *stream, uint32_t id, int at_once)
         hybrid_flush(worker, peer);
     }
 }
+
+static unsigned hybrid_take(ri_send_req_t *req, const ri_send_terms_t *terms)
+{
+    return ((terms->plane & RI_PLANE_KEYS) &&
+            !ri_hybrid_reaches(req->conn, req->data.length)) ?
+                   RI_SEND_LACKS_POOL :
+                   0;
+}
+
+const ri_send_proto_t ri_send_proto_hybrid = {.name        = "hybrid",
+                                              .wire_type   = RI_WIRE_POOL,
+                                              .take        = hybrid_take,
+                                              .start       = hybrid_start,
+                                              .can_end_now = ri_send_always_ends_now,
+                                              RI_SEND_COUNTS(tx_hybrid)};

@@ -16,18 +16,10 @@
 
 #include "../../core/worker.h"
 
-/**
- * Sender: copy the data of @a req to the pool, which has room for it, and send the POOL.
- *
- * @return UCS_OK: the send is complete. UCS_INPROGRESS if stock has the message in hand
- *         (RI_SEND_WAIT_STOCK), or an error.
- */
-ucs_status_t ri_hybrid_send(ri_send_req_t *req, const ucp_request_param_t *param);
-
 /** Sender: what goes to the peer of a conn goes through a network. Have a buffer for @a length
- * bytes that is registered, which the next @ref ri_hybrid_send or @ref ri_hybrid_get takes.
+ * bytes that is registered, which the next message of that length, or @ref ri_hybrid_get, takes.
  * @return Whether there is one. */
-int ri_hybrid_prepare(ri_conn_t *conn, size_t length);
+int ri_hybrid_reaches(ri_conn_t *conn, size_t length);
 
 /** Sender: take a buffer for the data of @a req, which is not copied yet. @return NULL if there is
  * none. */

@@ -5,17 +5,18 @@
 #include "am_rndv.h"
 #include "../../link/am.h"
 #include "../../link/control.h"
-#include "../coop/coop.h"
+#include "../table.h"
+#include "../../core/send_req.h"
 #include "../pool/hybrid.h"
 #include "../../link/planes.h"
 #include "rndv.h"
 #include "../../order/deliver.h"
-#include "../../tag/send.h"
 
 #include <string.h>
 
-ucs_status_t ri_am_rndv_send(ri_send_req_t *req, uint32_t am_flags,
-                             const ucp_request_param_t *param)
+/* Send the whole message. */
+static ucs_status_t bulk_send(ri_send_req_t *req, uint32_t am_flags,
+                              const ri_send_terms_t *terms)
 {
     uint8_t header[RI_WIRE_HEADER_MAX];
     size_t header_length;
@@ -23,7 +24,17 @@ ucs_status_t ri_am_rndv_send(ri_send_req_t *req, uint32_t am_flags,
     header_length = ri_am_pack_header(req->conn, req->wire_type, req->sn, req->tag,
                                       req->id, header);
     ri_trace(&req->super.worker->trace, RI_TRACE_SEND_BULK, req->sn, req->data.length);
-    return ri_am_send_direct(req, header, header_length, am_flags, param);
+    return ri_am_send_direct(req, header, header_length, am_flags, terms->param);
+}
+
+static ucs_status_t bulk_start(ri_send_req_t *req, const ri_send_terms_t *terms)
+{
+    return bulk_send(req, 0, terms);
+}
+
+static ucs_status_t bulk_start_rndv(ri_send_req_t *req, const ri_send_terms_t *terms)
+{
+    return bulk_send(req, UCP_AM_SEND_FLAG_RNDV, terms);
 }
 
 ucs_status_t ri_am_rndv_ask(ri_recv_req_t *recv, ri_stream_t *stream, uint32_t req_id,
@@ -77,7 +88,9 @@ void ri_am_rndv_handle_nack(ri_worker_t *worker, ri_conn_t *conn,
         } else if (req->target == RI_SEND_TARGET_NONE) {
             conn->flags &= ~RI_CONN_PLANE_READ;
         }
-        ri_coop_answered(req);
+        if (req->proto->answered != NULL) {
+            req->proto->answered(req);
+        }
         ri_am_rndv_send_data(req, msg->recv_id);
     }
 }
@@ -120,3 +133,17 @@ ucs_status_t ri_am_rndv_handle_data(ri_stream_t *stream, const ri_wire_msg_t *ms
     ri_stream_check_closed(stream);
     return ((desc != NULL) && (arrival.desc == NULL)) ? UCS_INPROGRESS : UCS_OK;
 }
+
+const ri_send_proto_t ri_send_proto_bulk = {.name      = "bulk",
+                                            .wire_type = RI_WIRE_BULK,
+                                            .asks      = RI_SEND_ASKS_PLANE,
+                                            .start     = bulk_start,
+                                            RI_SEND_COUNTS(tx_bulk)};
+
+/* UCP knows when it was matched. */
+const ri_send_proto_t ri_send_proto_bulk_rndv = {.name      = "bulk_rndv",
+                                                 .wire_type = RI_WIRE_BULK,
+                                                 .answer    = RI_SEND_ANSWER_NEVER,
+                                                 .asks      = RI_SEND_ASKS_PLANE,
+                                                 .start     = bulk_start_rndv,
+                                                 RI_SEND_COUNTS(tx_bulk)};

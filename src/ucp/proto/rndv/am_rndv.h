@@ -11,10 +11,6 @@
 
 #include "../../core/worker.h"
 
-/** Sender: send the whole message. @return As ri_am_send_direct(). */
-ucs_status_t ri_am_rndv_send(ri_send_req_t *req, uint32_t am_flags,
-                             const ucp_request_param_t *param);
-
 /**
  * Receiver: ask for the data of a matched RTS or POOL.
  *

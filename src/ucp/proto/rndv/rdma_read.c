@@ -50,6 +50,13 @@ int ri_rdma_read_prepare(ri_send_req_t *req)
     return ri_rdma_read_prepare_in(req, sizeof(ri_keys_t));
 }
 
+unsigned ri_rdma_read_take(ri_send_req_t *req, const ri_send_terms_t *terms)
+{
+    return ((terms->plane & RI_PLANE_KEYS) && !ri_rdma_read_prepare(req)) ?
+                   RI_SEND_LACKS_KEYS :
+                   0;
+}
+
 void ri_rdma_read_put_keys(const ri_send_req_t *req, ri_wire_rts_t *rts)
 {
     uint32_t keys[RI_WIRE_SEGMENTS_MAX];
@@ -65,8 +72,10 @@ void ri_rdma_read_put_keys(const ri_send_req_t *req, ri_wire_rts_t *rts)
 
 void ri_rdma_read_forget(ri_send_req_t *req)
 {
-    ri_rdma_free_keys(req->keys);
-    req->keys = NULL;
+    if (req->keys != NULL) {
+        ri_rdma_free_keys(req->keys);
+        req->keys = NULL;
+    }
 }
 
 static void rdma_read_free(rdma_read_t *read)

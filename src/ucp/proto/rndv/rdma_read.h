@@ -24,10 +24,14 @@ int ri_rdma_read_prepare(ri_send_req_t *req);
  * them. */
 int ri_rdma_read_prepare_in(ri_send_req_t *req, size_t size);
 
+/** Sender: for `take` of protocols whose data a plane moves, and that register it if the plane needs
+ * keys. */
+unsigned ri_rdma_read_take(ri_send_req_t *req, const ri_send_terms_t *terms);
+
 /** Sender: write the keys behind the segments of an RTS, which are those of the data. */
 void ri_rdma_read_put_keys(const ri_send_req_t *req, ri_wire_rts_t *rts);
 
-/** Sender: the peer does not read the data any more. */
+/** Sender: the peer does not read the data any more; give its keys back, if it has some. */
 void ri_rdma_read_forget(ri_send_req_t *req);
 
 /**

@@ -8,7 +8,7 @@
 #include "../../link/planes.h"
 #include "../../link/rdma.h"
 #include "rndv.h"
-#include "../../tag/send.h"
+#include "../../core/send_req.h"
 
 #include <stdlib.h>
 

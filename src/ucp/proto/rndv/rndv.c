@@ -17,9 +17,9 @@
 #include "send_rndv_ud.h"
 #include "ud_run.h"
 #include "../../core/memory.h"
+#include "../../core/send_req.h"
 #include "../../order/deliver.h"
 #include "../../order/recv_start.h"
-#include "../../tag/send.h"
 
 #include <string.h>
 
@@ -443,7 +443,9 @@ void ri_rndv_handle_fin(ri_worker_t *worker, ri_conn_t *conn, const ri_wire_msg_
         if (req->keys != NULL) {
             ri_planes_rdma_worked(conn->peer, req->way);
         }
-        ri_coop_answered(req);
+        if (req->proto->answered != NULL) {
+            req->proto->answered(req);
+        }
         ri_send_end_wait(req, RI_SEND_WAIT_MATCH, UCS_OK);
     }
 }

@@ -9,6 +9,7 @@
 #include "../../link/rdma.h"
 #include "rdma_read.h"
 #include "rndv.h"
+#include "../table.h"
 #include "../../core/memory.h"
 
 #include <stdlib.h>
@@ -16,10 +17,11 @@
 /* Data for a generic datatype passes through memory of this size. */
 #define GET_STAGE_BYTES 65536
 
-ucs_status_t ri_send_rndv_get_start(ri_send_req_t *req)
+static ucs_status_t get_start(ri_send_req_t *req, const ri_send_terms_t *terms)
 {
     ri_rndv_rts_t rts = {.rts.flags = 0};
 
+    (void)terms;
     rts.rts.num_segments = ri_rndv_segments(&req->data, rts.rts.segments,
                                             RI_WIRE_SEGMENTS_MAX);
     if (req->keys != NULL) {
@@ -178,3 +180,11 @@ ucs_status_t ri_send_rndv_get_recv(ri_recv_req_t *recv, ri_stream_t *stream,
     ri_rndv_answer(stream, arrival->wire_type, arrival->req_id, rts);
     return place_status;
 }
+
+const ri_send_proto_t ri_send_proto_rndv_get = {.name      = "rndv_get",
+                                                .wire_type = RI_WIRE_RTS,
+                                                .answer    = RI_SEND_ANSWER_ALWAYS,
+                                                .take      = ri_rdma_read_take,
+                                                .start     = get_start,
+                                                .forget    = ri_rdma_read_forget,
+                                                RI_SEND_COUNTS(tx_rndv)};

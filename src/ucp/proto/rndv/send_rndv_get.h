@@ -12,9 +12,6 @@
 #include "../../core/worker.h"
 #include "../../order/recv_start.h"
 
-/** Sender: as ri_rndv_send(). */
-ucs_status_t ri_send_rndv_get_start(ri_send_req_t *req);
-
 /** Receiver: as ri_rndv_recv(), of an RTS or POOL, when @a fetch was chosen: RI_FETCH_GET,
  * BOUNCE or AM. What the plane fails to move comes by UCP. */
 ucs_status_t ri_send_rndv_get_recv(ri_recv_req_t *recv, ri_stream_t *stream,

@@ -8,14 +8,16 @@
 #include "rdma_read.h"
 #include "rdma_write.h"
 #include "rndv.h"
+#include "../table.h"
+#include "../../core/send_req.h"
 #include "../../order/recv_start.h"
-#include "../../tag/send.h"
 
-ucs_status_t ri_send_rndv_put_start(ri_send_req_t *req)
+static ucs_status_t put_start(ri_send_req_t *req, const ri_send_terms_t *terms)
 {
     /* with the segments: the receiver may have to read */
     ri_rndv_rts_t rts = {.rts.flags = RI_WIRE_RTS_PUT};
 
+    (void)terms;
     req->put             = 1;
     rts.rts.num_segments = ri_rndv_segments(&req->data, rts.rts.segments,
                                             RI_WIRE_SEGMENTS_MAX);
@@ -120,3 +122,11 @@ void ri_send_rndv_put_handle_written(ri_stream_t *stream, const ri_wire_msg_t *m
     --stream->busy;
     ri_stream_check_closed(stream);
 }
+
+const ri_send_proto_t ri_send_proto_rndv_put = {.name      = "rndv_put",
+                                                .wire_type = RI_WIRE_RTS,
+                                                .answer    = RI_SEND_ANSWER_ALWAYS,
+                                                .take      = ri_rdma_read_take,
+                                                .start     = put_start,
+                                                .forget    = ri_rdma_read_forget,
+                                                RI_SEND_COUNTS(tx_put)};

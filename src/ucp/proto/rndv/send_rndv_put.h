@@ -17,9 +17,6 @@
 #include "../../core/worker.h"
 #include "../../order/recv_start.h"
 
-/** Sender: as ri_rndv_send(). */
-ucs_status_t ri_send_rndv_put_start(ri_send_req_t *req);
-
 /** Receiver: as ri_rndv_recv(), when RI_FETCH_PUT was chosen: let the sender write.
  * UCS_ERR_NO_ELEM: the receive's memory cannot be registered. */
 ucs_status_t ri_send_rndv_put_recv(ri_recv_req_t *recv, ri_stream_t *stream,

@@ -9,13 +9,14 @@
 #include "../../link/rdma.h"
 #include "rdma_read.h"
 #include "rndv.h"
+#include "../table.h"
+#include "../../core/send_req.h"
 #include "../rtr/rtr.h"
 #include "../rtr/rtr_state.h"
 #include "../rtr/rtr_ud.h"
 #include "ud_ends.h"
 #include "ud_run.h"
 #include "../../order/deliver.h"
-#include "../../tag/send.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -50,10 +51,11 @@ static ri_plane_ep_t *ud_way(const ri_peer_t *peer, uint16_t way)
 /*
  * The sender
  */
-ucs_status_t ri_send_rndv_ud_start(ri_send_req_t *req)
+static ucs_status_t ud_start(ri_send_req_t *req, const ri_send_terms_t *terms)
 {
     ri_rndv_rts_t rts = {.rts.flags = RI_WIRE_RTS_SENDS, .rts.way = (uint16_t)req->way};
 
+    (void)terms;
     req->target          = RI_SEND_TARGET_WANTED;
     rts.rts.num_segments = 1;
     rts.rts.segments[0]  = (ri_segment_t){0, req->data.length};
@@ -75,9 +77,7 @@ static void ud_tell_abandon(const ri_send_req_t *req, uint32_t recv_id)
 /* The message cannot be sent as the receiver has said, or perhaps it was: the receiver knows. */
 static void ud_abandon(ri_send_req_t *req, uint32_t recv_id)
 {
-    if (req->keys != NULL) {
-        ri_rdma_read_forget(req);
-    }
+    ri_rdma_read_forget(req);
     req->target = RI_SEND_TARGET_ABANDONED;
     req->waiting &= ~RI_SEND_WAIT_WRITE;
     req->waiting |= RI_SEND_WAIT_MATCH;
@@ -276,10 +276,21 @@ void ri_send_rndv_ud_handle_target(ri_worker_t *worker, ri_conn_t *conn,
     }
 }
 
-void ri_send_rndv_ud_abort(ri_send_req_t *req)
+void ri_send_rndv_ud_forget(ri_send_req_t *req)
 {
-    ri_ud_run_cancel(&req->ud_op->super);
+    ri_rdma_read_forget(req);
+    if (req->ud_op != NULL) {
+        ri_ud_run_cancel(&req->ud_op->super);
+    }
 }
+
+const ri_send_proto_t ri_send_proto_rndv_ud = {.name      = "rndv_ud",
+                                               .wire_type = RI_WIRE_RTS,
+                                               .answer    = RI_SEND_ANSWER_ALWAYS,
+                                               .take      = ri_rdma_read_take,
+                                               .start     = ud_start,
+                                               .forget    = ri_send_rndv_ud_forget,
+                                               RI_SEND_COUNTS(tx_ud)};
 
 /*
  * The receiver

@@ -30,9 +30,6 @@
  * may ask whether it was. */
 #define RI_UD_LINGER (1u << 20)
 
-/** Sender: as ri_rndv_send(). The data is registered (req->keys). */
-ucs_status_t ri_send_rndv_ud_start(ri_send_req_t *req);
-
 /** Sender: the RTS was sent, and says that the message goes to @a target, which an RTR of receive
  * @a recv_id has told: send it. */
 void ri_send_rndv_ud_start_by_rtr(ri_send_req_t *req, const uint8_t *target,
@@ -54,8 +51,8 @@ void ri_send_rndv_ud_handle_target(ri_worker_t *worker, ri_conn_t *conn,
 /** Receiver: ABANDON. */
 void ri_send_rndv_ud_handle_abandon(ri_stream_t *stream, const ri_wire_msg_t *msg);
 
-/** Sender: its conn has failed, or it ends otherwise. The plane says when it has let go of the
- * data (RI_SEND_WAIT_WRITE). */
-void ri_send_rndv_ud_abort(ri_send_req_t *req);
+/** Sender: for `forget` of protocols that send datagrams. The plane says when it has let go of the data
+ * (RI_SEND_WAIT_WRITE). */
+void ri_send_rndv_ud_forget(ri_send_req_t *req);
 
 #endif

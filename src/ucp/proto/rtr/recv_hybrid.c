@@ -9,6 +9,7 @@
 #include "../rndv/rdma_read.h"
 #include "recv_rndv_message.h"
 #include "rtr.h"
+#include "../table.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -176,11 +177,12 @@ static ucs_status_t recv_hybrid_copy_and_write(recv_hybrid_write_t *write,
     return status;
 }
 
-int ri_recv_hybrid_prepare(ri_send_req_t *req)
+/* Get a buffer that the way can reach, and all other memory. */
+static int recv_hybrid_prepare(ri_send_req_t *req)
 {
     recv_hybrid_write_t *write;
 
-    if (!ri_hybrid_prepare(req->conn, req->data.length)) {
+    if (!ri_hybrid_reaches(req->conn, req->data.length)) {
         return 0;
     }
     write = malloc(sizeof(*write));
@@ -197,14 +199,17 @@ int ri_recv_hybrid_prepare(ri_send_req_t *req)
     return 1;
 }
 
-int ri_recv_hybrid_take(ri_send_req_t *req, const ri_rtr_t *rtr)
+static unsigned recv_hybrid_take(ri_send_req_t *req, const ri_send_terms_t *terms)
 {
-    if (ri_rtr_use(rtr)) {
-        return 1;
+    if (!recv_hybrid_prepare(req)) {
+        return RI_SEND_LACKS_POOL;
+    }
+    if (ri_rtr_use(terms->rtr)) {
+        return 0;
     }
     ri_hybrid_give_back(ri_container_of(req->keys, recv_hybrid_write_t, keys)->buffer);
     ri_rdma_read_forget(req);
-    return 0;
+    return RI_SEND_LACKS_RTR;
 }
 
 /* The way has failed before the write of a buffer, or its last part, has begun. */
@@ -227,8 +232,10 @@ static ucs_status_t recv_hybrid_not_started(recv_hybrid_write_t *write, ucs_stat
     return status;
 }
 
-ucs_status_t ri_recv_hybrid_start(ri_send_req_t *req, const ri_rtr_t *rtr)
+/* Copy and write. */
+static ucs_status_t recv_hybrid_start(ri_send_req_t *req, const ri_send_terms_t *terms)
 {
+    const ri_rtr_t *rtr        = terms->rtr;
     recv_hybrid_write_t *write = ri_container_of(req->keys, recv_hybrid_write_t, keys);
     ri_pool_buffer_t *buffer   = write->buffer;
     ri_conn_t *conn            = req->conn;
@@ -252,3 +259,19 @@ ucs_status_t ri_recv_hybrid_start(ri_send_req_t *req, const ri_rtr_t *rtr)
     }
     return recv_hybrid_not_started(write, status);
 }
+
+static int recv_hybrid_tells_itself(const ri_send_terms_t *terms)
+{
+    (void)terms;
+    return 1;
+}
+
+const ri_send_proto_t ri_send_proto_recv_hybrid = {.name      = "recv_hybrid",
+                                                   .wire_type = RI_WIRE_PLACED,
+                                                   .answer    = RI_SEND_ANSWER_NEVER,
+                                                   .take      = recv_hybrid_take,
+                                                   .start     = recv_hybrid_start,
+                                                   .forget    = ri_rdma_read_forget,
+                                                   .can_end_now = ri_send_always_ends_now,
+                                                   .tells_itself = recv_hybrid_tells_itself,
+                                                   RI_SEND_COUNTS(tx_recv_rndv)};

@@ -18,20 +18,4 @@
 
 #include "recv_rndv.h"
 
-/** Get ready: a buffer that the way can reach, and all other memory. @return Whether there is some:
- * then @ref ri_recv_hybrid_take must follow. */
-int ri_recv_hybrid_prepare(ri_send_req_t *req);
-
-/** @return Whether the RTR is used now: then @ref ri_recv_hybrid_start must follow. Else what was
- * prepared is given back. */
-int ri_recv_hybrid_take(ri_send_req_t *req, const ri_rtr_t *rtr);
-
-/**
- * Copy and write. The request has its number.
- *
- * @return UCS_OK: the send is complete. An error: the receiver waits for a message that does not
- *         come.
- */
-ucs_status_t ri_recv_hybrid_start(ri_send_req_t *req, const ri_rtr_t *rtr);
-
 #endif

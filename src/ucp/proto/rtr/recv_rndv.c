@@ -4,12 +4,14 @@
  */
 #include "recv_rndv.h"
 #include "../coop/coop.h"
+#include "../table.h"
+#include "../../core/send_req.h"
 #include "../../link/planes.h"
 #include "recv_rndv_message.h"
 #include "../../link/ring_channel.h"
+#include "../rndv/rdma_read.h"
 #include "../rndv/rndv.h"
 #include "../../../ucs/settings.h"
-#include "../../tag/send.h"
 #include "../../../ucs/clock.h"
 
 #include <stdlib.h>
@@ -94,7 +96,9 @@ static ucs_status_t recv_rndv_put(ri_send_req_t *req, const ri_rtr_t *rtr)
     return status;
 }
 
-int ri_recv_rndv_write(ri_send_req_t *req, const ri_rtr_t *rtr)
+/* Write the data of a send where an RTR says, or get ready to, if that is through a network. @return
+ * Whether that was done. */
+static int recv_rndv_use(ri_send_req_t *req, const ri_rtr_t *rtr)
 {
     if (rtr->kind == RI_RTR_MESSAGE) {
         return ri_recv_rndv_message_take(req, rtr);
@@ -103,8 +107,15 @@ int ri_recv_rndv_write(ri_send_req_t *req, const ri_rtr_t *rtr)
            (recv_rndv_put(req, rtr) == UCS_OK);
 }
 
-ucs_status_t ri_recv_rndv_start(ri_send_req_t *req, const ri_rtr_t *rtr)
+static unsigned recv_rndv_take(ri_send_req_t *req, const ri_send_terms_t *terms)
 {
+    return recv_rndv_use(req, terms->rtr) ? 0 : RI_SEND_LACKS_RTR;
+}
+
+/* Send PLACED; through a network, write. */
+static ucs_status_t recv_rndv_start(ri_send_req_t *req, const ri_send_terms_t *terms)
+{
+    const ri_rtr_t *rtr     = terms->rtr;
     ri_wire_placed_t placed = {.length = req->data.length};
 
     if (rtr->kind == RI_RTR_MESSAGE) {
@@ -130,9 +141,10 @@ static int recv_rndv_share(const ri_rtr_t *rtr)
            ri_ring_grant_change(rtr->grant, rtr->generation, RI_RING_GRANT_SHARING);
 }
 
-ucs_status_t ri_recv_rndv_start_coop(ri_send_req_t *req, const ri_rtr_t *rtr)
+/* A copy by both sides, into the memory that an RTR offers if that can still be had. */
+static ucs_status_t recv_rndv_start_coop(ri_send_req_t *req, const ri_send_terms_t *terms)
 {
-    return ri_coop_start(req, recv_rndv_share(rtr) ? rtr : NULL);
+    return ri_coop_start(req, recv_rndv_share(terms->rtr) ? terms->rtr : NULL);
 }
 
 /* The message of an RTR was offered by RTS before, and may not have met its receive yet: then
@@ -153,7 +165,7 @@ static void recv_rndv_answer_rts(ri_conn_t *conn, const ri_rtr_t *rtr, uint32_t 
             ri_coop_offer(req, rtr->address);
             ri_rtr_end(rtr, RI_RING_GRANT_SLOT);
         }
-    } else if (ri_recv_rndv_write(req, rtr)) {
+    } else if (recv_rndv_use(req, rtr)) {
         ri_send_end_wait(req, RI_SEND_WAIT_MATCH, UCS_OK);
     }
 }
@@ -261,3 +273,25 @@ void ri_recv_rndv_close(ri_stream_t *stream)
         }
     }
 }
+
+static int recv_rndv_tells_itself(const ri_send_terms_t *terms)
+{
+    return terms->rtr->kind == RI_RTR_MESSAGE;
+}
+
+const ri_send_proto_t ri_send_proto_recv_rndv = {.name      = "recv_rndv",
+                                                 .wire_type = RI_WIRE_PLACED,
+                                                 .answer    = RI_SEND_ANSWER_NEVER,
+                                                 .take      = recv_rndv_take,
+                                                 .start     = recv_rndv_start,
+                                                 .forget    = ri_rdma_read_forget,
+                                                 .tells_itself = recv_rndv_tells_itself,
+                                                 RI_SEND_COUNTS(tx_recv_rndv)};
+
+const ri_send_proto_t ri_send_proto_recv_coop = {.name      = "recv_coop",
+                                                 .wire_type = RI_WIRE_RTS,
+                                                 .answer    = RI_SEND_ANSWER_ALWAYS,
+                                                 .start     = recv_rndv_start_coop,
+                                                 .answered  = ri_coop_answered,
+                                                 .forget    = ri_coop_give_up,
+                                                 RI_SEND_COUNTS(tx_coop)};

@@ -26,24 +26,9 @@ const ri_rtr_t *ri_recv_rndv_find(ri_conn_t *conn, uint64_t tag, size_t length);
  * though recent ones had one: it is likely to be on its way. */
 int ri_recv_rndv_is_expected(ri_conn_t *conn, int is_there);
 
-/**
- * Write the data of @a req, which has no number yet, where @a rtr says.
- *
- * @return Whether that was done; then @ref ri_recv_rndv_start must follow. If not, the
- *         message has to go another way.
- */
-int ri_recv_rndv_write(ri_send_req_t *req, const ri_rtr_t *rtr);
-
-/** Send PLACED. @return As ri_rndv_send_payload. */
-ucs_status_t ri_recv_rndv_start(ri_send_req_t *req, const ri_rtr_t *rtr);
-
 /** @return Whether the RTR, if there is one, has been used, in vain or not: then the receiver
  * counts on the message. */
 int ri_recv_rndv_is_used(const ri_rtr_t *rtr);
-
-/** Start a cooperative copy (coop.h), into the memory that @a rtr offers if that can still be
- * had. */
-ucs_status_t ri_recv_rndv_start_coop(ri_send_req_t *req, const ri_rtr_t *rtr);
 
 /**
  * Take an RTR from a ring.

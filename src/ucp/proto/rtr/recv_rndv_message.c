@@ -12,7 +12,7 @@
 #include "rtr.h"
 #include "rtr_message.h"
 #include "../../../ucs/settings.h"
-#include "../../tag/send.h"
+#include "../../core/send_req.h"
 
 #include <stdlib.h>
 #include <string.h>

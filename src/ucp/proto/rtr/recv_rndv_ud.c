@@ -4,6 +4,8 @@
  */
 #include "recv_rndv_ud.h"
 #include "recv_rndv_message.h"
+#include "../rndv/rdma_read.h"
+#include "../table.h"
 #include "../rndv/rndv.h"
 #include "../rndv/send_rndv_ud.h"
 #include "../rndv/ud_run.h"
@@ -21,8 +23,17 @@ uint64_t ri_recv_rndv_ud_room(const ri_send_req_t *req, const ri_rtr_t *rtr)
                    0;
 }
 
-ucs_status_t ri_recv_rndv_ud_start(ri_send_req_t *req, const ri_rtr_t *rtr)
+/* The data has to be registered whatever the plane can do. */
+static unsigned recv_ud_take(ri_send_req_t *req, const ri_send_terms_t *terms)
 {
+    (void)terms;
+    return ri_rdma_read_prepare(req) ? 0 : RI_SEND_LACKS_RTR;
+}
+
+/* Send the RTS and the message. */
+static ucs_status_t recv_ud_start(ri_send_req_t *req, const ri_send_terms_t *terms)
+{
+    const ri_rtr_t *rtr = terms->rtr;
     uint64_t name     = ri_wire_rtr_name(rtr->index, rtr->generation);
     ri_rndv_rts_t rts = {.rts.flags        = RI_WIRE_RTS_SENDS | RI_WIRE_RTS_BY_RTR,
                          .rts.num_segments = 1,
@@ -40,6 +51,14 @@ ucs_status_t ri_recv_rndv_ud_start(ri_send_req_t *req, const ri_rtr_t *rtr)
     }
     return status;
 }
+
+const ri_send_proto_t ri_send_proto_recv_ud = {.name      = "recv_ud",
+                                               .wire_type = RI_WIRE_RTS,
+                                               .answer    = RI_SEND_ANSWER_ALWAYS,
+                                               .take      = recv_ud_take,
+                                               .start     = recv_ud_start,
+                                               .forget    = ri_send_rndv_ud_forget,
+                                               RI_SEND_COUNTS(tx_recv_rndv)};
 
 /* The place of a slot's target. */
 static uint8_t *ud_target(ri_conn_t *conn, uint16_t slot)

@@ -16,10 +16,7 @@
  * use it: it has another length, or the way is not there. */
 uint64_t ri_recv_rndv_ud_room(const ri_send_req_t *req, const ri_rtr_t *rtr);
 
-/** Send the RTS and the message. The request has its number, and its data is registered. @return
- * As ri_rndv_send(). */
-ucs_status_t ri_recv_rndv_ud_start(ri_send_req_t *req, const ri_rtr_t *rtr);
-
+/** RTR_UD: keep it for the message that it is for. */
 void ri_recv_rndv_ud_handle_rtr(ri_worker_t *worker, ri_conn_t *conn,
                                 const ri_wire_msg_t *msg);
 

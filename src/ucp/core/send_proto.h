@@ -1,0 +1,110 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What a protocol of sends is to the rest of the library: the table that its file ends with. All
+ * tables are listed in proto/table.h, and proto/select.c chooses among them. A new protocol is a
+ * file with a table, a line of the list, and a rule of the choice.
+ *
+ * The steps of a send, in tag/send.c: choose -> take -> id and number -> start. What a protocol
+ * keeps for a request from `take` on is let go of by `forget`, whatever the request ends by.
+ */
+#ifndef RI_SEND_PROTO_H
+#define RI_SEND_PROTO_H
+
+#include "counters.h"
+#include "types.h"
+
+#include <stddef.h>
+
+struct ri_rtr;
+struct ri_send_req;
+
+/* What a send goes by, besides its request. */
+typedef struct ri_send_terms {
+    const ucp_request_param_t *param; /* of the application's call */
+    const struct ri_rtr *rtr;         /* for this message, if its grant is not NULL */
+    unsigned plane;                   /* RI_PLANE_* of the one that was chosen; 0: none */
+    int sync;                         /* it completes when it was matched */
+} ri_send_terms_t;
+
+/* What a protocol can lack, so that another one is chosen. */
+enum {
+    RI_SEND_LACKS_RTR  = 1 << 0, /* the RTR cannot be used (any more) */
+    RI_SEND_LACKS_POOL = 1 << 1, /* the pool has no buffer that the plane can reach */
+    RI_SEND_LACKS_KEYS = 1 << 2  /* the plane through the network does not reach the data */
+};
+
+/* Whether the receiver answers, and so has to be told the id of the request. */
+typedef enum ri_send_answer {
+    RI_SEND_ANSWER_IF_SYNC, /* if the send is synchronous */
+    RI_SEND_ANSWER_NEVER,
+    RI_SEND_ANSWER_ALWAYS
+} ri_send_answer_t;
+
+/* What is asked of the receiver after a message, for those that follow. */
+typedef enum ri_send_asks {
+    RI_SEND_ASKS_NOTHING,
+    RI_SEND_ASKS_ID,   /* its id, as the message went in a way of those who do not know it */
+    RI_SEND_ASKS_PLANE /* a data plane */
+} ri_send_asks_t;
+
+typedef struct ri_send_proto {
+    const char *name;
+
+    /* ri_wire_type_t of what starts the message; 0: EAGER, or EAGER_SYNC if it has an id. */
+    uint8_t wire_type;
+    uint8_t answer; /* ri_send_answer_t */
+    uint8_t asks;   /* ri_send_asks_t */
+
+    /* It takes no number: it goes to the own worker, and is matched within `start`. */
+    uint8_t unnumbered;
+
+    /* Where in ri_conn_counters_t its messages and bytes are counted, see RI_SEND_COUNTS; 0: it
+     * counts them by itself. */
+    uint16_t messages;
+    uint16_t bytes;
+
+    /**
+     * Get what the protocol needs for @a req, which has no number yet. A protocol that writes the
+     * receiver's memory before it sends anything does so here: if that fails, another one is
+     * chosen. NULL: it needs nothing.
+     *
+     * @return 0, or RI_SEND_LACKS_*; then nothing is kept for the request.
+     */
+    unsigned (*take)(struct ri_send_req *req, const ri_send_terms_t *terms);
+
+    /**
+     * Send. The request has its number, its wire_type and, if the receiver answers, its id.
+     *
+     * @return UCS_OK: it is complete. UCS_INPROGRESS: it waits for what req->waiting says. An error:
+     *         it was not sent.
+     */
+    ucs_status_t (*start)(struct ri_send_req *req, const ri_send_terms_t *terms);
+
+    /** FIN or NACK has come: the receiver is done with what the request keeps for it alone. NULL:
+     * that is nothing. */
+    void (*answered)(struct ri_send_req *req);
+
+    /** The request ends, or could not be started: let go of all that is kept for it. NULL: that is
+     * nothing. */
+    void (*forget)(struct ri_send_req *req);
+
+    /** @return Whether the send can complete within the call, as FORCE_IMM_CMPL demands. Asked before
+     * and after `take`. NULL: it cannot. */
+    int (*can_end_now)(const struct ri_send_req *req);
+
+    /** @return Whether the message is a write that carries its own notification, which tells of
+     * such messages before it, too. NULL: it is not. */
+    int (*tells_itself)(const ri_send_terms_t *terms);
+} ri_send_proto_t;
+
+/* The counters of a protocol, by the name of that of messages: for use in its table. */
+#define RI_SEND_COUNTS(_name) \
+    .messages = offsetof(ri_conn_counters_t, _name), \
+    .bytes    = offsetof(ri_conn_counters_t, _name##_bytes)
+
+/** For `can_end_now`: it can always, or stock says that it cannot. */
+int ri_send_always_ends_now(const struct ri_send_req *req);
+
+#endif

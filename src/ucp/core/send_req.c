@@ -1,0 +1,86 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "send_req.h"
+
+int ri_send_always_ends_now(const ri_send_req_t *req)
+{
+    (void)req;
+    return 1;
+}
+
+void ri_send_req_init(ri_send_req_t *req, ri_conn_t *conn, uint64_t tag)
+{
+    req->conn      = conn;
+    req->tag       = tag;
+    req->sn        = conn->tx_sn + 1; /* if it gets one */
+    req->id        = 0;
+    req->waiting   = 0;
+    req->wire_type = 0;
+    req->put       = 0;
+    req->target    = RI_SEND_TARGET_NONE;
+    req->failure   = UCS_OK;
+    req->proto     = NULL;
+    req->self_msg  = NULL;
+    req->coop      = NULL;
+    req->keys      = NULL;
+    req->ud_op     = NULL;
+
+    req->in_stock[RI_AM_MESSAGE] = NULL;
+    req->in_stock[RI_AM_DATA]    = NULL;
+    ucs_list_add_tail(&conn->sends, &req->list);
+}
+
+void ri_send_forget(ri_send_req_t *req)
+{
+    if ((req->proto != NULL) && (req->proto->forget != NULL)) {
+        req->proto->forget(req);
+    }
+    if (req->conn != NULL) {
+        ucs_list_del(&req->list);
+        req->conn = NULL;
+    }
+    if (req->id != 0) {
+        ri_id_free(&req->super.worker->req_ids, req->id);
+        req->id = 0;
+    }
+}
+
+static void send_complete(ri_send_req_t *req, ucs_status_t status)
+{
+    ri_conn_t *conn = req->conn;
+
+    ri_send_forget(req);
+    if ((conn != NULL) && ri_unlikely(conn->flags & RI_CONN_LOST)) {
+        ri_conn_say_lost(conn); /* perhaps that was the last one */
+    }
+    ri_dt_finish(&req->data);
+    ri_trace(&req->super.worker->trace, RI_TRACE_SEND_DONE, req->tag, status);
+    ri_req_complete_send(&req->super, status);
+}
+
+void ri_send_end_wait(ri_send_req_t *req, uint8_t what, ucs_status_t status)
+{
+    req->waiting &= ~what;
+    if (ri_unlikely(status != UCS_OK)) {
+        /* What else it waits for may never come, except stock's callback and the end of a
+         * write, which always do and must find the request. */
+        req->failure = (req->failure == UCS_OK) ? status : req->failure;
+        req->waiting &= RI_SEND_WAIT_STOCK | RI_SEND_WAIT_DATA | RI_SEND_WAIT_WRITE;
+    }
+    if (req->waiting == 0) {
+        send_complete(req, req->failure);
+    }
+}
+
+void ri_send_abort(ri_send_req_t *req, ucs_status_t status)
+{
+    if (req->waiting & RI_SEND_WAIT_RING) {
+        ucs_list_del(&req->pending);
+    }
+    ri_send_forget(req);
+    if (req->waiting & (RI_SEND_WAIT_RING | RI_SEND_WAIT_MATCH | RI_SEND_WAIT_WRITE)) {
+        ri_send_end_wait(req, RI_SEND_WAIT_RING | RI_SEND_WAIT_MATCH, status);
+    }
+}

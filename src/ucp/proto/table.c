@@ -1,0 +1,10 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "table.h"
+
+#define PROTO_TABLE(_number, _table) [RI_PROTO_##_number] = &ri_send_proto_##_table,
+
+const ri_send_proto_t *const ri_send_protos[RI_PROTO_LAST] = {
+        RI_SEND_PROTOS(PROTO_TABLE)};

@@ -1,0 +1,48 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The protocols of sends: the only list of them. Each has a table, ri_send_proto_NAME, at the end of
+ * its file (core/send_proto.h), and a number, by which proto/select.c chooses it.
+ */
+#ifndef RI_PROTO_TABLE_H
+#define RI_PROTO_TABLE_H
+
+#include "../core/send_proto.h"
+
+/* number, table */
+/* clang-format off */
+#define RI_SEND_PROTOS(_p) \
+    _p(SELF, self)                 /* to the own worker: matched at once */ \
+    _p(EAGER_RING, eager_ring)     /* into the pair's ring */ \
+    _p(EAGER_RDMA, eager_rdma)     /* into the pair's channel through a network */ \
+    _p(EAGER_COPY, eager_copy)     /* one active message, header and payload copied together */ \
+    _p(EAGER_GATHER, eager_gather) /* one active message, the payload from the user's buffer */ \
+    _p(EAGER_FRAGS, eager_frags)   /* in pieces that need nothing of the receiver */ \
+    _p(HYBRID, hybrid)             /* copied to a pool, from which the receiver reads it */ \
+    _p(RECV_RNDV, recv_rndv)       /* written into the receive that an RTR offered */ \
+    _p(RECV_HYBRID, recv_hybrid)   /* the same, from the pool that it is copied to */ \
+    _p(RECV_UD, recv_ud)           /* sent to where an RTR has said, as datagrams */ \
+    _p(RECV_COOP, recv_coop)       /* copied into it by both sides, whoever has time */ \
+    _p(COOP, coop)                 /* copied by both sides when the receiver has matched it */ \
+    _p(RNDV_GET, rndv_get)         /* the receiver reads it by a data plane */ \
+    _p(RNDV_PUT, rndv_put)         /* written by a data plane where the receiver says */ \
+    _p(RNDV_UD, rndv_ud)           /* sent there as datagrams */ \
+    _p(BULK, bulk)                 /* as UCP chooses for its size */ \
+    _p(BULK_RNDV, bulk_rndv)       /* by UCP's rendezvous: completes when it was matched */
+/* clang-format on */
+
+typedef enum ri_proto {
+#define RI_PROTO_NUMBER(_number, _table) RI_PROTO_##_number,
+    RI_SEND_PROTOS(RI_PROTO_NUMBER)
+#undef RI_PROTO_NUMBER
+    RI_PROTO_LAST
+} ri_proto_t;
+
+#define RI_PROTO_DECLARE(_number, _table) extern const ri_send_proto_t ri_send_proto_##_table;
+RI_SEND_PROTOS(RI_PROTO_DECLARE)
+#undef RI_PROTO_DECLARE
+
+extern const ri_send_proto_t *const ri_send_protos[RI_PROTO_LAST];
+
+#endif
