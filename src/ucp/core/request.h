@@ -174,7 +174,8 @@ typedef struct ri_send_req {
     uint8_t put;    /* the RTS has RI_WIRE_RTS_PUT */
     uint8_t target; /* ri_send_target_t */
     ri_dt_data_t data;
-    const ri_send_proto_t *proto; /* that was chosen; NULL: none yet, or it keeps nothing */
+    const ri_send_proto_t
+            *proto;     /* that was chosen; NULL: none yet, or it keeps nothing */
     ri_msg_t *self_msg; /* a self-send's message while it waits for its receive */
     ri_coop_t
             *coop; /* of a message that both sides copy (proto/coop/coop.h), else NULL */

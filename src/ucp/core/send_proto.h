@@ -32,7 +32,8 @@ typedef struct ri_send_terms {
 enum {
     RI_SEND_LACKS_RTR  = 1 << 0, /* the RTR cannot be used (any more) */
     RI_SEND_LACKS_POOL = 1 << 1, /* the pool has no buffer that the plane can reach */
-    RI_SEND_LACKS_KEYS = 1 << 2  /* the plane through the network does not reach the data */
+    RI_SEND_LACKS_KEYS =
+            1 << 2 /* the plane through the network does not reach the data */
 };
 
 /* Whether the receiver answers, and so has to be told the id of the request. */
@@ -45,7 +46,7 @@ typedef enum ri_send_answer {
 /* What is asked of the receiver after a message, for those that follow. */
 typedef enum ri_send_asks {
     RI_SEND_ASKS_NOTHING,
-    RI_SEND_ASKS_ID,   /* its id, as the message went in a way of those who do not know it */
+    RI_SEND_ASKS_ID, /* its id, as the message went in a way of those who do not know it */
     RI_SEND_ASKS_PLANE /* a data plane */
 } ri_send_asks_t;
 
@@ -104,7 +105,7 @@ typedef struct ri_send_proto {
     .messages = offsetof(ri_conn_counters_t, _name), \
     .bytes    = offsetof(ri_conn_counters_t, _name##_bytes)
 
-/** For `can_end_now`: it can always, or stock says that it cannot. */
+/** For `can_end_now`: it can always, or stock says that it cannot. (send_req.c) */
 int ri_send_always_ends_now(const struct ri_send_req *req);
 
 #endif

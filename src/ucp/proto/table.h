@@ -39,7 +39,8 @@ typedef enum ri_proto {
     RI_PROTO_LAST
 } ri_proto_t;
 
-#define RI_PROTO_DECLARE(_number, _table) extern const ri_send_proto_t ri_send_proto_##_table;
+#define RI_PROTO_DECLARE(_number, _table) \
+    extern const ri_send_proto_t ri_send_proto_##_table;
 RI_SEND_PROTOS(RI_PROTO_DECLARE)
 #undef RI_PROTO_DECLARE
 

@@ -150,8 +150,8 @@ static void send_choose(ri_send_req_t *req, const ri_select_param_t *select,
 
 /* Get what the chosen protocol needs. If it cannot be had, another one is chosen that does without, and
  * so on: what is lacking only grows. With @a at_once, none that uses the RTR and ends later. */
-static void send_take(ri_send_req_t *req, ri_select_param_t *select, ri_send_terms_t *terms,
-                      int at_once)
+static void send_take(ri_send_req_t *req, ri_select_param_t *select,
+                      ri_send_terms_t *terms, int at_once)
 {
     unsigned lacks;
 

@@ -6,7 +6,6 @@
  */
 #include "coop_copy.h"
 #include "../rndv/rndv.h"
-#include "../table.h"
 #include "../../core/send_req.h"
 
 #include <string.h>

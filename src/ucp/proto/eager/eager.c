@@ -5,7 +5,6 @@
 #include "eager.h"
 #include "../../link/am.h"
 #include "../pool/hybrid.h"
-#include "../table.h"
 #include "../../core/send_req.h"
 #include "../../link/rdma_channel.h"
 
@@ -129,14 +128,14 @@ const ri_send_proto_t ri_send_proto_eager_ring = {.name        = "eager_ring",
                                                   .start       = eager_start_ring,
                                                   .can_end_now = eager_ring_has_room};
 
-const ri_send_proto_t ri_send_proto_eager_rdma = {
-        .name = "eager_rdma", .start = eager_start_rdma, .can_end_now = ri_send_always_ends_now};
+const ri_send_proto_t ri_send_proto_eager_rdma = {.name        = "eager_rdma",
+                                                  .start       = eager_start_rdma,
+                                                  .can_end_now = ri_send_always_ends_now};
 
-const ri_send_proto_t ri_send_proto_eager_copy = {.name  = "eager_copy",
-                                                  .start = ri_eager_send_copy,
+const ri_send_proto_t ri_send_proto_eager_copy = {.name        = "eager_copy",
+                                                  .start       = ri_eager_send_copy,
                                                   .can_end_now = ri_send_always_ends_now,
                                                   RI_SEND_COUNTS(tx_eager_am)};
 
-const ri_send_proto_t ri_send_proto_eager_gather = {.name  = "eager_gather",
-                                                    .start = eager_start_gather,
-                                                    RI_SEND_COUNTS(tx_eager_am)};
+const ri_send_proto_t ri_send_proto_eager_gather = {
+        .name = "eager_gather", .start = eager_start_gather, RI_SEND_COUNTS(tx_eager_am)};

@@ -4,7 +4,6 @@
  */
 #include "frag.h"
 #include "eager.h"
-#include "../table.h"
 #include "../../link/am.h"
 #include "../../link/ring_channel.h"
 #include "../../../ucs/log.h"

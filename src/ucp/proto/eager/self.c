@@ -3,7 +3,6 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "self.h"
-#include "../table.h"
 #include "../../../ucs/settings.h"
 #include "../../order/deliver.h"
 

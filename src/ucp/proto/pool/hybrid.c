@@ -3,7 +3,6 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "hybrid.h"
-#include "../table.h"
 #include "../../link/am.h"
 #include "../../link/control.h"
 #include "../../link/planes.h"

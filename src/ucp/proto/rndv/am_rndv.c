@@ -5,7 +5,6 @@
 #include "am_rndv.h"
 #include "../../link/am.h"
 #include "../../link/control.h"
-#include "../table.h"
 #include "../../core/send_req.h"
 #include "../pool/hybrid.h"
 #include "../../link/planes.h"

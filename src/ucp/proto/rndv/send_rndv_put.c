@@ -8,7 +8,6 @@
 #include "rdma_read.h"
 #include "rdma_write.h"
 #include "rndv.h"
-#include "../table.h"
 #include "../../core/send_req.h"
 #include "../../order/recv_start.h"
 

@@ -9,7 +9,6 @@
 #include "../../link/rdma.h"
 #include "rdma_read.h"
 #include "rndv.h"
-#include "../table.h"
 #include "../../core/send_req.h"
 #include "../rtr/rtr.h"
 #include "../rtr/rtr_state.h"

@@ -9,7 +9,6 @@
 #include "../rndv/rdma_read.h"
 #include "recv_rndv_message.h"
 #include "rtr.h"
-#include "../table.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -266,12 +265,13 @@ static int recv_hybrid_tells_itself(const ri_send_terms_t *terms)
     return 1;
 }
 
-const ri_send_proto_t ri_send_proto_recv_hybrid = {.name      = "recv_hybrid",
-                                                   .wire_type = RI_WIRE_PLACED,
-                                                   .answer    = RI_SEND_ANSWER_NEVER,
-                                                   .take      = recv_hybrid_take,
-                                                   .start     = recv_hybrid_start,
-                                                   .forget    = ri_rdma_read_forget,
-                                                   .can_end_now = ri_send_always_ends_now,
-                                                   .tells_itself = recv_hybrid_tells_itself,
-                                                   RI_SEND_COUNTS(tx_recv_rndv)};
+const ri_send_proto_t ri_send_proto_recv_hybrid = {
+        .name         = "recv_hybrid",
+        .wire_type    = RI_WIRE_PLACED,
+        .answer       = RI_SEND_ANSWER_NEVER,
+        .take         = recv_hybrid_take,
+        .start        = recv_hybrid_start,
+        .forget       = ri_rdma_read_forget,
+        .can_end_now  = ri_send_always_ends_now,
+        .tells_itself = recv_hybrid_tells_itself,
+        RI_SEND_COUNTS(tx_recv_rndv)};

@@ -4,7 +4,6 @@
  */
 #include "recv_rndv.h"
 #include "../coop/coop.h"
-#include "../table.h"
 #include "../../core/send_req.h"
 #include "../../link/planes.h"
 #include "recv_rndv_message.h"
@@ -279,12 +278,12 @@ static int recv_rndv_tells_itself(const ri_send_terms_t *terms)
     return terms->rtr->kind == RI_RTR_MESSAGE;
 }
 
-const ri_send_proto_t ri_send_proto_recv_rndv = {.name      = "recv_rndv",
-                                                 .wire_type = RI_WIRE_PLACED,
-                                                 .answer    = RI_SEND_ANSWER_NEVER,
-                                                 .take      = recv_rndv_take,
-                                                 .start     = recv_rndv_start,
-                                                 .forget    = ri_rdma_read_forget,
+const ri_send_proto_t ri_send_proto_recv_rndv = {.name         = "recv_rndv",
+                                                 .wire_type    = RI_WIRE_PLACED,
+                                                 .answer       = RI_SEND_ANSWER_NEVER,
+                                                 .take         = recv_rndv_take,
+                                                 .start        = recv_rndv_start,
+                                                 .forget       = ri_rdma_read_forget,
                                                  .tells_itself = recv_rndv_tells_itself,
                                                  RI_SEND_COUNTS(tx_recv_rndv)};
 

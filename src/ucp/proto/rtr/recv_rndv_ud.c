@@ -5,7 +5,6 @@
 #include "recv_rndv_ud.h"
 #include "recv_rndv_message.h"
 #include "../rndv/rdma_read.h"
-#include "../table.h"
 #include "../rndv/rndv.h"
 #include "../rndv/send_rndv_ud.h"
 #include "../rndv/ud_run.h"
@@ -34,10 +33,10 @@ static unsigned recv_ud_take(ri_send_req_t *req, const ri_send_terms_t *terms)
 static ucs_status_t recv_ud_start(ri_send_req_t *req, const ri_send_terms_t *terms)
 {
     const ri_rtr_t *rtr = terms->rtr;
-    uint64_t name     = ri_wire_rtr_name(rtr->index, rtr->generation);
-    ri_rndv_rts_t rts = {.rts.flags        = RI_WIRE_RTS_SENDS | RI_WIRE_RTS_BY_RTR,
-                         .rts.num_segments = 1,
-                         .rts.way          = (uint16_t)req->way};
+    uint64_t name       = ri_wire_rtr_name(rtr->index, rtr->generation);
+    ri_rndv_rts_t rts   = {.rts.flags        = RI_WIRE_RTS_SENDS | RI_WIRE_RTS_BY_RTR,
+                           .rts.num_segments = 1,
+                           .rts.way          = (uint16_t)req->way};
     ucs_status_t status;
 
     /* From here on the RTS may be answered as if there had been no RTR. */
