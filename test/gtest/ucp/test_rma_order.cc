@@ -86,8 +86,8 @@ protected:
 
         ops.push_back(recv(b().worker(), &in[0], 1, TAG));
         ops.push_back(recv(a().worker(), &in[1], 1, TAG));
-        ops.push_back(send(ab(), &out, 1, TAG));
-        ops.push_back(send(ba(), &out, 1, TAG));
+        ops.push_back(send_host(ab(), &out));
+        ops.push_back(send_host(ba(), &out));
         wait_all(ops);
     }
 
@@ -107,14 +107,14 @@ protected:
     }
 
     /* Of one byte, by the ring if that is possible now. */
-    op_ptr send_host(const char *byte)
+    op_ptr send_host(ucp_ep_h ep, const char *byte)
     {
         op_ptr o(new op);
         ucp_request_param_t param = o->send_param(UCP_OP_ATTR_FIELD_MEMORY_TYPE);
 
         param.memory_type =
                 UCS_MEMORY_TYPE_HOST; /* also where memory_kinds.c says otherwise */
-        o->started(ucp_tag_send_nbx(ab(), byte, 1, TAG, &param));
+        o->started(ucp_tag_send_nbx(ep, byte, 1, TAG, &param));
         return o;
     }
 
@@ -357,7 +357,7 @@ TEST_P(test_rma_order, flushed_means_ring)
 
             int64_t before = by_ring();
             op_ptr r       = recv(b().worker(), &in, 1, TAG);
-            op_ptr s       = send_host(data.data());
+            op_ptr s       = send_host(ab(), data.data());
             EXPECT_EQ(before + 1, by_ring());
             wait(*r);
             wait(*s);
@@ -382,7 +382,7 @@ TEST_P(test_rma_order, get_that_has_ended)
         a().progress();
         int64_t before = by_ring();
         op_ptr r       = recv(b().worker(), &in, 1, TAG);
-        op_ptr s       = send_host(&out);
+        op_ptr s       = send_host(ab(), &out);
         EXPECT_EQ(before + 1, by_ring());
         wait(*r);
         wait(*s);
