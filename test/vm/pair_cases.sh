@@ -37,12 +37,12 @@ full  tcp                 300 pair 'tx_bulk' MPI 2 two_hosts UCXRI_IB_DEVICES=
 full  tcp_four            400 pair 'tx_bulk rings_offered' MPI 4 two_hosts UCXRI_IB_DEVICES=
 full  rc_order            400 pair "$BY_RC" MPI 2 order --iters 3 UCXRI_RTR=y
 full  rc_mix_modes        400 pair "$BY_RC" MPI 2 mix_modes --iters 20 UCXRI_RTR=y
-full  rc_pt2pt_types      400 pair "$BY_RC" MPI 2 pt2pt_types --iters 20 UCXRI_RTR=y
+full  rc_pt2pt_types      400 pair_one_way "$BY_RC" MPI 2 pt2pt_types --iters 20 UCXRI_RTR=y
 full  rc_early_receives   400 pair "$BY_RC" MPI 2 early_receives --iters 4 UCXRI_RTR=y
 full  rc_collectives      400 pair "$BY_RC" MPI 2 collectives --iters 2 UCXRI_RTR=y
 full  ud_order            400 pair 'ud_received' MPI 2 order --iters 3 UCXRI_RTR=y $BY_UD
 full  ud_mix_modes        400 pair 'ud_received' MPI 2 mix_modes --iters 10 UCXRI_RTR=y $BY_UD
-full  ud_cancel_trunc     400 pair 'ud_received' MPI 2 cancel_trunc UCXRI_RTR=y $BY_UD
+full  ud_cancel_trunc     400 pair_one_way 'ud_received' MPI 2 cancel_trunc UCXRI_RTR=y $BY_UD
 full  tcp_mix_modes       400 pair 'tx_bulk' MPI 2 mix_modes --iters 20 UCXRI_IB_DEVICES=
 full  loss_rc             400 pair_netem 'loss 1%' pair "$BY_RC" MPI 2 two_hosts
 full  loss_ud             400 pair_netem 'delay 1ms reorder 90% loss 1% duplicate 1%' pair 'ud_received ud_resent' MPI 2 two_hosts $BY_UD
@@ -154,34 +154,41 @@ pair_mpi()
     return "$status"
 }
 
-# pair_used COUNTERS: each of these words, a counter or several with | between, has counted in some
-# process of either host. Where there is one on each, none has offered a ring, but for clones, which
-# cannot know better; no such ring is in use.
+# pair_counted COUNTERS WHERE FILES...: each of these words, a counter or several with | between, has
+# counted in some of these statistics, which are of WHERE. If it is one file, its process has offered
+# no ring.
+pair_counted()
+{
+    awk -v counters="$1" -v where="$2" -v unwanted="${UNWANTED-rings_offered}" '
+        BEGIN { words = split(counters, word) }
+        FNR == 1 { ++files }
+        {
+            for (i = 1; i <= words; ++i) {
+                sum[i] += ($1 ~ "^(" word[i] ")$") ? $2 : 0
+            }
+            rings += ($1 == unwanted) ? $2 : 0
+        }
+        END {
+            for (i = 1; i <= words; ++i) {
+                print "by " where ": " sum[i] + 0 " " word[i]
+                missing += !sum[i]
+            }
+            if (files == 1 && rings) {
+                print "by " where ": " rings " rings to the other host"
+                missing = 1
+            }
+            exit !files || missing
+        }' "${@:3}" </dev/null
+}
+
+# pair_used COUNTERS: they have counted in some process of either host. Where there is one on each, none
+# has offered a ring, but for clones, which cannot know better; no such ring is in use.
 pair_used()
 {
     local host
     pair_fetch
     for host in alpha beta; do
-        awk -v counters="$1" -v host=$host -v unwanted="${UNWANTED-rings_offered}" '
-            BEGIN { words = split(counters, word) }
-            FNR == 1 { ++files }
-            {
-                for (i = 1; i <= words; ++i) {
-                    sum[i] += ($1 ~ "^(" word[i] ")$") ? $2 : 0
-                }
-                rings += ($1 == unwanted) ? $2 : 0
-            }
-            END {
-                for (i = 1; i <= words; ++i) {
-                    print "by " host ": " sum[i] + 0 " " word[i]
-                    missing += !sum[i]
-                }
-                if (files == 1 && rings) {
-                    print "by " host ": " rings " rings to the other host"
-                    missing = 1
-                }
-                exit !files || missing
-            }' /tmp/stats.$host.* </dev/null || return
+        pair_counted "$1" $host /tmp/stats.$host.* || return
         grep -H . /tmp/report.$host.* || return
     done
 }
@@ -190,6 +197,14 @@ pair_used()
 pair()
 {
     pair_mpi "${@:2}" && pair_used "$1"
+}
+
+# pair_one_way COUNTERS ARGUMENTS of pair_mpi: of a program whose long messages may all go one way, so
+# that only one host counts them
+pair_one_way()
+{
+    pair_mpi "${@:2}" && pair_used '' &&
+        pair_counted "$1" 'both hosts' /tmp/stats.alpha.* /tmp/stats.beta.*
 }
 
 # pair_begin LINE ARGUMENTS of pair_mpi: in the background, until it says a line that begins so
