@@ -11,6 +11,8 @@
 #include "fuzz_net.h"
 #include "ucp/run/ep_op.h"
 #include "ucp/core/worker.h"
+#include "ucp/run/worker_life.h"
+#include "ucp/run/worker_progress.h"
 #include "ucp/link/ring_channel.h"
 #include "ucp/tag/recv.h"
 

@@ -4,7 +4,6 @@
  */
 #include "context.h"
 #include "config.h"
-#include "../run/report.h"
 #include "worker.h"
 #include "../../ucs/handle_map.h"
 #include "../../ucs/log.h"
@@ -147,19 +146,4 @@ void ri_context_foreach_worker(void (*func)(ri_worker_t *worker, void *arg), voi
         }
     }
     context_list_release();
-}
-
-static void context_report_worker(ri_worker_t *worker, void *arg)
-{
-    ri_worker_report(worker);
-}
-
-/* Workers that the application never destroyed report here; the others did so when they
- * were destroyed. */
-__attribute__((destructor)) static void context_report_at_exit(void)
-{
-    ri_context_foreach_worker(context_report_worker, NULL);
-    if (ri_config.report) {
-        ri_report_print();
-    }
 }

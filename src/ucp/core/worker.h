@@ -2,16 +2,17 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * A worker: everything that belongs to one ucp_worker_h, and its progress.
+ * A worker: everything that belongs to one ucp_worker_h. Its life and its progress are in
+ * run/worker_life.h and run/worker_progress.h.
  */
 #ifndef RI_WORKER_H
 #define RI_WORKER_H
 
+#include "calls.h"
 #include "context.h"
 #include "conn.h"
 #include "counters.h"
 #include "msg.h"
-#include "../run/report.h"
 #include "request.h"
 #include "trace.h"
 #include "../../ucs/handle_map.h"
@@ -180,100 +181,11 @@ static inline ri_worker_t *ri_worker_find(ucp_worker_h stock)
                                             (uintptr_t)stock);
 }
 
-/** Take a stock worker over. */
-ucs_status_t ri_worker_create(ri_context_t *context, ucp_worker_h stock,
-                              ri_worker_t **worker_p);
-
-/** End everything under way and give up what is held of stock, which is destroyed next:
- * that may still call back, so the memory goes after it, by @ref ri_worker_free. */
-void ri_worker_destroy(ri_worker_t *worker);
-
-/** Free the memory of a destroyed worker. */
-void ri_worker_free(ri_worker_t *worker);
-
-/** Progress of a worker with rings, or with work that is not on the fast path. */
-unsigned ri_worker_progress_full(ri_worker_t *worker);
-
-/** @return Whether there is own work that only progress gets on with: something is queued,
- * or a time-out is running. */
-int ri_worker_has_work(ri_worker_t *worker);
-
-/**
- * Do now what is otherwise done once in thousands of progress calls: a trace that was
- * asked for by signal, and a look for peers that are gone.
- */
-void ri_worker_housekeeping(ri_worker_t *worker);
-
-/** Dump the worker's counters and trace, as far as the configuration asks for them. */
-void ri_worker_report(ri_worker_t *worker);
-
 /** What is behind @ref ri_worker_enter. */
 void ri_worker_enter_slow(ri_worker_t *worker);
 
 /** What is behind @ref ri_worker_leave. */
 void ri_worker_leave_slow(ri_worker_t *worker, ri_call_t call);
-
-/* After stock's progress found something, more is expected there for so many calls. */
-#define RI_WORKER_STOCK_CREDIT 256
-
-/** @return Whether nothing is to be done about any ring that peers send into. */
-static inline int ri_worker_rings_are_quiet(const ri_worker_t *worker)
-{
-    unsigned i;
-
-    for (i = 0; i < worker->num_rings; ++i) {
-        const ri_stream_t *stream = worker->rings[i];
-
-        /* What its ring points to: the fewer loads wait for each other, the better */
-        if ((ri_ring_rx_peek(&stream->ring_memory) != NULL) || stream->ring_dead) {
-            return 0;
-        }
-    }
-    return 1;
-}
-
-/* ... and so often in a call; more often in one that waits for nothing else. */
-#define RI_WORKER_STOCK_LOOKS      2
-#define RI_WORKER_STOCK_LOOKS_WAIT 8
-
-/** Call stock's progress; several times where it costs little and more is expected, which makes
- * up for what it takes to look at the rings. @return Number of its events. */
-static inline unsigned ri_worker_progress_stock(ri_worker_t *worker)
-{
-    unsigned count = ri_stock.worker_progress(worker->stock);
-    unsigned looks = worker->stock_looks;
-
-    if (worker->stock_credit > 0) {
-        --worker->stock_credit;
-        for (; (looks > 1) && (count == 0); --looks) {
-            count = ri_stock.worker_progress(worker->stock);
-        }
-    }
-    if (ri_unlikely(count > 0)) {
-        worker->stock_credit = worker->stock_cheap ? RI_WORKER_STOCK_CREDIT : 0;
-    }
-    return count;
-}
-
-/** @return Number of events, own and stock's. */
-static inline unsigned ri_worker_progress(ri_worker_t *worker)
-{
-    unsigned count;
-
-    if (ri_unlikely(((worker->num_channels | worker->num_coops | worker->num_reads |
-                      worker->linger | worker->ring_credit |
-                      (unsigned)worker->attention) != 0) ||
-                    worker->progressing || (worker->countdown <= 1) ||
-                    !ri_worker_rings_are_quiet(worker))) {
-        return ri_worker_progress_full(worker);
-    }
-    --worker->countdown;
-    worker->polls += (worker->num_rings > 0);
-    worker->progressing = 1;
-    count               = ri_worker_progress_stock(worker);
-    worker->progressing = 0;
-    return count;
-}
 
 static inline void ri_worker_lock(ri_worker_t *worker)
 {

@@ -11,7 +11,8 @@
 #include "../link/gone.h"
 #include "../../ucs/log.h"
 #include "../core/rma.h"
-#include "../core/worker.h"
+#include "../run/worker_life.h"
+#include "../run/worker_progress.h"
 #include "../proto/pool/hybrid.h"
 
 #include <stdlib.h>

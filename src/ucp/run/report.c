@@ -35,7 +35,7 @@ void ri_report_start(void)
     if (report.pid == 0) {
         report.pid         = getpid();
         report.start_time  = ri_time();
-        report.start_ticks = ri_report_ticks();
+        report.start_ticks = ri_ticks();
     }
     pthread_mutex_unlock(&report.lock);
 }
@@ -134,7 +134,7 @@ void ri_report_get(ri_report_row_t *row)
             [RI_CALL_IDLE] = RI_REPORT_IDLE_US};
     double life = ri_time() - report.start_time;
     /* over all the time since the start there is nothing to calibrate */
-    double ticks = ri_report_ticks() - report.start_ticks;
+    double ticks = ri_ticks() - report.start_ticks;
     unsigned i;
 
     report_label(row);
@@ -188,4 +188,36 @@ void ri_report_print(void)
     fflush(stream);
     report_write(fileno(stream), text, length);
     ri_output_close(stream);
+}
+
+void ri_report_worker(ri_worker_t *worker)
+{
+    FILE *stream;
+
+    if (ri_config.stats) {
+        stream = ri_output_open(ri_config.stats_dest);
+        ri_worker_counters_dump(worker, stream);
+        ri_output_close(stream);
+    }
+    if (worker->trace.entries != NULL) {
+        ri_trace_dump(&worker->trace, "a worker at its end");
+    }
+    if (ri_config.report) {
+        ri_report_add(worker);
+    }
+}
+
+static void report_worker_at_exit(ri_worker_t *worker, void *arg)
+{
+    ri_report_worker(worker);
+}
+
+/* Workers that the application never destroyed report here; the others did so when they
+ * were destroyed. */
+__attribute__((destructor)) static void report_at_exit(void)
+{
+    ri_context_foreach_worker(report_worker_at_exit, NULL);
+    if (ri_config.report) {
+        ri_report_print();
+    }
 }

@@ -66,6 +66,8 @@ extern "C" {
 #include "ucp/core/request.h"
 #include "ucp/core/trace.h"
 #include "ucp/core/worker.h"
+#include "ucp/run/worker_life.h"
+#include "ucp/run/worker_progress.h"
 #include "ucp/dt/datatype.h"
 #include "ucp/link/am.h"
 #include "ucp/proto/rndv/am_rndv.h"

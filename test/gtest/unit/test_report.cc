@@ -87,7 +87,7 @@ TEST_F(test_report, off)
         EXPECT_FALSE(n.worker()->timed);
         EXPECT_FALSE(n.worker()->guarded);
         n.send(n.connect(n.new_endpoint(nullptr), 0x2222), bytes(10), 1);
-        ri_worker_report(n.worker());
+        ri_report_worker(n.worker());
         EXPECT_EQ(0u, n.worker()->calls.ticks[RI_CALL_SEND]);
     }
     EXPECT_TRUE(print().empty());
@@ -135,7 +135,7 @@ TEST_F(test_report, values)
     c.rtr_used               = 18;
     c.rtr_dropped            = 19;
     c.rtr_suppressed         = 20;
-    ri_worker_report(n.worker());
+    ri_report_worker(n.worker());
     ri_report_row_t row = get();
 
     const uint64_t expected[] = {1,
@@ -264,7 +264,7 @@ TEST_F(test_report, calls)
     ri_worker_leave(worker, RI_CALL_SEND);
     EXPECT_EQ(0u, ticks[RI_CALL_SEND]);
     EXPECT_EQ(1, worker->calls.depth);
-    while (ri_report_ticks() == worker->calls.start) {}
+    while (ri_ticks() == worker->calls.start) {}
     ri_worker_leave(worker, RI_CALL_WORK);
     EXPECT_EQ(0, worker->calls.depth);
     EXPECT_EQ(0u, ticks[RI_CALL_SEND]);
@@ -272,13 +272,13 @@ TEST_F(test_report, calls)
     uint64_t work = ticks[RI_CALL_WORK];
 
     ri_worker_enter(worker);
-    while (ri_report_ticks() == worker->calls.start) {}
+    while (ri_ticks() == worker->calls.start) {}
     ri_worker_leave(worker, RI_CALL_IDLE);
     EXPECT_GT(ticks[RI_CALL_IDLE], 0u);
     EXPECT_EQ(work, ticks[RI_CALL_WORK]);
 
     /* All of it is less than what has passed */
-    ri_worker_report(worker);
+    ri_report_worker(worker);
     ri_report_row_t row = get();
     EXPECT_LE(row.values[RI_REPORT_WORK_US] + row.values[RI_REPORT_IDLE_US],
               row.values[RI_REPORT_LIFE_US]);

@@ -1,0 +1,29 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What the calls of an application to a worker are counted as, where the time that they take is
+ * measured (UCXRI_REPORT).
+ */
+#ifndef RI_CALLS_H
+#define RI_CALLS_H
+
+#include <stdint.h>
+
+/* What time in the library was spent for. */
+typedef enum ri_call {
+    RI_CALL_SEND,
+    RI_CALL_RECV, /* and probes */
+    RI_CALL_WORK, /* progress that did something */
+    RI_CALL_IDLE, /* progress that did nothing */
+    RI_CALL_COUNT
+} ri_call_t;
+
+/* The calls of one worker. Those that callbacks make belong to the call that they run in. */
+typedef struct ri_calls {
+    int depth;      /* of calls that have not returned */
+    uint64_t start; /* of the outermost */
+    uint64_t ticks[RI_CALL_COUNT];
+} ri_calls_t;
+
+#endif

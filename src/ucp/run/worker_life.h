@@ -1,0 +1,23 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The life of a worker, as the rooms see it: what is made with it, and in which order it ends.
+ */
+#ifndef RI_WORKER_LIFE_H
+#define RI_WORKER_LIFE_H
+
+#include "../core/worker.h"
+
+/** Take a stock worker over. */
+ucs_status_t ri_worker_create(ri_context_t *context, ucp_worker_h stock,
+                              ri_worker_t **worker_p);
+
+/** End everything under way and give up what is held of stock, which is destroyed next:
+ * that may still call back, so the memory goes after it, by @ref ri_worker_free. */
+void ri_worker_destroy(ri_worker_t *worker);
+
+/** Free the memory of a destroyed worker. */
+void ri_worker_free(ri_worker_t *worker);
+
+#endif

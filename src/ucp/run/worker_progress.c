@@ -1,0 +1,190 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "worker_progress.h"
+#include "close.h"
+#include "ep_op.h"
+#include "../in/am_in.h"
+#include "../link/control.h"
+#include "../link/gone.h"
+#include "../link/planes.h"
+#include "../link/rdma.h"
+#include "../link/rdma_channel.h"
+#include "../link/ring_channel.h"
+#include "../proto/coop/coop.h"
+#include "../proto/pool/hybrid.h"
+#include "../proto/rtr/recv_rndv.h"
+#include "../proto/rtr/rtr.h"
+#include "../proto/rtr/rtr_message.h"
+#include "../../ucs/clock.h"
+#include "../../ucs/settings.h"
+
+/* After a record came through a ring, more are expected for so many polls. */
+#define WORKER_RING_CREDIT 1024
+
+/* While worker->linger counts down, the network is looked at in every such call. */
+#define WORKER_LINGER_STEP 32
+
+/* Stock's progress is cheap if so many calls take no longer than that, each, in seconds. */
+#define WORKER_STOCK_CALLS 8
+#define WORKER_STOCK_CHEAP 40e-9
+
+int ri_worker_has_work(ri_worker_t *worker)
+{
+    return !ucs_list_is_empty(&worker->pending_conns) ||
+           !ucs_list_is_empty(&worker->ep_ops) || !ucs_list_is_empty(&worker->control) ||
+           !ucs_list_is_empty(&worker->asking) || !ucs_list_is_empty(&worker->to_ask) ||
+           (worker->num_coops > 0) || (worker->num_reads > 0) || (worker->linger > 0) ||
+           !ucs_list_is_empty(&worker->pool.unsent) || ri_rtr_has_work(worker) ||
+           !ucs_list_is_empty(&worker->late_conns);
+}
+
+void ri_worker_housekeeping(ri_worker_t *worker)
+{
+    worker->countdown   = RI_WORKER_HOUSEKEEPING;
+    worker->stock_timed = 0;
+    if (worker->trace_signals != ri_trace_signals) {
+        worker->trace_signals = ri_trace_signals;
+        ri_trace_dump(&worker->trace, "a worker, on SIGUSR2");
+    }
+    ri_gone_check(worker);
+    if (ri_unlikely(worker->num_left > 0)) {
+        ri_close_check_left(worker);
+    }
+    ri_planes_check_idle(worker);
+    if ((worker->rdma != NULL) || (worker->ud != NULL)) {
+        ri_rdma_progress(worker);
+        ri_rtr_message_progress(worker);
+    }
+}
+
+/* What is not on the fast path: messages that wait for room, flushes and closes,
+ * time-outs. */
+static void worker_progress_slow(ri_worker_t *worker)
+{
+    size_t count = ucs_list_length(&worker->pending_conns);
+    ri_conn_t *conn;
+
+    /* One round, from the head: callbacks may remove any conn, or add some. */
+    for (; (count > 0) && !ucs_list_is_empty(&worker->pending_conns); --count) {
+        conn = ucs_list_extract_head(&worker->pending_conns, ri_conn_t, pending_link);
+        ucs_list_add_tail(&worker->pending_conns, &conn->pending_link);
+        ri_conn_progress_pending(conn);
+    }
+    if (!ucs_list_is_empty(&worker->control)) {
+        ri_control_progress(worker);
+    }
+    if (worker->ways_untold) {
+        ri_planes_tell_gone(worker);
+    }
+    if (!ucs_list_is_empty(&worker->ep_ops)) {
+        ri_ep_ops_progress(worker);
+    }
+    if (!ucs_list_is_empty(&worker->asking)) {
+        ri_conn_check_timeouts(worker);
+    }
+    if (!ucs_list_is_empty(&worker->to_ask)) {
+        ri_control_progress_asks(worker);
+    }
+    if (!ucs_list_is_empty(&worker->late_conns)) {
+        ri_recv_rndv_progress(worker);
+    }
+    if (ri_rtr_has_work(worker)) {
+        ri_rtr_progress(worker);
+    }
+    if (ri_unlikely(worker->rdma_lost)) {
+        ri_rtr_message_break_lost(worker);
+    }
+    if (!ucs_list_is_empty(&worker->pool.unsent)) {
+        ri_hybrid_progress(worker);
+    }
+    if (worker->countdown == 0) {
+        ri_worker_housekeeping(worker);
+        ri_hybrid_flush_due(worker);
+    }
+    worker->attention = ri_worker_has_work(worker);
+}
+
+/* Nothing is under way, but a sender may not have heard yet that its message was received. */
+static void worker_linger(ri_worker_t *worker)
+{
+    if ((--worker->linger % WORKER_LINGER_STEP) == 0) {
+        ri_rdma_progress(worker);
+        ri_planes_rdma_check(worker);
+    }
+}
+
+/* Progress of shared memory alone takes some 10 ns; that of a network, or a system call, several
+ * times as much, and would make messages through rings late. @return Number of events. */
+static unsigned worker_time_stock(ri_worker_t *worker)
+{
+    double start   = ri_time();
+    unsigned count = 0;
+    int i;
+
+    for (i = 0; i < WORKER_STOCK_CALLS; ++i) {
+        count += ri_stock.worker_progress(worker->stock);
+    }
+    worker->stock_timed = 1;
+    worker->stock_cheap = (ri_time() - start < WORKER_STOCK_CALLS * WORKER_STOCK_CHEAP);
+    return count;
+}
+
+unsigned ri_worker_progress_full(ri_worker_t *worker)
+{
+    unsigned count = 0;
+    unsigned parts;
+
+    /* A callback may call progress, against UCX's rules: rings are in the middle of a
+     * record then, and stock has to see to itself. */
+    if (ri_unlikely(worker->progressing)) {
+        return ri_stock.worker_progress(worker->stock);
+    }
+
+    worker->progressing = 1;
+    worker->countdown -= (worker->countdown > 0);
+    if (worker->num_rings > 0) {
+        ++worker->polls;
+        count = ri_ring_channel_poll(worker);
+        if (count > 0) {
+            worker->ring_credit = WORKER_RING_CREDIT;
+        }
+    }
+    if (worker->num_channels > 0) {
+        /* No reason to look for active messages less often: those overtake long writes */
+        count += ri_rdma_channel_progress(worker);
+    }
+
+    if (worker->num_coops > 0) {
+        parts = ri_coop_progress(worker);
+        count += parts;
+        worker->ring_credit = (parts > 0) ? WORKER_RING_CREDIT : worker->ring_credit;
+    }
+    if (worker->num_reads > 0) {
+        count += ri_rdma_progress(worker);
+        count += ri_rtr_message_progress(worker);
+    } else if (ri_unlikely(worker->linger > 0)) {
+        worker_linger(worker);
+    }
+
+    /* While messages come through rings, stock is looked at less often, unless something comes
+     * that way as well. */
+    if ((worker->ring_credit > 0) && (worker->stock_credit == 0) &&
+        (++worker->stock_skipped < ri_config.progress_skip)) {
+        ++worker->counters.stock_skipped;
+    } else {
+        worker->stock_skipped = 0;
+        count += ri_worker_progress_stock(worker);
+    }
+    worker->ring_credit -= (worker->ring_credit > 0);
+    if (ri_unlikely((worker->num_rings > 0) && !worker->stock_timed)) {
+        count += worker_time_stock(worker);
+    }
+
+    if (ri_unlikely((worker->countdown == 0) || worker->attention)) {
+        worker_progress_slow(worker);
+    }
+    worker->progressing = 0;
+    return count;
+}
