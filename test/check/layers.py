@@ -5,7 +5,9 @@ whether there are circles of files.
 Usage: layers.py SOURCE_ROOT OBJECTS_ROOT EXCEPTIONS [--write]
 
 A file and the header of its name are one module. A module calls another one if it includes its
-header, or if its object needs a symbol that the other's object defines.
+header, or if its object needs a symbol that the other's object defines. But a variable belongs to the
+header that declares it if that is in a lower folder: a lower file may have a table that a higher one
+fills.
 
 The table is the one in docs/design.md whose head begins with "| folder | calls |". Its second
 column names folders, or says "all below": those in the rows that follow.
@@ -66,8 +68,8 @@ def module_of(path):
 
 
 def read_includes(root):
-    """Pairs of modules, and all modules."""
-    pairs, modules = set(), set()
+    """Pairs of modules, all modules, and by which header's module variables are declared."""
+    pairs, modules, declared = set(), set(), {}
     for folder, _, names in os.walk(os.path.join(root, "src")):
         for name in names:
             if not name.endswith((".c", ".h")):
@@ -77,6 +79,10 @@ def read_includes(root):
             modules.add(module)
             with open(path, encoding="utf-8") as file:
                 text = file.read()
+            if name.endswith(".h"):
+                for variable in re.findall(r"^extern [^;()]*?(\w+)(?:\[\w*\])?(?: __attribute__|;)", text,
+                                           re.M):
+                    declared[variable] = module
             for include in re.findall(r'^#include "([^"]+)"', text, re.M):
                 for base in (folder, os.path.join(root, "src")):
                     header = os.path.normpath(os.path.join(base, include))
@@ -86,10 +92,10 @@ def read_includes(root):
                 else:
                     if include != "config.h":
                         fail(f"{path}: includes {include}, which is not in src")
-    return pairs, modules
+    return pairs, modules, declared
 
 
-def read_symbols(objects, modules):
+def read_symbols(objects, modules, declared, allowed):
     """Pairs of modules by what nm says of their objects."""
     defined, needed = {}, {}
     for folder, _, names in os.walk(objects):
@@ -110,7 +116,9 @@ def read_symbols(objects, modules):
                 if kind == "U":
                     needed.setdefault(module, set()).add(symbol)
                 elif kind.isupper() and kind not in ("W", "V"):
-                    defined[symbol] = module
+                    header = declared.get(symbol, module)
+                    is_lower = os.path.dirname(header) in allowed.get(os.path.dirname(module), ())
+                    defined[symbol] = header if kind in "BDRS" and is_lower else module
     if not defined:
         fail(f"{objects}: there are no objects")
     return {(module, defined[symbol]) for module, symbols in needed.items()
@@ -160,8 +168,8 @@ def main():
         sys.exit(__doc__)
     root, objects, exceptions = sys.argv[1:4]
     allowed = read_table(os.path.join(root, "docs/design.md"))
-    pairs, modules = read_includes(root)
-    pairs |= read_symbols(objects, modules)
+    pairs, modules, declared = read_includes(root)
+    pairs |= read_symbols(objects, modules, declared, allowed)
     pairs = {(come, to) for come, to in pairs if come != to}
 
     wrong = set()

@@ -3,21 +3,11 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "conn.h"
-#include "../run/ep_op.h"
+#include "module.h"
 #include "rma.h"
 #include "worker.h"
 #include "../../ucs/settings.h"
 #include "../../ucs/stock.h"
-#include "../link/control.h"
-#include "../proto/coop/coop.h"
-#include "../proto/eager/eager.h"
-#include "../proto/pool/hybrid.h"
-#include "../link/planes.h"
-#include "../link/rdma_channel.h"
-#include "../proto/rtr/recv_rndv_message.h"
-#include "../link/ring_channel.h"
-#include "../proto/rndv/rndv.h"
-#include "../proto/select.h"
 #include "send_req.h"
 #include "../../ucs/clock.h"
 
@@ -41,7 +31,7 @@ ucs_status_t ri_conn_set_peer(ri_conn_t *conn, const ri_wire_worker_t *remote)
     }
     conn->peer = peer;
     ucs_list_add_tail(&peer->conns, &conn->peer_list);
-    ri_control_flush_owed(conn->worker, peer);
+    RI_MODULES_TELL(peer_reached, conn->worker, peer);
     return UCS_OK;
 }
 
@@ -147,10 +137,6 @@ void ri_conn_update_fast(ri_conn_t *conn)
                                    RI_CONN_CLOSING)) &&
                   conn->worker->host_memory;
 
-    conn->channel_end = ((conn->channel != NULL) &&
-                         (conn->channel->state == RI_CHANNEL_OPEN)) ?
-                                conn->channel->end :
-                                0;
     if (!healthy || (conn->remote_id == 0) || !ucs_list_is_empty(&conn->pending) ||
         ((conn->untold != NULL) && (conn->untold->count > 0)) ||
         ((conn->channel != NULL) && (conn->flags & RI_CONN_NO_RING))) {
@@ -160,7 +146,7 @@ void ri_conn_update_fast(ri_conn_t *conn)
     } else if (conn->flags & RI_CONN_AM_READY) {
         conn->fast_max = ri_config.eager_thresh + 1;
     } else {
-        conn->fast_max = ri_min((size_t)RI_SELECT_SHORT, ri_config.am_inline) + 1;
+        conn->fast_max = ri_min((size_t)RI_WIRE_SHORT, ri_config.am_inline) + 1;
     }
 }
 
@@ -173,63 +159,10 @@ void ri_conn_queue_pending(ri_conn_t *conn)
     }
 }
 
-static void conn_dequeue_pending(ri_conn_t *conn)
+void ri_conn_dequeue_pending(ri_conn_t *conn)
 {
     ucs_list_del(&conn->pending_link);
     ucs_list_head_init(&conn->pending_link);
-}
-
-void ri_conn_progress_pending(ri_conn_t *conn)
-{
-    ri_worker_t *worker = conn->worker;
-    uint32_t id         = conn->id;
-
-    while (!ucs_list_is_empty(&conn->pending)) {
-        if (!ri_eager_retry_ring(ucs_list_head(&conn->pending, ri_send_req_t, pending))) {
-            return;
-        }
-        /* The send's callback may have closed the endpoint, or failed it. */
-        if ((ri_id_get(&worker->conn_ids, id) != conn) || (conn->status != UCS_OK)) {
-            return;
-        }
-    }
-    if (conn->flags & RI_CONN_RING_STOP) {
-        if (!ri_coop_let_go(conn)) {
-            return;
-        }
-        ri_ring_channel_close(conn);
-    }
-    conn_dequeue_pending(conn);
-    ri_conn_update_fast(conn);
-}
-
-void ri_conn_say_bye(ri_conn_t *conn)
-{
-    /* An error mode without failure handling (that of MPIs) makes sending to a process
-     * that has ended a fatal error, and peers that close at the same time are the rule
-     * there. The stream then stays until the other worker ends. A record in the ring is
-     * always safe. */
-    int safe = (conn->flags & RI_CONN_PEER_MODE) && (conn->remote_id != 0) &&
-               (conn->status == UCS_OK) && !(conn->flags & RI_CONN_BYE);
-
-    ri_ring_channel_close(conn);
-    if (safe) {
-        conn->flags |= RI_CONN_BYE;
-        ri_control_send(conn, RI_WIRE_BYE, conn->remote_id, conn->tx_sn);
-    }
-}
-
-void ri_conn_leave(ri_conn_t *conn)
-{
-    ri_map_remove(&ri_conn_map, (uintptr_t)conn->ep);
-    conn->ep     = NULL;
-    conn->err_cb = NULL;
-    conn->flags |= RI_CONN_LEFT | RI_CONN_CLOSING;
-    ++conn->worker->num_left;
-    ri_conn_update_fast(conn);
-    ri_conn_stop_timeout(conn);
-    ri_ep_ops_abort(conn, UCS_ERR_CANCELED);
-    ri_rma_conn_ends(conn);
 }
 
 void ri_conn_destroy(ri_conn_t *conn, ucs_status_t status)
@@ -244,10 +177,8 @@ void ri_conn_destroy(ri_conn_t *conn, ucs_status_t status)
     }
     ri_id_free(&worker->conn_ids, conn->id);
     ucs_list_del(&conn->list);
-    ri_rdma_channel_abandon(conn);
-    ri_hybrid_conn_closed(conn);
+    RI_MODULES_TELL(conn_closes, conn);
     if (conn->peer != NULL) {
-        ri_recv_rndv_message_conn_ends(conn);
         ucs_list_del(&conn->peer_list);
         ri_peer_check_unused(worker, conn->peer);
         conn->peer = NULL;
@@ -257,10 +188,10 @@ void ri_conn_destroy(ri_conn_t *conn, ucs_status_t status)
     while (!ucs_list_is_empty(&conn->sends)) {
         ri_send_abort(ucs_list_head(&conn->sends, ri_send_req_t, list), status);
     }
-    ri_ep_ops_abort(conn, status);
+    RI_MODULES_TELL(conn_closed, conn, status);
     ri_rma_conn_ends(conn);
-    conn_dequeue_pending(conn);
-    ri_ring_channel_close(conn); /* what was waiting for room is given up already */
+    ri_conn_dequeue_pending(conn);
+    RI_MODULES_TELL(conn_freed, conn);
     ri_conn_counters_add(&worker->counters.conns, &conn->counters);
     ucs_list_del(&conn->late_link);
     free(conn->rtrs);
@@ -274,7 +205,7 @@ void ri_conn_destroy(ri_conn_t *conn, ucs_status_t status)
  * until it has answered. But copies by both sides that have begun need the ring, too. */
 static int conn_outlives_loss(const ri_conn_t *conn, const ri_send_req_t *req)
 {
-    return ((int32_t)(req->sn - conn->lost_sn) < 0) && ri_rndv_is_send(req) &&
+    return ((int32_t)(req->sn - conn->lost_sn) < 0) && ri_send_is_needed(req) &&
            (req->coop == NULL);
 }
 
@@ -314,14 +245,12 @@ void ri_conn_fail(ri_conn_t *conn, ucs_status_t status)
     if (is_first) {
         ri_trace(&conn->worker->trace, RI_TRACE_CONN_FAIL, conn->id, status);
         conn->status = status;
-        ri_ring_channel_close(conn);
         ri_rma_conn_ends(conn);
     }
-    ri_rdma_channel_abandon(conn);
+    RI_MODULES_TELL(conn_fails, conn, is_first);
     ri_conn_update_fast(conn);
-    ri_hybrid_conn_failed(conn);
     if (is_first) {
-        conn_dequeue_pending(conn);
+        ri_conn_dequeue_pending(conn);
     }
     conn_end_sends(conn, 1, status); /* also what a lost number had left */
 }
@@ -337,17 +266,20 @@ static void conn_tell_lost(ri_conn_t *conn)
     }
     other = (conn->peer != NULL) ? ri_peer_way_out(conn->peer) : NULL;
     conn->flags |= RI_CONN_BYE;
-    ri_control_send((other != NULL) ? other : conn, RI_WIRE_BYE, conn->remote_id,
-                    conn->lost_sn - 1);
+    RI_MODULES_TELL(conn_lost, conn, (other != NULL) ? other : conn);
 }
 
 void ri_conn_say_lost(ri_conn_t *conn)
 {
+    int is_needed;
+
     /* After BYE the receiver lets nobody write its memory, and what cannot be sent again can only be
      * told by BYE. */
-    if ((conn->flags & RI_CONN_LOST) && !ri_rndv_is_under_way(conn) &&
-        !ri_hybrid_is_writing(conn)) {
-        conn_tell_lost(conn);
+    if (conn->flags & RI_CONN_LOST) {
+        RI_MODULES_ASK(is_needed, conn_is_needed, conn);
+        if (!is_needed) {
+            conn_tell_lost(conn);
+        }
     }
 }
 
@@ -371,14 +303,10 @@ void ri_conn_lose(ri_conn_t *conn, uint32_t sn, ucs_status_t status)
         ri_trace(&conn->worker->trace, RI_TRACE_CONN_FAIL, conn->id, status);
         conn->flags |= RI_CONN_LOST;
         conn->lost_sn = conn_first_lost(conn, sn);
-        if (conn->remote_id == 0) {
-            ri_control_ask(conn); /* told with the answer */
-        }
+        RI_MODULES_TELL(conn_loses, conn);
         conn->status = status;
         ri_conn_stop_timeout(conn);
         ri_conn_update_fast(conn);
-        ri_hybrid_keep_release(conn);
-        ri_coop_let_go(conn); /* the receiver reads these alone */
     } else if ((conn->flags & RI_CONN_LOST) && !(conn->flags & RI_CONN_BYE) &&
                ((int32_t)(sn - conn->lost_sn) < 0)) {
         conn->lost_sn = sn;
@@ -390,8 +318,8 @@ void ri_conn_lose(ri_conn_t *conn, uint32_t sn, ucs_status_t status)
         return;
     }
     if (is_first) {
-        ri_ring_channel_close(conn);
-        conn_dequeue_pending(conn);
+        RI_MODULES_TELL(conn_stops, conn);
+        ri_conn_dequeue_pending(conn);
     }
     ri_conn_say_lost(conn);
 }

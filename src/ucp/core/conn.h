@@ -94,8 +94,8 @@ struct ri_conn {
     unsigned ring_asks;        /* for one, since the latest was there */
     unsigned ring_asks_left;   /* until it is asked for really, once more */
     ri_channel_out_t *channel; /* through a network; NULL: none */
-    size_t channel_end;   /* shorter contiguous messages may try it; kept as fast_max */
-    ri_rtr_table_t *rtrs; /* of the receiver; NULL: none are taken */
+    size_t channel_end; /* shorter contiguous messages may try it; kept by link/rdma_channel.c */
+    ri_rtr_table_t *rtrs;      /* of the receiver; NULL: none are taken */
     ri_rtr_words_t *rtr_words; /* of RTRs by message; NULL: none are taken */
     ri_untold_t *untold;       /* likewise: of writes by these; NULL as well */
     uint8_t (*rtr_targets)[RI_PLANE_TARGET_SIZE]; /* likewise; NULL: none came yet */
@@ -192,19 +192,11 @@ ucs_status_t ri_conn_create(ri_worker_t *worker, ucp_ep_h ep,
                             const ri_wire_worker_t *remote, ucs_status_t address_status,
                             uint32_t flags, ri_conn_t **conn_p);
 
-/** Let the peer know that nothing follows, as far as that is safe and not done yet, and give
- * the ring back. Nothing is pending. */
-void ri_conn_say_bye(ri_conn_t *conn);
-
 /** Let progress see to a conn whose ring has no room, or is to be closed. */
 void ri_conn_queue_pending(ri_conn_t *conn);
 
-/** Send what waits for room in the ring; close the ring if that was asked for. */
-void ri_conn_progress_pending(ri_conn_t *conn);
-
-/** The endpoint of a conn is about to be closed, but what was sent on it is not all received:
- * the conn stays for that. What waits for the endpoint ends. */
-void ri_conn_leave(ri_conn_t *conn);
+/** It need not any more. */
+void ri_conn_dequeue_pending(ri_conn_t *conn);
 
 /** Free a conn. Its unfinished sends end with @a status. */
 void ri_conn_destroy(ri_conn_t *conn, ucs_status_t status);

@@ -3,9 +3,9 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "msg.h"
+#include "module.h"
 #include "worker.h"
 #include "../../ucs/stock.h"
-#include "../proto/rndv/rndv.h"
 
 #include <stdlib.h>
 
@@ -67,7 +67,7 @@ void ri_msg_discard(ri_worker_t *worker, ri_msg_t *msg)
         ri_stock.am_data_release(worker->stock, msg->desc);
         break;
     case RI_MSG_RTS:
-        ri_rndv_discard(msg);
+        RI_MODULES_TELL(msg_dropped, msg);
         break;
     default:
         break;

@@ -3,13 +3,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "conn.h"
+#include "module.h"
 #include "worker.h"
-#include "../link/control.h"
-#include "../link/planes.h"
-#include "../proto/rtr/recv_rndv_message.h"
-#include "../proto/rndv/rndv.h"
-#include "../proto/rtr/rtr.h"
-#include "../proto/rtr/rtr_message.h"
 
 #include <stdlib.h>
 
@@ -70,12 +65,8 @@ ri_peer_t *ri_peer_get(ri_worker_t *worker, uint64_t uid)
 void ri_peer_check_unused(ri_worker_t *worker, ri_peer_t *peer)
 {
     if (ucs_list_is_empty(&peer->conns) && ucs_list_is_empty(&peer->streams)) {
-        ri_control_drop(&peer->owed); /* it is owed to the senders of its streams */
         ucs_list_del(&peer->releasing_link);
-        ri_planes_disconnect(peer);
-        ri_planes_disconnect_rdma(worker, peer);
-        ri_rtr_message_forget_peer(peer);
-        ri_recv_rndv_message_forget_peer(peer);
+        RI_MODULES_TELL(peer_freed, worker, peer);
         ri_map_remove(&worker->peers, peer->uid);
         free(peer);
     }
@@ -114,6 +105,6 @@ void ri_peer_check_failed(ri_worker_t *worker, uint64_t uid, ucs_status_t status
         stream->ring_dead = 1;
     }
     peer->failed = 1;
-    ri_rndv_abort_all(worker, uid, status);
-    ri_rtr_peer_failed(worker, uid);
+    RI_MODULES_TELL(peer_fails, worker, uid, status);
+    RI_MODULES_TELL(peer_failed, worker, uid);
 }

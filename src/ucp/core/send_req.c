@@ -84,3 +84,9 @@ void ri_send_abort(ri_send_req_t *req, ucs_status_t status)
         ri_send_end_wait(req, RI_SEND_WAIT_RING | RI_SEND_WAIT_MATCH, status);
     }
 }
+
+int ri_send_is_needed(const ri_send_req_t *req)
+{
+    return (req->wire_type == RI_WIRE_RTS) || (req->wire_type == RI_WIRE_RNDV_DATA) ||
+           (req->waiting & RI_SEND_WAIT_WRITE);
+}

@@ -25,6 +25,9 @@ void ri_send_end_wait(ri_send_req_t *req, uint8_t what, ucs_status_t status);
  * not come. What is in UCX's hands ends as UCX says. */
 void ri_send_abort(ri_send_req_t *req, ucs_status_t status);
 
+/** @return Whether the peer may need the memory of a send that has not ended. */
+int ri_send_is_needed(const ri_send_req_t *req);
+
 /** A send ends: let go of its conn, its id, and what its protocol keeps. */
 void ri_send_forget(ri_send_req_t *req);
 

@@ -3,13 +3,9 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "conn.h"
+#include "module.h"
 #include "worker.h"
 #include "../../ucs/settings.h"
-#include "../link/control.h"
-#include "../proto/coop/coop.h"
-#include "../link/rdma_channel.h"
-#include "../proto/rndv/rndv.h"
-#include "../proto/rtr/rtr.h"
 
 #include <stdlib.h>
 
@@ -92,10 +88,8 @@ void ri_stream_destroy(ri_stream_t *stream)
     stream_discard(worker, &stream->early);
     stream_discard(worker, &stream->assembling);
     ++stream->busy; /* callbacks must not free it */
-    ri_rtr_abort(stream, UCS_ERR_CONNECTION_RESET);
-    ri_rndv_abort(stream, UCS_ERR_CONNECTION_RESET);
-    ri_rndv_drop_written(stream);
-    ri_rdma_channel_forget(stream);
+    RI_MODULES_TELL(stream_ends, stream, UCS_ERR_CONNECTION_RESET);
+    RI_MODULES_TELL(stream_freed, stream);
     ri_id_free(&worker->stream_ids, stream->id);
     ucs_list_del(&stream->list);
     ucs_list_del(&stream->peer_list);
@@ -123,28 +117,36 @@ void ri_stream_break(ri_stream_t *stream, const char *why)
     stream_discard(worker, &stream->early);
     stream_discard(worker, &stream->assembling);
     stream->num_early = 0;
-    ri_control_answer(stream, RI_WIRE_RESET, stream->remote_serial);
-    ri_rtr_withdraw(stream); /* after that no slot becomes ready for one */
-    if (stream->ring != NULL) {
-        ri_coop_close_slots(stream);
-    }
+    RI_MODULES_TELL(stream_breaks, stream);
     ++stream->busy; /* callbacks must not free it: the caller uses it */
-    ri_rtr_abort(stream, UCS_ERR_CONNECTION_RESET);
-    ri_rndv_abort(stream, UCS_ERR_CONNECTION_RESET);
+    RI_MODULES_TELL(stream_ends, stream, UCS_ERR_CONNECTION_RESET);
     --stream->busy;
+}
+
+/* Whether something may still come by it. */
+static int stream_is_busy(const ri_stream_t *stream)
+{
+    int is_busy;
+
+    if ((stream->num_msgs != 0) || (stream->ring != NULL) ||
+        !ucs_list_is_empty((ucs_list_link_t *)&stream->fetching) ||
+        (stream->num_coops != 0) || (stream->num_reads != 0) ||
+        (stream->num_named != 0)) {
+        return 1;
+    }
+    RI_MODULES_ASK(is_busy, stream_is_busy, stream);
+    return is_busy;
 }
 
 void ri_stream_check_closed_slow(ri_stream_t *stream)
 {
     if ((stream->busy == 0) && (stream->ring == NULL)) {
         ++stream->busy; /* callbacks must not free it */
-        ri_rndv_abort_written(stream, UCS_ERR_CONNECTION_RESET);
+        RI_MODULES_TELL(stream_closed, stream, UCS_ERR_CONNECTION_RESET);
         --stream->busy;
     }
-    if ((stream->busy == 0) && (stream->num_msgs == 0) && (stream->ring == NULL) &&
-        !ri_rdma_channel_is_there(stream) && ucs_list_is_empty(&stream->fetching) &&
-        (stream->num_coops == 0) && (stream->num_reads == 0) &&
-        (stream->num_named == 0) && (stream->next_sn == stream->closed_sn + 1)) {
+    if ((stream->busy == 0) && (stream->next_sn == stream->closed_sn + 1) &&
+        !stream_is_busy(stream)) {
         if ((stream->num_early > 0) || !ucs_list_is_empty(&stream->assembling)) {
             ri_error("a connection from worker 0x%lx ends because its sender could not "
                      "send a message: %zu that followed are dropped",

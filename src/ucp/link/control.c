@@ -5,6 +5,7 @@
  * Control messages that are sent, and those that wait for a way out.
  */
 #include "control.h"
+#include "../core/module.h"
 #include "am.h"
 #include "ring_channel.h"
 #include "../../ucs/log.h"
@@ -424,3 +425,34 @@ void ri_control_drop(ucs_list_link_t *list)
         free(owed);
     }
 }
+
+static void control_conn_loses(ri_conn_t *conn)
+{
+    if (conn->remote_id == 0) {
+        ri_control_ask(conn); /* told with the answer */
+    }
+}
+
+static void control_conn_lost(ri_conn_t *conn, ri_conn_t *by)
+{
+    ri_control_send(by, RI_WIRE_BYE, conn->remote_id, conn->lost_sn - 1);
+}
+
+static void control_stream_breaks(ri_stream_t *stream)
+{
+    ri_control_answer(stream, RI_WIRE_RESET, stream->remote_serial);
+}
+
+/* What is owed to the senders of its streams. */
+static void control_peer_freed(ri_worker_t *worker, ri_peer_t *peer)
+{
+    (void)worker;
+    ri_control_drop(&peer->owed);
+}
+
+const ri_module_t ri_module_control = {.name          = "control",
+                                       .peer_reached  = ri_control_flush_owed,
+                                       .peer_freed    = control_peer_freed,
+                                       .conn_loses    = control_conn_loses,
+                                       .conn_lost     = control_conn_lost,
+                                       .stream_breaks = control_stream_breaks};

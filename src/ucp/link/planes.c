@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "planes.h"
+#include "../core/module.h"
 #include "control.h"
 #include "../proto/rtr/recv_rndv.h"
 #include "../proto/rtr/rtr_message.h"
@@ -339,3 +340,11 @@ void ri_planes_disconnect(ri_peer_t *peer)
     planes_end(&peer->lost_ep);
     planes_end(&peer->plane_ep);
 }
+
+static void planes_peer_freed(ri_worker_t *worker, ri_peer_t *peer)
+{
+    ri_planes_disconnect(peer);
+    ri_planes_disconnect_rdma(worker, peer);
+}
+
+const ri_module_t ri_module_planes = {.name = "planes", .peer_freed = planes_peer_freed};

@@ -5,6 +5,7 @@
  * Who has a channel: made, offered, accepted, asked back and closed.
  */
 #include "rdma_channel.h"
+#include "../core/module.h"
 #include "control.h"
 #include "planes.h"
 #include "rdma.h"
@@ -24,6 +25,15 @@
 
 /* Behind the buffer, or the shadow. */
 #define CHANNEL_WORD RI_CHANNEL_LINE
+
+/* Whether short messages of a conn may go by its channel, or by any way, without a request. */
+static void channel_update_fast(ri_conn_t *conn)
+{
+    const ri_channel_out_t *out = conn->channel;
+
+    conn->channel_end = ((out != NULL) && (out->state == RI_CHANNEL_OPEN)) ? out->end : 0;
+    ri_conn_update_fast(conn);
+}
 
 /* Memory of one side. It has pages of its own, so that nothing is registered with it, and UCX
  * tells when it goes. @return NULL: there is none. */
@@ -408,7 +418,7 @@ void ri_rdma_channel_handle_offer(ri_worker_t *worker, ri_conn_t *conn,
         channel_say_close(peer, msg->stream_id, msg->serial, RI_WIRE_CHANNEL_REFUSED, 0);
         return;
     }
-    ri_conn_update_fast(conn);
+    channel_update_fast(conn);
     answer.address = (uintptr_t)out->tx.credit;
     answer.key     = out->keys.remote_key;
     ri_wire_set_id(&answer.base, msg->stream_id);
@@ -449,7 +459,7 @@ void ri_rdma_channel_handle_stop(ri_worker_t *worker, ri_conn_t *conn,
         if (out->state == RI_CHANNEL_OPEN) {
             out->state = RI_CHANNEL_STOPPING;
         }
-        ri_conn_update_fast(conn);
+        channel_update_fast(conn);
         ri_rdma_channel_go_on(out);
         return;
     }
@@ -477,7 +487,7 @@ void ri_rdma_channel_free_out(ri_channel_out_t *out)
     if ((out->peer->rdma_ep == NULL) || (out->peer->rdma_way != out->way)) {
         channel_free_kept(worker, out);
     }
-    ri_conn_update_fast(conn);
+    channel_update_fast(conn);
 }
 
 void ri_rdma_channel_go_on(ri_channel_out_t *out)
@@ -505,7 +515,7 @@ void ri_rdma_channel_way_ended(ri_worker_t *worker, ri_peer_t *peer)
         assert(conn->channel->under_way == 0);
         if (ri_conn_goes_on(conn)) {
             conn->channel->state = RI_CHANNEL_AGAIN;
-            ri_conn_update_fast(conn);
+            channel_update_fast(conn);
         } else {
             ri_rdma_channel_free_out(conn->channel);
         }
@@ -568,3 +578,15 @@ void ri_rdma_channel_end_all(ri_worker_t *worker)
                 ucs_list_head(&worker->channels_kept, ri_channel_out_t, list)->peer);
     }
 }
+
+static void channel_conn_fails(ri_conn_t *conn, int is_first)
+{
+    (void)is_first;
+    ri_rdma_channel_abandon(conn);
+}
+
+const ri_module_t ri_module_channel = {.name           = "channel",
+                                       .conn_fails     = channel_conn_fails,
+                                       .conn_closes    = ri_rdma_channel_abandon,
+                                       .stream_is_busy = ri_rdma_channel_is_there,
+                                       .stream_freed   = ri_rdma_channel_forget};

@@ -6,10 +6,8 @@
  */
 #include "ring_channel.h"
 #include "control.h"
-#include "../proto/coop/coop.h"
 #include "planes.h"
-#include "../proto/rtr/recv_rndv.h"
-#include "../proto/rtr/rtr.h"
+#include "../core/module.h"
 #include "../../ucs/settings.h"
 #include "../../ucs/log.h"
 #include "../../ucs/random.h"
@@ -122,17 +120,16 @@ void ri_ring_channel_free(ri_stream_t *stream)
     }
 
     ri_trace(&worker->trace, RI_TRACE_RING_CLOSE, stream->id, stream->ring->pos);
-    ri_recv_rndv_close(stream);
+    RI_MODULES_TELL(ring_rx_closes, stream);
     for (i = 0; worker->rings[i] != stream; ++i) {}
     worker->rings[i] = worker->rings[--worker->num_rings];
     worker->num_stopping -= stream->ring_stopping;
     stream->ring_stopping         = 0;
     worker->counters.rings_active = worker->num_rings;
-    ri_coop_unmap(stream);
+    RI_MODULES_TELL(ring_rx_unmap, stream);
     stream->ring        = NULL;
     stream->peer->ready = 0; /* nothing would take it back */
-    ri_assembly_abort(stream, UCS_ERR_CONNECTION_RESET);
-    ri_rtr_check_gone(stream);
+    RI_MODULES_TELL(ring_rx_closed, stream);
 }
 
 void ri_ring_channel_ask(ri_conn_t *conn)
@@ -197,14 +194,21 @@ void ri_ring_channel_close(ri_conn_t *conn)
     if (conn->ring == NULL) {
         return;
     }
-    ri_rtr_close(conn);
-    ri_coop_give_up_all(conn);
+    RI_MODULES_TELL(ring_tx_closes, conn);
     ri_ring_tx_finish(conn->ring, RI_WIRE_RING_CLOSE);
     ri_trace(&conn->worker->trace, RI_TRACE_RING_CLOSE, conn->id, conn->ring->pos);
     ri_ring_tx_close(conn->ring);
     conn->ring = NULL;
     conn->flags &= ~RI_CONN_RING_STOP;
     ri_conn_update_fast(conn);
+}
+
+int ri_ring_channel_is_needed(ri_conn_t *conn)
+{
+    int is_needed;
+
+    RI_MODULES_ASK(is_needed, ring_tx_stops, conn);
+    return is_needed;
 }
 
 void ri_ring_channel_stop(ri_conn_t *conn)
@@ -216,7 +220,7 @@ void ri_ring_channel_stop(ri_conn_t *conn)
 
     conn->flags |= RI_CONN_RING_STOP;
     ri_conn_update_fast(conn);
-    if (ucs_list_is_empty(&conn->pending) && ri_coop_let_go(conn)) {
+    if (ucs_list_is_empty(&conn->pending) && !ri_ring_channel_is_needed(conn)) {
         ri_ring_channel_close(conn);
     } else {
         ri_conn_queue_pending(conn);
@@ -256,3 +260,15 @@ int ri_ring_channel_say_closing(ri_conn_t *conn)
     return (conn->ring != NULL) &&
            ring_channel_put_control(conn, RI_WIRE_CLOSING, 0, 0, NULL, 0);
 }
+
+static void ring_channel_conn_fails(ri_conn_t *conn, int is_first)
+{
+    if (is_first) {
+        ri_ring_channel_close(conn);
+    }
+}
+
+const ri_module_t ri_module_ring = {.name       = "ring",
+                                    .conn_stops = ri_ring_channel_close,
+                                    .conn_fails = ring_channel_conn_fails,
+                                    .conn_freed = ri_ring_channel_close};

@@ -41,6 +41,9 @@ void ri_ring_channel_open(ri_conn_t *conn, const ri_wire_msg_t *msg);
 /** RING_REFUSE: the peer could not map it; no ring for this stream. */
 void ri_ring_channel_refused(ri_stream_t *stream);
 
+/** Sender: take back what nobody has begun with. @return Whether the ring is still needed. */
+int ri_ring_channel_is_needed(ri_conn_t *conn);
+
 /** RING_STOP: give the ring back as soon as nothing waits for room in it. */
 void ri_ring_channel_stop(ri_conn_t *conn);
 

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "assembly.h"
+#include "../core/module.h"
 #include "deliver.h"
 #include "../../ucs/log.h"
 
@@ -122,3 +123,11 @@ void ri_assembly_abort(ri_stream_t *stream, ucs_status_t status)
         assembly_complete(assembly.recv, &assembly, status);
     }
 }
+
+static void assembly_ring_closed(ri_stream_t *stream)
+{
+    ri_assembly_abort(stream, UCS_ERR_CONNECTION_RESET);
+}
+
+const ri_module_t ri_module_assembly = {.name           = "assembly",
+                                        .ring_rx_closed = assembly_ring_closed};

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "select.h"
+#include "../wire/wire.h"
 #include "../../uct/shm/slot.h"
 
 /* What each way needs of a plane. RI_PLANE_INLINE is what a way needs that is there only for
@@ -156,7 +157,7 @@ static ri_proto_t select_am(const ri_select_param_t *param)
      * shortest active message. */
     if (!param->am_ready &&
         (param->length >
-         (param->has_hello ? (size_t)RI_SELECT_SHORT_HELLO : RI_SELECT_SHORT))) {
+         (param->has_hello ? (size_t)RI_WIRE_SHORT_HELLO : RI_WIRE_SHORT))) {
         return RI_PROTO_EAGER_FRAGS;
     }
 

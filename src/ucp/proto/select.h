@@ -14,11 +14,6 @@
 #include "../../ucs/settings.h"
 #include "../../uct/api/plane.h"
 
-/* The payload that goes into the shortest kind of active message (about 92 bytes over
- * shared memory) beside a header, with and without a hello. */
-#define RI_SELECT_SHORT_HELLO 32
-#define RI_SELECT_SHORT       72
-
 /* What the choice depends on. Planes: RI_PLANE_*, of the one between the two processes. READ:
  * the receiver can read the sender's memory; WRITE: the sender can write the receiver's. */
 typedef struct ri_select_param {

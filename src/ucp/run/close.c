@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "close.h"
+#include "../core/rma.h"
 #include "ep_op.h"
 #include "../../ucs/settings.h"
 #include "../../ucs/log.h"
@@ -41,11 +42,29 @@ int ri_close_must_wait(ri_conn_t *conn)
            close_is_unreceived(conn) || ri_ud_ends_must_wait(conn);
 }
 
+/* Let the peer know that nothing follows, as far as that is safe and not done yet, and give the ring back.
+ * Nothing is pending. */
+static void close_say_bye(ri_conn_t *conn)
+{
+    /* An error mode without failure handling (that of MPIs) makes sending to a process
+     * that has ended a fatal error, and peers that close at the same time are the rule
+     * there. The stream then stays until the other worker ends. A record in the ring is
+     * always safe. */
+    int safe = (conn->flags & RI_CONN_PEER_MODE) && (conn->remote_id != 0) &&
+               (conn->status == UCS_OK) && !(conn->flags & RI_CONN_BYE);
+
+    ri_ring_channel_close(conn);
+    if (safe) {
+        conn->flags |= RI_CONN_BYE;
+        ri_control_send(conn, RI_WIRE_BYE, conn->remote_id, conn->tx_sn);
+    }
+}
+
 int ri_close_say_bye(ri_conn_t *conn)
 {
     ri_close_say_closing(conn);
     ri_hybrid_flush_conn(conn);
-    ri_conn_say_bye(conn);
+    close_say_bye(conn);
     return !ri_control_is_waiting(conn);
 }
 
@@ -208,12 +227,25 @@ static void close_report(const ri_conn_t *conn)
     }
 }
 
+void ri_close_leave_conn(ri_conn_t *conn)
+{
+    ri_map_remove(&ri_conn_map, (uintptr_t)conn->ep);
+    conn->ep     = NULL;
+    conn->err_cb = NULL;
+    conn->flags |= RI_CONN_LEFT | RI_CONN_CLOSING;
+    ++conn->worker->num_left;
+    ri_conn_update_fast(conn);
+    ri_conn_stop_timeout(conn);
+    ri_ep_ops_abort(conn, UCS_ERR_CANCELED);
+    ri_rma_conn_ends(conn);
+}
+
 void ri_close_leave(ri_conn_t *conn)
 {
     close_report(conn);
     ri_close_say_closing(conn);
     ri_hybrid_flush_conn(conn);
-    ri_conn_leave(conn);
+    ri_close_leave_conn(conn);
 }
 
 /* @return A conn that was left and is not needed any more, or NULL. */

@@ -50,6 +50,10 @@ void ri_close_start_wait(ri_conn_t *conn, ri_close_wait_t *wait);
  * be left as it is. To be called now and then, from progress. */
 int ri_close_is_over(ri_conn_t *conn, ri_close_wait_t *wait);
 
+/** The endpoint of a conn is about to be closed, but what was sent on it is not all received:
+ * the conn stays for that. What waits for the endpoint ends. */
+void ri_close_leave_conn(ri_conn_t *conn);
+
 /** Leave what the peer has not received: the conn goes on without its endpoint. */
 void ri_close_leave(ri_conn_t *conn);
 

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "ep_op.h"
+#include "../core/module.h"
 #include "close.h"
 #include "../core/rma.h"
 #include "../../ucs/stock.h"
@@ -262,3 +263,5 @@ ucs_status_ptr_t ri_ep_close(ri_conn_t *conn, const ucp_request_param_t *param)
     ri_req_disown(param);
     return ri_stock.ep_close_nbx(ep, param);
 }
+
+const ri_module_t ri_module_ep_op = {.name = "ep_op", .conn_closed = ri_ep_ops_abort};

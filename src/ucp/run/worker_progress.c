@@ -13,6 +13,7 @@
 #include "../link/rdma_channel.h"
 #include "../link/ring_channel.h"
 #include "../proto/coop/coop.h"
+#include "../proto/eager/eager.h"
 #include "../proto/pool/hybrid.h"
 #include "../proto/rtr/recv_rndv.h"
 #include "../proto/rtr/rtr.h"
@@ -59,6 +60,31 @@ void ri_worker_housekeeping(ri_worker_t *worker)
     }
 }
 
+/* Send what waits for room in the ring; close the ring if that was asked for. */
+static void worker_progress_pending(ri_conn_t *conn)
+{
+    ri_worker_t *worker = conn->worker;
+    uint32_t id         = conn->id;
+
+    while (!ucs_list_is_empty(&conn->pending)) {
+        if (!ri_eager_retry_ring(ucs_list_head(&conn->pending, ri_send_req_t, pending))) {
+            return;
+        }
+        /* The send's callback may have closed the endpoint, or failed it. */
+        if ((ri_id_get(&worker->conn_ids, id) != conn) || (conn->status != UCS_OK)) {
+            return;
+        }
+    }
+    if (conn->flags & RI_CONN_RING_STOP) {
+        if (ri_ring_channel_is_needed(conn)) {
+            return;
+        }
+        ri_ring_channel_close(conn);
+    }
+    ri_conn_dequeue_pending(conn);
+    ri_conn_update_fast(conn);
+}
+
 /* What is not on the fast path: messages that wait for room, flushes and closes,
  * time-outs. */
 static void worker_progress_slow(ri_worker_t *worker)
@@ -70,7 +96,7 @@ static void worker_progress_slow(ri_worker_t *worker)
     for (; (count > 0) && !ucs_list_is_empty(&worker->pending_conns); --count) {
         conn = ucs_list_extract_head(&worker->pending_conns, ri_conn_t, pending_link);
         ucs_list_add_tail(&worker->pending_conns, &conn->pending_link);
-        ri_conn_progress_pending(conn);
+        worker_progress_pending(conn);
     }
     if (!ucs_list_is_empty(&worker->control)) {
         ri_control_progress(worker);

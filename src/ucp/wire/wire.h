@@ -452,6 +452,11 @@ typedef enum ri_wire_plane_id {
 /* The longest control message */
 #define RI_WIRE_CONTROL_MAX sizeof(ri_wire_rtr_ud_t)
 
+/* The payload that goes into the shortest kind of active message (about 92 bytes over
+ * shared memory) beside a header, with and without a hello. */
+#define RI_WIRE_SHORT_HELLO 32
+#define RI_WIRE_SHORT       72
+
 /* The longest header of others: EAGER_SYNC or FIRST with a hello. */
 #define RI_WIRE_HEADER_MAX (sizeof(ri_wire_eager_sync_t) + sizeof(ri_wire_hello_t))
 

@@ -86,7 +86,7 @@ TEST_F(test_frag, each_length)
         send_ptr send = m_sender->send(m_conn, pattern(length, length), length);
 
         EXPECT_TRUE(send->done) << length;
-        if (length > RI_SELECT_SHORT_HELLO) {
+        if (length > RI_WIRE_SHORT_HELLO) {
             EXPECT_EQ(1u, m_ep->count(RI_WIRE_FIRST)) << length;
         }
         for (const packet &p : m_ep->sent) {

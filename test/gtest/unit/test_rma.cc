@@ -228,7 +228,7 @@ TEST_F(test_rma, conn_closed)
             };
 
             if (left) {
-                ri_conn_leave(other);
+                ri_close_leave_conn(other);
             } else {
                 ri_conn_destroy(other, UCS_ERR_CANCELED);
             }

@@ -68,8 +68,8 @@ struct decision {
 };
 
 const size_t LARGE   = (size_t)1 << 40;
-const size_t SHORT   = RI_SELECT_SHORT;
-const size_t SHORT_H = RI_SELECT_SHORT_HELLO;
+const size_t SHORT   = RI_WIRE_SHORT;
+const size_t SHORT_H = RI_WIRE_SHORT_HELLO;
 
 const decision DECISIONS[] = {
         /* To oneself, whatever it is */

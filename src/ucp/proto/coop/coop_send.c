@@ -5,6 +5,7 @@
  * The sender's side of cooperative copies.
  */
 #include "coop_copy.h"
+#include "../../core/module.h"
 #include "../rndv/rndv.h"
 #include "../../core/send_req.h"
 
@@ -240,3 +241,27 @@ const ri_send_proto_t ri_send_proto_coop = {.name      = "coop",
                                             .answered  = ri_coop_answered,
                                             .forget    = ri_coop_give_up,
                                             RI_SEND_COUNTS(tx_coop)};
+
+static void coop_conn_loses(ri_conn_t *conn)
+{
+    ri_coop_let_go(conn); /* the receiver reads these alone */
+}
+
+static int coop_ring_stops(ri_conn_t *conn)
+{
+    return !ri_coop_let_go(conn);
+}
+
+static void coop_stream_breaks(ri_stream_t *stream)
+{
+    if (stream->ring != NULL) {
+        ri_coop_close_slots(stream);
+    }
+}
+
+const ri_module_t ri_module_coop = {.name           = "coop",
+                                    .conn_loses     = coop_conn_loses,
+                                    .stream_breaks  = coop_stream_breaks,
+                                    .ring_tx_stops  = coop_ring_stops,
+                                    .ring_tx_closes = ri_coop_give_up_all,
+                                    .ring_rx_unmap  = ri_coop_unmap};

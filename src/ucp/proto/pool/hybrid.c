@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "hybrid.h"
+#include "../../core/module.h"
 #include "../../link/am.h"
 #include "../../link/control.h"
 #include "../../link/planes.h"
@@ -312,10 +313,11 @@ void ri_hybrid_keep_release(ri_conn_t *conn)
     }
 }
 
-void ri_hybrid_conn_failed(ri_conn_t *conn)
+static void hybrid_conn_fails(ri_conn_t *conn, int is_first)
 {
     ri_pool_buffer_t *buffer, *tmp;
 
+    (void)is_first;
     ri_hybrid_keep_release(conn);
     /* After a RESET the peer reads nothing that it had not matched. What UCP has in hand
      * comes back with its callback, what is being written with the end of that. */
@@ -327,7 +329,7 @@ void ri_hybrid_conn_failed(ri_conn_t *conn)
     hybrid_drop_unsent(conn);
 }
 
-void ri_hybrid_conn_closed(ri_conn_t *conn)
+static void hybrid_conn_closes(ri_conn_t *conn)
 {
     ri_worker_t *worker = conn->worker;
     ri_pool_buffer_t *buffer;
@@ -465,3 +467,9 @@ const ri_send_proto_t ri_send_proto_hybrid = {.name        = "hybrid",
                                               .start       = hybrid_start,
                                               .can_end_now = ri_send_always_ends_now,
                                               RI_SEND_COUNTS(tx_hybrid)};
+
+const ri_module_t ri_module_hybrid = {.name           = "hybrid",
+                                      .conn_loses     = ri_hybrid_keep_release,
+                                      .conn_is_needed = ri_hybrid_is_writing,
+                                      .conn_fails     = hybrid_conn_fails,
+                                      .conn_closes    = hybrid_conn_closes};

@@ -41,12 +41,6 @@ int ri_hybrid_is_under_way(ri_conn_t *conn);
 /** Receiver: the conn does not go on: what it was to give back goes by another one. */
 void ri_hybrid_keep_release(ri_conn_t *conn);
 
-/** Sender: the conn has failed, and nothing that was sent on it is received any more. */
-void ri_hybrid_conn_failed(ri_conn_t *conn);
-
-/** Both sides: the conn goes, but not yet its peer. */
-void ri_hybrid_conn_closed(ri_conn_t *conn);
-
 /** Sender: send what UCP had no memory for. */
 void ri_hybrid_progress(ri_worker_t *worker);
 

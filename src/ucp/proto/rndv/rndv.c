@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "rndv.h"
+#include "../../core/module.h"
 #include "../../link/am.h"
 #include "../../link/control.h"
 #include "../coop/coop.h"
@@ -404,18 +405,12 @@ void ri_rndv_abort_all(ri_worker_t *worker, uint64_t uid, ucs_status_t status)
     }
 }
 
-int ri_rndv_is_send(const ri_send_req_t *req)
-{
-    return (req->wire_type == RI_WIRE_RTS) || (req->wire_type == RI_WIRE_RNDV_DATA) ||
-           (req->waiting & RI_SEND_WAIT_WRITE);
-}
-
 int ri_rndv_is_under_way(const ri_conn_t *conn)
 {
     const ri_send_req_t *req;
 
     ucs_list_for_each(req, &conn->sends, list) {
-        if (ri_rndv_is_send(req)) {
+        if (ri_send_is_needed(req)) {
             return 1;
         }
     }
@@ -449,3 +444,16 @@ void ri_rndv_handle_fin(ri_worker_t *worker, ri_conn_t *conn, const ri_wire_msg_
         ri_send_end_wait(req, RI_SEND_WAIT_MATCH, UCS_OK);
     }
 }
+
+static void rndv_peer_fails(ri_worker_t *worker, uint64_t uid, ucs_status_t status)
+{
+    ri_rndv_abort_all(worker, uid, status);
+}
+
+const ri_module_t ri_module_rndv = {.name           = "rndv",
+                                    .peer_fails     = rndv_peer_fails,
+                                    .conn_is_needed = ri_rndv_is_under_way,
+                                    .stream_ends    = ri_rndv_abort,
+                                    .stream_closed  = ri_rndv_abort_written,
+                                    .stream_freed   = ri_rndv_drop_written,
+                                    .msg_dropped    = ri_rndv_discard};

@@ -124,9 +124,6 @@ void ri_rndv_drop_written(ri_stream_t *stream);
 /** Receiver: as ri_rndv_abort() for all streams of a peer; @a uid 0: of the worker. */
 void ri_rndv_abort_all(ri_worker_t *worker, uint64_t uid, ucs_status_t status);
 
-/** Sender: @return Whether the peer may need the memory of a send that has not ended. */
-int ri_rndv_is_send(const ri_send_req_t *req);
-
 /** Sender: @return Whether the peer has not got the data of all rendezvous yet. */
 int ri_rndv_is_under_way(const ri_conn_t *conn);
 

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "recv_rndv_message.h"
+#include "../../core/module.h"
 #include "../../link/control.h"
 #include "../../link/planes.h"
 #include "../../link/rdma.h"
@@ -385,13 +386,6 @@ void ri_recv_rndv_message_conn_ends(ri_conn_t *conn)
     ucs_list_add_tail(&conn->peer->rtr_words, &words->list);
 }
 
-void ri_recv_rndv_message_forget_peer(ri_peer_t *peer)
-{
-    while (!ucs_list_is_empty(&peer->rtr_words)) {
-        free(ucs_list_extract_head(&peer->rtr_words, ri_rtr_words_t, list));
-    }
-}
-
 void ri_recv_rndv_message_handle_revoke(ri_worker_t *worker, ri_conn_t *conn,
                                         const ri_wire_msg_t *msg)
 {
@@ -413,3 +407,16 @@ void ri_recv_rndv_message_handle_revoke(ri_worker_t *worker, ri_conn_t *conn,
     ri_wire_set_id(&ans.base, msg->stream_id);
     ri_control_send_message(peer, &ans, sizeof(ans));
 }
+
+static void message_peer_freed(ri_worker_t *worker, ri_peer_t *peer)
+{
+    (void)worker;
+    while (!ucs_list_is_empty(&peer->rtr_words)) {
+        free(ucs_list_extract_head(&peer->rtr_words, ri_rtr_words_t, list));
+    }
+}
+
+const ri_module_t ri_module_recv_rndv = {.name           = "recv_rndv",
+                                         .peer_freed     = message_peer_freed,
+                                         .conn_closes    = ri_recv_rndv_message_conn_ends,
+                                         .ring_rx_closes = ri_recv_rndv_close};

@@ -62,9 +62,6 @@ void ri_recv_rndv_message_handle_rtr(ri_conn_t *conn, const ri_wire_msg_t *msg);
  * that was acknowledged need not have been told there. */
 void ri_recv_rndv_message_conn_ends(ri_conn_t *conn);
 
-/** A peer is freed. */
-void ri_recv_rndv_message_forget_peer(ri_peer_t *peer);
-
 /** @a conn may be NULL: there is none of that id. */
 void ri_recv_rndv_message_handle_revoke(ri_worker_t *worker, ri_conn_t *conn,
                                         const ri_wire_msg_t *msg);

@@ -119,7 +119,4 @@ void ri_rtr_abort(ri_stream_t *stream, ucs_status_t status);
  * stream ends, as far as RTRs are concerned. */
 void ri_rtr_check_gone(ri_stream_t *stream);
 
-/** The endpoints to a peer have failed: likewise, of the streams that have no ring. */
-void ri_rtr_peer_failed(ri_worker_t *worker, uint64_t uid);
-
 #endif

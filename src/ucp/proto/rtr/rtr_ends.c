@@ -5,6 +5,7 @@
  * RTRs whose ring, stream or peer ends.
  */
 #include "rtr_state.h"
+#include "../../core/module.h"
 #include "../../link/planes.h"
 #include "rtr_message.h"
 #include "rtr_ud.h"
@@ -158,7 +159,7 @@ static ri_stream_t *rtr_find_over(ri_worker_t *worker, uint64_t uid)
     return NULL;
 }
 
-void ri_rtr_peer_failed(ri_worker_t *worker, uint64_t uid)
+static void rtr_peer_failed(ri_worker_t *worker, uint64_t uid)
 {
     ri_stream_t *stream;
 
@@ -167,3 +168,10 @@ void ri_rtr_peer_failed(ri_worker_t *worker, uint64_t uid)
         ri_rtr_check_gone(stream);
     }
 }
+
+const ri_module_t ri_module_rtr = {.name           = "rtr",
+                                   .peer_failed    = rtr_peer_failed,
+                                   .stream_breaks  = ri_rtr_withdraw,
+                                   .stream_ends    = ri_rtr_abort,
+                                   .ring_tx_closes = ri_rtr_close,
+                                   .ring_rx_closed = ri_rtr_check_gone};

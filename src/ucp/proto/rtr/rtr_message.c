@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "rtr_message.h"
+#include "../../core/module.h"
 #include "../../link/control.h"
 #include "../../link/planes.h"
 #include "../../link/rdma.h"
@@ -365,3 +366,12 @@ void ri_rtr_message_end_all(ri_worker_t *worker)
     }
     ri_deliver_drop_self(worker);
 }
+
+static void message_peer_freed(ri_worker_t *worker, ri_peer_t *peer)
+{
+    (void)worker;
+    ri_rtr_message_forget_peer(peer);
+}
+
+const ri_module_t ri_module_rtr_message = {.name       = "rtr_message",
+                                           .peer_freed = message_peer_freed};

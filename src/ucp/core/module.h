@@ -1,0 +1,135 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What the parts of the library want to know of the life of peers, conns, streams and rings. Objects
+ * tell of it by these events, and know no part by name. All of them are rare.
+ *
+ * A part is one file, or a few, and has a table of functions; run/modules.c lists the tables, and the
+ * order of that list is the order of the calls of each event. Where the life of an object ends, there
+ * is an event for each phase: what a phase promises holds when all of its calls have returned.
+ *
+ * Unless said otherwise, functions must not call back into the application.
+ */
+#ifndef RI_MODULE_H
+#define RI_MODULE_H
+
+#include "types.h"
+
+#include <stddef.h>
+
+typedef struct ri_module {
+    const char *name;
+
+    /* A peer, by the life of what belongs to it: */
+
+    /** A conn of the peer was made: there is a way out now. */
+    void (*peer_reached)(ri_worker_t *worker, ri_peer_t *peer);
+
+    /** The last way out to the peer has failed. 1: what waits for its data ends. Calls back; any
+     * stream may be freed by that, and the peer, too. */
+    void (*peer_fails)(ri_worker_t *worker, uint64_t uid, ucs_status_t status);
+
+    /** ... 2: what else waits for its help ends. Calls back, as peer_fails. */
+    void (*peer_failed)(ri_worker_t *worker, uint64_t uid);
+
+    /** The peer has no conn and no stream any more, and is freed. */
+    void (*peer_freed)(ri_worker_t *worker, ri_peer_t *peer);
+
+    /* A conn. It ends by conn_closes, conn_closed and conn_freed; it may have failed before, by
+     * conn_fails, and lost a number before that, by conn_loses and conn_lost. */
+
+    /** A number was lost: nothing is sent any more, but what was sent before is received as ever. Its
+     * status is UCS_OK still. */
+    void (*conn_loses)(ri_conn_t *conn);
+
+    /** ... and all sends have ended but those that the peer may need. */
+    void (*conn_stops)(ri_conn_t *conn);
+
+    /** @return Whether the peer needs the conn, which has lost a number, for what was sent before. */
+    int (*conn_is_needed)(const ri_conn_t *conn);
+
+    /** Nothing is needed any more: tell the peer of the loss, by the conn @a by. */
+    void (*conn_lost)(ri_conn_t *conn, ri_conn_t *by);
+
+    /** It has failed, with conn->status; its sends end next. @a is_first: this is the first time that
+     * it is told. */
+    void (*conn_fails)(ri_conn_t *conn, int is_first);
+
+    /** It is closed. 1: before its sends end: what they need must outlive the conn, or is given up. */
+    void (*conn_closes)(ri_conn_t *conn);
+
+    /** ... 2: all sends have ended: so do operations of the application on the endpoint. Calls back. */
+    void (*conn_closed)(ri_conn_t *conn, ucs_status_t status);
+
+    /** ... 3: its memory goes. */
+    void (*conn_freed)(ri_conn_t *conn);
+
+    /* A stream. It ends by stream_ends and stream_freed, and may have broken before. */
+
+    /** It has broken, and stream->broken is set: when all have returned, its sender knows, and writes
+     * no memory of receives that could be taken back. */
+    void (*stream_breaks)(ri_stream_t *stream);
+
+    /** It is broken or freed: its receives end. Calls back; the stream is kept by stream->busy. */
+    void (*stream_ends)(ri_stream_t *stream, ucs_status_t status);
+
+    /** Its sender has closed it, and there is no ring (any more): receives that the sender could write
+     * until now end. Calls back, as stream_ends. */
+    void (*stream_closed)(ri_stream_t *stream, ucs_status_t status);
+
+    /** @return Whether something may still come by it, though its sender has closed it. */
+    int (*stream_is_busy)(const ri_stream_t *stream);
+
+    /** Its memory goes. */
+    void (*stream_freed)(ri_stream_t *stream);
+
+    /** A message of a stream that nobody will receive: its sender waits for an answer. */
+    void (*msg_dropped)(const ri_msg_t *msg);
+
+    /* A ring: a conn sends into one, and a stream receives from one. */
+
+    /** The receiver has asked for its ring: take back what nobody has begun with.
+     * @return Whether the ring is still needed. */
+    int (*ring_tx_stops)(ri_conn_t *conn);
+
+    /** The sender's side is about to be unmapped. */
+    void (*ring_tx_closes)(ri_conn_t *conn);
+
+    /** The receiver's side ends. 1: what points into it is forgotten. */
+    void (*ring_rx_closes)(ri_stream_t *stream);
+
+    /** ... 2: unmap it, at once or when what needs it has ended. One module does. */
+    void (*ring_rx_unmap)(ri_stream_t *stream);
+
+    /** ... 3: stream->ring is NULL: what was to come by it ends. Calls back. */
+    void (*ring_rx_closed)(ri_stream_t *stream);
+} ri_module_t;
+
+/* In the order of their calls, and NULL. */
+extern const ri_module_t *const ri_modules[];
+
+/* Call a function of all modules. */
+#define RI_MODULES_TELL(_event, ...) \
+    do { \
+        const ri_module_t *const *_module; \
+        for (_module = ri_modules; *_module != NULL; ++_module) { \
+            if ((*_module)->_event != NULL) { \
+                (*_module)->_event(__VA_ARGS__); \
+            } \
+        } \
+    } while (0)
+
+/* Ask a question of all modules: @a _is is whether one of them says yes. */
+#define RI_MODULES_ASK(_is, _question, ...) \
+    do { \
+        const ri_module_t *const *_module; \
+        (_is) = 0; \
+        for (_module = ri_modules; *_module != NULL; ++_module) { \
+            if (((*_module)->_question != NULL) && (*_module)->_question(__VA_ARGS__)) { \
+                (_is) = 1; \
+            } \
+        } \
+    } while (0)
+
+#endif
