@@ -99,4 +99,12 @@ ri_conn_t *ri_peer_way_out(ri_peer_t *peer);
  * what was asked of it ends with @a status. */
 void ri_peer_check_failed(ri_worker_t *worker, uint64_t uid, ucs_status_t status);
 
+/** CLOSING has come from @a peer, which may be NULL. */
+static inline void ri_peer_note_closing(ri_peer_t *peer)
+{
+    if (peer != NULL) {
+        peer->closing = 1;
+    }
+}
+
 #endif

@@ -224,3 +224,33 @@ ucs_status_t ri_dt_to_stock(ri_dt_data_t *data, void **buffer, size_t *count,
     *datatype = dt_carrier;
     return dt_carrier_status;
 }
+
+size_t ri_dt_segments(const ri_dt_data_t *data, ri_segment_t *segments, size_t max)
+{
+    const ucp_dt_iov_t *iov = data->buffer;
+    size_t count            = 0;
+    size_t i;
+
+    if (!data->is_iov) {
+        segments[0] = (ri_segment_t){(uintptr_t)data->buffer, data->length};
+        return 1;
+    }
+    for (i = 0; i < data->count; ++i) {
+        if (iov[i].length == 0) {
+            continue;
+        }
+        if (count == max) {
+            return 0;
+        }
+        segments[count++] = (ri_segment_t){(uintptr_t)iov[i].buffer, iov[i].length};
+    }
+    return count;
+}
+
+int ri_dt_fits(const ri_dt_data_t *data)
+{
+    ri_segment_t segments[RI_WIRE_SEGMENTS_MAX];
+
+    return (data->generic == NULL) && (data->length > 0) &&
+           (ri_dt_segments(data, segments, RI_WIRE_SEGMENTS_MAX) != 0);
+}

@@ -15,6 +15,7 @@
 
 #include "../../ucs/copy.h"
 #include "../../ucs/base.h"
+#include "../wire/wire.h"
 
 /* What ucp_dt_create_generic was called with; the stock handle only names it. */
 typedef struct ri_dt_generic {
@@ -127,5 +128,15 @@ static inline int ri_dt_is_contig(const ri_dt_data_t *data)
 {
     return !data->is_iov && (data->generic == NULL);
 }
+
+/**
+ * The pieces that contiguous or listed data is in; empty ones are left out.
+ *
+ * @return How many, or 0 if there are more than @a max.
+ */
+size_t ri_dt_segments(const ri_dt_data_t *data, ri_segment_t *segments, size_t max);
+
+/** @return Whether the data of a send can be described in an RTS. */
+int ri_dt_fits(const ri_dt_data_t *data);
 
 #endif

@@ -18,7 +18,6 @@
 #include "../proto/rtr/rtr_used.h"
 #include "../proto/rndv/send_rndv_put.h"
 #include "../proto/rndv/send_rndv_ud.h"
-#include "../run/close.h"
 #include "../../ucs/log.h"
 #include "../core/rma.h"
 #include "../core/send_req.h"
@@ -322,7 +321,7 @@ void ri_control_handle(ri_worker_t *worker, ri_stream_t *stream, const ri_wire_m
         ri_hybrid_handle_release(worker, conn, msg);
         break;
     case RI_WIRE_CLOSING:
-        ri_close_handle(conn->peer);
+        ri_peer_note_closing(conn->peer);
         break;
     case RI_WIRE_CTS:
         ri_send_rndv_put_handle_cts(worker, conn, msg);

@@ -9,7 +9,6 @@
 #include "../proto/pool/hybrid.h"
 #include "../proto/rtr/recv_rndv.h"
 #include "../proto/rndv/rndv.h"
-#include "../run/close.h"
 #include "../../ucs/settings.h"
 #include "../order/deliver.h"
 
@@ -221,7 +220,7 @@ static int ring_channel_receive_control(ri_stream_t *stream,
         ring_channel_receive_ack(stream, record, type);
         break;
     case RI_WIRE_CLOSING:
-        ri_close_handle(stream->peer);
+        ri_peer_note_closing(stream->peer);
         break;
     case RI_WIRE_RING_CLOSE:
         ri_ring_channel_free(stream);

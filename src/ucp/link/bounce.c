@@ -6,8 +6,8 @@
  * a wire type that others could send, and rendezvous for a few bytes.
  */
 #include "bounce.h"
+#include "../core/recv_req.h"
 #include "../core/memory.h"
-#include "../order/recv_start.h"
 #include "../../ucs/random.h"
 
 #include <stdlib.h>
@@ -91,7 +91,7 @@ static void bounce_end_by_callback(bounce_t *bounce, unsigned what)
     ucs_status_t status = bounce->status;
 
     if (bounce_end_wait(bounce, what)) {
-        ri_deliver_received(recv, status);
+        ri_recv_complete(recv, status);
     }
 }
 

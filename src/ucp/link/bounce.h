@@ -23,7 +23,7 @@ void ri_bounce_cleanup(ri_worker_t *worker);
  * first. The receive is long enough.
  *
  * @return UCS_OK or an error if it ended within the call; UCS_INPROGRESS if it will end by
- *         @ref ri_deliver_received.
+ *         @ref ri_recv_complete.
  */
 ucs_status_t ri_bounce(ri_recv_req_t *recv, const void *data, size_t length);
 

@@ -65,7 +65,7 @@ ucs_status_t ri_rdma_place_open(ri_rdma_place_t *place, ri_plane_t *plane,
 {
     *place = (ri_rdma_place_t){.stage = NULL};
     if (direct) {
-        *count = ri_rndv_segments(&recv->data, segments, RI_WIRE_SEGMENTS_MAX);
+        *count = ri_dt_segments(&recv->data, segments, RI_WIRE_SEGMENTS_MAX);
     } else {
         place->stage = malloc(recv->info.length);
         if (place->stage == NULL) {
@@ -133,7 +133,7 @@ ucs_status_t ri_rdma_write(ri_rdma_op_t *op, const ri_send_req_t *req, ri_plane_
                               .immediate   = (immediate != NULL) ? *immediate : 0};
     size_t i;
 
-    transfer.num_local = ri_rndv_segments(&req->data, local, RI_WIRE_SEGMENTS_MAX);
+    transfer.num_local = ri_dt_segments(&req->data, local, RI_WIRE_SEGMENTS_MAX);
     for (i = 0; i < transfer.num_local; ++i) {
         local_keys[i] = req->keys->memory[i].local_key;
     }

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "assembly.h"
+#include "../core/recv_req.h"
 #include "../core/module.h"
 #include "deliver.h"
 #include "../../ucs/log.h"
@@ -36,7 +37,7 @@ static void assembly_complete(ri_recv_req_t *recv, const ri_assembly_t *assembly
 {
     recv->info.sender_tag = assembly->tag;
     recv->info.length     = assembly->length;
-    ri_deliver_received(recv, status);
+    ri_recv_complete(recv, status);
 }
 
 void ri_assembly_start(ri_stream_t *stream, uint32_t sn, uint64_t tag, size_t length)

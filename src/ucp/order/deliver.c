@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "deliver.h"
+#include "../core/recv_req.h"
 #include "../core/send_req.h"
 #include "../../ucs/log.h"
 #include "../../ucs/stock.h"
@@ -210,7 +211,7 @@ ri_recv_req_t *ri_deliver_match_eager(ri_stream_t *stream, uint32_t sn, uint64_t
         ri_rtr_meet(recv, stream, &arrival, &status)) {
         recv->info.sender_tag = tag;
         recv->info.length     = length;
-        ri_deliver_received(recv, status);
+        ri_recv_complete(recv, status);
         return NULL;
     }
     return recv;

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "recv_start.h"
+#include "../core/recv_req.h"
 #include "../../ucs/settings.h"
 #include "../core/memory.h"
 #include "../../ucs/stock.h"
@@ -10,14 +11,6 @@
 #include "../proto/rndv/rndv.h"
 #include "../proto/rtr/rtr.h"
 #include "../proto/eager/self.h"
-
-void ri_deliver_received(ri_recv_req_t *recv, ucs_status_t status)
-{
-    ri_dt_finish(&recv->data);
-    ri_trace(&recv->super.worker->trace, RI_TRACE_RECV_DONE, recv->info.sender_tag,
-             recv->info.length);
-    ri_req_complete_recv(recv, status);
-}
 
 /* Stock's callback: UCP has fetched the data of a receive. */
 static void recv_fetched(void *request, ucs_status_t status, size_t length,
@@ -28,7 +21,7 @@ static void recv_fetched(void *request, ucs_status_t status, size_t length,
 
     ri_worker_lock(worker);
     ri_stock.request_free(request);
-    ri_deliver_received(recv, status);
+    ri_recv_complete(recv, status);
     ri_worker_unlock(worker);
 }
 

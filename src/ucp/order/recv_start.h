@@ -35,7 +35,4 @@ typedef struct ri_arrival {
 ucs_status_t ri_recv_start(ri_recv_req_t *recv, ri_stream_t *stream,
                            ri_arrival_t *arrival);
 
-/** The data of a receive that stock moved is in place, or will not come: end it. */
-void ri_deliver_received(ri_recv_req_t *recv, ucs_status_t status);
-
 #endif

@@ -122,13 +122,6 @@ void ri_close_say_closing(ri_conn_t *conn)
     }
 }
 
-void ri_close_handle(ri_peer_t *peer)
-{
-    if (peer != NULL) {
-        peer->closing = 1;
-    }
-}
-
 /* A number that changes with all that the peer does about this process's messages, and with all
  * that comes from it. */
 static uint64_t close_look(const ri_conn_t *conn)

@@ -40,9 +40,6 @@ int ri_close_say_bye(ri_conn_t *conn);
  * nothing is being received from it. */
 void ri_close_say_closing(ri_conn_t *conn);
 
-/** CLOSING has come from @a peer, which may be NULL. */
-void ri_close_handle(ri_peer_t *peer);
-
 /** Start to wait. */
 void ri_close_start_wait(ri_conn_t *conn, ri_close_wait_t *wait);
 

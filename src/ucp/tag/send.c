@@ -10,6 +10,7 @@
 #include "../proto/coop/coop.h"
 #include "../link/planes.h"
 #include "../link/rdma_channel.h"
+#include "../link/ring_channel.h"
 #include "../proto/rtr/recv_rndv.h"
 #include "../proto/rtr/recv_rndv_message.h"
 #include "../proto/rtr/recv_rndv_ud.h"
@@ -119,7 +120,7 @@ static ri_select_param_t send_facts(const ri_send_req_t *req, int sync,
             .has_hello     = (conn->remote_id == 0),
             .contig        = ri_dt_is_contig(&req->data),
             .host_memory   = ri_memory_is_host(req->super.worker, &req->data, param),
-            .pieces        = ri_rndv_fits(&req->data),
+            .pieces        = ri_dt_fits(&req->data),
             .awaited       = (conn->peer != NULL) && conn->peer->ready,
             .pool_free     = is_long && ri_pool_has(&conn->worker->pool, length),
             .slot_free     = is_coop && ri_coop_has_slot(conn),
@@ -217,11 +218,42 @@ static void send_ask(ri_conn_t *conn, const ri_send_req_t *req,
     }
 }
 
+/* Where both sides send and receive in turn, an RTR often comes between the message before
+ * and this one; and after a computation there are those of all that time. Callbacks may be under
+ * way in progress, and rings in the middle of a record. */
+static void send_look(ri_conn_t *conn)
+{
+    ri_stream_t *stream;
+
+    if (conn->worker->progressing || (conn->peer == NULL)) {
+        return;
+    }
+    ucs_list_for_each(stream, &conn->peer->streams, peer_list) {
+        ri_ring_channel_take_rtrs(stream);
+        ri_rdma_channel_take_rtrs(stream);
+    }
+}
+
+/* Find the RTR of a message that is about to be sent. @return NULL if there is none, or the message is
+ * eager. */
+static const ri_rtr_t *send_find_rtr(const ri_send_req_t *req)
+{
+    ri_conn_t *conn     = req->conn;
+    const ri_rtr_t *rtr = ri_recv_rndv_find(conn, req->tag, req->data.length);
+
+    if ((rtr == NULL) && (conn->rtrs != NULL) &&
+        (req->data.length > ri_config.eager_thresh)) {
+        send_look(conn);
+        rtr = ri_recv_rndv_find(conn, req->tag, req->data.length);
+    }
+    return rtr;
+}
+
 static ucs_status_t send_choose_and_start(ri_send_req_t *req, int sync,
                                           const ucp_request_param_t *param)
 {
     ri_conn_t *conn          = req->conn;
-    const ri_rtr_t *waiting  = ri_recv_rndv_find(conn, req->tag, req->data.length);
+    const ri_rtr_t *waiting  = send_find_rtr(req);
     ri_select_param_t select = send_facts(req, sync, waiting, param);
     int early                = ri_select_is_early(&select);
     int at_once              = !!(param->op_attr_mask & UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL);

@@ -225,7 +225,7 @@ TEST_F(test_close, what_moves_is_waited_for)
 
         /* Its word that it closes; then less time is left. */
         wait.idle = 1001;
-        ri_close_handle(m_conn->peer);
+        ri_peer_note_closing(m_conn->peer);
         EXPECT_FALSE(is_over(m_conn, wait));
         EXPECT_TRUE(is_over(m_conn, wait));
 

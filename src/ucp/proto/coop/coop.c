@@ -5,6 +5,7 @@
  * Cooperative copies: the copy itself, which is the same at both sides but for its direction.
  */
 #include "coop_copy.h"
+#include "../../core/recv_req.h"
 #include "../../link/planes.h"
 #include "../../order/recv_start.h"
 
@@ -205,7 +206,7 @@ void ri_coop_end(ri_coop_t *coop, ri_coop_state_t state)
     ++stream->busy;
     status = ri_coop_end_recv(coop, state);
     if (status != UCS_INPROGRESS) {
-        ri_deliver_received(recv, status);
+        ri_recv_complete(recv, status);
     }
     --stream->busy;
     ri_stream_check_closed(stream);

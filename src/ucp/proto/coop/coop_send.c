@@ -88,8 +88,8 @@ ucs_status_t ri_coop_start(ri_send_req_t *req, const ri_rtr_t *rtr)
     ucs_status_t status;
     ri_coop_t *coop;
 
-    rts.rts.num_segments = ri_rndv_segments(&req->data, rts.rts.segments,
-                                            RI_WIRE_SEGMENTS_MAX);
+    rts.rts.num_segments = ri_dt_segments(&req->data, rts.rts.segments,
+                                          RI_WIRE_SEGMENTS_MAX);
     coop = (number >= 0) ? ri_coop_new(conn->worker, &conn->ring->control->slots[number],
                                        req->data.length) :
                            NULL;

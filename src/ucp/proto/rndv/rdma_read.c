@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "rdma_read.h"
+#include "../../core/recv_req.h"
 #include "am_rndv.h"
 #include "../../link/rdma.h"
 #include "rndv.h"
@@ -34,7 +35,7 @@ int ri_rdma_read_prepare_in(ri_send_req_t *req, size_t size)
     if (keys == NULL) {
         return 0;
     }
-    count = ri_rndv_segments(&req->data, segments, RI_WIRE_SEGMENTS_MAX);
+    count = ri_dt_segments(&req->data, segments, RI_WIRE_SEGMENTS_MAX);
     if (ri_rdma_register_source(req->conn->peer->rdma_ep->plane, segments, count, keys) !=
         UCS_OK) {
         free(keys);
@@ -198,7 +199,7 @@ static void rdma_read_end(ri_rdma_op_t *op, int ending)
     }
     rdma_read_free(read); /* before the memory is the application's */
     if (status != UCS_INPROGRESS) {
-        ri_deliver_received(recv, status);
+        ri_recv_complete(recv, status);
     }
     --stream->busy;
     ri_stream_check_closed(stream);

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "rndv.h"
+#include "../../core/recv_req.h"
 #include "../../core/module.h"
 #include "../../link/am.h"
 #include "../../link/control.h"
@@ -23,36 +24,6 @@
 #include "../../order/recv_start.h"
 
 #include <string.h>
-
-size_t ri_rndv_segments(const ri_dt_data_t *data, ri_segment_t *segments, size_t max)
-{
-    const ucp_dt_iov_t *iov = data->buffer;
-    size_t count            = 0;
-    size_t i;
-
-    if (!data->is_iov) {
-        segments[0] = (ri_segment_t){(uintptr_t)data->buffer, data->length};
-        return 1;
-    }
-    for (i = 0; i < data->count; ++i) {
-        if (iov[i].length == 0) {
-            continue;
-        }
-        if (count == max) {
-            return 0;
-        }
-        segments[count++] = (ri_segment_t){(uintptr_t)iov[i].buffer, iov[i].length};
-    }
-    return count;
-}
-
-int ri_rndv_fits(const ri_dt_data_t *data)
-{
-    ri_segment_t segments[RI_WIRE_SEGMENTS_MAX];
-
-    return (data->generic == NULL) && (data->length > 0) &&
-           (ri_rndv_segments(data, segments, RI_WIRE_SEGMENTS_MAX) != 0);
-}
 
 /* Put it into the ring. @return 0 if it has to go another way: there is no room, or
  * messages wait for some, which it must not overtake in the ring. */
@@ -125,7 +96,7 @@ ucs_status_t ri_rndv_write(ri_send_req_t *req, ri_plane_ep_t *ep, uint64_t addre
     ucs_status_t status;
 
     transfer.local     = local;
-    transfer.num_local = ri_rndv_segments(&req->data, local, RI_WIRE_SEGMENTS_MAX);
+    transfer.num_local = ri_dt_segments(&req->data, local, RI_WIRE_SEGMENTS_MAX);
     status             = ep->plane->ops->write(ep, &transfer);
     ri_trace(&conn->worker->trace, RI_TRACE_SEND_WRITE, req->data.length, status);
     if (status == UCS_OK) {
@@ -180,14 +151,14 @@ static ri_select_fetch_t rndv_facts(const ri_recv_req_t *recv, ri_stream_t *stre
     int put                  = is_rts && (rts->flags & RI_WIRE_RTS_PUT);
     int sends                = is_rts && (rts->flags & RI_WIRE_RTS_SENDS);
 
-    return (ri_select_fetch_t){.is_pool    = !is_rts,
-                               .wants_put  = put,
-                               .sends      = sends,
-                               .has_keys   = keys,
-                               .slot_named = is_rts && (rts->slot != 0),
-                               .can_answer = put && rndv_can_answer(stream),
-                               .contig     = ri_dt_is_contig(&recv->data),
-                               .pieces     = (keys || sends) && ri_rndv_fits(&recv->data),
+    return (ri_select_fetch_t){.is_pool     = !is_rts,
+                               .wants_put   = put,
+                               .sends       = sends,
+                               .has_keys    = keys,
+                               .slot_named  = is_rts && (rts->slot != 0),
+                               .can_answer  = put && rndv_can_answer(stream),
+                               .contig      = ri_dt_is_contig(&recv->data),
+                               .pieces      = (keys || sends) && ri_dt_fits(&recv->data),
                                .has_address = (recv->data.buffer != NULL),
                                .host_memory = ri_memory_of_recv_is_host(recv),
                                .host_plane  = ri_planes_of(stream->peer->plane_ep),
@@ -333,7 +304,7 @@ static int rndv_is_written(const ri_recv_req_t *recv)
 static void rndv_abort_one(ri_recv_req_t *recv, ucs_status_t status)
 {
     ri_rndv_forget(recv);
-    ri_deliver_received(recv, status);
+    ri_recv_complete(recv, status);
 }
 
 /* @return The first receive of a stream that waits and is as asked for, or NULL. */

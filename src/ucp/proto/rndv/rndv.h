@@ -20,16 +20,6 @@ typedef union ri_rndv_rts {
 } ri_rndv_rts_t;
 
 /**
- * The pieces that contiguous or listed data is in; empty ones are left out.
- *
- * @return How many, or 0 if there are more than @a max.
- */
-size_t ri_rndv_segments(const ri_dt_data_t *data, ri_segment_t *segments, size_t max);
-
-/** @return Whether the data of a send can be described in an RTS. */
-int ri_rndv_fits(const ri_dt_data_t *data);
-
-/**
  * Sender: send the RTS of @a req, whose id and wire_type are set, through the ring or channel, or
  * by active message. The request waits for RI_SEND_WAIT_MATCH then.
  *

@@ -21,8 +21,8 @@ static ucs_status_t get_start(ri_send_req_t *req, const ri_send_terms_t *terms)
     ri_rndv_rts_t rts = {.rts.flags = 0};
 
     (void)terms;
-    rts.rts.num_segments = ri_rndv_segments(&req->data, rts.rts.segments,
-                                            RI_WIRE_SEGMENTS_MAX);
+    rts.rts.num_segments = ri_dt_segments(&req->data, rts.rts.segments,
+                                          RI_WIRE_SEGMENTS_MAX);
     if (req->keys != NULL) {
         ri_rdma_read_put_keys(req, &rts.rts);
     }
@@ -85,7 +85,7 @@ static ucs_status_t get_read_direct(ri_recv_req_t *recv, ri_plane_ep_t *ep,
         }
     }
     transfer->local     = local;
-    transfer->num_local = ri_rndv_segments(&recv->data, local, max);
+    transfer->num_local = ri_dt_segments(&recv->data, local, max);
     status              = ep->plane->ops->read(ep, transfer);
     if (local != few) {
         free(local);

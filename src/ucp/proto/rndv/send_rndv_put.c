@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "send_rndv_put.h"
+#include "../../core/recv_req.h"
 #include "am_rndv.h"
 #include "../../link/control.h"
 #include "rdma_read.h"
@@ -18,8 +19,8 @@ static ucs_status_t put_start(ri_send_req_t *req, const ri_send_terms_t *terms)
 
     (void)terms;
     req->put             = 1;
-    rts.rts.num_segments = ri_rndv_segments(&req->data, rts.rts.segments,
-                                            RI_WIRE_SEGMENTS_MAX);
+    rts.rts.num_segments = ri_dt_segments(&req->data, rts.rts.segments,
+                                          RI_WIRE_SEGMENTS_MAX);
     if (req->keys != NULL) {
         ri_rdma_read_put_keys(req, &rts.rts);
     }
@@ -117,7 +118,7 @@ void ri_send_rndv_put_handle_written(ri_stream_t *stream, const ri_wire_msg_t *m
         ri_rdma_write_close(recv);
     }
     ri_rndv_forget(recv);
-    ri_deliver_received(recv, UCS_OK);
+    ri_recv_complete(recv, UCS_OK);
     --stream->busy;
     ri_stream_check_closed(stream);
 }

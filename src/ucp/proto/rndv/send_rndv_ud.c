@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "send_rndv_ud.h"
+#include "../../core/recv_req.h"
 #include "am_rndv.h"
 #include "../../link/control.h"
 #include "../../link/planes.h"
@@ -165,7 +166,7 @@ static ucs_status_t ud_send(struct ri_ud_send_op *send, ri_plane_ep_t *ep,
     ri_ud_target_t target;
 
     memcpy(&target, target_bytes, sizeof(target));
-    list.count = ri_rndv_segments(&req->data, segments, RI_WIRE_SEGMENTS_MAX);
+    list.count = ri_dt_segments(&req->data, segments, RI_WIRE_SEGMENTS_MAX);
     ri_ud_get_keys(send->keys, keys);
     return send->super.ops->send(ep, &list, &target, &send->super.ud);
 }
@@ -334,7 +335,7 @@ static void ud_recv_complete(ri_recv_req_t *recv, struct ri_ud_recv_op *op)
     status = ri_rdma_place_finish(&op->place, recv);
     ri_ud_recv_free(op); /* before the memory is the application's */
     if (status != UCS_INPROGRESS) {
-        ri_deliver_received(recv, status);
+        ri_recv_complete(recv, status);
     }
     --stream->busy;
     ri_stream_check_closed(stream);

@@ -7,7 +7,6 @@
 #include "../../core/send_req.h"
 #include "../../link/planes.h"
 #include "recv_rndv_message.h"
-#include "../../link/ring_channel.h"
 #include "../rndv/rdma_read.h"
 #include "../rndv/rndv.h"
 #include "../../../ucs/settings.h"
@@ -32,35 +31,11 @@ void ri_recv_rndv_open(ri_conn_t *conn)
     }
 }
 
-/* Where both sides send and receive in turn, an RTR often comes between the message before
- * and this one; and after a computation there are those of all that time. Callbacks may be under
- * way in progress, and rings in the middle of a record. */
-static void recv_rndv_look(ri_conn_t *conn)
-{
-    ri_stream_t *stream;
-
-    if (conn->worker->progressing || (conn->peer == NULL)) {
-        return;
-    }
-    ucs_list_for_each(stream, &conn->peer->streams, peer_list) {
-        ri_ring_channel_take_rtrs(stream);
-        ri_rdma_channel_take_rtrs(stream);
-    }
-}
-
 const ri_rtr_t *ri_recv_rndv_find(ri_conn_t *conn, uint64_t tag, size_t length)
 {
-    const ri_rtr_t *rtr;
-
-    if ((conn->rtrs == NULL) || (length <= ri_config.eager_thresh)) {
-        return NULL;
-    }
-    rtr = ri_rtr_table_find(conn->rtrs, tag);
-    if (rtr == NULL) {
-        recv_rndv_look(conn);
-        rtr = ri_rtr_table_find(conn->rtrs, tag);
-    }
-    return rtr;
+    return ((conn->rtrs != NULL) && (length > ri_config.eager_thresh)) ?
+                   ri_rtr_table_find(conn->rtrs, tag) :
+                   NULL;
 }
 
 int ri_recv_rndv_is_expected(ri_conn_t *conn, int is_there)

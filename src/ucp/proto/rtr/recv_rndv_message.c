@@ -149,8 +149,8 @@ static ucs_status_t message_send_again(ri_send_req_t *req, uint32_t way)
     if (req->id == 0) {
         return UCS_ERR_NO_MEMORY;
     }
-    rts.rts.num_segments = ri_rndv_segments(&req->data, rts.rts.segments,
-                                            RI_WIRE_SEGMENTS_MAX);
+    rts.rts.num_segments = ri_dt_segments(&req->data, rts.rts.segments,
+                                          RI_WIRE_SEGMENTS_MAX);
     req->wire_type       = RI_WIRE_RTS;
     req->waiting |= RI_SEND_WAIT_MATCH;
     status = ri_rndv_send_payload_am(req, req->id, &rts.rts, ri_wire_rts_length(&rts.rts),

@@ -5,6 +5,7 @@
  * RTRs whose ring, stream or peer ends.
  */
 #include "rtr_state.h"
+#include "../../core/recv_req.h"
 #include "../../core/module.h"
 #include "../../link/planes.h"
 #include "rtr_message.h"
@@ -124,7 +125,7 @@ void ri_rtr_abort(ri_stream_t *stream, ucs_status_t status)
         ri_rtr_settle(recv);
         if (!ri_rtr_progress_writing(recv, status)) {
             ri_rtr_forget(recv);
-            ri_deliver_received(recv, status);
+            ri_recv_complete(recv, status);
         }
     }
 }

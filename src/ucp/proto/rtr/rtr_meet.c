@@ -5,6 +5,7 @@
  * Receives with an RTR that meet a message: the one that it was for, or another one.
  */
 #include "rtr_state.h"
+#include "../../core/recv_req.h"
 #include "../rndv/am_rndv.h"
 #include "../../link/planes.h"
 #include "rtr_ud.h"
@@ -167,7 +168,7 @@ int ri_rtr_progress_writing(ri_recv_req_t *recv, ucs_status_t failure)
         break;
     }
     if (status != UCS_INPROGRESS) {
-        ri_deliver_received(recv, status);
+        ri_recv_complete(recv, status);
     }
     return 1;
 }

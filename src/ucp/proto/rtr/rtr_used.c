@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "rtr_used.h"
+#include "../../core/recv_req.h"
 #include "rtr_message.h"
 #include "rtr_slots.h"
 #include "rtr_state.h"
@@ -54,7 +55,7 @@ static void used_complete(ri_recv_req_t *recv, size_t length)
     ri_deliver_count(recv->rtr_stream, length);
     recv->info.length = length;
     ri_rtr_was_used(recv);
-    ri_deliver_received(recv, UCS_OK);
+    ri_recv_complete(recv, UCS_OK);
 }
 
 static int used_makes_sense(const ri_recv_req_t *recv, uint32_t sn, size_t length)
@@ -126,5 +127,5 @@ void ri_rtr_used_end(ri_recv_req_t *recv, ucs_status_t status)
         return;
     }
     ri_rtr_forget(recv);
-    ri_deliver_received(recv, status);
+    ri_recv_complete(recv, status);
 }
