@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What the parts of the library want to know of the life of peers, conns, streams and rings. Objects
- * tell of it by these events, and know no part by name. All of them are rare.
+ * What the parts of the library want to know of the life of peers, conns, streams, rings and ways.
+ * Objects tell of it by these events, and know no part by name. All of them are rare.
  *
  * A part is one file, or a few, and has a table of functions; run/modules.c lists the tables, and the
  * order of that list is the order of the calls of each event. Where the life of an object ends, there
@@ -86,6 +86,27 @@ typedef struct ri_module {
 
     /** A message of a stream that nobody will receive: its sender waits for an answer. */
     void (*msg_dropped)(const ri_msg_t *msg);
+
+    /* Planes and ways, by which memory is read and written past UCX. A way is one through a network. */
+
+    /** The worker has opened its planes. */
+    void (*planes_opened)(ri_worker_t *worker);
+
+    /** This process can write the memory of the conn's peer, by the plane within the host. */
+    void (*conn_writes)(ri_conn_t *conn);
+
+    /** There is a way to the peer of the conn, which has said that it has its end.
+     * @return Whether the peer is to be told that its receives can be written by it. */
+    int (*way_opened)(ri_conn_t *conn);
+
+    /** The peer has said so, of what it sends by the stream. */
+    void (*stream_written)(ri_stream_t *stream);
+
+    /** The way to a peer has failed, and is about to end. */
+    void (*way_fails)(ri_peer_t *peer);
+
+    /** There is no way to the peer (any more). @a is_lost: what it has brought may not have been seen. */
+    void (*way_ended)(ri_peer_t *peer, int is_lost);
 
     /* A ring: a conn sends into one, and a stream receives from one. */
 

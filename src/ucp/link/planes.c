@@ -5,8 +5,6 @@
 #include "planes.h"
 #include "../core/module.h"
 #include "control.h"
-#include "../proto/rtr/recv_rndv.h"
-#include "../proto/rtr/rtr_message.h"
 #include "../../ucs/settings.h"
 
 #include <limits.h>
@@ -23,13 +21,13 @@ void ri_planes_open(ri_worker_t *worker)
     }
     if ((ri_config.ib_devices[0] != '\0') && ri_config.use_rc) {
         ri_plane_rc.open(&worker->rdma);
-        ri_rtr_message_listen(worker);
     }
     /* Late questions of a sender do not wake who sleeps. */
     if ((ri_config.ib_devices[0] != '\0') && ri_config.use_ud &&
         !(worker->context->features & UCP_FEATURE_WAKEUP)) {
         ri_plane_ud.open(&worker->ud);
     }
+    RI_MODULES_TELL(planes_opened, worker);
 }
 
 static void planes_close(ri_plane_t **plane_p)
@@ -101,7 +99,7 @@ static void planes_tell(ri_conn_t *conn)
 
     if ((conn->flags & (flags | RI_CONN_PLANE_TOLD)) == flags) {
         conn->flags |= RI_CONN_PLANE_TOLD;
-        ri_recv_rndv_open(conn);
+        RI_MODULES_TELL(conn_writes, conn);
         planes_send_local(conn, RI_WIRE_PLANE_REQ, conn->remote_id, RI_WIRE_PLANE_WRITES,
                           RI_WIRE_PLANE_CMA);
     }
@@ -250,7 +248,7 @@ void ri_planes_handle_req(ri_stream_t *stream, const ri_wire_msg_t *msg)
     if (msg->value & RI_WIRE_PLANE_WRITES) {
         if (planes_is_net(msg)) {
             /* said once, also if this side has lost its end meanwhile */
-            stream->rdma_write = ri_rtr_message_on;
+            RI_MODULES_TELL(stream_written, stream);
         } else {
             stream->plane_write = 1;
         }

@@ -21,9 +21,7 @@
 #include "planes.h"
 #include "control.h"
 #include "rdma_channel.h"
-#include "../proto/rtr/recv_rndv_message.h"
-#include "../proto/rtr/rtr_message.h"
-#include "../proto/rndv/ud_ends.h"
+#include "../core/module.h"
 #include "../core/worker.h"
 #include "../../ucs/clock.h"
 
@@ -71,6 +69,7 @@ static int way_disconnect(ri_plane_ep_t *ep)
 void ri_way_drop(ri_worker_t *worker, ri_peer_t *peer, ri_rdma_state_t state)
 {
     ri_plane_ep_t *ep = peer->rdma_ep;
+    int is_lost       = 0;
     ri_conn_t *conn;
 
     ucs_list_for_each(conn, &peer->conns, peer_list) {
@@ -89,11 +88,9 @@ void ri_way_drop(ri_worker_t *worker, ri_peer_t *peer, ri_rdma_state_t state)
             --worker->counters.ud_peers;
             worker->counters.ud_peers_bytes -= ep->plane->peer_memory;
         }
-        if (!way_disconnect(ep)) {
-            ri_rtr_message_way_lost(peer);
-        }
+        is_lost = !way_disconnect(ep);
     }
-    ri_rtr_message_way_ended(peer);
+    RI_MODULES_TELL(way_ended, peer, is_lost);
     ri_rdma_channel_way_ended(worker, peer);
 }
 
@@ -116,7 +113,7 @@ static void way_wait(ri_peer_t *peer)
 static void way_give_up(ri_worker_t *worker, ri_peer_t *peer)
 {
     if (peer->rdma_ep != NULL) {
-        ri_ud_ends_way_fails(peer);
+        RI_MODULES_TELL(way_fails, peer);
         ++worker->counters.planes_failed;
         worker->counters.qp_failed += (peer->rdma_kind == RI_WIRE_PLANE_RC);
         ri_way_drop(worker, peer, RI_RDMA_FAILED);
@@ -454,6 +451,7 @@ void ri_planes_handle_rdma_ack(ri_worker_t *worker, ri_conn_t *conn,
                                const ri_wire_msg_t *msg)
 {
     ri_peer_t *peer = conn->peer;
+    int is_told;
 
     if (msg->value & RI_WIRE_PLANE_GONE) {
         way_handle_gone(worker, peer, msg);
@@ -473,7 +471,8 @@ void ri_planes_handle_rdma_ack(ri_worker_t *worker, ri_conn_t *conn,
         way_refused(worker, peer, msg);
     } else if ((msg->way == peer->rdma_way) && way_connect(worker, peer, msg)) {
         conn->flags |= RI_CONN_RDMA;
-        if (ri_recv_rndv_message_open(conn)) {
+        RI_MODULES_ASK(is_told, way_opened, conn);
+        if (is_told) {
             ri_way_send(conn, RI_WIRE_PLANE_REQ, conn->remote_id, RI_WIRE_PLANE_WRITES,
                         peer->rdma_kind, 0);
         }

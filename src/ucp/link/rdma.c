@@ -5,7 +5,6 @@
 #include "rdma.h"
 #include "bounce.h"
 #include "planes.h"
-#include "../proto/rndv/rndv.h"
 #include "../core/memory.h"
 
 #include <stdlib.h>

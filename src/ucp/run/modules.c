@@ -17,16 +17,10 @@
  * ring_tx_closes  rtr before coop: grants in the ring are taken back before slots
  * ring_rx_closed  assembly before rtr: a message in parts has left the receives that offered themselves
  */
-const ri_module_t *const ri_modules[] = {&ri_module_assembly,
-                                         &ri_module_control,
-                                         &ri_module_ring,
-                                         &ri_module_rtr,
-                                         &ri_module_rndv,
-                                         &ri_module_channel,
-                                         &ri_module_hybrid,
-                                         &ri_module_coop,
-                                         &ri_module_planes,
-                                         &ri_module_rtr_message,
-                                         &ri_module_recv_rndv,
-                                         &ri_module_ep_op,
-                                         NULL};
+const ri_module_t *const ri_modules[] = {&ri_module_assembly,    &ri_module_control,
+                                         &ri_module_ring,        &ri_module_rtr,
+                                         &ri_module_rndv,        &ri_module_channel,
+                                         &ri_module_hybrid,      &ri_module_coop,
+                                         &ri_module_planes,      &ri_module_ud_ends,
+                                         &ri_module_rtr_message, &ri_module_recv_rndv,
+                                         &ri_module_ep_op,       NULL};

@@ -18,6 +18,7 @@ extern const ri_module_t ri_module_channel;
 extern const ri_module_t ri_module_hybrid;
 extern const ri_module_t ri_module_coop;
 extern const ri_module_t ri_module_planes;
+extern const ri_module_t ri_module_ud_ends;
 extern const ri_module_t ri_module_rtr_message;
 extern const ri_module_t ri_module_recv_rndv;
 extern const ri_module_t ri_module_ep_op;

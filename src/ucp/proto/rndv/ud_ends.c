@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "ud_ends.h"
+#include "../../core/module.h"
 #include "../../link/control.h"
 #include "../../link/planes.h"
 #include "../../link/rdma.h"
@@ -141,3 +142,6 @@ void ri_ud_ends_handle(ri_conn_t *conn, const ri_wire_msg_t *msg)
     memcpy(&target, msg->target, sizeof(target));
     ep->plane->ops->ud->heard(ep, target.number);
 }
+
+const ri_module_t ri_module_ud_ends = {.name      = "ud_ends",
+                                       .way_fails = ri_ud_ends_way_fails};

@@ -417,6 +417,8 @@ static void message_peer_freed(ri_worker_t *worker, ri_peer_t *peer)
 }
 
 const ri_module_t ri_module_recv_rndv = {.name           = "recv_rndv",
+                                         .conn_writes    = ri_recv_rndv_open,
+                                         .way_opened     = ri_recv_rndv_message_open,
                                          .peer_freed     = message_peer_freed,
                                          .conn_closes    = ri_recv_rndv_message_conn_ends,
                                          .ring_rx_closes = ri_recv_rndv_close};

@@ -373,5 +373,21 @@ static void message_peer_freed(ri_worker_t *worker, ri_peer_t *peer)
     ri_rtr_message_forget_peer(peer);
 }
 
-const ri_module_t ri_module_rtr_message = {.name       = "rtr_message",
-                                           .peer_freed = message_peer_freed};
+static void message_stream_written(ri_stream_t *stream)
+{
+    stream->rdma_write = ri_rtr_message_on;
+}
+
+static void message_way_ended(ri_peer_t *peer, int is_lost)
+{
+    if (is_lost) {
+        ri_rtr_message_way_lost(peer);
+    }
+    ri_rtr_message_way_ended(peer);
+}
+
+const ri_module_t ri_module_rtr_message = {.name           = "rtr_message",
+                                           .planes_opened  = ri_rtr_message_listen,
+                                           .stream_written = message_stream_written,
+                                           .way_ended      = message_way_ended,
+                                           .peer_freed     = message_peer_freed};
