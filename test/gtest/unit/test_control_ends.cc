@@ -205,6 +205,21 @@ TEST_F(test_control_ends, reset_and_an_error_handler_that_closes)
     EXPECT_TRUE(m_ep->closed);
 }
 
+/* Stock refuses it, and keeps its own request where one of the library's was. */
+TEST_F(test_control_ends, close_by_force_that_stock_refuses)
+{
+    std::vector<uint64_t> block(ri_req_headroom / sizeof(uint64_t) + 1);
+    ucp_request_param_t param = {};
+
+    param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FIELD_REQUEST;
+    param.flags        = UCP_EP_CLOSE_FLAG_FORCE;
+    param.request      = &block.back();
+    ri_req_of_handle(param.request)->mark = RI_REQ_MARK;
+    ri_ep_close(m_conn, &param);
+    EXPECT_FALSE(ri_req_is_own(param.request));
+    EXPECT_EQ(UCS_OK, m_conn->status);
+}
+
 /* Stock reports a failure: as after RESET */
 
 TEST_F(test_control_ends, failure_while_closing)

@@ -121,6 +121,20 @@ TEST_F(test_rdma_channel_offers, several)
     }
 }
 
+/* A way that brings offers is no idle one, also before any of them is read. */
+TEST_F(test_rdma_channel_offers, way_is_in_use)
+{
+    send(1, LONG, 7);
+    stream()->peer->rdma_used = 0;
+    recv_ptr other            = post(8);
+    EXPECT_EQ(0u, reads());
+    EXPECT_EQ(1, stream()->peer->rdma_used);
+    recv_ptr r = post(7);
+    finish();
+    check(r, 1);
+    m_b->cancel(other);
+}
+
 /* What a posted receive matches stays for progress, and all behind it. */
 TEST_F(test_rdma_channel_offers, not_what_another_receive_matches)
 {
