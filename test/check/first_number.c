@@ -11,7 +11,7 @@
  * adds a line to the file RI_TEST_FIRST_LOG: how many conns and rings have come to numbers below.
  */
 #include "ucp/core/worker.h"
-#include "ucp/proto/rtr/recv_rndv_message.h"
+#include "ucp/core/rma.h"
 #include "ucp/link/rdma_channel.h"
 #include "uct/ib/rc_notify.h"
 #include "uct/ib/ud_plane.h"
@@ -41,17 +41,17 @@ __attribute__((destructor)) static void tell(void)
     }
 }
 
-void __real_ri_recv_rndv_message_conn_ends(ri_conn_t *conn);
+void __real_ri_rma_conn_ends(ri_conn_t *conn);
 
-/* The end of each conn. */
-void __wrap_ri_recv_rndv_message_conn_ends(ri_conn_t *conn)
+/* The end of each conn. Of one that has failed before, that as well. */
+void __wrap_ri_rma_conn_ends(ri_conn_t *conn)
 {
     uint32_t first;
 
     if (is_set("RI_TEST_FIRST_NUMBER", &first) && (conn->tx_sn < first - 1)) {
         __atomic_fetch_add(&num_conns, 1, __ATOMIC_RELAXED);
     }
-    __real_ri_recv_rndv_message_conn_ends(conn);
+    __real_ri_rma_conn_ends(conn);
 }
 
 void __real_ri_ring_tx_close(ri_ring_tx_t *tx);
