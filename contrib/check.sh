@@ -55,34 +55,19 @@ while [ $# -gt 0 ]; do
         ;;
     esac
     case $1 in
-    --cc)
-        cc=$2
-        shift
-        ;;
+    --cc) cc=$2; shift ;;
     --asan) sanitizer=${sanitizer}asan ;;
     --tsan) sanitizer=${sanitizer}tsan ;;
     --werror) werror=yes ;;
     --quick) quick=yes ;;
     --long) long=yes ;;
-    --only)
-        only=$2
-        shift
-        ;;
+    --only) only=$2; shift ;;
     --build-only) build_only=yes ;;
     --list) list=yes ;;
-    --lanes)
-        lanes=$2
-        shift
-        ;;
+    --lanes) lanes=$2; shift ;;
     --no-deps) deps=no ;;
-    --build-dir)
-        build_dir=$2
-        shift
-        ;;
-    -j)
-        jobs=$2
-        shift
-        ;;
+    --build-dir) build_dir=$2; shift ;;
+    -j) jobs=$2; shift ;;
     -h | --help)
         sed -n '/^# Builds/,/^[^#]/{/^#/s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}"
         exit 0
@@ -252,7 +237,8 @@ step_configure()
     # Instrumented code takes them long in C as well.
     options+=(CXXFLAGS="-O0 -g1")
     [ -z "$sanitizer" ] || options+=("--enable-$sanitizer" CFLAGS="-O1 -g")
-    [ $werror = no ] || options+=(--enable-werror)
+    # What a source does not include itself is to show there
+    [ $werror = no ] || options+=(--enable-werror --disable-pch)
     cd "$build_dir" || return 1
     # Configured in the same way already: make looks after the rest
     if [ -e config.status ] && [ $stale = no ] && [ ! "$root/configure" -nt config.status ] &&

@@ -63,12 +63,14 @@ awk -F, '
         }
         return size >= 1024 ? size / 1024 " KB" : size " B"
     }
-    function row(bench, unit, format,    i) {
+    function table(bench, unit, format, title,    i) {
+        printf "%s\n      size %11s %12s     ratio\n", title, "stock" unit, "recv_init" unit
         for (i = 1; i <= rows[bench]; ++i) {
             split(line[bench, i], field, ",")
             printf "  %8s  " format "  " format "  %8.2f\n", size_text(field[3]),
                    field[6], field[7], field[9]
         }
+        print ""
     }
     # stock: the best of its rendezvous schemes
     NR > 1 && $1 == "mpich" && $4 == "ring" && $5 == "stock" {
@@ -76,26 +78,13 @@ awk -F, '
     }
     END {
         print ""
-        print "One-way latency (MPI ping-pong), medians, less is better"
-        print "      size    stock us  recv_init us     ratio"
-        row("mpi_latency", "us", "%10.2f")
-        print ""
-        print "From the send until the data is in a buffer that was posted before, medians"
-        print "      size    stock us  recv_init us     ratio"
-        row("mpi_fast_receive", "us", "%10.2f")
-        print ""
-        print "Message rate, millions per second, more is better"
-        print "      size       stock     recv_init     ratio"
-        row("mpi_rate", "Mmsg/s", "%10.2f")
-        print ""
-        print "Bandwidth, MB/s, more is better"
-        print "      size       stock     recv_init     ratio"
-        row("mpi_bw", "MB/s", "%10.0f")
-        print ""
-        print "Bandwidth, both directions at once, MB/s, more is better"
-        print "      size       stock     recv_init     ratio"
-        row("mpi_bibw", "MB/s", "%10.0f")
-        print ""
+        table("mpi_latency", " us", "%10.2f",
+              "One-way latency (MPI ping-pong), medians, less is better")
+        table("mpi_fast_receive", " us", "%10.2f",
+              "From the send until the data is in a buffer that was posted before, medians")
+        table("mpi_rate", "", "%10.2f", "Message rate, millions per second, more is better")
+        table("mpi_bw", "", "%10.0f", "Bandwidth, MB/s, more is better")
+        table("mpi_bibw", "", "%10.0f", "Bandwidth, both directions at once, MB/s, more is better")
     }' "$results/summary.csv"
 sed -n '/other processes used/p; /machine was not idle/p' "$results/table.txt"
 echo "All samples: $results/raw.csv"

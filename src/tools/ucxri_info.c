@@ -2,20 +2,23 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * ucxri_info: what version this is, what it found on this machine, its configuration, and
- * the report of a job.
+ * ucxri_info: the version, the findings on this machine, the settings, and the report of a job.
+ *
+ * It finds things as the library does in a process under the preload: it loads UCX, reads the
+ * environment, opens a ring and the planes, and measures the costs. It keeps nothing of that.
  */
 #include "ucxri_info_report.h"
 #include "ucp/core/config.h"
 #include "ucp/core/costs.h"
 #include "ucp/core/counters.h"
-#include "ucp/core/peer_memory.h"
+#include "ucp/run/peer_memory.h"
 #include "ucp/core/request.h"
 #include "ucs/stock.h"
 #include "ucp/wire/wire.h"
 #include "uct/cma/cma.h"
-#include "uct/ib/device.h"
-#include "uct/ib/footprint.h"
+#include "uct/ib/device/device.h"
+#include "uct/ib/rc/footprint.h"
+#include "uct/ib/ud/footprint.h"
 #include "uct/shm/host.h"
 #include "uct/shm/ring.h"
 
@@ -30,15 +33,17 @@
 static void usage(FILE *stream)
 {
     fprintf(stream, "Usage: ucxri_info [options]\n"
-                    "Prints the version, what ucxri found on this machine, what it "
-                    "measured and\nthe thresholds that follow.\n"
-                    "  -v  version only\n"
-                    "  -c  configuration, as set by the environment now\n"
-                    "  -f  configuration with help texts\n"
-                    "  -s  the counters of UCXRI_STATS=y and what they count\n"
-                    "  -r FILE  the report of a job that ran with UCXRI_REPORT=y, from\n"
-                    "      what it printed; - for standard input\n"
-                    "  -h  this help\n");
+                    "Without options: prints the version, the findings on this machine, "
+                    "the measured\n"
+                    "costs, and the thresholds that follow from these.\n"
+                    "  -v       print only the version\n"
+                    "  -c       print the settings of the present environment\n"
+                    "  -f       print the settings with explanations\n"
+                    "  -s       print the counters of UCXRI_STATS=y and their meaning\n"
+                    "  -r FILE  sum up the report of a job that ran with UCXRI_REPORT=y; "
+                    "FILE is the\n"
+                    "           output of the job, - is standard input\n"
+                    "  -h       print this help\n");
 }
 
 static void print_version(void)
@@ -46,7 +51,7 @@ static void print_version(void)
     printf("ucxri %s, wire version %d\n", RI_VERSION_STRING, RI_WIRE_VERSION);
 }
 
-/* Make a ring and map it the way a peer does. */
+/* Whether rings work: makes one and maps it as a peer does. */
 static void print_rings(void)
 {
     uint64_t cookie = 0x5ca1ab1e;
@@ -80,7 +85,7 @@ static void print_rings(void)
     ri_ring_rx_close(&rx);
 }
 
-/* What a peer takes of memory, receives that are offered both ways included. */
+/* Bytes of memory for a peer, with receives offered in both directions. */
 static size_t peer_memory(unsigned kind)
 {
     return ri_peer_memory_connected(kind) + ri_peer_memory_offers(kind);
@@ -96,8 +101,7 @@ static void print_peers(void)
         plane->ops->close(plane);
     }
     printf("peers here       %zu bytes each, %zu of them once long receives were offered "
-           "both "
-           "ways\n",
+           "both ways\n",
            peer_memory(RI_WIRE_PLANE_CMA) + end,
            ri_peer_memory_offers(RI_WIRE_PLANE_CMA));
 }
@@ -110,21 +114,20 @@ static void print_verbs_peers(const ri_ib_device_t *device)
                "and "
                "%zu once long receives were offered both ways\n",
                ri_config.rc_max_peers,
-               peer_memory(RI_WIRE_PLANE_RC) + ri_ib_footprint_rc_peer(device),
-               ri_ib_footprint_rc_queues(device),
-               ri_peer_memory_offers(RI_WIRE_PLANE_RC));
+               peer_memory(RI_WIRE_PLANE_RC) + ri_rc_footprint_peer(device),
+               ri_rc_footprint_queues(device), ri_peer_memory_offers(RI_WIRE_PLANE_RC));
     }
     if (ri_config.use_ud) {
         printf("peers by ud      %zu bytes each, %zu of them once long receives were "
                "offered both ways; and up to %u queue pairs of about %zu bytes for all\n",
-               peer_memory(RI_WIRE_PLANE_UD) + ri_ib_footprint_ud_peer(),
+               peer_memory(RI_WIRE_PLANE_UD) + ri_ud_footprint_peer(),
                ri_peer_memory_offers(RI_WIRE_PLANE_UD), ri_config.ud_qps,
-               ri_ib_footprint_ud_qp(device));
+               ri_ud_footprint_qp(device));
     }
 }
 #endif
 
-/* What the data plane on verbs would use. */
+/* The device that the planes on verbs would use. */
 static void print_verbs(void)
 {
 #if HAVE_VERBS
@@ -140,8 +143,7 @@ static void print_verbs(void)
         printf("verbs            not available: libibverbs cannot be loaded\n");
     } else if (ri_ib_device_get(&device) != UCS_OK) {
         printf("verbs            not available: no device with an active port that "
-               "fits%s "
-               "(UCXRI_IB_DEVICES=%s)\n",
+               "fits%s (UCXRI_IB_DEVICES=%s)\n",
                strcmp(ri_config.ib_devices, "auto") ? "" : ", or several",
                ri_config.ib_devices);
     } else {
@@ -159,8 +161,7 @@ static void print_verbs(void)
 static void print_costs(void)
 {
     printf("costs            memcpy %.1f GB/s; process_vm_readv %.2f us and %.1f GB/s%s; "
-           "a "
-           "cache line of another core %.0f ns (%s)\n",
+           "a cache line of another core %.0f ns (%s)\n",
            ri_costs.copy_rate, ri_costs.plane.call * 1e-3, ri_costs.plane.rate,
            ri_costs.plane_measured ? "" : " (assumed, not measured)", ri_costs.line,
            ri_costs.line_measured ? "estimated by one of memory" : "assumed");

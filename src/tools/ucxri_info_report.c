@@ -1,6 +1,10 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The lines of a report are printed by each process on its own, so they come in any order, among other
+ * output, and some may be lost. A process is known by its rank and its name. Lines are collected by
+ * process, sorted by rank and summed up. The hints compare sums and say nothing about few messages.
  */
 #include "ucxri_info_report.h"
 #include "ucp/run/report_table.h"
@@ -99,7 +103,7 @@ static void job_print(const job_t *job)
     }
 }
 
-/* The first thing that stands out has a headline. */
+/* Print one hint; a headline comes before the first one. */
 __attribute__((format(printf, 2, 3))) static void hint(int *count, const char *format,
                                                        ...)
 {
@@ -115,13 +119,13 @@ __attribute__((format(printf, 2, 3))) static void hint(int *count, const char *f
     printf("\n");
 }
 
-/* Few messages say nothing: the first ones of a pair take other ways. */
+/* The first messages of a pair take other ways, so few messages give no hint. */
 #define HINT_MIN 100
 
 static void job_hints(const job_t *job)
 {
     const uint64_t *v = job->sum.values;
-    uint64_t longer   = ri_report_messages(&job->sum, RI_REPORT_HYBRID);
+    uint64_t longer   = ri_report_messages(&job->sum, 1);
     uint64_t calls = v[RI_REPORT_SEND_US] + v[RI_REPORT_RECV_US] + v[RI_REPORT_WORK_US];
     int count      = 0;
 

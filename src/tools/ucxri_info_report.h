@@ -8,12 +8,12 @@
 #define UCXRI_INFO_REPORT_H
 
 /**
- * Read the lines of UCXRI_REPORT=y from a file, among whatever else is there, and print
- * them by rank with their sums and with what stands out.
+ * Read the lines of UCXRI_REPORT=y from the output of a job, and print them by rank, with their sums
+ * and with hints.
  *
  * @param path  "-" is the standard input.
  *
- * @return EXIT_SUCCESS, or EXIT_FAILURE if there are none.
+ * @return EXIT_SUCCESS, or EXIT_FAILURE if there are no such lines.
  */
 int ri_info_report(const char *path);
 

@@ -5,6 +5,7 @@
  * ucxri_perf: latency, bandwidth, message rate, fast receives and progress of UCX's tag
  * messages, with whatever library does the matching, and charts of them.
  */
+#include "ucxri_perf_bench.h"
 #include "ucxri_perf_chart.h"
 #include "ucxri_perf_options.h"
 #include "ucxri_perf_peer.h"
@@ -74,21 +75,26 @@ static void measure(perf_options_t *options)
 {
     perf_peer_t *peer       = allocate(sizeof(*peer));
     perf_results_t *results = allocate(sizeof(*results));
+    perf_params_t *params   = &options->params;
 
     check_writable(options->csv);
     check_writable(options->svg);
     switch (options->run) {
     case PERF_RUN_LISTEN:
-        perf_link_listen(&peer->link, options);
+        perf_link_listen(&peer->link, options->port, options->cpus[0], params);
+        if (!perf_params_valid(params) || !perf_bench_fits(params)) {
+            perf_fatal("the connecting process sent parameters that are not valid");
+        }
         break;
     case PERF_RUN_CONNECT:
-        perf_link_connect(&peer->link, options);
+        perf_link_connect(&peer->link, options->host, options->port, options->cpus[0],
+                          params);
         break;
     default:
-        perf_link_fork(&peer->link, options);
+        perf_link_fork(&peer->link, options->cpus, params->timeout);
         break;
     }
-    perf_peer_open(peer, &options->params);
+    perf_peer_open(peer, params, perf_bench_messages(params));
     perf_run(peer, options, results);
     perf_peer_close(peer);
     if (peer->link.rank == 0) {

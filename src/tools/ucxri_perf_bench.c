@@ -2,9 +2,13 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * See ucxri_perf_bench.h.
+ * Each benchmark is a function that does it a number of times and gives the sum of its times, and an
+ * entry of perf_benches at the end of this file. Both processes run the same function; rank 0 is the
+ * sender where only one process sends. A barrier comes before what is timed, and is never timed
+ * itself: over a network it costs as much as a message.
  */
 #include "ucxri_perf_bench.h"
+#include "ucxri_perf_clock.h"
 #include "ucxri_perf_compute.h"
 #include "ucxri_perf_progress.h"
 
@@ -22,11 +26,14 @@ static void pingpong(perf_peer_t *peer, size_t size, long count)
 
     for (i = 0; i < count; ++i) {
         if (peer->link.rank == 0) {
-            perf_complete(peer, perf_send(peer, peer->sendbuf, size, PERF_TAG_DATA));
+            perf_peer_complete(peer,
+                               perf_peer_send(peer, peer->sendbuf, size, PERF_TAG_DATA));
         }
-        perf_complete(peer, perf_recv(peer, peer->recvbuf, size, PERF_TAG_DATA));
+        perf_peer_complete(peer,
+                           perf_peer_recv(peer, peer->recvbuf, size, PERF_TAG_DATA));
         if (peer->link.rank == 1) {
-            perf_complete(peer, perf_send(peer, peer->sendbuf, size, PERF_TAG_DATA));
+            perf_peer_complete(peer,
+                               perf_peer_send(peer, peer->sendbuf, size, PERF_TAG_DATA));
         }
     }
 }
@@ -42,9 +49,9 @@ static void run_latency(perf_peer_t *peer, const perf_params_t *params,
 
     perf_peer_barrier(peer);
     pingpong(peer, point->size, PINGPONG_WARMUP);
-    start = perf_now();
+    start = perf_clock_now();
     pingpong(peer, point->size, count);
-    seconds[0] = (perf_now() - start) / 2;
+    seconds[0] = (perf_clock_now() - start) / 2;
 }
 
 static void complete_window(perf_peer_t *peer, uint32_t count)
@@ -52,7 +59,7 @@ static void complete_window(perf_peer_t *peer, uint32_t count)
     uint32_t i;
 
     for (i = 0; i < count; ++i) {
-        perf_complete(peer, peer->requests[i]);
+        perf_peer_complete(peer, peer->requests[i]);
     }
 }
 
@@ -64,22 +71,24 @@ static void run_windows(perf_peer_t *peer, const perf_params_t *params,
     long i;
 
     perf_peer_barrier(peer);
-    start = perf_now();
+    start = perf_clock_now();
     for (i = 0; i < count; ++i) {
         for (w = 0; w < params->window; ++w) {
             peer->requests[w] =
                     (peer->link.rank == 0) ?
-                            perf_send(peer, peer->sendbuf, point->size, PERF_TAG_DATA) :
-                            perf_recv(peer, perf_recv_buffer(peer, point->size, w),
-                                      point->size, PERF_TAG_DATA);
+                            perf_peer_send(peer, peer->sendbuf, point->size,
+                                           PERF_TAG_DATA) :
+                            perf_peer_recv(peer,
+                                           perf_peer_recv_buffer(peer, point->size, w),
+                                           point->size, PERF_TAG_DATA);
         }
         complete_window(peer, params->window);
         /* The receiver says that all of it has arrived */
-        perf_complete(peer, (peer->link.rank == 0) ?
-                                    perf_recv(peer, NULL, 0, PERF_TAG_ACK) :
-                                    perf_send(peer, NULL, 0, PERF_TAG_ACK));
+        perf_peer_complete(peer, (peer->link.rank == 0) ?
+                                         perf_peer_recv(peer, NULL, 0, PERF_TAG_ACK) :
+                                         perf_peer_send(peer, NULL, 0, PERF_TAG_ACK));
     }
-    seconds[0] = perf_now() - start;
+    seconds[0] = perf_clock_now() - start;
 }
 
 static void run_bidirectional(perf_peer_t *peer, const perf_params_t *params,
@@ -90,19 +99,20 @@ static void run_bidirectional(perf_peer_t *peer, const perf_params_t *params,
     long i;
 
     perf_peer_barrier(peer);
-    start = perf_now();
+    start = perf_clock_now();
     for (i = 0; i < count; ++i) {
         for (w = 0; w < params->window; ++w) {
-            peer->requests[w] = perf_recv(peer, perf_recv_buffer(peer, point->size, w),
-                                          point->size, PERF_TAG_DATA);
+            peer->requests[w] =
+                    perf_peer_recv(peer, perf_peer_recv_buffer(peer, point->size, w),
+                                   point->size, PERF_TAG_DATA);
         }
         for (w = 0; w < params->window; ++w) {
-            peer->requests[params->window + w] = perf_send(peer, peer->sendbuf,
-                                                           point->size, PERF_TAG_DATA);
+            peer->requests[params->window + w] =
+                    perf_peer_send(peer, peer->sendbuf, point->size, PERF_TAG_DATA);
         }
         complete_window(peer, 2 * params->window);
     }
-    seconds[0] = perf_now() - start;
+    seconds[0] = perf_clock_now() - start;
 }
 
 /*
@@ -111,7 +121,7 @@ static void run_bidirectional(perf_peer_t *peer, const perf_params_t *params,
  */
 static void fast_receive_host(perf_peer_t *peer, size_t size, long count, double *seconds)
 {
-    double base = perf_link_agree(&peer->link, perf_now());
+    double base = perf_link_agree(&peer->link, perf_clock_now());
     double sum  = 0;
     double sent = 0;
     double start, theirs;
@@ -120,15 +130,16 @@ static void fast_receive_host(perf_peer_t *peer, size_t size, long count, double
 
     for (i = 0; i < count; ++i) {
         if (peer->link.rank == 1) {
-            request = perf_recv(peer, peer->recvbuf, size, PERF_TAG_DATA);
+            request = perf_peer_recv(peer, peer->recvbuf, size, PERF_TAG_DATA);
             perf_peer_barrier(peer);
-            perf_complete(peer, request);
-            sum += perf_now() - base;
+            perf_peer_complete(peer, request);
+            sum += perf_clock_now() - base;
         } else {
             perf_peer_barrier(peer);
-            start = perf_now();
-            perf_complete(peer, perf_send(peer, peer->sendbuf, size, PERF_TAG_DATA));
-            sent += perf_now() - start;
+            start = perf_clock_now();
+            perf_peer_complete(peer,
+                               perf_peer_send(peer, peer->sendbuf, size, PERF_TAG_DATA));
+            sent += perf_clock_now() - start;
             sum += start - base;
         }
     }
@@ -152,24 +163,25 @@ static void fast_receive_answered(perf_peer_t *peer, size_t size, long count,
 
     if (peer->empty_time == 0) {
         pingpong(peer, 0, EMPTY_TURNS / 10);
-        start = perf_now();
+        start = perf_clock_now();
         pingpong(peer, 0, EMPTY_TURNS);
-        peer->empty_time = (perf_now() - start) / EMPTY_TURNS / 2;
+        peer->empty_time = (perf_clock_now() - start) / EMPTY_TURNS / 2;
     }
     for (i = 0; i < count; ++i) {
         if (peer->link.rank == 1) {
-            request = perf_recv(peer, peer->recvbuf, size, PERF_TAG_DATA);
+            request = perf_peer_recv(peer, peer->recvbuf, size, PERF_TAG_DATA);
             perf_peer_barrier(peer);
-            perf_complete(peer, request);
-            perf_complete(peer, perf_send(peer, NULL, 0, PERF_TAG_ACK));
+            perf_peer_complete(peer, request);
+            perf_peer_complete(peer, perf_peer_send(peer, NULL, 0, PERF_TAG_ACK));
         } else {
-            request = perf_recv(peer, NULL, 0, PERF_TAG_ACK);
+            request = perf_peer_recv(peer, NULL, 0, PERF_TAG_ACK);
             perf_peer_barrier(peer);
-            start = perf_now();
-            perf_complete(peer, perf_send(peer, peer->sendbuf, size, PERF_TAG_DATA));
-            sent += perf_now() - start;
-            perf_complete(peer, request);
-            sum += perf_now() - start - peer->empty_time;
+            start = perf_clock_now();
+            perf_peer_complete(peer,
+                               perf_peer_send(peer, peer->sendbuf, size, PERF_TAG_DATA));
+            sent += perf_clock_now() - start;
+            perf_peer_complete(peer, request);
+            sum += perf_clock_now() - start - peer->empty_time;
         }
     }
     seconds[0] = sum;
@@ -221,20 +233,20 @@ static void progress_start(void *arg)
     size_t size          = progress->point->size;
 
     progress->request = (peer->link.rank == 0) ?
-                                perf_send(peer, peer->sendbuf, size, PERF_TAG_DATA) :
-                                perf_recv(peer, peer->recvbuf, size, PERF_TAG_DATA);
+                                perf_peer_send(peer, peer->sendbuf, size, PERF_TAG_DATA) :
+                                perf_peer_recv(peer, peer->recvbuf, size, PERF_TAG_DATA);
 }
 
 static void progress_wait(void *arg)
 {
     progress_t *progress = arg;
 
-    perf_complete(progress->peer, progress->request);
+    perf_peer_complete(progress->peer, progress->request);
 }
 
 static double progress_now(void *arg)
 {
-    return perf_now();
+    return perf_clock_now();
 }
 
 static void progress_slower(void *arg, double *times, long count)
@@ -365,4 +377,17 @@ const perf_bench_t *perf_bench_find(const char *name)
         }
     }
     return NULL;
+}
+
+int perf_bench_fits(const perf_params_t *params)
+{
+    uint32_t i;
+
+    for (i = 0; i < params->num_points; ++i) {
+        if (perf_bench_messages(params) * perf_params_stride(params->points[i].size) >
+            PERF_MAX_MEMORY) {
+            return 0;
+        }
+    }
+    return 1;
 }

@@ -7,10 +7,13 @@
 #ifndef UCXRI_PERF_BENCH_H
 #define UCXRI_PERF_BENCH_H
 
-#include "ucxri_perf_options.h"
+#include "ucxri_perf_params.h"
 #include "ucxri_perf_peer.h"
 
-/* A benchmark measures its value and up to so many other times in the same batch */
+/* Memory of all messages of a window, in bytes */
+#define PERF_MAX_MEMORY (4ul << 30)
+
+/* Beside its value a benchmark measures up to so many other times, the extras */
 #define PERF_MAX_EXTRAS 2
 
 typedef struct {
@@ -20,20 +23,20 @@ typedef struct {
     const char *title;         /* of its chart */
     const char *axis;          /* of its chart, vertical */
     const char *default_sizes; /* NULL: a configuration has its own */
-    int both_receive;          /* otherwise rank 1 only */
-    int has_windows;           /* of params->window messages at a time */
-    int has_config;            /* computation, of which the first extra is the time */
+    int both_receive;          /* both ranks receive; otherwise rank 1 only */
+    int has_windows;           /* params->window messages are on their way at a time */
+    int has_config;            /* points have computation; its time is the first extra */
     int num_extras;
-    const char *extras[PERF_MAX_EXTRAS]; /* columns of these, in us */
+    const char *extras[PERF_MAX_EXTRAS]; /* names of their columns; their unit is us */
 
     /*
-     * Do it count times, in both processes. Sets seconds[0] for the value and the ones
-     * behind it for the extras, in all, valid in rank 0.
+     * Do it count times, in both processes. In rank 0 it sets seconds[0], the sum of what the value
+     * is made of, and behind it the sum of each extra.
      */
     void (*run)(perf_peer_t *peer, const perf_params_t *params, const perf_point_t *point,
                 long count, double *seconds);
 
-    /* The value from the seconds of one time */
+    /* The value, from the seconds of doing it once */
     double (*value)(const perf_params_t *params, const perf_point_t *point,
                     double seconds);
 } perf_bench_t;
@@ -41,13 +44,16 @@ typedef struct {
 /* By perf_bench_id_t */
 extern const perf_bench_t perf_benches[PERF_NUM_BENCHES];
 
-/* How many messages are on their way at a time, each into its own memory */
+/** How many messages are on their way at a time, each into its own memory */
 static inline uint32_t perf_bench_messages(const perf_params_t *params)
 {
     return perf_benches[params->bench].has_windows ? params->window : 1;
 }
 
-/* The one of this name, or NULL */
+/** Whether the messages of a window of valid parameters take PERF_MAX_MEMORY at most */
+int perf_bench_fits(const perf_params_t *params);
+
+/** The benchmark of this name, or NULL */
 const perf_bench_t *perf_bench_find(const char *name);
 
 #endif

@@ -2,7 +2,10 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * See ucxri_perf_chart.h.
+ * A chart has one form for each kind of benchmark: lines over the message size, or for progress a group
+ * of bars for each configuration and size, with a mark for the computation alone. Series are matched
+ * by size and configuration, so files of different runs can be drawn together. Results that were
+ * disturbed are pale.
  */
 #include "ucxri_perf_chart.h"
 #include "ucxri_perf_svg.h"
@@ -109,7 +112,7 @@ static void choose_y_scale(perf_scale_t *scale, const perf_series_t *series, int
 
 static void choose_x_scale(perf_scale_t *scale, const perf_series_t *series, int count)
 {
-    double sizes[PERF_MAX_FILES * PERF_MAX_POINTS];
+    double sizes[PERF_MAX_SERIES * PERF_MAX_POINTS];
     int num_sizes = 0;
     int s, i;
 
@@ -176,7 +179,7 @@ static void draw_line(perf_svg_t *svg, const perf_series_t *series, const perf_s
 static void draw_lines(perf_svg_t *svg, const char *title, perf_series_t *series,
                        int count)
 {
-    perf_legend_t legend[PERF_MAX_FILES] = {0};
+    perf_legend_t legend[PERF_MAX_SERIES] = {0};
     perf_scale_t x, y;
     int s;
 
@@ -396,7 +399,7 @@ static void draw_spans(perf_svg_t *svg, const groups_t *groups, int count)
 static void draw_bars(perf_svg_t *svg, const char *title, const perf_series_t *series,
                       int count)
 {
-    perf_legend_t legend[PERF_MAX_FILES + 1];
+    perf_legend_t legend[PERF_MAX_SERIES + 1];
     groups_t groups;
     perf_scale_t y;
     int s;

@@ -5,7 +5,7 @@
  * See ucxri_perf_compute.h.
  */
 #include "ucxri_perf_compute.h"
-#include "ucxri_perf_link.h"
+#include "ucxri_perf_clock.h"
 
 #define CALIBRATION_TURNS 20
 #define CALIBRATION_TIME  1e-3
@@ -23,10 +23,10 @@ void perf_compute(uint64_t loops)
 
 static double time_loops(uint64_t loops)
 {
-    double start = perf_now();
+    double start = perf_clock_now();
 
     perf_compute(loops);
-    return perf_now() - start;
+    return perf_clock_now() - start;
 }
 
 uint64_t perf_compute_calibrate(double seconds)

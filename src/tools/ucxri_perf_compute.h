@@ -9,10 +9,10 @@
 
 #include <stdint.h>
 
-/* Compute for so many loops */
+/** Compute for so many loops */
 void perf_compute(uint64_t loops);
 
-/* How many loops take so many seconds on this core; takes some milliseconds */
+/** How many loops take so many seconds on this core; this measures for some milliseconds */
 uint64_t perf_compute_calibrate(double seconds);
 
 #endif

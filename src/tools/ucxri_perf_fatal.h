@@ -2,22 +2,23 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Messages on stderr, and the end after one.
+ * Messages on stderr, and the end of the program after a failure.
  */
 #ifndef UCXRI_PERF_FATAL_H
 #define UCXRI_PERF_FATAL_H
 
 #include <stdarg.h>
 
-/* Print "ucxri_perf: <text>" in a line of its own, in place of a progress line */
+/** Print "ucxri_perf: <text>" as a line, in place of the text that perf_show() shows */
 void perf_message(const char *format, va_list args);
 
-/* The same, then exit(1) */
+/** Print a message as perf_message() does, and end the program with EXIT_FAILURE */
 void __attribute__((noreturn, format(printf, 1, 2))) perf_fatal(const char *format, ...);
 
-/*
- * Show a text that the next one, or the next line of output, replaces; NULL removes it.
- * Does nothing if stderr is not a terminal.
+/**
+ * Show a text until the next text or message replaces it. Does nothing if stderr is not a terminal.
+ *
+ * @param text  NULL removes the text that is shown
  */
 void perf_show(const char *text);
 

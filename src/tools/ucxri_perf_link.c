@@ -2,9 +2,14 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * See ucxri_perf_link.h.
+ * Two processes on one host are children of the one that the user has started, with a pair of
+ * sockets and a shared page; that one waits for them and ends the second when the first fails.
+ * Between two hosts the socket is a TCP connection, which begins with a greeting and the parameters.
+ * No wait is without end: a wait for the socket has a time-out, and a loop that waits for UCX or for
+ * the shared page looks after the other process now and then.
  */
 #include "ucxri_perf_link.h"
+#include "ucxri_perf_clock.h"
 #include "ucxri_perf_fatal.h"
 #include "ucxri_perf_stats.h"
 
@@ -22,24 +27,15 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-/* A waiting loop looks after the other process once in so many turns */
+/* perf_link_spin() looks after the other process once in so many turns */
 #define SPINS_PER_CHECK 65536
 
 /* First bytes from the connecting process; the last digits are the version */
 static const char hello[16] = "ucxri_perf 00001";
 
 static const char gone[] = "the other process has ended";
-
-double perf_now(void)
-{
-    struct timespec ts;
-
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return ts.tv_sec + ts.tv_nsec * 1e-9;
-}
 
 static void link_init(perf_link_t *link, int rank, int fd, double timeout)
 {
@@ -66,8 +62,8 @@ void perf_link_spin(perf_link_t *link, perf_wait_t *wait, const char *what)
         return;
     }
     if (wait->deadline == 0) {
-        wait->deadline = perf_now() + link->timeout;
-    } else if (perf_now() > wait->deadline) {
+        wait->deadline = perf_clock_now() + link->timeout;
+    } else if (perf_clock_now() > wait->deadline) {
         perf_fatal("%s within %g s", what, link->timeout);
     }
     if (link_closed(link)) {
@@ -113,7 +109,7 @@ static void link_write(perf_link_t *link, const void *data, size_t length)
 
 static void link_read(perf_link_t *link, void *data, size_t length)
 {
-    double deadline = perf_now() + link->timeout;
+    double deadline = perf_clock_now() + link->timeout;
     char *next      = data;
     ssize_t got;
 
@@ -125,7 +121,7 @@ static void link_read(perf_link_t *link, void *data, size_t length)
         } else if (got == 0) {
             perf_fatal("%s", gone);
         } else if ((errno == EAGAIN) || (errno == EINTR)) {
-            if (perf_now() > deadline) {
+            if (perf_clock_now() > deadline) {
                 perf_fatal("the other process did not answer within %g s", link->timeout);
             }
             link_idle(link, POLLIN);
@@ -182,7 +178,7 @@ double perf_link_probe(perf_link_t *link)
     mine   = &link->shared->ranks[link->rank].probe;
     theirs = &link->shared->ranks[!link->rank].probe;
     for (round = 0; round < ROUNDS; ++round) {
-        start = perf_now();
+        start = perf_clock_now();
         for (i = 0; i < TRIPS; ++i) {
             ++link->num_probes;
             if (link->rank == 0) {
@@ -197,7 +193,7 @@ double perf_link_probe(perf_link_t *link)
                 atomic_store_explicit(mine, link->num_probes, memory_order_release);
             }
         }
-        times[round] = (perf_now() - start) / TRIPS / 2 * 1e9;
+        times[round] = (perf_clock_now() - start) / TRIPS / 2 * 1e9;
     }
     return perf_quartiles(times, ROUNDS).median;
 }
@@ -236,27 +232,27 @@ static void choose_cpus(int *cpus)
     }
 }
 
-static void check_cpus(perf_options_t *options)
+static void check_cpus(int *cpus)
 {
     cpu_set_t all;
 
-    if (options->cpus[0] < 0) {
-        choose_cpus(options->cpus);
+    if (cpus[0] < 0) {
+        choose_cpus(cpus);
     }
-    if (options->cpus[0] == options->cpus[1]) {
+    if (cpus[0] == cpus[1]) {
         fprintf(stderr,
-                "ucxri_perf: both processes have to share core %d: the figures mean"
-                " little\n",
-                options->cpus[0]);
+                "ucxri_perf: both processes have to share core %d: the times say "
+                "little\n",
+                cpus[0]);
     }
     /* A core that cannot be used is found before there are processes to end */
     sched_getaffinity(0, sizeof(all), &all);
-    pin(options->cpus[1]);
-    pin(options->cpus[0]);
+    pin(cpus[1]);
+    pin(cpus[0]);
     sched_setaffinity(0, sizeof(all), &all);
 }
 
-static pid_t start_rank(perf_link_t *link, const perf_options_t *options, int rank,
+static pid_t start_rank(perf_link_t *link, const int *cpus, double timeout, int rank,
                         const int *fds, perf_shared_t *shared)
 {
     pid_t parent = getpid();
@@ -273,10 +269,10 @@ static pid_t start_rank(perf_link_t *link, const perf_options_t *options, int ra
         _exit(EXIT_FAILURE);
     }
     close(fds[!rank]);
-    pin(options->cpus[rank]);
-    link_init(link, rank, fds[rank], options->params.timeout);
+    pin(cpus[rank]);
+    link_init(link, rank, fds[rank], timeout);
     link->shared = shared;
-    link->yield  = (options->cpus[0] == options->cpus[1]);
+    link->yield  = (cpus[0] == cpus[1]);
     return 0;
 }
 
@@ -312,14 +308,14 @@ static void __attribute__((noreturn)) supervise(const pid_t *pids)
     exit(failed ? EXIT_FAILURE : EXIT_SUCCESS);
 }
 
-void perf_link_fork(perf_link_t *link, perf_options_t *options)
+void perf_link_fork(perf_link_t *link, int *cpus, double timeout)
 {
     perf_shared_t *shared;
     pid_t pids[2];
     int fds[2];
     int rank;
 
-    check_cpus(options);
+    check_cpus(cpus);
     shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
                   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED) {
@@ -329,7 +325,7 @@ void perf_link_fork(perf_link_t *link, perf_options_t *options)
         perf_fatal("cannot make a pair of sockets: %s", strerror(errno));
     }
     for (rank = 0; rank < 2; ++rank) {
-        pids[rank] = start_rank(link, options, rank, fds, shared);
+        pids[rank] = start_rank(link, cpus, timeout, rank, fds, shared);
         if (pids[rank] == 0) {
             return;
         }
@@ -412,15 +408,15 @@ static void print_port(int fd)
     fprintf(stderr, "ucxri_perf: waiting on port %s\n", port);
 }
 
-void perf_link_listen(perf_link_t *link, perf_options_t *options)
+void perf_link_listen(perf_link_t *link, const char *port, int cpu, perf_params_t *params)
 {
     char text[sizeof(hello)];
     int listener, fd;
 
-    if (options->cpus[0] >= 0) {
-        pin(options->cpus[0]);
+    if (cpu >= 0) {
+        pin(cpu);
     }
-    listener = open_listener(options->port);
+    listener = open_listener(port);
     print_port(listener);
     do {
         fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
@@ -430,28 +426,26 @@ void perf_link_listen(perf_link_t *link, perf_options_t *options)
     }
     close(listener);
     set_nodelay(fd);
-    link_init(link, 1, fd, options->params.timeout);
+    link_init(link, 1, fd, params->timeout);
     perf_link_exchange(link, hello, text, sizeof(hello));
     if (memcmp(text, hello, sizeof(hello)) != 0) {
         perf_fatal("the connecting process is no ucxri_perf of this version");
     }
-    link_read(link, &options->params, sizeof(options->params));
-    if (!perf_params_valid(&options->params)) {
-        perf_fatal("the connecting process sent parameters that are not valid");
-    }
-    link->timeout = options->params.timeout;
+    link_read(link, params, sizeof(*params));
+    link->timeout = params->timeout;
 }
 
-void perf_link_connect(perf_link_t *link, const perf_options_t *options)
+void perf_link_connect(perf_link_t *link, const char *host, const char *port, int cpu,
+                       const perf_params_t *params)
 {
-    struct addrinfo *list = resolve(options->host, options->port, 0);
+    struct addrinfo *list = resolve(host, port, 0);
     int error             = 0;
     int fd                = -1;
     char text[sizeof(hello)];
     struct addrinfo *info;
 
-    if (options->cpus[0] >= 0) {
-        pin(options->cpus[0]);
+    if (cpu >= 0) {
+        pin(cpu);
     }
     for (info = list; (info != NULL) && (fd < 0); info = info->ai_next) {
         fd = socket(info->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -463,14 +457,13 @@ void perf_link_connect(perf_link_t *link, const perf_options_t *options)
     }
     freeaddrinfo(list);
     if (fd < 0) {
-        perf_fatal("cannot connect to %s port %s: %s", options->host, options->port,
-                   strerror(error));
+        perf_fatal("cannot connect to %s port %s: %s", host, port, strerror(error));
     }
     set_nodelay(fd);
-    link_init(link, 0, fd, options->params.timeout);
+    link_init(link, 0, fd, params->timeout);
     perf_link_exchange(link, hello, text, sizeof(hello));
     if (memcmp(text, hello, sizeof(hello)) != 0) {
         perf_fatal("what listens there is no ucxri_perf of this version");
     }
-    link_write(link, &options->params, sizeof(options->params));
+    link_write(link, params, sizeof(*params));
 }

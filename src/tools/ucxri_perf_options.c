@@ -2,7 +2,10 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * See ucxri_perf_options.h.
+ * The command line is parsed in three steps: getopt_long() takes the options, then the benchmark or
+ * the files are taken from what is left, then sizes and configurations become points. Sizes come last
+ * because their default depends on the benchmark, whose name may stand anywhere. Each limit is checked
+ * where its value is parsed, with a message that names the option.
  */
 #include "ucxri_perf_options.h"
 #include "ucxri_perf_bench.h"
@@ -21,7 +24,7 @@
 #define MAX_PORT    65535
 #define MAX_CONFIGS 64
 
-/* The experiments of the paper by Small and Yuan (ICS'09), with message sizes of ours */
+/* The experiments of Small and Yuan (ICS'09), with message sizes for present machines */
 typedef struct {
     const char *name;
     uint32_t comps[PERF_NUM_COMPS];
@@ -49,11 +52,11 @@ static const char help[] =
         "       ucxri_perf --connect HOST:PORT BENCHMARK [options]\n"
         "       ucxri_perf chart --svg FILE [--title TEXT] LABEL=CSV...\n"
         "\n"
-        "Measures UCX's tag messages between two processes, with or without ucxri:\n"
+        "Measures tag messages of UCX between two processes, with or without ucxri:\n"
         "  latency        one way, from a ping-pong                        us\n"
         "  bandwidth      one direction, windows of messages               MB/s\n"
         "  bidirectional  both directions at once, the sum                 MB/s\n"
-        "  rate           as bandwidth, for small messages                 Mmsg/s\n"
+        "  rate           messages in one direction, windows of messages   Mmsg/s\n"
         "  fast-receive   from the send until the data is in a buffer that\n"
         "                 was posted before                                us\n"
         "  progress       computation before, between and after the start\n"
@@ -62,27 +65,27 @@ static const char help[] =
         "Options:\n"
         "  -s, --sizes LIST     message sizes in bytes, as 0,8,64k,4m\n"
         "  -t, --seconds SEC    time for each line of the table (0.3)\n"
-        "  -b, --batches N      batches that the time is split into (200); the values "
-        "are\n"
+        "  -b, --batches N      batches that the time is split into (200); the table "
+        "has\n"
         "                       their median and quartiles\n"
-        "  -w, --window N       messages at a time: bandwidth, bidirectional, rate "
+        "  -w, --window N       bandwidth, bidirectional, rate: messages at a time "
         "(64);\n"
-        "                       each has memory of its own to be received into\n"
+        "                       each one is received into memory of its own\n"
         "  -c, --cpus A,B       the cores of the two processes (the first two allowed);\n"
         "                       one core with --listen and --connect (none)\n"
-        "      --config LIST    progress: units of computation as C1,C2,C3,C4,C5,C6 "
-        "(the\n"
-        "                       sender's before, between and after, then the "
-        "receiver's),\n"
-        "                       or early-send, early-send-overlap, early-recv-sender,\n"
-        "                       early-recv-receiver, or paper for these four (paper);\n"
-        "                       repeatable\n"
+        "      --config LIST    progress: units of computation as C1,C2,C3,C4,C5,C6, of\n"
+        "                       the sender before, between and after, then of the\n"
+        "                       receiver; or early-send, early-send-overlap,\n"
+        "                       early-recv-sender, early-recv-receiver, or paper for "
+        "these\n"
+        "                       four (paper); repeatable\n"
         "      --unit US        progress: one unit of computation (18)\n"
-        "      --csv FILE       write the results there as well\n"
-        "      --svg FILE       draw a chart of them\n"
+        "      --csv FILE       also write the results to this file\n"
+        "      --svg FILE       draw a chart of the results\n"
         "      --title TEXT     title of the chart\n"
-        "      --results        lines \"RESULT name size value unit core_ns\" and no "
-        "table\n"
+        "      --results        print lines \"RESULT name size value unit core_ns\" and "
+        "no\n"
+        "                       table\n"
         "      --timeout SEC    give up when a message takes longer (60)\n"
         "  -V, --version        print the version\n"
         "  -h, --help           this text\n"
@@ -284,7 +287,7 @@ static void parse_bench(perf_params_t *params, const char *name)
     usage_error("no benchmark '%s'", name);
 }
 
-/* What --sizes and --config, or their defaults, amount to */
+/* Make the points from --sizes and --config, or from their defaults */
 static void make_points(perf_params_t *params, const char *sizes, char **configs,
                         int num_configs)
 {
@@ -292,7 +295,7 @@ static void make_points(perf_params_t *params, const char *sizes, char **configs
 
     if (params->bench != PERF_PROGRESS) {
         if (num_configs > 0) {
-            usage_error("--config is for progress only");
+            usage_error("only progress has --config");
         }
         add_points(params,
                    (sizes == NULL) ? perf_benches[params->bench].default_sizes : sizes,
@@ -307,27 +310,13 @@ static void make_points(perf_params_t *params, const char *sizes, char **configs
     }
 }
 
-/* Whether there can be memory for all messages that are on their way at a time */
-static int window_fits(const perf_params_t *params)
-{
-    uint32_t i;
-
-    for (i = 0; i < params->num_points; ++i) {
-        if (perf_bench_messages(params) * perf_buffer_stride(params->points[i].size) >
-            PERF_MAX_MEMORY) {
-            return 0;
-        }
-    }
-    return 1;
-}
-
-/* What is left of the command line behind the options */
+/* The rest of the command line, behind the options */
 static void parse_arguments(perf_options_t *options, const char *sizes, char **configs,
                             int num_configs, int argc, char **argv)
 {
     if (options->run == PERF_RUN_CHART) {
-        if ((argc == 0) || (argc > PERF_MAX_FILES)) {
-            usage_error("chart: expected 1 to %d files, as LABEL=FILE", PERF_MAX_FILES);
+        if ((argc == 0) || (argc > PERF_MAX_SERIES)) {
+            usage_error("chart: expected 1 to %d files, as LABEL=FILE", PERF_MAX_SERIES);
         }
         if (options->svg == NULL) {
             usage_error("chart: --svg FILE is missing");
@@ -338,17 +327,18 @@ static void parse_arguments(perf_options_t *options, const char *sizes, char **c
     }
     if (options->run == PERF_RUN_LISTEN) {
         if ((argc > 0) || (options->csv != NULL) || (options->svg != NULL)) {
-            usage_error("--listen: what to measure and where the results go is said to"
-                        " the connecting process");
+            usage_error(
+                    "--listen: the benchmark and the files are options of the connecting"
+                    " process");
         }
         return;
     }
     if (argc != 1) {
-        usage_error((argc == 0) ? "which benchmark?" : "more than one benchmark");
+        usage_error((argc == 0) ? "a benchmark is missing" : "more than one benchmark");
     }
     parse_bench(&options->params, argv[0]);
     make_points(&options->params, sizes, configs, num_configs);
-    if (!window_fits(&options->params)) {
+    if (!perf_bench_fits(&options->params)) {
         usage_error("windows of %u messages would take more than %lu GB: choose a smaller"
                     " --window",
                     options->params.window, PERF_MAX_MEMORY >> 30);
@@ -470,39 +460,4 @@ void perf_options_parse(perf_options_t *options, int argc, char **argv)
         ++optind;
     }
     parse_arguments(options, sizes, configs, num_configs, argc - optind, argv + optind);
-}
-
-int perf_params_valid(const perf_params_t *params)
-{
-    uint32_t i;
-    int comp;
-
-    if ((params->bench >= PERF_NUM_BENCHES) || (params->batches == 0) ||
-        (params->batches > PERF_MAX_BATCHES) || (params->window == 0) ||
-        (params->window > PERF_MAX_WINDOW) || (params->num_points == 0) ||
-        (params->num_points > PERF_MAX_POINTS) || !(params->seconds > 0) ||
-        !(params->seconds <= 1000) || !(params->timeout >= 1) ||
-        !(params->timeout <= 86400) || !(params->unit_us >= 0.1) ||
-        !(params->unit_us <= 1e6)) {
-        return 0;
-    }
-    for (i = 0; i < params->num_points; ++i) {
-        if (params->points[i].size > PERF_MAX_SIZE) {
-            return 0;
-        }
-        for (comp = 0; comp < PERF_NUM_COMPS; ++comp) {
-            if (params->points[i].comps[comp] > PERF_MAX_UNITS) {
-                return 0;
-            }
-        }
-    }
-    return window_fits(params);
-}
-
-void perf_config_format(char *text, size_t length, const perf_point_t *point)
-{
-    const uint32_t *comps = point->comps;
-
-    snprintf(text, length, "%u/%u/%u/%u/%u/%u", comps[0], comps[1], comps[2], comps[3],
-             comps[4], comps[5]);
 }

@@ -2,10 +2,10 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * See ucxri_perf_peer.h.
+ * The worker addresses are exchanged over the link, and the first messages make the connection, so that
+ * nothing of this is in a time that is measured.
  */
 #include "ucxri_perf_peer.h"
-#include "ucxri_perf_bench.h"
 #include "ucxri_perf_compute.h"
 
 #include "ucp/api/ucxri.h"
@@ -116,7 +116,8 @@ static void *allocate(size_t size)
     return buffer;
 }
 
-static void allocate_buffers(perf_peer_t *peer, const perf_params_t *params)
+static void allocate_buffers(perf_peer_t *peer, const perf_params_t *params,
+                             uint32_t num_messages)
 {
     size_t max_size = 0;
     uint32_t i;
@@ -127,24 +128,24 @@ static void allocate_buffers(perf_peer_t *peer, const perf_params_t *params)
         }
     }
     peer->sendbuf  = allocate(max_size);
-    peer->recvbuf  = allocate(perf_bench_messages(params) * perf_buffer_stride(max_size));
+    peer->recvbuf  = allocate(num_messages * perf_params_stride(max_size));
     peer->requests = allocate(2 * params->window * sizeof(*peer->requests));
 }
 
-void perf_peer_open(perf_peer_t *peer, const perf_params_t *params)
+void perf_peer_open(perf_peer_t *peer, const perf_params_t *params, uint32_t num_messages)
 {
     make_worker(peer);
     peer->link.idle     = progress;
     peer->link.idle_arg = peer;
     name_library(peer);
     connect_ep(peer);
-    allocate_buffers(peer, params);
+    allocate_buffers(peer, params, num_messages);
     if (params->bench == PERF_PROGRESS) {
         peer->loops_per_unit = perf_compute_calibrate(params->unit_us * 1e-6);
     }
     /* The first messages make the connection */
-    perf_complete(peer, perf_send(peer, NULL, 0, PERF_TAG_ACK));
-    perf_complete(peer, perf_recv(peer, NULL, 0, PERF_TAG_ACK));
+    perf_peer_complete(peer, perf_peer_send(peer, NULL, 0, PERF_TAG_ACK));
+    perf_peer_complete(peer, perf_peer_recv(peer, NULL, 0, PERF_TAG_ACK));
 }
 
 void perf_peer_barrier(perf_peer_t *peer)
@@ -155,10 +156,10 @@ void perf_peer_barrier(perf_peer_t *peer)
     if (peer->link.shared != NULL) {
         perf_link_barrier(&peer->link);
     } else {
-        recv_request = perf_recv(peer, &token, sizeof(token), PERF_TAG_BARRIER);
-        send_request = perf_send(peer, &token, sizeof(token), PERF_TAG_BARRIER);
-        perf_complete(peer, send_request);
-        perf_complete(peer, recv_request);
+        recv_request = perf_peer_recv(peer, &token, sizeof(token), PERF_TAG_BARRIER);
+        send_request = perf_peer_send(peer, &token, sizeof(token), PERF_TAG_BARRIER);
+        perf_peer_complete(peer, send_request);
+        perf_peer_complete(peer, recv_request);
     }
     while (ucp_worker_progress(peer->worker) != 0) {}
 }
@@ -171,7 +172,7 @@ static void close_ep(perf_peer_t *peer)
     if (UCS_PTR_IS_ERR(request)) {
         perf_peer_failed(UCS_PTR_STATUS(request), "close");
     }
-    perf_complete(peer, request);
+    perf_peer_complete(peer, request);
 }
 
 void perf_peer_close(perf_peer_t *peer)

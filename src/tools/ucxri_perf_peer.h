@@ -2,8 +2,9 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * One of the two processes as a user of UCP: a context, a worker, an endpoint to the other
- * one, and the buffers. Only the public API of UCP, so that it runs on any UCX.
+ * One of the two processes as a user of UCP: a context, a worker, an endpoint to the other process,
+ * and the buffers. It uses only the public API of UCP, so that it runs on any UCX. An operation that
+ * fails ends the program.
  */
 #ifndef UCXRI_PERF_PEER_H
 #define UCXRI_PERF_PEER_H
@@ -24,33 +25,37 @@ typedef struct {
     ucp_ep_h ep;
     char library[64];        /* who does the tag matching: name and version */
     unsigned char *sendbuf;  /* for the largest message */
-    unsigned char *recvbuf;  /* likewise, or for a window of them: perf_recv_buffer() */
+    unsigned char *recvbuf;  /* for all messages at a time: perf_peer_recv_buffer() */
     void **requests;         /* two for each message of a window */
     uint64_t loops_per_unit; /* of perf_compute() */
     double empty_time;       /* one way of an empty message in seconds, once measured */
 } perf_peer_t;
 
-/*
- * Make the worker, exchange addresses over the link, connect. The caller has set
- * peer->link. Ends the program if anything fails.
+/**
+ * Make the worker, exchange addresses over the link, connect, allocate the buffers. The caller has set
+ * peer->link.
+ *
+ * @param num_messages  how many messages are received at a time, each into its own memory
  */
-void perf_peer_open(perf_peer_t *peer, const perf_params_t *params);
+void perf_peer_open(perf_peer_t *peer, const perf_params_t *params,
+                    uint32_t num_messages);
 
-/* Close the connection together with the other process, and release everything */
+/** Close the connection together with the other process, and release everything */
 void perf_peer_close(perf_peer_t *peer);
 
-/*
- * Wait until both processes are here, and make what progress there is. What a process
- * started before the barrier has reached the other one's UCX on one host; otherwise it is
- * under way before any message that is sent afterwards.
+/**
+ * Wait until both processes are here, and progress the worker until it has nothing left to do. On one
+ * host, what a process has started before the barrier has reached the UCX of the other process;
+ * between hosts it is under way before any message that is sent afterwards.
  */
 void perf_peer_barrier(perf_peer_t *peer);
 
+/** End the program because an operation of UCP has failed; what: which one */
 void __attribute__((noreturn)) perf_peer_failed(ucs_status_t status, const char *what);
 
-
-static inline void *perf_send(perf_peer_t *peer, const void *buffer, size_t size,
-                              ucp_tag_t tag)
+/** Start a send. @return the request for perf_peer_complete() */
+static inline void *perf_peer_send(perf_peer_t *peer, const void *buffer, size_t size,
+                                   ucp_tag_t tag)
 {
     static const ucp_request_param_t param = {0};
     void *request = ucp_tag_send_nbx(peer->ep, buffer, size, tag, &param);
@@ -61,7 +66,9 @@ static inline void *perf_send(perf_peer_t *peer, const void *buffer, size_t size
     return request;
 }
 
-static inline void *perf_recv(perf_peer_t *peer, void *buffer, size_t size, ucp_tag_t tag)
+/** Start a receive. @return the request for perf_peer_complete() */
+static inline void *perf_peer_recv(perf_peer_t *peer, void *buffer, size_t size,
+                                   ucp_tag_t tag)
 {
     static const ucp_request_param_t param = {0};
     void *request;
@@ -73,18 +80,18 @@ static inline void *perf_recv(perf_peer_t *peer, void *buffer, size_t size, ucp_
     return request;
 }
 
-/*
- * Where the message of this number in a window is received. Messages that are on their way at
- * the same time may not share memory: a transport that repairs losses writes out of order.
+/**
+ * Where a window's message of this number is received. Messages that are on their way at the same time
+ * may not share memory: a transport that repairs losses writes out of order.
  */
-static inline unsigned char *perf_recv_buffer(const perf_peer_t *peer, size_t size,
-                                              uint32_t number)
+static inline unsigned char *perf_peer_recv_buffer(const perf_peer_t *peer, size_t size,
+                                                   uint32_t number)
 {
-    return peer->recvbuf + number * perf_buffer_stride(size);
+    return peer->recvbuf + number * perf_params_stride(size);
 }
 
-/* Wait for a request that perf_send() or perf_recv() returned; NULL is complete */
-static inline void perf_complete(perf_peer_t *peer, void *request)
+/** Wait for a request of perf_peer_send() or perf_peer_recv(), and free it; NULL is complete */
+static inline void perf_peer_complete(perf_peer_t *peer, void *request)
 {
     perf_wait_t wait = {0};
     ucs_status_t status;

@@ -26,7 +26,7 @@
 
 /*
  * Units of computation between a barrier and what is timed: the barrier's own messages may still
- * keep threads busy, as those of an HCA in software, that would take the core from the iteration.
+ * keep threads busy, as those of a software HCA, that would take the core from the iteration.
  */
 #define PERF_PROGRESS_SETTLE 5
 

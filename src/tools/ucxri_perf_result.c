@@ -2,7 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * See ucxri_perf_result.h.
+ * The columns of a CSV file are the fields of a result in a fixed order. A file that is read may come
+ * from anywhere, so each field is checked.
  */
 #include "ucxri_perf_result.h"
 #include "ucxri_perf_scale.h"
@@ -83,8 +84,8 @@ void perf_table_end(const perf_results_t *results)
         disturbed |= results->results[i].disturbed;
     }
     if (disturbed) {
-        printf("~ other programs took the cores nearly all the time: not to be relied"
-               " on\n");
+        printf("~ other programs took the cores nearly all the time: do not rely on "
+               "these\n");
     }
     printf("Every byte of one transfer of each line was checked and right.\n");
     fflush(stdout);

@@ -2,9 +2,15 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * See ucxri_perf_run.h.
+ * How a point is measured. First the number of repetitions in a batch is found, so that a batch takes
+ * its share of the time. Then batches are taken until enough of them were not disturbed by another
+ * program, within a limit of time. Probes of the cores before and after tell whether a hypervisor moved
+ * them meanwhile; then the point is measured again. At last it is done once more with a pattern in the
+ * data, which must arrive. Decisions that depend on time are made by rank 0, as both processes must do
+ * the same.
  */
 #include "ucxri_perf_run.h"
+#include "ucxri_perf_clock.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,7 +70,7 @@ static const perf_point_t *run_point(const run_t *run)
 
 static void show_progress(run_t *run, uint32_t clean)
 {
-    double now = perf_now();
+    double now = perf_clock_now();
     char text[128];
 
     if ((run->peer->link.rank != 0) || (now - run->last_shown < SHOW_INTERVAL)) {
@@ -80,10 +86,10 @@ static void show_progress(run_t *run, uint32_t clean)
 
 static double run_batch(run_t *run, long repeat, double *seconds)
 {
-    double start = perf_now();
+    double start = perf_clock_now();
 
     run->bench->run(run->peer, run->params, run_point(run), repeat, seconds);
-    return perf_now() - start;
+    return perf_clock_now() - start;
 }
 
 /* The time of a batch, the shorter of two because one may be disturbed */
@@ -155,7 +161,7 @@ static int add_sample(run_t *run)
 static uint32_t take_samples(run_t *run, int *disturbed)
 {
     samples_t *samples = &run->samples;
-    double end         = perf_now() + MAX_TIMES * run->params->seconds;
+    double end         = perf_clock_now() + MAX_TIMES * run->params->seconds;
     uint32_t clean     = 0;
     uint32_t count     = 0;
     int extra;
@@ -164,7 +170,7 @@ static uint32_t take_samples(run_t *run, int *disturbed)
     while ((clean < run->batches) && (samples->count < MAX_SAMPLES)) {
         /* Rank 0's clock decides; while nothing is disturbed, nobody asks for it */
         if ((samples->count >= run->batches) &&
-            perf_link_agree(&run->peer->link, perf_now() > end)) {
+            perf_link_agree(&run->peer->link, perf_clock_now() > end)) {
             break;
         }
         clean += add_sample(run);
@@ -238,11 +244,11 @@ static void check_data(run_t *run)
     uint32_t i;
 
     seed = 2 * run->index + !peer->link.rank;
-    memset(data, ~pattern(0, seed), count * perf_buffer_stride(size));
+    memset(data, ~pattern(0, seed), count * perf_params_stride(size));
     run_batch(run, 1, seconds);
     if ((peer->link.rank == 1) || run->bench->both_receive) {
         for (i = 0; (i < count) && (wrong < 0); ++i) {
-            data  = perf_recv_buffer(peer, size, i);
+            data  = perf_peer_recv_buffer(peer, size, i);
             wrong = find_wrong(data, size, seed);
         }
     }
@@ -274,7 +280,7 @@ static void describe(const run_t *run, perf_result_t *result)
     result->size  = run_point(run)->size;
     snprintf(result->library, sizeof(result->library), "%s", run->peer->library);
     if (run->bench->has_config) {
-        perf_config_format(result->config, sizeof(result->config), run_point(run));
+        perf_params_format_config(result->config, sizeof(result->config), run_point(run));
     }
 }
 
@@ -299,7 +305,7 @@ void perf_run(perf_peer_t *peer, const perf_options_t *options, perf_results_t *
     run->peer   = peer;
     run->params = &options->params;
     run->bench  = &perf_benches[options->params.bench];
-    run->begin  = perf_now();
+    run->begin  = perf_clock_now();
     if ((peer->link.rank == 0) && !options->results) {
         perf_table_begin(run->bench, peer->library, options->cpus);
     }

@@ -7,12 +7,14 @@
 #ifndef UCXRI_PERF_RUN_H
 #define UCXRI_PERF_RUN_H
 
+#include "ucxri_perf_options.h"
 #include "ucxri_perf_peer.h"
 #include "ucxri_perf_result.h"
 
-/*
- * Measure all points, in both processes. In rank 0 prints each result and adds it to
- * results. Ends the program if data arrives wrong.
+/**
+ * Measure all points of the options. Both processes call this. Ends the program if data arrives wrong.
+ *
+ * @param results  to which a result is added for each point; rank 0 has printed it
  */
 void perf_run(perf_peer_t *peer, const perf_options_t *options, perf_results_t *results);
 

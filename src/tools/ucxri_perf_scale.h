@@ -15,39 +15,39 @@ typedef struct {
     int log; /* logarithmic, otherwise linear from 0 */
     double min;
     double max;
-    double from; /* position of min, in pixels; the one of max is `to` */
-    double to;
+    double from; /* position of min, in pixels */
+    double to;   /* position of max, in pixels */
     int num_ticks;
     double ticks[PERF_SCALE_MAX_TICKS];
 } perf_scale_t;
 
-/*
+/**
  * A linear axis from 0 to a round number that is at least max, with about `wanted` ticks.
  * Where max is not above 0, the axis ends at 1.
  */
 void perf_scale_linear(perf_scale_t *scale, double max, int wanted);
 
-/*
+/**
  * A logarithmic axis that includes min and max, both above 0. The ticks are the powers of
- * ten, together with 2 and 5 times those where there would be few. The axis begins and
+ * ten, and where these would be few also 2 and 5 times them. The axis begins and
  * ends at a tick.
  */
 void perf_scale_log10(perf_scale_t *scale, double min, double max);
 
-/*
+/**
  * A logarithmic axis for message sizes, with ticks at powers of two, thinned out to at most
  * max_ticks. Size 0, which has no logarithm, takes the place of half the smallest other
  * size; that place is min, and its tick is 0.
  */
 void perf_scale_sizes(perf_scale_t *scale, const double *sizes, int count, int max_ticks);
 
-/* Position of a value; outside of the range that of its end */
+/** Position of a value in pixels; a value outside of the range has that of the nearer end */
 double perf_scale_position(const perf_scale_t *scale, double value);
 
-/* "4k" for 4096, "3m" for 3 MB, and plain digits for what is no whole multiple */
+/** Write a size as 4k or 3m, or in plain digits if it is no whole multiple of these units */
 void perf_scale_format_size(char *text, size_t length, size_t size);
 
-/* A tick of the vertical axis: 0.5, 20, 5000, 1M */
+/** Write the label of a tick of the vertical axis: 0.5, 20, 5000, 1M */
 void perf_scale_format_value(char *text, size_t length, double value);
 
 #endif

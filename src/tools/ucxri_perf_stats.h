@@ -15,12 +15,14 @@ typedef struct {
     double q3;
 } perf_quartiles_t;
 
-/* Quartiles of n > 0 values, interpolated between neighbours; sorts them in place */
+/** Quartiles of n > 0 values, interpolated between neighbours; sorts the values in place */
 perf_quartiles_t perf_quartiles(double *values, size_t n);
 
-/*
- * Move the values whose dropped[] is 0 to the front, in their order. Returns how many they
- * are; if fewer than min, nothing is moved and all n count.
+/**
+ * Move the values whose dropped[] is 0 to the front, in their order. If they are fewer than min,
+ * nothing is moved.
+ *
+ * @return how many values at the front count: those that were moved, or all n
  */
 size_t perf_keep(double *values, const unsigned char *dropped, size_t n, size_t min);
 

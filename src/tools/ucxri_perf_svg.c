@@ -2,7 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * See ucxri_perf_svg.h.
+ * The viewer chooses the font, so the width of a text is an estimate from its number of characters:
+ * CHAR_WIDTH.
  */
 #include "ucxri_perf_svg.h"
 
@@ -23,7 +24,7 @@
 #define LEGEND_GAP    22.0
 #define DATA_GAP      18.0 /* between the legend and the data */
 
-/* Roughly, for the room that labels need; the viewer chooses the font */
+/* Room for one character of a label */
 #define CHAR_WIDTH 7.2
 
 const char *perf_svg_color(int n)

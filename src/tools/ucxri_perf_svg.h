@@ -29,10 +29,10 @@ typedef struct {
     int line; /* a short line; otherwise a box */
 } perf_legend_t;
 
-/* The color of the n-th series; they can be told apart with any color vision */
+/** The color of the n-th series; they can be told apart with any color vision */
 const char *perf_svg_color(int n);
 
-/*
+/**
  * Begin an image: title, a smaller line below it, and the legend, which takes as many rows
  * as it needs. The data's area is data_width by data_height; foot is the space below it.
  * Sets all members of svg, of which the caller has set file.
@@ -41,23 +41,24 @@ void perf_svg_begin(perf_svg_t *svg, const char *title, const char *subtitle,
                     const perf_legend_t *legend, int count, double data_width,
                     double data_height, double foot);
 
-/* The end of the image; the file stays open */
+/** The end of the image; the file stays open */
 void perf_svg_end(perf_svg_t *svg);
 
-/* Text with the characters that XML reserves, or does not allow, replaced */
+/** Write a text with the characters that XML reserves, or does not allow, replaced */
 void perf_svg_escape(FILE *file, const char *text);
 
-/* A text; anchor is start, middle or end */
+/** A text; anchor is start, middle or end */
 void perf_svg_text(perf_svg_t *svg, double x, double y, const char *anchor, int size,
                    const char *color, const char *text);
 
+/** A straight line */
 void perf_svg_line(perf_svg_t *svg, double x1, double y1, double x2, double y2,
                    const char *color, double width);
 
-/* The vertical axis with its grid and title; sets the positions of the scale */
+/** The vertical axis with its grid and title; sets the positions of the scale */
 void perf_svg_axis_y(perf_svg_t *svg, perf_scale_t *scale, const char *title);
 
-/* The horizontal axis of message sizes, in the same way */
+/** The horizontal axis of message sizes, which is otherwise as perf_svg_axis_y() */
 void perf_svg_axis_sizes(perf_svg_t *svg, perf_scale_t *scale);
 
 #endif

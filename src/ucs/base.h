@@ -31,4 +31,8 @@
 
 #define RI_CACHE_LINE 64
 
+/* A size, rounded up to whole cache lines, as aligned_alloc() wants it. */
+#define RI_CACHE_LINES(_size) \
+    (((_size) + RI_CACHE_LINE - 1) & ~(size_t)(RI_CACHE_LINE - 1))
+
 #endif

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Copies whose call would cost more than the copying.
+ * Copies whose call would cost more than the copying, and memory that is about to be written.
  */
 #ifndef RI_COPY_H
 #define RI_COPY_H
@@ -66,6 +66,16 @@ static inline void ri_copy_lines(void *dst, const void *src, size_t length)
         memcpy(d, s, 64);
     }
     memcpy(d, s, length);
+}
+
+/** Get a cache line for writing, before it is needed. */
+static inline void ri_prefetch_write(const void *address)
+{
+#if defined(__x86_64__)
+    __asm__ volatile("prefetchw %0" : : "m"(*(const char *)address));
+#else
+    __builtin_prefetch(address, 1);
+#endif
 }
 
 #endif

@@ -1,6 +1,9 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A key that is removed leaves a gravestone, so that searches of other threads go on behind it. Tables
+ * that were outgrown stay until the map is destroyed.
  */
 #include "handle_map.h"
 
@@ -114,7 +117,8 @@ static int map_is_reserved(uint64_t key)
     return (key == RI_MAP_KEY_FREE) || (key == RI_MAP_KEY_GRAVE);
 }
 
-/* Called with the lock held, after the table was changed: what threads remember of a map is void. */
+/* Called with the lock held, after the table was changed: what threads remember of a map is
+ * void. */
 static void map_changed(ri_map_t *map)
 {
     atomic_fetch_add_explicit(&map->changes, 1, memory_order_release);

@@ -51,12 +51,14 @@ typedef struct ri_map_cache {
 #define RI_MAP_KEY_FREE  0ul
 #define RI_MAP_KEY_GRAVE 1ul
 
+/** @return Where in the table a search for @a key begins. */
 static inline size_t ri_map_slot_of(const ri_map_table_t *table, uint64_t key)
 {
     return (key * 0x9e3779b97f4a7c15ul) >> table->shift;
 }
 
-/** @return The value of @a key, or NULL. Needs no lock. */
+/** @return The value of @a key, which is not reserved, or NULL. Needs no lock, unless the key
+ * itself may be set or removed meanwhile. */
 static inline void *ri_map_get(ri_map_t *map, uint64_t key)
 {
     ri_map_table_t *table = atomic_load_explicit(&map->table, memory_order_acquire);
@@ -97,19 +99,22 @@ static inline void *ri_map_get_cached(ri_map_t *map, ri_map_cache_t *cache, uint
 /** Set up an empty map. */
 void ri_map_init(ri_map_t *map);
 
-/** Free the map's memory; nobody may be reading. The values are the caller's. */
+/** Free the map's memory; nobody may be reading, and it has to be set up again before it is used.
+ * The values are the caller's. */
 void ri_map_cleanup(ri_map_t *map);
 
 /**
  * Set the value of @a key, which may be present already.
  *
- * @return UCS_OK, UCS_ERR_NO_MEMORY, or UCS_ERR_INVALID_PARAM: the key is reserved.
+ * @return UCS_OK; or UCS_ERR_NO_MEMORY, or UCS_ERR_INVALID_PARAM: the key is reserved; then nothing
+ *         has changed.
  */
 ucs_status_t ri_map_put(ri_map_t *map, uint64_t key, void *value);
 
-/** Remove @a key. @return Its value, or NULL if it was not there. */
+/** Remove @a key. @return Its value, which is the caller's, or NULL if it was not there. */
 void *ri_map_remove(ri_map_t *map, uint64_t key);
 
+/** @return The value of a handle, as @ref ri_map_get. */
 static inline void *ri_map_get_ptr(ri_map_t *map, const void *handle)
 {
     return ri_map_get(map, (uintptr_t)handle);

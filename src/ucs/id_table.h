@@ -35,13 +35,14 @@ void ri_id_table_init(ri_id_table_t *table, unsigned index_bits, unsigned total_
 void ri_id_table_cleanup(ri_id_table_t *table);
 
 /**
- * Give @a object an id.
+ * Give @a object, which is not NULL, an id.
  *
  * @return The id, or 0 if there is no memory or no id left.
  */
 uint32_t ri_id_alloc(ri_id_table_t *table, void *object);
 
-/** Take the id back; it must be a valid one. */
+/** Take the id back; it must be a valid one, and is recognised as an old one from here on. The
+ * object is the caller's. */
 void ri_id_free(ri_id_table_t *table, uint32_t id);
 
 /** @return The object of an id from anywhere, or NULL if there is none (any more). */

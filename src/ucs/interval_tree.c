@@ -1,6 +1,8 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Insertions and removals walk down and balance on the way back up.
  */
 #include "interval_tree.h"
 

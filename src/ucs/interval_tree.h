@@ -51,7 +51,8 @@ ri_interval_t *ri_interval_find(const ri_interval_tree_t *tree, uintptr_t start_
                                 uintptr_t end_min, ri_interval_accept_func_t accept,
                                 void *arg);
 
-/** Find an accepted interval that has all of @a start to @a end (not included). */
+/** @return An accepted interval that has all of @a start to @a end (not included), the one with the
+ * least start; or NULL. */
 static inline ri_interval_t *ri_interval_covering(const ri_interval_tree_t *tree,
                                                   uintptr_t start, uintptr_t end,
                                                   ri_interval_accept_func_t accept,
@@ -60,7 +61,8 @@ static inline ri_interval_t *ri_interval_covering(const ri_interval_tree_t *tree
     return ri_interval_find(tree, start, end, accept, arg);
 }
 
-/** Find an accepted interval that has anything of @a start to @a end (not included). */
+/** @return An accepted interval that has anything of @a start to @a end (not included), the one
+ * with the least start; or NULL. */
 static inline ri_interval_t *ri_interval_overlapping(const ri_interval_tree_t *tree,
                                                      uintptr_t start, uintptr_t end,
                                                      ri_interval_accept_func_t accept,

@@ -20,7 +20,8 @@ extern ri_log_level_t ri_log_level;
 /* Called after each error; NULL: nothing is. */
 extern void (*ri_log_on_error)(void);
 
-/** Print one line with time, host, process and level. */
+/** Print one line with time, host, process and level, if ri_log_level allows it. After an error,
+ * ri_log_on_error is called. Lines are cut at 1023 characters. */
 void ri_log(ri_log_level_t level, const char *format, ...)
         __attribute__((format(printf, 2, 3)));
 

@@ -40,8 +40,7 @@ FILE *ri_output_open(const char *dest)
 
     stream = fopen(path, "a");
     if (stream == NULL) {
-        ri_warn("cannot open %s: %s; what was to go there goes to stderr", path,
-                strerror(errno));
+        ri_warn("cannot open %s: %s; its output goes to stderr", path, strerror(errno));
         return stderr;
     }
     return stream;

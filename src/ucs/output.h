@@ -16,6 +16,7 @@
  */
 FILE *ri_output_open(const char *dest);
 
+/** Close what @ref ri_output_open has returned; stderr and stdout are only flushed. */
 void ri_output_close(FILE *stream);
 
 #endif

@@ -9,7 +9,8 @@
 
 #include <stdint.h>
 
-/** @return A number that nobody guesses. */
+/** @return A random number, which may be 0. Nobody guesses it, unless the kernel has none to give:
+ * then it is made from the clock. */
 uint64_t ri_random(void);
 
 #endif

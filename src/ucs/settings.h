@@ -24,9 +24,9 @@ typedef enum ri_config_transport {
 } ri_config_transport_t;
 
 typedef struct ri_config {
-    size_t eager_thresh;     /* EAGER_THRESH; this and all others: as in effect */
+    size_t eager_thresh;     /* EAGER_THRESH; this field and all others: as in effect */
     size_t hybrid_thresh;    /* HYBRID_THRESH */
-    size_t hybrid_net;       /* likewise, through a network */
+    size_t hybrid_net;       /* HYBRID_THRESH in effect through a network */
     size_t coop_thresh;      /* COOP_THRESH */
     int scheme;              /* SENDER_SCHEME: ri_sender_scheme_t */
     int rtr;                 /* RTR: UCS_NO, UCS_YES, UCS_AUTO */
@@ -71,10 +71,10 @@ typedef struct ri_config {
     unsigned trace_size;     /* TRACE_SIZE */
     char *trace_dest;        /* TRACE_DEST */
 
-    /* Not fields of their own. */
+    /* No variables of their own: */
     int ib_pkey_value; /* what ib_pkey says; 0: auto */
-    int use_rc;        /* what ib_transport says */
-    int use_ud;        /* likewise */
+    int use_rc;        /* ib_transport allows rc */
+    int use_ud;        /* ib_transport allows ud */
 } ri_config_t;
 
 /* Filled by ri_config_read(). */

@@ -12,9 +12,9 @@
  */
 #include "ucp/core/worker.h"
 #include "ucp/core/rma.h"
-#include "ucp/link/rdma_channel.h"
-#include "uct/ib/rc_notify.h"
-#include "uct/ib/ud_plane.h"
+#include "ucp/link/channel_life.h"
+#include "uct/ib/rc/notify.h"
+#include "uct/ib/ud/number.h"
 #include "uct/shm/ring.h"
 
 #include <stdio.h>
@@ -41,17 +41,17 @@ __attribute__((destructor)) static void tell(void)
     }
 }
 
-void __real_ri_rma_conn_ends(ri_conn_t *conn);
+void __real_ri_conn_stop_timeout(ri_conn_t *conn);
 
-/* The end of each conn. Of one that has failed before, that as well. */
-void __wrap_ri_rma_conn_ends(ri_conn_t *conn)
+/* The end of each conn, and other times at which it may have asked its peer: counted as often. */
+void __wrap_ri_conn_stop_timeout(ri_conn_t *conn)
 {
     uint32_t first;
 
     if (is_set("RI_TEST_FIRST_NUMBER", &first) && (conn->tx_sn < first - 1)) {
         __atomic_fetch_add(&num_conns, 1, __ATOMIC_RELAXED);
     }
-    __real_ri_rma_conn_ends(conn);
+    __real_ri_conn_stop_timeout(conn);
 }
 
 void __real_ri_ring_tx_close(ri_ring_tx_t *tx);

@@ -2,7 +2,7 @@
 """Whether each folder of src calls only the folders that docs/design.md allows it to call, and
 whether there are circles of files.
 
-Usage: layers.py SOURCE_ROOT OBJECTS_ROOT EXCEPTIONS [--write]
+Usage: layers.py SOURCE_ROOT OBJECTS_ROOT
 
 A file and the header of its name are one module. A module calls another one if it includes its
 header, or if its object needs a symbol that the other's object defines. But a variable belongs to the
@@ -11,10 +11,6 @@ fills.
 
 The table is the one in docs/design.md whose head begins with "| folder | calls |". Its second
 column names folders, or says "all below": those in the rows that follow.
-
-EXCEPTIONS has a line for each call that is wrong and known ("call FROM TO"), and for each module
-that is in a circle and known to be ("circle MODULE"). What is wrong and not there is an error, and
-so is what is there and not wrong any more: the list only shrinks. --write writes it anew.
 """
 
 import os
@@ -97,30 +93,32 @@ def read_includes(root):
 
 def read_symbols(objects, modules, declared, allowed):
     """Pairs of modules by what nm says of their objects."""
-    defined, needed = {}, {}
+    paths = {}
     for folder, _, names in os.walk(objects):
         for name in names:
-            path = os.path.join(folder, name)
             # libtool makes each object twice
             if not name.endswith(".o") or os.path.basename(folder) != ".libs":
                 continue
             module = os.path.join("src", os.path.relpath(os.path.dirname(folder), objects),
                                   name[:-2])
             module = os.path.normpath(module)
-            if module not in modules:
-                continue  # its source is gone, or it is a program's
-            out = subprocess.run(["nm", "-P", path], check=True, stdout=subprocess.PIPE,
-                                 universal_newlines=True).stdout
-            for line in out.splitlines():
-                symbol, kind = line.split()[:2]
-                if kind == "U":
-                    needed.setdefault(module, set()).add(symbol)
-                elif kind.isupper() and kind not in ("W", "V"):
-                    header = declared.get(symbol, module)
-                    is_lower = os.path.dirname(header) in allowed.get(os.path.dirname(module), ())
-                    defined[symbol] = header if kind in "BDRS" and is_lower else module
-    if not defined:
+            if module in modules:  # if not, its source is gone, or it is a program's
+                paths[os.path.join(folder, name)] = module
+    if not paths:
         fail(f"{objects}: there are no objects")
+
+    defined, needed = {}, {}
+    out = subprocess.run(["nm", "-P", "-A"] + sorted(paths), check=True, stdout=subprocess.PIPE,
+                         universal_newlines=True).stdout
+    for line in out.splitlines():
+        path, symbol, kind = line.split()[:3]
+        module = paths[path.rstrip(":")]
+        if kind == "U":
+            needed.setdefault(module, set()).add(symbol)
+        elif kind.isupper() and kind not in ("W", "V"):
+            header = declared.get(symbol, module)
+            is_lower = os.path.dirname(header) in allowed.get(os.path.dirname(module), ())
+            defined[symbol] = header if kind in "BDRS" and is_lower else module
     return {(module, defined[symbol]) for module, symbols in needed.items()
             for symbol in symbols if symbol in defined}
 
@@ -164,9 +162,9 @@ def in_circles(pairs, modules):
 
 
 def main():
-    if len(sys.argv) not in (4, 5) or sys.argv[4:] not in ([], ["--write"]):
+    if len(sys.argv) != 3:
         sys.exit(__doc__)
-    root, objects, exceptions = sys.argv[1:4]
+    root, objects = sys.argv[1:]
     allowed = read_table(os.path.join(root, "docs/design.md"))
     pairs, modules, declared = read_includes(root)
     pairs |= read_symbols(objects, modules, declared, allowed)
@@ -181,21 +179,10 @@ def main():
         if here != there and there not in allowed[here]:
             wrong.add(f"call {come} {to}")
     wrong |= {f"circle {module}" for module in in_circles(pairs, modules)}
-
-    if sys.argv[4:]:
-        with open(exceptions, encoding="utf-8") as file:
-            head = [line for line in file if line.startswith("#")]
-        with open(exceptions, "w", encoding="utf-8") as file:
-            file.writelines(head + [line + "\n" for line in sorted(wrong)])
-        return
-    with open(exceptions, encoding="utf-8") as file:
-        known = {line.strip() for line in file if line.strip() and not line.startswith("#")}
-    for line in sorted(wrong - known):
+    for line in sorted(wrong):
         print("against docs/design.md:", line)
-    for line in sorted(known - wrong):
-        print(f"not so any more, take it out of {os.path.basename(exceptions)}:", line)
-    print(len(modules), "modules,", len(pairs), "calls,", len(wrong), "exceptions")
-    sys.exit(wrong != known)
+    print(len(modules), "modules,", len(pairs), "calls,", len(wrong), "wrong")
+    sys.exit(wrong != set())
 
 
 main()

@@ -4,6 +4,7 @@
  * cancels, sends, one-sided operations, closes. */
 
 #include "fuzz_state.h"
+#include "ucp/core/rma.h"
 #include "ucp/order/deliver.h"
 #include "ucp/tag/send.h"
 
@@ -146,7 +147,7 @@ void fuzz_op_cancel(input_t *in)
     recv_op_t *op = &g.recvs[take(in) % MAX_RECVS];
 
     if (op->used && !op->done) {
-        ri_tag_cancel(g.worker, (ri_recv_req_t *)ri_req_of_handle(op->handle));
+        ri_tag_cancel((ri_recv_req_t *)ri_req_of_handle(op->handle));
     }
 }
 
@@ -220,7 +221,7 @@ void fuzz_op_conn(input_t *in)
             g.closes[g.num_closes++].handle = handle;
         }
     } else if ((what % 4 == 3) && (conn != NULL)) {
-        ri_conn_note_rma(conn);
+        ri_rma_note_unknown(conn);
     }
 }
 
@@ -232,7 +233,7 @@ static void cancel_all(void)
         g.recvs[i].again = 0;
         if (g.recvs[i].used && !g.recvs[i].done &&
             (ri_req_flags(ri_req_of_handle(g.recvs[i].handle)) & RI_REQ_POSTED)) {
-            ri_tag_cancel(g.worker, (ri_recv_req_t *)ri_req_of_handle(g.recvs[i].handle));
+            ri_tag_cancel((ri_recv_req_t *)ri_req_of_handle(g.recvs[i].handle));
         }
     }
 }

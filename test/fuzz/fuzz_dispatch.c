@@ -15,7 +15,7 @@
 #include "fuzz_state.h"
 #include "ucp/core/config.h"
 #include "ucs/log.h"
-#include "ucp/proto/rtr/rtr_message.h"
+#include "ucp/proto/rtr/rtr_net.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -140,7 +140,7 @@ static void start(void)
                                    .capabilities = RI_PLANE_READ | RI_PLANE_WRITE};
     g.worker->plane = &g.plane;
     fuzz_net_open(g.worker);
-    ri_rtr_message_listen(g.worker);
+    ri_rtr_net_listen(g.worker);
     CHECK(ri_conn_create(g.worker, (ucp_ep_h)&g.eps[0],
                          &(ri_wire_worker_t){.uid = PEER_UID}, UCS_OK,
                          RI_CONN_USER | RI_CONN_PEER_MODE, &conn) == UCS_OK);

@@ -1,7 +1,7 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 #include "fuzz_net.h"
-#include "uct/ib/ud.h"
+#include "uct/ib/ud/ud.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -314,7 +314,7 @@ static ucs_status_t net_ud_send(ri_plane_ep_t *ep, const ri_ud_list_t *list,
 {
     net_op_t *op;
 
-    if ((ri_ud_target_check(target) != NULL) || (target->length != list->length)) {
+    if ((ri_ud_wire_check_target(target) != NULL) || (target->length != list->length)) {
         return UCS_ERR_INVALID_PARAM;
     }
     if (((net_ep_t *)ep)->broken || (net.mode & FUZZ_NET_NO_START)) {
@@ -424,17 +424,17 @@ static const ri_plane_ops_t net_ops = {.name       = "fuzz net",
 
 void fuzz_net_open(ri_worker_t *worker)
 {
-    net.rc       = (ri_plane_t){.ops          = &net_ops,
-                                .capabilities = RI_PLANE_READ | RI_PLANE_WRITE |
-                                                RI_PLANE_NOTIFY | RI_PLANE_LISTS |
-                                                RI_PLANE_KEYS,
-                                .notify_max = 1ul << 20};
-    net.ud       = (ri_plane_t){.ops          = &net_ops,
-                                .capabilities = RI_PLANE_LISTS | RI_PLANE_KEYS |
-                                                RI_PLANE_MESSAGES};
-    net.open     = 2;
-    worker->rdma = &net.rc;
-    worker->ud   = &net.ud;
+    net.rc         = (ri_plane_t){.ops          = &net_ops,
+                                  .capabilities = RI_PLANE_READ | RI_PLANE_WRITE |
+                                                  RI_PLANE_NOTIFY | RI_PLANE_LISTS |
+                                                  RI_PLANE_KEYS,
+                                  .notify_max = 1ul << 20};
+    net.ud         = (ri_plane_t){.ops          = &net_ops,
+                                  .capabilities = RI_PLANE_LISTS | RI_PLANE_KEYS |
+                                                  RI_PLANE_MESSAGES};
+    net.open       = 2;
+    worker->net.rc = &net.rc;
+    worker->net.ud = &net.ud;
 }
 
 void fuzz_net_closed(void)

@@ -6,7 +6,7 @@
 #include "fuzz_state.h"
 #include "ucp/core/config.h"
 #include "ucp/link/planes.h"
-#include "ucp/link/planes_rdma.h"
+#include "ucp/link/way_open.h"
 #include "ucp/in/am_in.h"
 
 #include <stdlib.h>
@@ -96,7 +96,7 @@ void fuzz_op_am(input_t *in)
         param.reply_ep = (ucp_ep_h)&g.eps[length % MAX_CONNS];
     }
 
-    status = ri_dispatch_am(g.worker, header, header_length, arg, length, &param);
+    status = ri_am_in(g.worker, header, header_length, arg, length, &param);
     if (flags & (AM_RNDV | AM_DATA)) {
         desc              = fuzz_desc_find(arg);
         desc->in_callback = 0;
@@ -116,7 +116,7 @@ static ri_ring_rx_t *pick_ring(uint8_t which)
 {
     return (g.worker->num_rings == 0) ?
                    NULL :
-                   g.worker->rings[which % g.worker->num_rings]->ring;
+                   g.worker->rings.in[which % g.worker->num_rings]->ring;
 }
 
 void fuzz_op_record(input_t *in)
@@ -137,7 +137,7 @@ void fuzz_op_record(input_t *in)
     payload       = fuzz_take_bytes(in, copied);
     if (ring != NULL) {
         if (which & 0x80) {
-            record.value += g.worker->rings[(which % g.worker->num_rings)]->next_sn;
+            record.value += g.worker->rings.in[(which % g.worker->num_rings)]->next_sn;
         }
         at   = &ring->lines[ring->pos & ring->mask];
         room = (char *)(ring->lines + ring->mask + 1) - (char *)at->payload;
@@ -186,7 +186,7 @@ void fuzz_op_offer(input_t *in)
     }
     offer.fd = g.ring.fd;
     ri_wire_set_id(&offer.base, conn->id);
-    ri_dispatch_am(g.worker, &offer, sizeof(offer), &offer, 0, &param);
+    ri_am_in(g.worker, &offer, sizeof(offer), &offer, 0, &param);
 }
 
 void fuzz_op_drain(input_t *in)
@@ -244,24 +244,24 @@ static void net_way(uint8_t which)
     if (conn->remote_id == 0) {
         ack.uid = peer->uid;
         ri_wire_set_id(&ack.base, conn->id);
-        ri_dispatch_am(g.worker, &ack, sizeof(ack), &ack, 0, &param);
+        ri_am_in(g.worker, &ack, sizeof(ack), &ack, 0, &param);
     }
-    ri_planes_ask_rdma(conn);
-    if (peer->rdma_ep == NULL) {
+    ri_way_ask(conn);
+    if (peer->way.ep == NULL) {
         return;
     }
-    msg.plane     = peer->rdma_kind;
-    msg.asked     = (uint16_t)peer->rdma_way;
-    msg.way       = peer->rdma_way;
+    msg.plane     = peer->way.kind;
+    msg.asked     = (uint16_t)peer->way.number;
+    msg.way       = peer->way.number;
     msg.base.type = RI_WIRE_PLANE_ACK;
     ri_wire_set_id(&msg.base, conn->id);
-    ri_dispatch_am(g.worker, &msg, sizeof(msg), &msg, 0, &param);
+    ri_am_in(g.worker, &msg, sizeof(msg), &msg, 0, &param);
     if (!ucs_list_is_empty(&peer->streams)) {
         stream         = ucs_list_head(&peer->streams, ri_stream_t, peer_list);
         msg.base.type  = RI_WIRE_PLANE_REQ;
         msg.base.value = RI_WIRE_PLANE_WRITES;
         ri_wire_set_id(&msg.base, stream->id);
-        ri_dispatch_am(g.worker, &msg, sizeof(msg), &msg, 0, &param);
+        ri_am_in(g.worker, &msg, sizeof(msg), &msg, 0, &param);
     }
 }
 

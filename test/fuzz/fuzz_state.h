@@ -13,7 +13,7 @@
 #include "ucp/core/worker.h"
 #include "ucp/run/worker_life.h"
 #include "ucp/run/worker_progress.h"
-#include "ucp/link/ring_channel.h"
+#include "ucp/link/ring_life.h"
 #include "ucp/tag/recv.h"
 
 #define LOCAL_UID   0x1111ul

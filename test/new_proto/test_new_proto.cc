@@ -2,7 +2,7 @@
 
 /* unlucky.c, as the library sends by it. */
 
-#include "unit/fake_ucx.h"
+#include "unit/fakes/fake_ucx.h"
 
 using namespace fake;
 

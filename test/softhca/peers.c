@@ -26,11 +26,6 @@
 /* So many are let go of together. */
 #define PEERS_RELEASE 32
 
-typedef union peers_message {
-    sh_msg_t msg;
-    uint8_t bytes[SH_MAX_MSG];
-} peers_message_t;
-
 typedef struct peers_kept {
     struct peers_kept *next;
     sh_msg_t msg;
@@ -492,35 +487,11 @@ static void peers_make_room(unsigned slot, sh_ring_t *ring)
     pthread_mutex_unlock(&peer->lock);
 }
 
-/* Copy a message, but not the data that a datagram brings, and check its size. @return 0, or -1. */
-static int peers_get(sh_ring_t *ring, uint64_t head, uint64_t used,
-                     peers_message_t *message, struct iovec data[2])
-{
-    const sh_msg_t *msg = &message->msg;
-    size_t length;
-
-    if ((used > SH_RING_SIZE) || (used < sizeof(*msg)) || (used % 8)) {
-        return -1;
-    }
-    sh_ring_read(ring, head, message, sizeof(*msg));
-    if ((msg->size < sizeof(*msg)) || (msg->size > SH_MAX_MSG) ||
-        (sh_ring_align(msg->size) > used)) {
-        return -1;
-    }
-    length = msg->size - sizeof(*msg);
-    if ((msg->type == SH_MSG_DATAGRAM) && !(msg->flags & SH_MSG_FETCH)) {
-        sh_ring_places(ring, head + sizeof(*msg), length, data);
-    } else {
-        sh_ring_read(ring, head + sizeof(*msg), message->bytes + sizeof(*msg), length);
-    }
-    return 0;
-}
-
 /* Take messages out of the ring of one sender. @return How many. */
 static unsigned peers_receive(unsigned slot, sh_fabric_handler_t handler,
                               sh_fabric_release_t release)
 {
-    static peers_message_t message; /* of the holder of sh_proc.lock */
+    static sh_ring_msg_t message; /* of the holder of sh_proc.lock */
     sh_ring_t *ring =
             (sh_ring_t *)(void *)((char *)sh_fabric_inbox() + sh_ring_offset(slot));
     peers_entry_t *peer = &peers_table[slot];
@@ -530,7 +501,7 @@ static unsigned peers_receive(unsigned slot, sh_fabric_handler_t handler,
 
     tail = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
     while ((peer->head != tail) && (count < PEERS_BATCH)) {
-        if (peers_get(ring, peer->head, tail - peer->head, &message, data)) {
+        if (sh_ring_get(ring, peer->head, tail - peer->head, &message, data)) {
             /* Nothing tells where the next message begins */
             sh_count(malformed, 1);
             peer->head = tail;

@@ -36,3 +36,26 @@ void sh_ring_places(sh_ring_t *ring, uint64_t position, size_t length,
     places[0] = (struct iovec){ring->data + offset, first};
     places[1] = (struct iovec){ring->data, length - first};
 }
+
+int sh_ring_get(sh_ring_t *ring, uint64_t head, uint64_t used, sh_ring_msg_t *message,
+                struct iovec data[2])
+{
+    const sh_msg_t *msg = &message->msg;
+    size_t length;
+
+    if ((used > SH_RING_SIZE) || (used < sizeof(*msg)) || (used % 8)) {
+        return -1;
+    }
+    sh_ring_read(ring, head, message, sizeof(*msg));
+    if ((msg->size < sizeof(*msg)) || (msg->size > SH_MAX_MSG) ||
+        (sh_ring_align(msg->size) > used)) {
+        return -1;
+    }
+    length = msg->size - sizeof(*msg);
+    if ((msg->type == SH_MSG_DATAGRAM) && !(msg->flags & SH_MSG_FETCH)) {
+        sh_ring_places(ring, head + sizeof(*msg), length, data);
+    } else {
+        sh_ring_read(ring, head + sizeof(*msg), message->bytes + sizeof(*msg), length);
+    }
+    return 0;
+}

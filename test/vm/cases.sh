@@ -45,7 +45,7 @@ full  link_cut_put       300 netem 'delay 50us' ucp_cut UCXRI_SENDER_SCHEME=put
 full  peers_killed      1200 counted planes_failed ucp 'rdma/*_rdma_end'
 full  errors             300 ucp 'ucp/test_peer_death.*:ucp/test_tag_cancel.*/shm'
 full  link_cut_ud        300 netem 'delay 50us' ucp_cut $BY_UD
-full  mem_events_all     300 unit 'test_mem_events.*:test_reg_cache.*'
+full  mem_events_all     300 unit 'test_mem_events.*:test_reg_cache*-*_load.*:*_full.*'
 full  plane_rc_all       600 unit 'test_rc_process.*'
 full  plane_ud_pool      600 unit 'test_ud_process.small_pool'
 full  rc_protocols_all   600 ucp_rc 'ucp/test_tag_large.*/shm:ucp/test_tag_sync.*/shm'

@@ -4,6 +4,7 @@
  */
 #include "ucxri.h"
 #include "../core/worker.h"
+#include "../run/worker_counters.h"
 
 /* An array that is being filled with counters. */
 typedef struct counter_array {

@@ -1,12 +1,16 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What each variable is named, where its value goes and which default it has stands in
+ * config_table.c. Here the values are read from the environment, checked against each other, and
+ * printed for ucxri_info.
  */
 #include "config.h"
 #include "config_table.h"
 #include "costs.h"
 #include "../../ucs/log.h"
-#include "../../uct/ib/channel.h"
+#include "../../uct/ib/rc/channel.h"
 
 #include <dlfcn.h>
 #include <pthread.h>

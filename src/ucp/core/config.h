@@ -16,16 +16,18 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/**
- * Fill @ref ri_config from the environment, once per process. Each value that is not good, and
- * each UCXRI_ variable that does not exist, gives a warning; the default is taken.
- */
+/** Fill @ref ri_config from the environment, once per process, with thresholds that follow from
+ * costs, which are measured for that. Each value that is not good, and each UCXRI_ variable that
+ * does not exist, gives a warning; the default is taken. Any thread may call it. */
 void ri_config_read(void);
 
 /**
- * The bits of a tag that tell its sender.
+ * The bits of a tag that tell its sender: as TAG_SENDER_MASK says, else as the application does,
+ * else those of MPICH if that is in the process.
  *
  * @param of_application  As the application says, 0: it does not.
+ *
+ * @return The bits; 0: they are not known.
  */
 uint64_t ri_config_sender_mask(uint64_t of_application);
 
@@ -33,7 +35,8 @@ uint64_t ri_config_sender_mask(uint64_t of_application);
  * is in effect where that is another value. */
 void ri_config_print(FILE *stream, int doc);
 
-/** Print the value of one variable that is in effect, and how it was set. */
+/** Print the value of one variable that is in effect, and how it was set, without an end of line.
+ * @a name is without its prefix; for one that does not exist nothing is printed. */
 void ri_config_print_value(FILE *stream, const char *name);
 
 #endif

@@ -1,6 +1,9 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * For each type of value: how it is read, how it is printed, and how a warning describes what is
+ * accepted. The three are next to each other, so that they agree.
  */
 #include "config_value.h"
 
@@ -299,6 +302,8 @@ static void value_print_time(double seconds, char *text, size_t max)
 {
     if (isinf(seconds)) {
         snprintf(text, max, "inf");
+    } else if (seconds >= 1e9) {
+        snprintf(text, max, "%.0fs", seconds); /* %g would take an exponent */
     } else if ((seconds >= 1) || (seconds == 0)) {
         snprintf(text, max, "%.9gs", seconds);
     } else if (seconds >= 1e-3) {

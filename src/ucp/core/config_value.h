@@ -42,9 +42,9 @@ typedef struct ri_config_field {
     const char *dfl;
     size_t offset; /* in ri_config_t */
     const char *doc;
-    unsigned flags;           /* RI_CONFIG_AUTO and so on */
-    uint64_t min;             /* SIZE, COUNT, NUMBER, HEX */
-    uint64_t max;             /* likewise; 0: what the type can hold */
+    unsigned flags; /* RI_CONFIG_AUTO and so on */
+    uint64_t min;   /* of SIZE, COUNT, NUMBER and HEX */
+    uint64_t max;   /* of SIZE, COUNT, NUMBER and HEX; 0: what the type can hold */
     const char *const *names; /* NAME: the last one is NULL */
 } ri_config_field_t;
 
@@ -54,9 +54,10 @@ typedef struct ri_config_field {
 /**
  * Read a value.
  *
- * @param member  Set if the value is good. Texts are pointers to @a value itself.
+ * @param member  Set if the value is good. Texts are pointers to @a value itself, which has to
+ *                outlive them.
  *
- * @return Whether it is good.
+ * @return Whether it is good. No warning is given.
  */
 int ri_config_value_read(const ri_config_field_t *field, const char *value, void *member);
 
@@ -67,11 +68,13 @@ static inline int ri_config_value_is_text(const ri_config_field_t *field)
            (field->type == RI_CONFIG_TEXT);
 }
 
-/** Print a value, in a form that can be read again. */
+/** Print a value, in a form that can be read again, to @a text, which has room for @a max bytes
+ * with its end; what does not fit is cut off. */
 void ri_config_value_print(const ri_config_field_t *field, const void *member, char *text,
                            size_t max);
 
-/** Describe what a variable takes: "y or n", "a size in bytes, as 4096, 8k or 1m, or auto". */
+/** Describe what a variable takes: "y or n", "a size in bytes, as 4096, 8k or 1m, auto". What
+ * does not fit the @a max bytes of @a text, with its end, is cut off. */
 void ri_config_value_describe(const ri_config_field_t *field, char *text, size_t max);
 
 #endif

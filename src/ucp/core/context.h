@@ -25,26 +25,32 @@ struct ri_context {
     ucs_list_link_t workers;
 };
 
-/** @return The context of a stock handle, or NULL if it is not ours. */
+/** @return The context of a stock handle, or NULL if it is not ours. Any thread may ask. */
 ri_context_t *ri_context_find(ucp_context_h stock);
 
-/** Take a stock context over; @a params as the application gave them. */
+/**
+ * Take a stock context over; @a params as the application gave them, with their field mask. The
+ * first one fixes the headroom of requests.
+ *
+ * @return UCS_OK; UCS_ERR_UNSUPPORTED if requests of this UCX have too little room,
+ *         UCS_ERR_NO_MEMORY, or UCX's error. Then nothing is kept, and @a stock is the caller's to
+ *         clean up.
+ */
 ucs_status_t ri_context_create(ucp_context_h stock, const ucp_params_t *params);
 
-/** Forget a context whose stock part is about to go; it has no workers any more. */
+/** Forget and free a context whose stock part is about to go; it has no workers any more. */
 void ri_context_destroy(ri_context_t *context);
 
-/** Enter or remove a worker in the list that reports at exit go through. */
+/** Enter a worker in the list of its context, which reports at exit and on errors go through. It
+ * must be taken out before it is freed. */
 void ri_context_add_worker(ri_context_t *context, ri_worker_t *worker);
+
+/** Take a worker out of that list. It must be in it. */
 void ri_context_remove_worker(ri_context_t *context, ri_worker_t *worker);
 
-/** Call @a func for every worker of every context of this process, under the list's lock. */
+/** Call @a func for every worker of every context that this process has made, not those of a
+ * parent by fork(). The lock of the list is held: @a func must not add or remove workers or
+ * contexts, nor log an error. Workers are not locked. */
 void ri_context_foreach_worker(void (*func)(ri_worker_t *worker, void *arg), void *arg);
-
-/**
- * How many bytes a request needs in front of its handle: what ucp_context_query reports,
- * and what applications that bring their own request memory provide.
- */
-size_t ri_request_headroom(void);
 
 #endif

@@ -1,6 +1,9 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * First the measurements, of a copy and of a load from memory, then the thresholds that follow from
+ * them by formulas.
  */
 #include "costs.h"
 #include "../../ucs/clock.h"

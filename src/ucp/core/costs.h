@@ -55,20 +55,23 @@ extern ri_costs_t ri_costs;
 #define RI_COSTS_COOP_MAX   (1ul << 20)
 
 /**
- * Measure.
+ * Measure. What cannot be measured is assumed.
  *
  * @param costs  Filled.
  * @param plane  Whose reads to measure; NULL: none is to be used.
  */
 void ri_costs_measure(ri_costs_t *costs, const ri_plane_ops_t *plane);
 
-/** @return Up to which length two copies through the ring beat one by the plane. */
+/** @return Up to which length two copies through the ring beat one by the plane: a power of two
+ * from RI_COSTS_EAGER_MIN to RI_COSTS_EAGER_MAX. */
 size_t ri_costs_eager_thresh(const ri_costs_t *costs);
 
-/** @return Up to which length a copy beats waiting for the receiver. */
+/** @return Up to which length a copy beats waiting for the receiver: a power of two from
+ * RI_COSTS_HYBRID_MIN to RI_COSTS_HYBRID_MAX. */
 size_t ri_costs_hybrid_thresh(const ri_costs_t *costs);
 
-/** @return From which length on two processes that copy beat one. */
+/** @return From which length on two processes that copy beat one: a power of two from
+ * RI_COSTS_COOP_MIN to RI_COSTS_COOP_MAX. */
 size_t ri_costs_coop_thresh(const ri_costs_t *costs);
 
 #endif

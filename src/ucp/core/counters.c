@@ -3,12 +3,6 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "counters.h"
-#include "peer_memory.h"
-#include "worker.h"
-#include "../../uct/ib/ud.h"
-
-#include <inttypes.h>
-#include <unistd.h>
 
 void ri_conn_counters_add(ri_conn_counters_t *dst, const ri_conn_counters_t *src)
 {
@@ -22,122 +16,28 @@ void ri_stream_counters_add(ri_stream_counters_t *dst, const ri_stream_counters_
 #undef COUNTER_ADD
 }
 
-/* What the planes through a network have counted. Memory is registered for the device that they
- * share, and counted there. */
-static void counters_add_planes(const ri_worker_t *worker, ri_worker_counters_t *out)
-{
-    ri_plane_t *plane = (worker->rdma != NULL) ? worker->rdma : worker->ud;
-    const ri_ud_counters_t *ud;
-    ri_plane_counters_t reg;
-
-#define COUNTER_ADD(_name, _unit, _doc) out->_name += reg._name;
-    if ((plane != NULL) && (plane->ops->counters != NULL)) {
-        plane->ops->counters(plane, &reg);
-        RI_PLANE_COUNTERS(COUNTER_ADD)
-    }
-#undef COUNTER_ADD
-#define COUNTER_ADD(_name, _unit, _doc) out->_name += ud->_name;
-    if (worker->ud != NULL) {
-        ud = worker->ud->ops->ud->counters(worker->ud);
-        RI_UD_COUNTERS(COUNTER_ADD)
-    }
-#undef COUNTER_ADD
-}
-
-/* What peers that are reached through a network cost beside the ends of their ways. */
-static void counters_add_peers(const ri_worker_t *worker, ri_worker_counters_t *out)
-{
-    const ri_peer_t *peer;
-
-    ucs_list_for_each(peer, &worker->ways, way_link) {
-        if (peer->rdma_kind == RI_WIRE_PLANE_RC) {
-            out->rc_peers_bytes += ri_peer_memory_now(peer);
-        } else {
-            out->ud_peers_bytes += ri_peer_memory_now(peer);
-        }
-    }
-}
-
-void ri_worker_counters_snapshot(const ri_worker_t *worker, ri_worker_counters_t *out)
-{
-    const ri_conn_t *conn;
-    const ri_stream_t *stream;
-
-    *out = worker->counters;
-    counters_add_planes(worker, out);
-    counters_add_peers(worker, out);
-    ucs_list_for_each(conn, &worker->conns, list) {
-        ri_conn_counters_add(&out->conns, &conn->counters);
-    }
-    ucs_list_for_each(stream, &worker->streams, list) {
-        ri_stream_counters_add(&out->streams, &stream->counters);
-    }
-}
-
-typedef void (*counter_func_t)(const char *name, const char *unit, const char *doc,
-                               uint64_t value, void *arg);
-
-static void conn_counters_foreach(const ri_conn_counters_t *conn, counter_func_t func,
-                                  void *arg)
+void ri_conn_counters_foreach(const ri_conn_counters_t *conn, ri_counter_func_t func,
+                              void *arg)
 {
 #define COUNTER_CALL(_name, _unit, _doc) func(#_name, _unit, _doc, conn->_name, arg);
     RI_CONN_COUNTERS(COUNTER_CALL)
 #undef COUNTER_CALL
 }
 
-static void stream_counters_foreach(const ri_stream_counters_t *stream,
-                                    counter_func_t func, void *arg)
+void ri_stream_counters_foreach(const ri_stream_counters_t *stream,
+                                ri_counter_func_t func, void *arg)
 {
 #define COUNTER_CALL(_name, _unit, _doc) func(#_name, _unit, _doc, stream->_name, arg);
     RI_STREAM_COUNTERS(COUNTER_CALL)
 #undef COUNTER_CALL
 }
 
-void ri_worker_counters_foreach(const ri_worker_counters_t *counters, counter_func_t func,
-                                void *arg)
+void ri_worker_counters_foreach(const ri_worker_counters_t *counters,
+                                ri_counter_func_t func, void *arg)
 {
-    conn_counters_foreach(&counters->conns, func, arg);
-    stream_counters_foreach(&counters->streams, func, arg);
+    ri_conn_counters_foreach(&counters->conns, func, arg);
+    ri_stream_counters_foreach(&counters->streams, func, arg);
 #define COUNTER_CALL(_name, _unit, _doc) func(#_name, _unit, _doc, counters->_name, arg);
     RI_WORKER_COUNTERS(COUNTER_CALL)
 #undef COUNTER_CALL
-}
-
-static void counter_print(const char *name, const char *unit, const char *doc,
-                          uint64_t value, void *arg)
-{
-    fprintf(arg, "  %-18s %14" PRIu64 " %-9s %s\n", name, value, unit, doc);
-}
-
-static void counter_print_short(const char *name, const char *unit, const char *doc,
-                                uint64_t value, void *arg)
-{
-    if (value != 0) {
-        fprintf(arg, " %s=%" PRIu64, name, value);
-    }
-}
-
-void ri_worker_counters_dump(const ri_worker_t *worker, FILE *stream)
-{
-    ri_worker_counters_t counters;
-    const ri_stream_t *in;
-    const ri_conn_t *conn;
-
-    ri_worker_counters_snapshot(worker, &counters);
-    fprintf(stream, "ucxri: worker 0x%" PRIx64 " of process %d\n", worker->uid,
-            (int)getpid());
-    ri_worker_counters_foreach(&counters, counter_print, stream);
-    ucs_list_for_each(conn, &worker->conns, list) {
-        fprintf(stream, "  conn 0x%x to 0x%" PRIx64 ":", conn->id,
-                (conn->flags & RI_CONN_SELF) ? worker->uid :
-                (conn->peer != NULL)         ? conn->peer->uid :
-                                               0);
-        conn_counters_foreach(&conn->counters, counter_print_short, stream);
-        fprintf(stream, "\n");
-    }
-    ucs_list_for_each(in, &worker->streams, list) {
-        fprintf(stream, "  stream 0x%x from 0x%" PRIx64 ":", in->id, in->peer->uid);
-        stream_counters_foreach(&in->counters, counter_print_short, stream);
-        fprintf(stream, "\n");
-    }
 }

@@ -23,39 +23,38 @@
 
 #include "types.h"
 #include "../../uct/api/plane.h"
-#include "../../uct/ib/ud_transfer.h"
-#include <stdio.h>
+#include "../../uct/ib/ud/transfer.h"
 
 /* name, unit, what it counts. Of one conn: */
 /* clang-format off */
 #define RI_CONN_COUNTERS(_c) \
     _c(tx_eager_ring, "messages", "sent eagerly through a ring") \
     _c(tx_eager_am, "messages", "sent eagerly by active message") \
-    _c(tx_eager_am_bytes, "bytes", "payload of these") \
+    _c(tx_eager_am_bytes, "bytes", "payload of tx_eager_am") \
     _c(tx_eager_rdma, "messages", "sent eagerly by a channel through a network") \
-    _c(tx_eager_rdma_bytes, "bytes", "payload of these") \
+    _c(tx_eager_rdma_bytes, "bytes", "payload of tx_eager_rdma") \
     _c(tx_hybrid, "messages", "copied to a pool, from which the receiver reads them") \
-    _c(tx_hybrid_bytes, "bytes", "payload of these") \
+    _c(tx_hybrid_bytes, "bytes", "payload of tx_hybrid") \
     _c(tx_recv_rndv, "messages", "written into the receive that an RTR offered") \
-    _c(tx_recv_rndv_bytes, "bytes", "payload of these") \
+    _c(tx_recv_rndv_bytes, "bytes", "payload of tx_recv_rndv") \
     _c(tx_coop, "messages", "copied by sender and receiver together") \
-    _c(tx_coop_bytes, "bytes", "payload of these") \
+    _c(tx_coop_bytes, "bytes", "payload of tx_coop") \
     _c(tx_rndv, "messages", "read by the receiver from where they are") \
-    _c(tx_rndv_bytes, "bytes", "payload of these") \
+    _c(tx_rndv_bytes, "bytes", "payload of tx_rndv") \
     _c(tx_put, "messages", "written where the receiver said when it was asked") \
-    _c(tx_put_bytes, "bytes", "payload of these") \
+    _c(tx_put_bytes, "bytes", "payload of tx_put") \
     _c(tx_ud, "messages", "sent as datagrams to where the receiver said") \
-    _c(tx_ud_bytes, "bytes", "payload of these") \
+    _c(tx_ud_bytes, "bytes", "payload of tx_ud") \
     _c(tx_bulk, "messages", "sent by UCP's choice of protocol (above EAGER_THRESH)") \
-    _c(tx_bulk_bytes, "bytes", "payload of these") \
+    _c(tx_bulk_bytes, "bytes", "payload of tx_bulk") \
     _c(tx_self, "messages", "sent to the own worker") \
-    _c(tx_self_bytes, "bytes", "payload of these") \
-    _c(tx_sync, "messages", "of all these, synchronous ones") \
-    _c(tx_again, "messages", "of all these, sent again after a write that failed") \
-    _c(tx_bytes, "bytes", "payload of all these; the rest went through rings") \
+    _c(tx_self_bytes, "bytes", "payload of tx_self") \
+    _c(tx_sync, "messages", "sent by synchronous sends, by any protocol") \
+    _c(tx_again, "messages", "sent again after a write that failed, by any protocol") \
+    _c(tx_bytes, "bytes", "payload of all messages sent, with those through rings") \
     _c(tx_written_bytes, "bytes", "written into the receiver's memory") \
     _c(tx_control, "messages", "control messages sent") \
-    _c(tx_channel, "messages", "of these, and of offers of long ones, by a channel") \
+    _c(tx_channel, "messages", "control, and announcements of long ones, sent by a channel") \
     _c(tx_pending, "messages", "that had to wait for room in the ring")
 /* clang-format on */
 
@@ -65,16 +64,16 @@
     _c(rx_posted, "messages", "that found their receive posted") \
     _c(rx_unexpected, "messages", "that came before their receive") \
     _c(rx_reordered, "messages", "that came before an earlier one") \
-    _c(rx_named, "messages", "whose turn came before their data, so that none waited") \
+    _c(rx_named, "messages", "whose turn came before their data; later ones did not wait") \
     _c(rx_ring, "messages", "that came through a ring") \
     _c(rx_eager_rdma, "messages", "that came by a channel through a network") \
-    _c(rx_channel, "messages", "control, and offers of long ones, that came likewise") \
-    _c(rx_looked, "messages", "of these, RTRs that a send found in the channel") \
-    _c(rx_long, "messages", "that were longer than this process's EAGER_THRESH") \
+    _c(rx_channel, "messages", "control, and announcements of long ones, by a channel") \
+    _c(rx_looked, "messages", "RTRs that a send found in the channel, without progress") \
+    _c(rx_long, "messages", "longer than this process's EAGER_THRESH") \
     _c(rx_read_bytes, "bytes", "read from the sender's memory") \
-    _c(rx_bytes, "bytes", "payload of all of these") \
-    _c(stream_malformed, "messages", "of a known sender in rx_malformed") \
-    _c(stream_held_bytes, "bytes", "of a known sender in held_bytes")
+    _c(rx_bytes, "bytes", "payload of all messages received") \
+    _c(stream_malformed, "messages", "this sender's part of rx_malformed") \
+    _c(stream_held_bytes, "bytes", "this sender's part of held_bytes, now")
 /* clang-format on */
 
 /* Of the worker alone: */
@@ -84,9 +83,9 @@
     _c(rx_malformed, "messages", "dropped because they break the protocol") \
     _c(rx_stale, "messages", "dropped because they are for something closed") \
     _c(held_bytes, "bytes", "held for messages that wait or are incomplete, now") \
-    _c(held_bytes_max, "bytes", "the most that was ever held") \
+    _c(held_bytes_max, "bytes", "held, the most at any time") \
     _c(pool_bytes, "bytes", "of the pool in use, now") \
-    _c(pool_bytes_max, "bytes", "the most that was ever in use") \
+    _c(pool_bytes_max, "bytes", "of the pool in use, the most at any time") \
     _c(tx_release, "messages", "that did nothing but give pool buffers back") \
     _c(recv_canceled, "receives", "cancelled") \
     _c(recv_truncated, "receives", "shorter than their message") \
@@ -99,23 +98,23 @@
     _c(channels_refused, "channels", "that the peer would not write") \
     _c(channels_given_back, "channels", "taken back in favour of a more active peer") \
     _c(channels_active, "channels", "that peers write, now") \
-    _c(planes_refused, "tries", "of either side to reach the other's memory that failed") \
+    _c(planes_refused, "tries", "to reach a peer's memory that failed, by either side") \
     _c(planes_failed, "peers", "whose memory could not be read any more") \
     _c(qp_created, "queue pairs", "made for peers that are reached through a network") \
-    _c(reconnects, "queue pairs", "of these, that were not the first one of their peer") \
-    _c(qp_failed, "queue pairs", "of these, that had to be given up") \
-    _c(qp_closed, "queue pairs", "of these, that are gone, for whatever reason") \
+    _c(reconnects, "queue pairs", "made for a peer that had one before") \
+    _c(qp_failed, "queue pairs", "to peers that had to be given up") \
+    _c(qp_closed, "queue pairs", "to peers that are gone, for whatever reason") \
     _c(ud_peers, "peers", "that are reached by datagrams, now") \
-    _c(ud_peers_max, "peers", "the most that ever were") \
-    _c(rc_peers_bytes, "bytes", "for peers that are reached by connections, now, with queues") \
-    _c(ud_peers_bytes, "bytes", "for those that are reached by datagrams, now") \
+    _c(ud_peers_max, "peers", "reached by datagrams, the most at any time") \
+    _c(rc_peers_bytes, "bytes", "for peers that are reached by queue pairs (rc), now") \
+    _c(ud_peers_bytes, "bytes", "for peers that are reached by datagrams, now") \
     _c(coop_parts, "copies", "parts of messages that sender and receiver copy together") \
     _c(rndv_fallback, "messages", "that UCP had to move, as no plane could") \
     _c(rtr_sent, "receives", "that were offered to their sender (RTR)") \
-    _c(rtr_used, "receives", "of these, that the sender used") \
-    _c(rtr_dropped, "receives", "of these, that it did not") \
-    _c(rtr_revoked_ud, "receives", "of these, that gave their queue pair to others (ud)") \
-    _c(rtr_suppressed, "receives", "that were known to pay no RTR, and sent none") \
+    _c(rtr_used, "receives", "offered, and used by the sender") \
+    _c(rtr_dropped, "receives", "offered, and not used by the sender") \
+    _c(rtr_revoked_ud, "receives", "offered by ud, and withdrawn for their queue pair") \
+    _c(rtr_suppressed, "receives", "not offered, as it would not pay") \
     _c(stock_skipped, "calls", "of progress that polled rings only") \
     RI_PLANE_COUNTERS(_c) \
     RI_UD_COUNTERS(_c)
@@ -143,18 +142,19 @@ void ri_conn_counters_add(ri_conn_counters_t *dst, const ri_conn_counters_t *src
 /** Add @a src to @a dst. */
 void ri_stream_counters_add(ri_stream_counters_t *dst, const ri_stream_counters_t *src);
 
-/** The worker's counters with those of all its open conns and streams added. */
-void ri_worker_counters_snapshot(const ri_worker_t *worker, ri_worker_counters_t *out);
+typedef void (*ri_counter_func_t)(const char *name, const char *unit, const char *doc,
+                                  uint64_t value, void *arg);
 
-/** Print a worker's counters and those of each of its conns and streams. */
-void ri_worker_counters_dump(const ri_worker_t *worker, FILE *stream);
+/** Call @a func for each counter of a conn. */
+void ri_conn_counters_foreach(const ri_conn_counters_t *conn, ri_counter_func_t func,
+                              void *arg);
 
-/**
- * Call @a func for each counter of a snapshot.
- */
+/** Call @a func for each counter of a stream. */
+void ri_stream_counters_foreach(const ri_stream_counters_t *stream,
+                                ri_counter_func_t func, void *arg);
+
+/** Call @a func for each counter of a worker, and of the sums of its conns and streams. */
 void ri_worker_counters_foreach(const ri_worker_counters_t *counters,
-                                void (*func)(const char *name, const char *unit,
-                                             const char *doc, uint64_t value, void *arg),
-                                void *arg);
+                                ri_counter_func_t func, void *arg);
 
 #endif

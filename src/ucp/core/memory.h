@@ -8,9 +8,11 @@
 #ifndef RI_MEMORY_H
 #define RI_MEMORY_H
 
-#include "worker.h"
+#include "worker_types.h"
 
-/** The answer where there is more than one kind of memory. */
+/** @return What @ref ri_memory_type says where there is more than one kind of memory. What the
+ * application has said in @a param counts first; of a list the first entry stands for all; a
+ * generic type, and data of no length, is the host's. */
 ucs_memory_type_t ri_memory_type_slow(const ri_dt_data_t *data,
                                       const ucp_request_param_t *param);
 

@@ -5,9 +5,10 @@
  * What the parts of the library want to know of the life of peers, conns, streams, rings and ways.
  * Objects tell of it by these events, and know no part by name. All of them are rare.
  *
- * A part is one file, or a few, and has a table of functions; run/modules.c lists the tables, and the
- * order of that list is the order of the calls of each event. Where the life of an object ends, there
- * is an event for each phase: what a phase promises holds when all of its calls have returned.
+ * A part is one file, or a few, and has a table of functions; run/modules.c lists the tables,
+ * and the order of that list is the order of the calls of each event. Where the life of an
+ * object ends, there is an event for each phase: what a phase promises holds when all of its
+ * calls have returned.
  *
  * Unless said otherwise, functions must not call back into the application.
  */
@@ -23,14 +24,15 @@ typedef struct ri_module {
 
     /* A peer, by the life of what belongs to it: */
 
-    /** A conn of the peer was made: there is a way out now. */
+    /** A conn of the peer was made: there is a usable conn now. */
     void (*peer_reached)(ri_worker_t *worker, ri_peer_t *peer);
 
-    /** The last way out to the peer has failed. 1: what waits for its data ends. Calls back; any
-     * stream may be freed by that, and the peer, too. */
+    /** The last usable conn to the peer has failed. Phase 1: what waits for its data ends. Calls
+     * back; any stream may be freed by that, and the peer, too. */
     void (*peer_fails)(ri_worker_t *worker, uint64_t uid, ucs_status_t status);
 
-    /** ... 2: what else waits for its help ends. Calls back, as peer_fails. */
+    /** The last usable conn to the peer has failed. Phase 2: what else waits for its help ends.
+     * Calls back, as peer_fails. */
     void (*peer_failed)(ri_worker_t *worker, uint64_t uid);
 
     /** The peer has no conn and no stream any more, and is freed. */
@@ -39,55 +41,60 @@ typedef struct ri_module {
     /* A conn. It ends by conn_closes, conn_closed and conn_freed; it may have failed before, by
      * conn_fails, and lost a number before that, by conn_loses and conn_lost. */
 
-    /** A number was lost: nothing is sent any more, but what was sent before is received as ever. Its
-     * status is UCS_OK still. */
+    /** A number was lost: nothing is sent any more, but what was sent before is received as
+     * ever. Its status is UCS_OK still. */
     void (*conn_loses)(ri_conn_t *conn);
 
-    /** ... and all sends have ended but those that the peer may need. */
+    /** A number was lost, and all sends have ended but those that the peer may need. */
     void (*conn_stops)(ri_conn_t *conn);
 
-    /** @return Whether the peer needs the conn, which has lost a number, for what was sent before. */
+    /** @return Whether the peer needs the conn, which has lost a number, for what was sent
+     * before. */
     int (*conn_is_needed)(const ri_conn_t *conn);
 
     /** Nothing is needed any more: tell the peer of the loss, by the conn @a by. */
     void (*conn_lost)(ri_conn_t *conn, ri_conn_t *by);
 
-    /** It has failed, with conn->status; its sends end next. @a is_first: this is the first time that
-     * it is told. */
+    /** The conn has failed, with conn->status; its sends end next. @a is_first: this is the
+     * first time that it is told. */
     void (*conn_fails)(ri_conn_t *conn, int is_first);
 
-    /** It is closed. 1: before its sends end: what they need must outlive the conn, or is given up. */
+    /** The conn is closed. Phase 1, before its sends end: what they need must outlive the conn,
+     * or is given up. */
     void (*conn_closes)(ri_conn_t *conn);
 
-    /** ... 2: all sends have ended: so do operations of the application on the endpoint. Calls back. */
+    /** The conn is closed. Phase 2: all sends have ended; so do operations of the application on
+     * the endpoint. Calls back. */
     void (*conn_closed)(ri_conn_t *conn, ucs_status_t status);
 
-    /** ... 3: its memory goes. */
+    /** The conn is closed. Phase 3: its memory goes. */
     void (*conn_freed)(ri_conn_t *conn);
 
     /* A stream. It ends by stream_ends and stream_freed, and may have broken before. */
 
-    /** It has broken, and stream->broken is set: when all have returned, its sender knows, and writes
-     * no memory of receives that could be taken back. */
+    /** The stream has broken, and stream->broken is set: when all have returned, its sender
+     * knows, and writes no memory of receives that could be taken back. */
     void (*stream_breaks)(ri_stream_t *stream);
 
-    /** It is broken or freed: its receives end. Calls back; the stream is kept by stream->busy. */
+    /** The stream is broken or freed: its receives end. Calls back; the stream is kept by
+     * stream->busy. */
     void (*stream_ends)(ri_stream_t *stream, ucs_status_t status);
 
-    /** Its sender has closed it, and there is no ring (any more): receives that the sender could write
-     * until now end. Calls back, as stream_ends. */
+    /** The stream's sender has closed it, and there is no ring (any more): receives that the
+     * sender could write until now end. Calls back, as stream_ends. */
     void (*stream_closed)(ri_stream_t *stream, ucs_status_t status);
 
-    /** @return Whether something may still come by it, though its sender has closed it. */
+    /** @return Whether something may still come by the stream, though its sender has closed it. */
     int (*stream_is_busy)(const ri_stream_t *stream);
 
-    /** Its memory goes. */
+    /** The memory of the stream goes. */
     void (*stream_freed)(ri_stream_t *stream);
 
     /** A message of a stream that nobody will receive: its sender waits for an answer. */
     void (*msg_dropped)(const ri_msg_t *msg);
 
-    /* Planes and ways, by which memory is read and written past UCX. A way is one through a network. */
+    /* Planes and ways, by which memory is read and written past UCX. A way is one through a
+     * network. */
 
     /** The worker has opened its planes. */
     void (*planes_opened)(ri_worker_t *worker);
@@ -99,14 +106,15 @@ typedef struct ri_module {
      * @return Whether the peer is to be told that its receives can be written by it. */
     int (*way_opened)(ri_conn_t *conn);
 
-    /** The peer has said so, of what it sends by the stream. */
+    /** The peer has said that it writes what it sends by the stream, through a network. */
     void (*stream_written)(ri_stream_t *stream);
 
     /** The way to a peer has failed, and is about to end. */
     void (*way_fails)(ri_peer_t *peer);
 
-    /** There is no way to the peer (any more). @a is_lost: what it has brought may not have been seen. */
-    void (*way_ended)(ri_peer_t *peer, int is_lost);
+    /** There is no way to the peer (any more). @a is_lost: what it has brought may not have been
+     * seen. */
+    void (*way_ended)(ri_worker_t *worker, ri_peer_t *peer, int is_lost);
 
     /* A ring: a conn sends into one, and a stream receives from one. */
 
@@ -114,16 +122,18 @@ typedef struct ri_module {
      * @return Whether the ring is still needed. */
     int (*ring_tx_stops)(ri_conn_t *conn);
 
-    /** The sender's side is about to be unmapped. */
+    /** The sender's side of a ring is about to be unmapped. */
     void (*ring_tx_closes)(ri_conn_t *conn);
 
-    /** The receiver's side ends. 1: what points into it is forgotten. */
+    /** The receiver's side of a ring ends. Phase 1: what points into it is forgotten. */
     void (*ring_rx_closes)(ri_stream_t *stream);
 
-    /** ... 2: unmap it, at once or when what needs it has ended. One module does. */
+    /** The receiver's side of a ring ends. Phase 2: unmap it, at once or when what needs it has
+     * ended. One module does. */
     void (*ring_rx_unmap)(ri_stream_t *stream);
 
-    /** ... 3: stream->ring is NULL: what was to come by it ends. Calls back. */
+    /** The receiver's side of a ring ends. Phase 3: stream->ring is NULL; what was to come by it
+     * ends. Calls back. */
     void (*ring_rx_closed)(ri_stream_t *stream);
 } ri_module_t;
 

@@ -4,7 +4,6 @@
  */
 #include "msg.h"
 #include "module.h"
-#include "worker.h"
 #include "../../ucs/stock.h"
 
 #include <stdlib.h>
@@ -57,10 +56,10 @@ void ri_msg_discard(ri_worker_t *worker, ri_msg_t *msg)
 {
     switch (msg->kind) {
     case RI_MSG_COPY:
-        ri_worker_unhold_bytes(worker, msg->stream, msg->length);
+        ri_msg_unhold(worker, msg->stream, msg->length);
         break;
     case RI_MSG_AM_DATA:
-        ri_worker_unhold_bytes(worker, msg->stream, msg->length);
+        ri_msg_unhold(worker, msg->stream, msg->length);
         ri_stock.am_data_release(worker->stock, msg->desc);
         break;
     case RI_MSG_AM_RNDV:

@@ -7,33 +7,44 @@
 #ifndef RI_MSG_H
 #define RI_MSG_H
 
-#include "types.h"
+#include "stream_types.h"
+#include "worker_types.h"
 
-#define RI_MSG_CLASSES 3
-
-typedef struct ri_msg_pool {
-    ri_msg_t *free[RI_MSG_CLASSES]; /* linked through list.next */
-    size_t num_free[RI_MSG_CLASSES];
-} ri_msg_pool_t;
-
-/* Buffers of active messages that stock has in hand; they are in link/am.h. */
-#define RI_AM_CLASSES 3
-
-typedef struct ri_am_pool {
-    ri_am_buffer_t *free[RI_AM_CLASSES];
-    size_t num_free[RI_AM_CLASSES];
-    ucs_list_link_t all; /* free or not: stock keeps what was for a dead peer */
-} ri_am_pool_t;
-
-/** Allocate a message with room for @a length bytes of data. @return NULL: no memory. */
+/** Allocate a message with room for @a length bytes of data. Only its size class is set. @return
+ * NULL: no memory. */
 ri_msg_t *ri_msg_alloc(ri_worker_t *worker, size_t length);
 
-/** Free a message's memory; what its data is, is the caller's. */
+/** Free a message's memory; what its data is, is the caller's. It is in no list or index any
+ * more. */
 void ri_msg_free(ri_worker_t *worker, ri_msg_t *msg);
 
-/** Give up a message that nobody will receive: its data, then its memory. */
+/** Give up a message that nobody will receive, and that is in no list or index any more: its
+ * data, then its memory. A descriptor is released to UCP, and the sender of an RTS gets its
+ * answer, by which any conn may end. Counts of its stream other than held bytes are the
+ * caller's. */
 void ri_msg_discard(ri_worker_t *worker, ri_msg_t *msg);
 
+/** Free the memory of all messages that were freed. None is in use. */
 void ri_msg_pool_cleanup(ri_worker_t *worker);
+
+/** Count payload that is kept in memory, for @a stream if that is not NULL. */
+static inline void ri_msg_hold(ri_worker_t *worker, ri_stream_t *stream, size_t length)
+{
+    if (stream != NULL) {
+        stream->counters.stream_held_bytes += length;
+    }
+    worker->counters.held_bytes += length;
+    worker->counters.held_bytes_max = ri_max(worker->counters.held_bytes_max,
+                                             worker->counters.held_bytes);
+}
+
+/** Payload that @ref ri_msg_hold has counted is not kept any longer. */
+static inline void ri_msg_unhold(ri_worker_t *worker, ri_stream_t *stream, size_t length)
+{
+    if (stream != NULL) {
+        stream->counters.stream_held_bytes -= length;
+    }
+    worker->counters.held_bytes -= length;
+}
 
 #endif

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "recv_req.h"
+#include "req_life.h"
 
 void ri_recv_complete(ri_recv_req_t *recv, ucs_status_t status)
 {

@@ -8,7 +8,7 @@
  * requests come from a pool of the worker, where that part is initialised once per object
  * and keeps its content, or from memory that the application brings.
  *
- * Handles of stock requests and of these are used with the same calls. A request of this
+ * Handles of stock requests and of this library's are used with the same calls. A request of this
  * library is recognised by a mark where a stock request keeps its status and flags: every
  * stock operation that is started in a block of memory writes the flags first, so a mark
  * that is there was not followed by a stock operation.
@@ -25,7 +25,7 @@
 #include "send_proto.h"
 #include "types.h"
 #include "../dt/datatype.h"
-#include "../match/tag_index.h"
+#include "../../ucs/tag_index.h"
 #include "../wire/wire.h"
 
 #define RI_REQ_MARK      0xc0de5249755249ffull
@@ -55,38 +55,79 @@ struct ri_req {
     ri_req_t *next_free; /* while in the pool */
 };
 
+/*
+ * What a posted receive has promised to a sender (ri_recv_req_t.rtr). There are three kinds of RTR:
+ * with a grant in the ring, with a target of the plane ud, and with a key. Legal changes, which
+ * ri_rtr_state_set() asserts:
+ *
+ *   NONE          -> QUEUED             to be sent later
+ *   QUEUED        -> QUEUED, NONE       waits for something else; given up
+ *   NONE, QUEUED  -> OUT                sent with a grant
+ *   OUT           -> NONE, KEPT         withdrawn, or used and over; used, and its ring has ended
+ *   KEPT          -> NONE               over
+ *   NONE, QUEUED  -> BY_UD              sent with a target
+ *   BY_UD         -> NONE               withdrawn, or used and over
+ *   NONE, QUEUED  -> SENT               sent with a key
+ *   SENT          -> PROMISED           a REVOKE was answered: the sender has used it
+ *   SENT, PROMISED -> WRITTEN           the notification: the data is there
+ *   SENT, PROMISED -> NAMED             its message had its turn before its data
+ *   SENT, PROMISED, WRITTEN, NAMED -> NONE  withdrawn, or over
+ *
+ * The receive is in the posted queue in all states but NAMED. The sender may write its memory in
+ * OUT, KEPT, BY_UD, SENT, PROMISED and NAMED.
+ */
 typedef enum ri_rtr_state {
-    RI_RTR_NONE,
-    RI_RTR_QUEUED, /* it is posted, and one is to be sent when that is possible */
-    RI_RTR_OUT,    /* the sender may use it, or has */
-    RI_RTR_KEPT,   /* the sender has used it, and the grant is not there any more */
-
-    /* A target of the plane ud was sent by message, see proto/rtr/rtr_ud.h: */
-    RI_RTR_BY_UD,
-
-    /* A key was, see proto/rtr/rtr_message.h: */
-    RI_RTR_SENT,     /* the sender may use it, or has */
-    RI_RTR_PROMISED, /* it has, as it says */
-    RI_RTR_WRITTEN,  /* and the data is there; the turn of its message has not come */
-    RI_RTR_NAMED     /* its message had its turn; the data is not there */
+    RI_RTR_NONE,   /* nothing */
+    RI_RTR_QUEUED, /* nothing yet: an RTR is to be sent when that is possible */
+    RI_RTR_OUT,    /* a grant, which the sender may use, or has used */
+    RI_RTR_KEPT, /* a grant, which the sender has used; the ring with the grant has ended */
+    RI_RTR_BY_UD,    /* a target, which the sender may use, or has used */
+    RI_RTR_SENT,     /* a key, which the sender may use, or has used */
+    RI_RTR_PROMISED, /* a key, which the sender has used, as it says */
+    RI_RTR_WRITTEN, /* a key: the data is there, and the turn of its message has not come */
+    RI_RTR_NAMED,   /* a key: its message had its turn, and the data is not there */
+    RI_RTR_STATE_LAST
 } ri_rtr_state_t;
 
-/* Who may write the memory of a receive that waits. */
+/*
+ * Who may write the memory of a receive that waits (ri_recv_req_t.written): NOT_WRITTEN at first.
+ * Legal changes, which ri_rndv_recv_set_written() asserts:
+ *
+ *   NOT_WRITTEN -> BY_CTS        CTS is sent
+ *   NOT_WRITTEN -> BY_TARGET     TARGET is sent, or what an RTR with a target was used for has come
+ *   BY_TARGET   -> NOT_WRITTEN   the sender has given up, and the plane receives no more
+ *
+ * A receive that is written BY_CTS stays so until it ends.
+ */
 typedef enum ri_recv_written {
-    RI_RECV_NOT_WRITTEN,
-    RI_RECV_BY_CTS,   /* the sender: CTS was sent */
-    RI_RECV_BY_TARGET /* the plane, what the sender sends (proto/rndv/send_rndv_ud.h) */
+    RI_RECV_NOT_WRITTEN, /* nobody */
+    RI_RECV_BY_CTS,      /* the sender */
+    RI_RECV_BY_TARGET,   /* the plane, what the sender sends (proto/rndv/rndv_ud.h) */
+    RI_RECV_WRITTEN_LAST
 } ri_recv_written_t;
 
-/* A tag receive. */
-typedef struct ri_recv_req {
+/*
+ * A tag receive. Some fields mean something in some states only (`rtr` and `written`):
+ *
+ *   state of rtr or written     rtr_generation     rtr_conn ...   rtr_index     rts_req_id ...
+ *   QUEUED                                         rtr_awaits     a mark (rtr_deep.c)
+ *   OUT                         of the grant       rtr_conn       of the grant
+ *   KEPT                        (rtr_kept is the state of the grant when it was last seen)
+ *   BY_UD                       of the entry       ud_op          of the entry
+ *   SENT, PROMISED                                                of the entry
+ *   WRITTEN                                                       RI_RTR_NO_ENTRY
+ *   NAMED                                                         of the entry  named_sn
+ *   in worker->rtr.writing                                                      rts_req_id
+ *   written BY_TARGET           rts_sn             ud_op                        rts_req_id
+ */
+struct ri_recv_req {
     ri_req_t super;
     uint64_t tag;
     uint64_t mask;
     uint64_t serial;    /* order of posting */
     ri_tag_node_t node; /* in the index of its mask */
     /* Instead, if its mask has no index. While it waits for its data: in stream->fetching. If
-     * it is to send an RTR, or has: in worker->rtr_queue, ->rtr_writing, stream->rtrs, or
+     * it is to send an RTR, or has: in worker->rtr.queue or .writing, stream->rtr.recvs, or
      * among the waiters of another one. */
     ucs_list_link_t list;
     struct ri_mask_class *mask_class; /* NULL: in the list */
@@ -97,39 +138,42 @@ typedef struct ri_recv_req {
                                         wait for it to leave, see proto/rtr/rtr_state.h */
     };
     ri_stream_t *stream; /* while it waits for its data */
-    uint32_t id;         /* likewise, or while it has an RTR: in worker->recv_ids */
+    uint32_t id; /* while it waits for its data or has an RTR: in worker->recv_ids */
 
     /* What its sender was told, see proto/rtr/rtr.h. */
     union {
-        uint32_t rtr_generation; /* OUT: of the grant; BY_UD: of the slot */
+        uint32_t rtr_generation; /* OUT: of the grant; BY_UD: of the entry */
         uint32_t rts_sn;         /* written BY_TARGET: of the message */
     };
     union {
         ri_conn_t *rtr_conn; /* OUT: in whose ring that is */
-        /* QUEUED: whose waiters it is among; NULL: it is in worker->rtr_queue, or
+        /* QUEUED: whose waiters it is among; NULL: it is in worker->rtr.queue, or
          * waits for room at a peer */
         struct ri_recv_req **rtr_awaits;
         struct ri_ud_recv_op *ud_op; /* BY_UD, written BY_TARGET: NULL: it has ended */
     };
     ri_stream_t *rtr_stream; /* OUT and above: of the sender */
     ri_keys_t *keys;         /* written: of memory that is written through a network */
-    uint32_t way;            /* likewise: by this way to the peer, of its rdma_way */
+    /* written through a network: by this way to the peer, of its way.number */
+    uint32_t way;
     union {
-        uint32_t
-                rts_req_id; /* in worker->rtr_writing, or BY_TARGET: the sender's request */
+        /* in worker->rtr.writing, or BY_TARGET: the sender's request */
+        uint32_t rts_req_id;
         uint32_t named_sn; /* NAMED: number of the message */
     };
-    uint32_t posted_us;    /* of receives above the eager threshold: when it was posted */
-    uint32_t posted_polls; /* likewise: worker->polls then */
-    uint8_t rtr;           /* ri_rtr_state_t */
-    uint8_t rtr_kept;  /* KEPT: state of the grant when it was last seen; BY_UD, when its
-                              transfer has ended: likewise */
-    uint8_t rtr_index; /* OUT: of the grant; BY_UD, SENT, PROMISED, NAMED: of the slot */
-    uint8_t rtr_slot;  /* the sender has taken the RTR for a copy by both sides */
-    uint8_t written;   /* ri_recv_written_t */
-    uint8_t canceled;  /* in vain, as its message was on its way */
+    uint32_t posted_us; /* of receives above the eager threshold: when it was posted */
+    /* of receives above the eager threshold: worker->polls when it was posted */
+    uint32_t posted_polls;
+    uint8_t rtr; /* ri_rtr_state_t */
+    uint8_t rtr_kept; /* KEPT: state of the grant when it was last seen; BY_UD, when its transfer
+                          has ended: the state that a grant would have */
+    uint8_t rtr_index; /* OUT: of the grant; BY_UD, SENT, PROMISED, NAMED: of the entry */
+    uint8_t written;   /* ri_recv_written_t, changed by ri_rndv_recv_set_written() */
     uint8_t early;     /* it was posted before its message was there */
-} ri_recv_req_t;
+    uint8_t rtr_slot : 1;   /* the sender has taken the RTR for a copy by both sides */
+    uint8_t canceled : 1;   /* in vain, as its message was on its way */
+    uint16_t writing_polls; /* in worker->rtr.writing: looks at its grant */
+};
 
 /* It has to fit what applications provide in front of a handle: 272 bytes for UCX 1.13. */
 static_assert(sizeof(ri_recv_req_t) <= 256, "ri_request_headroom()");
@@ -151,16 +195,23 @@ typedef enum ri_am_which {
     RI_AM_WHICH_LAST
 } ri_am_which_t;
 
-/* Of a message that is sent to where the receiver says (proto/rndv/send_rndv_ud.h). */
+/*
+ * Where a message goes that is sent to where the receiver says (proto/rndv/rndv_ud.h). Legal changes:
+ *
+ *   NONE         -> WANTED      the RTS says that the data is sent
+ *   WANTED       -> USED        TARGET came, and the data is on its way
+ *   WANTED, USED -> ABANDONED   it cannot be sent there, or perhaps was not: the receiver is asked
+ */
 typedef enum ri_send_target {
-    RI_SEND_TARGET_NONE,     /* it is another one */
-    RI_SEND_TARGET_WANTED,   /* the receiver has not said yet */
-    RI_SEND_TARGET_USED,     /* it has */
-    RI_SEND_TARGET_ABANDONED /* in vain, perhaps: it was asked */
+    RI_SEND_TARGET_NONE,      /* it goes in another way */
+    RI_SEND_TARGET_WANTED,    /* the receiver has not answered the RTS yet */
+    RI_SEND_TARGET_USED,      /* the receiver has said where it goes */
+    RI_SEND_TARGET_ABANDONED, /* it does not go there */
+    RI_SEND_TARGET_LAST
 } ri_send_target_t;
 
 /* A tag send that did not complete at once. */
-typedef struct ri_send_req {
+struct ri_send_req {
     ri_req_t super;
     ri_conn_t *conn;
     ucs_list_link_t list;    /* in conn->sends */
@@ -172,18 +223,20 @@ typedef struct ri_send_req {
     uint8_t waiting;      /* RI_SEND_WAIT_* */
     uint8_t wire_type;
     uint8_t put;    /* the RTS has RI_WIRE_RTS_PUT */
-    uint8_t target; /* ri_send_target_t */
+    uint8_t target; /* ri_send_target_t, changed by ri_rndv_ud_set_target() */
     ri_dt_data_t data;
-    const ri_send_proto_t
-            *proto;     /* that was chosen; NULL: none yet, or it keeps nothing */
+    /* that was chosen; NULL: none yet, or it keeps nothing */
+    const ri_send_proto_t *proto;
     ri_msg_t *self_msg; /* a self-send's message while it waits for its receive */
-    ri_coop_t
-            *coop; /* of a message that both sides copy (proto/coop/coop.h), else NULL */
-    ri_keys_t *keys;             /* of data that goes through a network, else NULL */
+    /* of a message that both sides copy (proto/coop/coop.h), else NULL */
+    ri_coop_t *coop;
+    ri_keys_t *keys;   /* of data that goes through a network, else NULL */
+    void *proto_state; /* what else the protocol keeps from `take` to `start`, or NULL; its
+                                    `forget` frees that */
     struct ri_ud_send_op *ud_op; /* while it is sent as datagrams, else NULL */
-    uint32_t way;                /* of both: by this way to the peer, of its rdma_way */
+    uint32_t way;                /* of both: by this way to the peer, of its way.number */
     struct ri_am_buffer *in_stock[RI_AM_WHICH_LAST]; /* NULL: stock does not have it */
-} ri_send_req_t;
+};
 
 static_assert(sizeof(ri_send_req_t) <= 256, "ri_request_headroom()");
 
@@ -214,14 +267,24 @@ typedef struct ri_req_pool {
     size_t in_use;
 } ri_req_pool_t;
 
+/**
+ * How many bytes a request needs in front of its handle: what ucp_context_query reports, and what
+ * applications that bring their own request memory provide. As many as for a request of stock's.
+ *
+ * @return That; 0: one of this library does not fit there, so no context can be served.
+ */
+size_t ri_request_headroom(void);
+
 /* Set once, at the first ucp_init: ri_request_headroom(). */
 extern size_t ri_req_headroom;
 
+/** @return What the application gets for a request. */
 static inline void *ri_req_handle(ri_req_t *req)
 {
     return (char *)req + ri_req_headroom;
 }
 
+/** @return The request of a handle, which must be of this library (@ref ri_req_is_own). */
 static inline ri_req_t *ri_req_of_handle(void *handle)
 {
     return (ri_req_t *)((char *)handle - ri_req_headroom);
@@ -249,54 +312,23 @@ static inline void ri_req_disown(const ucp_request_param_t *param)
     }
 }
 
-ucs_status_t ri_req_pool_init(ri_worker_t *worker);
-
-/** Free the pool; the application's cleanup runs once for each object. */
-void ri_req_pool_cleanup(ri_worker_t *worker);
-
-/** Add a chunk of free requests. */
-ucs_status_t ri_req_pool_grow(ri_worker_t *worker);
-
+/** @return RI_REQ_*. Any thread may ask. */
 static inline uint32_t ri_req_flags(ri_req_t *req)
 {
     return atomic_load_explicit(&req->flags, memory_order_relaxed);
 }
 
+/** Set some flags, after all that was written to the request. The worker is locked. */
 static inline void ri_req_set_flags(ri_req_t *req, uint32_t flags)
 {
     /* Only the worker's owner writes, so this need not be one atomic operation. */
     atomic_store_explicit(&req->flags, ri_req_flags(req) | flags, memory_order_release);
 }
 
+/** Clear some flags. The worker is locked. */
 static inline void ri_req_clear_flags(ri_req_t *req, uint32_t flags)
 {
     atomic_store_explicit(&req->flags, ri_req_flags(req) & ~flags, memory_order_release);
 }
-
-/** Give a request back that was not handed to the application. */
-void ri_req_drop(ri_req_t *req);
-
-/** Arrange for the application's send callback; for requests that do not end at once. */
-void ri_req_set_send_cb(ri_req_t *req, const ucp_request_param_t *param);
-
-/** Arrange for the application's receive callback. */
-void ri_req_set_recv_cb(ri_req_t *req, const ucp_request_param_t *param);
-
-/**
- * End an operation whose call has not returned yet, as the application asked for it: by
- * status, or with a handle that is complete and a callback that has run.
- *
- * @return What the call returns.
- */
-ucs_status_ptr_t ri_req_done_send(ri_req_t *req, const ucp_request_param_t *param,
-                                  ucs_status_t status);
-ucs_status_ptr_t ri_req_done_recv(ri_recv_req_t *req, const ucp_request_param_t *param,
-                                  ucs_status_t status);
-
-/**
- * Complete a request whose call has returned. The callback may release it: the request
- * must not be touched afterwards. (ri_req_complete_recv is in worker.h.)
- */
-void ri_req_complete_send(ri_req_t *req, ucs_status_t status);
 
 #endif

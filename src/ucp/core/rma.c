@@ -1,8 +1,12 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A list of operations that have not ended for each conn and kind, and the marks from which it is
+ * told what a flush has made sure of.
  */
 #include "rma.h"
+#include "module.h"
 #include "../../ucs/stock.h"
 
 static void rma_op_done(void *request, ucs_status_t status, void *user_data);
@@ -55,18 +59,18 @@ ri_rma_op_t *ri_rma_op_new(ri_worker_t *worker)
 static void rma_clear(ri_conn_t *conn)
 {
     conn->flags &= ~RI_CONN_BEHIND_RMA;
-    conn->rma_unknown = 0;
-    ucs_list_del(&conn->rma_behind);
-    ucs_list_head_init(&conn->rma_behind);
+    conn->rma.unknown = 0;
+    ucs_list_del(&conn->rma.behind_link);
+    ucs_list_head_init(&conn->rma.behind_link);
     ri_conn_update_fast(conn);
 }
 
 static void rma_check(ri_conn_t *conn)
 {
-    if ((conn->flags & RI_CONN_BEHIND_RMA) && !conn->rma_unknown &&
-        ucs_list_is_empty(&conn->rma_ops[RI_RMA_GET]) &&
-        ucs_list_is_empty(&conn->rma_ops[RI_RMA_PUT]) &&
-        (conn->rma_put <= conn->rma_flushed)) {
+    if ((conn->flags & RI_CONN_BEHIND_RMA) && !conn->rma.unknown &&
+        ucs_list_is_empty(&conn->rma.ops[RI_RMA_GET]) &&
+        ucs_list_is_empty(&conn->rma.ops[RI_RMA_PUT]) &&
+        (conn->rma.put <= conn->rma.flushed)) {
         rma_clear(conn);
     }
 }
@@ -74,17 +78,17 @@ static void rma_check(ri_conn_t *conn)
 void ri_rma_set_behind(ri_conn_t *conn)
 {
     conn->flags |= RI_CONN_BEHIND_RMA;
-    ucs_list_del(&conn->rma_behind);
-    ucs_list_add_tail(&conn->worker->rma.behind, &conn->rma_behind);
+    ucs_list_del(&conn->rma.behind_link);
+    ucs_list_add_tail(&conn->worker->rma.behind, &conn->rma.behind_link);
     if ((conn->ring != NULL) || (conn->channel != NULL)) {
         conn->fast_max = 0;
     }
 }
 
-void ri_conn_note_rma(ri_conn_t *conn)
+void ri_rma_note_unknown(ri_conn_t *conn)
 {
     ri_rma_count(conn);
-    conn->rma_unknown = 1;
+    conn->rma.unknown = 1;
 }
 
 void ri_rma_pending(ri_conn_t *conn, ri_rma_op_t *op, ri_rma_kind_t kind, int has_handle)
@@ -100,9 +104,9 @@ void ri_rma_pending(ri_conn_t *conn, ri_rma_op_t *op, ri_rma_kind_t kind, int ha
     ri_rma_count(conn);
     op->seq = ++worker->rma.seq;
     ucs_list_add_tail(&worker->rma.ops[kind], &op->list);
-    ucs_list_add_tail(&conn->rma_ops[kind], &op->conn_list);
+    ucs_list_add_tail(&conn->rma.ops[kind], &op->conn_list);
     if (kind == RI_RMA_PUT) {
-        conn->rma_put = op->seq;
+        conn->rma.put = op->seq;
     }
 }
 
@@ -128,8 +132,8 @@ static void rma_op_done(void *request, ucs_status_t status, void *user_data)
 
 static void rma_conn_flushed(ri_conn_t *conn, uint64_t seq)
 {
-    if (seq > conn->rma_flushed) {
-        conn->rma_flushed = seq;
+    if (seq > conn->rma.flushed) {
+        conn->rma.flushed = seq;
     }
     rma_check(conn);
 }
@@ -145,7 +149,7 @@ void ri_rma_flushed(ri_worker_t *worker, uint32_t conn_id, uint64_t seq)
         }
         return;
     }
-    ucs_list_for_each_safe(conn, next, &worker->rma.behind, rma_behind) {
+    ucs_list_for_each_safe(conn, next, &worker->rma.behind, rma.behind_link) {
         rma_conn_flushed(conn, seq);
     }
 }
@@ -153,7 +157,7 @@ void ri_rma_flushed(ri_worker_t *worker, uint32_t conn_id, uint64_t seq)
 void ri_rma_ordered(ri_conn_t *conn)
 {
     if (conn->flags & RI_CONN_BEHIND_RMA) {
-        conn->rma_flushed = conn->rma_put; /* or as good as that */
+        conn->rma.flushed = conn->rma.put; /* or as good as that */
         rma_clear(conn);
     }
 }
@@ -164,13 +168,23 @@ void ri_rma_conn_ends(ri_conn_t *conn)
     int kind;
 
     for (kind = 0; kind < RI_RMA_KINDS; ++kind) {
-        while (!ucs_list_is_empty(&conn->rma_ops[kind])) {
-            op = ucs_list_extract_head(&conn->rma_ops[kind], ri_rma_op_t, conn_list);
+        while (!ucs_list_is_empty(&conn->rma.ops[kind])) {
+            op = ucs_list_extract_head(&conn->rma.ops[kind], ri_rma_op_t, conn_list);
             op->conn = NULL;
             ucs_list_del(&op->list);
             ucs_list_add_tail(&conn->worker->rma.closed, &op->list);
         }
     }
-    ucs_list_del(&conn->rma_behind);
-    ucs_list_head_init(&conn->rma_behind);
+    ucs_list_del(&conn->rma.behind_link);
+    ucs_list_head_init(&conn->rma.behind_link);
 }
+
+static void rma_conn_fails(ri_conn_t *conn, int is_first)
+{
+    if (is_first) {
+        ri_rma_conn_ends(conn);
+    }
+}
+
+const ri_module_t ri_module_rma = {
+        .name = "rma", .conn_fails = rma_conn_fails, .conn_freed = ri_rma_conn_ends};

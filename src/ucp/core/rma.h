@@ -34,7 +34,7 @@
 /* An operation that has not ended here, and ends by a callback of the library. */
 struct ri_rma_op {
     ucs_list_link_t list; /* in worker->rma.ops of its kind, by age; or in rma.closed */
-    ucs_list_link_t conn_list; /* in conn->rma_ops of its kind, by age */
+    ucs_list_link_t conn_list; /* in conn->rma.ops of its kind, by age */
     ri_rma_op_t *next_free;
     ri_worker_t *worker;
     ri_conn_t *conn; /* NULL: it has ended meanwhile */
@@ -43,21 +43,25 @@ struct ri_rma_op {
     ucp_request_param_t param;
 };
 
+/** A worker, whose memory is zero, begins without operations. */
 void ri_rma_init(ri_worker_t *worker);
 
-/** Free the memory; stock calls back no more. */
+/** Free the memory, also of operations that have not ended; stock calls back no more. */
 void ri_rma_cleanup(ri_worker_t *worker);
 
 /* Free operations that are kept. */
 #define RI_RMA_KEEP 256
 
-/** @return A new operation, or NULL without memory. */
+/** @return A new operation, in no list, with the param that stock is called with; NULL without
+ * memory. */
 ri_rma_op_t *ri_rma_op_new(ri_worker_t *worker);
 
-/** Messages of a conn must not overtake what was started on it. */
+/** Messages of a conn must not overtake what was started on it: they leave the ring and the
+ * channel until @ref ri_rma_flushed or @ref ri_rma_ordered says that it is over. */
 void ri_rma_set_behind(ri_conn_t *conn);
 
-/** An operation has been started that stock has not ended, see @ref ri_rma_started. */
+/** An operation has been started that stock has not ended, see @ref ri_rma_started. It is freed
+ * when stock calls back. */
 void ri_rma_pending(ri_conn_t *conn, ri_rma_op_t *op, ri_rma_kind_t kind, int has_handle);
 
 /**
@@ -95,7 +99,7 @@ static inline void ri_rma_op_put(ri_rma_op_t *op)
 /** An operation is one more that messages must not overtake. */
 static inline void ri_rma_count(ri_conn_t *conn)
 {
-    ++conn->rma_count;
+    ++conn->rma.count;
     if (!(conn->flags & RI_CONN_BEHIND_RMA)) {
         ri_rma_set_behind(conn);
     }
@@ -106,17 +110,17 @@ static inline void ri_rma_ended(ri_conn_t *conn, ri_rma_kind_t kind)
 {
     if (kind == RI_RMA_PUT) {
         ri_rma_count(conn);
-        conn->rma_put = ++conn->worker->rma.seq;
+        conn->rma.put = ++conn->worker->rma.seq;
     }
 }
 
 /**
- * An operation was started.
+ * An operation that @ref ri_rma_op_get has prepared was started. It is not the caller's any more.
  *
  * @param conn        NULL: the application has closed the endpoint in a callback within the call.
  * @param ret         What stock has returned.
- * @param has_handle  @a ret is waited for, and freed then by the caller; else it is freed
- *                    when it ends.
+ * @param has_handle  @a ret is waited for, and freed then by the caller; else it is freed when it
+ *                    ends.
  */
 static inline void ri_rma_started(ri_conn_t *conn, ri_rma_op_t *op, ri_rma_kind_t kind,
                                   ucs_status_ptr_t ret, int has_handle)
@@ -131,12 +135,16 @@ static inline void ri_rma_started(ri_conn_t *conn, ri_rma_op_t *op, ri_rma_kind_
     }
 }
 
+/** An operation of the application is under way on the endpoint, and nobody tells when it ends:
+ * messages must not overtake it until the peer has confirmed that (@ref ri_rma_ordered). */
+void ri_rma_note_unknown(ri_conn_t *conn);
+
 /** An operation was started with the application's parameters, or those of a call of stock:
  * @a ret is what stock has returned. */
 static inline void ri_rma_note(ri_conn_t *conn, ri_rma_kind_t kind, ucs_status_ptr_t ret)
 {
     if (UCS_PTR_IS_PTR(ret)) {
-        ri_conn_note_rma(conn);
+        ri_rma_note_unknown(conn);
     } else {
         ri_rma_ended(conn, kind);
     }
@@ -147,7 +155,7 @@ static inline void ri_rma_note(ri_conn_t *conn, ri_rma_kind_t kind, ucs_status_p
 static inline int ri_rma_is_open(const ri_worker_t *worker, const ri_conn_t *conn,
                                  uint64_t seq)
 {
-    const ucs_list_link_t *list = (conn != NULL) ? &conn->rma_ops[RI_RMA_PUT] :
+    const ucs_list_link_t *list = (conn != NULL) ? &conn->rma.ops[RI_RMA_PUT] :
                                                    &worker->rma.ops[RI_RMA_PUT];
     const ri_rma_op_t *oldest;
 
@@ -159,7 +167,8 @@ static inline int ri_rma_is_open(const ri_worker_t *worker, const ri_conn_t *con
     return oldest->seq <= seq;
 }
 
-/** @return Whether the end of a flush would change anything for messages. */
+/** @return Whether the end of a flush would change anything for messages. @a conn NULL: of all
+ * endpoints. */
 static inline int ri_rma_wants_flush(const ri_worker_t *worker, const ri_conn_t *conn)
 {
     return (conn != NULL) ? !!(conn->flags & RI_CONN_BEHIND_RMA) :
@@ -175,11 +184,11 @@ static inline int ri_rma_wants_flush(const ri_worker_t *worker, const ri_conn_t 
 void ri_rma_flushed(ri_worker_t *worker, uint32_t conn_id, uint64_t seq);
 
 /** The peer has confirmed what was sent on the lane before the question, and nothing was started
- * since then. */
+ * since then: messages may take the ring again. */
 void ri_rma_ordered(ri_conn_t *conn);
 
-/** The endpoint of a conn is closed, or the conn has failed and sends nothing more: what is under way
- * ends without it, and no flush waits for that. */
+/** The endpoint of a conn is closed, or the conn has failed and sends nothing more: what is under
+ * way ends without it, and no flush waits for that. It may be called again. */
 void ri_rma_conn_ends(ri_conn_t *conn);
 
 #endif

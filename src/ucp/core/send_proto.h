@@ -17,13 +17,10 @@
 
 #include <stddef.h>
 
-struct ri_rtr;
-struct ri_send_req;
-
 /* What a send goes by, besides its request. */
 typedef struct ri_send_terms {
     const ucp_request_param_t *param; /* of the application's call */
-    const struct ri_rtr *rtr;         /* for this message, if its grant is not NULL */
+    const ri_rtr_t *rtr;              /* for this message, if its grant is not NULL */
     unsigned plane;                   /* RI_PLANE_* of the one that was chosen; 0: none */
     int sync;                         /* it completes when it was matched */
 } ri_send_terms_t;
@@ -73,27 +70,27 @@ typedef struct ri_send_proto {
      *
      * @return 0, or RI_SEND_LACKS_*; then nothing is kept for the request.
      */
-    unsigned (*take)(struct ri_send_req *req, const ri_send_terms_t *terms);
+    unsigned (*take)(ri_send_req_t *req, const ri_send_terms_t *terms);
 
     /**
      * Send. The request has its number, its wire_type and, if the receiver answers, its id.
      *
-     * @return UCS_OK: it is complete. UCS_INPROGRESS: it waits for what req->waiting says. An error:
-     *         it was not sent.
+     * @return UCS_OK: it is complete. UCS_INPROGRESS: it waits for what req->waiting says. An
+     *         error: it was not sent.
      */
-    ucs_status_t (*start)(struct ri_send_req *req, const ri_send_terms_t *terms);
+    ucs_status_t (*start)(ri_send_req_t *req, const ri_send_terms_t *terms);
 
     /** FIN or NACK has come: the receiver is done with what the request keeps for it alone. NULL:
      * that is nothing. */
-    void (*answered)(struct ri_send_req *req);
+    void (*answered)(ri_send_req_t *req);
 
     /** The request ends, or could not be started: let go of all that is kept for it. NULL: that is
      * nothing. */
-    void (*forget)(struct ri_send_req *req);
+    void (*forget)(ri_send_req_t *req);
 
-    /** @return Whether the send can complete within the call, as FORCE_IMM_CMPL demands. Asked before
-     * and after `take`. NULL: it cannot. */
-    int (*can_end_now)(const struct ri_send_req *req);
+    /** @return Whether the send can complete within the call, as FORCE_IMM_CMPL demands. Asked
+     * before and after `take`. NULL: it cannot. */
+    int (*can_end_now)(const ri_send_req_t *req);
 
     /** @return Whether the message is a write that carries its own notification, which tells of
      * such messages before it, too. NULL: it is not. */
@@ -105,7 +102,7 @@ typedef struct ri_send_proto {
     .messages = offsetof(ri_conn_counters_t, _name), \
     .bytes    = offsetof(ri_conn_counters_t, _name##_bytes)
 
-/** For `can_end_now`: it can always, or stock says that it cannot. (send_req.c) */
-int ri_send_always_ends_now(const struct ri_send_req *req);
+/** For `can_end_now`: it can always, or stock says that it cannot. (send_req.c) @return 1. */
+int ri_send_always_ends_now(const ri_send_req_t *req);
 
 #endif

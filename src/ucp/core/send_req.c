@@ -3,6 +3,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "send_req.h"
+#include "conn.h"
+#include "req_life.h"
 
 int ri_send_always_ends_now(const ri_send_req_t *req)
 {
@@ -12,20 +14,21 @@ int ri_send_always_ends_now(const ri_send_req_t *req)
 
 void ri_send_req_init(ri_send_req_t *req, ri_conn_t *conn, uint64_t tag)
 {
-    req->conn      = conn;
-    req->tag       = tag;
-    req->sn        = conn->tx_sn + 1; /* if it gets one */
-    req->id        = 0;
-    req->waiting   = 0;
-    req->wire_type = 0;
-    req->put       = 0;
-    req->target    = RI_SEND_TARGET_NONE;
-    req->failure   = UCS_OK;
-    req->proto     = NULL;
-    req->self_msg  = NULL;
-    req->coop      = NULL;
-    req->keys      = NULL;
-    req->ud_op     = NULL;
+    req->conn        = conn;
+    req->tag         = tag;
+    req->sn          = conn->tx_sn + 1; /* if it gets one */
+    req->id          = 0;
+    req->waiting     = 0;
+    req->wire_type   = 0;
+    req->put         = 0;
+    req->target      = RI_SEND_TARGET_NONE;
+    req->failure     = UCS_OK;
+    req->proto       = NULL;
+    req->self_msg    = NULL;
+    req->coop        = NULL;
+    req->keys        = NULL;
+    req->proto_state = NULL;
+    req->ud_op       = NULL;
 
     req->in_stock[RI_AM_MESSAGE] = NULL;
     req->in_stock[RI_AM_DATA]    = NULL;

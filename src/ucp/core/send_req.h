@@ -2,42 +2,41 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Life of a send that has a request: started -> waits (RI_SEND_WAIT_*) -> complete, or aborted. What
- * its protocol keeps for it is the protocol's (send_proto.h).
+ * Life of a send that has a request: started -> waits (RI_SEND_WAIT_*) -> complete, or aborted.
+ * What its protocol keeps for it is the protocol's (send_proto.h).
  */
 #ifndef RI_SEND_REQ_H
 #define RI_SEND_REQ_H
 
-#include "worker.h"
+#include "conn_types.h"
+#include "request.h"
 
-/** Fill a request, all but its data. It is in conn->sends from here on. */
+/** Fill a request that @ref ri_req_get has given, all but its data. It has the next number of @a
+ * conn, in case it takes one, and is in conn->sends from here on. */
 void ri_send_req_init(ri_send_req_t *req, ri_conn_t *conn, uint64_t tag);
 
 /**
- * Something that an unfinished send waited for has happened, or failed. The last one
- * completes it.
+ * Something that an unfinished send waited for has happened, or failed; then it waits only for
+ * stock and for writes that go on. The last one completes it, with the first failure. Calls back in
+ * that case, and the request must not be touched afterwards; the conn may be gone.
  *
- * @param what  One of RI_SEND_WAIT_*.
+ * @param what  Of RI_SEND_WAIT_*; what it does not wait for does no harm.
  */
 void ri_send_end_wait(ri_send_req_t *req, uint8_t what, ucs_status_t status);
 
-/** The endpoint of a send failed or is closed: what the send waits for from the peer will
- * not come. What is in UCX's hands ends as UCX says. */
+/** The endpoint of a send failed or is closed: it does without its conn, id and protocol, and
+ * what it waits for from the peer will not come, so it ends with @a status. What is in UCX's
+ * hands ends as UCX says, and a write when it has ended. A send whose call has not returned is
+ * not completed: that call finds it without a conn. Else this calls back, and the request must
+ * not be touched afterwards. */
 void ri_send_abort(ri_send_req_t *req, ucs_status_t status);
 
-/** @return Whether the peer may need the memory of a send that has not ended. */
+/** @return Whether the peer may need the memory of a send that has not ended: of a rendezvous, or
+ * of a write. */
 int ri_send_is_needed(const ri_send_req_t *req);
 
-/** A send ends: let go of its conn, its id, and what its protocol keeps. */
+/** A send ends: let go of its conn, its id, and what its protocol keeps. It is not completed, and
+ * the state of its data is the caller's to end. It may be called again. */
 void ri_send_forget(ri_send_req_t *req);
-
-/** A message has taken the next number: whatever RTR is for it is used up.
- * @param req_id  Of the request of an RTS, else 0. */
-static inline void ri_send_log(ri_conn_t *conn, uint64_t tag, uint32_t req_id)
-{
-    if (ri_unlikely(conn->rtrs != NULL)) {
-        ri_rtr_table_send(conn->rtrs, conn->tx_sn, tag, req_id);
-    }
-}
 
 #endif

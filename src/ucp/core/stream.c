@@ -1,10 +1,17 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A stream is found by the id in a message or the hello, is broken or destroyed as the phases of
+ * module.h say, and is freed when nothing refers to it any more.
  */
-#include "conn.h"
+#include "stream.h"
 #include "module.h"
-#include "worker.h"
+#include "msg.h"
+#include "peer.h"
+#include "stream_ring.h"
+#include "worker_types.h"
+#include "../../ucs/log.h"
 #include "../../ucs/settings.h"
 
 #include <stdlib.h>
@@ -60,7 +67,7 @@ ri_stream_t *ri_stream_get(ri_worker_t *worker, const ri_wire_hello_t *hello)
     ucs_list_head_init(&stream->probed);
     ucs_list_head_init(&stream->assembling);
     ucs_list_head_init(&stream->fetching);
-    ucs_list_head_init(&stream->rtrs);
+    ucs_list_head_init(&stream->rtr.recvs);
     ucs_list_add_tail(&worker->streams, &stream->list);
     ucs_list_add_head(&peer->streams, &stream->peer_list);
     ri_trace(&worker->trace, RI_TRACE_STREAM_NEW, hello->uid, stream->id);
@@ -113,7 +120,7 @@ void ri_stream_break(ri_stream_t *stream, const char *why)
             stream->peer->uid, why);
     stream->broken    = 1;
     stream->same_host = 0; /* no ring any more */
-    stream->ring_dead = 1;
+    ri_stream_ring_end(stream);
     stream_discard(worker, &stream->early);
     stream_discard(worker, &stream->assembling);
     stream->num_early = 0;
@@ -130,8 +137,8 @@ static int stream_is_busy(const ri_stream_t *stream)
 
     if ((stream->num_msgs != 0) || (stream->ring != NULL) ||
         !ucs_list_is_empty((ucs_list_link_t *)&stream->fetching) ||
-        (stream->num_coops != 0) || (stream->num_reads != 0) ||
-        (stream->num_named != 0)) {
+        (stream->num_coops != 0) || (stream->num_transfers != 0) ||
+        (stream->rtr.num_named != 0)) {
         return 1;
     }
     RI_MODULES_ASK(is_busy, stream_is_busy, stream);

@@ -3,8 +3,6 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "trace.h"
-#include "context.h"
-#include "worker.h"
 #include "../../ucs/settings.h"
 #include "../../ucs/log.h"
 #include "../../ucs/output.h"
@@ -31,23 +29,7 @@ static void trace_install_signal(void)
     if ((sigaction(SIGUSR2, NULL, &old) == 0) && (old.sa_handler == SIG_DFL)) {
         sigaction(SIGUSR2, &action, NULL);
     } else {
-        ri_warn("SIGUSR2 is in use by the application: it will not dump the trace");
-    }
-}
-
-static void trace_dump_worker(ri_worker_t *worker, void *arg)
-{
-    ri_trace_dump(&worker->trace, arg);
-}
-
-/* Print the traces of all workers, because of an error; at most once per second. */
-static void trace_dump_on_error(void)
-{
-    static _Atomic(time_t) last = 0;
-    time_t now                  = time(NULL);
-
-    if (ri_config.trace && (atomic_exchange(&last, now) != now)) {
-        ri_context_foreach_worker(trace_dump_worker, "a worker, because of an error");
+        ri_warn("SIGUSR2 is in use by the application: it does not print the trace");
     }
 }
 
@@ -68,8 +50,7 @@ ucs_status_t ri_trace_init(ri_trace_t *trace)
     if (trace->entries == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
-    ri_log_on_error = trace_dump_on_error;
-    trace->mask     = size - 1;
+    trace->mask = size - 1;
     pthread_once(&trace_signal_once, trace_install_signal);
     return UCS_OK;
 }

@@ -30,7 +30,7 @@
     _e(RECV_DONE, "receive done, sender tag 0x%lx length %lu") \
     _e(RECV_READ, "  read from the sender's memory, length %lu status %ld") \
     _e(RTR_SENT, "  RTR sent, tag 0x%lx id 0x%lx") \
-    _e(RTR_BACK, "  RTR taken back, tag 0x%lx id 0x%lx") \
+    _e(RTR_BACK, "  RTR withdrawn, tag 0x%lx id 0x%lx") \
     _e(RTR_IN, "RTR for tag 0x%lx, fate %lu") \
     _e(RECV_CTS, "  may be written by the sender, receive 0x%lx length %lu") \
     _e(RECV_WRITTEN, "  was written by the sender, receive 0x%lx length %lu") \
@@ -78,18 +78,23 @@ typedef struct ri_trace {
     uint64_t next; /* events ever recorded */
 } ri_trace_t;
 
-/** Set the trace of a worker up as the configuration says, and the signal handler. From then on each
- * error prints all traces, at most once per second. */
+/** Set the trace of a worker up as the configuration says, and the signal handler, unless the
+ * application has one. @return UCS_OK, also if there is to be no trace; UCS_ERR_NO_MEMORY, and
+ * there is none. */
 ucs_status_t ri_trace_init(ri_trace_t *trace);
 
+/** Free the events; there is no trace from now on. There may have been none, or @a trace may be
+ * zero. */
 void ri_trace_cleanup(ri_trace_t *trace);
 
-/** Print what is in the trace, oldest first. */
+/** Print what is in the trace to TRACE_DEST, oldest first; nothing if there is none. The trace
+ * keeps it. @a title says whose it is, and why. */
 void ri_trace_dump(const ri_trace_t *trace, const char *title);
 
 /* Counts SIGUSR2; each worker dumps when it sees it changed. */
 extern volatile unsigned ri_trace_signals;
 
+/** Record an event, with the time. Without a trace it costs one look. */
 static inline void ri_trace(ri_trace_t *trace, ri_trace_event_t event, uint64_t arg0,
                             uint64_t arg1)
 {

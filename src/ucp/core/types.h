@@ -8,8 +8,9 @@
  *   context  one per ucp_context_h that asked for tag matching under recv_init
  *   worker   one per ucp_worker_h of such a context; owns everything below
  *   peer     one per remote worker that this worker has spoken with, by its uid
- *   conn     a way out: one per endpoint, with the sequence of what was sent on it
- *   stream   a way in: one per remote conn, with the sequence of what was matched
+ *   conn     the sender's side of one direction: one per endpoint, with the sequence of what was
+ *            sent on it
+ *   stream   the receiver's side: one per remote conn, with the sequence of what was matched
  *   req      a request that a user holds a handle of
  *   msg      a message that arrived and has no receive yet, or arrived too early
  *
@@ -17,6 +18,10 @@
  * lock, then the locks of maps and of the list of contexts, which cover a few
  * instructions and no call. The worker's lock is always taken before a stock function
  * that enters the worker is called (guard.h).
+ *
+ * Who calls a function with a worker, or with anything that belongs to one, has locked it, unless
+ * nobody else knows the worker, or the comment of the function says otherwise. "Calls back" there
+ * means callbacks of the application, which may send, receive, and close any endpoint.
  */
 #ifndef RI_TYPES_H
 #define RI_TYPES_H
@@ -27,9 +32,13 @@ typedef struct ri_context ri_context_t;
 typedef struct ri_worker ri_worker_t;
 typedef struct ri_peer ri_peer_t;
 typedef struct ri_conn ri_conn_t;
+typedef struct ri_rtr ri_rtr_t;
+typedef struct ri_rtr_table ri_rtr_table_t;
 typedef struct ri_rtr_grants ri_rtr_grants_t;
 typedef struct ri_stream ri_stream_t;
 typedef struct ri_req ri_req_t;
+typedef struct ri_recv_req ri_recv_req_t;
+typedef struct ri_send_req ri_send_req_t;
 typedef struct ri_msg ri_msg_t;
 typedef struct ri_am_buffer ri_am_buffer_t;
 typedef struct ri_coop ri_coop_t;

@@ -1,6 +1,9 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * First the description of data of each class, then the moves between data and a buffer, then the
+ * carrier datatype by which UCP moves generic data.
  */
 #include "datatype.h"
 #include "../../ucs/handle_map.h"

@@ -36,22 +36,31 @@ typedef struct ri_dt_data {
                             kinds besides the host's */
 } ri_dt_data_t;
 
-/** Remember the callbacks of a stock generic datatype. */
+/** Remember the callbacks of a stock generic datatype, which are copied. Any thread may call it.
+ * @return UCS_OK, or UCS_ERR_NO_MEMORY, and the datatype is not known. */
 ucs_status_t ri_dt_register(ucp_datatype_t datatype, const ucp_generic_dt_ops_t *ops,
                             void *context);
 
-/** Forget it; for a type that is not known, does nothing. */
+/** Forget a datatype that no operation uses any more; for a type that is not known, does nothing.
+ * Any thread may call it. */
 void ri_dt_unregister(ucp_datatype_t datatype);
 
-/** The cases that are not contiguous. */
+/** What @ref ri_dt_send_init does for data that is not contiguous. */
 ucs_status_t ri_dt_send_init_other(ri_dt_data_t *data, ucp_datatype_t datatype,
                                    const void *buffer, size_t count);
+
+/** What @ref ri_dt_recv_init does for data that is not contiguous. */
 ucs_status_t ri_dt_recv_init_other(ri_dt_data_t *data, ucp_datatype_t datatype,
                                    void *buffer, size_t count);
+
+/** What @ref ri_dt_finish does for generic data. Calls the application's finish. */
 void ri_dt_finish_generic(ri_dt_data_t *data);
+
+/** What @ref ri_dt_unpack does for data that is not contiguous. */
 ucs_status_t ri_dt_unpack_other(ri_dt_data_t *data, const void *src, size_t length);
 
-/* @return 0 if the type is not contiguous. */
+/** What @ref ri_dt_send_init and @ref ri_dt_recv_init do for contiguous data. @return 0 if the
+ * type is not contiguous: nothing was done. */
 static inline int ri_dt_init_contig(ri_dt_data_t *data, ucp_datatype_t datatype,
                                     const void *buffer, size_t count)
 {
@@ -67,10 +76,11 @@ static inline int ri_dt_init_contig(ri_dt_data_t *data, ucp_datatype_t datatype,
 }
 
 /**
- * Describe data to be sent, or the place for data to be received. Starts the state of a
- * generic type.
+ * Describe data to be sent. Starts the state of a generic type, which is to be ended by @ref
+ * ri_dt_finish. The buffer, and the list of an IOV, stay the application's and are not copied.
  *
- * @return UCS_OK; UCS_ERR_INVALID_PARAM for a datatype that does not exist.
+ * @return UCS_OK; UCS_ERR_INVALID_PARAM for a datatype that does not exist, and no state was
+ *         started.
  */
 static inline ucs_status_t ri_dt_send_init(ri_dt_data_t *data, ucp_datatype_t datatype,
                                            const void *buffer, size_t count)
@@ -80,6 +90,8 @@ static inline ucs_status_t ri_dt_send_init(ri_dt_data_t *data, ucp_datatype_t da
                    ri_dt_send_init_other(data, datatype, buffer, count);
 }
 
+/** Describe the place for data to be received. Parameters, result and what is to follow are those
+ * of @ref ri_dt_send_init. */
 static inline ucs_status_t ri_dt_recv_init(ri_dt_data_t *data, ucp_datatype_t datatype,
                                            void *buffer, size_t count)
 {
@@ -88,7 +100,8 @@ static inline ucs_status_t ri_dt_recv_init(ri_dt_data_t *data, ucp_datatype_t da
                    ri_dt_recv_init_other(data, datatype, buffer, count);
 }
 
-/** End the state of a generic type; the data must not be touched after it. */
+/** End the state of a generic type, once: it may be called again. Generic data must not be
+ * touched after it. */
 static inline void ri_dt_finish(ri_dt_data_t *data)
 {
     if (ri_unlikely(data->generic != NULL)) {
@@ -96,7 +109,8 @@ static inline void ri_dt_finish(ri_dt_data_t *data)
     }
 }
 
-/** Copy the data of a send, all data->length bytes, to @a dest. */
+/** Copy the data of a send, all data->length bytes, to @a dest. If a generic type packs less than
+ * it has promised, the rest of @a dest is left as it was. */
 void ri_dt_pack(ri_dt_data_t *data, void *dest);
 
 /**
@@ -115,28 +129,32 @@ static inline ucs_status_t ri_dt_unpack(ri_dt_data_t *data, const void *src,
 }
 
 /**
- * What to hand to a stock function that is to move this data: its buffer, count and
- * datatype. The data must stay where it is until that operation has ended; for a generic
- * type it has then also finished the state, and ri_dt_finish does nothing more.
+ * What to hand to a stock function that is to move this data: its buffer, count and datatype. The
+ * data, and @a data itself if it is generic, must stay where it is until that operation has ended;
+ * for a generic type it has then also finished the state, and ri_dt_finish does nothing more.
  *
- * @return UCS_OK or an error of creating the carrier datatype.
+ * @return UCS_OK or an error of creating the carrier datatype, for generic data; it is not tried
+ *         again.
  */
 ucs_status_t ri_dt_to_stock(ri_dt_data_t *data, void **buffer, size_t *count,
                             ucp_datatype_t *datatype);
 
+/** @return Whether the data is in one place. */
 static inline int ri_dt_is_contig(const ri_dt_data_t *data)
 {
     return !data->is_iov && (data->generic == NULL);
 }
 
 /**
- * The pieces that contiguous or listed data is in; empty ones are left out.
+ * The pieces that contiguous or listed data is in. Empty pieces of a list are left out; contiguous
+ * data is one piece, empty or not. @a max is not 0.
  *
- * @return How many, or 0 if there are more than @a max.
+ * @return How many; 0 if there are more than @a max, or if a list has none that is not empty.
  */
 size_t ri_dt_segments(const ri_dt_data_t *data, ri_segment_t *segments, size_t max);
 
-/** @return Whether the data of a send can be described in an RTS. */
+/** @return Whether data is in few pieces of memory, so that it can be described in an RTS: not
+ * generic, not empty, and in at most RI_WIRE_SEGMENTS_MAX. */
 int ri_dt_fits(const ri_dt_data_t *data);
 
 #endif

@@ -5,13 +5,21 @@
  * What comes by active message: checked, and handed to who is in charge of its type. (protocol.md
  * section 3)
  */
-#ifndef RI_DISPATCH_H
-#define RI_DISPATCH_H
+#ifndef RI_AM_IN_H
+#define RI_AM_IN_H
 
 #include "../core/worker.h"
 
-/** The handler of this library's active messages; @a arg is the worker. */
-ucs_status_t ri_dispatch_am(void *arg, const void *header, size_t header_length,
-                            void *data, size_t length, const ucp_am_recv_param_t *param);
+/**
+ * The handler of this library's active messages, as UCX calls it. What is malformed, or for a
+ * stream or conn that is gone, is counted and dropped. May call back into the application.
+ *
+ * @param arg  The worker. Its lock is taken here. One that was destroyed takes nothing.
+ *
+ * @return UCS_INPROGRESS if @a data was kept, to be given back to UCX later, or if UCX has got it
+ *         back for a receive already; else UCS_OK.
+ */
+ucs_status_t ri_am_in(void *arg, const void *header, size_t header_length, void *data,
+                      size_t length, const ucp_am_recv_param_t *param);
 
 #endif

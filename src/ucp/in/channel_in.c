@@ -2,14 +2,17 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What comes by channels.
+ * A record that is found counts as read before it is handed over, as its handler may call back into the
+ * application, and so get here again. A send or a receive may look at records that are not read yet:
+ * RTRs are taken from wherever they are, and offers of long messages if they come first.
  */
-#include "../link/rdma_channel.h"
-#include "../link/control.h"
-#include "../link/planes.h"
-#include "../link/rdma.h"
-#include "../proto/rndv/rndv.h"
-#include "../../ucs/settings.h"
+#include "channel_in.h"
+#include "control_in.h"
+#include "../core/handler.h"
+#include "../link/net_transfer.h"
+#include "../link/channel_life.h"
+#include "../link/channel_again.h"
+#include "../link/way.h"
 #include "../order/deliver.h"
 
 #include <string.h>
@@ -38,19 +41,6 @@ static void channel_take_eager(ri_stream_t *stream, const ri_channel_record_t *h
     }
 }
 
-/* What offers a long message. @return 0 if it breaks the protocol. */
-static int channel_take_rts(ri_stream_t *stream, const ri_channel_record_t *header,
-                            const void *payload)
-{
-    ri_arrival_t arrival = {.sn        = header->value,
-                            .wire_type = header->type,
-                            .req_id    = header->extra,
-                            .tag       = header->tag};
-
-    ++stream->counters.rx_channel;
-    return ri_rndv_receive(stream, &arrival, payload, header->length);
-}
-
 /* A control message, as it would be by active message. The payload may change under a hostile
  * peer. @return 0 if it breaks the protocol. */
 static int channel_take_control(ri_stream_t *stream, const ri_channel_record_t *header,
@@ -60,7 +50,7 @@ static int channel_take_control(ri_stream_t *stream, const ri_channel_record_t *
     uint8_t copy[RI_WIRE_CONTROL_MAX];
     ri_wire_msg_t msg;
 
-    if (!ri_rdma_channel_carries(header->type) || !ri_wire_id_is_valid(header->extra) ||
+    if (!ri_wire_id_is_valid(header->extra) ||
         (header->length > sizeof(copy) - sizeof(base))) {
         return 0;
     }
@@ -71,7 +61,7 @@ static int channel_take_control(ri_stream_t *stream, const ri_channel_record_t *
         return 0;
     }
     ++stream->counters.rx_channel;
-    ri_control_handle(stream->worker, stream, &msg, NULL);
+    ri_control_in(stream->worker, &msg);
     return 1;
 }
 
@@ -79,17 +69,19 @@ static int channel_take_control(ri_stream_t *stream, const ri_channel_record_t *
 static int channel_take(ri_stream_t *stream, const ri_channel_record_t *header,
                         const void *payload)
 {
-    switch (header->type) {
-    case RI_WIRE_EAGER:
-    case RI_WIRE_EAGER_SYNC:
+    const ri_handler_t *handler;
+
+    if (!ri_wire_may_go(header->type, RI_WIRE_BY_CHANNEL)) {
+        return 0;
+    }
+    if ((header->type == RI_WIRE_EAGER) || (header->type == RI_WIRE_EAGER_SYNC)) {
         channel_take_eager(stream, header, payload);
         return 1;
-    case RI_WIRE_RTS:
-    case RI_WIRE_POOL:
-        return channel_take_rts(stream, header, payload);
-    default:
-        return channel_take_control(stream, header, payload);
     }
+    handler = &ri_handlers[header->type];
+    return (handler->from_channel != NULL) ?
+                   handler->from_channel(stream, header, payload) :
+                   channel_take_control(stream, header, payload);
 }
 
 /* Must a record be left in the buffer? */
@@ -130,7 +122,7 @@ static unsigned channel_take_some(ri_channel_in_t *in, unsigned max)
             break;
         }
         was_looked_at = channel_advance(in, &header);
-        in->last_use  = stream->worker->ring_clock;
+        in->last_use  = stream->worker->rings.clock;
         if (ri_unlikely(was_looked_at && (header.type == RI_WIRE_RTR))) {
             continue;
         }
@@ -145,13 +137,16 @@ static unsigned channel_take_some(ri_channel_in_t *in, unsigned max)
     return count;
 }
 
-void ri_rdma_channel_drain(ri_channel_in_t *in)
+/* Take all that is in a channel that nobody can write any more. */
+static void channel_drain(ri_channel_in_t *in)
 {
     while ((in->memory != NULL) && (channel_take_some(in, CHANNEL_BATCH) > 0)) {}
 }
 
-void ri_rdma_channel_take_again(ri_channel_in_t *in, const ri_channel_record_t *record,
-                                uint32_t position, const void *payload)
+/* Take a record that comes again, unless it was in the buffer. The channel is dead and read to its
+ * end. */
+static void channel_take_again(ri_channel_in_t *in, const ri_channel_record_t *record,
+                               uint32_t position, const void *payload)
 {
     ri_stream_t *stream = in->stream;
 
@@ -166,13 +161,45 @@ void ri_rdma_channel_take_again(ri_channel_in_t *in, const ri_channel_record_t *
     --in->busy;
 }
 
+void ri_channel_in_handle_again(ri_stream_t *stream, const ri_wire_msg_t *msg)
+{
+    ri_channel_record_t record = {.length = msg->length,
+                                  .type   = msg->record_type,
+                                  .value  = msg->record_value,
+                                  .extra  = msg->record_extra,
+                                  .tag    = msg->tag};
+    ri_channel_in_t *in        = stream->channel;
+
+    if ((in == NULL) || (in->serial != msg->serial) || (in->way != msg->way) ||
+        in->closed || ri_channel_life_has_all(in) ||
+        (in->all_told && (msg->record_type == RI_WIRE_CHANNEL_ALL))) {
+        ++stream->worker->counters.rx_stale;
+        return;
+    }
+    ++stream->busy;
+    if (!in->dead) {
+        ri_way_fail_and_tell(stream->worker, stream->peer);
+    }
+    channel_drain(in);
+    if (record.type == RI_WIRE_CHANNEL_ALL) {
+        in->all_told = 1;
+        in->all      = record.value;
+    } else {
+        ++in->again;
+        channel_take_again(in, &record, msg->value, msg->payload);
+    }
+    ri_channel_life_note_all(in);
+    --stream->busy;
+    ri_stream_check_closed(stream);
+}
+
 /* Tell the sender how far its records have been read, now and then. What is told may grow while
  * it is on its way. */
 static void channel_publish(ri_channel_in_t *in)
 {
     ri_worker_t *worker    = in->stream->worker;
     ri_peer_t *peer        = in->stream->peer;
-    ri_plane_ep_t *ep      = peer->rdma_ep;
+    ri_plane_ep_t *ep      = peer->way.ep;
     uint64_t *word         = (uint64_t *)((char *)in->memory + in->size);
     ri_segment_t local     = {(uintptr_t)word, sizeof(*word)};
     ri_segment_t remote    = {in->address, sizeof(*word)};
@@ -185,8 +212,8 @@ static void channel_publish(ri_channel_in_t *in)
                               .remote_keys = &in->key,
                               .op          = &in->op};
 
-    if ((in->address == 0) || in->dead || in->closed || in->failed ||
-        peer->rdma_leaving || !ri_channel_rx_publish(&in->rx)) {
+    if ((in->address == 0) || in->dead || in->closed || in->failed || peer->way.leaving ||
+        !ri_channel_rx_publish(&in->rx)) {
         return;
     }
     __atomic_store_n(word, ri_channel_credit(in->rx.key, in->rx.pos), __ATOMIC_RELAXED);
@@ -195,9 +222,9 @@ static void channel_publish(ri_channel_in_t *in)
         return;
     }
     ++in->under_way;
-    ++peer->num_rdma;
-    ++worker->num_reads;
-    ri_rdma_use(worker, peer);
+    ++peer->way.num_transfers;
+    ++worker->num_transfers;
+    ri_way_use(worker, peer);
 }
 
 /* Nobody is to write into a channel any more. */
@@ -217,36 +244,36 @@ static unsigned channel_progress_in(ri_channel_in_t *in)
         return count; /* within a record: the caller goes on */
     }
     if (count > 0) {
-        stream->peer->rdma_used = 1;
+        stream->peer->way.used = 1;
         channel_publish(in);
     }
     if (ri_unlikely(!in->dead && channel_is_over(in))) {
-        ri_planes_rdma_failed(stream->worker, stream->peer);
+        ri_way_fail_and_tell(stream->worker, stream->peer);
     }
     if (ri_unlikely((in->dead && (count == 0)) ||
                     (in->closed && (in->rx.pos == in->end) && (in->under_way == 0)))) {
-        ri_rdma_channel_free(in);
+        ri_channel_life_free(in);
     }
     ri_stream_check_closed(stream);
     return count;
 }
 
-unsigned ri_rdma_channel_progress(ri_worker_t *worker)
+unsigned ri_channel_in_progress(ri_worker_t *worker)
 {
     unsigned count = 0;
     unsigned i;
 
     /* From the end, so that one that is removed does not hide another one. */
-    for (i = worker->num_channels_in; i-- > 0;) {
-        if (i < worker->num_channels_in) {
-            count += channel_progress_in(worker->channels_in[i]);
+    for (i = worker->channels.num_in; i-- > 0;) {
+        if (i < worker->channels.num_in) {
+            count += channel_progress_in(worker->channels.in[i]);
         }
     }
-    ri_rdma_channel_progress_out(worker);
+    ri_channel_again_progress(worker);
     return count;
 }
 
-void ri_rdma_channel_take_rtrs(ri_stream_t *stream)
+void ri_channel_in_take_rtrs(ri_stream_t *stream)
 {
     ri_channel_in_t *in = stream->channel;
     ri_channel_record_t header;
@@ -254,7 +281,7 @@ void ri_rdma_channel_take_rtrs(ri_stream_t *stream)
     ri_channel_rx_t at;
     unsigned count;
 
-    if (!ri_rdma_channel_is_there(stream) || in->dead || stream->broken) {
+    if (!ri_channel_life_is_there(stream) || in->dead || stream->broken) {
         return;
     }
     at     = in->rx;
@@ -304,24 +331,24 @@ static int channel_keep_offer(ri_channel_in_t *in)
         return 0;
     }
     channel_advance(in, &header);
-    in->last_use = stream->worker->ring_clock;
+    in->last_use = stream->worker->rings.clock;
     ++stream->counters.rx_channel;
     return 1;
 }
 
-void ri_rdma_channel_keep_offers(ri_worker_t *worker)
+void ri_channel_in_keep_offers(ri_worker_t *worker)
 {
     ri_channel_in_t *in;
     unsigned i, count;
 
-    for (i = 0; i < worker->num_channels_in; ++i) {
-        in = worker->channels_in[i];
+    for (i = 0; i < worker->channels.num_in; ++i) {
+        in = worker->channels.in[i];
         if (in->dead || (in->busy > 0)) {
             continue;
         }
         for (count = 0; (count < CHANNEL_BATCH) && channel_keep_offer(in); ++count) {}
         if (count > 0) {
-            in->stream->peer->rdma_used = 1;
+            in->stream->peer->way.used = 1;
             channel_publish(in);
         }
     }

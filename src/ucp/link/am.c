@@ -1,6 +1,9 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A send ends within its call or in stock's callback, am_buffer_sent(). Either gives the buffer back and
+ * tells the request that waits for it.
  */
 #include "am.h"
 #include "../../ucs/settings.h"
@@ -28,6 +31,7 @@ ri_am_buffer_t *ri_am_buffer_new(ri_worker_t *worker, unsigned class)
     buffer->worker     = worker;
     buffer->req        = NULL;
     buffer->conn_id    = 0;
+    buffer->which      = RI_AM_MESSAGE;
     buffer->size_class = class;
     buffer->param = (ucp_request_param_t){.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK |
                                                           UCP_OP_ATTR_FIELD_USER_DATA |

@@ -49,7 +49,8 @@ static inline unsigned ri_am_force_flag(const ucp_request_param_t *param)
     return (param->op_attr_mask & UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL) ? RI_AM_FORCE_IMM : 0;
 }
 
-/** Allocate a buffer of a class. @return NULL without memory. */
+/** Allocate a buffer of a class, 0 to RI_AM_CLASSES - 1. @return It, taken, and waited for by no
+ * request; NULL without memory. */
 ri_am_buffer_t *ri_am_buffer_new(ri_worker_t *worker, unsigned class);
 
 /** @return A buffer of a class, or NULL. */
@@ -89,6 +90,7 @@ static inline void ri_am_buffer_unget(ri_am_pool_t *pool, ri_am_buffer_t *buffer
  * ever. */
 static const size_t ri_am_keep[RI_AM_CLASSES] = {4096, 512, 64};
 
+/** Give a buffer back that stock does not use (any more). */
 static inline void ri_am_buffer_put(ri_am_buffer_t *buffer)
 {
     ri_am_pool_t *pool = &buffer->worker->am_buffers;
@@ -115,27 +117,35 @@ static inline void ri_am_buffer_set_waiter(ri_am_buffer_t *buffer, ri_send_req_t
     req->waiting |= (which == RI_AM_DATA) ? RI_SEND_WAIT_DATA : RI_SEND_WAIT_STOCK;
 }
 
-/** The same for a message in sequence. */
+/** Let @a req wait until stock is done with @a buffer, which holds a message in sequence. */
 static inline void ri_am_buffer_set_req(ri_am_buffer_t *buffer, ri_send_req_t *req)
 {
     ri_am_buffer_set_waiter(buffer, req, RI_AM_MESSAGE);
 }
 
 /** The peer's process does not exist any more, so stock's callbacks for a send may never come: it
- * does not wait for them. Nobody reads its memory. */
+ * does not wait for them any more, and nobody reads its memory. The caller completes it, also if
+ * it waits for nothing else. The buffers stay with stock until it calls back or the worker is
+ * freed. */
 void ri_am_forget(ri_send_req_t *req);
 
-/** Free all buffers, those too that stock has not given back: it does not look at them any more. */
+/** Free all buffers, those too that stock has not given back. Stock's worker is gone, and no
+ * buffer is taken any more. */
 void ri_am_buffers_cleanup(ri_worker_t *worker);
 
-/** Write a hello. @return Its length. */
+/** Write a hello, a ri_wire_hello_t, that tells the receiver of @a conn who sends. @return Its
+ * length. */
 size_t ri_am_pack_hello(ri_conn_t *conn, uint8_t *at);
 
 /**
- * Write the header of the next message in sequence on @a conn, with a hello as long as
- * the receiver's id is not known, and note its tag as that of the latest message.
+ * Write the header of the next message in sequence on @a conn, with a hello as long as the
+ * receiver's id is not known, and note its tag as that of the latest message (conn->tx_tag). The
+ * number of the latest message, conn->tx_sn, is left to the caller.
  *
- * @param type  EAGER (which may become EAGER_SAME), EAGER_SYNC, BULK, RTS or POOL.
+ * @param type    EAGER (which may become EAGER_SAME), EAGER_SYNC, BULK, RTS, POOL or PLACED.
+ * @param req_id  Of EAGER_SYNC and RTS: of the request; POOL: of the buffer; PLACED: of the
+ *                receive.
+ * @param header  Has room for RI_WIRE_HEADER_MAX bytes.
  *
  * @return The header's length.
  */
@@ -143,8 +153,9 @@ size_t ri_am_pack_header(ri_conn_t *conn, ri_wire_type_t type, uint32_t sn, uint
                          uint32_t req_id, uint8_t *header);
 
 /**
- * Send the first @a length bytes of @a buffer, a header and its payload, that was just got
- * from a class of the worker's pool: the shortest way, for connections that are set up.
+ * Send the first @a length bytes of @a buffer, a header and its payload, that was just got from a
+ * class of the worker's pool, and that no request waits for: the shortest way, for connections that
+ * are set up. The conn has its endpoint: it is not LEFT.
  *
  * @return As @ref ri_am_send_buffer.
  */
@@ -162,23 +173,25 @@ static inline ucs_status_t ri_am_send_copied(ri_conn_t *conn, ri_am_buffer_t *bu
 }
 
 /**
- * Send what stands in @a buffer.
+ * Send what stands in @a buffer, which is stock's from here on, or free again.
  *
  * @param header_length  Bytes of header at its start.
  * @param length         Bytes of payload after them.
  * @param flags          RI_AM_*.
  *
- * @return UCS_OK if it is done and the buffer free again, UCS_INPROGRESS if the callback
- *         will see to that (and to buffer->req), or an error; the buffer is free then.
+ * @return UCS_OK if it is done, or an error (UCS_ERR_CANCELED: the conn is LEFT): the buffer is
+ *         free then, and the request that waited for it does not any more, but is not completed.
+ *         UCS_INPROGRESS if the callback will see to that, and complete the request when it waits
+ *         for nothing else.
  */
 ucs_status_t ri_am_send_buffer(ri_conn_t *conn, ri_am_buffer_t *buffer,
                                size_t header_length, size_t length, unsigned flags);
 
 /**
- * Send the header in @a buffer and the payload from where the application has it, one
- * behind the other. UCP would put a header of its own kind behind the payload: the
- * receiver would have to fetch the last cache line before it knows what to do with the
- * first.
+ * Send the header in @a buffer and the payload from where the application has it, one behind the
+ * other. UCP would put a header of its own kind behind the payload: the receiver would have to
+ * fetch the last cache line before it knows what to do with the first. The conn has its endpoint:
+ * it is not LEFT.
  *
  * @return As @ref ri_am_send_buffer; the payload is in use until the buffer is free again.
  */
@@ -186,15 +199,17 @@ ucs_status_t ri_am_send_gather(ri_conn_t *conn, ri_am_buffer_t *buffer,
                                size_t header_length, const void *payload, size_t length);
 
 /**
- * Send a request's message by whatever protocol UCP chooses, with its header apart and the
- * payload from where the application has it.
+ * Send a request's message by whatever protocol UCP chooses, with its header apart and the payload
+ * from where the application has it. If the conn is LEFT, it goes by another endpoint to the same
+ * peer.
  *
- * @param header    At most RI_WIRE_HEADER_MAX bytes, of the caller's.
+ * @param header    At most RI_WIRE_HEADER_MAX bytes, which are copied.
  * @param am_flags  UCP_AM_SEND_FLAG_*.
  * @param param     The application's, for hints about its buffer.
  *
- * @return UCS_OK, UCS_INPROGRESS if the callback will end RI_SEND_WAIT_STOCK (of RNDV_DATA,
- *         RI_SEND_WAIT_DATA), or an error.
+ * @return UCS_OK if it is done. UCS_INPROGRESS if the callback will end RI_SEND_WAIT_STOCK (of
+ *         RNDV_DATA, RI_SEND_WAIT_DATA), which is set in req->waiting then. An error: it was not
+ *         sent, and nothing is waited for (UCS_ERR_CANCELED: no endpoint leads to the peer).
  */
 ucs_status_t ri_am_send_direct(ri_send_req_t *req, const void *header,
                                size_t header_length, uint32_t am_flags,

@@ -9,6 +9,7 @@
 #include "../core/recv_req.h"
 #include "../core/memory.h"
 #include "../../ucs/random.h"
+#include "../../ucs/stock.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +22,7 @@ enum {
 };
 
 typedef struct bounce {
-    ucs_list_link_t list; /* in worker->bounces */
+    ucs_list_link_t list; /* in worker->bounce.list */
     ri_recv_req_t *recv;
     void *stock_recv;    /* valid while BOUNCE_RECV */
     unsigned waiting;    /* BOUNCE_* */
@@ -36,7 +37,7 @@ ucs_status_t ri_bounce_init(ri_worker_t *worker)
     ucs_status_t status;
     size_t length;
 
-    if (worker->bounce_ep != NULL) {
+    if (worker->bounce.ep != NULL) {
         return UCS_OK;
     }
 
@@ -45,16 +46,16 @@ ucs_status_t ri_bounce_init(ri_worker_t *worker)
         return status;
     }
     params.address = address;
-    status         = ri_stock.ep_create(worker->stock, &params, &worker->bounce_ep);
+    status         = ri_stock.ep_create(worker->stock, &params, &worker->bounce.ep);
     ri_stock.worker_release_address(worker->stock, address);
     if (status != UCS_OK) {
-        worker->bounce_ep = NULL;
+        worker->bounce.ep = NULL;
         return status;
     }
 
     /* A peer that is connected by socket address could send stock tag messages. It must not
      * guess the tag of a transfer. */
-    worker->bounce_tag = ri_random();
+    worker->bounce.tag = ri_random();
     return UCS_OK;
 }
 
@@ -62,7 +63,7 @@ void ri_bounce_cleanup(ri_worker_t *worker)
 {
     bounce_t *bounce, *tmp;
 
-    ucs_list_for_each_safe(bounce, tmp, &worker->bounces, list) {
+    ucs_list_for_each_safe(bounce, tmp, &worker->bounce.list, list) {
         free(bounce);
     }
 }
@@ -172,7 +173,7 @@ static void bounce_send(bounce_t *bounce, size_t length, ucp_tag_t tag)
 
     ri_memory_hint(UCS_MEMORY_TYPE_HOST, &param);
     bounce->waiting |= BOUNCE_SEND;
-    ret = ri_stock.tag_send_nbx(bounce->recv->super.worker->bounce_ep, bounce->data,
+    ret = ri_stock.tag_send_nbx(bounce->recv->super.worker->bounce.ep, bounce->data,
                                 length, tag, &param);
     if (!UCS_PTR_IS_PTR(ret)) {
         bounce_send_ended(bounce, UCS_PTR_STATUS(ret));
@@ -183,7 +184,7 @@ static void bounce_send(bounce_t *bounce, size_t length, ucp_tag_t tag)
 ucs_status_t ri_bounce(ri_recv_req_t *recv, const void *data, size_t length)
 {
     ri_worker_t *worker = recv->super.worker;
-    ucp_tag_t tag       = worker->bounce_tag++;
+    ucp_tag_t tag       = worker->bounce.tag++;
     bounce_t *bounce    = malloc(sizeof(*bounce) + length);
     ucs_status_t status;
 
@@ -195,7 +196,7 @@ ucs_status_t ri_bounce(ri_recv_req_t *recv, const void *data, size_t length)
     bounce->waiting = BOUNCE_CALL;
     bounce->status  = UCS_OK;
     memcpy(bounce->data, data, length);
-    ucs_list_add_tail(&worker->bounces, &bounce->list);
+    ucs_list_add_tail(&worker->bounce.list, &bounce->list);
 
     status = bounce_recv(bounce, tag);
     if (status == UCS_OK) {

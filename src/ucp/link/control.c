@@ -2,12 +2,13 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Control messages that are sent, and those that wait for a way out.
+ * Control messages that are sent, and those that wait for a usable conn.
  */
 #include "control.h"
 #include "../core/module.h"
 #include "am.h"
-#include "ring_channel.h"
+#include "channel_send.h"
+#include "ring_send.h"
 #include "../../ucs/log.h"
 
 #include <stdlib.h>
@@ -17,7 +18,7 @@
 /* Calls of progress in which a peer may make itself known before it is asked. */
 #define CONTROL_ASK_CALLS 64
 
-/* A control message that waits: for a way out, in peer->owed, or for stock to have memory
+/* A control message that waits: for a usable conn, in peer->owed, or for stock to have memory
  * for it, in worker->control. The other side may wait for it, so none may be lost as long
  * as it can be reached. */
 typedef struct control_owed {
@@ -78,7 +79,7 @@ static int control_try(ri_conn_t *conn, const void *message, size_t length)
     return (status != UCS_ERR_NO_RESOURCE) && (status != UCS_ERR_NO_MEMORY);
 }
 
-/* Keep an answer until there is a way out to its receiver. */
+/* Keep an answer until there is a usable conn to its receiver. */
 static void control_owe_answer(ri_peer_t *peer, const void *message, size_t length)
 {
     control_owed_t *owed = control_owe(peer->uid, 0, message, length);
@@ -93,7 +94,7 @@ static void control_owe_answer(ri_peer_t *peer, const void *message, size_t leng
 static ri_conn_t *control_instead(ri_conn_t *conn, const void *message, size_t length)
 {
     ri_peer_t *peer  = conn->peer;
-    ri_conn_t *other = (peer != NULL) ? ri_peer_way_out(peer) : NULL;
+    ri_conn_t *other = (peer != NULL) ? ri_peer_usable_conn(peer) : NULL;
 
     if (control_is_bound(message) || (peer == NULL)) {
         return NULL;
@@ -124,7 +125,7 @@ static void control_send_net(ri_conn_t *conn, const void *message, size_t length
         }
     }
     control_count(conn, message);
-    if (ri_rdma_channel_send_control(conn, message, length)) {
+    if (ri_channel_send_control(conn, message, length)) {
         return;
     }
     if (ucs_list_is_empty(&worker->control) && control_try(conn, message, length)) {
@@ -139,9 +140,17 @@ static void control_send_net(ri_conn_t *conn, const void *message, size_t length
     }
 }
 
+void ri_control_send_on(ri_conn_t *conn, const ri_wire_msg_t *msg)
+{
+    uint8_t message[RI_WIRE_CONTROL_MAX];
+    size_t length = ri_wire_pack(msg, message);
+
+    control_send_net(conn, message, length);
+}
+
 /* The conn that may carry a message which waited: the one that was to, or any other to the
  * same peer. */
-static ri_conn_t *control_way_out(ri_worker_t *worker, const control_owed_t *owed)
+static ri_conn_t *control_usable_conn(ri_worker_t *worker, const control_owed_t *owed)
 {
     ri_conn_t *conn = ri_id_get(&worker->conn_ids, owed->conn_id);
     ri_peer_t *peer;
@@ -153,10 +162,10 @@ static ri_conn_t *control_way_out(ri_worker_t *worker, const control_owed_t *owe
         return NULL;
     }
     peer = (owed->uid != 0) ? ri_map_get(&worker->peers, owed->uid) : NULL;
-    return (peer != NULL) ? ri_peer_way_out(peer) : NULL;
+    return (peer != NULL) ? ri_peer_usable_conn(peer) : NULL;
 }
 
-/* There is no way out for a message any more: there may be one later, if the peer is still
+/* There is no usable conn for a message any more: there may be one later, if the peer is still
  * known. */
 static void control_keep(ri_worker_t *worker, control_owed_t *owed)
 {
@@ -176,7 +185,7 @@ void ri_control_progress(ri_worker_t *worker)
 
     while (!ucs_list_is_empty(&worker->control)) {
         owed = ucs_list_extract_head(&worker->control, control_owed_t, list);
-        conn = control_way_out(worker, owed);
+        conn = control_usable_conn(worker, owed);
         if (conn == NULL) {
             control_keep(worker, owed);
         } else if (control_try(conn, owed->message, owed->length)) {
@@ -202,12 +211,10 @@ int ri_control_is_waiting(const ri_conn_t *conn)
 
 void ri_control_ask(ri_conn_t *conn)
 {
-    struct {
-        ri_wire_base_t base;
-        ri_wire_hello_t hello;
-    } __attribute__((packed))
-    ask = {.base.type  = RI_WIRE_CONN_REQ | RI_WIRE_FLAG_HELLO,
-           .base.value = (conn->flags & RI_CONN_PEER_MODE) ? RI_WIRE_CONN_REQ_PEER : 0};
+    ri_wire_msg_t ask = {
+            .type      = RI_WIRE_CONN_REQ,
+            .value     = (conn->flags & RI_CONN_PEER_MODE) ? RI_WIRE_CONN_REQ_PEER : 0,
+            .has_hello = 1};
 
     if (conn->flags & RI_CONN_ASKED) {
         return;
@@ -216,19 +223,19 @@ void ri_control_ask(ri_conn_t *conn)
     ri_conn_stop_timeout(conn); /* it is not to ask later */
     ri_conn_start_timeout(conn);
     ri_am_pack_hello(conn, (uint8_t *)&ask.hello);
-    control_send_net(conn, &ask, sizeof(ask));
+    ri_control_send_on(conn, &ask);
 }
 
 void ri_control_ask_later(ri_conn_t *conn)
 {
     ri_worker_t *worker = conn->worker;
 
-    if ((conn->flags & RI_CONN_ASKED) || !ucs_list_is_empty(&conn->asking_link)) {
+    if ((conn->flags & RI_CONN_ASKED) || !ucs_list_is_empty(&conn->asking.link)) {
         return;
     }
-    ucs_list_add_tail(&worker->to_ask, &conn->asking_link);
-    worker->ask_countdown = CONTROL_ASK_CALLS;
-    worker->attention     = 1;
+    ucs_list_add_tail(&worker->asking.next, &conn->asking.link);
+    worker->asking.countdown = CONTROL_ASK_CALLS;
+    worker->attention        = 1;
 }
 
 /* Whether an answer is still missed: the id, or UCX's own, which longer active messages need. */
@@ -243,12 +250,12 @@ void ri_control_progress_asks(ri_worker_t *worker)
 {
     ri_conn_t *conn;
 
-    if (--worker->ask_countdown > 0) {
+    if (--worker->asking.countdown > 0) {
         return;
     }
     /* A send that fails may make the application close any endpoint. */
-    while (!ucs_list_is_empty(&worker->to_ask)) {
-        conn = ucs_list_head(&worker->to_ask, ri_conn_t, asking_link);
+    while (!ucs_list_is_empty(&worker->asking.next)) {
+        conn = ucs_list_head(&worker->asking.next, ri_conn_t, asking.link);
         ri_conn_stop_timeout(conn); /* takes it out */
         if (control_needs_answer(conn)) {
             ri_control_ask(conn);
@@ -260,9 +267,8 @@ void ri_control_send(ri_conn_t *conn, ri_wire_type_t type, uint32_t id, uint32_t
 {
     ri_wire_base_t base = {.type = type, .value = value};
 
-    if (((type == RI_WIRE_SYNC_ACK) || (type == RI_WIRE_FIN) ||
-         (type == RI_WIRE_WRITTEN)) &&
-        ri_ring_channel_send_control(conn, type, id, value, NULL, 0)) {
+    if (ri_wire_may_go(type, RI_WIRE_BY_RING) &&
+        ri_ring_send_control(conn, type, id, value, NULL, 0)) {
         control_count(conn, &base);
         return;
     }
@@ -274,58 +280,51 @@ void ri_control_ask_order(ri_conn_t *conn)
 {
     if (!(conn->flags & RI_CONN_ORDER_ASKED) && (conn->remote_id != 0)) {
         conn->flags |= RI_CONN_ORDER_ASKED;
-        ri_control_send(conn, RI_WIRE_ORDER_REQ, conn->remote_id, conn->rma_count);
+        ri_control_send(conn, RI_WIRE_ORDER_REQ, conn->remote_id, conn->rma.count);
     }
 }
 
 void ri_control_ack(ri_stream_t *stream)
 {
-    ri_conn_t *conn = ri_peer_way_out(stream->peer);
-    ri_wire_conn_ack_t ack;
+    ri_conn_t *conn   = ri_peer_usable_conn(stream->peer);
+    ri_wire_msg_t ack = {.type  = RI_WIRE_CONN_ACK,
+                         .id    = stream->remote_conn_id,
+                         .value = stream->id,
+                         .uid   = stream->worker->uid};
 
     if ((conn == NULL) || stream->acked) {
         return;
     }
 
-    stream->acked  = 1;
-    ack.base.type  = RI_WIRE_CONN_ACK;
-    ack.base.value = stream->id;
-    ack.uid        = stream->worker->uid;
-    ri_wire_set_id(&ack.base, stream->remote_conn_id);
-    control_send_net(conn, &ack, sizeof(ack));
+    stream->acked = 1;
+    ri_control_send_on(conn, &ack);
 }
 
 void ri_control_offer_ring(ri_conn_t *conn, ri_stream_t *stream)
 {
-    ri_wire_ring_offer_t offer = {.base.type  = RI_WIRE_RING_OFFER,
-                                  .base.value = (stream->ring->mask + 1) * RI_RING_LINE,
-                                  .pid        = getpid(),
-                                  .fd         = stream->ring->fd,
-                                  .stream_id  = stream->id,
-                                  .cookie     = stream->ring_cookie,
-                                  .uid        = stream->worker->uid};
+    ri_wire_msg_t offer = {.type           = RI_WIRE_RING_OFFER,
+                           .id             = stream->remote_conn_id,
+                           .value          = (stream->ring->mask + 1) * RI_RING_LINE,
+                           .ring_pid       = getpid(),
+                           .ring_fd        = stream->ring->fd,
+                           .ring_stream_id = stream->id,
+                           .ring_cookie    = stream->ring_cookie,
+                           .uid            = stream->worker->uid};
 
-    ri_wire_set_id(&offer.base, stream->remote_conn_id);
-    control_send_net(conn, &offer, sizeof(offer));
+    ri_control_send_on(conn, &offer);
 }
 
 void ri_control_stop_ring(ri_conn_t *conn, ri_stream_t *stream)
 {
-    ri_wire_ring_stop_t stop = {.base.type  = RI_WIRE_RING_STOP,
-                                .base.value = stream->id,
-                                .uid        = stream->worker->uid};
+    ri_wire_msg_t stop = {.type  = RI_WIRE_RING_STOP,
+                          .id    = stream->remote_conn_id,
+                          .value = stream->id,
+                          .uid   = stream->worker->uid};
 
-    ri_wire_set_id(&stop.base, stream->remote_conn_id);
-    control_send_net(conn, &stop, sizeof(stop));
+    ri_control_send_on(conn, &stop);
 }
 
-void ri_control_send_plane(ri_conn_t *conn, uint32_t id, ri_wire_plane_t *msg)
-{
-    ri_wire_set_id(&msg->base, id);
-    control_send_net(conn, msg, sizeof(*msg));
-}
-
-/* Send an answer, not through a ring. @a conn NULL: there is no way out. */
+/* Send an answer, not through a ring. @a conn NULL: there is none that is usable. */
 static void control_answer(ri_conn_t *conn, ri_peer_t *peer, const void *message,
                            size_t length)
 {
@@ -336,61 +335,58 @@ static void control_answer(ri_conn_t *conn, ri_peer_t *peer, const void *message
     }
 }
 
-void ri_control_send_on(ri_conn_t *conn, const void *message, size_t length)
+void ri_control_send_message(ri_peer_t *peer, const ri_wire_msg_t *msg)
 {
-    control_send_net(conn, message, length);
-}
+    uint8_t message[RI_WIRE_CONTROL_MAX];
+    size_t length = ri_wire_pack(msg, message);
 
-void ri_control_send_message(ri_peer_t *peer, const void *message, size_t length)
-{
-    control_answer(ri_peer_way_out(peer), peer, message, length);
+    control_answer(ri_peer_usable_conn(peer), peer, message, length);
 }
 
 void ri_control_nack(ri_stream_t *stream, uint32_t req_id, uint32_t recv_id,
                      uint32_t flags)
 {
-    ri_wire_nack_t nack = {.base.type  = RI_WIRE_NACK,
-                           .base.value = req_id,
-                           .recv_id    = recv_id,
-                           .flags      = flags};
+    ri_wire_msg_t nack = {.type    = RI_WIRE_NACK,
+                          .id      = stream->remote_conn_id,
+                          .value   = req_id,
+                          .recv_id = recv_id,
+                          .flags   = flags};
 
-    ri_wire_set_id(&nack.base, stream->remote_conn_id);
-    control_answer(ri_peer_way_out(stream->peer), stream->peer, &nack, sizeof(nack));
+    ri_control_send_message(stream->peer, &nack);
 }
 
 void ri_control_cts(ri_stream_t *stream, uint32_t req_id, uint32_t recv_id,
                     const void *address, uint32_t key)
 {
-    ri_wire_cts_t cts = {.base.type  = RI_WIRE_CTS,
-                         .base.value = req_id,
-                         .recv_id    = recv_id,
-                         .key        = key,
-                         .address    = (uintptr_t)address};
+    ri_wire_msg_t cts = {.type    = RI_WIRE_CTS,
+                         .id      = stream->remote_conn_id,
+                         .value   = req_id,
+                         .recv_id = recv_id,
+                         .key     = key,
+                         .address = (uintptr_t)address};
 
-    ri_wire_set_id(&cts.base, stream->remote_conn_id);
-    control_answer(ri_peer_way_out(stream->peer), stream->peer, &cts, sizeof(cts));
+    ri_control_send_message(stream->peer, &cts);
 }
 
 void ri_control_release(ri_peer_t *peer, uint32_t conn_id, const uint32_t *ids,
                         unsigned count)
 {
-    ri_conn_t *conn       = ri_peer_way_out(peer);
-    ri_wire_release_t msg = {.base.type = RI_WIRE_RELEASE, .base.value = count};
+    ri_conn_t *conn   = ri_peer_usable_conn(peer);
+    ri_wire_msg_t msg = {.type = RI_WIRE_RELEASE, .id = conn_id, .value = count};
+    size_t length     = count * sizeof(*ids);
 
-    memcpy(msg.ids, ids, count * sizeof(*ids));
-    ri_wire_set_id(&msg.base, conn_id);
     if ((conn != NULL) &&
-        ri_ring_channel_send_control(conn, RI_WIRE_RELEASE, conn_id, count, msg.ids,
-                                     count * sizeof(*ids))) {
-        control_count(conn, &msg.base);
+        ri_ring_send_control(conn, RI_WIRE_RELEASE, conn_id, count, ids, length)) {
+        control_count(conn, &(ri_wire_base_t){.type = msg.type, .value = msg.value});
         return;
     }
-    control_answer(conn, peer, &msg, sizeof(msg));
+    memcpy(msg.release, ids, length);
+    ri_control_send_message(peer, &msg);
 }
 
 void ri_control_answer(ri_stream_t *stream, ri_wire_type_t type, uint32_t value)
 {
-    ri_conn_t *conn     = ri_peer_way_out(stream->peer);
+    ri_conn_t *conn     = ri_peer_usable_conn(stream->peer);
     ri_wire_base_t base = {.type = type, .value = value};
 
     if (conn != NULL) {
@@ -409,7 +405,8 @@ void ri_control_flush_owed(ri_worker_t *worker, ri_peer_t *peer)
 
     /* A send that fails may make the application close the endpoint. */
     while (((peer = ri_map_get(&worker->peers, uid)) != NULL) &&
-           ((conn = ri_peer_way_out(peer)) != NULL) && !ucs_list_is_empty(&peer->owed)) {
+           ((conn = ri_peer_usable_conn(peer)) != NULL) &&
+           !ucs_list_is_empty(&peer->owed)) {
         owed = ucs_list_extract_head(&peer->owed, control_owed_t, list);
         control_send_net(conn, owed->message, owed->length);
         free(owed);

@@ -1,12 +1,16 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Who is waited for, whether its process exists, and what is done if it does not. The timer is for
+ * applications that sleep until UCX has an event.
  */
 #include "gone.h"
 #include "../../ucs/log.h"
 #include "am.h"
-#include "planes.h"
-#include "rdma_channel.h"
+#include "local.h"
+#include "channel_send.h"
+#include "way.h"
 #include "../../ucs/clock.h"
 
 #include <sys/epoll.h>
@@ -20,13 +24,13 @@ double ri_gone_sleep    = 0.2;
  * gone at so many looks in a row, between which progress was called. */
 #define GONE_LOOKS 2
 
-/* Progress calls until the next of them. */
+/* Progress calls until the next look. */
 #define GONE_CALLS 1024u
 
 static int gone_is_stream_waiting(const ri_stream_t *stream)
 {
     return !ucs_list_is_empty((ucs_list_link_t *)&stream->fetching) ||
-           (stream->num_rtrs > 0) || (stream->assembly.length != 0);
+           (stream->rtr.num > 0) || (stream->assembly.length != 0);
 }
 
 /* Whether there is anything that only the peer could end. */
@@ -35,13 +39,13 @@ static int gone_is_awaited(ri_peer_t *peer)
     ri_stream_t *stream;
     ri_conn_t *conn;
 
-    if (peer->num_rdma > 0) {
+    if (peer->way.num_transfers > 0) {
         return 1;
     }
     ucs_list_for_each(conn, &peer->conns, peer_list) {
         if (ri_conn_goes_on(conn) &&
             ((conn->flags & RI_CONN_CLOSING) || !ucs_list_is_empty(&conn->sends) ||
-             !ucs_list_is_empty(&conn->lent) || ri_rdma_channel_is_busy(conn))) {
+             !ucs_list_is_empty(&conn->lent) || ri_channel_send_is_busy(conn))) {
             return 1;
         }
     }
@@ -60,13 +64,13 @@ static int gone_is_any_awaited(const ri_worker_t *worker)
     ri_conn_t *conn;
 
     ucs_list_for_each(conn, &worker->conns, list) {
-        if ((conn->peer != NULL) && ri_planes_is_local(conn->peer) &&
+        if ((conn->peer != NULL) && ri_local_is_known(conn->peer) &&
             gone_is_awaited(conn->peer)) {
             return 1;
         }
     }
     ucs_list_for_each(stream, &worker->streams, list) {
-        if (ri_planes_is_local(stream->peer) && gone_is_awaited(stream->peer)) {
+        if (ri_local_is_known(stream->peer) && gone_is_awaited(stream->peer)) {
             return 1;
         }
     }
@@ -76,22 +80,22 @@ static int gone_is_any_awaited(const ri_worker_t *worker)
 /* Look at a peer, once in each round. @return Whether it is given up. */
 static int gone_look(ri_worker_t *worker, ri_peer_t *peer)
 {
-    if ((peer == NULL) || (peer->gone_round == worker->gone_round)) {
+    if ((peer == NULL) || (peer->gone.round == worker->gone.round)) {
         return 0;
     }
-    peer->gone_round = worker->gone_round;
+    peer->gone.round = worker->gone.round;
     if (!gone_is_awaited(peer)) {
-        peer->gone_looks = 0;
+        peer->gone.looks = 0;
         return 0;
     }
-    worker->gone_awaited |= ri_planes_is_local(peer);
-    if (!ri_planes_is_gone(peer)) {
-        peer->gone_looks = 0;
+    worker->gone.awaited |= ri_local_is_known(peer);
+    if (!ri_local_is_gone(peer)) {
+        peer->gone.looks = 0;
         return 0;
     }
-    peer->gone_looks += (peer->gone_looks < GONE_LOOKS);
-    worker->gone_hurry = 1;
-    return peer->gone_looks == GONE_LOOKS;
+    peer->gone.looks += (peer->gone.looks < GONE_LOOKS);
+    worker->gone.hurry = 1;
+    return peer->gone.looks == GONE_LOOKS;
 }
 
 /* @return A peer that is to be given up, or NULL. */
@@ -152,14 +156,14 @@ static void gone_end(ri_worker_t *worker, uint64_t uid)
     /* Callbacks may close any conn, or free the peer. */
     while ((conn = gone_find_conn(worker, uid)) != NULL) {
         ri_info("the process of worker 0x%lx has ended: a connection to it fails", uid);
-        conn->flags &= ~RI_CONN_LOST;
+        ri_conn_set_life(conn, conn->flags & ~(uint32_t)RI_CONN_LOST);
         gone_take_from_stock(conn);
         ri_conn_fail(conn, UCS_ERR_CONNECTION_RESET);
     }
     /* What is under way through a network would wait until the device has tried often enough. */
     peer = ri_map_get(&worker->peers, uid);
     if (peer != NULL) {
-        ri_planes_rdma_failed(worker, peer);
+        ri_way_fail_and_tell(worker, peer);
     }
     ri_peer_check_failed(worker, uid, UCS_ERR_CONNECTION_RESET);
 }
@@ -169,16 +173,16 @@ void ri_gone_check(ri_worker_t *worker)
     double now = ri_time();
     ri_peer_t *peer;
 
-    if (now - worker->gone_checked >= ri_gone_interval) {
-        worker->gone_checked = now;
-        worker->gone_hurry   = 0;
-        worker->gone_awaited = 0;
-        ++worker->gone_round;
+    if (now - worker->gone.checked >= ri_gone_interval) {
+        worker->gone.checked = now;
+        worker->gone.hurry   = 0;
+        worker->gone.awaited = 0;
+        ++worker->gone.round;
         while ((peer = gone_find(worker)) != NULL) {
             gone_end(worker, peer->uid);
         }
     }
-    if (worker->gone_hurry) {
+    if (worker->gone.hurry) {
         worker->countdown = ri_min(worker->countdown, GONE_CALLS);
     }
 }
@@ -189,13 +193,13 @@ static int gone_open_timer(ri_worker_t *worker)
     struct epoll_event event = {.events = EPOLLIN};
     int set;
 
-    worker->gone_timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
-    if (worker->gone_timer < 0) {
+    worker->gone.timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+    if (worker->gone.timer < 0) {
         return 0; /* there may be a descriptor later */
     }
     if ((ri_stock.worker_get_efd(worker->stock, &set) != UCS_OK) ||
-        (epoll_ctl(set, EPOLL_CTL_ADD, worker->gone_timer, &event) != 0)) {
-        close(worker->gone_timer);
+        (epoll_ctl(set, EPOLL_CTL_ADD, worker->gone.timer, &event) != 0)) {
+        close(worker->gone.timer);
         ri_gone_never_wake(worker);
         return 0;
     }
@@ -208,8 +212,8 @@ static void gone_set_timer(ri_worker_t *worker, double now, double seconds)
     struct itimerspec spec = {.it_value.tv_sec  = (time_t)seconds,
                               .it_value.tv_nsec = (seconds - (time_t)seconds) * 1e9};
 
-    timerfd_settime(worker->gone_timer, 0, &spec, NULL);
-    worker->gone_wakes = (seconds > 0) ? now + seconds : 0;
+    timerfd_settime(worker->gone.timer, 0, &spec, NULL);
+    worker->gone.wakes = (seconds > 0) ? now + seconds : 0;
 }
 
 int ri_gone_arm(ri_worker_t *worker)
@@ -217,23 +221,23 @@ int ri_gone_arm(ri_worker_t *worker)
     double now;
     int idle;
 
-    if (!worker->gone_local || (worker->gone_timer == -2)) {
+    if (!worker->gone.local || (worker->gone.timer == -2)) {
         return 0;
     }
     now = ri_time();
-    if ((worker->gone_wakes != 0) && (now >= worker->gone_wakes)) {
+    if ((worker->gone.wakes != 0) && (now >= worker->gone.wakes)) {
         gone_set_timer(worker, now, 0);
-        worker->gone_due  = now;
+        worker->gone.due  = now;
         worker->countdown = 1;
         return 1;
     }
-    if (worker->gone_wakes == 0) {
+    if (worker->gone.wakes == 0) {
         /* Who was woken up for nothing need not be again, unless something was started since.
          * Otherwise it is not known before the next look whether something waits. */
-        idle = (worker->gone_due != 0) && (worker->gone_checked >= worker->gone_due) &&
-               !worker->gone_awaited && !gone_is_any_awaited(worker);
-        worker->gone_due = 0;
-        if (!idle && ((worker->gone_timer >= 0) || gone_open_timer(worker))) {
+        idle = (worker->gone.due != 0) && (worker->gone.checked >= worker->gone.due) &&
+               !worker->gone.awaited && !gone_is_any_awaited(worker);
+        worker->gone.due = 0;
+        if (!idle && ((worker->gone.timer >= 0) || gone_open_timer(worker))) {
             gone_set_timer(worker, now, ri_gone_sleep);
         }
     }
@@ -242,7 +246,7 @@ int ri_gone_arm(ri_worker_t *worker)
 
 void ri_gone_cleanup(ri_worker_t *worker)
 {
-    if (worker->gone_timer >= 0) {
-        close(worker->gone_timer);
+    if (worker->gone.timer >= 0) {
+        close(worker->gone.timer);
     }
 }

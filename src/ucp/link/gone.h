@@ -18,13 +18,15 @@ extern double ri_gone_interval;
 /* Seconds between two looks while the application sleeps. */
 extern double ri_gone_sleep;
 
-/** Look for peers that something waits for and that are gone, and end what waits for them.
- * To be called by progress, as often as it likes: it takes the time. */
+/** Look for peers that something waits for and that are gone, and fail their conns that are not
+ * in mode PEER, and what else waits for them. Progress may call it as often as it likes: it
+ * looks once in ri_gone_interval. Calls back; any conn, stream or peer may be gone afterwards. */
 void ri_gone_check(ri_worker_t *worker);
 
 /**
- * The application is about to sleep until UCX has an event for it: the end of a peer is none, so
- * it is woken up to look for those that something waits for.
+ * The application is about to sleep until UCX has an event for it: the end of a peer is none, so a
+ * timer wakes it up to look for those that something waits for. Without a timer, which may be
+ * impossible, it just sleeps.
  *
  * @return Whether it must not sleep, as progress has to look now.
  */
@@ -33,9 +35,10 @@ int ri_gone_arm(ri_worker_t *worker);
 /** The events that the application waits for are not this library's to add to. */
 static inline void ri_gone_never_wake(ri_worker_t *worker)
 {
-    worker->gone_timer = -2;
+    worker->gone.timer = -2;
 }
 
+/** The worker is freed: close its timer, if there is one. */
 void ri_gone_cleanup(ri_worker_t *worker);
 
 #endif

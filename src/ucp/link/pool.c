@@ -1,6 +1,9 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Registration, the end, making room, and taking a buffer. Buffers of one size form a list with the
+ * latest first, as that is still in the cache.
  */
 #include "pool.h"
 
@@ -25,7 +28,24 @@ void ri_pool_init(ri_pool_t *pool, size_t limit)
     }
     ucs_list_head_init(&pool->lent);
     ucs_list_head_init(&pool->unsent);
+    ucs_list_head_init(&pool->releasing);
     ri_id_table_init(&pool->ids, POOL_INDEX_BITS, 32);
+}
+
+#define POOL_STATE(_name) (1u << RI_POOL_##_name)
+
+/* By the state before: the states that may follow. */
+static const uint8_t pool_may_become[RI_POOL_STATE_LAST] = {
+        [RI_POOL_FREE]    = POOL_STATE(LENT),
+        [RI_POOL_LENT]    = POOL_STATE(FREE) | POOL_STATE(WRITING) | POOL_STATE(IN_STOCK),
+        [RI_POOL_WRITING] = POOL_STATE(FREE) | POOL_STATE(LENT),
+        [RI_POOL_IN_STOCK] = POOL_STATE(FREE) | POOL_STATE(UNSENT),
+        [RI_POOL_UNSENT]   = POOL_STATE(FREE) | POOL_STATE(IN_STOCK),
+};
+
+int ri_pool_may_become(ri_pool_state_t from, ri_pool_state_t to)
+{
+    return (pool_may_become[from] >> to) & 1;
 }
 
 static void pool_unregister_one(ri_pool_buffer_t *buffer)
@@ -124,6 +144,8 @@ static ri_pool_buffer_t *pool_new(ri_pool_t *pool, unsigned class)
         free(buffer);
         return NULL;
     }
+    buffer->id         = 0;
+    buffer->state      = RI_POOL_FREE;
     buffer->size_class = class;
     buffer->plane      = NULL;
     pool->allocated += size;
@@ -151,6 +173,7 @@ ri_pool_buffer_t *ri_pool_get(ri_pool_t *pool, size_t length)
         ucs_list_add_head(&pool->free[class], &buffer->list);
         return NULL;
     }
+    ri_pool_set_state(buffer, RI_POOL_LENT);
     pool->used += ri_pool_class_size(class);
     return buffer;
 }
@@ -166,6 +189,7 @@ void ri_pool_forget(ri_pool_t *pool, ri_pool_buffer_t *buffer)
 void ri_pool_put(ri_pool_t *pool, ri_pool_buffer_t *buffer)
 {
     ri_pool_forget(pool, buffer);
+    ri_pool_set_state(buffer, RI_POOL_FREE);
     pool->used -= ri_pool_class_size(buffer->size_class);
     ucs_list_add_head(&pool->free[buffer->size_class], &buffer->list);
 }

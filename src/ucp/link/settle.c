@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "settle.h"
-#include "planes.h"
+#include "local.h"
 #include "../../ucs/clock.h"
 #include "../../ucs/log.h"
 
@@ -40,7 +40,7 @@ int ri_settle(ri_peer_t *peer, ri_settle_func_t is_writing, void *arg)
         }
         checked = now;
         /* It may go on again: so not at once. */
-        if (settle_is_given_up(peer, now) || ri_planes_is_gone(peer)) {
+        if (settle_is_given_up(peer, now) || ri_local_is_gone(peer)) {
             return 0;
         }
         if (now - start > ri_settle_timeout) {

@@ -23,8 +23,9 @@ extern int (*ri_settle_yield)(void);
 
 typedef int (*ri_settle_func_t)(void *arg);
 
-/** Wait while @a is_writing says that @a peer writes: until it is gone, or for so long.
- * @return Whether it has ended. */
+/** Wait while @a is_writing says that @a peer writes: until it is gone, or for ri_settle_timeout
+ * in all, and only shortly if it was waited for in vain not long ago. Makes no progress, so
+ * nothing calls back. @return Whether it has ended; 0: the peer may still be writing. */
 int ri_settle(ri_peer_t *peer, ri_settle_func_t is_writing, void *arg);
 
 #endif

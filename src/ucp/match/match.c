@@ -1,6 +1,9 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Classes by mask are found or recycled first. Then searches and changes of the two queues, and whether
+ * a receive may be found by its tag alone.
  */
 #include "match.h"
 
@@ -10,7 +13,7 @@
 /* Receives of another mask that are looked at for whether they overlap. */
 #define MATCH_SCAN_MAX 64
 
-ucs_status_t ri_match_init(ri_match_t *match)
+void ri_match_init(ri_match_t *match)
 {
     match->num_classes    = 0;
     match->serial         = 0;
@@ -20,7 +23,6 @@ ucs_status_t ri_match_init(ri_match_t *match)
     match->num_unexpected = 0;
     ucs_list_head_init(&match->listed);
     ucs_list_head_init(&match->unexpected);
-    return UCS_OK;
 }
 
 void ri_match_cleanup(ri_match_t *match)

@@ -1,6 +1,8 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * First part, further parts, completion; and the end with the stream or its ring.
  */
 #include "assembly.h"
 #include "../core/recv_req.h"
@@ -28,7 +30,7 @@ static ri_recv_req_t *assembly_match(ri_stream_t *stream, uint32_t sn, uint64_t 
     stream->last_tag = tag;
     stream->counters.rx_bytes += length;
     ++stream->counters.rx_posted;
-    ++worker->ring_clock;
+    ++worker->rings.clock;
     return recv;
 }
 
@@ -65,7 +67,7 @@ void ri_assembly_start(ri_stream_t *stream, uint32_t sn, uint64_t tag, size_t le
     assembly->msg->stream = stream;
     assembly->msg->length = length;
     assembly->dest        = assembly->msg->data;
-    ri_worker_hold_bytes(worker, stream, length);
+    ri_msg_hold(worker, stream, length);
 }
 
 /* All parts are there. */

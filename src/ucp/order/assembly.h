@@ -10,28 +10,20 @@
 #ifndef RI_ASSEMBLY_H
 #define RI_ASSEMBLY_H
 
-#include "../core/request.h"
+#include "../core/stream_types.h"
 
-typedef struct ri_assembly {
-    size_t length;       /* of the whole payload; 0: there is none */
-    size_t received;     /* of it; never more */
-    uint8_t *dest;       /* of the payload: in the receive's memory, or the message's */
-    ri_recv_req_t *recv; /* that was matched, or NULL */
-    ri_msg_t *msg;       /* NULL: placed directly */
-    uint64_t tag;
-    uint32_t sn;
-} ri_assembly_t;
-
-/** The first part has come; @ref ri_assembly_add takes it. Without memory, the stream is
- * broken. @a length is not 0. */
+/** The first part of a message has come, whose length in all is @a length, not 0; @ref
+ * ri_assembly_add takes the part. No other message of the stream is arriving in parts. The stream
+ * is kept by stream->busy. Without memory it is broken, which calls back. */
 void ri_assembly_start(ri_stream_t *stream, uint32_t sn, uint64_t tag, size_t length);
 
-/** Take the next part, which is not longer than what is missing. The last one may complete
- * a receive. */
+/** Take the next part, which is not longer than what is missing; it is copied. With the last one
+ * the message is delivered, which may complete its receive. The stream is kept by stream->busy.
+ * Calls back. */
 void ri_assembly_add(ri_stream_t *stream, const void *data, size_t length);
 
-/** The rest of a message, if there is one, will not come: the stream is broken, and a
- * receive that was matched ends with @a status, after which the stream may be gone. */
+/** The rest of a message, if there is one, will not come: the stream is broken, and a receive that
+ * was matched ends with @a status. Calls back; a stream that is not busy may be gone afterwards. */
 void ri_assembly_abort(ri_stream_t *stream, ucs_status_t status);
 
 #endif

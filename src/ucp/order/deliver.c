@@ -1,14 +1,14 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * First what becomes of a message: matched, kept, or a mistake of its sender. Then its turn: in order,
+ * early, stalled. Messages of the worker to itself come last; they have no stream.
  */
 #include "deliver.h"
 #include "../core/recv_req.h"
-#include "../core/send_req.h"
 #include "../../ucs/log.h"
-#include "../../ucs/stock.h"
-#include "../link/control.h"
-#include "../proto/rtr/rtr_message.h"
+#include "promises.h"
 
 #include <string.h>
 
@@ -51,60 +51,6 @@ void ri_deliver_matched(ri_recv_req_t *recv, uint64_t tag, const void *data,
     }
 }
 
-/* Whether the message's data is in the memory of its receive, or on its way there. */
-static inline int deliver_is_placed(ri_msg_kind_t kind)
-{
-    return (kind == RI_MSG_PLACED) || (kind == RI_MSG_USED);
-}
-
-/* A rendezvous has an answer of its own, or needs none. */
-static void deliver_sync_ack(ri_stream_t *stream, ri_msg_kind_t kind, uint32_t req_id)
-{
-    if (ri_unlikely((req_id != 0) && (stream != NULL) && (kind != RI_MSG_RTS) &&
-                    !deliver_is_placed(kind))) {
-        ri_control_answer(stream, RI_WIRE_SYNC_ACK, req_id);
-    }
-}
-
-ucs_status_t ri_recv_start_msg(ri_recv_req_t *recv, ri_msg_t *msg)
-{
-    ri_worker_t *worker = recv->super.worker;
-    ri_stream_t *stream = msg->stream;
-    ri_send_req_t *send = (msg->kind == RI_MSG_SELF) ? msg->send : NULL;
-    ri_arrival_t source = {.sn        = msg->sn,
-                           .kind      = msg->kind,
-                           .wire_type = msg->wire_type,
-                           .req_id    = msg->req_id,
-                           .tag       = msg->tag,
-                           .length    = msg->length,
-                           .data      = msg->payload,
-                           .desc      = (send == NULL) ? msg->desc : NULL,
-                           .send      = send};
-    ucs_status_t status = ri_recv_start(recv, stream, &source);
-
-    if ((msg->kind == RI_MSG_COPY) || (msg->kind == RI_MSG_AM_DATA)) {
-        ri_worker_unhold_bytes(worker, stream, msg->length);
-    }
-    if ((msg->kind == RI_MSG_AM_RNDV) && (source.desc != NULL) &&
-        (source.desc == worker->arriving)) {
-        worker->arriving = NULL;
-    } else if (((msg->kind == RI_MSG_AM_DATA) || (msg->kind == RI_MSG_AM_RNDV)) &&
-               (source.desc != NULL)) {
-        ri_stock.am_data_release(worker->stock, source.desc); /* the sender completes */
-    }
-    if (stream != NULL) {
-        --stream->num_msgs;
-        deliver_sync_ack(stream, msg->kind, msg->req_id);
-        ri_stream_check_closed(stream);
-    }
-    ri_msg_free(worker, msg);
-    if (send != NULL) {
-        send->self_msg = NULL;
-        ri_send_end_wait(send, RI_SEND_WAIT_MATCH, UCS_OK);
-    }
-    return status;
-}
-
 /* The memory of an arriving message that is to be kept, with its data if that is to be
  * copied. */
 static ri_msg_t *deliver_msg(ri_worker_t *worker, ri_stream_t *stream,
@@ -128,7 +74,7 @@ static ri_msg_t *deliver_msg(ri_worker_t *worker, ri_stream_t *stream,
         memcpy(msg->data, arrival->data, size);
     }
     if ((arrival->kind == RI_MSG_COPY) || (arrival->kind == RI_MSG_AM_DATA)) {
-        ri_worker_hold_bytes(worker, stream, arrival->length);
+        ri_msg_hold(worker, stream, arrival->length);
     }
     return msg;
 }
@@ -173,7 +119,7 @@ static ri_msg_t *deliver_keep(ri_worker_t *worker, ri_stream_t *stream,
 static ucs_status_t deliver_kept_status(const ri_arrival_t *arrival)
 {
     return ((arrival->kind == RI_MSG_COPY) || (arrival->kind == RI_MSG_RTS) ||
-            deliver_is_placed(arrival->kind)) ?
+            ri_msg_ops[arrival->kind]->is_placed) ?
                    UCS_OK :
                    UCS_INPROGRESS;
 }
@@ -182,16 +128,16 @@ static ucs_status_t deliver_kept_status(const ri_arrival_t *arrival)
 static inline ri_recv_req_t *deliver_match(ri_worker_t *worker, const ri_stream_t *stream,
                                            uint64_t tag)
 {
-    return ri_likely(worker->num_rtrs == 0) ? ri_match_find_posted(&worker->match, tag) :
-                                              ri_rtr_match(worker, stream, tag);
+    return ri_likely(worker->rtr.num == 0) ? ri_match_find_posted(&worker->match, tag) :
+                                             ri_promises.match(worker, stream, tag);
 }
 
 /* Whether it has to be found out first what receive a message takes. */
 static inline int deliver_is_contested(ri_worker_t *worker, const ri_stream_t *stream,
                                        uint64_t tag)
 {
-    return ri_unlikely(worker->num_rtr_slots > 0) &&
-           ri_rtr_message_is_contested(worker, stream, tag);
+    return ri_unlikely(worker->rtr.num_entries > 0) &&
+           ri_promises.is_contested(worker, stream, tag);
 }
 
 ri_recv_req_t *ri_deliver_match_eager(ri_stream_t *stream, uint32_t sn, uint64_t tag,
@@ -208,7 +154,7 @@ ri_recv_req_t *ri_deliver_match_eager(ri_stream_t *stream, uint32_t sn, uint64_t
     ucs_status_t status;
 
     if ((recv != NULL) && ri_unlikely(recv->rtr != RI_RTR_NONE) &&
-        ri_rtr_meet(recv, stream, &arrival, &status)) {
+        ri_promises.meet(recv, stream, &arrival, &status)) {
         recv->info.sender_tag = tag;
         recv->info.length     = length;
         ri_recv_complete(recv, status);
@@ -251,14 +197,14 @@ ucs_status_t ri_deliver_in_order(ri_worker_t *worker, ri_stream_t *stream,
     ucs_status_t status;
     ri_msg_t *msg;
 
-    ++worker->ring_clock;
+    ++worker->rings.clock;
     recv = deliver_match(worker, stream, arrival->tag);
     if (ri_likely(recv != NULL)) {
         ri_trace(&worker->trace, RI_TRACE_MATCHED, arrival->tag, arrival->length);
         if (stream != NULL) {
             ++stream->counters.rx_posted;
         }
-        deliver_sync_ack(stream, arrival->kind, arrival->req_id);
+        ri_recv_start_ack(stream, arrival->kind, arrival->req_id);
         status = ri_recv_start(recv, stream, arrival);
         if (status != UCS_INPROGRESS) {
             ri_req_complete_recv(recv, status);
@@ -269,15 +215,16 @@ ucs_status_t ri_deliver_in_order(ri_worker_t *worker, ri_stream_t *stream,
                        UCS_OK;
     }
 
-    if (ri_unlikely(deliver_is_placed(arrival->kind))) {
+    if (ri_unlikely(ri_msg_ops[arrival->kind]->is_placed)) {
         deliver_misplaced(stream, arrival->length);
         return UCS_OK;
     }
     msg = deliver_queue(worker, stream, arrival);
     if (msg == NULL) {
-        if (stream != NULL) {
-            ri_stream_break(stream, "lack of memory");
+        if (stream == NULL) {
+            return UCS_ERR_NO_MEMORY;
         }
+        ri_stream_break(stream, "lack of memory");
         return UCS_OK;
     }
     return deliver_kept_status(arrival);
@@ -292,7 +239,7 @@ static inline uint64_t deliver_tag(ri_stream_t *stream, uint8_t wire_type, uint6
     return stream->last_tag;
 }
 
-/* The same, before it is. */
+/* The tag of a message that will be next in order; nothing is noted yet. */
 static inline uint64_t deliver_peek_tag(const ri_stream_t *stream, uint8_t wire_type,
                                         uint64_t tag)
 {
@@ -322,11 +269,11 @@ static void deliver_early(ri_stream_t *stream)
         ucs_list_del(&msg->list);
         --stream->num_early;
         ++stream->next_sn;
-        ++worker->ring_clock;
+        ++worker->rings.clock;
         ++stream->num_msgs;
         msg->tag = deliver_tag(stream, msg->wire_type, msg->tag);
         recv     = deliver_match(worker, stream, msg->tag);
-        if ((recv == NULL) && deliver_is_placed(msg->kind)) {
+        if ((recv == NULL) && ri_msg_ops[msg->kind]->is_placed) {
             --stream->num_msgs;
             deliver_misplaced(stream, msg->length);
             ri_msg_free(worker, msg);
@@ -346,7 +293,7 @@ static void deliver_early(ri_stream_t *stream)
     }
 }
 
-/* A message that is not the next one. */
+/* A message that is not the next one, or whose turn has to wait (ri_promises_t.is_contested). */
 static ucs_status_t deliver_out_of_order(ri_stream_t *stream, ri_arrival_t *arrival)
 {
     ri_worker_t *worker = stream->worker;
@@ -362,7 +309,7 @@ static ucs_status_t deliver_out_of_order(ri_stream_t *stream, ri_arrival_t *arri
     }
 
     if (is_full && stream->stalled) {
-        ri_rtr_message_decide(worker); /* it is not this sender who lets them wait */
+        ri_promises.decide(worker); /* it is not this sender who lets them wait */
     }
 
     /* From the back: nearly always the place is there. */
@@ -473,7 +420,7 @@ int ri_deliver_unexpected(ri_stream_t *stream, ri_arrival_t *arrival)
         return 0;
     }
     ri_deliver_count(stream, arrival->length);
-    ++worker->ring_clock;
+    ++worker->rings.clock;
     ++stream->next_sn;
     stream->last_tag = arrival->tag;
     return 1;
@@ -488,7 +435,7 @@ ucs_status_t ri_deliver_self(ri_worker_t *worker, ri_arrival_t *arrival)
 {
     ri_msg_t *msg;
 
-    if (ri_likely(ucs_list_is_empty(&worker->stalled_self) &&
+    if (ri_likely(ucs_list_is_empty(&worker->rtr.stalled_self) &&
                   !deliver_is_contested(worker, NULL, arrival->tag))) {
         return ri_deliver_in_order(worker, NULL, arrival);
     }
@@ -497,7 +444,7 @@ ucs_status_t ri_deliver_self(ri_worker_t *worker, ri_arrival_t *arrival)
         return UCS_ERR_NO_MEMORY;
     }
     msg->queued = 0; /* it can be given up before it is among the unexpected */
-    ucs_list_add_tail(&worker->stalled_self, &msg->list);
+    ucs_list_add_tail(&worker->rtr.stalled_self, &msg->list);
     return deliver_kept_status(arrival);
 }
 
@@ -506,8 +453,8 @@ static ri_msg_t *deliver_next_self(ri_worker_t *worker)
 {
     ri_msg_t *msg;
 
-    while (!ucs_list_is_empty(&worker->stalled_self)) {
-        msg = ucs_list_head(&worker->stalled_self, ri_msg_t, list);
+    while (!ucs_list_is_empty(&worker->rtr.stalled_self)) {
+        msg = ucs_list_head(&worker->rtr.stalled_self, ri_msg_t, list);
         if ((msg->kind == RI_MSG_SELF) && (msg->send == NULL)) { /* it was given up */
             ucs_list_del(&msg->list);
             ri_msg_discard(worker, msg);
@@ -545,8 +492,8 @@ void ri_deliver_drop_self(ri_worker_t *worker)
 {
     ri_msg_t *msg;
 
-    while (!ucs_list_is_empty(&worker->stalled_self)) {
-        msg = ucs_list_extract_head(&worker->stalled_self, ri_msg_t, list);
+    while (!ucs_list_is_empty(&worker->rtr.stalled_self)) {
+        msg = ucs_list_extract_head(&worker->rtr.stalled_self, ri_msg_t, list);
         if ((msg->kind == RI_MSG_SELF) && (msg->send != NULL)) {
             msg->send->self_msg = NULL;
         }

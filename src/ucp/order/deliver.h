@@ -12,62 +12,78 @@
 #ifndef RI_DELIVER_H
 #define RI_DELIVER_H
 
+#include "promises.h"
 #include "recv_start.h"
 #include "../../ucs/settings.h"
-#include "../proto/rtr/rtr.h"
+#include "../match/match.h"
 
 /**
- * Take a message of @a stream.
+ * Take a message of @a stream: match it, keep it for its turn or its receive, or drop it if it is
+ * none or the stream is broken; and match early messages whose turn has come with it. Without
+ * memory to keep it, the stream is broken. The stream is kept by stream->busy. Calls back.
  *
- * @return UCS_INPROGRESS if arrival->desc was kept, else UCS_OK.
+ * @param arrival  Its msg is NULL afterwards if that was taken over. What else it points to may be
+ *                 copied.
+ *
+ * @return UCS_INPROGRESS if arrival->desc was kept, or UCP has got it back for the receive; else
+ *         UCS_OK.
  */
 ucs_status_t ri_deliver(ri_stream_t *stream, ri_arrival_t *arrival);
 
 /**
- * Keep an RTS or POOL of @a stream, if it has its turn and no posted receive matches it. Nothing
- * changes but queues: no callback is called, no message is sent, nothing ends.
+ * Keep an RTS or POOL of @a stream, if it has its turn, no posted receive matches it, and no early
+ * message waits. Nothing changes but queues: no callback is called, no message is sent, nothing
+ * ends.
  *
  * @return 0: it is not so, or there is no memory; then nothing was done.
  */
 int ri_deliver_unexpected(ri_stream_t *stream, ri_arrival_t *arrival);
 
 /**
- * Find and take out the receive of an eager message that is next in order, of which only the
- * start is there.
+ * Find and take out the receive of an eager message that is next in order, of which only the start
+ * is there. Its number is not counted yet. The stream is kept by stream->busy.
  *
- * @return NULL if there is none; then the stream may be broken.
+ * @return NULL if there is none, or that is not known yet; or if the receive was promised to
+ *         another message of the stream: then it has ended with an error, which calls back, and the
+ *         stream is broken.
  */
 ri_recv_req_t *ri_deliver_match_eager(ri_stream_t *stream, uint32_t sn, uint64_t tag,
                                       size_t length);
 
-/** A message that did not come by the fast path, on which there are only short ones. */
+/** Count a message that did not come by the fast path, on which there are only short ones. */
 static inline void ri_deliver_count(ri_stream_t *stream, size_t length)
 {
     stream->counters.rx_bytes += length;
     stream->counters.rx_long += (length > ri_config.eager_thresh);
 }
 
-/** Place the data of a message that was matched and complete its receive. */
+/** Place the data of a message that was matched and complete its receive, now or when the data is
+ * in its memory. Calls back. */
 void ri_deliver_matched(ri_recv_req_t *recv, uint64_t tag, const void *data,
                         size_t length);
 
-/** @return Whether the message of that number has come: it was matched, or waits for its turn. */
+/** @return Whether the message of that number has come: it was matched, or waits for its turn. USED
+ * alone, without the data, does not count. */
 int ri_deliver_has(const ri_stream_t *stream, uint32_t sn);
 
 /** @return Whether the message of that number has got a receive, or was given up. */
 int ri_deliver_is_matched(const ri_stream_t *stream, uint32_t sn);
 
-/** Must a message be left where it came until those before it have come? The sender then finds
- * no room there, so this is flow control, too. The one that is missing comes by another way. */
+/** @return Whether a message must be left where it came until those before it have come. The sender
+ * then finds no room there, so this is flow control, too. The one that is missing comes by another
+ * route. */
 int ri_deliver_is_far_ahead(const ri_stream_t *stream, uint32_t sn);
 
-/** Take a plain eager message whose payload is at hand, to be copied if it is kept. */
+/** Take a plain eager message whose payload is at hand, to be copied if it is kept; as @ref
+ * ri_deliver. */
 void ri_deliver_plain(ri_stream_t *stream, uint8_t wire_type, uint32_t sn, uint64_t tag,
                       const void *data, size_t length);
 
 /**
- * The shortest way for the most frequent case, that a plain eager message is next in order
- * and its receive is posted.
+ * The shortest way for the most frequent case, that a plain eager message is next in order and its
+ * receive is posted. The stream is kept by stream->busy. Calls back.
+ *
+ * @param tag  Not read for RI_WIRE_EAGER_SAME.
  *
  * @return 0 if it is not that case: nothing was done.
  */
@@ -80,15 +96,15 @@ static inline int ri_deliver_fast(ri_stream_t *stream, uint8_t wire_type, uint32
     if (ri_likely((sn == stream->next_sn) && ucs_list_is_empty(&stream->early) &&
                   !stream->broken && (worker->trace.entries == NULL))) {
         tag  = (wire_type == RI_WIRE_EAGER_SAME) ? stream->last_tag : tag;
-        recv = (ri_likely(worker->num_rtrs == 0) || ri_rtr_is_apart(worker, tag)) ?
+        recv = (ri_likely(worker->rtr.num == 0) || ri_promises_are_apart(worker, tag)) ?
                        ri_match_find_posted(&worker->match, tag) :
-                       ri_rtr_match_plain(worker, tag);
+                       ri_promises.match_plain(worker, tag);
         if (ri_likely(recv != NULL)) {
             stream->next_sn  = sn + 1;
             stream->last_tag = tag;
             stream->counters.rx_bytes += length;
             ++stream->counters.rx_posted;
-            ++worker->ring_clock;
+            ++worker->rings.clock;
             if (ri_likely(ri_dt_is_contig(&recv->data) && (length <= recv->data.length) &&
                           worker->host_memory)) {
                 recv->info.sender_tag = tag;
@@ -109,43 +125,44 @@ static inline int ri_deliver_fast(ri_stream_t *stream, uint8_t wire_type, uint32
 }
 
 /**
- * Match a message that is next in order (of a stream, or from this worker itself, with
- * @a stream NULL).
+ * Match a message that is next in order (of a stream, or from this worker itself, with @a stream
+ * NULL), or keep it. Without memory to keep it the stream is broken. Calls back.
  *
- * @return As @ref ri_deliver. For SELF: UCS_OK if the data was taken, UCS_INPROGRESS if
- *         the send waits for its receive.
+ * @return As @ref ri_deliver. Without a stream: UCS_OK if the data was taken, UCS_INPROGRESS if the
+ *         send waits for its receive, UCS_ERR_NO_MEMORY if the message cannot be kept.
  */
 ucs_status_t ri_deliver_in_order(ri_worker_t *worker, ri_stream_t *stream,
                                  ri_arrival_t *arrival);
 
-/** Match a message of this worker to itself. @return As @ref ri_deliver_in_order, or
- * UCS_ERR_NO_MEMORY. */
+/** Match a message of this worker to itself, or keep it for its turn. @return As @ref
+ * ri_deliver_in_order. */
 ucs_status_t ri_deliver_self(ri_worker_t *worker, ri_arrival_t *arrival);
 
-/** Go on with what was stalled, of a stream or of this worker itself, as far as that is
- * possible. */
+/** Go on with the messages of a stream that were stalled, as far as that is possible. The stream is
+ * kept by stream->busy. Calls back. */
 void ri_deliver_resume(ri_stream_t *stream);
+
+/** Go on with messages of this worker to itself that were stalled, as far as that is possible.
+ * Calls back. */
 void ri_deliver_resume_self(ri_worker_t *worker);
 
-/** The worker ends. */
+/** The worker ends: free the messages of it to itself that were stalled. Their sends end with their
+ * conn. */
 void ri_deliver_drop_self(ri_worker_t *worker);
 
-/**
- * Start the receive of a message that was waiting; frees the message.
- *
- * @return The status of the receive, or UCS_INPROGRESS if it ends later.
- */
-ucs_status_t ri_recv_start_msg(ri_recv_req_t *recv, ri_msg_t *msg);
-
-/** Count and report (once) a message that breaks the protocol. */
+/** Count, and the first time report, a message that breaks the protocol and is dropped. @a where:
+ * where it came from, for the line that says so. */
 void ri_deliver_malformed(ri_worker_t *worker, const char *where, unsigned type,
                           size_t length);
 
-/** Likewise, one whose sender is known. */
+/** Count and report a message of @a stream as @ref ri_deliver_malformed does. The stream goes
+ * on. */
 void ri_deliver_malformed_of(ri_stream_t *stream, const char *where, unsigned type,
                              size_t length);
 
-/** Count a message that breaks the protocol so that its stream cannot go on. */
+/** Count a message that breaks the protocol so that its stream cannot go on, and break the stream,
+ * which calls back. The stream itself is there still. @a what: for the user, in the line that says
+ * so. */
 void ri_deliver_breaking(ri_stream_t *stream, const char *what, unsigned type,
                          size_t length);
 

@@ -1,6 +1,9 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A matched message of any kind, and its receive. Short data is placed within the call; for announced
+ * data the protocol that fetches it is started.
  */
 #include "recv_start.h"
 #include "../core/recv_req.h"
@@ -8,9 +11,9 @@
 #include "../core/memory.h"
 #include "../../ucs/stock.h"
 #include "../link/bounce.h"
-#include "../proto/rndv/rndv.h"
-#include "../proto/rtr/rtr.h"
-#include "../proto/eager/self.h"
+#include "../core/send_req.h"
+#include "../link/control.h"
+#include "promises.h"
 
 /* Stock's callback: UCP has fetched the data of a receive. */
 static void recv_fetched(void *request, ucs_status_t status, size_t length,
@@ -73,11 +76,45 @@ static inline ucs_status_t recv_place(ri_recv_req_t *recv, const void *data,
     return ri_bounce(recv, data, length);
 }
 
+static ucs_status_t recv_start_data(ri_recv_req_t *recv, ri_stream_t *stream,
+                                    ri_arrival_t *arrival)
+{
+    (void)stream;
+    return recv_place(recv, arrival->data, arrival->length);
+}
+
+static ucs_status_t recv_start_am_rndv(ri_recv_req_t *recv, ri_stream_t *stream,
+                                       ri_arrival_t *arrival)
+{
+    (void)stream;
+    return (arrival->length == 0) ? recv_place(recv, arrival->data, 0) :
+                                    recv_fetch(recv, &arrival->desc);
+}
+
+/* Do what a message of its kind does, unless the receive is too short for it. */
+static ucs_status_t recv_start(ri_recv_req_t *recv, ri_stream_t *stream,
+                               ri_arrival_t *arrival, const ri_msg_ops_t *ops)
+{
+    ucs_status_t status;
+
+    if (!ops->is_placed) {
+        if (ri_unlikely(recv->rtr != RI_RTR_NONE) &&
+            ri_promises.meet(recv, stream, arrival, &status)) {
+            return status;
+        }
+        if (recv_is_truncated(recv, arrival->length) && !ops->answers) {
+            return UCS_ERR_MESSAGE_TRUNCATED;
+        }
+    }
+    return ri_likely(arrival->kind == RI_MSG_COPY) ?
+                   recv_place(recv, arrival->data, arrival->length) :
+                   ops->start(recv, stream, arrival);
+}
+
 ucs_status_t ri_recv_start(ri_recv_req_t *recv, ri_stream_t *stream,
                            ri_arrival_t *arrival)
 {
     size_t length = arrival->length;
-    int fits;
     ucs_status_t status;
 
     recv->info.sender_tag = arrival->tag;
@@ -85,38 +122,9 @@ ucs_status_t ri_recv_start(ri_recv_req_t *recv, ri_stream_t *stream,
 
     if (ri_unlikely(length > ri_config.eager_thresh) && (stream != NULL) &&
         (arrival->wire_type != RI_WIRE_RNDV_DATA)) { /* its RTS was matched before */
-        ri_rtr_learn(recv, stream, arrival);
+        ri_promises.learn(recv, stream, arrival);
     }
-    if (ri_unlikely(arrival->kind == RI_MSG_PLACED)) {
-        status = ri_rtr_placed(recv, stream, arrival);
-        goto out;
-    }
-    if (ri_unlikely(arrival->kind == RI_MSG_USED)) {
-        status = ri_rtr_used(recv, stream, arrival);
-        goto out;
-    }
-    if (ri_unlikely(recv->rtr != RI_RTR_NONE) &&
-        ri_rtr_meet(recv, stream, arrival, &status)) {
-        goto out;
-    }
-
-    fits   = !recv_is_truncated(recv, length);
-    status = UCS_ERR_MESSAGE_TRUNCATED;
-    if (ri_unlikely(arrival->kind == RI_MSG_RTS)) {
-        status = ri_rndv_recv(recv, stream, arrival);
-    } else if (ri_unlikely(!fits)) {
-        /* nothing is placed */
-    } else if (ri_likely((arrival->kind == RI_MSG_COPY) ||
-                         (arrival->kind == RI_MSG_AM_DATA)) ||
-               ((arrival->kind == RI_MSG_AM_RNDV) && (length == 0))) {
-        status = recv_place(recv, arrival->data, length);
-    } else if (arrival->kind == RI_MSG_AM_RNDV) {
-        status = recv_fetch(recv, &arrival->desc);
-    } else {
-        status = (arrival->send != NULL) ? ri_self_copy(recv, arrival->send) :
-                                           UCS_ERR_CANCELED;
-    }
-out:
+    status = recv_start(recv, stream, arrival, ri_msg_ops[arrival->kind]);
     if (ri_unlikely(status == UCS_INPROGRESS)) {
         return status;
     }
@@ -125,3 +133,56 @@ out:
     ri_trace(&recv->super.worker->trace, RI_TRACE_RECV_DONE, arrival->tag, length);
     return status;
 }
+
+void ri_recv_start_ack(ri_stream_t *stream, ri_msg_kind_t kind, uint32_t req_id)
+{
+    const ri_msg_ops_t *ops = ri_msg_ops[kind];
+
+    if (ri_unlikely((req_id != 0) && (stream != NULL) && !ops->answers &&
+                    !ops->is_placed)) {
+        ri_control_answer(stream, RI_WIRE_SYNC_ACK, req_id);
+    }
+}
+
+ucs_status_t ri_recv_start_msg(ri_recv_req_t *recv, ri_msg_t *msg)
+{
+    ri_worker_t *worker = recv->super.worker;
+    ri_stream_t *stream = msg->stream;
+    ri_send_req_t *send = (msg->kind == RI_MSG_SELF) ? msg->send : NULL;
+    ri_arrival_t source = {.sn        = msg->sn,
+                           .kind      = msg->kind,
+                           .wire_type = msg->wire_type,
+                           .req_id    = msg->req_id,
+                           .tag       = msg->tag,
+                           .length    = msg->length,
+                           .data      = msg->payload,
+                           .desc      = (send == NULL) ? msg->desc : NULL,
+                           .send      = send};
+    ucs_status_t status = ri_recv_start(recv, stream, &source);
+
+    if ((msg->kind == RI_MSG_COPY) || (msg->kind == RI_MSG_AM_DATA)) {
+        ri_msg_unhold(worker, stream, msg->length);
+    }
+    if ((msg->kind == RI_MSG_AM_RNDV) && (source.desc != NULL) &&
+        (source.desc == worker->arriving)) {
+        worker->arriving = NULL;
+    } else if (((msg->kind == RI_MSG_AM_DATA) || (msg->kind == RI_MSG_AM_RNDV)) &&
+               (source.desc != NULL)) {
+        ri_stock.am_data_release(worker->stock, source.desc); /* the sender completes */
+    }
+    if (stream != NULL) {
+        --stream->num_msgs;
+        ri_recv_start_ack(stream, msg->kind, msg->req_id);
+        ri_stream_check_closed(stream);
+    }
+    ri_msg_free(worker, msg);
+    if (send != NULL) {
+        send->self_msg = NULL;
+        ri_send_end_wait(send, RI_SEND_WAIT_MATCH, UCS_OK);
+    }
+    return status;
+}
+
+const ri_msg_ops_t ri_msg_ops_data = {.start = recv_start_data};
+
+const ri_msg_ops_t ri_msg_ops_am_rndv = {.start = recv_start_am_rndv};

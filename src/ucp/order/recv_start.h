@@ -8,31 +8,60 @@
 #ifndef RI_RECV_START_H
 #define RI_RECV_START_H
 
-#include "../core/worker.h"
+#include "arrival.h"
 
-/* A message as it arrives; what it points to is only there during the call. */
-typedef struct ri_arrival {
-    uint32_t sn;
-    uint8_t wire_type; /* RI_WIRE_EAGER... */
-    uint8_t kind;      /* ri_msg_kind_t */
-    uint32_t req_id; /* of a synchronous message or rendezvous; PLACED: of the receive */
-    uint64_t tag;
-    size_t length;
-    const void *data;    /* COPY, AM_DATA; RTS: a checked ri_wire_rts_t */
-    void *desc;          /* AM_DATA, AM_RNDV: may be kept */
-    ri_send_req_t *send; /* SELF */
-    /* COPY: if not NULL, a message that holds the data, and counts among the held bytes
-     * already; NULL once it was kept */
-    ri_msg_t *msg;
-} ri_arrival_t;
+/* What a matched message does, by its ri_msg_kind_t. */
+typedef struct ri_msg_ops {
+    /**
+     * Get the data into its receive.
+     *
+     * @param stream   That the message came by; NULL: it is this worker's own, or its stream is of
+     *                 no importance.
+     * @param arrival  Its desc is to be set to NULL if UCP has taken that over.
+     *
+     * @return The status of the receive, or UCS_INPROGRESS if it ends later.
+     */
+    ucs_status_t (*start)(ri_recv_req_t *recv, ri_stream_t *stream,
+                          ri_arrival_t *arrival);
+
+    /* The data is in the memory of the receive, or on its way there: that had promised it
+     * (promises.h). `start` sees to it that it was this message to which it was promised. */
+    uint8_t is_placed;
+
+    /* `start` answers the sender, also if the receive is too short. */
+    uint8_t answers;
+} ri_msg_ops_t;
+
+/* The operations of all kinds of messages, listed in proto/msg_ops.c, and those that are order's own. */
+extern const ri_msg_ops_t *const ri_msg_ops[];
+extern const ri_msg_ops_t ri_msg_ops_data;
+extern const ri_msg_ops_t ri_msg_ops_am_rndv;
 
 /**
- * Move the data of a matched message into the receive's memory. arrival->desc is set to
- * NULL if UCP has taken the descriptor back.
+ * Move the data of a matched message into the receive's memory. The receive was taken out of the
+ * queue. It may meet its RTR here: then the stream may be broken. arrival->desc is set to NULL if
+ * UCP has taken the descriptor back.
  *
- * @return The status of the receive, or UCS_INPROGRESS if it ends later.
+ * @param stream  NULL: the message is this worker's own, or its stream is of no importance.
+ *
+ * @return The status of the receive, whose datatype is finished then: the caller completes it
+ *         (ri_req_complete_recv()). UCS_INPROGRESS: it ends later by itself.
  */
 ucs_status_t ri_recv_start(ri_recv_req_t *recv, ri_stream_t *stream,
                            ri_arrival_t *arrival);
+
+/**
+ * Start the receive of a message that was waiting, as @ref ri_recv_start does, and answer a sender
+ * that waits for that; frees the message, which is in no queue any more. A send of this worker to
+ * itself ends, which calls back. A stream that is not busy may be gone afterwards.
+ *
+ * @return As @ref ri_recv_start.
+ */
+ucs_status_t ri_recv_start_msg(ri_recv_req_t *recv, ri_msg_t *msg);
+
+/** A message has met its receive: tell a sender that waits for that (@a req_id is not 0). A
+ * rendezvous has an answer of its own, or needs none, and nothing is done. @a stream NULL: it is
+ * this worker itself. */
+void ri_recv_start_ack(ri_stream_t *stream, ri_msg_kind_t kind, uint32_t req_id);
 
 #endif

@@ -9,7 +9,7 @@
 #include "../run/ep_op.h"
 #include "../../ucs/log.h"
 #include "../core/worker.h"
-#include "../link/planes.h"
+#include "../link/local.h"
 
 #include <string.h>
 
@@ -93,7 +93,7 @@ static ucs_status_t ep_create(ri_worker_t *worker, const ucp_ep_params_t *params
     }
     if ((params->field_mask & UCP_EP_PARAM_FIELD_REMOTE_ADDRESS) &&
         (address_status == UCS_OK)) {
-        ri_planes_learn_process(conn, ri_wire_address_process(params->address));
+        ri_local_learn(conn, ri_wire_address_process(params->address));
     }
     conn->err_cb  = err_cb;
     conn->err_arg = (params->field_mask & UCP_EP_PARAM_FIELD_USER_DATA) ?

@@ -9,7 +9,7 @@
  * function may be entered from inside stock, with stock's worker lock held. If that were
  * ever the case without this library's lock of the same worker being held already, two
  * threads could each wait for the other's lock. Therefore every function in which stock may
- * call the application or one of these functions back is interposed, if only to take this
+ * call the application or an interposed function back is interposed, if only to take this
  * library's lock first; it is recursive, so the inner calls pass. Workers that are not
  * MULTI have no lock at all.
  */
@@ -24,14 +24,16 @@
 /** How many MULTI workers this process has; while it is 0, nothing is ever locked. */
 extern _Atomic(unsigned) ri_multi_workers;
 
+/** @return Whether a call of stock may need the lock of a worker at all in this process. */
 static inline int ri_guard_needed(void)
 {
     return ri_unlikely(atomic_load_explicit(&ri_multi_workers, memory_order_relaxed) !=
                        0);
 }
 
-/** Enter the worker of a handle, to call a stock function on it that needs nothing else.
- * @return What @ref ri_guard_leave takes; NULL if there is nothing to leave. */
+/** Enter the worker of a handle, to call a stock function on it that needs nothing else. A handle
+ * that this library does not serve will do. @return What @ref ri_guard_leave takes; NULL if there
+ * is nothing to leave. */
 static inline ri_worker_t *ri_guard_worker(ucp_worker_h stock)
 {
     ri_worker_t *worker = ri_guard_needed() ? ri_worker_find(stock) : NULL;
@@ -42,6 +44,9 @@ static inline ri_worker_t *ri_guard_worker(ucp_worker_h stock)
     return worker;
 }
 
+/** Enter the worker of an endpoint, to call a stock function on it that needs nothing else. An
+ * endpoint that this library does not serve will do. @return What @ref ri_guard_leave takes; NULL
+ * if there is nothing to leave. */
 static inline ri_worker_t *ri_guard_ep(ucp_ep_h ep)
 {
     ri_conn_t *conn = ri_guard_needed() ? ri_conn_find(ep) : NULL;
@@ -53,6 +58,7 @@ static inline ri_worker_t *ri_guard_ep(ucp_ep_h ep)
     return conn->worker;
 }
 
+/** Leave a worker that was entered by a guard. @a worker may be NULL. */
 static inline void ri_guard_leave(ri_worker_t *worker)
 {
     if (worker != NULL) {
@@ -61,16 +67,23 @@ static inline void ri_guard_leave(ri_worker_t *worker)
 }
 
 /**
- * The blocking calls of UCP: progress a worker until a request has ended, and free it.
+ * The blocking calls of UCP: progress a worker until a request has ended, and free it. The worker
+ * is not locked by the caller; progress calls back.
+ *
+ * @param request  What a call that does not block has returned: a request, which is freed, or a
+ *                 status.
  *
  * @return The status of the request, or that in place of one.
  */
 ucs_status_t ri_guard_wait(ucp_worker_h stock, ucs_status_ptr_t request);
 
 /**
- * ucp_ep_flush and ucp_worker_flush: without a request of this library.
+ * ucp_ep_flush and ucp_worker_flush: without a request of this library. The lock of the worker is
+ * taken here, and let go of during progress, which calls back.
  *
  * @param conn  NULL: the whole worker.
+ *
+ * @return UCS_ERR_CANCELED if the endpoint is closed meanwhile; else what stock's flush returns.
  */
 ucs_status_t ri_guard_flush(ri_worker_t *worker, ri_conn_t *conn);
 
@@ -78,10 +91,10 @@ ucs_status_t ri_guard_flush(ri_worker_t *worker, ri_conn_t *conn);
 #define RI_PARAMS_EXTRA_BYTES (64 * sizeof(uint64_t))
 
 /**
- * Copy an application's parameter structure. It may be of a newer UCX than this library was
- * built with: for every field that is not known here, one more word is copied.
+ * Copy an application's parameter structure. It may be of a newer UCX than this library was built
+ * with: for every field that is not known here, one more word is read behind the structure.
  *
- * @param dst      Of @a size + RI_PARAMS_EXTRA_BYTES bytes.
+ * @param dst      Of @a size + RI_PARAMS_EXTRA_BYTES bytes; what is not copied is 0.
  * @param size     Of the structure as this library knows it.
  * @param unknown  Bits of its field mask that this library does not know.
  */

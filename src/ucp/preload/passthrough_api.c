@@ -204,7 +204,7 @@ static ri_inline void rma_leave(const rma_call_t *call, ri_rma_kind_t kind,
     }
 }
 
-/* The same with the application's parameters. It may have the callback run within the call, and
+/* Enter a one-sided operation that has parameters of the application. It may have the callback run within the call, and
  * send messages in it. */
 static ri_inline rma_call_t rma_enter_param(ucp_ep_h ep, const ucp_request_param_t *param)
 {
@@ -213,7 +213,7 @@ static ri_inline rma_call_t rma_enter_param(ucp_ep_h ep, const ucp_request_param
     ri_stock_resolve();
     ri_req_disown(param);
     if ((call.worker != NULL) && (param->op_attr_mask & UCP_OP_ATTR_FLAG_NO_IMM_CMPL)) {
-        ri_conn_note_rma(rma_conn(&call));
+        ri_rma_note_unknown(rma_conn(&call));
     }
     return call;
 }

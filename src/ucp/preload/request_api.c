@@ -132,7 +132,7 @@ static void request_release(ri_req_t *req, int disable_callback)
     }
     ri_worker_lock(worker);
     if (ri_req_flags(req) & RI_REQ_RELEASED) {
-        /* likewise, and its completion is going to put it back */
+        /* released twice, and its completion is going to put it back */
     } else if (request_is_completed(req)) {
         ri_req_put(req);
     } else {
@@ -179,6 +179,6 @@ void ucp_request_cancel(ucp_worker_h stock, void *request)
         return; /* sends are not cancelled, as in stock */
     }
     ri_worker_lock(req->worker);
-    ri_tag_cancel(req->worker, (ri_recv_req_t *)req);
+    ri_tag_cancel((ri_recv_req_t *)req);
     ri_worker_unlock(req->worker);
 }

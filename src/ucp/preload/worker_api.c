@@ -14,6 +14,8 @@
 #include "../run/worker_life.h"
 #include "../run/worker_progress.h"
 #include "../proto/pool/hybrid.h"
+#include "../link/release.h"
+#include "../run/flush.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -168,7 +170,7 @@ ucs_status_t ucp_worker_arm(ucp_worker_h stock)
         return ri_stock.worker_arm(stock);
     }
     ri_worker_lock(worker);
-    ri_hybrid_flush_releases(worker);
+    ri_release_flush_all(worker);
     status = (ri_worker_has_work(worker) || ri_gone_arm(worker)) ?
                      UCS_ERR_BUSY :
                      ri_stock.worker_arm(stock);

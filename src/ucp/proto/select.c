@@ -1,6 +1,9 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * ri_select() is the sender's choice, from the top down: what is best comes first. ri_select_fetch() is
+ * the receiver's, of announced data. Both look at their parameter only.
  */
 #include "select.h"
 #include "../wire/wire.h"
@@ -93,7 +96,8 @@ static ri_proto_t select_by_plane(const ri_select_param_t *param, unsigned plane
                                                            RI_PROTO_BULK;
 }
 
-/* A receive with an RTR through the network can be written within the host by no other way. */
+/* Whether the RTR of the receive came through a network, and can be used. A receive has one RTR, so it
+ * is not written within the host then, even if both processes are on one. */
 static int select_has_net_rtr(const ri_select_param_t *param)
 {
     return param->rtr_by_net && ri_select_is_early(param) && param->pieces &&
@@ -111,7 +115,7 @@ static ri_proto_t select_by_net_rtr(const ri_select_param_t *param)
         return RI_PROTO_RECV_UD;
     }
     return select_has_pool(param, param->net_plane) ? RI_PROTO_RECV_HYBRID :
-                                                      RI_PROTO_RECV_RNDV;
+                                                      RI_PROTO_RECV_NET;
 }
 
 /* By the plane within the host, if it can. */
@@ -130,7 +134,8 @@ static ri_choice_t select_plane(const ri_select_param_t *param)
     return (ri_choice_t){proto, (proto != RI_PROTO_BULK) ? param->net_plane : 0};
 }
 
-/* What is short, or UCP moves. */
+/* What no plane moves: short messages, through a ring, a channel or active messages; and what UCP
+ * moves. */
 static ri_proto_t select_am(const ri_select_param_t *param)
 {
     /* What is not host memory must not be touched by the processor: UCP moves it. */

@@ -10,6 +10,7 @@
 #ifndef RI_SELECT_H
 #define RI_SELECT_H
 
+#include "rndv/rndv_fetch.h"
 #include "table.h"
 #include "../../ucs/settings.h"
 #include "../../uct/api/plane.h"
@@ -21,9 +22,9 @@ typedef struct ri_select_param {
     int sync;
     int peer_mode;   /* the endpoint has error handling mode PEER */
     int has_ring;    /* that may be used now, or waited for */
-    int ring_open;   /* ... an RTS, or what follows a write, would go through it now */
+    int ring_open;   /* an RTS, or what follows a write, would go through the ring now */
     int has_channel; /* through a network, that may be used now and has room */
-    int is_behind;   /* earlier messages wait for room in it */
+    int is_behind;   /* earlier messages wait for room in the ring */
     int polls;     /* this worker polls rings, so it cannot sleep while a copy goes on */
     int am_ready;  /* UCP has set its connection up */
     int has_hello; /* the header has */
@@ -55,7 +56,8 @@ typedef struct ri_choice {
     unsigned plane; /* that it uses; 0: none */
 } ri_choice_t;
 
-/** @return Whether the RTR of a message may be used. */
+/** @return Whether the RTR of a message may be used: it has room for it, and no earlier message
+ * waits for room in the ring. */
 static inline int ri_select_is_early(const ri_select_param_t *param)
 {
     /* What waits for room may be for a receive that depends on this RTR: as long as it is not
@@ -64,22 +66,9 @@ static inline int ri_select_is_early(const ri_select_param_t *param)
            !param->is_behind;
 }
 
-/** Sender: choose. */
+/** Sender: choose a protocol and the plane that it uses. Any facts have an answer: what nothing
+ * else carries goes by UCP. */
 ri_choice_t ri_select(const ri_select_param_t *param);
-
-/* How a receive gets the data of a matched RTS or POOL. */
-typedef enum ri_fetch {
-    RI_FETCH_NOTHING, /* it is too short: the sender is told */
-    RI_FETCH_COOP,    /* both sides copy */
-    RI_FETCH_PUT,     /* the sender writes it where it is told to */
-    RI_FETCH_GET,     /* it is read, straight into the receive's memory or in stages */
-    RI_FETCH_BOUNCE,  /* it is read to other memory, and placed from there */
-    RI_FETCH_SENT,    /* the sender sends it straight into the receive's memory */
-    RI_FETCH_SENT_BOUNCE, /* ... into other memory, and it is placed from there */
-    RI_FETCH_AM,          /* by UCP, which is asked of the sender */
-    RI_FETCH_LOST,        /* not: where the sender has written it can be told no more */
-    RI_FETCH_BROKEN       /* not: the sender writes into another receive */
-} ri_fetch_t;
 
 /* What that depends on. */
 typedef struct ri_select_fetch {
@@ -87,14 +76,14 @@ typedef struct ri_select_fetch {
     int wants_put;     /* the sender is to write it */
     int sends;         /* RTS: the sender is to send it to where this side says */
     int has_keys;      /* its memory is registered, for the plane through the network */
-    int slot_named;    /* RTS: the message has a slot ... */
-    int slot_there;    /* ... which is there */
+    int slot_named;    /* RTS: the message has a slot */
+    int slot_there;    /* that slot is there */
     int slot_offered;  /* the sender may have written by it */
-    int slot_is_other; /* ... and says that it is for another receive */
-    int can_answer;    /* there is a way out that is not in error handling mode PEER */
-    int contig;        /* the receive is */
-    int pieces;        /* it is in pieces that can be described */
-    int has_address;   /* not NULL */
+    int slot_is_other; /* the slot says that it is for another receive */
+    int can_answer;  /* there is a usable conn that is not in error handling mode PEER */
+    int contig;      /* the receive is */
+    int pieces;      /* it is in pieces that can be described */
+    int has_address; /* not NULL */
     int host_memory;
     unsigned host_plane; /* what this side can do: READ the sender's memory */
     unsigned net_plane;
@@ -102,7 +91,8 @@ typedef struct ri_select_fetch {
     size_t room;   /* of the receive */
 } ri_select_fetch_t;
 
-/** Receiver: choose. */
+/** Receiver: choose how the data of an RTS or POOL is got, or that it is not (RI_FETCH_NOTHING,
+ * LOST, BROKEN). */
 ri_fetch_t ri_select_fetch(const ri_select_fetch_t *param);
 
 #endif

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The protocols of sends: the only list of them. Each has a table, ri_send_proto_NAME, at the end of
- * its file (core/send_proto.h), and a number, by which proto/select.c chooses it.
+ * The protocols of sends: the only list of them. Each has a table, ri_send_proto_NAME, at the end
+ * of its file (core/send_proto.h), and a number, by which proto/select.c chooses it.
  */
 #ifndef RI_PROTO_TABLE_H
 #define RI_PROTO_TABLE_H
@@ -21,6 +21,7 @@
     _p(EAGER_FRAGS, eager_frags)   /* in pieces that need nothing of the receiver */ \
     _p(HYBRID, hybrid)             /* copied to a pool, from which the receiver reads it */ \
     _p(RECV_RNDV, recv_rndv)       /* written into the receive that an RTR offered */ \
+    _p(RECV_NET, recv_net)         /* the same, through a network */ \
     _p(RECV_HYBRID, recv_hybrid)   /* the same, from the pool that it is copied to */ \
     _p(RECV_UD, recv_ud)           /* sent to where an RTR has said, as datagrams */ \
     _p(RECV_COOP, recv_coop)       /* copied into it by both sides, whoever has time */ \

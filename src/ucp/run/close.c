@@ -1,19 +1,23 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What a close waits for, for how long, and what is said to the peer. A conn that is still needed
+ * stays as LEFT, without an endpoint.
  */
 #include "close.h"
 #include "../core/rma.h"
-#include "ep_op.h"
 #include "../../ucs/settings.h"
 #include "../../ucs/log.h"
 #include "../link/control.h"
-#include "../proto/coop/coop.h"
+#include "../proto/coop/coop_send.h"
 #include "../proto/pool/hybrid.h"
-#include "../link/ring_channel.h"
+#include "../link/ring_life.h"
 #include "../proto/rndv/rndv.h"
 #include "../proto/rndv/ud_ends.h"
 #include "../../ucs/clock.h"
+#include "../link/release.h"
+#include "flush.h"
 
 #include <math.h>
 
@@ -31,7 +35,7 @@ static int close_is_unreceived(ri_conn_t *conn)
 {
     return !ucs_list_is_empty(&conn->pending) ||
            (ri_conn_goes_on(conn) &&
-            (ri_rndv_is_under_way(conn) || ri_coop_is_unread(conn))) ||
+            (ri_rndv_is_under_way(conn) || ri_coop_send_is_unread(conn))) ||
            ri_hybrid_is_under_way(conn);
 }
 
@@ -42,8 +46,8 @@ int ri_close_must_wait(ri_conn_t *conn)
            close_is_unreceived(conn) || ri_ud_ends_must_wait(conn);
 }
 
-/* Let the peer know that nothing follows, as far as that is safe and not done yet, and give the ring back.
- * Nothing is pending. */
+/* Let the peer know that nothing follows, as far as that is safe and not done yet, and give the
+ * ring back. Nothing is pending. */
 static void close_say_bye(ri_conn_t *conn)
 {
     /* An error mode without failure handling (that of MPIs) makes sending to a process
@@ -53,9 +57,9 @@ static void close_say_bye(ri_conn_t *conn)
     int safe = (conn->flags & RI_CONN_PEER_MODE) && (conn->remote_id != 0) &&
                (conn->status == UCS_OK) && !(conn->flags & RI_CONN_BYE);
 
-    ri_ring_channel_close(conn);
+    ri_ring_life_close(conn);
     if (safe) {
-        conn->flags |= RI_CONN_BYE;
+        ri_conn_set_life(conn, conn->flags | RI_CONN_BYE);
         ri_control_send(conn, RI_WIRE_BYE, conn->remote_id, conn->tx_sn);
     }
 }
@@ -63,7 +67,7 @@ static void close_say_bye(ri_conn_t *conn)
 int ri_close_say_bye(ri_conn_t *conn)
 {
     ri_close_say_closing(conn);
-    ri_hybrid_flush_conn(conn);
+    ri_release_flush_conn(conn);
     close_say_bye(conn);
     return !ri_control_is_waiting(conn);
 }
@@ -86,7 +90,7 @@ static int close_is_receiving(const ri_stream_t *stream)
 {
     return !ucs_list_is_empty((ucs_list_link_t *)&stream->fetching) ||
            !ucs_list_is_empty((ucs_list_link_t *)&stream->assembling) ||
-           (stream->num_reads > 0) || (stream->num_coops > 0);
+           (stream->num_transfers > 0) || (stream->num_coops > 0);
 }
 
 /* Whether the sender of a stream may wait for a message that has no receive. Then it is there, so
@@ -112,7 +116,7 @@ void ri_close_say_closing(ri_conn_t *conn)
         }
     }
     conn->flags |= RI_CONN_CLOSING_TOLD;
-    if (ri_ring_channel_say_closing(conn)) {
+    if (ri_ring_send_closing(conn)) {
         return;
     }
     ucs_list_for_each(stream, &peer->streams, peer_list) {
@@ -136,7 +140,7 @@ static uint64_t close_look(const ri_conn_t *conn)
     if (conn->ring != NULL) {
         seen = seen * 31 + ri_ring_tx_consumed(conn->ring);
     }
-    seen = seen * 31 + ri_coop_done(conn);
+    seen = seen * 31 + ri_coop_send_done(conn);
     if (peer != NULL) {
         seen = seen * 31 + peer->closing;
         ucs_list_for_each(stream, &peer->streams, peer_list) {
@@ -215,7 +219,7 @@ static void close_report(const ri_conn_t *conn)
                 "of %zu "
                 "bytes in all are left, as the peer has not moved for %g s "
                 "(UCXRI_CLOSE_TIMEOUT). It can still receive them until this worker is "
-                "destroyed. Said once for each process",
+                "destroyed. Reported once per process",
                 count, bytes, ri_config.close_timeout);
     }
 }
@@ -225,11 +229,11 @@ void ri_close_leave_conn(ri_conn_t *conn)
     ri_map_remove(&ri_conn_map, (uintptr_t)conn->ep);
     conn->ep     = NULL;
     conn->err_cb = NULL;
-    conn->flags |= RI_CONN_LEFT | RI_CONN_CLOSING;
+    ri_conn_set_life(conn, conn->flags | RI_CONN_LEFT | RI_CONN_CLOSING);
     ++conn->worker->num_left;
     ri_conn_update_fast(conn);
     ri_conn_stop_timeout(conn);
-    ri_ep_ops_abort(conn, UCS_ERR_CANCELED);
+    ri_flush_abort(conn, UCS_ERR_CANCELED);
     ri_rma_conn_ends(conn);
 }
 
@@ -237,7 +241,7 @@ void ri_close_leave(ri_conn_t *conn)
 {
     close_report(conn);
     ri_close_say_closing(conn);
-    ri_hybrid_flush_conn(conn);
+    ri_release_flush_conn(conn);
     ri_close_leave_conn(conn);
 }
 

@@ -29,32 +29,41 @@
  * without that end a close. Tests change it. */
 extern double ri_close_grace;
 
-/** @return Whether a close has to wait: for messages that the peer has not received yet, or for
- * what the peer has to learn. */
+/** @return Whether a close has to wait: for messages that the peer has not received yet, for what
+ * flushes wait for, or for what the peer has to learn of datagrams that have come from it. The peer
+ * may be reminded of those, or told. */
 int ri_close_must_wait(ri_conn_t *conn);
 
-/** Say what there is to say before a close. @return Whether it has gone out. */
+/** Say what there is to say before a close: CLOSING, buffers of the peer that are owed, and BYE,
+ * each only where that is safe. The conn's ring is given back. No send waits for room in it.
+ * @return Whether all has gone out; if not, some waits for memory of UCP, and this is to be called
+ * again. */
 int ri_close_say_bye(ri_conn_t *conn);
 
-/** Let the peer know that its application closes the last endpoint to it, if that is so, as soon as
- * nothing is being received from it. */
+/** Let the peer know that its application closes the last endpoint to it, if that is so; once for a
+ * conn, and not in error handling mode PEER. As long as something is being received from the peer,
+ * nothing is done: the caller tries again in progress. */
 void ri_close_say_closing(ri_conn_t *conn);
 
-/** Start to wait. */
+/** Start to wait, or start anew: note the time, and how far the peer is. */
 void ri_close_start_wait(ri_conn_t *conn, ri_close_wait_t *wait);
 
-/** @return Whether a close that has to wait has done so for long enough, and what it waits for can
- * be left as it is. To be called now and then, from progress. */
+/** To be called now and then, from progress. @return Whether a close that has to wait has done so
+ * for long enough, and what it waits for can be left as it is. Never so if UCXRI_CLOSE_TIMEOUT is
+ * infinite and the peer has not said that it closes, too. */
 int ri_close_is_over(ri_conn_t *conn, ri_close_wait_t *wait);
 
-/** The endpoint of a conn is about to be closed, but what was sent on it is not all received:
- * the conn stays for that. What waits for the endpoint ends. */
+/** The endpoint of a conn is about to be closed by the caller, but what was sent on it is not all
+ * received: the conn stays for that, without an endpoint. Flushes and closes that wait for it end
+ * with UCS_ERR_CANCELED, which calls back. ri_close_check_left() frees the conn. */
 void ri_close_leave_conn(ri_conn_t *conn);
 
-/** Leave what the peer has not received: the conn goes on without its endpoint. */
+/** Report what the peer has not received, tell the peer what it may be told, and leave the conn as
+ * ri_close_leave_conn() does. */
 void ri_close_leave(ri_conn_t *conn);
 
-/** Free the conns that were left and of which the peer has received all by now. */
+/** Free the conns that were left and of which the peer has received all by now. Calls back; any
+ * conn may be gone afterwards. */
 void ri_close_check_left(ri_worker_t *worker);
 
 #endif

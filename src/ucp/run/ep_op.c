@@ -1,42 +1,19 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * An operation waits in a list of the worker until own work is done, and is then handed to stock with
+ * the application's parameters.
  */
 #include "ep_op.h"
-#include "../core/module.h"
 #include "close.h"
 #include "../core/rma.h"
 #include "../../ucs/stock.h"
-#include "../link/rdma_channel.h"
+#include "flush.h"
 
 static uint32_t ep_param_flags(const ucp_request_param_t *param)
 {
     return (param->op_attr_mask & UCP_OP_ATTR_FIELD_FLAGS) ? param->flags : 0;
-}
-
-/* Whether anything waits for room in a ring. What a close has left there is not waited for. */
-static int ep_op_is_any_pending(const ri_worker_t *worker)
-{
-    const ri_conn_t *conn;
-
-    ucs_list_for_each(conn, &worker->pending_conns, pending_link) {
-        if (!(conn->flags & RI_CONN_LEFT)) {
-            return 1;
-        }
-    }
-    return 0;
-}
-
-int ri_ep_op_must_wait(ri_worker_t *worker, ri_conn_t *conn)
-{
-    return (conn != NULL) ?
-                   (!ucs_list_is_empty(&conn->pending) || ri_rdma_channel_is_busy(conn)) :
-                   (ep_op_is_any_pending(worker) || ri_rdma_channel_is_any_busy(worker));
-}
-
-int ri_flush_must_wait(ri_worker_t *worker, ri_conn_t *conn, uint64_t rma)
-{
-    return ri_ep_op_must_wait(worker, conn) || ri_rma_is_open(worker, conn, rma);
 }
 
 static ri_ep_op_t *ep_op_new(ri_worker_t *worker, ri_conn_t *conn, int is_close,
@@ -55,18 +32,11 @@ static ri_ep_op_t *ep_op_new(ri_worker_t *worker, ri_conn_t *conn, int is_close,
     return op;
 }
 
-static ucs_status_ptr_t ep_op_wait(ri_worker_t *worker, ri_conn_t *conn, int is_close,
-                                   const ucp_request_param_t *param)
+static ucs_status_ptr_t ep_op_wait(ri_ep_op_t *op, const ucp_request_param_t *param)
 {
-    ri_ep_op_t *op = ep_op_new(worker, conn, is_close, param);
+    ri_worker_t *worker = op->super.worker;
 
-    if (op == NULL) {
-        return UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);
-    }
     worker->attention = 1;
-    if (is_close) {
-        ri_close_start_wait(conn, &op->wait);
-    }
     ucs_list_add_tail(&worker->ep_ops, &op->list);
     ri_req_set_send_cb(&op->super, param);
     return ri_req_handle(&op->super);
@@ -177,22 +147,6 @@ void ri_ep_ops_progress(ri_worker_t *worker)
     }
 }
 
-void ri_ep_ops_abort(ri_conn_t *conn, ucs_status_t status)
-{
-    ri_worker_t *worker = conn->worker;
-    size_t count        = ucs_list_length(&worker->ep_ops);
-    ri_ep_op_t *op;
-
-    for (; (count > 0) && !ucs_list_is_empty(&worker->ep_ops); --count) {
-        op = ucs_list_extract_head(&worker->ep_ops, ri_ep_op_t, list);
-        if (op->conn == conn) {
-            ri_req_complete_send(&op->super, status);
-        } else {
-            ucs_list_add_tail(&worker->ep_ops, &op->list);
-        }
-    }
-}
-
 /* Flush at once, and get to know when that has ended. */
 static ucs_status_ptr_t ep_flush_now(ri_worker_t *worker, ri_conn_t *conn,
                                      const ucp_request_param_t *param)
@@ -219,8 +173,11 @@ static ucs_status_ptr_t ep_flush_now(ri_worker_t *worker, ri_conn_t *conn,
 static ucs_status_ptr_t ep_flush(ri_worker_t *worker, ri_conn_t *conn,
                                  const ucp_request_param_t *param)
 {
+    ri_ep_op_t *op;
+
     if (ri_flush_must_wait(worker, conn, worker->rma.seq)) {
-        return ep_op_wait(worker, conn, 0, param);
+        op = ep_op_new(worker, conn, 0, param);
+        return (op != NULL) ? ep_op_wait(op, param) : UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);
     }
     if (ri_rma_wants_flush(worker, conn)) {
         return ep_flush_now(worker, conn, param);
@@ -245,6 +202,7 @@ ucs_status_ptr_t ri_ep_close(ri_conn_t *conn, const ucp_request_param_t *param)
     ri_worker_t *worker = conn->worker;
     ucp_ep_h ep         = conn->ep;
     int force           = !!(ep_param_flags(param) & UCP_EP_CLOSE_FLAG_FORCE);
+    ri_ep_op_t *op;
 
     if (force && !(conn->flags & RI_CONN_PEER_MODE)) {
         /* Stock refuses this and the endpoint lives on. */
@@ -253,15 +211,18 @@ ucs_status_ptr_t ri_ep_close(ri_conn_t *conn, const ucp_request_param_t *param)
     }
 
     if (!force && (ri_close_must_wait(conn) || !ri_close_say_bye(conn))) {
-        conn->flags |= RI_CONN_CLOSING;
+        op = ep_op_new(worker, conn, 1, param);
+        if (op == NULL) {
+            return UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);
+        }
+        ri_conn_set_life(conn, conn->flags | RI_CONN_CLOSING);
         ri_conn_update_fast(conn);
         ri_close_say_closing(conn);
-        return ep_op_wait(worker, conn, 1, param);
+        ri_close_start_wait(conn, &op->wait);
+        return ep_op_wait(op, param);
     }
 
     ri_conn_destroy(conn, UCS_ERR_CANCELED);
     ri_req_disown(param);
     return ri_stock.ep_close_nbx(ep, param);
 }
-
-const ri_module_t ri_module_ep_op = {.name = "ep_op", .conn_closed = ri_ep_ops_abort};

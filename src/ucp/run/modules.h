@@ -9,18 +9,24 @@
 
 #include "../core/module.h"
 
-extern const ri_module_t ri_module_assembly;
-extern const ri_module_t ri_module_control;
-extern const ri_module_t ri_module_ring;
-extern const ri_module_t ri_module_rtr;
-extern const ri_module_t ri_module_rndv;
-extern const ri_module_t ri_module_channel;
-extern const ri_module_t ri_module_hybrid;
-extern const ri_module_t ri_module_coop;
-extern const ri_module_t ri_module_planes;
-extern const ri_module_t ri_module_ud_ends;
-extern const ri_module_t ri_module_rtr_message;
-extern const ri_module_t ri_module_recv_rndv;
-extern const ri_module_t ri_module_ep_op;
+extern const ri_module_t ri_module_rma;         /* core/rma.c */
+extern const ri_module_t ri_module_assembly;    /* order/assembly.c */
+extern const ri_module_t ri_module_control;     /* link/control.c */
+extern const ri_module_t ri_module_ring;        /* link/ring_life.c */
+extern const ri_module_t ri_module_rtr;         /* proto/rtr/rtr_ends.c */
+extern const ri_module_t ri_module_rndv;        /* proto/rndv/rndv.c */
+extern const ri_module_t ri_module_rndv_recv;   /* proto/rndv/rndv_recv.c */
+extern const ri_module_t ri_module_channel;     /* link/channel_life.c */
+extern const ri_module_t ri_module_release;     /* link/release.c */
+extern const ri_module_t ri_module_hybrid;      /* proto/pool/hybrid.c */
+extern const ri_module_t ri_module_coop_send;   /* proto/coop/coop_send.c */
+extern const ri_module_t ri_module_coop_recv;   /* proto/coop/coop_recv.c */
+extern const ri_module_t ri_module_planes;      /* link/planes.c */
+extern const ri_module_t ri_module_ud_ends;     /* proto/rndv/ud_ends.c */
+extern const ri_module_t ri_module_rtr_net;     /* proto/rtr/rtr_net.c */
+extern const ri_module_t ri_module_rtr_written; /* proto/rtr/rtr_written.c */
+extern const ri_module_t ri_module_rtr_known;   /* proto/rtr/rtr_known.c */
+extern const ri_module_t ri_module_recv_net;    /* proto/rtr/recv_net.c */
+extern const ri_module_t ri_module_flush;       /* run/flush.c */
 
 #endif

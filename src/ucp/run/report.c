@@ -1,9 +1,11 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Sums over workers while they live and when they end, and the output when the process exits.
  */
 #include "report.h"
-#include "../core/counters.h"
+#include "worker_counters.h"
 #include "../core/worker.h"
 #include "../../ucs/settings.h"
 #include "../../ucs/output.h"
@@ -204,6 +206,21 @@ void ri_report_worker(ri_worker_t *worker)
     }
     if (ri_config.report) {
         ri_report_add(worker);
+    }
+}
+
+static void report_trace(ri_worker_t *worker, void *arg)
+{
+    ri_trace_dump(&worker->trace, arg);
+}
+
+void ri_report_traces(void)
+{
+    static _Atomic(time_t) last = 0;
+    time_t now                  = time(NULL);
+
+    if (ri_config.trace && (atomic_exchange(&last, now) != now)) {
+        ri_context_foreach_worker(report_trace, "a worker, because of an error");
     }
 }
 

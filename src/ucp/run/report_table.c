@@ -1,6 +1,8 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What a column is and how a cell is written, and how a line is read back by ucxri_info.
  */
 #include "report_table.h"
 #include "../core/types.h"
@@ -24,45 +26,59 @@ typedef struct column {
     const char *name;
     int width;
     column_kind_t kind;
-    ri_report_value_t value;
+    ri_report_value_t
+            value; /* RI_REPORT_VALUES if derived; COLUMN_PAIR: messages of a protocol */
+    ri_report_value_t bytes; /* COLUMN_PAIR: of those messages */
+    int is_long;             /* COLUMN_PAIR: the protocol is for long messages only */
 } column_t;
 
 static const char units[] = "kMGTPE";
 
 static const char *const table_names[RI_REPORT_TABLES] = {"ucxri:sent", "ucxri:work"};
 
+#define COLUMN(_name, _width, _kind, _value) \
+    { \
+        _name, _width, COLUMN_##_kind, RI_REPORT_##_value, RI_REPORT_VALUES, 0 \
+    }
+
+/* Messages and bytes of a protocol. */
+#define PROTOCOL(_name, _value, _is_long) \
+    { \
+        _name, 13, COLUMN_PAIR, RI_REPORT_##_value, RI_REPORT_##_value##_BYTES, _is_long \
+    }
+
 static const column_t columns_sent[] = {
-        {"ring", 13, COLUMN_PAIR, RI_REPORT_RING},
-        {"am", 13, COLUMN_PAIR, RI_REPORT_AM},
-        {"channel", 13, COLUMN_PAIR, RI_REPORT_CHANNEL},
-        {"hybrid", 13, COLUMN_PAIR, RI_REPORT_HYBRID},
-        {"rtr", 13, COLUMN_PAIR, RI_REPORT_RTR},
-        {"coop", 13, COLUMN_PAIR, RI_REPORT_COOP},
-        {"get", 13, COLUMN_PAIR, RI_REPORT_GET},
-        {"put", 13, COLUMN_PAIR, RI_REPORT_PUT},
-        {"ucp", 13, COLUMN_PAIR, RI_REPORT_UCP},
-        {"control", 7, COLUMN_COUNT, RI_REPORT_CONTROL},
-        {"/msg", 5, COLUMN_CONTROL, RI_REPORT_VALUES},
+        PROTOCOL("ring", RING, 0),
+        PROTOCOL("am", AM, 0),
+        PROTOCOL("channel", CHANNEL, 0),
+        PROTOCOL("hybrid", HYBRID, 1),
+        PROTOCOL("rtr", RTR, 1),
+        PROTOCOL("coop", COOP, 1),
+        PROTOCOL("get", GET, 1),
+        PROTOCOL("put", PUT, 1),
+        PROTOCOL("ucp", UCP, 1),
+        COLUMN("control", 7, COUNT, CONTROL),
+        COLUMN("/msg", 5, CONTROL, VALUES),
 };
 
 static const column_t columns_work[] = {
-        {"fast", 6, COLUMN_COUNT, RI_REPORT_FAST},
-        {"late", 6, COLUMN_COUNT, RI_REPORT_LATE},
-        {"fast%", 5, COLUMN_FAST, RI_REPORT_VALUES},
-        {"long", 6, COLUMN_COUNT, RI_REPORT_LONG},
-        {"rtr%", 5, COLUMN_RTR, RI_REPORT_VALUES},
-        {"rtrs", 6, COLUMN_COUNT, RI_REPORT_RTR_SENT},
-        {"used", 6, COLUMN_COUNT, RI_REPORT_RTR_USED},
-        {"dropped", 7, COLUMN_COUNT, RI_REPORT_RTR_DROPPED},
-        {"suppr", 6, COLUMN_COUNT, RI_REPORT_RTR_SUPPRESSED},
-        {"read", 6, COLUMN_COUNT, RI_REPORT_READ_BYTES},
-        {"written", 7, COLUMN_COUNT, RI_REPORT_WRITTEN_BYTES},
-        {"buffered", 8, COLUMN_COUNT, RI_REPORT_BUFFERED_BYTES},
-        {"life_s", 8, COLUMN_SECONDS, RI_REPORT_LIFE_US},
-        {"send_s", 7, COLUMN_SECONDS, RI_REPORT_SEND_US},
-        {"recv_s", 7, COLUMN_SECONDS, RI_REPORT_RECV_US},
-        {"work_s", 7, COLUMN_SECONDS, RI_REPORT_WORK_US},
-        {"idle_s", 7, COLUMN_SECONDS, RI_REPORT_IDLE_US},
+        COLUMN("fast", 6, COUNT, FAST),
+        COLUMN("late", 6, COUNT, LATE),
+        COLUMN("fast%", 5, FAST, VALUES),
+        COLUMN("long", 6, COUNT, LONG),
+        COLUMN("rtr%", 5, RTR, VALUES),
+        COLUMN("rtrs", 6, COUNT, RTR_SENT),
+        COLUMN("used", 6, COUNT, RTR_USED),
+        COLUMN("dropped", 7, COUNT, RTR_DROPPED),
+        COLUMN("suppr", 6, COUNT, RTR_SUPPRESSED),
+        COLUMN("read", 6, COUNT, READ_BYTES),
+        COLUMN("written", 7, COUNT, WRITTEN_BYTES),
+        COLUMN("buffered", 8, COUNT, BUFFERED_BYTES),
+        COLUMN("life_s", 8, SECONDS, LIFE_US),
+        COLUMN("send_s", 7, SECONDS, SEND_US),
+        COLUMN("recv_s", 7, SECONDS, RECV_US),
+        COLUMN("work_s", 7, SECONDS, WORK_US),
+        COLUMN("idle_s", 7, SECONDS, IDLE_US),
 };
 
 #define COLUMNS(_array) _array, sizeof(_array) / sizeof(_array[0])
@@ -77,13 +93,17 @@ int ri_report_permille(uint64_t part, uint64_t rest)
     return (part + rest == 0) ? -1 : (int)(1000.0 * part / ((double)part + rest) + 0.5);
 }
 
-uint64_t ri_report_messages(const ri_report_row_t *row, ri_report_value_t from)
+uint64_t ri_report_messages(const ri_report_row_t *row, int long_only)
 {
     uint64_t sum = 0;
-    unsigned i;
+    const column_t *column;
+    size_t i;
 
-    for (i = from; i < RI_REPORT_PROTOCOLS_END; i += 2) {
-        sum += row->values[i];
+    for (i = 0; i < tables[RI_REPORT_TABLE_SENT].count; ++i) {
+        column = &tables[RI_REPORT_TABLE_SENT].columns[i];
+        if ((column->kind == COLUMN_PAIR) && (column->is_long || !long_only)) {
+            sum += row->values[column->value];
+        }
     }
     return sum;
 }
@@ -125,7 +145,7 @@ static void format_derived(const column_t *column, const ri_report_row_t *row, c
                            size_t size)
 {
     const uint64_t *values = row->values;
-    uint64_t sent          = ri_report_messages(row, RI_REPORT_RING);
+    uint64_t sent          = ri_report_messages(row, 0);
     int permille;
 
     if (column->kind == COLUMN_CONTROL) {
@@ -151,24 +171,24 @@ static void format_derived(const column_t *column, const ri_report_row_t *row, c
 static void format_cell(const column_t *column, const ri_report_row_t *row, char *text,
                         size_t size)
 {
-    const uint64_t *value = &row->values[column->value];
+    uint64_t value = row->values[column->value];
     char bytes[16];
 
     switch (column->kind) {
     case COLUMN_COUNT:
-        format_count(*value, text, size);
+        format_count(value, text, size);
         break;
     case COLUMN_PAIR:
-        if (value[0] == 0) {
+        if (value == 0) {
             snprintf(text, size, "-");
             break;
         }
-        format_count(value[0], text, size);
-        format_count(value[1], bytes, sizeof(bytes));
+        format_count(value, text, size);
+        format_count(row->values[column->bytes], bytes, sizeof(bytes));
         strcat(strcat(text, "/"), bytes);
         break;
     case COLUMN_SECONDS:
-        format_fixed((*value + 500) / 1000, 3, text, size);
+        format_fixed((value + 500) / 1000, 3, text, size);
         break;
     default:
         format_derived(column, row, text, size);
@@ -254,14 +274,14 @@ static int parse_cell(const column_t *column, const char *text, uint64_t *values
         return (text != NULL) && (*text == '\0');
     case COLUMN_PAIR:
         if (!strcmp(text, "-")) {
-            value[0] = value[1] = 0;
+            *value = values[column->bytes] = 0;
             return 1;
         }
-        text = parse_count(text, &value[0]);
+        text = parse_count(text, value);
         if ((text == NULL) || (*text != '/')) {
             return 0;
         }
-        text = parse_count(text + 1, &value[1]);
+        text = parse_count(text + 1, &values[column->bytes]);
         return (text != NULL) && (*text == '\0');
     case COLUMN_SECONDS:
         text = parse_number(text, &seconds);

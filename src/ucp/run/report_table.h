@@ -12,8 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What is known of a process; all others follow from these, and all can be summed. The
- * protocols come first, messages and bytes of each. */
+/* What is known of a process; all others follow from these, and all can be summed. */
 typedef enum ri_report_value {
     RI_REPORT_RING,
     RI_REPORT_RING_BYTES,
@@ -33,12 +32,10 @@ typedef enum ri_report_value {
     RI_REPORT_PUT_BYTES,
     RI_REPORT_UCP,
     RI_REPORT_UCP_BYTES,
-    RI_REPORT_PROTOCOLS_END,
-
-    RI_REPORT_CONTROL = RI_REPORT_PROTOCOLS_END, /* messages */
-    RI_REPORT_FAST,                              /* messages that found their receive */
-    RI_REPORT_LATE,                              /* messages that did not */
-    RI_REPORT_LONG,                              /* messages above EAGER_THRESH */
+    RI_REPORT_CONTROL, /* messages */
+    RI_REPORT_FAST,    /* messages that found their receive */
+    RI_REPORT_LATE,    /* messages that did not */
+    RI_REPORT_LONG,    /* messages above EAGER_THRESH */
     RI_REPORT_RTR_SENT,
     RI_REPORT_RTR_USED,
     RI_REPORT_RTR_DROPPED,
@@ -70,24 +67,28 @@ typedef struct ri_report_row {
 /* Enough for any line. */
 #define RI_REPORT_LINE_MAX 1024
 
-/** Write the column names of a table. @return Characters, at most RI_REPORT_LINE_MAX - 1. */
+/** Write the column names of a table into @a line, which has room for RI_REPORT_LINE_MAX, with a
+ * newline. @return Characters, at most RI_REPORT_LINE_MAX - 1. */
 size_t ri_report_format_names(ri_report_table_t table, char *line);
 
-/** Write the line of a process, likewise. */
+/** Write the line of a process into @a line, which has room for RI_REPORT_LINE_MAX, with a newline.
+ * @return Characters, at most RI_REPORT_LINE_MAX - 1. */
 size_t ri_report_format_row(ri_report_table_t table, const ri_report_row_t *row,
                             char *line);
 
 /**
- * Read a line into what it says of a row; the other values of the row are kept.
+ * Read a line into what it says of a row; the other values of the row are kept. What a launcher has
+ * put in front of the line is passed over.
  *
- * @return The table, or RI_REPORT_TABLES if this is not the line of a process.
+ * @return The table, or RI_REPORT_TABLES if this is not the line of a process; then the row is as
+ *         it was.
  */
 ri_report_table_t ri_report_parse_row(const char *line, ri_report_row_t *row);
 
-/** The share of a part, in tenths of a per cent of both; -1 if there is none of either. */
+/** @return The share of @a part in @a part + @a rest, in tenths of a per cent; -1 if both are 0. */
 int ri_report_permille(uint64_t part, uint64_t rest);
 
-/** Messages that were sent, by protocols of index @a from and above. */
-uint64_t ri_report_messages(const ri_report_row_t *row, ri_report_value_t from);
+/** @return How many messages were sent, by all protocols or by those for long messages only. */
+uint64_t ri_report_messages(const ri_report_row_t *row, int long_only);
 
 #endif

@@ -1,8 +1,12 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Creation step by step, with the way back of each. Destruction in two halves: before stock's worker
+ * is destroyed, and after.
  */
 #include "worker_life.h"
+#include "flush.h"
 #include "report.h"
 #include "worker_progress.h"
 #include "../core/rma.h"
@@ -12,18 +16,29 @@
 #include "../link/control.h"
 #include "../link/gone.h"
 #include "../link/planes.h"
-#include "../link/rdma.h"
-#include "../link/rdma_channel.h"
-#include "../link/ring_channel.h"
-#include "../proto/coop/coop.h"
-#include "../proto/pool/hybrid.h"
+#include "../link/net_transfer.h"
+#include "../link/channel_life.h"
+#include "../link/ring_life.h"
+#include "../proto/coop/coop_recv.h"
 #include "../proto/rndv/rndv.h"
 #include "../proto/rndv/ud_ends.h"
-#include "../proto/rtr/rtr_message.h"
+#include "../proto/rtr/rtr_written.h"
+#include "../../ucs/log.h"
 #include "../../ucs/settings.h"
 #include "../../uct/shm/host.h"
+#include "../link/pool.h"
+#include "../link/release.h"
+#include "../proto/rndv/rndv_recv.h"
+#include "../match/match.h"
+#include "../match/sender_map.h"
 
+#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
+
+/* What each call of progress looks at is in the first cache line of a worker. */
+_Static_assert(offsetof(ri_worker_t, context) == RI_CACHE_LINE,
+               "the first line of a worker");
 
 /* Ask stock for what it made the worker as, and for the uid in its address. */
 static ucs_status_t worker_query(ri_worker_t *worker)
@@ -73,7 +88,7 @@ static ucs_status_t worker_set_handler(ri_worker_t *worker)
     }
 
     param.id  = ri_config.am_id;
-    param.cb  = ri_dispatch_am;
+    param.cb  = ri_am_in;
     param.arg = worker;
     return ri_stock.worker_set_am_recv_handler(worker->stock, &param);
 }
@@ -100,12 +115,12 @@ static ucs_status_t worker_init_rings(ri_worker_t *worker)
                                  0 :
                                  ri_min(ri_config.ring_peers, WORKER_MAX_RINGS);
 
-    worker->host  = (ri_config.ring_peers > 0) ? ri_host_id() : 0;
-    worker->rings = calloc(2 * max_rings + 1, sizeof(*worker->rings));
-    if (worker->rings == NULL) {
+    worker->host     = (ri_config.ring_peers > 0) ? ri_host_id() : 0;
+    worker->rings.in = calloc(2 * max_rings + 1, sizeof(*worker->rings.in));
+    if (worker->rings.in == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
-    worker->max_rings = max_rings;
+    worker->rings.max = max_rings;
     return UCS_OK;
 }
 
@@ -116,52 +131,58 @@ static ucs_status_t worker_init_channels(ri_worker_t *worker)
                            0 :
                            ri_min(ri_config.ib_eager_peers, WORKER_MAX_RINGS);
 
-    ucs_list_head_init(&worker->channels_out);
-    ucs_list_head_init(&worker->channels_kept);
+    ucs_list_head_init(&worker->channels.out);
+    ucs_list_head_init(&worker->channels.kept);
     ucs_list_head_init(&worker->am_buffers.all);
-    worker->channels_in = calloc(2 * max + 1, sizeof(*worker->channels_in));
-    if (worker->channels_in == NULL) {
+    worker->channels.in = calloc(2 * max + 1, sizeof(*worker->channels.in));
+    if (worker->channels.in == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
-    worker->max_channels = max;
+    worker->channels.max = max;
     return UCS_OK;
+}
+
+static void worker_init_lists(ri_worker_t *worker)
+{
+    ucs_list_head_init(&worker->pending_conns);
+    ucs_list_head_init(&worker->ep_ops);
+    ucs_list_head_init(&worker->control);
+    ucs_list_head_init(&worker->asking.conns);
+    ucs_list_head_init(&worker->asking.next);
+    ucs_list_head_init(&worker->coops);
+    ucs_list_head_init(&worker->net.ways);
+    ucs_list_head_init(&worker->net.done);
+    ucs_list_head_init(&worker->net.again);
+    ucs_list_head_init(&worker->conns);
+    ucs_list_head_init(&worker->streams);
+    ucs_list_head_init(&worker->bounce.list);
+    ucs_list_head_init(&worker->rtr.late_conns);
+    ucs_list_head_init(&worker->rtr.queue);
+    ucs_list_head_init(&worker->rtr.full);
+    ucs_list_head_init(&worker->rtr.writing);
+    ucs_list_head_init(&worker->rtr.notified);
+    ucs_list_head_init(&worker->rtr.stalled_self);
 }
 
 ucs_status_t ri_worker_create(ri_context_t *context, ucp_worker_h stock,
                               ri_worker_t **worker_p)
 {
-    ri_worker_t *worker = calloc(1, sizeof(*worker));
+    ri_worker_t *worker;
     ucs_status_t status;
 
+    worker = aligned_alloc(RI_CACHE_LINE, RI_CACHE_LINES(sizeof(*worker)));
     if (worker == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
+    memset(worker, 0, sizeof(*worker));
 
     worker->stock       = stock;
     worker->context     = context;
     worker->countdown   = RI_WORKER_HOUSEKEEPING;
     worker->stock_looks = RI_WORKER_STOCK_LOOKS;
-    worker->gone_timer  = -1;
+    worker->gone.timer  = -1;
     worker->host_memory = (context->memory_types == UCS_BIT(UCS_MEMORY_TYPE_HOST));
-    ucs_list_head_init(&worker->pending_conns);
-    ucs_list_head_init(&worker->ep_ops);
-    ucs_list_head_init(&worker->control);
-    ucs_list_head_init(&worker->asking);
-    ucs_list_head_init(&worker->to_ask);
-    ucs_list_head_init(&worker->coops);
-    ucs_list_head_init(&worker->ways);
-    ucs_list_head_init(&worker->reads_done);
-    ucs_list_head_init(&worker->reads_again);
-    ucs_list_head_init(&worker->releasing);
-    ucs_list_head_init(&worker->conns);
-    ucs_list_head_init(&worker->streams);
-    ucs_list_head_init(&worker->bounces);
-    ucs_list_head_init(&worker->late_conns);
-    ucs_list_head_init(&worker->rtr_queue);
-    ucs_list_head_init(&worker->rtr_full);
-    ucs_list_head_init(&worker->rtr_writing);
-    ucs_list_head_init(&worker->rtr_notified);
-    ucs_list_head_init(&worker->stalled_self);
+    worker_init_lists(worker);
     ri_sender_map_init(&worker->senders, context->sender_mask);
     ri_map_init(&worker->peers);
     ri_rma_init(worker);
@@ -182,7 +203,8 @@ ucs_status_t ri_worker_create(ri_context_t *context, ucp_worker_h stock,
     if (status != UCS_OK) {
         goto err;
     }
-    status = worker_init_rings(worker);
+    ri_log_on_error = ri_report_traces;
+    status          = worker_init_rings(worker);
     if (status != UCS_OK) {
         goto err_trace;
     }
@@ -210,9 +232,9 @@ ucs_status_t ri_worker_create(ri_context_t *context, ucp_worker_h stock,
 err_map:
     ri_map_remove(&ri_worker_map, (uintptr_t)stock);
 err_channels:
-    free(worker->channels_in);
+    free(worker->channels.in);
 err_rings:
-    free(worker->rings);
+    free(worker->rings.in);
 err_trace:
     ri_trace_cleanup(&worker->trace);
 err:
@@ -229,25 +251,26 @@ void ri_worker_destroy(ri_worker_t *worker)
     ri_report_worker(worker);
     ri_context_remove_worker(worker->context, worker);
 
-    ri_rndv_discard_all(worker); /* as long as there are ways out */
+    ri_rndv_discard_all(worker); /* as long as there are usable conns */
     ri_ud_ends_worker(worker);
-    ri_coop_end_all(worker);
-    ri_rtr_message_end_all(worker);
-    ri_rdma_channel_end_all(worker);
-    ri_rdma_end_all(worker);
-    ri_hybrid_flush_releases(worker);
+    ri_coop_recv_end_all(worker);
+    ri_rtr_written_end_all(worker);
+    ri_channel_life_end_all(worker);
+    ri_net_transfer_end_all(worker);
+    ri_release_flush_all(worker);
     ri_planes_withdraw(worker); /* sends end now that a peer may be about to read */
     while (!ucs_list_is_empty(&worker->conns)) {
         ri_conn_t *conn = ucs_list_head(&worker->conns, ri_conn_t, list);
 
-        ri_ring_channel_close(conn);
+        ri_ring_life_close(conn);
         ri_conn_destroy(conn, UCS_ERR_CANCELED);
     }
+    ri_flush_abort_worker(worker);
     /* Callbacks of receives that end here may still do anything. */
     while (worker->num_rings > 0) {
-        ri_ring_channel_free(worker->rings[0]);
+        ri_ring_life_free(worker->rings.in[0]);
     }
-    ri_rndv_abort_all(worker, 0, UCS_ERR_CONNECTION_RESET);
+    ri_rndv_recv_abort_all(worker, 0, UCS_ERR_CONNECTION_RESET);
     ucs_list_for_each_safe(msg, tmp, &worker->match.unexpected, list) {
         ri_match_remove_unexpected(&worker->match, msg);
         ri_msg_discard(worker, msg);
@@ -279,8 +302,8 @@ void ri_worker_free(ri_worker_t *worker)
     ri_id_table_cleanup(&worker->req_ids);
     ri_id_table_cleanup(&worker->recv_ids);
     ri_trace_cleanup(&worker->trace);
-    free(worker->rings);
-    free(worker->channels_in);
+    free(worker->rings.in);
+    free(worker->channels.in);
     pthread_mutex_destroy(&worker->lock);
     free(worker);
 }

@@ -9,15 +9,20 @@
 
 #include "../core/worker.h"
 
-/** Take a stock worker over. */
+/** Take a stock worker over: its handle finds the new worker from now on, which is of @a context,
+ * and its active messages come here. @return UCS_OK, or an error; then nothing is left but perhaps
+ * empty handlers of active messages. @a stock is the caller's in either case. */
 ucs_status_t ri_worker_create(ri_context_t *context, ucp_worker_h stock,
                               ri_worker_t **worker_p);
 
-/** End everything under way and give up what is held of stock, which is destroyed next:
- * that may still call back, so the memory goes after it, by @ref ri_worker_free. */
+/** End everything under way and give up what is held of stock, which the caller destroys next: that
+ * may still call back, so the memory goes after it, by @ref ri_worker_free. The worker is not
+ * locked. It may wait for peers for a moment. Calls back; handles do not find the worker any more
+ * afterwards. */
 void ri_worker_destroy(ri_worker_t *worker);
 
-/** Free the memory of a destroyed worker. */
+/** Free the memory of a destroyed worker, when stock's is gone, too. The application's cleanup runs
+ * for each request of the pool. */
 void ri_worker_free(ri_worker_t *worker);
 
 #endif

@@ -1,25 +1,32 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The fast part is in the header. Here is what is done now and then (housekeeping), what is done when
+ * there is attention, and how often stock is asked.
  */
 #include "worker_progress.h"
 #include "close.h"
 #include "ep_op.h"
-#include "../in/am_in.h"
+#include "../in/channel_in.h"
+#include "../in/ring_in.h"
 #include "../link/control.h"
 #include "../link/gone.h"
-#include "../link/planes.h"
-#include "../link/rdma.h"
-#include "../link/rdma_channel.h"
-#include "../link/ring_channel.h"
+#include "../link/net_transfer.h"
+#include "../link/channel_life.h"
+#include "../link/ring_life.h"
 #include "../proto/coop/coop.h"
 #include "../proto/eager/eager.h"
 #include "../proto/pool/hybrid.h"
 #include "../proto/rtr/recv_rndv.h"
 #include "../proto/rtr/rtr.h"
-#include "../proto/rtr/rtr_message.h"
+#include "../proto/rtr/rtr_lost.h"
+#include "../proto/rtr/rtr_written.h"
 #include "../../ucs/clock.h"
 #include "../../ucs/settings.h"
+#include "../link/release.h"
+#include "../link/way.h"
+#include "../link/way_idle.h"
 
 /* After a record came through a ring, more are expected for so many polls. */
 #define WORKER_RING_CREDIT 1024
@@ -35,10 +42,11 @@ int ri_worker_has_work(ri_worker_t *worker)
 {
     return !ucs_list_is_empty(&worker->pending_conns) ||
            !ucs_list_is_empty(&worker->ep_ops) || !ucs_list_is_empty(&worker->control) ||
-           !ucs_list_is_empty(&worker->asking) || !ucs_list_is_empty(&worker->to_ask) ||
-           (worker->num_coops > 0) || (worker->num_reads > 0) || (worker->linger > 0) ||
+           !ucs_list_is_empty(&worker->asking.conns) ||
+           !ucs_list_is_empty(&worker->asking.next) || (worker->num_coops > 0) ||
+           (worker->num_transfers > 0) || (worker->linger > 0) ||
            !ucs_list_is_empty(&worker->pool.unsent) || ri_rtr_has_work(worker) ||
-           !ucs_list_is_empty(&worker->late_conns);
+           !ucs_list_is_empty(&worker->rtr.late_conns);
 }
 
 void ri_worker_housekeeping(ri_worker_t *worker)
@@ -53,10 +61,10 @@ void ri_worker_housekeeping(ri_worker_t *worker)
     if (ri_unlikely(worker->num_left > 0)) {
         ri_close_check_left(worker);
     }
-    ri_planes_check_idle(worker);
-    if ((worker->rdma != NULL) || (worker->ud != NULL)) {
-        ri_rdma_progress(worker);
-        ri_rtr_message_progress(worker);
+    ri_way_check_idle(worker);
+    if ((worker->net.rc != NULL) || (worker->net.ud != NULL)) {
+        ri_net_transfer_progress(worker);
+        ri_rtr_written_progress(worker);
     }
 }
 
@@ -76,10 +84,10 @@ static void worker_progress_pending(ri_conn_t *conn)
         }
     }
     if (conn->flags & RI_CONN_RING_STOP) {
-        if (ri_ring_channel_is_needed(conn)) {
+        if (ri_ring_life_is_needed(conn)) {
             return;
         }
-        ri_ring_channel_close(conn);
+        ri_ring_life_close(conn);
     }
     ri_conn_dequeue_pending(conn);
     ri_conn_update_fast(conn);
@@ -101,33 +109,33 @@ static void worker_progress_slow(ri_worker_t *worker)
     if (!ucs_list_is_empty(&worker->control)) {
         ri_control_progress(worker);
     }
-    if (worker->ways_untold) {
-        ri_planes_tell_gone(worker);
+    if (worker->net.ways_untold) {
+        ri_way_tell_gone(worker);
     }
     if (!ucs_list_is_empty(&worker->ep_ops)) {
         ri_ep_ops_progress(worker);
     }
-    if (!ucs_list_is_empty(&worker->asking)) {
+    if (!ucs_list_is_empty(&worker->asking.conns)) {
         ri_conn_check_timeouts(worker);
     }
-    if (!ucs_list_is_empty(&worker->to_ask)) {
+    if (!ucs_list_is_empty(&worker->asking.next)) {
         ri_control_progress_asks(worker);
     }
-    if (!ucs_list_is_empty(&worker->late_conns)) {
+    if (!ucs_list_is_empty(&worker->rtr.late_conns)) {
         ri_recv_rndv_progress(worker);
     }
     if (ri_rtr_has_work(worker)) {
         ri_rtr_progress(worker);
     }
-    if (ri_unlikely(worker->rdma_lost)) {
-        ri_rtr_message_break_lost(worker);
+    if (ri_unlikely(worker->net.lost)) {
+        ri_rtr_lost_break(worker);
     }
     if (!ucs_list_is_empty(&worker->pool.unsent)) {
         ri_hybrid_progress(worker);
     }
     if (worker->countdown == 0) {
         ri_worker_housekeeping(worker);
-        ri_hybrid_flush_due(worker);
+        ri_release_flush_due(worker);
     }
     worker->attention = ri_worker_has_work(worker);
 }
@@ -136,8 +144,8 @@ static void worker_progress_slow(ri_worker_t *worker)
 static void worker_linger(ri_worker_t *worker)
 {
     if ((--worker->linger % WORKER_LINGER_STEP) == 0) {
-        ri_rdma_progress(worker);
-        ri_planes_rdma_check(worker);
+        ri_net_transfer_progress(worker);
+        ri_way_check(worker);
     }
 }
 
@@ -172,14 +180,14 @@ unsigned ri_worker_progress_full(ri_worker_t *worker)
     worker->countdown -= (worker->countdown > 0);
     if (worker->num_rings > 0) {
         ++worker->polls;
-        count = ri_ring_channel_poll(worker);
+        count = ri_ring_in_poll(worker);
         if (count > 0) {
             worker->ring_credit = WORKER_RING_CREDIT;
         }
     }
     if (worker->num_channels > 0) {
         /* No reason to look for active messages less often: those overtake long writes */
-        count += ri_rdma_channel_progress(worker);
+        count += ri_channel_in_progress(worker);
     }
 
     if (worker->num_coops > 0) {
@@ -187,9 +195,9 @@ unsigned ri_worker_progress_full(ri_worker_t *worker)
         count += parts;
         worker->ring_credit = (parts > 0) ? WORKER_RING_CREDIT : worker->ring_credit;
     }
-    if (worker->num_reads > 0) {
-        count += ri_rdma_progress(worker);
-        count += ri_rtr_message_progress(worker);
+    if (worker->num_transfers > 0) {
+        count += ri_net_transfer_progress(worker);
+        count += ri_rtr_written_progress(worker);
     } else if (ri_unlikely(worker->linger > 0)) {
         worker_linger(worker);
     }

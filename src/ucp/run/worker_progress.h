@@ -7,12 +7,14 @@
 #ifndef RI_WORKER_PROGRESS_H
 #define RI_WORKER_PROGRESS_H
 
+#include "../../ucs/stock.h"
 #include "../core/worker.h"
 
 /* Progress calls between rounds of housekeeping. */
 #define RI_WORKER_HOUSEKEEPING 65536
 
-/** Progress of a worker with rings, or with work that is not on the fast path. */
+/** Progress of a worker with rings, or with work that is not on the fast path. Called by a callback
+ * of progress, it only calls stock's. Calls back. @return Number of events, own and stock's. */
 unsigned ri_worker_progress_full(ri_worker_t *worker);
 
 /** @return Whether there is own work that only progress gets on with: something is queued,
@@ -20,8 +22,9 @@ unsigned ri_worker_progress_full(ri_worker_t *worker);
 int ri_worker_has_work(ri_worker_t *worker);
 
 /**
- * Do now what is otherwise done once in thousands of progress calls: a trace that was
- * asked for by signal, and a look for peers that are gone.
+ * Do now what is otherwise done once in thousands of progress calls: a trace that was asked for by
+ * signal, looks for peers that are gone, for conns that were left and are not needed any more, and
+ * for idle ways, and transfers that have ended. Calls back.
  */
 void ri_worker_housekeeping(ri_worker_t *worker);
 
@@ -34,22 +37,23 @@ static inline int ri_worker_rings_are_quiet(const ri_worker_t *worker)
     unsigned i;
 
     for (i = 0; i < worker->num_rings; ++i) {
-        const ri_stream_t *stream = worker->rings[i];
+        const ri_stream_t *stream = worker->rings.in[i];
 
         /* What its ring points to: the fewer loads wait for each other, the better */
-        if ((ri_ring_rx_peek(&stream->ring_memory) != NULL) || stream->ring_dead) {
+        if ((ri_ring_rx_peek(&stream->ring_memory) != NULL) ||
+            (stream->ring_state == RI_STREAM_RING_DEAD)) {
             return 0;
         }
     }
     return 1;
 }
 
-/* ... and so often in a call; more often in one that waits for nothing else. */
+/* Stock's progress is called so often in a call; more often in one that waits for nothing else. */
 #define RI_WORKER_STOCK_LOOKS      2
 #define RI_WORKER_STOCK_LOOKS_WAIT 8
 
-/** Call stock's progress; several times where it costs little and more is expected, which makes
- * up for what it takes to look at the rings. @return Number of its events. */
+/** Call stock's progress; several times where it costs little and more is expected, which makes up
+ * for what it takes to look at the rings. It calls back. @return Number of its events. */
 static inline unsigned ri_worker_progress_stock(ri_worker_t *worker)
 {
     unsigned count = ri_stock.worker_progress(worker->stock);
@@ -67,12 +71,13 @@ static inline unsigned ri_worker_progress_stock(ri_worker_t *worker)
     return count;
 }
 
-/** @return Number of events, own and stock's. */
+/** One call of progress. The worker is locked if it has a lock. Calls back; any conn or stream may
+ * be gone afterwards. @return Number of events, own and stock's. */
 static inline unsigned ri_worker_progress(ri_worker_t *worker)
 {
     unsigned count;
 
-    if (ri_unlikely(((worker->num_channels | worker->num_coops | worker->num_reads |
+    if (ri_unlikely(((worker->num_channels | worker->num_coops | worker->num_transfers |
                       worker->linger | worker->ring_credit |
                       (unsigned)worker->attention) != 0) ||
                     worker->progressing || (worker->countdown <= 1) ||

@@ -1,14 +1,18 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A receive looks for its message first among those that wait. If there is none it is posted, and may
+ * offer itself.
  */
 #include "recv.h"
 #include "../order/deliver.h"
 #include "send.h"
 #include "../core/memory.h"
+#include "../in/channel_in.h"
 #include "../../ucs/settings.h"
 #include "../link/bounce.h"
-#include "../link/rdma_channel.h"
+#include "../link/channel_life.h"
 #include "../proto/rtr/rtr.h"
 
 /* Where there is more than one kind of memory: note which one it is, and get ready to have
@@ -87,7 +91,7 @@ static ri_msg_t *recv_look(ri_worker_t *worker, uint64_t tag, uint64_t mask)
     if (worker->progressing) {
         return NULL;
     }
-    ri_rdma_channel_keep_offers(worker);
+    ri_channel_in_keep_offers(worker);
     return ri_match_find_unexpected(&worker->match, tag, mask, 0);
 }
 
@@ -114,7 +118,7 @@ ucs_status_ptr_t ri_tag_recv(ri_worker_t *worker, void *buffer, size_t count,
     recv->mask = mask;
 
     is_long = (recv->data.length > ri_config.eager_thresh);
-    if ((msg == NULL) && is_long && ri_unlikely(worker->num_channels_in > 0)) {
+    if ((msg == NULL) && is_long && ri_unlikely(worker->channels.num_in > 0)) {
         msg = recv_look(worker, tag, mask);
     }
     if (msg != NULL) {
@@ -167,18 +171,10 @@ ri_msg_t *ri_tag_probe(ri_worker_t *worker, uint64_t tag, uint64_t mask, int rem
     return msg;
 }
 
-void ri_tag_cancel(ri_worker_t *worker, ri_recv_req_t *recv)
+void ri_tag_cancel(ri_recv_req_t *recv)
 {
-    if (!(ri_req_flags(&recv->super) & RI_REQ_POSTED)) {
-        return; /* matched already: it will complete */
+    if (ri_req_flags(&recv->super) &
+        RI_REQ_POSTED) { /* else it is matched, and will complete */
+        ri_rtr_cancel(recv);
     }
-    if (!ri_rtr_cancel(recv)) {
-        recv->canceled = 1; /* its message is on its way, unless its sender is gone */
-        return;
-    }
-
-    ++worker->counters.recv_canceled;
-    ri_trace(&worker->trace, RI_TRACE_CANCEL, recv->tag, recv->mask);
-    ri_dt_finish(&recv->data);
-    ri_req_complete_recv(recv, UCS_ERR_CANCELED);
 }

@@ -2,27 +2,39 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Tag receives, probes and cancellation. The worker is locked in all of these.
+ * Tag receives, probes and cancellation. The worker is locked in all functions.
  */
 #ifndef RI_RECV_H
 #define RI_RECV_H
 
 #include "../core/worker.h"
 
-/** Receive; returns what the application's call returns. */
+/**
+ * Receive: take a message that is there, or post the receive, which may then offer its memory to
+ * the sender.
+ *
+ * @return What the application's call returns, which may be the status of the receive itself. If
+ *         the receive could not be begun (no request, no datatype, or UCS_ERR_NO_RESOURCE if it
+ *         cannot end within the call, as FORCE_IMM_CMPL demands), no message was taken.
+ */
 ucs_status_ptr_t ri_tag_recv(ri_worker_t *worker, void *buffer, size_t count,
                              uint64_t tag, uint64_t mask,
                              const ucp_request_param_t *param);
 
-/** Receive a message that a probe took out. */
+/** Receive a message that ri_tag_probe() took out. The message is freed then. @return As
+ * ri_tag_recv(); if the receive could not be begun the message is still the caller's. */
 ucs_status_ptr_t ri_tag_msg_recv(ri_worker_t *worker, void *buffer, size_t count,
                                  ri_msg_t *msg, const ucp_request_param_t *param);
 
-/** Look for a message; with @a remove, take it out of matching. */
+/** Look for an unexpected message, without progress; with @a remove, take it out of matching: it is
+ * the caller's then, for ri_tag_msg_recv(). @return The oldest one that fits, with @a info set, or
+ * NULL. */
 ri_msg_t *ri_tag_probe(ri_worker_t *worker, uint64_t tag, uint64_t mask, int remove,
                        ucp_tag_recv_info_t *info);
 
-/** Cancel a posted receive: it completes with UCS_ERR_CANCELED before this returns. */
-void ri_tag_cancel(ri_worker_t *worker, ri_recv_req_t *recv);
+/** Cancel a receive: if it is posted, it completes with UCS_ERR_CANCELED before this returns, or
+ * later, if its sender has used an RTR or has to be asked first (ri_rtr_cancel()). If it is not
+ * posted, it has its message, and nothing is done. Calls back. */
+void ri_tag_cancel(ri_recv_req_t *recv);
 
 #endif

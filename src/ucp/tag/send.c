@@ -1,21 +1,27 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Facts are gathered, a protocol is chosen, and its steps are taken until one works; then the message
+ * has its number and starts.
  */
 #include "send.h"
 #include "../../ucs/settings.h"
 #include "../../ucs/log.h"
 #include "../core/memory.h"
+#include "../in/channel_in.h"
+#include "../in/ring_in.h"
 #include "../link/control.h"
-#include "../proto/coop/coop.h"
+#include "../proto/coop/coop_send.h"
 #include "../link/planes.h"
-#include "../link/rdma_channel.h"
-#include "../link/ring_channel.h"
-#include "../proto/rtr/recv_rndv.h"
-#include "../proto/rtr/recv_rndv_message.h"
-#include "../proto/rtr/recv_rndv_ud.h"
+#include "../link/pool.h"
+#include "../link/channel_life.h"
+#include "../link/ring_life.h"
+#include "../proto/rtr/recv_net.h"
+#include "../proto/rtr/recv_ud.h"
 #include "../proto/rndv/rndv.h"
 #include "../proto/select.h"
+#include "../proto/rtr/rtr_known.h"
 
 /* A receiver that has not told its id after so many messages is asked for it. */
 #define SEND_ASK_AFTER 4
@@ -25,8 +31,8 @@ void ri_send_take_back(ri_conn_t *conn, uint32_t sn, uint64_t tag, ucs_status_t 
     if (conn->tx_sn == sn) {
         conn->tx_sn  = sn - 1;
         conn->tx_tag = tag;
-        if (conn->rtrs != NULL) {
-            ri_rtr_table_reset(conn->rtrs, sn - 1); /* RTRs may have counted it */
+        if (conn->rtr.table != NULL) {
+            ri_rtr_table_reset(conn->rtr.table, sn - 1); /* RTRs may have counted it */
         }
     } else {
         ri_conn_lose(conn, sn, status);
@@ -62,7 +68,7 @@ static ucs_status_t send_start(ri_send_req_t *req, const ri_send_terms_t *terms)
 
     req->sn        = ++conn->tx_sn; /* before anything that may send on this conn again */
     req->wire_type = send_wire_type(req);
-    ri_send_log(conn, req->tag, (req->wire_type == RI_WIRE_RTS) ? req->id : 0);
+    ri_rtr_table_log(conn, req->tag, (req->wire_type == RI_WIRE_RTS) ? req->id : 0);
     status = proto->start(req, terms);
 
     if (UCS_STATUS_IS_ERR(status)) {
@@ -70,7 +76,7 @@ static ucs_status_t send_start(ri_send_req_t *req, const ri_send_terms_t *terms)
          * closed it. */
         if (req->conn == NULL) {
             /* nothing is left to be undone */
-        } else if (ri_recv_rndv_is_used(terms->rtr)) {
+        } else if (ri_rtr_known_is_used(terms->rtr)) {
             ri_conn_lose(conn, req->sn, status); /* the receiver counts on it */
         } else {
             ri_send_take_back(conn, req->sn, previous_tag, status);
@@ -91,8 +97,8 @@ static int send_can_end_now(const ri_send_req_t *req)
 static uint64_t send_rtr_room(const ri_send_req_t *req, const ri_rtr_t *rtr)
 {
     return (rtr == NULL)                 ? 0 :
-           (rtr->kind == RI_RTR_MESSAGE) ? ri_recv_rndv_message_room(req, rtr) :
-           (rtr->kind == RI_RTR_UD)      ? ri_recv_rndv_ud_room(req, rtr) :
+           (rtr->kind == RI_RTR_MESSAGE) ? ri_recv_net_room(req, rtr) :
+           (rtr->kind == RI_RTR_UD)      ? ri_recv_ud_room(req, rtr) :
                                            rtr->length;
 }
 
@@ -104,32 +110,32 @@ static ri_select_param_t send_facts(const ri_send_req_t *req, int sync,
     size_t length   = req->data.length;
     int is_long     = (length > ri_config.eager_thresh);
     int has_ring    = (conn->ring != NULL) && !(conn->flags & RI_CONN_NO_RING);
-    int has_channel = ri_rdma_channel_can(conn, length);
+    int has_channel = ri_channel_send_can(conn, length);
     int is_coop     = has_ring && (length >= ri_config.coop_thresh);
 
     return (ri_select_param_t){
-            .self          = !!(conn->flags & RI_CONN_SELF),
-            .sync          = sync,
-            .peer_mode     = !!(conn->flags & RI_CONN_PEER_MODE),
-            .has_ring      = has_ring,
-            .ring_open     = (is_coop || (rtr != NULL)) && ri_coop_is_ring_open(conn),
-            .has_channel   = has_channel,
-            .is_behind     = !ucs_list_is_empty(&conn->pending),
-            .polls         = (conn->worker->max_rings > 0),
-            .am_ready      = !!(conn->flags & RI_CONN_AM_READY),
-            .has_hello     = (conn->remote_id == 0),
-            .contig        = ri_dt_is_contig(&req->data),
-            .host_memory   = ri_memory_is_host(req->super.worker, &req->data, param),
-            .pieces        = ri_dt_fits(&req->data),
-            .awaited       = (conn->peer != NULL) && conn->peer->ready,
-            .pool_free     = is_long && ri_pool_has(&conn->worker->pool, length),
-            .slot_free     = is_coop && ri_coop_has_slot(conn),
-            .rtr_by_net    = (rtr != NULL) && (rtr->kind != RI_RTR_GRANT),
-            .rtr_room      = send_rtr_room(req, rtr),
-            .host_plane    = ri_planes_host(conn),
-            .net_plane     = ri_planes_net(conn),
-            .scheme        = ri_config.scheme,
-            .length        = length,
+            .self        = !!(conn->flags & RI_CONN_SELF),
+            .sync        = sync,
+            .peer_mode   = !!(conn->flags & RI_CONN_PEER_MODE),
+            .has_ring    = has_ring,
+            .ring_open   = (is_coop || (rtr != NULL)) && ri_coop_send_is_ring_open(conn),
+            .has_channel = has_channel,
+            .is_behind   = !ucs_list_is_empty(&conn->pending),
+            .polls       = (conn->worker->rings.max > 0),
+            .am_ready    = !!(conn->flags & RI_CONN_AM_READY),
+            .has_hello   = (conn->remote_id == 0),
+            .contig      = ri_dt_is_contig(&req->data),
+            .host_memory = ri_memory_is_host(req->super.worker, &req->data, param),
+            .pieces      = ri_dt_fits(&req->data),
+            .awaited     = (conn->peer != NULL) && conn->peer->hint.ready,
+            .pool_free   = is_long && ri_pool_has(&conn->worker->pool, length),
+            .slot_free   = is_coop && ri_coop_send_has_slot(conn),
+            .rtr_by_net  = (rtr != NULL) && (rtr->kind != RI_RTR_GRANT),
+            .rtr_room    = send_rtr_room(req, rtr),
+            .host_plane  = ri_planes_host(conn),
+            .net_plane   = ri_planes_net(conn),
+            .scheme      = ri_config.scheme,
+            .length      = length,
             .hybrid_thresh = ri_config.hybrid_thresh,
             .hybrid_net    = ri_config.hybrid_net,
             .coop_thresh   = ri_config.coop_thresh,
@@ -185,7 +191,7 @@ static ucs_status_t send_get_id(ri_send_req_t *req, const ri_send_terms_t *terms
     }
     req->id = ri_id_alloc(&conn->worker->req_ids, req);
     if (req->id == 0) {
-        if (ri_recv_rndv_is_used(terms->rtr)) {
+        if (ri_rtr_known_is_used(terms->rtr)) {
             ri_conn_lose(conn, conn->tx_sn + 1, UCS_ERR_NO_MEMORY);
         }
         return UCS_ERR_NO_MEMORY;
@@ -229,8 +235,8 @@ static void send_look(ri_conn_t *conn)
         return;
     }
     ucs_list_for_each(stream, &conn->peer->streams, peer_list) {
-        ri_ring_channel_take_rtrs(stream);
-        ri_rdma_channel_take_rtrs(stream);
+        ri_ring_in_take_rtrs(stream);
+        ri_channel_in_take_rtrs(stream);
     }
 }
 
@@ -239,12 +245,12 @@ static void send_look(ri_conn_t *conn)
 static const ri_rtr_t *send_find_rtr(const ri_send_req_t *req)
 {
     ri_conn_t *conn     = req->conn;
-    const ri_rtr_t *rtr = ri_recv_rndv_find(conn, req->tag, req->data.length);
+    const ri_rtr_t *rtr = ri_rtr_known_find(conn, req->tag, req->data.length);
 
-    if ((rtr == NULL) && (conn->rtrs != NULL) &&
+    if ((rtr == NULL) && (conn->rtr.table != NULL) &&
         (req->data.length > ri_config.eager_thresh)) {
         send_look(conn);
-        rtr = ri_recv_rndv_find(conn, req->tag, req->data.length);
+        rtr = ri_rtr_known_find(conn, req->tag, req->data.length);
     }
     return rtr;
 }
@@ -262,7 +268,7 @@ static ucs_status_t send_choose_and_start(ri_send_req_t *req, int sync,
     ucs_status_t status;
 
     if (req->data.length > ri_config.eager_thresh) {
-        select.rtr_expected = ri_recv_rndv_is_expected(conn, early);
+        select.rtr_expected = ri_rtr_known_is_expected(conn, early);
     }
     send_choose(req, &select, &terms);
     if (at_once && (sync || !send_can_end_now(req))) {
@@ -283,9 +289,9 @@ static ucs_status_t send_choose_and_start(ri_send_req_t *req, int sync,
         return status;
     }
 
-    if (ri_unlikely(conn->untold != NULL) && (conn->untold->count > 0) &&
+    if (ri_unlikely(conn->rtr.untold != NULL) && (conn->rtr.untold->count > 0) &&
         ((req->proto->tells_itself == NULL) || !req->proto->tells_itself(&terms))) {
-        ri_recv_rndv_message_tell(conn);
+        ri_recv_net_tell(conn);
     }
     status = send_start(req, &terms);
     if (UCS_STATUS_IS_ERR(status)) {

@@ -13,14 +13,22 @@
 #include "../../ucs/copy.h"
 #include "../core/send_req.h"
 
-/** Send without the fast path. The worker is locked, the parameters are valid. */
+/**
+ * Send without the fast path. The worker is locked, the parameters are valid.
+ *
+ * @param sync  The send is to complete only when it is matched.
+ *
+ * @return What the application's call returns. After an error there is no request, and @a conn may
+ *         have failed and be gone.
+ */
 ucs_status_ptr_t ri_tag_send_slow(ri_conn_t *conn, const void *buffer, size_t count,
                                   uint64_t tag, const ucp_request_param_t *param,
                                   int sync);
 
 /**
- * Number @a sn was not sent. The receiver waits for every number, so it is taken back, or,
- * if later ones were sent meanwhile, the connection ends.
+ * Number @a sn was not sent. The receiver waits for every number, so it is taken back, with all
+ * RTRs that wait, as they may have counted it. If later ones were sent meanwhile, the conn fails by
+ * ri_conn_lose(), which calls back; the conn may be gone afterwards.
  *
  * @param tag  That of the message before.
  */
@@ -31,29 +39,40 @@ void ri_send_take_back(ri_conn_t *conn, uint32_t sn, uint64_t tag, ucs_status_t 
                                                              ucp_dt_make_contig(1))
 
 /**
- * Send a contiguous message by one active message, without a request unless UCX holds it
- * back. Same conditions as for a ring, and the receiver's id is known.
+ * Send a contiguous message by the channel if it has room, else by one active message, without a
+ * request unless UCX holds it back. The conditions are those of ri_tag_send(); the conn has no
+ * ring, and the receiver's id is known.
  *
- * @return What the application's call returns.
+ * @return What the application's call returns. After an error the number of the message is taken
+ *         back (ri_send_take_back()).
  */
 ucs_status_ptr_t ri_tag_send_am(ri_conn_t *conn, const void *buffer, size_t length,
                                 uint64_t tag, const ucp_request_param_t *param);
 
 /**
- * Send a contiguous message of @a count elements, @a length bytes, through the ring: in one
- * record, which is shorter than RI_RING_PARTS_MIN, or in parts.
+ * Send a contiguous message of @a count elements, @a length bytes, through the ring in one record,
+ * or by ri_tag_send_slow() if there is no room. It is shorter than RI_RING_PARTS_MIN.
  *
  * @return What the application's call returns.
  */
 ucs_status_ptr_t ri_tag_send_record(ri_conn_t *conn, const void *buffer, size_t count,
                                     size_t length, uint64_t tag,
                                     const ucp_request_param_t *param);
+
+/**
+ * Send a contiguous message of @a count elements, @a length bytes, through the ring in parts, or by
+ * ri_tag_send_slow() if there is no room for all of it.
+ *
+ * @return What the application's call returns.
+ */
 ucs_status_ptr_t ri_tag_send_parts(ri_conn_t *conn, const void *buffer, size_t count,
                                    size_t length, uint64_t tag,
                                    const ucp_request_param_t *param);
 
 /**
  * Send a tag message on @a conn. The worker is locked.
+ *
+ * @param sync  The send is to complete only when it is matched.
  *
  * @return What the application's call returns.
  */

@@ -9,7 +9,8 @@
 #include "../../ucs/settings.h"
 #include "../../ucs/stock.h"
 #include "../link/am.h"
-#include "../link/rdma_channel.h"
+#include "../link/channel_life.h"
+#include "../match/rtr_table.h"
 
 #include <string.h>
 
@@ -65,7 +66,7 @@ static ri_inline ucs_status_ptr_t send_am(ri_conn_t *conn, unsigned class, int c
 
     sn            = ++conn->tx_sn;
     header_length = send_pack_short(conn, tag, buffer->data);
-    ri_send_log(conn, tag, 0);
+    ri_rtr_table_log(conn, tag, 0);
     ri_trace(&worker->trace, RI_TRACE_SEND, tag, length);
     ri_trace(&worker->trace, RI_TRACE_SEND_AM, sn, length);
     if (copy) {
@@ -100,7 +101,7 @@ ucs_status_ptr_t ri_tag_send_am(ri_conn_t *conn, const void *data, size_t length
                                 uint64_t tag, const ucp_request_param_t *param)
 {
     if (ri_unlikely(length < conn->channel_end) &&
-        ri_rdma_channel_put(conn, data, length, tag)) {
+        ri_channel_send_put(conn, data, length, tag)) {
         return NULL;
     }
     return ri_likely((length <= RI_AM_SMALL) && (length <= ri_config.am_inline)) ?
@@ -113,7 +114,7 @@ static inline void send_note_ring(ri_conn_t *conn, uint64_t tag, size_t length,
                                   uint32_t lines)
 {
     conn->tx_tag = tag;
-    ri_send_log(conn, tag, 0);
+    ri_rtr_table_log(conn, tag, 0);
     ++conn->counters.tx_eager_ring;
     conn->counters.tx_bytes += length;
     ri_trace(&conn->worker->trace, RI_TRACE_SEND, tag, length);
@@ -137,11 +138,11 @@ ucs_status_ptr_t ri_tag_send_record(ri_conn_t *conn, const void *buffer, size_t 
     } else {
         ri_copy_lines(record + 1, buffer, length);
     }
-    record->type  = RI_WIRE_EAGER;
-    record->value = ++conn->tx_sn;
-    record->extra = conn->release;
-    conn->release = 0;
-    record->tag   = tag;
+    record->type     = RI_WIRE_EAGER;
+    record->value    = ++conn->tx_sn;
+    record->extra    = conn->release.id;
+    conn->release.id = 0;
+    record->tag      = tag;
     ri_ring_tx_commit(conn->ring, record, length);
     send_note_ring(conn, tag, length, ri_ring_lines(length));
     return NULL;

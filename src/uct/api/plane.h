@@ -13,7 +13,7 @@
  * There are two kinds. Those with RI_PLANE_INLINE (CMA) move the data within the call, need
  * nothing to be registered, and know a remote process by one address. The others (verbs) go on
  * by themselves: operations end in progress, memory has keys, and each way to a remote process
- * has an address of its own, which both sides exchange. One of these (RI_PLANE_MESSAGES) neither
+ * has an address of its own, which both sides exchange. A plane with RI_PLANE_MESSAGES neither
  * reads nor writes remote memory, but sends into what the remote side has posted.
  *
  * To add a plane: implement ri_plane_ops_t, and have ri_planes_open() open it
@@ -30,8 +30,8 @@
 
 /* What a plane can do. */
 enum {
-    RI_PLANE_READ  = 1 << 0, /* from the remote side's memory */
-    RI_PLANE_WRITE = 1 << 1, /* into it */
+    RI_PLANE_READ  = 1 << 0, /* read from the remote side's memory */
+    RI_PLANE_WRITE = 1 << 1, /* write to the remote side's memory */
     RI_PLANE_NOTIFY =
             1 << 2, /* a write can carry an immediate that tells the remote side */
     RI_PLANE_LISTS  = 1 << 3, /* several segments on either side in one operation */
@@ -64,12 +64,12 @@ typedef struct ri_plane_ops ri_plane_ops_t;
     _c(reg_hits, "lookups", "of memory that was registered already") \
     _c(reg_misses, "lookups", "of memory that had to be registered") \
     _c(reg_evicted, "regions", "given up for the limits, or because the device was full") \
-    _c(reg_replaced, "regions", "given up for one that has all of their memory") \
+    _c(reg_replaced, "regions", "given up for a larger one that has their memory") \
     _c(reg_invalidated, "regions", "whose memory went away, or might have") \
-    _c(reg_flushes, "times", "that all were, as more memory went than could be noted") \
+    _c(reg_flushes, "times", "that all were given up: more memory went than could be noted") \
     _c(reg_regions, "regions", "registered now") \
-    _c(reg_bytes, "bytes", "of these") \
-    _c(reg_bytes_max, "bytes", "the most that was ever registered")
+    _c(reg_bytes, "bytes", "of memory that is registered now") \
+    _c(reg_bytes_max, "bytes", "of registered memory, the most at any time")
 /* clang-format on */
 
 /* Invariant: each region that was registered is in reg_regions, or was evicted, replaced or
@@ -83,8 +83,8 @@ typedef struct ri_plane_counters {
 /* Memory that was registered, for planes with RI_PLANE_KEYS. */
 typedef struct ri_plane_memory {
     void *region;        /* the plane's own; NULL: not registered */
-    uint32_t local_key;  /* for transfers of this process */
-    uint32_t remote_key; /* for those of the remote one */
+    uint32_t local_key;  /* for transfers that this process starts */
+    uint32_t remote_key; /* for transfers that the remote process starts */
 } ri_plane_memory_t;
 
 /* An operation that is under way. It is the protocol's memory; the plane has it, and what the
@@ -104,18 +104,19 @@ typedef struct ri_plane {
                       side may take for told */
     size_t notify_max;  /* RI_PLANE_NOTIFY: longest write from one segment to one whose
                               length the remote side is told */
-    size_t peer_memory; /* bytes that each end of a way takes, reckoned */
+    size_t peer_memory; /* bytes that each end of a way takes: an estimate */
 } ri_plane_t;
 
-/* The way to one remote process; likewise. */
+/* A way to one remote process; planes put their own state behind it. */
 typedef struct ri_plane_ep {
     ri_plane_t *plane;
-    void *user;             /* the protocol's: from when it is NULL on it is not told of
-                               notifications */
-    unsigned notifications; /* that the remote side may cause before those that it caused
-                               earlier have been told */
-    unsigned long_writes;   /* under way: what is written now comes behind them */
-    int lost;               /* it is one of plane->lost */
+    void *user; /* the protocol's; NULL: it is not told of notifications any more */
+    /* how many the remote side may cause before those that it caused earlier have been
+     * told */
+    unsigned notifications;
+    /* long writes under way: what is written now comes behind them */
+    unsigned long_writes;
+    int lost; /* the way counts in plane->lost */
 } ri_plane_ep_t;
 
 /** A write of the remote side with an immediate has ended, and with it all that it started
@@ -135,15 +136,16 @@ typedef struct ri_transfer {
     size_t num_local;
     const ri_segment_t *remote;
     size_t num_remote;
-    size_t offset;               /* bytes to leave out at the start of both */
-    size_t length;               /* bytes to move */
-    const uint32_t *local_keys;  /* RI_PLANE_KEYS: of each segment */
-    const uint32_t *remote_keys; /* likewise; wire input */
-    ri_plane_op_t *op;           /* not RI_PLANE_INLINE */
+    size_t offset;              /* bytes to leave out at the start of both */
+    size_t length;              /* bytes to move */
+    const uint32_t *local_keys; /* RI_PLANE_KEYS: the key of each local segment */
+    /* RI_PLANE_KEYS: the key of each remote segment; wire input */
+    const uint32_t *remote_keys;
+    ri_plane_op_t *op; /* told of the end; not needed with RI_PLANE_INLINE */
     int verify; /* RI_PLANE_INLINE, of a read: fail with UCS_ERR_UNREACHABLE if the remote side
                    withdrew its plane before all was read */
-    int notify;         /* RI_PLANE_NOTIFY, of a write: the remote side is told... */
-    uint32_t immediate; /* this, when all of it is there */
+    int notify; /* RI_PLANE_NOTIFY, of a write: the remote side is told when all of it is there */
+    uint32_t immediate; /* if notify is set: what the remote side is told */
 } ri_transfer_t;
 
 /* What an operation takes: a time in ns, and the bytes that it moves in each ns beyond. */
@@ -158,6 +160,8 @@ struct ri_plane_ops {
     /** Open the plane for this process. @return UCS_ERR_UNSUPPORTED where it does not
      * exist. */
     ucs_status_t (*open)(ri_plane_t **plane_p);
+
+    /** Close the plane. No way of it may be left. */
     void (*close)(ri_plane_t *plane);
 
     /** Write what a remote process needs to reach this one. @return Its length, at most
@@ -189,12 +193,15 @@ struct ri_plane_ops {
 
     /**
      * RI_PLANE_KEYS: make memory reachable for the remote and this side, until release().
-     * Registrations are kept and used again, see uct/ib/reg_cache.h.
+     * Registrations are kept and used again, see uct/ib/device/reg_cache.h.
      *
      * @return UCS_OK; an error with nothing registered.
      */
     ucs_status_t (*reg)(ri_plane_t *plane, void *address, size_t length,
                         ri_plane_memory_t *memory);
+
+    /** RI_PLANE_KEYS: end that for memory of reg() or reg_source(). If it has no region there is
+     * nothing to do. */
     void (*release)(ri_plane_t *plane, ri_plane_memory_t *memory);
 
     /** Not RI_PLANE_INLINE: end what has ended, go on with what waits. May be called at any
@@ -242,7 +249,7 @@ struct ri_plane_ops {
     ucs_status_t (*reg_source)(ri_plane_t *plane, void *address, size_t length,
                                ri_plane_memory_t *memory);
 
-    /** RI_PLANE_MESSAGES: how they are sent and received (uct/ib/ud.h). */
+    /** RI_PLANE_MESSAGES: how they are sent and received (uct/ib/ud/ud.h). */
     const struct ri_ud_ops *ud;
 
     /** The plane is about to be closed, and memory that remote processes may be reading is
@@ -254,7 +261,8 @@ struct ri_plane_ops {
 /* Memory of this process by process_vm_readv and process_vm_writev. */
 extern const ri_plane_ops_t ri_plane_cma;
 
-/* Messages by unreliable datagrams of such a device, see uct/ib/ud.h. Likewise. */
+/* Messages by unreliable datagrams of an RDMA device, see uct/ib/ud/ud.h. Does not open where
+ * ri_plane_rc does not. */
 extern const ri_plane_ops_t ri_plane_ud;
 
 /* Memory that is reached through an RDMA device, by reliable connections of verbs. Does not

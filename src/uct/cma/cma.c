@@ -1,6 +1,9 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * First the cursor over two lists of segments, then how a process makes sure that it writes the one
+ * that it means (a cookie), then the plane's operations.
  */
 #include "cma.h"
 #include "../shm/host.h"

@@ -51,7 +51,8 @@ typedef enum ri_host_look {
     RI_HOST_UNKNOWN /* /proc cannot be read */
 } ri_host_look_t;
 
-/** Look whether @a process, which may be wire input, exists. Its host must be this one. */
+/** Look whether @a process, which may be wire input, exists. Its host must be this one. A process
+ * of that number which was started at another time is another one. */
 ri_host_look_t ri_host_process_look(const ri_host_process_t *process);
 
 #endif

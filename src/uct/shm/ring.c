@@ -1,6 +1,9 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The receiver makes a file without a name and maps it; the sender opens it by the receiver's
+ * descriptor, and checks that it is sealed.
  */
 #include "ring.h"
 
@@ -224,6 +227,7 @@ int ri_ring_tx_make_room(ri_ring_tx_t *tx, uint32_t lines)
     pad->type   = RI_RING_PAD;
     atomic_store_explicit(&pad->seq, ri_ring_stamp(tx->pos), memory_order_release);
     tx->pos += left;
+    ri_ring_tx_check(tx);
     return 1;
 }
 

@@ -49,117 +49,68 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "grant.h"
+#include "slot.h"
 #include "../../ucs/base.h"
+#include "../../ucs/copy.h"
 
 #define RI_RING_LINE   64
 #define RI_RING_INLINE 40 /* payload bytes in a record's first line */
 
 /* Types of records that are the ring's own. */
 #define RI_RING_PAD   0xff /* fills a lap; has no payload */
-#define RI_RING_START 0xfe /* first part of a long payload */
-#define RI_RING_PART  0xfd /* a further part of it */
+#define RI_RING_START 0xfe /* first part of a payload that is published in parts */
+#define RI_RING_PART  0xfd /* a further part of such a payload */
 
 /* Payloads from RI_RING_PARTS_MIN bytes on may be published in parts. */
 #define RI_RING_PARTS_MIN 1024
 #define RI_RING_PART_MAX  2048
 
-/* Header of a record, at the head of its first line. */
+/*
+ * The head of a record, which is the first line of it. What value, extra and tag are depends on the
+ * type (protocol.md, section 3, has the types' numbers and what their payload is):
+ *
+ *   type                  value              extra                           tag
+ *   EAGER                 sequence number    pool buffer given back, or 0    of the message
+ *   EAGER_SYNC, RTS, POOL sequence number    id of the send request          of the message
+ *   PLACED                sequence number    id of the receive               of the message
+ *   RTR                   id of the receive  id of the conn addressed        of the receive
+ *   SYNC_ACK, FIN         id of the send     id of the conn addressed        -
+ *   WRITTEN               id of the receive  -                               -
+ *   RELEASE               -                  -                               -
+ *   CLOSING, RING_CLOSE   -                  -                               -
+ *   RI_RING_START         sequence number    length of the whole payload     of the message
+ *   RI_RING_PART, _PAD    -                  -                               -
+ *
+ * All fields are wire input to the receiver.
+ */
 typedef struct ri_ring_record {
     _Atomic(uint32_t) seq; /* ri_ring_stamp() of the position, stored last */
-    uint16_t length;       /* payload bytes */
-    uint8_t type;          /* the user's; RI_RING_PAD is the ring's own */
-    uint8_t hint;          /* the user's */
-    uint32_t value;        /* the user's */
-    uint32_t extra;        /* the user's; of RI_RING_START: length of the whole payload */
-    uint64_t tag;          /* the user's */
-    uint8_t payload[RI_RING_INLINE];
+    uint16_t length;       /* bytes of payload in this record */
+    uint8_t type;          /* of the users of the ring, or one of the three above */
+    uint8_t hint;          /* bit 0: the writer waits for long messages of the reader */
+    uint32_t value;
+    uint32_t extra;
+    uint64_t tag;
+    uint8_t payload[RI_RING_INLINE]; /* a longer one is in the lines that follow */
 } ri_ring_record_t;
 
 static_assert(sizeof(ri_ring_record_t) == RI_RING_LINE, "a record starts as one line");
 static_assert(offsetof(ri_ring_record_t, payload) == 24, "24 bytes of header");
 
-/*
- * Memory that both sides of a pair see, for what is decided by whoever comes first. It says
- * nothing by itself: messages in the ring name slots and grants. (protocol.md)
- */
-
-/* A copy that both sides do together. The ring's sender is the message's. (slot.h) */
-typedef struct ri_ring_slot {
-    _Atomic(uint64_t) claimed; /* units from the front (lower half) and from the back */
-    _Atomic(uint32_t) busy;    /* set by the sender, cleared by the receiver at its end */
-    _Atomic(uint32_t) failed;  /* RI_RING_SLOT_*: what is there is void */
-    _Atomic(uint32_t) id;      /* of the sender's request: a slot is used again */
-    uint8_t pad[RI_RING_LINE - 20];
-    _Atomic(uint64_t) done;    /* units that have been copied, by either side */
-    _Atomic(uint64_t) address; /* of the receive's memory, 0: not known */
-    uint8_t pad2[RI_RING_LINE - 16];
-} ri_ring_slot_t;
-
-/* A receive that the ring's receiver may write, once. The ring's sender is the message's
- * receiver. */
-typedef struct ri_ring_grant {
-    _Atomic(uint64_t) word; /* generation << 32 | RI_RING_GRANT_* */
-    uint8_t pad[RI_RING_LINE - 8];
-} ri_ring_grant_t;
-
-/* Of a slot: why not all of it was copied. */
-enum {
-    RI_RING_SLOT_FAILED    = 1 << 0, /* a copy failed: the data has to come another way */
-    RI_RING_SLOT_ABANDONED = 1 << 1  /* the send has ended: the data does not come */
-};
-
-/* Of a slot's claimed: the sender has taken it back before anything was claimed. */
-#define RI_RING_SLOT_WITHDRAWN (1ul << 63)
-
-/* States of a grant. */
-enum {
-    RI_RING_GRANT_FREE    = 0, /* not given, or taken back */
-    RI_RING_GRANT_OUT     = 1, /* given: whoever changes this first has it */
-    RI_RING_GRANT_USED    = 2, /* the memory is being written */
-    RI_RING_GRANT_WRITTEN = 3, /* ... has been */
-    RI_RING_GRANT_FAILED  = 4, /* ... cannot be */
-    RI_RING_GRANT_SLOT    = 5, /* ... is, by both sides: the message names a slot */
-    RI_RING_GRANT_SHARING = 6  /* the sender is making that slot ready, within a call */
-};
-
-static inline uint64_t ri_ring_grant_word(uint32_t generation, uint32_t state)
-{
-    return ((uint64_t)generation << 32) | state;
-}
-
-/** @return The state of a grant, or FREE if it is of another generation. */
-static inline uint32_t ri_ring_grant_state(const ri_ring_grant_t *grant,
-                                           uint32_t generation)
-{
-    uint64_t word = atomic_load_explicit(&grant->word, memory_order_acquire);
-
-    return ((word >> 32) == generation) ? (uint32_t)word : (uint32_t)RI_RING_GRANT_FREE;
-}
-
-/** Change a grant that is out. @return 0 if it is not, because the other side was first. */
-static inline int ri_ring_grant_change(ri_ring_grant_t *grant, uint32_t generation,
-                                       uint32_t state)
-{
-    uint64_t expected = ri_ring_grant_word(generation, RI_RING_GRANT_OUT);
-
-    return atomic_compare_exchange_strong_explicit(
-            &grant->word, &expected, ri_ring_grant_word(generation, state),
-            memory_order_acq_rel, memory_order_acquire);
-}
-
+/* What is beside the lines, for what is decided by whoever comes first: copies that both sides
+ * do together, of which the ring's sender is the message's; and receives that the ring's
+ * receiver may write, of which the ring's sender is the message's receiver. */
 #define RI_RING_SLOTS  15
 #define RI_RING_GRANTS 32
 
-static_assert(sizeof(ri_ring_slot_t) == 2 * RI_RING_LINE, "no false sharing");
-static_assert(sizeof(ri_ring_grant_t) == RI_RING_LINE, "no false sharing");
-
 /* First page of the shared memory; the lines follow. */
 typedef struct ri_ring_control {
-    uint64_t cookie;  /* known to both sides by the offer */
+    uint64_t cookie;  /* known to both sides by the offer of the ring */
     uint32_t version; /* RI_RING_VERSION */
     uint32_t lines;   /* a power of two */
-    _Atomic(uint32_t)
-            left; /* the sender is about to close its end, or its worker to end */
+    /* the sender is about to close its end, or its worker to end */
+    _Atomic(uint32_t) left;
     uint8_t pad[RI_RING_LINE - 20];
     _Atomic(uint32_t) consumed; /* position up to which the receiver has read */
     uint8_t pad2[RI_RING_LINE - 4];
@@ -173,28 +124,42 @@ typedef struct ri_ring_control {
 static_assert(offsetof(ri_ring_control_t, consumed) == RI_RING_LINE, "a line of its own");
 static_assert(sizeof(ri_ring_control_t) <= RI_RING_CONTROL_SIZE, "the first page");
 
-/* The sender's end. */
+/*
+ * The sender's end. It is open from ri_ring_open() to ri_ring_tx_close(): then control is NULL, and
+ * nothing may be called for it. While it is open
+ *
+ *   pos <= limit, modulo 2^32. They are equal only if the ring is full, or after
+ *   ri_ring_tx_finish(), which takes the line that all other records leave free.
+ */
 typedef struct ri_ring_tx {
     ri_ring_record_t *lines;
-    uint32_t mask;  /* lines - 1 */
-    uint32_t pos;   /* where the next record goes */
-    uint32_t limit; /* position that must not be reached: lines beyond it are
-                                not known to be free */
-    uint32_t max_payload;
-    uint64_t *dirty; /* one bit per line: its first word is not an old header's */
-    ri_ring_control_t *control;
+    uint32_t mask; /* number of lines - 1 */
+    uint32_t pos;  /* position of the next record */
+    /* position that must not be reached: lines from there on are not known to have
+     * been read */
+    uint32_t limit;
+    uint32_t max_payload; /* bytes */
+    /* one bit for each line: its first word is not that of an old header */
+    uint64_t *dirty;
+    ri_ring_control_t *control; /* NULL: closed */
     size_t map_size;
 } ri_ring_tx_t;
 
-/* The receiver's end. */
+/*
+ * The receiver's end. It is open from ri_ring_create() to ri_ring_rx_close(): then control is NULL,
+ * and nothing may be called for it. While it is open
+ *
+ *   published <= pos, modulo 2^32, and they are at most a quarter of a lap apart after
+ *   ri_ring_rx_advance()
+ */
 typedef struct ri_ring_rx {
     ri_ring_record_t *lines;
-    uint32_t mask;
-    uint32_t pos;       /* of the next record */
-    uint32_t published; /* what control->consumed says */
-    ri_ring_control_t *control;
+    uint32_t mask;      /* number of lines - 1 */
+    uint32_t pos;       /* position of the next record */
+    uint32_t published; /* position that the sender was told of by control->consumed */
+    ri_ring_control_t *control; /* NULL: closed */
     size_t map_size;
-    int fd; /* -1 once the sender has mapped it */
+    int fd; /* of the memory; -1: the sender has mapped it, and it is closed */
 } ri_ring_rx_t;
 
 /** @return What the first word of a record at @a pos holds; never 0. */
@@ -220,31 +185,36 @@ static inline uint8_t *ri_ring_payload(const ri_ring_record_t *record, uint32_t 
 /**
  * Make a ring and the receiver's end of it.
  *
- * @param size    Bytes for records, a power of two, at least 4096.
+ * @param size    Bytes for records, a power of two, at least 4096; not checked.
  * @param cookie  What the sender must find in it.
  *
- * @return UCS_OK, or UCS_ERR_IO_ERROR with errno set.
+ * @return UCS_OK; @a rx is open then, until ri_ring_rx_close(). UCS_ERR_IO_ERROR, with errno set,
+ *         and nothing is left.
  */
 ucs_status_t ri_ring_create(ri_ring_rx_t *rx, size_t size, uint64_t cookie);
 
-/** @return What to add to the text of an error of @ref ri_ring_create: what a person can do. */
+/** @return What to add to the text of an error of @ref ri_ring_create: what a person can do; "" if
+ * that is not known. @a error: as errno. */
 const char *ri_ring_remedy(int error);
 
-/** Unmap the receiver's end. */
+/** Unmap the receiver's end, which is open, and close its descriptor. The sender's end stays as it
+ * is. */
 void ri_ring_rx_close(ri_ring_rx_t *rx);
 
-/** The sender has mapped the ring: its descriptor is no longer needed. */
+/** The sender has mapped the ring, or never will: the descriptor is closed. It may be closed
+ * already. */
 void ri_ring_rx_mapped(ri_ring_rx_t *rx);
 
 /**
- * Map the sender's end of a ring that process @a pid made.
+ * Map the sender's end of a ring that process @a pid made. All arguments are wire input.
  *
- * @return UCS_OK; UCS_ERR_UNREACHABLE if it cannot be opened or is not that ring.
+ * @return UCS_OK; @a tx is open then, until ri_ring_tx_close(). UCS_ERR_UNREACHABLE if it cannot be
+ *         opened, is not that ring, or there is no memory; nothing is left then.
  */
 ucs_status_t ri_ring_open(ri_ring_tx_t *tx, uint32_t pid, uint32_t fd, size_t size,
                           uint64_t cookie);
 
-/** Unmap the sender's end; what was written stays readable. */
+/** Unmap the sender's end, which is open, and say so. What was written can still be read. */
 void ri_ring_tx_close(ri_ring_tx_t *tx);
 
 /**
@@ -255,7 +225,13 @@ void ri_ring_tx_close(ri_ring_tx_t *tx);
  */
 int ri_ring_tx_make_room(ri_ring_tx_t *tx, uint32_t lines);
 
-/** Reserve that many consecutive lines; as @ref ri_ring_tx_reserve. */
+/**
+ * Reserve consecutive lines for records. Until one of them is published nobody holds them: who does
+ * not publish has only asked for room, and the end of the lap may be padded.
+ *
+ * @return The first line; NULL if there is no room. The lines are given to the receiver by @ref
+ *         ri_ring_tx_publish, record by record.
+ */
 static inline ri_ring_record_t *ri_ring_tx_reserve_lines(ri_ring_tx_t *tx, uint32_t lines)
 {
     /* One line more, as the word behind the record may have to be cleared. */
@@ -269,13 +245,22 @@ static inline ri_ring_record_t *ri_ring_tx_reserve_lines(ri_ring_tx_t *tx, uint3
 }
 
 /**
- * Reserve the next record: where to write @a length <= max_payload bytes of payload.
+ * Reserve the next record: where to write @a length <= max_payload bytes of payload. Who only wants
+ * to know whether there is room may leave it at that.
  *
- * @return NULL if there is no room. Otherwise @ref ri_ring_tx_commit must follow.
+ * @return NULL if there is no room. Otherwise @ref ri_ring_tx_commit gives the record to the
+ *         receiver.
  */
 static inline ri_ring_record_t *ri_ring_tx_reserve(ri_ring_tx_t *tx, uint32_t length)
 {
     return ri_ring_tx_reserve_lines(tx, ri_ring_lines(length));
+}
+
+/** Assert that the sender's end is open and as ri_ring_tx_t says. */
+static inline void ri_ring_tx_check(const ri_ring_tx_t *tx)
+{
+    (void)tx;
+    assert((tx->control != NULL) && ((int32_t)(tx->limit - tx->pos) >= 0));
 }
 
 /** Mark the lines from @a first to before @a end: they do not hold an old header. */
@@ -294,16 +279,6 @@ static inline void ri_ring_tx_set_dirty(ri_ring_tx_t *tx, uint32_t first, uint32
     if (end % 64) {
         tx->dirty[word] |= ~(~0ul << (end % 64));
     }
-}
-
-/** Get a cache line for writing, before it is needed. */
-static inline void ri_prefetch_write(const void *address)
-{
-#if defined(__x86_64__)
-    __asm__ volatile("prefetchw %0" : : "m"(*(const char *)address));
-#else
-    __builtin_prefetch(address, 1);
-#endif
 }
 
 /**
@@ -342,6 +317,7 @@ static inline void ri_ring_tx_publish(ri_ring_tx_t *tx, ri_ring_record_t *record
     record->length = length;
     atomic_store_explicit(&record->seq, ri_ring_stamp(tx->pos), memory_order_release);
     tx->pos += lines;
+    ri_ring_tx_check(tx);
 }
 
 /** Publish the reserved record; all fields but seq and length are the caller's. */
@@ -363,20 +339,20 @@ static inline uint32_t ri_ring_part_length(uint32_t length)
 }
 
 /**
- * Write a message in parts, each published as soon as it is written, so that the receiver
- * copies one while the next is written.
+ * Write a message in parts, each published as soon as it is written, so that the receiver copies
+ * one while the next is written.
  *
  * @param length  At least RI_RING_PARTS_MIN, at most max_payload.
  *
- * @return 0 if there is no room.
+ * @return 0 if there is no room for all of it; then nothing is written.
  */
 int ri_ring_tx_put_parts(ri_ring_tx_t *tx, uint32_t value, uint64_t tag, const void *data,
                          uint32_t length);
 
 /**
- * Write the last record of the ring, without payload. There is always room for it: every
- * other record leaves one line free for the stamp that follows it, and after this one
- * nothing follows.
+ * Write the last record of the ring, without payload; nothing may be written after it. There is
+ * always room for it: every other record leaves one line free for the stamp that follows it, and
+ * after this one nothing follows.
  */
 static inline void ri_ring_tx_finish(ri_ring_tx_t *tx, uint8_t type)
 {
@@ -389,6 +365,7 @@ static inline void ri_ring_tx_finish(ri_ring_tx_t *tx, uint8_t type)
     record->tag    = 0;
     atomic_store_explicit(&record->seq, ri_ring_stamp(tx->pos), memory_order_release);
     ++tx->pos;
+    ri_ring_tx_check(tx);
 }
 
 /** @return The next record if it is there, else NULL. Its fields are wire input. */
@@ -403,7 +380,7 @@ static inline const ri_ring_record_t *ri_ring_rx_peek(const ri_ring_rx_t *rx)
 }
 
 /**
- * Check a record's length against the ring.
+ * Check a record's length against the ring. Type and length were read once.
  *
  * @return Lines the record takes, or 0 if it is malformed.
  */
@@ -420,15 +397,16 @@ static inline uint32_t ri_ring_rx_lines(const ri_ring_rx_t *rx, uint8_t type,
     return (lines <= left) ? lines : 0;
 }
 
-/** The sender is about to close its end, or to give memory back of which its messages have told. */
+/** Say that the sender is about to close its end, or to give memory back that its messages have
+ * named. What the caller does after that is seen by the receiver after it, too. */
 static inline void ri_ring_tx_leave(ri_ring_tx_t *tx)
 {
     atomic_store_explicit(&tx->control->left, 1, memory_order_release);
     __atomic_thread_fence(__ATOMIC_SEQ_CST); /* before what follows */
 }
 
-/** @return Whether the sender has said that; if not, what was read of its memory before was as its
- * messages have told. */
+/** @return Whether the sender has called ri_ring_tx_leave(). If not, what the receiver has read
+ * of the sender's memory until now was as its messages have told. */
 static inline int ri_ring_rx_is_left(const ri_ring_rx_t *rx)
 {
     __atomic_thread_fence(__ATOMIC_SEQ_CST); /* after what was read */

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Who copies which part of a message that both sides copy (ri_ring_slot_t in ring.h). The
+ * Who copies which part of a message that both sides copy (ri_ring_slot_t). The
  * receiver claims from the front, the sender from the back, so that the lines that either
  * has in its cache stay there; a common counter gained nothing below 1 MB. A claim takes
  * half of what is left, so that both end at about the same time, but not so little that the
@@ -16,7 +16,41 @@
 #ifndef RI_SLOT_H
 #define RI_SLOT_H
 
-#include "ring.h"
+#include "../../ucs/base.h"
+
+#include <assert.h>
+
+/*
+ * A copy that both sides do together, in memory that both see. It says nothing by itself: a message
+ * in the ring names it (protocol.md). A slot is used again and again; its life for one message:
+ *
+ *   free -> busy    ri_slot_init(), by the sender: nothing is claimed
+ *   busy            both claim and count what is done; the sender may withdraw it as long as
+ *                   nothing is claimed, and either may say that not all will be copied
+ *   busy -> free    ri_slot_release(), by the receiver at its end
+ */
+typedef struct ri_ring_slot {
+    _Atomic(uint64_t) claimed; /* units from the front (lower half) and from the back */
+    _Atomic(uint32_t) busy;    /* set by the sender, cleared by the receiver at its end */
+    /* RI_RING_SLOT_*: why not all of it was copied; 0: it will be */
+    _Atomic(uint32_t) failed;
+    _Atomic(uint32_t) id; /* of the sender's request, as a slot is used again */
+    uint8_t pad[RI_CACHE_LINE - 20];
+    _Atomic(uint64_t) done;    /* units that have been copied, by either side */
+    _Atomic(uint64_t) address; /* of the receive's memory; 0: not known */
+    uint8_t pad2[RI_CACHE_LINE - 16];
+} ri_ring_slot_t;
+
+static_assert(sizeof(ri_ring_slot_t) == 2 * RI_CACHE_LINE, "no false sharing");
+
+/* Why not all of a message was copied (ri_ring_slot_t.failed). */
+enum {
+    RI_RING_SLOT_FAILED    = 1 << 0, /* a copy failed: the data has to come another way */
+    RI_RING_SLOT_ABANDONED = 1 << 1  /* the send has ended: the data does not come */
+};
+
+/* ri_ring_slot_t.claimed: the sender has taken the message back before anything was claimed. */
+#define RI_RING_SLOT_WITHDRAWN (1ul << 63)
 
 /* What is claimed and counted, in bytes; the last one of a message may be shorter. */
 #define RI_SLOT_UNIT 4096
@@ -28,7 +62,7 @@
 /* The longest message: its units fit half of ri_ring_slot_t.claimed. */
 #define RI_SLOT_LENGTH_MAX ((size_t)RI_SLOT_UNIT << 30)
 
-/* The sides. */
+/* Who claims: each side from its own end of the message. */
 typedef enum ri_slot_side {
     RI_SLOT_FRONT, /* the receiver */
     RI_SLOT_BACK   /* the sender */
@@ -63,18 +97,20 @@ static inline size_t ri_slot_length(const ri_slot_part_t *part, size_t length)
  *
  * @param total  Units of the message.
  * @param rest   Claim all that is left.
- * @param part   Set to what this side now has; no units if nothing is left, or the sender
- *               has taken the message back.
+ * @param part   Set to what this side now has; no units if nothing is left, or the sender has taken
+ *               the message back, or after an error.
  *
  * @return UCS_OK; UCS_ERR_INVALID_PARAM if the slot cannot be true.
  */
 ucs_status_t ri_slot_claim(ri_ring_slot_t *slot, uint32_t total, ri_slot_side_t side,
                            int rest, ri_slot_part_t *part);
 
-/** Sender: make the slot ready for a message that the receiver will be told of. */
+/** Sender: make the slot, which is not busy, ready for a message that the receiver will be told of;
+ * it is busy then. @a id: of the request. @a address: of the receive's memory, 0: not known yet. */
 void ri_slot_init(ri_ring_slot_t *slot, uint32_t id, uint64_t address);
 
-/** Sender: take the message back, if nothing has been claimed yet. @return Whether it was. */
+/** Sender: take the message back, if nothing has been claimed yet: nothing can be claimed then.
+ * @return Whether it was taken back by this call. */
 int ri_slot_withdraw(ri_ring_slot_t *slot);
 
 /** @return Whether the sender has taken the message back. */
@@ -84,25 +120,27 @@ static inline int ri_slot_is_withdrawn(const ri_ring_slot_t *slot)
               RI_RING_SLOT_WITHDRAWN);
 }
 
-/** What was claimed is there. @return How many units are, in all. */
+/** Say that @a count units that this side has claimed are copied. @return How many units are
+ * copied, in all: may be any number if the other side is broken. */
 static inline uint64_t ri_slot_add_done(ri_ring_slot_t *slot, uint32_t count)
 {
     return atomic_fetch_add_explicit(&slot->done, count, memory_order_acq_rel) + count;
 }
 
-/** @return How many units are there, in all. */
+/** @return How many units are copied, in all. */
 static inline uint64_t ri_slot_done(const ri_ring_slot_t *slot)
 {
     return atomic_load_explicit(&slot->done, memory_order_acquire);
 }
 
-/** Say that not all will be copied; before the units that are not are counted as done. */
+/** Say that not all will be copied, before the units that are not copied are counted as done.
+ * @param why  RI_RING_SLOT_FAILED or RI_RING_SLOT_ABANDONED. */
 static inline void ri_slot_fail(ri_ring_slot_t *slot, uint32_t why)
 {
     atomic_fetch_or_explicit(&slot->failed, why, memory_order_release);
 }
 
-/** @return RI_RING_SLOT_*. */
+/** @return Why not all is copied: RI_RING_SLOT_*; 0 if nobody has said that. */
 static inline uint32_t ri_slot_failed(const ri_ring_slot_t *slot)
 {
     return atomic_load_explicit(&slot->failed, memory_order_acquire);
@@ -114,7 +152,7 @@ static inline int ri_slot_is_busy(const ri_ring_slot_t *slot)
     return atomic_load_explicit(&slot->busy, memory_order_acquire) != 0;
 }
 
-/** The receiver will not use the slot any more. */
+/** Receiver: it does not use the slot any more, which the sender may take for another message. */
 static inline void ri_slot_release(ri_ring_slot_t *slot)
 {
     atomic_store_explicit(&slot->busy, 0, memory_order_release);

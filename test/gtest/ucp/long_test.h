@@ -11,6 +11,7 @@
 #include "ucp_test.h"
 
 #include <algorithm>
+#include <functional>
 
 namespace ucp_test {
 
@@ -36,6 +37,35 @@ protected:
         wait(*s);
         ASSERT_TRUE(in == out);
         settle();
+    }
+
+    /* One message of a test. expected: its receive is posted first, sent: after the send was called */
+    void check_message(size_t size, bool expected, bool sync,
+                       const std::function<void(op &send, std::string &out)> &sent)
+    {
+        SCOPED_TRACE("size " + std::to_string(size));
+        std::string out = pattern(size, size);
+        guarded_buffer in(size);
+        op_ptr r, s;
+
+        if (expected) {
+            r = recv(b().worker(), in.data(), size, 5);
+        }
+        s = sync ? send_sync(ab(), out.data(), size, 5) : send(ab(), out.data(), size, 5);
+        sent(*s, out);
+        if (!expected) {
+            EXPECT_EQ(size, wait_unexpected(b(), 5).length);
+            EXPECT_FALSE(sync && s->done());
+            r = recv(b().worker(), in.data(), size, 5);
+        }
+        wait(*r);
+        wait(*s);
+        EXPECT_EQ(UCS_OK, r->status());
+        EXPECT_EQ(UCS_OK, s->status());
+        EXPECT_EQ(size, r->info().length);
+        EXPECT_EQ(1, r->calls());
+        expect_pattern(in.data(), size, size);
+        in.expect_guard_intact();
     }
 
     /* Pieces of a buffer; some empty ones between them, if that is wanted */

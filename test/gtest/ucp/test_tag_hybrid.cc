@@ -27,30 +27,11 @@ TEST_P(test_tag_hybrid, sizes)
 {
     for (size_t size : MEDIUM_SIZES) {
         for (bool expected : {true, false}) {
-            SCOPED_TRACE("size " + std::to_string(size));
-            std::string out = pattern(size, size);
-            guarded_buffer in(size);
-            op_ptr r;
-
-            if (expected) {
-                r = recv(b().worker(), in.data(), size, 5);
-            }
-            op_ptr s = send(ab(), out.data(), size, 5);
-            if (s->done()) {
-                out.assign(size, 'x'); /* the memory is the application's again */
-            }
-            if (!expected) {
-                EXPECT_EQ(size, wait_unexpected(b(), 5).length);
-                r = recv(b().worker(), in.data(), size, 5);
-            }
-            wait(*r);
-            wait(*s);
-            EXPECT_EQ(UCS_OK, r->status());
-            EXPECT_EQ(UCS_OK, s->status());
-            EXPECT_EQ(size, r->info().length);
-            EXPECT_EQ(1, r->calls());
-            expect_pattern(in.data(), size, size);
-            in.expect_guard_intact();
+            check_message(size, expected, false, [size](op &send, std::string &out) {
+                if (send.done()) {
+                    out.assign(size, 'x'); /* the memory is the application's again */
+                }
+            });
         }
     }
 }

@@ -28,29 +28,7 @@ TEST_P(test_tag_large, sizes)
     for (size_t size : LARGE_SIZES) {
         for (bool expected : {true, false}) {
             for (bool sync : {true, false}) {
-                SCOPED_TRACE("size " + std::to_string(size));
-                std::string out = pattern(size, size);
-                guarded_buffer in(size);
-                op_ptr r, s;
-
-                if (expected) {
-                    r = recv(b().worker(), in.data(), size, 5);
-                }
-                s = sync ? send_sync(ab(), out.data(), size, 5) :
-                           send(ab(), out.data(), size, 5);
-                if (!expected) {
-                    EXPECT_EQ(size, wait_unexpected(b(), 5).length);
-                    EXPECT_FALSE(sync && s->done());
-                    r = recv(b().worker(), in.data(), size, 5);
-                }
-                wait(*r);
-                wait(*s);
-                EXPECT_EQ(UCS_OK, r->status());
-                EXPECT_EQ(UCS_OK, s->status());
-                EXPECT_EQ(size, r->info().length);
-                EXPECT_EQ(1, r->calls());
-                expect_pattern(in.data(), size, size);
-                in.expect_guard_intact();
+                check_message(size, expected, sync, [](op &, std::string &) {});
             }
         }
     }

@@ -2,215 +2,15 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Cooperative copies: the copy itself, which is the same at both sides but for its direction.
+ * Cooperative copies under way: whose turn it is.
  */
+#include "coop.h"
 #include "coop_copy.h"
-#include "../../core/recv_req.h"
-#include "../../link/planes.h"
-#include "../../order/recv_start.h"
-
-#include <stdlib.h>
-
-/* How often the other side's last part is waited for before it is asked whether the process
- * still exists; then twice as often, and so on. */
-#define COOP_POLLS     4096
-#define COOP_POLLS_MAX (1u << 20)
+#include "coop_recv.h"
+#include "coop_send.h"
 
 /* While there is something to be read, one part in so many may be of a send. */
 #define COOP_READS 16
-
-ri_coop_t *ri_coop_new(ri_worker_t *worker, ri_ring_slot_t *slot, size_t length)
-{
-    ri_coop_t *coop = calloc(1, sizeof(*coop));
-
-    if (coop == NULL) {
-        return NULL;
-    }
-    coop->worker        = worker;
-    coop->slot          = slot;
-    coop->total         = ri_slot_units(length);
-    coop->next_check    = COOP_POLLS;
-    coop->memory.length = length;
-    return coop;
-}
-
-void ri_coop_attach(ri_coop_t *coop)
-{
-    ri_worker_t *worker = coop->worker;
-
-    ucs_list_add_tail(&worker->coops, &coop->list);
-    ++worker->num_coops;
-    worker->attention = 1;
-}
-
-void ri_coop_free(ri_coop_t *coop)
-{
-    ucs_list_del(&coop->list);
-    --coop->worker->num_coops;
-    if (coop->is_send) {
-        ri_coop_detach_send(coop);
-    } else {
-        ri_coop_detach_recv(coop);
-    }
-    free(coop);
-}
-
-static ri_peer_t *coop_peer(const ri_coop_t *coop)
-{
-    return coop->is_send ? coop->send->conn->peer : coop->stream->peer;
-}
-
-int ri_coop_is_peer_gone(const ri_coop_t *coop)
-{
-    const ri_peer_t *peer = coop_peer(coop);
-
-    return (peer != NULL) && ri_planes_is_gone(peer);
-}
-
-/* Move a part that was claimed. */
-static ucs_status_t coop_move(ri_coop_t *coop, const ri_slot_part_t *part)
-{
-    ri_peer_t *peer        = coop_peer(coop);
-    ri_plane_ep_t *ep      = (peer != NULL) ? peer->plane_ep : NULL;
-    ri_transfer_t transfer = {.local      = &coop->memory,
-                              .num_local  = 1,
-                              .remote     = coop->segments,
-                              .num_remote = coop->num_segments,
-                              .offset     = ri_slot_offset(part),
-                              .length     = ri_slot_length(part, coop->memory.length)};
-    ucs_status_t status;
-
-    if (ep == NULL) {
-        return UCS_ERR_UNREACHABLE;
-    }
-    if (!coop->is_send) {
-        status = ep->plane->ops->read(ep, &transfer);
-        coop->stream->counters.rx_read_bytes += (status == UCS_OK) ? transfer.length : 0;
-    } else {
-        transfer.remote     = &coop->memory;
-        transfer.num_remote = 1;
-        transfer.local      = coop->segments;
-        transfer.num_local  = coop->num_segments;
-        status              = ep->plane->ops->write(ep, &transfer);
-        coop->send->conn->counters.tx_written_bytes += (status == UCS_OK) ?
-                                                               transfer.length :
-                                                               0;
-    }
-    ++coop->worker->counters.coop_parts;
-    ri_trace(&coop->worker->trace, RI_TRACE_COOP_PART, transfer.offset, transfer.length);
-    return status;
-}
-
-ucs_status_t ri_coop_fail(ri_coop_t *coop, uint32_t why, uint32_t *count_p)
-{
-    ri_slot_side_t side = coop->is_send ? RI_SLOT_BACK : RI_SLOT_FRONT;
-    ri_slot_part_t part = {0};
-    ucs_status_t status;
-
-    status          = ri_slot_claim(coop->slot, coop->total, side, 1, &part);
-    coop->exhausted = 1;
-    *count_p        = part.count;
-    if (why != 0) {
-        ri_slot_fail(coop->slot, why);
-    }
-    return status;
-}
-
-/* What does a failed copy mean for the next ones? */
-static void coop_note_failure(ri_coop_t *coop, ucs_status_t status)
-{
-    ri_peer_t *peer = coop_peer(coop);
-
-    ri_trace(&coop->worker->trace, RI_TRACE_COOP_FAIL, coop->is_send, status);
-    if (coop->is_send) {
-        coop->send->conn->flags &= ~RI_CONN_PLANE_WRITE;
-    }
-    if ((status == UCS_ERR_UNREACHABLE) && (peer != NULL)) {
-        ri_planes_failed(coop->worker, peer);
-    }
-}
-
-/* Claim a part and copy it. */
-static ri_coop_state_t coop_work(ri_coop_t *coop)
-{
-    ri_slot_side_t side = coop->is_send ? RI_SLOT_BACK : RI_SLOT_FRONT;
-    uint32_t dropped    = 0;
-    ri_slot_part_t part;
-    ucs_status_t status;
-    uint64_t done;
-
-    if (ri_slot_claim(coop->slot, coop->total, side, 0, &part) != UCS_OK) {
-        return RI_COOP_BROKEN;
-    }
-    if (part.count == 0) {
-        coop->exhausted = 1;
-        return RI_COOP_WAITS;
-    }
-    status = coop_move(coop, &part);
-    if (status != UCS_OK) {
-        coop_note_failure(coop, status);
-        status = ri_coop_fail(coop, RI_RING_SLOT_FAILED, &dropped);
-    }
-    /* Also if the slot is broken or closed: the other side may wait for what was claimed. */
-    done = ri_slot_add_done(coop->slot, part.count + dropped);
-    return (status != UCS_OK)    ? RI_COOP_BROKEN :
-           (done < coop->total)  ? RI_COOP_WORKED :
-           (done == coop->total) ? RI_COOP_DONE :
-                                   RI_COOP_BROKEN;
-}
-
-ri_coop_state_t ri_coop_wait(ri_coop_t *coop)
-{
-    uint64_t done = ri_slot_done(coop->slot);
-
-    if (coop->broken || (done > coop->total)) {
-        return RI_COOP_BROKEN;
-    }
-    if (done == coop->total) {
-        return RI_COOP_DONE;
-    }
-    if (!coop->is_send && (ri_slot_failed(coop->slot) & RI_RING_SLOT_ABANDONED)) {
-        return RI_COOP_DONE; /* said by the sender outside a copy */
-    }
-    if (ri_likely(++coop->polls < coop->next_check)) {
-        return RI_COOP_WAITS;
-    }
-    coop->polls      = 0;
-    coop->next_check = ri_min(2 * coop->next_check, COOP_POLLS_MAX);
-    return ri_coop_is_peer_gone(coop) ? RI_COOP_GONE : RI_COOP_WAITS;
-}
-
-ri_coop_state_t ri_coop_step(ri_coop_t *coop, int may_copy)
-{
-    ri_coop_state_t state = RI_COOP_WAITS;
-
-    if (!coop->exhausted && may_copy) {
-        state = coop_work(coop);
-    }
-    /* A receiver may have read all of a send that has not had its turn. */
-    return ((coop->exhausted || coop->is_send) && (state == RI_COOP_WAITS)) ?
-                   ri_coop_wait(coop) :
-                   state;
-}
-
-void ri_coop_end(ri_coop_t *coop, ri_coop_state_t state)
-{
-    ri_stream_t *stream = coop->stream;
-    ri_recv_req_t *recv = coop->recv;
-    ucs_status_t status;
-
-    if (coop->is_send) {
-        ri_coop_end_send(coop, state);
-        return;
-    }
-    ++stream->busy;
-    status = ri_coop_end_recv(coop, state);
-    if (status != UCS_INPROGRESS) {
-        ri_recv_complete(recv, status);
-    }
-    --stream->busy;
-    ri_stream_check_closed(stream);
-}
 
 /* Whether there is something to be read. */
 static int coop_is_reading(ri_worker_t *worker)
@@ -232,6 +32,16 @@ static int coop_is_turn_of_sends(ri_worker_t *worker)
     return !coop_is_reading(worker) || (++worker->coop_turn % COOP_READS == 0);
 }
 
+/* A copy has ended. Calls back. */
+static void coop_end(ri_coop_t *coop, ri_coop_state_t state)
+{
+    if (coop->is_send) {
+        ri_coop_send_end(coop, state);
+    } else {
+        ri_coop_recv_end(coop, state);
+    }
+}
+
 unsigned ri_coop_progress(ri_worker_t *worker)
 {
     unsigned count  = worker->num_coops;
@@ -245,16 +55,16 @@ unsigned ri_coop_progress(ri_worker_t *worker)
     for (; (count > 0) && (worker->num_coops > 0); --count) {
         coop = ucs_list_extract_head(&worker->coops, ri_coop_t, list);
         ucs_list_add_tail(&worker->coops, &coop->list);
-        if (coop->is_send && !ri_coop_is_ready(coop)) {
+        if (coop->is_send && !ri_coop_send_is_ready(coop)) {
             continue;
         }
-        state = ri_coop_step(coop, (events == 0) && (coop->is_send == sends));
+        state = ri_coop_copy_step(coop, (events == 0) && (coop->is_send == sends));
         if (state == RI_COOP_WAITS) {
             continue;
         }
         ++events;
-        if (state != RI_COOP_WORKED) {
-            ri_coop_end(coop, state);
+        if (ri_coop_copy_has_ended(state)) {
+            coop_end(coop, state);
         }
     }
     return events;

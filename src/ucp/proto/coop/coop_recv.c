@@ -4,12 +4,14 @@
  *
  * The receiver's side of cooperative copies.
  */
-#include "coop_copy.h"
+#include "coop_recv.h"
+#include "../../core/recv_req.h"
 #include "../rndv/am_rndv.h"
 #include "../../link/control.h"
 #include "../../link/settle.h"
 #include "../../../ucs/log.h"
 #include "../../core/memory.h"
+#include "../../core/module.h"
 #include "../../order/deliver.h"
 
 #include <stdlib.h>
@@ -24,7 +26,8 @@ struct ri_coop_ring {
 /* Where there was no memory to remember it: it stays mapped. */
 static ri_coop_ring_t coop_ring_kept;
 
-void ri_coop_detach_recv(ri_coop_t *coop)
+/* A copy has its stream no more, nor the memory of its ring. */
+static void coop_free_recv(ri_coop_t *coop)
 {
     ri_coop_ring_t *ring = coop->ring;
 
@@ -33,34 +36,70 @@ void ri_coop_detach_recv(ri_coop_t *coop)
         ri_ring_rx_close(&ring->ring);
         free(ring);
     }
+    ri_coop_copy_free(coop);
 }
 
-ucs_status_t ri_coop_end_recv(ri_coop_t *coop, ri_coop_state_t state)
+/* A copy has ended. The slot is not to be used any more.
+ * @return The receive's status, or UCS_INPROGRESS if the data has to come in another way. */
+static ucs_status_t coop_outcome(const ri_coop_t *coop, ri_coop_state_t state)
 {
-    ri_stream_t *stream = coop->stream;
-    ri_recv_req_t *recv = coop->recv;
-    uint32_t req_id     = coop->req_id;
     ucs_status_t status = coop->status;
     uint32_t failed     = ri_slot_failed(coop->slot);
 
     if ((state != RI_COOP_DONE) || (failed & RI_RING_SLOT_ABANDONED) ||
-        (failed && (stream->broken || ri_coop_is_peer_gone(coop)))) {
+        (failed && (coop->stream->broken || ri_coop_copy_is_peer_gone(coop)))) {
         status = UCS_ERR_CONNECTION_RESET;
     }
-    ri_trace(&coop->worker->trace, RI_TRACE_COOP_DONE, recv->info.length, failed);
+    ri_trace(&coop->worker->trace, RI_TRACE_COOP_DONE, coop->recv->info.length, failed);
     if (((status == UCS_OK) && !failed) || (failed & RI_RING_SLOT_ABANDONED) ||
         (state == RI_COOP_BROKEN)) {
         ri_slot_release(coop->slot); /* or an answer does it */
     }
-    ri_coop_free(coop);
+    return ((status == UCS_OK) && failed) ? UCS_INPROGRESS : status;
+}
+
+/* What follows from the outcome of a copy, which is freed. @return The receive's status, or
+ * UCS_INPROGRESS. */
+static ucs_status_t coop_conclude(ri_recv_req_t *recv, ri_stream_t *stream,
+                                  uint32_t req_id, ri_coop_state_t state,
+                                  ucs_status_t outcome)
+{
     if (state == RI_COOP_BROKEN) {
         ri_deliver_breaking(stream, "a malformed slot in its ring", RI_WIRE_RTS, 0);
     }
-    return ((status == UCS_OK) && failed) ? ri_am_rndv_ask(recv, stream, req_id, 0) :
-                                            status;
+    return (outcome == UCS_INPROGRESS) ? ri_am_rndv_ask(recv, stream, req_id, 0) :
+                                         outcome;
 }
 
-/* Receiver: @return The slot that an RTS names, or NULL if it is not there any more. */
+/* A copy has ended, and is freed. @return The receive's status, or UCS_INPROGRESS if the data comes
+ * in another way. */
+static ucs_status_t coop_finish_recv(ri_coop_t *coop, ri_coop_state_t state)
+{
+    ri_stream_t *stream  = coop->stream;
+    ri_recv_req_t *recv  = coop->recv;
+    uint32_t req_id      = coop->req_id;
+    ucs_status_t outcome = coop_outcome(coop, state);
+
+    coop_free_recv(coop);
+    return coop_conclude(recv, stream, req_id, state, outcome);
+}
+
+void ri_coop_recv_end(ri_coop_t *coop, ri_coop_state_t state)
+{
+    ri_stream_t *stream = coop->stream;
+    ri_recv_req_t *recv = coop->recv;
+    ucs_status_t status;
+
+    ++stream->busy;
+    status = coop_finish_recv(coop, state);
+    if (status != UCS_INPROGRESS) {
+        ri_recv_complete(recv, status);
+    }
+    --stream->busy;
+    ri_stream_check_closed(stream);
+}
+
+/* @return The slot that an RTS names, or NULL if it is not there any more. */
 static ri_ring_slot_t *coop_slot_of(const ri_stream_t *stream, uint32_t req_id,
                                     const ri_wire_rts_t *rts)
 {
@@ -79,7 +118,7 @@ static ri_ring_slot_t *coop_slot_of(const ri_stream_t *stream, uint32_t req_id,
 static ri_coop_t *coop_new_recv(ri_recv_req_t *recv, ri_stream_t *stream, uint32_t req_id,
                                 const ri_wire_rts_t *rts, ri_ring_slot_t *slot)
 {
-    ri_coop_t *coop = ri_coop_new(stream->worker, slot, recv->info.length);
+    ri_coop_t *coop = ri_coop_copy_new(stream->worker, slot, recv->info.length);
 
     if (coop != NULL) {
         coop->known          = 1;
@@ -91,13 +130,14 @@ static ri_coop_t *coop_new_recv(ri_recv_req_t *recv, ri_stream_t *stream, uint32
         memcpy(coop->segments, rts->segments,
                rts->num_segments * sizeof(rts->segments[0]));
         ++stream->num_coops;
-        ri_coop_attach(coop);
+        ri_coop_copy_attach(coop);
     }
     return coop;
 }
 
-ri_coop_offer_t ri_coop_find_offer(const ri_recv_req_t *recv, const ri_stream_t *stream,
-                                   uint32_t req_id, const ri_wire_rts_t *rts)
+ri_coop_offer_t ri_coop_recv_find_offer(const ri_recv_req_t *recv,
+                                        const ri_stream_t *stream, uint32_t req_id,
+                                        const ri_wire_rts_t *rts)
 {
     ri_coop_offer_t offer = {.slot = coop_slot_of(stream, req_id, rts)};
 
@@ -110,42 +150,89 @@ ri_coop_offer_t ri_coop_find_offer(const ri_recv_req_t *recv, const ri_stream_t 
     return offer;
 }
 
-ucs_status_t ri_coop_recv(ri_recv_req_t *recv, ri_stream_t *stream, uint32_t req_id,
-                          const ri_wire_rts_t *rts, const ri_coop_offer_t *offer)
+/* A copy that is waited for. */
+typedef struct coop_ending {
+    ri_coop_t *coop;
+    ri_coop_state_t state;
+} coop_ending_t;
+
+static int coop_is_writing(void *arg)
+{
+    coop_ending_t *ending = arg;
+
+    ending->state = ri_coop_copy_wait(ending->coop);
+    return ending->state == RI_COOP_WAITS;
+}
+
+/* Leave nothing to be copied, for either side. @return Units that nobody will copy. */
+static uint32_t coop_drop_rest(ri_coop_t *coop)
+{
+    uint32_t dropped;
+
+    coop->broken = (ri_coop_copy_fail(coop, 0, &dropped) != UCS_OK);
+    if (dropped > 0) {
+        ri_slot_fail(coop->slot, RI_RING_SLOT_FAILED);
+        ri_slot_add_done(coop->slot, dropped);
+    }
+    return dropped;
+}
+
+/* Wait, within limits, for what the sender is writing. @return What became of the copy. */
+static ri_coop_state_t coop_settle(ri_coop_t *coop)
+{
+    coop_ending_t ending = {.coop = coop};
+
+    return ri_settle(coop->stream->peer, coop_is_writing, &ending) ? ending.state :
+                                                                     RI_COOP_GONE;
+}
+
+/* There is no memory to remember a copy, and the sender may be writing into the receive: it gets no
+ * more, and is waited for. @return As ri_coop_recv_start(). */
+static ucs_status_t coop_refuse(ri_recv_req_t *recv, ri_stream_t *stream, uint32_t req_id,
+                                ri_ring_slot_t *slot)
+{
+    ri_coop_state_t state;
+    ri_coop_t coop;
+
+    ri_coop_copy_init(&coop, stream->worker, slot, recv->info.length);
+    coop.recv   = recv;
+    coop.stream = stream;
+    coop_drop_rest(&coop);
+    if (ri_slot_is_withdrawn(slot)) {
+        return UCS_ERR_NO_ELEM;
+    }
+    state = coop_settle(&coop);
+    return coop_conclude(recv, stream, req_id, state, coop_outcome(&coop, state));
+}
+
+ucs_status_t ri_coop_recv_start(ri_recv_req_t *recv, ri_stream_t *stream, uint32_t req_id,
+                                const ri_wire_rts_t *rts, const ri_coop_offer_t *offer)
 {
     ri_ring_slot_t *slot = offer->slot;
     ri_coop_t *coop      = coop_new_recv(recv, stream, req_id, rts, slot);
     ri_coop_state_t state;
 
     if (coop == NULL) {
-        return offer->offered ? UCS_ERR_NO_MEMORY : UCS_ERR_NO_ELEM;
+        return offer->offered ? coop_refuse(recv, stream, req_id, slot) : UCS_ERR_NO_ELEM;
     }
     if (offer->address == 0) {
         atomic_store_explicit(&slot->address, (uintptr_t)recv->data.buffer,
                               memory_order_release);
     }
 
-    state = ri_coop_step(coop, 1);
+    state = ri_coop_copy_step(coop, 1);
     if (coop->exhausted && ri_slot_is_withdrawn(slot)) {
-        ri_coop_free(coop);
+        coop_free_recv(coop);
         return UCS_ERR_NO_ELEM;
     }
-    return (state >= RI_COOP_DONE) ? ri_coop_end_recv(coop, state) : UCS_INPROGRESS;
+    return ri_coop_copy_has_ended(state) ? coop_finish_recv(coop, state) : UCS_INPROGRESS;
 }
 
-/* Receiver: the sender gets no more. What it has claimed is waited for in progress. */
+/* The sender gets no more. What it has claimed is waited for in progress. */
 static void coop_stop_recv(ri_coop_t *coop)
 {
-    uint32_t dropped;
-
-    if (coop->exhausted) {
-        return;
-    }
-    coop->broken = (ri_coop_fail(coop, 0, &dropped) != UCS_OK);
-    if (dropped > 0) {
+    if (!coop->exhausted && (coop_drop_rest(coop) > 0)) {
         coop->status = UCS_ERR_CONNECTION_RESET;
-        ri_slot_fail(coop->slot, RI_RING_SLOT_FAILED);
-        ri_slot_add_done(coop->slot, dropped);
     }
 }
 
@@ -174,7 +261,7 @@ static int coop_is_closing(void *arg)
     return ri_slot_done(closing->slot) < closing->writing;
 }
 
-/* Receiver: let the sender write no more of a message whose RTS has not been matched, and
+/* Let the sender write no more of a message whose RTS has not been matched, and
  * wait for what it is writing just now. */
 static void coop_close_slot(const ri_stream_t *stream, ri_ring_slot_t *slot)
 {
@@ -186,7 +273,7 @@ static void coop_close_slot(const ri_stream_t *stream, ri_ring_slot_t *slot)
     ri_settle(stream->peer, coop_is_closing, &closing);
 }
 
-void ri_coop_close_slots(ri_stream_t *stream)
+void ri_coop_recv_close_slots(ri_stream_t *stream)
 {
     ri_ring_slot_t *slot;
     unsigned i;
@@ -203,12 +290,14 @@ void ri_coop_close_slots(ri_stream_t *stream)
     }
 }
 
-void ri_coop_unmap(ri_stream_t *stream)
+/* The ring of a stream is to be unmapped: do that when the last copy that needs it has ended. They
+ * end soon, in progress. */
+static void coop_unmap(ri_stream_t *stream)
 {
     ri_coop_ring_t *ring;
     ri_coop_t *coop;
 
-    ri_coop_close_slots(stream);
+    ri_coop_recv_close_slots(stream);
     if (stream->num_coops == 0) {
         ri_ring_rx_close(stream->ring);
         return;
@@ -248,23 +337,9 @@ static ri_coop_t *coop_find_recv(ri_worker_t *worker)
     return NULL;
 }
 
-/* A copy that is waited for. */
-typedef struct coop_ending {
-    ri_coop_t *coop;
+void ri_coop_recv_end_all(ri_worker_t *worker)
+{
     ri_coop_state_t state;
-} coop_ending_t;
-
-static int coop_is_writing(void *arg)
-{
-    coop_ending_t *ending = arg;
-
-    ending->state = ri_coop_wait(ending->coop);
-    return ending->state == RI_COOP_WAITS;
-}
-
-void ri_coop_end_all(ri_worker_t *worker)
-{
-    coop_ending_t ending;
     ri_coop_t *coop;
 
     /* Before the first one is waited for: no sender begins with another part. */
@@ -275,14 +350,22 @@ void ri_coop_end_all(ri_worker_t *worker)
     }
     while ((coop = coop_find_recv(worker)) != NULL) {
         coop_stop_recv(coop);
-        ending.coop = coop;
-        if (!ri_settle(coop->stream->peer, coop_is_writing, &ending)) {
-            ending.state = RI_COOP_GONE;
-        }
+        state = coop_settle(coop);
         /* after the last look at the slot's count: the sender may use the slot again */
         if (!coop->stream->broken && (coop->status != UCS_OK)) {
             ri_control_answer(coop->stream, RI_WIRE_FIN, coop->req_id);
         }
-        ri_coop_end(coop, ending.state);
+        ri_coop_recv_end(coop, state);
     }
 }
+
+static void coop_stream_breaks(ri_stream_t *stream)
+{
+    if (stream->ring != NULL) {
+        ri_coop_recv_close_slots(stream);
+    }
+}
+
+const ri_module_t ri_module_coop_recv = {.name          = "coop_recv",
+                                         .stream_breaks = coop_stream_breaks,
+                                         .ring_rx_unmap = coop_unmap};

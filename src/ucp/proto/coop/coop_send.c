@@ -4,6 +4,7 @@
  *
  * The sender's side of cooperative copies.
  */
+#include "coop_send.h"
 #include "coop_copy.h"
 #include "../../core/module.h"
 #include "../rndv/rndv.h"
@@ -11,19 +12,21 @@
 
 #include <string.h>
 
-void ri_coop_detach_send(ri_coop_t *coop)
+/* The request of a copy has none any more. */
+static void coop_free_send(ri_coop_t *coop)
 {
     ri_conn_t *conn = coop->send->conn;
     uint32_t bit    = 1u << coop->number;
 
-    conn->coop_slots &= ~bit;
+    conn->coop.slots &= ~bit;
     if (coop->offered) {
-        conn->coop_unread |= bit; /* until the receiver clears busy */
+        conn->coop.unread |= bit; /* until the receiver clears busy */
     }
     coop->send->coop = NULL;
+    ri_coop_copy_free(coop);
 }
 
-int ri_coop_is_ready(ri_coop_t *coop)
+int ri_coop_send_is_ready(ri_coop_t *coop)
 {
     if (coop->settled) {
         return 0;
@@ -36,7 +39,7 @@ int ri_coop_is_ready(ri_coop_t *coop)
     return coop->known;
 }
 
-void ri_coop_end_send(ri_coop_t *coop, ri_coop_state_t state)
+void ri_coop_send_end(ri_coop_t *coop, ri_coop_state_t state)
 {
     ri_send_req_t *req  = coop->send;
     ucs_status_t status = UCS_OK;
@@ -44,12 +47,12 @@ void ri_coop_end_send(ri_coop_t *coop, ri_coop_state_t state)
     if (state != RI_COOP_DONE) {
         coop->worker->counters.rx_malformed += (state == RI_COOP_BROKEN);
         status = UCS_ERR_CONNECTION_RESET;
-        ri_coop_give_up(req);
+        ri_coop_send_give_up(req);
     } else if (ri_slot_failed(coop->slot) != 0) {
         coop->settled = 1;
         return;
     } else {
-        ri_coop_free(coop);
+        coop_free_send(coop);
     }
     ri_send_end_wait(req, RI_SEND_WAIT_MATCH, status);
 }
@@ -60,7 +63,7 @@ static int coop_find_slot(const ri_conn_t *conn)
     int i;
 
     for (i = 0; i < RI_RING_SLOTS; ++i) {
-        if (!(conn->coop_slots & (1u << i)) &&
+        if (!(conn->coop.slots & (1u << i)) &&
             !ri_slot_is_busy(&conn->ring->control->slots[i])) {
             return i;
         }
@@ -68,18 +71,18 @@ static int coop_find_slot(const ri_conn_t *conn)
     return -1;
 }
 
-int ri_coop_has_slot(const ri_conn_t *conn)
+int ri_coop_send_has_slot(const ri_conn_t *conn)
 {
     return (conn->ring != NULL) && (coop_find_slot(conn) >= 0);
 }
 
-int ri_coop_is_ring_open(const ri_conn_t *conn)
+int ri_coop_send_is_ring_open(const ri_conn_t *conn)
 {
     return (conn->ring != NULL) && ucs_list_is_empty((ucs_list_link_t *)&conn->pending) &&
            (ri_ring_tx_reserve(conn->ring, RI_WIRE_RTS_MAX) != NULL);
 }
 
-ucs_status_t ri_coop_start(ri_send_req_t *req, const ri_rtr_t *rtr)
+ucs_status_t ri_coop_send_start(ri_send_req_t *req, const ri_rtr_t *rtr)
 {
     ri_conn_t *conn   = req->conn;
     ri_rndv_rts_t rts = {.rts.flags = 0};
@@ -90,9 +93,10 @@ ucs_status_t ri_coop_start(ri_send_req_t *req, const ri_rtr_t *rtr)
 
     rts.rts.num_segments = ri_dt_segments(&req->data, rts.rts.segments,
                                           RI_WIRE_SEGMENTS_MAX);
-    coop = (number >= 0) ? ri_coop_new(conn->worker, &conn->ring->control->slots[number],
-                                       req->data.length) :
-                           NULL;
+    coop                 = (number >= 0) ?
+                                   ri_coop_copy_new(conn->worker, &conn->ring->control->slots[number],
+                                                    req->data.length) :
+                                   NULL;
     if (coop == NULL) {
         if (rtr != NULL) {
             ri_rtr_end(rtr, RI_RING_GRANT_FAILED);
@@ -108,10 +112,10 @@ ucs_status_t ri_coop_start(ri_send_req_t *req, const ri_rtr_t *rtr)
     coop->memory.address = address;
     coop->num_segments   = rts.rts.num_segments;
     memcpy(coop->segments, rts.rts.segments, sizeof(coop->segments));
-    conn->coop_slots |= 1u << number;
-    conn->coop_unread &= ~(1u << number); /* it was read: the slot was free */
+    conn->coop.slots |= 1u << number;
+    conn->coop.unread &= ~(1u << number); /* it was read: the slot was free */
     req->coop = coop;
-    ri_coop_attach(coop);
+    ri_coop_copy_attach(coop);
 
     ri_slot_init(coop->slot, req->id, address);
     if (rtr != NULL) {
@@ -126,7 +130,7 @@ ucs_status_t ri_coop_start(ri_send_req_t *req, const ri_rtr_t *rtr)
     return status;
 }
 
-void ri_coop_offer(ri_send_req_t *req, uint64_t address)
+void ri_coop_send_offer(ri_send_req_t *req, uint64_t address)
 {
     ri_coop_t *coop = req->coop;
 
@@ -136,15 +140,15 @@ void ri_coop_offer(ri_send_req_t *req, uint64_t address)
     coop->memory.address = address;
 }
 
-void ri_coop_answered(ri_send_req_t *req)
+void ri_coop_send_answered(ri_send_req_t *req)
 {
     if (req->coop != NULL) {
         ri_slot_release(req->coop->slot);
-        ri_coop_free(req->coop);
+        coop_free_send(req->coop);
     }
 }
 
-void ri_coop_give_up(ri_send_req_t *req)
+void ri_coop_send_give_up(ri_send_req_t *req)
 {
     ri_coop_t *coop = req->coop;
     uint32_t dropped;
@@ -153,13 +157,13 @@ void ri_coop_give_up(ri_send_req_t *req)
         return;
     }
     if (!ri_slot_withdraw(coop->slot)) {
-        ri_coop_fail(coop, 0, &dropped);
+        ri_coop_copy_fail(coop, 0, &dropped);
         if ((dropped > 0) || (ri_slot_done(coop->slot) < coop->total)) {
             ri_slot_fail(coop->slot, RI_RING_SLOT_ABANDONED);
             ri_slot_add_done(coop->slot, dropped);
         }
     }
-    ri_coop_free(coop);
+    coop_free_send(coop);
 }
 
 /* @return The next copy of a conn's sends, or the first one; NULL: there is none. */
@@ -178,49 +182,50 @@ static ri_coop_t *coop_next_send(const ri_conn_t *conn, ri_coop_t *after)
     return NULL;
 }
 
-void ri_coop_give_up_all(ri_conn_t *conn)
+/* The ring of a conn is about to be unmapped. */
+static void coop_ring_closes(ri_conn_t *conn)
 {
     ri_coop_t *coop;
 
-    while ((conn->coop_slots != 0) && ((coop = coop_next_send(conn, NULL)) != NULL)) {
-        ri_coop_give_up(coop->send);
+    while ((conn->coop.slots != 0) && ((coop = coop_next_send(conn, NULL)) != NULL)) {
+        ri_coop_send_give_up(coop->send);
     }
-    conn->coop_unread = 0;
+    conn->coop.unread = 0;
 }
 
-int ri_coop_let_go(ri_conn_t *conn)
+int ri_coop_send_let_go(ri_conn_t *conn)
 {
-    ri_coop_t *coop = (conn->coop_slots != 0) ? coop_next_send(conn, NULL) : NULL;
+    ri_coop_t *coop = (conn->coop.slots != 0) ? coop_next_send(conn, NULL) : NULL;
     ri_coop_t *next;
 
     for (; coop != NULL; coop = next) {
         next = coop_next_send(conn, coop);
         if (!coop->offered && ri_slot_withdraw(coop->slot)) {
-            ri_coop_free(coop); /* the receiver reads it all, and says FIN */
+            coop_free_send(coop); /* the receiver reads it all, and says FIN */
         }
     }
-    return (conn->coop_slots == 0) && !ri_coop_is_unread(conn);
+    return (conn->coop.slots == 0) && !ri_coop_send_is_unread(conn);
 }
 
-uint64_t ri_coop_done(const ri_conn_t *conn)
+uint64_t ri_coop_send_done(const ri_conn_t *conn)
 {
     uint64_t done = 0;
     unsigned i;
 
-    for (i = 0; (conn->coop_slots >> i) != 0; ++i) {
-        if (conn->coop_slots & (1u << i)) {
+    for (i = 0; (conn->coop.slots >> i) != 0; ++i) {
+        if (conn->coop.slots & (1u << i)) {
             done += ri_slot_done(&conn->ring->control->slots[i]);
         }
     }
     return done;
 }
 
-int ri_coop_is_unread(const ri_conn_t *conn)
+int ri_coop_send_is_unread(const ri_conn_t *conn)
 {
     unsigned i;
 
-    for (i = 0; (conn->coop_unread >> i) != 0; ++i) {
-        if ((conn->coop_unread & (1u << i)) &&
+    for (i = 0; (conn->coop.unread >> i) != 0; ++i) {
+        if ((conn->coop.unread & (1u << i)) &&
             ri_slot_is_busy(&conn->ring->control->slots[i])) {
             return 1;
         }
@@ -231,37 +236,28 @@ int ri_coop_is_unread(const ri_conn_t *conn)
 static ucs_status_t coop_start(ri_send_req_t *req, const ri_send_terms_t *terms)
 {
     (void)terms;
-    return ri_coop_start(req, NULL);
+    return ri_coop_send_start(req, NULL);
 }
 
 const ri_send_proto_t ri_send_proto_coop = {.name      = "coop",
                                             .wire_type = RI_WIRE_RTS,
                                             .answer    = RI_SEND_ANSWER_ALWAYS,
                                             .start     = coop_start,
-                                            .answered  = ri_coop_answered,
-                                            .forget    = ri_coop_give_up,
+                                            .answered  = ri_coop_send_answered,
+                                            .forget    = ri_coop_send_give_up,
                                             RI_SEND_COUNTS(tx_coop)};
 
 static void coop_conn_loses(ri_conn_t *conn)
 {
-    ri_coop_let_go(conn); /* the receiver reads these alone */
+    ri_coop_send_let_go(conn); /* the receiver reads these alone */
 }
 
 static int coop_ring_stops(ri_conn_t *conn)
 {
-    return !ri_coop_let_go(conn);
+    return !ri_coop_send_let_go(conn);
 }
 
-static void coop_stream_breaks(ri_stream_t *stream)
-{
-    if (stream->ring != NULL) {
-        ri_coop_close_slots(stream);
-    }
-}
-
-const ri_module_t ri_module_coop = {.name           = "coop",
-                                    .conn_loses     = coop_conn_loses,
-                                    .stream_breaks  = coop_stream_breaks,
-                                    .ring_tx_stops  = coop_ring_stops,
-                                    .ring_tx_closes = ri_coop_give_up_all,
-                                    .ring_rx_unmap  = ri_coop_unmap};
+const ri_module_t ri_module_coop_send = {.name           = "coop_send",
+                                         .conn_loses     = coop_conn_loses,
+                                         .ring_tx_stops  = coop_ring_stops,
+                                         .ring_tx_closes = coop_ring_closes};

@@ -1,12 +1,15 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * One table for each route of a short message: ring, channel, active message with a copy, and active
+ * message from the application's memory. Sends that find no room are tried again in progress.
  */
 #include "eager.h"
 #include "../../link/am.h"
-#include "../pool/hybrid.h"
 #include "../../core/send_req.h"
-#include "../../link/rdma_channel.h"
+#include "../../link/channel_life.h"
+#include "../../link/release.h"
 
 /* Write a message into its ring. @return 0 if there is no room. */
 static int eager_put_ring(ri_send_req_t *req)
@@ -22,7 +25,7 @@ static int eager_put_ring(ri_send_req_t *req)
     ri_dt_pack(&req->data, ri_ring_payload(record, req->data.length));
     record->type  = req->wire_type;
     record->value = req->sn;
-    record->extra = (req->id != 0) ? req->id : ri_hybrid_take_release(conn);
+    record->extra = (req->id != 0) ? req->id : ri_release_take(conn);
     record->tag   = req->tag;
     ri_ring_tx_commit(conn->ring, record, req->data.length);
     ++conn->counters.tx_eager_ring;
@@ -86,7 +89,7 @@ static ucs_status_t eager_start_rdma(ri_send_req_t *req, const ri_send_terms_t *
 {
     ucs_status_t status;
 
-    if (ri_likely(ri_rdma_channel_send(req))) {
+    if (ri_likely(ri_channel_send(req))) {
         return UCS_OK;
     }
     status = ri_eager_send_copy(req, terms); /* the way has just failed */

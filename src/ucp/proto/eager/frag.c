@@ -1,18 +1,21 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The sender sends small pieces for as long as stock takes them at once, and the rest as one. The
+ * receiver puts them together in the message's memory or in that of its receive.
  */
 #include "frag.h"
 #include "eager.h"
 #include "../../link/am.h"
-#include "../../link/ring_channel.h"
+#include "../../link/ring_life.h"
 #include "../../../ucs/log.h"
 #include "../../order/deliver.h"
 
 #include <string.h>
 
 /* Payload of the pieces: with their headers, they fit the short active messages of shared
- * memory. Its queue holds 64 of these by default, so about 4.5 KB go out even if nobody
+ * memory. That queue holds 64 such messages by default, so about 4.5 KB go out even if nobody
  * takes any. */
 #define FRAG_FIRST_PAYLOAD 32
 #define FRAG_NEXT_PAYLOAD  76
@@ -142,7 +145,7 @@ void ri_frag_first(ri_stream_t *stream, const ri_wire_msg_t *wire)
     msg->req_id   = wire->req_id;
     msg->kind     = RI_MSG_COPY;
     memcpy(msg->data, wire->payload, wire->length);
-    ri_worker_hold_bytes(worker, stream, msg->length);
+    ri_msg_hold(worker, stream, msg->length);
     ucs_list_add_tail(&stream->assembling, &msg->list);
 }
 
@@ -160,7 +163,7 @@ static void frag_deliver(ri_stream_t *stream, ri_msg_t *msg)
                             .msg       = msg};
 
     ucs_list_del(&msg->list);
-    ri_stream_note_am(stream);
+    ri_ring_life_note_am(stream);
     ++stream->busy;
     ri_deliver(stream, &arrival);
     --stream->busy;

@@ -18,15 +18,19 @@
 /**
  * Send a request's message in pieces.
  *
- * @return UCS_OK, UCS_INPROGRESS (RI_SEND_WAIT_STOCK is set), UCS_ERR_NO_RESOURCE if not
- *         even the first piece can go at once and nothing was sent, or another error.
+ * @return UCS_OK, UCS_INPROGRESS (RI_SEND_WAIT_STOCK is set), UCS_ERR_NO_RESOURCE if not even the
+ *         first piece can go at once and nothing was sent, or another error. If some pieces were
+ *         sent before the error, the number is lost (ri_conn_lose()): the conn has failed and has
+ *         let go of the request, and may be gone.
  */
 ucs_status_t ri_frag_send(ri_send_req_t *req);
 
-/** FIRST: start to assemble a message of @a stream. */
+/** FIRST: start to assemble a message of @a stream; what has come is copied. Without memory, or
+ * with too many at once, the stream is broken, which calls back. */
 void ri_frag_first(ri_stream_t *stream, const ri_wire_msg_t *wire);
 
-/** FRAG: continue it; what is complete is delivered. */
+/** FRAG: continue it; what is complete is delivered, which calls back. A stream that is not busy
+ * may be gone afterwards. A piece that continues none is counted and ignored. */
 void ri_frag_next(ri_worker_t *worker, const ri_wire_msg_t *wire);
 
 #endif

@@ -1,8 +1,9 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Messages to the own worker: matched at once, copied once, never on a transport.
  */
-#include "self.h"
 #include "../../../ucs/settings.h"
 #include "../../order/deliver.h"
 
@@ -38,9 +39,13 @@ static ucs_status_t self_unpack(ri_send_req_t *send, const void *data, void *arg
     return ri_dt_unpack(&recv->data, data, send->data.length);
 }
 
-ucs_status_t ri_self_copy(ri_recv_req_t *recv, ri_send_req_t *send)
+/* The message was given up if it has no send any more. */
+static ucs_status_t self_copy(ri_recv_req_t *recv, ri_stream_t *stream,
+                              ri_arrival_t *arrival)
 {
-    return self_with_packed(send, self_unpack, recv);
+    (void)stream;
+    return (arrival->send != NULL) ? self_with_packed(arrival->send, self_unpack, recv) :
+                                     UCS_ERR_CANCELED;
 }
 
 static ucs_status_t self_deliver_copy(ri_send_req_t *send, const void *data, void *arg)
@@ -54,8 +59,8 @@ static ucs_status_t self_deliver_copy(ri_send_req_t *send, const void *data, voi
     return ri_deliver_self(send->super.worker, &arrival);
 }
 
-/* A message that finds no receive is copied if it is short and not synchronous; otherwise the request
- * waits for its receive. */
+/* A message that finds no receive is copied if it is short and not synchronous; otherwise the
+ * request waits for its receive. */
 static ucs_status_t self_start(ri_send_req_t *req, const ri_send_terms_t *terms)
 {
     ri_arrival_t arrival = {.wire_type = RI_WIRE_BULK,
@@ -107,3 +112,5 @@ const ri_send_proto_t ri_send_proto_self = {.name        = "self",
                                             .start       = self_start,
                                             .forget      = self_forget,
                                             .can_end_now = self_can_end_now};
+
+const ri_msg_ops_t ri_msg_ops_self = {.start = self_copy};

@@ -1,25 +1,19 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Sender: a buffer is filled and announced, and comes back by RELEASE; if the receiver cannot read it
+ * (NACK), UCP sends what is in it.
  */
 #include "hybrid.h"
 #include "../../core/module.h"
 #include "../../link/am.h"
-#include "../../link/control.h"
-#include "../../link/planes.h"
-#include "../../link/rdma.h"
 #include "../rndv/rndv.h"
 #include "../../../ucs/settings.h"
-#include "../../../ucs/clock.h"
+#include "../../link/local.h"
+#include "../../link/way.h"
 
 #include <string.h>
-
-/* Buffers to be given back are looked at after so many progress calls. */
-#define HYBRID_RELEASE_CALLS 256u
-
-/* Through a network a message of their own interrupts the sender: there they wait at least so long
- * for company. */
-double ri_hybrid_release_time = 10e-3;
 
 /* A POOL always names one segment. */
 typedef union hybrid_pool_msg {
@@ -50,13 +44,12 @@ ri_pool_buffer_t *ri_hybrid_get(const ri_send_req_t *req)
     ri_pool_buffer_t *buffer = ri_pool_get(&conn->worker->pool, req->data.length);
 
     if (buffer != NULL) {
-        buffer->worker  = conn->worker;
-        buffer->conn    = conn;
-        buffer->uid     = (conn->peer != NULL) ? conn->peer->uid : 0;
-        buffer->length  = req->data.length;
-        buffer->keyed   = !(conn->flags & RI_CONN_PLANE_READ);
-        buffer->way     = buffer->keyed ? conn->peer->rdma_way : 0;
-        buffer->writing = 0;
+        buffer->worker = conn->worker;
+        buffer->conn   = conn;
+        buffer->uid    = (conn->peer != NULL) ? conn->peer->uid : 0;
+        buffer->length = req->data.length;
+        buffer->keyed  = !(conn->flags & RI_CONN_PLANE_READ);
+        buffer->way    = buffer->keyed ? conn->peer->way.number : 0;
         ucs_list_add_tail(&conn->lent, &buffer->list);
         hybrid_count(conn->worker);
     }
@@ -69,13 +62,13 @@ int ri_hybrid_reaches(ri_conn_t *conn, size_t length)
     ri_pool_buffer_t *buffer = NULL;
     int ready;
 
-    if (ri_rdma_may_send(worker, conn->peer)) {
+    if (ri_way_may_send(worker, conn->peer)) {
         buffer = ri_pool_get(&worker->pool, length);
     }
     if (buffer == NULL) {
         return 0;
     }
-    ready = ri_pool_register(buffer, worker->rdma);
+    ready = ri_pool_register(buffer, worker->net.rc);
     ri_pool_put(&worker->pool, buffer); /* the next one that is taken */
     return ready;
 }
@@ -166,7 +159,7 @@ int ri_hybrid_is_writing(const ri_conn_t *conn)
     const ri_pool_buffer_t *buffer;
 
     ucs_list_for_each(buffer, &conn->lent, list) {
-        if (buffer->writing) {
+        if (buffer->state == RI_POOL_WRITING) {
             return 1;
         }
     }
@@ -197,11 +190,11 @@ void ri_hybrid_released(ri_worker_t *worker, uint64_t uid, const uint32_t *ids,
 
     for (i = 0; i < count; ++i) {
         buffer = ri_id_get(&worker->pool.ids, ids[i]);
-        if ((buffer == NULL) || (buffer->uid != uid) || buffer->writing) {
+        if ((buffer == NULL) || (buffer->uid != uid) || (buffer->state != RI_POOL_LENT)) {
             ++worker->counters.rx_stale;
         } else {
             if (buffer->keyed && (buffer->conn != NULL)) {
-                ri_planes_rdma_worked(buffer->conn->peer, buffer->way);
+                ri_way_worked(buffer->conn->peer, buffer->way);
             }
             ri_hybrid_give_back(buffer);
         }
@@ -256,6 +249,7 @@ static void hybrid_send_data(ri_pool_buffer_t *buffer)
     }
     if (((status == UCS_ERR_NO_MEMORY) || (status == UCS_ERR_NO_RESOURCE)) &&
         (buffer->conn != NULL)) {
+        ri_pool_set_state(buffer, RI_POOL_UNSENT);
         ucs_list_del(&buffer->list);
         ucs_list_add_tail(&worker->pool.unsent, &buffer->list);
         worker->attention = 1;
@@ -271,6 +265,7 @@ void ri_hybrid_progress(ri_worker_t *worker)
 
     for (; (count > 0) && !ucs_list_is_empty(&worker->pool.unsent); --count) {
         buffer = ucs_list_extract_head(&worker->pool.unsent, ri_pool_buffer_t, list);
+        ri_pool_set_state(buffer, RI_POOL_IN_STOCK);
         ucs_list_add_tail(&buffer->conn->lent, &buffer->list);
         hybrid_send_data(buffer);
     }
@@ -280,37 +275,25 @@ void ri_hybrid_handle_nack(ri_worker_t *worker, ri_conn_t *conn, const ri_wire_m
 {
     ri_pool_buffer_t *buffer = ri_id_get(&worker->pool.ids, msg->value);
 
-    if ((buffer == NULL) || (buffer->conn != conn) || buffer->writing) {
+    if ((buffer == NULL) || (buffer->conn != conn) || (buffer->state != RI_POOL_LENT)) {
         ++worker->counters.rx_stale;
         return;
     }
 
     if (buffer->keyed) {
-        ri_planes_rdma_nacked(conn, buffer->way, msg->flags);
+        ri_way_nacked(conn, buffer->way, msg->flags);
     } else {
         conn->flags &= ~RI_CONN_PLANE_READ;
     }
-    if ((conn->peer != NULL) && ri_planes_is_gone(conn->peer)) {
+    if ((conn->peer != NULL) && ri_local_is_gone(conn->peer)) {
         ri_hybrid_give_back(buffer); /* nobody is left to get it */
         return;
     }
     ri_pool_forget(&worker->pool, buffer); /* a second answer is stale */
+    ri_pool_set_state(buffer, RI_POOL_IN_STOCK);
     buffer->header = (ri_wire_base_t){.type = RI_WIRE_RNDV_DATA, .value = msg->recv_id};
     ri_wire_set_id(&buffer->header, conn->remote_id);
     hybrid_send_data(buffer);
-}
-
-/* A conn that does not go on cannot give anything back. Each of them has been in use for
- * that since the last flush, so there is room. */
-void ri_hybrid_keep_release(ri_conn_t *conn)
-{
-    ri_peer_t *peer = conn->peer;
-    uint32_t id     = ri_hybrid_take_release(conn);
-
-    if ((id != 0) && (peer != NULL) &&
-        (peer->num_releases < 2 * RI_WIRE_RELEASE_MAX - 1)) {
-        peer->releases[peer->num_releases++] = (ri_release_t){id, conn->release_conn};
-    }
 }
 
 static void hybrid_conn_fails(ri_conn_t *conn, int is_first)
@@ -318,11 +301,10 @@ static void hybrid_conn_fails(ri_conn_t *conn, int is_first)
     ri_pool_buffer_t *buffer, *tmp;
 
     (void)is_first;
-    ri_hybrid_keep_release(conn);
     /* After a RESET the peer reads nothing that it had not matched. What UCP has in hand
      * comes back with its callback, what is being written with the end of that. */
     ucs_list_for_each_safe(buffer, tmp, &conn->lent, list) {
-        if ((buffer->id != 0) && !buffer->writing) {
+        if (buffer->state == RI_POOL_LENT) {
             ri_hybrid_give_back(buffer);
         }
     }
@@ -334,122 +316,12 @@ static void hybrid_conn_closes(ri_conn_t *conn)
     ri_worker_t *worker = conn->worker;
     ri_pool_buffer_t *buffer;
 
-    ri_hybrid_keep_release(conn);
     hybrid_drop_unsent(conn);
     /* The worker ends: what it has sent may be received later. */
     while (!ucs_list_is_empty(&conn->lent)) {
         buffer       = ucs_list_extract_head(&conn->lent, ri_pool_buffer_t, list);
         buffer->conn = NULL;
         ucs_list_add_tail(&worker->pool.lent, &buffer->list);
-    }
-}
-
-/* Take out what is to be given back to one conn of a peer, as much as fits one message.
- * @return How much. */
-static unsigned hybrid_collect(ri_peer_t *peer, uint32_t *ids, uint32_t *conn_id)
-{
-    unsigned count = 0;
-    ri_conn_t *conn;
-
-    while ((count < RI_WIRE_RELEASE_MAX) && (peer->num_releases > 0) &&
-           ((count == 0) ||
-            (peer->releases[peer->num_releases - 1].conn_id == *conn_id))) {
-        --peer->num_releases;
-        *conn_id     = peer->releases[peer->num_releases].conn_id;
-        ids[count++] = peer->releases[peer->num_releases].id;
-    }
-    ucs_list_for_each(conn, &peer->conns, peer_list) {
-        if ((count < RI_WIRE_RELEASE_MAX) && (conn->release != 0) &&
-            ((count == 0) || (conn->release_conn == *conn_id))) {
-            *conn_id     = conn->release_conn;
-            ids[count++] = ri_hybrid_take_release(conn);
-        }
-    }
-    return count;
-}
-
-/* Send all that waits for one peer, which may be gone afterwards. */
-static void hybrid_flush(ri_worker_t *worker, ri_peer_t *peer)
-{
-    uint64_t uid = peer->uid;
-    uint32_t ids[RI_WIRE_RELEASE_MAX];
-    uint32_t conn_id = 0;
-    unsigned count;
-
-    ucs_list_del(&peer->releasing_link);
-    ucs_list_head_init(&peer->releasing_link);
-    while ((peer != NULL) && ((count = hybrid_collect(peer, ids, &conn_id)) > 0)) {
-        ++worker->counters.tx_release;
-        ri_control_release(peer, conn_id, ids, count);
-        peer = ri_map_get(&worker->peers, uid);
-    }
-}
-
-void ri_hybrid_flush_releases(ri_worker_t *worker)
-{
-    while (!ucs_list_is_empty(&worker->releasing)) {
-        hybrid_flush(worker,
-                     ucs_list_head(&worker->releasing, ri_peer_t, releasing_link));
-    }
-}
-
-void ri_hybrid_flush_due(ri_worker_t *worker)
-{
-    size_t count = ucs_list_length(&worker->releasing);
-    ri_peer_t *peer;
-    double until;
-
-    if (count == 0) {
-        return;
-    }
-    /* One round, from the head: a flush may end any peer */
-    until = ri_time() - ri_hybrid_release_time;
-    for (; (count > 0) && !ucs_list_is_empty(&worker->releasing); --count) {
-        peer = ucs_list_head(&worker->releasing, ri_peer_t, releasing_link);
-        if (peer->releasing_since <= until) {
-            hybrid_flush(worker, peer);
-        } else {
-            ucs_list_del(&peer->releasing_link);
-            ucs_list_add_tail(&worker->releasing, &peer->releasing_link);
-        }
-    }
-    if (!ucs_list_is_empty(&worker->releasing)) {
-        worker->countdown = ri_min(worker->countdown, HYBRID_RELEASE_CALLS);
-    }
-}
-
-void ri_hybrid_flush_conn(ri_conn_t *conn)
-{
-    if ((conn->peer != NULL) && !ucs_list_is_empty(&conn->peer->releasing_link)) {
-        hybrid_flush(conn->worker, conn->peer);
-    }
-}
-
-void ri_hybrid_release(ri_stream_t *stream, uint32_t id, int at_once)
-{
-    ri_worker_t *worker = stream->worker;
-    ri_peer_t *peer     = stream->peer;
-    ri_conn_t *conn     = ri_peer_way_out(peer);
-    int by_ring         = (conn != NULL) && (conn->ring != NULL) &&
-                  !(conn->flags & RI_CONN_NO_RING);
-    unsigned count;
-
-    if (by_ring && (conn->release == 0)) {
-        conn->release      = id;
-        conn->release_conn = stream->remote_conn_id;
-    } else {
-        peer->releases[peer->num_releases++] = (ri_release_t){id, stream->remote_conn_id};
-    }
-
-    if (ucs_list_is_empty(&peer->releasing_link)) {
-        ucs_list_add_tail(&worker->releasing, &peer->releasing_link);
-        worker->countdown     = ri_min(worker->countdown, HYBRID_RELEASE_CALLS);
-        peer->releasing_since = (peer->plane_ep == NULL) ? ri_time() : 0;
-    }
-    count = peer->num_releases + ((conn != NULL) && (conn->release != 0));
-    /* Only a ring tells the hint. */
-    if (at_once || (by_ring && peer->hint_is_news) || (count >= RI_WIRE_RELEASE_MAX)) {
-        hybrid_flush(worker, peer);
     }
 }
 
@@ -469,7 +341,6 @@ const ri_send_proto_t ri_send_proto_hybrid = {.name        = "hybrid",
                                               RI_SEND_COUNTS(tx_hybrid)};
 
 const ri_module_t ri_module_hybrid = {.name           = "hybrid",
-                                      .conn_loses     = ri_hybrid_keep_release,
                                       .conn_is_needed = ri_hybrid_is_writing,
                                       .conn_fails     = hybrid_conn_fails,
                                       .conn_closes    = hybrid_conn_closes};

@@ -1,15 +1,20 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The sender's two tables come first (data by UCP at once, or by UCP's own rendezvous). Then what the
+ * receiver asks for when a plane could not move announced data.
  */
 #include "am_rndv.h"
 #include "../../link/am.h"
 #include "../../link/control.h"
 #include "../../core/send_req.h"
-#include "../pool/hybrid.h"
-#include "../../link/planes.h"
+#include "../../link/local.h"
 #include "rndv.h"
 #include "../../order/deliver.h"
+#include "../../link/release.h"
+#include "../../link/way.h"
+#include "rndv_recv.h"
 
 #include <string.h>
 
@@ -39,11 +44,11 @@ static ucs_status_t bulk_start_rndv(ri_send_req_t *req, const ri_send_terms_t *t
 ucs_status_t ri_am_rndv_ask(ri_recv_req_t *recv, ri_stream_t *stream, uint32_t req_id,
                             uint32_t flags)
 {
-    ucs_status_t status = ri_rndv_wait(recv, stream);
+    ucs_status_t status = ri_rndv_recv_wait(recv, stream);
 
     if (status != UCS_OK) {
         if (flags & RI_WIRE_NACK_POOL) {
-            ri_hybrid_release(stream, req_id, 1);
+            ri_release_buffer(stream, req_id, 1);
         } else {
             ri_control_answer(stream, RI_WIRE_FIN, req_id);
         }
@@ -62,7 +67,7 @@ void ri_am_rndv_send_data(ri_send_req_t *req, uint32_t recv_id)
     ucs_status_t status;
 
     /* Over shared memory UCP would never notice. */
-    if ((peer != NULL) && ri_planes_is_gone(peer)) {
+    if ((peer != NULL) && ri_local_is_gone(peer)) {
         ri_send_end_wait(req, RI_SEND_WAIT_MATCH, UCS_ERR_CONNECTION_RESET);
         return;
     }
@@ -83,7 +88,7 @@ void ri_am_rndv_handle_nack(ri_worker_t *worker, ri_conn_t *conn,
 
     if (req != NULL) {
         if (req->keys != NULL) {
-            ri_planes_rdma_nacked(conn, req->way, msg->flags);
+            ri_way_nacked(conn, req->way, msg->flags);
         } else if (req->target == RI_SEND_TARGET_NONE) {
             conn->flags &= ~RI_CONN_PLANE_READ;
         }
@@ -111,7 +116,7 @@ ucs_status_t ri_am_rndv_handle_data(ri_stream_t *stream, const ri_wire_msg_t *ms
     ++stream->busy;
     /* others are counted with the NACK */
     worker->counters.rndv_fallback += (recv->written != RI_RECV_NOT_WRITTEN);
-    ri_rndv_forget(recv);
+    ri_rndv_recv_forget(recv);
     arrival = (ri_arrival_t){.kind      = kind,
                              .wire_type = RI_WIRE_RNDV_DATA,
                              .tag       = recv->info.sender_tag,

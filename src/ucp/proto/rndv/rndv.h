@@ -2,10 +2,10 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What the rendezvous protocols that the sender starts have in common. The sender says
- * where the data is (RTS), as a message in sequence; what happens when it is matched is the
- * matter of send_rndv_get.h and send_rndv_put.h. FIN says that the sender is not needed any
- * more. What no plane can move comes by am_rndv.h. (protocol.md section 8)
+ * The messages of rendezvous, at both sides. The sender says where the data is (RTS, or POOL), as
+ * a message in sequence; what happens when it is matched is chosen in proto/fetch.c, and receives
+ * that wait for their data are in rndv_recv.h. FIN says that the sender is not needed any more.
+ * What no plane can move comes by am_rndv.h. (protocol.md section 8)
  */
 #ifndef RI_RNDV_H
 #define RI_RNDV_H
@@ -21,46 +21,38 @@ typedef union ri_rndv_rts {
 
 /**
  * Sender: send the RTS of @a req, whose id and wire_type are set, through the ring or channel, or
- * by active message. The request waits for RI_SEND_WAIT_MATCH then.
+ * by active message. The request waits for RI_SEND_WAIT_MATCH then, whatever is returned.
  *
- * @return UCS_OK, UCS_INPROGRESS if stock has it in hand (RI_SEND_WAIT_STOCK), or an error.
+ * @return UCS_OK, UCS_INPROGRESS if stock has it in hand (RI_SEND_WAIT_STOCK), or an error; the
+ *         conn may have failed then, and have let go of the request.
  */
 ucs_status_t ri_rndv_send(ri_send_req_t *req, const ri_wire_rts_t *rts);
 
 /**
- * Sender: send a message in sequence, of req->wire_type, that speaks of data which is
- * elsewhere, through the ring or channel, or by active message.
+ * Sender: send a message in sequence, of req->wire_type, that speaks of data which is elsewhere,
+ * through the ring or channel, or by active message.
  *
  * @param id       Of a request, receive or pool buffer.
- * @param payload  Instead of the data.
+ * @param payload  Instead of the data; it is copied.
  * @param flags    RI_AM_FORCE_IMM or 0.
  *
- * @return UCS_OK, UCS_INPROGRESS if stock has it in hand (RI_SEND_WAIT_STOCK), or an error.
+ * @return As ri_rndv_send().
  */
 ucs_status_t ri_rndv_send_payload(ri_send_req_t *req, uint32_t id, const void *payload,
                                   size_t length, unsigned flags);
 
-/** Sender: likewise, by active message. */
+/** Do as @ref ri_rndv_send_payload, by active message even if there is a ring. */
 ucs_status_t ri_rndv_send_payload_am(ri_send_req_t *req, uint32_t id, const void *payload,
                                      size_t length, unsigned flags);
 
-/** Sender: write the data of @a req to where the receiver has said, @a address. @return What
- * the plane says. */
+/** Sender: write the data of @a req to where the receiver has said, @a address, by the plane within
+ * the host, within the call. @return What the plane says; after an error part of it may be
+ * written. */
 ucs_status_t ri_rndv_write(ri_send_req_t *req, ri_plane_ep_t *ep, uint64_t address);
 
 /**
- * Receiver: get the data of a matched RTS or POOL into its receive, and tell the sender.
- *
- * @param stream   That the message came by.
- * @param arrival  It. If the receive is too short for it, the sender is told only.
- *
- * @return The status of the receive; UCS_INPROGRESS if it is completed later.
- */
-ucs_status_t ri_rndv_recv(ri_recv_req_t *recv, ri_stream_t *stream,
-                          const ri_arrival_t *arrival);
-
-/**
- * Receiver: take an RTS or POOL from memory that a hostile peer may change at any time.
+ * Receiver: take an RTS or POOL from memory that a hostile peer may change at any time, and deliver
+ * it, which calls back. The stream is kept by stream->busy.
  *
  * @param arrival  Its sn, wire_type, req_id and tag.
  *
@@ -69,59 +61,30 @@ ucs_status_t ri_rndv_recv(ri_recv_req_t *recv, ri_stream_t *stream,
 int ri_rndv_receive(ri_stream_t *stream, ri_arrival_t *arrival, const void *payload,
                     size_t length);
 
-/** Receiver: tell the sender that the data of an RTS or POOL is not needed any more. */
+/** Receiver: tell the sender that the data of an RTS or POOL is not needed any more: by FIN, or by
+ * giving the pool buffer back, perhaps later. @a rts: only its flags matter, and only for a
+ * POOL. */
 void ri_rndv_answer(ri_stream_t *stream, ri_wire_type_t type, uint32_t id,
                     const ri_wire_rts_t *rts);
 
-/** Receiver: give up a message that nobody will receive. */
+/** Receiver: an RTS or POOL is given up that nobody will receive: tell the sender, unless the
+ * stream is broken. The message is the caller's to free. */
 void ri_rndv_discard(const ri_msg_t *msg);
 
-/** Receiver: the worker ends; give up all that are unexpected. */
+/** Receiver: the worker ends; give up and free all unexpected messages of which the sender has the
+ * data (RTS, POOL). */
 void ri_rndv_discard_all(ri_worker_t *worker);
 
-/** Receiver: let a receive wait for its data, under recv->id. @return UCS_OK or
- * UCS_ERR_NO_MEMORY. */
-ucs_status_t ri_rndv_wait(ri_recv_req_t *recv, ri_stream_t *stream);
-
-/** Receiver: likewise, under an id that it has. */
-void ri_rndv_wait_as(ri_recv_req_t *recv, ri_stream_t *stream);
-
-/** Receiver: it waits no more, and nobody writes its memory any more. */
-void ri_rndv_forget(ri_recv_req_t *recv);
-
-/**
- * Receiver: the stream ends; what still waits for its data ends with @a status.
- *
- * But not what the sender may still write by a plane that this side cannot stop: that must not
- * be handed back. The sender writes
- * only while it handles CTS. Its conn is open then, and when that ends, it says so: BYE, and
- * RING_CLOSE if there was a ring. If the stream has broken, the sender gets RESET, which ends
- * its conn. So these receives end by WRITTEN, RNDV_DATA, ri_rndv_abort_written(), or here
- * if a plane tells that the sender's process is gone, and after any of those nothing is
- * written. What no plane can tell about waits for ever if the sender is killed, as all other
- * receives do in an error mode in which the end of a peer is not noticed (in the other one
- * there is no CTS).
- */
-void ri_rndv_abort(ri_stream_t *stream, ucs_status_t status);
-
-/** Receiver: BYE has come and there is no ring (any more). */
-void ri_rndv_abort_written(ri_stream_t *stream, ucs_status_t status);
-
-/** Receiver: the stream is freed with its worker. What the sender may still write is never
- * completed: nobody will know when it is the application's again. */
-void ri_rndv_drop_written(ri_stream_t *stream);
-
-/** Receiver: as ri_rndv_abort() for all streams of a peer; @a uid 0: of the worker. */
-void ri_rndv_abort_all(ri_worker_t *worker, uint64_t uid, ucs_status_t status);
-
-/** Sender: @return Whether the peer has not got the data of all rendezvous yet. */
+/** Sender: @return Whether the peer may still need the memory of sends on a conn that have not
+ * ended. */
 int ri_rndv_is_under_way(const ri_conn_t *conn);
 
-/** Sender: @return The request that an answer is about, or NULL if it is for none (any
- * more). */
+/** Sender: @return The request that an answer on @a conn is about, or NULL if it is for none (any
+ * more), which is counted. */
 ri_send_req_t *ri_rndv_find(ri_worker_t *worker, ri_conn_t *conn, uint32_t id);
 
-/** Sender: FIN. */
+/** Sender: handler of FIN: the receiver is done with an RTS. The send may be complete then, which
+ * calls back. */
 void ri_rndv_handle_fin(ri_worker_t *worker, ri_conn_t *conn, const ri_wire_msg_t *msg);
 
 #endif

@@ -1,13 +1,15 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Before a way or worker ends, senders are told which of their messages came, so that none is sent
+ * twice or taken for lost.
  */
 #include "ud_ends.h"
 #include "../../core/module.h"
 #include "../../link/control.h"
-#include "../../link/planes.h"
-#include "../../link/rdma.h"
-#include "../../../uct/ib/ud.h"
+#include "../../../uct/ib/ud/ud.h"
+#include "../../link/local.h"
 
 #include <sched.h>
 #include <string.h>
@@ -24,7 +26,7 @@
 /* The way by which datagrams come from a peer, or NULL. */
 static ri_plane_ep_t *ends_way(const ri_peer_t *peer)
 {
-    ri_plane_ep_t *ep = (peer == NULL) ? NULL : peer->rdma_ep;
+    ri_plane_ep_t *ep = (peer == NULL) ? NULL : peer->way.ep;
 
     return ((ep != NULL) && (ep->plane->capabilities & RI_PLANE_MESSAGES)) ? ep : NULL;
 }
@@ -38,24 +40,22 @@ static int ends_is_unheard(ri_plane_ep_t *ep)
 static void ends_tell(ri_peer_t *peer)
 {
     ri_plane_ep_t *ep = ends_way(peer);
+    ri_wire_msg_t msg = {.type  = RI_WIRE_TARGET,
+                         .flags = RI_WIRE_TARGET_RECEIVED,
+                         .way   = peer->way.number};
     uint32_t numbers[ENDS_MAX];
-    ri_wire_target_t msg;
     ri_stream_t *stream;
     ri_ud_target_t target;
     unsigned i, count;
 
     count = ri_min(ep->plane->ops->ud->unheard(ep, numbers, ENDS_MAX), ENDS_MAX);
-    memset(&msg, 0, sizeof(msg));
     memset(&target, 0, sizeof(target));
-    msg.base.type = RI_WIRE_TARGET;
-    msg.flags     = RI_WIRE_TARGET_RECEIVED;
-    msg.way       = peer->rdma_way;
     ucs_list_for_each(stream, &peer->streams, peer_list) {
         for (i = 0; i < count; ++i) {
             target.number = numbers[i];
             memcpy(msg.target, &target, sizeof(msg.target));
-            ri_wire_set_id(&msg.base, stream->remote_conn_id);
-            ri_control_send_message(peer, &msg, sizeof(msg));
+            msg.id = stream->remote_conn_id;
+            ri_control_send_message(peer, &msg);
         }
     }
 }
@@ -72,7 +72,7 @@ int ri_ud_ends_must_wait(ri_conn_t *conn)
      * progress. But a receive that has got a queue pair may send its TARGET by this very conn,
      * which is looked at after this. */
     ep->plane->ops->progress(ep->plane);
-    if (!ends_is_unheard(ep) || ri_planes_is_gone(peer)) {
+    if (!ends_is_unheard(ep) || ri_local_is_gone(peer)) {
         return 0;
     }
     /* In stock, an endpoint by socket address fails when the other side has closed its own */
@@ -88,7 +88,7 @@ void ri_ud_ends_way_fails(ri_peer_t *peer)
 {
     ri_plane_ep_t *ep = ends_way(peer);
 
-    if ((ep != NULL) && ends_is_unheard(ep) && !ri_planes_is_gone(peer)) {
+    if ((ep != NULL) && ends_is_unheard(ep) && !ri_local_is_gone(peer)) {
         ends_tell(peer);
     }
 }
@@ -100,10 +100,10 @@ static int ends_any_waits(ri_worker_t *worker, int check)
     ri_peer_t *peer;
     int any = 0;
 
-    ucs_list_for_each(peer, &worker->ways, way_link) {
+    ucs_list_for_each(peer, &worker->net.ways, way.link) {
         ep = ends_way(peer);
         if ((ep != NULL) && ends_is_unheard(ep) && ep->plane->ops->ud->remind(ep)) {
-            any |= !check || !ri_planes_is_gone(peer);
+            any |= !check || !ri_local_is_gone(peer);
         }
     }
     return any;
@@ -114,17 +114,17 @@ void ri_ud_ends_worker(ri_worker_t *worker)
     ri_peer_t *peer;
     unsigned i;
 
-    if (worker->ud == NULL) {
+    if (worker->net.ud == NULL) {
         return;
     }
     for (i = 0; ends_any_waits(worker, (i % ENDS_CHECK) == 0); ++i) {
         sched_yield();
-        worker->ud->ops->progress(worker->ud);
+        worker->net.ud->ops->progress(worker->net.ud);
     }
     /* Whoever is silent may have ended, and a message to a process that has can be fatal in UCX:
      * so only those that are known to run are told. */
-    ucs_list_for_each(peer, &worker->ways, way_link) {
-        if (ri_planes_is_local(peer)) {
+    ucs_list_for_each(peer, &worker->net.ways, way.link) {
+        if (ri_local_is_known(peer)) {
             ri_ud_ends_way_fails(peer);
         }
     }
@@ -135,7 +135,7 @@ void ri_ud_ends_handle(ri_conn_t *conn, const ri_wire_msg_t *msg)
     ri_plane_ep_t *ep = ends_way(conn->peer);
     ri_ud_target_t target;
 
-    if ((ep == NULL) || (conn->peer->rdma_way != msg->way)) {
+    if ((ep == NULL) || (conn->peer->way.number != msg->way)) {
         ++conn->worker->counters.rx_stale;
         return;
     }

@@ -1,10 +1,12 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A run is one transfer with what it has of a request. It begins and ends here for both initiations.
  */
 #include "ud_run.h"
 #include "../../link/planes.h"
-#include "send_rndv_ud.h"
+#include "../../order/promises.h"
 
 #include <stdlib.h>
 
@@ -17,12 +19,12 @@ static void run_done(ri_ud_op_t *ud, ucs_status_t status)
 }
 
 void ri_ud_run_init(ri_ud_run_t *run, ri_worker_t *worker, ri_peer_t *peer,
-                    void (*end)(ri_rdma_op_t *op, int ending))
+                    void (*end)(ri_net_transfer_t *op, int ending))
 {
-    ri_rdma_op_init(&run->op, worker, peer, end);
+    ri_net_transfer_init(&run->op, worker, peer, end);
     run->ud.done  = run_done;
     run->ud.heard = 0;
-    run->ops      = peer->rdma_ep->plane->ops->ud;
+    run->ops      = peer->way.ep->plane->ops->ud;
     run->ended    = 0;
 }
 
@@ -35,7 +37,7 @@ void ri_ud_run_cancel(ri_ud_run_t *run)
 
 ri_plane_ep_t *ri_ud_way(const ri_peer_t *peer)
 {
-    ri_plane_ep_t *ep = (peer != NULL) ? ri_rdma_way(peer) : NULL;
+    ri_plane_ep_t *ep = (peer != NULL) ? ri_way_of(peer) : NULL;
 
     return ((ep != NULL) && (ri_planes_of(ep) & RI_PLANE_MESSAGES)) ? ep : NULL;
 }
@@ -51,13 +53,37 @@ void ri_ud_get_keys(const ri_keys_t *keys, uint32_t *local_keys)
 
 void ri_ud_recv_free(struct ri_ud_recv_op *op)
 {
-    ri_rdma_place_close(&op->place);
+    ri_place_close(&op->place);
     free(op);
 }
 
+/* A message was received, or will not be. */
+static void run_recv_end(ri_net_transfer_t *rdma_op, int ending)
+{
+    struct ri_ud_recv_op *op = ri_container_of(rdma_op, struct ri_ud_recv_op, super.op);
+    ri_worker_t *worker      = rdma_op->worker;
+
+    ri_promises.room_is_back(worker); /* there is a queue pair more */
+    if (op->recv == NULL) {
+        ri_ud_recv_free(op);
+        return;
+    }
+    ri_trace(&worker->trace, RI_TRACE_RECV_WRITTEN, op->recv->id, rdma_op->status);
+    op->calls->end(op, ending);
+}
+
+static void run_recv_ready(ri_ud_op_t *ud, const ri_ud_target_t *target)
+{
+    struct ri_ud_recv_op *op = ri_container_of(ud, struct ri_ud_recv_op, super.ud);
+
+    if (op->recv != NULL) {
+        op->calls->ready(op->recv, target);
+    }
+}
+
 ucs_status_t ri_ud_recv_begin(ri_recv_req_t *recv, ri_peer_t *peer, uint64_t length,
-                              int direct, int is_offer, ri_ud_target_t *target,
-                              struct ri_ud_recv_op **op_p)
+                              int direct, int is_offer, const ri_ud_recv_calls_t *calls,
+                              ri_ud_target_t *target, struct ri_ud_recv_op **op_p)
 {
     struct ri_ud_recv_op *op = calloc(1, sizeof(*op));
     ri_segment_t segments[RI_WIRE_SEGMENTS_MAX];
@@ -68,21 +94,22 @@ ucs_status_t ri_ud_recv_begin(ri_recv_req_t *recv, ri_peer_t *peer, uint64_t len
     if (op == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
-    ri_ud_run_init(&op->super, recv->super.worker, peer, ri_send_rndv_ud_recv_end);
-    op->super.ud.ready = ri_send_rndv_ud_recv_ready;
+    ri_ud_run_init(&op->super, recv->super.worker, peer, run_recv_end);
+    op->super.ud.ready = run_recv_ready;
+    op->calls          = calls;
     op->recv           = recv;
-    status = ri_rdma_place_open(&op->place, peer->rdma_ep->plane, recv, direct, segments,
-                                &list.count);
+    status = ri_place_open(&op->place, peer->way.ep->plane, recv, direct, segments,
+                           &list.count);
     if (status == UCS_OK) {
         ri_ud_get_keys(&op->place.keys, keys);
-        status = op->super.ops->recv(peer->rdma_ep, &list, is_offer, &op->super.ud,
+        status = op->super.ops->recv(peer->way.ep, &list, is_offer, &op->super.ud,
                                      target);
     }
     if (UCS_STATUS_IS_ERR(status)) {
         ri_ud_recv_free(op);
         return status;
     }
-    ri_rdma_op_started(&op->super.op);
+    ri_net_transfer_started(&op->super.op);
     *op_p = op;
     return status;
 }

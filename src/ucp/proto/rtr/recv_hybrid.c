@@ -1,28 +1,35 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Receiver-initiated rendezvous through a network, of messages of medium length: copied to the
+ * pool (pool.h) and written from there into the receive that an RTR offers. With the copy the send
+ * is complete. It is told as all others that use an RTR (recv_net.h).
+ *
+ * Without the copy a send would end with the acknowledgement of its write, a latency after the
+ * receiver has the data. Where both sides send and receive in turn, the receive that follows
+ * would offer itself too late for each answer.
+ *
+ * A write that fails is made up for by a POOL with the number of the message, which says so. The
+ * buffer serves until the write has ended well, or what became of that POOL is known.
  */
-#include "recv_hybrid.h"
+#include "../../link/net_transfer.h"
+#include "../../link/way.h"
 #include "../pool/hybrid.h"
-#include "../../link/planes.h"
-#include "../../link/rdma.h"
-#include "../rndv/rdma_read.h"
-#include "recv_rndv_message.h"
-#include "rtr.h"
+#include "recv_net.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* The first part of a message that is copied and written in parts, and how many times as long as all
- * before it the next one may be: a processor copies so much faster than a network writes, so of
- * the copying only that of the first part takes time. */
+/* The first part of a message that is copied and written in parts, and how many times as long as
+ * all before it the next one may be: a processor copies so much faster than a network writes, so
+ * of the copying only that of the first part takes time. */
 #define RECV_HYBRID_PART   16384
 #define RECV_HYBRID_FASTER 4
 
-/* A write that is under way. Till it starts it is what req->keys points to. */
+/* A write that is under way. Till it starts it is the request's proto_state. */
 typedef struct recv_hybrid_write {
-    ri_keys_t keys; /* none: the buffer has its own; first, as it is freed by these */
-    ri_rdma_op_t op;
+    ri_net_transfer_t op;
     ri_pool_buffer_t *buffer;
 } recv_hybrid_write_t;
 
@@ -35,17 +42,18 @@ static void recv_hybrid_part_done(ri_plane_op_t *op, ucs_status_t status)
 
 static ri_plane_op_t recv_hybrid_part = {.done = recv_hybrid_part_done};
 
-/* The write of a buffer has failed. @return UCS_OK, or an error: the buffer is given back, or, if that
- * may be tried again, as it was. */
+/* The write of a buffer has failed. @return UCS_OK, or an error: the buffer is given back, or, if
+ * that may be tried again, as it was. */
 static ucs_status_t recv_hybrid_send_again(ri_pool_buffer_t *buffer)
 {
     ri_conn_t *conn     = buffer->conn;
     ucs_status_t status = ri_hybrid_send_again(buffer);
 
-    if (ri_rdma_may_try_again(status)) {
+    if (ri_net_transfer_may_try_again(status)) {
         return status;
     }
-    buffer->writing = 0; /* till now a conn that fails or goes leaves it alone */
+    /* till now a conn that fails or goes leaves it alone */
+    ri_pool_set_state(buffer, RI_POOL_LENT);
     if ((status != UCS_OK) || ((buffer->conn == conn) && !ri_conn_goes_on(conn))) {
         ri_hybrid_give_back(buffer);
     } else if (buffer->conn == conn) {
@@ -55,7 +63,7 @@ static ucs_status_t recv_hybrid_send_again(ri_pool_buffer_t *buffer)
 }
 
 /* The message of a buffer has to be sent again, unless nobody waits for it. As with others, not for
- * want of memory (recv_rndv_message.c). @return 0: that is to be tried again. */
+ * want of memory (recv_net.c). @return 0: that is to be tried again. */
 static int recv_hybrid_failed(ri_pool_buffer_t *buffer, int ending)
 {
     ri_worker_t *worker = buffer->worker;
@@ -70,7 +78,7 @@ static int recv_hybrid_failed(ri_pool_buffer_t *buffer, int ending)
     }
     id     = conn->id;
     status = recv_hybrid_send_again(buffer);
-    if (ri_rdma_may_try_again(status)) {
+    if (ri_net_transfer_may_try_again(status)) {
         return 0;
     }
     if ((status != UCS_OK) && (ri_id_get(&worker->conn_ids, id) == conn)) {
@@ -80,7 +88,7 @@ static int recv_hybrid_failed(ri_pool_buffer_t *buffer, int ending)
 }
 
 /* What is left to be done when a write has ended, also if it has not ended well. */
-static void recv_hybrid_finish(ri_rdma_op_t *op, int ending)
+static void recv_hybrid_finish(ri_net_transfer_t *op, int ending)
 {
     recv_hybrid_write_t *write = ri_container_of(op, recv_hybrid_write_t, op);
     ri_pool_buffer_t *buffer   = write->buffer;
@@ -92,7 +100,7 @@ static void recv_hybrid_finish(ri_rdma_op_t *op, int ending)
         ri_hybrid_give_back(buffer);
     } else if (!recv_hybrid_failed(buffer, ending)) {
         op->end = recv_hybrid_finish;
-        ri_rdma_op_again(op);
+        ri_net_transfer_again(op);
         return;
     }
     free(write);
@@ -101,7 +109,7 @@ static void recv_hybrid_finish(ri_rdma_op_t *op, int ending)
     }
 }
 
-static void recv_hybrid_end(ri_rdma_op_t *op, int ending)
+static void recv_hybrid_end(ri_net_transfer_t *op, int ending)
 {
     recv_hybrid_write_t *write = ri_container_of(op, recv_hybrid_write_t, op);
     ri_pool_buffer_t *buffer   = write->buffer;
@@ -109,10 +117,10 @@ static void recv_hybrid_end(ri_rdma_op_t *op, int ending)
 
     ri_trace(&op->worker->trace, RI_TRACE_SEND_WRITE, buffer->length, op->status);
     if (op->status != UCS_OK) {
-        ri_rdma_op_lost_way(op, conn);
+        ri_net_transfer_lost_way(op, conn);
     }
     if (conn != NULL) {
-        ri_recv_rndv_message_not_untold(conn, buffer->sn);
+        ri_recv_net_not_untold(conn, buffer->sn);
         conn->counters.tx_written_bytes += (op->status == UCS_OK) ? buffer->length : 0;
     }
     recv_hybrid_finish(op, ending);
@@ -126,7 +134,7 @@ static ucs_status_t recv_hybrid_write(recv_hybrid_write_t *write, const ri_rtr_t
     int is_last              = (offset + length == buffer->length);
     ri_segment_t local       = {(uintptr_t)buffer->data, buffer->length};
     ri_segment_t remote      = {rtr->address, buffer->length};
-    ri_plane_ep_t *ep        = write->op.peer->rdma_ep;
+    ri_plane_ep_t *ep        = write->op.peer->way.ep;
     ri_transfer_t transfer   = {.local       = &local,
                                 .num_local   = 1,
                                 .remote      = &remote,
@@ -152,7 +160,7 @@ static int recv_hybrid_has_parts(const ri_send_req_t *req, const ri_rtr_t *rtr)
 static ucs_status_t recv_hybrid_copy_and_write(recv_hybrid_write_t *write,
                                                ri_send_req_t *req, const ri_rtr_t *rtr)
 {
-    uint32_t immediate  = ri_recv_rndv_message_immediate(req, rtr);
+    uint32_t immediate  = ri_recv_net_immediate(req, rtr);
     int parts           = recv_hybrid_has_parts(req, rtr);
     uint8_t *data       = write->buffer->data;
     size_t length       = req->data.length;
@@ -193,9 +201,14 @@ static int recv_hybrid_prepare(ri_send_req_t *req)
         free(write);
         return 0;
     }
-    write->keys.count = 0;
-    req->keys         = &write->keys;
+    req->proto_state = write;
     return 1;
+}
+
+static void recv_hybrid_forget(ri_send_req_t *req)
+{
+    free(req->proto_state);
+    req->proto_state = NULL;
 }
 
 static unsigned recv_hybrid_take(ri_send_req_t *req, const ri_send_terms_t *terms)
@@ -206,8 +219,8 @@ static unsigned recv_hybrid_take(ri_send_req_t *req, const ri_send_terms_t *term
     if (ri_rtr_use(terms->rtr)) {
         return 0;
     }
-    ri_hybrid_give_back(ri_container_of(req->keys, recv_hybrid_write_t, keys)->buffer);
-    ri_rdma_read_forget(req);
+    ri_hybrid_give_back(((recv_hybrid_write_t *)req->proto_state)->buffer);
+    recv_hybrid_forget(req);
     return RI_SEND_LACKS_RTR;
 }
 
@@ -219,12 +232,12 @@ static ucs_status_t recv_hybrid_not_started(recv_hybrid_write_t *write, ucs_stat
     ucs_status_t status;
 
     ri_trace(&worker->trace, RI_TRACE_SEND_WRITE, buffer->length, why);
-    ri_planes_rdma_failed(worker, write->op.peer); /* and so does the receiver */
+    ri_way_fail_and_tell(worker, write->op.peer); /* and so does the receiver */
     status = recv_hybrid_send_again(buffer);
-    if (ri_rdma_may_try_again(status)) {
+    if (ri_net_transfer_may_try_again(status)) {
         write->op.status = why;
         write->op.end    = recv_hybrid_finish;
-        ri_rdma_op_again(&write->op);
+        ri_net_transfer_again(&write->op);
         return UCS_OK;
     }
     free(write);
@@ -235,25 +248,25 @@ static ucs_status_t recv_hybrid_not_started(recv_hybrid_write_t *write, ucs_stat
 static ucs_status_t recv_hybrid_start(ri_send_req_t *req, const ri_send_terms_t *terms)
 {
     const ri_rtr_t *rtr        = terms->rtr;
-    recv_hybrid_write_t *write = ri_container_of(req->keys, recv_hybrid_write_t, keys);
+    recv_hybrid_write_t *write = req->proto_state;
     ri_pool_buffer_t *buffer   = write->buffer;
     ri_conn_t *conn            = req->conn;
     ri_peer_t *peer            = conn->peer;
     ucs_status_t status;
 
-    req->keys    = NULL;
-    conn->tx_tag = req->tag;
+    req->proto_state = NULL;
+    conn->tx_tag     = req->tag;
     ri_rtr_end(rtr, RI_RING_GRANT_WRITTEN);
-    buffer->keyed   = 1;
-    buffer->way     = peer->rdma_way;
-    buffer->writing = 1;
-    buffer->sn      = req->sn;
-    buffer->tag     = req->tag;
-    ri_rdma_op_init(&write->op, conn->worker, peer, recv_hybrid_end);
+    buffer->keyed = 1;
+    buffer->way   = peer->way.number;
+    buffer->sn    = req->sn;
+    buffer->tag   = req->tag;
+    ri_pool_set_state(buffer, RI_POOL_WRITING);
+    ri_net_transfer_init(&write->op, conn->worker, peer, recv_hybrid_end);
     status = recv_hybrid_copy_and_write(write, req, rtr);
     if (ri_likely(status == UCS_INPROGRESS)) {
-        ri_rdma_op_started(&write->op);
-        ri_recv_rndv_message_untold(conn, req->sn, rtr);
+        ri_net_transfer_started(&write->op);
+        ri_recv_net_untold(conn, req->sn, rtr);
         return UCS_OK;
     }
     return recv_hybrid_not_started(write, status);
@@ -271,7 +284,7 @@ const ri_send_proto_t ri_send_proto_recv_hybrid = {
         .answer       = RI_SEND_ANSWER_NEVER,
         .take         = recv_hybrid_take,
         .start        = recv_hybrid_start,
-        .forget       = ri_rdma_read_forget,
+        .forget       = recv_hybrid_forget,
         .can_end_now  = ri_send_always_ends_now,
         .tells_itself = recv_hybrid_tells_itself,
         RI_SEND_COUNTS(tx_recv_rndv)};

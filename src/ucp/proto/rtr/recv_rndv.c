@@ -1,57 +1,22 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The write comes before the message has a number (take). A copy by both sides begins with the message
+ * (start). A receiver that is late is looked after in progress.
  */
 #include "recv_rndv.h"
-#include "../coop/coop.h"
+#include "../coop/coop_send.h"
 #include "../../core/send_req.h"
-#include "../../link/planes.h"
-#include "recv_rndv_message.h"
-#include "../rndv/rdma_read.h"
 #include "../rndv/rndv.h"
 #include "../../../ucs/settings.h"
 #include "../../../ucs/clock.h"
+#include "../../link/local.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 double ri_recv_rndv_patience = 10e-6;
-
-/* So many messages without an RTR in a row tell that the receiver is not early any more. */
-#define RECV_RNDV_EXCEPTIONS 4
-
-void ri_recv_rndv_open(ri_conn_t *conn)
-{
-    if ((ri_config.rtr == UCS_NO) || (conn->rtrs != NULL)) {
-        return;
-    }
-    conn->rtrs = malloc(sizeof(*conn->rtrs));
-    if (conn->rtrs != NULL) {
-        ri_rtr_table_reset(conn->rtrs, conn->tx_sn);
-    }
-}
-
-const ri_rtr_t *ri_recv_rndv_find(ri_conn_t *conn, uint64_t tag, size_t length)
-{
-    return ((conn->rtrs != NULL) && (length > ri_config.eager_thresh)) ?
-                   ri_rtr_table_find(conn->rtrs, tag) :
-                   NULL;
-}
-
-int ri_recv_rndv_is_expected(ri_conn_t *conn, int is_there)
-{
-    ri_rtr_table_t *rtrs = conn->rtrs;
-
-    if (rtrs == NULL) {
-        return 0;
-    }
-    if (is_there) {
-        rtrs->expected = RECV_RNDV_EXCEPTIONS;
-        return 0;
-    }
-    rtrs->expected -= (rtrs->expected > 0);
-    return rtrs->expected > 0;
-}
 
 /* Write the data of a send into the memory that an RTR offers, which was taken. */
 static ucs_status_t recv_rndv_put(ri_send_req_t *req, const ri_rtr_t *rtr)
@@ -65,18 +30,14 @@ static ucs_status_t recv_rndv_put(ri_send_req_t *req, const ri_rtr_t *rtr)
     }
     ri_rtr_end(rtr, RI_RING_GRANT_FAILED);
     if (status == UCS_ERR_UNREACHABLE) {
-        ri_planes_failed(conn->worker, conn->peer);
+        ri_local_failed(conn->worker, conn->peer);
     }
     return status;
 }
 
-/* Write the data of a send where an RTR says, or get ready to, if that is through a network. @return
- * Whether that was done. */
+/* Write the data of a send where an RTR says. @return Whether that was done. */
 static int recv_rndv_use(ri_send_req_t *req, const ri_rtr_t *rtr)
 {
-    if (rtr->kind == RI_RTR_MESSAGE) {
-        return ri_recv_rndv_message_take(req, rtr);
-    }
     return (req->conn->peer->plane_ep != NULL) && ri_rtr_use(rtr) &&
            (recv_rndv_put(req, rtr) == UCS_OK);
 }
@@ -86,25 +47,12 @@ static unsigned recv_rndv_take(ri_send_req_t *req, const ri_send_terms_t *terms)
     return recv_rndv_use(req, terms->rtr) ? 0 : RI_SEND_LACKS_RTR;
 }
 
-/* Send PLACED; through a network, write. */
+/* The data is there: send PLACED. */
 static ucs_status_t recv_rndv_start(ri_send_req_t *req, const ri_send_terms_t *terms)
 {
-    const ri_rtr_t *rtr     = terms->rtr;
     ri_wire_placed_t placed = {.length = req->data.length};
 
-    if (rtr->kind == RI_RTR_MESSAGE) {
-        return ri_recv_rndv_message_start(req, rtr);
-    }
-    return ri_rndv_send_payload(req, rtr->recv_id, &placed, sizeof(placed), 0);
-}
-
-int ri_recv_rndv_is_used(const ri_rtr_t *rtr)
-{
-    uint32_t state = (rtr->grant != NULL) ?
-                             ri_ring_grant_state(rtr->grant, rtr->generation) :
-                             (uint32_t)RI_RING_GRANT_FREE;
-
-    return (state != RI_RING_GRANT_FREE) && (state != RI_RING_GRANT_OUT);
+    return ri_rndv_send_payload(req, terms->rtr->recv_id, &placed, sizeof(placed), 0);
 }
 
 /* Take the memory that an RTR offers for a copy by both sides. Until the slot has its address,
@@ -118,7 +66,7 @@ static int recv_rndv_share(const ri_rtr_t *rtr)
 /* A copy by both sides, into the memory that an RTR offers if that can still be had. */
 static ucs_status_t recv_rndv_start_coop(ri_send_req_t *req, const ri_send_terms_t *terms)
 {
-    return ri_coop_start(req, recv_rndv_share(terms->rtr) ? terms->rtr : NULL);
+    return ri_coop_send_start(req, recv_rndv_share(terms->rtr) ? terms->rtr : NULL);
 }
 
 /* The message of an RTR was offered by RTS before, and may not have met its receive yet: then
@@ -136,7 +84,7 @@ static void recv_rndv_answer_rts(ri_conn_t *conn, const ri_rtr_t *rtr, uint32_t 
     }
     if (req->coop != NULL) {
         if (recv_rndv_share(rtr)) {
-            ri_coop_offer(req, rtr->address);
+            ri_coop_send_offer(req, rtr->address);
             ri_rtr_end(rtr, RI_RING_GRANT_SLOT);
         }
     } else if (recv_rndv_use(req, rtr)) {
@@ -164,29 +112,29 @@ static void recv_rndv_handle_late(ri_conn_t *conn, const ri_rtr_t *rtr, uint32_t
         return;
     }
     late.since = ri_time();
-    ri_rtr_table_add_late(conn->rtrs, &late);
-    if (ucs_list_is_empty(&conn->late_link)) {
-        ucs_list_add_tail(&worker->late_conns, &conn->late_link);
+    ri_rtr_table_add_late(conn->rtr.table, &late);
+    if (ucs_list_is_empty(&conn->rtr.late_link)) {
+        ucs_list_add_tail(&worker->rtr.late_conns, &conn->rtr.late_link);
     }
     worker->attention = 1;
 }
 
 void ri_recv_rndv_progress(ri_worker_t *worker)
 {
-    size_t count = ucs_list_length(&worker->late_conns);
+    size_t count = ucs_list_length(&worker->rtr.late_conns);
     double until = ri_time() - ri_recv_rndv_patience;
     ri_rtr_late_t late;
     ri_conn_t *conn;
 
     /* One round, from the head: callbacks may close any conn. */
-    for (; (count > 0) && !ucs_list_is_empty(&worker->late_conns); --count) {
-        conn = ucs_list_extract_head(&worker->late_conns, ri_conn_t, late_link);
-        ucs_list_head_init(&conn->late_link);
-        if ((conn->status != UCS_OK) || (conn->rtrs->num_late == 0)) {
+    for (; (count > 0) && !ucs_list_is_empty(&worker->rtr.late_conns); --count) {
+        conn = ucs_list_extract_head(&worker->rtr.late_conns, ri_conn_t, rtr.late_link);
+        ucs_list_head_init(&conn->rtr.late_link);
+        if ((conn->status != UCS_OK) || (conn->rtr.table->num_late == 0)) {
             continue;
         }
-        ucs_list_add_tail(&worker->late_conns, &conn->late_link);
-        if (ri_rtr_table_pop_late(conn->rtrs, until, &late)) {
+        ucs_list_add_tail(&worker->rtr.late_conns, &conn->rtr.late_link);
+        if (ri_rtr_table_pop_late(conn->rtr.table, until, &late)) {
             recv_rndv_answer_rts(conn, &late.rtr, late.sn, late.req_id);
         }
     }
@@ -213,7 +161,7 @@ int ri_recv_rndv_receive(ri_stream_t *stream, const ri_ring_record_t *record,
         (wire.length > RI_WIRE_LENGTH_MAX)) {
         return 0;
     }
-    if ((conn == NULL) || (conn->peer != stream->peer) || (conn->rtrs == NULL) ||
+    if ((conn == NULL) || (conn->peer != stream->peer) || (conn->rtr.table == NULL) ||
         (conn->status != UCS_OK) || !(conn->flags & RI_CONN_PLANE_WRITE)) {
         ++worker->counters.rx_stale;
         return 1;
@@ -229,7 +177,7 @@ int ri_recv_rndv_receive(ri_stream_t *stream, const ri_ring_record_t *record,
                      .index      = wire.grant,
                      .grant      = &stream->ring->control->grants[wire.grant]};
     ri_prefetch_write(rtr.grant); /* it is to be changed first of all */
-    fate = ri_rtr_table_add(conn->rtrs, &rtr, wire.seen, &sn, &req_id);
+    fate = ri_rtr_table_add(conn->rtr.table, &rtr, wire.seen, &sn, &req_id);
     ri_trace(&worker->trace, RI_TRACE_RTR_IN, rtr.tag, fate);
     if (fate == RI_RTR_FOR_RTS) {
         recv_rndv_handle_late(conn, &rtr, sn, req_id);
@@ -237,35 +185,17 @@ int ri_recv_rndv_receive(ri_stream_t *stream, const ri_ring_record_t *record,
     return 1;
 }
 
-void ri_recv_rndv_close(ri_stream_t *stream)
-{
-    ri_conn_t *conn;
-
-    ucs_list_for_each(conn, &stream->peer->conns, peer_list) {
-        if (conn->rtrs != NULL) {
-            ri_rtr_table_drop(conn->rtrs, stream->ring->control);
-        }
-    }
-}
-
-static int recv_rndv_tells_itself(const ri_send_terms_t *terms)
-{
-    return terms->rtr->kind == RI_RTR_MESSAGE;
-}
-
-const ri_send_proto_t ri_send_proto_recv_rndv = {.name         = "recv_rndv",
-                                                 .wire_type    = RI_WIRE_PLACED,
-                                                 .answer       = RI_SEND_ANSWER_NEVER,
-                                                 .take         = recv_rndv_take,
-                                                 .start        = recv_rndv_start,
-                                                 .forget       = ri_rdma_read_forget,
-                                                 .tells_itself = recv_rndv_tells_itself,
+const ri_send_proto_t ri_send_proto_recv_rndv = {.name      = "recv_rndv",
+                                                 .wire_type = RI_WIRE_PLACED,
+                                                 .answer    = RI_SEND_ANSWER_NEVER,
+                                                 .take      = recv_rndv_take,
+                                                 .start     = recv_rndv_start,
                                                  RI_SEND_COUNTS(tx_recv_rndv)};
 
 const ri_send_proto_t ri_send_proto_recv_coop = {.name      = "recv_coop",
                                                  .wire_type = RI_WIRE_RTS,
                                                  .answer    = RI_SEND_ANSWER_ALWAYS,
                                                  .start     = recv_rndv_start_coop,
-                                                 .answered  = ri_coop_answered,
-                                                 .forget    = ri_coop_give_up,
+                                                 .answered  = ri_coop_send_answered,
+                                                 .forget    = ri_coop_send_give_up,
                                                  RI_SEND_COUNTS(tx_coop)};

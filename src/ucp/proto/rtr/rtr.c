@@ -4,14 +4,23 @@
  *
  * RTRs of receives that are posted, matched or cancelled: the queue, and which are sent.
  */
-#include "rtr_state.h"
-#include "../../link/ring_channel.h"
-#include "rtr_message.h"
-#include "rtr_slots.h"
-#include "rtr_ud.h"
-#include "../../../ucs/settings.h"
-#include "../../core/memory.h"
+#include "rtr.h"
 #include "../../../ucs/random.h"
+#include "../../../ucs/settings.h"
+#include "../../core/activity.h"
+#include "../../core/memory.h"
+#include "../../link/ring_life.h"
+#include "rtr_withdraw.h"
+#include "rtr_deep.h"
+#include "rtr_meet.h"
+#include "rtr_net.h"
+#include "rtr_queue.h"
+#include "rtr_entries.h"
+#include "rtr_done.h"
+#include "rtr_state.h"
+#include "rtr_ud.h"
+#include "../../match/match.h"
+#include "../../match/sender_map.h"
 
 #include <stdlib.h>
 
@@ -38,7 +47,7 @@ static void rtr_ask_for_ring(const ri_peer_t *peer)
 
     ucs_list_for_each(conn, &peer->conns, peer_list) {
         if (rtr_may_use(conn) && (conn->flags & RI_CONN_USER)) {
-            ri_ring_channel_ask(conn);
+            ri_ring_life_ask(conn);
             return;
         }
     }
@@ -56,15 +65,15 @@ static ri_conn_t *rtr_find_conn(ri_peer_t *peer, rtr_answer_t *answer)
         if ((conn->ring == NULL) || !rtr_may_use(conn)) {
             continue;
         }
-        if (conn->grants == NULL) {
-            conn->grants = calloc(1, sizeof(*conn->grants));
-            if (conn->grants == NULL) {
+        if (conn->rtr.grants == NULL) {
+            conn->rtr.grants = calloc(1, sizeof(*conn->rtr.grants));
+            if (conn->rtr.grants == NULL) {
                 return NULL;
             }
-            conn->grants->free       = ~0u;
-            conn->grants->generation = (uint32_t)ri_random();
+            conn->rtr.grants->free       = ~0u;
+            conn->rtr.grants->generation = (uint32_t)ri_random();
         }
-        if (conn->grants->free != 0) {
+        if (conn->rtr.grants->free != 0) {
             return conn;
         }
         *answer = RTR_FULL;
@@ -78,7 +87,7 @@ static ri_conn_t *rtr_find_conn(ri_peer_t *peer, rtr_answer_t *answer)
 /* Whether a receive has offered its memory to another sender. */
 static int rtr_is_out_to_other(const ri_recv_req_t *recv, const ri_stream_t *stream)
 {
-    return ri_rtr_is_offered(recv) && (recv->rtr_stream != stream);
+    return ri_rtr_state_is_offered(recv) && (recv->rtr_stream != stream);
 }
 
 /* Whether RTRs to a sender go with grants, in shared memory; else by message. Without a plane
@@ -88,7 +97,7 @@ static int rtr_has_grants(const ri_stream_t *stream)
     return stream->plane_write && (stream->peer->plane_ep != NULL);
 }
 
-/* Whether RTRs to a sender can be taken back without asking it. */
+/* Whether RTRs to a sender can be withdrawn without asking it. */
 static int rtr_is_local(const ri_stream_t *stream)
 {
     return rtr_has_grants(stream) || ri_rtr_ud_is_possible(stream);
@@ -97,7 +106,7 @@ static int rtr_is_local(const ri_stream_t *stream)
 /* Whether a receive has an RTR of the other kind. */
 static int rtr_is_of_other_kind(const ri_recv_req_t *recv, int is_local)
 {
-    return ri_rtr_is_offered(recv) && ((recv->rtr < RI_RTR_SENT) != is_local);
+    return ri_rtr_state_is_offered(recv) && (ri_rtr_state_is_by_key(recv) == is_local);
 }
 
 /* How many earlier receives of the same tag and mask are posted. All of them are taken to
@@ -147,7 +156,7 @@ static int rtr_put(ri_recv_req_t *recv, ri_conn_t *conn, const ri_stream_t *stre
     if (record == NULL) {
         return 0;
     }
-    atomic_store_explicit(&ri_rtr_grant(recv)->word,
+    atomic_store_explicit(&ri_rtr_state_grant(recv)->word,
                           ri_ring_grant_word(recv->rtr_generation, RI_RING_GRANT_OUT),
                           memory_order_release);
     memcpy(ri_ring_payload(record, sizeof(rtr)), &rtr, sizeof(rtr));
@@ -177,14 +186,14 @@ static rtr_answer_t rtr_send(ri_recv_req_t *recv, ri_stream_t *stream, int ahead
         return RTR_NEVER;
     }
     recv->stream         = NULL; /* by its id, only PLACED is for it */
-    grants               = conn->grants;
+    grants               = conn->rtr.grants;
     recv->rtr_conn       = conn;
     recv->rtr_index      = __builtin_ctz(grants->free);
     recv->rtr_generation = ++grants->generation;
     if (!rtr_put(recv, conn, stream, ahead)) {
         ri_id_free(&worker->recv_ids, recv->id);
-        worker->rtr_retry = 1; /* nothing tells when there is room */
-        worker->rtr_turns = UINT_MAX;
+        worker->rtr.retry = 1; /* nothing tells when there is room */
+        worker->rtr.turns = UINT_MAX;
         worker->attention = 1;
         return RTR_FULL;
     }
@@ -192,9 +201,9 @@ static rtr_answer_t rtr_send(ri_recv_req_t *recv, ri_stream_t *stream, int ahead
     grants->free &= ~(1u << recv->rtr_index);
     grants->recv[recv->rtr_index] = recv;
     recv->rtr_stream              = stream;
-    ri_rtr_set(recv, RI_RTR_OUT);
-    ucs_list_add_tail(&stream->rtrs, &recv->list);
-    ++stream->num_rtrs;
+    ri_rtr_state_set(recv, RI_RTR_OUT);
+    ucs_list_add_tail(&stream->rtr.recvs, &recv->list);
+    ++stream->rtr.num;
     ++worker->counters.rtr_sent;
     ri_trace(&worker->trace, RI_TRACE_RTR_SENT, recv->tag, recv->id);
     return RTR_SENT;
@@ -203,7 +212,7 @@ static rtr_answer_t rtr_send(ri_recv_req_t *recv, ri_stream_t *stream, int ahead
 static rtr_answer_t rtr_send_message(ri_recv_req_t *recv, ri_stream_t *stream, int ahead)
 {
     switch (ri_rtr_ud_is_possible(stream) ? ri_rtr_ud_send(recv, stream, ahead) :
-                                            ri_rtr_message_send(recv, stream, ahead)) {
+                                            ri_rtr_net_send(recv, stream, ahead)) {
     case UCS_OK:
         return RTR_SENT;
     case UCS_ERR_NO_RESOURCE:
@@ -216,7 +225,7 @@ static rtr_answer_t rtr_send_message(ri_recv_req_t *recv, ri_stream_t *stream, i
 /* Whether others wait for room at a peer. */
 static int rtr_is_full(const ri_peer_t *peer)
 {
-    return (peer->rtr_slots != NULL) && !ucs_list_is_empty(&peer->rtr_slots->full);
+    return (peer->rtr.entries != NULL) && !ucs_list_is_empty(&peer->rtr.entries->full);
 }
 
 /* Send the RTR of a posted receive, which stands in no list, if its message is certain to be
@@ -236,8 +245,7 @@ static rtr_answer_t rtr_try(ri_recv_req_t *recv, const ri_peer_t *from,
     int ahead;
 
     if ((recv->mask_class == NULL) || (stream == NULL) || stream->broken ||
-        stream->closed ||
-        (!rtr_is_local(stream) && !ri_rtr_message_is_possible(stream))) {
+        stream->closed || (!rtr_is_local(stream) && !ri_rtr_net_is_possible(stream))) {
         return RTR_NEVER;
     }
     if (!ri_sender_map_is_worth(&worker->senders, recv->tag, recv->mask)) {
@@ -252,7 +260,7 @@ static rtr_answer_t rtr_try(ri_recv_req_t *recv, const ri_peer_t *from,
     waiters = (other != NULL) ? &other->waiters :
                                 ri_match_find_overlap(&worker->match, recv);
     if (waiters != NULL) {
-        ri_rtr_await(recv, waiters);
+        ri_rtr_queue_await(recv, waiters);
         return RTR_AWAITS;
     }
     if (ahead == RI_RTR_DEPTH) {
@@ -272,18 +280,18 @@ void ri_rtr_posted(ri_recv_req_t *recv)
     ri_worker_t *worker = recv->super.worker;
     ri_peer_t *peer;
 
-    recv->posted_us    = ri_rtr_clock();
+    recv->posted_us    = ri_activity_clock();
     recv->posted_polls = worker->polls;
     if ((ri_config.rtr == UCS_NO) || !ri_dt_is_contig(&recv->data) ||
         !ri_memory_of_recv_is_host(recv)) {
         return;
     }
     if (rtr_try(recv, NULL, &peer) == RTR_FULL) {
-        ri_rtr_slots_wait(recv, worker, peer, 0);
+        ri_rtr_entries_wait(recv, worker, peer, 0);
     }
 }
 
-/* Take back the RTRs of a posted receive, and of later ones that count it, except those
+/* Withdraw the RTRs of a posted receive, and of later ones that count it, except those
  * offered to @a stream. They may be sent again. @return 0 if one has been used. */
 static int rtr_take_back_dependents(ri_recv_req_t *recv, const ri_stream_t *stream)
 {
@@ -293,7 +301,7 @@ static int rtr_take_back_dependents(ri_recv_req_t *recv, const ri_stream_t *stre
     int all = 1;
     int i;
 
-    if ((recv->mask_class == NULL) || !ri_rtr_has_kin(recv)) {
+    if ((recv->mask_class == NULL) || !ri_rtr_state_has_kin(recv)) {
         return 1;
     }
     head = ri_tag_index_find(&recv->mask_class->posted, node->key);
@@ -301,10 +309,10 @@ static int rtr_take_back_dependents(ri_recv_req_t *recv, const ri_stream_t *stre
         next  = node->next;
         other = ri_container_of(node, ri_recv_req_t, node);
         if (rtr_is_out_to_other(other, stream)) {
-            if (!ri_rtr_take_back(other)) {
+            if (!ri_rtr_withdraw_take(other)) {
                 all = 0;
             } else {
-                ri_rtr_enqueue(other);
+                ri_rtr_queue_add(other);
             }
         }
         if (next == head) {
@@ -322,18 +330,18 @@ static void rtr_leave(ri_recv_req_t *recv)
     ri_worker_t *worker    = recv->super.worker;
 
     if (recv->rtr == RI_RTR_QUEUED) {
-        ri_rtr_forget(recv); /* it is too late */
+        ri_rtr_done_unused(recv); /* it is too late */
     }
     ri_match_unpost(&worker->match, recv);
     if (ri_unlikely(recv->waiters != NULL)) {
-        ri_rtr_release(&recv->waiters);
+        ri_rtr_queue_release(&recv->waiters);
     }
     if ((class != NULL) && ri_unlikely(class->waiters != NULL) &&
         ri_match_is_searchable(class)) {
-        ri_rtr_release(&class->waiters);
+        ri_rtr_queue_release(&class->waiters);
     }
-    if ((class != NULL) && ri_unlikely(worker->rtr_deep != NULL) &&
-        ri_rtr_has_kin(recv)) {
+    if ((class != NULL) && ri_unlikely(worker->rtr.deep != NULL) &&
+        ri_rtr_state_has_kin(recv)) {
         ri_rtr_deep_release(worker, recv);
     }
 }
@@ -342,7 +350,7 @@ ri_recv_req_t *ri_rtr_match_plain(ri_worker_t *worker, uint64_t tag)
 {
     ri_recv_req_t *recv = ri_match_peek_posted(&worker->match, tag, 0);
 
-    if ((recv == NULL) || ri_rtr_has_kin(recv)) {
+    if ((recv == NULL) || ri_rtr_state_has_kin(recv)) {
         return NULL;
     }
     rtr_leave(recv);
@@ -351,13 +359,13 @@ ri_recv_req_t *ri_rtr_match_plain(ri_worker_t *worker, uint64_t tag)
 
 ri_recv_req_t *ri_rtr_match(ri_worker_t *worker, const ri_stream_t *stream, uint64_t tag)
 {
-    size_t own      = (stream != NULL) ? stream->num_rtrs : 0;
+    size_t own      = (stream != NULL) ? stream->rtr.num : 0;
     uint64_t serial = 0;
     ri_recv_req_t *recv;
 
     while ((recv = ri_match_peek_posted(&worker->match, tag, serial)) != NULL) {
         /* What belongs to another sender's message, which is on its way, is passed by. */
-        if ((worker->num_offered == own) || rtr_take_back_dependents(recv, stream)) {
+        if ((worker->rtr.num_offered == own) || rtr_take_back_dependents(recv, stream)) {
             rtr_leave(recv);
             return recv;
         }
@@ -366,13 +374,33 @@ ri_recv_req_t *ri_rtr_match(ri_worker_t *worker, const ri_stream_t *stream, uint
     return NULL;
 }
 
-int ri_rtr_cancel(ri_recv_req_t *recv)
+void ri_rtr_cancel(ri_recv_req_t *recv)
 {
+    ri_worker_t *worker = recv->super.worker;
+
     if (!rtr_take_back_dependents(recv, NULL)) {
-        return 0;
+        recv->canceled = 1; /* its message is on its way, unless its sender is gone */
+        return;
     }
     rtr_leave(recv);
-    return 1;
+    ++worker->counters.recv_canceled;
+    ri_trace(&worker->trace, RI_TRACE_CANCEL, recv->tag, recv->mask);
+    ri_dt_finish(&recv->data);
+    ri_req_complete_recv(recv, UCS_ERR_CANCELED);
+}
+
+void ri_rtr_cancel_again(ri_worker_t *worker, uint64_t tag)
+{
+    uint64_t serial = 0;
+    ri_recv_req_t *recv;
+
+    while ((recv = ri_match_peek_posted(&worker->match, tag, serial)) != NULL) {
+        serial = recv->serial + 1;
+        if (recv->canceled) {
+            recv->canceled = 0;
+            ri_rtr_cancel(recv);
+        }
+    }
 }
 
 /* Send the RTRs of a batch of the queue. What has no room waits at its peer, and holds up nobody
@@ -383,32 +411,32 @@ static void rtr_progress_queue(ri_worker_t *worker)
     ri_peer_t *peer;
     int i;
 
-    for (i = 0; (i < RTR_BATCH) && !ucs_list_is_empty(&worker->rtr_queue); ++i) {
-        recv = ucs_list_extract_head(&worker->rtr_queue, ri_recv_req_t, list);
-        ri_rtr_set(recv, RI_RTR_NONE);
+    for (i = 0; (i < RTR_BATCH) && !ucs_list_is_empty(&worker->rtr.queue); ++i) {
+        recv = ucs_list_extract_head(&worker->rtr.queue, ri_recv_req_t, list);
+        ri_rtr_state_set(recv, RI_RTR_NONE);
         if (rtr_try(recv, NULL, &peer) == RTR_FULL) {
-            ri_rtr_slots_wait(recv, worker, peer, 0);
+            ri_rtr_entries_wait(recv, worker, peer, 0);
         }
     }
-    worker->rtr_retry |= !ucs_list_is_empty(&worker->rtr_queue);
+    worker->rtr.retry |= !ucs_list_is_empty(&worker->rtr.queue);
 }
 
 /* Let those that wait for room at a peer have their turn, in order. @return Whether there is room
  * still. */
-static int rtr_progress_peer(ri_worker_t *worker, ri_rtr_slots_t *slots, int *left)
+static int rtr_progress_peer(ri_worker_t *worker, ri_rtr_entries_t *entries, int *left)
 {
-    ri_peer_t *peer = slots->slot[0].peer;
+    ri_peer_t *peer = entries->entry[0].peer;
     ri_peer_t *full = NULL;
     ri_recv_req_t *recv;
 
-    while (!ucs_list_is_empty(&slots->full)) {
+    while (!ucs_list_is_empty(&entries->full)) {
         if (--*left < 0) {
             return 1;
         }
-        recv = ucs_list_extract_head(&slots->full, ri_recv_req_t, list);
-        ri_rtr_set(recv, RI_RTR_NONE);
+        recv = ucs_list_extract_head(&entries->full, ri_recv_req_t, list);
+        ri_rtr_state_set(recv, RI_RTR_NONE);
         if (rtr_try(recv, peer, &full) == RTR_FULL) {
-            ri_rtr_slots_wait(recv, worker, full, full == peer);
+            ri_rtr_entries_wait(recv, worker, full, full == peer);
             if (full == peer) {
                 return 0;
             }
@@ -421,41 +449,41 @@ static int rtr_progress_peer(ri_worker_t *worker, ri_rtr_slots_t *slots, int *le
 static void rtr_progress_full(ri_worker_t *worker)
 {
     int left = RTR_BATCH;
-    ri_rtr_slots_t *slots;
+    ri_rtr_entries_t *entries;
     unsigned turns;
 
-    if (worker->rtr_turns == 0) {
+    if (worker->rtr.turns == 0) {
         return; /* the list may be long */
     }
-    turns             = ri_min(worker->rtr_turns, worker->num_rtr_full);
-    worker->rtr_turns = 0;
-    while ((turns > 0) && (left > 0) && !ucs_list_is_empty(&worker->rtr_full)) {
-        slots = ucs_list_head(&worker->rtr_full, ri_rtr_slots_t, full_link);
-        ri_rtr_slots_delist(slots);
-        turns -= !rtr_progress_peer(worker, slots, &left);
-        if (!ucs_list_is_empty(&slots->full)) {
-            ri_rtr_slots_enlist(slots);
+    turns             = ri_min(worker->rtr.turns, worker->rtr.num_full);
+    worker->rtr.turns = 0;
+    while ((turns > 0) && (left > 0) && !ucs_list_is_empty(&worker->rtr.full)) {
+        entries = ucs_list_head(&worker->rtr.full, ri_rtr_entries_t, full_link);
+        ri_rtr_entries_delist(entries);
+        turns -= !rtr_progress_peer(worker, entries, &left);
+        if (!ucs_list_is_empty(&entries->full)) {
+            ri_rtr_entries_enlist(entries);
         }
     }
-    if (!ucs_list_is_empty(&worker->rtr_full)) {
-        worker->rtr_turns = ri_max(worker->rtr_turns, turns);
+    if (!ucs_list_is_empty(&worker->rtr.full)) {
+        worker->rtr.turns = ri_max(worker->rtr.turns, turns);
     }
-    worker->rtr_retry |= (worker->rtr_turns > 0);
+    worker->rtr.retry |= (worker->rtr.turns > 0);
 }
 
 void ri_rtr_progress(ri_worker_t *worker)
 {
-    size_t count = ucs_list_length(&worker->rtr_writing);
+    size_t count = ucs_list_length(&worker->rtr.writing);
     ri_recv_req_t *recv;
 
     /* One round, from the head: callbacks may end any receive. */
-    for (; (count > 0) && !ucs_list_is_empty(&worker->rtr_writing); --count) {
-        recv = ucs_list_extract_head(&worker->rtr_writing, ri_recv_req_t, list);
-        ucs_list_add_tail(&worker->rtr_writing, &recv->list);
-        ri_rtr_progress_writing(recv, UCS_OK);
+    for (; (count > 0) && !ucs_list_is_empty(&worker->rtr.writing); --count) {
+        recv = ucs_list_extract_head(&worker->rtr.writing, ri_recv_req_t, list);
+        ucs_list_add_tail(&worker->rtr.writing, &recv->list);
+        ri_rtr_meet_progress(recv, UCS_OK);
     }
-    if (worker->rtr_retry) {
-        worker->rtr_retry = 0;
+    if (worker->rtr.retry) {
+        worker->rtr.retry = 0;
         ri_rtr_ud_backs_off(worker);
         rtr_progress_full(worker);
         rtr_progress_queue(worker);

@@ -1,13 +1,9 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
- *
- * Receives that send no RTR as too many of their tag and mask are ahead (rtr_state.h). With each
- * that leaves, one more has few enough ahead. Where many are posted this is done for each message, so
- * the receive that is next is remembered, for a few tags: it is marked, at the head of the ring of
- * those that wait. It is the one directly behind the last that has few enough ahead; if that one does
- * not wait, none is marked.
  */
+#include "rtr_deep.h"
+#include "rtr_queue.h"
 #include "rtr_state.h"
 
 /* rtr_index of a QUEUED receive that is marked. */
@@ -19,7 +15,7 @@
 static int deep_is_waiting(const ri_recv_req_t *recv)
 {
     return (recv->rtr == RI_RTR_QUEUED) &&
-           (recv->rtr_awaits == &recv->super.worker->rtr_deep);
+           (recv->rtr_awaits == &recv->super.worker->rtr.deep);
 }
 
 int ri_rtr_deep_is_behind(const ri_recv_req_t *recv)
@@ -32,15 +28,15 @@ int ri_rtr_deep_is_behind(const ri_recv_req_t *recv)
 void ri_rtr_deep_await(ri_recv_req_t *recv)
 {
     recv->rtr_index = 0;
-    ri_rtr_await(recv, &recv->super.worker->rtr_deep);
+    ri_rtr_queue_await(recv, &recv->super.worker->rtr.deep);
 }
 
-/* The first receive with a full count ahead of those that @a left has left, if that is known without
- * a search: it is marked, near the head of the ring. */
+/* The first receive with a full count ahead of those that @a left has left, if that is known
+ * without a search: it is marked, near the head of the ring. */
 static ri_recv_req_t *deep_find_marked(const ri_worker_t *worker,
                                        const ri_recv_req_t *left)
 {
-    ri_recv_req_t *recv = worker->rtr_deep;
+    ri_recv_req_t *recv = worker->rtr.deep;
     int i;
 
     for (i = 0; i < DEEP_TAGS; ++i) {
@@ -53,7 +49,7 @@ static ri_recv_req_t *deep_find_marked(const ri_worker_t *worker,
     return NULL;
 }
 
-/* ... with a search. NULL: fewer are posted. */
+/* Find that receive by a search. NULL: fewer are posted. */
 static ri_recv_req_t *deep_find_first(const ri_recv_req_t *left)
 {
     const ri_tag_node_t *head = ri_tag_index_find(&left->mask_class->posted,
@@ -70,10 +66,10 @@ static ri_recv_req_t *deep_find_first(const ri_recv_req_t *left)
 /* A receive is the first one now with a full count ahead. */
 static void deep_mark(ri_worker_t *worker, ri_recv_req_t *recv)
 {
-    if (worker->rtr_deep != recv) {
+    if (worker->rtr.deep != recv) {
         ucs_list_del(&recv->list);
-        ucs_list_add_tail(&worker->rtr_deep->list, &recv->list);
-        worker->rtr_deep = recv;
+        ucs_list_add_tail(&worker->rtr.deep->list, &recv->list);
+        worker->rtr.deep = recv;
     }
     recv->rtr_index = DEEP_FIRST;
 }
@@ -97,6 +93,6 @@ void ri_rtr_deep_release(ri_worker_t *worker, const ri_recv_req_t *left)
         deep_mark(worker, next);
     }
     if (deep_is_waiting(recv)) {
-        ri_rtr_requeue(recv);
+        ri_rtr_queue_again(recv);
     }
 }

@@ -4,10 +4,13 @@
  *
  * Whether RTRs pay: who sends to a receive, and what the application does meanwhile.
  */
-#include "rtr_state.h"
-#include "rtr_message.h"
-#include "rtr_ud.h"
+#include "rtr_learn.h"
 #include "../../../ucs/settings.h"
+#include "../../core/activity.h"
+#include "rtr_net.h"
+#include "rtr_state.h"
+#include "rtr_ud.h"
+#include "../../match/sender_map.h"
 
 /* An application whose progress calls are further apart is busy with something else: what
  * the sender does for it meanwhile is won. One that waits in the library reads as well as the
@@ -17,9 +20,6 @@
 
 /* So many messages in a row that were not waited for tell that the next one will not be. */
 #define RTR_WAITED 3
-
-/* What takes about as long to copy as RTR_BUSY, or less. */
-#define RTR_POLL_BYTES 16384
 
 /* A message that is found by the first poll behind its receive was there before it. */
 #define RTR_POLLS 2
@@ -54,27 +54,17 @@ static rtr_meanwhile_t rtr_meanwhile(const ri_recv_req_t *recv, uint32_t now)
                    RTR_WAS_LATE;
 }
 
-void ri_rtr_note_active(ri_worker_t *worker)
-{
-    worker->active_us = ri_rtr_clock();
-}
-
-void ri_rtr_note_reading(ri_worker_t *worker, size_t length)
-{
-    worker->polls += length / RTR_POLL_BYTES;
-}
-
 /* What the peer is told. A process that loses the processor for a moment still waits. */
 static void rtr_note_waiting(ri_peer_t *peer, int waiting)
 {
-    int before = (peer->waited > 0);
+    int before = (peer->hint.waited > 0);
 
     if (waiting) {
-        peer->waited = RTR_WAITED;
+        peer->hint.waited = RTR_WAITED;
     } else {
-        peer->waited -= before;
+        peer->hint.waited -= before;
     }
-    peer->hint_is_news |= (before != (peer->waited > 0));
+    peer->hint.is_news |= (before != (peer->hint.waited > 0));
 }
 
 /* A network writes without a processor, so there is a round trip to be saved whenever an RTR is
@@ -82,11 +72,11 @@ static void rtr_note_waiting(ri_peer_t *peer, int waiting)
  * interrupted. */
 static int rtr_gain_by_message(const ri_recv_req_t *recv, uint32_t now)
 {
-    if (recv->rtr > RI_RTR_SENT) {
-        return 1;
-    }
     if (recv->rtr == RI_RTR_SENT) {
         return -1;
+    }
+    if (ri_rtr_state_is_by_key(recv)) {
+        return 1;
     }
     return recv->early && (rtr_meanwhile(recv, now) != RTR_WAS_LATE);
 }
@@ -101,7 +91,7 @@ void ri_rtr_learn(ri_recv_req_t *recv, const ri_stream_t *stream,
 {
     ri_sender_map_t *senders  = &recv->super.worker->senders;
     rtr_meanwhile_t meanwhile = RTR_WAS_LATE;
-    uint32_t now              = ri_rtr_clock();
+    uint32_t now              = ri_activity_clock();
     int gain;
 
     if (recv->data.length > ri_config.eager_thresh) {
@@ -109,7 +99,7 @@ void ri_rtr_learn(ri_recv_req_t *recv, const ri_stream_t *stream,
     }
     gain = rtr_gain(meanwhile);
     if ((ri_config.rtr != UCS_YES) &&
-        (ri_rtr_message_is_possible(stream) || ri_rtr_ud_is_possible(stream))) {
+        (ri_rtr_net_is_possible(stream) || ri_rtr_ud_is_possible(stream))) {
         gain      = rtr_gain_by_message(recv, now);
         meanwhile = RTR_WAS_BUSY; /* the hint is for copies within a host */
     }

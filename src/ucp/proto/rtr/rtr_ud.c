@@ -1,16 +1,22 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A queue pair takes the receive's memory, and the RTR names it. If that comes to nothing too often,
+ * nothing is offered for a while.
  */
 #include "rtr_ud.h"
 #include "../../link/control.h"
-#include "../rndv/rndv.h"
-#include "rtr_slots.h"
+#include "rtr_entries.h"
+#include "rtr_done.h"
 #include "rtr_state.h"
-#include "../rndv/send_rndv_ud.h"
-#include "../rndv/ud_run.h"
+#include "../rndv/rndv_ud.h"
 #include "../../../ucs/settings.h"
 #include "../../../ucs/clock.h"
+#include "../rndv/rndv_recv.h"
+#include "rtr_withdraw.h"
+#include "rtr_queue.h"
+#include "../../match/sender_map.h"
 
 #include <string.h>
 
@@ -20,21 +26,21 @@ int ri_rtr_ud_is_possible(const ri_stream_t *stream)
 {
     const ri_peer_t *peer = stream->peer;
 
-    return stream->rdma_write && (peer->plane_ep == NULL) && (ri_config.rtr != UCS_NO) &&
-           (ri_ud_way(peer) != NULL) && !peer->rdma_leaving;
+    return stream->way_write && (peer->plane_ep == NULL) && (ri_config.rtr != UCS_NO) &&
+           (ri_ud_way(peer) != NULL) && !peer->way.leaving;
 }
 
 int ri_rtr_ud_backs_off(ri_worker_t *worker)
 {
-    if (worker->rtr_ud_after == 0) {
+    if (worker->rtr.ud_after == 0) {
         return 0;
     }
-    if (ri_time() >= worker->rtr_ud_after) {
-        worker->rtr_ud_after = 0;
-        ri_rtr_wake_queue(worker);
+    if (ri_time() >= worker->rtr.ud_after) {
+        worker->rtr.ud_after = 0;
+        ri_rtr_queue_wake(worker);
         return 0;
     }
-    worker->rtr_retry = 1; /* nothing tells when it is time */
+    worker->rtr.retry = 1; /* nothing tells when it is time */
     worker->attention = 1;
     return 1;
 }
@@ -42,82 +48,35 @@ int ri_rtr_ud_backs_off(ri_worker_t *worker)
 /* An RTR had to make way for a message. */
 static void ud_back_off(ri_worker_t *worker)
 {
-    double wait = ri_rtr_ud_backoff * (1u << ri_min(worker->rtr_ud_takes, 16u));
+    double wait = ri_rtr_ud_backoff * (1u << ri_min(worker->rtr.ud_takes, 16u));
 
     ++worker->counters.rtr_revoked_ud;
-    ++worker->rtr_ud_takes;
-    worker->rtr_ud_after = ri_time() + ri_min(wait, RI_RTR_UD_BACKOFF_MAX);
+    ++worker->rtr.ud_takes;
+    worker->rtr.ud_after = ri_time() + ri_min(wait, RI_RTR_UD_BACKOFF_MAX);
 }
 
 static void ud_put(const ri_recv_req_t *recv, const ri_stream_t *stream, int ahead,
                    const ri_ud_target_t *target)
 {
-    ri_wire_rtr_ud_t msg = {.base.type  = RI_WIRE_RTR_UD,
-                            .base.value = recv->id,
-                            .tag        = recv->tag,
-                            .mask       = recv->mask,
-                            .way        = stream->peer->rdma_way,
-                            .seen       = stream->next_sn - 1,
-                            .generation = recv->rtr_generation,
-                            .ahead      = ahead,
-                            .slot       = recv->rtr_index};
+    ri_wire_msg_t msg = {.type       = RI_WIRE_RTR_UD,
+                         .id         = stream->remote_conn_id,
+                         .value      = recv->id,
+                         .tag        = recv->tag,
+                         .mask       = recv->mask,
+                         .way        = stream->peer->way.number,
+                         .seen       = stream->next_sn - 1,
+                         .generation = recv->rtr_generation,
+                         .ahead      = ahead,
+                         .entry      = recv->rtr_index};
 
     memcpy(msg.target, target, sizeof(msg.target));
-    ri_wire_set_id(&msg.base, stream->remote_conn_id);
-    ri_control_send_message(stream->peer, &msg, sizeof(msg));
+    ri_control_send_message(stream->peer, &msg);
 }
 
-ucs_status_t ri_rtr_ud_send(ri_recv_req_t *recv, ri_stream_t *stream, int ahead)
+/* The transfer of a receive that is posted still has ended. */
+static void ud_ended(struct ri_ud_recv_op *op, int ending)
 {
-    ri_worker_t *worker   = recv->super.worker;
-    ri_peer_t *peer       = stream->peer;
-    const ri_conn_t *conn = ri_peer_way_out(peer);
-    ri_rtr_slots_t *slots = ri_rtr_slots_get(worker, peer);
-    struct ri_ud_recv_op *op;
-    ri_ud_target_t target;
-    ucs_status_t status;
-
-    if ((conn == NULL) || (conn->flags & RI_CONN_PEER_MODE) || (slots == NULL)) {
-        return UCS_ERR_UNREACHABLE;
-    }
-    if ((slots->free == 0) || ri_rtr_ud_backs_off(worker)) {
-        return UCS_ERR_NO_RESOURCE;
-    }
-    recv->id = ri_id_alloc(&worker->recv_ids, recv);
-    if (recv->id == 0) {
-        return UCS_ERR_NO_MEMORY;
-    }
-    status = ri_ud_recv_begin(recv, peer, recv->data.length, 1, 1, &target, &op);
-    if (status != UCS_OK) {
-        ri_id_free(&worker->recv_ids, recv->id);
-        recv->id = 0;
-        return status;
-    }
-
-    op->number           = target.number;
-    recv->ud_op          = op;
-    recv->stream         = NULL;
-    recv->rtr_index      = __builtin_ctz(slots->free);
-    recv->rtr_generation = ++slots->slot[recv->rtr_index].generation;
-    recv->rtr_stream     = stream;
-    slots->free &= slots->free - 1;
-    ri_rtr_set(recv, RI_RTR_BY_UD);
-    ucs_list_add_tail(&stream->rtrs, &recv->list);
-    ++stream->num_rtrs;
-    ++worker->counters.rtr_sent;
-    ri_trace(&worker->trace, RI_TRACE_RTR_SENT, recv->tag, recv->id);
-    ud_put(recv, stream, ahead, &target);
-    return UCS_OK;
-}
-
-void ri_rtr_ud_release(ri_recv_req_t *recv)
-{
-    recv->rtr_stream->peer->rtr_slots->free |= 1u << recv->rtr_index;
-    ri_ud_recv_leave(recv);
-}
-
-void ri_rtr_ud_ended(ri_recv_req_t *recv, struct ri_ud_recv_op *op, int ending)
-{
+    ri_recv_req_t *recv = op->recv;
     ri_worker_t *worker = recv->super.worker;
     ucs_status_t status = op->super.op.status;
     int heard           = op->super.ud.heard;
@@ -133,37 +92,57 @@ void ri_rtr_ud_ended(ri_recv_req_t *recv, struct ri_ud_recv_op *op, int ending)
         if (status == UCS_ERR_CANCELED) {
             ud_back_off(worker);
         }
-        ri_rtr_forget(recv);
+        ri_rtr_done_unused(recv);
         if (!ending && !recv->canceled) {
-            ri_rtr_enqueue(recv);
+            ri_rtr_queue_add(recv);
         }
     }
 }
 
-int ri_rtr_ud_take_back(ri_recv_req_t *recv)
+static const ri_ud_recv_calls_t ud_recv_calls = {.end = ud_ended};
+
+ucs_status_t ri_rtr_ud_send(ri_recv_req_t *recv, ri_stream_t *stream, int ahead)
 {
-    struct ri_ud_recv_op *op = recv->ud_op;
+    ri_worker_t *worker       = recv->super.worker;
+    ri_peer_t *peer           = stream->peer;
+    const ri_conn_t *conn     = ri_peer_usable_conn(peer);
+    ri_rtr_entries_t *entries = ri_rtr_entries_get(worker, peer);
+    struct ri_ud_recv_op *op;
+    ri_ud_target_t target;
+    ucs_status_t status;
 
-    if ((op == NULL) ||
-        (op->super.ended ? (op->super.op.status == UCS_OK) || op->super.ud.heard :
-                           !op->super.ops->revoke(&op->super.ud))) {
-        return 0;
+    if ((conn == NULL) || (conn->flags & RI_CONN_PEER_MODE) || (entries == NULL)) {
+        return UCS_ERR_UNREACHABLE;
     }
-    ri_trace(&recv->super.worker->trace, RI_TRACE_RTR_BACK, recv->tag, recv->id);
-    ri_rtr_forget(recv);
-    return 1;
-}
-
-void ri_rtr_ud_settle(ri_recv_req_t *recv)
-{
-    struct ri_ud_recv_op *op = recv->ud_op;
-
-    if (op != NULL) {
-        recv->rtr_kept = (op->super.ended && (op->super.op.status == UCS_OK)) ?
-                                 RI_RING_GRANT_WRITTEN :
-                                 RI_RING_GRANT_FAILED;
-        ri_ud_recv_leave(recv);
+    if ((entries->free == 0) || ri_rtr_ud_backs_off(worker)) {
+        return UCS_ERR_NO_RESOURCE;
     }
+    recv->id = ri_id_alloc(&worker->recv_ids, recv);
+    if (recv->id == 0) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    status = ri_ud_recv_begin(recv, peer, recv->data.length, 1, 1, &ud_recv_calls,
+                              &target, &op);
+    if (status != UCS_OK) {
+        ri_id_free(&worker->recv_ids, recv->id);
+        recv->id = 0;
+        return status;
+    }
+
+    op->number           = target.number;
+    recv->ud_op          = op;
+    recv->stream         = NULL;
+    recv->rtr_index      = __builtin_ctz(entries->free);
+    recv->rtr_generation = ++entries->entry[recv->rtr_index].generation;
+    recv->rtr_stream     = stream;
+    entries->free &= entries->free - 1;
+    ri_rtr_state_set(recv, RI_RTR_BY_UD);
+    ucs_list_add_tail(&stream->rtr.recvs, &recv->list);
+    ++stream->rtr.num;
+    ++worker->counters.rtr_sent;
+    ri_trace(&worker->trace, RI_TRACE_RTR_SENT, recv->tag, recv->id);
+    ud_put(recv, stream, ahead, &target);
+    return UCS_OK;
 }
 
 int ri_rtr_ud_is_for(const ri_recv_req_t *recv, const ri_stream_t *stream,
@@ -195,11 +174,11 @@ static int ud_meet_other(ri_recv_req_t *recv, const ri_stream_t *stream,
     ops    = op->super.ops;
     number = op->number;
     way    = op->super.op.way;
-    if (!ri_rtr_ud_take_back(recv)) {
+    if (!ri_rtr_withdraw_take(recv)) {
         return -1;
     }
-    if (is_of_sender && (peer->rdma_way == way) && (peer->rdma_ep != NULL)) {
-        ops->forget(peer->rdma_ep, number);
+    if (is_of_sender && (peer->way.number == way) && (peer->way.ep != NULL)) {
+        ops->forget(peer->way.ep, number);
     }
     if (arrival->length <= ri_config.eager_thresh) {
         ri_sender_map_credit_dear(&recv->super.worker->senders, recv->tag, recv->mask,
@@ -220,14 +199,15 @@ static void ud_wait(ri_recv_req_t *recv, ri_stream_t *stream, const ri_arrival_t
     }
     recv->ud_op = NULL;
     recv->id    = 0;
-    ri_rtr_was_used(recv);
+    ri_rtr_done_used(recv);
     recv->id         = id;
     recv->ud_op      = op;
+    op->calls        = &ri_rndv_ud_recv_calls;
     recv->way        = op->super.op.way;
     recv->rts_req_id = arrival->req_id;
     recv->rts_sn     = arrival->sn;
-    ri_rndv_wait_as(recv, stream);
-    recv->written = RI_RECV_BY_TARGET;
+    ri_rndv_recv_wait_as(recv, stream);
+    ri_rndv_recv_set_written(recv, RI_RECV_BY_TARGET);
 }
 
 int ri_rtr_ud_meet(ri_recv_req_t *recv, ri_stream_t *stream, const ri_arrival_t *arrival,
@@ -236,30 +216,33 @@ int ri_rtr_ud_meet(ri_recv_req_t *recv, ri_stream_t *stream, const ri_arrival_t 
     if (!ri_rtr_ud_is_for(recv, stream, arrival)) {
         return ud_meet_other(recv, stream, arrival);
     }
-    recv->super.worker->rtr_ud_takes = 0;
+    recv->super.worker->rtr.ud_takes = 0;
     if (recv->ud_op != NULL) {
         ud_wait(recv, stream, arrival);
         *status = UCS_INPROGRESS;
         return 1;
     }
     if (recv->rtr_kept == RI_RING_GRANT_WRITTEN) {
-        ri_rtr_was_used(recv);
+        ri_rtr_done_used(recv);
         *status = UCS_OK;
         return 1;
     }
-    ri_rtr_forget(recv);
+    ri_rtr_done_unused(recv);
     return 0;
 }
 
-void ri_rtr_ud_abandon(ri_stream_t *stream, uint32_t recv_id)
+void ri_rtr_ud_handle_abandon(ri_stream_t *stream, const ri_wire_msg_t *msg)
 {
-    ri_recv_req_t *recv = ri_id_get(&stream->worker->recv_ids, recv_id);
+    ri_recv_req_t *recv = ri_id_get(&stream->worker->recv_ids, msg->recv_id);
 
+    if (ri_rndv_ud_abandon(stream, msg)) {
+        return;
+    }
     if ((recv == NULL) || (recv->rtr != RI_RTR_BY_UD) || (recv->rtr_stream != stream)) {
-        return; /* it was taken back */
+        return; /* it was withdrawn */
     }
     /* Complete or not, the sender waits to be asked for the message. */
-    ri_rtr_ud_settle(recv);
+    ri_rtr_withdraw_settle(recv);
     recv->rtr_kept = RI_RING_GRANT_FAILED;
 }
 
@@ -267,7 +250,7 @@ int ri_rtr_ud_has(const ri_stream_t *stream)
 {
     const ri_recv_req_t *recv;
 
-    ucs_list_for_each(recv, &stream->rtrs, list) {
+    ucs_list_for_each(recv, &stream->rtr.recvs, list) {
         if (recv->rtr == RI_RTR_BY_UD) {
             return 1;
         }

@@ -11,7 +11,7 @@
  * that is there.
  *
  * In place of the grant stands what the plane has heard. As long as that is nothing, the receiver
- * takes the RTR back by resetting the queue pair, without asking anybody: what is sent there
+ * withdraws the RTR by resetting the queue pair, without asking anybody: what is sent there
  * then comes to nothing, its sender is told so, and its RTS is one without an RTR. What has been
  * heard of is promised, as what a grant says to be USED. So RI_RING_GRANT_* tell how far it is.
  *
@@ -36,33 +36,29 @@ int ri_rtr_ud_is_possible(const ri_stream_t *stream);
  * more, those that wait have their turn; until then they are not tried. */
 int ri_rtr_ud_backs_off(ri_worker_t *worker);
 
-/** Send the RTR of a posted receive. @return UCS_OK; UCS_ERR_NO_RESOURCE: not now; an error:
- * never. */
+/**
+ * Send the RTR of a posted receive that has none.
+ *
+ * @param ahead  How many posted receives of its tag and mask are older.
+ *
+ * @return UCS_OK: it is BY_UD; UCS_ERR_NO_RESOURCE: not now; an error: never. Then it has none
+ *         still.
+ */
 ucs_status_t ri_rtr_ud_send(ri_recv_req_t *recv, ri_stream_t *stream, int ahead);
-
-/** The transfer of a posted receive has ended. */
-void ri_rtr_ud_ended(ri_recv_req_t *recv, struct ri_ud_recv_op *op, int ending);
-
-/** @return Whether the RTR is taken back; else it has been used. */
-int ri_rtr_ud_take_back(ri_recv_req_t *recv);
-
-/** See to it that nothing is written any more: the RTR has been used, to the end or in vain. */
-void ri_rtr_ud_settle(ri_recv_req_t *recv);
-
-/** The RTR of a receive ends. */
-void ri_rtr_ud_release(ri_recv_req_t *recv);
 
 /** @return Whether a message was sent by the RTR that its receive has. */
 int ri_rtr_ud_is_for(const ri_recv_req_t *recv, const ri_stream_t *stream,
                      const ri_arrival_t *arrival);
 
-/** As ri_rtr_meet(), but it says -1 if the sender breaks the protocol. */
+/** As ri_rtr_meet(), of a receive that is BY_UD, but it says -1 if the sender breaks the protocol,
+ * and leaves the receive as it is then. */
 int ri_rtr_ud_meet(ri_recv_req_t *recv, ri_stream_t *stream, const ri_arrival_t *arrival,
                    ucs_status_t *status);
 
-/** The sender of a message that has got no receive yet gives up what it has sent by the RTR of
- * receive @a recv_id. */
-void ri_rtr_ud_abandon(ri_stream_t *stream, uint32_t recv_id);
+/** Handler of ABANDON: the sender of a message gives up what it has sent. If that has got no
+ * receive yet, it was sent by the RTR of the receive msg->recv_id: that waits for the message in
+ * another form then. */
+void ri_rtr_ud_handle_abandon(ri_stream_t *stream, const ri_wire_msg_t *msg);
 
 /** @return Whether a stream's sender has such RTRs that it may use, or has. */
 int ri_rtr_ud_has(const ri_stream_t *stream);

@@ -1,29 +1,31 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The number of a message that was written may come before its notification (USED), with it, or by an
+ * RTS after its way has failed. Each receive is completed once.
  */
 #include "rtr_used.h"
 #include "../../core/recv_req.h"
-#include "rtr_message.h"
-#include "rtr_slots.h"
-#include "rtr_state.h"
+#include "rtr_entries.h"
+#include "rtr_done.h"
 #include "../../order/deliver.h"
 
 /* @return The receive whose RTR USED names, if the data is not known to be there. */
 static ri_recv_req_t *used_find(const ri_stream_t *stream, uint32_t rtr)
 {
-    const ri_rtr_slots_t *slots = stream->peer->rtr_slots;
-    const ri_rtr_slot_t *slot;
+    const ri_rtr_entries_t *entries = stream->peer->rtr.entries;
+    const ri_rtr_entry_t *entry;
 
-    if (slots == NULL) {
+    if (entries == NULL) {
         return NULL;
     }
-    slot = &slots->slot[rtr % RI_WIRE_RTR_SLOTS];
-    if ((slot->recv == NULL) || (slot->recv->rtr_stream != stream) || slot->notified ||
-        (ri_wire_used_rtr(rtr % RI_WIRE_RTR_SLOTS, slot->generation) != rtr)) {
+    entry = &entries->entry[rtr % RI_WIRE_RTR_ENTRIES];
+    if ((entry->recv == NULL) || (entry->recv->rtr_stream != stream) || entry->notified ||
+        (ri_wire_used_rtr(rtr % RI_WIRE_RTR_ENTRIES, entry->generation) != rtr)) {
         return NULL;
     }
-    return slot->recv;
+    return entry->recv;
 }
 
 void ri_rtr_used_handle(ri_stream_t *stream, const ri_wire_msg_t *msg)
@@ -54,7 +56,7 @@ static void used_complete(ri_recv_req_t *recv, size_t length)
 {
     ri_deliver_count(recv->rtr_stream, length);
     recv->info.length = length;
-    ri_rtr_was_used(recv);
+    ri_rtr_done_used(recv);
     ri_recv_complete(recv, UCS_OK);
 }
 
@@ -78,22 +80,22 @@ int ri_rtr_used_again(ri_stream_t *stream, ri_arrival_t *arrival)
     ri_recv_req_t *recv;
     ucs_status_t status;
 
-    ucs_list_for_each(recv, &stream->rtrs, list) {
+    ucs_list_for_each(recv, &stream->rtr.recvs, list) {
         if ((recv->rtr == RI_RTR_NAMED) && (recv->named_sn == arrival->sn)) {
             break;
         }
     }
-    if (&recv->list == &stream->rtrs) {
+    if (&recv->list == &stream->rtr.recvs) {
         return 0;
     }
-    if (ri_rtr_slot(recv) != NULL) { /* the way is there, and may be written by */
+    if (ri_rtr_entry(recv) != NULL) { /* the way is there, and may be written by */
         ri_deliver_breaking(stream,
                             "a message that comes again by a way that has not failed",
                             arrival->wire_type, arrival->length);
         return 1;
     }
     ri_deliver_count(stream, arrival->length);
-    ri_rtr_forget(recv);
+    ri_rtr_done_unused(recv);
     status = ri_recv_start(recv, stream, arrival);
     if (status != UCS_INPROGRESS) {
         ri_req_complete_recv(recv, status);
@@ -119,13 +121,14 @@ void ri_rtr_used_drop(ri_peer_t *peer)
 
 void ri_rtr_used_end(ri_recv_req_t *recv, ucs_status_t status)
 {
-    const ri_rtr_slot_t *slot = ri_rtr_slot(recv);
+    const ri_rtr_entry_t *entry = ri_rtr_entry(recv);
 
-    if ((slot != NULL) && slot->notified &&
-        used_makes_sense(recv, ri_rtr_slot_number(slot), ri_rtr_slot_length(slot))) {
-        used_complete(recv, ri_rtr_slot_length(slot));
+    if ((entry != NULL) && entry->notified &&
+        used_makes_sense(recv, ri_rtr_entries_number(entry),
+                         ri_rtr_entries_length(entry))) {
+        used_complete(recv, ri_rtr_entries_length(entry));
         return;
     }
-    ri_rtr_forget(recv);
+    ri_rtr_done_unused(recv);
     ri_recv_complete(recv, status);
 }

@@ -1,0 +1,347 @@
+# Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause
+#
+# The analysis of contrib/compare.sh and contrib/figures.sh: reads the budgets and the raw samples,
+# prints the table, or with -v need=1 the suites that need another round.
+#
+#   awk -v rounds=7 -v summary=summary.csv -f stats.awk -f analyse.awk budgets.tsv raw.csv
+#
+# A pair is a stock and a library sample of one round. Its ratio counts when
+# both were taken in the same placement (core probes within TOLERANCE of the
+# reference, the median of all probes). A line with less than half of its pairs
+# there falls back to pairs that at least match each other, marked with "~".
+#
+# Where stock was measured with several rendezvous schemes, the base of a line is the best
+# of them: the scheme whose median is best. The base of "ideal" is what the same run says
+# would be reached at best; that of "none" is 1. Beside "ideal" there may be "work", which is
+# for charts only.
+#
+# Exit code 3: a budget is missed or could not be measured.
+
+BEGIN {
+    TOLERANCE = 1.3
+    exit_code = 0
+    num_budgets = num_lines = num_probes = 0
+    num_schemes = split("stock stock_get stock_put stock_rndv", schemes, " ")
+    scheme_name["stock"] = "auto"
+    scheme_name["stock_get"] = "get"
+    scheme_name["stock_put"] = "put"
+    scheme_name["stock_rndv"] = "rndv"
+}
+
+# Budgets
+
+FILENAME == ARGV[1] {
+    if ($0 ~ /^#/ || $0 ~ /^[ \t]*$/) {
+        next
+    }
+    if (split($0, field, "\t") != 9 || field[6] !~ /^(lower|higher)$/ ||
+        field[7] !~ /^(stock|empty|ideal|none)$/ || field[8] + 0 <= 0) {
+        printf "%s:%d: not a budget line\n", FILENAME, FNR > "/dev/stderr"
+        exit_code = 1
+        exit
+    }
+    n = split(field[1] == "mpi" ? "mpich openmpi" : field[1], places, " ")
+    for (i = 1; i <= n; i++) {
+        add_budget(places[i])
+    }
+    next
+}
+
+# One line of the budgets, whose other columns are in field[]
+function add_budget(where,    n)
+{
+    n = ++num_budgets
+    b_where[n] = where; b_bench[n] = field[2]
+    b_from[n] = field[3] + 0; b_to[n] = field[4] + 0
+    b_mode[n] = field[5]; b_better[n] = field[6]
+    b_against[n] = field[7]; b_budget[n] = field[8] + 0; b_issue[n] = field[9]
+    if (field[7] == "empty") {
+        against_empty[where, field[2]] = 1
+    }
+}
+
+# Samples: round,variant,where,bench,size,value,unit,core_ns
+
+FNR > 1 {
+    split($0, field, ",")
+    round = field[1] + 0
+    key = field[3] SUBSEP field[4] SUBSEP field[5]
+    value[field[2], key, round] = field[6] + 0
+    probe[field[2], key, round] = field[8] + 0
+    if (field[8] + 0 > 0) {
+        probes[++num_probes] = field[8] + 0
+    }
+    seen[field[2], key] = 1
+    if (!(key in line_seen)) {
+        line_seen[key] = 1
+        lines[++num_lines] = key
+        unit[key] = field[7]
+    }
+    if (round > last_round) {
+        last_round = round
+    }
+}
+
+# A bench of the budgets may end in *
+function match_bench(pattern, bench)
+{
+    if (pattern ~ /\*$/) {
+        return index(bench, substr(pattern, 1, length(pattern) - 1)) == 1
+    }
+    return pattern == bench
+}
+
+function same_place(a, b)
+{
+    return a > 0 && b > 0 && a <= b * TOLERANCE && b <= a * TOLERANCE
+}
+
+# Fill ratios[], bases[] and values[] with the pairs of one line that count;
+# strict: in the reference placement. Returns their number.
+function collect(base_variant, base_key, variant, key, strict,
+                 r, n, p, q)
+{
+    n = 0
+    if (base_key == "") {
+        for (r = 1; r <= last_round; r++) {
+            if ((variant, key, r) in value) {
+                bases[++n] = 1
+                ratios[n] = values[n] = value[variant, key, r]
+            }
+        }
+        return n
+    }
+    for (r = 1; r <= last_round; r++) {
+        if (!((base_variant, base_key, r) in value) ||
+            !((variant, key, r) in value) ||
+            value[base_variant, base_key, r] <= 0) {
+            continue
+        }
+        p = probe[base_variant, base_key, r]
+        q = probe[variant, key, r]
+        if (strict ? !same_place(p, reference) || !same_place(q, reference) : !same_place(p, q)) {
+            if (needs_probe[key]) {
+                continue
+            }
+        }
+        n++
+        bases[n] = value[base_variant, base_key, r]
+        values[n] = value[variant, key, r]
+        ratios[n] = values[n] / bases[n]
+    }
+    return n
+}
+
+# The median of a line, of the samples in the reference placement if there are any
+function line_median(variant, key,    r, n, v, strict)
+{
+    for (strict = 1; strict >= 0; strict--) {
+        n = 0
+        for (r = 1; r <= last_round; r++) {
+            if (((variant, key, r) in value) &&
+                (!strict || same_place(probe[variant, key, r], reference))) {
+                v[++n] = value[variant, key, r]
+            }
+        }
+        if (n) {
+            sort_values(v, n)
+            return quantile(v, n, 0.5)
+        }
+    }
+}
+
+# The variant of stock that is best at a line, "" if there is none
+function best_stock(key,    i, best, median, best_median, gain)
+{
+    best = ""
+    for (i = 1; i <= num_schemes; i++) {
+        if (!((schemes[i], key) in seen)) {
+            continue
+        }
+        median = line_median(schemes[i], key)
+        gain = (unit[key] ~ /\/s$/) ? median - best_median : best_median - median
+        if (best == "" || gain > 0) {
+            best = schemes[i]
+            best_median = median
+        }
+    }
+    return best
+}
+
+function number(x)
+{
+    return sprintf(x >= 1000 ? "%.0f" : x >= 100 ? "%.1f" : x >= 10 ? "%.2f" : "%.3f", x)
+}
+
+function find_budget(where, bench, size, mode, against,    i)
+{
+    for (i = 1; i <= num_budgets; i++) {
+        if (b_where[i] == where && match_bench(b_bench[i], bench) && size >= b_from[i] &&
+            size <= b_to[i] && b_mode[i] == mode && b_against[i] == against) {
+            return i
+        }
+    }
+    return 0
+}
+
+# What a budget says of a ratio
+function verdict_of(b, ratio)
+{
+    if (!b) {
+        return "-"
+    }
+    if ((b_better[b] == "lower") ? ratio <= b_budget[b] : ratio >= b_budget[b]) {
+        return "ok"
+    }
+    return "MISSED"
+}
+
+# Prints one line of the table and of the summary, from n pairs in ratios[], bases[] and values[]
+function print_line(part, key, variant, against, base, n, mark, b,
+                    budget, ratio, spread, verdict, row, text)
+{
+    budget = b ? sprintf("%s%.2f", b_better[b] == "lower" ? "<=" : ">=", b_budget[b]) : "-"
+    if (n == 0) {
+        verdict = b ? "NOT MEASURED" : "-"
+        row = sprintf("%9s %9s %-6s %7s %6s %3d ", "-", "-", unit[key], "-", "-", 0)
+        text = "-,-," unit[key] ",-,-,-,-,0"
+    } else {
+        sort_values(bases, n); sort_values(values, n); sort_values(ratios, n)
+        ratio = quantile(ratios, n, 0.5)
+        spread = (quantile(ratios, n, 0.75) - quantile(ratios, n, 0.25)) / ratio
+        verdict = verdict_of(b, ratio)
+        row = sprintf("%9s %9s %-6s %7.3f %5.1f%% %3d%1s", number(quantile(bases, n, 0.5)),
+                      number(quantile(values, n, 0.5)), unit[key], ratio, spread * 100, n, mark)
+        text = sprintf("%g,%g,%s,%.4f,%.4f,%.4f,%.4f,%d", quantile(bases, n, 0.5),
+                       quantile(values, n, 0.5), unit[key], ratio, ratios[1], ratios[n], spread, n)
+    }
+    printf "%-8s %-24s %8s %-9s %-7s %s %-6s %s\n", part[1], part[2], part[3], variant, base, row,
+           budget, verdict
+    printf "%s,%s,%s,%s,%s,%s,%s,%s,%s,%s\n", part[1], part[2], part[3], variant, against, text,
+           b ? b_better[b] : "-", b ? b_budget[b] : "-", verdict, base > summary
+    if (verdict ~ /^[MN]/) {
+        text = n ? sprintf("%.3f", ratio) : "not measured"
+        missed[++num_missed] = sprintf("%s %s %s %s, %s against %s: %s, budget %s (issue %s)",
+                                       part[1], part[2], part[3], (part[1] == "ucp") ? "tags" : "B",
+                                       variant, base, text, budget, b_issue[b])
+    }
+}
+
+# One line: what a variant has beside a base, or with -v need whether it needs another round
+function report(base_variant, base_key, variant, key, against,    part, n, mark, b)
+{
+    split(key, part, SUBSEP)
+    n = collect(base_variant, base_key, variant, key, 1)
+    if (n < enough && base_key != "") {
+        if (need != "") {
+            print part[1]
+        } else if (n < enough / 2) {
+            n = collect(base_variant, base_key, variant, key, 0)
+            mark = "~"
+        }
+    }
+    if (need == "") {
+        b = find_budget(part[1], part[2], part[3] + 0, variant, against)
+        budget_used[b] = 1
+        print_line(part, key, variant, against,
+                   (against == "stock") ? scheme_name[base_variant] : against, n, mark, b)
+    }
+}
+
+# What would be reached at best beside a line of progress, "" for another line
+function ideal_key(part)
+{
+    if (part[2] !~ /^progress:/) {
+        return ""
+    }
+    return part[1] SUBSEP "ideal" substr(part[2], 9) SUBSEP part[3]
+}
+
+function report_mode(mode,    i, part, key, variant, base)
+{
+    for (i = 1; i <= num_lines; i++) {
+        key = lines[i]
+        split(key, part, SUBSEP)
+        if (!((mode, key) in seen) || part[2] ~ /^(ideal|work):/) {
+            continue
+        }
+        base = ideal_key(part)
+        if (base != "") {
+            variant = (mode == "stock") ? best_stock(key) : mode
+            report(variant, base, variant, key, "ideal")
+        }
+        if ((part[1], part[2]) in against_empty) {
+            if (part[3] + 0 > 0) {
+                report(mode, part[1] SUBSEP part[2] SUBSEP 0, mode, key, "empty")
+            }
+        } else if (unit[key] ~ /^(msgs|share)$/) {
+            report("", "", mode, key, "none")
+        } else if (mode != "stock" && (base = best_stock(key)) != "") {
+            report(base, key, mode, key, "stock")
+        }
+    }
+}
+
+# Budgets of the suites and modes that were to run, but gave no sample
+function report_unused(    i, n, pair, part, expected)
+{
+    n = split(expect, pair, " ")
+    for (i = 1; i <= n; i++) {
+        expected[pair[i]] = 1
+    }
+    for (i = 1; i <= num_budgets; i++) {
+        if (!(i in budget_used) && ((b_where[i] ":" b_mode[i]) in expected)) {
+            missed[++num_missed] = sprintf("%s %s %d to %d, %s against %s: not" \
+                                           " measured (issue %s)", b_where[i],
+                                           b_bench[i], b_from[i], b_to[i],
+                                           b_mode[i], b_against[i], b_issue[i])
+        }
+    }
+}
+
+END {
+    if (exit_code) {
+        exit exit_code
+    }
+    if (num_lines == 0) {
+        print "no samples" > "/dev/stderr"
+        exit 1
+    }
+
+    for (i = 1; i <= num_lines; i++) {
+        split(lines[i], part, SUBSEP)
+        needs_probe[lines[i]] = (part[1] != "ucp" && unit[lines[i]] != "msgs" &&
+                                 num_probes > 0)
+    }
+    sort_values(probes, num_probes)
+    reference = num_probes ? quantile(probes, num_probes, 0.5) : 0
+    # Two thirds of the rounds, so that one odd placement costs no extra round
+    enough = int(rounds * 2 / 3 + 0.5)
+
+    if (need == "") {
+        print "where,bench,size,mode,against,base_median,value_median,unit," \
+              "ratio_median,ratio_min,ratio_max,ratio_iqr,pairs,better,budget," \
+              "verdict,base" > summary
+        printf "%-8s %-24s %8s %-9s %-7s %9s %9s %-6s %7s %6s %4s %-6s %s\n", "where",
+               "bench", "size", "mode", "against", "base", "value", "unit", "ratio", "iqr",
+               "n", "budget", "verdict"
+    }
+    report_mode("ring")
+    report_mode("rtr")
+    report_mode("am")
+    report_mode("net")
+    report_mode("ud")
+    if (need == "") {
+        report_mode("stock")
+        report_unused()
+        if (num_probes) {
+            printf "\ncore probe: reference %.0f ns one way, all samples %.0f to" \
+                   " %.0f ns\n", reference, probes[1], probes[num_probes]
+        }
+        printf "\nmissed budgets: %d\n", num_missed
+        for (i = 1; i <= num_missed; i++) {
+            print "  " missed[i]
+        }
+        exit num_missed ? 3 : 0
+    }
+}

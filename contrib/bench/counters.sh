@@ -1,0 +1,73 @@
+# Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash disable=SC2154  # variables are shared with the scripts that source this
+#
+# Counts what messages cost, with mpi_perf: what is done once, at the start, is in two runs of
+# different lengths, so their difference is that of the messages alone.
+
+# count_between MPI VARIANT POINT FEW MANY LOG COUNTERS VARIABLE=VALUE...: sets counted, what MANY
+# messages count beyond what FEW do. The variables have both ranks write their counters into files
+# whose names begin with LOG.counts; COUNTERS.awk reads them.
+count_between()
+{
+    local mpi=$1 variant=$2 point=$3 few=$4 many=$5 log=$6 counters=$7 turns numbers i
+    shift 7
+    variant_env "$variant"
+    env_args+=("$@")
+    counted=()
+    for turns in "$few" "$many"; do
+        rm -f "$log".counts*
+        if ! launch "$mpi" mpi_perf -n "$turns" "$point" >"$log" 2>&1 ||
+           ! read -ra numbers < <(awk -f "$bench/$counters.awk" "$log".counts*); then
+            note_failure "$mpi" "$variant" "counters, $point" "$log"
+            return 1
+        fi
+        for i in "${!numbers[@]}"; do
+            counted[i]=$((numbers[i] - ${counted[i]:-0}))
+        done
+    done
+    rm -f "$log".counts*
+}
+
+# count_control MPI VARIANT: adds the control messages of a large message whose receive is posted to
+# the samples. With an RTR for each receive, nearly all messages must use one.
+count_control()
+{
+    local mpi=$1 variant=$2 log=$out/logs/$1.$2.control.log
+    round=1
+    sized_points control "$variant"
+    count_between "$mpi" "$variant" "${points[0]}" 100 600 "$log" control \
+        UCXRI_STATS=y UCXRI_STATS_DEST="$log.counts.%p" || return
+    if [ "$variant" = rtr ] && [ "${counted[1]}" -lt 495 ]; then
+        echo "${counted[1]} of 500 messages used an RTR" >"$log"
+        note_failure "$mpi" "$variant" "messages without RTR" "$log"
+        return 1
+    fi
+    awk -v size="${points[0]#*=}" -v n="${counted[0]}" \
+        'BEGIN { printf "RESULT control %s %.3f msgs 0\n", size, n / 500 }' >"$log"
+    add_samples "$mpi" "$variant" "$log"
+    rm -f "$log"
+}
+
+# count_hca MPI TURNS VARIANTS FILE: adds what the software HCA counts for each message of a
+# ping-pong to a CSV file. A turn has two messages. How many receives are posted at first differs
+# from run to run, by more than some messages need.
+count_hca()
+{
+    local mpi=$1 turns=$2 variants=$3 file=$4 variant size log
+    sized_points hca "${variants%% *}"
+    for size in $(tr , ' ' <<<"${points[0]#*=}"); do
+        for variant in $variants; do
+            log=$out/logs/$mpi.$variant.counters.$size.log
+            count_between "$mpi" "$variant" "${points[0]%=*}=$size" 50 $((50 + turns)) "$log" hca \
+                SOFTHCA_COUNTERS="$log.counts" || continue
+            awk -v head="$mpi,$size,$variant" -v messages=$((2 * turns)) '{
+                printf "%s", head
+                for (i = 1; i <= NF; i++) {
+                    printf ",%.2f", ($i > 0) ? $i / messages : 0
+                }
+                print ""
+            }' <<<"${counted[*]}" >>"$file"
+            rm -f "$log"
+        done
+    done
+}

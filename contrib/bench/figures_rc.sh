@@ -1,0 +1,88 @@
+# Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash disable=SC2034,SC2154  # variables are shared with figures.sh
+#
+# contrib/figures.sh --only rc: stock UCX's rc_verbs beside the library on the same device, by ucxri_perf
+# and by MPI programs under each MPI that is installed.
+
+link=ddr
+export UCX_TLS=rc_verbs,ud_verbs:aux,self
+link_rate=2000 # MB/s
+# A batch has to be long enough for some messages, and short enough not to be interrupted
+if [ $quick = yes ]; then
+    rounds=${rounds:-1} timing=(-t 0.02 -b 4) turns=200
+else
+    rounds=${rounds:-3} timing=(-t 0.2 -b 100) turns=1000
+fi
+raw=$out/samples.csv
+summary=$out/summary.csv
+counters=$out/counters.csv
+skips perf || suites+=(perf)
+[ ${#mpis[@]} -gt 0 ] || mpis=(mpich openmpi)
+add_mpis "${mpis[@]}"
+
+# Stock chooses eager messages in pieces for nearly all sizes here, by its own estimate of the
+# network; stock_rndv has its rendezvous from 8 KB on. Both processes are on one host, and are to
+# find each other by the network only.
+variant_env()
+{
+    env_args=(LD_PRELOAD="$hca")
+    case $1 in
+    stock_rndv) env_args+=(UCX_RNDV_THRESH=8k) ;;
+    net)
+        env_args=(LD_PRELOAD="$lib $hca" UCX_RNDV_SCHEME=recv_init UCXRI_CMA=n UCXRI_RING_PEERS=0
+                  UCXRI_IB_DEVICES=softhca0)
+        ;;
+    esac
+}
+
+suite_variants()
+{
+    echo stock stock_rndv net
+}
+
+# chart_of NAME WHERE TITLE BENCH
+chart_of()
+{
+    chart "$1-$2" "$3" "$2" "$4" "stock=stock UCX" "stock_rndv=stock UCX, rendezvous from 8 KB on" \
+        "net=receiver-initiated"
+}
+
+# After the rounds: what the samples do not say, and the charts
+draw()
+{
+    local where text
+    # ucxri_perf runs for a time, not for a number of messages
+    if ! skips counters; then
+        echo "mpi,size,variant,doorbells,work_requests,receive_doorbells,messages,packets,completions" \
+            >"$counters"
+        for mpi in "${found_mpis[@]}"; do
+            count_hca "$mpi" $turns "$(suite_variants "$mpi")" "$counters"
+        done
+    fi
+    # Bandwidth as a share of the link
+    awk -F, -v OFS=, -v rate=$link_rate '{ print }
+        ($4 == "perf_bandwidth" || $4 == "mpi_bw") && $2 == "net" {
+            print $1, $2, $3, "link_share", $5, $6 / rate, "share", 0
+        }' "$raw" >"$work/raw" && mv "$work/raw" "$raw"
+    for where in $(awk -F, 'FNR > 1 && !seen[$3]++ { print $3 }' "$raw"); do
+        case $where in
+        perf) text=UCP ;;
+        mpich) text=MPICH ;;
+        *) text="Open MPI" ;;
+        esac
+        chart_of fig7 "$where" "Ping-pong, $text" '_latency$'
+        chart_of fig9 "$where" "Progress, the sender is early, $text" '^progress:0/'
+        chart_of fig10 "$where" "Progress, the receiver is early, $text" '^progress:2'
+        chart_of bandwidth "$where" "Bandwidth, windows of 64 messages, $text" '_(bw|bandwidth)$'
+    done
+}
+
+# show: what the table of the samples does not have
+show()
+{
+    skips counters || [ ! -s "$counters" ] || {
+        echo
+        echo "The software HCA's counters, for each message of a ping-pong, both processes:"
+        column -t -s, "$counters" 2>/dev/null || cat "$counters"
+    }
+}

@@ -1,0 +1,102 @@
+# Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash disable=SC2034,SC2154  # variables are shared with figures.sh
+#
+# contrib/figures.sh --only ud: messages by datagrams that are copied (stock UCX's ud_verbs), by
+# datagrams without a copy (the plane ud), and by connections (stock's rc_verbs and the plane rc). And
+# what losses cost, beside sending the whole message again.
+
+loss=1%
+link=ddr2k
+if [ $quick = yes ]; then
+    rounds=${rounds:-1} timing=(-t 0.02 -b 4) loss_window=2 memory_peers=4
+else
+    rounds=${rounds:-3} timing=(-t 0.3 -b 50) loss_window=8 memory_peers=64
+fi
+raw=$out/ud-samples.csv
+summary=$out/ud-summary.csv
+info=$(find_built '*/src/ucxri_info' "build it first") || exit 1
+peer_memory=$(find_built '*/test/bin/bench/peer_memory' "make bench first") || exit 1
+skips perf && skips loss && skips memory || suites=(ud)
+
+# Both processes are on one host, and are to find each other by the network only. All messages of
+# the plane ud go by datagrams, UCP's own as well. loss_free is ud with the window of those with
+# losses.
+variant_env()
+{
+    local tls=ud_verbs,self
+    [[ $1 != rc* ]] || tls=rc_verbs,ud_verbs:aux,self
+    env_args=(UCX_TLS=$tls LD_PRELOAD="$hca")
+    case $1 in
+    copy) return ;;
+    rc_stock) env_args+=(UCX_RNDV_THRESH=8k); return ;;
+    rc) env_args+=(UCXRI_IB_TRANSPORT=rc) ;;
+    *) env_args+=(UCXRI_IB_TRANSPORT=ud) ;;
+    esac
+    env_args+=(LD_PRELOAD="$lib $hca" UCX_RNDV_SCHEME=recv_init UCXRI_CMA=n UCXRI_RING_PEERS=0
+               UCXRI_IB_DEVICES=softhca0)
+    [[ ! $1 =~ ^(loss|whole)$ ]] || env_args+=(SOFTHCA_FAULTS="ud_drop=$loss" SOFTHCA_SEED="$round")
+    [ "$1" != whole ] || env_args+=(UCXRI_UD_REPAIR=n)
+}
+
+suite_variants()
+{
+    skips perf || echo -n "copy ud rc_stock rc "
+    skips loss || echo -n "loss_free loss whole"
+}
+
+# add_ratio NAME SIZE BENCH VARIANT OTHER...: of each round, to the best one of the others
+add_ratio()
+{
+    awk -F, -v OFS=, -v name="$1" -v size="$2" -v bench="perf_$3" -v variant="$4" \
+        -v others="${*:5}" -f "$bench/ratio.awk" "$raw" >"$work/ratios" && cat "$work/ratios" >>"$raw"
+}
+
+# memory: prints a CSV file of what peers take: as ucxri_info reckons it from structures and queues,
+# and what malloc() gives a process for each of its peers while it has a number of them
+memory()
+{
+    local variant log
+    echo "peers,variant,bytes,bytes_per_peer,how"
+    env UCXRI_IB_DEVICES=softhca0 UCXRI_IB_TRANSPORT=auto LD_PRELOAD="$hca" "$info" 2>/dev/null |
+        awk -v OFS=, -f "$bench/memory.awk" || die "ucxri_info does not tell of memory"
+    for variant in copy ud rc_stock rc; do
+        log=$out/logs/ud.$variant.memory.log
+        variant_env "$variant"
+        if ! timeout --foreground 280 env "${env_args[@]}" "$peer_memory" -n $memory_peers \
+                >"$log" 2>&1 </dev/null; then
+            note_failure ud "$variant" peer_memory "$log"
+            continue
+        fi
+        awk -v OFS=, -v variant="$variant" \
+            '$2 == "peer_memory_heap" { print $3, variant, int($3 * $4), int($4), "measured" }' "$log"
+        rm -f "$log"
+    done
+}
+
+# After the rounds: what is computed from the samples, and the charts
+draw()
+{
+    local size labels
+    for size in 65536 1048576; do
+        add_ratio bandwidth/rc $size bandwidth ud rc_stock rc
+        add_ratio bandwidth/copy $size bandwidth ud copy
+    done
+    add_ratio bidirectional/rc 1048576 bidirectional ud rc_stock rc
+    add_ratio latency/rc 1048576 latency ud rc_stock rc
+    add_ratio loss/loss_free 1048576 bandwidth loss loss_free
+    add_ratio loss/whole 1048576 bandwidth loss whole
+    skips memory || memory >"$out/ud-memory.csv"
+
+    labels=("copy=datagrams, copied (stock UCX, ud_verbs)" "ud=datagrams, not copied (plane ud)"
+            "rc_stock=connections (stock UCX, rc_verbs)" "rc=connections (plane rc)")
+    chart ud-fig4-latency "Latency, one way" ud perf_latency "${labels[@]}"
+    chart ud-fig5-bandwidth "Bandwidth, one direction, windows of 64" ud perf_bandwidth "${labels[@]}"
+    chart ud-fig6-bidirectional "Bandwidth, sum of both directions" ud perf_bidirectional "${labels[@]}"
+    chart ud-loss "Bandwidth, $loss of the datagrams lost, windows of $loss_window" ud perf_bandwidth \
+        "loss_free=none lost" "loss=repaired in place" "whole=the whole message again"
+}
+
+show()
+{
+    :
+}

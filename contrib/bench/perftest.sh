@@ -1,0 +1,105 @@
+# Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash disable=SC2154  # variables are shared with the scripts that source this
+#
+# How ucx_perftest is run. It gives a mean, which a single pre-emption spoils, or a percentile, and
+# a median would hide what a library does every few messages only. So the sample of a short message
+# is the mean of ten percentiles, each from a run of its own: the mean over all messages without the
+# outliers. A long message has nothing to hide, and the median is the best defence. All runs of a
+# sample are one batch of ucx_perftest: perftest_batch.awk, perftest_result.awk.
+
+server_pid=
+trap '[ -z "$server_pid" ] || kill "$server_pid" 2>/dev/null' EXIT
+trap 'exit 130' INT TERM
+
+# A pipe that never delivers: reading it with a time-out waits without a fork
+exec {never_fd}<> <(:)
+
+# core_ping: prints the time of the core probe
+core_ping()
+{
+    "$build_dir/bench/core_ping" "$cpu0" "$cpu1" | awk '{ print $6 }'
+}
+
+# free_port: prints a TCP port that nobody listens on
+free_port()
+{
+    local port
+    while :; do
+        port=$((20000 + RANDOM % 12000))
+        grep -qi ":$(printf '%04X' "$port") " /proc/net/tcp || break
+    done
+    echo "$port"
+}
+
+# wait_listening PORT SERVER: true once something listens there; gives up when the server is gone
+wait_listening()
+{
+    local pattern i
+    pattern=":$(printf '%04X' "$1") 00000000:0000 0A"
+    for ((i = 0; i < 1000; i++)); do
+        grep -qi "$pattern" /proc/net/tcp && return 0
+        kill -0 "$2" 2>/dev/null || return 1
+        read -r -t 0.01 <&"$never_fd"
+    done
+    return 1
+}
+
+# run_pair BATCH LOG: a server and a client, of which the client says what it measures
+run_pair()
+{
+    local batch=$1 log=$2 port rc
+    port=$(free_port)
+    timeout 110 taskset -c "$cpu0" env "${env_args[@]}" ucx_perftest -p "$port" \
+        -b "$batch" >"$log.server" 2>&1 </dev/null &
+    server_pid=$!
+    if wait_listening "$port" "$server_pid"; then
+        timeout --foreground 100 taskset -c "$cpu1" env "${env_args[@]}" \
+            ucx_perftest 127.0.0.1 -p "$port" -b "$batch" -f -v >"$log" 2>&1 </dev/null
+        rc=$?
+    else
+        echo "the ucx_perftest server did not start" >"$log"
+        rc=1
+    fi
+    [ $rc -eq 0 ] || kill "$server_pid" 2>/dev/null
+    wait "$server_pid" || rc=1
+    server_pid=
+    [ $rc -eq 0 ] || cat "$log.server" >>"$log"
+    rm -f "$log.server"
+    return $rc
+}
+
+# run_perftest_point VARIANT TEST SIZE: one sample. What was measured while the virtual machine
+# moved its cores is measured again.
+run_perftest_point()
+{
+    local variant=$1 test=$2 size=$3 log=$out/logs/perftest.$1.$2.$3.$round.log before args
+    args=(-v test="$test" -v size="$size")
+    awk "${args[@]}" -v seconds="$seconds" -f "$bench/perftest_batch.awk" >"$log.batch"
+    for _ in 1 2 3; do
+        before=$(core_ping)
+        # The exit code does not tell of a run of the batch that failed
+        if ! run_pair "$log.batch" "$log" ||
+           [ "$(grep -c '^run,' "$log")" -ne "$(wc -l <"$log.batch")" ]; then
+            note_failure perftest "$variant" "$test $size B" "$log"
+            return 1
+        fi
+        awk -F, "${args[@]}" -v before="$before" -v after="$(core_ping)" -f "$bench/stats.awk" \
+            -f "$bench/perftest_result.awk" "$log" >"$log.result" && break
+    done
+    if ! add_samples perftest "$variant" "$log.result"; then
+        note_failure perftest "$variant" "$test $size B: no result" "$log"
+        return 1
+    fi
+    rm -f "$log" "$log.batch" "$log.result"
+}
+
+# run_perftest VARIANT: all of points
+run_perftest()
+{
+    local point size
+    for point in "${points[@]}"; do
+        for size in $(tr , ' ' <<<"${point#*=}"); do
+            run_perftest_point "$1" "${point%=*}" "$size" || return 1
+        done
+    done
+}

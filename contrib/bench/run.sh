@@ -1,0 +1,296 @@
+# Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash disable=SC2034,SC2154  # variables are shared
+#
+# What runs the points of points.tsv and judges them, for contrib/compare.sh and contrib/figures.sh. A
+# script that sources this has set root, and sets
+#
+#   set              its lines of points.tsv
+#   suites           what it measures; a suite is a program, or an MPI with its programs
+#   timing           options for how long the programs measure
+#   raw, summary     the file of the samples, and that of their medians
+#   budgets          the file of the budgets
+#   suite_variants SUITE    prints the variants of a suite
+#   variant_env VARIANT     sets env_args, the environment of a variant as arguments of env
+
+bench=$root/contrib/bench
+test_bench=$root/test/bench
+suites=()
+core_probe=yes # the samples depend on how far the two cores are apart
+
+. "$bench/options.sh"
+
+# sized_points PROGRAM VARIANT: sets points, BENCHMARK=SIZES each, of the sizes that are asked for
+sized_points()
+{
+    local program=$1 variant=$2 of programs variants names short long size list
+    points=()
+    while IFS=$'\t' read -r of programs variants names short long; do
+        [[ $of == "$set" && ,$programs, == *,$program,* && ,$variants, =~ ,(all|$variant), ]] ||
+            continue
+        [ $quick = no ] || long=$short
+        list=
+        for size in ${long//,/ }; do
+            [ "$size" = - ] || { [ -n "$sizes" ] && [[ $size != all && ,$sizes, != *,$size,* ]]; } ||
+                list+=,$size
+        done
+        [ -n "$list" ] || continue
+        IFS=, read -ra names <<<"$names"
+        points+=("${names[@]/%/=${list#,}}")
+    done <"$bench/points.tsv"
+}
+
+show_progress()
+{
+    local suite=$1 variant=$2 now=$((SECONDS - start_time)) left
+    left=$((step > 0 ? now * (steps - step) / step : 0))
+    if [ -t 2 ]; then
+        printf '\r\033[K[%d/%d] round %d of %d: %s %s, %d s, about %d s left' \
+            "$step" "$steps" "$round" "$last_round" "$suite" "$variant" $now $left >&2
+    elif [ "$suite" != "$last_suite" ]; then
+        printf '[%d/%d] round %d of %d: %s, %d s\n' \
+            "$step" "$steps" "$round" "$last_round" "$suite" $now >&2
+    fi
+    last_suite=$suite
+}
+
+end_progress()
+{
+    [ ! -t 2 ] || printf '\r\033[K' >&2
+}
+
+# note_failure SUITE VARIANT TEXT LOG
+failures=0
+declare -A failed=()
+note_failure()
+{
+    failures=$((failures + 1))
+    failed[$1,$2]=$((${failed[$1,$2]:-0} + 1))
+    end_progress
+    echo "FAILED: $1, $2: $3; see $4" >&2
+    sed -n 's/^/    /; 1,5p' "$4" >&2
+}
+
+# add_samples SUITE VARIANT LOG: those of the RESULT lines; false if there are none
+add_samples()
+{
+    awk -v round="$round" -v suite="$1" -v variant="$2" -v probe=$core_probe -v OFS=, '
+        $1 == "RESULT" {
+            print round, variant, suite, $2, $3, $4, $5, probe == "yes" ? $6 : 0
+            n++
+        }
+        END { exit !n }' "$3" >>"$raw"
+}
+
+# run_logged SUITE VARIANT NAME COMMAND...: adds the samples of a command that prints RESULT lines
+run_logged()
+{
+    local suite=$1 variant=$2 name=$3 log=$out/logs/$1.$2.$3.$round.log
+    shift 3
+    if ! "$@" >"$log" 2>&1 </dev/null || ! add_samples "$suite" "$variant" "$log"; then
+        note_failure "$suite" "$variant" "$name" "$log"
+        return 1
+    fi
+    rm -f "$log"
+}
+
+# launch MPI PROGRAM ARGUMENTS...: in the environment env_args.
+#
+# Both ranks are pinned by taskset as two programs of one job, because binding options are silently
+# without effect in some containers; env comes after the launcher, so that only the ranks see the
+# library
+launch()
+{
+    local mpi=$1 program=$build_dir/bench/$1/$2 args=() rank
+    shift 2
+    if [ "$mpi" = openmpi ]; then
+        [ "$(id -u)" -ne 0 ] || args+=(--allow-run-as-root)
+        args+=(--host localhost:2 --bind-to none --mca pml ucx
+               --mca opal_common_ucx_tls any --mca opal_common_ucx_devices any)
+    else
+        args+=(-bind-to none)
+    fi
+    for rank in "$cpu0" "$cpu1"; do
+        args+=(-n 1 taskset -c "$rank" env "${env_args[@]}" "$program" "$@" :)
+    done
+    unset 'args[-1]'
+    timeout --foreground 120 "${mpiexec_of[$mpi]}" "${args[@]}" </dev/null
+}
+
+# run_ucxri_perf BENCHMARK SIZES: prints its results as RESULT lines. A configuration of progress is
+# written as mpi_perf has it.
+run_ucxri_perf()
+{
+    local csv=$work/perf.csv
+    # shellcheck disable=SC2086  # options are words
+    timeout --foreground 280 env "${env_args[@]}" "$perf" ${1/:/ --config } --sizes "$2" \
+        --csv "$csv" --cpus "$cpu0,$cpu1" "${timing[@]}" &&
+        awk -F, -f "$bench/perf_results.awk" "$csv"
+}
+
+# run_suite SUITE VARIANT: all its points. A program that failed is the last one.
+run_suite()
+{
+    local suite=$1 variant=$2 program programs=mpi_perf point
+    case $suite in
+    perftest) programs=ucx_perftest ;;
+    ucp) programs=tag_match ;;
+    perf | ud) programs=ucxri_perf ;;
+    # Debian's settings of Open MPI leave its osc/ucx out, and osc/rdma does without UCP
+    mpich) programs="mpi_rma mpi_perf" ;;
+    esac
+    variant_env "$variant"
+    for program in $programs; do
+        sized_points "$program" "$variant"
+        [ ${#points[@]} -gt 0 ] || continue
+        case $program in
+        ucx_perftest) run_perftest "$variant" ;;
+        tag_match)
+            run_logged "$suite" "$variant" tag_match timeout --foreground 120 taskset -c "$cpu0" \
+                env "${env_args[@]}" "$build_dir/bench/tag_match" -t "$seconds"
+            ;;
+        ucxri_perf)
+            for point in "${points[@]}"; do
+                run_logged "$suite" "$variant" "${point%%[ :=]*}" \
+                    run_ucxri_perf "${point%=*}" "${point#*=}"
+            done
+            ;;
+        *)
+            run_logged "$suite" "$variant" "$program" \
+                launch "$suite" "$program" "${timing[@]}" "${points[@]}"
+            ;;
+        esac || return
+    done
+}
+
+# run_round SUITE...: every variant once. Who goes first changes from round to round, so that what
+# drifts with time favours nobody.
+run_round()
+{
+    local suite variant variants i
+    for suite in "$@"; do
+        read -ra variants <<<"$(suite_variants "$suite")"
+        for ((i = 0; i < ${#variants[@]}; i++)); do
+            variant=${variants[(i + round - 1) % ${#variants[@]}]}
+            show_progress "$suite" "$variant"
+            step=$((step + 1))
+            # What failed twice will fail again
+            [ "${failed[$suite,$variant]:-0}" -ge 2 ] || run_suite "$suite" "$variant"
+        done
+    done
+}
+
+# count_steps SUITE...: prints how many a round of them has
+count_steps()
+{
+    local suite
+    for suite in "$@"; do
+        suite_variants "$suite"
+    done | wc -w
+}
+
+# run_rounds: all suites. With --add the samples that are there stay, without what was computed from
+# them.
+run_rounds()
+{
+    local first_round=1
+    [ ${#suites[@]} -gt 0 ] || die "nothing left to measure"
+    if [ $add = yes ] && [ -s "$raw" ]; then
+        sed -i '/,share,/d' "$raw"
+        first_round=$(($(tail -n +2 "$raw" | cut -d, -f1 | sort -n | tail -1) + 1))
+    else
+        echo "round,variant,where,bench,size,value,unit,core_ns" >"$raw"
+    fi
+    last_round=$((first_round + rounds - 1))
+    last_suite=
+    step=0
+    steps=$((rounds * $(count_steps "${suites[@]}")))
+    start_time=$SECONDS
+    for ((round = first_round; round <= last_round; round++)); do
+        run_round "${suites[@]}"
+    done
+    end_progress
+}
+
+# analyse OPTIONS...: of analyse.awk
+analyse()
+{
+    awk -v rounds="$rounds" -v summary="$summary" "$@" \
+        -f "$bench/stats.awk" -f "$bench/analyse.awk" "$budgets" "$raw"
+}
+
+# repeat_moved: more rounds, up to as many again, of the suites whose pairs were taken in different
+# places
+repeat_moved()
+{
+    local again
+    while [ $failures -eq 0 ] && [ "$round" -le $((2 * rounds)) ]; do
+        mapfile -t again < <(analyse -v need=1 | sort -u)
+        [ ${#again[@]} -gt 0 ] || break
+        last_round=$round
+        steps=$((steps + $(count_steps "${again[@]}")))
+        run_round "${again[@]}"
+        round=$((round + 1))
+    done
+    end_progress
+}
+
+# cores_busy: prints the ticks of all processes on the two cores but this script and its children
+cores_busy()
+{
+    { sed "s/^.*)/own/" /proc/$$/stat; cat /proc/stat; } | awk -v a="cpu$cpu0" -v b="cpu$cpu1" '
+        $1 == "own" { sum -= $13 + $14 + $15 + $16 }
+        $1 == a || $1 == b { sum += $2 + $3 + $4 + $7 + $8 }
+        END { print sum + 0 }'
+}
+
+# say_busy BUSY: how long the measurement took, and what others did since cores_busy printed BUSY
+say_busy()
+{
+    local ticks=$(((SECONDS - start_time) * 2 * $(getconf CLK_TCK))) others=$(($(cores_busy) - $1))
+    others=$((ticks > 0 && others > 0 ? 100 * others / ticks : 0))
+    echo "$((SECONDS - start_time)) s; other processes used $others % of the two cores"
+    [ $others -lt 10 ] || echo "the machine was not idle: expect noise"
+}
+
+# judge ALL: prints the table and the budgets that are missed; ALL=yes: whatever was to be measured
+# must have been. Sets missed, which is 0 if none is.
+judge()
+{
+    local suite variant expect=
+    for suite in "${suites[@]}"; do
+        [ "$1" = yes ] || continue
+        for variant in $(suite_variants "$suite"); do
+            expect+=" $suite:$variant"
+        done
+    done
+    analyse -v expect="$expect"
+    missed=$?
+    [ $missed -eq 0 ] || [ $missed -eq 3 ] || die "the analysis failed"
+}
+
+# finish: ends the script with its exit code
+finish()
+{
+    if [ $failures -gt 0 ]; then
+        echo "$failures runs FAILED, see above" >&2
+        exit 1
+    fi
+    [ $strict = no ] || [ $missed -eq 0 ] || exit 2
+    exit 0
+}
+
+# chart FILE TITLE WHERE BENCH VARIANT=LABEL...: a chart of the samples whose benchmark matches
+# BENCH; what has no samples is left out
+chart()
+{
+    local file=$1 title=$2 where=$3 pattern=$4 files=() part csv
+    shift 4
+    for part in "$@"; do
+        csv=$work/${part%%=*}.csv
+        awk -F, -v where="$where" -v variant="${part%%=*}" -v pattern="$pattern" -v OFS=, \
+            -f "$bench/stats.awk" -f "$bench/series.awk" "$raw" >"$csv"
+        [ "$(wc -l <"$csv")" -lt 2 ] || files+=("${part#*=}=$csv")
+    done
+    [ ${#files[@]} -eq 0 ] || "$perf" chart --svg "$out/$file.svg" --title "$title" "${files[@]}" ||
+        die "no chart $file.svg"
+}

@@ -1,0 +1,44 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * See ucxri_perf_params.h.
+ */
+#include "ucxri_perf_params.h"
+
+#include <stdio.h>
+
+int perf_params_valid(const perf_params_t *params)
+{
+    uint32_t i;
+    int comp;
+
+    if ((params->bench >= PERF_NUM_BENCHES) || (params->batches == 0) ||
+        (params->batches > PERF_MAX_BATCHES) || (params->window == 0) ||
+        (params->window > PERF_MAX_WINDOW) || (params->num_points == 0) ||
+        (params->num_points > PERF_MAX_POINTS) || !(params->seconds > 0) ||
+        !(params->seconds <= 1000) || !(params->timeout >= 1) ||
+        !(params->timeout <= 86400) || !(params->unit_us >= 0.1) ||
+        !(params->unit_us <= 1e6)) {
+        return 0;
+    }
+    for (i = 0; i < params->num_points; ++i) {
+        if (params->points[i].size > PERF_MAX_SIZE) {
+            return 0;
+        }
+        for (comp = 0; comp < PERF_NUM_COMPS; ++comp) {
+            if (params->points[i].comps[comp] > PERF_MAX_UNITS) {
+                return 0;
+            }
+        }
+    }
+    return 1;
+}
+
+void perf_params_format_config(char *text, size_t length, const perf_point_t *point)
+{
+    const uint32_t *comps = point->comps;
+
+    snprintf(text, length, "%u/%u/%u/%u/%u/%u", comps[0], comps[1], comps[2], comps[3],
+             comps[4], comps[5]);
+}

@@ -1,0 +1,160 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What is known of a conn, the sender's side of one direction (conn.h).
+ */
+#ifndef RI_CONN_TYPES_H
+#define RI_CONN_TYPES_H
+
+#include "counters.h"
+#include "rma_types.h"
+#include "rtr_types.h"
+#include "../../uct/api/plane.h"
+
+enum {
+    RI_CONN_SELF    = 1 << 0, /* leads to the own worker, and the processor may copy.
+                                   (With other memory than the host's, the own worker is
+                                   a peer like any other.) */
+    RI_CONN_USER    = 1 << 1, /* the application has the endpoint */
+    RI_CONN_NO_PEER = 1 << 2, /* the peer runs without this library: tag sends fail */
+    RI_CONN_VERSION =
+            1 << 3, /* the peer runs with another wire version: tag sends fail */
+    RI_CONN_LOST         = 1 << 4,  /* failed because lost_sn was not sent; the endpoint
+                                   itself works */
+    RI_CONN_ASKED        = 1 << 5,  /* CONN_REQ was sent */
+    RI_CONN_CLOSING      = 1 << 6,  /* the application closed it; draining */
+    RI_CONN_PEER_MODE    = 1 << 7,  /* error handling mode PEER: sending to a peer that is
+                                   gone is safe */
+    RI_CONN_RING_STOP    = 1 << 8,  /* the peer wants its ring back */
+    RI_CONN_BY_SOCKADDR  = 1 << 9,  /* nothing about the peer is known from an address */
+    RI_CONN_BEHIND_RMA   = 1 << 10, /* messages must not overtake one-sided operations */
+    RI_CONN_ORDER_ASKED  = 1 << 11, /* ORDER_REQ is under way */
+    RI_CONN_AM_READY     = 1 << 12, /* active messages of any size go out at once */
+    RI_CONN_BYE          = 1 << 13, /* BYE was said */
+    RI_CONN_PLANE_WANTED = 1 << 14, /* ask for a plane when the peer is known */
+    RI_CONN_PLANE_ASKED  = 1 << 15, /* PLANE_REQ was sent, of this host */
+    RI_CONN_PLANE_READ   = 1 << 16, /* the peer can read this process's memory */
+    RI_CONN_PLANE_WRITE = 1 << 17, /* this process can write the peer's: peer->plane_ep */
+    RI_CONN_PLANE_REFUSED = 1 << 18, /* the peer cannot, as it has said */
+    RI_CONN_WAY_ASKED = 1 << 19, /* PLANE_REQ was sent, of a plane through a network */
+    RI_CONN_WAY       = 1 << 20, /* both sides have connected that */
+    RI_CONN_LONG      = 1 << 21, /* has sent a long message */
+    RI_CONN_PLANE_TOLD =
+            1 << 22, /* PLANE_REQ has told the peer that this process can write */
+    RI_CONN_CLOSING_TOLD = 1 << 23, /* CLOSING was said, or nobody is there to hear it */
+    RI_CONN_LEFT =
+            1 << 24 /* its endpoint is closed: it is there for what the peer has not
+                              received yet (run/close.h) */
+};
+
+/* While one of the two flags is set, messages do not go through the ring or channel. */
+#define RI_CONN_NO_RING (RI_CONN_RING_STOP | RI_CONN_BEHIND_RMA)
+
+/*
+ * The flags that tell where a conn is in its life, together with its status. Legal changes, which
+ * ri_conn_set_life() asserts; each is a step of its own:
+ *
+ *   set CLOSING            the application has closed it: not if it is LEFT
+ *   set LEFT and CLOSING   its endpoint is closed before all was received: not if it is LEFT
+ *   set LOST               a number is lost, or the peer has sent RESET: while the status is UCS_OK
+ *   set BYE                the peer is told that nothing follows: if the status is UCS_OK, or LOST
+ *   clear LOST             its endpoint or its peer is gone: the status is an error from then on
+ *
+ * CLOSING, LEFT and BYE stay set. The status changes once, from UCS_OK to why the conn failed: at
+ * once after LOST is set, or without it.
+ *
+ *   status   LOST   what was sent
+ *   UCS_OK   no     is received, and more may be sent
+ *   error    yes    is received up to lost_sn
+ *   error    no     is not waited for any more
+ */
+#define RI_CONN_LIFE (RI_CONN_CLOSING | RI_CONN_LEFT | RI_CONN_LOST | RI_CONN_BYE)
+
+/*
+ * The sender's side of one direction: one per endpoint.
+ *
+ * How its remote id comes about: 0 until CONN_ACK; until then every message carries a
+ * hello. How its ring comes about: NULL until RING_OFFER was accepted; goes back to NULL
+ * by RING_STOP or close, and may be offered again.
+ */
+struct ri_conn {
+    ucp_ep_h ep; /* NULL: it is LEFT */
+    ri_worker_t *worker;
+    ri_peer_t *peer;         /* NULL while the remote worker is not known */
+    ri_ring_tx_t *ring;      /* NULL: none */
+    unsigned ring_asks;      /* requests for a ring since the latest one was there */
+    unsigned ring_asks_left; /* requests to go until the peer is really asked once more */
+    ri_channel_out_t *channel; /* through a network; NULL: none */
+    size_t channel_end; /* shorter contiguous messages may try it; kept by link/channel_life.c */
+
+    size_t fast_max; /* shorter contiguous messages may take the fast path; kept by
+                        ri_conn_update_fast() */
+    size_t ring_max; /* longest payload that may go through the ring */
+    /* RI_CONN_*; those of RI_CONN_LIFE are changed by ri_conn_set_life() */
+    uint32_t flags;
+    uint32_t tx_sn;  /* of the latest message; the first is 1 */
+    uint64_t tx_tag; /* of the latest message */
+
+    /* A buffer of the peer's pool that the next message in the ring gives back. */
+    struct {
+        uint32_t id;      /* 0: there is none */
+        uint32_t conn_id; /* the peer's conn that it belongs to */
+    } release;
+
+    /* Receives of the peer that offer themselves (proto/rtr). */
+    struct {
+        ri_rtr_table_t *table; /* RTRs that have come; NULL: none are taken */
+        ri_rtr_words_t *words; /* of RTRs through a network; NULL: none are taken */
+        ri_untold_t *untold;   /* writes by these that go on; NULL if words is */
+        uint8_t (*targets)
+                [RI_PLANE_TARGET_SIZE]; /* of RTRs by datagrams; NULL: none came yet */
+        ri_rtr_grants_t *grants;   /* in the ring, see proto/rtr/rtr.h; NULL: none yet */
+        ucs_list_link_t late_link; /* in worker->rtr.late_conns; self-linked if not */
+    } rtr;
+
+    uint32_t lost_sn;             /* with RI_CONN_LOST: the number that never comes */
+    ucs_list_link_t pending;      /* sends that wait for room in the ring, in order */
+    ucs_list_link_t pending_link; /* in worker->pending_conns; self-linked if not */
+    ucs_list_link_t sends;        /* all unfinished sends */
+    uint32_t id;                  /* by which peers address it */
+    uint32_t am_id;               /* that the peer takes active messages by */
+    uint32_t remote_id;           /* of its stream at the receiver, 0: not yet known */
+    ucs_status_t status;          /* UCS_OK, or why it failed; see RI_CONN_LIFE */
+    ri_ring_tx_t ring_memory;     /* what ring points to */
+    ucs_list_link_t lent;         /* pool buffers with messages that the peer may read */
+
+    /* Slots of the ring, for messages that both sides copy; a bit each. */
+    struct {
+        uint32_t slots; /* that sends have */
+        /* that sends had when they were complete before their RTS was read */
+        uint32_t unread;
+    } coop;
+
+    /* One-sided operations of the application (core/rma.h). */
+    struct {
+        uint32_t count;   /* operations that were started */
+        int unknown;      /* with BEHIND_RMA: the end of an operation is not seen */
+        uint64_t put;     /* the latest one that changes the target, of worker->rma.seq */
+        uint64_t flushed; /* of worker->rma.seq: all up to here are carried out */
+        ucs_list_link_t ops[RI_RMA_KINDS]; /* operations that have not ended here */
+        ucs_list_link_t behind_link;       /* in worker->rma.behind; self-linked if not */
+    } rma;
+
+    uint32_t serial; /* among all conns that the worker ever had */
+
+    /* While it waits for CONN_ACK (conn.h, link/control.h). */
+    struct {
+        ucs_list_link_t link; /* in worker->asking.conns, or .next; self-linked if not */
+        double time;          /* how long it is asking, in seconds */
+        double counted_at;    /* when that was last added to */
+    } asking;
+
+    ucp_err_handler_cb_t err_cb; /* the application's, or NULL */
+    void *err_arg;               /* argument of err_cb */
+    ucs_list_link_t list;        /* in worker->conns */
+    ucs_list_link_t peer_list;   /* in peer->conns, if peer is set */
+    ri_conn_counters_t counters;
+};
+
+#endif

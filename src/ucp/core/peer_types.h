@@ -1,0 +1,118 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What is known of a peer, the process behind conns and streams (peer.h).
+ */
+#ifndef RI_PEER_TYPES_H
+#define RI_PEER_TYPES_H
+
+#include "types.h"
+#include "../../uct/api/plane.h"
+#include "../../uct/shm/host.h"
+#include "../wire/wire.h"
+
+/* A pool buffer of the peer's that has been read. */
+typedef struct ri_release {
+    uint32_t id;
+    uint32_t conn_id; /* of the conn that its message came by, there */
+} ri_release_t;
+
+/*
+ * This process's end of the way to a peer through a network (ri_peer_way_t.state). Legal changes,
+ * which ri_way_set_state() asserts:
+ *
+ *   NONE, FAILED -> PREPARED           a way is asked for, or the peer asks for one
+ *   PREPARED     -> CONNECTED          the peer's end is known
+ *   PREPARED, CONNECTED -> NONE        nobody uses it, or both sides had asked for one
+ *   PREPARED, CONNECTED -> FAILED      it has stopped working, or the peer has no end of it
+ *   NONE, FAILED -> FAILED             an end could not be made, or there is no room for one
+ *   NONE, FAILED -> NONE               the peer is forgotten, or begins anew
+ *
+ * There is an end (ri_peer_way_t.ep) in PREPARED and CONNECTED, and in no other state.
+ */
+typedef enum ri_way_state {
+    RI_WAY_NONE,      /* there is no end, and one may be made at once */
+    RI_WAY_PREPARED,  /* the end is there, and leads nowhere yet */
+    RI_WAY_CONNECTED, /* the end leads to the peer's, which may not be connected yet */
+    RI_WAY_FAILED, /* there is no end, and the next one has to wait (ri_peer_way_t.retry) */
+    RI_WAY_STATE_LAST
+} ri_way_state_t;
+
+/* The way to a peer through a network (link/way.h). */
+typedef struct ri_peer_way {
+    ri_plane_ep_t *ep;      /* this process's end, or NULL */
+    uint32_t number;        /* of the way, or of the latest one; 0: none yet */
+    unsigned num_transfers; /* transfers by it that are under way */
+    uint8_t state;          /* ri_way_state_t, changed by ri_way_set_state() */
+    uint8_t kind;           /* its plane: RI_WIRE_PLANE_RC or UD */
+    uint8_t met;            /* it was connected */
+    uint8_t lacks;          /* planes that the peer does not have, each as 1 << kind */
+    uint8_t full;         /* a way by connections was wanted, and the peer had no room */
+    uint8_t tries;        /* ways that have failed, in a row */
+    uint8_t used;         /* something went by it since it was last looked for that */
+    uint8_t leaving;      /* the peer was asked to give it up: nothing new goes by it */
+    uint8_t untold;       /* this end has failed, and the peer may not know yet */
+    uint8_t length;       /* of address */
+    double asked;         /* when the peer was asked for it */
+    double idle_since;    /* that it is not used */
+    double retry;         /* FAILED: there is none before that time */
+    ucs_list_link_t link; /* in worker->net.ways, while there is an end */
+    uint8_t address[RI_PLANE_ADDRESS_MAX]; /* CONNECTED: of the peer's end */
+} ri_peer_way_t;
+
+/* Lives as long as it has a conn or a stream. */
+struct ri_peer {
+    uint64_t uid;
+    ucs_list_link_t conns;
+    ucs_list_link_t streams;
+    ri_plane_ep_t *plane_ep; /* the way to its memory on this host, or NULL */
+    /* a plane_ep that has stopped working, until there is another one: it tells
+     * whether the process exists. Or NULL */
+    ri_plane_ep_t *lost_ep;
+    ri_peer_way_t way;
+
+    /* Receives that offer themselves to it. */
+    struct {
+        /* RTRs through a network, or NULL (proto/rtr/rtr_net.h) */
+        struct ri_rtr_entries *entries;
+        /* of conns that were closed, as it may ask what became of RTRs */
+        ucs_list_link_t words;
+    } rtr;
+
+    /* Whether long messages are waited for (proto/rtr/rtr_learn.h). */
+    struct {
+        uint8_t waited; /* so many more long messages from it are taken to be waited for */
+        uint8_t is_news; /* waited has become 0, or was 0, and it was not told yet */
+        uint8_t ready;   /* it waits for long messages, as it has said */
+    } hint;
+
+    uint8_t closing; /* its application closes the last endpoint to this worker, as it has
+                        said, and has sent nothing by a new one */
+
+    /* without a plane_ep: tells whether it exists; host 0: unknown */
+    ri_host_process_t process;
+
+    /* Whether its process exists (link/gone.h). */
+    struct {
+        int found;      /* it does not: plane_ep is NULL */
+        unsigned round; /* worker->gone.round when it was looked for last */
+        unsigned looks; /* how often it was not there, in a row */
+    } gone;
+
+    double given_up;      /* when a write of its was waited for in vain; 0: never */
+    int failed;           /* there was a time when no endpoint to it worked any more */
+    ucs_list_link_t owed; /* control messages that wait for a first usable conn */
+
+    /* Buffers of its pool that have been read, and wait for company on the way back
+     * (link/release.h). */
+    struct {
+        ri_release_t list[2 * RI_WIRE_RELEASE_MAX];
+        unsigned num;
+        double since; /* ri_time() from when they wait; 0: only for a number of calls */
+        /* in worker->pool.releasing, if any waits, also in one of the conns; else
+         * self-linked */
+        ucs_list_link_t link;
+    } release;
+};
+#endif

@@ -1,0 +1,30 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * One-sided operations of the application, as far as later messages must not overtake them (rma.h).
+ */
+#ifndef RI_RMA_TYPES_H
+#define RI_RMA_TYPES_H
+
+#include "types.h"
+
+/* What becomes of an operation that has ended here. */
+typedef enum ri_rma_kind {
+    RI_RMA_GET, /* get, fetch: it is over */
+    RI_RMA_PUT, /* put, post: it may be under way to its target */
+    RI_RMA_KINDS
+} ri_rma_kind_t;
+
+/* One-sided operations of the application, see rma.h. */
+typedef struct ri_rma {
+    uint64_t seq;                      /* of the latest one */
+    ucs_list_link_t ops[RI_RMA_KINDS]; /* that have not ended here, by age */
+    ucs_list_link_t closed;            /* operations whose conn has ended */
+    ucs_list_link_t behind;            /* conns with RI_CONN_BEHIND_RMA */
+    ri_rma_op_t *free;
+    unsigned num_free;
+} ri_rma_t;
+
+
+#endif

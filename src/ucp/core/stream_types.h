@@ -1,0 +1,95 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What is known of a stream, the receiver's side of one direction (stream.h).
+ */
+#ifndef RI_STREAM_TYPES_H
+#define RI_STREAM_TYPES_H
+
+#include "counters.h"
+#include "../../uct/shm/ring.h"
+
+/*
+ * The ring of a stream, at the receiver (ri_stream_t.ring_state). Legal changes, which
+ * ri_stream_ring_set_state() asserts:
+ *
+ *   NONE -> OPEN   it was made, and is offered
+ *   OPEN -> DEAD   RING_REFUSE, RING_CLOSE or BYE has come, or the stream or its peer has failed
+ *   OPEN, DEAD -> NONE   it is freed: the worker ends, or it is DEAD and empty
+ *
+ * There is a ring (ri_stream_t.ring) in OPEN and DEAD. RING_STOP is another matter: in both states,
+ * a ring whose place was given to another one is counted by ring_stopping until it is freed.
+ */
+typedef enum ri_stream_ring_state {
+    RI_STREAM_RING_NONE, /* there is no ring */
+    RI_STREAM_RING_OPEN, /* the sender may map it and send into it */
+    RI_STREAM_RING_DEAD, /* nobody sends into it any more; what is in it is still taken out */
+    RI_STREAM_RING_STATE_LAST
+} ri_stream_ring_state_t;
+
+/* A message that comes through the ring in parts (order/assembly.h). */
+typedef struct ri_assembly {
+    size_t length;       /* of the whole payload; 0: there is none */
+    size_t received;     /* of it; never more */
+    uint8_t *dest;       /* of the payload: in the receive's memory, or the message's */
+    ri_recv_req_t *recv; /* that was matched, or NULL */
+    ri_msg_t *msg;       /* NULL: placed directly */
+    uint64_t tag;
+    uint32_t sn;
+} ri_assembly_t;
+
+/* The receiver's side of one direction: one per remote conn that has sent something. */
+struct ri_stream {
+    ri_worker_t *worker;
+    unsigned busy; /* deliveries under way: it must not be freed by what they call */
+    ri_peer_t *peer;
+    uint32_t id;             /* by which the sender addresses it */
+    uint32_t remote_conn_id; /* id of the sender's conn */
+    uint32_t remote_serial;  /* serial of the sender's conn */
+    uint32_t next_sn;        /* number of the message that is matched next; starts at 1 */
+    uint64_t last_tag;       /* of the message before that */
+    ucs_list_link_t early;   /* messages that came too early, by sn */
+    size_t num_early;
+    ucs_list_link_t probed; /* RTSs that a probe took out, and no receive has got yet */
+    ucs_list_link_t assembling; /* messages of which pieces are missing */
+    unsigned num_msgs;          /* unexpected messages that refer to it */
+    unsigned am_left;   /* messages by active message until a ring is thought about */
+    int acked;          /* CONN_ACK was sent */
+    int same_host;      /* the sender could map a ring of this process */
+    int plane_write;    /* the sender can write this process's memory on this host */
+    int way_write;      /* the sender writes through a network, and takes RTRs */
+    int stalled;        /* the next message waits for an answer to a REVOKE */
+    int closed;         /* BYE came: nothing follows closed_sn */
+    uint32_t closed_sn; /* with closed: the number of the last message */
+    int broken;         /* everything is dropped: ri_stream_break() */
+
+    ri_ring_rx_t *ring;                /* NULL: none */
+    uint64_t ring_cookie;              /* by which the sender finds the ring */
+    uint64_t ring_last_use;            /* worker->rings.clock at its latest record */
+    int ring_stopping;                 /* RING_STOP was sent */
+    ri_stream_ring_state_t ring_state; /* changed by ri_stream_ring_set_state() */
+    ri_ring_rx_t ring_memory;          /* what ring points to */
+    ri_channel_in_t *channel;          /* through a network; NULL: none */
+    unsigned channels_refused;         /* channels that the sender did not take */
+
+    ri_assembly_t assembly; /* the message that comes through the ring in parts */
+    unsigned num_coops;     /* receives that both sides are copying */
+    /* receives with a transfer through a network that has not ended */
+    unsigned num_transfers;
+    ucs_list_link_t fetching; /* receives that wait for RNDV_DATA */
+
+    /* Receives that offer themselves to the sender (proto/rtr). */
+    struct {
+        ucs_list_link_t recvs; /* posted receives that were offered */
+        size_t num;            /* receives that were offered, or that the sender writes */
+        unsigned num_named;    /* receives whose message had its turn before its data */
+        int lost; /* a message by an RTR through a network may have come, and nobody was told */
+    } rtr;
+
+    ucs_list_link_t list;      /* in worker->streams */
+    ucs_list_link_t peer_list; /* in peer->streams */
+    ri_stream_counters_t counters;
+};
+
+#endif

@@ -1,0 +1,195 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What is known of a worker (worker.h).
+ */
+#ifndef RI_WORKER_TYPES_H
+#define RI_WORKER_TYPES_H
+
+#include "calls.h"
+#include "counters.h"
+#include "link_types.h"
+#include "match_types.h"
+#include "request.h"
+#include "rma_types.h"
+#include "trace.h"
+#include "../../ucs/handle_map.h"
+#include "../../ucs/id_table.h"
+#include "../../uct/api/plane.h"
+#include "../../uct/shm/host.h"
+
+#include <pthread.h>
+
+/* Classes by which receives with RTRs are counted: tags of their masks, hashed. */
+#define RI_RTR_KEYS 256
+
+/* Ways through networks, and transfers by them (link/way.h, link/net_transfer.h). */
+typedef struct ri_worker_net {
+    ri_plane_t *rc;       /* the plane by connections; NULL: none */
+    ri_plane_t *ud;       /* the plane by datagrams; NULL: none */
+    ucs_list_link_t ways; /* peers with an end of a way, by their latest use */
+    unsigned num_ways;    /* ways by connections, of which there may be only so many */
+    int ways_untold;      /* a peer may have way.untold */
+    unsigned failures;    /* ways that failed, and of which the streams took notice */
+    int lost;             /* a stream has rtr.lost */
+    ucs_list_link_t done; /* transfers that have ended, whose end() is to be called */
+    /* transfers that have ended, whose end() is to be called again */
+    ucs_list_link_t again;
+} ri_worker_net_t;
+
+/* Rings that peers send into (link/ring_life.h). */
+typedef struct ri_worker_rings {
+    ri_stream_t **in;      /* streams with a ring: num_rings, of capacity 2 * max */
+    unsigned num_stopping; /* rings that were asked back */
+    unsigned max;          /* 0: rings are not used on this worker */
+    uint64_t clock;        /* messages delivered, by any route */
+} ri_worker_rings_t;
+
+/* Channels through a network (link/channel_life.h). */
+typedef struct ri_worker_channels {
+    ri_channel_in_t **in;  /* channels that peers write: num_in, of capacity 2 * max */
+    unsigned num_in;       /* channels in that array */
+    unsigned num_stopping; /* channels that were asked back */
+    unsigned max;          /* 0: channels are not used on this worker */
+    uint32_t serial;       /* number of the latest channel that was offered */
+    ucs_list_link_t out;   /* channels that this worker writes */
+    /* channels that have ended at the sender, but whose credit may come */
+    ucs_list_link_t kept;
+} ri_worker_channels_t;
+
+/* Peers whose processes may be gone (link/gone.h). */
+typedef struct ri_worker_gone {
+    double checked; /* when it was last looked whether peers exist */
+    unsigned round; /* how often it was looked */
+    int hurry;      /* a peer seems to be gone: look again soon */
+    int local;      /* there was a peer whose process could be looked for */
+    int awaited;    /* at the latest look, something waited for such a peer */
+    int timer;      /* wakes an application that sleeps; -1: none yet, -2: never */
+    double wakes;   /* when the timer does; 0: it is not set */
+    double due;     /* since when progress is to look; 0: it is not */
+} ri_worker_gone_t;
+
+/* Receives that offer themselves (proto/rtr/rtr.h). */
+typedef struct ri_worker_rtr {
+    size_t num;         /* receives whose state is not NONE */
+    size_t num_offered; /* receives that are OUT or KEPT */
+    uint32_t keys
+            [RI_RTR_KEYS]; /* receives whose state is not NONE, by ri_promises_key() */
+    int retry;             /* a queued receive may have its turn */
+    /* conns with RTRs for messages that were announced by RTS */
+    ucs_list_link_t late_conns;
+    ucs_list_link_t queue; /* receives that are to send an RTR, and may soon */
+    ri_recv_req_t *deep;   /* receives that wait until fewer are ahead */
+    /* receives that met their message while its sender was writing */
+    ucs_list_link_t writing;
+    ucs_list_link_t notified; /* entries of RTRs through a network that have news */
+    /* messages to this worker that wait, see stream->stalled */
+    ucs_list_link_t stalled_self;
+    size_t num_entries; /* RTRs through a network that are out */
+
+    ucs_list_link_t full; /* peers with receives that wait for an entry (rtr_entries.h) */
+    unsigned num_full;    /* peers in that list */
+    unsigned turns;       /* peers of that list that are to be looked at */
+
+    unsigned num_revoking;  /* RTRs through a network whose REVOKE is not answered */
+    double revoking_looked; /* when it was last looked for REVOKEs that are late */
+    int recheck;            /* what waits for such answers may have its turn */
+
+    double ud_after; /* nothing is offered by datagrams before that time; 0: it may be */
+    unsigned ud_takes; /* offers by datagrams that had to make way, in a row */
+} ri_worker_rtr_t;
+
+/* Conns that wait for CONN_ACK, or are to ask for it (conn.h, link/control.h). */
+typedef struct ri_worker_asking {
+    ucs_list_link_t conns; /* conns that have asked, and wait with a time-out */
+    ucs_list_link_t next;  /* conns that are to ask, by the same link */
+    unsigned countdown;    /* calls of progress until these do */
+} ri_worker_asking_t;
+
+/* Copies by way of UCX into memory that is not the host's (link/bounce.h). */
+typedef struct ri_worker_bounce {
+    ucp_ep_h ep;   /* to this worker; NULL: not needed yet */
+    ucp_tag_t tag; /* of the next copy */
+    ucs_list_link_t list;
+} ri_worker_bounce_t;
+
+struct ri_worker {
+    /* What each call of progress looks at, in one cache line. */
+    ucp_worker_h stock;
+    int multi;              /* entered by several threads: lock is used */
+    int guarded;            /* multi or timed: ri_worker_enter() has something to do */
+    int progressing;        /* progress is under way: it may be called from a callback */
+    unsigned countdown;     /* progress calls until the next housekeeping */
+    int attention;          /* there is work for worker_progress_slow() */
+    unsigned num_rings;     /* rings that peers send into */
+    unsigned num_channels;  /* channels that peers write, or that are written */
+    unsigned ring_credit;   /* polls to go until rings count as quiet */
+    unsigned stock_credit;  /* calls of stock's progress to go until it counts as quiet */
+    unsigned stock_skipped; /* progress calls since stock's was last called */
+    unsigned num_coops;     /* messages that both sides copy: length of coops */
+    unsigned coop_turn; /* counts progress calls while there are transfers, see coop.c */
+    unsigned num_transfers; /* transfers through a network that have not ended */
+    unsigned linger; /* progress calls in which late questions are still answered */
+
+    ri_context_t *context;
+    int timed;            /* time in calls is measured */
+    int destroyed;        /* stock is being destroyed: drop what arrives */
+    int host_memory;      /* this UCX knows no other kind of memory */
+    unsigned stock_looks; /* how often a call looks, see ri_worker_progress_stock() */
+    int stock_timed; /* stock's progress was measured since the latest housekeeping */
+    int stock_cheap; /* stock's progress costs little */
+    uint64_t polls;  /* of rings */
+    uint32_t conn_serial; /* number of the latest conn */
+    int version_reported; /* that a peer speaks another version of the wire was reported */
+
+    /* A rendezvous descriptor that was kept while stock's callback has not returned yet: it
+     * must not be released before. NULL again when stock is to do that. */
+    void *arriving;
+
+    ri_worker_rings_t rings;
+    ri_worker_channels_t channels;
+
+    ri_match_t match;
+    ri_req_pool_t reqs;
+    ri_msg_pool_t msgs;
+    ri_am_pool_t am_buffers;
+    ri_pool_t pool; /* buffers of messages that wait for their receiver */
+    ri_sender_map_t senders;
+
+    ri_worker_rtr_t rtr;
+    ri_worker_net_t net;
+    ri_worker_gone_t gone;
+    ri_worker_asking_t asking;
+    ri_worker_bounce_t bounce;
+    ri_rma_t rma;
+
+    ucs_list_link_t pending_conns; /* conns with sends that wait for room in their ring */
+    ucs_list_link_t ep_ops;        /* flushes and closes that wait for own work */
+    ucs_list_link_t control;       /* control messages that stock had no memory for */
+    ucs_list_link_t coops;         /* messages that both sides copy (proto/coop/coop.h) */
+    uint32_t active_us; /* when it was last done with a long message, see rtr_learn.c */
+
+    uint64_t uid;
+    uint16_t am_id;            /* 1 + the id of its handler, as peers are told */
+    uint64_t host;             /* for hellos; 0: no rings */
+    ri_host_process_t process; /* this one, as peers on this host can look for it */
+    ri_plane_t *plane;         /* to processes on this host; NULL: none */
+    ri_map_t peers;            /* by uid */
+    ri_id_table_t conn_ids;
+    ri_id_table_t stream_ids;
+    ri_id_table_t req_ids;  /* of sends that the peer answers */
+    ri_id_table_t recv_ids; /* of receives that wait for RNDV_DATA */
+
+    ucs_list_link_t conns;
+    unsigned num_left; /* conns that are RI_CONN_LEFT */
+    ucs_list_link_t streams;
+    ri_worker_counters_t counters;
+    ri_calls_t calls; /* if timed */
+    ri_trace_t trace;
+    /* signals that ask for a trace, and of which it took notice */
+    unsigned trace_signals;
+    pthread_mutex_t lock; /* recursive; MULTI workers only */
+    ucs_list_link_t list; /* in context->workers */
+};
+#endif

@@ -1,0 +1,23 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What comes through rings (link/ring_life.h): records are checked, and handed to who is in charge
+ * of their type.
+ */
+#ifndef RI_RING_IN_H
+#define RI_RING_IN_H
+
+#include "../core/worker.h"
+
+/** Receive from all rings of a worker, up to 16 records from each. Rings that are dead and empty,
+ * or whose sender breaks the protocol, are freed. Calls back; any conn or stream that is not busy
+ * may be gone afterwards. @return Number of records that were taken; one that has to wait in its
+ * ring until those before it have come does not count. */
+unsigned ri_ring_in_poll(ri_worker_t *worker);
+
+/** Take RTRs that are next in the ring of a stream, if it has one and the stream is not busy. Only
+ * outside of progress; no callback is called. A malformed one is left for polling to deal with. */
+void ri_ring_in_take_rtrs(ri_stream_t *stream);
+
+#endif

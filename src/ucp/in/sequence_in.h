@@ -1,0 +1,53 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Messages in sequence that have come, on their way to be delivered: handlers for the table of
+ * in/handlers.c. Short messages that come by a ring or a channel are delivered by those who take them
+ * out of it. (protocol.md section 4)
+ *
+ * Unless said otherwise, a function is one of those that core/handler.h describes. Those for active
+ * messages also send the id of the stream to a sender that still waits for it. They take a payload
+ * that ri_wire_parse() has checked, and free the stream if it is closed and not busy; the others
+ * check the payload after they have copied it.
+ */
+#ifndef RI_SEQUENCE_IN_H
+#define RI_SEQUENCE_IN_H
+
+#include "../core/handler.h"
+
+/* A longer message that is kept stays in UCP's descriptor, as in stock. */
+#define RI_SEQUENCE_IN_COPY_MAX 1024
+
+/** EAGER, EAGER_SAME, EAGER_SYNC, BULK by active message. If the message has to wait for its
+ * receive, up to RI_SEQUENCE_IN_COPY_MAX bytes are copied; more is kept in UCP's descriptor if UCP
+ * allows that, and so is what is still at the sender. */
+ucs_status_t ri_sequence_in_am(ri_worker_t *worker, ri_stream_t *stream,
+                               const ri_wire_msg_t *msg, const ri_with_am_t *with);
+
+/** RTS, POOL by active message. One that is sent again is answered if its message is here
+ * already. */
+ucs_status_t ri_sequence_in_am_rts(ri_worker_t *worker, ri_stream_t *stream,
+                                   const ri_wire_msg_t *msg, const ri_with_am_t *with);
+
+/** PLACED by active message. */
+ucs_status_t ri_sequence_in_am_placed(ri_worker_t *worker, ri_stream_t *stream,
+                                      const ri_wire_msg_t *msg, const ri_with_am_t *with);
+
+/** FIRST by active message. */
+ucs_status_t ri_sequence_in_am_first(ri_worker_t *worker, ri_stream_t *stream,
+                                     const ri_wire_msg_t *msg, const ri_with_am_t *with);
+
+/** RTS, POOL in a ring. */
+int ri_sequence_in_ring_rts(ri_stream_t *stream, const ri_ring_record_t *record,
+                            uint8_t type, uint32_t length);
+
+/** PLACED in a ring. */
+int ri_sequence_in_ring_placed(ri_stream_t *stream, const ri_ring_record_t *record,
+                               uint8_t type, uint32_t length);
+
+/** RTS, POOL in a channel. */
+int ri_sequence_in_channel_rts(ri_stream_t *stream, const ri_channel_record_t *header,
+                               const void *payload);
+
+#endif

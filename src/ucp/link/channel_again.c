@@ -1,0 +1,99 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "channel_again.h"
+#include "am.h"
+#include "channel_life.h"
+#include "way.h"
+
+#include <string.h>
+
+/* Send a record by active message; one of type ALL tells how many there were. @return 0: UCX has
+ * no memory now. */
+static int channel_send_again(ri_channel_out_t *out, const ri_channel_record_t *record)
+{
+    ri_conn_t *conn        = out->conn;
+    ri_am_buffer_t *buffer = ri_am_buffer_get(conn->worker, record->length);
+    ri_wire_msg_t msg      = {.type         = RI_WIRE_CHANNEL_AGAIN,
+                              .id           = conn->remote_id,
+                              .value        = out->tx.acked,
+                              .serial       = out->serial,
+                              .way          = out->way,
+                              .tag          = record->tag,
+                              .record_value = record->value,
+                              .record_extra = record->extra,
+                              .record_type  = record->type};
+    ucs_status_t status;
+    size_t header_length;
+
+    if (buffer == NULL) {
+        return 0;
+    }
+    header_length = ri_wire_pack(&msg, buffer->data);
+    memcpy(buffer->data + header_length, record->payload, record->length);
+    ri_trace(&conn->worker->trace, RI_TRACE_SEND_AM, record->value, record->length);
+    status = ri_am_send_buffer(conn, buffer, header_length, record->length, 0);
+    return (status != UCS_ERR_NO_RESOURCE) && (status != UCS_ERR_NO_MEMORY);
+}
+
+/* Whether a record is of any use without its way. */
+static int channel_outlives_way(const ri_channel_record_t *record)
+{
+    return (record->type != RI_CHANNEL_PAD) && (record->type != RI_WIRE_RTR);
+}
+
+/* Send again what is not known to have come. */
+static void channel_again(ri_channel_out_t *out)
+{
+    ri_channel_record_t all = {.type = RI_WIRE_CHANNEL_ALL};
+    ri_conn_t *conn         = out->conn;
+    ri_worker_t *worker     = conn->worker;
+    uint32_t id             = conn->id;
+    const ri_channel_record_t *record;
+
+    while ((record = ri_channel_tx_oldest(&out->tx)) != NULL) {
+        if (channel_outlives_way(record)) {
+            if (!channel_send_again(out, record)) {
+                return; /* in progress */
+            }
+            /* If the endpoint has failed its handler may have closed it. */
+            if ((ri_id_get(&worker->conn_ids, id) != conn) || (conn->channel != out)) {
+                return;
+            }
+            ++out->again;
+            ++conn->counters.tx_again;
+        }
+        ri_channel_tx_pop(&out->tx);
+    }
+    all.value = out->again;
+    if (channel_send_again(out, &all) && (ri_id_get(&worker->conn_ids, id) == conn) &&
+        (conn->channel == out)) {
+        ri_channel_life_free_out(out);
+    }
+}
+
+/* Go on with a channel that is not open. It may be gone then, and others, too. */
+static void channel_progress_one(ri_channel_out_t *out)
+{
+    if (out->state == RI_CHANNEL_AGAIN) {
+        channel_again(out);
+    } else if (out->failed) {
+        ri_way_fail_and_tell(out->conn->worker, out->conn->peer);
+    } else if (out->state == RI_CHANNEL_STOPPING) {
+        ri_channel_life_go_on(out);
+    }
+}
+
+void ri_channel_again_progress(ri_worker_t *worker)
+{
+    size_t count = ucs_list_length(&worker->channels.out);
+    ri_channel_out_t *out;
+
+    /* One round, from the head: any may go meanwhile. */
+    for (; (count > 0) && !ucs_list_is_empty(&worker->channels.out); --count) {
+        out = ucs_list_extract_head(&worker->channels.out, ri_channel_out_t, list);
+        ucs_list_add_tail(&worker->channels.out, &out->list);
+        channel_progress_one(out);
+    }
+}

@@ -1,0 +1,68 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The two ends of a channel through a network (channel_life.h).
+ */
+#ifndef RI_CHANNEL_TYPES_H
+#define RI_CHANNEL_TYPES_H
+
+#include "../core/types.h"
+#include "../../uct/api/plane.h"
+#include "../../uct/ib/rc/channel.h"
+
+typedef enum ri_channel_state {
+    RI_CHANNEL_OPEN,
+    RI_CHANNEL_STOPPING, /* the receiver wants it back: nothing new goes by it */
+    RI_CHANNEL_AGAIN     /* its way is gone: what is in it is to be sent again */
+} ri_channel_state_t;
+
+/* The sender's end. */
+struct ri_channel_out {
+    ri_channel_tx_t tx;
+    ri_plane_op_t op; /* of each write that is under way: they end in order */
+    ri_conn_t *conn;  /* NULL: the channel has ended, see worker->channels.kept */
+    ri_peer_t *peer;
+    void *memory; /* the shadow, and behind it the word that the receiver writes */
+    size_t size;  /* of the shadow */
+    ri_plane_memory_t keys;
+    uint64_t address; /* of the receiver's buffer */
+    uint32_t key;     /* for it */
+    uint32_t serial;
+    uint32_t way;   /* that it is written by */
+    uint32_t end;   /* shorter messages may go by it; 0: none */
+    uint32_t again; /* records that were sent again */
+    unsigned under_way;
+    uint8_t state;        /* ri_channel_state_t */
+    uint8_t failed;       /* a write has */
+    ucs_list_link_t list; /* in worker->channels.out or .kept */
+};
+
+/* The receiver's end. */
+struct ri_channel_in {
+    ri_channel_rx_t rx;
+    ri_plane_op_t op; /* of each credit that is under way */
+    ri_stream_t *stream;
+    void *memory; /* the buffer, and behind it the word that is written to the sender; NULL:
+                     it is read to its end, but what comes again is not all there */
+    size_t size; /* of the buffer */
+    ri_plane_memory_t keys;
+    uint64_t address; /* of the sender's word; 0: it has not accepted yet */
+    uint32_t key;
+    uint32_t serial;
+    uint32_t way;
+    uint32_t looked; /* RTRs before that position have been taken; not before rx.pos */
+    uint32_t end;    /* closed: the position behind the last record */
+    uint32_t again;  /* records that were sent again */
+    uint32_t all;    /* with all_told: so many there are in all */
+    unsigned under_way;
+    unsigned busy;     /* records that are being delivered, one within another */
+    uint8_t stopping;  /* the sender was asked to stop */
+    uint8_t closed;    /* it has */
+    uint8_t dead;      /* nobody can write it any more: it is taken, then freed */
+    uint8_t all_told;  /* dead: the sender has said how many it sends again */
+    uint8_t failed;    /* a credit could not be written */
+    uint64_t last_use; /* worker->rings.clock at its latest record */
+};
+
+#endif

@@ -1,0 +1,43 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "place.h"
+#include "bounce.h"
+#include "../core/memory.h"
+
+#include <stdlib.h>
+
+ucs_status_t ri_place_open(ri_place_t *place, ri_plane_t *plane,
+                           const ri_recv_req_t *recv, int direct, ri_segment_t *segments,
+                           size_t *count)
+{
+    *place = (ri_place_t){.stage = NULL};
+    if (direct) {
+        *count = ri_dt_segments(&recv->data, segments, RI_WIRE_SEGMENTS_MAX);
+    } else {
+        place->stage = malloc(recv->info.length);
+        if (place->stage == NULL) {
+            return UCS_ERR_NO_MEMORY;
+        }
+        segments[0] = (ri_segment_t){(uintptr_t)place->stage, recv->info.length};
+        *count      = 1;
+    }
+    return ri_keys_register(plane, segments, *count, &place->keys);
+}
+
+ucs_status_t ri_place_finish(const ri_place_t *place, ri_recv_req_t *recv)
+{
+    if (place->stage == NULL) {
+        return UCS_OK;
+    }
+    return ri_memory_of_recv_is_host(recv) ?
+                   ri_dt_unpack(&recv->data, place->stage, recv->info.length) :
+                   ri_bounce(recv, place->stage, recv->info.length);
+}
+
+void ri_place_close(ri_place_t *place)
+{
+    ri_keys_release(&place->keys);
+    free(place->stage);
+}

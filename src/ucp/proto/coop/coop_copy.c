@@ -1,0 +1,189 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The copy itself, which is the same at both sides but for its direction.
+ */
+#include "coop_copy.h"
+#include "../../link/local.h"
+
+#include <stdlib.h>
+
+/* How often the other side's last part is waited for before it is asked whether the process
+ * still exists; then twice as often, and so on. */
+#define COOP_POLLS     4096
+#define COOP_POLLS_MAX (1u << 20)
+
+void ri_coop_copy_init(ri_coop_t *coop, ri_worker_t *worker, ri_ring_slot_t *slot,
+                       size_t length)
+{
+    *coop = (ri_coop_t){.worker        = worker,
+                        .slot          = slot,
+                        .total         = ri_slot_units(length),
+                        .next_check    = COOP_POLLS,
+                        .memory.length = length};
+}
+
+ri_coop_t *ri_coop_copy_new(ri_worker_t *worker, ri_ring_slot_t *slot, size_t length)
+{
+    ri_coop_t *coop = malloc(sizeof(*coop));
+
+    if (coop != NULL) {
+        ri_coop_copy_init(coop, worker, slot, length);
+    }
+    return coop;
+}
+
+void ri_coop_copy_attach(ri_coop_t *coop)
+{
+    ri_worker_t *worker = coop->worker;
+
+    ucs_list_add_tail(&worker->coops, &coop->list);
+    ++worker->num_coops;
+    worker->attention = 1;
+}
+
+void ri_coop_copy_free(ri_coop_t *coop)
+{
+    ucs_list_del(&coop->list);
+    --coop->worker->num_coops;
+    free(coop);
+}
+
+static ri_peer_t *coop_peer(const ri_coop_t *coop)
+{
+    return coop->is_send ? coop->send->conn->peer : coop->stream->peer;
+}
+
+int ri_coop_copy_is_peer_gone(const ri_coop_t *coop)
+{
+    const ri_peer_t *peer = coop_peer(coop);
+
+    return (peer != NULL) && ri_local_is_gone(peer);
+}
+
+/* Move a part that was claimed. */
+static ucs_status_t coop_move(ri_coop_t *coop, const ri_slot_part_t *part)
+{
+    ri_peer_t *peer        = coop_peer(coop);
+    ri_plane_ep_t *ep      = (peer != NULL) ? peer->plane_ep : NULL;
+    ri_transfer_t transfer = {.local      = &coop->memory,
+                              .num_local  = 1,
+                              .remote     = coop->segments,
+                              .num_remote = coop->num_segments,
+                              .offset     = ri_slot_offset(part),
+                              .length     = ri_slot_length(part, coop->memory.length)};
+    ucs_status_t status;
+
+    if (ep == NULL) {
+        return UCS_ERR_UNREACHABLE;
+    }
+    if (!coop->is_send) {
+        status = ep->plane->ops->read(ep, &transfer);
+        coop->stream->counters.rx_read_bytes += (status == UCS_OK) ? transfer.length : 0;
+    } else {
+        transfer.remote     = &coop->memory;
+        transfer.num_remote = 1;
+        transfer.local      = coop->segments;
+        transfer.num_local  = coop->num_segments;
+        status              = ep->plane->ops->write(ep, &transfer);
+        coop->send->conn->counters.tx_written_bytes += (status == UCS_OK) ?
+                                                               transfer.length :
+                                                               0;
+    }
+    ++coop->worker->counters.coop_parts;
+    ri_trace(&coop->worker->trace, RI_TRACE_COOP_PART, transfer.offset, transfer.length);
+    return status;
+}
+
+ucs_status_t ri_coop_copy_fail(ri_coop_t *coop, uint32_t why, uint32_t *count_p)
+{
+    ri_slot_side_t side = coop->is_send ? RI_SLOT_BACK : RI_SLOT_FRONT;
+    ri_slot_part_t part = {0};
+    ucs_status_t status;
+
+    status          = ri_slot_claim(coop->slot, coop->total, side, 1, &part);
+    coop->exhausted = 1;
+    *count_p        = part.count;
+    if (why != 0) {
+        ri_slot_fail(coop->slot, why);
+    }
+    return status;
+}
+
+/* What does a failed copy mean for the next ones? */
+static void coop_note_failure(ri_coop_t *coop, ucs_status_t status)
+{
+    ri_peer_t *peer = coop_peer(coop);
+
+    ri_trace(&coop->worker->trace, RI_TRACE_COOP_FAIL, coop->is_send, status);
+    if (coop->is_send) {
+        coop->send->conn->flags &= ~RI_CONN_PLANE_WRITE;
+    }
+    if ((status == UCS_ERR_UNREACHABLE) && (peer != NULL)) {
+        ri_local_failed(coop->worker, peer);
+    }
+}
+
+/* Claim a part and copy it. */
+static ri_coop_state_t coop_work(ri_coop_t *coop)
+{
+    ri_slot_side_t side = coop->is_send ? RI_SLOT_BACK : RI_SLOT_FRONT;
+    uint32_t dropped    = 0;
+    ri_slot_part_t part;
+    ucs_status_t status;
+    uint64_t done;
+
+    if (ri_slot_claim(coop->slot, coop->total, side, 0, &part) != UCS_OK) {
+        return RI_COOP_BROKEN;
+    }
+    if (part.count == 0) {
+        coop->exhausted = 1;
+        return RI_COOP_WAITS;
+    }
+    status = coop_move(coop, &part);
+    if (status != UCS_OK) {
+        coop_note_failure(coop, status);
+        status = ri_coop_copy_fail(coop, RI_RING_SLOT_FAILED, &dropped);
+    }
+    /* Also if the slot is broken or closed: the other side may wait for what was claimed. */
+    done = ri_slot_add_done(coop->slot, part.count + dropped);
+    return (status != UCS_OK)    ? RI_COOP_BROKEN :
+           (done < coop->total)  ? RI_COOP_WORKED :
+           (done == coop->total) ? RI_COOP_DONE :
+                                   RI_COOP_BROKEN;
+}
+
+ri_coop_state_t ri_coop_copy_wait(ri_coop_t *coop)
+{
+    uint64_t done = ri_slot_done(coop->slot);
+
+    if (coop->broken || (done > coop->total)) {
+        return RI_COOP_BROKEN;
+    }
+    if (done == coop->total) {
+        return RI_COOP_DONE;
+    }
+    if (!coop->is_send && (ri_slot_failed(coop->slot) & RI_RING_SLOT_ABANDONED)) {
+        return RI_COOP_DONE; /* said by the sender outside a copy */
+    }
+    if (ri_likely(++coop->polls < coop->next_check)) {
+        return RI_COOP_WAITS;
+    }
+    coop->polls      = 0;
+    coop->next_check = ri_min(2 * coop->next_check, COOP_POLLS_MAX);
+    return ri_coop_copy_is_peer_gone(coop) ? RI_COOP_GONE : RI_COOP_WAITS;
+}
+
+ri_coop_state_t ri_coop_copy_step(ri_coop_t *coop, int may_copy)
+{
+    ri_coop_state_t state = RI_COOP_WAITS;
+
+    if (!coop->exhausted && may_copy) {
+        state = coop_work(coop);
+    }
+    /* A receiver may have read all of a send that has not had its turn. */
+    return ((coop->exhausted || coop->is_send) && (state == RI_COOP_WAITS)) ?
+                   ri_coop_copy_wait(coop) :
+                   state;
+}

@@ -1,0 +1,52 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The receiver's side of cooperative copies (coop.h).
+ */
+#ifndef RI_COOP_RECV_H
+#define RI_COOP_RECV_H
+
+#include "coop_copy.h"
+
+/* The slot of an RTS, when that is matched. */
+typedef struct ri_coop_offer {
+    ri_ring_slot_t *slot; /* NULL: it is not there (any more) */
+    uint64_t address;     /* of a receive, if the sender knew that first; else 0 */
+    int offered;          /* the sender may have written by it */
+} ri_coop_offer_t;
+
+/** Look for the slot that an RTS names; it names one. Nothing is changed. @return What is known of
+ * it; its slot is NULL if the ring or the slot is not there any more, or is of another message. */
+ri_coop_offer_t ri_coop_recv_find_offer(const ri_recv_req_t *recv,
+                                        const ri_stream_t *stream, uint32_t req_id,
+                                        const ri_wire_rts_t *rts);
+
+/**
+ * An RTS was matched that is copied by both sides. Copies the first part. The sender is told where
+ * the receive is, if it did not know. Without memory, a sender that knows where it is gets no more
+ * and is waited for, within limits (link/settle.h).
+ *
+ * @param offer  Its slot, which is there.
+ *
+ * @return The status of the receive; UCS_INPROGRESS: it ends later, in progress; UCS_ERR_NO_ELEM:
+ *         it is to be received as if it had no slot.
+ */
+ucs_status_t ri_coop_recv_start(ri_recv_req_t *recv, ri_stream_t *stream, uint32_t req_id,
+                                const ri_wire_rts_t *rts, const ri_coop_offer_t *offer);
+
+/** No further message of a stream, which has a ring, is matched. The sender writes no more into
+ * receives that it knows of, when this returns: it is waited for, within limits (link/settle.h).
+ * Copies whose message was matched go on and end by themselves. */
+void ri_coop_recv_close_slots(ri_stream_t *stream);
+
+/** The worker ends: end all receives that are being copied, and tell the senders. Each sender that
+ * is writing is waited for, within limits. Calls back. */
+void ri_coop_recv_end_all(ri_worker_t *worker);
+
+/** The copy of a receive has ended, as @a state says: it is freed. The receive completes, or waits
+ * for its data if the sender is asked for it. A state of BROKEN breaks the stream. Calls back; a
+ * stream that is not busy may be gone afterwards. */
+void ri_coop_recv_end(ri_coop_t *coop, ri_coop_state_t state);
+
+#endif

@@ -1,0 +1,125 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * How a receive gets the data of a matched RTS or POOL: the facts are collected, ri_select_fetch()
+ * chooses, and the protocol that was chosen begins. It is what such a message does when it has met
+ * its receive (order/recv_start.h).
+ */
+#include "../core/activity.h"
+#include "../core/memory.h"
+#include "../link/planes.h"
+#include "../order/deliver.h"
+#include "../order/recv_start.h"
+#include "rndv/rndv.h"
+#include "rndv/rndv_get.h"
+#include "rndv/rndv_put.h"
+#include "rndv/rndv_ud.h"
+#include "select.h"
+#include "coop/coop_recv.h"
+
+/* Whether a receive may be told to a sender, see ri_select_fetch_t. */
+static int fetch_can_answer(ri_stream_t *stream)
+{
+    const ri_conn_t *conn = ri_peer_usable_conn(stream->peer);
+
+    return (conn != NULL) && !(conn->flags & RI_CONN_PEER_MODE);
+}
+
+/* What is known of a message and its receive. */
+static ri_select_fetch_t fetch_facts(const ri_recv_req_t *recv, ri_stream_t *stream,
+                                     const ri_arrival_t *arrival)
+{
+    const ri_wire_rts_t *rts = arrival->data;
+    int is_rts               = (arrival->wire_type == RI_WIRE_RTS);
+    int keys                 = !!(rts->flags & RI_WIRE_RTS_KEYS);
+    int put                  = is_rts && (rts->flags & RI_WIRE_RTS_PUT);
+    int sends                = is_rts && (rts->flags & RI_WIRE_RTS_SENDS);
+
+    return (ri_select_fetch_t){.is_pool     = !is_rts,
+                               .wants_put   = put,
+                               .sends       = sends,
+                               .has_keys    = keys,
+                               .slot_named  = is_rts && (rts->slot != 0),
+                               .can_answer  = put && fetch_can_answer(stream),
+                               .contig      = ri_dt_is_contig(&recv->data),
+                               .pieces      = (keys || sends) && ri_dt_fits(&recv->data),
+                               .has_address = (recv->data.buffer != NULL),
+                               .host_memory = ri_memory_of_recv_is_host(recv),
+                               .host_plane  = ri_planes_of(stream->peer->plane_ep),
+                               .net_plane   = ri_planes_of(stream->peer->way.ep),
+                               .length      = arrival->length,
+                               .room        = recv->data.length};
+}
+
+/* Nobody gets the data. */
+static ucs_status_t fetch_refuse(ri_stream_t *stream, const ri_arrival_t *arrival,
+                                 ri_fetch_t fetch)
+{
+    if (fetch == RI_FETCH_NOTHING) {
+        ri_rndv_answer(stream, arrival->wire_type, arrival->req_id, arrival->data);
+        return UCS_ERR_MESSAGE_TRUNCATED;
+    }
+    if (fetch == RI_FETCH_BROKEN) {
+        ri_deliver_breaking(stream, "a message for another receive", RI_WIRE_RTS, 0);
+    }
+    return UCS_ERR_CONNECTION_RESET;
+}
+
+/* Get the data of a matched RTS or POOL into its receive, and tell the sender. If the receive is
+ * too short, the sender is told only. */
+static ucs_status_t fetch_start(ri_recv_req_t *recv, ri_stream_t *stream,
+                                ri_arrival_t *arrival)
+{
+    ri_select_fetch_t facts;
+    ri_coop_offer_t offer;
+    ucs_status_t status;
+    ri_fetch_t fetch;
+
+    if (stream->broken) {
+        return UCS_ERR_CONNECTION_RESET; /* the send has ended, its memory is not its own */
+    }
+    ri_activity_note_reading(stream->worker, arrival->length);
+    facts = fetch_facts(recv, stream, arrival);
+    if (facts.slot_named) {
+        offer = ri_coop_recv_find_offer(recv, stream, arrival->req_id, arrival->data);
+        facts.slot_there    = (offer.slot != NULL);
+        facts.slot_offered  = offer.offered;
+        facts.slot_is_other = (offer.address != 0) &&
+                              (offer.address != (uintptr_t)recv->data.buffer);
+    }
+    fetch = ri_select_fetch(&facts);
+    if (fetch == RI_FETCH_COOP) {
+        status = ri_coop_recv_start(recv, stream, arrival->req_id, arrival->data, &offer);
+        if (status != UCS_ERR_NO_ELEM) {
+            return status;
+        }
+        facts.slot_named = 0;
+        fetch            = ri_select_fetch(&facts);
+    }
+    if (fetch == RI_FETCH_PUT) {
+        status = ri_rndv_put_recv(recv, stream, arrival);
+        if (status != UCS_ERR_NO_ELEM) {
+            return status;
+        }
+        facts.wants_put = 0;
+        fetch           = ri_select_fetch(&facts);
+    }
+
+    switch (fetch) {
+    case RI_FETCH_SENT:
+    case RI_FETCH_SENT_BOUNCE:
+        return ri_rndv_ud_recv(recv, stream, arrival, fetch);
+    case RI_FETCH_GET:
+    case RI_FETCH_BOUNCE:
+    case RI_FETCH_AM:
+        if (facts.sends) {
+            return ri_rndv_ud_recv(recv, stream, arrival, fetch);
+        }
+        return ri_rndv_get_recv(recv, stream, arrival, fetch);
+    default:
+        return fetch_refuse(stream, arrival, fetch);
+    }
+}
+
+const ri_msg_ops_t ri_msg_ops_rts = {.start = fetch_start, .answers = 1};

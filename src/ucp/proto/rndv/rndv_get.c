@@ -1,0 +1,193 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Read straight into the receive's memory, in stages for generic data, or by a bounce buffer into
+ * memory that is not the host's.
+ */
+#include "rndv_get.h"
+#include "am_rndv.h"
+#include "../../link/bounce.h"
+#include "../../link/net_transfer.h"
+#include "net_read.h"
+#include "rndv.h"
+#include "../../core/memory.h"
+#include "../../link/local.h"
+#include "send_keys.h"
+
+#include <stdlib.h>
+
+/* Data for a generic datatype passes through memory of this size. */
+#define GET_STAGE_BYTES 65536
+
+static ucs_status_t get_start(ri_send_req_t *req, const ri_send_terms_t *terms)
+{
+    ri_rndv_rts_t rts = {.rts.flags = 0};
+
+    (void)terms;
+    rts.rts.num_segments = ri_dt_segments(&req->data, rts.rts.segments,
+                                          RI_WIRE_SEGMENTS_MAX);
+    if (req->keys != NULL) {
+        ri_send_keys_put(req, &rts.rts);
+    }
+    return ri_rndv_send(req, &rts.rts);
+}
+
+/* Read into a generic datatype, a stage at a time. Its callback may do things that end the
+ * way to the peer. @return What the plane returns; what the datatype's callback returns is in
+ * @a unpack_status. */
+static ucs_status_t get_read_generic(ri_recv_req_t *recv, const ri_peer_t *peer,
+                                     ri_transfer_t *transfer, ucs_status_t *unpack_status)
+{
+    const ri_dt_generic_t *generic = recv->data.generic;
+    size_t total                   = transfer->length;
+    ucs_status_t status            = UCS_OK;
+    ri_segment_t local;
+    uint8_t *stage;
+
+    stage = malloc(ri_min(total, (size_t)GET_STAGE_BYTES));
+    if (stage == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    transfer->local     = &local;
+    transfer->num_local = 1;
+    for (transfer->offset = 0; transfer->offset < total;
+         transfer->offset += transfer->length) {
+        transfer->length = ri_min(total - transfer->offset, (size_t)GET_STAGE_BYTES);
+        /* the offset is left out on both sides */
+        local  = (ri_segment_t){(uintptr_t)stage - transfer->offset,
+                                transfer->offset + transfer->length};
+        status = (peer->plane_ep != NULL) ?
+                         peer->plane_ep->plane->ops->read(peer->plane_ep, transfer) :
+                         UCS_ERR_UNREACHABLE;
+        if (status != UCS_OK) {
+            break;
+        }
+        *unpack_status = generic->ops.unpack(recv->data.state, transfer->offset, stage,
+                                             transfer->length);
+        if (*unpack_status != UCS_OK) {
+            break;
+        }
+    }
+    free(stage);
+    return status;
+}
+
+/* Read into one place or a list of them. */
+static ucs_status_t get_read_direct(ri_recv_req_t *recv, ri_plane_ep_t *ep,
+                                    ri_transfer_t *transfer)
+{
+    size_t max = recv->data.is_iov ? recv->data.count : 1;
+    ri_segment_t few[RI_WIRE_SEGMENTS_MAX];
+    ri_segment_t *local = few;
+    ucs_status_t status;
+
+    if (max > RI_WIRE_SEGMENTS_MAX) {
+        local = malloc(max * sizeof(*local));
+        if (local == NULL) {
+            return UCS_ERR_NO_MEMORY;
+        }
+    }
+    transfer->local     = local;
+    transfer->num_local = ri_dt_segments(&recv->data, local, max);
+    status              = ep->plane->ops->read(ep, transfer);
+    if (local != few) {
+        free(local);
+    }
+    return status;
+}
+
+/* Read what only UCP can place. @return As get_read_generic(). */
+static ucs_status_t get_read_bounced(ri_recv_req_t *recv, ri_plane_ep_t *ep,
+                                     ri_transfer_t *transfer, ucs_status_t *place_status)
+{
+    void *stage        = malloc(transfer->length);
+    ri_segment_t local = {(uintptr_t)stage, transfer->length};
+    ucs_status_t status;
+
+    if (stage == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    transfer->local     = &local;
+    transfer->num_local = 1;
+    status              = ep->plane->ops->read(ep, transfer);
+    if (status == UCS_OK) {
+        *place_status = ri_bounce(recv, stage, transfer->length);
+    }
+    free(stage);
+    return status;
+}
+
+/* Read the data of a message by the plane, as far as it can be done. */
+static ucs_status_t get_read(ri_recv_req_t *recv, ri_peer_t *peer, ri_fetch_t fetch,
+                             ri_transfer_t *transfer, ucs_status_t *place_status)
+{
+    ri_plane_ep_t *ep = peer->plane_ep;
+
+    if ((fetch == RI_FETCH_AM) || (ep == NULL)) {
+        return UCS_ERR_UNSUPPORTED;
+    }
+    if (fetch == RI_FETCH_BOUNCE) {
+        return get_read_bounced(recv, ep, transfer, place_status);
+    }
+    return (recv->data.generic != NULL) ?
+                   get_read_generic(recv, peer, transfer, place_status) :
+                   get_read_direct(recv, ep, transfer);
+}
+
+/* Whether a sender has given memory back that was just read. Its ring tells at no cost that it has
+ * not; else its plane has to be looked at. */
+static int get_is_withdrawn(const ri_stream_t *stream)
+{
+    return ((stream->ring == NULL) || ri_ring_rx_is_left(stream->ring)) &&
+           ri_local_is_gone(stream->peer);
+}
+
+ucs_status_t ri_rndv_get_recv(ri_recv_req_t *recv, ri_stream_t *stream,
+                              const ri_arrival_t *arrival, ri_fetch_t fetch)
+{
+    const ri_wire_rts_t *rts  = arrival->data;
+    int is_pool               = (arrival->wire_type == RI_WIRE_POOL);
+    int has_ring              = (stream->ring != NULL);
+    ri_worker_t *worker       = stream->worker;
+    size_t length             = recv->info.length;
+    ucs_status_t place_status = UCS_OK;
+    ri_transfer_t transfer    = {.remote     = rts->segments,
+                                 .num_remote = rts->num_segments,
+                                 .length     = length,
+                                 .verify     = !is_pool &&
+                                           !has_ring}; /* a pool is never given back */
+    ucs_status_t status;
+
+    /* It says so if there is no way. */
+    if ((rts->flags & RI_WIRE_RTS_KEYS) &&
+        ((fetch != RI_FETCH_AM) || (ri_way_of(stream->peer) == NULL))) {
+        return ri_net_read_recv(recv, stream, arrival, fetch);
+    }
+    status = get_read(recv, stream->peer, fetch, &transfer, &place_status);
+    if ((status == UCS_OK) && !is_pool && has_ring && get_is_withdrawn(stream)) {
+        status = UCS_ERR_UNREACHABLE;
+    }
+    if (status == UCS_ERR_UNREACHABLE) {
+        ri_local_failed(worker, stream->peer);
+    }
+    ri_trace(&worker->trace, RI_TRACE_RECV_READ, length, status);
+    if ((status != UCS_OK) && ri_local_is_gone(stream->peer)) {
+        return UCS_ERR_CONNECTION_RESET; /* nobody is left to be asked */
+    }
+    if (status != UCS_OK) {
+        return ri_am_rndv_ask(recv, stream, arrival->req_id,
+                              is_pool ? RI_WIRE_NACK_POOL : 0);
+    }
+    stream->counters.rx_read_bytes += length;
+    ri_rndv_answer(stream, arrival->wire_type, arrival->req_id, rts);
+    return place_status;
+}
+
+const ri_send_proto_t ri_send_proto_rndv_get = {.name      = "rndv_get",
+                                                .wire_type = RI_WIRE_RTS,
+                                                .answer    = RI_SEND_ANSWER_ALWAYS,
+                                                .take      = ri_send_keys_take,
+                                                .start     = get_start,
+                                                .forget    = ri_send_keys_forget,
+                                                RI_SEND_COUNTS(tx_rndv)};

@@ -1,0 +1,460 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The sender's half first: announced (RTS), told where (TARGET), sent, or given up (ABANDON). Then the
+ * receiver's half, in the same order.
+ */
+#include "rndv_ud.h"
+#include "../../core/recv_req.h"
+#include "am_rndv.h"
+#include "../../link/control.h"
+#include "../../link/net_transfer.h"
+#include "rndv.h"
+#include "../../core/send_req.h"
+#include "ud_ends.h"
+#include "../../order/deliver.h"
+#include "../../core/activity.h"
+#include "../../link/way.h"
+#include "rndv_recv.h"
+#include "send_keys.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Where a message is to go. */
+typedef struct ud_goal {
+    uint32_t recv_id;
+    uint32_t way;
+    int is_void; /* nowhere */
+    uint8_t target[RI_PLANE_TARGET_SIZE];
+} ud_goal_t;
+
+/* A message that is being sent. */
+struct ri_ud_send_op {
+    ri_ud_run_t super;
+    ri_send_req_t *req; /* it waits, whatever becomes of its conn */
+    ri_keys_t *keys;    /* of its data */
+    uint32_t recv_id;
+    int by_rtr;     /* its RTS is still to be answered, should this come to nothing */
+    int has_next;   /* its RTS was answered, by next */
+    ud_goal_t next; /* as TARGET said, which ended the transfer */
+};
+
+/* By where a message goes: where it may go next. */
+static const uint8_t ud_may_become[RI_SEND_TARGET_LAST] = {
+        [RI_SEND_TARGET_NONE]   = 1u << RI_SEND_TARGET_WANTED,
+        [RI_SEND_TARGET_WANTED] = (1u << RI_SEND_TARGET_USED) |
+                                  (1u << RI_SEND_TARGET_ABANDONED),
+        [RI_SEND_TARGET_USED]      = 1u << RI_SEND_TARGET_ABANDONED,
+        [RI_SEND_TARGET_ABANDONED] = 0,
+};
+
+int ri_rndv_ud_may_become(ri_send_target_t from, ri_send_target_t to)
+{
+    return (ud_may_become[from] >> to) & 1;
+}
+
+/* The way that an RTS or TARGET is about, if it is there and takes messages, or NULL. */
+static ri_plane_ep_t *ud_way(const ri_peer_t *peer, uint16_t way)
+{
+    ri_plane_ep_t *ep = ri_ud_way(peer);
+
+    return ((ep != NULL) && ((uint16_t)peer->way.number == way)) ? ep : NULL;
+}
+
+/*
+ * The sender
+ */
+static ucs_status_t ud_start(ri_send_req_t *req, const ri_send_terms_t *terms)
+{
+    ri_rndv_rts_t rts = {.rts.flags = RI_WIRE_RTS_SENDS, .rts.way = (uint16_t)req->way};
+
+    (void)terms;
+    ri_rndv_ud_set_target(req, RI_SEND_TARGET_WANTED);
+    rts.rts.num_segments = 1;
+    rts.rts.segments[0]  = (ri_segment_t){0, req->data.length};
+    return ri_rndv_send(req, &rts.rts);
+}
+
+static void ud_tell_abandon(const ri_send_req_t *req, uint32_t recv_id)
+{
+    ri_conn_t *conn   = req->conn;
+    ri_wire_msg_t msg = {.type    = RI_WIRE_ABANDON,
+                         .id      = conn->remote_id,
+                         .value   = req->id,
+                         .recv_id = recv_id,
+                         .sn      = req->sn};
+
+    ri_control_send_message(conn->peer, &msg);
+}
+
+/* The message cannot be sent as the receiver has said, or perhaps it was: the receiver knows. */
+static void ud_abandon(ri_send_req_t *req, uint32_t recv_id)
+{
+    ri_send_keys_forget(req);
+    ri_rndv_ud_set_target(req, RI_SEND_TARGET_ABANDONED);
+    req->waiting &= ~RI_SEND_WAIT_WRITE;
+    req->waiting |= RI_SEND_WAIT_MATCH;
+    ud_tell_abandon(req, recv_id);
+}
+
+static void ud_send_free(struct ri_ud_send_op *send)
+{
+    if (send->keys != NULL) {
+        ri_keys_free(send->keys);
+    }
+    free(send);
+}
+
+static void ud_send_to(ri_send_req_t *req, const ud_goal_t *goal);
+
+/* What was sent by an RTR came to nothing, as far as this side knows: the RTS is there still, and
+ * the receiver asks for the message when that has its turn. Unless it has it already: it is told
+ * that this side does not know. */
+static void ud_by_rtr_failed(struct ri_ud_send_op *send)
+{
+    ri_send_req_t *req = send->req;
+    ud_goal_t next     = send->next;
+    int has_next       = send->has_next;
+    uint32_t recv_id   = send->recv_id;
+
+    if (!(req->waiting & RI_SEND_WAIT_MATCH)) { /* it was answered in another way */
+        ud_send_free(send);
+        ri_send_end_wait(req, RI_SEND_WAIT_WRITE, UCS_OK);
+        return;
+    }
+    req->keys  = send->keys;
+    send->keys = NULL;
+    ud_send_free(send);
+    req->waiting &= ~RI_SEND_WAIT_WRITE;
+    if (has_next) {
+        ud_send_to(req, &next);
+    } else {
+        ud_tell_abandon(req, recv_id);
+    }
+}
+
+/* A message was sent, or cannot be. */
+static void ud_send_end(ri_net_transfer_t *op, int ending)
+{
+    struct ri_ud_send_op *send = ri_container_of(op, struct ri_ud_send_op, super.op);
+    ri_send_req_t *req         = send->req;
+    ri_conn_t *conn            = req->conn;
+    uint32_t recv_id           = send->recv_id;
+    ri_worker_t *worker        = op->worker;
+    ucs_status_t status        = op->status;
+    uint8_t wait               = RI_SEND_WAIT_WRITE;
+
+    ri_trace(&worker->trace, RI_TRACE_SEND_WRITE, req->data.length, status);
+    req->ud_op = NULL;
+    ri_activity_note_message(worker);
+    if (status == UCS_ERR_UNREACHABLE) {
+        ri_net_transfer_lost_way(op, conn); /* others end with it, and are tried by UCP */
+    }
+    if ((req->conn != NULL) && (status != UCS_OK) && !ending && send->by_rtr) {
+        ud_by_rtr_failed(send);
+        return;
+    }
+    wait |= send->by_rtr ? RI_SEND_WAIT_MATCH : 0;
+    ud_send_free(send);
+    if (req->conn == NULL) {
+        ri_send_end_wait(req, wait, UCS_OK); /* it has failed */
+    } else if (status == UCS_OK) {
+        conn->counters.tx_written_bytes += req->data.length;
+        ri_send_end_wait(req, wait, UCS_OK);
+    } else if (ending) {
+        ri_send_end_wait(req, RI_SEND_WAIT_WRITE, UCS_ERR_CANCELED);
+    } else {
+        ud_abandon(req, recv_id);
+    }
+}
+
+/* @return As ri_ud_ops_t's send. */
+static ucs_status_t ud_send(struct ri_ud_send_op *send, ri_plane_ep_t *ep,
+                            const uint8_t *target_bytes)
+{
+    const ri_send_req_t *req = send->req;
+    ri_segment_t segments[RI_WIRE_SEGMENTS_MAX];
+    uint32_t keys[RI_WIRE_SEGMENTS_MAX];
+    ri_ud_list_t list = {.segments = segments, .keys = keys, .length = req->data.length};
+    ri_ud_target_t target;
+
+    memcpy(&target, target_bytes, sizeof(target));
+    list.count = ri_dt_segments(&req->data, segments, RI_WIRE_SEGMENTS_MAX);
+    ri_ud_get_keys(send->keys, keys);
+    return send->super.ops->send(ep, &list, &target, &send->super.ud);
+}
+
+/* @return The transfer if the message is on its way, or NULL. */
+static struct ri_ud_send_op *ud_send_start(ri_send_req_t *req, const ud_goal_t *goal)
+{
+    ri_peer_t *peer            = req->conn->peer;
+    ri_plane_ep_t *ep          = ud_way(peer, (uint16_t)req->way);
+    struct ri_ud_send_op *send = NULL;
+    ucs_status_t status        = UCS_ERR_UNREACHABLE;
+
+    if ((ep != NULL) && (peer->way.number == goal->way) && !goal->is_void) {
+        send = calloc(1, sizeof(*send));
+    }
+    if (send != NULL) {
+        ri_ud_run_init(&send->super, req->super.worker, peer, ud_send_end);
+        send->req     = req;
+        send->keys    = req->keys;
+        send->recv_id = goal->recv_id;
+        status        = ud_send(send, ep, goal->target);
+    }
+    if (status != UCS_INPROGRESS) {
+        ri_trace(&req->super.worker->trace, RI_TRACE_SEND_WRITE, req->data.length,
+                 status);
+        free(send);
+        return NULL;
+    }
+    ri_net_transfer_started(&send->super.op);
+    req->keys  = NULL;
+    req->ud_op = send;
+    req->waiting |= RI_SEND_WAIT_WRITE;
+    return send;
+}
+
+/* Send a message where TARGET says. */
+static void ud_send_to(ri_send_req_t *req, const ud_goal_t *goal)
+{
+    if (ud_send_start(req, goal) != NULL) {
+        ri_rndv_ud_set_target(req, RI_SEND_TARGET_USED);
+        req->waiting &= ~RI_SEND_WAIT_MATCH; /* further answers are stale */
+    } else {
+        ud_abandon(req, goal->recv_id);
+    }
+}
+
+void ri_rndv_ud_start_by_rtr(ri_send_req_t *req, const uint8_t *target, uint32_t recv_id)
+{
+    ud_goal_t goal = {.recv_id = recv_id, .way = req->conn->peer->way.number};
+    struct ri_ud_send_op *send;
+
+    memcpy(goal.target, target, sizeof(goal.target));
+    send = ud_send_start(req, &goal);
+    if (send != NULL) {
+        send->by_rtr = 1;
+    } else {
+        ud_tell_abandon(req,
+                        recv_id); /* or it would wait for a message that does not come */
+    }
+}
+
+static void ud_get_goal(const ri_wire_msg_t *msg, ud_goal_t *goal)
+{
+    goal->recv_id = msg->recv_id;
+    goal->way     = msg->way;
+    goal->is_void = !!(msg->flags & RI_WIRE_TARGET_VOID);
+    memcpy(goal->target, msg->target, sizeof(goal->target));
+}
+
+/* TARGET has come while the message is being sent. @return Whether that made sense. */
+static int ud_target_while_sent(ri_send_req_t *req, const ri_wire_msg_t *msg)
+{
+    struct ri_ud_send_op *send = req->ud_op;
+
+    if (send->by_rtr ? (send->has_next || !(req->waiting & RI_SEND_WAIT_MATCH)) :
+                       !(msg->flags & RI_WIRE_TARGET_VOID)) {
+        return 0;
+    }
+    if (send->by_rtr) { /* the receiver has withdrawn the RTR before it heard of this */
+        ud_get_goal(msg, &send->next);
+        send->has_next = 1;
+    }
+    ri_ud_run_cancel(&send->super);
+    return 1;
+}
+
+void ri_rndv_ud_handle_target(ri_worker_t *worker, ri_conn_t *conn,
+                              const ri_wire_msg_t *msg)
+{
+    ri_send_req_t *req = ri_id_get(&worker->req_ids, msg->value);
+    ud_goal_t goal;
+
+    if (msg->flags & RI_WIRE_TARGET_RECEIVED) {
+        ri_ud_ends_handle(conn, msg);
+    } else if ((req == NULL) || (req->conn != conn) || (req->wire_type != RI_WIRE_RTS) ||
+               (req->sn != msg->sn)) {
+        ++worker->counters.rx_stale;
+    } else if (req->ud_op != NULL) {
+        worker->counters.rx_stale += !ud_target_while_sent(req, msg);
+    } else if ((req->target == RI_SEND_TARGET_WANTED) &&
+               (req->waiting & RI_SEND_WAIT_MATCH)) {
+        ud_get_goal(msg, &goal);
+        ud_send_to(req, &goal);
+    } else {
+        ++worker->counters.rx_stale;
+    }
+}
+
+void ri_rndv_ud_forget(ri_send_req_t *req)
+{
+    ri_send_keys_forget(req);
+    if (req->ud_op != NULL) {
+        ri_ud_run_cancel(&req->ud_op->super);
+    }
+}
+
+const ri_send_proto_t ri_send_proto_rndv_ud = {.name      = "rndv_ud",
+                                               .wire_type = RI_WIRE_RTS,
+                                               .answer    = RI_SEND_ANSWER_ALWAYS,
+                                               .take      = ri_send_keys_take,
+                                               .start     = ud_start,
+                                               .forget    = ri_rndv_ud_forget,
+                                               RI_SEND_COUNTS(tx_ud)};
+
+/*
+ * The receiver
+ */
+static void ud_tell_target(ri_recv_req_t *recv, const ri_ud_target_t *target)
+{
+    ri_stream_t *stream = recv->stream;
+    ri_wire_msg_t msg   = {.type    = RI_WIRE_TARGET,
+                           .id      = stream->remote_conn_id,
+                           .value   = recv->rts_req_id,
+                           .recv_id = recv->id,
+                           .sn      = recv->rts_sn,
+                           .way     = recv->way,
+                           .flags   = (target == NULL) ? RI_WIRE_TARGET_VOID : 0};
+
+    if (target != NULL) {
+        memcpy(msg.target, target, sizeof(msg.target));
+    }
+    ri_trace(&stream->worker->trace, RI_TRACE_RECV_CTS, recv->id, recv->info.length);
+    ri_control_send_message(stream->peer, &msg);
+}
+
+/* All of a message is there. */
+static void ud_recv_complete(ri_recv_req_t *recv, struct ri_ud_recv_op *op)
+{
+    ri_stream_t *stream = recv->stream;
+    ucs_status_t status;
+
+    recv->ud_op = NULL;
+    ++stream->busy; /* callbacks must not free it */
+    recv->super.worker->linger = RI_UD_LINGER;
+    ri_rndv_recv_forget(recv);
+    status = ri_place_finish(&op->place, recv);
+    ri_ud_recv_free(op); /* before the memory is the application's */
+    if (status != UCS_INPROGRESS) {
+        ri_recv_complete(recv, status);
+    }
+    --stream->busy;
+    ri_stream_check_closed(stream);
+}
+
+/* A message was received, or will not be. */
+static void ud_recv_end(struct ri_ud_recv_op *op, int ending)
+{
+    ri_worker_t *worker = op->super.op.worker;
+    ri_recv_req_t *recv = op->recv;
+    ucs_status_t status = op->super.op.status;
+    ri_peer_t *peer;
+
+    if (status == UCS_OK) {
+        ud_recv_complete(recv, op);
+        return;
+    }
+    peer        = recv->stream->peer;
+    recv->ud_op = NULL;
+    ri_ud_recv_free(op);
+    if ((status == UCS_ERR_UNREACHABLE) && (peer->way.number == recv->way)) {
+        ri_way_fail_and_tell(worker, peer); /* or the next one fares no better */
+    } else {
+        ri_net_transfer_failed(worker, peer, recv->way);
+    }
+    if (!ending) {
+        ud_tell_target(recv, NULL); /* the sender goes on from here */
+    }
+}
+
+const ri_ud_recv_calls_t ri_rndv_ud_recv_calls = {.ready = ud_tell_target,
+                                                  .end   = ud_recv_end};
+
+/* Have the sender send it by UCP. @return As ri_rndv_ud_recv(). */
+static ucs_status_t ud_recv_by_am(ri_recv_req_t *recv, ri_stream_t *stream,
+                                  const ri_arrival_t *arrival)
+{
+    uint32_t flags      = (ri_way_of(stream->peer) == NULL) ? RI_WIRE_NACK_WAY : 0;
+    ucs_status_t status = ri_am_rndv_ask(recv, stream, arrival->req_id, flags);
+
+    if (status == UCS_INPROGRESS) {
+        recv->rts_req_id = arrival->req_id; /* ABANDON may cross the answer */
+    }
+    return status;
+}
+
+ucs_status_t ri_rndv_ud_recv(ri_recv_req_t *recv, ri_stream_t *stream,
+                             const ri_arrival_t *arrival, ri_fetch_t fetch)
+{
+    const ri_wire_rts_t *rts = arrival->data;
+    ri_plane_ep_t *ep        = ud_way(stream->peer, rts->way);
+    struct ri_ud_recv_op *op;
+    ri_ud_target_t target;
+    ucs_status_t status;
+
+    if ((fetch == RI_FETCH_AM) || (ep == NULL)) {
+        return ud_recv_by_am(recv, stream, arrival);
+    }
+    status = ri_rndv_recv_wait(recv, stream);
+    if (status != UCS_OK) {
+        ri_control_answer(stream, RI_WIRE_FIN, arrival->req_id);
+        return status;
+    }
+    status = ri_ud_recv_begin(recv, stream->peer, recv->info.length,
+                              fetch == RI_FETCH_SENT, 0, &ri_rndv_ud_recv_calls, &target,
+                              &op);
+    if (UCS_STATUS_IS_ERR(status)) {
+        ri_rndv_recv_forget(recv);
+        return ud_recv_by_am(recv, stream, arrival);
+    }
+    recv->rts_req_id = arrival->req_id;
+    recv->rts_sn     = arrival->sn;
+    recv->ud_op      = op;
+    recv->way        = stream->peer->way.number;
+    ri_rndv_recv_set_written(recv, RI_RECV_BY_TARGET);
+    if (status == UCS_OK) {
+        ud_tell_target(recv, &target);
+    }
+    return UCS_INPROGRESS;
+}
+
+/* @return The receive that waits for the message of that request, which is sent as datagrams, or
+ * NULL. */
+static ri_recv_req_t *ud_find_recv(const ri_stream_t *stream, uint32_t req_id)
+{
+    ri_recv_req_t *recv;
+
+    ucs_list_for_each(recv, &stream->fetching, list) {
+        if (recv->rts_req_id == req_id) {
+            return recv;
+        }
+    }
+    return NULL;
+}
+
+int ri_rndv_ud_abandon(ri_stream_t *stream, const ri_wire_msg_t *msg)
+{
+    ri_worker_t *worker = stream->worker;
+    ri_recv_req_t *recv = ud_find_recv(stream, msg->value);
+
+    if (recv == NULL) {
+        if (!ri_deliver_is_matched(stream, msg->sn)) {
+            return 0;
+        }
+        ri_control_answer(stream, RI_WIRE_FIN, msg->value); /* it is there */
+        return 1;
+    }
+    if ((recv->id != msg->recv_id) || (recv->written != RI_RECV_BY_TARGET)) {
+        ++worker->counters.rx_stale; /* it was told something else meanwhile */
+        return 1;
+    }
+    ri_ud_recv_leave(recv);
+    ri_rndv_recv_set_written(recv, RI_RECV_NOT_WRITTEN);
+    ++worker->counters.rndv_fallback;
+    ri_control_nack(stream, msg->value, recv->id, 0);
+    return 1;
+}

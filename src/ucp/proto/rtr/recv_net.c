@@ -1,0 +1,473 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * RTRs that have come and are kept; a write by one with all that may become of it; then what is told of
+ * used RTRs, to a receiver that asks (REVOKE) or when the conn closes.
+ */
+#include "recv_net.h"
+#include "../../../ucs/settings.h"
+#include "../../core/activity.h"
+#include "../../core/module.h"
+#include "../../core/send_req.h"
+#include "../../link/control.h"
+#include "../../link/net_transfer.h"
+#include "../../link/way.h"
+#include "../rndv/rndv.h"
+#include "../rndv/send_keys.h"
+#include "rtr_known.h"
+#include "rtr_net.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A write that is under way. Till it starts it is the request's proto_state. */
+typedef struct recv_net_write {
+    ri_keys_t keys; /* of its data */
+    ri_net_transfer_t op;
+    ri_send_req_t *req; /* it waits, whatever becomes of its conn */
+} recv_net_write_t;
+
+int ri_recv_net_open(ri_conn_t *conn)
+{
+    const ri_plane_t *plane = conn->peer->way.ep->plane;
+
+    if (!ri_rtr_net_on ||
+        !(plane->capabilities & (RI_PLANE_NOTIFY | RI_PLANE_MESSAGES)) ||
+        (conn->rtr.words != NULL)) {
+        return 0;
+    }
+    ri_rtr_known_open(conn);
+    if (conn->rtr.table == NULL) {
+        return 0;
+    }
+    conn->rtr.untold = calloc(1, sizeof(*conn->rtr.untold));
+    if (conn->rtr.untold == NULL) {
+        return 0;
+    }
+    conn->rtr.words = calloc(1, sizeof(*conn->rtr.words));
+    if (conn->rtr.words == NULL) {
+        free(conn->rtr.untold);
+        conn->rtr.untold = NULL;
+    }
+    return conn->rtr.words != NULL;
+}
+
+void ri_recv_net_untold(ri_conn_t *conn, uint32_t sn, const ri_rtr_t *rtr)
+{
+    ri_untold_t *untold = conn->rtr.untold;
+
+    if (untold->count == RI_WIRE_RTR_ENTRIES) {
+        return; /* a receiver that offers more than it may */
+    }
+    untold->write[untold->count].sn  = sn;
+    untold->write[untold->count].rtr = ri_wire_used_rtr(rtr->index, rtr->generation);
+    ++untold->count;
+    ri_conn_update_fast(conn);
+}
+
+void ri_recv_net_not_untold(ri_conn_t *conn, uint32_t sn)
+{
+    ri_untold_t *untold = conn->rtr.untold;
+    unsigned i;
+
+    for (i = 0; i < untold->count; ++i) {
+        if (untold->write[i].sn == sn) {
+            --untold->count;
+            memmove(&untold->write[i], &untold->write[i + 1],
+                    (untold->count - i) * sizeof(untold->write[0]));
+            ri_conn_update_fast(conn);
+            return;
+        }
+    }
+}
+
+void ri_recv_net_tell(ri_conn_t *conn)
+{
+    ri_untold_t *untold = conn->rtr.untold;
+    ri_wire_msg_t msg   = {.type = RI_WIRE_USED, .id = conn->remote_id};
+    unsigned i;
+
+    for (i = 0; i < untold->count; ++i) {
+        if (msg.used_count == 0) {
+            msg.value = untold->write[i].sn;
+        }
+        msg.used[msg.used_count++] = untold->write[i].rtr;
+        if ((msg.used_count == RI_WIRE_USED_MAX) || (i + 1 == untold->count) ||
+            (untold->write[i + 1].sn != untold->write[i].sn + 1)) {
+            ri_control_send_on(conn, &msg);
+            memset(msg.used, 0, sizeof(msg.used));
+            msg.used_count = 0;
+        }
+    }
+    untold->count = 0;
+    ri_conn_update_fast(conn);
+}
+
+/* Whether the immediate can tell how long the message is. */
+static int recv_net_can_tell_length(const ri_send_req_t *req, const ri_rtr_t *rtr)
+{
+    return (req->data.length == rtr->length) ||
+           (ri_dt_is_contig(&req->data) &&
+            (req->data.length <= req->conn->peer->way.ep->plane->notify_max));
+}
+
+uint64_t ri_recv_net_room(const ri_send_req_t *req, const ri_rtr_t *rtr)
+{
+    const ri_conn_t *conn = req->conn;
+
+    /* The receiver takes the tag to be that of the RTR, which may have a mask. */
+    return ((conn->flags & RI_CONN_WAY) && (conn->peer->way.number == rtr->way) &&
+            (ri_way_of(conn->peer) != NULL) && (req->tag == rtr->tag) &&
+            (conn->tx_sn + 1 - rtr->seen < RI_WIRE_IMM_WINDOW) &&
+            recv_net_can_tell_length(req, rtr)) ?
+                   rtr->length :
+                   0;
+}
+
+/* With the RTR used there is no way back: what can fail comes before. */
+static unsigned recv_net_take(ri_send_req_t *req, const ri_send_terms_t *terms)
+{
+    recv_net_write_t *write = malloc(sizeof(*write));
+
+    if (write == NULL) {
+        return RI_SEND_LACKS_RTR;
+    }
+    if (!ri_send_keys_register(req, &write->keys)) {
+        free(write);
+        return RI_SEND_LACKS_RTR;
+    }
+    if (!ri_rtr_use(terms->rtr)) {
+        ri_keys_release(&write->keys);
+        free(write);
+        return RI_SEND_LACKS_RTR;
+    }
+    req->proto_state = write;
+    return 0;
+}
+
+static void recv_net_forget(ri_send_req_t *req)
+{
+    recv_net_write_t *write = req->proto_state;
+
+    if (write != NULL) {
+        req->proto_state = NULL;
+        ri_keys_release(&write->keys);
+        free(write);
+    }
+}
+
+/* Send a message again that was written, perhaps. @return As ri_rndv_send(); after an error it can
+ * be tried again, unless the conn has failed. */
+static ucs_status_t recv_net_send_again(ri_send_req_t *req, uint32_t way)
+{
+    ri_rndv_rts_t rts = {.rts.flags = RI_WIRE_RTS_AGAIN, .rts.way = (uint16_t)way};
+    ri_conn_t *conn   = req->conn;
+    uint64_t tag      = conn->tx_tag;
+    ucs_status_t status;
+
+    req->id = ri_id_alloc(&req->super.worker->req_ids, req);
+    if (req->id == 0) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    rts.rts.num_segments = ri_dt_segments(&req->data, rts.rts.segments,
+                                          RI_WIRE_SEGMENTS_MAX);
+    req->wire_type       = RI_WIRE_RTS;
+    req->waiting |= RI_SEND_WAIT_MATCH;
+    status = ri_rndv_send_payload_am(req, req->id, &rts.rts, ri_wire_rts_length(&rts.rts),
+                                     0);
+    if (req->conn == NULL) {
+        return status; /* it has ended with its conn */
+    }
+    conn->tx_tag = tag; /* it is not the latest message */
+    if (UCS_STATUS_IS_ERR(status)) {
+        ri_id_free(&req->super.worker->req_ids, req->id);
+        req->id = 0;
+        req->waiting &= ~RI_SEND_WAIT_MATCH;
+    } else {
+        ++conn->counters.tx_again;
+        req->waiting &= ~RI_SEND_WAIT_WRITE;
+    }
+    return status;
+}
+
+uint32_t ri_recv_net_immediate(const ri_send_req_t *req, const ri_rtr_t *rtr)
+{
+    return (req->sn & RI_WIRE_IMM_NUMBER) |
+           ((req->data.length < rtr->length) ? RI_WIRE_IMM_SHORT : 0) |
+           ((uint32_t)rtr->index << RI_WIRE_IMM_ENTRY_SHIFT) |
+           ((rtr->generation & RI_WIRE_IMM_GEN_MASK) << RI_WIRE_IMM_GEN_SHIFT);
+}
+
+/* The way has failed: have the message read. Others that follow may have had their turn, and be
+ * read by now; so it is not lost for want of memory, but sent when there is some. */
+static void recv_net_write_failed(ri_net_transfer_t *op, int ending)
+{
+    recv_net_write_t *write = ri_container_of(op, recv_net_write_t, op);
+    ri_send_req_t *req      = write->req;
+    ri_conn_t *conn         = req->conn;
+    ucs_status_t status     = ending ? UCS_ERR_CANCELED : UCS_OK;
+
+    if ((conn != NULL) && !ending) {
+        status = recv_net_send_again(req, op->way);
+        if ((req->conn != NULL) && ri_net_transfer_may_try_again(status)) {
+            op->end = recv_net_write_failed;
+            ri_net_transfer_again(op);
+            return;
+        }
+    }
+    free(write);
+    if ((req->conn == NULL) || ending) {
+        ri_send_end_wait(req, RI_SEND_WAIT_WRITE, status);
+    } else if (UCS_STATUS_IS_ERR(status)) {
+        req->waiting |= RI_SEND_WAIT_MATCH; /* so that it ends with the conn */
+        req->waiting &= ~RI_SEND_WAIT_WRITE;
+        ri_conn_lose(conn, req->sn, status);
+    }
+}
+
+/* A write has ended. */
+static void recv_net_write_end(ri_net_transfer_t *op, int ending)
+{
+    recv_net_write_t *write = ri_container_of(op, recv_net_write_t, op);
+    ri_send_req_t *req      = write->req;
+    ri_worker_t *worker     = op->worker;
+    ucs_status_t status     = op->status;
+    ri_conn_t *conn         = req->conn;
+
+    ri_trace(&worker->trace, RI_TRACE_SEND_WRITE, req->data.length, status);
+    if (status != UCS_OK) {
+        ri_net_transfer_lost_way(op, conn);
+    }
+    ri_keys_release(&write->keys);
+    ri_activity_note_message(worker);
+    if (conn != NULL) {
+        ri_recv_net_not_untold(conn, req->sn);
+    }
+    if ((conn != NULL) && (status != UCS_OK)) {
+        recv_net_write_failed(op, ending);
+        return;
+    }
+    free(write);
+    if (conn != NULL) {
+        conn->counters.tx_written_bytes += req->data.length;
+    }
+    ri_send_end_wait(req, RI_SEND_WAIT_WRITE, UCS_OK); /* without conn it has failed */
+}
+
+/* The way has failed before the write of a request has begun. */
+static ucs_status_t recv_net_not_started(recv_net_write_t *write, ucs_status_t why)
+{
+    ri_send_req_t *req  = write->req;
+    ri_worker_t *worker = write->op.worker;
+    ucs_status_t status;
+
+    ri_trace(&worker->trace, RI_TRACE_SEND_WRITE, req->data.length, why);
+    ri_keys_release(&write->keys);
+    ri_way_fail_and_tell(worker, write->op.peer); /* and so does the receiver */
+    status = recv_net_send_again(req, write->op.way);
+    if ((req->conn != NULL) && ri_net_transfer_may_try_again(status)) {
+        req->waiting |= RI_SEND_WAIT_WRITE;
+        write->op.end = recv_net_write_failed;
+        ri_net_transfer_again(&write->op);
+        return UCS_OK;
+    }
+    free(write);
+    return status;
+}
+
+/* Write. @return UCS_OK: the request waits for RI_SEND_WAIT_WRITE, or, if its message is sent
+ * again, for the answer. */
+static ucs_status_t recv_net_start(ri_send_req_t *req, const ri_send_terms_t *terms)
+{
+    recv_net_write_t *write = req->proto_state;
+    const ri_rtr_t *rtr     = terms->rtr;
+    ri_conn_t *conn         = req->conn;
+    ri_peer_t *peer         = conn->peer;
+    uint32_t immediate      = ri_recv_net_immediate(req, rtr);
+    ucs_status_t status;
+
+    conn->tx_tag = req->tag;
+    ri_rtr_end(rtr, RI_RING_GRANT_WRITTEN);
+    ri_net_transfer_init(&write->op, conn->worker, peer, recv_net_write_end);
+    write->req       = req;
+    req->proto_state = NULL;
+    req->keys        = &write->keys; /* during the call */
+    status = ri_net_transfer_write(&write->op, req, peer->way.ep, rtr->address, rtr->key,
+                                   &immediate);
+    req->keys = NULL;
+    if (ri_likely(status == UCS_INPROGRESS)) {
+        ri_net_transfer_started(&write->op);
+        req->waiting |= RI_SEND_WAIT_WRITE;
+        ri_recv_net_untold(conn, req->sn, rtr);
+        return UCS_OK;
+    }
+    return recv_net_not_started(write, status);
+}
+
+int ri_recv_net_is_new(ri_conn_t *conn, const ri_plane_ep_t *way,
+                       const ri_wire_msg_t *msg)
+{
+    if ((conn->rtr.words == NULL) || (conn->status != UCS_OK) ||
+        !(conn->flags & RI_CONN_WAY) || (way == NULL) ||
+        (msg->way != conn->peer->way.number) ||
+        !ri_rtr_note(&conn->rtr.words->word[msg->entry], msg->generation,
+                     RI_RING_GRANT_OUT)) {
+        ++conn->worker->counters.rx_stale;
+        return 0;
+    }
+    return 1;
+}
+
+void ri_recv_net_add(ri_conn_t *conn, const ri_wire_msg_t *msg, ri_rtr_kind_t kind,
+                     uint64_t length)
+{
+    ri_rtr_t rtr    = {.tag        = msg->tag,
+                       .mask       = msg->mask,
+                       .address    = msg->address,
+                       .length     = length,
+                       .recv_id    = msg->value,
+                       .count      = msg->ahead,
+                       .generation = msg->generation,
+                       .index      = msg->entry,
+                       .kind       = kind,
+                       .grant      = &conn->rtr.words->word[msg->entry],
+                       .seen       = msg->seen,
+                       .key        = msg->key,
+                       .way        = msg->way};
+    uint32_t sn     = 0;
+    uint32_t req_id = 0;
+    ri_rtr_fate_t fate;
+
+    fate = ri_rtr_table_add(conn->rtr.table, &rtr, msg->seen, &sn, &req_id);
+    /* What was offered by RTS the receiver reads, or asks for, who does not wait for anything. */
+    ri_trace(&conn->worker->trace, RI_TRACE_RTR_IN, rtr.tag, fate);
+}
+
+void ri_recv_net_handle_rtr(ri_conn_t *conn, const ri_wire_msg_t *msg)
+{
+    if (ri_recv_net_is_new(conn, ri_way_that(conn->peer, RI_PLANE_NOTIFY), msg)) {
+        ri_recv_net_add(conn, msg, RI_RTR_MESSAGE, msg->rtr_length);
+    }
+}
+
+/* @return Whether an RTR is not used and never will be. */
+static int recv_net_revoke(ri_ring_grant_t *grant, uint32_t generation)
+{
+    return ri_rtr_note(grant, generation, RI_RING_GRANT_FREE) ||
+           ri_ring_grant_change(grant, generation, RI_RING_GRANT_FREE) ||
+           (ri_ring_grant_state(grant, generation) == RI_RING_GRANT_FREE);
+}
+
+/* What the conn that a REVOKE is addressed to knows of RTRs, or has known. @return NULL: it has
+ * used none. */
+static ri_rtr_words_t *recv_net_words(const ri_peer_t *peer, const ri_conn_t *conn,
+                                      uint32_t conn_id)
+{
+    ri_rtr_words_t *words;
+
+    if (conn != NULL) {
+        return conn->rtr.words;
+    }
+    ucs_list_for_each(words, &peer->rtr.words, list) {
+        if (words->conn_id == conn_id) {
+            return words;
+        }
+    }
+    return NULL;
+}
+
+static int recv_net_has_used(const ri_rtr_words_t *words)
+{
+    uint64_t word;
+    uint32_t state;
+    unsigned i;
+
+    for (i = 0; i < RI_WIRE_RTR_ENTRIES; ++i) {
+        word  = atomic_load_explicit(&words->word[i].word, memory_order_relaxed);
+        state = (uint32_t)word;
+        if ((state != RI_RING_GRANT_FREE) && (state != RI_RING_GRANT_OUT)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+void ri_recv_net_conn_ends(ri_conn_t *conn)
+{
+    ri_rtr_words_t *words = conn->rtr.words;
+    ri_rtr_words_t *old;
+
+    if ((words == NULL) || !recv_net_has_used(words)) {
+        return;
+    }
+    old = recv_net_words(conn->peer, NULL, conn->id);
+    if (old != NULL) { /* ids come again */
+        ucs_list_del(&old->list);
+        free(old);
+    }
+    conn->rtr.words = NULL;
+    words->conn_id  = conn->id;
+    ucs_list_add_tail(&conn->peer->rtr.words, &words->list);
+}
+
+void ri_recv_net_handle_revoke(ri_worker_t *worker, ri_conn_t *conn,
+                               const ri_wire_msg_t *msg)
+{
+    ri_peer_t *peer   = ri_map_get(&worker->peers, msg->uid);
+    ri_wire_msg_t ans = {.type       = RI_WIRE_REVOKED,
+                         .id         = msg->stream_id,
+                         .generation = msg->generation,
+                         .entry      = msg->entry};
+    ri_rtr_words_t *words;
+    int revoked;
+
+    if (!ri_wire_uid_is_valid(msg->uid) || (peer == NULL) ||
+        ((conn != NULL) && (conn->peer != peer))) {
+        ++worker->counters.rx_stale;
+        return;
+    }
+    words   = recv_net_words(peer, conn, msg->id);
+    revoked = (words == NULL) ||
+              recv_net_revoke(&words->word[msg->entry], msg->generation);
+    ans.flags = revoked ? 0 : RI_WIRE_REVOKED_USED;
+    ri_control_send_message(peer, &ans);
+}
+
+static void recv_net_peer_freed(ri_worker_t *worker, ri_peer_t *peer)
+{
+    (void)worker;
+    while (!ucs_list_is_empty(&peer->rtr.words)) {
+        free(ucs_list_extract_head(&peer->rtr.words, ri_rtr_words_t, list));
+    }
+}
+
+static int recv_net_tells_itself(const ri_send_terms_t *terms)
+{
+    (void)terms;
+    return 1;
+}
+
+static void recv_net_conn_freed(ri_conn_t *conn)
+{
+    ucs_list_del(&conn->rtr.late_link);
+    free(conn->rtr.table);
+    free(conn->rtr.words);
+    free(conn->rtr.untold);
+    free(conn->rtr.targets);
+}
+
+const ri_module_t ri_module_recv_net = {.name        = "recv_net",
+                                        .way_opened  = ri_recv_net_open,
+                                        .peer_freed  = recv_net_peer_freed,
+                                        .conn_closes = ri_recv_net_conn_ends,
+                                        .conn_freed  = recv_net_conn_freed};
+
+const ri_send_proto_t ri_send_proto_recv_net = {.name         = "recv_net",
+                                                .wire_type    = RI_WIRE_PLACED,
+                                                .answer       = RI_SEND_ANSWER_NEVER,
+                                                .take         = recv_net_take,
+                                                .start        = recv_net_start,
+                                                .forget       = recv_net_forget,
+                                                .tells_itself = recv_net_tells_itself,
+                                                RI_SEND_COUNTS(tx_recv_rndv)};

@@ -1,0 +1,71 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Receiver-initiated rendezvous through a network, the sender's side. The RTR comes through a network
+ * and has a key; the data is written there with an immediate that tells the receiver, so the
+ * message has no other. (protocol-rndv.md section 4; the receiver's side is rtr_net.h)
+ *
+ * An RTR that waits has a word of the conn's in place of a grant. The receiver cannot change it,
+ * and asks (REVOKE).
+ *
+ * When a write fails nobody can tell whether all of it arrived. The message is sent again, under
+ * its number, as an RTS that says so; the receiver sees to it that nothing of the write comes
+ * any more before it takes it.
+ */
+#ifndef RI_RECV_NET_H
+#define RI_RECV_NET_H
+
+#include "../../core/worker.h"
+#include "../../match/rtr_table.h"
+
+/** This process can write the memory of the conn's peer, or send to it, through a network: begin to
+ * take RTRs, unless that was done before. The peer has a way. @return Whether the peer is to be
+ * told; 0 also if there are to be no RTRs, or there is no memory. */
+int ri_recv_net_open(ri_conn_t *conn);
+
+/** @return The room of the receive of @a rtr, which came through a network; 0 if the notification of a
+ * write could not tell the receiver all of the message of @a req, or its way is not there. */
+uint64_t ri_recv_net_room(const ri_send_req_t *req, const ri_rtr_t *rtr);
+
+/** The write of number @a sn goes on: the receiver does not know of it before all of it is there,
+ * so ri_recv_net_tell() says so if need be. conn->rtr.untold is there. */
+void ri_recv_net_untold(ri_conn_t *conn, uint32_t sn, const ri_rtr_t *rtr);
+
+/** The write of number @a sn has ended, so that nobody need be told, or its message is sent in
+ * another way. It may have been told already. */
+void ri_recv_net_not_untold(ri_conn_t *conn, uint32_t sn);
+
+/** A message of another form takes the next number: tell the receiver (USED) which of its receives
+ * are being written for those before it, so that it need not wait for them. There are such. None is
+ * untold afterwards. */
+void ri_recv_net_tell(ri_conn_t *conn);
+
+/** @return What tells the receiver that the message of @a req was written where @a rtr says. */
+uint32_t ri_recv_net_immediate(const ri_send_req_t *req, const ri_rtr_t *rtr);
+
+/** An RTR has come by message that is about @a way, which may be NULL. If it is about the way that
+ * there is, and none of its entry is later, note it in the word of its entry; else count it as
+ * stale. @return Whether it was noted, and is to be kept by ri_recv_net_add(). */
+int ri_recv_net_is_new(ri_conn_t *conn, const ri_plane_ep_t *way,
+                       const ri_wire_msg_t *msg);
+
+/** Keep an RTR that ri_recv_net_is_new() has noted: enter it into the conn's table, if its message
+ * is to come. @a length: of the receive. */
+void ri_recv_net_add(ri_conn_t *conn, const ri_wire_msg_t *msg, ri_rtr_kind_t kind,
+                     uint64_t length);
+
+/** Handler of RTR: keep it, if it is about the way that there is. */
+void ri_recv_net_handle_rtr(ri_conn_t *conn, const ri_wire_msg_t *msg);
+
+/** A conn is closed. What it has used of the peer's RTRs the peer may still ask for: a notification
+ * that was acknowledged need not have been told there. So the words of its RTRs, if any was used,
+ * are the peer's from now on. */
+void ri_recv_net_conn_ends(ri_conn_t *conn);
+
+/** Handler of REVOKE: withdraw an RTR unless it was used, and answer which it is (REVOKED). @a conn
+ * may be NULL: there is none of that id. What is of another peer is counted and ignored. */
+void ri_recv_net_handle_revoke(ri_worker_t *worker, ri_conn_t *conn,
+                               const ri_wire_msg_t *msg);
+
+#endif

@@ -1,0 +1,25 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Receiver-initiated rendezvous by datagrams, the sender's side. The RTR has the plane's target,
+ * so a message is sent at once, and with it, in sequence, an RTS that names the RTR. If nothing
+ * comes of that, as the receiver has withdrawn the RTR meanwhile, the RTS is answered as any
+ * other (rndv_ud.h). (protocol-rndv.md section 8; the receiver's side is rtr_ud.h)
+ */
+#ifndef RI_RECV_UD_H
+#define RI_RECV_UD_H
+
+#include "../../core/worker.h"
+#include "../../match/rtr_table.h"
+
+/** @return The room of the receive of @a rtr, which is by ud; 0 if the message of @a req cannot
+ * use it: it has another length, or the way is not there. */
+uint64_t ri_recv_ud_room(const ri_send_req_t *req, const ri_rtr_t *rtr);
+
+/** Handler of RTR_UD: keep it for the message that it is for, as ri_recv_net_handle_rtr() does.
+ * Without memory for its target it is never used, but can be withdrawn. */
+void ri_recv_ud_handle_rtr(ri_worker_t *worker, ri_conn_t *conn,
+                           const ri_wire_msg_t *msg);
+
+#endif

@@ -1,0 +1,70 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "rtr_known.h"
+#include "../../../ucs/settings.h"
+#include "../../core/module.h"
+
+#include <stdlib.h>
+
+/* So many messages without an RTR in a row tell that the receiver is not early any more. */
+#define KNOWN_EXCEPTIONS 4
+
+void ri_rtr_known_open(ri_conn_t *conn)
+{
+    if ((ri_config.rtr == UCS_NO) || (conn->rtr.table != NULL)) {
+        return;
+    }
+    conn->rtr.table = malloc(sizeof(*conn->rtr.table));
+    if (conn->rtr.table != NULL) {
+        ri_rtr_table_reset(conn->rtr.table, conn->tx_sn);
+    }
+}
+
+const ri_rtr_t *ri_rtr_known_find(ri_conn_t *conn, uint64_t tag, size_t length)
+{
+    return ((conn->rtr.table != NULL) && (length > ri_config.eager_thresh)) ?
+                   ri_rtr_table_find(conn->rtr.table, tag) :
+                   NULL;
+}
+
+int ri_rtr_known_is_expected(ri_conn_t *conn, int is_there)
+{
+    ri_rtr_table_t *rtrs = conn->rtr.table;
+
+    if (rtrs == NULL) {
+        return 0;
+    }
+    if (is_there) {
+        rtrs->expected = KNOWN_EXCEPTIONS;
+        return 0;
+    }
+    rtrs->expected -= (rtrs->expected > 0);
+    return rtrs->expected > 0;
+}
+
+int ri_rtr_known_is_used(const ri_rtr_t *rtr)
+{
+    uint32_t state = (rtr->grant != NULL) ?
+                             ri_ring_grant_state(rtr->grant, rtr->generation) :
+                             (uint32_t)RI_RING_GRANT_FREE;
+
+    return (state != RI_RING_GRANT_FREE) && (state != RI_RING_GRANT_OUT);
+}
+
+/* The ring of a stream is about to go, and with it the grants of RTRs that came by it. */
+static void known_ring_rx_closes(ri_stream_t *stream)
+{
+    ri_conn_t *conn;
+
+    ucs_list_for_each(conn, &stream->peer->conns, peer_list) {
+        if (conn->rtr.table != NULL) {
+            ri_rtr_table_drop(conn->rtr.table, stream->ring->control);
+        }
+    }
+}
+
+const ri_module_t ri_module_rtr_known = {.name           = "rtr_known",
+                                         .conn_writes    = ri_rtr_known_open,
+                                         .ring_rx_closes = known_ring_rx_closes};

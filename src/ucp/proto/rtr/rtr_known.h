@@ -1,0 +1,30 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What the sender of a conn knows of the receives of its peer: the table of RTRs that have come
+ * (rtr_table.h), by whatever way, from when this process can write the peer's memory.
+ */
+#ifndef RI_RTR_KNOWN_H
+#define RI_RTR_KNOWN_H
+
+#include "../../core/worker.h"
+#include "../../match/rtr_table.h"
+
+/** This process can write the peer's memory now: begin to take RTRs. conn->rtr.table is set then,
+ * unless there are to be none, or there is no memory. It is the conn's until that is freed. */
+void ri_rtr_known_open(ri_conn_t *conn);
+
+/** Find the RTR of a message that is about to be sent. @return What is good until the table
+ * changes; NULL if there is none, or the message is eager. */
+const ri_rtr_t *ri_rtr_known_find(ri_conn_t *conn, uint64_t tag, size_t length);
+
+/** Note whether a message above the eager threshold has an RTR. @return Whether none is there
+ * though recent ones had one: it is likely to be on its way. */
+int ri_rtr_known_is_expected(ri_conn_t *conn, int is_there);
+
+/** @return Whether the RTR, if there is one (its grant is not NULL), has been used, in vain or not:
+ * then the receiver counts on the message. */
+int ri_rtr_known_is_used(const ri_rtr_t *rtr);
+
+#endif

@@ -1,0 +1,159 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * An RTR gets an entry and a key, and is sent. What the device notifies is noted in the entry, and
+ * taken in progress (rtr_written.c).
+ */
+#include "rtr_net.h"
+#include "../../../ucs/log.h"
+#include "../../core/module.h"
+#include "../../link/control.h"
+#include "../../order/deliver.h"
+#include "../../../ucs/settings.h"
+#include "../../link/way.h"
+#include "rtr_entries.h"
+#include "rtr_state.h"
+
+int ri_rtr_net_on = 1;
+
+/* The plane's callback. Whatever follows waits for progress. */
+static void rtr_net_notified(ri_plane_ep_t *ep, uint32_t immediate, size_t length)
+{
+    ri_rtr_entries_t *entries = ((ri_peer_t *)ep->user)->rtr.entries;
+    unsigned index        = (immediate >> RI_WIRE_IMM_ENTRY_SHIFT) % RI_WIRE_RTR_ENTRIES;
+    ri_rtr_entry_t *entry = (entries != NULL) ? &entries->entry[index] : NULL;
+
+    if (entry == NULL) {
+        return;
+    }
+    if ((entry->recv == NULL) || entry->notified ||
+        (((immediate >> RI_WIRE_IMM_GEN_SHIFT) ^ entry->generation) &
+         RI_WIRE_IMM_GEN_MASK)) {
+        ri_deliver_malformed(entries->worker, "by notification", RI_WIRE_PLACED, length);
+        return;
+    }
+    entry->notified  = 1;
+    entry->immediate = immediate;
+    entry->length    = length;
+    ucs_list_add_tail(&entries->worker->rtr.notified, &entry->list);
+}
+
+void ri_rtr_net_listen(ri_worker_t *worker)
+{
+    if (ri_rtr_net_on && (ri_config.rtr != UCS_NO) && (worker->net.rc != NULL) &&
+        (worker->net.rc->ops->listen != NULL) &&
+        (worker->net.rc->ops->listen(worker->net.rc, rtr_net_notified) != UCS_OK)) {
+        ri_debug("no receive is offered through a network");
+    }
+}
+
+int ri_rtr_net_is_possible(const ri_stream_t *stream)
+{
+    const ri_peer_t *peer = stream->peer;
+
+    /* Who sleeps while RTRs are out is not woken by what they bring. */
+    return stream->way_write && (peer->plane_ep == NULL) &&
+           (ri_way_that(peer, RI_PLANE_NOTIFY) != NULL) &&
+           (peer->way.ep->notifications >= RI_WIRE_RTR_ENTRIES) &&
+           (ri_config.rtr != UCS_NO) &&
+           !(stream->worker->context->features & UCP_FEATURE_WAKEUP);
+}
+
+static void rtr_net_put(const ri_recv_req_t *recv, const ri_stream_t *stream,
+                        const ri_rtr_entry_t *entry, int ahead)
+{
+    ri_wire_msg_t msg = {.type       = RI_WIRE_RTR,
+                         .id         = stream->remote_conn_id,
+                         .value      = recv->id,
+                         .tag        = recv->tag,
+                         .mask       = recv->mask,
+                         .address    = (uintptr_t)recv->data.buffer,
+                         .rtr_length = recv->data.length,
+                         .key        = entry->memory.remote_key,
+                         .way        = stream->peer->way.number,
+                         .seen       = entry->seen,
+                         .generation = entry->generation,
+                         .ahead      = ahead,
+                         .entry      = recv->rtr_index};
+
+    ri_control_send_message(stream->peer, &msg);
+}
+
+ucs_status_t ri_rtr_net_send(ri_recv_req_t *recv, ri_stream_t *stream, int ahead)
+{
+    ri_worker_t *worker       = recv->super.worker;
+    ri_peer_t *peer           = stream->peer;
+    const ri_conn_t *conn     = ri_peer_usable_conn(peer);
+    ri_rtr_entries_t *entries = ri_rtr_entries_get(worker, peer);
+    ri_rtr_entry_t *entry;
+    ucs_status_t status;
+
+    if ((conn == NULL) || (conn->flags & RI_CONN_PEER_MODE) || (entries == NULL)) {
+        return UCS_ERR_UNREACHABLE;
+    }
+    /* What is being withdrawn must not depend on what is offered meanwhile. */
+    if ((entries->free == 0) || (worker->rtr.num_revoking > 0) || worker->rtr.recheck) {
+        return UCS_ERR_NO_RESOURCE;
+    }
+    entry  = &entries->entry[__builtin_ctz(entries->free)];
+    status = worker->net.rc->ops->reg(worker->net.rc, recv->data.buffer,
+                                      recv->data.length, &entry->memory);
+    if (status != UCS_OK) {
+        return status;
+    }
+    recv->id = ri_id_alloc(&worker->recv_ids, recv);
+    if (recv->id == 0) {
+        worker->net.rc->ops->release(worker->net.rc, &entry->memory);
+        return UCS_ERR_NO_MEMORY;
+    }
+
+    entries->free &= entries->free - 1;
+    entry->recv  = recv;
+    entry->tag   = recv->tag;
+    entry->seen  = stream->next_sn - 1;
+    entry->ended = 0;
+    ++entry->generation;
+    recv->stream     = NULL;
+    recv->rtr_index  = entry - entries->entry;
+    recv->rtr_stream = stream;
+    ri_rtr_state_set(recv, RI_RTR_SENT);
+    ucs_list_add_tail(&stream->rtr.recvs, &recv->list);
+    ++stream->rtr.num;
+    ++worker->rtr.num_entries;
+    ++worker->num_transfers;
+    ++worker->counters.rtr_sent;
+    worker->attention = 1;
+    ri_trace(&worker->trace, RI_TRACE_RTR_SENT, recv->tag, recv->id);
+    rtr_net_put(recv, stream, entry, ahead);
+    return UCS_OK;
+}
+
+int ri_rtr_net_has(const ri_stream_t *stream)
+{
+    const ri_recv_req_t *recv;
+
+    ucs_list_for_each(recv, &stream->rtr.recvs, list) {
+        if ((recv->rtr == RI_RTR_SENT) || (recv->rtr == RI_RTR_PROMISED) ||
+            (recv->rtr == RI_RTR_NAMED)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+void ri_rtr_net_withdraw(ri_stream_t *stream)
+{
+    if (ri_rtr_net_has(stream)) {
+        ri_way_fail_and_tell(stream->worker, stream->peer);
+    }
+}
+
+static void rtr_net_stream_written(ri_stream_t *stream)
+{
+    stream->way_write = ri_rtr_net_on;
+}
+
+const ri_module_t ri_module_rtr_net = {.name           = "rtr_net",
+                                       .planes_opened  = ri_rtr_net_listen,
+                                       .stream_written = rtr_net_stream_written};

@@ -1,0 +1,115 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * ri_rtr_withdraw_take() withdraws at once or asks, by the state of the RTR. ri_rtr_withdraw_settle()
+ * waits, within limits, for a sender that is writing.
+ */
+#include "rtr_withdraw.h"
+#include "../../../ucs/clock.h"
+#include "../../link/control.h"
+#include "../../link/settle.h"
+#include "../../link/way.h"
+#include "../rndv/ud_run.h"
+#include "rtr_entries.h"
+#include "rtr_done.h"
+#include "rtr_state.h"
+
+void ri_rtr_withdraw_ask(ri_recv_req_t *recv)
+{
+    ri_stream_t *stream   = recv->rtr_stream;
+    ri_worker_t *worker   = stream->worker;
+    ri_rtr_entry_t *entry = ri_rtr_entry(recv);
+    ri_wire_msg_t msg     = {.type       = RI_WIRE_REVOKE,
+                             .id         = stream->remote_conn_id,
+                             .generation = entry->generation,
+                             .entry      = recv->rtr_index,
+                             .stream_id  = stream->id,
+                             .uid        = worker->uid};
+
+    if (entry->revoking) {
+        return;
+    }
+    if (ri_peer_usable_conn(stream->peer) == NULL) {
+        ri_way_fail_and_tell(worker, stream->peer);
+        return;
+    }
+    entry->revoking = 1;
+    entry->asked    = ri_time();
+    ++worker->rtr.num_revoking;
+    ri_trace(&worker->trace, RI_TRACE_RTR_BACK, recv->tag, recv->id);
+    ri_control_send_message(stream->peer, &msg);
+}
+
+static int withdraw_take_message(ri_recv_req_t *recv)
+{
+    if (recv->rtr == RI_RTR_SENT) {
+        ri_rtr_withdraw_ask(recv);
+    }
+    return recv->rtr == RI_RTR_NONE;
+}
+
+static int withdraw_take_ud(ri_recv_req_t *recv)
+{
+    struct ri_ud_recv_op *op = recv->ud_op;
+
+    if ((op == NULL) ||
+        (op->super.ended ? (op->super.op.status == UCS_OK) || op->super.ud.heard :
+                           !op->super.ops->revoke(&op->super.ud))) {
+        return 0;
+    }
+    ri_trace(&recv->super.worker->trace, RI_TRACE_RTR_BACK, recv->tag, recv->id);
+    ri_rtr_done_unused(recv);
+    return 1;
+}
+
+int ri_rtr_withdraw_take(ri_recv_req_t *recv)
+{
+    if ((recv->rtr == RI_RTR_NONE) || (recv->rtr == RI_RTR_QUEUED)) {
+        return 1;
+    }
+    if (ri_rtr_state_is_by_key(recv)) {
+        return withdraw_take_message(recv);
+    }
+    if (recv->rtr == RI_RTR_BY_UD) {
+        return withdraw_take_ud(recv);
+    }
+    if ((recv->rtr == RI_RTR_KEPT) ||
+        (!ri_ring_grant_change(ri_rtr_state_grant(recv), recv->rtr_generation,
+                               RI_RING_GRANT_FREE) &&
+         (ri_rtr_state_of_grant(recv) != RI_RING_GRANT_FREE))) {
+        return 0;
+    }
+    ri_trace(&recv->super.worker->trace, RI_TRACE_RTR_BACK, recv->tag, recv->id);
+    ri_rtr_done_unused(recv);
+    return 1;
+}
+
+static void withdraw_settle_ud(ri_recv_req_t *recv)
+{
+    struct ri_ud_recv_op *op = recv->ud_op;
+
+    if (op != NULL) {
+        recv->rtr_kept = (op->super.ended && (op->super.op.status == UCS_OK)) ?
+                                 RI_RING_GRANT_WRITTEN :
+                                 RI_RING_GRANT_FAILED;
+        ri_ud_recv_leave(recv);
+    }
+}
+
+/* Whether the sender is doing, within a call, what it has taken the RTR for. */
+static int withdraw_is_unsettled(void *arg)
+{
+    uint32_t state = ri_rtr_state_of_grant(arg);
+
+    return (state == RI_RING_GRANT_USED) || (state == RI_RING_GRANT_SHARING);
+}
+
+void ri_rtr_withdraw_settle(ri_recv_req_t *recv)
+{
+    if (recv->rtr == RI_RTR_OUT) {
+        ri_settle(recv->rtr_stream->peer, withdraw_is_unsettled, recv);
+    } else if (recv->rtr == RI_RTR_BY_UD) {
+        withdraw_settle_ud(recv);
+    }
+}

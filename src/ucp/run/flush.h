@@ -1,0 +1,26 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What a flush waits for before stock is asked for it (ep_op.h). A close waits for that, too, as
+ * it would cancel the flushes before it.
+ */
+#ifndef RI_FLUSH_H
+#define RI_FLUSH_H
+
+#include "../core/worker.h"
+
+/** @return Whether a flush has to wait for own work (sends that wait for room in a ring, writes
+ * into channels), or for one-sided operations that were started up to @a rma (of worker->rma.seq;
+ * rma.h) to end here: stock's would end too early. @a conn NULL: of the whole worker; what closes
+ * have left in rings is not waited for then. */
+int ri_flush_must_wait(ri_worker_t *worker, ri_conn_t *conn, uint64_t rma);
+
+/** End with @a status the flushes and closes of @a conn that wait, as it is about to go or to lose
+ * its endpoint. Flushes of the worker, and what stock has already, go on. Calls back. */
+void ri_flush_abort(ri_conn_t *conn, ucs_status_t status);
+
+/** The worker ends: end the flushes of all of it that wait, with UCS_ERR_CANCELED. Calls back. */
+void ri_flush_abort_worker(ri_worker_t *worker);
+
+#endif

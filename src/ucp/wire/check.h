@@ -1,0 +1,48 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The checks of messages that have come which are more than a field's range. They are made in every
+ * build. (protocol.md section 3)
+ */
+#ifndef RI_WIRE_CHECK_H
+#define RI_WIRE_CHECK_H
+
+#include "msg.h"
+
+#include <ucs/type/status.h>
+
+/**
+ * Check the payload of an RTS or POOL. It must not change meanwhile: what a peer can write is
+ * copied before.
+ *
+ * @param total  Set to the length of the data in all, unless an error is returned.
+ *
+ * @return UCS_OK or UCS_ERR_INVALID_PARAM.
+ */
+ucs_status_t ri_wire_check_rts(const void *payload, size_t length, size_t *total);
+
+/**
+ * Check the payload of a PLACED.
+ *
+ * @param total  Set to the length of the data that was written, unless an error is returned.
+ *
+ * @return UCS_OK or UCS_ERR_INVALID_PARAM.
+ */
+ucs_status_t ri_wire_check_placed(const void *payload, size_t length, size_t *total);
+
+/* For rows of the table of types, see `check` of ri_wire_row_t. @return 0 for a malformed message. */
+
+/** RTS, POOL: the payload. */
+int ri_wire_check_rts_msg(const ri_wire_msg_t *msg);
+
+/** PLACED: the payload. */
+int ri_wire_check_placed_msg(const ri_wire_msg_t *msg);
+
+/** FIRST: it is not the whole message. */
+int ri_wire_check_first_msg(const ri_wire_msg_t *msg);
+
+/** CHANNEL_AGAIN: the payload fits into a record; there is none behind the last record. */
+int ri_wire_check_again_msg(const ri_wire_msg_t *msg);
+
+#endif

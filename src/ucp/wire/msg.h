@@ -1,0 +1,62 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A message in host form: what ri_wire_parse() makes of one that has come, and ri_wire_pack() of one
+ * that is to be sent.
+ */
+#ifndef RI_WIRE_MSG_H
+#define RI_WIRE_MSG_H
+
+#include "forms.h"
+
+/* Which members a type has is in its row (types.c); what they mean, in its structure (forms.h). All
+ * others are 0, but for the arrays: these have no meaning in a type that does not have them. */
+typedef struct ri_wire_msg {
+    ri_wire_type_t type; /* without flags */
+    uint32_t id;         /* of the conn or stream addressed; 0 with a hello */
+    uint32_t value;
+    uint32_t req_id;
+    uint64_t tag;
+    uint64_t uid;
+    uint64_t address;
+    uint64_t mask;
+    uint64_t rtr_length; /* of the memory of an RTR's receive */
+    uint64_t number;
+    uint64_t ring_cookie;
+    uint32_t ring_pid;
+    uint32_t ring_fd;
+    uint32_t ring_stream_id;
+    uint32_t stream_id;
+    uint32_t recv_id;
+    uint32_t flags;
+    uint32_t key;
+    uint32_t way;
+    uint32_t sn;
+    uint32_t seen;
+    uint32_t generation;
+    uint32_t serial;
+    uint32_t total;
+    uint32_t record_value; /* of the record of CHANNEL_AGAIN */
+    uint32_t record_extra; /* of the record of CHANNEL_AGAIN */
+    uint32_t used_count;   /* of used[] */
+    uint16_t ahead;
+    uint16_t entry;
+    uint16_t asked;
+    uint8_t record_type; /* of the record of CHANNEL_AGAIN */
+    uint8_t plane;
+    uint8_t plane_address_length;
+
+    /* Arrays. */
+    uint8_t plane_address[RI_PLANE_ADDRESS_MAX];
+    uint8_t target[RI_PLANE_TARGET_SIZE];
+    uint32_t used[RI_WIRE_USED_MAX];
+    uint32_t release[RI_WIRE_RELEASE_MAX]; /* the value says how many there are */
+
+    int has_hello;
+    ri_wire_hello_t hello; /* if it has one */
+    const void *payload;   /* in the caller's buffer; NULL if the data is elsewhere */
+    size_t length;         /* of the payload */
+} ri_wire_msg_t;
+
+#endif

@@ -1,0 +1,93 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The table of the types of messages: what each looks like, whom it is addressed to, and how it may
+ * travel. Whoever packs, parses or hands over a message asks it.
+ */
+#ifndef RI_WIRE_TYPES_H
+#define RI_WIRE_TYPES_H
+
+#include "base.h"
+
+/* Whose id a message has. */
+typedef enum ri_wire_to {
+    RI_WIRE_TO_STREAM,       /* of a stream of the receiver, which must be there */
+    RI_WIRE_TO_CONN,         /* of a conn of the receiver, which must be there */
+    RI_WIRE_TO_CONN_OR_NONE, /* of a conn of the receiver: it means something without it */
+    RI_WIRE_TO_SENDER        /* of the conn that sends, at the sender */
+} ri_wire_to_t;
+
+/* How a message may travel. */
+enum {
+    RI_WIRE_BY_AM      = 1 << 0, /* as an active message */
+    RI_WIRE_BY_RING    = 1 << 1, /* as a record of a ring */
+    RI_WIRE_BY_CHANNEL = 1 << 2  /* as a record of a channel through a network */
+};
+
+/* Who is introduced by a hello. */
+typedef enum ri_wire_greets {
+    RI_WIRE_GREETS_NEVER,
+    RI_WIRE_GREETS_FIRST, /* as long as the sender does not know its stream's id */
+    RI_WIRE_GREETS_ALWAYS
+} ri_wire_greets_t;
+
+/* What an active message has besides its header. */
+typedef enum ri_wire_payload {
+    RI_WIRE_PAYLOAD_NONE,
+    RI_WIRE_PAYLOAD_HERE,    /* a payload, which may be empty */
+    RI_WIRE_PAYLOAD_SOME,    /* a payload of at least one byte */
+    RI_WIRE_PAYLOAD_ANYWHERE /* a payload, which may still be at the sender */
+} ri_wire_payload_t;
+
+/* A field of a header. */
+typedef struct ri_wire_field {
+    const char *name; /* as in protocol.md */
+    uint8_t offset;
+    uint8_t size;
+    /* offset in ri_wire_msg_t; RI_WIRE_RESERVED: 0 is sent, and not read */
+    uint16_t member;
+    uint64_t min; /* a message with a smaller value is malformed */
+    uint64_t max; /* a message with a larger value is malformed; 0: any value will do */
+} ri_wire_field_t;
+
+#define RI_WIRE_RESERVED UINT16_MAX
+
+struct ri_wire_msg;
+
+/* What is known of a type. */
+typedef struct ri_wire_row {
+    const char *name; /* as in protocol.md; NULL: there is no such type */
+    uint8_t to;       /* ri_wire_to_t */
+    uint8_t ways;     /* RI_WIRE_BY_* */
+    uint8_t greets;   /* ri_wire_greets_t */
+    uint8_t payload;  /* ri_wire_payload_t */
+    uint8_t hints; /* its record in a ring says whether the peer waited, see ri_ring_record_t */
+    uint8_t length; /* of the header without a hello */
+    uint8_t num_fields;
+    const ri_wire_field_t *fields; /* behind the base header, without gaps */
+
+    /** Check what fields have to do with each other or with the payload, when each of them is known
+     * to be in its range. NULL: nothing is to be checked. @return 0 for a malformed message. */
+    int (*check)(const struct ri_wire_msg *msg);
+} ri_wire_row_t;
+
+/* By ri_wire_type_t. (types.c) */
+extern const ri_wire_row_t ri_wire_rows[RI_WIRE_TYPE_LAST];
+
+/** @return The row of a type, or NULL if that is none. @a type: the byte without its flag, as it
+ * came. */
+static inline const ri_wire_row_t *ri_wire_row(uint8_t type)
+{
+    const ri_wire_row_t *row = &ri_wire_rows[(type < RI_WIRE_TYPE_LAST) ? type : 0];
+
+    return (row->name != NULL) ? row : NULL;
+}
+
+/** @return Whether there is such a type, and it may travel so. @a way: one of RI_WIRE_BY_*. */
+static inline int ri_wire_may_go(uint8_t type, unsigned way)
+{
+    return (type < RI_WIRE_TYPE_LAST) && ((ri_wire_rows[type].ways & way) != 0);
+}
+
+#endif

@@ -1,0 +1,48 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What a registration cache has learnt of a device that is full.
+ *
+ * Where a device has no room, idle regions are given up. What then still does not fit would empty
+ * the cache each time that it is asked for, as a message does that is longer than the limit of
+ * locked memory. So the cache notes how much was in use together with it, and for a while refuses
+ * what comes to as much. The next failure is followed by a longer pause. What is in use counts, as
+ * there may be room when transfers have ended. No locks: the cache has one.
+ */
+#ifndef RI_REG_FULL_H
+#define RI_REG_FULL_H
+
+#include <stddef.h>
+
+/** The first pause, in seconds; the longest is 100 times as long. Tests change it. */
+extern double ri_reg_full_backoff;
+
+typedef struct ri_reg_full {
+    size_t used_bytes;   /* of regions in use, with those that are being registered */
+    size_t used_regions; /* how many regions used_bytes is of */
+    size_t bytes; /* that were in use at a failure, with what failed; SIZE_MAX: none */
+    size_t regions; /* how many regions were in use at that failure, without the one that failed */
+    unsigned failures; /* failures in a row */
+    double retry;      /* when as much is tried again */
+} ri_reg_full_t;
+
+/** Nothing is in use, and nothing is known of the device. */
+void ri_reg_full_init(ri_reg_full_t *full);
+
+/** A region of @a length bytes comes into use. */
+void ri_reg_full_use(ri_reg_full_t *full, size_t length);
+
+/** A region of @a length bytes goes out of use. */
+void ri_reg_full_unuse(ri_reg_full_t *full, size_t length);
+
+/** @return Up to which length another region may fit, as far as is known. */
+size_t ri_reg_full_room(const ri_reg_full_t *full);
+
+/** A region that counts as used did not fit, with no idle one left. */
+void ri_reg_full_fails(ri_reg_full_t *full);
+
+/** A region that counts as used did fit. */
+void ri_reg_full_fits(ri_reg_full_t *full);
+
+#endif

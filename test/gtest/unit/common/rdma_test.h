@@ -1,0 +1,74 @@
+/* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Two workers that reach each other's memory through a network, and no other way.
+ */
+#ifndef RI_TEST_RDMA_TEST_H
+#define RI_TEST_RDMA_TEST_H
+
+#include "net_rndv_test.h"
+
+namespace {
+
+class rdma_test : public net_rndv_test {
+protected:
+    void with_net() override
+    {
+        m_a_rdma = std::make_unique<rdma>(*m_a);
+        m_b_rdma = std::make_unique<rdma>(*m_b);
+    }
+
+    void stop_net() override
+    {
+        stop();
+        m_a_rdma.reset();
+        m_b_rdma.reset();
+    }
+
+    rdma &sender_net() override { return *m_a_rdma; }
+
+    void connect() override
+    {
+        net_rndv_test::connect();
+        ASSERT_FALSE(m_conn->flags & (RI_CONN_PLANE_READ | RI_CONN_PLANE_WRITE));
+        ASSERT_EQ(0u, m_b_rdma->reads);
+    }
+
+    void check_idle() override
+    {
+        EXPECT_EQ(0u, m_a_rdma->keys());
+        EXPECT_EQ(0u, m_b_rdma->keys());
+        EXPECT_EQ(0u, m_b->worker()->num_transfers);
+        EXPECT_EQ(0u, m_b_rdma->under_way());
+    }
+
+    void check_sent(const send_ptr &s)
+    {
+        ASSERT_TRUE(s->done);
+        EXPECT_EQ(UCS_OK, s->status);
+    }
+
+    /* A receive that is being read, until m_b_rdma->holds is false */
+    void start_read()
+    {
+        m_b_rdma->holds = true;
+        m_content       = pattern(7, LONG);
+        m_to            = std::make_unique<memory>(CONTIG, LONG);
+        m_r             = recv(*m_to, 5);
+        m_s             = m_a->send(m_conn, m_content, 5);
+        pump();
+        ASSERT_EQ(1u, m_b_rdma->under_way());
+        ASSERT_FALSE(m_r->done);
+        ASSERT_FALSE(m_s->done);
+    }
+
+    std::unique_ptr<rdma> m_a_rdma, m_b_rdma;
+    bytes m_content;
+    std::unique_ptr<memory> m_to;
+    recv_ptr m_r;
+    send_ptr m_s;
+};
+
+} // namespace
+
+#endif

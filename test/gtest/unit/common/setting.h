@@ -1,0 +1,25 @@
+/* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
+
+#ifndef RI_TEST_SETTING_H
+#define RI_TEST_SETTING_H
+
+/* A variable of the library that has another value as long as this lives: that of a test, or of all
+ * tests of a fixture that has it as a member. (ri_config needs none: ri_test sets all of it.) */
+template <typename type> class setting {
+public:
+    setting(type &variable, type value) : m_variable(variable), m_before(variable)
+    {
+        m_variable = value;
+    }
+
+    ~setting() { m_variable = m_before; }
+
+    setting(const setting &)            = delete;
+    setting &operator=(const setting &) = delete;
+
+private:
+    type &m_variable;
+    type m_before;
+};
+
+#endif

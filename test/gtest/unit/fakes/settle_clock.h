@@ -1,0 +1,40 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A clock for ri_settle() that stands still but for its yields: how long these take is the test's
+ * choice, and not that of other work on the machine.
+ */
+#ifndef UNIT_SETTLE_CLOCK_H
+#define UNIT_SETTLE_CLOCK_H
+
+#include "unit/common/ri_cpp.h"
+
+#include <sched.h>
+
+class settle_clock {
+public:
+    explicit settle_clock(double seconds_per_yield = 1e-6)
+    {
+        step            = seconds_per_yield;
+        now             = 1000;
+        ri_settle_clock = [] { return now; };
+        ri_settle_yield = [] {
+            now += step;
+            return 0;
+        };
+    }
+
+    ~settle_clock()
+    {
+        ri_settle_clock = ri_time;
+        ri_settle_yield = sched_yield;
+    }
+
+    settle_clock(const settle_clock &)            = delete;
+    settle_clock &operator=(const settle_clock &) = delete;
+
+    inline static double step, now;
+};
+
+#endif

@@ -1,0 +1,110 @@
+/* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
+
+/* Each function that changes a state ends the process in a debug build if the change is not legal.
+ * Which changes are is tested beside each of them. */
+
+#include "unit/common/ri_cpp.h"
+
+#include <limits> /* verbs.h wants it in C++, and not as C */
+
+extern "C" {
+#include "ucp/core/stream_ring.h"
+#include "ucp/proto/rndv/rndv_ud.h"
+#include "ucp/proto/rtr/rtr_state.h"
+#include "uct/ib/rc/base.h"
+#include "uct/ib/ud/base.h"
+}
+
+#include <gtest/gtest.h>
+
+namespace {
+
+class test_illegal_states : public testing::Test {
+protected:
+    void SetUp() override
+    {
+#ifdef NDEBUG
+        GTEST_SKIP() << "no assertions in this build";
+#endif
+    }
+};
+
+TEST_F(test_illegal_states, conn)
+{
+    ri_conn_t conn = {};
+
+    conn.flags = RI_CONN_BYE;
+    EXPECT_DEATH(ri_conn_set_life(&conn, 0), "ri_conn_may_become");
+}
+
+TEST_F(test_illegal_states, way)
+{
+    ri_peer_t peer = {};
+
+    EXPECT_DEATH(ri_way_set_state(&peer, RI_WAY_CONNECTED), "ri_way_may_become");
+    /* And a state that is not that of its end */
+    EXPECT_DEATH(ri_way_set_state(&peer, RI_WAY_PREPARED), "way.ep");
+}
+
+TEST_F(test_illegal_states, ring)
+{
+    ri_stream_t stream = {};
+
+    EXPECT_DEATH(ri_stream_ring_set_state(&stream, RI_STREAM_RING_DEAD), "may_become");
+}
+
+TEST_F(test_illegal_states, pool_buffer)
+{
+    ri_pool_buffer_t buffer = {};
+
+    buffer.state = RI_POOL_FREE;
+    EXPECT_DEATH(ri_pool_set_state(&buffer, RI_POOL_FREE), "ri_pool_may_become");
+}
+
+TEST_F(test_illegal_states, received)
+{
+    ri_recv_req_t recv = {};
+
+    recv.written = RI_RECV_BY_CTS;
+    EXPECT_DEATH(ri_rndv_recv_set_written(&recv, RI_RECV_NOT_WRITTEN), "may_become");
+}
+
+TEST_F(test_illegal_states, offered)
+{
+    ri_recv_req_t recv = {};
+
+    recv.rtr = RI_RTR_WRITTEN;
+    EXPECT_DEATH(ri_rtr_state_set(&recv, RI_RTR_SENT), "may_become");
+}
+
+TEST_F(test_illegal_states, sent)
+{
+    ri_send_req_t send = {};
+
+    EXPECT_DEATH(ri_rndv_ud_set_target(&send, RI_SEND_TARGET_USED), "may_become");
+}
+
+TEST_F(test_illegal_states, ud_receive)
+{
+    ri_ud_recv_t recv = {};
+
+    EXPECT_DEATH(ri_ud_recv_set_state(&recv, RI_UD_RECV_READY), "may_become");
+}
+
+TEST_F(test_illegal_states, ud_way)
+{
+    ri_ud_ep_t ep = {};
+
+    ep.state = RI_UD_EP_FAILED;
+    EXPECT_DEATH(ri_ud_ep_set_state(&ep, RI_UD_EP_CONNECTED), "RI_UD_EP_INIT");
+}
+
+TEST_F(test_illegal_states, rc_way)
+{
+    ri_rc_ep_t ep = {};
+
+    ep.state = RI_RC_FAILED;
+    EXPECT_DEATH(ri_rc_ep_set_state(&ep, RI_RC_CONNECTED), "RI_RC_INIT");
+}
+
+} // namespace

@@ -1,0 +1,585 @@
+/* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * src/ucp/core/rma.c: when messages may take the ring again after one-sided operations. Stock's
+ * operations are made by the test: it says when they end, and when a flush does.
+ */
+
+#include "unit/common/control_test.h"
+#include "unit/common/rng.h"
+
+#include <vector>
+
+namespace {
+
+class test_rma : public control_test {
+protected:
+    /* One that stock has not ended */
+    struct pending {
+        ucp_request_param_t param;
+        request *req;
+    };
+
+    void *any() { return &m_any; }
+
+    bool behind(ri_conn_t *conn = nullptr)
+    {
+        return !!(((conn == nullptr) ? m_conn : conn)->flags & RI_CONN_BEHIND_RMA);
+    }
+
+    void at_once(ri_rma_kind_t kind, ri_conn_t *conn)
+    {
+        ri_rma_op_t *op = ri_rma_op_get(worker());
+
+        ASSERT_NE(nullptr, op);
+        ri_rma_started(conn, op, kind, nullptr, 0);
+    }
+
+    void at_once(ri_rma_kind_t kind) { at_once(kind, m_conn); }
+
+    pending start(ri_rma_kind_t kind, ri_conn_t *conn = nullptr)
+    {
+        ri_rma_op_t *started = ri_rma_op_get(worker());
+        pending op           = {started->param, new request()};
+
+        ri_rma_started((conn == nullptr) ? m_conn : conn, started, kind, op.req, 0);
+        return op;
+    }
+
+    void end(const pending &op, ucs_status_t status = UCS_OK)
+    {
+        op.param.cb.send(op.req, status, op.param.user_data);
+        EXPECT_TRUE(op.req->freed);
+        delete op.req;
+    }
+
+    ucs_status_ptr_t flush(ri_conn_t *conn)
+    {
+        ucp_request_param_t param = {};
+
+        return (conn != nullptr) ? ri_ep_flush(conn, &param) :
+                                   ri_worker_flush(worker(), &param);
+    }
+
+    static bool is_done(ucs_status_ptr_t handle)
+    {
+        return !!(ri_req_flags(ri_req_of_handle(handle)) & RI_REQ_COMPLETED);
+    }
+
+    static void give_back(ucs_status_ptr_t handle)
+    {
+        ASSERT_TRUE(UCS_PTR_IS_PTR(handle) && is_done(handle));
+        ri_req_put(ri_req_of_handle(handle));
+    }
+
+    char m_any;
+};
+
+TEST_F(test_rma, get_that_ends_at_once_changes_nothing)
+{
+    at_once(RI_RMA_GET);
+    ri_rma_note(m_conn, RI_RMA_GET, nullptr);
+    EXPECT_FALSE(behind());
+}
+
+TEST_F(test_rma, get_is_over_when_it_has_ended)
+{
+    pending first  = start(RI_RMA_GET);
+    pending second = start(RI_RMA_GET);
+
+    end(second);
+    EXPECT_TRUE(behind());
+    end(first);
+    EXPECT_FALSE(behind());
+}
+
+TEST_F(test_rma, put_is_over_when_a_flush_has_ended)
+{
+    for (ri_conn_t *conn : {m_conn, (ri_conn_t *)nullptr}) {
+        for (bool later : {false, true}) {
+            m_ucx->flush_mode = later ? LATER : AT_ONCE;
+            at_once(RI_RMA_PUT);
+            EXPECT_TRUE(behind());
+            ucs_status_ptr_t handle = flush(conn);
+            EXPECT_EQ(later, UCS_PTR_IS_PTR(handle));
+            EXPECT_EQ(later, behind());
+            if (later) {
+                EXPECT_TRUE(m_ucx->complete());
+                EXPECT_FALSE(behind());
+                give_back(handle);
+            }
+        }
+    }
+}
+
+/* A flush that fails says nothing. */
+TEST_F(test_rma, flush_fails)
+{
+    m_ucx->flush_mode = LATER;
+    at_once(RI_RMA_PUT);
+    ucs_status_ptr_t handle = flush(m_conn);
+    EXPECT_TRUE(m_ucx->complete(UCS_ERR_IO_ERROR));
+    EXPECT_TRUE(behind());
+    give_back(handle);
+}
+
+/* Stock's flush would end while fragments of the put wait for room. */
+TEST_F(test_rma, flush_waits_for_the_end_of_a_put)
+{
+    for (ri_conn_t *conn : {m_conn, (ri_conn_t *)nullptr}) {
+        unsigned before         = m_ucx->num_flushed;
+        pending put             = start(RI_RMA_PUT);
+        ucs_status_ptr_t handle = flush(conn);
+        pending next            = start(RI_RMA_GET);
+
+        m_node->progress();
+        EXPECT_EQ(before, m_ucx->num_flushed);
+        end(put);
+        EXPECT_TRUE(behind());
+        m_node->progress();
+        EXPECT_EQ(before + 1, m_ucx->num_flushed) << "it waits for what was before it";
+        EXPECT_TRUE(behind());
+        end(next);
+        EXPECT_FALSE(behind());
+        give_back(handle);
+    }
+}
+
+/* What came after the flush began is not flushed by it. */
+TEST_F(test_rma, put_after_the_flush)
+{
+    m_ucx->flush_mode = LATER;
+    at_once(RI_RMA_PUT);
+    ucs_status_ptr_t handle = flush(m_conn);
+    at_once(RI_RMA_PUT);
+    EXPECT_TRUE(m_ucx->complete());
+    EXPECT_TRUE(behind());
+    give_back(handle);
+    m_ucx->flush_mode = AT_ONCE;
+    EXPECT_EQ(nullptr, flush(m_conn));
+    EXPECT_FALSE(behind());
+}
+
+/* An operation with a handle of the application's: it may end unseen. */
+TEST_F(test_rma, unknown_end)
+{
+    ri_rma_note(m_conn, RI_RMA_PUT, any());
+    EXPECT_EQ(nullptr, flush(m_conn));
+    EXPECT_TRUE(behind());
+    ri_rma_ordered(m_conn);
+    EXPECT_FALSE(behind());
+    ri_rma_note(m_conn, RI_RMA_PUT, nullptr);
+    EXPECT_EQ(nullptr, flush(nullptr));
+    EXPECT_FALSE(behind());
+}
+
+TEST_F(test_rma, flush_opens_the_ring)
+{
+    m_node->deliver(offer(m_conn));
+    at_once(RI_RMA_PUT);
+    m_node->send(m_conn, pattern(1, 8), 7);
+    EXPECT_EQ(0u, next_record());
+    EXPECT_EQ(nullptr, flush(nullptr));
+    EXPECT_EQ(1u, m_ep->count(RI_WIRE_ORDER_REQ));
+    for (int i = 0; i < 2; ++i) {
+        at_once(RI_RMA_PUT);
+        EXPECT_EQ(nullptr, flush(i ? nullptr : m_conn));
+        m_node->send(m_conn, pattern(2, 8), 8);
+        EXPECT_EQ((unsigned)RI_WIRE_EAGER, next_record());
+    }
+    EXPECT_EQ(1u, m_ep->count(RI_WIRE_ORDER_REQ));
+}
+
+/* The answer comes when the flush has made it needless. */
+TEST_F(test_rma, order_ack_after_the_flush)
+{
+    m_node->deliver(offer(m_conn));
+    at_once(RI_RMA_PUT);
+    m_node->send(m_conn, pattern(1, 8), 7);
+    uint32_t value = m_ep->take(RI_WIRE_ORDER_REQ).parse().value;
+    EXPECT_EQ(nullptr, flush(nullptr));
+    control(RI_WIRE_ORDER_ACK, m_conn->id, value);
+    EXPECT_EQ(0u, stale());
+    EXPECT_FALSE(behind());
+    at_once(RI_RMA_PUT);
+    control(RI_WIRE_ORDER_ACK, m_conn->id, value + 1);
+    EXPECT_EQ(1u, stale());
+    EXPECT_TRUE(behind());
+}
+
+/* The endpoint is closed, or left, while an operation is under way, and a flush: nothing waits for
+ * stock to call back, before that or after it. */
+TEST_F(test_rma, conn_closed)
+{
+    for (bool left : {false, true}) {
+        for (bool at_end : {false, true}) {
+            endpoint *ep         = m_node->new_endpoint(nullptr);
+            ri_conn_t *other     = m_node->connect(ep, REMOTE);
+            pending put          = start(RI_RMA_PUT, other);
+            pending mine         = start(RI_RMA_PUT);
+            pending get          = start(RI_RMA_GET, other);
+            unsigned before      = m_ucx->num_flushed;
+            m_ucx->flush_mode    = LATER;
+            ucs_status_ptr_t all = flush(nullptr);
+            ucs_status_ptr_t one = flush(other);
+            auto callbacks       = [&] {
+                end(put, UCS_ERR_CANCELED);
+                end(get, UCS_ERR_CANCELED);
+            };
+
+            if (left) {
+                ri_close_leave_conn(other);
+            } else {
+                ri_conn_destroy(other, UCS_ERR_CANCELED);
+            }
+            EXPECT_TRUE(is_done(one));
+            if (!at_end) {
+                callbacks();
+            }
+            m_node->progress();
+            EXPECT_EQ(before, m_ucx->num_flushed);
+            end(mine);
+            m_node->progress();
+            EXPECT_EQ(before + 1, m_ucx->num_flushed);
+            EXPECT_TRUE(m_ucx->complete());
+            EXPECT_FALSE(behind());
+            EXPECT_TRUE(ucs_list_is_empty(&worker()->rma.behind));
+            if (left) {
+                ri_rma_ordered(other); /* the answer to a question from before */
+                ri_conn_destroy(other, UCS_ERR_CANCELED);
+            }
+            if (at_end) {
+                callbacks();
+            }
+            EXPECT_TRUE(ucs_list_is_empty(&worker()->rma.closed));
+            give_back(all);
+            give_back(one);
+        }
+    }
+}
+
+/* A close does not cancel the flush before it, which waits for a put. */
+TEST_F(test_rma, close_behind_a_flush)
+{
+    endpoint *ep              = m_node->new_endpoint(nullptr);
+    ri_conn_t *other          = m_node->connect(ep, REMOTE);
+    pending put               = start(RI_RMA_PUT, other);
+    ucp_request_param_t param = {};
+    ucs_status_ptr_t one      = flush(other);
+    ucs_status_ptr_t close    = ri_ep_close(other, &param);
+
+    ASSERT_TRUE(UCS_PTR_IS_PTR(close));
+    m_node->progress();
+    EXPECT_FALSE(is_done(one));
+    EXPECT_FALSE(ep->closed);
+    end(put);
+    m_node->progress();
+    EXPECT_TRUE(is_done(one));
+    EXPECT_EQ(UCS_OK, ri_req_of_handle(one)->status);
+    EXPECT_TRUE(ep->closed);
+    give_back(one);
+    give_back(close);
+}
+
+/* Stock may have nothing more to say about an endpoint that has failed: neither flush nor close wait. */
+TEST_F(test_rma, endpoint_has_failed)
+{
+    endpoint *ep     = m_node->new_endpoint(nullptr);
+    ri_conn_t *other = m_node->connect(ep, REMOTE, RI_CONN_USER | RI_CONN_PEER_MODE);
+    pending put      = start(RI_RMA_PUT, other);
+    ucp_request_param_t param = {};
+    ucs_status_ptr_t one      = flush(other);
+    ucs_status_ptr_t all      = flush(nullptr);
+
+    ri_conn_endpoint_failed(other, UCS_ERR_CONNECTION_RESET);
+    m_node->progress();
+    EXPECT_EQ(2u, m_ucx->num_flushed);
+    give_back(all);
+    EXPECT_EQ(nullptr, flush(other));
+    EXPECT_EQ(nullptr, ri_ep_close(other, &param));
+    EXPECT_TRUE(ep->closed);
+    give_back(one);
+    end(put, UCS_ERR_CONNECTION_RESET);
+}
+
+/* Stock calls back within an operation's call: others start and end there. */
+TEST_F(test_rma, operations_within_the_call)
+{
+    end(start(RI_RMA_GET)); /* one is free */
+    ri_rma_op_t *outer = ri_rma_op_get(worker());
+    pending inner      = start(RI_RMA_PUT);
+    pending get        = start(RI_RMA_GET);
+    end(get);
+    pending put = {outer->param, new request()};
+
+    ri_rma_started(m_conn, outer, RI_RMA_PUT, put.req, 0);
+    ucs_status_ptr_t handle = flush(m_conn);
+    for (const pending &op : {put, inner}) {
+        m_node->progress();
+        EXPECT_EQ(0u, m_ucx->num_flushed);
+        EXPECT_TRUE(behind());
+        end(op);
+    }
+    m_node->progress();
+    EXPECT_EQ(1u, m_ucx->num_flushed);
+    EXPECT_FALSE(behind());
+    give_back(handle);
+}
+
+/* ... or the endpoint is closed there. */
+TEST_F(test_rma, conn_closed_within_the_call)
+{
+    for (bool later : {false, true}) {
+        ri_rma_op_t *op = ri_rma_op_get(worker());
+        pending put     = {op->param, later ? new request() : nullptr};
+
+        ri_rma_started(nullptr, op, RI_RMA_PUT, put.req, 0);
+        EXPECT_EQ(nullptr, flush(nullptr));
+        if (later) {
+            end(put, UCS_ERR_CANCELED);
+        }
+        EXPECT_TRUE(ucs_list_is_empty(&worker()->rma.closed));
+    }
+}
+
+TEST_F(test_rma, conn_closed_during_its_flush)
+{
+    endpoint *ep     = m_node->new_endpoint(nullptr);
+    ri_conn_t *other = m_node->connect(ep, REMOTE);
+
+    m_ucx->flush_mode = LATER;
+    ri_rma_note(other, RI_RMA_PUT, nullptr);
+    ucs_status_ptr_t handle = flush(other);
+    ri_conn_destroy(other, UCS_ERR_CANCELED);
+    EXPECT_TRUE(m_ucx->complete());
+    give_back(handle);
+}
+
+TEST_F(test_rma, many_at_a_time)
+{
+    std::vector<pending> ops;
+
+    for (int i = 0; i < 1000; ++i) {
+        ops.push_back(start(RI_RMA_GET));
+    }
+    for (size_t i = 0; i < ops.size(); ++i) {
+        EXPECT_TRUE(behind());
+        end(ops[i]);
+    }
+    EXPECT_FALSE(behind());
+    EXPECT_GE(256u, worker()->rma.num_free);
+}
+
+/* Never ended by stock: its memory goes with the worker. */
+TEST_F(test_rma, never_ended)
+{
+    endpoint *ep     = m_node->new_endpoint(nullptr);
+    ri_conn_t *other = m_node->connect(ep, REMOTE);
+
+    delete start(RI_RMA_PUT).req;
+    delete start(RI_RMA_GET).req;
+    delete start(RI_RMA_PUT, other).req;
+    ri_conn_destroy(other, UCS_ERR_CANCELED);
+}
+
+/* One operation of the random test, as the test knows it. */
+struct op_model {
+    enum state_t {
+        OPEN,
+        ENDED, /* here; a put may be under way */
+        OVER
+    };
+    int conn;
+    ri_rma_kind_t kind;
+    bool unknown;    /* its end is not seen */
+    state_t state;   /* what is */
+    bool told;       /* that it is over, by a flush that the application began after it */
+    bool ordered;    /* the peer has confirmed it */
+    unsigned number; /* of the start */
+};
+
+/* A flush: what it covers as the application began it, and what had ended when stock began. */
+struct flush_model {
+    int conn; /* -1: all */
+    ucs_status_ptr_t handle;
+    unsigned before; /* operations started before it */
+    request *stock;
+    std::vector<size_t> covers; /* ended then, hence carried out at the end */
+};
+
+class test_rma_random : public test_rma {
+protected:
+    void run(rng &random);
+};
+
+void test_rma_random::run(rng &random)
+{
+    ri_conn_t *conns[2] = {m_conn,
+                           m_node->connect(m_node->new_endpoint(nullptr), REMOTE)};
+    std::vector<op_model> ops;
+    std::vector<pending> pendings; /* by op */
+    std::vector<flush_model> flushes;
+
+    m_ucx->flush_mode = LATER;
+    auto fits         = [](int of, int conn) { return (of < 0) || (of == conn); };
+    /* Which of the library's flushes were handed to stock meanwhile, oldest first: they are
+     * handed over in any order, so each is told by its callback's argument. */
+    auto look = [&] {
+        for (request *req : m_ucx->requests) {
+            for (flush_model &f : flushes) {
+                if ((f.stock == nullptr) &&
+                    (req->param.user_data == ri_req_of_handle(f.handle))) {
+                    f.stock = req;
+                    for (size_t i = 0; i < ops.size(); ++i) {
+                        if (fits(f.conn, ops[i].conn) &&
+                            (ops[i].state != op_model::OPEN)) {
+                            f.covers.push_back(i);
+                        }
+                    }
+                }
+            }
+        }
+    };
+    auto finish = [&](size_t which) {
+        flush_model f = flushes[which];
+
+        flushes.erase(flushes.begin() + which);
+        m_ucx->requests.remove(f.stock);
+        f.stock->param.cb.send(f.stock, UCS_OK, f.stock->param.user_data);
+        delete f.stock;
+        for (size_t i : f.covers) {
+            ops[i].state = op_model::OVER;
+        }
+        for (op_model &op : ops) {
+            op.told |= fits(f.conn, op.conn) && (op.number < f.before);
+        }
+        give_back(f.handle);
+    };
+    auto check = [&] {
+        for (int c = 0; c < 2; ++c) {
+            bool under_way = false, may_stay = false;
+
+            for (const op_model &op : ops) {
+                if (op.conn != c) {
+                    continue;
+                }
+                under_way |= !op.ordered && (op.state != op_model::OVER);
+                may_stay |= (!op.unknown && (op.state == op_model::OPEN)) ||
+                            (!op.ordered &&
+                             (op.unknown || ((op.kind == RI_RMA_PUT) && !op.told)));
+            }
+            if (under_way) {
+                ASSERT_TRUE(behind(conns[c])) << "too early";
+            }
+            if (!may_stay) {
+                ASSERT_FALSE(behind(conns[c])) << "too late";
+            }
+        }
+    };
+
+    for (int step = 0; (step < 150) && !HasFailure(); ++step) {
+        switch (random.below(8)) {
+        case 0:
+        case 1:
+        case 2: {
+            op_model op = {int(random.below(2)),
+                           random.percent(50) ? RI_RMA_PUT : RI_RMA_GET,
+                           random.percent(10),
+                           op_model::OPEN,
+                           false,
+                           false,
+                           unsigned(ops.size())};
+            pending p   = {};
+
+            if (op.unknown) {
+                ri_rma_note(conns[op.conn], op.kind, any());
+            } else if (random.percent(50)) {
+                p = start(op.kind, conns[op.conn]);
+            } else {
+                at_once(op.kind, conns[op.conn]);
+                op.state = (op.kind == RI_RMA_GET) ? op_model::OVER : op_model::ENDED;
+            }
+            ops.push_back(op);
+            pendings.push_back(p);
+            break;
+        }
+        case 3:
+        case 4: /* one ends */
+            if (!ops.empty()) {
+                size_t i = random.below(ops.size());
+
+                if (ops[i].state == op_model::OPEN) {
+                    ops[i].state = (ops[i].kind == RI_RMA_GET) ? op_model::OVER :
+                                                                 op_model::ENDED;
+                    if (!ops[i].unknown) {
+                        end(pendings[i]);
+                    }
+                }
+            }
+            break;
+        case 5: { /* flush */
+            flush_model f = {
+                    int(random.below(3)) - 1, nullptr, unsigned(ops.size()), nullptr, {}};
+
+            /* Where nothing is behind, it is stock's own: not looked at */
+            if ((f.conn < 0) ? !(behind(conns[0]) || behind(conns[1])) :
+                               !behind(conns[f.conn])) {
+                break;
+            }
+            f.handle = flush((f.conn < 0) ? nullptr : conns[f.conn]);
+            ASSERT_TRUE(UCS_PTR_IS_PTR(f.handle));
+            flushes.push_back(f);
+            break;
+        }
+        case 6: /* a flush ends */
+            if (!flushes.empty()) {
+                size_t i = random.below(flushes.size());
+
+                if (flushes[i].stock != nullptr) {
+                    finish(i);
+                }
+            }
+            break;
+        case 7:
+            if (random.percent(20)) {
+                int c = random.below(2);
+
+                ri_rma_ordered(conns[c]);
+                for (op_model &op : ops) {
+                    op.ordered |= (op.conn == c);
+                }
+            }
+            m_node->progress();
+            break;
+        }
+        look();
+        check();
+    }
+
+    for (size_t i = 0; i < ops.size(); ++i) {
+        if (ops[i].state == op_model::OPEN) {
+            ops[i].state = (ops[i].kind == RI_RMA_GET) ? op_model::OVER : op_model::ENDED;
+            if (!ops[i].unknown) {
+                end(pendings[i]);
+            }
+        }
+    }
+    m_node->progress();
+    look();
+    while (!flushes.empty() && !HasFailure()) {
+        ASSERT_NE(nullptr, flushes[0].stock) << "a flush waits for nothing";
+        finish(0);
+        check();
+    }
+}
+
+TEST_F(test_rma_random, against_a_model)
+{
+    for_seeds(300, [&](rng &random) {
+        TearDown();
+        SetUp();
+        run(random);
+    });
+}
+
+} // namespace

@@ -1,0 +1,56 @@
+/* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
+
+/* src/ucp/core/stream_ring.c */
+
+#include "unit/common/ri_cpp.h"
+
+extern "C" {
+#include "ucp/core/stream_ring.h"
+}
+
+#include <gtest/gtest.h>
+#include <set>
+#include <utility>
+
+namespace {
+
+/* Which changes ri_stream_ring_state_t allows */
+TEST(test_stream_ring, states)
+{
+    const std::set<std::pair<ri_stream_ring_state_t, ri_stream_ring_state_t>> legal = {
+            {RI_STREAM_RING_NONE, RI_STREAM_RING_OPEN},
+            {RI_STREAM_RING_OPEN, RI_STREAM_RING_DEAD},
+            {RI_STREAM_RING_OPEN, RI_STREAM_RING_NONE},
+            {RI_STREAM_RING_DEAD, RI_STREAM_RING_NONE}};
+
+    for (int from = 0; from < RI_STREAM_RING_STATE_LAST; ++from) {
+        for (int to = 0; to < RI_STREAM_RING_STATE_LAST; ++to) {
+            auto change = std::make_pair((ri_stream_ring_state_t)from,
+                                         (ri_stream_ring_state_t)to);
+
+            EXPECT_EQ(legal.count(change) > 0,
+                      !!ri_stream_ring_may_become(change.first, change.second))
+                    << from << " -> " << to;
+        }
+    }
+}
+
+TEST(test_stream_ring, end)
+{
+    ri_stream_t stream = {};
+
+    ri_stream_ring_end(&stream); /* there is none */
+    EXPECT_EQ(RI_STREAM_RING_NONE, stream.ring_state);
+    stream.ring = &stream.ring_memory;
+    ri_stream_ring_set_state(&stream, RI_STREAM_RING_OPEN);
+    for (int i = 0; i < 2; ++i) { /* by several who do not know of each other */
+        ri_stream_ring_end(&stream);
+        EXPECT_EQ(RI_STREAM_RING_DEAD, stream.ring_state);
+    }
+    stream.ring = nullptr;
+    ri_stream_ring_set_state(&stream, RI_STREAM_RING_NONE);
+    ri_stream_ring_end(&stream);
+    EXPECT_EQ(RI_STREAM_RING_NONE, stream.ring_state);
+}
+
+} // namespace

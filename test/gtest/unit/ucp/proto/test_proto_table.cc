@@ -1,0 +1,96 @@
+/* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
+
+/* src/ucp/proto/table.c: what holds for the table of each protocol. What the protocols do is tested
+ * by protocol. (core/send_proto.h) */
+
+#include "unit/common/ri_cpp.h"
+
+extern "C" {
+#include "ucp/proto/table.h"
+}
+
+#include <gtest/gtest.h>
+
+#include <cctype>
+#include <set>
+#include <string>
+
+namespace {
+
+const char *const NUMBERS[] = {
+#define NUMBER(_number, _table) #_number,
+        RI_SEND_PROTOS(NUMBER)
+#undef NUMBER
+};
+
+std::string lower(std::string text)
+{
+    for (char &c : text) {
+        c = std::tolower(c);
+    }
+    return text;
+}
+
+TEST(test_proto_table, names_are_those_of_the_list)
+{
+    std::set<std::string> names;
+
+    for (int i = 0; i < RI_PROTO_LAST; ++i) {
+        ASSERT_NE(nullptr, ri_send_protos[i]) << NUMBERS[i];
+        EXPECT_EQ(lower(NUMBERS[i]), ri_send_protos[i]->name);
+        EXPECT_TRUE(names.insert(ri_send_protos[i]->name).second);
+    }
+}
+
+TEST(test_proto_table, what_is_answered_has_a_type_for_that)
+{
+    for (const ri_send_proto_t *proto : ri_send_protos) {
+        SCOPED_TRACE(proto->name);
+        EXPECT_NE(nullptr, proto->start);
+        EXPECT_EQ(proto->wire_type == RI_WIRE_RTS,
+                  proto->answer == RI_SEND_ANSWER_ALWAYS);
+        if (proto->answered != nullptr) {
+            EXPECT_EQ(RI_SEND_ANSWER_ALWAYS, proto->answer);
+        }
+        if (proto->wire_type == 0) { /* EAGER or EAGER_SYNC */
+            EXPECT_EQ(RI_SEND_ANSWER_IF_SYNC, proto->answer);
+        }
+    }
+}
+
+/* A request that a protocol has prepared, and that ends before it is sent, would keep it. */
+TEST(test_proto_table, what_is_kept_is_let_go_of)
+{
+    for (const ri_send_proto_t *proto : ri_send_protos) {
+        SCOPED_TRACE(proto->name);
+        if ((proto->take != nullptr) &&
+            (proto != &ri_send_proto_hybrid) &&    /* the pool has it */
+            (proto != &ri_send_proto_recv_rndv)) { /* it writes, and keeps nothing */
+            EXPECT_NE(nullptr, proto->forget);
+        }
+        if (proto->answered != nullptr) {
+            EXPECT_NE(nullptr, proto->forget);
+        }
+    }
+}
+
+TEST(test_proto_table, counters_are_those_of_messages_and_their_bytes)
+{
+    const char *const counters[] = {
+#define COUNTER(_name, _unit, _text) #_name,
+            RI_CONN_COUNTERS(COUNTER)
+#undef COUNTER
+    };
+
+    for (const ri_send_proto_t *proto : ri_send_protos) {
+        SCOPED_TRACE(proto->name);
+        EXPECT_EQ(proto->messages == 0, proto->bytes == 0);
+        if (proto->messages != 0) {
+            std::string name = counters[proto->messages / sizeof(uint64_t)];
+
+            EXPECT_EQ(name + "_bytes", counters[proto->bytes / sizeof(uint64_t)]);
+        }
+    }
+}
+
+} // namespace

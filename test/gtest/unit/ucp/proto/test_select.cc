@@ -1,0 +1,600 @@
+/* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
+
+/* src/ucp/proto/select.c: the chooser's decisions as a table: who is early x size x datatype
+ * x memory x what the plane can do -> protocol. (docs/design.md section 4) */
+
+#include "unit/common/ri_cpp.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace {
+
+const size_t EAGER_THRESH  = 8192;
+const size_t HYBRID_THRESH = 65536;
+const size_t HYBRID_NET    = 131072;
+const size_t COOP_THRESH   = 262144;
+const size_t AM_INLINE     = 1024;
+const size_t RING_MAX      = 4096;
+const size_t CHANNEL_MAX   = 2048;
+
+enum {
+    SELF   = 1 << 0,
+    SYNC   = 1 << 1,
+    RING   = 1 << 2,
+    READY  = 1 << 3,
+    HELLO  = 1 << 4,
+    PACKED = 1 << 5, /* not contiguous */
+    DEVICE = 1 << 6,
+    PEER   = 1 << 7,
+    READ   = 1 << 8,  /* the receiver can read the sender's memory, within a host */
+    WRITE  = 1 << 9,  /* the sender the receiver's */
+    PIECES = 1 << 10, /* contiguous, or IOV of a few pieces */
+    EARLY  = 1 << 11, /* the receiver is: there is an RTR */
+    POOL   = 1 << 12,
+    SLOT   = 1 << 13,
+    PUT    = 1 << 14, /* SENDER_SCHEME; otherwise auto */
+    GET    = 1 << 15,
+    ALL    = 1 << 16, /* the first combination that there is not, of these */
+
+    SHORT_RTR = 1 << 16, /* with an RTR: its receive has no room for the message */
+    EXPECTED  = 1 << 17, /* no RTR is there, but recent messages had one */
+    AWAITED   = 1 << 18, /* the receiver waited for the latest long message */
+    BEHIND    = 1 << 19, /* messages wait for room in the ring */
+    FULL_RING = 1 << 20, /* an RTS does not go through the ring now */
+    SLEEPS    = 1 << 21, /* this worker polls no rings */
+    NET       = 1 << 22, /* a network: all that an RDMA device can do */
+    NET_EARLY = 1 << 23, /* there is an RTR that came through it */
+    UD      = 1 << 24, /* instead: a network that takes messages to posted memory only */
+    CHANNEL = 1 << 25, /* an eager channel through a network, with room */
+    EVERY   = 1 << 26,
+
+    PLANE = READ | PIECES,         /* one way, as far as the chooser is concerned */
+    BOTH  = READ | WRITE | PIECES, /* both ways */
+    COOP  = SLOT | RING,           /* what both sides need to copy */
+    FULL  = BOTH | POOL | COOP     /* nothing is missing */
+};
+
+const unsigned HOST_PLANE = RI_PLANE_LISTS | RI_PLANE_INLINE;
+const unsigned NET_PLANE  = RI_PLANE_READ | RI_PLANE_WRITE | RI_PLANE_NOTIFY |
+                           RI_PLANE_LISTS | RI_PLANE_KEYS;
+const unsigned UD_PLANE = RI_PLANE_LISTS | RI_PLANE_KEYS | RI_PLANE_MESSAGES;
+
+struct decision {
+    unsigned what;
+    size_t from, to; /* lengths */
+    ri_proto_t proto;
+};
+
+const size_t LARGE   = (size_t)1 << 40;
+const size_t SHORT   = RI_WIRE_SHORT;
+const size_t SHORT_H = RI_WIRE_SHORT_HELLO;
+
+const decision DECISIONS[] = {
+        /* To oneself, whatever it is */
+        {SELF, 0, LARGE, RI_PROTO_SELF},
+        {SELF | SYNC | RING, 0, LARGE, RI_PROTO_SELF},
+        {SELF | DEVICE, 0, LARGE, RI_PROTO_SELF},
+        /* By ring, and what does not fit it */
+        {RING | READY, 0, RING_MAX, RI_PROTO_EAGER_RING},
+        {RING | READY, RING_MAX + 1, EAGER_THRESH, RI_PROTO_EAGER_GATHER},
+        {RING | READY | PACKED, RING_MAX + 1, EAGER_THRESH, RI_PROTO_EAGER_COPY},
+        {RING | SYNC, 0, RING_MAX, RI_PROTO_EAGER_RING},
+        {RING | READY, EAGER_THRESH + 1, LARGE, RI_PROTO_BULK},
+        /* By the channel through a network: what is short */
+        {CHANNEL | READY, 0, CHANNEL_MAX, RI_PROTO_EAGER_RDMA},
+        {CHANNEL | READY, CHANNEL_MAX + 1, EAGER_THRESH, RI_PROTO_EAGER_GATHER},
+        {CHANNEL | READY, EAGER_THRESH + 1, LARGE, RI_PROTO_BULK},
+        {CHANNEL | NET | PIECES | READY, EAGER_THRESH + 1, LARGE, RI_PROTO_RNDV_GET},
+        {CHANNEL | READY | PACKED, 0, CHANNEL_MAX, RI_PROTO_EAGER_RDMA},
+        {CHANNEL | READY | SYNC, 0, CHANNEL_MAX, RI_PROTO_EAGER_RDMA},
+        {CHANNEL, 0, CHANNEL_MAX, RI_PROTO_EAGER_RDMA},
+        {CHANNEL | READY | DEVICE, 0, LARGE, RI_PROTO_BULK},
+        {CHANNEL | RING | READY, 0, RING_MAX, RI_PROTO_EAGER_RING},
+        {CHANNEL | SELF, 0, LARGE, RI_PROTO_SELF},
+        /* By active message */
+        {READY, 0, AM_INLINE, RI_PROTO_EAGER_COPY},
+        {READY, AM_INLINE + 1, EAGER_THRESH, RI_PROTO_EAGER_GATHER},
+        {READY, EAGER_THRESH + 1, LARGE, RI_PROTO_BULK},
+        {READY | SYNC, 0, AM_INLINE, RI_PROTO_EAGER_COPY},
+        {READY | SYNC, AM_INLINE + 1, EAGER_THRESH, RI_PROTO_EAGER_GATHER},
+        {READY | SYNC, EAGER_THRESH + 1, LARGE, RI_PROTO_BULK_RNDV},
+        {READY | PACKED, 0, EAGER_THRESH, RI_PROTO_EAGER_COPY},
+        {READY | PACKED, EAGER_THRESH + 1, LARGE, RI_PROTO_BULK},
+        {READY | HELLO, 0, AM_INLINE, RI_PROTO_EAGER_COPY},
+        /* Before UCP has set its connection up */
+        {HELLO, 0, SHORT_H, RI_PROTO_EAGER_COPY},
+        {HELLO, SHORT_H + 1, EAGER_THRESH, RI_PROTO_EAGER_FRAGS},
+        {HELLO | PACKED | SYNC, SHORT_H + 1, EAGER_THRESH, RI_PROTO_EAGER_FRAGS},
+        {0, 0, SHORT, RI_PROTO_EAGER_COPY},
+        {0, SHORT + 1, EAGER_THRESH, RI_PROTO_EAGER_FRAGS},
+        {HELLO, EAGER_THRESH + 1, LARGE, RI_PROTO_BULK},
+        {HELLO | SYNC, EAGER_THRESH + 1, LARGE, RI_PROTO_BULK_RNDV},
+        /* A receiver in error mode PEER may have no way to answer later */
+        {PEER | READY | SYNC, 0, LARGE, RI_PROTO_BULK_RNDV},
+        {PEER | RING | SYNC, 0, LARGE, RI_PROTO_BULK_RNDV},
+        {PEER | HELLO | SYNC, 0, LARGE, RI_PROTO_BULK_RNDV},
+        {PEER | SELF | SYNC, 0, LARGE, RI_PROTO_SELF},
+        {PEER | READY, 0, AM_INLINE, RI_PROTO_EAGER_COPY},
+        {PEER | RING | READY, 0, RING_MAX, RI_PROTO_EAGER_RING},
+        /* Read by the receiver, except what UCP moves or who may not be able to answer */
+        {PLANE | READY, 0, AM_INLINE, RI_PROTO_EAGER_COPY},
+        {PLANE | READY, AM_INLINE + 1, EAGER_THRESH, RI_PROTO_EAGER_GATHER},
+        {PLANE | READY, EAGER_THRESH + 1, LARGE, RI_PROTO_RNDV_GET},
+        {PLANE | READY | PACKED, EAGER_THRESH + 1, LARGE, RI_PROTO_RNDV_GET}, /* IOV */
+        {PLANE | RING | READY, 0, RING_MAX, RI_PROTO_EAGER_RING},
+        {PLANE | RING | READY, EAGER_THRESH + 1, LARGE, RI_PROTO_RNDV_GET},
+        {PLANE | READY | SYNC, EAGER_THRESH + 1, LARGE, RI_PROTO_RNDV_GET},
+        {PLANE | HELLO, EAGER_THRESH + 1, LARGE, RI_PROTO_RNDV_GET},
+        {PLANE | DEVICE | READY, 0, LARGE, RI_PROTO_BULK},
+        {PLANE | DEVICE | READY | SYNC, 0, LARGE, RI_PROTO_BULK_RNDV},
+        {PLANE | PEER | READY, EAGER_THRESH + 1, LARGE, RI_PROTO_BULK},
+        {PLANE | PEER | READY | SYNC, 0, LARGE, RI_PROTO_BULK_RNDV},
+        {PLANE | SELF, 0, LARGE, RI_PROTO_SELF},
+        /* What the processor must not touch */
+        {DEVICE | RING | READY, 0, LARGE, RI_PROTO_BULK},
+        {DEVICE | READY | SYNC, 0, LARGE, RI_PROTO_BULK_RNDV},
+        {DEVICE | HELLO, 0, LARGE, RI_PROTO_BULK},
+        {DEVICE | FULL | EARLY | READY, 0, LARGE, RI_PROTO_BULK},
+        {DEVICE | FULL | EARLY | READY | SYNC, 0, LARGE, RI_PROTO_BULK_RNDV},
+
+        /* The sender is early */
+        {FULL | READY, 0, RING_MAX, RI_PROTO_EAGER_RING},
+        {FULL | READY, RING_MAX + 1, EAGER_THRESH, RI_PROTO_EAGER_GATHER},
+        {FULL, EAGER_THRESH + 1, HYBRID_THRESH, RI_PROTO_HYBRID},
+        {FULL, HYBRID_THRESH + 1, COOP_THRESH - 1, RI_PROTO_RNDV_GET},
+        {FULL, COOP_THRESH, LARGE, RI_PROTO_COOP},
+        /* ... and waits for the match anyway */
+        {FULL | SYNC | READY, RING_MAX + 1, EAGER_THRESH, RI_PROTO_EAGER_GATHER},
+        {FULL | SYNC, EAGER_THRESH + 1, COOP_THRESH - 1, RI_PROTO_RNDV_GET},
+        {FULL | SYNC, COOP_THRESH, LARGE, RI_PROTO_COOP},
+        /* ... by one side only */
+        {READ | PIECES | POOL | COOP, EAGER_THRESH + 1, HYBRID_THRESH, RI_PROTO_HYBRID},
+        {READ | PIECES | POOL | COOP, HYBRID_THRESH + 1, LARGE, RI_PROTO_RNDV_GET},
+        {WRITE | PIECES | POOL | COOP, EAGER_THRESH + 1, LARGE, RI_PROTO_RNDV_PUT},
+        {WRITE | PIECES | POOL | COOP | SYNC, EAGER_THRESH + 1, LARGE, RI_PROTO_RNDV_PUT},
+        {PIECES | POOL | COOP | READY, EAGER_THRESH + 1, LARGE, RI_PROTO_BULK},
+        {PIECES | POOL | COOP | SYNC, EAGER_THRESH + 1, LARGE, RI_PROTO_BULK_RNDV},
+        /* ... and the pool is empty, or all slots are taken */
+        {BOTH | COOP, EAGER_THRESH + 1, COOP_THRESH - 1, RI_PROTO_RNDV_GET},
+        {BOTH | COOP, COOP_THRESH, LARGE, RI_PROTO_COOP},
+        {BOTH | POOL, EAGER_THRESH + 1, HYBRID_THRESH, RI_PROTO_HYBRID},
+        {BOTH | POOL, HYBRID_THRESH + 1, LARGE, RI_PROTO_RNDV_GET},
+        /* ... or the receiver is taken to wait: no copy before it reads */
+        {FULL | AWAITED, EAGER_THRESH + 1, COOP_THRESH - 1, RI_PROTO_RNDV_GET},
+        {FULL | EXPECTED, EAGER_THRESH + 1, COOP_THRESH - 1, RI_PROTO_RNDV_GET},
+        {FULL | AWAITED | EXPECTED, COOP_THRESH, LARGE, RI_PROTO_COOP},
+        {FULL | AWAITED | EARLY, EAGER_THRESH + 1, COOP_THRESH - 1, RI_PROTO_RECV_RNDV},
+        {PACKED | READ | WRITE | POOL | AWAITED, EAGER_THRESH + 1, LARGE, RI_PROTO_BULK},
+        /* ... and this process may sleep, or has no ring, or RTSs go another way now */
+        {FULL | SLEEPS, COOP_THRESH, LARGE, RI_PROTO_RNDV_GET},
+        {FULL | SLEEPS | EARLY, COOP_THRESH, LARGE, RI_PROTO_RECV_RNDV},
+        {BOTH | POOL | SLOT, COOP_THRESH, LARGE, RI_PROTO_RNDV_GET},
+        {FULL | FULL_RING, COOP_THRESH, LARGE, RI_PROTO_COOP},
+        {FULL | BEHIND, COOP_THRESH, LARGE, RI_PROTO_COOP},
+        /* ... as was asked for: of what could be read or written, that which can be */
+        {FULL | PUT, EAGER_THRESH + 1, HYBRID_THRESH, RI_PROTO_HYBRID},
+        {FULL | PUT, HYBRID_THRESH + 1, COOP_THRESH - 1, RI_PROTO_RNDV_PUT},
+        {FULL | PUT, COOP_THRESH, LARGE, RI_PROTO_COOP},
+        {FULL | GET, HYBRID_THRESH + 1, COOP_THRESH - 1, RI_PROTO_RNDV_GET},
+        {BOTH | PUT, EAGER_THRESH + 1, LARGE, RI_PROTO_RNDV_PUT},
+        {BOTH | PUT | SYNC, EAGER_THRESH + 1, LARGE, RI_PROTO_RNDV_PUT},
+        {BOTH | GET, EAGER_THRESH + 1, LARGE, RI_PROTO_RNDV_GET},
+        {READ | PIECES | PUT, EAGER_THRESH + 1, LARGE, RI_PROTO_RNDV_GET},
+        {WRITE | PIECES | GET, EAGER_THRESH + 1, LARGE, RI_PROTO_RNDV_PUT},
+
+        /* The receiver is early. Up to EAGER_THRESH nobody cares */
+        {FULL | EARLY | READY, 0, RING_MAX, RI_PROTO_EAGER_RING},
+        {BOTH | POOL | EARLY | READY, 0, AM_INLINE, RI_PROTO_EAGER_COPY},
+        {FULL | EARLY | SYNC, 0, RING_MAX, RI_PROTO_EAGER_RING},
+        {FULL | EARLY, EAGER_THRESH + 1, COOP_THRESH - 1, RI_PROTO_RECV_RNDV},
+        {FULL | EARLY, COOP_THRESH, LARGE, RI_PROTO_RECV_COOP},
+        {FULL | EARLY | SYNC, COOP_THRESH, LARGE, RI_PROTO_RECV_COOP},
+        {FULL | EARLY | SYNC, EAGER_THRESH + 1, COOP_THRESH - 1, RI_PROTO_RECV_RNDV},
+        {FULL | EARLY | PUT, EAGER_THRESH + 1, COOP_THRESH - 1, RI_PROTO_RECV_RNDV},
+        {FULL | EARLY | GET, EAGER_THRESH + 1, COOP_THRESH - 1, RI_PROTO_RECV_RNDV},
+        {BOTH | EARLY, EAGER_THRESH + 1, LARGE, RI_PROTO_RECV_RNDV},
+        {BOTH | EARLY | SYNC, EAGER_THRESH + 1, LARGE, RI_PROTO_RECV_RNDV},
+        {WRITE | PIECES | EARLY | COOP, EAGER_THRESH + 1, LARGE, RI_PROTO_RECV_RNDV},
+        /* ... but the RTS of a slot, or what follows a write, would not go through the ring */
+        {FULL | EARLY | FULL_RING, EAGER_THRESH + 1, HYBRID_THRESH, RI_PROTO_HYBRID},
+        {FULL | EARLY | FULL_RING, HYBRID_THRESH + 1, COOP_THRESH - 1, RI_PROTO_RNDV_GET},
+        {BOTH | EARLY | FULL_RING, EAGER_THRESH + 1, LARGE,
+         RI_PROTO_RECV_RNDV}, /* no ring */
+        {FULL | EARLY | FULL_RING, COOP_THRESH, LARGE, RI_PROTO_COOP},
+        /* ... but messages that its RTR may count are still here */
+        {FULL | EARLY | BEHIND, EAGER_THRESH + 1, HYBRID_THRESH, RI_PROTO_HYBRID},
+        {FULL | EARLY | BEHIND | EXPECTED, EAGER_THRESH + 1, COOP_THRESH - 1,
+         RI_PROTO_RNDV_GET},
+        {FULL | EARLY | BEHIND, COOP_THRESH, LARGE, RI_PROTO_COOP},
+        /* ... but has no room for the message */
+        {FULL | EARLY | SHORT_RTR, EAGER_THRESH + 1, HYBRID_THRESH, RI_PROTO_HYBRID},
+        {FULL | EARLY | SHORT_RTR, HYBRID_THRESH + 1, COOP_THRESH - 1, RI_PROTO_RNDV_GET},
+        {FULL | EARLY | SHORT_RTR, COOP_THRESH, LARGE, RI_PROTO_COOP},
+        /* ... but cannot be written */
+        {READ | PIECES | EARLY | POOL | COOP, EAGER_THRESH + 1, HYBRID_THRESH,
+         RI_PROTO_HYBRID},
+        {READ | PIECES | EARLY | COOP, EAGER_THRESH + 1, LARGE, RI_PROTO_RNDV_GET},
+        {EARLY | PIECES | POOL | COOP, EAGER_THRESH + 1, LARGE, RI_PROTO_BULK},
+
+        /* Data that cannot be described, by whom it may concern: packed into the pool, or
+         * by UCP */
+        {PACKED | READ | WRITE | POOL | COOP, EAGER_THRESH + 1, HYBRID_THRESH,
+         RI_PROTO_HYBRID},
+        {PACKED | READ | WRITE | POOL | COOP, HYBRID_THRESH + 1, LARGE, RI_PROTO_BULK},
+        {PACKED | READ | WRITE | POOL | COOP | PUT, HYBRID_THRESH + 1, LARGE,
+         RI_PROTO_BULK},
+        {PACKED | READ | WRITE | POOL | COOP | EARLY, EAGER_THRESH + 1, HYBRID_THRESH,
+         RI_PROTO_HYBRID},
+        {PACKED | READ | WRITE | POOL | COOP | EARLY, HYBRID_THRESH + 1, LARGE,
+         RI_PROTO_BULK},
+        {PACKED | READ | WRITE | POOL | COOP | SYNC, EAGER_THRESH + 1, LARGE,
+         RI_PROTO_BULK_RNDV},
+        {PACKED | WRITE | POOL | COOP | EARLY, EAGER_THRESH + 1, LARGE, RI_PROTO_BULK},
+        /* ... IOV can be */
+        {PACKED | FULL | EARLY, EAGER_THRESH + 1, COOP_THRESH - 1, RI_PROTO_RECV_RNDV},
+        {PACKED | FULL, COOP_THRESH, LARGE, RI_PROTO_COOP},
+
+        /* Through a network: read by the receiver, or written if that is wanted */
+        {NET | PIECES | READY, 0, AM_INLINE, RI_PROTO_EAGER_COPY},
+        {NET | PIECES, EAGER_THRESH + 1, LARGE, RI_PROTO_RNDV_GET},
+        {NET | PIECES | SYNC, EAGER_THRESH + 1, LARGE, RI_PROTO_RNDV_GET},
+        {NET | PIECES | POOL, EAGER_THRESH + 1, HYBRID_NET, RI_PROTO_HYBRID},
+        {NET | PIECES | POOL, HYBRID_NET + 1, LARGE, RI_PROTO_RNDV_GET},
+        {NET | PIECES | POOL | COOP, EAGER_THRESH + 1, HYBRID_NET, RI_PROTO_HYBRID},
+        {NET | PIECES | POOL | COOP, HYBRID_NET + 1, LARGE, RI_PROTO_RNDV_GET},
+        {NET | PIECES | POOL | EARLY, EAGER_THRESH + 1, HYBRID_NET, RI_PROTO_HYBRID},
+        {NET | PIECES | POOL | EARLY, HYBRID_NET + 1, LARGE, RI_PROTO_RNDV_GET},
+        {NET | PIECES | PUT, EAGER_THRESH + 1, LARGE, RI_PROTO_RNDV_PUT},
+        {NET | PACKED | POOL, EAGER_THRESH + 1, HYBRID_NET, RI_PROTO_HYBRID},
+        {NET | PACKED | POOL, HYBRID_NET + 1, LARGE, RI_PROTO_BULK},
+        {NET | PACKED | POOL | SYNC, EAGER_THRESH + 1, LARGE, RI_PROTO_BULK_RNDV},
+        {NET | PACKED | PIECES, EAGER_THRESH + 1, LARGE, RI_PROTO_RNDV_GET}, /* IOV */
+        {NET | PIECES | DEVICE, 0, LARGE, RI_PROTO_BULK},
+        {NET | PIECES | PEER, EAGER_THRESH + 1, LARGE, RI_PROTO_BULK},
+        /* ... if there is a way within the host, too, that goes first */
+        {NET | FULL, EAGER_THRESH + 1, HYBRID_THRESH, RI_PROTO_HYBRID},
+        {NET | FULL, COOP_THRESH, LARGE, RI_PROTO_COOP},
+        {NET | FULL | EARLY, EAGER_THRESH + 1, COOP_THRESH - 1, RI_PROTO_RECV_RNDV},
+        {NET | FULL | EARLY, COOP_THRESH, LARGE, RI_PROTO_RECV_COOP},
+        {NET | WRITE | PIECES, EAGER_THRESH + 1, LARGE, RI_PROTO_RNDV_PUT},
+        {NET | READ | PIECES, EAGER_THRESH + 1, LARGE, RI_PROTO_RNDV_GET},
+        /* ... or sent there when it has been matched, whatever was wished */
+        {UD | PIECES | READY, 0, AM_INLINE, RI_PROTO_EAGER_COPY},
+        {UD | PIECES, EAGER_THRESH + 1, LARGE, RI_PROTO_RNDV_UD},
+        {UD | PIECES | SYNC, EAGER_THRESH + 1, LARGE, RI_PROTO_RNDV_UD},
+        {UD | PIECES | POOL | COOP | EARLY, EAGER_THRESH + 1, LARGE, RI_PROTO_RNDV_UD},
+        {UD | PIECES | PUT, EAGER_THRESH + 1, LARGE, RI_PROTO_RNDV_UD},
+        {UD | PIECES | GET, EAGER_THRESH + 1, LARGE, RI_PROTO_RNDV_UD},
+        {UD | PIECES | PACKED, EAGER_THRESH + 1, LARGE, RI_PROTO_RNDV_UD}, /* IOV */
+        {UD | PACKED | POOL, EAGER_THRESH + 1, LARGE, RI_PROTO_BULK},
+        {UD | PIECES | DEVICE, 0, LARGE, RI_PROTO_BULK},
+        {UD | PIECES | PEER, EAGER_THRESH + 1, LARGE, RI_PROTO_BULK},
+        {UD | FULL, EAGER_THRESH + 1, HYBRID_THRESH, RI_PROTO_HYBRID},
+        {UD | WRITE | PIECES, EAGER_THRESH + 1, LARGE, RI_PROTO_RNDV_PUT},
+
+        /* ... but not before an RTR that came through it, to a receive that has no other */
+        {NET | PIECES | NET_EARLY | READY, 0, AM_INLINE, RI_PROTO_EAGER_COPY},
+        {NET | PIECES | NET_EARLY, EAGER_THRESH + 1, LARGE, RI_PROTO_RECV_NET},
+        {NET | PIECES | NET_EARLY | POOL | SYNC, EAGER_THRESH + 1, LARGE,
+         RI_PROTO_RECV_NET},
+        {NET | PIECES | NET_EARLY | PUT, EAGER_THRESH + 1, LARGE, RI_PROTO_RECV_NET},
+        {NET | PIECES | NET_EARLY | SYNC, EAGER_THRESH + 1, LARGE, RI_PROTO_RECV_NET},
+        /* ... from the pool, up to medium length */
+        {NET | PIECES | NET_EARLY | POOL, EAGER_THRESH + 1, HYBRID_NET,
+         RI_PROTO_RECV_HYBRID},
+        {NET | PIECES | NET_EARLY | POOL, HYBRID_NET + 1, LARGE, RI_PROTO_RECV_NET},
+        {NET | FULL | NET_EARLY, EAGER_THRESH + 1, HYBRID_NET, RI_PROTO_RECV_HYBRID},
+        {NET | FULL | NET_EARLY, HYBRID_NET + 1, LARGE, RI_PROTO_RECV_NET},
+        {NET | READ | PIECES | POOL | NET_EARLY, EAGER_THRESH + 1, HYBRID_NET,
+         RI_PROTO_RECV_HYBRID},
+        {NET | READ | PIECES | POOL | NET_EARLY, HYBRID_NET + 1, LARGE,
+         RI_PROTO_RECV_NET},
+        /* ... and a receiver that waits does not keep a sender from copying, as in a host */
+        {NET | PIECES | POOL | AWAITED | EXPECTED, EAGER_THRESH + 1, HYBRID_NET,
+         RI_PROTO_HYBRID},
+        {NET | WRITE | PIECES | NET_EARLY, EAGER_THRESH + 1, LARGE, RI_PROTO_RECV_NET},
+        {NET | PACKED | PIECES | NET_EARLY, EAGER_THRESH + 1, LARGE, RI_PROTO_RECV_NET},
+        /* ... if it has room, nothing waits for room in the ring, and the way is still there */
+        {NET | PIECES | NET_EARLY | SHORT_RTR, EAGER_THRESH + 1, LARGE,
+         RI_PROTO_RNDV_GET},
+        {NET | PIECES | NET_EARLY | BEHIND, EAGER_THRESH + 1, LARGE, RI_PROTO_RNDV_GET},
+        {NET | PACKED | POOL | NET_EARLY, HYBRID_NET + 1, LARGE, RI_PROTO_BULK},
+        {PIECES | NET_EARLY, EAGER_THRESH + 1, LARGE, RI_PROTO_BULK},
+        {FULL | NET_EARLY, EAGER_THRESH + 1, HYBRID_THRESH, RI_PROTO_HYBRID},
+        {FULL | NET_EARLY, COOP_THRESH, LARGE, RI_PROTO_COOP},
+        {NET | PIECES | NET_EARLY | DEVICE, 0, LARGE, RI_PROTO_BULK},
+
+        /* An RTR with a queue pair for datagrams: straight from the memory of the message, whatever
+         * else there is */
+        {UD | PIECES | NET_EARLY | READY, 0, AM_INLINE, RI_PROTO_EAGER_COPY},
+        {UD | PIECES | NET_EARLY, EAGER_THRESH + 1, LARGE, RI_PROTO_RECV_UD},
+        {UD | PIECES | NET_EARLY | SYNC, EAGER_THRESH + 1, LARGE, RI_PROTO_RECV_UD},
+        {UD | PIECES | NET_EARLY | POOL, EAGER_THRESH + 1, LARGE, RI_PROTO_RECV_UD},
+        {UD | PIECES | NET_EARLY | PUT, EAGER_THRESH + 1, LARGE, RI_PROTO_RECV_UD},
+        {UD | PIECES | NET_EARLY | GET, EAGER_THRESH + 1, LARGE, RI_PROTO_RECV_UD},
+        {UD | FULL | NET_EARLY, EAGER_THRESH + 1, LARGE, RI_PROTO_RECV_UD},
+        {UD | FULL | NET_EARLY | AWAITED, EAGER_THRESH + 1, LARGE, RI_PROTO_RECV_UD},
+        {UD | PACKED | PIECES | NET_EARLY, EAGER_THRESH + 1, LARGE, RI_PROTO_RECV_UD},
+        {UD | PIECES | NET_EARLY | SHORT_RTR, EAGER_THRESH + 1, LARGE, RI_PROTO_RNDV_UD},
+        {UD | PIECES | NET_EARLY | BEHIND, EAGER_THRESH + 1, LARGE, RI_PROTO_RNDV_UD},
+        {UD | PACKED | POOL | NET_EARLY, EAGER_THRESH + 1, LARGE, RI_PROTO_BULK},
+        {UD | PIECES | NET_EARLY | DEVICE, 0, LARGE, RI_PROTO_BULK},
+
+        /* None of this in error mode PEER, or to oneself */
+        {PEER | UD | PIECES | NET_EARLY, EAGER_THRESH + 1, LARGE, RI_PROTO_BULK},
+        {PEER | NET | PIECES | NET_EARLY, EAGER_THRESH + 1, LARGE, RI_PROTO_BULK},
+        {PEER | FULL | EARLY | READY, EAGER_THRESH + 1, LARGE, RI_PROTO_BULK},
+        {PEER | FULL | EARLY | PUT, EAGER_THRESH + 1, LARGE, RI_PROTO_BULK},
+        {PEER | FULL | EARLY | SYNC, 0, LARGE, RI_PROTO_BULK_RNDV},
+        {SELF | FULL | EARLY | SYNC, 0, LARGE, RI_PROTO_SELF},
+};
+
+unsigned host_plane(unsigned what)
+{
+    unsigned can = ((what & READ) ? RI_PLANE_READ : 0) |
+                   ((what & WRITE) ? RI_PLANE_WRITE : 0);
+
+    return (can != 0) ? (can | HOST_PLANE) : 0;
+}
+
+ri_select_param_t make_param(unsigned what, size_t length)
+{
+    ri_select_param_t param = {};
+    bool is_early           = (what & (EARLY | NET_EARLY)) != 0;
+
+    param.self          = !!(what & SELF);
+    param.sync          = !!(what & SYNC);
+    param.peer_mode     = !!(what & PEER);
+    param.has_ring      = !!(what & RING);
+    param.am_ready      = !!(what & READY);
+    param.has_hello     = !!(what & HELLO);
+    param.contig        = !(what & PACKED);
+    param.host_memory   = !(what & DEVICE);
+    param.pieces        = !!(what & PIECES);
+    param.pool_free     = !!(what & POOL);
+    param.slot_free     = !!(what & SLOT);
+    param.ring_open     = !(what & FULL_RING);
+    param.is_behind     = !!(what & BEHIND);
+    param.polls         = !(what & SLEEPS);
+    param.awaited       = !!(what & AWAITED);
+    param.rtr_expected  = !!(what & EXPECTED);
+    param.rtr_by_net    = !!(what & NET_EARLY);
+    param.rtr_room      = is_early ? length - !!(what & SHORT_RTR) : 0;
+    param.host_plane    = host_plane(what);
+    param.net_plane     = (what & NET) ? NET_PLANE : (what & UD) ? UD_PLANE : 0;
+    param.scheme        = (what & PUT) ? RI_SENDER_SCHEME_PUT :
+                          (what & GET) ? RI_SENDER_SCHEME_GET :
+                                         RI_SENDER_SCHEME_AUTO;
+    param.length        = length;
+    param.hybrid_thresh = HYBRID_THRESH;
+    param.hybrid_net    = HYBRID_NET;
+    param.coop_thresh   = COOP_THRESH;
+    param.ring_max      = RING_MAX;
+    param.has_channel   = !!(what & CHANNEL);
+    param.channel_max   = CHANNEL_MAX;
+    param.eager_thresh  = EAGER_THRESH;
+    param.am_inline     = AM_INLINE;
+    return param;
+}
+
+TEST(test_select, table)
+{
+    for (const decision &d : DECISIONS) {
+        for (size_t length : {d.from, (d.from + d.to) / 2, d.to}) {
+            ri_select_param_t param = make_param(d.what, length);
+
+            EXPECT_EQ(d.proto, ri_select(&param).proto)
+                    << "row " << &d - DECISIONS << ", length " << length;
+        }
+    }
+}
+
+/* Thresholds as they may be set */
+const struct {
+    size_t eager, hybrid, coop;
+    unsigned what;
+    size_t from, to;
+    ri_proto_t proto;
+} THRESHOLDS[] = {
+        /* No hybrid: 0, or not above EAGER_THRESH */
+        {8192, 0, LARGE, FULL, 8193, LARGE - 1, RI_PROTO_RNDV_GET},
+        {8192, 4096, LARGE, FULL | RING | READY, 0, 4096, RI_PROTO_EAGER_RING},
+        {8192, 8192, LARGE, FULL, 8193, LARGE - 1, RI_PROTO_RNDV_GET},
+        {8192, 8193, LARGE, FULL, 8193, 8193, RI_PROTO_HYBRID},
+        {8192, 8193, LARGE, FULL, 8194, LARGE - 1, RI_PROTO_RNDV_GET},
+        /* No cooperation */
+        {8192, 0, SIZE_MAX, FULL, 8193, LARGE, RI_PROTO_RNDV_GET},
+        {8192, 0, SIZE_MAX, FULL | EARLY, 8193, LARGE, RI_PROTO_RECV_RNDV},
+        /* EAGER_THRESH goes before others, and HYBRID_THRESH before cooperation ... */
+        {8192, 65536, 0, FULL | READY, 4097, 8192, RI_PROTO_EAGER_GATHER},
+        {8192, 65536, 0, FULL, 8193, 65536, RI_PROTO_HYBRID},
+        {8192, 65536, 0, FULL, 65537, LARGE, RI_PROTO_COOP},
+        {8192, 65536, 16384, FULL | EARLY, 8193, 65536, RI_PROTO_RECV_RNDV},
+        {8192, 65536, 16384, FULL | EARLY, 65537, LARGE, RI_PROTO_RECV_COOP},
+        /* ... but where the pool is of no use */
+        {8192, 65536, 16384, FULL | AWAITED, 8193, 16383, RI_PROTO_RNDV_GET},
+        {8192, 65536, 16384, FULL | AWAITED, 16384, LARGE, RI_PROTO_COOP},
+        {8192, 65536, 16384, FULL | AWAITED | EARLY, 16384, 65536, RI_PROTO_RECV_RNDV},
+        {8192, 65536, 16384, FULL | EXPECTED, 16384, LARGE, RI_PROTO_COOP},
+        {8192, 65536, 16384, FULL | SYNC, 16384, LARGE, RI_PROTO_COOP},
+        {8192, 65536, 16384, BOTH | COOP, 16384, LARGE, RI_PROTO_COOP},
+        {8192, LARGE, LARGE + 1, FULL, 8193, LARGE, RI_PROTO_HYBRID},
+        /* Nothing eager but what is empty */
+        {0, 65536, 262144, BOTH | POOL | READY, 0, 0, RI_PROTO_EAGER_COPY},
+        {0, 65536, 262144, FULL | READY, 1, 65536, RI_PROTO_HYBRID},
+        {0, 65536, 262144, FULL | READY | EARLY, 1, 262143, RI_PROTO_RECV_RNDV},
+        {0, 65536, 262144, READY, 1, LARGE, RI_PROTO_BULK},
+};
+
+TEST(test_select, thresholds)
+{
+    for (const auto &t : THRESHOLDS) {
+        for (size_t length : {t.from, (t.from + t.to) / 2, t.to}) {
+            ri_select_param_t param = make_param(t.what, length);
+
+            param.eager_thresh  = t.eager;
+            param.hybrid_thresh = param.hybrid_net = t.hybrid;
+            param.coop_thresh                      = t.coop;
+            EXPECT_EQ(t.proto, ri_select(&param).proto)
+                    << "row " << &t - THRESHOLDS << ", length " << length;
+        }
+    }
+}
+
+bool is_eager(ri_proto_t proto)
+{
+    return (proto >= RI_PROTO_EAGER_RING) && (proto <= RI_PROTO_EAGER_FRAGS);
+}
+
+bool can(unsigned plane, unsigned what)
+{
+    return (plane & what) == what;
+}
+
+/* What each protocol needs, over all combinations */
+void check_needs(const ri_select_param_t &p, ri_choice_t choice)
+{
+    ri_proto_t proto = choice.proto;
+    bool by_plane    = (proto >= RI_PROTO_HYBRID) && (proto <= RI_PROTO_RNDV_UD);
+    bool in_host     = !!(choice.plane & RI_PLANE_INLINE);
+    bool early       = (p.rtr_room >= p.length) && !p.is_behind;
+    bool is_ud       = can(p.net_plane, RI_PLANE_MESSAGES);
+    bool net_early   = early && p.rtr_by_net && p.pieces &&
+                     (can(p.net_plane, RI_PLANE_WRITE | RI_PLANE_NOTIFY) || is_ud);
+
+    EXPECT_EQ(p.self != 0, proto == RI_PROTO_SELF);
+    EXPECT_TRUE(p.host_memory || p.self || (proto >= RI_PROTO_BULK));
+    EXPECT_TRUE(!is_eager(proto) || (p.length <= p.eager_thresh));
+    EXPECT_TRUE(!by_plane || (p.length > p.eager_thresh));
+    EXPECT_TRUE(!by_plane || !p.peer_mode);
+    EXPECT_TRUE(!by_plane || p.pieces || (proto == RI_PROTO_HYBRID));
+    /* Not complete before it was matched */
+    EXPECT_FALSE(p.sync && ((proto == RI_PROTO_HYBRID) || (proto == RI_PROTO_BULK) ||
+                            (proto == RI_PROTO_RECV_HYBRID)));
+    /* One of the planes, the one within the host if it can, or that of the RTR */
+    EXPECT_EQ(by_plane, choice.plane != 0);
+    EXPECT_TRUE(!by_plane || (choice.plane == p.host_plane) ||
+                (choice.plane == p.net_plane));
+    EXPECT_TRUE(!by_plane || in_host || net_early || (p.host_plane == 0) || !p.pieces);
+
+    switch (proto) {
+    case RI_PROTO_EAGER_RING:
+        EXPECT_TRUE(p.has_ring && (p.length <= p.ring_max));
+        break;
+    case RI_PROTO_EAGER_RDMA:
+        EXPECT_TRUE(p.has_channel && (p.length <= p.channel_max) && !p.has_ring);
+        break;
+    case RI_PROTO_EAGER_GATHER:
+        EXPECT_TRUE(p.contig);
+        break;
+    case RI_PROTO_HYBRID:
+        EXPECT_TRUE(p.pool_free &&
+                    (p.length <= (in_host ? p.hybrid_thresh : p.hybrid_net)));
+        EXPECT_TRUE(can(choice.plane, RI_PLANE_READ));
+        EXPECT_FALSE(in_host && (p.awaited || p.rtr_expected));
+        break;
+    case RI_PROTO_RECV_HYBRID:
+        EXPECT_TRUE(p.pool_free && (p.length <= p.hybrid_net));
+        EXPECT_TRUE(!in_host && net_early && !is_ud);
+        break;
+    case RI_PROTO_RECV_UD:
+        EXPECT_TRUE(!in_host && net_early && is_ud);
+        break;
+    case RI_PROTO_RECV_RNDV:
+        EXPECT_TRUE(early && can(choice.plane, RI_PLANE_WRITE));
+        EXPECT_TRUE(in_host ? !p.rtr_by_net : net_early);
+        break;
+    case RI_PROTO_RECV_COOP:
+        EXPECT_TRUE(early && !p.rtr_by_net && p.ring_open);
+        /* fall through */
+    case RI_PROTO_COOP:
+        EXPECT_TRUE(in_host && can(choice.plane, RI_PLANE_READ | RI_PLANE_WRITE));
+        EXPECT_TRUE(p.has_ring && p.slot_free && p.polls && (p.length >= p.coop_thresh));
+        break;
+    case RI_PROTO_RNDV_GET:
+        EXPECT_TRUE(can(choice.plane, RI_PLANE_READ));
+        break;
+    case RI_PROTO_RNDV_PUT:
+        EXPECT_TRUE(can(choice.plane, RI_PLANE_WRITE));
+        break;
+    case RI_PROTO_RNDV_UD:
+        EXPECT_TRUE(can(choice.plane, RI_PLANE_MESSAGES));
+        break;
+    case RI_PROTO_BULK:
+    case RI_PROTO_BULK_RNDV:
+        /* UCP only has what no plane can move */
+        EXPECT_TRUE(!p.host_memory || p.peer_mode || !p.pieces ||
+                    !(p.host_plane || p.net_plane));
+        break;
+    default:
+        break;
+    }
+    /* An RTR that can be used is. */
+    EXPECT_TRUE(!by_plane || !early || p.rtr_by_net ||
+                !can(p.host_plane, RI_PLANE_WRITE) || !p.pieces ||
+                (proto == RI_PROTO_RECV_RNDV) || (proto == RI_PROTO_RECV_COOP) ||
+                (p.has_ring && !p.ring_open));
+    EXPECT_TRUE(!by_plane || !net_early || (proto == RI_PROTO_RECV_NET) ||
+                (proto == RI_PROTO_RECV_HYBRID) || (proto == RI_PROTO_RECV_UD));
+    EXPECT_TRUE(!by_plane || !net_early || (is_ud == (proto == RI_PROTO_RECV_UD)));
+}
+
+void check_all(unsigned which, const std::vector<size_t> &lengths)
+{
+    /* All subsets of bits */
+    for (unsigned what = which;; what = (what - 1) & which) {
+        for (size_t length : lengths) {
+            ri_select_param_t param = make_param(what, length);
+
+            check_needs(param, ri_select(&param));
+            ASSERT_FALSE(::testing::Test::HasFailure())
+                    << "flags " << what << ", length " << length;
+        }
+        if (what == 0) {
+            break;
+        }
+    }
+}
+
+TEST(test_select, needs)
+{
+    check_all(ALL - 1, {0, SHORT, AM_INLINE + 1, RING_MAX + 1, EAGER_THRESH,
+                        EAGER_THRESH + 1, HYBRID_THRESH, COOP_THRESH});
+}
+
+TEST(test_select, needs_of_channels)
+{
+    check_all(CHANNEL | SELF | SYNC | RING | READY | HELLO | PACKED | DEVICE | PEER |
+                      READ | PIECES | NET,
+              {0, CHANNEL_MAX, CHANNEL_MAX + 1, RING_MAX + 1, EAGER_THRESH,
+               EAGER_THRESH + 1});
+}
+
+TEST(test_select, needs_of_long_messages)
+{
+    check_all((EVERY - 1) & ~(SELF | READY | HELLO | DEVICE | PEER | GET | UD | CHANNEL),
+              {EAGER_THRESH + 1, HYBRID_THRESH, HYBRID_THRESH + 1, COOP_THRESH - 1,
+               COOP_THRESH});
+}
+
+TEST(test_select, needs_of_datagrams)
+{
+    check_all((EVERY - 1) & ~(SELF | READY | HELLO | NET | GET | SLEEPS | CHANNEL),
+              {EAGER_THRESH + 1, HYBRID_THRESH, HYBRID_NET + 1});
+}
+
+/* A slot cannot count the parts of what is longer. */
+TEST(test_select, too_long_for_a_slot)
+{
+    ri_select_param_t param = make_param(FULL | EARLY, RI_SLOT_LENGTH_MAX);
+
+    EXPECT_EQ(RI_PROTO_RECV_COOP, ri_select(&param).proto);
+    param = make_param(FULL | EARLY, RI_SLOT_LENGTH_MAX + 1);
+    EXPECT_EQ(RI_PROTO_RECV_RNDV, ri_select(&param).proto);
+    param = make_param(FULL, RI_SLOT_LENGTH_MAX + 1);
+    EXPECT_EQ(RI_PROTO_RNDV_GET, ri_select(&param).proto);
+}
+
+} // namespace

@@ -1,0 +1,76 @@
+/* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
+
+/* src/ucp/run/modules.c: the order in which modules are told, where one of them relies on it. What
+ * they do is tested by module, and with killed peers and no memory. (core/module.h) */
+
+#include "unit/common/ri_cpp.h"
+
+extern "C" {
+#include "ucp/core/module.h"
+}
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+namespace {
+
+int position(const std::string &name)
+{
+    for (int i = 0; ri_modules[i] != nullptr; ++i) {
+        if (name == ri_modules[i]->name) {
+            return i;
+        }
+    }
+    ADD_FAILURE() << "no module " << name;
+    return -1;
+}
+
+TEST(test_modules, each_has_a_name_of_its_own)
+{
+    std::set<std::string> names;
+
+    for (int i = 0; ri_modules[i] != nullptr; ++i) {
+        EXPECT_TRUE(names.insert(ri_modules[i]->name).second) << ri_modules[i]->name;
+    }
+    EXPECT_FALSE(names.empty());
+}
+
+TEST(test_modules, order)
+{
+    struct {
+        const char *event, *first, *then;
+    } const rules[] = {{"peer_freed", "planes", "rtr_written"},
+                       {"conn_loses", "control", "hybrid"},
+                       {"conn_fails", "ring", "hybrid"},
+                       {"conn_fails", "channel", "hybrid"},
+                       {"conn_closes", "channel", "hybrid"},
+                       {"conn_fails", "channel", "release"},
+                       {"conn_closes", "channel", "release"},
+                       {"conn_closes", "hybrid", "recv_net"},
+                       {"way_ended", "channel", "rtr_net"},
+                       {"stream_breaks", "control", "rtr"},
+                       {"stream_breaks", "rtr", "coop_recv"},
+                       {"stream_ends", "rtr", "rndv_recv"},
+                       {"stream_freed", "rndv_recv", "channel"},
+                       {"ring_tx_closes", "rtr", "coop_send"},
+                       {"ring_rx_closed", "assembly", "rtr"}};
+
+    for (const auto &rule : rules) {
+        EXPECT_LT(position(rule.first), position(rule.then)) << rule.event;
+    }
+}
+
+/* Two would unmap it twice. */
+TEST(test_modules, one_unmaps_rings)
+{
+    int count = 0;
+
+    for (int i = 0; ri_modules[i] != nullptr; ++i) {
+        count += (ri_modules[i]->ring_rx_unmap != nullptr);
+    }
+    EXPECT_EQ(1, count);
+}
+
+} // namespace

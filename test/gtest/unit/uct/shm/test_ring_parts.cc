@@ -1,0 +1,101 @@
+/* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * src/uct/shm/ring.c: messages that take several records.
+ */
+
+#include "ring_test.h"
+
+namespace {
+
+class test_ring_parts : public ring_test {};
+
+TEST_F(test_ring_parts, parts_each_length_at_each_place)
+{
+    open_both(8192);
+    for (uint32_t length = RI_RING_PARTS_MIN; length <= m_tx.max_payload; ++length) {
+        record r = parts_record(length, length);
+
+        for (uint32_t slot = 0; slot < lines(); ++slot) {
+            start_in(slot);
+            for (int i = 0; i < 2; ++i) {
+                ASSERT_TRUE(send(r)) << length << " at " << slot;
+                ASSERT_TRUE(receive_parts()) << length << " at " << slot;
+            }
+            ASSERT_EQ(nullptr, ri_ring_rx_peek(&m_rx)) << length << " at " << slot;
+        }
+    }
+}
+
+/* More than two parts, of the greatest length. */
+TEST_F(test_ring_parts, parts_long)
+{
+    open_both(1 << 20);
+    ASSERT_EQ((uint32_t)UINT16_MAX, m_tx.max_payload);
+    for (uint32_t length : {4096u, 4097u, 6143u, 6144u, 8192u, 8193u, 20000u, 65535u}) {
+        record r = parts_record(length, length);
+
+        for (uint32_t slot : {0u, 1u, lines() - 1, lines() - ri_ring_lines(length),
+                              lines() - ri_ring_lines(length) / 2}) {
+            start_in(slot);
+            ASSERT_TRUE(send(r)) << length << " at " << slot;
+            ASSERT_EQ(RI_RING_PART_MAX, peek_behind_padding()->length);
+            ASSERT_TRUE(receive_parts()) << length << " at " << slot;
+            ASSERT_FALSE(receive());
+        }
+    }
+}
+
+TEST_F(test_ring_parts, parts_stale_payload_is_no_record)
+{
+    open_both(8192);
+    for (uint32_t laps = 0; laps < 4; ++laps) {
+        for (uint32_t length = RI_RING_PARTS_MIN; length <= m_tx.max_payload;
+             length += 61) {
+            record r = parts_record(length, length);
+
+            disguise(r, laps);
+            ASSERT_TRUE(send(r));
+            ASSERT_TRUE(receive_parts());
+            ASSERT_FALSE(receive());
+            for (uint32_t stop = m_tx.pos + laps * lines() + 3; m_tx.pos < stop;) {
+                ASSERT_TRUE(send({1, m_tx.pos, 3, 4, {}}));
+                ASSERT_TRUE(receive());
+                ASSERT_FALSE(receive());
+            }
+        }
+    }
+}
+
+/* All parts or none: a message that was begun is never left for later. */
+TEST_F(test_ring_parts, parts_refused_as_a_whole)
+{
+    open_both(8192);
+    for (uint32_t length : {1024u, 1025u, 1600u, 2047u, 2048u}) {
+        for (uint32_t slot = 0; slot < lines(); ++slot) {
+            start_in(slot);
+            for (uint32_t i = 0; send({1, i, 3, 4, {}}); ++i) {}
+
+            /* Make room line by line */
+            for (bool sent = false; !sent;) {
+                ASSERT_FALSE(m_model.empty());
+                ASSERT_TRUE(receive());
+                m_rx.published         = m_rx.pos;
+                m_tx.control->consumed = m_rx.pos;
+
+                uint32_t pos = m_tx.pos;
+                sent         = send(parts_record(length, slot));
+                if (!sent) {
+                    ASSERT_EQ(pos, m_tx.pos);
+                }
+                ASSERT_LT((int32_t)(m_tx.pos - m_rx.pos), (int32_t)lines());
+            }
+            while (!m_model.empty()) {
+                ASSERT_TRUE(receive());
+            }
+            ASSERT_FALSE(receive());
+        }
+    }
+}
+
+} // namespace

@@ -1,0 +1,287 @@
+# Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause
+"""The library as a program that is mutated: how it is built, and which tests judge which source."""
+import os
+import re
+import shlex
+import shutil
+
+import judge
+
+# Where messages are sent and received
+MESSAGES = tuple(f'src/ucp/{room}/*' for room in ('proto', 'link', 'in', 'order', 'match', 'tag'))
+
+# Scripts of test/check that look at what no gtest program does, or run one with other settings, and
+# the sources that they are for
+SCRIPTS = {
+    'peer_memory': ('src/ucp/run/peer_memory.c', 'src/uct/ib/*/footprint.c'),
+    'report': ('src/ucp/run/report*', 'src/ucp/core/counters.*', 'src/ucp/core/trace.*',
+               'src/ucs/output.*', 'src/ucp/api/*'),
+    'messages': ('src/ucs/log.*', 'src/ucs/settings.*', 'src/ucp/core/config*', 'src/uct/cma/*', 'src/uct/shm/*'),
+    'switch': ('src/ucp/preload/*', 'src/ucp/core/config*', 'src/ucp/core/context.*'),
+    'inert': ('src/ucp/preload/*',),
+    'mixed_job': ('src/ucp/preload/*', 'src/ucp/core/conn*', 'src/ucp/link/control*', 'src/ucp/in/*'),
+    'sender_mask': ('src/ucp/match/sender*', 'src/ucp/proto/rtr/*'),
+    'gtest_ucp_memory': MESSAGES + ('src/ucp/preload/*',),
+    'gtest_ucp_put': ('src/ucp/link/*', 'src/ucp/proto/*', 'src/uct/cma/*', 'src/uct/shm/*'),
+    'gtest_ucp_rtr': MESSAGES + ('src/uct/shm/*',),
+    'gtest_ucp_rc': MESSAGES + ('src/uct/ib/*',),
+    'gtest_ucp_ud': MESSAGES + ('src/uct/ib/*',),
+    'gtest_ucp_rc_rtr': MESSAGES + ('src/uct/ib/rc/*',),
+    'gtest_ucp_ud_rtr': MESSAGES + ('src/uct/ib/ud/*',),
+    'gtest_ucp_rc_channel': ('src/ucp/*channel*', 'src/uct/ib/rc/*'),
+}
+
+
+class Library(judge.Tree):
+    """The library and its gtest programs."""
+
+    def __init__(self, root, directory, jobs, names, build=None):
+        super().__init__(root, directory)
+        self.jobs = jobs
+        self.names = names
+        self.folders = ('src/ucp', 'src/ucs', 'src/uct')
+        self.build = build or os.path.join(directory, 'build')
+        self.configured = root if build else self.source
+        self.libraries = []
+        self.programs = []
+        self.objects = {}  # path: the object without and with a mutation
+        self.now = {}      # path: the object that is to be linked in place of the original
+        self.compiler = []
+
+    def files(self):
+        listed = judge.must(['git', '-C', self.root, 'ls-files', '-co', '--exclude-standard'], 'git')
+        names = [name for name in listed.split('\n') if name.startswith(self.folders)]
+        return [name for name in names if name.endswith(('.c', '.h'))
+                and os.path.exists(os.path.join(self.root, name))]
+
+    def make(self, *arguments):
+        return judge.must(['make', '-j%d' % self.jobs, '-C', self.build] + list(arguments), 'make',
+                    env=self.env)
+
+    def prepare(self):
+        listed = judge.must(['git', '-C', self.root, 'ls-files', '-co', '--exclude-standard'], 'git')
+        self.copy([name for name in listed.split('\n')
+                   if name and os.path.isfile(os.path.join(self.root, name))])
+        if self.configured == self.source:
+            self.configure()
+        scripts = self.scripts()
+        ucp = {'ucp', 'ucp_rtr', 'ucp_rc', 'ucp_ud'} & set(self.names) or scripts
+        self.programs = ['gtest_unit'] + (['libucxri.so'] if ucp else [])
+        self.programs += ['ucxri_info'] if scripts else []
+        self.make('-C', 'src')
+        needs_hca = {'rc', 'ucp_rc', 'ucp_ud'} & set(self.names)
+        self.make('-C', 'test', 'gtest/gtest_unit',
+                  *(['gtest/gtest_ucp'] if ucp else []),
+                  *(['bin/libsofthca.so'] if needs_hca else []))
+        self.find_command()
+        if scripts:
+            self.make('-C', 'test', 'check-build-gtest')
+            self.make_trees()
+        self.keep_originals()
+        self.link_tests()
+        self.set_suites()
+        self.measure()
+
+    def configure(self):
+        os.makedirs(self.build, exist_ok=True)
+        if not os.path.exists(os.path.join(self.source, 'configure')):
+            judge.must(['./autogen.sh'], 'autogen.sh', cwd=self.source, env=self.env)
+        if not os.path.exists(os.path.join(self.build, 'config.status')):
+            judge.must([os.path.join(self.source, 'configure'), 'CXXFLAGS=-O0 -g1', 'CFLAGS=-O2'],
+                 'configure', cwd=self.build, env=self.env)
+
+    def source_paths(self):
+        with open(os.path.join(self.source, 'src/sources.am'), encoding='utf-8') as file:
+            lists = re.sub(r'\\\n', ' ', file.read())
+        return re.search(r'^UCXRI_SRCS = (.*)$', lists, re.M).group(1).split()
+
+    def link_tests(self):
+        """Put what the unit tests consist of, but for the library, into one object."""
+        output = judge.must(['make', '-n', 'V=1', '-W', '../src/libucxri_test.la', '-C',
+                       os.path.join(self.build, 'test'), 'gtest/gtest_unit'], 'make -n',
+                      env=self.env)
+        words = shlex.split([line for line in output.split('\n') if '--mode=link' in line][-1])
+        objects = [word for word in words if word.endswith('.o')]
+        self.libraries = [word for word in words if re.match(r'-l|-L|-Wl|.*\.so$', word)]
+        judge.must(['g++', '-r', '-nostdlib', '-o', os.path.join(self.dir, 'tests.o')] + objects +
+             ['-Wl,--whole-archive', '../src/.libs/libucxri_perf.a', '-Wl,--no-whole-archive'],
+             'the link of the tests', cwd=os.path.join(self.build, 'test'), env=self.env)
+        for name in self.programs:
+            for mutated in (False, True):
+                self.link_one(name, mutated, {})
+
+    def path(self, name):
+        return os.path.join(self.source, name)
+
+    def original(self, name):
+        return os.path.join(self.dir, 'objects', name.replace('/', '.') + '.o')
+
+    def keep_originals(self):
+        """The build tree may go on meanwhile."""
+        os.makedirs(os.path.join(self.dir, 'objects'), exist_ok=True)
+        for name in self.source_paths():
+            folder, file = os.path.split(name)
+            shutil.copyfile(os.path.join(self.build, 'src', folder, '.libs', file[:-2] + '.o'),
+                            self.original(name))
+
+    def scripts(self):
+        """The scripts of test/check that are suites, and the sources that each of them is for."""
+        chosen = dict(SCRIPTS) if 'scripts' in self.names else {}
+        for name in self.names:
+            if os.path.exists(os.path.join(self.root, 'test/check', name + '.test')):
+                chosen[name] = ('*',)
+        return chosen
+
+    def tree(self, mutated):
+        return os.path.join(self.dir, 'tree', 'mutated' if mutated else 'original')
+
+    def make_trees(self):
+        """Build trees for scripts, in which all but the library is that of the real one."""
+        for mutated in (False, True):
+            tree = self.tree(mutated)
+            shutil.rmtree(tree, ignore_errors=True)
+            os.makedirs(os.path.join(tree, 'src/.libs'))
+            os.makedirs(os.path.join(tree, 'test/check'))
+            for name in ('libucxri.so', 'ucxri_info'):
+                place = os.path.join(tree, 'src', '.libs' if name.endswith('.so') else '', name)
+                os.symlink(self.output(name, mutated), place)
+            for name in ('bin', 'gtest'):
+                os.symlink(os.path.join(self.build, 'test', name), os.path.join(tree, 'test', name))
+            with open(os.path.join(self.build, 'test/check/env.sh'), encoding='utf-8') as file:
+                settings = file.read()
+            with open(os.path.join(tree, 'test/check/env.sh'), 'w', encoding='utf-8') as file:
+                file.write(settings.replace("'%s" % self.build, "'%s" % tree))
+
+    def output(self, name, mutated):
+        folder = os.path.join(self.dir, 'mutated' if mutated else 'original')
+        os.makedirs(folder, exist_ok=True)
+        return os.path.join(folder, name)
+
+    def link_one(self, name, mutated, changed):
+        objects = [changed.get('src/' + source, self.original(source))
+                   for source in self.source_paths()]
+        target = self.output(name, mutated)
+        if name == 'gtest_unit':
+            command = ['g++', '-fuse-ld=gold', '-o', target, os.path.join(self.dir, 'tests.o')]
+            command += objects + self.libraries + ['-lpthread', '-lm']
+        elif name == 'ucxri_info':
+            tools = os.path.join(self.build, 'src/tools')
+            command = ['gcc', '-o', target] + objects
+            command += [os.path.join(tools, tool) for tool in sorted(os.listdir(tools))
+                        if re.match(r'ucxri_info.*\.o$', tool)] + ['-ldl', '-lpthread', '-lrt']
+        else:
+            command = ['gcc', '-shared', '-o', target] + objects
+            command += ['-Wl,--version-script=' + self.path('src/libucxri.map'), '-ldl',
+                        '-lpthread', '-lrt']
+        judge.must(command, 'the link of ' + name, cwd=self.build, env=self.env)
+
+    def find_command(self):
+        """Ask once how sources are compiled: the build tree may change meanwhile."""
+        name = self.source_paths()[0]
+        output = judge.must(['make', '-n', 'V=1', '-W', os.path.join(self.configured, 'src', name), '-C',
+                       os.path.join(self.build, 'src'), name[:-2] + '.lo'], 'make -n', env=self.env)
+        line = [line for line in output.split('\n') if '--mode=compile' in line][-1]
+        words = [word.replace(self.configured + '/src', self.source + '/src')
+                 for word in shlex.split(line.split('--mode=compile')[1].split('&&')[0])]
+        self.compiler = words[:words.index('-MT')] + ['-fPIC', '-DPIC', '-g0'] + judge.FITTING
+
+    def object(self, name, target):
+        return judge.run(self.compiler + ['-c', self.path('src/' + name), '-o', target],
+                   cwd=os.path.join(self.build, 'src'), env=self.env)[0]
+
+    def users(self, path):
+        """The sources that a change of a file concerns."""
+        if path.endswith('.c'):
+            return [path[len('src/'):]]
+        users = []
+        for name in self.source_paths():
+            folder, file = os.path.split(name)
+            deps = os.path.join(self.build, 'src', folder, '.deps', file[:-2] + '.Plo')
+            with open(deps, encoding='utf-8') as listed:
+                if '/' + os.path.basename(path) in listed.read():
+                    users.append(name)
+        return users
+
+    def compile(self, path):
+        self.now = {}
+        mutated = self.text(path)
+        for name in self.users(path):
+            stem = os.path.join(self.dir, 'objects', name.replace('/', '.'))
+            os.makedirs(os.path.dirname(stem), exist_ok=True)
+            if self.object(name, stem + '.mutated.o') != 0:
+                return 'broken'
+            self.now['src/' + name] = stem + '.mutated.o'
+        original = self.reference(path)
+        changed = {name: new for name, new in self.now.items()
+                   if not judge.objects_equal(original[name], new)}
+        self.write(path, mutated)
+        self.now = changed
+        return '' if changed else 'same'
+
+    def reference(self, path):
+        """The objects of a file's users as they are without a mutation."""
+        if path not in self.objects:
+            with open(os.path.join(self.root, path), encoding='utf-8') as file:
+                self.write(path, file.read())
+            self.objects[path] = {}
+            for name in self.users(path):
+                stem = os.path.join(self.dir, 'objects', name.replace('/', '.'))
+                self.object(name, stem + '.original.o')
+                self.objects[path]['src/' + name] = stem + '.original.o'
+        return self.objects[path]
+
+    def link(self):
+        for name in self.programs:
+            self.link_one(name, True, self.now)
+
+    def set_suites(self):
+        def unit(mutated):
+            return [self.output('gtest_unit', mutated), '--gtest_fail_fast']
+
+        ucp = [os.path.join(self.build, 'test/gtest/gtest_ucp'), '--gtest_fail_fast']
+        hca = os.path.join(self.build, 'test/bin/libsofthca.so')
+        listed = judge.must([self.output('gtest_unit', False), '--gtest_list_tests'], 'the unit tests',
+                      env=self.env)
+        tests = [re.sub(r'.*/', '', line.strip().rstrip('.')) for line in listed.split('\n')
+                 if line and not line.startswith(' ')]
+
+        def preload(mutated):
+            return ['/usr/bin/env', 'LD_PRELOAD=' + self.output('libucxri.so', mutated)]
+
+        def over_hca(mutated):
+            return ['/usr/bin/env', 'LD_PRELOAD=%s %s' % (self.output('libucxri.so', mutated), hca)]
+
+        on = {'UCX_RNDV_SCHEME': 'recv_init'}
+        rdma = dict(on, UCXRI_CMA='n', UCXRI_RING_PEERS='0', UCXRI_IB_DEVICES='softhca0')
+        every = {
+            'unit': judge.Suite('gtest_unit', unit, first=tests, others={
+                'src/uct/ib/*': 'test_ud_explore*:*test_ud_random*:test_reg_cache*'}),
+            'rc': judge.Suite('gtest_rc', lambda mutated: ['/usr/bin/env', 'LD_PRELOAD=' + hca] +
+                        unit(mutated) + ['--gtest_filter=test_rc_p*:test_rc_n*:*test_ud_*'],
+                        paths=('src/uct/ib/*',)),
+            'ucp': judge.Suite('gtest_ucp', lambda mutated: preload(mutated) + ucp +
+                         ['--gtest_filter=-*killed*:*two_process*'], on),
+            'ucp_rtr': judge.Suite('gtest_ucp_rtr', lambda mutated: preload(mutated) + ucp +
+                             ['--gtest_filter=*early*/shm:*coop*/shm'], dict(on, UCXRI_RTR='y')),
+            'ucp_rc': judge.Suite('gtest_ucp_rc', lambda mutated: over_hca(mutated) + ucp +
+                            ['--gtest_filter=*rc_faults*:*rc_peers*:*early*/shm'], rdma,
+                            paths=('src/uct/ib/*', 'src/ucp/proto/*')),
+            'ucp_ud': judge.Suite('gtest_ucp_ud', lambda mutated: over_hca(mutated) + ucp +
+                            ['--gtest_filter=*early*/shm:*tag_large*/shm'],
+                            dict(rdma, UCXRI_IB_TRANSPORT='ud'),
+                            paths=('src/uct/ib/ud/*', 'src/ucp/proto/*')),
+        }
+        scripts = self.scripts()
+        for name in self.names:
+            if name not in every and name not in scripts and name != 'scripts':
+                raise judge.Failure('no suite %s; there are %s, and the scripts of test/check' %
+                              (name, ', '.join(every)))
+        self.suites = [every[name] for name in self.names if name in every]
+        for name, paths in scripts.items():
+            self.suites.append(judge.Suite(name, lambda mutated, name=name: self.script(name, mutated),
+                                     paths=paths, script=True))
+
+    def script(self, name, mutated):
+        folder = os.path.join(self.root, 'test')
+        return ['/usr/bin/env', '-C', os.path.join(self.tree(mutated), 'test'),
+                'srcdir=' + folder, 'CHECK_SHORT=1', '%s/check/%s.test' % (folder, name)]
