@@ -171,9 +171,15 @@ static void format_derived(const column_t *column, const ri_report_row_t *row, c
 static void format_cell(const column_t *column, const ri_report_row_t *row, char *text,
                         size_t size)
 {
-    uint64_t value = row->values[column->value];
+    uint64_t value;
     char bytes[16];
 
+    if (column->value == RI_REPORT_VALUES) {
+        format_derived(column, row, text, size);
+        return;
+    }
+
+    value = row->values[column->value];
     switch (column->kind) {
     case COLUMN_COUNT:
         format_count(value, text, size);
@@ -187,11 +193,8 @@ static void format_cell(const column_t *column, const ri_report_row_t *row, char
         format_count(row->values[column->bytes], bytes, sizeof(bytes));
         strcat(strcat(text, "/"), bytes);
         break;
-    case COLUMN_SECONDS:
+    default: /* COLUMN_SECONDS */
         format_fixed((value + 500) / 1000, 3, text, size);
-        break;
-    default:
-        format_derived(column, row, text, size);
         break;
     }
 }
@@ -265,9 +268,14 @@ static const char *parse_count(const char *text, uint64_t *value_p)
 
 static int parse_cell(const column_t *column, const char *text, uint64_t *values)
 {
-    uint64_t *value = &values[column->value];
+    uint64_t *value;
     double seconds;
 
+    if (column->value == RI_REPORT_VALUES) {
+        return 1; /* derived */
+    }
+
+    value = &values[column->value];
     switch (column->kind) {
     case COLUMN_COUNT:
         text = parse_count(text, value);
@@ -283,14 +291,12 @@ static int parse_cell(const column_t *column, const char *text, uint64_t *values
         }
         text = parse_count(text + 1, &values[column->bytes]);
         return (text != NULL) && (*text == '\0');
-    case COLUMN_SECONDS:
+    default: /* COLUMN_SECONDS */
         text = parse_number(text, &seconds);
         if ((text == NULL) || (*text != '\0') || (seconds > 1e12)) {
             return 0;
         }
         *value = seconds * 1e6 + 0.5;
-        return 1;
-    default:
         return 1;
     }
 }
