@@ -62,15 +62,24 @@ TEST_P(test_worker, addresses_are_released)
     EXPECT_LT(mallinfo2().uordblks, before + rounds * 16);
 }
 
-/* 0 while nothing happens, more when something does. */
+/* 0 while nothing happens, more when something does. A transport may have something to do for
+ * itself for a while after a message; it ends. */
 TEST_P(test_worker, progress_counts_events)
 {
+    auto falls_silent = [&] {
+        auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+        int silent    = 0;
+
+        while ((silent < 100) && (std::chrono::steady_clock::now() < deadline)) {
+            silent = (progress() == 0) ? silent + 1 : 0;
+        }
+        return silent == 100;
+    };
+
     make_pair();
     warm_up();
     settle();
-    for (int i = 0; i < 100; ++i) {
-        EXPECT_EQ(0u, progress());
-    }
+    EXPECT_TRUE(falls_silent());
     if (GetParam().is_self()) {
         return; /* delivery happens inside the send */
     }
@@ -89,7 +98,7 @@ TEST_P(test_worker, progress_counts_events)
         EXPECT_GT(events, 0u) << "progress did work and reported none";
         wait(*s);
         settle();
-        EXPECT_EQ(0u, progress());
+        EXPECT_TRUE(falls_silent());
     }
 }
 
