@@ -110,8 +110,8 @@ wanted()
     [ -z "$only" ] || [[ ,$only, == *,$1,* ]]
 }
 
-# What they need of the test programs: all of them take several times as long to build as those of some
-# steps. A compiler whose warnings are errors is to see all that is for it.
+# What they need of the test programs: all of them take several times as long to build as those of
+# some steps. A compiler whose warnings are errors is to see all that is for it.
 programs=
 for step in "${steps[@]}"; do
     wanted "$step" || continue
@@ -164,8 +164,8 @@ rm -f "$logs"/*
 # check that a step runs have more behind that.
 check_id=${CHECK_SH_ID:+$CHECK_SH_ID/}$$.$(date +%s%N)
 
-# others [STEP]: those processes, or the ones of a step. Subshells of this script are not among them,
-# because a process shows the environment that it was executed with.
+# others [STEP]: those processes, or the ones of a step. Subshells of this script are not among
+# them, because a process shows the environment that it was executed with.
 others()
 {
     # Before there is a process for grep, which would be one of them in a step

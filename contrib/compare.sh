@@ -59,7 +59,7 @@ fi
 [ ${#mpis[@]} -gt 0 ] || mpis=(mpich openmpi)
 add_mpis "${mpis[@]}"
 if ! skips ucp; then
-    # Without a pkg-config file of UCX, which some packages lack, the compiler's own paths have to do
+    # Some packages of UCX lack the pkg-config file: the compiler's own paths have to do then
     # shellcheck disable=SC2046  # options are words
     build "$build_dir/bench/tag_match" "${CC:-cc}" tag_match.c \
         $(pkg-config --cflags --libs ucx 2>/dev/null || echo "-lucp -lucs")

@@ -1,8 +1,8 @@
 # Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash disable=SC2034,SC2154  # variables are shared with figures.sh
 #
-# contrib/figures.sh --only rc: stock UCX's rc_verbs beside the library on the same device, by ucxri_perf
-# and by MPI programs under each MPI that is installed.
+# contrib/figures.sh --only rc: stock UCX's rc_verbs beside the library on the same device, by
+# ucxri_perf and by MPI programs under each MPI that is installed.
 
 link=ddr
 export UCX_TLS=rc_verbs,ud_verbs:aux,self

@@ -2,8 +2,8 @@
 # shellcheck shell=bash disable=SC2034,SC2154  # variables are shared with figures.sh
 #
 # contrib/figures.sh --only ud: messages by datagrams that are copied (stock UCX's ud_verbs), by
-# datagrams without a copy (the plane ud), and by connections (stock's rc_verbs and the plane rc). And
-# what losses cost, beside sending the whole message again.
+# datagrams without a copy (the plane ud), and by connections (stock's rc_verbs and the plane rc).
+# And what losses cost, beside sending the whole message again.
 
 loss=1%
 link=ddr2k

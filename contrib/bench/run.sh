@@ -1,8 +1,8 @@
 # Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash disable=SC2034,SC2154  # variables are shared
 #
-# What runs the points of points.tsv and judges them, for contrib/compare.sh and contrib/figures.sh. A
-# script that sources this has set root, and sets
+# What runs the points of points.tsv and judges them, for contrib/compare.sh and contrib/figures.sh.
+# A script that sources this has set root, and sets
 #
 #   set              its lines of points.tsv
 #   suites           what it measures; a suite is a program, or an MPI with its programs

@@ -2,9 +2,10 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The lines of a report are printed by each process on its own, so they come in any order, among other
- * output, and some may be lost. A process is known by its rank and its name. Lines are collected by
- * process, sorted by rank and summed up. The hints compare sums and say nothing about few messages.
+ * The lines of a report are printed by each process on its own, so they come in any order, among
+ * other output, and some may be lost. A process is known by its rank and its name. Lines are
+ * collected by process, sorted by rank and summed up. The hints compare sums and say nothing about
+ * few messages.
  */
 #include "ucxri_info_report.h"
 #include "ucp/run/report_table.h"

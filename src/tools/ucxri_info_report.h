@@ -8,8 +8,8 @@
 #define UCXRI_INFO_REPORT_H
 
 /**
- * Read the lines of UCXRI_REPORT=y from the output of a job, and print them by rank, with their sums
- * and with hints.
+ * Read the lines of UCXRI_REPORT=y from the output of a job, and print them by rank, with their
+ * sums and with hints.
  *
  * @param path  "-" is the standard input.
  *

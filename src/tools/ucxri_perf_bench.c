@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Each benchmark is a function that does it a number of times and gives the sum of its times, and an
- * entry of perf_benches at the end of this file. Both processes run the same function; rank 0 is the
- * sender where only one process sends. A barrier comes before what is timed, and is never timed
+ * Each benchmark is a function that does it a number of times and gives the sum of its times, and
+ * an entry of perf_benches at the end of this file. Both processes run the same function; rank 0 is
+ * the sender where only one process sends. A barrier comes before what is timed, and is never timed
  * itself: over a network it costs as much as a message.
  */
 #include "ucxri_perf_bench.h"

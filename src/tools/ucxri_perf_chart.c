@@ -2,10 +2,10 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * A chart has one form for each kind of benchmark: lines over the message size, or for progress a group
- * of bars for each configuration and size, with a mark for the computation alone. Series are matched
- * by size and configuration, so files of different runs can be drawn together. Results that were
- * disturbed are pale.
+ * A chart has one form for each kind of benchmark: lines over the message size, or for progress a
+ * group of bars for each configuration and size, with a mark for the computation alone. Series are
+ * matched by size and configuration, so files of different runs can be drawn together. Results that
+ * were disturbed are pale.
  */
 #include "ucxri_perf_chart.h"
 #include "ucxri_perf_svg.h"

@@ -4,9 +4,9 @@
  *
  * Two processes on one host are children of the one that the user has started, with a pair of
  * sockets and a shared page; that one waits for them and ends the second when the first fails.
- * Between two hosts the socket is a TCP connection, which begins with a greeting and the parameters.
- * No wait is without end: a wait for the socket has a time-out, and a loop that waits for UCX or for
- * the shared page looks after the other process now and then.
+ * Between two hosts the socket is a TCP connection, which begins with a greeting and the
+ * parameters. No wait is without end: a wait for the socket has a time-out, and a loop that waits
+ * for UCX or for the shared page looks after the other process now and then.
  */
 #include "ucxri_perf_link.h"
 #include "ucxri_perf_clock.h"

@@ -46,7 +46,8 @@ typedef struct {
  * Start two processes on this host. It returns in both of them, with link set. The calling process
  * waits for them and does not return; they end when it ends.
  *
- * @param cpus     the two cores, or -1 in cpus[0]: the first two that this process may use, which are
+ * @param cpus     the two cores, or -1 in cpus[0]: the first two that this process may use, which
+ * are
  *                 set
  * @param timeout  seconds that the other process may take to answer
  */
@@ -71,8 +72,8 @@ void perf_link_connect(perf_link_t *link, const char *host, const char *port, in
                        const perf_params_t *params);
 
 /**
- * Send length bytes and receive as many from the other process, which calls this as well. theirs may
- * be the same memory as mine. Ends the program if the other process is gone.
+ * Send length bytes and receive as many from the other process, which calls this as well. theirs
+ * may be the same memory as mine. Ends the program if the other process is gone.
  */
 void perf_link_exchange(perf_link_t *link, const void *mine, void *theirs, size_t length);
 

@@ -3,9 +3,9 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * The command line is parsed in three steps: getopt_long() takes the options, then the benchmark or
- * the files are taken from what is left, then sizes and configurations become points. Sizes come last
- * because their default depends on the benchmark, whose name may stand anywhere. Each limit is checked
- * where its value is parsed, with a message that names the option.
+ * the files are taken from what is left, then sizes and configurations become points. Sizes come
+ * last because their default depends on the benchmark, whose name may stand anywhere. Each limit is
+ * checked where its value is parsed, with a message that names the option.
  */
 #include "ucxri_perf_options.h"
 #include "ucxri_perf_bench.h"

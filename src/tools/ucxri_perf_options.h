@@ -35,8 +35,8 @@ typedef struct {
 } perf_options_t;
 
 /**
- * Parse the command line. Ends the program if it is wrong (PERF_EXIT_USAGE, after a message) or asks
- * for help or the version. Strings of the options stay in argv, which is changed.
+ * Parse the command line. Ends the program if it is wrong (PERF_EXIT_USAGE, after a message) or
+ * asks for help or the version. Strings of the options stay in argv, which is changed.
  */
 void perf_options_parse(perf_options_t *options, int argc, char **argv);
 

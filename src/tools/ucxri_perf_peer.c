@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The worker addresses are exchanged over the link, and the first messages make the connection, so that
- * nothing of this is in a time that is measured.
+ * The worker addresses are exchanged over the link, and the first messages make the connection, so
+ * that nothing of this is in a time that is measured.
  */
 #include "ucxri_perf_peer.h"
 #include "ucxri_perf_compute.h"

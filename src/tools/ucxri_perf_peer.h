@@ -3,8 +3,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * One of the two processes as a user of UCP: a context, a worker, an endpoint to the other process,
- * and the buffers. It uses only the public API of UCP, so that it runs on any UCX. An operation that
- * fails ends the program.
+ * and the buffers. It uses only the public API of UCP, so that it runs on any UCX. An operation
+ * that fails ends the program.
  */
 #ifndef UCXRI_PERF_PEER_H
 #define UCXRI_PERF_PEER_H
@@ -32,8 +32,8 @@ typedef struct {
 } perf_peer_t;
 
 /**
- * Make the worker, exchange addresses over the link, connect, allocate the buffers. The caller has set
- * peer->link.
+ * Make the worker, exchange addresses over the link, connect, allocate the buffers. The caller has
+ * set peer->link.
  *
  * @param num_messages  how many messages are received at a time, each into its own memory
  */
@@ -44,8 +44,8 @@ void perf_peer_open(perf_peer_t *peer, const perf_params_t *params,
 void perf_peer_close(perf_peer_t *peer);
 
 /**
- * Wait until both processes are here, and progress the worker until it has nothing left to do. On one
- * host, what a process has started before the barrier has reached the UCX of the other process;
+ * Wait until both processes are here, and progress the worker until it has nothing left to do. On
+ * one host, what a process has started before the barrier has reached the UCX of the other process;
  * between hosts it is under way before any message that is sent afterwards.
  */
 void perf_peer_barrier(perf_peer_t *peer);
@@ -81,8 +81,8 @@ static inline void *perf_peer_recv(perf_peer_t *peer, void *buffer, size_t size,
 }
 
 /**
- * Where a window's message of this number is received. Messages that are on their way at the same time
- * may not share memory: a transport that repairs losses writes out of order.
+ * Where a window's message of this number is received. Messages that are on their way at the same
+ * time may not share memory: a transport that repairs losses writes out of order.
  */
 static inline unsigned char *perf_peer_recv_buffer(const perf_peer_t *peer, size_t size,
                                                    uint32_t number)

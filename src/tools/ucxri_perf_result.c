@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The columns of a CSV file are the fields of a result in a fixed order. A file that is read may come
- * from anywhere, so each field is checked.
+ * The columns of a CSV file are the fields of a result in a fixed order. A file that is read may
+ * come from anywhere, so each field is checked.
  */
 #include "ucxri_perf_result.h"
 #include "ucxri_perf_scale.h"

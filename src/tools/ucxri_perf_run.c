@@ -2,12 +2,12 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * How a point is measured. First the number of repetitions in a batch is found, so that a batch takes
- * its share of the time. Then batches are taken until enough of them were not disturbed by another
- * program, within a limit of time. Probes of the cores before and after tell whether a hypervisor moved
- * them meanwhile; then the point is measured again. At last it is done once more with a pattern in the
- * data, which must arrive. Decisions that depend on time are made by rank 0, as both processes must do
- * the same.
+ * How a point is measured. First the number of repetitions in a batch is found, so that a batch
+ * takes its share of the time. Then batches are taken until enough of them were not disturbed by
+ * another program, within a limit of time. Probes of the cores before and after tell whether a
+ * hypervisor moved them meanwhile; then the point is measured again. At last it is done once more
+ * with a pattern in the data, which must arrive. Decisions that depend on time are made by rank 0,
+ * as both processes must do the same.
  */
 #include "ucxri_perf_run.h"
 #include "ucxri_perf_clock.h"

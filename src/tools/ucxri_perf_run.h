@@ -12,7 +12,8 @@
 #include "ucxri_perf_result.h"
 
 /**
- * Measure all points of the options. Both processes call this. Ends the program if data arrives wrong.
+ * Measure all points of the options. Both processes call this. Ends the program if data arrives
+ * wrong.
  *
  * @param results  to which a result is added for each point; rank 0 has printed it
  */

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * A key that is removed leaves a gravestone, so that searches of other threads go on behind it. Tables
- * that were outgrown stay until the map is destroyed.
+ * A key that is removed leaves a gravestone, so that searches of other threads go on behind it.
+ * Tables that were outgrown stay until the map is destroyed.
  */
 #include "handle_map.h"
 

@@ -74,8 +74,8 @@ tap_result()
     fi
 }
 
-# tap_part PREFIX FILE: the lines of a script or of run_gtest as part of this one's, with the prefix in
-# front of the names
+# tap_part PREFIX FILE: the lines of a script or of run_gtest as part of this one's, with the prefix
+# in front of the names
 tap_part()
 {
     local prefix=$1 line plan=
@@ -113,11 +113,11 @@ skip_all()
     exit 0
 }
 
-# need_softhca [unit]: skips the script without the software HCA, whose library is in $hca then; it has
-# a fabric of its own, which is removed at the end. It judges registrations by their pages, unless
-# SOFTHCA_PAGES is set, as to nothing. Under AddressSanitizer only unit tests are judged, which tell
-# themselves what memory goes away: its allocator gives memory back by system calls of its own, which
-# UCX's hooks do not see, so that any cache of registrations is stale.
+# need_softhca [unit]: skips the script without the software HCA, whose library is in $hca then; it
+# has a fabric of its own, which is removed at the end. It judges registrations by their pages,
+# unless SOFTHCA_PAGES is set, as to nothing. Under AddressSanitizer only unit tests are judged,
+# which tell themselves what memory goes away: its allocator gives memory back by system calls of
+# its own, which UCX's hooks do not see, so that any cache of registrations is stale.
 need_softhca()
 {
     local judge=check
@@ -136,7 +136,8 @@ run_limited()
     timeout -k 10 "$limit" "$@"
 }
 
-# fresh_pages FILE: fails if the software HCA has reported a stale registration in a program's output
+# fresh_pages FILE: fails if the software HCA has reported a stale registration in a program's
+# output
 fresh_pages()
 {
     ! grep -q 'softhca: stale registration' "$1"

@@ -56,8 +56,8 @@ run_control()
     tap_result $? "$1 control: nobody looks" "$TMP/log"
 }
 
-# run_all TRANSPORT: what to run is in the input, a line for each: ways with + between them, program,
-# ranks, options
+# run_all TRANSPORT: what to run is in the input, a line for each: ways with + between them,
+# program, ranks, options
 run_all()
 {
     local transport=$1 mpi skip ways program ranks options lines status

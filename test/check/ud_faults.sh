@@ -2,10 +2,10 @@
 # shellcheck shell=bash
 #
 # Common part of the scripts whose datagrams get lost, come twice and overtake each other: which
-# faults there are. Sourced in front of common.sh. UD_DROP is how many are lost, in per cent (2), and
-# SOFTHCA_SEED which ones; where that is not given it is UD_SEED (1), which check.sh makes another one
-# in each run, and prints. With CHECK_LONG set the script is run for each rate, with UD_SEEDS (3)
-# seeds from that on.
+# faults there are. Sourced in front of common.sh. UD_DROP is how many are lost, in per cent (2),
+# and SOFTHCA_SEED which ones; where that is not given it is UD_SEED (1), which check.sh makes
+# another one in each run, and prints. With CHECK_LONG set the script is run for each rate, with
+# UD_SEEDS (3) seeds from that on.
 ud_rates=(0.1 1 5 20)
 ud_seed=${SOFTHCA_SEED-${UD_SEED-1}}
 

@@ -2,8 +2,9 @@
 # Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause
 #
 # The part of run.sh that runs in namespaces of its own (mounts, processes, System V shared memory):
-# makes the chroot if it is not there, copies the sources into it, and builds and tests them. All that
-# is mounted here is gone with its last process. Not to be called by hand: run.sh says with what.
+# makes the chroot if it is not there, copies the sources into it, and builds and tests them. All
+# that is mounted here is gone with its last process. Not to be called by hand: run.sh says with
+# what.
 #
 #   DISTRO_RELEASE    the release
 #   DISTRO_DIR        its folder: root, the chroot, and packages, those that were fetched
@@ -36,8 +37,8 @@ made_of()
     echo "$DISTRO_SOURCES"
 }
 
-# in_root COMMAND...: in the chroot, with nothing of the caller's environment; DISTRO_HERE says where
-# it is
+# in_root COMMAND...: in the chroot, with nothing of the caller's environment; DISTRO_HERE says
+# where it is
 in_root()
 {
     env -i ${DISTRO_ID:+"CHECK_SH_ID=$DISTRO_ID"} DISTRO_HERE="$DISTRO_RELEASE" \
@@ -45,7 +46,8 @@ in_root()
         DEBIAN_FRONTEND=noninteractive chroot "$root" "$@"
 }
 
-# mount_system: /proc of these processes, /sys to read, the harmless devices, shared memory of its own
+# mount_system: /proc of these processes, /sys to read, the harmless devices, shared memory of its
+# own
 mount_system()
 {
     local name

@@ -3,8 +3,8 @@
 #
 # Where the packages of another release come from: where this system's own do. Sourced by run.sh.
 
-# source_entries RELEASE: a line "URL SUITE COMPONENTS..." for each place that apt on this system has
-# Debian's packages from, with RELEASE in place of the release that runs here
+# source_entries RELEASE: a line "URL SUITE COMPONENTS..." for each place that apt on this system
+# has Debian's packages from, with RELEASE in place of the release that runs here
 source_entries()
 {
     local release=$1 id=none codename=none

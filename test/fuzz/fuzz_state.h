@@ -1,9 +1,9 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * What the parts of the fuzz target share: fuzz_dispatch.c begins and ends an input, fuzz_stock.c is UCX,
- * fuzz_plane.c and fuzz_net.c move data, within the host and through a network, fuzz_peer.c is the
- * other side, and fuzz_app.c the application.
+ * What the parts of the fuzz target share: fuzz_dispatch.c begins and ends an input, fuzz_stock.c
+ * is UCX, fuzz_plane.c and fuzz_net.c move data, within the host and through a network, fuzz_peer.c
+ * is the other side, and fuzz_app.c the application.
  */
 #ifndef FUZZ_STATE_H
 #define FUZZ_STATE_H

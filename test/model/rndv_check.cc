@@ -8,8 +8,8 @@
  * these receives that fits it and has none yet. Neither later messages nor later receives
  * change that, so it can be checked at each match, whichever side makes it: the receiver
  * does in the order of the stream, the sender does when it uses an RTR. With two senders,
- * what is left of it is checked at rest, and by claims: a receive that a message of one sender has passed
- * over, because an earlier one of that sender is due to it, is that sender's.
+ * what is left of it is checked at rest, and by claims: a receive that a message of one sender has
+ * passed over, because an earlier one of that sender is due to it, is that sender's.
  */
 #include "rndv_model.h"
 

@@ -7,8 +7,8 @@
  * those of processes that share memory, rndv_slots.cc the copies by both sides there, and
  * rndv_ends.cc what happens when a sender dies or a connection ends; rndv_net.cc has ways
  * through a network that fail, rndv_ud.cc RTRs with a queue pair for datagrams. rndv_steps.cc has
- * the events and the mutations, rndv_check.cc the properties; rndv_config.h and rndv_configs.cc have what is explored, and
- * rndv_explore.cc goes through all interleavings.
+ * the events and the mutations, rndv_check.cc the properties; rndv_config.h and rndv_configs.cc
+ * have what is explored, and rndv_explore.cc goes through all interleavings.
  *
  * What stands in the state is what the processes know, but for the fields marked "ghost":
  * they are read by the properties only, never by a rule.

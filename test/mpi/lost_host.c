@@ -7,9 +7,9 @@
  *
  * The ranks exchange messages of all lengths. Behind these rank 0 prints "ready", and waits for the
  * file: then rank 1 is gone, with its host. Rank 0 sends one message of each length and posts a
- * receive, and once the sends have ended, or the time is over, does so once more. It prints what has become
- * of each: "sent" or "received", "error", or "waits". It ends with status 0 by itself, with no
- * MPI_Finalize, which nobody would join.
+ * receive, and once the sends have ended, or the time is over, does so once more. It prints what
+ * has become of each: "sent" or "received", "error", or "waits". It ends with status 0 by itself,
+ * with no MPI_Finalize, which nobody would join.
  */
 
 #include "mpitest.h"
@@ -54,8 +54,8 @@ static void tell(const char *when, int i, const char *what)
 }
 
 /*
- * One message of each length, and a receive, until the former have ended. What they are in is not used
- * again.
+ * One message of each length, and a receive, until the former have ended. What they are in is not
+ * used again.
  */
 static void try_all(const char *when)
 {

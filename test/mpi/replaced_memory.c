@@ -2,8 +2,8 @@
 
 /*
  * Long messages from and to memory whose pages are replaced at the same address between them, while
- * other messages are under way. Who keeps registrations of memory must notice that. The data tell on
- * adapters; on the software HCA with SOFTHCA_PAGES=check.
+ * other messages are under way. Who keeps registrations of memory must notice that. The data tell
+ * on adapters; on the software HCA with SOFTHCA_PAGES=check.
  *
  * Run: mpiexec -n 2..4 replaced_memory [--rounds N] [--max-size BYTES] [--raw 1] [--seed N]
  *

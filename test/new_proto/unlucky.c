@@ -2,9 +2,10 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Not a part of the library: a protocol that test/check/new_proto.test adds to a copy of it, to show
- * what a new one needs. It takes messages of 13,000 bytes, and sends them as the protocol `bulk` does. What it
- * keeps for a request is a block of memory; where the data begins with 'x', that cannot be had.
+ * Not a part of the library: a protocol that test/check/new_proto.test adds to a copy of it, to
+ * show what a new one needs. It takes messages of 13,000 bytes, and sends them as the protocol
+ * `bulk` does. What it keeps for a request is a block of memory; where the data begins with 'x',
+ * that cannot be had.
  */
 #include "../table.h"
 #include "../../core/request.h"

@@ -33,8 +33,8 @@ void sh_agent_forget(void);
 int sh_agent_at(uint64_t time, sh_agent_func_t func, void *data, const sh_qp_t *owner);
 
 /**
- * The same for a completion, which only polls can see: the agent makes the call, but does not wake up
- * for it unless completions of that queue are wanted.
+ * The same for a completion, which only polls can see: the agent makes the call, but does not wake
+ * up for it unless completions of that queue are wanted.
  */
 int sh_agent_at_poll(uint64_t time, sh_agent_func_t func, void *data,
                      const sh_qp_t *owner, const sh_cq_t *cq);

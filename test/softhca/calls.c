@@ -104,8 +104,8 @@ static int calls_add(calls_heap_t *heap, const calls_entry_t *call)
     return 0;
 }
 
-/* @param wanted Whether a word is that says what the call is for, or NULL: it has to be made anyway.
- * Who sets it moves what it finds here. */
+/* @param wanted Whether a word is that says what the call is for, or NULL: it has to be made
+ * anyway. Who sets it moves what it finds here. */
 static int calls_at(const uint32_t *wanted, uint64_t time, sh_agent_func_t func,
                     void *data, const sh_qp_t *owner)
 {

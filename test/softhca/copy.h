@@ -48,8 +48,8 @@ uint64_t sh_pieces_length(sh_pieces_t pieces);
 /** Append memory to a list with room for it, to the last piece if it goes on there. */
 void sh_pieces_append(struct iovec *list, unsigned *count, void *base, size_t length);
 
-/** Copy all of a list of a process's memory to one of the own, as long, with one call of the kernel,
- * which has more pieces than a work request. @return 0, or -1: not everything was copied. */
+/** Copy all of a list of a process's memory to one of the own, as long, with one call of the
+ * kernel, which has more pieces than a work request. @return 0, or -1: not everything was copied. */
 int sh_copy_many(pid_t pid, sh_pieces_t from, sh_pieces_t to);
 
 #endif

@@ -90,8 +90,8 @@ void sh_fabric_end(unsigned slot, sh_msg_t *msgs, unsigned count, sh_fetch_t *en
 /** @return Whether what is before that place has been taken, or the process is another one now. */
 int sh_fabric_is_taken(const sh_fetch_t *fetch);
 
-/** @return The word of a process that says whether it is fetching, or NULL if it is another one now.
- * Like a guard's. */
+/** @return The word of a process that says whether it is fetching, or NULL if it is another one
+ * now. Like a guard's. */
 const uint32_t *sh_fabric_fetching(unsigned slot, uint32_t generation);
 
 /** As sh_fabric_send() would, but for a message of @a size bytes, and without sending it: for who

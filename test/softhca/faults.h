@@ -25,8 +25,8 @@ void sh_faults_init(sh_qp_t *qp, uint32_t number);
 /** @return The status with which the next work request of an RC QP fails. */
 enum ibv_wc_status sh_faults_rc(sh_qp_t *qp);
 
-/** After a work request: if the device is to move, give its port another address and tell so. What is
- * sent to the old one does not come in any more. */
+/** After a work request: if the device is to move, give its port another address and tell so. What
+ * is sent to the old one does not come in any more. */
 void sh_faults_move(sh_qp_t *qp);
 
 /** @return Whether the link is cut now: what is sent does not come in anywhere. */

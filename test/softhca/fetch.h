@@ -20,8 +20,8 @@ int sh_fetch_is_done(sh_fetch_t *fetch, uint64_t now);
  * held. */
 void sh_fetch_end(sh_fetch_t *fetch);
 
-/** @return Whether the data of a datagram are there still, sent by this queue pair in this epoch. With
- * sh_proc.lock held. */
+/** @return Whether the data of a datagram are there still, sent by this queue pair in this epoch.
+ * With sh_proc.lock held. */
 int sh_fetch_is_there(uint32_t qpn, uint32_t epoch);
 
 /**
@@ -30,7 +30,8 @@ int sh_fetch_is_there(uint32_t qpn, uint32_t epoch);
  * @param epoch That they were sent in.
  * @param from  In that process's memory.
  * @param to    In the own, as much.
- * @return SH_COPY_OK etc.; SH_COPY_GONE also if the epoch has ended. Which memory it was is told for
+ * @return SH_COPY_OK etc.; SH_COPY_GONE also if the epoch has ended. Which memory it was is told
+ * for
  *         lists of SH_MAX_SGE at most.
  */
 int sh_fetch(pid_t pid, uint32_t qpn, uint32_t epoch, sh_pieces_t from, sh_pieces_t to);

@@ -6,8 +6,8 @@
 /*
  * Pages are held by io_uring, which pins the buffers that are registered with it, for long and as
  * drivers of adapters do: the kernel neither moves nor merges such pages, and a fork leaves them to
- * the parent. It takes memory that can be written, and not every file's. All other memory is held by
- * a pipe into which it was spliced; a fork may take such a page away from its parent when that
+ * the parent. It takes memory that can be written, and not every file's. All other memory is held
+ * by a pipe into which it was spliced; a fork may take such a page away from its parent when that
  * writes to it, but what is held so is only read, or a file's.
  *
  * The system's calls are made directly: where the program watches its memory (as UCX does), the C

@@ -267,8 +267,8 @@ static void peers_ring(peers_entry_t *peer, unsigned slot)
     peers_to_wake[slot / 64] |= 1UL << (slot % 64);
 }
 
-/* Whether somebody has to look at a message that is in the ring: an acknowledgement can wait for the
- * next poll, as long as there is room and nothing else is wanted of it. */
+/* Whether somebody has to look at a message that is in the ring: an acknowledgement can wait for
+ * the next poll, as long as there is room and nothing else is wanted of it. */
 static int peers_is_urgent(const peers_entry_t *peer, const sh_msg_t *msg)
 {
     uint64_t used = peer->tail - __atomic_load_n(&peer->ring->head, __ATOMIC_RELAXED);

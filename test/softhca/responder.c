@@ -4,11 +4,11 @@
  */
 
 /*
- * The receiving side of an RC QP: the agent, or a thread that helps it, checks a request, moves its data, and answers.
- * With the link model that happens in steps: from the time of the first bit on the data are copied,
- * piece by piece, and what the program can see of the end, the last word and the completion, comes
- * at the time of the last bit. The answer says when it leaves, so it need not wait, and no agent has
- * to be woken at that time for what is only seen by who polls.
+ * The receiving side of an RC QP: the agent, or a thread that helps it, checks a request, moves its
+ * data, and answers. With the link model that happens in steps: from the time of the first bit on
+ * the data are copied, piece by piece, and what the program can see of the end, the last word and
+ * the completion, comes at the time of the last bit. The answer says when it leaves, so it need not
+ * wait, and no agent has to be woken at that time for what is only seen by who polls.
  */
 #include "agent.h"
 #include "copy.h"
@@ -28,8 +28,8 @@
  * poll it. */
 #define RESPONDER_WORD 8
 
-/* How long before its end a message is taken to have come in, so that the agent need not wake up for
- * that: if the QP fails in this time, both sides still see it complete. */
+/* How long before its end a message is taken to have come in, so that the agent need not wake up
+ * for that: if the QP fails in this time, both sides still see it complete. */
 #define RESPONDER_AHEAD_NS 1000000
 
 static void responder_schedule(sh_request_t *req, uint64_t earliest);

@@ -214,8 +214,8 @@ static int arrive_write(const arrival_t *list, unsigned count)
     return result;
 }
 
-/* One whose data are not to be had is not received, nor are those behind it that have taken receives
- * of the same queue: their order is that of the queue. Its sender has gone this moment. */
+/* One whose data are not to be had is not received, nor are those behind it that have taken
+ * receives of the same queue: their order is that of the queue. Its sender has gone this moment. */
 static void arrive_lose(unsigned first)
 {
     sh_rq_t *rq = sh_qp_rq(arrive.list[first].qp);

@@ -4,9 +4,9 @@
  */
 
 /*
- * Datagrams of a send queue that follow each other to one process: they take their turns on the link
- * together, also those that get lost. The data of longer ones stay where they are, and are fetched
- * by the receiver (fetch.h); those of shorter ones are fetched with one call of the kernel,
+ * Datagrams of a send queue that follow each other to one process: they take their turns on the
+ * link together, also those that get lost. The data of longer ones stay where they are, and are
+ * fetched by the receiver (fetch.h); those of shorter ones are fetched with one call of the kernel,
  * straight into the ring to it. What is special about one of them is left to sh_ud_send().
  */
 #include "copy.h"

@@ -154,9 +154,9 @@ pair_mpi()
     return "$status"
 }
 
-# pair_counted COUNTERS WHERE FILES...: each of these words, a counter or several with | between, has
-# counted in some of these statistics, which are of WHERE. If it is one file, its process has offered
-# no ring.
+# pair_counted COUNTERS WHERE FILES...: each of these words, a counter or several with | between,
+# has counted in some of these statistics, which are of WHERE. If it is one file, its process has
+# offered no ring.
 pair_counted()
 {
     awk -v counters="$1" -v where="$2" -v unwanted="${UNWANTED-rings_offered}" '
@@ -181,8 +181,8 @@ pair_counted()
         }' "${@:3}" </dev/null
 }
 
-# pair_used COUNTERS: they have counted in some process of either host. Where there is one on each, none
-# has offered a ring, but for clones, which cannot know better; no such ring is in use.
+# pair_used COUNTERS: they have counted in some process of either host. Where there is one on each,
+# none has offered a ring, but for clones, which cannot know better; no such ring is in use.
 pair_used()
 {
     local host
@@ -199,8 +199,8 @@ pair()
     pair_mpi "${@:2}" && pair_used "$1"
 }
 
-# pair_one_way COUNTERS ARGUMENTS of pair_mpi: of a program whose long messages may all go one way, so
-# that only one host counts them
+# pair_one_way COUNTERS ARGUMENTS of pair_mpi: of a program whose long messages may all go one way,
+# so that only one host counts them
 pair_one_way()
 {
     pair_mpi "${@:2}" && pair_used '' &&
@@ -278,8 +278,8 @@ pair_without()
 }
 
 # pair_lose MPI NAME=VALUE...: beta loses its power, and comes back without the job. What becomes of
-# messages to it and from it is in /tmp/lost. TCP, by which UCX learns of it, tries for a quarter of an
-# hour by default, here for some 13 s.
+# messages to it and from it is in /tmp/lost. TCP, by which UCX learns of it, tries for a quarter of
+# an hour by default, here for some 13 s.
 pair_lose()
 {
     local job limit=300 retries=/proc/sys/net/ipv4/tcp_retries2 kept
@@ -301,8 +301,8 @@ pair_lose()
     ask boot beta && pair_wait && grep -q '^lost_host has ended' /tmp/job
 }
 
-# pair_killed MPI NAME=VALUE...: beta loses its power. What ends without the library must end with it,
-# and all that is sent later than UCX has noticed must end with an error.
+# pair_killed MPI NAME=VALUE...: beta loses its power. What ends without the library must end with
+# it, and all that is sent later than UCX has noticed must end with an error.
 pair_killed()
 {
     local stock=/run/lost.$1

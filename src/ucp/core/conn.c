@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What a conn does while it lives: its peer becomes known, sends wait for its ring, and its failure is
- * told. How it begins and ends is in conn_life.c.
+ * What a conn does while it lives: its peer becomes known, sends wait for its ring, and its failure
+ * is told. How it begins and ends is in conn_life.c.
  */
 #include "conn.h"
 #include "module.h"
@@ -109,8 +109,8 @@ void ri_conn_say_lost(ri_conn_t *conn)
 {
     int is_needed;
 
-    /* After BYE the receiver lets nobody write its memory, and what cannot be sent again can only be
-     * told by BYE. */
+    /* After BYE the receiver lets nobody write its memory, and what cannot be sent again can only
+     * be told by BYE. */
     if (conn->flags & RI_CONN_LOST) {
         RI_MODULES_ASK(is_needed, conn_is_needed, conn);
         if (!is_needed) {

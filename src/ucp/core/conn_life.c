@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * In the order of a life: creation, the end, then failure, which ends sends first, and the loss of a
- * number, which ends them too but lets the peer receive what was sent before.
+ * In the order of a life: creation, the end, then failure, which ends sends first, and the loss of
+ * a number, which ends them too but lets the peer receive what was sent before.
  */
 #include "conn_life.h"
 #include "module.h"

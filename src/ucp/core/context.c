@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * A list of all contexts under one lock. The lock is taken around fork(), so that the child finds the
- * list whole.
+ * A list of all contexts under one lock. The lock is taken around fork(), so that the child finds
+ * the list whole.
  */
 #include "context.h"
 #include "config.h"

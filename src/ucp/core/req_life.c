@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Requests come from chunks that grow and are freed with the worker. Then what completes them: in the
- * call that has begun them, or later with a callback.
+ * Requests come from chunks that grow and are freed with the worker. Then what completes them: in
+ * the call that has begun them, or later with a callback.
  */
 #include "req_life.h"
 #include "context.h"

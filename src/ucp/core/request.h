@@ -196,7 +196,8 @@ typedef enum ri_am_which {
 } ri_am_which_t;
 
 /*
- * Where a message goes that is sent to where the receiver says (proto/rndv/rndv_ud.h). Legal changes:
+ * Where a message goes that is sent to where the receiver says (proto/rndv/rndv_ud.h). Legal
+ * changes:
  *
  *   NONE         -> WANTED      the RTS says that the data is sent
  *   WANTED       -> USED        TARGET came, and the data is on its way

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The two most frequent short messages are tried first (am_in_fast). All others are parsed by the table
- * of wire/types.c and handed over by that of in/handlers.c.
+ * The two most frequent short messages are tried first (am_in_fast). All others are parsed by the
+ * table of wire/types.c and handed over by that of in/handlers.c.
  */
 #include "am_in.h"
 #include "control_in.h"
@@ -74,8 +74,8 @@ static void am_in_malformed(ri_worker_t *worker, const ri_wire_msg_t *msg,
     ri_deliver_malformed(worker, "by active message", type, length);
 }
 
-/* The stream that a message belongs to: named by id, or introduced by a hello. @return NULL: there is
- * none (any more). */
+/* The stream that a message belongs to: named by id, or introduced by a hello. @return NULL: there
+ * is none (any more). */
 static ri_stream_t *am_in_stream(ri_worker_t *worker, const ri_wire_msg_t *msg)
 {
     ri_stream_t *stream = ri_unlikely(msg->has_hello) ?

@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * A record that is found counts as read before it is handed over, as its handler may call back into the
- * application, and so get here again. A send or a receive may look at records that are not read yet:
- * RTRs are taken from wherever they are, and offers of long messages if they come first.
+ * A record that is found counts as read before it is handed over, as its handler may call back into
+ * the application, and so get here again. A send or a receive may look at records that are not read
+ * yet: RTRs are taken from wherever they are, and offers of long messages if they come first.
  */
 #include "channel_in.h"
 #include "control_in.h"
@@ -302,8 +302,8 @@ void ri_channel_in_take_rtrs(ri_stream_t *stream)
     }
 }
 
-/* Take the first record of a channel if it offers a long message that is only to be queued; whatever
- * else it is, and what is malformed, is for progress. @return Whether it was taken. */
+/* Take the first record of a channel if it offers a long message that is only to be queued;
+ * whatever else it is, and what is malformed, is for progress. @return Whether it was taken. */
 static int channel_keep_offer(ri_channel_in_t *in)
 {
     ri_stream_t *stream = in->stream;

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The table of handlers at the end, and those of control messages that only touch conns, streams and
- * peers. All others are where their part of the protocol is.
+ * The table of handlers at the end, and those of control messages that only touch conns, streams
+ * and peers. All others are where their part of the protocol is.
  */
 #include "../core/handler.h"
 #include "channel_in.h"

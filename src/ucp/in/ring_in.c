@@ -2,9 +2,10 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The shared memory may change under a hostile peer, so each field of a record is read once. A short
- * message is delivered right here, without a look at any table; so are the parts of longer ones. A
- * record counts as read when it has been handled, and its payload stays where it is until then.
+ * The shared memory may change under a hostile peer, so each field of a record is read once. A
+ * short message is delivered right here, without a look at any table; so are the parts of longer
+ * ones. A record counts as read when it has been handled, and its payload stays where it is until
+ * then.
  */
 #include "ring_in.h"
 #include "control_in.h"

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Each handler makes an arrival (order/arrival.h) of a message, answers its hello, and delivers it. One
- * for each route: active message, ring, channel.
+ * Each handler makes an arrival (order/arrival.h) of a message, answers its hello, and delivers it.
+ * One for each route: active message, ring, channel.
  */
 #include "sequence_in.h"
 #include "../link/control.h"

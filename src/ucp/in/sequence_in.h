@@ -3,8 +3,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * Messages in sequence that have come, on their way to be delivered: handlers for the table of
- * in/handlers.c. Short messages that come by a ring or a channel are delivered by those who take them
- * out of it. (protocol.md section 4)
+ * in/handlers.c. Short messages that come by a ring or a channel are delivered by those who take
+ * them out of it. (protocol.md section 4)
  *
  * Unless said otherwise, a function is one of those that core/handler.h describes. Those for active
  * messages also send the id of the stream to a sender that still waits for it. They take a payload

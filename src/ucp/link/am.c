@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * A send ends within its call or in stock's callback, am_buffer_sent(). Either gives the buffer back and
- * tells the request that waits for it.
+ * A send ends within its call or in stock's callback, am_buffer_sent(). Either gives the buffer
+ * back and tells the request that waits for it.
  */
 #include "am.h"
 #include "../../ucs/settings.h"

@@ -69,7 +69,7 @@ static void channel_again(ri_channel_out_t *out)
     all.value = out->again;
     if (channel_send_again(out, &all) && (ri_id_get(&worker->conn_ids, id) == conn) &&
         (conn->channel == out)) {
-        ri_channel_life_free_out(out);
+        ri_channel_life_end_out(out);
     }
 }
 

@@ -433,7 +433,7 @@ void ri_channel_life_handle_stop(ri_worker_t *worker, ri_conn_t *conn,
     }
 }
 
-void ri_channel_life_free_out(ri_channel_out_t *out)
+void ri_channel_life_end_out(ri_channel_out_t *out)
 {
     ri_conn_t *conn     = out->conn;
     ri_worker_t *worker = conn->worker;
@@ -458,7 +458,7 @@ void ri_channel_life_go_on(ri_channel_out_t *out)
         !ri_channel_send_is_busy(conn)) {
         channel_say_close(conn->peer, conn->remote_id, out->serial,
                           RI_WIRE_CHANNEL_CLOSED, out->tx.pos);
-        ri_channel_life_free_out(out);
+        ri_channel_life_end_out(out);
     }
 }
 
@@ -479,7 +479,7 @@ static void channel_way_ended(ri_worker_t *worker, ri_peer_t *peer, int is_lost)
             conn->channel->state = RI_CHANNEL_AGAIN;
             channel_update_fast(conn);
         } else {
-            ri_channel_life_free_out(conn->channel);
+            ri_channel_life_end_out(conn->channel);
         }
     }
     ucs_list_for_each(stream, &peer->streams, peer_list) {
@@ -500,7 +500,7 @@ void ri_channel_life_abandon(ri_conn_t *conn)
         ri_way_fail_and_tell(conn->worker, conn->peer);
     }
     if (conn->channel != NULL) {
-        ri_channel_life_free_out(conn->channel);
+        ri_channel_life_end_out(conn->channel);
     }
 }
 
@@ -531,7 +531,7 @@ void ri_channel_life_end_all(ri_worker_t *worker)
         conn = ucs_list_head(&worker->channels.out, ri_channel_out_t, list)->conn;
         ri_way_end(worker, conn->peer, RI_WAY_NONE);
         if (conn->channel != NULL) {
-            ri_channel_life_free_out(conn->channel);
+            ri_channel_life_end_out(conn->channel);
         }
     }
     while (!ucs_list_is_empty(&worker->channels.kept)) {

@@ -100,6 +100,6 @@ static inline int ri_channel_life_is_there(const ri_stream_t *stream)
 /** Sender: end a channel of which nothing is under way: its conn has none then, and what it has
  * not got through is not sent again. Its memory is freed at once if its way is gone; else it is
  * kept in worker->channels.kept as long as a credit may come. */
-void ri_channel_life_free_out(ri_channel_out_t *out);
+void ri_channel_life_end_out(ri_channel_out_t *out);
 
 #endif

@@ -11,8 +11,8 @@
 
 #include <string.h>
 
-/* Whether a record of any kind could be written now, and would not come sooner as an active message:
- * a queue pair sends in order. */
+/* Whether a record of any kind could be written now, and would not come sooner as an active
+ * message: a queue pair sends in order. */
 static inline int channel_can(const ri_conn_t *conn, size_t length)
 {
     ri_channel_out_t *out = conn->channel;

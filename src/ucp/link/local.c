@@ -57,8 +57,8 @@ void ri_local_learn(ri_conn_t *conn, ri_host_process_t process)
     }
 }
 
-/* The process may have ended by now. So the number of a process of another host must not be looked for
- * here. Both addresses of this host begin with that. */
+/* The process may have ended by now. So the number of a process of another host must not be looked
+ * for here. Both addresses of this host begin with that. */
 int ri_local_note(ri_worker_t *worker, ri_peer_t *peer, const ri_wire_msg_t *msg)
 {
     ri_host_process_t process;
@@ -97,7 +97,7 @@ int ri_local_is_known(const ri_peer_t *peer)
            (peer->process.host != 0);
 }
 
-void ri_local_failed(ri_worker_t *worker, ri_peer_t *peer)
+void ri_local_fail(ri_worker_t *worker, ri_peer_t *peer)
 {
     if (peer->plane_ep == NULL) {
         return;

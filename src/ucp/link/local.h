@@ -34,9 +34,9 @@ int ri_local_is_known(const ri_peer_t *peer);
 /** The plane to @a peer has stopped working: there is no way to its memory from now on
  * (peer->plane_ep). The old one is kept to tell when the process ends, unless it has. Does
  * nothing if there is no way. */
-void ri_local_failed(ri_worker_t *worker, ri_peer_t *peer);
+void ri_local_fail(ri_worker_t *worker, ri_peer_t *peer);
 
-/** End the way to the memory of a peer on this host, and one that was kept by ri_local_failed(),
+/** End the way to the memory of a peer on this host, and one that was kept by ri_local_fail(),
  * if there are any. */
 void ri_local_disconnect(ri_peer_t *peer);
 

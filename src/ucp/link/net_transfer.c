@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Transfers are started here, are noted when the plane says that they have ended, and end in progress,
- * where a callback may destroy the way.
+ * Transfers are started here, are noted when the plane says that they have ended, and end in
+ * progress, where a callback may destroy the way.
  */
 #include "net_transfer.h"
 #include "way.h"

@@ -65,8 +65,8 @@ void ri_net_transfer_started(ri_net_transfer_t *op);
  * does not work any more, give it up as @ref ri_way_fail_and_tell does. */
 void ri_net_transfer_failed(ri_worker_t *worker, ri_peer_t *peer, uint32_t way);
 
-/** A transfer of @a conn has failed as its way has: give that up as @ref ri_way_fail_and_tell does, if
- * it is still the one to the peer of @a conn. @a conn may be NULL: nothing is done, as the peer
+/** A transfer of @a conn has failed as its way has: give that up as @ref ri_way_fail_and_tell does,
+ * if it is still the one to the peer of @a conn. @a conn may be NULL: nothing is done, as the peer
  * may be gone. */
 void ri_net_transfer_lost_way(const ri_net_transfer_t *op, const ri_conn_t *conn);
 

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Planes are opened when the worker begins. Then each side asks the other one once what it can reach,
- * by PLANE_REQ and PLANE_ACK; of ways through a network way_open.c does that.
+ * Planes are opened when the worker begins. Then each side asks the other one once what it can
+ * reach, by PLANE_REQ and PLANE_ACK; of ways through a network way_open.c does that.
  */
 #include "planes.h"
 #include "../core/module.h"

@@ -236,7 +236,7 @@ void ri_ring_life_close(ri_conn_t *conn)
     ri_conn_update_fast(conn);
 }
 
-int ri_ring_life_is_needed(ri_conn_t *conn)
+int ri_ring_life_take_back(ri_conn_t *conn)
 {
     int is_needed;
 
@@ -253,7 +253,7 @@ void ri_ring_life_stop(ri_conn_t *conn)
 
     ring_life_set_tx(conn, RI_RING_LIFE_TX_STOPPING);
     ri_conn_update_fast(conn);
-    if (ucs_list_is_empty(&conn->pending) && !ri_ring_life_is_needed(conn)) {
+    if (ucs_list_is_empty(&conn->pending) && !ri_ring_life_take_back(conn)) {
         ri_ring_life_close(conn);
     } else {
         ri_conn_queue_pending(conn);

@@ -70,7 +70,7 @@ void ri_ring_life_refused(ri_stream_t *stream);
 
 /** Sender: have modules take back what needs the ring and nobody has begun with (ring_tx_stops).
  * @return Whether the ring is still needed. */
-int ri_ring_life_is_needed(ri_conn_t *conn);
+int ri_ring_life_take_back(ri_conn_t *conn);
 
 /** RING_STOP: no new message goes through the ring. Give it back now, or let progress do so as
  * soon as nothing waits for room in it or needs it. */

@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What this side's end says, and how it ends: because it failed, because the peer has none any more, or
- * because the worker ends. Each end goes through ri_way_end(), which tells modules afterwards
- * (way_ended); if the way has failed, ri_way_fail() tells them before, too (way_fails).
+ * What this side's end says, and how it ends: because it failed, because the peer has none any
+ * more, or because the worker ends. Each end goes through ri_way_end(), which tells modules
+ * afterwards (way_ended); if the way has failed, ri_way_fail() tells them before, too (way_fails).
  */
 #include "way.h"
 #include "control.h"
@@ -97,7 +97,7 @@ void ri_way_count_try(ri_peer_t *peer)
     peer->way.retry = ri_time() + ri_min(wait, WAY_BACKOFF_MAX);
 }
 
-void ri_way_wait(ri_peer_t *peer)
+void ri_way_postpone(ri_peer_t *peer)
 {
     ri_way_set_state(peer, RI_WAY_FAILED);
     peer->way.retry = ri_time() + ri_way_backoff * WAY_WAIT;

@@ -77,7 +77,7 @@ void ri_way_count_try(ri_peer_t *peer);
 
 /** There is no room for a way to a peer now: it is FAILED, and the next try waits for a short
  * time that does not grow. There is no end of a way. */
-void ri_way_wait(ri_peer_t *peer);
+void ri_way_postpone(ri_peer_t *peer);
 
 /** Be without an end, if there is one, that has failed, or that the peer has no more, as @ref
  * ri_way_end in state FAILED, and count that as a try. Modules are told before, too

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * One side asks, the other one accepts or refuses, and both connect. If both ask at once, the ways have
- * the same number, and one side yields.
+ * One side asks, the other one accepts or refuses, and both connect. If both ask at once, the ways
+ * have the same number, and one side yields.
  */
 #include "way_open.h"
 #include "way.h"
@@ -76,7 +76,7 @@ static int way_open(ri_worker_t *worker, ri_peer_t *peer)
         return way_make(worker, peer, RI_WIRE_PLANE_UD, next);
     }
     if (can_rc) {
-        ri_way_wait(peer);
+        ri_way_postpone(peer);
         ri_way_make_room(worker);
     }
     return 0;
@@ -210,7 +210,7 @@ static void way_refused(ri_worker_t *worker, ri_peer_t *peer, const ri_wire_msg_
 
     if (msg->value & RI_WIRE_PLANE_LATER) {
         ri_way_end(worker, peer, RI_WAY_FAILED);
-        ri_way_wait(peer);
+        ri_way_postpone(peer);
         peer->way.full = 1;
     } else {
         ri_way_fail(worker, peer);

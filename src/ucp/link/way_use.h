@@ -34,7 +34,7 @@ static inline void ri_way_use(ri_worker_t *worker, ri_peer_t *peer)
 }
 
 /** @return Whether something new may go by the way to @a peer. It counts as used then. */
-static inline int ri_way_may_send(ri_worker_t *worker, ri_peer_t *peer)
+static inline int ri_way_try_use(ri_worker_t *worker, ri_peer_t *peer)
 {
     if ((ri_way_of(peer) == NULL) || peer->way.leaving) {
         return 0;

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Classes by mask are found or recycled first. Then searches and changes of the two queues, and whether
- * a receive may be found by its tag alone.
+ * Classes by mask are found or recycled first. Then searches and changes of the two queues, and
+ * whether a receive may be found by its tag alone.
  */
 #include "match.h"
 

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * First the word by which an RTR is used or withdrawn. Then the table, which has no order: an RTR is
- * for a message if its tag fits and no other receive is to be filled before it.
+ * First the word by which an RTR is used or withdrawn. Then the table, which has no order: an RTR
+ * is for a message if its tag fits and no other receive is to be filled before it.
  */
 #include "rtr_table.h"
 

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Two hash tables, of tags within their mask and of senders. An entry that is not used is overwritten,
- * so the map never grows.
+ * Two hash tables, of tags within their mask and of senders. An entry that is not used is
+ * overwritten, so the map never grows.
  */
 #include "sender_map.h"
 

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * First what becomes of a message: matched, kept, or a mistake of its sender. Then its turn: in order,
- * early, stalled. Messages of the worker to itself come last; they have no stream.
+ * First what becomes of a message: matched, kept, or a mistake of its sender. Then its turn: in
+ * order, early, stalled. Messages of the worker to itself come last; they have no stream.
  */
 #include "deliver.h"
 #include "../core/recv_req.h"
@@ -133,17 +133,17 @@ static inline ri_recv_req_t *deliver_match(ri_worker_t *worker, const ri_stream_
 }
 
 /* Whether it has to be found out first what receive a message takes. */
-static inline int deliver_is_contested(ri_worker_t *worker, const ri_stream_t *stream,
-                                       uint64_t tag)
+static inline int deliver_has_to_wait(ri_worker_t *worker, const ri_stream_t *stream,
+                                      uint64_t tag)
 {
     return ri_unlikely(worker->rtr.num_entries > 0) &&
-           ri_promises.is_contested(worker, stream, tag);
+           ri_promises.ask_senders(worker, stream, tag);
 }
 
 ri_recv_req_t *ri_deliver_match_eager(ri_stream_t *stream, uint32_t sn, uint64_t tag,
                                       size_t length)
 {
-    ri_recv_req_t *recv  = deliver_is_contested(stream->worker, stream, tag) ?
+    ri_recv_req_t *recv  = deliver_has_to_wait(stream->worker, stream, tag) ?
                                    NULL : /* it is kept when all of it is there */
                                   deliver_match(stream->worker, stream, tag);
     ri_arrival_t arrival = {.sn        = sn,
@@ -260,8 +260,8 @@ static void deliver_early(ri_stream_t *stream)
             return;
         }
 
-        if (deliver_is_contested(worker, stream,
-                                 deliver_peek_tag(stream, msg->wire_type, msg->tag))) {
+        if (deliver_has_to_wait(worker, stream,
+                                deliver_peek_tag(stream, msg->wire_type, msg->tag))) {
             stream->stalled = 1;
             return;
         }
@@ -293,7 +293,7 @@ static void deliver_early(ri_stream_t *stream)
     }
 }
 
-/* A message that is not the next one, or whose turn has to wait (ri_promises_t.is_contested). */
+/* A message that is not the next one, or whose turn has to wait (ri_promises_t.ask_senders). */
 static ucs_status_t deliver_out_of_order(ri_stream_t *stream, ri_arrival_t *arrival)
 {
     ri_worker_t *worker = stream->worker;
@@ -375,9 +375,8 @@ ucs_status_t ri_deliver(ri_stream_t *stream, ri_arrival_t *arrival)
     if (ri_unlikely(arrival->sn != stream->next_sn)) {
         return deliver_out_of_order(stream, arrival);
     }
-    if (deliver_is_contested(
-                worker, stream,
-                deliver_peek_tag(stream, arrival->wire_type, arrival->tag))) {
+    if (deliver_has_to_wait(worker, stream,
+                            deliver_peek_tag(stream, arrival->wire_type, arrival->tag))) {
         stream->stalled = 1;
         return deliver_out_of_order(stream, arrival);
     }
@@ -436,7 +435,7 @@ ucs_status_t ri_deliver_self(ri_worker_t *worker, ri_arrival_t *arrival)
     ri_msg_t *msg;
 
     if (ri_likely(ucs_list_is_empty(&worker->rtr.stalled_self) &&
-                  !deliver_is_contested(worker, NULL, arrival->tag))) {
+                  !deliver_has_to_wait(worker, NULL, arrival->tag))) {
         return ri_deliver_in_order(worker, NULL, arrival);
     }
     msg = deliver_keep(worker, NULL, arrival);
@@ -460,7 +459,7 @@ static ri_msg_t *deliver_next_self(ri_worker_t *worker)
             ri_msg_discard(worker, msg);
             continue;
         }
-        if (deliver_is_contested(worker, NULL, msg->tag)) {
+        if (deliver_has_to_wait(worker, NULL, msg->tag)) {
             break;
         }
         ucs_list_del(&msg->list);

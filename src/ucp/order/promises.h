@@ -26,9 +26,9 @@ typedef struct ri_promises {
     /** @return Whether a message that has its turn has to wait, because it is not known yet whether
      * the receive that it should have is promised to another sender. That was asked then. @a
      * stream NULL: of this worker itself. Only if worker->rtr.num_entries is not 0. */
-    int (*is_contested)(ri_worker_t *worker, const ri_stream_t *stream, uint64_t tag);
+    int (*ask_senders)(ri_worker_t *worker, const ri_stream_t *stream, uint64_t tag);
 
-    /** Messages wait as is_contested said, and may not do so any longer: see to it that all is
+    /** Messages wait as ask_senders said, and may not do so any longer: see to it that all is
      * known soon. What waits goes on in progress. */
     void (*decide)(ri_worker_t *worker);
 

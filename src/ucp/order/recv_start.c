@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * A matched message of any kind, and its receive. Short data is placed within the call; for announced
- * data the protocol that fetches it is started.
+ * A matched message of any kind, and its receive. Short data is placed within the call; for
+ * announced data the protocol that fetches it is started.
  */
 #include "recv_start.h"
 #include "../core/recv_req.h"

@@ -32,7 +32,8 @@ typedef struct ri_msg_ops {
     uint8_t answers;
 } ri_msg_ops_t;
 
-/* The operations of all kinds of messages, listed in proto/msg_ops.c, and those that are order's own. */
+/* The operations of all kinds of messages, listed in proto/msg_ops.c, and those that are order's
+ * own. */
 extern const ri_msg_ops_t *const ri_msg_ops[];
 extern const ri_msg_ops_t ri_msg_ops_data;
 extern const ri_msg_ops_t ri_msg_ops_am_rndv;

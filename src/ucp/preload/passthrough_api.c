@@ -204,8 +204,8 @@ static ri_inline void rma_leave(const rma_call_t *call, ri_rma_kind_t kind,
     }
 }
 
-/* Enter a one-sided operation that has parameters of the application. It may have the callback run within the call, and
- * send messages in it. */
+/* Enter a one-sided operation that has parameters of the application. It may have the callback run
+ * within the call, and send messages in it. */
 static ri_inline rma_call_t rma_enter_param(ucp_ep_h ep, const ucp_request_param_t *param)
 {
     rma_call_t call = rma_enter(ep);

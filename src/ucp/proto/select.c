@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * ri_select() is the sender's choice, from the top down: what is best comes first. ri_select_fetch() is
- * the receiver's, of announced data. Both look at their parameter only.
+ * ri_select() is the sender's choice, from the top down: what is best comes first.
+ * ri_select_fetch() is the receiver's, of announced data. Both look at their parameter only.
  */
 #include "select.h"
 #include "../wire/wire.h"
@@ -96,8 +96,8 @@ static ri_proto_t select_by_plane(const ri_select_param_t *param, unsigned plane
                                                            RI_PROTO_BULK;
 }
 
-/* Whether the RTR of the receive came through a network, and can be used. A receive has one RTR, so it
- * is not written within the host then, even if both processes are on one. */
+/* Whether the RTR of the receive came through a network, and can be used. A receive has one RTR, so
+ * it is not written within the host then, even if both processes are on one. */
 static int select_has_net_rtr(const ri_select_param_t *param)
 {
     return param->rtr_by_net && ri_select_is_early(param) && param->pieces &&

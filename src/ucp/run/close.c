@@ -43,7 +43,7 @@ static int close_is_unreceived(ri_conn_t *conn)
 int ri_close_must_wait(ri_conn_t *conn)
 {
     return ri_flush_must_wait(conn->worker, conn, conn->worker->rma.seq) ||
-           close_is_unreceived(conn) || ri_ud_ends_must_wait(conn);
+           close_is_unreceived(conn) || ri_ud_ends_remind(conn);
 }
 
 /* Let the peer know that nothing follows, as far as that is safe and not done yet, and give the
@@ -189,7 +189,7 @@ int ri_close_is_over(ri_conn_t *conn, ri_close_wait_t *wait)
     wait->idle += ri_min(now - wait->checked, limit / CLOSE_CALLS);
     wait->checked = now;
     return !isinf(limit) && (wait->idle >= limit) && close_is_unreceived(conn) &&
-           !ri_ud_ends_must_wait(conn);
+           !ri_ud_ends_remind(conn);
 }
 
 /* Say what is left, once in a process. Nothing is wrong if the peer computes for long; but a

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * An operation waits in a list of the worker until own work is done, and is then handed to stock with
- * the application's parameters.
+ * An operation waits in a list of the worker until own work is done, and is then handed to stock
+ * with the application's parameters.
  */
 #include "ep_op.h"
 #include "close.h"

@@ -4,15 +4,16 @@
  */
 #include "modules.h"
 
-/* What comes before what among the modules that have an event, and why. Where an event has no line its
- * order does not matter:
+/* What comes before what among the modules that have an event, and why. Where an event has no line
+ * its order does not matter:
  *
  * peer_freed      planes before rtr_written: a way that ends gives up the entries of RTRs, which go
  *                 then
  * conn_loses      control first: the peer is asked for its id as long as the conn may send
  * conn_fails      ring and channel before release and hybrid: nothing gives a buffer back by them
  *                 any more
- * conn_closes     channel before release and hybrid, for the same reason. recv_net last: it keeps what RTRs
+ * conn_closes     channel before release and hybrid, for the same reason. recv_net last: it keeps
+ * what RTRs
  *                 were used for
  * stream_breaks   control first: the sender is told. rtr before coop_recv: after that no slot
  *                 becomes ready for a receive that was offered

@@ -11,9 +11,9 @@
 #include "../proto/rtr/rtr_entries.h"
 #include "../proto/rtr/rtr_state.h"
 
-/* A conn and a stream have an id each, and endpoint and peer are found by maps. Tables of ids double,
- * so on average they have 3/2 slots for each. Maps have two, and keep the tables that they have
- * outgrown, which together are as large. */
+/* A conn and a stream have an id each, and endpoint and peer are found by maps. Tables of ids
+ * double, so on average they have 3/2 slots for each. Maps have two, and keep the tables that they
+ * have outgrown, which together are as large. */
 #define MEMORY_TABLES \
     (2 * sizeof(ri_id_slot_t) * 3 / 2 + 2 * sizeof(ri_map_slot_t) * 2 * 2)
 

@@ -2,7 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Counters of conns and streams that live are added to those of the worker; planes are asked for theirs.
+ * Counters of conns and streams that live are added to those of the worker; planes are asked for
+ * theirs.
  */
 #include "worker_counters.h"
 #include "peer_memory.h"

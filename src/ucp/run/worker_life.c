@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Creation step by step, with the way back of each. Destruction in two halves: before stock's worker
- * is destroyed, and after.
+ * Creation step by step, with the way back of each. Destruction in two halves: before stock's
+ * worker is destroyed, and after.
  */
 #include "worker_life.h"
 #include "flush.h"

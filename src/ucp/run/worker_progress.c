@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The fast part is in the header. Here is what is done now and then (housekeeping), what is done when
- * there is attention, and how often stock is asked.
+ * The fast part is in the header. Here is what is done now and then (housekeeping), what is done
+ * when there is attention, and how often stock is asked.
  */
 #include "worker_progress.h"
 #include "close.h"
@@ -84,7 +84,7 @@ static void worker_progress_pending(ri_conn_t *conn)
         }
     }
     if (conn->flags & RI_CONN_RING_STOP) {
-        if (ri_ring_life_is_needed(conn)) {
+        if (ri_ring_life_take_back(conn)) {
             return;
         }
         ri_ring_life_close(conn);

@@ -2,7 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Progress of a worker: its order of work, and what is looked at how often. The fast path is inline.
+ * Progress of a worker: its order of work, and what is looked at how often. The fast path is
+ * inline.
  */
 #ifndef RI_WORKER_PROGRESS_H
 #define RI_WORKER_PROGRESS_H

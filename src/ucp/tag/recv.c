@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * A receive looks for its message first among those that wait. If there is none it is posted, and may
- * offer itself.
+ * A receive looks for its message first among those that wait. If there is none it is posted, and
+ * may offer itself.
  */
 #include "recv.h"
 #include "../order/deliver.h"

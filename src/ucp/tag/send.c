@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Facts are gathered, a protocol is chosen, and its steps are taken until one works; then the message
- * has its number and starts.
+ * Facts are gathered, a protocol is chosen, and its steps are taken until one works; then the
+ * message has its number and starts.
  */
 #include "send.h"
 #include "../../ucs/settings.h"
@@ -155,8 +155,8 @@ static void send_choose(ri_send_req_t *req, const ri_select_param_t *select,
     terms->plane = choice.plane;
 }
 
-/* Get what the chosen protocol needs. If it cannot be had, another one is chosen that does without, and
- * so on: what is lacking only grows. With @a at_once, none that uses the RTR and ends later. */
+/* Get what the chosen protocol needs. If it cannot be had, another one is chosen that does without,
+ * and so on: what is lacking only grows. With @a at_once, none that uses the RTR and ends later. */
 static void send_take(ri_send_req_t *req, ri_select_param_t *select,
                       ri_send_terms_t *terms, int at_once)
 {
@@ -200,8 +200,8 @@ static ucs_status_t send_get_id(ri_send_req_t *req, const ri_send_terms_t *terms
     return UCS_OK;
 }
 
-/* A message was sent: ask for what those that follow need. The conn may have failed meanwhile, and have
- * let go of the request. */
+/* A message was sent: ask for what those that follow need. The conn may have failed meanwhile, and
+ * have let go of the request. */
 static void send_ask(ri_conn_t *conn, const ri_send_req_t *req,
                      const ri_send_terms_t *terms)
 {
@@ -240,8 +240,8 @@ static void send_look(ri_conn_t *conn)
     }
 }
 
-/* Find the RTR of a message that is about to be sent. @return NULL if there is none, or the message is
- * eager. */
+/* Find the RTR of a message that is about to be sent. @return NULL if there is none, or the message
+ * is eager. */
 static const ri_rtr_t *send_find_rtr(const ri_send_req_t *req)
 {
     ri_conn_t *conn     = req->conn;

@@ -46,8 +46,8 @@ void ri_send_take_back(ri_conn_t *conn, uint32_t sn, uint64_t tag, ucs_status_t 
  * @return What the application's call returns. After an error the number of the message is taken
  *         back (ri_send_take_back()).
  */
-ucs_status_ptr_t ri_tag_send_am(ri_conn_t *conn, const void *buffer, size_t length,
-                                uint64_t tag, const ucp_request_param_t *param);
+ucs_status_ptr_t ri_tag_send_no_ring(ri_conn_t *conn, const void *buffer, size_t length,
+                                     uint64_t tag, const ucp_request_param_t *param);
 
 /**
  * Send a contiguous message of @a count elements, @a length bytes, through the ring in one record,
@@ -93,7 +93,7 @@ static inline ucs_status_ptr_t ri_tag_send(ri_conn_t *conn, const void *buffer,
         return ri_tag_send_slow(conn, buffer, count, tag, param, sync);
     }
     if (conn->ring == NULL) {
-        return ri_tag_send_am(conn, buffer, length, tag, param);
+        return ri_tag_send_no_ring(conn, buffer, length, tag, param);
     }
     return (length < RI_RING_PARTS_MIN) ?
                    ri_tag_send_record(conn, buffer, count, length, tag, param) :

@@ -97,8 +97,8 @@ static ri_noinline ucs_status_ptr_t send_am_longer(ri_conn_t *conn, const void *
     return send_am(conn, copy ? 1 : 0, copy, data, length, tag, param);
 }
 
-ucs_status_ptr_t ri_tag_send_am(ri_conn_t *conn, const void *data, size_t length,
-                                uint64_t tag, const ucp_request_param_t *param)
+ucs_status_ptr_t ri_tag_send_no_ring(ri_conn_t *conn, const void *data, size_t length,
+                                     uint64_t tag, const ucp_request_param_t *param)
 {
     if (ri_unlikely(length < conn->channel_end) &&
         ri_channel_send_put(conn, data, length, tag)) {

@@ -21,8 +21,8 @@ void ri_wire_address_pack(ri_wire_address_t *prefix, const ri_wire_worker_t *wor
 /* What all versions have in common. */
 #define WIRE_ADDRESS_HEAD (offsetof(ri_wire_address_t, length) + 1)
 
-/* Read as much as there is of this library's part of an address, which begins as its part does. What
- * is not there is 0. */
+/* Read as much as there is of this library's part of an address, which begins as its part does.
+ * What is not there is 0. */
 static void wire_address_read(ri_wire_address_t *prefix, const void *address)
 {
     memset(prefix, 0, sizeof(*prefix));

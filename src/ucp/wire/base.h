@@ -122,8 +122,8 @@ static inline uint32_t ri_wire_get_id(const ri_wire_base_t *base)
     return base->id[0] | ((uint32_t)base->id[1] << 8) | ((uint32_t)base->id[2] << 16);
 }
 
-/** @return Whether a worker may have that uid: they are random, but for the smallest ones, which the
- * map of peers needs for itself (handle_map.h). */
+/** @return Whether a worker may have that uid: they are random, but for the smallest ones, which
+ * the map of peers needs for itself (handle_map.h). */
 static inline int ri_wire_uid_is_valid(uint64_t uid)
 {
     return uid > 1;

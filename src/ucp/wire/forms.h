@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What the header of each type of message looks like, and the payloads that have a form. All of it is
- * little-endian and packed. docs/protocol.md, sections 3 and 6, is normative. Types that have no
+ * What the header of each type of message looks like, and the payloads that have a form. All of it
+ * is little-endian and packed. docs/protocol.md, sections 3 and 6, is normative. Types that have no
  * structure here consist of the base header.
  *
  * Members named `reserved` are sent as 0 and not read.

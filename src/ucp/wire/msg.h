@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * A message in host form: what ri_wire_parse() makes of one that has come, and ri_wire_pack() of one
- * that is to be sent.
+ * A message in host form: what ri_wire_parse() makes of one that has come, and ri_wire_pack() of
+ * one that is to be sent.
  */
 #ifndef RI_WIRE_MSG_H
 #define RI_WIRE_MSG_H

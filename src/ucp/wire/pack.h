@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * From the host form of a message to its bytes. Control messages are made so. The headers of messages
- * in sequence are not: those who send them write their structure straight to its place, as much of the
- * time of a short message goes there.
+ * From the host form of a message to its bytes. Control messages are made so. The headers of
+ * messages in sequence are not: those who send them write their structure straight to its place, as
+ * much of the time of a short message goes there.
  */
 #ifndef RI_WIRE_PACK_H
 #define RI_WIRE_PACK_H

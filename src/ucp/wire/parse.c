@@ -46,8 +46,8 @@ static inline void parse_copy(void *to, const void *from, size_t size)
     }
 }
 
-/* A member may have more room than its field needs: what is beyond is 0. @return 0 if a field has no
- * value that it may have. */
+/* A member may have more room than its field needs: what is beyond is 0. @return 0 if a field has
+ * no value that it may have. */
 static int parse_fields(const ri_wire_row_t *row, const uint8_t *at, ri_wire_msg_t *msg)
 {
     const ri_wire_field_t *field;

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Which host and which process this is, from what the kernel says; and whether another process exists
- * and is the one that was meant.
+ * Which host and which process this is, from what the kernel says; and whether another process
+ * exists and is the one that was meant.
  */
 #include "host.h"
 

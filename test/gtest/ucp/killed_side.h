@@ -39,8 +39,8 @@ constexpr size_t HUGE   = 400000;
 constexpr ucp_tag_t TO_SURVIVOR  = 0x100;
 constexpr ucp_tag_t TO_VICTIM    = 0x200;
 constexpr ucp_tag_t TO_BYSTANDER = 0x300;
-/* Of what the bystander sends to the survivor in turn: late messages of the victim are not for these
- * receives. */
+/* Of what the bystander sends to the survivor in turn: late messages of the victim are not for
+ * these receives. */
 constexpr ucp_tag_t BY_BYSTANDER = 0x400;
 
 /* A message, sent or received. */

@@ -2,8 +2,8 @@
 
 /*
  * One process and several peers by the plane rc: how many of them have a queue pair, which go by
- * datagrams, and what becomes of queue pairs that nobody uses. Only with the library on the software
- * HCA (test/check/gtest_ucp_rc.test).
+ * datagrams, and what becomes of queue pairs that nobody uses. Only with the library on the
+ * software HCA (test/check/gtest_ucp_rc.test).
  */
 
 #include "counter.h"

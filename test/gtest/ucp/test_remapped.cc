@@ -1,9 +1,9 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Long messages from and to memory whose pages are replaced between them, at the same address: what a
- * cache of registrations has to notice. The data tell on devices that go by pages; on the software HCA
- * with SOFTHCA_PAGES=check.
+ * Long messages from and to memory whose pages are replaced between them, at the same address: what
+ * a cache of registrations has to notice. The data tell on devices that go by pages; on the
+ * software HCA with SOFTHCA_PAGES=check.
  *
  * With UCP_TEST_RAW=1 the pages are replaced by system calls of which nobody is told. No cache can
  * notice that: the tests must fail then where registrations are judged, which shows that they can

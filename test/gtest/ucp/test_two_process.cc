@@ -215,8 +215,8 @@ entity_params kill_params()
 {
     entity_params params;
     params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
-    /* What is large here needs the receiver. UCX's second protocols (1.18's default) send it eagerly
-     * over TCP else, and are done when the sockets have it. */
+    /* What is large here needs the receiver. UCX's second protocols (1.18's default) send it
+     * eagerly over TCP else, and are done when the sockets have it. */
     params.config = {{"KEEPALIVE_INTERVAL", "1s"}, {"RNDV_THRESH", "100k"}};
     return params;
 }

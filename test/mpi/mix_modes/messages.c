@@ -1,7 +1,8 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Messages, sends and receives, and the replay that says whether receives got what MPI's order allows.
+ * Messages, sends and receives, and the replay that says whether receives got what MPI's order
+ * allows.
  */
 
 #include "mix.h"

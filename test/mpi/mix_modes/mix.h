@@ -1,8 +1,8 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * What the parts of mix_modes share: communicators (comms.c), messages and receives (messages.c), and
- * the phases, which use them (../mix_modes.c).
+ * What the parts of mix_modes share: communicators (comms.c), messages and receives (messages.c),
+ * and the phases, which use them (../mix_modes.c).
  */
 #ifndef MIX_H
 #define MIX_H

@@ -55,7 +55,7 @@ unsigned ri_coop_progress(ri_worker_t *worker)
     for (; (count > 0) && (worker->num_coops > 0); --count) {
         coop = ucs_list_extract_head(&worker->coops, ri_coop_t, list);
         ucs_list_add_tail(&worker->coops, &coop->list);
-        if (coop->is_send && !ri_coop_send_is_ready(coop)) {
+        if (coop->is_send && !ri_coop_send_learn_target(coop)) {
             continue;
         }
         state = ri_coop_copy_step(coop, (events == 0) && (coop->is_send == sends));

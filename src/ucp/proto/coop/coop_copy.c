@@ -121,7 +121,7 @@ static void coop_note_failure(ri_coop_t *coop, ucs_status_t status)
         coop->send->conn->flags &= ~RI_CONN_PLANE_WRITE;
     }
     if ((status == UCS_ERR_UNREACHABLE) && (peer != NULL)) {
-        ri_local_failed(coop->worker, peer);
+        ri_local_fail(coop->worker, peer);
     }
 }
 

@@ -58,8 +58,8 @@ static inline int ri_coop_copy_has_ended(ri_coop_state_t state)
     return (state != RI_COOP_WAITS) && (state != RI_COOP_WORKED);
 }
 
-/** Set up a side of a copy of @a length bytes by @a slot. Nobody knows of it, and its other fields are
- * the caller's to set. */
+/** Set up a side of a copy of @a length bytes by @a slot. Nobody knows of it, and its other fields
+ * are the caller's to set. */
 void ri_coop_copy_init(ri_coop_t *coop, ri_worker_t *worker, ri_ring_slot_t *slot,
                        size_t length);
 

@@ -26,7 +26,7 @@ static void coop_free_send(ri_coop_t *coop)
     ri_coop_copy_free(coop);
 }
 
-int ri_coop_send_is_ready(ri_coop_t *coop)
+int ri_coop_send_learn_target(ri_coop_t *coop)
 {
     if (coop->settled) {
         return 0;

@@ -57,7 +57,7 @@ int ri_coop_send_is_unread(const ri_conn_t *conn);
 
 /** @return Whether progress may copy, as the receiver's memory is known, and if it was not before,
  * has just been learnt from the slot; if not, the sender has to wait for something else. */
-int ri_coop_send_is_ready(ri_coop_t *coop);
+int ri_coop_send_learn_target(ri_coop_t *coop);
 
 /** The copy of a send has ended, as @a state says: it is freed, and the send ends. But if all is
  * copied, and the slot says that something has failed, both stay and wait for FIN or NACK. Calls

@@ -2,8 +2,9 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * One table for each route of a short message: ring, channel, active message with a copy, and active
- * message from the application's memory. Sends that find no room are tried again in progress.
+ * One table for each route of a short message: ring, channel, active message with a copy, and
+ * active message from the application's memory. Sends that find no room are tried again in
+ * progress.
  */
 #include "eager.h"
 #include "../../link/am.h"

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Sender: a buffer is filled and announced, and comes back by RELEASE; if the receiver cannot read it
- * (NACK), UCP sends what is in it.
+ * Sender: a buffer is filled and announced, and comes back by RELEASE; if the receiver cannot read
+ * it (NACK), UCP sends what is in it.
  */
 #include "hybrid.h"
 #include "../../core/module.h"
@@ -62,7 +62,7 @@ int ri_hybrid_reaches(ri_conn_t *conn, size_t length)
     ri_pool_buffer_t *buffer = NULL;
     int ready;
 
-    if (ri_way_may_send(worker, conn->peer)) {
+    if (ri_way_try_use(worker, conn->peer)) {
         buffer = ri_pool_get(&worker->pool, length);
     }
     if (buffer == NULL) {

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The sender's two tables come first (data by UCP at once, or by UCP's own rendezvous). Then what the
- * receiver asks for when a plane could not move announced data.
+ * The sender's two tables come first (data by UCP at once, or by UCP's own rendezvous). Then what
+ * the receiver asks for when a plane could not move announced data.
  */
 #include "am_rndv.h"
 #include "../../link/am.h"

@@ -6,8 +6,8 @@
  * processes of one host goes on by itself here, and ends in progress. The memory of both sides
  * is registered; the RTS has the keys. (protocol.md section 8)
  *
- * The receive's memory is the network's from the start of the read to its end, see net_transfer.h. If
- * the stream ends meanwhile the receive ends with an error then.
+ * The receive's memory is the network's from the start of the read to its end, see net_transfer.h.
+ * If the stream ends meanwhile the receive ends with an error then.
  */
 #ifndef RI_NET_READ_H
 #define RI_NET_READ_H

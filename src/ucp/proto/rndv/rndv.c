@@ -2,7 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The announcement of a message by any route, its answer FIN or NACK, and which send an answer is for.
+ * The announcement of a message by any route, its answer FIN or NACK, and which send an answer is
+ * for.
  */
 #include "rndv.h"
 #include "../../core/module.h"

@@ -169,7 +169,7 @@ ucs_status_t ri_rndv_get_recv(ri_recv_req_t *recv, ri_stream_t *stream,
         status = UCS_ERR_UNREACHABLE;
     }
     if (status == UCS_ERR_UNREACHABLE) {
-        ri_local_failed(worker, stream->peer);
+        ri_local_fail(worker, stream->peer);
     }
     ri_trace(&worker->trace, RI_TRACE_RECV_READ, length, status);
     if ((status != UCS_OK) && ri_local_is_gone(stream->peer)) {

@@ -2,7 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The receiver says where (CTS), the sender writes within its handler and answers (WRITTEN or NACK).
+ * The receiver says where (CTS), the sender writes within its handler and answers (WRITTEN or
+ * NACK).
  */
 #include "rndv_put.h"
 #include "../../core/recv_req.h"

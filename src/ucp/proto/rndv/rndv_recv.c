@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The list of a stream's receives that wait, and which of them end when the stream, its sender, or the
- * worker does.
+ * The list of a stream's receives that wait, and which of them end when the stream, its sender, or
+ * the worker does.
  */
 #include "rndv_recv.h"
 #include "../../core/module.h"

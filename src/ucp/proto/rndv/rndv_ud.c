@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The sender's half first: announced (RTS), told where (TARGET), sent, or given up (ABANDON). Then the
- * receiver's half, in the same order.
+ * The sender's half first: announced (RTS), told where (TARGET), sent, or given up (ABANDON). Then
+ * the receiver's half, in the same order.
  */
 #include "rndv_ud.h"
 #include "../../core/recv_req.h"

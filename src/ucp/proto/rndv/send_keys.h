@@ -17,7 +17,8 @@
  * (ri_keys_release). */
 int ri_send_keys_register(ri_send_req_t *req, ri_keys_t *keys);
 
-/** Register the data of a send as @ref ri_send_keys_register does, with keys that are the request's.
+/** Register the data of a send as @ref ri_send_keys_register does, with keys that are the
+ * request's.
  * @return Whether that works; then req->keys is set, to be let go of by ri_send_keys_forget(). */
 int ri_send_keys_get(ri_send_req_t *req);
 

@@ -60,7 +60,7 @@ static void ends_tell(ri_peer_t *peer)
     }
 }
 
-int ri_ud_ends_must_wait(ri_conn_t *conn)
+int ri_ud_ends_remind(ri_conn_t *conn)
 {
     ri_peer_t *peer   = conn->peer;
     ri_plane_ep_t *ep = ends_way(peer);

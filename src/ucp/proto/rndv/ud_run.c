@@ -2,7 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * A run is one transfer with what it has of a request. It begins and ends here for both initiations.
+ * A run is one transfer with what it has of a request. It begins and ends here for both
+ * initiations.
  */
 #include "ud_run.h"
 #include "../../link/planes.h"

@@ -14,7 +14,7 @@
 
 const ri_promises_t ri_promises = {.match        = ri_rtr_match,
                                    .match_plain  = ri_rtr_match_plain,
-                                   .is_contested = ri_rtr_revoke_is_contested,
+                                   .ask_senders  = ri_rtr_revoke_ask_senders,
                                    .decide       = ri_rtr_lost_decide,
                                    .meet         = ri_rtr_meet,
                                    .learn        = ri_rtr_learn,

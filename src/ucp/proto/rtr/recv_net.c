@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * RTRs that have come and are kept; a write by one with all that may become of it; then what is told of
- * used RTRs, to a receiver that asks (REVOKE) or when the conn closes.
+ * RTRs that have come and are kept; a write by one with all that may become of it; then what is
+ * told of used RTRs, to a receiver that asks (REVOKE) or when the conn closes.
  */
 #include "recv_net.h"
 #include "../../../ucs/settings.h"
@@ -305,8 +305,7 @@ static ucs_status_t recv_net_start(ri_send_req_t *req, const ri_send_terms_t *te
     return recv_net_not_started(write, status);
 }
 
-int ri_recv_net_is_new(ri_conn_t *conn, const ri_plane_ep_t *way,
-                       const ri_wire_msg_t *msg)
+int ri_recv_net_note(ri_conn_t *conn, const ri_plane_ep_t *way, const ri_wire_msg_t *msg)
 {
     if ((conn->rtr.words == NULL) || (conn->status != UCS_OK) ||
         !(conn->flags & RI_CONN_WAY) || (way == NULL) ||
@@ -346,7 +345,7 @@ void ri_recv_net_add(ri_conn_t *conn, const ri_wire_msg_t *msg, ri_rtr_kind_t ki
 
 void ri_recv_net_handle_rtr(ri_conn_t *conn, const ri_wire_msg_t *msg)
 {
-    if (ri_recv_net_is_new(conn, ri_way_that(conn->peer, RI_PLANE_NOTIFY), msg)) {
+    if (ri_recv_net_note(conn, ri_way_that(conn->peer, RI_PLANE_NOTIFY), msg)) {
         ri_recv_net_add(conn, msg, RI_RTR_MESSAGE, msg->rtr_length);
     }
 }

@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Receiver-initiated rendezvous through a network, the sender's side. The RTR comes through a network
- * and has a key; the data is written there with an immediate that tells the receiver, so the
- * message has no other. (protocol-rndv.md section 4; the receiver's side is rtr_net.h)
+ * Receiver-initiated rendezvous through a network, the sender's side. The RTR comes through a
+ * network and has a key; the data is written there with an immediate that tells the receiver, so
+ * the message has no other. (protocol-rndv.md section 4; the receiver's side is rtr_net.h)
  *
  * An RTR that waits has a word of the conn's in place of a grant. The receiver cannot change it,
  * and asks (REVOKE).
@@ -24,8 +24,8 @@
  * told; 0 also if there are to be no RTRs, or there is no memory. */
 int ri_recv_net_open(ri_conn_t *conn);
 
-/** @return The room of the receive of @a rtr, which came through a network; 0 if the notification of a
- * write could not tell the receiver all of the message of @a req, or its way is not there. */
+/** @return The room of the receive of @a rtr, which came through a network; 0 if the notification
+ * of a write could not tell the receiver all of the message of @a req, or its way is not there. */
 uint64_t ri_recv_net_room(const ri_send_req_t *req, const ri_rtr_t *rtr);
 
 /** The write of number @a sn goes on: the receiver does not know of it before all of it is there,
@@ -47,10 +47,9 @@ uint32_t ri_recv_net_immediate(const ri_send_req_t *req, const ri_rtr_t *rtr);
 /** An RTR has come by message that is about @a way, which may be NULL. If it is about the way that
  * there is, and none of its entry is later, note it in the word of its entry; else count it as
  * stale. @return Whether it was noted, and is to be kept by ri_recv_net_add(). */
-int ri_recv_net_is_new(ri_conn_t *conn, const ri_plane_ep_t *way,
-                       const ri_wire_msg_t *msg);
+int ri_recv_net_note(ri_conn_t *conn, const ri_plane_ep_t *way, const ri_wire_msg_t *msg);
 
-/** Keep an RTR that ri_recv_net_is_new() has noted: enter it into the conn's table, if its message
+/** Keep an RTR that ri_recv_net_note() has noted: enter it into the conn's table, if its message
  * is to come. @a length: of the receive. */
 void ri_recv_net_add(ri_conn_t *conn, const ri_wire_msg_t *msg, ri_rtr_kind_t kind,
                      uint64_t length);

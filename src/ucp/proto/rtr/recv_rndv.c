@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The write comes before the message has a number (take). A copy by both sides begins with the message
- * (start). A receiver that is late is looked after in progress.
+ * The write comes before the message has a number (take). A copy by both sides begins with the
+ * message (start). A receiver that is late is looked after in progress.
  */
 #include "recv_rndv.h"
 #include "../coop/coop_send.h"
@@ -30,7 +30,7 @@ static ucs_status_t recv_rndv_put(ri_send_req_t *req, const ri_rtr_t *rtr)
     }
     ri_rtr_end(rtr, RI_RING_GRANT_FAILED);
     if (status == UCS_ERR_UNREACHABLE) {
-        ri_local_failed(conn->worker, conn->peer);
+        ri_local_fail(conn->worker, conn->peer);
     }
     return status;
 }

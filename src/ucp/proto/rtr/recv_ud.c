@@ -76,7 +76,7 @@ void ri_recv_ud_handle_rtr(ri_worker_t *worker, ri_conn_t *conn, const ri_wire_m
         ++worker->counters.rx_malformed;
         return;
     }
-    if (!ri_recv_net_is_new(conn, ri_ud_way(conn->peer), msg)) {
+    if (!ri_recv_net_note(conn, ri_ud_way(conn->peer), msg)) {
         return;
     }
     place = ud_target(conn, msg->entry);

@@ -22,8 +22,8 @@
  * have it wait until it can. The receive stays posted in any case. */
 void ri_rtr_posted(ri_recv_req_t *recv);
 
-/** For ri_promises_t: find and take out the receive of a short message, if no receive of its tag and
- * mask is promised. @return NULL: it may have to be by @ref ri_rtr_match. */
+/** For ri_promises_t: find and take out the receive of a short message, if no receive of its tag
+ * and mask is promised. @return NULL: it may have to be by @ref ri_rtr_match. */
 ri_recv_req_t *ri_rtr_match_plain(ri_worker_t *worker, uint64_t tag);
 
 /** For ri_promises_t: find and take out the receive of a message of @a stream (NULL: of this worker

@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The end of an RTR: what it has is given back, and receives that wait for that go on. Why it ends is the
- * matter of rtr.c (what is posted, matched and cancelled), rtr_meet.c (what the sender has used) and
- * rtr_ends.c (rings, streams and peers that end).
+ * The end of an RTR: what it has is given back, and receives that wait for that go on. Why it ends
+ * is the matter of rtr.c (what is posted, matched and cancelled), rtr_meet.c (what the sender has
+ * used) and rtr_ends.c (rings, streams and peers that end).
  */
 #ifndef RI_RTR_DONE_H
 #define RI_RTR_DONE_H

@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * RTRs through a network whose way ends so that nobody can tell what has come by it (rtr_net.h): the
- * sender may have been told that its write has ended, and then it never sends the message again.
- * And RTRs whose sender does not answer REVOKE: their ways are given up.
+ * RTRs through a network whose way ends so that nobody can tell what has come by it (rtr_net.h):
+ * the sender may have been told that its write has ended, and then it never sends the message
+ * again. And RTRs whose sender does not answer REVOKE: their ways are given up.
  */
 #ifndef RI_RTR_LOST_H
 #define RI_RTR_LOST_H

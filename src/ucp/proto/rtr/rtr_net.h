@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * RTRs through a network, for senders that are reached through a network: the receiver's side, as far
- * as it is another one than with grants (rtr.h). (protocol-rndv.md section 4)
+ * RTRs through a network, for senders that are reached through a network: the receiver's side, as
+ * far as it is another one than with grants (rtr.h). (protocol-rndv.md section 4)
  *
  * An RTR has an entry of its peer's, with a generation that tells it from earlier ones, until its
  * data or its message has come, or it was withdrawn. There is no word that both sides could

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What waits for an answer: messages whose receive is contested, and cancelled receives. When REVOKED
- * has come, they go on in their order.
+ * What waits for an answer: messages whose receive is contested, and cancelled receives. When
+ * REVOKED has come, they go on in their order.
  */
 #include "rtr_revoke.h"
 #include "../../order/deliver.h"
@@ -53,8 +53,8 @@ static revoke_dependents_t revoke_look(const ri_recv_req_t *recv,
     return result;
 }
 
-int ri_rtr_revoke_is_contested(ri_worker_t *worker, const ri_stream_t *stream,
-                               uint64_t tag)
+int ri_rtr_revoke_ask_senders(ri_worker_t *worker, const ri_stream_t *stream,
+                              uint64_t tag)
 {
     uint64_t serial = 0;
     ri_recv_req_t *recv;

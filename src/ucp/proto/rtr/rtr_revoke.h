@@ -2,19 +2,19 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * RTRs through a network that are to be withdrawn: their senders were asked (REVOKE, rtr_withdraw.h), and
- * what depends on the answers waits, cancels as well as messages of others. Here are the answers,
- * and what goes on then.
+ * RTRs through a network that are to be withdrawn: their senders were asked (REVOKE,
+ * rtr_withdraw.h), and what depends on the answers waits, cancels as well as messages of others.
+ * Here are the answers, and what goes on then.
  */
 #ifndef RI_RTR_REVOKE_H
 #define RI_RTR_REVOKE_H
 
 #include "../../core/worker.h"
 
-/** For ri_promises_t: as `is_contested`. Senders are asked (REVOKE) that have not been yet; a way
+/** For ri_promises_t: as `ask_senders`. Senders are asked (REVOKE) that have not been yet; a way
  * to one that cannot be asked is given up. */
-int ri_rtr_revoke_is_contested(ri_worker_t *worker, const ri_stream_t *stream,
-                               uint64_t tag);
+int ri_rtr_revoke_ask_senders(ri_worker_t *worker, const ri_stream_t *stream,
+                              uint64_t tag);
 
 /** Something has been answered, or need not be any more, about a receive of this tag: go on with
  * what waited for that. Calls back; any stream may be gone afterwards that is not kept by

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * A queue pair takes the receive's memory, and the RTR names it. If that comes to nothing too often,
- * nothing is offered for a while.
+ * A queue pair takes the receive's memory, and the RTR names it. If that comes to nothing too
+ * often, nothing is offered for a while.
  */
 #include "rtr_ud.h"
 #include "../../link/control.h"

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The number of a message that was written may come before its notification (USED), with it, or by an
- * RTS after its way has failed. Each receive is completed once.
+ * The number of a message that was written may come before its notification (USED), with it, or by
+ * an RTS after its way has failed. Each receive is completed once.
  */
 #include "rtr_used.h"
 #include "../../core/recv_req.h"

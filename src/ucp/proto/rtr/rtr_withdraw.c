@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * ri_rtr_withdraw_take() withdraws at once or asks, by the state of the RTR. ri_rtr_withdraw_settle()
- * waits, within limits, for a sender that is writing.
+ * ri_rtr_withdraw_take() withdraws at once or asks, by the state of the RTR.
+ * ri_rtr_withdraw_settle() waits, within limits, for a sender that is writing.
  */
 #include "rtr_withdraw.h"
 #include "../../../ucs/clock.h"

@@ -20,7 +20,8 @@
 /**
  * Withdraw the RTR of a receive.
  *
- * @return Whether the sender may use none and has used none: the receive is free for another message.
+ * @return Whether the sender may use none and has used none: the receive is free for another
+ * message.
  *         If not, the RTR has been used, or the sender was asked. If it was used for a write that
  *         failed, the message comes by another way, and still is for this receive.
  */

@@ -2,7 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Which GID of a port is used, whether that has changed, and whether a remote address is within reach.
+ * Which GID of a port is used, whether that has changed, and whether a remote address is within
+ * reach.
  */
 #include "address.h"
 #include "link.h"

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Devices are opened and rated; the best one, or those that the user has named, are chosen. A device
- * is shared by planes of one process.
+ * Devices are opened and rated; the best one, or those that the user has named, are chosen. A
+ * device is shared by planes of one process.
  */
 #include "device.h"
 #include "address.h"

@@ -4,10 +4,10 @@
  *
  * What the planes on verbs take of memory, for those who size a job: the part of the estimate that
  * rc and ud have in common. No device tells how large its queues are. So the estimate takes them to
- * be laid out as adapters do it: an entry of a send queue has 32 bytes and 16 for each segment, rounded
- * up to a power of two of at least 64; an entry of a receive queue has 16 bytes for each segment,
- * rounded up to a power of two; a completion has 64. The protocols' share for a peer comes on top
- * (src/ucp/run/peer_memory.h).
+ * be laid out as adapters do it: an entry of a send queue has 32 bytes and 16 for each segment,
+ * rounded up to a power of two of at least 64; an entry of a receive queue has 16 bytes for each
+ * segment, rounded up to a power of two; a completion has 64. The protocols' share for a peer comes
+ * on top (src/ucp/run/peer_memory.h).
  */
 #ifndef RI_IB_FOOTPRINT_H
 #define RI_IB_FOOTPRINT_H

@@ -93,8 +93,8 @@ static const char *events_probe_calls(ri_mem_events_t *events, size_t page)
     return missed;
 }
 
-/* Find what is not seen of what the C library unmaps by itself. Another malloc than glibc's may keep the
- * memory; what matters is that memory which is gone was seen to go. */
+/* Find what is not seen of what the C library unmaps by itself. Another malloc than glibc's may
+ * keep the memory; what matters is that memory which is gone was seen to go. */
 static const char *events_probe_free(ri_mem_events_t *events, size_t page)
 {
     unsigned char present;

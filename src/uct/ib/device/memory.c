@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Registration by the cache if there is one, else for each use. What the limit of locked memory does
- * not allow is warned of once.
+ * Registration by the cache if there is one, else for each use. What the limit of locked memory
+ * does not allow is warned of once.
  */
 #include "memory.h"
 

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The sum over a record, then the two ends: the sender seals records, the receiver takes those that are
- * complete.
+ * The sum over a record, then the two ends: the sender seals records, the receiver takes those that
+ * are complete.
  */
 #include "channel.h"
 

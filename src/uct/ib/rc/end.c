@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * An end is destroyed at once when it fails. Others that wait for its completions are told within the
- * call.
+ * An end is destroyed at once when it fails. Others that wait for its completions are told within
+ * the call.
  */
 #include "end.h"
 #include "../device/address.h"

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * An operation becomes a chain of work requests, waits for room in the send queue, and ends when the
- * completion of its last one, or of a later one, is found.
+ * An operation becomes a chain of work requests, waits for room in the send queue, and ends when
+ * the completion of its last one, or of a later one, is found.
  */
 #include "queue.h"
 #include "end.h"

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * How the queue pair is made, emptied of what is posted, and destroyed. To empty it, it is reset: the
- * device uses nothing of what was posted any more then.
+ * How the queue pair is made, emptied of what is posted, and destroyed. To empty it, it is reset:
+ * the device uses nothing of what was posted any more then.
  */
 #include "data.h"
 

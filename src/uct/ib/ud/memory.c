@@ -2,7 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * A list of segments is walked from an offset on; three functions do different things with each part.
+ * A list of segments is walked from an offset on; three functions do different things with each
+ * part.
  */
 #include "memory.h"
 

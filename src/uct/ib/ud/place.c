@@ -12,14 +12,14 @@
  *   own memory                             | bounce 2 | last piece |
  *
  * Slot n has the place of piece n. It has own memory instead in two cases: the place is in more
- * parts than a receive takes (landing 2: its part of qp->bounce), or it is shorter than a piece, and
- * so than what may land there (landing 3, the last one: the end of qp->fixed). In front of a piece
- * each receive has place for the GRH, in qp->fixed, too.
+ * parts than a receive takes (landing 2: its part of qp->bounce), or it is shorter than a piece,
+ * and so than what may land there (landing 3, the last one: the end of qp->fixed). In front of a
+ * piece each receive has place for the GRH, in qp->fixed, too.
  *
- * A piece lands in the landing that is next, wherever it belongs. So what landing 0 holds may be piece 1.
- * When the first landings of the window hold the first pieces in any order, the state machine (rx.h)
- * has those moved that are not at their places: cycle by cycle, by way of plane->piece. What is in
- * own memory is copied to its place then, too.
+ * A piece lands in the landing that is next, wherever it belongs. So what landing 0 holds may be
+ * piece 1. When the first landings of the window hold the first pieces in any order, the state
+ * machine (rx.h) has those moved that are not at their places: cycle by cycle, by way of
+ * plane->piece. What is in own memory is copied to its place then, too.
  */
 #include "place.h"
 
@@ -44,8 +44,8 @@ static uint32_t place_index(const ri_ud_recv_t *recv, uint32_t landing)
     return landing & (recv->rx.depth - 1);
 }
 
-/* Describe the place of a landing. @return The number of segments; 0: the landing must have memory of its
- * own. That is so for the last piece if it is shorter than others, which may land there. */
+/* Describe the place of a landing. @return The number of segments; 0: the landing must have memory
+ * of its own. That is so for the last piece if it is shorter than others, which may land there. */
 static unsigned place_describe(ri_ud_recv_t *recv, uint32_t landing, struct ibv_sge *sges)
 {
     uint64_t offset = (uint64_t)landing * recv->rx.piece_size;

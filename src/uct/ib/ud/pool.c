@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Queue pairs are made when they are needed, up to a limit, and one that has failed is replaced after
- * a time. The oldest idle one is taken first.
+ * Queue pairs are made when they are needed, up to a limit, and one that has failed is replaced
+ * after a time. The oldest idle one is taken first.
  */
 #include "pool.h"
 

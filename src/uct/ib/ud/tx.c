@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * In the order of a transfer: what may be sent, what the receiver says (grants, missing pieces), and
- * the clock, which probes a receiver that is silent.
+ * In the order of a transfer: what may be sent, what the receiver says (grants, missing pieces),
+ * and the clock, which probes a receiver that is silent.
  */
 #include "tx.h"
 

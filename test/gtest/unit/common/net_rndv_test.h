@@ -1,8 +1,8 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Two workers that reach each other through a network only: rendezvous, whichever side moves the data,
- * and whether the network reaches memory (rdma_test.h) or takes messages (rndv_ud_test.h).
+ * Two workers that reach each other through a network only: rendezvous, whichever side moves the
+ * data, and whether the network reaches memory (rdma_test.h) or takes messages (rndv_ud_test.h).
  */
 #ifndef RI_TEST_NET_RNDV_TEST_H
 #define RI_TEST_NET_RNDV_TEST_H

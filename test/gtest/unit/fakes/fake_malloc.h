@@ -1,8 +1,8 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * malloc() and aligned_alloc() as the library calls them, which fail when a test says so. (gtest_unit is
- * linked with --wrap; what calls them inside other libraries is not concerned.)
+ * malloc() and aligned_alloc() as the library calls them, which fail when a test says so.
+ * (gtest_unit is linked with --wrap; what calls them inside other libraries is not concerned.)
  */
 #ifndef RI_TEST_FAKE_MALLOC_H
 #define RI_TEST_FAKE_MALLOC_H

@@ -22,8 +22,8 @@ TEST(test_heap, steps)
     EXPECT_EQ(64u, ri_heap_block(41));
 }
 
-/* A block is what is usable of it and the word in front of that. A rest that is too small for a block
- * of its own stays with it. */
+/* A block is what is usable of it and the word in front of that. A rest that is too small for a
+ * block of its own stays with it. */
 TEST(test_heap, as_the_heap_does)
 {
 #if !defined(__GLIBC__) || defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

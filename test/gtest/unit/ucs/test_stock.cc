@@ -21,8 +21,8 @@ protected:
     ri_stock_t m_stock;
 };
 
-/* UCX may have been opened by the program alone, as an MPI's plugins are. In a child, as UCX changes
- * the process that it is loaded into. */
+/* UCX may have been opened by the program alone, as an MPI's plugins are. In a child, as UCX
+ * changes the process that it is loaded into. */
 TEST_F(test_stock, symbols_of_a_private_ucx)
 {
     int status  = -1;

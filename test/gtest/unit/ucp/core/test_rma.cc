@@ -281,7 +281,8 @@ TEST_F(test_rma, close_behind_a_flush)
     give_back(close);
 }
 
-/* Stock may have nothing more to say about an endpoint that has failed: neither flush nor close wait. */
+/* Stock may have nothing more to say about an endpoint that has failed: neither flush nor close
+ * wait. */
 TEST_F(test_rma, endpoint_has_failed)
 {
     endpoint *ep     = m_node->new_endpoint(nullptr);

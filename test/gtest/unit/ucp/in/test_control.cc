@@ -1,9 +1,10 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Control messages: each handler with those in order, repeated, too late, too early and hostile. The
- * test plays the peer. How the two sides get to know each other (test_control_conn.cc), rings, ends, and
- * a stock without memory are in files of their own. (src/ucp/in/control_in.c, src/ucp/link/control.c)
+ * Control messages: each handler with those in order, repeated, too late, too early and hostile.
+ * The test plays the peer. How the two sides get to know each other (test_control_conn.cc), rings,
+ * ends, and a stock without memory are in files of their own. (src/ucp/in/control_in.c,
+ * src/ucp/link/control.c)
  */
 
 #include "unit/common/control_test.h"

@@ -1,8 +1,8 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Control messages: CONN_REQ and CONN_ACK, by which two sides get to know each other, and peers that do
- * not answer. (src/ucp/in/control_in.c, src/ucp/link/control.c)
+ * Control messages: CONN_REQ and CONN_ACK, by which two sides get to know each other, and peers
+ * that do not answer. (src/ucp/in/control_in.c, src/ucp/link/control.c)
  */
 
 #include "unit/common/control_test.h"

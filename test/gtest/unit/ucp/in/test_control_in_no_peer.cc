@@ -1,8 +1,8 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Control messages to a conn that has no peer: one by a socket address, whose peer has not said yet who
- * it is, and one to the worker itself, to which nobody has anything to say.
+ * Control messages to a conn that has no peer: one by a socket address, whose peer has not said yet
+ * who it is, and one to the worker itself, to which nobody has anything to say.
  * (src/ucp/in/control_in.c, src/ucp/in/handlers.c)
  */
 

@@ -1,8 +1,8 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * src/ucp/in/handlers.c, its table beside that of wire types: whatever a message may come by, somebody
- * is in charge of it; and what may not come that way is malformed.
+ * src/ucp/in/handlers.c, its table beside that of wire types: whatever a message may come by,
+ * somebody is in charge of it; and what may not come that way is malformed.
  */
 
 #include "unit/common/ri_cpp.h"

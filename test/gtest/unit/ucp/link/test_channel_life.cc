@@ -312,8 +312,8 @@ TEST_F(test_channel_life, given_back)
     open();
 }
 
-/* A credit that is under way when the sender gives the channel back finds the memory that it is for.
- * Then the memory goes, while the way stays. */
+/* A credit that is under way when the sender gives the channel back finds the memory that it is
+ * for. Then the memory goes, while the way stays. */
 TEST_F(test_channel_life, given_back_before_a_credit)
 {
     open();

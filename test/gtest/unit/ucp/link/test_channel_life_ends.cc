@@ -368,8 +368,8 @@ TEST_F(test_channel_life_ends, hostile_close)
 }
 
 /* CHANNEL_AGAIN of a channel that works is about its way: what was read is dropped by its
- * position, what was not is taken, whatever its number says; and nothing is offered before all of it
- * has come, in whatever order. */
+ * position, what was not is taken, whatever its number says; and nothing is offered before all of
+ * it has come, in whatever order. */
 TEST_F(test_channel_life_ends, again_by_hand)
 {
     open();

@@ -2,8 +2,8 @@
 
 /*
  * src/ucp/link/control.c: when CONN_REQ is sent. UCX keeps back what follows it on its endpoint
- * until the peer has answered and this worker has made progress, so messages do not send it: progress
- * does, a while later, and only if it is still needed.
+ * until the peer has answered and this worker has made progress, so messages do not send it:
+ * progress does, a while later, and only if it is still needed.
  */
 
 #include "unit/common/control_test.h"

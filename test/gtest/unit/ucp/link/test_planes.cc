@@ -214,8 +214,8 @@ TEST_F(test_planes, ack)
 TEST_F(test_planes, failed_once)
 {
     m_node->deliver(plane_req(stream()));
-    ri_local_failed(worker(), stream()->peer);
-    ri_local_failed(worker(), stream()->peer);
+    ri_local_fail(worker(), stream()->peer);
+    ri_local_fail(worker(), stream()->peer);
     EXPECT_EQ(nullptr, stream()->peer->plane_ep);
     EXPECT_EQ(1u, m_node->counters().planes_failed);
     EXPECT_EQ(0u, m_plane->disconnects) << "it still tells whether the process exists";
@@ -232,7 +232,7 @@ TEST_F(test_planes, failed_as_the_process_is_gone)
 {
     m_node->deliver(plane_req(stream()));
     m_plane->gone = true;
-    ri_local_failed(worker(), stream()->peer);
+    ri_local_fail(worker(), stream()->peer);
     EXPECT_EQ(1u, m_plane->disconnects);
     EXPECT_TRUE(ri_local_is_gone(stream()->peer));
 }

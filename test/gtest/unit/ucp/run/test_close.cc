@@ -444,8 +444,8 @@ TEST_F(test_close, worker_ends_before_its_messages_are_received)
     }
 }
 
-/* A sender may give memory back while it is read: then the data is not taken for the message. What is
- * in the pool stays. */
+/* A sender may give memory back while it is read: then the data is not taken for the message. What
+ * is in the pool stays. */
 TEST_F(test_close, memory_given_back_while_it_is_read)
 {
     for (const way_of_message &way : WAYS) {

@@ -1,9 +1,9 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * src/ucp/wire: the bytes of each type that an active message may have, written out. They are part of
- * wire version 2: whoever has to change one of these lines needs another version. Behind the base
- * header most bytes are their own offset, so that no two fields have the same value.
+ * src/ucp/wire: the bytes of each type that an active message may have, written out. They are part
+ * of wire version 2: whoever has to change one of these lines needs another version. Behind the
+ * base header most bytes are their own offset, so that no two fields have the same value.
  */
 
 #include "unit/common/ri_cpp.h"

@@ -1,7 +1,7 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
-/* Messages of each wire type, for the tests of src/ucp/wire. Every message is parsed from heap blocks
- * of exactly its size, so that AddressSanitizer sees a read beyond it. */
+/* Messages of each wire type, for the tests of src/ucp/wire. Every message is parsed from heap
+ * blocks of exactly its size, so that AddressSanitizer sees a read beyond it. */
 #ifndef RI_TEST_WIRE_TEST_H
 #define RI_TEST_WIRE_TEST_H
 

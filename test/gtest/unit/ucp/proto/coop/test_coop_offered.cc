@@ -35,8 +35,8 @@ TEST_F(test_coop_offered, offered)
     check_idle();
 }
 
-/* The receiver cannot remember the copy, but the sender knows the receive: it must not write there once
- * the receive has ended. */
+/* The receiver cannot remember the copy, but the sender knows the receive: it must not write there
+ * once the receive has ended. */
 TEST_F(test_coop_offered, no_memory)
 {
     for (unsigned parts : {0, 1, 100}) {

@@ -1,8 +1,9 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * src/ucp/proto/rndv/rndv.c: RTS, FIN and NACK, in order and out of it, and what may happen to a receive
- * meanwhile. Two workers with a plane that the test makes, and hostile messages that it writes itself.
+ * src/ucp/proto/rndv/rndv.c: RTS, FIN and NACK, in order and out of it, and what may happen to a
+ * receive meanwhile. Two workers with a plane that the test makes, and hostile messages that it
+ * writes itself.
  */
 
 #include "unit/common/rndv_test.h"

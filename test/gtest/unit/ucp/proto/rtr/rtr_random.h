@@ -40,7 +40,8 @@ enum step_t {
 
 typedef std::vector<step_t> steps_t;
 
-/* Through a network, where the test delivers messages, and no side is in the library with the other. */
+/* Through a network, where the test delivers messages, and no side is in the library with the
+ * other. */
 inline steps_t net_steps()
 {
     return {STEP_SEND,   STEP_POST,     STEP_GUESS,   STEP_CANCEL, STEP_DISTURB,

@@ -1,7 +1,7 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
-/* src/ucp/proto/rtr/recv_hybrid.c: messages of medium length that are copied to the pool and written
- * from there into receives that offered themselves through a network. */
+/* src/ucp/proto/rtr/recv_hybrid.c: messages of medium length that are copied to the pool and
+ * written from there into receives that offered themselves through a network. */
 
 #include "rtr_net_test.h"
 

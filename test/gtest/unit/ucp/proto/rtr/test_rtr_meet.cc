@@ -332,8 +332,8 @@ TEST_F(test_rtr_meet, longer_message)
     EXPECT_EQ(0u, m_a_plane->writes);
 }
 
-/* A late RTR names a message that was sent as RTS. If another one has its request's id meanwhile, on
- * this conn or another one, the RTR is not for that. */
+/* A late RTR names a message that was sent as RTS. If another one has its request's id meanwhile,
+ * on this conn or another one, the RTR is not for that. */
 TEST_F(test_rtr_meet, late_and_the_request_is_another_one)
 {
     second();
@@ -543,8 +543,8 @@ TEST_F(test_rtr_ways, from_grants_to_messages)
 {
     recv_ptr r1 = post_seen();
 
-    ri_local_failed(m_b->worker(), stream()->peer);
-    ri_local_failed(m_a->worker(), m_conn->peer);
+    ri_local_fail(m_b->worker(), stream()->peer);
+    ri_local_fail(m_a->worker(), m_conn->peer);
     ASSERT_TRUE(ri_rtr_net_is_possible(stream()));
     recv_ptr r2 = post();
     EXPECT_EQ(RI_RTR_QUEUED, rtr(r2));

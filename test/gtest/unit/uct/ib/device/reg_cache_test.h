@@ -1,8 +1,8 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A registration cache, on a device that knows what is registered, with memory that nobody touches and
- * events from the test.
+ * A registration cache, on a device that knows what is registered, with memory that nobody touches
+ * and events from the test.
  */
 #ifndef RI_TEST_REG_CACHE_TEST_H
 #define RI_TEST_REG_CACHE_TEST_H

@@ -113,8 +113,8 @@ TEST_F(test_rc_events, device)
     EXPECT_EQ(UCS_ERR_UNSUPPORTED, ri_plane_rc.open(&a.plane)) << "nor for others";
 }
 
-/* A device that has failed cannot destroy queue pairs, nor reset them. That does not end the process,
- * even if nobody has asked the device yet. */
+/* A device that has failed cannot destroy queue pairs, nor reset them. That does not end the
+ * process, even if nobody has asked the device yet. */
 TEST_F(test_rc_events, device_cannot_destroy)
 {
     static __typeof__(ri_verbs.destroy_qp) destroy = ri_verbs.destroy_qp;

@@ -110,8 +110,8 @@ TEST_F(test_rc_moves, lid)
     }
 }
 
-/* A way that is prepared has the address that the device has by then, though nobody has looked; when
- * its plane does, it stays. */
+/* A way that is prepared has the address that the device has by then, though nobody has looked;
+ * when its plane does, it stays. */
 TEST_F(test_rc_moves, prepared_before_the_look)
 {
     start();

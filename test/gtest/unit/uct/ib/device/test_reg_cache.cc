@@ -1,7 +1,8 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * src/uct/ib/device/reg_cache.[hc]: what hits, what is merged and kept. test_reg_cache_load.cc has real memory.
+ * src/uct/ib/device/reg_cache.[hc]: what hits, what is merged and kept. test_reg_cache_load.cc has
+ * real memory.
  */
 
 #include "reg_cache_test.h"

@@ -65,8 +65,8 @@ TEST_F(test_footprint, last_piece)
     EXPECT_EQ(4096u - 1024u, qp(256) - less);
 }
 
-/* A peer has a way with its place in the table of ids, which doubles; room for eight numbers that the
- * sender may not know to be received, and for two that were cancelled; a port, and its address
+/* A peer has a way with its place in the table of ids, which doubles; room for eight numbers that
+ * the sender may not know to be received, and for two that were cancelled; a port, and its address
  * handle. */
 TEST_F(test_footprint, peer_by_datagrams)
 {

@@ -123,7 +123,8 @@ TEST_F(test_ud_moves, nobody_is_told)
     });
 }
 
-/* A way that is prepared has the new address, though nobody has looked; when that is done, it stays. */
+/* A way that is prepared has the new address, though nobody has looked; when that is done, it
+ * stays. */
 TEST_F(test_ud_moves, prepared_before_the_look)
 {
     run("infiniband", "move_after=20", [](trio &t) {

@@ -2,7 +2,8 @@
 
 /*
  * Which completion queues of the ud plane are polled when many receive, on whatever device there
- * is (LD_PRELOAD=test/bin/libsofthca.so is one). Without any they are skipped. (src/uct/ib/ud/recv.c)
+ * is (LD_PRELOAD=test/bin/libsofthca.so is one). Without any they are skipped.
+ * (src/uct/ib/ud/recv.c)
  */
 
 #include "ud_test.h"

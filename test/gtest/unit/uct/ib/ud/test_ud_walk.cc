@@ -1,8 +1,8 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Some orders of events of larger ud transfers than test_ud_explore.cc has: walks with the settings and
- * seeds that the other tests of datagrams have (ud_faults.h).
+ * Some orders of events of larger ud transfers than test_ud_explore.cc has: walks with the settings
+ * and seeds that the other tests of datagrams have (ud_faults.h).
  */
 
 #include "ud_state.h"

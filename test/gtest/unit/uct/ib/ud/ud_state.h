@@ -1,8 +1,8 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * All of a ud transfer in one object that can be copied: both ends, the memory, and what is on its way.
- * It tells what may happen next, and looks at the memory.
+ * All of a ud transfer in one object that can be copied: both ends, the memory, and what is on its
+ * way. It tells what may happen next, and looks at the memory.
  */
 #ifndef RI_TEST_UD_STATE_H
 #define RI_TEST_UD_STATE_H
