@@ -91,13 +91,13 @@ void ri_conn_dequeue_pending(ri_conn_t *conn)
     ucs_list_head_init(&conn->pending_link);
 }
 
-/* Tell the stream of a conn that lost a number, if its id is known by now. */
+/* Say BYE to the stream of a conn, up to the number in front of lost_sn, if its id is known by now
+ * and that was not said. */
 static void conn_tell_lost(ri_conn_t *conn)
 {
     ri_conn_t *other;
 
-    if (!(conn->flags & RI_CONN_LOST) || (conn->flags & RI_CONN_BYE) ||
-        (conn->remote_id == 0)) {
+    if ((conn->flags & RI_CONN_BYE) || (conn->remote_id == 0)) {
         return;
     }
     other = (conn->peer != NULL) ? ri_peer_usable_conn(conn->peer) : NULL;
@@ -121,11 +121,16 @@ void ri_conn_say_lost(ri_conn_t *conn)
 
 void ri_conn_say_over(ri_conn_t *conn)
 {
+    uint32_t id         = conn->id;
+    ri_worker_t *worker = conn->worker;
+
     if (!(conn->flags & RI_CONN_LOST)) {
-        ri_conn_set_life(conn, conn->flags | RI_CONN_LOST);
         conn->lost_sn = conn->tx_sn + 1;
     }
     conn_tell_lost(conn);
+    if (ri_id_get(&worker->conn_ids, id) == conn) {
+        ri_conn_set_life(conn, conn->flags & ~(uint32_t)RI_CONN_LOST);
+    }
 }
 
 void ri_conn_start_timeout(ri_conn_t *conn)

@@ -81,9 +81,10 @@ void ri_conn_dequeue_pending(ri_conn_t *conn);
  * usable conn of the peer, or by this one; any conn may be gone afterwards. */
 void ri_conn_say_lost(ri_conn_t *conn);
 
-/** Answer RESET: nothing comes from the conn any more, neither messages nor writes. It counts as
- * having lost the next number, and BYE is said unless it was, or the id of the stream is not
- * known. The conn works or has lost a number; the caller fails it next, if it is there still. */
+/** Answer RESET: nothing comes from the conn any more, neither messages nor writes, and the peer
+ * receives nothing of what has come. BYE is said up to the latest number or the one in front of a
+ * lost one, unless it was, or the id of the stream is not known. The conn works or has lost a
+ * number, which does not count any more; the caller fails it next, if it is there still. */
 void ri_conn_say_over(ri_conn_t *conn);
 
 /**

@@ -57,9 +57,10 @@ enum {
  *
  *   set CLOSING            the application has closed it: not if it is LEFT
  *   set LEFT and CLOSING   its endpoint is closed before all was received: not if it is LEFT
- *   set LOST               a number is lost, or the peer has sent RESET: while the status is UCS_OK
+ *   set LOST               a number is lost: while the status is UCS_OK
  *   set BYE                the peer is told that nothing follows: if the status is UCS_OK, or LOST
- *   clear LOST             its endpoint or its peer is gone: the status is an error from then on
+ *   clear LOST             its endpoint or its peer is gone, or the peer has sent RESET: the status
+ *                          is an error from then on
  *
  * CLOSING, LEFT and BYE stay set. The status changes once, from UCS_OK to why the conn failed: at
  * once after LOST is set, or without it.
@@ -113,7 +114,7 @@ struct ri_conn {
         ucs_list_link_t late_link; /* in worker->rtr.late_conns; self-linked if not */
     } rtr;
 
-    uint32_t lost_sn;             /* with RI_CONN_LOST: the number that never comes */
+    uint32_t lost_sn; /* with RI_CONN_LOST, or told by BYE: the number that never comes */
     ucs_list_link_t pending;      /* sends that wait for room in the ring, in order */
     ucs_list_link_t pending_link; /* in worker->pending_conns; self-linked if not */
     ucs_list_link_t sends;        /* all unfinished sends */

@@ -231,6 +231,9 @@ TEST_F(test_lost_number, then_something_else)
         }
         ASSERT_TRUE(s->done);
         EXPECT_EQ(UCS_ERR_CONNECTION_RESET, s->status);
+        if (what < 3) {
+            EXPECT_FALSE(ri_conn_goes_on(m_conn));
+        }
         if (what == 1) {
             EXPECT_EQ(0u, m_ab->count(RI_WIRE_BYE));
         }
