@@ -3,36 +3,26 @@
 /* src/ucp/core/stream_ring.c */
 
 #include "unit/common/ri_cpp.h"
+#include "unit/common/state_changes.h"
 
 extern "C" {
 #include "ucp/core/stream_ring.h"
 }
 
 #include <gtest/gtest.h>
-#include <set>
-#include <utility>
 
 namespace {
 
 /* Which changes ri_stream_ring_state_t allows */
 TEST(test_stream_ring, states)
 {
-    const std::set<std::pair<ri_stream_ring_state_t, ri_stream_ring_state_t>> legal = {
+    const state_changes<ri_stream_ring_state_t> legal = {
             {RI_STREAM_RING_NONE, RI_STREAM_RING_OPEN},
             {RI_STREAM_RING_OPEN, RI_STREAM_RING_DEAD},
             {RI_STREAM_RING_OPEN, RI_STREAM_RING_NONE},
             {RI_STREAM_RING_DEAD, RI_STREAM_RING_NONE}};
 
-    for (int from = 0; from < RI_STREAM_RING_STATE_LAST; ++from) {
-        for (int to = 0; to < RI_STREAM_RING_STATE_LAST; ++to) {
-            auto change = std::make_pair((ri_stream_ring_state_t)from,
-                                         (ri_stream_ring_state_t)to);
-
-            EXPECT_EQ(legal.count(change) > 0,
-                      !!ri_stream_ring_may_become(change.first, change.second))
-                    << from << " -> " << to;
-        }
-    }
+    check_state_changes<RI_STREAM_RING_STATE_LAST>(ri_stream_ring_may_become, legal);
 }
 
 TEST(test_stream_ring, end)

@@ -4,6 +4,7 @@
 
 #include "unit/common/ri_cpp.h"
 #include "unit/common/rng.h"
+#include "unit/common/state_changes.h"
 
 #include <gtest/gtest.h>
 #include <map>
@@ -185,22 +186,14 @@ TEST_F(test_pool, random)
 /* Which changes ri_pool_state_t allows */
 TEST_F(test_pool, states)
 {
-    const std::set<std::pair<ri_pool_state_t, ri_pool_state_t>> legal = {
+    const state_changes<ri_pool_state_t> legal = {
             {RI_POOL_FREE, RI_POOL_LENT},       {RI_POOL_LENT, RI_POOL_FREE},
             {RI_POOL_LENT, RI_POOL_WRITING},    {RI_POOL_LENT, RI_POOL_IN_STOCK},
             {RI_POOL_WRITING, RI_POOL_FREE},    {RI_POOL_WRITING, RI_POOL_LENT},
             {RI_POOL_IN_STOCK, RI_POOL_FREE},   {RI_POOL_IN_STOCK, RI_POOL_UNSENT},
             {RI_POOL_UNSENT, RI_POOL_IN_STOCK}, {RI_POOL_UNSENT, RI_POOL_FREE}};
 
-    for (int from = 0; from < RI_POOL_STATE_LAST; ++from) {
-        for (int to = 0; to < RI_POOL_STATE_LAST; ++to) {
-            auto change = std::make_pair((ri_pool_state_t)from, (ri_pool_state_t)to);
-
-            EXPECT_EQ(legal.count(change) > 0,
-                      !!ri_pool_may_become(change.first, change.second))
-                    << from << " -> " << to;
-        }
-    }
+    check_state_changes<RI_POOL_STATE_LAST>(ri_pool_may_become, legal);
 }
 
 TEST_F(test_pool, state_of_a_buffer)

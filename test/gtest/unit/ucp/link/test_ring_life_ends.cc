@@ -5,9 +5,7 @@
  */
 
 #include "ring_life_test.h"
-
-#include <set>
-#include <utility>
+#include "unit/common/state_changes.h"
 
 namespace {
 
@@ -190,22 +188,14 @@ TEST_F(test_ring_channel_ends, freed_with_a_broken_stream)
 /* Which changes ri_ring_life_tx_t allows */
 TEST(test_ring_life_tx, states)
 {
-    const std::set<std::pair<ri_ring_life_tx_t, ri_ring_life_tx_t>> legal = {
+    const state_changes<ri_ring_life_tx_t> legal = {
             {RI_RING_LIFE_TX_NONE, RI_RING_LIFE_TX_OPEN},
             {RI_RING_LIFE_TX_OPEN, RI_RING_LIFE_TX_STOPPING},
             {RI_RING_LIFE_TX_OPEN, RI_RING_LIFE_TX_NONE},
             {RI_RING_LIFE_TX_STOPPING, RI_RING_LIFE_TX_STOPPING},
             {RI_RING_LIFE_TX_STOPPING, RI_RING_LIFE_TX_NONE}};
 
-    for (int from = 0; from < RI_RING_LIFE_TX_LAST; ++from) {
-        for (int to = 0; to < RI_RING_LIFE_TX_LAST; ++to) {
-            auto change = std::make_pair((ri_ring_life_tx_t)from, (ri_ring_life_tx_t)to);
-
-            EXPECT_EQ(legal.count(change) > 0,
-                      !!ri_ring_life_may_become(change.first, change.second))
-                    << from << " -> " << to;
-        }
-    }
+    check_state_changes<RI_RING_LIFE_TX_LAST>(ri_ring_life_may_become, legal);
 }
 
 } // namespace

@@ -3,30 +3,21 @@
 /* src/ucp/proto/rndv/rndv_recv.c: what it decides by */
 
 #include "unit/common/ri_cpp.h"
+#include "unit/common/state_changes.h"
 
 #include <gtest/gtest.h>
-#include <set>
-#include <utility>
 
 namespace {
 
 /* Which changes ri_recv_written_t allows */
 TEST(test_rndv_recv, written)
 {
-    const std::set<std::pair<ri_recv_written_t, ri_recv_written_t>> legal = {
+    const state_changes<ri_recv_written_t> legal = {
             {RI_RECV_NOT_WRITTEN, RI_RECV_BY_CTS},
             {RI_RECV_NOT_WRITTEN, RI_RECV_BY_TARGET},
             {RI_RECV_BY_TARGET, RI_RECV_NOT_WRITTEN}};
 
-    for (int from = 0; from < RI_RECV_WRITTEN_LAST; ++from) {
-        for (int to = 0; to < RI_RECV_WRITTEN_LAST; ++to) {
-            auto change = std::make_pair((ri_recv_written_t)from, (ri_recv_written_t)to);
-
-            EXPECT_EQ(legal.count(change) > 0,
-                      !!ri_rndv_recv_may_become(change.first, change.second))
-                    << from << " -> " << to;
-        }
-    }
+    check_state_changes<RI_RECV_WRITTEN_LAST>(ri_rndv_recv_may_become, legal);
 }
 
 /* Memory that the sender may still write is not handed back, unless this process's end of the way
