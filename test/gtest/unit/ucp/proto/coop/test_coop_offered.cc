@@ -10,7 +10,17 @@
 
 namespace {
 
-class test_coop_offered : public coop_test {};
+class test_coop_offered : public coop_test {
+protected:
+    /* The sender of @a s takes @a memory for that of its receive. */
+    void offer(const send_ptr &s, bytes &memory)
+    {
+        ri_req_t *req = ri_req_of_handle(s->handle);
+
+        ri_coop_send_offer(ri_container_of(req, ri_send_req_t, super),
+                           reinterpret_cast<uintptr_t>(memory.data()));
+    }
+};
 
 TEST_F(test_coop_offered, offered)
 {
@@ -18,8 +28,7 @@ TEST_F(test_coop_offered, offered)
     recv_ptr r    = m_b->recv(5, ~0ul, LONG);
     send_ptr s    = m_a->send(m_conn, content, 5);
 
-    ri_coop_send_offer(ri_container_of(ri_req_of_handle(s->handle), ri_send_req_t, super),
-                       reinterpret_cast<uintptr_t>(r->buffer.data()));
+    offer(s, r->buffer);
     for (unsigned i = 0; i < 100; ++i) {
         m_a->progress();
     }
@@ -44,9 +53,7 @@ TEST_F(test_coop_offered, no_memory)
         recv_ptr r    = m_b->recv(5, ~0ul, LONG);
         send_ptr s    = m_a->send(m_conn, content, 5);
 
-        ri_coop_send_offer(
-                ri_container_of(ri_req_of_handle(s->handle), ri_send_req_t, super),
-                reinterpret_cast<uintptr_t>(r->buffer.data()));
+        offer(s, r->buffer);
         for (unsigned i = 0; i < parts; ++i) {
             m_a->progress();
         }
@@ -68,7 +75,8 @@ TEST_F(test_coop_offered, no_memory)
     }
 }
 
-/* A close waits until the receiver has seen that all of it is there: the slot stands in the ring. */
+/* A close waits until the receiver has seen that all of it is there: the slot stands in the
+ * ring. */
 TEST_F(test_coop_offered, closed_before_it_is_read)
 {
     bytes content             = pattern(1, LONG);
@@ -76,8 +84,7 @@ TEST_F(test_coop_offered, closed_before_it_is_read)
     recv_ptr r                = m_b->recv(5, ~0ul, LONG);
     send_ptr s                = m_a->send(m_conn, content, 5);
 
-    ri_coop_send_offer(ri_container_of(ri_req_of_handle(s->handle), ri_send_req_t, super),
-                       reinterpret_cast<uintptr_t>(r->buffer.data()));
+    offer(s, r->buffer);
     for (unsigned i = 0; i < 100; ++i) {
         m_a->progress();
     }
@@ -103,8 +110,7 @@ TEST_F(test_coop_offered, offered_and_both_copy)
     recv_ptr r    = m_b->recv(5, ~0ul, LONG);
     send_ptr s    = m_a->send(m_conn, content, 5);
 
-    ri_coop_send_offer(ri_container_of(ri_req_of_handle(s->handle), ri_send_req_t, super),
-                       reinterpret_cast<uintptr_t>(r->buffer.data()));
+    offer(s, r->buffer);
     m_a->progress();
     pump();
     check(s);
@@ -123,9 +129,7 @@ TEST_F(test_coop_offered, offered_and_never_read)
         recv_ptr r    = m_b->recv(5, ~0ul, LONG);
         send_ptr s    = m_a->send(m_conn, content, 5);
 
-        ri_coop_send_offer(
-                ri_container_of(ri_req_of_handle(s->handle), ri_send_req_t, super),
-                reinterpret_cast<uintptr_t>(r->buffer.data()));
+        offer(s, r->buffer);
         for (unsigned i = 0; i < writes; ++i) {
             m_a->progress();
         }
@@ -153,8 +157,7 @@ TEST_F(test_coop_offered, write_fails_while_the_slot_is_closed)
     std::thread receiver;
     std::atomic<bool> closed{false};
 
-    ri_coop_send_offer(reinterpret_cast<ri_send_req_t *>(ri_req_of_handle(s->handle)),
-                       reinterpret_cast<uintptr_t>(r->buffer.data()));
+    offer(s, r->buffer);
     m_a_plane->on_write = [&]() {
         if (!receiver.joinable()) {
             receiver = std::thread([&] {
@@ -187,8 +190,7 @@ TEST_F(test_coop_offered, slot_is_closed_while_a_part_is_written)
     std::atomic<bool> closed{false};
     uint32_t at_close = 0, claimed = 0;
 
-    ri_coop_send_offer(reinterpret_cast<ri_send_req_t *>(ri_req_of_handle(s->handle)),
-                       reinterpret_cast<uintptr_t>(r->buffer.data()));
+    offer(s, r->buffer);
     m_a_plane->on_write = [&]() {
         if (receiver.joinable() || (m_a_plane->writes < 2)) {
             return;
@@ -228,8 +230,7 @@ TEST_F(test_coop_offered, offered_for_another_receive)
     recv_ptr r = m_b->recv(5, ~0ul, LONG);
     send_ptr s = m_a->send(m_conn, content, 5);
 
-    ri_coop_send_offer(ri_container_of(ri_req_of_handle(s->handle), ri_send_req_t, super),
-                       reinterpret_cast<uintptr_t>(elsewhere.data()));
+    offer(s, elsewhere);
     m_b->progress();
     ASSERT_TRUE(r->done);
     EXPECT_EQ(UCS_ERR_CONNECTION_RESET, r->status);
