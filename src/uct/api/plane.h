@@ -99,7 +99,8 @@ typedef struct ri_plane_op {
 typedef struct ri_plane {
     const ri_plane_ops_t *ops;
     unsigned capabilities; /* RI_PLANE_*: what it can do here */
-    unsigned failures;     /* ways that stopped working, by themselves */
+    unsigned failures; /* counts up when ways have stopped working by themselves; check()
+                          says which ones */
     unsigned lost; /* RI_PLANE_NOTIFY: ways that ended without telling all that the remote
                       side may take for told */
     size_t notify_max;  /* RI_PLANE_NOTIFY: longest write from one segment to one whose
@@ -157,73 +158,116 @@ typedef struct ri_plane_cost {
 struct ri_plane_ops {
     const char *name;
 
-    /** Open the plane for this process. @return UCS_ERR_UNSUPPORTED where it does not
-     * exist. */
+    /**
+     * Open the plane for this process.
+     *
+     * @param plane_p  Set with UCS_OK only.
+     *
+     * @return UCS_OK. UCS_ERR_UNSUPPORTED: the plane cannot be used here. UCS_ERR_NO_MEMORY.
+     */
     ucs_status_t (*open)(ri_plane_t **plane_p);
 
     /** Close the plane. No way of it may be left. */
     void (*close)(ri_plane_t *plane);
 
-    /** Write what a remote process needs to reach this one. @return Its length, at most
-     * RI_PLANE_ADDRESS_MAX. NULL: see prepare(). */
+    /**
+     * RI_PLANE_INLINE: write what a remote process needs to connect to this one. NULL: each way
+     * has an address of its own, see ep_address().
+     *
+     * @param address  Room for RI_PLANE_ADDRESS_MAX bytes.
+     *
+     * @return The length of the address.
+     */
     size_t (*address)(ri_plane_t *plane, void *address);
 
     /**
-     * Prepare to reach a remote process, and find out whether that works.
+     * Connect this side's end of a way with a remote process. RI_PLANE_INLINE: memory of that
+     * process has been read when this returns UCS_OK. Others: the remote process may not have
+     * connected its own end yet.
      *
-     * @param address  Of the remote process: wire input.
-     * @param ep_p     A way that was prepared, or set to a new one.
+     * @param address  What address() or ep_address() has written there: wire input.
+     * @param ep_p     A way of prepare(). Or NULL, in whose place a new way is put with UCS_OK.
      *
-     * @return UCS_OK; UCS_ERR_UNREACHABLE, with the reason logged at level info, or debug
-     *         for a process of another host. A way that was prepared is still to be
-     *         disconnected then.
+     * @return UCS_OK. UCS_ERR_UNREACHABLE: that is no address, or the process cannot be reached
+     *         by it, or the way was connected before, or the plane has failed. Most reasons
+     *         are logged, at level info or debug. UCS_ERR_NO_MEMORY. After an error a way of
+     *         prepare() is still there, to be disconnected, and no new one is.
      */
     ucs_status_t (*connect)(ri_plane_t *plane, const void *address, size_t length,
                             ri_plane_ep_t **ep_p);
 
-    /** End a way, in whatever state. Operations that are under way end with
-     * UCS_ERR_UNREACHABLE, within the call. */
+    /** End a way, in whatever state, and free it. All operations of the way that were not told of
+     * their end are told within the call, when the way is gone: UCS_ERR_UNREACHABLE, unless they
+     * had ended otherwise before. */
     void (*disconnect)(ri_plane_ep_t *ep);
 
-    /** Not RI_PLANE_INLINE: make a way to a remote process that is not known yet, and write
-     * what that needs to connect its own way to this one. Before both sides have connected
-     * theirs nothing can be moved. */
+    /**
+     * Not RI_PLANE_INLINE: make this side's end of a way to a remote process of which no address
+     * is known yet. Nothing can be moved before both sides have connected their ends.
+     *
+     * @param ep_p  Set with UCS_OK only, to a way that connect() takes.
+     *
+     * @return UCS_OK. UCS_ERR_UNREACHABLE: the plane or its device has failed, or makes no
+     *         queue pair more. UCS_ERR_NO_MEMORY.
+     */
     ucs_status_t (*prepare)(ri_plane_t *plane, ri_plane_ep_t **ep_p);
+
+    /**
+     * Not RI_PLANE_INLINE: write what the remote process needs to connect its end of a way with
+     * this one. The way may be in any state, also if it is about to end.
+     *
+     * @param address  Room for RI_PLANE_ADDRESS_MAX bytes.
+     *
+     * @return The length of the address.
+     */
     size_t (*ep_address)(ri_plane_ep_t *ep, void *address);
 
     /**
      * RI_PLANE_KEYS: make memory reachable for the remote and this side, until release().
      * Registrations are kept and used again, see uct/ib/device/reg_cache.h.
      *
-     * @return UCS_OK; an error with nothing registered.
+     * @param memory  Set to the keys. Its region is NULL after an error.
+     *
+     * @return UCS_OK. An error: nothing is registered.
      */
     ucs_status_t (*reg)(ri_plane_t *plane, void *address, size_t length,
                         ri_plane_memory_t *memory);
 
-    /** RI_PLANE_KEYS: end that for memory of reg() or reg_source(). If it has no region there is
-     * nothing to do. */
+    /** RI_PLANE_KEYS: memory of reg() or reg_source() need not be reachable any more. If @a memory
+     * has no region there is nothing to do; it has none afterwards. */
     void (*release)(ri_plane_t *plane, ri_plane_memory_t *memory);
 
-    /** Not RI_PLANE_INLINE: end what has ended, go on with what waits. May be called at any
-     * time, but not from within done(). @return Number of operations that have ended. */
+    /** Not RI_PLANE_INLINE: tell what has ended, go on with what waits. May be called at any
+     * time, but not from within a function that the plane calls, such as done(). @return How many
+     * operations have ended, or have got something that they waited for, and how many
+     * notifications have come. 0: nothing has happened. */
     unsigned (*progress)(ri_plane_t *plane);
 
     /**
-     * Move data, where the plane has the capability. The remote list is wire input: what
-     * does not exist there is an error, never a crash.
+     * Move data from the remote process to this one, where the plane has the capability. The
+     * remote list is wire input: what does not exist there is an error, never a crash.
      *
      * @return UCS_OK: all of it has been moved. UCS_INPROGRESS: transfer->op tells; the lists
      *         and keys are not needed any more. An error: an unknown part of it has been
      *         moved, and no more is. UCS_ERR_INVALID_ADDR: some memory, on either side,
      *         cannot be accessed in this way. UCS_ERR_INVALID_PARAM: a list is too short.
-     *         UCS_ERR_UNREACHABLE: the plane does not work with this process (any more)
-     *         and is not to be asked again.
+     *         UCS_ERR_UNREACHABLE: the way does not work (any more), and is not to be asked
+     *         again.
      */
     ucs_status_t (*read)(ri_plane_ep_t *ep, const ri_transfer_t *transfer);
+
+    /** Move data as read() does, from this process to the remote one. @return See read(). */
     ucs_status_t (*write)(ri_plane_ep_t *ep, const ri_transfer_t *transfer);
 
-    /** @return UCS_OK if the remote process may still use its end of the plane;
-     * UCS_ERR_UNREACHABLE: it has ended or closed it, and moves nothing any more. */
+    /**
+     * Look whether a way still works.
+     *
+     * @return RI_PLANE_INLINE, about the remote process: UCS_OK if it may still move something by
+     *         the plane; UCS_ERR_UNREACHABLE if it has ended, or has closed its plane, and moves
+     *         nothing any more. Others, about this side's end, without asking the remote process:
+     *         UCS_OK if nothing is known to be wrong with the end, connected or not;
+     *         UCS_ERR_UNREACHABLE if the end or its plane has failed.
+     */
     ucs_status_t (*check)(ri_plane_ep_t *ep);
 
     /**
@@ -231,21 +275,29 @@ struct ri_plane_ops {
      * millisecond. The plane need not be open. NULL: not known before it is used.
      *
      * @param to, from  Memory of @a length bytes each, whose pages are present.
+     * @param cost      Set with UCS_OK only.
      *
-     * @return An error if the plane does not work here.
+     * @return UCS_OK. UCS_ERR_UNSUPPORTED: the plane does not work here, or the time cannot be
+     *         told.
      */
     ucs_status_t (*measure)(void *to, void *from, size_t length, ri_plane_cost_t *cost);
 
     /** RI_PLANE_KEYS: copy the counters of the registration cache. NULL: there is none. */
     void (*counters)(ri_plane_t *plane, ri_plane_counters_t *counters);
 
-    /** RI_PLANE_NOTIFY: be told of writes with immediates, by ways that are prepared from now
-     * on. What the remote side was told to have ended is told here, also if the way fails or is
-     * ended meanwhile; or the way is lost. */
+    /**
+     * RI_PLANE_NOTIFY: be told of writes with immediates, by ways that are prepared from now on.
+     * What the remote side was told to have ended is told here, also if the way fails or is ended
+     * meanwhile; or the way is lost. To be called once, and before any way is prepared.
+     *
+     * @return UCS_OK. UCS_ERR_UNSUPPORTED: nothing will be told, as the device cannot; the user has
+     *         been warned.
+     */
     ucs_status_t (*listen)(ri_plane_t *plane, ri_plane_notified_func_t func);
 
-    /** RI_PLANE_KEYS: as reg(), for memory that nobody writes by the plane. It may be constant;
-     * what reg() gives may be written, or it fails. NULL: reg() does for both. */
+    /** RI_PLANE_KEYS: register as reg() does, for memory that nobody writes by the plane. The
+     * memory may be constant, for which reg() fails. NULL: reg() is to be called. @return See
+     * reg(). */
     ucs_status_t (*reg_source)(ri_plane_t *plane, void *address, size_t length,
                                ri_plane_memory_t *memory);
 
