@@ -21,10 +21,9 @@
  */
 uint64_t ri_host_id(void);
 
-/**
- * Whether a process number of host @a a may mean the same at host @a b: to be proved by looking at
- * something that only this process has. Without a proof it does only if both are equal.
- */
+/** @return Whether a process number of host @a a may mean the same at host @a b: to be proved by
+ * looking at something that only this process has. Without a proof it does only if @a a and @a b
+ * are equal. */
 int ri_host_may_reach(uint64_t a, uint64_t b);
 
 /**
@@ -52,7 +51,8 @@ typedef enum ri_host_look {
 } ri_host_look_t;
 
 /** Look whether @a process, which may be wire input, exists. Its host must be this one. A process
- * of that number which was started at another time is another one. */
+ * of that number which was started at another time is another one. @return RI_HOST_RUNS, GONE or
+ * UNKNOWN. */
 ri_host_look_t ri_host_process_look(const ri_host_process_t *process);
 
 #endif

@@ -87,7 +87,7 @@
 typedef struct ri_ring_record {
     _Atomic(uint32_t) seq; /* ri_ring_stamp() of the position, stored last */
     uint16_t length;       /* bytes of payload in this record */
-    uint8_t type;          /* of the users of the ring, or one of the three above */
+    uint8_t type;          /* of the users of the ring, or RI_RING_PAD, START or PART */
     uint8_t hint;          /* bit 0: the writer waits for long messages of the reader */
     uint32_t value;
     uint32_t extra;
@@ -159,7 +159,7 @@ typedef struct ri_ring_rx {
     uint32_t published; /* position that the sender was told of by control->consumed */
     ri_ring_control_t *control; /* NULL: closed */
     size_t map_size;
-    int fd; /* of the memory; -1: the sender has mapped it, and it is closed */
+    int fd; /* of the memory; -1: it is closed, as the sender has mapped the ring, or never will */
 } ri_ring_rx_t;
 
 /** @return What the first word of a record at @a pos holds; never 0. */
@@ -344,7 +344,8 @@ static inline uint32_t ri_ring_part_length(uint32_t length)
  *
  * @param length  At least RI_RING_PARTS_MIN, at most max_payload.
  *
- * @return 0 if there is no room for all of it; then nothing is written.
+ * @return 0 if there is no room for all of it; then nothing of it is written, though the end of the
+ *         lap may be padded.
  */
 int ri_ring_tx_put_parts(ri_ring_tx_t *tx, uint32_t value, uint64_t tag, const void *data,
                          uint32_t length);
@@ -413,13 +414,15 @@ static inline int ri_ring_rx_is_left(const ri_ring_rx_t *rx)
     return atomic_load_explicit(&rx->control->left, memory_order_acquire) != 0;
 }
 
-/** @return How far the receiver has read, as it has said. */
+/** @return How far the receiver has read, as it has said: wire input. It says so every quarter of a
+ * lap. */
 static inline uint32_t ri_ring_tx_consumed(const ri_ring_tx_t *tx)
 {
     return atomic_load_explicit(&tx->control->consumed, memory_order_relaxed);
 }
 
-/** Give the lines of the record at the head back to the sender. */
+/** Go on behind the record at the head, which has @a lines lines. The sender gets what was read
+ * back every quarter of a lap. */
 static inline void ri_ring_rx_advance(ri_ring_rx_t *rx, uint32_t lines)
 {
     rx->pos += lines;

@@ -10,8 +10,8 @@
  * that has other things to do, holds the message up. As long as nothing is copied yet, the
  * second side takes the other half at once: calls are what short messages cost.
  *
- * The other side may write anything into a slot at any time. What these functions return
- * is within the message.
+ * The other side may write anything into a slot at any time. The part that a claim returns is
+ * within the message all the same; numbers of copied units may be any.
  */
 #ifndef RI_SLOT_H
 #define RI_SLOT_H
@@ -121,13 +121,13 @@ static inline int ri_slot_is_withdrawn(const ri_ring_slot_t *slot)
 }
 
 /** Say that @a count units that this side has claimed are copied. @return How many units are
- * copied, in all: may be any number if the other side is broken. */
+ * copied, in all; any number if the other side is broken. */
 static inline uint64_t ri_slot_add_done(ri_ring_slot_t *slot, uint32_t count)
 {
     return atomic_fetch_add_explicit(&slot->done, count, memory_order_acq_rel) + count;
 }
 
-/** @return How many units are copied, in all. */
+/** @return How many units are copied, in all; any number if the other side is broken. */
 static inline uint64_t ri_slot_done(const ri_ring_slot_t *slot)
 {
     return atomic_load_explicit(&slot->done, memory_order_acquire);
