@@ -38,9 +38,9 @@ int ri_ib_address_is_ipv4(const union ibv_gid *gid);
 int ri_ib_address_reaches(const ri_ib_address_t *address, unsigned link, uint16_t lid,
                           const union ibv_gid *gid);
 
-/** @return Whether a queue pair of a remote port with this P_Key, 0: not known, is in the
- * partition of this one. If not the user is told, once per process: packets would get lost
- * silently. */
+/** @return Whether queue pairs of @a address and of a remote port with this P_Key hear each other:
+ * both are in one partition, of which one is a full member at least, or one of the P_Keys is 0: not
+ * known. If not the user is told, once per process: packets would get lost silently. */
 int ri_ib_address_shares_partition(const ri_ib_address_t *address, uint16_t pkey);
 
 #endif

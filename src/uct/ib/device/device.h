@@ -23,9 +23,10 @@
 /**
  * Take the device of this process, and open it if nobody has it yet. Any thread.
  *
- * @return UCS_OK: to be given back. UCS_ERR_UNSUPPORTED: there is none. Why is logged at level
- *         debug, or once as a warning if the user has named one; nothing is said if
- *         UCXRI_IB_DEVICES is empty.
+ * @return UCS_OK: to be given back. UCS_ERR_UNSUPPORTED: there is none. Why is logged: as a
+ *         warning, once, if the user has named a device; as a warning if the only ones have too
+ *         short queues, or there can be no registration cache; else at level info or debug.
+ *         Nothing is said if UCXRI_IB_DEVICES is empty.
  */
 ucs_status_t ri_ib_device_get(ri_ib_device_t **device_p);
 

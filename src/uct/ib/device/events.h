@@ -28,8 +28,9 @@ void ri_ib_events_start(ri_ib_device_t *device, ri_ib_events_seen_t *seen);
 /**
  * Read what the device has told, and call @a func, with no lock held, for each event that the plane
  * has not seen. If there were too many the oldest are left out: work requests fail sooner or later,
- * too. That the device has failed is never left out, and is told once. So is that its port has
- * another address, unless the device has failed: as IBV_EVENT_LID_CHANGE, whatever has changed.
+ * too. That the device has failed is never left out, and is told once, before all others. That its
+ * port has another address is never left out either, unless the failure is told by the call: as
+ * IBV_EVENT_LID_CHANGE, whatever has changed.
  *
  * @param arg  For @a func.
  */

@@ -54,8 +54,9 @@ typedef struct ri_mem_events {
 ucs_status_t ri_mem_events_start(ri_mem_events_t *events, ri_mem_events_func_t func,
                                  void *arg);
 
-/** End that; nothing is done if it was not started, or has been ended. When this returns, no call
- * of the function is under way. Not to be called by the function itself. */
+/** Have the function of @a events called no more; nothing is done if ri_mem_events_start() was not
+ * called or has failed, or this was called before. When this returns, no call of the function is
+ * under way. Not to be called by the function itself. */
 void ri_mem_events_stop(ri_mem_events_t *events);
 
 #endif

@@ -46,11 +46,11 @@ ucs_status_t ri_ib_plane_open(ri_ib_plane_t *plane, const ri_plane_ops_t *ops,
  * the plane is the caller's to free. */
 void ri_ib_plane_close(ri_ib_plane_t *plane);
 
-/** reg() of planes: for reading and writing. */
+/** reg() of planes: for reading and writing. @return See ri_ib_memory_reg(). */
 ucs_status_t ri_ib_plane_reg(ri_plane_t *plane, void *address, size_t length,
                              ri_plane_memory_t *memory);
 
-/** reg_source() of planes: for reading alone. */
+/** reg_source() of planes: for reading alone. @return See ri_ib_memory_reg(). */
 ucs_status_t ri_ib_plane_reg_source(ri_plane_t *plane, void *address, size_t length,
                                     ri_plane_memory_t *memory);
 
@@ -63,12 +63,13 @@ void ri_ib_plane_counters(ri_plane_t *plane, ri_plane_counters_t *counters);
 /**
  * Allocate the memory of a new way, and give it an id.
  *
- * @param size  Of the plane's structure for a way.
- * @param id_p  Set to the id.
+ * @param size      Of the plane's structure for a way.
+ * @param id_p      Set to the id.
+ * @param status_p  Of an error, if NULL is returned; else it means nothing.
  *
- * @return The memory, all zeros: ri_ib_plane_free_way() frees it. NULL: @a status_p says why there
- *         can be no way: UCS_ERR_UNREACHABLE, as the device or the plane has failed, or
- *         UCS_ERR_NO_MEMORY.
+ * @return The memory, all zeros: ri_ib_plane_free_way() frees it. NULL: there can be no way.
+ *         UCS_ERR_UNREACHABLE: the device or the plane has failed. UCS_ERR_NO_MEMORY: there is no
+ *         memory, or no id.
  */
 void *ri_ib_plane_new_way(ri_ib_plane_t *plane, size_t size, uint32_t *id_p,
                           ucs_status_t *status_p);

@@ -67,19 +67,19 @@ typedef struct ri_reg_ops {
     /**
      * Register whole pages.
      *
-     * @return UCS_ERR_NO_MEMORY if that may work when others are deregistered; any other
-     *         error if not.
+     * @return UCS_OK. UCS_ERR_NO_MEMORY: it may work when others are deregistered. Any other
+     *         error: it may not.
      */
     ucs_status_t (*reg)(void *arg, void *address, size_t length, unsigned access,
                         ri_reg_keys_t *keys);
 
-    /** End that. The memory may be gone. */
+    /** Deregister what reg() has registered. The memory may be gone. */
     void (*dereg)(void *arg, const ri_reg_keys_t *keys);
 } ri_reg_ops_t;
 
 typedef struct ri_reg_cache_params {
     const ri_reg_ops_t *ops;
-    void *arg;          /* for these */
+    void *arg;          /* argument of the functions of ops */
     int enable;         /* 0: keep nothing, each get registers and each put deregisters */
     size_t max_bytes;   /* what may be registered before idle regions are given up */
     size_t max_regions; /* how many may be registered before idle ones are given up */
@@ -109,7 +109,8 @@ void ri_reg_cache_destroy(ri_reg_cache_t *cache);
  * @param region_p  A region that has all of the memory, to be put when the device is done.
  *
  * @return UCS_OK; UCS_ERR_NO_MEMORY: too much is registered and in use, or as much was too much
- *         a while ago (reg_full.h); UCS_ERR_BUSY: the memory went away again and again meanwhile;
+ *         a while ago (reg_full.h), or there is no memory for a region of the cache;
+ *         UCS_ERR_BUSY: the memory went away again and again meanwhile;
  *         UCS_ERR_UNSUPPORTED in a child process; UCS_ERR_INVALID_PARAM if there is no such
  *         memory; or what registration returned.
  */
@@ -127,8 +128,8 @@ void ri_reg_cache_put(ri_reg_cache_t *cache, ri_reg_region_t *region);
  */
 void ri_reg_cache_invalidate(ri_reg_cache_t *cache, uintptr_t start, uintptr_t end);
 
-/** Copy the counters, when all regions are deregistered that can be. In a child process that has
- * the cache by fork, only copy them. */
+/** Deregister all regions whose memory is gone and that nobody uses, then copy the counters. In a
+ * child process that has the cache by fork, only copy them. */
 void ri_reg_cache_get_counters(ri_reg_cache_t *cache, ri_plane_counters_t *counters);
 
 #endif

@@ -16,8 +16,9 @@
  * The remote side notices when it uses its own end the next time.
  *
  * Files of the plane, from bottom to top: base.h has the types; notify the receives that
- * notifications take; end how ways end; queue cuts transfers into work requests; plane.c has the
- * table of functions. channel is apart: memory that both ends of a channel have.
+ * notifications take; end how ways end; queue cuts transfers into work requests; footprint
+ * estimates what a way takes of memory; plane.c has the table of functions. channel is apart:
+ * memory that both ends of a channel have.
  */
 #ifndef RI_RC_BASE_H
 #define RI_RC_BASE_H
@@ -54,9 +55,9 @@ static_assert(sizeof(ri_rc_address_t) == RI_PLANE_ADDRESS_MAX, "wire format");
 
 /* How far a list of segments has been put into work requests. */
 typedef struct ri_rc_cursor {
-    const ri_segment_t *segment; /* the one that comes next */
-    const uint32_t *key;         /* of that segment */
-    uint64_t offset;             /* bytes of that segment that are done */
+    const ri_segment_t *segment; /* the segment that comes next */
+    const uint32_t *key;         /* of the next segment */
+    uint64_t offset;             /* bytes of the next segment that are done */
 } ri_rc_cursor_t;
 
 /* A transfer that is under way. It is in the ops of its way, in order, until the last of its work
@@ -96,7 +97,9 @@ typedef struct ri_rc_plane {
     unsigned recv_capacity; /* entries of recv_cq */
     unsigned recv_used;     /* receives that may still have a completion in recv_cq */
     int recv_is_broken;     /* recv_cq cannot be read */
-    int recv_is_slow;       /* receives have been waited for in vain */
+    /* receives of a way that ends are waited for only shortly: others were in vain, or recv_cq has
+     * failed */
+    int recv_is_slow;
     int recv_is_short_told; /* the user has been told that a way has no receives */
     struct ibv_send_wr wrs[RI_RC_CHAIN_MAX];
     struct ibv_sge sges[RI_RC_CHAIN_MAX * RI_RC_SGE_MAX];
@@ -106,8 +109,10 @@ typedef struct ri_rc_plane {
  * What a way is good for (ri_rc_ep_t.state). Legal changes:
  *
  *   INIT      -> CONNECTED   connect()
- *   INIT      -> FAILED      the device has failed or moved, or the way is disconnected
- *   CONNECTED -> FAILED      as before, or a transfer or a receive has failed
+ *   INIT      -> FAILED      the device or a completion queue has failed, the device has another
+ *                            address, or the way is disconnected
+ *   CONNECTED -> FAILED      any reason that ends a way in INIT, or its queue pair, a transfer or a
+ *                            receive has failed
  *
  * A way whose connecting has failed stays in INIT. FAILED is the end: the queue pair is destroyed.
  */
@@ -129,7 +134,7 @@ typedef struct ri_rc_ep {
     uint32_t psn;         /* of the first packet that is sent */
     uint32_t remote_qp;   /* number of the remote queue pair, for log messages */
     uint32_t posted;      /* work requests ever, modulo 2^32 */
-    uint32_t ended;       /* of those posted, how many have ended; they end in order */
+    uint32_t ended;       /* work requests that have ended, in order, modulo 2^32 */
     unsigned unsignalled; /* work requests posted since the last one that tells its end */
     unsigned max_inline;  /* bytes of a write that a work request itself can hold */
     ucs_list_link_t ops;  /* transfers under way, in order */
@@ -167,7 +172,7 @@ static inline void ri_rc_op_free(ri_rc_plane_t *plane, ri_rc_op_t *op)
     ucs_list_add_head(&plane->free_ops, &op->list);
 }
 
-/** An operation of a way has ended: progress tells its user. */
+/** An operation of a way has ended: progress, or the end of the way, tells its user. */
 static inline void ri_rc_op_end(ri_rc_plane_t *plane, ri_rc_op_t *op, ucs_status_t status)
 {
     op->status = status;

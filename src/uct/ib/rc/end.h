@@ -19,7 +19,7 @@
  * UCS_ERR_UNREACHABLE. */
 void ri_rc_end_failed(ri_rc_ep_t *ep, ucs_status_t first);
 
-/** If a way is CONNECTED it has failed. */
+/** If a way is CONNECTED it has failed, as ri_rc_end_failed() with UCS_ERR_UNREACHABLE. */
 void ri_rc_end_connected(ri_rc_ep_t *ep);
 
 /** The ways in the plane's failing have failed. If the plane is broken whoever has found that
@@ -27,7 +27,8 @@ void ri_rc_end_connected(ri_rc_ep_t *ep);
 void ri_rc_end_failing(ri_rc_plane_t *plane);
 
 /** disconnect() of the plane: destroy the queue pair of a way, free the way, and tell the users of
- * all its transfers that have not been told yet, within the call. */
+ * all its transfers that have not been told yet, within the call. Notifications that have come by
+ * any way may be told, too, before that. */
 void ri_rc_end_disconnect(ri_rc_ep_t *ep);
 
 /** The device has another address. The peers of ways that were prepared before know the old one, by
@@ -35,7 +36,8 @@ void ri_rc_end_disconnect(ri_rc_ep_t *ep);
 void ri_rc_end_moved(ri_rc_plane_t *plane);
 
 /** Nothing ends any more, as the device is gone or its driver at fault: all ways have failed,
- * and the plane is broken. The user is told once. */
+ * and the plane is broken, of which the user is warned. If the plane is broken already nothing is
+ * done. */
 void ri_rc_end_all(ri_rc_plane_t *plane, const char *why);
 
 #endif

@@ -45,14 +45,14 @@ unsigned ri_rc_notify_receives(const ri_rc_plane_t *plane);
  * under way. If posting fails the way has no notifications. */
 void ri_rc_notify_start(ri_rc_plane_t *plane, ri_rc_ep_t *ep);
 
-/** The queue pair of a way is about to be destroyed. When this returns it acknowledges nothing
- * any more, and the user has been told of all that it has acknowledged; or the way is marked as
- * lost. */
+/** The queue pair of a way is about to be destroyed. When this returns it acknowledges no write
+ * with an immediate any more, and the user has been told of all those that it has acknowledged; or
+ * the way is marked as lost. Notifications of other ways may be told, too. */
 void ri_rc_notify_stop(ri_rc_plane_t *plane, ri_rc_ep_t *ep);
 
 /**
- * Take the completions of receives, of which the user is told. Ways with a receive that has failed
- * are put into the plane's failing, for the caller to end.
+ * Take the completions of receives, of which the user is told. Ways that are CONNECTED, and of
+ * which a receive has failed, are put into the plane's failing, for the caller to end.
  *
  * @param count_p  The number of completions is added to this.
  *

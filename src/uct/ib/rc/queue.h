@@ -43,7 +43,7 @@ ucs_status_t ri_rc_queue_start(ri_rc_ep_t *ep, const ri_transfer_t *transfer,
                                enum ibv_wr_opcode opcode);
 
 /** progress() of the plane: users of transfers and notifications are called, who may start
- * others and end ways. @return How many were called. */
+ * others and end ways. @return How many transfers and receives have ended. */
 unsigned ri_rc_queue_progress(ri_rc_plane_t *plane);
 
 #endif

@@ -40,8 +40,8 @@
 
 typedef struct ri_ud_ep ri_ud_ep_t;
 
-/* What receives and sends have in common: the first member of either. It is freed when progress has
- * told the protocol of its end. */
+/* What receives and sends have in common: the first member of either. It is freed when the protocol
+ * is told of its end, by progress or by the end of the way. */
 typedef struct ri_ud_transfer {
     /* in the list of the plane, or of its way, that belongs to its state */
     ucs_list_link_t list;
@@ -61,7 +61,7 @@ typedef struct ri_ud_transfer {
  *   NEW     -> ACTIVE     a queue pair was there at once
  *   NEW     -> WAITING    none was there
  *   WAITING -> READY      it has got one
- *   READY   -> ACTIVE     the protocol has been told
+ *   READY   -> ACTIVE     the protocol is told
  *   WAITING, READY, ACTIVE -> ENDED    it is complete, has failed, or was cancelled
  */
 typedef enum ri_ud_recv_state {
@@ -205,7 +205,7 @@ typedef struct ri_ud_data {
     struct ibv_cq *cq;
     unsigned depth;        /* places of the queue, a power of two */
     uint64_t posted;       /* work requests ever */
-    uint64_t ended;        /* of those posted, how many have ended; they end in order */
+    uint64_t ended;        /* work requests that have ended, in order */
     uint32_t use;          /* changes with each reset: part of the ids of work requests */
     int is_left;           /* qp is NULL because it could not be destroyed */
     ri_ud_buffer_t bounce; /* memory of a piece for each place; made when it is needed */
@@ -222,7 +222,7 @@ typedef struct ri_ud_control_qp {
     unsigned max_inline;   /* bytes that a work request holds itself */
     uint32_t qkey;         /* Q_Key of qp, part of the addresses of all ways */
     uint32_t posted;       /* messages ever given to the device, modulo 2^32 */
-    uint32_t ended;        /* of those posted, how many have left */
+    uint32_t ended;        /* messages that have left, modulo 2^32 */
     uint32_t use;          /* changes with each reset: part of the ids of work requests */
     ri_ud_buffer_t buffer; /* send_depth messages to send, then recv_depth that come */
 } ri_ud_control_qp_t;
@@ -275,14 +275,16 @@ static inline ri_ud_plane_t *ri_ud_plane(const ri_ud_ep_t *ep)
     return ri_ud_base(ep->super.plane);
 }
 
-/** A queue can be used no more, which the user is told once: the next progress ends everything.
+/** A queue can be used no more, of which the user is warned once: the next progress ends all
+ * transfers.
  * @param why  For the user. */
 void ri_ud_base_broken(ri_ud_plane_t *plane, const char *why);
 
 /**
  * Set up what receives and sends have in common, in no list.
  *
- * @param transfer  Zeros. Its memory is to be cleaned up, but not after an error.
+ * @param transfer  Zeros. Its memory is to be cleaned up (ri_ud_memory_cleanup()), but not after an
+ *                  error.
  * @param list      Not needed any more when this returns.
  *
  * @return UCS_OK, or what ri_ud_memory_init() returns.
@@ -291,7 +293,7 @@ ucs_status_t ri_ud_base_begin(ri_ud_transfer_t *transfer, ri_ud_ep_t *ep,
                               const ri_ud_list_t *list, ri_ud_op_t *op);
 
 /** The device uses nothing of a transfer any more, which is in no list of the plane and of its way:
- * progress will tell the protocol, and free it. */
+ * progress, or the end of the way, will tell the protocol, and free the transfer. */
 void ri_ud_base_end(ri_ud_transfer_t *transfer, ucs_status_t status);
 
 #endif

@@ -25,8 +25,9 @@ static inline unsigned ri_ud_data_max_sge(const ri_ud_plane_t *plane)
     return ri_min(plane->ib.device->max_sge, RI_UD_SGE_MAX);
 }
 
-/** If something is posted, take it back: when this returns the device uses nothing of it any
- * more, and what was not sent is lost. Sends may have ended (sends_changed). */
+/** If something is posted, take it back: what was not sent is lost, and sends may have ended
+ * (sends_changed). When this returns the device uses nothing of it any more, unless it can neither
+ * reset nor destroy the queue pair: then it may still read, and the plane is broken. */
 void ri_ud_data_flush(ri_ud_plane_t *plane);
 
 /** Do what ri_ud_data_flush() does, and make the queue pair ready anew even if nothing is

@@ -11,7 +11,8 @@
 
 #if HAVE_VERBS
 
-/** The device tells of a failure, or of another address. Transfers may end, which progress tells.
+/** The device tells of a failure, or of another address. Transfers and ways may end; progress tells
+ * the protocols of transfers, and check() says which ways have.
  * @param arg  The plane. */
 void ri_ud_event(void *arg, const ri_ib_event_t *event);
 

@@ -16,7 +16,8 @@
 size_t ri_ud_footprint_peer(void);
 
 /** @return Bytes for each queue pair of the pool, whatever the number of peers, on this device
- *          and with the settings of this process. */
+ *          and with the settings of this process; without bounce buffers, which are made only when
+ *          a receive needs them. */
 size_t ri_ud_footprint_qp(const ri_ib_device_t *device);
 
 #endif

@@ -13,8 +13,8 @@
 
 #if HAVE_VERBS
 
-/** Receiver: a message was received; the sender may not know. Only the latest ones are kept, as
- * many as there is memory for. */
+/** Receiver: a message was received; the sender may not know. Only the numbers of the latest ones
+ * are kept, 1024 at most, or as many as there is memory for. */
 void ri_ud_heard_received(ri_ud_ep_t *ep, uint32_t number);
 
 /** Receiver: DONE has come. @param message  Wire input. */
@@ -24,8 +24,9 @@ void ri_ud_heard_done(ri_ud_ep_t *ep, const ri_ud_message_t *message);
  * sender has not said that it knows. @return The number of all of them. */
 unsigned ri_ud_heard_list(ri_plane_ep_t *super, uint32_t *numbers, unsigned max);
 
-/** Receiver: remind() of the plane. If it is time to, tell the sender of those messages again.
- * @return Whether that was not yet in vain for long. */
+/** Receiver: remind() of the plane. If it is time to, tell the sender again of the messages of
+ * which it has not said that it knows. @return 0: that was in vain for long, and is not done any
+ * more. 1: else, also if there are no such messages. */
 int ri_ud_heard_remind(ri_plane_ep_t *super);
 
 /** Sender: a send has ended, and is in no list of its way. If it has ended well tell the

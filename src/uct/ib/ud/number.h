@@ -32,7 +32,8 @@ int ri_ud_number_is_cancelled(const ri_ud_ep_t *ep, uint32_t number);
  * @param type  RI_UD_ACK or RI_UD_CANCEL. */
 void ri_ud_number_tell(ri_ud_ep_t *ep, uint32_t number, ri_ud_type_t type);
 
-/** forget() of the plane: a number that was cancelled is not asked for. Any number may be given. */
+/** forget() of the plane: the sender will not ask for a number that was cancelled. Any number may
+ * be given. */
 void ri_ud_number_forget(ri_plane_ep_t *super, uint32_t number);
 
 #endif

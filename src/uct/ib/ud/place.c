@@ -11,7 +11,7 @@
  *                                                v          v
  *   own memory                             | bounce 2 | last piece |
  *
- * Slot n has the place of piece n. It has own memory instead in two cases: the place is in more
+ * Landing n has the place of piece n. It has own memory instead in two cases: the place is in more
  * parts than a receive takes (landing 2: its part of qp->bounce), or it is shorter than a piece,
  * and so than what may land there (landing 3, the last one: the end of qp->fixed). In front of a
  * piece each receive has place for the GRH, in qp->fixed, too.
@@ -120,10 +120,10 @@ void ri_ud_place_post(ri_ud_rx_t *rx, uint32_t landing)
 /*
  * Which memory a piece comes from, by where it is and where it goes:
  *
- *   from        the landing's memory    source
- *   NONE        -                    plane->piece
- *   landing        own                  the own memory
- *   landing        its place            the place: if it is in one part, itself; else a copy of it
+ *   from      the landing's memory   source
+ *   NONE      -                      plane->piece
+ *   landing   own                    the own memory
+ *   landing   its place              the place: if it is in one part, itself; else a copy of it
  *
  * To its own place from there (from == to) nothing is to be done; to NONE the piece is copied to
  * plane->piece.

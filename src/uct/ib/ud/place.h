@@ -22,7 +22,8 @@ static inline unsigned ri_ud_place_max_sge(const ri_ud_plane_t *plane)
  * posted before ri_ud_place_flush(). */
 void ri_ud_place_post(ri_ud_rx_t *rx, uint32_t landing);
 
-/** Give the device what was put together for a receive. If that fails recv->failure is set. */
+/** Give the device what was put together for a receive. If that fails recv->failure is set. If the
+ * queue pair is destroyed already, nothing is done. */
 void ri_ud_place_flush(ri_ud_plane_t *plane, ri_ud_recv_t *recv);
 
 /** move() of ri_ud_rx_ops_t: copy a piece from the memory of a landing to the place of a piece,

@@ -29,15 +29,16 @@
 /* Bits of an id that count ways. */
 #define UD_ID_BITS 20
 
-/* In seconds; above, it is none. */
+/* In seconds. A longer UCXRI_UD_TIMEOUT, as inf is, means that a sender waits for ever. */
 #define UD_TIMEOUT_MAX 1e6
 
 #define UD_US 1000ull
 #define UD_MS 1000000ull
 #define UD_S  1000000000ull
 
-/* So often all queues are polled and timeouts looked at: more often than the shortest time
- * above. An application may call progress seldom. */
+/* So often all queues are polled and timeouts looked at: more often than the shortest time that a
+ * receiver waits before it asks (rx.c: a part of ri_ud_times_t.quiet). An application may call
+ * progress seldom. */
 #define UD_LOOK (20 * UD_US)
 
 static void ud_init(ri_ud_plane_t *plane)
@@ -146,7 +147,8 @@ static void ud_note_time(ri_ud_plane_t *plane)
     }
 }
 
-/* What ends of a way's sends does so within the call. */
+/* The sends of a way were cancelled: put all of them into the plane's ended. If the device has
+ * something of one still, take that back first. */
 static void ud_end_sends(ri_ud_plane_t *plane, ri_ud_ep_t *ep)
 {
     ud_note_time(plane);

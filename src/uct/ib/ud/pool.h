@@ -58,8 +58,8 @@ typedef struct ri_ud_pool {
     uint64_t *bytes;      /* counter of the memory that all of them take, an estimate */
 } ri_ud_pool_t;
 
-/** @return How many pieces a queue pair can receive at a time: UCXRI_UD_WINDOW, as a power of
- * two, or what the device allows. */
+/** @return How many pieces a queue pair can receive at a time: the greatest power of two that
+ * neither UCXRI_UD_WINDOW nor the device forbids, from RI_UD_WINDOW_MIN to RI_UD_WINDOW_MAX. */
 unsigned ri_ud_pool_depth(const ri_ib_device_t *device);
 
 /**
@@ -90,24 +90,27 @@ ucs_status_t ri_ud_pool_add_bounce(ri_ud_pool_t *pool, ri_ud_qp_t *qp);
 void ri_ud_pool_cleanup(ri_ud_pool_t *pool);
 
 /** @return A queue pair with nothing posted, to be given back; NULL: all that there may be, or can
- * be made now, are in use. One that could not be made is tried again later, each time after a
- * longer pause. */
+ * be made now, are in use. If one could not be made, that is tried again later, each time after a
+ * longer pause; while there is none at all, by each call. */
 ri_ud_qp_t *ri_ud_pool_take(ri_ud_pool_t *pool);
 
 /** Give a queue pair back, to which nothing may be posted. One that cannot be used again is
  * destroyed. */
 void ri_ud_pool_put(ri_ud_pool_t *pool, ri_ud_qp_t *qp);
 
-/** The device tells that one has failed, or its completion queue: if that is idle it is reset
- * before it is used again, or destroyed. */
+/** The device tells that a queue pair has failed, or a completion queue. An idle queue pair
+ * that has failed is reset before it is used again; one whose completion queue has failed is
+ * destroyed. */
 void ri_ud_pool_failed(ri_ud_pool_t *pool, const ri_ib_event_t *event);
 
-/** The device has another address: queue pairs are made ready anew before they are used. */
+/** The device has another address: queue pairs that are idle now are made ready anew before they
+ * are used. */
 void ri_ud_pool_moved(ri_ud_pool_t *pool);
 
-/** Take all receives back: with the end of this call the device is done with their memory, or the
- * process ends. What was sent to the queue pair before does not reach it any more. If it cannot be
- * used again it is destroyed. @return Whether it can. */
+/** Take all receives of a queue pair back: with the end of this call the device is done with their
+ * memory, or has failed, or the process ends. What was sent to the queue pair before does not reach
+ * it any more. @return Whether it can be used again. If not, it has no qp any more, and is still to
+ * be given back. */
 int ri_ud_pool_reset(ri_ud_pool_t *pool, ri_ud_qp_t *qp);
 
 #endif

@@ -33,13 +33,14 @@ void ri_ud_recv_time(ri_ud_plane_t *plane);
 /** A PROBE has come. @param message  Wire input. */
 void ri_ud_recv_probe(ri_ud_ep_t *ep, ri_ud_message_t *message);
 
-/** End a receive, if it has not ended: progress tells its protocol @a status. When this returns
- * nothing is written to its memory any more, and it has no queue pair. If it had one the sender is
- * told. */
+/** End a receive, if it has not ended: progress, or the end of the way, tells its protocol @a
+ * status. When this returns nothing is written to its memory any more, and it has no queue pair. If
+ * it had one the sender is told. */
 void ri_ud_recv_cancel(ri_ud_recv_t *recv, ucs_status_t status);
 
 /** revoke() of the plane: cancel an offer whose sender was not heard of; what has come is looked at
- * first. @return Whether it ends so: nothing is written to its memory any more then. */
+ * first. @return Whether it has ended, and its sender was not heard of: nothing is written to its
+ * memory any more then. */
 int ri_ud_recv_revoke(ri_ud_op_t *op);
 
 /** claim() of the plane: an offer keeps its queue pair, as its sender has said that it begins. */

@@ -119,11 +119,12 @@ void ri_ud_rx_init(ri_ud_rx_t *rx);
 void ri_ud_rx_arrive(ri_ud_rx_t *rx, uint32_t landing, int is_valid, uint32_t sequence,
                      uint32_t length);
 
-/** A PROBE has come, after all pieces that came before it were told. @param now  In ns. */
+/** A PROBE has come, after all pieces that came before it were told. It may end the receiver
+ * (RI_UD_RX_FAILED). @param now  In ns. */
 void ri_ud_rx_probe(ri_ud_rx_t *rx, const ri_ud_message_t *message, uint64_t now);
 
-/** Time goes by. To be called after pieces have arrived, and every now and then. @param now  In
- * ns. */
+/** Time goes by, which may end the receiver (RI_UD_RX_FAILED). To be called after pieces have
+ * arrived, and every now and then. @param now  In ns. */
 void ri_ud_rx_time(ri_ud_rx_t *rx, uint64_t now);
 
 /** Empty the window and have it sent again, or the whole message: something has gone wrong with

@@ -12,11 +12,14 @@
 
 #if HAVE_VERBS
 
-/** send() of the plane. @param target  Of the receiver: wire input. */
+/** send() of the plane. @param target  Of the receiver: wire input. @return See send() of
+ * ri_ud_ops_t. */
 ucs_status_t ri_ud_send(ri_plane_ep_t *super, const ri_ud_list_t *list,
                         const ri_ud_target_t *target, ri_ud_op_t *op);
 
-/** Take note of work requests that have ended, and of sends with them. */
+/** Take note of work requests that have ended. If there are any, sends may have ended
+ * (sends_changed), for ri_ud_send_time() to find. If the queue cannot be read the plane is
+ * broken. */
 void ri_ud_send_poll(ri_ud_plane_t *plane);
 
 /** Let time go by for all sends of which the device has done everything: those that have ended
@@ -29,8 +32,8 @@ void ri_ud_send_post(ri_ud_plane_t *plane);
 /** A control message for a send has come. @param message  Wire input. */
 void ri_ud_send_message(ri_ud_ep_t *ep, const ri_ud_message_t *message);
 
-/** End a send that has not ended: it is told, with @a status, when the device has done all that
- * it was given. */
+/** End a send, if it has not ended: its protocol is told @a status when the device has done all
+ * that it was given. The receiver is not told. */
 void ri_ud_send_cancel(ri_ud_send_t *send, ucs_status_t status);
 
 /** heard() of the plane: a send has ended well, as the receiver has said by another way. */

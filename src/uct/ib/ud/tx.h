@@ -49,7 +49,8 @@ void ri_ud_tx_init(ri_ud_tx_t *tx);
 /** A sender has ended: it sends nothing any more. It must not have ended before. */
 void ri_ud_tx_end(ri_ud_tx_t *tx, ucs_status_t status);
 
-/** @return Up to @a max pieces that are to be sent now, and count as sent. */
+/** Take up to @a max pieces that are to be sent now, and count as sent: their numbers are put into
+ * @a pieces. @return How many there are. */
 unsigned ri_ud_tx_take(ri_ud_tx_t *tx, uint32_t *pieces, unsigned max);
 
 /** @return Whether there is anything to send. */

@@ -44,9 +44,10 @@ typedef struct ri_ud_op {
     void (*ready)(struct ri_ud_op *op, const ri_ud_target_t *target);
 
     /* OK. CANCELED: by either side, or the offer was revoked. UNREACHABLE: there was no
-     * answer, or no end of losses. INVALID_ADDR: the device cannot use the memory.
-     * NO_RESOURCE: a receive waited for a queue pair, and there is none any more. When this is
-     * called nobody touches the memory any more. */
+     * answer, or no end of losses, or the way or the plane has failed or ended. INVALID_ADDR: the
+     * device cannot use the memory. IO_ERROR: the completion queue of a receive has failed.
+     * NO_RESOURCE: a receive waited for a queue pair, and there is none any more. NO_MEMORY: there
+     * was none when it got one. When this is called nobody touches the memory any more. */
     void (*done)(struct ri_ud_op *op, ucs_status_t status);
 
     void *transfer; /* the plane's */
@@ -70,9 +71,11 @@ typedef struct ri_ud_ops {
      * @param target    For the sender.
      *
      * @return UCS_OK: @a target is set. UCS_INPROGRESS: there is no queue pair now, op->ready()
-     *         will have it. UCS_ERR_NO_RESOURCE: there is none for an offer, or none at all.
-     *         UCS_ERR_EXCEEDS_LIMIT: of this way too many were cancelled to offer more. Any
-     *         other error: there is nothing to be done.
+     *         will have the target. After an error nothing has begun. UCS_ERR_NO_RESOURCE: there is
+     *         no queue pair for an offer, or none at all. UCS_ERR_EXCEEDS_LIMIT: of this way too
+     *         many were cancelled to offer more. UCS_ERR_UNREACHABLE: the way is not connected, or
+     *         the way or the plane has failed. UCS_ERR_INVALID_PARAM: the message has too many
+     *         pieces, or the list is too short. UCS_ERR_NO_MEMORY.
      */
     ucs_status_t (*recv)(ri_plane_ep_t *ep, const ri_ud_list_t *list, int is_offer,
                          ri_ud_op_t *op, ri_ud_target_t *target);
@@ -82,22 +85,26 @@ typedef struct ri_ud_ops {
      *
      * @param target  Of the receiver: wire input.
      *
-     * @return UCS_INPROGRESS: op->done() will tell. UCS_ERR_INVALID_PARAM: the target is none,
-     *         or not for a message of this length. Or another error.
+     * @return UCS_INPROGRESS: op->done() will tell. After an error nothing has begun.
+     *         UCS_ERR_INVALID_PARAM: the target cannot be used, or is not for a message of this
+     *         length, or the list is too short. UCS_ERR_UNREACHABLE: the way is not connected, or
+     *         the way or the plane has failed. UCS_ERR_NO_MEMORY.
      */
     ucs_status_t (*send)(ri_plane_ep_t *ep, const ri_ud_list_t *list,
                          const ri_ud_target_t *target, ri_ud_op_t *op);
 
     /** End a transfer, with UCS_ERR_CANCELED if it has not ended otherwise: op->done() will tell,
-     * which must not have been called yet. The remote side's ends in the same way if it asks.
-     * Nothing is received into the memory of a message any more when this returns. */
+     * which must not have been called yet. The sender of a receive that has a target is told, and
+     * told again when it asks; the receiver of a send is not told. Nothing is received into the
+     * memory of a message any more when this returns; that of a send may be read until op->done()
+     * is called. */
     void (*cancel)(ri_ud_op_t *op);
 
-    /** Cancel an offer whose sender was not heard of. @return Whether it ends so; else it has
-     * begun, and goes on or has ended. */
+    /** Cancel an offer whose sender was not heard of. @return 1: it has ended, and its sender
+     * was not heard of. 0: its sender has begun, and it goes on or has ended. */
     int (*revoke)(ri_ud_op_t *op);
 
-    /** Its sender has said that it begins: what was offered keeps its queue pair. */
+    /** The sender of an offer has said that it begins: the offer keeps its queue pair. */
     void (*claim)(ri_ud_op_t *op);
 
     /** The sender has said that it will not ask for a transfer of this number that was
@@ -108,8 +115,9 @@ typedef struct ri_ud_ops {
      * knows; the numbers of the first @a max of them. */
     unsigned (*unheard)(ri_plane_ep_t *ep, uint32_t *numbers, unsigned max);
 
-    /** Tell the sender of those again, if it is time to. To be called now and then, with progress
-     * between. @return Whether that is worth while: it was not yet in vain for long. */
+    /** Tell the sender again, if it is time to, of messages that were received by a way and of
+     * which it has not said that it knows. To be called now and then, with progress between.
+     * @return Whether that is worth while: it was not yet in vain for long. */
     int (*remind)(ri_plane_ep_t *ep);
 
     /** The receiver has said by another way that it has the message that is sent under a
