@@ -44,16 +44,16 @@ typedef struct {
 /* By perf_bench_id_t */
 extern const perf_bench_t perf_benches[PERF_NUM_BENCHES];
 
-/** How many messages are on their way at a time, each into its own memory */
+/** @return how many messages are on their way at a time, each into its own memory */
 static inline uint32_t perf_bench_messages(const perf_params_t *params)
 {
     return perf_benches[params->bench].has_windows ? params->window : 1;
 }
 
-/** Whether the messages of a window of valid parameters take PERF_MAX_MEMORY at most */
+/** @return whether the messages of a window of valid parameters take PERF_MAX_MEMORY at most */
 int perf_bench_fits(const perf_params_t *params);
 
-/** The benchmark of this name, or NULL */
+/** @return the benchmark of this name, or NULL */
 const perf_bench_t *perf_bench_find(const char *name);
 
 #endif

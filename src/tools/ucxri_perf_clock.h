@@ -9,7 +9,7 @@
 
 #include <time.h>
 
-/* Seconds of a clock that all processes of a host share */
+/** @return seconds of a clock that all processes of a host share */
 static inline double perf_clock_now(void)
 {
     struct timespec ts;

@@ -12,7 +12,7 @@
 /** Compute for so many loops */
 void perf_compute(uint64_t loops);
 
-/** How many loops take so many seconds on this core; this measures for some milliseconds */
+/** Measure for some milliseconds. @return how many loops take so many seconds on this core */
 uint64_t perf_compute_calibrate(double seconds);
 
 #endif

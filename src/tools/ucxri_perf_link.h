@@ -27,8 +27,8 @@ typedef struct {
     int rank;              /* 0 reports, and is the sender where only one process sends */
     int fd;                /* the stream socket */
     perf_shared_t *shared; /* NULL: the processes are on two hosts */
-    unsigned long num_barriers; /* that this process has come to */
-    unsigned long num_probes;   /* that this process has begun */
+    unsigned long num_barriers; /* barriers that this process has come to */
+    unsigned long num_probes;   /* probes that this process has begun */
     double timeout;             /* seconds that the other process may take to answer */
     int yield;                  /* both processes have to share a core */
     void (*idle)(

@@ -56,7 +56,7 @@ typedef struct {
  */
 int perf_params_valid(const perf_params_t *params);
 
-/** The distance of the messages of a window in memory: whole cache lines */
+/** @return the distance of the messages of a window in memory: whole cache lines */
 static inline size_t perf_params_stride(size_t size)
 {
     return (size + 63) / 64 * 64;

@@ -80,10 +80,8 @@ static inline void *perf_peer_recv(perf_peer_t *peer, void *buffer, size_t size,
     return request;
 }
 
-/**
- * Where a window's message of this number is received. Messages that are on their way at the same
- * time may not share memory: a transport that repairs losses writes out of order.
- */
+/** @return where a window's message of this number is received. Messages that are on their way at a
+ * time may not share memory: a transport that repairs losses writes out of order. */
 static inline unsigned char *perf_peer_recv_buffer(const perf_peer_t *peer, size_t size,
                                                    uint32_t number)
 {

@@ -6,9 +6,9 @@
  * test/bench/mpi_perf.c share it, each with messages, a barrier and a clock of its own; with those
  * of a test nothing is left to chance.
  *
- * An iteration is: compute, start a message, compute, wait for it, compute. It begins when both
- * sides have left a barrier, and its time is that of the side that takes longer, each by its own
- * clock. The barrier is not in it: what a barrier costs, over a network and beside threads that
+ * An iteration is: compute, start a message, compute, wait for the message, compute. It begins when
+ * both sides have left a barrier, and its time is that of the side that takes longer, each by its
+ * own clock. The barrier is not in it: what a barrier costs, over a network and beside threads that
  * want the same cores, is no part of what the message costs, and would hide that behind a larger
  * base.
  */
@@ -37,7 +37,7 @@ typedef struct {
     void (*compute)(void *arg, unsigned units);
     void (*start)(
             void *arg); /* a message: at one side the send, at the other the receive */
-    void (*wait)(void *arg);  /* until that is complete */
+    void (*wait)(void *arg);  /* until the message is complete */
     double (*now)(void *arg); /* seconds */
     /* Replaces each of the times by the longer one of the two sides'; both call it */
     void (*slower)(void *arg, double *times, long count);
@@ -50,7 +50,7 @@ typedef struct {
     double ideal; /* what it would take at best: not less than time, if nothing disturbs */
 } perf_progress_result_t;
 
-/* One side's part of an iteration */
+/** One side's part of an iteration. @return its time in seconds */
 static inline double perf_progress_iterate(const perf_progress_ops_t *ops,
                                            const unsigned *comps, int message)
 {
@@ -71,7 +71,7 @@ static inline double perf_progress_iterate(const perf_progress_ops_t *ops,
     return ops->now(ops->arg) - start;
 }
 
-/* `count` iterations; returns the sum of their times. times[] has room for as many. */
+/** `count` iterations; times[] has room for as many. @return the sum of their times */
 static inline double perf_progress_loop(const perf_progress_ops_t *ops,
                                         const unsigned *comps, int message, double *times,
                                         long count)
@@ -93,14 +93,16 @@ static inline double perf_progress_loop(const perf_progress_ops_t *ops,
     return sum;
 }
 
-/*
+/**
  * Measure `count` iterations with the message, and right beside them what it would take at best:
  * the computation alone; and where the receive is there before the send, the message with the
  * computation before and after it, but without that between its start and its wait, which could
  * hide it: the transfer may be longer than that.
  *
  * comps: the sender's, then the receiver's; rank 0 sends. times[]: room for `count`. Both sides
- * call it, and get the same.
+ * call it.
+ *
+ * @return the times, which are equal at both sides
  */
 static inline perf_progress_result_t perf_progress_measure(const perf_progress_ops_t *ops,
                                                            const unsigned *comps,

@@ -155,8 +155,9 @@ static int add_sample(run_t *run)
 }
 
 /*
- * Take as many undisturbed batches as are wanted, within limits. Sets the values of these
- * only, unless they are too few, which sets *disturbed. Returns how many values there are.
+ * Take as many undisturbed batches as are wanted, within limits. Sets only the values of
+ * undisturbed batches, unless they are too few, which sets *disturbed. Returns how many values
+ * there are.
  */
 static uint32_t take_samples(run_t *run, int *disturbed)
 {

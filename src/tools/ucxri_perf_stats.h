@@ -15,7 +15,7 @@ typedef struct {
     double q3;
 } perf_quartiles_t;
 
-/** Quartiles of n > 0 values, interpolated between neighbours; sorts the values in place */
+/** Sort n > 0 values in place. @return their quartiles, interpolated between neighbours */
 perf_quartiles_t perf_quartiles(double *values, size_t n);
 
 /**

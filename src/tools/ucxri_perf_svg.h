@@ -29,7 +29,7 @@ typedef struct {
     int line; /* a short line; otherwise a box */
 } perf_legend_t;
 
-/** The color of the n-th series; they can be told apart with any color vision */
+/** @return the color of the n-th series; colors can be told apart with any color vision */
 const char *perf_svg_color(int n);
 
 /**
