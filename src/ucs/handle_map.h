@@ -40,7 +40,7 @@ typedef struct ri_map {
 typedef struct ri_map_cache {
     uint64_t key; /* 0: nothing */
     void *value;
-    unsigned changes; /* of the map, before that */
+    unsigned changes; /* ri_map_t.changes before the key was looked up */
 } ri_map_cache_t;
 
 #define RI_MAP_INITIALIZER \
@@ -81,11 +81,11 @@ static inline void *ri_map_get(ri_map_t *map, uint64_t key)
     }
 }
 
-/** What @ref ri_map_get_cached does with another key than before. */
+/** What @ref ri_map_get_cached does with another key than before. @return As ri_map_get(). */
 void *ri_map_get_uncached(ri_map_t *map, ri_map_cache_t *cache, uint64_t key);
 
-/** As @ref ri_map_get, for a key that nearly always is the same: a load or two, where those of
- * the table wait for each other. @a cache is the thread's own, for this map. */
+/** Look up a key that nearly always is the same: a load or two, where the loads of ri_map_get()
+ * wait for each other. @a cache is the thread's own, for this map. @return As ri_map_get(). */
 static inline void *ri_map_get_cached(ri_map_t *map, ri_map_cache_t *cache, uint64_t key)
 {
     if (ri_likely((cache->key == key) &&

@@ -16,8 +16,8 @@
 typedef struct ri_interval ri_interval_t;
 
 struct ri_interval {
-    uintptr_t start; /* while the interval is in a tree, neither may change */
-    uintptr_t end;   /* the first one behind it; greater than start */
+    uintptr_t start; /* while the interval is in a tree, start and end do not change */
+    uintptr_t end;   /* the first address behind the interval; greater than start */
 
     /* Of the tree: */
     ri_interval_t *child[2]; /* those that start earlier, and later */

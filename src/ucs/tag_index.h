@@ -34,7 +34,7 @@ ucs_status_t ri_tag_index_init(ri_tag_index_t *index);
 /** Free the memory of the index itself; nodes belong to who has put them in. */
 void ri_tag_index_cleanup(ri_tag_index_t *index);
 
-/** Double the buckets; without memory for it, the chains just get longer. */
+/** Double the buckets; without memory for more, the chains just get longer. */
 void ri_tag_index_grow(ri_tag_index_t *index);
 
 /** @return The list of heads among which @a key is, if it is in the index. */
