@@ -137,7 +137,7 @@ typedef struct ri_transfer {
     size_t num_local;
     const ri_segment_t *remote;
     size_t num_remote;
-    size_t offset;              /* bytes to leave out at the start of both */
+    size_t offset;              /* bytes to leave out at the start of either list */
     size_t length;              /* bytes to move */
     const uint32_t *local_keys; /* RI_PLANE_KEYS: the key of each local segment */
     /* RI_PLANE_KEYS: the key of each remote segment; wire input */
