@@ -22,7 +22,7 @@ typedef enum ri_call {
 /* The calls of one worker. Those that callbacks make belong to the call that they run in. */
 typedef struct ri_calls {
     int depth;      /* of calls that have not returned */
-    uint64_t start; /* of the outermost */
+    uint64_t start; /* of the outermost call */
     uint64_t ticks[RI_CALL_COUNT];
 } ri_calls_t;
 

@@ -35,10 +35,11 @@ enum {
     RI_CONN_PLANE_WANTED = 1 << 14, /* ask for a plane when the peer is known */
     RI_CONN_PLANE_ASKED  = 1 << 15, /* PLANE_REQ was sent, of this host */
     RI_CONN_PLANE_READ   = 1 << 16, /* the peer can read this process's memory */
-    RI_CONN_PLANE_WRITE = 1 << 17, /* this process can write the peer's: peer->plane_ep */
-    RI_CONN_PLANE_REFUSED = 1 << 18, /* the peer cannot, as it has said */
+    RI_CONN_PLANE_WRITE =
+            1 << 17, /* this process can write the peer's memory: peer->plane_ep */
+    RI_CONN_PLANE_REFUSED = 1 << 18, /* the peer cannot read, as it has said */
     RI_CONN_WAY_ASKED = 1 << 19, /* PLANE_REQ was sent, of a plane through a network */
-    RI_CONN_WAY       = 1 << 20, /* both sides have connected that */
+    RI_CONN_WAY       = 1 << 20, /* both sides have connected a way through a network */
     RI_CONN_LONG      = 1 << 21, /* has sent a long message */
     RI_CONN_PLANE_TOLD =
             1 << 22, /* PLANE_REQ has told the peer that this process can write */
@@ -87,7 +88,8 @@ struct ri_conn {
     unsigned ring_asks;      /* requests for a ring since the latest one was there */
     unsigned ring_asks_left; /* requests to go until the peer is really asked once more */
     ri_channel_out_t *channel; /* through a network; NULL: none */
-    size_t channel_end; /* shorter contiguous messages may try it; kept by link/channel_life.c */
+    /* shorter contiguous messages may try the channel; kept by link/channel_life.c */
+    size_t channel_end;
 
     size_t fast_max; /* shorter contiguous messages may take the fast path; kept by
                         ri_conn_update_fast() */
@@ -107,7 +109,8 @@ struct ri_conn {
     struct {
         ri_rtr_table_t *table; /* RTRs that have come; NULL: none are taken */
         ri_rtr_words_t *words; /* of RTRs through a network; NULL: none are taken */
-        ri_untold_t *untold;   /* writes by these that go on; NULL if words is */
+        /* writes by RTRs through a network that go on; NULL if words is NULL */
+        ri_untold_t *untold;
         uint8_t (*targets)
                 [RI_PLANE_TARGET_SIZE]; /* of RTRs by datagrams; NULL: none came yet */
         ri_rtr_grants_t *grants;   /* in the ring, see proto/rtr/rtr.h; NULL: none yet */
@@ -127,16 +130,17 @@ struct ri_conn {
 
     /* Slots of the ring, for messages that both sides copy; a bit each. */
     struct {
-        uint32_t slots; /* that sends have */
-        /* that sends had when they were complete before their RTS was read */
+        uint32_t slots; /* slots that sends have */
+        /* slots of sends that were complete before their RTS was read */
         uint32_t unread;
     } coop;
 
     /* One-sided operations of the application (core/rma.h). */
     struct {
-        uint32_t count;   /* operations that were started */
-        int unknown;      /* with BEHIND_RMA: the end of an operation is not seen */
-        uint64_t put;     /* the latest one that changes the target, of worker->rma.seq */
+        uint32_t count; /* operations that were started */
+        int unknown;    /* with BEHIND_RMA: the end of an operation is not seen */
+        /* number of the latest operation that changes the target, of worker->rma.seq */
+        uint64_t put;
         uint64_t flushed; /* of worker->rma.seq: all up to here are carried out */
         ucs_list_link_t ops[RI_RMA_KINDS]; /* operations that have not ended here */
         ucs_list_link_t behind_link;       /* in worker->rma.behind; self-linked if not */
@@ -148,7 +152,7 @@ struct ri_conn {
     struct {
         ucs_list_link_t link; /* in worker->asking.conns, or .next; self-linked if not */
         double time;          /* how long it is asking, in seconds */
-        double counted_at;    /* when that was last added to */
+        double counted_at;    /* when time was last added to */
     } asking;
 
     ucp_err_handler_cb_t err_cb; /* the application's, or NULL */

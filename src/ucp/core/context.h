@@ -45,7 +45,7 @@ void ri_context_destroy(ri_context_t *context);
  * must be taken out before it is freed. */
 void ri_context_add_worker(ri_context_t *context, ri_worker_t *worker);
 
-/** Take a worker out of that list. It must be in it. */
+/** Take a worker out of the list of its context. It must be in there. */
 void ri_context_remove_worker(ri_context_t *context, ri_worker_t *worker);
 
 /** Call @a func for every worker of every context that this process has made, not those of a

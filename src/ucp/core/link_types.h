@@ -27,13 +27,13 @@ typedef struct ri_am_pool {
 typedef struct ri_pool {
     ucs_list_link_t free[RI_POOL_CLASSES]; /* the latest first */
     ucs_list_link_t lent;                  /* buffers whose conn is gone */
-    ucs_list_link_t unsent;                /* that UCP had no memory to send */
+    ucs_list_link_t unsent;                /* buffers that UCP had no memory to send */
     /* peers whose buffers are to be given back (link/release.h) */
     ucs_list_link_t releasing;
     ri_id_table_t ids;
-    size_t limit;     /* bytes in all */
-    size_t allocated; /* of all buffers */
-    size_t used;      /* of those that are not free */
+    size_t limit;     /* bytes that buffers may have, in all */
+    size_t allocated; /* bytes of all buffers */
+    size_t used;      /* bytes of the buffers that are not free */
 } ri_pool_t;
 
 #endif

@@ -39,14 +39,14 @@ struct ri_msg {
     /* unexpected, in order; or in its stream's early or probed list */
     ucs_list_link_t list;
     uint64_t tag;
-    size_t length;       /* of the payload */
-    size_t received;     /* of it, while pieces are missing */
-    ri_stream_t *stream; /* that it came by; NULL for a self-send */
+    size_t length;   /* of the payload */
+    size_t received; /* bytes of the payload that have come, while pieces are missing */
+    ri_stream_t *stream; /* that the message came by; NULL for a self-send */
     uint32_t sn;
     uint32_t req_id; /* of the sender's synchronous request, else 0 */
     uint8_t kind;    /* ri_msg_kind_t */
     uint8_t wire_type;
-    uint8_t queued;     /* among the unexpected */
+    uint8_t queued;     /* it is among the unexpected messages */
     uint8_t size_class; /* of its own memory */
     union {
         void *desc; /* AM_DATA, AM_RNDV */

@@ -15,7 +15,7 @@
 /* A pool buffer of the peer's that has been read. */
 typedef struct ri_release {
     uint32_t id;
-    uint32_t conn_id; /* of the conn that its message came by, there */
+    uint32_t conn_id; /* of the peer's conn that sent the message in the buffer */
 } ri_release_t;
 
 /*
@@ -43,20 +43,20 @@ typedef enum ri_way_state {
 typedef struct ri_peer_way {
     ri_plane_ep_t *ep;      /* this process's end, or NULL */
     uint32_t number;        /* of the way, or of the latest one; 0: none yet */
-    unsigned num_transfers; /* transfers by it that are under way */
+    unsigned num_transfers; /* transfers by the way that have not ended */
     uint8_t state;          /* ri_way_state_t, changed by ri_way_set_state() */
-    uint8_t kind;           /* its plane: RI_WIRE_PLANE_RC or UD */
-    uint8_t met;            /* it was connected */
+    uint8_t kind;           /* plane of the way: RI_WIRE_PLANE_RC or UD */
+    uint8_t met;            /* the way was connected */
     uint8_t lacks;          /* planes that the peer does not have, each as 1 << kind */
-    uint8_t full;         /* a way by connections was wanted, and the peer had no room */
-    uint8_t tries;        /* ways that have failed, in a row */
-    uint8_t used;         /* something went by it since it was last looked for that */
-    uint8_t leaving;      /* the peer was asked to give it up: nothing new goes by it */
-    uint8_t untold;       /* this end has failed, and the peer may not know yet */
-    uint8_t length;       /* of address */
-    double asked;         /* when the peer was asked for it */
-    double idle_since;    /* that it is not used */
-    double retry;         /* FAILED: there is none before that time */
+    uint8_t full;      /* a way by connections was wanted, and the peer had no room */
+    uint8_t tries;     /* ways that have failed, in a row */
+    uint8_t used;      /* something went by the way since the latest look for idle ways */
+    uint8_t leaving;   /* the peer was asked to give the way up: nothing new goes by it */
+    uint8_t untold;    /* this end has failed, and the peer may not know yet */
+    uint8_t length;    /* of address */
+    double asked;      /* when the peer was asked to give the way up */
+    double idle_since; /* since when the way is not used, or the latest try to give it up */
+    double retry;      /* FAILED: when the next way may be made */
     ucs_list_link_t link; /* in worker->net.ways, while there is an end */
     uint8_t address[RI_PLANE_ADDRESS_MAX]; /* CONNECTED: of the peer's end */
 } ri_peer_way_t;
@@ -82,26 +82,26 @@ struct ri_peer {
 
     /* Whether long messages are waited for (proto/rtr/rtr_learn.h). */
     struct {
-        uint8_t waited; /* so many more long messages from it are taken to be waited for */
-        uint8_t is_news; /* waited has become 0, or was 0, and it was not told yet */
-        uint8_t ready;   /* it waits for long messages, as it has said */
+        uint8_t waited; /* so many more long messages from the peer are taken to be waited for */
+        uint8_t is_news; /* waited has become 0, or was 0, and the peer was not told yet */
+        uint8_t ready;   /* the peer waits for long messages, as it has said */
     } hint;
 
-    uint8_t closing; /* its application closes the last endpoint to this worker, as it has
-                        said, and has sent nothing by a new one */
+    uint8_t closing; /* the peer has said that its application closes the last endpoint to this
+                        worker, and has sent nothing by a new one */
 
-    /* without a plane_ep: tells whether it exists; host 0: unknown */
+    /* the process of the peer, to look for it where there is no plane_ep; host 0: not known */
     ri_host_process_t process;
 
     /* Whether its process exists (link/gone.h). */
     struct {
-        int found;      /* it does not: plane_ep is NULL */
-        unsigned round; /* worker->gone.round when it was looked for last */
-        unsigned looks; /* how often it was not there, in a row */
+        int found;      /* the process does not exist: plane_ep is NULL */
+        unsigned round; /* worker->gone.round at the latest look */
+        unsigned looks; /* looks in a row by which the process was not there */
     } gone;
 
-    double given_up;      /* when a write of its was waited for in vain; 0: never */
-    int failed;           /* there was a time when no endpoint to it worked any more */
+    double given_up; /* when a write of the peer's was waited for in vain; 0: never */
+    int failed;      /* there was a time when no endpoint to the peer worked any more */
     ucs_list_link_t owed; /* control messages that wait for a first usable conn */
 
     /* Buffers of its pool that have been read, and wait for company on the way back
@@ -110,7 +110,7 @@ struct ri_peer {
         ri_release_t list[2 * RI_WIRE_RELEASE_MAX];
         unsigned num;
         double since; /* ri_time() from when they wait; 0: only for a number of calls */
-        /* in worker->pool.releasing, if any waits, also in one of the conns; else
+        /* in worker->pool.releasing, if any buffer waits here or in a conn of the peer; else
          * self-linked */
         ucs_list_link_t link;
     } release;

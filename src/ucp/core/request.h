@@ -124,13 +124,14 @@ struct ri_recv_req {
     ri_req_t super;
     uint64_t tag;
     uint64_t mask;
-    uint64_t serial;    /* order of posting */
-    ri_tag_node_t node; /* in the index of its mask */
-    /* Instead, if its mask has no index. While it waits for its data: in stream->fetching. If
-     * it is to send an RTR, or has: in worker->rtr.queue or .writing, stream->rtr.recvs, or
-     * among the waiters of another one. */
+    uint64_t serial; /* order of posting */
+    /* while it is posted, if its mask has a class: in the index of that class */
+    ri_tag_node_t node;
+    /* While it is posted, if its mask has no class: in ri_match_t.listed. While it waits for its
+     * data: in stream->fetching. If it is to send an RTR, or has: in worker->rtr.queue or .writing,
+     * stream->rtr.recvs, or among the waiters of another receive. */
     ucs_list_link_t list;
-    struct ri_mask_class *mask_class; /* NULL: in the list */
+    struct ri_mask_class *mask_class; /* NULL: its mask has none */
     ri_dt_data_t data;
     union {
         ucp_tag_recv_info_t info;    /* since it was matched */
@@ -146,15 +147,16 @@ struct ri_recv_req {
         uint32_t rts_sn;         /* written BY_TARGET: of the message */
     };
     union {
-        ri_conn_t *rtr_conn; /* OUT: in whose ring that is */
-        /* QUEUED: whose waiters it is among; NULL: it is in worker->rtr.queue, or
+        ri_conn_t *rtr_conn; /* OUT: the conn whose ring has the grant */
+        /* QUEUED: the waiters that it is among; NULL: it is in worker->rtr.queue, or
          * waits for room at a peer */
         struct ri_recv_req **rtr_awaits;
-        struct ri_ud_recv_op *ud_op; /* BY_UD, written BY_TARGET: NULL: it has ended */
+        /* BY_UD, written BY_TARGET: the transfer; NULL: it has ended */
+        struct ri_ud_recv_op *ud_op;
     };
-    ri_stream_t *rtr_stream; /* OUT and above: of the sender */
+    ri_stream_t *rtr_stream; /* an RTR was sent: the stream of the sender */
     ri_keys_t *keys;         /* written: of memory that is written through a network */
-    /* written through a network: by this way to the peer, of its way.number */
+    /* written through a network: number of the way (ri_peer_way_t.number) */
     uint32_t way;
     union {
         /* in worker->rtr.writing, or BY_TARGET: the sender's request */
@@ -171,7 +173,7 @@ struct ri_recv_req {
     uint8_t written;   /* ri_recv_written_t, changed by ri_rndv_recv_set_written() */
     uint8_t early;     /* it was posted before its message was there */
     uint8_t rtr_slot : 1;   /* the sender has taken the RTR for a copy by both sides */
-    uint8_t canceled : 1;   /* in vain, as its message was on its way */
+    uint8_t canceled : 1;   /* a cancel was in vain, as the message was on its way */
     uint16_t writing_polls; /* in worker->rtr.writing: looks at its grant */
 };
 
@@ -183,7 +185,7 @@ enum {
     RI_SEND_WAIT_RING  = 1 << 0, /* room in the ring */
     RI_SEND_WAIT_STOCK = 1 << 1, /* completion of a stock active message */
     RI_SEND_WAIT_MATCH = 1 << 2, /* SYNC_ACK, FIN, CTS, or the receive of a self-send */
-    RI_SEND_WAIT_DATA  = 1 << 3, /* as STOCK, of RNDV_DATA: the RTS may be there still */
+    RI_SEND_WAIT_DATA  = 1 << 3, /* completion of RNDV_DATA, a stock active message */
     RI_SEND_WAIT_WRITE = 1 << 4  /* the data is being written through a network */
 };
 
@@ -226,16 +228,18 @@ struct ri_send_req {
     uint8_t put;    /* the RTS has RI_WIRE_RTS_PUT */
     uint8_t target; /* ri_send_target_t, changed by ri_rndv_ud_set_target() */
     ri_dt_data_t data;
-    /* that was chosen; NULL: none yet, or it keeps nothing */
+    /* the protocol that was chosen; NULL: none yet, or one that keeps nothing */
     const ri_send_proto_t *proto;
     ri_msg_t *self_msg; /* a self-send's message while it waits for its receive */
     /* of a message that both sides copy (proto/coop/coop.h), else NULL */
     ri_coop_t *coop;
-    ri_keys_t *keys;   /* of data that goes through a network, else NULL */
-    void *proto_state; /* what else the protocol keeps from `take` to `start`, or NULL; its
-                                    `forget` frees that */
+    ri_keys_t *keys; /* of data that goes through a network, else NULL */
+    /* what the protocol keeps in memory of its own from `take` to `start`, or NULL; `forget` of the
+     * protocol frees that */
+    void *proto_state;
     struct ri_ud_send_op *ud_op; /* while it is sent as datagrams, else NULL */
-    uint32_t way;                /* of both: by this way to the peer, of its way.number */
+    /* of data that goes through a network: number of the way (ri_peer_way_t.number) */
+    uint32_t way;
     struct ri_am_buffer *in_stock[RI_AM_WHICH_LAST]; /* NULL: stock does not have it */
 };
 
@@ -244,8 +248,8 @@ static_assert(sizeof(ri_send_req_t) <= 256, "ri_request_headroom()");
 /* How long a close has waited for its peer in vain (run/close.h). */
 typedef struct ri_close_wait {
     double idle;    /* seconds in which nothing has moved */
-    double checked; /* when that was last added to */
-    uint64_t seen;  /* what was to be seen then */
+    double checked; /* when idle was last added to, or set to 0 */
+    uint64_t seen;  /* what was to be seen when idle was last set to 0 */
 } ri_close_wait_t;
 
 /* An endpoint or worker operation that has own work to wait for first. */
@@ -272,7 +276,7 @@ typedef struct ri_req_pool {
  * How many bytes a request needs in front of its handle: what ucp_context_query reports, and what
  * applications that bring their own request memory provide. As many as for a request of stock's.
  *
- * @return That; 0: one of this library does not fit there, so no context can be served.
+ * @return The bytes; 0: a request of this library does not fit there, so no context can be served.
  */
 size_t ri_request_headroom(void);
 

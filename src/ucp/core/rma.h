@@ -38,8 +38,8 @@ struct ri_rma_op {
     ri_rma_op_t *next_free;
     ri_worker_t *worker;
     ri_conn_t *conn; /* NULL: it has ended meanwhile */
-    uint64_t seq;    /* of worker->rma */
-    int has_handle;  /* who waits for it frees its request */
+    uint64_t seq;    /* number among the operations of worker->rma */
+    int has_handle;  /* who waits for the operation frees its request */
     ucp_request_param_t param;
 };
 

@@ -18,8 +18,8 @@ typedef enum ri_rma_kind {
 
 /* One-sided operations of the application, see rma.h. */
 typedef struct ri_rma {
-    uint64_t seq;                      /* of the latest one */
-    ucs_list_link_t ops[RI_RMA_KINDS]; /* that have not ended here, by age */
+    uint64_t seq;                      /* number of the latest operation */
+    ucs_list_link_t ops[RI_RMA_KINDS]; /* operations that have not ended here, by age */
     ucs_list_link_t closed;            /* operations whose conn has ended */
     ucs_list_link_t behind;            /* conns with RI_CONN_BEHIND_RMA */
     ri_rma_op_t *free;

@@ -20,9 +20,9 @@
 /* What a send goes by, besides its request. */
 typedef struct ri_send_terms {
     const ucp_request_param_t *param; /* of the application's call */
-    const ri_rtr_t *rtr;              /* for this message, if its grant is not NULL */
-    unsigned plane;                   /* RI_PLANE_* of the one that was chosen; 0: none */
-    int sync;                         /* it completes when it was matched */
+    const ri_rtr_t *rtr; /* the RTR for the message, if its grant is not NULL */
+    unsigned plane;      /* RI_PLANE_* of the plane that was chosen; 0: none */
+    int sync;            /* the send completes when it was matched */
 } ri_send_terms_t;
 
 /* What a protocol can lack, so that another one is chosen. */
@@ -43,7 +43,7 @@ typedef enum ri_send_answer {
 /* What is asked of the receiver after a message, for those that follow. */
 typedef enum ri_send_asks {
     RI_SEND_ASKS_NOTHING,
-    RI_SEND_ASKS_ID, /* its id, as the message went in a way of those who do not know it */
+    RI_SEND_ASKS_ID, /* the id of the stream, as the message went in a way that needs none */
     RI_SEND_ASKS_PLANE /* a data plane */
 } ri_send_asks_t;
 

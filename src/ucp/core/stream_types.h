@@ -31,10 +31,10 @@ typedef enum ri_stream_ring_state {
 /* A message that comes through the ring in parts (order/assembly.h). */
 typedef struct ri_assembly {
     size_t length;       /* of the whole payload; 0: there is none */
-    size_t received;     /* of it; never more */
+    size_t received;     /* bytes of the payload that have come; at most length */
     uint8_t *dest;       /* of the payload: in the receive's memory, or the message's */
-    ri_recv_req_t *recv; /* that was matched, or NULL */
-    ri_msg_t *msg;       /* NULL: placed directly */
+    ri_recv_req_t *recv; /* the receive that was matched, or NULL */
+    ri_msg_t *msg;       /* what holds the payload; NULL: it is placed directly */
     uint64_t tag;
     uint32_t sn;
 } ri_assembly_t;
@@ -48,12 +48,12 @@ struct ri_stream {
     uint32_t remote_conn_id; /* id of the sender's conn */
     uint32_t remote_serial;  /* serial of the sender's conn */
     uint32_t next_sn;        /* number of the message that is matched next; starts at 1 */
-    uint64_t last_tag;       /* of the message before that */
+    uint64_t last_tag;       /* of the message before next_sn */
     ucs_list_link_t early;   /* messages that came too early, by sn */
     size_t num_early;
     ucs_list_link_t probed; /* RTSs that a probe took out, and no receive has got yet */
     ucs_list_link_t assembling; /* messages of which pieces are missing */
-    unsigned num_msgs;          /* unexpected messages that refer to it */
+    unsigned num_msgs;          /* unexpected messages that refer to the stream */
     unsigned am_left;   /* messages by active message until a ring is thought about */
     int acked;          /* CONN_ACK was sent */
     int same_host;      /* the sender could map a ring of this process */

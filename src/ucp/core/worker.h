@@ -23,7 +23,7 @@
 /* All workers of this process, by stock handle. */
 extern ri_map_t ri_worker_map;
 
-/* The one of this thread's latest call: progress is called over and over again. */
+/* The worker of this thread's latest call: progress is called over and over again. */
 extern __thread ri_map_cache_t ri_worker_latest
         __attribute__((tls_model("initial-exec")));
 

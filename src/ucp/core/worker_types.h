@@ -31,7 +31,7 @@ typedef struct ri_worker_net {
     ucs_list_link_t ways; /* peers with an end of a way, by their latest use */
     unsigned num_ways;    /* ways by connections, of which there may be only so many */
     int ways_untold;      /* a peer may have way.untold */
-    unsigned failures;    /* ways that failed, and of which the streams took notice */
+    unsigned failures;    /* ri_plane_t.failures of both planes at the latest look */
     int lost;             /* a stream has rtr.lost */
     ucs_list_link_t done; /* transfers that have ended, whose end() is to be called */
     /* transfers that have ended, whose end() is to be called again */
@@ -49,7 +49,7 @@ typedef struct ri_worker_rings {
 /* Channels through a network (link/channel_life.h). */
 typedef struct ri_worker_channels {
     ri_channel_in_t **in;  /* channels that peers write: num_in, of capacity 2 * max */
-    unsigned num_in;       /* channels in that array */
+    unsigned num_in;       /* channels in the array `in` */
     unsigned num_stopping; /* channels that were asked back */
     unsigned max;          /* 0: channels are not used on this worker */
     uint32_t serial;       /* number of the latest channel that was offered */
@@ -60,14 +60,14 @@ typedef struct ri_worker_channels {
 
 /* Peers whose processes may be gone (link/gone.h). */
 typedef struct ri_worker_gone {
-    double checked; /* when it was last looked whether peers exist */
-    unsigned round; /* how often it was looked */
+    double checked; /* when the latest look was */
+    unsigned round; /* how many looks there were */
     int hurry;      /* a peer seems to be gone: look again soon */
     int local;      /* there was a peer whose process could be looked for */
-    int awaited;    /* at the latest look, something waited for such a peer */
-    int timer;      /* wakes an application that sleeps; -1: none yet, -2: never */
-    double wakes;   /* when the timer does; 0: it is not set */
-    double due;     /* since when progress is to look; 0: it is not */
+    int awaited; /* at the latest look, something waited for a peer that can be looked for */
+    int timer;    /* wakes an application that sleeps; -1: none yet, -2: never */
+    double wakes; /* when the timer wakes the application; 0: it is not set */
+    double due; /* since when progress is to look, as the timer has come; 0: it is not to */
 } ri_worker_gone_t;
 
 /* Receives that offer themselves (proto/rtr/rtr.h). */
@@ -89,12 +89,12 @@ typedef struct ri_worker_rtr {
     size_t num_entries; /* RTRs through a network that are out */
 
     ucs_list_link_t full; /* peers with receives that wait for an entry (rtr_entries.h) */
-    unsigned num_full;    /* peers in that list */
-    unsigned turns;       /* peers of that list that are to be looked at */
+    unsigned num_full;    /* peers in the list `full` */
+    unsigned turns;       /* peers of the list `full` that are to be looked at */
 
     unsigned num_revoking;  /* RTRs through a network whose REVOKE is not answered */
     double revoking_looked; /* when it was last looked for REVOKEs that are late */
-    int recheck;            /* what waits for such answers may have its turn */
+    int recheck;            /* what waits for answers to REVOKE may have its turn */
 
     double ud_after; /* nothing is offered by datagrams before that time; 0: it may be */
     unsigned ud_takes; /* offers by datagrams that had to make way, in a row */
@@ -103,8 +103,8 @@ typedef struct ri_worker_rtr {
 /* Conns that wait for CONN_ACK, or are to ask for it (conn.h, link/control.h). */
 typedef struct ri_worker_asking {
     ucs_list_link_t conns; /* conns that have asked, and wait with a time-out */
-    ucs_list_link_t next;  /* conns that are to ask, by the same link */
-    unsigned countdown;    /* calls of progress until these do */
+    ucs_list_link_t next;  /* conns that are to ask, by ri_conn_t.asking.link, too */
+    unsigned countdown;    /* calls of progress until the conns of `next` ask */
 } ri_worker_asking_t;
 
 /* Copies by way of UCX into memory that is not the host's (link/bounce.h). */
@@ -168,13 +168,13 @@ struct ri_worker {
     ucs_list_link_t ep_ops;        /* flushes and closes that wait for own work */
     ucs_list_link_t control;       /* control messages that stock had no memory for */
     ucs_list_link_t coops;         /* messages that both sides copy (proto/coop/coop.h) */
-    uint32_t active_us; /* when it was last done with a long message, see rtr_learn.c */
+    uint32_t active_us; /* when a long message was last received, see rtr_learn.c */
 
     uint64_t uid;
     uint16_t am_id;            /* 1 + the id of its handler, as peers are told */
     uint64_t host;             /* for hellos; 0: no rings */
-    ri_host_process_t process; /* this one, as peers on this host can look for it */
-    ri_plane_t *plane;         /* to processes on this host; NULL: none */
+    ri_host_process_t process; /* this process, as peers on this host can look for it */
+    ri_plane_t *plane;         /* the plane to processes on this host; NULL: none */
     ri_map_t peers;            /* by uid */
     ri_id_table_t conn_ids;
     ri_id_table_t stream_ids;
@@ -187,7 +187,7 @@ struct ri_worker {
     ri_worker_counters_t counters;
     ri_calls_t calls; /* if timed */
     ri_trace_t trace;
-    /* signals that ask for a trace, and of which it took notice */
+    /* ri_trace_signals at the latest look */
     unsigned trace_signals;
     pthread_mutex_t lock; /* recursive; MULTI workers only */
     ucs_list_link_t list; /* in context->workers */

@@ -26,7 +26,7 @@ typedef struct ri_dt_generic {
 /* One side's description of its data. For a generic type, between init and finish the
  * state is started. */
 typedef struct ri_dt_data {
-    void *buffer;                   /* or the ucp_dt_iov_t array */
+    void *buffer;                   /* the memory, or the ucp_dt_iov_t array */
     size_t count;                   /* bytes if contiguous, entries of an IOV, elements */
     size_t length;                  /* bytes in all; of a receive: its capacity */
     const ri_dt_generic_t *generic; /* NULL unless generic */
@@ -45,18 +45,18 @@ ucs_status_t ri_dt_register(ucp_datatype_t datatype, const ucp_generic_dt_ops_t 
  * Any thread may call it. */
 void ri_dt_unregister(ucp_datatype_t datatype);
 
-/** What @ref ri_dt_send_init does for data that is not contiguous. */
+/** What @ref ri_dt_send_init does for data that is not contiguous. @return As ri_dt_send_init(). */
 ucs_status_t ri_dt_send_init_other(ri_dt_data_t *data, ucp_datatype_t datatype,
                                    const void *buffer, size_t count);
 
-/** What @ref ri_dt_recv_init does for data that is not contiguous. */
+/** What @ref ri_dt_recv_init does for data that is not contiguous. @return As ri_dt_recv_init(). */
 ucs_status_t ri_dt_recv_init_other(ri_dt_data_t *data, ucp_datatype_t datatype,
                                    void *buffer, size_t count);
 
 /** What @ref ri_dt_finish does for generic data. Calls the application's finish. */
 void ri_dt_finish_generic(ri_dt_data_t *data);
 
-/** What @ref ri_dt_unpack does for data that is not contiguous. */
+/** What @ref ri_dt_unpack does for data that is not contiguous. @return As ri_dt_unpack(). */
 ucs_status_t ri_dt_unpack_other(ri_dt_data_t *data, const void *src, size_t length);
 
 /** What @ref ri_dt_send_init and @ref ri_dt_recv_init do for contiguous data. @return 0 if the
@@ -90,8 +90,8 @@ static inline ucs_status_t ri_dt_send_init(ri_dt_data_t *data, ucp_datatype_t da
                    ri_dt_send_init_other(data, datatype, buffer, count);
 }
 
-/** Describe the place for data to be received. Parameters, result and what is to follow are those
- * of @ref ri_dt_send_init. */
+/** Describe the place for data to be received, as @ref ri_dt_send_init describes data to be sent:
+ * the state of a generic type is to be ended by @ref ri_dt_finish. @return As ri_dt_send_init(). */
 static inline ucs_status_t ri_dt_recv_init(ri_dt_data_t *data, ucp_datatype_t datatype,
                                            void *buffer, size_t count)
 {

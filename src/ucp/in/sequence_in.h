@@ -21,32 +21,32 @@
 
 /** EAGER, EAGER_SAME, EAGER_SYNC, BULK by active message. If the message has to wait for its
  * receive, up to RI_SEQUENCE_IN_COPY_MAX bytes are copied; more is kept in UCP's descriptor if UCP
- * allows that, and so is what is still at the sender. */
+ * allows that, and so is what is still at the sender. @return See ri_handler_t.from_am. */
 ucs_status_t ri_sequence_in_am(ri_worker_t *worker, ri_stream_t *stream,
                                const ri_wire_msg_t *msg, const ri_with_am_t *with);
 
 /** RTS, POOL by active message. One that is sent again is answered if its message is here
- * already. */
+ * already. @return See ri_handler_t.from_am. */
 ucs_status_t ri_sequence_in_am_rts(ri_worker_t *worker, ri_stream_t *stream,
                                    const ri_wire_msg_t *msg, const ri_with_am_t *with);
 
-/** PLACED by active message. */
+/** PLACED by active message. @return See ri_handler_t.from_am. */
 ucs_status_t ri_sequence_in_am_placed(ri_worker_t *worker, ri_stream_t *stream,
                                       const ri_wire_msg_t *msg, const ri_with_am_t *with);
 
-/** FIRST by active message. */
+/** FIRST by active message. @return See ri_handler_t.from_am. */
 ucs_status_t ri_sequence_in_am_first(ri_worker_t *worker, ri_stream_t *stream,
                                      const ri_wire_msg_t *msg, const ri_with_am_t *with);
 
-/** RTS, POOL in a ring. */
+/** RTS, POOL in a ring. @return 0 if the record breaks the protocol. */
 int ri_sequence_in_ring_rts(ri_stream_t *stream, const ri_ring_record_t *record,
                             uint8_t type, uint32_t length);
 
-/** PLACED in a ring. */
+/** PLACED in a ring. @return 0 if the record breaks the protocol. */
 int ri_sequence_in_ring_placed(ri_stream_t *stream, const ri_ring_record_t *record,
                                uint8_t type, uint32_t length);
 
-/** RTS, POOL in a channel. */
+/** RTS, POOL in a channel. @return 0 if the record breaks the protocol. */
 int ri_sequence_in_channel_rts(ri_stream_t *stream, const ri_channel_record_t *header,
                                const void *payload);
 

@@ -24,10 +24,10 @@ struct ri_am_buffer {
     ri_am_buffer_t *next; /* while free */
     ucs_list_link_t all;
     ri_worker_t *worker;
-    ri_send_req_t *req;        /* that waits for it, or NULL */
+    ri_send_req_t *req;        /* the request that waits for the buffer, or NULL */
     ri_am_which_t which;       /* of req->in_stock */
     uint32_t conn_id;          /* of the conn, if RI_AM_REPLY, else 0 */
-    ucp_request_param_t param; /* of sending it, made once */
+    ucp_request_param_t param; /* of sending the buffer, made once */
     ucp_dt_iov_t parts[2];     /* header and payload, if that is not copied */
     uint8_t size_class;
     uint8_t data[] __attribute__((aligned(16))); /* stock copies from it */

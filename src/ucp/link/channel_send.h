@@ -42,7 +42,7 @@ int ri_channel_send_payload(ri_send_req_t *req, uint32_t id, const void *payload
  *
  * @param message  As it would go by active message: a base header and what follows it. It is
  *                 copied.
- * @param length   Of both.
+ * @param length   Of the message, in bytes.
  *
  * @return 1: it is sent. 0: it has to go another way.
  */

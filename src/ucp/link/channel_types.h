@@ -27,14 +27,14 @@ struct ri_channel_out {
     size_t size;  /* of the shadow */
     ri_plane_memory_t keys;
     uint64_t address; /* of the receiver's buffer */
-    uint32_t key;     /* for it */
+    uint32_t key;     /* for the receiver's buffer */
     uint32_t serial;
-    uint32_t way;   /* that it is written by */
-    uint32_t end;   /* shorter messages may go by it; 0: none */
+    uint32_t way;   /* number of the way by which the buffer is written */
+    uint32_t end;   /* shorter messages may go by the channel; 0: none */
     uint32_t again; /* records that were sent again */
     unsigned under_way;
     uint8_t state;        /* ri_channel_state_t */
-    uint8_t failed;       /* a write has */
+    uint8_t failed;       /* a write has failed */
     ucs_list_link_t list; /* in worker->channels.out or .kept */
 };
 
@@ -47,20 +47,20 @@ struct ri_channel_in {
                      it is read to its end, but what comes again is not all there */
     size_t size; /* of the buffer */
     ri_plane_memory_t keys;
-    uint64_t address; /* of the sender's word; 0: it has not accepted yet */
-    uint32_t key;
+    uint64_t address; /* of the sender's word; 0: the sender has not accepted yet */
+    uint32_t key;     /* for the sender's word */
     uint32_t serial;
-    uint32_t way;
-    uint32_t looked; /* RTRs before that position have been taken; not before rx.pos */
+    uint32_t way;    /* number of the way by which the buffer is written */
+    uint32_t looked; /* RTRs before this position have been taken; not before rx.pos */
     uint32_t end;    /* closed: the position behind the last record */
     uint32_t again;  /* records that were sent again */
-    uint32_t all;    /* with all_told: so many there are in all */
+    uint32_t all;    /* with all_told: records that are sent again, in all */
     unsigned under_way;
     unsigned busy;     /* records that are being delivered, one within another */
     uint8_t stopping;  /* the sender was asked to stop */
-    uint8_t closed;    /* it has */
-    uint8_t dead;      /* nobody can write it any more: it is taken, then freed */
-    uint8_t all_told;  /* dead: the sender has said how many it sends again */
+    uint8_t closed;    /* the sender has stopped: nothing is written behind `end` */
+    uint8_t dead;      /* nobody can write the buffer any more: it is read, then freed */
+    uint8_t all_told;  /* dead: the sender has said how many records it sends again */
     uint8_t failed;    /* a credit could not be written */
     uint64_t last_use; /* worker->rings.clock at its latest record */
 };

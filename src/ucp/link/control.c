@@ -18,9 +18,9 @@
 /* Calls of progress in which a peer may make itself known before it is asked. */
 #define CONTROL_ASK_CALLS 64
 
-/* A control message that waits: for a usable conn, in peer->owed, or for stock to have memory
- * for it, in worker->control. The other side may wait for it, so none may be lost as long
- * as it can be reached. */
+/* A control message that waits: in peer->owed for a usable conn, or in worker->control for stock to
+ * have memory again. The other side may wait for the message, so none may be lost as long as that
+ * side can be reached. */
 typedef struct control_owed {
     ucs_list_link_t list;
     uint64_t uid;     /* of the receiver, 0: not known */

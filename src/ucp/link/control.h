@@ -90,7 +90,7 @@ void ri_control_send_message(ri_peer_t *peer, const ri_wire_msg_t *msg);
  * may be gone afterwards. */
 void ri_control_flush_owed(ri_worker_t *worker, ri_peer_t *peer);
 
-/** Send what had to wait because stock had no memory for it, in order, until there is none again.
+/** Send, in order, what had to wait because stock had no memory, until stock has none again.
  * What has lost its conn goes by another one to the same peer, or waits for one; if the peer is
  * gone it is dropped. */
 void ri_control_progress(ri_worker_t *worker);

@@ -13,7 +13,7 @@
 
 /* Memory that is registered, in pieces. */
 struct ri_keys {
-    ri_plane_t *plane; /* that it is registered with */
+    ri_plane_t *plane; /* what the memory is registered with */
     size_t count;
     ri_plane_memory_t memory[RI_WIRE_SEGMENTS_MAX];
 };
@@ -30,7 +30,8 @@ struct ri_keys {
 ucs_status_t ri_keys_register(ri_plane_t *plane, const ri_segment_t *segments,
                               size_t count, ri_keys_t *keys);
 
-/** Do as @ref ri_keys_register, for memory that nobody writes: a plane may have a cheaper way. */
+/** Register memory that nobody writes, for which a plane may have a cheaper way. @return As
+ * ri_keys_register(). */
 ucs_status_t ri_keys_register_source(ri_plane_t *plane, const ri_segment_t *segments,
                                      size_t count, ri_keys_t *keys);
 

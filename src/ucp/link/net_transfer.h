@@ -21,8 +21,8 @@ typedef struct ri_net_transfer {
     ucs_list_link_t list; /* in worker->net.done or .again, when it has ended */
     ri_worker_t *worker;
     ri_peer_t *peer;     /* it may be gone when the transfer has ended */
-    uint32_t way;        /* of peer->way.number, when it started */
-    ucs_status_t status; /* when it has ended */
+    uint32_t way;        /* peer->way.number when the transfer started */
+    ucs_status_t status; /* when the transfer has ended */
 
     /* Called from progress, when it has ended. @a ending: the worker ends, and nothing can be
      * asked of anybody. */

@@ -54,16 +54,16 @@ typedef struct ri_pool_buffer {
     uint32_t id;           /* 0: none */
     ri_pool_state_t state; /* changed by ri_pool_set_state() */
     uint8_t size_class;
-    ri_plane_t *plane;        /* that the memory is registered with, or NULL */
-    ri_plane_memory_t memory; /* of that registration, if plane is not NULL */
+    ri_plane_t *plane;        /* what data is registered with, or NULL */
+    ri_plane_memory_t memory; /* the registration of data, if plane is not NULL */
 
     /* Of the message in it. */
     ri_worker_t *worker;
-    ri_conn_t *conn;       /* that its message went by; NULL: it is gone */
-    uint64_t uid;          /* of the peer that may give it back */
+    ri_conn_t *conn;       /* that the message went by; NULL: the conn is gone */
+    uint64_t uid;          /* of the peer that may give the buffer back */
     size_t length;         /* of the message */
-    uint8_t keyed;         /* it goes through a network */
-    uint32_t way;          /* if keyed: by this way to the peer, of its way.number */
+    uint8_t keyed;         /* the message goes through a network */
+    uint32_t way;          /* if keyed: number of the way (ri_peer_way_t.number) */
     uint32_t sn;           /* since it was WRITING: number of the message */
     uint64_t tag;          /* since it was WRITING: of the message */
     ri_wire_base_t header; /* for UCP, which reads it until it has sent */

@@ -37,7 +37,7 @@ typedef enum ri_ring_life_tx {
 /** @return Whether the ring of a conn may change from one state to another. */
 int ri_ring_life_may_become(ri_ring_life_tx_t from, ri_ring_life_tx_t to);
 
-/** Enough messages came on @a stream to think about a ring for it, or its sender asks: make a
+/** Enough messages came on @a stream to think about a ring, or its sender asks for one: make a
  * ring and offer it, unless it has one, nobody can be told, or there are too many; the one that
  * was idle for longest is asked back then. Sets after how many messages it is called again
  * (stream->am_left); UINT_MAX: there can be no ring for it. */

@@ -222,7 +222,8 @@ static void way_refused(ri_worker_t *worker, ri_peer_t *peer, const ri_wire_msg_
             peer->way.tries = RI_WAY_TRIES_MAX; /* it has none at all */
         }
     } else if (ahead > 0) {
-        peer->way.number = msg->way - 1; /* that one, if it asks for it, or a later one */
+        /* The next way has the number that the peer has named, or a later one. */
+        peer->way.number = msg->way - 1;
     }
 }
 

@@ -59,7 +59,8 @@ static inline ri_mask_class_t *ri_match_class(ri_match_t *match, uint64_t mask)
     return class;
 }
 
-/** The search behind @ref ri_match_find_unexpected. It may make a class for the mask. */
+/** The search behind @ref ri_match_find_unexpected. It may make a class for the mask. @return As
+ * ri_match_find_unexpected(). */
 ri_msg_t *ri_match_search_unexpected(ri_match_t *match, uint64_t tag, uint64_t mask,
                                      int remove);
 
@@ -136,7 +137,8 @@ ri_recv_req_t **ri_match_find_overlap(ri_match_t *match, const ri_recv_req_t *re
 /** @return Whether all posted receives of a class can be looked at. */
 int ri_match_is_searchable(const ri_mask_class_t *class);
 
-/** The search behind @ref ri_match_find_posted, through all classes and the list. */
+/** The search behind @ref ri_match_find_posted, through all classes and the list. @return As
+ * ri_match_find_posted(). */
 ri_recv_req_t *ri_match_search_posted(ri_match_t *match, uint64_t tag);
 
 /** Find and take out the oldest receive that matches a message. Only if no receive of that tag is

@@ -43,9 +43,9 @@ struct ri_rtr {
     uint16_t kind;  /* ri_rtr_kind_t */
     /* in the ring that the RTR came by; through a network: the conn's own */
     ri_ring_grant_t *grant;
-    uint32_t seen; /* by message, and what follows: as it came */
-    uint32_t key;  /* for the memory; not UD */
-    uint32_t way;  /* that it is for */
+    uint32_t seen; /* by message: as it came */
+    uint32_t key;  /* MESSAGE: for the memory */
+    uint32_t way;  /* by message: number of the way that the RTR is for */
 };
 
 /* A message that was sent. */
@@ -67,8 +67,8 @@ struct ri_rtr_table {
     int expected; /* so many long messages without an RTR are exceptions */
     unsigned num_waiting;
     unsigned num_late;
-    uint32_t first_sn; /* that is in the log; RI_RTR_WINDOW behind the last one at most */
-    uint32_t last_sn;
+    uint32_t first_sn; /* the oldest number in the log, which has RI_RTR_WINDOW at most */
+    uint32_t last_sn;  /* the latest number in the log */
     ri_rtr_t waiting[RI_RTR_MAX];
     ri_rtr_late_t late[RI_RTR_MAX];
     ri_sent_t sent[RI_RTR_WINDOW]; /* by number, modulo the window */

@@ -10,8 +10,8 @@
  * mask as an earlier one is taken to get its messages from where that one did. Receives from
  * any source are those whose mask leaves bits of the sender mask open.
  *
- * Both are memories of what was, and may be wrong: then an RTR goes to a sender that has no
- * use for it, and is withdrawn when the message of the right one comes. So they may also
+ * Both are memories of what was, and may be wrong: then an RTR goes to a sender that does not
+ * use it, and is withdrawn when the message of the right one comes. So they may also
  * forget: each is a table of fixed size, in which a later entry replaces an earlier one.
  */
 #ifndef RI_SENDER_MAP_H
@@ -39,8 +39,8 @@ void ri_sender_map_learn(ri_sender_map_t *map, uint64_t tag, uint64_t mask,
  * them. */
 int ri_sender_map_is_worth(const ri_sender_map_t *map, uint64_t tag, uint64_t mask);
 
-/** An RTR to @a stream_id for such a receive was used (@a change 1), or was not (-1), or would have
- * been had there been one (1). */
+/** An RTR to @a stream_id for a receive of @a tag and @a mask was used (@a change 1), or was not
+ * (-1), or would have been had there been one (1). */
 void ri_sender_map_credit(ri_sender_map_t *map, uint64_t tag, uint64_t mask,
                           uint32_t stream_id, int change);
 

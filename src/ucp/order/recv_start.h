@@ -24,8 +24,8 @@ typedef struct ri_msg_ops {
     ucs_status_t (*start)(ri_recv_req_t *recv, ri_stream_t *stream,
                           ri_arrival_t *arrival);
 
-    /* The data is in the memory of the receive, or on its way there: that had promised it
-     * (promises.h). `start` sees to it that it was this message to which it was promised. */
+    /* The data is in the memory of the receive, or on its way there, as the receive was promised
+     * (promises.h). `start` sees to it that it was promised to this message. */
     uint8_t is_placed;
 
     /* `start` answers the sender, also if the receive is too short. */

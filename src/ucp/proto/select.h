@@ -4,8 +4,7 @@
  *
  * The chooser: which protocol carries a message, and how its receiver gets what the sender
  * only offers (the protocols are listed in table.h). The only place that knows sizes, and which
- * protocol goes before which. Without
- * side effects: what it depends on is found out by its callers.
+ * protocol goes before which. Without side effects: what it depends on is found out by its callers.
  */
 #ifndef RI_SELECT_H
 #define RI_SELECT_H
@@ -21,20 +20,20 @@ typedef struct ri_select_param {
     int self;
     int sync;
     int peer_mode;   /* the endpoint has error handling mode PEER */
-    int has_ring;    /* that may be used now, or waited for */
+    int has_ring;    /* there is a ring that may be used now, or waited for */
     int ring_open;   /* an RTS, or what follows a write, would go through the ring now */
-    int has_channel; /* through a network, that may be used now and has room */
+    int has_channel; /* there is a channel that may be used now, and has room */
     int is_behind;   /* earlier messages wait for room in the ring */
     int polls;     /* this worker polls rings, so it cannot sleep while a copy goes on */
     int am_ready;  /* UCP has set its connection up */
-    int has_hello; /* the header has */
+    int has_hello; /* the header has a hello */
     int contig;
     int host_memory;
     int pieces;          /* the data is in pieces that can be described */
     int awaited;         /* the receiver was waiting for the latest long message */
     int rtr_expected;    /* no RTR is there, but recent messages had one */
     int pool_free;       /* the pool has a buffer of the length */
-    int slot_free;       /* the ring has one */
+    int slot_free;       /* the ring has a slot that is free */
     int rtr_by_net;      /* the RTR came through the network; else within the host */
     uint64_t rtr_room;   /* of the receive whose RTR is for this message; 0: none is */
     unsigned host_plane; /* within a host */
@@ -56,7 +55,7 @@ typedef struct ri_choice {
     unsigned plane; /* that it uses; 0: none */
 } ri_choice_t;
 
-/** @return Whether the RTR of a message may be used: it has room for it, and no earlier message
+/** @return Whether the RTR of a message may be used: its receive has room, and no earlier message
  * waits for room in the ring. */
 static inline int ri_select_is_early(const ri_select_param_t *param)
 {
@@ -66,24 +65,24 @@ static inline int ri_select_is_early(const ri_select_param_t *param)
            !param->is_behind;
 }
 
-/** Sender: choose a protocol and the plane that it uses. Any facts have an answer: what nothing
- * else carries goes by UCP. */
+/** Sender: choose how a message is sent. Any facts have an answer: what nothing else carries goes
+ * by UCP. @return The protocol, and the plane that it uses. */
 ri_choice_t ri_select(const ri_select_param_t *param);
 
-/* What that depends on. */
+/* What it depends on how a receive gets data that was only offered. */
 typedef struct ri_select_fetch {
     int is_pool;       /* POOL; else RTS */
-    int wants_put;     /* the sender is to write it */
-    int sends;         /* RTS: the sender is to send it to where this side says */
-    int has_keys;      /* its memory is registered, for the plane through the network */
+    int wants_put;     /* the sender is to write the data */
+    int sends;         /* RTS: the sender is to send the data to where this side says */
+    int has_keys;      /* the data is registered, for the plane through the network */
     int slot_named;    /* RTS: the message has a slot */
-    int slot_there;    /* that slot is there */
-    int slot_offered;  /* the sender may have written by it */
+    int slot_there;    /* the slot of the message is there */
+    int slot_offered;  /* the sender may have written by the slot */
     int slot_is_other; /* the slot says that it is for another receive */
     int can_answer;  /* there is a usable conn that is not in error handling mode PEER */
-    int contig;      /* the receive is */
-    int pieces;      /* it is in pieces that can be described */
-    int has_address; /* not NULL */
+    int contig;      /* the receive is contiguous */
+    int pieces;      /* the receive is in pieces that can be described */
+    int has_address; /* the buffer of the receive is not NULL */
     int host_memory;
     unsigned host_plane; /* what this side can do: READ the sender's memory */
     unsigned net_plane;
@@ -91,8 +90,8 @@ typedef struct ri_select_fetch {
     size_t room;   /* of the receive */
 } ri_select_fetch_t;
 
-/** Receiver: choose how the data of an RTS or POOL is got, or that it is not (RI_FETCH_NOTHING,
- * LOST, BROKEN). */
+/** Receiver: choose how the data of an RTS or POOL is got. @return RI_FETCH_*; NOTHING, LOST and
+ * BROKEN: it is not. */
 ri_fetch_t ri_select_fetch(const ri_select_fetch_t *param);
 
 #endif

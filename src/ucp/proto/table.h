@@ -21,14 +21,14 @@
     _p(EAGER_FRAGS, eager_frags)   /* in pieces that need nothing of the receiver */ \
     _p(HYBRID, hybrid)             /* copied to a pool, from which the receiver reads it */ \
     _p(RECV_RNDV, recv_rndv)       /* written into the receive that an RTR offered */ \
-    _p(RECV_NET, recv_net)         /* the same, through a network */ \
-    _p(RECV_HYBRID, recv_hybrid)   /* the same, from the pool that it is copied to */ \
+    _p(RECV_NET, recv_net)         /* written into the receive of an RTR, through a network */ \
+    _p(RECV_HYBRID, recv_hybrid)   /* written into the receive of an RTR, from a pool */ \
     _p(RECV_UD, recv_ud)           /* sent to where an RTR has said, as datagrams */ \
-    _p(RECV_COOP, recv_coop)       /* copied into it by both sides, whoever has time */ \
+    _p(RECV_COOP, recv_coop)       /* copied by both sides into the receive of an RTR */ \
     _p(COOP, coop)                 /* copied by both sides when the receiver has matched it */ \
     _p(RNDV_GET, rndv_get)         /* the receiver reads it by a data plane */ \
     _p(RNDV_PUT, rndv_put)         /* written by a data plane where the receiver says */ \
-    _p(RNDV_UD, rndv_ud)           /* sent there as datagrams */ \
+    _p(RNDV_UD, rndv_ud)           /* sent as datagrams to where the receiver says */ \
     _p(BULK, bulk)                 /* as UCP chooses for its size */ \
     _p(BULK_RNDV, bulk_rndv)       /* by UCP's rendezvous: completes when it was matched */
 /* clang-format on */

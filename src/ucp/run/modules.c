@@ -12,9 +12,8 @@
  * conn_loses      control first: the peer is asked for its id as long as the conn may send
  * conn_fails      ring and channel before release and hybrid: nothing gives a buffer back by them
  *                 any more
- * conn_closes     channel before release and hybrid, for the same reason. recv_net last: it keeps
- * what RTRs
- *                 were used for
+ * conn_closes     channel before release and hybrid: nothing gives a buffer back by it any more.
+ *                 recv_net last: it keeps what RTRs were used for
  * stream_breaks   control first: the sender is told. rtr before coop_recv: after that no slot
  *                 becomes ready for a receive that was offered
  * stream_ends     rtr before rndv_recv: receives that offered themselves are no receives that wait

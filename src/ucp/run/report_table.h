@@ -34,7 +34,7 @@ typedef enum ri_report_value {
     RI_REPORT_UCP_BYTES,
     RI_REPORT_CONTROL, /* messages */
     RI_REPORT_FAST,    /* messages that found their receive */
-    RI_REPORT_LATE,    /* messages that did not */
+    RI_REPORT_LATE,    /* messages that came before their receive */
     RI_REPORT_LONG,    /* messages above EAGER_THRESH */
     RI_REPORT_RTR_SENT,
     RI_REPORT_RTR_USED,
@@ -51,7 +51,7 @@ typedef enum ri_report_value {
     RI_REPORT_VALUES
 } ri_report_value_t;
 
-/* One line per process in each. */
+/* The tables, which have one line for each process. */
 typedef enum ri_report_table {
     RI_REPORT_TABLE_SENT,
     RI_REPORT_TABLE_WORK,

@@ -30,7 +30,7 @@ typedef struct ri_wire_address {
     uint16_t am_id;       /* 1 + the active message id that the worker takes messages by;
                              0: that of whoever reads this */
     uint16_t reserved;    /* 0 */
-    ri_host_process_t process; /* that has the worker */
+    ri_host_process_t process; /* the process that has the worker */
 } __attribute__((packed)) ri_wire_address_t;
 
 #define RI_WIRE_ADDRESS_MAGIC 0x524441495258435ful /* "_CXRIADR" */

@@ -31,18 +31,20 @@ ucs_status_t ri_wire_check_rts(const void *payload, size_t length, size_t *total
  */
 ucs_status_t ri_wire_check_placed(const void *payload, size_t length, size_t *total);
 
-/* For rows of the table of types, see `check` of ri_wire_row_t. @return 0 for a malformed message. */
-
-/** RTS, POOL: the payload. */
+/** Check the payload of RTS, POOL: for their rows of the table of types. @return See
+ * ri_wire_row_t.check. */
 int ri_wire_check_rts_msg(const ri_wire_msg_t *msg);
 
-/** PLACED: the payload. */
+/** Check the payload of PLACED: for its row of the table of types. @return See
+ * ri_wire_row_t.check. */
 int ri_wire_check_placed_msg(const ri_wire_msg_t *msg);
 
-/** FIRST: it is not the whole message. */
+/** Check that FIRST is not the whole message: for its row of the table of types. @return See
+ * ri_wire_row_t.check. */
 int ri_wire_check_first_msg(const ri_wire_msg_t *msg);
 
-/** CHANNEL_AGAIN: the payload fits into a record; there is none behind the last record. */
+/** Check of CHANNEL_AGAIN that its payload fits into a record, and that there is none behind the
+ * last record: for its row of the table of types. @return See ri_wire_row_t.check. */
 int ri_wire_check_again_msg(const ri_wire_msg_t *msg);
 
 #endif

@@ -110,7 +110,7 @@ typedef struct ri_wire_rts {
 #define RI_WIRE_RTS_SENDS \
     32 /* by a plane that takes messages: the receiver is to say where to (TARGET) */
 #define RI_WIRE_RTS_BY_RTR \
-    64 /* with SENDS: an RTR has said it, and the message is on its way there */
+    64 /* with SENDS: an RTR has said where to, and the message is on its way */
 
 /* The payload of PLACED. */
 typedef struct ri_wire_placed {
@@ -247,7 +247,7 @@ typedef struct ri_wire_target {
     uint8_t target[RI_PLANE_TARGET_SIZE]; /* the plane's */
 } __attribute__((packed)) ri_wire_target_t;
 
-/* Flag of TARGET: there is none, or the one before is none any more. */
+/* Flag of TARGET: no target is given, and an earlier one does not hold any more. */
 #define RI_WIRE_TARGET_VOID 1
 
 /* Flag of TARGET: it is about no RTS. All that was sent to the target has been received. */
@@ -273,7 +273,7 @@ typedef struct ri_wire_plane {
     uint8_t plane;       /* ri_wire_plane_id_t */
     uint8_t length;      /* of the address */
     uint16_t asked; /* PLANE_ACK: of the way of PLANE_REQ, the lower bits of its number */
-    uint32_t way; /* RC, UD: number of that whose address this is, or of the latest one */
+    uint32_t way;   /* RC, UD: number of the way of this address, or of the latest way */
     uint8_t address[RI_PLANE_ADDRESS_MAX]; /* of the sending process */
 } __attribute__((packed)) ri_wire_plane_t;
 
@@ -287,7 +287,7 @@ typedef enum ri_wire_plane_id {
 
 /* The value of PLANE_ACK. */
 #define RI_WIRE_PLANE_REACHED 1 /* the sender of PLANE_REQ can be reached; or agreed */
-#define RI_WIRE_PLANE_LATER   4 /* it cannot, but may ask again */
+#define RI_WIRE_PLANE_LATER   4 /* no way yet: the sender of PLANE_REQ may ask again */
 
 /* The value of PLANE_REQ: instead of asking, it tells that its sender can write into the receiver's
  * memory, and takes RTRs. */
@@ -296,7 +296,7 @@ typedef enum ri_wire_plane_id {
 /* The value of PLANE_REQ and PLANE_ACK: it is about giving up a way of the plane rc or ud. */
 #define RI_WIRE_PLANE_LEAVE 2
 
-/* The value of PLANE_REQ and PLANE_ACK: its sender has given up its end of that way. */
+/* The value of PLANE_REQ and PLANE_ACK: its sender has given up its end of the way. */
 #define RI_WIRE_PLANE_GONE 8
 
 typedef struct ri_wire_nack {

@@ -22,8 +22,8 @@ struct ri_coop {
     ri_ring_slot_t *slot;
     uint32_t total;      /* units of the message */
     uint8_t is_send;     /* else a receive */
-    uint8_t known;       /* memory is; always of a receive */
-    uint8_t offered;     /* of a send: known before the receiver had the RTS */
+    uint8_t known;       /* memory is known, as it always is at the receiver */
+    uint8_t offered;     /* of a send: memory was known before the receiver had the RTS */
     uint8_t exhausted;   /* nothing is left to be claimed */
     uint8_t broken;      /* what the slot says cannot be true */
     uint8_t settled;     /* of a send: all is done, but void; waits for NACK */
@@ -63,10 +63,11 @@ static inline int ri_coop_copy_has_ended(ri_coop_state_t state)
 void ri_coop_copy_init(ri_coop_t *coop, ri_worker_t *worker, ri_ring_slot_t *slot,
                        size_t length);
 
-/** @return The same in memory of its own, or NULL without memory. The caller attaches it. */
+/** @return A side of a copy, set up by ri_coop_copy_init(), in memory of its own, or NULL without
+ * memory. The caller attaches it. */
 ri_coop_t *ri_coop_copy_new(ri_worker_t *worker, ri_ring_slot_t *slot, size_t length);
 
-/** Let progress see to it, until ri_coop_copy_free(). */
+/** Let progress see to a copy, until ri_coop_copy_free(). */
 void ri_coop_copy_attach(ri_coop_t *coop);
 
 /** Take a copy, which was attached, out of progress and free it: the slot is not used by this side
@@ -91,11 +92,12 @@ ucs_status_t ri_coop_copy_fail(ri_coop_t *coop, uint32_t why, uint32_t *count_p)
 
 /** Copy the next part, if @a may_copy, and see what the other side has done. The other side's
  * memory is known (coop->known). A part that cannot be copied is counted as done and told in the
- * slot, which leaves nothing more to be copied; the plane may be given up. */
+ * slot, which leaves nothing more to be copied; the plane may be given up. @return What has become
+ * of the copy. */
 ri_coop_state_t ri_coop_copy_step(ri_coop_t *coop, int may_copy);
 
 /** Only the other side has something to do, and does it within a call: see whether it has. Now and
- * then this looks whether it still exists. */
+ * then this looks whether it still exists. @return RI_COOP_WAITS, DONE, BROKEN or GONE. */
 ri_coop_state_t ri_coop_copy_wait(ri_coop_t *coop);
 
 #endif

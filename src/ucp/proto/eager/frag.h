@@ -29,8 +29,9 @@ ucs_status_t ri_frag_send(ri_send_req_t *req);
  * with too many at once, the stream is broken, which calls back. */
 void ri_frag_first(ri_stream_t *stream, const ri_wire_msg_t *wire);
 
-/** FRAG: continue it; what is complete is delivered, which calls back. A stream that is not busy
- * may be gone afterwards. A piece that continues none is counted and ignored. */
+/** FRAG: go on with the message that FIRST has begun; when it is complete it is delivered, which
+ * calls back. A stream that is not busy may be gone afterwards. A piece of no such message is
+ * counted and ignored. */
 void ri_frag_next(ri_worker_t *worker, const ri_wire_msg_t *wire);
 
 #endif

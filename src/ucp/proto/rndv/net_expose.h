@@ -16,7 +16,7 @@
  * used. If not, nothing has changed. */
 int ri_net_expose(ri_recv_req_t *recv, ri_peer_t *peer);
 
-/** @return The key of that memory, for CTS. */
+/** @return The key of the memory that ri_net_expose() has registered, for CTS. */
 uint32_t ri_net_expose_key(const ri_recv_req_t *recv);
 
 /** The sender has written all, as it says, and writes no more: release the memory. The receive

@@ -41,7 +41,8 @@ ucs_status_t ri_rndv_send(ri_send_req_t *req, const ri_wire_rts_t *rts);
 ucs_status_t ri_rndv_send_payload(ri_send_req_t *req, uint32_t id, const void *payload,
                                   size_t length, unsigned flags);
 
-/** Do as @ref ri_rndv_send_payload, by active message even if there is a ring. */
+/** Do what @ref ri_rndv_send_payload does, by active message even if there is a ring. @return As
+ * ri_rndv_send_payload(). */
 ucs_status_t ri_rndv_send_payload_am(ri_send_req_t *req, uint32_t id, const void *payload,
                                      size_t length, unsigned flags);
 

@@ -12,10 +12,10 @@
 #include "../../core/worker.h"
 #include "../../order/recv_start.h"
 
-/** Receiver: as `start` of ri_msg_ops_t, of an RTS or POOL, when @a fetch was chosen: RI_FETCH_GET,
- * BOUNCE or AM. Within a host the data is read within the call. What the plane fails to move the
- * sender is asked to send by UCP; if its process is gone, the receive ends with
- * UCS_ERR_CONNECTION_RESET. */
+/** Receiver: start the receive of an RTS or POOL, when @a fetch was chosen: RI_FETCH_GET, BOUNCE or
+ * AM. Within a host the data is read within the call. What the plane fails to move the sender is
+ * asked to send by UCP; if its process is gone, the receive ends with UCS_ERR_CONNECTION_RESET.
+ * @return See ri_msg_ops_t.start. */
 ucs_status_t ri_rndv_get_recv(ri_recv_req_t *recv, ri_stream_t *stream,
                               const ri_arrival_t *arrival, ri_fetch_t fetch);
 

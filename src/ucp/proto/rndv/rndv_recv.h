@@ -19,9 +19,9 @@
  *
  * The sender writes only while it handles CTS. Its conn is open then, and when that ends, it says
  * so: BYE, and RING_CLOSE if there was a ring. If the stream has broken, the sender gets RESET,
- * which ends its conn. After any of these nothing is written. What no plane can tell about waits
- * for ever if the sender is killed, as all other receives do in an error mode in which the end of
- * a peer is not noticed (in the other one there is no CTS).
+ * which ends its conn. After BYE, RING_CLOSE or RESET nothing is written. What no plane can tell
+ * about waits for ever if the sender is killed, as all other receives do in an error mode in which
+ * the end of a peer is not noticed (in the other one there is no CTS).
  */
 #ifndef RI_RNDV_RECV_H
 #define RI_RNDV_RECV_H

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * The end of a process that has received by datagrams: a sender whose last acknowledgement was
- * lost asks for it, and nobody is there to answer. So whoever closes an endpoint or ends a
+ * lost asks again, and nobody is there to answer. So whoever closes an endpoint or ends a
  * worker waits until the senders have said that they know (uct/ib/ud/ud.h), reminds them, and at
  * last says it by UCP (TARGET with RI_WIRE_TARGET_RECEIVED). In the usual case they have said it
  * already, and nothing is waited for.

@@ -18,7 +18,7 @@ typedef struct ri_ud_run {
     ri_net_transfer_t op;
     ri_ud_op_t ud;
     const ri_ud_ops_t *ops;
-    int ended; /* as the plane has said; then op.status tells how */
+    int ended; /* the plane has said that the transfer has ended; op.status tells how */
 } ri_ud_run_t;
 
 /* What a message that is received does for the protocol that its receive waits by. */
@@ -36,7 +36,7 @@ typedef struct ri_ud_recv_calls {
 struct ri_ud_recv_op {
     ri_ud_run_t super;
     const ri_ud_recv_calls_t *calls; /* not called any more when recv is NULL */
-    ri_recv_req_t *recv; /* NULL: it waits no more, and was offered to nobody */
+    ri_recv_req_t *recv;             /* NULL: the receive has let go of the transfer */
     ri_place_t place;
     uint32_t number; /* of the transfer, if it was offered */
 };

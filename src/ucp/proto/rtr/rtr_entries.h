@@ -24,23 +24,23 @@ typedef struct ri_rtr_entry {
     uint32_t immediate; /* notified: what the write has said */
     size_t length;      /* notified: bytes that were written */
     uint8_t notified;
-    uint8_t ended;    /* it was withdrawn while that was asked for */
+    uint8_t ended;    /* the RTR was withdrawn before REVOKE was answered */
     uint8_t revoking; /* REVOKE is not answered yet */
-    double asked;     /* when that was sent */
+    double asked;     /* when REVOKE was sent */
     ri_plane_memory_t memory;
 } ri_rtr_entry_t;
 
 typedef struct ri_rtr_entries {
     ri_worker_t *worker;
     ucs_list_link_t full; /* QUEUED receives that wait for room at this peer, in order */
-    /* in worker->rtr.full, if there are any; else self-linked */
+    /* in worker->rtr.full, if receives wait for room at this peer; else self-linked */
     ucs_list_link_t full_link;
-    uint32_t free; /* one bit for each */
+    uint32_t free; /* one bit for each entry */
     ri_rtr_entry_t entry[RI_WIRE_RTR_ENTRIES];
 } ri_rtr_entries_t;
 
-/** @return Those of a peer, made if need be, of which RTRs by ud take numbers and generations, too;
- * NULL without memory. They are the peer's, and freed with it. */
+/** @return The entries of a peer, made if need be, of which RTRs by ud take numbers and
+ * generations, too; NULL without memory. They are the peer's, and freed with it. */
 ri_rtr_entries_t *ri_rtr_entries_get(ri_worker_t *worker, ri_peer_t *peer);
 
 /** Have a peer's turn come, for whom receives wait, behind all others. */
@@ -52,7 +52,7 @@ static inline void ri_rtr_entries_enlist(ri_rtr_entries_t *entries)
     }
 }
 
-/** It has no turn any more. */
+/** A peer has no turn any more. */
 static inline void ri_rtr_entries_delist(ri_rtr_entries_t *entries)
 {
     if (!ucs_list_is_empty(&entries->full_link)) {

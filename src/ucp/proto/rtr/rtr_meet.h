@@ -9,9 +9,14 @@
 
 #include "../../order/recv_start.h"
 
-/** For ri_promises_t: a receive with an RTR has met a message of @a stream that is neither PLACED
- * nor USED. An RTR to another sender was withdrawn before. What is returned, and when @a status is
- * set, is said there (order/promises.h). */
+/**
+ * For ri_promises_t: a receive with an RTR has met a message of @a stream that is neither PLACED
+ * nor USED. An RTR to another sender was withdrawn before.
+ *
+ * @param status  Set with 1 as the result.
+ *
+ * @return See ri_promises_t.meet (order/promises.h).
+ */
 int ri_rtr_meet(ri_recv_req_t *recv, ri_stream_t *stream, const ri_arrival_t *arrival,
                 ucs_status_t *status);
 

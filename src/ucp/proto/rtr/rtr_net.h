@@ -42,7 +42,7 @@ int ri_rtr_net_is_possible(const ri_stream_t *stream);
  */
 ucs_status_t ri_rtr_net_send(ri_recv_req_t *recv, ri_stream_t *stream, int ahead);
 
-/** @return Whether a stream's sender has RTRs that it may use, or has. */
+/** @return Whether a stream's sender has RTRs through a network that it may use, or has used. */
 int ri_rtr_net_has(const ri_stream_t *stream);
 
 /** A stream ends: its sender writes nothing any more by RTRs through a network, when this returns:

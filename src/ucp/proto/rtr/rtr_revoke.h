@@ -11,8 +11,8 @@
 
 #include "../../core/worker.h"
 
-/** For ri_promises_t: as `ask_senders`. Senders are asked (REVOKE) that have not been yet; a way
- * to one that cannot be asked is given up. */
+/** For ri_promises_t: ask senders (REVOKE) that have not been asked yet; a way to one that cannot
+ * be asked is given up. @return See ri_promises_t.ask_senders. */
 int ri_rtr_revoke_ask_senders(ri_worker_t *worker, const ri_stream_t *stream,
                               uint64_t tag);
 

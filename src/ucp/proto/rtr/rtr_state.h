@@ -14,8 +14,8 @@
 
 /* The grants of a conn's ring. */
 struct ri_rtr_grants {
-    uint32_t free;       /* one bit for each */
-    uint32_t generation; /* of the latest */
+    uint32_t free;       /* one bit for each grant */
+    uint32_t generation; /* of the latest grant */
     ri_recv_req_t *recv[RI_RING_GRANTS];
 };
 

@@ -29,7 +29,7 @@
 extern double ri_rtr_ud_backoff;
 #define RI_RTR_UD_BACKOFF_MAX 0.1
 
-/** @return Whether the sender of a stream may be sent such RTRs. */
+/** @return Whether the sender of a stream may be sent RTRs by ud. */
 int ri_rtr_ud_is_possible(const ri_stream_t *stream);
 
 /** @return Whether it is too early to send RTRs again after one had to make way. When it is not any
@@ -50,8 +50,13 @@ ucs_status_t ri_rtr_ud_send(ri_recv_req_t *recv, ri_stream_t *stream, int ahead)
 int ri_rtr_ud_is_for(const ri_recv_req_t *recv, const ri_stream_t *stream,
                      const ri_arrival_t *arrival);
 
-/** As ri_rtr_meet(), of a receive that is BY_UD, but it says -1 if the sender breaks the protocol,
- * and leaves the receive as it is then. */
+/**
+ * A receive that is BY_UD has met a message, as of ri_rtr_meet().
+ *
+ * @param status  Set with 1 as the result.
+ *
+ * @return As ri_rtr_meet(). But -1: the sender breaks the protocol, and the receive is as it was.
+ */
 int ri_rtr_ud_meet(ri_recv_req_t *recv, ri_stream_t *stream, const ri_arrival_t *arrival,
                    ucs_status_t *status);
 
@@ -60,7 +65,7 @@ int ri_rtr_ud_meet(ri_recv_req_t *recv, ri_stream_t *stream, const ri_arrival_t 
  * another form then. */
 void ri_rtr_ud_handle_abandon(ri_stream_t *stream, const ri_wire_msg_t *msg);
 
-/** @return Whether a stream's sender has such RTRs that it may use, or has. */
+/** @return Whether a stream's sender has RTRs by ud that it may use, or has used. */
 int ri_rtr_ud_has(const ri_stream_t *stream);
 
 #endif
