@@ -3,9 +3,10 @@
 
 Usage: comments.py ROOT
 
-In src: each function that a header declares or defines has a comment in front of it; a .c file of 100
-lines or more has a head comment of its own; no comment says "likewise". In src and test: no file has
-more than 600 lines.
+In src: each function that a header declares or defines has a comment in front of it, which says what
+is returned, if anything is: by @return, or by another function, as in "as NAME()" or "see NAME"; a .c
+file of 100 lines or more has a head comment of its own; no comment has words that mean another one,
+such as "likewise". In src and test: no file has more than 600 lines.
 """
 
 import os
@@ -16,8 +17,18 @@ HEAD_LINES = 100
 MAX_LINES = 600
 DECLARATION = re.compile(r"^(?!typedef|#|extern|return|else|case|goto|union|enum)"
                          r"(?:[A-Za-z_][\w *]*[ *])(\w+)\(")
+# Where the type has a line of its own
+NAME = re.compile(r"^([a-z]\w*)\(")
 # Lines between a comment and what it is about
-BETWEEN = re.compile(r"^(__attribute__\S.*|RI_[A-Z_]+|[a-z_ ]+\*?)$")
+BETWEEN = re.compile(r"^(__attribute__\S.*|RI_[A-Z_]+|[a-z_0-9 ]+\*?)$")
+COMMENT = re.compile(r"/\*.*?\*/", re.S)
+SAYS_RESULT = re.compile(r"@return\b|\b[Aa]s (@ref )?\w+\(\)|\b[Ss]ee (@ref )?\w*_\w+")
+# What is understood only by who has read another comment, or the line above. With a noun behind it,
+# as in "of both sides", "of both" is understood.
+REFUSED = {"likewise": r"\blikewise\b",
+           "of these": r"\bof these\b",
+           "of both": r"\bof both\b(?! [a-z])",
+           "for it": r"\bfor it,|/\* for it\b"}
 
 
 def sources(root, folder, endings):
@@ -29,16 +40,47 @@ def sources(root, folder, endings):
                     yield os.path.relpath(full, root), file.read().split("\n")
 
 
-def without_comment(lines):
+def functions(lines):
+    """Each function with its line, what it returns, and the comment in front of it, or None."""
     for i, line in enumerate(lines):
         found = DECLARATION.match(line)
+        if not found and i > 0 and BETWEEN.match(lines[i - 1]):
+            found = NAME.match(line)
         if not found:
             continue
-        above = i - 1
+        result, above = line[:found.start(1)], i - 1
         while BETWEEN.match(lines[above]):
+            result = lines[above] + " " + result
             above -= 1
-        if not lines[above].rstrip().endswith("*/"):
-            yield i + 1, found.group(1)
+        comment = None
+        if lines[above].rstrip().endswith("*/"):
+            first = above
+            while not lines[first].lstrip().startswith("/*"):
+                first -= 1
+            comment = joined("\n".join(lines[first:above + 1]))
+        yield i + 1, found.group(1), result.strip(), comment
+
+
+def joined(comment):
+    """A comment as one line."""
+    return re.sub(r"\n[ \t]*(\*(?!/))?[ \t]*", " ", comment)
+
+
+def wrong_functions(path, lines):
+    for line, name, result, comment in functions(lines):
+        if comment is None:
+            yield f"{path}:{line}: {name} has no comment"
+        elif not re.search(r"\bvoid$", result) and not SAYS_RESULT.search(comment):
+            yield f"{path}:{line}: the comment of {name} does not say what it returns"
+
+
+def refused_words(path, lines):
+    text = "\n".join(lines)
+    for comment in COMMENT.finditer(text):
+        for words, pattern in REFUSED.items():
+            if re.search(pattern, joined(comment.group()), re.I):
+                line = text.count("\n", 0, comment.start()) + 1
+                yield f"{path}:{line}: '{words}' needs another comment to be understood"
 
 
 def main():
@@ -48,12 +90,11 @@ def main():
     wrong = []
     for path, lines in sources(root, "src", (".c", ".h")):
         if path.endswith(".h"):
-            wrong += [f"{path}:{line}: {name} has no comment" for line, name in without_comment(lines)]
+            wrong += wrong_functions(path, lines)
         head = lines[:next((i for i, line in enumerate(lines) if line.endswith("*/")), 0)]
         if path.endswith(".c") and len(lines) > HEAD_LINES and len(head) <= 3:
             wrong.append(f"{path}: {len(lines)} lines, and no head comment")
-        wrong += [f"{path}:{i + 1}: 'likewise' needs another comment to be understood"
-                  for i, line in enumerate(lines) if re.search(r"\blikewise\b", line, re.I)]
+        wrong += refused_words(path, lines)
     for folder in ("src", "test"):
         for path, lines in sources(root, folder, (".c", ".h", ".cc", ".hh", ".sh", ".test", ".py")):
             if len(lines) - 1 > MAX_LINES:
