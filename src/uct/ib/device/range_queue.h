@@ -3,8 +3,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * Ranges of addresses that anybody can leave at any time, without waiting and without
- * memory: from several threads, with locks held, in signal handlers that interrupt any of
- * these functions. One thread at a time takes them out.
+ * memory: from several threads, with locks held, in signal handlers that interrupt any
+ * function of the queue. One thread at a time takes them out.
  *
  * There is no order among them, and a range of somebody who is still inside of push may be
  * left for later. If there are too many they all become one, of everything.
@@ -43,7 +43,8 @@ int ri_range_queue_drain_all(ri_range_queue_t *queue,
                              void (*func)(uintptr_t start, uintptr_t end, void *arg),
                              void *arg);
 
-/** Do what ri_range_queue_drain_all() does, inline for where the queue is mostly empty. */
+/** Do what ri_range_queue_drain_all() does, inline for where the queue is mostly empty. @return As
+ * ri_range_queue_drain_all(). */
 static inline int
 ri_range_queue_drain(ri_range_queue_t *queue,
                      void (*func)(uintptr_t start, uintptr_t end, void *arg), void *arg)
