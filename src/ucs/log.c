@@ -14,7 +14,10 @@ void (*ri_log_on_error)(void);
 
 void ri_log(ri_log_level_t level, const char *format, ...)
 {
-    static const char *const names[] = {"ERROR", "WARN", "INFO", "DEBUG"};
+    static const char *const names[] = {[RI_LOG_LEVEL_ERROR] = "ERROR",
+                                        [RI_LOG_LEVEL_WARN]  = "WARN",
+                                        [RI_LOG_LEVEL_INFO]  = "INFO",
+                                        [RI_LOG_LEVEL_DEBUG] = "DEBUG"};
     char host[64]                    = "";
     char line[1024];
     struct timespec now;

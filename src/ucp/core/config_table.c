@@ -5,6 +5,7 @@
  * Names, types, defaults and documentation of the variables.
  */
 #include "config_table.h"
+#include "../../ucs/log.h"
 #include "../../ucs/settings.h"
 #include "../wire/wire.h"
 #include "../../uct/ib/rc/channel.h"
@@ -12,10 +13,20 @@
 
 #define FIELD(_member) offsetof(ri_config_t, _member)
 
-/* In the order of ri_sender_scheme_t, of ri_config_transport_t, and of ri_log_level_t. */
-static const char *const config_schemes[]    = {"auto", "get", "put", NULL};
-static const char *const config_transports[] = {"auto", "rc", "ud", NULL};
-static const char *const config_log_levels[] = {"error", "warn", "info", "debug", NULL};
+/* Names of values, each list with NULL behind its last one. */
+static const char *const config_schemes[]    = {[RI_SENDER_SCHEME_AUTO] = "auto",
+                                                [RI_SENDER_SCHEME_GET]  = "get",
+                                                [RI_SENDER_SCHEME_PUT]  = "put",
+                                                NULL};
+static const char *const config_transports[] = {[RI_CONFIG_TRANSPORT_AUTO] = "auto",
+                                                [RI_CONFIG_TRANSPORT_RC]   = "rc",
+                                                [RI_CONFIG_TRANSPORT_UD]   = "ud",
+                                                NULL};
+static const char *const config_log_levels[] = {[RI_LOG_LEVEL_ERROR] = "error",
+                                                [RI_LOG_LEVEL_WARN]  = "warn",
+                                                [RI_LOG_LEVEL_INFO]  = "info",
+                                                [RI_LOG_LEVEL_DEBUG] = "debug",
+                                                NULL};
 
 const ri_config_field_t ri_config_fields[] = {
         {"EAGER_THRESH", RI_CONFIG_SIZE, "auto", FIELD(eager_thresh),

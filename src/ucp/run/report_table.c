@@ -34,7 +34,8 @@ typedef struct column {
 
 static const char units[] = "kMGTPE";
 
-static const char *const table_names[RI_REPORT_TABLES] = {"ucxri:sent", "ucxri:work"};
+static const char *const table_names[RI_REPORT_TABLES] = {
+        [RI_REPORT_TABLE_SENT] = "ucxri:sent", [RI_REPORT_TABLE_WORK] = "ucxri:work"};
 
 #define COLUMN(_name, _width, _kind, _value) \
     { \
