@@ -37,7 +37,7 @@ typedef struct ri_sender {
     uint64_t mask;
     uint32_t stream_id; /* 0: not known */
     int32_t credit;     /* below 0: no RTRs */
-    int32_t pause; /* messages without an RTR after the last one that was dear and unused */
+    int32_t pause; /* messages of the latest pause, see ri_sender_map_credit_costly() */
 } ri_sender_t;
 
 typedef struct ri_sender_map {

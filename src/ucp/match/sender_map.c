@@ -19,9 +19,9 @@
 /* So many messages that would have used an RTR bring a class back. */
 #define SENDER_MAP_CREDIT_MIN (-2)
 
-/* An RTR that is dear counts for so many, also where senders take turns; and so many messages
- * bring its class back. */
-#define SENDER_MAP_DEAR      2
+/* An RTR that costs more than a message and goes unused counts for so many, also where senders take
+ * turns. So many messages without an RTR bring a class back that was stopped by such RTRs. */
+#define SENDER_MAP_COSTLY    2
 #define SENDER_MAP_PAUSE_MIN 16
 #define SENDER_MAP_PAUSE_MAX 4096
 
@@ -150,8 +150,8 @@ void ri_sender_map_credit(ri_sender_map_t *map, uint64_t tag, uint64_t mask,
     }
 }
 
-void ri_sender_map_credit_dear(ri_sender_map_t *map, uint64_t tag, uint64_t mask,
-                               uint32_t stream_id, int used)
+void ri_sender_map_credit_costly(ri_sender_map_t *map, uint64_t tag, uint64_t mask,
+                                 uint32_t stream_id, int used)
 {
     ri_sender_t *sender = sender_of_class(map, tag, mask, stream_id);
 
@@ -166,7 +166,7 @@ void ri_sender_map_credit_dear(ri_sender_map_t *map, uint64_t tag, uint64_t mask
     if (sender->credit < 0) {
         return; /* it was out when the pause began */
     }
-    sender->credit -= SENDER_MAP_DEAR;
+    sender->credit -= SENDER_MAP_COSTLY;
     if (sender->credit < 0) {
         sender->pause  = ri_max(ri_min(2 * sender->pause, SENDER_MAP_PAUSE_MAX),
                                 SENDER_MAP_PAUSE_MIN);

@@ -45,10 +45,10 @@ void ri_sender_map_credit(ri_sender_map_t *map, uint64_t tag, uint64_t mask,
                           uint32_t stream_id, int change);
 
 /** Note whether an RTR to a sender was used that cost more than a message. Each that was not takes
- * off so much that a few in a row begin a pause, in which none is sent until some messages have
- * done without. Each pause is twice as long as the one before, up to a limit. One that was used
- * ends that. */
-void ri_sender_map_credit_dear(ri_sender_map_t *map, uint64_t tag, uint64_t mask,
-                               uint32_t stream_id, int used);
+ * off so much that a few in a row begin a pause, in which no RTR is sent until some messages have
+ * done without. Each pause is twice as long as the one before, up to a limit. An RTR that was used
+ * ends the pause, and the next one is a short one. */
+void ri_sender_map_credit_costly(ri_sender_map_t *map, uint64_t tag, uint64_t mask,
+                                 uint32_t stream_id, int used);
 
 #endif

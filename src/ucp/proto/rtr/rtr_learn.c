@@ -108,8 +108,8 @@ void ri_rtr_learn(ri_recv_req_t *recv, const ri_stream_t *stream,
     rtr_note_waiting(stream->peer, meanwhile == RTR_WAS_WAITING);
     if ((ri_config.rtr != UCS_YES) && (recv->rtr == RI_RTR_BY_UD)) {
         /* It has a queue pair, to which was posted, and which is reset if it is not used. */
-        ri_sender_map_credit_dear(senders, recv->tag, recv->mask, stream->id,
-                                  ri_rtr_ud_is_for(recv, stream, arrival));
+        ri_sender_map_credit_costly(senders, recv->tag, recv->mask, stream->id,
+                                    ri_rtr_ud_is_for(recv, stream, arrival));
     } else {
         ri_sender_map_credit(senders, recv->tag, recv->mask, stream->id, gain);
     }

@@ -181,8 +181,8 @@ static int ud_meet_other(ri_recv_req_t *recv, const ri_stream_t *stream,
         ops->forget(peer->way.ep, number);
     }
     if (arrival->length <= ri_config.eager_thresh) {
-        ri_sender_map_credit_dear(&recv->super.worker->senders, recv->tag, recv->mask,
-                                  stream->id, 0);
+        ri_sender_map_credit_costly(&recv->super.worker->senders, recv->tag, recv->mask,
+                                    stream->id, 0);
     }
     return 0;
 }

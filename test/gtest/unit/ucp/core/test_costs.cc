@@ -63,7 +63,7 @@ const example EXAMPLES[] = {
          64, 64},
         /* A cheap call: the plane soon beats the ring, and waiting is cheap */
         {30, 150, 20, 130, 8, 32, 64},
-        /* A dear one: all come later */
+        /* A call that takes long: all come later */
         {30, 3000, 20, 130, 32, 256, 256},
         /* The plane is no faster than the ring: never */
         {30, 600, 1, 130, 32, 64, 64},

@@ -87,9 +87,9 @@ protected:
         ri_sender_map_credit(&m_map, tag, mask, stream_id, change);
     }
 
-    void dear(uint64_t tag, int used)
+    void costly(uint64_t tag, int used)
     {
-        ri_sender_map_credit_dear(&m_map, tag, ALL, 1, used);
+        ri_sender_map_credit_costly(&m_map, tag, ALL, 1, used);
     }
 
     /* @return How many unused RTRs it takes to end a class. */
@@ -244,36 +244,36 @@ TEST_F(test_sender_map, credit_backs_off_and_comes_back)
 }
 
 /* Each RTR that costs more, and was not used, is followed by a longer pause. */
-TEST_F(test_sender_map, dear_ones_pause)
+TEST_F(test_sender_map, costly_ones_pause)
 {
     learn(5, 1);
     for (unsigned pause : {16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 4096}) {
-        dear(5, 0);
+        costly(5, 0);
         EXPECT_FALSE(is_worth(5));
-        dear(5, 0); /* was out with it */
+        costly(5, 0); /* was out with it */
         credit(5, -1);
         EXPECT_EQ(pause, missed_until_back(5));
     }
     for (unsigned i = 0; i < 100; ++i) {
-        dear(5, 1);
+        costly(5, 1);
     }
-    dear(5, 0);
-    dear(5, 0);
+    costly(5, 0);
+    costly(5, 0);
     EXPECT_TRUE(is_worth(5)) << "most are used";
-    dear(5, 0);
+    costly(5, 0);
     EXPECT_FALSE(is_worth(5));
-    dear(5, 1);
+    costly(5, 1);
     EXPECT_TRUE(is_worth(5)) << "one that was out with it was used";
-    dear(5, 0);
+    costly(5, 0);
     EXPECT_EQ(16u, missed_until_back(5)) << "it begins anew";
 }
 
 /* Receives that get messages of two senders in turn are never offered to the right one. */
-TEST_F(test_sender_map, dear_ones_of_senders_in_turn)
+TEST_F(test_sender_map, costly_ones_of_senders_in_turn)
 {
     learn(5, 1);
     learn(5, 2);
-    dear(5, 0);
+    costly(5, 0);
     EXPECT_FALSE(is_worth(5));
     learn(5, 1);
     EXPECT_FALSE(is_worth(5));
