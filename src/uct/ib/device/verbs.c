@@ -55,7 +55,7 @@ static ucs_status_t verbs_source_init(verbs_source_t *source)
         source->handle = dlopen(VERBS_LIBRARY, RTLD_LAZY | RTLD_LOCAL);
     }
     if ((source->base == NULL) && (source->handle == NULL)) {
-        ri_debug("no verbs: %s", dlerror());
+        ri_debug("libibverbs cannot be loaded: %s", dlerror());
         return UCS_ERR_UNSUPPORTED;
     }
     return UCS_OK;
@@ -87,7 +87,7 @@ static void verbs_resolve_once(void)
     VERBS_OPTIONAL(ack_async_event);
 #undef VERBS_OPTIONAL
     if (missing != NULL) {
-        ri_debug("no verbs: the library has no %s", missing);
+        ri_debug("libibverbs cannot be used: it has no function %s", missing);
         memset(&ri_verbs, 0, sizeof(ri_verbs));
     }
 }

@@ -241,16 +241,17 @@ static ucs_status_t send_check(ri_ud_ep_t *ep, const ri_ud_target_t *target,
     const char *wrong = ri_ud_wire_check_target(target);
 
     if ((wrong == NULL) && (target->piece_size != ep->mtu)) {
-        wrong = "another length of pieces";
+        wrong = "its pieces have another length than those of this way";
     }
     if ((wrong == NULL) && (target->length != length)) {
         return UCS_ERR_INVALID_PARAM;
     }
     if ((wrong == NULL) && (send_find(ep, target->number) != NULL)) {
-        wrong = "used already";
+        wrong = "another message is being sent to it";
     }
     if (wrong != NULL) {
-        ri_info("a target of datagrams is none: %s", wrong);
+        ri_info("no transfer by datagrams: the receiver's target cannot be used: %s",
+                wrong);
         return UCS_ERR_INVALID_PARAM;
     }
     return UCS_OK;

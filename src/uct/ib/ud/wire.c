@@ -70,16 +70,16 @@ const char *ri_ud_wire_check_target(const ri_ud_target_t *target)
     uint32_t count;
 
     if ((target->qp < WIRE_QP_FIRST) || (target->qp > WIRE_QP_LAST)) {
-        return "no queue pair";
+        return "it names no queue pair";
     }
     if ((target->piece_size < WIRE_PIECE_MIN) || (target->piece_size > WIRE_PIECE_MAX) ||
         ((target->piece_size & (target->piece_size - 1)) != 0)) {
-        return "a length of pieces that is no MTU";
+        return "its pieces have a length that is no MTU";
     }
     count = ri_ud_count_pieces(target->length, target->piece_size);
     if ((count == 0) || (target->granted == 0) || (target->granted > count) ||
         (target->reserved != 0)) {
-        return "values that do not exist";
+        return "its length, its grant or a reserved field has a value that cannot be";
     }
     return NULL;
 }
