@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "trace.h"
+#include "../wire/types.h"
 #include "../../ucs/settings.h"
 #include "../../ucs/log.h"
 #include "../../ucs/output.h"
@@ -10,6 +11,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 
 volatile unsigned ri_trace_signals = 0;
 
@@ -61,6 +63,18 @@ void ri_trace_cleanup(ri_trace_t *trace)
     trace->entries = NULL;
 }
 
+/* Print what an event says. */
+static void trace_print(FILE *stream, const char *format, const uint64_t arg[2])
+{
+    char text[RI_WIRE_TYPE_TEXT_MAX];
+
+    if (strstr(format, "%s") != NULL) {
+        fprintf(stream, format, ri_wire_type_text(arg[0], text), arg[1]);
+    } else {
+        fprintf(stream, format, arg[0], arg[1]);
+    }
+}
+
 void ri_trace_dump(const ri_trace_t *trace, const char *title)
 {
     static const char *const names[] = {
@@ -86,7 +100,7 @@ void ri_trace_dump(const ri_trace_t *trace, const char *title)
 
         fprintf(stream, "%lu.%09lu %-13s ", (unsigned long)(entry->time_ns / 1000000000),
                 (unsigned long)(entry->time_ns % 1000000000), names[entry->event]);
-        fprintf(stream, formats[entry->event], entry->arg[0], entry->arg[1]);
+        trace_print(stream, formats[entry->event], entry->arg);
         fputc('\n', stream);
     }
     ri_output_close(stream);

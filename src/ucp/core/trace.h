@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <time.h>
 
-/* name, format of its two arguments */
+/* name, format of its two arguments: a first one that is the type of a message is %s */
 /* clang-format off */
 #define RI_TRACE_EVENTS(_e) \
     _e(SEND, "send tag 0x%lx length %lu") \
@@ -43,9 +43,9 @@
     _e(MATCHED, "  matched a posted receive, tag 0x%lx length %lu") \
     _e(UNEXPECTED, "  unexpected, tag 0x%lx length %lu") \
     _e(EARLY, "  early: sn %lu, expected %lu") \
-    _e(DROPPED, "message dropped: type %lu, id 0x%lx") \
-    _e(CONTROL_TX, "control out: type %lu, argument 0x%lx") \
-    _e(CONTROL_RX, "control in: type %lu, argument 0x%lx") \
+    _e(DROPPED, "message dropped: type %s, id 0x%lx") \
+    _e(CONTROL_TX, "control out: type %s, argument 0x%lx") \
+    _e(CONTROL_RX, "control in: type %s, argument 0x%lx") \
     _e(CONN_NEW, "connection to worker 0x%lx, id 0x%lx") \
     _e(CONN_CLOSE, "connection closed, id 0x%lx, sent %lu") \
     _e(CONN_FAIL, "connection failed, id 0x%lx, status %ld") \

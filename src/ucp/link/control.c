@@ -49,8 +49,8 @@ static control_owed_t *control_owe(uint64_t uid, uint32_t conn_id, const void *m
     control_owed_t *owed = malloc(sizeof(*owed));
 
     if (owed == NULL) {
-        ri_error("out of memory: a peer does not get a control message (type %d)",
-                 control_type(message));
+        ri_error("out of memory: a peer does not get a control message (type %s)",
+                 ri_wire_rows[control_type(message)].name);
         return NULL;
     }
     owed->uid     = uid;

@@ -15,11 +15,13 @@
 void ri_deliver_malformed(ri_worker_t *worker, const char *where, unsigned type,
                           size_t length)
 {
+    char text[RI_WIRE_TYPE_TEXT_MAX];
+
     ri_trace(&worker->trace, RI_TRACE_DROPPED, type, length);
     if (worker->counters.rx_malformed++ == 0) {
-        ri_warn("dropped a malformed message %s (type %u, %zu bytes); further ones are "
+        ri_warn("dropped a malformed message %s (type %s, %zu bytes); further ones are "
                 "only counted (rx_malformed)",
-                where, type, length);
+                where, ri_wire_type_text(type, text), length);
     }
 }
 

@@ -8,6 +8,8 @@
 #include "types.h"
 #include "check.h"
 
+#include <stdio.h>
+
 #define SIZE_OF(_form, _name) sizeof(((_form *)0)->_name)
 
 /* 1; does not compile if the member of ri_wire_msg_t has no room for the field. */
@@ -235,3 +237,16 @@ const ri_wire_row_t ri_wire_rows[RI_WIRE_TYPE_LAST] = {
                                    .check   = ri_wire_check_again_msg},
         [RI_WIRE_RTR_UD]  = {FORM(RTR_UD, CONN, AM, ri_wire_rtr_ud_t, rtr_ud_fields)},
         [RI_WIRE_CLOSING] = {BASE(CLOSING, CONN, AM | RING)}};
+
+const char *ri_wire_type_text(unsigned type, char text[RI_WIRE_TYPE_TEXT_MAX])
+{
+    const ri_wire_row_t *row = (type <= UINT8_MAX) ?
+                                       ri_wire_row(type & ~RI_WIRE_FLAG_HELLO) :
+                                       NULL;
+
+    if (row != NULL) {
+        return row->name;
+    }
+    snprintf(text, RI_WIRE_TYPE_TEXT_MAX, "%u", type);
+    return text;
+}

@@ -84,6 +84,13 @@ static inline const ri_wire_row_t *ri_wire_row(uint8_t type)
     return (row->name != NULL) ? row : NULL;
 }
 
+/* Room for the text of any number that is no type. */
+#define RI_WIRE_TYPE_TEXT_MAX 16
+
+/** @return The name of a type, for people; of a number that is no type, that number, in @a text. @a
+ * type: the byte as it came, with or without its flag. */
+const char *ri_wire_type_text(unsigned type, char text[RI_WIRE_TYPE_TEXT_MAX]);
+
 /** @return Whether there is such a type, and it may travel so. @a way: one of RI_WIRE_BY_*. */
 static inline int ri_wire_may_go(uint8_t type, unsigned way)
 {

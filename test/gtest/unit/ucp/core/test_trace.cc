@@ -73,6 +73,19 @@ TEST_F(test_trace, every_event_has_a_text)
     ri_trace_cleanup(&m_trace);
 }
 
+TEST_F(test_trace, types_have_names)
+{
+    ASSERT_EQ(UCS_OK, ri_trace_init(&m_trace));
+    ri_trace(&m_trace, RI_TRACE_CONTROL_TX, RI_WIRE_CONN_REQ, 0x17);
+    ri_trace(&m_trace, RI_TRACE_CONTROL_RX, RI_WIRE_FIN, 0x18);
+    ri_trace(&m_trace, RI_TRACE_DROPPED, 77, 0x19);
+    ri_trace_dump(&m_trace, "a test");
+    EXPECT_NE(std::string::npos, text().find("out: type CONN_REQ, argument 0x17\n"));
+    EXPECT_NE(std::string::npos, text().find("in: type FIN, argument 0x18\n"));
+    EXPECT_NE(std::string::npos, text().find("dropped: type 77, id 0x19\n"));
+    ri_trace_cleanup(&m_trace);
+}
+
 TEST_F(test_trace, keeps_the_latest)
 {
     ri_config.trace_size = 33; /* rounded up to 64 */

@@ -102,6 +102,22 @@ TEST_F(test_wire, rows)
     EXPECT_FALSE(ri_wire_may_go(RI_WIRE_RING_CLOSE, RI_WIRE_BY_AM | RI_WIRE_BY_CHANNEL));
 }
 
+/* What people read of a type: its name, or the number of what is none. */
+TEST_F(test_wire, type_text)
+{
+    char text[RI_WIRE_TYPE_TEXT_MAX];
+
+    for (const type_case &type : TYPES) {
+        EXPECT_STREQ(type.name, ri_wire_type_text(type.type, text));
+        EXPECT_STREQ(type.name, ri_wire_type_text(type.type | RI_WIRE_FLAG_HELLO, text));
+    }
+    EXPECT_STREQ("RING_CLOSE", ri_wire_type_text(RI_WIRE_RING_CLOSE, text));
+    EXPECT_STREQ("0", ri_wire_type_text(0, text));
+    EXPECT_STREQ("255", ri_wire_type_text(255, text));
+    EXPECT_STREQ("257", ri_wire_type_text(256 | RI_WIRE_EAGER, text));
+    EXPECT_STREQ("4294967295", ri_wire_type_text(UINT32_MAX, text));
+}
+
 TEST_F(test_wire, set_and_get_id)
 {
     for (uint32_t id : {0u, 1u, 0xffu, 0x100u, 0xffffu, 0x10000u, 0xabcdefu, 0xffffffu}) {
