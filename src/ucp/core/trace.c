@@ -1,6 +1,8 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * How a trace begins and ends, the signal that asks for one, and how its events are printed.
  */
 #include "trace.h"
 #include "../wire/types.h"
