@@ -3,10 +3,10 @@
 
 Usage: comments.py ROOT
 
-In src: each function that a header declares or defines has a comment in front of it, which says what
-is returned, if anything is: by @return, or by another function, as in "as NAME()" or "see NAME"; a .c
-file of 100 lines or more has a head comment of its own; no comment has words that mean another one,
-such as "likewise". In src and test: no file has more than 600 lines.
+In src: each function that a header declares or defines has a comment in front of it, which says
+what is returned, if anything is: by @return, or by another function, as in "as NAME()" or "see
+NAME"; a .c file of 100 lines or more has a head comment of its own; no comment has words that mean
+another one, such as "likewise". In src and test: no file has more than 600 lines.
 """
 
 import os
