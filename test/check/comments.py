@@ -1,20 +1,24 @@
 # Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause
-"""Whether the sources can be read by a stranger, as far as a program can tell.
+"""Whether the sources and the documents can be read by a stranger, as far as a program can tell.
 
 Usage: comments.py ROOT
 
 In src: each function that a header declares or defines has a comment in front of it, which says
 what is returned, if anything is: by @return, or by another function, as in "as NAME()" or "see
 NAME"; a .c file of 100 lines or more has a head comment of its own; no comment has words that mean
-another one, such as "likewise". In src and test: no file has more than 600 lines.
+another one, such as "likewise". In src and test: no file has more than 600 lines. In docs/*.md,
+README.md and NEWS: no line has more than 100 columns, except in tables (lines that begin with |)
+and in preformatted text (lines indented by 4, or between ```).
 """
 
+import glob
 import os
 import re
 import sys
 
 HEAD_LINES = 100
 MAX_LINES = 600
+MAX_COLUMNS = 100
 DECLARATION = re.compile(r"^(?!typedef|#|extern|return|else|case|goto|union|enum)"
                          r"(?:[A-Za-z_][\w *]*[ *])(\w+)\(")
 # Where the type has a line of its own
@@ -83,6 +87,20 @@ def refused_words(path, lines):
                 yield f"{path}:{line}: '{words}' needs another comment to be understood"
 
 
+def long_lines(root):
+    paths = sorted(glob.glob(os.path.join(root, "docs", "*.md")))
+    paths += [os.path.join(root, name) for name in ("README.md", "NEWS")]
+    for path in filter(os.path.exists, paths):
+        fenced = False
+        with open(path, encoding="utf-8") as file:
+            for number, line in enumerate(file.read().split("\n"), 1):
+                is_fence = line.lstrip().startswith("```")
+                fenced ^= is_fence
+                if (len(line) > MAX_COLUMNS and not fenced and not is_fence
+                        and not line.startswith(("|", "    "))):
+                    yield os.path.relpath(path, root), number, len(line)
+
+
 def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
@@ -99,6 +117,7 @@ def main():
         for path, lines in sources(root, folder, (".c", ".h", ".cc", ".hh", ".sh", ".test", ".py")):
             if len(lines) - 1 > MAX_LINES:
                 wrong.append(f"{path}: {len(lines) - 1} lines")
+    wrong += [f"{path}:{number}: {length} columns" for path, number, length in long_lines(root)]
     print("\n".join(wrong))
     sys.exit(bool(wrong))
 
