@@ -26,4 +26,21 @@ static inline uint64_t ri_ticks(void)
 #endif
 }
 
+/** @return ri_ticks(), read after all loads before it, and before all that follow. */
+static inline uint64_t ri_ticks_in_order(void)
+{
+    uint64_t ticks;
+
+#ifdef __x86_64__
+    __builtin_ia32_lfence();
+    ticks = ri_ticks();
+    __builtin_ia32_lfence();
+#else
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    ticks = ri_ticks();
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+#endif
+    return ticks;
+}
+
 #endif

@@ -10,6 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
 
 /** The longest copy that is made inline. */
 #define RI_COPY_SHORT_MAX 64
@@ -66,6 +69,44 @@ static inline void ri_copy_lines(void *dst, const void *src, size_t length)
         memcpy(d, s, 64);
     }
     memcpy(d, s, length);
+}
+
+/**
+ * Copy a payload to whole cache lines, of which @a dst is the first, past the caches: another core
+ * gets them from memory, rather than from the cache of this one. What follows the payload in its
+ * last line is overwritten. What is stored later may be seen before that, unless ri_copy_fence() is
+ * called between.
+ */
+static inline void ri_copy_past_caches(void *dst, const void *src, size_t length)
+{
+#if defined(__SSE2__)
+    __m128i *d       = (__m128i *)dst;
+    const uint8_t *s = (const uint8_t *)src;
+    uint8_t last[64];
+
+    for (; length > 0; length -= 64, d += 4, s += 64) {
+        if (length < 64) {
+            memcpy(last, s, length);
+            memset(last + length, 0, 64 - length);
+            s      = last;
+            length = 64;
+        }
+        _mm_stream_si128(d, _mm_loadu_si128((const __m128i *)s));
+        _mm_stream_si128(d + 1, _mm_loadu_si128((const __m128i *)s + 1));
+        _mm_stream_si128(d + 2, _mm_loadu_si128((const __m128i *)s + 2));
+        _mm_stream_si128(d + 3, _mm_loadu_si128((const __m128i *)s + 3));
+    }
+#else
+    memcpy(dst, src, length);
+#endif
+}
+
+/** What ri_copy_past_caches() has copied is seen before what is stored from now on. */
+static inline void ri_copy_fence(void)
+{
+#if defined(__SSE2__)
+    _mm_sfence();
+#endif
 }
 
 /** Get a cache line for writing, before it is needed. */

@@ -36,6 +36,7 @@ typedef struct ri_config {
     unsigned ring_peers;     /* RING_PEERS */
     size_t ring_size;        /* RING_SIZE */
     unsigned ring_after;     /* RING_AFTER */
+    int ring_far;            /* RING_FAR: UCS_NO, UCS_YES, UCS_AUTO */
     int cma;                 /* CMA */
     int reg_cache;           /* REG_CACHE */
     size_t reg_cache_size;   /* REG_CACHE_SIZE */

@@ -11,6 +11,7 @@
 #include "costs.h"
 #include "../../ucs/log.h"
 #include "../../uct/ib/rc/channel.h"
+#include "../../uct/shm/ring.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -34,6 +35,9 @@
 /* Up to where the channel through a network is faster than active messages: nowhere, on the
  * software adapter, and no other one was tried. (performance.md) */
 #define CONFIG_IB_EAGER_MAX 0
+
+/* A line of another core is far if it takes so many times as long as one of memory. */
+#define CONFIG_FAR_MARGIN 1.5
 
 extern char **environ;
 
@@ -203,6 +207,16 @@ static void config_set_thresholds(const ri_costs_t *costs)
     }
 }
 
+/* Where the cost of a line is not measured, no sender is taken for far. */
+static void config_set_far(const ri_costs_t *costs)
+{
+    if (ri_config.ring_far == UCS_AUTO) {
+        ri_ring_far_ticks = CONFIG_FAR_MARGIN * costs->line_ticks;
+    } else {
+        ri_ring_far_ticks = (ri_config.ring_far == UCS_YES) ? 1 : 0;
+    }
+}
+
 static void config_read_once(void)
 {
     size_t i;
@@ -222,6 +236,7 @@ static void config_read_once(void)
 
     ri_costs_measure(&ri_costs, ri_config.cma ? &ri_plane_cma : NULL);
     config_set_thresholds(&ri_costs);
+    config_set_far(&ri_costs);
     config_check_devices();
     config_warn_unknown();
 }

@@ -78,6 +78,12 @@ const ri_config_field_t ri_config_fields[] = {
         {"RING_AFTER", RI_CONFIG_COUNT, "4", FIELD(ring_after),
          "A pair gets its ring after this many messages in one direction.",
          .flags = RI_CONFIG_INF},
+        {"RING_FAR", RI_CONFIG_TERNARY, "auto", FIELD(ring_far),
+         "Whether the two cores of a ring are far from each other, as between sockets:\n"
+         "its sender then writes messages from 4 KB on past its cache, and the\n"
+         "receiver reads them from memory. auto: as a line of the receiver's takes\n"
+         "longer to come than one of memory, or not.",
+         .flags = 0},
         {"CMA", RI_CONFIG_BOOL, "y", FIELD(cma),
          "Whether messages above EAGER_THRESH between processes of one host are\n"
          "copied straight from memory to memory (process_vm_readv,\n"

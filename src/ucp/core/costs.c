@@ -63,9 +63,11 @@ static char *costs_chain_link(char *block, int i)
 }
 
 /* @return The time of a load from memory. */
-static double costs_measure_line(char *block)
+static double costs_measure_line(char *block, double *ticks_p)
 {
-    double best = 1;
+    double best         = 1;
+    uint64_t best_ticks = UINT64_MAX;
+    uint64_t ticks;
     double start;
     char *at;
     int i, k;
@@ -80,11 +82,14 @@ static double costs_measure_line(char *block)
         __asm__ volatile("mfence" : : : "memory");
 
         start = ri_time();
+        ticks = ri_ticks();
         for (i = 0, at = block; i < COSTS_CHAIN; ++i) {
             at = *(char *volatile *)at;
         }
-        best = ri_min(best, ri_time() - start);
+        best_ticks = ri_min(best_ticks, ri_ticks_in_order() - ticks);
+        best       = ri_min(best, ri_time() - start);
     }
+    *ticks_p = (double)best_ticks / COSTS_CHAIN;
     return best * 1e9 / COSTS_CHAIN;
 }
 #endif
@@ -115,8 +120,8 @@ void ri_costs_measure(ri_costs_t *costs, const ri_plane_ops_t *plane)
         costs->plane_measured = 1;
     }
 #if defined(__x86_64__)
-    costs->line          = costs_clamp(costs_measure_line(blocks), RI_COSTS_LINE_MIN,
-                                       RI_COSTS_LINE_MAX);
+    costs->line          = costs_clamp(costs_measure_line(blocks, &costs->line_ticks),
+                                       RI_COSTS_LINE_MIN, RI_COSTS_LINE_MAX);
     costs->line_measured = 1;
 #endif
     free(blocks);

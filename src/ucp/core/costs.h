@@ -24,6 +24,7 @@ typedef struct ri_costs {
     double copy_rate;      /* of memcpy within the caches */
     ri_plane_cost_t plane; /* of a read by the data plane of this host */
     double line;           /* until a cache line is here that another core has written */
+    double line_ticks;     /* the same by ri_ticks(); 0: not measured */
     int plane_measured;    /* 0: assumed */
     int line_measured;     /* 0: assumed */
 } ri_costs_t;

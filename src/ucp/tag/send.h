@@ -51,7 +51,7 @@ ucs_status_ptr_t ri_tag_send_no_ring(ri_conn_t *conn, const void *buffer, size_t
 
 /**
  * Send a contiguous message of @a count elements, @a length bytes, through the ring in one record,
- * or by ri_tag_send_slow() if there is no room. It is shorter than RI_RING_PARTS_MIN.
+ * or by ri_tag_send_slow() if there is no room.
  *
  * @return What the application's call returns.
  */
@@ -61,7 +61,7 @@ ucs_status_ptr_t ri_tag_send_record(ri_conn_t *conn, const void *buffer, size_t 
 
 /**
  * Send a contiguous message of @a count elements, @a length bytes, through the ring in parts, or by
- * ri_tag_send_slow() if there is no room for all of it.
+ * ri_tag_send_slow() if there is no room for all of it. It has RI_RING_PARTS_MIN bytes or more.
  *
  * @return What the application's call returns.
  */
@@ -95,7 +95,7 @@ static inline ucs_status_ptr_t ri_tag_send(ri_conn_t *conn, const void *buffer,
     if (conn->ring == NULL) {
         return ri_tag_send_no_ring(conn, buffer, length, tag, param);
     }
-    return (length < RI_RING_PARTS_MIN) ?
+    return ((length < RI_RING_PARTS_MIN) || ri_ring_tx_streams(conn->ring, length)) ?
                    ri_tag_send_record(conn, buffer, count, length, tag, param) :
                    ri_tag_send_parts(conn, buffer, count, length, tag, param);
 }

@@ -131,12 +131,10 @@ ucs_status_ptr_t ri_tag_send_record(ri_conn_t *conn, const void *buffer, size_t 
         return ri_tag_send_slow(conn, buffer, count, tag, param, 0);
     }
 
-    /* The receiver polls the first line: no store goes there before the payload is in the
-     * others, or the line would be fetched back and forth once more. */
     if (length <= RI_RING_INLINE) {
         ri_copy_short(record->payload, buffer, length);
     } else {
-        ri_copy_lines(record + 1, buffer, length);
+        ri_ring_tx_write(conn->ring, record, buffer, length);
     }
     record->type     = RI_WIRE_EAGER;
     record->value    = ++conn->tx_sn;

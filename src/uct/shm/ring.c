@@ -6,6 +6,7 @@
  * descriptor, and checks that it is sealed.
  */
 #include "ring.h"
+#include "../../ucs/clock.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,6 +19,8 @@
 /* Neither side may change the size under the other: what is mapped beyond the end of a
  * file is a bus error. */
 #define RING_SEALS (F_SEAL_SHRINK | F_SEAL_GROW)
+
+uint64_t ri_ring_far_ticks;
 
 ucs_status_t ri_ring_create(ri_ring_rx_t *rx, size_t size, uint64_t cookie)
 {
@@ -173,6 +176,8 @@ ucs_status_t ri_ring_open(ri_ring_tx_t *tx, uint32_t pid, uint32_t fd, size_t si
     tx->limit       = size / RI_RING_LINE;
     tx->max_payload = (size / 4 < UINT16_MAX) ? size / 4 : UINT16_MAX; /* of the record */
     tx->map_size    = map_size;
+    tx->consumed    = 0;
+    tx->far_times   = 0;
     return UCS_OK;
 
 err_unmap:
@@ -189,13 +194,31 @@ void ri_ring_tx_close(ri_ring_tx_t *tx)
     tx->dirty   = NULL;
 }
 
+/* A line of the receiver's has taken so many ticks. One that has been on its way before, or an
+ * interrupt, misleads once: a sender becomes near at once, and far after some times. */
+static void ring_tx_note_distance(ri_ring_tx_t *tx, uint64_t ticks)
+{
+    if ((ri_ring_far_ticks == 0) || (ticks < ri_ring_far_ticks)) {
+        tx->far_times = 0;
+    } else if (tx->far_times < RI_RING_FAR_TIMES) {
+        ++tx->far_times;
+    }
+}
+
 /* The receiver's index as far as it can be true: a broken peer must not make this side
  * overwrite what it may not, nor run in circles. */
 static void ring_tx_update_limit(ri_ring_tx_t *tx)
 {
+    uint64_t begin    = ri_ticks_in_order();
     uint32_t consumed = atomic_load_explicit(&tx->control->consumed,
                                              memory_order_acquire);
+    uint64_t end      = ri_ticks_in_order();
 
+    /* Else the line may have been in this core's cache */
+    if (consumed != tx->consumed) {
+        ring_tx_note_distance(tx, end - begin);
+        tx->consumed = consumed;
+    }
     if (tx->pos - consumed <= tx->mask + 1) {
         tx->limit = consumed + tx->mask + 1;
     }

@@ -88,7 +88,11 @@ protected:
         record->value = r.value;
         record->extra = r.extra;
         record->tag   = r.tag;
-        std::copy(r.payload.begin(), r.payload.end(), ri_ring_payload(record, length));
+        if (length > RI_RING_INLINE) {
+            ri_ring_tx_write(&m_tx, record, r.payload.data(), length);
+        } else {
+            std::copy(r.payload.begin(), r.payload.end(), record->payload);
+        }
         ri_ring_tx_commit(&m_tx, record, length);
         m_model.push_back(r);
         return true;
@@ -230,6 +234,9 @@ protected:
             }
             if (random.percent(2)) {
                 share = random.range(10, 90);
+            }
+            if (random.percent(10)) {
+                m_tx.far_times = random.percent(50) ? RI_RING_FAR_TIMES : 0;
             }
         }
         while (!m_model.empty() && !HasFailure()) {

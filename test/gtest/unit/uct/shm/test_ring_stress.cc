@@ -46,11 +46,11 @@ void stress_payload(const ri_ring_tx_t *tx, uint64_t i, uint8_t *payload, size_t
 bool stress_send(ri_ring_tx_t *tx, uint64_t i)
 {
     size_t length = stress_length(i, tx->max_payload);
+    std::vector<uint8_t> payload(length);
     ri_ring_record_t *record;
 
+    tx->far_times = (i / 1000 % 2) ? RI_RING_FAR_TIMES : 0;
     if (stress_in_parts(i)) {
-        std::vector<uint8_t> payload(length);
-
         stress_payload(tx, i, payload.data(), length);
         return ri_ring_tx_put_parts(tx, i, i * 0x123456789, payload.data(), length);
     }
@@ -59,7 +59,12 @@ bool stress_send(ri_ring_tx_t *tx, uint64_t i)
     if (record == nullptr) {
         return false;
     }
-    stress_payload(tx, i, ri_ring_payload(record, length), length);
+    if (length > RI_RING_INLINE) {
+        stress_payload(tx, i, payload.data(), length);
+        ri_ring_tx_write(tx, record, payload.data(), length);
+    } else {
+        stress_payload(tx, i, record->payload, length);
+    }
     record->type  = 1 + i % 50;
     record->value = i;
     record->extra = ~i;

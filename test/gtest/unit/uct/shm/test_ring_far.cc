@@ -1,0 +1,105 @@
+/* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
+
+/* src/uct/shm/ring.[ch]: when a sender is far, and what it writes then */
+
+#include "ring_test.h"
+
+namespace {
+
+class test_ring_far : public ring_test {
+protected:
+    void SetUp() override
+    {
+        ring_test::SetUp();
+        open_both(32768);
+    }
+
+    void TearDown() override
+    {
+        ri_ring_far_ticks = 0;
+        ring_test::TearDown();
+    }
+
+    record short_record() { return {1, 2, 3, 4, std::vector<uint8_t>(8, 5)}; }
+
+    /* Send until there is no room, which reads the receiver's index, and read all of it. */
+    void fill_and_read()
+    {
+        while (send(short_record())) {}
+        while (!m_model.empty()) {
+            ASSERT_TRUE(receive());
+        }
+    }
+
+    bool is_far() { return ri_ring_tx_streams(&m_tx, RI_RING_STREAM_MIN); }
+};
+
+TEST_F(test_ring_far, after_some_times)
+{
+    unsigned laps = 0;
+
+    ri_ring_far_ticks = 1;
+    EXPECT_FALSE(is_far());
+    while (!is_far() && (laps < 20)) {
+        fill_and_read();
+        ++laps;
+    }
+    EXPECT_TRUE(is_far());
+    EXPECT_GE(laps, 2u); /* one lap could be an interrupt */
+    EXPECT_FALSE(ri_ring_tx_streams(&m_tx, RI_RING_STREAM_MIN - 1));
+}
+
+/* A line that nobody has written since was in this core's cache. */
+TEST_F(test_ring_far, an_index_that_stays_tells_nothing)
+{
+    ri_ring_far_ticks = 1;
+    while (send(short_record())) {}
+    for (int i = 0; i < 20; ++i) {
+        EXPECT_FALSE(send(short_record()));
+    }
+    EXPECT_FALSE(is_far());
+}
+
+TEST_F(test_ring_far, near_at_once)
+{
+    ri_ring_far_ticks = UINT64_MAX;
+    m_tx.far_times    = RI_RING_FAR_TIMES;
+    fill_and_read();
+    fill_and_read();
+    EXPECT_FALSE(is_far());
+}
+
+TEST_F(test_ring_far, never)
+{
+    for (int i = 0; i < 20; ++i) {
+        fill_and_read();
+    }
+    EXPECT_FALSE(is_far());
+}
+
+/* Of each length, from each alignment */
+TEST_F(test_ring_far, writes_the_same)
+{
+    std::vector<uint8_t> data(m_tx.max_payload + RI_RING_LINE);
+
+    for (size_t i = 0; i < data.size(); ++i) {
+        data[i] = i * 11 + i / 256;
+    }
+    for (uint32_t length = RI_RING_STREAM_MIN; length <= m_tx.max_payload; ++length) {
+        m_tx.far_times           = RI_RING_FAR_TIMES;
+        const uint8_t *from      = &data[length % RI_RING_LINE];
+        ri_ring_record_t *record = ri_ring_tx_reserve(&m_tx, length);
+        ASSERT_NE(nullptr, record) << length;
+        m_tx.far_times = RI_RING_FAR_TIMES; /* the index may have been read */
+        ri_ring_tx_write(&m_tx, record, from, length);
+        record->type = 1;
+        ri_ring_tx_commit(&m_tx, record, length);
+
+        const ri_ring_record_t *there = peek_behind_padding();
+        ASSERT_NE(nullptr, there) << length;
+        EXPECT_EQ(0, memcmp(ri_ring_payload(there, length), from, length)) << length;
+        ri_ring_rx_advance(&m_rx, ri_ring_rx_lines(&m_rx, there->type, there->length));
+    }
+}
+
+} // namespace
