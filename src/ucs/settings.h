@@ -24,17 +24,19 @@ typedef enum ri_config_transport {
 } ri_config_transport_t;
 
 typedef struct ri_config {
-    size_t eager_thresh;     /* EAGER_THRESH; this field and all others: as in effect */
-    size_t hybrid_thresh;    /* HYBRID_THRESH */
-    size_t hybrid_net;       /* HYBRID_THRESH in effect through a network */
-    size_t coop_thresh;      /* COOP_THRESH */
-    int scheme;              /* SENDER_SCHEME: ri_sender_scheme_t */
-    int rtr;                 /* RTR: UCS_NO, UCS_YES, UCS_AUTO */
-    char *tag_sender_mask;   /* TAG_SENDER_MASK */
-    size_t pool_size;        /* POOL_SIZE */
-    size_t am_inline;        /* AM_INLINE */
-    unsigned ring_peers;     /* RING_PEERS */
-    size_t ring_size;        /* RING_SIZE */
+    size_t eager_thresh;   /* EAGER_THRESH; this field and all others: as in effect */
+    size_t hybrid_thresh;  /* HYBRID_THRESH */
+    size_t hybrid_net;     /* HYBRID_THRESH in effect through a network */
+    size_t coop_thresh;    /* COOP_THRESH */
+    int scheme;            /* SENDER_SCHEME: ri_sender_scheme_t */
+    int rtr;               /* RTR: UCS_NO, UCS_YES, UCS_AUTO */
+    char *tag_sender_mask; /* TAG_SENDER_MASK */
+    size_t pool_size;      /* POOL_SIZE */
+    size_t am_inline;      /* AM_INLINE */
+    unsigned ring_peers;   /* RING_PEERS */
+    size_t ring_size;      /* RING_SIZE; auto: of rings that are not among the first */
+    size_t ring_large;     /* RING_SIZE; auto: of the first rings of a worker */
+    size_t ring_eager; /* longest message that a ring with room for some of them takes */
     unsigned ring_after;     /* RING_AFTER */
     int ring_far;            /* RING_FAR: UCS_NO, UCS_YES, UCS_AUTO */
     int cma;                 /* CMA */

@@ -23,10 +23,12 @@
 #define CONFIG_PREFIX "UCXRI_"
 #define CONFIG_AUTO   "auto"
 
-/* How many messages of EAGER_THRESH at least a ring has room for, and of HYBRID_THRESH the pool,
- * if that is ours to say. */
-#define CONFIG_RING_MESSAGES 8
+/* How many messages of HYBRID_THRESH at least the pool has room for, if that is ours to say. */
 #define CONFIG_POOL_MESSAGES 16
+
+/* Of rings, where RING_SIZE is auto. A large one takes messages of up to 32 KB. */
+#define CONFIG_RING_SMALL 65536ul
+#define CONFIG_RING_LARGE 262144ul
 
 /* So many times longer, at least, takes an exchange of messages through a network than one within
  * a host: what a copy may cost grows with it. */
@@ -174,14 +176,21 @@ static void config_lower(const char *name, size_t *member, size_t limit, const c
 static void config_set_thresholds(const ri_costs_t *costs)
 {
     ri_config_t *c = &ri_config;
+    int eager_auto = (c->eager_thresh == UCS_MEMUNITS_AUTO);
 
-    if (c->eager_thresh == UCS_MEMUNITS_AUTO) {
-        /* So that some messages fit the ring at the same time */
+    if (c->ring_size == UCS_MEMUNITS_AUTO) {
+        c->ring_size  = CONFIG_RING_SMALL;
+        c->ring_large = CONFIG_RING_LARGE;
+    } else {
+        c->ring_large = c->ring_size;
+    }
+    if (eager_auto) {
         c->eager_thresh = ri_min(ri_costs_eager_thresh(costs),
-                                 c->ring_size / CONFIG_RING_MESSAGES);
+                                 c->ring_size / RI_RING_MESSAGES);
     }
     config_lower("EAGER_THRESH", &c->eager_thresh, ri_min(c->ring_size / 4, 32768ul),
                  "1/4 of " CONFIG_PREFIX "RING_SIZE, and 32k");
+    c->ring_eager = eager_auto ? ri_costs_eager_thresh(costs) : c->eager_thresh;
     config_lower("AM_INLINE", &c->am_inline, c->eager_thresh,
                  CONFIG_PREFIX "EAGER_THRESH");
     if (c->ib_eager_max == UCS_MEMUNITS_AUTO) {

@@ -72,9 +72,10 @@ const ri_config_field_t ri_config_fields[] = {
          "How many peers on the same host may have a ring in shared memory into this\n"
          "process. The least recently active ones give theirs back. 0: no rings.",
          .max = 4096},
-        {"RING_SIZE", RI_CONFIG_SIZE, "64k", FIELD(ring_size),
-         "Size of one ring, a power of two. One page more is used for its indices.",
-         .flags = RI_CONFIG_POWER, .min = 4096, .max = 1 << 30},
+        {"RING_SIZE", RI_CONFIG_SIZE, "auto", FIELD(ring_size),
+         "Size of one ring, a power of two. One page more is used for its indices.\n"
+         "auto: 256k for the first 8 rings of a process, 64k for all others.",
+         .flags = RI_CONFIG_POWER | RI_CONFIG_AUTO, .min = 4096, .max = 1 << 30},
         {"RING_AFTER", RI_CONFIG_COUNT, "4", FIELD(ring_after),
          "A pair gets its ring after this many messages in one direction.",
          .flags = RI_CONFIG_INF},

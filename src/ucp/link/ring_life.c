@@ -27,6 +27,10 @@
 #define RING_ASK_AGAIN     16u
 #define RING_ASK_SHIFT_MAX 12u
 
+/* So many rings of a worker are large, where their size is left to the library: most processes have
+ * no more busy neighbours on their host, and those that have would need much memory. */
+#define RING_LARGE_PEERS 8
+
 /* Ask the ring back that was idle for longest. @return 0 if none is idle enough. */
 static int ring_life_evict(ri_worker_t *worker)
 {
@@ -61,6 +65,8 @@ static int ring_life_evict(ri_worker_t *worker)
 void ri_ring_life_consider(ri_stream_t *stream)
 {
     ri_worker_t *worker = stream->worker;
+    size_t size         = (worker->num_rings < RING_LARGE_PEERS) ? ri_config.ring_large :
+                                                                   ri_config.ring_size;
     ri_conn_t *conn;
     ucs_status_t status;
     int error;
@@ -89,13 +95,12 @@ void ri_ring_life_consider(ri_stream_t *stream)
     }
 
     stream->ring_cookie = ri_random();
-    status              = ri_ring_create(&stream->ring_memory, ri_config.ring_size,
-                                         stream->ring_cookie);
+    status              = ri_ring_create(&stream->ring_memory, size, stream->ring_cookie);
     if (status != UCS_OK) {
         error = errno;
         ri_warn("no ring of %zu bytes: %s%s. Messages between processes of this host "
                 "go by active message, which is slower",
-                ri_config.ring_size, strerror(error), ri_ring_remedy(error));
+                size, strerror(error), ri_ring_remedy(error));
         worker->rings.max = worker->num_rings;
         return;
     }
@@ -107,7 +112,7 @@ void ri_ring_life_consider(ri_stream_t *stream)
     worker->rings.in[worker->num_rings++] = stream;
     ++worker->counters.rings_offered;
     worker->counters.rings_active = worker->num_rings;
-    ri_trace(&worker->trace, RI_TRACE_RING_OPEN, stream->id, ri_config.ring_size);
+    ri_trace(&worker->trace, RI_TRACE_RING_OPEN, stream->id, size);
     ri_control_offer_ring(conn, stream);
 }
 
@@ -217,7 +222,8 @@ void ri_ring_life_open(ri_conn_t *conn, const ri_wire_msg_t *msg)
     ring_life_set_tx(conn, RI_RING_LIFE_TX_OPEN);
     conn->ring_asks      = 0;
     conn->ring_asks_left = 0;
-    conn->ring_max = ri_min((size_t)conn->ring->max_payload, ri_config.eager_thresh);
+    conn->ring_max  = ri_min((size_t)conn->ring->max_payload, ri_config.eager_thresh);
+    conn->ring_long = ri_min((size_t)msg->value / RI_RING_MESSAGES, ri_config.ring_eager);
     ri_conn_update_fast(conn);
     ri_trace(&worker->trace, RI_TRACE_RING_OPEN, conn->id, msg->value);
     ri_planes_find(conn);

@@ -182,6 +182,13 @@ ri_choice_t ri_select(const ri_select_param_t *param)
         return (ri_choice_t){RI_PROTO_SELF, 0};
     }
 
+    /* The ring beats a system call up to some length. A sender that waits for room in it has several
+     * of them there already. */
+    if (param->ring_takes && param->host_memory && !param->sync &&
+        !ri_select_is_early(param)) {
+        return (ri_choice_t){RI_PROTO_EAGER_RING, 0};
+    }
+
     /* In mode PEER the receiver may have no way to say that it has read the data. */
     if ((param->length > param->eager_thresh) && param->host_memory &&
         !param->peer_mode) {

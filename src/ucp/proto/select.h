@@ -22,6 +22,7 @@ typedef struct ri_select_param {
     int peer_mode;   /* the endpoint has error handling mode PEER */
     int has_ring;    /* there is a ring that may be used now, or waited for */
     int ring_open;   /* an RTS, or what follows a write, would go through the ring now */
+    int ring_takes;  /* the ring takes the message, though it is above EAGER_THRESH */
     int has_channel; /* there is a channel that may be used now, and has room */
     int is_behind;   /* earlier messages wait for room in the ring */
     int polls;     /* this worker polls rings, so it cannot sleep while a copy goes on */

@@ -112,6 +112,7 @@ static ri_select_param_t send_facts(const ri_send_req_t *req, int sync,
     int has_ring    = (conn->ring != NULL) && !(conn->flags & RI_CONN_NO_RING);
     int has_channel = ri_channel_send_can(conn, length);
     int is_coop     = has_ring && (length >= ri_config.coop_thresh);
+    int contig      = ri_dt_is_contig(&req->data);
 
     return (ri_select_param_t){
             .self        = !!(conn->flags & RI_CONN_SELF),
@@ -124,7 +125,8 @@ static ri_select_param_t send_facts(const ri_send_req_t *req, int sync,
             .polls       = (conn->worker->rings.max > 0),
             .am_ready    = !!(conn->flags & RI_CONN_AM_READY),
             .has_hello   = (conn->remote_id == 0),
-            .contig      = ri_dt_is_contig(&req->data),
+            .contig      = contig,
+            .ring_takes  = is_long && has_ring && contig && (length <= conn->ring_long),
             .host_memory = ri_memory_is_host(req->super.worker, &req->data, param),
             .pieces      = ri_dt_fits(&req->data),
             .awaited     = (conn->peer != NULL) && conn->peer->hint.ready,

@@ -257,10 +257,8 @@ int ri_ring_tx_make_room(ri_ring_tx_t *tx, uint32_t lines)
 int ri_ring_tx_put_parts(ri_ring_tx_t *tx, uint32_t value, uint64_t tag, const void *data,
                          uint32_t length)
 {
-    uint32_t part  = ri_ring_part_length(length);
-    uint32_t rest  = length % part;
-    uint32_t lines = (length / part) * ri_ring_lines(part) +
-                     ((rest > 0) ? ri_ring_lines(rest) : 0);
+    uint32_t part      = ri_ring_part_length(length);
+    uint32_t lines     = ri_ring_lines_in_parts(length);
     const uint8_t *src = data;
     uint8_t type       = RI_RING_START;
     ri_ring_record_t *record;

@@ -67,6 +67,9 @@
 #define RI_RING_START 0xfe /* first part of a payload that is published in parts */
 #define RI_RING_PART  0xfd /* a further part of such a payload */
 
+/* A ring has room for so many of the longest messages that are left to the library. */
+#define RI_RING_MESSAGES 8
+
 /* Payloads from RI_RING_PARTS_MIN bytes on may be published in parts. */
 #define RI_RING_PARTS_MIN 1024
 #define RI_RING_PART_MAX  2048
@@ -376,6 +379,24 @@ static inline uint32_t ri_ring_part_length(uint32_t length)
     uint32_t half = ((length + 1) / 2 + RI_RING_LINE - 1) & ~(RI_RING_LINE - 1u);
 
     return ri_min(half, (uint32_t)RI_RING_PART_MAX);
+}
+
+/** @return How many lines a payload of @a length bytes takes in parts, at least RI_RING_PARTS_MIN. */
+static inline uint32_t ri_ring_lines_in_parts(uint32_t length)
+{
+    uint32_t part = ri_ring_part_length(length);
+    uint32_t rest = length % part;
+
+    return (length / part) * ri_ring_lines(part) + ((rest > 0) ? ri_ring_lines(rest) : 0);
+}
+
+/** @return Whether there is room for a payload of @a length bytes, in one record or in parts. */
+static inline int ri_ring_tx_has_room(ri_ring_tx_t *tx, uint32_t length)
+{
+    uint32_t lines = (length < RI_RING_PARTS_MIN) ? ri_ring_lines(length) :
+                                                    ri_ring_lines_in_parts(length);
+
+    return ri_ring_tx_reserve_lines(tx, lines) != NULL;
 }
 
 /**

@@ -12,26 +12,47 @@
 #include "../../link/channel_life.h"
 #include "../../link/release.h"
 
-/* Write a message into its ring. @return 0 if there is no room. */
-static int eager_put_ring(ri_send_req_t *req)
+/* Write a message into its ring in one record. @return 0 if there is no room. */
+static int eager_put_record(ri_send_req_t *req)
 {
-    ri_conn_t *conn = req->conn;
-    ri_ring_record_t *record;
+    ri_conn_t *conn          = req->conn;
+    size_t length            = req->data.length;
+    ri_ring_record_t *record = ri_ring_tx_reserve(conn->ring, length);
 
-    record = ri_ring_tx_reserve(conn->ring, req->data.length);
     if (record == NULL) {
         return 0;
     }
 
-    ri_dt_pack(&req->data, ri_ring_payload(record, req->data.length));
+    if ((length > RI_RING_INLINE) && ri_dt_is_contig(&req->data)) {
+        ri_ring_tx_write(conn->ring, record, req->data.buffer, length);
+    } else {
+        ri_dt_pack(&req->data, ri_ring_payload(record, length));
+    }
     record->type  = req->wire_type;
     record->value = req->sn;
     record->extra = (req->id != 0) ? req->id : ri_release_take(conn);
     record->tag   = req->tag;
-    ri_ring_tx_commit(conn->ring, record, req->data.length);
+    ri_ring_tx_commit(conn->ring, record, length);
+    return 1;
+}
+
+/* Write a message into its ring, in parts where that is faster. @return 0 if there is no room. */
+static int eager_put_ring(ri_send_req_t *req)
+{
+    ri_conn_t *conn    = req->conn;
+    size_t length      = req->data.length;
+    uint32_t pos       = conn->ring->pos;
+    int parts_are_fast = (req->wire_type == RI_WIRE_EAGER) &&
+                         (length >= RI_RING_PARTS_MIN) && ri_dt_is_contig(&req->data) &&
+                         !ri_ring_tx_streams(conn->ring, length);
+
+    if (!(parts_are_fast ? ri_ring_tx_put_parts(conn->ring, req->sn, req->tag,
+                                                req->data.buffer, length) :
+                           eager_put_record(req))) {
+        return 0;
+    }
     ++conn->counters.tx_eager_ring;
-    ri_trace(&conn->worker->trace, RI_TRACE_SEND_RING, req->sn,
-             ri_ring_lines(req->data.length));
+    ri_trace(&conn->worker->trace, RI_TRACE_SEND_RING, req->sn, conn->ring->pos - pos);
     return 1;
 }
 
@@ -124,7 +145,7 @@ static ucs_status_t eager_start_gather(ri_send_req_t *req, const ri_send_terms_t
 static int eager_ring_has_room(const ri_send_req_t *req)
 {
     return ucs_list_is_empty(&req->conn->pending) &&
-           (ri_ring_tx_reserve(req->conn->ring, req->data.length) != NULL);
+           ri_ring_tx_has_room(req->conn->ring, req->data.length);
 }
 
 /* What is in the ring or channel is counted there. */
