@@ -10,7 +10,7 @@
 #   --asan            AddressSanitizer and UBSan: the gtest suites only
 #   --tsan            ThreadSanitizer: the gtests with threads only
 #   --werror          compiler warnings are errors
-#   --quick           less of everything that takes long: fuzzing, TCP runs
+#   --quick           less of everything that takes long: fuzzing, TCP runs, the other Debian
 #   --long            more of everything, see "The long run" in docs/testing.md; hours
 #   --only LIST       only these steps, with commas, see --list; configure and build always
 #                     run, and tests (builds them) if a later one needs it
