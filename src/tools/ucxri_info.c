@@ -55,8 +55,11 @@ static void print_version(void)
 static void print_rings(void)
 {
     uint64_t cookie = 0x5ca1ab1e;
+    size_t size     = ri_config_ring_size(0);
+    size_t sum      = 0;
     ri_ring_rx_t rx;
     ri_ring_tx_t tx;
+    unsigned i;
     int error;
 
     if (ri_config.ring_peers == 0) {
@@ -67,17 +70,20 @@ static void print_rings(void)
         printf("rings            not available: /proc is not readable\n");
         return;
     }
-    if (ri_ring_create(&rx, ri_config.ring_size, cookie) != UCS_OK) {
+    if (ri_ring_create(&rx, size, cookie) != UCS_OK) {
         error = errno;
-        printf("rings            not available: %zu bytes of memfd: %s%s\n",
-               ri_config.ring_size, strerror(error), ri_ring_remedy(error));
+        printf("rings            not available: %zu bytes of memfd: %s%s\n", size,
+               strerror(error), ri_ring_remedy(error));
         return;
     }
-    if (ri_ring_open(&tx, getpid(), rx.fd, ri_config.ring_size, cookie) == UCS_OK) {
-        printf("rings            available, %zu bytes each, up to %u per process "
+    for (i = 0; i < ri_config.ring_peers; ++i) {
+        sum += RI_RING_CONTROL_SIZE + ri_config_ring_size(i);
+    }
+    if (ri_ring_open(&tx, getpid(), rx.fd, size, cookie) == UCS_OK) {
+        printf("rings            available, the first has %zu bytes, up to %u per "
+               "process "
                "(%zu bytes in all)\n",
-               RI_RING_CONTROL_SIZE + ri_config.ring_size, ri_config.ring_peers,
-               (RI_RING_CONTROL_SIZE + ri_config.ring_size) * ri_config.ring_peers);
+               RI_RING_CONTROL_SIZE + size, ri_config.ring_peers, sum);
         ri_ring_tx_close(&tx);
     } else {
         printf("rings            not available: /proc/<pid>/fd cannot be opened\n");

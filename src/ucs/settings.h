@@ -24,19 +24,17 @@ typedef enum ri_config_transport {
 } ri_config_transport_t;
 
 typedef struct ri_config {
-    size_t eager_thresh;   /* EAGER_THRESH; this field and all others: as in effect */
-    size_t hybrid_thresh;  /* HYBRID_THRESH */
-    size_t hybrid_net;     /* HYBRID_THRESH in effect through a network */
-    size_t coop_thresh;    /* COOP_THRESH */
-    int scheme;            /* SENDER_SCHEME: ri_sender_scheme_t */
-    int rtr;               /* RTR: UCS_NO, UCS_YES, UCS_AUTO */
-    char *tag_sender_mask; /* TAG_SENDER_MASK */
-    size_t pool_size;      /* POOL_SIZE */
-    size_t am_inline;      /* AM_INLINE */
-    unsigned ring_peers;   /* RING_PEERS */
-    size_t ring_size;      /* RING_SIZE; auto: of rings that are not among the first */
-    size_t ring_large;     /* RING_SIZE; auto: of the first rings of a worker */
-    size_t ring_eager; /* longest message that a ring with room for some of them takes */
+    size_t eager_thresh;     /* EAGER_THRESH; this field and all others: as in effect */
+    size_t hybrid_thresh;    /* HYBRID_THRESH */
+    size_t hybrid_net;       /* HYBRID_THRESH in effect through a network */
+    size_t coop_thresh;      /* COOP_THRESH */
+    int scheme;              /* SENDER_SCHEME: ri_sender_scheme_t */
+    int rtr;                 /* RTR: UCS_NO, UCS_YES, UCS_AUTO */
+    char *tag_sender_mask;   /* TAG_SENDER_MASK */
+    size_t pool_size;        /* POOL_SIZE */
+    size_t am_inline;        /* AM_INLINE */
+    unsigned ring_peers;     /* RING_PEERS */
+    size_t ring_size;        /* RING_SIZE; auto: of rings that are not among the first */
     unsigned ring_after;     /* RING_AFTER */
     int ring_far;            /* RING_FAR: UCS_NO, UCS_YES, UCS_AUTO */
     int cma;                 /* CMA */
@@ -78,9 +76,23 @@ typedef struct ri_config {
     int ib_pkey_value; /* what ib_pkey says; 0: auto */
     int use_rc;        /* ib_transport allows rc */
     int use_ud;        /* ib_transport allows ud */
+    size_t ring_large; /* of the first rings of a worker, if RING_SIZE is auto; else 0 */
+    size_t ring_eager; /* longest message for a ring that has room for some of them */
 } ri_config_t;
 
 /* Filled by ri_config_read(). */
 extern ri_config_t ri_config;
+
+/* So many rings of a worker are large, where their size is left to the library: most processes have
+ * no more busy neighbours on their host, and those that have would need much memory. */
+#define RI_CONFIG_LARGE_RINGS 8
+
+/** @return The size of the next ring of a worker that has @a num_rings of them. */
+static inline size_t ri_config_ring_size(unsigned num_rings)
+{
+    return ((num_rings < RI_CONFIG_LARGE_RINGS) && (ri_config.ring_large != 0)) ?
+                   ri_config.ring_large :
+                   ri_config.ring_size;
+}
 
 #endif

@@ -182,7 +182,7 @@ static void config_set_thresholds(const ri_costs_t *costs)
         c->ring_size  = CONFIG_RING_SMALL;
         c->ring_large = CONFIG_RING_LARGE;
     } else {
-        c->ring_large = c->ring_size;
+        c->ring_large = 0;
     }
     if (eager_auto) {
         c->eager_thresh = ri_min(ri_costs_eager_thresh(costs),

@@ -27,10 +27,6 @@
 #define RING_ASK_AGAIN     16u
 #define RING_ASK_SHIFT_MAX 12u
 
-/* So many rings of a worker are large, where their size is left to the library: most processes have
- * no more busy neighbours on their host, and those that have would need much memory. */
-#define RING_LARGE_PEERS 8
-
 /* Ask the ring back that was idle for longest. @return 0 if none is idle enough. */
 static int ring_life_evict(ri_worker_t *worker)
 {
@@ -65,8 +61,7 @@ static int ring_life_evict(ri_worker_t *worker)
 void ri_ring_life_consider(ri_stream_t *stream)
 {
     ri_worker_t *worker = stream->worker;
-    size_t size         = (worker->num_rings < RING_LARGE_PEERS) ? ri_config.ring_large :
-                                                                   ri_config.ring_size;
+    size_t size         = ri_config_ring_size(worker->num_rings);
     ri_conn_t *conn;
     ucs_status_t status;
     int error;

@@ -183,7 +183,8 @@ TEST_F(test_control_ends, reset_calls_the_error_handler)
         control(RI_WIRE_RESET, conn->id, conn->serial);
         EXPECT_EQ((mode != 0), seen.calls);
         EXPECT_EQ(UCS_ERR_CONNECTION_RESET, conn->status);
-        EXPECT_FALSE(ri_conn_goes_on(conn)); /* the peer receives nothing of what was sent */
+        EXPECT_FALSE(
+                ri_conn_goes_on(conn)); /* the peer receives nothing of what was sent */
         if (mode != 0) {
             EXPECT_EQ(ep->handle(), seen.ep);
             EXPECT_EQ(UCS_ERR_CONNECTION_RESET, seen.status);
