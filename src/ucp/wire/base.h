@@ -90,24 +90,6 @@ typedef struct ri_wire_base {
 
 static_assert(sizeof(ri_wire_base_t) == 8, "wire format");
 
-/** @return Whether messages of a type take part in matching, and have a sequence number. */
-static inline int ri_wire_type_in_sequence(ri_wire_type_t type)
-{
-    switch (type) {
-    case RI_WIRE_EAGER:
-    case RI_WIRE_EAGER_SAME:
-    case RI_WIRE_EAGER_SYNC:
-    case RI_WIRE_BULK:
-    case RI_WIRE_FIRST:
-    case RI_WIRE_RTS:
-    case RI_WIRE_POOL:
-    case RI_WIRE_PLACED:
-        return 1;
-    default:
-        return 0;
-    }
-}
-
 /** Set the id field of a base header. */
 static inline void ri_wire_set_id(ri_wire_base_t *base, uint32_t id)
 {

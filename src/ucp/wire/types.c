@@ -154,8 +154,9 @@ static const ri_wire_field_t channel_again_fields[] = {
     .name = #_name, .to = RI_WIRE_TO_##_to, .ways = (_ways), .length = sizeof(_form), \
     .num_fields = sizeof(_fields) / sizeof((_fields)[0]), .fields = (_fields)
 
-/* What messages in sequence have in common. */
-#define IN_SEQUENCE .greets = RI_WIRE_GREETS_FIRST, .payload = RI_WIRE_PAYLOAD_HERE
+/* What most messages in sequence have in common. */
+#define IN_SEQUENCE \
+    .in_sequence = 1, .greets = RI_WIRE_GREETS_FIRST, .payload = RI_WIRE_PAYLOAD_HERE
 
 #define AM      RI_WIRE_BY_AM
 #define RING    RI_WIRE_BY_RING
@@ -170,10 +171,10 @@ const ri_wire_row_t ri_wire_rows[RI_WIRE_TYPE_LAST] = {
                                      eager_sync_fields),
                                 IN_SEQUENCE},
         [RI_WIRE_BULK]       = {FORM(BULK, STREAM, AM, ri_wire_eager_t, eager_fields),
-                                .greets  = RI_WIRE_GREETS_FIRST,
+                                .in_sequence = 1, .greets = RI_WIRE_GREETS_FIRST,
                                 .payload = RI_WIRE_PAYLOAD_ANYWHERE},
         [RI_WIRE_FIRST]      = {FORM(FIRST, STREAM, AM, ri_wire_first_t, first_fields),
-                                .greets  = RI_WIRE_GREETS_ALWAYS,
+                                .in_sequence = 1, .greets = RI_WIRE_GREETS_ALWAYS,
                                 .payload = RI_WIRE_PAYLOAD_HERE,
                                 .check   = ri_wire_check_first_msg},
         [RI_WIRE_RTS]  = {FORM(RTS, STREAM, ALL, ri_wire_eager_sync_t, eager_sync_fields),

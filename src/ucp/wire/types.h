@@ -63,7 +63,8 @@ typedef struct ri_wire_row {
     uint8_t greets;   /* ri_wire_greets_t */
     uint8_t payload;  /* ri_wire_payload_t */
     uint8_t hints; /* its record in a ring says whether the peer waited, see ri_ring_record_t */
-    uint8_t length; /* of the header without a hello */
+    uint8_t in_sequence; /* it takes part in matching, and has a sequence number */
+    uint8_t length;      /* of the header without a hello */
     uint8_t num_fields;
     const ri_wire_field_t *fields; /* behind the base header, without gaps */
 
@@ -90,6 +91,13 @@ static inline const ri_wire_row_t *ri_wire_row(uint8_t type)
 /** @return The name of a type, for people; of a number that is no type, that number, in @a text. @a
  * type: the byte as it came, with or without its flag. */
 const char *ri_wire_type_text(unsigned type, char text[RI_WIRE_TYPE_TEXT_MAX]);
+
+/** @return Whether there is such a type, and its messages take part in matching and have a sequence
+ * number. @a type: the byte without its flag, as it came. */
+static inline int ri_wire_type_in_sequence(uint8_t type)
+{
+    return (type < RI_WIRE_TYPE_LAST) && ri_wire_rows[type].in_sequence;
+}
 
 /** @return Whether there is such a type, and it may travel so. @a way: one of RI_WIRE_BY_*. */
 static inline int ri_wire_may_go(uint8_t type, unsigned way)
