@@ -69,36 +69,23 @@ size_t ri_am_pack_hello(ri_conn_t *conn, uint8_t *at)
 size_t ri_am_pack_header(ri_conn_t *conn, ri_wire_type_t type, uint32_t sn, uint64_t tag,
                          uint32_t req_id, uint8_t *header)
 {
-    ri_wire_eager_sync_t hdr;
+    ri_wire_eager_sync_t hdr = {.base.value = sn, .tag = tag, .req_id = req_id};
     size_t length;
 
-    if ((type == RI_WIRE_EAGER_SYNC) || (type == RI_WIRE_RTS) || (type == RI_WIRE_POOL) ||
-        (type == RI_WIRE_PLACED)) {
-        hdr.req_id   = req_id;
-        hdr.reserved = 0;
-        length       = sizeof(ri_wire_eager_sync_t);
-    } else if ((type == RI_WIRE_EAGER) && (sn > 1) && (tag == conn->tx_tag)) {
+    if ((type == RI_WIRE_EAGER) && (sn > 1) && (tag == conn->tx_tag)) {
         /* 8 bytes less: in stock's FIFO they decide whether a short message fits the
          * cache line that its descriptor starts in. */
-        type   = RI_WIRE_EAGER_SAME;
-        length = sizeof(ri_wire_base_t);
-    } else {
-        length = sizeof(ri_wire_eager_t);
+        type = RI_WIRE_EAGER_SAME;
     }
+    length = ri_wire_rows[type].length;
 
-    conn->tx_tag   = tag;
-    hdr.tag        = tag;
-    hdr.base.value = sn;
-    hdr.base.type  = type;
+    conn->tx_tag  = tag;
+    hdr.base.type = type | ((conn->remote_id == 0) ? RI_WIRE_FLAG_HELLO : 0);
     ri_wire_set_id(&hdr.base, conn->remote_id);
-    if (ri_likely(conn->remote_id != 0)) {
-        memcpy(header, &hdr, length);
-        return length;
-    }
-
-    hdr.base.type |= RI_WIRE_FLAG_HELLO;
-    memcpy(header, &hdr, length);
-    return length + ri_am_pack_hello(conn, header + length);
+    memcpy(header, &hdr, sizeof(hdr)); /* what is behind its length is written over */
+    return ri_likely(conn->remote_id != 0) ?
+                   length :
+                   length + ri_am_pack_hello(conn, header + length);
 }
 
 /* A message with a reply endpoint has gone out, for which UCP needs the peer's answer. */
