@@ -90,6 +90,5 @@ void ri_send_abort(ri_send_req_t *req, ucs_status_t status)
 
 int ri_send_is_needed(const ri_send_req_t *req)
 {
-    return (req->wire_type == RI_WIRE_RTS) || (req->wire_type == RI_WIRE_RNDV_DATA) ||
-           (req->waiting & RI_SEND_WAIT_WRITE);
+    return ri_wire_rows[req->wire_type].lends || (req->waiting & RI_SEND_WAIT_WRITE);
 }

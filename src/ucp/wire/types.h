@@ -62,9 +62,12 @@ typedef struct ri_wire_row {
     uint8_t ways;     /* RI_WIRE_BY_* */
     uint8_t greets;   /* ri_wire_greets_t */
     uint8_t payload;  /* ri_wire_payload_t */
-    uint8_t hints; /* its record in a ring says whether the peer waited, see ri_ring_record_t */
-    uint8_t in_sequence; /* it takes part in matching, and has a sequence number */
-    uint8_t length;      /* of the header without a hello */
+    /* its record in a ring says whether the peer waited, see ri_ring_record_t */
+    uint8_t hints : 1;
+    uint8_t in_sequence : 1; /* it takes part in matching, and has a sequence number */
+    /* its receiver may need the memory of the send that it is for until that has ended */
+    uint8_t lends : 1;
+    uint8_t length; /* of the header without a hello */
     uint8_t num_fields;
     const ri_wire_field_t *fields; /* behind the base header, without gaps */
 
