@@ -310,13 +310,13 @@ static int channel_keep_offer(ri_channel_in_t *in)
     uint64_t rts[RI_WIRE_RTS_MAX /
                  sizeof(uint64_t)]; /* the peer may change what is there */
     ri_channel_record_t header;
+    const ri_wire_row_t *row;
     ri_arrival_t arrival;
     const void *payload;
 
     payload = ri_channel_rx_peek(&in->rx, &header);
-    if ((payload == NULL) ||
-        ((header.type != RI_WIRE_RTS) && (header.type != RI_WIRE_POOL)) ||
-        (header.length > sizeof(rts))) {
+    row     = (payload != NULL) ? ri_wire_row(header.type) : NULL;
+    if ((row == NULL) || !row->announces || (header.length > sizeof(rts))) {
         return 0;
     }
     memcpy(rts, payload, header.length);

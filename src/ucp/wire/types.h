@@ -65,6 +65,7 @@ typedef struct ri_wire_row {
     /* its record in a ring says whether the peer waited, see ri_ring_record_t */
     uint8_t hints : 1;
     uint8_t in_sequence : 1; /* it takes part in matching, and has a sequence number */
+    uint8_t announces : 1;   /* its payload, a ri_wire_rts_t, says where the data is */
     /* its receiver may need the memory of the send that it is for until that has ended */
     uint8_t lends : 1;
     uint8_t length; /* of the header without a hello */

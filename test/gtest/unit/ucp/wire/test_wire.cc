@@ -5,6 +5,8 @@
 #include "unit/common/rng.h"
 #include "wire_test.h"
 
+#include <set>
+
 namespace {
 
 class test_wire : public wire_test {};
@@ -150,6 +152,25 @@ TEST_F(test_wire, type_in_sequence)
         }
         EXPECT_EQ(expected, !!ri_wire_type_in_sequence((ri_wire_type_t)type)) << type;
     }
+}
+
+/* The types that lend the memory of a send, and those that say where data is */
+TEST_F(test_wire, lends_and_announces)
+{
+    std::set<ri_wire_type_t> lends, announces;
+
+    for (const type_case &type : TYPES) {
+        const ri_wire_row_t &row = ri_wire_rows[type.type];
+
+        if (row.lends) {
+            lends.insert(type.type);
+        }
+        if (row.announces) {
+            announces.insert(type.type);
+        }
+    }
+    EXPECT_EQ((std::set<ri_wire_type_t>{RI_WIRE_RTS, RI_WIRE_RNDV_DATA}), lends);
+    EXPECT_EQ((std::set<ri_wire_type_t>{RI_WIRE_RTS, RI_WIRE_POOL}), announces);
 }
 
 TEST_F(test_wire, parse_each_type)
