@@ -75,6 +75,10 @@ typedef struct ri_handler {
      */
     int (*from_channel)(ri_stream_t *stream, const ri_channel_record_t *header,
                         const void *payload);
+
+    /** Take a NACK that is about a message of this type, which this side has sent by @a conn. NULL:
+     * no NACK is about such messages (ri_wire_nack_type()). */
+    void (*nacked)(ri_worker_t *worker, ri_conn_t *conn, const ri_wire_msg_t *msg);
 } ri_handler_t;
 
 /* By ri_wire_type_t. (in/handlers.c) */

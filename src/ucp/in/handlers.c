@@ -275,11 +275,7 @@ static void handle_order_req(ri_stream_t *stream, const ri_wire_msg_t *msg)
 
 static void handle_nack(ri_worker_t *worker, ri_conn_t *conn, const ri_wire_msg_t *msg)
 {
-    if (msg->flags & RI_WIRE_NACK_POOL) {
-        ri_hybrid_handle_nack(worker, conn, msg);
-    } else {
-        ri_am_rndv_handle_nack(worker, conn, msg);
-    }
+    ri_handlers[ri_wire_nack_type(msg->flags)].nacked(worker, conn, msg);
 }
 
 /* In a ring, the payload says by its length how many there are. */
@@ -342,10 +338,12 @@ const ri_handler_t ri_handlers[RI_WIRE_TYPE_LAST] = {
         [RI_WIRE_FRAG]       = {.from_am = handle_frag},
         [RI_WIRE_RTS]        = {.from_am      = ri_sequence_in_am_rts,
                                 .from_ring    = ri_sequence_in_ring_rts,
-                                .from_channel = ri_sequence_in_channel_rts},
+                                .from_channel = ri_sequence_in_channel_rts,
+                                .nacked       = ri_am_rndv_handle_nack},
         [RI_WIRE_POOL]       = {.from_am      = ri_sequence_in_am_rts,
                                 .from_ring    = ri_sequence_in_ring_rts,
-                                .from_channel = ri_sequence_in_channel_rts},
+                                .from_channel = ri_sequence_in_channel_rts,
+                                .nacked       = ri_hybrid_handle_nack},
         [RI_WIRE_PLACED]     = {.from_am   = ri_sequence_in_am_placed,
                                 .from_ring = ri_sequence_in_ring_placed},
 

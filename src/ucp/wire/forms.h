@@ -309,6 +309,18 @@ typedef struct ri_wire_nack {
 #define RI_WIRE_NACK_POOL 1 /* it is about a POOL; the value is the id of its buffer */
 #define RI_WIRE_NACK_WAY  2 /* its sender has no way through a network (any more) */
 
+/** @return The flag that a NACK of a message of that type, RTS or POOL, has; 0: none. */
+static inline uint32_t ri_wire_nack_flag(uint8_t type)
+{
+    return (type == RI_WIRE_POOL) ? RI_WIRE_NACK_POOL : 0;
+}
+
+/** @return The type of the message that a NACK with these flags is about. */
+static inline ri_wire_type_t ri_wire_nack_type(uint32_t flags)
+{
+    return (flags & RI_WIRE_NACK_POOL) ? RI_WIRE_POOL : RI_WIRE_RTS;
+}
+
 /* The longest control message */
 #define RI_WIRE_CONTROL_MAX sizeof(ri_wire_rtr_ud_t)
 

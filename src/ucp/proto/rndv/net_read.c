@@ -78,7 +78,7 @@ static ucs_status_t net_read_finish(net_read_t *read)
 static ucs_status_t net_read_failed(ri_recv_req_t *recv, ri_stream_t *stream,
                                     uint32_t req_id, uint8_t wire_type, uint32_t way)
 {
-    uint32_t flags = (wire_type == RI_WIRE_POOL) ? RI_WIRE_NACK_POOL : 0;
+    uint32_t flags = ri_wire_nack_flag(wire_type);
 
     ri_net_transfer_failed(stream->worker, stream->peer, way);
     if (ri_way_of(stream->peer) == NULL) {

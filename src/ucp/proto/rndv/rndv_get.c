@@ -177,7 +177,7 @@ ucs_status_t ri_rndv_get_recv(ri_recv_req_t *recv, ri_stream_t *stream,
     }
     if (status != UCS_OK) {
         return ri_am_rndv_ask(recv, stream, arrival->req_id,
-                              is_pool ? RI_WIRE_NACK_POOL : 0);
+                              ri_wire_nack_flag(arrival->wire_type));
     }
     stream->counters.rx_read_bytes += length;
     ri_rndv_answer(stream, arrival->wire_type, arrival->req_id, rts);

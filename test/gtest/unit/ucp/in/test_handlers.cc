@@ -79,3 +79,18 @@ TEST(test_handlers, messages_in_sequence)
         EXPECT_NE(RI_WIRE_GREETS_NEVER, ri_wire_rows[type].greets) << type;
     }
 }
+
+/* What offers data can be answered by NACK, and nothing else. */
+TEST(test_handlers, nacked)
+{
+    for (unsigned type = 0; type < RI_WIRE_TYPE_LAST; ++type) {
+        bool announces = ri_wire_rows[type].announces;
+
+        EXPECT_EQ(announces, ri_handlers[type].nacked != nullptr) << type;
+        if (announces) {
+            EXPECT_EQ(type, (unsigned)ri_wire_nack_type(ri_wire_nack_flag(type)));
+            EXPECT_EQ(type, (unsigned)ri_wire_nack_type(ri_wire_nack_flag(type) |
+                                                        RI_WIRE_NACK_WAY));
+        }
+    }
+}
