@@ -90,9 +90,6 @@ typedef struct ri_module {
     /** The memory of the stream goes. */
     void (*stream_freed)(ri_stream_t *stream);
 
-    /** A message of a stream that nobody will receive: its sender waits for an answer. */
-    void (*msg_dropped)(const ri_msg_t *msg);
-
     /* Planes and ways, by which memory is read and written past UCX. A way is one through a
      * network. */
 

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "msg.h"
-#include "module.h"
+#include "msg_kind.h"
 #include "../../ucs/stock.h"
 
 #include <stdlib.h>
@@ -54,22 +54,16 @@ void ri_msg_free(ri_worker_t *worker, ri_msg_t *msg)
 
 void ri_msg_discard(ri_worker_t *worker, ri_msg_t *msg)
 {
-    switch (msg->kind) {
-    case RI_MSG_COPY:
+    const ri_msg_ops_t *ops = ri_msg_ops[msg->kind];
+
+    if (ops->is_held) {
         ri_msg_unhold(worker, msg->stream, msg->length);
-        break;
-    case RI_MSG_AM_DATA:
-        ri_msg_unhold(worker, msg->stream, msg->length);
+    }
+    if (ops->has_desc) {
         ri_stock.am_data_release(worker->stock, msg->desc);
-        break;
-    case RI_MSG_AM_RNDV:
-        ri_stock.am_data_release(worker->stock, msg->desc);
-        break;
-    case RI_MSG_RTS:
-        RI_MODULES_TELL(msg_dropped, msg);
-        break;
-    default:
-        break;
+    }
+    if (ops->discard != NULL) {
+        ops->discard(msg);
     }
     ri_msg_free(worker, msg);
 }

@@ -7,22 +7,25 @@
 #ifndef RI_ARRIVAL_H
 #define RI_ARRIVAL_H
 
+#include "../core/msg_kind.h"
 #include "../core/worker.h"
 
 /* A message as it arrives; what it points to is only there during the call. */
-typedef struct ri_arrival {
+struct ri_arrival {
     uint32_t sn;
     uint8_t wire_type; /* RI_WIRE_EAGER... */
     uint8_t kind;      /* ri_msg_kind_t */
     uint32_t req_id; /* of a synchronous message or rendezvous; PLACED: of the receive */
     uint64_t tag;
     size_t length;
-    const void *data;    /* COPY, AM_DATA; RTS: a checked ri_wire_rts_t */
-    void *desc;          /* AM_DATA, AM_RNDV: may be kept */
-    ri_send_req_t *send; /* SELF */
+    const void *data;        /* COPY, AM_DATA; RTS: a checked ri_wire_rts_t */
+    union {                  /* as in ri_msg */
+        void *desc;          /* AM_DATA, AM_RNDV: may be kept */
+        ri_send_req_t *send; /* SELF */
+    };
     /* COPY: if not NULL, a message that holds the data, and counts among the held bytes
      * already; NULL once it was kept */
     ri_msg_t *msg;
-} ri_arrival_t;
+};
 
 #endif

@@ -56,10 +56,10 @@ void ri_deliver_matched(ri_recv_req_t *recv, uint64_t tag, const void *data,
 /* The memory of an arriving message that is to be kept, with its data if that is to be
  * copied. */
 static ri_msg_t *deliver_msg(ri_worker_t *worker, ri_stream_t *stream,
-                             ri_arrival_t *arrival)
+                             ri_arrival_t *arrival, const ri_msg_ops_t *ops)
 {
     size_t size   = (arrival->kind == RI_MSG_COPY) ? arrival->length :
-                    (arrival->kind == RI_MSG_RTS)  ? ri_wire_rts_length(arrival->data) :
+                    (ops->size != NULL)            ? ops->size(arrival) :
                                                      0;
     ri_msg_t *msg = arrival->msg;
 
@@ -75,7 +75,7 @@ static ri_msg_t *deliver_msg(ri_worker_t *worker, ri_stream_t *stream,
     if (size > 0) {
         memcpy(msg->data, arrival->data, size);
     }
-    if ((arrival->kind == RI_MSG_COPY) || (arrival->kind == RI_MSG_AM_DATA)) {
+    if (ops->is_held) {
         ri_msg_hold(worker, stream, arrival->length);
     }
     return msg;
@@ -85,7 +85,8 @@ static ri_msg_t *deliver_msg(ri_worker_t *worker, ri_stream_t *stream,
 static ri_msg_t *deliver_keep(ri_worker_t *worker, ri_stream_t *stream,
                               ri_arrival_t *arrival)
 {
-    ri_msg_t *msg = deliver_msg(worker, stream, arrival);
+    const ri_msg_ops_t *ops = ri_msg_ops[arrival->kind];
+    ri_msg_t *msg           = deliver_msg(worker, stream, arrival, ops);
 
     if (msg == NULL) {
         return NULL;
@@ -98,21 +99,10 @@ static ri_msg_t *deliver_keep(ri_worker_t *worker, ri_stream_t *stream,
     msg->req_id    = arrival->req_id;
     msg->kind      = arrival->kind;
     msg->wire_type = arrival->wire_type;
-    switch (msg->kind) {
-    case RI_MSG_COPY:
-    case RI_MSG_RTS:
-    case RI_MSG_PLACED:
-    case RI_MSG_USED:
-        msg->payload = msg->data;
-        break;
-    case RI_MSG_SELF:
-        msg->send               = arrival->send;
-        arrival->send->self_msg = msg;
-        break;
-    default:
-        msg->desc    = arrival->desc;
-        msg->payload = arrival->data;
-        break;
+    msg->desc      = arrival->desc; /* or the send of a self-send */
+    msg->payload   = ops->has_desc ? arrival->data : msg->data;
+    if (ri_unlikely(ops->keep != NULL)) {
+        ops->keep(msg, arrival);
     }
     return msg;
 }
@@ -120,10 +110,9 @@ static ri_msg_t *deliver_keep(ri_worker_t *worker, ri_stream_t *stream,
 /* Whether stock's descriptor, or a self-send, was kept with the message. */
 static ucs_status_t deliver_kept_status(const ri_arrival_t *arrival)
 {
-    return ((arrival->kind == RI_MSG_COPY) || (arrival->kind == RI_MSG_RTS) ||
-            ri_msg_ops[arrival->kind]->is_placed) ?
-                   UCS_OK :
-                   UCS_INPROGRESS;
+    const ri_msg_ops_t *ops = ri_msg_ops[arrival->kind];
+
+    return (ops->has_desc || (ops->keep != NULL)) ? UCS_INPROGRESS : UCS_OK;
 }
 
 /* Find and take out the receive of a message that has its turn. */
@@ -495,9 +484,6 @@ void ri_deliver_drop_self(ri_worker_t *worker)
 
     while (!ucs_list_is_empty(&worker->rtr.stalled_self)) {
         msg = ucs_list_extract_head(&worker->rtr.stalled_self, ri_msg_t, list);
-        if ((msg->kind == RI_MSG_SELF) && (msg->send != NULL)) {
-            msg->send->self_msg = NULL;
-        }
         ri_msg_discard(worker, msg);
     }
 }

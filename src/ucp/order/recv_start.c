@@ -11,7 +11,6 @@
 #include "../core/memory.h"
 #include "../../ucs/stock.h"
 #include "../link/bounce.h"
-#include "../core/send_req.h"
 #include "../link/control.h"
 #include "promises.h"
 
@@ -144,31 +143,37 @@ void ri_recv_start_ack(ri_stream_t *stream, ri_msg_kind_t kind, uint32_t req_id)
     }
 }
 
+/* A receive is done with a descriptor of UCP's that UCP has not taken over. If it has just come,
+ * stock releases it. */
+static void recv_release(ri_worker_t *worker, void *desc)
+{
+    if (desc == worker->arriving) {
+        worker->arriving = NULL;
+    } else {
+        ri_stock.am_data_release(worker->stock, desc); /* the sender completes */
+    }
+}
+
 ucs_status_t ri_recv_start_msg(ri_recv_req_t *recv, ri_msg_t *msg)
 {
-    ri_worker_t *worker = recv->super.worker;
-    ri_stream_t *stream = msg->stream;
-    ri_send_req_t *send = (msg->kind == RI_MSG_SELF) ? msg->send : NULL;
-    ri_arrival_t source = {.sn        = msg->sn,
-                           .kind      = msg->kind,
-                           .wire_type = msg->wire_type,
-                           .req_id    = msg->req_id,
-                           .tag       = msg->tag,
-                           .length    = msg->length,
-                           .data      = msg->payload,
-                           .desc      = (send == NULL) ? msg->desc : NULL,
-                           .send      = send};
-    ucs_status_t status = ri_recv_start(recv, stream, &source);
+    const ri_msg_ops_t *ops = ri_msg_ops[msg->kind];
+    ri_worker_t *worker     = recv->super.worker;
+    ri_stream_t *stream     = msg->stream;
+    ri_arrival_t source     = {.sn        = msg->sn,
+                               .kind      = msg->kind,
+                               .wire_type = msg->wire_type,
+                               .req_id    = msg->req_id,
+                               .tag       = msg->tag,
+                               .length    = msg->length,
+                               .data      = msg->payload,
+                               .desc      = msg->desc};
+    ucs_status_t status     = ri_recv_start(recv, stream, &source);
 
-    if ((msg->kind == RI_MSG_COPY) || (msg->kind == RI_MSG_AM_DATA)) {
+    if (ops->is_held) {
         ri_msg_unhold(worker, stream, msg->length);
     }
-    if ((msg->kind == RI_MSG_AM_RNDV) && (source.desc != NULL) &&
-        (source.desc == worker->arriving)) {
-        worker->arriving = NULL;
-    } else if (((msg->kind == RI_MSG_AM_DATA) || (msg->kind == RI_MSG_AM_RNDV)) &&
-               (source.desc != NULL)) {
-        ri_stock.am_data_release(worker->stock, source.desc); /* the sender completes */
+    if (ops->has_desc && (source.desc != NULL)) {
+        recv_release(worker, source.desc);
     }
     if (stream != NULL) {
         --stream->num_msgs;
@@ -176,13 +181,16 @@ ucs_status_t ri_recv_start_msg(ri_recv_req_t *recv, ri_msg_t *msg)
         ri_stream_check_closed(stream);
     }
     ri_msg_free(worker, msg);
-    if (send != NULL) {
-        send->self_msg = NULL;
-        ri_send_end_wait(send, RI_SEND_WAIT_MATCH, UCS_OK);
+    if (ops->done != NULL) {
+        ops->done(&source);
     }
     return status;
 }
 
-const ri_msg_ops_t ri_msg_ops_data = {.start = recv_start_data};
+const ri_msg_ops_t ri_msg_ops_copy = {.start = recv_start_data, .is_held = 1};
 
-const ri_msg_ops_t ri_msg_ops_am_rndv = {.start = recv_start_am_rndv};
+const ri_msg_ops_t ri_msg_ops_am_data = {
+        .start = recv_start_data, .is_held = 1, .has_desc = 1};
+
+const ri_msg_ops_t ri_msg_ops_am_rndv = {
+        .start = recv_start_am_rndv, .is_elsewhere = 1, .has_desc = 1};

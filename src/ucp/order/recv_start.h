@@ -9,33 +9,11 @@
 #define RI_RECV_START_H
 
 #include "arrival.h"
+#include "../core/msg_kind.h"
 
-/* What a matched message does, by its ri_msg_kind_t. */
-typedef struct ri_msg_ops {
-    /**
-     * Get the data into its receive.
-     *
-     * @param stream   That the message came by; NULL: it is this worker's own, or its stream is of
-     *                 no importance.
-     * @param arrival  Its desc is to be set to NULL if UCP has taken that over.
-     *
-     * @return The status of the receive, or UCS_INPROGRESS if it ends later.
-     */
-    ucs_status_t (*start)(ri_recv_req_t *recv, ri_stream_t *stream,
-                          ri_arrival_t *arrival);
-
-    /* The data is in the memory of the receive, or on its way there, as the receive was promised
-     * (promises.h). `start` sees to it that it was promised to this message. */
-    uint8_t is_placed;
-
-    /* `start` answers the sender, also if the receive is too short. */
-    uint8_t answers;
-} ri_msg_ops_t;
-
-/* The operations of all kinds of messages, listed in proto/msg_ops.c, and those that are order's
- * own. */
-extern const ri_msg_ops_t *const ri_msg_ops[];
-extern const ri_msg_ops_t ri_msg_ops_data;
+/* The kinds of messages that are order's own. */
+extern const ri_msg_ops_t ri_msg_ops_copy;
+extern const ri_msg_ops_t ri_msg_ops_am_data;
 extern const ri_msg_ops_t ri_msg_ops_am_rndv;
 
 /**

@@ -122,4 +122,14 @@ static ucs_status_t fetch_start(ri_recv_req_t *recv, ri_stream_t *stream,
     }
 }
 
-const ri_msg_ops_t ri_msg_ops_rts = {.start = fetch_start, .answers = 1};
+/* What an RTS or POOL that is kept has of its own: all that it says. */
+static size_t fetch_size(const ri_arrival_t *arrival)
+{
+    return ri_wire_rts_length(arrival->data);
+}
+
+const ri_msg_ops_t ri_msg_ops_rts = {.start        = fetch_start,
+                                     .size         = fetch_size,
+                                     .discard      = ri_rndv_discard,
+                                     .is_elsewhere = 1,
+                                     .answers      = 1};

@@ -2,8 +2,7 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What messages do that have met their receive, where that is the matter of a protocol: each table
- * is at the end of its file.
+ * The tables of the kinds of messages that are the matter of a protocol (core/msg_kind.h).
  */
 #ifndef RI_MSG_OPS_H
 #define RI_MSG_OPS_H

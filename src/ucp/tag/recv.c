@@ -81,7 +81,7 @@ static ucs_status_ptr_t recv_msg(ri_recv_req_t *recv, ri_msg_t *msg,
 static inline int recv_can_end_now(const ri_msg_t *msg, const ucp_request_param_t *param)
 {
     return !(param->op_attr_mask & UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL) ||
-           ((msg != NULL) && (msg->kind != RI_MSG_AM_RNDV) && (msg->kind != RI_MSG_RTS));
+           ((msg != NULL) && !ri_msg_ops[msg->kind]->is_elsewhere);
 }
 
 /* The message of a long receive that nothing matches may have come by a channel: its data is

@@ -5,6 +5,7 @@
  * Messages to the own worker: matched at once, copied once, never on a transport.
  */
 #include "../../../ucs/settings.h"
+#include "../../core/send_req.h"
 #include "../../order/deliver.h"
 
 #include <stdlib.h>
@@ -113,4 +114,27 @@ const ri_send_proto_t ri_send_proto_self = {.name        = "self",
                                             .forget      = self_forget,
                                             .can_end_now = self_can_end_now};
 
-const ri_msg_ops_t ri_msg_ops_self = {.start = self_copy};
+static void self_keep(ri_msg_t *msg, const ri_arrival_t *arrival)
+{
+    arrival->send->self_msg = msg;
+}
+
+static void self_done(const ri_arrival_t *arrival)
+{
+    if (arrival->send != NULL) {
+        arrival->send->self_msg = NULL;
+        ri_send_end_wait(arrival->send, RI_SEND_WAIT_MATCH, UCS_OK);
+    }
+}
+
+static void self_discard(const ri_msg_t *msg)
+{
+    if (msg->send != NULL) {
+        msg->send->self_msg = NULL;
+    }
+}
+
+const ri_msg_ops_t ri_msg_ops_self = {.start   = self_copy,
+                                      .keep    = self_keep,
+                                      .done    = self_done,
+                                      .discard = self_discard};

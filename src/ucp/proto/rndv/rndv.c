@@ -186,5 +186,4 @@ void ri_rndv_handle_fin(ri_worker_t *worker, ri_conn_t *conn, const ri_wire_msg_
 }
 
 const ri_module_t ri_module_rndv = {.name           = "rndv",
-                                    .conn_is_needed = ri_rndv_is_under_way,
-                                    .msg_dropped    = ri_rndv_discard};
+                                    .conn_is_needed = ri_rndv_is_under_way};

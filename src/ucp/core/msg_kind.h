@@ -1,0 +1,72 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What is done with a message that waits, or has met its receive, by its kind (ri_msg_kind_t). A
+ * kind that is the matter of a protocol has its table at the end of a file of that;
+ * proto/msg_ops.c lists the tables.
+ *
+ * A message arrives, is kept if it has to wait, and then starts its receive (`start`, then `done`
+ * if it was kept) or is given up (`discard`).
+ */
+#ifndef RI_MSG_KIND_H
+#define RI_MSG_KIND_H
+
+#include "types.h"
+
+#include <stddef.h>
+
+/* A message on its way to its receive, or to where it waits (order/arrival.h). */
+typedef struct ri_arrival ri_arrival_t;
+
+typedef struct ri_msg_ops {
+    /**
+     * Get the data into its receive.
+     *
+     * @param stream   That the message came by; NULL: it is this worker's own, or its stream is of
+     *                 no importance.
+     * @param arrival  Its desc is to be set to NULL if UCP has taken that over.
+     *
+     * @return The status of the receive, or UCS_INPROGRESS if it ends later.
+     */
+    ucs_status_t (*start)(ri_recv_req_t *recv, ri_stream_t *stream,
+                          ri_arrival_t *arrival);
+
+    /** @return How much of arrival->data a message is to have that is kept. NULL: nothing. Not
+     * asked of COPY, of which it is all. */
+    size_t (*size)(const ri_arrival_t *arrival);
+
+    /** The message is kept, with all that the arrival has: note that at its sender, which waits
+     * for its receive. NULL: no sender of this worker waits. */
+    void (*keep)(ri_msg_t *msg, const ri_arrival_t *arrival);
+
+    /** `start` has returned for a message that was kept, and whose memory is freed: tell its
+     * sender. Calls back. NULL: no sender of this worker waits. */
+    void (*done)(const ri_arrival_t *arrival);
+
+    /** Nobody will receive a message that was kept; its memory is the caller's to free. By this any
+     * conn may end. NULL: its sender need not know. */
+    void (*discard)(const ri_msg_t *msg);
+
+    /* The data is in the memory of the receive, or on its way there: that had promised it
+     * (order/promises.h). `start` sees to it that it was this message to which it was promised. */
+    uint8_t is_placed;
+
+    /* The data is at the sender: the receive ends later, when it has been fetched. */
+    uint8_t is_elsewhere;
+
+    /* The payload is in this process while the message waits, and counts among the held bytes
+     * (core/msg.h). */
+    uint8_t is_held;
+
+    /* It has a descriptor of UCP's, which is kept, and released at its end. */
+    uint8_t has_desc;
+
+    /* `start` answers the sender, also if the receive is too short. */
+    uint8_t answers;
+} ri_msg_ops_t;
+
+/* By ri_msg_kind_t. (proto/msg_ops.c) */
+extern const ri_msg_ops_t *const ri_msg_ops[];
+
+#endif
