@@ -144,11 +144,11 @@ void ri_conn_destroy(ri_conn_t *conn, ucs_status_t status)
 }
 
 /* What was sent before a number that was lost is received as ever, so the peer may need its memory
- * until it has answered. But copies by both sides that have begun need the ring, too. */
+ * until it has answered. */
 static int conn_outlives_loss(const ri_conn_t *conn, const ri_send_req_t *req)
 {
     return ((int32_t)(req->sn - conn->lost_sn) < 0) && ri_send_is_needed(req) &&
-           (req->coop == NULL);
+           ((req->proto->outlives_loss == NULL) || req->proto->outlives_loss(req));
 }
 
 /* @return The next send that ends now that the conn has failed, or NULL. */

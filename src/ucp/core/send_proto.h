@@ -88,6 +88,10 @@ typedef struct ri_send_proto {
      * nothing. */
     void (*forget)(ri_send_req_t *req);
 
+    /** The conn has lost a later number and sends nothing more, and the peer may need the memory of
+     * the send: @return whether that waits for the peer. NULL: it does. */
+    int (*outlives_loss)(const ri_send_req_t *req);
+
     /** @return Whether the send can complete within the call, as FORCE_IMM_CMPL demands. Asked
      * before and after `take`. NULL: it cannot. */
     int (*can_end_now)(const ri_send_req_t *req);

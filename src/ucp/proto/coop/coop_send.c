@@ -233,18 +233,24 @@ int ri_coop_send_is_unread(const ri_conn_t *conn)
     return 0;
 }
 
+int ri_coop_send_outlives_loss(const ri_send_req_t *req)
+{
+    return req->coop == NULL; /* a copy that has begun needs the ring, too */
+}
+
 static ucs_status_t coop_start(ri_send_req_t *req, const ri_send_terms_t *terms)
 {
     (void)terms;
     return ri_coop_send_start(req, NULL);
 }
 
-const ri_send_proto_t ri_send_proto_coop = {.name      = "coop",
-                                            .wire_type = RI_WIRE_RTS,
-                                            .answer    = RI_SEND_ANSWER_ALWAYS,
-                                            .start     = coop_start,
-                                            .answered  = ri_coop_send_answered,
-                                            .forget    = ri_coop_send_give_up,
+const ri_send_proto_t ri_send_proto_coop = {.name          = "coop",
+                                            .wire_type     = RI_WIRE_RTS,
+                                            .answer        = RI_SEND_ANSWER_ALWAYS,
+                                            .start         = coop_start,
+                                            .answered      = ri_coop_send_answered,
+                                            .forget        = ri_coop_send_give_up,
+                                            .outlives_loss = ri_coop_send_outlives_loss,
                                             RI_SEND_COUNTS(tx_coop)};
 
 static void coop_conn_loses(ri_conn_t *conn)

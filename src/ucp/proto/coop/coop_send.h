@@ -43,6 +43,10 @@ void ri_coop_send_answered(ri_send_req_t *req);
  * what it is reading now, and is told so in the slot. The copy is freed. */
 void ri_coop_send_give_up(ri_send_req_t *req);
 
+/** The conn of the request, whose RTS is sent, has lost a later number, and its ring is about to be
+ * closed: @return whether the receiver can get the message without it. */
+int ri_coop_send_outlives_loss(const ri_send_req_t *req);
+
 /** Take back slots with which nobody has begun: the receiver reads these messages alone. @return
  * Whether the ring is not needed any more by copies. */
 int ri_coop_send_let_go(ri_conn_t *conn);

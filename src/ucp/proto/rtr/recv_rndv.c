@@ -192,10 +192,12 @@ const ri_send_proto_t ri_send_proto_recv_rndv = {.name      = "recv_rndv",
                                                  .start     = recv_rndv_start,
                                                  RI_SEND_COUNTS(tx_recv_rndv)};
 
-const ri_send_proto_t ri_send_proto_recv_coop = {.name      = "recv_coop",
-                                                 .wire_type = RI_WIRE_RTS,
-                                                 .answer    = RI_SEND_ANSWER_ALWAYS,
-                                                 .start     = recv_rndv_start_coop,
-                                                 .answered  = ri_coop_send_answered,
-                                                 .forget    = ri_coop_send_give_up,
-                                                 RI_SEND_COUNTS(tx_coop)};
+const ri_send_proto_t ri_send_proto_recv_coop = {
+        .name          = "recv_coop",
+        .wire_type     = RI_WIRE_RTS,
+        .answer        = RI_SEND_ANSWER_ALWAYS,
+        .start         = recv_rndv_start_coop,
+        .answered      = ri_coop_send_answered,
+        .forget        = ri_coop_send_give_up,
+        .outlives_loss = ri_coop_send_outlives_loss,
+        RI_SEND_COUNTS(tx_coop)};
