@@ -60,11 +60,10 @@ void ri_conn_update_fast(ri_conn_t *conn)
 {
     int healthy = (conn->status == UCS_OK) &&
                   !(conn->flags & (RI_CONN_SELF | RI_CONN_NO_PEER | RI_CONN_VERSION |
-                                   RI_CONN_CLOSING)) &&
+                                   RI_CONN_CLOSING | RI_CONN_UNTOLD)) &&
                   conn->worker->host_memory;
 
     if (!healthy || (conn->remote_id == 0) || !ucs_list_is_empty(&conn->pending) ||
-        ((conn->rtr.untold != NULL) && (conn->rtr.untold->count > 0)) ||
         ((conn->channel != NULL) && (conn->flags & RI_CONN_NO_RING))) {
         conn->fast_max = 0;
     } else if (conn->ring != NULL) {

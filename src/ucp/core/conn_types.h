@@ -45,8 +45,11 @@ enum {
             1 << 22, /* PLANE_REQ has told the peer that this process can write */
     RI_CONN_CLOSING_TOLD = 1 << 23, /* CLOSING was said, or nobody is there to hear it */
     RI_CONN_LEFT =
-            1 << 24 /* its endpoint is closed: it is there for what the peer has not
+            1 << 24, /* its endpoint is closed: it is there for what the peer has not
                               received yet (run/close.h) */
+    RI_CONN_UNTOLD =
+            1 << 25 /* something has to be said before most messages, see conn_tells
+                                in module.h */
 };
 
 /* While one of the two flags is set, messages do not go through the ring or channel. */

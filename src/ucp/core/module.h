@@ -41,6 +41,10 @@ typedef struct ri_module {
     /* A conn. It ends by conn_closes, conn_closed and conn_freed; it may have failed before, by
      * conn_fails, and lost a number before that, by conn_loses and conn_lost. */
 
+    /** The conn has RI_CONN_UNTOLD, which one module sets, and the next number is that of a message
+     * that does not say by itself what is untold (`tells_itself` of its protocol): say it. */
+    void (*conn_tells)(ri_conn_t *conn);
+
     /** A number was lost: nothing is sent any more, but what was sent before is received as
      * ever. Its status is UCS_OK still. */
     void (*conn_loses)(ri_conn_t *conn);

@@ -9,6 +9,7 @@
 #include "../../ucs/settings.h"
 #include "../../ucs/log.h"
 #include "../core/memory.h"
+#include "../core/module.h"
 #include "../in/channel_in.h"
 #include "../in/ring_in.h"
 #include "../link/control.h"
@@ -291,9 +292,9 @@ static ucs_status_t send_choose_and_start(ri_send_req_t *req, int sync,
         return status;
     }
 
-    if (ri_unlikely(conn->rtr.untold != NULL) && (conn->rtr.untold->count > 0) &&
+    if (ri_unlikely(conn->flags & RI_CONN_UNTOLD) &&
         ((req->proto->tells_itself == NULL) || !req->proto->tells_itself(&terms))) {
-        ri_recv_net_tell(conn);
+        RI_MODULES_TELL(conn_tells, conn);
     }
     status = send_start(req, &terms);
     if (UCS_STATUS_IS_ERR(status)) {

@@ -53,6 +53,14 @@ int ri_recv_net_open(ri_conn_t *conn)
     return conn->rtr.words != NULL;
 }
 
+/* The count of untold writes has changed: the messages that follow go by it. */
+static void recv_net_note_untold(ri_conn_t *conn)
+{
+    conn->flags &= ~(uint32_t)RI_CONN_UNTOLD;
+    conn->flags |= (conn->rtr.untold->count > 0) ? RI_CONN_UNTOLD : 0;
+    ri_conn_update_fast(conn);
+}
+
 void ri_recv_net_untold(ri_conn_t *conn, uint32_t sn, const ri_rtr_t *rtr)
 {
     ri_untold_t *untold = conn->rtr.untold;
@@ -63,7 +71,7 @@ void ri_recv_net_untold(ri_conn_t *conn, uint32_t sn, const ri_rtr_t *rtr)
     untold->write[untold->count].sn  = sn;
     untold->write[untold->count].rtr = ri_wire_used_rtr(rtr->index, rtr->generation);
     ++untold->count;
-    ri_conn_update_fast(conn);
+    recv_net_note_untold(conn);
 }
 
 void ri_recv_net_not_untold(ri_conn_t *conn, uint32_t sn)
@@ -76,13 +84,16 @@ void ri_recv_net_not_untold(ri_conn_t *conn, uint32_t sn)
             --untold->count;
             memmove(&untold->write[i], &untold->write[i + 1],
                     (untold->count - i) * sizeof(untold->write[0]));
-            ri_conn_update_fast(conn);
+            recv_net_note_untold(conn);
             return;
         }
     }
 }
 
-void ri_recv_net_tell(ri_conn_t *conn)
+/* A message of another form takes the next number: tell the receiver (USED) which of its receives
+ * are being written for those before it, so that it need not wait for them. None is untold
+ * afterwards. */
+static void recv_net_tell(ri_conn_t *conn)
 {
     ri_untold_t *untold = conn->rtr.untold;
     ri_wire_msg_t msg   = {.type = RI_WIRE_USED, .id = conn->remote_id};
@@ -101,7 +112,7 @@ void ri_recv_net_tell(ri_conn_t *conn)
         }
     }
     untold->count = 0;
-    ri_conn_update_fast(conn);
+    recv_net_note_untold(conn);
 }
 
 /* Whether the immediate can tell how long the message is. */
@@ -458,6 +469,7 @@ static void recv_net_conn_freed(ri_conn_t *conn)
 
 const ri_module_t ri_module_recv_net = {.name        = "recv_net",
                                         .way_opened  = ri_recv_net_open,
+                                        .conn_tells  = recv_net_tell,
                                         .peer_freed  = recv_net_peer_freed,
                                         .conn_closes = ri_recv_net_conn_ends,
                                         .conn_freed  = recv_net_conn_freed};

@@ -29,17 +29,12 @@ int ri_recv_net_open(ri_conn_t *conn);
 uint64_t ri_recv_net_room(const ri_send_req_t *req, const ri_rtr_t *rtr);
 
 /** The write of number @a sn goes on: the receiver does not know of it before all of it is there,
- * so ri_recv_net_tell() says so if need be. conn->rtr.untold is there. */
+ * so it is told before a message of another form. conn->rtr.untold is there. */
 void ri_recv_net_untold(ri_conn_t *conn, uint32_t sn, const ri_rtr_t *rtr);
 
 /** The write of number @a sn has ended, so that nobody need be told, or its message is sent in
  * another way. It may have been told already. */
 void ri_recv_net_not_untold(ri_conn_t *conn, uint32_t sn);
-
-/** A message of another form takes the next number: tell the receiver (USED) which of its receives
- * are being written for those before it, so that it need not wait for them. There are such. None is
- * untold afterwards. */
-void ri_recv_net_tell(ri_conn_t *conn);
 
 /** @return What tells the receiver that the message of @a req was written where @a rtr says. */
 uint32_t ri_recv_net_immediate(const ri_send_req_t *req, const ri_rtr_t *rtr);
