@@ -27,8 +27,21 @@
 typedef enum ri_rtr_kind {
     RI_RTR_GRANT,   /* through a ring: an address */
     RI_RTR_MESSAGE, /* by message: an address and a key */
-    RI_RTR_UD       /* by message: a target of the plane ud (conn->rtr.targets) */
+    RI_RTR_UD,      /* by message: a target of the plane ud (conn->rtr.targets) */
+    RI_RTR_KIND_LAST
 } ri_rtr_kind_t;
+
+/* What the sender of a message asks about an RTR. Each table is at the end of the file that takes
+ * RTRs of the kind. */
+typedef struct ri_rtr_ops {
+    /** @return The room of the receive; 0: the message of @a req cannot use the RTR. */
+    uint64_t (*room)(const ri_send_req_t *req, const ri_rtr_t *rtr);
+
+    uint8_t by_net; /* it came through a network */
+} ri_rtr_ops_t;
+
+/* By ri_rtr_kind_t. (proto/table.c) */
+extern const ri_rtr_ops_t *const ri_rtr_ops[RI_RTR_KIND_LAST];
 
 /* A receive that may be written. */
 struct ri_rtr {

@@ -8,3 +8,8 @@
 
 const ri_send_proto_t *const ri_send_protos[RI_PROTO_LAST] = {
         RI_SEND_PROTOS(PROTO_TABLE)};
+
+const ri_rtr_ops_t *const ri_rtr_ops[RI_RTR_KIND_LAST] = {
+        [RI_RTR_GRANT]   = &ri_rtr_ops_grant,
+        [RI_RTR_MESSAGE] = &ri_rtr_ops_message,
+        [RI_RTR_UD]      = &ri_rtr_ops_ud};

@@ -3,12 +3,14 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * The protocols of sends: the only list of them. Each has a table, ri_send_proto_NAME, at the end
- * of its file (core/send_proto.h), and a number, by which proto/select.c chooses it.
+ * of its file (core/send_proto.h), and a number, by which proto/select.c chooses it. And the kinds
+ * of RTRs, by which some of them write (match/rtr_table.h).
  */
 #ifndef RI_PROTO_TABLE_H
 #define RI_PROTO_TABLE_H
 
 #include "../core/send_proto.h"
+#include "../match/rtr_table.h"
 
 /* number, table */
 /* clang-format off */
@@ -46,5 +48,9 @@ RI_SEND_PROTOS(RI_PROTO_DECLARE)
 #undef RI_PROTO_DECLARE
 
 extern const ri_send_proto_t *const ri_send_protos[RI_PROTO_LAST];
+
+extern const ri_rtr_ops_t ri_rtr_ops_grant;   /* rtr/recv_rndv.c */
+extern const ri_rtr_ops_t ri_rtr_ops_message; /* rtr/recv_net.c */
+extern const ri_rtr_ops_t ri_rtr_ops_ud;      /* rtr/recv_ud.c */
 
 #endif

@@ -18,8 +18,6 @@
 #include "../link/pool.h"
 #include "../link/channel_life.h"
 #include "../link/ring_life.h"
-#include "../proto/rtr/recv_net.h"
-#include "../proto/rtr/recv_ud.h"
 #include "../proto/rndv/rndv.h"
 #include "../proto/select.h"
 #include "../proto/rtr/rtr_known.h"
@@ -94,16 +92,7 @@ static int send_can_end_now(const ri_send_req_t *req)
     return (req->proto->can_end_now != NULL) && req->proto->can_end_now(req);
 }
 
-/* @a rtr may be NULL. */
-static uint64_t send_rtr_room(const ri_send_req_t *req, const ri_rtr_t *rtr)
-{
-    return (rtr == NULL)                 ? 0 :
-           (rtr->kind == RI_RTR_MESSAGE) ? ri_recv_net_room(req, rtr) :
-           (rtr->kind == RI_RTR_UD)      ? ri_recv_ud_room(req, rtr) :
-                                           rtr->length;
-}
-
-/* All that the choice depends on. */
+/* All that the choice depends on. @a rtr: that is for the message, or NULL. */
 static ri_select_param_t send_facts(const ri_send_req_t *req, int sync,
                                     const ri_rtr_t *rtr, const ucp_request_param_t *param)
 {
@@ -133,8 +122,8 @@ static ri_select_param_t send_facts(const ri_send_req_t *req, int sync,
             .awaited     = (conn->peer != NULL) && conn->peer->hint.ready,
             .pool_free   = is_long && ri_pool_has(&conn->worker->pool, length),
             .slot_free   = is_coop && ri_coop_send_has_slot(conn),
-            .rtr_by_net  = (rtr != NULL) && (rtr->kind != RI_RTR_GRANT),
-            .rtr_room    = send_rtr_room(req, rtr),
+            .rtr_by_net  = (rtr != NULL) && ri_rtr_ops[rtr->kind]->by_net,
+            .rtr_room    = (rtr != NULL) ? ri_rtr_ops[rtr->kind]->room(req, rtr) : 0,
             .host_plane  = ri_planes_host(conn),
             .net_plane   = ri_planes_net(conn),
             .scheme      = ri_config.scheme,

@@ -123,7 +123,8 @@ static int recv_net_can_tell_length(const ri_send_req_t *req, const ri_rtr_t *rt
             (req->data.length <= req->conn->peer->way.ep->plane->notify_max));
 }
 
-uint64_t ri_recv_net_room(const ri_send_req_t *req, const ri_rtr_t *rtr)
+/* The notification of a write has to tell the receiver all of the message. */
+static uint64_t recv_net_room(const ri_send_req_t *req, const ri_rtr_t *rtr)
 {
     const ri_conn_t *conn = req->conn;
 
@@ -482,3 +483,5 @@ const ri_send_proto_t ri_send_proto_recv_net = {.name         = "recv_net",
                                                 .forget       = recv_net_forget,
                                                 .tells_itself = recv_net_tells_itself,
                                                 RI_SEND_COUNTS(tx_recv_rndv)};
+
+const ri_rtr_ops_t ri_rtr_ops_message = {.room = recv_net_room, .by_net = 1};

@@ -24,10 +24,6 @@
  * told; 0 also if there are to be no RTRs, or there is no memory. */
 int ri_recv_net_open(ri_conn_t *conn);
 
-/** @return The room of the receive of @a rtr, which came through a network; 0 if the notification
- * of a write could not tell the receiver all of the message of @a req, or its way is not there. */
-uint64_t ri_recv_net_room(const ri_send_req_t *req, const ri_rtr_t *rtr);
-
 /** The write of number @a sn goes on: the receiver does not know of it before all of it is there,
  * so it is told before a message of another form. conn->rtr.untold is there. */
 void ri_recv_net_untold(ri_conn_t *conn, uint32_t sn, const ri_rtr_t *rtr);

@@ -201,3 +201,11 @@ const ri_send_proto_t ri_send_proto_recv_coop = {
         .forget        = ri_coop_send_give_up,
         .outlives_loss = ri_coop_send_outlives_loss,
         RI_SEND_COUNTS(tx_coop)};
+
+static uint64_t recv_rndv_room(const ri_send_req_t *req, const ri_rtr_t *rtr)
+{
+    (void)req;
+    return rtr->length;
+}
+
+const ri_rtr_ops_t ri_rtr_ops_grant = {.room = recv_rndv_room};

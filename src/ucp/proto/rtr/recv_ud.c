@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-uint64_t ri_recv_ud_room(const ri_send_req_t *req, const ri_rtr_t *rtr)
+static uint64_t recv_ud_room(const ri_send_req_t *req, const ri_rtr_t *rtr)
 {
     const ri_conn_t *conn = req->conn;
 
@@ -85,3 +85,5 @@ void ri_recv_ud_handle_rtr(ri_worker_t *worker, ri_conn_t *conn, const ri_wire_m
         ri_recv_net_add(conn, msg, RI_RTR_UD, target.length);
     }
 }
+
+const ri_rtr_ops_t ri_rtr_ops_ud = {.room = recv_ud_room, .by_net = 1};

@@ -13,10 +13,6 @@
 #include "../../core/worker.h"
 #include "../../match/rtr_table.h"
 
-/** @return The room of the receive of @a rtr, which is by ud; 0 if the message of @a req cannot
- * use it: it has another length, or the way is not there. */
-uint64_t ri_recv_ud_room(const ri_send_req_t *req, const ri_rtr_t *rtr);
-
 /** Handler of RTR_UD: keep it for the message that it is for, as ri_recv_net_handle_rtr() does.
  * Without memory for its target it is never used, but can be withdrawn. */
 void ri_recv_ud_handle_rtr(ri_worker_t *worker, ri_conn_t *conn,
