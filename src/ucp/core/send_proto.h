@@ -20,9 +20,9 @@
 /* What a send goes by, besides its request. */
 typedef struct ri_send_terms {
     const ucp_request_param_t *param; /* of the application's call */
-    const ri_rtr_t *rtr; /* the RTR for the message, if its grant is not NULL */
-    unsigned plane;      /* RI_PLANE_* of the plane that was chosen; 0: none */
-    int sync;            /* the send completes when it was matched */
+    const ri_rtr_t *rtr;              /* the RTR for the message; NULL: there is none */
+    unsigned plane; /* RI_PLANE_* of the plane that was chosen; 0: none */
+    int sync;       /* the send completes when it was matched */
 } ri_send_terms_t;
 
 /* What a protocol can lack, so that another one is chosen. */

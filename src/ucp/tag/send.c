@@ -255,10 +255,14 @@ static ucs_status_t send_choose_and_start(ri_send_req_t *req, int sync,
     ri_select_param_t select = send_facts(req, sync, waiting, param);
     int early                = ri_select_is_early(&select);
     int at_once              = !!(param->op_attr_mask & UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL);
-    ri_rtr_t rtr             = early ? *waiting : (ri_rtr_t){.grant = NULL};
-    ri_send_terms_t terms    = {.param = param, .rtr = &rtr, .sync = sync};
+    ri_send_terms_t terms    = {.param = param, .rtr = NULL, .sync = sync};
     ucs_status_t status;
+    ri_rtr_t rtr;
 
+    if (early) {
+        rtr       = *waiting; /* it leaves the table when the message has its number */
+        terms.rtr = &rtr;
+    }
     if (req->data.length > ri_config.eager_thresh) {
         select.rtr_expected = ri_rtr_known_is_expected(conn, early);
     }

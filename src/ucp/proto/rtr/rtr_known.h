@@ -23,8 +23,8 @@ const ri_rtr_t *ri_rtr_known_find(ri_conn_t *conn, uint64_t tag, size_t length);
  * though recent ones had one: it is likely to be on its way. */
 int ri_rtr_known_is_expected(ri_conn_t *conn, int is_there);
 
-/** @return Whether the RTR, if there is one (its grant is not NULL), has been used, in vain or not:
- * then the receiver counts on the message. */
+/** @return Whether the RTR, if it is not NULL, has been used, in vain or not: then the receiver
+ * counts on the message. */
 int ri_rtr_known_is_used(const ri_rtr_t *rtr);
 
 #endif
