@@ -74,6 +74,25 @@ TEST(test_proto_table, what_is_kept_is_let_go_of)
     }
 }
 
+TEST(test_proto_table, each_kind_of_rtr_has_a_table)
+{
+    for (int kind = 0; kind < RI_RTR_KIND_LAST; ++kind) {
+        ASSERT_NE(nullptr, ri_rtr_ops[kind]) << kind;
+        EXPECT_NE(nullptr, ri_rtr_ops[kind]->room) << kind;
+        EXPECT_EQ(kind != RI_RTR_GRANT, !!ri_rtr_ops[kind]->by_net) << kind;
+    }
+}
+
+/* Only what waits for the peer can outlive a number that is lost. */
+TEST(test_proto_table, what_outlives_a_loss_is_answered)
+{
+    for (const ri_send_proto_t *proto : ri_send_protos) {
+        if (proto->outlives_loss != nullptr) {
+            EXPECT_EQ(RI_SEND_ANSWER_ALWAYS, proto->answer) << proto->name;
+        }
+    }
+}
+
 TEST(test_proto_table, counters_are_those_of_messages_and_their_bytes)
 {
     const char *const counters[] = {
