@@ -2,96 +2,122 @@
 
 /* unlucky.c, as the library sends by it. */
 
-#include "unit/fakes/fake_ucx.h"
+#include "unit/common/rndv_test.h"
 
-using namespace fake;
-
-extern "C" int unlucky_kept;
+extern "C" int unlucky_kept, unlucky_sent, unlucky_answered;
 
 namespace {
 
 const size_t LENGTH = 13000;
 
-class test_new_proto : public ri_test {
+class test_new_proto : public rndv_test {
 protected:
     void SetUp() override
     {
-        ri_test::SetUp();
+        rndv_test::SetUp();
+        stop();
         ri_config.pool_size = 1 << 20;
-        m_receiver          = std::make_unique<node>(0x1111);
-        m_sender            = std::make_unique<node>(0x2222);
-        m_ep                = m_sender->new_endpoint(m_receiver.get());
-        m_conn              = m_sender->connect(m_ep, 0x1111);
+        start();
+        connect_planes();
+        unlucky_sent = unlucky_answered = 0;
     }
 
     void TearDown() override
     {
-        m_sender.reset();
-        m_receiver.reset();
+        rndv_test::TearDown();
         EXPECT_EQ(0, unlucky_kept);
-        ri_test::TearDown();
     }
 
-    send_ptr start(char first) { return m_sender->send(m_conn, bytes(LENGTH, first), 1); }
-
-    /* Hand what was sent to the receiver. */
-    void arrives(char first)
+    rndv_ptr start_send(char first)
     {
-        recv_ptr recv = m_receiver->recv(1, ~0ul, LENGTH);
-
-        for (const packet &p : m_ep->sent) {
-            if (p.type() != RI_WIRE_CONN_REQ) {
-                m_receiver->deliver(p.header, p.data);
-            }
-        }
-        m_ep->sent.clear();
-        ASSERT_TRUE(recv->done);
-        EXPECT_EQ(bytes(LENGTH, first), recv->buffer);
+        m_content    = pattern(1, LENGTH);
+        m_content[0] = first;
+        m_from.write(m_content);
+        return send(m_from, 5);
     }
 
-    /* Messages by the new protocol. */
-    uint64_t count() { return m_conn->counters.tx_eager_am; }
-
-    std::unique_ptr<node> m_receiver, m_sender;
-    endpoint *m_ep;
-    ri_conn_t *m_conn;
+    bytes m_content;
+    memory m_from{CONTIG, LENGTH}, m_to{CONTIG, LENGTH};
 };
 
 TEST_F(test_new_proto, sends)
 {
-    EXPECT_TRUE(start('a')->done);
-    EXPECT_EQ(0, unlucky_kept);
-    arrives('a');
-    EXPECT_EQ(1u, count());
+    for (bool expected : {true, false}) {
+        recv_ptr r = expected ? recv(m_to, 5) : nullptr;
+        rndv_ptr s = start_send('a');
+
+        EXPECT_EQ(1u, m_ab->count(RI_WIRE_RTS));
+        EXPECT_FALSE(s->done);
+        r = expected ? r : (pump(), recv(m_to, 5));
+        pump();
+        check(r, m_to, m_content, 5);
+        ASSERT_TRUE(s->done);
+        EXPECT_EQ(UCS_OK, s->status);
+        EXPECT_EQ(0, unlucky_kept);
+    }
+    EXPECT_EQ(2u, m_b_plane->reads);
+    EXPECT_EQ(2, unlucky_sent);
+    EXPECT_EQ(2, unlucky_answered);
 }
 
-TEST_F(test_new_proto, keeps_what_it_needs_until_the_end)
+/* The receiver reads what the protocol keeps, and not the data of the send. */
+TEST_F(test_new_proto, keeps_a_copy_until_it_is_answered)
 {
-    send_ptr send;
+    rndv_ptr s = start_send('a');
 
-    m_ucx->send_mode = LATER;
-    send             = start('a');
+    pump();
     EXPECT_EQ(1, unlucky_kept);
-    while (m_ucx->complete()) {}
-    EXPECT_TRUE(send->done);
+    m_from.write(pattern(2, LENGTH));
+    recv_ptr r = recv(m_to, 5);
+    EXPECT_EQ(1, unlucky_kept);
+    check(r, m_to, m_content, 5);
+    pump();
+    EXPECT_TRUE(s->done);
     EXPECT_EQ(0, unlucky_kept);
-    arrives('a');
+}
+
+/* UCP moves what cannot be read, and the copy is not needed any more. */
+TEST_F(test_new_proto, is_answered_if_it_cannot_be_read)
+{
+    m_b_plane->read_status = UCS_ERR_INVALID_ADDR;
+    recv_ptr r             = recv(m_to, 5);
+    rndv_ptr s             = start_send('a');
+
+    pump();
+    check(r, m_to, m_content, 5);
+    EXPECT_TRUE(s->done);
+    EXPECT_EQ(1, unlucky_answered);
+}
+
+TEST_F(test_new_proto, keeps_nothing_if_its_conn_fails)
+{
+    rndv_ptr s = start_send('a');
+
+    EXPECT_EQ(1, unlucky_kept);
+    ri_conn_fail(m_conn, UCS_ERR_CONNECTION_RESET);
+    EXPECT_EQ(UCS_ERR_CONNECTION_RESET, s->status);
+    EXPECT_EQ(0, unlucky_kept);
+    EXPECT_EQ(0, unlucky_answered);
 }
 
 TEST_F(test_new_proto, keeps_nothing_if_it_cannot_be_sent)
 {
     m_ucx->send_mode = FAILS;
-    EXPECT_EQ(UCS_ERR_NO_RESOURCE, start('a')->status);
+    EXPECT_EQ(UCS_ERR_NO_RESOURCE, start_send('a')->status);
     EXPECT_EQ(0, unlucky_kept);
-    EXPECT_EQ(0u, count());
+    EXPECT_EQ(0, unlucky_sent);
 }
 
 TEST_F(test_new_proto, another_one_is_chosen_if_it_lacks_something)
 {
-    EXPECT_TRUE(start('x')->done);
-    arrives('x');
-    EXPECT_EQ(0u, count());
-    EXPECT_EQ(1u, m_conn->counters.tx_bulk);
+    recv_ptr r = recv(m_to, 5);
+    rndv_ptr s = start_send('x');
+
+    pump();
+    check(r, m_to, m_content, 5);
+    EXPECT_TRUE(s->done);
+    EXPECT_EQ(0, unlucky_sent);
+    EXPECT_EQ(1u, m_conn->counters.tx_rndv);
 }
 
 } // namespace

@@ -234,8 +234,8 @@ struct ri_send_req {
     /* of a message that both sides copy (proto/coop/coop.h), else NULL */
     ri_coop_t *coop;
     ri_keys_t *keys; /* of data that goes through a network, else NULL */
-    /* what the protocol keeps in memory of its own from `take` to `start`, or NULL; `forget` of the
-     * protocol frees that */
+    /* what the protocol keeps besides, in memory of its own, or NULL; `forget` of the protocol frees
+     * that */
     void *proto_state;
     struct ri_ud_send_op *ud_op; /* while it is sent as datagrams, else NULL */
     /* of data that goes through a network: number of the way (ri_peer_way_t.number) */
