@@ -6,7 +6,7 @@
 #include "fuzz_state.h"
 #include "ucp/core/rma.h"
 #include "ucp/order/deliver.h"
-#include "ucp/tag/send.h"
+#include "ucp/tag/send_fast.h"
 
 #include <stdlib.h>
 #include <string.h>

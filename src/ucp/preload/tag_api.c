@@ -8,7 +8,7 @@
 #include "../../ucs/stock.h"
 #include "../../ucs/log.h"
 #include "../tag/recv.h"
-#include "../tag/send.h"
+#include "../tag/send_fast.h"
 
 /* A newer UCX may know more types than the one this library was built with; there are never
  * more than a mask has bits. */

@@ -5,7 +5,8 @@
  * The fast paths of tag sends: short contiguous messages by one active message or through
  * the ring, without a request.
  */
-#include "send.h"
+#include "send_fast.h"
+#include "../../ucs/copy.h"
 #include "../../ucs/settings.h"
 #include "../../ucs/stock.h"
 #include "../link/am.h"

@@ -103,7 +103,7 @@ extern "C" {
 #include "ucp/in/ring_in.h"
 #include "ucp/match/match.h"
 #include "ucp/tag/recv.h"
-#include "ucp/tag/send.h"
+#include "ucp/tag/send_fast.h"
 #include "ucs/tag_index.h"
 #include "ucp/wire/wire.h"
 #include "ucs/clock.h"
