@@ -14,6 +14,7 @@
 #include "../link/channel_again.h"
 #include "../link/way.h"
 #include "../order/deliver.h"
+#include "../order/deliver_known.h"
 
 #include <string.h>
 

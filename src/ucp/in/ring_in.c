@@ -13,6 +13,7 @@
 #include "../link/ring_life.h"
 #include "../order/assembly.h"
 #include "../order/deliver.h"
+#include "../order/deliver_known.h"
 #include "../proto/pool/hybrid.h"
 #include "../proto/rtr/recv_rndv.h"
 

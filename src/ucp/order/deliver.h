@@ -62,18 +62,6 @@ static inline void ri_deliver_count(ri_stream_t *stream, size_t length)
 void ri_deliver_matched(ri_recv_req_t *recv, uint64_t tag, const void *data,
                         size_t length);
 
-/** @return Whether the message of that number has come: it was matched, or waits for its turn. USED
- * alone, without the data, does not count. */
-int ri_deliver_has(const ri_stream_t *stream, uint32_t sn);
-
-/** @return Whether the message of that number has got a receive, or was given up. */
-int ri_deliver_is_matched(const ri_stream_t *stream, uint32_t sn);
-
-/** @return Whether a message must be left where it came until those before it have come. The sender
- * then finds no room there, so this is flow control, too. The one that is missing comes by another
- * route. */
-int ri_deliver_is_far_ahead(const ri_stream_t *stream, uint32_t sn);
-
 /** Take a plain eager message whose payload is at hand, to be copied if it is kept; as @ref
  * ri_deliver. */
 void ri_deliver_plain(ri_stream_t *stream, uint8_t wire_type, uint32_t sn, uint64_t tag,

@@ -1,11 +1,10 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
- *
- * What is known of a stream's messages by their numbers: which have come, or have a receive, and
- * which are too far ahead to be taken.
  */
-#include "deliver.h"
+#include "deliver_known.h"
+#include "../../ucs/settings.h"
+#include "../core/worker_types.h"
 
 /* How far a message in a ring or channel may be ahead of the next one in order and still be
  * taken. UCX may hold that one back for as long as its sender calls no progress, and what is

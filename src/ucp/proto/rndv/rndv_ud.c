@@ -13,7 +13,7 @@
 #include "rndv.h"
 #include "../../core/send_req.h"
 #include "ud_ends.h"
-#include "../../order/deliver.h"
+#include "../../order/deliver_known.h"
 #include "../../core/activity.h"
 #include "../../link/way.h"
 #include "rndv_recv.h"

@@ -9,6 +9,7 @@
 #include "../../core/module.h"
 #include "../../link/way.h"
 #include "../../order/deliver.h"
+#include "../../order/deliver_known.h"
 #include "../rndv/rndv.h"
 #include "rtr_lost.h"
 #include "rtr_net.h"

@@ -98,6 +98,7 @@ extern "C" {
 #include "ucp/proto/select.h"
 #include "ucp/order/assembly.h"
 #include "ucp/order/deliver.h"
+#include "ucp/order/deliver_known.h"
 #include "ucp/in/am_in.h"
 #include "ucp/in/channel_in.h"
 #include "ucp/in/ring_in.h"
