@@ -107,7 +107,4 @@ typedef struct ri_send_proto {
     .messages = offsetof(ri_conn_counters_t, _name), \
     .bytes    = offsetof(ri_conn_counters_t, _name##_bytes)
 
-/** For `can_end_now`: it can always, or stock says that it cannot. (send_req.c) @return 1. */
-int ri_send_always_ends_now(const ri_send_req_t *req);
-
 #endif

@@ -31,6 +31,10 @@ void ri_send_end_wait(ri_send_req_t *req, uint8_t what, ucs_status_t status);
  * not be touched afterwards. */
 void ri_send_abort(ri_send_req_t *req, ucs_status_t status);
 
+/** For `can_end_now` of a protocol (send_proto.h): it can always, or stock says that it cannot.
+ * @return 1. */
+int ri_send_always_ends_now(const ri_send_req_t *req);
+
 /** @return Whether the peer may need the memory of a send that has not ended: of a rendezvous, or
  * of a write. */
 int ri_send_is_needed(const ri_send_req_t *req);

@@ -7,6 +7,7 @@
  */
 #include "hybrid.h"
 #include "../../core/module.h"
+#include "../../core/send_req.h"
 #include "../../link/am.h"
 #include "../rndv/rndv.h"
 #include "../../../ucs/settings.h"

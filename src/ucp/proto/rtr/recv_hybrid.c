@@ -13,6 +13,7 @@
  * A write that fails is made up for by a POOL with the number of the message, which says so. The
  * buffer serves until the write has ended well, or what became of that POOL is known.
  */
+#include "../../core/send_req.h"
 #include "../../link/net_transfer.h"
 #include "../../link/way.h"
 #include "../pool/hybrid.h"
