@@ -2,8 +2,9 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Interposed: endpoints, their flush and close.
+ * Interposed: endpoints, their flush and close. (The flush that waits is in blocking.c.)
  */
+#include "blocking.h"
 #include "guard.h"
 #include "../../ucs/stock.h"
 #include "../run/ep_op.h"
@@ -175,7 +176,7 @@ void ucp_ep_destroy(ucp_ep_h ep)
         return;
     }
     stock = conn->worker->stock;
-    ri_guard_wait(stock, ucp_disconnect_nb(ep));
+    ri_blocking_wait(stock, ucp_disconnect_nb(ep));
 }
 
 ucs_status_ptr_t ucp_ep_flush_nbx(ucp_ep_h ep, const ucp_request_param_t *param)
@@ -205,12 +206,4 @@ ucs_status_ptr_t ucp_ep_flush_nb(ucp_ep_h ep, unsigned flags, ucp_send_callback_
                                  .cb.send = (ucp_send_nbx_callback_t)(void (*)(void))cb};
 
     return ucp_ep_flush_nbx(ep, &param);
-}
-
-ucs_status_t ucp_ep_flush(ucp_ep_h ep)
-{
-    ri_conn_t *conn = ri_conn_find(ep);
-
-    ri_stock_resolve();
-    return (conn == NULL) ? ri_stock.ep_flush(ep) : ri_guard_flush(conn->worker, conn);
 }

@@ -66,27 +66,6 @@ static inline void ri_guard_leave(ri_worker_t *worker)
     }
 }
 
-/**
- * The blocking calls of UCP: progress a worker until a request has ended, and free it. The worker
- * is not locked by the caller; progress calls back.
- *
- * @param request  What a call that does not block has returned: a request, which is freed, or a
- *                 status.
- *
- * @return The status of the request, or that in place of one.
- */
-ucs_status_t ri_guard_wait(ucp_worker_h stock, ucs_status_ptr_t request);
-
-/**
- * ucp_ep_flush and ucp_worker_flush: without a request of this library. The lock of the worker is
- * taken here, and let go of during progress, which calls back.
- *
- * @param conn  NULL: the whole worker.
- *
- * @return UCS_ERR_CANCELED if the endpoint is closed meanwhile; else what stock's flush returns.
- */
-ucs_status_t ri_guard_flush(ri_worker_t *worker, ri_conn_t *conn);
-
 /* How many fields that this library does not know a parameter structure may have. */
 #define RI_PARAMS_EXTRA_BYTES (64 * sizeof(uint64_t))
 

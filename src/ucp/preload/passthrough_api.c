@@ -8,6 +8,7 @@
  * now belongs to a stock operation, and to keep later messages behind one-sided
  * operations.
  */
+#include "blocking.h"
 #include "guard.h"
 #include "../../ucs/stock.h"
 #include "../../ucs/settings.h"
@@ -263,7 +264,7 @@ ucs_status_t ucp_put(ucp_ep_h ep, const void *buffer, size_t length, uint64_t re
         return ri_stock.put(ep, buffer, length, remote_addr, rkey);
     }
     stock = conn->worker->stock;
-    return ri_guard_wait(stock, rma_put(conn, buffer, length, remote_addr, rkey, 1));
+    return ri_blocking_wait(stock, rma_put(conn, buffer, length, remote_addr, rkey, 1));
 }
 
 ucs_status_t ucp_put_nbi(ucp_ep_h ep, const void *buffer, size_t length,
@@ -315,7 +316,7 @@ ucs_status_t ucp_get(ucp_ep_h ep, void *buffer, size_t length, uint64_t remote_a
         return ri_stock.get(ep, buffer, length, remote_addr, rkey);
     }
     stock = conn->worker->stock;
-    return ri_guard_wait(stock, rma_get(conn, buffer, length, remote_addr, rkey, 1));
+    return ri_blocking_wait(stock, rma_get(conn, buffer, length, remote_addr, rkey, 1));
 }
 
 ucs_status_t ucp_get_nbi(ucp_ep_h ep, void *buffer, size_t length, uint64_t remote_addr,
