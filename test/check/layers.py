@@ -5,9 +5,9 @@ whether there are circles of files.
 Usage: layers.py SOURCE_ROOT OBJECTS_ROOT
 
 A file and the header of its name are one module. A module calls another one if it includes its
-header, or if its object needs a symbol that the other's object defines. But a variable belongs to the
-header that declares it if that is in a lower folder: a lower file may have a table that a higher one
-fills.
+header, if its object needs a symbol that the other's object defines, or if its header names such a
+symbol in an inline function or a macro. But a variable belongs to the header that declares it if
+that is in a lower folder: a lower file may have a table that a higher one fills.
 
 The table is the one in docs/design.md whose head begins with "| folder | calls |". Its second
 column names folders, or says "all below": those in the rows that follow.
@@ -91,8 +91,33 @@ def read_includes(root):
     return pairs, modules, declared
 
 
+def code_of_header(text):
+    """The functions and macros of a header, without comments and strings. (clang-format puts the
+    brace of a function, and no other one, at the start of a line.)"""
+    text = re.sub(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', " ", text, flags=re.S)
+    functions = re.findall(r"^\{$.*?^\}$", text, re.M | re.S)
+    macros = re.findall(r"^# *define (?:[^\n]*\\\n)*[^\n]*$", text, re.M)
+    return "\n".join(functions + macros)
+
+
+def read_inline_calls(root, defined):
+    """Pairs of modules by which symbols the code in headers names."""
+    pairs = set()
+    for folder, _, names in os.walk(os.path.join(root, "src")):
+        for name in names:
+            if name.endswith(".h"):
+                path = os.path.join(folder, name)
+                with open(path, encoding="utf-8") as file:
+                    code = code_of_header(file.read())
+                # a field may have the name of a function
+                for symbol in re.findall(r"(?<!\.)(?<!->)\b[A-Za-z_]\w*", code):
+                    if symbol in defined:
+                        pairs.add((module_of(os.path.relpath(path, root)), defined[symbol]))
+    return pairs
+
+
 def read_symbols(objects, modules, declared, allowed):
-    """Pairs of modules by what nm says of their objects."""
+    """Pairs of modules by what nm says of their objects, and which module defines a symbol."""
     paths = {}
     for folder, _, names in os.walk(objects):
         for name in names:
@@ -119,8 +144,9 @@ def read_symbols(objects, modules, declared, allowed):
             header = declared.get(symbol, module)
             is_lower = os.path.dirname(header) in allowed.get(os.path.dirname(module), ())
             defined[symbol] = header if kind in "BDRS" and is_lower else module
-    return {(module, defined[symbol]) for module, symbols in needed.items()
-            for symbol in symbols if symbol in defined}
+    pairs = {(module, defined[symbol]) for module, symbols in needed.items()
+             for symbol in symbols if symbol in defined}
+    return pairs, defined
 
 
 def in_circles(pairs, modules):
@@ -167,7 +193,8 @@ def main():
     root, objects = sys.argv[1:]
     allowed = read_table(os.path.join(root, "docs/design.md"))
     pairs, modules, declared = read_includes(root)
-    pairs |= read_symbols(objects, modules, declared, allowed)
+    needed, defined = read_symbols(objects, modules, declared, allowed)
+    pairs |= needed | read_inline_calls(root, defined)
     pairs = {(come, to) for come, to in pairs if come != to}
 
     wrong = set()
