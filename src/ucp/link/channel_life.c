@@ -27,6 +27,20 @@
 /* Behind the buffer, or the shadow. */
 #define CHANNEL_WORD RI_CHANNEL_LINE
 
+#define CHANNEL_STATE(_name) (1u << RI_CHANNEL_##_name)
+
+/* By the state before: the states that may follow. */
+static const uint8_t channel_may_become[RI_CHANNEL_STATE_LAST] = {
+        [RI_CHANNEL_OPEN]     = CHANNEL_STATE(STOPPING) | CHANNEL_STATE(AGAIN),
+        [RI_CHANNEL_STOPPING] = CHANNEL_STATE(AGAIN),
+        [RI_CHANNEL_AGAIN]    = CHANNEL_STATE(AGAIN),
+};
+
+int ri_channel_may_become(ri_channel_state_t from, ri_channel_state_t to)
+{
+    return (channel_may_become[from] >> to) & 1;
+}
+
 /* Whether short messages of a conn may go by its channel, or by any way, without a request. */
 static void channel_update_fast(ri_conn_t *conn)
 {
@@ -103,6 +117,7 @@ static int channel_evict(ri_worker_t *worker)
     }
 
     victim->stopping = 1;
+    ri_channel_check_in(victim);
     ++worker->channels.num_stopping;
     ++worker->counters.channels_given_back;
     channel_ask_back(victim->stream, victim->serial);
@@ -220,6 +235,8 @@ void ri_channel_life_free(ri_channel_in_t *in)
     in->memory = NULL;
     if (!in->dead || in->closed || ri_channel_life_has_all(in)) {
         ri_channel_life_forget(stream);
+    } else {
+        ri_channel_check_in(in);
     }
     if (tell) {
         channel_ask_back(stream, serial);
@@ -258,6 +275,7 @@ void ri_channel_life_handle_close(ri_stream_t *stream, const ri_wire_msg_t *msg)
     }
     if (in->dead) { /* before its sender heard of that, it had ended: all is in the buffer */
         in->all_told = 1;
+        ri_channel_check_in(in);
         ri_channel_life_note_all(in);
         return;
     }
@@ -266,15 +284,18 @@ void ri_channel_life_handle_close(ri_stream_t *stream, const ri_wire_msg_t *msg)
         ++stream->channels_refused;
         in->closed = 1;
         in->end    = in->rx.pos;
+        ri_channel_check_in(in);
     } else if ((msg->way == RI_WIRE_CHANNEL_CLOSED) &&
                (msg->value - in->rx.pos <= in->rx.mask + 1)) {
         in->closed = 1;
         in->end    = msg->value;
+        ri_channel_check_in(in);
     } else {
         /* Something may still be on its way into the memory: it is let in no more. A conn that is
          * gone sends nothing again. */
-        in->all_told = (msg->way == RI_WIRE_CHANNEL_UNKNOWN);
         ri_way_fail_and_tell(worker, stream->peer);
+        in->all_told = (msg->way == RI_WIRE_CHANNEL_UNKNOWN);
+        ri_channel_check_in(in);
     }
 }
 
@@ -417,7 +438,7 @@ void ri_channel_life_handle_stop(ri_worker_t *worker, ri_conn_t *conn,
 
     if ((out != NULL) && (out->serial == msg->serial)) {
         if (out->state == RI_CHANNEL_OPEN) {
-            out->state = RI_CHANNEL_STOPPING;
+            ri_channel_set_state(out, RI_CHANNEL_STOPPING);
         }
         channel_update_fast(conn);
         ri_channel_life_go_on(out);
@@ -476,7 +497,7 @@ static void channel_way_ended(ri_worker_t *worker, ri_peer_t *peer, int is_lost)
         }
         assert(conn->channel->under_way == 0);
         if (ri_conn_goes_on(conn)) {
-            conn->channel->state = RI_CHANNEL_AGAIN;
+            ri_channel_set_state(conn->channel, RI_CHANNEL_AGAIN);
             channel_update_fast(conn);
         } else {
             ri_channel_life_end_out(conn->channel);
@@ -485,6 +506,7 @@ static void channel_way_ended(ri_worker_t *worker, ri_peer_t *peer, int is_lost)
     ucs_list_for_each(stream, &peer->streams, peer_list) {
         if (stream->channel != NULL) {
             stream->channel->dead = 1;
+            ri_channel_check_in(stream->channel);
         }
     }
     ucs_list_for_each_safe(out, next, &worker->channels.kept, list) {

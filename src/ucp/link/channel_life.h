@@ -27,8 +27,29 @@
 #ifndef RI_CHANNEL_LIFE_H
 #define RI_CHANNEL_LIFE_H
 
+#include <assert.h>
+
 #include "channel_send.h"
 #include "../core/worker.h"
+
+/** @return Whether the sender's end of a channel may change from one state to another, see
+ * ri_channel_state_t. */
+int ri_channel_may_become(ri_channel_state_t from, ri_channel_state_t to);
+
+/** Change the state of the sender's end of a channel, as ri_channel_state_t allows it. */
+static inline void ri_channel_set_state(ri_channel_out_t *out, ri_channel_state_t state)
+{
+    assert(ri_channel_may_become((ri_channel_state_t)out->state, state));
+    out->state = state;
+}
+
+/** A flag of the receiver's end was set, or its memory is gone: assert that it is as ri_channel_in_t
+ * says. */
+static inline void ri_channel_check_in(const ri_channel_in_t *in)
+{
+    assert(!in->all_told || (in->dead && !in->closed));
+    assert((in->memory != NULL) || (in->dead && !in->closed));
+}
 
 /** No rings can be had for @a stream: make a channel and offer it, if that is possible now. If
  * not, what is missing is asked for (the sender's id, a way), or another channel is asked back.

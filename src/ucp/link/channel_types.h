@@ -11,10 +11,22 @@
 #include "../../uct/api/plane.h"
 #include "../../uct/ib/rc/channel.h"
 
+/*
+ * The sender's end of a channel (ri_channel_out_t.state). Legal changes, which
+ * ri_channel_set_state() asserts:
+ *
+ *   OPEN -> STOPPING                  CHANNEL_STOP has come
+ *   OPEN, STOPPING, AGAIN -> AGAIN    a way to the peer has ended, and the conn goes on: the
+ *                                     channel's own, or a later one before all was sent again
+ *
+ * A channel that has ended keeps its state while its memory is kept for credits
+ * (worker->channels.kept).
+ */
 typedef enum ri_channel_state {
     RI_CHANNEL_OPEN,
     RI_CHANNEL_STOPPING, /* the receiver wants it back: nothing new goes by it */
-    RI_CHANNEL_AGAIN     /* its way is gone: what is in it is to be sent again */
+    RI_CHANNEL_AGAIN,    /* its way is gone: what is in it is to be sent again */
+    RI_CHANNEL_STATE_LAST
 } ri_channel_state_t;
 
 /* The sender's end. */
@@ -33,12 +45,22 @@ struct ri_channel_out {
     uint32_t end;   /* shorter messages may go by the channel; 0: none */
     uint32_t again; /* records that were sent again */
     unsigned under_way;
-    uint8_t state;        /* ri_channel_state_t */
+    uint8_t state;        /* ri_channel_state_t, changed by ri_channel_set_state() */
     uint8_t failed;       /* a write has failed */
     ucs_list_link_t list; /* in worker->channels.out or .kept */
 };
 
-/* The receiver's end. */
+/*
+ * The receiver's end. Its flags are set one by one, and stay set. ri_channel_check_in() asserts,
+ * wherever one is, or the memory goes:
+ *
+ *   closed, all_told   only one of the two: a channel that is closed has no records that come again,
+ *                      also if it is dead later
+ *   all_told           only with dead
+ *   memory is NULL     only with dead, and not with closed: else nothing is waited for any more
+ *
+ * It may be stopping, or have failed, in each of these cases.
+ */
 struct ri_channel_in {
     ri_channel_rx_t rx;
     ri_plane_op_t op; /* of each credit that is under way */
