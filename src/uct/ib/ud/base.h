@@ -69,7 +69,8 @@ typedef enum ri_ud_recv_state {
     RI_UD_RECV_WAITING, /* for a queue pair: in the way's waiting */
     RI_UD_RECV_READY, /* it has a queue pair, and op->ready() is to be called: in plane->ready */
     RI_UD_RECV_ACTIVE, /* pieces arrive: in plane->active */
-    RI_UD_RECV_ENDED   /* op->done() is to be called: in plane->ended */
+    RI_UD_RECV_ENDED,  /* op->done() is to be called: in plane->ended */
+    RI_UD_RECV_STATE_LAST
 } ri_ud_recv_state_t;
 
 typedef struct ri_ud_recv {
