@@ -29,14 +29,14 @@ int ri_rtr_use(const ri_rtr_t *rtr)
 
 void ri_rtr_end(const ri_rtr_t *rtr, uint32_t state)
 {
-    atomic_store_explicit(&rtr->grant->word, ri_ring_grant_word(rtr->generation, state),
-                          memory_order_release);
+    ri_ring_grant_end(rtr->grant, rtr->generation, state);
 }
 
 int ri_rtr_note(ri_ring_grant_t *grant, uint32_t generation, uint32_t state)
 {
     uint64_t word = atomic_load_explicit(&grant->word, memory_order_relaxed);
 
+    assert((state == RI_RING_GRANT_OUT) || (state == RI_RING_GRANT_FREE));
     if ((word != 0) && ((int32_t)(generation - (uint32_t)(word >> 32)) <= 0)) {
         return 0;
     }

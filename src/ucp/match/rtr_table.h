@@ -110,8 +110,9 @@ int ri_rtr_use(const ri_rtr_t *rtr);
  * the conn's own; a REVOKE is answered by it. */
 void ri_rtr_end(const ri_rtr_t *rtr, uint32_t state);
 
-/** Note an RTR through a network, in the word of its entry. @return 0, with nothing changed, if the
- * word knows this generation or a later one. */
+/** Note an RTR through a network, in the word of its entry, which is the conn's own: OUT, or FREE
+ * if it was withdrawn before it came. The generation before is over, whatever became of it. @return
+ * 0, with nothing changed, if the word knows this generation or a later one. */
 int ri_rtr_note(ri_ring_grant_t *grant, uint32_t generation, uint32_t state);
 
 /** Find the RTR of the message that is sent next, if that has @a tag. RTRs that cannot be used any

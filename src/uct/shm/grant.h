@@ -9,6 +9,10 @@
  *
  * The word has a generation, which the receiver counts up for each grant, so that what is late for
  * an earlier one changes nothing.
+ *
+ * Of RTRs through a network the sender notes in the same way which it has used, in words of its
+ * own: a message, REVOKE, then does what the receiver does to a grant (protocol-rndv.md, section
+ * 4.6).
  */
 #ifndef RI_GRANT_H
 #define RI_GRANT_H
@@ -18,17 +22,22 @@
 #include <assert.h>
 
 /*
- * States of a grant (ri_ring_grant_t.word), and who changes them:
+ * States of a grant (ri_ring_grant_t.word), who changes them, and by which function:
  *
- *   FREE    -> OUT                receiver: offers
- *   OUT     -> FREE               receiver: withdraws it
- *   OUT     -> USED               sender: writes it alone
- *   OUT     -> SHARING            sender: makes a slot ready, within a call
- *   USED    -> WRITTEN | FAILED   sender
- *   SHARING -> SLOT | FAILED      sender
- *   WRITTEN, FAILED, SLOT -> OUT  receiver: offers another receive, with a new generation
+ *   FREE    -> OUT                receiver: offers; ri_ring_grant_offer()
+ *   OUT     -> FREE               receiver: withdraws it; ri_ring_grant_change()
+ *   OUT     -> USED               sender: writes it alone; ri_ring_grant_change()
+ *   OUT     -> SHARING            sender: makes a slot ready, within a call; ri_ring_grant_change()
+ *   USED    -> WRITTEN | FAILED   sender; ri_ring_grant_end()
+ *   SHARING -> SLOT | FAILED      sender; ri_ring_grant_end()
+ *   WRITTEN -> FREE               receiver: the message has come that tells as much, so it stores
+ *                                 without a look; ri_ring_grant_free()
+ *   WRITTEN, FAILED, SLOT -> OUT  receiver: offers another receive, with a new generation;
+ *                                 ri_ring_grant_offer()
+ *   USED, SHARING -> OUT          the same: the sender of the earlier one is gone, or was given up
  *
- * What is found in the word is wire input to either side.
+ * What is found in the word is wire input to either side, and so nothing that could be asserted:
+ * the functions assert what their own side changes it to.
  */
 enum {
     RI_RING_GRANT_FREE    = 0, /* not given, or withdrawn */
@@ -61,6 +70,33 @@ static inline uint32_t ri_ring_grant_state(const ri_ring_grant_t *grant,
     uint64_t word = atomic_load_explicit(&grant->word, memory_order_acquire);
 
     return ((word >> 32) == generation) ? (uint32_t)word : (uint32_t)RI_RING_GRANT_FREE;
+}
+
+/** Receiver: offer a receive by a grant that no other one has. All that was written before is seen
+ * by a sender that finds it OUT. */
+static inline void ri_ring_grant_offer(ri_ring_grant_t *grant, uint32_t generation)
+{
+    atomic_store_explicit(&grant->word, ri_ring_grant_word(generation, RI_RING_GRANT_OUT),
+                          memory_order_release);
+}
+
+/** Receiver: the sender has told by a message that it has WRITTEN. */
+static inline void ri_ring_grant_free(ri_ring_grant_t *grant, uint32_t generation)
+{
+    atomic_store_explicit(&grant->word,
+                          ri_ring_grant_word(generation, RI_RING_GRANT_FREE),
+                          memory_order_relaxed);
+}
+
+/** Sender: end a grant that it has made USED, as WRITTEN or FAILED, or SHARING, as SLOT or FAILED.
+ * All that was written before is seen by a receiver that reads this. */
+static inline void ri_ring_grant_end(ri_ring_grant_t *grant, uint32_t generation,
+                                     uint32_t state)
+{
+    assert((state == RI_RING_GRANT_WRITTEN) || (state == RI_RING_GRANT_FAILED) ||
+           (state == RI_RING_GRANT_SLOT));
+    atomic_store_explicit(&grant->word, ri_ring_grant_word(generation, state),
+                          memory_order_release);
 }
 
 /** Change a grant that is OUT to FREE (receiver), USED or SHARING (sender). @return 0 if it is

@@ -156,9 +156,8 @@ static int rtr_put(ri_recv_req_t *recv, ri_conn_t *conn, const ri_stream_t *stre
     if (record == NULL) {
         return 0;
     }
-    atomic_store_explicit(&ri_rtr_state_grant(recv)->word,
-                          ri_ring_grant_word(recv->rtr_generation, RI_RING_GRANT_OUT),
-                          memory_order_release);
+    assert(conn->rtr.grants->recv[recv->rtr_index] == NULL);
+    ri_ring_grant_offer(ri_rtr_state_grant(recv), recv->rtr_generation);
     memcpy(ri_ring_payload(record, sizeof(rtr)), &rtr, sizeof(rtr));
     record->type  = RI_WIRE_RTR;
     record->hint  = ri_peer_take_hint(conn->peer);

@@ -12,6 +12,7 @@ void ri_rtr_done_give_grant_back(ri_recv_req_t *recv)
 {
     ri_rtr_grants_t *grants = recv->rtr_conn->rtr.grants;
 
+    assert(grants->recv[recv->rtr_index] == recv);
     grants->recv[recv->rtr_index] = NULL;
     grants->free |= 1u << recv->rtr_index;
     recv->rtr_conn = NULL;

@@ -131,10 +131,7 @@ static ucs_status_t meet_start_placed(ri_recv_req_t *recv, ri_stream_t *stream,
     }
     /* The grant says WRITTEN. To look would cost a cache miss, and tell nothing new. */
     if (recv->rtr == RI_RTR_OUT) {
-        atomic_store_explicit(
-                &ri_rtr_state_grant(recv)->word,
-                ri_ring_grant_word(recv->rtr_generation, RI_RING_GRANT_FREE),
-                memory_order_relaxed);
+        ri_ring_grant_free(ri_rtr_state_grant(recv), recv->rtr_generation);
     }
     ri_rtr_done_used(recv);
     return UCS_OK;

@@ -101,6 +101,15 @@ TEST_F(test_illegal_states, received)
     EXPECT_DEATH(ri_rndv_recv_set_written(&recv, RI_RECV_NOT_WRITTEN), "may_become");
 }
 
+TEST_F(test_illegal_states, grant)
+{
+    ri_ring_grant_t grant = {};
+
+    EXPECT_DEATH(ri_ring_grant_change(&grant, 0, RI_RING_GRANT_WRITTEN), "SHARING");
+    EXPECT_DEATH(ri_ring_grant_end(&grant, 0, RI_RING_GRANT_OUT), "WRITTEN");
+    EXPECT_DEATH(ri_rtr_note(&grant, 1, RI_RING_GRANT_USED), "FREE");
+}
+
 TEST_F(test_illegal_states, offered)
 {
     ri_recv_req_t recv = {};

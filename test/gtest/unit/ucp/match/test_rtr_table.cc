@@ -118,8 +118,8 @@ TEST_F(test_rtr_table, use_and_end)
     EXPECT_FALSE(ri_rtr_is_out(&rtr));
     EXPECT_FALSE(ri_rtr_use(&rtr)) << "once";
     EXPECT_FALSE(take_back(rtr));
-    for (uint32_t end : {RI_RING_GRANT_WRITTEN, RI_RING_GRANT_FAILED, RI_RING_GRANT_SLOT,
-                         RI_RING_GRANT_OUT}) {
+    for (uint32_t end :
+         {RI_RING_GRANT_WRITTEN, RI_RING_GRANT_FAILED, RI_RING_GRANT_SLOT}) {
         ri_rtr_end(&rtr, end);
         EXPECT_EQ(end, state(rtr));
     }
