@@ -43,8 +43,8 @@ static inline void ri_channel_set_state(ri_channel_out_t *out, ri_channel_state_
     out->state = state;
 }
 
-/** A flag of the receiver's end was set, or its memory is gone: assert that it is as ri_channel_in_t
- * says. */
+/** A flag of the receiver's end was set, or its memory is gone: assert that it is as
+ * ri_channel_in_t says. */
 static inline void ri_channel_check_in(const ri_channel_in_t *in)
 {
     assert(!in->all_told || (in->dead && !in->closed));

@@ -54,8 +54,8 @@ struct ri_channel_out {
  * The receiver's end. Its flags are set one by one, and stay set. ri_channel_check_in() asserts,
  * wherever one is, or the memory goes:
  *
- *   closed, all_told   only one of the two: a channel that is closed has no records that come again,
- *                      also if it is dead later
+ *   closed, all_told   only one of the two: of a channel that is closed no record comes again, also
+ *                      if it is dead later
  *   all_told           only with dead
  *   memory is NULL     only with dead, and not with closed: else nothing is waited for any more
  *

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Calls of UCP that block. They let go of the worker's lock while they wait: another thread may have
- * to send what is waited for.
+ * Calls of UCP that block. They let go of the worker's lock while they wait: another thread may
+ * have to send what is waited for.
  */
 #ifndef RI_BLOCKING_H
 #define RI_BLOCKING_H
