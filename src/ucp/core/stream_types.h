@@ -59,7 +59,8 @@ struct ri_stream {
     int same_host;      /* the sender could map a ring of this process */
     int plane_write;    /* the sender can write this process's memory on this host */
     int way_write;      /* the sender writes through a network, and takes RTRs */
-    int stalled;        /* the next message waits for an answer to a REVOKE */
+    uint8_t stalled;    /* the next message waits for an answer to a REVOKE */
+    uint8_t resumes;    /* an answer has come: it is to go on (proto/rtr/rtr_revoke.c) */
     int closed;         /* BYE came: nothing follows closed_sn */
     uint32_t closed_sn; /* with closed: the number of the last message */
     int broken;         /* everything is dropped: ri_stream_break() */

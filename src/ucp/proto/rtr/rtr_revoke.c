@@ -82,17 +82,18 @@ static void revoke_resume(ri_worker_t *worker)
     ri_stream_t *stream, *found;
 
     ucs_list_for_each(stream, &worker->streams, list) {
-        stream->stalled = stream->stalled ? 2 : 0;
+        stream->resumes = stream->stalled;
     }
     do { /* each callback may free any stream */
         found = NULL;
         ucs_list_for_each(stream, &worker->streams, list) {
-            if (stream->stalled == 2) {
+            if (stream->resumes) {
                 found = stream;
                 break;
             }
         }
         if (found != NULL) {
+            found->resumes = 0;
             found->stalled = 0;
             ++found->busy;
             ri_deliver_resume(found);
