@@ -110,7 +110,7 @@ typedef enum ri_recv_written {
  * A tag receive. Some fields mean something in some states only (`rtr` and `written`):
  *
  *   state of rtr or written     rtr_generation     rtr_conn ...   rtr_index     rts_req_id ...
- *   QUEUED                                         rtr_awaits     a mark (rtr_deep.c)
+ *   QUEUED                                         rtr_awaits
  *   OUT                         of the grant       rtr_conn       of the grant
  *   KEPT                        (rtr_kept is the state of the grant when it was last seen)
  *   BY_UD                       of the entry       ud_op          of the entry
@@ -174,6 +174,7 @@ struct ri_recv_req {
     uint8_t early;     /* it was posted before its message was there */
     uint8_t rtr_slot : 1;   /* the sender has taken the RTR for a copy by both sides */
     uint8_t canceled : 1;   /* a cancel was in vain, as the message was on its way */
+    uint8_t rtr_first : 1;  /* in worker->rtr.deep: the next with few enough ahead */
     uint16_t writing_polls; /* in worker->rtr.writing: looks at its grant */
 };
 

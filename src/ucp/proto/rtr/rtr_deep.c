@@ -6,9 +6,6 @@
 #include "rtr_queue.h"
 #include "rtr_state.h"
 
-/* rtr_index of a QUEUED receive that is marked. */
-#define DEEP_FIRST 1
-
 /* So many tags at once, at least, need no search. */
 #define DEEP_TAGS 4
 
@@ -27,7 +24,7 @@ int ri_rtr_deep_is_behind(const ri_recv_req_t *recv)
 
 void ri_rtr_deep_await(ri_recv_req_t *recv)
 {
-    recv->rtr_index = 0;
+    recv->rtr_first = 0;
     ri_rtr_queue_await(recv, &recv->super.worker->rtr.deep);
 }
 
@@ -40,7 +37,7 @@ static ri_recv_req_t *deep_find_marked(const ri_worker_t *worker,
     int i;
 
     for (i = 0; i < DEEP_TAGS; ++i) {
-        if ((recv->rtr_index == DEEP_FIRST) && (recv->mask_class == left->mask_class) &&
+        if (recv->rtr_first && (recv->mask_class == left->mask_class) &&
             (recv->node.key == left->node.key)) {
             return recv;
         }
@@ -71,7 +68,7 @@ static void deep_mark(ri_worker_t *worker, ri_recv_req_t *recv)
         ucs_list_add_tail(&worker->rtr.deep->list, &recv->list);
         worker->rtr.deep = recv;
     }
-    recv->rtr_index = DEEP_FIRST;
+    recv->rtr_first = 1;
 }
 
 void ri_rtr_deep_release(ri_worker_t *worker, const ri_recv_req_t *left)
