@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What the parts of the library want to know of the life of peers, conns, streams, rings and ways.
- * Objects tell of it by these events, and know no part by name. All of them are rare.
+ * What the parts of the library want to know of the life of workers, peers, conns, streams, rings
+ * and ways. Objects tell of it by these events, and know no part by name. All of them are rare.
  *
  * A part is one file, or a few, and has a table of functions; run/modules.c lists the tables,
  * and the order of that list is the order of the calls of each event. Where the life of an
@@ -21,6 +21,54 @@
 
 typedef struct ri_module {
     const char *name;
+
+    /*
+     * A worker. It begins by worker_made and worker_starts. It ends by the other ones, in the order
+     * in which they stand here, and between them its conns and streams end (run/worker_life.c):
+     *
+     *   worker_says     first: answers need conns and ways that work
+     *   worker_stops    after what is said by ways, and before conns: what is under way uses the
+     *                   memory of sends, which is given back with these
+     *   each conn       by conn_stops, conn_closes, conn_closed and conn_freed. Before streams: its
+     *                   ring has what was offered of their receives
+     *   worker_ends     after conns, as flushes of the worker wait for them; before streams, as
+     *                   messages and receives that wait belong to them
+     *   each stream     by stream_ends and stream_freed; a peer goes with the last of its streams
+     *   worker_closes   when no peer is left that a plane leads to
+     *   (stock's worker is destroyed: it may call back, and then looks at memory of the worker)
+     *   worker_freed    last
+     */
+
+    /** A worker, which has its context and whose memory is zero, is made: its lists and tables are
+     * empty. All modules are told, also if one fails.
+     * @return UCS_OK, or UCS_ERR_NO_MEMORY. If there is an error, or if the worker cannot be set up
+     * for another reason, worker_freed is next. */
+    ucs_status_t (*worker_made)(ri_worker_t *worker);
+
+    /** The worker can receive messages. */
+    void (*worker_starts)(ri_worker_t *worker);
+
+    /** The worker ends. Phase 1, all conns are usable: peers are told of what has come, and no peer
+     * begins with anything new: receives that both sides copy end, and offers through a network are
+     * withdrawn. Calls back. */
+    void (*worker_says)(ri_worker_t *worker);
+
+    /** The worker ends. Phase 2: nothing is under way through a network, and ways have ended with
+     * it; what waits for company on its way to a peer is sent; peers that read the memory of sends
+     * will notice that it is given back. Calls back. */
+    void (*worker_stops)(ri_worker_t *worker);
+
+    /** The worker ends. Phase 3, there is no conn any more: what belongs to none ends: flushes of
+     * the worker, rings of streams, receives that wait for their data, messages that wait for
+     * their receive. Calls back. */
+    void (*worker_ends)(ri_worker_t *worker);
+
+    /** The worker ends. Phase 4, there is no stream and no peer any more: what is held of others
+     * is given up, as memory that is registered, and planes. */
+    void (*worker_closes)(ri_worker_t *worker);
+
+    /** The worker ends. Phase 5, stock's worker is gone: its memory goes. */
+    void (*worker_freed)(ri_worker_t *worker);
 
     /* A peer, by the life of what belongs to it: */
 
@@ -49,7 +97,8 @@ typedef struct ri_module {
      * ever. Its status is UCS_OK still. */
     void (*conn_loses)(ri_conn_t *conn);
 
-    /** A number was lost, and all sends have ended but those that the peer may need. */
+    /** Nothing goes out by the conn any more: a number was lost, and all sends have ended but those
+     * that the peer may need; or the worker of the conn ends, and the conn is destroyed next. */
     void (*conn_stops)(ri_conn_t *conn);
 
     /** @return Whether the peer needs the conn, which has lost a number, for what was sent
@@ -148,6 +197,20 @@ extern const ri_module_t *const ri_modules[];
         for (_module = ri_modules; *_module != NULL; ++_module) { \
             if ((*_module)->_event != NULL) { \
                 (*_module)->_event(__VA_ARGS__); \
+            } \
+        } \
+    } while (0)
+
+/* Have all modules do what may fail: @a _status is UCS_OK, or the first error. */
+#define RI_MODULES_TRY(_status, _event, ...) \
+    do { \
+        const ri_module_t *const *_module; \
+        ucs_status_t _result; \
+        (_status) = UCS_OK; \
+        for (_module = ri_modules; *_module != NULL; ++_module) { \
+            if ((*_module)->_event != NULL) { \
+                _result   = (*_module)->_event(__VA_ARGS__); \
+                (_status) = ((_status) == UCS_OK) ? _result : (_status); \
             } \
         } \
     } while (0)

@@ -11,12 +11,13 @@
 
 static void rma_op_done(void *request, ucs_status_t status, void *user_data);
 
-void ri_rma_init(ri_worker_t *worker)
+static ucs_status_t rma_worker_made(ri_worker_t *worker)
 {
     ucs_list_head_init(&worker->rma.ops[RI_RMA_GET]);
     ucs_list_head_init(&worker->rma.ops[RI_RMA_PUT]);
     ucs_list_head_init(&worker->rma.closed);
     ucs_list_head_init(&worker->rma.behind);
+    return UCS_OK;
 }
 
 /* Free operations that have not ended. */
@@ -27,7 +28,8 @@ static void rma_free_all(ucs_list_link_t *ops)
     }
 }
 
-void ri_rma_cleanup(ri_worker_t *worker)
+/* Stock calls back no more. */
+static void rma_worker_freed(ri_worker_t *worker)
 {
     ri_rma_op_t *op, *next;
 
@@ -186,5 +188,8 @@ static void rma_conn_fails(ri_conn_t *conn, int is_first)
     }
 }
 
-const ri_module_t ri_module_rma = {
-        .name = "rma", .conn_fails = rma_conn_fails, .conn_freed = ri_rma_conn_ends};
+const ri_module_t ri_module_rma = {.name         = "rma",
+                                   .worker_made  = rma_worker_made,
+                                   .worker_freed = rma_worker_freed,
+                                   .conn_fails   = rma_conn_fails,
+                                   .conn_freed   = ri_rma_conn_ends};

@@ -43,12 +43,6 @@ struct ri_rma_op {
     ucp_request_param_t param;
 };
 
-/** A worker, whose memory is zero, begins without operations. */
-void ri_rma_init(ri_worker_t *worker);
-
-/** Free the memory, also of operations that have not ended; stock calls back no more. */
-void ri_rma_cleanup(ri_worker_t *worker);
-
 /* Free operations that are kept. */
 #define RI_RMA_KEEP 256
 

@@ -6,6 +6,7 @@
  * back and tells the request that waits for it.
  */
 #include "am.h"
+#include "../core/module.h"
 #include "../../ucs/settings.h"
 #include "../core/memory.h"
 #include "../../ucs/stock.h"
@@ -41,15 +42,6 @@ ri_am_buffer_t *ri_am_buffer_new(ri_worker_t *worker, unsigned class)
                                           .user_data = buffer};
     ucs_list_add_tail(&worker->am_buffers.all, &buffer->all);
     return buffer;
-}
-
-void ri_am_buffers_cleanup(ri_worker_t *worker)
-{
-    ri_am_buffer_t *buffer, *tmp;
-
-    ucs_list_for_each_safe(buffer, tmp, &worker->am_buffers.all, all) {
-        free(buffer);
-    }
 }
 
 size_t ri_am_pack_hello(ri_conn_t *conn, uint8_t *at)
@@ -260,3 +252,22 @@ ucs_status_t ri_am_send_direct(ri_send_req_t *req, const void *header,
                                                  header_length, buffer, count,
                                                  &am_param));
 }
+
+static ucs_status_t am_worker_made(ri_worker_t *worker)
+{
+    ucs_list_head_init(&worker->am_buffers.all);
+    return UCS_OK;
+}
+
+/* Free all buffers, those too that stock has not given back. */
+static void am_worker_freed(ri_worker_t *worker)
+{
+    ri_am_buffer_t *buffer, *tmp;
+
+    ucs_list_for_each_safe(buffer, tmp, &worker->am_buffers.all, all) {
+        free(buffer);
+    }
+}
+
+const ri_module_t ri_module_am = {
+        .name = "am", .worker_made = am_worker_made, .worker_freed = am_worker_freed};

@@ -129,10 +129,6 @@ static inline void ri_am_buffer_set_req(ri_am_buffer_t *buffer, ri_send_req_t *r
  * freed. */
 void ri_am_forget(ri_send_req_t *req);
 
-/** Free all buffers, those too that stock has not given back. Stock's worker is gone, and no
- * buffer is taken any more. */
-void ri_am_buffers_cleanup(ri_worker_t *worker);
-
 /** Write a hello, a ri_wire_hello_t, that tells the receiver of @a conn who sends. @return Its
  * length. */
 size_t ri_am_pack_hello(ri_conn_t *conn, uint8_t *at);

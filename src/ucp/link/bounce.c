@@ -6,6 +6,7 @@
  * a wire type that others could send, and rendezvous for a few bytes.
  */
 #include "bounce.h"
+#include "../core/module.h"
 #include "../core/recv_req.h"
 #include "../core/memory.h"
 #include "../../ucs/random.h"
@@ -57,15 +58,6 @@ ucs_status_t ri_bounce_init(ri_worker_t *worker)
      * guess the tag of a transfer. */
     worker->bounce.tag = ri_random();
     return UCS_OK;
-}
-
-void ri_bounce_cleanup(ri_worker_t *worker)
-{
-    bounce_t *bounce, *tmp;
-
-    ucs_list_for_each_safe(bounce, tmp, &worker->bounce.list, list) {
-        free(bounce);
-    }
 }
 
 static void bounce_note(bounce_t *bounce, ucs_status_t status)
@@ -205,3 +197,23 @@ ucs_status_t ri_bounce(ri_recv_req_t *recv, const void *data, size_t length)
     }
     return bounce_end_wait(bounce, BOUNCE_CALL) ? status : UCS_INPROGRESS;
 }
+
+static ucs_status_t bounce_worker_made(ri_worker_t *worker)
+{
+    ucs_list_head_init(&worker->bounce.list);
+    return UCS_OK;
+}
+
+/* Free the copies of transfers that stock never ended. Their receives are not completed. */
+static void bounce_worker_freed(ri_worker_t *worker)
+{
+    bounce_t *bounce, *tmp;
+
+    ucs_list_for_each_safe(bounce, tmp, &worker->bounce.list, list) {
+        free(bounce);
+    }
+}
+
+const ri_module_t ri_module_bounce = {.name         = "bounce",
+                                      .worker_made  = bounce_worker_made,
+                                      .worker_freed = bounce_worker_freed};

@@ -17,10 +17,6 @@
  * it may be tried again. */
 ucs_status_t ri_bounce_init(ri_worker_t *worker);
 
-/** Free the copies of transfers that stock never ended; stock's worker is gone. Their receives
- * are not completed. */
-void ri_bounce_cleanup(ri_worker_t *worker);
-
 /**
  * Have stock place @a length bytes at @a data in the memory of @a recv. They are copied first, so
  * @a data is the caller's again when the call returns. The receive is long enough, and @ref

@@ -20,6 +20,9 @@
 /* As for rings: the peer was silent while so many messages came from others. */
 #define CHANNEL_IDLE_MESSAGES 1024
 
+/* Bounds what a mistyped UCXRI_IB_EAGER_PEERS costs. */
+#define CHANNEL_PEERS_MAX 4096u
+
 /* A stream whose sender has refused is thought about again after twice as many messages each
  * time, up to so many times. */
 #define CHANNEL_SHIFT_MAX 16
@@ -538,7 +541,26 @@ int ri_channel_life_is_any_busy(const ri_worker_t *worker)
     return 0;
 }
 
-void ri_channel_life_end_all(ri_worker_t *worker)
+/* Channels generate no events, so they are not for applications that may sleep. */
+static ucs_status_t channel_worker_made(ri_worker_t *worker)
+{
+    unsigned max = (worker->context->features & UCP_FEATURE_WAKEUP) ?
+                           0 :
+                           ri_min(ri_config.ib_eager_peers, CHANNEL_PEERS_MAX);
+
+    ucs_list_head_init(&worker->channels.out);
+    ucs_list_head_init(&worker->channels.kept);
+    worker->channels.in = calloc(2 * max + 1, sizeof(*worker->channels.in));
+    if (worker->channels.in == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    worker->channels.max = max;
+    return UCS_OK;
+}
+
+/* The ways that channels go by end, and the channels of both sides, read or not. There are none
+ * from now on. */
+static void channel_worker_stops(ri_worker_t *worker)
 {
     ri_conn_t *conn;
 
@@ -563,6 +585,11 @@ void ri_channel_life_end_all(ri_worker_t *worker)
     }
 }
 
+static void channel_worker_freed(ri_worker_t *worker)
+{
+    free(worker->channels.in);
+}
+
 static void channel_conn_fails(ri_conn_t *conn, int is_first)
 {
     (void)is_first;
@@ -570,6 +597,9 @@ static void channel_conn_fails(ri_conn_t *conn, int is_first)
 }
 
 const ri_module_t ri_module_channel = {.name           = "channel",
+                                       .worker_made    = channel_worker_made,
+                                       .worker_stops   = channel_worker_stops,
+                                       .worker_freed   = channel_worker_freed,
                                        .conn_fails     = channel_conn_fails,
                                        .conn_closes    = ri_channel_life_abandon,
                                        .stream_is_busy = ri_channel_life_is_there,

@@ -413,7 +413,8 @@ void ri_control_flush_owed(ri_worker_t *worker, ri_peer_t *peer)
     }
 }
 
-void ri_control_drop(ucs_list_link_t *list)
+/* Free what waits in a list, without sending it. */
+static void control_drop(ucs_list_link_t *list)
 {
     control_owed_t *owed, *tmp;
 
@@ -440,14 +441,28 @@ static void control_stream_breaks(ri_stream_t *stream)
     ri_control_answer(stream, RI_WIRE_RESET, stream->remote_serial);
 }
 
+static ucs_status_t control_worker_made(ri_worker_t *worker)
+{
+    ucs_list_head_init(&worker->control);
+    ucs_list_head_init(&worker->asking.next);
+    return UCS_OK;
+}
+
+static void control_worker_closes(ri_worker_t *worker)
+{
+    control_drop(&worker->control);
+}
+
 /* What is owed to the senders of its streams. */
 static void control_peer_freed(ri_worker_t *worker, ri_peer_t *peer)
 {
     (void)worker;
-    ri_control_drop(&peer->owed);
+    control_drop(&peer->owed);
 }
 
 const ri_module_t ri_module_control = {.name          = "control",
+                                       .worker_made   = control_worker_made,
+                                       .worker_closes = control_worker_closes,
                                        .peer_reached  = ri_control_flush_owed,
                                        .peer_freed    = control_peer_freed,
                                        .conn_loses    = control_conn_loses,

@@ -98,7 +98,4 @@ void ri_control_progress(ri_worker_t *worker);
 /** @return Whether anything that @a conn was to carry waits because stock had no memory for it. */
 int ri_control_is_waiting(const ri_conn_t *conn);
 
-/** Free what waits in a list, peer->owed or worker->control, without sending it. */
-void ri_control_drop(ucs_list_link_t *list);
-
 #endif

@@ -6,6 +6,7 @@
  * applications that sleep until UCX has an event.
  */
 #include "gone.h"
+#include "../core/module.h"
 #include "../../ucs/log.h"
 #include "am.h"
 #include "local.h"
@@ -244,9 +245,19 @@ int ri_gone_arm(ri_worker_t *worker)
     return 0;
 }
 
-void ri_gone_cleanup(ri_worker_t *worker)
+static ucs_status_t gone_worker_made(ri_worker_t *worker)
+{
+    worker->gone.timer = -1;
+    return UCS_OK;
+}
+
+static void gone_worker_freed(ri_worker_t *worker)
 {
     if (worker->gone.timer >= 0) {
         close(worker->gone.timer);
     }
 }
+
+const ri_module_t ri_module_gone = {.name         = "gone",
+                                    .worker_made  = gone_worker_made,
+                                    .worker_freed = gone_worker_freed};

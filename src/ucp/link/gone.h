@@ -38,7 +38,4 @@ static inline void ri_gone_never_wake(ri_worker_t *worker)
     worker->gone.timer = -2;
 }
 
-/** The worker is freed: close its timer, if there is one. */
-void ri_gone_cleanup(ri_worker_t *worker);
-
 #endif

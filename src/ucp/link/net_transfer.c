@@ -7,6 +7,7 @@
  */
 #include "net_transfer.h"
 #include "way.h"
+#include "../core/module.h"
 
 /* The plane's callback. What follows may end the way to the peer, so it waits for progress. */
 static void transfer_done(ri_plane_op_t *super, ucs_status_t status)
@@ -146,3 +147,14 @@ void ri_net_transfer_end_all(ri_worker_t *worker)
         transfer_end_done(worker, 1);
     }
 }
+
+static ucs_status_t transfer_worker_made(ri_worker_t *worker)
+{
+    ucs_list_head_init(&worker->net.done);
+    ucs_list_head_init(&worker->net.again);
+    return UCS_OK;
+}
+
+const ri_module_t ri_module_net_transfer = {.name         = "net_transfer",
+                                            .worker_made  = transfer_worker_made,
+                                            .worker_stops = ri_net_transfer_end_all};

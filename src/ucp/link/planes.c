@@ -15,7 +15,16 @@
 
 #include <string.h>
 
-void ri_planes_open(ri_worker_t *worker)
+static ucs_status_t planes_worker_made(ri_worker_t *worker)
+{
+    ucs_list_head_init(&worker->net.ways);
+    return UCS_OK;
+}
+
+/* Open the planes that this process can use: worker->plane, worker->net.rc and worker->net.ud,
+ * which are NULL where one is not wanted or does not work. Find out who this process is to
+ * others on the host. */
+static void planes_worker_starts(ri_worker_t *worker)
 {
     worker->plane   = NULL;
     worker->net.rc  = NULL;
@@ -59,7 +68,8 @@ void ri_planes_withdraw(ri_worker_t *worker)
     }
 }
 
-void ri_planes_close(ri_worker_t *worker)
+/* No way of planes is left, and no memory is registered with them. */
+static void planes_worker_closes(ri_worker_t *worker)
 {
     planes_close(&worker->plane);
     planes_close(&worker->net.rc);
@@ -237,4 +247,9 @@ static void planes_peer_freed(ri_worker_t *worker, ri_peer_t *peer)
     ri_way_end(worker, peer, RI_WAY_NONE);
 }
 
-const ri_module_t ri_module_planes = {.name = "planes", .peer_freed = planes_peer_freed};
+const ri_module_t ri_module_planes = {.name          = "planes",
+                                      .worker_made   = planes_worker_made,
+                                      .worker_starts = planes_worker_starts,
+                                      .worker_stops  = ri_planes_withdraw,
+                                      .worker_closes = planes_worker_closes,
+                                      .peer_freed    = planes_peer_freed};

@@ -9,18 +9,9 @@
 
 #include "../core/worker.h"
 
-/** Open the planes that this process can use: worker->plane, worker->net.rc and worker->net.ud,
- * which are NULL where one is not wanted or does not work. Find out who this process is to
- * others on the host. */
-void ri_planes_open(ri_worker_t *worker);
-
 /** Sends are about to end of which peers may be reading the memory: from now on these notice, by
  * the plane within the host and by the rings of all conns. */
 void ri_planes_withdraw(ri_worker_t *worker);
-
-/** The worker ends: close its planes. No way of them is left, and no memory is registered with
- * them. */
-void ri_planes_close(ri_worker_t *worker);
 
 /** There is a ring: let the peer find out, and find out of the peer, at most once, what this host
  * allows between the two; then its end will be noticed, too. Not in mode PEER, and not before

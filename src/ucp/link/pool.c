@@ -6,6 +6,9 @@
  * latest first, as that is still in the cache.
  */
 #include "pool.h"
+#include "../core/module.h"
+#include "../core/worker.h"
+#include "../../ucs/settings.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -193,3 +196,24 @@ void ri_pool_put(ri_pool_t *pool, ri_pool_buffer_t *buffer)
     pool->used -= ri_pool_class_size(buffer->size_class);
     ucs_list_add_head(&pool->free[buffer->size_class], &buffer->list);
 }
+
+static ucs_status_t pool_worker_made(ri_worker_t *worker)
+{
+    ri_pool_init(&worker->pool, ri_config.pool_size);
+    return UCS_OK;
+}
+
+static void pool_worker_closes(ri_worker_t *worker)
+{
+    ri_pool_unregister(&worker->pool);
+}
+
+static void pool_worker_freed(ri_worker_t *worker)
+{
+    ri_pool_cleanup(&worker->pool);
+}
+
+const ri_module_t ri_module_pool = {.name          = "pool",
+                                    .worker_made   = pool_worker_made,
+                                    .worker_closes = pool_worker_closes,
+                                    .worker_freed  = pool_worker_freed};

@@ -146,7 +146,8 @@ static void release_conn_fails(ri_conn_t *conn, int is_first)
     ri_release_keep(conn);
 }
 
-const ri_module_t ri_module_release = {.name        = "release",
-                                       .conn_loses  = ri_release_keep,
-                                       .conn_fails  = release_conn_fails,
-                                       .conn_closes = ri_release_keep};
+const ri_module_t ri_module_release = {.name         = "release",
+                                       .worker_stops = ri_release_flush_all,
+                                       .conn_loses   = ri_release_keep,
+                                       .conn_fails   = release_conn_fails,
+                                       .conn_closes  = ri_release_keep};

@@ -16,6 +16,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* A ring may be taken from a peer that was silent while so many messages came from
@@ -26,6 +27,9 @@
  * many, and so on. */
 #define RING_ASK_AGAIN     16u
 #define RING_ASK_SHIFT_MAX 12u
+
+/* More than a host has processes; also bounds what a mistyped UCXRI_RING_PEERS costs. */
+#define RING_PEERS_MAX 4096u
 
 /* Ask the ring back that was idle for longest. @return 0 if none is idle enough. */
 static int ring_life_evict(ri_worker_t *worker)
@@ -261,6 +265,36 @@ void ri_ring_life_stop(ri_conn_t *conn)
     }
 }
 
+/* Rings generate no events, so they are not for applications that may sleep on the
+ * worker's event file descriptor. */
+static ucs_status_t ring_life_worker_made(ri_worker_t *worker)
+{
+    unsigned max = (worker->context->features & UCP_FEATURE_WAKEUP) ?
+                           0 :
+                           ri_min(ri_config.ring_peers, RING_PEERS_MAX);
+
+    worker->host     = (ri_config.ring_peers > 0) ? ri_host_id() : 0;
+    worker->rings.in = calloc(2 * max + 1, sizeof(*worker->rings.in));
+    if (worker->rings.in == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    worker->rings.max = max;
+    return UCS_OK;
+}
+
+/* Callbacks of receives that end here may still do anything. */
+static void ring_life_worker_ends(ri_worker_t *worker)
+{
+    while (worker->num_rings > 0) {
+        ri_ring_life_free(worker->rings.in[0]);
+    }
+}
+
+static void ring_life_worker_freed(ri_worker_t *worker)
+{
+    free(worker->rings.in);
+}
+
 static void ring_life_conn_fails(ri_conn_t *conn, int is_first)
 {
     if (is_first) {
@@ -268,7 +302,10 @@ static void ring_life_conn_fails(ri_conn_t *conn, int is_first)
     }
 }
 
-const ri_module_t ri_module_ring = {.name       = "ring",
-                                    .conn_stops = ri_ring_life_close,
-                                    .conn_fails = ring_life_conn_fails,
-                                    .conn_freed = ri_ring_life_close};
+const ri_module_t ri_module_ring = {.name         = "ring",
+                                    .worker_made  = ring_life_worker_made,
+                                    .worker_ends  = ring_life_worker_ends,
+                                    .worker_freed = ring_life_worker_freed,
+                                    .conn_stops   = ri_ring_life_close,
+                                    .conn_fails   = ring_life_conn_fails,
+                                    .conn_freed   = ri_ring_life_close};

@@ -6,6 +6,8 @@
  * whether a receive may be found by its tag alone.
  */
 #include "match.h"
+#include "../core/module.h"
+#include "../core/worker.h"
 
 /* A class that has not been asked for during so many operations may give way. */
 #define MATCH_CLASS_IDLE 1024
@@ -294,3 +296,30 @@ ri_recv_req_t **ri_match_find_overlap(ri_match_t *match, const ri_recv_req_t *re
     }
     return NULL;
 }
+
+static ucs_status_t match_worker_made(ri_worker_t *worker)
+{
+    ri_match_init(&worker->match);
+    return UCS_OK;
+}
+
+/* Nobody will receive what has come. */
+static void match_worker_ends(ri_worker_t *worker)
+{
+    ri_msg_t *msg, *tmp;
+
+    ucs_list_for_each_safe(msg, tmp, &worker->match.unexpected, list) {
+        ri_match_remove_unexpected(&worker->match, msg);
+        ri_msg_discard(worker, msg);
+    }
+}
+
+static void match_worker_freed(ri_worker_t *worker)
+{
+    ri_match_cleanup(&worker->match);
+}
+
+const ri_module_t ri_module_match = {.name         = "match",
+                                     .worker_made  = match_worker_made,
+                                     .worker_ends  = match_worker_ends,
+                                     .worker_freed = match_worker_freed};

@@ -6,6 +6,8 @@
  * overwritten, so the map never grows.
  */
 #include "sender_map.h"
+#include "../core/module.h"
+#include "../core/worker.h"
 
 #include <stdlib.h>
 
@@ -173,3 +175,18 @@ void ri_sender_map_credit_costly(ri_sender_map_t *map, uint64_t tag, uint64_t ma
         sender->credit = -sender->pause;
     }
 }
+
+static ucs_status_t sender_worker_made(ri_worker_t *worker)
+{
+    ri_sender_map_init(&worker->senders, worker->context->sender_mask);
+    return UCS_OK;
+}
+
+static void sender_worker_freed(ri_worker_t *worker)
+{
+    ri_sender_map_cleanup(&worker->senders);
+}
+
+const ri_module_t ri_module_sender_map = {.name         = "sender_map",
+                                          .worker_made  = sender_worker_made,
+                                          .worker_freed = sender_worker_freed};

@@ -54,9 +54,19 @@ void ri_flush_abort(ri_conn_t *conn, ucs_status_t status)
     flush_abort(conn->worker, conn, status);
 }
 
-void ri_flush_abort_worker(ri_worker_t *worker)
+static ucs_status_t flush_worker_made(ri_worker_t *worker)
+{
+    ucs_list_head_init(&worker->ep_ops);
+    return UCS_OK;
+}
+
+/* Flushes of all of the worker, as those of conns have ended with these. */
+static void flush_worker_ends(ri_worker_t *worker)
 {
     flush_abort(worker, NULL, UCS_ERR_CANCELED);
 }
 
-const ri_module_t ri_module_flush = {.name = "flush", .conn_closed = ri_flush_abort};
+const ri_module_t ri_module_flush = {.name        = "flush",
+                                     .worker_made = flush_worker_made,
+                                     .worker_ends = flush_worker_ends,
+                                     .conn_closed = ri_flush_abort};

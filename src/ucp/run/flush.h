@@ -20,7 +20,4 @@ int ri_flush_must_wait(ri_worker_t *worker, ri_conn_t *conn, uint64_t rma);
  * its endpoint. Flushes of the worker, and what stock has already, go on. Calls back. */
 void ri_flush_abort(ri_conn_t *conn, ucs_status_t status);
 
-/** The worker ends: end the flushes of all of it that wait, with UCS_ERR_CANCELED. Calls back. */
-void ri_flush_abort_worker(ri_worker_t *worker);
-
 #endif

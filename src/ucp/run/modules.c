@@ -7,6 +7,16 @@
 /* What comes before what among the modules that have an event, and why. Where an event has no line
  * its order does not matter:
  *
+ * worker_says     rndv and ud_ends before coop_recv: what has come is told before receives end, whose
+ *                 callbacks may do anything. rtr_written last: it gives ways up, and ud_ends speaks
+ *                 by them
+ * worker_stops    channel before net_transfer: callbacks open no channel any more. net_transfer
+ *                 before release: what was being read from pools is given back, too. planes last:
+ *                 what is sent before is by rings that nobody has left
+ * worker_ends     flush first: it waits for conns only. ring before rndv_recv: a ring brings nothing
+ *                 any more to receives that wait. match last: until then a callback may post a
+ *                 receive that takes a message
+ * worker_closes   pool before planes: its memory is registered with them
  * peer_freed      planes before rtr_written: a way that ends gives up the entries of RTRs, which go
  *                 then
  * conn_loses      control first: the peer is asked for its id as long as the conn may send
@@ -23,13 +33,13 @@
  * ring_rx_closed  assembly before rtr: a message in parts has left the receives that offered
  *                 themselves
  */
-const ri_module_t *const ri_modules[] = {&ri_module_rma,       &ri_module_assembly,
-                                         &ri_module_control,   &ri_module_ring,
-                                         &ri_module_rtr,       &ri_module_rndv,
-                                         &ri_module_rndv_recv, &ri_module_channel,
-                                         &ri_module_release,   &ri_module_hybrid,
-                                         &ri_module_coop_send, &ri_module_coop_recv,
-                                         &ri_module_planes,    &ri_module_ud_ends,
-                                         &ri_module_rtr_net,   &ri_module_rtr_written,
-                                         &ri_module_rtr_known, &ri_module_recv_net,
-                                         &ri_module_flush,     NULL};
+const ri_module_t *const ri_modules[] = {
+        &ri_module_flush,    &ri_module_rma,          &ri_module_assembly,
+        &ri_module_control,  &ri_module_ring,         &ri_module_rtr,
+        &ri_module_rndv,     &ri_module_rndv_recv,    &ri_module_match,
+        &ri_module_channel,  &ri_module_net_transfer, &ri_module_release,
+        &ri_module_hybrid,   &ri_module_pool,         &ri_module_coop_send,
+        &ri_module_ud_ends,  &ri_module_coop_recv,    &ri_module_planes,
+        &ri_module_rtr_net,  &ri_module_rtr_written,  &ri_module_rtr_known,
+        &ri_module_recv_net, &ri_module_sender_map,   &ri_module_am,
+        &ri_module_bounce,   &ri_module_gone,         NULL};

@@ -9,24 +9,31 @@
 
 #include "../core/module.h"
 
-extern const ri_module_t ri_module_rma;         /* core/rma.c */
-extern const ri_module_t ri_module_assembly;    /* order/assembly.c */
-extern const ri_module_t ri_module_control;     /* link/control.c */
-extern const ri_module_t ri_module_ring;        /* link/ring_life.c */
-extern const ri_module_t ri_module_rtr;         /* proto/rtr/rtr_ends.c */
-extern const ri_module_t ri_module_rndv;        /* proto/rndv/rndv.c */
-extern const ri_module_t ri_module_rndv_recv;   /* proto/rndv/rndv_recv.c */
-extern const ri_module_t ri_module_channel;     /* link/channel_life.c */
-extern const ri_module_t ri_module_release;     /* link/release.c */
-extern const ri_module_t ri_module_hybrid;      /* proto/pool/hybrid.c */
-extern const ri_module_t ri_module_coop_send;   /* proto/coop/coop_send.c */
-extern const ri_module_t ri_module_coop_recv;   /* proto/coop/coop_recv.c */
-extern const ri_module_t ri_module_planes;      /* link/planes.c */
-extern const ri_module_t ri_module_ud_ends;     /* proto/rndv/ud_ends.c */
-extern const ri_module_t ri_module_rtr_net;     /* proto/rtr/rtr_net.c */
-extern const ri_module_t ri_module_rtr_written; /* proto/rtr/rtr_written.c */
-extern const ri_module_t ri_module_rtr_known;   /* proto/rtr/rtr_known.c */
-extern const ri_module_t ri_module_recv_net;    /* proto/rtr/recv_net.c */
-extern const ri_module_t ri_module_flush;       /* run/flush.c */
+extern const ri_module_t ri_module_flush;        /* run/flush.c */
+extern const ri_module_t ri_module_rma;          /* core/rma.c */
+extern const ri_module_t ri_module_assembly;     /* order/assembly.c */
+extern const ri_module_t ri_module_control;      /* link/control.c */
+extern const ri_module_t ri_module_ring;         /* link/ring_life.c */
+extern const ri_module_t ri_module_rtr;          /* proto/rtr/rtr_ends.c */
+extern const ri_module_t ri_module_rndv;         /* proto/rndv/rndv.c */
+extern const ri_module_t ri_module_rndv_recv;    /* proto/rndv/rndv_recv.c */
+extern const ri_module_t ri_module_match;        /* match/match.c */
+extern const ri_module_t ri_module_channel;      /* link/channel_life.c */
+extern const ri_module_t ri_module_net_transfer; /* link/net_transfer.c */
+extern const ri_module_t ri_module_release;      /* link/release.c */
+extern const ri_module_t ri_module_hybrid;       /* proto/pool/hybrid.c */
+extern const ri_module_t ri_module_pool;         /* link/pool.c */
+extern const ri_module_t ri_module_coop_send;    /* proto/coop/coop_send.c */
+extern const ri_module_t ri_module_ud_ends;      /* proto/rndv/ud_ends.c */
+extern const ri_module_t ri_module_coop_recv;    /* proto/coop/coop_recv.c */
+extern const ri_module_t ri_module_planes;       /* link/planes.c */
+extern const ri_module_t ri_module_rtr_net;      /* proto/rtr/rtr_net.c */
+extern const ri_module_t ri_module_rtr_written;  /* proto/rtr/rtr_written.c */
+extern const ri_module_t ri_module_rtr_known;    /* proto/rtr/rtr_known.c */
+extern const ri_module_t ri_module_recv_net;     /* proto/rtr/recv_net.c */
+extern const ri_module_t ri_module_sender_map;   /* match/sender_map.c */
+extern const ri_module_t ri_module_am;           /* link/am.c */
+extern const ri_module_t ri_module_bounce;       /* link/bounce.c */
+extern const ri_module_t ri_module_gone;         /* link/gone.c */
 
 #endif

@@ -16,8 +16,8 @@
  * has an address of its own, which both sides exchange. A plane with RI_PLANE_MESSAGES neither
  * reads nor writes remote memory, but sends into what the remote side has posted.
  *
- * To add a plane: implement ri_plane_ops_t, and have ri_planes_open() open it
- * (src/ucp/link/planes.c).
+ * To add a plane: implement ri_plane_ops_t, and have src/ucp/link/planes.c open it when a worker
+ * starts.
  */
 #ifndef RI_PLANE_H
 #define RI_PLANE_H

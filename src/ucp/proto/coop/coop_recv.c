@@ -337,7 +337,16 @@ static ri_coop_t *coop_find_recv(ri_worker_t *worker)
     return NULL;
 }
 
-void ri_coop_recv_end_all(ri_worker_t *worker)
+/* The copies of both sides. */
+static ucs_status_t coop_worker_made(ri_worker_t *worker)
+{
+    ucs_list_head_init(&worker->coops);
+    return UCS_OK;
+}
+
+/* End all receives that are being copied, and tell the senders. Each sender that is writing is
+ * waited for, within limits. */
+static void coop_worker_says(ri_worker_t *worker)
 {
     ri_coop_state_t state;
     ri_coop_t *coop;
@@ -367,5 +376,7 @@ static void coop_stream_breaks(ri_stream_t *stream)
 }
 
 const ri_module_t ri_module_coop_recv = {.name          = "coop_recv",
+                                         .worker_made   = coop_worker_made,
+                                         .worker_says   = coop_worker_says,
                                          .stream_breaks = coop_stream_breaks,
                                          .ring_rx_unmap = coop_unmap};

@@ -40,10 +40,6 @@ ucs_status_t ri_coop_recv_start(ri_recv_req_t *recv, ri_stream_t *stream, uint32
  * Copies whose message was matched go on and end by themselves. */
 void ri_coop_recv_close_slots(ri_stream_t *stream);
 
-/** The worker ends: end all receives that are being copied, and tell the senders. Each sender that
- * is writing is waited for, within limits. Calls back. */
-void ri_coop_recv_end_all(ri_worker_t *worker);
-
 /** The copy of a receive has ended, as @a state says: it is freed. The receive completes, or waits
  * for its data if the sender is asked for it. A state of BROKEN breaks the stream. Calls back; a
  * stream that is not busy may be gone afterwards. */

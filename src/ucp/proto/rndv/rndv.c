@@ -186,4 +186,5 @@ void ri_rndv_handle_fin(ri_worker_t *worker, ri_conn_t *conn, const ri_wire_msg_
 }
 
 const ri_module_t ri_module_rndv = {.name           = "rndv",
+                                    .worker_says    = ri_rndv_discard_all,
                                     .conn_is_needed = ri_rndv_is_under_way};

@@ -168,7 +168,13 @@ static void recv_peer_fails(ri_worker_t *worker, uint64_t uid, ucs_status_t stat
     ri_rndv_recv_abort_all(worker, uid, status);
 }
 
+static void recv_worker_ends(ri_worker_t *worker)
+{
+    ri_rndv_recv_abort_all(worker, 0, UCS_ERR_CONNECTION_RESET);
+}
+
 const ri_module_t ri_module_rndv_recv = {.name          = "rndv_recv",
+                                         .worker_ends   = recv_worker_ends,
                                          .peer_fails    = recv_peer_fails,
                                          .stream_ends   = ri_rndv_recv_abort,
                                          .stream_closed = ri_rndv_recv_abort_written,

@@ -109,7 +109,9 @@ static int ends_any_waits(ri_worker_t *worker, int check)
     return any;
 }
 
-void ri_ud_ends_worker(ri_worker_t *worker)
+/* Wait until the senders know what has come, for some tenths of a second at most, and then tell
+ * those by UCP of whom it is known that they run. */
+static void ends_worker_says(ri_worker_t *worker)
 {
     ri_peer_t *peer;
     unsigned i;
@@ -143,5 +145,6 @@ void ri_ud_ends_handle(ri_conn_t *conn, const ri_wire_msg_t *msg)
     ep->plane->ops->ud->heard(ep, target.number);
 }
 
-const ri_module_t ri_module_ud_ends = {.name      = "ud_ends",
-                                       .way_fails = ri_ud_ends_way_fails};
+const ri_module_t ri_module_ud_ends = {.name        = "ud_ends",
+                                       .worker_says = ends_worker_says,
+                                       .way_fails   = ri_ud_ends_way_fails};

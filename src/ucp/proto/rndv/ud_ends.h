@@ -22,10 +22,6 @@ int ri_ud_ends_remind(ri_conn_t *conn);
  * the peer by UCP what has come, if it does not know and is still there. */
 void ri_ud_ends_way_fails(ri_peer_t *peer);
 
-/** Receiver: the worker ends: wait until the senders know what has come, for some tenths of a
- * second at most, and then tell those by UCP of whom it is known that they run. */
-void ri_ud_ends_worker(ri_worker_t *worker);
-
 /** Sender: TARGET with RI_WIRE_TARGET_RECEIVED: a message that was sent by the present way was
  * received. What is of another way is counted and ignored. */
 void ri_ud_ends_handle(ri_conn_t *conn, const ri_wire_msg_t *msg);

@@ -21,6 +21,17 @@
 
 #include <stdlib.h>
 
+static ucs_status_t ends_worker_made(ri_worker_t *worker)
+{
+    ucs_list_head_init(&worker->rtr.late_conns);
+    ucs_list_head_init(&worker->rtr.queue);
+    ucs_list_head_init(&worker->rtr.full);
+    ucs_list_head_init(&worker->rtr.writing);
+    ucs_list_head_init(&worker->rtr.notified);
+    ucs_list_head_init(&worker->rtr.stalled_self);
+    return UCS_OK;
+}
+
 /* The ring to a peer is about to be closed: end the grants that are in it. */
 static void ends_ring_tx_closes(ri_conn_t *conn)
 {
@@ -166,6 +177,7 @@ static void ends_peer_failed(ri_worker_t *worker, uint64_t uid)
 }
 
 const ri_module_t ri_module_rtr = {.name           = "rtr",
+                                   .worker_made    = ends_worker_made,
                                    .peer_failed    = ends_peer_failed,
                                    .stream_breaks  = ends_stream_breaks,
                                    .stream_ends    = ends_stream_ends,

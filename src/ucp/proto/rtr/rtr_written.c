@@ -173,7 +173,9 @@ static void written_peer_freed(ri_worker_t *worker, ri_peer_t *peer)
     free(entries);
 }
 
-void ri_rtr_written_end_all(ri_worker_t *worker)
+/* No sender writes any more by RTRs through a network, when this returns. Messages of this worker
+ * to itself that waited for a decision are dropped. */
+static void written_worker_says(ri_worker_t *worker)
 {
     ri_stream_t *stream;
 
@@ -183,6 +185,7 @@ void ri_rtr_written_end_all(ri_worker_t *worker)
     ri_deliver_drop_self(worker);
 }
 
-const ri_module_t ri_module_rtr_written = {.name       = "rtr_written",
-                                           .way_ended  = written_way_ended,
-                                           .peer_freed = written_peer_freed};
+const ri_module_t ri_module_rtr_written = {.name        = "rtr_written",
+                                           .worker_says = written_worker_says,
+                                           .way_ended   = written_way_ended,
+                                           .peer_freed  = written_peer_freed};

@@ -26,8 +26,4 @@ int ri_rtr_written_again(ri_stream_t *stream, ri_arrival_t *arrival);
  * peer to REVOKE. The stream is kept by stream->busy. Calls back. */
 void ri_rtr_written_settle(ri_stream_t *stream);
 
-/** The worker ends: no sender writes any more by RTRs through a network, when this returns.
- * Messages of this worker to itself that waited for a decision are dropped. */
-void ri_rtr_written_end_all(ri_worker_t *worker);
-
 #endif

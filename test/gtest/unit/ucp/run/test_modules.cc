@@ -41,7 +41,17 @@ TEST(test_modules, order)
 {
     struct {
         const char *event, *first, *then;
-    } const rules[] = {{"peer_freed", "planes", "rtr_written"},
+    } const rules[] = {{"worker_says", "rndv", "coop_recv"},
+                       {"worker_says", "ud_ends", "coop_recv"},
+                       {"worker_says", "coop_recv", "rtr_written"},
+                       {"worker_stops", "channel", "net_transfer"},
+                       {"worker_stops", "net_transfer", "release"},
+                       {"worker_stops", "release", "planes"},
+                       {"worker_ends", "flush", "ring"},
+                       {"worker_ends", "ring", "rndv_recv"},
+                       {"worker_ends", "rndv_recv", "match"},
+                       {"worker_closes", "pool", "planes"},
+                       {"peer_freed", "planes", "rtr_written"},
                        {"conn_loses", "control", "hybrid"},
                        {"conn_fails", "ring", "hybrid"},
                        {"conn_fails", "channel", "hybrid"},
