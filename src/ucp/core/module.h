@@ -72,6 +72,10 @@ typedef struct ri_module {
 
     /* A peer, by the life of what belongs to it: */
 
+    /** A peer, whose memory is zero, is made: its lists are empty. Nothing else may be done: it may
+     * go again without a call of peer_freed. */
+    void (*peer_made)(ri_worker_t *worker, ri_peer_t *peer);
+
     /** A conn of the peer was made: there is a usable conn now. */
     void (*peer_reached)(ri_worker_t *worker, ri_peer_t *peer);
 

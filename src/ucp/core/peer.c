@@ -25,41 +25,10 @@ ri_peer_t *ri_peer_get(ri_worker_t *worker, uint64_t uid)
     if (peer == NULL) {
         return NULL;
     }
-    peer->uid               = uid;
-    peer->plane_ep          = NULL;
-    peer->lost_ep           = NULL;
-    peer->way.ep            = NULL;
-    peer->way.state         = RI_WAY_NONE;
-    peer->way.number        = 0;
-    peer->way.tries         = 0;
-    peer->way.kind          = RI_WIRE_PLANE_RC;
-    peer->way.met           = 0;
-    peer->way.lacks         = 0;
-    peer->way.full          = 0;
-    peer->way.used          = 0;
-    peer->way.leaving       = 0;
-    peer->way.untold        = 0;
-    peer->way.asked         = 0;
-    peer->way.idle_since    = 0;
-    peer->way.retry         = 0;
-    peer->way.num_transfers = 0;
-    peer->process.host      = 0;
-    peer->rtr.entries       = NULL;
-    peer->gone.found        = 0;
-    peer->gone.round        = worker->gone.round;
-    peer->gone.looks        = 0;
-    peer->given_up          = 0;
-    peer->hint.waited       = 0;
-    peer->hint.is_news      = 0;
-    peer->hint.ready        = 0;
-    peer->closing           = 0;
-    peer->failed            = 0;
+    *peer = (ri_peer_t){.uid = uid};
     ucs_list_head_init(&peer->conns);
     ucs_list_head_init(&peer->streams);
-    ucs_list_head_init(&peer->owed);
-    ucs_list_head_init(&peer->rtr.words);
-    peer->release.num = 0;
-    ucs_list_head_init(&peer->release.link);
+    RI_MODULES_TELL(peer_made, worker, peer);
     if (ri_map_put(&worker->peers, uid, peer) != UCS_OK) {
         free(peer);
         return NULL;
@@ -70,7 +39,6 @@ ri_peer_t *ri_peer_get(ri_worker_t *worker, uint64_t uid)
 void ri_peer_check_unused(ri_worker_t *worker, ri_peer_t *peer)
 {
     if (ucs_list_is_empty(&peer->conns) && ucs_list_is_empty(&peer->streams)) {
-        ucs_list_del(&peer->release.link);
         RI_MODULES_TELL(peer_freed, worker, peer);
         ri_map_remove(&worker->peers, peer->uid);
         free(peer);

@@ -453,6 +453,12 @@ static void control_worker_closes(ri_worker_t *worker)
     control_drop(&worker->control);
 }
 
+static void control_peer_made(ri_worker_t *worker, ri_peer_t *peer)
+{
+    (void)worker;
+    ucs_list_head_init(&peer->owed);
+}
+
 /* What is owed to the senders of its streams. */
 static void control_peer_freed(ri_worker_t *worker, ri_peer_t *peer)
 {
@@ -463,6 +469,7 @@ static void control_peer_freed(ri_worker_t *worker, ri_peer_t *peer)
 const ri_module_t ri_module_control = {.name          = "control",
                                        .worker_made   = control_worker_made,
                                        .worker_closes = control_worker_closes,
+                                       .peer_made     = control_peer_made,
                                        .peer_reached  = ri_control_flush_owed,
                                        .peer_freed    = control_peer_freed,
                                        .conn_loses    = control_conn_loses,

@@ -258,6 +258,12 @@ static void gone_worker_freed(ri_worker_t *worker)
     }
 }
 
+static void gone_peer_made(ri_worker_t *worker, ri_peer_t *peer)
+{
+    peer->gone.round = worker->gone.round;
+}
+
 const ri_module_t ri_module_gone = {.name         = "gone",
                                     .worker_made  = gone_worker_made,
-                                    .worker_freed = gone_worker_freed};
+                                    .worker_freed = gone_worker_freed,
+                                    .peer_made    = gone_peer_made};

@@ -241,6 +241,12 @@ void ri_planes_handle_ack(ri_worker_t *worker, ri_conn_t *conn, const ri_wire_ms
     }
 }
 
+static void planes_peer_made(ri_worker_t *worker, ri_peer_t *peer)
+{
+    (void)worker;
+    peer->way.kind = RI_WIRE_PLANE_RC;
+}
+
 static void planes_peer_freed(ri_worker_t *worker, ri_peer_t *peer)
 {
     ri_local_disconnect(peer);
@@ -252,4 +258,5 @@ const ri_module_t ri_module_planes = {.name          = "planes",
                                       .worker_starts = planes_worker_starts,
                                       .worker_stops  = ri_planes_withdraw,
                                       .worker_closes = planes_worker_closes,
+                                      .peer_made     = planes_peer_made,
                                       .peer_freed    = planes_peer_freed};

@@ -146,8 +146,22 @@ static void release_conn_fails(ri_conn_t *conn, int is_first)
     ri_release_keep(conn);
 }
 
+static void release_peer_made(ri_worker_t *worker, ri_peer_t *peer)
+{
+    (void)worker;
+    ucs_list_head_init(&peer->release.link);
+}
+
+static void release_peer_freed(ri_worker_t *worker, ri_peer_t *peer)
+{
+    (void)worker;
+    ucs_list_del(&peer->release.link);
+}
+
 const ri_module_t ri_module_release = {.name         = "release",
                                        .worker_stops = ri_release_flush_all,
+                                       .peer_made    = release_peer_made,
+                                       .peer_freed   = release_peer_freed,
                                        .conn_loses   = ri_release_keep,
                                        .conn_fails   = release_conn_fails,
                                        .conn_closes  = ri_release_keep};

@@ -445,6 +445,12 @@ void ri_recv_net_handle_revoke(ri_worker_t *worker, ri_conn_t *conn,
     ri_control_send_message(peer, &ans);
 }
 
+static void recv_net_peer_made(ri_worker_t *worker, ri_peer_t *peer)
+{
+    (void)worker;
+    ucs_list_head_init(&peer->rtr.words);
+}
+
 static void recv_net_peer_freed(ri_worker_t *worker, ri_peer_t *peer)
 {
     (void)worker;
@@ -471,6 +477,7 @@ static void recv_net_conn_freed(ri_conn_t *conn)
 const ri_module_t ri_module_recv_net = {.name        = "recv_net",
                                         .way_opened  = ri_recv_net_open,
                                         .conn_tells  = recv_net_tell,
+                                        .peer_made   = recv_net_peer_made,
                                         .peer_freed  = recv_net_peer_freed,
                                         .conn_closes = ri_recv_net_conn_ends,
                                         .conn_freed  = recv_net_conn_freed};
