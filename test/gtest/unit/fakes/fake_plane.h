@@ -54,6 +54,7 @@ public:
     unsigned withdrawals = 0;
     bool verified        = false; /* whether the latest read had to be */
     std::function<void()> on_withdraw;
+    std::function<void()> on_close;
     bytes last_address;
 
     static constexpr uint8_t ADDRESS[] = {'f', 'a', 'k', 'e'};
@@ -72,6 +73,9 @@ private:
     static void close(ri_plane_t *super)
     {
         EXPECT_EQ(of(super)->connects, of(super)->disconnects);
+        if (of(super)->on_close) {
+            of(super)->on_close();
+        }
         of(super)->m_closed = true;
         delete reinterpret_cast<state *>(super);
     }

@@ -1,6 +1,6 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
-/* src/ucp/core/worker.c: what a new worker registers with stock. */
+/* src/ucp/run/worker_life.c: what a new worker registers with stock. */
 
 #include "unit/fakes/fake_ucx.h"
 
