@@ -8,6 +8,7 @@
 #define RI_CONN_LIFE_H
 
 #include "conn.h"
+#include "worker_types.h"
 
 /**
  * Make the conn of a new endpoint, or find the one that an earlier reply made. One that stock's
@@ -56,6 +57,12 @@ void ri_conn_endpoint_failed(ri_conn_t *conn, ucs_status_t status);
  * UCS_ERR_UNREACHABLE, and report why. Time in which progress is not called hardly counts. Calls
  * back; any conn may be gone afterwards. */
 void ri_conn_check_timeouts(ri_worker_t *worker);
+
+/** @return Whether there is something for @ref ri_conn_check_timeouts. */
+static inline int ri_conn_has_timeouts(ri_worker_t *worker)
+{
+    return !ucs_list_is_empty(&worker->asking.conns);
+}
 
 /**
  * Say in one line why tag messages to a peer cannot work, and what to set; once per process

@@ -121,7 +121,7 @@ struct ri_worker {
     int guarded;            /* multi or timed: ri_worker_enter() has something to do */
     int progressing;        /* progress is under way: it may be called from a callback */
     unsigned countdown;     /* progress calls until the next housekeeping */
-    int attention;          /* there is work for worker_progress_slow() */
+    int attention;          /* there may be work of run/work.h */
     unsigned num_rings;     /* rings that peers send into */
     unsigned num_channels;  /* channels that peers write, or that are written */
     unsigned ring_credit;   /* polls to go until rings count as quiet */

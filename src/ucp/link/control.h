@@ -28,6 +28,12 @@ void ri_control_ask_later(ri_conn_t *conn);
  * with a ring does not. */
 void ri_control_progress_asks(ri_worker_t *worker);
 
+/** @return Whether there is something for @ref ri_control_progress_asks. */
+static inline int ri_control_has_asks(ri_worker_t *worker)
+{
+    return !ucs_list_is_empty(&worker->asking.next);
+}
+
 /** Ask the receiver of @a conn whether what was sent before has arrived, unless that was asked
  * already or its id is not known: when it has, messages may take the ring again. */
 void ri_control_ask_order(ri_conn_t *conn);
@@ -94,6 +100,12 @@ void ri_control_flush_owed(ri_worker_t *worker, ri_peer_t *peer);
  * What has lost its conn goes by another one to the same peer, or waits for one; if the peer is
  * gone it is dropped. */
 void ri_control_progress(ri_worker_t *worker);
+
+/** @return Whether there is something for @ref ri_control_progress. */
+static inline int ri_control_has_work(ri_worker_t *worker)
+{
+    return !ucs_list_is_empty(&worker->control);
+}
 
 /** @return Whether anything that @a conn was to carry waits because stock had no memory for it. */
 int ri_control_is_waiting(const ri_conn_t *conn);

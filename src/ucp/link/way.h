@@ -104,6 +104,12 @@ void ri_way_check(ri_worker_t *worker);
  * more, where that is possible and they have no new one. Any conn or peer may be gone afterwards. */
 void ri_way_tell_gone(ri_worker_t *worker);
 
+/** @return Whether there may be something for @ref ri_way_tell_gone. */
+static inline int ri_way_has_untold(const ri_worker_t *worker)
+{
+    return worker->net.ways_untold;
+}
+
 /** A transfer by the way of that number has ended well: earlier failures do not count any more,
  * if it is the present way. */
 void ri_way_worked(ri_peer_t *peer, uint32_t way);

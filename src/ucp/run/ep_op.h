@@ -28,4 +28,10 @@ ucs_status_ptr_t ri_ep_close(ri_conn_t *conn, const ucp_request_param_t *param);
 /** Get on with the operations that wait, one round. Calls back; any conn may be gone afterwards. */
 void ri_ep_ops_progress(ri_worker_t *worker);
 
+/** @return Whether there is something for @ref ri_ep_ops_progress. */
+static inline int ri_ep_ops_has_work(ri_worker_t *worker)
+{
+    return !ucs_list_is_empty(&worker->ep_ops);
+}
+
 #endif

@@ -7,26 +7,18 @@
  */
 #include "worker_progress.h"
 #include "close.h"
-#include "ep_op.h"
+#include "work.h"
 #include "../in/channel_in.h"
 #include "../in/ring_in.h"
-#include "../link/control.h"
 #include "../link/gone.h"
 #include "../link/net_transfer.h"
-#include "../link/channel_life.h"
-#include "../link/ring_life.h"
-#include "../proto/coop/coop.h"
-#include "../proto/eager/eager.h"
-#include "../proto/pool/hybrid.h"
-#include "../proto/rtr/recv_rndv.h"
-#include "../proto/rtr/rtr.h"
-#include "../proto/rtr/rtr_lost.h"
-#include "../proto/rtr/rtr_written.h"
-#include "../../ucs/clock.h"
-#include "../../ucs/settings.h"
 #include "../link/release.h"
 #include "../link/way.h"
 #include "../link/way_idle.h"
+#include "../proto/coop/coop.h"
+#include "../proto/rtr/rtr_written.h"
+#include "../../ucs/clock.h"
+#include "../../ucs/settings.h"
 
 /* After a record came through a ring, more are expected for so many polls. */
 #define WORKER_RING_CREDIT 1024
@@ -38,15 +30,18 @@
 #define WORKER_STOCK_CALLS 8
 #define WORKER_STOCK_CHEAP 40e-9
 
+/* The rest of what there may be to do is not in the list: each call of progress looks at it, and
+ * how often it does so depends on the others (ri_worker_progress_full()). */
+static int worker_is_under_way(const ri_worker_t *worker)
+{
+    return (worker->num_coops > 0) || (worker->num_transfers > 0) || (worker->linger > 0);
+}
+
 int ri_worker_has_work(ri_worker_t *worker)
 {
-    return !ucs_list_is_empty(&worker->pending_conns) ||
-           !ucs_list_is_empty(&worker->ep_ops) || !ucs_list_is_empty(&worker->control) ||
-           !ucs_list_is_empty(&worker->asking.conns) ||
-           !ucs_list_is_empty(&worker->asking.next) || (worker->num_coops > 0) ||
-           (worker->num_transfers > 0) || (worker->linger > 0) ||
-           !ucs_list_is_empty(&worker->pool.unsent) || ri_rtr_has_work(worker) ||
-           !ucs_list_is_empty(&worker->rtr.late_conns);
+#define WORK_IS_THERE(_name, _has_work, _progress) || _has_work(worker)
+    return worker_is_under_way(worker) RI_WORKS(WORK_IS_THERE);
+#undef WORK_IS_THERE
 }
 
 void ri_worker_housekeeping(ri_worker_t *worker)
@@ -68,71 +63,16 @@ void ri_worker_housekeeping(ri_worker_t *worker)
     }
 }
 
-/* Send what waits for room in the ring; close the ring if that was asked for. */
-static void worker_progress_pending(ri_conn_t *conn)
-{
-    ri_worker_t *worker = conn->worker;
-    uint32_t id         = conn->id;
-
-    while (!ucs_list_is_empty(&conn->pending)) {
-        if (!ri_eager_retry_ring(ucs_list_head(&conn->pending, ri_send_req_t, pending))) {
-            return;
-        }
-        /* The send's callback may have closed the endpoint, or failed it. */
-        if ((ri_id_get(&worker->conn_ids, id) != conn) || (conn->status != UCS_OK)) {
-            return;
-        }
-    }
-    if (conn->flags & RI_CONN_RING_STOP) {
-        if (ri_ring_life_take_back(conn)) {
-            return;
-        }
-        ri_ring_life_close(conn);
-    }
-    ri_conn_dequeue_pending(conn);
-    ri_conn_update_fast(conn);
-}
-
-/* What is not on the fast path: messages that wait for room, flushes and closes,
- * time-outs. */
+/* What is not on the fast path: the list of work.h, and what is done now and then. */
 static void worker_progress_slow(ri_worker_t *worker)
 {
-    size_t count = ucs_list_length(&worker->pending_conns);
-    ri_conn_t *conn;
+#define WORK_PROGRESS(_name, _has_work, _progress) \
+    if (_has_work(worker)) { \
+        _progress(worker); \
+    }
+    RI_WORKS(WORK_PROGRESS)
+#undef WORK_PROGRESS
 
-    /* One round, from the head: callbacks may remove any conn, or add some. */
-    for (; (count > 0) && !ucs_list_is_empty(&worker->pending_conns); --count) {
-        conn = ucs_list_extract_head(&worker->pending_conns, ri_conn_t, pending_link);
-        ucs_list_add_tail(&worker->pending_conns, &conn->pending_link);
-        worker_progress_pending(conn);
-    }
-    if (!ucs_list_is_empty(&worker->control)) {
-        ri_control_progress(worker);
-    }
-    if (worker->net.ways_untold) {
-        ri_way_tell_gone(worker);
-    }
-    if (!ucs_list_is_empty(&worker->ep_ops)) {
-        ri_ep_ops_progress(worker);
-    }
-    if (!ucs_list_is_empty(&worker->asking.conns)) {
-        ri_conn_check_timeouts(worker);
-    }
-    if (!ucs_list_is_empty(&worker->asking.next)) {
-        ri_control_progress_asks(worker);
-    }
-    if (!ucs_list_is_empty(&worker->rtr.late_conns)) {
-        ri_recv_rndv_progress(worker);
-    }
-    if (ri_rtr_has_work(worker)) {
-        ri_rtr_progress(worker);
-    }
-    if (ri_unlikely(worker->net.lost)) {
-        ri_rtr_lost_break(worker);
-    }
-    if (!ucs_list_is_empty(&worker->pool.unsent)) {
-        ri_hybrid_progress(worker);
-    }
     if (worker->countdown == 0) {
         ri_worker_housekeeping(worker);
         ri_release_flush_due(worker);

@@ -44,6 +44,12 @@ int ri_hybrid_is_under_way(ri_conn_t *conn);
 /** Sender: send what UCP had no memory for. What cannot be sent at all is given up. */
 void ri_hybrid_progress(ri_worker_t *worker);
 
+/** @return Whether there is something for @ref ri_hybrid_progress. */
+static inline int ri_hybrid_has_work(ri_worker_t *worker)
+{
+    return !ucs_list_is_empty(&worker->pool.unsent);
+}
+
 /** Sender: a peer has given buffers back. Ids that are not of buffers lent to the peer of @a uid
  * are counted and ignored. */
 void ri_hybrid_released(ri_worker_t *worker, uint64_t uid, const uint32_t *ids,

@@ -33,4 +33,10 @@ int ri_recv_rndv_receive(ri_stream_t *stream, const ri_ring_record_t *record,
  * which calls back; any conn may be gone afterwards. */
 void ri_recv_rndv_progress(ri_worker_t *worker);
 
+/** @return Whether there is something for @ref ri_recv_rndv_progress. */
+static inline int ri_recv_rndv_has_work(ri_worker_t *worker)
+{
+    return !ucs_list_is_empty(&worker->rtr.late_conns);
+}
+
 #endif

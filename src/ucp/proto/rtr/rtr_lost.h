@@ -20,9 +20,14 @@ extern double ri_rtr_lost_patience;
  * callback is called. */
 void ri_rtr_lost_way(ri_peer_t *peer);
 
-/** worker->net.lost is set: break those streams. Calls back; any stream that is not busy may be
- * gone afterwards. */
+/** Break those streams. Calls back; any stream that is not busy may be gone afterwards. */
 void ri_rtr_lost_break(ri_worker_t *worker);
+
+/** @return Whether there is something for @ref ri_rtr_lost_break. */
+static inline int ri_rtr_lost_has_work(const ri_worker_t *worker)
+{
+    return worker->net.lost;
+}
 
 /** For ri_promises_t: messages wait for answers to REVOKE, and may not do so any longer. The ways
  * to all who have not answered yet are given up. */

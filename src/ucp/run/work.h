@@ -1,0 +1,43 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What progress does besides its usual looks, when there is attention (worker_progress.c): the only
+ * list of it. Whoever has something to be done sets worker->attention, and has a line here with two
+ * functions: whether there is something, and one that gets on with it. The first is asked before
+ * each call of the second, and after a round to see whether attention is still needed; so it should
+ * be inline and look at a word or two. The second calls back: what a later line is about may be
+ * gone when it is asked.
+ *
+ * The order is that of the calls: messages that wait for room go before what was asked for after
+ * them, and a flush or close is looked at when these have gone.
+ */
+#ifndef RI_WORK_H
+#define RI_WORK_H
+
+#include "ep_op.h"
+#include "pending.h"
+#include "../core/conn_life.h"
+#include "../link/control.h"
+#include "../link/way.h"
+#include "../proto/pool/hybrid.h"
+#include "../proto/rtr/recv_rndv.h"
+#include "../proto/rtr/rtr.h"
+#include "../proto/rtr/rtr_lost.h"
+
+/* name, whether there is something to be done, what does it */
+/* clang-format off */
+#define RI_WORKS(_w) \
+    _w(pending, ri_pending_has_work, ri_pending_progress) /* sends wait for room in a ring */ \
+    _w(control, ri_control_has_work, ri_control_progress) /* UCX had no memory for a message */ \
+    _w(ways, ri_way_has_untold, ri_way_tell_gone)         /* ends of ways are gone */ \
+    _w(ep_ops, ri_ep_ops_has_work, ri_ep_ops_progress)    /* flushes and closes wait */ \
+    _w(timeouts, ri_conn_has_timeouts, ri_conn_check_timeouts) /* peers may never answer */ \
+    _w(asks, ri_control_has_asks, ri_control_progress_asks) /* peers may have to be asked */ \
+    _w(recv_rndv, ri_recv_rndv_has_work, ri_recv_rndv_progress) /* RTRs came after their RTS */ \
+    _w(rtr, ri_rtr_has_work, ri_rtr_progress)             /* receives are to offer themselves */ \
+    _w(rtr_lost, ri_rtr_lost_has_work, ri_rtr_lost_break) /* streams may have lost a message */ \
+    _w(hybrid, ri_hybrid_has_work, ri_hybrid_progress)    /* UCX had no memory for pool data */
+/* clang-format on */
+
+#endif
