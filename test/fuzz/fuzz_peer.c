@@ -116,7 +116,7 @@ static ri_ring_rx_t *pick_ring(uint8_t which)
 {
     return (g.worker->num_rings == 0) ?
                    NULL :
-                   g.worker->rings.in[which % g.worker->num_rings]->ring;
+                   g.worker->rings_in[which % g.worker->num_rings]->ring;
 }
 
 void fuzz_op_record(input_t *in)
@@ -137,7 +137,7 @@ void fuzz_op_record(input_t *in)
     payload       = fuzz_take_bytes(in, copied);
     if (ring != NULL) {
         if (which & 0x80) {
-            record.value += g.worker->rings.in[(which % g.worker->num_rings)]->next_sn;
+            record.value += g.worker->rings_in[(which % g.worker->num_rings)]->next_sn;
         }
         at   = &ring->lines[ring->pos & ring->mask];
         room = (char *)(ring->lines + ring->mask + 1) - (char *)at->payload;

@@ -38,9 +38,8 @@ typedef struct ri_worker_net {
     ucs_list_link_t again;
 } ri_worker_net_t;
 
-/* Rings that peers send into (link/ring_life.h). */
+/* Rings that peers send into (link/ring_life.h); ri_worker_t has the rings themselves. */
 typedef struct ri_worker_rings {
-    ri_stream_t **in;      /* streams with a ring: num_rings, of capacity 2 * max */
     unsigned num_stopping; /* rings that were asked back */
     unsigned max;          /* 0: rings are not used on this worker */
     uint64_t clock;        /* messages delivered, by any route */
@@ -115,31 +114,34 @@ typedef struct ri_worker_bounce {
 } ri_worker_bounce_t;
 
 struct ri_worker {
-    /* What each call of progress looks at, in one cache line. */
+    /* What each call of progress looks at or changes when nothing comes, but for the rings
+     * themselves and a counter; in one cache line, which worker_progress.c checks. */
     ucp_worker_h stock;
-    int multi;              /* entered by several threads: lock is used */
-    int guarded;            /* multi or timed: ri_worker_enter() has something to do */
-    int progressing;        /* progress is under way: it may be called from a callback */
-    unsigned countdown;     /* progress calls until the next housekeeping */
-    int attention;          /* there may be work of run/work.h */
+    /* streams with a ring: num_rings, of capacity 2 * rings.max */
+    ri_stream_t **rings_in;
     unsigned num_rings;     /* rings that peers send into */
     unsigned num_channels;  /* channels that peers write, or that are written */
-    unsigned ring_credit;   /* polls to go until rings count as quiet */
-    unsigned stock_credit;  /* calls of stock's progress to go until it counts as quiet */
-    unsigned stock_skipped; /* progress calls since stock's was last called */
     unsigned num_coops;     /* messages that both sides copy: length of coops */
-    unsigned coop_turn; /* counts progress calls while there are transfers, see coop.c */
     unsigned num_transfers; /* transfers through a network that have not ended */
-    unsigned linger; /* progress calls in which late questions are still answered */
+    unsigned linger;      /* progress calls in which late questions are still answered */
+    unsigned attention;   /* there may be work of run/work.h */
+    unsigned ring_credit; /* polls to go until rings count as quiet */
+    unsigned countdown;   /* progress calls until the next housekeeping */
+    uint32_t polls;       /* of rings, modulo 2^32 */
+    unsigned stock_skipped; /* progress calls since stock's was last called */
+    uint16_t stock_credit;  /* calls of stock's progress to go until it counts as quiet */
+    uint8_t stock_looks;    /* how often a call looks, see ri_worker_progress_stock() */
+    uint8_t stock_timed; /* stock's progress was measured since the latest housekeeping */
+    uint8_t stock_cheap; /* stock's progress costs little */
+    uint8_t progressing; /* progress is under way: it may be called from a callback */
+    uint8_t guarded;     /* multi or timed: ri_worker_enter() has something to do */
+    uint8_t multi;       /* entered by several threads: lock is used */
 
     ri_context_t *context;
-    int timed;            /* time in calls is measured */
-    int destroyed;        /* stock is being destroyed: drop what arrives */
-    int host_memory;      /* this UCX knows no other kind of memory */
-    unsigned stock_looks; /* how often a call looks, see ri_worker_progress_stock() */
-    int stock_timed; /* stock's progress was measured since the latest housekeeping */
-    int stock_cheap; /* stock's progress costs little */
-    uint64_t polls;  /* of rings */
+    int timed;          /* time in calls is measured */
+    int destroyed;      /* stock is being destroyed: drop what arrives */
+    int host_memory;    /* this UCX knows no other kind of memory */
+    unsigned coop_turn; /* counts progress calls while there are transfers, see coop.c */
     uint32_t conn_serial; /* number of the latest conn */
     int version_reported; /* that a peer speaks another version of the wire was reported */
 

@@ -291,7 +291,7 @@ unsigned ri_ring_in_poll(ri_worker_t *worker)
 
     /* From the end, so that a ring that is removed does not hide another one. */
     for (i = worker->num_rings; i-- > 0;) {
-        ri_stream_t *stream = (i < worker->num_rings) ? worker->rings.in[i] : NULL;
+        ri_stream_t *stream = (i < worker->num_rings) ? worker->rings_in[i] : NULL;
 
         if ((stream != NULL) &&
             ((ri_ring_rx_peek(stream->ring) != NULL) ||

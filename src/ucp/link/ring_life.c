@@ -39,7 +39,7 @@ static int ring_life_evict(ri_worker_t *worker)
     unsigned i;
 
     for (i = 0; i < worker->num_rings; ++i) {
-        ri_stream_t *stream = worker->rings.in[i];
+        ri_stream_t *stream = worker->rings_in[i];
 
         conn = ri_peer_usable_conn(stream->peer);
         if (stream->ring_stopping || (conn == NULL) || !(conn->flags & RI_CONN_USER)) {
@@ -108,7 +108,7 @@ void ri_ring_life_consider(ri_stream_t *stream)
     ri_stream_ring_set_state(stream, RI_STREAM_RING_OPEN);
     stream->ring_stopping                 = 0;
     stream->ring_last_use                 = worker->rings.clock;
-    worker->rings.in[worker->num_rings++] = stream;
+    worker->rings_in[worker->num_rings++] = stream;
     ++worker->counters.rings_offered;
     worker->counters.rings_active = worker->num_rings;
     ri_trace(&worker->trace, RI_TRACE_RING_OPEN, stream->id, size);
@@ -126,8 +126,8 @@ void ri_ring_life_free(ri_stream_t *stream)
 
     ri_trace(&worker->trace, RI_TRACE_RING_CLOSE, stream->id, stream->ring->pos);
     RI_MODULES_TELL(ring_rx_closes, stream);
-    for (i = 0; worker->rings.in[i] != stream; ++i) {}
-    worker->rings.in[i] = worker->rings.in[--worker->num_rings];
+    for (i = 0; worker->rings_in[i] != stream; ++i) {}
+    worker->rings_in[i] = worker->rings_in[--worker->num_rings];
     worker->rings.num_stopping -= stream->ring_stopping;
     stream->ring_stopping         = 0;
     worker->counters.rings_active = worker->num_rings;
@@ -274,8 +274,8 @@ static ucs_status_t ring_life_worker_made(ri_worker_t *worker)
                            ri_min(ri_config.ring_peers, RING_PEERS_MAX);
 
     worker->host     = (ri_config.ring_peers > 0) ? ri_host_id() : 0;
-    worker->rings.in = calloc(2 * max + 1, sizeof(*worker->rings.in));
-    if (worker->rings.in == NULL) {
+    worker->rings_in = calloc(2 * max + 1, sizeof(*worker->rings_in));
+    if (worker->rings_in == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
     worker->rings.max = max;
@@ -286,13 +286,13 @@ static ucs_status_t ring_life_worker_made(ri_worker_t *worker)
 static void ring_life_worker_ends(ri_worker_t *worker)
 {
     while (worker->num_rings > 0) {
-        ri_ring_life_free(worker->rings.in[0]);
+        ri_ring_life_free(worker->rings_in[0]);
     }
 }
 
 static void ring_life_worker_freed(ri_worker_t *worker)
 {
-    free(worker->rings.in);
+    free(worker->rings_in);
 }
 
 static void ring_life_conn_fails(ri_conn_t *conn, int is_first)

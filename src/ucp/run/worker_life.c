@@ -15,13 +15,8 @@
 #include "../../ucs/settings.h"
 #include "../../ucs/log.h"
 
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* What each call of progress looks at is in the first cache line of a worker. */
-_Static_assert(offsetof(ri_worker_t, context) == RI_CACHE_LINE,
-               "the first line of a worker");
 
 /* Ask stock for what it made the worker as, and for the uid in its address. */
 static ucs_status_t worker_query(ri_worker_t *worker)

@@ -20,6 +20,8 @@
 #include "../../ucs/clock.h"
 #include "../../ucs/settings.h"
 
+#include <stddef.h>
+
 /* After a record came through a ring, more are expected for so many polls. */
 #define WORKER_RING_CREDIT 1024
 
@@ -29,6 +31,32 @@
 /* Stock's progress is cheap if so many calls take no longer than that, each, in seconds. */
 #define WORKER_STOCK_CALLS 8
 #define WORKER_STOCK_CHEAP 40e-9
+
+/* A member that each call touches is in the first cache line of a worker, which begins with one. */
+#define WORKER_IN_LINE(_member) \
+    _Static_assert(offsetof(ri_worker_t, _member) + \
+                                   sizeof(((const ri_worker_t *)NULL)->_member) <= \
+                           RI_CACHE_LINE, \
+                   #_member)
+WORKER_IN_LINE(stock);
+WORKER_IN_LINE(rings_in);
+WORKER_IN_LINE(num_rings);
+WORKER_IN_LINE(num_channels);
+WORKER_IN_LINE(num_coops);
+WORKER_IN_LINE(num_transfers);
+WORKER_IN_LINE(linger);
+WORKER_IN_LINE(attention);
+WORKER_IN_LINE(ring_credit);
+WORKER_IN_LINE(countdown);
+WORKER_IN_LINE(polls);
+WORKER_IN_LINE(stock_skipped);
+WORKER_IN_LINE(stock_credit);
+WORKER_IN_LINE(stock_looks);
+WORKER_IN_LINE(stock_timed);
+WORKER_IN_LINE(stock_cheap);
+WORKER_IN_LINE(progressing);
+WORKER_IN_LINE(guarded);
+WORKER_IN_LINE(multi);
 
 /* The rest of what there may be to do is not in the list: each call of progress looks at it, and
  * how often it does so depends on the others (ri_worker_progress_full()). */

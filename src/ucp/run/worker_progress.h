@@ -38,7 +38,7 @@ static inline int ri_worker_rings_are_quiet(const ri_worker_t *worker)
     unsigned i;
 
     for (i = 0; i < worker->num_rings; ++i) {
-        const ri_stream_t *stream = worker->rings.in[i];
+        const ri_stream_t *stream = worker->rings_in[i];
 
         /* What its ring points to: the fewer loads wait for each other, the better */
         if ((ri_ring_rx_peek(&stream->ring_memory) != NULL) ||
@@ -79,8 +79,7 @@ static inline unsigned ri_worker_progress(ri_worker_t *worker)
     unsigned count;
 
     if (ri_unlikely(((worker->num_channels | worker->num_coops | worker->num_transfers |
-                      worker->linger | worker->ring_credit |
-                      (unsigned)worker->attention) != 0) ||
+                      worker->linger | worker->ring_credit | worker->attention) != 0) ||
                     worker->progressing || (worker->countdown <= 1) ||
                     !ri_worker_rings_are_quiet(worker))) {
         return ri_worker_progress_full(worker);

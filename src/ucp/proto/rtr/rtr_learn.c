@@ -41,7 +41,7 @@ static int rtr_was_prompt(const ri_worker_t *worker, uint32_t posted_us)
 static rtr_meanwhile_t rtr_meanwhile(const ri_recv_req_t *recv, uint32_t now)
 {
     const ri_worker_t *worker = recv->super.worker;
-    uint32_t polls            = (uint32_t)worker->polls - recv->posted_polls;
+    uint32_t polls            = worker->polls - recv->posted_polls;
 
     if (!recv->early) {
         return rtr_was_prompt(worker, now) ? RTR_WAS_WAITING : RTR_WAS_LATE;

@@ -22,7 +22,7 @@ TEST_F(test_ring_life, made_when_a_pair_is_active)
     exchange(a, b, 10);
     EXPECT_EQ(10u, ring_messages(b));
     EXPECT_EQ(0u, a->worker()->num_rings); /* the other direction was silent */
-    EXPECT_EQ(-1, b->worker()->rings.in[0]->ring->fd);
+    EXPECT_EQ(-1, b->worker()->rings_in[0]->ring->fd);
     exchange(b, a, 2 * ri_config.ring_after);
     EXPECT_EQ(1u, a->worker()->num_rings);
 }
@@ -210,7 +210,7 @@ TEST_F(test_ring_life, behind_what_stock_holds_back)
 
     conn(b, a);
     exchange(a, b, 10);
-    ri_stream_t *stream = b->worker()->rings.in[0];
+    ri_stream_t *stream = b->worker()->rings_in[0];
     for (unsigned i = 0; i < COUNT; ++i) {
         /* Two large ones, and many more at once than may be overtaken */
         size_t length = ((i == 0) || (i == 10) || ((i > 1000) && (i < 1300))) ? 2000 : 8;
@@ -262,7 +262,7 @@ TEST_F(test_ring_life, behind_what_never_comes)
 
     conn(b, a);
     exchange(a, b, 10);
-    ri_stream_t *stream = b->worker()->rings.in[0];
+    ri_stream_t *stream = b->worker()->rings_in[0];
     a->send(conn(a, b), pattern(1, 2000), 5);
     ep(a, b)->sent.clear();
     while (a->counters().conns.tx_pending == 0) {

@@ -134,7 +134,7 @@ TEST_F(test_ring_channel_ends, hostile_records)
 
         conn(b, a);
         exchange(a, b, 20);
-        ri_stream_t *stream = b->worker()->rings.in[0];
+        ri_stream_t *stream = b->worker()->rings_in[0];
         ri_ring_tx_t *ring  = conn(a, b)->ring;
         ri_ring_record_t *r = ri_ring_tx_reserve(ring, 0);
         r->type             = record.type;
@@ -165,7 +165,7 @@ TEST_F(test_ring_channel_ends, freed_with_a_broken_stream)
         conn(b, a);
         exchange(a, b, 20);
         ASSERT_EQ(1u, b->worker()->num_rings);
-        ri_stream_t *stream = b->worker()->rings.in[0];
+        ri_stream_t *stream = b->worker()->rings_in[0];
         if (!empty) {
             a->send(conn(a, b), pattern(1, 8), 1);
         }

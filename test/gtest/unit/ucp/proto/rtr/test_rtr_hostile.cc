@@ -85,7 +85,7 @@ TEST_F(test_rtr_hostile, repeated_rtrs)
     recv_ptr r = post();
     ri_wire_rtr_t rtr;
 
-    memcpy(&rtr, ri_ring_payload(ri_ring_rx_peek(m_a->worker()->rings.in[0]->ring), 36),
+    memcpy(&rtr, ri_ring_payload(ri_ring_rx_peek(m_a->worker()->rings_in[0]->ring), 36),
            36);
     put_rtr(rtr, m_conn->id);
     m_a->progress();
