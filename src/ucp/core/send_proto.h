@@ -85,8 +85,8 @@ typedef struct ri_send_proto {
      * that is nothing. */
     void (*answered)(ri_send_req_t *req);
 
-    /** The request ends, or could not be started: let go of all that is kept for it. NULL: that is
-     * nothing. */
+    /** The request ends, or could not be started: let go of all that is kept for the request.
+     * NULL: that is nothing. */
     void (*forget)(ri_send_req_t *req);
 
     /** The conn has lost a later number and sends nothing more, and the peer may need the memory of

@@ -529,18 +529,6 @@ void ri_channel_life_abandon(ri_conn_t *conn)
     }
 }
 
-int ri_channel_life_is_any_busy(const ri_worker_t *worker)
-{
-    const ri_channel_out_t *out;
-
-    ucs_list_for_each(out, &worker->channels.out, list) {
-        if (ri_channel_send_is_busy(out->conn)) {
-            return 1;
-        }
-    }
-    return 0;
-}
-
 /* Channels generate no events, so they are not for applications that may sleep. */
 static ucs_status_t channel_worker_made(ri_worker_t *worker)
 {

@@ -80,10 +80,6 @@ void ri_channel_life_handle_close(ri_stream_t *stream, const ri_wire_msg_t *msg)
  * again. If a write is under way by it, the way to the peer is given up first. */
 void ri_channel_life_abandon(ri_conn_t *conn);
 
-/** @return Whether anything that was sent by any channel of a worker may still be lost with this
- * process. */
-int ri_channel_life_is_any_busy(const ri_worker_t *worker);
-
 /** Sender: close and free a channel that was asked back, if nothing is under way in it and no
  * write has failed; else do nothing. */
 void ri_channel_life_go_on(ri_channel_out_t *out);

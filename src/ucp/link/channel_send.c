@@ -23,6 +23,18 @@ static inline int channel_can(const ri_conn_t *conn, size_t length)
            ri_channel_tx_has_room(&out->tx, length);
 }
 
+int ri_channel_send_is_any_busy(const ri_worker_t *worker)
+{
+    const ri_channel_out_t *out;
+
+    ucs_list_for_each(out, &worker->channels.out, list) {
+        if (ri_channel_send_is_busy(out->conn)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
 int ri_channel_send_can(const ri_conn_t *conn, size_t length)
 {
     return channel_can(conn, length) && (length < conn->channel->end);

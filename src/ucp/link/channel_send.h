@@ -18,6 +18,10 @@ static inline int ri_channel_send_is_busy(const ri_conn_t *conn)
     return (conn->channel != NULL) && (conn->channel->tx.acked != conn->channel->tx.pos);
 }
 
+/** @return Whether anything that was sent by any channel of a worker may still be lost with this
+ * process. */
+int ri_channel_send_is_any_busy(const ri_worker_t *worker);
+
 /** @return Whether an eager message of that length may go by the channel of @a conn, if it has
  * one, and finds room there now. */
 int ri_channel_send_can(const ri_conn_t *conn, size_t length);

@@ -59,7 +59,7 @@ struct ri_channel_out {
  *   all_told           only with dead
  *   memory is NULL     only with dead, and not with closed: else nothing is waited for any more
  *
- * It may be stopping, or have failed, in each of these cases.
+ * It may be stopping, or have failed, in each case.
  */
 struct ri_channel_in {
     ri_channel_rx_t rx;

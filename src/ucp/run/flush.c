@@ -5,7 +5,7 @@
 #include "flush.h"
 #include "../core/module.h"
 #include "../core/rma.h"
-#include "../link/channel_life.h"
+#include "../link/channel_send.h"
 
 /* Whether anything waits for room in a ring. What a close has left there is not waited for. */
 static int flush_is_any_pending(const ri_worker_t *worker)
@@ -25,7 +25,7 @@ static int flush_has_work(ri_worker_t *worker, ri_conn_t *conn)
 {
     return (conn != NULL) ?
                    (!ucs_list_is_empty(&conn->pending) || ri_channel_send_is_busy(conn)) :
-                   (flush_is_any_pending(worker) || ri_channel_life_is_any_busy(worker));
+                   (flush_is_any_pending(worker) || ri_channel_send_is_any_busy(worker));
 }
 
 int ri_flush_must_wait(ri_worker_t *worker, ri_conn_t *conn, uint64_t rma)
