@@ -191,6 +191,8 @@ TEST_F(test_config, defaults)
     EXPECT_EQ(1024u, r.config.am_inline);
     EXPECT_EQ(64u, r.config.ring_peers);
     EXPECT_EQ(65536u, r.config.ring_size);
+    EXPECT_EQ(262144u, r.config.ring_large);
+    EXPECT_EQ(UCS_AUTO, r.config.ring_far);
     EXPECT_EQ(4u, r.config.ring_after);
     EXPECT_EQ(1048576u, r.config.reorder_window);
     EXPECT_EQ(4079u, r.config.am_id);
@@ -208,6 +210,8 @@ TEST_F(test_config, automatic_thresholds)
     EXPECT_EQ("", r.lines);
     EXPECT_LE(8192u, r.config.eager_thresh) << "stock's";
     EXPECT_GE(r.config.ring_size / 4, r.config.eager_thresh);
+    EXPECT_LE(r.config.eager_thresh, r.config.ring_eager);
+    EXPECT_GE(RI_COSTS_EAGER_MAX, r.config.ring_eager);
     EXPECT_LE(RI_COSTS_HYBRID_MIN, r.config.hybrid_thresh);
     EXPECT_GE(RI_COSTS_HYBRID_MAX, r.config.hybrid_thresh);
     EXPECT_LE(RI_COSTS_COOP_MIN, r.config.coop_thresh);
@@ -276,6 +280,8 @@ TEST_F(test_config, values_are_written_as_in_ucx)
     EXPECT_EQ(100u, r.config.am_inline);
     EXPECT_EQ(0u, r.config.ring_peers);
     EXPECT_EQ(1048576u, r.config.ring_size);
+    EXPECT_EQ(0u, r.config.ring_large); /* all are of the size that was set */
+    EXPECT_EQ(4096u, r.config.ring_eager);
     EXPECT_EQ(1, r.config.stats);
     EXPECT_EQ(1, r.config.trace);
     EXPECT_NEAR(0.25, r.config.connect_timeout, 1e-9);

@@ -3,8 +3,8 @@
 /*
  * Workers that talk to each other over rings, and over a UCX that delivers when the test says so.
  */
-#ifndef RI_TEST_RING_CHANNEL_TEST_H
-#define RI_TEST_RING_CHANNEL_TEST_H
+#ifndef RI_TEST_RING_LIFE_TEST_H
+#define RI_TEST_RING_LIFE_TEST_H
 
 #include "unit/fakes/fake_ucx.h"
 

@@ -1,0 +1,155 @@
+/* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * src/ucp/link/ring_life.c, src/ucp/proto/eager/eager.c: large rings, which take messages above
+ * EAGER_THRESH.
+ */
+
+#include "ring_life_test.h"
+
+namespace {
+
+const size_t LARGE = 65536;
+const size_t EAGER = 2048;      /* EAGER_THRESH */
+const size_t TAKEN = LARGE / 8; /* the longest message that a large ring takes */
+
+class test_ring_life_long : public ring_life_test {
+protected:
+    void SetUp() override
+    {
+        ring_life_test::SetUp();
+        ri_config.ring_size    = 16384;
+        ri_config.ring_large   = LARGE;
+        ri_config.eager_thresh = EAGER;
+        ri_config.ring_eager   = 32768;
+        ri_config.ring_peers   = 64;
+    }
+
+    void TearDown() override
+    {
+        ri_config.ring_large = 0;
+        ri_config.ring_eager = 0;
+        ri_ring_far_ticks    = 0;
+        ring_life_test::TearDown();
+    }
+
+    /* @return How many messages that ring took of one of @a length bytes: 0 or 1. */
+    uint64_t taken(node *a, node *b, size_t length, bool expected)
+    {
+        uint64_t before = ring_messages(b);
+        recv_ptr r      = expected ? b->recv(1, ~0ul, length) : nullptr;
+        send_ptr s      = a->send(conn(a, b), pattern(length, length), 1);
+
+        settle();
+        r = expected ? r : b->recv(1, ~0ul, length);
+        settle(); /* if it is in bulk */
+        EXPECT_TRUE(r->done) << length;
+        EXPECT_TRUE(s->done) << length;
+        EXPECT_EQ(UCS_OK, r->status);
+        EXPECT_EQ(length, r->info.length);
+        EXPECT_EQ(s->data, r->buffer) << length;
+        a->release_done();
+        b->release_done();
+        return ring_messages(b) - before;
+    }
+};
+
+TEST_F(test_ring_life_long, each_length)
+{
+    node *a = add_node(), *b = add_node();
+
+    conn(b, a);
+    exchange(a, b, 10);
+    for (bool far : {false, true}) {
+        ri_ring_far_ticks = far ? 1 : 0;
+        for (bool expected : {true, false}) {
+            for (size_t length = EAGER - 100; length < TAKEN + 300;
+                 length += (length + 70 > TAKEN) ? 1 : 61) {
+                conn(a, b)->ring->far_times = far ? RI_RING_FAR_TIMES : 0;
+                EXPECT_EQ(length <= TAKEN, taken(a, b, length, expected)) << length;
+            }
+        }
+    }
+    EXPECT_EQ(0u, b->counters().held_bytes);
+}
+
+/* Only so many rings are large, and a small one takes what goes by it anyway. */
+TEST_F(test_ring_life_long, of_the_first_peers)
+{
+    node *b = add_node();
+
+    for (unsigned i = 0; i < RI_CONFIG_LARGE_RINGS + 2; ++i) {
+        bool is_large = i < RI_CONFIG_LARGE_RINGS;
+        node *a       = add_node();
+
+        conn(b, a);
+        exchange(a, b, 10);
+        EXPECT_EQ(is_large ? LARGE : 16384u,
+                  (conn(a, b)->ring->mask + 1ul) * RI_RING_LINE);
+        EXPECT_EQ(1u, taken(a, b, EAGER, true));
+        EXPECT_EQ(is_large, taken(a, b, TAKEN, true));
+        EXPECT_EQ(0u, taken(a, b, TAKEN + 1, true));
+    }
+}
+
+/* A size that was set holds for all. */
+TEST_F(test_ring_life_long, none_is_large)
+{
+    ri_config.ring_large = 0;
+
+    node *a = add_node(), *b = add_node();
+
+    conn(b, a);
+    exchange(a, b, 10);
+    EXPECT_EQ(16384u, (conn(a, b)->ring->mask + 1ul) * RI_RING_LINE);
+    EXPECT_EQ(0u, taken(a, b, TAKEN, true));
+}
+
+/* What finds no room waits, in order, and also if another size comes behind it. */
+TEST_F(test_ring_life_long, waits_for_room)
+{
+    node *a = add_node(), *b = add_node();
+    std::vector<send_ptr> sends;
+    std::vector<recv_ptr> recvs;
+
+    conn(b, a);
+    exchange(a, b, 10);
+    uint64_t before = ring_messages(b);
+    for (unsigned i = 0; i < 40; ++i) {
+        sends.push_back(a->send(conn(a, b), pattern(i, (i % 3) ? TAKEN - i : 8), 1));
+    }
+    EXPECT_FALSE(sends.back()->done);
+    for (unsigned i = 0; i < 40; ++i) {
+        recvs.push_back(b->recv(1, ~0ul, TAKEN));
+    }
+    settle();
+    for (unsigned i = 0; i < 40; ++i) {
+        ASSERT_TRUE(sends[i]->done && recvs[i]->done) << i;
+        EXPECT_EQ(sends[i]->data.size(), recvs[i]->info.length);
+        EXPECT_TRUE(std::equal(sends[i]->data.begin(), sends[i]->data.end(),
+                               recvs[i]->buffer.begin()))
+                << i;
+    }
+    EXPECT_EQ(before + 40, ring_messages(b));
+}
+
+/* A synchronous send has to wait for its receive, and goes as it did. */
+TEST_F(test_ring_life_long, not_synchronous)
+{
+    node *a = add_node(), *b = add_node();
+
+    conn(b, a);
+    exchange(a, b, 10);
+    uint64_t before = ring_messages(b);
+    send_ptr s      = a->send(conn(a, b), pattern(1, TAKEN), 1, true);
+
+    settle();
+    EXPECT_FALSE(s->done);
+    recv_ptr r = b->recv(1, ~0ul, TAKEN);
+    settle();
+    EXPECT_TRUE(s->done && r->done);
+    EXPECT_EQ(s->data, r->buffer);
+    EXPECT_EQ(before, ring_messages(b));
+}
+
+} // namespace
