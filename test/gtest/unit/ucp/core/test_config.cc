@@ -428,7 +428,7 @@ TEST_F(test_config, print_what_is_in_effect)
     EXPECT_NE(std::string::npos,
               r.out.find("# in effect here: 4K\n#\nUCXRI_EAGER_THRESH=1M\n"))
             << r.out;
-    EXPECT_NE(std::string::npos, r.out.find("default: 64k\n#\nUCXRI_RING_SIZE=16K\n"))
+    EXPECT_NE(std::string::npos, r.out.find("default: auto\n#\nUCXRI_RING_SIZE=16K\n"))
             << r.out;
 }
 

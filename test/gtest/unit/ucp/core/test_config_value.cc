@@ -41,7 +41,7 @@ TEST(test_config_value, descriptions)
 {
     const std::pair<const char *, const char *> known[] = {
             {"EAGER_THRESH", "a size in bytes, as 4096, 8k or 1m, inf, auto"},
-            {"RING_SIZE", "a power of two from 4K to 1G"},
+            {"RING_SIZE", "a power of two from 4K to 1G, auto"},
             {"RING_PEERS", "a number from 0 to 4096"},
             {"RING_AFTER", "a number from 0 on, inf"},
             {"IB_SL", "a number from 0 to 15, auto"},
