@@ -186,6 +186,11 @@ static void print_thresholds(void)
         printf("%s", thresholds[i].text);
         ri_config_print_value(stdout, thresholds[i].name);
         printf("\n");
+        if ((i == 0) && (ri_config.ring_eager > ri_config.eager_thresh)) {
+            printf("eager by ring    up to %zuK, if the ring has %zuK or more\n",
+                   ri_config.ring_eager / 1024,
+                   ri_config.ring_eager * RI_RING_MESSAGES / 1024);
+        }
     }
     print_costs();
 }

@@ -69,7 +69,7 @@
     _c(rx_eager_rdma, "messages", "that came by a channel through a network") \
     _c(rx_channel, "messages", "control, and announcements of long ones, by a channel") \
     _c(rx_looked, "messages", "RTRs that a send found in the channel, without progress") \
-    _c(rx_long, "messages", "longer than this process's EAGER_THRESH") \
+    _c(rx_long, "messages", "longer than this process's EAGER_THRESH, not sent eagerly") \
     _c(rx_read_bytes, "bytes", "read from the sender's memory") \
     _c(rx_bytes, "bytes", "payload of all messages received") \
     _c(stream_malformed, "messages", "this sender's part of rx_malformed") \

@@ -344,7 +344,7 @@ static ucs_status_t deliver_out_of_order(ri_stream_t *stream, ri_arrival_t *arri
     ucs_list_insert_after(at, &msg->list);
     ++stream->num_early;
     if (arrival->kind != RI_MSG_USED) {
-        ri_deliver_count(stream, arrival->length);
+        ri_deliver_count(stream, arrival->wire_type, arrival->length);
         ++stream->counters.rx_reordered;
     }
     return deliver_kept_status(arrival);
@@ -373,7 +373,7 @@ ucs_status_t ri_deliver(ri_stream_t *stream, ri_arrival_t *arrival)
     }
 
     if (ri_likely(arrival->kind != RI_MSG_USED)) {
-        ri_deliver_count(stream, arrival->length);
+        ri_deliver_count(stream, arrival->wire_type, arrival->length);
     }
     /* A callback of an early message that follows may receive this one, and stock does not
      * take a descriptor back that its own callback has not returned for: copy it. */
@@ -409,7 +409,7 @@ int ri_deliver_unexpected(ri_stream_t *stream, ri_arrival_t *arrival)
     if (deliver_queue(worker, stream, arrival) == NULL) {
         return 0;
     }
-    ri_deliver_count(stream, arrival->length);
+    ri_deliver_count(stream, arrival->wire_type, arrival->length);
     ++worker->rings.clock;
     ++stream->next_sn;
     stream->last_tag = arrival->tag;

@@ -54,7 +54,7 @@ void ri_rtr_used_handle(ri_stream_t *stream, const ri_wire_msg_t *msg)
 /* A NAMED receive is complete. */
 static void used_complete(ri_recv_req_t *recv, size_t length)
 {
-    ri_deliver_count(recv->rtr_stream, length);
+    ri_deliver_count(recv->rtr_stream, RI_WIRE_WRITTEN, length);
     recv->info.length = length;
     ri_rtr_done_used(recv);
     ri_recv_complete(recv, UCS_OK);
@@ -94,7 +94,7 @@ int ri_rtr_used_again(ri_stream_t *stream, ri_arrival_t *arrival)
                             arrival->wire_type, arrival->length);
         return 1;
     }
-    ri_deliver_count(stream, arrival->length);
+    ri_deliver_count(stream, arrival->wire_type, arrival->length);
     ri_rtr_done_unused(recv);
     status = ri_recv_start(recv, stream, arrival);
     if (status != UCS_INPROGRESS) {

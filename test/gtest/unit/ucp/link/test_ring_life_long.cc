@@ -114,7 +114,7 @@ TEST_F(test_ring_life_long, waits_for_room)
 
     conn(b, a);
     exchange(a, b, 10);
-    uint64_t before = ring_messages(b);
+    uint64_t before = ring_messages(b), longs = b->counters().streams.rx_long;
     for (unsigned i = 0; i < 40; ++i) {
         sends.push_back(a->send(conn(a, b), pattern(i, (i % 3) ? TAKEN - i : 8), 1));
     }
@@ -131,6 +131,7 @@ TEST_F(test_ring_life_long, waits_for_room)
                 << i;
     }
     EXPECT_EQ(before + 40, ring_messages(b));
+    EXPECT_EQ(longs, b->counters().streams.rx_long); /* they were sent eagerly */
 }
 
 /* A synchronous send has to wait for its receive, and goes as it did. */
