@@ -216,13 +216,17 @@ static void config_set_thresholds(const ri_costs_t *costs)
     }
 }
 
-/* Where the cost of a line is not measured, no sender is taken for far. */
+/* Where the cost of a line is not measured, or the clock is too slow to tell, no sender is taken for
+ * far. */
 static void config_set_far(const ri_costs_t *costs)
 {
-    if (ri_config.ring_far == UCS_AUTO) {
-        ri_ring_far_ticks = CONFIG_FAR_MARGIN * costs->line_ticks;
+    if (ri_config.ring_far == UCS_YES) {
+        ri_ring_far_ticks = 1;
+    } else if ((ri_config.ring_far == UCS_NO) ||
+               (costs->clock_ticks >= costs->line_ticks)) {
+        ri_ring_far_ticks = 0;
     } else {
-        ri_ring_far_ticks = (ri_config.ring_far == UCS_YES) ? 1 : 0;
+        ri_ring_far_ticks = costs->clock_ticks + CONFIG_FAR_MARGIN * costs->line_ticks;
     }
 }
 

@@ -74,7 +74,7 @@ const ri_config_field_t ri_config_fields[] = {
          .max = 4096},
         {"RING_SIZE", RI_CONFIG_SIZE, "auto", FIELD(ring_size),
          "Size of one ring, a power of two. One page more is used for its indices.\n"
-         "auto: 256k for the first 8 rings of a process, 64k for all others.",
+         "auto: 256k for the first 8 rings of a worker, 64k for all others.",
          .flags = RI_CONFIG_POWER | RI_CONFIG_AUTO, .min = 4096, .max = 1 << 30},
         {"RING_AFTER", RI_CONFIG_COUNT, "4", FIELD(ring_after),
          "A pair gets its ring after this many messages in one direction.",

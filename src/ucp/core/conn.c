@@ -125,9 +125,12 @@ void ri_conn_say_over(ri_conn_t *conn)
 
     if (!(conn->flags & RI_CONN_LOST)) {
         conn->lost_sn = conn->tx_sn + 1;
+        if (conn->remote_id == 0) { /* CONN_ACK will have it told */
+            ri_conn_set_life(conn, conn->flags | RI_CONN_LOST);
+        }
     }
     conn_tell_lost(conn);
-    if (ri_id_get(&worker->conn_ids, id) == conn) {
+    if ((ri_id_get(&worker->conn_ids, id) == conn) && (conn->flags & RI_CONN_BYE)) {
         ri_conn_set_life(conn, conn->flags & ~(uint32_t)RI_CONN_LOST);
     }
 }

@@ -61,7 +61,8 @@ enum {
  *
  *   set CLOSING            the application has closed it: not if it is LEFT
  *   set LEFT and CLOSING   its endpoint is closed before all was received: not if it is LEFT
- *   set LOST               a number is lost: while the status is UCS_OK
+ *   set LOST               a number is lost, or the peer has sent RESET and cannot be answered yet:
+ *                          while the status is UCS_OK
  *   set BYE                the peer is told that nothing follows: if the status is UCS_OK, or LOST
  *   clear LOST             its endpoint or its peer is gone, or the peer has sent RESET: the status
  *                          is an error from then on

@@ -8,6 +8,7 @@
 #include "costs.h"
 #include "../../ucs/clock.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -62,12 +63,26 @@ static char *costs_chain_link(char *block, int i)
     return block + (i % COSTS_CHAIN) * COSTS_CHAIN_STRIDE % COSTS_BLOCK;
 }
 
-/* @return The time of a load from memory. */
-static double costs_measure_line(char *block, double *ticks_p)
+static double costs_measure_clock(void)
 {
-    double best         = 1;
-    uint64_t best_ticks = UINT64_MAX;
-    uint64_t ticks;
+    uint64_t best = UINT64_MAX;
+    uint64_t begin, ticks;
+    int i;
+
+    for (i = 0; i < COSTS_TRIES; ++i) {
+        begin = ri_ticks_in_order();
+        ticks = ri_ticks_in_order() - begin;
+        best  = ri_min(best, ticks);
+    }
+    return best;
+}
+
+/* @return The time of a load from memory. */
+static double costs_measure_line(char *block, ri_costs_t *costs)
+{
+    double best       = 1;
+    double best_ticks = INFINITY;
+    uint64_t begin;
     double start;
     char *at;
     int i, k;
@@ -82,14 +97,15 @@ static double costs_measure_line(char *block, double *ticks_p)
         __asm__ volatile("mfence" : : : "memory");
 
         start = ri_time();
-        ticks = ri_ticks();
+        begin = ri_ticks_in_order();
         for (i = 0, at = block; i < COSTS_CHAIN; ++i) {
             at = *(char *volatile *)at;
         }
-        best_ticks = ri_min(best_ticks, ri_ticks_in_order() - ticks);
+        best_ticks = ri_min(best_ticks, (double)(ri_ticks_in_order() - begin));
         best       = ri_min(best, ri_time() - start);
     }
-    *ticks_p = (double)best_ticks / COSTS_CHAIN;
+    costs->clock_ticks = costs_measure_clock();
+    costs->line_ticks  = ri_max(best_ticks - costs->clock_ticks, 0) / COSTS_CHAIN;
     return best * 1e9 / COSTS_CHAIN;
 }
 #endif
@@ -120,8 +136,8 @@ void ri_costs_measure(ri_costs_t *costs, const ri_plane_ops_t *plane)
         costs->plane_measured = 1;
     }
 #if defined(__x86_64__)
-    costs->line          = costs_clamp(costs_measure_line(blocks, &costs->line_ticks),
-                                       RI_COSTS_LINE_MIN, RI_COSTS_LINE_MAX);
+    costs->line = costs_clamp(costs_measure_line(blocks, costs), RI_COSTS_LINE_MIN,
+                              RI_COSTS_LINE_MAX);
     costs->line_measured = 1;
 #endif
     free(blocks);

@@ -25,6 +25,7 @@ typedef struct ri_costs {
     ri_plane_cost_t plane; /* of a read by the data plane of this host */
     double line;           /* until a cache line is here that another core has written */
     double line_ticks;     /* the same by ri_ticks(); 0: not measured */
+    double clock_ticks;    /* of two reads of that clock in a row; 0: not measured */
     int plane_measured;    /* 0: assumed */
     int line_measured;     /* 0: assumed */
 } ri_costs_t;

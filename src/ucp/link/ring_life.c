@@ -95,6 +95,10 @@ void ri_ring_life_consider(ri_stream_t *stream)
 
     stream->ring_cookie = ri_random();
     status              = ri_ring_create(&stream->ring_memory, size, stream->ring_cookie);
+    if ((status != UCS_OK) && (size != ri_config.ring_size)) {
+        size   = ri_config.ring_size; /* there may be memory for that */
+        status = ri_ring_create(&stream->ring_memory, size, stream->ring_cookie);
+    }
     if (status != UCS_OK) {
         error = errno;
         ri_warn("no ring of %zu bytes: %s%s. Messages between processes of this host "

@@ -182,8 +182,7 @@ ri_choice_t ri_select(const ri_select_param_t *param)
         return (ri_choice_t){RI_PROTO_SELF, 0};
     }
 
-    /* The ring beats a system call up to some length. A sender that waits for room in it has several
-     * of them there already. */
+    /* The ring beats a system call up to some length. */
     if (param->ring_takes && param->host_memory && !param->sync &&
         !ri_select_is_early(param)) {
         return (ri_choice_t){RI_PROTO_EAGER_RING, 0};

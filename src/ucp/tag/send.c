@@ -92,6 +92,37 @@ static int send_can_end_now(const ri_send_req_t *req)
     return (req->proto->can_end_now != NULL) && req->proto->can_end_now(req);
 }
 
+/* Whether the peer of a conn sends to this worker through a ring right now. */
+static int send_peer_sends(const ri_conn_t *conn)
+{
+    const ri_stream_t *stream;
+
+    if (conn->peer == NULL) {
+        return 0;
+    }
+    ucs_list_for_each(stream, &conn->peer->streams, peer_list) {
+        if ((stream->ring != NULL) && (ri_ring_rx_peek(stream->ring) != NULL)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Whether the ring is to take a message above EAGER_THRESH. Where there is no room, it would wait for
+ * this worker's progress, and other ways are better, unless both sides send: then both are about to
+ * receive. */
+static int send_ring_takes(const ri_send_req_t *req)
+{
+    const ri_conn_t *conn = req->conn;
+    size_t length         = req->data.length;
+
+    return (length > ri_config.eager_thresh) && (length <= conn->ring_long) &&
+           ri_dt_is_contig(&req->data) &&
+           ((ucs_list_is_empty((ucs_list_link_t *)&conn->pending) &&
+             ri_ring_tx_has_room(conn->ring, length)) ||
+            send_peer_sends(conn));
+}
+
 /* All that the choice depends on. @a rtr: that is for the message, or NULL. */
 static ri_select_param_t send_facts(const ri_send_req_t *req, int sync,
                                     const ri_rtr_t *rtr, const ucp_request_param_t *param)
@@ -102,7 +133,6 @@ static ri_select_param_t send_facts(const ri_send_req_t *req, int sync,
     int has_ring    = (conn->ring != NULL) && !(conn->flags & RI_CONN_NO_RING);
     int has_channel = ri_channel_send_can(conn, length);
     int is_coop     = has_ring && (length >= ri_config.coop_thresh);
-    int contig      = ri_dt_is_contig(&req->data);
 
     return (ri_select_param_t){
             .self        = !!(conn->flags & RI_CONN_SELF),
@@ -115,8 +145,8 @@ static ri_select_param_t send_facts(const ri_send_req_t *req, int sync,
             .polls       = (conn->worker->rings.max > 0),
             .am_ready    = !!(conn->flags & RI_CONN_AM_READY),
             .has_hello   = (conn->remote_id == 0),
-            .contig      = contig,
-            .ring_takes  = is_long && has_ring && contig && (length <= conn->ring_long),
+            .contig      = ri_dt_is_contig(&req->data),
+            .ring_takes  = has_ring && send_ring_takes(req),
             .host_memory = ri_memory_is_host(req->super.worker, &req->data, param),
             .pieces      = ri_dt_fits(&req->data),
             .awaited     = (conn->peer != NULL) && conn->peer->hint.ready,
@@ -263,7 +293,7 @@ static ucs_status_t send_choose_and_start(ri_send_req_t *req, int sync,
         rtr       = *waiting; /* it leaves the table when the message has its number */
         terms.rtr = &rtr;
     }
-    if (req->data.length > ri_config.eager_thresh) {
+    if ((req->data.length > ri_config.eager_thresh) && !select.ring_takes) {
         select.rtr_expected = ri_rtr_known_is_expected(conn, early);
     }
     send_choose(req, &select, &terms);

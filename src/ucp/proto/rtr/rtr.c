@@ -227,6 +227,16 @@ static int rtr_is_full(const ri_peer_t *peer)
     return (peer->rtr.entries != NULL) && !ucs_list_is_empty(&peer->rtr.entries->full);
 }
 
+/* Whether the message of a receive is likely to come through the ring of its stream, although it may
+ * be above EAGER_THRESH: its sender does as this process would (tag/send.c). */
+static int rtr_is_for_ring(const ri_recv_req_t *recv, const ri_stream_t *stream)
+{
+    return (ri_config.rtr != UCS_YES) && (stream->ring != NULL) &&
+           (recv->data.length <= ri_config.ring_eager) &&
+           (recv->data.length <=
+            (stream->ring->mask + 1ul) * RI_RING_LINE / RI_RING_MESSAGES);
+}
+
 /* Send the RTR of a posted receive, which stands in no list, if its message is certain to be
  * the one that the RTR says.
  *
@@ -247,7 +257,8 @@ static rtr_answer_t rtr_try(ri_recv_req_t *recv, const ri_peer_t *from,
         stream->closed || (!rtr_is_local(stream) && !ri_rtr_net_is_possible(stream))) {
         return RTR_NEVER;
     }
-    if (!ri_sender_map_is_worth(&worker->senders, recv->tag, recv->mask)) {
+    if (rtr_is_for_ring(recv, stream) ||
+        !ri_sender_map_is_worth(&worker->senders, recv->tag, recv->mask)) {
         ++worker->counters.rtr_suppressed;
         return RTR_NEVER;
     }

@@ -11,7 +11,7 @@ namespace {
 
 ri_costs_t costs(double copy_rate, double call, double plane_rate, double line)
 {
-    return {copy_rate, {call, plane_rate}, line, line, 1, 1};
+    return {copy_rate, {call, plane_rate}, line, line, 0, 1, 1};
 }
 
 /* Any costs that measuring can give */

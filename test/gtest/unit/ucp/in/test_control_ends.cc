@@ -144,6 +144,8 @@ TEST_F(test_control_ends, reset_ends_all_that_waits)
         EXPECT_TRUE(op->done);
         EXPECT_EQ(UCS_ERR_CONNECTION_RESET, op->status);
     }
+    EXPECT_FALSE(
+            ri_conn_goes_on(m_conn)); /* the peer receives nothing of what was sent */
     EXPECT_EQ(nullptr, m_conn->ring);
     EXPECT_EQ(UCS_ERR_CONNECTION_RESET, m_node->send(m_conn, bytes(8), 1)->status);
     m_node->progress();
@@ -154,6 +156,18 @@ TEST_F(test_control_ends, reset_ends_all_that_waits)
     EXPECT_EQ(nullptr, ri_ep_close(m_conn, &param));
     EXPECT_TRUE(m_ep->closed);
     EXPECT_EQ(1u, m_ep->count(RI_WIRE_BYE)); /* the answer to RESET, and no other */
+}
+
+/* BYE is said as soon as it is known to whom. */
+TEST_F(test_control_ends, reset_before_the_conn_has_an_answer)
+{
+    control(RI_WIRE_RESET, m_conn->id, m_conn->serial);
+    EXPECT_EQ(UCS_ERR_CONNECTION_RESET, m_conn->status);
+    EXPECT_EQ(0u, m_ep->count(RI_WIRE_BYE));
+    conn_ack(m_conn, REMOTE_STREAM);
+    EXPECT_EQ(1u, m_ep->count(RI_WIRE_BYE));
+    conn_ack(m_conn, REMOTE_STREAM);
+    EXPECT_EQ(1u, m_ep->count(RI_WIRE_BYE));
 }
 
 TEST_F(test_control_ends, reset_while_closing)
@@ -183,8 +197,6 @@ TEST_F(test_control_ends, reset_calls_the_error_handler)
         control(RI_WIRE_RESET, conn->id, conn->serial);
         EXPECT_EQ((mode != 0), seen.calls);
         EXPECT_EQ(UCS_ERR_CONNECTION_RESET, conn->status);
-        EXPECT_FALSE(
-                ri_conn_goes_on(conn)); /* the peer receives nothing of what was sent */
         if (mode != 0) {
             EXPECT_EQ(ep->handle(), seen.ep);
             EXPECT_EQ(UCS_ERR_CONNECTION_RESET, seen.status);

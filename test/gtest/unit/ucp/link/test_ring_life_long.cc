@@ -7,6 +7,9 @@
 
 #include "ring_life_test.h"
 
+#include <signal.h>
+#include <sys/resource.h>
+
 namespace {
 
 const size_t LARGE = 65536;
@@ -105,33 +108,66 @@ TEST_F(test_ring_life_long, none_is_large)
     EXPECT_EQ(0u, taken(a, b, TAKEN, true));
 }
 
-/* What finds no room waits, in order, and also if another size comes behind it. */
-TEST_F(test_ring_life_long, waits_for_room)
+/* What finds no room goes another way, or, if the peer sends as well, waits for it. All come in
+ * order, whatever size comes behind them. */
+TEST_F(test_ring_life_long, without_room)
 {
+    for (bool both_send : {false, true}) {
+        SCOPED_TRACE(both_send);
+        node *a = add_node(), *b = add_node();
+        std::vector<send_ptr> sends;
+        std::vector<recv_ptr> recvs;
+        recv_ptr back;
+        send_ptr there;
+
+        conn(b, a);
+        exchange(a, b, 10);
+        exchange(b, a, 10);
+        ASSERT_NE(nullptr, conn(b, a)->ring);
+        uint64_t before = ring_messages(b), longs = b->counters().streams.rx_long;
+        if (both_send) {
+            back  = a->recv(2, ~0ul, 8);
+            there = b->send(conn(b, a), pattern(1, 8), 2);
+        }
+        for (unsigned i = 0; i < 40; ++i) {
+            sends.push_back(a->send(conn(a, b), pattern(i, (i % 3) ? TAKEN - i : 8), 1));
+        }
+        EXPECT_EQ(both_send, !ucs_list_is_empty(&conn(a, b)->pending));
+        for (unsigned i = 0; i < 40; ++i) {
+            recvs.push_back(b->recv(1, ~0ul, TAKEN));
+        }
+        settle();
+        for (unsigned i = 0; i < 40; ++i) {
+            ASSERT_TRUE(sends[i]->done && recvs[i]->done) << i;
+            EXPECT_EQ(sends[i]->data.size(), recvs[i]->info.length);
+            EXPECT_TRUE(std::equal(sends[i]->data.begin(), sends[i]->data.end(),
+                                   recvs[i]->buffer.begin()))
+                    << i;
+        }
+        EXPECT_EQ(both_send, before + 40 == ring_messages(b));
+        if (both_send) {
+            EXPECT_EQ(longs, b->counters().streams.rx_long); /* they were sent eagerly */
+        }
+    }
+}
+
+/* Where there is no memory for a large ring, a small one does. */
+TEST_F(test_ring_life_long, no_memory_for_a_large_one)
+{
+    struct rlimit limit, low;
     node *a = add_node(), *b = add_node();
-    std::vector<send_ptr> sends;
-    std::vector<recv_ptr> recvs;
 
     conn(b, a);
+    ASSERT_EQ(0, getrlimit(RLIMIT_FSIZE, &limit));
+    low          = limit;
+    low.rlim_cur = 32768;
+    signal(SIGXFSZ, SIG_IGN);
+    ASSERT_EQ(0, setrlimit(RLIMIT_FSIZE, &low));
     exchange(a, b, 10);
-    uint64_t before = ring_messages(b), longs = b->counters().streams.rx_long;
-    for (unsigned i = 0; i < 40; ++i) {
-        sends.push_back(a->send(conn(a, b), pattern(i, (i % 3) ? TAKEN - i : 8), 1));
-    }
-    EXPECT_FALSE(sends.back()->done);
-    for (unsigned i = 0; i < 40; ++i) {
-        recvs.push_back(b->recv(1, ~0ul, TAKEN));
-    }
-    settle();
-    for (unsigned i = 0; i < 40; ++i) {
-        ASSERT_TRUE(sends[i]->done && recvs[i]->done) << i;
-        EXPECT_EQ(sends[i]->data.size(), recvs[i]->info.length);
-        EXPECT_TRUE(std::equal(sends[i]->data.begin(), sends[i]->data.end(),
-                               recvs[i]->buffer.begin()))
-                << i;
-    }
-    EXPECT_EQ(before + 40, ring_messages(b));
-    EXPECT_EQ(longs, b->counters().streams.rx_long); /* they were sent eagerly */
+    ASSERT_EQ(0, setrlimit(RLIMIT_FSIZE, &limit));
+    signal(SIGXFSZ, SIG_DFL);
+    ASSERT_NE(nullptr, conn(a, b)->ring);
+    EXPECT_EQ(16384u, (conn(a, b)->ring->mask + 1ul) * RI_RING_LINE);
 }
 
 /* A synchronous send has to wait for its receive, and goes as it did. */
