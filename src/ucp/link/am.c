@@ -262,10 +262,11 @@ static ucs_status_t am_worker_made(ri_worker_t *worker)
 /* Free all buffers, those too that stock has not given back. */
 static void am_worker_freed(ri_worker_t *worker)
 {
-    ri_am_buffer_t *buffer, *tmp;
+    ucs_list_link_t *all = &worker->am_buffers.all;
 
-    ucs_list_for_each_safe(buffer, tmp, &worker->am_buffers.all, all) {
-        free(buffer);
+    /* No loop of a macro, which takes the head of the list for a buffer: buffers are aligned */
+    while (!ucs_list_is_empty(all)) {
+        free(ucs_list_extract_head(all, ri_am_buffer_t, all));
     }
 }
 
