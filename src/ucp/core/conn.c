@@ -6,7 +6,6 @@
  * is told. How it begins and ends is in conn_life.c.
  */
 #include "conn.h"
-#include "module.h"
 #include "worker_types.h"
 #include "../../ucs/clock.h"
 #include "../../ucs/settings.h"
@@ -104,17 +103,26 @@ static void conn_tell_lost(ri_conn_t *conn)
     RI_MODULES_TELL(conn_lost, conn, (other != NULL) ? other : conn);
 }
 
-void ri_conn_say_lost(ri_conn_t *conn)
+int ri_conn_is_needed(const ri_conn_t *conn, ri_conn_need_t need)
 {
     int is_needed;
 
+    if (((need == RI_CONN_NEED_MEMORY) &&
+         !ucs_list_is_empty((ucs_list_link_t *)&conn->pending)) ||
+        ((need == RI_CONN_NEED_PEER) &&
+         !ucs_list_is_empty((ucs_list_link_t *)&conn->sends))) {
+        return 1;
+    }
+    RI_MODULES_ASK(is_needed, conn_is_needed, conn, need);
+    return is_needed;
+}
+
+void ri_conn_say_lost(ri_conn_t *conn)
+{
     /* After BYE the receiver lets nobody write its memory, and what cannot be sent again can only
      * be told by BYE. */
-    if (conn->flags & RI_CONN_LOST) {
-        RI_MODULES_ASK(is_needed, conn_is_needed, conn);
-        if (!is_needed) {
-            conn_tell_lost(conn);
-        }
+    if ((conn->flags & RI_CONN_LOST) && !ri_conn_is_needed(conn, RI_CONN_NEED_OPEN)) {
+        conn_tell_lost(conn);
     }
 }
 

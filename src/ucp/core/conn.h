@@ -14,6 +14,7 @@
 #include <assert.h>
 
 #include "conn_types.h"
+#include "module.h"
 #include "peer.h"
 #include "../../ucs/handle_map.h"
 
@@ -68,6 +69,9 @@ static inline ri_conn_t *ri_conn_find(ucp_ep_h ep)
     return (ri_conn_t *)ri_map_get_ptr(&ri_conn_map, ep);
 }
 
+/** @return Whether the conn itself or any part needs it for @a need (module.h). */
+int ri_conn_is_needed(const ri_conn_t *conn, ri_conn_need_t need);
+
 /** Let progress see to a conn whose ring has no room, or is to be closed, unless it does already.
  */
 void ri_conn_queue_pending(ri_conn_t *conn);
@@ -77,7 +81,7 @@ void ri_conn_queue_pending(ri_conn_t *conn);
 void ri_conn_dequeue_pending(ri_conn_t *conn);
 
 /** Tell the stream of a conn of the number that it lost, once: if it has lost one, its id is
- * known by now, and no module needs the conn for what was sent before. The message goes by a
+ * known by now, and nothing needs the conn open for what was sent before. The message goes by a
  * usable conn of the peer, or by this one; any conn may be gone afterwards. */
 void ri_conn_say_lost(ri_conn_t *conn);
 

@@ -19,6 +19,63 @@
 
 #include <stddef.h>
 
+/*
+ * What a stream may still be needed for, as its parts say (stream_is_needed). These do:
+ *
+ *   module     for what it has of the stream                          ITSELF  DATA  PEER
+ *   match      messages that wait for their receive                     x
+ *   ring       the ring                                                 x
+ *   channel    memory of a channel                                      x
+ *   assembly   a message that comes through the ring in parts                         x
+ *   frag       messages of which pieces are missing                             x
+ *   rndv_recv  receives that wait for their data                        x       x     x
+ *   net_read   receives that are read through a network                 x       x
+ *   coop_recv  receives that both sides copy                            x       x
+ *   rtr        receives that were offered                                             x
+ *              ... of them, those whose message had its turn            x
+ *
+ * Without a mark at PEER, net_read counts all the same, among the transfers of the way
+ * (ri_peer_way_t.num_transfers), and coop_recv looks for the process by itself.
+ */
+typedef enum ri_stream_need {
+    /* Something refers to it, or may still come by it though its sender has closed it: it must not
+     * be freed. */
+    RI_STREAM_NEED_ITSELF,
+
+    /* The data of a message is on its way, or has come in part. */
+    RI_STREAM_NEED_DATA,
+
+    /* Something waits that only the sender ends: it would for ever if that process were gone. */
+    RI_STREAM_NEED_PEER
+} ri_stream_need_t;
+
+/*
+ * What a conn may still be needed for, as its parts say (conn_is_needed). These do:
+ *
+ *   module        for what it has of the conn                            OPEN  MEMORY  PEER
+ *   (the conn)    sends that wait for room in the ring                           x
+ *                 all unfinished sends                                                   x
+ *   rndv          sends whose memory the peer may need                     x     x
+ *   coop_send     slots of sends that are complete, and not read yet             x
+ *   hybrid        buffers of the pool with its messages                          x       x
+ *                 ... of them, those that are being written                x
+ *                 ... those for which UCP had no memory                          x
+ *   channel_send  records that are not acknowledged                                      x
+ *
+ * For MEMORY, rndv and coop_send count only if the conn goes on (ri_conn_goes_on): else the peer
+ * receives nothing of theirs any more.
+ */
+typedef enum ri_conn_need {
+    /* A number was lost, and what was sent before needs a conn that has not said BYE. */
+    RI_CONN_NEED_OPEN,
+
+    /* The peer may need memory of this process for what was sent. */
+    RI_CONN_NEED_MEMORY,
+
+    /* Something waits that only the peer ends: it would for ever if that process were gone. */
+    RI_CONN_NEED_PEER
+} ri_conn_need_t;
+
 typedef struct ri_module {
     const char *name;
 
@@ -105,9 +162,9 @@ typedef struct ri_module {
      * that the peer may need; or the worker of the conn ends, and the conn is destroyed next. */
     void (*conn_stops)(ri_conn_t *conn);
 
-    /** @return Whether the peer needs the conn, which has lost a number, for what was sent
-     * before. */
-    int (*conn_is_needed)(const ri_conn_t *conn);
+    /** @return Whether the module has anything of the conn that needs it for @a need. Asked by
+     * ri_conn_is_needed(). */
+    int (*conn_is_needed)(const ri_conn_t *conn, ri_conn_need_t need);
 
     /** Nothing is needed any more: tell the peer of the loss, by the conn @a by. */
     void (*conn_lost)(ri_conn_t *conn, ri_conn_t *by);
@@ -141,8 +198,9 @@ typedef struct ri_module {
      * sender could write until now end. Calls back, as stream_ends. */
     void (*stream_closed)(ri_stream_t *stream, ucs_status_t status);
 
-    /** @return Whether something may still come by the stream, though its sender has closed it. */
-    int (*stream_is_busy)(const ri_stream_t *stream);
+    /** @return Whether the module has anything of the stream that needs it for @a need. Asked by
+     * ri_stream_is_needed(). */
+    int (*stream_is_needed)(const ri_stream_t *stream, ri_stream_need_t need);
 
     /** The memory of the stream goes. */
     void (*stream_freed)(ri_stream_t *stream);

@@ -6,7 +6,6 @@
  * module.h say, and is freed when nothing refers to it any more.
  */
 #include "stream.h"
-#include "module.h"
 #include "msg.h"
 #include "peer.h"
 #include "stream_ring.h"
@@ -130,19 +129,12 @@ void ri_stream_break(ri_stream_t *stream, const char *why)
     --stream->busy;
 }
 
-/* Whether something may still come by it. */
-static int stream_is_busy(const ri_stream_t *stream)
+int ri_stream_is_needed(const ri_stream_t *stream, ri_stream_need_t need)
 {
-    int is_busy;
+    int is_needed;
 
-    if ((stream->num_msgs != 0) || (stream->ring != NULL) ||
-        !ucs_list_is_empty((ucs_list_link_t *)&stream->fetching) ||
-        (stream->num_coops != 0) || (stream->num_transfers != 0) ||
-        (stream->rtr.num_named != 0)) {
-        return 1;
-    }
-    RI_MODULES_ASK(is_busy, stream_is_busy, stream);
-    return is_busy;
+    RI_MODULES_ASK(is_needed, stream_is_needed, stream, need);
+    return is_needed;
 }
 
 void ri_stream_check_closed_slow(ri_stream_t *stream)
@@ -153,7 +145,7 @@ void ri_stream_check_closed_slow(ri_stream_t *stream)
         --stream->busy;
     }
     if ((stream->busy == 0) && (stream->next_sn == stream->closed_sn + 1) &&
-        !stream_is_busy(stream)) {
+        !ri_stream_is_needed(stream, RI_STREAM_NEED_ITSELF)) {
         if ((stream->num_early > 0) || !ucs_list_is_empty(&stream->assembling)) {
             ri_error("a connection from worker 0x%lx ends because its sender could not "
                      "send a message: %zu that followed are dropped",

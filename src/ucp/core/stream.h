@@ -7,6 +7,7 @@
 #ifndef RI_STREAM_H
 #define RI_STREAM_H
 
+#include "module.h"
 #include "stream_types.h"
 #include "../wire/wire.h"
 
@@ -19,6 +20,9 @@ ri_stream_t *ri_stream_get(ri_worker_t *worker, const ri_wire_hello_t *hello);
 
 /** @return The latest stream of a remote conn id, or NULL if none introduced itself. */
 ri_stream_t *ri_stream_find(ri_worker_t *worker, uint64_t uid, uint32_t conn_id);
+
+/** @return Whether any part needs the stream for @a need (module.h). */
+int ri_stream_is_needed(const ri_stream_t *stream, ri_stream_need_t need);
 
 /** Free a stream with everything it holds; receives that wait for data by it end. It has no ring,
  * no memory of a channel, and no unexpected message refers to it; it is not busy. Calls back;

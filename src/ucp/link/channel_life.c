@@ -584,12 +584,17 @@ static void channel_conn_fails(ri_conn_t *conn, int is_first)
     ri_channel_life_abandon(conn);
 }
 
-const ri_module_t ri_module_channel = {.name           = "channel",
-                                       .worker_made    = channel_worker_made,
-                                       .worker_stops   = channel_worker_stops,
-                                       .worker_freed   = channel_worker_freed,
-                                       .conn_fails     = channel_conn_fails,
-                                       .conn_closes    = ri_channel_life_abandon,
-                                       .stream_is_busy = ri_channel_life_is_there,
-                                       .stream_freed   = ri_channel_life_forget,
-                                       .way_ended      = channel_way_ended};
+static int channel_stream_is_needed(const ri_stream_t *stream, ri_stream_need_t need)
+{
+    return (need == RI_STREAM_NEED_ITSELF) && ri_channel_life_is_there(stream);
+}
+
+const ri_module_t ri_module_channel = {.name             = "channel",
+                                       .worker_made      = channel_worker_made,
+                                       .worker_stops     = channel_worker_stops,
+                                       .worker_freed     = channel_worker_freed,
+                                       .conn_fails       = channel_conn_fails,
+                                       .conn_closes      = ri_channel_life_abandon,
+                                       .stream_is_needed = channel_stream_is_needed,
+                                       .stream_freed     = ri_channel_life_forget,
+                                       .way_ended        = channel_way_ended};

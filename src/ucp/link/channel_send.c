@@ -6,6 +6,7 @@
  */
 #include "channel_send.h"
 #include "way_use.h"
+#include "../core/module.h"
 #include "../core/send_req.h"
 #include "../match/rtr_table.h"
 
@@ -187,3 +188,11 @@ int ri_channel_send_control(ri_conn_t *conn, const void *message, size_t length)
     channel_write(conn->channel, record);
     return 1;
 }
+
+static int channel_conn_is_needed(const ri_conn_t *conn, ri_conn_need_t need)
+{
+    return (need == RI_CONN_NEED_PEER) && ri_channel_send_is_busy(conn);
+}
+
+const ri_module_t ri_module_channel_send = {.name           = "channel_send",
+                                            .conn_is_needed = channel_conn_is_needed};

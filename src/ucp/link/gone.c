@@ -10,7 +10,6 @@
 #include "../../ucs/log.h"
 #include "am.h"
 #include "local.h"
-#include "channel_send.h"
 #include "way.h"
 #include "../../ucs/clock.h"
 
@@ -28,12 +27,6 @@ double ri_gone_sleep    = 0.2;
 /* Progress calls until the next look. */
 #define GONE_CALLS 1024u
 
-static int gone_is_stream_waiting(const ri_stream_t *stream)
-{
-    return !ucs_list_is_empty((ucs_list_link_t *)&stream->fetching) ||
-           (stream->rtr.num > 0) || (stream->assembly.length != 0);
-}
-
 /* Whether there is anything that only the peer could end. */
 static int gone_is_awaited(ri_peer_t *peer)
 {
@@ -44,14 +37,13 @@ static int gone_is_awaited(ri_peer_t *peer)
         return 1;
     }
     ucs_list_for_each(conn, &peer->conns, peer_list) {
-        if (ri_conn_goes_on(conn) &&
-            ((conn->flags & RI_CONN_CLOSING) || !ucs_list_is_empty(&conn->sends) ||
-             !ucs_list_is_empty(&conn->lent) || ri_channel_send_is_busy(conn))) {
+        if (ri_conn_goes_on(conn) && ((conn->flags & RI_CONN_CLOSING) ||
+                                      ri_conn_is_needed(conn, RI_CONN_NEED_PEER))) {
             return 1;
         }
     }
     ucs_list_for_each(stream, &peer->streams, peer_list) {
-        if (gone_is_stream_waiting(stream)) {
+        if (ri_stream_is_needed(stream, RI_STREAM_NEED_PEER)) {
             return 1;
         }
     }

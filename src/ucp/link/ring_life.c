@@ -306,10 +306,16 @@ static void ring_life_conn_fails(ri_conn_t *conn, int is_first)
     }
 }
 
-const ri_module_t ri_module_ring = {.name         = "ring",
-                                    .worker_made  = ring_life_worker_made,
-                                    .worker_ends  = ring_life_worker_ends,
-                                    .worker_freed = ring_life_worker_freed,
-                                    .conn_stops   = ri_ring_life_close,
-                                    .conn_fails   = ring_life_conn_fails,
-                                    .conn_freed   = ri_ring_life_close};
+static int ring_life_stream_is_needed(const ri_stream_t *stream, ri_stream_need_t need)
+{
+    return (need == RI_STREAM_NEED_ITSELF) && (stream->ring != NULL);
+}
+
+const ri_module_t ri_module_ring = {.name             = "ring",
+                                    .worker_made      = ring_life_worker_made,
+                                    .worker_ends      = ring_life_worker_ends,
+                                    .worker_freed     = ring_life_worker_freed,
+                                    .conn_stops       = ri_ring_life_close,
+                                    .conn_fails       = ring_life_conn_fails,
+                                    .conn_freed       = ri_ring_life_close,
+                                    .stream_is_needed = ring_life_stream_is_needed};

@@ -319,7 +319,13 @@ static void match_worker_freed(ri_worker_t *worker)
     ri_match_cleanup(&worker->match);
 }
 
-const ri_module_t ri_module_match = {.name         = "match",
-                                     .worker_made  = match_worker_made,
-                                     .worker_ends  = match_worker_ends,
-                                     .worker_freed = match_worker_freed};
+static int match_stream_is_needed(const ri_stream_t *stream, ri_stream_need_t need)
+{
+    return (need == RI_STREAM_NEED_ITSELF) && (stream->num_msgs > 0);
+}
+
+const ri_module_t ri_module_match = {.name             = "match",
+                                     .stream_is_needed = match_stream_is_needed,
+                                     .worker_made      = match_worker_made,
+                                     .worker_ends      = match_worker_ends,
+                                     .worker_freed     = match_worker_freed};

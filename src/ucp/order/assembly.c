@@ -132,5 +132,12 @@ static void assembly_ring_closed(ri_stream_t *stream)
     ri_assembly_abort(stream, UCS_ERR_CONNECTION_RESET);
 }
 
-const ri_module_t ri_module_assembly = {.name           = "assembly",
-                                        .ring_rx_closed = assembly_ring_closed};
+/* As long as there is a ring, that keeps the stream. */
+static int assembly_stream_is_needed(const ri_stream_t *stream, ri_stream_need_t need)
+{
+    return (need == RI_STREAM_NEED_PEER) && (stream->assembly.length != 0);
+}
+
+const ri_module_t ri_module_assembly = {.name             = "assembly",
+                                        .stream_is_needed = assembly_stream_is_needed,
+                                        .ring_rx_closed   = assembly_ring_closed};

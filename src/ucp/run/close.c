@@ -11,9 +11,8 @@
 #include "../../ucs/log.h"
 #include "../link/control.h"
 #include "../proto/coop/coop_send.h"
-#include "../proto/pool/hybrid.h"
+#include "../link/pool.h"
 #include "../link/ring_life.h"
-#include "../proto/rndv/rndv.h"
 #include "../proto/rndv/ud_ends.h"
 #include "../../ucs/clock.h"
 #include "../link/release.h"
@@ -30,20 +29,11 @@
 
 double ri_close_grace = 0.2;
 
-/* Whether the peer may need memory of this process for what was sent on a conn. */
-static int close_is_unreceived(ri_conn_t *conn)
-{
-    return !ucs_list_is_empty(&conn->pending) ||
-           (ri_conn_goes_on(conn) &&
-            (ri_rndv_is_under_way(conn) || ri_coop_send_is_unread(conn))) ||
-           ri_hybrid_is_under_way(conn);
-}
-
 /* It waits for all that flushes wait for, as it would cancel those before it. */
 int ri_close_must_wait(ri_conn_t *conn)
 {
     return ri_flush_must_wait(conn->worker, conn, conn->worker->rma.seq) ||
-           close_is_unreceived(conn) || ri_ud_ends_remind(conn);
+           ri_conn_is_needed(conn, RI_CONN_NEED_MEMORY) || ri_ud_ends_remind(conn);
 }
 
 /* Let the peer know that nothing follows, as far as that is safe and not done yet, and give the
@@ -86,13 +76,6 @@ static int close_has_other(const ri_conn_t *conn)
     return 0;
 }
 
-static int close_is_receiving(const ri_stream_t *stream)
-{
-    return !ucs_list_is_empty((ucs_list_link_t *)&stream->fetching) ||
-           !ucs_list_is_empty((ucs_list_link_t *)&stream->assembling) ||
-           (stream->num_transfers > 0) || (stream->num_coops > 0);
-}
-
 /* Whether the sender of a stream may wait for a message that has no receive. Then it is there, so
  * that even an active message to it is safe in all error modes. */
 static int close_is_awaited(const ri_stream_t *stream)
@@ -111,7 +94,7 @@ void ri_close_say_closing(ri_conn_t *conn)
         return;
     }
     ucs_list_for_each(stream, &peer->streams, peer_list) {
-        if (close_is_receiving(stream)) {
+        if (ri_stream_is_needed(stream, RI_STREAM_NEED_DATA)) {
             return;
         }
     }
@@ -188,8 +171,8 @@ int ri_close_is_over(ri_conn_t *conn, ri_close_wait_t *wait)
     }
     wait->idle += ri_min(now - wait->checked, limit / CLOSE_CALLS);
     wait->checked = now;
-    return !isinf(limit) && (wait->idle >= limit) && close_is_unreceived(conn) &&
-           !ri_ud_ends_remind(conn);
+    return !isinf(limit) && (wait->idle >= limit) &&
+           ri_conn_is_needed(conn, RI_CONN_NEED_MEMORY) && !ri_ud_ends_remind(conn);
 }
 
 /* Say what is left, once in a process. Nothing is wrong if the peer computes for long; but a
@@ -251,7 +234,8 @@ static ri_conn_t *close_find_done(ri_worker_t *worker)
     ri_conn_t *conn;
 
     ucs_list_for_each(conn, &worker->conns, list) {
-        if ((conn->flags & RI_CONN_LEFT) && !close_is_unreceived(conn)) {
+        if ((conn->flags & RI_CONN_LEFT) &&
+            !ri_conn_is_needed(conn, RI_CONN_NEED_MEMORY)) {
             return conn;
         }
     }

@@ -14,11 +14,14 @@ extern const ri_module_t ri_module_rma;          /* core/rma.c */
 extern const ri_module_t ri_module_assembly;     /* order/assembly.c */
 extern const ri_module_t ri_module_control;      /* link/control.c */
 extern const ri_module_t ri_module_ring;         /* link/ring_life.c */
+extern const ri_module_t ri_module_frag;         /* proto/eager/frag.c */
 extern const ri_module_t ri_module_rtr;          /* proto/rtr/rtr_ends.c */
 extern const ri_module_t ri_module_rndv;         /* proto/rndv/rndv.c */
 extern const ri_module_t ri_module_rndv_recv;    /* proto/rndv/rndv_recv.c */
+extern const ri_module_t ri_module_net_read;     /* proto/rndv/net_read.c */
 extern const ri_module_t ri_module_match;        /* match/match.c */
 extern const ri_module_t ri_module_channel;      /* link/channel_life.c */
+extern const ri_module_t ri_module_channel_send; /* link/channel_send.c */
 extern const ri_module_t ri_module_net_transfer; /* link/net_transfer.c */
 extern const ri_module_t ri_module_release;      /* link/release.c */
 extern const ri_module_t ri_module_hybrid;       /* proto/pool/hybrid.c */

@@ -375,8 +375,14 @@ static void coop_stream_breaks(ri_stream_t *stream)
     }
 }
 
-const ri_module_t ri_module_coop_recv = {.name          = "coop_recv",
-                                         .worker_made   = coop_worker_made,
-                                         .worker_says   = coop_worker_says,
-                                         .stream_breaks = coop_stream_breaks,
-                                         .ring_rx_unmap = coop_unmap};
+static int coop_stream_is_needed(const ri_stream_t *stream, ri_stream_need_t need)
+{
+    return (need != RI_STREAM_NEED_PEER) && (stream->num_coops > 0);
+}
+
+const ri_module_t ri_module_coop_recv = {.name             = "coop_recv",
+                                         .worker_made      = coop_worker_made,
+                                         .worker_says      = coop_worker_says,
+                                         .stream_is_needed = coop_stream_is_needed,
+                                         .stream_breaks    = coop_stream_breaks,
+                                         .ring_rx_unmap    = coop_unmap};

@@ -263,7 +263,14 @@ static int coop_ring_stops(ri_conn_t *conn)
     return !ri_coop_send_let_go(conn);
 }
 
+static int coop_conn_is_needed(const ri_conn_t *conn, ri_conn_need_t need)
+{
+    return (need == RI_CONN_NEED_MEMORY) && ri_conn_goes_on(conn) &&
+           ri_coop_send_is_unread(conn);
+}
+
 const ri_module_t ri_module_coop_send = {.name           = "coop_send",
                                          .conn_loses     = coop_conn_loses,
+                                         .conn_is_needed = coop_conn_is_needed,
                                          .ring_tx_stops  = coop_ring_stops,
                                          .ring_tx_closes = coop_ring_closes};

@@ -7,6 +7,7 @@
  */
 #include "frag.h"
 #include "eager.h"
+#include "../../core/module.h"
 #include "../../link/am.h"
 #include "../../link/ring_life.h"
 #include "../../../ucs/log.h"
@@ -211,3 +212,13 @@ const ri_send_proto_t ri_send_proto_eager_frags = {.name  = "eager_frags",
                                                    .asks  = RI_SEND_ASKS_ID,
                                                    .start = frag_start,
                                                    RI_SEND_COUNTS(tx_eager_am)};
+
+/* What misses pieces when its sender has closed the stream never gets them. */
+static int frag_stream_is_needed(const ri_stream_t *stream, ri_stream_need_t need)
+{
+    return (need == RI_STREAM_NEED_DATA) &&
+           !ucs_list_is_empty((ucs_list_link_t *)&stream->assembling);
+}
+
+const ri_module_t ri_module_frag = {.name             = "frag",
+                                    .stream_is_needed = frag_stream_is_needed};

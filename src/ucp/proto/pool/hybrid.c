@@ -155,7 +155,7 @@ static int hybrid_has_unsent(const ri_conn_t *conn)
     return 0;
 }
 
-int ri_hybrid_is_writing(const ri_conn_t *conn)
+static int hybrid_is_writing(const ri_conn_t *conn)
 {
     const ri_pool_buffer_t *buffer;
 
@@ -167,9 +167,9 @@ int ri_hybrid_is_writing(const ri_conn_t *conn)
     return 0;
 }
 
-int ri_hybrid_is_under_way(ri_conn_t *conn)
+int ri_hybrid_is_under_way(const ri_conn_t *conn)
 {
-    return !ucs_list_is_empty(&conn->lent) || hybrid_has_unsent(conn);
+    return !ucs_list_is_empty((ucs_list_link_t *)&conn->lent) || hybrid_has_unsent(conn);
 }
 
 static void hybrid_drop_unsent(ri_conn_t *conn)
@@ -341,7 +341,16 @@ const ri_send_proto_t ri_send_proto_hybrid = {.name        = "hybrid",
                                               .can_end_now = ri_send_always_ends_now,
                                               RI_SEND_COUNTS(tx_hybrid)};
 
+static int hybrid_conn_is_needed(const ri_conn_t *conn, ri_conn_need_t need)
+{
+    return (need == RI_CONN_NEED_OPEN) ?
+                   hybrid_is_writing(conn) :
+           (need == RI_CONN_NEED_MEMORY) ?
+                   ri_hybrid_is_under_way(conn) :
+                   !ucs_list_is_empty((ucs_list_link_t *)&conn->lent);
+}
+
 const ri_module_t ri_module_hybrid = {.name           = "hybrid",
-                                      .conn_is_needed = ri_hybrid_is_writing,
+                                      .conn_is_needed = hybrid_conn_is_needed,
                                       .conn_fails     = hybrid_conn_fails,
                                       .conn_closes    = hybrid_conn_closes};

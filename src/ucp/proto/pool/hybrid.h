@@ -34,12 +34,9 @@ void ri_hybrid_give_back(ri_pool_buffer_t *buffer);
  * the conn has failed. */
 ucs_status_t ri_hybrid_send_again(ri_pool_buffer_t *buffer);
 
-/** Sender: @return Whether messages of @a conn are being written from the pool. */
-int ri_hybrid_is_writing(const ri_conn_t *conn);
-
 /** Sender: @return Whether messages of @a conn may still be read, or written, from the pool, or
  * wait for memory of UCP. */
-int ri_hybrid_is_under_way(ri_conn_t *conn);
+int ri_hybrid_is_under_way(const ri_conn_t *conn);
 
 /** Sender: send what UCP had no memory for. What cannot be sent at all is given up. */
 void ri_hybrid_progress(ri_worker_t *worker);

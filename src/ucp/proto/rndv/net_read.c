@@ -5,6 +5,7 @@
  * A read has memory of its own until it has ended, as its receive's stream may be gone by then.
  */
 #include "net_read.h"
+#include "../../core/module.h"
 #include "../../core/recv_req.h"
 #include "am_rndv.h"
 #include "../../link/net_transfer.h"
@@ -152,3 +153,11 @@ static void net_read_end(ri_net_transfer_t *op, int ending)
     --stream->busy;
     ri_stream_check_closed(stream);
 }
+
+static int net_read_stream_is_needed(const ri_stream_t *stream, ri_stream_need_t need)
+{
+    return (need != RI_STREAM_NEED_PEER) && (stream->num_transfers > 0);
+}
+
+const ri_module_t ri_module_net_read = {.name             = "net_read",
+                                        .stream_is_needed = net_read_stream_is_needed};

@@ -185,6 +185,12 @@ void ri_rndv_handle_fin(ri_worker_t *worker, ri_conn_t *conn, const ri_wire_msg_
     }
 }
 
+static int rndv_conn_is_needed(const ri_conn_t *conn, ri_conn_need_t need)
+{
+    return (need != RI_CONN_NEED_PEER) && ri_conn_goes_on(conn) &&
+           ri_rndv_is_under_way(conn);
+}
+
 const ri_module_t ri_module_rndv = {.name           = "rndv",
                                     .worker_says    = ri_rndv_discard_all,
-                                    .conn_is_needed = ri_rndv_is_under_way};
+                                    .conn_is_needed = rndv_conn_is_needed};

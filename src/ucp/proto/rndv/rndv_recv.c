@@ -173,9 +173,16 @@ static void recv_worker_ends(ri_worker_t *worker)
     ri_rndv_recv_abort_all(worker, 0, UCS_ERR_CONNECTION_RESET);
 }
 
-const ri_module_t ri_module_rndv_recv = {.name          = "rndv_recv",
-                                         .worker_ends   = recv_worker_ends,
-                                         .peer_fails    = recv_peer_fails,
-                                         .stream_ends   = ri_rndv_recv_abort,
-                                         .stream_closed = ri_rndv_recv_abort_written,
-                                         .stream_freed  = ri_rndv_recv_drop_written};
+static int recv_stream_is_needed(const ri_stream_t *stream, ri_stream_need_t need)
+{
+    (void)need; /* for all */
+    return !ucs_list_is_empty((ucs_list_link_t *)&stream->fetching);
+}
+
+const ri_module_t ri_module_rndv_recv = {.name             = "rndv_recv",
+                                         .worker_ends      = recv_worker_ends,
+                                         .peer_fails       = recv_peer_fails,
+                                         .stream_is_needed = recv_stream_is_needed,
+                                         .stream_ends      = ri_rndv_recv_abort,
+                                         .stream_closed    = ri_rndv_recv_abort_written,
+                                         .stream_freed     = ri_rndv_recv_drop_written};

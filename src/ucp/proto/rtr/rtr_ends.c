@@ -176,10 +176,17 @@ static void ends_peer_failed(ri_worker_t *worker, uint64_t uid)
     }
 }
 
-const ri_module_t ri_module_rtr = {.name           = "rtr",
-                                   .worker_made    = ends_worker_made,
-                                   .peer_failed    = ends_peer_failed,
-                                   .stream_breaks  = ends_stream_breaks,
-                                   .stream_ends    = ends_stream_ends,
-                                   .ring_tx_closes = ends_ring_tx_closes,
-                                   .ring_rx_closed = ri_rtr_ends_check_gone};
+static int ends_stream_is_needed(const ri_stream_t *stream, ri_stream_need_t need)
+{
+    return ((need == RI_STREAM_NEED_PEER) && (stream->rtr.num > 0)) ||
+           ((need == RI_STREAM_NEED_ITSELF) && (stream->rtr.num_named > 0));
+}
+
+const ri_module_t ri_module_rtr = {.name             = "rtr",
+                                   .worker_made      = ends_worker_made,
+                                   .peer_failed      = ends_peer_failed,
+                                   .stream_is_needed = ends_stream_is_needed,
+                                   .stream_breaks    = ends_stream_breaks,
+                                   .stream_ends      = ends_stream_ends,
+                                   .ring_tx_closes   = ends_ring_tx_closes,
+                                   .ring_rx_closed   = ri_rtr_ends_check_gone};
