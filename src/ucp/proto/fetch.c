@@ -3,18 +3,15 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * How a receive gets the data of a matched RTS or POOL: the facts are collected, ri_select_fetch()
- * chooses, and the protocol that was chosen begins. It is what such a message does when it has met
- * its receive (order/recv_start.h).
+ * chooses, and what was chosen begins (core/fetch_proto.h). It is what such a message does when it
+ * has met its receive (order/recv_start.h).
  */
 #include "../core/activity.h"
 #include "../core/memory.h"
 #include "../link/planes.h"
-#include "../order/deliver.h"
+#include "../order/arrival.h"
 #include "../order/recv_start.h"
 #include "rndv/rndv.h"
-#include "rndv/rndv_get.h"
-#include "rndv/rndv_put.h"
-#include "rndv/rndv_ud.h"
 #include "select.h"
 #include "coop/coop_recv.h"
 
@@ -52,18 +49,30 @@ static ri_select_fetch_t fetch_facts(const ri_recv_req_t *recv, ri_stream_t *str
                                .room        = recv->data.length};
 }
 
-/* Nobody gets the data. */
-static ucs_status_t fetch_refuse(ri_stream_t *stream, const ri_arrival_t *arrival,
-                                 ri_fetch_t fetch)
+/* Look at the slot that an RTS names. */
+static ri_coop_offer_t fetch_look_at_slot(ri_select_fetch_t *facts,
+                                          const ri_recv_req_t *recv,
+                                          const ri_stream_t *stream,
+                                          const ri_arrival_t *arrival)
 {
-    if (fetch == RI_FETCH_NOTHING) {
-        ri_rndv_answer(stream, arrival->wire_type, arrival->req_id, arrival->data);
-        return UCS_ERR_MESSAGE_TRUNCATED;
+    ri_coop_offer_t offer = ri_coop_recv_find_offer(recv, stream, arrival->req_id,
+                                                    arrival->data);
+
+    facts->slot_there    = (offer.slot != NULL);
+    facts->slot_offered  = offer.offered;
+    facts->slot_is_other = (offer.address != 0) &&
+                           (offer.address != (uintptr_t)recv->data.buffer);
+    return offer;
+}
+
+/* What was chosen has turned out to lack something: there is another choice without that. */
+static void fetch_do_without(ri_select_fetch_t *facts, ri_fetch_lacks_t lacks)
+{
+    if (lacks == RI_FETCH_LACKS_SLOT) {
+        facts->slot_named = 0;
+    } else {
+        facts->wants_put = 0;
     }
-    if (fetch == RI_FETCH_BROKEN) {
-        ri_deliver_breaking(stream, "a message for another receive", RI_WIRE_RTS, 0);
-    }
-    return UCS_ERR_CONNECTION_RESET;
 }
 
 /* Get the data of a matched RTS or POOL into its receive, and tell the sender. If the receive is
@@ -71,10 +80,11 @@ static ucs_status_t fetch_refuse(ri_stream_t *stream, const ri_arrival_t *arriva
 static ucs_status_t fetch_start(ri_recv_req_t *recv, ri_stream_t *stream,
                                 ri_arrival_t *arrival)
 {
+    ri_fetch_terms_t terms = {.arrival = arrival};
+    const ri_fetch_proto_t *proto;
     ri_select_fetch_t facts;
     ri_coop_offer_t offer;
     ucs_status_t status;
-    ri_fetch_t fetch;
 
     if (stream->broken) {
         return UCS_ERR_CONNECTION_RESET; /* the send has ended, its memory is not its own */
@@ -82,43 +92,16 @@ static ucs_status_t fetch_start(ri_recv_req_t *recv, ri_stream_t *stream,
     ri_activity_note_reading(stream->worker, arrival->length);
     facts = fetch_facts(recv, stream, arrival);
     if (facts.slot_named) {
-        offer = ri_coop_recv_find_offer(recv, stream, arrival->req_id, arrival->data);
-        facts.slot_there    = (offer.slot != NULL);
-        facts.slot_offered  = offer.offered;
-        facts.slot_is_other = (offer.address != 0) &&
-                              (offer.address != (uintptr_t)recv->data.buffer);
+        offer      = fetch_look_at_slot(&facts, recv, stream, arrival);
+        terms.slot = &offer;
     }
-    fetch = ri_select_fetch(&facts);
-    if (fetch == RI_FETCH_COOP) {
-        status = ri_coop_recv_start(recv, stream, arrival->req_id, arrival->data, &offer);
-        if (status != UCS_ERR_NO_ELEM) {
+    for (;;) {
+        proto  = ri_fetch_protos[ri_select_fetch(&facts)];
+        status = proto->start(recv, stream, &terms);
+        if ((proto->lacks == RI_FETCH_LACKS_NOTHING) || (status != UCS_ERR_NO_ELEM)) {
             return status;
         }
-        facts.slot_named = 0;
-        fetch            = ri_select_fetch(&facts);
-    }
-    if (fetch == RI_FETCH_PUT) {
-        status = ri_rndv_put_recv(recv, stream, arrival);
-        if (status != UCS_ERR_NO_ELEM) {
-            return status;
-        }
-        facts.wants_put = 0;
-        fetch           = ri_select_fetch(&facts);
-    }
-
-    switch (fetch) {
-    case RI_FETCH_SENT:
-    case RI_FETCH_SENT_BOUNCE:
-        return ri_rndv_ud_recv(recv, stream, arrival, fetch);
-    case RI_FETCH_GET:
-    case RI_FETCH_BOUNCE:
-    case RI_FETCH_AM:
-        if (facts.sends) {
-            return ri_rndv_ud_recv(recv, stream, arrival, fetch);
-        }
-        return ri_rndv_get_recv(recv, stream, arrival, fetch);
-    default:
-        return fetch_refuse(stream, arrival, fetch);
+        fetch_do_without(&facts, (ri_fetch_lacks_t)proto->lacks);
     }
 }
 

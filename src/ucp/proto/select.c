@@ -234,7 +234,7 @@ static int fetch_has_put(const ri_select_fetch_t *param)
 static ri_fetch_t fetch_get(const ri_select_fetch_t *param)
 {
     if (param->sends) {
-        return !select_can(param->net_plane, RI_PLANE_MESSAGES) ? RI_FETCH_AM :
+        return !select_can(param->net_plane, RI_PLANE_MESSAGES) ? RI_FETCH_SENT_AM :
                (param->host_memory && param->pieces)            ? RI_FETCH_SENT :
                                                                   RI_FETCH_SENT_BOUNCE;
     }

@@ -3,13 +3,12 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * The chooser: which protocol carries a message, and how its receiver gets what the sender
- * only offers (the protocols are listed in table.h). The only place that knows sizes, and which
+ * only offers (both are listed in table.h). The only place that knows sizes, and which
  * protocol goes before which. Without side effects: what it depends on is found out by its callers.
  */
 #ifndef RI_SELECT_H
 #define RI_SELECT_H
 
-#include "rndv/rndv_fetch.h"
 #include "table.h"
 #include "../../ucs/settings.h"
 #include "../../uct/api/plane.h"
@@ -91,8 +90,8 @@ typedef struct ri_select_fetch {
     size_t room;   /* of the receive */
 } ri_select_fetch_t;
 
-/** Receiver: choose how the data of an RTS or POOL is got. @return RI_FETCH_*; NOTHING, LOST and
- * BROKEN: it is not. */
+/** Receiver: choose how the data of an RTS or POOL is fetched. @return RI_FETCH_*; NOTHING, LOST
+ * and BROKEN: it is not. */
 ri_fetch_t ri_select_fetch(const ri_select_fetch_t *param);
 
 #endif

@@ -9,6 +9,11 @@
 const ri_send_proto_t *const ri_send_protos[RI_PROTO_LAST] = {
         RI_SEND_PROTOS(PROTO_TABLE)};
 
+#define FETCH_TABLE(_number, _table) [RI_FETCH_##_number] = &ri_fetch_proto_##_table,
+
+const ri_fetch_proto_t *const ri_fetch_protos[RI_FETCH_LAST] = {
+        RI_FETCH_PROTOS(FETCH_TABLE)};
+
 const ri_rtr_ops_t *const ri_rtr_ops[RI_RTR_KIND_LAST] = {
         [RI_RTR_GRANT]   = &ri_rtr_ops_grant,
         [RI_RTR_MESSAGE] = &ri_rtr_ops_message,

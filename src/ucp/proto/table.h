@@ -3,12 +3,14 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * The protocols of sends: the only list of them. Each has a table, ri_send_proto_NAME, at the end
- * of its file (core/send_proto.h), and a number, by which proto/select.c chooses it. And the kinds
- * of RTRs, by which some of them write (match/rtr_table.h).
+ * of its file (core/send_proto.h), and a number, by which proto/select.c chooses it. In the same
+ * way, how receivers fetch what a sender has only offered (core/fetch_proto.h). And the kinds of
+ * RTRs, by which some protocols write (match/rtr_table.h).
  */
 #ifndef RI_PROTO_TABLE_H
 #define RI_PROTO_TABLE_H
 
+#include "../core/fetch_proto.h"
 #include "../core/send_proto.h"
 #include "../match/rtr_table.h"
 
@@ -48,6 +50,36 @@ RI_SEND_PROTOS(RI_PROTO_DECLARE)
 #undef RI_PROTO_DECLARE
 
 extern const ri_send_proto_t *const ri_send_protos[RI_PROTO_LAST];
+
+/* number, table */
+/* clang-format off */
+#define RI_FETCH_PROTOS(_f) \
+    _f(COOP, coop)               /* both sides copy */ \
+    _f(PUT, put)                 /* the sender writes it where it is told to */ \
+    _f(GET, get)                 /* it is read, straight into the receive's memory or in stages */ \
+    _f(BOUNCE, bounce)           /* it is read to other memory, and placed from there */ \
+    _f(AM, am)                   /* by UCP, which is asked of the sender */ \
+    _f(SENT, sent)               /* the sender sends it straight into the receive's memory */ \
+    _f(SENT_BOUNCE, sent_bounce) /* the sender sends it into other memory, and it is placed */ \
+    _f(SENT_AM, sent_am)         /* the sender was to send it, and is asked for it by UCP */ \
+    _f(NOTHING, nothing)         /* the receive is too short: the sender is told */ \
+    _f(LOST, lost)               /* not: where the sender has written it can be told no more */ \
+    _f(BROKEN, broken)           /* not: the sender writes into another receive */
+/* clang-format on */
+
+typedef enum ri_fetch {
+#define RI_FETCH_NUMBER(_number, _table) RI_FETCH_##_number,
+    RI_FETCH_PROTOS(RI_FETCH_NUMBER)
+#undef RI_FETCH_NUMBER
+    RI_FETCH_LAST
+} ri_fetch_t;
+
+#define RI_FETCH_DECLARE(_number, _table) \
+    extern const ri_fetch_proto_t ri_fetch_proto_##_table;
+RI_FETCH_PROTOS(RI_FETCH_DECLARE)
+#undef RI_FETCH_DECLARE
+
+extern const ri_fetch_proto_t *const ri_fetch_protos[RI_FETCH_LAST];
 
 extern const ri_rtr_ops_t ri_rtr_ops_grant;   /* rtr/recv_rndv.c */
 extern const ri_rtr_ops_t ri_rtr_ops_message; /* rtr/recv_net.c */

@@ -187,7 +187,7 @@ static ri_coop_state_t coop_settle(ri_coop_t *coop)
 }
 
 /* There is no memory to remember a copy, and the sender may be writing into the receive: it gets no
- * more, and is waited for. @return As ri_coop_recv_start(). */
+ * more, and is waited for. @return As coop_fetch(). */
 static ucs_status_t coop_refuse(ri_recv_req_t *recv, ri_stream_t *stream, uint32_t req_id,
                                 ri_ring_slot_t *slot)
 {
@@ -205,11 +205,16 @@ static ucs_status_t coop_refuse(ri_recv_req_t *recv, ri_stream_t *stream, uint32
     return coop_conclude(recv, stream, req_id, state, coop_outcome(&coop, state));
 }
 
-ucs_status_t ri_coop_recv_start(ri_recv_req_t *recv, ri_stream_t *stream, uint32_t req_id,
-                                const ri_wire_rts_t *rts, const ri_coop_offer_t *offer)
+/* An RTS was matched that is copied by both sides: copy the first part. The sender is told where
+ * the receive is, if it did not know. Without memory, a sender that knows where it is gets no more
+ * and is waited for, within limits (link/settle.h). @return As `start` of ri_fetch_proto_t. */
+static ucs_status_t coop_fetch(ri_recv_req_t *recv, ri_stream_t *stream,
+                               const ri_fetch_terms_t *terms)
 {
-    ri_ring_slot_t *slot = offer->slot;
-    ri_coop_t *coop      = coop_new_recv(recv, stream, req_id, rts, slot);
+    const ri_coop_offer_t *offer = terms->slot;
+    ri_ring_slot_t *slot         = offer->slot;
+    uint32_t req_id              = terms->arrival->req_id;
+    ri_coop_t *coop = coop_new_recv(recv, stream, req_id, terms->arrival->data, slot);
     ri_coop_state_t state;
 
     if (coop == NULL) {
@@ -227,6 +232,9 @@ ucs_status_t ri_coop_recv_start(ri_recv_req_t *recv, ri_stream_t *stream, uint32
     }
     return ri_coop_copy_has_ended(state) ? coop_finish_recv(coop, state) : UCS_INPROGRESS;
 }
+
+const ri_fetch_proto_t ri_fetch_proto_coop = {
+        .name = "coop", .lacks = RI_FETCH_LACKS_SLOT, .start = coop_fetch};
 
 /* The sender gets no more. What it has claimed is waited for in progress. */
 static void coop_stop_recv(ri_coop_t *coop)

@@ -7,33 +7,21 @@
 #ifndef RI_COOP_RECV_H
 #define RI_COOP_RECV_H
 
+#include "../../core/fetch_proto.h"
 #include "coop_copy.h"
 
 /* The slot of an RTS, when that is matched. */
-typedef struct ri_coop_offer {
+struct ri_coop_offer {
     ri_ring_slot_t *slot; /* NULL: it is not there (any more) */
     uint64_t address;     /* of a receive, if the sender knew that first; else 0 */
     int offered;          /* the sender may have written by it */
-} ri_coop_offer_t;
+};
 
 /** Look for the slot that an RTS names; it names one. Nothing is changed. @return What is known of
  * it; its slot is NULL if the ring or the slot is not there any more, or is of another message. */
 ri_coop_offer_t ri_coop_recv_find_offer(const ri_recv_req_t *recv,
                                         const ri_stream_t *stream, uint32_t req_id,
                                         const ri_wire_rts_t *rts);
-
-/**
- * An RTS was matched that is copied by both sides. Copies the first part. The sender is told where
- * the receive is, if it did not know. Without memory, a sender that knows where it is gets no more
- * and is waited for, within limits (link/settle.h).
- *
- * @param offer  Its slot, which is there.
- *
- * @return The status of the receive; UCS_INPROGRESS: it ends later, in progress; UCS_ERR_NO_ELEM:
- *         it is to be received as if it had no slot.
- */
-ucs_status_t ri_coop_recv_start(ri_recv_req_t *recv, ri_stream_t *stream, uint32_t req_id,
-                                const ri_wire_rts_t *rts, const ri_coop_offer_t *offer);
 
 /** No further message of a stream, which has a ring, is matched. The sender writes no more into
  * receives that it knows of, when this returns: it is waited for, within limits (link/settle.h).

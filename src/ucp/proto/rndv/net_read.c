@@ -24,7 +24,7 @@ typedef struct net_read {
     uint32_t req_id; /* of the send, or pool buffer */
     uint8_t wire_type;
     uint16_t rts_flags;
-    ri_fetch_t fetch;
+    int direct;       /* into the memory of the receive */
     ri_place_t place; /* that is read into */
 } net_read_t;
 
@@ -50,8 +50,8 @@ static ucs_status_t net_read_start(net_read_t *read, ri_plane_ep_t *ep,
     ucs_status_t status;
     size_t i;
 
-    status = ri_place_open(&read->place, ep->plane, read->recv,
-                           read->fetch == RI_FETCH_GET, local, &transfer.num_local);
+    status = ri_place_open(&read->place, ep->plane, read->recv, read->direct, local,
+                           &transfer.num_local);
     if (status != UCS_OK) {
         return status;
     }
@@ -91,7 +91,7 @@ static ucs_status_t net_read_failed(ri_recv_req_t *recv, ri_stream_t *stream,
 static void net_read_end(ri_net_transfer_t *op, int ending);
 
 ucs_status_t ri_net_read_recv(ri_recv_req_t *recv, ri_stream_t *stream,
-                              const ri_arrival_t *arrival, ri_fetch_t fetch)
+                              const ri_arrival_t *arrival, int direct)
 {
     const ri_wire_rts_t *rts = arrival->data;
     ri_plane_ep_t *ep        = ri_way_that(stream->peer, RI_PLANE_READ);
@@ -106,7 +106,7 @@ ucs_status_t ri_net_read_recv(ri_recv_req_t *recv, ri_stream_t *stream,
         read->req_id    = arrival->req_id;
         read->wire_type = arrival->wire_type;
         read->rts_flags = rts->flags;
-        read->fetch     = fetch;
+        read->direct    = direct;
         status          = net_read_start(read, ep, rts);
         if (status == UCS_INPROGRESS) {
             ++stream->num_transfers;

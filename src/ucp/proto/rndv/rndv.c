@@ -3,9 +3,10 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * The announcement of a message by any route, its answer FIN or NACK, and which send an answer is
- * for.
+ * for. And what becomes of a receive that gets no data.
  */
 #include "rndv.h"
+#include "../../core/fetch_proto.h"
 #include "../../core/module.h"
 #include "../../link/am.h"
 #include "../../link/control.h"
@@ -184,6 +185,41 @@ void ri_rndv_handle_fin(ri_worker_t *worker, ri_conn_t *conn, const ri_wire_msg_
         ri_send_end_wait(req, RI_SEND_WAIT_MATCH, UCS_OK);
     }
 }
+
+/* The receive is too short: the sender is told that it is done. */
+static ucs_status_t rndv_fetch_nothing(ri_recv_req_t *recv, ri_stream_t *stream,
+                                       const ri_fetch_terms_t *terms)
+{
+    const ri_arrival_t *arrival = terms->arrival;
+
+    (void)recv;
+    ri_rndv_answer(stream, arrival->wire_type, arrival->req_id, arrival->data);
+    return UCS_ERR_MESSAGE_TRUNCATED;
+}
+
+static ucs_status_t rndv_fetch_lost(ri_recv_req_t *recv, ri_stream_t *stream,
+                                    const ri_fetch_terms_t *terms)
+{
+    (void)recv;
+    (void)stream;
+    (void)terms;
+    return UCS_ERR_CONNECTION_RESET;
+}
+
+static ucs_status_t rndv_fetch_broken(ri_recv_req_t *recv, ri_stream_t *stream,
+                                      const ri_fetch_terms_t *terms)
+{
+    ri_deliver_breaking(stream, "a message for another receive", RI_WIRE_RTS, 0);
+    return rndv_fetch_lost(recv, stream, terms);
+}
+
+const ri_fetch_proto_t ri_fetch_proto_nothing = {.name  = "nothing",
+                                                 .start = rndv_fetch_nothing};
+
+const ri_fetch_proto_t ri_fetch_proto_lost = {.name = "lost", .start = rndv_fetch_lost};
+
+const ri_fetch_proto_t ri_fetch_proto_broken = {.name  = "broken",
+                                                .start = rndv_fetch_broken};
 
 static int rndv_conn_is_needed(const ri_conn_t *conn, ri_conn_need_t need)
 {

@@ -2,10 +2,11 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Read straight into the receive's memory, in stages for generic data, or by a bounce buffer into
- * memory that is not the host's.
+ * Sender-initiated rendezvous, the receiver reads: when the RTS is matched, it reads the data by a
+ * data plane straight into its place, in stages for generic data, or by a bounce buffer into memory
+ * that is not the host's, and says so (FIN). (protocol.md section 8)
  */
-#include "rndv_get.h"
+#include "../../core/fetch_proto.h"
 #include "am_rndv.h"
 #include "../../link/bounce.h"
 #include "../../link/net_transfer.h"
@@ -19,6 +20,13 @@
 
 /* Data for a generic datatype passes through memory of this size. */
 #define GET_STAGE_BYTES 65536
+
+/* How data is read. */
+typedef enum get_how {
+    GET_DIRECT,  /* into the memory of the receive, in stages for generic data */
+    GET_BOUNCED, /* into other memory, and it is placed from there */
+    GET_NOT      /* the sender is asked to send it by UCP */
+} get_how_t;
 
 static ucs_status_t get_start(ri_send_req_t *req, const ri_send_terms_t *terms)
 {
@@ -119,15 +127,15 @@ static ucs_status_t get_read_bounced(ri_recv_req_t *recv, ri_plane_ep_t *ep,
 }
 
 /* Read the data of a message by the plane, as far as it can be done. */
-static ucs_status_t get_read(ri_recv_req_t *recv, ri_peer_t *peer, ri_fetch_t fetch,
+static ucs_status_t get_read(ri_recv_req_t *recv, ri_peer_t *peer, get_how_t how,
                              ri_transfer_t *transfer, ucs_status_t *place_status)
 {
     ri_plane_ep_t *ep = peer->plane_ep;
 
-    if ((fetch == RI_FETCH_AM) || (ep == NULL)) {
+    if ((how == GET_NOT) || (ep == NULL)) {
         return UCS_ERR_UNSUPPORTED;
     }
-    if (fetch == RI_FETCH_BOUNCE) {
+    if (how == GET_BOUNCED) {
         return get_read_bounced(recv, ep, transfer, place_status);
     }
     return (recv->data.generic != NULL) ?
@@ -143,8 +151,11 @@ static int get_is_withdrawn(const ri_stream_t *stream)
            ri_local_is_gone(stream->peer);
 }
 
-ucs_status_t ri_rndv_get_recv(ri_recv_req_t *recv, ri_stream_t *stream,
-                              const ri_arrival_t *arrival, ri_fetch_t fetch)
+/* Start the receive of an RTS or POOL. Within a host the data is read within the call. What the
+ * plane fails to move the sender is asked to send by UCP; if its process is gone, the receive ends
+ * with UCS_ERR_CONNECTION_RESET. @return As `start` of ri_fetch_proto_t. */
+static ucs_status_t get_fetch(ri_recv_req_t *recv, ri_stream_t *stream,
+                              const ri_arrival_t *arrival, get_how_t how)
 {
     const ri_wire_rts_t *rts  = arrival->data;
     int is_pool               = (arrival->wire_type == RI_WIRE_POOL);
@@ -161,10 +172,10 @@ ucs_status_t ri_rndv_get_recv(ri_recv_req_t *recv, ri_stream_t *stream,
 
     /* It says so if there is no way. */
     if ((rts->flags & RI_WIRE_RTS_KEYS) &&
-        ((fetch != RI_FETCH_AM) || (ri_way_of(stream->peer) == NULL))) {
-        return ri_net_read_recv(recv, stream, arrival, fetch);
+        ((how != GET_NOT) || (ri_way_of(stream->peer) == NULL))) {
+        return ri_net_read_recv(recv, stream, arrival, how == GET_DIRECT);
     }
-    status = get_read(recv, stream->peer, fetch, &transfer, &place_status);
+    status = get_read(recv, stream->peer, how, &transfer, &place_status);
     if ((status == UCS_OK) && !is_pool && has_ring && get_is_withdrawn(stream)) {
         status = UCS_ERR_UNREACHABLE;
     }
@@ -191,3 +202,28 @@ const ri_send_proto_t ri_send_proto_rndv_get = {.name      = "rndv_get",
                                                 .start     = get_start,
                                                 .forget    = ri_send_keys_forget,
                                                 RI_SEND_COUNTS(tx_rndv)};
+
+static ucs_status_t get_fetch_direct(ri_recv_req_t *recv, ri_stream_t *stream,
+                                     const ri_fetch_terms_t *terms)
+{
+    return get_fetch(recv, stream, terms->arrival, GET_DIRECT);
+}
+
+static ucs_status_t get_fetch_bounced(ri_recv_req_t *recv, ri_stream_t *stream,
+                                      const ri_fetch_terms_t *terms)
+{
+    return get_fetch(recv, stream, terms->arrival, GET_BOUNCED);
+}
+
+static ucs_status_t get_fetch_by_am(ri_recv_req_t *recv, ri_stream_t *stream,
+                                    const ri_fetch_terms_t *terms)
+{
+    return get_fetch(recv, stream, terms->arrival, GET_NOT);
+}
+
+const ri_fetch_proto_t ri_fetch_proto_get = {.name = "get", .start = get_fetch_direct};
+
+const ri_fetch_proto_t ri_fetch_proto_bounce = {.name  = "bounce",
+                                                .start = get_fetch_bounced};
+
+const ri_fetch_proto_t ri_fetch_proto_am = {.name = "am", .start = get_fetch_by_am};

@@ -6,6 +6,7 @@
  * NACK).
  */
 #include "rndv_put.h"
+#include "../../core/fetch_proto.h"
 #include "../../core/recv_req.h"
 #include "am_rndv.h"
 #include "../../link/control.h"
@@ -32,11 +33,13 @@ static ucs_status_t put_start(ri_send_req_t *req, const ri_send_terms_t *terms)
     return ri_rndv_send(req, &rts.rts);
 }
 
-ucs_status_t ri_rndv_put_recv(ri_recv_req_t *recv, ri_stream_t *stream,
-                              const ri_arrival_t *arrival)
+/* Let the sender of an RTS write. It cannot if the RTS is of another way than there is now, or the
+ * receive's memory cannot be registered. @return As `start` of ri_fetch_proto_t. */
+static ucs_status_t put_fetch(ri_recv_req_t *recv, ri_stream_t *stream,
+                              const ri_fetch_terms_t *terms)
 {
-    const ri_wire_rts_t *rts = arrival->data;
-    uint32_t req_id          = arrival->req_id;
+    const ri_wire_rts_t *rts = terms->arrival->data;
+    uint32_t req_id          = terms->arrival->req_id;
     uint32_t key             = 0;
     ucs_status_t status;
 
@@ -135,3 +138,6 @@ const ri_send_proto_t ri_send_proto_rndv_put = {.name      = "rndv_put",
                                                 .start     = put_start,
                                                 .forget    = ri_send_keys_forget,
                                                 RI_SEND_COUNTS(tx_put)};
+
+const ri_fetch_proto_t ri_fetch_proto_put = {
+        .name = "put", .lacks = RI_FETCH_LACKS_PUT, .start = put_fetch};

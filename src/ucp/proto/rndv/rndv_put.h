@@ -17,13 +17,6 @@
 #include "../../core/worker.h"
 #include "../../order/recv_start.h"
 
-/** Receiver: start the receive of an RTS, when RI_FETCH_PUT was chosen: let the sender write.
- * @return UCS_INPROGRESS: the receive ends later. UCS_ERR_NO_ELEM: the RTS is of another way than
- * there is now, or the receive's memory cannot be registered; then nothing was done, and the data
- * is to be got in another way. Any other error: the receive ends so, and the sender was told. */
-ucs_status_t ri_rndv_put_recv(ri_recv_req_t *recv, ri_stream_t *stream,
-                              const ri_arrival_t *arrival);
-
 /** Sender: handler of CTS: write the data where the receiver says, and say so (WRITTEN); if that
  * cannot be done, send it by UCP. A request takes one CTS. The send may be complete then, which
  * calls back. */

@@ -6,6 +6,7 @@
  * the receiver's half, in the same order.
  */
 #include "rndv_ud.h"
+#include "../../core/fetch_proto.h"
 #include "../../core/recv_req.h"
 #include "am_rndv.h"
 #include "../../link/control.h"
@@ -374,10 +375,11 @@ static void ud_recv_end(struct ri_ud_recv_op *op, int ending)
 const ri_ud_recv_calls_t ri_rndv_ud_recv_calls = {.ready = ud_tell_target,
                                                   .end   = ud_recv_end};
 
-/* Have the sender send it by UCP. @return As ri_rndv_ud_recv(). */
-static ucs_status_t ud_recv_by_am(ri_recv_req_t *recv, ri_stream_t *stream,
-                                  const ri_arrival_t *arrival)
+/* Have the sender send it by UCP. @return As `start` of ri_fetch_proto_t. */
+static ucs_status_t ud_fetch_by_am(ri_recv_req_t *recv, ri_stream_t *stream,
+                                   const ri_fetch_terms_t *terms)
 {
+    const ri_arrival_t *arrival = terms->arrival;
     uint32_t flags      = (ri_way_of(stream->peer) == NULL) ? RI_WIRE_NACK_WAY : 0;
     ucs_status_t status = ri_am_rndv_ask(recv, stream, arrival->req_id, flags);
 
@@ -387,29 +389,32 @@ static ucs_status_t ud_recv_by_am(ri_recv_req_t *recv, ri_stream_t *stream,
     return status;
 }
 
-ucs_status_t ri_rndv_ud_recv(ri_recv_req_t *recv, ri_stream_t *stream,
-                             const ri_arrival_t *arrival, ri_fetch_t fetch)
+/* Receive an RTS with RI_WIRE_RTS_SENDS as datagrams, if @a direct straight into the memory of the
+ * receive. If that cannot be done, the sender is asked to send it by UCP. @return As `start` of
+ * ri_fetch_proto_t. */
+static ucs_status_t ud_fetch(ri_recv_req_t *recv, ri_stream_t *stream,
+                             const ri_fetch_terms_t *terms, int direct)
 {
-    const ri_wire_rts_t *rts = arrival->data;
-    ri_plane_ep_t *ep        = ud_way(stream->peer, rts->way);
+    const ri_arrival_t *arrival = terms->arrival;
+    const ri_wire_rts_t *rts    = arrival->data;
+    ri_plane_ep_t *ep           = ud_way(stream->peer, rts->way);
     struct ri_ud_recv_op *op;
     ri_ud_target_t target;
     ucs_status_t status;
 
-    if ((fetch == RI_FETCH_AM) || (ep == NULL)) {
-        return ud_recv_by_am(recv, stream, arrival);
+    if (ep == NULL) {
+        return ud_fetch_by_am(recv, stream, terms);
     }
     status = ri_rndv_recv_wait(recv, stream);
     if (status != UCS_OK) {
         ri_control_answer(stream, RI_WIRE_FIN, arrival->req_id);
         return status;
     }
-    status = ri_ud_recv_begin(recv, stream->peer, recv->info.length,
-                              fetch == RI_FETCH_SENT, 0, &ri_rndv_ud_recv_calls, &target,
-                              &op);
+    status = ri_ud_recv_begin(recv, stream->peer, recv->info.length, direct, 0,
+                              &ri_rndv_ud_recv_calls, &target, &op);
     if (UCS_STATUS_IS_ERR(status)) {
         ri_rndv_recv_forget(recv);
-        return ud_recv_by_am(recv, stream, arrival);
+        return ud_fetch_by_am(recv, stream, terms);
     }
     recv->rts_req_id = arrival->req_id;
     recv->rts_sn     = arrival->sn;
@@ -421,6 +426,26 @@ ucs_status_t ri_rndv_ud_recv(ri_recv_req_t *recv, ri_stream_t *stream,
     }
     return UCS_INPROGRESS;
 }
+
+static ucs_status_t ud_fetch_direct(ri_recv_req_t *recv, ri_stream_t *stream,
+                                    const ri_fetch_terms_t *terms)
+{
+    return ud_fetch(recv, stream, terms, 1);
+}
+
+static ucs_status_t ud_fetch_bounced(ri_recv_req_t *recv, ri_stream_t *stream,
+                                     const ri_fetch_terms_t *terms)
+{
+    return ud_fetch(recv, stream, terms, 0);
+}
+
+const ri_fetch_proto_t ri_fetch_proto_sent = {.name = "sent", .start = ud_fetch_direct};
+
+const ri_fetch_proto_t ri_fetch_proto_sent_bounce = {.name  = "sent_bounce",
+                                                     .start = ud_fetch_bounced};
+
+const ri_fetch_proto_t ri_fetch_proto_sent_am = {.name  = "sent_am",
+                                                 .start = ud_fetch_by_am};
 
 /* @return The receive that waits for the message of that request, which is sent as datagrams, or
  * NULL. */

@@ -22,7 +22,6 @@
 
 #include <assert.h>
 
-#include "rndv_fetch.h"
 #include "../../core/worker.h"
 #include "../../order/recv_start.h"
 #include "ud_run.h"
@@ -45,12 +44,6 @@ static inline void ri_rndv_ud_set_target(ri_send_req_t *req, ri_send_target_t ta
  * @a recv_id has told: send it. If that cannot be done the receiver is told (ABANDON), and answers
  * the RTS as any other. */
 void ri_rndv_ud_start_by_rtr(ri_send_req_t *req, const uint8_t *target, uint32_t recv_id);
-
-/** Receiver: start the receive of an RTS with RI_WIRE_RTS_SENDS, when @a fetch was chosen:
- * RI_FETCH_SENT, SENT_BOUNCE or AM. If it cannot be received as datagrams, the sender is asked to
- * send it by UCP. @return See ri_msg_ops_t.start. */
-ucs_status_t ri_rndv_ud_recv(ri_recv_req_t *recv, ri_stream_t *stream,
-                             const ri_arrival_t *arrival, ri_fetch_t fetch);
 
 /* Receiver: what a transfer does for a receive that has met its RTS (recv->written is
  * RI_RECV_BY_TARGET). Its sender need not have been asked: the receive may have had an RTR. */

@@ -1,7 +1,7 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
-/* src/ucp/proto/table.c: what holds for the table of each protocol. What the protocols do is tested
- * by protocol. (core/send_proto.h) */
+/* src/ucp/proto/table.c: what holds for the table of each protocol and each fetch. What they do is
+ * tested one by one. (core/send_proto.h, core/fetch_proto.h) */
 
 #include "unit/common/ri_cpp.h"
 
@@ -23,6 +23,12 @@ const char *const NUMBERS[] = {
 #undef NUMBER
 };
 
+const char *const FETCH_NUMBERS[] = {
+#define NUMBER(_number, _table) #_number,
+        RI_FETCH_PROTOS(NUMBER)
+#undef NUMBER
+};
+
 std::string lower(std::string text)
 {
     for (char &c : text) {
@@ -39,6 +45,27 @@ TEST(test_proto_table, names_are_those_of_the_list)
         ASSERT_NE(nullptr, ri_send_protos[i]) << NUMBERS[i];
         EXPECT_EQ(lower(NUMBERS[i]), ri_send_protos[i]->name);
         EXPECT_TRUE(names.insert(ri_send_protos[i]->name).second);
+    }
+}
+
+TEST(test_proto_table, names_of_fetches_are_those_of_the_list)
+{
+    for (int i = 0; i < RI_FETCH_LAST; ++i) {
+        ASSERT_NE(nullptr, ri_fetch_protos[i]) << FETCH_NUMBERS[i];
+        EXPECT_EQ(lower(FETCH_NUMBERS[i]), ri_fetch_protos[i]->name);
+        EXPECT_NE(nullptr, ri_fetch_protos[i]->start);
+    }
+}
+
+/* Or the choice would be made again and again. */
+TEST(test_proto_table, each_lack_is_of_one_fetch)
+{
+    std::set<int> lacks;
+
+    for (const ri_fetch_proto_t *proto : ri_fetch_protos) {
+        if (proto->lacks != RI_FETCH_LACKS_NOTHING) {
+            EXPECT_TRUE(lacks.insert(proto->lacks).second) << proto->name;
+        }
     }
 }
 

@@ -106,8 +106,8 @@ const struct {
         {F_SENDS | F_UD, RI_FETCH_SENT_BOUNCE},
         {F_ONE | F_SENDS | F_UD | F_DEVICE, RI_FETCH_SENT_BOUNCE},
         {F_ONE | F_SENDS | F_UD | F_SHORT, RI_FETCH_NOTHING},
-        {F_ONE | F_SENDS, RI_FETCH_AM},
-        {F_ONE | F_SENDS | F_NET, RI_FETCH_AM},
+        {F_ONE | F_SENDS, RI_FETCH_SENT_AM},
+        {F_ONE | F_SENDS | F_NET, RI_FETCH_SENT_AM},
 };
 
 ri_select_fetch_t make_fetch(unsigned what)
@@ -176,6 +176,12 @@ void check_fetch(const ri_select_fetch_t &p, ri_fetch_t fetch)
         /* fall through */
     case RI_FETCH_SENT_BOUNCE:
         EXPECT_TRUE(p.sends && (p.net_plane & RI_PLANE_MESSAGES));
+        break;
+    case RI_FETCH_SENT_AM:
+        EXPECT_TRUE(p.sends && !(p.net_plane & RI_PLANE_MESSAGES));
+        break;
+    case RI_FETCH_AM:
+        EXPECT_FALSE(p.sends);
         break;
     case RI_FETCH_LOST:
         EXPECT_FALSE(p.slot_there);
