@@ -13,7 +13,6 @@
 #include "../in/channel_in.h"
 #include "../in/ring_in.h"
 #include "../link/control.h"
-#include "../proto/coop/coop_send.h"
 #include "../link/planes.h"
 #include "../link/pool.h"
 #include "../link/channel_life.h"
@@ -132,32 +131,31 @@ static ri_select_param_t send_facts(const ri_send_req_t *req, int sync,
     int is_long     = (length > ri_config.eager_thresh);
     int has_ring    = (conn->ring != NULL) && !(conn->flags & RI_CONN_NO_RING);
     int has_channel = ri_channel_send_can(conn, length);
-    int is_coop     = has_ring && (length >= ri_config.coop_thresh);
 
     return (ri_select_param_t){
-            .self        = !!(conn->flags & RI_CONN_SELF),
-            .sync        = sync,
-            .peer_mode   = !!(conn->flags & RI_CONN_PEER_MODE),
-            .has_ring    = has_ring,
-            .ring_open   = (is_coop || (rtr != NULL)) && ri_coop_send_is_ring_open(conn),
-            .has_channel = has_channel,
-            .is_behind   = !ucs_list_is_empty(&conn->pending),
-            .polls       = (conn->worker->rings.max > 0),
-            .am_ready    = !!(conn->flags & RI_CONN_AM_READY),
-            .has_hello   = (conn->remote_id == 0),
-            .contig      = ri_dt_is_contig(&req->data),
-            .ring_takes  = has_ring && send_ring_takes(req),
-            .host_memory = ri_memory_is_host(req->super.worker, &req->data, param),
-            .pieces      = ri_dt_fits(&req->data),
-            .awaited     = (conn->peer != NULL) && conn->peer->hint.ready,
-            .pool_free   = is_long && ri_pool_has(&conn->worker->pool, length),
-            .slot_free   = is_coop && ri_coop_send_has_slot(conn),
-            .rtr_by_net  = (rtr != NULL) && ri_rtr_ops[rtr->kind]->by_net,
-            .rtr_room    = (rtr != NULL) ? ri_rtr_ops[rtr->kind]->room(req, rtr) : 0,
-            .host_plane  = ri_planes_host(conn),
-            .net_plane   = ri_planes_net(conn),
-            .scheme      = ri_config.scheme,
-            .length      = length,
+            .self          = !!(conn->flags & RI_CONN_SELF),
+            .sync          = sync,
+            .peer_mode     = !!(conn->flags & RI_CONN_PEER_MODE),
+            .has_ring      = has_ring,
+            .ring_open     = (rtr != NULL) && ri_rndv_is_ring_open(conn),
+            .has_channel   = has_channel,
+            .is_behind     = !ucs_list_is_empty(&conn->pending),
+            .polls         = (conn->worker->rings.max > 0),
+            .am_ready      = !!(conn->flags & RI_CONN_AM_READY),
+            .has_hello     = (conn->remote_id == 0),
+            .contig        = ri_dt_is_contig(&req->data),
+            .ring_takes    = has_ring && send_ring_takes(req),
+            .host_memory   = ri_memory_is_host(req->super.worker, &req->data, param),
+            .pieces        = ri_dt_fits(&req->data),
+            .awaited       = (conn->peer != NULL) && conn->peer->hint.ready,
+            .pool_free     = is_long && ri_pool_has(&conn->worker->pool, length),
+            .slot_free     = 1, /* or it turns out to be lacking */
+            .rtr_by_net    = (rtr != NULL) && ri_rtr_ops[rtr->kind]->by_net,
+            .rtr_room      = (rtr != NULL) ? ri_rtr_ops[rtr->kind]->room(req, rtr) : 0,
+            .host_plane    = ri_planes_host(conn),
+            .net_plane     = ri_planes_net(conn),
+            .scheme        = ri_config.scheme,
+            .length        = length,
             .hybrid_thresh = ri_config.hybrid_thresh,
             .hybrid_net    = ri_config.hybrid_net,
             .coop_thresh   = ri_config.coop_thresh,
@@ -197,6 +195,9 @@ static void send_take(ri_send_req_t *req, ri_select_param_t *select,
         }
         if (lacks & RI_SEND_LACKS_KEYS) {
             select->net_plane = 0;
+        }
+        if (lacks & RI_SEND_LACKS_SLOT) {
+            select->slot_free = 0;
         }
         send_choose(req, select, terms);
     }

@@ -76,10 +76,10 @@ int ri_coop_send_has_slot(const ri_conn_t *conn)
     return (conn->ring != NULL) && (coop_find_slot(conn) >= 0);
 }
 
-int ri_coop_send_is_ring_open(const ri_conn_t *conn)
+unsigned ri_coop_send_take(ri_send_req_t *req, const ri_send_terms_t *terms)
 {
-    return (conn->ring != NULL) && ucs_list_is_empty((ucs_list_link_t *)&conn->pending) &&
-           (ri_ring_tx_reserve(conn->ring, RI_WIRE_RTS_MAX) != NULL);
+    (void)terms;
+    return ri_coop_send_has_slot(req->conn) ? 0 : RI_SEND_LACKS_SLOT;
 }
 
 ucs_status_t ri_coop_send_start(ri_send_req_t *req, const ri_rtr_t *rtr)
@@ -247,6 +247,7 @@ static ucs_status_t coop_start(ri_send_req_t *req, const ri_send_terms_t *terms)
 const ri_send_proto_t ri_send_proto_coop = {.name          = "coop",
                                             .wire_type     = RI_WIRE_RTS,
                                             .answer        = RI_SEND_ANSWER_ALWAYS,
+                                            .take          = ri_coop_send_take,
                                             .start         = coop_start,
                                             .answered      = ri_coop_send_answered,
                                             .forget        = ri_coop_send_give_up,

@@ -13,6 +13,9 @@
 /** @return Whether a slot of the conn's ring is free, if it has one. */
 int ri_coop_send_has_slot(const ri_conn_t *conn);
 
+/** For `take` of protocols by which both sides copy. @return 0, or RI_SEND_LACKS_SLOT. */
+unsigned ri_coop_send_take(ri_send_req_t *req, const ri_send_terms_t *terms);
+
 /**
  * Send the RTS of @a req, whose id and wire_type are set, with a slot of the conn's ring. If none
  * is free, or there is no memory, the RTS goes without. Nothing is copied within the call.
@@ -25,11 +28,6 @@ int ri_coop_send_has_slot(const ri_conn_t *conn);
  *         (ri_coop_send_give_up()).
  */
 ucs_status_t ri_coop_send_start(ri_send_req_t *req, const ri_rtr_t *rtr);
-
-/** @return Whether the RTS would go through the ring, if the conn has one. Once the sender may
- * write, the send may be complete before the RTS is read, which so must not come another way, when
- * the ring may be gone. */
-int ri_coop_send_is_ring_open(const ri_conn_t *conn);
 
 /** The RTS is under way, has a slot (req->coop), and its receiver's memory is known now: the sender
  * may write it from here on. The caller has taken the RTR. */

@@ -46,6 +46,12 @@ static int rndv_put_ring(ri_send_req_t *req, uint32_t id, const void *payload,
     return 1;
 }
 
+int ri_rndv_is_ring_open(const ri_conn_t *conn)
+{
+    return (conn->ring != NULL) && ucs_list_is_empty((ucs_list_link_t *)&conn->pending) &&
+           (ri_ring_tx_reserve(conn->ring, RI_WIRE_RTS_MAX) != NULL);
+}
+
 ucs_status_t ri_rndv_send(ri_send_req_t *req, const ri_wire_rts_t *rts)
 {
     ri_trace(&req->conn->worker->trace, RI_TRACE_SEND_RTS, req->sn, req->data.length);

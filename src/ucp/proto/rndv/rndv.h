@@ -46,6 +46,11 @@ ucs_status_t ri_rndv_send_payload(ri_send_req_t *req, uint32_t id, const void *p
 ucs_status_t ri_rndv_send_payload_am(ri_send_req_t *req, uint32_t id, const void *payload,
                                      size_t length, unsigned flags);
 
+/** Sender: @return Whether an RTS would go through the ring now, if the conn has one. Once the
+ * sender may write, the send may be complete before the RTS is read, which so must not come another
+ * way, when the ring may be gone. */
+int ri_rndv_is_ring_open(const ri_conn_t *conn);
+
 /** Sender: write the data of @a req to where the receiver has said, @a address, by the plane within
  * the host, within the call. @return What the plane says; after an error part of it may be
  * written. */

@@ -196,6 +196,7 @@ const ri_send_proto_t ri_send_proto_recv_coop = {
         .name          = "recv_coop",
         .wire_type     = RI_WIRE_RTS,
         .answer        = RI_SEND_ANSWER_ALWAYS,
+        .take          = ri_coop_send_take,
         .start         = recv_rndv_start_coop,
         .answered      = ri_coop_send_answered,
         .forget        = ri_coop_send_give_up,
