@@ -226,20 +226,17 @@ struct ri_send_req {
     ucs_status_t failure; /* the first thing that went wrong */
     uint8_t waiting;      /* RI_SEND_WAIT_* */
     uint8_t wire_type;
-    uint8_t put;    /* the RTS has RI_WIRE_RTS_PUT */
     uint8_t target; /* ri_send_target_t, changed by ri_rndv_ud_set_target() */
     ri_dt_data_t data;
     /* the protocol that was chosen; NULL: none yet, or one that keeps nothing */
     const ri_send_proto_t *proto;
-    ri_msg_t *self_msg; /* a self-send's message while it waits for its receive */
-    /* of a message that both sides copy (proto/coop/coop.h), else NULL */
-    ri_coop_t *coop;
-    ri_keys_t *keys; /* of data that goes through a network, else NULL */
-    /* what the protocol keeps besides, in memory of its own, or NULL; `forget` of the protocol frees
-     * that */
+    /* what the protocol keeps for the request, of a type of its own, or NULL; `forget` of the
+     * protocol lets go of that. Only files of the protocol look at it */
     void *proto_state;
-    struct ri_ud_send_op *ud_op; /* while it is sent as datagrams, else NULL */
-    /* of data that goes through a network: number of the way (ri_peer_way_t.number) */
+    /* of data that goes through a network, whatever the protocol: its memory, as long as the
+     * request has it, and the number of the way (ri_peer_way_t.number). Who makes room for another
+     * way looks at them, too (link/way_idle.h) */
+    ri_keys_t *keys; /* NULL: none */
     uint32_t way;
     struct ri_am_buffer *in_stock[RI_AM_WHICH_LAST]; /* NULL: stock does not have it */
 };

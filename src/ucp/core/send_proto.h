@@ -7,8 +7,8 @@
  * file with a table, a line of the list, and a rule of the choice.
  *
  * The steps of a send, in tag/send.c: choose -> take -> id and number -> start. What a protocol
- * keeps for a request from `take` on, in a field of the request or in req->proto_state, is let go of
- * by `forget`, whatever the request ends by.
+ * keeps for a request from `take` on, in req->proto_state or as req->keys, is let go of by
+ * `forget`, whatever the request ends by.
  */
 #ifndef RI_SEND_PROTO_H
 #define RI_SEND_PROTO_H

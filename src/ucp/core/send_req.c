@@ -20,15 +20,11 @@ void ri_send_req_init(ri_send_req_t *req, ri_conn_t *conn, uint64_t tag)
     req->id          = 0;
     req->waiting     = 0;
     req->wire_type   = 0;
-    req->put         = 0;
     req->target      = RI_SEND_TARGET_NONE;
     req->failure     = UCS_OK;
     req->proto       = NULL;
-    req->self_msg    = NULL;
-    req->coop        = NULL;
     req->keys        = NULL;
     req->proto_state = NULL;
-    req->ud_op       = NULL;
 
     req->in_stock[RI_AM_MESSAGE] = NULL;
     req->in_stock[RI_AM_DATA]    = NULL;

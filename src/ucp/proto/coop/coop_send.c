@@ -22,7 +22,7 @@ static void coop_free_send(ri_coop_t *coop)
     if (coop->offered) {
         conn->coop.unread |= bit; /* until the receiver clears busy */
     }
-    coop->send->coop = NULL;
+    coop->send->proto_state = NULL;
     ri_coop_copy_free(coop);
 }
 
@@ -114,7 +114,7 @@ ucs_status_t ri_coop_send_start(ri_send_req_t *req, const ri_rtr_t *rtr)
     memcpy(coop->segments, rts.rts.segments, sizeof(coop->segments));
     conn->coop.slots |= 1u << number;
     conn->coop.unread &= ~(1u << number); /* it was read: the slot was free */
-    req->coop = coop;
+    req->proto_state = coop;
     ri_coop_copy_attach(coop);
 
     ri_slot_init(coop->slot, req->id, address);
@@ -124,7 +124,7 @@ ucs_status_t ri_coop_send_start(ri_send_req_t *req, const ri_rtr_t *rtr)
     rts.rts.slot  = number + 1;
     rts.rts.flags = coop->offered ? RI_WIRE_RTS_OFFERED : 0;
     status        = ri_rndv_send(req, &rts.rts);
-    if (UCS_STATUS_IS_ERR(status) && (req->coop != NULL)) {
+    if (UCS_STATUS_IS_ERR(status) && (req->proto_state != NULL)) {
         ri_slot_release(coop->slot); /* nobody was told; the copy ends with the request */
     }
     return status;
@@ -132,7 +132,7 @@ ucs_status_t ri_coop_send_start(ri_send_req_t *req, const ri_rtr_t *rtr)
 
 void ri_coop_send_offer(ri_send_req_t *req, uint64_t address)
 {
-    ri_coop_t *coop = req->coop;
+    ri_coop_t *coop = req->proto_state;
 
     atomic_store_explicit(&coop->slot->address, address, memory_order_release);
     coop->offered        = 1;
@@ -142,15 +142,17 @@ void ri_coop_send_offer(ri_send_req_t *req, uint64_t address)
 
 void ri_coop_send_answered(ri_send_req_t *req)
 {
-    if (req->coop != NULL) {
-        ri_slot_release(req->coop->slot);
-        coop_free_send(req->coop);
+    ri_coop_t *coop = req->proto_state;
+
+    if (coop != NULL) {
+        ri_slot_release(coop->slot);
+        coop_free_send(coop);
     }
 }
 
 void ri_coop_send_give_up(ri_send_req_t *req)
 {
-    ri_coop_t *coop = req->coop;
+    ri_coop_t *coop = req->proto_state;
     uint32_t dropped;
 
     if (coop == NULL) {
@@ -164,6 +166,11 @@ void ri_coop_send_give_up(ri_send_req_t *req)
         }
     }
     coop_free_send(coop);
+}
+
+ri_coop_t *ri_coop_send_of(const ri_send_req_t *req)
+{
+    return (req->proto->forget == ri_coop_send_give_up) ? req->proto_state : NULL;
 }
 
 /* @return The next copy of a conn's sends, or the first one; NULL: there is none. */
@@ -235,7 +242,7 @@ int ri_coop_send_is_unread(const ri_conn_t *conn)
 
 int ri_coop_send_outlives_loss(const ri_send_req_t *req)
 {
-    return req->coop == NULL; /* a copy that has begun needs the ring, too */
+    return req->proto_state == NULL; /* a copy that has begun needs the ring, too */
 }
 
 static ucs_status_t coop_start(ri_send_req_t *req, const ri_send_terms_t *terms)

@@ -29,9 +29,13 @@ unsigned ri_coop_send_take(ri_send_req_t *req, const ri_send_terms_t *terms);
  */
 ucs_status_t ri_coop_send_start(ri_send_req_t *req, const ri_rtr_t *rtr);
 
-/** The RTS is under way, has a slot (req->coop), and its receiver's memory is known now: the sender
- * may write it from here on. The caller has taken the RTR. */
+/** The RTS is under way, has a slot (@ref ri_coop_send_of), and its receiver's memory is known now:
+ * the sender may write it from here on. The caller has taken the RTR. */
 void ri_coop_send_offer(ri_send_req_t *req, uint64_t address);
+
+/** @return The copy of a send whose protocol was chosen, which is its proto_state. NULL: the RTS
+ * has no slot (any more), or the protocol is none by which both sides copy. */
+ri_coop_t *ri_coop_send_of(const ri_send_req_t *req);
 
 /** FIN or NACK has come: the receiver is done with the request's slot, if it has one. The copy is
  * freed, and the slot is free for other messages. */

@@ -85,16 +85,17 @@ static ucs_status_t self_start(ri_send_req_t *req, const ri_send_terms_t *terms)
     return status;
 }
 
-/* A send that ends without its receive: nobody shall find its message. */
+/* A send that ends without its receive: nobody shall find its message, which is its proto_state
+ * while it waits. */
 static void self_forget(ri_send_req_t *req)
 {
     ri_worker_t *worker = req->super.worker;
-    ri_msg_t *msg       = req->self_msg;
+    ri_msg_t *msg       = req->proto_state;
 
     if (msg == NULL) {
         return;
     }
-    req->self_msg = NULL;
+    req->proto_state = NULL;
     if (msg->queued) {
         ri_match_remove_unexpected(&worker->match, msg);
         ri_msg_free(worker, msg);
@@ -116,13 +117,13 @@ const ri_send_proto_t ri_send_proto_self = {.name        = "self",
 
 static void self_keep(ri_msg_t *msg, const ri_arrival_t *arrival)
 {
-    arrival->send->self_msg = msg;
+    arrival->send->proto_state = msg;
 }
 
 static void self_done(const ri_arrival_t *arrival)
 {
     if (arrival->send != NULL) {
-        arrival->send->self_msg = NULL;
+        arrival->send->proto_state = NULL;
         ri_send_end_wait(arrival->send, RI_SEND_WAIT_MATCH, UCS_OK);
     }
 }
@@ -130,7 +131,7 @@ static void self_done(const ri_arrival_t *arrival)
 static void self_discard(const ri_msg_t *msg)
 {
     if (msg->send != NULL) {
-        msg->send->self_msg = NULL;
+        msg->send->proto_state = NULL;
     }
 }
 

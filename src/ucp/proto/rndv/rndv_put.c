@@ -24,7 +24,6 @@ static ucs_status_t put_start(ri_send_req_t *req, const ri_send_terms_t *terms)
     ri_rndv_rts_t rts = {.rts.flags = RI_WIRE_RTS_PUT};
 
     (void)terms;
-    req->put             = 1;
     rts.rts.num_segments = ri_dt_segments(&req->data, rts.rts.segments,
                                           RI_WIRE_SEGMENTS_MAX);
     if (req->keys != NULL) {
@@ -83,7 +82,7 @@ void ri_rndv_put_handle_cts(ri_worker_t *worker, ri_conn_t *conn,
     if (req == NULL) {
         return;
     }
-    if (!req->put) {
+    if (req->proto->start != put_start) { /* it is of another protocol */
         ++worker->counters.rx_stale;
         return;
     }

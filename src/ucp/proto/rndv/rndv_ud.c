@@ -31,7 +31,7 @@ typedef struct ud_goal {
     uint8_t target[RI_PLANE_TARGET_SIZE];
 } ud_goal_t;
 
-/* A message that is being sent. */
+/* A message that is being sent: the request's proto_state until it ends. */
 struct ri_ud_send_op {
     ri_ud_run_t super;
     ri_send_req_t *req; /* it waits, whatever becomes of its conn */
@@ -148,7 +148,7 @@ static void ud_send_end(ri_net_transfer_t *op, int ending)
     uint8_t wait               = RI_SEND_WAIT_WRITE;
 
     ri_trace(&worker->trace, RI_TRACE_SEND_WRITE, req->data.length, status);
-    req->ud_op = NULL;
+    req->proto_state = NULL;
     ri_activity_note_message(worker);
     if (status == UCS_ERR_UNREACHABLE) {
         ri_net_transfer_lost_way(op, conn); /* others end with it, and are tried by UCP */
@@ -212,8 +212,8 @@ static struct ri_ud_send_op *ud_send_start(ri_send_req_t *req, const ud_goal_t *
         return NULL;
     }
     ri_net_transfer_started(&send->super.op);
-    req->keys  = NULL;
-    req->ud_op = send;
+    req->keys        = NULL;
+    req->proto_state = send;
     req->waiting |= RI_SEND_WAIT_WRITE;
     return send;
 }
@@ -252,10 +252,16 @@ static void ud_get_goal(const ri_wire_msg_t *msg, ud_goal_t *goal)
     memcpy(goal->target, msg->target, sizeof(goal->target));
 }
 
+/* Whether the message of a request, which may be of any protocol, is being sent as datagrams. */
+static int ud_is_sent(const ri_send_req_t *req)
+{
+    return (req->proto->forget == ri_rndv_ud_forget) && (req->proto_state != NULL);
+}
+
 /* TARGET has come while the message is being sent. @return Whether that made sense. */
 static int ud_target_while_sent(ri_send_req_t *req, const ri_wire_msg_t *msg)
 {
-    struct ri_ud_send_op *send = req->ud_op;
+    struct ri_ud_send_op *send = req->proto_state;
 
     if (send->by_rtr ? (send->has_next || !(req->waiting & RI_SEND_WAIT_MATCH)) :
                        !(msg->flags & RI_WIRE_TARGET_VOID)) {
@@ -280,7 +286,7 @@ void ri_rndv_ud_handle_target(ri_worker_t *worker, ri_conn_t *conn,
     } else if ((req == NULL) || (req->conn != conn) || (req->wire_type != RI_WIRE_RTS) ||
                (req->sn != msg->sn)) {
         ++worker->counters.rx_stale;
-    } else if (req->ud_op != NULL) {
+    } else if (ud_is_sent(req)) {
         worker->counters.rx_stale += !ud_target_while_sent(req, msg);
     } else if ((req->target == RI_SEND_TARGET_WANTED) &&
                (req->waiting & RI_SEND_WAIT_MATCH)) {
@@ -293,9 +299,11 @@ void ri_rndv_ud_handle_target(ri_worker_t *worker, ri_conn_t *conn,
 
 void ri_rndv_ud_forget(ri_send_req_t *req)
 {
+    struct ri_ud_send_op *send = req->proto_state;
+
     ri_send_keys_forget(req);
-    if (req->ud_op != NULL) {
-        ri_ud_run_cancel(&req->ud_op->super);
+    if (send != NULL) {
+        ri_ud_run_cancel(&send->super);
     }
 }
 

@@ -82,7 +82,7 @@ static void recv_rndv_answer_rts(ri_conn_t *conn, const ri_rtr_t *rtr, uint32_t 
         (conn->peer == NULL) || (conn->peer->plane_ep == NULL)) {
         return;
     }
-    if (req->coop != NULL) {
+    if (ri_coop_send_of(req) != NULL) {
         if (recv_rndv_share(rtr)) {
             ri_coop_send_offer(req, rtr->address);
             ri_rtr_end(rtr, RI_RING_GRANT_SLOT);
@@ -96,7 +96,7 @@ static int recv_rndv_is_coop(ri_conn_t *conn, uint32_t req_id)
 {
     const ri_send_req_t *req = ri_id_get(&conn->worker->req_ids, req_id);
 
-    return (req != NULL) && (req->coop != NULL);
+    return (req != NULL) && (ri_coop_send_of(req) != NULL);
 }
 
 /* A receiver that is in the library reads at once, into its own caches. So the sender gives

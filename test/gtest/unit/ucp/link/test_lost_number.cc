@@ -8,6 +8,10 @@
 #include "channel_life_test.h"
 #include "unit/ucp/proto/rtr/rtr_net_test.h"
 
+extern "C" {
+#include "ucp/proto/coop/coop_send.h"
+}
+
 namespace {
 
 using rndv_memory = ::memory;
@@ -138,7 +142,7 @@ TEST_F(test_lost_number, with_a_slot)
     rndv_memory from(CONTIG, length, content), to(CONTIG, length);
     rndv_ptr s = send(from, 5);
 
-    ASSERT_NE(nullptr, s->req()->coop);
+    ASSERT_NE(nullptr, ri_coop_send_of(s->req()));
     lose();
     ASSERT_FALSE(s->done);
     EXPECT_EQ(0u, m_a->worker()->num_coops);
