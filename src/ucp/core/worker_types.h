@@ -64,8 +64,9 @@ typedef struct ri_worker_gone {
     int hurry;      /* a peer seems to be gone: look again soon */
     int local;      /* there was a peer whose process could be looked for */
     int awaited; /* at the latest look, something waited for a peer that can be looked for */
-    int timer;    /* wakes an application that sleeps; -1: none yet, -2: never */
-    double wakes; /* when the timer wakes the application; 0: it is not set */
+    int timer;       /* descriptor, wakes an application that sleeps; -1: there is none */
+    int never_wakes; /* no timer can wake it: there will be none */
+    double wakes;    /* when the timer wakes the application; 0: it is not set */
     double due; /* since when progress is to look, as the timer has come; 0: it is not to */
 } ri_worker_gone_t;
 

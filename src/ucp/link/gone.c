@@ -193,6 +193,7 @@ static int gone_open_timer(ri_worker_t *worker)
     if ((ri_stock.worker_get_efd(worker->stock, &set) != UCS_OK) ||
         (epoll_ctl(set, EPOLL_CTL_ADD, worker->gone.timer, &event) != 0)) {
         close(worker->gone.timer);
+        worker->gone.timer = -1;
         ri_gone_never_wake(worker);
         return 0;
     }
@@ -214,7 +215,7 @@ int ri_gone_arm(ri_worker_t *worker)
     double now;
     int idle;
 
-    if (!worker->gone.local || (worker->gone.timer == -2)) {
+    if (!worker->gone.local || worker->gone.never_wakes) {
         return 0;
     }
     now = ri_time();

@@ -35,7 +35,7 @@ int ri_gone_arm(ri_worker_t *worker);
 /** The events that the application waits for are not this library's to add to. */
 static inline void ri_gone_never_wake(ri_worker_t *worker)
 {
-    worker->gone.timer = -2;
+    worker->gone.never_wakes = 1;
 }
 
 #endif

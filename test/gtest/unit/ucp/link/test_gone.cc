@@ -340,17 +340,18 @@ TEST_F(test_gone_asleep, cannot_be_woken_up)
 
     ASSERT_EQ(0, pipe(fds));
     for (int events : {-1, fds[0]}) {
-        m_a->worker()->gone.timer = -1;
-        m_events                  = events;
+        m_a->worker()->gone.never_wakes = 0;
+        m_events                        = events;
         EXPECT_EQ(0, arm());
         EXPECT_EQ(0, arm());
-        EXPECT_EQ(-2, m_a->worker()->gone.timer);
+        EXPECT_TRUE(m_a->worker()->gone.never_wakes);
+        EXPECT_EQ(-1, m_a->worker()->gone.timer);
     }
     close(fds[0]);
     close(fds[1]);
-    m_events                  = m_set;
-    m_a->worker()->gone.timer = -1;
-    m_a->worker()->gone.local = 0;
+    m_events                        = m_set;
+    m_a->worker()->gone.never_wakes = 0;
+    m_a->worker()->gone.local       = 0;
     EXPECT_EQ(0, arm());
     EXPECT_EQ(-1, m_a->worker()->gone.timer) << "no peer's process is known";
 }
