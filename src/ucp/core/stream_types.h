@@ -10,6 +10,11 @@
 #include "counters.h"
 #include "../../uct/shm/ring.h"
 
+#include <limits.h>
+
+/* So many messages never come (ri_stream_t.am_left). */
+#define RI_STREAM_AM_NEVER UINT_MAX
+
 /*
  * The ring of a stream, at the receiver (ri_stream_t.ring_state). Legal changes, which
  * ri_stream_ring_set_state() asserts:
@@ -54,8 +59,9 @@ struct ri_stream {
     ucs_list_link_t probed; /* RTSs that a probe took out, and no receive has got yet */
     ucs_list_link_t assembling; /* messages of which pieces are missing */
     unsigned num_msgs;          /* unexpected messages that refer to the stream */
-    unsigned am_left;   /* messages by active message until a ring is thought about */
-    int acked;          /* CONN_ACK was sent */
+    unsigned
+            am_left; /* messages by active message until a ring or channel is thought about */
+    int acked;       /* CONN_ACK was sent */
     int same_host;      /* the sender could map a ring of this process */
     int plane_write;    /* the sender can write this process's memory on this host */
     int way_write;      /* the sender writes through a network, and takes RTRs */

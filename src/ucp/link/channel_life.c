@@ -183,7 +183,7 @@ void ri_channel_life_consider(ri_stream_t *stream)
     ri_peer_t *peer     = stream->peer;
     ri_conn_t *conn     = ri_peer_usable_conn(peer);
 
-    stream->am_left = UINT_MAX;
+    stream->am_left = RI_STREAM_AM_NEVER;
     if ((worker->channels.max == 0) || (worker->net.rc == NULL) || stream->broken ||
         stream->closed || peer->failed) {
         return;

@@ -53,7 +53,7 @@ static inline void ri_channel_check_in(const ri_channel_in_t *in)
 
 /** No rings can be had for @a stream: make a channel and offer it, if that is possible now. If
  * not, what is missing is asked for (the sender's id, a way), or another channel is asked back.
- * Sets after how many messages it is called again (stream->am_left); UINT_MAX: never. */
+ * Sets after how many messages it is called again (stream->am_left), if ever. */
 void ri_channel_life_consider(ri_stream_t *stream);
 
 /** Handler of CHANNEL_OFFER: make the sender's end of the channel and accept, or refuse. @a conn

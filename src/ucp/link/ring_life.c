@@ -62,7 +62,7 @@ static int ring_life_evict(ri_worker_t *worker)
     return 1;
 }
 
-void ri_ring_life_consider(ri_stream_t *stream)
+int ri_ring_life_consider(ri_stream_t *stream)
 {
     ri_worker_t *worker = stream->worker;
     size_t size         = ri_config_ring_size(worker->num_rings);
@@ -71,26 +71,26 @@ void ri_ring_life_consider(ri_stream_t *stream)
     int error;
 
     if ((worker->rings.max == 0) || !stream->same_host || stream->broken) {
-        stream->am_left = UINT_MAX;
-        return;
+        stream->am_left = RI_STREAM_AM_NEVER;
+        return 0;
     }
     stream->am_left = ri_max(ri_config.ring_after, 1u); /* asks again after as many */
     if (stream->ring != NULL) {
-        return;
+        return 1;
     }
 
     conn = ri_peer_usable_conn(stream->peer);
     if (conn == NULL) {
-        return;
+        return 1;
     }
     /* A ring that was asked back does not count: its sender may be long in coming, or gone
      * without a way to say so. But it takes memory, so there is a limit to that. */
     if ((worker->num_rings - worker->rings.num_stopping == worker->rings.max) &&
         !ring_life_evict(worker)) {
-        return;
+        return 1;
     }
     if (worker->num_rings == 2 * worker->rings.max) {
-        return;
+        return 1;
     }
 
     stream->ring_cookie = ri_random();
@@ -105,7 +105,7 @@ void ri_ring_life_consider(ri_stream_t *stream)
                 "go by active message, which is slower",
                 size, strerror(error), ri_ring_remedy(error));
         worker->rings.max = worker->num_rings;
-        return;
+        return 1;
     }
 
     stream->ring = &stream->ring_memory;
@@ -117,6 +117,7 @@ void ri_ring_life_consider(ri_stream_t *stream)
     worker->counters.rings_active = worker->num_rings;
     ri_trace(&worker->trace, RI_TRACE_RING_OPEN, stream->id, size);
     ri_control_offer_ring(conn, stream);
+    return 1;
 }
 
 void ri_ring_life_free(ri_stream_t *stream)

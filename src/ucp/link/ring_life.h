@@ -40,17 +40,14 @@ int ri_ring_life_may_become(ri_ring_life_tx_t from, ri_ring_life_tx_t to);
 /** Enough messages came on @a stream to think about a ring, or its sender asks for one: make a
  * ring and offer it, unless it has one, nobody can be told, or there are too many; the one that
  * was idle for longest is asked back then. Sets after how many messages it is called again
- * (stream->am_left); UINT_MAX: there can be no ring for it. */
-void ri_ring_life_consider(ri_stream_t *stream);
+ * (stream->am_left). @return 0: @a stream can have no ring, and this is never called again. */
+int ri_ring_life_consider(ri_stream_t *stream);
 
 /** A message that could have gone through a ring came another way. */
 static inline void ri_ring_life_note_am(ri_stream_t *stream)
 {
-    if (ri_unlikely(--stream->am_left == 0)) {
-        ri_ring_life_consider(stream);
-        if (stream->am_left == UINT_MAX) {
-            ri_channel_life_consider(stream); /* there are no rings for it */
-        }
+    if (ri_unlikely(--stream->am_left == 0) && !ri_ring_life_consider(stream)) {
+        ri_channel_life_consider(stream);
     }
 }
 
