@@ -107,18 +107,20 @@ typedef enum ri_recv_written {
 } ri_recv_written_t;
 
 /*
- * A tag receive. Some fields mean something in some states only (`rtr` and `written`):
+ * A tag receive. Some fields mean something in some states only (`rtr` and `written`), and those of
+ * different states share memory:
  *
- *   state of rtr or written     rtr_generation     rtr_conn ...   rtr_index     rts_req_id ...
+ *   state of rtr or written     rtr_generation     rtr_conn ...   rtr_index         rts_req_id
+ *                               or sn
  *   QUEUED                                         rtr_awaits
  *   OUT                         of the grant       rtr_conn       of the grant
- *   KEPT                        (rtr_kept is the state of the grant when it was last seen)
+ *   KEPT                        (and rtr_kept)
  *   BY_UD                       of the entry       ud_op          of the entry
  *   SENT, PROMISED                                                of the entry
  *   WRITTEN                                                       RI_RTR_NO_ENTRY
- *   NAMED                                                         of the entry  named_sn
- *   in worker->rtr.writing                                                      rts_req_id
- *   written BY_TARGET           rts_sn             ud_op                        rts_req_id
+ *   NAMED                       sn                                of the entry
+ *   in worker->rtr.writing                                                          it is set
+ *   written BY_TARGET           sn                 ud_op                            it is set
  */
 struct ri_recv_req {
     ri_req_t super;
@@ -144,7 +146,7 @@ struct ri_recv_req {
     /* What its sender was told, see proto/rtr/rtr.h. */
     union {
         uint32_t rtr_generation; /* OUT: of the grant; BY_UD: of the entry */
-        uint32_t rts_sn;         /* written BY_TARGET: of the message */
+        uint32_t sn;             /* NAMED, written BY_TARGET: number of the message */
     };
     union {
         ri_conn_t *rtr_conn; /* OUT: the conn whose ring has the grant */
@@ -158,23 +160,21 @@ struct ri_recv_req {
     ri_keys_t *keys;         /* written: of memory that is written through a network */
     /* written through a network: number of the way (ri_peer_way_t.number) */
     uint32_t way;
-    union {
-        /* in worker->rtr.writing, or BY_TARGET: the sender's request */
-        uint32_t rts_req_id;
-        uint32_t named_sn; /* NAMED: number of the message */
-    };
+    /* in worker->rtr.writing, or while it waits for its data: the sender's request; 0: of a message
+     * that is not sent as datagrams */
+    uint32_t rts_req_id;
     uint32_t posted_us; /* of receives above the eager threshold: when it was posted */
     /* of receives above the eager threshold: worker->polls when it was posted */
     uint32_t posted_polls;
-    uint8_t rtr; /* ri_rtr_state_t */
-    uint8_t rtr_kept; /* KEPT: state of the grant when it was last seen; BY_UD, when its transfer
-                          has ended: the state that a grant would have */
+    uint8_t rtr;       /* ri_rtr_state_t */
+    uint8_t rtr_kept;  /* KEPT: state of the grant when it was last seen */
     uint8_t rtr_index; /* OUT: of the grant; BY_UD, SENT, PROMISED, NAMED: of the entry */
     uint8_t written;   /* ri_recv_written_t, changed by ri_rndv_recv_set_written() */
     uint8_t early;     /* it was posted before its message was there */
     uint8_t rtr_slot : 1;   /* the sender has taken the RTR for a copy by both sides */
     uint8_t canceled : 1;   /* a cancel was in vain, as the message was on its way */
     uint8_t rtr_first : 1;  /* in worker->rtr.deep: the next with few enough ahead */
+    uint8_t ud_there : 1;   /* BY_UD, when its transfer has ended: the message is there */
     uint16_t writing_polls; /* in worker->rtr.writing: looks at its grant */
 };
 

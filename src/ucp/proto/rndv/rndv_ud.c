@@ -325,7 +325,7 @@ static void ud_tell_target(ri_recv_req_t *recv, const ri_ud_target_t *target)
                            .id      = stream->remote_conn_id,
                            .value   = recv->rts_req_id,
                            .recv_id = recv->id,
-                           .sn      = recv->rts_sn,
+                           .sn      = recv->sn,
                            .way     = recv->way,
                            .flags   = (target == NULL) ? RI_WIRE_TARGET_VOID : 0};
 
@@ -425,7 +425,7 @@ static ucs_status_t ud_fetch(ri_recv_req_t *recv, ri_stream_t *stream,
         return ud_fetch_by_am(recv, stream, terms);
     }
     recv->rts_req_id = arrival->req_id;
-    recv->rts_sn     = arrival->sn;
+    recv->sn         = arrival->sn;
     recv->ud_op      = op;
     recv->way        = stream->peer->way.number;
     ri_rndv_recv_set_written(recv, RI_RECV_BY_TARGET);

@@ -146,7 +146,7 @@ static ucs_status_t meet_start_used(ri_recv_req_t *recv, ri_stream_t *stream,
         (recv->rtr_stream != stream) || (recv->id != arrival->req_id)) {
         return meet_broken(recv, stream, arrival);
     }
-    recv->named_sn = arrival->sn;
+    recv->sn = arrival->sn;
     ri_rtr_state_set(recv, RI_RTR_NAMED);
     ++stream->rtr.num_named;
     ++stream->counters.rx_named;

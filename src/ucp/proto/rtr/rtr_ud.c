@@ -85,9 +85,9 @@ static void ud_ended(struct ri_ud_recv_op *op, int ending)
     ri_ud_recv_free(op);
     if (status == UCS_OK) {
         worker->linger = RI_UD_LINGER;
-        recv->rtr_kept = RI_RING_GRANT_WRITTEN;
+        recv->ud_there = 1;
     } else if (heard) {
-        recv->rtr_kept = RI_RING_GRANT_FAILED;
+        recv->ud_there = 0;
     } else {
         if (status == UCS_ERR_CANCELED) {
             ud_back_off(worker);
@@ -205,7 +205,7 @@ static void ud_wait(ri_recv_req_t *recv, ri_stream_t *stream, const ri_arrival_t
     op->calls        = &ri_rndv_ud_recv_calls;
     recv->way        = op->super.op.way;
     recv->rts_req_id = arrival->req_id;
-    recv->rts_sn     = arrival->sn;
+    recv->sn         = arrival->sn;
     ri_rndv_recv_wait_as(recv, stream);
     ri_rndv_recv_set_written(recv, RI_RECV_BY_TARGET);
 }
@@ -222,7 +222,7 @@ int ri_rtr_ud_meet(ri_recv_req_t *recv, ri_stream_t *stream, const ri_arrival_t 
         *status = UCS_INPROGRESS;
         return 1;
     }
-    if (recv->rtr_kept == RI_RING_GRANT_WRITTEN) {
+    if (recv->ud_there) {
         ri_rtr_done_used(recv);
         *status = UCS_OK;
         return 1;
@@ -243,7 +243,7 @@ void ri_rtr_ud_handle_abandon(ri_stream_t *stream, const ri_wire_msg_t *msg)
     }
     /* Complete or not, the sender waits to be asked for the message. */
     ri_rtr_withdraw_settle(recv);
-    recv->rtr_kept = RI_RING_GRANT_FAILED;
+    recv->ud_there = 0;
 }
 
 int ri_rtr_ud_has(const ri_stream_t *stream)

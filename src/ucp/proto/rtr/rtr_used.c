@@ -62,7 +62,7 @@ static void used_complete(ri_recv_req_t *recv, size_t length)
 
 static int used_makes_sense(const ri_recv_req_t *recv, uint32_t sn, size_t length)
 {
-    return (sn == recv->named_sn) && (length != 0) && (length <= recv->data.length);
+    return (sn == recv->sn) && (length != 0) && (length <= recv->data.length);
 }
 
 void ri_rtr_used_written(ri_recv_req_t *recv, uint32_t sn, size_t length)
@@ -81,7 +81,7 @@ int ri_rtr_used_again(ri_stream_t *stream, ri_arrival_t *arrival)
     ucs_status_t status;
 
     ucs_list_for_each(recv, &stream->rtr.recvs, list) {
-        if ((recv->rtr == RI_RTR_NAMED) && (recv->named_sn == arrival->sn)) {
+        if ((recv->rtr == RI_RTR_NAMED) && (recv->sn == arrival->sn)) {
             break;
         }
     }

@@ -90,9 +90,7 @@ static void withdraw_settle_ud(ri_recv_req_t *recv)
     struct ri_ud_recv_op *op = recv->ud_op;
 
     if (op != NULL) {
-        recv->rtr_kept = (op->super.ended && (op->super.op.status == UCS_OK)) ?
-                                 RI_RING_GRANT_WRITTEN :
-                                 RI_RING_GRANT_FAILED;
+        recv->ud_there = op->super.ended && (op->super.op.status == UCS_OK);
         ri_ud_recv_leave(recv);
     }
 }
