@@ -227,7 +227,7 @@ void ri_ring_life_open(ri_conn_t *conn, const ri_wire_msg_t *msg)
     conn->ring_asks      = 0;
     conn->ring_asks_left = 0;
     conn->ring_max  = ri_min((size_t)conn->ring->max_payload, ri_config.eager_thresh);
-    conn->ring_long = ri_min((size_t)msg->value / RI_RING_MESSAGES, ri_config.ring_eager);
+    conn->ring_long = ri_ring_life_long(msg->value);
     ri_conn_update_fast(conn);
     ri_trace(&worker->trace, RI_TRACE_RING_OPEN, conn->id, msg->value);
     ri_planes_find(conn);

@@ -16,8 +16,7 @@
 #include "channel_life.h"
 #include "ring_send.h"
 #include "../core/worker.h"
-
-#include <limits.h>
+#include "../../ucs/settings.h"
 
 /*
  * The ring of a conn, at the sender (ri_conn_t.ring, RI_CONN_RING_STOP); its other end is
@@ -33,6 +32,13 @@ typedef enum ri_ring_life_tx {
     RI_RING_LIFE_TX_STOPPING, /* no new message goes through it; some wait for room in it */
     RI_RING_LIFE_TX_LAST
 } ri_ring_life_tx_t;
+
+/** @return The longest contiguous payload that goes through a ring of @a size bytes rather than by
+ * a plane. */
+static inline size_t ri_ring_life_long(size_t size)
+{
+    return ri_min(size / RI_RING_MESSAGES, ri_config.ring_eager);
+}
 
 /** @return Whether the ring of a conn may change from one state to another. */
 int ri_ring_life_may_become(ri_ring_life_tx_t from, ri_ring_life_tx_t to);

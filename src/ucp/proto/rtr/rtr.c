@@ -232,9 +232,8 @@ static int rtr_is_full(const ri_peer_t *peer)
 static int rtr_is_for_ring(const ri_recv_req_t *recv, const ri_stream_t *stream)
 {
     return (ri_config.rtr != UCS_YES) && (stream->ring != NULL) &&
-           (recv->data.length <= ri_config.ring_eager) &&
            (recv->data.length <=
-            (stream->ring->mask + 1ul) * RI_RING_LINE / RI_RING_MESSAGES);
+            ri_ring_life_long((stream->ring->mask + 1ul) * RI_RING_LINE));
 }
 
 /* Send the RTR of a posted receive, which stands in no list, if its message is certain to be
