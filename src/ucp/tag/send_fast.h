@@ -68,7 +68,7 @@ static inline ucs_status_ptr_t ri_tag_send(ri_conn_t *conn, const void *buffer,
     if (conn->ring == NULL) {
         return ri_tag_send_no_ring(conn, buffer, length, tag, param);
     }
-    return ((length < RI_RING_PARTS_MIN) || ri_ring_tx_streams(conn->ring, length)) ?
+    return ri_ring_tx_is_one(conn->ring, length) ?
                    ri_tag_send_record(conn, buffer, count, length, tag, param) :
                    ri_tag_send_parts(conn, buffer, count, length, tag, param);
 }

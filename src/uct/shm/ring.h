@@ -324,6 +324,16 @@ static inline int ri_ring_tx_streams(const ri_ring_tx_t *tx, uint32_t length)
     return (length >= RI_RING_STREAM_MIN) && (tx->far_times >= RI_RING_FAR_TIMES);
 }
 
+/** @return Whether a contiguous payload of @a length bytes goes in one record; else in parts. */
+static inline int ri_ring_tx_is_one(const ri_ring_tx_t *tx, size_t length)
+{
+    if (length <
+        RI_RING_PARTS_MIN) { /* a statement of its own: gcc makes better code of it */
+        return 1;
+    }
+    return ri_ring_tx_streams(tx, length);
+}
+
 /** Write the payload of the reserved record, longer than RI_RING_INLINE. No store goes to its first
  * line, which the receiver polls, or the line would be fetched back and forth once more. */
 static inline void ri_ring_tx_write(ri_ring_tx_t *tx, ri_ring_record_t *record,

@@ -43,8 +43,8 @@ static int eager_put_ring(ri_send_req_t *req)
     size_t length      = req->data.length;
     uint32_t pos       = conn->ring->pos;
     int parts_are_fast = (req->wire_type == RI_WIRE_EAGER) &&
-                         (length >= RI_RING_PARTS_MIN) && ri_dt_is_contig(&req->data) &&
-                         !ri_ring_tx_streams(conn->ring, length);
+                         ri_dt_is_contig(&req->data) &&
+                         !ri_ring_tx_is_one(conn->ring, length);
 
     if (!(parts_are_fast ? ri_ring_tx_put_parts(conn->ring, req->sn, req->tag,
                                                 req->data.buffer, length) :
