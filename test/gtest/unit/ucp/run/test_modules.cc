@@ -72,6 +72,26 @@ TEST(test_modules, order)
     }
 }
 
+/* Those that the tables in core/module.h name. */
+TEST(test_modules, who_needs_streams_and_conns)
+{
+    std::set<std::string> of_streams, of_conns;
+
+    for (int i = 0; ri_modules[i] != nullptr; ++i) {
+        if (ri_modules[i]->stream_is_needed != nullptr) {
+            of_streams.insert(ri_modules[i]->name);
+        }
+        if (ri_modules[i]->conn_is_needed != nullptr) {
+            of_conns.insert(ri_modules[i]->name);
+        }
+    }
+    EXPECT_EQ((std::set<std::string>{"match", "ring", "channel", "assembly", "frag",
+                                     "rndv_recv", "net_read", "coop_recv", "rtr"}),
+              of_streams);
+    EXPECT_EQ((std::set<std::string>{"rndv", "coop_send", "hybrid", "channel_send"}),
+              of_conns);
+}
+
 /* Two would unmap it twice. */
 TEST(test_modules, one_unmaps_rings)
 {
