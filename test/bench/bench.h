@@ -32,9 +32,14 @@
 /* How often a measurement is repeated whose two probes differ */
 #define BENCH_PROBE_TRIES 3
 
+/* A probe is the median of some rounds */
+#define BENCH_PROBE_ROUNDS 5
+#define BENCH_PROBE_TRIPS  1000
+
 typedef struct {
     _Alignas(128) atomic_ulong ping;
     _Alignas(128) atomic_ulong pong;
+    _Alignas(128) atomic_ulong asleep; /* how often others than these two went to sleep */
 } bench_probe_line_t;
 
 typedef struct {
@@ -179,12 +184,8 @@ static inline uint64_t bench_compute_calibrate(double seconds)
  */
 static inline double bench_probe(bench_probe_t *probe)
 {
-    enum {
-        ROUNDS = 5,
-        TRIPS  = 1000
-    };
     bench_probe_line_t *line = probe->line;
-    double times[ROUNDS];
+    double times[BENCH_PROBE_ROUNDS];
     double start;
     int round, i;
 
@@ -192,9 +193,9 @@ static inline double bench_probe(bench_probe_t *probe)
         return 0;
     }
 
-    for (round = 0; round < ROUNDS; ++round) {
+    for (round = 0; round < BENCH_PROBE_ROUNDS; ++round) {
         start = bench_now();
-        for (i = 0; i < TRIPS; ++i) {
+        for (i = 0; i < BENCH_PROBE_TRIPS; ++i) {
             ++probe->count;
             if (probe->leader) {
                 atomic_store_explicit(&line->ping, probe->count, memory_order_release);
@@ -206,9 +207,9 @@ static inline double bench_probe(bench_probe_t *probe)
                 atomic_store_explicit(&line->pong, probe->count, memory_order_release);
             }
         }
-        times[round] = (bench_now() - start) / TRIPS / 2 * 1e9;
+        times[round] = (bench_now() - start) / BENCH_PROBE_TRIPS / 2 * 1e9;
     }
-    return bench_median(times, ROUNDS);
+    return bench_median(times, BENCH_PROBE_ROUNDS);
 }
 
 /* The probe of a measurement from the one before and the one after, or 0 */

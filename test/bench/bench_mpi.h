@@ -8,8 +8,10 @@
 
 #include "bench.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <mpi.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -25,13 +27,15 @@
 
 typedef struct {
     double seconds; /* per measurement, all batches together */
+    double warmup;  /* before it, at least */
     int batches;
     int rank;
+    int num_ranks; /* above two they share cores */
     bench_probe_t probe;
 } bench_mpi_t;
 
 /*
- * Do the benchmark's step `count` times; both ranks call it. Sets seconds[] to the time
+ * Do the benchmark's step `count` times; all ranks call it. Sets seconds[] to the time
  * of them all, which counts on rank 0.
  */
 typedef void (*bench_mpi_step_func_t)(const bench_mpi_t *bench, void *arg, long count,
@@ -43,6 +47,14 @@ typedef struct {
     double probe_ns;
 } bench_mpi_result_t;
 
+
+static inline void bench_mpi_init(bench_mpi_t *bench)
+{
+    bench->seconds = 0.15;
+    bench->warmup  = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &bench->rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &bench->num_ranks);
+}
 
 /*
  * The probe's memory is a POSIX segment of its own: MPI's shared windows would
@@ -94,6 +106,49 @@ static inline void bench_mpi_probe_close(bench_mpi_t *bench)
     }
 }
 
+/*
+ * The probe, for the leader and one other rank. Of more ranks the first two take it, each on a
+ * core of its own of those that all may use, once the others sleep.
+ */
+static inline double bench_mpi_probe(bench_mpi_t *bench)
+{
+    const struct timespec nap = {0, 200000};
+    bench_probe_t *probe      = &bench->probe;
+    unsigned long asleep;
+    cpu_set_t all, one;
+    double ns;
+    int cpu, number;
+
+    if ((bench->num_ranks == 2) || (probe->line == NULL)) {
+        return bench_probe(probe);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (bench->rank > 1) {
+        probe->count += BENCH_PROBE_ROUNDS * BENCH_PROBE_TRIPS;
+        atomic_fetch_add(&probe->line->asleep, 1);
+        while (atomic_load(&probe->line->pong) != probe->count) {
+            nanosleep(&nap, NULL);
+        }
+        return 0;
+    }
+    asleep = (bench->num_ranks - 2) *
+             (probe->count / (BENCH_PROBE_ROUNDS * BENCH_PROBE_TRIPS) + 1);
+    while (atomic_load(&probe->line->asleep) != asleep) {
+        nanosleep(&nap, NULL);
+    }
+    sched_getaffinity(0, sizeof(all), &all);
+    for (cpu = 0, number = 0; cpu < CPU_SETSIZE; ++cpu) {
+        if (CPU_ISSET(cpu, &all) && (number++ == bench->rank)) {
+            CPU_ZERO(&one);
+            CPU_SET(cpu, &one);
+            sched_setaffinity(0, sizeof(one), &one);
+        }
+    }
+    ns = bench_probe(probe);
+    sched_setaffinity(0, sizeof(all), &all);
+    return ns;
+}
+
 /* Page-aligned zeroed memory of at least one byte, or MPI_Abort */
 static inline void *bench_mpi_alloc(size_t length)
 {
@@ -108,7 +163,7 @@ static inline void *bench_mpi_alloc(size_t length)
     return mem;
 }
 
-/* Rank 0's value on both ranks */
+/* Rank 0's value on all ranks */
 static inline long bench_mpi_agree(long value)
 {
     MPI_Bcast(&value, 1, MPI_LONG, 0, MPI_COMM_WORLD);
@@ -127,7 +182,8 @@ static inline long bench_mpi_preemptions(void)
 /*
  * Time `batches` batches of `count` steps. Sets times[value][] to seconds per step, those
  * of the batches first in which neither rank was pre-empted, and returns their number, the
- * same on both ranks: a time slice given to another process is not the library's time.
+ * same on both ranks: a time slice given to another process is not the library's time. Where
+ * ranks share cores, they give slices to each other, and all batches count.
  */
 static inline int bench_mpi_batches(bench_mpi_step_func_t step, const bench_mpi_t *bench,
                                     void *arg, int batches, long count,
@@ -147,7 +203,7 @@ static inline int bench_mpi_batches(bench_mpi_step_func_t step, const bench_mpi_
             times[v][i] = seconds[v] / count;
         }
         after        = bench_mpi_preemptions();
-        disturbed[i] = (after != before);
+        disturbed[i] = (bench->num_ranks == 2) && (after != before);
         before       = after;
     }
 
@@ -167,18 +223,23 @@ static inline int bench_mpi_batches(bench_mpi_step_func_t step, const bench_mpi_
 }
 
 /*
- * Warm up: double the number of steps until they take a tenth of the time given. That
- * says how many steps make a batch, which is returned; *batches_p is lowered where a
+ * Double the number of steps until they take a tenth of the time given, once the time for
+ * warming up, if any, is over as well. That says how many steps make a batch, which is returned; *batches_p is lowered where a
  * single step is longer than its share of the time.
  */
 static inline long bench_mpi_calibrate(bench_mpi_step_func_t step,
                                        const bench_mpi_t *bench, void *arg,
                                        int *batches_p)
 {
+    double end = bench_now() + bench->warmup;
     double seconds[BENCH_MPI_VALUES];
     double start, elapsed, steps;
     long count, more;
 
+    for (count = 1; (bench->warmup > 0) && bench_mpi_agree(bench_now() < end);
+         count *= 2) {
+        step(bench, arg, count, seconds);
+    }
     for (count = 1, more = 1; more; count *= 2) {
         start = bench_now();
         step(bench, arg, count, seconds);
@@ -210,9 +271,9 @@ static inline bench_mpi_result_t bench_mpi_measure(bench_mpi_step_func_t step,
     count = bench_mpi_calibrate(step, bench, arg, &batches);
     for (try = 0, more = 1; more; ++try) {
         MPI_Barrier(MPI_COMM_WORLD);
-        before          = bench_probe(&bench->probe);
+        before          = bench_mpi_probe(bench);
         clean           = bench_mpi_batches(step, bench, arg, batches, count, times);
-        result.probe_ns = bench_probe_join(before, bench_probe(&bench->probe));
+        result.probe_ns = bench_probe_join(before, bench_mpi_probe(bench));
         more = bench_mpi_agree((((result.probe_ns == 0) && (bench->probe.line != NULL)) ||
                                 (clean < BENCH_MPI_MIN_CLEAN)) &&
                                (try + 1 < BENCH_PROBE_TRIES));
@@ -224,13 +285,19 @@ static inline bench_mpi_result_t bench_mpi_measure(bench_mpi_step_func_t step,
     return result;
 }
 
-/* A byte pattern that differs from one position and seed to the next */
+/* One byte of a pattern that differs from one position and seed to the next */
+static inline unsigned char bench_mpi_byte(size_t i, int seed)
+{
+    return (unsigned char)(i * 7 + (i >> 8) + seed);
+}
+
+/* Writes the pattern */
 static inline void bench_mpi_fill(unsigned char *buffer, size_t size, int seed)
 {
     size_t i;
 
     for (i = 0; i < size; ++i) {
-        buffer[i] = (unsigned char)(i * 7 + (i >> 8) + seed);
+        buffer[i] = bench_mpi_byte(i, seed);
     }
 }
 
@@ -243,7 +310,7 @@ static inline bool bench_mpi_check(const unsigned char *buffer, size_t size, int
     size_t i;
 
     for (i = 0; i < size; ++i) {
-        if (buffer[i] != (unsigned char)(i * 7 + (i >> 8) + seed)) {
+        if (buffer[i] != bench_mpi_byte(i, seed)) {
             fprintf(stderr, "wrong data: byte %zu of %zu is 0x%02x\n", i, size,
                     buffer[i]);
             return false;
@@ -254,14 +321,12 @@ static inline bool bench_mpi_check(const unsigned char *buffer, size_t size, int
 
 /*
  * Before measuring. `bad` is what reading the options gave: above 0: help is wanted, below 0: they
- * are wrong, which has been said. Returns whether to go on; else *status is the program's.
+ * are wrong, which has been said. `ranks` is the number that is needed if it is not right, else
+ * NULL. Returns whether to go on; else *status is the program's.
  */
 static inline bool bench_mpi_may_run(const bench_mpi_t *bench, int bad, const char *usage,
-                                     int *status)
+                                     const char *ranks, int *status)
 {
-    int num_ranks;
-
-    MPI_Comm_size(MPI_COMM_WORLD, &num_ranks);
     *status = EXIT_SUCCESS;
     if (bad > 0) {
         if (bench->rank == 0) {
@@ -269,16 +334,38 @@ static inline bool bench_mpi_may_run(const bench_mpi_t *bench, int bad, const ch
         }
         return false;
     }
-    if ((bad == 0) && (num_ranks == 2)) {
+    if ((bad == 0) && (ranks == NULL)) {
         return true;
     }
     *status = EXIT_FAILURE;
     if ((bench->rank == 0) && (bad < 0)) {
         fprintf(stderr, "%s", usage);
     } else if (bench->rank == 0) {
-        fprintf(stderr, "this program needs exactly 2 ranks, not %d\n", num_ranks);
+        fprintf(stderr, "this needs %s ranks, not %d\n", ranks, bench->num_ranks);
     }
     return false;
+}
+
+/*
+ * Print the version of the MPI, and of the UCX that this process has loaded: another program may find
+ * another one.
+ */
+static inline void bench_mpi_print_version(void)
+{
+    const char *(*ucx_version)(void) = NULL;
+    void *ucp                        = dlopen("libucp.so.0", RTLD_LAZY | RTLD_NOLOAD);
+    char mpi[MPI_MAX_LIBRARY_VERSION_STRING];
+    int length;
+
+    if (ucp != NULL) {
+        ucx_version = (const char *(*)(void))dlsym(ucp, "ucp_get_version_string");
+    }
+    MPI_Get_library_version(mpi, &length);
+    mpi[strcspn(mpi, ",\n")] = '\0';
+    for (length = 0; mpi[length] != '\0'; ++length) {
+        mpi[length] = isspace((unsigned char)mpi[length]) ? ' ' : mpi[length];
+    }
+    printf("VERSION %s; UCX %s\n", mpi, (ucx_version != NULL) ? ucx_version() : "none");
 }
 
 #endif

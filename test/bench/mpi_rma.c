@@ -8,6 +8,7 @@
  * Prints per point "RESULT <bench> <size> <value> <unit> <core probe ns>", the median over
  * the batches; README.md says what the benchmarks are.
  */
+#define _GNU_SOURCE
 #include "bench_mpi.h"
 
 #define MAX_POINTS 64
@@ -224,7 +225,6 @@ static int parse_options(bench_mpi_t *bench, options_t *options, int argc, char 
     int bad        = 0;
     int c;
 
-    bench->seconds      = 0.15;
     options->num_points = 0;
     while ((c = getopt(argc, argv, "t:b:h")) != -1) {
         switch (c) {
@@ -379,12 +379,15 @@ int main(int argc, char **argv)
 {
     static options_t options;
     bench_mpi_t bench;
+    const char *ranks;
     int status, bad;
 
     MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &bench.rank);
-    bad = parse_options(&bench, &options, argc, argv);
-    if (bench_mpi_may_run(&bench, bad, usage, &status) && !run_points(&bench, &options)) {
+    bench_mpi_init(&bench);
+    bad   = parse_options(&bench, &options, argc, argv);
+    ranks = (bench.num_ranks == 2) ? NULL : "exactly 2";
+    if (bench_mpi_may_run(&bench, bad, usage, ranks, &status) &&
+        !run_points(&bench, &options)) {
         status = EXIT_FAILURE;
     }
     MPI_Finalize();
