@@ -112,7 +112,7 @@ static inline void bench_mpi_probe_close(bench_mpi_t *bench)
  */
 static inline double bench_mpi_probe(bench_mpi_t *bench)
 {
-    const struct timespec nap = {0, 200000};
+    const struct timespec nap = {0, 1000000};
     bench_probe_t *probe      = &bench->probe;
     unsigned long asleep;
     cpu_set_t all, one;
