@@ -38,7 +38,7 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 set=compare
 budgets=$bench/budgets.tsv
 
-parse_options "--mpi --sizes --am-only" "perftest ucp" "$@"
+parse_options "--mpi --skip --sizes --am-only" "perftest ucp" "$@"
 if [ $quick = yes ]; then
     rounds=${rounds:-3} seconds=0.05 timing=(-t 0.03)
 else

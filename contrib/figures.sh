@@ -40,7 +40,7 @@ set=rc
 budgets=$bench/figures.tsv
 core_probe=no
 
-parse_options "--only --mpi --add" "perf counters loss memory" "$@"
+parse_options "--only --mpi --skip --add" "perf counters loss memory" "$@"
 [ $set = ud ] || ! { skips loss || skips memory; } || die "--skip loss and memory are of --only ud"
 [ $set = rc ] || ! skips counters || die "--skip counters is not of --only ud"
 [ $set = rc ] || [ ${#mpis[@]} -eq 0 ] || die "--mpi is not of --only ud"

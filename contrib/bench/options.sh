@@ -21,6 +21,7 @@ mpis=()
 skip=" "
 rounds=
 sizes=
+rows=
 modes="ring am"
 build_dir=$root/build
 lib=
@@ -57,6 +58,11 @@ option_value()
         [[ $2 =~ ^[0-9]+(,[0-9]+)*$ ]] || die "--sizes $2: expected numbers"
         sizes=$2
         ;;
+    --rows)
+        [[ $2 =~ ^(latency|used|bw|bibw|rate|fast|progress|coll|,)+$ ]] ||
+            die "--rows $2: expected some of latency,used,bw,bibw,rate,fast,progress,coll"
+        rows=$2
+        ;;
     --build-dir) build_dir=$2 ;;
     --lib) lib=$2 ;;
     --out) out=$2 ;;
@@ -72,7 +78,7 @@ option_value()
 parse_options()
 {
     local skippable=$2
-    local known=" --skip --quick --rounds --build-dir --lib --out --cpus --strict -h --help $1 "
+    local known=" --quick --rounds --build-dir --lib --out --cpus --strict -h --help $1 "
     shift 2
     while [ $# -gt 0 ]; do
         [[ $known == *" $1 "* ]] || { usage >&2; die "unknown option $1"; }
@@ -218,7 +224,7 @@ add_mpis()
             echo "$mpi is not installed: left out" >&2
             continue
         fi
-        for program in mpi_perf mpi_rma; do
+        for program in mpi_perf mpi_rma mpi_coll; do
             build "$build_dir/bench/$mpi/$program" "$mpicc" $program.c
         done
         mpiexec_of[$mpi]=$mpiexec

@@ -14,12 +14,6 @@ trap 'exit 130' INT TERM
 # A pipe that never delivers: reading it with a time-out waits without a fork
 exec {never_fd}<> <(:)
 
-# core_ping: prints the time of the core probe
-core_ping()
-{
-    "$build_dir/bench/core_ping" "$cpu0" "$cpu1" | awk '{ print $6 }'
-}
-
 # free_port: prints a TCP port that nobody listens on
 free_port()
 {

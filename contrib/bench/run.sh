@@ -1,8 +1,8 @@
 # Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash disable=SC2034,SC2154  # variables are shared
 #
-# What runs the points of points.tsv and judges them, for contrib/compare.sh and contrib/figures.sh.
-# A script that sources this has set root, and sets
+# What runs the points of points.tsv and judges them, for contrib/compare.sh, contrib/matrix.sh and
+# contrib/figures.sh. A script that sources this has set root, and sets
 #
 #   set              its lines of points.tsv
 #   suites           what it measures; a suite is a program, or an MPI with its programs
@@ -16,26 +16,37 @@ bench=$root/contrib/bench
 test_bench=$root/test/bench
 suites=()
 core_probe=yes # the samples depend on how far the two cores are apart
+launch_limit=120
+preload=
+ucx_mca=(--mca pml ucx --mca opal_common_ucx_tls any --mca opal_common_ucx_devices any)
+mca=("${ucx_mca[@]}") # Open MPI's own options; a variant may have others
+lacking=()            # while rounds are repeated: the suites that need it
 
 . "$bench/options.sh"
+
+# wants PROGRAM VARIANT BENCHMARK SIZE: whether a script measures it; one may have its own choice
+wants()
+{
+    [ -z "$sizes" ] || [[ $4 == all || ,$sizes, == *,$4,* ]]
+}
 
 # sized_points PROGRAM VARIANT: sets points, BENCHMARK=SIZES each, of the sizes that are asked for
 sized_points()
 {
-    local program=$1 variant=$2 of programs variants names short long size list
+    local program=$1 variant=$2 of programs variants names name short long size list
     points=()
     while IFS=$'\t' read -r of programs variants names short long; do
         [[ $of == "$set" && ,$programs, == *,$program,* && ,$variants, =~ ,(all|$variant), ]] ||
             continue
         [ $quick = no ] || long=$short
-        list=
-        for size in ${long//,/ }; do
-            [ "$size" = - ] || { [ -n "$sizes" ] && [[ $size != all && ,$sizes, != *,$size,* ]]; } ||
-                list+=,$size
-        done
-        [ -n "$list" ] || continue
         IFS=, read -ra names <<<"$names"
-        points+=("${names[@]/%/=${list#,}}")
+        for name in "${names[@]}"; do
+            list=
+            for size in ${long//,/ }; do
+                [ "$size" = - ] || ! wants "$program" "$variant" "$name" "$size" || list+=,$size
+            done
+            [ -z "$list" ] || points+=("$name=${list#,}")
+        done
     done <"$bench/points.tsv"
 }
 
@@ -93,27 +104,37 @@ run_logged()
     rm -f "$log"
 }
 
-# launch MPI PROGRAM ARGUMENTS...: in the environment env_args.
+# launch MPI PROGRAM ARGUMENTS...: in the environment env_args. PROGRAM:N has N ranks, else there are
+# two.
 #
 # Both ranks are pinned by taskset as two programs of one job, because binding options are silently
 # without effect in some containers; env comes after the launcher, so that only the ranks see the
-# library
+# library. More ranks are free on the two cores, and give them away while they wait: Open MPI has an
+# option for that, MPICH a library in front of preload, which is what the variant preloads.
 launch()
 {
-    local mpi=$1 program=$build_dir/bench/$1/$2 args=() rank
+    local mpi=$1 program=$build_dir/bench/$1/${2%:*} ranks=2 args=() settings cores
+    settings=("${env_args[@]}")
+    [[ $2 != *:* ]] || ranks=${2#*:}
     shift 2
     if [ "$mpi" = openmpi ]; then
         [ "$(id -u)" -ne 0 ] || args+=(--allow-run-as-root)
-        args+=(--host localhost:2 --bind-to none --mca pml ucx
-               --mca opal_common_ucx_tls any --mca opal_common_ucx_devices any)
+        args+=(--host "localhost:$ranks" --bind-to none "${mca[@]}")
+        [ "$ranks" -eq 2 ] || args+=(--mca mpi_yield_when_idle 1)
     else
         args+=(-bind-to none)
     fi
-    for rank in "$cpu0" "$cpu1"; do
-        args+=(-n 1 taskset -c "$rank" env "${env_args[@]}" "$program" "$@" :)
-    done
-    unset 'args[-1]'
-    timeout --foreground 120 "${mpiexec_of[$mpi]}" "${args[@]}" </dev/null
+    if [ "$ranks" -eq 2 ]; then
+        for cores in "$cpu0" "$cpu1"; do
+            args+=(-n 1 taskset -c "$cores" env "${settings[@]}" "$program" "$@" :)
+        done
+        unset 'args[-1]'
+    else
+        [ "$mpi" = openmpi ] ||
+            settings+=(LD_PRELOAD="$build_dir/bench/idle_yield.so${preload:+ $preload}")
+        args+=(-n "$ranks" taskset -c "$cpus" env "${settings[@]}" "$program" "$@")
+    fi
+    timeout --foreground "$launch_limit" "${mpiexec_of[$mpi]}" "${args[@]}" </dev/null
 }
 
 # run_ucxri_perf BENCHMARK SIZES: prints its results as RESULT lines. A configuration of progress is
@@ -130,13 +151,14 @@ run_ucxri_perf()
 # run_suite SUITE VARIANT: all its points. A program that failed is the last one.
 run_suite()
 {
-    local suite=$1 variant=$2 program programs=mpi_perf point
+    local suite=$1 variant=$2 program point
+    local programs="mpi_perf mpi_perf:4 mpi_coll:2 mpi_coll:4 mpi_coll:8 mpi_coll:16"
     case $suite in
     perftest) programs=ucx_perftest ;;
     ucp) programs=tag_match ;;
     perf | ud) programs=ucxri_perf ;;
     # Debian's settings of Open MPI leave its osc/ucx out, and osc/rdma does without UCP
-    mpich) programs="mpi_rma mpi_perf" ;;
+    mpich) programs="mpi_rma $programs" ;;
     esac
     variant_env "$variant"
     for program in $programs; do
@@ -218,20 +240,27 @@ analyse()
         -f "$bench/stats.awk" -f "$bench/analyse.awk" "$budgets" "$raw"
 }
 
-# repeat_moved: more rounds, up to as many again, of the suites whose pairs were taken in different
-# places
+# repeat_moved: more rounds, up to as many again, of the suites whose samples were taken in different
+# places. The analysis names them, one a line; what follows a name is for wants().
 repeat_moved()
 {
     local again
     while [ $failures -eq 0 ] && [ "$round" -le $((2 * rounds)) ]; do
-        mapfile -t again < <(analyse -v need=1 | sort -u)
-        [ ${#again[@]} -gt 0 ] || break
+        mapfile -t lacking < <(analyse -v need=1 | sort -u)
+        [ ${#lacking[@]} -gt 0 ] || break
+        mapfile -t again < <(printf '%s\n' "${lacking[@]%% *}" | uniq)
         last_round=$round
         steps=$((steps + $(count_steps "${again[@]}")))
         run_round "${again[@]}"
         round=$((round + 1))
     done
     end_progress
+}
+
+# core_ping: prints the time of the core probe
+core_ping()
+{
+    "$build_dir/bench/core_ping" "$cpu0" "$cpu1" | awk '{ print $6 }'
 }
 
 # cores_busy: prints the ticks of all processes on the two cores but this script and its children
