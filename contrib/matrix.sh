@@ -117,7 +117,8 @@ analyse()
 }
 
 [ ${#suites[@]} -gt 0 ] || die "nothing left to measure"
-echo "library: $lib; cores $cpu0 and $cpu1, a line takes $(core_ping) ns one way; $rounds rounds"
+echo "library: $lib; cores $cpu0 and $cpu1, a line takes $(core_ping) ns one way;" \
+    "rounds: $rounds"
 variant_env stock
 for mpi in "${found_mpis[@]}"; do
     log=$out/logs/$mpi.version.log
