@@ -14,7 +14,6 @@
 #   --rounds N       rounds (7); up to N more follow where a virtual machine moved
 #                    its cores in too many of them
 #   --sizes LIST     only these message sizes (bytes, separated by commas)
-#   --am-only        measure the library with the ring channel off, only
 #   --build-dir DIR  where the library was built, and where the programs are built
 #                    (build, below the source)
 #   --lib PATH       the library (found below the build directory), or "stock" to
@@ -38,7 +37,7 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 set=compare
 budgets=$bench/budgets.tsv
 
-parse_options "--mpi --skip --sizes --am-only" "perftest ucp" "$@"
+parse_options "--mpi --skip --sizes" "perftest ucp" "$@"
 if [ $quick = yes ]; then
     rounds=${rounds:-3} seconds=0.05 timing=(-t 0.03)
 else
@@ -89,15 +88,9 @@ variant_env()
 suite_variants()
 {
     case $1 in
-    ucp) echo "stock ${modes%% *}" ;;
-    perftest) echo "stock $modes" ;;
-    *)
-        if [ "$lib" = stock ] || [[ $modes != *ring* ]]; then
-            echo "stock $modes"
-        else
-            echo "stock stock_get stock_put $modes rtr"
-        fi
-        ;;
+    ucp) echo "stock ring" ;;
+    perftest) echo "stock ring am" ;;
+    *) [ "$lib" = stock ] && echo "stock ring am" || echo "stock stock_get stock_put ring am rtr" ;;
     esac
 }
 
@@ -109,7 +102,7 @@ echo "stock: UCX ${version:-of unknown version}; library: $lib; cores $cpu0 and 
 busy=$(cores_busy)
 run_rounds
 repeat_moved
-if [ -z "$sizes" ] && [ "$lib" != stock ] && [[ $modes == *ring* ]]; then
+if [ -z "$sizes" ] && [ "$lib" != stock ]; then
     for mpi in "${found_mpis[@]}"; do
         count_control "$mpi" ring
         count_control "$mpi" rtr

@@ -22,7 +22,6 @@ skip=" "
 rounds=
 sizes=
 rows=
-modes="ring am"
 build_dir=$root/build
 lib=
 out=
@@ -84,7 +83,6 @@ parse_options()
         [[ $known == *" $1 "* ]] || { usage >&2; die "unknown option $1"; }
         case $1 in
         --quick) quick=yes ;;
-        --am-only) modes=am ;;
         --add) add=yes ;;
         --strict) strict=yes ;;
         -h | --help) usage; exit 0 ;;
