@@ -21,11 +21,6 @@ BEGIN {
     TOLERANCE = 1.3
     exit_code = 0
     num_budgets = num_lines = num_probes = 0
-    num_schemes = split("stock stock_get stock_put stock_rndv", schemes, " ")
-    scheme_name["stock"] = "auto"
-    scheme_name["stock_get"] = "get"
-    scheme_name["stock_put"] = "put"
-    scheme_name["stock_rndv"] = "rndv"
 }
 
 # Budgets
@@ -168,11 +163,6 @@ function best_stock(key,    i, best, median, best_median, gain)
     return best
 }
 
-function number(x)
-{
-    return sprintf(x >= 1000 ? "%.0f" : x >= 100 ? "%.1f" : x >= 10 ? "%.2f" : "%.3f", x)
-}
-
 function find_budget(where, bench, size, mode, against,    i)
 {
     for (i = 1; i <= num_budgets; i++) {
@@ -283,18 +273,12 @@ function report_mode(mode,    i, part, key, variant, base)
 }
 
 # Budgets of the suites and modes that were to run, but gave no sample
-function report_unused(    i, n, pair, part, expected)
+function report_unused(    i)
 {
-    n = split(expect, pair, " ")
-    for (i = 1; i <= n; i++) {
-        expected[pair[i]] = 1
-    }
     for (i = 1; i <= num_budgets; i++) {
-        if (!(i in budget_used) && ((b_where[i] ":" b_mode[i]) in expected)) {
-            missed[++num_missed] = sprintf("%s %s %d to %d, %s against %s: not" \
-                                           " measured (issue %s)", b_where[i],
-                                           b_bench[i], b_from[i], b_to[i],
-                                           b_mode[i], b_against[i], b_issue[i])
+        if (!(i in budget_used) && index(" " expect " ", " " b_where[i] ":" b_mode[i] " ")) {
+            missed[++num_missed] = sprintf("%s %s %d to %d, %s against %s: not measured (issue %s)",
+                b_where[i], b_bench[i], b_from[i], b_to[i], b_mode[i], b_against[i], b_issue[i])
         }
     }
 }
@@ -319,24 +303,20 @@ END {
     enough = int(rounds * 2 / 3 + 0.5)
 
     if (need == "") {
-        print "where,bench,size,mode,against,base_median,value_median,unit," \
-              "ratio_median,ratio_min,ratio_max,ratio_iqr,pairs,better,budget," \
-              "verdict,base" > summary
-        printf "%-8s %-24s %8s %-9s %-7s %9s %9s %-6s %7s %6s %4s %-6s %s\n", "where",
-               "bench", "size", "mode", "against", "base", "value", "unit", "ratio", "iqr",
-               "n", "budget", "verdict"
+        print "where,bench,size,mode,against,base_median,value_median,unit,ratio_median," \
+              "ratio_min,ratio_max,ratio_iqr,pairs,better,budget,verdict,base" > summary
+        printf "%-8s %-24s %8s %-9s %-7s %9s %9s %-6s %7s %6s %4s %-6s %s\n", "where", "bench", "size",
+               "mode", "against", "base", "value", "unit", "ratio", "iqr", "n", "budget", "verdict"
     }
-    report_mode("ring")
-    report_mode("rtr")
-    report_mode("am")
-    report_mode("net")
-    report_mode("ud")
+    n = split("ring rtr am net ud" (need == "" ? " stock" : ""), modes, " ")
+    for (i = 1; i <= n; i++) {
+        report_mode(modes[i])
+    }
     if (need == "") {
-        report_mode("stock")
         report_unused()
         if (num_probes) {
-            printf "\ncore probe: reference %.0f ns one way, all samples %.0f to" \
-                   " %.0f ns\n", reference, probes[1], probes[num_probes]
+            printf "\ncore probe: reference %.0f ns one way, all samples %.0f to %.0f ns\n",
+                   reference, probes[1], probes[num_probes]
         }
         printf "\nmissed budgets: %d\n", num_missed
         for (i = 1; i <= num_missed; i++) {

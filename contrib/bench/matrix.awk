@@ -14,11 +14,6 @@
 BEGIN {
     FS = ","
     num_states = split("near far", states, " ")
-    num_schemes = split("stock stock_get stock_put", schemes, " ")
-    scheme_name["stock"] = "auto"
-    scheme_name["stock_get"] = "get"
-    scheme_name["stock_put"] = "put"
-    scheme_name["ob1"] = "ob1"
     num_columns = split("latency latency_used bw bibw fast_receive", columns, " ")
     num_coll = split("barrier bcast allreduce alltoall allgather", colls, " ")
 }
@@ -106,11 +101,6 @@ function compute(state, key,    i, median, gain, best, best_median, lib_median)
     }
     compare(state, key, "stock", best, best_median, lib_median)
     compare(state, key, "ob1", "ob1", median_of(state, "ob1", key), lib_median)
-}
-
-function number(x)
-{
-    return sprintf(x >= 1000 ? "%.0f" : x >= 100 ? "%.1f" : x >= 10 ? "%.2f" : "%.3f", x)
 }
 
 function print_row(where, bench, size, other, a, b, what, r, n)

@@ -1,6 +1,15 @@
 # Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause
 #
-# Order statistics, for the other programs here.
+# Order statistics, the names of stock's schemes, and numbers, for the other programs here.
+
+BEGIN {
+    num_schemes = split("stock stock_get stock_put stock_rndv", schemes, " ")
+    split("auto get put rndv", scheme_names, " ")
+    for (i = 1; i <= num_schemes; i++) {
+        scheme_name[schemes[i]] = scheme_names[i]
+    }
+    scheme_name["ob1"] = "ob1"
+}
 
 # Sorts v[1..n]
 function sort_values(v, n,    i, j, x)
@@ -20,4 +29,10 @@ function quantile(v, n, q,    pos, low)
     pos = 1 + (n - 1) * q
     low = int(pos)
     return (low >= n) ? v[n] : v[low] + (v[low + 1] - v[low]) * (pos - low)
+}
+
+# Three digits
+function number(x)
+{
+    return sprintf(x >= 1000 ? "%.0f" : x >= 100 ? "%.1f" : x >= 10 ? "%.2f" : "%.3f", x)
 }
