@@ -55,7 +55,6 @@ if ! skips perftest; then
         echo "ucx_perftest is not installed (package ucx-utils): left out" >&2
     fi
 fi
-[ ${#mpis[@]} -gt 0 ] || mpis=(mpich openmpi)
 add_mpis "${mpis[@]}"
 if ! skips ucp; then
     # Some packages of UCX lack the pkg-config file: the compiler's own paths have to do then
@@ -65,24 +64,7 @@ if ! skips ucp; then
     suites+=(ucp)
 fi
 
-unset LD_PRELOAD UCX_RNDV_SCHEME MPI_UCX_RNDV_SCHEME
-export UCX_TLS=${UCX_TLS:-posix,sysv,cma,self}
-
-# The library as it is (ring), without rings (am) and with an RTR for each receive (rtr)
-variant_env()
-{
-    env_args=()
-    case $1 in
-    stock_get) env_args+=(UCX_RNDV_SCHEME=get_zcopy) ;;
-    stock_put) env_args+=(UCX_RNDV_SCHEME=put_zcopy) ;;
-    ring | am | rtr)
-        [ "$lib" != stock ] || return 0
-        env_args+=(LD_PRELOAD="$lib" UCX_RNDV_SCHEME=recv_init)
-        [ "$1" != am ] || env_args+=(UCXRI_RING_PEERS=0)
-        [ "$1" != rtr ] || env_args+=(UCXRI_RTR=y)
-        ;;
-    esac
-}
+within_host
 
 # Stock in the library's place shows the noise, which a choice of stock's schemes would hide
 suite_variants()
@@ -99,7 +81,6 @@ version=$(ucx_info -v 2>/dev/null |
           sed -n 's/^# *\(Library v\|V\)ersion:* *\([0-9.]*\).*/\2/p' | head -1)
 echo "stock: UCX ${version:-of unknown version}; library: $lib; cores $cpu0 and $cpu1;" \
     "$rounds rounds of: ${suites[*]}"
-busy=$(cores_busy)
 run_rounds
 repeat_moved
 if [ -z "$sizes" ] && [ "$lib" != stock ]; then
@@ -110,8 +91,5 @@ if [ -z "$sizes" ] && [ "$lib" != stock ]; then
 fi
 echo
 judge "$([ -n "$sizes" ] || echo yes)"
-echo
-say_busy "$busy"
-echo "all samples: $raw"
-echo "summary:     $summary"
+say_end
 finish

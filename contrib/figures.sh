@@ -52,7 +52,7 @@ export SOFTHCA_LINK=$link
 run_rounds
 draw
 judge "$([ $quick = yes ] || echo yes)"
-show
+[ $set = ud ] || show
 echo
 echo "samples, summary and charts: $out"
 finish

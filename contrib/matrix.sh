@@ -46,28 +46,9 @@ raw=$out/raw.csv
 summary=$out/summary.csv
 build "$build_dir/bench/core_ping" "${CC:-cc}" core_ping.c
 build "$build_dir/bench/idle_yield.so" "${CC:-cc}" idle_yield.c -fPIC -shared
-[ ${#mpis[@]} -gt 0 ] || mpis=(mpich openmpi)
 add_mpis "${mpis[@]}"
 
-unset LD_PRELOAD UCX_RNDV_SCHEME MPI_UCX_RNDV_SCHEME
-export UCX_TLS=${UCX_TLS:-posix,sysv,cma,self}
-
-variant_env()
-{
-    env_args=()
-    preload=
-    mca=("${ucx_mca[@]}")
-    case $1 in
-    stock_get) env_args+=(UCX_RNDV_SCHEME=get_zcopy) ;;
-    stock_put) env_args+=(UCX_RNDV_SCHEME=put_zcopy) ;;
-    ring)
-        [ "$lib" != stock ] || return 0
-        preload=$lib
-        env_args+=(LD_PRELOAD="$lib" UCX_RNDV_SCHEME=recv_init)
-        ;;
-    ob1) mca=(--mca pml ob1 --mca btl "self,vader") ;;
-    esac
-}
+within_host
 
 # Stock in the library's place shows the noise, which a choice of stock's schemes would hide
 suite_variants()
@@ -117,23 +98,16 @@ analyse()
 }
 
 [ ${#suites[@]} -gt 0 ] || die "nothing left to measure"
-echo "library: $lib; cores $cpu0 and $cpu1, a line takes $(core_ping) ns one way;" \
-    "rounds: $rounds"
+echo "library: $lib; cores $cpu0 and $cpu1, a line takes $(core_ping) ns one way; rounds: $rounds"
 variant_env stock
 for mpi in "${found_mpis[@]}"; do
     log=$out/logs/$mpi.version.log
     launch "$mpi" mpi_perf -v >"$log" 2>&1 || die "$mpi does not run, see $log"
     sed -n "s/^VERSION /$mpi: /p" "$log"
 done
-busy=$(cores_busy)
 run_rounds
 repeat_moved
 echo
-analyse
-missed=$?
-[ $missed -eq 0 ] || [ $missed -eq 3 ] || die "the analysis failed"
-echo
-say_busy "$busy"
-echo "all samples: $raw"
-echo "summary:     $summary"
+judge ""
+say_end
 finish

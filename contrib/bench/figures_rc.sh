@@ -17,7 +17,6 @@ raw=$out/samples.csv
 summary=$out/summary.csv
 counters=$out/counters.csv
 skips perf || suites+=(perf)
-[ ${#mpis[@]} -gt 0 ] || mpis=(mpich openmpi)
 add_mpis "${mpis[@]}"
 
 # Stock chooses eager messages in pieces for nearly all sizes here, by its own estimate of the

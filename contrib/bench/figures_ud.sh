@@ -95,8 +95,3 @@ draw()
     chart ud-loss "Bandwidth, $loss of the datagrams lost, windows of $loss_window" ud perf_bandwidth \
         "loss_free=none lost" "loss=repaired in place" "whole=the whole message again"
 }
-
-show()
-{
-    :
-}

@@ -204,13 +204,14 @@ mpi_command()
     return 1
 }
 
-# add_mpis NAME...: builds the MPI programs for those that are installed, adds these to suites and
+# add_mpis NAME..., or all: builds the MPI programs for those that are installed, adds these to suites and
 # found_mpis, and sets mpiexec_of. The names of Debian's commands come before the plain ones.
 found_mpis=()
 declare -A mpiexec_of=()
 add_mpis()
 {
     local mpi mpicc mpiexec program
+    [ $# -gt 0 ] || set -- mpich openmpi
     for mpi in "$@"; do
         [ "$mpi" != none ] && [ -z "${mpiexec_of[$mpi]:-}" ] || continue
         case $mpi in

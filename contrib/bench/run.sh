@@ -10,19 +10,41 @@
 #   raw, summary     the file of the samples, and that of their medians
 #   budgets          the file of the budgets
 #   suite_variants SUITE    prints the variants of a suite
-#   variant_env VARIANT     sets env_args, the environment of a variant as arguments of env
+#   variant_env VARIANT     sets env_args, the environment of a variant as arguments of env, unless
+#                           it is that within a host
 
 bench=$root/contrib/bench
 test_bench=$root/test/bench
 suites=()
 core_probe=yes # the samples depend on how far the two cores are apart
 launch_limit=120
-preload=
-ucx_mca=(--mca pml ucx --mca opal_common_ucx_tls any --mca opal_common_ucx_devices any)
-mca=("${ucx_mca[@]}") # Open MPI's own options; a variant may have others
-lacking=()            # while rounds are repeated: the suites that need it
+lacking=() # while rounds are repeated: the suites that need it
 
 . "$bench/options.sh"
+
+# Stock with each of its schemes, Open MPI without UCX (ob1), the library as it is (ring), without
+# rings (am) and with an RTR for each receive (rtr)
+variant_env()
+{
+    env_args=()
+    case $1 in
+    stock_get) env_args+=(UCX_RNDV_SCHEME=get_zcopy) ;;
+    stock_put) env_args+=(UCX_RNDV_SCHEME=put_zcopy) ;;
+    ring | am | rtr)
+        [ "$lib" != stock ] || return 0
+        env_args+=(LD_PRELOAD="$lib" UCX_RNDV_SCHEME=recv_init)
+        [ "$1" != am ] || env_args+=(UCXRI_RING_PEERS=0)
+        [ "$1" != rtr ] || env_args+=(UCXRI_RTR=y)
+        ;;
+    esac
+}
+
+# within_host: the transports of shared memory, and settings of the variants only
+within_host()
+{
+    unset LD_PRELOAD UCX_RNDV_SCHEME MPI_UCX_RNDV_SCHEME
+    export UCX_TLS=${UCX_TLS:-posix,sysv,cma,self}
+}
 
 # wants PROGRAM VARIANT BENCHMARK SIZE: whether a script measures it; one may have its own choice
 wants()
@@ -104,22 +126,27 @@ run_logged()
     rm -f "$log"
 }
 
-# launch MPI PROGRAM ARGUMENTS...: in the environment env_args. PROGRAM:N has N ranks, else there are
-# two.
+# launch MPI PROGRAM ARGUMENTS...: in the environment env_args, of the variant if there is one.
+# PROGRAM:N has N ranks, else there are two.
 #
 # Both ranks are pinned by taskset as two programs of one job, because binding options are silently
 # without effect in some containers; env comes after the launcher, so that only the ranks see the
 # library. More ranks are free on the two cores, and give them away while they wait: Open MPI has an
-# option for that, MPICH a library in front of preload, which is what the variant preloads.
+# option for that, MPICH a library in front of what is preloaded.
 launch()
 {
-    local mpi=$1 program=$build_dir/bench/$1/${2%:*} ranks=2 args=() settings cores
+    local mpi=$1 program=$build_dir/bench/$1/${2%:*} ranks=2 args=() settings cores preload
     settings=("${env_args[@]}")
     [[ $2 != *:* ]] || ranks=${2#*:}
     shift 2
     if [ "$mpi" = openmpi ]; then
         [ "$(id -u)" -ne 0 ] || args+=(--allow-run-as-root)
-        args+=(--host "localhost:$ranks" --bind-to none "${mca[@]}")
+        args+=(--host "localhost:$ranks" --bind-to none)
+        if [ "${variant-}" = ob1 ]; then
+            args+=(--mca pml ob1 --mca btl "self,vader")
+        else
+            args+=(--mca pml ucx --mca opal_common_ucx_tls any --mca opal_common_ucx_devices any)
+        fi
         [ "$ranks" -eq 2 ] || args+=(--mca mpi_yield_when_idle 1)
     else
         args+=(-bind-to none)
@@ -130,8 +157,8 @@ launch()
         done
         unset 'args[-1]'
     else
-        [ "$mpi" = openmpi ] ||
-            settings+=(LD_PRELOAD="$build_dir/bench/idle_yield.so${preload:+ $preload}")
+        preload=$(printf '%s\n' "${settings[@]}" | sed -n 's/^LD_PRELOAD=/ /p')
+        [ "$mpi" = openmpi ] || settings+=(LD_PRELOAD="$build_dir/bench/idle_yield.so$preload")
         args+=(-n "$ranks" taskset -c "$cpus" env "${settings[@]}" "$program" "$@")
     fi
     timeout --foreground "$launch_limit" "${mpiexec_of[$mpi]}" "${args[@]}" </dev/null
@@ -227,6 +254,7 @@ run_rounds()
     step=0
     steps=$((rounds * $(count_steps "${suites[@]}")))
     start_time=$SECONDS
+    busy=$(cores_busy)
     for ((round = first_round; round <= last_round; round++)); do
         run_round "${suites[@]}"
     done
@@ -272,13 +300,16 @@ cores_busy()
         END { print sum + 0 }'
 }
 
-# say_busy BUSY: how long the measurement took, and what others did since cores_busy printed BUSY
-say_busy()
+# say_end: how long the measurement took, what others did meanwhile, and where the results are
+say_end()
 {
-    local ticks=$(((SECONDS - start_time) * 2 * $(getconf CLK_TCK))) others=$(($(cores_busy) - $1))
+    local ticks=$(((SECONDS - start_time) * 2 * $(getconf CLK_TCK))) others=$(($(cores_busy) - busy))
+    echo
     others=$((ticks > 0 && others > 0 ? 100 * others / ticks : 0))
     echo "$((SECONDS - start_time)) s; other processes used $others % of the two cores"
     [ $others -lt 10 ] || echo "the machine was not idle: expect noise"
+    echo "all samples: $raw"
+    echo "summary:     $summary"
 }
 
 # judge ALL: prints the table and the budgets that are missed; ALL=yes: whatever was to be measured
