@@ -9,10 +9,12 @@
 #include <stdlib.h>
 
 /* Data bytes of each class; larger messages are allocated and freed one by one. */
-static const size_t msg_class_size[RI_MSG_CLASSES] = {64, 1024, 8192};
+static const size_t msg_class_size[RI_MSG_CLASSES] = {64,    1024,  8192,
+                                                      16384, 32768, 65536};
 
-/* Free messages kept per class: a burst of unexpected messages is not held for ever. */
-static const size_t msg_class_keep[RI_MSG_CLASSES] = {8192, 512, 64};
+/* Free messages kept per class: a burst of unexpected messages is not held for ever. A message of a
+ * large ring that malloc has given back to the system takes several times as long as its copy. */
+static const size_t msg_class_keep[RI_MSG_CLASSES] = {8192, 512, 64, 64, 64, 64};
 
 ri_msg_t *ri_msg_alloc(ri_worker_t *worker, size_t length)
 {

@@ -58,7 +58,7 @@ struct ri_msg {
 };
 
 /* Sizes of the memory of messages (msg.c). */
-#define RI_MSG_CLASSES 3
+#define RI_MSG_CLASSES 6
 
 typedef struct ri_msg_pool {
     ri_msg_t *free[RI_MSG_CLASSES]; /* linked through list.next */

@@ -12,7 +12,8 @@ class test_msg : public node_test {};
 /* Of the same class, the one that was freed last */
 TEST_F(test_msg, used_again)
 {
-    const size_t lengths[][2] = {{0, 64}, {65, 1024}, {1025, 8192}};
+    const size_t lengths[][2] = {{0, 64},       {65, 1024},     {1025, 8192},
+                                 {8193, 16384}, {16385, 32768}, {32769, 65536}};
 
     for (const size_t(&pair)[2] : lengths) {
         ri_msg_t *msg = ri_msg_alloc(worker(), pair[0]);
@@ -29,7 +30,7 @@ TEST_F(test_msg, used_again)
 
 TEST_F(test_msg, long_ones_are_not_kept)
 {
-    ri_msg_t *msg = ri_msg_alloc(worker(), 8193);
+    ri_msg_t *msg = ri_msg_alloc(worker(), 65537);
 
     ASSERT_NE(nullptr, msg);
     ri_msg_free(worker(), msg);
