@@ -102,4 +102,41 @@ TEST_F(test_ring_far, writes_the_same)
     }
 }
 
+/* What is longer goes in parts, of which only a last short one goes by the caches. */
+TEST_F(test_ring_far, writes_the_same_in_parts)
+{
+    close_both();
+    open_both(524288);
+    std::vector<uint8_t> data(65536 + RI_RING_LINE);
+
+    for (size_t i = 0; i < data.size(); ++i) {
+        data[i] = i * 7 + i / 256;
+    }
+    for (uint32_t length : {RI_RING_STREAM_PART + 1, RI_RING_STREAM_PART + 40,
+                            RI_RING_STREAM_PART + 41, 2 * RI_RING_STREAM_PART,
+                            2 * RI_RING_STREAM_PART + RI_RING_STREAM_MIN, 65535, 65536}) {
+        const uint8_t *from = &data[length % RI_RING_LINE];
+        uint32_t pos        = m_tx.pos;
+        std::vector<uint8_t> there;
+
+        m_tx.far_times = RI_RING_FAR_TIMES;
+        EXPECT_FALSE(ri_ring_tx_is_one(&m_tx, length)) << length;
+        ASSERT_TRUE(ri_ring_tx_put_parts(&m_tx, 1, 2, from, length)) << length;
+        EXPECT_EQ(ri_ring_lines_in_parts(length, RI_RING_STREAM_PART), m_tx.pos - pos);
+        while (there.size() < length) {
+            const ri_ring_record_t *record = peek_behind_padding();
+            ASSERT_NE(nullptr, record) << length;
+            EXPECT_EQ(there.empty() ? RI_RING_START : RI_RING_PART, record->type);
+            EXPECT_EQ(length, record->extra);
+            const uint8_t *payload = ri_ring_payload(record, record->length);
+            there.insert(there.end(), payload, payload + record->length);
+            ri_ring_rx_advance(&m_rx,
+                               ri_ring_rx_lines(&m_rx, record->type, record->length));
+        }
+        EXPECT_TRUE(std::equal(there.begin(), there.end(), from)) << length;
+    }
+    m_tx.far_times = RI_RING_FAR_TIMES;
+    EXPECT_TRUE(ri_ring_tx_is_one(&m_tx, RI_RING_STREAM_PART));
+}
+
 } // namespace
