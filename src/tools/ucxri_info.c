@@ -189,7 +189,7 @@ static void print_thresholds(void)
         if ((i == 0) && (ri_config.ring_eager > ri_config.eager_thresh)) {
             printf("eager by ring    up to %zuK, if the ring has %zuK or more\n",
                    ri_config.ring_eager / 1024,
-                   ri_config.ring_eager * RI_RING_MESSAGES / 1024);
+                   ri_config.ring_eager * RI_RING_LONG_MESSAGES / 1024);
         }
     }
     print_costs();

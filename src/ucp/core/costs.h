@@ -50,7 +50,7 @@ extern ri_costs_t ri_costs;
 /* Between these the thresholds lie; all are powers of two. Stock sends up to 8 KB eagerly, and
  * there are programs whose sends have to be complete before their receives are posted. */
 #define RI_COSTS_EAGER_MIN  (8ul << 10)
-#define RI_COSTS_EAGER_MAX  (32ul << 10)
+#define RI_COSTS_EAGER_MAX  (64ul << 10)
 #define RI_COSTS_HYBRID_MIN (16ul << 10)
 #define RI_COSTS_HYBRID_MAX (256ul << 10)
 #define RI_COSTS_COOP_MIN   (64ul << 10)

@@ -37,7 +37,7 @@ typedef enum ri_ring_life_tx {
  * a plane. */
 static inline size_t ri_ring_life_long(size_t size)
 {
-    return ri_min(size / RI_RING_MESSAGES, ri_config.ring_eager);
+    return ri_min(size / RI_RING_LONG_MESSAGES, ri_config.ring_eager);
 }
 
 /** @return Whether the ring of a conn may change from one state to another. */

@@ -66,13 +66,13 @@ const example EXAMPLES[] = {
         /* A call that takes long: all come later */
         {30, 3000, 20, 130, 32, 256, 256},
         /* The plane is no faster than the ring: never */
-        {30, 600, 1, 130, 32, 64, 64},
+        {30, 600, 1, 130, 64, 64, 64},
         /* A slow copy is not worth it */
         {2, 600, 20, 130, 8, 16, 64},
         /* Everything at its limit */
         {RI_COSTS_RATE_MAX, RI_COSTS_CALL_MAX, RI_COSTS_RATE_MAX, RI_COSTS_LINE_MAX, 16,
          256, 1024},
-        {RI_COSTS_RATE_MIN, RI_COSTS_CALL_MIN, RI_COSTS_RATE_MIN, RI_COSTS_LINE_MIN, 32,
+        {RI_COSTS_RATE_MIN, RI_COSTS_CALL_MIN, RI_COSTS_RATE_MIN, RI_COSTS_LINE_MIN, 64,
          16, 64},
 };
 
