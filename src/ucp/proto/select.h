@@ -34,6 +34,7 @@ typedef struct ri_select_param {
     int rtr_expected;    /* no RTR is there, but recent messages had one */
     int pool_free;       /* the pool has a buffer of the length */
     int slot_free;       /* the ring has a slot that is free */
+    int peer_sends;      /* the receiver has sent what was not taken yet */
     int rtr_by_net;      /* the RTR came through the network; else within the host */
     uint64_t rtr_room;   /* of the receive whose RTR is for this message; 0: none is */
     unsigned host_plane; /* within a host */

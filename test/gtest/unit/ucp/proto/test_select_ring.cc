@@ -1,6 +1,6 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
-/* src/ucp/proto/select.c: messages above EAGER_THRESH that the ring takes */
+/* src/ucp/proto/select.c: messages above EAGER_THRESH that the ring takes, and both sides that send */
 
 #include "unit/common/ri_cpp.h"
 #include "unit/common/rng.h"
@@ -67,6 +67,29 @@ TEST(test_select_ring, takes)
         }
     }
     EXPECT_GT(count, 1000u);
+}
+
+/* Where the receiver sends, too, it has a copy of its own to make meanwhile: no cooperative copy, and
+ * else as if there were no slot. */
+TEST(test_select_ring, both_send)
+{
+    rng random(2);
+    unsigned count = 0;
+
+    for (unsigned i = 0; i < 100000; ++i) {
+        ri_select_param_t p = any_facts(random);
+        ri_choice_t before  = ri_select(&p);
+        ri_select_param_t q = p;
+
+        p.peer_sends       = 1;
+        q.slot_free        = 0;
+        ri_choice_t choice = ri_select(&p);
+        EXPECT_EQ(ri_select(&q).proto, choice.proto);
+        EXPECT_NE(RI_PROTO_COOP, choice.proto);
+        EXPECT_NE(RI_PROTO_RECV_COOP, choice.proto);
+        count += (before.proto == RI_PROTO_COOP) || (before.proto == RI_PROTO_RECV_COOP);
+    }
+    EXPECT_GT(count, 500u);
 }
 
 } // namespace
