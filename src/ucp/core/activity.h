@@ -4,7 +4,7 @@
  *
  * What the library has done for the application, and when. By that is told later whether the
  * application was busy with something else while a receive waited for its message
- * (proto/rtr/rtr_learn.c).
+ * (proto/rtr/rtr_learn.c), and whether it waits in progress after its sends (tag/send.c).
  */
 #ifndef RI_ACTIVITY_H
 #define RI_ACTIVITY_H
@@ -15,6 +15,13 @@
 /* To read so many bytes takes about as long as the time between two progress calls of an
  * application that does nothing else, or less. */
 #define RI_ACTIVITY_POLL_BYTES 16384
+
+/* An application whose progress comes within so many microseconds of its latest send has nothing
+ * else to do. */
+#define RI_ACTIVITY_PROMPT_US 20
+
+/* So many times in a row tell that the next time will be the same. */
+#define RI_ACTIVITY_PROMPT_TIMES 3
 
 /** @return Microseconds, modulo 2^32. */
 static inline uint32_t ri_activity_clock(void)
@@ -33,6 +40,38 @@ static inline void ri_activity_note_message(ri_worker_t *worker)
 static inline void ri_activity_note_reading(ri_worker_t *worker, size_t length)
 {
     worker->polls += length / RI_ACTIVITY_POLL_BYTES;
+}
+
+/** A send has found no room in its ring. */
+static inline void ri_activity_note_full(ri_worker_t *worker)
+{
+    worker->full.us      = ri_activity_clock();
+    worker->full.is_news = 1;
+    worker->attention    = 1;
+}
+
+/** @return Whether this process has waited in progress right after its sends, each time that a ring
+ * was full of late: a message that waits for room has not to wait for the application. */
+static inline int ri_activity_is_prompt(const ri_worker_t *worker)
+{
+    return worker->full.times >= RI_ACTIVITY_PROMPT_TIMES;
+}
+
+/** @return Whether progress is the first one since a send found no room. */
+static inline int ri_activity_was_full(const ri_worker_t *worker)
+{
+    return worker->full.is_news;
+}
+
+/** That progress is here: note whether it came soon. */
+static inline void ri_activity_note_progress(ri_worker_t *worker)
+{
+    worker->full.is_news = 0;
+    if (ri_activity_clock() - worker->full.us > RI_ACTIVITY_PROMPT_US) {
+        worker->full.times = 0;
+    } else if (worker->full.times < RI_ACTIVITY_PROMPT_TIMES) {
+        ++worker->full.times;
+    }
 }
 
 #endif

@@ -107,6 +107,13 @@ typedef struct ri_worker_asking {
     unsigned countdown;    /* calls of progress until the conns of `next` ask */
 } ri_worker_asking_t;
 
+/* What the application does when a send has found no room in its ring (activity.h). */
+typedef struct ri_worker_full {
+    uint32_t us;     /* when the latest such send was */
+    uint8_t is_news; /* there was no progress since */
+    uint8_t times;   /* so often in a row it was in progress at once */
+} ri_worker_full_t;
+
 /* Copies by way of UCX into memory that is not the host's (link/bounce.h). */
 typedef struct ri_worker_bounce {
     ucp_ep_h ep;   /* to this worker; NULL: not needed yet */
@@ -165,6 +172,7 @@ struct ri_worker {
     ri_worker_gone_t gone;
     ri_worker_asking_t asking;
     ri_worker_bounce_t bounce;
+    ri_worker_full_t full;
     ri_rma_t rma;
 
     ucs_list_link_t pending_conns; /* conns with sends that wait for room in their ring */

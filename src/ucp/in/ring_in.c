@@ -161,6 +161,30 @@ static int ring_in_is_numbered(uint8_t type)
            (ri_wire_type_in_sequence(type) && ri_wire_may_go(type, RI_WIRE_BY_RING));
 }
 
+int ri_ring_in_has_message(const ri_stream_t *stream)
+{
+    const ri_ring_record_t *record;
+    ri_ring_rx_t ahead;
+    uint32_t lines;
+    unsigned i;
+    uint8_t type;
+
+    if (stream->ring == NULL) {
+        return 0;
+    }
+    ahead = *stream->ring;
+    for (i = 0; (i < RING_BATCH) && ((record = ri_ring_rx_peek(&ahead)) != NULL); ++i) {
+        type  = __atomic_load_n(&record->type, __ATOMIC_RELAXED);
+        lines = ri_ring_rx_lines(&ahead, type,
+                                 __atomic_load_n(&record->length, __ATOMIC_RELAXED));
+        if (ring_in_is_numbered(type) || (lines == 0)) {
+            return lines != 0; /* polling deals with what is malformed */
+        }
+        ahead.pos += lines;
+    }
+    return 0;
+}
+
 /* Must a message be left in the ring? The one that is missing comes by active message, never
  * from behind in the ring, so it does come; unless the sender is gone, and then the ring must be
  * emptied. */

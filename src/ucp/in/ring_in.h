@@ -10,6 +10,10 @@
 
 #include "../core/worker.h"
 
+/** @return Whether one of the next 16 records in the ring of a stream, if it has one, is a message
+ * with a number. Nothing is taken. */
+int ri_ring_in_has_message(const ri_stream_t *stream);
+
 /** Receive from all rings of a worker, up to 16 records from each. Rings that are dead and empty,
  * or whose sender breaks the protocol, are freed. Calls back; any conn or stream that is not busy
  * may be gone afterwards. @return Number of records that were taken; one that has to wait in its

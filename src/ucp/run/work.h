@@ -17,6 +17,7 @@
 
 #include "ep_op.h"
 #include "pending.h"
+#include "../core/activity.h"
 #include "../core/conn_life.h"
 #include "../link/control.h"
 #include "../link/way.h"
@@ -28,6 +29,7 @@
 /* name, whether there is something to be done, what does it */
 /* clang-format off */
 #define RI_WORKS(_w) \
+    _w(full, ri_activity_was_full, ri_activity_note_progress) /* a send has found no room */ \
     _w(pending, ri_pending_has_work, ri_pending_progress) /* sends wait for room in a ring */ \
     _w(control, ri_control_has_work, ri_control_progress) /* UCX had no memory for a message */ \
     _w(ways, ri_way_has_untold, ri_way_tell_gone)         /* ends of ways are gone */ \

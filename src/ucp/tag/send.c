@@ -8,6 +8,7 @@
 #include "send.h"
 #include "../../ucs/settings.h"
 #include "../../ucs/log.h"
+#include "../core/activity.h"
 #include "../core/memory.h"
 #include "../core/module.h"
 #include "../in/channel_in.h"
@@ -91,7 +92,7 @@ static int send_can_end_now(const ri_send_req_t *req)
     return (req->proto->can_end_now != NULL) && req->proto->can_end_now(req);
 }
 
-/* Whether the peer of a conn sends to this worker through a ring right now. */
+/* Whether a message of the peer stands in a ring to this worker. */
 static int send_peer_sends(const ri_conn_t *conn)
 {
     const ri_stream_t *stream;
@@ -100,7 +101,7 @@ static int send_peer_sends(const ri_conn_t *conn)
         return 0;
     }
     ucs_list_for_each(stream, &conn->peer->streams, peer_list) {
-        if ((stream->ring != NULL) && (ri_ring_rx_peek(stream->ring) != NULL)) {
+        if (ri_ring_in_has_message(stream)) {
             return 1;
         }
     }
@@ -108,18 +109,22 @@ static int send_peer_sends(const ri_conn_t *conn)
 }
 
 /* Whether the ring is to take a message above EAGER_THRESH. Where there is no room, it would wait for
- * this worker's progress, and other ways are better, unless both sides send: then both are about to
- * receive. */
+ * this worker's progress, and other ways are better, unless that comes at once: as it did of late, or
+ * as both sides send, and so are about to receive. */
 static int send_ring_takes(const ri_send_req_t *req)
 {
-    const ri_conn_t *conn = req->conn;
-    size_t length         = req->data.length;
+    ri_conn_t *conn = req->conn;
+    size_t length   = req->data.length;
 
-    return (length > ri_config.eager_thresh) && (length <= conn->ring_long) &&
-           ri_dt_is_contig(&req->data) &&
-           ((ucs_list_is_empty((ucs_list_link_t *)&conn->pending) &&
-             ri_ring_tx_has_room(conn->ring, length)) ||
-            send_peer_sends(conn));
+    if ((length <= ri_config.eager_thresh) || (length > conn->ring_long) ||
+        !ri_dt_is_contig(&req->data)) {
+        return 0;
+    }
+    if (ucs_list_is_empty(&conn->pending) && ri_ring_tx_has_room(conn->ring, length)) {
+        return 1;
+    }
+    ri_activity_note_full(conn->worker);
+    return ri_activity_is_prompt(conn->worker) || send_peer_sends(conn);
 }
 
 /* All that the choice depends on. @a rtr: that is for the message, or NULL. */
@@ -149,6 +154,7 @@ static ri_select_param_t send_facts(const ri_send_req_t *req, int sync,
             .pieces        = ri_dt_fits(&req->data),
             .awaited       = (conn->peer != NULL) && conn->peer->hint.ready,
             .pool_free     = is_long && ri_pool_has(&conn->worker->pool, length),
+            .peer_sends    = (length >= ri_config.coop_thresh) && send_peer_sends(conn),
             .slot_free     = 1, /* or it turns out to be lacking */
             .rtr_by_net    = (rtr != NULL) && ri_rtr_ops[rtr->kind]->by_net,
             .rtr_room      = (rtr != NULL) ? ri_rtr_ops[rtr->kind]->room(req, rtr) : 0,

@@ -6,6 +6,7 @@
  */
 
 #include "ring_life_test.h"
+#include "ucp/core/activity.h"
 
 #include <signal.h>
 #include <sys/resource.h>
@@ -13,8 +14,9 @@
 namespace {
 
 const size_t LARGE = 65536;
-const size_t EAGER = 2048;      /* EAGER_THRESH */
-const size_t TAKEN = LARGE / 8; /* the longest message that a large ring takes */
+const size_t EAGER = 2048; /* EAGER_THRESH */
+const size_t TAKEN =
+        LARGE / RI_RING_LONG_MESSAGES; /* the longest message that a large ring takes */
 
 class test_ring_life_long : public ring_life_test {
 protected:
@@ -148,6 +150,48 @@ TEST_F(test_ring_life_long, without_room)
         if (both_send) {
             EXPECT_EQ(longs, b->counters().streams.rx_long); /* they were sent eagerly */
         }
+    }
+}
+
+/* It waits for room, too, if this process was in progress right after its sends of late; one that
+ * was not, even once, has to show that again. */
+TEST_F(test_ring_life_long, without_room_of_a_prompt_sender)
+{
+    node *a = add_node(), *b = add_node();
+    bool waited;
+
+    conn(b, a);
+    exchange(a, b, 10);
+    for (unsigned round = 0; round < 3 * RI_ACTIVITY_PROMPT_TIMES; ++round) {
+        std::vector<send_ptr> sends;
+        std::vector<recv_ptr> recvs;
+        bool is_late = (round == 2 * RI_ACTIVITY_PROMPT_TIMES - 1);
+
+        for (unsigned i = 0; i < 40; ++i) {
+            sends.push_back(a->send(conn(a, b), pattern(i, TAKEN - i), 1));
+        }
+        waited = !ucs_list_is_empty(&conn(a, b)->pending);
+        EXPECT_EQ((round >= RI_ACTIVITY_PROMPT_TIMES) &&
+                          (round < 2 * RI_ACTIVITY_PROMPT_TIMES),
+                  waited)
+                << round;
+        /* The time itself is not to decide here. */
+        a->worker()->full.us = ri_activity_clock() -
+                               (is_late ? RI_ACTIVITY_PROMPT_US + 1000 : 0);
+        a->progress();
+        EXPECT_FALSE(ri_activity_was_full(a->worker()));
+        for (unsigned i = 0; i < 40; ++i) {
+            recvs.push_back(b->recv(1, ~0ul, TAKEN));
+        }
+        settle();
+        for (unsigned i = 0; i < 40; ++i) {
+            ASSERT_TRUE(sends[i]->done && recvs[i]->done) << i;
+            EXPECT_TRUE(std::equal(sends[i]->data.begin(), sends[i]->data.end(),
+                                   recvs[i]->buffer.begin()))
+                    << i;
+        }
+        a->release_done();
+        b->release_done();
     }
 }
 

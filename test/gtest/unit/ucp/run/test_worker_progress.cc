@@ -176,6 +176,9 @@ protected:
 
     /* By the name of the line */
     const std::map<std::string, example> m_examples = {
+            {"full",
+             {[this] { ri_activity_note_full(m_a->worker()); }, nullptr,
+              [this] { return !ri_activity_was_full(m_a->worker()); }}},
             {"pending",
              {[this] { fill_ring(); }, [this] { read_ring(); },
               [this] { return m_send->done; }}},

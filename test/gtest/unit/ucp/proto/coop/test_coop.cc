@@ -158,8 +158,9 @@ TEST_F(test_coop, both_ways)
         ASSERT_TRUE(r->done && s->done);
     }
     recv_ptr r_b = m_b->recv(5, ~0ul, length), r_a = m_a->recv(5, ~0ul, length);
-    send_ptr s_a = m_a->send(m_conn, there, 5), s_b = m_b->send(m_back, back, 5);
+    send_ptr s_a = m_a->send(m_conn, there, 5);
     m_b->progress(); /* it knows where to write */
+    send_ptr s_b   = m_b->send(m_back, back, 5);
     unsigned reads = m_a_plane->reads;
     m_a->progress();
     ASSERT_EQ(reads + 2, m_a_plane->reads) << "when matched, and its turn";
@@ -169,6 +170,32 @@ TEST_F(test_coop, both_ways)
     EXPECT_EQ(1u, m_a_plane->writes);
     EXPECT_EQ(reads + 17, m_a_plane->reads);
     EXPECT_FALSE(r_a->done);
+    pump();
+    check(r_a, back);
+    check(r_b, there);
+    check(s_a);
+    check(s_b);
+    check_idle();
+}
+
+/* Whoever sends while a message stands in the ring to it has that to copy, and leaves its own to the
+ * other side. */
+TEST_F(test_coop, not_while_the_peer_sends)
+{
+    const size_t length = 8 * LONG;
+    bytes there = pattern(1, length), back = pattern(2, length);
+
+    {
+        recv_ptr r = m_a->recv(1, ~0ul, LONG);
+        send_ptr s = m_b->send(m_back, bytes(LONG), 1);
+        pump();
+        ASSERT_TRUE(r->done && s->done);
+    }
+    recv_ptr r_b = m_b->recv(5, ~0ul, length), r_a = m_a->recv(5, ~0ul, length);
+    uint64_t gets = m_b->counters().conns.tx_rndv;
+    send_ptr s_a  = m_a->send(m_conn, there, 5);
+    send_ptr s_b  = m_b->send(m_back, back, 5);
+    EXPECT_EQ(gets + 1, m_b->counters().conns.tx_rndv);
     pump();
     check(r_a, back);
     check(r_b, there);
