@@ -20,6 +20,10 @@
  * file is a bus error. */
 #define RING_SEALS (F_SEAL_SHRINK | F_SEAL_GROW)
 
+/* Both sides map all of it at once: else each page is a fault on both sides when the first lap gets
+ * there, in the middle of a message. */
+#define RING_MAP_FLAGS (MAP_SHARED | MAP_POPULATE)
+
 uint64_t ri_ring_far_ticks;
 
 ucs_status_t ri_ring_create(ri_ring_rx_t *rx, size_t size, uint64_t cookie)
@@ -42,7 +46,7 @@ ucs_status_t ri_ring_create(ri_ring_rx_t *rx, size_t size, uint64_t cookie)
         goto err_close;
     }
 
-    map = mmap(NULL, map_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    map = mmap(NULL, map_size, PROT_READ | PROT_WRITE, RING_MAP_FLAGS, fd, 0);
     if (map == MAP_FAILED) {
         error = errno;
         goto err_close;
@@ -153,7 +157,7 @@ ucs_status_t ri_ring_open(ri_ring_tx_t *tx, uint32_t pid, uint32_t fd, size_t si
     if (file < 0) {
         return UCS_ERR_UNREACHABLE;
     }
-    control = mmap(NULL, map_size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    control = mmap(NULL, map_size, PROT_READ | PROT_WRITE, RING_MAP_FLAGS, file, 0);
     close(file);
     if (control == MAP_FAILED) {
         return UCS_ERR_UNREACHABLE;
