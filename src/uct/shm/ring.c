@@ -258,59 +258,17 @@ int ri_ring_tx_make_room(ri_ring_tx_t *tx, uint32_t lines)
     return 1;
 }
 
-/* Publish a part of @a now bytes, which are written, of a payload of @a length. */
-static inline void ring_tx_publish_part(ri_ring_tx_t *tx, ri_ring_record_t *record,
-                                        uint8_t type, uint32_t value, uint64_t tag,
-                                        uint32_t now, uint32_t length)
-{
-    record->type  = type;
-    record->value = value;
-    record->extra = length;
-    record->tag   = tag;
-    ri_ring_tx_publish(tx, record, now);
-}
-
-/* Far: each part past the cache. A function of its own, or the other one gets slower. */
-static ri_noinline int ring_tx_stream_parts(ri_ring_tx_t *tx, uint32_t value,
-                                            uint64_t tag, const uint8_t *src,
-                                            uint32_t length)
-{
-    uint32_t lines = ri_ring_lines_in_parts(length, RI_RING_STREAM_PART);
-    uint8_t type   = RI_RING_START;
-    ri_ring_record_t *record;
-    uint32_t left, now;
-
-    if (ri_ring_tx_reserve_lines(tx, lines) == NULL) {
-        return 0;
-    }
-
-    for (left = length; left > 0; left -= now, src += now) {
-        now    = ri_min((uint32_t)RI_RING_STREAM_PART, left);
-        record = &tx->lines[tx->pos & tx->mask];
-        if (now > RI_RING_INLINE) {
-            ri_ring_tx_write(tx, record, src, now);
-        } else {
-            memcpy(record->payload, src, now);
-        }
-        ring_tx_publish_part(tx, record, type, value, tag, now, length);
-        type = RI_RING_PART;
-    }
-    return 1;
-}
-
 int ri_ring_tx_put_parts(ri_ring_tx_t *tx, uint32_t value, uint64_t tag, const void *data,
                          uint32_t length)
 {
-    uint32_t part      = ri_ring_part_length(length);
+    int streams        = ri_ring_tx_streams(tx, length);
+    uint32_t part      = streams ? RI_RING_STREAM_PART : ri_ring_part_length(length);
     uint32_t lines     = ri_ring_lines_in_parts(length, part);
     const uint8_t *src = data;
     uint8_t type       = RI_RING_START;
     ri_ring_record_t *record;
     uint32_t left, now;
 
-    if (ri_unlikely(ri_ring_tx_streams(tx, length))) {
-        return ring_tx_stream_parts(tx, value, tag, data, length);
-    }
     if (ri_ring_tx_reserve_lines(tx, lines) == NULL) {
         return 0;
     }
@@ -318,10 +276,20 @@ int ri_ring_tx_put_parts(ri_ring_tx_t *tx, uint32_t value, uint64_t tag, const v
     for (left = length; left > 0; left -= now, src += now) {
         now    = ri_min(part, left);
         record = &tx->lines[tx->pos & tx->mask];
-        ri_copy_lines(ri_ring_payload(record, now), src, now);
-        ring_tx_publish_part(tx, record, type, value, tag, now, length);
+        if (now > RI_RING_INLINE) {
+            ri_ring_tx_write(tx, record, src, now);
+        } else {
+            ri_copy_short(record->payload, src, now);
+        }
+        record->type  = type;
+        record->value = value;
+        record->extra = length;
+        record->tag   = tag;
+        ri_ring_tx_publish(tx, record, now);
         type = RI_RING_PART;
     }
-    ri_ring_tx_prefetch(tx, lines);
+    if (!streams) {
+        ri_ring_tx_prefetch(tx, lines);
+    }
     return 1;
 }
