@@ -52,8 +52,30 @@ static inline void bench_mpi_init(bench_mpi_t *bench)
 {
     bench->seconds = 0.15;
     bench->warmup  = 0;
+    bench->batches = 50;
     MPI_Comm_rank(MPI_COMM_WORLD, &bench->rank);
     MPI_Comm_size(MPI_COMM_WORLD, &bench->num_ranks);
+}
+
+/* An option that several programs have, as getopt() returns it: -t, -w or -b. Returns 0, or -1, for
+ * another one or after an error line. */
+static inline int bench_mpi_option(bench_mpi_t *bench, int option)
+{
+    double batches = bench->batches;
+    int bad;
+
+    switch (option) {
+    case 't':
+        return bench_parse_number("-t", optarg, 0.001, 1000, &bench->seconds);
+    case 'w':
+        return bench_parse_number("-w", optarg, 0, 1000, &bench->warmup);
+    case 'b':
+        bad            = bench_parse_number("-b", optarg, 1, BENCH_MAX_BATCHES, &batches);
+        bench->batches = (int)batches;
+        return bad;
+    default:
+        return -1;
+    }
 }
 
 /*
@@ -223,9 +245,9 @@ static inline int bench_mpi_batches(bench_mpi_step_func_t step, const bench_mpi_
 }
 
 /*
- * Double the number of steps until they take a tenth of the time given, once the time for
- * warming up, if any, is over as well. That says how many steps make a batch, which is returned; *batches_p is lowered where a
- * single step is longer than its share of the time.
+ * Double the number of steps until they take a tenth of the time given, once the time for warming
+ * up, if any, is over as well. That says how many steps make a batch, which is returned; *batches_p
+ * is lowered where a single step is longer than its share of the time.
  */
 static inline long bench_mpi_calibrate(bench_mpi_step_func_t step,
                                        const bench_mpi_t *bench, void *arg,

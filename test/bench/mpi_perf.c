@@ -191,22 +191,12 @@ static int parse_points(options_t *options, char *text)
 /* Returns 0, 1 for help, or -1 after an error line */
 static int parse_options(bench_mpi_t *bench, options_t *options, int argc, char **argv)
 {
-    double batches = 50;
-    double fixed   = 0;
-    int bad        = 0;
+    double fixed = 0;
+    int bad      = 0;
     int c;
 
     while ((c = getopt(argc, argv, "t:w:b:n:vh")) != -1) {
         switch (c) {
-        case 't':
-            bad |= bench_parse_number("-t", optarg, 0.001, 1000, &bench->seconds);
-            break;
-        case 'w':
-            bad |= bench_parse_number("-w", optarg, 0, 1000, &bench->warmup);
-            break;
-        case 'b':
-            bad |= bench_parse_number("-b", optarg, 1, BENCH_MAX_BATCHES, &batches);
-            break;
         case 'n':
             bad |= bench_parse_number("-n", optarg, 1, 1e9, &fixed);
             break;
@@ -216,7 +206,7 @@ static int parse_options(bench_mpi_t *bench, options_t *options, int argc, char 
         case 'h':
             return 1;
         default:
-            bad = -1;
+            bad |= bench_mpi_option(bench, c);
         }
     }
     for (; !bad && (optind < argc); ++optind) {
@@ -226,7 +216,6 @@ static int parse_options(bench_mpi_t *bench, options_t *options, int argc, char 
         fprintf(stderr, "which benchmark?\n");
         bad = -1;
     }
-    bench->batches = (int)batches;
     options->fixed = (long)fixed;
     return bad;
 }

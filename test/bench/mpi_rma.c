@@ -221,23 +221,16 @@ static int parse_points(options_t *options, char *text)
 /* Returns 0, 1 for help, or -1 after an error line */
 static int parse_options(bench_mpi_t *bench, options_t *options, int argc, char **argv)
 {
-    double batches = 50;
-    int bad        = 0;
+    int bad = 0;
     int c;
 
     options->num_points = 0;
     while ((c = getopt(argc, argv, "t:b:h")) != -1) {
         switch (c) {
-        case 't':
-            bad |= bench_parse_number("-t", optarg, 0.001, 1000, &bench->seconds);
-            break;
-        case 'b':
-            bad |= bench_parse_number("-b", optarg, 1, BENCH_MAX_BATCHES, &batches);
-            break;
         case 'h':
             return 1;
         default:
-            bad = -1;
+            bad |= bench_mpi_option(bench, c);
         }
     }
     for (; !bad && (optind < argc); ++optind) {
@@ -247,7 +240,6 @@ static int parse_options(bench_mpi_t *bench, options_t *options, int argc, char 
         fprintf(stderr, "which benchmark?\n");
         bad = -1;
     }
-    bench->batches = (int)batches;
     return bad;
 }
 
