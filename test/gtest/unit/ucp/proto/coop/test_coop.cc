@@ -8,7 +8,18 @@
 
 namespace {
 
-class test_coop : public coop_test {};
+class test_coop : public coop_test {
+protected:
+    /* The receiver's own messages go by UCP until then. */
+    void open_way_back()
+    {
+        recv_ptr r = m_a->recv(1, ~0ul, LONG);
+        send_ptr s = m_b->send(m_back, bytes(LONG), 1);
+
+        pump();
+        ASSERT_TRUE(r->done && s->done);
+    }
+};
 
 /* Who copies */
 
@@ -151,12 +162,7 @@ TEST_F(test_coop, both_ways)
     const size_t length = 8 * LONG;
     bytes there = pattern(1, length), back = pattern(2, length);
 
-    { /* by UCP: the other way has no plane yet */
-        recv_ptr r = m_a->recv(1, ~0ul, LONG);
-        send_ptr s = m_b->send(m_back, bytes(LONG), 1);
-        pump();
-        ASSERT_TRUE(r->done && s->done);
-    }
+    ASSERT_NO_FATAL_FAILURE(open_way_back());
     recv_ptr r_b = m_b->recv(5, ~0ul, length), r_a = m_a->recv(5, ~0ul, length);
     send_ptr s_a = m_a->send(m_conn, there, 5);
     m_b->progress(); /* it knows where to write */
@@ -185,12 +191,7 @@ TEST_F(test_coop, not_while_the_peer_sends)
     const size_t length = 8 * LONG;
     bytes there = pattern(1, length), back = pattern(2, length);
 
-    {
-        recv_ptr r = m_a->recv(1, ~0ul, LONG);
-        send_ptr s = m_b->send(m_back, bytes(LONG), 1);
-        pump();
-        ASSERT_TRUE(r->done && s->done);
-    }
+    ASSERT_NO_FATAL_FAILURE(open_way_back());
     recv_ptr r_b = m_b->recv(5, ~0ul, length), r_a = m_a->recv(5, ~0ul, length);
     uint64_t gets = m_b->counters().conns.tx_rndv;
     send_ptr s_a  = m_a->send(m_conn, there, 5);
