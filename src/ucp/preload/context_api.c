@@ -13,16 +13,15 @@
 #include "../../ucs/stock.h"
 #include "../core/config.h"
 #include "../core/context.h"
+#include "../core/switch.h"
 #include "../../ucs/handle_map.h"
 #include "../../ucs/log.h"
+#include "../../ucs/rank.h"
 #include "../dt/datatype.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define SCHEME_VALUE "recv_init"
-#define SCHEME_NAME  "RNDV_SCHEME"
 
 /* What stock reads instead. */
 #define SCHEME_STOCK_DEFAULT "auto"
@@ -33,9 +32,15 @@ static ri_map_t selected_configs = RI_MAP_INITIALIZER;
 /* Serialises changes of the environment among the threads that read configurations. */
 static pthread_mutex_t environment_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static int scheme_is_ours(const char *value)
+/* Say once in a job that a value was taken for recv_init, which it is not. */
+static void scheme_warn(const char *name, const char *value)
 {
-    return (value != NULL) && !strcasecmp(value, SCHEME_VALUE);
+    static _Atomic(int) said;
+
+    if ((ri_switch_read(value) == RI_SWITCH_MEANT) && ri_rank_is_first() &&
+        !atomic_exchange(&said, 1)) {
+        ri_warn("%s='%.64s' is misspelt: it counts as recv_init", name, value);
+    }
 }
 
 /* A variable whose value stock must not see. */
@@ -50,9 +55,10 @@ static int scheme_hide(const char *prefix, hidden_variable_t *hidden)
     const char *value;
 
     hidden->value = NULL;
-    snprintf(hidden->name, sizeof(hidden->name), "%sUCX_" SCHEME_NAME, prefix);
+    snprintf(hidden->name, sizeof(hidden->name), "%s" RI_SWITCH_VARIABLE, prefix);
     value = getenv(hidden->name);
-    if (scheme_is_ours(value)) {
+    if (ri_switch_is_on(value)) {
+        scheme_warn(hidden->name, value);
         hidden->value = strdup(value);
         setenv(hidden->name, SCHEME_STOCK_DEFAULT, 1);
     }
@@ -106,10 +112,10 @@ ucs_status_t ucp_config_modify(ucp_config_t *config, const char *name, const cha
     ucs_status_t status;
 
     ri_stock_resolve();
-    if (strcmp(name, SCHEME_NAME)) {
+    if (strcmp(name, RI_SWITCH_NAME)) {
         return ri_stock.config_modify(config, name, value);
     }
-    if (scheme_is_ours(value)) {
+    if (ri_switch_read(value) == RI_SWITCH_ON) {
         return ri_map_put(&selected_configs, (uintptr_t)config, config);
     }
     status = ri_stock.config_modify(config, name, value);

@@ -1,0 +1,30 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What a value of UCX_RNDV_SCHEME says to the library.
+ */
+#ifndef RI_SWITCH_H
+#define RI_SWITCH_H
+
+/* The variable, and the value that switches the library on. */
+#define RI_SWITCH_NAME     "RNDV_SCHEME"
+#define RI_SWITCH_VARIABLE "UCX_" RI_SWITCH_NAME
+#define RI_SWITCH_VALUE    "recv_init"
+
+typedef enum ri_switch {
+    RI_SWITCH_UNSET, /* there is no value */
+    RI_SWITCH_ON,    /* recv_init, in upper or lower case */
+    RI_SWITCH_MEANT, /* a misspelling of recv_init, which counts as it */
+    RI_SWITCH_OTHER  /* a value for stock, which may be good or not */
+} ri_switch_t;
+
+/** Read a value, NULL: the variable is not set.
+ *
+ * @return What it says. No value of stock is taken for a misspelling. */
+ri_switch_t ri_switch_read(const char *value);
+
+/** @return Whether a value switches the library on, misspelt or not. */
+int ri_switch_is_on(const char *value);
+
+#endif

@@ -1,0 +1,22 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Which process of a job this is, as its launcher has told it by variables.
+ */
+#ifndef RI_RANK_H
+#define RI_RANK_H
+
+#include <stddef.h>
+
+/** @return The rank in digits, as it stands in the environment, or NULL: no launcher has told it. */
+const char *ri_rank_text(void);
+
+/** @return Whether this process may speak for its job: it has rank 0, or does not know its rank. */
+int ri_rank_is_first(void);
+
+/** Write the name of this host to @a host, without its domain. What does not fit the @a max bytes,
+ * with the end, is cut off. */
+void ri_rank_host(char *host, size_t max);
+
+#endif
