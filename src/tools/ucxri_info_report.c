@@ -17,10 +17,16 @@
 #include <string.h>
 
 /* The processes of a job; each has a line in every table, unless one was lost. */
+#define JOB_REASONS 8
+
 typedef struct job {
     ri_report_row_t *rows;
     size_t count;
     ri_report_row_t sum;
+    struct {
+        char *text; /* why the library was inert in a process */
+        size_t count;
+    } inert[JOB_REASONS];
 } job_t;
 
 static ri_report_row_t *job_find(job_t *job, const ri_report_row_t *row)
@@ -48,6 +54,44 @@ static ri_report_row_t *job_find(job_t *job, const ri_report_row_t *row)
     return rows;
 }
 
+/* Count a process in which the library was inert. @return Whether the line says so. */
+static int job_add_inert(job_t *job, const char *line)
+{
+    static const char begin[] = "ucxri:inert ", because[] = ", because ";
+    const char *text = strstr(line, because);
+    size_t length, i;
+
+    if (strncmp(line, begin, sizeof(begin) - 1) || (text == NULL)) {
+        return 0;
+    }
+    text += sizeof(because) - 1;
+    length = strcspn(text, "\n");
+    for (i = 0; i < JOB_REASONS; ++i) {
+        if (job->inert[i].text == NULL) {
+            job->inert[i].text = strndup(text, length);
+        }
+        if ((job->inert[i].text == NULL) || (i == JOB_REASONS - 1) ||
+            ((strlen(job->inert[i].text) == length) &&
+             !strncmp(job->inert[i].text, text, length))) {
+            break;
+        }
+    }
+    ++job->inert[i].count;
+    return 1;
+}
+
+static void job_print_inert(const job_t *job)
+{
+    size_t i;
+
+    for (i = 0; i < JOB_REASONS; ++i) {
+        if (job->inert[i].text != NULL) {
+            printf("inert in %zu process%s, because %s\n", job->inert[i].count,
+                   (job->inert[i].count == 1) ? "" : "es", job->inert[i].text);
+        }
+    }
+}
+
 static int job_compare(const void *a, const void *b)
 {
     const ri_report_row_t *left = a, *right = b;
@@ -67,6 +111,9 @@ static void job_read(job_t *job, FILE *stream)
     size_t i, j;
 
     while (getline(&line, &size, stream) > 0) {
+        if (job_add_inert(job, line)) {
+            continue;
+        }
         if (ri_report_parse_row(line, &row) != RI_REPORT_TABLES) {
             known = job_find(job, &row);
             ri_report_parse_row(line, known);
@@ -166,6 +213,7 @@ int ri_info_report(const char *path)
 {
     FILE *stream = strcmp(path, "-") ? fopen(path, "r") : stdin;
     job_t job    = {0};
+    size_t i;
 
     if (stream == NULL) {
         fprintf(stderr, "ucxri_info: cannot open %s: %s\n", path, strerror(errno));
@@ -175,12 +223,18 @@ int ri_info_report(const char *path)
     if (stream != stdin) {
         fclose(stream);
     }
-    if (job.count == 0) {
+    if ((job.count == 0) && (job.inert[0].count == 0)) {
         fprintf(stderr, "ucxri_info: no line of a report (UCXRI_REPORT=y) in %s\n", path);
         return EXIT_FAILURE;
     }
-    job_print(&job);
-    job_hints(&job);
+    if (job.count > 0) {
+        job_print(&job);
+        job_hints(&job);
+    }
+    job_print_inert(&job);
+    for (i = 0; i < JOB_REASONS; ++i) {
+        free(job.inert[i].text);
+    }
     free(job.rows);
     return EXIT_SUCCESS;
 }

@@ -7,6 +7,7 @@
  *        switch modify <value>...  the same, and set RNDV_SCHEME first
  *        switch print              print the configuration
  *        switch am <id>            register active message handlers
+ *        switch notags             make a context without tag matching
  *        switch api                use all of ucxri.h
  *        switch messages [leave|signal|fork]   send messages; leave without clean-up, or
  *                                  SIGUSR2, or with a child that exits first
@@ -218,6 +219,7 @@ static void api(void)
 int main(int argc, char **argv)
 {
     const char *command = (argc > 1) ? argv[1] : "";
+    ucp_params_t params;
     ucp_config_t *config;
     int i;
 
@@ -235,6 +237,11 @@ int main(int argc, char **argv)
         ucp_config_release(config);
     } else if (!strcmp(command, "am") && (argc > 2)) {
         am(atoi(argv[2]));
+    } else if (!strcmp(command, "notags")) {
+        params.field_mask = UCP_PARAM_FIELD_FEATURES;
+        params.features   = UCP_FEATURE_AM;
+        check(ucp_init(&params, NULL, &context), "ucp_init");
+        ucp_cleanup(context);
     } else if (!strcmp(command, "api")) {
         api();
     } else if (!strcmp(command, "messages")) {

@@ -46,6 +46,7 @@ extern char **environ;
 static ri_config_t config_given; /* before it was brought into range */
 
 static pthread_once_t config_once = PTHREAD_ONCE_INIT;
+static _Atomic(int) config_is_read;
 
 static void *config_member(const ri_config_field_t *field)
 {
@@ -252,11 +253,33 @@ static void config_read_once(void)
     config_set_far(&ri_costs);
     config_check_devices();
     config_warn_unknown();
+    config_is_read = 1;
 }
 
 void ri_config_read(void)
 {
     pthread_once(&config_once, config_read_once);
+}
+
+void ri_config_read_output(void)
+{
+    static const char *const names[] = {"LOG_LEVEL", "REPORT", "REPORT_DEST"};
+    const ri_config_field_t *field;
+    const char *value;
+    size_t i;
+
+    if (config_is_read) {
+        return;
+    }
+    for (i = 0; i < sizeof(names) / sizeof(names[0]); ++i) {
+        field = config_find(names[i], strlen(names[i]));
+        value = config_getenv(field);
+        if ((value == NULL) ||
+            !ri_config_value_read(field, value, config_member(field))) {
+            ri_config_value_read(field, field->dfl, config_member(field));
+        }
+    }
+    ri_log_level = ri_config.log_level;
 }
 
 /* Tags of MPICH 4 and 5 over UCX: context id and rank of the source in the upper half. It

@@ -21,6 +21,11 @@
  * does not exist, gives a warning; the default is taken. Any thread may call it. */
 void ri_config_read(void);
 
+/** Fill LOG_LEVEL, REPORT and REPORT_DEST alone, which costs next to nothing, in a process that may
+ * never need the other ones. Nothing is printed: a value that is not good is left as if it was not
+ * there. Nothing is done after ri_config_read(). */
+void ri_config_read_output(void);
+
 /**
  * The bits of a tag that tell its sender: as TAG_SENDER_MASK says, else as the application does,
  * else those of MPICH if that is in the process.

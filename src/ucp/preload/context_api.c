@@ -14,6 +14,7 @@
 #include "../core/config.h"
 #include "../core/context.h"
 #include "../core/switch.h"
+#include "../run/inert.h"
 #include "../../ucs/handle_map.h"
 #include "../../ucs/log.h"
 #include "../../ucs/rank.h"
@@ -39,6 +40,7 @@ static void scheme_warn(const char *name, const char *value)
 
     if ((ri_switch_read(value) == RI_SWITCH_MEANT) && ri_rank_is_first() &&
         !atomic_exchange(&said, 1)) {
+        ri_config_read_output();
         ri_warn("%s='%.64s' is misspelt: it counts as recv_init", name, value);
     }
 }
@@ -172,6 +174,7 @@ static ucs_status_t context_init(unsigned major, unsigned minor,
         ri_stock.cleanup(*context_p);
         return status;
     }
+    ri_inert_note(RI_INERT_NO_WORKER);
     ri_info("version " RI_VERSION_STRING " serves a context of UCX %u.%u.%u",
             ri_stock.version_major, ri_stock.version_minor, ri_stock.version_release);
     return UCS_OK;
@@ -186,6 +189,7 @@ ucs_status_t ucp_init_version(unsigned api_major_version, unsigned api_minor_ver
 
     ri_stock_resolve();
     if (!params_want_tags(params)) {
+        ri_inert_note(RI_INERT_NO_TAGS);
         return ri_stock.init_version(api_major_version, api_minor_version, params, config,
                                      context_p);
     }
@@ -203,6 +207,7 @@ ucs_status_t ucp_init_version(unsigned api_major_version, unsigned api_minor_ver
         status = context_init(api_major_version, api_minor_version, params, config,
                               context_p);
     } else {
+        ri_inert_note(RI_INERT_NO_SWITCH);
         status = ri_stock.init_version(api_major_version, api_minor_version, params,
                                        config, context_p);
     }

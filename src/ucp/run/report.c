@@ -5,10 +5,12 @@
  * Sums over workers while they live and when they end, and the output when the process exits.
  */
 #include "report.h"
+#include "inert.h"
 #include "worker_counters.h"
 #include "../core/worker.h"
 #include "../../ucs/settings.h"
 #include "../../ucs/output.h"
+#include "../../ucs/rank.h"
 #include "../../ucs/clock.h"
 
 #include <errno.h>
@@ -17,10 +19,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-/* Launchers say the rank here. A Slurm job may run another launcher, which comes first. */
-static const char *const report_ranks[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK",
-                                           "PMI_RANK", "SLURM_PROCID"};
 
 static struct {
     pthread_mutex_t lock;
@@ -109,21 +107,11 @@ void ri_report_add(const ri_worker_t *worker)
 
 static void report_label(ri_report_row_t *row)
 {
-    char host[64] = "?";
-    const char *rank;
-    unsigned i;
+    const char *rank = ri_rank_text();
+    char host[64];
 
-    snprintf(row->rank, sizeof(row->rank), "-");
-    for (i = 0; i < sizeof(report_ranks) / sizeof(report_ranks[0]); ++i) {
-        rank = getenv(report_ranks[i]);
-        if ((rank != NULL) && (*rank != '\0') && (strlen(rank) < sizeof(row->rank)) &&
-            (strspn(rank, "0123456789") == strlen(rank))) {
-            strcpy(row->rank, rank);
-            break;
-        }
-    }
-    gethostname(host, sizeof(host) - 1);
-    host[strcspn(host, ". \t")] = '\0';
+    snprintf(row->rank, sizeof(row->rank), "%s", (rank == NULL) ? "-" : rank);
+    ri_rank_host(host, sizeof(host));
     snprintf(row->process, sizeof(row->process), "%s:%d", host, (int)getpid());
 }
 
@@ -237,4 +225,5 @@ __attribute__((destructor)) static void report_at_exit(void)
     if (ri_config.report) {
         ri_report_print();
     }
+    ri_inert_print();
 }

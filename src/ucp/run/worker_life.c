@@ -8,6 +8,7 @@
  * keeps for all of them.
  */
 #include "worker_life.h"
+#include "inert.h"
 #include "report.h"
 #include "worker_progress.h"
 #include "../core/module.h"
@@ -139,6 +140,7 @@ ucs_status_t ri_worker_create(ri_context_t *context, ucp_worker_h stock,
         goto err_map;
     }
 
+    ri_inert_note(RI_INERT_NOT_AT_ALL);
     if (ri_config.report) {
         ri_report_start();
     }

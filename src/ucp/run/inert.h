@@ -1,0 +1,40 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The library is loaded and serves no worker: one line at exit says why, where UCXRI_REPORT=y or
+ * UCXRI_LOG_LEVEL=info asks for it. Until then, bits are kept and nothing else is done.
+ */
+#ifndef RI_INERT_H
+#define RI_INERT_H
+
+/* What the process has done. Values are bits. */
+typedef enum ri_inert_fact {
+    RI_INERT_NO_TAGS     = 1 << 0, /* made a context that has no tag matching */
+    RI_INERT_NO_SWITCH   = 1 << 1, /* made one with tag matching, without recv_init */
+    RI_INERT_NO_WORKER   = 1 << 2, /* made one that is served */
+    RI_INERT_NOT_AT_ALL  = 1 << 3, /* made a worker that is served */
+    RI_INERT_HAS_UCP     = 1 << 4, /* has libucp */
+    RI_INERT_HAS_MPI     = 1 << 5, /* has an MPI */
+    RI_INERT_HAS_OPENMPI = 1 << 6  /* has Open MPI, then HAS_MPI is set as well */
+} ri_inert_fact_t;
+
+/** Note what the process does. Any thread may call it. */
+void ri_inert_note(ri_inert_fact_t fact);
+
+/**
+ * Say why the library is inert.
+ *
+ * @param facts  Bits of ri_inert_fact_t.
+ * @param text   Gets what follows "because"; what does not fit @a max bytes is cut off.
+ *
+ * @return Whether there is anything to say: the library serves no worker, in a process with UCP or
+ *         with an MPI. Shells and tools are left alone.
+ */
+int ri_inert_explain(unsigned facts, char *text, unsigned long max);
+
+/** Print the line, if the environment asks for it and there is anything to say. Called once, as the
+ * process exits; a child by fork() prints nothing. */
+void ri_inert_print(void);
+
+#endif
