@@ -79,6 +79,8 @@ src_lists()
                              grep -v '^ucp/api/')
         list UCXRI_API_HDRS $(files src/ucp/api '*.h')
         list UCXRI_INFO_SRCS $(files src/tools 'ucxri_info*.[ch]')
+        list UCXRI_CHECK_SRCS $(files src/tools 'ucxri_check*.[ch]')
+        list UCXRI_RUN_SRCS $(files src/tools 'ucxri_run_*.[ch]')
         list UCXRI_PERF_SRCS $(files src/tools 'ucxri_perf_*.[ch]')
     }
 }

@@ -7,12 +7,14 @@
  * It finds things as the library does in a process under the preload: it loads UCX, reads the
  * environment, opens a ring and the planes, and measures the costs. It keeps nothing of that.
  */
+#include "ucxri_check.h"
 #include "ucxri_info_report.h"
 #include "ucp/core/config.h"
 #include "ucp/core/costs.h"
 #include "ucp/core/counters.h"
 #include "ucp/run/peer_memory.h"
 #include "ucp/core/request.h"
+#include "ucp/core/switch.h"
 #include "ucs/stock.h"
 #include "ucp/wire/wire.h"
 #include "uct/cma/cma.h"
@@ -25,6 +27,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <getopt.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,6 +46,10 @@ static void usage(FILE *stream)
                     "  -r FILE  sum up the report of a job that ran with UCXRI_REPORT=y; "
                     "FILE is the\n"
                     "           output of the job, - is standard input\n"
+                    "  --check [PROGRAM]\n"
+                    "           say whether this environment makes the library active, "
+                    "in PROGRAM if\n"
+                    "           it is given; the exit status is 0 if so, otherwise 1\n"
                     "  -h       print this help\n");
 }
 
@@ -203,9 +210,7 @@ static void print_found(void)
     printf("stock UCX        %u.%u.%u\n", ri_stock.version_major, ri_stock.version_minor,
            ri_stock.version_release);
     printf("switch           UCX_RNDV_SCHEME=%s%s\n", (scheme == NULL) ? "" : scheme,
-           ((scheme != NULL) && !strcasecmp(scheme, "recv_init")) ?
-                   "" :
-                   " (not recv_init: the library is inert)");
+           ri_switch_is_on(scheme) ? "" : " (not recv_init: the library is inert)");
     printf("preload          LD_PRELOAD=%s\n", (preload == NULL) ? "" : preload);
     print_rings();
     print_peers();
@@ -219,12 +224,34 @@ static void print_counter(const char *name, const char *unit, const char *doc,
     printf("%-18s %-9s %s\n", name, unit, doc);
 }
 
+/* --check: without loading UCX or measuring anything. */
+static int check_here(int argc, char **argv)
+{
+    char program[PATH_MAX];
+    check_t check;
+
+    if (argc > 1) {
+        usage(stderr);
+        return EXIT_FAILURE;
+    }
+    if (argc == 0) {
+        check_environment(&check, NULL);
+    } else if (check_has_program(&check, argv[0], program, sizeof(program))) {
+        check_environment(&check, program);
+    }
+    return check_print(&check, NULL);
+}
+
 int main(int argc, char **argv)
 {
     const ri_worker_counters_t none = {0};
     int status                      = EXIT_SUCCESS;
     int found                       = 1;
     int c;
+
+    if ((argc > 1) && !strcmp(argv[1], "--check")) {
+        return check_here(argc - 2, argv + 2);
+    }
 
     /* As in a program under the preload: UCX is loaded, not linked. */
     if (dlopen("libucp.so.0", RTLD_LAZY | RTLD_GLOBAL) == NULL) {

@@ -1,0 +1,263 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * ucxri_run: starts a program with the library, in the place of the program:
+ * mpiexec -n 4 ucxri_run ./app. The launcher itself is not preloaded.
+ *
+ * What is wrong is said before the start, in one line and once in a job. Then the program runs
+ * without the library: with the switch and without the library, UCX would end the job.
+ */
+#include "ucxri_check.h"
+#include "ucxri_check_openmpi.h"
+#include "ucxri_run_env.h"
+#include "ucp/core/types.h"
+#include "ucp/wire/wire.h"
+#include "ucs/rank.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* As of env, nice and timeout: what the program exits with is told from what happens here. */
+enum {
+    RUN_EXIT_FAILURE   = 125, /* wrong usage, or no memory */
+    RUN_EXIT_CANNOT    = 126, /* the program cannot be started */
+    RUN_EXIT_NOT_FOUND = 127
+};
+
+typedef struct run_options {
+    int is_off, is_check;
+    int report, trace;
+    const char *report_dest, *trace_dest, *library;
+    char **command; /* the program with its arguments */
+} run_options_t;
+
+static void usage(FILE *stream)
+{
+    fprintf(stream,
+            "Usage: mpiexec -n 4 ucxri_run [options] PROGRAM [ARGUMENTS]\n"
+            "Starts a program with the library, and switches it on. All ranks of a job "
+            "need it.\n"
+            "  --report[=DEST]  print a report at exit, as UCXRI_REPORT=y; DEST is "
+            "stdout, stderr\n"
+            "                   or a file name, in which %%p is the process id and %%h "
+            "the host\n"
+            "  --trace[=DEST]   keep a trace and print it at exit, as UCXRI_TRACE=y\n"
+            "  --off            run the program without the library, to compare\n"
+            "  --check          only say whether the library would be active; the exit "
+            "status\n"
+            "                   is 0 if so, otherwise 1\n"
+            "  --library=FILE   preload this library\n"
+            "  --version        print the version\n"
+            "  --help           print this help\n"
+            "The exit status is that of the program, 125 for wrong options, 126 if the "
+            "program\n"
+            "cannot be started, and 127 if there is none.\n");
+}
+
+static void parse(int argc, char **argv, run_options_t *options)
+{
+    static const struct option names[] = {{"report", optional_argument, NULL, 'r'},
+                                          {"trace", optional_argument, NULL, 't'},
+                                          {"off", no_argument, NULL, 'o'},
+                                          {"check", no_argument, NULL, 'c'},
+                                          {"library", required_argument, NULL, 'l'},
+                                          {"version", no_argument, NULL, 'v'},
+                                          {"help", no_argument, NULL, 'h'},
+                                          {NULL, 0, NULL, 0}};
+    int c;
+
+    memset(options, 0, sizeof(*options));
+    /* What follows the program belongs to it */
+    while ((c = getopt_long(argc, argv, "+vh", names, NULL)) != -1) {
+        switch (c) {
+        case 'r':
+            options->report      = 1;
+            options->report_dest = optarg;
+            break;
+        case 't':
+            options->trace      = 1;
+            options->trace_dest = optarg;
+            break;
+        case 'o':
+            options->is_off = 1;
+            break;
+        case 'c':
+            options->is_check = 1;
+            break;
+        case 'l':
+            options->library = optarg;
+            break;
+        case 'v':
+            printf("ucxri %s, wire version %d\n", RI_VERSION_STRING, RI_WIRE_VERSION);
+            exit(EXIT_SUCCESS);
+        case 'h':
+            usage(stdout);
+            exit(EXIT_SUCCESS);
+        default:
+            usage(stderr);
+            exit(RUN_EXIT_FAILURE);
+        }
+    }
+    options->command = argv + optind;
+    if ((optind == argc) || (options->is_off && options->is_check)) {
+        fprintf(stderr, "ucxri_run: %s\n",
+                (optind == argc) ? "there is no program to start" :
+                                   "--off and --check exclude each other");
+        usage(stderr);
+        exit(RUN_EXIT_FAILURE);
+    }
+    if (run_env_is_launcher(options->command[0])) {
+        fprintf(stderr,
+                "ucxri_run: %s is a launcher: write ucxri_run behind it and its options, "
+                "in front of the program: %s -n 4 ucxri_run ./app\n",
+                options->command[0], options->command[0]);
+        exit(RUN_EXIT_FAILURE);
+    }
+}
+
+/* The path of the library: absolute, as programs change their folder. */
+static void find_library(const run_options_t *options, char *library)
+{
+    char self[PATH_MAX];
+    ssize_t length;
+
+    if (options->library != NULL) {
+        if (realpath(options->library, library) == NULL) {
+            snprintf(library, PATH_MAX, "%s", options->library);
+        }
+        return;
+    }
+    length                          = readlink("/proc/self/exe", self, sizeof(self) - 1);
+    self[(length < 0) ? 0 : length] = '\0';
+    run_env_find_library(self, library, PATH_MAX);
+}
+
+static void must(int is_done)
+{
+    if (!is_done) {
+        fprintf(stderr, "ucxri_run: out of memory\n");
+        exit(RUN_EXIT_FAILURE);
+    }
+}
+
+static void set(const char *name, const char *value)
+{
+    must(setenv(name, value, 1) == 0);
+}
+
+/* What makes Open MPI select UCX, also where there is no adapter. */
+static const char *const openmpi_parameters[][2] = {{"pml", "ucx"},
+                                                    {"opal_common_ucx_tls", "any"},
+                                                    {"opal_common_ucx_devices", "any"}};
+
+/* Set the parameters of Open MPI that the user has not set, and list them in @a text. With
+ * @a is_check they are only listed. */
+static void openmpi_set(int is_check, char *text, size_t max)
+{
+    char name[64], value[256], where[256];
+    size_t used = 0;
+    size_t i;
+
+    text[0] = '\0';
+    for (i = 0; i < sizeof(openmpi_parameters) / sizeof(openmpi_parameters[0]); ++i) {
+        if (check_openmpi_get(openmpi_parameters[i][0], NULL, value, where,
+                              sizeof(value))) {
+            continue;
+        }
+        snprintf(name, sizeof(name), "OMPI_MCA_%s", openmpi_parameters[i][0]);
+        used += snprintf(text + used, max - used, "%s%s=%s", (used == 0) ? "" : " ", name,
+                         openmpi_parameters[i][1]);
+        if (!is_check) {
+            set(name, openmpi_parameters[i][1]);
+        }
+    }
+}
+
+static int run_check(const check_t *check)
+{
+    char parameters[256], note[320];
+
+    parameters[0] = '\0';
+    if (check->is_openmpi) {
+        openmpi_set(1, parameters, sizeof(parameters));
+    }
+    snprintf(note, sizeof(note), "ucxri_run sets %s", parameters);
+    return check_print(check, (parameters[0] == '\0') ? NULL : note);
+}
+
+static void set_outputs(const run_options_t *options)
+{
+    if (options->report) {
+        set("UCXRI_REPORT", "y");
+    }
+    if (options->report_dest != NULL) {
+        set("UCXRI_REPORT_DEST", options->report_dest);
+    }
+    if (options->trace) {
+        set("UCXRI_TRACE", "y");
+    }
+    if (options->trace_dest != NULL) {
+        set("UCXRI_TRACE_DEST", options->trace_dest);
+    }
+}
+
+/* The one line before the start. */
+static void warn(const check_t *check)
+{
+    if ((check->fault != CHECK_NO_FAULT) && ri_rank_is_first()) {
+        fprintf(stderr, "ucxri_run: %s: %s; %s\n", check->because,
+                check_can_preload(check) ? "the library is inert in it" :
+                                           "the program runs without the library",
+                check->remedy);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    char library[PATH_MAX], program[PATH_MAX], parameters[256];
+    run_options_t options;
+    check_t check;
+    int error;
+
+    parse(argc, argv, &options);
+    find_library(&options, library);
+    if (check_has_program(&check, options.command[0], program, sizeof(program))) {
+        check_program(&check, library, program);
+    }
+    if (options.is_check) {
+        return run_check(&check);
+    }
+
+    if (check.fault != CHECK_NO_PROGRAM) {
+        /* With --off as well: what is compared is the library, and not UCX with something else */
+        if (check.is_openmpi) {
+            openmpi_set(0, parameters, sizeof(parameters));
+        }
+        if (!options.is_off) {
+            warn(&check);
+        }
+        if (options.is_off || !check_can_preload(&check)) {
+            must(run_env_switch_off());
+        } else {
+            must(run_env_switch_on(library, ri_rank_is_first()));
+            set_outputs(&options);
+        }
+    }
+
+    if (check.fault == CHECK_ARCHITECTURE) {
+        /* execvp() would take it for a script if this machine cannot run it */
+        execv(program, options.command);
+    } else {
+        execvp(options.command[0], options.command);
+    }
+    error = errno;
+    fprintf(stderr, "ucxri_run: cannot start %s: %s\n", options.command[0],
+            strerror(error));
+    return (error == ENOENT) ? RUN_EXIT_NOT_FOUND : RUN_EXIT_CANNOT;
+}

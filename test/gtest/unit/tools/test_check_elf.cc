@@ -1,0 +1,121 @@
+/* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
+
+/* src/tools/ucxri_check_elf.c */
+
+extern "C" {
+#include "tools/ucxri_check_elf.h"
+}
+
+#include <algorithm>
+#include <elf.h>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <iterator>
+#include <string>
+#include <unistd.h>
+#include <vector>
+
+namespace {
+
+class test_check_elf : public testing::Test {
+protected:
+    void SetUp() override { m_path = "/tmp/ucxri_test_elf." + std::to_string(getpid()); }
+
+    void TearDown() override { unlink(m_path.c_str()); }
+
+    /* The kind of a file with this content */
+    check_elf_kind_t read(const std::string &content, check_elf_t *elf)
+    {
+        std::ofstream(m_path, std::ios::binary) << content;
+        return check_elf_read(m_path.c_str(), elf);
+    }
+
+    check_elf_kind_t kind(const std::string &content)
+    {
+        check_elf_t elf;
+        check_elf_kind_t kind = read(content, &elf);
+
+        check_elf_free(&elf);
+        return kind;
+    }
+
+    static std::string self()
+    {
+        std::ifstream file("/proc/self/exe", std::ios::binary);
+
+        return std::string(std::istreambuf_iterator<char>(file), {});
+    }
+
+private:
+    std::string m_path;
+};
+
+TEST_F(test_check_elf, this_program)
+{
+    check_elf_t elf;
+
+    ASSERT_EQ(CHECK_ELF_FILE, check_elf_read("/proc/self/exe", &elf));
+    EXPECT_TRUE(elf.has_interpreter);
+    EXPECT_TRUE(elf.is_dynamic);
+    EXPECT_EQ(8 * sizeof(void *), (size_t)elf.bits);
+    EXPECT_TRUE(
+            std::any_of(elf.needed, elf.needed + elf.num_needed, [](const char *name) {
+                return std::string(name) == "libc.so.6";
+            }));
+    check_elf_free(&elf);
+}
+
+TEST_F(test_check_elf, other_files)
+{
+    EXPECT_EQ(CHECK_ELF_SCRIPT, kind("#!/bin/sh\n"));
+    EXPECT_EQ(CHECK_ELF_OTHER, kind(""));
+    EXPECT_EQ(CHECK_ELF_OTHER, kind("\x7f"
+                                    "ELF"));
+    EXPECT_EQ(CHECK_ELF_OTHER, kind(std::string(1000, 'x')));
+
+    check_elf_t elf;
+    EXPECT_EQ(CHECK_ELF_NONE, check_elf_read("/nonexistent", &elf));
+    EXPECT_EQ(CHECK_ELF_NONE, check_elf_read("/", &elf));
+}
+
+TEST_F(test_check_elf, other_machines)
+{
+    std::string content = self().substr(0, 64);
+    check_elf_t elf;
+
+    content[EI_CLASS] = (content[EI_CLASS] == ELFCLASS64) ? ELFCLASS32 : ELFCLASS64;
+    EXPECT_EQ(CHECK_ELF_FOREIGN, read(content, &elf));
+    check_elf_free(&elf);
+
+    /* big-endian, 64 bits: the machine is read in its order */
+    content[EI_CLASS] = ELFCLASS64;
+    content[EI_DATA]  = ELFDATA2MSB;
+    content[18]       = 0;
+    content[19]       = EM_S390;
+    EXPECT_EQ(CHECK_ELF_FOREIGN, read(content, &elf));
+    EXPECT_EQ((unsigned)EM_S390, elf.machine);
+    EXPECT_STREQ("z/Architecture", check_elf_machine(&elf));
+    elf.machine = 9999;
+    EXPECT_STREQ("machine 9999 (64 bits)", check_elf_machine(&elf));
+    check_elf_free(&elf);
+}
+
+/* Whatever a file is cut to, and whichever byte is wrong, nothing outside of it is read. */
+TEST_F(test_check_elf, broken)
+{
+    const std::string content = self().substr(0, 8192);
+
+    for (size_t size : {1u, 17u, 63u, 64u, 100u, 500u, 4095u, 4096u}) {
+        kind(content.substr(0, size));
+    }
+    for (size_t i = EI_VERSION; i < 1200; ++i) {
+        for (char byte : {'\0', '\x7f', '\xff'}) {
+            std::string wrong = content;
+
+            wrong[i] = byte;
+            kind(wrong);
+        }
+    }
+}
+
+} // namespace
