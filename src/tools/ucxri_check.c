@@ -27,6 +27,9 @@
 
 #define CHECK_LIBRARY "libucxri.so"
 
+/* Of Open MPI 4 and 5. */
+#define CHECK_OPENMPI "libmpi.so.40"
+
 #define CHECK_PRINT_FUNC __attribute__((format(printf, 3, 4)))
 
 /* Programs that start or load others. Nothing can be said about those. */
@@ -170,6 +173,30 @@ static void check_openmpi(check_t *check, const char *program, const check_lib_t
                   component);
 }
 
+/* The program starts or loads others, which nothing is known of. If Open MPI has started it, they are
+ * likely to use that one. */
+static void check_unknown(check_t *check, const char *program, int is_by_user)
+{
+    char path[PATH_MAX];
+    check_libs_t libs;
+    check_t other;
+
+    check_because(check, CHECK_NO_FAULT, "%s is preloaded, with what it starts or loads",
+                  program);
+    if ((getenv("OMPI_COMM_WORLD_RANK") == NULL) ||
+        !check_libs_locate(CHECK_OPENMPI, path, sizeof(path))) {
+        return;
+    }
+    memset(&other, 0, sizeof(other));
+    check_libs_find(&libs, path);
+    if (check_libs_get(&libs, "libopen-pal") != NULL) {
+        check_openmpi(&other, program, &libs.libs[0], check_libs_get(&libs, "libucp.so"),
+                      is_by_user);
+        check->is_openmpi = other.is_openmpi;
+    }
+    check_libs_free(&libs);
+}
+
 static void check_ucx(check_t *check, const char *program, const check_libs_t *libs,
                       int is_by_user)
 {
@@ -190,10 +217,7 @@ static void check_ucx(check_t *check, const char *program, const check_libs_t *l
                       (libucp->parent == 0) ? "" : libs->libs[libucp->parent].name,
                       (libucp->parent == 0) ? "" : ", ", libucp->path);
     } else if (check_can_start_others(program)) {
-        check_because(
-                check, CHECK_NO_FAULT,
-                "%s is preloaded with what it starts or loads; it has no UCX itself",
-                program);
+        check_unknown(check, program, is_by_user);
     } else if (mpi != NULL) {
         check_because(check, CHECK_MPI_WITHOUT_UCX, "the MPI of %s (%s) does not use UCX",
                       program, (mpi->path == NULL) ? "not found" : mpi->path);
@@ -222,8 +246,7 @@ static void check_files(check_t *check, const char *library, const char *program
     check_libs_find(&libs, program);
     own = &libs.libs[0].elf;
     if ((own->kind != CHECK_ELF_FILE) && (own->kind != CHECK_ELF_FOREIGN)) {
-        check_because(check, CHECK_NO_FAULT, "%s is preloaded with what it starts",
-                      program);
+        check_unknown(check, program, is_by_user);
     } else if ((library != NULL) &&
                ((own->machine != elf.machine) || (own->bits != elf.bits))) {
         snprintf(machine, sizeof(machine), "%s", check_elf_machine(&elf));

@@ -191,7 +191,7 @@ static int libs_search_rpath(const check_libs_t *libs, check_lib_t *lib)
     }
 }
 
-static void libs_locate(const check_libs_t *libs, check_lib_t *lib)
+static void libs_find_one(const check_libs_t *libs, check_lib_t *lib)
 {
     static const char system_folders[] = "/lib64:/usr/lib64:/lib:/usr/lib";
     const check_lib_t *owner           = &libs->libs[lib->parent];
@@ -261,7 +261,7 @@ void check_libs_find(check_libs_t *libs, const char *path)
     for (i = 0; i < libs->count; ++i) {
         lib = &libs->libs[i];
         if (i > 0) {
-            libs_locate(libs, lib);
+            libs_find_one(libs, lib);
         }
         for (j = 0; (lib->path != NULL) && (j < lib->elf.num_needed); ++j) {
             if (!libs_has(libs, lib->elf.needed[j])) {
@@ -269,6 +269,25 @@ void check_libs_find(check_libs_t *libs, const char *path)
             }
         }
     }
+}
+
+int check_libs_locate(const char *name, char *path, size_t max)
+{
+    check_libs_t libs = {.count = 0};
+    int is_found      = 0;
+
+    if (libs_add(&libs, "/proc/self/exe", 0) && libs_add(&libs, name, 0)) {
+        libs.cache        = libs_read_file(LIBS_CACHE, &libs.cache_size);
+        libs.libs[0].path = strdup(libs.libs[0].name);
+        check_elf_read(libs.libs[0].name, &libs.libs[0].elf);
+        libs_find_one(&libs, &libs.libs[1]);
+        is_found = (libs.libs[1].path != NULL);
+    }
+    if (is_found) {
+        snprintf(path, max, "%s", libs.libs[1].path);
+    }
+    check_libs_free(&libs);
+    return is_found;
 }
 
 void check_libs_free(check_libs_t *libs)

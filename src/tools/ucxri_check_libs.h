@@ -35,6 +35,14 @@ void check_libs_free(check_libs_t *libs);
 /** @return The first library whose name begins with @a prefix, or NULL. The program is none. */
 const check_lib_t *check_libs_get(const check_libs_t *libs, const char *prefix);
 
+/** Find a library by its name, as the loader would for this program if it opened it: in
+ * LD_LIBRARY_PATH, the cache, and the folders of the system.
+ *
+ * @param path  Gets where it is, @a max bytes with the end.
+ *
+ * @return Whether it was found. */
+int check_libs_locate(const char *name, char *path, size_t max);
+
 /**
  * Look a library up in the loader's cache.
  *

@@ -228,7 +228,7 @@ int main(int argc, char **argv)
     parse(argc, argv, &options);
     find_library(&options, library);
     if (check_has_program(&check, options.command[0], program, sizeof(program))) {
-        check_program(&check, library, program);
+        check_program(&check, options.is_off ? NULL : library, program);
     }
     if (options.is_check) {
         return run_check(&check);

@@ -66,7 +66,7 @@ void run_env_find_library(const char *self, char *library, size_t max)
     if (!strncmp(RUN_LIBDIR, parent, strlen(parent)) &&
         (RUN_LIBDIR[strlen(parent)] == '/')) {
         env_up(folder);
-        snprintf(library, max, "%s%s/" RUN_LIBRARY, folder, RUN_LIBDIR + strlen(parent));
+        snprintf(library, max, "%s%s/" RUN_LIBRARY, folder, &RUN_LIBDIR[strlen(parent)]);
         if (access(library, F_OK) == 0) {
             return;
         }

@@ -89,7 +89,7 @@ TEST(test_check_libs, this_program)
     check_libs_t libs;
 
     check_libs_find(&libs, "/proc/self/exe");
-    for (const char *name : {"libc.so", "libucp.so", "libucs.so"}) {
+    for (const char *name : {"libc.so", "libstdc++.so"}) {
         const check_lib_t *lib = check_libs_get(&libs, name);
 
         ASSERT_NE(nullptr, lib) << name;
@@ -97,6 +97,15 @@ TEST(test_check_libs, this_program)
     }
     EXPECT_EQ(nullptr, check_libs_get(&libs, "libnosuch"));
     check_libs_free(&libs);
+}
+
+TEST(test_check_libs, locate)
+{
+    char path[4096] = "";
+
+    EXPECT_TRUE(check_libs_locate("libc.so.6", path, sizeof(path)));
+    EXPECT_EQ('/', path[0]);
+    EXPECT_FALSE(check_libs_locate("libnosuch.so", path, sizeof(path)));
 }
 
 TEST(test_check_libs, what_is_no_program_has_no_libraries)
