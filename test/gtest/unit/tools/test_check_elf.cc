@@ -10,10 +10,8 @@ extern "C" {
 #include <elf.h>
 #include <fstream>
 #include <gtest/gtest.h>
-#include <iterator>
 #include <string>
 #include <unistd.h>
-#include <vector>
 
 namespace {
 
@@ -39,11 +37,14 @@ protected:
         return kind;
     }
 
+    /* The first bytes of this program */
     static std::string self()
     {
-        std::ifstream file("/proc/self/exe", std::ios::binary);
+        std::string content(8192, '\0');
 
-        return std::string(std::istreambuf_iterator<char>(file), {});
+        std::ifstream("/proc/self/exe", std::ios::binary)
+                .read(&content[0], content.size());
+        return content;
     }
 
 private:
@@ -103,18 +104,16 @@ TEST_F(test_check_elf, other_machines)
 /* Whatever a file is cut to, and whichever byte is wrong, nothing outside of it is read. */
 TEST_F(test_check_elf, broken)
 {
-    const std::string content = self().substr(0, 8192);
+    const std::string content = self();
 
     for (size_t size : {1u, 17u, 63u, 64u, 100u, 500u, 4095u, 4096u}) {
         kind(content.substr(0, size));
     }
     for (size_t i = EI_VERSION; i < 1200; ++i) {
-        for (char byte : {'\0', '\x7f', '\xff'}) {
-            std::string wrong = content;
+        std::string wrong = content;
 
-            wrong[i] = byte;
-            kind(wrong);
-        }
+        wrong[i] = (char)((i % 3 == 0) ? 0x7f : 0xff);
+        kind(wrong);
     }
 }
 

@@ -62,6 +62,39 @@ TEST(test_run_env, preload_removed)
               preload((std::string("/a.so:") + LIB + " b.so").c_str(), nullptr));
 }
 
+std::string find_library(const std::string &self)
+{
+    char path[4096];
+
+    run_env_find_library(self.c_str(), path, sizeof(path));
+    return path;
+}
+
+TEST(test_run_env, library)
+{
+    const std::string installed = find_library("/nonexistent/bin/ucxri_run");
+    char folder[]               = "/tmp/ucxri_test_run_env.XXXXXX";
+
+    ASSERT_NE(nullptr, mkdtemp(folder));
+    const std::string top = folder;
+    auto file             = [&](const std::string &path) {
+        return system(("mkdir -p $(dirname " + path + ") && : >" + path).c_str());
+    };
+    EXPECT_EQ("/libucxri.so", installed.substr(installed.rfind('/')));
+    EXPECT_EQ(installed, find_library(top + "/bin/ucxri_run"));
+
+    /* An installation that was moved: how many folders of the prefix went is not known here */
+    for (size_t at = installed.rfind('/'); at != 0;) {
+        at = installed.rfind('/', at - 1);
+        EXPECT_EQ(0, file(top + installed.substr(at)));
+    }
+    EXPECT_EQ(0u, find_library(top + "/bin/ucxri_run").find(top + "/"));
+
+    EXPECT_EQ(0, file(top + "/src/.libs/libucxri.so"));
+    EXPECT_EQ(top + "/src/.libs/libucxri.so", find_library(top + "/src/ucxri_run"));
+    EXPECT_EQ(0, system(("rm -r " + top).c_str()));
+}
+
 class test_run_env_switch : public testing::Test {
 protected:
     void SetUp() override
