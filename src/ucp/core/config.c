@@ -222,12 +222,12 @@ static void config_set_thresholds(const ri_costs_t *costs)
 static void config_set_far(const ri_costs_t *costs)
 {
     if (ri_config.ring_far == UCS_YES) {
-        ri_ring_far_ticks = 1;
+        ri_distance_far_ticks = 1;
     } else if ((ri_config.ring_far == UCS_NO) ||
                (costs->clock_ticks >= costs->line_ticks)) {
-        ri_ring_far_ticks = 0;
+        ri_distance_far_ticks = 0;
     } else {
-        ri_ring_far_ticks = costs->clock_ticks + CONFIG_FAR_MARGIN * costs->line_ticks;
+        ri_distance_far_ticks = costs->clock_ticks + CONFIG_FAR_MARGIN * costs->line_ticks;
     }
 }
 

@@ -2,54 +2,25 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The receiver makes a file without a name and maps it; the sender opens it by the receiver's
- * descriptor, and checks that it is sealed.
+ * The memory of a ring is made and mapped, and the sender finds room in it.
  */
 #include "ring.h"
-#include "../../ucs/clock.h"
+#include "shared_file.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
-
-/* Neither side may change the size under the other: what is mapped beyond the end of a
- * file is a bus error. */
-#define RING_SEALS (F_SEAL_SHRINK | F_SEAL_GROW)
-
-/* Both sides map all of it at once: else each page is a fault on both sides when the first lap gets
- * there, in the middle of a message. */
-#define RING_MAP_FLAGS (MAP_SHARED | MAP_POPULATE)
-
-uint64_t ri_ring_far_ticks;
 
 ucs_status_t ri_ring_create(ri_ring_rx_t *rx, size_t size, uint64_t cookie)
 {
     size_t map_size = RI_RING_CONTROL_SIZE + size;
-    void *map;
-    int fd, error;
+    /* Both sides map all of it at once: else each page is a fault on both sides when the first lap
+     * gets there, in the middle of a message. */
+    void *map = ri_shared_file_make("ucxri-ring", map_size, RI_SHARED_FILE_NOW, &rx->fd);
 
-    fd = memfd_create("ucxri-ring", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (fd < 0) {
+    if (map == NULL) {
         return UCS_ERR_IO_ERROR;
-    }
-    /* fallocate, so that a full /dev/shm shows here and not as a bus error later. */
-    error = posix_fallocate(fd, 0, map_size);
-    if (error != 0) {
-        goto err_close;
-    }
-    if (fcntl(fd, F_ADD_SEALS, RING_SEALS | F_SEAL_SEAL) != 0) {
-        error = errno;
-        goto err_close;
-    }
-
-    map = mmap(NULL, map_size, PROT_READ | PROT_WRITE, RING_MAP_FLAGS, fd, 0);
-    if (map == MAP_FAILED) {
-        error = errno;
-        goto err_close;
     }
 
     rx->control          = map;
@@ -61,13 +32,7 @@ ucs_status_t ri_ring_create(ri_ring_rx_t *rx, size_t size, uint64_t cookie)
     rx->pos              = 0;
     rx->published        = 0;
     rx->map_size         = map_size;
-    rx->fd               = fd;
     return UCS_OK;
-
-err_close:
-    close(fd);
-    errno = error;
-    return UCS_ERR_IO_ERROR;
 }
 
 const char *ri_ring_remedy(int error)
@@ -104,62 +69,17 @@ void ri_ring_rx_close(ri_ring_rx_t *rx)
     rx->control = NULL;
 }
 
-/* Whether a file is a ring's memory of @a size that keeps this size. F_GET_SEALS fails on
- * what cannot be sealed. */
-static int ring_file_is_sealed(int file, size_t size)
-{
-    int seals = fcntl(file, F_GET_SEALS);
-    struct stat st;
-
-    return (seals >= 0) && ((seals & RING_SEALS) == RING_SEALS) &&
-           (fstat(file, &st) == 0) && ((size_t)st.st_size == size);
-}
-
-/* Open a descriptor of another process. A peer may name any; what is no regular file is
- * not even opened, as that may block or have effects: it is looked at through a descriptor
- * that only names it. @return -1 if it cannot be a ring. */
-static int ring_open_file(uint32_t pid, uint32_t fd, size_t size)
-{
-    int file = -1;
-    struct stat st;
-    char path[64];
-    int name;
-
-    snprintf(path, sizeof(path), "/proc/%u/fd/%u", pid, fd);
-    name = open(path, O_PATH | O_CLOEXEC);
-    if (name < 0) {
-        return -1;
-    }
-    if ((fstat(name, &st) == 0) && S_ISREG(st.st_mode)) {
-        snprintf(path, sizeof(path), "/proc/self/fd/%d", name);
-        file = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    }
-    close(name);
-
-    if ((file >= 0) && !ring_file_is_sealed(file, size)) {
-        close(file);
-        return -1;
-    }
-    return file;
-}
-
 ucs_status_t ri_ring_open(ri_ring_tx_t *tx, uint32_t pid, uint32_t fd, size_t size,
                           uint64_t cookie)
 {
     size_t map_size = RI_RING_CONTROL_SIZE + size;
     ri_ring_control_t *control;
-    int file;
 
     if ((size < 4096) || (size > (1ul << 30)) || (size & (size - 1))) {
         return UCS_ERR_UNREACHABLE;
     }
-    file = ring_open_file(pid, fd, map_size);
-    if (file < 0) {
-        return UCS_ERR_UNREACHABLE;
-    }
-    control = mmap(NULL, map_size, PROT_READ | PROT_WRITE, RING_MAP_FLAGS, file, 0);
-    close(file);
-    if (control == MAP_FAILED) {
+    control = ri_shared_file_open(pid, fd, map_size, RI_SHARED_FILE_NOW);
+    if (control == NULL) {
         return UCS_ERR_UNREACHABLE;
     }
 
@@ -180,8 +100,7 @@ ucs_status_t ri_ring_open(ri_ring_tx_t *tx, uint32_t pid, uint32_t fd, size_t si
     tx->limit       = size / RI_RING_LINE;
     tx->max_payload = (size / 4 < UINT16_MAX) ? size / 4 : UINT16_MAX; /* of the record */
     tx->map_size    = map_size;
-    tx->consumed    = 0;
-    tx->far_times   = 0;
+    tx->distance    = (ri_distance_t){0};
     return UCS_OK;
 
 err_unmap:
@@ -198,31 +117,12 @@ void ri_ring_tx_close(ri_ring_tx_t *tx)
     tx->dirty   = NULL;
 }
 
-/* A line of the receiver's has taken so many ticks. One that has been on its way before, or an
- * interrupt, misleads once: a sender becomes near at once, and far after some times. */
-static void ring_tx_note_distance(ri_ring_tx_t *tx, uint64_t ticks)
-{
-    if ((ri_ring_far_ticks == 0) || (ticks < ri_ring_far_ticks)) {
-        tx->far_times = 0;
-    } else if (tx->far_times < RI_RING_FAR_TIMES) {
-        ++tx->far_times;
-    }
-}
-
 /* The receiver's index as far as it can be true: a broken peer must not make this side
  * overwrite what it may not, nor run in circles. */
 static void ring_tx_update_limit(ri_ring_tx_t *tx)
 {
-    uint64_t begin    = ri_ticks_in_order();
-    uint32_t consumed = atomic_load_explicit(&tx->control->consumed,
-                                             memory_order_acquire);
-    uint64_t end      = ri_ticks_in_order();
+    uint32_t consumed = ri_distance_read(&tx->distance, &tx->control->consumed);
 
-    /* Else the line may have been in this core's cache */
-    if (consumed != tx->consumed) {
-        ring_tx_note_distance(tx, end - begin);
-        tx->consumed = consumed;
-    }
     if (tx->pos - consumed <= tx->mask + 1) {
         tx->limit = consumed + tx->mask + 1;
     }

@@ -32,7 +32,7 @@
  * Where a line of the other core's cache takes longer to come than one of memory, as between
  * sockets, the sender is far: it writes long payloads past its cache, and the receiver reads them
  * from memory, of which it gets many lines at a time. How far the sender is shows when it reads the
- * receiver's index, which the receiver has written since (ri_ring_far_ticks).
+ * receiver's index, which the receiver has written since (distance.h).
  *
  * Flow control: the receiver publishes how far it has read every quarter of a lap; the
  * sender reads that word only when its last copy says that there is no room.
@@ -40,10 +40,7 @@
  * Positions count lines from the start of the ring and wrap around at 2^32; all
  * differences are taken modulo 2^32.
  *
- * The memory is a memfd that the receiver makes and the sender opens through
- * /proc/<pid>/fd: it has no name that could be left behind, and is gone with the last
- * process that maps it, however that process ends. It is sealed, so that neither side can
- * change its size under the other.
+ * The memory is a shared file that the receiver makes (shared_file.h).
  */
 #ifndef RI_RING_H
 #define RI_RING_H
@@ -54,6 +51,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "distance.h"
 #include "grant.h"
 #include "slot.h"
 #include "../../ucs/base.h"
@@ -86,12 +84,6 @@
 /* Longer ones go past the cache in parts of so many bytes, so that the receiver copies one while the
  * next is written. */
 #define RI_RING_STREAM_PART 16384
-
-/* How often the receiver's index has to have been far in succession. */
-#define RI_RING_FAR_TIMES 3
-
-/** From how many ticks (ucs/clock.h) on for a line of the receiver's a sender is far; 0: never. */
-extern uint64_t ri_ring_far_ticks;
 
 /*
  * The head of a record, which is the first line of it. What value, extra and tag are depends on the
@@ -165,9 +157,8 @@ typedef struct ri_ring_tx {
     /* position that must not be reached: lines from there on are not known to have
      * been read */
     uint32_t limit;
-    uint32_t max_payload; /* bytes */
-    uint32_t consumed;    /* the receiver's index when it was read last */
-    uint32_t far_times;   /* far in so many reads of that, in succession */
+    uint32_t max_payload;   /* bytes */
+    ri_distance_t distance; /* of the receiver, by its index */
     /* one bit for each line: its first word is not that of an old header */
     uint64_t *dirty;
     ri_ring_control_t *control; /* NULL: closed */
@@ -329,7 +320,7 @@ static inline void ri_ring_tx_prefetch(ri_ring_tx_t *tx, uint32_t lines)
  * receiver gains nothing by a part of it. */
 static inline int ri_ring_tx_streams(const ri_ring_tx_t *tx, uint32_t length)
 {
-    return (length >= RI_RING_STREAM_MIN) && (tx->far_times >= RI_RING_FAR_TIMES);
+    return (length >= RI_RING_STREAM_MIN) && ri_distance_is_far(&tx->distance);
 }
 
 /** @return Whether a contiguous payload of @a length bytes goes in one record; else in parts. */

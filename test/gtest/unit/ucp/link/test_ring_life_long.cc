@@ -34,7 +34,7 @@ protected:
     {
         ri_config.ring_large = 0;
         ri_config.ring_eager = 0;
-        ri_ring_far_ticks    = 0;
+        ri_distance_far_ticks    = 0;
         ring_life_test::TearDown();
     }
 
@@ -66,11 +66,11 @@ TEST_F(test_ring_life_long, each_length)
     conn(b, a);
     exchange(a, b, 10);
     for (bool far : {false, true}) {
-        ri_ring_far_ticks = far ? 1 : 0;
+        ri_distance_far_ticks = far ? 1 : 0;
         for (bool expected : {true, false}) {
             for (size_t length = EAGER - 100; length < TAKEN + 300;
                  length += (length + 70 > TAKEN) ? 1 : 61) {
-                conn(a, b)->ring->far_times = far ? RI_RING_FAR_TIMES : 0;
+                conn(a, b)->ring->distance.times = far ? RI_DISTANCE_FAR_TIMES : 0;
                 EXPECT_EQ(length <= TAKEN, taken(a, b, length, expected)) << length;
             }
         }

@@ -236,7 +236,7 @@ protected:
                 share = random.range(10, 90);
             }
             if (random.percent(10)) {
-                m_tx.far_times = random.percent(50) ? RI_RING_FAR_TIMES : 0;
+                m_tx.distance.times = random.percent(50) ? RI_DISTANCE_FAR_TIMES : 0;
             }
         }
         while (!m_model.empty() && !HasFailure()) {

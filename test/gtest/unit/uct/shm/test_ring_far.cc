@@ -16,7 +16,7 @@ protected:
 
     void TearDown() override
     {
-        ri_ring_far_ticks = 0;
+        ri_distance_far_ticks = 0;
         ring_test::TearDown();
     }
 
@@ -38,7 +38,7 @@ TEST_F(test_ring_far, after_some_times)
 {
     unsigned laps = 0;
 
-    ri_ring_far_ticks = 1;
+    ri_distance_far_ticks = 1;
     EXPECT_FALSE(is_far());
     while (!is_far() && (laps < 20)) {
         fill_and_read();
@@ -52,7 +52,7 @@ TEST_F(test_ring_far, after_some_times)
 /* A line that nobody has written since was in this core's cache. */
 TEST_F(test_ring_far, an_index_that_stays_tells_nothing)
 {
-    ri_ring_far_ticks = 1;
+    ri_distance_far_ticks = 1;
     while (send(short_record())) {}
     for (int i = 0; i < 20; ++i) {
         EXPECT_FALSE(send(short_record()));
@@ -62,8 +62,8 @@ TEST_F(test_ring_far, an_index_that_stays_tells_nothing)
 
 TEST_F(test_ring_far, near_at_once)
 {
-    ri_ring_far_ticks = UINT64_MAX;
-    m_tx.far_times    = RI_RING_FAR_TIMES;
+    ri_distance_far_ticks = UINT64_MAX;
+    m_tx.distance.times   = RI_DISTANCE_FAR_TIMES;
     fill_and_read();
     fill_and_read();
     EXPECT_FALSE(is_far());
@@ -86,11 +86,11 @@ TEST_F(test_ring_far, writes_the_same)
         data[i] = i * 11 + i / 256;
     }
     for (uint32_t length = RI_RING_STREAM_MIN; length <= m_tx.max_payload; ++length) {
-        m_tx.far_times           = RI_RING_FAR_TIMES;
+        m_tx.distance.times      = RI_DISTANCE_FAR_TIMES;
         const uint8_t *from      = &data[length % RI_RING_LINE];
         ri_ring_record_t *record = ri_ring_tx_reserve(&m_tx, length);
         ASSERT_NE(nullptr, record) << length;
-        m_tx.far_times = RI_RING_FAR_TIMES; /* the index may have been read */
+        m_tx.distance.times = RI_DISTANCE_FAR_TIMES; /* the index may have been read */
         ri_ring_tx_write(&m_tx, record, from, length);
         record->type = 1;
         ri_ring_tx_commit(&m_tx, record, length);
@@ -119,7 +119,7 @@ TEST_F(test_ring_far, writes_the_same_in_parts)
         uint32_t pos        = m_tx.pos;
         std::vector<uint8_t> there;
 
-        m_tx.far_times = RI_RING_FAR_TIMES;
+        m_tx.distance.times = RI_DISTANCE_FAR_TIMES;
         EXPECT_FALSE(ri_ring_tx_is_one(&m_tx, length)) << length;
         ASSERT_TRUE(ri_ring_tx_put_parts(&m_tx, 1, 2, from, length)) << length;
         EXPECT_EQ(ri_ring_lines_in_parts(length, RI_RING_STREAM_PART), m_tx.pos - pos);
@@ -135,7 +135,7 @@ TEST_F(test_ring_far, writes_the_same_in_parts)
         }
         EXPECT_TRUE(std::equal(there.begin(), there.end(), from)) << length;
     }
-    m_tx.far_times = RI_RING_FAR_TIMES;
+    m_tx.distance.times = RI_DISTANCE_FAR_TIMES;
     EXPECT_TRUE(ri_ring_tx_is_one(&m_tx, RI_RING_STREAM_PART));
 }
 

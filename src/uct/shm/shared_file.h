@@ -1,0 +1,45 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Memory that two processes of a host share: a file without a name (memfd), which one of them makes
+ * and the other opens through /proc/<pid>/fd. Nothing can be left behind: it is gone with the last
+ * process that maps it, however that process ends. It is sealed, so that neither side can change its
+ * size under the other, and what is mapped stays there.
+ */
+#ifndef RI_SHARED_FILE_H
+#define RI_SHARED_FILE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../../ucs/base.h"
+
+/* How all of it is mapped. */
+typedef enum ri_shared_file_map {
+    RI_SHARED_FILE_NOW,  /* with all of its pages */
+    RI_SHARED_FILE_LATER /* each page by a fault when it is first touched */
+} ri_shared_file_map_t;
+
+/**
+ * Make a file of @a size bytes, which are there and zero, and map it. @a name is for people, in
+ * /proc.
+ *
+ * @param fd_p  Set to its descriptor, which is the caller's to close.
+ *
+ * @return Where it is mapped, or NULL with errno set, and nothing is left.
+ */
+void *ri_shared_file_make(const char *name, size_t size, ri_shared_file_map_t how,
+                          int *fd_p);
+
+/**
+ * Map a file that process @a pid has made with @a size bytes, and has as descriptor @a fd. Pid and
+ * descriptor are wire input: what was not made by ri_shared_file_make(), or has another size, is
+ * not mapped.
+ *
+ * @return Where it is mapped, or NULL.
+ */
+void *ri_shared_file_open(uint32_t pid, uint32_t fd, size_t size,
+                          ri_shared_file_map_t how);
+
+#endif
