@@ -100,6 +100,7 @@ ucs_status_t ri_ring_open(ri_ring_tx_t *tx, uint32_t pid, uint32_t fd, size_t si
     tx->limit       = size / RI_RING_LINE;
     tx->max_payload = (size / 4 < UINT16_MAX) ? size / 4 : UINT16_MAX; /* of the record */
     tx->map_size    = map_size;
+    tx->pid         = pid;
     tx->distance    = (ri_distance_t){0};
     return UCS_OK;
 

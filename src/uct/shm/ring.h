@@ -130,7 +130,10 @@ typedef struct ri_ring_control {
     uint32_t lines;   /* a power of two */
     /* the sender is about to close its end, or its worker to end */
     _Atomic(uint32_t) left;
-    uint8_t pad[RI_RING_LINE - 20];
+    uint32_t shelf_size; /* bytes for parts of the shelf (shelf.h), if there is one */
+    _Atomic(uint32_t) shelf_fd; /* 1 + its descriptor at the receiver; 0: there is none */
+    _Atomic(uint32_t) shelf_state; /* RI_RING_SHELF_*, by the sender */
+    uint8_t pad[RI_RING_LINE - 32];
     _Atomic(uint32_t) consumed; /* position up to which the receiver has read */
     uint8_t pad2[RI_RING_LINE - 4];
     ri_ring_slot_t slots[RI_RING_SLOTS];
@@ -139,6 +142,13 @@ typedef struct ri_ring_control {
 
 #define RI_RING_VERSION      2
 #define RI_RING_CONTROL_SIZE 4096
+
+/* What the sender has made of the shelf (ri_ring_control_t.shelf_state). */
+enum {
+    RI_RING_SHELF_UNSEEN,
+    RI_RING_SHELF_MAPPED,
+    RI_RING_SHELF_REFUSED /* it could not map it, and does not try again */
+};
 
 static_assert(offsetof(ri_ring_control_t, consumed) == RI_RING_LINE, "a line of its own");
 static_assert(sizeof(ri_ring_control_t) <= RI_RING_CONTROL_SIZE, "the first page");
@@ -163,6 +173,7 @@ typedef struct ri_ring_tx {
     uint64_t *dirty;
     ri_ring_control_t *control; /* NULL: closed */
     size_t map_size;
+    uint32_t pid; /* of the receiver */
 } ri_ring_tx_t;
 
 /*

@@ -17,7 +17,7 @@ static uint32_t slot_share(const ri_ring_slot_t *slot, uint32_t own, uint32_t ot
 }
 
 ucs_status_t ri_slot_claim(ri_ring_slot_t *slot, uint32_t total, ri_slot_side_t side,
-                           int rest, ri_slot_part_t *part)
+                           uint32_t most, ri_slot_part_t *part)
 {
     uint64_t claimed = atomic_load_explicit(&slot->claimed, memory_order_acquire);
     int is_front     = (side == RI_SLOT_FRONT);
@@ -36,9 +36,9 @@ ucs_status_t ri_slot_claim(ri_ring_slot_t *slot, uint32_t total, ri_slot_side_t 
             return UCS_ERR_INVALID_PARAM;
         }
         left  = total - front - back;
-        count = rest ? left :
-                       slot_share(slot, is_front ? front : back, is_front ? back : front,
-                                  left);
+        count = (most != RI_SLOT_SHARE) ? ri_min(most, left) :
+                                          slot_share(slot, is_front ? front : back,
+                                                     is_front ? back : front, left);
         if (count == 0) {
             return UCS_OK;
         }
@@ -56,6 +56,7 @@ void ri_slot_init(ri_ring_slot_t *slot, uint32_t id, uint64_t address)
     atomic_store_explicit(&slot->failed, 0, memory_order_relaxed);
     atomic_store_explicit(&slot->done, 0, memory_order_relaxed);
     atomic_store_explicit(&slot->address, address, memory_order_relaxed);
+    atomic_store_explicit(&slot->shelf, RI_RING_SLOT_SHELF_UNKNOWN, memory_order_relaxed);
     atomic_store_explicit(&slot->id, id, memory_order_relaxed);
     atomic_store_explicit(&slot->busy, 1, memory_order_release);
 }

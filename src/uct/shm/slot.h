@@ -38,7 +38,8 @@ typedef struct ri_ring_slot {
     uint8_t pad[RI_CACHE_LINE - 20];
     _Atomic(uint64_t) done;    /* units that have been copied, by either side */
     _Atomic(uint64_t) address; /* of the receive's memory; 0: not known */
-    uint8_t pad2[RI_CACHE_LINE - 16];
+    _Atomic(uint32_t) shelf;   /* RI_RING_SLOT_SHELF_*, by the receiver */
+    uint8_t pad2[RI_CACHE_LINE - 20];
 } ri_ring_slot_t;
 
 static_assert(sizeof(ri_ring_slot_t) == 2 * RI_CACHE_LINE, "no false sharing");
@@ -47,6 +48,13 @@ static_assert(sizeof(ri_ring_slot_t) == 2 * RI_CACHE_LINE, "no false sharing");
 enum {
     RI_RING_SLOT_FAILED    = 1 << 0, /* a copy failed: the data has to come another way */
     RI_RING_SLOT_ABANDONED = 1 << 1  /* the send has ended: the data does not come */
+};
+
+/* Whether parts of a message go by a shelf (ri_ring_slot_t.shelf). */
+enum {
+    RI_RING_SLOT_SHELF_UNKNOWN, /* the message is not matched yet */
+    RI_RING_SLOT_SHELF_YES,
+    RI_RING_SLOT_SHELF_NO
 };
 
 /* ri_ring_slot_t.claimed: the sender has taken the message back before anything was claimed. */
@@ -58,6 +66,10 @@ enum {
 /* Units in one claim: 16 KB, 256 KB. */
 #define RI_SLOT_CLAIM_MIN 4u
 #define RI_SLOT_CLAIM_MAX 64u
+
+/* How much a side wants to claim, if that is no number of units (ri_slot_claim()). */
+#define RI_SLOT_SHARE 0u
+#define RI_SLOT_REST  UINT32_MAX
 
 /* The longest message: its units fit half of ri_ring_slot_t.claimed. */
 #define RI_SLOT_LENGTH_MAX ((size_t)RI_SLOT_UNIT << 30)
@@ -96,14 +108,15 @@ static inline size_t ri_slot_length(const ri_slot_part_t *part, size_t length)
  * Claim a part of a message.
  *
  * @param total  Units of the message.
- * @param rest   Claim all that is left.
+ * @param most   Not more units than this; RI_SLOT_SHARE: as many as are good for calls;
+ *               RI_SLOT_REST: all that is left.
  * @param part   Set to what this side now has; no units if nothing is left, or the sender has taken
  *               the message back, or after an error.
  *
  * @return UCS_OK; UCS_ERR_INVALID_PARAM if the slot cannot be true.
  */
 ucs_status_t ri_slot_claim(ri_ring_slot_t *slot, uint32_t total, ri_slot_side_t side,
-                           int rest, ri_slot_part_t *part);
+                           uint32_t most, ri_slot_part_t *part);
 
 /** Sender: make the slot, which is not busy, ready for a message that the receiver will be told of;
  * it is busy then. @a id: of the request. @a address: of the receive's memory, 0: not known yet. */

@@ -122,6 +122,7 @@ extern "C" {
 #include "uct/ib/device/reg_cache.h"
 #include "uct/shm/host.h"
 #include "uct/shm/ring.h"
+#include "uct/shm/shelf.h"
 #include "uct/shm/slot.h"
 }
 

@@ -18,7 +18,8 @@ protected:
     {
         ri_slot_part_t part;
 
-        EXPECT_EQ(UCS_OK, ri_slot_claim(&m_slot, total, side, rest, &part));
+        EXPECT_EQ(UCS_OK, ri_slot_claim(&m_slot, total, side,
+                                        rest ? RI_SLOT_REST : RI_SLOT_SHARE, &part));
         EXPECT_LE(part.first + part.count, total);
         m_owner.resize(total);
         for (uint32_t i = part.first; i < part.first + part.count; ++i) {
@@ -112,7 +113,7 @@ TEST_F(test_slot, both_sides_at_once)
     auto side = [&](ri_slot_side_t which) {
         ri_slot_part_t part;
 
-        while ((ri_slot_claim(&m_slot, total, which, 0, &part) == UCS_OK) &&
+        while ((ri_slot_claim(&m_slot, total, which, RI_SLOT_SHARE, &part) == UCS_OK) &&
                (part.count > 0)) {
             for (uint32_t i = 0; i < part.count; ++i) {
                 ++owner[part.first + i];
@@ -174,7 +175,8 @@ TEST_F(test_slot, what_cannot_be_true)
             ri_slot_part_t part = {7, 7};
 
             m_slot.claimed = claimed;
-            EXPECT_EQ(UCS_ERR_INVALID_PARAM, ri_slot_claim(&m_slot, 100, side, 0, &part));
+            EXPECT_EQ(UCS_ERR_INVALID_PARAM,
+                      ri_slot_claim(&m_slot, 100, side, RI_SLOT_SHARE, &part));
             EXPECT_EQ(0u, part.count) << std::hex << claimed;
             EXPECT_EQ(claimed, m_slot.claimed) << "it is left as it is";
         }
