@@ -91,6 +91,8 @@ static void print_rings(void)
                "process "
                "(%zu bytes in all)\n",
                RI_RING_CONTROL_SIZE + size, ri_config.ring_peers, sum);
+        printf("shelves          up to %u per process, %zu bytes each\n",
+               ri_config.shelf_peers, ri_config.shelf_size);
         ri_ring_tx_close(&tx);
     } else {
         printf("rings            not available: /proc/<pid>/fd cannot be opened\n");

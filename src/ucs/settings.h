@@ -37,6 +37,8 @@ typedef struct ri_config {
     size_t ring_size;        /* RING_SIZE; auto: of rings that are not among the first */
     unsigned ring_after;     /* RING_AFTER */
     int ring_far;            /* RING_FAR: UCS_NO, UCS_YES, UCS_AUTO */
+    unsigned shelf_peers;    /* SHELF_PEERS */
+    size_t shelf_size;       /* SHELF_SIZE */
     int cma;                 /* CMA */
     int reg_cache;           /* REG_CACHE */
     size_t reg_cache_size;   /* REG_CACHE_SIZE */

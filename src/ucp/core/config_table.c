@@ -85,6 +85,15 @@ const ri_config_field_t ri_config_fields[] = {
          "receiver reads them from memory. auto: as a line of the receiver's takes\n"
          "longer to come than one of memory, or not.",
          .flags = 0},
+        {"SHELF_PEERS", RI_CONFIG_COUNT, "8", FIELD(shelf_peers),
+         "How many peers on the same host may have a shelf: shared memory by way of\n"
+         "which both sides copy long messages (COOP_THRESH), without system calls. A\n"
+         "peer gets one with its fourth such message, and gives it back with its\n"
+         "ring. 0: no shelves.",
+         .max = 4096},
+        {"SHELF_SIZE", RI_CONFIG_SIZE, "1m", FIELD(shelf_size),
+         "Size of one shelf, a power of two. Some pages more are used for its indices.",
+         .flags = RI_CONFIG_POWER, .min = 1 << 16, .max = 1 << 30},
         {"CMA", RI_CONFIG_BOOL, "y", FIELD(cma),
          "Whether messages above EAGER_THRESH between processes of one host are\n"
          "copied straight from memory to memory (process_vm_readv,\n"

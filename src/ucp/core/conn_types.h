@@ -11,6 +11,7 @@
 #include "rma_types.h"
 #include "rtr_types.h"
 #include "../../uct/api/plane.h"
+#include "../../uct/shm/shelf.h"
 
 enum {
     RI_CONN_SELF    = 1 << 0, /* leads to the own worker, and the processor may copy.
@@ -138,6 +139,9 @@ struct ri_conn {
         uint32_t slots; /* slots that sends have */
         /* slots of sends that were complete before their RTS was read */
         uint32_t unread;
+        ri_shelf_tx_t
+                shelf;  /* of the ring, if the receiver has made one and it is mapped */
+        int shelf_used; /* parts of the latest message have gone by it */
     } coop;
 
     /* One-sided operations of the application (core/rma.h). */

@@ -53,6 +53,7 @@
     _c(tx_again, "messages", "sent again after a write that failed, by any protocol") \
     _c(tx_bytes, "bytes", "payload of all messages sent, with those through rings") \
     _c(tx_written_bytes, "bytes", "written into the receiver's memory") \
+    _c(tx_shelf_bytes, "bytes", "put on shelves, from which the receiver takes them") \
     _c(tx_control, "messages", "control messages sent") \
     _c(tx_channel, "messages", "control, and announcements of long ones, sent by a channel") \
     _c(tx_pending, "messages", "that had to wait for room in the ring")
@@ -71,6 +72,7 @@
     _c(rx_looked, "messages", "RTRs that a send found in the channel, without progress") \
     _c(rx_long, "messages", "longer than this process's EAGER_THRESH, not sent eagerly") \
     _c(rx_read_bytes, "bytes", "read from the sender's memory") \
+    _c(rx_shelf_bytes, "bytes", "taken from shelves, where the sender had put them") \
     _c(rx_bytes, "bytes", "payload of all messages received") \
     _c(stream_malformed, "messages", "this sender's part of rx_malformed") \
     _c(stream_held_bytes, "bytes", "this sender's part of held_bytes, now")
@@ -108,7 +110,8 @@
     _c(ud_peers_max, "peers", "reached by datagrams, the most at any time") \
     _c(rc_peers_bytes, "bytes", "for peers that are reached by queue pairs (rc), now") \
     _c(ud_peers_bytes, "bytes", "for peers that are reached by datagrams, now") \
-    _c(coop_parts, "copies", "parts of messages that sender and receiver copy together") \
+    _c(coop_parts, "copies", "by the plane, of messages that sender and receiver copy together") \
+    _c(shelves_made, "shelves", "made for peers to put parts of such messages on") \
     _c(rndv_fallback, "messages", "that UCP had to move, as no plane could") \
     _c(rtr_sent, "receives", "that were offered to their sender (RTR)") \
     _c(rtr_used, "receives", "offered, and used by the sender") \

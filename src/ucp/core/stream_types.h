@@ -82,6 +82,8 @@ struct ri_stream {
 
     ri_assembly_t assembly; /* the message that comes through the ring in parts */
     unsigned num_coops;     /* receives that both sides are copying */
+    ri_coop_shelf_t *shelf; /* of the ring; NULL: none (yet) */
+    unsigned copies;        /* that both sides made since a shelf was last thought of */
     /* receives with a transfer through a network that has not ended */
     unsigned num_transfers;
     ucs_list_link_t fetching; /* receives that wait for RNDV_DATA */

@@ -9,27 +9,35 @@
 #include "coop_recv.h"
 #include "coop_send.h"
 
-/* While there is something to be read, one part in so many may be of a send. */
-#define COOP_READS 16
+/* While there is something to be read by the plane, one part in so many may be of a send. Where parts
+ * come by a shelf, sends have as many turns: there both sides have to copy. */
+#define COOP_READS       16
+#define COOP_READS_SHELF 2
 
-/* Whether there is something to be read. */
-static int coop_is_reading(ri_worker_t *worker)
+/* @return One part in how many may be of a send: 1 if there is nothing to be read. */
+static unsigned coop_reads(const ri_worker_t *worker)
 {
+    unsigned reads = 1;
     ri_coop_t *coop;
 
     ucs_list_for_each(coop, &worker->coops, list) {
+        if (!coop->is_send && coop->takes) {
+            return COOP_READS_SHELF;
+        }
         if (!coop->is_send && !coop->exhausted) {
-            return 1;
+            reads = COOP_READS;
         }
     }
-    return 0;
+    return reads;
 }
 
 /* Where messages go both ways each side does best to read its own. But a receiver that has
  * other things to do waits for its sender, so now and then sends have their turn. */
 static int coop_is_turn_of_sends(ri_worker_t *worker)
 {
-    return !coop_is_reading(worker) || (++worker->coop_turn % COOP_READS == 0);
+    unsigned reads = coop_reads(worker);
+
+    return (reads == 1) || (++worker->coop_turn % reads == 0);
 }
 
 /* A copy has ended. Calls back. */
@@ -42,16 +50,15 @@ static void coop_end(ri_coop_t *coop, ri_coop_state_t state)
     }
 }
 
-unsigned ri_coop_progress(ri_worker_t *worker)
+/* One round, from the oldest: callbacks may end others, or add some. One part in all is copied, of a
+ * send or of a receive, so that the caller has its turn. @return Number of events. */
+static unsigned coop_round(ri_worker_t *worker, int sends)
 {
     unsigned count  = worker->num_coops;
     unsigned events = 0;
-    int sends       = coop_is_turn_of_sends(worker);
     ri_coop_state_t state;
     ri_coop_t *coop;
 
-    /* One round, from the oldest: callbacks may end others, or add some. One part in all, so
-     * that the caller has its turn. */
     for (; (count > 0) && (worker->num_coops > 0); --count) {
         coop = ucs_list_extract_head(&worker->coops, ri_coop_t, list);
         ucs_list_add_tail(&worker->coops, &coop->list);
@@ -68,4 +75,13 @@ unsigned ri_coop_progress(ri_worker_t *worker)
         }
     }
     return events;
+}
+
+unsigned ri_coop_progress(ri_worker_t *worker)
+{
+    int sends       = coop_is_turn_of_sends(worker);
+    unsigned events = coop_round(worker, sends);
+
+    /* The others, if those whose turn it was wait for the other side */
+    return (events == 0) ? coop_round(worker, !sends) : events;
 }

@@ -5,6 +5,7 @@
  * The copy itself, which is the same at both sides but for its direction.
  */
 #include "coop_copy.h"
+#include "coop_shelf.h"
 #include "../../link/local.h"
 
 #include <stdlib.h>
@@ -13,6 +14,13 @@
  * still exists; then twice as often, and so on. */
 #define COOP_POLLS     4096
 #define COOP_POLLS_MAX (1u << 20)
+
+/* What a side copies by the plane of a message that also goes by a shelf, in units: not so much that
+ * the other side would wait long for it to come back to the shelf. */
+#define COOP_BESIDE_SHELF 16u
+
+/* Nothing is copied by the plane now. */
+#define COOP_NONE UINT32_MAX
 
 void ri_coop_copy_init(ri_coop_t *coop, ri_worker_t *worker, ri_ring_slot_t *slot,
                        size_t length)
@@ -102,7 +110,7 @@ ucs_status_t ri_coop_copy_fail(ri_coop_t *coop, uint32_t why, uint32_t *count_p)
     ri_slot_part_t part = {0};
     ucs_status_t status;
 
-    status          = ri_slot_claim(coop->slot, coop->total, side, 1, &part);
+    status          = ri_slot_claim(coop->slot, coop->total, side, RI_SLOT_REST, &part);
     coop->exhausted = 1;
     *count_p        = part.count;
     if (why != 0) {
@@ -125,16 +133,25 @@ static void coop_note_failure(ri_coop_t *coop, ucs_status_t status)
     }
 }
 
-/* Claim a part and copy it. */
-static ri_coop_state_t coop_work(ri_coop_t *coop)
+ri_coop_state_t ri_coop_copy_count(ri_coop_t *coop, uint32_t count)
+{
+    uint64_t done = ri_slot_add_done(coop->slot, count);
+
+    return (done < coop->total)  ? RI_COOP_WORKED :
+           (done == coop->total) ? RI_COOP_DONE :
+                                   RI_COOP_BROKEN;
+}
+
+/* Claim a part, of so many units at @a most, and copy it by the plane. */
+static ri_coop_state_t coop_work(ri_coop_t *coop, uint32_t most)
 {
     ri_slot_side_t side = coop->is_send ? RI_SLOT_BACK : RI_SLOT_FRONT;
     uint32_t dropped    = 0;
+    ri_coop_state_t state;
     ri_slot_part_t part;
     ucs_status_t status;
-    uint64_t done;
 
-    if (ri_slot_claim(coop->slot, coop->total, side, 0, &part) != UCS_OK) {
+    if (ri_slot_claim(coop->slot, coop->total, side, most, &part) != UCS_OK) {
         return RI_COOP_BROKEN;
     }
     if (part.count == 0) {
@@ -147,11 +164,58 @@ static ri_coop_state_t coop_work(ri_coop_t *coop)
         status = ri_coop_copy_fail(coop, RI_RING_SLOT_FAILED, &dropped);
     }
     /* Also if the slot is broken or closed: the other side may wait for what was claimed. */
-    done = ri_slot_add_done(coop->slot, part.count + dropped);
-    return (status != UCS_OK)    ? RI_COOP_BROKEN :
-           (done < coop->total)  ? RI_COOP_WORKED :
-           (done == coop->total) ? RI_COOP_DONE :
-                                   RI_COOP_BROKEN;
+    state = ri_coop_copy_count(coop, part.count + dropped);
+    return (status != UCS_OK) ? RI_COOP_BROKEN : state;
+}
+
+/* Whether this side has looked at the shelf for long enough in vain. */
+static int coop_is_in_vain(ri_coop_t *coop)
+{
+    return (coop->in_vain == RI_COOP_IN_VAIN_MAX) ||
+           (++coop->in_vain == RI_COOP_IN_VAIN_MAX);
+}
+
+/* @return How many units this side may copy by the plane now, RI_SLOT_SHARE among them; or
+ * COOP_NONE: it waits for the shelf. A receiver begins by the plane in any case: until the sender
+ * has put something on the shelf it has nothing else to do, and the sender cannot take the message
+ * back any more. */
+static uint32_t coop_by_plane(ri_coop_t *coop, int has_shelf)
+{
+    int begins = !coop->is_send && !coop->begun;
+
+    coop->begun = 1;
+    if (!has_shelf) {
+        return RI_SLOT_SHARE;
+    }
+    if (begins && (coop->in_vain == 0)) {
+        return RI_SLOT_CLAIM_MIN;
+    }
+    return !coop_is_in_vain(coop) ? COOP_NONE :
+           coop->by_shelf         ? COOP_BESIDE_SHELF :
+                                    RI_SLOT_SHARE;
+}
+
+/* By way of the shelf. @return RI_COOP_WAITS if nothing can be put there or taken from there now. */
+static ri_coop_state_t coop_by_shelf(ri_coop_t *coop)
+{
+    return coop->is_send ? ri_coop_shelf_put(coop) : ri_coop_shelf_take(coop);
+}
+
+/* Copy the next part: by way of the shelf if the other side is there, too. A receiver that was there
+ * the last time may not have seen yet that the sender begins: it is waited for as if it were. */
+static ri_coop_state_t coop_copy_part(ri_coop_t *coop)
+{
+    int has_shelf = coop->is_send ? (!coop->exhausted && ri_coop_shelf_goes_by(coop)) :
+                                    coop->takes;
+    ri_coop_state_t state = has_shelf ? coop_by_shelf(coop) : RI_COOP_WAITS;
+    uint32_t most;
+
+    if ((state != RI_COOP_WAITS) || coop->exhausted) {
+        return state;
+    }
+    has_shelf = has_shelf || (coop->is_send && ri_coop_shelf_is_expected(coop));
+    most      = coop_by_plane(coop, has_shelf);
+    return (most == COOP_NONE) ? RI_COOP_WAITS : coop_work(coop, most);
 }
 
 ri_coop_state_t ri_coop_copy_wait(ri_coop_t *coop)
@@ -179,8 +243,8 @@ ri_coop_state_t ri_coop_copy_step(ri_coop_t *coop, int may_copy)
 {
     ri_coop_state_t state = RI_COOP_WAITS;
 
-    if (!coop->exhausted && may_copy) {
-        state = coop_work(coop);
+    if (may_copy) {
+        state = coop_copy_part(coop);
     }
     /* A receiver may have read all of a send that has not had its turn. */
     return ((coop->exhausted || coop->is_send) && (state == RI_COOP_WAITS)) ?

@@ -5,6 +5,7 @@
  * The receiver's side of cooperative copies.
  */
 #include "coop_recv.h"
+#include "coop_shelf.h"
 #include "../../core/recv_req.h"
 #include "../rndv/am_rndv.h"
 #include "../../link/control.h"
@@ -26,11 +27,12 @@ struct ri_coop_ring {
 /* Where there was no memory to remember it: it stays mapped. */
 static ri_coop_ring_t coop_ring_kept;
 
-/* A copy has its stream no more, nor the memory of its ring. */
-static void coop_free_recv(ri_coop_t *coop)
+/* A copy has its stream no more, nor the memory of its ring. @a is_done: all of it was copied. */
+static void coop_free_recv(ri_coop_t *coop, int is_done)
 {
     ri_coop_ring_t *ring = coop->ring;
 
+    ri_coop_shelf_leave(coop, is_done);
     --coop->stream->num_coops;
     if ((ring != NULL) && (ring != &coop_ring_kept) && (--ring->users == 0)) {
         ri_ring_rx_close(&ring->ring);
@@ -80,7 +82,7 @@ static ucs_status_t coop_finish_recv(ri_coop_t *coop, ri_coop_state_t state)
     uint32_t req_id      = coop->req_id;
     ucs_status_t outcome = coop_outcome(coop, state);
 
-    coop_free_recv(coop);
+    coop_free_recv(coop, outcome == UCS_OK);
     return coop_conclude(recv, stream, req_id, state, outcome);
 }
 
@@ -125,12 +127,14 @@ static ri_coop_t *coop_new_recv(ri_recv_req_t *recv, ri_stream_t *stream, uint32
         coop->recv           = recv;
         coop->stream         = stream;
         coop->req_id         = req_id;
+        coop->number         = rts->slot - 1;
         coop->memory.address = (uintptr_t)recv->data.buffer;
         coop->num_segments   = rts->num_segments;
         memcpy(coop->segments, rts->segments,
                rts->num_segments * sizeof(rts->segments[0]));
         ++stream->num_coops;
         ri_coop_copy_attach(coop);
+        ri_coop_shelf_use(coop);
     }
     return coop;
 }
@@ -160,8 +164,9 @@ static int coop_is_writing(void *arg)
 {
     coop_ending_t *ending = arg;
 
-    ending->state = ri_coop_copy_wait(ending->coop);
-    return ending->state == RI_COOP_WAITS;
+    /* What the sender has put on a shelf is to be taken. */
+    ending->state = ri_coop_copy_step(ending->coop, 1);
+    return !ri_coop_copy_has_ended(ending->state);
 }
 
 /* Leave nothing to be copied, for either side. @return Units that nobody will copy. */
@@ -227,7 +232,7 @@ static ucs_status_t coop_fetch(ri_recv_req_t *recv, ri_stream_t *stream,
 
     state = ri_coop_copy_step(coop, 1);
     if (coop->exhausted && ri_slot_is_withdrawn(slot)) {
-        coop_free_recv(coop);
+        coop_free_recv(coop, 0);
         return UCS_ERR_NO_ELEM;
     }
     return ri_coop_copy_has_ended(state) ? coop_finish_recv(coop, state) : UCS_INPROGRESS;
@@ -306,6 +311,7 @@ static void coop_unmap(ri_stream_t *stream)
     ri_coop_t *coop;
 
     ri_coop_recv_close_slots(stream);
+    ri_coop_shelf_drop(stream);
     if (stream->num_coops == 0) {
         ri_ring_rx_close(stream->ring);
         return;

@@ -6,6 +6,7 @@
  */
 #include "coop_send.h"
 #include "coop_copy.h"
+#include "coop_shelf.h"
 #include "../../core/module.h"
 #include "../rndv/rndv.h"
 #include "../../core/send_req.h"
@@ -19,6 +20,7 @@ static void coop_free_send(ri_coop_t *coop)
     uint32_t bit    = 1u << coop->number;
 
     conn->coop.slots &= ~bit;
+    conn->coop.shelf_used = coop->by_shelf;
     if (coop->offered) {
         conn->coop.unread |= bit; /* until the receiver clears busy */
     }
@@ -198,6 +200,7 @@ static void coop_ring_closes(ri_conn_t *conn)
         ri_coop_send_give_up(coop->send);
     }
     conn->coop.unread = 0;
+    ri_coop_shelf_close(conn);
 }
 
 int ri_coop_send_let_go(ri_conn_t *conn)

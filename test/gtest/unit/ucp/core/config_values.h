@@ -141,7 +141,7 @@ inline std::vector<std::string> good_values(const ri_config_field_t &field)
     }
     switch (field.type) {
     case RI_CONFIG_SIZE:
-        good.insert(good.end(), {"8K", "1M"});
+        good.insert(good.end(), {"128K", "1M"});
         break;
     case RI_CONFIG_COUNT:
     case RI_CONFIG_NUMBER:

@@ -317,7 +317,8 @@ TEST_F(test_coop_ends, receivers_worker_ends_with_a_stopped_sender)
         ri_slot_part_t part;
 
         if (ri_slot_is_busy(&slot)) {
-            ASSERT_EQ(UCS_OK, ri_slot_claim(&slot, UNITS, RI_SLOT_BACK, 0, &part));
+            ASSERT_EQ(UCS_OK,
+                      ri_slot_claim(&slot, UNITS, RI_SLOT_BACK, RI_SLOT_SHARE, &part));
             ++busy;
         }
     }
@@ -364,7 +365,7 @@ TEST_F(test_coop_ends, sender_dies_in_a_copy)
     recv_ptr r    = m_b->recv(5, ~0ul, LONG);
     ri_slot_part_t part;
 
-    ASSERT_EQ(UCS_OK, ri_slot_claim(&slot(), UNITS, RI_SLOT_BACK, 0, &part));
+    ASSERT_EQ(UCS_OK, ri_slot_claim(&slot(), UNITS, RI_SLOT_BACK, RI_SLOT_SHARE, &part));
     for (unsigned i = 0; i < 20000; ++i) {
         m_b->progress();
     }
@@ -389,7 +390,7 @@ TEST_F(test_coop_ends, receiver_dies_in_a_copy)
     ri_slot_part_t part;
 
     slot().address = reinterpret_cast<uintptr_t>(target.data());
-    ASSERT_EQ(UCS_OK, ri_slot_claim(&slot(), UNITS, RI_SLOT_FRONT, 0, &part));
+    ASSERT_EQ(UCS_OK, ri_slot_claim(&slot(), UNITS, RI_SLOT_FRONT, RI_SLOT_SHARE, &part));
     for (unsigned i = 0; i < 20000; ++i) {
         m_a->progress();
     }

@@ -1,0 +1,440 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The life of shelves at the receiver comes first, then how parts are taken from one, and then the
+ * sender's side.
+ */
+#include "coop_shelf.h"
+#include "../../../uct/shm/ring.h"
+#include "../../../uct/shm/shelf.h"
+#include "../../../ucs/clock.h"
+#include "../../../ucs/log.h"
+#include "../../../ucs/settings.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A stream gets a shelf after so many messages that both sides have copied: to make one takes as
+ * long as some of them. */
+#define SHELF_AFTER 4
+
+/* So many parts are put or taken in one step, if there are as many: as the call that has brought the
+ * process here costs something, too. */
+#define SHELF_PARTS 4
+
+/* Messages go the same way for so many in succession, a lap, whose medians count. */
+#define SHELF_LAP 8u
+
+/* One lap in so many goes the way that was slower, in case it is not any more. */
+#define SHELF_TRY 64u
+
+/* Messages of so many lengths, each twice the one before, are measured apart. */
+#define SHELF_LENGTHS     12
+#define SHELF_LENGTHS_MIN 15 /* exponent of the first */
+
+/* Ways of a message. */
+typedef enum shelf_way {
+    SHELF_WAY_SHELF,
+    SHELF_WAY_PLANE,
+    SHELF_WAYS
+} shelf_way_t;
+
+/* What messages have taken, in ticks; 0: not known. */
+typedef struct shelf_cost {
+    uint64_t period;   /* from the end of one to the end of the next */
+    uint64_t duration; /* from where it is matched to its end */
+} shelf_cost_t;
+
+/* Messages of about one length. */
+typedef struct shelf_ways {
+    shelf_cost_t known[SHELF_WAYS]; /* average of the latest laps */
+    shelf_way_t way;                /* of this lap */
+    unsigned count;                 /* messages of this lap that have ended */
+    unsigned laps;
+    uint64_t ended_at; /* the latest message */
+    shelf_cost_t lap[SHELF_LAP];
+} shelf_ways_t;
+
+/* A shelf at the receiver. */
+struct ri_coop_shelf {
+    ri_shelf_rx_t rx;
+    ri_worker_t *worker;
+    unsigned users; /* copies that need it, and the stream that has it */
+    shelf_ways_t ways[SHELF_LENGTHS];
+};
+
+static void shelf_release(ri_coop_shelf_t *shelf)
+{
+    if (--shelf->users == 0) {
+        --shelf->worker->rings.num_shelves;
+        ri_shelf_rx_close(&shelf->rx);
+        free(shelf);
+    }
+}
+
+/* @return A shelf for the ring of a stream, or NULL. */
+static ri_coop_shelf_t *shelf_new(ri_stream_t *stream)
+{
+    ri_worker_t *worker    = stream->worker;
+    ri_coop_shelf_t *shelf = calloc(1, sizeof(*shelf));
+
+    if (shelf == NULL) {
+        return NULL;
+    }
+    if (ri_shelf_create(&shelf->rx, ri_config.shelf_size, stream->ring_cookie) !=
+        UCS_OK) {
+        ri_debug("no shelf of %zu bytes: %s%s", ri_config.shelf_size, strerror(errno),
+                 ri_ring_remedy(errno));
+        free(shelf);
+        return NULL;
+    }
+    shelf->worker = worker;
+    shelf->users  = 1;
+    ++worker->rings.num_shelves;
+    ++worker->counters.shelves_made;
+    return shelf;
+}
+
+/* Make a shelf, if it is time, and tell the sender of it. */
+static void shelf_consider(ri_stream_t *stream)
+{
+    ri_ring_control_t *control = stream->ring->control;
+    ri_worker_t *worker        = stream->worker;
+
+    if (++stream->copies < SHELF_AFTER) {
+        return;
+    }
+    stream->copies = 0; /* as many again until the next try */
+    if (worker->rings.num_shelves >= ri_config.shelf_peers) {
+        return;
+    }
+    stream->shelf = shelf_new(stream);
+    if (stream->shelf != NULL) {
+        control->shelf_size = ri_config.shelf_size;
+        atomic_store_explicit(&control->shelf_fd, stream->shelf->rx.fd + 1,
+                              memory_order_release);
+    }
+}
+
+/* See what the sender has made of the shelf. @return Whether it may put parts there. */
+static int shelf_is_shared(ri_stream_t *stream)
+{
+    ri_coop_shelf_t *shelf = stream->shelf;
+    uint32_t state         = atomic_load_explicit(&stream->ring->control->shelf_state,
+                                                  memory_order_acquire);
+
+    if (state != RI_RING_SHELF_UNSEEN) {
+        ri_shelf_rx_mapped(&shelf->rx);
+    }
+    return state != RI_RING_SHELF_REFUSED;
+}
+
+/* What messages as long as this one have taken. */
+static shelf_ways_t *shelf_ways_of(const ri_coop_t *coop)
+{
+    unsigned exponent = 63 - __builtin_clzl(coop->memory.length | 1);
+    unsigned i        = ri_max(exponent, SHELF_LENGTHS_MIN) - SHELF_LENGTHS_MIN;
+
+    return &coop->shelf->ways[ri_min(i, SHELF_LENGTHS - 1)];
+}
+
+/* @return The way that is faster: by the period, as that has in it what the application then has to
+ * wait for when it reads the data, and writes the next; if there is hardly a difference, by what the
+ * messages themselves take. A way that is not known is to be tried. */
+static shelf_way_t shelf_faster(const shelf_ways_t *ways)
+{
+    const shelf_cost_t *shelf = &ways->known[SHELF_WAY_SHELF];
+    const shelf_cost_t *plane = &ways->known[SHELF_WAY_PLANE];
+    uint64_t margin           = ri_min(shelf->period, plane->period) / 32;
+
+    if (shelf->period + margin < plane->period) {
+        return SHELF_WAY_SHELF;
+    }
+    if (plane->period + margin < shelf->period) {
+        return SHELF_WAY_PLANE;
+    }
+    return (shelf->duration <= plane->duration) ? SHELF_WAY_SHELF : SHELF_WAY_PLANE;
+}
+
+static int shelf_compare(const void *a, const void *b)
+{
+    uint64_t first = *(const uint64_t *)a, second = *(const uint64_t *)b;
+
+    return (first > second) - (first < second);
+}
+
+/* @return The median of what the messages of a lap have taken: single ones may have been disturbed.
+ * The first one does not count, as its period began with one that went another way. */
+static uint64_t shelf_median(const shelf_ways_t *ways, size_t offset)
+{
+    uint64_t values[SHELF_LAP - 1];
+    unsigned i;
+
+    for (i = 0; i < SHELF_LAP - 1; ++i) {
+        values[i] = *(const uint64_t *)((const char *)&ways->lap[i + 1] + offset);
+    }
+    qsort(values, SHELF_LAP - 1, sizeof(values[0]), shelf_compare);
+    return ri_max(values[(SHELF_LAP - 1) / 2], 1ul);
+}
+
+static uint64_t shelf_average(uint64_t before, uint64_t value)
+{
+    return (before == 0) ? value : ((before + value) / 2);
+}
+
+/* A lap has ended: which way is the next one to go? */
+static void shelf_next_lap(shelf_ways_t *ways)
+{
+    shelf_cost_t *known = &ways->known[ways->way];
+    shelf_way_t faster;
+
+    known->period   = shelf_average(known->period,
+                                    shelf_median(ways, offsetof(shelf_cost_t, period)));
+    known->duration = shelf_average(known->duration,
+                                    shelf_median(ways, offsetof(shelf_cost_t, duration)));
+    faster          = shelf_faster(ways);
+    ways->count     = 0;
+    ways->way       = (++ways->laps % SHELF_TRY != 0) ? faster :
+                      (faster == SHELF_WAY_SHELF)     ? SHELF_WAY_PLANE :
+                                                        SHELF_WAY_SHELF;
+}
+
+/* A message, matched at @a matched_at, has ended. */
+static void shelf_note(shelf_ways_t *ways, uint64_t matched_at)
+{
+    uint64_t now = ri_ticks();
+
+    ways->lap[ways->count].period   = now - ways->ended_at;
+    ways->lap[ways->count].duration = now - matched_at;
+    ways->ended_at                  = now;
+    if (++ways->count == SHELF_LAP) {
+        shelf_next_lap(ways);
+    }
+}
+
+void ri_coop_shelf_use(ri_coop_t *coop)
+{
+    ri_stream_t *stream = coop->stream;
+
+    if (ri_config.shelf_peers == 0) {
+        return;
+    }
+    if (stream->shelf == NULL) {
+        shelf_consider(stream);
+    }
+    if ((stream->shelf == NULL) || !shelf_is_shared(stream)) {
+        return;
+    }
+    coop->shelf = stream->shelf;
+    ++coop->shelf->users;
+    coop->matched_at = ri_ticks();
+    coop->takes      = (shelf_ways_of(coop)->way == SHELF_WAY_SHELF);
+    atomic_store_explicit(&coop->slot->shelf,
+                          coop->takes ? RI_RING_SLOT_SHELF_YES : RI_RING_SLOT_SHELF_NO,
+                          memory_order_release);
+}
+
+void ri_coop_shelf_leave(ri_coop_t *coop, int is_done)
+{
+    if (coop->shelf == NULL) {
+        return;
+    }
+    if (is_done) {
+        shelf_note(shelf_ways_of(coop), coop->matched_at);
+    }
+    shelf_release(coop->shelf);
+    coop->shelf = NULL;
+    coop->takes = 0;
+}
+
+void ri_coop_shelf_drop(ri_stream_t *stream)
+{
+    if (stream->shelf != NULL) {
+        shelf_release(stream->shelf);
+        stream->shelf  = NULL;
+        stream->copies = 0;
+    }
+}
+
+/* Whether a part is of this copy. */
+static int shelf_part_is_of(const ri_shelf_part_t *part, const ri_coop_t *coop)
+{
+    return (part->slot == coop->number) && (part->id == coop->req_id);
+}
+
+/* Whether a part is of another copy that takes parts from the same shelf. */
+static int shelf_part_is_awaited(const ri_shelf_part_t *part, const ri_coop_t *coop)
+{
+    const ri_coop_t *other;
+
+    ucs_list_for_each(other, &coop->worker->coops, list) {
+        if (other->takes && (other->shelf == coop->shelf) &&
+            shelf_part_is_of(part, other)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Copy the part at the head of the shelf to its place. @return What has become of the copy. */
+static ri_coop_state_t shelf_take_part(ri_coop_t *coop, const ri_shelf_part_t *mark)
+{
+    const ri_slot_part_t part = {.first = mark->first, .count = mark->count};
+    size_t offset, length;
+
+    if ((part.count == 0) || (part.count > RI_SHELF_UNITS) ||
+        (part.first >= coop->total) || (part.count > coop->total - part.first)) {
+        return RI_COOP_BROKEN;
+    }
+    offset = ri_slot_offset(&part);
+    length = ri_slot_length(&part, coop->memory.length);
+    memcpy((char *)coop->memory.address + offset, ri_shelf_rx_place(&coop->shelf->rx),
+           length);
+    coop->by_shelf = 1;
+    coop->in_vain  = 0;
+    coop->stream->counters.rx_shelf_bytes += length;
+    ri_trace(&coop->worker->trace, RI_TRACE_COOP_PART, offset, length);
+    return ri_coop_copy_count(coop, part.count);
+}
+
+ri_coop_state_t ri_coop_shelf_take(ri_coop_t *coop)
+{
+    ri_coop_state_t state = RI_COOP_WAITS;
+    ri_shelf_part_t mark;
+    unsigned i;
+
+    for (i = 0; (i < SHELF_PARTS) && !ri_coop_copy_has_ended(state); ++i) {
+        if (!ri_shelf_rx_look(&coop->shelf->rx, &mark)) {
+            break;
+        }
+        if (shelf_part_is_of(&mark, coop)) {
+            state = shelf_take_part(coop, &mark);
+        } else if (shelf_part_is_awaited(&mark, coop)) {
+            break;
+        }
+        ri_shelf_rx_advance(&coop->shelf->rx);
+    }
+    return state;
+}
+
+/* Map the shelf that the receiver has made. */
+static void shelf_open(ri_conn_t *conn)
+{
+    ri_ring_control_t *control = conn->ring->control;
+    uint32_t fd = atomic_load_explicit(&control->shelf_fd, memory_order_acquire);
+    ucs_status_t status;
+
+    if ((fd == 0) || (atomic_load_explicit(&control->shelf_state, memory_order_relaxed) !=
+                      RI_RING_SHELF_UNSEEN)) {
+        return;
+    }
+    status = ri_shelf_open(&conn->coop.shelf, conn->ring->pid, fd - 1,
+                           control->shelf_size, control->cookie);
+    if (status != UCS_OK) {
+        ri_debug("shelf of process %u not used", conn->ring->pid);
+    }
+    atomic_store_explicit(&control->shelf_state,
+                          (status == UCS_OK) ? RI_RING_SHELF_MAPPED :
+                                               RI_RING_SHELF_REFUSED,
+                          memory_order_release);
+}
+
+int ri_coop_shelf_goes_by(ri_coop_t *coop)
+{
+    ri_conn_t *conn = coop->send->conn;
+
+    if (atomic_load_explicit(&coop->slot->shelf, memory_order_acquire) !=
+        RI_RING_SLOT_SHELF_YES) {
+        return 0;
+    }
+    if (!ri_shelf_tx_is_open(&conn->coop.shelf)) {
+        shelf_open(conn);
+    }
+    return ri_shelf_tx_is_open(&conn->coop.shelf);
+}
+
+int ri_coop_shelf_is_expected(const ri_coop_t *coop)
+{
+    return coop->send->conn->coop.shelf_used &&
+           (atomic_load_explicit(&coop->slot->shelf, memory_order_acquire) ==
+            RI_RING_SLOT_SHELF_UNKNOWN);
+}
+
+/* Copy a part of the message, which may be in pieces, to a place. */
+static void shelf_gather(ri_coop_t *coop, char *place, size_t offset, size_t length)
+{
+    ri_shelf_tx_t *tx = &coop->send->conn->coop.shelf;
+    const ri_segment_t *piece;
+    size_t count;
+
+    if (coop->num_segments == 1) {
+        ri_shelf_tx_copy(tx, place, (const char *)coop->segments[0].address + offset,
+                         length);
+        return;
+    }
+    for (piece = coop->segments; length > 0; ++piece) {
+        if (offset >= piece->length) {
+            offset -= piece->length;
+            continue;
+        }
+        count = ri_min(piece->length - offset, length);
+        memcpy(place, (const char *)piece->address + offset, count);
+        place += count;
+        length -= count;
+        offset = 0;
+    }
+}
+
+static void shelf_put_part(ri_coop_t *coop, char *place, const ri_slot_part_t *part)
+{
+    const ri_shelf_part_t mark = {.id    = coop->send->id,
+                                  .first = part->first,
+                                  .count = part->count,
+                                  .slot  = coop->number};
+    ri_conn_t *conn            = coop->send->conn;
+    size_t offset              = ri_slot_offset(part);
+    size_t length              = ri_slot_length(part, coop->memory.length);
+
+    shelf_gather(coop, place, offset, length);
+    ri_shelf_tx_put(&conn->coop.shelf, &mark);
+    coop->by_shelf = 1;
+    coop->in_vain  = 0;
+    conn->counters.tx_shelf_bytes += length;
+    ri_trace(&coop->worker->trace, RI_TRACE_COOP_PART, offset, length);
+}
+
+ri_coop_state_t ri_coop_shelf_put(ri_coop_t *coop)
+{
+    ri_coop_state_t state = RI_COOP_WAITS;
+    ri_slot_part_t part;
+    void *place;
+    unsigned i;
+
+    for (i = 0; i < SHELF_PARTS; ++i) {
+        place = ri_shelf_tx_place(&coop->send->conn->coop.shelf);
+        if (place == NULL) {
+            break;
+        }
+        if (ri_slot_claim(coop->slot, coop->total, RI_SLOT_BACK, RI_SHELF_UNITS, &part) !=
+            UCS_OK) {
+            return RI_COOP_BROKEN;
+        }
+        if (part.count == 0) {
+            coop->exhausted = 1;
+            break;
+        }
+        shelf_put_part(coop, place, &part);
+        state = RI_COOP_WORKED;
+    }
+    return state;
+}
+
+void ri_coop_shelf_close(ri_conn_t *conn)
+{
+    if (ri_shelf_tx_is_open(&conn->coop.shelf)) {
+        ri_shelf_tx_close(&conn->coop.shelf);
+    }
+}

@@ -1,0 +1,62 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Cooperative copies by way of a shelf (uct/shm/shelf.h): the sender puts the parts that it claims
+ * there, and the receiver, in the library as well, takes them into its place.
+ *
+ * The receiver makes a shelf when some messages of a stream were copied by both sides, and says so in
+ * its ring. In the slot of a message that it has matched it says that it takes parts from there:
+ * until then, and where there is no shelf, the sender writes the receive's memory by the plane. So
+ * nothing lies on a shelf for a receiver that may stay away for long, and whoever waits in vain for
+ * the other side copies by the plane.
+ *
+ * Which way is faster depends on the machine, on where the two processes run, and on what they do
+ * with the data: a call copies what lies in nobody's cache best, and is slow with what the
+ * application has just written or is about to read. So a receiver goes by what it has measured, for
+ * each length apart, and tries the other way now and then. Rejected: to go by the time that the
+ * messages themselves take, as it does not have in it that data which the sender has written into the
+ * receive lies in the sender's cache.
+ *
+ * What lies on the shelf is counted as copied when the receiver has taken it. Until then the send is
+ * not complete.
+ */
+#ifndef RI_COOP_SHELF_H
+#define RI_COOP_SHELF_H
+
+#include "coop_copy.h"
+
+/** Receiver: decide whether this copy, whose message is matched, takes parts from a shelf
+ * (coop->takes), which is made if it is time for that; and say so in the slot. Until
+ * ri_coop_shelf_leave() the copy needs it. */
+void ri_coop_shelf_use(ri_coop_t *coop);
+
+/** Receiver: the copy ends, and needs no shelf any more, if it had one. @a is_done: all of it was
+ * copied, and how long that has taken counts for the next ones. */
+void ri_coop_shelf_leave(ri_coop_t *coop, int is_done);
+
+/** Receiver: the ring of a stream is unmapped, and with it goes its shelf, if there is one, as soon
+ * as no copy needs it any more. */
+void ri_coop_shelf_drop(ri_stream_t *stream);
+
+/** Receiver: take parts of this copy from its shelf. @return RI_COOP_WAITS if there is none; else
+ * what has become of the copy. */
+ri_coop_state_t ri_coop_shelf_take(ri_coop_t *coop);
+
+/** Sender: @return whether parts of this copy go by a shelf: the receiver says so, and it is, or
+ * has now been, mapped. */
+int ri_coop_shelf_goes_by(ri_coop_t *coop);
+
+/** Sender: @return whether the receiver may say so soon: it did the last time, and has not matched
+ * this message yet. */
+int ri_coop_shelf_is_expected(const ri_coop_t *coop);
+
+/** Sender: put parts of this copy, which goes by a shelf, there. @return RI_COOP_WAITS if there is
+ * no room, or nothing is left (coop->exhausted); RI_COOP_WORKED, or BROKEN. */
+ri_coop_state_t ri_coop_shelf_put(ri_coop_t *coop);
+
+/** Sender: the ring of a conn is unmapped, and with it its shelf, if it has one. No copy needs
+ * it. */
+void ri_coop_shelf_close(ri_conn_t *conn);
+
+#endif
