@@ -1,8 +1,8 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Numbers that begin shortly before they wrap: of messages, of positions in rings and channels, of
- * work requests, of transfers by ud. Linked with the library's objects, whose calls to the
+ * Numbers that begin shortly before they wrap: of messages, of positions in rings, channels and shelves,
+ * of work requests, of transfers by ud. Linked with the library's objects, whose calls to the
  * functions below are redirected (ld --wrap), as a library to preload in place of the library
  * itself, and into gtest_unit. Nothing of that is in the library itself.
  *
@@ -16,6 +16,7 @@
 #include "uct/ib/rc/notify.h"
 #include "uct/ib/ud/number.h"
 #include "uct/shm/ring.h"
+#include "uct/shm/shelf.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -130,6 +131,36 @@ ucs_status_t __wrap_ri_ring_open(ri_ring_tx_t *tx, uint32_t pid, uint32_t fd, si
     if ((status == UCS_OK) && is_set("RI_TEST_FIRST_POSITION", &first)) {
         tx->pos = first;
         tx->limit += first;
+    }
+    return status;
+}
+
+ucs_status_t __real_ri_shelf_create(ri_shelf_rx_t *rx, size_t size, uint64_t cookie);
+
+ucs_status_t __wrap_ri_shelf_create(ri_shelf_rx_t *rx, size_t size, uint64_t cookie)
+{
+    ucs_status_t status = __real_ri_shelf_create(rx, size, cookie);
+    uint32_t first;
+
+    if ((status == UCS_OK) && is_set("RI_TEST_FIRST_POSITION", &first)) {
+        rx->shelf.pos         = first;
+        rx->shelf.head->taken = first;
+    }
+    return status;
+}
+
+ucs_status_t __real_ri_shelf_open(ri_shelf_tx_t *tx, uint32_t pid, uint32_t fd,
+                                  size_t size, uint64_t cookie);
+
+ucs_status_t __wrap_ri_shelf_open(ri_shelf_tx_t *tx, uint32_t pid, uint32_t fd,
+                                  size_t size, uint64_t cookie)
+{
+    ucs_status_t status = __real_ri_shelf_open(tx, pid, fd, size, cookie);
+    uint32_t first;
+
+    if ((status == UCS_OK) && is_set("RI_TEST_FIRST_POSITION", &first)) {
+        tx->shelf.pos = first;
+        tx->taken     = first;
     }
     return status;
 }

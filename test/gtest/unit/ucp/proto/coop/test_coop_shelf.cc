@@ -436,4 +436,33 @@ TEST_F(test_coop_shelf, marks_of_nobody)
     }
 }
 
+/* Whatever the peer writes there, nothing outside the receive is touched, and the receive ends when the
+ * connection does. */
+TEST_F(test_coop_shelf, any_bytes)
+{
+    for_seeds(60, [&](rng &random) {
+        message m    = begin();
+        size_t range = 2 * RI_CACHE_LINE + 4 * sizeof(ri_shelf_mark_t);
+
+        m_a->progress();
+        ASSERT_TRUE(ri_shelf_tx_is_open(&shelf()));
+        for (unsigned i = 0; (i < 200) && !m.r->done; ++i) {
+            uint8_t *at = reinterpret_cast<uint8_t *>(shelf().shelf.head);
+
+            if (random.percent(20)) {
+                at[random.below(range)] = random.percent(50) ? random.below(12) :
+                                                               random.next();
+            }
+            (random.percent(50) ? *m_a : *m_b).progress();
+        }
+        ri_conn_fail(m_conn, UCS_ERR_UNREACHABLE);
+        pump();
+        EXPECT_TRUE(m.s->done);
+        EXPECT_TRUE(m.r->done);
+        EXPECT_EQ(LONG, m.r->buffer.size());
+        restart();
+        make_shelf();
+    });
+}
+
 } // namespace
