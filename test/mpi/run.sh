@@ -135,7 +135,7 @@ first_of() {
 
 programs="mix_modes order pt2pt_types wildcards cancel_trunc many_requests threads
 collectives rma selfsend finalize_early compute_first early_receives any_source mem_events
-unreceived"
+type_layouts unreceived"
 
 # One line per run: program, number of ranks, transports, arguments.
 plan_quick() {
@@ -148,6 +148,7 @@ order           4 shm --iters 6 --burst 24
 pt2pt_types     1 shm --iters 80
 pt2pt_types     2 shm --iters 150
 pt2pt_types     4 shm --iters 100
+type_layouts    1 shm
 wildcards       3 shm
 wildcards       4 shm
 early_receives  2 shm
@@ -223,8 +224,8 @@ plan_long() {
     for prog in $programs; do
         for np in 1 2 3 4; do
             case $prog:$np in
-            pt2pt_types:1 | selfsend:1 | mem_events:1) ;;
-            *:1 | wildcards:2 | mem_events:*) continue ;;
+            pt2pt_types:1 | selfsend:1 | mem_events:1 | type_layouts:1) ;;
+            *:1 | wildcards:2 | mem_events:* | type_layouts:*) continue ;;
             compute_first:3 | compute_first:4) continue ;;
             esac
             case $prog in

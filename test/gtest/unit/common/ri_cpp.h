@@ -72,6 +72,8 @@ extern "C" {
 #include "ucp/run/worker_life.h"
 #include "ucp/run/worker_progress.h"
 #include "ucp/dt/datatype.h"
+#include "ucp/dt/layout.h"
+#include "ucp/dt/layout_copy.h"
 #include "ucp/link/am.h"
 #include "ucp/proto/rndv/am_rndv.h"
 #include "ucp/link/bounce.h"

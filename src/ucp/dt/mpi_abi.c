@@ -1,0 +1,258 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * First which MPI there is, then a wrapper of each function, which is of one type in MPICH and of
+ * another one in Open MPI.
+ */
+#include "mpi_abi.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* More than either MPI writes. */
+#define MPI_VERSION_BYTES 8192
+
+/* Types of functions: with a handle that is a number, or a pointer. */
+typedef int (*envelope_int_t)(int, int *, int *, int *, int *);
+typedef int (*envelope_ptr_t)(void *, int *, int *, int *, int *);
+typedef int (*contents_int_t)(int, int, int, int, int *, intptr_t *, int *);
+typedef int (*contents_ptr_t)(void *, int, int, int, int *, intptr_t *, void **);
+typedef int (*size_int_t)(int, long long *);
+typedef int (*size_ptr_t)(void *, long long *);
+typedef int (*extent_int_t)(int, intptr_t *, intptr_t *);
+typedef int (*extent_ptr_t)(void *, intptr_t *, intptr_t *);
+typedef int (*free_int_t)(int *);
+typedef int (*free_ptr_t)(void **);
+typedef int (*args_t)(const void *, int32_t, int32_t *, int32_t *, int32_t *, ptrdiff_t *,
+                      int32_t *, void **, int32_t *);
+typedef int (*version_t)(char *, int *);
+
+typedef struct mpi_functions {
+    ri_mpi_kind_t kind;
+    void *envelope;
+    void *contents;
+    void *size;
+    void *extent;
+    void *true_extent;
+    void *free;
+    void *args; /* Open MPI: says without an error handler whether there is an envelope */
+} mpi_functions_t;
+
+static mpi_functions_t mpi;
+static _Atomic(int) mpi_found;
+static pthread_mutex_t mpi_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static const ri_mpi_abi_t mpi_mpich = {.first_combiner     = 1,
+                                       .order_c            = 56,
+                                       .order_fortran      = 57,
+                                       .distribute_block   = 121,
+                                       .distribute_cyclic  = 122,
+                                       .distribute_none    = 123,
+                                       .distribute_default = -49767};
+
+static const ri_mpi_abi_t mpi_open_mpi = {.first_combiner     = 0,
+                                          .order_c            = 0,
+                                          .order_fortran      = 1,
+                                          .distribute_block   = 0,
+                                          .distribute_cyclic  = 1,
+                                          .distribute_none    = 2,
+                                          .distribute_default = -1};
+
+/* Whether a function is in a library whose file name begins with one of @a prefixes. */
+static int mpi_is_in(const void *address, const char *const *prefixes)
+{
+    const char *name;
+    Dl_info info;
+
+    if (!dladdr(address, &info) || (info.dli_fname == NULL)) {
+        return 0;
+    }
+    name = strrchr(info.dli_fname, '/');
+    name = (name != NULL) ? name + 1 : info.dli_fname;
+    for (; *prefixes != NULL; ++prefixes) {
+        if (!strncmp(name, *prefixes, strlen(*prefixes))) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+int ri_mpi_is_open_mpi(const void *address)
+{
+    static const char *const prefixes[] = {"mca_pml_ucx.", "libmpi.", NULL};
+
+    return mpi_is_in(address, prefixes);
+}
+
+/* Which MPI says this of itself. Others have the numbers of one of the two, or none. */
+static ri_mpi_kind_t mpi_kind_of(const char *version)
+{
+    if (!strncmp(version, "MPICH Version", 13)) {
+        return RI_MPI_MPICH;
+    }
+    /* ompi_datatype_get_args() has another form in newer ones. */
+    if (!strncmp(version, "Open MPI v4.", 12) || !strncmp(version, "Open MPI v5.0", 13)) {
+        return RI_MPI_OPEN_MPI;
+    }
+    return RI_MPI_NONE;
+}
+
+/* Look the functions up. All have to be there. @return Which MPI they are of. */
+static ri_mpi_kind_t mpi_look_up(version_t get_version)
+{
+    /* Handles of the standard's ABI are pointers also in MPICH. */
+    static const char *const others[] = {"libmpi_abi.", NULL};
+    char *version                     = calloc(1, MPI_VERSION_BYTES);
+    ri_mpi_kind_t kind                = RI_MPI_NONE;
+    int length;
+
+    if ((version != NULL) && (get_version(version, &length) == 0)) {
+        version[MPI_VERSION_BYTES - 1] = '\0';
+        kind                           = mpi_kind_of(version);
+    }
+    free(version);
+
+    mpi.envelope    = dlsym(RTLD_DEFAULT, "PMPI_Type_get_envelope");
+    mpi.contents    = dlsym(RTLD_DEFAULT, "PMPI_Type_get_contents");
+    mpi.size        = dlsym(RTLD_DEFAULT, "PMPI_Type_size_x");
+    mpi.extent      = dlsym(RTLD_DEFAULT, "PMPI_Type_get_extent");
+    mpi.true_extent = dlsym(RTLD_DEFAULT, "PMPI_Type_get_true_extent");
+    mpi.free        = dlsym(RTLD_DEFAULT, "PMPI_Type_free");
+    mpi.args        = dlsym(RTLD_DEFAULT, "ompi_datatype_get_args");
+    if ((mpi.envelope == NULL) || (mpi.contents == NULL) || (mpi.size == NULL) ||
+        (mpi.extent == NULL) || (mpi.true_extent == NULL) || (mpi.free == NULL) ||
+        ((kind == RI_MPI_OPEN_MPI) && (mpi.args == NULL)) ||
+        mpi_is_in(mpi.envelope, others)) {
+        return RI_MPI_NONE;
+    }
+    return kind;
+}
+
+ri_mpi_kind_t ri_mpi_kind(void)
+{
+    version_t get_version;
+
+    if (atomic_load_explicit(&mpi_found, memory_order_acquire)) {
+        return mpi.kind;
+    }
+    get_version = (version_t)dlsym(RTLD_DEFAULT, "PMPI_Get_library_version");
+    if (get_version == NULL) {
+        return RI_MPI_NONE; /* until one is loaded */
+    }
+    pthread_mutex_lock(&mpi_lock);
+    if (!atomic_load_explicit(&mpi_found, memory_order_relaxed)) {
+        mpi.kind = mpi_look_up(get_version);
+        atomic_store_explicit(&mpi_found, 1, memory_order_release);
+    }
+    pthread_mutex_unlock(&mpi_lock);
+    return mpi.kind;
+}
+
+const ri_mpi_abi_t *ri_mpi_abi(void)
+{
+    switch (ri_mpi_kind()) {
+    case RI_MPI_MPICH:
+        return &mpi_mpich;
+    case RI_MPI_OPEN_MPI:
+        return &mpi_open_mpi;
+    default:
+        return NULL;
+    }
+}
+
+/* Types that Open MPI has made for itself, as in collectives, have no envelope, and its function
+ * calls the error handler for them. */
+static int mpi_has_envelope(uintptr_t type)
+{
+    int32_t ints, addresses, types, combiner;
+
+    return ((args_t)mpi.args)((void *)type, 0, &ints, NULL, &addresses, NULL, &types,
+                              NULL, &combiner) == 0;
+}
+
+int ri_mpi_envelope(uintptr_t type, ri_mpi_envelope_t *envelope)
+{
+    int ret;
+
+    if (mpi.kind == RI_MPI_MPICH) {
+        ret = ((envelope_int_t)mpi.envelope)((int)type, &envelope->num_ints,
+                                             &envelope->num_addresses,
+                                             &envelope->num_types, &envelope->combiner);
+    } else {
+        if (!mpi_has_envelope(type)) {
+            return 0;
+        }
+        ret = ((envelope_ptr_t)mpi.envelope)((void *)type, &envelope->num_ints,
+                                             &envelope->num_addresses,
+                                             &envelope->num_types, &envelope->combiner);
+    }
+    envelope->combiner -= ri_mpi_abi()->first_combiner;
+    return (ret == 0) && (envelope->num_ints >= 0) && (envelope->num_addresses >= 0) &&
+           (envelope->num_types >= 0);
+}
+
+int ri_mpi_contents(uintptr_t type, const ri_mpi_envelope_t *envelope, int *ints,
+                    intptr_t *addresses, uintptr_t *types)
+{
+    int *few = (int *)types;
+    int i;
+
+    if (mpi.kind == RI_MPI_OPEN_MPI) {
+        return ((contents_ptr_t)mpi.contents)(
+                       (void *)type, envelope->num_ints, envelope->num_addresses,
+                       envelope->num_types, ints, addresses, (void **)types) == 0;
+    }
+    if (((contents_int_t)mpi.contents)((int)type, envelope->num_ints,
+                                       envelope->num_addresses, envelope->num_types, ints,
+                                       addresses, few) != 0) {
+        return 0;
+    }
+    /* The handles are half as wide as the entries: the last one is widened first. */
+    for (i = envelope->num_types - 1; i >= 0; --i) {
+        int handle;
+
+        memcpy(&handle, &few[i], sizeof(handle));
+        types[i] = (unsigned)handle;
+    }
+    return 1;
+}
+
+void ri_mpi_type_free(uintptr_t type)
+{
+    if (mpi.kind == RI_MPI_MPICH) {
+        int handle = (int)type;
+
+        ((free_int_t)mpi.free)(&handle);
+    } else {
+        void *handle = (void *)type;
+
+        ((free_ptr_t)mpi.free)(&handle);
+    }
+}
+
+int64_t ri_mpi_size(uintptr_t type)
+{
+    long long size = -1;
+    int ret;
+
+    if (mpi.kind == RI_MPI_MPICH) {
+        ret = ((size_int_t)mpi.size)((int)type, &size);
+    } else {
+        ret = ((size_ptr_t)mpi.size)((void *)type, &size);
+    }
+    return (ret == 0) ? size : -1;
+}
+
+int ri_mpi_extent(uintptr_t type, int is_true, intptr_t *lb, intptr_t *extent)
+{
+    void *func = is_true ? mpi.true_extent : mpi.extent;
+
+    if (mpi.kind == RI_MPI_MPICH) {
+        return ((extent_int_t)func)((int)type, lb, extent) == 0;
+    }
+    return ((extent_ptr_t)func)((void *)type, lb, extent) == 0;
+}
