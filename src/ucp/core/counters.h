@@ -89,6 +89,8 @@
     _c(pool_bytes, "bytes", "of the pool in use, now") \
     _c(pool_bytes_max, "bytes", "of the pool in use, the most at any time") \
     _c(tx_release, "messages", "that did nothing but give pool buffers back") \
+    _c(dt_known, "operations", "on derived data that the library copies by itself") \
+    _c(dt_unknown, "operations", "on derived data, copied by the application's callbacks") \
     _c(recv_canceled, "receives", "cancelled") \
     _c(recv_truncated, "receives", "shorter than their message") \
     _c(recv_bounced, "receives", "into memory that only UCP can write, by way of UCP") \

@@ -5,13 +5,27 @@
 #include "memory.h"
 #include "../../ucs/stock.h"
 
+static ucs_memory_type_t memory_lookup(const void *address, size_t length)
+{
+    ucs_memory_info_t info;
+    ucs_status_t status;
+
+    /* UCS keeps a map of the memory that is not the host's; what is not in it, is. */
+    status = ri_stock.ucs_memtype_cache_lookup(address, length, &info);
+    if (status == UCS_ERR_NO_ELEM) {
+        return UCS_MEMORY_TYPE_HOST;
+    }
+    /* A newer UCX has more kinds than this was compiled for. */
+    return ((status == UCS_OK) && (info.type < UCS_MEMORY_TYPE_UNKNOWN)) ?
+                   (ucs_memory_type_t)info.type :
+                   UCS_MEMORY_TYPE_UNKNOWN;
+}
+
 ucs_memory_type_t ri_memory_type_slow(const ri_dt_data_t *data,
                                       const ucp_request_param_t *param)
 {
     const void *address = data->buffer;
     size_t length       = data->length;
-    ucs_memory_info_t info;
-    ucs_status_t status;
 
     if (data->generic != NULL) {
         return UCS_MEMORY_TYPE_HOST; /* its callbacks touch it, not we */
@@ -31,13 +45,31 @@ ucs_memory_type_t ri_memory_type_slow(const ri_dt_data_t *data,
         return UCS_MEMORY_TYPE_HOST;
     }
 
-    /* UCS keeps a map of the memory that is not the host's; what is not in it, is. */
-    status = ri_stock.ucs_memtype_cache_lookup(address, length, &info);
-    if (status == UCS_ERR_NO_ELEM) {
-        return UCS_MEMORY_TYPE_HOST;
+    return memory_lookup(address, length);
+}
+
+/* Whether the processor may touch the first run of the data, which stands for all. */
+static int memory_is_touched(const ri_dt_data_t *data, const ucp_request_param_t *param)
+{
+    const char *first = (const char *)data->buffer + ri_dt_layout(data)->root.disp;
+
+    if ((param->op_attr_mask & UCP_OP_ATTR_FIELD_MEMORY_TYPE) &&
+        (param->memory_type < UCS_MEMORY_TYPE_UNKNOWN)) {
+        return param->memory_type == UCS_MEMORY_TYPE_HOST;
     }
-    /* A newer UCX has more kinds than this was compiled for. */
-    return ((status == UCS_OK) && (info.type < UCS_MEMORY_TYPE_UNKNOWN)) ?
-                   (ucs_memory_type_t)info.type :
-                   UCS_MEMORY_TYPE_UNKNOWN;
+    return (ri_stock.ucs_memtype_cache_lookup == NULL) || (data->length == 0) ||
+           (memory_lookup(first, 1) == UCS_MEMORY_TYPE_HOST);
+}
+
+void ri_memory_note_generic_slow(ri_worker_t *worker, ri_dt_data_t *data,
+                                 const ucp_request_param_t *param)
+{
+    if (data->has_layout && !worker->host_memory && !memory_is_touched(data, param)) {
+        data->has_layout = 0;
+    }
+    if (data->has_layout) {
+        ++worker->counters.dt_known;
+    } else {
+        ++worker->counters.dt_unknown;
+    }
 }

@@ -16,6 +16,20 @@
 ucs_memory_type_t ri_memory_type_slow(const ri_dt_data_t *data,
                                       const ucp_request_param_t *param);
 
+/** What @ref ri_memory_note_generic does with generic data. */
+void ri_memory_note_generic_slow(ri_worker_t *worker, ri_dt_data_t *data,
+                                 const ucp_request_param_t *param);
+
+/** An operation has begun: its generic data is counted, and left to the callbacks if it is not in
+ * host memory. Other data will do. */
+static inline void ri_memory_note_generic(ri_worker_t *worker, ri_dt_data_t *data,
+                                          const ucp_request_param_t *param)
+{
+    if (ri_unlikely(data->generic != NULL)) {
+        ri_memory_note_generic_slow(worker, data, param);
+    }
+}
+
 /** @return The kind of memory of @a data; UCS_MEMORY_TYPE_UNKNOWN if only UCP can tell. */
 static inline ucs_memory_type_t ri_memory_type(ri_worker_t *worker,
                                                const ri_dt_data_t *data,

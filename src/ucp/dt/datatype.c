@@ -6,12 +6,18 @@
  * carrier datatype by which UCP moves generic data.
  */
 #include "datatype.h"
+#include "layout_copy.h"
+#include "layout_mpi.h"
+#include "mpi_abi.h"
 #include "../../ucs/handle_map.h"
 #include "../../ucs/stock.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* From this size on, it pays to learn the layout of a type that is used again. */
+#define DT_LONG_BYTES 4096
 
 static ri_map_t dt_map = RI_MAP_INITIALIZER;
 
@@ -31,16 +37,73 @@ ucs_status_t ri_dt_register(ucp_datatype_t datatype, const ucp_generic_dt_ops_t 
 
     generic->ops     = *ops;
     generic->context = context;
-    status           = ri_map_put(&dt_map, datatype, generic);
+    atomic_store_explicit(&generic->refs, 1, memory_order_relaxed);
+    atomic_store_explicit(&generic->layout, NULL, memory_order_relaxed);
+    atomic_store_explicit(&generic->long_uses, 0, memory_order_relaxed);
+    status = ri_map_put(&dt_map, datatype, generic);
     if (status != UCS_OK) {
         free(generic);
     }
     return status;
 }
 
+static void dt_generic_put(ri_dt_generic_t *generic)
+{
+    if (atomic_fetch_sub_explicit(&generic->refs, 1, memory_order_acq_rel) == 1) {
+        ri_layout_put(atomic_load_explicit(&generic->layout, memory_order_relaxed));
+        free(generic);
+    }
+}
+
 void ri_dt_unregister(ucp_datatype_t datatype)
 {
-    free(ri_map_remove(&dt_map, datatype));
+    ri_dt_generic_t *generic = ri_map_remove(&dt_map, datatype);
+
+    if (generic != NULL) {
+        dt_generic_put(generic);
+    }
+}
+
+void ri_dt_set_layout(ucp_datatype_t datatype, ri_layout_t *layout)
+{
+    ri_dt_generic_t *generic = ri_map_get(&dt_map, datatype);
+
+    if ((generic == NULL) ||
+        (atomic_load_explicit(&generic->layout, memory_order_relaxed) != NULL)) {
+        ri_layout_put(layout);
+        return;
+    }
+    atomic_store_explicit(&generic->layout, layout, memory_order_release);
+}
+
+/* A type is used for long data and has no layout. Open MPI's types are asked at their second use,
+ * as many types are used once; their context is their handle. Others are not asked here. */
+static ri_noinline ri_layout_t *dt_learn_layout(ri_dt_generic_t *generic)
+{
+    const void *callback = (const void *)generic->ops.pack;
+    ri_layout_t *layout  = NULL;
+
+    if ((atomic_fetch_add_explicit(&generic->long_uses, 1, memory_order_relaxed) == 1) &&
+        (ri_mpi_kind() == RI_MPI_OPEN_MPI) && ri_mpi_is_open_mpi(callback)) {
+        layout = ri_layout_mpi_read((uintptr_t)generic->context);
+        atomic_store_explicit(&generic->layout, layout, memory_order_release);
+    }
+    return layout;
+}
+
+/* Use the layout of generic data, if there is one for it. */
+static void dt_use_layout(ri_dt_data_t *data)
+{
+    ri_layout_t *layout = atomic_load_explicit(&data->generic->layout,
+                                               memory_order_acquire);
+    uint64_t length;
+
+    if ((layout == NULL) && (data->length >= DT_LONG_BYTES)) {
+        layout = dt_learn_layout(data->generic);
+    }
+    data->has_layout = (layout != NULL) &&
+                       !__builtin_mul_overflow(layout->size, data->count, &length) &&
+                       (length == data->length);
 }
 
 static size_t dt_iov_length(const ucp_dt_iov_t *iov, size_t count)
@@ -71,7 +134,11 @@ static ucs_status_t dt_init(ri_dt_data_t *data, ucp_datatype_t datatype, void *b
     case UCP_DATATYPE_GENERIC:
         data->count   = count;
         data->generic = ri_map_get(&dt_map, datatype);
-        return (data->generic == NULL) ? UCS_ERR_INVALID_PARAM : UCS_OK;
+        if (data->generic == NULL) {
+            return UCS_ERR_INVALID_PARAM;
+        }
+        atomic_fetch_add_explicit(&data->generic->refs, 1, memory_order_relaxed);
+        return UCS_OK;
     default:
         return UCS_ERR_INVALID_PARAM;
     }
@@ -87,6 +154,7 @@ ucs_status_t ri_dt_send_init_other(ri_dt_data_t *data, ucp_datatype_t datatype,
 
         data->state  = generic->ops.start_pack(generic->context, buffer, count);
         data->length = generic->ops.packed_size(data->state);
+        dt_use_layout(data);
     }
     return status;
 }
@@ -101,16 +169,36 @@ ucs_status_t ri_dt_recv_init_other(ri_dt_data_t *data, ucp_datatype_t datatype,
 
         data->state  = generic->ops.start_unpack(generic->context, buffer, count);
         data->length = generic->ops.packed_size(data->state);
+        dt_use_layout(data);
     }
     return status;
 }
 
 void ri_dt_finish_generic(ri_dt_data_t *data)
 {
-    const ri_dt_generic_t *generic = data->generic;
+    ri_dt_generic_t *generic = data->generic;
 
     data->generic = NULL;
     generic->ops.finish(data->state);
+    dt_generic_put(generic);
+}
+
+/* Pack a part of generic data. @return How many bytes, 0 at the end. */
+static size_t dt_pack_part(ri_dt_data_t *data, size_t offset, void *dest,
+                           size_t max_length)
+{
+    const ri_layout_t *layout = ri_dt_layout(data);
+    size_t length;
+
+    if (layout == NULL) {
+        return data->generic->ops.pack(data->state, offset, dest, max_length);
+    }
+    if (offset >= data->length) {
+        return 0;
+    }
+    length = ri_min(max_length, data->length - offset);
+    ri_layout_pack(layout, data->buffer, data->count, offset, dest, length);
+    return length;
 }
 
 void ri_dt_pack(ri_dt_data_t *data, void *dest)
@@ -120,8 +208,8 @@ void ri_dt_pack(ri_dt_data_t *data, void *dest)
 
     if (data->generic != NULL) {
         while (offset < data->length) {
-            size_t packed = data->generic->ops.pack(
-                    data->state, offset, (char *)dest + offset, data->length - offset);
+            size_t packed = dt_pack_part(data, offset, (char *)dest + offset,
+                                         data->length - offset);
 
             if (packed == 0) {
                 break; /* a type that does not keep what packed_size promised */
@@ -140,6 +228,26 @@ void ri_dt_pack(ri_dt_data_t *data, void *dest)
     }
 }
 
+ucs_status_t ri_dt_unpack_part(ri_dt_data_t *data, size_t offset, const void *src,
+                               size_t length)
+{
+    const ri_layout_t *layout = ri_dt_layout(data);
+
+    if (layout == NULL) {
+        return data->generic->ops.unpack(data->state, offset, src, length);
+    }
+    if ((offset > data->length) || (length > data->length - offset)) {
+        return UCS_ERR_MESSAGE_TRUNCATED;
+    }
+    ri_layout_unpack(layout, data->buffer, data->count, offset, src, length);
+    return UCS_OK;
+}
+
+int ri_dt_takes_parts(const ri_dt_data_t *data)
+{
+    return data->has_layout || (ri_mpi_kind() != RI_MPI_MPICH);
+}
+
 ucs_status_t ri_dt_unpack_other(ri_dt_data_t *data, const void *src, size_t length)
 {
     const ucp_dt_iov_t *iov = data->buffer;
@@ -147,8 +255,7 @@ ucs_status_t ri_dt_unpack_other(ri_dt_data_t *data, const void *src, size_t leng
     size_t i;
 
     if (data->generic != NULL) {
-        return (length == 0) ? UCS_OK :
-                               data->generic->ops.unpack(data->state, 0, src, length);
+        return (length == 0) ? UCS_OK : ri_dt_unpack_part(data, 0, src, length);
     }
 
     for (i = 0; offset < length; ++i) {
@@ -181,17 +288,13 @@ static size_t dt_carrier_packed_size(void *state)
 
 static size_t dt_carrier_pack(void *state, size_t offset, void *dest, size_t max_length)
 {
-    ri_dt_data_t *data = state;
-
-    return data->generic->ops.pack(data->state, offset, dest, max_length);
+    return dt_pack_part(state, offset, dest, max_length);
 }
 
 static ucs_status_t dt_carrier_unpack(void *state, size_t offset, const void *src,
                                       size_t length)
 {
-    ri_dt_data_t *data = state;
-
-    return data->generic->ops.unpack(data->state, offset, src, length);
+    return ri_dt_unpack_part(state, offset, src, length);
 }
 
 static void dt_carrier_finish(void *state)
@@ -248,6 +351,22 @@ size_t ri_dt_segments(const ri_dt_data_t *data, ri_segment_t *segments, size_t m
         segments[count++] = (ri_segment_t){(uintptr_t)iov[i].buffer, iov[i].length};
     }
     return count;
+}
+
+size_t ri_dt_run_mean(const ri_dt_data_t *data)
+{
+    const ri_layout_t *layout = ri_dt_layout(data);
+
+    return ((layout == NULL) || (layout->stats.runs == 0)) ?
+                   0 :
+                   layout->size / layout->stats.runs;
+}
+
+size_t ri_dt_runs(const ri_dt_data_t *data, size_t offset, size_t *length_p,
+                  ri_segment_t *segments, size_t max)
+{
+    return ri_layout_segments(ri_dt_layout(data), data->buffer, data->count, offset,
+                              length_p, segments, max);
 }
 
 int ri_dt_fits(const ri_dt_data_t *data)

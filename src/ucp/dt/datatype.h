@@ -9,6 +9,9 @@
  * one such pair per operation, because applications count references there. Where the
  * data is finally moved by UCP, the pair is not started again: UCP is given a carrier
  * datatype that hands the existing state through.
+ *
+ * Where the layout of a generic type is known, the library copies by itself, and of the callbacks
+ * only start, packed_size and finish are called.
  */
 #ifndef RI_DATATYPE_H
 #define RI_DATATYPE_H
@@ -16,22 +19,27 @@
 #include "../../ucs/copy.h"
 #include "../../ucs/base.h"
 #include "../wire/wire.h"
+#include "layout.h"
 
 /* What ucp_dt_create_generic was called with; the stock handle only names it. */
 typedef struct ri_dt_generic {
     ucp_generic_dt_ops_t ops;
     void *context;
+    _Atomic(unsigned) refs;        /* the datatype's, and those of operations */
+    _Atomic(unsigned) long_uses;   /* without a layout */
+    _Atomic(ri_layout_t *) layout; /* NULL: not known; set once */
 } ri_dt_generic_t;
 
 /* One side's description of its data. For a generic type, between init and finish the
  * state is started. */
 typedef struct ri_dt_data {
-    void *buffer;                   /* the memory, or the ucp_dt_iov_t array */
-    size_t count;                   /* bytes if contiguous, entries of an IOV, elements */
-    size_t length;                  /* bytes in all; of a receive: its capacity */
-    const ri_dt_generic_t *generic; /* NULL unless generic */
-    void *state;                    /* of the generic type */
+    void *buffer;             /* the memory, or the ucp_dt_iov_t array */
+    size_t count;             /* bytes if contiguous, entries of an IOV, elements */
+    size_t length;            /* bytes in all; of a receive: its capacity */
+    ri_dt_generic_t *generic; /* NULL unless generic; with a reference */
+    void *state;              /* of the generic type */
     int is_iov;
+    uint8_t has_layout;  /* of generic data: the library copies by the type's layout */
     uint8_t memory_type; /* ucs_memory_type_t; only of receives, and only where there are
                             kinds besides the host's */
 } ri_dt_data_t;
@@ -45,6 +53,10 @@ ucs_status_t ri_dt_register(ucp_datatype_t datatype, const ucp_generic_dt_ops_t 
  * Any thread may call it. */
 void ri_dt_unregister(ucp_datatype_t datatype);
 
+/** Set the layout of a datatype that was remembered, and has none. Takes the reference over. No
+ * operation uses the type yet. */
+void ri_dt_set_layout(ucp_datatype_t datatype, ri_layout_t *layout);
+
 /** What @ref ri_dt_send_init does for data that is not contiguous. @return As ri_dt_send_init(). */
 ucs_status_t ri_dt_send_init_other(ri_dt_data_t *data, ucp_datatype_t datatype,
                                    const void *buffer, size_t count);
@@ -55,6 +67,24 @@ ucs_status_t ri_dt_recv_init_other(ri_dt_data_t *data, ucp_datatype_t datatype,
 
 /** What @ref ri_dt_finish does for generic data. Calls the application's finish. */
 void ri_dt_finish_generic(ri_dt_data_t *data);
+
+/** @return The layout of generic data, or NULL if the callbacks copy it. */
+static inline const ri_layout_t *ri_dt_layout(const ri_dt_data_t *data)
+{
+    return data->has_layout ?
+                   atomic_load_explicit(&data->generic->layout, memory_order_relaxed) :
+                   NULL;
+}
+
+/** Place a part of a message in a generic receive: @a length bytes, @a offset bytes from its start.
+ * Where there is no layout, it is the application that says in what order and parts that may be.
+ * @return As ri_dt_unpack(). */
+ucs_status_t ri_dt_unpack_part(ri_dt_data_t *data, size_t offset, const void *src,
+                               size_t length);
+
+/** @return Whether a generic receive can be given a message in parts that begin and end anywhere.
+ * MPICH drops an element that a part ends in. */
+int ri_dt_takes_parts(const ri_dt_data_t *data);
 
 /** What @ref ri_dt_unpack does for data that is not contiguous. @return As ri_dt_unpack(). */
 ucs_status_t ri_dt_unpack_other(ri_dt_data_t *data, const void *src, size_t length);
@@ -152,6 +182,14 @@ static inline int ri_dt_is_contig(const ri_dt_data_t *data)
  * @return How many; 0 if there are more than @a max, or if a list has none that is not empty.
  */
 size_t ri_dt_segments(const ri_dt_data_t *data, ri_segment_t *segments, size_t max);
+
+/** @return The mean length of the runs of generic data; 0 if its layout is not known. */
+size_t ri_dt_run_mean(const ri_dt_data_t *data);
+
+/** The runs of generic data with a layout, as ri_layout_segments() tells them. @return As
+ * ri_layout_segments(). */
+size_t ri_dt_runs(const ri_dt_data_t *data, size_t offset, size_t *length_p,
+                  ri_segment_t *segments, size_t max);
 
 /** @return Whether data is in few pieces of memory, so that it can be described in an RTS: not
  * generic, not empty, and in at most RI_WIRE_SEGMENTS_MAX. */

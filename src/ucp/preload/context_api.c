@@ -10,6 +10,7 @@
  * default. (Without any value, stock would later warn of a variable that nobody used.)
  */
 #include "guard.h"
+#include "mpi_api.h"
 #include "../../ucs/stock.h"
 #include "../core/config.h"
 #include "../core/context.h"
@@ -175,6 +176,7 @@ static ucs_status_t context_init(unsigned major, unsigned minor,
         return status;
     }
     ri_inert_note(RI_INERT_NO_WORKER);
+    ri_mpi_switch_on();
     ri_info("version " RI_VERSION_STRING " serves a context of UCX %u.%u.%u",
             ri_stock.version_major, ri_stock.version_minor, ri_stock.version_release);
     return UCS_OK;
@@ -256,8 +258,10 @@ ucs_status_t ucp_dt_create_generic(const ucp_generic_dt_ops_t *ops, void *contex
     status = ri_dt_register(*datatype_p, ops, context);
     if (status != UCS_OK) {
         ri_stock.dt_destroy(*datatype_p);
+        return status;
     }
-    return status;
+    ri_mpi_note_generic(*datatype_p, context);
+    return UCS_OK;
 }
 
 void ucp_dt_destroy(ucp_datatype_t datatype)

@@ -46,6 +46,7 @@ static ucs_status_t recv_req_get(ri_worker_t *worker, void *buffer, size_t count
         ri_req_drop(&recv->super);
         return status;
     }
+    ri_memory_note_generic(worker, &recv->data, param);
     if (ri_unlikely(!worker->host_memory)) {
         status = recv_note_memory(recv, param);
         if (status != UCS_OK) {

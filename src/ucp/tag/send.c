@@ -362,6 +362,7 @@ ucs_status_ptr_t ri_tag_send_slow(ri_conn_t *conn, const void *buffer, size_t co
         return UCS_STATUS_PTR(status);
     }
 
+    ri_memory_note_generic(worker, &req->data, param);
     ri_send_req_init(req, conn, tag);
     ri_trace(&worker->trace, RI_TRACE_SEND, tag, req->data.length);
 

@@ -21,6 +21,11 @@
 /* Data for a generic datatype passes through memory of this size. */
 #define GET_STAGE_BYTES 65536
 
+/* Runs of this mean length are read into place, so many at a time: an entry of the list costs less
+ * than to copy them once more. */
+#define GET_RUN_BYTES 1024
+#define GET_RUNS      256
+
 /* How data is read. */
 typedef enum get_how {
     GET_DIRECT,  /* into the memory of the receive, in stages for generic data */
@@ -41,38 +46,78 @@ static ucs_status_t get_start(ri_send_req_t *req, const ri_send_terms_t *terms)
     return ri_rndv_send(req, &rts.rts);
 }
 
-/* Read into a generic datatype, a stage at a time. Its callback may do things that end the
- * way to the peer. @return What the plane returns; what the datatype's callback returns is in
- * @a unpack_status. */
+/* What is read of generic data at a time. */
+typedef struct get_part {
+    ri_segment_t *segments;
+    size_t count;
+    size_t length;
+} get_part_t;
+
+/* Read the next part of generic data. The offset is left out on both sides. */
+static ucs_status_t get_read_part(const ri_peer_t *peer, ri_transfer_t *transfer,
+                                  const get_part_t *part)
+{
+    if (peer->plane_ep == NULL) {
+        return UCS_ERR_UNREACHABLE;
+    }
+    part->segments[0].address -= transfer->offset;
+    part->segments[0].length += transfer->offset;
+    transfer->local     = part->segments;
+    transfer->num_local = part->count;
+    transfer->length    = part->length;
+    return peer->plane_ep->plane->ops->read(peer->plane_ep, transfer);
+}
+
+/* Read generic data straight into its runs. @return What the plane returns. */
+static ucs_status_t get_read_runs(ri_recv_req_t *recv, const ri_peer_t *peer,
+                                  ri_transfer_t *transfer)
+{
+    size_t total        = transfer->length;
+    ucs_status_t status = UCS_OK;
+    ri_segment_t segments[GET_RUNS];
+
+    for (transfer->offset = 0; (transfer->offset < total) && (status == UCS_OK);
+         transfer->offset += transfer->length) {
+        get_part_t part = {.segments = segments, .length = total - transfer->offset};
+
+        part.count = ri_dt_runs(&recv->data, transfer->offset, &part.length, segments,
+                                GET_RUNS);
+        status     = get_read_part(peer, transfer, &part);
+    }
+    return status;
+}
+
+/* Read into a generic datatype, a stage at a time; or all at once, if it does not take parts. Its
+ * callback may do things that end the way to the peer. @return What the plane returns; what the
+ * datatype's callback returns is in @a unpack_status. */
 static ucs_status_t get_read_generic(ri_recv_req_t *recv, const ri_peer_t *peer,
                                      ri_transfer_t *transfer, ucs_status_t *unpack_status)
 {
-    const ri_dt_generic_t *generic = recv->data.generic;
-    size_t total                   = transfer->length;
-    ucs_status_t status            = UCS_OK;
-    ri_segment_t local;
+    size_t total = transfer->length;
+    size_t max   = ((total <= GET_STAGE_BYTES) || !ri_dt_takes_parts(&recv->data)) ?
+                           total :
+                           GET_STAGE_BYTES;
+    ucs_status_t status = UCS_OK;
     uint8_t *stage;
 
-    stage = malloc(ri_min(total, (size_t)GET_STAGE_BYTES));
+    if (ri_dt_run_mean(&recv->data) >= GET_RUN_BYTES) {
+        return get_read_runs(recv, peer, transfer);
+    }
+    stage = malloc(max);
     if (stage == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
-    transfer->local     = &local;
-    transfer->num_local = 1;
     for (transfer->offset = 0; transfer->offset < total;
          transfer->offset += transfer->length) {
-        transfer->length = ri_min(total - transfer->offset, (size_t)GET_STAGE_BYTES);
-        /* the offset is left out on both sides */
-        local  = (ri_segment_t){(uintptr_t)stage - transfer->offset,
-                                transfer->offset + transfer->length};
-        status = (peer->plane_ep != NULL) ?
-                         peer->plane_ep->plane->ops->read(peer->plane_ep, transfer) :
-                         UCS_ERR_UNREACHABLE;
+        ri_segment_t local = {(uintptr_t)stage, ri_min(total - transfer->offset, max)};
+        get_part_t part    = {.segments = &local, .count = 1, .length = local.length};
+
+        status = get_read_part(peer, transfer, &part);
         if (status != UCS_OK) {
             break;
         }
-        *unpack_status = generic->ops.unpack(recv->data.state, transfer->offset, stage,
-                                             transfer->length);
+        *unpack_status = ri_dt_unpack_part(&recv->data, transfer->offset, stage,
+                                           transfer->length);
         if (*unpack_status != UCS_OK) {
             break;
         }
