@@ -82,6 +82,12 @@ static inline const ri_layout_t *ri_dt_layout(const ri_dt_data_t *data)
 ucs_status_t ri_dt_unpack_part(ri_dt_data_t *data, size_t offset, const void *src,
                                size_t length);
 
+/** @return Whether a receive is in many runs, of which the library knows where they are. */
+static inline int ri_dt_is_spread(const ri_dt_data_t *data)
+{
+    return (data->generic != NULL) && data->has_layout;
+}
+
 /** @return Whether a generic receive can be given a message in parts that begin and end anywhere.
  * MPICH drops an element that a part ends in. */
 int ri_dt_takes_parts(const ri_dt_data_t *data);

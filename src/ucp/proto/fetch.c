@@ -14,6 +14,7 @@
 #include "rndv/rndv.h"
 #include "select.h"
 #include "coop/coop_recv.h"
+#include "coop/coop_shelf.h"
 
 /* Whether a receive may be told to a sender, see ri_select_fetch_t. */
 static int fetch_can_answer(ri_stream_t *stream)
@@ -51,14 +52,15 @@ static ri_select_fetch_t fetch_facts(const ri_recv_req_t *recv, ri_stream_t *str
 
 /* Look at the slot that an RTS names. */
 static ri_coop_offer_t fetch_look_at_slot(ri_select_fetch_t *facts,
-                                          const ri_recv_req_t *recv,
-                                          const ri_stream_t *stream,
+                                          const ri_recv_req_t *recv, ri_stream_t *stream,
                                           const ri_arrival_t *arrival)
 {
     ri_coop_offer_t offer = ri_coop_recv_find_offer(recv, stream, arrival->req_id,
                                                     arrival->data);
 
-    facts->slot_there    = (offer.slot != NULL);
+    facts->slot_there = (offer.slot != NULL);
+    facts->spread     = facts->slot_there && ri_dt_is_spread(&recv->data) &&
+                    ri_coop_shelf_is_there(stream);
     facts->slot_offered  = offer.offered;
     facts->slot_is_other = (offer.address != 0) &&
                            (offer.address != (uintptr_t)recv->data.buffer);

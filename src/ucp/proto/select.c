@@ -199,23 +199,25 @@ ri_choice_t ri_select(const ri_select_param_t *param)
     return choice;
 }
 
-/* Whether the memory of a receive can be copied to by both sides. */
+/* Whether both sides can copy to a receive whose memory is of a form that allows it. */
 static int fetch_has_coop(const ri_select_fetch_t *param)
 {
-    return param->contig && param->has_address && param->host_memory &&
-           (param->length <= param->room) && (param->length <= RI_SLOT_LENGTH_MAX);
+    return param->host_memory && (param->length <= param->room) &&
+           (param->length <= RI_SLOT_LENGTH_MAX);
 }
 
 /* An RTS names a slot. @return RI_FETCH_NOTHING: it is as if there were none. */
 static ri_fetch_t fetch_by_slot(const ri_select_fetch_t *param)
 {
-    int usable = fetch_has_coop(param);
+    int has_coop = fetch_has_coop(param);
+    int writable = has_coop && param->contig && param->has_address;
+    int usable   = writable || (has_coop && param->spread);
 
     if (!param->slot_there) {
         return param->slot_offered ? RI_FETCH_LOST : RI_FETCH_NOTHING;
     }
     if (param->slot_offered) {
-        return (usable && !param->slot_is_other) ? RI_FETCH_COOP : RI_FETCH_BROKEN;
+        return (writable && !param->slot_is_other) ? RI_FETCH_COOP : RI_FETCH_BROKEN;
     }
     return (usable && select_can(param->host_plane, RI_PLANE_READ)) ? RI_FETCH_COOP :
                                                                       RI_FETCH_NOTHING;

@@ -54,7 +54,8 @@ enum {
 enum {
     RI_RING_SLOT_SHELF_UNKNOWN, /* the message is not matched yet */
     RI_RING_SLOT_SHELF_YES,
-    RI_RING_SLOT_SHELF_NO
+    RI_RING_SLOT_SHELF_NO,
+    RI_RING_SLOT_SHELF_ONLY /* the sender must not write the receive's memory */
 };
 
 /* ri_ring_slot_t.claimed: the sender has taken the message back before anything was claimed. */

@@ -6,6 +6,7 @@
  */
 #include "coop_copy.h"
 #include "coop_shelf.h"
+#include "../rndv/read_generic.h"
 #include "../../link/local.h"
 
 #include <stdlib.h>
@@ -70,6 +71,17 @@ int ri_coop_copy_is_peer_gone(const ri_coop_t *coop)
     return (peer != NULL) && ri_local_is_gone(peer);
 }
 
+/* Read a part from the sender's memory. */
+static ucs_status_t coop_read(ri_coop_t *coop, ri_plane_ep_t *ep, ri_transfer_t *transfer)
+{
+    ri_transfer_t part         = *transfer; /* which is changed */
+    ucs_status_t unpack_status = UCS_OK;    /* stays: a layout takes any part */
+
+    return coop->spread ? ri_read_generic(coop->recv, coop->stream->peer, &part,
+                                          &unpack_status) :
+                          ep->plane->ops->read(ep, transfer);
+}
+
 /* Move a part that was claimed. */
 static ucs_status_t coop_move(ri_coop_t *coop, const ri_slot_part_t *part)
 {
@@ -87,7 +99,7 @@ static ucs_status_t coop_move(ri_coop_t *coop, const ri_slot_part_t *part)
         return UCS_ERR_UNREACHABLE;
     }
     if (!coop->is_send) {
-        status = ep->plane->ops->read(ep, &transfer);
+        status = coop_read(coop, ep, &transfer);
         coop->stream->counters.rx_read_bytes += (status == UCS_OK) ? transfer.length : 0;
     } else {
         transfer.remote     = &coop->memory;
@@ -184,6 +196,9 @@ static uint32_t coop_by_plane(ri_coop_t *coop, int has_shelf)
     int begins = !coop->is_send && !coop->begun;
 
     coop->begun = 1;
+    if (coop->is_send && ri_coop_shelf_is_only_way(coop)) {
+        return COOP_NONE;
+    }
     if (!has_shelf) {
         return RI_SLOT_SHARE;
     }

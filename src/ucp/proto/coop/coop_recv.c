@@ -18,6 +18,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What stands for the address of a receive that only this side writes. */
+#define COOP_NOWHERE 1
+
 /* The memory of a ring that the stream has given up, while copies need its slots. */
 struct ri_coop_ring {
     ri_ring_rx_t ring;
@@ -128,7 +131,8 @@ static ri_coop_t *coop_new_recv(ri_recv_req_t *recv, ri_stream_t *stream, uint32
         coop->stream         = stream;
         coop->req_id         = req_id;
         coop->number         = rts->slot - 1;
-        coop->memory.address = (uintptr_t)recv->data.buffer;
+        coop->spread         = ri_dt_is_spread(&recv->data);
+        coop->memory.address = coop->spread ? COOP_NOWHERE : (uintptr_t)recv->data.buffer;
         coop->num_segments   = rts->num_segments;
         memcpy(coop->segments, rts->segments,
                rts->num_segments * sizeof(rts->segments[0]));
@@ -226,8 +230,7 @@ static ucs_status_t coop_fetch(ri_recv_req_t *recv, ri_stream_t *stream,
         return offer->offered ? coop_refuse(recv, stream, req_id, slot) : UCS_ERR_NO_ELEM;
     }
     if (offer->address == 0) {
-        atomic_store_explicit(&slot->address, (uintptr_t)recv->data.buffer,
-                              memory_order_release);
+        atomic_store_explicit(&slot->address, coop->memory.address, memory_order_release);
     }
 
     state = ri_coop_copy_step(coop, 1);

@@ -122,14 +122,24 @@ static void shelf_consider(ri_stream_t *stream)
 /* See what the sender has made of the shelf. @return Whether it may put parts there. */
 static int shelf_is_shared(ri_stream_t *stream)
 {
-    ri_coop_shelf_t *shelf = stream->shelf;
-    uint32_t state         = atomic_load_explicit(&stream->ring->control->shelf_state,
-                                                  memory_order_acquire);
+    uint32_t state = atomic_load_explicit(&stream->ring->control->shelf_state,
+                                          memory_order_acquire);
 
     if (state != RI_RING_SHELF_UNSEEN) {
-        ri_shelf_rx_mapped(&shelf->rx);
+        ri_shelf_rx_mapped(&stream->shelf->rx);
     }
     return state != RI_RING_SHELF_REFUSED;
+}
+
+int ri_coop_shelf_is_there(ri_stream_t *stream)
+{
+    if (ri_config.shelf_peers == 0) {
+        return 0;
+    }
+    if (stream->shelf == NULL) {
+        shelf_consider(stream);
+    }
+    return (stream->shelf != NULL) && shelf_is_shared(stream);
 }
 
 /* What messages as long as this one have taken. */
@@ -218,23 +228,20 @@ static void shelf_note(shelf_ways_t *ways, uint64_t matched_at)
 void ri_coop_shelf_use(ri_coop_t *coop)
 {
     ri_stream_t *stream = coop->stream;
+    uint32_t way        = RI_RING_SLOT_SHELF_ONLY;
 
-    if (ri_config.shelf_peers == 0) {
-        return;
-    }
-    if (stream->shelf == NULL) {
-        shelf_consider(stream);
-    }
-    if ((stream->shelf == NULL) || !shelf_is_shared(stream)) {
+    if ((coop->spread ? stream->shelf == NULL : !ri_coop_shelf_is_there(stream))) {
         return;
     }
     coop->shelf = stream->shelf;
     ++coop->shelf->users;
     coop->matched_at = ri_ticks();
-    coop->takes      = (shelf_ways_of(coop)->way == SHELF_WAY_SHELF);
-    atomic_store_explicit(&coop->slot->shelf,
-                          coop->takes ? RI_RING_SLOT_SHELF_YES : RI_RING_SLOT_SHELF_NO,
-                          memory_order_release);
+    if (!coop->spread) {
+        way = (shelf_ways_of(coop)->way == SHELF_WAY_SHELF) ? RI_RING_SLOT_SHELF_YES :
+                                                              RI_RING_SLOT_SHELF_NO;
+    }
+    coop->takes = (way != RI_RING_SLOT_SHELF_NO);
+    atomic_store_explicit(&coop->slot->shelf, way, memory_order_release);
 }
 
 void ri_coop_shelf_leave(ri_coop_t *coop, int is_done)
@@ -242,7 +249,7 @@ void ri_coop_shelf_leave(ri_coop_t *coop, int is_done)
     if (coop->shelf == NULL) {
         return;
     }
-    if (is_done) {
+    if (is_done && !coop->spread) {
         shelf_note(shelf_ways_of(coop), coop->matched_at);
     }
     shelf_release(coop->shelf);
@@ -279,6 +286,16 @@ static int shelf_part_is_awaited(const ri_shelf_part_t *part, const ri_coop_t *c
     return 0;
 }
 
+/* Copy what lies on the shelf into the receive. */
+static void shelf_place(ri_coop_t *coop, size_t offset, const void *from, size_t length)
+{
+    if (coop->spread) {
+        ri_dt_unpack_part(&coop->recv->data, offset, from, length);
+    } else {
+        memcpy((char *)coop->memory.address + offset, from, length);
+    }
+}
+
 /* Copy the part at the head of the shelf to its place. @return What has become of the copy. */
 static ri_coop_state_t shelf_take_part(ri_coop_t *coop, const ri_shelf_part_t *mark)
 {
@@ -291,8 +308,7 @@ static ri_coop_state_t shelf_take_part(ri_coop_t *coop, const ri_shelf_part_t *m
     }
     offset = ri_slot_offset(&part);
     length = ri_slot_length(&part, coop->memory.length);
-    memcpy((char *)coop->memory.address + offset, ri_shelf_rx_place(&coop->shelf->rx),
-           length);
+    shelf_place(coop, offset, ri_shelf_rx_place(&coop->shelf->rx), length);
     coop->by_shelf = 1;
     coop->in_vain  = 0;
     coop->stream->counters.rx_shelf_bytes += length;
@@ -342,12 +358,18 @@ static void shelf_open(ri_conn_t *conn)
                           memory_order_release);
 }
 
+int ri_coop_shelf_is_only_way(const ri_coop_t *coop)
+{
+    return atomic_load_explicit(&coop->slot->shelf, memory_order_acquire) ==
+           RI_RING_SLOT_SHELF_ONLY;
+}
+
 int ri_coop_shelf_goes_by(ri_coop_t *coop)
 {
     ri_conn_t *conn = coop->send->conn;
+    uint32_t way    = atomic_load_explicit(&coop->slot->shelf, memory_order_acquire);
 
-    if (atomic_load_explicit(&coop->slot->shelf, memory_order_acquire) !=
-        RI_RING_SLOT_SHELF_YES) {
+    if ((way != RI_RING_SLOT_SHELF_YES) && (way != RI_RING_SLOT_SHELF_ONLY)) {
         return 0;
     }
     if (!ri_shelf_tx_is_open(&conn->coop.shelf)) {

@@ -18,6 +18,10 @@
  * messages themselves take, as it does not have in it that data which the sender has written into the
  * receive lies in the sender's cache.
  *
+ * A receive that is not contiguous is filled from the shelf, too, if its layout is known. The sender
+ * does not know where its runs are, so it writes nothing by the plane then; what it does not put on
+ * the shelf the receiver reads.
+ *
  * What lies on the shelf is counted as copied when the receiver has taken it. Until then the send is
  * not complete.
  */
@@ -25,6 +29,10 @@
 #define RI_COOP_SHELF_H
 
 #include "coop_copy.h"
+
+/** Receiver: @return whether the stream, which has a ring, has a shelf, which is made if it is time
+ * for that, and the sender has not refused it. */
+int ri_coop_shelf_is_there(ri_stream_t *stream);
 
 /** Receiver: decide whether this copy, whose message is matched, takes parts from a shelf
  * (coop->takes), which is made if it is time for that; and say so in the slot. Until
@@ -46,6 +54,10 @@ ri_coop_state_t ri_coop_shelf_take(ri_coop_t *coop);
 /** Sender: @return whether parts of this copy go by a shelf: the receiver says so, and it is, or
  * has now been, mapped. */
 int ri_coop_shelf_goes_by(ri_coop_t *coop);
+
+/** Sender: @return whether the receiver wants all parts by the shelf: what it reads by the plane it
+ * does not say where to write. */
+int ri_coop_shelf_is_only_way(const ri_coop_t *coop);
 
 /** Sender: @return whether the receiver may say so soon: it did the last time, and has not matched
  * this message yet. */

@@ -11,20 +11,13 @@
 #include "../../link/bounce.h"
 #include "../../link/net_transfer.h"
 #include "net_read.h"
+#include "read_generic.h"
 #include "rndv.h"
 #include "../../core/memory.h"
 #include "../../link/local.h"
 #include "send_keys.h"
 
 #include <stdlib.h>
-
-/* Data for a generic datatype passes through memory of this size. */
-#define GET_STAGE_BYTES 65536
-
-/* Runs of this mean length are read into place, so many at a time: an entry of the list costs less
- * than to copy them once more. */
-#define GET_RUN_BYTES 1024
-#define GET_RUNS      256
 
 /* How data is read. */
 typedef enum get_how {
@@ -44,86 +37,6 @@ static ucs_status_t get_start(ri_send_req_t *req, const ri_send_terms_t *terms)
         ri_send_keys_put(req, &rts.rts);
     }
     return ri_rndv_send(req, &rts.rts);
-}
-
-/* What is read of generic data at a time. */
-typedef struct get_part {
-    ri_segment_t *segments;
-    size_t count;
-    size_t length;
-} get_part_t;
-
-/* Read the next part of generic data. The offset is left out on both sides. */
-static ucs_status_t get_read_part(const ri_peer_t *peer, ri_transfer_t *transfer,
-                                  const get_part_t *part)
-{
-    if (peer->plane_ep == NULL) {
-        return UCS_ERR_UNREACHABLE;
-    }
-    part->segments[0].address -= transfer->offset;
-    part->segments[0].length += transfer->offset;
-    transfer->local     = part->segments;
-    transfer->num_local = part->count;
-    transfer->length    = part->length;
-    return peer->plane_ep->plane->ops->read(peer->plane_ep, transfer);
-}
-
-/* Read generic data straight into its runs. @return What the plane returns. */
-static ucs_status_t get_read_runs(ri_recv_req_t *recv, const ri_peer_t *peer,
-                                  ri_transfer_t *transfer)
-{
-    size_t total        = transfer->length;
-    ucs_status_t status = UCS_OK;
-    ri_segment_t segments[GET_RUNS];
-
-    for (transfer->offset = 0; (transfer->offset < total) && (status == UCS_OK);
-         transfer->offset += transfer->length) {
-        get_part_t part = {.segments = segments, .length = total - transfer->offset};
-
-        part.count = ri_dt_runs(&recv->data, transfer->offset, &part.length, segments,
-                                GET_RUNS);
-        status     = get_read_part(peer, transfer, &part);
-    }
-    return status;
-}
-
-/* Read into a generic datatype, a stage at a time; or all at once, if it does not take parts. Its
- * callback may do things that end the way to the peer. @return What the plane returns; what the
- * datatype's callback returns is in @a unpack_status. */
-static ucs_status_t get_read_generic(ri_recv_req_t *recv, const ri_peer_t *peer,
-                                     ri_transfer_t *transfer, ucs_status_t *unpack_status)
-{
-    size_t total = transfer->length;
-    size_t max   = ((total <= GET_STAGE_BYTES) || !ri_dt_takes_parts(&recv->data)) ?
-                           total :
-                           GET_STAGE_BYTES;
-    ucs_status_t status = UCS_OK;
-    uint8_t *stage;
-
-    if (ri_dt_run_mean(&recv->data) >= GET_RUN_BYTES) {
-        return get_read_runs(recv, peer, transfer);
-    }
-    stage = malloc(max);
-    if (stage == NULL) {
-        return UCS_ERR_NO_MEMORY;
-    }
-    for (transfer->offset = 0; transfer->offset < total;
-         transfer->offset += transfer->length) {
-        ri_segment_t local = {(uintptr_t)stage, ri_min(total - transfer->offset, max)};
-        get_part_t part    = {.segments = &local, .count = 1, .length = local.length};
-
-        status = get_read_part(peer, transfer, &part);
-        if (status != UCS_OK) {
-            break;
-        }
-        *unpack_status = ri_dt_unpack_part(&recv->data, transfer->offset, stage,
-                                           transfer->length);
-        if (*unpack_status != UCS_OK) {
-            break;
-        }
-    }
-    free(stage);
-    return status;
 }
 
 /* Read into one place or a list of them. */
@@ -150,7 +63,7 @@ static ucs_status_t get_read_direct(ri_recv_req_t *recv, ri_plane_ep_t *ep,
     return status;
 }
 
-/* Read what only UCP can place. @return As get_read_generic(). */
+/* Read what only UCP can place. @return As ri_read_generic(). */
 static ucs_status_t get_read_bounced(ri_recv_req_t *recv, ri_plane_ep_t *ep,
                                      ri_transfer_t *transfer, ucs_status_t *place_status)
 {
@@ -184,7 +97,7 @@ static ucs_status_t get_read(ri_recv_req_t *recv, ri_peer_t *peer, get_how_t how
         return get_read_bounced(recv, ep, transfer, place_status);
     }
     return (recv->data.generic != NULL) ?
-                   get_read_generic(recv, peer, transfer, place_status) :
+                   ri_read_generic(recv, peer, transfer, place_status) :
                    get_read_direct(recv, ep, transfer);
 }
 
