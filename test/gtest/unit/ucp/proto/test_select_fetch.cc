@@ -29,7 +29,8 @@ enum {
     F_SHORT    = 1 << 14, /* the receive is too short */
     F_SENDS    = 1 << 15, /* the sender wants to send it to where this side says */
     F_UD       = 1 << 16, /* a network that takes such messages; without F_NET */
-    F_EVERY    = 1 << 17,
+    F_SPREAD   = 1 << 17, /* in known runs, and there is a shelf; without F_CONTIG */
+    F_EVERY    = 1 << 18,
 
     F_ONE  = F_CONTIG | F_PIECES | F_ANSWER | F_HOST,
     F_SLOT = F_NAMED | F_THERE
@@ -76,6 +77,13 @@ const struct {
         {F_ONE | F_NAMED, RI_FETCH_GET},
         {F_ONE | F_NAMED | F_PUT, RI_FETCH_PUT},
         {(F_ONE & ~F_CONTIG) | F_SLOT, RI_FETCH_GET},
+        {F_HOST | F_SPREAD | F_SLOT, RI_FETCH_COOP},
+        {F_HOST | F_SPREAD | F_SLOT | F_NO_PLACE, RI_FETCH_COOP}, /* MPI_BOTTOM */
+        {F_HOST | F_SPREAD | F_SLOT | F_OFFERED, RI_FETCH_BROKEN},
+        {F_HOST | F_SPREAD | F_NAMED, RI_FETCH_GET},
+        {F_SPREAD | F_SLOT, RI_FETCH_AM},
+        {F_HOST | F_SPREAD | F_SLOT | F_SHORT, RI_FETCH_NOTHING},
+        {F_HOST | F_SPREAD | F_SLOT | F_DEVICE, RI_FETCH_AM},
         {(F_ONE & ~F_HOST) | F_SLOT, RI_FETCH_AM},
         {F_ONE | F_SLOT | F_DEVICE, RI_FETCH_AM},
         {F_ONE | F_SLOT | F_SHORT, RI_FETCH_NOTHING},
@@ -124,6 +132,7 @@ ri_select_fetch_t make_fetch(unsigned what)
     param.slot_is_other = !!(what & F_OTHER);
     param.can_answer    = !!(what & F_ANSWER);
     param.contig        = !!(what & F_CONTIG);
+    param.spread        = !!(what & F_SPREAD);
     param.pieces        = !!(what & F_PIECES);
     param.has_address   = !(what & F_NO_PLACE);
     param.host_memory   = !(what & F_DEVICE);
@@ -155,8 +164,8 @@ void check_fetch(const ri_select_fetch_t &p, ri_fetch_t fetch)
     EXPECT_EQ(!fits && !written, fetch == RI_FETCH_NOTHING);
     switch (fetch) {
     case RI_FETCH_COOP:
-        EXPECT_TRUE(slot && p.slot_there && fits && p.contig && p.host_memory &&
-                    p.has_address);
+        EXPECT_TRUE(slot && p.slot_there && fits && p.host_memory);
+        EXPECT_TRUE((p.contig && p.has_address) || (p.spread && !p.slot_offered));
         EXPECT_FALSE(p.slot_offered && p.slot_is_other);
         break;
     case RI_FETCH_PUT:

@@ -1,0 +1,93 @@
+/* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Two workers that copy together and have a shelf. The receiver says for each message which way it
+ * goes, by what it has measured; tests that need one or the other way send until that is the next.
+ */
+#ifndef RI_TEST_COOP_SHELF_TEST_H
+#define RI_TEST_COOP_SHELF_TEST_H
+
+#include "coop_test.h"
+
+namespace {
+
+const size_t SHELF    = 4 * RI_SHELF_PLACE;
+const size_t UNITS    = 245; /* of LONG */
+const unsigned ROUNDS = 10000;
+
+class coop_shelf_test : public coop_test {
+protected:
+    void SetUp() override
+    {
+        ri_test::SetUp();
+        ri_config.ring_peers  = 4;
+        ri_config.shelf_peers = 2;
+        ri_config.shelf_size  = SHELF;
+        start();
+        make_shelf();
+    }
+
+    void TearDown() override
+    {
+        coop_test::TearDown();
+        ri_config.shelf_peers = 0;
+    }
+
+    /* A stream gets one with its fourth message. */
+    void make_shelf()
+    {
+        for (unsigned i = 0; i < 4; ++i) {
+            EXPECT_EQ(0u, m_b->worker()->rings.num_shelves);
+            exchange(LONG);
+        }
+        EXPECT_EQ(1u, m_b->worker()->rings.num_shelves);
+        EXPECT_EQ(1u, m_b->counters().shelves_made);
+    }
+
+    void exchange(size_t length)
+    {
+        bytes content = pattern(length, length);
+        send_ptr s    = send_unmatched(content);
+        recv_ptr r    = m_b->recv(5, ~0ul, length);
+
+        pump();
+        check(r, content);
+        check(s);
+    }
+
+    /* A message that is matched and goes by the shelf, with nothing on it yet */
+    struct message {
+        bytes content;
+        send_ptr s;
+        recv_ptr r;
+    };
+
+    message begin(size_t length = LONG)
+    {
+        message m;
+
+        for (unsigned i = 0; i < 100; ++i) {
+            m.content = pattern(i, length);
+            m.s       = send_unmatched(m.content);
+            m.r       = m_b->recv(5, ~0ul, length);
+            if (slot().shelf == RI_RING_SLOT_SHELF_YES) {
+                return m;
+            }
+            EXPECT_EQ(RI_RING_SLOT_SHELF_NO, int(slot().shelf));
+            pump();
+            check(m.r, m.content);
+        }
+        ADD_FAILURE() << "no message goes by the shelf";
+        return m;
+    }
+
+    uint64_t put() { return m_a->counters().conns.tx_shelf_bytes; }
+
+    uint64_t taken() { return m_b->counters().streams.rx_shelf_bytes; }
+
+    ri_shelf_tx_t &shelf() { return m_conn->coop.shelf; }
+};
+
+} // namespace
+
+#endif
