@@ -135,7 +135,7 @@ first_of() {
 
 programs="mix_modes order pt2pt_types wildcards cancel_trunc many_requests threads
 collectives rma selfsend finalize_early compute_first early_receives any_source mem_events
-type_layouts unreceived"
+type_layouts type_storm unreceived"
 
 # One line per run: program, number of ranks, transports, arguments.
 plan_quick() {
@@ -149,6 +149,7 @@ pt2pt_types     1 shm --iters 80
 pt2pt_types     2 shm --iters 150
 pt2pt_types     4 shm --iters 100
 type_layouts    1 shm
+type_storm      2 shm
 wildcards       3 shm
 wildcards       4 shm
 early_receives  2 shm
@@ -226,6 +227,7 @@ plan_long() {
             case $prog:$np in
             pt2pt_types:1 | selfsend:1 | mem_events:1 | type_layouts:1) ;;
             *:1 | wildcards:2 | mem_events:* | type_layouts:*) continue ;;
+            type_storm:[34]) continue ;;
             compute_first:3 | compute_first:4) continue ;;
             esac
             case $prog in
@@ -418,6 +420,8 @@ for mpi_name in $mpis; do
                     # MPI_Finalize hangs there without help (see run_one).
                     case $mpi_name:$prog:$t in
                     *:compute_first:tcp | mpich:finalize_early:tcp) continue ;;
+                    # Wrong on stock, see README.md
+                    mpich:type_storm:*) [ "$mode_name" != stock ] || args="--packed 0" ;;
                     esac
                     run_one "$mpi_name" "$mode_name" "$prog" "$n" "$t" $args
                 done

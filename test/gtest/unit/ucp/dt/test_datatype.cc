@@ -82,6 +82,8 @@ protected:
         ri_test::TearDown();
     }
 
+    void end_to_end();
+
     static const ucp_datatype_t GENERIC = 0x10000 | UCP_DATATYPE_GENERIC;
 
     ri_dt_data_t m_data;
@@ -190,6 +192,69 @@ TEST_F(test_datatype, generic_that_fails)
     ri_dt_finish(&m_data);
 }
 
+/* The same bytes as the callbacks', which must not be asked for them then. */
+static ri_layout_t *layout_of_state(uint64_t count)
+{
+    ri_layout_builder_t builder;
+
+    ri_layout_begin(&builder);
+    return ri_layout_end(&builder, ri_layout_repeat(&builder, ri_layout_run(1), count, 2),
+                         2 * count);
+}
+
+TEST_F(test_datatype, generic_with_layout)
+{
+    bytes from = pattern(1, 200), packed(100), to(200);
+    ri_segment_t runs[10];
+    size_t length = 100;
+
+    ASSERT_EQ(UCS_OK, ri_dt_send_init(&m_data, GENERIC, from.data(), 100));
+    EXPECT_FALSE(m_data.has_layout);
+    EXPECT_EQ(0u, ri_dt_run_mean(&m_data));
+    EXPECT_TRUE(ri_dt_takes_parts(&m_data)); /* no MPICH here */
+    ri_dt_finish(&m_data);
+
+    g_unpack_status = UCS_ERR_NO_MEMORY; /* if it were called */
+    g_piece         = 7;
+    ri_dt_set_layout(GENERIC, layout_of_state(1));
+    ri_dt_set_layout(GENERIC, layout_of_state(3)); /* it has one */
+    ASSERT_EQ(UCS_OK, ri_dt_send_init(&m_data, GENERIC, from.data(), 100));
+    EXPECT_TRUE(m_data.has_layout);
+    EXPECT_EQ(1u, ri_dt_run_mean(&m_data));
+    ri_dt_pack(&m_data, packed.data());
+    EXPECT_EQ(10u, ri_dt_runs(&m_data, 3, &length, runs, 10));
+    EXPECT_EQ(10u, length);
+    EXPECT_EQ((uintptr_t)&from[6], runs[0].address);
+    ri_dt_finish(&m_data);
+
+    ASSERT_EQ(UCS_OK, ri_dt_recv_init(&m_data, GENERIC, to.data(), 100));
+    EXPECT_EQ(UCS_OK, ri_dt_unpack_part(&m_data, 50, packed.data() + 50, 50));
+    EXPECT_EQ(UCS_OK, ri_dt_unpack(&m_data, packed.data(), 50));
+    EXPECT_EQ(UCS_ERR_MESSAGE_TRUNCATED,
+              ri_dt_unpack_part(&m_data, 51, packed.data(), 50));
+    EXPECT_EQ(UCS_ERR_MESSAGE_TRUNCATED,
+              ri_dt_unpack_part(&m_data, 101, packed.data(), 0));
+    for (size_t i = 0; i < 100; ++i) {
+        EXPECT_EQ(from[2 * i], to[2 * i]);
+        EXPECT_EQ(0, to[2 * i + 1]);
+    }
+    ri_dt_unregister(GENERIC); /* the operation goes on with the layout */
+    EXPECT_EQ(UCS_OK, ri_dt_unpack_part(&m_data, 0, packed.data(), 100));
+    ri_dt_finish(&m_data);
+    ri_dt_set_layout(GENERIC, layout_of_state(1)); /* unknown now: is given back */
+}
+
+/* A layout whose size is not what the type says is not used. */
+TEST_F(test_datatype, layout_of_other_size)
+{
+    bytes buffer(100);
+
+    ri_dt_set_layout(GENERIC, layout_of_state(2));
+    ASSERT_EQ(UCS_OK, ri_dt_send_init(&m_data, GENERIC, buffer.data(), 50));
+    EXPECT_FALSE(m_data.has_layout);
+    ri_dt_finish(&m_data);
+}
+
 TEST_F(test_datatype, unknown)
 {
     bytes buffer(10);
@@ -251,6 +316,19 @@ TEST_F(test_datatype, generic_without_carrier)
 /* Through the whole library, in both directions of every protocol: one pair of start and
  * finish per operation, also where stock moves the data. */
 TEST_F(test_datatype, generic_end_to_end)
+{
+    end_to_end();
+}
+
+/* The same, with copies by the library; also where stock moves the data. */
+TEST_F(test_datatype, layout_end_to_end)
+{
+    g_unpack_status = UCS_ERR_NO_MEMORY; /* if it were called */
+    ri_dt_set_layout(GENERIC, layout_of_state(1));
+    end_to_end();
+}
+
+void test_datatype::end_to_end()
 {
     for (bool later : {false, true}) {
         for (size_t count : {5, 2000, 100000}) {
