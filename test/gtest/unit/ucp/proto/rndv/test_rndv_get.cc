@@ -149,6 +149,54 @@ TEST_F(test_rndv_get, unpack_error)
     }
 }
 
+/* A generic type whose layout is known: the receiver reads in stages, or into long runs, and no
+ * callback is asked for the data. The message is shorter than the receive, and ends in a run. */
+TEST_F(test_rndv_get, layout)
+{
+    static unsigned finished;
+    const ucp_datatype_t known     = 0x50000 | UCP_DATATYPE_GENERIC;
+    const ucp_generic_dt_ops_t ops = {
+            [](void *, const void *buffer, size_t) { return const_cast<void *>(buffer); },
+            [](void *, void *buffer, size_t) { return buffer; },
+            [](void *) { return LONG; },
+            [](void *, size_t, void *, size_t) -> size_t { return 0; },
+            [](void *, size_t, const void *, size_t) { return UCS_ERR_IO_ERROR; },
+            [](void *) { ++finished; }};
+    ucp_request_param_t param = {};
+
+    connect_planes();
+    param.op_attr_mask = UCP_OP_ATTR_FIELD_DATATYPE;
+    param.datatype     = known;
+    for (size_t run : {8, 1000, 2500}) {
+        ri_layout_builder_t builder;
+        bytes content = pattern(run, LONG - 10), to(2 * LONG, 0x5a);
+        bytes expected(to);
+
+        ri_layout_begin(&builder);
+        ri_layout_part_t part = ri_layout_repeat(&builder, ri_layout_run(run), LONG / run,
+                                                 2 * run);
+        ASSERT_EQ(UCS_OK, ri_dt_register(known, &ops, nullptr));
+        ri_dt_set_layout(known, ri_layout_end(&builder, part, 2 * LONG));
+        for (size_t i = 0; i < content.size(); ++i) {
+            expected[i / run * 2 * run + i % run] = content[i];
+        }
+        finished         = 0;
+        m_b_plane->reads = 0;
+        memory from(CONTIG, content.size(), content);
+        rndv_ptr s = send(from, 5);
+        EXPECT_EQ(RI_WIRE_RTS, s->req()->wire_type);
+        pump();
+        ucs_status_ptr_t r = ri_tag_recv(m_b->worker(), to.data(), 1, 5, ~0ul, &param);
+        pump();
+        EXPECT_EQ(nullptr, r); /* within the call */
+        EXPECT_TRUE(s->done);
+        EXPECT_EQ(1u, finished);
+        EXPECT_EQ((run >= 1024) ? 1u : 2u, m_b_plane->reads);
+        EXPECT_EQ(expected, to) << run;
+        ri_dt_unregister(known);
+    }
+}
+
 /* An unpack callback receives another message, whose read finds the way gone. */
 TEST_F(test_rndv_get, way_ends_inside_unpack)
 {
