@@ -50,7 +50,7 @@ protected:
 
         extra.op_attr_mask = UCP_OP_ATTR_FIELD_DATATYPE;
         extra.datatype     = m_datatype;
-        m_memory.assign(m_extent * count, GAP);
+        m_memory.assign(m_extent * count, uint8_t(GAP));
         return m_b->recv_into(m_memory.data(), count, 5, extra);
     }
 
@@ -59,7 +59,7 @@ protected:
         ASSERT_TRUE(r->done);
         ASSERT_EQ(UCS_OK, r->status);
         ASSERT_EQ(content.size(), r->info.length);
-        bytes expected(m_memory.size(), GAP);
+        bytes expected(m_memory.size(), uint8_t(GAP));
         for (size_t i = 0; i < content.size(); ++i) {
             expected[i + i / m_run * m_gap] = content[i];
         }
@@ -68,7 +68,7 @@ protected:
     }
 
     static const ucp_generic_dt_ops_t OPS;
-    static const uint8_t GAP = 0xee;
+    static constexpr uint8_t GAP = 0xee;
 
     ucp_datatype_t m_datatype = 0;
     size_t m_run, m_gap, m_size, m_extent;
