@@ -10,6 +10,7 @@
 #include "layout_mpi.h"
 #include "mpi_abi.h"
 #include "../../ucs/handle_map.h"
+#include "../../ucs/log.h"
 #include "../../ucs/stock.h"
 
 #include <pthread.h>
@@ -64,10 +65,22 @@ void ri_dt_unregister(ucp_datatype_t datatype)
     }
 }
 
+/* Say what came of a question for the layout of an MPI's type. */
+static void dt_log_layout(const ri_layout_t *layout)
+{
+    if (layout != NULL) {
+        ri_debug("MPI datatype of %lu bytes in %lu runs: layout known", layout->size,
+                 layout->stats.runs);
+    } else {
+        ri_debug("MPI datatype: layout not known");
+    }
+}
+
 void ri_dt_set_layout(ucp_datatype_t datatype, ri_layout_t *layout)
 {
     ri_dt_generic_t *generic = ri_map_get(&dt_map, datatype);
 
+    dt_log_layout(layout);
     if ((generic == NULL) ||
         (atomic_load_explicit(&generic->layout, memory_order_relaxed) != NULL)) {
         ri_layout_put(layout);
@@ -86,6 +99,7 @@ static ri_noinline ri_layout_t *dt_learn_layout(ri_dt_generic_t *generic)
     if ((atomic_fetch_add_explicit(&generic->long_uses, 1, memory_order_relaxed) == 1) &&
         (ri_mpi_kind() == RI_MPI_OPEN_MPI) && ri_mpi_is_open_mpi(callback)) {
         layout = ri_layout_mpi_read((uintptr_t)generic->context);
+        dt_log_layout(layout);
         atomic_store_explicit(&generic->layout, layout, memory_order_release);
     }
     return layout;

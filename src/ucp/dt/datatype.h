@@ -54,7 +54,7 @@ ucs_status_t ri_dt_register(ucp_datatype_t datatype, const ucp_generic_dt_ops_t 
 void ri_dt_unregister(ucp_datatype_t datatype);
 
 /** Set the layout of a datatype that was remembered, and has none. Takes the reference over. No
- * operation uses the type yet. */
+ * operation uses the type yet. NULL: it was asked for and is not known. */
 void ri_dt_set_layout(ucp_datatype_t datatype, ri_layout_t *layout);
 
 /** What @ref ri_dt_send_init does for data that is not contiguous. @return As ri_dt_send_init(). */

@@ -7,7 +7,6 @@
  */
 #include "layout_mpi.h"
 #include "mpi_abi.h"
-#include "../../ucs/log.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -497,12 +496,6 @@ ri_layout_t *ri_layout_mpi_read(uintptr_t handle)
     if ((layout != NULL) && !read_is_agreed(handle, layout)) {
         ri_layout_put(layout);
         layout = NULL;
-    }
-    if (layout != NULL) {
-        ri_debug("MPI datatype of %lu bytes in %lu runs: layout known", layout->size,
-                 layout->stats.runs);
-    } else {
-        ri_debug("MPI datatype: layout not known");
     }
     return layout;
 }

@@ -83,17 +83,13 @@ static int mpi_commit(mpi_commit_t next, int *type)
 {
     mpi_commit_state_t *outer  = mpi_current;
     mpi_commit_state_t current = {.handle = *type};
-    ri_layout_t *layout;
     int ret;
 
     mpi_current = &current;
     ret         = next(type);
     mpi_current = outer;
     if ((ret == 0) && (current.datatype != 0)) {
-        layout = ri_layout_mpi_read((unsigned)current.handle);
-        if (layout != NULL) {
-            ri_dt_set_layout(current.datatype, layout);
-        }
+        ri_dt_set_layout(current.datatype, ri_layout_mpi_read((unsigned)current.handle));
     }
     return ret;
 }
