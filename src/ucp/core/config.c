@@ -227,7 +227,8 @@ static void config_set_far(const ri_costs_t *costs)
                (costs->clock_ticks >= costs->line_ticks)) {
         ri_distance_far_ticks = 0;
     } else {
-        ri_distance_far_ticks = costs->clock_ticks + CONFIG_FAR_MARGIN * costs->line_ticks;
+        ri_distance_far_ticks = costs->clock_ticks +
+                                CONFIG_FAR_MARGIN * costs->line_ticks;
     }
 }
 

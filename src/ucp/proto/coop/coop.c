@@ -70,7 +70,7 @@ static unsigned coop_round(ri_worker_t *worker, int sends)
             continue;
         }
         ++events;
-        if (ri_coop_copy_has_ended(state)) {
+        if (ri_coop_side_has_ended(state)) {
             coop_end(coop, state);
         }
     }

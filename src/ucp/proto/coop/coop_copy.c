@@ -145,15 +145,6 @@ static void coop_note_failure(ri_coop_t *coop, ucs_status_t status)
     }
 }
 
-ri_coop_state_t ri_coop_copy_count(ri_coop_t *coop, uint32_t count)
-{
-    uint64_t done = ri_slot_add_done(coop->slot, count);
-
-    return (done < coop->total)  ? RI_COOP_WORKED :
-           (done == coop->total) ? RI_COOP_DONE :
-                                   RI_COOP_BROKEN;
-}
-
 /* Claim a part, of so many units at @a most, and copy it by the plane. */
 static ri_coop_state_t coop_work(ri_coop_t *coop, uint32_t most)
 {
@@ -176,7 +167,7 @@ static ri_coop_state_t coop_work(ri_coop_t *coop, uint32_t most)
         status = ri_coop_copy_fail(coop, RI_RING_SLOT_FAILED, &dropped);
     }
     /* Also if the slot is broken or closed: the other side may wait for what was claimed. */
-    state = ri_coop_copy_count(coop, part.count + dropped);
+    state = ri_coop_side_count(coop, part.count + dropped);
     return (status != UCS_OK) ? RI_COOP_BROKEN : state;
 }
 

@@ -9,68 +9,7 @@
 #ifndef RI_COOP_COPY_H
 #define RI_COOP_COPY_H
 
-#include "../../core/worker.h"
-#include "../../../uct/shm/slot.h"
-
-/* The memory of a ring that the stream has given up, while copies need its slots. */
-typedef struct ri_coop_ring ri_coop_ring_t;
-
-/* One side of a copy. */
-struct ri_coop {
-    ucs_list_link_t list; /* in worker->coops, oldest first */
-    ri_worker_t *worker;
-    ri_ring_slot_t *slot;
-    uint32_t total;      /* units of the message */
-    uint8_t is_send;     /* else a receive */
-    uint8_t known;       /* memory is known, as it always is at the receiver */
-    uint8_t offered;     /* of a send: memory was known before the receiver had the RTS */
-    uint8_t exhausted;   /* nothing is left to be claimed */
-    uint8_t broken;      /* what the slot says cannot be true */
-    uint8_t settled;     /* of a send: all is done, but void; waits for NACK */
-    uint8_t number;      /* of the slot */
-    uint8_t begun;       /* this side has copied something, or was about to */
-    uint8_t by_shelf;    /* parts have gone by a shelf */
-    uint8_t takes;       /* of a receive: it takes parts from a shelf */
-    uint8_t spread;      /* a receive that is not contiguous, see coop_shelf.h */
-    ucs_status_t status; /* of a receive: UCS_OK, or how it has to end */
-    /* So often has a step found nothing on the shelf, or no room there, since the latest part
-     * went by it; with RI_COOP_IN_VAIN_MAX this side copies by the plane. */
-    unsigned in_vain;
-    unsigned polls; /* while it waits for the other side alone */
-    /* so many polls until it is looked whether the other side exists */
-    unsigned next_check;
-    ri_send_req_t *send;
-    ri_recv_req_t *recv;
-    ri_stream_t *stream;  /* of a receive */
-    uint32_t req_id;      /* of a receive: of the sender's request */
-    ri_coop_ring_t *ring; /* of a receive: NULL while the stream has it */
-    ri_coop_shelf_t
-            *shelf;      /* of a receive: of its stream; NULL: none, see coop_shelf.h */
-    uint64_t matched_at; /* of a receive that has a shelf: ticks (ucs/clock.h) */
-    ri_segment_t memory; /* of the receive */
-    size_t num_segments; /* of the send */
-    ri_segment_t segments[RI_WIRE_SEGMENTS_MAX];
-};
-
-/* How often a side looks at a shelf in vain before it copies by the plane: for some microseconds, in
- * which a side that is in the library would have put or taken something. */
-#define RI_COOP_IN_VAIN_MAX 40
-
-/* What became of a copy. WAITS and WORKED may follow each other any number of times, until one of
- * the other three ends it. */
-typedef enum coop_state {
-    RI_COOP_WAITS,  /* for the other side; nothing was to be done */
-    RI_COOP_WORKED, /* something was copied, more is to come */
-    RI_COOP_DONE,   /* nothing more comes, from either side */
-    RI_COOP_BROKEN, /* the other side breaks the protocol */
-    RI_COOP_GONE    /* the other side does not exist any more */
-} ri_coop_state_t;
-
-/** @return Whether a copy has ended: its slot is looked at no more. */
-static inline int ri_coop_copy_has_ended(ri_coop_state_t state)
-{
-    return (state != RI_COOP_WAITS) && (state != RI_COOP_WORKED);
-}
+#include "coop_side.h"
 
 /** Set up a side of a copy of @a length bytes by @a slot. Nobody knows of it, and its other fields
  * are the caller's to set. */
@@ -103,10 +42,6 @@ int ri_coop_copy_is_peer_gone(const ri_coop_t *coop);
  * @return UCS_OK, or UCS_ERR_INVALID_PARAM if what the slot says cannot be true.
  */
 ucs_status_t ri_coop_copy_fail(ri_coop_t *coop, uint32_t why, uint32_t *count_p);
-
-/** This side has copied @a count units that were claimed, or nobody will copy them: count them as
- * done. @return What has become of the copy: RI_COOP_WORKED, DONE or BROKEN. */
-ri_coop_state_t ri_coop_copy_count(ri_coop_t *coop, uint32_t count);
 
 /** Copy the next part, if @a may_copy, and see what the other side has done. The other side's
  * memory is known (coop->known). A part that cannot be copied is counted as done and told in the

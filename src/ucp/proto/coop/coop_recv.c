@@ -170,7 +170,7 @@ static int coop_is_writing(void *arg)
 
     /* What the sender has put on a shelf is to be taken. */
     ending->state = ri_coop_copy_step(ending->coop, 1);
-    return !ri_coop_copy_has_ended(ending->state);
+    return !ri_coop_side_has_ended(ending->state);
 }
 
 /* Leave nothing to be copied, for either side. @return Units that nobody will copy. */
@@ -238,7 +238,7 @@ static ucs_status_t coop_fetch(ri_recv_req_t *recv, ri_stream_t *stream,
         coop_free_recv(coop, 0);
         return UCS_ERR_NO_ELEM;
     }
-    return ri_coop_copy_has_ended(state) ? coop_finish_recv(coop, state) : UCS_INPROGRESS;
+    return ri_coop_side_has_ended(state) ? coop_finish_recv(coop, state) : UCS_INPROGRESS;
 }
 
 const ri_fetch_proto_t ri_fetch_proto_coop = {

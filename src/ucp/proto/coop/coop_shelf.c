@@ -313,7 +313,7 @@ static ri_coop_state_t shelf_take_part(ri_coop_t *coop, const ri_shelf_part_t *m
     coop->in_vain  = 0;
     coop->stream->counters.rx_shelf_bytes += length;
     ri_trace(&coop->worker->trace, RI_TRACE_COOP_PART, offset, length);
-    return ri_coop_copy_count(coop, part.count);
+    return ri_coop_side_count(coop, part.count);
 }
 
 ri_coop_state_t ri_coop_shelf_take(ri_coop_t *coop)
@@ -322,7 +322,7 @@ ri_coop_state_t ri_coop_shelf_take(ri_coop_t *coop)
     ri_shelf_part_t mark;
     unsigned i;
 
-    for (i = 0; (i < SHELF_PARTS) && !ri_coop_copy_has_ended(state); ++i) {
+    for (i = 0; (i < SHELF_PARTS) && !ri_coop_side_has_ended(state); ++i) {
         if (!ri_shelf_rx_look(&coop->shelf->rx, &mark)) {
             break;
         }

@@ -28,7 +28,7 @@
 #ifndef RI_COOP_SHELF_H
 #define RI_COOP_SHELF_H
 
-#include "coop_copy.h"
+#include "coop_side.h"
 
 /** Receiver: @return whether the stream, which has a ring, has a shelf, which is made if it is time
  * for that, and the sender has not refused it. */

@@ -346,8 +346,8 @@ TEST_F(test_worker_life, killed_peer)
     make_busy();
     for (ri_ring_slot_t &slot : m_conn->ring->control->slots) {
         if (ri_slot_is_busy(&slot) && (ri_slot_units(GIANT) > 0) &&
-            (ri_slot_claim(&slot, ri_slot_units(GIANT), RI_SLOT_BACK, RI_SLOT_SHARE, &part) ==
-             UCS_OK)) {
+            (ri_slot_claim(&slot, ri_slot_units(GIANT), RI_SLOT_BACK, RI_SLOT_SHARE,
+                           &part) == UCS_OK)) {
             ++busy;
         }
     }

@@ -15,11 +15,11 @@ class test_coop_ends : public coop_test {};
 /* Which of its states end a copy */
 TEST(test_coop_state, has_ended)
 {
-    EXPECT_FALSE(ri_coop_copy_has_ended(RI_COOP_WAITS));
-    EXPECT_FALSE(ri_coop_copy_has_ended(RI_COOP_WORKED));
-    EXPECT_TRUE(ri_coop_copy_has_ended(RI_COOP_DONE));
-    EXPECT_TRUE(ri_coop_copy_has_ended(RI_COOP_BROKEN));
-    EXPECT_TRUE(ri_coop_copy_has_ended(RI_COOP_GONE));
+    EXPECT_FALSE(ri_coop_side_has_ended(RI_COOP_WAITS));
+    EXPECT_FALSE(ri_coop_side_has_ended(RI_COOP_WORKED));
+    EXPECT_TRUE(ri_coop_side_has_ended(RI_COOP_DONE));
+    EXPECT_TRUE(ri_coop_side_has_ended(RI_COOP_BROKEN));
+    EXPECT_TRUE(ri_coop_side_has_ended(RI_COOP_GONE));
 }
 
 /* What the other side may write into a slot */
