@@ -156,10 +156,10 @@ TEST_F(test_coop_shelf, several_messages)
 /* Calls take so long that the shelf is faster; now and then it is looked whether they still do. */
 TEST_F(test_coop_shelf, the_faster_way_is_taken)
 {
-    const unsigned count = 2000;
+    const unsigned count = 800;
     unsigned yes         = 0;
 
-    m_b_plane->on_read = m_a_plane->on_write = [] { usleep(50); };
+    m_b_plane->on_read = m_a_plane->on_write = [] { usleep(300); };
     for (unsigned i = 0; i < count; ++i) {
         bytes content(262144);
         send_ptr s = send_unmatched(content);
@@ -330,10 +330,13 @@ TEST_F(test_coop_shelf, marks_that_cannot_be_true)
         ASSERT_TRUE(ri_shelf_tx_is_open(&shelf()));
         ASSERT_NE(nullptr, ri_shelf_tx_place(&shelf()));
         ri_shelf_tx_put(&shelf(), &part);
-        pump();
+        for (unsigned i = 0; (i < 100) && !m.r->done; ++i) {
+            m_b->progress();
+        }
         ASSERT_TRUE(m.r->done);
         EXPECT_EQ(UCS_ERR_CONNECTION_RESET, m.r->status);
         EXPECT_TRUE(stream()->broken);
+        pump();
         EXPECT_TRUE(m.s->done);
         restart();
         make_shelf();
