@@ -15,9 +15,7 @@
 ucs_status_t ri_ring_create(ri_ring_rx_t *rx, size_t size, uint64_t cookie)
 {
     size_t map_size = RI_RING_CONTROL_SIZE + size;
-    /* Both sides map all of it at once: else each page is a fault on both sides when the first lap
-     * gets there, in the middle of a message. */
-    void *map = ri_shared_file_make("ucxri-ring", map_size, RI_SHARED_FILE_NOW, &rx->fd);
+    void *map       = ri_shared_file_make("ucxri-ring", map_size, &rx->fd);
 
     if (map == NULL) {
         return UCS_ERR_IO_ERROR;
@@ -78,7 +76,7 @@ ucs_status_t ri_ring_open(ri_ring_tx_t *tx, uint32_t pid, uint32_t fd, size_t si
     if ((size < 4096) || (size > (1ul << 30)) || (size & (size - 1))) {
         return UCS_ERR_UNREACHABLE;
     }
-    control = ri_shared_file_open(pid, fd, map_size, RI_SHARED_FILE_NOW);
+    control = ri_shared_file_open(pid, fd, map_size);
     if (control == NULL) {
         return UCS_ERR_UNREACHABLE;
     }

@@ -17,16 +17,15 @@
  * file is a bus error. */
 #define SHARED_FILE_SEALS (F_SEAL_SHRINK | F_SEAL_GROW)
 
-static void *shared_file_map(int file, size_t size, ri_shared_file_map_t how)
+static void *shared_file_map(int file, size_t size)
 {
-    int flags = MAP_SHARED | ((how == RI_SHARED_FILE_NOW) ? MAP_POPULATE : 0);
-    void *map = mmap(NULL, size, PROT_READ | PROT_WRITE, flags, file, 0);
+    void *map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, file,
+                     0);
 
     return (map == MAP_FAILED) ? NULL : map;
 }
 
-void *ri_shared_file_make(const char *name, size_t size, ri_shared_file_map_t how,
-                          int *fd_p)
+void *ri_shared_file_make(const char *name, size_t size, int *fd_p)
 {
     int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
     void *map;
@@ -44,7 +43,7 @@ void *ri_shared_file_make(const char *name, size_t size, ri_shared_file_map_t ho
         error = errno;
         goto err_close;
     }
-    map = shared_file_map(fd, size, how);
+    map = shared_file_map(fd, size);
     if (map == NULL) {
         error = errno;
         goto err_close;
@@ -97,8 +96,7 @@ static int shared_file_open(uint32_t pid, uint32_t fd, size_t size)
     return file;
 }
 
-void *ri_shared_file_open(uint32_t pid, uint32_t fd, size_t size,
-                          ri_shared_file_map_t how)
+void *ri_shared_file_open(uint32_t pid, uint32_t fd, size_t size)
 {
     int file = shared_file_open(pid, fd, size);
     void *map;
@@ -106,7 +104,7 @@ void *ri_shared_file_open(uint32_t pid, uint32_t fd, size_t size,
     if (file < 0) {
         return NULL;
     }
-    map = shared_file_map(file, size, how);
+    map = shared_file_map(file, size);
     close(file);
     return map;
 }

@@ -5,7 +5,8 @@
  * Memory that two processes of a host share: a file without a name (memfd), which one of them makes
  * and the other opens through /proc/<pid>/fd. Nothing can be left behind: it is gone with the last
  * process that maps it, however that process ends. It is sealed, so that neither side can change its
- * size under the other, and what is mapped stays there.
+ * size under the other, and what is mapped stays there. Both sides map it with all of its pages: else
+ * each is a fault on both sides when it is first touched, in the middle of a message.
  */
 #ifndef RI_SHARED_FILE_H
 #define RI_SHARED_FILE_H
@@ -15,12 +16,6 @@
 
 #include "../../ucs/base.h"
 
-/* How all of it is mapped. */
-typedef enum ri_shared_file_map {
-    RI_SHARED_FILE_NOW,  /* with all of its pages */
-    RI_SHARED_FILE_LATER /* each page by a fault when it is first touched */
-} ri_shared_file_map_t;
-
 /**
  * Make a file of @a size bytes, which are there and zero, and map it. @a name is for people, in
  * /proc.
@@ -29,8 +24,7 @@ typedef enum ri_shared_file_map {
  *
  * @return Where it is mapped, or NULL with errno set, and nothing is left.
  */
-void *ri_shared_file_make(const char *name, size_t size, ri_shared_file_map_t how,
-                          int *fd_p);
+void *ri_shared_file_make(const char *name, size_t size, int *fd_p);
 
 /**
  * Map a file that process @a pid has made with @a size bytes, and has as descriptor @a fd. Pid and
@@ -39,7 +33,6 @@ void *ri_shared_file_make(const char *name, size_t size, ri_shared_file_map_t ho
  *
  * @return Where it is mapped, or NULL.
  */
-void *ri_shared_file_open(uint32_t pid, uint32_t fd, size_t size,
-                          ri_shared_file_map_t how);
+void *ri_shared_file_open(uint32_t pid, uint32_t fd, size_t size);
 
 #endif
