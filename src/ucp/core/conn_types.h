@@ -139,9 +139,8 @@ struct ri_conn {
         uint32_t slots; /* slots that sends have */
         /* slots of sends that were complete before their RTS was read */
         uint32_t unread;
-        ri_shelf_tx_t
-                shelf;  /* of the ring, if the receiver has made one and it is mapped */
-        int shelf_used; /* parts of the latest message have gone by it */
+        ri_shelf_tx_t shelf; /* of the ring; open if the receiver has made one */
+        int shelf_used;      /* parts of the latest message have gone by it */
     } coop;
 
     /* One-sided operations of the application (core/rma.h). */

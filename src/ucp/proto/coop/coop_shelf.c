@@ -13,7 +13,6 @@
 #include "../../../ucs/settings.h"
 
 #include <errno.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,7 +54,9 @@ typedef struct shelf_ways {
     unsigned count;                 /* messages of this lap that have ended */
     unsigned laps;
     uint64_t ended_at; /* the latest message */
-    shelf_cost_t lap[SHELF_LAP];
+    /* Of each message of this lap, as in shelf_cost_t */
+    uint64_t periods[SHELF_LAP];
+    uint64_t durations[SHELF_LAP];
 } shelf_ways_t;
 
 /* A shelf at the receiver. */
@@ -177,17 +178,12 @@ static int shelf_compare(const void *a, const void *b)
 }
 
 /* @return The median of what the messages of a lap have taken: single ones may have been disturbed.
- * The first one does not count, as its period began with one that went another way. */
-static uint64_t shelf_median(const shelf_ways_t *ways, size_t offset)
+ * The first one does not count, as its period began with one that went another way. The array is
+ * sorted. */
+static uint64_t shelf_median(uint64_t values[SHELF_LAP])
 {
-    uint64_t values[SHELF_LAP - 1];
-    unsigned i;
-
-    for (i = 0; i < SHELF_LAP - 1; ++i) {
-        values[i] = *(const uint64_t *)((const char *)&ways->lap[i + 1] + offset);
-    }
-    qsort(values, SHELF_LAP - 1, sizeof(values[0]), shelf_compare);
-    return ri_max(values[(SHELF_LAP - 1) / 2], 1ul);
+    qsort(values + 1, SHELF_LAP - 1, sizeof(*values), shelf_compare);
+    return ri_max(values[1 + (SHELF_LAP - 1) / 2], 1ul);
 }
 
 static uint64_t shelf_average(uint64_t before, uint64_t value)
@@ -201,10 +197,8 @@ static void shelf_next_lap(shelf_ways_t *ways)
     shelf_cost_t *known = &ways->known[ways->way];
     shelf_way_t faster;
 
-    known->period   = shelf_average(known->period,
-                                    shelf_median(ways, offsetof(shelf_cost_t, period)));
-    known->duration = shelf_average(known->duration,
-                                    shelf_median(ways, offsetof(shelf_cost_t, duration)));
+    known->period   = shelf_average(known->period, shelf_median(ways->periods));
+    known->duration = shelf_average(known->duration, shelf_median(ways->durations));
     faster          = shelf_faster(ways);
     ways->count     = 0;
     ways->way       = (++ways->laps % SHELF_TRY != 0) ? faster :
@@ -217,9 +211,9 @@ static void shelf_note(shelf_ways_t *ways, uint64_t matched_at)
 {
     uint64_t now = ri_ticks();
 
-    ways->lap[ways->count].period   = now - ways->ended_at;
-    ways->lap[ways->count].duration = now - matched_at;
-    ways->ended_at                  = now;
+    ways->periods[ways->count]   = now - ways->ended_at;
+    ways->durations[ways->count] = now - matched_at;
+    ways->ended_at               = now;
     if (++ways->count == SHELF_LAP) {
         shelf_next_lap(ways);
     }
@@ -230,7 +224,8 @@ void ri_coop_shelf_use(ri_coop_t *coop)
     ri_stream_t *stream = coop->stream;
     uint32_t way        = RI_RING_SLOT_SHELF_ONLY;
 
-    if ((coop->spread ? stream->shelf == NULL : !ri_coop_shelf_is_there(stream))) {
+    /* One that is spread goes this way only if there is a shelf: that was asked before. */
+    if (!coop->spread && !ri_coop_shelf_is_there(stream)) {
         return;
     }
     coop->shelf = stream->shelf;

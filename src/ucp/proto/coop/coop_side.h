@@ -39,14 +39,13 @@ struct ri_coop {
     unsigned next_check;
     ri_send_req_t *send;
     ri_recv_req_t *recv;
-    ri_stream_t *stream;  /* of a receive */
-    uint32_t req_id;      /* of a receive: of the sender's request */
-    ri_coop_ring_t *ring; /* of a receive: NULL while the stream has it */
-    ri_coop_shelf_t
-            *shelf;      /* of a receive: of its stream; NULL: none, see coop_shelf.h */
-    uint64_t matched_at; /* of a receive that has a shelf: ticks (ucs/clock.h) */
-    ri_segment_t memory; /* of the receive */
-    size_t num_segments; /* of the send */
+    ri_stream_t *stream;    /* of a receive */
+    uint32_t req_id;        /* of a receive: of the sender's request */
+    ri_coop_ring_t *ring;   /* of a receive: NULL while the stream has it */
+    ri_coop_shelf_t *shelf; /* of a receive: that of its stream; NULL: none */
+    uint64_t matched_at;    /* of a receive that has a shelf: ticks (ucs/clock.h) */
+    ri_segment_t memory;    /* of the receive */
+    size_t num_segments;    /* of the send */
     ri_segment_t segments[RI_WIRE_SEGMENTS_MAX];
 };
 
