@@ -25,8 +25,6 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#define CHECK_LIBRARY "libucxri.so"
-
 /* Of Open MPI 4 and 5. */
 #define CHECK_OPENMPI "libmpi.so.40"
 
@@ -65,13 +63,6 @@ __attribute__((format(printf, 2, 3))) static void check_remedy(check_t *check,
 int check_can_preload(const check_t *check)
 {
     return (check->fault == CHECK_NO_FAULT) || (check->fault > CHECK_NO_PROGRAM);
-}
-
-static const char *check_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return (slash == NULL) ? path : slash + 1;
 }
 
 int check_is_library(const char *entry, size_t length)
@@ -131,7 +122,7 @@ static int check_is_setuid(const char *program)
 
 static int check_can_start_others(const char *program)
 {
-    const char *name = check_name(program);
+    const char *name = basename(program);
     size_t i;
 
     for (i = 0; i < sizeof(check_openers) / sizeof(check_openers[0]); ++i) {

@@ -10,6 +10,9 @@
 
 #include <stddef.h>
 
+/* The file name of the library. */
+#define CHECK_LIBRARY "libucxri.so"
+
 typedef enum check_fault {
     CHECK_NO_FAULT,
 

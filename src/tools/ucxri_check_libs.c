@@ -310,8 +310,7 @@ const check_lib_t *check_libs_get(const check_libs_t *libs, const char *prefix)
     size_t i;
 
     for (i = 1; i < libs->count; ++i) {
-        name = strrchr(libs->libs[i].name, '/');
-        name = (name == NULL) ? libs->libs[i].name : name + 1;
+        name = basename(libs->libs[i].name);
         if (!strncmp(name, prefix, strlen(prefix))) {
             return &libs->libs[i];
         }

@@ -16,7 +16,6 @@
 #include <strings.h>
 #include <unistd.h>
 
-#define RUN_LIBRARY "libucxri.so"
 #define RUN_PRELOAD "LD_PRELOAD"
 
 /* A prefix that Open MPI gives UCX, whose variables win. */
@@ -27,8 +26,7 @@ int run_env_is_launcher(const char *program)
     static const char *const names[] = {"mpiexec", "mpirun", "prterun", "prun",
                                         "orterun", "srun",   "oshrun",  "aprun",
                                         "jsrun",   "yod"};
-    const char *slash                = strrchr(program, '/');
-    const char *name                 = (slash == NULL) ? program : slash + 1;
+    const char *name                 = basename(program);
     size_t length                    = strcspn(name, ".");
     size_t i;
 
@@ -56,7 +54,7 @@ void run_env_find_library(const char *self, char *library, size_t max)
 
     snprintf(folder, sizeof(folder), "%s", self);
     env_up(folder);
-    snprintf(library, max, "%s/.libs/" RUN_LIBRARY, folder);
+    snprintf(library, max, "%s/.libs/" CHECK_LIBRARY, folder);
     if (access(library, F_OK) == 0) {
         return;
     }
@@ -66,12 +64,13 @@ void run_env_find_library(const char *self, char *library, size_t max)
     if (!strncmp(RUN_LIBDIR, parent, strlen(parent)) &&
         (RUN_LIBDIR[strlen(parent)] == '/')) {
         env_up(folder);
-        snprintf(library, max, "%s%s/" RUN_LIBRARY, folder, &RUN_LIBDIR[strlen(parent)]);
+        snprintf(library, max, "%s%s/" CHECK_LIBRARY, folder,
+                 &RUN_LIBDIR[strlen(parent)]);
         if (access(library, F_OK) == 0) {
             return;
         }
     }
-    snprintf(library, max, "%s/" RUN_LIBRARY, RUN_LIBDIR);
+    snprintf(library, max, "%s/" CHECK_LIBRARY, RUN_LIBDIR);
 }
 
 char *run_env_preload(const char *list, const char *library)

@@ -47,3 +47,11 @@ void ri_rank_host(char *host, size_t max)
     name[strcspn(name, ". \t")] = '\0';
     snprintf(host, max, "%s", name);
 }
+
+void ri_rank_process(char *process, size_t max)
+{
+    char host[64];
+
+    ri_rank_host(host, sizeof(host));
+    snprintf(process, max, "%s:%d", host, (int)getpid());
+}

@@ -19,4 +19,8 @@ int ri_rank_is_first(void);
  * with the end, is cut off. */
 void ri_rank_host(char *host, size_t max);
 
+/** Write what names this process in lines of reports, "<host>:<process id>", to @a process, cut off
+ * in the same way. */
+void ri_rank_process(char *process, size_t max);
+
 #endif

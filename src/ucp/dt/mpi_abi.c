@@ -71,8 +71,7 @@ static int mpi_is_in(const void *address, const char *const *prefixes)
     if (!dladdr(address, &info) || (info.dli_fname == NULL)) {
         return 0;
     }
-    name = strrchr(info.dli_fname, '/');
-    name = (name != NULL) ? name + 1 : info.dli_fname;
+    name = basename(info.dli_fname);
     for (; *prefixes != NULL; ++prefixes) {
         if (!strncmp(name, *prefixes, strlen(*prefixes))) {
             return 1;

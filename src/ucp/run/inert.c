@@ -43,10 +43,9 @@ static int inert_look_at(struct dl_phdr_info *info, size_t size, void *arg)
                         {"libmpich", RI_INERT_HAS_MPI},
                         {"libopen-pal", RI_INERT_HAS_OPENMPI}};
     unsigned *facts  = arg;
-    const char *name = strrchr(info->dlpi_name, '/');
+    const char *name = basename(info->dlpi_name);
     size_t i;
 
-    name = (name == NULL) ? info->dlpi_name : name + 1;
     for (i = 0; i < sizeof(libs) / sizeof(libs[0]); ++i) {
         if (!strncmp(name, libs[i].name, strlen(libs[i].name))) {
             *facts |= libs[i].facts;
@@ -121,10 +120,9 @@ static void inert_report(const char *text)
 {
     const char *rank = ri_rank_text();
     FILE *stream     = ri_output_open(ri_config.report_dest);
-    char host[64], process[96];
+    char process[96];
 
-    ri_rank_host(host, sizeof(host));
-    snprintf(process, sizeof(process), "%s:%d", host, (int)getpid());
+    ri_rank_process(process, sizeof(process));
     fprintf(stream, "ucxri:inert %4s %-16s loaded, inert, because %s\n",
             (rank == NULL) ? "-" : rank, process, text);
     ri_output_close(stream);

@@ -108,11 +108,9 @@ void ri_report_add(const ri_worker_t *worker)
 static void report_label(ri_report_row_t *row)
 {
     const char *rank = ri_rank_text();
-    char host[64];
 
     snprintf(row->rank, sizeof(row->rank), "%s", (rank == NULL) ? "-" : rank);
-    ri_rank_host(host, sizeof(host));
-    snprintf(row->process, sizeof(row->process), "%s:%d", host, (int)getpid());
+    ri_rank_process(row->process, sizeof(row->process));
 }
 
 void ri_report_get(ri_report_row_t *row)
