@@ -8,6 +8,7 @@
  * values of stock (auto, get_zcopy, put_ppln, am, rkey_ptr and others) differ by more.
  */
 #include "switch.h"
+#include "../../ucs/base.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -34,18 +35,11 @@ static int switch_squeeze(const char *value, char *letters)
     return count;
 }
 
-static int min3(int a, int b, int c)
-{
-    int least = (a < b) ? a : b;
-
-    return (least < c) ? least : c;
-}
-
 /* The number of errors between two words. */
 static int switch_distance(const char *a, int a_length, const char *b, int b_length)
 {
     int errors[SWITCH_MAX + 1][SWITCH_MAX + 1];
-    int i, j, swapped;
+    int i, j, wrong, missing;
 
     for (i = 0; i <= a_length; ++i) {
         for (j = 0; j <= b_length; ++j) {
@@ -53,13 +47,11 @@ static int switch_distance(const char *a, int a_length, const char *b, int b_len
                 errors[i][j] = i + j;
                 continue;
             }
-            errors[i][j] = min3(errors[i - 1][j] + 1, errors[i][j - 1] + 1,
-                                errors[i - 1][j - 1] + (a[i - 1] != b[j - 1]));
+            wrong        = errors[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
+            missing      = ri_min(errors[i - 1][j], errors[i][j - 1]) + 1;
+            errors[i][j] = ri_min(wrong, missing);
             if ((i > 1) && (j > 1) && (a[i - 1] == b[j - 2]) && (a[i - 2] == b[j - 1])) {
-                swapped = errors[i - 2][j - 2] + 1;
-                if (swapped < errors[i][j]) {
-                    errors[i][j] = swapped;
-                }
+                errors[i][j] = ri_min(errors[i][j], errors[i - 2][j - 2] + 1);
             }
         }
     }
