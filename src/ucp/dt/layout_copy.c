@@ -359,9 +359,10 @@ typedef struct copy_pieces {
 /* @return Whether there was room for it. */
 static int pieces_add(copy_pieces_t *pieces, uintptr_t address, uint64_t length)
 {
-    ri_segment_t *last = &pieces->segments[pieces->count - 1];
+    ri_segment_t *last = (pieces->count > 0) ? &pieces->segments[pieces->count - 1] :
+                                               NULL;
 
-    if ((pieces->count > 0) && (last->address + last->length == address)) {
+    if ((last != NULL) && (last->address + last->length == address)) {
         last->length += length;
     } else if (pieces->count < pieces->max) {
         pieces->segments[pieces->count++] = (ri_segment_t){address, length};
