@@ -46,6 +46,15 @@ protected:
         EXPECT_GE(m_layout->stats.runs * m_layout->stats.run_max, m_layout->size);
     }
 
+    /* Offset and length of some packed bytes, of all of them the first time */
+    std::pair<size_t, size_t> range(rng &random, int time)
+    {
+        size_t offset = (time == 0) ? 0 : random.below(m_places.size() + 1);
+
+        return {offset, (time == 0) ? m_places.size() :
+                                      random.below(m_places.size() - offset + 1)};
+    }
+
     uint8_t *buffer() { return m_memory.data() + m_origin; }
 
     ri_layout_t *m_layout;
@@ -60,9 +69,7 @@ TEST_F(test_layout_copy, pack)
     for_seeds(600, [this](rng &random) {
         make(random);
         for (int i = 0; i < 20; ++i) {
-            size_t offset = (i == 0) ? 0 : random.below(m_places.size() + 1);
-            size_t length = (i == 0) ? m_places.size() :
-                                       random.below(m_places.size() - offset + 1);
+            auto [offset, length] = range(random, i);
             bytes packed(length + 1, 0xee); /* the vector's end is known to sanitizers */
 
             ri_layout_pack(m_layout, buffer(), m_count, offset, packed.data(), length);
@@ -81,10 +88,8 @@ TEST_F(test_layout_copy, unpack)
     for_seeds(600, [this](rng &random) {
         make(random);
         for (int i = 0; i < 20; ++i) {
-            size_t offset  = (i == 0) ? 0 : random.below(m_places.size() + 1);
-            size_t length  = (i == 0) ? m_places.size() :
-                                        random.below(m_places.size() - offset + 1);
-            bytes expected = m_memory, packed(length);
+            auto [offset, length] = range(random, i);
+            bytes expected        = m_memory, packed(length);
 
             for (size_t j = 0; j < length; ++j) {
                 packed[j]                                 = random.next();

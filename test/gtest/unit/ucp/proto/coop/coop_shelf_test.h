@@ -19,11 +19,7 @@ class coop_shelf_test : public coop_test {
 protected:
     void SetUp() override
     {
-        ri_test::SetUp();
-        ri_config.ring_peers  = 4;
-        ri_config.shelf_peers = 2;
-        ri_config.shelf_size  = SHELF;
-        start();
+        coop_test::SetUp();
         make_shelf();
     }
 
@@ -31,6 +27,13 @@ protected:
     {
         coop_test::TearDown();
         ri_config.shelf_peers = 0;
+    }
+
+    void configure() override
+    {
+        coop_test::configure();
+        ri_config.shelf_peers = 2;
+        ri_config.shelf_size  = SHELF;
     }
 
     /* A stream gets one with its fourth message. */

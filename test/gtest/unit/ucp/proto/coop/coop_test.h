@@ -23,9 +23,11 @@ protected:
     void SetUp() override
     {
         ri_test::SetUp();
-        ri_config.ring_peers = 4;
+        configure();
         start();
     }
+
+    virtual void configure() { ri_config.ring_peers = 4; }
 
     void TearDown() override
     {
@@ -78,6 +80,28 @@ protected:
         progress_both(100);
         EXPECT_FALSE(s->done);
         return s;
+    }
+
+    /* A message and its receive, whichever comes first */
+    void begin_in_any_order(rng &random, const bytes &content, recv_ptr *r, send_ptr *s)
+    {
+        if (random.percent(50)) {
+            *r = m_b->recv(5, ~0ul, content.size() + random.below(3));
+            *s = m_a->send(m_conn, content, 5, random.percent(30));
+        } else {
+            *s = m_a->send(m_conn, content, 5, random.percent(30));
+            m_b->progress();
+            *r = m_b->recv(5, ~0ul, content.size());
+        }
+    }
+
+    /* Until both have ended, or for long enough; the sender in so many per cent of all calls */
+    void progress_in_any_order(rng &random, unsigned chance, const recv_ptr &r,
+                               const send_ptr &s)
+    {
+        for (unsigned i = 0; !(r->done && s->done) && (i < 10000); ++i) {
+            (random.percent(chance) ? *m_a : *m_b).progress();
+        }
     }
 
     void check(const recv_ptr &r, const bytes &content)

@@ -48,17 +48,8 @@ TEST_F(test_coop, both_sides_in_any_order)
         unsigned chance = random.range(5, 95);
         recv_ptr r;
         send_ptr s;
-        if (random.percent(50)) {
-            r = m_b->recv(5, ~0ul, length + random.below(3));
-            s = m_a->send(m_conn, content, 5, random.percent(30));
-        } else {
-            s = m_a->send(m_conn, content, 5, random.percent(30));
-            m_b->progress();
-            r = m_b->recv(5, ~0ul, length);
-        }
-        for (unsigned i = 0; !(r->done && s->done) && (i < 10000); ++i) {
-            (random.percent(chance) ? *m_a : *m_b).progress();
-        }
+        begin_in_any_order(random, content, &r, &s);
+        progress_in_any_order(random, chance, r, s);
         m_a_plane->on_write = m_b_plane->on_read = nullptr;
         check(r, content);
         check(s);

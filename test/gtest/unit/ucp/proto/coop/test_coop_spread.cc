@@ -117,9 +117,7 @@ TEST_F(test_coop_spread, both_sides_in_any_order)
         send_ptr s = send_unmatched(content);
         recv_ptr r = recv_spread(length);
         EXPECT_EQ(RI_RING_SLOT_SHELF_ONLY, int(slot().shelf));
-        for (unsigned i = 0; !(r->done && s->done) && (i < ROUNDS); ++i) {
-            (random.percent(chance) ? *m_a : *m_b).progress();
-        }
+        progress_in_any_order(random, chance, r, s);
         check_spread(r, content);
         check(s);
         check_idle();
