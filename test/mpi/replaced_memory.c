@@ -62,6 +62,7 @@ static size_t length(void)
     return ((size_t)max_size + 2 * PAGE - 1) / PAGE * PAGE;
 }
 
+/* At an address that is only a wish, unless MAP_FIXED is among the flags */
 static char *map(void *address, size_t size, int fixed)
 {
     int prot  = PROT_READ | PROT_WRITE;
@@ -81,6 +82,20 @@ static void unmap(void *address, size_t size)
         syscall(SYS_munmap, address, size);
     } else {
         munmap(address, size);
+    }
+}
+
+/* Maps memory that has gone again, where it was: the page behind it is still there. A thread of the
+ * process may have mapped something in that hole meanwhile; the memory is elsewhere then. */
+static void map_again(memory_t *memory)
+{
+    char *before = memory->data;
+
+    memory->data = map(before, length(), 0);
+    if (memory->data != before) {
+        unmap(memory->data, length());
+        unmap(before + length(), PAGE);
+        memory->data = map(NULL, length() + PAGE, 0);
     }
 }
 
@@ -108,7 +123,7 @@ static void memory_replace(memory_t *memory)
     switch (memory->way) {
     case UNMAPPED:
         unmap(memory->data, length());
-        memory->data = map(memory->data, length(), MAP_FIXED_NOREPLACE);
+        map_again(memory);
         break;
     case MAPPED_OVER:
         map(memory->data, length(), MAP_FIXED);
@@ -128,7 +143,7 @@ static void memory_replace(memory_t *memory)
             mt_fail("no memory");
         }
         unmap(other, length() + PAGE);
-        memory->data = map(memory->data, length(), MAP_FIXED_NOREPLACE);
+        map_again(memory);
         break;
     default:
         free(memory->data);
