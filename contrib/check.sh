@@ -10,7 +10,8 @@
 #   --asan            AddressSanitizer and UBSan: the gtest suites only
 #   --tsan            ThreadSanitizer: the gtests with threads only
 #   --werror          compiler warnings are errors
-#   --quick           less of everything that takes long: fuzzing, TCP runs, the other Debian
+#   --quick           less of everything that takes long: fuzzing, TCP runs, the other Debian; and a
+#                     third of the API tests by each plane but the first, another third in each run
 #   --long            more of everything, see "The long run" in docs/testing.md; hours
 #   --only LIST       only these steps, with commas, see --list; configure and build always
 #                     run, and tests (builds them) if a later one needs it
@@ -89,10 +90,11 @@ esac
 [[ $jobs =~ ^[1-9][0-9]*$ ]] || die "-j $jobs: expected a number"
 [[ $lanes =~ ^[1-9][0-9]*$ ]] || die "--lanes $lanes: expected a number"
 
-# The steps of this kind of build, and of each its limit, what it needs built, and its company
+# The steps of this kind of build, and of each its limit, what it needs built, its company, and whether
+# --quick runs a third of its tests
 steps=()
-declare -A limit=() needs=() company=()
-while IFS=$'\t' read -r step seconds of_build builds with; do
+declare -A limit=() needs=() company=() third=()
+while IFS=$'\t' read -r step seconds of_build builds with thirds; do
     [[ -n $step && $step != "#"* && ,$builds, == *,${sanitizer:-plain},* ]] || continue
     steps+=("$step")
     # A build ahead of its tests may be behind all else
@@ -100,6 +102,7 @@ while IFS=$'\t' read -r step seconds of_build builds with; do
     limit[$step]=$seconds
     needs[$step]=$of_build
     company[$step]=$with
+    [[ $quick != yes || ,$thirds, != *,${sanitizer:-plain},* ]] || third[$step]=yes
 done <"$root/contrib/steps.tsv" || die "no list of steps"
 [ -z "$only" ] || for step in ${only//,/ }; do
     [ -n "${limit[$step]-}" ] || die "--only: no step '$step' here; see --list"
@@ -303,6 +306,7 @@ step_script()
     export srcdir=$root/test
     export FUZZ_SECONDS=60 UD_SEED=$ud_seed
     [ -z "$sanitizer" ] || export GTEST_LIMIT=840
+    [ -z "${third[$name]-}" ] || export GTEST_TOTAL_SHARDS=3 GTEST_SHARD_INDEX=$((ud_seed % 3))
     [ $quick = no ] || export FUZZ_SECONDS=10 CHECK_QUICK=1
     [ $long = no ] || export FUZZ_SECONDS=600 GTEST_LIMIT=3600 CHECK_LONG=1
     set --
@@ -488,11 +492,19 @@ rm -f "$build_dir/never" "$build_dir"/times.*
 mkfifo "$build_dir/never" || exit 2
 ls -A /dev/shm 2>/dev/null | sort >"$build_dir/shm.before"
 
-# Which datagrams get lost is another choice in each run
+# Which datagrams get lost is another choice in each run, and which tests are left out
 ud_seed=${UD_SEED-$(($(date +%s) / 60 % 10000 + 1))}
+chosen=
 case " ${steps[*]} " in
-*ud_faults\ * | *ud_rtr_faults\ *) echo "faults by UD_SEED=$ud_seed" ;;
+*ud_faults\ * | *ud_rtr_faults\ *) chosen=faults ;;
 esac
+for step in "${steps[@]}"; do
+    [ -z "${third[$step]-}" ] || {
+        chosen+="${chosen:+, }thirds of tests"
+        break
+    }
+done
+[ -z "$chosen" ] || echo "$chosen by UD_SEED=$ud_seed"
 
 # In their order: one that wants to be alone waits until nothing runs, and all others wait for it
 number=0

@@ -214,7 +214,8 @@ counters_used()
 # test; a crash, a hang or a sanitizer's report at exit fails as well, and so does a test in whose
 # output the software HCA reports a stale registration. With WAYS set to columns of
 # the report's ucxri:sent, messages must have gone by each of these, if all tests have passed; with
-# COUNTERS set to names of counters, these must be above 0.
+# COUNTERS set to names of counters, these must be above 0. Where gtest runs a part of the tests only
+# (GTEST_TOTAL_SHARDS), that part need not do any of that.
 run_gtest()
 {
     local limit=$1 program=$2
@@ -227,6 +228,7 @@ run_gtest()
         *) setup+=("$arg") ;;
         esac
     done
+    [ -z "${GTEST_TOTAL_SHARDS-}" ] || local WAYS= COUNTERS=
     export ASAN_OPTIONS=abort_on_error=0:detect_leaks=1:${ASAN_OPTIONS-}
     export UBSAN_OPTIONS=print_stacktrace=1
     export TSAN_OPTIONS=suppressions=$abs_srcdir/check/tsan.supp:second_deadlock_stack=1
