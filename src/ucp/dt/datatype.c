@@ -197,9 +197,7 @@ void ri_dt_finish_generic(ri_dt_data_t *data)
     dt_generic_put(generic);
 }
 
-/* Pack a part of generic data. @return How many bytes, 0 at the end. */
-static size_t dt_pack_part(ri_dt_data_t *data, size_t offset, void *dest,
-                           size_t max_length)
+size_t ri_dt_pack_part(ri_dt_data_t *data, size_t offset, void *dest, size_t max_length)
 {
     const ri_layout_t *layout = ri_dt_layout(data);
     size_t length;
@@ -222,8 +220,8 @@ void ri_dt_pack(ri_dt_data_t *data, void *dest)
 
     if (data->generic != NULL) {
         while (offset < data->length) {
-            size_t packed = dt_pack_part(data, offset, (char *)dest + offset,
-                                         data->length - offset);
+            size_t packed = ri_dt_pack_part(data, offset, (char *)dest + offset,
+                                            data->length - offset);
 
             if (packed == 0) {
                 break; /* a type that does not keep what packed_size promised */
@@ -302,7 +300,7 @@ static size_t dt_carrier_packed_size(void *state)
 
 static size_t dt_carrier_pack(void *state, size_t offset, void *dest, size_t max_length)
 {
-    return dt_pack_part(state, offset, dest, max_length);
+    return ri_dt_pack_part(state, offset, dest, max_length);
 }
 
 static ucs_status_t dt_carrier_unpack(void *state, size_t offset, const void *src,

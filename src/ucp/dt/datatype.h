@@ -76,13 +76,17 @@ static inline const ri_layout_t *ri_dt_layout(const ri_dt_data_t *data)
                    NULL;
 }
 
+/** Pack a part of generic data to @a dest: at most @a max_length bytes, @a offset bytes from its
+ * start. @return How many bytes; 0 at the end. With a layout it is as many as there are. */
+size_t ri_dt_pack_part(ri_dt_data_t *data, size_t offset, void *dest, size_t max_length);
+
 /** Place a part of a message in a generic receive: @a length bytes, @a offset bytes from its start.
  * Where there is no layout, it is the application that says in what order and parts that may be.
  * @return As ri_dt_unpack(). */
 ucs_status_t ri_dt_unpack_part(ri_dt_data_t *data, size_t offset, const void *src,
                                size_t length);
 
-/** @return Whether a receive is in many runs, of which the library knows where they are. */
+/** @return Whether data is in many runs, of which the library knows where they are. */
 static inline int ri_dt_is_spread(const ri_dt_data_t *data)
 {
     return (data->generic != NULL) && data->has_layout;

@@ -33,6 +33,7 @@ static ri_select_fetch_t fetch_facts(const ri_recv_req_t *recv, ri_stream_t *str
     int keys                 = !!(rts->flags & RI_WIRE_RTS_KEYS);
     int put                  = is_rts && (rts->flags & RI_WIRE_RTS_PUT);
     int sends                = is_rts && (rts->flags & RI_WIRE_RTS_SENDS);
+    int spread               = is_rts && (rts->flags & RI_WIRE_RTS_SPREAD);
 
     return (ri_select_fetch_t){.is_pool     = !is_rts,
                                .wants_put   = put,
@@ -40,7 +41,9 @@ static ri_select_fetch_t fetch_facts(const ri_recv_req_t *recv, ri_stream_t *str
                                .has_keys    = keys,
                                .slot_named  = is_rts && (rts->slot != 0),
                                .can_answer  = put && fetch_can_answer(stream),
+                               .sent_spread = spread,
                                .contig      = ri_dt_is_contig(&recv->data),
+                               .spread      = ri_dt_is_spread(&recv->data),
                                .pieces      = (keys || sends) && ri_dt_fits(&recv->data),
                                .has_address = (recv->data.buffer != NULL),
                                .host_memory = ri_memory_of_recv_is_host(recv),
@@ -59,8 +62,8 @@ static ri_coop_offer_t fetch_look_at_slot(ri_select_fetch_t *facts,
                                                     arrival->data);
 
     facts->slot_there = (offer.slot != NULL);
-    facts->spread     = facts->slot_there && ri_dt_is_spread(&recv->data) &&
-                    ri_coop_shelf_is_there(stream);
+    facts->shelf      = facts->slot_there && (facts->spread || facts->sent_spread) &&
+                   ri_coop_shelf_is_there(stream);
     facts->slot_offered  = offer.offered;
     facts->slot_is_other = (offer.address != 0) &&
                            (offer.address != (uintptr_t)recv->data.buffer);

@@ -54,7 +54,8 @@ static int select_may_follow(const ri_select_param_t *param)
 static int select_is_for_one(const ri_select_param_t *param)
 {
     return (param->length <= param->hybrid_thresh) &&
-           (ri_select_is_early(param) || select_has_hybrid(param, param->host_plane));
+           ((ri_select_is_early(param) && param->pieces) ||
+            select_has_hybrid(param, param->host_plane));
 }
 
 /* Both sides may copy. If both send, each has a copy of its own to make. Without rings of its own
@@ -62,8 +63,9 @@ static int select_is_for_one(const ri_select_param_t *param)
 static int select_has_coop(const ri_select_param_t *param)
 {
     return !select_is_for_one(param) && (param->length >= param->coop_thresh) &&
-           (param->length <= RI_SLOT_LENGTH_MAX) && !param->peer_sends && param->pieces &&
-           param->has_ring && param->slot_free && param->polls;
+           (param->length <= RI_SLOT_LENGTH_MAX) && !param->peer_sends &&
+           (param->pieces || param->spread) && param->has_ring && param->slot_free &&
+           param->polls;
 }
 
 /* What is above EAGER_THRESH and moved by a data plane. @return RI_PROTO_BULK if this one
@@ -76,7 +78,8 @@ static ri_proto_t select_by_plane(const ri_select_param_t *param, unsigned plane
 
     if (select_can(plane, NEED_COOP) && select_has_coop(param)) {
         /* A receive that is promised to a slot cannot do without it. */
-        return (early && param->ring_open) ? RI_PROTO_RECV_COOP : RI_PROTO_COOP;
+        return (early && param->ring_open && param->pieces) ? RI_PROTO_RECV_COOP :
+                                                              RI_PROTO_COOP;
     }
     if (select_can(plane, NEED_RECV_RNDV) && early && param->pieces &&
         select_may_follow(param)) {
@@ -206,21 +209,28 @@ static int fetch_has_coop(const ri_select_fetch_t *param)
            (param->length <= RI_SLOT_LENGTH_MAX);
 }
 
-/* An RTS names a slot. @return RI_FETCH_NOTHING: it is as if there were none. */
+/* An RTS names a slot. Where either side's data is in runs, parts come by a shelf. @return
+ * RI_FETCH_NOTHING: it is as if there were none. */
 static ri_fetch_t fetch_by_slot(const ri_select_fetch_t *param)
 {
     int has_coop = fetch_has_coop(param);
     int writable = has_coop && param->contig && param->has_address;
-    int usable   = writable || (has_coop && param->spread);
+    int by_shelf = has_coop && param->shelf && (writable || param->spread);
 
     if (!param->slot_there) {
         return param->slot_offered ? RI_FETCH_LOST : RI_FETCH_NOTHING;
     }
     if (param->slot_offered) {
-        return (writable && !param->slot_is_other) ? RI_FETCH_COOP : RI_FETCH_BROKEN;
+        return (writable && !param->slot_is_other && !param->sent_spread) ?
+                       RI_FETCH_COOP :
+                       RI_FETCH_BROKEN;
     }
-    return (usable && select_can(param->host_plane, RI_PLANE_READ)) ? RI_FETCH_COOP :
-                                                                      RI_FETCH_NOTHING;
+    if (param->sent_spread) {
+        return by_shelf ? RI_FETCH_COOP : RI_FETCH_NOTHING;
+    }
+    return ((writable || by_shelf) && select_can(param->host_plane, RI_PLANE_READ)) ?
+                   RI_FETCH_COOP :
+                   RI_FETCH_NOTHING;
 }
 
 /* Whether the sender can be told to write the memory of a receive. In error handling mode PEER
@@ -262,6 +272,9 @@ ri_fetch_t ri_select_fetch(const ri_select_fetch_t *param)
     }
     if ((fetch != RI_FETCH_NOTHING) || (param->length > param->room)) {
         return fetch;
+    }
+    if (!param->is_pool && param->sent_spread) {
+        return RI_FETCH_AM;
     }
     if (!param->is_pool && fetch_has_put(param)) {
         return RI_FETCH_PUT;

@@ -30,6 +30,7 @@ typedef struct ri_select_param {
     int contig;
     int host_memory;
     int pieces;          /* the data is in pieces that can be described */
+    int spread;          /* it is in runs that are known, and may go by a shelf */
     int awaited;         /* the receiver was waiting for the latest long message */
     int rtr_expected;    /* no RTR is there, but recent messages had one */
     int pool_free;       /* the pool has a buffer of the length */
@@ -80,10 +81,12 @@ typedef struct ri_select_fetch {
     int slot_there;    /* the slot of the message is there */
     int slot_offered;  /* the sender may have written by the slot */
     int slot_is_other; /* the slot says that it is for another receive */
-    int can_answer; /* there is a usable conn that is not in error handling mode PEER */
-    int contig;     /* the receive is contiguous */
-    int spread; /* it is in runs that are known, and there is a shelf to fill them from */
-    int pieces; /* the receive is in pieces that can be described */
+    int can_answer;  /* there is a usable conn that is not in error handling mode PEER */
+    int contig;      /* the receive is contiguous */
+    int spread;      /* it is in runs that are known */
+    int shelf;       /* there is a shelf, for what has a slot */
+    int sent_spread; /* the sender's data is in runs */
+    int pieces;      /* the receive is in pieces that can be described */
     int has_address; /* the buffer of the receive is not NULL */
     int host_memory;
     unsigned host_plane; /* what this side can do: READ the sender's memory */

@@ -18,6 +18,7 @@
 #include "../link/pool.h"
 #include "../link/channel_life.h"
 #include "../link/ring_life.h"
+#include "../proto/coop/coop_send.h"
 #include "../proto/rndv/rndv.h"
 #include "../proto/select.h"
 #include "../proto/rtr/rtr_known.h"
@@ -152,6 +153,7 @@ static ri_select_param_t send_facts(const ri_send_req_t *req, int sync,
             .ring_takes    = has_ring && send_ring_takes(req),
             .host_memory   = ri_memory_is_host(req->super.worker, &req->data, param),
             .pieces        = ri_dt_fits(&req->data),
+            .spread        = ri_dt_is_spread(&req->data) && ri_coop_send_may_spread(conn),
             .awaited       = (conn->peer != NULL) && conn->peer->hint.ready,
             .pool_free     = is_long && ri_pool_has(&conn->worker->pool, length),
             .peer_sends    = (length >= ri_config.coop_thresh) && send_peer_sends(conn),

@@ -111,6 +111,8 @@ typedef struct ri_wire_rts {
     32 /* by a plane that takes messages: the receiver is to say where to (TARGET) */
 #define RI_WIRE_RTS_BY_RTR \
     64 /* with SENDS: an RTR has said where to, and the message is on its way */
+#define RI_WIRE_RTS_SPREAD \
+    128 /* the data is in runs: it comes by a shelf only, or as a NACK asks for */
 
 /* The payload of PLACED. */
 typedef struct ri_wire_placed {

@@ -187,7 +187,7 @@ static uint32_t coop_by_plane(ri_coop_t *coop, int has_shelf)
     int begins = !coop->is_send && !coop->begun;
 
     coop->begun = 1;
-    if (coop->is_send && ri_coop_shelf_is_only_way(coop)) {
+    if (coop->shelf_only || (coop->is_send && ri_coop_shelf_is_only_way(coop))) {
         return COOP_NONE;
     }
     if (!has_shelf) {
@@ -207,6 +207,17 @@ static ri_coop_state_t coop_by_shelf(ri_coop_t *coop)
     return coop->is_send ? ri_coop_shelf_put(coop) : ri_coop_shelf_take(coop);
 }
 
+/* The sender of data in runs turns out to have no shelf for them, when the receiver waits for it: the
+ * receiver is to ask for the data. @return What has become of the copy. */
+static ri_coop_state_t coop_lacks_shelf(ri_coop_t *coop)
+{
+    uint32_t dropped;
+
+    return (ri_coop_copy_fail(coop, RI_RING_SLOT_FAILED, &dropped) != UCS_OK) ?
+                   RI_COOP_BROKEN :
+                   ri_coop_side_count(coop, dropped);
+}
+
 /* Copy the next part: by way of the shelf if the other side is there, too. A receiver that was there
  * the last time may not have seen yet that the sender begins: it is waited for as if it were. */
 static ri_coop_state_t coop_copy_part(ri_coop_t *coop)
@@ -218,6 +229,9 @@ static ri_coop_state_t coop_copy_part(ri_coop_t *coop)
 
     if ((state != RI_COOP_WAITS) || coop->exhausted) {
         return state;
+    }
+    if (coop->shelf_only && !has_shelf) {
+        return coop_lacks_shelf(coop);
     }
     has_shelf = has_shelf || (coop->is_send && ri_coop_shelf_is_expected(coop));
     most      = coop_by_plane(coop, has_shelf);
@@ -237,6 +251,9 @@ ri_coop_state_t ri_coop_copy_wait(ri_coop_t *coop)
     if (!coop->is_send && (ri_slot_failed(coop->slot) & RI_RING_SLOT_ABANDONED)) {
         return RI_COOP_DONE; /* said by the sender outside a copy */
     }
+    if (coop->shelf_only && ri_slot_is_withdrawn(coop->slot)) {
+        return RI_COOP_DONE; /* the receiver does not notice when it claims a part: it does not */
+    }
     if (ri_likely(++coop->polls < coop->next_check)) {
         return RI_COOP_WAITS;
     }
@@ -253,7 +270,8 @@ ri_coop_state_t ri_coop_copy_step(ri_coop_t *coop, int may_copy)
         state = coop_copy_part(coop);
     }
     /* A receiver may have read all of a send that has not had its turn. */
-    return ((coop->exhausted || coop->is_send) && (state == RI_COOP_WAITS)) ?
+    return ((coop->exhausted || coop->is_send || coop->shelf_only) &&
+            (state == RI_COOP_WAITS)) ?
                    ri_coop_copy_wait(coop) :
                    state;
 }

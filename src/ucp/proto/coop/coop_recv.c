@@ -44,12 +44,14 @@ static void coop_free_recv(ri_coop_t *coop, int is_done)
     ri_coop_copy_free(coop);
 }
 
-/* A copy has ended. The slot is not to be used any more.
+/* A copy has ended. The slot is not to be used any more. What the sender has taken back before
+ * anything was copied it still has.
  * @return The receive's status, or UCS_INPROGRESS if the data has to come in another way. */
 static ucs_status_t coop_outcome(const ri_coop_t *coop, ri_coop_state_t state)
 {
     ucs_status_t status = coop->status;
     uint32_t failed     = ri_slot_failed(coop->slot);
+    int withdrawn       = coop->shelf_only && ri_slot_is_withdrawn(coop->slot);
 
     if ((state != RI_COOP_DONE) || (failed & RI_RING_SLOT_ABANDONED) ||
         (failed && (coop->stream->broken || ri_coop_copy_is_peer_gone(coop)))) {
@@ -57,10 +59,10 @@ static ucs_status_t coop_outcome(const ri_coop_t *coop, ri_coop_state_t state)
     }
     ri_trace(&coop->worker->trace, RI_TRACE_COOP_DONE, coop->recv->info.length, failed);
     if (((status == UCS_OK) && !failed) || (failed & RI_RING_SLOT_ABANDONED) ||
-        (state == RI_COOP_BROKEN)) {
+        withdrawn || (state == RI_COOP_BROKEN)) {
         ri_slot_release(coop->slot); /* or an answer does it */
     }
-    return ((status == UCS_OK) && failed) ? UCS_INPROGRESS : status;
+    return ((status == UCS_OK) && (failed || withdrawn)) ? UCS_INPROGRESS : status;
 }
 
 /* What follows from the outcome of a copy, which is freed. @return The receive's status, or
@@ -132,7 +134,8 @@ static ri_coop_t *coop_new_recv(ri_recv_req_t *recv, ri_stream_t *stream, uint32
         coop->req_id         = req_id;
         coop->number         = rts->slot - 1;
         coop->spread         = ri_dt_is_spread(&recv->data);
-        coop->memory.address = coop->spread ? COOP_NOWHERE : (uintptr_t)recv->data.buffer;
+        coop->shelf_only     = !!(rts->flags & RI_WIRE_RTS_SPREAD);
+        coop->memory.address = (uintptr_t)recv->data.buffer;
         coop->num_segments   = rts->num_segments;
         memcpy(coop->segments, rts->segments,
                rts->num_segments * sizeof(rts->segments[0]));
@@ -230,7 +233,10 @@ static ucs_status_t coop_fetch(ri_recv_req_t *recv, ri_stream_t *stream,
         return offer->offered ? coop_refuse(recv, stream, req_id, slot) : UCS_ERR_NO_ELEM;
     }
     if (offer->address == 0) {
-        atomic_store_explicit(&slot->address, coop->memory.address, memory_order_release);
+        atomic_store_explicit(&slot->address,
+                              (coop->spread || coop->shelf_only) ? COOP_NOWHERE :
+                                                                   coop->memory.address,
+                              memory_order_release);
     }
 
     state = ri_coop_copy_step(coop, 1);

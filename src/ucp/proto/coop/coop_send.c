@@ -13,6 +13,11 @@
 
 #include <string.h>
 
+/* Data in runs goes by UCP when the receiver could not take so many messages in succession from a
+ * shelf; from then on a message whose number is a multiple of the second one tries again. */
+#define COOP_REFUSED_MAX   8
+#define COOP_REFUSED_AGAIN 64
+
 /* The request of a copy has none any more. */
 static void coop_free_send(ri_coop_t *coop)
 {
@@ -26,6 +31,19 @@ static void coop_free_send(ri_coop_t *coop)
     }
     coop->send->proto_state = NULL;
     ri_coop_copy_free(coop);
+}
+
+/* Describe the data of a send. */
+static void coop_describe(const ri_send_req_t *req, ri_wire_rts_t *rts)
+{
+    if (ri_dt_is_spread(&req->data)) {
+        rts->flags        = RI_WIRE_RTS_SPREAD;
+        rts->num_segments = 1;
+        rts->segments[0]  = (ri_segment_t){.length = req->data.length};
+    } else {
+        rts->num_segments = ri_dt_segments(&req->data, rts->segments,
+                                           RI_WIRE_SEGMENTS_MAX);
+    }
 }
 
 int ri_coop_send_learn_target(ri_coop_t *coop)
@@ -54,6 +72,9 @@ void ri_coop_send_end(ri_coop_t *coop, ri_coop_state_t state)
         coop->settled = 1;
         return;
     } else {
+        if (coop->spread) {
+            req->conn->coop.refused = 0;
+        }
         coop_free_send(coop);
     }
     ri_send_end_wait(req, RI_SEND_WAIT_MATCH, status);
@@ -78,6 +99,12 @@ int ri_coop_send_has_slot(const ri_conn_t *conn)
     return (conn->ring != NULL) && (coop_find_slot(conn) >= 0);
 }
 
+int ri_coop_send_may_spread(const ri_conn_t *conn)
+{
+    return (conn->coop.refused < COOP_REFUSED_MAX) ||
+           (conn->tx_sn % COOP_REFUSED_AGAIN == 0);
+}
+
 unsigned ri_coop_send_take(ri_send_req_t *req, const ri_send_terms_t *terms)
 {
     (void)terms;
@@ -93,12 +120,11 @@ ucs_status_t ri_coop_send_start(ri_send_req_t *req, const ri_rtr_t *rtr)
     ucs_status_t status;
     ri_coop_t *coop;
 
-    rts.rts.num_segments = ri_dt_segments(&req->data, rts.rts.segments,
-                                          RI_WIRE_SEGMENTS_MAX);
-    coop                 = (number >= 0) ?
-                                   ri_coop_copy_new(conn->worker, &conn->ring->control->slots[number],
-                                                    req->data.length) :
-                                   NULL;
+    coop_describe(req, &rts.rts);
+    coop = (number >= 0) ?
+                   ri_coop_copy_new(conn->worker, &conn->ring->control->slots[number],
+                                    req->data.length) :
+                   NULL;
     if (coop == NULL) {
         if (rtr != NULL) {
             ri_rtr_end(rtr, RI_RING_GRANT_FAILED);
@@ -112,6 +138,8 @@ ucs_status_t ri_coop_send_start(ri_send_req_t *req, const ri_rtr_t *rtr)
     coop->known          = (address != 0);
     coop->offered        = (address != 0);
     coop->memory.address = address;
+    coop->spread         = ri_dt_is_spread(&req->data);
+    coop->shelf_only     = coop->spread;
     coop->num_segments   = rts.rts.num_segments;
     memcpy(coop->segments, rts.rts.segments, sizeof(coop->segments));
     conn->coop.slots |= 1u << number;
@@ -123,9 +151,9 @@ ucs_status_t ri_coop_send_start(ri_send_req_t *req, const ri_rtr_t *rtr)
     if (rtr != NULL) {
         ri_rtr_end(rtr, RI_RING_GRANT_SLOT);
     }
-    rts.rts.slot  = number + 1;
-    rts.rts.flags = coop->offered ? RI_WIRE_RTS_OFFERED : 0;
-    status        = ri_rndv_send(req, &rts.rts);
+    rts.rts.slot = number + 1;
+    rts.rts.flags |= coop->offered ? RI_WIRE_RTS_OFFERED : 0;
+    status = ri_rndv_send(req, &rts.rts);
     if (UCS_STATUS_IS_ERR(status) && (req->proto_state != NULL)) {
         ri_slot_release(coop->slot); /* nobody was told; the copy ends with the request */
     }
@@ -150,6 +178,9 @@ void ri_coop_send_answered(ri_send_req_t *req)
         ri_slot_release(coop->slot);
         coop_free_send(coop);
     }
+    if (ri_dt_is_spread(&req->data)) {
+        ++req->conn->coop.refused;
+    }
 }
 
 void ri_coop_send_give_up(ri_send_req_t *req)
@@ -160,7 +191,8 @@ void ri_coop_send_give_up(ri_send_req_t *req)
     if (coop == NULL) {
         return;
     }
-    if (!ri_slot_withdraw(coop->slot)) {
+    /* What is taken back the receiver reads, or asks for. */
+    if (coop->shelf_only || !ri_slot_withdraw(coop->slot)) {
         ri_coop_copy_fail(coop, 0, &dropped);
         if ((dropped > 0) || (ri_slot_done(coop->slot) < coop->total)) {
             ri_slot_fail(coop->slot, RI_RING_SLOT_ABANDONED);
@@ -211,7 +243,7 @@ int ri_coop_send_let_go(ri_conn_t *conn)
     for (; coop != NULL; coop = next) {
         next = coop_next_send(conn, coop);
         if (!coop->offered && ri_slot_withdraw(coop->slot)) {
-            coop_free_send(coop); /* the receiver reads it all, and says FIN */
+            coop_free_send(coop); /* the receiver reads or asks for it all */
         }
     }
     return (conn->coop.slots == 0) && !ri_coop_send_is_unread(conn);

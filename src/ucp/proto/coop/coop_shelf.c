@@ -24,6 +24,11 @@
  * process here costs something, too. */
 #define SHELF_PARTS 4
 
+/* What is packed at a time for a receiver that is far, in bytes: it stays in the nearest cache. Runs
+ * of this mean length go past the caches by themselves. */
+#define SHELF_PACKED   4096
+#define SHELF_RUN_LONG 2048
+
 /* Messages go the same way for so many in succession, a lap, whose medians count. */
 #define SHELF_LAP 8u
 
@@ -222,16 +227,17 @@ static void shelf_note(shelf_ways_t *ways, uint64_t matched_at)
 void ri_coop_shelf_use(ri_coop_t *coop)
 {
     ri_stream_t *stream = coop->stream;
+    int has_choice      = !coop->spread && !coop->shelf_only;
     uint32_t way        = RI_RING_SLOT_SHELF_ONLY;
 
-    /* One that is spread goes this way only if there is a shelf: that was asked before. */
-    if (!coop->spread && !ri_coop_shelf_is_there(stream)) {
+    /* Where there is no choice, there is a shelf: that was asked before. */
+    if (has_choice && !ri_coop_shelf_is_there(stream)) {
         return;
     }
     coop->shelf = stream->shelf;
     ++coop->shelf->users;
     coop->matched_at = ri_ticks();
-    if (!coop->spread) {
+    if (has_choice) {
         way = (shelf_ways_of(coop)->way == SHELF_WAY_SHELF) ? RI_RING_SLOT_SHELF_YES :
                                                               RI_RING_SLOT_SHELF_NO;
     }
@@ -244,7 +250,7 @@ void ri_coop_shelf_leave(ri_coop_t *coop, int is_done)
     if (coop->shelf == NULL) {
         return;
     }
-    if (is_done && !coop->spread) {
+    if (is_done && !coop->spread && !coop->shelf_only) {
         shelf_note(shelf_ways_of(coop), coop->matched_at);
     }
     shelf_release(coop->shelf);
@@ -380,6 +386,51 @@ int ri_coop_shelf_is_expected(const ri_coop_t *coop)
             RI_RING_SLOT_SHELF_UNKNOWN);
 }
 
+/* Copy a part of a message in long runs to a place. */
+static void shelf_pack_runs(ri_coop_t *coop, char *place, size_t offset, size_t length)
+{
+    ri_segment_t runs[RI_SHELF_PLACE / SHELF_RUN_LONG];
+    size_t bytes, count, i;
+
+    for (; length > 0; length -= bytes) {
+        bytes = length;
+        count = ri_dt_runs(&coop->send->data, offset, &bytes, runs,
+                           sizeof(runs) / sizeof(runs[0]));
+        for (i = 0; i < count; ++i) {
+            ri_shelf_tx_copy(&coop->send->conn->coop.shelf, place,
+                             (const void *)runs[i].address, runs[i].length);
+            place += runs[i].length;
+        }
+        offset += bytes;
+    }
+}
+
+/* Copy a part of a message in runs to a place. Far from the receiver it is packed bit by bit, and
+ * from there goes past the caches. */
+static void shelf_pack(ri_coop_t *coop, char *place, size_t offset, size_t length)
+{
+    ri_shelf_tx_t *tx  = &coop->send->conn->coop.shelf;
+    ri_dt_data_t *data = &coop->send->data;
+    char packed[SHELF_PACKED];
+    size_t count;
+
+    if (!ri_distance_is_far(&tx->distance)) {
+        ri_dt_pack_part(data, offset, place, length);
+        return;
+    }
+    if (ri_dt_run_mean(data) >= SHELF_RUN_LONG) {
+        shelf_pack_runs(coop, place, offset, length);
+        return;
+    }
+    for (; length > 0; length -= count) {
+        count = ri_min(length, sizeof(packed));
+        ri_dt_pack_part(data, offset, packed, count);
+        ri_shelf_tx_copy(tx, place, packed, count);
+        offset += count;
+        place += count;
+    }
+}
+
 /* Copy a part of the message, which may be in pieces, to a place. */
 static void shelf_gather(ri_coop_t *coop, char *place, size_t offset, size_t length)
 {
@@ -387,6 +438,10 @@ static void shelf_gather(ri_coop_t *coop, char *place, size_t offset, size_t len
     const ri_segment_t *piece;
     size_t count;
 
+    if (coop->spread) {
+        shelf_pack(coop, place, offset, length);
+        return;
+    }
     if (coop->num_segments == 1) {
         ri_shelf_tx_copy(tx, place, (const char *)coop->segments[0].address + offset,
                          length);

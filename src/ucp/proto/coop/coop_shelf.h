@@ -22,6 +22,11 @@
  * does not know where its runs are, so it writes nothing by the plane then; what it does not put on
  * the shelf the receiver reads.
  *
+ * A send that is not contiguous, with a layout, is packed onto the shelf, whatever the receive is, and
+ * there is no other way for any part of it: the receiver does not know where its runs are. If there
+ * is no shelf, or it turns out that it cannot be used, the receiver asks for the data by NACK, and
+ * UCP moves it. A sender that is asked so a few times in succession uses UCP at once.
+ *
  * What lies on the shelf is counted as copied when the receiver has taken it. Until then the send is
  * not complete.
  */

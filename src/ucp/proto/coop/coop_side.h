@@ -29,7 +29,8 @@ struct ri_coop {
     uint8_t begun;       /* this side has copied something, or was about to */
     uint8_t by_shelf;    /* parts have gone by a shelf */
     uint8_t takes;       /* of a receive: it takes parts from a shelf */
-    uint8_t spread;      /* a receive that is not contiguous, see coop_shelf.h */
+    uint8_t spread;      /* this side's data is in runs, see coop_shelf.h */
+    uint8_t shelf_only;  /* the sender's is: nothing goes by the plane */
     ucs_status_t status; /* of a receive: UCS_OK, or how it has to end */
     /* So often has a step found nothing on the shelf, or no room there, since the latest part
      * went by it; with RI_COOP_IN_VAIN_MAX this side copies by the plane. */

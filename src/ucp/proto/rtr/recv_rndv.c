@@ -79,7 +79,8 @@ static void recv_rndv_answer_rts(ri_conn_t *conn, const ri_rtr_t *rtr, uint32_t 
     if ((req == NULL) || (req->conn != conn) || (req->sn != sn) ||
         (req->wire_type != RI_WIRE_RTS) || !(req->waiting & RI_SEND_WAIT_MATCH) ||
         (req->waiting & RI_SEND_WAIT_RING) || (req->data.length > rtr->length) ||
-        (conn->peer == NULL) || (conn->peer->plane_ep == NULL)) {
+        !ri_dt_fits(&req->data) || (conn->peer == NULL) ||
+        (conn->peer->plane_ep == NULL)) {
         return;
     }
     if (ri_coop_send_of(req) != NULL) {

@@ -226,16 +226,27 @@ send_ptr node::send_from(ri_conn_t *conn, device_memory &memory, uint64_t tag, b
                       tag, sync);
 }
 
-send_ptr node::start_send(const send_ptr &op, ri_conn_t *conn, const void *data,
-                          size_t length, uint64_t tag, bool sync)
+send_ptr node::send_of(ri_conn_t *conn, const void *buffer, size_t count,
+                       ucp_datatype_t datatype, uint64_t tag, bool sync)
 {
-    ucp_request_param_t param = {};
+    ucp_request_param_t extra = {};
+
+    extra.op_attr_mask = UCP_OP_ATTR_FIELD_DATATYPE;
+    extra.datatype     = datatype;
+    return start_send(std::make_shared<send_op>(), conn, buffer, count, tag, sync, extra);
+}
+
+send_ptr node::start_send(const send_ptr &op, ri_conn_t *conn, const void *data,
+                          size_t count, uint64_t tag, bool sync,
+                          const ucp_request_param_t &extra)
+{
+    ucp_request_param_t param = extra;
     ucs_status_ptr_t ret;
 
-    param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
-    param.cb.send      = send_done;
-    param.user_data    = op.get();
-    ret                = ri_tag_send(conn, data, length, tag, &param, sync);
+    param.op_attr_mask |= UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
+    param.cb.send   = send_done;
+    param.user_data = op.get();
+    ret             = ri_tag_send(conn, data, count, tag, &param, sync);
     if (UCS_PTR_IS_PTR(ret)) {
         op->handle = ret;
         m_sends.push_back(op);

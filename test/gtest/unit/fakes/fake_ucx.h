@@ -244,6 +244,10 @@ public:
     send_ptr send(ri_conn_t *conn, const bytes &data, uint64_t tag, bool sync = false);
     send_ptr send_from(ri_conn_t *conn, device_memory &memory, uint64_t tag,
                        bool sync = false);
+
+    /* A send of memory of the test's, of a datatype */
+    send_ptr send_of(ri_conn_t *conn, const void *buffer, size_t count,
+                     ucp_datatype_t datatype, uint64_t tag, bool sync = false);
     void cancel(const recv_ptr &op);
     void progress();
 
@@ -263,7 +267,8 @@ public:
 
 private:
     send_ptr start_send(const send_ptr &op, ri_conn_t *conn, const void *data,
-                        size_t length, uint64_t tag, bool sync);
+                        size_t count, uint64_t tag, bool sync,
+                        const ucp_request_param_t &extra = {});
     recv_ptr start_recv(
             const std::function<ucs_status_ptr_t(recv_op *, const ucp_request_param_t *)>
                     &start,

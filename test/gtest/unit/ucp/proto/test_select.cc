@@ -49,6 +49,7 @@ enum {
     UD      = 1 << 24, /* instead: a network that takes messages to posted memory only */
     CHANNEL = 1 << 25, /* an eager channel through a network, with room */
     EVERY   = 1 << 26,
+    RUNS    = 1 << 26, /* in runs that a shelf can take; with PACKED, without PIECES */
 
     PLANE = READ | PIECES,         /* one way, as far as the chooser is concerned */
     BOTH  = READ | WRITE | PIECES, /* both ways */
@@ -156,6 +157,19 @@ const decision DECISIONS[] = {
         {WRITE | PIECES | POOL | COOP | SYNC, EAGER_THRESH + 1, LARGE, RI_PROTO_RNDV_PUT},
         {PIECES | POOL | COOP | READY, EAGER_THRESH + 1, LARGE, RI_PROTO_BULK},
         {PIECES | POOL | COOP | SYNC, EAGER_THRESH + 1, LARGE, RI_PROTO_BULK_RNDV},
+        /* ... whose data is in runs: both sides copy, or UCP */
+        {(FULL & ~PIECES) | PACKED | RUNS, EAGER_THRESH + 1, HYBRID_THRESH,
+         RI_PROTO_HYBRID},
+        {(FULL & ~PIECES) | PACKED | RUNS, HYBRID_THRESH + 1, COOP_THRESH - 1,
+         RI_PROTO_BULK},
+        {(FULL & ~PIECES) | PACKED | RUNS, COOP_THRESH, LARGE, RI_PROTO_COOP},
+        {(FULL & ~PIECES) | PACKED | RUNS | EARLY, COOP_THRESH, LARGE, RI_PROTO_COOP},
+        {(FULL & ~PIECES) | PACKED | RUNS | SYNC, COOP_THRESH, LARGE, RI_PROTO_COOP},
+        {(FULL & ~(PIECES | SLOT)) | PACKED | RUNS, HYBRID_THRESH + 1, LARGE,
+         RI_PROTO_BULK},
+        {(FULL & ~(PIECES | WRITE)) | PACKED | RUNS, HYBRID_THRESH + 1, LARGE,
+         RI_PROTO_BULK},
+        {(FULL & ~PIECES) | PACKED, HYBRID_THRESH + 1, LARGE, RI_PROTO_BULK},
         /* ... and the pool is empty, or all slots are taken */
         {BOTH | COOP, EAGER_THRESH + 1, COOP_THRESH - 1, RI_PROTO_RNDV_GET},
         {BOTH | COOP, COOP_THRESH, LARGE, RI_PROTO_COOP},
@@ -353,6 +367,7 @@ ri_select_param_t make_param(unsigned what, size_t length)
     param.contig        = !(what & PACKED);
     param.host_memory   = !(what & DEVICE);
     param.pieces        = !!(what & PIECES);
+    param.spread        = !!(what & RUNS);
     param.pool_free     = !!(what & POOL);
     param.slot_free     = !!(what & SLOT);
     param.ring_open     = !(what & FULL_RING);
@@ -469,7 +484,8 @@ void check_needs(const ri_select_param_t &p, ri_choice_t choice)
     EXPECT_TRUE(!is_eager(proto) || (p.length <= p.eager_thresh));
     EXPECT_TRUE(!by_plane || (p.length > p.eager_thresh));
     EXPECT_TRUE(!by_plane || !p.peer_mode);
-    EXPECT_TRUE(!by_plane || p.pieces || (proto == RI_PROTO_HYBRID));
+    EXPECT_TRUE(!by_plane || p.pieces || (proto == RI_PROTO_HYBRID) ||
+                (p.spread && (proto == RI_PROTO_COOP)));
     /* Not complete before it was matched */
     EXPECT_FALSE(p.sync && ((proto == RI_PROTO_HYBRID) || (proto == RI_PROTO_BULK) ||
                             (proto == RI_PROTO_RECV_HYBRID)));
@@ -507,7 +523,7 @@ void check_needs(const ri_select_param_t &p, ri_choice_t choice)
         EXPECT_TRUE(in_host ? !p.rtr_by_net : net_early);
         break;
     case RI_PROTO_RECV_COOP:
-        EXPECT_TRUE(early && !p.rtr_by_net && p.ring_open);
+        EXPECT_TRUE(early && !p.rtr_by_net && p.ring_open && p.pieces);
         /* fall through */
     case RI_PROTO_COOP:
         EXPECT_TRUE(in_host && can(choice.plane, RI_PLANE_READ | RI_PLANE_WRITE));
@@ -577,6 +593,24 @@ TEST(test_select, needs_of_long_messages)
     check_all((EVERY - 1) & ~(SELF | READY | HELLO | DEVICE | PEER | GET | UD | CHANNEL),
               {EAGER_THRESH + 1, HYBRID_THRESH, HYBRID_THRESH + 1, COOP_THRESH - 1,
                COOP_THRESH});
+}
+
+TEST(test_select, needs_of_runs)
+{
+    const unsigned which = SYNC | READ | WRITE | EARLY | POOL | SLOT | RING | AWAITED |
+                           EXPECTED | BEHIND | FULL_RING | SLEEPS | NET | NET_EARLY;
+
+    for (unsigned what = which;; what = (what - 1) & which) {
+        for (size_t length : {HYBRID_THRESH, COOP_THRESH - 1, COOP_THRESH}) {
+            ri_select_param_t param = make_param(what | PACKED | RUNS, length);
+
+            check_needs(param, ri_select(&param));
+            ASSERT_FALSE(HasFailure()) << "flags " << what << ", length " << length;
+        }
+        if (what == 0) {
+            break;
+        }
+    }
 }
 
 TEST(test_select, needs_of_datagrams)

@@ -29,8 +29,10 @@ enum {
     F_SHORT    = 1 << 14, /* the receive is too short */
     F_SENDS    = 1 << 15, /* the sender wants to send it to where this side says */
     F_UD       = 1 << 16, /* a network that takes such messages; without F_NET */
-    F_SPREAD   = 1 << 17, /* in known runs, and there is a shelf; without F_CONTIG */
-    F_EVERY    = 1 << 18,
+    F_SPREAD   = 1 << 17, /* in known runs; without F_CONTIG */
+    F_SHELF    = 1 << 18,
+    F_RUNS     = 1 << 19, /* RTS: the sender's data is */
+    F_EVERY    = 1 << 20,
 
     F_ONE  = F_CONTIG | F_PIECES | F_ANSWER | F_HOST,
     F_SLOT = F_NAMED | F_THERE
@@ -77,13 +79,28 @@ const struct {
         {F_ONE | F_NAMED, RI_FETCH_GET},
         {F_ONE | F_NAMED | F_PUT, RI_FETCH_PUT},
         {(F_ONE & ~F_CONTIG) | F_SLOT, RI_FETCH_GET},
-        {F_HOST | F_SPREAD | F_SLOT, RI_FETCH_COOP},
-        {F_HOST | F_SPREAD | F_SLOT | F_NO_PLACE, RI_FETCH_COOP}, /* MPI_BOTTOM */
-        {F_HOST | F_SPREAD | F_SLOT | F_OFFERED, RI_FETCH_BROKEN},
-        {F_HOST | F_SPREAD | F_NAMED, RI_FETCH_GET},
-        {F_SPREAD | F_SLOT, RI_FETCH_AM},
-        {F_HOST | F_SPREAD | F_SLOT | F_SHORT, RI_FETCH_NOTHING},
-        {F_HOST | F_SPREAD | F_SLOT | F_DEVICE, RI_FETCH_AM},
+        /* ... into runs, from a shelf */
+        {F_HOST | F_SPREAD | F_SLOT | F_SHELF, RI_FETCH_COOP},
+        {F_HOST | F_SPREAD | F_SLOT, RI_FETCH_GET},
+        {F_HOST | F_SPREAD | F_SLOT | F_SHELF | F_NO_PLACE,
+         RI_FETCH_COOP}, /* MPI_BOTTOM */
+        {F_HOST | F_SPREAD | F_SLOT | F_SHELF | F_OFFERED, RI_FETCH_BROKEN},
+        {F_HOST | F_SPREAD | F_SHELF | F_NAMED, RI_FETCH_GET},
+        {F_SPREAD | F_SHELF | F_SLOT, RI_FETCH_AM},
+        {F_HOST | F_SPREAD | F_SHELF | F_SLOT | F_SHORT, RI_FETCH_NOTHING},
+        {F_HOST | F_SPREAD | F_SHELF | F_SLOT | F_DEVICE, RI_FETCH_AM},
+        /* ... from runs, which nobody can read: this side needs no plane */
+        {F_ONE | F_RUNS | F_SLOT | F_SHELF, RI_FETCH_COOP},
+        {F_CONTIG | F_RUNS | F_SLOT | F_SHELF, RI_FETCH_COOP},
+        {F_SPREAD | F_RUNS | F_SLOT | F_SHELF, RI_FETCH_COOP},
+        {F_HOST | F_RUNS | F_SLOT | F_SHELF, RI_FETCH_AM}, /* generic, or IOV */
+        {F_ONE | F_RUNS | F_SLOT, RI_FETCH_AM},
+        {F_ONE | F_RUNS | F_SHELF, RI_FETCH_AM},
+        {F_ONE | F_RUNS | F_SLOT | F_SHELF | F_NO_PLACE, RI_FETCH_AM},
+        {F_ONE | F_RUNS | F_SLOT | F_SHELF | F_DEVICE, RI_FETCH_AM},
+        {F_ONE | F_RUNS | F_SLOT | F_SHELF | F_SHORT, RI_FETCH_NOTHING},
+        {F_ONE | F_RUNS | F_SLOT | F_SHELF | F_OFFERED, RI_FETCH_BROKEN},
+        {F_ONE | F_RUNS | F_PUT | F_KEYS | F_NET, RI_FETCH_AM}, /* what nobody sends */
         {(F_ONE & ~F_HOST) | F_SLOT, RI_FETCH_AM},
         {F_ONE | F_SLOT | F_DEVICE, RI_FETCH_AM},
         {F_ONE | F_SLOT | F_SHORT, RI_FETCH_NOTHING},
@@ -133,6 +150,8 @@ ri_select_fetch_t make_fetch(unsigned what)
     param.can_answer    = !!(what & F_ANSWER);
     param.contig        = !!(what & F_CONTIG);
     param.spread        = !!(what & F_SPREAD);
+    param.shelf         = !!(what & F_SHELF);
+    param.sent_spread   = !!(what & F_RUNS);
     param.pieces        = !!(what & F_PIECES);
     param.has_address   = !(what & F_NO_PLACE);
     param.host_memory   = !(what & F_DEVICE);
@@ -162,10 +181,14 @@ void check_fetch(const ri_select_fetch_t &p, ri_fetch_t fetch)
     EXPECT_EQ(written, (fetch == RI_FETCH_LOST) || (fetch == RI_FETCH_BROKEN) ||
                                ((fetch == RI_FETCH_COOP) && p.slot_offered));
     EXPECT_EQ(!fits && !written, fetch == RI_FETCH_NOTHING);
+    EXPECT_TRUE(!p.sent_spread || p.is_pool || written || !fits ||
+                (fetch == RI_FETCH_COOP) || (fetch == RI_FETCH_AM));
     switch (fetch) {
     case RI_FETCH_COOP:
         EXPECT_TRUE(slot && p.slot_there && fits && p.host_memory);
-        EXPECT_TRUE((p.contig && p.has_address) || (p.spread && !p.slot_offered));
+        EXPECT_TRUE((p.contig && p.has_address) ||
+                    (p.spread && p.shelf && !p.slot_offered));
+        EXPECT_TRUE(!p.sent_spread || (p.shelf && !p.slot_offered));
         EXPECT_FALSE(p.slot_offered && p.slot_is_other);
         break;
     case RI_FETCH_PUT:
@@ -190,7 +213,7 @@ void check_fetch(const ri_select_fetch_t &p, ri_fetch_t fetch)
         EXPECT_TRUE(p.sends && !(p.net_plane & RI_PLANE_MESSAGES));
         break;
     case RI_FETCH_AM:
-        EXPECT_FALSE(p.sends);
+        EXPECT_TRUE(!p.sends || p.sent_spread);
         break;
     case RI_FETCH_LOST:
         EXPECT_FALSE(p.slot_there);

@@ -6,100 +6,23 @@
  * proto/rndv/read_generic.c)
  */
 
-#include "coop_shelf_test.h"
+#include "coop_spread_test.h"
 
 namespace {
 
-class test_coop_spread : public coop_shelf_test {
+class test_coop_spread : public coop_spread_test {
 protected:
-    void TearDown() override
-    {
-        coop_shelf_test::TearDown();
-        if (m_datatype != 0) {
-            ri_dt_unregister(m_datatype);
-        }
-    }
-
-    /* A type whose elements are @a count runs of @a run bytes, each @a gap bytes behind the one
-     * before */
-    void make_type(size_t run, size_t gap, size_t count)
-    {
-        ri_layout_builder_t builder;
-        ri_layout_part_t root;
-
-        if (m_datatype != 0) {
-            ri_dt_unregister(m_datatype);
-        }
-        m_run      = run;
-        m_gap      = gap;
-        m_size     = run * count;
-        m_extent   = (run + gap) * count;
-        m_datatype = (0x4000 << UCP_DATATYPE_SHIFT) | UCP_DATATYPE_GENERIC;
-        ASSERT_EQ(UCS_OK, ri_dt_register(m_datatype, &OPS, this));
-        ri_layout_begin(&builder);
-        root = ri_layout_repeat(&builder, ri_layout_run(run), count, run + gap);
-        ri_layout_t *layout = ri_layout_end(&builder, root, m_extent);
-        ASSERT_NE(nullptr, layout);
-        ri_dt_set_layout(m_datatype, layout);
-    }
-
-    recv_ptr recv_spread(size_t length)
-    {
-        ucp_request_param_t extra = {};
-        size_t count              = (length + m_size - 1) / m_size;
-
-        extra.op_attr_mask = UCP_OP_ATTR_FIELD_DATATYPE;
-        extra.datatype     = m_datatype;
-        m_memory.assign(m_extent * count, uint8_t(GAP));
-        return m_b->recv_into(m_memory.data(), count, 5, extra);
-    }
+    recv_ptr recv_spread(size_t length) { return post(m_type, length); }
 
     void check_spread(const recv_ptr &r, const bytes &content)
     {
-        ASSERT_TRUE(r->done);
-        ASSERT_EQ(UCS_OK, r->status);
-        ASSERT_EQ(content.size(), r->info.length);
-        bytes expected(m_memory.size(), uint8_t(GAP));
-        for (size_t i = 0; i < content.size(); ++i) {
-            expected[i + i / m_run * m_gap] = content[i];
-        }
-        ASSERT_TRUE(expected == m_memory);
-        EXPECT_EQ(m_started, m_finished);
+        check_filled(m_type, r, content);
     }
 
-    static const ucp_generic_dt_ops_t OPS;
-    static constexpr uint8_t GAP = 0xee;
+    void make_type(size_t run, size_t gap, size_t count) { m_type.make(run, gap, count); }
 
-    ucp_datatype_t m_datatype = 0;
-    size_t m_run, m_gap, m_size, m_extent;
-    size_t m_count = 0;
-    bytes m_memory;
-    unsigned m_started = 0, m_finished = 0, m_callbacks = 0;
+    spread_type m_type;
 };
-
-const ucp_generic_dt_ops_t test_coop_spread::OPS = {
-        .start_pack   = nullptr,
-        .start_unpack = [](void *context, void *, size_t count) -> void * {
-            test_coop_spread *self = static_cast<test_coop_spread *>(context);
-
-            ++self->m_started;
-            self->m_count = count;
-            return self;
-        },
-        .packed_size = [](void *state) -> size_t {
-            test_coop_spread *self = static_cast<test_coop_spread *>(state);
-
-            return self->m_count * self->m_size;
-        },
-        .pack   = nullptr,
-        .unpack = [](void *state, size_t, const void *, size_t) -> ucs_status_t {
-            ++static_cast<test_coop_spread *>(state)->m_callbacks;
-            return UCS_OK;
-        },
-        .finish =
-                [](void *state) {
-                    ++static_cast<test_coop_spread *>(state)->m_finished;
-                }};
 
 TEST_F(test_coop_spread, both_sides_in_any_order)
 {
@@ -113,7 +36,8 @@ TEST_F(test_coop_spread, both_sides_in_any_order)
         uint64_t t = taken(), w = written(), rd = read();
         unsigned chance = random.range(5, 95);
 
-        ASSERT_NO_FATAL_FAILURE(make_type(run, random.below(200), random.range(1, 50)));
+        ASSERT_NO_FATAL_FAILURE(make_type(
+                run, random.below(std::min<size_t>(200, 3 * run)), random.range(1, 50)));
         send_ptr s = send_unmatched(content);
         recv_ptr r = recv_spread(length);
         EXPECT_EQ(RI_RING_SLOT_SHELF_ONLY, int(slot().shelf));
@@ -128,7 +52,7 @@ TEST_F(test_coop_spread, both_sides_in_any_order)
         m_b->release_done();
     });
     EXPECT_GT(both, 40u);
-    EXPECT_EQ(0u, m_callbacks);
+    EXPECT_EQ(0u, m_type.callbacks);
     EXPECT_EQ(0u, m_b->counters().rndv_fallback);
 }
 
@@ -235,11 +159,11 @@ TEST_F(test_coop_spread, truncated)
     ASSERT_NO_FATAL_FAILURE(make_type(64, 64, 10));
     send_ptr s   = send_unmatched(content);
     recv_ptr r   = recv_spread(LONG / 2);
-    bytes before = m_memory;
+    bytes before = m_type.memory;
     pump();
     ASSERT_TRUE(r->done);
     EXPECT_EQ(UCS_ERR_MESSAGE_TRUNCATED, r->status);
-    EXPECT_TRUE(before == m_memory);
+    EXPECT_TRUE(before == m_type.memory);
     check(s);
     check_idle();
 }
@@ -279,7 +203,7 @@ TEST_F(test_coop_spread, stream_breaks_in_the_middle)
     pump();
     ASSERT_TRUE(r->done);
     EXPECT_EQ(UCS_ERR_CONNECTION_RESET, r->status);
-    EXPECT_EQ(m_started, m_finished);
+    EXPECT_EQ(m_type.started, m_type.finished);
     EXPECT_TRUE(s->done);
     EXPECT_EQ(0u, m_b->worker()->num_coops);
 }
