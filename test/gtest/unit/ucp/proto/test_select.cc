@@ -3,74 +3,17 @@
 /* src/ucp/proto/select.c: the chooser's decisions as a table: who is early x size x datatype
  * x memory x what the plane can do -> protocol. (docs/design.md section 4) */
 
-#include "unit/common/ri_cpp.h"
+#include "select_param.h"
 
 #include <gtest/gtest.h>
 
-#include <vector>
-
 namespace {
-
-const size_t EAGER_THRESH  = 8192;
-const size_t HYBRID_THRESH = 65536;
-const size_t HYBRID_NET    = 131072;
-const size_t COOP_THRESH   = 262144;
-const size_t AM_INLINE     = 1024;
-const size_t RING_MAX      = 4096;
-const size_t CHANNEL_MAX   = 2048;
-
-enum {
-    SELF   = 1 << 0,
-    SYNC   = 1 << 1,
-    RING   = 1 << 2,
-    READY  = 1 << 3,
-    HELLO  = 1 << 4,
-    PACKED = 1 << 5, /* not contiguous */
-    DEVICE = 1 << 6,
-    PEER   = 1 << 7,
-    READ   = 1 << 8,  /* the receiver can read the sender's memory, within a host */
-    WRITE  = 1 << 9,  /* the sender the receiver's */
-    PIECES = 1 << 10, /* contiguous, or IOV of a few pieces */
-    EARLY  = 1 << 11, /* the receiver is: there is an RTR */
-    POOL   = 1 << 12,
-    SLOT   = 1 << 13,
-    PUT    = 1 << 14, /* SENDER_SCHEME; otherwise auto */
-    GET    = 1 << 15,
-    ALL    = 1 << 16, /* the first combination that there is not, of these */
-
-    SHORT_RTR = 1 << 16, /* with an RTR: its receive has no room for the message */
-    EXPECTED  = 1 << 17, /* no RTR is there, but recent messages had one */
-    AWAITED   = 1 << 18, /* the receiver waited for the latest long message */
-    BEHIND    = 1 << 19, /* messages wait for room in the ring */
-    FULL_RING = 1 << 20, /* an RTS does not go through the ring now */
-    SLEEPS    = 1 << 21, /* this worker polls no rings */
-    NET       = 1 << 22, /* a network: all that an RDMA device can do */
-    NET_EARLY = 1 << 23, /* there is an RTR that came through it */
-    UD      = 1 << 24, /* instead: a network that takes messages to posted memory only */
-    CHANNEL = 1 << 25, /* an eager channel through a network, with room */
-    EVERY   = 1 << 26,
-    RUNS    = 1 << 26, /* in runs that a shelf can take; with PACKED, without PIECES */
-
-    PLANE = READ | PIECES,         /* one way, as far as the chooser is concerned */
-    BOTH  = READ | WRITE | PIECES, /* both ways */
-    COOP  = SLOT | RING,           /* what both sides need to copy */
-    FULL  = BOTH | POOL | COOP     /* nothing is missing */
-};
-
-const unsigned HOST_PLANE = RI_PLANE_LISTS | RI_PLANE_INLINE;
-const unsigned NET_PLANE  = RI_PLANE_READ | RI_PLANE_WRITE | RI_PLANE_NOTIFY |
-                           RI_PLANE_LISTS | RI_PLANE_KEYS;
-const unsigned UD_PLANE = RI_PLANE_LISTS | RI_PLANE_KEYS | RI_PLANE_MESSAGES;
 
 struct decision {
     unsigned what;
     size_t from, to; /* lengths */
     ri_proto_t proto;
 };
-
-const size_t LARGE   = (size_t)1 << 40;
-const size_t SHORT   = RI_WIRE_SHORT;
-const size_t SHORT_H = RI_WIRE_SHORT_HELLO;
 
 const decision DECISIONS[] = {
         /* To oneself, whatever it is */
@@ -345,55 +288,6 @@ const decision DECISIONS[] = {
         {SELF | FULL | EARLY | SYNC, 0, LARGE, RI_PROTO_SELF},
 };
 
-unsigned host_plane(unsigned what)
-{
-    unsigned can = ((what & READ) ? RI_PLANE_READ : 0) |
-                   ((what & WRITE) ? RI_PLANE_WRITE : 0);
-
-    return (can != 0) ? (can | HOST_PLANE) : 0;
-}
-
-ri_select_param_t make_param(unsigned what, size_t length)
-{
-    ri_select_param_t param = {};
-    bool is_early           = (what & (EARLY | NET_EARLY)) != 0;
-
-    param.self          = !!(what & SELF);
-    param.sync          = !!(what & SYNC);
-    param.peer_mode     = !!(what & PEER);
-    param.has_ring      = !!(what & RING);
-    param.am_ready      = !!(what & READY);
-    param.has_hello     = !!(what & HELLO);
-    param.contig        = !(what & PACKED);
-    param.host_memory   = !(what & DEVICE);
-    param.pieces        = !!(what & PIECES);
-    param.spread        = !!(what & RUNS);
-    param.pool_free     = !!(what & POOL);
-    param.slot_free     = !!(what & SLOT);
-    param.ring_open     = !(what & FULL_RING);
-    param.is_behind     = !!(what & BEHIND);
-    param.polls         = !(what & SLEEPS);
-    param.awaited       = !!(what & AWAITED);
-    param.rtr_expected  = !!(what & EXPECTED);
-    param.rtr_by_net    = !!(what & NET_EARLY);
-    param.rtr_room      = is_early ? length - !!(what & SHORT_RTR) : 0;
-    param.host_plane    = host_plane(what);
-    param.net_plane     = (what & NET) ? NET_PLANE : (what & UD) ? UD_PLANE : 0;
-    param.scheme        = (what & PUT) ? RI_SENDER_SCHEME_PUT :
-                          (what & GET) ? RI_SENDER_SCHEME_GET :
-                                         RI_SENDER_SCHEME_AUTO;
-    param.length        = length;
-    param.hybrid_thresh = HYBRID_THRESH;
-    param.hybrid_net    = HYBRID_NET;
-    param.coop_thresh   = COOP_THRESH;
-    param.ring_max      = RING_MAX;
-    param.has_channel   = !!(what & CHANNEL);
-    param.channel_max   = CHANNEL_MAX;
-    param.eager_thresh  = EAGER_THRESH;
-    param.am_inline     = AM_INLINE;
-    return param;
-}
-
 TEST(test_select, table)
 {
     for (const decision &d : DECISIONS) {
@@ -456,167 +350,6 @@ TEST(test_select, thresholds)
                     << "row " << &t - THRESHOLDS << ", length " << length;
         }
     }
-}
-
-bool is_eager(ri_proto_t proto)
-{
-    return (proto >= RI_PROTO_EAGER_RING) && (proto <= RI_PROTO_EAGER_FRAGS);
-}
-
-bool can(unsigned plane, unsigned what)
-{
-    return (plane & what) == what;
-}
-
-/* What each protocol needs, over all combinations */
-void check_needs(const ri_select_param_t &p, ri_choice_t choice)
-{
-    ri_proto_t proto = choice.proto;
-    bool by_plane    = (proto >= RI_PROTO_HYBRID) && (proto <= RI_PROTO_RNDV_UD);
-    bool in_host     = !!(choice.plane & RI_PLANE_INLINE);
-    bool early       = (p.rtr_room >= p.length) && !p.is_behind;
-    bool is_ud       = can(p.net_plane, RI_PLANE_MESSAGES);
-    bool net_early   = early && p.rtr_by_net && p.pieces &&
-                     (can(p.net_plane, RI_PLANE_WRITE | RI_PLANE_NOTIFY) || is_ud);
-
-    EXPECT_EQ(p.self != 0, proto == RI_PROTO_SELF);
-    EXPECT_TRUE(p.host_memory || p.self || (proto >= RI_PROTO_BULK));
-    EXPECT_TRUE(!is_eager(proto) || (p.length <= p.eager_thresh));
-    EXPECT_TRUE(!by_plane || (p.length > p.eager_thresh));
-    EXPECT_TRUE(!by_plane || !p.peer_mode);
-    EXPECT_TRUE(!by_plane || p.pieces || (proto == RI_PROTO_HYBRID) ||
-                (p.spread && (proto == RI_PROTO_COOP)));
-    /* Not complete before it was matched */
-    EXPECT_FALSE(p.sync && ((proto == RI_PROTO_HYBRID) || (proto == RI_PROTO_BULK) ||
-                            (proto == RI_PROTO_RECV_HYBRID)));
-    /* One of the planes, the one within the host if it can, or that of the RTR */
-    EXPECT_EQ(by_plane, choice.plane != 0);
-    EXPECT_TRUE(!by_plane || (choice.plane == p.host_plane) ||
-                (choice.plane == p.net_plane));
-    EXPECT_TRUE(!by_plane || in_host || net_early || (p.host_plane == 0) || !p.pieces);
-
-    switch (proto) {
-    case RI_PROTO_EAGER_RING:
-        EXPECT_TRUE(p.has_ring && (p.length <= p.ring_max));
-        break;
-    case RI_PROTO_EAGER_RDMA:
-        EXPECT_TRUE(p.has_channel && (p.length <= p.channel_max) && !p.has_ring);
-        break;
-    case RI_PROTO_EAGER_GATHER:
-        EXPECT_TRUE(p.contig);
-        break;
-    case RI_PROTO_HYBRID:
-        EXPECT_TRUE(p.pool_free &&
-                    (p.length <= (in_host ? p.hybrid_thresh : p.hybrid_net)));
-        EXPECT_TRUE(can(choice.plane, RI_PLANE_READ));
-        EXPECT_FALSE(in_host && (p.awaited || p.rtr_expected));
-        break;
-    case RI_PROTO_RECV_HYBRID:
-        EXPECT_TRUE(p.pool_free && (p.length <= p.hybrid_net));
-        EXPECT_TRUE(!in_host && net_early && !is_ud);
-        break;
-    case RI_PROTO_RECV_UD:
-        EXPECT_TRUE(!in_host && net_early && is_ud);
-        break;
-    case RI_PROTO_RECV_RNDV:
-        EXPECT_TRUE(early && can(choice.plane, RI_PLANE_WRITE));
-        EXPECT_TRUE(in_host ? !p.rtr_by_net : net_early);
-        break;
-    case RI_PROTO_RECV_COOP:
-        EXPECT_TRUE(early && !p.rtr_by_net && p.ring_open && p.pieces);
-        /* fall through */
-    case RI_PROTO_COOP:
-        EXPECT_TRUE(in_host && can(choice.plane, RI_PLANE_READ | RI_PLANE_WRITE));
-        EXPECT_TRUE(p.has_ring && p.slot_free && p.polls && (p.length >= p.coop_thresh));
-        break;
-    case RI_PROTO_RNDV_GET:
-        EXPECT_TRUE(can(choice.plane, RI_PLANE_READ));
-        break;
-    case RI_PROTO_RNDV_PUT:
-        EXPECT_TRUE(can(choice.plane, RI_PLANE_WRITE));
-        break;
-    case RI_PROTO_RNDV_UD:
-        EXPECT_TRUE(can(choice.plane, RI_PLANE_MESSAGES));
-        break;
-    case RI_PROTO_BULK:
-    case RI_PROTO_BULK_RNDV:
-        /* UCP only has what no plane can move */
-        EXPECT_TRUE(!p.host_memory || p.peer_mode || !p.pieces ||
-                    !(p.host_plane || p.net_plane));
-        break;
-    default:
-        break;
-    }
-    /* An RTR that can be used is. */
-    EXPECT_TRUE(!by_plane || !early || p.rtr_by_net ||
-                !can(p.host_plane, RI_PLANE_WRITE) || !p.pieces ||
-                (proto == RI_PROTO_RECV_RNDV) || (proto == RI_PROTO_RECV_COOP) ||
-                (p.has_ring && !p.ring_open));
-    EXPECT_TRUE(!by_plane || !net_early || (proto == RI_PROTO_RECV_NET) ||
-                (proto == RI_PROTO_RECV_HYBRID) || (proto == RI_PROTO_RECV_UD));
-    EXPECT_TRUE(!by_plane || !net_early || (is_ud == (proto == RI_PROTO_RECV_UD)));
-}
-
-void check_all(unsigned which, const std::vector<size_t> &lengths)
-{
-    /* All subsets of bits */
-    for (unsigned what = which;; what = (what - 1) & which) {
-        for (size_t length : lengths) {
-            ri_select_param_t param = make_param(what, length);
-
-            check_needs(param, ri_select(&param));
-            ASSERT_FALSE(::testing::Test::HasFailure())
-                    << "flags " << what << ", length " << length;
-        }
-        if (what == 0) {
-            break;
-        }
-    }
-}
-
-TEST(test_select, needs)
-{
-    check_all(ALL - 1, {0, SHORT, AM_INLINE + 1, RING_MAX + 1, EAGER_THRESH,
-                        EAGER_THRESH + 1, HYBRID_THRESH, COOP_THRESH});
-}
-
-TEST(test_select, needs_of_channels)
-{
-    check_all(CHANNEL | SELF | SYNC | RING | READY | HELLO | PACKED | DEVICE | PEER |
-                      READ | PIECES | NET,
-              {0, CHANNEL_MAX, CHANNEL_MAX + 1, RING_MAX + 1, EAGER_THRESH,
-               EAGER_THRESH + 1});
-}
-
-TEST(test_select, needs_of_long_messages)
-{
-    check_all((EVERY - 1) & ~(SELF | READY | HELLO | DEVICE | PEER | GET | UD | CHANNEL),
-              {EAGER_THRESH + 1, HYBRID_THRESH, HYBRID_THRESH + 1, COOP_THRESH - 1,
-               COOP_THRESH});
-}
-
-TEST(test_select, needs_of_runs)
-{
-    const unsigned which = SYNC | READ | WRITE | EARLY | POOL | SLOT | RING | AWAITED |
-                           EXPECTED | BEHIND | FULL_RING | SLEEPS | NET | NET_EARLY;
-
-    for (unsigned what = which;; what = (what - 1) & which) {
-        for (size_t length : {HYBRID_THRESH, COOP_THRESH - 1, COOP_THRESH}) {
-            ri_select_param_t param = make_param(what | PACKED | RUNS, length);
-
-            check_needs(param, ri_select(&param));
-            ASSERT_FALSE(HasFailure()) << "flags " << what << ", length " << length;
-        }
-        if (what == 0) {
-            break;
-        }
-    }
-}
-
-TEST(test_select, needs_of_datagrams)
-{
-    check_all((EVERY - 1) & ~(SELF | READY | HELLO | NET | GET | SLEEPS | CHANNEL),
-              {EAGER_THRESH + 1, HYBRID_THRESH, HYBRID_NET + 1});
 }
 
 /* A slot cannot count the parts of what is longer. */
