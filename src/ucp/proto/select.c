@@ -58,14 +58,15 @@ static int select_is_for_one(const ri_select_param_t *param)
             select_has_hybrid(param, param->host_plane));
 }
 
-/* Both sides may copy. If both send, each has a copy of its own to make. Without rings of its own
- * this worker may sleep, and nothing would wake it up. */
+/* Both sides may copy. If both send, each has a copy of its own to make, unless it cannot read the
+ * other side's data in runs. Without rings of its own this worker may sleep, and nothing would wake it
+ * up. */
 static int select_has_coop(const ri_select_param_t *param)
 {
     return !select_is_for_one(param) && (param->length >= param->coop_thresh) &&
-           (param->length <= RI_SLOT_LENGTH_MAX) && !param->peer_sends &&
-           (param->pieces || param->spread) && param->has_ring && param->slot_free &&
-           param->polls;
+           (param->length <= RI_SLOT_LENGTH_MAX) &&
+           ((param->pieces && !param->peer_sends) || param->spread) && param->has_ring &&
+           param->slot_free && param->polls;
 }
 
 /* What is above EAGER_THRESH and moved by a data plane. @return RI_PROTO_BULK if this one

@@ -134,8 +134,8 @@ static inline int ri_shelf_tx_is_open(const ri_shelf_tx_t *tx)
  * given to the receiver by @ref ri_shelf_tx_put. */
 void *ri_shelf_tx_place(ri_shelf_tx_t *tx);
 
-/** Copy all of a part, @a length bytes, to its place. The way follows from how far the receiver
- * is. */
+/** Copy a part, @a length bytes, to its place, or a piece of one to where it belongs there: all pieces
+ * but the last one are whole cache lines. The way follows from how far the receiver is. */
 void ri_shelf_tx_copy(ri_shelf_tx_t *tx, void *place, const void *from, size_t length);
 
 /** The part at the next place is complete: the receiver may take it. */

@@ -386,23 +386,64 @@ int ri_coop_shelf_is_expected(const ri_coop_t *coop)
             RI_RING_SLOT_SHELF_UNKNOWN);
 }
 
+/* A place that is filled line by line, and the bytes of the next line that are there already. */
+typedef struct shelf_lines {
+    ri_shelf_tx_t *tx;
+    char *place;
+    size_t count;
+    char line[RI_CACHE_LINE];
+} shelf_lines_t;
+
+/* Copy what there is of the next line. */
+static void shelf_flush_line(shelf_lines_t *lines)
+{
+    ri_shelf_tx_copy(lines->tx, lines->place, lines->line, lines->count);
+    lines->place += lines->count;
+    lines->count = 0;
+}
+
+/* Keep @a length bytes for the next line, which it has room for. */
+static void shelf_keep(shelf_lines_t *lines, const char *from, size_t length)
+{
+    memcpy(lines->line + lines->count, from, length);
+    lines->count += length;
+}
+
+/* Copy a run: whole lines of it at once. */
+static void shelf_copy_run(shelf_lines_t *lines, const char *from, size_t length)
+{
+    size_t head  = (lines->count > 0) ?
+                           ri_min(sizeof(lines->line) - lines->count, length) :
+                           0;
+    size_t whole = (length - head) / sizeof(lines->line) * sizeof(lines->line);
+
+    shelf_keep(lines, from, head);
+    if (lines->count == sizeof(lines->line)) {
+        shelf_flush_line(lines);
+    }
+    if (whole > 0) { /* the next line is empty then */
+        ri_shelf_tx_copy(lines->tx, lines->place, from + head, whole);
+        lines->place += whole;
+    }
+    shelf_keep(lines, from + head + whole, length - head - whole);
+}
+
 /* Copy a part of a message in long runs to a place. */
 static void shelf_pack_runs(ri_coop_t *coop, char *place, size_t offset, size_t length)
 {
+    shelf_lines_t lines = {.tx = &coop->send->conn->coop.shelf, .place = place};
     ri_segment_t runs[RI_SHELF_PLACE / SHELF_RUN_LONG];
     size_t bytes, count, i;
 
-    for (; length > 0; length -= bytes) {
+    for (; length > 0; length -= bytes, offset += bytes) {
         bytes = length;
         count = ri_dt_runs(&coop->send->data, offset, &bytes, runs,
                            sizeof(runs) / sizeof(runs[0]));
         for (i = 0; i < count; ++i) {
-            ri_shelf_tx_copy(&coop->send->conn->coop.shelf, place,
-                             (const void *)runs[i].address, runs[i].length);
-            place += runs[i].length;
+            shelf_copy_run(&lines, (const char *)runs[i].address, runs[i].length);
         }
-        offset += bytes;
     }
+    shelf_flush_line(&lines);
 }
 
 /* Copy a part of a message in runs to a place. Far from the receiver it is packed bit by bit, and

@@ -19,6 +19,12 @@ protected:
         m_into.make(24, 8, 7);
     }
 
+    void TearDown() override
+    {
+        coop_spread_test::TearDown();
+        ri_distance_far_ticks = 0;
+    }
+
     /* About so many bytes: whole elements */
     bytes fill(size_t length, uint64_t seed = 1)
     {
@@ -58,9 +64,11 @@ protected:
 
 TEST_F(test_coop_spread_send, both_sides_in_any_order)
 {
-    const size_t runs[] = {1, 8, 24, 64, 100, 4096, 70000};
+    const size_t runs[] = {1, 8, 24, 100, 2999, 4096, 70000};
+    unsigned far        = 0;
 
-    for_seeds(40, [&](rng &random) {
+    for_seeds(60, [&](rng &random) {
+        ri_distance_far_ticks = random.percent(50);
         for (spread_type *type : {&m_from, &m_into}) {
             size_t run = runs[random.below(7)];
             ASSERT_NO_FATAL_FAILURE(
@@ -97,9 +105,12 @@ TEST_F(test_coop_spread_send, both_sides_in_any_order)
         EXPECT_EQ(w, written());
         EXPECT_EQ(rd, read());
         EXPECT_EQ(content.size(), taken() - t);
+        far += ri_distance_is_far(&shelf().distance);
         m_a->release_done();
         m_b->release_done();
     });
+    EXPECT_GT(far, 10u);
+    EXPECT_LT(far, 60u);
     EXPECT_EQ(0u, asked());
     EXPECT_EQ(0u, m_from.callbacks + m_into.callbacks);
 }
