@@ -59,14 +59,9 @@ void ri_coop_copy_free(ri_coop_t *coop)
     free(coop);
 }
 
-static ri_peer_t *coop_peer(const ri_coop_t *coop)
-{
-    return coop->is_send ? coop->send->conn->peer : coop->stream->peer;
-}
-
 int ri_coop_copy_is_peer_gone(const ri_coop_t *coop)
 {
-    const ri_peer_t *peer = coop_peer(coop);
+    const ri_peer_t *peer = ri_coop_side_peer(coop);
 
     return (peer != NULL) && ri_local_is_gone(peer);
 }
@@ -85,7 +80,7 @@ static ucs_status_t coop_read(ri_coop_t *coop, ri_plane_ep_t *ep, ri_transfer_t 
 /* Move a part that was claimed. */
 static ucs_status_t coop_move(ri_coop_t *coop, const ri_slot_part_t *part)
 {
-    ri_peer_t *peer        = coop_peer(coop);
+    ri_peer_t *peer        = ri_coop_side_peer(coop);
     ri_plane_ep_t *ep      = (peer != NULL) ? peer->plane_ep : NULL;
     ri_transfer_t transfer = {.local      = &coop->memory,
                               .num_local  = 1,
@@ -134,7 +129,7 @@ ucs_status_t ri_coop_copy_fail(ri_coop_t *coop, uint32_t why, uint32_t *count_p)
 /* What does a failed copy mean for the next ones? */
 static void coop_note_failure(ri_coop_t *coop, ucs_status_t status)
 {
-    ri_peer_t *peer = coop_peer(coop);
+    ri_peer_t *peer = ri_coop_side_peer(coop);
 
     ri_trace(&coop->worker->trace, RI_TRACE_COOP_FAIL, coop->is_send, status);
     if (coop->is_send) {
@@ -191,7 +186,8 @@ static uint32_t coop_by_plane(ri_coop_t *coop, int has_shelf)
         return COOP_NONE;
     }
     if (!has_shelf) {
-        return RI_SLOT_SHARE;
+        return (!coop->is_send && ri_coop_side_also_sends(coop)) ? RI_SLOT_CLAIM_MAX :
+                                                                   RI_SLOT_SHARE;
     }
     if (begins && (coop->in_vain == 0)) {
         return RI_SLOT_CLAIM_MIN;

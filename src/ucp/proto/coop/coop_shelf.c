@@ -234,6 +234,11 @@ void ri_coop_shelf_use(ri_coop_t *coop)
     if (has_choice && !ri_coop_shelf_is_there(stream)) {
         return;
     }
+    if (has_choice && ri_coop_side_also_sends(coop)) {
+        atomic_store_explicit(&coop->slot->shelf, RI_RING_SLOT_SHELF_NO,
+                              memory_order_release);
+        return;
+    }
     coop->shelf = stream->shelf;
     ++coop->shelf->users;
     coop->matched_at = ri_ticks();

@@ -18,6 +18,8 @@
  * messages themselves take, as it does not have in it that data which the sender has written into the
  * receive lies in the sender's cache.
  *
+ * Where both processes send each reads what it gets, by the plane: a shelf would have each copy twice.
+ *
  * A receive that is not contiguous is filled from the shelf, too, if its layout is known. The sender
  * does not know where its runs are, so it writes nothing by the plane then; what it does not put on
  * the shelf the receiver reads.

@@ -70,6 +70,16 @@ static inline int ri_coop_side_has_ended(ri_coop_state_t state)
     return (state != RI_COOP_WAITS) && (state != RI_COOP_WORKED);
 }
 
+/** @return The process at the other side, NULL if there is none any more. */
+static inline ri_peer_t *ri_coop_side_peer(const ri_coop_t *coop)
+{
+    return coop->is_send ? coop->send->conn->peer : coop->stream->peer;
+}
+
+/** Receiver: @return Whether this process has announced a message to the other side that it waits to
+ * be fetched: then each does best to copy what it gets by itself, in as few calls as possible. */
+int ri_coop_side_also_sends(const ri_coop_t *coop);
+
 /** This side has copied @a count units that were claimed, or nobody will copy them: count them as
  * done. @return What has become of the copy: RI_COOP_WORKED, DONE or BROKEN. */
 static inline ri_coop_state_t ri_coop_side_count(ri_coop_t *coop, uint32_t count)

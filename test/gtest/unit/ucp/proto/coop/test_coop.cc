@@ -196,6 +196,42 @@ TEST_F(test_coop, not_while_the_peer_sends)
     check_idle();
 }
 
+/* A receiver that has announced something itself reads in as few calls as possible: the other side
+ * has that to copy. (coop_side.c) */
+TEST_F(test_coop, who_also_sends_reads_alone)
+{
+    const size_t length = 500000; /* 123 units */
+
+    ASSERT_NO_FATAL_FAILURE(open_way_back());
+    for (bool also : {false, true}) {
+        bytes there = pattern(1, length), back = pattern(2, length);
+        recv_ptr r_b = m_b->recv(5, ~0ul, length), r_a;
+        send_ptr s_a = m_a->send(m_conn, there, 5), s_b;
+
+        if (also) {
+            s_b = m_b->send(m_back, back, 5);
+        }
+        unsigned reads = m_b_plane->reads;
+        for (unsigned i = 0; i < 100; ++i) {
+            m_b->progress();
+        }
+        check(r_b, there);
+        if (also) {
+            EXPECT_EQ(reads + 2, m_b_plane->reads) << "64 units, and 59";
+        } else {
+            EXPECT_GE(m_b_plane->reads, reads + 4) << "halves";
+        }
+        r_a = also ? m_a->recv(5, ~0ul, length) : nullptr;
+        pump();
+        check(s_a);
+        if (also) {
+            check(r_a, back);
+            check(s_b);
+        }
+        check_idle();
+    }
+}
+
 TEST_F(test_coop, more_than_there_are_slots)
 {
     const unsigned count = 40;
