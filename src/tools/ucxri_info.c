@@ -15,6 +15,7 @@
 #include "ucp/run/peer_memory.h"
 #include "ucp/core/request.h"
 #include "ucp/core/switch.h"
+#include "ucp/core/version.h"
 #include "ucs/stock.h"
 #include "ucp/wire/wire.h"
 #include "uct/cma/cma.h"

@@ -11,7 +11,7 @@
 #include "ucxri_perf_bench.h"
 #include "ucxri_perf_fatal.h"
 
-#include "ucp/core/types.h"
+#include "ucp/core/version.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -11,7 +11,7 @@
 #include "ucxri_check.h"
 #include "ucxri_check_openmpi.h"
 #include "ucxri_run_env.h"
-#include "ucp/core/types.h"
+#include "ucp/core/version.h"
 #include "ucp/wire/wire.h"
 #include "ucs/rank.h"
 

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "ucxri.h"
+#include "../core/version.h"
 #include "../core/worker.h"
 #include "../run/worker_counters.h"
 

@@ -48,6 +48,4 @@ typedef struct ri_keys ri_keys_t;
 typedef struct ri_channel_out ri_channel_out_t;
 typedef struct ri_channel_in ri_channel_in_t;
 
-#define RI_VERSION_STRING "0.1.0"
-
 #endif

@@ -15,6 +15,7 @@
 #include "../core/config.h"
 #include "../core/context.h"
 #include "../core/switch.h"
+#include "../core/version.h"
 #include "../run/inert.h"
 #include "../../ucs/handle_map.h"
 #include "../../ucs/log.h"
