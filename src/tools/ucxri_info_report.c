@@ -158,7 +158,7 @@ __attribute__((format(printf, 2, 3))) static void hint(int *count, const char *f
     va_list args;
 
     if ((*count)++ == 0) {
-        printf("What stands out (docs/user-guide.md, \"Reading the report\"):\n");
+        printf("What stands out (" INFO_GUIDE ", \"Reading the report\"):\n");
     }
     printf("- ");
     va_start(args, format);
