@@ -1,0 +1,44 @@
+# Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause
+#
+# The recipe for Spack. It belongs in packages/ucxri/package.py of a repository of your own (spack repo
+# create, spack repo add). The archive that "make dist" makes has to lie in the current folder or in a
+# mirror; it has no checksum yet: spack install --no-checksum ucxri
+import os
+
+from spack.package import *
+
+
+class Ucxri(AutotoolsPackage):
+    """Receiver-initiated rendezvous for MPI on UCX, by a library that is preloaded into unmodified
+    programs."""
+
+    homepage = "https://openucx.org"
+    url = "file://" + os.path.join(os.getcwd(), "ucxri-0.1.0.tar.gz")
+    manual_download = True
+
+    license("BSD-3-Clause")
+
+    version("0.1.0")
+
+    variant("verbs", default=True, description="RDMA through InfiniBand and RoCE adapters")
+
+    # The tests have C++
+    depends_on("c", type="build")
+    depends_on("cxx", type="build")
+    depends_on("ucx@1.13:")
+    depends_on("rdma-core", when="+verbs")
+
+    conflicts("platform=darwin", msg="ucxri runs on Linux only")
+
+    def configure_args(self):
+        return [
+            "--with-ucx=" + self.spec["ucx"].prefix,
+            *self.with_or_without("verbs"),
+        ]
+
+    # "make check" takes an hour
+    def check(self):
+        with working_dir(os.path.join(self.build_directory, "test")):
+            make("check-build-scripts")
+            for test in ("symbols", "inert", "switch"):
+                which("bash")(os.path.join("check", test + ".test"))
