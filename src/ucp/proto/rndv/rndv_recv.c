@@ -62,7 +62,7 @@ void ri_rndv_recv_forget(ri_recv_req_t *recv)
         ri_net_expose_revoke(recv);
     }
     if (recv->written == RI_RECV_BY_TARGET) {
-        ri_ud_recv_leave(recv);
+        ri_ud_run_leave(recv);
     }
     ucs_list_del(&recv->list);
     ri_id_free(&recv->super.worker->recv_ids, recv->id);

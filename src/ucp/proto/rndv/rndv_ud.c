@@ -59,7 +59,7 @@ int ri_rndv_ud_may_become(ri_send_target_t from, ri_send_target_t to)
 /* The way that an RTS or TARGET is about, if it is there and takes messages, or NULL. */
 static ri_plane_ep_t *ud_way(const ri_peer_t *peer, uint16_t way)
 {
-    ri_plane_ep_t *ep = ri_ud_way(peer);
+    ri_plane_ep_t *ep = ri_ud_run_way(peer);
 
     return ((ep != NULL) && ((uint16_t)peer->way.number == way)) ? ep : NULL;
 }
@@ -183,7 +183,7 @@ static ucs_status_t ud_send(struct ri_ud_send_op *send, ri_plane_ep_t *ep,
 
     memcpy(&target, target_bytes, sizeof(target));
     list.count = ri_dt_segments(&req->data, segments, RI_WIRE_SEGMENTS_MAX);
-    ri_ud_get_keys(send->keys, keys);
+    ri_ud_run_get_keys(send->keys, keys);
     return send->super.ops->send(ep, &list, &target, &send->super.ud);
 }
 
@@ -347,7 +347,7 @@ static void ud_recv_complete(ri_recv_req_t *recv, struct ri_ud_recv_op *op)
     recv->super.worker->linger = RI_UD_LINGER;
     ri_rndv_recv_forget(recv);
     status = ri_place_finish(&op->place, recv);
-    ri_ud_recv_free(op); /* before the memory is the application's */
+    ri_ud_run_free(op); /* before the memory is the application's */
     if (status != UCS_INPROGRESS) {
         ri_recv_complete(recv, status);
     }
@@ -369,7 +369,7 @@ static void ud_recv_end(struct ri_ud_recv_op *op, int ending)
     }
     peer        = recv->stream->peer;
     recv->ud_op = NULL;
-    ri_ud_recv_free(op);
+    ri_ud_run_free(op);
     if ((status == UCS_ERR_UNREACHABLE) && (peer->way.number == recv->way)) {
         ri_way_fail_and_tell(worker, peer); /* or the next one fares no better */
     } else {
@@ -418,8 +418,8 @@ static ucs_status_t ud_fetch(ri_recv_req_t *recv, ri_stream_t *stream,
         ri_control_answer(stream, RI_WIRE_FIN, arrival->req_id);
         return status;
     }
-    status = ri_ud_recv_begin(recv, stream->peer, recv->info.length, direct, 0,
-                              &ri_rndv_ud_recv_calls, &target, &op);
+    status = ri_ud_run_recv(recv, stream->peer, recv->info.length, direct, 0,
+                            &ri_rndv_ud_recv_calls, &target, &op);
     if (UCS_STATUS_IS_ERR(status)) {
         ri_rndv_recv_forget(recv);
         return ud_fetch_by_am(recv, stream, terms);
@@ -485,7 +485,7 @@ int ri_rndv_ud_abandon(ri_stream_t *stream, const ri_wire_msg_t *msg)
         ++worker->counters.rx_stale; /* it was told something else meanwhile */
         return 1;
     }
-    ri_ud_recv_leave(recv);
+    ri_ud_run_leave(recv);
     ri_rndv_recv_set_written(recv, RI_RECV_NOT_WRITTEN);
     ++worker->counters.rndv_fallback;
     ri_control_nack(stream, msg->value, recv->id, 0);

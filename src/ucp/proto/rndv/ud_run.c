@@ -36,14 +36,14 @@ void ri_ud_run_cancel(ri_ud_run_t *run)
     }
 }
 
-ri_plane_ep_t *ri_ud_way(const ri_peer_t *peer)
+ri_plane_ep_t *ri_ud_run_way(const ri_peer_t *peer)
 {
     ri_plane_ep_t *ep = (peer != NULL) ? ri_way_of(peer) : NULL;
 
     return ((ep != NULL) && (ri_planes_of(ep) & RI_PLANE_MESSAGES)) ? ep : NULL;
 }
 
-void ri_ud_get_keys(const ri_keys_t *keys, uint32_t *local_keys)
+void ri_ud_run_get_keys(const ri_keys_t *keys, uint32_t *local_keys)
 {
     size_t i;
 
@@ -52,7 +52,7 @@ void ri_ud_get_keys(const ri_keys_t *keys, uint32_t *local_keys)
     }
 }
 
-void ri_ud_recv_free(struct ri_ud_recv_op *op)
+void ri_ud_run_free(struct ri_ud_recv_op *op)
 {
     ri_place_close(&op->place);
     free(op);
@@ -66,7 +66,7 @@ static void run_recv_end(ri_net_transfer_t *rdma_op, int ending)
 
     ri_promises.room_is_back(worker); /* there is a queue pair more */
     if (op->recv == NULL) {
-        ri_ud_recv_free(op);
+        ri_ud_run_free(op);
         return;
     }
     ri_trace(&worker->trace, RI_TRACE_RECV_WRITTEN, op->recv->id, rdma_op->status);
@@ -82,9 +82,9 @@ static void run_recv_ready(ri_ud_op_t *ud, const ri_ud_target_t *target)
     }
 }
 
-ucs_status_t ri_ud_recv_begin(ri_recv_req_t *recv, ri_peer_t *peer, uint64_t length,
-                              int direct, int is_offer, const ri_ud_recv_calls_t *calls,
-                              ri_ud_target_t *target, struct ri_ud_recv_op **op_p)
+ucs_status_t ri_ud_run_recv(ri_recv_req_t *recv, ri_peer_t *peer, uint64_t length,
+                            int direct, int is_offer, const ri_ud_recv_calls_t *calls,
+                            ri_ud_target_t *target, struct ri_ud_recv_op **op_p)
 {
     struct ri_ud_recv_op *op = calloc(1, sizeof(*op));
     ri_segment_t segments[RI_WIRE_SEGMENTS_MAX];
@@ -102,12 +102,12 @@ ucs_status_t ri_ud_recv_begin(ri_recv_req_t *recv, ri_peer_t *peer, uint64_t len
     status = ri_place_open(&op->place, peer->way.ep->plane, recv, direct, segments,
                            &list.count);
     if (status == UCS_OK) {
-        ri_ud_get_keys(&op->place.keys, keys);
+        ri_ud_run_get_keys(&op->place.keys, keys);
         status = op->super.ops->recv(peer->way.ep, &list, is_offer, &op->super.ud,
                                      target);
     }
     if (UCS_STATUS_IS_ERR(status)) {
-        ri_ud_recv_free(op);
+        ri_ud_run_free(op);
         return status;
     }
     ri_net_transfer_started(&op->super.op);
@@ -115,7 +115,7 @@ ucs_status_t ri_ud_recv_begin(ri_recv_req_t *recv, ri_peer_t *peer, uint64_t len
     return status;
 }
 
-void ri_ud_recv_leave(ri_recv_req_t *recv)
+void ri_ud_run_leave(ri_recv_req_t *recv)
 {
     struct ri_ud_recv_op *op = recv->ud_op;
 

@@ -50,10 +50,10 @@ void ri_ud_run_init(ri_ud_run_t *run, ri_worker_t *worker, ri_peer_t *peer,
 void ri_ud_run_cancel(ri_ud_run_t *run);
 
 /** @return The way to a peer, if it takes messages as datagrams, or NULL. */
-ri_plane_ep_t *ri_ud_way(const ri_peer_t *peer);
+ri_plane_ep_t *ri_ud_run_way(const ri_peer_t *peer);
 
 /** Fill a list's keys: @a local_keys has room for as many as @a keys has. */
-void ri_ud_get_keys(const ri_keys_t *keys, uint32_t *local_keys);
+void ri_ud_run_get_keys(const ri_keys_t *keys, uint32_t *local_keys);
 
 /**
  * Post the memory of a receive.
@@ -66,15 +66,15 @@ void ri_ud_get_keys(const ri_keys_t *keys, uint32_t *local_keys);
  *
  * @return As recv of ri_ud_ops_t, or an error of ri_place_open(); or UCS_ERR_NO_MEMORY.
  */
-ucs_status_t ri_ud_recv_begin(ri_recv_req_t *recv, ri_peer_t *peer, uint64_t length,
-                              int direct, int is_offer, const ri_ud_recv_calls_t *calls,
-                              ri_ud_target_t *target, struct ri_ud_recv_op **op_p);
+ucs_status_t ri_ud_run_recv(ri_recv_req_t *recv, ri_peer_t *peer, uint64_t length,
+                            int direct, int is_offer, const ri_ud_recv_calls_t *calls,
+                            ri_ud_target_t *target, struct ri_ud_recv_op **op_p);
 
 /** A receive lets go of its transfer, if it has one, which ends and is freed later, in progress.
  * The receive's memory is its own when this returns. */
-void ri_ud_recv_leave(ri_recv_req_t *recv);
+void ri_ud_run_leave(ri_recv_req_t *recv);
 
 /** Free what is left of a transfer that has ended, or was not started: its place and itself. */
-void ri_ud_recv_free(struct ri_ud_recv_op *op);
+void ri_ud_run_free(struct ri_ud_recv_op *op);
 
 #endif

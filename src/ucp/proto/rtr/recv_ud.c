@@ -16,7 +16,7 @@ static uint64_t recv_ud_room(const ri_send_req_t *req, const ri_rtr_t *rtr)
     const ri_conn_t *conn = req->conn;
 
     return ((conn->flags & RI_CONN_WAY) && (conn->peer->way.number == rtr->way) &&
-            (ri_ud_way(conn->peer) != NULL) && (req->data.length == rtr->length)) ?
+            (ri_ud_run_way(conn->peer) != NULL) && (req->data.length == rtr->length)) ?
                    rtr->length :
                    0;
 }
@@ -76,7 +76,7 @@ void ri_recv_ud_handle_rtr(ri_worker_t *worker, ri_conn_t *conn, const ri_wire_m
         ++worker->counters.rx_malformed;
         return;
     }
-    if (!ri_recv_net_note(conn, ri_ud_way(conn->peer), msg)) {
+    if (!ri_recv_net_note(conn, ri_ud_run_way(conn->peer), msg)) {
         return;
     }
     place = ud_target(conn, msg->entry);

@@ -26,7 +26,7 @@ static void done_end_offer(ri_recv_req_t *recv)
         ri_rtr_done_give_grant_back(recv);
     } else if (recv->rtr == RI_RTR_BY_UD) {
         recv->rtr_stream->peer->rtr.entries->free |= 1u << recv->rtr_index;
-        ri_ud_recv_leave(recv);
+        ri_ud_run_leave(recv);
     } else {
         ri_rtr_entries_release(recv);
     }

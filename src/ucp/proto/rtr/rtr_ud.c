@@ -27,7 +27,7 @@ int ri_rtr_ud_is_possible(const ri_stream_t *stream)
     const ri_peer_t *peer = stream->peer;
 
     return stream->way_write && (peer->plane_ep == NULL) && (ri_config.rtr != UCS_NO) &&
-           (ri_ud_way(peer) != NULL) && !peer->way.leaving;
+           (ri_ud_run_way(peer) != NULL) && !peer->way.leaving;
 }
 
 int ri_rtr_ud_backs_off(ri_worker_t *worker)
@@ -82,7 +82,7 @@ static void ud_ended(struct ri_ud_recv_op *op, int ending)
     int heard           = op->super.ud.heard;
 
     recv->ud_op = NULL;
-    ri_ud_recv_free(op);
+    ri_ud_run_free(op);
     if (status == UCS_OK) {
         worker->linger = RI_UD_LINGER;
         recv->ud_there = 1;
@@ -121,8 +121,8 @@ ucs_status_t ri_rtr_ud_send(ri_recv_req_t *recv, ri_stream_t *stream, int ahead)
     if (recv->id == 0) {
         return UCS_ERR_NO_MEMORY;
     }
-    status = ri_ud_recv_begin(recv, peer, recv->data.length, 1, 1, &ud_recv_calls,
-                              &target, &op);
+    status = ri_ud_run_recv(recv, peer, recv->data.length, 1, 1, &ud_recv_calls, &target,
+                            &op);
     if (status != UCS_OK) {
         ri_id_free(&worker->recv_ids, recv->id);
         recv->id = 0;

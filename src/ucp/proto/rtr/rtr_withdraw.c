@@ -91,7 +91,7 @@ static void withdraw_settle_ud(ri_recv_req_t *recv)
 
     if (op != NULL) {
         recv->ud_there = op->super.ended && (op->super.op.status == UCS_OK);
-        ri_ud_recv_leave(recv);
+        ri_ud_run_leave(recv);
     }
 }
 
