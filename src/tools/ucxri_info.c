@@ -37,6 +37,8 @@
 static void usage(FILE *stream)
 {
     fprintf(stream, "Usage: ucxri_info [options]\n"
+                    "       ucxri_info -r [-a] FILE...\n"
+                    "       ucxri_info --check [PROGRAM]\n"
                     "Without options: prints the version, the findings on this machine, "
                     "the measured\n"
                     "costs, and the thresholds that follow from these.\n"
@@ -44,9 +46,13 @@ static void usage(FILE *stream)
                     "  -c       print the settings of the present environment\n"
                     "  -f       print the settings with explanations\n"
                     "  -s       print the counters of UCXRI_STATS=y and their meaning\n"
-                    "  -r FILE  sum up the report of a job that ran with UCXRI_REPORT=y; "
-                    "FILE is the\n"
-                    "           output of the job, - is standard input\n"
+                    "  -r FILE...\n"
+                    "           sum up the reports of jobs that ran with UCXRI_REPORT=y, "
+                    "each job on a\n"
+                    "           page of its own; FILE is the output of a job, - is "
+                    "standard input\n"
+                    "  -a       with -r: print the lines of all ranks, also if there are "
+                    "more than 16\n"
                     "  --check [PROGRAM]\n"
                     "           say whether this environment makes the library active, "
                     "in PROGRAM if\n"
@@ -245,15 +251,29 @@ static int check_here(int argc, char **argv)
     return check_print(&check, NULL);
 }
 
+/* -r: neither UCX nor any setting matters. */
+static int report_here(int argc, char **argv)
+{
+    int all = (argc > 0) && !strcmp(argv[0], "-a");
+
+    if (argc == all) {
+        usage(stderr);
+        return EXIT_FAILURE;
+    }
+    return info_report(argv + all, argc - all, all);
+}
+
 int main(int argc, char **argv)
 {
     const ri_worker_counters_t none = {0};
-    int status                      = EXIT_SUCCESS;
     int found                       = 1;
     int c;
 
     if ((argc > 1) && !strcmp(argv[1], "--check")) {
         return check_here(argc - 2, argv + 2);
+    }
+    if ((argc > 1) && !strcmp(argv[1], "-r")) {
+        return report_here(argc - 2, argv + 2);
     }
 
     /* As in a program under the preload: UCX is loaded, not linked. */
@@ -264,7 +284,7 @@ int main(int argc, char **argv)
     ri_stock_resolve();
     ri_config_read();
 
-    while ((c = getopt(argc, argv, "vcfsr:h")) != -1) {
+    while ((c = getopt(argc, argv, "vcfsh")) != -1) {
         found = 0;
         switch (c) {
         case 'v':
@@ -278,9 +298,6 @@ int main(int argc, char **argv)
             break;
         case 's':
             ri_worker_counters_foreach(&none, print_counter, NULL);
-            break;
-        case 'r':
-            status = ri_info_report(optarg);
             break;
         case 'h':
             usage(stdout);
@@ -298,5 +315,5 @@ int main(int argc, char **argv)
         print_version();
         print_found();
     }
-    return status;
+    return EXIT_SUCCESS;
 }

@@ -2,19 +2,20 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The report of a whole job: the lines that its processes printed, in order and summed up.
+ * The reports of jobs: what their processes printed, in order and summed up, each job apart.
  */
 #ifndef UCXRI_INFO_REPORT_H
 #define UCXRI_INFO_REPORT_H
 
 /**
- * Read the lines of UCXRI_REPORT=y from the output of a job, and print them by rank, with their
- * sums and with hints.
+ * Read reports from files, and print each job: a page of sums with hints, and the lines of its ranks if
+ * there are only a few.
  *
- * @param path  "-" is the standard input.
+ * @param paths  Outputs of jobs that ran with UCXRI_REPORT=y. "-" is the standard input.
+ * @param all    Print the lines of all ranks, however many there are.
  *
- * @return EXIT_SUCCESS, or EXIT_FAILURE if there are no such lines.
+ * @return EXIT_SUCCESS, or EXIT_FAILURE if a file cannot be read, or none has a report.
  */
-int ri_info_report(const char *path);
+int info_report(char **paths, int count, int all);
 
 #endif

@@ -1,6 +1,8 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Each launcher and batch system has variables of its own; the lists say which one counts first.
  */
 #include "rank.h"
 
@@ -13,23 +15,71 @@
 #define RANK_DIGITS 9
 
 /* A Slurm job may run another launcher, which comes first. */
-static const char *const rank_variables[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK",
-                                             "PMI_RANK", "SLURM_PROCID"};
+static const char *const rank_variables[]  = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK",
+                                              "PMI_RANK", "SLURM_PROCID"};
+static const char *const count_variables[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE",
+                                              "SLURM_NTASKS"};
 
-const char *ri_rank_text(void)
+/* Slurm, PBS, LSF, Grid Engine, Flux, and Open MPI without any of them. Hydra alone tells none. */
+static const char *const job_variables[] = {"SLURM_JOB_ID", "PBS_JOBID",
+                                            "LSB_JOBID",    "JOB_ID",
+                                            "FLUX_JOB_ID",  "PMIX_NAMESPACE"};
+
+#define COUNT_OF(_array) (sizeof(_array) / sizeof((_array)[0]))
+
+/* @return The first value that is a number, or NULL. */
+static const char *rank_number(const char *const *names, size_t count)
 {
-    const char *rank;
+    const char *value;
     size_t length, i;
 
-    for (i = 0; i < sizeof(rank_variables) / sizeof(rank_variables[0]); ++i) {
-        rank   = getenv(rank_variables[i]);
-        length = (rank == NULL) ? 0 : strlen(rank);
+    for (i = 0; i < count; ++i) {
+        value  = getenv(names[i]);
+        length = (value == NULL) ? 0 : strlen(value);
         if ((length > 0) && (length <= RANK_DIGITS) &&
-            (strspn(rank, "0123456789") == length)) {
-            return rank;
+            (strspn(value, "0123456789") == length)) {
+            return value;
         }
     }
     return NULL;
+}
+
+const char *ri_rank_text(void)
+{
+    return rank_number(rank_variables, COUNT_OF(rank_variables));
+}
+
+const char *ri_rank_count_text(void)
+{
+    return rank_number(count_variables, COUNT_OF(count_variables));
+}
+
+int ri_rank_job(char *job, size_t max)
+{
+    const char *value = NULL;
+    const char *step;
+    size_t i;
+
+    for (i = 0; (i < COUNT_OF(job_variables)) && ((value == NULL) || (*value == '\0'));
+         ++i) {
+        value = getenv(job_variables[i]);
+    }
+    if ((value == NULL) || (*value == '\0')) {
+        snprintf(job, max, "-");
+        return 0;
+    }
+
+    /* Each srun of a job is a step of it */
+    step = (i == 1) ? getenv("SLURM_STEP_ID") : NULL;
+    snprintf(job, max, "%s%s%s", value, (step == NULL) ? "" : ".",
+             (step == NULL) ? "" : step);
+    for (i = 0; job[i] != '\0';
+         ++i) { /* it becomes a word, and a part of names of files */
+        if (strchr(" \t\r\n/", job[i]) != NULL) {
+            job[i] = '_';
+        }
+    }
+    return 1;
 }
 
 int ri_rank_is_first(void)

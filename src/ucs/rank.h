@@ -12,6 +12,14 @@
 /** @return The rank in digits, as it stands in the environment, or NULL: no launcher has told it. */
 const char *ri_rank_text(void);
 
+/** @return How many ranks the job has, in digits, in the same way, or NULL. */
+const char *ri_rank_count_text(void);
+
+/** Write what names the job of this process to @a job, cut off at @a max bytes with the end: the number
+ * that the batch system or the launcher has given it, without blanks. @return Whether there is one; if
+ * not, @a job is "-". */
+int ri_rank_job(char *job, size_t max);
+
 /** @return Whether this process may speak for its job: it has rank 0, or does not know its rank. */
 int ri_rank_is_first(void);
 

@@ -205,12 +205,12 @@ END
 
 # How many RTRs the ranks' reports in a log say were used.
 rtrs_used() {
-    awk '$1 == "ucxri:work" && $2 == "rank" {
+    awk '$1 == "ucxri:recv" && $2 == "rank" {
              for (i = 1; i <= NF; ++i) {
                  column = ($i == "used") ? i : column
              }
          }
-         $1 == "ucxri:work" && $2 != "rank" { line[++lines] = $0 }
+         $1 == "ucxri:recv" && $2 != "rank" { line[++lines] = $0 }
          END {
              for (i = 1; i <= lines; ++i) {
                  split(line[i], field)

@@ -226,7 +226,7 @@ const ri_config_field_t ri_config_fields[] = {
          .flags = 0},
         {"REPORT", RI_CONFIG_BOOL, "n", FIELD(report),
          "Print a report at the end of each process: messages by protocol, and where\n"
-         "the time went. One line in each of two tables for all ranks (ucxri_info -r\n"
+         "the time went. One line in each of six tables for all ranks (ucxri_info -r\n"
          "sums them up).",
          .flags = 0},
         {"REPORT_DEST", RI_CONFIG_OUTPUT, "stderr", FIELD(report_dest),

@@ -107,9 +107,12 @@ void ri_report_add(const ri_worker_t *worker)
 
 static void report_label(ri_report_row_t *row)
 {
-    const char *rank = ri_rank_text();
+    const char *rank  = ri_rank_text();
+    const char *ranks = ri_rank_count_text();
 
     snprintf(row->rank, sizeof(row->rank), "%s", (rank == NULL) ? "-" : rank);
+    snprintf(row->ranks, sizeof(row->ranks), "%s", (ranks == NULL) ? "-" : ranks);
+    ri_rank_job(row->job, sizeof(row->job));
     ri_rank_process(row->process, sizeof(row->process));
 }
 

@@ -14,6 +14,7 @@
 
 /* How a column is written. What is derived from others is not read back. */
 typedef enum column_kind {
+    COLUMN_TEXT,    /* a word of the row */
     COLUMN_COUNT,   /* a number */
     COLUMN_PAIR,    /* messages/bytes, "-" for none */
     COLUMN_SECONDS, /* microseconds, as seconds */
@@ -26,43 +27,62 @@ typedef struct column {
     const char *name;
     int width;
     column_kind_t kind;
-    ri_report_value_t
-            value; /* RI_REPORT_VALUES if derived; COLUMN_PAIR: messages of a protocol */
-    ri_report_value_t bytes; /* COLUMN_PAIR: of those messages */
-    int is_long;             /* COLUMN_PAIR: the protocol is for long messages only */
+    /* RI_REPORT_VALUES if derived; COLUMN_PAIR: messages of a protocol, whose bytes are next */
+    ri_report_value_t value;
+    size_t offset; /* COLUMN_TEXT: in the row */
+    size_t size;   /* COLUMN_TEXT: its room there */
 } column_t;
 
 static const char units[] = "kMGTPE";
 
-static const char *const table_names[RI_REPORT_TABLES] = {
-        [RI_REPORT_TABLE_SENT] = "ucxri:sent", [RI_REPORT_TABLE_WORK] = "ucxri:work"};
+const char *const ri_report_names[RI_REPORT_VALUES] = {
+#define REPORT_NAME(_value, _name) [RI_REPORT_##_value] = _name,
+        RI_REPORT_LIST(REPORT_NAME)};
 
 #define COLUMN(_name, _width, _kind, _value) \
     { \
-        _name, _width, COLUMN_##_kind, RI_REPORT_##_value, RI_REPORT_VALUES, 0 \
+        _name, _width, COLUMN_##_kind, RI_REPORT_##_value, 0, 0 \
     }
 
 /* Messages and bytes of a protocol. */
-#define PROTOCOL(_name, _value, _is_long) \
+#define PROTOCOL(_name, _value) COLUMN(_name, 13, PAIR, _value)
+
+#define TEXT(_name, _width, _member) \
     { \
-        _name, 13, COLUMN_PAIR, RI_REPORT_##_value, RI_REPORT_##_value##_BYTES, _is_long \
+        _name, _width, COLUMN_TEXT, RI_REPORT_VALUES, \
+                offsetof(ri_report_row_t, _member), \
+                sizeof(((ri_report_row_t *)0)->_member) \
     }
 
+static const column_t columns_job[] = {
+        TEXT("ranks", 5, ranks),
+        TEXT("job", 16, job),
+};
+
 static const column_t columns_sent[] = {
-        PROTOCOL("ring", RING, 0),
-        PROTOCOL("am", AM, 0),
-        PROTOCOL("channel", CHANNEL, 0),
-        PROTOCOL("hybrid", HYBRID, 1),
-        PROTOCOL("rtr", RTR, 1),
-        PROTOCOL("coop", COOP, 1),
-        PROTOCOL("get", GET, 1),
-        PROTOCOL("put", PUT, 1),
-        PROTOCOL("ucp", UCP, 1),
+        PROTOCOL("ring", RING),
+        PROTOCOL("am", AM),
+        PROTOCOL("channel", CHANNEL),
         COLUMN("control", 7, COUNT, CONTROL),
         COLUMN("/msg", 5, CONTROL, VALUES),
 };
 
-static const column_t columns_work[] = {
+static const column_t columns_long[] = {
+        PROTOCOL("hybrid", HYBRID),
+        PROTOCOL("rtr", RTR),
+        PROTOCOL("coop", COOP),
+        PROTOCOL("get", GET),
+};
+
+static const column_t columns_data[] = {
+        PROTOCOL("put", PUT),
+        PROTOCOL("ucp", UCP),
+        COLUMN("read", 8, COUNT, READ_BYTES),
+        COLUMN("written", 8, COUNT, WRITTEN_BYTES),
+        COLUMN("buffered", 8, COUNT, BUFFERED_BYTES),
+};
+
+static const column_t columns_recv[] = {
         COLUMN("fast", 6, COUNT, FAST),
         COLUMN("late", 6, COUNT, LATE),
         COLUMN("fast%", 5, FAST, VALUES),
@@ -72,22 +92,28 @@ static const column_t columns_work[] = {
         COLUMN("used", 6, COUNT, RTR_USED),
         COLUMN("dropped", 7, COUNT, RTR_DROPPED),
         COLUMN("suppr", 6, COUNT, RTR_SUPPRESSED),
-        COLUMN("read", 6, COUNT, READ_BYTES),
-        COLUMN("written", 7, COUNT, WRITTEN_BYTES),
-        COLUMN("buffered", 8, COUNT, BUFFERED_BYTES),
-        COLUMN("life_s", 8, SECONDS, LIFE_US),
-        COLUMN("send_s", 7, SECONDS, SEND_US),
-        COLUMN("recv_s", 7, SECONDS, RECV_US),
-        COLUMN("work_s", 7, SECONDS, WORK_US),
-        COLUMN("idle_s", 7, SECONDS, IDLE_US),
 };
 
-#define COLUMNS(_array) _array, sizeof(_array) / sizeof(_array[0])
+static const column_t columns_time[] = {
+        COLUMN("life_s", 9, SECONDS, LIFE_US), COLUMN("send_s", 9, SECONDS, SEND_US),
+        COLUMN("recv_s", 9, SECONDS, RECV_US), COLUMN("work_s", 9, SECONDS, WORK_US),
+        COLUMN("idle_s", 9, SECONDS, IDLE_US),
+};
+
+#define TABLE(_name) \
+    { \
+        "ucxri:" #_name, columns_##_name, \
+                sizeof(columns_##_name) / sizeof(columns_##_name[0]) \
+    }
 
 static const struct {
+    const char *name;
     const column_t *columns;
     size_t count;
-} tables[RI_REPORT_TABLES] = {{COLUMNS(columns_sent)}, {COLUMNS(columns_work)}};
+} tables[RI_REPORT_TABLES] = {
+        [RI_REPORT_TABLE_JOB] = TABLE(job),   [RI_REPORT_TABLE_SENT] = TABLE(sent),
+        [RI_REPORT_TABLE_LONG] = TABLE(long), [RI_REPORT_TABLE_DATA] = TABLE(data),
+        [RI_REPORT_TABLE_RECV] = TABLE(recv), [RI_REPORT_TABLE_TIME] = TABLE(time)};
 
 int ri_report_permille(uint64_t part, uint64_t rest)
 {
@@ -97,14 +123,10 @@ int ri_report_permille(uint64_t part, uint64_t rest)
 uint64_t ri_report_messages(const ri_report_row_t *row, int long_only)
 {
     uint64_t sum = 0;
-    const column_t *column;
-    size_t i;
+    unsigned i;
 
-    for (i = 0; i < tables[RI_REPORT_TABLE_SENT].count; ++i) {
-        column = &tables[RI_REPORT_TABLE_SENT].columns[i];
-        if ((column->kind == COLUMN_PAIR) && (column->is_long || !long_only)) {
-            sum += row->values[column->value];
-        }
+    for (i = long_only ? RI_REPORT_HYBRID : RI_REPORT_RING; i <= RI_REPORT_UCP; i += 2) {
+        sum += row->values[i];
     }
     return sum;
 }
@@ -121,7 +143,7 @@ static void format_fixed(uint64_t value, unsigned digits, char *text, size_t siz
     snprintf(text, size, "%" PRIu64 ".%0*" PRIu64, value / one, (int)digits, value % one);
 }
 
-static void format_count(uint64_t value, char *text, size_t size)
+void ri_report_format_count(uint64_t value, char *text, size_t size)
 {
     uint64_t one    = 1000; /* the last of four digits */
     unsigned length = 7;    /* digits of the number */
@@ -140,6 +162,11 @@ static void format_count(uint64_t value, char *text, size_t size)
     }
     format_fixed(value, 3 - (length - 1) % 3, text, size);
     strncat(text, &units[(length - 1) / 3 - 1], 1);
+}
+
+void ri_report_format_seconds(uint64_t us, char *text, size_t size)
+{
+    format_fixed((us + 500) / 1000, 3, text, size);
 }
 
 static void format_derived(const column_t *column, const ri_report_row_t *row, char *text,
@@ -175,6 +202,10 @@ static void format_cell(const column_t *column, const ri_report_row_t *row, char
     uint64_t value;
     char bytes[16];
 
+    if (column->kind == COLUMN_TEXT) {
+        snprintf(text, size, "%s", (const char *)row + column->offset);
+        return;
+    }
     if (column->value == RI_REPORT_VALUES) {
         format_derived(column, row, text, size);
         return;
@@ -183,19 +214,19 @@ static void format_cell(const column_t *column, const ri_report_row_t *row, char
     value = row->values[column->value];
     switch (column->kind) {
     case COLUMN_COUNT:
-        format_count(value, text, size);
+        ri_report_format_count(value, text, size);
         break;
     case COLUMN_PAIR:
         if (value == 0) {
             snprintf(text, size, "-");
             break;
         }
-        format_count(value, text, size);
-        format_count(row->values[column->bytes], bytes, sizeof(bytes));
+        ri_report_format_count(value, text, size);
+        ri_report_format_count(row->values[column->value + 1], bytes, sizeof(bytes));
         strcat(strcat(text, "/"), bytes);
         break;
     default: /* COLUMN_SECONDS */
-        format_fixed((value + 500) / 1000, 3, text, size);
+        ri_report_format_seconds(value, text, size);
         break;
     }
 }
@@ -203,10 +234,10 @@ static void format_cell(const column_t *column, const ri_report_row_t *row, char
 static size_t format_line(ri_report_table_t table, const char *rank, const char *process,
                           const ri_report_row_t *row, char *line)
 {
-    size_t length = snprintf(line, RI_REPORT_LINE_MAX, "%s %5s %-16s", table_names[table],
-                             rank, process);
+    size_t length = snprintf(line, RI_REPORT_LINE_MAX, "%-10s %5s %-16s",
+                             tables[table].name, rank, process);
     const column_t *column;
-    char text[40];
+    char text[80];
     size_t i;
 
     for (i = 0; i < tables[table].count; ++i) {
@@ -267,30 +298,45 @@ static const char *parse_count(const char *text, uint64_t *value_p)
     return text;
 }
 
-static int parse_cell(const column_t *column, const char *text, uint64_t *values)
+/* A number of ranks is one, or not known; any word may name a job. */
+static int parse_text(const column_t *column, const char *text, ri_report_row_t *row)
+{
+    if ((strlen(text) >= column->size) ||
+        ((column->size == sizeof(row->ranks)) && strcmp(text, "-") &&
+         (strspn(text, "0123456789") != strlen(text)))) {
+        return 0;
+    }
+    strcpy((char *)row + column->offset, text);
+    return 1;
+}
+
+static int parse_cell(const column_t *column, const char *text, ri_report_row_t *row)
 {
     uint64_t *value;
     double seconds;
 
+    if (column->kind == COLUMN_TEXT) {
+        return parse_text(column, text, row);
+    }
     if (column->value == RI_REPORT_VALUES) {
         return 1; /* derived */
     }
 
-    value = &values[column->value];
+    value = &row->values[column->value];
     switch (column->kind) {
     case COLUMN_COUNT:
         text = parse_count(text, value);
         return (text != NULL) && (*text == '\0');
     case COLUMN_PAIR:
         if (!strcmp(text, "-")) {
-            *value = values[column->bytes] = 0;
+            value[0] = value[1] = 0;
             return 1;
         }
         text = parse_count(text, value);
         if ((text == NULL) || (*text != '/')) {
             return 0;
         }
-        text = parse_count(text + 1, &values[column->bytes]);
+        text = parse_count(text + 1, &value[1]);
         return (text != NULL) && (*text == '\0');
     default: /* COLUMN_SECONDS */
         text = parse_number(text, &seconds);
@@ -309,10 +355,10 @@ static const char *parse_find(const char *line, ri_report_table_t *table_p)
     int i;
 
     for (i = 0; i < RI_REPORT_TABLES; ++i) {
-        at = strstr(line, table_names[i]);
-        if (at != NULL) {
+        at = strstr(line, tables[i].name);
+        if ((at != NULL) && (at[strlen(tables[i].name)] == ' ')) {
             *table_p = i;
-            return at + strlen(table_names[i]);
+            return at + strlen(tables[i].name);
         }
     }
     return NULL;
@@ -345,7 +391,7 @@ ri_report_table_t ri_report_parse_row(const char *line, ri_report_row_t *row)
 
     for (i = 0; i < tables[table].count; ++i) {
         cell = strtok_r(NULL, " \t\r\n", &next);
-        if ((cell == NULL) || !parse_cell(&tables[table].columns[i], cell, out.values)) {
+        if ((cell == NULL) || !parse_cell(&tables[table].columns[i], cell, &out)) {
             return RI_REPORT_TABLES;
         }
     }

@@ -12,55 +12,76 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What is known of a process; all others follow from these, and all can be summed. */
+/*
+ * What is known of a process; all others follow from these, and all can be summed. Each has the name
+ * by which it stands in a report as JSON (docs/user-guide.md). The messages of a protocol come right
+ * before their bytes.
+ */
+/* clang-format off */
+#define RI_REPORT_LIST(_v) \
+    _v(RING, "ring") \
+    _v(RING_BYTES, "ring_bytes") \
+    _v(AM, "am") \
+    _v(AM_BYTES, "am_bytes") \
+    _v(CHANNEL, "channel") \
+    _v(CHANNEL_BYTES, "channel_bytes") \
+    _v(HYBRID, "hybrid") \
+    _v(HYBRID_BYTES, "hybrid_bytes") \
+    _v(RTR, "rtr") \
+    _v(RTR_BYTES, "rtr_bytes") \
+    _v(COOP, "coop") \
+    _v(COOP_BYTES, "coop_bytes") \
+    _v(GET, "get") \
+    _v(GET_BYTES, "get_bytes") \
+    _v(PUT, "put") \
+    _v(PUT_BYTES, "put_bytes") \
+    _v(UCP, "ucp") \
+    _v(UCP_BYTES, "ucp_bytes") \
+    _v(CONTROL, "control")            /* messages */ \
+    _v(FAST, "fast")                  /* messages that found their receive */ \
+    _v(LATE, "late")                  /* messages that came before their receive */ \
+    _v(LONG, "long")                  /* messages above EAGER_THRESH */ \
+    _v(RTR_SENT, "rtr_sent") \
+    _v(RTR_USED, "rtr_used") \
+    _v(RTR_DROPPED, "rtr_dropped") \
+    _v(RTR_SUPPRESSED, "rtr_suppressed") \
+    _v(READ_BYTES, "read_bytes") \
+    _v(WRITTEN_BYTES, "written_bytes") \
+    _v(BUFFERED_BYTES, "buffered_bytes") \
+    _v(LIFE_US, "life_us") \
+    _v(SEND_US, "send_us") \
+    _v(RECV_US, "recv_us") \
+    _v(WORK_US, "work_us")            /* progress that did something */ \
+    _v(IDLE_US, "idle_us")            /* progress that did nothing */
+/* clang-format on */
+
 typedef enum ri_report_value {
-    RI_REPORT_RING,
-    RI_REPORT_RING_BYTES,
-    RI_REPORT_AM,
-    RI_REPORT_AM_BYTES,
-    RI_REPORT_CHANNEL,
-    RI_REPORT_CHANNEL_BYTES,
-    RI_REPORT_HYBRID,
-    RI_REPORT_HYBRID_BYTES,
-    RI_REPORT_RTR,
-    RI_REPORT_RTR_BYTES,
-    RI_REPORT_COOP,
-    RI_REPORT_COOP_BYTES,
-    RI_REPORT_GET,
-    RI_REPORT_GET_BYTES,
-    RI_REPORT_PUT,
-    RI_REPORT_PUT_BYTES,
-    RI_REPORT_UCP,
-    RI_REPORT_UCP_BYTES,
-    RI_REPORT_CONTROL, /* messages */
-    RI_REPORT_FAST,    /* messages that found their receive */
-    RI_REPORT_LATE,    /* messages that came before their receive */
-    RI_REPORT_LONG,    /* messages above EAGER_THRESH */
-    RI_REPORT_RTR_SENT,
-    RI_REPORT_RTR_USED,
-    RI_REPORT_RTR_DROPPED,
-    RI_REPORT_RTR_SUPPRESSED,
-    RI_REPORT_READ_BYTES,
-    RI_REPORT_WRITTEN_BYTES,
-    RI_REPORT_BUFFERED_BYTES,
-    RI_REPORT_LIFE_US,
-    RI_REPORT_SEND_US,
-    RI_REPORT_RECV_US,
-    RI_REPORT_WORK_US, /* progress that did something */
-    RI_REPORT_IDLE_US, /* progress that did nothing */
+#define RI_REPORT_ENTER(_value, _name) RI_REPORT_##_value,
+    RI_REPORT_LIST(RI_REPORT_ENTER)
+#undef RI_REPORT_ENTER
     RI_REPORT_VALUES
 } ri_report_value_t;
 
-/* The tables, which have one line for each process. */
+/** The names of all values, in their order. */
+extern const char *const ri_report_names[RI_REPORT_VALUES];
+
+/* The tables, which have one line for each process. Lines have at most 100 columns if the process has
+ * a name of up to 21, and its job one of up to 61. */
 typedef enum ri_report_table {
-    RI_REPORT_TABLE_SENT,
-    RI_REPORT_TABLE_WORK,
+    RI_REPORT_TABLE_JOB,  /* to which job the process belongs */
+    RI_REPORT_TABLE_SENT, /* short messages sent, and control messages */
+    RI_REPORT_TABLE_LONG, /* long messages sent, by the most frequent protocols */
+    RI_REPORT_TABLE_DATA, /* by the other ones, and what was copied */
+    RI_REPORT_TABLE_RECV, /* messages received */
+    RI_REPORT_TABLE_TIME, /* where the time went */
     RI_REPORT_TABLES
 } ri_report_table_t;
 
 typedef struct ri_report_row {
     char rank[12];    /* a number, or "-" if it is not known */
     char process[80]; /* host:pid */
+    char job[64];     /* what the launcher calls the job, or "-" if it is not known */
+    char ranks[12];   /* how many ranks the job has, or "-" if it is not known */
     uint64_t values[RI_REPORT_VALUES];
 } ri_report_row_t;
 
@@ -84,6 +105,13 @@ size_t ri_report_format_row(ri_report_table_t table, const ri_report_row_t *row,
  *         it was.
  */
 ri_report_table_t ri_report_parse_row(const char *line, ri_report_row_t *row);
+
+/** Write @a value as it stands in a table, with at most six characters, to @a text, which has room
+ * for @a max bytes with the end. */
+void ri_report_format_count(uint64_t value, char *text, size_t max);
+
+/** Write @a us as seconds with three digits behind the point, in the same way. */
+void ri_report_format_seconds(uint64_t us, char *text, size_t max);
 
 /** @return The share of @a part in @a part + @a rest, in tenths of a per cent; -1 if both are 0. */
 int ri_report_permille(uint64_t part, uint64_t rest);

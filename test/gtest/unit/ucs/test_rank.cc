@@ -13,12 +13,21 @@ namespace {
 
 const char *const VARIABLES[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
                                  "SLURM_PROCID"};
+const char *const COUNTS[]    = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS"};
+const char *const JOBS[] = {"SLURM_JOB_ID", "SLURM_STEP_ID", "PBS_JOBID",     "LSB_JOBID",
+                            "JOB_ID",       "FLUX_JOB_ID",   "PMIX_NAMESPACE"};
 
 class test_rank : public testing::Test {
 protected:
     void SetUp() override
     {
         for (const char *name : VARIABLES) {
+            unsetenv(name);
+        }
+        for (const char *name : COUNTS) {
+            unsetenv(name);
+        }
+        for (const char *name : JOBS) {
             unsetenv(name);
         }
     }
@@ -61,6 +70,47 @@ TEST_F(test_rank, what_is_no_number_is_no_rank)
     }
     setenv("SLURM_PROCID", "5", 1);
     EXPECT_STREQ("5", ri_rank_text());
+}
+
+TEST_F(test_rank, number_of_ranks)
+{
+    EXPECT_EQ(nullptr, ri_rank_count_text());
+    for (const char *name : COUNTS) {
+        setenv(name, "x", 1);
+        EXPECT_EQ(nullptr, ri_rank_count_text());
+        setenv(name, "512", 1);
+        EXPECT_STREQ("512", ri_rank_count_text()) << name;
+        unsetenv(name);
+    }
+}
+
+TEST_F(test_rank, job)
+{
+    char job[64] = "", cut[4] = "";
+
+    EXPECT_FALSE(ri_rank_job(job, sizeof(job)));
+    EXPECT_STREQ("-", job);
+    setenv("SLURM_STEP_ID", "3", 1); /* of no job */
+    for (const char *name :
+         {"PMIX_NAMESPACE", "FLUX_JOB_ID", "JOB_ID", "LSB_JOBID", "PBS_JOBID"}) {
+        setenv(name, name, 1); /* each goes before those that are set already */
+        EXPECT_TRUE(ri_rank_job(job, sizeof(job)));
+        EXPECT_STREQ(name, job);
+    }
+    setenv("SLURM_JOB_ID", "4711", 1);
+    EXPECT_TRUE(ri_rank_job(job, sizeof(job)));
+    EXPECT_STREQ("4711.3", job);
+    unsetenv("SLURM_STEP_ID");
+    ri_rank_job(job, sizeof(job));
+    EXPECT_STREQ("4711", job);
+    ri_rank_job(cut, sizeof(cut));
+    EXPECT_STREQ("471", cut);
+    setenv("SLURM_JOB_ID", "", 1); /* is none */
+    ri_rank_job(job, sizeof(job));
+    EXPECT_STREQ("PBS_JOBID", job);
+    setenv("PBS_JOBID", "a b/c", 1);
+    ri_rank_job(job, sizeof(job));
+    EXPECT_STREQ("a_b_c", job);
 }
 
 TEST_F(test_rank, host_has_no_domain)

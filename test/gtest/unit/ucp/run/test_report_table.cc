@@ -3,6 +3,7 @@
 /* src/ucp/run/report_table.c */
 
 extern "C" {
+#include "ucs/base.h"
 #include "ucp/run/report_table.h"
 }
 
@@ -62,7 +63,7 @@ std::string cell(ri_report_table_t table, const ri_report_row_t &row, const char
 
 ri_report_row_t some_row()
 {
-    ri_report_row_t row = {"7", "host:123", {}};
+    ri_report_row_t row = {"7", "host:123", "4711.0", "512", {}};
 
     for (unsigned i = 0; i < RI_REPORT_VALUES; ++i) {
         row.values[i] = 1000 * (i + 1);
@@ -82,6 +83,8 @@ TEST(test_report_table, parse_reverses_format)
     }
     EXPECT_STREQ("7", out.rank);
     EXPECT_STREQ("host:123", out.process);
+    EXPECT_STREQ("4711.0", out.job);
+    EXPECT_STREQ("512", out.ranks);
     for (unsigned i = 0; i < RI_REPORT_VALUES; ++i) {
         EXPECT_EQ(row.values[i], out.values[i]) << i;
     }
@@ -111,7 +114,7 @@ TEST(test_report_table, numbers)
 
     for (auto &c : cases) {
         row.values[RI_REPORT_READ_BYTES] = c.value;
-        EXPECT_EQ(c.text, cell(RI_REPORT_TABLE_WORK, row, "read"));
+        EXPECT_EQ(c.text, cell(RI_REPORT_TABLE_DATA, row, "read"));
     }
 }
 
@@ -122,18 +125,18 @@ TEST(test_report_table, large_numbers_are_read_back)
         ri_report_row_t row = some_row(), out = {};
 
         row.values[RI_REPORT_PUT_BYTES] = value;
-        ASSERT_EQ(RI_REPORT_TABLE_SENT,
-                  ri_report_parse_row(format(RI_REPORT_TABLE_SENT, row).c_str(), &out));
+        ASSERT_EQ(RI_REPORT_TABLE_DATA,
+                  ri_report_parse_row(format(RI_REPORT_TABLE_DATA, row).c_str(), &out));
         EXPECT_NEAR(1.0, out.values[RI_REPORT_PUT_BYTES] / (double)value, 0.0006);
     }
 }
 
 TEST(test_report_table, derived)
 {
-    ri_report_row_t row = {"-", "h:1", {}};
+    ri_report_row_t row = {"-", "h:1", "-", "-", {}};
 
-    EXPECT_EQ("-", cell(RI_REPORT_TABLE_WORK, row, "fast%"));
-    EXPECT_EQ("-", cell(RI_REPORT_TABLE_WORK, row, "rtr%"));
+    EXPECT_EQ("-", cell(RI_REPORT_TABLE_RECV, row, "fast%"));
+    EXPECT_EQ("-", cell(RI_REPORT_TABLE_RECV, row, "rtr%"));
     EXPECT_EQ("-", cell(RI_REPORT_TABLE_SENT, row, "/msg"));
     EXPECT_EQ("-", cell(RI_REPORT_TABLE_SENT, row, "ring"));
 
@@ -145,17 +148,17 @@ TEST(test_report_table, derived)
     row.values[RI_REPORT_LONG]     = 8;
     row.values[RI_REPORT_CONTROL]  = 2;
     row.values[RI_REPORT_LIFE_US]  = 1234567;
-    EXPECT_EQ("33.3", cell(RI_REPORT_TABLE_WORK, row, "fast%"));
-    EXPECT_EQ("12.5", cell(RI_REPORT_TABLE_WORK, row, "rtr%"));
+    EXPECT_EQ("33.3", cell(RI_REPORT_TABLE_RECV, row, "fast%"));
+    EXPECT_EQ("12.5", cell(RI_REPORT_TABLE_RECV, row, "rtr%"));
     EXPECT_EQ("0.25", cell(RI_REPORT_TABLE_SENT, row, "/msg"));
-    EXPECT_EQ("1.235", cell(RI_REPORT_TABLE_WORK, row, "life_s"));
+    EXPECT_EQ("1.235", cell(RI_REPORT_TABLE_TIME, row, "life_s"));
     row.values[RI_REPORT_LATE] = 0;
-    EXPECT_EQ("100.0", cell(RI_REPORT_TABLE_WORK, row, "fast%"));
+    EXPECT_EQ("100.0", cell(RI_REPORT_TABLE_RECV, row, "fast%"));
 }
 
 TEST(test_report_table, messages)
 {
-    ri_report_row_t row = {"-", "h:1", {}};
+    ri_report_row_t row = {"-", "h:1", "-", "-", {}};
 
     row.values[RI_REPORT_RING]       = 1;
     row.values[RI_REPORT_RING_BYTES] = 10;
@@ -174,7 +177,7 @@ TEST(test_report_table, point_in_all_locales)
     for (const char *locale : {"de_DE.UTF-8", "fr_FR.UTF-8", "C.UTF-8"}) {
         if (setlocale(LC_NUMERIC, locale) != nullptr) {
             EXPECT_EQ(std::string::npos,
-                      format(RI_REPORT_TABLE_WORK, some_row()).find(','));
+                      format(RI_REPORT_TABLE_TIME, some_row()).find(','));
         }
     }
     setlocale(LC_NUMERIC, "C");
@@ -187,6 +190,10 @@ TEST(test_report_table, longest)
     memset(&row, 0xff, sizeof(row));
     memset(row.rank, '9', sizeof(row.rank) - 1);
     memset(row.process, 'h', sizeof(row.process) - 1);
+    memset(row.job, 'j', sizeof(row.job) - 1);
+    memset(row.ranks, '9', sizeof(row.ranks) - 1);
+    row.job[sizeof(row.job) - 1]         = '\0';
+    row.ranks[sizeof(row.ranks) - 1]     = '\0';
     row.rank[sizeof(row.rank) - 1]       = '\0';
     row.process[sizeof(row.process) - 1] = '\0';
     for (int i = 0; i < RI_REPORT_TABLES; ++i) {
@@ -197,14 +204,46 @@ TEST(test_report_table, longest)
     }
 }
 
+/* Every line fits a terminal, with the longest numbers that are common */
+TEST(test_report_table, fits_100_columns)
+{
+    ri_report_row_t row = {"99999", "node-0123456789:12345", "12345678.0", "99999", {}};
+
+    EXPECT_EQ(21u, strlen(row.process));
+    for (uint64_t value : {0ul, 999999ul, 9999499999ul, ~0ul}) {
+        for (unsigned i = 0; i < RI_REPORT_VALUES; ++i) {
+            row.values[i] = (i < RI_REPORT_LIFE_US) ? value :
+                                                      ri_min(value, 99999999999ul);
+        }
+        for (int i = 0; i < RI_REPORT_TABLES; ++i) {
+            auto table = static_cast<ri_report_table_t>(i);
+            EXPECT_LE(format(table, row).size(), 101u) << format(table, row);
+            EXPECT_LE(names(table).size(), 101u) << names(table);
+        }
+    }
+}
+
+/* No line is taken for one of another table */
+TEST(test_report_table, each_table)
+{
+    ri_report_row_t row = some_row();
+
+    for (int i = 0; i < RI_REPORT_TABLES; ++i) {
+        auto table          = static_cast<ri_report_table_t>(i);
+        ri_report_row_t out = {};
+        EXPECT_EQ(table, ri_report_parse_row(format(table, row).c_str(), &out));
+        EXPECT_STREQ((table == RI_REPORT_TABLE_JOB) ? "512" : "", out.ranks);
+    }
+}
+
 /* As mpiexec -l and the like print it */
 TEST(test_report_table, prefix)
 {
     ri_report_row_t out = {};
 
-    EXPECT_EQ(RI_REPORT_TABLE_WORK,
+    EXPECT_EQ(RI_REPORT_TABLE_TIME,
               ri_report_parse_row(
-                      ("[3] " + format(RI_REPORT_TABLE_WORK, some_row())).c_str(), &out));
+                      ("[3] " + format(RI_REPORT_TABLE_TIME, some_row())).c_str(), &out));
     EXPECT_STREQ("7", out.rank);
 }
 
@@ -215,9 +254,10 @@ TEST(test_report_table, other_lines)
 
     for (const std::string &text :
          {std::string(), std::string("hello"), names(RI_REPORT_TABLE_SENT),
-          names(RI_REPORT_TABLE_WORK), std::string("ucxri:sent"),
+          names(RI_REPORT_TABLE_TIME), std::string("ucxri:sent"),
           std::string("ucxri:sent 1"), std::string("ucxri:sent 1 host:1 1/"),
-          line.substr(0, line.size() - 5), line + " 1",
+          line.substr(0, line.size() - 5), line + " 1", "ucxri:job 1 h:1 many name",
+          "ucxri:job 1 h:1 1 " + std::string(64, 'j'),
           "ucxri:sent 1 " + std::string(200, 'h'),
           "ucxri:sent " + std::string(200, '1') + " h:1", std::string(5000, ' ')}) {
         EXPECT_EQ(RI_REPORT_TABLES, ri_report_parse_row(text.c_str(), &out)) << text;
@@ -239,7 +279,7 @@ TEST(test_report_table, other_lines)
 /* The file is anybody's: nothing but a row or nothing comes of it */
 TEST(test_report_table, garbage)
 {
-    std::string line    = format(RI_REPORT_TABLE_WORK, some_row());
+    std::string line    = format(RI_REPORT_TABLE_TIME, some_row());
     ri_report_row_t out = {};
     unsigned seed       = 1;
 

@@ -1,0 +1,20 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What stands out in the sums of a job.
+ */
+#ifndef UCXRI_INFO_HINTS_H
+#define UCXRI_INFO_HINTS_H
+
+#include "ucxri_info_job.h"
+
+/* The longest hint, with its end. */
+#define INFO_HINT_MAX 128
+
+/** Call @a func for each thing that stands out in a job, with a sentence. Nothing is said about few
+ * messages. @return How many there were. */
+int info_hints(const info_job_t *job, void (*func)(const char *text, void *arg),
+               void *arg);
+
+#endif

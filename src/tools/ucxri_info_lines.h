@@ -1,0 +1,33 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The lines of UCXRI_REPORT=y among the output of jobs.
+ */
+#ifndef UCXRI_INFO_LINES_H
+#define UCXRI_INFO_LINES_H
+
+#include "ucxri_info_job.h"
+
+#include <stdio.h>
+
+/* So many reasons are told apart; more are counted as the last one. */
+#define INFO_REASONS 8
+
+/* Processes in which the library was inert, by reason. */
+typedef struct info_inert {
+    char *text; /* NULL: none */
+    size_t count;
+} info_inert_t;
+
+/** Read all lines of a stream: processes into @a info, and reasons why the library was inert into
+ * @a inert, which has INFO_REASONS of them. Other lines are passed over. */
+void info_lines_read(info_t *info, info_inert_t *inert, FILE *stream);
+
+/** Print in how many processes the library was inert, and why. */
+void info_inert_print(const info_inert_t *inert);
+
+/** Free the texts. */
+void info_inert_free(info_inert_t *inert);
+
+#endif

@@ -1,0 +1,185 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The worst value is the most, as it tells who has to do most, or waits most; of what should be as
+ * large as can be it is the least.
+ */
+#include "ucxri_info_summary.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* How a value is written. */
+typedef enum summary_kind {
+    SUMMARY_COUNT,
+    SUMMARY_SECONDS,
+    SUMMARY_PERCENT
+} summary_kind_t;
+
+typedef struct summary_line {
+    const char *text;
+    summary_kind_t kind;
+    ri_report_value_t value; /* PERCENT: the part */
+    ri_report_value_t
+            rest; /* PERCENT: the other part; RI_REPORT_VALUES: value is part of LONG */
+    int least_is_worst;
+} summary_line_t;
+
+#define COUNT(_text, _value) \
+    { \
+        _text, SUMMARY_COUNT, RI_REPORT_##_value, RI_REPORT_VALUES, 0 \
+    }
+#define MESSAGES(_name, _value) \
+    COUNT(_name ", messages", _value), COUNT(_name ", bytes", _value##_BYTES)
+#define SECONDS(_text, _value) \
+    { \
+        _text, SUMMARY_SECONDS, RI_REPORT_##_value, RI_REPORT_VALUES, 0 \
+    }
+#define PERCENT(_text, _value, _rest) \
+    { \
+        _text, SUMMARY_PERCENT, RI_REPORT_##_value, RI_REPORT_##_rest, 1 \
+    }
+
+static const summary_line_t lines[] = {
+        MESSAGES("ring", RING),
+        MESSAGES("am", AM),
+        MESSAGES("channel", CHANNEL),
+        MESSAGES("hybrid", HYBRID),
+        MESSAGES("rtr", RTR),
+        MESSAGES("coop", COOP),
+        MESSAGES("get", GET),
+        MESSAGES("put", PUT),
+        MESSAGES("ucp", UCP),
+        COUNT("control", CONTROL),
+        COUNT("fast", FAST),
+        COUNT("late", LATE),
+        PERCENT("fast%", FAST, LATE),
+        COUNT("long", LONG),
+        PERCENT("rtr%", RTR_USED, VALUES),
+        COUNT("rtrs", RTR_SENT),
+        COUNT("used", RTR_USED),
+        COUNT("dropped", RTR_DROPPED),
+        COUNT("suppr", RTR_SUPPRESSED),
+        COUNT("read, bytes", READ_BYTES),
+        COUNT("written, bytes", WRITTEN_BYTES),
+        COUNT("buffered, bytes", BUFFERED_BYTES),
+        SECONDS("life_s", LIFE_US),
+        SECONDS("send_s", SEND_US),
+        SECONDS("recv_s", RECV_US),
+        SECONDS("work_s", WORK_US),
+        SECONDS("idle_s", IDLE_US),
+};
+
+/* @return The value of a row, percentages in tenths; negative: there is none. */
+static double summary_value(const summary_line_t *line, const ri_report_row_t *row)
+{
+    uint64_t value = row->values[line->value];
+    uint64_t whole = row->values[RI_REPORT_LONG];
+
+    if (line->kind != SUMMARY_PERCENT) {
+        return value;
+    }
+    if (line->rest != RI_REPORT_VALUES) {
+        return ri_report_permille(value, row->values[line->rest]);
+    }
+    return ri_report_permille(value, (whole > value) ? whole - value : 0);
+}
+
+/* @return Whether any rank has a value that is not 0. */
+static int summary_spread(const summary_line_t *line, const info_job_t *job,
+                          info_spread_t *spread)
+{
+    size_t count = 0;
+    double value;
+    size_t i;
+
+    *spread = (info_spread_t){.sum = summary_value(line, &job->sum)};
+    for (i = 0; i < job->count; ++i) {
+        value = summary_value(line, &job->processes[i].row);
+        if (value < 0) {
+            continue;
+        }
+        if ((count == 0) || (value < spread->least)) {
+            spread->least = value;
+            spread->worst = line->least_is_worst ? &job->processes[i] : spread->worst;
+        }
+        if ((count == 0) || (value > spread->most)) {
+            spread->most  = value;
+            spread->worst = line->least_is_worst ? spread->worst : &job->processes[i];
+        }
+        spread->mean += value;
+        ++count;
+    }
+    spread->mean /= (count > 0) ? count : 1;
+    return (count > 0) && ((spread->most > 0) || (line->kind == SUMMARY_PERCENT));
+}
+
+static void summary_print_value(const summary_line_t *line, double value)
+{
+    char text[32];
+
+    if (line->kind == SUMMARY_PERCENT) {
+        printf(" %9.1f", value / 10);
+        return;
+    }
+    if (line->kind == SUMMARY_SECONDS) {
+        ri_report_format_seconds(value + 0.5, text, sizeof(text));
+    } else {
+        ri_report_format_count(value + 0.5, text, sizeof(text));
+    }
+    printf(" %9s", text);
+}
+
+static void summary_print_line(const summary_line_t *line, const info_job_t *job)
+{
+    info_spread_t spread;
+    char host[25];
+
+    if (!summary_spread(line, job, &spread)) {
+        return;
+    }
+    printf("%-18s", line->text);
+    if (line->kind == SUMMARY_PERCENT) {
+        printf(" %9s", "-");
+        spread.mean = spread.sum; /* over all messages */
+    } else {
+        summary_print_value(line, spread.sum);
+    }
+    summary_print_value(line, spread.mean);
+    summary_print_value(line, spread.least);
+    summary_print_value(line, spread.most);
+    info_host(&spread.worst->row, host, sizeof(host));
+    printf(" %9s  %s\n", spread.worst->row.rank, host);
+}
+
+static void summary_print_head(const info_job_t *job)
+{
+    const char *name = job->sum.job;
+    long missing     = 0;
+
+    if (strcmp(job->sum.ranks, "-")) {
+        missing = atol(job->sum.ranks) - (long)job->count;
+    }
+    printf("Job%s%s: %zu process%s on %zu host%s", strcmp(name, "-") ? " " : "",
+           strcmp(name, "-") ? name : "", job->count, (job->count == 1) ? "" : "es",
+           job->hosts, (job->hosts == 1) ? "" : "s");
+    if (missing > 0) {
+        printf("; %ld of its %s ranks %s missing", missing, job->sum.ranks,
+               (missing == 1) ? "is" : "are");
+    }
+    printf("\n");
+}
+
+void info_summary_print(const info_job_t *job)
+{
+    size_t i;
+
+    summary_print_head(job);
+    printf("%-18s %9s %9s %9s %9s %9s  %s\n", "", "sum", "mean", "least", "most",
+           "worst at", "on");
+    for (i = 0; i < sizeof(lines) / sizeof(lines[0]); ++i) {
+        summary_print_line(&lines[i], job);
+    }
+}
