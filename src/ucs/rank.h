@@ -15,9 +15,9 @@ const char *ri_rank_text(void);
 /** @return How many ranks the job has, in digits, in the same way, or NULL. */
 const char *ri_rank_count_text(void);
 
-/** Write what names the job of this process to @a job, cut off at @a max bytes with the end: the number
- * that the batch system or the launcher has given it, without blanks. @return Whether there is one; if
- * not, @a job is "-". */
+/** Write what names the job of this process to @a job, cut off at @a max bytes with the end: the
+ * number that the batch system or the launcher has given it, without blanks. @return Whether there
+ * is one; if not, @a job is "-". */
 int ri_rank_job(char *job, size_t max);
 
 /** @return Whether this process may speak for its job: it has rank 0, or does not know its rank. */

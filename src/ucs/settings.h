@@ -68,16 +68,18 @@ typedef struct ri_config {
     int log_level;           /* LOG_LEVEL: ri_log_level_t */
     int stats;               /* STATS */
     char *stats_dest;        /* STATS_DEST */
-    int report;              /* REPORT */
+    char *report_how;        /* REPORT */
     char *report_dest;       /* REPORT_DEST */
     int trace;               /* TRACE */
     unsigned trace_size;     /* TRACE_SIZE */
     char *trace_dest;        /* TRACE_DEST */
 
     /* No variables of their own: */
-    int ib_pkey_value; /* what ib_pkey says; 0: auto */
-    int use_rc;        /* ib_transport allows rc */
-    int use_ud;        /* ib_transport allows ud */
+    int ib_pkey_value;       /* what ib_pkey says; 0: auto */
+    int report;              /* report_how wants a report */
+    const char *report_json; /* the file for a report as JSON; NULL: lines */
+    int use_rc;              /* ib_transport allows rc */
+    int use_ud;              /* ib_transport allows ud */
     size_t ring_large; /* of the first rings of a worker, if RING_SIZE is auto; else 0 */
     size_t ring_eager; /* longest message for a ring that has room for some of them */
 } ri_config_t;

@@ -142,6 +142,12 @@ static void config_set_pkey(void)
     }
 }
 
+static void config_set_report(void)
+{
+    ri_config.report_json = ri_config_value_report(ri_config.report_how,
+                                                   &ri_config.report);
+}
+
 /* Who names devices expects them to be used. */
 static void config_check_devices(void)
 {
@@ -217,8 +223,8 @@ static void config_set_thresholds(const ri_costs_t *costs)
     }
 }
 
-/* Where the cost of a line is not measured, or the clock is too slow to tell, no sender is taken for
- * far. */
+/* Where the cost of a line is not measured, or the clock is too slow to tell, no sender is taken
+ * for far. */
 static void config_set_far(const ri_costs_t *costs)
 {
     if (ri_config.ring_far == UCS_YES) {
@@ -245,6 +251,7 @@ static void config_read_once(void)
         }
     }
     config_set_pkey();
+    config_set_report();
     ri_config.use_rc = (ri_config.ib_transport != RI_CONFIG_TRANSPORT_UD);
     ri_config.use_ud = (ri_config.ib_transport != RI_CONFIG_TRANSPORT_RC);
     config_given     = ri_config;
@@ -280,6 +287,7 @@ void ri_config_read_output(void)
             ri_config_value_read(field, field->dfl, config_member(field));
         }
     }
+    config_set_report();
     ri_log_level = ri_config.log_level;
 }
 
@@ -340,6 +348,19 @@ void ri_config_print(FILE *stream, int doc)
             fprintf(stream, "#\n");
         }
         fprintf(stream, CONFIG_PREFIX "%s=%s\n%s", field->name, given, doc ? "\n" : "");
+    }
+}
+
+void ri_config_foreach(void (*func)(const char *name, const char *value, void *arg),
+                       void *arg)
+{
+    char name[64], value[RI_CONFIG_TEXT_MAX];
+    size_t i;
+
+    for (i = 0; i < ri_config_num_fields; ++i) {
+        snprintf(name, sizeof(name), CONFIG_PREFIX "%s", ri_config_fields[i].name);
+        config_write_field(&ri_config_fields[i], &ri_config, value, sizeof(value));
+        func(name, value, arg);
     }
 }
 

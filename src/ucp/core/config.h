@@ -40,6 +40,11 @@ uint64_t ri_config_sender_mask(uint64_t of_application);
  * is in effect where that is another value. */
 void ri_config_print(FILE *stream, int doc);
 
+/** Call @a func for each variable, in the order of the table, with its name and the value that is
+ * in effect. */
+void ri_config_foreach(void (*func)(const char *name, const char *value, void *arg),
+                       void *arg);
+
 /** Print the value of one variable that is in effect, and how it was set, without an end of line.
  * @a name is without its prefix; for one that does not exist nothing is printed. */
 void ri_config_print_value(FILE *stream, const char *name);

@@ -222,16 +222,18 @@ const ri_config_field_t ri_config_fields[] = {
          .flags = 0},
         {"STATS_DEST", RI_CONFIG_OUTPUT, "stderr", FIELD(stats_dest),
          "Where the counters go: stderr, stdout or a file name, in which %p is the\n"
-         "process id and %h the host.",
+         "process id, %h the host, %r the rank and %j the job.",
          .flags = 0},
-        {"REPORT", RI_CONFIG_BOOL, "n", FIELD(report),
+        {"REPORT", RI_CONFIG_REPORT, "n", FIELD(report_how),
          "Print a report at the end of each process: messages by protocol, and where\n"
-         "the time went. One line in each of six tables for all ranks (ucxri_info -r\n"
-         "sums them up).",
+         "the time went. y: one line in each of six tables for all ranks. json:FILE:\n"
+         "as JSON to a file of its own, with sizes of messages and who was sent to;\n"
+         "now and then, too, as the process may be killed. In its name %r is the rank,\n"
+         "%j the job, %p the process id and %h the host. (ucxri_info -r, --html)",
          .flags = 0},
         {"REPORT_DEST", RI_CONFIG_OUTPUT, "stderr", FIELD(report_dest),
          "Where the report goes: stderr, stdout or a file name, in which %p is the\n"
-         "process id and %h the host.",
+         "process id, %h the host, %r the rank and %j the job.",
          .flags = 0},
         {"TRACE", RI_CONFIG_BOOL, "n", FIELD(trace),
          "Keep the latest protocol events of each worker in memory. They are printed\n"
@@ -242,7 +244,7 @@ const ri_config_field_t ri_config_fields[] = {
          .max = 1 << 24},
         {"TRACE_DEST", RI_CONFIG_OUTPUT, "stderr", FIELD(trace_dest),
          "Where the trace goes: stderr, stdout or a file name, in which %p is the\n"
-         "process id and %h the host.",
+         "process id, %h the host, %r the rank and %j the job.",
          .flags = 0},
 };
 

@@ -158,6 +158,29 @@ static int value_read_bool(const char *value, int *member)
     return 1;
 }
 
+const char *ri_config_value_report(const char *value, int *is_on)
+{
+    size_t length = strlen(RI_CONFIG_REPORT_JSON);
+
+    if (!strncasecmp(value, RI_CONFIG_REPORT_JSON, length)) {
+        *is_on = 1;
+        return value + length;
+    }
+    if (!value_read_bool(value, is_on)) {
+        *is_on = 0;
+    }
+    return NULL;
+}
+
+static int value_is_report(const char *value)
+{
+    const char *file;
+    int is_on;
+
+    file = ri_config_value_report(value, &is_on);
+    return (file != NULL) ? (*file != '\0') : value_read_bool(value, &is_on);
+}
+
 static int value_read_ternary(const char *value, int *member)
 {
     int is_yes;
@@ -267,6 +290,11 @@ int ri_config_value_read(const ri_config_field_t *field, const char *value, void
             return 0;
         }
         break;
+    case RI_CONFIG_REPORT:
+        if (!value_is_report(value)) {
+            return 0;
+        }
+        break;
     case RI_CONFIG_TEXT:
         break;
     }
@@ -354,6 +382,7 @@ void ri_config_value_print(const ri_config_field_t *field, const void *member, c
         break;
     case RI_CONFIG_HEX:
     case RI_CONFIG_OUTPUT:
+    case RI_CONFIG_REPORT:
     case RI_CONFIG_TEXT:
         snprintf(text, max, "%s", *(const char *const *)member);
         break;
@@ -442,6 +471,9 @@ void ri_config_value_describe(const ri_config_field_t *field, char *text, size_t
         break;
     case RI_CONFIG_OUTPUT:
         value_add(text, max, "stderr, stdout or the name of a file");
+        break;
+    case RI_CONFIG_REPORT:
+        value_add(text, max, "y, n or " RI_CONFIG_REPORT_JSON " with the name of a file");
         break;
     case RI_CONFIG_TEXT:
         value_add(text, max, "text");

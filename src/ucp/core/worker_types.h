@@ -13,6 +13,7 @@
 #include "match_types.h"
 #include "request.h"
 #include "rma_types.h"
+#include "sizes.h"
 #include "trace.h"
 #include "../../ucs/handle_map.h"
 #include "../../ucs/id_table.h"
@@ -198,6 +199,8 @@ struct ri_worker {
     ucs_list_link_t streams;
     ri_worker_counters_t counters;
     ri_calls_t calls; /* if timed */
+    int watched; /* there is a trace, or sizes: the fast path of sends tells of its messages */
+    ri_sizes_t *sizes; /* of messages sent; NULL: not wanted */
     ri_trace_t trace;
     /* ri_trace_signals at the latest look */
     unsigned trace_signals;

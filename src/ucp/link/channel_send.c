@@ -112,6 +112,7 @@ static void channel_sent(ri_conn_t *conn, uint32_t sn, size_t length)
 {
     ++conn->counters.tx_eager_rdma;
     conn->counters.tx_eager_rdma_bytes += length;
+    ri_sizes_note(conn->worker->sizes, RI_SIZES_OF(tx_eager_rdma), length);
     ri_trace(&conn->worker->trace, RI_TRACE_SEND_CHANNEL, sn, length);
 }
 

@@ -8,6 +8,7 @@
 #include "../../ucs/stock.h"
 #include "../core/context.h"
 #include "../run/ep_op.h"
+#include "../run/report_file.h"
 #include "../link/gone.h"
 #include "../../ucs/log.h"
 #include "../run/worker_life.h"
@@ -80,6 +81,7 @@ unsigned ucp_worker_progress(ucp_worker_h stock)
     }
     ri_worker_enter(worker);
     count = ri_worker_progress(worker);
+    ri_report_file_tick(worker);
     ri_worker_leave(worker, (count > 0) ? RI_CALL_WORK : RI_CALL_IDLE);
     return count;
 }

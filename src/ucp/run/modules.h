@@ -38,5 +38,6 @@ extern const ri_module_t ri_module_sender_map;   /* match/sender_map.c */
 extern const ri_module_t ri_module_am;           /* link/am.c */
 extern const ri_module_t ri_module_bounce;       /* link/bounce.c */
 extern const ri_module_t ri_module_gone;         /* link/gone.c */
+extern const ri_module_t ri_module_report_file;  /* run/report_file.c */
 
 #endif

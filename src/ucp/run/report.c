@@ -6,12 +6,12 @@
  */
 #include "report.h"
 #include "inert.h"
+#include "report_file.h"
+#include "report_values.h"
 #include "worker_counters.h"
 #include "../core/worker.h"
 #include "../../ucs/settings.h"
 #include "../../ucs/output.h"
-#include "../../ucs/rank.h"
-#include "../../ucs/clock.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -23,8 +23,7 @@
 static struct {
     pthread_mutex_t lock;
     pid_t pid; /* 0: there was no worker. A child by fork() is another process. */
-    double start_time;
-    uint64_t start_ticks; /* the two clocks, to convert the ticks of calls */
+    ri_report_clock_t clock;
     uint64_t ticks[RI_CALL_COUNT];
     uint64_t values[RI_REPORT_VALUES];
 } report = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -33,108 +32,33 @@ void ri_report_start(void)
 {
     pthread_mutex_lock(&report.lock);
     if (report.pid == 0) {
-        report.pid         = getpid();
-        report.start_time  = ri_time();
-        report.start_ticks = ri_ticks();
+        report.pid = getpid();
+        ri_report_clock_start(&report.clock);
     }
     pthread_mutex_unlock(&report.lock);
 }
 
 void ri_report_reset(void)
 {
+    ri_report_file_reset();
     report.pid = 0;
     memset(report.ticks, 0, sizeof(report.ticks));
     memset(report.values, 0, sizeof(report.values));
 }
 
-static void report_add_sent(const ri_conn_counters_t *sent)
-{
-    uint64_t *values = report.values;
-    uint64_t ring_bytes;
-
-    values[RI_REPORT_RING] += sent->tx_eager_ring;
-    values[RI_REPORT_AM] += sent->tx_eager_am;
-    values[RI_REPORT_AM_BYTES] += sent->tx_eager_am_bytes;
-    values[RI_REPORT_CHANNEL] += sent->tx_eager_rdma;
-    values[RI_REPORT_CHANNEL_BYTES] += sent->tx_eager_rdma_bytes;
-    values[RI_REPORT_HYBRID] += sent->tx_hybrid;
-    values[RI_REPORT_HYBRID_BYTES] += sent->tx_hybrid_bytes;
-    values[RI_REPORT_RTR] += sent->tx_recv_rndv;
-    values[RI_REPORT_RTR_BYTES] += sent->tx_recv_rndv_bytes;
-    values[RI_REPORT_COOP] += sent->tx_coop;
-    values[RI_REPORT_COOP_BYTES] += sent->tx_coop_bytes;
-    values[RI_REPORT_GET] += sent->tx_rndv;
-    values[RI_REPORT_GET_BYTES] += sent->tx_rndv_bytes;
-    values[RI_REPORT_PUT] += sent->tx_put + sent->tx_ud;
-    values[RI_REPORT_PUT_BYTES] += sent->tx_put_bytes + sent->tx_ud_bytes;
-    values[RI_REPORT_UCP] += sent->tx_bulk;
-    values[RI_REPORT_UCP_BYTES] += sent->tx_bulk_bytes;
-
-    /* What is left of the sum, see counters.h */
-    ring_bytes = sent->tx_bytes - sent->tx_eager_am_bytes - sent->tx_eager_rdma_bytes -
-                 sent->tx_hybrid_bytes - sent->tx_recv_rndv_bytes - sent->tx_coop_bytes -
-                 sent->tx_rndv_bytes - sent->tx_put_bytes - sent->tx_ud_bytes -
-                 sent->tx_bulk_bytes - sent->tx_self_bytes;
-    values[RI_REPORT_RING_BYTES] += ring_bytes;
-    values[RI_REPORT_BUFFERED_BYTES] += ring_bytes + sent->tx_eager_am_bytes +
-                                        sent->tx_eager_rdma_bytes + sent->tx_hybrid_bytes;
-    values[RI_REPORT_WRITTEN_BYTES] += sent->tx_written_bytes;
-    values[RI_REPORT_CONTROL] += sent->tx_control;
-}
-
 void ri_report_add(const ri_worker_t *worker)
 {
-    uint64_t *values = report.values;
-    ri_worker_counters_t counters;
-    unsigned i;
-
-    ri_worker_counters_snapshot(worker, &counters);
     pthread_mutex_lock(&report.lock);
-    report_add_sent(&counters.conns);
-    values[RI_REPORT_FAST] += counters.streams.rx_posted;
-    values[RI_REPORT_LATE] += counters.streams.rx_unexpected;
-    values[RI_REPORT_LONG] += counters.streams.rx_long;
-    values[RI_REPORT_READ_BYTES] += counters.streams.rx_read_bytes;
-    values[RI_REPORT_RTR_SENT] += counters.rtr_sent;
-    values[RI_REPORT_RTR_USED] += counters.rtr_used;
-    values[RI_REPORT_RTR_DROPPED] += counters.rtr_dropped;
-    values[RI_REPORT_RTR_SUPPRESSED] += counters.rtr_suppressed;
-    for (i = 0; i < RI_CALL_COUNT; ++i) {
-        report.ticks[i] += worker->calls.ticks[i];
-    }
+    ri_report_add_worker(report.values, report.ticks, worker);
     pthread_mutex_unlock(&report.lock);
-}
-
-static void report_label(ri_report_row_t *row)
-{
-    const char *rank  = ri_rank_text();
-    const char *ranks = ri_rank_count_text();
-
-    snprintf(row->rank, sizeof(row->rank), "%s", (rank == NULL) ? "-" : rank);
-    snprintf(row->ranks, sizeof(row->ranks), "%s", (ranks == NULL) ? "-" : ranks);
-    ri_rank_job(row->job, sizeof(row->job));
-    ri_rank_process(row->process, sizeof(row->process));
 }
 
 void ri_report_get(ri_report_row_t *row)
 {
-    static const ri_report_value_t times[RI_CALL_COUNT] = {
-            [RI_CALL_SEND] = RI_REPORT_SEND_US,
-            [RI_CALL_RECV] = RI_REPORT_RECV_US,
-            [RI_CALL_WORK] = RI_REPORT_WORK_US,
-            [RI_CALL_IDLE] = RI_REPORT_IDLE_US};
-    double life = ri_time() - report.start_time;
-    /* over all the time since the start there is nothing to calibrate */
-    double ticks = ri_ticks() - report.start_ticks;
-    unsigned i;
-
-    report_label(row);
+    ri_report_label(row);
     pthread_mutex_lock(&report.lock);
     memcpy(row->values, report.values, sizeof(row->values));
-    row->values[RI_REPORT_LIFE_US] = life * 1e6;
-    for (i = 0; i < RI_CALL_COUNT; ++i) {
-        row->values[times[i]] = (ticks > 0) ? report.ticks[i] / ticks * life * 1e6 : 0;
-    }
+    ri_report_set_times(row->values, report.ticks, &report.clock);
     pthread_mutex_unlock(&report.lock);
 }
 
@@ -168,6 +92,10 @@ void ri_report_print(void)
         return;
     }
 
+    if (ri_config.report_json != NULL) {
+        ri_report_file_end();
+        return;
+    }
     ri_report_get(&row);
     for (i = 0; i < RI_REPORT_TABLES; ++i) {
         if (!strcmp(row.rank, "0") || !strcmp(row.rank, "-")) {
@@ -195,6 +123,7 @@ void ri_report_worker(ri_worker_t *worker)
     }
     if (ri_config.report) {
         ri_report_add(worker);
+        ri_report_file_leave(worker);
     }
 }
 

@@ -13,9 +13,9 @@
 #include <stdint.h>
 
 /*
- * What is known of a process; all others follow from these, and all can be summed. Each has the name
- * by which it stands in a report as JSON (docs/user-guide.md). The messages of a protocol come right
- * before their bytes.
+ * What is known of a process; all others follow from these, and all can be summed. Each has the
+ * name by which it stands in a report as JSON (docs/user-guide.md). The messages of a protocol come
+ * right before their bytes.
  */
 /* clang-format off */
 #define RI_REPORT_LIST(_v) \
@@ -65,8 +65,8 @@ typedef enum ri_report_value {
 /** The names of all values, in their order. */
 extern const char *const ri_report_names[RI_REPORT_VALUES];
 
-/* The tables, which have one line for each process. Lines have at most 100 columns if the process has
- * a name of up to 21, and its job one of up to 61. */
+/* The tables, which have one line for each process. Lines have at most 100 columns if the process
+ * has a name of up to 21, and its job one of up to 61. */
 typedef enum ri_report_table {
     RI_REPORT_TABLE_JOB,  /* to which job the process belongs */
     RI_REPORT_TABLE_SENT, /* short messages sent, and control messages */

@@ -10,6 +10,7 @@
 #include "worker_life.h"
 #include "inert.h"
 #include "report.h"
+#include "report_file.h"
 #include "worker_progress.h"
 #include "../core/module.h"
 #include "../in/am_in.h"
@@ -141,8 +142,10 @@ ucs_status_t ri_worker_create(ri_context_t *context, ucp_worker_h stock,
     }
 
     ri_inert_note(RI_INERT_NOT_AT_ALL);
+    worker->watched = (worker->trace.entries != NULL);
     if (ri_config.report) {
         ri_report_start();
+        ri_report_file_enter(worker);
     }
     RI_MODULES_TELL(worker_starts, worker);
     ri_context_add_worker(context, worker);

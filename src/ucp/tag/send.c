@@ -40,10 +40,12 @@ void ri_send_take_back(ri_conn_t *conn, uint32_t sn, uint64_t tag, ucs_status_t 
 }
 
 /* A message is on its way. */
-static void send_count(ri_conn_counters_t *counters, const ri_send_proto_t *proto,
-                       size_t length)
+static void send_count(ri_conn_t *conn, const ri_send_proto_t *proto, size_t length)
 {
+    ri_conn_counters_t *counters = &conn->counters;
+
     if (proto->messages != 0) {
+        ri_sizes_note(conn->worker->sizes, proto->messages, length);
         ++*(uint64_t *)((char *)counters + proto->messages);
         *(uint64_t *)((char *)counters + proto->bytes) += length;
     }
@@ -84,7 +86,7 @@ static ucs_status_t send_start(ri_send_req_t *req, const ri_send_terms_t *terms)
         return status;
     }
 
-    send_count(&conn->counters, proto, req->data.length);
+    send_count(conn, proto, req->data.length);
     return status;
 }
 

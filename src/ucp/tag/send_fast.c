@@ -84,6 +84,7 @@ static ri_inline ucs_status_ptr_t send_am(ri_conn_t *conn, unsigned class, int c
     ++conn->counters.tx_eager_am;
     conn->counters.tx_eager_am_bytes += length;
     conn->counters.tx_bytes += length;
+    ri_sizes_note(worker->sizes, RI_SIZES_OF(tx_eager_am), length);
     return ri_likely(status == UCS_OK) ?
                    NULL :
                    send_am_pending(conn, buffer, tag, length, param);
@@ -110,6 +111,17 @@ ucs_status_ptr_t ri_tag_send_no_ring(ri_conn_t *conn, const void *data, size_t l
                    send_am_longer(conn, data, length, tag, param);
 }
 
+/* What a message through a ring is noted for, where there is a trace, or sizes are wanted. */
+static ri_noinline void send_note_watched(ri_conn_t *conn, uint64_t tag, size_t length,
+                                          uint32_t lines)
+{
+    ri_worker_t *worker = conn->worker;
+
+    ri_trace(&worker->trace, RI_TRACE_SEND, tag, length);
+    ri_trace(&worker->trace, RI_TRACE_SEND_RING, conn->tx_sn, lines);
+    ri_sizes_note(worker->sizes, RI_SIZES_OF(tx_eager_ring), length);
+}
+
 /* A message by the fast path is in the ring. */
 static inline void send_note_ring(ri_conn_t *conn, uint64_t tag, size_t length,
                                   uint32_t lines)
@@ -118,8 +130,9 @@ static inline void send_note_ring(ri_conn_t *conn, uint64_t tag, size_t length,
     ri_rtr_table_log(conn, tag, 0);
     ++conn->counters.tx_eager_ring;
     conn->counters.tx_bytes += length;
-    ri_trace(&conn->worker->trace, RI_TRACE_SEND, tag, length);
-    ri_trace(&conn->worker->trace, RI_TRACE_SEND_RING, conn->tx_sn, lines);
+    if (ri_unlikely(conn->worker->watched)) {
+        send_note_watched(conn, tag, length, lines);
+    }
 }
 
 ucs_status_ptr_t ri_tag_send_record(ri_conn_t *conn, const void *buffer, size_t count,

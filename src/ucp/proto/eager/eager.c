@@ -52,6 +52,7 @@ static int eager_put_ring(ri_send_req_t *req)
         return 0;
     }
     ++conn->counters.tx_eager_ring;
+    ri_sizes_note(conn->worker->sizes, RI_SIZES_OF(tx_eager_ring), req->data.length);
     ri_trace(&conn->worker->trace, RI_TRACE_SEND_RING, req->sn, conn->ring->pos - pos);
     return 1;
 }
@@ -118,6 +119,8 @@ static ucs_status_t eager_start_rdma(ri_send_req_t *req, const ri_send_terms_t *
     if (!UCS_STATUS_IS_ERR(status)) {
         ++req->conn->counters.tx_eager_am;
         req->conn->counters.tx_eager_am_bytes += req->data.length;
+        ri_sizes_note(req->super.worker->sizes, RI_SIZES_OF(tx_eager_am),
+                      req->data.length);
     }
     return status;
 }

@@ -74,6 +74,7 @@ static ucs_status_t self_start(ri_send_req_t *req, const ri_send_terms_t *terms)
     ++req->conn->counters.tx_self;
     req->conn->counters.tx_self_bytes += req->data.length;
     req->conn->counters.tx_bytes += req->data.length;
+    ri_sizes_note(req->super.worker->sizes, RI_SIZES_OF(tx_self), req->data.length);
     if (!terms->sync && (req->data.length <= ri_config.eager_thresh)) {
         return self_with_packed(req, self_deliver_copy, NULL);
     }

@@ -121,6 +121,9 @@ inline std::vector<std::string> bad_values(const ri_config_field_t &field)
     case RI_CONFIG_OUTPUT:
         bad = {""};
         break;
+    case RI_CONFIG_REPORT:
+        bad = {"", "maybe", "json:", "json", "xml:/tmp/x"};
+        break;
     case RI_CONFIG_TEXT:
         bad.clear();
         break;
@@ -168,6 +171,9 @@ inline std::vector<std::string> good_values(const ri_config_field_t &field)
         break;
     case RI_CONFIG_HEX:
         good.insert(good.end(), {"1", "0x7fff", "FFFF"});
+        break;
+    case RI_CONFIG_REPORT:
+        good.insert(good.end(), {"y", "n", "json:/tmp/x.%j.%r"});
         break;
     case RI_CONFIG_OUTPUT:
     case RI_CONFIG_TEXT:

@@ -53,6 +53,7 @@ TEST(test_config_value, descriptions)
             {"LOG_LEVEL", "error, warn, info or debug"},
             {"IB_PKEY", "a hexadecimal number from 1 to ffff, auto"},
             {"TAG_SENDER_MASK", "a hexadecimal number from 0 to ffffffffffffffff, auto"},
+            {"REPORT", "y, n or json: with the name of a file"},
             {"STATS_DEST", "stderr, stdout or the name of a file"},
     };
     size_t found = 0;

@@ -1,0 +1,198 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Numbers are whole: times are in microseconds or seconds, so no locale has a say. What is 0 is
+ * left out where there is one entry for each protocol, size or peer.
+ */
+#include "report_json.h"
+#include "../core/config.h"
+#include "../core/types.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Bytes beyond ASCII are passed on: names of programs and files are mostly UTF-8. */
+static void json_string(const char *text, FILE *stream)
+{
+    fputc('"', stream);
+    for (; *text != '\0'; ++text) {
+        if ((*text == '"') || (*text == '\\')) {
+            fprintf(stream, "\\%c", *text);
+        } else if ((unsigned char)*text < ' ') {
+            fprintf(stream, "\\u%04x", (unsigned)(unsigned char)*text);
+        } else {
+            fputc(*text, stream);
+        }
+    }
+    fputc('"', stream);
+}
+
+/* A number that stands as a word, or null if it is not known. */
+static void json_number(const char *name, const char *word, FILE *stream)
+{
+    fprintf(stream, "\"%s\": ", name);
+    if (strcmp(word, "-")) {
+        fprintf(stream, "%lu", strtoul(word, NULL, 10)); /* without zeros in front */
+    } else {
+        fprintf(stream, "null");
+    }
+    fprintf(stream, ",\n");
+}
+
+static void json_process(const ri_report_text_t *text, FILE *stream)
+{
+    const char *process = text->row.process;
+    const char *pid     = strrchr(process, ':');
+    char host[sizeof(text->row.process)];
+
+    fprintf(stream, "\"ucxri_report\": %d,\n\"version\": \"%s\",\n\"job\": ",
+            RI_REPORT_JSON_VERSION, RI_VERSION_STRING);
+    if (strcmp(text->row.job, "-")) {
+        json_string(text->row.job, stream);
+    } else {
+        fprintf(stream, "null");
+    }
+    fprintf(stream, ",\n");
+    json_number("rank", text->row.rank, stream);
+    json_number("ranks", text->row.ranks, stream);
+    snprintf(host, sizeof(host), "%.*s", (int)(pid - process), process);
+    fprintf(stream, "\"host\": ");
+    json_string(host, stream);
+    fprintf(stream, ",\n\"pid\": %s,\n\"command\": ", pid + 1);
+    json_string(program_invocation_short_name, stream);
+    fprintf(stream, ",\n\"complete\": %s,\n\"started\": %lld,\n\"written\": %lld,\n",
+            text->complete ? "true" : "false", (long long)text->started,
+            (long long)text->written);
+}
+
+typedef struct json_list {
+    FILE *stream;
+    const char *separator; /* in front of the next entry */
+} json_list_t;
+
+/* Begin an entry of a list. */
+static void json_next(json_list_t *list)
+{
+    fputs(list->separator, list->stream);
+    list->separator = ",\n";
+}
+
+static void json_setting(const char *name, const char *value, void *arg)
+{
+    json_list_t *list = arg;
+
+    json_next(list);
+    fprintf(list->stream, "\"%s\": ", name);
+    json_string(value, list->stream);
+}
+
+static void json_values(const ri_report_text_t *text, FILE *stream)
+{
+    json_list_t list = {stream, ""};
+    unsigned i;
+
+    fprintf(stream, "\"values\": {\n");
+    for (i = 0; i < RI_REPORT_VALUES; ++i) {
+        json_next(&list);
+        fprintf(stream, "\"%s\": %" PRIu64, ri_report_names[i], text->row.values[i]);
+    }
+    fprintf(stream, "},\n");
+}
+
+/* Where the sizes of each protocol are: by one counter, or by two. */
+static const size_t json_sizes_of[RI_REPORT_WAYS][2] = {
+        {RI_SIZES_OF(tx_eager_ring), RI_SIZES_OF(tx_eager_ring)},
+        {RI_SIZES_OF(tx_eager_am), RI_SIZES_OF(tx_eager_am)},
+        {RI_SIZES_OF(tx_eager_rdma), RI_SIZES_OF(tx_eager_rdma)},
+        {RI_SIZES_OF(tx_hybrid), RI_SIZES_OF(tx_hybrid)},
+        {RI_SIZES_OF(tx_recv_rndv), RI_SIZES_OF(tx_recv_rndv)},
+        {RI_SIZES_OF(tx_coop), RI_SIZES_OF(tx_coop)},
+        {RI_SIZES_OF(tx_rndv), RI_SIZES_OF(tx_rndv)},
+        {RI_SIZES_OF(tx_put), RI_SIZES_OF(tx_ud)},
+        {RI_SIZES_OF(tx_bulk), RI_SIZES_OF(tx_bulk)},
+        {RI_SIZES_OF(tx_self), RI_SIZES_OF(tx_self)},
+};
+
+static uint64_t json_size(const ri_sizes_t *sizes, unsigned way, unsigned size_class)
+{
+    size_t first  = json_sizes_of[way][0] / sizeof(uint64_t);
+    size_t second = json_sizes_of[way][1] / sizeof(uint64_t);
+
+    return sizes->messages[first][size_class] +
+           ((second != first) ? sizes->messages[second][size_class] : 0);
+}
+
+static void json_sizes(const ri_report_text_t *text, FILE *stream)
+{
+    json_list_t ways = {stream, ""};
+    unsigned way, i;
+    uint64_t messages;
+
+    fprintf(stream, "\"sizes\": {\n");
+    for (way = 0; way < RI_REPORT_WAYS; ++way) {
+        json_list_t list = {stream, ""};
+
+        for (i = 0; i < RI_SIZES_CLASSES; ++i) {
+            messages = json_size(&text->sizes, way, i);
+            if (messages == 0) {
+                continue;
+            }
+            if (*list.separator == '\0') {
+                json_next(&ways);
+                fprintf(stream, "\"%s\": {", ri_report_way_name(way));
+            }
+            fprintf(stream, "%s\"%" PRIu64 "\": %" PRIu64, list.separator,
+                    ri_sizes_bound(i), messages);
+            list.separator = ", ";
+        }
+        fprintf(stream, "%s", (*list.separator == '\0') ? "" : "}");
+    }
+    fprintf(stream, "},\n");
+}
+
+static void json_pairs(const ri_report_text_t *text, FILE *stream)
+{
+    json_list_t list = {stream, ""};
+    const uint64_t *counts;
+    unsigned way;
+    size_t i;
+
+    fprintf(stream, "\"peers\": [\n");
+    for (i = 0; i < text->pairs.count; ++i) {
+        json_next(&list);
+        fprintf(stream, "{\"worker\": \"%016" PRIx64 "\"", text->pairs.list[i].uid);
+        for (way = 0; way < RI_REPORT_WAYS; ++way) {
+            counts = &text->pairs.list[i].counts[2 * way];
+            if (counts[0] != 0) {
+                fprintf(stream, ", \"%s\": [%" PRIu64 ", %" PRIu64 "]",
+                        ri_report_way_name(way), counts[0], counts[1]);
+            }
+        }
+        fputc('}', stream);
+    }
+    fprintf(stream, "]");
+}
+
+void ri_report_json_write(const ri_report_text_t *text, FILE *stream)
+{
+    json_list_t settings = {stream, ""};
+    size_t i;
+
+    fprintf(stream, "{\n");
+    json_process(text, stream);
+    fprintf(stream, "\"settings\": {\n");
+    ri_config_foreach(json_setting, &settings);
+    fprintf(stream, "},\n");
+    json_values(text, stream);
+    fprintf(stream, "\"workers\": [");
+    for (i = 0; i < text->num_workers; ++i) {
+        fprintf(stream, "%s\"%016" PRIx64 "\"", (i > 0) ? ", " : "", text->workers[i]);
+    }
+    fprintf(stream, "],\n");
+    json_sizes(text, stream);
+    json_pairs(text, stream);
+    fprintf(stream, "\n}\n");
+}

@@ -1,0 +1,49 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * To whom messages were sent, by protocol, for a report as JSON. What is counted are the counters
+ * that each conn has anyway: they are taken when it closes, and from the open ones when a report is
+ * written. So sending costs nothing more. Memory: 168 bytes for each peer (and once more while it
+ * is written).
+ */
+#ifndef RI_REPORT_PAIRS_H
+#define RI_REPORT_PAIRS_H
+
+#include "report_table.h"
+#include "../core/counters.h"
+
+/* The protocols, in the order of the report's values; the last one is that of messages to the own
+ * worker. */
+#define RI_REPORT_WAYS ((RI_REPORT_CONTROL - RI_REPORT_RING) / 2 + 1)
+
+typedef struct ri_report_pair {
+    uint64_t uid;                        /* of the peer's worker */
+    uint64_t counts[2 * RI_REPORT_WAYS]; /* messages and bytes of each protocol in turn */
+} ri_report_pair_t;
+
+/* Sorted by uid, each uid once, up to `merged`; the rest is in no order. Zero is an empty list. */
+typedef struct ri_report_pairs {
+    ri_report_pair_t *list;
+    size_t merged;
+    size_t count;
+    size_t room;
+} ri_report_pairs_t;
+
+/** @return The name of a protocol. */
+const char *ri_report_way_name(unsigned way);
+
+/** Add what a conn to @a uid has sent, if there is anything. Without memory it is left out. */
+void ri_report_pairs_add(ri_report_pairs_t *pairs, uint64_t uid,
+                         const ri_conn_counters_t *sent);
+
+/** Add all of another list. Without memory the rest is left out. */
+void ri_report_pairs_add_all(ri_report_pairs_t *pairs, const ri_report_pairs_t *other);
+
+/** Make one of all that have the same uid: `merged` is `count` then. */
+void ri_report_pairs_merge(ri_report_pairs_t *pairs);
+
+/** Free the list, which is empty then. */
+void ri_report_pairs_cleanup(ri_report_pairs_t *pairs);
+
+#endif
