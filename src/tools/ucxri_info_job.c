@@ -2,11 +2,7 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * How processes are divided into jobs. The launcher's name of the job decides, and its number of
- * ranks. Where one launcher runs several programs in turn within a job of the batch system, or has no
- * name for the job (Hydra alone), the ranks decide: no job has a rank twice, so a process whose rank is
- * there already belongs to another run. Of several runs that lack its rank it belongs to the latest, as
- * runs mostly follow each other.
+ * Processes are few enough to be looked for one by one, from the latest.
  */
 #include "ucxri_info_job.h"
 
@@ -58,103 +54,74 @@ info_process_t *info_find(info_t *info, const char *rank, const char *process)
     return found;
 }
 
-/* @return Whether a process may belong to a job of which some processes are known. */
-static int job_fits(const info_t *info, size_t job, size_t process)
+void info_process_free(info_process_t *process)
 {
-    const ri_report_row_t *row = &info->processes[process].row;
-    const ri_report_row_t *other;
-    size_t i;
-
-    for (i = 0; i < process; ++i) {
-        if (info->processes[i].job != job) {
-            continue;
-        }
-        other = &info->processes[i].row;
-        if (strcmp(other->job, row->job) || strcmp(other->ranks, row->ranks) ||
-            (strcmp(row->rank, "-") && !strcmp(row->rank, other->rank))) {
-            return 0;
-        }
-    }
-    return 1;
+    free(process->workers);
+    free(process->settings);
+    free(process->pairs);
 }
 
-static int process_compare(const void *a, const void *b)
+void info_add(info_t *info, info_process_t *process)
 {
-    const info_process_t *left = a, *right = b;
-    long left_rank  = strcmp(left->row.rank, "-") ? atol(left->row.rank) : -1;
-    long right_rank = strcmp(right->row.rank, "-") ? atol(right->row.rank) : -1;
+    info_process_t *known = info_find(info, process->row.rank, process->row.process);
 
-    if (left->job != right->job) {
-        return (left->job > right->job) ? 1 : -1;
-    }
-    if (left_rank != right_rank) {
-        return (left_rank > right_rank) ? 1 : -1;
-    }
-    return strcmp(left->row.process, right->row.process);
-}
-
-/* Hosts are few, and the processes of one mostly follow each other. */
-static size_t job_count_hosts(const info_job_t *job)
-{
-    char(*hosts)[sizeof(job->sum.process)] = NULL;
-    char host[sizeof(job->sum.process)];
-    size_t count = 0;
-    size_t i, j;
-
-    for (i = 0; i < job->count; ++i) {
-        info_host(&job->processes[i].row, host, sizeof(host));
-        for (j = count; (j > 0) && strcmp(hosts[j - 1], host); --j) {}
-        if (j == 0) {
-            hosts = info_grow(hosts, (count + 1) * sizeof(*hosts));
-            strcpy(hosts[count++], host);
-        }
-    }
-    free(hosts);
-    return count;
-}
-
-static void job_sum(info_job_t *job)
-{
-    size_t i, j;
-
-    strcpy(job->sum.rank, "all");
-    strcpy(job->sum.job, job->processes[0].row.job);
-    strcpy(job->sum.ranks, job->processes[0].row.ranks);
-    snprintf(job->sum.process, sizeof(job->sum.process), "%zu", job->count);
-    for (i = 0; i < job->count; ++i) {
-        for (j = 0; j < RI_REPORT_VALUES; ++j) {
-            job->sum.values[j] += job->processes[i].row.values[j];
-        }
-    }
-    job->hosts = job_count_hosts(job);
-}
-
-void info_divide(info_t *info)
-{
-    size_t i, job;
-
-    for (i = 0; i < info->count; ++i) {
-        for (job = info->num_jobs; (job > 0) && !job_fits(info, job - 1, i); --job) {}
-        info->processes[i].job = (job > 0) ? job - 1 : info->num_jobs++;
-    }
-    if (info->count == 0) {
+    if (known->is_json && (known->written > process->written)) {
+        info_process_free(process);
         return;
     }
+    info_process_free(known);
+    *known = *process;
+}
 
-    qsort(info->processes, info->count, sizeof(*info->processes), process_compare);
-    info->jobs = info_grow(NULL, info->num_jobs * sizeof(*info->jobs));
-    memset(info->jobs, 0, info->num_jobs * sizeof(*info->jobs));
-    for (i = info->count; i-- > 0;) {
-        info->jobs[info->processes[i].job].processes = &info->processes[i];
-        ++info->jobs[info->processes[i].job].count;
+static int worker_compare(const void *a, const void *b)
+{
+    const info_worker_t *left = a, *right = b;
+
+    return (left->uid > right->uid) - (left->uid < right->uid);
+}
+
+size_t info_workers(const info_process_t *processes, size_t count,
+                    info_worker_t **workers)
+{
+    info_worker_t *list;
+    size_t number = 0;
+    size_t i, j;
+
+    for (i = 0; i < count; ++i) {
+        number += processes[i].num_workers;
     }
-    for (job = 0; job < info->num_jobs; ++job) {
-        job_sum(&info->jobs[job]);
+    list   = info_grow(NULL, (number + 1) * sizeof(*list));
+    number = 0;
+    for (i = 0; i < count; ++i) {
+        for (j = 0; j < processes[i].num_workers; ++j) {
+            list[number++] = (info_worker_t){processes[i].workers[j], i};
+        }
     }
+    qsort(list, number, sizeof(*list), worker_compare);
+    *workers = list;
+    return number;
+}
+
+size_t info_worker_find(const info_worker_t *workers, size_t count, uint64_t uid,
+                        size_t none)
+{
+    const info_worker_t key = {.uid = uid};
+    const info_worker_t *found;
+
+    found = bsearch(&key, workers, count, sizeof(*workers), worker_compare);
+    return (found != NULL) ? found->process : none;
 }
 
 void info_free(info_t *info)
 {
+    size_t i;
+
+    for (i = 0; i < info->count; ++i) {
+        info_process_free(&info->processes[i]);
+    }
+    for (i = 0; i < info->num_jobs; ++i) {
+        free(info->jobs[i].workers);
+    }
     free(info->processes);
     free(info->jobs);
 }

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The lines are printed by each process on its own, so they come in any order, among other output, and
- * some may be lost. A process is known by its rank and its name.
+ * The lines are printed by each process on its own, so they come in any order, among other output,
+ * and some may be lost. A process is known by its rank and its name.
  */
 #include "ucxri_info_lines.h"
 

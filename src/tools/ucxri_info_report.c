@@ -5,15 +5,16 @@
  * All files are read before anything is printed, as the processes of a job may be in any of them.
  */
 #include "ucxri_info_report.h"
+#include "ucxri_info_divide.h"
 #include "ucxri_info_hints.h"
 #include "ucxri_info_job.h"
 #include "ucxri_info_lines.h"
+#include "ucxri_info_more.h"
+#include "ucxri_info_read.h"
 #include "ucxri_info_summary.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* The lines of more processes fill more than a page. */
 #define REPORT_FEW 16
@@ -48,22 +49,6 @@ static void report_print_hint(const char *text, void *arg)
     printf("- %s\n", text);
 }
 
-/* @return Whether the file could be read. */
-static int report_read(const char *path, info_t *info, info_inert_t *inert)
-{
-    FILE *stream = strcmp(path, "-") ? fopen(path, "r") : stdin;
-
-    if (stream == NULL) {
-        fprintf(stderr, "ucxri_info: cannot open %s: %s\n", path, strerror(errno));
-        return 0;
-    }
-    info_lines_read(info, inert, stream);
-    if (stream != stdin) {
-        fclose(stream);
-    }
-    return 1;
-}
-
 static void report_print(const info_t *info, int all)
 {
     size_t i;
@@ -75,6 +60,8 @@ static void report_print(const info_t *info, int all)
             report_print_ranks(&info->jobs[i]);
         }
         info_summary_print(&info->jobs[i]);
+        info_sizes_print(&info->jobs[i]);
+        info_pairs_print(&info->jobs[i]);
         is_first = 1;
         info_hints(&info->jobs[i], report_print_hint, &is_first);
     }
@@ -84,20 +71,15 @@ int info_report(char **paths, int count, int all)
 {
     info_inert_t inert[INFO_REASONS] = {{0}};
     info_t info                      = {0};
-    int status                       = EXIT_SUCCESS;
-    int i;
+    int status;
 
-    for (i = 0; i < count; ++i) {
-        if (!report_read(paths[i], &info, inert)) {
-            status = EXIT_FAILURE;
-        }
-    }
-    info_divide(&info);
+    status = info_read(&info, inert, paths, count) ? EXIT_SUCCESS : EXIT_FAILURE;
     if ((status == EXIT_SUCCESS) && (info.count == 0) && (inert[0].count == 0)) {
         fprintf(stderr, "ucxri_info: no line of a report (UCXRI_REPORT=y) in %s%s\n",
                 paths[0], (count > 1) ? " and the others" : "");
         status = EXIT_FAILURE;
     }
+    info_divide(&info);
     report_print(&info, all);
     info_inert_print(inert);
     info_inert_free(inert);

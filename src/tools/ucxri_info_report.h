@@ -8,8 +8,8 @@
 #define UCXRI_INFO_REPORT_H
 
 /**
- * Read reports from files, and print each job: a page of sums with hints, and the lines of its ranks if
- * there are only a few.
+ * Read reports from files, and print each job: a page of sums with hints, and the lines of its
+ * ranks if there are only a few.
  *
  * @param paths  Outputs of jobs that ran with UCXRI_REPORT=y. "-" is the standard input.
  * @param all    Print the lines of all ranks, however many there are.

@@ -170,6 +170,11 @@ static void summary_print_head(const info_job_t *job)
                (missing == 1) ? "is" : "are");
     }
     printf("\n");
+    if (job->num_complete < job->num_json) {
+        printf("%zu of them had not come to their end when they wrote their report "
+               "last\n",
+               job->num_json - job->num_complete);
+    }
 }
 
 void info_summary_print(const info_job_t *job)

@@ -16,8 +16,8 @@ typedef struct info_spread {
             *worst; /* the process that has the worst value, the first of several */
 } info_spread_t;
 
-/** Print the job: what it is, and each value that is not 0 everywhere as sum, mean, least, most and the
- * rank with the worst value. */
+/** Print the job: what it is, and each value that is not 0 everywhere as sum, mean, least, most and
+ * the rank with the worst value. */
 void info_summary_print(const info_job_t *job);
 
 #endif

@@ -45,8 +45,10 @@ static void usage(FILE *stream)
             "need it.\n"
             "  --report[=DEST]  print a report at exit, as UCXRI_REPORT=y; DEST is "
             "stdout, stderr\n"
-            "                   or a file name, in which %%p is the process id and %%h "
-            "the host\n"
+            "                   or a file name, in which %%p is the process id, %%h the "
+            "host,\n"
+            "                   %%r the rank and %%j the job; json:FILE writes it as "
+            "JSON\n"
             "  --trace[=DEST]   keep a trace and print it at exit, as UCXRI_TRACE=y\n"
             "  --off            run the program without the library, to compare\n"
             "  --check          only say whether the library would be active; the exit "
@@ -191,14 +193,23 @@ static int run_check(const check_t *check)
     return check_print(check, (parameters[0] == '\0') ? NULL : note);
 }
 
+/* --report, --report=json:FILE, or --report=DEST. */
+static void set_report(const run_options_t *options)
+{
+    const char *dest = options->report_dest;
+    int is_json      = (dest != NULL) && !strncmp(dest, "json:", strlen("json:"));
+
+    if (options->report) {
+        set("UCXRI_REPORT", is_json ? dest : "y");
+    }
+    if ((dest != NULL) && !is_json) {
+        set("UCXRI_REPORT_DEST", dest);
+    }
+}
+
 static void set_outputs(const run_options_t *options)
 {
-    if (options->report) {
-        set("UCXRI_REPORT", "y");
-    }
-    if (options->report_dest != NULL) {
-        set("UCXRI_REPORT_DEST", options->report_dest);
-    }
+    set_report(options);
     if (options->trace) {
         set("UCXRI_TRACE", "y");
     }

@@ -1,0 +1,173 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The launcher's name of the job decides, and its number of ranks. Reports as JSON also tell who
+ * has sent to whom: those processes are of one job, in whatever order their files come. Else, where
+ * one launcher runs several programs in turn within a job of the batch system, or has no name for
+ * the job (Hydra alone), the ranks decide: no job has a rank twice, so a process whose rank is
+ * there already belongs to another run. Of several runs that lack its rank it belongs to the
+ * latest, as runs mostly follow each other.
+ */
+#include "ucxri_info_divide.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DIVIDE_NONE SIZE_MAX
+
+/* @return The process that stands for all that are linked with this one. */
+static size_t link_root(size_t *links, size_t process)
+{
+    while (links[process] != process) {
+        links[process] = links[links[process]];
+        process        = links[process];
+    }
+    return process;
+}
+
+/* Link the processes that have sent to each other. @return For each process, another one of its
+ * group, or itself. */
+static size_t *link_all(const info_t *info)
+{
+    size_t *links = info_grow(NULL, (info->count + 1) * sizeof(*links));
+    const info_process_t *process;
+    info_worker_t *workers;
+    size_t count, peer;
+    size_t i, j;
+
+    for (i = 0; i < info->count; ++i) {
+        links[i] = i;
+    }
+    count = info_workers(info->processes, info->count, &workers);
+    for (i = 0; i < info->count; ++i) {
+        process = &info->processes[i];
+        for (j = 0; j < process->num_pairs; ++j) {
+            peer = info_worker_find(workers, count, process->pairs[j].uid, i);
+            if (!strcmp(info->processes[peer].row.job, process->row.job)) {
+                links[link_root(links, peer)] = link_root(links, i);
+            }
+        }
+    }
+    free(workers);
+    return links;
+}
+
+/* @return Whether a process may belong to a job of which some processes are known. */
+static int job_fits(const info_t *info, size_t job, size_t process)
+{
+    const ri_report_row_t *row = &info->processes[process].row;
+    const ri_report_row_t *other;
+    size_t i;
+
+    for (i = 0; i < process; ++i) {
+        if (info->processes[i].job != job) {
+            continue;
+        }
+        other = &info->processes[i].row;
+        if (strcmp(other->job, row->job) || strcmp(other->ranks, row->ranks) ||
+            (strcmp(row->rank, "-") && !strcmp(row->rank, other->rank))) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+static int process_compare(const void *a, const void *b)
+{
+    const info_process_t *left = a, *right = b;
+    long left_rank  = strcmp(left->row.rank, "-") ? atol(left->row.rank) : -1;
+    long right_rank = strcmp(right->row.rank, "-") ? atol(right->row.rank) : -1;
+
+    if (left->job != right->job) {
+        return (left->job > right->job) ? 1 : -1;
+    }
+    if (left_rank != right_rank) {
+        return (left_rank > right_rank) ? 1 : -1;
+    }
+    return strcmp(left->row.process, right->row.process);
+}
+
+/* Hosts are few, and the processes of one mostly follow each other. */
+static size_t job_count_hosts(const info_job_t *job)
+{
+    char(*hosts)[sizeof(job->sum.process)] = NULL;
+    char host[sizeof(job->sum.process)];
+    size_t count = 0;
+    size_t i, j;
+
+    for (i = 0; i < job->count; ++i) {
+        info_host(&job->processes[i].row, host, sizeof(host));
+        for (j = count; (j > 0) && strcmp(hosts[j - 1], host); --j) {}
+        if (j == 0) {
+            hosts = info_grow(hosts, (count + 1) * sizeof(*hosts));
+            strcpy(hosts[count++], host);
+        }
+    }
+    free(hosts);
+    return count;
+}
+
+static void job_sum(info_job_t *job)
+{
+    const info_process_t *process;
+    size_t i, j;
+
+    strcpy(job->sum.rank, "all");
+    strcpy(job->sum.job, job->processes[0].row.job);
+    strcpy(job->sum.ranks, job->processes[0].row.ranks);
+    snprintf(job->sum.process, sizeof(job->sum.process), "%zu", job->count);
+    for (i = 0; i < job->count; ++i) {
+        process = &job->processes[i];
+        for (j = 0; j < RI_REPORT_VALUES; ++j) {
+            job->sum.values[j] += process->row.values[j];
+        }
+        job->num_json += process->is_json;
+        job->num_complete += process->complete;
+    }
+    job->hosts       = job_count_hosts(job);
+    job->num_workers = info_workers(job->processes, job->count, &job->workers);
+}
+
+/* Set the job of each process, and count the jobs. */
+static void divide_processes(info_t *info)
+{
+    size_t *links = link_all(info);
+    size_t *jobs  = info_grow(NULL, (info->count + 1) * sizeof(*jobs)); /* of groups */
+    size_t i, job, root;
+
+    for (i = 0; i < info->count; ++i) {
+        jobs[i] = DIVIDE_NONE;
+    }
+    for (i = 0; i < info->count; ++i) {
+        root = link_root(links, i);
+        if (jobs[root] == DIVIDE_NONE) {
+            for (job = info->num_jobs; (job > 0) && !job_fits(info, job - 1, i); --job) {}
+            jobs[root] = (job > 0) ? job - 1 : info->num_jobs++;
+        }
+        info->processes[i].job = jobs[root];
+    }
+    free(links);
+    free(jobs);
+}
+
+void info_divide(info_t *info)
+{
+    size_t i, job;
+
+    if (info->count == 0) {
+        return;
+    }
+    divide_processes(info);
+    qsort(info->processes, info->count, sizeof(*info->processes), process_compare);
+    info->jobs = info_grow(NULL, info->num_jobs * sizeof(*info->jobs));
+    memset(info->jobs, 0, info->num_jobs * sizeof(*info->jobs));
+    for (i = info->count; i-- > 0;) {
+        info->jobs[info->processes[i].job].processes = &info->processes[i];
+        ++info->jobs[info->processes[i].job].count;
+    }
+    for (job = 0; job < info->num_jobs; ++job) {
+        job_sum(&info->jobs[job]);
+    }
+}

@@ -1,0 +1,22 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Reports as JSON (UCXRI_REPORT=json:FILE).
+ */
+#ifndef UCXRI_INFO_DOCUMENT_H
+#define UCXRI_INFO_DOCUMENT_H
+
+#include "ucxri_info_job.h"
+
+/**
+ * Read the reports in a text, one behind the other.
+ *
+ * @param path  What the text was read from, for messages.
+ *
+ * @return Whether all of it could be read. If not, a message was printed; reports in front of the
+ *         error count.
+ */
+int info_documents_read(info_t *info, const char *text, const char *path);
+
+#endif

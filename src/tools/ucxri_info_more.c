@@ -1,0 +1,177 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Of many sizes each line has two powers of two, or a page would not hold them.
+ */
+#include "ucxri_info_more.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* More lines are folded. */
+#define SIZES_LINES 14
+
+/* So many pairs are printed. */
+#define PAIRS_LINES 5
+
+typedef struct sizes {
+    uint64_t messages[RI_REPORT_WAYS][RI_SIZES_CLASSES];
+    uint64_t of_way[RI_REPORT_WAYS];
+    uint64_t of_class[RI_SIZES_CLASSES];
+} sizes_t;
+
+static void sizes_sum(const info_job_t *job, sizes_t *sum)
+{
+    unsigned way, size_class;
+    uint64_t messages;
+    size_t i;
+
+    memset(sum, 0, sizeof(*sum));
+    for (i = 0; i < job->count; ++i) {
+        for (way = 0; way < RI_REPORT_WAYS; ++way) {
+            for (size_class = 0; size_class < RI_SIZES_CLASSES; ++size_class) {
+                messages = job->processes[i].sizes[way][size_class];
+                sum->messages[way][size_class] += messages;
+                sum->of_way[way] += messages;
+                sum->of_class[size_class] += messages;
+            }
+        }
+    }
+}
+
+/* Add odd classes to the even ones above them, if there are too many lines. */
+static void sizes_fold(sizes_t *sum)
+{
+    unsigned lines = 0;
+    unsigned way, size_class;
+
+    for (size_class = 0; size_class < RI_SIZES_CLASSES; ++size_class) {
+        lines += (sum->of_class[size_class] != 0);
+    }
+    if (lines <= SIZES_LINES) {
+        return;
+    }
+    for (size_class = 1; size_class + 1 < RI_SIZES_CLASSES; size_class += 2) {
+        for (way = 0; way < RI_REPORT_WAYS; ++way) {
+            sum->messages[way][size_class + 1] += sum->messages[way][size_class];
+        }
+        sum->of_class[size_class + 1] += sum->of_class[size_class];
+        sum->of_class[size_class] = 0;
+    }
+}
+
+void info_size_text(uint64_t size, char *text, size_t max)
+{
+    static const char units[] = "KMGT";
+    unsigned unit             = 0;
+
+    while ((size >= 1024) && (size % 1024 == 0) && (units[unit] != '\0')) {
+        size /= 1024;
+        ++unit;
+    }
+    snprintf(text, max, "%" PRIu64 " %.*sB", size, unit > 0, &units[unit - (unit > 0)]);
+}
+
+void info_sizes_print(const info_job_t *job)
+{
+    unsigned way, size_class;
+    int any = 0;
+    char text[24];
+    sizes_t sum;
+
+    sizes_sum(job, &sum);
+    for (way = 0; way < RI_REPORT_WAYS; ++way) {
+        any |= (sum.of_way[way] != 0);
+    }
+    if (!any) {
+        return;
+    }
+    sizes_fold(&sum);
+    printf("\nMessages of up to");
+    for (way = 0; way < RI_REPORT_WAYS; ++way) {
+        if (sum.of_way[way] != 0) {
+            printf(" %7s", ri_report_way_name(way));
+        }
+    }
+    printf("\n");
+    for (size_class = 0; size_class < RI_SIZES_CLASSES; ++size_class) {
+        if (sum.of_class[size_class] == 0) {
+            continue;
+        }
+        info_size_text(ri_sizes_bound(size_class), text, sizeof(text));
+        printf("%17s", text);
+        for (way = 0; way < RI_REPORT_WAYS; ++way) {
+            if (sum.of_way[way] != 0) {
+                ri_report_format_count(sum.messages[way][size_class], text, sizeof(text));
+                printf(" %7s", (sum.messages[way][size_class] == 0) ? "-" : text);
+            }
+        }
+        printf("\n");
+    }
+}
+
+/* A pair of ranks, with what went from one to the other by all protocols. */
+typedef struct most {
+    const info_process_t *from;
+    const info_process_t *to; /* NULL: it is not known */
+    uint64_t messages, bytes;
+} most_t;
+
+/* Keep the largest ones, in order. */
+static void pairs_keep(most_t *list, most_t pair)
+{
+    most_t other;
+    unsigned i;
+
+    for (i = 0; i < PAIRS_LINES; ++i) {
+        if (pair.bytes > list[i].bytes) {
+            other   = list[i];
+            list[i] = pair;
+            pair    = other;
+        }
+    }
+}
+
+static void pairs_find(const info_job_t *job, most_t *list)
+{
+    const info_process_t *from;
+    unsigned way;
+    size_t i, j, to;
+
+    for (i = 0; i < job->count; ++i) {
+        from = &job->processes[i];
+        for (j = 0; j < from->num_pairs; ++j) {
+            most_t pair = {.from = from};
+
+            to      = info_worker_find(job->workers, job->num_workers, from->pairs[j].uid,
+                                       job->count);
+            pair.to = (to < job->count) ? &job->processes[to] : NULL;
+            for (way = 0; way < RI_REPORT_WAYS; ++way) {
+                pair.messages += from->pairs[j].counts[2 * way];
+                pair.bytes += from->pairs[j].counts[2 * way + 1];
+            }
+            pairs_keep(list, pair);
+        }
+    }
+}
+
+void info_pairs_print(const info_job_t *job)
+{
+    most_t list[PAIRS_LINES] = {{0}};
+    char bytes[24], messages[24];
+    unsigned i;
+
+    pairs_find(job, list);
+    if (list[0].from == NULL) {
+        return;
+    }
+    printf("\nMost was sent        bytes messages\n");
+    for (i = 0; (i < PAIRS_LINES) && (list[i].from != NULL); ++i) {
+        ri_report_format_count(list[i].bytes, bytes, sizeof(bytes));
+        ri_report_format_count(list[i].messages, messages, sizeof(messages));
+        printf("%7s -> %-7s %8s %8s\n", list[i].from->row.rank,
+               (list[i].to == NULL) ? "?" : list[i].to->row.rank, bytes, messages);
+    }
+}
