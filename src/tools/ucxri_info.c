@@ -38,6 +38,7 @@ static void usage(FILE *stream)
 {
     fprintf(stream, "Usage: ucxri_info [options]\n"
                     "       ucxri_info -r [-a] FILE...\n"
+                    "       ucxri_info --html OUT FILE...\n"
                     "       ucxri_info --check [PROGRAM]\n"
                     "Without options: prints the version, the findings on this machine, "
                     "the measured\n"
@@ -47,12 +48,15 @@ static void usage(FILE *stream)
                     "  -f       print the settings with explanations\n"
                     "  -s       print the counters of UCXRI_STATS=y and their meaning\n"
                     "  -r FILE...\n"
-                    "           sum up the reports of jobs that ran with UCXRI_REPORT=y, "
-                    "each job on a\n"
-                    "           page of its own; FILE is the output of a job, - is "
-                    "standard input\n"
+                    "           sum up the reports of jobs that ran with UCXRI_REPORT=y "
+                    "or json:FILE,\n"
+                    "           each job on a page of its own; FILE is the output of a "
+                    "job, or a\n"
+                    "           report as JSON, - is standard input\n"
                     "  -a       with -r: print the lines of all ranks, also if there are "
                     "more than 16\n"
+                    "  --html OUT FILE...\n"
+                    "           write these reports to OUT, as a page for a browser\n"
                     "  --check [PROGRAM]\n"
                     "           say whether this environment makes the library active, "
                     "in PROGRAM if\n"
@@ -263,6 +267,15 @@ static int report_here(int argc, char **argv)
     return info_report(argv + all, argc - all, all);
 }
 
+static int page_here(int argc, char **argv)
+{
+    if (argc < 2) {
+        usage(stderr);
+        return EXIT_FAILURE;
+    }
+    return info_page(argv[0], argv + 1, argc - 1);
+}
+
 int main(int argc, char **argv)
 {
     const ri_worker_counters_t none = {0};
@@ -274,6 +287,9 @@ int main(int argc, char **argv)
     }
     if ((argc > 1) && !strcmp(argv[1], "-r")) {
         return report_here(argc - 2, argv + 2);
+    }
+    if ((argc > 1) && !strcmp(argv[1], "--html")) {
+        return page_here(argc - 2, argv + 2);
     }
 
     /* As in a program under the preload: UCX is loaded, not linked. */

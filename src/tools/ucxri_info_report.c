@@ -7,14 +7,17 @@
 #include "ucxri_info_report.h"
 #include "ucxri_info_divide.h"
 #include "ucxri_info_hints.h"
+#include "ucxri_info_html.h"
 #include "ucxri_info_job.h"
 #include "ucxri_info_lines.h"
 #include "ucxri_info_more.h"
 #include "ucxri_info_read.h"
 #include "ucxri_info_summary.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* The lines of more processes fill more than a page. */
 #define REPORT_FEW 16
@@ -82,6 +85,45 @@ int info_report(char **paths, int count, int all)
     info_divide(&info);
     report_print(&info, all);
     info_inert_print(inert);
+    info_inert_free(inert);
+    info_free(&info);
+    return status;
+}
+
+static int page_write(const info_t *info, const char *out)
+{
+    FILE *stream = strcmp(out, "-") ? fopen(out, "w") : stdout;
+    int is_bad;
+
+    if (stream != NULL) {
+        info_html_write(info, stream);
+        is_bad = (fflush(stream) != 0) || ferror(stream);
+        if (stream != stdout) {
+            is_bad |= (fclose(stream) != 0);
+        }
+        if (!is_bad) {
+            return EXIT_SUCCESS;
+        }
+    }
+    fprintf(stderr, "ucxri_info: cannot write %s: %s\n", out, strerror(errno));
+    return EXIT_FAILURE;
+}
+
+int info_page(const char *out, char **paths, int count)
+{
+    info_inert_t inert[INFO_REASONS] = {{0}};
+    info_t info                      = {0};
+    int status                       = EXIT_FAILURE;
+
+    if (info_read(&info, inert, paths, count)) {
+        info_divide(&info);
+        if (info.count > 0) {
+            status = page_write(&info, out);
+        } else {
+            fprintf(stderr, "ucxri_info: no report of a process in %s%s\n", paths[0],
+                    (count > 1) ? " and the others" : "");
+        }
+    }
     info_inert_free(inert);
     info_free(&info);
     return status;

@@ -18,4 +18,15 @@
  */
 int info_report(char **paths, int count, int all);
 
+/**
+ * Read reports from files, and write a page for a browser.
+ *
+ * @param out    The file to write, which is replaced. "-" is the standard output.
+ * @param paths  As for info_report().
+ *
+ * @return EXIT_SUCCESS, or EXIT_FAILURE if a file cannot be read or written, or none has a report
+ *         of a process that the library served.
+ */
+int info_page(const char *out, char **paths, int count);
+
 #endif

@@ -116,42 +116,57 @@ static int summary_spread(const summary_line_t *line, const info_job_t *job,
     return (count > 0) && ((spread->most > 0) || (line->kind == SUMMARY_PERCENT));
 }
 
-static void summary_print_value(const summary_line_t *line, double value)
+static void summary_format(const summary_line_t *line, double value, char *text,
+                           size_t max)
 {
-    char text[32];
-
     if (line->kind == SUMMARY_PERCENT) {
-        printf(" %9.1f", value / 10);
-        return;
-    }
-    if (line->kind == SUMMARY_SECONDS) {
-        ri_report_format_seconds(value + 0.5, text, sizeof(text));
+        snprintf(text, max, "%u.%u", (unsigned)(value + 0.5) / 10,
+                 (unsigned)(value + 0.5) % 10);
+    } else if (line->kind == SUMMARY_SECONDS) {
+        ri_report_format_seconds(value + 0.5, text, max);
     } else {
-        ri_report_format_count(value + 0.5, text, sizeof(text));
+        ri_report_format_count(value + 0.5, text, max);
     }
-    printf(" %9s", text);
 }
 
-static void summary_print_line(const summary_line_t *line, const info_job_t *job)
+static void summary_line(const summary_line_t *line, const info_job_t *job,
+                         void (*func)(const char *const *cells, void *arg), void *arg)
 {
+    char sum[32] = "-", mean[32], least[32], most[32], host[80];
     info_spread_t spread;
-    char host[25];
 
     if (!summary_spread(line, job, &spread)) {
         return;
     }
-    printf("%-18s", line->text);
     if (line->kind == SUMMARY_PERCENT) {
-        printf(" %9s", "-");
         spread.mean = spread.sum; /* over all messages */
     } else {
-        summary_print_value(line, spread.sum);
+        summary_format(line, spread.sum, sum, sizeof(sum));
     }
-    summary_print_value(line, spread.mean);
-    summary_print_value(line, spread.least);
-    summary_print_value(line, spread.most);
+    summary_format(line, spread.mean, mean, sizeof(mean));
+    summary_format(line, spread.least, least, sizeof(least));
+    summary_format(line, spread.most, most, sizeof(most));
     info_host(&spread.worst->row, host, sizeof(host));
-    printf(" %9s  %s\n", spread.worst->row.rank, host);
+    func((const char *const[INFO_SUMMARY_CELLS]){line->text, sum, mean, least, most,
+                                                 spread.worst->row.rank, host},
+         arg);
+}
+
+void info_summary_foreach(const info_job_t *job,
+                          void (*func)(const char *const *cells, void *arg), void *arg)
+{
+    size_t i;
+
+    for (i = 0; i < sizeof(lines) / sizeof(lines[0]); ++i) {
+        summary_line(&lines[i], job, func, arg);
+    }
+}
+
+/* Longer names of hosts are cut off. */
+static void summary_print_line(const char *const *cells, void *arg)
+{
+    printf("%-18s %9s %9s %9s %9s %9s  %.24s\n", cells[0], cells[1], cells[2], cells[3],
+           cells[4], cells[5], cells[6]);
 }
 
 static void summary_print_head(const info_job_t *job)
@@ -179,12 +194,10 @@ static void summary_print_head(const info_job_t *job)
 
 void info_summary_print(const info_job_t *job)
 {
-    size_t i;
+    static const char *const names[INFO_SUMMARY_CELLS] = {
+            "", "sum", "mean", "least", "most", "worst at", "on"};
 
     summary_print_head(job);
-    printf("%-18s %9s %9s %9s %9s %9s  %s\n", "", "sum", "mean", "least", "most",
-           "worst at", "on");
-    for (i = 0; i < sizeof(lines) / sizeof(lines[0]); ++i) {
-        summary_print_line(&lines[i], job);
-    }
+    summary_print_line(names, NULL);
+    info_summary_foreach(job, summary_print_line, NULL);
 }

@@ -9,12 +9,20 @@
 
 #include "ucxri_info_job.h"
 
+/* What a line of the page has: a name, sum, mean, least, most, worst rank and its host. */
+#define INFO_SUMMARY_CELLS 7
+
 /* One value over the ranks of a job. */
 typedef struct info_spread {
     double sum, mean, least, most;
     const info_process_t
             *worst; /* the process that has the worst value, the first of several */
 } info_spread_t;
+
+/** Call @a func for each value that is not 0 everywhere, with the INFO_SUMMARY_CELLS texts of its
+ * line. */
+void info_summary_foreach(const info_job_t *job,
+                          void (*func)(const char *const *cells, void *arg), void *arg);
 
 /** Print the job: what it is, and each value that is not 0 everywhere as sum, mean, least, most and
  * the rank with the worst value. */

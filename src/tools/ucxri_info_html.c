@@ -1,0 +1,268 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * How things are drawn stands in page.html, which the build turns into an array of lines. Here its
+ * data are written, as JSON: lists without names where there are many of them, or 512 ranks that
+ * all talk to each other would take tens of megabytes.
+ */
+#include "ucxri_info_html.h"
+#include "ucxri_info_hints.h"
+#include "ucxri_info_summary.h"
+#include "ucp/core/types.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const page[] = {
+#include "tools/page.inc"
+};
+
+/* Where the data go. */
+#define HTML_DATA "@DATA@\n"
+
+typedef struct html_list {
+    FILE *stream;
+    const char *separator; /* in front of the next entry */
+} html_list_t;
+
+/* Begin an entry of a list. */
+static FILE *html_next(html_list_t *list)
+{
+    fputs(list->separator, list->stream);
+    list->separator = ",\n";
+    return list->stream;
+}
+
+/* Nothing in a string may end the script that it stands in. */
+static void html_string(const char *text, FILE *stream)
+{
+    fputc('"', stream);
+    for (; *text != '\0'; ++text) {
+        if (((unsigned char)*text < ' ') || (strchr("\"\\<>&", *text) != NULL)) {
+            fprintf(stream, "\\u%04x", (unsigned)(unsigned char)*text);
+        } else {
+            fputc(*text, stream);
+        }
+    }
+    fputc('"', stream);
+}
+
+static void html_hint(const char *text, void *arg)
+{
+    html_string(text, html_next(arg));
+}
+
+static void html_summary(const char *const *cells, void *arg)
+{
+    FILE *stream = html_next(arg);
+    unsigned i;
+
+    fputc('[', stream);
+    for (i = 0; i < INFO_SUMMARY_CELLS; ++i) {
+        fputs((i > 0) ? "," : "", stream);
+        html_string(cells[i], stream);
+    }
+    fputc(']', stream);
+}
+
+static void html_processes(const info_job_t *job, FILE *stream)
+{
+    html_list_t list = {stream, ""};
+    char host[80];
+    size_t i;
+
+    for (i = 0; i < job->count; ++i) {
+        fputc('[', html_next(&list));
+        html_string(job->processes[i].row.rank, stream);
+        fputc(',', stream);
+        info_host(&job->processes[i].row, host, sizeof(host));
+        html_string(host, stream);
+        fputc(']', stream);
+    }
+}
+
+static void html_sizes(const info_job_t *job, FILE *stream)
+{
+    html_list_t list = {stream, ""};
+    unsigned way, size_class;
+    uint64_t messages;
+    size_t i;
+
+    for (way = 0; way < RI_REPORT_WAYS; ++way) {
+        for (size_class = 0; size_class < RI_SIZES_CLASSES; ++size_class) {
+            messages = 0;
+            for (i = 0; i < job->count; ++i) {
+                messages += job->processes[i].sizes[way][size_class];
+            }
+            if (messages > 0) {
+                fprintf(html_next(&list), "[%u,%" PRIu64 ",%" PRIu64 "]", way,
+                        ri_sizes_bound(size_class), messages);
+            }
+        }
+    }
+}
+
+/* The receiver is -1 if it is not known. */
+static void html_pairs(const info_job_t *job, FILE *stream)
+{
+    html_list_t list = {stream, ""};
+    const ri_report_pair_t *pair;
+    unsigned way;
+    size_t i, j, to;
+
+    for (i = 0; i < job->count; ++i) {
+        for (j = 0; j < job->processes[i].num_pairs; ++j) {
+            pair = &job->processes[i].pairs[j];
+            to = info_worker_find(job->workers, job->num_workers, pair->uid, job->count);
+            for (way = 0; way < RI_REPORT_WAYS; ++way) {
+                if (pair->counts[2 * way] != 0) {
+                    fprintf(html_next(&list), "[%zu,%zd,%u,%" PRIu64 ",%" PRIu64 "]", i,
+                            (to < job->count) ? (ssize_t)to : (ssize_t)-1, way,
+                            pair->counts[2 * way], pair->counts[2 * way + 1]);
+                }
+            }
+        }
+    }
+}
+
+/* @return The value of a variable in a process, or NULL. */
+static const char *html_setting(const info_process_t *process, const char *name)
+{
+    size_t i;
+
+    for (i = 0; i < process->num_settings; ++i) {
+        if (!strcmp(process->settings[i].name, name)) {
+            return process->settings[i].value;
+        }
+    }
+    return NULL;
+}
+
+/* A value of a variable, and how many ranks have it. */
+typedef struct html_value {
+    const char *value;
+    size_t ranks;
+} html_value_t;
+
+/* More values of one variable are not told. */
+#define HTML_VALUES 8
+
+static void html_values(const info_job_t *job, const char *name, FILE *stream)
+{
+    html_value_t values[HTML_VALUES] = {{0}};
+    const char *value;
+    size_t i, j;
+
+    for (i = 0; i < job->count; ++i) {
+        value = html_setting(&job->processes[i], name);
+        for (j = 0; (value != NULL) && (j < HTML_VALUES); ++j) {
+            if ((values[j].value == NULL) || !strcmp(values[j].value, value)) {
+                values[j].value = value;
+                ++values[j].ranks;
+                break;
+            }
+        }
+    }
+    for (j = 0; (j < HTML_VALUES) && (values[j].value != NULL); ++j) {
+        fputs(",[", stream);
+        html_string(values[j].value, stream);
+        fprintf(stream, ",%zu]", values[j].ranks);
+    }
+}
+
+/* The variables are those of the first process that has any. */
+static void html_settings(const info_job_t *job, FILE *stream)
+{
+    html_list_t list = {stream, ""};
+    size_t i, first;
+
+    for (first = 0; (first < job->count) && (job->processes[first].num_settings == 0);
+         ++first) {}
+    if (first == job->count) {
+        return;
+    }
+    for (i = 0; i < job->processes[first].num_settings; ++i) {
+        fputc('[', html_next(&list));
+        html_string(job->processes[first].settings[i].name, stream);
+        html_values(job, job->processes[first].settings[i].name, stream);
+        fputc(']', stream);
+    }
+}
+
+static void html_facts(const info_job_t *job, FILE *stream)
+{
+    uint64_t life = 0, started = 0;
+    const info_process_t *process;
+    long missing = 0;
+    size_t i;
+
+    for (i = 0; i < job->count; ++i) {
+        process = &job->processes[i];
+        life    = ri_max(life, process->row.values[RI_REPORT_LIFE_US]);
+        if ((process->started != 0) && ((started == 0) || (process->started < started))) {
+            started = process->started;
+        }
+    }
+    if (strcmp(job->sum.ranks, "-")) {
+        missing = atol(job->sum.ranks) - (long)job->count;
+    }
+    fprintf(stream, "{\"name\":");
+    html_string(job->sum.job, stream);
+    fprintf(stream, ",\"command\":");
+    html_string(job->processes[0].command, stream);
+    fprintf(stream,
+            ",\"hosts\":%zu,\"started\":%" PRIu64 ",\"life_us\":%" PRIu64
+            ",\"missing\":%ld,\"running\":%zu,\n",
+            job->hosts, started, life, missing, job->num_json - job->num_complete);
+}
+
+static void html_job(const info_job_t *job, FILE *stream)
+{
+    html_list_t hints = {stream, ""}, lines = {stream, ""};
+
+    html_facts(job, stream);
+    fprintf(stream, "\"hints\":[");
+    info_hints(job, html_hint, &hints);
+    fprintf(stream, "],\n\"summary\":[");
+    info_summary_foreach(job, html_summary, &lines);
+    fprintf(stream, "],\n\"processes\":[");
+    html_processes(job, stream);
+    fprintf(stream, "],\n\"sizes\":[");
+    html_sizes(job, stream);
+    fprintf(stream, "],\n\"pairs\":[");
+    html_pairs(job, stream);
+    fprintf(stream, "],\n\"settings\":[");
+    html_settings(job, stream);
+    fprintf(stream, "]}");
+}
+
+static void html_data(const info_t *info, FILE *stream)
+{
+    html_list_t ways = {stream, ""}, jobs = {stream, ""};
+    size_t i;
+
+    fprintf(stream, "{\"version\":\"%s\",\"ways\":[", RI_VERSION_STRING);
+    for (i = 0; i < RI_REPORT_WAYS; ++i) {
+        html_string(ri_report_way_name(i), html_next(&ways));
+    }
+    fprintf(stream, "],\n\"jobs\":[");
+    for (i = 0; i < info->num_jobs; ++i) {
+        html_job(&info->jobs[i], html_next(&jobs));
+    }
+    fprintf(stream, "]}\n");
+}
+
+void info_html_write(const info_t *info, FILE *stream)
+{
+    size_t i;
+
+    for (i = 0; i < sizeof(page) / sizeof(page[0]); ++i) {
+        if (strcmp(page[i], HTML_DATA)) {
+            fputs(page[i], stream);
+        } else {
+            html_data(info, stream);
+        }
+    }
+}
