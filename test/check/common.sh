@@ -165,8 +165,8 @@ launch_mpi()
     fi
 }
 
-# ways_used REPORT WAY...: for each way of sending, a column of ucxri:sent, a line as of a gtest
-# test that passes if the reports in a file say that messages went by it
+# ways_used REPORT WAY...: for each way of sending, a column of ucxri:sent, :long or :data, a line as
+# of a gtest test that passes if the reports in a file say that messages went by it
 ways_used()
 {
     local report=$1 way
@@ -174,22 +174,25 @@ ways_used()
     for way in "$@"; do
         echo "[ RUN      ] messages by $way"
         awk -v way="$way" '
-            $1 == "ucxri:sent" && $2 == "rank" {
-                for (i = 1; i <= NF; ++i) {
+            $1 !~ /^ucxri:(sent|long|data)$/ { next }
+            $2 == "rank" {
+                for (i = 4; i <= NF; ++i) {
                     if ($i == way) {
+                        table = $1
                         column = i
                     }
                 }
+                next
             }
-            $1 == "ucxri:sent" && $2 != "rank" { line[++lines] = $0 }
+            { line[++lines] = $0 }
             END {
                 for (i = 1; i <= lines; ++i) {
                     split(line[i], cell)
                     split(cell[column], part, "/")
-                    sum += part[1]
+                    sum += (cell[1] == table) ? part[1] : 0
                 }
                 if (sum == 0) {
-                    print "none, by the reports of " lines + 0 " processes"
+                    print "none, by the reports of " lines / 3 " processes"
                 }
                 print (sum > 0 ? "[       OK ]" : "[  FAILED  ]") " messages by " way " (0 ms)"
             }' "$report"
@@ -213,9 +216,9 @@ counters_used()
 # run_gtest SECONDS PROGRAM [NAME=VALUE...] [--gtest options]: one TAP line for each gtest
 # test; a crash, a hang or a sanitizer's report at exit fails as well, and so does a test in whose
 # output the software HCA reports a stale registration. With WAYS set to columns of
-# the report's ucxri:sent, messages must have gone by each of these, if all tests have passed; with
-# COUNTERS set to names of counters, these must be above 0. Where gtest runs a part of the tests only
-# (GTEST_TOTAL_SHARDS), that part need not do any of that.
+# the report's tables of sends, messages must have gone by each of these, if all tests have passed;
+# with COUNTERS set to names of counters, these must be above 0. Where gtest runs a part of the tests
+# only (GTEST_TOTAL_SHARDS), that part need not do any of that.
 run_gtest()
 {
     local limit=$1 program=$2

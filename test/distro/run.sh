@@ -36,7 +36,7 @@ tree=$(cd "$source_dir/../.." && pwd) || exit 2
 short=symbols,inert,switch,gtest_ucp_recv_init,mpi
 [ -z "${CHECK_QUICK-}" ] || short=symbols,inert,switch,mpi
 unneeded=clang,clang-format,libclang-rt-dev,qemu-system-x86,busybox-static,cpio,debootstrap,ibverbs-utils,rdma-core
-unneeded+=,bash-completion,debhelper,environment-modules,lintian,man-db,rpm
+unneeded+=,bash-completion,chromium,debhelper,environment-modules,lintian,man-db,rpm
 
 release=
 set=short
