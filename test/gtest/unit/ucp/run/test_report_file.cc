@@ -8,6 +8,7 @@ extern "C" {
 #include "ucp/run/report.h"
 #include "ucp/run/report_file.h"
 #include "ucs/clock.h"
+#include "ucs/log.h"
 }
 
 #include <cstdlib>
@@ -174,6 +175,8 @@ TEST_F(test_report_file, not_in_a_child)
 
 TEST_F(test_report_file, cannot_be_written)
 {
+    auto level            = ri_log_level;
+    ri_log_level          = RI_LOG_LEVEL_WARN;
     ri_config.report_json = "/nonexistent/%r";
     testing::internal::CaptureStderr();
     {
@@ -183,6 +186,7 @@ TEST_F(test_report_file, cannot_be_written)
     }
     ri_report_print();
     std::string lines = testing::internal::GetCapturedStderr();
+    ri_log_level      = level;
     size_t first      = lines.find("cannot write /nonexistent/3.tmp: No such file");
     EXPECT_NE(std::string::npos, first) << lines;
     EXPECT_EQ(std::string::npos, lines.find("cannot write", first + 1)) << lines;

@@ -256,7 +256,8 @@ TEST(test_report_table, other_lines)
          {std::string(), std::string("hello"), names(RI_REPORT_TABLE_SENT),
           names(RI_REPORT_TABLE_TIME), std::string("ucxri:sent"),
           std::string("ucxri:sent 1"), std::string("ucxri:sent 1 host:1 1/"),
-          line.substr(0, line.size() - 5), line + " 1", "ucxri:job 1 h:1 many name",
+          line.substr(0, line.size() - 5), line + " 1",
+          std::string("ucxri:job 1 h:1 many name"),
           "ucxri:job 1 h:1 1 " + std::string(64, 'j'),
           "ucxri:sent 1 " + std::string(200, 'h'),
           "ucxri:sent " + std::string(200, '1') + " h:1", std::string(5000, ' ')}) {
