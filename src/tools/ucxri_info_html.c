@@ -9,7 +9,7 @@
 #include "ucxri_info_html.h"
 #include "ucxri_info_hints.h"
 #include "ucxri_info_summary.h"
-#include "ucp/core/types.h"
+#include "ucp/core/version.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

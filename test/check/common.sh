@@ -31,7 +31,7 @@ fi
 # A caller's own settings must not change what is tested
 for var in $(compgen -e); do
     case $var in
-    GTEST_LIMIT) ;;
+    GTEST_LIMIT | GTEST_TOTAL_SHARDS | GTEST_SHARD_INDEX) ;;
     UCX_* | UCXRI_* | MPI_UCX_* | LD_PRELOAD | LD_BIND_NOW | GTEST_*) unset "$var" ;;
     esac
 done

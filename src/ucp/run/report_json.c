@@ -7,7 +7,7 @@
  */
 #include "report_json.h"
 #include "../core/config.h"
-#include "../core/types.h"
+#include "../core/version.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -24,6 +24,13 @@ ucs_status_t ri_wire_check_rts(const void *payload, size_t length, size_t *total
         }
         sum += rts->segments[i].length;
     }
+    /* Data that only its sender knows where to find is nowhere for others. */
+    if ((rts->flags & RI_WIRE_RTS_SPREAD) &&
+        ((rts->num_segments != 1) || (rts->segments[0].address != 0) ||
+         (rts->flags & (RI_WIRE_RTS_PUT | RI_WIRE_RTS_KEYS | RI_WIRE_RTS_AGAIN |
+                        RI_WIRE_RTS_SENDS | RI_WIRE_RTS_BY_RTR)))) {
+        return UCS_ERR_INVALID_PARAM;
+    }
     *total = sum;
     return UCS_OK;
 }

@@ -247,7 +247,7 @@ ri_coop_state_t ri_coop_copy_wait(ri_coop_t *coop)
     if (!coop->is_send && (ri_slot_failed(coop->slot) & RI_RING_SLOT_ABANDONED)) {
         return RI_COOP_DONE; /* said by the sender outside a copy */
     }
-    if (coop->shelf_only && ri_slot_is_withdrawn(coop->slot)) {
+    if (!coop->is_send && coop->shelf_only && ri_slot_is_withdrawn(coop->slot)) {
         return RI_COOP_DONE; /* the receiver does not notice when it claims a part: it does not */
     }
     if (ri_likely(++coop->polls < coop->next_check)) {
@@ -265,8 +265,9 @@ ri_coop_state_t ri_coop_copy_step(ri_coop_t *coop, int may_copy)
     if (may_copy) {
         state = coop_copy_part(coop);
     }
-    /* A receiver may have read all of a send that has not had its turn. */
-    return ((coop->exhausted || coop->is_send || coop->shelf_only) &&
+    /* A receiver may have read all of a send that has not had its turn, and parts from a shelf are
+     * taken for each other. */
+    return ((coop->exhausted || coop->is_send || coop->takes) &&
             (state == RI_COOP_WAITS)) ?
                    ri_coop_copy_wait(coop) :
                    state;

@@ -383,6 +383,11 @@ static void coop_worker_says(ri_worker_t *worker)
     while ((coop = coop_find_recv(worker)) != NULL) {
         coop_stop_recv(coop);
         state = coop_settle(coop);
+        if ((state != RI_COOP_DONE) || (ri_slot_failed(coop->slot) != 0) ||
+            ri_slot_is_withdrawn(coop->slot)) {
+            coop->status =
+                    UCS_ERR_CONNECTION_RESET; /* nobody is to ask for it any more */
+        }
         /* after the last look at the slot's count: the sender may use the slot again */
         if (!coop->stream->broken && (coop->status != UCS_OK)) {
             ri_control_answer(coop->stream, RI_WIRE_FIN, coop->req_id);

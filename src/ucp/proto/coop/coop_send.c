@@ -13,9 +13,10 @@
 
 #include <string.h>
 
-/* Data in runs goes by UCP when the receiver could not take so many messages in succession from a
- * shelf; from then on a message whose number is a multiple of the second one tries again. */
-#define COOP_REFUSED_MAX   8
+/* A message of data in runs that the receiver could not take from a shelf counts so much, and one that
+ * it could counts one less. Where that makes so much, they go by UCP, but for one in so many. */
+#define COOP_REFUSED       2
+#define COOP_REFUSED_MAX   16
 #define COOP_REFUSED_AGAIN 64
 
 /* The request of a copy has none any more. */
@@ -72,8 +73,8 @@ void ri_coop_send_end(ri_coop_t *coop, ri_coop_state_t state)
         coop->settled = 1;
         return;
     } else {
-        if (coop->spread) {
-            req->conn->coop.refused = 0;
+        if (coop->spread && (req->conn->coop.refused > 0)) {
+            --req->conn->coop.refused;
         }
         coop_free_send(coop);
     }
@@ -99,10 +100,10 @@ int ri_coop_send_has_slot(const ri_conn_t *conn)
     return (conn->ring != NULL) && (coop_find_slot(conn) >= 0);
 }
 
-int ri_coop_send_may_spread(const ri_conn_t *conn)
+int ri_coop_send_try_spread(ri_conn_t *conn)
 {
     return (conn->coop.refused < COOP_REFUSED_MAX) ||
-           (conn->tx_sn % COOP_REFUSED_AGAIN == 0);
+           (++conn->coop.untried % COOP_REFUSED_AGAIN == 0);
 }
 
 unsigned ri_coop_send_take(ri_send_req_t *req, const ri_send_terms_t *terms)
@@ -175,11 +176,9 @@ void ri_coop_send_answered(ri_send_req_t *req)
     ri_coop_t *coop = req->proto_state;
 
     if (coop != NULL) {
+        req->conn->coop.refused += coop->spread ? COOP_REFUSED : 0;
         ri_slot_release(coop->slot);
         coop_free_send(coop);
-    }
-    if (ri_dt_is_spread(&req->data)) {
-        ++req->conn->coop.refused;
     }
 }
 

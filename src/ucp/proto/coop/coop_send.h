@@ -13,9 +13,10 @@
 /** @return Whether a slot of the conn's ring is free, if it has one. */
 int ri_coop_send_has_slot(const ri_conn_t *conn);
 
-/** @return Whether data in runs, which only a shelf can take, is to be sent by @ref
- * ri_coop_send_start: unless the receiver could not take such messages of late. */
-int ri_coop_send_may_spread(const ri_conn_t *conn);
+/** A long message of data in runs, which only a shelf can take, is about to be sent. @return Whether to
+ * try @ref ri_coop_send_start: unless the receiver could not take such messages of late, but for one
+ * in so many. */
+int ri_coop_send_try_spread(ri_conn_t *conn);
 
 /** For `take` of protocols by which both sides copy. @return 0, or RI_SEND_LACKS_SLOT. */
 unsigned ri_coop_send_take(ri_send_req_t *req, const ri_send_terms_t *terms);

@@ -16,8 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A stream gets a shelf after so many messages that both sides have copied: to make one takes as
- * long as some of them. */
+/* A stream gets a shelf after so many messages that both sides have copied, or that could come by a
+ * shelf only: to make one takes as long as some of them. */
 #define SHELF_AFTER 4
 
 /* So many parts are put or taken in one step, if there are as many: as the call that has brought the
@@ -69,6 +69,7 @@ struct ri_coop_shelf {
     ri_shelf_rx_t rx;
     ri_worker_t *worker;
     unsigned users; /* copies that need it, and the stream that has it */
+    int disturbed;  /* the latest message went no way that is measured */
     shelf_ways_t ways[SHELF_LENGTHS];
 };
 
@@ -212,10 +213,15 @@ static void shelf_next_lap(shelf_ways_t *ways)
 }
 
 /* A message, matched at @a matched_at, has ended. */
-static void shelf_note(shelf_ways_t *ways, uint64_t matched_at)
+static void shelf_note(ri_coop_shelf_t *shelf, shelf_ways_t *ways, uint64_t matched_at)
 {
     uint64_t now = ri_ticks();
 
+    if (shelf->disturbed) {
+        shelf->disturbed = 0;
+        ways->ended_at   = now;
+        return;
+    }
     ways->periods[ways->count]   = now - ways->ended_at;
     ways->durations[ways->count] = now - matched_at;
     ways->ended_at               = now;
@@ -234,7 +240,9 @@ void ri_coop_shelf_use(ri_coop_t *coop)
     if (has_choice && !ri_coop_shelf_is_there(stream)) {
         return;
     }
+    stream->shelf->disturbed |= !has_choice;
     if (has_choice && ri_coop_side_also_sends(coop)) {
+        stream->shelf->disturbed = 1;
         atomic_store_explicit(&coop->slot->shelf, RI_RING_SLOT_SHELF_NO,
                               memory_order_release);
         return;
@@ -256,7 +264,7 @@ void ri_coop_shelf_leave(ri_coop_t *coop, int is_done)
         return;
     }
     if (is_done && !coop->spread && !coop->shelf_only) {
-        shelf_note(shelf_ways_of(coop), coop->matched_at);
+        shelf_note(coop->shelf, shelf_ways_of(coop), coop->matched_at);
     }
     shelf_release(coop->shelf);
     coop->shelf = NULL;
@@ -278,18 +286,22 @@ static int shelf_part_is_of(const ri_shelf_part_t *part, const ri_coop_t *coop)
     return (part->slot == coop->number) && (part->id == coop->req_id);
 }
 
-/* Whether a part is of another copy that takes parts from the same shelf. */
-static int shelf_part_is_awaited(const ri_shelf_part_t *part, const ri_coop_t *coop)
+/* @return The copy that a part is of: @a coop, or another one that takes parts from the same shelf;
+ * NULL: none. */
+static ri_coop_t *shelf_copy_of(const ri_shelf_part_t *part, ri_coop_t *coop)
 {
-    const ri_coop_t *other;
+    ri_coop_t *other;
 
+    if (shelf_part_is_of(part, coop)) {
+        return coop;
+    }
     ucs_list_for_each(other, &coop->worker->coops, list) {
         if (other->takes && (other->shelf == coop->shelf) &&
             shelf_part_is_of(part, other)) {
-            return 1;
+            return other;
         }
     }
-    return 0;
+    return NULL;
 }
 
 /* Copy what lies on the shelf into the receive. */
@@ -326,16 +338,20 @@ ri_coop_state_t ri_coop_shelf_take(ri_coop_t *coop)
 {
     ri_coop_state_t state = RI_COOP_WAITS;
     ri_shelf_part_t mark;
+    ri_coop_t *owner;
     unsigned i;
 
     for (i = 0; (i < SHELF_PARTS) && !ri_coop_side_has_ended(state); ++i) {
         if (!ri_shelf_rx_look(&coop->shelf->rx, &mark)) {
             break;
         }
-        if (shelf_part_is_of(&mark, coop)) {
+        owner = shelf_copy_of(&mark, coop);
+        if (owner == coop) {
             state = shelf_take_part(coop, &mark);
-        } else if (shelf_part_is_awaited(&mark, coop)) {
-            break;
+        } else if (owner != NULL) {
+            /* What has become of that one is seen when it has its turn. */
+            owner->broken |= (shelf_take_part(owner, &mark) == RI_COOP_BROKEN);
+            state = RI_COOP_WORKED;
         }
         ri_shelf_rx_advance(&coop->shelf->rx);
     }
@@ -353,8 +369,9 @@ static void shelf_open(ri_conn_t *conn)
                       RI_RING_SHELF_UNSEEN)) {
         return;
     }
-    status = ri_shelf_open(&conn->coop.shelf, conn->ring->pid, fd - 1,
-                           control->shelf_size, control->cookie);
+    conn->coop.refused = 0; /* what went before had none */
+    status             = ri_shelf_open(&conn->coop.shelf, conn->ring->pid, fd - 1,
+                                       control->shelf_size, control->cookie);
     if (status != UCS_OK) {
         ri_debug("shelf of process %u not used", conn->ring->pid);
     }

@@ -4,9 +4,11 @@
  */
 #include "coop_side.h"
 
-/* So many of the latest sends of a conn are looked at. */
+/* So many of the latest sends of a conn are looked at, if they are among as many messages: what was
+ * announced long ago waits for a receive that is not posted. */
 #define SIDE_SENDS 4
 
+/* Whether a conn has announced something that its receiver can copy by itself. */
 static int side_has_announced(const ri_conn_t *conn)
 {
     const ucs_list_link_t *at = conn->sends.prev;
@@ -15,7 +17,11 @@ static int side_has_announced(const ri_conn_t *conn)
 
     for (i = 0; (i < SIDE_SENDS) && (at != &conn->sends); ++i, at = at->prev) {
         req = ucs_container_of(at, ri_send_req_t, list);
-        if ((req->wire_type == RI_WIRE_RTS) && (req->waiting & RI_SEND_WAIT_MATCH)) {
+        if (conn->tx_sn - req->sn >= SIDE_SENDS) {
+            break;
+        }
+        if ((req->wire_type == RI_WIRE_RTS) && (req->waiting & RI_SEND_WAIT_MATCH) &&
+            !ri_dt_is_spread(&req->data)) {
             return 1;
         }
     }

@@ -15,7 +15,7 @@ typedef struct ri_coop_ring ri_coop_ring_t;
 
 /* One side of a copy. */
 struct ri_coop {
-    ucs_list_link_t list; /* in worker->coops, oldest first */
+    ucs_list_link_t list; /* in worker->coops, in the order of their turns */
     ri_worker_t *worker;
     ri_ring_slot_t *slot;
     uint32_t total;      /* units of the message */
@@ -76,8 +76,8 @@ static inline ri_peer_t *ri_coop_side_peer(const ri_coop_t *coop)
     return coop->is_send ? coop->send->conn->peer : coop->stream->peer;
 }
 
-/** Receiver: @return Whether this process has announced a message to the other side that it waits to
- * be fetched: then each does best to copy what it gets by itself, in as few calls as possible. */
+/** Receiver: @return Whether this process has just announced a message to the other side, which can
+ * copy that by itself: then each does best to copy what it gets by itself, in as few calls as possible. */
 int ri_coop_side_also_sends(const ri_coop_t *coop);
 
 /** This side has copied @a count units that were claimed, or nobody will copy them: count them as

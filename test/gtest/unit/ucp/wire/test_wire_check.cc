@@ -200,6 +200,30 @@ TEST_F(test_wire_check, rts_describes_its_data)
     EXPECT_EQ(UCS_OK, parse_apart(header, rts_payload({{0, max - 1}, {~0ul, 1}})));
 }
 
+TEST_F(test_wire_check, rts_of_runs_says_not_where)
+{
+    bytes header = make(RI_WIRE_RTS, false);
+
+    for (unsigned flags = 0; flags < 128; ++flags) {
+        unsigned wrong = flags & ~(RI_WIRE_RTS_LOW | RI_WIRE_RTS_OFFERED);
+        bytes one = rts_payload({{0, 1000}}), at = rts_payload({{1, 1000}}),
+              two = rts_payload({{0, 1000}, {0, 1}});
+
+        for (bytes *payload : {&one, &at, &two}) {
+            size_t count = (payload == &two) ? 2 : 1;
+
+            (*payload)[2] = flags | RI_WIRE_RTS_SPREAD;
+            if (flags & RI_WIRE_RTS_KEYS) {
+                payload->resize(payload->size() + count * 4);
+            }
+        }
+        EXPECT_EQ(wrong ? UCS_ERR_INVALID_PARAM : UCS_OK, parse_apart(header, one))
+                << flags;
+        EXPECT_EQ(UCS_ERR_INVALID_PARAM, parse_apart(header, at)) << flags;
+        EXPECT_EQ(UCS_ERR_INVALID_PARAM, parse_apart(header, two)) << flags;
+    }
+}
+
 /* Fields of RTR and what belongs to it that have no meaning with some values */
 TEST_F(test_wire_check, rtr_makes_sense)
 {

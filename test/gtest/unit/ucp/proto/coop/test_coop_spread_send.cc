@@ -57,6 +57,14 @@ protected:
         EXPECT_EQ(m_from.started, m_from.finished);
     }
 
+    /* The receiver has gone */
+    void pump_sender()
+    {
+        for (unsigned i = 0; i < 100; ++i) {
+            m_a->progress();
+        }
+    }
+
     uint64_t asked() { return m_b->counters().rndv_fallback; }
 
     spread_type m_from, m_into;
@@ -378,6 +386,35 @@ TEST_F(test_coop_spread_send, receivers_worker_ends)
     m_a->progress(); /* FIN, through the ring */
     m_a->progress();
     check_sent(s);
+}
+
+/* Parts of two messages lie on the shelf, in another order than that of the receives: nobody waits,
+ * and the sender hears of both. */
+TEST_F(test_coop_spread_send, receivers_worker_ends_with_two_messages)
+{
+    bytes content = fill(262144);
+    send_ptr s[2];
+    recv_ptr r[2];
+
+    for (unsigned i = 0; i < 2; ++i) {
+        s[i] = m_a->send_of(m_conn, m_from.memory.data(), m_from.count_of(content.size()),
+                            m_from.datatype, i);
+    }
+    progress_both(100);
+    for (unsigned i : {1, 0}) {
+        r[i] = m_b->recv(i, ~0ul, content.size());
+        m_a->progress();
+    }
+    m_a->progress();
+    m_b->may_end_open = true;
+    double began      = ri_time();
+    m_b.reset();
+    EXPECT_LT(ri_time() - began, ri_settle_timeout) << "no wait in vain";
+    pump_sender();
+    for (unsigned i = 0; i < 2; ++i) {
+        EXPECT_TRUE(r[i]->done);
+        EXPECT_TRUE(s[i]->done);
+    }
 }
 
 TEST_F(test_coop_spread_send, sender_dies_before_the_first_part)
