@@ -328,7 +328,8 @@ static int channel_keep_offer(ri_channel_in_t *in)
                              .req_id    = header.extra,
                              .tag       = header.tag,
                              .data      = rts};
-    if ((ri_wire_check_rts(rts, header.length, &arrival.length) != UCS_OK) ||
+    if ((ri_wire_check_rts(arrival.wire_type, rts, header.length, &arrival.length) !=
+         UCS_OK) ||
         !ri_deliver_unexpected(stream, &arrival)) {
         return 0;
     }

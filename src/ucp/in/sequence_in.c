@@ -86,7 +86,7 @@ ucs_status_t ri_sequence_in_am_rts(ri_worker_t *worker, ri_stream_t *stream,
 {
     ri_arrival_t arrival = sequence_arrival(msg, RI_MSG_RTS);
 
-    ri_wire_check_rts(msg->payload, msg->length, &arrival.length);
+    ri_wire_check_rts(msg->type, msg->payload, msg->length, &arrival.length);
     return sequence_deliver(stream, msg, &arrival);
 }
 

@@ -6,7 +6,8 @@
 
 #include <string.h>
 
-ucs_status_t ri_wire_check_rts(const void *payload, size_t length, size_t *total)
+ucs_status_t ri_wire_check_rts(ri_wire_type_t type, const void *payload, size_t length,
+                               size_t *total)
 {
     const ri_wire_rts_t *rts = payload;
     size_t sum               = 0;
@@ -25,7 +26,7 @@ ucs_status_t ri_wire_check_rts(const void *payload, size_t length, size_t *total
         sum += rts->segments[i].length;
     }
     /* Data that only its sender knows where to find is nowhere for others. */
-    if ((rts->flags & RI_WIRE_RTS_SPREAD) &&
+    if ((type == RI_WIRE_RTS) && (rts->flags & RI_WIRE_RTS_SPREAD) &&
         ((rts->num_segments != 1) || (rts->segments[0].address != 0) ||
          (rts->flags & (RI_WIRE_RTS_PUT | RI_WIRE_RTS_KEYS | RI_WIRE_RTS_AGAIN |
                         RI_WIRE_RTS_SENDS | RI_WIRE_RTS_BY_RTR)))) {
@@ -54,7 +55,7 @@ int ri_wire_check_rts_msg(const ri_wire_msg_t *msg)
 {
     size_t total;
 
-    return ri_wire_check_rts(msg->payload, msg->length, &total) == UCS_OK;
+    return ri_wire_check_rts(msg->type, msg->payload, msg->length, &total) == UCS_OK;
 }
 
 int ri_wire_check_placed_msg(const ri_wire_msg_t *msg)

@@ -16,11 +16,13 @@
  * Check the payload of an RTS or POOL. It must not change meanwhile: what a peer can write is
  * copied before.
  *
+ * @param type   RI_WIRE_RTS or RI_WIRE_POOL.
  * @param total  Set to the length of the data in all, unless an error is returned.
  *
  * @return UCS_OK or UCS_ERR_INVALID_PARAM.
  */
-ucs_status_t ri_wire_check_rts(const void *payload, size_t length, size_t *total);
+ucs_status_t ri_wire_check_rts(ri_wire_type_t type, const void *payload, size_t length,
+                               size_t *total);
 
 /**
  * Check the payload of a PLACED.

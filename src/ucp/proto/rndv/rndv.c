@@ -124,7 +124,7 @@ int ri_rndv_receive(ri_stream_t *stream, ri_arrival_t *arrival, const void *payl
         return 0;
     }
     memcpy(copy, payload, length);
-    if (ri_wire_check_rts(copy, length, &arrival->length) != UCS_OK) {
+    if (ri_wire_check_rts(arrival->wire_type, copy, length, &arrival->length) != UCS_OK) {
         return 0;
     }
     arrival->kind = RI_MSG_RTS;

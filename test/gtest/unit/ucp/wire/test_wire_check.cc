@@ -167,7 +167,8 @@ TEST_F(test_wire_check, rts_describes_its_data)
         EXPECT_EQ(UCS_OK, parse_apart(header, payload));
         EXPECT_EQ(UCS_OK, parse_inline(header, payload));
         exact copy(payload);
-        EXPECT_EQ(UCS_OK, ri_wire_check_rts(copy.get(), payload.size(), &total));
+        EXPECT_EQ(UCS_OK,
+                  ri_wire_check_rts(RI_WIRE_RTS, copy.get(), payload.size(), &total));
         EXPECT_EQ(count * 1000, total);
         EXPECT_EQ(payload.size(), ri_wire_rts_length((const ri_wire_rts_t *)copy.get()));
 
@@ -200,6 +201,7 @@ TEST_F(test_wire_check, rts_describes_its_data)
     EXPECT_EQ(UCS_OK, parse_apart(header, rts_payload({{0, max - 1}, {~0ul, 1}})));
 }
 
+/* In a POOL the flag means nothing. */
 TEST_F(test_wire_check, rts_of_runs_says_not_where)
 {
     bytes header = make(RI_WIRE_RTS, false);
