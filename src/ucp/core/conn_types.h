@@ -141,8 +141,8 @@ struct ri_conn {
         uint32_t unread;
         ri_shelf_tx_t shelf; /* of the ring; open if the receiver has made one */
         int shelf_used;      /* parts of the latest message have gone by it */
-        unsigned refused; /* how often data in runs could not go by it of late */
-        unsigned untried; /* sends of data in runs that were not tried for that */
+        unsigned refused;    /* how often data in runs could not go by it of late */
+        unsigned untried;    /* sends of data in runs that were not tried for that */
     } coop;
 
     /* One-sided operations of the application (core/rma.h). */
