@@ -234,8 +234,8 @@ static ucs_status_t coop_fetch(ri_recv_req_t *recv, ri_stream_t *stream,
     }
     if (offer->address == 0) {
         atomic_store_explicit(&slot->address,
-                              (coop->spread || coop->shelf_only) ? COOP_NOWHERE :
-                                                                   coop->memory.address,
+                              ri_coop_side_has_runs(coop) ? COOP_NOWHERE :
+                                                            coop->memory.address,
                               memory_order_release);
     }
 

@@ -233,7 +233,7 @@ static void shelf_note(ri_coop_shelf_t *shelf, shelf_ways_t *ways, uint64_t matc
 void ri_coop_shelf_use(ri_coop_t *coop)
 {
     ri_stream_t *stream = coop->stream;
-    int has_choice      = !coop->spread && !coop->shelf_only;
+    int has_choice      = !ri_coop_side_has_runs(coop);
     uint32_t way        = RI_RING_SLOT_SHELF_ONLY;
 
     /* Where there is no choice, there is a shelf: that was asked before. */
@@ -263,7 +263,7 @@ void ri_coop_shelf_leave(ri_coop_t *coop, int is_done)
     if (coop->shelf == NULL) {
         return;
     }
-    if (is_done && !coop->spread && !coop->shelf_only) {
+    if (is_done && !ri_coop_side_has_runs(coop)) {
         shelf_note(coop->shelf, shelf_ways_of(coop), coop->matched_at);
     }
     shelf_release(coop->shelf);

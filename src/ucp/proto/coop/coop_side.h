@@ -76,6 +76,13 @@ static inline ri_peer_t *ri_coop_side_peer(const ri_coop_t *coop)
     return coop->is_send ? coop->send->conn->peer : coop->stream->peer;
 }
 
+/** @return Whether either side's data is in runs: then the sender writes nothing by the plane, and the
+ * copy goes by a shelf whatever is faster. */
+static inline int ri_coop_side_has_runs(const ri_coop_t *coop)
+{
+    return coop->spread || coop->shelf_only;
+}
+
 /** Receiver: @return Whether this process has just announced a message to the other side, which can
  * copy that by itself: then each does best to copy what it gets by itself, in as few calls as possible. */
 int ri_coop_side_also_sends(const ri_coop_t *coop);
