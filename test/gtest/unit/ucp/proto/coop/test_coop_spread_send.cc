@@ -51,6 +51,17 @@ protected:
         return s;
     }
 
+    /* ... into runs, whose receive is posted before */
+    void exchange(const bytes &content, unsigned rounds = 100)
+    {
+        recv_ptr r = post(m_into, content.size());
+        send_ptr s = send(content);
+
+        pump(rounds);
+        check_filled(m_into, r, content);
+        check_sent(s);
+    }
+
     void check_sent(const send_ptr &s, ucs_status_t status = UCS_OK)
     {
         check(s, status);
@@ -168,12 +179,7 @@ TEST_F(test_coop_spread_send, they_make_a_shelf)
 
     restart();
     for (unsigned i = 0; i < 8; ++i) {
-        recv_ptr r = post(m_into, content.size());
-        send_ptr s = send(content);
-
-        pump();
-        check_filled(m_into, r, content);
-        check_sent(s);
+        exchange(content);
         EXPECT_EQ((i < 3) ? 0u : 1u, m_b->worker()->rings.num_shelves) << i;
         EXPECT_TRUE(m_conn->flags & RI_CONN_PLANE_READ) << "nobody tried to read";
     }
@@ -192,12 +198,7 @@ TEST_F(test_coop_spread_send, no_shelf)
     ri_config.shelf_peers = 0;
     restart();
     for (unsigned i = 0; i < count; ++i) {
-        recv_ptr r = post(m_into, content.size());
-        send_ptr s = send(content);
-
-        pump(10);
-        check_filled(m_into, r, content);
-        check_sent(s);
+        exchange(content, 10);
         m_a->release_done();
         m_b->release_done();
     }
