@@ -6,7 +6,8 @@
 
 #include <stdio.h>
 
-/* The first messages of a pair take other ways, so few messages give no hint. */
+/* The first messages of a pair take other ways, so few messages give no hint. A time is in
+ * microseconds, so it is never few. */
 #define HINT_MIN 100
 
 /* A hint that is given where a value is large, and larger than what it is compared with. */
@@ -17,7 +18,6 @@ typedef struct hint {
     const char *text;
 } hint_t;
 
-/* The time is in microseconds, so it is never few. */
 static uint64_t hints_others(uint64_t all, uint64_t part)
 {
     return (all > part) ? all - part : 0;

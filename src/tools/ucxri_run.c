@@ -11,6 +11,7 @@
 #include "ucxri_check.h"
 #include "ucxri_check_openmpi.h"
 #include "ucxri_run_env.h"
+#include "ucp/core/config_value.h"
 #include "ucp/core/version.h"
 #include "ucp/wire/wire.h"
 #include "ucs/rank.h"
@@ -197,7 +198,8 @@ static int run_check(const check_t *check)
 static void set_report(const run_options_t *options)
 {
     const char *dest = options->report_dest;
-    int is_json      = (dest != NULL) && !strncmp(dest, "json:", strlen("json:"));
+    int is_json      = (dest != NULL) &&
+                  !strncmp(dest, RI_CONFIG_REPORT_JSON, strlen(RI_CONFIG_REPORT_JSON));
 
     if (options->report) {
         set("UCXRI_REPORT", is_json ? dest : "y");
