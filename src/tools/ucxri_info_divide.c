@@ -109,6 +109,17 @@ static size_t job_count_hosts(const info_job_t *job)
     return count;
 }
 
+static void job_add_sizes(info_job_t *job, const info_process_t *process)
+{
+    unsigned way, size_class;
+
+    for (way = 0; way < RI_REPORT_WAYS; ++way) {
+        for (size_class = 0; size_class < RI_SIZES_CLASSES; ++size_class) {
+            job->sizes[way][size_class] += process->sizes[way][size_class];
+        }
+    }
+}
+
 static void job_sum(info_job_t *job)
 {
     const info_process_t *process;
@@ -123,8 +134,12 @@ static void job_sum(info_job_t *job)
         for (j = 0; j < RI_REPORT_VALUES; ++j) {
             job->sum.values[j] += process->row.values[j];
         }
+        job_add_sizes(job, process);
         job->num_json += process->is_json;
         job->num_complete += process->complete;
+    }
+    if (strcmp(job->sum.ranks, "-")) {
+        job->missing = atol(job->sum.ranks) - (long)job->count;
     }
     job->hosts       = job_count_hosts(job);
     job->num_workers = info_workers(job->processes, job->count, &job->workers);

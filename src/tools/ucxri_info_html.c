@@ -10,6 +10,7 @@
 #include "ucxri_info_hints.h"
 #include "ucxri_info_summary.h"
 #include "ucp/core/version.h"
+#include "ucs/json.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -22,41 +23,20 @@ static const char *const page[] = {
 /* Where the data go. */
 #define HTML_DATA "@DATA@\n"
 
-typedef struct html_list {
-    FILE *stream;
-    const char *separator; /* in front of the next entry */
-} html_list_t;
-
-/* Begin an entry of a list. */
-static FILE *html_next(html_list_t *list)
-{
-    fputs(list->separator, list->stream);
-    list->separator = ",\n";
-    return list->stream;
-}
-
 /* Nothing in a string may end the script that it stands in. */
 static void html_string(const char *text, FILE *stream)
 {
-    fputc('"', stream);
-    for (; *text != '\0'; ++text) {
-        if (((unsigned char)*text < ' ') || (strchr("\"\\<>&", *text) != NULL)) {
-            fprintf(stream, "\\u%04x", (unsigned)(unsigned char)*text);
-        } else {
-            fputc(*text, stream);
-        }
-    }
-    fputc('"', stream);
+    ri_json_string(text, "<>&", stream);
 }
 
 static void html_hint(const char *text, void *arg)
 {
-    html_string(text, html_next(arg));
+    html_string(text, ri_json_next(arg));
 }
 
 static void html_summary(const char *const *cells, void *arg)
 {
-    FILE *stream = html_next(arg);
+    FILE *stream = ri_json_next(arg);
     unsigned i;
 
     fputc('[', stream);
@@ -69,12 +49,12 @@ static void html_summary(const char *const *cells, void *arg)
 
 static void html_processes(const info_job_t *job, FILE *stream)
 {
-    html_list_t list = {stream, ""};
+    ri_json_list_t list = {stream, ""};
     char host[80];
     size_t i;
 
     for (i = 0; i < job->count; ++i) {
-        fputc('[', html_next(&list));
+        fputc('[', ri_json_next(&list));
         html_string(job->processes[i].row.rank, stream);
         fputc(',', stream);
         info_host(&job->processes[i].row, host, sizeof(host));
@@ -85,19 +65,15 @@ static void html_processes(const info_job_t *job, FILE *stream)
 
 static void html_sizes(const info_job_t *job, FILE *stream)
 {
-    html_list_t list = {stream, ""};
+    ri_json_list_t list = {stream, ""};
     unsigned way, size_class;
     uint64_t messages;
-    size_t i;
 
     for (way = 0; way < RI_REPORT_WAYS; ++way) {
         for (size_class = 0; size_class < RI_SIZES_CLASSES; ++size_class) {
-            messages = 0;
-            for (i = 0; i < job->count; ++i) {
-                messages += job->processes[i].sizes[way][size_class];
-            }
+            messages = job->sizes[way][size_class];
             if (messages > 0) {
-                fprintf(html_next(&list), "[%u,%" PRIu64 ",%" PRIu64 "]", way,
+                fprintf(ri_json_next(&list), "[%u,%" PRIu64 ",%" PRIu64 "]", way,
                         ri_sizes_bound(size_class), messages);
             }
         }
@@ -107,7 +83,7 @@ static void html_sizes(const info_job_t *job, FILE *stream)
 /* The receiver is -1 if it is not known. */
 static void html_pairs(const info_job_t *job, FILE *stream)
 {
-    html_list_t list = {stream, ""};
+    ri_json_list_t list = {stream, ""};
     const ri_report_pair_t *pair;
     unsigned way;
     size_t i, j, to;
@@ -118,8 +94,8 @@ static void html_pairs(const info_job_t *job, FILE *stream)
             to = info_worker_find(job->workers, job->num_workers, pair->uid, job->count);
             for (way = 0; way < RI_REPORT_WAYS; ++way) {
                 if (pair->counts[2 * way] != 0) {
-                    fprintf(html_next(&list), "[%zu,%zd,%u,%" PRIu64 ",%" PRIu64 "]", i,
-                            (to < job->count) ? (ssize_t)to : (ssize_t)-1, way,
+                    fprintf(ri_json_next(&list), "[%zu,%zd,%u,%" PRIu64 ",%" PRIu64 "]",
+                            i, (to < job->count) ? (ssize_t)to : (ssize_t)-1, way,
                             pair->counts[2 * way], pair->counts[2 * way + 1]);
                 }
             }
@@ -175,7 +151,7 @@ static void html_values(const info_job_t *job, const char *name, FILE *stream)
 /* The variables are those of the first process that has any. */
 static void html_settings(const info_job_t *job, FILE *stream)
 {
-    html_list_t list = {stream, ""};
+    ri_json_list_t list = {stream, ""};
     size_t i, first;
 
     for (first = 0; (first < job->count) && (job->processes[first].num_settings == 0);
@@ -184,7 +160,7 @@ static void html_settings(const info_job_t *job, FILE *stream)
         return;
     }
     for (i = 0; i < job->processes[first].num_settings; ++i) {
-        fputc('[', html_next(&list));
+        fputc('[', ri_json_next(&list));
         html_string(job->processes[first].settings[i].name, stream);
         html_values(job, job->processes[first].settings[i].name, stream);
         fputc(']', stream);
@@ -195,7 +171,6 @@ static void html_facts(const info_job_t *job, FILE *stream)
 {
     uint64_t life = 0, started = 0;
     const info_process_t *process;
-    long missing = 0;
     size_t i;
 
     for (i = 0; i < job->count; ++i) {
@@ -205,9 +180,6 @@ static void html_facts(const info_job_t *job, FILE *stream)
             started = process->started;
         }
     }
-    if (strcmp(job->sum.ranks, "-")) {
-        missing = atol(job->sum.ranks) - (long)job->count;
-    }
     fprintf(stream, "{\"name\":");
     html_string(job->sum.job, stream);
     fprintf(stream, ",\"command\":");
@@ -215,12 +187,12 @@ static void html_facts(const info_job_t *job, FILE *stream)
     fprintf(stream,
             ",\"hosts\":%zu,\"started\":%" PRIu64 ",\"life_us\":%" PRIu64
             ",\"missing\":%ld,\"running\":%zu,\n",
-            job->hosts, started, life, missing, job->num_json - job->num_complete);
+            job->hosts, started, life, job->missing, job->num_json - job->num_complete);
 }
 
 static void html_job(const info_job_t *job, FILE *stream)
 {
-    html_list_t hints = {stream, ""}, lines = {stream, ""};
+    ri_json_list_t hints = {stream, ""}, lines = {stream, ""};
 
     html_facts(job, stream);
     fprintf(stream, "\"hints\":[");
@@ -240,16 +212,16 @@ static void html_job(const info_job_t *job, FILE *stream)
 
 static void html_data(const info_t *info, FILE *stream)
 {
-    html_list_t ways = {stream, ""}, jobs = {stream, ""};
+    ri_json_list_t ways = {stream, ""}, jobs = {stream, ""};
     size_t i;
 
     fprintf(stream, "{\"version\":\"%s\",\"ways\":[", RI_VERSION_STRING);
     for (i = 0; i < RI_REPORT_WAYS; ++i) {
-        html_string(ri_report_way_name(i), html_next(&ways));
+        html_string(ri_report_way_name(i), ri_json_next(&ways));
     }
     fprintf(stream, "],\n\"jobs\":[");
     for (i = 0; i < info->num_jobs; ++i) {
-        html_job(&info->jobs[i], html_next(&jobs));
+        html_job(&info->jobs[i], ri_json_next(&jobs));
     }
     fprintf(stream, "]}\n");
 }

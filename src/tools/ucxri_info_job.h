@@ -55,6 +55,8 @@ typedef struct info_job {
     size_t num_workers;
     /* rank "all"; the job's name and number of ranks are those of the first process */
     ri_report_row_t sum;
+    long missing; /* ranks of which nothing was read, if it is known how many there are */
+    uint64_t sizes[RI_REPORT_WAYS][RI_SIZES_CLASSES]; /* messages of all processes */
 } info_job_t;
 
 typedef struct info {

@@ -25,18 +25,13 @@ typedef struct sizes {
 static void sizes_sum(const info_job_t *job, sizes_t *sum)
 {
     unsigned way, size_class;
-    uint64_t messages;
-    size_t i;
 
-    memset(sum, 0, sizeof(*sum));
-    for (i = 0; i < job->count; ++i) {
-        for (way = 0; way < RI_REPORT_WAYS; ++way) {
-            for (size_class = 0; size_class < RI_SIZES_CLASSES; ++size_class) {
-                messages = job->processes[i].sizes[way][size_class];
-                sum->messages[way][size_class] += messages;
-                sum->of_way[way] += messages;
-                sum->of_class[size_class] += messages;
-            }
+    *sum = (sizes_t){0};
+    memcpy(sum->messages, job->sizes, sizeof(sum->messages));
+    for (way = 0; way < RI_REPORT_WAYS; ++way) {
+        for (size_class = 0; size_class < RI_SIZES_CLASSES; ++size_class) {
+            sum->of_way[way] += job->sizes[way][size_class];
+            sum->of_class[size_class] += job->sizes[way][size_class];
         }
     }
 }

@@ -172,17 +172,13 @@ static void summary_print_line(const char *const *cells, void *arg)
 static void summary_print_head(const info_job_t *job)
 {
     const char *name = job->sum.job;
-    long missing     = 0;
 
-    if (strcmp(job->sum.ranks, "-")) {
-        missing = atol(job->sum.ranks) - (long)job->count;
-    }
     printf("Job%s%s: %zu process%s on %zu host%s", strcmp(name, "-") ? " " : "",
            strcmp(name, "-") ? name : "", job->count, (job->count == 1) ? "" : "es",
            job->hosts, (job->hosts == 1) ? "" : "s");
-    if (missing > 0) {
-        printf("; %ld of its %s ranks %s missing", missing, job->sum.ranks,
-               (missing == 1) ? "is" : "are");
+    if (job->missing > 0) {
+        printf("; %ld of its %s ranks %s missing", job->missing, job->sum.ranks,
+               (job->missing == 1) ? "is" : "are");
     }
     printf("\n");
     if (job->num_complete < job->num_json) {

@@ -8,27 +8,12 @@
 #include "report_json.h"
 #include "../core/config.h"
 #include "../core/version.h"
+#include "../../ucs/json.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Bytes beyond ASCII are passed on: names of programs and files are mostly UTF-8. */
-static void json_string(const char *text, FILE *stream)
-{
-    fputc('"', stream);
-    for (; *text != '\0'; ++text) {
-        if ((*text == '"') || (*text == '\\')) {
-            fprintf(stream, "\\%c", *text);
-        } else if ((unsigned char)*text < ' ') {
-            fprintf(stream, "\\u%04x", (unsigned)(unsigned char)*text);
-        } else {
-            fputc(*text, stream);
-        }
-    }
-    fputc('"', stream);
-}
 
 /* A number that stands as a word, or null if it is not known. */
 static void json_number(const char *name, const char *word, FILE *stream)
@@ -51,7 +36,7 @@ static void json_process(const ri_report_text_t *text, FILE *stream)
     fprintf(stream, "\"ucxri_report\": %d,\n\"version\": \"%s\",\n\"job\": ",
             RI_REPORT_JSON_VERSION, RI_VERSION_STRING);
     if (strcmp(text->row.job, "-")) {
-        json_string(text->row.job, stream);
+        ri_json_string(text->row.job, "", stream);
     } else {
         fprintf(stream, "null");
     }
@@ -60,43 +45,31 @@ static void json_process(const ri_report_text_t *text, FILE *stream)
     json_number("ranks", text->row.ranks, stream);
     snprintf(host, sizeof(host), "%.*s", (int)(pid - process), process);
     fprintf(stream, "\"host\": ");
-    json_string(host, stream);
+    ri_json_string(host, "", stream);
     fprintf(stream, ",\n\"pid\": %s,\n\"command\": ", pid + 1);
-    json_string(program_invocation_short_name, stream);
+    ri_json_string(program_invocation_short_name, "", stream);
     fprintf(stream, ",\n\"complete\": %s,\n\"started\": %lld,\n\"written\": %lld,\n",
             text->complete ? "true" : "false", (long long)text->started,
             (long long)text->written);
 }
 
-typedef struct json_list {
-    FILE *stream;
-    const char *separator; /* in front of the next entry */
-} json_list_t;
-
-/* Begin an entry of a list. */
-static void json_next(json_list_t *list)
-{
-    fputs(list->separator, list->stream);
-    list->separator = ",\n";
-}
-
 static void json_setting(const char *name, const char *value, void *arg)
 {
-    json_list_t *list = arg;
+    ri_json_list_t *list = arg;
 
-    json_next(list);
+    ri_json_next(list);
     fprintf(list->stream, "\"%s\": ", name);
-    json_string(value, list->stream);
+    ri_json_string(value, "", list->stream);
 }
 
 static void json_values(const ri_report_text_t *text, FILE *stream)
 {
-    json_list_t list = {stream, ""};
+    ri_json_list_t list = {stream, ""};
     unsigned i;
 
     fprintf(stream, "\"values\": {\n");
     for (i = 0; i < RI_REPORT_VALUES; ++i) {
-        json_next(&list);
+        ri_json_next(&list);
         fprintf(stream, "\"%s\": %" PRIu64, ri_report_names[i], text->row.values[i]);
     }
     fprintf(stream, "},\n");
@@ -127,13 +100,13 @@ static uint64_t json_size(const ri_sizes_t *sizes, unsigned way, unsigned size_c
 
 static void json_sizes(const ri_report_text_t *text, FILE *stream)
 {
-    json_list_t ways = {stream, ""};
+    ri_json_list_t ways = {stream, ""};
     unsigned way, i;
     uint64_t messages;
 
     fprintf(stream, "\"sizes\": {\n");
     for (way = 0; way < RI_REPORT_WAYS; ++way) {
-        json_list_t list = {stream, ""};
+        ri_json_list_t list = {stream, ""};
 
         for (i = 0; i < RI_SIZES_CLASSES; ++i) {
             messages = json_size(&text->sizes, way, i);
@@ -141,7 +114,7 @@ static void json_sizes(const ri_report_text_t *text, FILE *stream)
                 continue;
             }
             if (*list.separator == '\0') {
-                json_next(&ways);
+                ri_json_next(&ways);
                 fprintf(stream, "\"%s\": {", ri_report_way_name(way));
             }
             fprintf(stream, "%s\"%" PRIu64 "\": %" PRIu64, list.separator,
@@ -155,14 +128,14 @@ static void json_sizes(const ri_report_text_t *text, FILE *stream)
 
 static void json_pairs(const ri_report_text_t *text, FILE *stream)
 {
-    json_list_t list = {stream, ""};
+    ri_json_list_t list = {stream, ""};
     const uint64_t *counts;
     unsigned way;
     size_t i;
 
     fprintf(stream, "\"peers\": [\n");
     for (i = 0; i < text->pairs.count; ++i) {
-        json_next(&list);
+        ri_json_next(&list);
         fprintf(stream, "{\"worker\": \"%016" PRIx64 "\"", text->pairs.list[i].uid);
         for (way = 0; way < RI_REPORT_WAYS; ++way) {
             counts = &text->pairs.list[i].counts[2 * way];
@@ -178,7 +151,7 @@ static void json_pairs(const ri_report_text_t *text, FILE *stream)
 
 void ri_report_json_write(const ri_report_text_t *text, FILE *stream)
 {
-    json_list_t settings = {stream, ""};
+    ri_json_list_t settings = {stream, ""};
     size_t i;
 
     fprintf(stream, "{\n");
