@@ -2,6 +2,8 @@
 
 /* src/ucp/core/sizes.h */
 
+#include "unit/common/ri_cpp.h"
+
 extern "C" {
 #include "ucp/core/sizes.h"
 }

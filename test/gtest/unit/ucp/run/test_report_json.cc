@@ -2,6 +2,8 @@
 
 /* src/ucp/run/report_json.c. Whether all of it is JSON, Python says in report.test. */
 
+#include "unit/common/ri_cpp.h"
+
 extern "C" {
 #include "ucp/core/config.h"
 #include "ucp/run/report_json.h"

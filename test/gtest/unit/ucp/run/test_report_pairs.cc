@@ -2,6 +2,8 @@
 
 /* src/ucp/run/report_pairs.c */
 
+#include "unit/common/ri_cpp.h"
+
 extern "C" {
 #include "ucp/run/report_pairs.h"
 }

@@ -2,6 +2,8 @@
 
 /* src/ucp/run/report_table.c */
 
+#include "unit/common/ri_cpp.h"
+
 extern "C" {
 #include "ucs/base.h"
 #include "ucp/run/report_table.h"
