@@ -9,6 +9,7 @@
  */
 #include "ucxri_check.h"
 #include "ucxri_info_report.h"
+#include "ucxri_info_timeline.h"
 #include "ucp/core/config.h"
 #include "ucp/core/costs.h"
 #include "ucp/core/counters.h"
@@ -39,6 +40,7 @@ static void usage(FILE *stream)
     fprintf(stream, "Usage: ucxri_info [options]\n"
                     "       ucxri_info -r [-a] FILE...\n"
                     "       ucxri_info --html OUT FILE...\n"
+                    "       ucxri_info --timeline OUT FILE...\n"
                     "       ucxri_info --check [PROGRAM]\n"
                     "Without options: prints the version, the findings on this machine, "
                     "the measured\n"
@@ -57,6 +59,10 @@ static void usage(FILE *stream)
                     "more than 16\n"
                     "  --html OUT FILE...\n"
                     "           write these reports to OUT, as a page for a browser\n"
+                    "  --timeline OUT FILE...\n"
+                    "           write what the processes of a job noted by "
+                    "UCXRI_TRACE=FILE to OUT, as\n"
+                    "           JSON that Perfetto and Chrome (chrome://tracing) open\n"
                     "  --check [PROGRAM]\n"
                     "           say whether this environment makes the library active, "
                     "in PROGRAM if\n"
@@ -276,6 +282,15 @@ static int page_here(int argc, char **argv)
     return info_page(argv[0], argv + 1, argc - 1);
 }
 
+static int timeline_here(int argc, char **argv)
+{
+    if (argc < 2) {
+        usage(stderr);
+        return EXIT_FAILURE;
+    }
+    return info_timeline(argv[0], argv + 1, argc - 1);
+}
+
 int main(int argc, char **argv)
 {
     const ri_worker_counters_t none = {0};
@@ -290,6 +305,9 @@ int main(int argc, char **argv)
     }
     if ((argc > 1) && !strcmp(argv[1], "--html")) {
         return page_here(argc - 2, argv + 2);
+    }
+    if ((argc > 1) && !strcmp(argv[1], "--timeline")) {
+        return timeline_here(argc - 2, argv + 2);
     }
 
     /* As in a program under the preload: UCX is loaded, not linked. */

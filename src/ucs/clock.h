@@ -13,6 +13,12 @@
 /** @return A monotonic time in seconds. */
 double ri_time(void);
 
+/** @return That time in microseconds, modulo 2^32. */
+static inline uint32_t ri_time_us(void)
+{
+    return (uint32_t)(uint64_t)(ri_time() * 1e6);
+}
+
 /** @return A clock that is cheap to read, in units of its own. */
 static inline uint64_t ri_ticks(void)
 {

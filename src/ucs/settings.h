@@ -70,7 +70,8 @@ typedef struct ri_config {
     char *stats_dest;        /* STATS_DEST */
     char *report_how;        /* REPORT */
     char *report_dest;       /* REPORT_DEST */
-    int trace;               /* TRACE */
+    char *trace_how;         /* TRACE */
+    size_t trace_limit;      /* TRACE_LIMIT */
     unsigned trace_size;     /* TRACE_SIZE */
     char *trace_dest;        /* TRACE_DEST */
 
@@ -78,6 +79,8 @@ typedef struct ri_config {
     int ib_pkey_value;       /* what ib_pkey says; 0: auto */
     int report;              /* report_how wants a report */
     const char *report_json; /* the file for a report as JSON; NULL: lines */
+    int trace;               /* trace_how wants a trace in memory */
+    const char *trace_file;  /* the file for a timeline; NULL: there is none */
     int use_rc;              /* ib_transport allows rc */
     int use_ud;              /* ib_transport allows ud */
     size_t ring_large; /* of the first rings of a worker, if RING_SIZE is auto; else 0 */

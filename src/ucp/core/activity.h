@@ -23,16 +23,10 @@
 /* So many times in a row tell that the next time will be the same. */
 #define RI_ACTIVITY_PROMPT_TIMES 3
 
-/** @return Microseconds, modulo 2^32. */
-static inline uint32_t ri_activity_clock(void)
-{
-    return (uint32_t)(uint64_t)(ri_time() * 1e6);
-}
-
 /** A long message of this process has been received. */
 static inline void ri_activity_note_message(ri_worker_t *worker)
 {
-    worker->active_us = ri_activity_clock();
+    worker->active_us = ri_time_us();
 }
 
 /** The library is about to read a message of @a length bytes: it is busy itself then, and the
@@ -45,7 +39,7 @@ static inline void ri_activity_note_reading(ri_worker_t *worker, size_t length)
 /** A send has found no room in its ring. */
 static inline void ri_activity_note_full(ri_worker_t *worker)
 {
-    worker->full.us      = ri_activity_clock();
+    worker->full.us      = ri_time_us();
     worker->full.is_news = 1;
     worker->attention    = 1;
 }
@@ -67,7 +61,7 @@ static inline int ri_activity_was_full(const ri_worker_t *worker)
 static inline void ri_activity_note_progress(ri_worker_t *worker)
 {
     worker->full.is_news = 0;
-    if (ri_activity_clock() - worker->full.us > RI_ACTIVITY_PROMPT_US) {
+    if (ri_time_us() - worker->full.us > RI_ACTIVITY_PROMPT_US) {
         worker->full.times = 0;
     } else if (worker->full.times < RI_ACTIVITY_PROMPT_TIMES) {
         ++worker->full.times;

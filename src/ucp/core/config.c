@@ -148,6 +148,11 @@ static void config_set_report(void)
                                                    &ri_config.report);
 }
 
+static void config_set_trace(void)
+{
+    ri_config.trace_file = ri_config_value_trace(ri_config.trace_how, &ri_config.trace);
+}
+
 /* Who names devices expects them to be used. */
 static void config_check_devices(void)
 {
@@ -252,6 +257,7 @@ static void config_read_once(void)
     }
     config_set_pkey();
     config_set_report();
+    config_set_trace();
     ri_config.use_rc = (ri_config.ib_transport != RI_CONFIG_TRANSPORT_UD);
     ri_config.use_ud = (ri_config.ib_transport != RI_CONFIG_TRANSPORT_RC);
     config_given     = ri_config;

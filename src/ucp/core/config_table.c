@@ -235,10 +235,18 @@ const ri_config_field_t ri_config_fields[] = {
          "Where the report goes: stderr, stdout or a file name, in which %p is the\n"
          "process id, %h the host, %r the rank and %j the job.",
          .flags = 0},
-        {"TRACE", RI_CONFIG_BOOL, "n", FIELD(trace),
-         "Keep the latest protocol events of each worker in memory. They are printed\n"
-         "on SIGUSR2, on an error, and at exit.",
+        {"TRACE", RI_CONFIG_TRACE, "n", FIELD(trace_how),
+         "y: keep the latest protocol events of each worker in memory. They are printed\n"
+         "on SIGUSR2, on an error, and at exit. FILE: write a timeline of long "
+         "messages,\n"
+         "copies, computing and waiting to a file of its own (ucxri_info --timeline). "
+         "In\n"
+         "its name %r is the rank, %j the job, %p the process id and %h the host. A "
+         "name\n"
+         "of a file has a dot, a slash or a percent sign.",
          .flags = 0},
+        {"TRACE_LIMIT", RI_CONFIG_SIZE, "64M", FIELD(trace_limit),
+         "How long the file of a timeline becomes, per process.", .flags = RI_CONFIG_INF},
         {"TRACE_SIZE", RI_CONFIG_COUNT, "4096", FIELD(trace_size),
          "How many events each worker keeps, rounded up to a power of two.",
          .max = 1 << 24},

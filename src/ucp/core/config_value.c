@@ -181,6 +181,26 @@ static int value_is_report(const char *value)
     return (file != NULL) ? (*file != '\0') : value_read_bool(value, &is_on);
 }
 
+const char *ri_config_value_trace(const char *value, int *is_on)
+{
+    if (strpbrk(value, RI_CONFIG_TRACE_FILE) != NULL) {
+        *is_on = 0;
+        return value;
+    }
+    if (!value_read_bool(value, is_on)) {
+        *is_on = 0;
+    }
+    return NULL;
+}
+
+static int value_is_trace(const char *value)
+{
+    int is_on;
+
+    return (ri_config_value_trace(value, &is_on) != NULL) ||
+           value_read_bool(value, &is_on);
+}
+
 static int value_read_ternary(const char *value, int *member)
 {
     int is_yes;
@@ -295,6 +315,11 @@ int ri_config_value_read(const ri_config_field_t *field, const char *value, void
             return 0;
         }
         break;
+    case RI_CONFIG_TRACE:
+        if (!value_is_trace(value)) {
+            return 0;
+        }
+        break;
     case RI_CONFIG_TEXT:
         break;
     }
@@ -383,6 +408,7 @@ void ri_config_value_print(const ri_config_field_t *field, const void *member, c
     case RI_CONFIG_HEX:
     case RI_CONFIG_OUTPUT:
     case RI_CONFIG_REPORT:
+    case RI_CONFIG_TRACE:
     case RI_CONFIG_TEXT:
         snprintf(text, max, "%s", *(const char *const *)member);
         break;
@@ -474,6 +500,9 @@ void ri_config_value_describe(const ri_config_field_t *field, char *text, size_t
         break;
     case RI_CONFIG_REPORT:
         value_add(text, max, "y, n or " RI_CONFIG_REPORT_JSON " with the name of a file");
+        break;
+    case RI_CONFIG_TRACE:
+        value_add(text, max, "y, n or the name of a file, with a dot or a slash");
         break;
     case RI_CONFIG_TEXT:
         value_add(text, max, "text");

@@ -25,6 +25,7 @@ typedef enum ri_config_type {
     RI_CONFIG_HEX,     /* char *, checked */
     RI_CONFIG_OUTPUT,  /* char *: where something is printed */
     RI_CONFIG_REPORT,  /* char *: y, n, or json: and the name of a file */
+    RI_CONFIG_TRACE,   /* char *: y, n, or the name of a file */
     RI_CONFIG_TEXT     /* char *: anything */
 } ri_config_type_t;
 
@@ -66,7 +67,8 @@ int ri_config_value_read(const ri_config_field_t *field, const char *value, void
 static inline int ri_config_value_is_text(const ri_config_field_t *field)
 {
     return (field->type == RI_CONFIG_HEX) || (field->type == RI_CONFIG_OUTPUT) ||
-           (field->type == RI_CONFIG_REPORT) || (field->type == RI_CONFIG_TEXT);
+           (field->type == RI_CONFIG_REPORT) || (field->type == RI_CONFIG_TRACE) ||
+           (field->type == RI_CONFIG_TEXT);
 }
 
 /* What is in front of the file name in a RI_CONFIG_REPORT. */
@@ -75,6 +77,13 @@ static inline int ri_config_value_is_text(const ri_config_field_t *field)
 /** @return The name of the file in the value of a RI_CONFIG_REPORT, or NULL if it is y or n.
  * @param is_on  Set to whether there is to be a report. */
 const char *ri_config_value_report(const char *value, int *is_on);
+
+/* What tells the name of a file from another word, in a RI_CONFIG_TRACE. */
+#define RI_CONFIG_TRACE_FILE "./%"
+
+/** @return The name of the file in the value of a RI_CONFIG_TRACE, or NULL if it is y or n.
+ * @param is_on  Set to whether there is to be a trace in memory. */
+const char *ri_config_value_trace(const char *value, int *is_on);
 
 /** Print a value, in a form that can be read again, to @a text, which has room for @a max bytes
  * with its end; what does not fit is cut off. */

@@ -5,6 +5,7 @@
 #include "send_req.h"
 #include "conn.h"
 #include "req_life.h"
+#include "timeline_notes.h"
 
 int ri_send_always_ends_now(const ri_send_req_t *req)
 {
@@ -56,6 +57,7 @@ static void send_complete(ri_send_req_t *req, ucs_status_t status)
     }
     ri_dt_finish(&req->data);
     ri_trace(&req->super.worker->trace, RI_TRACE_SEND_DONE, req->tag, status);
+    ri_timeline_send_end(req, status);
     ri_req_complete_send(&req->super, status);
 }
 

@@ -14,6 +14,7 @@
 #include "request.h"
 #include "rma_types.h"
 #include "sizes.h"
+#include "timeline.h"
 #include "trace.h"
 #include "../../ucs/handle_map.h"
 #include "../../ucs/id_table.h"
@@ -144,7 +145,7 @@ struct ri_worker {
     uint8_t stock_timed; /* stock's progress was measured since the latest housekeeping */
     uint8_t stock_cheap; /* stock's progress costs little */
     uint8_t progressing; /* progress is under way: it may be called from a callback */
-    uint8_t guarded;     /* multi or timed: ri_worker_enter() has something to do */
+    uint8_t guarded;     /* multi, timed, or with a timeline: calls have more to do */
     uint8_t multi;       /* entered by several threads: lock is used */
 
     ri_context_t *context;
@@ -202,6 +203,7 @@ struct ri_worker {
     int watched; /* there is a trace, or sizes: the fast path of sends tells of its messages */
     ri_sizes_t *sizes; /* of messages sent; NULL: not wanted */
     ri_trace_t trace;
+    ri_timeline_t timeline;
     /* ri_trace_signals at the latest look */
     unsigned trace_signals;
     pthread_mutex_t lock; /* recursive; MULTI workers only */

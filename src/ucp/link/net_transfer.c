@@ -15,6 +15,10 @@ static void transfer_done(ri_plane_op_t *super, ucs_status_t status)
     ri_net_transfer_t *op = ri_container_of(super, ri_net_transfer_t, super);
 
     op->status = status;
+    if (op->length > 0) {
+        ri_timeline_copied(&op->worker->timeline, op->started, RI_TIMELINE_COPY_NET,
+                           op->length, op->peer->uid);
+    }
     --op->peer->way.num_transfers;
     if (status == UCS_OK) {
         ri_way_worked(op->peer, op->way);
@@ -30,6 +34,7 @@ void ri_net_transfer_init(ri_net_transfer_t *op, ri_worker_t *worker, ri_peer_t 
     op->peer       = peer;
     op->way        = peer->way.number;
     op->end        = end;
+    op->length     = 0;
 }
 
 ucs_status_t ri_net_transfer_write(ri_net_transfer_t *op, const ri_send_req_t *req,
@@ -57,8 +62,10 @@ ucs_status_t ri_net_transfer_write(ri_net_transfer_t *op, const ri_send_req_t *r
     return ep->plane->ops->write(ep, &transfer);
 }
 
-void ri_net_transfer_started(ri_net_transfer_t *op)
+void ri_net_transfer_started(ri_net_transfer_t *op, uint64_t length)
 {
+    op->started = ri_timeline_now(&op->worker->timeline);
+    op->length  = length;
     ri_way_use(op->worker, op->peer);
     ++op->peer->way.num_transfers;
     ++op->worker->num_transfers;

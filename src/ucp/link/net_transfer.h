@@ -23,6 +23,8 @@ typedef struct ri_net_transfer {
     ri_peer_t *peer;     /* it may be gone when the transfer has ended */
     uint32_t way;        /* peer->way.number when the transfer started */
     ucs_status_t status; /* when the transfer has ended */
+    uint64_t started;    /* for the timeline, as ri_timeline_now() */
+    uint64_t length;     /* for the timeline */
 
     /* Called from progress, when it has ended. @a ending: the worker ends, and nothing can be
      * asked of anybody. */
@@ -58,8 +60,8 @@ ucs_status_t ri_net_transfer_write(ri_net_transfer_t *op, const ri_send_req_t *r
                                    const uint32_t *immediate);
 
 /** The plane has said UCS_INPROGRESS: count the transfer. Its memory is in use until op->end is
- * called. */
-void ri_net_transfer_started(ri_net_transfer_t *op);
+ * called. @a length: for the timeline; 0 if it begins by waiting, as a receive does. */
+void ri_net_transfer_started(ri_net_transfer_t *op, uint64_t length);
 
 /** A transfer has failed. If the way that it went by, number @a way, is still that of @a peer and
  * does not work any more, give it up as @ref ri_way_fail_and_tell does. */

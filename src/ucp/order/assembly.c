@@ -5,6 +5,7 @@
  * First part, further parts, completion; and the end with the stream or its ring.
  */
 #include "assembly.h"
+#include "../core/timeline_notes.h"
 #include "../core/recv_req.h"
 #include "../core/module.h"
 #include "deliver.h"
@@ -26,6 +27,7 @@ static ri_recv_req_t *assembly_match(ri_stream_t *stream, uint32_t sn, uint64_t 
     }
 
     ri_trace(&worker->trace, RI_TRACE_MATCHED, tag, length);
+    ri_timeline_recv(recv, stream, sn, length);
     stream->next_sn  = sn + 1;
     stream->last_tag = tag;
     stream->counters.rx_bytes += length;

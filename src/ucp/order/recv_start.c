@@ -9,6 +9,7 @@
 #include "../core/recv_req.h"
 #include "../../ucs/settings.h"
 #include "../core/memory.h"
+#include "../core/timeline_notes.h"
 #include "../../ucs/stock.h"
 #include "../link/bounce.h"
 #include "../link/control.h"
@@ -123,6 +124,9 @@ ucs_status_t ri_recv_start(ri_recv_req_t *recv, ri_stream_t *stream,
         (arrival->wire_type != RI_WIRE_RNDV_DATA)) { /* its RTS was matched before */
         ri_promises.learn(recv, stream, arrival);
     }
+    if (arrival->wire_type != RI_WIRE_RNDV_DATA) {
+        ri_timeline_recv(recv, stream, arrival->sn, length);
+    }
     status = recv_start(recv, stream, arrival, ri_msg_ops[arrival->kind]);
     if (ri_unlikely(status == UCS_INPROGRESS)) {
         return status;
@@ -130,6 +134,7 @@ ucs_status_t ri_recv_start(ri_recv_req_t *recv, ri_stream_t *stream,
 
     ri_dt_finish(&recv->data);
     ri_trace(&recv->super.worker->trace, RI_TRACE_RECV_DONE, arrival->tag, length);
+    ri_timeline_recv_end(recv, status);
     return status;
 }
 

@@ -9,6 +9,7 @@
 #include "../core/context.h"
 #include "../run/ep_op.h"
 #include "../run/report_file.h"
+#include "../run/timeline_progress.h"
 #include "../link/gone.h"
 #include "../../ucs/log.h"
 #include "../run/worker_life.h"
@@ -69,6 +70,7 @@ void ucp_worker_destroy(ucp_worker_h stock)
 unsigned ucp_worker_progress(ucp_worker_h stock)
 {
     ri_worker_t *worker = ri_worker_find(stock);
+    uint64_t start;
     unsigned count;
 
     if (ri_unlikely(worker == NULL)) {
@@ -80,7 +82,9 @@ unsigned ucp_worker_progress(ucp_worker_h stock)
         return ri_worker_progress(worker);
     }
     ri_worker_enter(worker);
+    start = ri_timeline_now(&worker->timeline);
     count = ri_worker_progress(worker);
+    ri_timeline_progress(worker, start, count);
     ri_report_file_tick(worker);
     ri_worker_leave(worker, (count > 0) ? RI_CALL_WORK : RI_CALL_IDLE);
     return count;

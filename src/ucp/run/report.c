@@ -145,6 +145,7 @@ void ri_report_traces(void)
 static void report_worker_at_exit(ri_worker_t *worker, void *arg)
 {
     ri_report_worker(worker);
+    ri_timeline_stop(&worker->timeline);
 }
 
 /* Workers that the application never destroyed report here; the others did so when they

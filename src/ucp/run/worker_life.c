@@ -37,7 +37,7 @@ static ucs_status_t worker_query(ri_worker_t *worker)
     ri_stock.worker_release_address(worker->stock, attr.address);
     worker->multi   = (attr.thread_mode == UCS_THREAD_MODE_MULTI);
     worker->timed   = ri_config.report;
-    worker->guarded = worker->multi || worker->timed;
+    worker->guarded = worker->multi || worker->timed || (ri_config.trace_file != NULL);
     worker->uid     = address_attr.worker_uid;
     worker->am_id   = ri_config.am_id + 1;
     return status;
@@ -147,6 +147,7 @@ ucs_status_t ri_worker_create(ri_context_t *context, ucp_worker_h stock,
         ri_report_start();
         ri_report_file_enter(worker);
     }
+    ri_timeline_start(&worker->timeline, worker->uid);
     RI_MODULES_TELL(worker_starts, worker);
     ri_context_add_worker(context, worker);
     *worker_p = worker;
@@ -192,6 +193,7 @@ void ri_worker_free(ri_worker_t *worker)
     ri_id_table_cleanup(&worker->req_ids);
     ri_id_table_cleanup(&worker->recv_ids);
     ri_trace_cleanup(&worker->trace);
+    ri_timeline_stop(&worker->timeline);
     pthread_mutex_destroy(&worker->lock);
     free(worker);
 }

@@ -8,6 +8,7 @@
 #include "recv.h"
 #include "../order/deliver.h"
 #include "send.h"
+#include "../core/timeline_notes.h"
 #include "../core/memory.h"
 #include "../in/channel_in.h"
 #include "../../ucs/settings.h"
@@ -67,11 +68,14 @@ static ucs_status_t recv_req_get(ri_worker_t *worker, void *buffer, size_t count
 static ucs_status_ptr_t recv_msg(ri_recv_req_t *recv, ri_msg_t *msg,
                                  const ucp_request_param_t *param)
 {
+    ri_worker_t *worker = recv->super.worker;
     ucs_status_t status;
 
     /* What ends later ends by callback, and may do so before this returns. */
     ri_req_set_recv_cb(&recv->super, param);
+    ri_timeline_call_begins(worker);
     status = ri_recv_start_msg(recv, msg);
+    ri_timeline_call_ends(worker);
     if (status == UCS_INPROGRESS) {
         return ri_req_handle(&recv->super);
     }

@@ -11,6 +11,7 @@
 #include "../core/activity.h"
 #include "../core/memory.h"
 #include "../core/module.h"
+#include "../core/timeline_notes.h"
 #include "../in/channel_in.h"
 #include "../in/ring_in.h"
 #include "../link/control.h"
@@ -71,6 +72,7 @@ static ucs_status_t send_start(ri_send_req_t *req, const ri_send_terms_t *terms)
     req->sn        = ++conn->tx_sn; /* before anything that may send on this conn again */
     req->wire_type = send_wire_type(req);
     ri_rtr_table_log(conn, req->tag, (req->wire_type == RI_WIRE_RTS) ? req->id : 0);
+    ri_timeline_send_by(req);
     status = proto->start(req, terms);
 
     if (UCS_STATUS_IS_ERR(status)) {
@@ -315,6 +317,7 @@ static ucs_status_t send_choose_and_start(ri_send_req_t *req, int sync,
 
     if (req->proto->unnumbered) {
         conn->counters.tx_sync += sync;
+        ri_timeline_send_by(req);
         return req->proto->start(req, &terms);
     }
 
@@ -370,13 +373,16 @@ ucs_status_ptr_t ri_tag_send_slow(ri_conn_t *conn, const void *buffer, size_t co
     ri_memory_note_generic(worker, &req->data, param);
     ri_send_req_init(req, conn, tag);
     ri_trace(&worker->trace, RI_TRACE_SEND, tag, req->data.length);
-
+    ri_timeline_call_begins(worker);
+    ri_timeline_send(req);
     status = send_choose_and_start(req, sync, param);
+    ri_timeline_call_ends(worker);
     if (status == UCS_INPROGRESS) {
         ri_req_set_send_cb(&req->super, param);
         return ri_req_handle(&req->super);
     }
 
+    ri_timeline_send_end(req, status);
     ri_send_forget(req);
     ri_dt_finish(&req->data);
     if (UCS_STATUS_IS_ERR(status)) {

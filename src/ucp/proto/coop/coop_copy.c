@@ -80,14 +80,16 @@ static ucs_status_t coop_read(ri_coop_t *coop, ri_plane_ep_t *ep, ri_transfer_t 
 /* Move a part that was claimed. */
 static ucs_status_t coop_move(ri_coop_t *coop, const ri_slot_part_t *part)
 {
-    ri_peer_t *peer        = ri_coop_side_peer(coop);
-    ri_plane_ep_t *ep      = (peer != NULL) ? peer->plane_ep : NULL;
-    ri_transfer_t transfer = {.local      = &coop->memory,
-                              .num_local  = 1,
-                              .remote     = coop->segments,
-                              .num_remote = coop->num_segments,
-                              .offset     = ri_slot_offset(part),
-                              .length     = ri_slot_length(part, coop->memory.length)};
+    ri_peer_t *peer         = ri_coop_side_peer(coop);
+    ri_plane_ep_t *ep       = (peer != NULL) ? peer->plane_ep : NULL;
+    ri_transfer_t transfer  = {.local      = &coop->memory,
+                               .num_local  = 1,
+                               .remote     = coop->segments,
+                               .num_remote = coop->num_segments,
+                               .offset     = ri_slot_offset(part),
+                               .length     = ri_slot_length(part, coop->memory.length)};
+    ri_timeline_t *timeline = &coop->worker->timeline;
+    uint64_t start          = ri_timeline_now(timeline);
     ucs_status_t status;
 
     if (ep == NULL) {
@@ -108,6 +110,9 @@ static ucs_status_t coop_move(ri_coop_t *coop, const ri_slot_part_t *part)
     }
     ++coop->worker->counters.coop_parts;
     ri_trace(&coop->worker->trace, RI_TRACE_COOP_PART, transfer.offset, transfer.length);
+    ri_timeline_copied(timeline, start,
+                       coop->is_send ? RI_TIMELINE_COPY_WRITE : RI_TIMELINE_COPY_READ,
+                       transfer.length, peer->uid);
     return status;
 }
 

@@ -318,6 +318,8 @@ static void shelf_place(ri_coop_t *coop, size_t offset, const void *from, size_t
 static ri_coop_state_t shelf_take_part(ri_coop_t *coop, const ri_shelf_part_t *mark)
 {
     const ri_slot_part_t part = {.first = mark->first, .count = mark->count};
+    ri_timeline_t *timeline   = &coop->worker->timeline;
+    uint64_t start            = ri_timeline_now(timeline);
     size_t offset, length;
 
     if ((part.count == 0) || (part.count > RI_SHELF_UNITS) ||
@@ -331,6 +333,8 @@ static ri_coop_state_t shelf_take_part(ri_coop_t *coop, const ri_shelf_part_t *m
     coop->in_vain  = 0;
     coop->stream->counters.rx_shelf_bytes += length;
     ri_trace(&coop->worker->trace, RI_TRACE_COOP_PART, offset, length);
+    ri_timeline_copied(timeline, start, RI_TIMELINE_COPY_SHELF_IN, length,
+                       coop->stream->peer->uid);
     return ri_coop_side_count(coop, part.count);
 }
 
@@ -532,6 +536,7 @@ static void shelf_put_part(ri_coop_t *coop, char *place, const ri_slot_part_t *p
     ri_conn_t *conn            = coop->send->conn;
     size_t offset              = ri_slot_offset(part);
     size_t length              = ri_slot_length(part, coop->memory.length);
+    uint64_t start             = ri_timeline_now(&coop->worker->timeline);
 
     shelf_gather(coop, place, offset, length);
     ri_shelf_tx_put(&conn->coop.shelf, &mark);
@@ -539,6 +544,8 @@ static void shelf_put_part(ri_coop_t *coop, char *place, const ri_slot_part_t *p
     coop->in_vain  = 0;
     conn->counters.tx_shelf_bytes += length;
     ri_trace(&coop->worker->trace, RI_TRACE_COOP_PART, offset, length);
+    ri_timeline_copied(&coop->worker->timeline, start, RI_TIMELINE_COPY_SHELF_OUT, length,
+                       (conn->peer != NULL) ? conn->peer->uid : 0);
 }
 
 ri_coop_state_t ri_coop_shelf_put(ri_coop_t *coop)

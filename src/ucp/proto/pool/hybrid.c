@@ -98,12 +98,16 @@ static ucs_status_t hybrid_start(ri_send_req_t *req, const ri_send_terms_t *term
     ri_pool_buffer_t *buffer = ri_hybrid_get(req);
     hybrid_pool_msg_t msg;
     ucs_status_t status;
+    uint64_t start;
     uint32_t id;
 
     if (buffer == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
+    start = ri_timeline_now(&worker->timeline);
     ri_dt_pack(&req->data, buffer->data);
+    ri_timeline_copied(&worker->timeline, start, RI_TIMELINE_COPY_POOL, req->data.length,
+                       buffer->uid);
     id = buffer->id;
     hybrid_fill(&msg, buffer);
     ri_trace(&worker->trace, RI_TRACE_SEND_POOL, req->sn, req->data.length);

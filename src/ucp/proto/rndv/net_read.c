@@ -110,7 +110,7 @@ ucs_status_t ri_net_read_recv(ri_recv_req_t *recv, ri_stream_t *stream,
         status          = net_read_start(read, ep, rts);
         if (status == UCS_INPROGRESS) {
             ++stream->num_transfers;
-            ri_net_transfer_started(&read->op);
+            ri_net_transfer_started(&read->op, recv->info.length);
             return UCS_INPROGRESS;
         }
         if (status == UCS_OK) {

@@ -83,7 +83,7 @@ ucs_status_t ri_net_write_start(ri_send_req_t *req, uint32_t recv_id, uint64_t a
         status         = ri_net_transfer_write(&write->op, req, ep, address, key, NULL);
     }
     if (status == UCS_INPROGRESS) {
-        ri_net_transfer_started(&write->op);
+        ri_net_transfer_started(&write->op, req->data.length);
         req->keys = NULL;
         req->waiting &= ~RI_SEND_WAIT_MATCH; /* further answers are stale */
         req->waiting |= RI_SEND_WAIT_WRITE;

@@ -93,12 +93,16 @@ ucs_status_t ri_rndv_write(ri_send_req_t *req, ri_plane_ep_t *ep, uint64_t addre
     ri_transfer_t transfer = {
             .remote = &remote, .num_remote = 1, .length = req->data.length};
     ri_segment_t local[RI_WIRE_SEGMENTS_MAX];
+    ri_timeline_t *timeline = &conn->worker->timeline;
+    uint64_t start          = ri_timeline_now(timeline);
     ucs_status_t status;
 
     transfer.local     = local;
     transfer.num_local = ri_dt_segments(&req->data, local, RI_WIRE_SEGMENTS_MAX);
     status             = ep->plane->ops->write(ep, &transfer);
     ri_trace(&conn->worker->trace, RI_TRACE_SEND_WRITE, req->data.length, status);
+    ri_timeline_copied(timeline, start, RI_TIMELINE_COPY_WRITE, req->data.length,
+                       (conn->peer != NULL) ? conn->peer->uid : 0);
     if (status == UCS_OK) {
         conn->counters.tx_written_bytes += req->data.length;
     }

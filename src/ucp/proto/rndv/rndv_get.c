@@ -120,6 +120,7 @@ static ucs_status_t get_fetch(ri_recv_req_t *recv, ri_stream_t *stream,
     int has_ring              = (stream->ring != NULL);
     ri_worker_t *worker       = stream->worker;
     size_t length             = recv->info.length;
+    uint64_t start            = ri_timeline_now(&worker->timeline);
     ucs_status_t place_status = UCS_OK;
     ri_transfer_t transfer    = {.remote     = rts->segments,
                                  .num_remote = rts->num_segments,
@@ -141,6 +142,8 @@ static ucs_status_t get_fetch(ri_recv_req_t *recv, ri_stream_t *stream,
         ri_local_fail(worker, stream->peer);
     }
     ri_trace(&worker->trace, RI_TRACE_RECV_READ, length, status);
+    ri_timeline_copied(&worker->timeline, start, RI_TIMELINE_COPY_READ,
+                       (status == UCS_OK) ? length : 0, stream->peer->uid);
     if ((status != UCS_OK) && ri_local_is_gone(stream->peer)) {
         return UCS_ERR_CONNECTION_RESET; /* nobody is left to be asked */
     }

@@ -211,7 +211,7 @@ static struct ri_ud_send_op *ud_send_start(ri_send_req_t *req, const ud_goal_t *
         free(send);
         return NULL;
     }
-    ri_net_transfer_started(&send->super.op);
+    ri_net_transfer_started(&send->super.op, req->data.length);
     req->keys        = NULL;
     req->proto_state = send;
     req->waiting |= RI_SEND_WAIT_WRITE;

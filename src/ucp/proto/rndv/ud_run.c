@@ -110,7 +110,7 @@ ucs_status_t ri_ud_run_recv(ri_recv_req_t *recv, ri_peer_t *peer, uint64_t lengt
         ri_ud_run_free(op);
         return status;
     }
-    ri_net_transfer_started(&op->super.op);
+    ri_net_transfer_started(&op->super.op, 0);
     *op_p = op;
     return status;
 }

@@ -266,7 +266,7 @@ static ucs_status_t recv_hybrid_start(ri_send_req_t *req, const ri_send_terms_t 
     ri_net_transfer_init(&write->op, conn->worker, peer, recv_hybrid_end);
     status = recv_hybrid_copy_and_write(write, req, rtr);
     if (ri_likely(status == UCS_INPROGRESS)) {
-        ri_net_transfer_started(&write->op);
+        ri_net_transfer_started(&write->op, buffer->length);
         ri_recv_net_untold(conn, req->sn, rtr);
         return UCS_OK;
     }

@@ -309,7 +309,7 @@ static ucs_status_t recv_net_start(ri_send_req_t *req, const ri_send_terms_t *te
                                    &immediate);
     req->keys = NULL;
     if (ri_likely(status == UCS_INPROGRESS)) {
-        ri_net_transfer_started(&write->op);
+        ri_net_transfer_started(&write->op, req->data.length);
         req->waiting |= RI_SEND_WAIT_WRITE;
         ri_recv_net_untold(conn, req->sn, rtr);
         return UCS_OK;

@@ -91,7 +91,7 @@ void ri_rtr_learn(ri_recv_req_t *recv, const ri_stream_t *stream,
 {
     ri_sender_map_t *senders  = &recv->super.worker->senders;
     rtr_meanwhile_t meanwhile = RTR_WAS_LATE;
-    uint32_t now              = ri_activity_clock();
+    uint32_t now              = ri_time_us();
     int gain;
 
     if (recv->data.length > ri_config.eager_thresh) {

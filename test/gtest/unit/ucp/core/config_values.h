@@ -124,6 +124,9 @@ inline std::vector<std::string> bad_values(const ri_config_field_t &field)
     case RI_CONFIG_REPORT:
         bad = {"", "maybe", "json:", "json", "xml:/tmp/x"};
         break;
+    case RI_CONFIG_TRACE:
+        bad = {"", "maybe", "file", "yse"};
+        break;
     case RI_CONFIG_TEXT:
         bad.clear();
         break;
@@ -174,6 +177,9 @@ inline std::vector<std::string> good_values(const ri_config_field_t &field)
         break;
     case RI_CONFIG_REPORT:
         good.insert(good.end(), {"y", "n", "json:/tmp/x.%j.%r"});
+        break;
+    case RI_CONFIG_TRACE:
+        good.insert(good.end(), {"y", "n", "job.timeline", "/tmp/x", "%r"});
         break;
     case RI_CONFIG_OUTPUT:
     case RI_CONFIG_TEXT:

@@ -176,7 +176,7 @@ TEST_F(test_ring_life_long, without_room_of_a_prompt_sender)
                   waited)
                 << round;
         /* The time itself is not to decide here. */
-        a->worker()->full.us = ri_activity_clock() -
+        a->worker()->full.us = ri_time_us() -
                                (is_late ? RI_ACTIVITY_PROMPT_US + 1000 : 0);
         a->progress();
         EXPECT_FALSE(ri_activity_was_full(a->worker()));

@@ -1,0 +1,534 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Files are read twice, one at a time, as those of a large job would not fit the memory together: at
+ * first which process each is of, and, where a job ran on several hosts, when messages were sent and
+ * received, as clocks follow from that; then all that is written. Lines are short, as there may be a
+ * million of them: what can be told from the track of a span is not repeated.
+ */
+#include "ucxri_info_timeline.h"
+#include "ucxri_info_timeline_clock.h"
+#include "ucxri_info_timeline_file.h"
+#include "ucxri_info_timeline_spans.h"
+#include "ucs/json.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* One process of the job. */
+typedef struct timeline_process {
+    const char *path;
+    ri_timeline_head_t head;
+    int clock;
+    uint64_t first;
+    int64_t real;
+    unsigned order; /* among all, by rank */
+} timeline_process_t;
+
+/* Whose worker it is. */
+typedef struct timeline_owner {
+    uint64_t uid;
+    unsigned process;
+} timeline_owner_t;
+
+typedef struct timeline {
+    timeline_process_t *processes;
+    unsigned count;
+    timeline_owner_t *owners; /* by uid */
+    size_t num_owners;
+    timeline_clocks_t clocks;
+    int64_t start; /* the time that is 0, of the first clock */
+    FILE *stream;
+    const char *separator;
+
+    /* The process that is written: */
+    const timeline_process_t *process;
+    const timeline_file_t *file;
+    uint64_t (*used)[TIMELINE_TRACK_LAST]; /* of each worker: a bit for each lane */
+    timeline_sample_t *samples;            /* the latest of each worker */
+} timeline_t;
+
+static int timeline_fail(const char *path, const char *why)
+{
+    fprintf(stderr, "ucxri_info: %s: %s\n", path, why);
+    return 0;
+}
+
+/* Ranks by number, and what has none behind them, by process id. */
+static long process_number(const timeline_process_t *process)
+{
+    char *end;
+    long rank = strtol(process->head.rank, &end, 10);
+
+    return ((end == process->head.rank) || (*end != '\0') || (rank < 0)) ?
+                   (1l << 31) + process->head.pid :
+                   rank;
+}
+
+static int process_compare(const void *a, const void *b)
+{
+    long left = process_number(a), right = process_number(b);
+
+    return (left > right) - (left < right);
+}
+
+static int owner_compare(const void *a, const void *b)
+{
+    const timeline_owner_t *left = a, *right = b;
+
+    return (left->uid > right->uid) - (left->uid < right->uid);
+}
+
+static const timeline_process_t *timeline_owner(const timeline_t *timeline, uint64_t uid)
+{
+    const timeline_owner_t wanted = {.uid = uid};
+    const timeline_owner_t *found = bsearch(&wanted, timeline->owners,
+                                            timeline->num_owners, sizeof(wanted),
+                                            owner_compare);
+
+    return (found != NULL) ? &timeline->processes[found->process] : NULL;
+}
+
+/* Keep of a file which process it is of. */
+static int timeline_know(timeline_t *timeline, unsigned index,
+                         const timeline_file_t *file)
+{
+    timeline_process_t *process = &timeline->processes[index];
+    timeline_owner_t *owners;
+    unsigned i;
+
+    process->head  = file->head;
+    process->first = file->first;
+    process->real  = file->real;
+    owners         = realloc(timeline->owners,
+                             (timeline->num_owners + file->num_workers) * sizeof(*owners));
+    if (owners == NULL) {
+        return 0;
+    }
+    timeline->owners = owners;
+    for (i = 0; i < file->num_workers; ++i) {
+        owners[timeline->num_owners++] = (timeline_owner_t){file->uids[i], index};
+    }
+    return 1;
+}
+
+static int timeline_know_all(timeline_t *timeline, char **paths, int count)
+{
+    timeline_file_t file;
+    const char *fault;
+    int all_read = 1;
+    int i;
+
+    for (i = 0; i < count; ++i) {
+        fault                                     = timeline_file_read(paths[i], &file);
+        timeline->processes[timeline->count].path = paths[i];
+        if ((fault == NULL) && !timeline_know(timeline, timeline->count, &file)) {
+            fault = "out of memory";
+        }
+        if (fault != NULL) {
+            all_read = timeline_fail(paths[i], fault);
+        } else {
+            if (file.ended) {
+                fprintf(stderr,
+                        "ucxri_info: %s: it is as long as UCXRI_TRACE_LIMIT "
+                        "allowed, and ends before the process did\n",
+                        paths[i]);
+            }
+            ++timeline->count;
+        }
+        timeline_file_cleanup(&file);
+    }
+    return all_read;
+}
+
+/* A job is one: what belongs to another one would be drawn as if it had run at the same time. */
+static int timeline_check_job(const timeline_t *timeline)
+{
+    unsigned i;
+
+    for (i = 1; i < timeline->count; ++i) {
+        if (strcmp(timeline->processes[i].head.job, timeline->processes[0].head.job)) {
+            fprintf(stderr,
+                    "ucxri_info: %s is of job %s, and %s of job %s: one timeline "
+                    "is of one job\n",
+                    timeline->processes[0].path, timeline->processes[0].head.job,
+                    timeline->processes[i].path, timeline->processes[i].head.job);
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* Which process a worker belongs to is known by index, and ranks are sorted: owners last. */
+static int timeline_sort(timeline_t *timeline)
+{
+    unsigned *place = malloc((timeline->count + 1) * sizeof(*place));
+    size_t k;
+    unsigned i;
+
+    if (place == NULL) {
+        return 0;
+    }
+    for (i = 0; i < timeline->count; ++i) {
+        timeline->processes[i].order = i;
+    }
+    qsort(timeline->processes, timeline->count, sizeof(*timeline->processes),
+          process_compare);
+    for (i = 0; i < timeline->count; ++i) {
+        place[timeline->processes[i].order] = i;
+        timeline->processes[i].order        = i;
+    }
+    for (k = 0; k < timeline->num_owners; ++k) {
+        timeline->owners[k].process = place[timeline->owners[k].process];
+    }
+    qsort(timeline->owners, timeline->num_owners, sizeof(*timeline->owners),
+          owner_compare);
+    free(place);
+    return 1;
+}
+
+/* Where messages go between hosts, when. */
+typedef struct timeline_mark_arg {
+    timeline_t *timeline;
+    const timeline_file_t *file;
+    unsigned clock;
+    int is_good;
+} timeline_mark_arg_t;
+
+static void timeline_mark_entry(unsigned worker, const ri_timeline_entry_t *entry,
+                                void *arg)
+{
+    timeline_mark_arg_t *mark = arg;
+    timeline_clocks_t *clocks = &mark->timeline->clocks;
+    uint64_t now              = timeline_file_time(mark->file, entry->ticks);
+
+    if (timeline_entry_event(entry) == RI_TIMELINE_SEND_BY) {
+        mark->is_good &= timeline_clocks_sent(
+                clocks, mark->clock, mark->file->uids[worker], entry->arg[0], now);
+    } else if ((timeline_entry_event(entry) == RI_TIMELINE_RECV) &&
+               (entry->arg[2] != 0)) {
+        mark->is_good &= timeline_clocks_received(clocks, mark->clock, entry->arg[1],
+                                                  entry->arg[2], now);
+    }
+}
+
+static int timeline_align(timeline_t *timeline)
+{
+    timeline_mark_arg_t mark = {.timeline = timeline, .is_good = 1};
+    timeline_file_t file;
+    const char *fault;
+    unsigned i;
+
+    for (i = 0; i < timeline->count; ++i) {
+        timeline_process_t *process = &timeline->processes[i];
+
+        process->clock = timeline_clocks_add(&timeline->clocks, process->head.clock,
+                                             process->real);
+        if (process->clock < 0) {
+            return 0;
+        }
+    }
+    for (i = 0; (timeline->clocks.count > 1) && (i < timeline->count); ++i) {
+        fault = timeline_file_read(timeline->processes[i].path, &file);
+        if (fault != NULL) {
+            timeline_fail(timeline->processes[i].path, fault);
+            timeline_file_cleanup(&file);
+            return 0;
+        }
+        mark.file  = &file;
+        mark.clock = timeline->processes[i].clock;
+        timeline_file_foreach(&file, timeline_mark_entry, &mark);
+        timeline_file_cleanup(&file);
+    }
+    if (!mark.is_good || !timeline_clocks_align(&timeline->clocks)) {
+        return 0;
+    }
+    timeline->start = INT64_MAX;
+    for (i = 0; i < timeline->count; ++i) {
+        int64_t first = (int64_t)timeline->processes[i].first +
+                        timeline->clocks.list[timeline->processes[i].clock].offset;
+
+        timeline->start = (first < timeline->start) ? first : timeline->start;
+    }
+    return 1;
+}
+
+/* A time of the process that is written, in microseconds since the start. */
+static double timeline_us(const timeline_t *timeline, uint64_t time)
+{
+    return ((int64_t)time + timeline->clocks.list[timeline->process->clock].offset -
+            timeline->start) *
+           1e-3;
+}
+
+/* Threads of a viewer are lines: of each worker, track and lane. */
+static unsigned timeline_tid(unsigned worker, unsigned track, unsigned lane)
+{
+    return (worker * TIMELINE_TRACK_LAST + track) * TIMELINE_LANES + lane + 1;
+}
+
+static FILE *timeline_next(timeline_t *timeline, const char *phase)
+{
+    fprintf(timeline->stream, "%s{\"ph\":\"%s\",\"pid\":%u", timeline->separator, phase,
+            timeline->process->order);
+    timeline->separator = ",\n";
+    return timeline->stream;
+}
+
+static void timeline_size(uint64_t length, char text[24])
+{
+    static const char units[] = {'\0', 'K', 'M', 'G'};
+    unsigned i                = 0;
+
+    while ((length >= 1024) && (length % 1024 == 0) && (i < 3)) {
+        length /= 1024;
+        ++i;
+    }
+    snprintf(text, 24, "%" PRIu64 "%.1s", length, &units[i]);
+}
+
+static void timeline_name(const timeline_t *timeline, uint64_t uid, char text[24])
+{
+    const timeline_process_t *process = timeline_owner(timeline, uid);
+
+    if (process == NULL) {
+        snprintf(text, 24, "a process");
+    } else if (strcmp(process->head.rank, "-")) {
+        snprintf(text, 24, "%s", process->head.rank);
+    } else {
+        snprintf(text, 24, "process %u", process->head.pid);
+    }
+}
+
+/* What stands in a span, and more of it. */
+static void timeline_write_text(timeline_t *timeline, const timeline_span_t *span)
+{
+    static const char *const copies[] = {
+#define TIMELINE_COPY_TEXT(_kind, _text) _text,
+            RI_TIMELINE_COPIES(TIMELINE_COPY_TEXT)};
+    FILE *stream = timeline->stream;
+    char size[24], peer[24];
+
+    timeline_size(span->length, size);
+    timeline_name(timeline, span->uid, peer);
+    switch (span->kind) {
+    case TIMELINE_SPAN_SEND:
+        fprintf(stream, "\"name\":\"%s to %s\",\"args\":{\"by\":", size, peer);
+        ri_json_string(span->protocol, "", stream);
+        break;
+    case TIMELINE_SPAN_RECV:
+        fprintf(stream, "\"name\":\"%s from %s\",\"args\":{\"waited_us\":%.1f", size,
+                peer, (span->met - span->start) * 1e-3);
+        break;
+    case TIMELINE_SPAN_DATA:
+        fprintf(stream, "\"name\":\"data\"");
+        return;
+    case TIMELINE_SPAN_OFFER:
+        fprintf(stream, "\"name\":\"%s\"",
+                span->used    ? "offer, used" :
+                span->is_open ? "offer" :
+                                "offer, withdrawn");
+        return;
+    case TIMELINE_SPAN_COPY:
+        fprintf(stream, "\"name\":\"%s\",\"args\":{\"size\":\"%s\",\"peer\":\"%s\"}",
+                copies[span->copy], size, peer);
+        return;
+    case TIMELINE_SPAN_COMPUTE:
+        fprintf(stream, "\"name\":\"computes\"");
+        return;
+    case TIMELINE_SPAN_WAIT:
+        fprintf(stream, "\"name\":\"waits\"");
+        return;
+    }
+    if (span->status != 0) {
+        fprintf(stream, ",\"status\":%d", (int)span->status);
+    }
+    fprintf(stream, "%s}", span->is_open ? ",\"unfinished\":true" : "");
+}
+
+/* The end of an arrow, within the span: its id is that of the message. */
+static void timeline_write_flow(timeline_t *timeline, const timeline_span_t *span,
+                                const char *phase, uint64_t uid, uint64_t time)
+{
+    fprintf(timeline_next(timeline, phase),
+            ",\"tid\":%u,\"ts\":%.2f,\"id\":\"%" PRIx64 ".%" PRIx64 "\",\"cat\":\"m\","
+            "\"name\":\"m\"%s}",
+            timeline_tid(span->worker, span->track, span->lane),
+            timeline_us(timeline, time), uid, span->flow,
+            (*phase == 'f') ? ",\"bp\":\"e\"" : "");
+}
+
+/* Both ends are rounded, so that spans that meet do not overlap. */
+static double timeline_round(double us)
+{
+    return (double)(int64_t)(us * 100 + 0.5) / 100;
+}
+
+static void timeline_write_span(const timeline_span_t *span, void *arg)
+{
+    timeline_t *timeline = arg;
+    double start         = timeline_round(timeline_us(timeline, span->start));
+    double end           = timeline_round(timeline_us(timeline, span->end));
+
+    timeline->used[span->worker][span->track] |= UINT64_C(1) << span->lane;
+    fprintf(timeline_next(timeline, "X"), ",\"tid\":%u,\"ts\":%.2f,\"dur\":%.2f,",
+            timeline_tid(span->worker, span->track, span->lane), start, end - start);
+    timeline_write_text(timeline, span);
+    fputc('}', timeline->stream);
+    if ((span->flow == 0) || (timeline_owner(timeline, span->uid) == NULL)) {
+        return;
+    }
+    if (span->kind == TIMELINE_SPAN_SEND) {
+        timeline_write_flow(timeline, span, "s", timeline->file->uids[span->worker],
+                            span->start);
+    } else if (span->kind == TIMELINE_SPAN_DATA) {
+        timeline_write_flow(timeline, span, "f", span->uid, span->start);
+    }
+}
+
+/* Rates, from what there was more than at the sample before. */
+static void timeline_write_sample(const timeline_sample_t *sample, void *arg)
+{
+    timeline_t *timeline      = arg;
+    timeline_sample_t *before = &timeline->samples[sample->worker];
+    double seconds            = (sample->time - before->time) * 1e-9;
+    double start              = timeline_us(timeline, before->time);
+    unsigned worker           = sample->worker;
+
+    if ((before->time != 0) && (sample->time > before->time) &&
+        (sample->sent >= before->sent) && (sample->bytes >= before->bytes)) {
+        fprintf(timeline_next(timeline, "C"),
+                ",\"ts\":%.2f,\"name\":\"messages a second%.*u\",\"args\":{\"sent\":%.0f,"
+                "\"received\":%.0f}}",
+                start, (worker > 0), worker, (sample->sent - before->sent) / seconds,
+                (sample->received - before->received) / seconds);
+        fprintf(timeline_next(timeline, "C"),
+                ",\"ts\":%.2f,\"name\":\"MB sent a second%.*u\",\"args\":{\"MB\":%.1f}}",
+                start, (worker > 0), worker,
+                (sample->bytes - before->bytes) / seconds * 1e-6);
+    }
+    *before = *sample;
+}
+
+static void timeline_write_label(timeline_t *timeline, const char *what, unsigned tid,
+                                 unsigned order, const char *name)
+{
+    FILE *stream = timeline_next(timeline, "M");
+
+    fprintf(stream, ",\"tid\":%u,\"name\":\"%s_name\",\"args\":{\"name\":", tid, what);
+    ri_json_string(name, "", stream);
+    fprintf(stream, "}}");
+    fprintf(timeline_next(timeline, "M"),
+            ",\"tid\":%u,\"name\":\"%s_sort_index\",\"args\":{\"sort_index\":%u}}", tid,
+            what, order);
+}
+
+static void timeline_write_labels(timeline_t *timeline)
+{
+    static const char *const tracks[] = {
+#define TIMELINE_TRACK_TEXT(_track, _text) _text,
+            TIMELINE_TRACKS(TIMELINE_TRACK_TEXT)};
+    const ri_timeline_head_t *head = &timeline->process->head;
+    unsigned worker, track, lane, tid;
+    char name[sizeof(*head)];
+
+    snprintf(name, sizeof(name), "rank %s, %s on %s:%u", head->rank, head->program,
+             head->host, head->pid);
+    timeline_write_label(timeline, "process", 0, timeline->process->order, name);
+    for (worker = 0; worker < timeline->file->num_workers; ++worker) {
+        for (track = 0; track < TIMELINE_TRACK_LAST; ++track) {
+            for (lane = 0; lane < TIMELINE_LANES; ++lane) {
+                if (!((timeline->used[worker][track] >> lane) & 1)) {
+                    continue;
+                }
+                tid = timeline_tid(worker, track, lane);
+                if (timeline->file->num_workers == 1) {
+                    snprintf(name, sizeof(name), "%s", tracks[track]);
+                } else {
+                    snprintf(name, sizeof(name), "%s of worker %u", tracks[track],
+                             worker + 1);
+                }
+                timeline_write_label(timeline, "thread", tid, tid, name);
+            }
+        }
+    }
+}
+
+static int timeline_write_process(timeline_t *timeline)
+{
+    timeline_watch_t watch = {timeline_write_span, timeline_write_sample, timeline};
+    timeline_file_t file;
+    uint64_t hidden   = 0;
+    const char *fault = timeline_file_read(timeline->process->path, &file);
+
+    if (fault == NULL) {
+        timeline->file    = &file;
+        timeline->used    = calloc(file.num_workers, sizeof(*timeline->used));
+        timeline->samples = calloc(file.num_workers, sizeof(*timeline->samples));
+        if ((timeline->used == NULL) || (timeline->samples == NULL) ||
+            !timeline_spans(&file, &watch, &hidden)) {
+            fault = "out of memory";
+        } else {
+            timeline_write_labels(timeline);
+        }
+        free(timeline->used);
+        free(timeline->samples);
+    }
+    timeline_file_cleanup(&file);
+    if (hidden > 0) {
+        fprintf(stderr,
+                "ucxri_info: %s: %" PRIu64 " spans are left out: more than %d of "
+                "their kind at a time\n",
+                timeline->process->path, hidden, TIMELINE_LANES);
+    }
+    return (fault == NULL) || timeline_fail(timeline->process->path, fault);
+}
+
+static int timeline_write(timeline_t *timeline, const char *out)
+{
+    int is_stdout = !strcmp(out, "-");
+    int is_good   = 1;
+    unsigned i;
+
+    timeline->stream = is_stdout ? stdout : fopen(out, "we");
+    if (timeline->stream == NULL) {
+        return timeline_fail(out, strerror(errno));
+    }
+    timeline->separator = "";
+    fprintf(timeline->stream, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
+    for (i = 0; i < timeline->count; ++i) {
+        timeline->process = &timeline->processes[i];
+        is_good &= timeline_write_process(timeline);
+    }
+    fprintf(timeline->stream, "\n]}\n");
+    if (ferror(timeline->stream) ||
+        ((is_stdout ? fflush(stdout) : fclose(timeline->stream)) != 0)) {
+        return timeline_fail(out, strerror(errno));
+    }
+    return is_good;
+}
+
+int info_timeline(const char *out, char **paths, int count)
+{
+    timeline_t timeline = {.processes = calloc(count + 1, sizeof(*timeline.processes))};
+    int is_good         = (timeline.processes != NULL);
+
+    if (is_good) {
+        is_good = timeline_know_all(&timeline, paths, count);
+        if ((timeline.count == 0) || !timeline_check_job(&timeline)) {
+            is_good = 0;
+        } else if (!timeline_sort(&timeline) || !timeline_align(&timeline)) {
+            is_good = timeline_fail(out, "no memory for a timeline of these files");
+        } else {
+            is_good &= timeline_write(&timeline, out);
+        }
+    }
+    timeline_clocks_cleanup(&timeline.clocks);
+    free(timeline.owners);
+    free(timeline.processes);
+    return is_good ? EXIT_SUCCESS : EXIT_FAILURE;
+}

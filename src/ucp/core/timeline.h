@@ -1,0 +1,84 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * UCXRI_TRACE=FILE: what happened when, for a picture (timeline_format.h, ucxri_info --timeline).
+ *
+ * Long messages, above UCXRI_EAGER_THRESH, are noted one by one; shorter ones are only counted, as
+ * to note each of them would cost as much as to send it. An entry is some stores to memory and a
+ * look at the processor's clock; each 1,024 of them are written by one call. Without a timeline
+ * each place costs one predictable branch, off the fast paths.
+ *
+ * Rejected: to write the JSON in the process itself, as printing an entry takes longer than a
+ * message; and a file that is mapped, as a full disk would end the process by a signal.
+ */
+#ifndef RI_TIMELINE_H
+#define RI_TIMELINE_H
+
+#include "timeline_format.h"
+#include "types.h"
+#include "../../ucs/base.h"
+#include "../../ucs/clock.h"
+
+/* The timeline of a worker, which its own thread writes. */
+typedef struct ri_timeline {
+    ri_timeline_entry_t *entries; /* NULL: there is none (any more) */
+    uint64_t uid;
+    unsigned count;    /* of entries that are not written yet */
+    int worked;        /* the latest call of progress did something */
+    uint64_t last;     /* up to then is known what the application did */
+    uint64_t idle;     /* since when progress does nothing; 0: it did something */
+    uint64_t due;      /* when counters are to be noted next */
+    uint64_t shortest; /* spans of the application that are shorter are not noted */
+} ri_timeline_t;
+
+/** Begin the timeline of a worker, and the file of the process if it is the first one. Without
+ * UCXRI_TRACE=FILE, or if the file cannot be written, there is none; the latter is said. */
+void ri_timeline_start(ri_timeline_t *timeline, uint64_t uid);
+
+/** Write what is not written yet, and end the timeline. There may be none. */
+void ri_timeline_stop(ri_timeline_t *timeline);
+
+/** Write what is not written yet. There must be a timeline; afterwards there may be none, as the
+ * file is full. */
+void ri_timeline_flush(ri_timeline_t *timeline);
+
+/** What the application did up to @a now was nothing of what is noted by itself: it has waited, and
+ * computed. There must be a timeline. */
+void ri_timeline_application(ri_timeline_t *timeline, uint64_t now);
+
+/** Close the file of the process, as if there had been no worker; for tests. There must be no
+ * timeline. */
+void ri_timeline_reset(void);
+
+/** What is behind @ref ri_timeline_note, with a timeline. */
+void ri_timeline_note_slow(ri_timeline_t *timeline, ri_timeline_event_t event,
+                           const void *key, const uint64_t arg[4]);
+
+/** Note an event. What the arguments are, timeline_format.h says. */
+static inline void ri_timeline_note(ri_timeline_t *timeline, ri_timeline_event_t event,
+                                    const void *key, uint64_t arg0, uint64_t arg1,
+                                    uint64_t arg2, uint64_t arg3)
+{
+    const uint64_t arg[4] = {arg0, arg1, arg2, arg3};
+
+    if (ri_unlikely(timeline->entries != NULL)) {
+        ri_timeline_note_slow(timeline, event, key, arg);
+    }
+}
+
+/** @return The start of a copy, for @ref ri_timeline_copied; 0 if there is no timeline. */
+static inline uint64_t ri_timeline_now(const ri_timeline_t *timeline)
+{
+    return ri_unlikely(timeline->entries != NULL) ? ri_ticks() : 0;
+}
+
+/** A copy has ended that began at @a start. @a uid: of the peer. */
+static inline void ri_timeline_copied(ri_timeline_t *timeline, uint64_t start,
+                                      ri_timeline_copy_t kind, uint64_t length,
+                                      uint64_t uid)
+{
+    ri_timeline_note(timeline, RI_TIMELINE_COPY, NULL, start, length, kind, uid);
+}
+
+#endif

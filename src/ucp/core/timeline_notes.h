@@ -1,0 +1,90 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What the life of long messages tells a timeline (timeline.h). Messages of up to UCXRI_EAGER_THRESH
+ * bytes, and all without a timeline, cost one look.
+ */
+#ifndef RI_TIMELINE_NOTES_H
+#define RI_TIMELINE_NOTES_H
+
+#include "conn_types.h"
+#include "request.h"
+#include "stream_types.h"
+#include "worker_types.h"
+#include "../../ucs/settings.h"
+
+/** What is behind the functions below. */
+void ri_timeline_notes_send(const ri_send_req_t *req);
+void ri_timeline_notes_send_by(const ri_send_req_t *req);
+void ri_timeline_notes_recv(const ri_recv_req_t *recv, const ri_stream_t *stream,
+                            uint32_t sn, uint64_t length);
+
+static inline int ri_timeline_takes(const ri_worker_t *worker, uint64_t length)
+{
+    return ri_unlikely(worker->timeline.entries != NULL) &&
+           (length > ri_config.eager_thresh);
+}
+
+/** A call of the application, but one of progress, begins and ends that may take long, as it copies.
+ * Callbacks may make such calls within progress, to whose time they count. */
+static inline void ri_timeline_call_begins(ri_worker_t *worker)
+{
+    if (ri_unlikely(worker->timeline.entries != NULL) && !worker->progressing) {
+        ri_timeline_application(&worker->timeline, ri_ticks());
+    }
+}
+
+static inline void ri_timeline_call_ends(ri_worker_t *worker)
+{
+    if (ri_unlikely(worker->timeline.entries != NULL) && !worker->progressing) {
+        worker->timeline.last = ri_ticks();
+    }
+}
+
+/** A send was called; its data is known. */
+static inline void ri_timeline_send(const ri_send_req_t *req)
+{
+    if (ri_timeline_takes(req->super.worker, req->data.length)) {
+        ri_timeline_notes_send(req);
+    }
+}
+
+/** A send has its number and its protocol, and is started now. */
+static inline void ri_timeline_send_by(const ri_send_req_t *req)
+{
+    if (ri_timeline_takes(req->super.worker, req->data.length)) {
+        ri_timeline_notes_send_by(req);
+    }
+}
+
+/** A send is over. */
+static inline void ri_timeline_send_end(const ri_send_req_t *req, ucs_status_t status)
+{
+    ri_worker_t *worker = req->super.worker;
+
+    if (ri_timeline_takes(worker, req->data.length)) {
+        ri_timeline_note(&worker->timeline, RI_TIMELINE_SEND_END, req, status, 0, 0, 0);
+    }
+}
+
+/** A receive has met message @a sn of @a stream, which is NULL if the message is of this worker. */
+static inline void ri_timeline_recv(const ri_recv_req_t *recv, const ri_stream_t *stream,
+                                    uint32_t sn, uint64_t length)
+{
+    if (ri_timeline_takes(recv->super.worker, length)) {
+        ri_timeline_notes_recv(recv, stream, sn, length);
+    }
+}
+
+/** A receive that has met its message is over. */
+static inline void ri_timeline_recv_end(const ri_recv_req_t *recv, ucs_status_t status)
+{
+    ri_worker_t *worker = recv->super.worker;
+
+    if (ri_timeline_takes(worker, recv->info.length)) {
+        ri_timeline_note(&worker->timeline, RI_TIMELINE_RECV_END, recv, status, 0, 0, 0);
+    }
+}
+
+#endif

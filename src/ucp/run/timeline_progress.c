@@ -1,0 +1,63 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A look at the clock in each call, and a second one in a call that has done something: only that
+ * may have taken long. Counters are noted each 10 ms, and each hundred times as long as that took if
+ * that is more, as there may be many conns. What is noted is written then, too, so that of a process
+ * that is killed little is lost.
+ */
+#include "timeline_progress.h"
+#include "report_values.h"
+
+
+/* So many times the shortest span that is noted, which is 10 us. */
+#define PROGRESS_SAMPLE 1000
+
+/* So many times as long as a sample takes. */
+#define PROGRESS_COST 100
+
+static void progress_sample(ri_worker_t *worker, uint64_t now)
+{
+    ri_timeline_t *timeline           = &worker->timeline;
+    uint64_t values[RI_REPORT_VALUES] = {};
+    uint64_t ticks[RI_CALL_COUNT]     = {};
+    uint64_t messages                 = 0;
+    uint64_t bytes                    = 0;
+    unsigned i;
+
+    ri_report_add_worker(values, ticks, worker);
+    for (i = RI_REPORT_RING; i < RI_REPORT_CONTROL; i += 2) {
+        messages += values[i];
+        bytes += values[i + 1];
+    }
+    ri_timeline_note(timeline, RI_TIMELINE_COUNT, NULL, messages, bytes,
+                     values[RI_REPORT_FAST] + values[RI_REPORT_LATE], 0);
+    if (timeline->entries != NULL) {
+        ri_timeline_flush(timeline);
+    }
+    timeline->due = now + ri_max(PROGRESS_SAMPLE * timeline->shortest,
+                                 PROGRESS_COST * (ri_ticks() - now));
+}
+
+void ri_timeline_progress_slow(ri_worker_t *worker, uint64_t start, unsigned count)
+{
+    ri_timeline_t *timeline = &worker->timeline;
+
+    /* A call that does nothing takes no time worth speaking of: what has passed since the one before
+     * began is the application's. */
+    if ((start - timeline->last >= timeline->shortest) ||
+        ((count > 0) && (timeline->idle != 0))) {
+        ri_timeline_application(timeline, start);
+    }
+    if (count > 0) {
+        timeline->last = ri_ticks();
+        timeline->idle = 0;
+    } else {
+        timeline->last = start;
+        timeline->idle = (timeline->idle == 0) ? start : timeline->idle;
+    }
+    if (ri_unlikely(start >= timeline->due) && (timeline->entries != NULL)) {
+        progress_sample(worker, start);
+    }
+}

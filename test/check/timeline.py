@@ -1,0 +1,176 @@
+#!/usr/bin/env python3
+# Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause
+"""Timelines: checks what ucxri_info --timeline wrote, and makes files for it to read.
+
+Usage: timeline.py check RANKS COMPLETE FILE
+           The JSON FILE is of RANKS processes, spans of a line are one in the other, and arrows
+           lead from sends to receives. COMPLETE: yes: the job has come to its end, so all have
+           both ends; no: it was killed.
+       timeline.py hosts DIR
+           Make DIR/a and DIR/b, of two hosts: messages take 5 us, which their clocks hide, as one
+           of them is an hour late, and its real-time clock is wrong by a second.
+       timeline.py arrows LEAST MOST FILE
+           All arrows of the JSON FILE take from LEAST to MOST microseconds.
+       timeline.py damage COUNT FILE DIR
+           Write COUNT copies of FILE to DIR/1, DIR/2 ...: in each, some bytes are changed, or the
+           end is missing, or both. The number of a copy is the seed by which it was made.
+"""
+import collections
+import json
+import random
+import struct
+import sys
+
+HEAD = struct.Struct('=8sII16s64s64s64s64s')
+BLOCK = struct.Struct('=IIQQQQQ')
+ENTRY = struct.Struct('=QQQQQQ')
+MARK = 0x4b4c4254
+SEND, SEND_BY, SEND_END, RECV, RECV_END = range(5)
+
+
+def fail(text):
+    print(text)
+    sys.exit(1)
+
+
+def load(path):
+    with open(path) as stream:
+        return json.load(stream)['traceEvents']
+
+
+def check_lines(events):
+    lines = collections.defaultdict(list)
+    for event in events:
+        if event['ph'] == 'X':
+            if event['dur'] < 0 or event['ts'] < 0:
+                fail(f'a span with a wrong time: {event}')
+            lines[event['pid'], event['tid']].append(event)
+    for spans in lines.values():
+        spans.sort(key=lambda span: (span['ts'], -span['dur']))
+        around = []
+        for span in spans:
+            while around and around[-1] <= span['ts'] + 0.005:
+                around.pop()
+            end = span['ts'] + span['dur']
+            if around and end > around[-1] + 0.005:
+                fail(f'a span is in another one in part: {span}')
+            around.append(end)
+    return lines
+
+
+def arrows(events):
+    ends = {'s': {}, 'f': {}}
+    for event in events:
+        if event['ph'] in ends:
+            if event['id'] in ends[event['ph']]:
+                fail(f'two arrows have one end: {event}')
+            ends[event['ph']][event['id']] = event
+    return ends['s'], ends['f']
+
+
+def check(ranks, complete, path):
+    events = load(path)
+    names = [event['args']['name'] for event in events if event['name'] == 'process_name']
+    if len(names) != ranks:
+        fail(f'processes {names}')
+    lines = check_lines(events)
+    named = {(event['pid'], event['tid']): event['args']['name']
+             for event in events if event['name'] == 'thread_name'}
+    if set(named) != set(lines):
+        fail('lines without a name, or names without a line')
+    for track in ('application', 'sends', 'receives', 'copies'):
+        if not any(name == track for name in named.values()):
+            fail(f'nothing on the track {track}')
+    starts, ends = arrows(events)
+    if not starts or not ends:
+        fail('no arrows')
+    if complete and set(starts) != set(ends):
+        fail(f'{len(set(starts) ^ set(ends))} arrows have one end')
+    for arrow in set(starts) & set(ends):
+        if starts[arrow]['ts'] > ends[arrow]['ts'] + 0.01:
+            fail(f'received before it was sent: {starts[arrow]} {ends[arrow]}')
+    open_spans = sum(bool(event.get('args', {}).get('unfinished')) for event in events)
+    if complete and open_spans:
+        fail(f'{open_spans} spans have no end')
+    print(f'{len(events)} events, {len(starts)} arrows')
+
+
+class Process:
+    """Writes a file. Its clock is set so many ns later than that of the world, and a tick is 1/3 ns."""
+
+    def __init__(self, path, rank, host, late, real, uid):
+        self.late, self.real, self.uid = late, real, uid
+        self.entries = []
+        self.stream = open(path, 'wb')
+        self.stream.write(HEAD.pack(b'ucxritl', 1, 1000 + rank, str(rank).encode(), b'77', host,
+                                    b'boot of ' + host, b'program'))
+        self.flush(0)
+
+    def note(self, time, key, event, *args):
+        self.entries.append(ENTRY.pack(3 * (time + self.late), (key << 16) | event,
+                                       *(args + (0,) * (4 - len(args)))))
+
+    def flush(self, time):
+        mono = time + self.late
+        self.stream.write(BLOCK.pack(MARK, len(self.entries), self.uid, 3 * mono, mono,
+                                     mono + self.real, 0))
+        self.stream.write(b''.join(self.entries))
+        self.entries = []
+
+
+def hosts(folder):
+    hour = 3600 * 10**9
+    sides = [Process(f'{folder}/a', 0, b'left', 10**9, 10**18, 0xa),
+             Process(f'{folder}/b', 1, b'right', hour, 10**18 - hour + 2 * 10**9, 0xb)]
+    for i in range(1000):
+        time = 1000000 + i * 50000
+        sender, receiver = sides[i % 2], sides[1 - i % 2]
+        sender.note(time, 1, SEND, 65536, receiver.uid)
+        sender.note(time, 1, SEND_BY, 1 << 32 | (i + 1), int.from_bytes(b'rndv_get', 'little'))
+        receiver.note(time + 5000, 2, RECV, 65536, sender.uid, 1 << 32 | (i + 1))
+        receiver.note(time + 15000, 2, RECV_END)
+        sender.note(time + 20000, 1, SEND_END)
+        if i % 400 == 399:
+            for side in sides:
+                side.flush(time + 30000)
+    for side in sides:
+        side.flush(10**9)
+
+
+def check_arrows(least, most, path):
+    starts, ends = arrows(load(path))
+    if not starts or set(starts) != set(ends):
+        fail('arrows without an end')
+    times = [ends[arrow]['ts'] - starts[arrow]['ts'] for arrow in starts]
+    print(f'{len(times)} arrows from {min(times):.2f} to {max(times):.2f} us')
+    if min(times) < least or max(times) > most:
+        sys.exit(1)
+
+
+def damage(seed, path, out):
+    source = random.Random(seed)
+    with open(path, 'rb') as stream:
+        content = bytearray(stream.read())
+    if source.random() < 0.5:
+        del content[source.randrange(len(content)):]
+    for _ in range(source.choice((0, 1, 5, 100)) if content else 0):
+        place = source.choice((source.randrange(len(content)),
+                               source.randrange(min(len(content), 512))))
+        content[place] = source.choice((0, 1, 0x7f, 0xff, source.randrange(256)))
+    with open(out, 'wb') as stream:
+        stream.write(content)
+
+
+if __name__ == '__main__':
+    what, arguments = sys.argv[1], sys.argv[2:]
+    if what == 'check':
+        check(int(arguments[0]), arguments[1] == 'yes', arguments[2])
+    elif what == 'hosts':
+        hosts(arguments[0])
+    elif what == 'arrows':
+        check_arrows(float(arguments[0]), float(arguments[1]), arguments[2])
+    elif what == 'damage':
+        for number in range(1, int(arguments[0]) + 1):
+            damage(number, arguments[1], f'{arguments[2]}/{number}')
+    else:
+        sys.exit(__doc__)
