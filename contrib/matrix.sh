@@ -32,7 +32,8 @@ export LC_ALL=C
 root=$(cd "$(dirname "$0")/.." && pwd)
 . "$root/contrib/bench/run.sh"
 set=matrix
-boundary=130 # ns: below it the two cores are near, else far
+# ns: below it the two cores are near, else far
+boundary=$(sed -n 's/^#define PERF_STATE_NEAR_NS //p' "$root/src/tools/ucxri_perf_state.h")
 launch_limit=900
 
 parse_options "--mpi --rows --sizes" "" "$@"

@@ -176,14 +176,14 @@ forget_settings()
     done
 }
 
-# build PROGRAM COMPILER SOURCE [LIBRARIES]: unless it is newer than its source and headers, of
-# which mpi_perf shares one with ucxri_perf
+# build PROGRAM COMPILER SOURCE [LIBRARIES]: unless it is newer than its source and headers, some of
+# which it shares with ucxri_perf
 build()
 {
     local program=$1 compiler=$2 source=$test_bench/$3 file stale=no
     shift 3
     mkdir -p "$(dirname "$program")" || exit 1
-    for file in "$source" "$test_bench"/*.h "$root/src/tools/ucxri_perf_progress.h"; do
+    for file in "$source" "$test_bench"/*.h "$root"/src/tools/ucxri_perf_{progress,state}.h; do
         [ "$program" -nt "$file" ] || stale=yes
     done
     [ $stale = no ] || "$compiler" -O2 -std=gnu11 -o "$program" "$source" "$@" ||

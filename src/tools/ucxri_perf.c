@@ -3,10 +3,13 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * ucxri_perf: latency, bandwidth, message rate, fast receives and progress of UCX's tag
- * messages, with whatever library does the matching, and charts of them.
+ * messages, with whatever library does the matching, stock UCX beside ucxri, and charts of them.
  */
 #include "ucxri_perf_bench.h"
 #include "ucxri_perf_chart.h"
+#include "ucxri_perf_compare_chart.h"
+#include "ucxri_perf_compare_print.h"
+#include "ucxri_perf_compare_run.h"
 #include "ucxri_perf_options.h"
 #include "ucxri_perf_peer.h"
 #include "ucxri_perf_result.h"
@@ -104,6 +107,23 @@ static void measure(perf_options_t *options)
     free(peer);
 }
 
+static void compare(perf_options_t *options)
+{
+    perf_compare_t *samples = allocate(sizeof(*samples));
+
+    check_writable(options->csv);
+    check_writable(options->svg);
+    perf_compare_run(options, samples);
+    perf_compare_print(stdout, samples, options->cpus);
+    if (options->csv != NULL) {
+        perf_compare_csv_write(options->csv, samples);
+    }
+    if (options->svg != NULL) {
+        perf_compare_chart_write(options->svg, options->title, samples);
+    }
+    free(samples);
+}
+
 int main(int argc, char **argv)
 {
     perf_options_t options;
@@ -111,6 +131,8 @@ int main(int argc, char **argv)
     perf_options_parse(&options, argc, argv);
     if (options.run == PERF_RUN_CHART) {
         draw_files(&options);
+    } else if (options.run == PERF_RUN_COMPARE) {
+        compare(&options);
     } else {
         measure(&options);
     }

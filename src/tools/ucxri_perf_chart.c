@@ -5,9 +5,11 @@
  * A chart has one form for each kind of benchmark: lines over the message size, or for progress a
  * group of bars for each configuration and size, with a mark for the computation alone. Series are
  * matched by size and configuration, so files of different runs can be drawn together. Results that
- * were disturbed are pale.
+ * were disturbed are pale, with a cross that the legend names. A letter stands for a configuration,
+ * which the key below says in words.
  */
 #include "ucxri_perf_chart.h"
+#include "ucxri_perf_key.h"
 #include "ucxri_perf_svg.h"
 
 #include <math.h>
@@ -28,12 +30,14 @@
 
 #define BAR_WIDTH       18.0
 #define BAR_GAP         14.0 /* between groups */
-#define MIN_SPAN        96.0 /* room for the name of a configuration */
-#define BARS_FOOT       72.0
+#define MIN_SPAN        40.0
+#define BARS_FOOT       92.0 /* without the key */
+#define KEY_Y           86.0 /* of its first line, below the axis */
 #define MIN_BARS_WIDTH  600.0
 #define COLOR_WORK      "#111827"
 #define COLOR_LABEL     "#4b5563"
 #define COLOR_SEPARATOR "#d1d5db"
+#define COLOR_DISTURBED "#b91c1c"
 
 /* A group of bars: a configuration and a size, in all series */
 typedef struct {
@@ -66,6 +70,19 @@ static int is_disturbed(const perf_series_t *series, int count)
         }
     }
     return 0;
+}
+
+/* Name what is disturbed, if anything is; returns the number of entries */
+static int add_disturbed(perf_legend_t *legend, int entries, const perf_series_t *series,
+                         int count)
+{
+    if (!is_disturbed(series, count)) {
+        return entries;
+    }
+    legend[entries].label  = "disturbed by other programs";
+    legend[entries].color  = COLOR_DISTURBED;
+    legend[entries].symbol = PERF_SVG_CROSS;
+    return entries + 1;
 }
 
 /*
@@ -173,29 +190,32 @@ static void draw_line(perf_svg_t *svg, const perf_series_t *series, const perf_s
         fprintf(svg->file, ", %llu bytes: %.4g %s</title></circle>\n",
                 (unsigned long long)result->size, result->value.median,
                 result->bench->unit);
+        if (result->disturbed) {
+            perf_svg_mark(svg, perf_scale_position(x, result->size),
+                          perf_scale_position(y, result->value.median), PERF_SVG_CROSS,
+                          COLOR_DISTURBED);
+        }
     }
 }
 
 static void draw_lines(perf_svg_t *svg, const char *title, perf_series_t *series,
                        int count)
 {
-    perf_legend_t legend[PERF_MAX_SERIES] = {0};
+    perf_legend_t legend[PERF_MAX_SERIES + 1] = {0};
     perf_scale_t x, y;
     int s;
 
     for (s = 0; s < count; ++s) {
-        legend[s].label = series[s].label;
-        legend[s].color = perf_svg_color(s);
-        legend[s].line  = 1;
+        legend[s].label  = series[s].label;
+        legend[s].color  = perf_svg_color(s);
+        legend[s].symbol = PERF_SVG_LINE;
         qsort(series[s].results.results, series[s].results.count, sizeof(perf_result_t),
               compare_size);
     }
     perf_svg_begin(svg, chart_title(title, series),
-                   is_disturbed(series, count) ?
-                           "median of the batches; shaded: between the quartiles; pale"
-                           " marks: disturbed by other programs" :
-                           "median of the batches; shaded: between the quartiles",
-                   legend, count, LINES_WIDTH, DATA_HEIGHT, LINES_FOOT);
+                   "median of the batches; shaded: between the quartiles", legend,
+                   add_disturbed(legend, count, series, count), LINES_WIDTH, DATA_HEIGHT,
+                   LINES_FOOT);
     choose_x_scale(&x, series, count);
     choose_y_scale(&y, series, count);
     perf_svg_axis_sizes(svg, &x);
@@ -278,7 +298,8 @@ static void place_groups(groups_t *groups, int num_series)
 }
 
 /* All groups of all series */
-static void make_groups(groups_t *groups, const perf_series_t *series, int count)
+static void make_groups(groups_t *groups, const perf_series_t *series, int count,
+                        double min_width)
 {
     int s, i;
 
@@ -290,8 +311,8 @@ static void make_groups(groups_t *groups, const perf_series_t *series, int count
     }
     groups->stretch = 1;
     place_groups(groups, count);
-    if (groups->width < MIN_BARS_WIDTH) {
-        groups->stretch = MIN_BARS_WIDTH / groups->width;
+    if (groups->width < min_width) {
+        groups->stretch = min_width / groups->width;
         place_groups(groups, count);
     }
 }
@@ -346,6 +367,10 @@ static void draw_bar(perf_svg_t *svg, const perf_series_t *series,
     fprintf(svg->file, "</title></rect>\n");
     perf_svg_line(svg, x + BAR_WIDTH / 2, q1, x + BAR_WIDTH / 2, q3, COLOR_LABEL, 1);
     perf_svg_line(svg, x - 1, work, x + BAR_WIDTH + 1, work, COLOR_WORK, 2);
+    if (result->disturbed) {
+        perf_svg_mark(svg, x + BAR_WIDTH / 2, fmax(top - 8, svg->top + 6), PERF_SVG_CROSS,
+                      COLOR_DISTURBED);
+    }
 }
 
 static void draw_groups(perf_svg_t *svg, const groups_t *groups,
@@ -373,12 +398,14 @@ static void draw_groups(perf_svg_t *svg, const groups_t *groups,
     }
 }
 
-/* The names of the configurations below the sizes, and lines between them */
-static void draw_spans(perf_svg_t *svg, const groups_t *groups, int count)
+/* The letters of the configurations below the sizes, and lines between them */
+static void draw_spans(perf_svg_t *svg, const groups_t *groups, int count,
+                       perf_key_t *key)
 {
     double x = svg->left;
     double width;
     int first, length;
+    char letter[16];
 
     for (first = 0; first < groups->count; first += length) {
         length = span_length(groups, first);
@@ -386,43 +413,56 @@ static void draw_spans(perf_svg_t *svg, const groups_t *groups, int count)
         if (first > 0) {
             perf_svg_line(svg, x, svg->top, x, svg->bottom + 38, COLOR_SEPARATOR, 1);
         }
+        perf_key_letter(letter, sizeof(letter),
+                        perf_key_add(key, groups->groups[first].config));
         perf_svg_text(svg, x + width / 2, svg->bottom + 35, "middle", 11, COLOR_LABEL,
-                      groups->groups[first].config);
+                      letter);
         x += width;
     }
     perf_svg_text(svg, (svg->left + svg->right) / 2, svg->bottom + 60, "middle", 13,
-                  COLOR_LABEL,
-                  "message size, bytes; computation before/between/after, sender's and "
-                  "receiver's");
+                  COLOR_LABEL, "message size in bytes, and who computes when");
+    perf_key_draw(svg, key, svg->bottom + KEY_Y);
+}
+
+/* The configurations of all groups, each once */
+static void make_key(perf_key_t *key, const perf_series_t *series, int count)
+{
+    int s, i;
+
+    key->count = 0;
+    for (s = 0; s < count; ++s) {
+        for (i = 0; i < series[s].results.count; ++i) {
+            perf_key_add(key, series[s].results.results[i].config);
+        }
+    }
 }
 
 static void draw_bars(perf_svg_t *svg, const char *title, const perf_series_t *series,
                       int count)
 {
-    perf_legend_t legend[PERF_MAX_SERIES + 1];
+    perf_legend_t legend[PERF_MAX_SERIES + 2];
     groups_t groups;
     perf_scale_t y;
+    perf_key_t key;
     int s;
 
     for (s = 0; s < count; ++s) {
-        legend[s].label = series[s].label;
-        legend[s].color = perf_svg_color(s);
-        legend[s].line  = 0;
+        legend[s].label  = series[s].label;
+        legend[s].color  = perf_svg_color(s);
+        legend[s].symbol = PERF_SVG_BOX;
     }
-    legend[count].label = "computation alone";
-    legend[count].color = COLOR_WORK;
-    legend[count].line  = 1;
-    make_groups(&groups, series, count);
-    perf_svg_begin(
-            svg, chart_title(title, series),
-            is_disturbed(series, count) ?
-                    "median of the batches; thin line: between the quartiles; pale:"
-                    " disturbed by other programs, not to be relied on" :
-                    "median of the batches; thin line: between the quartiles",
-            legend, count + 1, groups.width, DATA_HEIGHT, BARS_FOOT);
+    legend[count].label  = "computation alone";
+    legend[count].color  = COLOR_WORK;
+    legend[count].symbol = PERF_SVG_LINE;
+    make_key(&key, series, count);
+    make_groups(&groups, series, count, fmax(MIN_BARS_WIDTH, perf_key_width(&key)));
+    perf_svg_begin(svg, chart_title(title, series),
+                   "median of the batches; thin line: between the quartiles", legend,
+                   add_disturbed(legend, count + 1, series, count), groups.width,
+                   DATA_HEIGHT, BARS_FOOT + perf_key_height(&key));
     perf_scale_linear(&y, find_top(series, count), WANTED_TICKS);
     perf_svg_axis_y(svg, &y, series[0].results.results[0].bench->axis);
-    draw_spans(svg, &groups, count);
+    draw_spans(svg, &groups, count, &key);
     draw_groups(svg, &groups, series, count, &y);
 }
 

@@ -213,7 +213,7 @@ static void pin(int cpu)
 }
 
 /* The first two cores that this process may use, or one of them twice */
-static void choose_cpus(int *cpus)
+static void find_cpus(int *cpus)
 {
     int found = 0;
     cpu_set_t set;
@@ -232,12 +232,12 @@ static void choose_cpus(int *cpus)
     }
 }
 
-static void check_cpus(int *cpus)
+void perf_link_choose_cpus(int *cpus)
 {
     cpu_set_t all;
 
     if (cpus[0] < 0) {
-        choose_cpus(cpus);
+        find_cpus(cpus);
     }
     if (cpus[0] == cpus[1]) {
         fprintf(stderr,
@@ -315,7 +315,7 @@ void perf_link_fork(perf_link_t *link, int *cpus, double timeout)
     int fds[2];
     int rank;
 
-    check_cpus(cpus);
+    perf_link_choose_cpus(cpus);
     shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
                   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED) {

@@ -43,6 +43,14 @@ typedef struct {
 } perf_wait_t;
 
 /**
+ * Choose the cores of two processes on this host. Ends the program if one of them cannot be used.
+ *
+ * @param cpus  the two cores, or -1 in cpus[0]: the first two that this process may use, which are
+ *              set
+ */
+void perf_link_choose_cpus(int *cpus);
+
+/**
  * Start two processes on this host. It returns in both of them, with link set. The calling process
  * waits for them and does not return; they end when it ends.
  *

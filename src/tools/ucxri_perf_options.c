@@ -9,6 +9,7 @@
  */
 #include "ucxri_perf_options.h"
 #include "ucxri_perf_bench.h"
+#include "ucxri_perf_compare.h"
 #include "ucxri_perf_fatal.h"
 
 #include "ucp/core/version.h"
@@ -50,6 +51,8 @@ static const char help[] =
         "Usage: ucxri_perf BENCHMARK [options]          both processes on this host\n"
         "       ucxri_perf --listen PORT                wait for another host\n"
         "       ucxri_perf --connect HOST:PORT BENCHMARK [options]\n"
+        "       ucxri_perf compare BENCHMARK [options]  stock UCX beside the library\n"
+        "       ucxri_perf compare [options] -- COMMAND the same with another program\n"
         "       ucxri_perf chart --svg FILE [--title TEXT] LABEL=CSV...\n"
         "\n"
         "Measures tag messages of UCX between two processes, with or without ucxri:\n"
@@ -87,14 +90,29 @@ static const char help[] =
         "no\n"
         "                       table\n"
         "      --timeout SEC    give up when a message takes longer (60)\n"
+        "      --rounds N       compare: how often each side is measured (5); up to as "
+        "many\n"
+        "                       again where samples were dropped\n"
+        "      --library FILE   compare: the library (the one that ucxri_run finds)\n"
         "  -V, --version        print the version\n"
         "  -h, --help           this text\n"
+        "\n"
+        "compare runs stock UCX and the library in turn, on the same two cores of this\n"
+        "host; there is none between two hosts. Samples of cores that were near each\n"
+        "other and of cores that were far are kept apart; a sample during which that\n"
+        "changed, or another program ran, is dropped and repeated. COMMAND prints "
+        "RESULT\n"
+        "lines, as the MPI programs of test/bench do for collectives and for many pairs\n"
+        "of ranks, and has ucxri_run in front of its program. Of the options it takes\n"
+        "--rounds, --library, --csv, --svg and --title only.\n"
         "\n"
         "Examples:\n"
         "  ucxri_perf latency --csv stock.csv\n"
         "  UCX_RNDV_SCHEME=recv_init LD_PRELOAD=libucxri.so ucxri_perf latency --csv "
         "ucxri.csv\n"
         "  ucxri_perf chart --svg latency.svg stock=stock.csv ucxri=ucxri.csv\n"
+        "  ucxri_perf compare latency --svg latency.svg\n"
+        "  ucxri_perf compare -- mpiexec -n 4 ucxri_run ./mpi_coll allreduce=8,64k\n"
         "  ucxri_perf progress --config 0,0,60,30,0,0 --sizes 16k,64k\n"
         "  ucxri_perf --listen 13337                             on the host node1\n"
         "  ucxri_perf --connect node1:13337 bandwidth            on another host\n"
@@ -269,7 +287,7 @@ static void parse_address(perf_options_t *options, char *text)
 static void set_run(perf_options_t *options, perf_run_t run)
 {
     if (options->run != PERF_RUN_HOST) {
-        usage_error("--listen, --connect and chart exclude each other");
+        usage_error("--listen, --connect, compare and chart exclude each other");
     }
     options->run = run;
 }
@@ -310,6 +328,26 @@ static void make_points(perf_params_t *params, const char *sizes, char **configs
     }
 }
 
+/* A command without ucxri_run would give two sides that do not differ */
+static void check_command(const perf_options_t *options, int num_measuring)
+{
+    char **argument = options->command;
+
+    if (num_measuring > 0) {
+        usage_error("compare with a command: only --rounds, --library, --csv, --svg and "
+                    "--title are for it");
+    }
+    while ((*argument != NULL) && strcmp(basename(*argument), PERF_COMPARE_RUN_TOOL)) {
+        ++argument;
+    }
+    if (*argument == NULL) {
+        usage_error(
+                "compare: write " PERF_COMPARE_RUN_TOOL
+                " in front of the program, as in: -- mpiexec -n 4 " PERF_COMPARE_RUN_TOOL
+                " ./app");
+    }
+}
+
 /* The rest of the command line, behind the options */
 static void parse_arguments(perf_options_t *options, const char *sizes, char **configs,
                             int num_configs, int argc, char **argv)
@@ -343,7 +381,7 @@ static void parse_arguments(perf_options_t *options, const char *sizes, char **c
                     " --window",
                     options->params.window, PERF_MAX_MEMORY >> 30);
     }
-    if ((options->run == PERF_RUN_HOST) && (options->cpus[0] >= 0) &&
+    if ((options->run != PERF_RUN_CONNECT) && (options->cpus[0] >= 0) &&
         (options->cpus[1] < 0)) {
         usage_error("--cpus %d: expected two cores", options->cpus[0]);
     }
@@ -360,7 +398,9 @@ void perf_options_parse(perf_options_t *options, int argc, char **argv)
         OPTION_RESULTS,
         OPTION_LISTEN,
         OPTION_CONNECT,
-        OPTION_TIMEOUT
+        OPTION_TIMEOUT,
+        OPTION_ROUNDS,
+        OPTION_LIBRARY
     };
     static const struct option long_options[] = {
             {"sizes", required_argument, NULL, 's'},
@@ -377,6 +417,8 @@ void perf_options_parse(perf_options_t *options, int argc, char **argv)
             {"listen", required_argument, NULL, OPTION_LISTEN},
             {"connect", required_argument, NULL, OPTION_CONNECT},
             {"timeout", required_argument, NULL, OPTION_TIMEOUT},
+            {"rounds", required_argument, NULL, OPTION_ROUNDS},
+            {"library", required_argument, NULL, OPTION_LIBRARY},
             {"version", no_argument, NULL, 'V'},
             {"help", no_argument, NULL, 'h'},
             {NULL, 0, NULL, 0}};
@@ -384,6 +426,8 @@ void perf_options_parse(perf_options_t *options, int argc, char **argv)
     char *configs[MAX_CONFIGS];
     const char *sizes = NULL;
     int num_configs   = 0;
+    int num_measuring = 0; /* options that say how this program measures */
+    int is_command    = 0;
     int c;
 
     memset(options, 0, sizeof(*options));
@@ -395,6 +439,8 @@ void perf_options_parse(perf_options_t *options, int argc, char **argv)
     params->unit_us                     = 18;
 
     while ((c = getopt_long(argc, argv, "s:t:b:w:c:Vh", long_options, NULL)) != -1) {
+        num_measuring += (c < OPTION_CSV) || (c == OPTION_TIMEOUT) ||
+                         (c == OPTION_RESULTS);
         switch (c) {
         case 's':
             sizes = optarg;
@@ -444,6 +490,12 @@ void perf_options_parse(perf_options_t *options, int argc, char **argv)
         case OPTION_TIMEOUT:
             params->timeout = parse_number("--timeout", optarg, 1, 86400);
             break;
+        case OPTION_ROUNDS:
+            options->rounds = parse_count("--rounds", optarg, PERF_COMPARE_MAX_ROUNDS);
+            break;
+        case OPTION_LIBRARY:
+            options->library = optarg;
+            break;
         case 'V':
             printf("ucxri_perf %s\n", RI_VERSION_STRING);
             exit(EXIT_SUCCESS);
@@ -458,6 +510,23 @@ void perf_options_parse(perf_options_t *options, int argc, char **argv)
     if ((optind < argc) && !strcmp(argv[optind], "chart")) {
         set_run(options, PERF_RUN_CHART);
         ++optind;
+    } else if ((optind < argc) && !strcmp(argv[optind], "compare")) {
+        set_run(options, PERF_RUN_COMPARE);
+        is_command = !strcmp(argv[optind - 1], "--");
+        ++optind;
+    }
+    if ((options->run != PERF_RUN_COMPARE) &&
+        ((options->rounds > 0) || (options->library != NULL))) {
+        usage_error("only compare has --rounds and --library");
+    }
+    options->rounds = (options->rounds > 0) ? options->rounds : 5;
+    if (is_command) {
+        options->command = argv + optind;
+        check_command(options, num_measuring);
+        return;
+    }
+    if ((options->run == PERF_RUN_COMPARE) && options->results) {
+        usage_error("compare has no --results");
     }
     parse_arguments(options, sizes, configs, num_configs, argc - optind, argv + optind);
 }

@@ -6,7 +6,9 @@
  */
 #include "ucxri_perf_params.h"
 
+#include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 int perf_params_valid(const perf_params_t *params)
 {
@@ -41,4 +43,50 @@ void perf_params_format_config(char *text, size_t length, const perf_point_t *po
 
     snprintf(text, length, "%u/%u/%u/%u/%u/%u", comps[0], comps[1], comps[2], comps[3],
              comps[4], comps[5]);
+}
+
+static void __attribute__((format(printf, 3, 4)))
+append(char *text, size_t length, const char *format, ...)
+{
+    size_t used = strlen(text);
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text + used, length - used, format, args);
+    va_end(args);
+}
+
+/* What one side does; its first number has the word units behind it */
+static void append_side(char *text, size_t length, const char *side,
+                        const unsigned *comps)
+{
+    append(text, length, "%s is ready ", side);
+    if (comps[0] > 0) {
+        append(text, length, "after %u units", comps[0]);
+    } else {
+        append(text, length, "at once");
+    }
+    if (comps[1] > 0) {
+        append(text, length, ", computes %u%s meanwhile", comps[1],
+               (comps[0] > 0) ? "" : " units");
+    }
+    if (comps[2] > 0) {
+        append(text, length, ", %s%u%s afterwards", (comps[1] > 0) ? "" : "computes ",
+               comps[2], (comps[0] + comps[1] > 0) ? "" : " units");
+    }
+}
+
+void perf_params_format_caption(char *text, size_t length, const char *config)
+{
+    unsigned comps[PERF_NUM_COMPS];
+    char rest;
+
+    if (sscanf(config, "%u/%u/%u/%u/%u/%u%c", &comps[0], &comps[1], &comps[2], &comps[3],
+               &comps[4], &comps[5], &rest) != PERF_NUM_COMPS) {
+        snprintf(text, length, "%s", config);
+        return;
+    }
+    text[0] = '\0';
+    append_side(text, length, "sender", comps);
+    append_side(text, length, "; receiver", &comps[PERF_NUM_COMPS / 2]);
 }

@@ -11,6 +11,7 @@
  */
 #include "ucxri_perf_run.h"
 #include "ucxri_perf_clock.h"
+#include "ucxri_perf_state.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,9 +32,6 @@
 
 /* How often a point is measured whose core probes differ */
 #define MAX_TRIES 3
-
-/* Two probes that differ by more than this were taken in different places */
-#define PROBE_TOLERANCE 1.3
 
 #define SHOW_INTERVAL 0.1
 
@@ -185,15 +183,6 @@ static uint32_t take_samples(run_t *run, int *disturbed)
     return count;
 }
 
-/* The probe of a measurement from the one before and the one after; 0 if it moved */
-static double join_probes(double before, double after)
-{
-    double low  = (before < after) ? before : after;
-    double high = (before < after) ? after : before;
-
-    return (high <= low * PROBE_TOLERANCE) ? (low + high) / 2 : 0;
-}
-
 static void measure(run_t *run, perf_result_t *result)
 {
     perf_link_t *link = &run->peer->link;
@@ -205,7 +194,7 @@ static void measure(run_t *run, perf_result_t *result)
     for (try = 1, again = 1; again; ++try) {
         before          = perf_link_probe(link);
         count           = take_samples(run, &result->disturbed);
-        result->core_ns = join_probes(before, perf_link_probe(link));
+        result->core_ns = perf_state_join(before, perf_link_probe(link));
         again = (link->shared != NULL) && (result->core_ns == 0) && (try < MAX_TRIES);
         again = (int)perf_link_agree(link, again);
     }

@@ -57,3 +57,12 @@ size_t perf_keep(double *values, const unsigned char *dropped, size_t n, size_t 
     }
     return kept;
 }
+
+int perf_is_outlier(const perf_quartiles_t *quartiles, double value)
+{
+    double margin = PERF_OUTLIER_SPREADS * (quartiles->q3 - quartiles->q1);
+    double least  = quartiles->median / 10;
+
+    margin = (margin > least) ? margin : least;
+    return (value < quartiles->q1 - margin) || (value > quartiles->q3 + margin);
+}

@@ -9,6 +9,8 @@
 
 #include <stddef.h>
 
+#define PERF_OUTLIER_SPREADS 3
+
 typedef struct {
     double q1;
     double median;
@@ -25,5 +27,13 @@ perf_quartiles_t perf_quartiles(double *values, size_t n);
  * @return how many values at the front count: those that were moved, or all n
  */
 size_t perf_keep(double *values, const unsigned char *dropped, size_t n, size_t min);
+
+/**
+ * Whether a value is a far outlier: beyond the quartiles by more than PERF_OUTLIER_SPREADS times their
+ * distance, and by more than a tenth of the median, as few values may have quartiles close together.
+ *
+ * @return 1 or 0
+ */
+int perf_is_outlier(const perf_quartiles_t *quartiles, double value);
 
 #endif

@@ -96,6 +96,49 @@ void perf_svg_line(perf_svg_t *svg, double x1, double y1, double x2, double y2,
             x1, y1, x2, y2, color, width);
 }
 
+void perf_svg_mark(perf_svg_t *svg, double x, double y, perf_svg_symbol_t symbol,
+                   const char *color)
+{
+    switch (symbol) {
+    case PERF_SVG_DOT:
+        fprintf(svg->file, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3.4\" fill=\"%s\"/>\n", x,
+                y, color);
+        break;
+    case PERF_SVG_CROSS:
+        perf_svg_line(svg, x - 4, y - 4, x + 4, y + 4, color, 1.6);
+        perf_svg_line(svg, x - 4, y + 4, x + 4, y - 4, color, 1.6);
+        break;
+    case PERF_SVG_DIAMOND:
+        fprintf(svg->file,
+                "<path d=\"M%.1f %.1f l5 5 l-5 5 l-5 -5 z\" fill=\"#ffffff\""
+                " stroke=\"%s\" stroke-width=\"1.6\"/>\n",
+                x, y - 5, color);
+        break;
+    default:
+        fprintf(svg->file,
+                "<rect x=\"%.1f\" y=\"%.1f\" width=\"12\" height=\"12\" rx=\"2\""
+                " fill=\"%s\"/>\n",
+                x - 6, y - 6, color);
+        break;
+    }
+}
+
+static void legend_symbol(perf_svg_t *svg, const perf_legend_t *entry, double x, double y)
+{
+    switch (entry->symbol) {
+    case PERF_SVG_LINE:
+        perf_svg_line(svg, x, y, x + 18, y, entry->color, 2.5);
+        break;
+    case PERF_SVG_DASHES:
+        perf_svg_line(svg, x, y, x + 7, y, entry->color, 2.5);
+        perf_svg_line(svg, x + 11, y, x + 18, y, entry->color, 2.5);
+        break;
+    default:
+        perf_svg_mark(svg, x + 10, y, entry->symbol, entry->color);
+        break;
+    }
+}
+
 static double legend_width(const perf_legend_t *entry)
 {
     return LEGEND_SYMBOL + strlen(entry->label) * CHAR_WIDTH + LEGEND_GAP;
@@ -121,15 +164,8 @@ static double draw_legend(perf_svg_t *svg, const perf_legend_t *legend, int coun
 
     for (i = 0; i < count; ++i) {
         legend_place(svg, &legend[i], &x, &y);
-        if (draw && legend[i].line) {
-            perf_svg_line(svg, x, y - 4, x + 18, y - 4, legend[i].color, 2.5);
-        } else if (draw) {
-            fprintf(svg->file,
-                    "<rect x=\"%.1f\" y=\"%.1f\" width=\"12\" height=\"12\" rx=\"2\""
-                    " fill=\"%s\"/>\n",
-                    x + 4, y - 10, legend[i].color);
-        }
         if (draw) {
+            legend_symbol(svg, &legend[i], x, y - 4);
             perf_svg_text(svg, x + LEGEND_SYMBOL, y, "start", 13, COLOR_TITLE,
                           legend[i].label);
         }
@@ -189,17 +225,33 @@ void perf_svg_axis_y(perf_svg_t *svg, perf_scale_t *scale, const char *title)
     fprintf(svg->file, "</g>\n");
 }
 
+static void set_range(perf_svg_t *svg, perf_scale_t *scale)
+{
+    scale->from = svg->left + 16;
+    scale->to   = svg->right - 16;
+}
+
+void perf_svg_grid_sizes(perf_svg_t *svg, perf_scale_t *scale)
+{
+    double x;
+    int i;
+
+    set_range(svg, scale);
+    for (i = 0; i < scale->num_ticks; ++i) {
+        x = perf_scale_position(scale, scale->ticks[i]);
+        perf_svg_line(svg, x, svg->top, x, svg->bottom, COLOR_GRID, 1);
+    }
+}
+
 void perf_svg_axis_sizes(perf_svg_t *svg, perf_scale_t *scale)
 {
     char text[32];
     double x;
     int i;
 
-    scale->from = svg->left + 16;
-    scale->to   = svg->right - 16;
+    perf_svg_grid_sizes(svg, scale);
     for (i = 0; i < scale->num_ticks; ++i) {
         x = perf_scale_position(scale, scale->ticks[i]);
-        perf_svg_line(svg, x, svg->top, x, svg->bottom, COLOR_GRID, 1);
         perf_svg_line(svg, x, svg->bottom, x, svg->bottom + 4, COLOR_AXIS, 1.2);
         perf_scale_format_size(text, sizeof(text), (size_t)scale->ticks[i]);
         perf_svg_text(svg, x, svg->bottom + 19, "middle", 12, COLOR_TEXT, text);

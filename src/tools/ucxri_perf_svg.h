@@ -22,11 +22,21 @@ typedef struct {
     double bottom;
 } perf_svg_t;
 
+/* The sign in front of an entry of the legend, and of a mark in the data */
+typedef enum {
+    PERF_SVG_BOX,
+    PERF_SVG_LINE,
+    PERF_SVG_DASHES, /* a broken line */
+    PERF_SVG_DOT,
+    PERF_SVG_CROSS,
+    PERF_SVG_DIAMOND
+} perf_svg_symbol_t;
+
 /* An entry of the legend */
 typedef struct {
     const char *label;
     const char *color;
-    int line; /* a short line; otherwise a box */
+    perf_svg_symbol_t symbol;
 } perf_legend_t;
 
 /** @return the color of the n-th series; colors can be told apart with any color vision */
@@ -55,10 +65,17 @@ void perf_svg_text(perf_svg_t *svg, double x, double y, const char *anchor, int 
 void perf_svg_line(perf_svg_t *svg, double x1, double y1, double x2, double y2,
                    const char *color, double width);
 
+/** A mark in the data, which is none of the lines */
+void perf_svg_mark(perf_svg_t *svg, double x, double y, perf_svg_symbol_t symbol,
+                   const char *color);
+
 /** The vertical axis with its grid and title; sets the positions of the scale */
 void perf_svg_axis_y(perf_svg_t *svg, perf_scale_t *scale, const char *title);
 
 /** The horizontal axis of message sizes, which is otherwise as perf_svg_axis_y() */
 void perf_svg_axis_sizes(perf_svg_t *svg, perf_scale_t *scale);
+
+/** Only the grid of that axis, for a panel above the one that has the axis */
+void perf_svg_grid_sizes(perf_svg_t *svg, perf_scale_t *scale);
 
 #endif

@@ -12,6 +12,8 @@
 #ifndef UCXRI_BENCH_H
 #define UCXRI_BENCH_H
 
+#include "../../src/tools/ucxri_perf_state.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <stdatomic.h>
@@ -25,9 +27,6 @@
 
 #define BENCH_MAX_SIZES   64
 #define BENCH_MAX_BATCHES 1000
-
-/* Two probes that differ by more than this were taken in different places */
-#define BENCH_PROBE_TOLERANCE 1.3
 
 /* How often a measurement is repeated whose two probes differ */
 #define BENCH_PROBE_TRIES 3
@@ -210,15 +209,6 @@ static inline double bench_probe(bench_probe_t *probe)
         times[round] = (bench_now() - start) / BENCH_PROBE_TRIPS / 2 * 1e9;
     }
     return bench_median(times, BENCH_PROBE_ROUNDS);
-}
-
-/* The probe of a measurement from the one before and the one after, or 0 */
-static inline double bench_probe_join(double before, double after)
-{
-    double low  = (before < after) ? before : after;
-    double high = (before < after) ? after : before;
-
-    return (high <= low * BENCH_PROBE_TOLERANCE) ? (low + high) / 2 : 0;
 }
 
 #endif

@@ -295,7 +295,7 @@ static inline bench_mpi_result_t bench_mpi_measure(bench_mpi_step_func_t step,
         MPI_Barrier(MPI_COMM_WORLD);
         before          = bench_mpi_probe(bench);
         clean           = bench_mpi_batches(step, bench, arg, batches, count, times);
-        result.probe_ns = bench_probe_join(before, bench_mpi_probe(bench));
+        result.probe_ns = perf_state_join(before, bench_mpi_probe(bench));
         more = bench_mpi_agree((((result.probe_ns == 0) && (bench->probe.line != NULL)) ||
                                 (clean < BENCH_MPI_MIN_CLEAN)) &&
                                (try + 1 < BENCH_PROBE_TRIES));

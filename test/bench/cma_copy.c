@@ -234,7 +234,7 @@ static void run(side_t *side, const size_t *sizes, int num_sizes, int batches)
             for (j = 0; j < batches; ++j) {
                 times[j] = batch(side, cases[c].func, sizes[i], transfers);
             }
-            before = bench_probe_join(before, bench_probe(&probe));
+            before = perf_state_join(before, bench_probe(&probe));
             if (side->receiver) {
                 check(side, cases[c].name, sizes[i]);
                 bench_print(cases[c].name, sizes[i], bench_median(times, batches) * 1e6,

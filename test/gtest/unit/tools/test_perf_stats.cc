@@ -61,4 +61,17 @@ TEST(test_perf_stats, keep_all_if_too_few_remain)
     EXPECT_EQ((std::vector<double>{1, 2, 3, 4, 5}), values);
 }
 
+TEST(test_perf_stats, outliers)
+{
+    const perf_quartiles_t wide  = {10, 12, 14};
+    const perf_quartiles_t tight = {10, 10, 10};
+
+    EXPECT_FALSE(perf_is_outlier(&wide, 26));
+    EXPECT_TRUE(perf_is_outlier(&wide, 26.1));
+    EXPECT_FALSE(perf_is_outlier(&wide, -2));
+    EXPECT_TRUE(perf_is_outlier(&wide, -2.1));
+    EXPECT_FALSE(perf_is_outlier(&tight, 11));
+    EXPECT_TRUE(perf_is_outlier(&tight, 11.1));
+}
+
 } // namespace
