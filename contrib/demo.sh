@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause
 #
-# Shows what ucxri does: installs missing packages (as root or with sudo), builds in
+# Shows what ucxri does: installs what it needs of packages (as root or with sudo), builds in
 # build/demo, measures MPI messages between two ranks under MPICH over shared memory, stock
 # UCX and recv_init in turn, and prints both side by side. It draws a chart of the progress of
 # messages while their two sides compute, whose path is the last line. Takes two to four
@@ -27,7 +27,7 @@ while [ $# -gt 0 ]; do
 done
 
 echo "1/3 Packages"
-"$root/contrib/deps.sh" || die "packages are missing, see above"
+"$root/contrib/deps.sh" --for demo || die "packages are missing, see above"
 
 echo
 echo "2/3 Build in $build_dir"
@@ -76,6 +76,9 @@ awk -F, '
         table("mpi_bibw", "Bandwidth, both directions at once, MB/s, more is better")
         table("progress", "Computing while a message is on its way, us for an iteration, less is better")
     }' "$results/summary.csv"
+
+echo
+print_missed "$results/table.txt"
 echo
 sed -n '/other processes used/p; /machine was not idle/p' "$results/table.txt"
 echo "All samples: $results/raw.csv"
@@ -101,7 +104,7 @@ out=$results
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 chart progress "Progress while computing: stock UCX beside recv_init" mpich '^progress:' \
-    "stock=stock UCX" ring=recv_init
+    "stock=stock UCX" "ring=with ucxri"
 [ -s "$out/progress.svg" ] || die "no chart"
 if to_png "$out/progress.svg" "$out/progress.png"; then
     echo "The chart as a picture: $out/progress.png"

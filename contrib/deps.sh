@@ -4,9 +4,10 @@
 # Installs the Debian packages that are missing to build and test ucxri. Where nothing is
 # missing it does nothing and needs no network.
 #
-# Usage: contrib/deps.sh [--check] [--quiet] [--without LIST]
+# Usage: contrib/deps.sh [--check] [--quiet] [--for demo] [--without LIST]
 #   --check          install nothing, list what is missing
 #   --quiet          say nothing if nothing is missing
+#   --for demo       only what contrib/demo.sh needs, which has no tests
 #   --without LIST   leave these packages out, with commas; only those that are for some of the tests
 #   -h               this text
 #
@@ -20,16 +21,27 @@ required=(build-essential autoconf automake libtool pkg-config libucx-dev)
 optional=(ucx-utils libibverbs-dev ibverbs-utils rdma-core mpich libmpich-dev openmpi-bin libopenmpi-dev
     libgtest-dev clang clang-format libclang-rt-dev g++ qemu-system-x86 busybox-static cpio iproute2 debootstrap
     bash-completion chromium debhelper environment-modules lintian man-db rpm)
+# Of these, what contrib/demo.sh needs
+for_demo=(mpich libmpich-dev)
 # For people; never installed by this script
 handy=(gdb valgrind)
 
 check=no
 quiet=no
 without=
+purpose=tests
 while [ $# -gt 0 ]; do
     case $1 in
     --check) check=yes ;;
     --quiet) quiet=yes ;;
+    --for)
+        if [ "${2-}" != demo ]; then
+            echo "deps.sh: --for '${2-}': expected demo" >&2
+            exit 2
+        fi
+        purpose=$2
+        shift
+        ;;
     --without)
         if [ $# -lt 2 ]; then
             echo "deps.sh: --without needs a value; see --help" >&2
@@ -76,6 +88,7 @@ missing()
     done
 }
 
+[ "$purpose" = tests ] || optional=("${for_demo[@]}")
 chosen=()
 for package in "${optional[@]}"; do
     [[ ,$without, == *,$package,* ]] || chosen+=("$package")
@@ -92,7 +105,7 @@ fi
 if [ $check = yes ]; then
     [ ${#need[@]} -eq 0 ] || printf 'required: %s\n' "${need[@]}"
     [ ${#want[@]} -eq 0 ] || printf 'optional: %s\n' "${want[@]}"
-    for package in $(missing "${handy[@]}"); do
+    [ "$purpose" != tests ] || for package in $(missing "${handy[@]}"); do
         echo "handy:    $package"
     done
     exit 1
@@ -131,8 +144,11 @@ fi
 
 mapfile -t need < <(missing "${required[@]}")
 mapfile -t want < <(missing "${chosen[@]}")
-[ ${#want[@]} -eq 0 ] ||
+if [ ${#want[@]} -ne 0 ] && [ "$purpose" = tests ]; then
     echo "deps.sh: still missing, some tests will be skipped: ${want[*]}" >&2
+elif [ ${#want[@]} -ne 0 ]; then
+    echo "deps.sh: still missing for contrib/demo.sh: ${want[*]}" >&2
+fi
 if [ ${#need[@]} -ne 0 ]; then
     echo "deps.sh: still missing, ucxri cannot be built: ${need[*]}" >&2
     exit 1

@@ -72,16 +72,23 @@ sized_points()
     done <"$bench/points.tsv"
 }
 
+# The total counts the rounds that are sure to come. What is repeated has a count of its own, which is
+# as long as it may become.
 show_progress()
 {
-    local suite=$1 variant=$2 now=$((SECONDS - start_time)) left
-    left=$((step > 0 ? now * (steps - step) / step : 0))
+    local suite=$1 variant=$2 now=$((SECONDS - start_time)) left part
+    if [ "$round" -le "$last_sure" ]; then
+        part="[$step/$steps] round $round of $last_sure"
+        left=$((step > 0 ? now * (steps - step) / step : 0))
+    else
+        part="[$steps/$steps] what was disturbed once more, $((round - last_sure)) of up to $rounds"
+        left=
+    fi
     if [ -t 2 ]; then
-        printf '\r\033[K[%d/%d] round %d of %d: %s %s, %d s, about %d s left' \
-            "$step" "$steps" "$round" "$last_round" "$suite" "$variant" $now $left >&2
+        printf '\r\033[K%s: %s %s, %d s%s' "$part" "$suite" "$variant" $now \
+            "${left:+, about $left s left}" >&2
     elif [ "$suite" != "$last_suite" ]; then
-        printf '[%d/%d] round %d of %d: %s, %d s\n' \
-            "$step" "$steps" "$round" "$last_round" "$suite" $now >&2
+        printf '%s: %s, %d s\n' "$part" "$suite" $now >&2
     fi
     last_suite=$suite
 }
@@ -249,13 +256,13 @@ run_rounds()
     else
         echo "round,variant,where,bench,size,value,unit,core_ns" >"$raw"
     fi
-    last_round=$((first_round + rounds - 1))
+    last_sure=$((first_round + rounds - 1))
     last_suite=
     step=0
     steps=$((rounds * $(count_steps "${suites[@]}")))
     start_time=$SECONDS
     busy=$(cores_busy)
-    for ((round = first_round; round <= last_round; round++)); do
+    for ((round = first_round; round <= last_sure; round++)); do
         run_round "${suites[@]}"
     done
     end_progress
@@ -277,8 +284,6 @@ repeat_moved()
         mapfile -t lacking < <(analyse -v need=1 | sort -u)
         [ ${#lacking[@]} -gt 0 ] || break
         mapfile -t again < <(printf '%s\n' "${lacking[@]%% *}" | uniq)
-        last_round=$round
-        steps=$((steps + $(count_steps "${again[@]}")))
         run_round "${again[@]}"
         round=$((round + 1))
     done
@@ -326,6 +331,19 @@ judge()
     analyse -v expect="$expect"
     missed=$?
     [ $missed -eq 0 ] || [ $missed -eq 3 ] || die "the analysis failed"
+}
+
+# print_missed TABLE: the budgets that the table of judge says were missed, each in a line
+print_missed()
+{
+    local missed
+    missed=$(sed -n '/^missed budgets: /,/^$/{/^  /p}' "$1")
+    if [ -z "$missed" ]; then
+        echo "All budgets of contrib/bench/budgets.tsv that this run measures are met."
+    else
+        echo "Missed budgets ($(wc -l <<<"$missed") of contrib/bench/budgets.tsv):"
+        echo "$missed"
+    fi
 }
 
 # finish: ends the script with its exit code

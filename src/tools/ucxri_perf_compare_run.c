@@ -428,7 +428,7 @@ void perf_compare_run(perf_options_t *options, perf_compare_t *compare)
         perf_link_choose_cpus(options->cpus);
     }
     make_groups(run);
-    compare->enough = (options->rounds + 1) / 2;
+    compare->enough = (options->rounds < 3) ? options->rounds : (options->rounds + 1) / 2;
     run->num_steps  = options->rounds * run->num_groups * PERF_COMPARE_SIDES;
     for (run->round = 0; run->round < 2 * options->rounds; ++run->round) {
         again = (run->round >= options->rounds);
