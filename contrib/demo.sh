@@ -104,7 +104,7 @@ out=$results
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 chart progress "Progress while computing: stock UCX beside recv_init" mpich '^progress:' \
-    "stock=stock UCX" "ring=with ucxri"
+    "stock+stock_get+stock_put=stock UCX, the best of its schemes" "ring=with ucxri"
 [ -s "$out/progress.svg" ] || die "no chart"
 if to_png "$out/progress.svg" "$out/progress.png"; then
     echo "The chart as a picture: $out/progress.png"

@@ -18,7 +18,6 @@
 # Exit code 3: a budget is missed or could not be measured.
 
 BEGIN {
-    TOLERANCE = 1.3
     exit_code = 0
     num_budgets = num_lines = num_probes = 0
 }
@@ -84,11 +83,6 @@ function match_bench(pattern, bench)
         return index(bench, substr(pattern, 1, length(pattern) - 1)) == 1
     }
     return pattern == bench
-}
-
-function same_place(a, b)
-{
-    return a > 0 && b > 0 && a <= b * TOLERANCE && b <= a * TOLERANCE
 }
 
 # Fill ratios[], bases[] and values[] with the pairs of one line that count;

@@ -358,7 +358,7 @@ finish()
 }
 
 # chart FILE TITLE WHERE BENCH VARIANT=LABEL...: a chart of the samples whose benchmark matches
-# BENCH; what has no samples is left out
+# BENCH; what has no samples is left out. Of several variants, with + between them, the best one counts.
 chart()
 {
     local file=$1 title=$2 where=$3 pattern=$4 files=() part csv

@@ -1,8 +1,9 @@
 # Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause
 #
-# Order statistics, the names of stock's schemes, and numbers, for the other programs here.
+# Order statistics, whether two core probes are of one placement, the names of stock's schemes, and numbers, for the other programs here.
 
 BEGIN {
+    TOLERANCE = 1.3 # PERF_STATE_TOLERANCE of src/tools/ucxri_perf_state.h
     num_schemes = split("stock stock_get stock_put stock_rndv", schemes, " ")
     split("auto get put rndv", scheme_names, " ")
     for (i = 1; i <= num_schemes; i++) {
@@ -35,4 +36,10 @@ function quantile(v, n, q,    pos, low)
 function number(x)
 {
     return sprintf(x >= 1000 ? "%.0f" : x >= 100 ? "%.1f" : x >= 10 ? "%.2f" : "%.3f", x)
+}
+
+# Whether two core probes were taken in the same placement
+function same_place(a, b)
+{
+    return a > 0 && b > 0 && a <= b * TOLERANCE && b <= a * TOLERANCE
 }
