@@ -186,7 +186,8 @@ build()
     for file in "$source" "$test_bench"/*.h "$root"/src/tools/ucxri_perf_{progress,state}.h; do
         [ "$program" -nt "$file" ] || stale=yes
     done
-    [ $stale = no ] || "$compiler" -O2 -std=gnu11 -o "$program" "$source" "$@" ||
+    # shellcheck disable=SC2086  # it may have words, as in "ccache gcc"
+    [ $stale = no ] || $compiler -O2 -std=gnu11 -o "$program" "$source" "$@" ||
         die "cannot build $source with $compiler"
 }
 
