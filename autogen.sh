@@ -3,7 +3,21 @@
 #
 # Generates configure and the Makefile.in files. Run it once after a checkout, from
 # anywhere; contrib/check.sh and contrib/demo.sh call it themselves.
+#
+# Usage: ./autogen.sh
 set -e
+
+case ${1-} in
+"") ;;
+-h | --help)
+    sed -n '/^# Generates/,/^[^#]/{/^#/s/^# \{0,1\}//p}' "$0"
+    exit 0
+    ;;
+*)
+    echo "autogen.sh: unknown argument '$1'; see --help" >&2
+    exit 2
+    ;;
+esac
 cd "$(dirname "$0")"
 
 need()

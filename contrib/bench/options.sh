@@ -10,6 +10,13 @@ die()
     exit 1
 }
 
+# misuse TEXT: ends the script for options that are wrong
+misuse()
+{
+    echo "${0##*/}: $*; see --help" >&2
+    exit 2
+}
+
 # usage: the script's head comment
 usage()
 {
@@ -38,35 +45,35 @@ option_value()
         case $2 in
         mpich | openmpi | none) mpis+=("$2") ;;
         all) mpis+=(mpich openmpi) ;;
-        *) die "--mpi $2: expected mpich, openmpi, all or none" ;;
+        *) misuse "--mpi $2: expected mpich, openmpi, all or none" ;;
         esac
         ;;
     --only)
-        [[ $2 =~ ^(rc|ud)$ ]] || die "--only $2: expected rc or ud"
+        [[ $2 =~ ^(rc|ud)$ ]] || misuse "--only $2: expected rc or ud"
         set=$2
         ;;
     --skip)
-        [[ " $3 " == *" $2 "* ]] || die "--skip $2: expected ${3// / or }"
+        [[ " $3 " == *" $2 "* ]] || misuse "--skip $2: expected ${3// / or }"
         skip+="$2 "
         ;;
     --rounds)
-        [[ $2 =~ ^[1-9][0-9]{0,3}$ ]] || die "--rounds $2: expected a number"
+        [[ $2 =~ ^[1-9][0-9]{0,3}$ ]] || misuse "--rounds $2: expected a number"
         rounds=$2
         ;;
     --sizes)
-        [[ $2 =~ ^[0-9]+(,[0-9]+)*$ ]] || die "--sizes $2: expected numbers"
+        [[ $2 =~ ^[0-9]+(,[0-9]+)*$ ]] || misuse "--sizes $2: expected numbers"
         sizes=$2
         ;;
     --rows)
         [[ $2 =~ ^(latency|used|bw|bibw|rate|fast|progress|coll|,)+$ ]] ||
-            die "--rows $2: expected some of latency,used,bw,bibw,rate,fast,progress,coll"
+            misuse "--rows $2: expected some of latency,used,bw,bibw,rate,fast,progress,coll"
         rows=$2
         ;;
     --build-dir) build_dir=$2 ;;
     --lib) lib=$2 ;;
     --out) out=$2 ;;
     --cpus)
-        [[ $2 =~ ^[0-9]+,[0-9]+$ ]] || die "--cpus $2: expected A,B"
+        [[ $2 =~ ^[0-9]+,[0-9]+$ ]] || misuse "--cpus $2: expected A,B"
         cpus=$2
         ;;
     esac
@@ -80,14 +87,14 @@ parse_options()
     local known=" --quick --rounds --build-dir --lib --out --cpus --strict -h --help $1 "
     shift 2
     while [ $# -gt 0 ]; do
-        [[ $known == *" $1 "* ]] || { usage >&2; die "unknown option $1"; }
+        [[ $known == *" $1 "* ]] || misuse "unknown option '$1'"
         case $1 in
         --quick) quick=yes ;;
         --add) add=yes ;;
         --strict) strict=yes ;;
         -h | --help) usage; exit 0 ;;
         *)
-            [ $# -ge 2 ] || die "$1 needs a value"
+            [ $# -ge 2 ] || misuse "$1 needs a value"
             option_value "$1" "$2" "$skippable"
             shift
             ;;

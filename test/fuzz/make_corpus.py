@@ -489,9 +489,12 @@ def inputs():
 
 
 def main():
-    if len(sys.argv) > 2 or (len(sys.argv) == 2 and sys.argv[1].startswith('-')):
+    if len(sys.argv) == 2 and sys.argv[1] in ('-h', '--help'):
         print(__doc__)
-        return 0 if sys.argv[1] in ('-h', '--help') else 2
+        return 0
+    if len(sys.argv) > 2 or (len(sys.argv) == 2 and sys.argv[1].startswith('-')):
+        print(f"make_corpus.py: unknown argument '{sys.argv[-1]}'; see --help", file=sys.stderr)
+        return 2
     where = sys.argv[1] if len(sys.argv) == 2 else os.path.join(
         os.path.dirname(os.path.abspath(__file__)), 'corpus')
     os.makedirs(where, exist_ok=True)
