@@ -49,6 +49,13 @@ const char *ri_rank_text(void)
     return rank_number(rank_variables, COUNT_OF(rank_variables));
 }
 
+long ri_rank_number(void)
+{
+    const char *rank = ri_rank_text();
+
+    return (rank == NULL) ? -1 : atol(rank);
+}
+
 const char *ri_rank_count_text(void)
 {
     return rank_number(count_variables, COUNT_OF(count_variables));
@@ -84,9 +91,7 @@ int ri_rank_job(char *job, size_t max)
 
 int ri_rank_is_first(void)
 {
-    const char *rank = ri_rank_text();
-
-    return (rank == NULL) || (atol(rank) == 0);
+    return ri_rank_number() <= 0;
 }
 
 void ri_rank_host(char *host, size_t max)

@@ -12,6 +12,9 @@
 /** @return The rank in digits, as it stands in the environment, or NULL: no launcher has told it. */
 const char *ri_rank_text(void);
 
+/** @return The rank as a number, or -1: no launcher has told it. */
+long ri_rank_number(void);
+
 /** @return How many ranks the job has, in digits, in the same way, or NULL. */
 const char *ri_rank_count_text(void);
 

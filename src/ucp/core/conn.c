@@ -24,6 +24,9 @@ ucs_status_t ri_conn_set_peer(ri_conn_t *conn, const ri_wire_worker_t *remote)
     if (remote->am_id != 0) {
         conn->am_id = remote->am_id - 1;
     }
+    if (remote->rank != 0) {
+        peer->rank = remote->rank;
+    }
     conn->peer = peer;
     ucs_list_add_tail(&peer->conns, &conn->peer_list);
     RI_MODULES_TELL(peer_reached, conn->worker, peer);

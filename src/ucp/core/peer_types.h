@@ -64,6 +64,7 @@ typedef struct ri_peer_way {
 /* Lives as long as it has a conn or a stream. */
 struct ri_peer {
     uint64_t uid;
+    uint16_t rank; /* as in its worker address (wire/address.h), for people */
     ucs_list_link_t conns;
     ucs_list_link_t streams;
     ri_plane_ep_t *plane_ep; /* the way to its memory on this host, or NULL */

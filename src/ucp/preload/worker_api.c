@@ -12,6 +12,7 @@
 #include "../run/timeline_progress.h"
 #include "../link/gone.h"
 #include "../../ucs/log.h"
+#include "../../ucs/rank.h"
 #include "../run/worker_life.h"
 #include "../run/worker_progress.h"
 #include "../proto/pool/hybrid.h"
@@ -97,8 +98,10 @@ static ucs_status_t worker_address_wrap(ri_worker_t *worker, ucp_address_t **add
     ri_wire_address_t *wrapped = malloc(sizeof(*wrapped) + *length_p);
 
     if (wrapped != NULL) {
-        ri_wire_address_pack(
-                wrapped, &(ri_wire_worker_t){.uid = worker->uid, .am_id = worker->am_id});
+        ri_wire_address_pack(wrapped,
+                             &(ri_wire_worker_t){.uid   = worker->uid,
+                                                 .am_id = worker->am_id,
+                                                 .rank = ri_wire_rank(ri_rank_number())});
         wrapped->process = worker->process;
         memcpy(wrapped + 1, *address_p, *length_p);
         *length_p += sizeof(*wrapped);

@@ -7,11 +7,12 @@
  */
 #include "worker_counters.h"
 #include "peer_memory.h"
+#include "../core/peer_name.h"
 #include "../core/worker.h"
+#include "../../ucs/rank.h"
 #include "../../uct/ib/ud/ud.h"
 
 #include <inttypes.h>
-#include <unistd.h>
 
 /* What the planes through a network have counted. Memory is registered for the device that they
  * share, and counted there. */
@@ -68,7 +69,9 @@ void ri_worker_counters_snapshot(const ri_worker_t *worker, ri_worker_counters_t
 static void counter_print(const char *name, const char *unit, const char *doc,
                           uint64_t value, void *arg)
 {
-    fprintf(arg, "  %-18s %14" PRIu64 " %-9s %s\n", name, value, unit, doc);
+    if (value != 0) {
+        fprintf(arg, "  %-18s %14" PRIu64 " %-9s %s\n", name, value, unit, doc);
+    }
 }
 
 static void counter_print_short(const char *name, const char *unit, const char *doc,
@@ -79,26 +82,41 @@ static void counter_print_short(const char *name, const char *unit, const char *
     }
 }
 
+/* Whose counters follow: the rank, or what stands for it where no launcher has told one. */
+static void counters_print_owner(const ri_worker_t *worker, FILE *stream)
+{
+    const char *rank = ri_rank_text();
+    char process[96];
+
+    ri_rank_process(process, sizeof(process));
+    if (rank != NULL) {
+        fprintf(stream, "ucxri: worker of rank %s, process %s\n", rank, process);
+    } else {
+        fprintf(stream, "ucxri: worker 0x%" PRIx64 ", process %s\n", worker->uid,
+                process);
+    }
+}
+
 void ri_worker_counters_dump(const ri_worker_t *worker, FILE *stream)
 {
     ri_worker_counters_t counters;
+    char name[RI_PEER_NAME_MAX];
     const ri_stream_t *in;
     const ri_conn_t *conn;
 
     ri_worker_counters_snapshot(worker, &counters);
-    fprintf(stream, "ucxri: worker 0x%" PRIx64 " of process %d\n", worker->uid,
-            (int)getpid());
+    counters_print_owner(worker, stream);
     ri_worker_counters_foreach(&counters, counter_print, stream);
     ucs_list_for_each(conn, &worker->conns, list) {
-        fprintf(stream, "  conn 0x%x to 0x%" PRIx64 ":", conn->id,
-                (conn->flags & RI_CONN_SELF) ? worker->uid :
-                (conn->peer != NULL)         ? conn->peer->uid :
-                                               0);
+        ri_peer_name(worker, conn->peer, name);
+        fprintf(stream, "  conn 0x%x to %s:", conn->id,
+                (conn->flags & RI_CONN_SELF) ? "itself" : name);
         ri_conn_counters_foreach(&conn->counters, counter_print_short, stream);
         fprintf(stream, "\n");
     }
     ucs_list_for_each(in, &worker->streams, list) {
-        fprintf(stream, "  stream 0x%x from 0x%" PRIx64 ":", in->id, in->peer->uid);
+        ri_peer_name(worker, in->peer, name);
+        fprintf(stream, "  stream 0x%x from %s:", in->id, name);
         ri_stream_counters_foreach(&in->counters, counter_print_short, stream);
         fprintf(stream, "\n");
     }

@@ -17,8 +17,8 @@
  * are reached through one cost. */
 void ri_worker_counters_snapshot(const ri_worker_t *worker, ri_worker_counters_t *out);
 
-/** Print the sums of ri_worker_counters_snapshot(), and the counters of each open conn and
- * stream. */
+/** Print the sums of ri_worker_counters_snapshot(), and the counters of each open conn and stream,
+ * those that are not 0. */
 void ri_worker_counters_dump(const ri_worker_t *worker, FILE *stream);
 
 #endif

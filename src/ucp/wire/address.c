@@ -15,7 +15,8 @@ void ri_wire_address_pack(ri_wire_address_t *prefix, const ri_wire_worker_t *wor
                                   .magic        = RI_WIRE_ADDRESS_MAGIC,
                                   .version      = RI_WIRE_VERSION,
                                   .length       = sizeof(*prefix),
-                                  .am_id        = worker->am_id};
+                                  .am_id        = worker->am_id,
+                                  .rank         = worker->rank};
 }
 
 /* What all versions have in common. */
@@ -53,10 +54,12 @@ ucs_status_t ri_wire_address_parse(const void *address, const void **stock,
     *stock        = bytes + prefix.length;
     worker->uid   = prefix.uid;
     worker->am_id = 0;
+    worker->rank  = 0;
     if (prefix.version != RI_WIRE_VERSION) {
         return UCS_ERR_UNSUPPORTED;
     }
     worker->am_id = prefix.am_id;
+    worker->rank  = prefix.rank;
     return UCS_OK;
 }
 

@@ -29,7 +29,8 @@ typedef struct ri_wire_address {
     uint8_t length;       /* of this structure; the stock address follows */
     uint16_t am_id;       /* 1 + the active message id that the worker takes messages by;
                              0: that of whoever reads this */
-    uint16_t reserved;    /* 0 */
+    uint16_t rank;        /* 1 + the rank of the process in its job, for people;
+                             0: not known, or above RI_WIRE_RANK_MAX */
     ri_host_process_t process; /* the process that has the worker */
 } __attribute__((packed)) ri_wire_address_t;
 
@@ -41,10 +42,20 @@ static_assert(sizeof(ri_wire_address_t) == 40, "wire format");
 typedef struct ri_wire_worker {
     uint64_t uid;   /* 0: not known */
     uint16_t am_id; /* as in the address */
+    uint16_t rank;  /* as in the address */
 } ri_wire_worker_t;
 
 /* The highest active message id that an address can tell. */
 #define RI_WIRE_AM_ID_MAX (UINT16_MAX - 1)
+
+/* The highest rank that an address can tell. */
+#define RI_WIRE_RANK_MAX (UINT16_MAX - 1)
+
+/** @return What stands in an address for a rank in a job, or a negative number: it is not known. */
+static inline uint16_t ri_wire_rank(long rank)
+{
+    return ((rank >= 0) && (rank <= RI_WIRE_RANK_MAX)) ? rank + 1 : 0;
+}
 
 /**
  * Look for this library's part in front of a worker address.
@@ -52,7 +63,7 @@ typedef struct ri_wire_worker {
  * @param address   An address as an application hands it over; its length is not known.
  * @param stock     Set to the stock address within it, in each case.
  * @param worker    Set to what that part says of the worker, if there is one; else left as it is.
- *                  Its am_id is 0 if it is of another version.
+ *                  Its am_id and rank are 0 if it is of another version.
  *
  * @return UCS_OK, UCS_ERR_NO_ELEM for a plain stock address, UCS_ERR_UNSUPPORTED for another wire
  *         version.

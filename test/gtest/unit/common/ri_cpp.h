@@ -65,6 +65,7 @@ extern "C" {
 #include "ucp/link/gone.h"
 #include "ucp/core/memory.h"
 #include "ucp/core/msg.h"
+#include "ucp/core/peer_name.h"
 #include "ucp/core/request.h"
 #include "ucp/core/trace.h"
 #include "ucp/core/worker.h"

@@ -75,7 +75,7 @@ ri_conn_t *node::connect(endpoint *ep, uint64_t remote_uid, uint32_t flags)
 
 ri_conn_t *node::connect_by(endpoint *ep, uint64_t remote_uid, int am_id, uint32_t flags)
 {
-    ri_wire_worker_t remote = {remote_uid, static_cast<uint16_t>(am_id + 1)};
+    ri_wire_worker_t remote = {remote_uid, static_cast<uint16_t>(am_id + 1), 0};
     ri_conn_t *conn         = nullptr;
 
     EXPECT_EQ(UCS_OK,

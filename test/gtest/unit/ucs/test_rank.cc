@@ -38,6 +38,7 @@ protected:
 TEST_F(test_rank, none)
 {
     EXPECT_EQ(nullptr, ri_rank_text());
+    EXPECT_EQ(-1, ri_rank_number());
     EXPECT_TRUE(ri_rank_is_first());
 }
 
@@ -46,6 +47,7 @@ TEST_F(test_rank, each_launcher)
     for (const char *name : VARIABLES) {
         setenv(name, "12", 1);
         EXPECT_STREQ("12", ri_rank_text()) << name;
+        EXPECT_EQ(12, ri_rank_number()) << name;
         EXPECT_FALSE(ri_rank_is_first()) << name;
         setenv(name, "0", 1);
         EXPECT_STREQ("0", ri_rank_text()) << name;

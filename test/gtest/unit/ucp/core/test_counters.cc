@@ -233,13 +233,29 @@ TEST_F(test_counters, dump)
     n.connect(n.new_endpoint(nullptr), 0x1111);
     n.connect(n.new_endpoint(nullptr), 0, RI_CONN_USER | RI_CONN_BY_SOCKADDR);
     n.deliver(wire_msg(RI_WIRE_EAGER, 0, 1).hello(0x2222, 1), bytes(20));
+    unsetenv("PMI_RANK");
     std::string text = dump(n.worker());
-    EXPECT_NE(std::string::npos, text.find("worker 0x1111")) << text;
-    EXPECT_NE(std::string::npos, text.find("to 0x2222: tx_eager_am=1 "
+    EXPECT_NE(std::string::npos, text.find("ucxri: worker 0x1111, process ")) << text;
+    EXPECT_NE(std::string::npos, text.find("to worker 0x2222: tx_eager_am=1 "
                                            "tx_eager_am_bytes=10 tx_bytes=10"))
             << text;
-    EXPECT_NE(std::string::npos, text.find("to 0x1111:")) << text;
-    EXPECT_NE(std::string::npos, text.find("from 0x2222: rx_unexpected=1")) << text;
+    EXPECT_NE(std::string::npos, text.find("to itself:")) << text;
+    EXPECT_NE(std::string::npos, text.find("to a peer that is not known yet:")) << text;
+    EXPECT_NE(std::string::npos, text.find("from worker 0x2222: rx_unexpected=1"))
+            << text;
+
+    /* Counters that are 0 are left out */
+    EXPECT_NE(std::string::npos, text.find("  tx_eager_am  ")) << text;
+    EXPECT_EQ(std::string::npos, text.find("  tx_eager_ring  ")) << text;
+
+    /* Ranks in place of numbers, where they are known */
+    setenv("PMI_RANK", "3", 1);
+    conn->peer->rank = ri_wire_rank(7);
+    text             = dump(n.worker());
+    unsetenv("PMI_RANK");
+    EXPECT_NE(std::string::npos, text.find("ucxri: worker of rank 3, process ")) << text;
+    EXPECT_NE(std::string::npos, text.find("to rank 7: tx_eager_am=1")) << text;
+    EXPECT_NE(std::string::npos, text.find("from rank 7: rx_unexpected=1")) << text;
     n.recv(0, 0, 20);
 }
 

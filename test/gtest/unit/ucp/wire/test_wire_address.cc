@@ -10,7 +10,7 @@ class test_wire_address : public wire_test {};
 
 TEST_F(test_wire_address, address_pack_and_parse)
 {
-    ri_wire_worker_t worker = {UID, 0}, read;
+    ri_wire_worker_t worker = {UID, 0, 0}, read;
     ri_wire_address_t prefix;
     const void *stock;
 
@@ -20,7 +20,7 @@ TEST_F(test_wire_address, address_pack_and_parse)
         EXPECT_EQ(0, prefix.stock_header);
         EXPECT_EQ(0xff, prefix.stock_end);
         EXPECT_EQ(sizeof(prefix), prefix.length);
-        EXPECT_EQ(0, prefix.reserved);
+        EXPECT_EQ(0, prefix.rank);
         EXPECT_EQ(am_id, reinterpret_cast<uint8_t *>(&prefix)[20] +
                                  256u * reinterpret_cast<uint8_t *>(&prefix)[21]);
         EXPECT_EQ(UCS_OK, ri_wire_address_parse(&prefix, &stock, &read));
@@ -30,9 +30,28 @@ TEST_F(test_wire_address, address_pack_and_parse)
     }
 }
 
+/* For people only: a rank that is not known, or too high, is none. */
+TEST_F(test_wire_address, address_rank)
+{
+    const void *stock;
+
+    for (long rank : {-1l, 0l, 1l, 1000l, 65534l, 65535l, 1000000l}) {
+        ri_wire_worker_t worker = {UID, 5, ri_wire_rank(rank)}, read = {};
+        bool is_told = (rank >= 0) && (rank <= RI_WIRE_RANK_MAX);
+        ri_wire_address_t prefix;
+
+        ri_wire_address_pack(&prefix, &worker);
+        EXPECT_EQ(is_told ? rank + 1 : 0,
+                  reinterpret_cast<uint8_t *>(&prefix)[22] +
+                          256 * reinterpret_cast<uint8_t *>(&prefix)[23]);
+        EXPECT_EQ(UCS_OK, ri_wire_address_parse(&prefix, &stock, &read));
+        EXPECT_EQ(is_told ? rank + 1 : 0, read.rank) << rank;
+    }
+}
+
 TEST_F(test_wire_address, address_process)
 {
-    ri_wire_worker_t worker = {UID, 4080};
+    ri_wire_worker_t worker = {UID, 4080, 0};
     ri_wire_address_t prefix;
     ri_host_process_t process;
 
@@ -66,7 +85,7 @@ TEST_F(test_wire_address, address_parse_stock)
     for (const bytes &address : addresses) {
         exact copy(address);
         const void *stock       = nullptr;
-        ri_wire_worker_t worker = {77, 78};
+        ri_wire_worker_t worker = {77, 78, 79};
 
         EXPECT_EQ(UCS_ERR_NO_ELEM, ri_wire_address_parse(copy.get(), &stock, &worker));
         EXPECT_EQ(copy.get(), stock);
@@ -77,7 +96,7 @@ TEST_F(test_wire_address, address_parse_stock)
 
 TEST_F(test_wire_address, address_parse_another_magic)
 {
-    ri_wire_worker_t worker = {UID, 1};
+    ri_wire_worker_t worker = {UID, 1, 0};
     ri_wire_address_t prefix;
     const void *stock;
 
@@ -92,7 +111,7 @@ TEST_F(test_wire_address, address_parse_another_version)
     uint8_t address[100];
     ri_wire_address_t prefix;
     const void *stock;
-    ri_wire_worker_t worker = {UID, 5}, read = {};
+    ri_wire_worker_t worker = {UID, 5, 6}, read = {};
 
     /* A later version may have a longer prefix, and something else where this one has an id */
     ri_wire_address_pack(&prefix, &worker);

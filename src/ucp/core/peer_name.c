@@ -1,0 +1,30 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The process of a peer is noted only if it is on this host. (link/local.h)
+ */
+#include "peer_name.h"
+#include "peer_types.h"
+#include "worker_types.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+void ri_peer_name(const ri_worker_t *worker, const ri_peer_t *peer, char *name)
+{
+    const char *where;
+
+    if (peer == NULL) {
+        snprintf(name, RI_PEER_NAME_MAX, "a peer that is not known yet");
+        return;
+    }
+    where = ((peer->process.host != 0) && (peer->process.host == worker->process.host)) ?
+                    " on this host" :
+                    "";
+    if (peer->rank != 0) {
+        snprintf(name, RI_PEER_NAME_MAX, "rank %u%s", peer->rank - 1u, where);
+    } else {
+        snprintf(name, RI_PEER_NAME_MAX, "worker 0x%" PRIx64 "%s", peer->uid, where);
+    }
+}

@@ -1,0 +1,21 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What a peer is called where people read it.
+ */
+#ifndef RI_PEER_NAME_H
+#define RI_PEER_NAME_H
+
+#include "types.h"
+
+/* Room for any name, with its end. */
+#define RI_PEER_NAME_MAX 48
+
+/** Write the name of a peer to @a name, which has room for RI_PEER_NAME_MAX bytes: its rank, if its
+ * worker address has told it, else its uid; and whether it is on this host, as far as that is known.
+ *
+ * @param peer  NULL: it is not known who that is. */
+void ri_peer_name(const ri_worker_t *worker, const ri_peer_t *peer, char *name);
+
+#endif

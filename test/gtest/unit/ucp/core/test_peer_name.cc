@@ -1,0 +1,45 @@
+/* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
+
+/* src/ucp/core/peer_name.c */
+
+#include "unit/fakes/fake_ucx.h"
+
+#include <string>
+
+using namespace fake;
+
+namespace {
+
+class test_peer_name : public ri_test {
+protected:
+    static std::string name(node &n, const ri_peer_t *peer)
+    {
+        char text[RI_PEER_NAME_MAX];
+
+        ri_peer_name(n.worker(), peer, text);
+        return text;
+    }
+};
+
+TEST_F(test_peer_name, all_forms)
+{
+    node n(0x1111);
+    ri_conn_t *conn = n.connect(n.new_endpoint(nullptr), 0xfedcba9876543210);
+
+    EXPECT_EQ("a peer that is not known yet", name(n, nullptr));
+    EXPECT_EQ("worker 0xfedcba9876543210", name(n, conn->peer));
+    conn->peer->rank = ri_wire_rank(0);
+    EXPECT_EQ("rank 0", name(n, conn->peer));
+    conn->peer->rank = ri_wire_rank(RI_WIRE_RANK_MAX);
+    EXPECT_EQ("rank 65534", name(n, conn->peer));
+
+    /* Of this host: the process is known */
+    n.worker()->process.host = 77;
+    conn->peer->process      = {77, 88, 99};
+    EXPECT_EQ("rank 65534 on this host", name(n, conn->peer));
+    conn->peer->rank = 0;
+    EXPECT_EQ("worker 0xfedcba9876543210 on this host", name(n, conn->peer));
+    conn->peer->process = {};
+}
+
+} // namespace
