@@ -121,17 +121,9 @@ part()
     local tool
     tool=$build/src/$(basename "$2" .1.in)
     case $1 in
-    options) help "$tool" | entries 1 ;;
-    benchmarks) help "$tool" | entries 0 ;;
+    options) "$tool" --help | entries 1 ;;
+    benchmarks) "$tool" --help | entries 0 ;;
     variables) "$build/src/ucxri_info" -f | variables ;;
-    esac
-}
-
-help()
-{
-    case $1 in
-    */ucxri_info) "$1" -h ;;
-    *) "$1" --help ;;
     esac
 }
 

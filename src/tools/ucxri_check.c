@@ -188,6 +188,25 @@ static void check_unknown(check_t *check, const char *program, int is_by_user)
     check_libs_free(&libs);
 }
 
+/* Names of functions of MPICH's module for shared memory, which stand in its messages. */
+#define CHECK_MPICH_SHARED "MPIDI_POSIX_"
+
+/* An MPICH that has such a module uses it between processes of a host, past UCX, unless it is told
+ * not to. */
+static void check_mpich(check_t *check, const char *path)
+{
+    const char *nolocal = getenv("MPIR_CVAR_NOLOCAL");
+
+    if (((nolocal == NULL) || !strcmp(nolocal, "0")) &&
+        check_elf_has_text(path, CHECK_MPICH_SHARED)) {
+        snprintf(check->hint, sizeof(check->hint),
+                 "the MPICH of %.512s has shared memory of its own: messages within a "
+                 "host "
+                 "do not come to UCX: set MPIR_CVAR_NOLOCAL=1",
+                 path);
+    }
+}
+
 static void check_ucx(check_t *check, const char *program, const check_libs_t *libs,
                       int is_by_user)
 {
@@ -207,6 +226,9 @@ static void check_ucx(check_t *check, const char *program, const check_libs_t *l
         check_because(check, CHECK_NO_FAULT, "%s uses UCX (%s%s%s)", program,
                       (libucp->parent == 0) ? "" : libs->libs[libucp->parent].name,
                       (libucp->parent == 0) ? "" : ", ", libucp->path);
+        if ((mpi == NULL) || (mpi->path != NULL)) {
+            check_mpich(check, (mpi == NULL) ? program : mpi->path);
+        }
     } else if (check_can_start_others(program)) {
         check_unknown(check, program, is_by_user);
     } else if (mpi != NULL) {
@@ -380,6 +402,9 @@ int check_print(const check_t *check, const char *note)
     printf("%sactive: %s, because %s%s%s\n", label,
            (check->fault == CHECK_NO_FAULT) ? "yes" : "no", check->because,
            (check->remedy[0] == '\0') ? "" : ": ", check->remedy);
+    if (check->hint[0] != '\0') {
+        printf("%s%s\n", label, check->hint);
+    }
     if (note != NULL) {
         printf("%s%s\n", label, note);
     }

@@ -45,6 +45,7 @@ typedef struct check {
     int is_openmpi; /* with pml ucx, which has still to be selected if the user has not */
     char because[CHECK_TEXT_MAX]; /* what the fault is, or what says that there is none */
     char remedy[CHECK_TEXT_MAX];  /* "": none */
+    char hint[CHECK_TEXT_MAX];    /* what is to be known beside that; "": nothing */
 } check_t;
 
 /** @return Whether the library can be preloaded: there is no fault, or one of those behind that. */
@@ -73,9 +74,10 @@ int check_find_program(const char *name, char *path, size_t max);
 int check_has_program(check_t *check, const char *name, char *path, size_t max);
 
 /** Print the verdict on standard output: "active: yes, because ...", or "active: no, because ...",
- * under a launcher with the rank and the host in front. All of it is written in one piece.
+ * under a launcher with the rank and the host in front, and then the hint, if there is one. All of
+ * it is written in one piece.
  *
- * @param note  A second line, or NULL.
+ * @param note  A last line, or NULL.
  *
  * @return The exit status: EXIT_SUCCESS if active. */
 int check_print(const check_t *check, const char *note);

@@ -189,33 +189,72 @@ static void elf_keep_texts(check_elf_t *elf)
 #undef TEXT_KEEP
 }
 
-check_elf_kind_t check_elf_read(const char *path, check_elf_t *elf)
+/* @return All of a file, which is mapped, or NULL: it cannot be read, for which @a is_there is 0, or
+ * it is empty. */
+static void *elf_map(const char *path, size_t *size, int *is_there)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    elf_bytes_t file;
     struct stat st;
     void *data;
 
-    memset(elf, 0, sizeof(*elf));
+    *is_there = 0;
     if (fd < 0) {
-        return CHECK_ELF_NONE;
+        return NULL;
     }
     if ((fstat(fd, &st) != 0) || !S_ISREG(st.st_mode)) {
         close(fd);
         errno = EACCES;
-        return CHECK_ELF_NONE;
+        return NULL;
     }
-    elf->kind = CHECK_ELF_OTHER;
+    *is_there = 1;
+    *size     = st.st_size;
     data      = (st.st_size == 0) ? MAP_FAILED :
                                     mmap(NULL, st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
     close(fd);
-    if (data != MAP_FAILED) {
-        file      = (elf_bytes_t){.data = data, .size = st.st_size};
+    return (data == MAP_FAILED) ? NULL : data;
+}
+
+check_elf_kind_t check_elf_read(const char *path, check_elf_t *elf)
+{
+    elf_bytes_t file;
+    size_t size;
+    int is_there;
+    void *data;
+
+    memset(elf, 0, sizeof(*elf));
+    data = elf_map(path, &size, &is_there);
+    if (!is_there) {
+        return CHECK_ELF_NONE;
+    }
+    elf->kind = CHECK_ELF_OTHER;
+    if (data != NULL) {
+        file      = (elf_bytes_t){.data = data, .size = size};
         elf->kind = elf_parse(elf, &file);
         elf_keep_texts(elf);
-        munmap(data, st.st_size);
+        munmap(data, size);
     }
     return elf->kind;
+}
+
+int check_elf_has_text(const char *path, const char *text)
+{
+    size_t length = strlen(text);
+    size_t size;
+    int is_there, found = 0;
+    const char *data = elf_map(path, &size, &is_there);
+    const char *at   = data;
+
+    while ((data != NULL) && !found && (at != NULL)) {
+        at = memmem(at, size - (at - data), text, length);
+        if (at != NULL) {
+            found = (at > data) && (at[-1] == '\0');
+            ++at;
+        }
+    }
+    if (data != NULL) {
+        munmap((void *)data, size);
+    }
+    return found;
 }
 
 void check_elf_free(check_elf_t *elf)

@@ -36,6 +36,9 @@ typedef struct check_elf {
  * @return Its kind. */
 check_elf_kind_t check_elf_read(const char *path, check_elf_t *elf);
 
+/** @return Whether a file has a text that begins with @a text: it is behind a zero. */
+int check_elf_has_text(const char *path, const char *text);
+
 /** Free what check_elf_read() has allocated. */
 void check_elf_free(check_elf_t *elf);
 

@@ -8,8 +8,10 @@
  * environment, opens a ring and the planes, and measures the costs. It keeps nothing of that.
  */
 #include "ucxri_check.h"
+#include "ucxri_info_more.h"
+#include "ucxri_info_protocols.h"
 #include "ucxri_info_report.h"
-#include "ucxri_info_timeline.h"
+#include "ucxri_info_tune.h"
 #include "ucp/core/config.h"
 #include "ucp/core/costs.h"
 #include "ucp/core/counters.h"
@@ -35,39 +37,56 @@
 #include <string.h>
 #include <unistd.h>
 
+/* As of all programs here. */
+#define INFO_EXIT_USAGE 2
+
 static void usage(FILE *stream)
 {
-    fprintf(stream, "Usage: ucxri_info [options]\n"
-                    "       ucxri_info -r [-a] FILE...\n"
-                    "       ucxri_info --html OUT FILE...\n"
-                    "       ucxri_info --timeline OUT FILE...\n"
-                    "       ucxri_info --check [PROGRAM]\n"
-                    "Without options: prints the version, the findings on this machine, "
-                    "the measured\n"
-                    "costs, and the thresholds that follow from these.\n"
-                    "  -v       print only the version\n"
-                    "  -c       print the settings of the present environment\n"
-                    "  -f       print the settings with explanations\n"
-                    "  -s       print the counters of UCXRI_STATS=y and their meaning\n"
-                    "  -r FILE...\n"
-                    "           sum up the reports of jobs that ran with UCXRI_REPORT=y "
-                    "or json:FILE,\n"
-                    "           each job on a page of its own; FILE is the output of a "
-                    "job, or a\n"
-                    "           report as JSON, - is standard input\n"
-                    "  -a       with -r: print the lines of all ranks, also if there are "
-                    "more than 16\n"
-                    "  --html OUT FILE...\n"
-                    "           write these reports to OUT, as a page for a browser\n"
-                    "  --timeline OUT FILE...\n"
-                    "           write what the processes of a job noted by "
-                    "UCXRI_TRACE=FILE to OUT, as\n"
-                    "           JSON that Perfetto and Chrome (chrome://tracing) open\n"
-                    "  --check [PROGRAM]\n"
-                    "           say whether this environment makes the library active, "
-                    "in PROGRAM if\n"
-                    "           it is given; the exit status is 0 if so, otherwise 1\n"
-                    "  -h       print this help\n");
+    fprintf(stream,
+            "Usage: ucxri_info [options]\n"
+            "       ucxri_info -r [-a] FILE...\n"
+            "       ucxri_info --html OUT FILE...\n"
+            "       ucxri_info --check [PROGRAM]\n"
+            "       ucxri_info --tune >ucxri.env\n"
+            "Without options: prints the version, the findings on this machine, the "
+            "measured\n"
+            "costs, and the thresholds that follow from these.\n"
+            "  -v, --version    print only the version\n"
+            "  -c, --config     print the settings of the present environment\n"
+            "  -f, --full       print the settings with explanations\n"
+            "  -s, --stats      print the counters of UCXRI_STATS=y and their meaning\n"
+            "  --protocols      print which protocol a message takes here, by its size "
+            "and by\n"
+            "                   which side is ready first, and why\n"
+            "  --tune           print the thresholds that are measured here, as a file "
+            "for the\n"
+            "                   shell: with it, all jobs have the same\n"
+            "  -r, --report FILE...\n"
+            "                   sum up the reports of jobs that ran with UCXRI_REPORT=y "
+            "or\n"
+            "                   json:FILE, each job on a page of its own; FILE is the "
+            "output of\n"
+            "                   a job, or a report as JSON, - is standard input\n"
+            "  -a, --all        with -r: print the lines of all ranks, also if there are "
+            "more\n"
+            "                   than 16\n"
+            "  --html OUT FILE...\n"
+            "                   write these reports to OUT, as a page for a browser\n"
+            "  --check [PROGRAM]\n"
+            "                   say whether this environment makes the library active, "
+            "in\n"
+            "                   PROGRAM if it is given; the exit status is 0 if so, "
+            "otherwise 1\n"
+            "  -h, --help       print this help\n"
+            "The exit status is 2 for wrong options.\n");
+}
+
+/* @return The exit status. */
+static int misuse(const char *text, const char *word)
+{
+    fprintf(stderr, "ucxri_info: %s%s%s; see --help\n", text, (*word == '\0') ? "" : " ",
+            word);
+    return INFO_EXIT_USAGE;
 }
 
 static void print_version(void)
@@ -81,6 +100,7 @@ static void print_rings(void)
     uint64_t cookie = 0x5ca1ab1e;
     size_t size     = ri_config_ring_size(0);
     size_t sum      = 0;
+    char first[32], all[32], shelf[32];
     ri_ring_rx_t rx;
     ri_ring_tx_t tx;
     unsigned i;
@@ -104,12 +124,15 @@ static void print_rings(void)
         sum += RI_RING_CONTROL_SIZE + ri_config_ring_size(i);
     }
     if (ri_ring_open(&tx, getpid(), rx.fd, size, cookie) == UCS_OK) {
-        printf("rings            available, the first has %zu bytes, up to %u per "
-               "process "
-               "(%zu bytes in all)\n",
-               RI_RING_CONTROL_SIZE + size, ri_config.ring_peers, sum);
-        printf("shelves          up to %u per process, %zu bytes each\n",
-               ri_config.shelf_peers, ri_config.shelf_size);
+        info_size_text(RI_RING_CONTROL_SIZE + size, first, sizeof(first));
+        info_size_text(sum, all, sizeof(all));
+        info_size_text(ri_config.shelf_size, shelf, sizeof(shelf));
+        printf("rings            available, the first has %s, up to %u per process (%s "
+               "in "
+               "all)\n",
+               first, ri_config.ring_peers, all);
+        printf("shelves          up to %u per process, %s each\n", ri_config.shelf_peers,
+               shelf);
         ri_ring_tx_close(&tx);
     } else {
         printf("rings            not available: /proc/<pid>/fd cannot be opened\n");
@@ -193,10 +216,11 @@ static void print_verbs(void)
 static void print_costs(void)
 {
     printf("costs            memcpy %.1f GB/s; process_vm_readv %.2f us and %.1f GB/s%s; "
-           "a cache line of another core %.0f ns (%s)\n",
+           "a cache line of another core %.0f ns (%s)%s\n",
            ri_costs.copy_rate, ri_costs.plane.call * 1e-3, ri_costs.plane.rate,
            ri_costs.plane_measured ? "" : " (assumed, not measured)", ri_costs.line,
-           ri_costs.line_measured ? "estimated by one of memory" : "assumed");
+           ri_costs.line_measured ? "estimated by one of memory" : "assumed",
+           ri_config_is_measured() ? "" : "; no threshold depends on them");
 }
 
 static void print_thresholds(void)
@@ -205,6 +229,7 @@ static void print_thresholds(void)
         const char *text, *name;
     } thresholds[] = {{"eager            up to ", "EAGER_THRESH"},
                       {"hybrid           up to ", "HYBRID_THRESH"},
+                      {"hybrid, network  up to ", "IB_HYBRID_THRESH"},
                       {"cooperative      from ", "COOP_THRESH"}};
     size_t i;
 
@@ -213,8 +238,9 @@ static void print_thresholds(void)
         ri_config_print_value(stdout, thresholds[i].name);
         printf("\n");
         if ((i == 0) && (ri_config.ring_eager > ri_config.eager_thresh)) {
-            printf("eager by ring    up to %zuK, if the ring has %zuK or more\n",
-                   ri_config.ring_eager / 1024,
+            printf("eager by ring    up to ");
+            ri_config_print_value(stdout, "RING_EAGER_MAX");
+            printf(", if the ring has %zuK or more\n",
                    ri_config.ring_eager * RI_RING_LONG_MESSAGES / 1024);
         }
     }
@@ -243,111 +269,173 @@ static void print_counter(const char *name, const char *unit, const char *doc,
     printf("%-18s %-9s %s\n", name, unit, doc);
 }
 
+/* What is asked for that is not printed together with other things. */
+enum {
+    INFO_CHECK = 256,
+    INFO_HTML,
+    INFO_PROTOCOLS,
+    INFO_TUNE
+};
+
+typedef struct info_options {
+    char prints[16]; /* options that print something short, in their order */
+    unsigned num_prints;
+    int mode; /* 0, 'r', INFO_* */
+    int all;
+    const char *out; /* of --html */
+    char **words;    /* behind the options */
+    int num_words;
+} info_options_t;
+
 /* --check: without loading UCX or measuring anything. */
-static int check_here(int argc, char **argv)
+static int check_here(const info_options_t *options)
 {
     char program[PATH_MAX];
     check_t check;
 
-    if (argc > 1) {
-        usage(stderr);
-        return EXIT_FAILURE;
-    }
-    if (argc == 0) {
+    if (options->num_words == 0) {
         check_environment(&check, NULL);
-    } else if (check_has_program(&check, argv[0], program, sizeof(program))) {
+    } else if (check_has_program(&check, options->words[0], program, sizeof(program))) {
         check_environment(&check, program);
     }
     return check_print(&check, NULL);
 }
 
-/* -r: neither UCX nor any setting matters. */
-static int report_here(int argc, char **argv)
+/* @return Whether UCX is there. It is loaded, not linked, as in a program under the preload. */
+static int load_ucx(void)
 {
-    int all = (argc > 0) && !strcmp(argv[0], "-a");
-
-    if (argc == all) {
-        usage(stderr);
-        return EXIT_FAILURE;
-    }
-    return info_report(argv + all, argc - all, all);
-}
-
-static int page_here(int argc, char **argv)
-{
-    if (argc < 2) {
-        usage(stderr);
-        return EXIT_FAILURE;
-    }
-    return info_page(argv[0], argv + 1, argc - 1);
-}
-
-static int timeline_here(int argc, char **argv)
-{
-    if (argc < 2) {
-        usage(stderr);
-        return EXIT_FAILURE;
-    }
-    return info_timeline(argv[0], argv + 1, argc - 1);
-}
-
-int main(int argc, char **argv)
-{
-    const ri_worker_counters_t none = {0};
-    int found                       = 1;
-    int c;
-
-    if ((argc > 1) && !strcmp(argv[1], "--check")) {
-        return check_here(argc - 2, argv + 2);
-    }
-    if ((argc > 1) && !strcmp(argv[1], "-r")) {
-        return report_here(argc - 2, argv + 2);
-    }
-    if ((argc > 1) && !strcmp(argv[1], "--html")) {
-        return page_here(argc - 2, argv + 2);
-    }
-    if ((argc > 1) && !strcmp(argv[1], "--timeline")) {
-        return timeline_here(argc - 2, argv + 2);
-    }
-
-    /* As in a program under the preload: UCX is loaded, not linked. */
     if (dlopen("libucp.so.0", RTLD_LAZY | RTLD_GLOBAL) == NULL) {
         fprintf(stderr, "ucxri_info: no UCX on this machine: %s\n", dlerror());
-        return EXIT_FAILURE;
+        return 0;
     }
     ri_stock_resolve();
     ri_config_read();
+    return 1;
+}
 
-    while ((c = getopt(argc, argv, "vcfsh")) != -1) {
-        found = 0;
-        switch (c) {
-        case 'v':
-            print_version();
-            break;
-        case 'c':
-            ri_config_print(stdout, 0);
-            break;
-        case 'f':
-            ri_config_print(stdout, 1);
-            break;
-        case 's':
-            ri_worker_counters_foreach(&none, print_counter, NULL);
-            break;
-        case 'h':
-            usage(stdout);
-            break;
-        default:
-            usage(stderr);
-            return EXIT_FAILURE;
-        }
+static void print_short(int option)
+{
+    const ri_worker_counters_t none = {0};
+
+    switch (option) {
+    case 'v':
+        print_version();
+        break;
+    case 'c':
+        ri_config_print(stdout, 0);
+        break;
+    case 'f':
+        ri_config_print(stdout, 1);
+        break;
+    default:
+        ri_worker_counters_foreach(&none, print_counter, NULL);
     }
-    if (optind < argc) {
-        usage(stderr);
+}
+
+/* What is about this machine, or about the settings. */
+static int print_here(const info_options_t *options)
+{
+    unsigned i;
+
+    if (!load_ucx()) {
         return EXIT_FAILURE;
     }
-    if (found) {
+    for (i = 0; i < options->num_prints; ++i) {
+        print_short(options->prints[i]);
+    }
+    if (options->mode == INFO_PROTOCOLS) {
+        info_protocols();
+    } else if (options->mode == INFO_TUNE) {
+        info_tune();
+    } else if (options->num_prints == 0) {
         print_version();
         print_found();
     }
     return EXIT_SUCCESS;
+}
+
+/* @return 0, or the exit status. */
+static int parse(int argc, char **argv, info_options_t *options)
+{
+    static const struct option names[] = {
+            {"version", no_argument, NULL, 'v'},
+            {"config", no_argument, NULL, 'c'},
+            {"full", no_argument, NULL, 'f'},
+            {"stats", no_argument, NULL, 's'},
+            {"report", no_argument, NULL, 'r'},
+            {"all", no_argument, NULL, 'a'},
+            {"help", no_argument, NULL, 'h'},
+            {"check", no_argument, NULL, INFO_CHECK},
+            {"html", required_argument, NULL, INFO_HTML},
+            {"protocols", no_argument, NULL, INFO_PROTOCOLS},
+            {"tune", no_argument, NULL, INFO_TUNE},
+            {NULL, 0, NULL, 0}};
+    int c;
+
+    memset(options, 0, sizeof(*options));
+    opterr = 0;
+    while ((c = getopt_long(argc, argv, "vcfsrah", names, NULL)) != -1) {
+        if (strchr("vcfs", c) != NULL) {
+            options->prints[options->num_prints] = c;
+            options->num_prints += (options->num_prints < sizeof(options->prints) - 1);
+        } else if (c == 'a') {
+            options->all = 1;
+        } else if ((c == 'h') || ((c != '?') && (options->mode == 0))) {
+            options->mode = c;
+            options->out  = optarg;
+            if (c == 'h') {
+                return 0;
+            }
+        } else {
+            return misuse((c == '?') ? "wrong option" : "one thing at a time, not also",
+                          argv[optind - 1]);
+        }
+    }
+    options->words     = argv + optind;
+    options->num_words = argc - optind;
+    return 0;
+}
+
+/* What of the options and words does not go together. @return 0, or the exit status. */
+static int check_words(const info_options_t *options)
+{
+    int takes_files = (options->mode == 'r') || (options->mode == INFO_HTML);
+
+    if (options->all && (options->mode != 'r')) {
+        return misuse("-a is for -r only", "");
+    }
+    if (takes_files && (options->num_words == 0)) {
+        return misuse("there is no file to read", "");
+    }
+    if ((options->mode != 0) && (options->num_prints > 0)) {
+        return misuse("one thing at a time, without -v, -c, -f and -s", "");
+    }
+    if (!takes_files && (options->num_words > (options->mode == INFO_CHECK))) {
+        return misuse("unknown argument", options->words[options->mode == INFO_CHECK]);
+    }
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    info_options_t options;
+    int status = parse(argc, argv, &options);
+
+    if (options.mode == 'h') {
+        usage(stdout);
+        return EXIT_SUCCESS;
+    }
+    if ((status != 0) || ((status = check_words(&options)) != 0)) {
+        return status;
+    }
+    switch (options.mode) {
+    case INFO_CHECK:
+        return check_here(&options);
+    case 'r':
+        return info_report(options.words, options.num_words, options.all);
+    case INFO_HTML:
+        return info_page(options.out, options.words, options.num_words);
+    default:
+        return print_here(&options);
+    }
 }

@@ -12,9 +12,10 @@
 /* The longest hint, with its end. */
 #define INFO_HINT_MAX 128
 
-/** Call @a func for each thing that stands out in a job, with a sentence. Nothing is said about few
- * messages. @return How many there were. */
-int info_hints(const info_job_t *job, void (*func)(const char *text, void *arg),
-               void *arg);
+/** Call @a func for each thing that stands out in a job, with a sentence, and with what can be done,
+ * which may name a section of the user guide. Nothing is said about few messages. @return How many
+ * there were. */
+int info_hints(const info_job_t *job,
+               void (*func)(const char *text, const char *advice, void *arg), void *arg);
 
 #endif

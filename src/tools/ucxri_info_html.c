@@ -29,9 +29,12 @@ static void html_string(const char *text, FILE *stream)
     ri_json_string(text, "<>&", stream);
 }
 
-static void html_hint(const char *text, void *arg)
+static void html_hint(const char *text, const char *advice, void *arg)
 {
-    html_string(text, ri_json_next(arg));
+    char both[2 * INFO_HINT_MAX];
+
+    snprintf(both, sizeof(both), "%s (%s)", text, advice);
+    html_string(both, ri_json_next(arg));
 }
 
 static void html_summary(const char *const *cells, void *arg)

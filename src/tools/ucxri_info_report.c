@@ -41,15 +41,15 @@ static void report_print_ranks(const info_job_t *job)
 }
 
 /* A headline comes before the first hint. */
-static void report_print_hint(const char *text, void *arg)
+static void report_print_hint(const char *text, const char *advice, void *arg)
 {
     int *is_first = arg;
 
     if (*is_first) {
-        printf("\nWhat stands out (" INFO_GUIDE ", \"Reading the report\"):\n");
+        printf("\nWhat stands out (sections are those of " INFO_GUIDE "):\n");
     }
     *is_first = 0;
-    printf("- %s\n", text);
+    printf("- %s\n  (%s)\n", text, advice);
 }
 
 static void report_print(const info_t *info, int all)

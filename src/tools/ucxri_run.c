@@ -19,14 +19,16 @@
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-/* As of env, nice and timeout: what the program exits with is told from what happens here. */
+/* Wrong usage is 2 as of all programs here; the others are as of env, nice and timeout. */
 enum {
-    RUN_EXIT_FAILURE   = 125, /* wrong usage, or no memory */
+    RUN_EXIT_USAGE     = 2,
+    RUN_EXIT_FAILURE   = 125, /* no memory */
     RUN_EXIT_CANNOT    = 126, /* the program cannot be started */
     RUN_EXIT_NOT_FOUND = 127
 };
@@ -37,6 +39,9 @@ typedef struct run_options {
     const char *report_dest, *trace_dest, *library;
     char **command; /* the program with its arguments */
 } run_options_t;
+
+static void misuse(const char *format, ...)
+        __attribute__((noreturn, format(printf, 1, 2)));
 
 static void usage(FILE *stream)
 {
@@ -58,9 +63,22 @@ static void usage(FILE *stream)
             "  --library=FILE   preload this library\n"
             "  --version        print the version\n"
             "  --help           print this help\n"
-            "The exit status is that of the program, 125 for wrong options, 126 if the "
+            "The exit status is that of the program, 2 for wrong options, 126 if the "
             "program\n"
             "cannot be started, and 127 if there is none.\n");
+}
+
+/* End, with one line. */
+static void misuse(const char *format, ...)
+{
+    va_list args;
+
+    fprintf(stderr, "ucxri_run: ");
+    va_start(args, format);
+    vfprintf(stderr, format, args);
+    va_end(args);
+    fprintf(stderr, "; see --help\n");
+    exit(RUN_EXIT_USAGE);
 }
 
 static void parse(int argc, char **argv, run_options_t *options)
@@ -76,6 +94,7 @@ static void parse(int argc, char **argv, run_options_t *options)
     int c;
 
     memset(options, 0, sizeof(*options));
+    opterr = 0;
     /* What follows the program belongs to it */
     while ((c = getopt_long(argc, argv, "+vh", names, NULL)) != -1) {
         switch (c) {
@@ -103,24 +122,20 @@ static void parse(int argc, char **argv, run_options_t *options)
             usage(stdout);
             exit(EXIT_SUCCESS);
         default:
-            usage(stderr);
-            exit(RUN_EXIT_FAILURE);
+            misuse("wrong option '%s'", argv[optind - 1]);
         }
     }
     options->command = argv + optind;
-    if ((optind == argc) || (options->is_off && options->is_check)) {
-        fprintf(stderr, "ucxri_run: %s\n",
-                (optind == argc) ? "there is no program to start" :
-                                   "--off and --check exclude each other");
-        usage(stderr);
-        exit(RUN_EXIT_FAILURE);
+    if (optind == argc) {
+        misuse("there is no program to start");
+    }
+    if (options->is_off && options->is_check) {
+        misuse("--off and --check exclude each other");
     }
     if (run_env_is_launcher(options->command[0])) {
-        fprintf(stderr,
-                "ucxri_run: %s is a launcher: write ucxri_run behind it and its options, "
-                "in front of the program: %s -n 4 ucxri_run ./app\n",
-                options->command[0], options->command[0]);
-        exit(RUN_EXIT_FAILURE);
+        misuse("%s is a launcher: write ucxri_run behind it and its options, in front of "
+               "the program: %s -n 4 ucxri_run ./app",
+               options->command[0], options->command[0]);
     }
 }
 

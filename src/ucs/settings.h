@@ -26,7 +26,7 @@ typedef enum ri_config_transport {
 typedef struct ri_config {
     size_t eager_thresh;     /* EAGER_THRESH; this field and all others: as in effect */
     size_t hybrid_thresh;    /* HYBRID_THRESH */
-    size_t hybrid_net;       /* HYBRID_THRESH in effect through a network */
+    size_t hybrid_net;       /* IB_HYBRID_THRESH */
     size_t coop_thresh;      /* COOP_THRESH */
     int scheme;              /* SENDER_SCHEME: ri_sender_scheme_t */
     int rtr;                 /* RTR: UCS_NO, UCS_YES, UCS_AUTO */
@@ -35,6 +35,7 @@ typedef struct ri_config {
     size_t am_inline;        /* AM_INLINE */
     unsigned ring_peers;     /* RING_PEERS */
     size_t ring_size;        /* RING_SIZE; auto: of rings that are not among the first */
+    size_t ring_eager;       /* RING_EAGER_MAX */
     unsigned ring_after;     /* RING_AFTER */
     int ring_far;            /* RING_FAR: UCS_NO, UCS_YES, UCS_AUTO */
     unsigned shelf_peers;    /* SHELF_PEERS */
@@ -84,7 +85,6 @@ typedef struct ri_config {
     int use_rc;              /* ib_transport allows rc */
     int use_ud;              /* ib_transport allows ud */
     size_t ring_large; /* of the first rings of a worker, if RING_SIZE is auto; else 0 */
-    size_t ring_eager; /* longest message for a ring that has room for some of them */
 } ri_config_t;
 
 /* Filled by ri_config_read(). */

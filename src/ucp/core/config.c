@@ -189,6 +189,7 @@ static void config_set_thresholds(const ri_costs_t *costs)
 {
     ri_config_t *c = &ri_config;
     int eager_auto = (c->eager_thresh == UCS_MEMUNITS_AUTO);
+    size_t hybrid_net;
 
     if (c->ring_size == UCS_MEMUNITS_AUTO) {
         c->ring_size  = CONFIG_RING_SMALL;
@@ -202,7 +203,10 @@ static void config_set_thresholds(const ri_costs_t *costs)
     }
     config_lower("EAGER_THRESH", &c->eager_thresh, ri_min(c->ring_size / 4, 32768ul),
                  "1/4 of " CONFIG_PREFIX "RING_SIZE, and 32k");
-    c->ring_eager = eager_auto ? ri_costs_eager_thresh(costs) : c->eager_thresh;
+    if (c->ring_eager == UCS_MEMUNITS_AUTO) {
+        c->ring_eager = eager_auto ? ri_costs_eager_thresh(costs) : c->eager_thresh;
+    }
+    config_lower("RING_EAGER_MAX", &c->ring_eager, RI_COSTS_EAGER_MAX, "64k");
     config_lower("AM_INLINE", &c->am_inline, c->eager_thresh,
                  CONFIG_PREFIX "EAGER_THRESH");
     if (c->ib_eager_max == UCS_MEMUNITS_AUTO) {
@@ -217,11 +221,14 @@ static void config_set_thresholds(const ri_costs_t *costs)
      * pool at the same time. */
     if (c->hybrid_thresh == UCS_MEMUNITS_AUTO) {
         c->hybrid_thresh = ri_max(ri_costs_hybrid_thresh(costs), c->eager_thresh);
-        c->hybrid_net    = ri_min(c->hybrid_thresh * CONFIG_NET_EXCHANGE,
+        hybrid_net       = ri_min(c->hybrid_thresh * CONFIG_NET_EXCHANGE,
                                   c->pool_size / CONFIG_POOL_MESSAGES);
         c->hybrid_thresh = ri_min(c->hybrid_thresh, c->pool_size / CONFIG_POOL_MESSAGES);
     } else {
-        c->hybrid_net = c->hybrid_thresh;
+        hybrid_net = c->hybrid_thresh;
+    }
+    if (c->hybrid_net == UCS_MEMUNITS_AUTO) {
+        c->hybrid_net = hybrid_net;
     }
     if (c->coop_thresh == UCS_MEMUNITS_AUTO) {
         c->coop_thresh = ri_costs_coop_thresh(costs);
@@ -241,6 +248,30 @@ static void config_set_far(const ri_costs_t *costs)
         ri_distance_far_ticks = costs->clock_ticks +
                                 CONFIG_FAR_MARGIN * costs->line_ticks;
     }
+}
+
+/* Sizes that are left to the library are so again: the others were brought into range. */
+static void config_restore_auto(void)
+{
+    const size_t *given;
+    size_t i;
+
+    for (i = 0; i < ri_config_num_fields; ++i) {
+        const ri_config_field_t *field = &ri_config_fields[i];
+
+        given = (const size_t *)((const char *)&config_given + field->offset);
+        if ((field->type == RI_CONFIG_SIZE) && (*given == UCS_MEMUNITS_AUTO)) {
+            *(size_t *)config_member(field) = *given;
+        }
+    }
+}
+
+void ri_config_use_costs(const ri_costs_t *costs)
+{
+    ri_costs = *costs;
+    config_restore_auto();
+    config_set_thresholds(&ri_costs);
+    config_set_far(&ri_costs);
 }
 
 static void config_read_once(void)
@@ -368,6 +399,36 @@ void ri_config_foreach(void (*func)(const char *name, const char *value, void *a
         config_write_field(&ri_config_fields[i], &ri_config, value, sizeof(value));
         func(name, value, arg);
     }
+}
+
+void ri_config_print_measured(FILE *stream)
+{
+    char value[RI_CONFIG_TEXT_MAX];
+    size_t i;
+
+    for (i = 0; i < ri_config_num_fields; ++i) {
+        if (ri_config_fields[i].flags & RI_CONFIG_MEASURED) {
+            config_write_field(&ri_config_fields[i], &ri_config, value, sizeof(value));
+            fprintf(stream, "export " CONFIG_PREFIX "%s=%s\n", ri_config_fields[i].name,
+                    value);
+        }
+    }
+}
+
+int ri_config_is_measured(void)
+{
+    size_t i;
+
+    for (i = 0; i < ri_config_num_fields; ++i) {
+        const ri_config_field_t *field = &ri_config_fields[i];
+
+        if ((field->flags & RI_CONFIG_MEASURED) &&
+            (*(const size_t *)((const char *)&config_given + field->offset) ==
+             UCS_MEMUNITS_AUTO)) {
+            return 1;
+        }
+    }
+    return 0;
 }
 
 void ri_config_print_value(FILE *stream, const char *name)

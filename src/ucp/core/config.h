@@ -11,6 +11,7 @@
 #ifndef RI_CONFIG_H
 #define RI_CONFIG_H
 
+#include "costs.h"
 #include "../../ucs/settings.h"
 
 #include <stdint.h>
@@ -48,5 +49,16 @@ void ri_config_foreach(void (*func)(const char *name, const char *value, void *a
 /** Print the value of one variable that is in effect, and how it was set, without an end of line.
  * @a name is without its prefix; for one that does not exist nothing is printed. */
 void ri_config_print_value(FILE *stream, const char *name);
+
+/** After ri_config_read(): take these costs in place of those that were measured, and compute the
+ * values that are left to the library anew. No other thread may read @ref ri_config meanwhile. */
+void ri_config_use_costs(const ri_costs_t *costs);
+
+/** Print the variables whose values are measured where they are left to the library, with what is
+ * in effect, each as a line of a shell: "export UCXRI_...=value". */
+void ri_config_print_measured(FILE *stream);
+
+/** @return Whether any of the variables of ri_config_print_measured() is left to the library. */
+int ri_config_is_measured(void);
 
 #endif

@@ -34,16 +34,16 @@ const ri_config_field_t ri_config_fields[] = {
          "pair, or into one active message. At most 1/4 of RING_SIZE and 32k. auto:\n"
          "computed from costs that are measured at start, as HYBRID_THRESH and\n"
          "COOP_THRESH are (ucxri_info prints them).",
-         .flags = RI_CONFIG_AUTO | RI_CONFIG_INF},
+         .flags = RI_CONFIG_AUTO | RI_CONFIG_INF | RI_CONFIG_MEASURED},
         {"HYBRID_THRESH", RI_CONFIG_SIZE, "auto", FIELD(hybrid_thresh),
          "Messages above EAGER_THRESH and up to this size are copied to a pool if\n"
          "their receive is not known yet. Their send is complete then, and the\n"
          "receiver reads from the pool. 0: none.",
-         .flags = RI_CONFIG_AUTO | RI_CONFIG_INF},
+         .flags = RI_CONFIG_AUTO | RI_CONFIG_INF | RI_CONFIG_MEASURED},
         {"COOP_THRESH", RI_CONFIG_SIZE, "auto", FIELD(coop_thresh),
          "Messages of this size and above are copied by sender and receiver\n"
          "together, as far as each of them is in a call. inf: none.",
-         .flags = RI_CONFIG_AUTO | RI_CONFIG_INF},
+         .flags = RI_CONFIG_AUTO | RI_CONFIG_INF | RI_CONFIG_MEASURED},
         {"SENDER_SCHEME", RI_CONFIG_NAME, "auto", FIELD(scheme),
          "Who moves a message when the sender is ready first: get (the receiver\n"
          "reads it), put (the sender writes it), or auto (get). If the system allows\n"
@@ -76,6 +76,11 @@ const ri_config_field_t ri_config_fields[] = {
          "Size of one ring, a power of two. One page more is used for its indices.\n"
          "auto: 256k for the first 8 rings of a worker, 64k for all others.",
          .flags = RI_CONFIG_POWER | RI_CONFIG_AUTO, .min = 4096, .max = 1 << 30},
+        {"RING_EAGER_MAX", RI_CONFIG_SIZE, "auto", FIELD(ring_eager),
+         "Contiguous messages up to this size go through a ring that has room for four\n"
+         "of them, at most 64k. auto: measured if EAGER_THRESH is auto, else\n"
+         "EAGER_THRESH.",
+         .flags = RI_CONFIG_AUTO | RI_CONFIG_INF | RI_CONFIG_MEASURED},
         {"RING_AFTER", RI_CONFIG_COUNT, "4", FIELD(ring_after),
          "A pair gets its ring after this many messages in one direction.",
          .flags = RI_CONFIG_INF},
@@ -150,6 +155,10 @@ const ri_config_field_t ri_config_fields[] = {
          "How many work requests may be under way to one peer. At most what the\n"
          "device allows.",
          .min = 1, .max = 65536},
+        {"IB_HYBRID_THRESH", RI_CONFIG_SIZE, "auto", FIELD(hybrid_net),
+         "HYBRID_THRESH of messages between hosts. auto: four times the HYBRID_THRESH\n"
+         "that is measured, at most 1/16 of POOL_SIZE; or HYBRID_THRESH if that is set.",
+         .flags = RI_CONFIG_AUTO | RI_CONFIG_INF | RI_CONFIG_MEASURED},
         {"IB_IDLE", RI_CONFIG_TIME, "60s", FIELD(ib_idle),
          "A queue pair that was not used for this long is closed, if the peer\n"
          "agrees, and made again when it is needed. 0 or inf: never.",

@@ -35,7 +35,8 @@ enum {
     RI_CONFIG_INF =
             1 << 1, /* SIZE: UCS_MEMUNITS_INF, the largest of COUNT and NUMBER, TIME */
     RI_CONFIG_POWER    = 1 << 2, /* SIZE: powers of two only */
-    RI_CONFIG_POSITIVE = 1 << 3  /* TIME: not 0 */
+    RI_CONFIG_POSITIVE = 1 << 3, /* TIME: not 0 */
+    RI_CONFIG_MEASURED = 1 << 4  /* SIZE: auto follows from costs that are measured */
 };
 
 typedef struct ri_config_field {

@@ -78,6 +78,9 @@ enum {
  */
 #define RI_CONN_LIFE (RI_CONN_CLOSING | RI_CONN_LEFT | RI_CONN_LOST | RI_CONN_BYE)
 
+/* The bit of ri_conn_t.told that is for the ring. */
+#define RI_CONN_TOLD_RING (1u << 31)
+
 /*
  * The sender's side of one direction: one per endpoint.
  *
@@ -123,6 +126,8 @@ struct ri_conn {
         ucs_list_link_t late_link; /* in worker->rtr.late_conns; self-linked if not */
     } rtr;
 
+    uint32_t
+            told; /* protocols whose first use was logged, a bit each (tag/send_tell.h) */
     uint32_t lost_sn; /* with RI_CONN_LOST, or told by BYE: the number that never comes */
     ucs_list_link_t pending;      /* sends that wait for room in the ring, in order */
     ucs_list_link_t pending_link; /* in worker->pending_conns; self-linked if not */

@@ -7,6 +7,7 @@
 #include "ring_life.h"
 #include "control.h"
 #include "planes.h"
+#include "../core/peer_name.h"
 #include "../core/module.h"
 #include "../core/stream_ring.h"
 #include "../../ucs/settings.h"
@@ -208,6 +209,21 @@ static void ring_life_set_tx(ri_conn_t *conn, ri_ring_life_tx_t state)
     }
 }
 
+/* Log the first ring of a conn, as its messages take the fast path, which says nothing. */
+static void ring_life_tell(ri_conn_t *conn)
+{
+    char peer[RI_PEER_NAME_MAX];
+
+    if ((ri_log_level >= RI_LOG_LEVEL_INFO) && !(conn->told & RI_CONN_TOLD_RING)) {
+        conn->told |= RI_CONN_TOLD_RING;
+        ri_peer_name(conn->worker, conn->peer, peer);
+        ri_info("first to %s, up to %zu B: ring (a ring in shared memory), because the "
+                "two "
+                "are on one host",
+                peer, conn->ring_max);
+    }
+}
+
 void ri_ring_life_open(ri_conn_t *conn, const ri_wire_msg_t *msg)
 {
     ri_worker_t *worker = conn->worker;
@@ -230,6 +246,7 @@ void ri_ring_life_open(ri_conn_t *conn, const ri_wire_msg_t *msg)
     conn->ring_long = ri_ring_life_long(msg->value);
     ri_conn_update_fast(conn);
     ri_trace(&worker->trace, RI_TRACE_RING_OPEN, conn->id, msg->value);
+    ring_life_tell(conn);
     ri_planes_find(conn);
 }
 

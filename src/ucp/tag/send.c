@@ -6,6 +6,7 @@
  * message has its number and starts.
  */
 #include "send.h"
+#include "send_tell.h"
 #include "../../ucs/settings.h"
 #include "../../ucs/log.h"
 #include "../core/activity.h"
@@ -328,6 +329,9 @@ static ucs_status_t send_choose_and_start(ri_send_req_t *req, int sync,
     status = send_get_id(req, &terms);
     if (status != UCS_OK) {
         return status;
+    }
+    if (ri_unlikely(ri_log_level >= RI_LOG_LEVEL_INFO)) {
+        ri_send_tell(req, &select, terms.plane);
     }
 
     if (ri_unlikely(conn->flags & RI_CONN_UNTOLD) &&

@@ -99,6 +99,7 @@ extern "C" {
 #include "ucp/proto/rtr/rtr.h"
 #include "ucp/link/settle.h"
 #include "ucp/proto/select.h"
+#include "ucp/proto/select_why.h"
 #include "ucp/order/assembly.h"
 #include "ucp/order/deliver.h"
 #include "ucp/order/deliver_known.h"

@@ -21,10 +21,17 @@ protected:
 
     void TearDown() override { unlink(m_path.c_str()); }
 
+    void write(const std::string &content)
+    {
+        std::ofstream(m_path, std::ios::binary) << content;
+    }
+
+    bool has_text(const char *text) { return check_elf_has_text(m_path.c_str(), text); }
+
     /* The kind of a file with this content */
     check_elf_kind_t read(const std::string &content, check_elf_t *elf)
     {
-        std::ofstream(m_path, std::ios::binary) << content;
+        write(content);
         return check_elf_read(m_path.c_str(), elf);
     }
 
@@ -50,6 +57,22 @@ protected:
 private:
     std::string m_path;
 };
+
+TEST_F(test_check_elf, texts)
+{
+    const std::string name("name_of_a_function"), zero(1, '\0');
+
+    write("x" + name + zero + name + "_longer" + zero);
+    EXPECT_TRUE(has_text("name_of_"));
+    EXPECT_FALSE(has_text("ame_of_"));
+    EXPECT_FALSE(has_text("other"));
+    write(name + zero); /* no text is in front of an ELF file's head */
+    EXPECT_FALSE(has_text("name_of_"));
+    write("");
+    EXPECT_FALSE(has_text("name_of_"));
+    EXPECT_FALSE(check_elf_has_text("/nonexistent", "a"));
+    EXPECT_FALSE(check_elf_has_text("/tmp", "a"));
+}
 
 TEST_F(test_check_elf, this_program)
 {

@@ -248,6 +248,90 @@ TEST_F(test_config, thresholds_that_are_set)
     EXPECT_EQ(1u << 30, r.config.hybrid_thresh);
 }
 
+/* Values of their own, or those of EAGER_THRESH and HYBRID_THRESH where these are set. */
+TEST_F(test_config, rings_and_networks_have_thresholds_of_their_own)
+{
+    result r = read({{"UCXRI_EAGER_THRESH", "4k"}, {"UCXRI_HYBRID_THRESH", "100"}});
+
+    EXPECT_EQ(4096u, r.config.ring_eager);
+    EXPECT_EQ(100u, r.config.hybrid_net);
+
+    r = read({{"UCXRI_EAGER_THRESH", "4k"},
+              {"UCXRI_RING_EAGER_MAX", "32k"},
+              {"UCXRI_HYBRID_THRESH", "100"},
+              {"UCXRI_IB_HYBRID_THRESH", "200"}});
+    EXPECT_EQ("", r.lines);
+    EXPECT_EQ(4096u, r.config.eager_thresh);
+    EXPECT_EQ(32768u, r.config.ring_eager);
+    EXPECT_EQ(100u, r.config.hybrid_thresh);
+    EXPECT_EQ(200u, r.config.hybrid_net);
+
+    r = read({{"UCXRI_RING_EAGER_MAX", "1m"}});
+    EXPECT_EQ(1u,
+              count(r.lines, "UCXRI_RING_EAGER_MAX=1M is lowered to 64K: at most 64k"))
+            << r.lines;
+    EXPECT_EQ(65536u, r.config.ring_eager);
+}
+
+/* What is set stays, what is left to the library follows; nothing is said a second time. */
+TEST_F(test_config, other_costs)
+{
+    int status;
+
+    fflush(nullptr);
+    pid_t pid = fork();
+    if (pid == 0) {
+        ri_costs_t slow = {};
+        bool is_good;
+
+        clearenv();
+        setenv("UCXRI_COOP_THRESH", "3m", 1);
+        ri_config_read();
+        is_good         = ri_config_is_measured();
+        slow.copy_rate  = RI_COSTS_RATE_MIN;
+        slow.plane.rate = RI_COSTS_RATE_MIN;
+        slow.plane.call = RI_COSTS_CALL_MAX;
+        slow.line       = RI_COSTS_LINE_MIN;
+        ri_config_use_costs(&slow);
+        _exit(!is_good || (ri_config.coop_thresh != 3u << 20) ||
+              (ri_config.ring_size != 65536) || (ri_config.ring_large != 262144) ||
+              (ri_config.ring_eager != ri_costs_eager_thresh(&slow)) ||
+              (ri_config.hybrid_thresh !=
+               std::max(ri_costs_hybrid_thresh(&slow), ri_config.eager_thresh)));
+    }
+    EXPECT_EQ(pid, waitpid(pid, &status, 0));
+    EXPECT_EQ(0, status);
+}
+
+/* Lines for a shell, which set what is measured, and nothing is measured then. */
+TEST_F(test_config, measured_values_as_lines_of_a_shell)
+{
+    const std::string names[] = {"EAGER_THRESH", "HYBRID_THRESH", "COOP_THRESH",
+                                 "RING_EAGER_MAX", "IB_HYBRID_THRESH"};
+    int status;
+
+    fflush(nullptr);
+    pid_t pid = fork();
+    if (pid == 0) {
+        char *text  = nullptr;
+        size_t size = 0;
+        FILE *file  = open_memstream(&text, &size);
+        std::string expected;
+
+        clearenv();
+        for (const std::string &name : names) {
+            setenv(("UCXRI_" + name).c_str(), "16K", 1);
+            expected += "export UCXRI_" + name + "=16K\n";
+        }
+        ri_config_read();
+        ri_config_print_measured(file);
+        fclose(file);
+        _exit(ri_config_is_measured() || (expected != text));
+    }
+    EXPECT_EQ(pid, waitpid(pid, &status, 0));
+    EXPECT_EQ(0, status);
+}
+
 TEST_F(test_config, automatic_hybrid_thresh_and_others)
 {
     /* Not below EAGER_THRESH; the least that it can be is 16k */

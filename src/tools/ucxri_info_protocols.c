@@ -1,0 +1,275 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The facts of a message are made up as tag/send.c would find them here: in the steady state of a
+ * pair, contiguous in host memory. The chooser is asked for many lengths, and where two neighbours
+ * differ the limit between them is looked for.
+ */
+#include "ucxri_info_protocols.h"
+#include "ucxri_info_more.h"
+#include "ucp/core/config.h"
+#include "ucp/link/ring_life.h"
+#include "ucp/proto/select_why.h"
+#include "ucs/rank.h"
+#include "uct/shm/host.h"
+#include "uct/shm/ring.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Longer ones are as those of this length. */
+#define PROTOCOLS_MAX (1ul << 32)
+
+/* What this machine has. */
+typedef struct protocols_here {
+    size_t ring_payload; /* longest payload of a record; 0: there are no rings */
+    size_t ring_long; /* longest payload that goes through a ring rather than by a plane */
+    unsigned host_plane; /* RI_PLANE_* */
+} protocols_here_t;
+
+/* Who is ready first. */
+typedef enum protocols_first {
+    PROTOCOLS_WAITS,    /* the receiver, which does nothing else */
+    PROTOCOLS_COMPUTES, /* the receiver, which is busy with something else */
+    PROTOCOLS_SENDER
+} protocols_first_t;
+
+/* A table. */
+typedef struct protocols_case {
+    const protocols_here_t *here; /* NULL: the two are on different hosts */
+    unsigned net_plane;
+    protocols_first_t first;
+} protocols_case_t;
+
+static protocols_here_t protocols_look(void)
+{
+    size_t size           = ri_config_ring_size(0);
+    protocols_here_t here = {0};
+    const uint64_t cookie = 0x5ca1ab1e;
+    ri_plane_t *plane;
+    ri_ring_rx_t rx;
+    ri_ring_tx_t tx;
+
+    if ((ri_config.ring_peers > 0) && (ri_host_id() != 0) &&
+        (ri_ring_create(&rx, size, cookie) == UCS_OK)) {
+        if (ri_ring_open(&tx, getpid(), rx.fd, size, cookie) == UCS_OK) {
+            here.ring_payload = tx.max_payload;
+            here.ring_long    = ri_ring_life_long(size);
+            ri_ring_tx_close(&tx);
+        }
+        ri_ring_rx_close(&rx);
+    }
+    if (ri_config.cma && (ri_plane_cma.open(&plane) == UCS_OK)) {
+        here.host_plane = plane->capabilities;
+        plane->ops->close(plane);
+    }
+    return here;
+}
+
+/* Whether a receive of this length is offered to the sender, if its receiver is first. One that waits
+ * for nothing else does not offer it, but by UCXRI_RTR=y. */
+static int protocols_has_rtr(const protocols_case_t *which, size_t length)
+{
+    const protocols_here_t *here = which->here;
+
+    if ((ri_config.rtr == UCS_NO) || (which->first == PROTOCOLS_SENDER) ||
+        (length <= ri_config.eager_thresh)) {
+        return 0;
+    }
+    if (ri_config.rtr == UCS_YES) {
+        return (here == NULL) || (here->ring_payload > 0);
+    }
+    return (which->first == PROTOCOLS_COMPUTES) &&
+           ((here == NULL) ? (which->net_plane != 0) :
+                             (here->ring_payload > 0) && (length > here->ring_long));
+}
+
+static ri_select_param_t protocols_facts(const protocols_case_t *which, size_t length)
+{
+    const protocols_here_t *here = which->here;
+    int has_ring                 = (here != NULL) && (here->ring_payload > 0);
+    int has_channel              = (which->net_plane & RI_PLANE_KEYS) &&
+                      (ri_config.ib_eager_max > 0) && (length <= ri_config.ib_eager_max);
+
+    return (ri_select_param_t){
+            .has_ring   = has_ring,
+            .ring_open  = has_ring,
+            .ring_takes = has_ring && (length > ri_config.eager_thresh) &&
+                          (length <= here->ring_long),
+            .has_channel = has_channel,
+            .polls       = (ri_config.ring_peers > 0),
+            .am_ready    = 1,
+            .contig      = 1,
+            .host_memory = 1,
+            .pieces      = 1,
+            .awaited     = (here != NULL) && (which->first == PROTOCOLS_WAITS) &&
+                       (ri_config.rtr != UCS_YES),
+            .pool_free     = (length <= ri_config.pool_size),
+            .slot_free     = 1,
+            .rtr_by_net    = (here == NULL),
+            .rtr_room      = protocols_has_rtr(which, length) ? UINT64_MAX : 0,
+            .host_plane    = (here != NULL) ? here->host_plane : 0,
+            .net_plane     = which->net_plane,
+            .scheme        = ri_config.scheme,
+            .length        = length,
+            .hybrid_thresh = ri_config.hybrid_thresh,
+            .hybrid_net    = ri_config.hybrid_net,
+            .coop_thresh   = ri_config.coop_thresh,
+            .ring_max = has_ring ? ri_min(here->ring_payload, ri_config.eager_thresh) : 0,
+            .channel_max  = has_channel ? ri_config.ib_eager_max : 0,
+            .eager_thresh = ri_config.eager_thresh,
+            .am_inline    = ri_config.am_inline};
+}
+
+/* What a row says. */
+typedef struct protocols_row {
+    const char *name, *what, *why;
+} protocols_row_t;
+
+static protocols_row_t protocols_ask(const protocols_case_t *which, size_t length)
+{
+    ri_select_param_t param = protocols_facts(which, length);
+    ri_choice_t choice      = ri_select(&param);
+
+    return (protocols_row_t){ri_select_name(choice.proto), ri_select_what(choice),
+                             ri_select_why(&param, choice)};
+}
+
+static int protocols_equal(const protocols_row_t *a, const protocols_row_t *b)
+{
+    return !strcmp(a->name, b->name) && !strcmp(a->what, b->what) &&
+           !strcmp(a->why, b->why);
+}
+
+/* @return The longest message that is as one of @a from, which one of @a to is not. Between the two
+ * there is one limit. */
+static size_t protocols_limit(const protocols_case_t *which, size_t from, size_t to)
+{
+    const protocols_row_t row = protocols_ask(which, from);
+
+    while (to - from > 1) {
+        size_t middle               = from + (to - from) / 2;
+        const protocols_row_t other = protocols_ask(which, middle);
+
+        if (protocols_equal(&row, &other)) {
+            from = middle;
+        } else {
+            to = middle;
+        }
+    }
+    return from;
+}
+
+/* A limit, as people write it: "up to 64 KB", or "below 64 KB". */
+static void protocols_print(size_t last, const protocols_row_t *row)
+{
+    char size[32], text[48] = "any length";
+
+    if (last < PROTOCOLS_MAX) {
+        int is_below = ((last + 1) % 1024 == 0);
+
+        info_size_text(last + is_below, size, sizeof(size));
+        snprintf(text, sizeof(text), "%s %s", is_below ? "below" : "up to", size);
+    }
+    printf("  %-13s %-8s%-36s%s\n", text, row->name, row->what, row->why);
+}
+
+static void protocols_table(const char *title, const protocols_case_t *which)
+{
+    size_t last         = 0;
+    protocols_row_t row = protocols_ask(which, last);
+    int is_first        = 1;
+    protocols_row_t next;
+    size_t length;
+
+    printf("\n%s\n", title);
+    for (length = 1; length <= PROTOCOLS_MAX; length *= 2) {
+        next = protocols_ask(which, length);
+        while (!protocols_equal(&row, &next)) {
+            last = protocols_limit(which, last, length);
+            protocols_print(last, &row);
+            is_first = 0;
+            row      = protocols_ask(which, ++last);
+        }
+        last = length;
+    }
+    if (is_first) {
+        protocols_print(PROTOCOLS_MAX, &row);
+    } else {
+        printf("  %-13s %-8s%-36s%s\n", "longer", row.name, row.what, row.why);
+    }
+}
+
+static void protocols_host(void)
+{
+    const protocols_here_t here = protocols_look();
+    protocols_case_t which      = {.here = &here};
+
+    which.first = PROTOCOLS_WAITS;
+    protocols_table(
+            "On one host, the receiver waits in the library (MPI_Recv, MPI_Wait):",
+            &which);
+    which.first = PROTOCOLS_COMPUTES;
+    protocols_table(
+            "On one host, the receive is posted early, and the receiver computes:",
+            &which);
+    which.first = PROTOCOLS_SENDER;
+    protocols_table("On one host, the sender is first:", &which);
+    if (here.ring_payload == 0) {
+        printf("\nThere are no rings here: ucxri_info says why.\n");
+    } else {
+        printf("\nA near and a far pair of cores take the same protocols. From %u KB on "
+               "the "
+               "sender of a far\npair writes past its cache into the ring.\n",
+               RI_RING_STREAM_MIN / 1024);
+    }
+}
+
+/* By a plane of verbs. */
+static void protocols_net(const char *name, int is_wanted, const ri_plane_ops_t *ops)
+{
+    protocols_case_t which = {.here = NULL};
+    ri_plane_t *plane      = NULL;
+    char title[96];
+
+    if (!is_wanted || (ri_config.ib_devices[0] == '\0') ||
+        (ops->open(&plane) != UCS_OK)) {
+        printf("\nBetween hosts by %s: not here, %s.\n", name,
+               !is_wanted ? "UCXRI_IB_TRANSPORT does not allow it" :
+                            "there is no adapter for it (ucxri_info, line verbs)");
+        return;
+    }
+    which.net_plane = plane->capabilities;
+    plane->ops->close(plane);
+    which.first = PROTOCOLS_COMPUTES;
+    snprintf(title, sizeof(title),
+             "Between hosts by %s, the receive is posted early:", name);
+    protocols_table(title, &which);
+    which.first = PROTOCOLS_SENDER;
+    snprintf(title, sizeof(title), "Between hosts by %s, the sender is first:", name);
+    protocols_table(title, &which);
+}
+
+void info_protocols(void)
+{
+    const protocols_case_t ucx = {.first = PROTOCOLS_SENDER};
+    char host[64];
+
+    ri_rank_host(host, sizeof(host));
+    printf("Protocols on %s, for contiguous data in host memory, once a pair of "
+           "processes has\n"
+           "exchanged some messages. Before that short messages go by active messages of "
+           "UCX, "
+           "and the\nfirst long one as UCX chooses.\n",
+           host);
+    protocols_host();
+    protocols_net("rc", ri_config.use_rc, &ri_plane_rc);
+    protocols_net("datagrams", ri_config.use_ud, &ri_plane_ud);
+    protocols_table("Between hosts without RDMA:", &ucx);
+    printf("\nThe names are those of the report. UCXRI_LOG_LEVEL=info prints a line when "
+           "a pair\n"
+           "takes a protocol for the first time.\n");
+}

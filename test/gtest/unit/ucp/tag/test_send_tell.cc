@@ -1,0 +1,69 @@
+/* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
+
+/* src/ucp/tag/send_tell.c: a line for the first use of a protocol by a conn, at log level info. */
+
+#include "unit/fakes/fake_ucx.h"
+
+#include <algorithm>
+
+using namespace fake;
+
+namespace {
+
+class test_send_tell : public ri_test {
+protected:
+    void TearDown() override
+    {
+        ri_log_level = RI_LOG_LEVEL_WARN;
+        ri_test::TearDown();
+    }
+
+    /* What is logged when messages of these lengths are sent. */
+    static std::string log_of(node &n, ri_conn_t *conn,
+                              std::initializer_list<size_t> lengths)
+    {
+        ::testing::internal::CaptureStderr();
+        for (size_t length : lengths) {
+            n.send(conn, bytes(length), 1);
+        }
+        return ::testing::internal::GetCapturedStderr();
+    }
+};
+
+TEST_F(test_send_tell, once_for_each_conn_and_protocol)
+{
+    node n(0x1111);
+    ri_conn_t *conn  = n.connect(n.new_endpoint(nullptr), 0x2222);
+    ri_conn_t *other = n.connect(n.new_endpoint(nullptr), 0x3333);
+    size_t lengthy   = 1 << 20;
+    std::string log;
+
+    conn->peer->rank = ri_wire_rank(12);
+    ri_log_level     = RI_LOG_LEVEL_INFO;
+    log              = log_of(n, conn, {lengthy, lengthy, lengthy + 1});
+    EXPECT_NE(std::string::npos, log.find("ucxri INFO  first to rank 12, 1 MB: ucp (UCX, "
+                                          "as it chooses), because "
+                                          "no direct copy and no RDMA to the peer\n"))
+            << log;
+    EXPECT_EQ(1, std::count(log.begin(), log.end(), '\n')) << log;
+
+    log = log_of(n, conn, {10});
+    EXPECT_NE(std::string::npos, log.find("first to rank 12, 10 B: am (")) << log;
+    log = log_of(n, other, {10, 2048 * 1024 + 1024});
+    EXPECT_NE(std::string::npos, log.find("first to worker 0x3333, 10 B: am (")) << log;
+    EXPECT_NE(std::string::npos, log.find("first to worker 0x3333, 2049 KB: ucp ("))
+            << log;
+    EXPECT_EQ("", log_of(n, other, {11, lengthy}));
+}
+
+TEST_F(test_send_tell, not_at_another_level)
+{
+    node n(0x1111);
+    ri_conn_t *conn = n.connect(n.new_endpoint(nullptr), 0x2222);
+
+    ri_log_level = RI_LOG_LEVEL_WARN;
+    EXPECT_EQ("", log_of(n, conn, {10, 1 << 20}));
+    EXPECT_EQ(0u, conn->told);
+}
+
+} // namespace
