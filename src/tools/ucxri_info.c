@@ -375,7 +375,7 @@ static int parse(int argc, char **argv, info_options_t *options)
     memset(options, 0, sizeof(*options));
     opterr = 0;
     while ((c = getopt_long(argc, argv, "vcfsrah", names, NULL)) != -1) {
-        if (strchr("vcfs", c) != NULL) {
+        if ((c < INFO_CHECK) && (strchr("vcfs", c) != NULL)) {
             options->prints[options->num_prints] = c;
             options->num_prints += (options->num_prints < sizeof(options->prints) - 1);
         } else if (c == 'a') {
