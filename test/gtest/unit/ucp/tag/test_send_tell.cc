@@ -12,6 +12,12 @@ namespace {
 
 class test_send_tell : public ri_test {
 protected:
+    void SetUp() override
+    {
+        ri_test::SetUp();
+        ucx::get()->rndv_thresh = 1 << 30; /* long messages end at once */
+    }
+
     void TearDown() override
     {
         ri_log_level = RI_LOG_LEVEL_WARN;
