@@ -104,15 +104,14 @@ static const char *why_matched_first(const ri_select_param_t *param, ri_choice_t
     if (why_differs(&other, choice)) {
         return "the receiver waits, a copy costs time";
     }
+    other.pool_free = 1;
+    if (why_differs(&other, choice)) {
+        return "the pool is full";
+    }
     other.hybrid_thresh = SIZE_MAX;
     other.hybrid_net    = SIZE_MAX;
     if (why_differs(&other, choice)) {
         return "it is longer than HYBRID_THRESH";
-    }
-    other           = *param;
-    other.pool_free = 1;
-    if (why_differs(&other, choice)) {
-        return "the pool is full";
     }
     if (param->sync) {
         return "a synchronous send ends when matched";
