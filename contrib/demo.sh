@@ -16,12 +16,12 @@ build_dir=$root/build/demo
 while [ $# -gt 0 ]; do
     case $1 in
     --build-dir)
-        [ $# -gt 1 ] || die "--build-dir needs a value"
+        [ $# -gt 1 ] || misuse "--build-dir needs a value"
         build_dir=$2
         shift
         ;;
     -h | --help) usage; exit 0 ;;
-    *) die "unknown option '$1'; see --help" ;;
+    *) misuse "unknown option '$1'" ;;
     esac
     shift
 done

@@ -11,6 +11,7 @@
 #include "ucxri_info_more.h"
 #include "ucxri_info_protocols.h"
 #include "ucxri_info_report.h"
+#include "ucxri_info_timeline.h"
 #include "ucxri_info_tune.h"
 #include "ucp/core/config.h"
 #include "ucp/core/costs.h"
@@ -46,6 +47,7 @@ static void usage(FILE *stream)
             "Usage: ucxri_info [options]\n"
             "       ucxri_info -r [-a] FILE...\n"
             "       ucxri_info --html OUT FILE...\n"
+            "       ucxri_info --timeline OUT FILE...\n"
             "       ucxri_info --check [PROGRAM]\n"
             "       ucxri_info --tune >ucxri.env\n"
             "Without options: prints the version, the findings on this machine, the "
@@ -72,6 +74,10 @@ static void usage(FILE *stream)
             "                   than 16\n"
             "  --html OUT FILE...\n"
             "                   write these reports to OUT, as a page for a browser\n"
+            "  --timeline OUT FILE...\n"
+            "                   write what the processes of a job noted by "
+            "UCXRI_TRACE=FILE to\n"
+            "                   OUT, for Perfetto or Chrome (chrome://tracing)\n"
             "  --check [PROGRAM]\n"
             "                   say whether this environment makes the library active, "
             "in\n"
@@ -273,6 +279,7 @@ static void print_counter(const char *name, const char *unit, const char *doc,
 enum {
     INFO_CHECK = 256,
     INFO_HTML,
+    INFO_TIMELINE,
     INFO_PROTOCOLS,
     INFO_TUNE
 };
@@ -367,6 +374,7 @@ static int parse(int argc, char **argv, info_options_t *options)
             {"help", no_argument, NULL, 'h'},
             {"check", no_argument, NULL, INFO_CHECK},
             {"html", required_argument, NULL, INFO_HTML},
+            {"timeline", required_argument, NULL, INFO_TIMELINE},
             {"protocols", no_argument, NULL, INFO_PROTOCOLS},
             {"tune", no_argument, NULL, INFO_TUNE},
             {NULL, 0, NULL, 0}};
@@ -399,7 +407,8 @@ static int parse(int argc, char **argv, info_options_t *options)
 /* What of the options and words does not go together. @return 0, or the exit status. */
 static int check_words(const info_options_t *options)
 {
-    int takes_files = (options->mode == 'r') || (options->mode == INFO_HTML);
+    int takes_files = (options->mode == 'r') || (options->mode == INFO_HTML) ||
+                      (options->mode == INFO_TIMELINE);
 
     if (options->all && (options->mode != 'r')) {
         return misuse("-a is for -r only", "");
@@ -435,6 +444,8 @@ int main(int argc, char **argv)
         return info_report(options.words, options.num_words, options.all);
     case INFO_HTML:
         return info_page(options.out, options.words, options.num_words);
+    case INFO_TIMELINE:
+        return info_timeline(options.out, options.words, options.num_words);
     default:
         return print_here(&options);
     }

@@ -193,7 +193,12 @@ static void html_facts(const info_job_t *job, FILE *stream)
             job->hosts, started, life, job->missing, job->num_json - job->num_complete);
 }
 
-static void html_job(const info_job_t *job, FILE *stream)
+int info_html_is_of_job(const info_strips_t *strips, const info_job_t *job)
+{
+    return !strcmp(strips->job.processes[0].head.job, job->sum.job);
+}
+
+static void html_job(const info_job_t *job, const info_strips_t *strips, FILE *stream)
 {
     ri_json_list_t hints = {stream, ""}, lines = {stream, ""};
 
@@ -210,10 +215,16 @@ static void html_job(const info_job_t *job, FILE *stream)
     html_pairs(job, stream);
     fprintf(stream, "],\n\"settings\":[");
     html_settings(job, stream);
-    fprintf(stream, "]}");
+    fprintf(stream, "],\n\"strips\":");
+    if ((strips != NULL) && info_html_is_of_job(strips, job)) {
+        info_strips_write(strips, stream);
+    } else {
+        fprintf(stream, "null");
+    }
+    fprintf(stream, "}");
 }
 
-static void html_data(const info_t *info, FILE *stream)
+static void html_data(const info_t *info, const info_strips_t *strips, FILE *stream)
 {
     ri_json_list_t ways = {stream, ""}, jobs = {stream, ""};
     size_t i;
@@ -224,12 +235,12 @@ static void html_data(const info_t *info, FILE *stream)
     }
     fprintf(stream, "],\n\"jobs\":[");
     for (i = 0; i < info->num_jobs; ++i) {
-        html_job(&info->jobs[i], ri_json_next(&jobs));
+        html_job(&info->jobs[i], strips, ri_json_next(&jobs));
     }
     fprintf(stream, "]}\n");
 }
 
-void info_html_write(const info_t *info, FILE *stream)
+void info_html_write(const info_t *info, const info_strips_t *strips, FILE *stream)
 {
     size_t i;
 
@@ -237,7 +248,7 @@ void info_html_write(const info_t *info, FILE *stream)
         if (strcmp(page[i], HTML_DATA)) {
             fputs(page[i], stream);
         } else {
-            html_data(info, stream);
+            html_data(info, strips, stream);
         }
     }
 }

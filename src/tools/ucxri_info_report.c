@@ -12,6 +12,7 @@
 #include "ucxri_info_lines.h"
 #include "ucxri_info_more.h"
 #include "ucxri_info_read.h"
+#include "ucxri_info_strips.h"
 #include "ucxri_info_summary.h"
 
 #include <errno.h>
@@ -90,13 +91,13 @@ int info_report(char **paths, int count, int all)
     return status;
 }
 
-static int page_write(const info_t *info, const char *out)
+static int page_write(const info_t *info, const info_strips_t *strips, const char *out)
 {
     FILE *stream = strcmp(out, "-") ? fopen(out, "w") : stdout;
     int is_bad;
 
     if (stream != NULL) {
-        info_html_write(info, stream);
+        info_html_write(info, strips, stream);
         is_bad = (fflush(stream) != 0) || ferror(stream);
         if (stream != stdout) {
             is_bad |= (fclose(stream) != 0);
@@ -109,21 +110,59 @@ static int page_write(const info_t *info, const char *out)
     return EXIT_FAILURE;
 }
 
+/* Put the files of timelines behind the others. @return How many others there are. */
+static int page_sort_files(char **paths, int count)
+{
+    int reports = 0;
+    char *path;
+    int i;
+
+    for (i = 0; i < count; ++i) {
+        if (!info_strips_is_file(paths[i])) {
+            path             = paths[i];
+            paths[i]         = paths[reports];
+            paths[reports++] = path;
+        }
+    }
+    return reports;
+}
+
+/* @return Whether all files of a timeline were read, and are of one of the jobs. */
+static int page_read_strips(info_strips_t *strips, const info_t *info, char **paths,
+                            int count)
+{
+    size_t i;
+
+    if ((count > 0) && !info_strips_read(strips, paths, count)) {
+        return 0;
+    }
+    for (i = 0; (i < info->num_jobs) && (count > 0); ++i) {
+        if (info_html_is_of_job(strips, &info->jobs[i])) {
+            return 1;
+        }
+    }
+    return (count == 0) ||
+           timeline_job_fail(paths[0], "there is no report of the job of this timeline");
+}
+
 int info_page(const char *out, char **paths, int count)
 {
     info_inert_t inert[INFO_REASONS] = {{0}};
+    info_strips_t strips             = {0};
     info_t info                      = {0};
     int status                       = EXIT_FAILURE;
+    int reports                      = page_sort_files(paths, count);
 
-    if (info_read(&info, inert, paths, count)) {
+    if (info_read(&info, inert, paths, reports)) {
         info_divide(&info);
-        if (info.count > 0) {
-            status = page_write(&info, out);
-        } else {
+        if (info.count == 0) {
             fprintf(stderr, "ucxri_info: no report of a process in %s%s\n", paths[0],
                     (count > 1) ? " and the others" : "");
+        } else if (page_read_strips(&strips, &info, paths + reports, count - reports)) {
+            status = page_write(&info, (reports < count) ? &strips : NULL, out);
         }
     }
+    info_strips_cleanup(&strips);
     info_inert_free(inert);
     info_free(&info);
     return status;

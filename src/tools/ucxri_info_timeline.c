@@ -2,14 +2,11 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Files are read twice, one at a time, as those of a large job would not fit the memory together: at
- * first which process each is of, and, where a job ran on several hosts, when messages were sent and
- * received, as clocks follow from that; then all that is written. Lines are short, as there may be a
- * million of them: what can be told from the track of a span is not repeated.
+ * Lines are short, as there may be a million of them: what can be told from the track of a span is not
+ * repeated.
  */
 #include "ucxri_info_timeline.h"
-#include "ucxri_info_timeline_clock.h"
-#include "ucxri_info_timeline_file.h"
+#include "ucxri_info_timeline_job.h"
 #include "ucxri_info_timeline_spans.h"
 #include "ucs/json.h"
 
@@ -19,29 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One process of the job. */
-typedef struct timeline_process {
-    const char *path;
-    ri_timeline_head_t head;
-    int clock;
-    uint64_t first;
-    int64_t real;
-    unsigned order; /* among all, by rank */
-} timeline_process_t;
-
-/* Whose worker it is. */
-typedef struct timeline_owner {
-    uint64_t uid;
-    unsigned process;
-} timeline_owner_t;
-
 typedef struct timeline {
-    timeline_process_t *processes;
-    unsigned count;
-    timeline_owner_t *owners; /* by uid */
-    size_t num_owners;
-    timeline_clocks_t clocks;
-    int64_t start; /* the time that is 0, of the first clock */
+    timeline_job_t job;
     FILE *stream;
     const char *separator;
 
@@ -52,217 +28,10 @@ typedef struct timeline {
     timeline_sample_t *samples;            /* the latest of each worker */
 } timeline_t;
 
-static int timeline_fail(const char *path, const char *why)
-{
-    fprintf(stderr, "ucxri_info: %s: %s\n", path, why);
-    return 0;
-}
-
-/* Ranks by number, and what has none behind them, by process id. */
-static long process_number(const timeline_process_t *process)
-{
-    char *end;
-    long rank = strtol(process->head.rank, &end, 10);
-
-    return ((end == process->head.rank) || (*end != '\0') || (rank < 0)) ?
-                   (1l << 31) + process->head.pid :
-                   rank;
-}
-
-static int process_compare(const void *a, const void *b)
-{
-    long left = process_number(a), right = process_number(b);
-
-    return (left > right) - (left < right);
-}
-
-static int owner_compare(const void *a, const void *b)
-{
-    const timeline_owner_t *left = a, *right = b;
-
-    return (left->uid > right->uid) - (left->uid < right->uid);
-}
-
-static const timeline_process_t *timeline_owner(const timeline_t *timeline, uint64_t uid)
-{
-    const timeline_owner_t wanted = {.uid = uid};
-    const timeline_owner_t *found = bsearch(&wanted, timeline->owners,
-                                            timeline->num_owners, sizeof(wanted),
-                                            owner_compare);
-
-    return (found != NULL) ? &timeline->processes[found->process] : NULL;
-}
-
-/* Keep of a file which process it is of. */
-static int timeline_know(timeline_t *timeline, unsigned index,
-                         const timeline_file_t *file)
-{
-    timeline_process_t *process = &timeline->processes[index];
-    timeline_owner_t *owners;
-    unsigned i;
-
-    process->head  = file->head;
-    process->first = file->first;
-    process->real  = file->real;
-    owners         = realloc(timeline->owners,
-                             (timeline->num_owners + file->num_workers) * sizeof(*owners));
-    if (owners == NULL) {
-        return 0;
-    }
-    timeline->owners = owners;
-    for (i = 0; i < file->num_workers; ++i) {
-        owners[timeline->num_owners++] = (timeline_owner_t){file->uids[i], index};
-    }
-    return 1;
-}
-
-static int timeline_know_all(timeline_t *timeline, char **paths, int count)
-{
-    timeline_file_t file;
-    const char *fault;
-    int all_read = 1;
-    int i;
-
-    for (i = 0; i < count; ++i) {
-        fault                                     = timeline_file_read(paths[i], &file);
-        timeline->processes[timeline->count].path = paths[i];
-        if ((fault == NULL) && !timeline_know(timeline, timeline->count, &file)) {
-            fault = "out of memory";
-        }
-        if (fault != NULL) {
-            all_read = timeline_fail(paths[i], fault);
-        } else {
-            if (file.ended) {
-                fprintf(stderr,
-                        "ucxri_info: %s: it is as long as UCXRI_TRACE_LIMIT "
-                        "allowed, and ends before the process did\n",
-                        paths[i]);
-            }
-            ++timeline->count;
-        }
-        timeline_file_cleanup(&file);
-    }
-    return all_read;
-}
-
-/* A job is one: what belongs to another one would be drawn as if it had run at the same time. */
-static int timeline_check_job(const timeline_t *timeline)
-{
-    unsigned i;
-
-    for (i = 1; i < timeline->count; ++i) {
-        if (strcmp(timeline->processes[i].head.job, timeline->processes[0].head.job)) {
-            fprintf(stderr,
-                    "ucxri_info: %s is of job %s, and %s of job %s: one timeline "
-                    "is of one job\n",
-                    timeline->processes[0].path, timeline->processes[0].head.job,
-                    timeline->processes[i].path, timeline->processes[i].head.job);
-            return 0;
-        }
-    }
-    return 1;
-}
-
-/* Which process a worker belongs to is known by index, and ranks are sorted: owners last. */
-static int timeline_sort(timeline_t *timeline)
-{
-    unsigned *place = malloc((timeline->count + 1) * sizeof(*place));
-    size_t k;
-    unsigned i;
-
-    if (place == NULL) {
-        return 0;
-    }
-    for (i = 0; i < timeline->count; ++i) {
-        timeline->processes[i].order = i;
-    }
-    qsort(timeline->processes, timeline->count, sizeof(*timeline->processes),
-          process_compare);
-    for (i = 0; i < timeline->count; ++i) {
-        place[timeline->processes[i].order] = i;
-        timeline->processes[i].order        = i;
-    }
-    for (k = 0; k < timeline->num_owners; ++k) {
-        timeline->owners[k].process = place[timeline->owners[k].process];
-    }
-    qsort(timeline->owners, timeline->num_owners, sizeof(*timeline->owners),
-          owner_compare);
-    free(place);
-    return 1;
-}
-
-/* Where messages go between hosts, when. */
-typedef struct timeline_mark_arg {
-    timeline_t *timeline;
-    const timeline_file_t *file;
-    unsigned clock;
-    int is_good;
-} timeline_mark_arg_t;
-
-static void timeline_mark_entry(unsigned worker, const ri_timeline_entry_t *entry,
-                                void *arg)
-{
-    timeline_mark_arg_t *mark = arg;
-    timeline_clocks_t *clocks = &mark->timeline->clocks;
-    uint64_t now              = timeline_file_time(mark->file, entry->ticks);
-
-    if (timeline_entry_event(entry) == RI_TIMELINE_SEND_BY) {
-        mark->is_good &= timeline_clocks_sent(
-                clocks, mark->clock, mark->file->uids[worker], entry->arg[0], now);
-    } else if ((timeline_entry_event(entry) == RI_TIMELINE_RECV) &&
-               (entry->arg[2] != 0)) {
-        mark->is_good &= timeline_clocks_received(clocks, mark->clock, entry->arg[1],
-                                                  entry->arg[2], now);
-    }
-}
-
-static int timeline_align(timeline_t *timeline)
-{
-    timeline_mark_arg_t mark = {.timeline = timeline, .is_good = 1};
-    timeline_file_t file;
-    const char *fault;
-    unsigned i;
-
-    for (i = 0; i < timeline->count; ++i) {
-        timeline_process_t *process = &timeline->processes[i];
-
-        process->clock = timeline_clocks_add(&timeline->clocks, process->head.clock,
-                                             process->real);
-        if (process->clock < 0) {
-            return 0;
-        }
-    }
-    for (i = 0; (timeline->clocks.count > 1) && (i < timeline->count); ++i) {
-        fault = timeline_file_read(timeline->processes[i].path, &file);
-        if (fault != NULL) {
-            timeline_fail(timeline->processes[i].path, fault);
-            timeline_file_cleanup(&file);
-            return 0;
-        }
-        mark.file  = &file;
-        mark.clock = timeline->processes[i].clock;
-        timeline_file_foreach(&file, timeline_mark_entry, &mark);
-        timeline_file_cleanup(&file);
-    }
-    if (!mark.is_good || !timeline_clocks_align(&timeline->clocks)) {
-        return 0;
-    }
-    timeline->start = INT64_MAX;
-    for (i = 0; i < timeline->count; ++i) {
-        int64_t first = (int64_t)timeline->processes[i].first +
-                        timeline->clocks.list[timeline->processes[i].clock].offset;
-
-        timeline->start = (first < timeline->start) ? first : timeline->start;
-    }
-    return 1;
-}
-
 /* A time of the process that is written, in microseconds since the start. */
 static double timeline_us(const timeline_t *timeline, uint64_t time)
 {
-    return ((int64_t)time + timeline->clocks.list[timeline->process->clock].offset -
-            timeline->start) *
-           1e-3;
+    return timeline_job_us(&timeline->job, timeline->process, time);
 }
 
 /* Threads of a viewer are lines: of each worker, track and lane. */
@@ -293,7 +62,7 @@ static void timeline_size(uint64_t length, char text[24])
 
 static void timeline_name(const timeline_t *timeline, uint64_t uid, char text[24])
 {
-    const timeline_process_t *process = timeline_owner(timeline, uid);
+    const timeline_process_t *process = timeline_job_owner(&timeline->job, uid);
 
     if (process == NULL) {
         snprintf(text, 24, "a process");
@@ -379,7 +148,7 @@ static void timeline_write_span(const timeline_span_t *span, void *arg)
             timeline_tid(span->worker, span->track, span->lane), start, end - start);
     timeline_write_text(timeline, span);
     fputc('}', timeline->stream);
-    if ((span->flow == 0) || (timeline_owner(timeline, span->uid) == NULL)) {
+    if ((span->flow == 0) || (timeline_job_owner(&timeline->job, span->uid) == NULL)) {
         return;
     }
     if (span->kind == TIMELINE_SPAN_SEND) {
@@ -485,7 +254,7 @@ static int timeline_write_process(timeline_t *timeline)
                 "their kind at a time\n",
                 timeline->process->path, hidden, TIMELINE_LANES);
     }
-    return (fault == NULL) || timeline_fail(timeline->process->path, fault);
+    return (fault == NULL) || timeline_job_fail(timeline->process->path, fault);
 }
 
 static int timeline_write(timeline_t *timeline, const char *out)
@@ -496,39 +265,31 @@ static int timeline_write(timeline_t *timeline, const char *out)
 
     timeline->stream = is_stdout ? stdout : fopen(out, "we");
     if (timeline->stream == NULL) {
-        return timeline_fail(out, strerror(errno));
+        return timeline_job_fail(out, strerror(errno));
     }
     timeline->separator = "";
     fprintf(timeline->stream, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
-    for (i = 0; i < timeline->count; ++i) {
-        timeline->process = &timeline->processes[i];
+    for (i = 0; i < timeline->job.count; ++i) {
+        timeline->process = &timeline->job.processes[i];
         is_good &= timeline_write_process(timeline);
     }
     fprintf(timeline->stream, "\n]}\n");
     if (ferror(timeline->stream) ||
         ((is_stdout ? fflush(stdout) : fclose(timeline->stream)) != 0)) {
-        return timeline_fail(out, strerror(errno));
+        return timeline_job_fail(out, strerror(errno));
     }
     return is_good;
 }
 
 int info_timeline(const char *out, char **paths, int count)
 {
-    timeline_t timeline = {.processes = calloc(count + 1, sizeof(*timeline.processes))};
-    int is_good         = (timeline.processes != NULL);
+    timeline_t timeline;
+    int is_good;
 
+    is_good = timeline_job_read(&timeline.job, paths, count);
     if (is_good) {
-        is_good = timeline_know_all(&timeline, paths, count);
-        if ((timeline.count == 0) || !timeline_check_job(&timeline)) {
-            is_good = 0;
-        } else if (!timeline_sort(&timeline) || !timeline_align(&timeline)) {
-            is_good = timeline_fail(out, "no memory for a timeline of these files");
-        } else {
-            is_good &= timeline_write(&timeline, out);
-        }
+        is_good = timeline_write(&timeline, out) && timeline.job.all_read;
     }
-    timeline_clocks_cleanup(&timeline.clocks);
-    free(timeline.owners);
-    free(timeline.processes);
+    timeline_job_cleanup(&timeline.job);
     return is_good ? EXIT_SUCCESS : EXIT_FAILURE;
 }

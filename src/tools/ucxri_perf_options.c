@@ -131,10 +131,11 @@ usage_error(const char *format, ...)
 {
     va_list args;
 
+    fprintf(stderr, "ucxri_perf: ");
     va_start(args, format);
-    perf_message(format, args);
+    vfprintf(stderr, format, args);
     va_end(args);
-    fprintf(stderr, "Try 'ucxri_perf --help'.\n");
+    fprintf(stderr, "; see --help\n");
     exit(PERF_EXIT_USAGE);
 }
 
@@ -448,6 +449,7 @@ void perf_options_parse(perf_options_t *options, int argc, char **argv)
     params->timeout                     = 60;
     params->unit_us                     = 18;
 
+    opterr = 0;
     while ((c = getopt_long(argc, argv, "s:t:b:w:c:Vh", long_options, NULL)) != -1) {
         num_measuring += (c < OPTION_CSV) || (c == OPTION_TIMEOUT) ||
                          (c == OPTION_RESULTS);
@@ -513,8 +515,7 @@ void perf_options_parse(perf_options_t *options, int argc, char **argv)
             fputs(help, stdout);
             exit(EXIT_SUCCESS);
         default:
-            fprintf(stderr, "Try 'ucxri_perf --help'.\n");
-            exit(PERF_EXIT_USAGE);
+            usage_error("wrong option %s", argv[optind - 1]);
         }
     }
     if ((optind < argc) && !strcmp(argv[optind], "chart")) {

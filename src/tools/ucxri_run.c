@@ -36,7 +36,7 @@ enum {
 typedef struct run_options {
     int is_off, is_check;
     int report, trace;
-    const char *report_dest, *trace_dest, *library;
+    const char *report_dest, *trace_dest, *timeline, *library;
     char **command; /* the program with its arguments */
 } run_options_t;
 
@@ -56,6 +56,11 @@ static void usage(FILE *stream)
             "                   %%r the rank and %%j the job; json:FILE writes it as "
             "JSON\n"
             "  --trace[=DEST]   keep a trace and print it at exit, as UCXRI_TRACE=y\n"
+            "  --timeline=FILE  write what happens to a file of each process, as "
+            "UCXRI_TRACE=FILE,\n"
+            "                   for ucxri_info --timeline; without %%r or %%p, job and "
+            "rank are put\n"
+            "                   behind FILE\n"
             "  --off            run the program without the library, to compare\n"
             "  --check          only say whether the library would be active; the exit "
             "status\n"
@@ -85,6 +90,7 @@ static void parse(int argc, char **argv, run_options_t *options)
 {
     static const struct option names[] = {{"report", optional_argument, NULL, 'r'},
                                           {"trace", optional_argument, NULL, 't'},
+                                          {"timeline", required_argument, NULL, 'T'},
                                           {"off", no_argument, NULL, 'o'},
                                           {"check", no_argument, NULL, 'c'},
                                           {"library", required_argument, NULL, 'l'},
@@ -105,6 +111,9 @@ static void parse(int argc, char **argv, run_options_t *options)
         case 't':
             options->trace      = 1;
             options->trace_dest = optarg;
+            break;
+        case 'T':
+            options->timeline = optarg;
             break;
         case 'o':
             options->is_off = 1;
@@ -131,6 +140,9 @@ static void parse(int argc, char **argv, run_options_t *options)
     }
     if (options->is_off && options->is_check) {
         misuse("--off and --check exclude each other");
+    }
+    if (options->trace && (options->timeline != NULL)) {
+        misuse("--trace and --timeline exclude each other");
     }
     if (run_env_is_launcher(options->command[0])) {
         misuse("%s is a launcher: write ucxri_run behind it and its options, in front of "
@@ -224,9 +236,23 @@ static void set_report(const run_options_t *options)
     }
 }
 
+/* A name that could be a word is made one that cannot. */
+static void set_timeline(const run_options_t *options)
+{
+    char name[PATH_MAX];
+
+    snprintf(name, sizeof(name), "%s%s",
+             (strpbrk(options->timeline, RI_CONFIG_TRACE_FILE) != NULL) ? "" : "./",
+             options->timeline);
+    set("UCXRI_TRACE", name);
+}
+
 static void set_outputs(const run_options_t *options)
 {
     set_report(options);
+    if (options->timeline != NULL) {
+        set_timeline(options);
+    }
     if (options->trace) {
         set("UCXRI_TRACE", "y");
     }
