@@ -68,20 +68,12 @@ void ucp_worker_destroy(ucp_worker_h stock)
     ri_worker_free(worker);
 }
 
-unsigned ucp_worker_progress(ucp_worker_h stock)
+/* One call of progress that is locked, timed, or noted. */
+static ri_noinline unsigned worker_progress_observed(ri_worker_t *worker)
 {
-    ri_worker_t *worker = ri_worker_find(stock);
     uint64_t start;
     unsigned count;
 
-    if (ri_unlikely(worker == NULL)) {
-        ri_stock_resolve();
-        return ri_stock.worker_progress(stock);
-    }
-
-    if (ri_likely(!worker->guarded)) {
-        return ri_worker_progress(worker);
-    }
     ri_worker_enter(worker);
     start = ri_timeline_now(&worker->timeline);
     count = ri_worker_progress(worker);
@@ -89,6 +81,18 @@ unsigned ucp_worker_progress(ucp_worker_h stock)
     ri_report_file_tick(worker);
     ri_worker_leave(worker, (count > 0) ? RI_CALL_WORK : RI_CALL_IDLE);
     return count;
+}
+
+unsigned ucp_worker_progress(ucp_worker_h stock)
+{
+    ri_worker_t *worker = ri_worker_find(stock);
+
+    if (ri_unlikely(worker == NULL)) {
+        ri_stock_resolve();
+        return ri_stock.worker_progress(stock);
+    }
+    return ri_likely(!worker->observed) ? ri_worker_progress(worker) :
+                                          worker_progress_observed(worker);
 }
 
 /* Put this library's part in front of a stock address. The stock one is released. */

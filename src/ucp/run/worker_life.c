@@ -35,11 +35,12 @@ static ucs_status_t worker_query(ri_worker_t *worker)
     }
     status = ri_stock.worker_address_query(attr.address, &address_attr);
     ri_stock.worker_release_address(worker->stock, attr.address);
-    worker->multi   = (attr.thread_mode == UCS_THREAD_MODE_MULTI);
-    worker->timed   = ri_config.report;
-    worker->guarded = worker->multi || worker->timed || (ri_config.trace_file != NULL);
-    worker->uid     = address_attr.worker_uid;
-    worker->am_id   = ri_config.am_id + 1;
+    worker->multi    = (attr.thread_mode == UCS_THREAD_MODE_MULTI);
+    worker->timed    = ri_config.report;
+    worker->guarded  = worker->multi || worker->timed;
+    worker->observed = worker->guarded || (ri_config.trace_file != NULL);
+    worker->uid      = address_attr.worker_uid;
+    worker->am_id    = ri_config.am_id + 1;
     return status;
 }
 

@@ -56,7 +56,7 @@ WORKER_IN_LINE(stock_timed);
 WORKER_IN_LINE(stock_cheap);
 WORKER_IN_LINE(progressing);
 WORKER_IN_LINE(guarded);
-WORKER_IN_LINE(multi);
+WORKER_IN_LINE(observed);
 
 /* The rest of what there may be to do is not in the list: each call of progress looks at it, and
  * how often it does so depends on the others (ri_worker_progress_full()). */
