@@ -11,7 +11,8 @@
 #   --tsan            ThreadSanitizer: the gtests with threads only
 #   --werror          compiler warnings are errors
 #   --quick           less of everything that takes long: fuzzing, TCP runs, the other Debian; and a
-#                     third of the API tests by each plane but the first, another third in each run
+#                     third of the API tests by each plane but the first, with a sanitizer of all
+#                     gtests, another third in each run
 #   --long            more of everything, see "The long run" in docs/testing.md; hours
 #   --only LIST       only these steps, with commas, see --list; configure and build always
 #                     run, and tests (builds them) if a later one needs it

@@ -1,6 +1,9 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The spans of a process are laid over the steps, and each step gets its share. Spans of copies are
+ * within those of calls of progress, which are neither computing nor waiting.
  */
 #include "ucxri_info_strips.h"
 #include "ucxri_info_timeline_spans.h"

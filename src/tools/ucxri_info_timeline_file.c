@@ -1,6 +1,9 @@
 /*
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A file is read as a whole. Nothing in it is believed: sizes are checked against what is there, and
+ * times must go on. Entries stay where they are in the content.
  */
 #include "ucxri_info_timeline_file.h"
 

@@ -37,6 +37,5 @@ void ri_timeline_notes_recv(const ri_recv_req_t *recv, const ri_stream_t *stream
     uint64_t uid  = (stream != NULL) ? stream->peer->uid : recv->super.worker->uid;
 
     ri_timeline_note(&recv->super.worker->timeline, RI_TIMELINE_RECV, recv, length, uid,
-                     flow,
-                     recv->early ? (uint32_t)(ri_time_us() - recv->posted_us) : 0);
+                     flow, recv->early ? (uint32_t)(ri_time_us() - recv->posted_us) : 0);
 }

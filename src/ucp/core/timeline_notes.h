@@ -14,20 +14,25 @@
 #include "worker_types.h"
 #include "../../ucs/settings.h"
 
-/** What is behind the functions below. */
+/** What is behind @ref ri_timeline_send, for a message that is noted. */
 void ri_timeline_notes_send(const ri_send_req_t *req);
+
+/** What is behind @ref ri_timeline_send_by, for a message that is noted. */
 void ri_timeline_notes_send_by(const ri_send_req_t *req);
+
+/** What is behind @ref ri_timeline_recv, for a message that is noted. */
 void ri_timeline_notes_recv(const ri_recv_req_t *recv, const ri_stream_t *stream,
                             uint32_t sn, uint64_t length);
 
+/** @return Whether a message of so many bytes is noted by itself. */
 static inline int ri_timeline_takes(const ri_worker_t *worker, uint64_t length)
 {
     return ri_unlikely(worker->timeline.entries != NULL) &&
            (length > ri_config.eager_thresh);
 }
 
-/** A call of the application, but one of progress, begins and ends that may take long, as it copies.
- * Callbacks may make such calls within progress, to whose time they count. */
+/** A call of the application, but one of progress, begins that may take long, as it copies. Callbacks
+ * may make such calls within progress, to whose time they count. */
 static inline void ri_timeline_call_begins(ri_worker_t *worker)
 {
     if (ri_unlikely(worker->timeline.entries != NULL) && !worker->progressing) {
@@ -35,6 +40,7 @@ static inline void ri_timeline_call_begins(ri_worker_t *worker)
     }
 }
 
+/** The call that has begun by @ref ri_timeline_call_begins ends. */
 static inline void ri_timeline_call_ends(ri_worker_t *worker)
 {
     if (ri_unlikely(worker->timeline.entries != NULL) && !worker->progressing) {

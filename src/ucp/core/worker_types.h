@@ -146,8 +146,8 @@ struct ri_worker {
     uint8_t stock_cheap; /* stock's progress costs little */
     uint8_t progressing; /* progress is under way: it may be called from a callback */
     uint8_t guarded;     /* multi or timed: ri_worker_enter() has something to do */
-    uint8_t observed;    /* guarded, or with a timeline: a call of progress has more to do */
-    uint8_t multi;       /* entered by several threads: lock is used */
+    uint8_t observed; /* guarded, or with a timeline: a call of progress has more to do */
+    uint8_t multi;    /* entered by several threads: lock is used */
 
     ri_context_t *context;
     int timed;          /* time in calls is measured */
