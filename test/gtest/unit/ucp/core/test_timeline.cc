@@ -142,7 +142,7 @@ TEST_F(test_timeline, disk_is_full)
     if (access("/dev/full", W_OK) != 0) {
         GTEST_SKIP() << "no /dev/full";
     }
-    ri_config.trace_file = "/dev/full";
+    ASSERT_EQ(0, symlink("/dev/full", m_path.c_str()));
     ri_timeline_start(&m_timeline, 7);
     EXPECT_EQ(nullptr, m_timeline.entries);
 }
