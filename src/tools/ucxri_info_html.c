@@ -193,9 +193,20 @@ static void html_facts(const info_job_t *job, FILE *stream)
             job->hosts, started, life, job->missing, job->num_json - job->num_complete);
 }
 
+/* Jobs may have no names, and the same rank: the process tells them apart. */
 int info_html_is_of_job(const info_strips_t *strips, const info_job_t *job)
 {
-    return !strcmp(strips->job.processes[0].head.job, job->sum.job);
+    const ri_timeline_head_t *head = &strips->job.processes[0].head;
+    char process[sizeof(head->host) + 16];
+    size_t i;
+
+    snprintf(process, sizeof(process), "%s:%u", head->host, head->pid);
+    for (i = 0; i < job->count; ++i) {
+        if (!strcmp(job->processes[i].row.process, process)) {
+            return 1;
+        }
+    }
+    return 0;
 }
 
 static void html_job(const info_job_t *job, const info_strips_t *strips, FILE *stream)

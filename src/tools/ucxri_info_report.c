@@ -118,7 +118,7 @@ static int page_sort_files(char **paths, int count)
     int i;
 
     for (i = 0; i < count; ++i) {
-        if (!info_strips_is_file(paths[i])) {
+        if (!timeline_job_is_file(paths[i])) {
             path             = paths[i];
             paths[i]         = paths[reports];
             paths[reports++] = path;
@@ -127,42 +127,56 @@ static int page_sort_files(char **paths, int count)
     return reports;
 }
 
-/* @return Whether all files of a timeline were read, and are of one of the jobs. */
+/* @return Whether there is something to be drawn, of one of the jobs. */
 static int page_read_strips(info_strips_t *strips, const info_t *info, char **paths,
                             int count)
 {
     size_t i;
 
-    if ((count > 0) && !info_strips_read(strips, paths, count)) {
+    if (!info_strips_read(strips, paths, count)) {
         return 0;
     }
-    for (i = 0; (i < info->num_jobs) && (count > 0); ++i) {
+    for (i = 0; i < info->num_jobs; ++i) {
         if (info_html_is_of_job(strips, &info->jobs[i])) {
             return 1;
         }
     }
-    return (count == 0) ||
-           timeline_job_fail(paths[0], "there is no report of the job of this timeline");
+    return timeline_job_fail(paths[0], "there is no report of the job of this timeline");
+}
+
+/* The page is written without a timeline if that cannot be drawn. */
+static int page_make(const info_t *info, const char *out, char **paths, int count)
+{
+    info_strips_t strips = {0};
+    int has_strips       = (count > 0) && page_read_strips(&strips, info, paths, count);
+    int all_read         = (count == 0) || (has_strips && strips.job.all_read);
+    int status           = page_write(info, has_strips ? &strips : NULL, out);
+
+    info_strips_cleanup(&strips);
+    return all_read ? status : EXIT_FAILURE;
 }
 
 int info_page(const char *out, char **paths, int count)
 {
     info_inert_t inert[INFO_REASONS] = {{0}};
-    info_strips_t strips             = {0};
     info_t info                      = {0};
     int status                       = EXIT_FAILURE;
     int reports                      = page_sort_files(paths, count);
 
+    if (timeline_job_is_input(out, paths, count)) {
+        timeline_job_fail(out,
+                          "it is one of the files to read: name another one to write");
+        return EXIT_FAILURE;
+    }
     if (info_read(&info, inert, paths, reports)) {
         info_divide(&info);
         if (info.count == 0) {
             fprintf(stderr, "ucxri_info: no report of a process in %s%s\n", paths[0],
                     (count > 1) ? " and the others" : "");
-        } else if (page_read_strips(&strips, &info, paths + reports, count - reports)) {
-            status = page_write(&info, (reports < count) ? &strips : NULL, out);
+        } else {
+            status = page_make(&info, out, paths + reports, count - reports);
         }
     }
-    info_strips_cleanup(&strips);
     info_inert_free(inert);
     info_free(&info);
     return status;

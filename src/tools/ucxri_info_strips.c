@@ -17,21 +17,8 @@
 typedef struct strips_arg {
     const info_strips_t *strips;
     const timeline_process_t *process;
+    unsigned workers; /* that it has: each tells of the whole process */
 } strips_arg_t;
-
-int info_strips_is_file(const char *path)
-{
-    FILE *stream                          = fopen(path, "re");
-    char magic[sizeof(RI_TIMELINE_MAGIC)] = "";
-    int is_one                            = 0;
-
-    if (stream != NULL) {
-        is_one = (fread(magic, 1, sizeof(magic), stream) == sizeof(magic)) &&
-                 !memcmp(magic, RI_TIMELINE_MAGIC, sizeof(magic));
-        fclose(stream);
-    }
-    return is_one;
-}
 
 /* Microseconds of a step. */
 static double strips_step(const info_strips_t *strips)
@@ -65,12 +52,13 @@ static void strips_span(const timeline_span_t *span, void *arg)
     default:
         return;
     }
-    if ((width <= 0) || (start < 0)) {
+    if ((width <= 0) || (start < 0) || !(start / width < INFO_STRIP_STEPS)) {
         return;
     }
     steps = strips->steps[of->process->order][kind];
     for (i = (int)(start / width); (i < INFO_STRIP_STEPS) && (i * width < end); ++i) {
-        steps[i] += ri_min(end, (i + 1) * width) - ri_max(start, i * width);
+        steps[i] += (ri_min(end, (i + 1) * width) - ri_max(start, i * width)) /
+                    of->workers;
     }
 }
 
@@ -78,12 +66,13 @@ static void strips_sample(const timeline_sample_t *sample, void *arg) {}
 
 static int strips_read_process(info_strips_t *strips, const timeline_process_t *process)
 {
-    strips_arg_t arg       = {strips, process};
+    strips_arg_t arg       = {strips, process, 1};
     timeline_watch_t watch = {strips_span, strips_sample, &arg};
     timeline_file_t file;
     uint64_t hidden;
     const char *fault = timeline_file_read(process->path, &file);
 
+    arg.workers = file.num_workers;
     if ((fault == NULL) && !timeline_spans(&file, &watch, &hidden)) {
         fault = "out of memory";
     }
@@ -93,22 +82,20 @@ static int strips_read_process(info_strips_t *strips, const timeline_process_t *
 
 int info_strips_read(info_strips_t *strips, char **paths, int count)
 {
-    int all_read;
     unsigned i;
 
     strips->steps = NULL;
     if (!timeline_job_read(&strips->job, paths, count)) {
         return 0;
     }
-    all_read      = strips->job.all_read;
     strips->steps = calloc(strips->job.count, sizeof(*strips->steps));
     if (strips->steps == NULL) {
         return timeline_job_fail(paths[0], "out of memory");
     }
     for (i = 0; i < strips->job.count; ++i) {
-        all_read &= strips_read_process(strips, &strips->job.processes[i]);
+        strips->job.all_read &= strips_read_process(strips, &strips->job.processes[i]);
     }
-    return all_read;
+    return 1;
 }
 
 static void strips_write_steps(const double *steps, double width, FILE *stream)

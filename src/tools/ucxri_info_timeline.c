@@ -166,19 +166,22 @@ static void timeline_write_sample(const timeline_sample_t *sample, void *arg)
     timeline_sample_t *before = &timeline->samples[sample->worker];
     double seconds            = (sample->time - before->time) * 1e-9;
     double start              = timeline_us(timeline, before->time);
-    unsigned worker           = sample->worker;
+    char worker[24]           = "";
 
+    if (timeline->file->num_workers > 1) {
+        snprintf(worker, sizeof(worker), " of worker %u", sample->worker + 1);
+    }
     if ((before->time != 0) && (sample->time > before->time) &&
-        (sample->sent >= before->sent) && (sample->bytes >= before->bytes)) {
+        (sample->sent >= before->sent) && (sample->bytes >= before->bytes) &&
+        (sample->received >= before->received)) {
         fprintf(timeline_next(timeline, "C"),
-                ",\"ts\":%.2f,\"name\":\"messages a second%.*u\",\"args\":{\"sent\":%.0f,"
+                ",\"ts\":%.2f,\"name\":\"messages a second%s\",\"args\":{\"sent\":%.0f,"
                 "\"received\":%.0f}}",
-                start, (worker > 0), worker, (sample->sent - before->sent) / seconds,
+                start, worker, (sample->sent - before->sent) / seconds,
                 (sample->received - before->received) / seconds);
         fprintf(timeline_next(timeline, "C"),
-                ",\"ts\":%.2f,\"name\":\"MB sent a second%.*u\",\"args\":{\"MB\":%.1f}}",
-                start, (worker > 0), worker,
-                (sample->bytes - before->bytes) / seconds * 1e-6);
+                ",\"ts\":%.2f,\"name\":\"MB sent a second%s\",\"args\":{\"MB\":%.1f}}",
+                start, worker, (sample->bytes - before->bytes) / seconds * 1e-6);
     }
     *before = *sample;
 }
@@ -286,6 +289,11 @@ int info_timeline(const char *out, char **paths, int count)
     timeline_t timeline;
     int is_good;
 
+    if (timeline_job_is_input(out, paths, count)) {
+        timeline_job_fail(out,
+                          "it is one of the files to read: name another one to write");
+        return EXIT_FAILURE;
+    }
     is_good = timeline_job_read(&timeline.job, paths, count);
     if (is_good) {
         is_good = timeline_write(&timeline, out) && timeline.job.all_read;

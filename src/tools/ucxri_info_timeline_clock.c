@@ -161,43 +161,59 @@ static int clock_quality(const timeline_clocks_t *clocks, unsigned a, unsigned b
            (*clock_least(clocks, b, a) != CLOCK_UNKNOWN);
 }
 
+/* A clock that is not set right yet. */
+typedef struct clock_link {
+    int known;     /* it is */
+    unsigned from; /* the clock that is, by which it is known best */
+    int quality;
+} clock_link_t;
+
+/* The clock @a by is set right: is another one known better by that one? */
+static void clock_offer(const timeline_clocks_t *clocks, clock_link_t *links, unsigned by)
+{
+    unsigned i;
+
+    links[by].known = 1;
+    for (i = 0; i < clocks->count; ++i) {
+        int quality = clock_quality(clocks, by, i);
+
+        if (!links[i].known && (quality > links[i].quality)) {
+            links[i].quality = quality;
+            links[i].from    = by;
+        }
+    }
+}
+
+/* One more each time: that which is known best. */
 int timeline_clocks_align(timeline_clocks_t *clocks)
 {
-    char *known;
-    unsigned i, k, from, to;
-    int best;
+    size_t count        = clocks->count;
+    clock_link_t *links = malloc((count + 1) * sizeof(*links));
+    unsigned i, round, best;
 
-    known = calloc(clocks->count + 1, 1);
-    clocks->least =
-            malloc(((size_t)clocks->count * clocks->count + 1) * sizeof(*clocks->least));
-    if ((known == NULL) || (clocks->least == NULL)) {
-        free(known);
+    clocks->least = malloc((count * count + 1) * sizeof(*clocks->least));
+    if ((links == NULL) || (clocks->least == NULL)) {
+        free(links);
         return 0;
     }
     clock_find_least(clocks);
-
-    /* One more each time: that which is known best by one that is known already */
-    known[0] = 1;
-    for (;;) {
-        best = -1;
-        from = to = 0;
-        for (i = 0; i < clocks->count; ++i) {
-            for (k = 0; known[i] && (k < clocks->count); ++k) {
-                if (!known[k] && (clock_quality(clocks, i, k) > best)) {
-                    best = clock_quality(clocks, i, k);
-                    from = i;
-                    to   = k;
-                }
+    for (i = 0; i < count; ++i) {
+        links[i] = (clock_link_t){.quality = -1};
+    }
+    clock_offer(clocks, links, 0);
+    for (round = 1; round < count; ++round) {
+        best = 0;
+        for (i = 1; i < count; ++i) {
+            if (!links[i].known &&
+                (links[best].known || (links[i].quality > links[best].quality))) {
+                best = i;
             }
         }
-        if (best < 0) {
-            break;
-        }
-        clocks->list[to].offset = clocks->list[from].offset +
-                                  clock_between(clocks, from, to);
-        known[to] = 1;
+        clocks->list[best].offset = clocks->list[links[best].from].offset +
+                                    clock_between(clocks, links[best].from, best);
+        clock_offer(clocks, links, best);
     }
-    free(known);
+    free(links);
     return 1;
 }
 

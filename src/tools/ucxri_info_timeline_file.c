@@ -16,6 +16,17 @@
 /* Longer ones no process writes, whatever its limit was set to, by mistake. */
 #define FILE_MAX (UINT64_C(4) << 30)
 
+/* Nor has a process more workers. */
+#define FILE_WORKERS 4096
+
+/* Two threads read the clocks one after the other, and may be interrupted in between. Nanoseconds. */
+#define FILE_UNORDERED 1000000
+
+/* Later times do not occur, and their sums would not be numbers any more: 36 years since the boot,
+ * and the year 2116. */
+#define FILE_LATEST_MONO (UINT64_MAX >> 4)
+#define FILE_LATEST_REAL (UINT64_MAX >> 2)
+
 typedef struct timeline_anchor {
     ri_timeline_block_t block;
     const ri_timeline_entry_t *entries;
@@ -53,7 +64,7 @@ err:
     return strerror(errno);
 }
 
-/* @return The index of a worker; UINT32_MAX: no memory for a new one. */
+/* @return The index of a worker; UINT32_MAX: there is no room for a new one. */
 static unsigned file_worker(timeline_file_t *file, uint64_t uid)
 {
     uint64_t *uids;
@@ -64,7 +75,7 @@ static unsigned file_worker(timeline_file_t *file, uint64_t uid)
             return i;
         }
     }
-    uids = realloc(file->uids, (i + 1) * sizeof(*uids));
+    uids = (i < FILE_WORKERS) ? realloc(file->uids, (i + 1) * sizeof(*uids)) : NULL;
     if (uids == NULL) {
         return UINT32_MAX;
     }
@@ -95,6 +106,13 @@ static int file_add_block(timeline_file_t *file, const ri_timeline_block_t *bloc
     return anchor->worker != UINT32_MAX;
 }
 
+/* It goes into names, and is a number, or not known. */
+static int file_is_rank(const char *rank)
+{
+    return !strcmp(rank, "-") ||
+           ((rank[0] != '\0') && (rank[strspn(rank, "0123456789")] == '\0'));
+}
+
 static void file_end_texts(ri_timeline_head_t *head)
 {
     head->rank[sizeof(head->rank) - 1]       = '\0';
@@ -114,13 +132,20 @@ static int anchor_compare(const void *a, const void *b)
 }
 
 /* Time must go on, or nothing can be told from it. */
-static const char *file_check_times(const timeline_file_t *file)
+static const char *file_check_times(timeline_file_t *file)
 {
+    ri_timeline_block_t *block, *before;
     size_t i;
 
-    for (i = 1; i < file->num_anchors; ++i) {
-        if (file->anchors[i].block.mono < file->anchors[i - 1].block.mono) {
+    for (i = 0; i < file->num_anchors; ++i) {
+        block  = &file->anchors[i].block;
+        before = &file->anchors[(i > 0) ? i - 1 : 0].block;
+        if ((block->mono > FILE_LATEST_MONO) || (block->real > FILE_LATEST_REAL) ||
+            (block->mono + FILE_UNORDERED < before->mono)) {
             return "its clocks contradict each other";
+        }
+        if (block->mono < before->mono) {
+            block->mono = before->mono;
         }
     }
     return NULL;
@@ -144,6 +169,9 @@ const char *timeline_file_read(const char *path, timeline_file_t *file)
     }
     memcpy(&file->head, file->content, sizeof(file->head));
     file_end_texts(&file->head);
+    if (!file_is_rank(file->head.rank)) {
+        return "it is damaged";
+    }
     if (file->head.version != RI_TIMELINE_VERSION) {
         return "it was written by another version of the library";
     }

@@ -9,6 +9,43 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+
+int timeline_job_is_file(const char *path)
+{
+    char magic[sizeof(RI_TIMELINE_MAGIC)] = "";
+    int is_one                            = 0;
+    struct stat st;
+    FILE *stream;
+
+    if ((stat(path, &st) != 0) || !S_ISREG(st.st_mode)) {
+        return 0; /* what comes through a pipe can be read once only */
+    }
+    stream = fopen(path, "re");
+    if (stream != NULL) {
+        is_one = (fread(magic, 1, sizeof(magic), stream) == sizeof(magic)) &&
+                 !memcmp(magic, RI_TIMELINE_MAGIC, sizeof(magic));
+        fclose(stream);
+    }
+    return is_one;
+}
+
+int timeline_job_is_input(const char *out, char **paths, int count)
+{
+    struct stat to, from;
+    int i;
+
+    if (stat(out, &to) != 0) {
+        return 0;
+    }
+    for (i = 0; i < count; ++i) {
+        if (S_ISREG(to.st_mode) && (stat(paths[i], &from) == 0) &&
+            (from.st_dev == to.st_dev) && (from.st_ino == to.st_ino)) {
+            return 1;
+        }
+    }
+    return timeline_job_is_file(out);
+}
 
 int timeline_job_fail(const char *path, const char *why)
 {
@@ -120,6 +157,36 @@ static int job_check_name(const timeline_job_t *job)
     return 1;
 }
 
+/* What an earlier run has left has the same name where the launcher gives jobs no names. */
+static int job_check_times(const timeline_job_t *job)
+{
+    const timeline_process_t *first = &job->processes[0];
+    unsigned i;
+
+    for (i = 1; i < job->count; ++i) {
+        const timeline_process_t *process = &job->processes[i];
+        int64_t start                     = timeline_job_us(job, process, process->first);
+        int64_t end                       = timeline_job_us(job, process, process->last);
+
+        if (strcmp(process->head.rank, "-") &&
+            !strcmp(process->head.rank, process[-1].head.rank)) {
+            fprintf(stderr,
+                    "ucxri_info: %s and %s are both of rank %s: one of them is of "
+                    "another run\n",
+                    process[-1].path, process->path, process->head.rank);
+            return 0;
+        }
+        if ((start > timeline_job_us(job, first, first->last)) ||
+            (end < timeline_job_us(job, first, first->first))) {
+            fprintf(stderr,
+                    "ucxri_info: %s ran at another time than %s: it is of another run\n",
+                    process->path, first->path);
+            return 0;
+        }
+    }
+    return 1;
+}
+
 /* Which process a worker belongs to is known by index, and ranks are sorted: owners last. */
 static int job_sort(timeline_job_t *job)
 {
@@ -154,17 +221,26 @@ typedef struct job_mark_arg {
     int is_good;
 } job_mark_arg_t;
 
+/* @return Whether a worker is of another clock than that of the file. */
+static int job_is_elsewhere(const job_mark_arg_t *mark, uint64_t uid)
+{
+    const timeline_process_t *owner = timeline_job_owner(mark->job, uid);
+
+    return (owner != NULL) && (owner->clock != (int)mark->clock);
+}
+
 static void job_mark_entry(unsigned worker, const ri_timeline_entry_t *entry, void *arg)
 {
     job_mark_arg_t *mark      = arg;
     timeline_clocks_t *clocks = &mark->job->clocks;
     uint64_t now              = timeline_file_time(mark->file, entry->ticks);
 
-    if (timeline_entry_event(entry) == RI_TIMELINE_SEND_BY) {
+    if ((timeline_entry_event(entry) == RI_TIMELINE_SEND_BY) &&
+        job_is_elsewhere(mark, entry->arg[3])) {
         mark->is_good &= timeline_clocks_sent(
                 clocks, mark->clock, mark->file->uids[worker], entry->arg[0], now);
     } else if ((timeline_entry_event(entry) == RI_TIMELINE_RECV) &&
-               (entry->arg[2] != 0)) {
+               job_is_elsewhere(mark, entry->arg[1])) {
         mark->is_good &= timeline_clocks_received(clocks, mark->clock, entry->arg[1],
                                                   entry->arg[2], now);
     }
@@ -232,7 +308,7 @@ int timeline_job_read(timeline_job_t *job, char **paths, int count)
         return timeline_job_fail(paths[0], "no memory for a timeline of these files");
     }
     job->all_read = all_read;
-    return 1;
+    return job_check_times(job);
 }
 
 double timeline_job_us(const timeline_job_t *job, const timeline_process_t *process,

@@ -48,6 +48,14 @@ double timeline_job_us(const timeline_job_t *job, const timeline_process_t *proc
 /** @return The process that has the worker of a uid, or NULL. */
 const timeline_process_t *timeline_job_owner(const timeline_job_t *job, uint64_t uid);
 
+/** @return Whether the file @a out is one of the others, or is a timeline itself: to write it would
+ * lose what was noted. It need not exist. */
+int timeline_job_is_input(const char *out, char **paths, int count);
+
+/** @return Whether a file is one of UCXRI_TRACE=FILE, by how it begins. What comes through a pipe is
+ * none, as it could be read once only. */
+int timeline_job_is_file(const char *path);
+
 /** Print what is wrong with a file. @return 0. */
 int timeline_job_fail(const char *path, const char *why);
 

@@ -51,7 +51,7 @@ static uint64_t span_key(unsigned worker, timeline_kind_t kind,
 
 static span_begun_t *span_place(span_begun_t *begun, size_t max, uint64_t key)
 {
-    size_t i = (key * UINT64_C(0x9e3779b97f4a7c15)) >> 20;
+    size_t i = ((key ^ (key >> 32)) * UINT64_C(0x9e3779b97f4a7c15)) >> 32;
 
     for (i &= max - 1; (begun[i].key != 0) && (begun[i].key != key);) {
         i = (i + 1) & (max - 1);
@@ -225,6 +225,17 @@ static void span_send_by(spans_t *spans, unsigned worker,
     }
 }
 
+/* What was written into a receive that offered itself has its length at the end only. */
+static void span_set_length(spans_t *spans, unsigned worker,
+                            const ri_timeline_entry_t *entry)
+{
+    timeline_span_t *span = span_find(spans, span_key(worker, TIMELINE_SPAN_RECV, entry));
+
+    if (span != NULL) {
+        span->length = entry->arg[1];
+    }
+}
+
 static void span_end_message(spans_t *spans, unsigned worker, timeline_kind_t kind,
                              const ri_timeline_entry_t *entry, uint64_t now)
 {
@@ -261,6 +272,7 @@ static void span_entry(unsigned worker, const ri_timeline_entry_t *entry, void *
         break;
     case RI_TIMELINE_RECV_END:
         span_end(spans, span_key(worker, TIMELINE_SPAN_OFFER, entry), now);
+        span_set_length(spans, worker, entry);
         span_end_message(spans, worker, TIMELINE_SPAN_RECV, entry, now);
         break;
     case RI_TIMELINE_OFFER:

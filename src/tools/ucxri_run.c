@@ -236,14 +236,17 @@ static void set_report(const run_options_t *options)
     }
 }
 
-/* A name that could be a word is made one that cannot. */
+/* The name of a file is absolute, as programs change their folder. */
 static void set_timeline(const run_options_t *options)
 {
-    char name[PATH_MAX];
+    char folder[PATH_MAX], name[2 * PATH_MAX];
 
-    snprintf(name, sizeof(name), "%s%s",
-             (strpbrk(options->timeline, RI_CONFIG_TRACE_FILE) != NULL) ? "" : "./",
-             options->timeline);
+    if (options->timeline[0] == '/') {
+        set("UCXRI_TRACE", options->timeline);
+        return;
+    }
+    snprintf(name, sizeof(name), "%s/%s",
+             (getcwd(folder, sizeof(folder)) != NULL) ? folder : ".", options->timeline);
     set("UCXRI_TRACE", name);
 }
 

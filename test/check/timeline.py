@@ -11,6 +11,8 @@ Usage: timeline.py check RANKS COMPLETE FILE
            of them is an hour late, and its real-time clock is wrong by a second.
        timeline.py arrows LEAST MOST FILE
            All arrows of the JSON FILE take from LEAST to MOST microseconds.
+       timeline.py again FILE OUT
+           Write to OUT what another run of the same rank would have written to FILE.
        timeline.py damage COUNT FILE DIR
            Write COUNT copies of FILE to DIR/1, DIR/2 ...: in each, some bytes are changed, or the
            end is missing, or both. The number of a copy is the seed by which it was made.
@@ -126,7 +128,8 @@ def hosts(folder):
         time = 1000000 + i * 50000
         sender, receiver = sides[i % 2], sides[1 - i % 2]
         sender.note(time, 1, SEND, 65536, receiver.uid)
-        sender.note(time, 1, SEND_BY, 1 << 32 | (i + 1), int.from_bytes(b'rndv_get', 'little'))
+        sender.note(time, 1, SEND_BY, 1 << 32 | (i + 1), int.from_bytes(b'rndv_get', 'little'),
+                    0, receiver.uid)
         receiver.note(time + 5000, 2, RECV, 65536, sender.uid, 1 << 32 | (i + 1))
         receiver.note(time + 15000, 2, RECV_END)
         sender.note(time + 20000, 1, SEND_END)
@@ -169,6 +172,11 @@ if __name__ == '__main__':
         hosts(arguments[0])
     elif what == 'arrows':
         check_arrows(float(arguments[0]), float(arguments[1]), arguments[2])
+    elif what == 'again':
+        with open(arguments[0], 'rb') as stream:
+            content = stream.read()
+        with open(arguments[1], 'wb') as stream:
+            stream.write(content.replace(struct.pack('=Q', 0xa), struct.pack('=Q', 0xc)))
     elif what == 'damage':
         for number in range(1, int(arguments[0]) + 1):
             damage(number, arguments[1], f'{arguments[2]}/{number}')

@@ -3,7 +3,9 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * How entries are kept, and the file of the process, in which the blocks of all workers stand in the
- * order in which they were written. A child by fork() writes none: it has no worker of its own.
+ * order in which they were written. A child by fork() writes none, also if it makes a worker: the
+ * file of its rank is its parent's. It does not even look at the lock, which a thread that does not
+ * exist there may have held.
  */
 #include "timeline.h"
 #include "../../ucs/log.h"
@@ -28,11 +30,16 @@
 
 static struct {
     pthread_mutex_t lock;
-    pid_t pid; /* 0: there is no file */
+    pid_t pid; /* 0: there was no file yet */
     int fd;    /* -1: nothing is written (any more) */
     size_t length;
     char path[PATH_MAX];
 } file = {.lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1};
+
+static int timeline_is_forked(void)
+{
+    return (file.pid != 0) && (file.pid != getpid());
+}
 
 static uint64_t timeline_clock(clockid_t id)
 {
@@ -45,7 +52,7 @@ static uint64_t timeline_clock(clockid_t id)
 /* Which monotonic clock this process has: one for each boot, and each time namespace. */
 static void timeline_name_clock(char *text, size_t max)
 {
-    char boot[40] = "-";
+    char boot[48] = "";
     struct stat st;
     FILE *stream;
 
@@ -55,6 +62,9 @@ static void timeline_name_clock(char *text, size_t max)
             boot[strcspn(boot, "\n")] = '\0';
         }
         fclose(stream);
+    }
+    if (boot[0] == '\0') {
+        ri_rank_host(boot, sizeof(boot));
     }
     if (stat("/proc/self/ns/time", &st) != 0) {
         st.st_ino = 0;
@@ -118,14 +128,14 @@ void ri_timeline_start(ri_timeline_t *timeline, uint64_t uid)
     double start          = ri_time();
     uint64_t ticks        = ri_ticks();
 
-    if (ri_config.trace_file == NULL) {
+    if ((ri_config.trace_file == NULL) || timeline_is_forked()) {
         return;
     }
     nanosleep(&pause, NULL); /* how many ticks has a second? */
     timeline->shortest = (ri_ticks() - ticks) / (ri_time() - start) * TIMELINE_SHORTEST;
 
     pthread_mutex_lock(&file.lock);
-    if (file.pid != getpid()) {
+    if (file.pid == 0) {
         timeline_create();
     }
     if (file.fd >= 0) {
@@ -151,17 +161,22 @@ static void timeline_say_full(void)
     }
 }
 
-void ri_timeline_flush(ri_timeline_t *timeline)
+/* Write what is noted, and keep it. @return Whether more can be written. */
+static int timeline_write_block(ri_timeline_t *timeline)
 {
-    ri_timeline_block_t block = {
-            .mark = RI_TIMELINE_MARK, .count = timeline->count, .uid = timeline->uid};
-    struct iovec parts[] = {
-            {&block, sizeof(block)},
-            {timeline->entries, timeline->count * sizeof(*timeline->entries)}};
-    int is_open;
+    ri_timeline_block_t block = {.mark  = RI_TIMELINE_MARK,
+                                 .count = ri_min(timeline->count, RI_TIMELINE_ENTRIES),
+                                 .uid   = timeline->uid};
+    struct iovec parts[]      = {
+                 {&block, sizeof(block)},
+                 {timeline->entries, block.count * sizeof(*timeline->entries)}};
+    int is_open = 0;
 
+    if (timeline_is_forked()) {
+        return 0;
+    }
     pthread_mutex_lock(&file.lock);
-    if ((file.fd >= 0) && (file.pid == getpid())) {
+    if (file.fd >= 0) {
         block.ended = (file.length >= ri_config.trace_limit);
         block.mono  = timeline_clock(CLOCK_MONOTONIC);
         block.ticks = ri_ticks();
@@ -170,13 +185,39 @@ void ri_timeline_flush(ri_timeline_t *timeline)
         if (block.ended) {
             timeline_say_full();
         }
+        is_open = (file.fd >= 0) && !block.ended;
     }
-    is_open = (file.fd >= 0) && (file.pid == getpid()) && !block.ended;
     pthread_mutex_unlock(&file.lock);
+    return is_open;
+}
+
+void ri_timeline_flush(ri_timeline_t *timeline)
+{
+    int is_open = timeline_write_block(timeline);
+
     timeline->count = 0;
     if (!is_open) {
         free(timeline->entries);
         timeline->entries = NULL;
+    }
+}
+
+void ri_timeline_write_last(ri_timeline_t *timeline)
+{
+    if (timeline->entries != NULL) {
+        timeline_write_block(timeline);
+    }
+}
+
+void ri_timeline_close(void)
+{
+    if (!timeline_is_forked()) {
+        pthread_mutex_lock(&file.lock);
+        if (file.fd >= 0) {
+            close(file.fd);
+        }
+        file.fd = -1;
+        pthread_mutex_unlock(&file.lock);
     }
 }
 
@@ -191,10 +232,7 @@ void ri_timeline_stop(ri_timeline_t *timeline)
 
 void ri_timeline_reset(void)
 {
-    if (file.fd >= 0) {
-        close(file.fd);
-    }
-    file.fd  = -1;
+    ri_timeline_close();
     file.pid = 0;
 }
 
@@ -221,7 +259,7 @@ void ri_timeline_application(ri_timeline_t *timeline, uint64_t now)
     if ((idle != 0) && (before - idle >= timeline->shortest)) {
         ri_timeline_note(timeline, RI_TIMELINE_WAIT, NULL, idle, before, 0, 0);
     }
-    if (now - before >= timeline->shortest) {
+    if ((int64_t)(now - before) >= (int64_t)timeline->shortest) {
         ri_timeline_note(timeline, RI_TIMELINE_COMPUTE, NULL, before, now, 0, 0);
     }
 }

@@ -25,7 +25,6 @@ typedef struct ri_timeline {
     ri_timeline_entry_t *entries; /* NULL: there is none (any more) */
     uint64_t uid;
     unsigned count;    /* of entries that are not written yet */
-    int worked;        /* the latest call of progress did something */
     uint64_t last;     /* up to then is known what the application did */
     uint64_t idle;     /* since when progress does nothing; 0: it did something */
     uint64_t due;      /* when counters are to be noted next */
@@ -46,6 +45,13 @@ void ri_timeline_flush(ri_timeline_t *timeline);
 /** What the application did up to @a now was nothing of what is noted by itself: it has waited, and
  * computed. There must be a timeline. */
 void ri_timeline_application(ri_timeline_t *timeline, uint64_t now);
+
+/** The process exits, and another thread may be within the worker: write what is not written yet,
+ * and change nothing. There may be no timeline. */
+void ri_timeline_write_last(ri_timeline_t *timeline);
+
+/** The process exits: nothing is written from now on. */
+void ri_timeline_close(void);
 
 /** Close the file of the process, as if there had been no worker; for tests. There must be no
  * timeline. */

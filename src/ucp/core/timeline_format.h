@@ -49,11 +49,11 @@ typedef struct ri_timeline_block {
  *
  *   event      ticks: when    key      arg 0     1             2             3
  *   SEND       it was called  send     length    uid of peer   -             -
- *   SEND_BY    it was started send     flow      the name of the protocol    -
+ *   SEND_BY    it was started send     flow      the name of the protocol    uid of peer
  *   SEND_END   it ended       send     status    -             -             -
  *   RECV       it met its     receive  length    uid of peer   flow          microseconds since it
  *              message                                                       was posted
- *   RECV_END   it ended       receive  status    -             -             -
+ *   RECV_END   it ended       receive  status    length        -             -
  *   OFFER      RTR was sent   receive  tag       -             -             -
  *   OFFER_BACK it was         receive  -         -             -             -
  *              withdrawn

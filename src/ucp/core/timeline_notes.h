@@ -27,8 +27,8 @@ void ri_timeline_notes_recv(const ri_recv_req_t *recv, const ri_stream_t *stream
 /** @return Whether a message of so many bytes is noted by itself. */
 static inline int ri_timeline_takes(const ri_worker_t *worker, uint64_t length)
 {
-    return ri_unlikely(worker->timeline.entries != NULL) &&
-           (length > ri_config.eager_thresh);
+    return (length > ri_config.eager_thresh) &&
+           ri_unlikely(worker->timeline.entries != NULL);
 }
 
 /** A call of the application, but one of progress, begins that may take long, as it copies. Callbacks
@@ -74,7 +74,7 @@ static inline void ri_timeline_send_end(const ri_send_req_t *req, ucs_status_t s
     }
 }
 
-/** A receive has met message @a sn of @a stream, which is NULL if the message is of this worker. */
+/** A receive has met message @a sn of @a stream. */
 static inline void ri_timeline_recv(const ri_recv_req_t *recv, const ri_stream_t *stream,
                                     uint32_t sn, uint64_t length)
 {
@@ -89,7 +89,8 @@ static inline void ri_timeline_recv_end(const ri_recv_req_t *recv, ucs_status_t 
     ri_worker_t *worker = recv->super.worker;
 
     if (ri_timeline_takes(worker, recv->info.length)) {
-        ri_timeline_note(&worker->timeline, RI_TIMELINE_RECV_END, recv, status, 0, 0, 0);
+        ri_timeline_note(&worker->timeline, RI_TIMELINE_RECV_END, recv, status,
+                         recv->info.length, 0, 0);
     }
 }
 

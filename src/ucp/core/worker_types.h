@@ -150,9 +150,10 @@ struct ri_worker {
     uint8_t multi;    /* entered by several threads: lock is used */
 
     ri_context_t *context;
-    int timed;          /* time in calls is measured */
-    int destroyed;      /* stock is being destroyed: drop what arrives */
-    int host_memory;    /* this UCX knows no other kind of memory */
+    int timed;       /* time in calls is measured */
+    int destroyed;   /* stock is being destroyed: drop what arrives */
+    int host_memory; /* this UCX knows no other kind of memory */
+    int64_t unnoted; /* the longest arrival that neither trace nor timeline tells of; -1: none */
     unsigned coop_turn; /* counts progress calls while there are transfers, see coop.c */
     uint32_t conn_serial; /* number of the latest conn */
     int version_reported; /* that a peer speaks another version of the wire was reported */

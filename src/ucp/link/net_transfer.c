@@ -17,7 +17,7 @@ static void transfer_done(ri_plane_op_t *super, ucs_status_t status)
     op->status = status;
     if (op->length > 0) {
         ri_timeline_copied(&op->worker->timeline, op->started, RI_TIMELINE_COPY_NET,
-                           op->length, op->peer->uid);
+                           (status == UCS_OK) ? op->length : 0, op->peer->uid);
     }
     --op->peer->way.num_transfers;
     if (status == UCS_OK) {

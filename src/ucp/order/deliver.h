@@ -86,7 +86,7 @@ static inline int ri_deliver_fast(ri_stream_t *stream, uint8_t wire_type, uint32
     ri_recv_req_t *recv;
 
     if (ri_likely((sn == stream->next_sn) && ucs_list_is_empty(&stream->early) &&
-                  !stream->broken && (worker->trace.entries == NULL))) {
+                  !stream->broken && ((int64_t)length <= worker->unnoted))) {
         tag  = (wire_type == RI_WIRE_EAGER_SAME) ? stream->last_tag : tag;
         recv = (ri_likely(worker->rtr.num == 0) || ri_promises_are_apart(worker, tag)) ?
                        ri_match_find_posted(&worker->match, tag) :

@@ -124,7 +124,7 @@ ucs_status_t ri_recv_start(ri_recv_req_t *recv, ri_stream_t *stream,
         (arrival->wire_type != RI_WIRE_RNDV_DATA)) { /* its RTS was matched before */
         ri_promises.learn(recv, stream, arrival);
     }
-    if (arrival->wire_type != RI_WIRE_RNDV_DATA) {
+    if ((stream != NULL) && (arrival->wire_type != RI_WIRE_RNDV_DATA)) {
         ri_timeline_recv(recv, stream, arrival->sn, length);
     }
     status = recv_start(recv, stream, arrival, ri_msg_ops[arrival->kind]);

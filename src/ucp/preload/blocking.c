@@ -39,7 +39,7 @@ static int flush_find(ri_worker_t *worker, uint32_t conn_id, ri_conn_t **conn_p)
 /* Progress while the worker is locked: it is let go meanwhile. */
 static inline void flush_progress(ri_worker_t *worker)
 {
-    if (ri_likely(!worker->guarded)) {
+    if (ri_likely(!worker->observed)) {
         ri_worker_progress(worker);
         return;
     }

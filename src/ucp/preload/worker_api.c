@@ -75,7 +75,8 @@ static ri_noinline unsigned worker_progress_observed(ri_worker_t *worker)
     unsigned count;
 
     ri_worker_enter(worker);
-    start = ri_timeline_now(&worker->timeline);
+    /* A callback may call progress: that is a part of the call around it */
+    start = worker->progressing ? 0 : ri_timeline_now(&worker->timeline);
     count = ri_worker_progress(worker);
     ri_timeline_progress(worker, start, count);
     ri_report_file_tick(worker);

@@ -145,7 +145,7 @@ void ri_report_traces(void)
 static void report_worker_at_exit(ri_worker_t *worker, void *arg)
 {
     ri_report_worker(worker);
-    ri_timeline_stop(&worker->timeline);
+    ri_timeline_write_last(&worker->timeline);
 }
 
 /* Workers that the application never destroyed report here; the others did so when they
@@ -153,6 +153,7 @@ static void report_worker_at_exit(ri_worker_t *worker, void *arg)
 __attribute__((destructor)) static void report_at_exit(void)
 {
     ri_context_foreach_worker(report_worker_at_exit, NULL);
+    ri_timeline_close();
     if (ri_config.report) {
         ri_report_print();
     }

@@ -17,11 +17,12 @@
 /* So many times as long as a sample takes. */
 #define PROGRESS_COST 100
 
-static void progress_sample(ri_worker_t *worker, uint64_t now)
+static void progress_sample(ri_worker_t *worker)
 {
     ri_timeline_t *timeline           = &worker->timeline;
     uint64_t values[RI_REPORT_VALUES] = {};
     uint64_t ticks[RI_CALL_COUNT]     = {};
+    uint64_t began                    = ri_ticks();
     uint64_t messages                 = 0;
     uint64_t bytes                    = 0;
     unsigned i;
@@ -36,8 +37,8 @@ static void progress_sample(ri_worker_t *worker, uint64_t now)
     if (timeline->entries != NULL) {
         ri_timeline_flush(timeline);
     }
-    timeline->due = now + ri_max(PROGRESS_SAMPLE * timeline->shortest,
-                                 PROGRESS_COST * (ri_ticks() - now));
+    timeline->due = began + ri_max(PROGRESS_SAMPLE * timeline->shortest,
+                                   PROGRESS_COST * (ri_ticks() - began));
 }
 
 void ri_timeline_progress_slow(ri_worker_t *worker, uint64_t start, unsigned count)
@@ -46,7 +47,7 @@ void ri_timeline_progress_slow(ri_worker_t *worker, uint64_t start, unsigned cou
 
     /* A call that does nothing takes no time worth speaking of: what has passed since the one before
      * began is the application's. */
-    if ((start - timeline->last >= timeline->shortest) ||
+    if (((int64_t)(start - timeline->last) >= (int64_t)timeline->shortest) ||
         ((count > 0) && (timeline->idle != 0))) {
         ri_timeline_application(timeline, start);
     }
@@ -58,6 +59,6 @@ void ri_timeline_progress_slow(ri_worker_t *worker, uint64_t start, unsigned cou
         timeline->idle = (timeline->idle == 0) ? start : timeline->idle;
     }
     if (ri_unlikely(start >= timeline->due) && (timeline->entries != NULL)) {
-        progress_sample(worker, start);
+        progress_sample(worker);
     }
 }

@@ -35,12 +35,11 @@ static ucs_status_t worker_query(ri_worker_t *worker)
     }
     status = ri_stock.worker_address_query(attr.address, &address_attr);
     ri_stock.worker_release_address(worker->stock, attr.address);
-    worker->multi    = (attr.thread_mode == UCS_THREAD_MODE_MULTI);
-    worker->timed    = ri_config.report;
-    worker->guarded  = worker->multi || worker->timed;
-    worker->observed = worker->guarded || (ri_config.trace_file != NULL);
-    worker->uid      = address_attr.worker_uid;
-    worker->am_id    = ri_config.am_id + 1;
+    worker->multi   = (attr.thread_mode == UCS_THREAD_MODE_MULTI);
+    worker->timed   = ri_config.report;
+    worker->guarded = worker->multi || worker->timed;
+    worker->uid     = address_attr.worker_uid;
+    worker->am_id   = ri_config.am_id + 1;
     return status;
 }
 
@@ -149,6 +148,11 @@ ucs_status_t ri_worker_create(ri_context_t *context, ucp_worker_h stock,
         ri_report_file_enter(worker);
     }
     ri_timeline_start(&worker->timeline, worker->uid);
+    worker->observed = worker->guarded || (worker->timeline.entries != NULL);
+    worker->unnoted  = (worker->trace.entries != NULL) ? -1 :
+                       (worker->timeline.entries != NULL) ?
+                                                         (int64_t)ri_config.eager_thresh :
+                                                         INT64_MAX;
     RI_MODULES_TELL(worker_starts, worker);
     ri_context_add_worker(context, worker);
     *worker_p = worker;

@@ -8,6 +8,7 @@
 #include "am_rndv.h"
 #include "../../link/am.h"
 #include "../../link/control.h"
+#include "../../core/timeline_notes.h"
 #include "../../core/send_req.h"
 #include "../../link/local.h"
 #include "rndv.h"
@@ -129,6 +130,7 @@ ucs_status_t ri_am_rndv_handle_data(ri_stream_t *stream, const ri_wire_msg_t *ms
         ri_deliver_malformed_of(stream, "with the data of a rendezvous", msg->type,
                                 msg->length);
         ri_dt_finish(&recv->data);
+        ri_timeline_recv_end(recv, status);
     }
     if (status != UCS_INPROGRESS) {
         ri_req_complete_recv(recv, status);

@@ -154,14 +154,42 @@ TEST_F(test_timeline, child_by_fork)
     ri_timeline_note(&m_timeline, RI_TIMELINE_SEND, this, 0, 0, 0, 0);
     pid_t child = fork();
     if (child == 0) {
+        ri_timeline_t own = {};
+
         ri_timeline_stop(&m_timeline);
-        _exit(0);
+        ri_timeline_start(&own, 8); /* a worker of its own */
+        _exit(own.entries != nullptr);
     }
-    ASSERT_EQ(child, waitpid(child, nullptr, 0));
+    int status = 1;
+    ASSERT_EQ(child, waitpid(child, &status, 0));
+    EXPECT_EQ(0, status);
     ri_timeline_stop(&m_timeline);
     m_file.read(m_path);
     EXPECT_EQ(2u, m_blocks.size());
     EXPECT_EQ(1u, m_entries.size());
+}
+
+/* Another thread may be within the worker when the process exits: nothing is freed. */
+TEST_F(test_timeline, process_exits)
+{
+    ri_timeline_start(&m_timeline, 7);
+    ri_timeline_note(&m_timeline, RI_TIMELINE_SEND, this, 0, 0, 0, 0);
+    ri_timeline_write_last(&m_timeline);
+    EXPECT_NE(nullptr, m_timeline.entries);
+    ri_timeline_close();
+    ri_timeline_note(&m_timeline, RI_TIMELINE_SEND, this, 0, 0, 0, 0);
+    ri_timeline_flush(&m_timeline);
+    EXPECT_EQ(nullptr, m_timeline.entries);
+    m_file.read(m_path);
+    EXPECT_EQ(1u, m_entries.size());
+}
+
+/* A thread may have moved to a core whose clock is behind: that is no span. */
+TEST_F(test_timeline, clocks_of_cores_differ)
+{
+    ri_timeline_start(&m_timeline, 7);
+    ri_timeline_application(&m_timeline, m_timeline.last - 10);
+    EXPECT_EQ(0u, m_timeline.count);
 }
 
 TEST_F(test_timeline, application_waits_and_computes)

@@ -128,16 +128,4 @@ TEST_F(test_timeline_notes, message_first)
     }
 }
 
-/* What goes through the ring in parts is a message like others. */
-TEST_F(test_timeline_notes, through_the_ring)
-{
-    with_rings();
-    connect_planes();
-    exchange();
-    read();
-    EXPECT_EQ(m_file.count(RI_TIMELINE_SEND), m_file.count(RI_TIMELINE_RECV));
-    EXPECT_EQ(m_file.count(RI_TIMELINE_SEND_END), m_file.count(RI_TIMELINE_RECV_END));
-    EXPECT_EQ(2u, m_file.count(RI_TIMELINE_RECV)); /* connect_planes() has sent one */
-}
-
 } // namespace
