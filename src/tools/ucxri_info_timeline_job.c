@@ -157,16 +157,15 @@ static int job_check_name(const timeline_job_t *job)
     return 1;
 }
 
-/* What an earlier run has left has the same name where the launcher gives jobs no names. */
-static int job_check_times(const timeline_job_t *job)
+/* What an earlier run has left has the same name where the launcher gives jobs no names. A process
+ * that ran at another time is drawn all the same: it may have been started late. */
+static int job_check_runs(const timeline_job_t *job)
 {
     const timeline_process_t *first = &job->processes[0];
     unsigned i;
 
     for (i = 1; i < job->count; ++i) {
         const timeline_process_t *process = &job->processes[i];
-        int64_t start                     = timeline_job_us(job, process, process->first);
-        int64_t end                       = timeline_job_us(job, process, process->last);
 
         if (strcmp(process->head.rank, "-") &&
             !strcmp(process->head.rank, process[-1].head.rank)) {
@@ -176,12 +175,13 @@ static int job_check_times(const timeline_job_t *job)
                     process[-1].path, process->path, process->head.rank);
             return 0;
         }
-        if ((start > timeline_job_us(job, first, first->last)) ||
-            (end < timeline_job_us(job, first, first->first))) {
+        if ((process->clock == first->clock) &&
+            ((process->first > first->last) || (process->last < first->first))) {
             fprintf(stderr,
-                    "ucxri_info: %s ran at another time than %s: it is of another run\n",
-                    process->path, first->path);
-            return 0;
+                    "ucxri_info: %s ended before %s began: perhaps it is of another "
+                    "run\n",
+                    (process->first > first->last) ? first->path : process->path,
+                    (process->first > first->last) ? process->path : first->path);
         }
     }
     return 1;
@@ -308,7 +308,7 @@ int timeline_job_read(timeline_job_t *job, char **paths, int count)
         return timeline_job_fail(paths[0], "no memory for a timeline of these files");
     }
     job->all_read = all_read;
-    return job_check_times(job);
+    return job_check_runs(job);
 }
 
 double timeline_job_us(const timeline_job_t *job, const timeline_process_t *process,
