@@ -125,12 +125,14 @@ static void timeline_create(void)
 void ri_timeline_start(ri_timeline_t *timeline, uint64_t uid)
 {
     struct timespec pause = {.tv_nsec = 100000};
-    double start          = ri_time();
-    uint64_t ticks        = ri_ticks();
+    uint64_t ticks;
+    double start;
 
     if ((ri_config.trace_file == NULL) || timeline_is_forked()) {
         return;
     }
+    start = ri_time();
+    ticks = ri_ticks();
     nanosleep(&pause, NULL); /* how many ticks has a second? */
     timeline->shortest = (ri_ticks() - ticks) / (ri_time() - start) * TIMELINE_SHORTEST;
 
