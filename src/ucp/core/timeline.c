@@ -28,6 +28,9 @@
 /* Spans of computing and waiting that are shorter, in seconds, are left out. */
 #define TIMELINE_SHORTEST 10e-6
 
+/* So often the clocks are read for one moment. */
+#define TIMELINE_ATTEMPTS 4
+
 static struct {
     pthread_mutex_t lock;
     pid_t pid; /* 0: there was no file yet */
@@ -163,6 +166,29 @@ static void timeline_say_full(void)
     }
 }
 
+/* What all clocks showed at one moment: the thread may be interrupted between two of them, so the
+ * closest of some attempts counts. */
+static void timeline_read_clocks(ri_timeline_block_t *block)
+{
+    uint64_t least = UINT64_MAX;
+    uint64_t before, mono, after, real, end;
+    int i;
+
+    for (i = 0; i < TIMELINE_ATTEMPTS; ++i) {
+        before = ri_ticks();
+        mono   = timeline_clock(CLOCK_MONOTONIC);
+        after  = ri_ticks();
+        real   = timeline_clock(CLOCK_REALTIME);
+        end    = ri_ticks();
+        if (end - before < least) {
+            least        = end - before;
+            block->ticks = before + (after - before) / 2;
+            block->mono  = mono;
+            block->real  = real;
+        }
+    }
+}
+
 /* Write what is noted, and keep it. @return Whether more can be written. */
 static int timeline_write_block(ri_timeline_t *timeline)
 {
@@ -180,9 +206,7 @@ static int timeline_write_block(ri_timeline_t *timeline)
     pthread_mutex_lock(&file.lock);
     if (file.fd >= 0) {
         block.ended = (file.length >= ri_config.trace_limit);
-        block.mono  = timeline_clock(CLOCK_MONOTONIC);
-        block.ticks = ri_ticks();
-        block.real  = timeline_clock(CLOCK_REALTIME);
+        timeline_read_clocks(&block);
         timeline_write(parts, 2);
         if (block.ended) {
             timeline_say_full();

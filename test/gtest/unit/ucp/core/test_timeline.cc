@@ -10,6 +10,10 @@ extern "C" {
 #include "ucp/run/timeline_progress.h"
 }
 
+#include <algorithm>
+#include <cmath>
+#include <signal.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -100,6 +104,43 @@ TEST_F(test_timeline, more_than_fits_the_memory)
     for (size_t i = 0; i < many; ++i) {
         EXPECT_EQ(i, m_entries[i].arg[0]);
     }
+}
+
+/* What all clocks show at one moment is in each block, also if the thread is interrupted between two
+ * of them: a handler of signals, which come all the time, does so. */
+TEST_F(test_timeline, interrupted_between_two_clocks)
+{
+    const struct itimerval often = {{0, 70}, {0, 70}};
+    struct sigaction action      = {};
+    struct sigaction before;
+    double rate, off;
+    double most = 0;
+
+    action.sa_flags   = SA_RESTART;
+    action.sa_handler = [](int) {
+        const uint64_t start = ri_ticks();
+        while (ri_ticks() - start < 40000) { /* some 15 us */
+        }
+    };
+    sigaction(SIGALRM, &action, &before);
+    ri_timeline_start(&m_timeline, 7);
+    setitimer(ITIMER_REAL, &often, nullptr);
+    for (int i = 0; i < 12000; ++i) {
+        ri_timeline_flush(&m_timeline);
+    }
+    setitimer(ITIMER_REAL, nullptr, nullptr);
+    ri_timeline_stop(&m_timeline);
+    sigaction(SIGALRM, &before, nullptr);
+
+    m_file.read(m_path);
+    rate = (double)(m_blocks.back().mono - m_blocks.front().mono) /
+           (m_blocks.back().ticks - m_blocks.front().ticks);
+    for (const auto &block : m_blocks) {
+        off = (block.ticks - m_blocks.front().ticks) * rate;
+        off -= block.mono - m_blocks.front().mono;
+        most = std::max(most, std::abs(off));
+    }
+    EXPECT_LT(most, 5000) << "nanoseconds between two clocks of a block";
 }
 
 TEST_F(test_timeline, two_workers_have_one_file)
