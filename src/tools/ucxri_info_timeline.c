@@ -28,10 +28,13 @@ typedef struct timeline {
     timeline_sample_t *samples;            /* the latest of each worker */
 } timeline_t;
 
-/* A time of the process that is written, in microseconds since the start. */
+/* A time of the process that is written, in microseconds since the start, as it is printed: spans that
+ * meet do not overlap, and an arrow begins and ends within its span. */
 static double timeline_us(const timeline_t *timeline, uint64_t time)
 {
-    return timeline_job_us(&timeline->job, timeline->process, time);
+    double us = timeline_job_us(&timeline->job, timeline->process, time);
+
+    return (double)(int64_t)(us * 100 + 0.5) / 100;
 }
 
 /* Threads of a viewer are lines: of each worker, track and lane. */
@@ -131,17 +134,11 @@ static void timeline_write_flow(timeline_t *timeline, const timeline_span_t *spa
             (*phase == 'f') ? ",\"bp\":\"e\"" : "");
 }
 
-/* Both ends are rounded, so that spans that meet do not overlap. */
-static double timeline_round(double us)
-{
-    return (double)(int64_t)(us * 100 + 0.5) / 100;
-}
-
 static void timeline_write_span(const timeline_span_t *span, void *arg)
 {
     timeline_t *timeline = arg;
-    double start         = timeline_round(timeline_us(timeline, span->start));
-    double end           = timeline_round(timeline_us(timeline, span->end));
+    double start         = timeline_us(timeline, span->start);
+    double end           = timeline_us(timeline, span->end);
 
     timeline->used[span->worker][span->track] |= UINT64_C(1) << span->lane;
     fprintf(timeline_next(timeline, "X"), ",\"tid\":%u,\"ts\":%.2f,\"dur\":%.2f,",

@@ -4,8 +4,8 @@
 
 Usage: timeline.py check RANKS COMPLETE FILE
            The JSON FILE is of RANKS processes, spans of a line are one in the other, and arrows
-           lead from sends to receives. COMPLETE: yes: the job has come to its end, so all have
-           both ends; no: it was killed.
+           lead from sends to receives, within spans. COMPLETE: yes: the job has come to its end,
+           so all have both ends; no: it was killed.
        timeline.py hosts DIR
            Make DIR/a and DIR/b, of two hosts: messages take 5 us, which their clocks hide, as one
            of them is an hour late, and its real-time clock is wrong by a second.
@@ -17,6 +17,7 @@ Usage: timeline.py check RANKS COMPLETE FILE
            Write COUNT copies of FILE to DIR/1, DIR/2 ...: in each, some bytes are changed, or the
            end is missing, or both. The number of a copy is the seed by which it was made.
 """
+import bisect
 import collections
 import json
 import random
@@ -60,6 +61,15 @@ def check_lines(events):
     return lines
 
 
+def check_end(event, spans):
+    """Viewers drop an arrow that does not begin and end within spans of its lines."""
+    last = bisect.bisect_right(spans, event['ts'] + 0.002, key=lambda span: span['ts'])
+    for span in reversed(spans[:last]):
+        if event['ts'] <= span['ts'] + span['dur'] + 0.002:
+            return
+    fail(f'an arrow that ends at no span: {event}')
+
+
 def arrows(events):
     ends = {'s': {}, 'f': {}}
     for event in events:
@@ -88,6 +98,8 @@ def check(ranks, complete, path):
         fail('no arrows')
     if complete and set(starts) != set(ends):
         fail(f'{len(set(starts) ^ set(ends))} arrows have one end')
+    for event in [*starts.values(), *ends.values()]:
+        check_end(event, lines[event['pid'], event['tid']])
     for arrow in set(starts) & set(ends):
         if starts[arrow]['ts'] > ends[arrow]['ts'] + 0.01:
             fail(f'received before it was sent: {starts[arrow]} {ends[arrow]}')
