@@ -109,7 +109,7 @@ static const char help[] =
         "other and of cores that were far are kept apart; a sample during which that\n"
         "changed, or another program ran, is dropped and repeated. COMMAND prints "
         "RESULT\n"
-        "lines, as the MPI programs of test/bench do for collectives and for many pairs\n"
+        "lines, as the MPI programs beside the guide do for collectives and many pairs\n"
         "of ranks, and has ucxri_run in front of its program. Of the options it takes\n"
         "--rounds, --library, --csv, --svg and --title only.\n"
         "\n"
