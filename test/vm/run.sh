@@ -15,7 +15,7 @@
 #   --build-dir DIR   a build directory after "make check-build" (the current directory, or
 #                     the one above it)
 #   --kernel DIR      where the kernel is, or is put: the package is fetched by apt-get
-#                     download once (DIR of the build directory: test/vm/kernel)
+#                     download once (DIR of the build directory: test/bin/vm_kernel)
 #   --limit SECONDS   for all of it, but for fetching the kernel (480, with --pair 600, with --full
 #                     7200); what has not been run by then has failed
 #   --memory MB       of the machine (2048), or of each of two (768)
@@ -152,7 +152,7 @@ if [ -z "$build_dir" ]; then
 fi
 build_dir=$(cd "$build_dir" 2>/dev/null && pwd) || die "no such build directory"
 [ -e "$build_dir/test/check/env.sh" ] || die "$build_dir is no build directory"
-kernel=${kernel:-$build_dir/test/vm/kernel}
+kernel=${kernel:-$build_dir/test/bin/vm_kernel}
 
 [ "$(uname -m)" = x86_64 ] || cannot "only for x86_64"
 for command in qemu-system-x86_64:qemu-system-x86 busybox:busybox-static cpio:cpio \
