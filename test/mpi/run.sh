@@ -135,7 +135,7 @@ first_of() {
 
 programs="mix_modes order pt2pt_types wildcards cancel_trunc many_requests threads
 collectives rma selfsend finalize_early compute_first early_receives any_source mem_events
-type_layouts type_storm unreceived"
+type_layouts type_storm few_runs unreceived"
 
 # One line per run: program, number of ranks, transports, arguments.
 plan_quick() {
@@ -150,6 +150,7 @@ pt2pt_types     2 shm --iters 150
 pt2pt_types     4 shm --iters 100
 type_layouts    1 shm
 type_storm      2 shm
+few_runs        2 shm
 wildcards       3 shm
 wildcards       4 shm
 early_receives  2 shm

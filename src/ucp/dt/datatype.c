@@ -20,6 +20,9 @@
 /* From this size on, it pays to learn the layout of a type that is used again. */
 #define DT_LONG_BYTES 4096
 
+/* Runs that are as long as this, in the mean, are registered rather than copied. */
+#define DT_LONG_RUN 4096
+
 static ri_map_t dt_map = RI_MAP_INITIALIZER;
 
 static pthread_once_t dt_carrier_once = PTHREAD_ONCE_INIT;
@@ -346,9 +349,14 @@ ucs_status_t ri_dt_to_stock(ri_dt_data_t *data, void **buffer, size_t *count,
 size_t ri_dt_segments(const ri_dt_data_t *data, ri_segment_t *segments, size_t max)
 {
     const ucp_dt_iov_t *iov = data->buffer;
+    size_t length           = data->length;
     size_t count            = 0;
     size_t i;
 
+    if (ri_dt_is_spread(data)) {
+        count = ri_dt_runs(data, 0, &length, segments, max);
+        return (length == data->length) ? count : 0;
+    }
     if (!data->is_iov) {
         segments[0] = (ri_segment_t){(uintptr_t)data->buffer, data->length};
         return 1;
@@ -386,5 +394,16 @@ int ri_dt_fits(const ri_dt_data_t *data)
     ri_segment_t segments[RI_WIRE_SEGMENTS_MAX];
 
     return (data->generic == NULL) && (data->length > 0) &&
+           (ri_dt_segments(data, segments, RI_WIRE_SEGMENTS_MAX) != 0);
+}
+
+int ri_dt_fits_net(const ri_dt_data_t *data)
+{
+    ri_segment_t segments[RI_WIRE_SEGMENTS_MAX];
+
+    if (!ri_dt_is_spread(data)) {
+        return ri_dt_fits(data);
+    }
+    return (ri_dt_run_mean(data) >= DT_LONG_RUN) &&
            (ri_dt_segments(data, segments, RI_WIRE_SEGMENTS_MAX) != 0);
 }

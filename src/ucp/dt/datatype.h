@@ -186,8 +186,8 @@ static inline int ri_dt_is_contig(const ri_dt_data_t *data)
 }
 
 /**
- * The pieces that contiguous or listed data is in. Empty pieces of a list are left out; contiguous
- * data is one piece, empty or not. @a max is not 0.
+ * The pieces that contiguous or listed data is in, or the runs of generic data with a layout. Empty
+ * pieces of a list are left out; contiguous data is one piece, empty or not. @a max is not 0.
  *
  * @return How many; 0 if there are more than @a max, or if a list has none that is not empty.
  */
@@ -204,5 +204,9 @@ size_t ri_dt_runs(const ri_dt_data_t *data, size_t offset, size_t *length_p,
 /** @return Whether data is in few pieces of memory, so that it can be described in an RTS: not
  * generic, not empty, and in at most RI_WIRE_SEGMENTS_MAX. */
 int ri_dt_fits(const ri_dt_data_t *data);
+
+/** @return Whether a network moves data from where it is, or to there, rather than by a copy: it is
+ * in few pieces (ri_dt_fits()), or in as few runs, which are known and long. */
+int ri_dt_fits_net(const ri_dt_data_t *data);
 
 #endif

@@ -44,7 +44,7 @@ static ri_select_fetch_t fetch_facts(const ri_recv_req_t *recv, ri_stream_t *str
                                .sent_spread = spread,
                                .contig      = ri_dt_is_contig(&recv->data),
                                .spread      = ri_dt_is_spread(&recv->data),
-                               .pieces      = (keys || sends) && ri_dt_fits(&recv->data),
+                               .pieces = (keys || sends) && ri_dt_fits_net(&recv->data),
                                .has_address = (recv->data.buffer != NULL),
                                .host_memory = ri_memory_of_recv_is_host(recv),
                                .host_plane  = ri_planes_of(stream->peer->plane_ep),

@@ -157,7 +157,8 @@ static ri_select_param_t send_facts(const ri_send_req_t *req, int sync,
             .contig      = ri_dt_is_contig(&req->data),
             .ring_takes  = has_ring && send_ring_takes(req),
             .host_memory = ri_memory_is_host(req->super.worker, &req->data, param),
-            .pieces      = ri_dt_fits(&req->data),
+            .pieces      = (ri_planes_host(conn) != 0) ? ri_dt_fits(&req->data) :
+                                                         ri_dt_fits_net(&req->data),
             .spread = (length >= ri_config.coop_thresh) && ri_dt_is_spread(&req->data) &&
                       ri_coop_send_try_spread(conn),
             .awaited       = (conn->peer != NULL) && conn->peer->hint.ready,

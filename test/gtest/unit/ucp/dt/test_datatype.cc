@@ -18,6 +18,7 @@ struct state {
 
 unsigned g_started, g_finished;
 size_t g_piece; /* bytes that pack gives at once, 0: all */
+size_t g_size;  /* of an element */
 ucs_status_t g_unpack_status;
 
 void *start(void *context, const void *buffer, size_t count)
@@ -34,7 +35,7 @@ void *start_unpack(void *context, void *buffer, size_t count)
 
 size_t packed_size(void *s)
 {
-    return static_cast<state *>(s)->count;
+    return static_cast<state *>(s)->count * g_size;
 }
 
 size_t pack(void *s, size_t offset, void *dest, size_t max_length)
@@ -70,6 +71,7 @@ protected:
         ri_test::SetUp();
         g_started = g_finished = 0;
         g_piece                = 0;
+        g_size                 = 1;
         g_unpack_status        = UCS_OK;
         ASSERT_EQ(UCS_OK, ri_dt_register(GENERIC, &OPS, &g_piece));
     }
@@ -242,6 +244,53 @@ TEST_F(test_datatype, generic_with_layout)
     EXPECT_EQ(UCS_OK, ri_dt_unpack_part(&m_data, 0, packed.data(), 100));
     ri_dt_finish(&m_data);
     ri_dt_set_layout(GENERIC, layout_of_state(1)); /* unknown now: is given back */
+}
+
+/* Loops of @a count runs. */
+static ri_layout_t *layout_of_runs(uint64_t count, uint64_t run)
+{
+    ri_layout_builder_t builder;
+
+    ri_layout_begin(&builder);
+    return ri_layout_end(&builder,
+                         ri_layout_repeat(&builder, ri_layout_run(run), count, 2 * run),
+                         2 * run * count);
+}
+
+/* A network moves few long runs from where they are; within a host they are no list. */
+TEST_F(test_datatype, few_long_runs)
+{
+    const struct {
+        uint64_t runs, run, elements;
+        bool fits;
+    } cases[] = {{1, 4096, 1, true},    {16, 4096, 1, true}, {17, 4096, 1, false},
+                 {16, 4095, 1, false},  {4, 4096, 4, true},  {4, 4096, 5, false},
+                 {1, 1 << 20, 16, true}};
+    ri_segment_t segments[RI_WIRE_SEGMENTS_MAX];
+    bytes buffer(33 << 20);
+
+    for (const auto &c : cases) {
+        ri_dt_unregister(GENERIC);
+        ASSERT_EQ(UCS_OK, ri_dt_register(GENERIC, &OPS, &g_piece));
+        ri_dt_set_layout(GENERIC, layout_of_runs(c.runs, c.run));
+        g_size = c.runs * c.run;
+        ASSERT_EQ(UCS_OK, ri_dt_send_init(&m_data, GENERIC, buffer.data(), c.elements));
+        ASSERT_TRUE(m_data.has_layout);
+        EXPECT_EQ(c.fits, ri_dt_fits_net(&m_data)) << c.runs << " of " << c.run;
+        EXPECT_FALSE(ri_dt_fits(&m_data));
+        if (c.fits) {
+            EXPECT_EQ(c.runs * c.elements,
+                      ri_dt_segments(&m_data, segments, RI_WIRE_SEGMENTS_MAX));
+            EXPECT_EQ((uintptr_t)buffer.data(), segments[0].address);
+            EXPECT_EQ(c.run, segments[0].length);
+        }
+        ri_dt_finish(&m_data);
+    }
+    ri_dt_unregister(GENERIC);
+    ASSERT_EQ(UCS_OK, ri_dt_register(GENERIC, &OPS, &g_piece));
+    ASSERT_EQ(UCS_OK, ri_dt_send_init(&m_data, GENERIC, buffer.data(), 100));
+    EXPECT_FALSE(ri_dt_fits_net(&m_data)); /* nothing is known of it */
+    ri_dt_finish(&m_data);
 }
 
 /* A layout whose size is not what the type says is not used. */

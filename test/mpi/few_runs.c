@@ -1,0 +1,167 @@
+/* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Long messages of types of a few long runs, as arrays of a structure that lie apart: a network can
+ * move such data without a copy. Gaps between the runs stay as they are.
+ *
+ * Run: mpiexec -n 2..8 few_runs [--seed N] [--iters ROUNDS]
+ *
+ * In each round every rank sends messages of one type to the next rank, which receives them in
+ * another type, posted before or after. Some receives have room for more.
+ */
+
+#include "mpitest.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    RUNS_MAX = 20, /* more than can be listed */
+    MESSAGES = 3,  /* of a type: Open MPI's are looked at when they are used again */
+    GAP_BYTE = 0x5a,
+    TAG      = 3
+};
+
+static long iters = 30;
+
+/* Runs in the order of their bytes in the message. */
+typedef struct {
+    int count;
+    int lengths[RUNS_MAX];
+    MPI_Aint places[RUNS_MAX];
+    size_t bytes; /* of the message */
+    size_t hull;
+    MPI_Datatype type;
+} runs_t;
+
+/* Cut @a bytes into runs and place them in any order, with gaps. */
+static runs_t runs_make(mt_rng_t *rng, size_t bytes)
+{
+    runs_t runs = {.count = 1 + (int)mt_below(rng, RUNS_MAX), .bytes = bytes};
+    int order[RUNS_MAX];
+    size_t left = bytes;
+
+    for (int i = 0; i < runs.count; i++) {
+        size_t even = left / (size_t)(runs.count - i);
+
+        runs.lengths[i] = (int)((i + 1 == runs.count) ? left : even - mt_below(rng, 500));
+        left -= (size_t)runs.lengths[i];
+        order[i] = i;
+    }
+    mt_shuffle(rng, order, runs.count);
+    for (int i = 0; i < runs.count; i++) {
+        runs.hull += mt_chance(rng, 80) ? mt_below(rng, 6000) : 0;
+        runs.places[order[i]] = (MPI_Aint)runs.hull;
+        runs.hull += (size_t)runs.lengths[order[i]];
+    }
+    runs.hull += 100;
+    MPI_Type_create_hindexed(runs.count, runs.lengths, runs.places, MPI_BYTE, &runs.type);
+    MPI_Type_commit(&runs.type);
+    return runs;
+}
+
+static char *runs_memory(const runs_t *runs)
+{
+    char *memory = mt_alloc(runs->hull);
+
+    memset(memory, GAP_BYTE, runs->hull);
+    return memory;
+}
+
+static void runs_fill(const runs_t *runs, char *memory, uint64_t key)
+{
+    char *packed  = mt_alloc(runs->bytes);
+    size_t offset = 0;
+
+    mt_fill(packed, runs->bytes, key);
+    for (int i = 0; i < runs->count; i++) {
+        memcpy(memory + runs->places[i], packed + offset, (size_t)runs->lengths[i]);
+        offset += (size_t)runs->lengths[i];
+    }
+    free(packed);
+}
+
+/* All bytes of the memory, of which the first @a bytes of the runs have come. Clears it. */
+static void runs_check(const runs_t *runs, char *memory, size_t bytes, uint64_t key)
+{
+    size_t offset = 0;
+
+    for (int i = 0; (i < runs->count) && (offset < bytes); i++) {
+        size_t length = (size_t)runs->lengths[i];
+
+        length = (length > bytes - offset) ? bytes - offset : length;
+        if (mt_diff_at(memory + runs->places[i], length, key, offset) >= 0) {
+            mt_fail("run %d of %d is wrong", i, runs->count);
+        }
+        memset(memory + runs->places[i], GAP_BYTE, length);
+        offset += length;
+    }
+    for (size_t i = 0; i < runs->hull; i++) {
+        if (memory[i] != GAP_BYTE) {
+            mt_fail("byte %zu is not of the message and was written", i);
+        }
+    }
+}
+
+/* What both sides of a message know. */
+static uint64_t message_key(int round, int from, int i)
+{
+    return mt_key((uint64_t)round, (uint64_t)from, (uint64_t)i, 1);
+}
+
+static size_t message_bytes(int round, int from)
+{
+    mt_rng_t rng = mt_rng(message_key(round, from, MESSAGES));
+
+    return 40000 + mt_below(&rng, mt_chance(&rng, 50) ? 200000 : 1500000);
+}
+
+static void run_round(int round)
+{
+    int to           = (mt_rank + 1) % mt_size;
+    int from         = (mt_rank + mt_size - 1) % mt_size;
+    mt_rng_t rng     = mt_rng(mt_key((uint64_t)round, (uint64_t)mt_rank, 7, 7));
+    size_t length    = message_bytes(round, from);
+    runs_t out       = runs_make(&rng, message_bytes(round, mt_rank));
+    runs_t in        = runs_make(&rng, length + (mt_chance(&rng, 30) ? 9000 : 0));
+    int is_early     = mt_chance(&rng, 50);
+    char *source     = runs_memory(&out);
+    char *memory     = runs_memory(&in);
+    MPI_Request recv = MPI_REQUEST_NULL;
+    MPI_Request send;
+    MPI_Status status;
+
+    for (int i = 0; i < MESSAGES; i++) {
+        mt_stage("round %d, message %d", round, i);
+        runs_fill(&out, source, message_key(round, mt_rank, i));
+        if (is_early) {
+            MPI_Irecv(memory, 1, in.type, from, TAG, MPI_COMM_WORLD, &recv);
+            MPI_Barrier(MPI_COMM_WORLD);
+        }
+        MPI_Isend(source, 1, out.type, to, TAG, MPI_COMM_WORLD, &send);
+        if (!is_early) {
+            MPI_Barrier(MPI_COMM_WORLD);
+            MPI_Irecv(memory, 1, in.type, from, TAG, MPI_COMM_WORLD, &recv);
+        }
+        MPI_Wait(&recv, &status);
+        mt_expect_status(&status, from, TAG, length);
+        runs_check(&in, memory, length, message_key(round, from, i));
+        MPI_Wait(&send, MPI_STATUS_IGNORE);
+    }
+    MPI_Type_free(&out.type);
+    MPI_Type_free(&in.type);
+    free(source);
+    free(memory);
+}
+
+int main(int argc, char **argv)
+{
+    static const mt_opt_t opts[] = {{"iters", &iters, "rounds, each with new types"}};
+
+    mt_start(&argc, &argv, "few_runs", "long messages of a few long runs", opts,
+             MT_LEN(opts), MPI_THREAD_SINGLE, 2);
+    for (int round = 0; round < (int)iters; round++) {
+        run_round(round);
+    }
+    return mt_pass("%ld rounds", iters);
+}
