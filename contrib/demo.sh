@@ -4,8 +4,8 @@
 # Shows what ucxri does: installs what it needs of packages (as root or with sudo), builds in
 # build/demo, measures MPI messages between two ranks under MPICH over shared memory, stock
 # UCX and recv_init in turn, and prints both side by side. It draws a chart of the progress of
-# messages while their two sides compute, whose path is the last line. Takes two to four
-# minutes, most of them for measuring.
+# messages while their two sides compute, whose path is the last line. Takes four to
+# eight minutes, half of them for measuring.
 #
 # Usage: contrib/demo.sh [--build-dir DIR] [-h]
 set -u

@@ -133,6 +133,15 @@ static int send_ring_takes(const ri_send_req_t *req)
     return ri_activity_is_prompt(conn->worker) || send_peer_sends(conn);
 }
 
+/* Up to where a message through a network is copied to the pool. What is in too many pieces to be
+ * described is copied whoever moves it, and its send is over sooner by the pool than by UCP. */
+static size_t send_hybrid_net(int pieces)
+{
+    return (pieces || (ri_config.hybrid_net == 0)) ?
+                   ri_config.hybrid_net :
+                   ri_max(ri_config.hybrid_net, ri_config.pool_size / 2);
+}
+
 /* All that the choice depends on. @a rtr: that is for the message, or NULL. */
 static ri_select_param_t send_facts(const ri_send_req_t *req, int sync,
                                     const ri_rtr_t *rtr, const ucp_request_param_t *param)
@@ -142,6 +151,8 @@ static ri_select_param_t send_facts(const ri_send_req_t *req, int sync,
     int is_long     = (length > ri_config.eager_thresh);
     int has_ring    = (conn->ring != NULL) && !(conn->flags & RI_CONN_NO_RING);
     int has_channel = ri_channel_send_can(conn, length);
+    int pieces      = (ri_planes_host(conn) != 0) ? ri_dt_fits(&req->data) :
+                                                    ri_dt_fits_net(&req->data);
 
     return (ri_select_param_t){
             .self        = !!(conn->flags & RI_CONN_SELF),
@@ -157,8 +168,7 @@ static ri_select_param_t send_facts(const ri_send_req_t *req, int sync,
             .contig      = ri_dt_is_contig(&req->data),
             .ring_takes  = has_ring && send_ring_takes(req),
             .host_memory = ri_memory_is_host(req->super.worker, &req->data, param),
-            .pieces      = (ri_planes_host(conn) != 0) ? ri_dt_fits(&req->data) :
-                                                         ri_dt_fits_net(&req->data),
+            .pieces      = pieces,
             .spread = (length >= ri_config.coop_thresh) && ri_dt_is_spread(&req->data) &&
                       ri_coop_send_try_spread(conn),
             .awaited       = (conn->peer != NULL) && conn->peer->hint.ready,
@@ -172,7 +182,7 @@ static ri_select_param_t send_facts(const ri_send_req_t *req, int sync,
             .scheme        = ri_config.scheme,
             .length        = length,
             .hybrid_thresh = ri_config.hybrid_thresh,
-            .hybrid_net    = ri_config.hybrid_net,
+            .hybrid_net    = send_hybrid_net(pieces),
             .coop_thresh   = ri_config.coop_thresh,
             .ring_max      = conn->ring_max,
             .channel_max   = has_channel ? conn->channel->end - 1 : 0,

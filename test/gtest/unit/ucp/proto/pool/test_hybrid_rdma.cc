@@ -101,6 +101,40 @@ TEST_F(test_hybrid_rdma, shapes)
     EXPECT_EQ(0u, m_b->counters().rndv_fallback);
 }
 
+/* What cannot be described is copied also above the threshold, up to half of the pool. */
+TEST_F(test_hybrid_rdma, too_many_pieces_to_be_described)
+{
+    const struct {
+        shape_t shape;
+        size_t thresh, length;
+        ri_wire_type_t type;
+    } cases[] = {{CONTIG, 65536, 65537, RI_WIRE_RTS},
+                 {IOV_16, 65536, 65537, RI_WIRE_RTS},
+                 {IOV_17, 65536, 65537, RI_WIRE_POOL},
+                 {PACKED, 65536, 65537, RI_WIRE_POOL},
+                 {PACKED, 65536, POOL / 2, RI_WIRE_POOL},
+                 {PACKED, 65536, POOL / 2 + 1, RI_WIRE_BULK},
+                 {PACKED, POOL, POOL / 2 + 1, RI_WIRE_POOL},
+                 {PACKED, 0, 65537, RI_WIRE_BULK}};
+
+    for (const auto &c : cases) {
+        ri_config.hybrid_net = c.thresh;
+        SCOPED_TRACE(std::to_string(c.shape) + " " + std::to_string(c.length));
+        bytes content = pattern(c.shape, c.length);
+        memory from(c.shape, c.length, content), to(CONTIG, c.length);
+        recv_ptr r = recv(to, 5);
+        rndv_ptr s = send(from, 5);
+
+        EXPECT_EQ(c.type, m_ab->sent.back().parse().type);
+        EXPECT_EQ(c.type == RI_WIRE_POOL, s->done);
+        settle();
+        check(r, to, content, 5);
+        settle();
+        EXPECT_TRUE(s->done);
+        EXPECT_EQ(0u, used());
+    }
+}
+
 TEST_F(test_hybrid_rdma, longer_than_its_receive)
 {
     memory to(CONTIG, MEDIUM - 1);
