@@ -3,8 +3,13 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * A read has memory of its own until it has ended, as its receive's stream may be gone by then.
+ *
+ * Data that is not read to where it belongs is read in parts, each of which is unpacked while the
+ * next ones are on their way, if the layout of the receive is known: other types want their data in
+ * order, or as a whole.
  */
 #include "net_read.h"
+#include "../../core/memory.h"
 #include "../../core/module.h"
 #include "../../core/recv_req.h"
 #include "am_rndv.h"
@@ -16,17 +21,36 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A read that is under way. */
-typedef struct net_read {
+/* At most so many parts, none but the last one shorter. */
+#define NET_READ_PARTS      8
+#define NET_READ_PART_BYTES 65536
+
+typedef struct net_read net_read_t;
+
+typedef struct net_read_part {
     ri_net_transfer_t op;
+    net_read_t *read;
+    size_t offset;
+    size_t length;
+} net_read_part_t;
+
+/* A read that is under way. */
+struct net_read {
     ri_recv_req_t *recv;
     ri_stream_t *stream;
     uint32_t req_id; /* of the send, or pool buffer */
     uint8_t wire_type;
     uint16_t rts_flags;
-    int direct;       /* into the memory of the receive */
-    ri_place_t place; /* that is read into */
-} net_read_t;
+    int direct;          /* into the memory of the receive */
+    int unpacks;         /* each part is unpacked when it is there */
+    ri_place_t place;    /* that is read into */
+    ucs_status_t status; /* of the parts that have ended, or could not be started */
+    ucs_status_t unpack_status; /* of those that were unpacked */
+    unsigned num_parts;         /* that have not ended */
+    net_read_part_t parts[];    /* NET_READ_PARTS if it unpacks, else one */
+};
+
+static void net_read_end(ri_net_transfer_t *op, int ending);
 
 static void net_read_free(net_read_t *read)
 {
@@ -34,7 +58,48 @@ static void net_read_free(net_read_t *read)
     free(read);
 }
 
-/* @return As the plane's read. */
+/* @return The bytes of a part; the last one has what is left. */
+static size_t net_read_part_length(const net_read_t *read)
+{
+    size_t length = read->recv->info.length;
+    size_t even   = (length + NET_READ_PARTS - 1) / NET_READ_PARTS;
+
+    return read->unpacks ? ri_max(even, (size_t)NET_READ_PART_BYTES) : length;
+}
+
+/* Start all parts. @return UCS_INPROGRESS: net_read_end() is called for some; or, if none is under
+ * way, as the plane's read. */
+static ucs_status_t net_read_start_parts(net_read_t *read, ri_plane_ep_t *ep,
+                                         ri_transfer_t *transfer)
+{
+    size_t length         = read->recv->info.length;
+    size_t even           = net_read_part_length(read);
+    net_read_part_t *part = read->parts;
+    size_t offset;
+
+    for (offset = 0; (offset < length) && (read->status == UCS_OK); ++part) {
+        part->read       = read;
+        part->offset     = offset;
+        part->length     = ri_min(even, length - offset);
+        transfer->offset = offset;
+        transfer->length = part->length;
+        transfer->op     = &part->op.super;
+        ri_net_transfer_init(&part->op, read->stream->worker, read->stream->peer,
+                             net_read_end);
+        read->status = ep->plane->ops->read(ep, transfer);
+        if (read->status == UCS_INPROGRESS) {
+            read->status = UCS_OK;
+            ++read->num_parts;
+            ri_net_transfer_started(&part->op, part->length);
+        } else if (read->status == UCS_OK) {
+            read->unpacks = 0; /* it was there at once: all is unpacked at the end */
+        }
+        offset += part->length;
+    }
+    return (read->num_parts > 0) ? UCS_INPROGRESS : read->status;
+}
+
+/* @return As net_read_start_parts(). */
 static ucs_status_t net_read_start(net_read_t *read, ri_plane_ep_t *ep,
                                    const ri_wire_rts_t *rts)
 {
@@ -43,10 +108,8 @@ static ucs_status_t net_read_start(net_read_t *read, ri_plane_ep_t *ep,
     ri_transfer_t transfer = {.local       = local,
                               .remote      = rts->segments,
                               .num_remote  = rts->num_segments,
-                              .length      = read->recv->info.length,
                               .local_keys  = local_keys,
-                              .remote_keys = remote_keys,
-                              .op          = &read->op.super};
+                              .remote_keys = remote_keys};
     ucs_status_t status;
     size_t i;
 
@@ -60,7 +123,7 @@ static ucs_status_t net_read_start(net_read_t *read, ri_plane_ep_t *ep,
     }
     memcpy(remote_keys, &rts->segments[rts->num_segments],
            rts->num_segments * sizeof(remote_keys[0]));
-    return ep->plane->ops->read(ep, &transfer);
+    return net_read_start_parts(read, ep, &transfer);
 }
 
 /* All data is there. @return What becomes of the receive. */
@@ -72,7 +135,7 @@ static ucs_status_t net_read_finish(net_read_t *read)
 
     stream->counters.rx_read_bytes += recv->info.length;
     ri_rndv_answer(stream, read->wire_type, read->req_id, &rts);
-    return ri_place_finish(&read->place, recv);
+    return read->unpacks ? read->unpack_status : ri_place_finish(&read->place, recv);
 }
 
 /* The data cannot be read by the way of that number. @return What becomes of the receive. */
@@ -88,8 +151,6 @@ static ucs_status_t net_read_failed(ri_recv_req_t *recv, ri_stream_t *stream,
     return ri_am_rndv_ask(recv, stream, req_id, flags);
 }
 
-static void net_read_end(ri_net_transfer_t *op, int ending);
-
 ucs_status_t ri_net_read_recv(ri_recv_req_t *recv, ri_stream_t *stream,
                               const ri_arrival_t *arrival, int direct)
 {
@@ -97,20 +158,22 @@ ucs_status_t ri_net_read_recv(ri_recv_req_t *recv, ri_stream_t *stream,
     ri_plane_ep_t *ep        = ri_way_that(stream->peer, RI_PLANE_READ);
     uint32_t way             = stream->peer->way.number;
     ucs_status_t status      = UCS_ERR_UNREACHABLE;
-    net_read_t *read         = (ep != NULL) ? calloc(1, sizeof(*read)) : NULL;
+    int unpacks              = !direct && ri_dt_is_spread(&recv->data) &&
+                  ri_memory_of_recv_is_host(recv);
+    size_t parts     = (unpacks ? NET_READ_PARTS : 1) * sizeof(net_read_part_t);
+    net_read_t *read = (ep != NULL) ? calloc(1, sizeof(*read) + parts) : NULL;
 
     if (read != NULL) {
-        ri_net_transfer_init(&read->op, stream->worker, stream->peer, net_read_end);
         read->recv      = recv;
         read->stream    = stream;
         read->req_id    = arrival->req_id;
         read->wire_type = arrival->wire_type;
         read->rts_flags = rts->flags;
         read->direct    = direct;
+        read->unpacks   = unpacks;
         status          = net_read_start(read, ep, rts);
         if (status == UCS_INPROGRESS) {
             ++stream->num_transfers;
-            ri_net_transfer_started(&read->op, recv->info.length);
             return UCS_INPROGRESS;
         }
         if (status == UCS_OK) {
@@ -124,13 +187,12 @@ ucs_status_t ri_net_read_recv(ri_recv_req_t *recv, ri_stream_t *stream,
     return net_read_failed(recv, stream, arrival->req_id, arrival->wire_type, way);
 }
 
-/* A read has ended. */
-static void net_read_end(ri_net_transfer_t *op, int ending)
+/* All parts have ended, in the stream or behind its end. */
+static void net_read_end_all(net_read_t *read, uint32_t way, int ending)
 {
-    net_read_t *read    = ri_container_of(op, net_read_t, op);
     ri_recv_req_t *recv = read->recv;
     ri_stream_t *stream = read->stream;
-    ucs_status_t status = op->status;
+    ucs_status_t status = read->status;
     ri_wire_rts_t rts   = {.flags = read->rts_flags};
 
     ri_trace(&stream->worker->trace, RI_TRACE_RECV_READ, recv->info.length, status);
@@ -144,7 +206,7 @@ static void net_read_end(ri_net_transfer_t *op, int ending)
         ri_rndv_answer(stream, read->wire_type, read->req_id, &rts);
         status = UCS_ERR_CONNECTION_RESET;
     } else {
-        status = net_read_failed(recv, stream, read->req_id, read->wire_type, op->way);
+        status = net_read_failed(recv, stream, read->req_id, read->wire_type, way);
     }
     net_read_free(read); /* before the memory is the application's */
     if (status != UCS_INPROGRESS) {
@@ -152,6 +214,28 @@ static void net_read_end(ri_net_transfer_t *op, int ending)
     }
     --stream->busy;
     ri_stream_check_closed(stream);
+}
+
+/* A part has ended. */
+static void net_read_end(ri_net_transfer_t *op, int ending)
+{
+    net_read_part_t *part = ri_container_of(op, net_read_part_t, op);
+    net_read_t *read      = part->read;
+
+    if (op->status != UCS_OK) {
+        read->status = op->status;
+        if (!read->stream->broken && !ending) {
+            /* The others may end by that only */
+            ri_net_transfer_failed(op->worker, read->stream->peer, op->way);
+        }
+    } else if (read->unpacks && (read->unpack_status == UCS_OK)) {
+        read->unpack_status = ri_dt_unpack_part(&read->recv->data, part->offset,
+                                                (char *)read->place.stage + part->offset,
+                                                part->length);
+    }
+    if (--read->num_parts == 0) {
+        net_read_end_all(read, op->way, ending);
+    }
 }
 
 static int net_read_stream_is_needed(const ri_stream_t *stream, ri_stream_need_t need)

@@ -11,6 +11,7 @@
 #include "fake_plane.h"
 
 #include <algorithm>
+#include <climits>
 
 namespace fake {
 
@@ -56,12 +57,15 @@ public:
     ucs_status_t prepare_status = UCS_OK;
     ucs_status_t connect_status = UCS_OK;
     ucs_status_t reg_status     = UCS_OK;
-    unsigned good_regs          = 0;      /* that succeed before reg_status counts */
-    unsigned bad_regs           = 0;      /* that fail, first of all */
-    ucs_status_t start_status   = UCS_OK; /* of read() and write() */
-    ucs_status_t end_status     = UCS_OK; /* of what it started */
-    bool holds                  = false;  /* nothing ends by itself */
-    bool broken                 = false;  /* check() says so */
+    unsigned good_regs          = 0;        /* that succeed before reg_status counts */
+    unsigned bad_regs           = 0;        /* that fail, first of all */
+    ucs_status_t start_status   = UCS_OK;   /* of read() and write() */
+    unsigned good_starts        = 0;        /* before start_status counts */
+    ucs_status_t end_status     = UCS_OK;   /* of what it started */
+    unsigned good_ends          = 0;        /* before end_status counts */
+    unsigned may_end            = UINT_MAX; /* so many operations end by themselves */
+    bool holds                  = false;    /* nothing ends by itself */
+    bool broken                 = false;    /* check() says so */
     unsigned reads              = 0;
     unsigned writes             = 0;
     unsigned connects           = 0;
@@ -305,8 +309,12 @@ protected:
                     transfer->immediate};
 
         EXPECT_NE(0u, one->remote);
-        if ((self->start_status != UCS_OK) || one->dead) {
-            return one->dead ? UCS_ERR_UNREACHABLE : self->start_status;
+        if (one->dead) {
+            return UCS_ERR_UNREACHABLE;
+        }
+        if ((self->start_status != UCS_OK) && (self->good_starts-- == 0)) {
+            self->good_starts = 0;
+            return self->start_status;
         }
         for (size_t i = 0; i < transfer->num_local; ++i) {
             EXPECT_TRUE(self->has_key(transfer->local_keys[i], transfer->local[i]));
@@ -380,16 +388,19 @@ protected:
         rdma *self     = of(super);
         unsigned count = 0;
 
-        while (!self->holds && !self->m_queue.empty()) {
+        while (!self->holds && !self->m_queue.empty() && (self->may_end > 0)) {
             operation o         = self->m_queue.front();
             auto other          = all_ends().find(o.way->remote);
             ucs_status_t status = ((other == all_ends().end()) || other->second->dead ||
                                    o.way->dead) ?
                                           UCS_ERR_UNREACHABLE :
                                   (self->m_wrong_keys > 0) ? UCS_ERR_INVALID_ADDR :
+                                  (self->good_ends > 0)    ? UCS_OK :
                                                              self->end_status;
 
             self->m_queue.pop_front();
+            self->good_ends -= (self->good_ends > 0);
+            self->may_end -= (self->may_end != UINT_MAX);
             if ((status == UCS_OK) || (self->loses_end && (other != all_ends().end()) &&
                                        !other->second->dead && !o.way->dead)) {
                 execute(o, other->second);

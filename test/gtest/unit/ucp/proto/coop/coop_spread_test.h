@@ -1,105 +1,13 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
-/* Two workers that copy together and have a shelf; and types in runs that the library knows. */
+/* Two workers that copy together and have a shelf, and data in runs that the library knows. */
 #ifndef RI_TEST_COOP_SPREAD_TEST_H
 #define RI_TEST_COOP_SPREAD_TEST_H
 
 #include "coop_shelf_test.h"
+#include "unit/common/spread_type.h"
 
 namespace {
-
-/* A type whose elements are runs, each a gap behind the one before, and memory for one message of
- * it */
-class spread_type {
-public:
-    ~spread_type()
-    {
-        if (datatype != 0) {
-            ri_dt_unregister(datatype);
-        }
-    }
-
-    void make(size_t of_run, size_t of_gap, size_t runs)
-    {
-        static uint64_t last = 0x4000;
-        ri_layout_builder_t builder;
-        ri_layout_part_t root;
-
-        if (datatype != 0) {
-            ri_dt_unregister(datatype);
-        }
-        run      = of_run;
-        gap      = of_gap;
-        size     = run * runs;
-        extent   = (run + gap) * runs;
-        datatype = (++last << UCP_DATATYPE_SHIFT) | UCP_DATATYPE_GENERIC;
-        ASSERT_EQ(UCS_OK, ri_dt_register(datatype, &OPS, this));
-        ri_layout_begin(&builder);
-        root = ri_layout_repeat(&builder, ri_layout_run(run), runs, run + gap);
-        ri_layout_t *layout = ri_layout_end(&builder, root, extent);
-        ASSERT_NE(nullptr, layout);
-        ri_dt_set_layout(datatype, layout);
-    }
-
-    /* So many elements have room for, or are, @a length bytes. */
-    size_t count_of(size_t length) const { return (length + size - 1) / size; }
-
-    void clear(size_t length) { memory.assign(extent * count_of(length), uint8_t(GAP)); }
-
-    /* What the memory is to be with these bytes in its runs */
-    bytes spread(const bytes &content) const
-    {
-        bytes all(memory.size(), uint8_t(GAP));
-
-        for (size_t i = 0; i < content.size(); ++i) {
-            all[i + i / run * gap] = content[i];
-        }
-        return all;
-    }
-
-    static constexpr uint8_t GAP = 0xee;
-
-    ucp_datatype_t datatype = 0;
-    size_t run, gap, size, extent;
-    bytes memory;
-    unsigned started = 0, finished = 0, callbacks = 0;
-
-private:
-    static void *begin(void *context, size_t count)
-    {
-        spread_type *self = static_cast<spread_type *>(context);
-
-        ++self->started;
-        self->m_count = count;
-        return self;
-    }
-
-    static const ucp_generic_dt_ops_t OPS;
-
-    size_t m_count = 0;
-};
-
-const ucp_generic_dt_ops_t spread_type::OPS = {
-        .start_pack = [](void *context, const void *, size_t count) -> void * {
-            return begin(context, count);
-        },
-        .start_unpack = [](void *context, void *, size_t count) -> void * {
-            return begin(context, count);
-        },
-        .packed_size = [](void *state) -> size_t {
-            spread_type *self = static_cast<spread_type *>(state);
-
-            return self->m_count * self->size;
-        },
-        .pack = [](void *state, size_t, void *, size_t) -> size_t {
-            ++static_cast<spread_type *>(state)->callbacks;
-            return 0;
-        },
-        .unpack = [](void *state, size_t, const void *, size_t) -> ucs_status_t {
-            ++static_cast<spread_type *>(state)->callbacks;
-            return UCS_OK;
-        },
-        .finish = [](void *state) { ++static_cast<spread_type *>(state)->finished; }};
 
 class coop_spread_test : public coop_shelf_test {
 protected:
