@@ -7,7 +7,7 @@
  * Run: mpiexec -n 2..8 few_runs [--seed N] [--iters ROUNDS]
  *
  * In each round every rank sends messages of one type to the next rank, which receives them in
- * another type, posted before or after. Some receives have room for more.
+ * another type, posted before or after. Some receives are contiguous, and some have room for more.
  */
 
 #include "mpitest.h"
@@ -34,10 +34,11 @@ typedef struct {
     MPI_Datatype type;
 } runs_t;
 
-/* Cut @a bytes into runs and place them in any order, with gaps. */
-static runs_t runs_make(mt_rng_t *rng, size_t bytes)
+/* Cut @a bytes into up to @a max runs and place them in any order, with gaps. What may be in one run
+ * only is contiguous. */
+static runs_t runs_make(mt_rng_t *rng, size_t bytes, uint64_t max)
 {
-    runs_t runs = {.count = 1 + (int)mt_below(rng, RUNS_MAX), .bytes = bytes};
+    runs_t runs = {.count = 1 + (int)mt_below(rng, max), .bytes = bytes};
     int order[RUNS_MAX];
     size_t left = bytes;
 
@@ -50,7 +51,7 @@ static runs_t runs_make(mt_rng_t *rng, size_t bytes)
     }
     mt_shuffle(rng, order, runs.count);
     for (int i = 0; i < runs.count; i++) {
-        runs.hull += mt_chance(rng, 80) ? mt_below(rng, 6000) : 0;
+        runs.hull += ((max > 1) && mt_chance(rng, 80)) ? mt_below(rng, 6000) : 0;
         runs.places[order[i]] = (MPI_Aint)runs.hull;
         runs.hull += (size_t)runs.lengths[order[i]];
     }
@@ -122,8 +123,9 @@ static void run_round(int round)
     int from         = (mt_rank + mt_size - 1) % mt_size;
     mt_rng_t rng     = mt_rng(mt_key((uint64_t)round, (uint64_t)mt_rank, 7, 7));
     size_t length    = message_bytes(round, from);
-    runs_t out       = runs_make(&rng, message_bytes(round, mt_rank));
-    runs_t in        = runs_make(&rng, length + (mt_chance(&rng, 30) ? 9000 : 0));
+    runs_t out       = runs_make(&rng, message_bytes(round, mt_rank), RUNS_MAX);
+    runs_t in        = runs_make(&rng, length + (mt_chance(&rng, 30) ? 9000 : 0),
+                          mt_chance(&rng, 40) ? 1 : RUNS_MAX);
     int is_early     = mt_chance(&rng, 50);
     char *source     = runs_memory(&out);
     char *memory     = runs_memory(&in);

@@ -60,8 +60,9 @@ const ri_config_field_t ri_config_fields[] = {
          "else learnt.",
          .flags = RI_CONFIG_AUTO},
         {"POOL_SIZE", RI_CONFIG_SIZE, "4m", FIELD(pool_size),
-         "Memory of a worker for messages up to HYBRID_THRESH that wait for their\n"
-         "receiver. When it is used up, they wait in the application's memory.",
+         "Memory of a worker for messages that wait for their receiver: up to\n"
+         "HYBRID_THRESH, and in half of it longer ones in many pieces that go through a\n"
+         "network. When it is used up, they wait in the application's memory.",
          .flags = RI_CONFIG_INF},
         {"AM_INLINE", RI_CONFIG_SIZE, "1k", FIELD(am_inline),
          "Contiguous messages up to this size that go by active message are copied\n"

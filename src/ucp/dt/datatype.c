@@ -13,6 +13,7 @@
 #include "../../ucs/log.h"
 #include "../../ucs/stock.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -353,8 +354,9 @@ size_t ri_dt_segments(const ri_dt_data_t *data, ri_segment_t *segments, size_t m
     size_t count            = 0;
     size_t i;
 
-    if (ri_dt_is_spread(data)) {
-        count = ri_dt_runs(data, 0, &length, segments, max);
+    if (data->generic != NULL) {
+        assert(data->has_layout);
+        count = (length > 0) ? ri_dt_runs(data, 0, &length, segments, max) : 0;
         return (length == data->length) ? count : 0;
     }
     if (!data->is_iov) {

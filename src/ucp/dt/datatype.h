@@ -189,7 +189,8 @@ static inline int ri_dt_is_contig(const ri_dt_data_t *data)
  * The pieces that contiguous or listed data is in, or the runs of generic data with a layout. Empty
  * pieces of a list are left out; contiguous data is one piece, empty or not. @a max is not 0.
  *
- * @return How many; 0 if there are more than @a max, or if a list has none that is not empty.
+ * @return How many; 0 if there are more than @a max, or if a list or a layout has none that is not
+ *         empty.
  */
 size_t ri_dt_segments(const ri_dt_data_t *data, ri_segment_t *segments, size_t max);
 

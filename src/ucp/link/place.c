@@ -8,22 +8,41 @@
 
 #include <stdlib.h>
 
+static ucs_status_t place_open_direct(ri_place_t *place, ri_plane_t *plane,
+                                      const ri_recv_req_t *recv, ri_segment_t *segments,
+                                      size_t *count)
+{
+    *count = ri_dt_segments(&recv->data, segments, RI_WIRE_SEGMENTS_MAX);
+    return ri_keys_register(plane, segments, *count, &place->keys);
+}
+
+static ucs_status_t place_open_stage(ri_place_t *place, ri_plane_t *plane,
+                                     const ri_recv_req_t *recv, ri_segment_t *segments,
+                                     size_t *count)
+{
+    place->stage = malloc(recv->info.length);
+    if (place->stage == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    segments[0] = (ri_segment_t){(uintptr_t)place->stage, recv->info.length};
+    *count      = 1;
+    return ri_keys_register(plane, segments, 1, &place->keys);
+}
+
 ucs_status_t ri_place_open(ri_place_t *place, ri_plane_t *plane,
                            const ri_recv_req_t *recv, int direct, ri_segment_t *segments,
                            size_t *count)
 {
+    ucs_status_t status = UCS_ERR_NO_MEMORY;
+
     *place = (ri_place_t){.stage = NULL};
     if (direct) {
-        *count = ri_dt_segments(&recv->data, segments, RI_WIRE_SEGMENTS_MAX);
-    } else {
-        place->stage = malloc(recv->info.length);
-        if (place->stage == NULL) {
-            return UCS_ERR_NO_MEMORY;
-        }
-        segments[0] = (ri_segment_t){(uintptr_t)place->stage, recv->info.length};
-        *count      = 1;
+        status = place_open_direct(place, plane, recv, segments, count);
     }
-    return ri_keys_register(plane, segments, *count, &place->keys);
+    if (!direct || ((status != UCS_OK) && ri_dt_is_spread(&recv->data))) {
+        status = place_open_stage(place, plane, recv, segments, count);
+    }
+    return status;
 }
 
 ucs_status_t ri_place_finish(const ri_place_t *place, ri_recv_req_t *recv)

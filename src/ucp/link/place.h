@@ -20,7 +20,8 @@ typedef struct ri_place {
  * Find and register the place of a receive's data, whose length is in recv->info.
  *
  * @param place     Set, also if it fails: it is to be given to @ref ri_place_close in both cases.
- * @param direct    It is the receive's own memory, which is in few pieces (ri_dt_fits()).
+ * @param direct    It is the receive's own memory, which is in few pieces (ri_dt_fits_net()). If
+ *                  these are runs, and cannot all be registered, it is a copy all the same.
  * @param segments  Set to the pieces, of which there is room for RI_WIRE_SEGMENTS_MAX.
  *
  * @return UCS_OK, UCS_ERR_NO_MEMORY or the error of the plane.

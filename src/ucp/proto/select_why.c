@@ -91,6 +91,12 @@ static const char *why_no_plane(const ri_select_param_t *param, ri_choice_t choi
     if ((param->host_plane | param->net_plane) == 0) {
         return "no direct copy and no RDMA to the peer";
     }
+    other            = *param;
+    other.pool_free  = 1;
+    other.hybrid_net = SIZE_MAX;
+    if (why_differs(&other, choice)) {
+        return "in many pieces, the pool has no room";
+    }
     return "only UCX moves data in such pieces";
 }
 

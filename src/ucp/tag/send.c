@@ -134,12 +134,18 @@ static int send_ring_takes(const ri_send_req_t *req)
 }
 
 /* Up to where a message through a network is copied to the pool. What is in too many pieces to be
- * described is copied whoever moves it, and its send is over sooner by the pool than by UCP. */
-static size_t send_hybrid_net(int pieces)
+ * described is copied whoever moves it, and its send is over sooner by the pool than by UCP: it may
+ * have what others leave of half the pool. */
+static size_t send_hybrid_net(const ri_send_req_t *req, int pieces)
 {
-    return (pieces || (ri_config.hybrid_net == 0)) ?
-                   ri_config.hybrid_net :
-                   ri_max(ri_config.hybrid_net, ri_config.pool_size / 2);
+    const ri_pool_t *pool = &req->super.worker->pool;
+    size_t length         = req->data.length;
+
+    if (pieces || (ri_config.hybrid_net == 0) ||
+        (pool->used + ri_pool_class_size(ri_pool_class(length)) > pool->limit / 2)) {
+        return ri_config.hybrid_net;
+    }
+    return ri_max(ri_config.hybrid_net, length);
 }
 
 /* All that the choice depends on. @a rtr: that is for the message, or NULL. */
@@ -182,7 +188,7 @@ static ri_select_param_t send_facts(const ri_send_req_t *req, int sync,
             .scheme        = ri_config.scheme,
             .length        = length,
             .hybrid_thresh = ri_config.hybrid_thresh,
-            .hybrid_net    = send_hybrid_net(pieces),
+            .hybrid_net    = send_hybrid_net(req, pieces),
             .coop_thresh   = ri_config.coop_thresh,
             .ring_max      = conn->ring_max,
             .channel_max   = has_channel ? conn->channel->end - 1 : 0,
@@ -218,7 +224,11 @@ static void send_take(ri_send_req_t *req, ri_select_param_t *select,
         if (lacks & RI_SEND_LACKS_POOL) {
             select->pool_free = 0;
         }
-        if (lacks & RI_SEND_LACKS_KEYS) {
+        if ((lacks & RI_SEND_LACKS_KEYS) && select->pieces &&
+            ri_dt_is_spread(&req->data)) {
+            select->pieces     = 0; /* the pool is registered */
+            select->hybrid_net = send_hybrid_net(req, 0);
+        } else if (lacks & RI_SEND_LACKS_KEYS) {
             select->net_plane = 0;
         }
         if (lacks & RI_SEND_LACKS_SLOT) {

@@ -38,7 +38,8 @@ typedef struct net_read_part {
 struct net_read {
     ri_recv_req_t *recv;
     ri_stream_t *stream;
-    uint32_t req_id; /* of the send, or pool buffer */
+    uint64_t started; /* for the timeline, as ri_timeline_now() */
+    uint32_t req_id;  /* of the send, or pool buffer */
     uint8_t wire_type;
     uint16_t rts_flags;
     int direct;          /* into the memory of the receive */
@@ -90,7 +91,7 @@ static ucs_status_t net_read_start_parts(net_read_t *read, ri_plane_ep_t *ep,
         if (read->status == UCS_INPROGRESS) {
             read->status = UCS_OK;
             ++read->num_parts;
-            ri_net_transfer_started(&part->op, part->length);
+            ri_net_transfer_started(&part->op, 0);
         } else if (read->status == UCS_OK) {
             read->unpacks = 0; /* it was there at once: all is unpacked at the end */
         }
@@ -171,6 +172,7 @@ ucs_status_t ri_net_read_recv(ri_recv_req_t *recv, ri_stream_t *stream,
         read->rts_flags = rts->flags;
         read->direct    = direct;
         read->unpacks   = unpacks;
+        read->started   = ri_timeline_now(&stream->worker->timeline);
         status          = net_read_start(read, ep, rts);
         if (status == UCS_INPROGRESS) {
             ++stream->num_transfers;
@@ -196,6 +198,8 @@ static void net_read_end_all(net_read_t *read, uint32_t way, int ending)
     ri_wire_rts_t rts   = {.flags = read->rts_flags};
 
     ri_trace(&stream->worker->trace, RI_TRACE_RECV_READ, recv->info.length, status);
+    ri_timeline_copied(&stream->worker->timeline, read->started, RI_TIMELINE_COPY_NET,
+                       (status == UCS_OK) ? recv->info.length : 0, stream->peer->uid);
     --stream->num_transfers;
     ++stream->busy; /* callbacks must not free it */
     if (stream->broken) {
@@ -224,10 +228,6 @@ static void net_read_end(ri_net_transfer_t *op, int ending)
 
     if (op->status != UCS_OK) {
         read->status = op->status;
-        if (!read->stream->broken && !ending) {
-            /* The others may end by that only */
-            ri_net_transfer_failed(op->worker, read->stream->peer, op->way);
-        }
     } else if (read->unpacks && (read->unpack_status == UCS_OK)) {
         read->unpack_status = ri_dt_unpack_part(&read->recv->data, part->offset,
                                                 (char *)read->place.stage + part->offset,

@@ -286,6 +286,20 @@ TEST_F(test_datatype, few_long_runs)
         }
         ri_dt_finish(&m_data);
     }
+    /* No element, of a type whose elements adjoin and of one whose elements do not */
+    for (uint64_t extent : {8192, 8193}) {
+        ri_layout_builder_t builder;
+
+        ri_dt_unregister(GENERIC);
+        ASSERT_EQ(UCS_OK, ri_dt_register(GENERIC, &OPS, &g_piece));
+        ri_layout_begin(&builder);
+        ri_dt_set_layout(GENERIC, ri_layout_end(&builder, ri_layout_run(8192), extent));
+        g_size = 8192;
+        ASSERT_EQ(UCS_OK, ri_dt_send_init(&m_data, GENERIC, buffer.data(), 0));
+        EXPECT_FALSE(ri_dt_fits_net(&m_data));
+        EXPECT_EQ(0u, ri_dt_segments(&m_data, segments, RI_WIRE_SEGMENTS_MAX));
+        ri_dt_finish(&m_data);
+    }
     ri_dt_unregister(GENERIC);
     ASSERT_EQ(UCS_OK, ri_dt_register(GENERIC, &OPS, &g_piece));
     ASSERT_EQ(UCS_OK, ri_dt_send_init(&m_data, GENERIC, buffer.data(), 100));

@@ -10,10 +10,9 @@
 
 namespace {
 
-const size_t PARTS  = 8;
-const size_t MB     = 1 << 20;
-const size_t PART   = MB / PARTS;
-const size_t LOOSER = 5; /* elements more than needed */
+const size_t PARTS = 8;
+const size_t MB    = 1 << 20;
+const size_t PART  = MB / PARTS;
 
 class test_net_read_parts : public rdma_test {
 protected:
@@ -30,16 +29,17 @@ protected:
         connect();
     }
 
-    /* A receive in runs with room for more, and its message, whose data is in one place */
-    void exchange(size_t length)
+    /* A receive in runs with room for so many elements more, and its message, whose data is in one
+     * place */
+    void exchange(size_t length, size_t looser = 5)
     {
         ucp_request_param_t extra = {};
 
         extra.op_attr_mask = UCP_OP_ATTR_FIELD_DATATYPE;
         extra.datatype     = m_type.datatype;
         m_content          = pattern(length, length);
-        m_type.clear(length + LOOSER * m_type.size);
-        m_r = m_b->recv_into(m_type.memory.data(), m_type.count_of(length) + LOOSER, 5,
+        m_type.clear(length + looser * m_type.size);
+        m_r = m_b->recv_into(m_type.memory.data(), m_type.count_of(length) + looser, 5,
                              extra);
         m_s = m_a->send(m_conn, m_content, 5);
         pump();
@@ -117,6 +117,21 @@ TEST_F(test_net_read_parts, one_fails)
                 EXPECT_FALSE(m_conn->flags & RI_CONN_WAY);
             }
         }
+    }
+}
+
+/* Runs that cannot all be registered are read to one place. */
+TEST_F(test_net_read_parts, runs_that_cannot_be_registered)
+{
+    m_type.make(5000, 1000, 15);
+    for (bool fails : {false, true}) {
+        restart_and_connect();
+        unsigned reads     = m_b_rdma->reads;
+        m_b_rdma->bad_regs = fails ? 1 : 0;
+        exchange(75000, 0); /* as many runs as can be listed, but one */
+        check_received();
+        EXPECT_EQ(1u, m_b_rdma->reads - reads);
+        EXPECT_EQ(0u, m_b->counters().rndv_fallback);
     }
 }
 
