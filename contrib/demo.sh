@@ -84,8 +84,8 @@ sed -n '/other processes used/p; /machine was not idle/p' "$results/table.txt"
 echo "All samples: $results/raw.csv"
 echo
 echo "The library is $build_dir/src/.libs/libucxri.so. With a program of yours:"
-echo "  mpiexec.mpich -genv UCX_RNDV_SCHEME recv_init \\"
-echo "      -genv LD_PRELOAD $build_dir/src/.libs/libucxri.so -n 4 ./app"
+echo "  mpiexec.mpich -n 4 $build_dir/src/ucxri_run \\"
+echo "      --library=$build_dir/src/.libs/libucxri.so --report ./app"
 
 echo
 

@@ -138,6 +138,9 @@ static void parse(int argc, char **argv, run_options_t *options)
     if (optind == argc) {
         misuse("there is no program to start");
     }
+    if ((options->timeline != NULL) && (options->timeline[0] == '\0')) {
+        misuse("--timeline needs the name of a file");
+    }
     if (options->is_off && options->is_check) {
         misuse("--off and --check exclude each other");
     }

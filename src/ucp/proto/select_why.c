@@ -89,7 +89,7 @@ static const char *why_no_plane(const ri_select_param_t *param, ri_choice_t choi
         return "a synchronous send ends when matched";
     }
     if ((param->host_plane | param->net_plane) == 0) {
-        return "no direct copy and no RDMA to the peer";
+        return "no direct copy, no RDMA, or not yet";
     }
     other            = *param;
     other.pool_free  = 1;
