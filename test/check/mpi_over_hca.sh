@@ -20,16 +20,24 @@ used()
     ! grep -q FAILED "$TMP/ways"
 }
 
-# run_program MPI RANKS PROGRAM [OPTIONS...]: its output in $TMP/log
+# run_program MPI RANKS PROGRAM [OPTIONS...]: its output in $TMP/log. Options of the form UCXRI_NAME=VALUE
+# are variables.
 run_program()
 {
-    local mpi=$1 ranks=$2 program=$3
+    local mpi=$1 ranks=$2 program=$3 word
+    local -a variables=() options=()
     shift 3
+    for word in "$@"; do
+        case $word in
+        UCXRI_*=*) variables+=("$word") ;;
+        *) options+=("$word") ;;
+        esac
+    done
     launch_mpi "$mpi" "$ranks" LD_PRELOAD="$LIB:$hca" SOFTHCA_FABRIC="$SOFTHCA_FABRIC" \
         SOFTHCA_PAGES="$SOFTHCA_PAGES" UCX_RNDV_SCHEME=recv_init UCX_TLS=posix,sysv,self \
         UCXRI_CMA=n UCXRI_RING_PEERS=0 \
         UCXRI_IB_DEVICES=softhca0 UCXRI_IB_TRANSPORT="$transport" UCXRI_RTR=y UCXRI_REPORT=y \
-        -- "bin/$mpi/$program" "$@" </dev/null >"$TMP/log" 2>&1
+        "${variables[@]}" -- "bin/$mpi/$program" "${options[@]}" </dev/null >"$TMP/log" 2>&1
 }
 
 # run_one MPI WAYS RANKS PROGRAM [OPTIONS...]: WAYS are words
