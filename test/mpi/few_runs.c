@@ -7,7 +7,8 @@
  * Run: mpiexec -n 2..8 few_runs [--seed N] [--iters ROUNDS]
  *
  * In each round every rank sends messages of one type to the next rank, which receives them in
- * another type, posted before or after. Some receives are contiguous, and some have room for more.
+ * another type, posted before or after, and one of no data. Some receives are contiguous, and some
+ * have room for more.
  */
 
 #include "mpitest.h"
@@ -150,6 +151,10 @@ static void run_round(int round)
         runs_check(&in, memory, length, message_key(round, from, i));
         MPI_Wait(&send, MPI_STATUS_IGNORE);
     }
+    mt_stage("round %d, no data", round);
+    MPI_Sendrecv(source, 0, out.type, to, TAG, memory, 0, in.type, from, TAG,
+                 MPI_COMM_WORLD, &status);
+    mt_expect_status(&status, from, TAG, 0);
     MPI_Type_free(&out.type);
     MPI_Type_free(&in.type);
     free(source);
