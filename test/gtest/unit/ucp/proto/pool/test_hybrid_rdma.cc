@@ -5,6 +5,7 @@
  */
 
 #include "unit/common/rdma_test.h"
+#include "unit/common/spread_type.h"
 
 namespace {
 
@@ -132,6 +133,66 @@ TEST_F(test_hybrid_rdma, too_many_pieces_to_be_described)
         settle();
         EXPECT_TRUE(s->done);
         EXPECT_EQ(0u, used());
+    }
+}
+
+/* They leave half of it to others, together. */
+TEST_F(test_hybrid_rdma, half_of_the_pool_is_left)
+{
+    const size_t length = POOL / 4;
+    std::vector<std::unique_ptr<memory>> from;
+    std::vector<rndv_ptr> sends;
+    auto send_one = [&](ri_wire_type_t type) {
+        uint64_t tag = from.size();
+
+        from.push_back(std::make_unique<memory>(PACKED, length, pattern(tag, length)));
+        sends.push_back(send(*from.back(), tag));
+        EXPECT_EQ(type, m_ab->sent.back().parse().type);
+    };
+    auto receive_one = [&](uint64_t tag, size_t size) {
+        memory to(CONTIG, size);
+        recv_ptr r = recv(to, tag);
+
+        settle();
+        check(r, to, pattern(tag, size), tag);
+    };
+
+    send_one(RI_WIRE_POOL);
+    send_one(RI_WIRE_POOL);
+    send_one(RI_WIRE_BULK);
+    send_pool(100, pattern(100, MEDIUM));
+    pump();
+    receive_one(0, length);
+    send_one(RI_WIRE_BULK); /* the medium one is there, too */
+    receive_one(100, MEDIUM);
+    send_one(RI_WIRE_POOL);
+    for (uint64_t tag : {1, 2, 3, 4}) {
+        receive_one(tag, length);
+    }
+    EXPECT_EQ(0u, used());
+}
+
+/* The pool is registered, or can be. */
+TEST_F(test_hybrid_rdma, runs_that_cannot_be_registered)
+{
+    spread_type type;
+
+    type.make(8192, 100, 10);
+    for (bool fails : {false, true}) {
+        bytes content = pattern(fails, type.size);
+        memory to(CONTIG, type.size);
+        recv_ptr r = recv(to, 5);
+
+        type.clear(type.size);
+        type.memory        = type.spread(content);
+        m_a_rdma->bad_regs = fails ? 1 : 0;
+        send_ptr s = m_a->send_of(m_conn, type.memory.data(), 1, type.datatype, 5);
+        EXPECT_EQ(fails ? RI_WIRE_POOL : RI_WIRE_RTS, m_ab->sent.back().parse().type);
+        EXPECT_EQ(0u, m_a_rdma->bad_regs);
+        settle();
+        check(r, to, content, 5);
+        check_sent(s);
+        EXPECT_EQ(type.started, type.finished);
     }
 }
 
