@@ -28,6 +28,11 @@
 /* Of Open MPI 4 and 5. */
 #define CHECK_OPENMPI "libmpi.so.40"
 
+/* A function that the library exports. */
+#define CHECK_LIBRARY_HAS "ucxri_version_string"
+
+#define CHECK_LIBRARY_AGAIN "install ucxri again, or name the library by --library=FILE"
+
 #define CHECK_PRINT_FUNC __attribute__((format(printf, 3, 4)))
 
 /* Programs that start or load others. Nothing can be said about those. */
@@ -99,7 +104,12 @@ static int check_library(check_t *check, const char *library, check_elf_t *elf)
     if ((kind == CHECK_ELF_SCRIPT) || (kind == CHECK_ELF_OTHER) ||
         ((kind == CHECK_ELF_FILE) && !elf->is_dynamic)) {
         check_because(check, CHECK_NOT_A_LIBRARY, "%s is not a shared library", library);
-        check_remedy(check, "install ucxri again, or name the library by --library=FILE");
+        check_remedy(check, CHECK_LIBRARY_AGAIN);
+        return 0;
+    }
+    if ((kind == CHECK_ELF_FILE) && !check_elf_has_text(library, CHECK_LIBRARY_HAS)) {
+        check_because(check, CHECK_NOT_A_LIBRARY, "%s is not that of ucxri", library);
+        check_remedy(check, CHECK_LIBRARY_AGAIN);
         return 0;
     }
     return 1;
