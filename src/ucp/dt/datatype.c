@@ -357,7 +357,8 @@ size_t ri_dt_segments(const ri_dt_data_t *data, ri_segment_t *segments, size_t m
     if (data->generic != NULL) {
         assert(data->has_layout);
         count = (length > 0) ? ri_dt_runs(data, 0, &length, segments, max) : 0;
-        return (length == data->length) ? count : 0;
+        return (length == data->length) ? count :
+                                          0; /* not all: there are more than max */
     }
     if (!data->is_iov) {
         segments[0] = (ri_segment_t){(uintptr_t)data->buffer, data->length};
@@ -391,21 +392,21 @@ size_t ri_dt_runs(const ri_dt_data_t *data, size_t offset, size_t *length_p,
                               length_p, segments, max);
 }
 
-int ri_dt_fits(const ri_dt_data_t *data)
+static int dt_is_in_few(const ri_dt_data_t *data)
 {
     ri_segment_t segments[RI_WIRE_SEGMENTS_MAX];
 
-    return (data->generic == NULL) && (data->length > 0) &&
+    return (data->length > 0) &&
            (ri_dt_segments(data, segments, RI_WIRE_SEGMENTS_MAX) != 0);
+}
+
+int ri_dt_fits(const ri_dt_data_t *data)
+{
+    return (data->generic == NULL) && dt_is_in_few(data);
 }
 
 int ri_dt_fits_net(const ri_dt_data_t *data)
 {
-    ri_segment_t segments[RI_WIRE_SEGMENTS_MAX];
-
-    if (!ri_dt_is_spread(data)) {
-        return ri_dt_fits(data);
-    }
-    return (ri_dt_run_mean(data) >= DT_LONG_RUN) &&
-           (ri_dt_segments(data, segments, RI_WIRE_SEGMENTS_MAX) != 0);
+    return ((data->generic == NULL) || (ri_dt_run_mean(data) >= DT_LONG_RUN)) &&
+           dt_is_in_few(data);
 }

@@ -157,8 +157,8 @@ static ri_select_param_t send_facts(const ri_send_req_t *req, int sync,
     int is_long     = (length > ri_config.eager_thresh);
     int has_ring    = (conn->ring != NULL) && !(conn->flags & RI_CONN_NO_RING);
     int has_channel = ri_channel_send_can(conn, length);
-    int pieces      = (ri_planes_host(conn) != 0) ? ri_dt_fits(&req->data) :
-                                                    ri_dt_fits_net(&req->data);
+    unsigned host   = ri_planes_host(conn);
+    int pieces      = (host != 0) ? ri_dt_fits(&req->data) : ri_dt_fits_net(&req->data);
 
     return (ri_select_param_t){
             .self        = !!(conn->flags & RI_CONN_SELF),
@@ -183,7 +183,7 @@ static ri_select_param_t send_facts(const ri_send_req_t *req, int sync,
             .slot_free     = 1, /* or it turns out to be lacking */
             .rtr_by_net    = (rtr != NULL) && ri_rtr_ops[rtr->kind]->by_net,
             .rtr_room      = (rtr != NULL) ? ri_rtr_ops[rtr->kind]->room(req, rtr) : 0,
-            .host_plane    = ri_planes_host(conn),
+            .host_plane    = host,
             .net_plane     = ri_planes_net(conn),
             .scheme        = ri_config.scheme,
             .length        = length,
