@@ -62,6 +62,62 @@ protected:
         ASSERT_FALSE(m_s->done);
     }
 
+    /* The network goes on */
+    void let_go()
+    {
+        m_b_rdma->holds   = false;
+        m_b_rdma->may_end = UINT_MAX;
+        pump();
+    }
+
+    void check_receive_is_reset()
+    {
+        ASSERT_TRUE(m_r->done);
+        EXPECT_EQ(UCS_ERR_CONNECTION_RESET, m_r->status);
+    }
+
+    /* Ends, while something is being read */
+
+    void break_stream_while_reading()
+    {
+        ri_stream_break(stream(), "a test");
+        pump();
+        EXPECT_FALSE(m_r->done) << "the network still writes there";
+        EXPECT_TRUE(m_s->done);
+        let_go();
+        check_receive_is_reset();
+        check_idle();
+    }
+
+    void end_receiver_while_reading()
+    {
+        ri_net_transfer_end_all(m_b->worker());
+        check_receive_is_reset();
+        pump();
+        check_sent(m_s); /* it is told */
+        check_idle();
+    }
+
+    /* The device would try for seconds to reach a process that has ended. */
+    void lose_sender_while_reading()
+    {
+        double interval  = ri_gone_interval;
+        size_t under_way = m_b_rdma->under_way();
+
+        ri_gone_interval           = 0;
+        stream()->peer->gone.found = 1;
+        for (int look = 0; look < 2; ++look) {
+            EXPECT_EQ(under_way, m_b_rdma->under_way());
+            ri_gone_check(m_b->worker());
+        }
+        EXPECT_EQ(0u, m_b_rdma->under_way());
+        m_b->progress();
+        ri_gone_check(m_b->worker());
+        ri_gone_interval = interval;
+        check_receive_is_reset();
+        ri_conn_destroy(m_conn, UCS_ERR_CANCELED);
+    }
+
     std::unique_ptr<rdma> m_a_rdma, m_b_rdma;
     bytes m_content;
     std::unique_ptr<memory> m_to;

@@ -22,26 +22,11 @@ TEST_F(test_net_read, shapes)
     EXPECT_EQ(0u, m_b->counters().rndv_fallback);
 }
 
-/* The device would try for seconds to reach a process that has ended. */
 TEST_F(test_net_read, sender_is_gone)
 {
-    double interval = ri_gone_interval;
-
     connect();
     start_read();
-    ri_gone_interval           = 0;
-    stream()->peer->gone.found = 1;
-    for (int look = 0; look < 2; ++look) {
-        EXPECT_EQ(1u, m_b_rdma->under_way());
-        ri_gone_check(m_b->worker());
-    }
-    EXPECT_EQ(0u, m_b_rdma->under_way());
-    m_b->progress();
-    ri_gone_check(m_b->worker());
-    ri_gone_interval = interval;
-    ASSERT_TRUE(m_r->done);
-    EXPECT_EQ(UCS_ERR_CONNECTION_RESET, m_r->status);
-    ri_conn_destroy(m_conn, UCS_ERR_CANCELED);
+    lose_sender_while_reading();
 }
 
 TEST_F(test_net_read, longer_than_its_receive)
@@ -149,27 +134,14 @@ TEST_F(test_net_read, stream_breaks)
 {
     connect();
     start_read();
-    ri_stream_break(stream(), "a test");
-    pump();
-    EXPECT_FALSE(m_r->done) << "the network still writes there";
-    EXPECT_TRUE(m_s->done);
-    m_b_rdma->holds = false;
-    pump();
-    ASSERT_TRUE(m_r->done);
-    EXPECT_EQ(UCS_ERR_CONNECTION_RESET, m_r->status);
-    check_idle();
+    break_stream_while_reading();
 }
 
 TEST_F(test_net_read, worker_of_the_receiver_ends)
 {
     connect();
     start_read();
-    ri_net_transfer_end_all(m_b->worker());
-    ASSERT_TRUE(m_r->done);
-    EXPECT_EQ(UCS_ERR_CONNECTION_RESET, m_r->status);
-    pump();
-    check_sent(m_s); /* it is told */
-    check_idle();
+    end_receiver_while_reading();
 
     restart();
     connect();

@@ -45,6 +45,17 @@ protected:
         pump();
     }
 
+    /* A read of which so many parts have ended */
+    void start_parts(unsigned ended)
+    {
+        connect();
+        m_b_rdma->may_end = 0;
+        exchange(MB);
+        m_b_rdma->may_end = ended;
+        pump();
+        ASSERT_EQ(PARTS - ended, m_b_rdma->under_way());
+    }
+
     void check_received()
     {
         ASSERT_TRUE(m_r->done);
@@ -82,10 +93,7 @@ TEST_F(test_net_read_parts, unpacked_as_they_come)
 {
     bytes some;
 
-    connect();
-    m_b_rdma->may_end = 0;
-    exchange(MB);
-    EXPECT_EQ(PARTS, m_b_rdma->under_way());
+    start_parts(0);
     for (size_t i = 1; i < PARTS; ++i) {
         m_b_rdma->may_end = 1;
         pump();
@@ -94,8 +102,7 @@ TEST_F(test_net_read_parts, unpacked_as_they_come)
         some.assign(m_content.begin(), m_content.begin() + i * PART);
         EXPECT_TRUE(m_type.spread(some) == m_type.memory) << i;
     }
-    m_b_rdma->may_end = UINT_MAX;
-    pump();
+    let_go();
     check_received();
 }
 
@@ -137,57 +144,21 @@ TEST_F(test_net_read_parts, runs_that_cannot_be_registered)
 
 TEST_F(test_net_read_parts, stream_breaks)
 {
-    connect();
-    m_b_rdma->may_end = 0;
-    exchange(MB);
-    m_b_rdma->may_end = 3;
-    pump();
-    ri_stream_break(stream(), "a test");
-    pump();
-    EXPECT_FALSE(m_r->done) << "the network still writes there";
-    EXPECT_TRUE(m_s->done);
-    m_b_rdma->may_end = UINT_MAX;
-    pump();
-    ASSERT_TRUE(m_r->done);
-    EXPECT_EQ(UCS_ERR_CONNECTION_RESET, m_r->status);
-    check_idle();
+    start_parts(3);
+    break_stream_while_reading();
 }
 
 TEST_F(test_net_read_parts, worker_of_the_receiver_ends)
 {
-    connect();
-    m_b_rdma->may_end = 0;
-    exchange(MB);
-    m_b_rdma->may_end = 3;
-    pump();
-    ri_net_transfer_end_all(m_b->worker());
-    ASSERT_TRUE(m_r->done);
-    EXPECT_EQ(UCS_ERR_CONNECTION_RESET, m_r->status);
-    pump();
-    check_sent(m_s); /* it is told */
-    check_idle();
+    start_parts(3);
+    end_receiver_while_reading();
 }
 
 /* The device is told of the end of its way, and says so of all that was under way. */
 TEST_F(test_net_read_parts, sender_is_gone)
 {
-    double interval = ri_gone_interval;
-
-    connect();
-    m_b_rdma->may_end = 0;
-    exchange(MB);
-    ri_gone_interval           = 0;
-    stream()->peer->gone.found = 1;
-    for (int look = 0; look < 2; ++look) {
-        ri_gone_check(m_b->worker());
-    }
-    EXPECT_EQ(0u, m_b_rdma->under_way());
-    m_b->progress();
-    ri_gone_check(m_b->worker());
-    ri_gone_interval = interval;
-    ASSERT_TRUE(m_r->done);
-    EXPECT_EQ(UCS_ERR_CONNECTION_RESET, m_r->status);
-    ri_conn_destroy(m_conn, UCS_ERR_CANCELED);
+    start_parts(0);
+    lose_sender_while_reading();
 }
 
 } // namespace
