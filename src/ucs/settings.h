@@ -41,6 +41,7 @@ typedef struct ri_config {
     unsigned shelf_peers;    /* SHELF_PEERS */
     size_t shelf_size;       /* SHELF_SIZE */
     int cma;                 /* CMA */
+    int rma;                 /* RMA */
     int reg_cache;           /* REG_CACHE */
     size_t reg_cache_size;   /* REG_CACHE_SIZE */
     size_t reg_cache_count;  /* REG_CACHE_REGIONS */

@@ -83,6 +83,14 @@
     _f(stream_send_nbx) \
     _f(stream_recv_nb) \
     _f(stream_recv_nbx) \
+    _f(mem_map) \
+    _f(mem_unmap) \
+    _f(mem_query) \
+    _f(rkey_pack) \
+    _f(rkey_buffer_release) \
+    _f(ep_rkey_unpack) \
+    _f(rkey_destroy) \
+    _f(rkey_ptr) \
     _f(put) \
     _f(put_nb) \
     _f(put_nbi) \

@@ -105,6 +105,12 @@ const ri_config_field_t ri_config_fields[] = {
          "copied straight from memory to memory (process_vm_readv,\n"
          "process_vm_writev), where the system allows it.",
          .flags = 0},
+        {"RMA", RI_CONFIG_BOOL, "y", FIELD(rma),
+         "Whether one-sided operations (put, get, atomics) between processes of one "
+         "host\n"
+         "are carried out by the process that asks for them, without the target: in\n"
+         "memory that both map, or by direct copies (CMA). n: UCX does them all.",
+         .flags = 0},
         {"REG_CACHE", RI_CONFIG_BOOL, "y", FIELD(reg_cache),
          "Whether memory stays registered with the adapter when a message is done,\n"
          "until it is unmapped. Needs UCX's memory events (UCX_MEM_EVENTS). n: it is\n"

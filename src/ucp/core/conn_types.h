@@ -49,8 +49,10 @@ enum {
             1 << 24, /* its endpoint is closed: it is there for what the peer has not
                               received yet (run/close.h) */
     RI_CONN_UNTOLD =
-            1 << 25 /* something has to be said before most messages, see conn_tells
+            1 << 25, /* something has to be said before most messages, see conn_tells
                                 in module.h */
+    RI_CONN_FENCED = 1 << 26 /* with BEHIND_RMA: a fence keeps later one-sided operations
+                                behind those that UCX may still be at */
 };
 
 /* While one of the two flags is set, messages do not go through the ring or channel. */

@@ -56,7 +56,15 @@
     _c(tx_shelf_bytes, "bytes", "put on shelves, from which the receiver takes them") \
     _c(tx_control, "messages", "control messages sent") \
     _c(tx_channel, "messages", "control, and announcements of long ones, sent by a channel") \
-    _c(tx_pending, "messages", "that had to wait for room in the ring")
+    _c(tx_pending, "messages", "that had to wait for room in the ring") \
+    _c(rma_mapped, "operations", "put and get in memory that both processes map") \
+    _c(rma_mapped_bytes, "bytes", "of rma_mapped") \
+    _c(rma_copied, "operations", "put and get by copies between processes") \
+    _c(rma_copied_bytes, "bytes", "of rma_copied") \
+    _c(rma_mailed, "operations", "small, carried out by the target when it was asked") \
+    _c(rma_taken_back, "operations", "small, taken back from a target that did not look") \
+    _c(rma_atomics, "operations", "atomic, in memory that both processes map") \
+    _c(rma_stock, "operations", "one-sided, that UCX carries out")
 /* clang-format on */
 
 /* Of one stream: */

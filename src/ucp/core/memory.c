@@ -21,6 +21,12 @@ static ucs_memory_type_t memory_lookup(const void *address, size_t length)
                    UCS_MEMORY_TYPE_UNKNOWN;
 }
 
+int ri_memory_range_is_host(const void *address, size_t length)
+{
+    return (ri_stock.ucs_memtype_cache_lookup == NULL) || (length == 0) ||
+           (memory_lookup(address, length) == UCS_MEMORY_TYPE_HOST);
+}
+
 ucs_memory_type_t ri_memory_type_slow(const ri_dt_data_t *data,
                                       const ucp_request_param_t *param)
 {
@@ -44,7 +50,6 @@ ucs_memory_type_t ri_memory_type_slow(const ri_dt_data_t *data,
     if ((ri_stock.ucs_memtype_cache_lookup == NULL) || (length == 0)) {
         return UCS_MEMORY_TYPE_HOST;
     }
-
     return memory_lookup(address, length);
 }
 

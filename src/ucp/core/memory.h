@@ -39,6 +39,16 @@ static inline ucs_memory_type_t ri_memory_type(ri_worker_t *worker,
                                             ri_memory_type_slow(data, param);
 }
 
+/** @return Whether the processor may read and write memory: as UCX has seen it being allocated. */
+int ri_memory_range_is_host(const void *address, size_t length);
+
+/** @return What ri_memory_range_is_host() says, which is not asked where there is one kind only. */
+static inline int ri_memory_at_is_host(const ri_worker_t *worker, const void *address,
+                                       size_t length)
+{
+    return ri_likely(worker->host_memory) || ri_memory_range_is_host(address, length);
+}
+
 /** @return Whether the processor may read and write the buffer of @a data. */
 static inline int ri_memory_is_host(ri_worker_t *worker, const ri_dt_data_t *data,
                                     const ucp_request_param_t *param)

@@ -54,6 +54,10 @@ ri_rma_op_t *ri_rma_op_new(ri_worker_t *worker);
  * channel until @ref ri_rma_flushed or @ref ri_rma_ordered says that it is over. */
 void ri_rma_set_behind(ri_conn_t *conn);
 
+/** The application has fenced: until what was started before is over, later one-sided operations go by
+ * stock as well, which keeps them behind it (RI_CONN_FENCED). */
+void ri_rma_fence(ri_worker_t *worker);
+
 /** An operation has been started that stock has not ended, see @ref ri_rma_started. It is freed
  * when stock calls back. */
 void ri_rma_pending(ri_conn_t *conn, ri_rma_op_t *op, ri_rma_kind_t kind, int has_handle);

@@ -10,6 +10,7 @@
 
 #include "../../ucs/stock.h"
 #include "../core/worker.h"
+#include "../rma/serve.h"
 
 /* Progress calls between rounds of housekeeping. */
 #define RI_WORKER_HOUSEKEEPING 65536
@@ -78,6 +79,7 @@ static inline unsigned ri_worker_progress(ri_worker_t *worker)
 {
     unsigned count;
 
+    ri_serve();
     if (ri_unlikely(((worker->num_channels | worker->num_coops | worker->num_transfers |
                       worker->linger | worker->ring_credit | worker->attention) != 0) ||
                     worker->progressing || (worker->countdown <= 1) ||

@@ -16,9 +16,12 @@
 
 #include "../../ucs/base.h"
 
+/* How the names of these files begin in /proc. */
+#define RI_SHARED_FILE_MARK "/memfd:ucxri-"
+
 /**
  * Make a file of @a size bytes, which are there and zero, and map it. @a name is for people, in
- * /proc.
+ * /proc; it begins with "ucxri-".
  *
  * @param fd_p  Set to its descriptor, which is the caller's to close.
  *

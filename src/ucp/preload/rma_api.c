@@ -1,0 +1,414 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Interposed: one-sided operations, and the fence between them. Each is carried out here if it can
+ * be (rma/direct.h), and by stock if not; then later messages must not overtake it (core/rma.h).
+ */
+#include "blocking.h"
+#include "guard.h"
+#include "../../ucs/stock.h"
+#include "../core/memory.h"
+#include "../core/request.h"
+#include "../core/rma.h"
+#include "../rma/direct.h"
+
+/* A strong fence, the default from 1.16 on, makes progress under stock's lock. */
+ucs_status_t ucp_worker_fence(ucp_worker_h stock)
+{
+    ri_worker_t *worker = ri_worker_find(stock);
+    ucs_status_t status;
+
+    ri_stock_resolve();
+    if (worker == NULL) {
+        return ri_stock.worker_fence(stock);
+    }
+    ri_worker_lock(worker);
+    ri_rma_fence(worker);
+    status = ri_stock.worker_fence(stock);
+    ri_worker_unlock(worker);
+    return status;
+}
+
+/* An operation that is stock's. It may call the application back within its call, and the endpoint
+ * may be closed there: so the conn is looked up again. */
+typedef struct rma_call {
+    ri_worker_t *worker; /* entered; NULL: not of this library */
+    uint32_t conn_id;
+} rma_call_t;
+
+static ri_inline rma_call_t rma_enter_conn(ri_conn_t *conn)
+{
+    ri_worker_lock(conn->worker);
+    ++conn->counters.rma_stock;
+    return (rma_call_t){.worker = conn->worker, .conn_id = conn->id};
+}
+
+/* @a conn NULL: the endpoint is not of this library. */
+static ri_inline rma_call_t rma_enter(ri_conn_t *conn)
+{
+    return ri_likely(conn != NULL) ? rma_enter_conn(conn) : (rma_call_t){.worker = NULL};
+}
+
+static ri_inline ri_conn_t *rma_conn(const rma_call_t *call)
+{
+    return ri_id_get(&call->worker->conn_ids, call->conn_id);
+}
+
+/* An operation has been started. */
+static ri_inline void rma_leave(const rma_call_t *call, ri_rma_kind_t kind,
+                                ucs_status_ptr_t ret)
+{
+    ri_conn_t *conn;
+
+    if (ri_likely(call->worker != NULL)) {
+        conn = rma_conn(call);
+        if (ri_likely(conn != NULL)) {
+            ri_rma_note(conn, kind, ret);
+        }
+        ri_worker_unlock(call->worker);
+    }
+}
+
+/* Enter a one-sided operation that has parameters of the application. It may have the callback run
+ * within the call, and send messages in it. */
+static ri_inline rma_call_t rma_enter_param(ri_conn_t *conn,
+                                            const ucp_request_param_t *param)
+{
+    rma_call_t call = rma_enter(conn);
+
+    ri_stock_resolve();
+    ri_req_disown(param);
+    if ((call.worker != NULL) && (param->op_attr_mask & UCP_OP_ATTR_FLAG_NO_IMM_CMPL)) {
+        ri_rma_note_unknown(rma_conn(&call));
+    }
+    return call;
+}
+
+/* Put at once, if that can be done here. @a conn NULL: it is stock's. @return Whether it is done. */
+static ri_inline int rma_put_direct(ri_conn_t *conn, const void *buffer, size_t length,
+                                    uint64_t remote_addr, ucp_rkey_h rkey)
+{
+    ucs_status_t status;
+
+    if (conn == NULL) {
+        return 0;
+    }
+    ri_worker_lock(conn->worker);
+    status = ri_direct_put(conn, rkey, buffer, length, remote_addr);
+    ri_worker_unlock(conn->worker);
+    return status == UCS_OK;
+}
+
+static ri_inline int rma_get_direct(ri_conn_t *conn, void *buffer, size_t length,
+                                    uint64_t remote_addr, ucp_rkey_h rkey)
+{
+    ucs_status_t status;
+
+    if (conn == NULL) {
+        return 0;
+    }
+    ri_worker_lock(conn->worker);
+    status = ri_direct_get(conn, rkey, buffer, length, remote_addr);
+    ri_worker_unlock(conn->worker);
+    return status == UCS_OK;
+}
+
+static ri_inline int rma_atomic_direct(ri_conn_t *conn, ucp_atomic_op_t op, size_t size,
+                                       uint64_t value, void *result, uint64_t remote_addr,
+                                       ucp_rkey_h rkey)
+{
+    ucs_status_t status;
+
+    if (conn == NULL) {
+        return 0;
+    }
+    ri_worker_lock(conn->worker);
+    status = ri_direct_atomic(conn, rkey, op, size, value, result, remote_addr);
+    ri_worker_unlock(conn->worker);
+    return status == UCS_OK;
+}
+
+/* The bytes of an operation with parameters of the application; 0: these are stock's affair. */
+static ri_inline size_t rma_length(size_t count, const ucp_request_param_t *param)
+{
+    if (param->op_attr_mask & UCP_OP_ATTR_FLAG_NO_IMM_CMPL) {
+        return 0;
+    }
+    if (!(param->op_attr_mask & UCP_OP_ATTR_FIELD_DATATYPE)) {
+        return count;
+    }
+    return ((param->datatype & UCP_DATATYPE_CLASS_MASK) == UCP_DATATYPE_CONTIG) ?
+                   count * (param->datatype >> UCP_DATATYPE_SHIFT) :
+                   0;
+}
+
+/* A put or get without a handle, or with one that is not the application's. */
+static ri_inline ucs_status_ptr_t rma_put(ri_conn_t *conn, const void *buffer,
+                                          size_t length, uint64_t remote_addr,
+                                          ucp_rkey_h rkey, int has_handle)
+{
+    rma_call_t call      = rma_enter_conn(conn);
+    ri_rma_op_t *op      = ri_rma_op_get(call.worker);
+    ucs_status_ptr_t ret = UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);
+
+    if (ri_likely(op != NULL)) {
+        ret = ri_stock.put_nbx(conn->ep, buffer, length, remote_addr, rkey, &op->param);
+        ri_rma_started(rma_conn(&call), op, RI_RMA_PUT, ret, has_handle);
+    }
+    ri_worker_unlock(call.worker);
+    return ret;
+}
+
+static ri_inline ucs_status_ptr_t rma_get(ri_conn_t *conn, void *buffer, size_t length,
+                                          uint64_t remote_addr, ucp_rkey_h rkey,
+                                          int has_handle)
+{
+    rma_call_t call      = rma_enter_conn(conn);
+    ri_rma_op_t *op      = ri_rma_op_get(call.worker);
+    ucs_status_ptr_t ret = UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);
+
+    if (ri_likely(op != NULL)) {
+        ret = ri_stock.get_nbx(conn->ep, buffer, length, remote_addr, rkey, &op->param);
+        ri_rma_started(rma_conn(&call), op, RI_RMA_GET, ret, has_handle);
+    }
+    ri_worker_unlock(call.worker);
+    return ret;
+}
+
+/* The blocking calls of stock wait without its lock, so these must not wait under ours. */
+ucs_status_t ucp_put(ucp_ep_h ep, const void *buffer, size_t length, uint64_t remote_addr,
+                     ucp_rkey_h rkey)
+{
+    ri_conn_t *conn = ri_conn_find(ep);
+    ucp_worker_h stock;
+
+    ri_stock_resolve();
+    if (conn == NULL) {
+        return ri_stock.put(ep, buffer, length, remote_addr, rkey);
+    }
+    if (rma_put_direct(conn, buffer, length, remote_addr, rkey)) {
+        return UCS_OK;
+    }
+    stock = conn->worker->stock;
+    return ri_blocking_wait(stock, rma_put(conn, buffer, length, remote_addr, rkey, 1));
+}
+
+ucs_status_t ucp_put_nbi(ucp_ep_h ep, const void *buffer, size_t length,
+                         uint64_t remote_addr, ucp_rkey_h rkey)
+{
+    ri_conn_t *conn = ri_conn_find(ep);
+    ucs_status_ptr_t ret;
+
+    if (conn == NULL) {
+        ri_stock_resolve();
+        return ri_stock.put_nbi(ep, buffer, length, remote_addr, rkey);
+    }
+    if (rma_put_direct(conn, buffer, length, remote_addr, rkey)) {
+        return UCS_OK;
+    }
+    ret = rma_put(conn, buffer, length, remote_addr, rkey, 0);
+    return UCS_PTR_IS_PTR(ret) ? UCS_INPROGRESS : UCS_PTR_STATUS(ret);
+}
+
+ucs_status_ptr_t ucp_put_nb(ucp_ep_h ep, const void *buffer, size_t length,
+                            uint64_t remote_addr, ucp_rkey_h rkey, ucp_send_callback_t cb)
+{
+    ri_conn_t *conn = ri_conn_find(ep);
+    ucs_status_ptr_t ret;
+    rma_call_t call;
+
+    if (rma_put_direct(conn, buffer, length, remote_addr, rkey)) {
+        return NULL;
+    }
+    call = rma_enter(conn);
+    ri_stock_resolve();
+    ret = ri_stock.put_nb(ep, buffer, length, remote_addr, rkey, cb);
+    rma_leave(&call, RI_RMA_PUT, ret);
+    return ret;
+}
+
+ucs_status_ptr_t ucp_put_nbx(ucp_ep_h ep, const void *buffer, size_t count,
+                             uint64_t remote_addr, ucp_rkey_h rkey,
+                             const ucp_request_param_t *param)
+{
+    ri_conn_t *conn = ri_conn_find(ep);
+    ucs_status_ptr_t ret;
+    rma_call_t call;
+
+    if (rma_put_direct(conn, buffer, rma_length(count, param), remote_addr, rkey)) {
+        return NULL;
+    }
+    call = rma_enter_param(conn, param);
+    ret  = ri_stock.put_nbx(ep, buffer, count, remote_addr, rkey, param);
+    rma_leave(&call, RI_RMA_PUT, ret);
+    return ret;
+}
+
+ucs_status_t ucp_get(ucp_ep_h ep, void *buffer, size_t length, uint64_t remote_addr,
+                     ucp_rkey_h rkey)
+{
+    ri_conn_t *conn = ri_conn_find(ep);
+    ucp_worker_h stock;
+
+    ri_stock_resolve();
+    if (conn == NULL) {
+        return ri_stock.get(ep, buffer, length, remote_addr, rkey);
+    }
+    if (rma_get_direct(conn, buffer, length, remote_addr, rkey)) {
+        return UCS_OK;
+    }
+    stock = conn->worker->stock;
+    return ri_blocking_wait(stock, rma_get(conn, buffer, length, remote_addr, rkey, 1));
+}
+
+ucs_status_t ucp_get_nbi(ucp_ep_h ep, void *buffer, size_t length, uint64_t remote_addr,
+                         ucp_rkey_h rkey)
+{
+    ri_conn_t *conn = ri_conn_find(ep);
+    ucs_status_ptr_t ret;
+
+    if (conn == NULL) {
+        ri_stock_resolve();
+        return ri_stock.get_nbi(ep, buffer, length, remote_addr, rkey);
+    }
+    if (rma_get_direct(conn, buffer, length, remote_addr, rkey)) {
+        return UCS_OK;
+    }
+    ret = rma_get(conn, buffer, length, remote_addr, rkey, 0);
+    return UCS_PTR_IS_PTR(ret) ? UCS_INPROGRESS : UCS_PTR_STATUS(ret);
+}
+
+ucs_status_ptr_t ucp_get_nb(ucp_ep_h ep, void *buffer, size_t length,
+                            uint64_t remote_addr, ucp_rkey_h rkey, ucp_send_callback_t cb)
+{
+    ri_conn_t *conn = ri_conn_find(ep);
+    ucs_status_ptr_t ret;
+    rma_call_t call;
+
+    if (rma_get_direct(conn, buffer, length, remote_addr, rkey)) {
+        return NULL;
+    }
+    call = rma_enter(conn);
+    ri_stock_resolve();
+    ret = ri_stock.get_nb(ep, buffer, length, remote_addr, rkey, cb);
+    rma_leave(&call, RI_RMA_GET, ret);
+    return ret;
+}
+
+ucs_status_ptr_t ucp_get_nbx(ucp_ep_h ep, void *buffer, size_t count,
+                             uint64_t remote_addr, ucp_rkey_h rkey,
+                             const ucp_request_param_t *param)
+{
+    ri_conn_t *conn = ri_conn_find(ep);
+    ucs_status_ptr_t ret;
+    rma_call_t call;
+
+    if (rma_get_direct(conn, buffer, rma_length(count, param), remote_addr, rkey)) {
+        return NULL;
+    }
+    call = rma_enter_param(conn, param);
+    ret  = ri_stock.get_nbx(ep, buffer, count, remote_addr, rkey, param);
+    rma_leave(&call, RI_RMA_GET, ret);
+    return ret;
+}
+
+/* The operations of all forms. */
+static const ucp_atomic_op_t rma_post_ops[] = {
+        [UCP_ATOMIC_POST_OP_ADD] = UCP_ATOMIC_OP_ADD,
+        [UCP_ATOMIC_POST_OP_AND] = UCP_ATOMIC_OP_AND,
+        [UCP_ATOMIC_POST_OP_OR]  = UCP_ATOMIC_OP_OR,
+        [UCP_ATOMIC_POST_OP_XOR] = UCP_ATOMIC_OP_XOR};
+static const ucp_atomic_op_t rma_fetch_ops[] = {
+        [UCP_ATOMIC_FETCH_OP_FADD]  = UCP_ATOMIC_OP_ADD,
+        [UCP_ATOMIC_FETCH_OP_SWAP]  = UCP_ATOMIC_OP_SWAP,
+        [UCP_ATOMIC_FETCH_OP_CSWAP] = UCP_ATOMIC_OP_CSWAP,
+        [UCP_ATOMIC_FETCH_OP_FAND]  = UCP_ATOMIC_OP_AND,
+        [UCP_ATOMIC_FETCH_OP_FOR]   = UCP_ATOMIC_OP_OR,
+        [UCP_ATOMIC_FETCH_OP_FXOR]  = UCP_ATOMIC_OP_XOR};
+
+/* An operation that a newer UCX may have is stock's. */
+static ri_inline ucp_atomic_op_t rma_op(const ucp_atomic_op_t *ops, size_t num_ops,
+                                        unsigned opcode)
+{
+    return (opcode < num_ops) ? ops[opcode] : UCP_ATOMIC_OP_LAST;
+}
+
+ucs_status_t ucp_atomic_post(ucp_ep_h ep, ucp_atomic_post_op_t opcode, uint64_t value,
+                             size_t op_size, uint64_t remote_addr, ucp_rkey_h rkey)
+{
+    ucp_atomic_op_t op = rma_op(rma_post_ops, UCP_ATOMIC_POST_OP_LAST, opcode);
+    ri_conn_t *conn    = ri_conn_find(ep);
+    ucs_status_t status;
+    rma_call_t call;
+
+    if (rma_atomic_direct(conn, op, op_size, value, NULL, remote_addr, rkey)) {
+        return UCS_OK;
+    }
+    call = rma_enter(conn);
+    ri_stock_resolve();
+    status = ri_stock.atomic_post(ep, opcode, value, op_size, remote_addr, rkey);
+    rma_leave(&call, RI_RMA_PUT,
+              &call); /* its status does not tell whether it has ended */
+    return status;
+}
+
+ucs_status_ptr_t ucp_atomic_fetch_nb(ucp_ep_h ep, ucp_atomic_fetch_op_t opcode,
+                                     uint64_t value, void *result, size_t op_size,
+                                     uint64_t remote_addr, ucp_rkey_h rkey,
+                                     ucp_send_callback_t cb)
+{
+    ucp_atomic_op_t op = rma_op(rma_fetch_ops, UCP_ATOMIC_FETCH_OP_LAST, opcode);
+    ri_conn_t *conn    = ri_conn_find(ep);
+    ucs_status_ptr_t ret;
+    rma_call_t call;
+
+    if (rma_atomic_direct(conn, op, op_size, value, result, remote_addr, rkey)) {
+        return NULL;
+    }
+    call = rma_enter(conn);
+    ri_stock_resolve();
+    ret = ri_stock.atomic_fetch_nb(ep, opcode, value, result, op_size, remote_addr, rkey,
+                                   cb);
+    rma_leave(&call, RI_RMA_GET, ret);
+    return ret;
+}
+
+/* One operand, whose size the datatype says, and a buffer for what was there if it is wanted. */
+static ri_inline int rma_atomic_param(ri_conn_t *conn, ucp_atomic_op_t opcode,
+                                      const void *buffer, size_t count,
+                                      uint64_t remote_addr, ucp_rkey_h rkey,
+                                      const ucp_request_param_t *param)
+{
+    int fetches    = !!(param->op_attr_mask & UCP_OP_ATTR_FIELD_REPLY_BUFFER);
+    size_t size    = rma_length(count, param);
+    uint64_t value = 0;
+
+    if ((conn == NULL) || (count != 1) || (size > sizeof(value)) ||
+        !ri_memory_at_is_host(conn->worker, buffer, size)) {
+        return 0;
+    }
+    memcpy(&value, buffer, size);
+    return rma_atomic_direct(conn, opcode, size, value,
+                             fetches ? param->reply_buffer : NULL, remote_addr, rkey);
+}
+
+ucs_status_ptr_t ucp_atomic_op_nbx(ucp_ep_h ep, ucp_atomic_op_t opcode,
+                                   const void *buffer, size_t count, uint64_t remote_addr,
+                                   ucp_rkey_h rkey, const ucp_request_param_t *param)
+{
+    ri_rma_kind_t kind = (param->op_attr_mask & UCP_OP_ATTR_FIELD_REPLY_BUFFER) ?
+                                 RI_RMA_GET :
+                                 RI_RMA_PUT;
+    ri_conn_t *conn    = ri_conn_find(ep);
+    ucs_status_ptr_t ret;
+    rma_call_t call;
+
+    if (rma_atomic_param(conn, opcode, buffer, count, remote_addr, rkey, param)) {
+        return NULL;
+    }
+    call = rma_enter_param(conn, param);
+    ret  = ri_stock.atomic_op_nbx(ep, opcode, buffer, count, remote_addr, rkey, param);
+    rma_leave(&call, kind, ret);
+    return ret;
+}

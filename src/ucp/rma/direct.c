@@ -1,0 +1,172 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Memory that is mapped is copied, or worked on, by this processor. Of other memory, small pieces are
+ * asked for by mail, and what did not come so is copied by the plane.
+ */
+#include "direct.h"
+#include "mail.h"
+#include "serve.h"
+#include "word.h"
+#include "../core/memory.h"
+#include "../../ucs/log.h"
+#include "../../ucs/stock.h"
+
+#include <string.h>
+
+/* @return The key if an operation on a range of its memory may be done here, else NULL. */
+static ri_inline ri_rkey_t *direct_rkey(const ri_conn_t *conn, ucp_rkey_h stock,
+                                        uint64_t address, size_t length)
+{
+    ri_rkey_t *rkey = ri_rkey_find(stock);
+
+    if ((rkey == NULL) || (rkey->way == RI_RKEY_STOCK) || (length == 0) ||
+        !ri_rkey_has(rkey, address, length) || (conn->flags & RI_CONN_FENCED) ||
+        (conn->status != UCS_OK)) {
+        return NULL;
+    }
+    return rkey;
+}
+
+/* One piece of memory on each side. @return As ri_direct_put(). */
+static ucs_status_t direct_move(ri_rkey_t *rkey, int is_put, const void *buffer,
+                                size_t length, uint64_t address)
+{
+    ri_plane_ep_t *ep          = rkey->reach->ep;
+    const ri_segment_t local   = {(uintptr_t)buffer, length};
+    const ri_segment_t remote  = {address, length};
+    const ri_transfer_t moving = {.local      = &local,
+                                  .num_local  = 1,
+                                  .remote     = &remote,
+                                  .num_remote = 1,
+                                  .length     = length};
+    ucs_status_t status;
+
+    status = (is_put ? ep->plane->ops->write : ep->plane->ops->read)(ep, &moving);
+    if (ri_likely(status == UCS_OK)) {
+        return UCS_OK;
+    }
+    /* Memory without a page, or that is protected: stock may still reach it, or say why not */
+    if (status == UCS_ERR_UNREACHABLE) {
+        rkey->way = RI_RKEY_STOCK;
+    }
+    ri_debug("one-sided: %zu bytes are left to UCX: %s", length,
+             ri_status_string(status));
+    return UCS_ERR_UNSUPPORTED;
+}
+
+/* Ask the process that has the memory. @return Whether it is done. */
+static int direct_mail(ri_conn_t *conn, ri_rkey_t *rkey, uint8_t kind, uint64_t address,
+                       size_t length, const void *data, size_t data_length, void *result)
+{
+    const ri_mailbox_head_t head = {.kind        = kind,
+                                    .length      = length,
+                                    .data_length = data_length,
+                                    .region      = rkey->region,
+                                    .address     = address};
+    ri_mail_fate_t fate          = ri_mail_ask(rkey->reach, &head, data, result);
+
+    conn->counters.rma_mailed += (fate == RI_MAIL_DONE);
+    conn->counters.rma_taken_back += (fate == RI_MAIL_TAKEN_BACK);
+    return fate == RI_MAIL_DONE;
+}
+
+ucs_status_t ri_direct_put(ri_conn_t *conn, ucp_rkey_h stock, const void *buffer,
+                           size_t length, uint64_t address)
+{
+    ri_rkey_t *rkey = direct_rkey(conn, stock, address, length);
+
+    if ((rkey == NULL) || !ri_memory_at_is_host(conn->worker, buffer, length)) {
+        return UCS_ERR_UNSUPPORTED;
+    }
+    if (rkey->way == RI_RKEY_MAPPED) {
+        ri_word_copy(ri_rkey_local(rkey, address), buffer, length);
+        __atomic_thread_fence(__ATOMIC_RELEASE);
+        ++conn->counters.rma_mapped;
+        conn->counters.rma_mapped_bytes += length;
+        return UCS_OK;
+    }
+    if ((length <= RI_MAILBOX_DATA) &&
+        direct_mail(conn, rkey, RI_SERVE_PUT, address, length, buffer, length, NULL)) {
+        return UCS_OK;
+    }
+    if (direct_move(rkey, 1, buffer, length, address) != UCS_OK) {
+        return UCS_ERR_UNSUPPORTED;
+    }
+    ++conn->counters.rma_copied;
+    conn->counters.rma_copied_bytes += length;
+    return UCS_OK;
+}
+
+ucs_status_t ri_direct_get(ri_conn_t *conn, ucp_rkey_h stock, void *buffer, size_t length,
+                           uint64_t address)
+{
+    ri_rkey_t *rkey = direct_rkey(conn, stock, address, length);
+
+    if ((rkey == NULL) || !ri_memory_at_is_host(conn->worker, buffer, length)) {
+        return UCS_ERR_UNSUPPORTED;
+    }
+    if (rkey->way == RI_RKEY_MAPPED) {
+        __atomic_thread_fence(__ATOMIC_ACQUIRE);
+        ri_word_copy(buffer, ri_rkey_local(rkey, address), length);
+        ++conn->counters.rma_mapped;
+        conn->counters.rma_mapped_bytes += length;
+        return UCS_OK;
+    }
+    if ((length <= RI_MAILBOX_DATA) &&
+        direct_mail(conn, rkey, RI_SERVE_GET, address, length, NULL, 0, buffer)) {
+        return UCS_OK;
+    }
+    if (direct_move(rkey, 0, buffer, length, address) != UCS_OK) {
+        return UCS_ERR_UNSUPPORTED;
+    }
+    ++conn->counters.rma_copied;
+    conn->counters.rma_copied_bytes += length;
+    return UCS_OK;
+}
+
+/* Have the target do it: UCX would do the same, by a message. */
+static ucs_status_t direct_mail_atomic(ri_conn_t *conn, ri_rkey_t *rkey,
+                                       ucp_atomic_op_t op, size_t size, uint64_t value,
+                                       void *result, uint64_t address)
+{
+    size_t data_length = size;
+    uint8_t data[2 * sizeof(value)];
+
+    memcpy(data, &value, size);
+    if (op == UCP_ATOMIC_OP_CSWAP) {
+        memcpy(data + size, result, size);
+        data_length += size;
+    }
+    return direct_mail(conn, rkey, RI_SERVE_ATOMIC + op, address, size, data, data_length,
+                       result) ?
+                   UCS_OK :
+                   UCS_ERR_UNSUPPORTED;
+}
+
+ucs_status_t ri_direct_atomic(ri_conn_t *conn, ucp_rkey_h stock, ucp_atomic_op_t op,
+                              size_t size, uint64_t value, void *result, uint64_t address)
+{
+    ri_rkey_t *rkey = direct_rkey(conn, stock, address, size);
+    uint64_t swap   = 0;
+    uint64_t old;
+
+    if ((rkey == NULL) || !rkey->atomics || !ri_word_can(op, size, address) ||
+        ((op == UCP_ATOMIC_OP_CSWAP) && (result == NULL)) ||
+        ((result != NULL) && !ri_memory_at_is_host(conn->worker, result, size))) {
+        return UCS_ERR_UNSUPPORTED;
+    }
+    if (rkey->way == RI_RKEY_CMA) {
+        return direct_mail_atomic(conn, rkey, op, size, value, result, address);
+    }
+    if (op == UCP_ATOMIC_OP_CSWAP) {
+        memcpy(&swap, result, size);
+    }
+    old = ri_word_atomic(ri_rkey_local(rkey, address), size, op, value, swap);
+    if (result != NULL) {
+        memcpy(result, &old, size);
+    }
+    ++conn->counters.rma_atomics;
+    return UCS_OK;
+}

@@ -1,0 +1,45 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Memory of this process that the application has mapped for one-sided operations. Any thread may
+ * call.
+ */
+#ifndef RI_REGION_H
+#define RI_REGION_H
+
+#include <ucp/api/ucp.h>
+
+#include <stdint.h>
+
+typedef struct ri_region {
+    uint64_t address;
+    uint64_t size;
+    uint64_t number; /* never used again */
+} ri_region_t;
+
+/** The application has mapped @a length bytes at @a address; @a memh is stock's handle. Without
+ * memory for it, or if there are no bytes, it is not added, and goes by stock. */
+void ri_region_add(ucp_mem_h memh, const void *address, size_t length);
+
+/** The handle is about to go: nobody works on its memory by ri_region_has() any more. One that was
+ * not added will do. */
+void ri_region_remove(ucp_mem_h memh);
+
+/** @return Whether the handle was added; then @a found is set. */
+int ri_region_find(ucp_mem_h memh, ri_region_t *found);
+
+/** Regions are not removed until they are unlocked. */
+void ri_region_lock(void);
+
+/** What was locked may be removed again. */
+void ri_region_unlock(void);
+
+/** Lock the regions if nobody has. @return Whether they are locked. */
+int ri_region_trylock(void);
+
+/** @return Whether @a length bytes at @a address are all of the region of a number, which is there:
+ * wire input. The regions are locked. */
+int ri_region_has(uint64_t number, uint64_t address, size_t length);
+
+#endif

@@ -1,0 +1,44 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The mailbox of this process: small one-sided operations of other processes on memory that they can
+ * only reach by system calls (uct/shm/mailbox.h). It is served in progress, and by whoever waits for
+ * an operation of his own. It is made when the first key of such memory is packed, and stays.
+ */
+#ifndef RI_SERVE_H
+#define RI_SERVE_H
+
+#include "../../uct/shm/mailbox.h"
+
+#include <ucp/api/ucp.h>
+
+/* What is asked for: put, get, or an atomic operation of ucp_atomic_op_t, to which this is added. */
+enum {
+    RI_SERVE_PUT, /* data: what is put */
+    RI_SERVE_GET, /* result: what was there */
+    RI_SERVE_ATOMIC /* data: the operand, and for CSWAP behind it what is to be put there, each of
+                       the operation's length; result: what was there */
+};
+
+/* NULL: there is none yet. */
+extern _Atomic(ri_mailbox_rx_t *) ri_serve_mailbox;
+
+/** Have a mailbox. @return Its descriptor, for a key; -1: there is none. Any thread. */
+int ri_serve_start(void);
+
+/** What ri_serve() does when a doorbell has rung. */
+unsigned ri_serve_rung(void);
+
+/** Carry out what other processes have asked for. Any thread, at any time. @return Number of
+ * operations. */
+static inline unsigned ri_serve(void)
+{
+    ri_mailbox_rx_t *rx = atomic_load_explicit(&ri_serve_mailbox, memory_order_acquire);
+
+    return (ri_unlikely(rx != NULL) && ri_unlikely(ri_mailbox_rx_is_rung(rx))) ?
+                   ri_serve_rung() :
+                   0;
+}
+
+#endif

@@ -1,0 +1,201 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The target's side, then the origin's.
+ */
+#include "mailbox.h"
+#include "host.h"
+#include "shared_file.h"
+
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+ucs_status_t ri_mailbox_rx_make(ri_mailbox_rx_t *rx)
+{
+    memset(rx, 0, sizeof(*rx));
+    rx->area = ri_shared_file_make("ucxri-mailbox", sizeof(*rx->area), &rx->fd);
+    if (rx->area == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    rx->area->version = RI_MAILBOX_VERSION;
+    return UCS_OK;
+}
+
+void ri_mailbox_rx_end(ri_mailbox_rx_t *rx)
+{
+    if (rx->area != NULL) {
+        munmap(rx->area, sizeof(*rx->area));
+        close(rx->fd);
+        rx->area = NULL;
+    }
+}
+
+/* @return Whether there was something in the slot. */
+static int mailbox_serve_slot(ri_mailbox_slot_t *slot, ri_mailbox_func_t func)
+{
+    uint32_t posted = RI_MAILBOX_POSTED;
+    uint8_t data[RI_MAILBOX_DATA];
+    ri_mailbox_head_t head;
+    int length = -1;
+
+    if (!atomic_compare_exchange_strong(&slot->state, &posted, RI_MAILBOX_SERVING)) {
+        return 0; /* it was taken back */
+    }
+    head = slot->head;
+    if (head.data_length <= sizeof(data)) {
+        memcpy(data, slot->data, head.data_length);
+        length = func(&head, data);
+    }
+    if (length > 0) {
+        memcpy(slot->data, data, length);
+    }
+    atomic_store_explicit(&slot->state,
+                          (length < 0) ? RI_MAILBOX_REFUSED : RI_MAILBOX_DONE,
+                          memory_order_release);
+    return 1;
+}
+
+/* Eight doorbells, some of which have rung. */
+static unsigned mailbox_serve_word(ri_mailbox_rx_t *rx, unsigned word, uint64_t rung,
+                                   ri_mailbox_func_t func)
+{
+    ri_mailbox_slot_t *slots = &rx->area->slots[word * 8];
+    uint64_t seen = atomic_load_explicit(&rx->seen[word], memory_order_relaxed);
+    uint8_t now[8], before[8];
+    unsigned count = 0;
+    unsigned i;
+
+    memcpy(now, &rung, sizeof(now));
+    memcpy(before, &seen, sizeof(before));
+    atomic_store_explicit(&rx->seen[word], rung, memory_order_relaxed);
+    for (i = 0; i < 8; ++i) {
+        if (now[i] != before[i]) {
+            count += mailbox_serve_slot(&slots[i], func);
+        }
+    }
+    return count;
+}
+
+unsigned ri_mailbox_rx_serve(ri_mailbox_rx_t *rx, ri_mailbox_func_t func)
+{
+    unsigned num_words = atomic_load_explicit(&rx->area->num_words, memory_order_relaxed);
+    unsigned count     = 0;
+    uint64_t rung;
+    unsigned i;
+
+    for (i = 0; i < ri_min(num_words, (unsigned)RI_MAILBOX_WORDS); ++i) {
+        rung = atomic_load_explicit(&rx->area->doorbells[i], memory_order_acquire);
+        if (rung != atomic_load_explicit(&rx->seen[i], memory_order_relaxed)) {
+            count += mailbox_serve_word(rx, i, rung, func);
+        }
+    }
+    return count;
+}
+
+/* How a process is named in a slot that it has. */
+static uint64_t mailbox_owner(const ri_host_process_t *process)
+{
+    return ((uint64_t)process->pid << 32) | process->start;
+}
+
+static int mailbox_owner_is_gone(uint64_t owner, uint64_t host)
+{
+    ri_host_process_t process = {.host = host, .pid = owner >> 32, .start = owner};
+
+    return ri_host_process_look(&process) == RI_HOST_GONE;
+}
+
+/* @return Whether the slot of a process that is gone may be used: the target is not at it. */
+static int mailbox_slot_clear(ri_mailbox_slot_t *slot)
+{
+    uint32_t state = atomic_load(&slot->state);
+
+    return (state != RI_MAILBOX_SERVING) &&
+           atomic_compare_exchange_strong(&slot->state, &state, RI_MAILBOX_FREE);
+}
+
+/* Take a slot that nobody has, or with @a of_gone one whose owner is gone. @return Its number, or
+ * RI_MAILBOX_SLOTS. */
+static unsigned mailbox_claim(ri_mailbox_area_t *area, const ri_host_process_t *self,
+                              int of_gone)
+{
+    uint64_t owner;
+    unsigned i;
+
+    for (i = 0; i < RI_MAILBOX_SLOTS; ++i) {
+        owner = atomic_load(&area->owners[i]);
+        if ((of_gone ? ((owner != 0) && mailbox_owner_is_gone(owner, self->host)) :
+                       (owner == 0)) &&
+            atomic_compare_exchange_strong(&area->owners[i], &owner,
+                                           mailbox_owner(self))) {
+            if (mailbox_slot_clear(&area->slots[i])) {
+                return i;
+            }
+            atomic_store(&area->owners[i], owner);
+        }
+    }
+    return RI_MAILBOX_SLOTS;
+}
+
+/* From now on the target looks at the doorbell of a slot. */
+static void mailbox_announce(ri_mailbox_area_t *area, unsigned slot)
+{
+    uint32_t words = slot / 8 + 1;
+    uint32_t now   = atomic_load(&area->num_words);
+
+    while ((now < words) &&
+           !atomic_compare_exchange_weak(&area->num_words, &now, words)) {}
+}
+
+ucs_status_t ri_mailbox_tx_open(ri_mailbox_tx_t *tx, uint32_t pid, uint32_t fd)
+{
+    ri_host_process_t self = ri_host_process_self();
+    ri_mailbox_area_t *area;
+    unsigned slot;
+
+    memset(tx, 0, sizeof(*tx));
+    area = ri_shared_file_open(pid, fd, sizeof(*area));
+    if (area == NULL) {
+        return UCS_ERR_UNREACHABLE;
+    }
+    if (area->version != RI_MAILBOX_VERSION) {
+        munmap(area, sizeof(*area));
+        return UCS_ERR_UNREACHABLE;
+    }
+    slot = mailbox_claim(area, &self, 0);
+    if (slot == RI_MAILBOX_SLOTS) {
+        slot = mailbox_claim(area, &self, 1);
+    }
+    if (slot == RI_MAILBOX_SLOTS) {
+        munmap(area, sizeof(*area));
+        return UCS_ERR_NO_RESOURCE;
+    }
+    mailbox_announce(area, slot);
+    tx->area     = area;
+    tx->slot     = &area->slots[slot];
+    tx->doorbell = (_Atomic(uint8_t) *)area->doorbells + slot;
+    tx->rung     = atomic_load(tx->doorbell);
+    return UCS_OK;
+}
+
+void ri_mailbox_tx_close(ri_mailbox_tx_t *tx)
+{
+    if (tx->area != NULL) {
+        atomic_store(&tx->area->owners[tx->slot - tx->area->slots], 0);
+        munmap(tx->area, sizeof(*tx->area));
+        tx->area = NULL;
+    }
+}
+
+void ri_mailbox_tx_post(ri_mailbox_tx_t *tx, const ri_mailbox_head_t *head,
+                        const void *data)
+{
+    ri_mailbox_slot_t *slot = tx->slot;
+
+    slot->head = *head;
+    memcpy(slot->data, data, head->data_length);
+    atomic_store_explicit(&slot->state, RI_MAILBOX_POSTED, memory_order_release);
+    atomic_store_explicit(tx->doorbell, ++tx->rung, memory_order_release);
+}

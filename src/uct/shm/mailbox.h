@@ -1,0 +1,169 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Small one-sided operations on memory that only its own process can touch without a system call. A
+ * process (the target) has one mailbox in shared memory. Each process that asks for operations (an
+ * origin) has one slot there, and posts one operation at a time. The target carries it out when it
+ * looks, which it does in its progress. An origin that does not want to wait any longer takes its
+ * operation back, by compare-and-swap, and does it by other means; so it never depends on a target
+ * that computes.
+ *
+ * A target does not look at slots but at doorbells, a byte for each slot, eight at once. An origin
+ * rings by changing its byte, with a plain store. Nobody resets a doorbell: the target remembers what
+ * it has seen. A doorbell that has changed 256 times between two looks seems not to have rung; its
+ * operation is taken back then, as any other that waits for too long.
+ *
+ * The other side may write anything at any time. The target copies an operation before it looks at
+ * it, and the origin takes from a slot no more than it has asked for.
+ */
+#ifndef RI_MAILBOX_H
+#define RI_MAILBOX_H
+
+#include "../../ucs/base.h"
+
+#include <assert.h>
+#include <stdint.h>
+
+/* Processes that may use a mailbox at the same time. */
+#define RI_MAILBOX_SLOTS 256
+
+/* The most data of an operation, and of its result. */
+#define RI_MAILBOX_DATA 96
+
+/*
+ * The state of a slot, and who changes it:
+ *
+ *   FREE -> POSTED             origin: ri_mailbox_tx_post()
+ *   POSTED -> SERVING          target: it has seen the doorbell
+ *   POSTED -> FREE             origin: it takes the operation back
+ *   SERVING -> DONE, REFUSED   target
+ *   DONE, REFUSED -> FREE      origin: it has seen that
+ */
+typedef enum ri_mailbox_state {
+    RI_MAILBOX_FREE,
+    RI_MAILBOX_POSTED,
+    RI_MAILBOX_SERVING,
+    RI_MAILBOX_DONE,
+    RI_MAILBOX_REFUSED /* nothing was done */
+} ri_mailbox_state_t;
+
+/* What is said of an operation. The mailbox looks at data_length only. */
+typedef struct ri_mailbox_head {
+    uint8_t kind;
+    uint8_t length;      /* of the memory that it is about */
+    uint8_t data_length; /* what comes with it, at most RI_MAILBOX_DATA */
+    uint8_t reserved[5];
+    uint64_t region; /* which memory of the target */
+    uint64_t address;
+} ri_mailbox_head_t;
+
+typedef struct ri_mailbox_slot {
+    _Atomic(uint32_t) state; /* ri_mailbox_state_t */
+    ri_mailbox_head_t head;
+    uint8_t data[RI_MAILBOX_DATA]; /* up to 32 bytes are in the line of all else */
+} __attribute__((aligned(2 * RI_CACHE_LINE))) ri_mailbox_slot_t;
+
+static_assert(sizeof(ri_mailbox_slot_t) == 2 * RI_CACHE_LINE, "no false sharing");
+
+/* Eight doorbells. */
+#define RI_MAILBOX_WORDS (RI_MAILBOX_SLOTS / 8)
+
+/* The shared memory. */
+typedef struct ri_mailbox_area {
+    uint32_t version;            /* RI_MAILBOX_VERSION, written once */
+    _Atomic(uint32_t) num_words; /* of doorbells that have ever been used */
+    uint8_t pad[RI_CACHE_LINE - 8];
+    _Atomic(uint64_t) doorbells[RI_MAILBOX_WORDS];
+    /* who has the slot: pid and start of the process (ri_host_process_t); 0: nobody */
+    _Atomic(uint64_t) owners[RI_MAILBOX_SLOTS];
+    ri_mailbox_slot_t slots[RI_MAILBOX_SLOTS];
+} ri_mailbox_area_t;
+
+#define RI_MAILBOX_VERSION 1
+
+/* The target's side. */
+typedef struct ri_mailbox_rx {
+    ri_mailbox_area_t *area; /* NULL: there is none */
+    int fd;                  /* of the shared memory, for origins to open */
+    _Atomic(uint64_t) seen[RI_MAILBOX_WORDS]; /* doorbells at the latest look */
+} ri_mailbox_rx_t;
+
+/* An origin's side of its slot. */
+typedef struct ri_mailbox_tx {
+    ri_mailbox_area_t *area; /* NULL: it has no slot */
+    ri_mailbox_slot_t *slot;
+    _Atomic(uint8_t) *doorbell;
+    uint8_t rung; /* what it says */
+} ri_mailbox_tx_t;
+
+/** Make a mailbox. @return UCS_OK, or UCS_ERR_NO_MEMORY: area is NULL. */
+ucs_status_t ri_mailbox_rx_make(ri_mailbox_rx_t *rx);
+
+/** End a mailbox, if there is one. Origins that have it open take back what they post. */
+void ri_mailbox_rx_end(ri_mailbox_rx_t *rx);
+
+/** Carry out an operation: wire input, of which nobody else has the memory. @a data, with room for
+ * RI_MAILBOX_DATA, may be replaced by a result. @return The length of the result; -1: it is
+ * refused. */
+typedef int (*ri_mailbox_func_t)(const ri_mailbox_head_t *head, uint8_t *data);
+
+/** Carry out what was posted since the latest call. One thread at a time may do so. @return Number of
+ * operations. */
+unsigned ri_mailbox_rx_serve(ri_mailbox_rx_t *rx, ri_mailbox_func_t func);
+
+/** @return Whether a doorbell has rung since the latest call of ri_mailbox_rx_serve(). */
+static inline int ri_mailbox_rx_is_rung(const ri_mailbox_rx_t *rx)
+{
+    unsigned count = atomic_load_explicit(&rx->area->num_words, memory_order_relaxed);
+    unsigned i;
+
+    for (i = 0; i < ri_min(count, (unsigned)RI_MAILBOX_WORDS); ++i) {
+        if (atomic_load_explicit(&rx->area->doorbells[i], memory_order_relaxed) !=
+            atomic_load_explicit(&rx->seen[i], memory_order_relaxed)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/**
+ * Open the mailbox of a process and take a slot.
+ *
+ * @param pid, fd  Of the target, and of its ri_mailbox_rx_t: wire input.
+ *
+ * @return UCS_OK. UCS_ERR_UNREACHABLE: it is not there, or not this process's to open, or another
+ *         version. UCS_ERR_NO_RESOURCE: all slots have living owners. After an error area is NULL.
+ */
+ucs_status_t ri_mailbox_tx_open(ri_mailbox_tx_t *tx, uint32_t pid, uint32_t fd);
+
+/** Give the slot back, if there is one. Nothing is posted. */
+void ri_mailbox_tx_close(ri_mailbox_tx_t *tx);
+
+/** Post an operation; the slot is free. Its data is copied. */
+void ri_mailbox_tx_post(ri_mailbox_tx_t *tx, const ri_mailbox_head_t *head,
+                        const void *data);
+
+/** @return The state of what was posted. Data of a slot that is DONE may be read. */
+static inline ri_mailbox_state_t ri_mailbox_tx_state(const ri_mailbox_tx_t *tx)
+{
+    return (ri_mailbox_state_t)atomic_load_explicit(&tx->slot->state,
+                                                    memory_order_acquire);
+}
+
+/** What was posted is DONE or REFUSED, and its data was taken: the slot is free. */
+static inline void ri_mailbox_tx_free(ri_mailbox_tx_t *tx)
+{
+    atomic_store_explicit(&tx->slot->state, RI_MAILBOX_FREE, memory_order_relaxed);
+}
+
+/** Take back what was posted. @return Whether the slot is free and nothing was done; else the target
+ * has begun with it. */
+static inline int ri_mailbox_tx_take_back(ri_mailbox_tx_t *tx)
+{
+    uint32_t posted = RI_MAILBOX_POSTED;
+
+    return atomic_compare_exchange_strong(&tx->slot->state, &posted, RI_MAILBOX_FREE);
+}
+
+#endif

@@ -1,0 +1,220 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * First the lines of /proc/self/maps, then what is looked for in them, then views. The kernel makes a
+ * second mapping of shared pages when mremap() is asked to move none of the first one.
+ */
+#include "mapping.h"
+#include "shared_file.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MAPS_FILE "/proc/self/maps"
+
+/* How the kernel names the memory of shmget(). */
+#define MAPS_SYSV "/SYSV"
+
+/* One mapping of this process. */
+typedef struct maps_line {
+    uintptr_t start;
+    uintptr_t end;
+    ri_mapping_place_t place; /* of its start; inode 0: it cannot be viewed */
+} maps_line_t;
+
+/* What a look at all mappings is for. @return Whether it is to go on. */
+typedef int (*maps_func_t)(const maps_line_t *line, void *arg);
+
+static uint64_t maps_ipc_namespace(void)
+{
+    struct stat st;
+
+    return (stat("/proc/self/ns/ipc", &st) == 0) ? st.st_ino : 0;
+}
+
+/* What is mapped shared, for reading and writing, and is not this library's own. */
+static int maps_is_of_interest(const char *permissions, const char *name)
+{
+    return (permissions[0] == 'r') && (permissions[1] == 'w') &&
+           (permissions[3] == 's') && (strstr(name, RI_SHARED_FILE_MARK) == NULL);
+}
+
+/* @return Whether it is a line as the kernel writes it. */
+static int maps_parse(const char *text, maps_line_t *line)
+{
+    char permissions[5] = "";
+    char name[64]       = "";
+    unsigned major, minor;
+    uint64_t offset, inode;
+
+    if (sscanf(text, "%" SCNxPTR "-%" SCNxPTR " %4s %" SCNx64 " %x:%x %" SCNu64 " %63s",
+               &line->start, &line->end, permissions, &offset, &major, &minor, &inode,
+               name) < 7) {
+        return 0;
+    }
+    memset(&line->place, 0, sizeof(line->place));
+    if (maps_is_of_interest(permissions, name)) {
+        line->place.device = ((uint64_t)major << 32) | minor;
+        line->place.inode  = inode;
+        line->place.offset = offset;
+        line->place.space  = !strncmp(name, MAPS_SYSV, strlen(MAPS_SYSV)) ?
+                                     maps_ipc_namespace() :
+                                     0;
+    }
+    return 1;
+}
+
+/* Longer lines have long names, whose ends are passed over. */
+static ucs_status_t maps_foreach(maps_func_t func, void *arg)
+{
+    FILE *file = fopen(MAPS_FILE, "re");
+    int is_new = 1;
+    char text[256];
+    maps_line_t line;
+
+    if (file == NULL) {
+        return UCS_ERR_IO_ERROR;
+    }
+    while (fgets(text, sizeof(text), file) != NULL) {
+        if (is_new && maps_parse(text, &line) && !func(&line, arg)) {
+            break;
+        }
+        is_new = (strchr(text, '\n') != NULL);
+    }
+    fclose(file);
+    return UCS_OK;
+}
+
+static int place_is_of_file(const ri_mapping_place_t *a, const ri_mapping_place_t *b)
+{
+    return (a->inode != 0) && (a->inode == b->inode) && (a->device == b->device) &&
+           (a->space == b->space);
+}
+
+/* Memory whose file is looked for. Lines come by rising addresses. */
+typedef struct maps_search {
+    uintptr_t start;
+    uintptr_t end;
+    uintptr_t at; /* up to here all is found */
+    ri_mapping_place_t *place;
+} maps_search_t;
+
+/* Whether a line that has search->at goes on with the file that was found before it. */
+static int maps_search_goes_on(const maps_search_t *search, const maps_line_t *line,
+                               uint64_t offset)
+{
+    return place_is_of_file(search->place, &line->place) &&
+           (offset - search->place->offset == search->at - search->start);
+}
+
+static int maps_search_line(const maps_line_t *line, void *arg)
+{
+    maps_search_t *search = arg;
+    uint64_t offset;
+
+    if (line->end <= search->at) {
+        return 1;
+    }
+    if ((line->start > search->at) || (line->place.inode == 0)) {
+        return 0;
+    }
+    offset = line->place.offset + (search->at - line->start);
+    if (search->at == search->start) {
+        *search->place        = line->place;
+        search->place->offset = offset;
+    } else if (!maps_search_goes_on(search, line, offset)) {
+        return 0;
+    }
+    search->at = ri_min(line->end, search->end);
+    return search->at < search->end;
+}
+
+ucs_status_t ri_mapping_find(const void *address, size_t length,
+                             ri_mapping_place_t *place)
+{
+    maps_search_t search = {.start = (uintptr_t)address,
+                            .end   = (uintptr_t)address + length,
+                            .at    = (uintptr_t)address,
+                            .place = place};
+    ucs_status_t status;
+
+    memset(place, 0, sizeof(*place));
+    status = maps_foreach(maps_search_line, &search);
+    if ((status == UCS_OK) && ((length == 0) || (search.at < search.end))) {
+        status = UCS_ERR_NO_ELEM;
+    }
+    if (status != UCS_OK) {
+        place->inode = 0;
+    }
+    return status;
+}
+
+/* A mapping that has all of a place. */
+typedef struct maps_holder {
+    const ri_mapping_place_t *place;
+    size_t length;
+    uintptr_t address; /* of the place; 0: not found */
+} maps_holder_t;
+
+static int maps_holder_line(const maps_line_t *line, void *arg)
+{
+    maps_holder_t *holder           = arg;
+    const ri_mapping_place_t *place = holder->place;
+    uint64_t size                   = line->end - line->start;
+    uint64_t into;
+
+    if (!place_is_of_file(place, &line->place) || (place->offset < line->place.offset)) {
+        return 1;
+    }
+    into = place->offset - line->place.offset;
+    if ((into >= size) || (size - into < holder->length)) {
+        return 1;
+    }
+    holder->address = line->start + into;
+    return 0;
+}
+
+ucs_status_t ri_mapping_view_make(const ri_mapping_place_t *place, size_t length,
+                                  ri_mapping_view_t *view)
+{
+    maps_holder_t holder = {.place = place, .length = length, .address = 0};
+    uintptr_t page       = sysconf(_SC_PAGESIZE);
+    uintptr_t into;
+    ucs_status_t status;
+    void *start;
+
+    memset(view, 0, sizeof(*view));
+    if ((place->inode == 0) || (length == 0)) {
+        return UCS_ERR_NO_ELEM;
+    }
+    status = maps_foreach(maps_holder_line, &holder);
+    if (status != UCS_OK) {
+        return status;
+    }
+    if (holder.address == 0) {
+        return UCS_ERR_NO_ELEM;
+    }
+
+    into  = holder.address & (page - 1);
+    start = mremap((void *)(holder.address - into), 0, into + length, MREMAP_MAYMOVE);
+    if (start == MAP_FAILED) {
+        return UCS_ERR_IO_ERROR;
+    }
+    view->start   = start;
+    view->length  = into + length;
+    view->address = (char *)start + into;
+    return UCS_OK;
+}
+
+void ri_mapping_view_end(ri_mapping_view_t *view)
+{
+    if (view->address != NULL) {
+        munmap(view->start, view->length);
+        memset(view, 0, sizeof(*view));
+    }
+}
