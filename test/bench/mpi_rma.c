@@ -4,6 +4,7 @@
  *
  *   mpicc -O2 -o mpi_rma mpi_rma.c
  *   mpiexec -n 2 ./mpi_rma accumulate=8,1k fence_put=8 pscw=8,64k
+ *   mpiexec -n 2 ./mpi_rma -a -c 2000 put=8,64k get=8,64k
  *
  * Prints per point "RESULT <bench> <size> <value> <unit> <core probe ns>", the median over
  * the batches; README.md says what the benchmarks are.
@@ -20,8 +21,8 @@ static const char usage[] =
         "Usage: mpiexec -n 2 mpi_rma [options] BENCHMARK=SIZES...\n"
         "Median over batches, us for one operation. SIZES are bytes, multiples of 8, k "
         "and m\n"
-        "allowed, as 8,1k,64k. Rank 0 is the origin; rank 1 waits in the library. "
-        "Benchmarks:\n"
+        "allowed, as 8,1k,64k. Rank 0 is the origin; rank 1 waits in the library, or\n"
+        "computes. Benchmarks:\n"
         "  put, get, accumulate, get_accumulate\n"
         "                     of doubles, and MPI_Win_flush\n"
         "  fetch_and_op, compare_and_swap\n"
@@ -33,6 +34,9 @@ static const char usage[] =
         "  fence_get          get, fence\n"
         "  pscw               start, put, complete; post and wait at rank 1\n"
         "Options:\n"
+        "  -a       memory of the window by MPI_Win_allocate, else the program's own\n"
+        "  -c US    rank 1 computes for so long between two calls of MPI, where rank 0\n"
+        "           alone takes part in an operation\n"
         "  -t SEC   time per point, without warm-up (0.15)\n"
         "  -b N     batches that the time is split into (50)\n"
         "  -h       this help\n";
@@ -50,6 +54,7 @@ typedef struct kind kind_t;
 typedef struct {
     const kind_t *kind;
     size_t size;
+    double computes; /* see options_t */
     MPI_Win win;
     MPI_Group other;
     unsigned char *memory; /* of the window */
@@ -71,6 +76,8 @@ struct kind {
 typedef struct {
     point_t points[MAX_POINTS];
     int num_points;
+    int allocates;   /* MPI has the memory of the window */
+    double computes; /* seconds that rank 1 computes between two calls; 0: it waits */
 } options_t;
 
 
@@ -149,7 +156,21 @@ static void step_once(const bench_mpi_t *bench, const point_t *point)
     }
 }
 
-/* With one origin, rank 1 is in the barrier at the end meanwhile. */
+/* The end of a barrier, for a rank that computes and looks only now and then. */
+static void compute_until_all_are_here(double seconds)
+{
+    MPI_Request barrier;
+    double start;
+    int all_here = 0;
+
+    MPI_Ibarrier(MPI_COMM_WORLD, &barrier);
+    while (!all_here) {
+        for (start = bench_now(); bench_now() - start < seconds;) {}
+        MPI_Test(&barrier, &all_here, MPI_STATUS_IGNORE);
+    }
+}
+
+/* With one origin, rank 1 is in the barrier at the end meanwhile, or computes. */
 static void step(const bench_mpi_t *bench, void *arg, long count, double *seconds)
 {
     const point_t *point = arg;
@@ -164,7 +185,11 @@ static void step(const bench_mpi_t *bench, void *arg, long count, double *second
         step_once(bench, point);
     }
     seconds[0] = (bench_now() - start) / kind->many;
-    MPI_Barrier(MPI_COMM_WORLD);
+    if (point->computes > 0) {
+        compute_until_all_are_here((alone && (bench->rank == 1)) ? point->computes : 0);
+    } else {
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
 }
 
 static const kind_t kinds[] = {
@@ -225,14 +250,23 @@ static int parse_options(bench_mpi_t *bench, options_t *options, int argc, char 
     int c;
 
     options->num_points = 0;
-    while ((c = getopt(argc, argv, "t:b:h")) != -1) {
+    options->allocates  = 0;
+    options->computes   = 0;
+    while ((c = getopt(argc, argv, "ac:t:b:h")) != -1) {
         switch (c) {
+        case 'a':
+            options->allocates = 1;
+            break;
+        case 'c':
+            bad |= bench_parse_number("-c", optarg, 0, 1e6, &options->computes);
+            break;
         case 'h':
             return 1;
         default:
             bad |= bench_mpi_option(bench, c);
         }
     }
+    options->computes *= 1e-6;
     for (; !bad && (optind < argc); ++optind) {
         bad = parse_points(options, argv[optind]);
     }
@@ -336,11 +370,12 @@ static bool run_point(bench_mpi_t *bench, point_t *point)
 /* Whether all data was right */
 static bool run_points(bench_mpi_t *bench, options_t *options)
 {
-    unsigned char *memory = bench_mpi_alloc(MAX_SIZE);
+    unsigned char *own    = bench_mpi_alloc(MAX_SIZE);
     unsigned char *send   = bench_mpi_alloc(MAX_SIZE);
     unsigned char *recv   = bench_mpi_alloc(MAX_SIZE);
     int other_rank        = !bench->rank;
     bool right            = true;
+    unsigned char *memory = own;
     MPI_Group world, other;
     MPI_Win win;
     int i;
@@ -348,13 +383,18 @@ static bool run_points(bench_mpi_t *bench, options_t *options)
     bench_mpi_probe_open(bench);
     MPI_Comm_group(MPI_COMM_WORLD, &world);
     MPI_Group_incl(world, 1, &other_rank, &other);
-    MPI_Win_create(memory, MAX_SIZE, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    if (options->allocates) {
+        MPI_Win_allocate(MAX_SIZE, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);
+    } else {
+        MPI_Win_create(own, MAX_SIZE, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    }
     for (i = 0; i < options->num_points; ++i) {
-        options->points[i].win    = win;
-        options->points[i].other  = other;
-        options->points[i].memory = memory;
-        options->points[i].send   = send;
-        options->points[i].recv   = recv;
+        options->points[i].computes = options->computes;
+        options->points[i].win      = win;
+        options->points[i].other    = other;
+        options->points[i].memory   = memory;
+        options->points[i].send     = send;
+        options->points[i].recv     = recv;
         right &= run_point(bench, &options->points[i]);
     }
     MPI_Win_free(&win);
@@ -363,7 +403,7 @@ static bool run_points(bench_mpi_t *bench, options_t *options)
     bench_mpi_probe_close(bench);
     free(recv);
     free(send);
-    free(memory);
+    free(own);
     return right;
 }
 
