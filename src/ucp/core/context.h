@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * A context that this library serves: one that asked for tag matching while recv_init was
- * selected. All others are left to stock.
+ * A context that this library serves: one that asked for tag matching or one-sided operations while
+ * recv_init was selected. All others are left to stock.
  */
 #ifndef RI_CONTEXT_H
 #define RI_CONTEXT_H

@@ -3,7 +3,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * Interposed: configuration, contexts, datatypes. Here it is decided whether a context is
- * served by this library: its configuration says recv_init, and it asks for tag matching.
+ * served by this library: its configuration says recv_init, and it asks for tag matching or for
+ * one-sided operations.
  *
  * The value recv_init must not reach stock's parser, which knows a fixed set of values and
  * fails on any other. While stock reads its environment, the value there is stock's
@@ -20,11 +21,15 @@
 #include "../../ucs/handle_map.h"
 #include "../../ucs/log.h"
 #include "../../ucs/rank.h"
+#include "../../ucs/settings.h"
 #include "../dt/datatype.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Of contexts that have no tag matching, those are served that have one of these. */
+#define FEATURES_ONE_SIDED (UCP_FEATURE_RMA | UCP_FEATURE_AMO32 | UCP_FEATURE_AMO64)
 
 /* What stock reads instead. */
 #define SCHEME_STOCK_DEFAULT "auto"
@@ -136,10 +141,24 @@ void ucp_config_release(ucp_config_t *config)
     ri_stock.config_release(config);
 }
 
-static int params_want_tags(const ucp_params_t *params)
+static int params_want(const ucp_params_t *params, uint64_t features)
 {
     return (params->field_mask & UCP_PARAM_FIELD_FEATURES) &&
-           (params->features & UCP_FEATURE_TAG);
+           ((params->features & features) != 0);
+}
+
+/* Whether a context has anything that this library does, if it is switched on. One-sided operations
+ * alone may be left to stock: the configuration is read then. */
+static int params_want_library(const ucp_params_t *params)
+{
+    if (params_want(params, UCP_FEATURE_TAG)) {
+        return 1;
+    }
+    if (!params_want(params, FEATURES_ONE_SIDED)) {
+        return 0;
+    }
+    ri_config_read();
+    return ri_config.rma;
 }
 
 /* The application's parameters with the active message feature added. */
@@ -191,7 +210,7 @@ ucs_status_t ucp_init_version(unsigned api_major_version, unsigned api_minor_ver
     ucs_status_t status;
 
     ri_stock_resolve();
-    if (!params_want_tags(params)) {
+    if (!params_want(params, UCP_FEATURE_TAG | FEATURES_ONE_SIDED)) {
         ri_inert_note(RI_INERT_NO_TAGS);
         return ri_stock.init_version(api_major_version, api_minor_version, params, config,
                                      context_p);
@@ -206,11 +225,14 @@ ucs_status_t ucp_init_version(unsigned api_major_version, unsigned api_minor_ver
         config = own_config;
     }
 
-    if (ri_map_get_ptr(&selected_configs, config) != NULL) {
+    if ((ri_map_get_ptr(&selected_configs, config) != NULL) &&
+        params_want_library(params)) {
         status = context_init(api_major_version, api_minor_version, params, config,
                               context_p);
     } else {
-        ri_inert_note(RI_INERT_NO_SWITCH);
+        ri_inert_note((ri_map_get_ptr(&selected_configs, config) != NULL) ?
+                              RI_INERT_NO_TAGS :
+                              RI_INERT_NO_SWITCH);
         status = ri_stock.init_version(api_major_version, api_minor_version, params,
                                        config, context_p);
     }

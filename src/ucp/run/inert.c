@@ -101,10 +101,9 @@ int ri_inert_explain(unsigned facts, char *text, unsigned long max)
     } else if (facts & RI_INERT_NO_WORKER) {
         snprintf(text, max, "the program made a context of UCX, but no worker");
     } else if (facts & RI_INERT_NO_TAGS) {
-        snprintf(
-                text, max,
-                "the program did not ask UCX for tag matching, which is what the library "
-                "serves");
+        snprintf(text, max,
+                 "the program asked UCX neither for tag matching nor for one-sided "
+                 "operations that the library may do");
     } else if (facts & RI_INERT_HAS_MPI) {
         snprintf(text, max, "the MPI of this program did not use UCX");
     } else if (facts & RI_INERT_HAS_UCP) {

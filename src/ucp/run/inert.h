@@ -10,7 +10,7 @@
 
 /* What the process has done. Values are bits. */
 typedef enum ri_inert_fact {
-    RI_INERT_NO_TAGS     = 1 << 0, /* made a context that has no tag matching */
+    RI_INERT_NO_TAGS     = 1 << 0, /* made a context with nothing to serve */
     RI_INERT_NO_SWITCH   = 1 << 1, /* made one with tag matching, without recv_init */
     RI_INERT_NO_WORKER   = 1 << 2, /* made one that is served */
     RI_INERT_NOT_AT_ALL  = 1 << 3, /* made a worker that is served */

@@ -86,7 +86,7 @@ TEST_F(test_inert, other_pml)
 
 TEST_F(test_inert, other_reasons)
 {
-    expect(RI_INERT_NO_TAGS | RI_INERT_HAS_UCP, "did not ask UCX for tag matching");
+    expect(RI_INERT_NO_TAGS | RI_INERT_HAS_UCP, "asked UCX neither for tag matching");
     expect(RI_INERT_NO_WORKER | RI_INERT_HAS_UCP, "no worker");
     expect(RI_INERT_HAS_MPI, "did not use UCX");
     expect(RI_INERT_HAS_MPI | RI_INERT_HAS_UCP, "did not use UCX");
