@@ -28,7 +28,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of contexts that have no tag matching, those are served that have one of these. */
+/* Features, one of which has a context served that has no tag matching. */
 #define FEATURES_ONE_SIDED (UCP_FEATURE_RMA | UCP_FEATURE_AMO32 | UCP_FEATURE_AMO64)
 
 /* What stock reads instead. */

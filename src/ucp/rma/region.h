@@ -19,7 +19,7 @@ typedef struct ri_region {
 } ri_region_t;
 
 /** The application has mapped @a length bytes at @a address; @a memh is stock's handle. Without
- * memory for it, or if there are no bytes, it is not added, and goes by stock. */
+ * memory to note it, or if there are no bytes, it is not added, and goes by stock. */
 void ri_region_add(ucp_mem_h memh, const void *address, size_t length);
 
 /** The handle is about to go: nobody works on its memory by ri_region_has() any more. One that was

@@ -54,8 +54,8 @@ static inline void *ri_rkey_local(const ri_rkey_t *rkey, uint64_t address)
     return (void *)(uintptr_t)(address + rkey->shift);
 }
 
-/** A key was unpacked; look for a way to its memory. If there is none, or no memory for it, nothing
- * is known of it.
+/** A key was unpacked; look for a way to its memory. If there is none, or no memory to note
+ * it, nothing is known of the key.
  *
  * @param wire  Wire input, as ri_wire_rkey_parse() has found it. */
 void ri_rkey_add(ucp_rkey_h stock, const ri_wire_rkey_t *wire);

@@ -27,7 +27,7 @@ extern _Atomic(ri_mailbox_rx_t *) ri_serve_mailbox;
 /** Have a mailbox. @return Its descriptor, for a key; -1: there is none. Any thread. */
 int ri_serve_start(void);
 
-/** What ri_serve() does when a doorbell has rung. */
+/** What ri_serve() does when a doorbell has rung. @return As ri_serve(). */
 unsigned ri_serve_rung(void);
 
 /** Carry out what other processes have asked for. Any thread, at any time. @return Number of

@@ -16,7 +16,7 @@
 
 #include "../../ucs/base.h"
 
-/* How the names of these files begin in /proc. */
+/* How the name of such a file begins in /proc. */
 #define RI_SHARED_FILE_MARK "/memfd:ucxri-"
 
 /**
