@@ -62,7 +62,7 @@ void ri_conn_update_fast(ri_conn_t *conn)
 {
     int healthy = (conn->status == UCS_OK) &&
                   !(conn->flags & (RI_CONN_SELF | RI_CONN_NO_PEER | RI_CONN_VERSION |
-                                   RI_CONN_CLOSING | RI_CONN_UNTOLD)) &&
+                                   RI_CONN_CLOSING | RI_CONN_UNTOLD | RI_CONN_POSTED)) &&
                   conn->worker->host_memory;
 
     if (!healthy || (conn->remote_id == 0) || !ucs_list_is_empty(&conn->pending) ||

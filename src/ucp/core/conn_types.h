@@ -51,8 +51,10 @@ enum {
     RI_CONN_UNTOLD =
             1 << 25, /* something has to be said before most messages, see conn_tells
                                 in module.h */
-    RI_CONN_FENCED = 1 << 26 /* with BEHIND_RMA: a fence keeps later one-sided operations
-                                behind those that UCX may still be at */
+    RI_CONN_FENCED = 1 << 26, /* with BEHIND_RMA: a fence keeps later one-sided operations
+                                 behind those that UCX may still be at */
+    RI_CONN_POSTED =
+            1 << 27 /* puts by mail may not be over: messages settle them first */
 };
 
 /* While one of the two flags is set, messages do not go through the ring or channel. */
@@ -161,6 +163,12 @@ struct ri_conn {
         uint64_t flushed; /* of worker->rma.seq: all up to here are carried out */
         ucs_list_link_t ops[RI_RMA_KINDS]; /* operations that have not ended here */
         ucs_list_link_t behind_link;       /* in worker->rma.behind; self-linked if not */
+        /* POSTED: puts by mail that may not be over (rma/posts.h) */
+        struct ri_reach *reach;      /* the way that they were posted by */
+        unsigned age;                /* calls of progress since the first of them */
+        ucs_list_link_t posted_link; /* in worker->rma.posted */
+        ucs_status_t
+                lost; /* why puts were lost, to be told by the next flush; UCS_OK: none */
     } rma;
 
     uint32_t serial; /* among all conns that the worker ever had */

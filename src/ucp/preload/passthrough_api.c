@@ -12,6 +12,23 @@
 #include "../../ucs/settings.h"
 #include "../../ucs/log.h"
 #include "../core/request.h"
+#include "../rma/posts.h"
+
+/* Enter the worker of an endpoint to send a message that puts must not come behind. @return As
+ * ri_guard_ep(). */
+static ri_inline ri_worker_t *pass_enter_message(ucp_ep_h ep)
+{
+    ri_worker_t *guard = ri_guard_ep(ep);
+    ri_conn_t *conn;
+
+    if (ri_unlikely(atomic_load_explicit(&ri_posts_workers, memory_order_relaxed) > 0)) {
+        conn = ri_conn_find(ep);
+        if (conn != NULL) {
+            ri_posts_settle(conn);
+        }
+    }
+    return guard;
+}
 
 /* The handler's id of this library must stay this library's. */
 static int am_id_is_taken(ucp_worker_h stock, unsigned id)
@@ -50,7 +67,7 @@ ucs_status_ptr_t ucp_am_send_nb(ucp_ep_h ep, uint16_t id, const void *buffer,
                                 size_t count, ucp_datatype_t datatype,
                                 ucp_send_callback_t cb, unsigned flags)
 {
-    ri_worker_t *guard = ri_guard_ep(ep);
+    ri_worker_t *guard = pass_enter_message(ep);
     ucs_status_ptr_t ret;
 
     ri_stock_resolve();
@@ -63,7 +80,7 @@ ucs_status_ptr_t ucp_am_send_nbx(ucp_ep_h ep, unsigned id, const void *header,
                                  size_t header_length, const void *buffer, size_t count,
                                  const ucp_request_param_t *param)
 {
-    ri_worker_t *guard = ri_guard_ep(ep);
+    ri_worker_t *guard = pass_enter_message(ep);
     ucs_status_ptr_t ret;
 
     ri_stock_resolve();
@@ -99,7 +116,7 @@ ucs_status_ptr_t ucp_stream_send_nb(ucp_ep_h ep, const void *buffer, size_t coun
                                     ucp_datatype_t datatype, ucp_send_callback_t cb,
                                     unsigned flags)
 {
-    ri_worker_t *guard = ri_guard_ep(ep);
+    ri_worker_t *guard = pass_enter_message(ep);
     ucs_status_ptr_t ret;
 
     ri_stock_resolve();
@@ -111,7 +128,7 @@ ucs_status_ptr_t ucp_stream_send_nb(ucp_ep_h ep, const void *buffer, size_t coun
 ucs_status_ptr_t ucp_stream_send_nbx(ucp_ep_h ep, const void *buffer, size_t count,
                                      const ucp_request_param_t *param)
 {
-    ri_worker_t *guard = ri_guard_ep(ep);
+    ri_worker_t *guard = pass_enter_message(ep);
     ucs_status_ptr_t ret;
 
     ri_stock_resolve();

@@ -12,6 +12,7 @@
 #include "../core/request.h"
 #include "../core/rma.h"
 #include "../rma/direct.h"
+#include "../rma/posts.h"
 
 /* A strong fence, the default from 1.16 on, makes progress under stock's lock. */
 ucs_status_t ucp_worker_fence(ucp_worker_h stock)
@@ -24,6 +25,7 @@ ucs_status_t ucp_worker_fence(ucp_worker_h stock)
         return ri_stock.worker_fence(stock);
     }
     ri_worker_lock(worker);
+    ri_posts_settle_all(worker);
     ri_rma_fence(worker);
     status = ri_stock.worker_fence(stock);
     ri_worker_unlock(worker);
@@ -40,6 +42,7 @@ typedef struct rma_call {
 static ri_inline rma_call_t rma_enter_conn(ri_conn_t *conn)
 {
     ri_worker_lock(conn->worker);
+    ri_posts_settle(conn);
     ++conn->counters.rma_stock;
     return (rma_call_t){.worker = conn->worker, .conn_id = conn->id};
 }

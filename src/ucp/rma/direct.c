@@ -7,6 +7,7 @@
  */
 #include "direct.h"
 #include "mail.h"
+#include "posts.h"
 #include "serve.h"
 #include "word.h"
 #include "../core/memory.h"
@@ -56,6 +57,26 @@ static ucs_status_t direct_move(ri_rkey_t *rkey, int is_put, const void *buffer,
     return UCS_ERR_UNSUPPORTED;
 }
 
+/* Post a put to the process that has the memory. @return Whether it is posted, or done. */
+static int direct_post(ri_conn_t *conn, ri_rkey_t *rkey, uint64_t address, size_t length,
+                       const void *data)
+{
+    const ri_mailbox_head_t head = {.kind        = RI_SERVE_PUT,
+                                    .length      = length,
+                                    .data_length = length,
+                                    .region      = rkey->region,
+                                    .address     = address};
+    ri_mail_sum_t sum            = {.status = UCS_OK};
+
+    if (ri_mail_put(rkey->reach, &head, data, &sum) != RI_MAIL_DONE) {
+        return 0;
+    }
+    ri_posts_note(conn, rkey->reach);
+    ri_posts_count(conn, &sum);
+    ++conn->counters.rma_mailed;
+    return 1;
+}
+
 /* Ask the process that has the memory. @return Whether it is done. */
 static int direct_mail(ri_conn_t *conn, ri_rkey_t *rkey, uint8_t kind, uint64_t address,
                        size_t length, const void *data, size_t data_length, void *result)
@@ -65,8 +86,10 @@ static int direct_mail(ri_conn_t *conn, ri_rkey_t *rkey, uint8_t kind, uint64_t 
                                     .data_length = data_length,
                                     .region      = rkey->region,
                                     .address     = address};
-    ri_mail_fate_t fate          = ri_mail_ask(rkey->reach, &head, data, result);
+    ri_mail_sum_t sum            = {.status = UCS_OK};
+    ri_mail_fate_t fate          = ri_mail_ask(rkey->reach, &head, data, result, &sum);
 
+    ri_posts_count(conn, &sum);
     conn->counters.rma_mailed += (fate == RI_MAIL_DONE);
     conn->counters.rma_taken_back += (fate == RI_MAIL_TAKEN_BACK);
     return fate == RI_MAIL_DONE;
@@ -87,10 +110,10 @@ ucs_status_t ri_direct_put(ri_conn_t *conn, ucp_rkey_h stock, const void *buffer
         conn->counters.rma_mapped_bytes += length;
         return UCS_OK;
     }
-    if ((length <= RI_MAILBOX_DATA) &&
-        direct_mail(conn, rkey, RI_SERVE_PUT, address, length, buffer, length, NULL)) {
+    if ((length <= RI_MAILBOX_DATA) && direct_post(conn, rkey, address, length, buffer)) {
         return UCS_OK;
     }
+    ri_posts_settle(conn);
     if (direct_move(rkey, 1, buffer, length, address) != UCS_OK) {
         return UCS_ERR_UNSUPPORTED;
     }
@@ -118,6 +141,7 @@ ucs_status_t ri_direct_get(ri_conn_t *conn, ucp_rkey_h stock, void *buffer, size
         direct_mail(conn, rkey, RI_SERVE_GET, address, length, NULL, 0, buffer)) {
         return UCS_OK;
     }
+    ri_posts_settle(conn);
     if (direct_move(rkey, 0, buffer, length, address) != UCS_OK) {
         return UCS_ERR_UNSUPPORTED;
     }

@@ -4,7 +4,8 @@
  *
  * One-sided operations that this process carries out by itself, at once and without the target: they
  * have ended, at the target too, when they return. So no flush or fence has anything to do for them,
- * and no message can overtake them.
+ * and no message can overtake them. The exception are small puts by mail, which are settled before
+ * all that has to come behind them (posts.h).
  *
  * What is not done in this way is left to stock, operation by operation: another way of the key,
  * memory beyond that of the key, local memory that is not the host's, options that are stock's

@@ -106,7 +106,15 @@ void ri_reach_open_mail(ri_reach_t *way, uint32_t pid, uint32_t fd)
     pthread_mutex_lock(&reach.lock);
     if (way->mail.area == NULL) {
         ri_mailbox_tx_open(&way->mail, pid, fd);
+        way->oldest = way->mail.next;
     }
+    pthread_mutex_unlock(&reach.lock);
+}
+
+void ri_reach_hold(ri_reach_t *way)
+{
+    pthread_mutex_lock(&reach.lock);
+    ++way->users;
     pthread_mutex_unlock(&reach.lock);
 }
 

@@ -19,7 +19,10 @@
 typedef struct ri_reach {
     ri_plane_ep_t *ep;    /* copies from and to its memory */
     ri_mailbox_tx_t mail; /* a slot in its mailbox; area NULL: there is none */
-    atomic_flag mailing;  /* a thread uses mail */
+    atomic_flag mailing;  /* a thread uses mail, and what follows */
+    /* puts that were posted and are not known to be over: from this number on, up to mail.next */
+    uint8_t oldest;
+    ri_mailbox_head_t heads[RI_MAILBOX_DEPTH]; /* of these puts, by their entries */
     ucs_list_link_t list;
     unsigned users;
     size_t length; /* of address */
@@ -44,7 +47,10 @@ ri_reach_t *ri_reach_get(const void *address, size_t length);
  * and @a fd, its descriptor there, are wire input. */
 void ri_reach_open_mail(ri_reach_t *way, uint32_t pid, uint32_t fd);
 
-/** Give a way back. NULL will do. */
+/** Have a way, which somebody has, once more. */
+void ri_reach_hold(ri_reach_t *way);
+
+/** Give a way back. If nobody has it any more, no put of it is posted. NULL will do. */
 void ri_reach_put(ri_reach_t *way);
 
 #endif

@@ -8,6 +8,7 @@
 #include "ep_op.h"
 #include "close.h"
 #include "../core/rma.h"
+#include "../rma/posts.h"
 #include "../../ucs/stock.h"
 #include "flush.h"
 
@@ -173,8 +174,12 @@ static ucs_status_ptr_t ep_flush_now(ri_worker_t *worker, ri_conn_t *conn,
 static ucs_status_ptr_t ep_flush(ri_worker_t *worker, ri_conn_t *conn,
                                  const ucp_request_param_t *param)
 {
+    ucs_status_t status = ri_posts_flush(worker, conn);
     ri_ep_op_t *op;
 
+    if (ri_unlikely(status != UCS_OK)) {
+        return UCS_STATUS_PTR(status);
+    }
     if (ri_flush_must_wait(worker, conn, worker->rma.seq)) {
         op = ep_op_new(worker, conn, 0, param);
         return (op != NULL) ? ep_op_wait(op, param) : UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);

@@ -25,6 +25,7 @@
 #include "../proto/rtr/recv_rndv.h"
 #include "../proto/rtr/rtr.h"
 #include "../proto/rtr/rtr_lost.h"
+#include "../rma/posts.h"
 
 /* name, whether there is something to be done, what does it */
 /* clang-format off */
@@ -34,6 +35,7 @@
     _w(control, ri_control_has_work, ri_control_progress) /* UCX had no memory for a message */ \
     _w(ways, ri_way_has_untold, ri_way_tell_gone)         /* ends of ways are gone */ \
     _w(ep_ops, ri_ep_ops_has_work, ri_ep_ops_progress)    /* flushes and closes wait */ \
+    _w(posts, ri_posts_has_work, ri_posts_progress)       /* puts by mail may not be over */ \
     _w(timeouts, ri_conn_has_timeouts, ri_conn_check_timeouts) /* peers may never answer */ \
     _w(asks, ri_control_has_asks, ri_control_progress_asks) /* peers may have to be asked */ \
     _w(recv_rndv, ri_recv_rndv_has_work, ri_recv_rndv_progress) /* RTRs came after their RTS */ \

@@ -24,6 +24,7 @@
 #include "../proto/rndv/rndv.h"
 #include "../proto/select.h"
 #include "../proto/rtr/rtr_known.h"
+#include "../rma/posts.h"
 
 /* A receiver that has not told its id after so many messages is asked for it. */
 #define SEND_ASK_AFTER 4
@@ -384,6 +385,7 @@ ucs_status_ptr_t ri_tag_send_slow(ri_conn_t *conn, const void *buffer, size_t co
     if (ri_unlikely(conn->status != UCS_OK)) {
         return UCS_STATUS_PTR(conn->status);
     }
+    ri_posts_settle(conn);
     req = (ri_send_req_t *)ri_req_get(worker, param, RI_REQ_SEND);
     if (req == NULL) {
         return UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);

@@ -33,35 +33,48 @@ void ri_mailbox_rx_end(ri_mailbox_rx_t *rx)
 }
 
 /* @return Whether there was something in the slot. */
-static int mailbox_serve_slot(ri_mailbox_slot_t *slot, ri_mailbox_func_t func)
+static int mailbox_serve_entry(ri_mailbox_entry_t *entry, ri_mailbox_func_t func)
 {
     uint32_t posted = RI_MAILBOX_POSTED;
     uint8_t data[RI_MAILBOX_DATA];
     ri_mailbox_head_t head;
     int length = -1;
 
-    if (!atomic_compare_exchange_strong(&slot->state, &posted, RI_MAILBOX_SERVING)) {
+    if (!atomic_compare_exchange_strong(&entry->state, &posted, RI_MAILBOX_SERVING)) {
         return 0; /* it was taken back */
     }
-    head = slot->head;
+    head = entry->head;
     if (head.data_length <= sizeof(data)) {
-        memcpy(data, slot->data, head.data_length);
+        memcpy(data, entry->data, head.data_length);
         length = func(&head, data);
     }
     if (length > 0) {
-        memcpy(slot->data, data, length);
+        memcpy(entry->data, data, length);
     }
-    atomic_store_explicit(&slot->state,
+    atomic_store_explicit(&entry->state,
                           (length < 0) ? RI_MAILBOX_REFUSED : RI_MAILBOX_DONE,
                           memory_order_release);
     return 1;
+}
+
+/* A doorbell has gone on from a number to another one. */
+static unsigned mailbox_serve_slot(ri_mailbox_entry_t *entries, uint8_t from, uint8_t to,
+                                   ri_mailbox_func_t func)
+{
+    uint8_t number = ((uint8_t)(to - from) > RI_MAILBOX_DEPTH) ? to - RI_MAILBOX_DEPTH :
+                                                                 from;
+    unsigned count = 0;
+
+    for (; number != to; ++number) {
+        count += mailbox_serve_entry(&entries[number % RI_MAILBOX_DEPTH], func);
+    }
+    return count;
 }
 
 /* Eight doorbells, some of which have rung. */
 static unsigned mailbox_serve_word(ri_mailbox_rx_t *rx, unsigned word, uint64_t rung,
                                    ri_mailbox_func_t func)
 {
-    ri_mailbox_slot_t *slots = &rx->area->slots[word * 8];
     uint64_t seen = atomic_load_explicit(&rx->seen[word], memory_order_relaxed);
     uint8_t now[8], before[8];
     unsigned count = 0;
@@ -71,9 +84,8 @@ static unsigned mailbox_serve_word(ri_mailbox_rx_t *rx, unsigned word, uint64_t 
     memcpy(before, &seen, sizeof(before));
     atomic_store_explicit(&rx->seen[word], rung, memory_order_relaxed);
     for (i = 0; i < 8; ++i) {
-        if (now[i] != before[i]) {
-            count += mailbox_serve_slot(&slots[i], func);
-        }
+        count += mailbox_serve_slot(rx->area->slots[word * 8 + i], before[i], now[i],
+                                    func);
     }
     return count;
 }
@@ -108,12 +120,19 @@ static int mailbox_owner_is_gone(uint64_t owner, uint64_t host)
 }
 
 /* @return Whether the slot of a process that is gone may be used: the target is not at it. */
-static int mailbox_slot_clear(ri_mailbox_slot_t *slot)
+static int mailbox_slot_clear(ri_mailbox_entry_t *entries)
 {
-    uint32_t state = atomic_load(&slot->state);
+    uint32_t state;
+    unsigned i;
 
-    return (state != RI_MAILBOX_SERVING) &&
-           atomic_compare_exchange_strong(&slot->state, &state, RI_MAILBOX_FREE);
+    for (i = 0; i < RI_MAILBOX_DEPTH; ++i) {
+        state = atomic_load(&entries[i].state);
+        if ((state == RI_MAILBOX_SERVING) ||
+            !atomic_compare_exchange_strong(&entries[i].state, &state, RI_MAILBOX_FREE)) {
+            return 0;
+        }
+    }
+    return 1;
 }
 
 /* Take a slot that nobody has, or with @a of_gone one whose owner is gone. @return Its number, or
@@ -130,7 +149,7 @@ static unsigned mailbox_claim(ri_mailbox_area_t *area, const ri_host_process_t *
                        (owner == 0)) &&
             atomic_compare_exchange_strong(&area->owners[i], &owner,
                                            mailbox_owner(self))) {
-            if (mailbox_slot_clear(&area->slots[i])) {
+            if (mailbox_slot_clear(area->slots[i])) {
                 return i;
             }
             atomic_store(&area->owners[i], owner);
@@ -174,28 +193,31 @@ ucs_status_t ri_mailbox_tx_open(ri_mailbox_tx_t *tx, uint32_t pid, uint32_t fd)
     }
     mailbox_announce(area, slot);
     tx->area     = area;
-    tx->slot     = &area->slots[slot];
+    tx->slot     = slot;
+    tx->entries  = area->slots[slot];
     tx->doorbell = (_Atomic(uint8_t) *)area->doorbells + slot;
-    tx->rung     = atomic_load(tx->doorbell);
+    tx->next     = atomic_load(tx->doorbell);
     return UCS_OK;
 }
 
 void ri_mailbox_tx_close(ri_mailbox_tx_t *tx)
 {
     if (tx->area != NULL) {
-        atomic_store(&tx->area->owners[tx->slot - tx->area->slots], 0);
+        atomic_store(&tx->area->owners[tx->slot], 0);
         munmap(tx->area, sizeof(*tx->area));
         tx->area = NULL;
     }
 }
 
-void ri_mailbox_tx_post(ri_mailbox_tx_t *tx, const ri_mailbox_head_t *head,
-                        const void *data)
+uint8_t ri_mailbox_tx_post(ri_mailbox_tx_t *tx, const ri_mailbox_head_t *head,
+                           const void *data)
 {
-    ri_mailbox_slot_t *slot = tx->slot;
+    uint8_t number            = tx->next++;
+    ri_mailbox_entry_t *entry = ri_mailbox_tx_entry(tx, number);
 
-    slot->head = *head;
-    memcpy(slot->data, data, head->data_length);
-    atomic_store_explicit(&slot->state, RI_MAILBOX_POSTED, memory_order_release);
-    atomic_store_explicit(tx->doorbell, ++tx->rung, memory_order_release);
+    entry->head = *head;
+    memcpy(entry->data, data, head->data_length);
+    atomic_store_explicit(&entry->state, RI_MAILBOX_POSTED, memory_order_release);
+    atomic_store_explicit(tx->doorbell, tx->next, memory_order_release);
+    return number;
 }

@@ -4,18 +4,19 @@
  *
  * Small one-sided operations on memory that only its own process can touch without a system call. A
  * process (the target) has one mailbox in shared memory. Each process that asks for operations (an
- * origin) has one slot there, and posts one operation at a time. The target carries it out when it
- * looks, which it does in its progress. An origin that does not want to wait any longer takes its
- * operation back, by compare-and-swap, and does it by other means; so it never depends on a target
- * that computes.
+ * origin) has a slot there with eight entries, and posts its operations to one after the other. The
+ * target carries them out in that order when it looks, which it does in its progress. An origin that
+ * does not want to wait any longer takes an operation back, by compare-and-swap, and does it by other
+ * means; so it never depends on a target that computes.
  *
- * A target does not look at slots but at doorbells, a byte for each slot, eight at once. An origin
- * rings by changing its byte, with a plain store. Nobody resets a doorbell: the target remembers what
- * it has seen. A doorbell that has changed 256 times between two looks seems not to have rung; its
- * operation is taken back then, as any other that waits for too long.
+ * A target does not look at entries but at doorbells, a byte for each slot, eight at once. An origin
+ * rings by counting its byte up, with a plain store; so the byte also says which entries were posted.
+ * Nobody resets a doorbell: the target remembers what it has seen. A doorbell that has changed 256
+ * times between two looks seems not to have rung; the operations are taken back then, as any others
+ * that wait for too long.
  *
  * The other side may write anything at any time. The target copies an operation before it looks at
- * it, and the origin takes from a slot no more than it has asked for.
+ * it, and the origin takes from an entry no more than it has asked for.
  */
 #ifndef RI_MAILBOX_H
 #define RI_MAILBOX_H
@@ -26,13 +27,16 @@
 #include <stdint.h>
 
 /* Processes that may use a mailbox at the same time. */
-#define RI_MAILBOX_SLOTS 256
+#define RI_MAILBOX_SLOTS 128
+
+/* Operations of one of them at the same time: a power of two. */
+#define RI_MAILBOX_DEPTH 8
 
 /* The most data of an operation, and of its result. */
 #define RI_MAILBOX_DATA 96
 
 /*
- * The state of a slot, and who changes it:
+ * The state of an entry, and who changes it:
  *
  *   FREE -> POSTED             origin: ri_mailbox_tx_post()
  *   POSTED -> SERVING          target: it has seen the doorbell
@@ -58,13 +62,13 @@ typedef struct ri_mailbox_head {
     uint64_t address;
 } ri_mailbox_head_t;
 
-typedef struct ri_mailbox_slot {
+typedef struct ri_mailbox_entry {
     _Atomic(uint32_t) state; /* ri_mailbox_state_t */
     ri_mailbox_head_t head;
     uint8_t data[RI_MAILBOX_DATA]; /* up to 32 bytes are in the line of all else */
-} __attribute__((aligned(2 * RI_CACHE_LINE))) ri_mailbox_slot_t;
+} __attribute__((aligned(2 * RI_CACHE_LINE))) ri_mailbox_entry_t;
 
-static_assert(sizeof(ri_mailbox_slot_t) == 2 * RI_CACHE_LINE, "no false sharing");
+static_assert(sizeof(ri_mailbox_entry_t) == 2 * RI_CACHE_LINE, "no false sharing");
 
 /* Eight doorbells. */
 #define RI_MAILBOX_WORDS (RI_MAILBOX_SLOTS / 8)
@@ -77,7 +81,7 @@ typedef struct ri_mailbox_area {
     _Atomic(uint64_t) doorbells[RI_MAILBOX_WORDS];
     /* who has the slot: pid and start of the process (ri_host_process_t); 0: nobody */
     _Atomic(uint64_t) owners[RI_MAILBOX_SLOTS];
-    ri_mailbox_slot_t slots[RI_MAILBOX_SLOTS];
+    ri_mailbox_entry_t slots[RI_MAILBOX_SLOTS][RI_MAILBOX_DEPTH];
 } ri_mailbox_area_t;
 
 #define RI_MAILBOX_VERSION 1
@@ -92,9 +96,11 @@ typedef struct ri_mailbox_rx {
 /* An origin's side of its slot. */
 typedef struct ri_mailbox_tx {
     ri_mailbox_area_t *area; /* NULL: it has no slot */
-    ri_mailbox_slot_t *slot;
+    unsigned slot;
+    ri_mailbox_entry_t *entries;
     _Atomic(uint8_t) *doorbell;
-    uint8_t rung; /* what it says */
+    /* what it says: the number of the next operation, of which the lower bits name the entry */
+    uint8_t next;
 } ri_mailbox_tx_t;
 
 /** Make a mailbox. @return UCS_OK, or UCS_ERR_NO_MEMORY: area is NULL. */
@@ -137,33 +143,43 @@ static inline int ri_mailbox_rx_is_rung(const ri_mailbox_rx_t *rx)
  */
 ucs_status_t ri_mailbox_tx_open(ri_mailbox_tx_t *tx, uint32_t pid, uint32_t fd);
 
-/** Give the slot back, if there is one. Nothing is posted. */
+/** Give the slot back, if there is one. All that was posted is over. */
 void ri_mailbox_tx_close(ri_mailbox_tx_t *tx);
 
-/** Post an operation; the slot is free. Its data is copied. */
-void ri_mailbox_tx_post(ri_mailbox_tx_t *tx, const ri_mailbox_head_t *head,
-                        const void *data);
-
-/** @return The state of what was posted. Data of a slot that is DONE may be read. */
-static inline ri_mailbox_state_t ri_mailbox_tx_state(const ri_mailbox_tx_t *tx)
+/** @return The entry of an operation. */
+static inline ri_mailbox_entry_t *ri_mailbox_tx_entry(const ri_mailbox_tx_t *tx,
+                                                      uint8_t number)
 {
-    return (ri_mailbox_state_t)atomic_load_explicit(&tx->slot->state,
-                                                    memory_order_acquire);
+    return &tx->entries[number % RI_MAILBOX_DEPTH];
 }
 
-/** What was posted is DONE or REFUSED, and its data was taken: the slot is free. */
-static inline void ri_mailbox_tx_free(ri_mailbox_tx_t *tx)
+/** Post an operation; the entry of the next one is free. Its data is copied. @return Its number. */
+uint8_t ri_mailbox_tx_post(ri_mailbox_tx_t *tx, const ri_mailbox_head_t *head,
+                           const void *data);
+
+/** @return The state of what was posted. Data of an operation that is DONE may be read. */
+static inline ri_mailbox_state_t ri_mailbox_tx_state(const ri_mailbox_tx_t *tx,
+                                                     uint8_t number)
 {
-    atomic_store_explicit(&tx->slot->state, RI_MAILBOX_FREE, memory_order_relaxed);
+    return (ri_mailbox_state_t)atomic_load_explicit(
+            &ri_mailbox_tx_entry(tx, number)->state, memory_order_acquire);
 }
 
-/** Take back what was posted. @return Whether the slot is free and nothing was done; else the target
+/** What was posted is DONE or REFUSED, and its data was taken: the entry is free. */
+static inline void ri_mailbox_tx_free(ri_mailbox_tx_t *tx, uint8_t number)
+{
+    atomic_store_explicit(&ri_mailbox_tx_entry(tx, number)->state, RI_MAILBOX_FREE,
+                          memory_order_relaxed);
+}
+
+/** Take back what was posted. @return Whether the entry is free and nothing was done; else the target
  * has begun with it. */
-static inline int ri_mailbox_tx_take_back(ri_mailbox_tx_t *tx)
+static inline int ri_mailbox_tx_take_back(ri_mailbox_tx_t *tx, uint8_t number)
 {
     uint32_t posted = RI_MAILBOX_POSTED;
 
-    return atomic_compare_exchange_strong(&tx->slot->state, &posted, RI_MAILBOX_FREE);
+    return atomic_compare_exchange_strong(&ri_mailbox_tx_entry(tx, number)->state,
+                                          &posted, RI_MAILBOX_FREE);
 }
 
 #endif

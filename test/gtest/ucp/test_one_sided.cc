@@ -344,6 +344,49 @@ TEST_P(test_one_sided, target_looks)
     t.end();
 }
 
+/* Small puts, many at a time, to few places, of a target that looks or computes by turns: the last one
+ * to a place is what is there, and a get finds it. */
+TEST_P(test_one_sided, many_small_puts)
+{
+    for (memory_kind kind : KINDS) {
+        one_sided_target t(GetParam(), kind);
+        std::mt19937 rng(5);
+        std::string copy(512, '\0');
+
+        t.flush();
+        for (int round = 0; round < 40; ++round) {
+            if (needs_no_target()) {
+                (rng() % 2) ? t.look() : t.compute();
+            }
+            for (unsigned i = rng() % 50; i > 0; --i) {
+                size_t length    = 1 + rng() % 96;
+                size_t offset    = rng() % (copy.size() - length);
+                std::string data = pattern(length, rng());
+
+                put(t, (rng() % 2) ? NBI : NBX, data.data(), length, offset);
+                copy.replace(offset, length, data);
+                if (rng() % 10 == 0) {
+                    std::string in(length, '\0');
+
+                    if (!needs_no_target()) {
+                        t.flush();
+                    }
+                    get(t, BLOCKING, &in[0], length, offset);
+                    ASSERT_TRUE(in == data) << "round " << round;
+                }
+            }
+            if (rng() % 2) {
+                t.flush();
+                ASSERT_TRUE(copy == t.bytes(0, copy.size())) << "round " << round;
+            }
+        }
+        t.look();
+        t.flush();
+        EXPECT_TRUE(copy == t.bytes(0, copy.size()));
+        t.end();
+    }
+}
+
 /* What was put by UCX is there before what is put behind a fence. */
 TEST_P(test_one_sided, fence)
 {

@@ -1,0 +1,54 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Puts of a conn that were posted to the mailbox of their target and not waited for (mail.h). They
+ * are settled before anything that has to come behind them: a flush, a fence, a message on the
+ * endpoint, its close; and by progress, when the target has done them or has had its time.
+ */
+#ifndef RI_POSTS_H
+#define RI_POSTS_H
+
+#include "mail.h"
+#include "../core/conn.h"
+#include "../core/worker.h"
+
+/* How many workers have conns with such puts, in all of the process. */
+extern _Atomic(unsigned) ri_posts_workers;
+
+/** A put of a conn was posted by a way. Puts by another way are settled. The worker is locked, here
+ * and below. */
+void ri_posts_note(ri_conn_t *conn, ri_reach_t *reach);
+
+/** Note what has become of puts of a conn. */
+void ri_posts_count(ri_conn_t *conn, const ri_mail_sum_t *sum);
+
+/** What ri_posts_settle() does if there are any. */
+void ri_posts_settle_slow(ri_conn_t *conn);
+
+/** All puts of a conn are over when this returns. */
+static inline void ri_posts_settle(ri_conn_t *conn)
+{
+    if (ri_unlikely(conn->flags & RI_CONN_POSTED)) {
+        ri_posts_settle_slow(conn);
+    }
+}
+
+/** All puts of all conns of a worker are over when this returns. */
+void ri_posts_settle_all(ri_worker_t *worker);
+
+/** Settle the puts of a conn, or with NULL those of the worker, for a flush. @return UCS_OK, or why
+ * some were lost since the latest one. */
+ucs_status_t ri_posts_flush(ri_worker_t *worker, ri_conn_t *conn);
+
+/** @return Whether progress has to see to puts. */
+static inline int ri_posts_has_work(const ri_worker_t *worker)
+{
+    return !ucs_list_is_empty((ucs_list_link_t *)&worker->rma.posted);
+}
+
+/** See to puts: those that are over need no settling any more, others have had their time after so
+ * many calls. */
+void ri_posts_progress(ri_worker_t *worker);
+
+#endif
