@@ -22,7 +22,7 @@ typedef struct ri_reach {
     atomic_flag mailing;  /* a thread uses mail, and what follows */
     /* puts that were posted and are not known to be over: from this number on, up to mail.next */
     uint8_t oldest;
-    ri_mailbox_head_t heads[RI_MAILBOX_DEPTH]; /* of these puts, by their entries */
+    ri_mailbox_head_t heads[RI_MAILBOX_DEPTH]; /* of posted puts, by entry */
     ucs_list_link_t list;
     unsigned users;
     size_t length; /* of address */
