@@ -25,7 +25,7 @@
  * The last one has all that are longer, too. */
 #define RI_SIZES_CLASSES 36
 
-/* About 8 KB for each worker. */
+/* About 10 KB for each worker. */
 typedef struct ri_sizes {
     uint64_t messages[sizeof(ri_conn_counters_t) / sizeof(uint64_t)][RI_SIZES_CLASSES];
 } ri_sizes_t;

@@ -33,19 +33,19 @@ static inline void mail_relax(void)
 /* Another thread may be at the mail of this process: it does not take long. */
 static void mail_lock(ri_reach_t *reach)
 {
-    while (atomic_flag_test_and_set_explicit(&reach->mailing, memory_order_acquire)) {
+    while (atomic_exchange_explicit(&reach->mailing, 1, memory_order_acquire)) {
         sched_yield();
     }
 }
 
 static int mail_trylock(ri_reach_t *reach)
 {
-    return !atomic_flag_test_and_set_explicit(&reach->mailing, memory_order_acquire);
+    return !atomic_exchange_explicit(&reach->mailing, 1, memory_order_acquire);
 }
 
 static void mail_unlock(ri_reach_t *reach)
 {
-    atomic_flag_clear_explicit(&reach->mailing, memory_order_release);
+    atomic_store_explicit(&reach->mailing, 0, memory_order_release);
 }
 
 static int mail_is_over(const ri_mailbox_tx_t *mail, uint8_t number)

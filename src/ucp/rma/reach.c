@@ -75,7 +75,6 @@ static ri_reach_t *reach_connect(const void *address, size_t length)
         return NULL;
     }
     way->length = length;
-    atomic_flag_clear(&way->mailing);
     memcpy(way->address, address, length);
     ucs_list_add_tail(&reach.ways, &way->list);
     return way;

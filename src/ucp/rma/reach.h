@@ -19,7 +19,7 @@
 typedef struct ri_reach {
     ri_plane_ep_t *ep;    /* copies from and to its memory */
     ri_mailbox_tx_t mail; /* a slot in its mailbox; area NULL: there is none */
-    atomic_flag mailing;  /* a thread uses mail, and what follows */
+    _Atomic(int) mailing; /* a thread uses mail, and what follows */
     /* puts that were posted and are not known to be over: from this number on, up to mail.next */
     uint8_t oldest;
     ri_mailbox_head_t heads[RI_MAILBOX_DEPTH]; /* of posted puts, by entry */

@@ -56,7 +56,7 @@ TEST(test_sizes, note)
     ri_sizes_note(nullptr, RI_SIZES_OF(tx_self), 8); /* nobody wants to know */
     ri_sizes_note(sizes.get(), RI_SIZES_OF(tx_self), 8);
     ri_sizes_note(sizes.get(), RI_SIZES_OF(tx_self), 7);
-    ri_sizes_note(sizes.get(), RI_SIZES_OF(tx_pending), 9); /* the last counter */
+    ri_sizes_note(sizes.get(), RI_SIZES_OF(rma_stock), 9); /* the last counter */
     EXPECT_EQ(2u, sizes->messages[RI_SIZES_OF(tx_self) / sizeof(uint64_t)][4]);
     EXPECT_EQ(1u, sizes->messages[sizeof(ri_conn_counters_t) / sizeof(uint64_t) - 1][5]);
 }
