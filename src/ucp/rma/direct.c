@@ -78,7 +78,7 @@ static int direct_post(ri_conn_t *conn, ri_rkey_t *rkey, uint64_t address, size_
 }
 
 /* Ask the process that has the memory. @return Whether it is done. */
-static int direct_mail(ri_conn_t *conn, ri_rkey_t *rkey, uint8_t kind, uint64_t address,
+static int direct_mail(ri_conn_t *conn, ri_rkey_t *rkey, uint16_t kind, uint64_t address,
                        size_t length, const void *data, size_t data_length, void *result)
 {
     const ri_mailbox_head_t head = {.kind        = kind,

@@ -120,14 +120,16 @@ static uint8_t mail_wait(ri_reach_t *reach, uint8_t end)
 static ucs_status_t mail_copy(ri_reach_t *reach, uint8_t number)
 {
     const ri_mailbox_head_t *head = &reach->heads[number % RI_MAILBOX_DEPTH];
-    const ri_segment_t local      = {
-                 (uintptr_t)ri_mailbox_tx_entry(&reach->mail, number)->data, head->length};
-    const ri_segment_t remote  = {head->address, head->length};
-    const ri_transfer_t moving = {.local      = &local,
-                                  .num_local  = 1,
-                                  .remote     = &remote,
-                                  .num_remote = 1,
-                                  .length     = head->length};
+    const ri_segment_t local      = {(uintptr_t)ri_mailbox_data(reach->mail.area,
+                                                                reach->mail.slot, number,
+                                                                head->length),
+                                     head->length};
+    const ri_segment_t remote     = {head->address, head->length};
+    const ri_transfer_t moving    = {.local      = &local,
+                                     .num_local  = 1,
+                                     .remote     = &remote,
+                                     .num_remote = 1,
+                                     .length     = head->length};
 
     return reach->ep->plane->ops->write(reach->ep, &moving);
 }
@@ -227,7 +229,7 @@ static ri_mail_fate_t mail_finish(ri_reach_t *reach, uint8_t number, size_t leng
     mail_end_puts(reach, number, taken_back, sum);
     reach->oldest = end;
     if ((state == RI_MAILBOX_DONE) && (result != NULL)) {
-        memcpy(result, ri_mailbox_tx_entry(mail, number)->data, length);
+        memcpy(result, ri_mailbox_data(mail->area, mail->slot, number, length), length);
     }
     ri_mailbox_tx_free(mail, number);
     switch (state) {

@@ -77,8 +77,7 @@ static int serve_one(const ri_mailbox_head_t *head, uint8_t *data)
 {
     void *memory = (void *)(uintptr_t)head->address;
 
-    if ((head->length > RI_MAILBOX_DATA) ||
-        !ri_region_has(head->region, head->address, head->length)) {
+    if (!ri_region_has(head->region, head->address, head->length)) {
         return -1;
     }
     switch (head->kind) {

@@ -15,7 +15,7 @@
 ucs_status_t ri_mailbox_rx_make(ri_mailbox_rx_t *rx)
 {
     memset(rx, 0, sizeof(*rx));
-    rx->area = ri_shared_file_make("ucxri-mailbox", sizeof(*rx->area), &rx->fd);
+    rx->area = ri_shared_file_make_sparse("ucxri-mailbox", sizeof(*rx->area), &rx->fd);
     if (rx->area == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
@@ -32,25 +32,42 @@ void ri_mailbox_rx_end(ri_mailbox_rx_t *rx)
     }
 }
 
-/* @return Whether there was something in the slot. */
-static int mailbox_serve_entry(ri_mailbox_entry_t *entry, ri_mailbox_func_t func)
+/* @return The length of the result, or -1. */
+static int mailbox_serve_op(ri_mailbox_area_t *area, unsigned slot, uint8_t number,
+                            ri_mailbox_func_t func)
 {
-    uint32_t posted = RI_MAILBOX_POSTED;
-    uint8_t data[RI_MAILBOX_DATA];
-    ri_mailbox_head_t head;
-    int length = -1;
+    ri_mailbox_entry_t *entry = &area->slots[slot][number % RI_MAILBOX_DEPTH];
+    ri_mailbox_head_t head    = entry->head;
+    uint8_t data[RI_MAILBOX_INLINE];
+    int length;
+
+    if ((head.length > RI_MAILBOX_DATA) ||
+        (head.data_length > ri_max(head.length, (unsigned)RI_MAILBOX_INLINE))) {
+        return -1;
+    }
+    if (head.length > RI_MAILBOX_INLINE) {
+        return func(&head, ri_mailbox_data(area, slot, number, head.length));
+    }
+    memcpy(data, entry->data, head.data_length);
+    length = func(&head, data);
+    if (length > 0) {
+        memcpy(entry->data, data, length);
+    }
+    return length;
+}
+
+/* @return Whether there was something in the entry. */
+static int mailbox_serve_entry(ri_mailbox_area_t *area, unsigned slot, uint8_t number,
+                               ri_mailbox_func_t func)
+{
+    ri_mailbox_entry_t *entry = &area->slots[slot][number % RI_MAILBOX_DEPTH];
+    uint32_t posted           = RI_MAILBOX_POSTED;
+    int length;
 
     if (!atomic_compare_exchange_strong(&entry->state, &posted, RI_MAILBOX_SERVING)) {
         return 0; /* it was taken back */
     }
-    head = entry->head;
-    if (head.data_length <= sizeof(data)) {
-        memcpy(data, entry->data, head.data_length);
-        length = func(&head, data);
-    }
-    if (length > 0) {
-        memcpy(entry->data, data, length);
-    }
+    length = mailbox_serve_op(area, slot, number, func);
     atomic_store_explicit(&entry->state,
                           (length < 0) ? RI_MAILBOX_REFUSED : RI_MAILBOX_DONE,
                           memory_order_release);
@@ -58,15 +75,15 @@ static int mailbox_serve_entry(ri_mailbox_entry_t *entry, ri_mailbox_func_t func
 }
 
 /* A doorbell has gone on from a number to another one. */
-static unsigned mailbox_serve_slot(ri_mailbox_entry_t *entries, uint8_t from, uint8_t to,
-                                   ri_mailbox_func_t func)
+static unsigned mailbox_serve_slot(ri_mailbox_area_t *area, unsigned slot, uint8_t from,
+                                   uint8_t to, ri_mailbox_func_t func)
 {
     uint8_t number = ((uint8_t)(to - from) > RI_MAILBOX_DEPTH) ? to - RI_MAILBOX_DEPTH :
                                                                  from;
     unsigned count = 0;
 
     for (; number != to; ++number) {
-        count += mailbox_serve_entry(&entries[number % RI_MAILBOX_DEPTH], func);
+        count += mailbox_serve_entry(area, slot, number, func);
     }
     return count;
 }
@@ -84,8 +101,7 @@ static unsigned mailbox_serve_word(ri_mailbox_rx_t *rx, unsigned word, uint64_t 
     memcpy(before, &seen, sizeof(before));
     atomic_store_explicit(&rx->seen[word], rung, memory_order_relaxed);
     for (i = 0; i < 8; ++i) {
-        count += mailbox_serve_slot(rx->area->slots[word * 8 + i], before[i], now[i],
-                                    func);
+        count += mailbox_serve_slot(rx->area, word * 8 + i, before[i], now[i], func);
     }
     return count;
 }
@@ -175,7 +191,7 @@ ucs_status_t ri_mailbox_tx_open(ri_mailbox_tx_t *tx, uint32_t pid, uint32_t fd)
     unsigned slot;
 
     memset(tx, 0, sizeof(*tx));
-    area = ri_shared_file_open(pid, fd, sizeof(*area));
+    area = ri_shared_file_open_sparse(pid, fd, sizeof(*area));
     if (area == NULL) {
         return UCS_ERR_UNREACHABLE;
     }
@@ -194,7 +210,6 @@ ucs_status_t ri_mailbox_tx_open(ri_mailbox_tx_t *tx, uint32_t pid, uint32_t fd)
     mailbox_announce(area, slot);
     tx->area     = area;
     tx->slot     = slot;
-    tx->entries  = area->slots[slot];
     tx->doorbell = (_Atomic(uint8_t) *)area->doorbells + slot;
     tx->next     = atomic_load(tx->doorbell);
     return UCS_OK;
@@ -216,7 +231,8 @@ uint8_t ri_mailbox_tx_post(ri_mailbox_tx_t *tx, const ri_mailbox_head_t *head,
     ri_mailbox_entry_t *entry = ri_mailbox_tx_entry(tx, number);
 
     entry->head = *head;
-    memcpy(entry->data, data, head->data_length);
+    memcpy(ri_mailbox_data(tx->area, tx->slot, number, head->length), data,
+           head->data_length);
     atomic_store_explicit(&entry->state, RI_MAILBOX_POSTED, memory_order_release);
     atomic_store_explicit(tx->doorbell, tx->next, memory_order_release);
     return number;

@@ -7,7 +7,7 @@
  * origin) has a slot there with eight entries, and posts its operations to one after the other. The
  * target carries them out in that order when it looks, which it does in its progress. An origin that
  * does not want to wait any longer takes an operation back, by compare-and-swap, and does it by other
- * means; so it never depends on a target that computes.
+ * means; so it never depends on a target that computes. Longer data has a page for each entry.
  *
  * A target does not look at entries but at doorbells, a byte for each slot, eight at once. An origin
  * rings by counting its byte up, with a plain store; so the byte also says which entries were posted.
@@ -32,8 +32,9 @@
 /* Operations of one of them at the same time: a power of two. */
 #define RI_MAILBOX_DEPTH 8
 
-/* The most data of an operation, and of its result. */
-#define RI_MAILBOX_DATA 96
+/* The most data of an operation, and of its result: in the entry itself, and at all. */
+#define RI_MAILBOX_INLINE 96
+#define RI_MAILBOX_DATA   4096
 
 /*
  * The state of an entry, and who changes it:
@@ -52,12 +53,12 @@ typedef enum ri_mailbox_state {
     RI_MAILBOX_REFUSED /* nothing was done */
 } ri_mailbox_state_t;
 
-/* What is said of an operation. The mailbox looks at data_length only. */
+/* What is said of an operation. The mailbox looks at the lengths only. */
 typedef struct ri_mailbox_head {
-    uint8_t kind;
-    uint8_t length;      /* of the memory that it is about */
-    uint8_t data_length; /* what comes with it, at most RI_MAILBOX_DATA */
-    uint8_t reserved[5];
+    uint16_t kind;
+    uint16_t length;      /* of the memory that it is about, at most RI_MAILBOX_DATA */
+    uint16_t data_length; /* what comes with it: length, up to RI_MAILBOX_INLINE, or 0 */
+    uint16_t reserved;
     uint64_t region; /* which memory of the target */
     uint64_t address;
 } ri_mailbox_head_t;
@@ -65,7 +66,7 @@ typedef struct ri_mailbox_head {
 typedef struct ri_mailbox_entry {
     _Atomic(uint32_t) state; /* ri_mailbox_state_t */
     ri_mailbox_head_t head;
-    uint8_t data[RI_MAILBOX_DATA]; /* up to 32 bytes are in the line of all else */
+    uint8_t data[RI_MAILBOX_INLINE]; /* up to 32 bytes are in the line of all else */
 } __attribute__((aligned(2 * RI_CACHE_LINE))) ri_mailbox_entry_t;
 
 static_assert(sizeof(ri_mailbox_entry_t) == 2 * RI_CACHE_LINE, "no false sharing");
@@ -82,6 +83,9 @@ typedef struct ri_mailbox_area {
     /* who has the slot: pid and start of the process (ri_host_process_t); 0: nobody */
     _Atomic(uint64_t) owners[RI_MAILBOX_SLOTS];
     ri_mailbox_entry_t slots[RI_MAILBOX_SLOTS][RI_MAILBOX_DEPTH];
+    /* data of operations whose length is above RI_MAILBOX_INLINE; pages come with their first use */
+    uint8_t bulk[RI_MAILBOX_SLOTS][RI_MAILBOX_DEPTH][RI_MAILBOX_DATA]
+            __attribute__((aligned(RI_MAILBOX_DATA)));
 } ri_mailbox_area_t;
 
 #define RI_MAILBOX_VERSION 1
@@ -97,7 +101,6 @@ typedef struct ri_mailbox_rx {
 typedef struct ri_mailbox_tx {
     ri_mailbox_area_t *area; /* NULL: it has no slot */
     unsigned slot;
-    ri_mailbox_entry_t *entries;
     _Atomic(uint8_t) *doorbell;
     /* what it says: the number of the next operation, of which the lower bits name the entry */
     uint8_t next;
@@ -109,9 +112,9 @@ ucs_status_t ri_mailbox_rx_make(ri_mailbox_rx_t *rx);
 /** End a mailbox, if there is one. Origins that have it open take back what they post. */
 void ri_mailbox_rx_end(ri_mailbox_rx_t *rx);
 
-/** Carry out an operation: wire input, of which nobody else has the memory. @a data, with room for
- * RI_MAILBOX_DATA, may be replaced by a result. @return The length of the result; -1: it is
- * refused. */
+/** Carry out an operation: wire input. Nobody else has the memory of @a head. That of @a data has room
+ * for head->length and RI_MAILBOX_INLINE bytes; above RI_MAILBOX_INLINE the origin may be writing it.
+ * It may be replaced by a result. @return The length of the result; -1: it is refused. */
 typedef int (*ri_mailbox_func_t)(const ri_mailbox_head_t *head, uint8_t *data);
 
 /** Carry out what was posted since the latest call. One thread at a time may do so. @return Number of
@@ -146,11 +149,20 @@ ucs_status_t ri_mailbox_tx_open(ri_mailbox_tx_t *tx, uint32_t pid, uint32_t fd);
 /** Give the slot back, if there is one. All that was posted is over. */
 void ri_mailbox_tx_close(ri_mailbox_tx_t *tx);
 
+/** @return Where the data of an operation is that is about so many bytes. */
+static inline uint8_t *ri_mailbox_data(ri_mailbox_area_t *area, unsigned slot,
+                                       uint8_t number, size_t length)
+{
+    return (length <= RI_MAILBOX_INLINE) ?
+                   area->slots[slot][number % RI_MAILBOX_DEPTH].data :
+                   area->bulk[slot][number % RI_MAILBOX_DEPTH];
+}
+
 /** @return The entry of an operation. */
 static inline ri_mailbox_entry_t *ri_mailbox_tx_entry(const ri_mailbox_tx_t *tx,
                                                       uint8_t number)
 {
-    return &tx->entries[number % RI_MAILBOX_DEPTH];
+    return &tx->area->slots[tx->slot][number % RI_MAILBOX_DEPTH];
 }
 
 /** Post an operation; the entry of the next one is free. Its data is copied. @return Its number. */

@@ -17,15 +17,15 @@
  * file is a bus error. */
 #define SHARED_FILE_SEALS (F_SEAL_SHRINK | F_SEAL_GROW)
 
-static void *shared_file_map(int file, size_t size)
+/* @a flags  MAP_POPULATE, or 0: of a sparse file. */
+static void *shared_file_map(int file, size_t size, int flags)
 {
-    void *map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, file,
-                     0);
+    void *map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | flags, file, 0);
 
     return (map == MAP_FAILED) ? NULL : map;
 }
 
-void *ri_shared_file_make(const char *name, size_t size, int *fd_p)
+static void *shared_file_make(const char *name, size_t size, int flags, int *fd_p)
 {
     int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
     void *map;
@@ -35,7 +35,9 @@ void *ri_shared_file_make(const char *name, size_t size, int *fd_p)
         return NULL;
     }
     /* fallocate, so that a full /dev/shm shows here and not as a bus error later. */
-    error = posix_fallocate(fd, 0, size);
+    error = (flags & MAP_POPULATE)     ? posix_fallocate(fd, 0, size) :
+            (ftruncate(fd, size) != 0) ? errno :
+                                         0;
     if (error != 0) {
         goto err_close;
     }
@@ -43,7 +45,7 @@ void *ri_shared_file_make(const char *name, size_t size, int *fd_p)
         error = errno;
         goto err_close;
     }
-    map = shared_file_map(fd, size);
+    map = shared_file_map(fd, size, flags);
     if (map == NULL) {
         error = errno;
         goto err_close;
@@ -55,6 +57,16 @@ err_close:
     close(fd);
     errno = error;
     return NULL;
+}
+
+void *ri_shared_file_make(const char *name, size_t size, int *fd_p)
+{
+    return shared_file_make(name, size, MAP_POPULATE, fd_p);
+}
+
+void *ri_shared_file_make_sparse(const char *name, size_t size, int *fd_p)
+{
+    return shared_file_make(name, size, 0, fd_p);
 }
 
 /* Whether a file is sealed memory of @a size that keeps this size. F_GET_SEALS fails on
@@ -96,7 +108,7 @@ static int shared_file_open(uint32_t pid, uint32_t fd, size_t size)
     return file;
 }
 
-void *ri_shared_file_open(uint32_t pid, uint32_t fd, size_t size)
+static void *shared_file_open_and_map(uint32_t pid, uint32_t fd, size_t size, int flags)
 {
     int file = shared_file_open(pid, fd, size);
     void *map;
@@ -104,7 +116,17 @@ void *ri_shared_file_open(uint32_t pid, uint32_t fd, size_t size)
     if (file < 0) {
         return NULL;
     }
-    map = shared_file_map(file, size);
+    map = shared_file_map(file, size, flags);
     close(file);
     return map;
+}
+
+void *ri_shared_file_open(uint32_t pid, uint32_t fd, size_t size)
+{
+    return shared_file_open_and_map(pid, fd, size, MAP_POPULATE);
+}
+
+void *ri_shared_file_open_sparse(uint32_t pid, uint32_t fd, size_t size)
+{
+    return shared_file_open_and_map(pid, fd, size, 0);
 }

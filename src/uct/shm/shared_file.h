@@ -29,6 +29,10 @@
  */
 void *ri_shared_file_make(const char *name, size_t size, int *fd_p);
 
+/** Make a file as ri_shared_file_make() does, whose bytes come with their first use, and are zero
+ * then. A process that uses one where the host has no memory left is killed. @return As that. */
+void *ri_shared_file_make_sparse(const char *name, size_t size, int *fd_p);
+
 /**
  * Map a file that process @a pid has made with @a size bytes, and has as descriptor @a fd. Pid and
  * descriptor are wire input: what was not made by ri_shared_file_make(), or has another size, is
@@ -37,5 +41,8 @@ void *ri_shared_file_make(const char *name, size_t size, int *fd_p);
  * @return Where it is mapped, or NULL.
  */
 void *ri_shared_file_open(uint32_t pid, uint32_t fd, size_t size);
+
+/** Map a file as ri_shared_file_open() does, without all of its pages. @return As that. */
+void *ri_shared_file_open_sparse(uint32_t pid, uint32_t fd, size_t size);
 
 #endif
