@@ -164,8 +164,9 @@ struct ri_conn {
         ucs_list_link_t ops[RI_RMA_KINDS]; /* operations that have not ended here */
         ucs_list_link_t behind_link;       /* in worker->rma.behind; self-linked if not */
         /* POSTED: puts by mail that may not be over (rma/posts.h) */
-        struct ri_reach *reach;      /* the way that they were posted by */
-        unsigned age;                /* calls of progress since the first of them */
+        struct ri_reach
+                *reach; /* the way that they were posted by; kept; NULL: none yet */
+        unsigned age;   /* calls of progress since the first of them */
         ucs_list_link_t posted_link; /* in worker->rma.posted */
         ucs_status_t
                 lost; /* why puts were lost, to be told by the next flush; UCS_OK: none */

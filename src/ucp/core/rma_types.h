@@ -23,7 +23,8 @@ typedef struct ri_rma {
     ucs_list_link_t closed;            /* operations whose conn has ended */
     ucs_list_link_t behind;            /* conns with RI_CONN_BEHIND_RMA */
     ucs_list_link_t posted;            /* conns with RI_CONN_POSTED */
-    ucs_status_t lost; /* why puts by mail were lost, for a flush of all; UCS_OK: none */
+    unsigned
+            in_stock; /* operations that are being handed to stock, which may call others for them */
     ri_rma_op_t *free;
     unsigned num_free;
 } ri_rma_t;

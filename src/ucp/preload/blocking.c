@@ -8,6 +8,7 @@
 #include "guard.h"
 #include "../../ucs/stock.h"
 #include "../core/rma.h"
+#include "../rma/posts.h"
 #include "../run/flush.h"
 #include "../run/worker_progress.h"
 
@@ -80,10 +81,16 @@ static ucs_status_t flush_wait(ri_worker_t *worker, ri_conn_t *conn)
 {
     uint32_t conn_id    = (conn != NULL) ? conn->id : 0;
     ucs_status_t status = UCS_ERR_CANCELED;
+    ucs_status_t lost;
     uint64_t rma;
     int is_there;
 
     ri_worker_lock(worker);
+    lost = ri_posts_flush(worker, conn);
+    if (ri_unlikely(lost != UCS_OK)) {
+        ri_worker_unlock(worker);
+        return lost;
+    }
     rma                 = worker->rma.seq;
     worker->stock_looks = RI_WORKER_STOCK_LOOKS_WAIT; /* from there it comes */
     while ((is_there = flush_find(worker, conn_id, &conn)) &&

@@ -21,18 +21,30 @@
 /* Keys that this library has packed, by their address. */
 static ri_map_t packed_keys = RI_MAP_INITIALIZER;
 
-/* Where memory is, as its mapping was asked for, or as stock has chosen. @return Whether it is
- * known. */
+/* The fields of a mapping that are known here: others may mean that memory is not this process's. */
+#define MEM_KNOWN_FIELDS \
+    (UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH | \
+     UCP_MEM_MAP_PARAM_FIELD_FLAGS | UCP_MEM_MAP_PARAM_FIELD_PROT | \
+     UCP_MEM_MAP_PARAM_FIELD_MEMORY_TYPE)
+
+/* Where memory is, as its mapping was asked for, or as stock has chosen where it has allocated it: an
+ * address is a hint then. @return Whether it is known. */
 static int mem_range(ucp_mem_h memh, const ucp_mem_map_params_t *params,
                      ucp_mem_attr_t *attr)
 {
-    if ((params->field_mask & UCP_MEM_MAP_PARAM_FIELD_ADDRESS) &&
-        (params->address != NULL)) {
+    unsigned flags = (params->field_mask & UCP_MEM_MAP_PARAM_FIELD_FLAGS) ?
+                             params->flags :
+                             0;
+
+    if (params->field_mask & ~(uint64_t)MEM_KNOWN_FIELDS) {
+        return 0;
+    }
+    if (!(flags & UCP_MEM_MAP_ALLOCATE) &&
+        (params->field_mask & UCP_MEM_MAP_PARAM_FIELD_ADDRESS) &&
+        (params->field_mask & UCP_MEM_MAP_PARAM_FIELD_LENGTH)) {
         attr->address = params->address;
-        attr->length  = (params->field_mask & UCP_MEM_MAP_PARAM_FIELD_LENGTH) ?
-                                params->length :
-                                0;
-        return 1;
+        attr->length  = params->length;
+        return params->address != NULL;
     }
     attr->field_mask = UCP_MEM_ATTR_FIELD_ADDRESS | UCP_MEM_ATTR_FIELD_LENGTH;
     return ri_stock.mem_query(memh, attr) == UCS_OK;

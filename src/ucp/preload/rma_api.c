@@ -26,6 +26,7 @@ ucs_status_t ucp_worker_fence(ucp_worker_h stock)
     }
     ri_worker_lock(worker);
     ri_posts_settle_all(worker);
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
     ri_rma_fence(worker);
     status = ri_stock.worker_fence(stock);
     ri_worker_unlock(worker);
@@ -43,7 +44,7 @@ static ri_inline rma_call_t rma_enter_conn(ri_conn_t *conn)
 {
     ri_worker_lock(conn->worker);
     ri_posts_settle(conn);
-    ++conn->counters.rma_stock;
+    conn->counters.rma_stock += (conn->worker->rma.in_stock++ == 0);
     return (rma_call_t){.worker = conn->worker, .conn_id = conn->id};
 }
 
@@ -69,6 +70,7 @@ static ri_inline void rma_leave(const rma_call_t *call, ri_rma_kind_t kind,
         if (ri_likely(conn != NULL)) {
             ri_rma_note(conn, kind, ret);
         }
+        --call->worker->rma.in_stock;
         ri_worker_unlock(call->worker);
     }
 }
@@ -135,15 +137,22 @@ static ri_inline int rma_atomic_direct(ri_conn_t *conn, ucp_atomic_op_t op, size
 /* The bytes of an operation with parameters of the application; 0: these are stock's affair. */
 static ri_inline size_t rma_length(size_t count, const ucp_request_param_t *param)
 {
-    if (param->op_attr_mask & UCP_OP_ATTR_FLAG_NO_IMM_CMPL) {
+    size_t length = count;
+
+    if ((param->op_attr_mask & UCP_OP_ATTR_FLAG_NO_IMM_CMPL) ||
+        ((param->op_attr_mask & UCP_OP_ATTR_FIELD_MEMORY_TYPE) &&
+         (param->memory_type != UCS_MEMORY_TYPE_HOST) &&
+         (param->memory_type != UCS_MEMORY_TYPE_UNKNOWN))) {
         return 0;
     }
     if (!(param->op_attr_mask & UCP_OP_ATTR_FIELD_DATATYPE)) {
-        return count;
+        return length;
     }
-    return ((param->datatype & UCP_DATATYPE_CLASS_MASK) == UCP_DATATYPE_CONTIG) ?
-                   count * (param->datatype >> UCP_DATATYPE_SHIFT) :
-                   0;
+    if (((param->datatype & UCP_DATATYPE_CLASS_MASK) != UCP_DATATYPE_CONTIG) ||
+        __builtin_mul_overflow(count, param->datatype >> UCP_DATATYPE_SHIFT, &length)) {
+        return 0;
+    }
+    return length;
 }
 
 /* A put or get without a handle, or with one that is not the application's. */
@@ -159,6 +168,7 @@ static ri_inline ucs_status_ptr_t rma_put(ri_conn_t *conn, const void *buffer,
         ret = ri_stock.put_nbx(conn->ep, buffer, length, remote_addr, rkey, &op->param);
         ri_rma_started(rma_conn(&call), op, RI_RMA_PUT, ret, has_handle);
     }
+    --call.worker->rma.in_stock;
     ri_worker_unlock(call.worker);
     return ret;
 }
@@ -175,6 +185,7 @@ static ri_inline ucs_status_ptr_t rma_get(ri_conn_t *conn, void *buffer, size_t 
         ret = ri_stock.get_nbx(conn->ep, buffer, length, remote_addr, rkey, &op->param);
         ri_rma_started(rma_conn(&call), op, RI_RMA_GET, ret, has_handle);
     }
+    --call.worker->rma.in_stock;
     ri_worker_unlock(call.worker);
     return ret;
 }

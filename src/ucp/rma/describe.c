@@ -16,9 +16,22 @@
 #include "serve.h"
 #include "../../uct/ib/device/presence.h"
 
+/* The host is looked at once. */
+static ri_wire_atomics_t describe_atomics(void)
+{
+    static _Atomic(int) known; /* 1 + what it is */
+    int atomics = atomic_load(&known) - 1;
+
+    if (atomics < 0) {
+        atomics = ri_ib_is_present() ? RI_WIRE_ATOMICS_STOCK : RI_WIRE_ATOMICS_CPU;
+        atomic_store(&known, atomics + 1);
+    }
+    return atomics;
+}
+
 ucs_status_t ri_describe(ucp_mem_h memh, ri_wire_rkey_t *rkey)
 {
-    ri_host_process_t process = ri_host_process_self();
+    ri_host_process_t process = ri_reach_self();
     ri_region_t region;
 
     if ((process.host == 0) || !ri_region_find(memh, &region)) {
@@ -29,7 +42,7 @@ ucs_status_t ri_describe(ucp_mem_h memh, ri_wire_rkey_t *rkey)
     rkey->address      = region.address;
     rkey->size         = region.size;
     rkey->region       = region.number;
-    rkey->atomics      = ri_ib_is_present() ? RI_WIRE_ATOMICS_STOCK : RI_WIRE_ATOMICS_CPU;
+    rkey->atomics      = describe_atomics();
     rkey->plane_length = ri_reach_address(rkey->plane);
     ri_mapping_find((const void *)(uintptr_t)region.address, region.size, &rkey->place);
     if (rkey->place.inode == 0) {

@@ -16,6 +16,9 @@
 
 #include <string.h>
 
+/* Bytes that are copied between two looks for others who wait. */
+#define DIRECT_PIECE (1 << 20)
+
 /* @return The key if an operation on a range of its memory may be done here, else NULL. */
 static ri_inline ri_rkey_t *direct_rkey(const ri_conn_t *conn, ucp_rkey_h stock,
                                         uint64_t address, size_t length)
@@ -24,15 +27,16 @@ static ri_inline ri_rkey_t *direct_rkey(const ri_conn_t *conn, ucp_rkey_h stock,
 
     if ((rkey == NULL) || (rkey->way == RI_RKEY_STOCK) || (length == 0) ||
         !ri_rkey_has(rkey, address, length) || (conn->flags & RI_CONN_FENCED) ||
-        (conn->status != UCS_OK)) {
+        (conn->status != UCS_OK) || (conn->worker->rma.in_stock > 0) ||
+        ((rkey->reach != NULL) && (rkey->reach->lost != UCS_OK))) {
         return NULL;
     }
     return rkey;
 }
 
-/* One piece of memory on each side. @return As ri_direct_put(). */
-static ucs_status_t direct_move(ri_rkey_t *rkey, int is_put, const void *buffer,
-                                size_t length, uint64_t address)
+/* One piece of memory on each side. */
+static ucs_status_t direct_move_piece(ri_rkey_t *rkey, int is_put, const void *buffer,
+                                      size_t length, uint64_t address)
 {
     ri_plane_ep_t *ep          = rkey->reach->ep;
     const ri_segment_t local   = {(uintptr_t)buffer, length};
@@ -41,10 +45,31 @@ static ucs_status_t direct_move(ri_rkey_t *rkey, int is_put, const void *buffer,
                                   .num_local  = 1,
                                   .remote     = &remote,
                                   .num_remote = 1,
-                                  .length     = length};
-    ucs_status_t status;
+                                  .length     = length,
+                                  .verify     = !is_put};
 
-    status = (is_put ? ep->plane->ops->write : ep->plane->ops->read)(ep, &moving);
+    if (!is_put) {
+        return ep->plane->ops->read(ep, &moving);
+    }
+    return ri_reach_is_there(rkey->reach) ? ep->plane->ops->write(ep, &moving) :
+                                            UCS_ERR_UNREACHABLE;
+}
+
+/* What is long goes in pieces, and others who wait for this process are served in between. @return As
+ * ri_direct_put(). */
+static ucs_status_t direct_move(ri_rkey_t *rkey, int is_put, const char *buffer,
+                                size_t length, uint64_t address)
+{
+    ucs_status_t status = UCS_OK;
+    size_t piece;
+
+    for (; (length > 0) && (status == UCS_OK); length -= piece) {
+        piece  = ri_min(length, (size_t)DIRECT_PIECE);
+        status = direct_move_piece(rkey, is_put, buffer, piece, address);
+        buffer += piece;
+        address += piece;
+        ri_serve();
+    }
     if (ri_likely(status == UCS_OK)) {
         return UCS_OK;
     }
@@ -52,8 +77,7 @@ static ucs_status_t direct_move(ri_rkey_t *rkey, int is_put, const void *buffer,
     if (status == UCS_ERR_UNREACHABLE) {
         rkey->way = RI_RKEY_STOCK;
     }
-    ri_debug("one-sided: %zu bytes are left to UCX: %s", length,
-             ri_status_string(status));
+    ri_debug("one-sided: an operation is left to UCX: %s", ri_status_string(status));
     return UCS_ERR_UNSUPPORTED;
 }
 
@@ -66,13 +90,13 @@ static int direct_post(ri_conn_t *conn, ri_rkey_t *rkey, uint64_t address, size_
                                     .data_length = length,
                                     .region      = rkey->region,
                                     .address     = address};
-    ri_mail_sum_t sum            = {.status = UCS_OK};
+    unsigned taken_back          = 0;
 
-    if (ri_mail_put(rkey->reach, &head, data, &sum) != RI_MAIL_DONE) {
+    if (ri_mail_put(rkey->reach, &head, data, &taken_back) != RI_MAIL_DONE) {
         return 0;
     }
     ri_posts_note(conn, rkey->reach);
-    ri_posts_count(conn, &sum);
+    conn->counters.rma_taken_back += taken_back;
     ++conn->counters.rma_mailed;
     return 1;
 }
@@ -86,10 +110,11 @@ static int direct_mail(ri_conn_t *conn, ri_rkey_t *rkey, uint16_t kind, uint64_t
                                     .data_length = data_length,
                                     .region      = rkey->region,
                                     .address     = address};
-    ri_mail_sum_t sum            = {.status = UCS_OK};
-    ri_mail_fate_t fate          = ri_mail_ask(rkey->reach, &head, data, result, &sum);
+    unsigned taken_back          = 0;
+    ri_mail_fate_t fate;
 
-    ri_posts_count(conn, &sum);
+    fate = ri_mail_ask(rkey->reach, &head, data, result, &taken_back);
+    conn->counters.rma_taken_back += taken_back;
     conn->counters.rma_mailed += (fate == RI_MAIL_DONE);
     conn->counters.rma_taken_back += (fate == RI_MAIL_TAKEN_BACK);
     return fate == RI_MAIL_DONE;

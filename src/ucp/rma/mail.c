@@ -19,9 +19,12 @@
  * within some 20, and within 60 if its core is far. */
 #define MAIL_LOOKS 64
 
-/* Looks at the entry of a target that has begun, until it is asked whether the process is there
- * still. */
-#define MAIL_LOOKS_BEGUN 100000
+/* Looks at the entry of a target that has begun, until the processor is left to others, which may be
+ * the target; and until it is asked whether the process is there still. */
+#define MAIL_LOOKS_YIELD 256
+#define MAIL_LOOKS_BEGUN 65536
+
+_Atomic(int) ri_mail_lost;
 
 static inline void mail_relax(void)
 {
@@ -30,25 +33,16 @@ static inline void mail_relax(void)
 #endif
 }
 
-/* Another thread may be at the mail of this process: it does not take long. */
+/* Another thread may be at the mail of the way: it does not take long. */
 static void mail_lock(ri_reach_t *reach)
 {
-    while (atomic_exchange_explicit(&reach->mailing, 1, memory_order_acquire)) {
+    while (!ri_reach_trylock(reach)) {
+        ri_serve();
         sched_yield();
     }
 }
 
-static int mail_trylock(ri_reach_t *reach)
-{
-    return !atomic_exchange_explicit(&reach->mailing, 1, memory_order_acquire);
-}
-
-static void mail_unlock(ri_reach_t *reach)
-{
-    atomic_store_explicit(&reach->mailing, 0, memory_order_release);
-}
-
-static int mail_is_over(const ri_mailbox_tx_t *mail, uint8_t number)
+static int mail_is_over(const ri_mailbox_tx_t *mail, uint16_t number)
 {
     ri_mailbox_state_t state = ri_mailbox_tx_state(mail, number);
 
@@ -57,23 +51,24 @@ static int mail_is_over(const ri_mailbox_tx_t *mail, uint8_t number)
 
 /* The target was at it when it was to be taken back. It needs some nanoseconds, unless it has lost
  * its processor, or is gone. */
-static ri_noinline void mail_wait_for_end(ri_reach_t *reach, uint8_t number)
+static ri_noinline void mail_wait_for_end(ri_reach_t *reach, uint16_t number)
 {
     unsigned looks = 0;
 
     while (!mail_is_over(&reach->mail, number)) {
         ri_serve();
-        if (++looks % MAIL_LOOKS_BEGUN == 0) {
-            if (reach->ep->plane->ops->check(reach->ep) != UCS_OK) {
-                return;
-            }
+        if (++looks % MAIL_LOOKS_YIELD == 0) {
             sched_yield();
+        }
+        if ((looks % MAIL_LOOKS_BEGUN == 0) &&
+            (reach->ep->plane->ops->check(reach->ep) != UCS_OK)) {
+            return;
         }
     }
 }
 
 /* @return Whether an operation is over after so many looks. */
-static int mail_look(ri_reach_t *reach, uint8_t number)
+static int mail_look(ri_reach_t *reach, uint16_t number)
 {
     unsigned looks;
 
@@ -90,9 +85,9 @@ static int mail_look(ri_reach_t *reach, uint8_t number)
 /* Take back what was posted from one number on, the latest first: the target may be at what comes
  * before, but does nothing behind what is taken back. @return The first one that was taken back, or
  * @a end. */
-static uint8_t mail_take_back(ri_reach_t *reach, uint8_t from, uint8_t end)
+static uint16_t mail_take_back(ri_reach_t *reach, uint16_t from, uint16_t end)
 {
-    while ((end != from) && ri_mailbox_tx_take_back(&reach->mail, (uint8_t)(end - 1))) {
+    while ((end != from) && ri_mailbox_tx_take_back(&reach->mail, (uint16_t)(end - 1))) {
         --end;
     }
     return end;
@@ -100,9 +95,9 @@ static uint8_t mail_take_back(ri_reach_t *reach, uint8_t from, uint8_t end)
 
 /* Wait for what was posted up to @a end, or take it back. @return The first one that was taken back,
  * or @a end: all before it is over, or its target is gone. */
-static uint8_t mail_wait(ri_reach_t *reach, uint8_t end)
+static uint16_t mail_wait(ri_reach_t *reach, uint16_t end)
 {
-    uint8_t number = reach->oldest;
+    uint16_t number = reach->oldest;
 
     for (; number != end; ++number) {
         if (!mail_look(reach, number)) {
@@ -117,7 +112,7 @@ static uint8_t mail_wait(ri_reach_t *reach, uint8_t end)
 }
 
 /* Do a put in place of the target. */
-static ucs_status_t mail_copy(ri_reach_t *reach, uint8_t number)
+static ucs_status_t mail_copy(ri_reach_t *reach, uint16_t number)
 {
     const ri_mailbox_head_t *head = &reach->heads[number % RI_MAILBOX_DEPTH];
     const ri_segment_t local      = {(uintptr_t)ri_mailbox_data(reach->mail.area,
@@ -131,12 +126,13 @@ static ucs_status_t mail_copy(ri_reach_t *reach, uint8_t number)
                                      .num_remote = 1,
                                      .length     = head->length};
 
-    return reach->ep->plane->ops->write(reach->ep, &moving);
+    return ri_reach_is_there(reach) ? reach->ep->plane->ops->write(reach->ep, &moving) :
+                                      UCS_ERR_UNREACHABLE;
 }
 
 /* A put is over, or was taken back. */
-static void mail_end_put(ri_reach_t *reach, uint8_t number, int is_taken_back,
-                         ri_mail_sum_t *sum)
+static void mail_end_put(ri_reach_t *reach, uint16_t number, int is_taken_back,
+                         unsigned *taken_back_p)
 {
     ri_mailbox_state_t state = ri_mailbox_tx_state(&reach->mail, number);
     ucs_status_t status;
@@ -145,10 +141,11 @@ static void mail_end_put(ri_reach_t *reach, uint8_t number, int is_taken_back,
     if (!is_taken_back && (state == RI_MAILBOX_DONE)) {
         return;
     }
-    sum->taken_back += is_taken_back;
-    status = is_taken_back ? mail_copy(reach, number) : UCS_ERR_INVALID_ADDR;
+    *taken_back_p += is_taken_back;
+    status = mail_copy(reach, number);
     if (status != UCS_OK) {
-        sum->status = status;
+        reach->lost  = status;
+        ri_mail_lost = 1;
         ri_debug("one-sided: a put of %u bytes is lost: %s",
                  reach->heads[number % RI_MAILBOX_DEPTH].length,
                  ri_status_string(status));
@@ -156,14 +153,14 @@ static void mail_end_put(ri_reach_t *reach, uint8_t number, int is_taken_back,
 }
 
 /* Puts up to @a end are over, or from @a taken_back on are done here, in their order. */
-static void mail_end_puts(ri_reach_t *reach, uint8_t end, uint8_t taken_back,
-                          ri_mail_sum_t *sum)
+static void mail_end_puts(ri_reach_t *reach, uint16_t end, uint16_t taken_back,
+                          unsigned *taken_back_p)
 {
     int is_taken_back = 0;
 
     for (; reach->oldest != end; ++reach->oldest) {
         is_taken_back |= (reach->oldest == taken_back);
-        mail_end_put(reach, reach->oldest, is_taken_back, sum);
+        mail_end_put(reach, reach->oldest, is_taken_back, taken_back_p);
     }
 }
 
@@ -176,18 +173,31 @@ static void mail_reap(ri_reach_t *reach)
     }
 }
 
-static void mail_settle(ri_reach_t *reach, uint8_t end, ri_mail_sum_t *sum)
+static void mail_settle(ri_reach_t *reach, uint16_t end, unsigned *taken_back_p)
 {
-    mail_end_puts(reach, end, mail_wait(reach, end), sum);
+    mail_end_puts(reach, end, mail_wait(reach, end), taken_back_p);
 }
 
 static int mail_is_full(const ri_reach_t *reach)
 {
-    return (uint8_t)(reach->mail.next - reach->oldest) == RI_MAILBOX_DEPTH;
+    return (uint16_t)(reach->mail.next - reach->oldest) == RI_MAILBOX_DEPTH;
+}
+
+/* @return Whether the way has a mailbox, which this thread uses now. */
+static int mail_try(ri_reach_t *reach)
+{
+    if (!ri_reach_trylock(reach)) {
+        return 0;
+    }
+    if (reach->mail.area == NULL) {
+        ri_reach_unlock(reach);
+        return 0;
+    }
+    return 1;
 }
 
 /* Make an entry free, if none is: that of the oldest put if the target looks, else of all. */
-static void mail_make_room(ri_reach_t *reach, ri_mail_sum_t *sum)
+static void mail_make_room(ri_reach_t *reach, unsigned *taken_back_p)
 {
     if (!mail_is_full(reach)) {
         return;
@@ -197,36 +207,36 @@ static void mail_make_room(ri_reach_t *reach, ri_mail_sum_t *sum)
         return;
     }
     mail_settle(reach,
-                mail_look(reach, reach->oldest) ? (uint8_t)(reach->oldest + 1) :
+                mail_look(reach, reach->oldest) ? (uint16_t)(reach->oldest + 1) :
                                                   reach->mail.next,
-                sum);
+                taken_back_p);
 }
 
 ri_mail_fate_t ri_mail_put(ri_reach_t *reach, const ri_mailbox_head_t *head,
-                           const void *data, ri_mail_sum_t *sum)
+                           const void *data, unsigned *taken_back_p)
 {
-    uint8_t number;
+    uint16_t number;
 
-    if ((reach->mail.area == NULL) || !mail_trylock(reach)) {
+    if (!mail_try(reach)) {
         return RI_MAIL_REFUSED;
     }
-    mail_make_room(reach, sum);
+    mail_make_room(reach, taken_back_p);
     number = ri_mailbox_tx_post(&reach->mail, head, data);
     reach->heads[number % RI_MAILBOX_DEPTH] = *head;
-    mail_unlock(reach);
+    ri_reach_unlock(reach);
     return RI_MAIL_DONE;
 }
 
 /* An operation was posted behind the puts: they are over, and it is. */
-static ri_mail_fate_t mail_finish(ri_reach_t *reach, uint8_t number, size_t length,
-                                  void *result, ri_mail_sum_t *sum)
+static ri_mail_fate_t mail_finish(ri_reach_t *reach, uint16_t number, size_t length,
+                                  void *result, unsigned *taken_back_p)
 {
     ri_mailbox_tx_t *mail    = &reach->mail;
-    uint8_t end              = number + 1;
-    uint8_t taken_back       = mail_wait(reach, end);
+    uint16_t end             = number + 1;
+    uint16_t taken_back      = mail_wait(reach, end);
     ri_mailbox_state_t state = ri_mailbox_tx_state(mail, number);
 
-    mail_end_puts(reach, number, taken_back, sum);
+    mail_end_puts(reach, number, taken_back, taken_back_p);
     reach->oldest = end;
     if ((state == RI_MAILBOX_DONE) && (result != NULL)) {
         memcpy(result, ri_mailbox_data(mail->area, mail->slot, number, length), length);
@@ -243,36 +253,36 @@ static ri_mail_fate_t mail_finish(ri_reach_t *reach, uint8_t number, size_t leng
 }
 
 ri_mail_fate_t ri_mail_ask(ri_reach_t *reach, const ri_mailbox_head_t *head,
-                           const void *data, void *result, ri_mail_sum_t *sum)
+                           const void *data, void *result, unsigned *taken_back_p)
 {
     ri_mail_fate_t fate;
-    uint8_t number;
+    uint16_t number;
 
-    if ((reach->mail.area == NULL) || !mail_trylock(reach)) {
+    if (!mail_try(reach)) {
         return RI_MAIL_REFUSED;
     }
-    mail_make_room(reach, sum);
+    mail_make_room(reach, taken_back_p);
     number = ri_mailbox_tx_post(&reach->mail, head, data);
-    fate   = mail_finish(reach, number, head->length, result, sum);
-    mail_unlock(reach);
+    fate   = mail_finish(reach, number, head->length, result, taken_back_p);
+    ri_reach_unlock(reach);
     return fate;
 }
 
-void ri_mail_settle(ri_reach_t *reach, ri_mail_sum_t *sum)
+void ri_mail_settle(ri_reach_t *reach, unsigned *taken_back_p)
 {
     mail_lock(reach);
-    mail_settle(reach, reach->mail.next, sum);
-    mail_unlock(reach);
+    mail_settle(reach, reach->mail.next, taken_back_p);
+    ri_reach_unlock(reach);
 }
 
 int ri_mail_is_settled(ri_reach_t *reach)
 {
     int is_settled = 0;
 
-    if (mail_trylock(reach)) {
+    if (ri_reach_trylock(reach)) {
         mail_reap(reach);
         is_settled = (reach->oldest == reach->mail.next);
-        mail_unlock(reach);
+        ri_reach_unlock(reach);
     }
     return is_settled;
 }

@@ -14,6 +14,9 @@
 
 #include "reach.h"
 
+/* Whether a put was ever lost in this process. */
+extern _Atomic(int) ri_mail_lost;
+
 /* What has become of an operation. */
 typedef enum ri_mail_fate {
     RI_MAIL_DONE,       /* a put: or posted */
@@ -21,24 +24,16 @@ typedef enum ri_mail_fate {
     RI_MAIL_REFUSED /* nothing was done: there is no mailbox, or it does not do such a thing */
 } ri_mail_fate_t;
 
-/* What has become of puts that were settled. */
-typedef struct ri_mail_sum {
-    unsigned
-            taken_back; /* puts that the target did not look at: copied to it by the plane */
-    ucs_status_t
-            status; /* UCS_OK, or why puts are lost: the memory, or the target, is gone */
-} ri_mail_sum_t;
-
 /**
  * Post a put.
  *
  * @param data  Of head->data_length bytes.
- * @param sum   Added to, if puts before it had to make way.
+ * @param taken_back  Puts are added that had to make way, and were done here in place of the target.
  *
  * @return RI_MAIL_DONE: it is posted, and is to be settled. RI_MAIL_REFUSED.
  */
 ri_mail_fate_t ri_mail_put(ri_reach_t *reach, const ri_mailbox_head_t *head,
-                           const void *data, ri_mail_sum_t *sum);
+                           const void *data, unsigned *taken_back);
 
 /**
  * Have an operation carried out, which has ended when this returns, and puts that were posted before
@@ -48,17 +43,17 @@ ri_mail_fate_t ri_mail_put(ri_reach_t *reach, const ri_mailbox_head_t *head,
  * @param data    Of head->data_length bytes.
  * @param result  Set to head->length bytes with RI_MAIL_DONE; NULL: it is not wanted, or there is
  *                none.
- * @param sum     Added to, of the puts before it.
+ * @param taken_back  Puts before it are added that were done here in place of the target.
  *
  * @return What has become of it. A process that is killed while it is at it counts as one that did
  *         not look: what it has done is gone with it.
  */
 ri_mail_fate_t ri_mail_ask(ri_reach_t *reach, const ri_mailbox_head_t *head,
-                           const void *data, void *result, ri_mail_sum_t *sum);
+                           const void *data, void *result, unsigned *taken_back);
 
-/** Wait until all puts that were posted are over, or do them in place of the target. @a sum is added
- * to. */
-void ri_mail_settle(ri_reach_t *reach, ri_mail_sum_t *sum);
+/** Wait until all puts that were posted are over, or do them in place of the target, which adds to
+ * @a taken_back. Puts that cannot be done are noted in reach->lost. */
+void ri_mail_settle(ri_reach_t *reach, unsigned *taken_back);
 
 /** @return Whether all puts that were posted are over, without waiting for any. */
 int ri_mail_is_settled(ri_reach_t *reach);

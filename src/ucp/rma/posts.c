@@ -21,6 +21,16 @@ static ucs_status_t posts_worker_made(ri_worker_t *worker)
     return UCS_OK;
 }
 
+/* A conn keeps the way of its latest puts, for what became of them. */
+static void posts_hold(ri_conn_t *conn, ri_reach_t *reach)
+{
+    if (conn->rma.reach != reach) {
+        ri_reach_put(conn->rma.reach);
+        ri_reach_hold(reach);
+        conn->rma.reach = reach;
+    }
+}
+
 static void posts_begin(ri_conn_t *conn, ri_reach_t *reach)
 {
     ri_worker_t *worker = conn->worker;
@@ -28,9 +38,8 @@ static void posts_begin(ri_conn_t *conn, ri_reach_t *reach)
     if (ucs_list_is_empty(&worker->rma.posted)) {
         atomic_fetch_add(&ri_posts_workers, 1);
     }
-    ri_reach_hold(reach);
-    conn->rma.reach = reach;
-    conn->rma.age   = 0;
+    posts_hold(conn, reach);
+    conn->rma.age = 0;
     conn->flags |= RI_CONN_POSTED;
     conn->fast_max = 0;
     ucs_list_add_tail(&worker->rma.posted, &conn->rma.posted_link);
@@ -47,27 +56,16 @@ static void posts_end(ri_conn_t *conn)
         atomic_fetch_sub(&ri_posts_workers, 1);
     }
     conn->flags &= ~(uint32_t)RI_CONN_POSTED;
-    ri_reach_put(conn->rma.reach);
-    conn->rma.reach = NULL;
     ri_conn_update_fast(conn);
-}
-
-void ri_posts_count(ri_conn_t *conn, const ri_mail_sum_t *sum)
-{
-    conn->counters.rma_taken_back += sum->taken_back;
-    if (sum->status != UCS_OK) {
-        conn->rma.lost         = sum->status;
-        conn->worker->rma.lost = sum->status;
-    }
 }
 
 void ri_posts_settle_slow(ri_conn_t *conn)
 {
-    ri_mail_sum_t sum = {.status = UCS_OK};
+    unsigned taken_back = 0;
 
-    ri_mail_settle(conn->rma.reach, &sum);
+    ri_mail_settle(conn->rma.reach, &taken_back);
+    conn->counters.rma_taken_back += taken_back;
     posts_end(conn);
-    ri_posts_count(conn, &sum);
 }
 
 void ri_posts_settle_all(ri_worker_t *worker)
@@ -78,19 +76,32 @@ void ri_posts_settle_all(ri_worker_t *worker)
     }
 }
 
+static ucs_status_t posts_lost(const ri_conn_t *conn)
+{
+    return (conn->rma.reach != NULL) ? conn->rma.reach->lost : UCS_OK;
+}
+
+/* Rarely asked: something was lost in this process. */
+static ucs_status_t posts_lost_of_worker(ri_worker_t *worker)
+{
+    ucs_status_t status = UCS_OK;
+    ri_conn_t *conn;
+
+    ucs_list_for_each(conn, &worker->conns, list) {
+        status = (status == UCS_OK) ? posts_lost(conn) : status;
+    }
+    return status;
+}
+
 ucs_status_t ri_posts_flush(ri_worker_t *worker, ri_conn_t *conn)
 {
-    ucs_status_t *lost = (conn != NULL) ? &conn->rma.lost : &worker->rma.lost;
-    ucs_status_t status;
-
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
     if (conn != NULL) {
         ri_posts_settle(conn);
-    } else {
-        ri_posts_settle_all(worker);
+        return posts_lost(conn);
     }
-    status = *lost;
-    *lost  = UCS_OK;
-    return status;
+    ri_posts_settle_all(worker);
+    return ri_unlikely(ri_mail_lost) ? posts_lost_of_worker(worker) : UCS_OK;
 }
 
 void ri_posts_note(ri_conn_t *conn, ri_reach_t *reach)
@@ -119,6 +130,8 @@ void ri_posts_progress(ri_worker_t *worker)
 static void posts_conn_closes(ri_conn_t *conn)
 {
     ri_posts_settle(conn);
+    ri_reach_put(conn->rma.reach);
+    conn->rma.reach = NULL;
 }
 
 const ri_module_t ri_module_posts = {.name        = "posts",

@@ -20,9 +20,6 @@ extern _Atomic(unsigned) ri_posts_workers;
  * and below. */
 void ri_posts_note(ri_conn_t *conn, ri_reach_t *reach);
 
-/** Note what has become of puts of a conn. */
-void ri_posts_count(ri_conn_t *conn, const ri_mail_sum_t *sum);
-
 /** What ri_posts_settle() does if there are any. */
 void ri_posts_settle_slow(ri_conn_t *conn);
 
@@ -37,8 +34,9 @@ static inline void ri_posts_settle(ri_conn_t *conn)
 /** All puts of all conns of a worker are over when this returns. */
 void ri_posts_settle_all(ri_worker_t *worker);
 
-/** Settle the puts of a conn, or with NULL those of the worker, for a flush. @return UCS_OK, or why
- * some were lost since the latest one. */
+/** Settle the puts of a conn, or with NULL those of the worker, for a flush; also what was stored into
+ * mapped memory is seen by others before this process reads on. @return UCS_OK; or why puts to a
+ * target were lost, from then on: it is gone, or its memory is. */
 ucs_status_t ri_posts_flush(ri_worker_t *worker, ri_conn_t *conn);
 
 /** @return Whether progress has to see to puts. */

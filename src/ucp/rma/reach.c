@@ -5,20 +5,26 @@
  * A list of the ways that are in use: processes of one host are not many.
  */
 #include "reach.h"
+#include "../../ucs/clock.h"
 #include "../../ucs/process.h"
 #include "../../ucs/settings.h"
 
 #include <ucs/datastruct/list.h>
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* For so many seconds a process that was seen is not looked for again. */
+#define REACH_PROVED 0.1
 
 static struct {
     pthread_mutex_t lock;
     unsigned generation; /* of the process that has opened the plane */
     int opened;          /* it was tried */
     ri_plane_t *plane;   /* NULL: there is none */
+    ri_host_process_t self;
     ucs_list_link_t ways;
 } reach = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -32,8 +38,13 @@ static void reach_open(void)
     reach.opened     = 1;
     reach.generation = ri_process_generation;
     reach.plane      = NULL;
+    reach.self       = ri_host_process_self();
     ucs_list_head_init(&reach.ways);
     if (ri_config.cma && (ri_plane_cma.open(&reach.plane) != UCS_OK)) {
+        reach.plane = NULL;
+    }
+    if ((reach.plane != NULL) && !(reach.plane->capabilities & RI_PLANE_WRITE)) {
+        reach.plane->ops->close(reach.plane);
         reach.plane = NULL;
     }
 }
@@ -74,7 +85,10 @@ static ri_reach_t *reach_connect(const void *address, size_t length)
         free(way);
         return NULL;
     }
-    way->length = length;
+    way->length     = length;
+    way->lost       = UCS_OK;
+    way->proved     = ri_time();
+    way->generation = ri_process_generation;
     memcpy(way->address, address, length);
     ucs_list_add_tail(&reach.ways, &way->list);
     return way;
@@ -102,12 +116,50 @@ ri_reach_t *ri_reach_get(const void *address, size_t length)
 
 void ri_reach_open_mail(ri_reach_t *way, uint32_t pid, uint32_t fd)
 {
-    pthread_mutex_lock(&reach.lock);
+    while (!ri_reach_trylock(way)) {
+        sched_yield();
+    }
     if (way->mail.area == NULL) {
         ri_mailbox_tx_open(&way->mail, pid, fd);
         way->oldest = way->mail.next;
     }
+    ri_reach_unlock(way);
+}
+
+ri_host_process_t ri_reach_self(void)
+{
+    ri_host_process_t self;
+
+    pthread_mutex_lock(&reach.lock);
+    reach_open();
+    self = reach.self;
     pthread_mutex_unlock(&reach.lock);
+    return self;
+}
+
+int ri_reach_works(void)
+{
+    int works;
+
+    pthread_mutex_lock(&reach.lock);
+    reach_open();
+    works = (reach.plane != NULL);
+    pthread_mutex_unlock(&reach.lock);
+    return works;
+}
+
+int ri_reach_is_there(ri_reach_t *way)
+{
+    double now = ri_time();
+
+    if (now - way->proved < REACH_PROVED) {
+        return 1;
+    }
+    if (way->ep->plane->ops->check(way->ep) != UCS_OK) {
+        return 0;
+    }
+    way->proved = now;
+    return 1;
 }
 
 void ri_reach_hold(ri_reach_t *way)
@@ -117,6 +169,17 @@ void ri_reach_hold(ri_reach_t *way)
     pthread_mutex_unlock(&reach.lock);
 }
 
+/* In a child by fork() the slot, and the list, are the parent's. */
+static void reach_free(ri_reach_t *way)
+{
+    if (way->generation == ri_process_generation) {
+        ucs_list_del(&way->list);
+        ri_mailbox_tx_close(&way->mail);
+        way->ep->plane->ops->disconnect(way->ep);
+    }
+    free(way);
+}
+
 void ri_reach_put(ri_reach_t *way)
 {
     if (way == NULL) {
@@ -124,10 +187,7 @@ void ri_reach_put(ri_reach_t *way)
     }
     pthread_mutex_lock(&reach.lock);
     if (--way->users == 0) {
-        ucs_list_del(&way->list);
-        ri_mailbox_tx_close(&way->mail);
-        way->ep->plane->ops->disconnect(way->ep);
-        free(way);
+        reach_free(way);
     }
     pthread_mutex_unlock(&reach.lock);
 }

@@ -5,6 +5,7 @@
  * Two maps, by stock's handle and by number, and one lock for what must not go.
  */
 #include "region.h"
+#include "../../ucs/base.h"
 #include "../../ucs/handle_map.h"
 
 #include <pthread.h>
@@ -59,22 +60,45 @@ static ucs_status_t region_enter(ucp_mem_h memh, ri_region_t *region)
     return status;
 }
 
-void ri_region_add(ucp_mem_h memh, const void *address, size_t length)
+/* One more mapping by a handle: under the lock. */
+static void region_widen(ri_region_t *region, uint64_t address, uint64_t size)
 {
-    ri_region_t *region = (length > 0) ? malloc(sizeof(*region)) : NULL;
-    ucs_status_t status;
+    uint64_t end = ri_max(region->address + region->size, address + size);
+
+    region->address = ri_min(region->address, address);
+    region->size    = end - region->address;
+    ++region->users;
+}
+
+/* Under the lock. */
+static void region_new(ucp_mem_h memh, uint64_t address, uint64_t size)
+{
+    ri_region_t *region = malloc(sizeof(*region));
 
     if (region == NULL) {
         return;
     }
-    region->address = (uintptr_t)address;
-    region->size    = length;
-    ri_region_lock();
-    status = region_enter(memh, region);
-    ri_region_unlock();
-    if (status != UCS_OK) {
+    *region = (ri_region_t){.address = address, .size = size, .users = 1};
+    if (region_enter(memh, region) != UCS_OK) {
         free(region);
     }
+}
+
+void ri_region_add(ucp_mem_h memh, const void *address, size_t length)
+{
+    ri_region_t *region;
+
+    if (length == 0) {
+        return;
+    }
+    ri_region_lock();
+    region = ri_map_get_ptr(&regions, memh);
+    if (region != NULL) {
+        region_widen(region, (uintptr_t)address, length);
+    } else {
+        region_new(memh, (uintptr_t)address, length);
+    }
+    ri_region_unlock();
 }
 
 void ri_region_remove(ucp_mem_h memh)
@@ -82,9 +106,12 @@ void ri_region_remove(ucp_mem_h memh)
     ri_region_t *region;
 
     ri_region_lock();
-    region = ri_map_remove(&regions, (uintptr_t)memh);
-    if (region != NULL) {
+    region = ri_map_get_ptr(&regions, memh);
+    if ((region != NULL) && (--region->users == 0)) {
+        ri_map_remove(&regions, (uintptr_t)memh);
         ri_map_remove(&regions_by_number, region->number);
+    } else {
+        region = NULL;
     }
     ri_region_unlock();
     free(region);

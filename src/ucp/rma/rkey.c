@@ -5,6 +5,7 @@
  * The best way that works is taken when a key is unpacked.
  */
 #include "rkey.h"
+#include "region.h"
 #include "../../ucs/log.h"
 
 #include <inttypes.h>
@@ -16,45 +17,53 @@ ri_map_t ri_rkey_map = RI_MAP_INITIALIZER;
 static const char *const rkey_ways[] = {
         [RI_RKEY_MAPPED] = "mapped by both", [RI_RKEY_CMA] = "by direct copies"};
 
-static int rkey_is_of_this_process(const ri_wire_rkey_t *wire,
-                                   const ri_host_process_t *self)
+/* @return Whether a key is of memory that this process has mapped for others. Any peer may say that a
+ * key is. */
+static int rkey_is_own(const ri_wire_rkey_t *wire, const ri_host_process_t *self)
 {
-    return !memcmp(&wire->process, self, sizeof(*self));
+    int is_own;
+
+    if (memcmp(&wire->process, self, sizeof(*self)) != 0) {
+        return 0;
+    }
+    ri_region_lock();
+    is_own = ri_region_has(wire->region, wire->address, wire->size);
+    ri_region_unlock();
+    return is_own;
 }
 
-/* @return Whether the process is of this host, as a number of a file means another one elsewhere. */
-static int rkey_is_of_this_host(ri_rkey_t *rkey, const ri_wire_rkey_t *wire,
+/* Get the way to the process of a key, which must be the one that its plane leads to. */
+static void rkey_reach(ri_rkey_t *rkey, const ri_wire_rkey_t *wire)
+{
+    if ((wire->plane_length >= sizeof(wire->process)) &&
+        !memcmp(wire->plane, &wire->process, sizeof(wire->process))) {
+        rkey->reach = ri_reach_get(wire->plane, wire->plane_length);
+    }
+}
+
+/* The number of a file means another one on another host. What was read by the plane proves that it
+ * is this one; where one of the two has no plane, its name has to do. */
+static int rkey_is_of_this_host(const ri_rkey_t *rkey, const ri_wire_rkey_t *wire,
                                 const ri_host_process_t *self)
 {
-    if (wire->process.host == self->host) {
-        return 1;
-    }
-    rkey->reach = ri_reach_get(wire->plane,
-                               wire->plane_length); /* what it reads proves it */
-    return rkey->reach != NULL;
+    return (rkey->reach != NULL) || ((wire->process.host == self->host) &&
+                                     ((wire->plane_length == 0) || !ri_reach_works()));
 }
 
-/* @return Whether this process has the memory in its address space. */
-static int rkey_map(ri_rkey_t *rkey, const ri_wire_rkey_t *wire,
-                    const ri_host_process_t *self)
+/* @return Whether a way was found. */
+static int rkey_find_way(ri_rkey_t *rkey, const ri_wire_rkey_t *wire,
+                         const ri_host_process_t *self)
 {
-    if (!rkey_is_of_this_process(wire, self)) {
-        if (!rkey_is_of_this_host(rkey, wire, self)) {
-            return 0;
-        }
-        if (ri_mapping_view_make(&wire->place, wire->size, &rkey->view) != UCS_OK) {
-            return 0;
-        }
+    if (!memcmp(&wire->process, self, sizeof(*self))) {
+        rkey->way = RI_RKEY_MAPPED;
+        return rkey_is_own(wire, self);
+    }
+    rkey_reach(rkey, wire);
+    if (rkey_is_of_this_host(rkey, wire, self) &&
+        (ri_mapping_view_make(&wire->place, wire->size, &rkey->view) == UCS_OK)) {
         rkey->shift = (uintptr_t)rkey->view.address - wire->address;
-    }
-    rkey->way = RI_RKEY_MAPPED;
-    return 1;
-}
-
-static int rkey_reach(ri_rkey_t *rkey, const ri_wire_rkey_t *wire)
-{
-    if (rkey->reach == NULL) {
-        rkey->reach = ri_reach_get(wire->plane, wire->plane_length);
+        rkey->way   = RI_RKEY_MAPPED;
+        return 1;
     }
     if ((rkey->reach != NULL) && (wire->mailbox != 0)) {
         ri_reach_open_mail(rkey->reach, wire->process.pid, wire->mailbox - 1);
@@ -72,9 +81,10 @@ static void rkey_free(ri_rkey_t *rkey)
 
 void ri_rkey_add(ucp_rkey_h stock, const ri_wire_rkey_t *wire)
 {
-    ri_host_process_t self = ri_host_process_self();
+    ri_host_process_t self;
     ri_rkey_t *rkey;
 
+    self = ri_reach_self();
     if ((wire->size == 0) || !ri_host_may_reach(wire->process.host, self.host)) {
         return;
     }
@@ -86,7 +96,7 @@ void ri_rkey_add(ucp_rkey_h stock, const ri_wire_rkey_t *wire)
     rkey->size    = wire->size;
     rkey->region  = wire->region;
     rkey->atomics = (wire->atomics == RI_WIRE_ATOMICS_CPU);
-    if ((!rkey_map(rkey, wire, &self) && !rkey_reach(rkey, wire)) ||
+    if (!rkey_find_way(rkey, wire, &self) ||
         (ri_map_put(&ri_rkey_map, (uintptr_t)stock, rkey) != UCS_OK)) {
         rkey_free(rkey);
         return;

@@ -38,7 +38,7 @@ extern ri_map_t ri_rkey_map;
 /** @return What is known of a key, or NULL: nothing, it is stock's alone. */
 static inline ri_rkey_t *ri_rkey_find(ucp_rkey_h stock)
 {
-    return ri_map_get_ptr(&ri_rkey_map, stock);
+    return (ri_rkey_t *)ri_map_get_ptr(&ri_rkey_map, stock);
 }
 
 /** @return Whether @a length bytes at @a address are all of the memory of a key. */

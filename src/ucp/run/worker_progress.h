@@ -77,21 +77,21 @@ static inline unsigned ri_worker_progress_stock(ri_worker_t *worker)
  * be gone afterwards. @return Number of events, own and stock's. */
 static inline unsigned ri_worker_progress(ri_worker_t *worker)
 {
+    unsigned served = ri_serve();
     unsigned count;
 
-    ri_serve();
     if (ri_unlikely(((worker->num_channels | worker->num_coops | worker->num_transfers |
                       worker->linger | worker->ring_credit | worker->attention) != 0) ||
                     worker->progressing || (worker->countdown <= 1) ||
                     !ri_worker_rings_are_quiet(worker))) {
-        return ri_worker_progress_full(worker);
+        return served + ri_worker_progress_full(worker);
     }
     --worker->countdown;
     worker->polls += (worker->num_rings > 0);
     worker->progressing = 1;
     count               = ri_worker_progress_stock(worker);
     worker->progressing = 0;
-    return count;
+    return served + count;
 }
 
 #endif

@@ -8,6 +8,7 @@
 #include "host.h"
 #include "shared_file.h"
 
+#include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -33,7 +34,7 @@ void ri_mailbox_rx_end(ri_mailbox_rx_t *rx)
 }
 
 /* @return The length of the result, or -1. */
-static int mailbox_serve_op(ri_mailbox_area_t *area, unsigned slot, uint8_t number,
+static int mailbox_serve_op(ri_mailbox_area_t *area, unsigned slot, uint16_t number,
                             ri_mailbox_func_t func)
 {
     ri_mailbox_entry_t *entry = &area->slots[slot][number % RI_MAILBOX_DEPTH];
@@ -57,30 +58,32 @@ static int mailbox_serve_op(ri_mailbox_area_t *area, unsigned slot, uint8_t numb
 }
 
 /* @return Whether there was something in the entry. */
-static int mailbox_serve_entry(ri_mailbox_area_t *area, unsigned slot, uint8_t number,
+static int mailbox_serve_entry(ri_mailbox_area_t *area, unsigned slot, uint16_t number,
                                ri_mailbox_func_t func)
 {
     ri_mailbox_entry_t *entry = &area->slots[slot][number % RI_MAILBOX_DEPTH];
-    uint32_t posted           = RI_MAILBOX_POSTED;
+    uint32_t posted           = RI_MAILBOX_WORD(number, RI_MAILBOX_POSTED);
     int length;
 
-    if (!atomic_compare_exchange_strong(&entry->state, &posted, RI_MAILBOX_SERVING)) {
+    if (!atomic_compare_exchange_strong(&entry->state, &posted,
+                                        RI_MAILBOX_WORD(number, RI_MAILBOX_SERVING))) {
         return 0; /* it was taken back */
     }
     length = mailbox_serve_op(area, slot, number, func);
-    atomic_store_explicit(&entry->state,
-                          (length < 0) ? RI_MAILBOX_REFUSED : RI_MAILBOX_DONE,
-                          memory_order_release);
+    atomic_store_explicit(
+            &entry->state,
+            RI_MAILBOX_WORD(number, (length < 0) ? RI_MAILBOX_REFUSED : RI_MAILBOX_DONE),
+            memory_order_release);
     return 1;
 }
 
 /* A doorbell has gone on from a number to another one. */
-static unsigned mailbox_serve_slot(ri_mailbox_area_t *area, unsigned slot, uint8_t from,
-                                   uint8_t to, ri_mailbox_func_t func)
+static unsigned mailbox_serve_slot(ri_mailbox_area_t *area, unsigned slot, uint16_t from,
+                                   uint16_t to, ri_mailbox_func_t func)
 {
-    uint8_t number = ((uint8_t)(to - from) > RI_MAILBOX_DEPTH) ? to - RI_MAILBOX_DEPTH :
-                                                                 from;
-    unsigned count = 0;
+    uint16_t number = ((uint16_t)(to - from) > RI_MAILBOX_DEPTH) ? to - RI_MAILBOX_DEPTH :
+                                                                   from;
+    unsigned count  = 0;
 
     for (; number != to; ++number) {
         count += mailbox_serve_entry(area, slot, number, func);
@@ -88,20 +91,21 @@ static unsigned mailbox_serve_slot(ri_mailbox_area_t *area, unsigned slot, uint8
     return count;
 }
 
-/* Eight doorbells, some of which have rung. */
+/* Doorbells of a word, some of which have rung. */
 static unsigned mailbox_serve_word(ri_mailbox_rx_t *rx, unsigned word, uint64_t rung,
                                    ri_mailbox_func_t func)
 {
     uint64_t seen = atomic_load_explicit(&rx->seen[word], memory_order_relaxed);
-    uint8_t now[8], before[8];
+    uint16_t now[RI_MAILBOX_BELLS], before[RI_MAILBOX_BELLS];
     unsigned count = 0;
     unsigned i;
 
     memcpy(now, &rung, sizeof(now));
     memcpy(before, &seen, sizeof(before));
     atomic_store_explicit(&rx->seen[word], rung, memory_order_relaxed);
-    for (i = 0; i < 8; ++i) {
-        count += mailbox_serve_slot(rx->area, word * 8 + i, before[i], now[i], func);
+    for (i = 0; i < RI_MAILBOX_BELLS; ++i) {
+        count += mailbox_serve_slot(rx->area, word * RI_MAILBOX_BELLS + i, before[i],
+                                    now[i], func);
     }
     return count;
 }
@@ -143,7 +147,7 @@ static int mailbox_slot_clear(ri_mailbox_entry_t *entries)
 
     for (i = 0; i < RI_MAILBOX_DEPTH; ++i) {
         state = atomic_load(&entries[i].state);
-        if ((state == RI_MAILBOX_SERVING) ||
+        if (((state & ((1u << RI_MAILBOX_STATE_BITS) - 1)) == RI_MAILBOX_SERVING) ||
             !atomic_compare_exchange_strong(&entries[i].state, &state, RI_MAILBOX_FREE)) {
             return 0;
         }
@@ -177,11 +181,26 @@ static unsigned mailbox_claim(ri_mailbox_area_t *area, const ri_host_process_t *
 /* From now on the target looks at the doorbell of a slot. */
 static void mailbox_announce(ri_mailbox_area_t *area, unsigned slot)
 {
-    uint32_t words = slot / 8 + 1;
+    uint32_t words = slot / RI_MAILBOX_BELLS + 1;
     uint32_t now   = atomic_load(&area->num_words);
 
     while ((now < words) &&
            !atomic_compare_exchange_weak(&area->num_words, &now, words)) {}
+}
+
+/* Have the pages of a slot now: where there is no memory for them that shows here, and not as a bus
+ * error later. Kernels before 5.14 cannot be asked for that. @return Whether they are there. */
+static int mailbox_reserve(ri_mailbox_area_t *area, unsigned slot)
+{
+#ifdef MADV_POPULATE_WRITE
+    return (madvise(area->bulk[slot], sizeof(area->bulk[slot]), MADV_POPULATE_WRITE) ==
+            0) ||
+           (errno == EINVAL);
+#else
+    (void)area;
+    (void)slot;
+    return 1;
+#endif
 }
 
 ucs_status_t ri_mailbox_tx_open(ri_mailbox_tx_t *tx, uint32_t pid, uint32_t fd)
@@ -207,10 +226,15 @@ ucs_status_t ri_mailbox_tx_open(ri_mailbox_tx_t *tx, uint32_t pid, uint32_t fd)
         munmap(area, sizeof(*area));
         return UCS_ERR_NO_RESOURCE;
     }
+    if (!mailbox_reserve(area, slot)) {
+        atomic_store(&area->owners[slot], 0);
+        munmap(area, sizeof(*area));
+        return UCS_ERR_NO_MEMORY;
+    }
     mailbox_announce(area, slot);
     tx->area     = area;
     tx->slot     = slot;
-    tx->doorbell = (_Atomic(uint8_t) *)area->doorbells + slot;
+    tx->doorbell = (_Atomic(uint16_t) *)area->doorbells + slot;
     tx->next     = atomic_load(tx->doorbell);
     return UCS_OK;
 }
@@ -224,16 +248,17 @@ void ri_mailbox_tx_close(ri_mailbox_tx_t *tx)
     }
 }
 
-uint8_t ri_mailbox_tx_post(ri_mailbox_tx_t *tx, const ri_mailbox_head_t *head,
-                           const void *data)
+uint16_t ri_mailbox_tx_post(ri_mailbox_tx_t *tx, const ri_mailbox_head_t *head,
+                            const void *data)
 {
-    uint8_t number            = tx->next++;
+    uint16_t number           = tx->next++;
     ri_mailbox_entry_t *entry = ri_mailbox_tx_entry(tx, number);
 
     entry->head = *head;
     memcpy(ri_mailbox_data(tx->area, tx->slot, number, head->length), data,
            head->data_length);
-    atomic_store_explicit(&entry->state, RI_MAILBOX_POSTED, memory_order_release);
+    atomic_store_explicit(&entry->state, RI_MAILBOX_WORD(number, RI_MAILBOX_POSTED),
+                          memory_order_release);
     atomic_store_explicit(tx->doorbell, tx->next, memory_order_release);
     return number;
 }

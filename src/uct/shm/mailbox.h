@@ -9,11 +9,11 @@
  * does not want to wait any longer takes an operation back, by compare-and-swap, and does it by other
  * means; so it never depends on a target that computes. Longer data has a page for each entry.
  *
- * A target does not look at entries but at doorbells, a byte for each slot, eight at once. An origin
- * rings by counting its byte up, with a plain store; so the byte also says which entries were posted.
- * Nobody resets a doorbell: the target remembers what it has seen. A doorbell that has changed 256
- * times between two looks seems not to have rung; the operations are taken back then, as any others
- * that wait for too long.
+ * A target does not look at entries but at doorbells, 16 bits for each slot, four at once. An origin
+ * rings by counting them up, with a plain store; so a doorbell also says which operations were posted.
+ * Nobody resets it: the target remembers what it has seen. The state of an entry names its operation:
+ * a target that has lost its processor between a doorbell and an entry does not take a later operation
+ * for the one that it means, which would be out of order.
  *
  * The other side may write anything at any time. The target copies an operation before it looks at
  * it, and the origin takes from an entry no more than it has asked for.
@@ -53,6 +53,11 @@ typedef enum ri_mailbox_state {
     RI_MAILBOX_REFUSED /* nothing was done */
 } ri_mailbox_state_t;
 
+/* What stands in an entry: its state, and above that the number of its operation. */
+#define RI_MAILBOX_STATE_BITS 8
+#define RI_MAILBOX_WORD(_number, _state) \
+    (((uint32_t)(uint16_t)(_number) << RI_MAILBOX_STATE_BITS) | (_state))
+
 /* What is said of an operation. The mailbox looks at the lengths only. */
 typedef struct ri_mailbox_head {
     uint16_t kind;
@@ -64,15 +69,16 @@ typedef struct ri_mailbox_head {
 } ri_mailbox_head_t;
 
 typedef struct ri_mailbox_entry {
-    _Atomic(uint32_t) state; /* ri_mailbox_state_t */
+    _Atomic(uint32_t) state; /* RI_MAILBOX_WORD() */
     ri_mailbox_head_t head;
     uint8_t data[RI_MAILBOX_INLINE]; /* up to 32 bytes are in the line of all else */
 } __attribute__((aligned(2 * RI_CACHE_LINE))) ri_mailbox_entry_t;
 
 static_assert(sizeof(ri_mailbox_entry_t) == 2 * RI_CACHE_LINE, "no false sharing");
 
-/* Eight doorbells. */
-#define RI_MAILBOX_WORDS (RI_MAILBOX_SLOTS / 8)
+/* Doorbells of one word. */
+#define RI_MAILBOX_BELLS 4
+#define RI_MAILBOX_WORDS (RI_MAILBOX_SLOTS / RI_MAILBOX_BELLS)
 
 /* The shared memory. */
 typedef struct ri_mailbox_area {
@@ -90,6 +96,9 @@ typedef struct ri_mailbox_area {
 
 #define RI_MAILBOX_VERSION 1
 
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+              "halves of operands, and doorbells");
+
 /* The target's side. */
 typedef struct ri_mailbox_rx {
     ri_mailbox_area_t *area; /* NULL: there is none */
@@ -101,9 +110,9 @@ typedef struct ri_mailbox_rx {
 typedef struct ri_mailbox_tx {
     ri_mailbox_area_t *area; /* NULL: it has no slot */
     unsigned slot;
-    _Atomic(uint8_t) *doorbell;
+    _Atomic(uint16_t) *doorbell;
     /* what it says: the number of the next operation, of which the lower bits name the entry */
-    uint8_t next;
+    uint16_t next;
 } ri_mailbox_tx_t;
 
 /** Make a mailbox. @return UCS_OK, or UCS_ERR_NO_MEMORY: area is NULL. */
@@ -142,7 +151,8 @@ static inline int ri_mailbox_rx_is_rung(const ri_mailbox_rx_t *rx)
  * @param pid, fd  Of the target, and of its ri_mailbox_rx_t: wire input.
  *
  * @return UCS_OK. UCS_ERR_UNREACHABLE: it is not there, or not this process's to open, or another
- *         version. UCS_ERR_NO_RESOURCE: all slots have living owners. After an error area is NULL.
+ *         version. UCS_ERR_NO_RESOURCE: all slots have living owners. UCS_ERR_NO_MEMORY. After an error
+ *         area is NULL.
  */
 ucs_status_t ri_mailbox_tx_open(ri_mailbox_tx_t *tx, uint32_t pid, uint32_t fd);
 
@@ -151,7 +161,7 @@ void ri_mailbox_tx_close(ri_mailbox_tx_t *tx);
 
 /** @return Where the data of an operation is that is about so many bytes. */
 static inline uint8_t *ri_mailbox_data(ri_mailbox_area_t *area, unsigned slot,
-                                       uint8_t number, size_t length)
+                                       uint16_t number, size_t length)
 {
     return (length <= RI_MAILBOX_INLINE) ?
                    area->slots[slot][number % RI_MAILBOX_DEPTH].data :
@@ -160,25 +170,27 @@ static inline uint8_t *ri_mailbox_data(ri_mailbox_area_t *area, unsigned slot,
 
 /** @return The entry of an operation. */
 static inline ri_mailbox_entry_t *ri_mailbox_tx_entry(const ri_mailbox_tx_t *tx,
-                                                      uint8_t number)
+                                                      uint16_t number)
 {
     return &tx->area->slots[tx->slot][number % RI_MAILBOX_DEPTH];
 }
 
 /** Post an operation; the entry of the next one is free. Its data is copied. @return Its number. */
-uint8_t ri_mailbox_tx_post(ri_mailbox_tx_t *tx, const ri_mailbox_head_t *head,
-                           const void *data);
+uint16_t ri_mailbox_tx_post(ri_mailbox_tx_t *tx, const ri_mailbox_head_t *head,
+                            const void *data);
 
 /** @return The state of what was posted. Data of an operation that is DONE may be read. */
 static inline ri_mailbox_state_t ri_mailbox_tx_state(const ri_mailbox_tx_t *tx,
-                                                     uint8_t number)
+                                                     uint16_t number)
 {
-    return (ri_mailbox_state_t)atomic_load_explicit(
-            &ri_mailbox_tx_entry(tx, number)->state, memory_order_acquire);
+    uint32_t word = atomic_load_explicit(&ri_mailbox_tx_entry(tx, number)->state,
+                                         memory_order_acquire);
+
+    return (ri_mailbox_state_t)(word & ((1u << RI_MAILBOX_STATE_BITS) - 1));
 }
 
 /** What was posted is DONE or REFUSED, and its data was taken: the entry is free. */
-static inline void ri_mailbox_tx_free(ri_mailbox_tx_t *tx, uint8_t number)
+static inline void ri_mailbox_tx_free(ri_mailbox_tx_t *tx, uint16_t number)
 {
     atomic_store_explicit(&ri_mailbox_tx_entry(tx, number)->state, RI_MAILBOX_FREE,
                           memory_order_relaxed);
@@ -186,9 +198,9 @@ static inline void ri_mailbox_tx_free(ri_mailbox_tx_t *tx, uint8_t number)
 
 /** Take back what was posted. @return Whether the entry is free and nothing was done; else the target
  * has begun with it. */
-static inline int ri_mailbox_tx_take_back(ri_mailbox_tx_t *tx, uint8_t number)
+static inline int ri_mailbox_tx_take_back(ri_mailbox_tx_t *tx, uint16_t number)
 {
-    uint32_t posted = RI_MAILBOX_POSTED;
+    uint32_t posted = RI_MAILBOX_WORD(number, RI_MAILBOX_POSTED);
 
     return atomic_compare_exchange_strong(&ri_mailbox_tx_entry(tx, number)->state,
                                           &posted, RI_MAILBOX_FREE);

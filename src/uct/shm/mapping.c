@@ -37,11 +37,36 @@ static uint64_t maps_ipc_namespace(void)
     return (stat("/proc/self/ns/ipc", &st) == 0) ? st.st_ino : 0;
 }
 
+/* Memory in files of these names is known by device and inode. In other file systems two files may
+ * have the same. */
+static const char *const maps_names[] = {"/dev/shm/", "/memfd:", "/dev/zero", MAPS_SYSV};
+
 /* What is mapped shared, for reading and writing, and is not this library's own. */
 static int maps_is_of_interest(const char *permissions, const char *name)
 {
-    return (permissions[0] == 'r') && (permissions[1] == 'w') &&
-           (permissions[3] == 's') && (strstr(name, RI_SHARED_FILE_MARK) == NULL);
+    size_t i;
+
+    if ((permissions[0] != 'r') || (permissions[1] != 'w') || (permissions[3] != 's') ||
+        !strncmp(name, RI_SHARED_FILE_MARK, strlen(RI_SHARED_FILE_MARK))) {
+        return 0;
+    }
+    for (i = 0; i < sizeof(maps_names) / sizeof(maps_names[0]); ++i) {
+        if (!strncmp(name, maps_names[i], strlen(maps_names[i]))) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Segments of System V are numbered in each IPC namespace. */
+static void maps_set_space(ri_mapping_place_t *place, const char *name)
+{
+    if (!strncmp(name, MAPS_SYSV, strlen(MAPS_SYSV))) {
+        place->space = maps_ipc_namespace();
+        if (place->space == 0) {
+            place->inode = 0;
+        }
+    }
 }
 
 /* @return Whether it is a line as the kernel writes it. */
@@ -62,9 +87,7 @@ static int maps_parse(const char *text, maps_line_t *line)
         line->place.device = ((uint64_t)major << 32) | minor;
         line->place.inode  = inode;
         line->place.offset = offset;
-        line->place.space  = !strncmp(name, MAPS_SYSV, strlen(MAPS_SYSV)) ?
-                                     maps_ipc_namespace() :
-                                     0;
+        maps_set_space(&line->place, name);
     }
     return 1;
 }
@@ -144,8 +167,11 @@ ucs_status_t ri_mapping_find(const void *address, size_t length,
     ucs_status_t status;
 
     memset(place, 0, sizeof(*place));
+    if ((length == 0) || (length > UINTPTR_MAX - search.start)) {
+        return UCS_ERR_NO_ELEM;
+    }
     status = maps_foreach(maps_search_line, &search);
-    if ((status == UCS_OK) && ((length == 0) || (search.at < search.end))) {
+    if ((status == UCS_OK) && (search.at < search.end)) {
         status = UCS_ERR_NO_ELEM;
     }
     if (status != UCS_OK) {
@@ -179,6 +205,16 @@ static int maps_holder_line(const maps_line_t *line, void *arg)
     return 0;
 }
 
+/* Another thread may have mapped something else there meanwhile. */
+static int view_is_of(const ri_mapping_view_t *view, const ri_mapping_place_t *place,
+                      size_t length)
+{
+    ri_mapping_place_t found;
+
+    return (ri_mapping_find(view->address, length, &found) == UCS_OK) &&
+           place_is_of_file(&found, place) && (found.offset == place->offset);
+}
+
 ucs_status_t ri_mapping_view_make(const ri_mapping_place_t *place, size_t length,
                                   ri_mapping_view_t *view)
 {
@@ -208,6 +244,10 @@ ucs_status_t ri_mapping_view_make(const ri_mapping_place_t *place, size_t length
     view->start   = start;
     view->length  = into + length;
     view->address = (char *)start + into;
+    if (!view_is_of(view, place, length)) {
+        ri_mapping_view_end(view);
+        return UCS_ERR_NO_ELEM;
+    }
     return UCS_OK;
 }
 

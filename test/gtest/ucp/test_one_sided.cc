@@ -322,6 +322,68 @@ TEST_P(test_one_sided, target_computes)
     }
 }
 
+/* Small puts are there behind each kind of flush, though nobody looks at the mail. */
+TEST_P(test_one_sided, flush_with_a_target_that_computes)
+{
+    if (!needs_no_target()) {
+        GTEST_SKIP() << "UCX needs the target";
+    }
+    one_sided_target t(GetParam(), memory_kind::OWN);
+    ucp_worker_h worker       = t.pair().worker();
+    ucp_request_param_t param = {};
+
+    t.flush();
+    t.compute();
+    for (uint64_t i = 1; i <= 60; ++i) {
+        put(t, (i % 2) ? NBI : BLOCKING, &i, sizeof(i), 24);
+        switch (i % 6) {
+        case 0:
+            EXPECT_EQ(UCS_OK, ucp_ep_flush(t.ep()));
+            break;
+        case 1:
+            EXPECT_EQ(UCS_OK, ucp_worker_flush(worker));
+            break;
+        case 2:
+            t.flush();
+            break;
+        case 3:
+            wait(t, ucp_worker_flush_nbx(worker, &param));
+            break;
+        case 4:
+            wait(t, ucp_ep_flush_nb(t.ep(), 0, ignore));
+            break;
+        default:
+            EXPECT_EQ(UCS_OK, ucp_worker_fence(worker));
+        }
+        std::string seen = t.bytes(24, sizeof(i));
+        ASSERT_EQ(0, memcmp(seen.data(), &i, sizeof(i))) << "flush " << i % 6;
+    }
+    EXPECT_EQ(60, t.count("rma_mailed"));
+    EXPECT_EQ(60, t.count("rma_taken_back"));
+    t.look();
+    t.end();
+}
+
+/* Progress alone brings them there, too. */
+TEST_P(test_one_sided, no_flush_with_a_target_that_computes)
+{
+    if (!needs_no_target()) {
+        GTEST_SKIP() << "UCX needs the target";
+    }
+    one_sided_target t(GetParam(), memory_kind::OWN);
+    uint64_t value = 1;
+
+    t.flush();
+    t.compute();
+    put(t, NBI, &value, sizeof(value), 24);
+    for (int i = 0; i < 1000; ++i) {
+        t.pair().self().progress();
+    }
+    EXPECT_EQ(0, memcmp(t.bytes(24, 8).data(), &value, sizeof(value)));
+    t.look();
+    t.end();
+}
+
 /* A target that looks is asked to do what is small. */
 TEST_P(test_one_sided, target_looks)
 {

@@ -35,6 +35,7 @@
 #define typeof __typeof__
 #endif
 
+using std::atomic_compare_exchange_strong;
 using std::atomic_compare_exchange_strong_explicit;
 using std::atomic_fetch_add_explicit;
 using std::atomic_fetch_or_explicit;
@@ -62,6 +63,13 @@ extern "C" {
 #include "ucp/run/ep_op.h"
 #include "ucp/run/flush.h"
 #include "ucp/core/rma.h"
+#include "ucp/rma/describe.h"
+#include "ucp/rma/mail.h"
+#include "ucp/rma/reach.h"
+#include "ucp/rma/region.h"
+#include "ucp/rma/rkey.h"
+#include "ucp/rma/serve.h"
+#include "ucp/rma/word.h"
 #include "ucp/link/gone.h"
 #include "ucp/core/memory.h"
 #include "ucp/core/msg.h"
@@ -110,6 +118,7 @@ extern "C" {
 #include "ucp/tag/recv.h"
 #include "ucp/tag/send_fast.h"
 #include "ucs/tag_index.h"
+#include "ucp/wire/rkey.h"
 #include "ucp/wire/wire.h"
 #include "ucs/clock.h"
 #include "ucs/copy.h"
@@ -118,14 +127,19 @@ extern "C" {
 #include "ucs/interval_tree.h"
 #include "ucs/log.h"
 #include "ucs/output.h"
+#include "ucs/process.h"
 #include "ucs/stock.h"
 #include "uct/cma/cma.h"
 #include "uct/ib/device/filter.h"
 #include "uct/ib/device/mem_events.h"
+#include "uct/ib/device/presence.h"
 #include "uct/ib/device/range_queue.h"
 #include "uct/ib/device/reg_cache.h"
 #include "uct/shm/host.h"
+#include "uct/shm/mailbox.h"
+#include "uct/shm/mapping.h"
 #include "uct/shm/ring.h"
+#include "uct/shm/shared_file.h"
 #include "uct/shm/shelf.h"
 #include "uct/shm/slot.h"
 }

@@ -1,0 +1,276 @@
+/* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
+
+/* src/ucp/rma/mail.h: small operations, and when they are taken back. The target is a child by fork(),
+ * whose memory this process has a way to. */
+
+#include "unit/common/rng.h"
+#include "unit/ucp/rma/rma_child.h"
+
+#include <gtest/gtest.h>
+
+namespace {
+
+/* What the target is to do, and what it has. */
+enum todo_t {
+    COMPUTE,
+    LOOK,
+    LOOK_NOW_AND_THEN,
+    END
+};
+
+struct target_state {
+    std::atomic<int> ready, todo, done;
+    ri_wire_rkey_t wire;
+};
+
+class test_mail : public ::testing::Test {
+protected:
+    static constexpr size_t SIZE = 64 * 1024;
+
+    void SetUp() override
+    {
+        m_config      = ri_config;
+        ri_config.cma = 1;
+        m_target.reset(new rma_child([&] { target(); }));
+        wait_for([&] { return m_state->ready == 1; });
+        ASSERT_EQ(1, m_state->ready);
+        m_reach = ri_reach_get(m_state->wire.plane, m_state->wire.plane_length);
+        ASSERT_NE(nullptr, m_reach);
+        ri_reach_open_mail(m_reach, m_state->wire.process.pid, m_state->wire.mailbox - 1);
+        ASSERT_NE(nullptr, m_reach->mail.area);
+    }
+
+    void TearDown() override
+    {
+        m_target.reset();
+        ri_reach_put(m_reach);
+        ri_config = m_config;
+    }
+
+    void target()
+    {
+        auto memory = static_cast<char *>(mmap(nullptr, SIZE, PROT_READ | PROT_WRITE,
+                                               MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+        auto memh   = reinterpret_cast<ucp_mem_h>(64);
+        unsigned i;
+
+        ri_region_add(memh, memory, SIZE);
+        m_state->ready = (ri_describe(memh, &m_state->wire) == UCS_OK);
+        for (i = 0; m_state->todo != END; ++i) {
+            if ((m_state->todo == LOOK) ||
+                ((m_state->todo == LOOK_NOW_AND_THEN) && (i % 50 == 0))) {
+                m_state->done += ri_serve();
+            }
+        }
+    }
+
+    ri_mailbox_head_t head(unsigned kind, size_t offset, size_t length,
+                           size_t data_length)
+    {
+        ri_mailbox_head_t h = {};
+
+        h.kind        = kind;
+        h.length      = length;
+        h.data_length = data_length;
+        h.region      = m_state->wire.region;
+        h.address     = m_state->wire.address + offset;
+        return h;
+    }
+
+    ri_mail_fate_t put(size_t offset, const std::string &data)
+    {
+        ri_mailbox_head_t h = head(RI_SERVE_PUT, offset, data.size(), data.size());
+
+        return ri_mail_put(m_reach, &h, data.data(), &m_taken_back);
+    }
+
+    /* By mail. */
+    ri_mail_fate_t get(size_t offset, std::string *data)
+    {
+        ri_mailbox_head_t h = head(RI_SERVE_GET, offset, data->size(), 0);
+
+        return ri_mail_ask(m_reach, &h, nullptr, &(*data)[0], &m_taken_back);
+    }
+
+    /* By a copy, whatever the target does. */
+    std::string look(size_t offset, size_t length)
+    {
+        std::string data(length, '?');
+        const ri_segment_t local  = {(uintptr_t)data.data(), length};
+        const ri_segment_t remote = {m_state->wire.address + offset, length};
+        ri_transfer_t transfer    = {};
+
+        transfer.local      = &local;
+        transfer.num_local  = 1;
+        transfer.remote     = &remote;
+        transfer.num_remote = 1;
+        transfer.length     = length;
+        EXPECT_EQ(UCS_OK, m_reach->ep->plane->ops->read(m_reach->ep, &transfer));
+        return data;
+    }
+
+    void settle() { ri_mail_settle(m_reach, &m_taken_back); }
+
+    /* Until the target has done something. */
+    void until_it_looks()
+    {
+        int before = m_state->done;
+
+        m_state->todo = LOOK;
+        while (m_state->done == before) {
+            put(SIZE - 8, "looked");
+            settle();
+        }
+    }
+
+    shared_by_fork<target_state> m_state;
+    std::unique_ptr<rma_child> m_target;
+    ri_reach_t *m_reach   = nullptr;
+    unsigned m_taken_back = 0;
+    ri_config_t m_config;
+};
+
+TEST_F(test_mail, target_that_computes)
+{
+    std::string data(8, '?');
+
+    EXPECT_TRUE(ri_mail_is_settled(m_reach));
+    EXPECT_EQ(RI_MAIL_DONE, put(0, "one"));
+    EXPECT_EQ(RI_MAIL_DONE, put(1, std::string(4096, 'x')));
+    EXPECT_FALSE(ri_mail_is_settled(m_reach));
+    settle();
+    EXPECT_TRUE(ri_mail_is_settled(m_reach));
+    EXPECT_EQ(2u, m_taken_back);
+    EXPECT_EQ("oxxxx", look(0, 5));
+
+    /* A get finds the puts before it done. */
+    EXPECT_EQ(RI_MAIL_DONE, put(0, "two"));
+    EXPECT_EQ(RI_MAIL_TAKEN_BACK, get(0, &data));
+    EXPECT_EQ(3u, m_taken_back);
+    EXPECT_EQ("two", look(0, 3));
+    EXPECT_EQ(0, m_state->done);
+    EXPECT_EQ(UCS_OK, m_reach->lost);
+}
+
+/* More than there are entries: the latest one to a place is there. */
+TEST_F(test_mail, many_puts)
+{
+    for (int i = 0; i < 1000; ++i) {
+        EXPECT_EQ(RI_MAIL_DONE, put(i % 3, std::to_string(100000 + i)));
+        if (i == 500) {
+            m_state->todo = LOOK_NOW_AND_THEN;
+        }
+    }
+    settle();
+    EXPECT_EQ("100999", look(0, 6));
+    EXPECT_LE(500u, m_taken_back + m_state->done);
+}
+
+TEST_F(test_mail, target_that_looks)
+{
+    until_it_looks();
+    for (int i = 0; i < 100; ++i) {
+        std::string data = std::to_string(1000 + i), in(4, '?');
+
+        EXPECT_EQ(RI_MAIL_DONE, put(16, data));
+        if (get(16, &in) == RI_MAIL_DONE) {
+            EXPECT_EQ(data, in);
+        }
+        EXPECT_EQ(data, look(16, 4));
+    }
+}
+
+/* Whoever serves and whoever takes back: everything is done once, in its order. */
+TEST_F(test_mail, random_order)
+{
+    for_seeds(20, [&](rng &random) {
+        std::string copy(256, '\0');
+
+        m_state->todo = COMPUTE;
+        EXPECT_EQ(RI_MAIL_DONE, put(0, copy));
+        settle();
+        for (int i = 0; i < 300; ++i) {
+            size_t length = random.range(1, 100);
+            size_t offset = random.below(copy.size() - length);
+            std::string data(length, 'a' + random.below(26)), in(length, '?');
+
+            if (random.percent(10)) {
+                m_state->todo = random.below(END);
+            }
+            if (random.percent(70)) {
+                ASSERT_EQ(RI_MAIL_DONE, put(offset, data));
+                copy.replace(offset, length, data);
+            } else if (random.percent(50)) {
+                if (get(offset, &in) == RI_MAIL_TAKEN_BACK) {
+                    in = look(offset, length);
+                }
+                ASSERT_EQ(copy.substr(offset, length), in);
+            } else {
+                settle();
+                ASSERT_EQ(copy, look(0, copy.size()));
+            }
+        }
+        settle();
+        ASSERT_EQ(copy, look(0, copy.size()));
+    });
+}
+
+/* What is refused is copied, if it is a put; others are not done. */
+TEST_F(test_mail, refused)
+{
+    ri_mailbox_head_t h = head(RI_SERVE_PUT, 8, 3, 3);
+    std::string in(3, '?');
+
+    until_it_looks();
+    h.region = 12345;
+    EXPECT_EQ(RI_MAIL_DONE, ri_mail_put(m_reach, &h, "put", &m_taken_back));
+    settle();
+    EXPECT_EQ("put", look(8, 3));
+    h = head(RI_SERVE_GET, SIZE, 3, 0);
+    ri_mail_fate_t fate;
+    do {
+        fate = ri_mail_ask(m_reach, &h, nullptr, &in[0], &m_taken_back);
+    } while (fate == RI_MAIL_TAKEN_BACK);
+    EXPECT_EQ(RI_MAIL_REFUSED, fate);
+    EXPECT_EQ("???", in);
+}
+
+/* Another thread is at it, or there is none. */
+TEST_F(test_mail, no_mail)
+{
+    std::string in(3, '?');
+
+    ASSERT_TRUE(ri_reach_trylock(m_reach));
+    EXPECT_EQ(RI_MAIL_REFUSED, put(0, "put"));
+    EXPECT_EQ(RI_MAIL_REFUSED, get(0, &in));
+    EXPECT_FALSE(ri_mail_is_settled(m_reach));
+    ri_reach_unlock(m_reach);
+    EXPECT_EQ(RI_MAIL_DONE, put(0, "put"));
+
+    settle();
+
+    ri_mailbox_area_t *area = m_reach->mail.area;
+    m_reach->mail.area      = nullptr;
+    EXPECT_EQ(RI_MAIL_REFUSED, put(0, "put"));
+    EXPECT_EQ(RI_MAIL_REFUSED, get(0, &in));
+    m_reach->mail.area = area;
+}
+
+/* The target is killed in the middle of an operation: nobody waits for it, and the loss is known. */
+TEST_F(test_mail, killed_while_it_serves)
+{
+    std::string in(3, '?');
+
+    EXPECT_EQ(RI_MAIL_DONE, put(0, "put"));
+    uint16_t number = m_reach->oldest;
+    ri_mailbox_tx_entry(&m_reach->mail, number)->state =
+            RI_MAILBOX_WORD(number, RI_MAILBOX_SERVING);
+    m_target->end(SIGKILL);
+    m_reach->proved = 0;
+    settle();
+    EXPECT_TRUE(ri_mail_is_settled(m_reach));
+    EXPECT_NE(UCS_OK, m_reach->lost);
+    EXPECT_EQ(RI_MAIL_TAKEN_BACK, get(0, &in));
+}
+
+} // namespace
