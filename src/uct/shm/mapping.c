@@ -37,7 +37,7 @@ static uint64_t maps_ipc_namespace(void)
     return (stat("/proc/self/ns/ipc", &st) == 0) ? st.st_ino : 0;
 }
 
-/* Memory in files of these names is known by device and inode. In other file systems two files may
+/* Memory in files with such names is known by device and inode. In other file systems two files may
  * have the same. */
 static const char *const maps_names[] = {"/dev/shm/", "/memfd:", "/dev/zero", MAPS_SYSV};
 
