@@ -119,6 +119,13 @@ protected:
         --m_a->worker()->reqs.in_use;
     }
 
+    /* A put by mail, which is over already */
+    void post_nothing()
+    {
+        m_reach.users = 1; /* this test */
+        ri_posts_note(m_conn, &m_reach);
+    }
+
     void receive_and_release()
     {
         m_b->recv(5, ALL, MEDIUM);
@@ -191,6 +198,9 @@ protected:
             {"ep_ops",
              {[this] { close_with_a_message(); }, [this] { receive_and_release(); },
               [this] { return m_ab->closed; }}},
+            {"posts",
+             {[this] { post_nothing(); }, nullptr,
+              [this] { return !(m_conn->flags & RI_CONN_POSTED); }}},
             {"timeouts",
              {[this] { ask_who_may_be_silent(); }, [] { ri_config.connect_timeout = 0; },
               [this] { return m_other->status == UCS_ERR_UNREACHABLE; }}},
@@ -211,6 +221,7 @@ protected:
 
     endpoint *m_third;
     ri_conn_t *m_other;
+    ri_reach_t m_reach = {};
     send_ptr m_send;
     recv_ptr m_offered;
 };
