@@ -209,6 +209,7 @@ ucs_status_ptr_t ri_ep_close(ri_conn_t *conn, const ucp_request_param_t *param)
     int force           = !!(ep_param_flags(param) & UCP_EP_CLOSE_FLAG_FORCE);
     ri_ep_op_t *op;
 
+    ri_posts_settle(conn);
     if (force && !(conn->flags & RI_CONN_PEER_MODE)) {
         /* Stock refuses this and the endpoint lives on. */
         ri_req_disown(param);
