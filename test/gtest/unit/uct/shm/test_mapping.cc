@@ -521,7 +521,9 @@ TEST_F(test_mapping, file_with_a_long_name)
     ASSERT_EQ(0, mkdir(under.c_str(), 0700));
     path += std::string(182 - path.size(), 'x'); /* names are at column 73, of 255 */
     path += "7fff00000000-7fff00001000 rw-s 00000000 00:01 4711 ";
-    int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    ASSERT_EQ(0, mkdir(path.c_str(), 0700));
+    std::string last = path + "/memfd:name";
+    int fd           = open(last.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     ASSERT_GE(fd, 0);
     ASSERT_EQ(0, ftruncate(fd, m_page));
 
@@ -532,7 +534,8 @@ TEST_F(test_mapping, file_with_a_long_name)
     file memory(m_page);
     EXPECT_TRUE(find(map(m_page, memory.fd()), 8)) << "lines behind it";
     close(fd);
-    unlink(path.c_str());
+    unlink(last.c_str());
+    rmdir(path.c_str());
     rmdir(under.c_str());
     rmdir(folder);
 }
