@@ -58,14 +58,12 @@ static int maps_is_of_interest(const char *permissions, const char *name)
     return 0;
 }
 
-/* Segments of System V are numbered in each IPC namespace. */
+/* Segments of System V are numbered in each IPC namespace, from 0 on, which means no file here. */
 static void maps_set_space(ri_mapping_place_t *place, const char *name)
 {
     if (!strncmp(name, MAPS_SYSV, strlen(MAPS_SYSV))) {
         place->space = maps_ipc_namespace();
-        if (place->space == 0) {
-            place->inode = 0;
-        }
+        place->inode = (place->space != 0) ? place->inode + 1 : 0;
     }
 }
 

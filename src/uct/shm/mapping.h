@@ -21,7 +21,8 @@
 /* A place in a file that is mapped shared. On the wire. (protocol.md section 11) */
 typedef struct ri_mapping_place {
     uint64_t device;
-    uint64_t inode;  /* 0: memory that is no such file's */
+    uint64_t
+            inode; /* of System V segments 1 + the id; 0: memory that is no such file's */
     uint64_t offset; /* in the file */
     uint64_t space;  /* where inodes are numbered by whom: of System V segments, the IPC
                         namespace; 0 of all others */
@@ -46,7 +47,8 @@ ucs_status_t ri_mapping_find(const void *address, size_t length,
                              ri_mapping_place_t *place);
 
 /**
- * Make a view of @a length bytes of a file, if this process maps all of them. The place is wire
+ * Make a view of @a length bytes of a file, if one mapping of this process has them all. The place is
+ * wire
  * input. Shared memory of this library (ri_shared_file_make()) is not viewed.
  *
  * @param view  Set in any case; its address is NULL after an error.
