@@ -9,9 +9,8 @@
  *
  * What is not done in this way is left to stock, operation by operation: another way of the key,
  * memory beyond that of the key, local memory that is not the host's, options that are stock's
- * affair. That is right in any order, as an operation that is done here finds what stock has done, and
- * the other way round; but not behind a fence as long as stock may still be at what was started before
- * (RI_CONN_FENCED).
+ * affair. As in UCX there is no order between two operations without a fence or flush. Behind a fence
+ * all go to stock as long as stock may still be at what was started before (RI_CONN_FENCED).
  */
 #ifndef RI_DIRECT_H
 #define RI_DIRECT_H

@@ -48,8 +48,7 @@ ucs_status_t ri_mapping_find(const void *address, size_t length,
 
 /**
  * Make a view of @a length bytes of a file, if one mapping of this process has them all. The place is
- * wire
- * input. Shared memory of this library (ri_shared_file_make()) is not viewed.
+ * wire input. Shared memory of this library (ri_shared_file_make()) is not viewed.
  *
  * @param view  Set in any case; its address is NULL after an error.
  *

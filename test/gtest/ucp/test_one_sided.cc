@@ -36,13 +36,21 @@ enum form_t {
 
 class test_one_sided : public transport_test {
 protected:
-    /* Whether operations of a process within a host need no target here. */
+    /* Whether operations of a process within a host need no target here: not where half of the memory
+     * seems not to be the host's (memory_kinds.c). */
     static bool needs_no_target()
     {
-        const char *rma = getenv("UCXRI_RMA");
-        const char *cma = getenv("UCXRI_CMA");
+        const char *preload = getenv("LD_PRELOAD");
 
-        return !is_stock() && !(rma && !strcmp(rma, "n")) && !(cma && !strcmp(cma, "n"));
+        return !is_stock() && !is_off("UCXRI_RMA") && !is_off("UCXRI_CMA") &&
+               !(preload && strstr(preload, "memory_kinds"));
+    }
+
+    static bool is_off(const char *variable)
+    {
+        const char *value = getenv(variable);
+
+        return value && !strcmp(value, "n");
     }
 
     void wait(one_sided_target &t, ucs_status_ptr_t ret)
@@ -410,6 +418,9 @@ TEST_P(test_one_sided, target_looks)
  * to a place is what is there, and a get finds it. */
 TEST_P(test_one_sided, many_small_puts)
 {
+    if (!is_stock() && !needs_no_target()) {
+        GTEST_SKIP() << "some are UCX's, and others are not: there is no order";
+    }
     for (memory_kind kind : KINDS) {
         one_sided_target t(GetParam(), kind);
         std::mt19937 rng(5);
