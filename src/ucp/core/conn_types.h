@@ -168,8 +168,6 @@ struct ri_conn {
                 *reach; /* the way that they were posted by; kept; NULL: none yet */
         unsigned age;   /* calls of progress since the first of them */
         ucs_list_link_t posted_link; /* in worker->rma.posted */
-        ucs_status_t
-                lost; /* why puts were lost, to be told by the next flush; UCS_OK: none */
     } rma;
 
     uint32_t serial; /* among all conns that the worker ever had */

@@ -86,11 +86,7 @@ static ucs_status_t flush_wait(ri_worker_t *worker, ri_conn_t *conn)
     int is_there;
 
     ri_worker_lock(worker);
-    lost = ri_posts_flush(worker, conn);
-    if (ri_unlikely(lost != UCS_OK)) {
-        ri_worker_unlock(worker);
-        return lost;
-    }
+    lost                = ri_posts_flush(worker, conn);
     rma                 = worker->rma.seq;
     worker->stock_looks = RI_WORKER_STOCK_LOOKS_WAIT; /* from there it comes */
     while ((is_there = flush_find(worker, conn_id, &conn)) &&
@@ -105,7 +101,7 @@ static ucs_status_t flush_wait(ri_worker_t *worker, ri_conn_t *conn)
         ri_rma_flushed(worker, conn_id, rma);
     }
     ri_worker_unlock(worker);
-    return status;
+    return (status == UCS_OK) ? lost : status;
 }
 
 ucs_status_t ucp_worker_flush(ucp_worker_h stock)

@@ -9,6 +9,7 @@
 #include "../../ucs/stock.h"
 #include "../run/ep_op.h"
 #include "../../ucs/log.h"
+#include "../core/context.h"
 #include "../core/worker.h"
 #include "../link/local.h"
 
@@ -62,7 +63,9 @@ static ucs_status_t ep_create(ri_worker_t *worker, const ucp_ep_params_t *params
         address_status = ri_wire_address_parse(params->address, &stock_address, &remote);
         copy.params.address = stock_address;
         /* Now: if the peer has no library, it gives up as soon as it has our address. */
-        ri_conn_report_unusable(address_status);
+        if (worker->context->features & UCP_FEATURE_TAG) {
+            ri_conn_report_unusable(address_status);
+        }
     } else {
         flags |= RI_CONN_BY_SOCKADDR;
     }
@@ -120,9 +123,8 @@ ucs_status_t ucp_ep_create(ucp_worker_h stock, const ucp_ep_params_t *params,
         return status;
     }
 
-    /* A worker without tag matching, and the address of one that has it. */
+    /* A worker that is not served, and the address of one that is. */
     if ((params->field_mask & UCP_EP_PARAM_FIELD_REMOTE_ADDRESS) &&
-        (ri_req_headroom != 0) &&
         (ri_wire_address_parse(params->address, &stock_address, &remote) !=
          UCS_ERR_NO_ELEM)) {
         ep_params_copy(&copy, params);

@@ -90,48 +90,50 @@ static ri_inline rma_call_t rma_enter_param(ri_conn_t *conn,
     return call;
 }
 
-/* Put at once, if that can be done here. @a conn NULL: it is stock's. @return Whether it is done. */
-static ri_inline int rma_put_direct(ri_conn_t *conn, const void *buffer, size_t length,
-                                    uint64_t remote_addr, ucp_rkey_h rkey)
+/* Put at once, if that can be done here. @a conn NULL: it is stock's. @return As
+ * ri_direct_put(). */
+static ri_inline ucs_status_t rma_put_direct(ri_conn_t *conn, const void *buffer,
+                                             size_t length, uint64_t remote_addr,
+                                             ucp_rkey_h rkey)
 {
     ucs_status_t status;
 
     if (conn == NULL) {
-        return 0;
+        return UCS_ERR_UNSUPPORTED;
     }
     ri_worker_lock(conn->worker);
     status = ri_direct_put(conn, rkey, buffer, length, remote_addr);
     ri_worker_unlock(conn->worker);
-    return status == UCS_OK;
+    return status;
 }
 
-static ri_inline int rma_get_direct(ri_conn_t *conn, void *buffer, size_t length,
-                                    uint64_t remote_addr, ucp_rkey_h rkey)
+static ri_inline ucs_status_t rma_get_direct(ri_conn_t *conn, void *buffer, size_t length,
+                                             uint64_t remote_addr, ucp_rkey_h rkey)
 {
     ucs_status_t status;
 
     if (conn == NULL) {
-        return 0;
+        return UCS_ERR_UNSUPPORTED;
     }
     ri_worker_lock(conn->worker);
     status = ri_direct_get(conn, rkey, buffer, length, remote_addr);
     ri_worker_unlock(conn->worker);
-    return status == UCS_OK;
+    return status;
 }
 
-static ri_inline int rma_atomic_direct(ri_conn_t *conn, ucp_atomic_op_t op, size_t size,
-                                       uint64_t value, void *result, uint64_t remote_addr,
-                                       ucp_rkey_h rkey)
+static ri_inline ucs_status_t rma_atomic_direct(ri_conn_t *conn, ucp_atomic_op_t op,
+                                                size_t size, uint64_t value, void *result,
+                                                uint64_t remote_addr, ucp_rkey_h rkey)
 {
     ucs_status_t status;
 
     if (conn == NULL) {
-        return 0;
+        return UCS_ERR_UNSUPPORTED;
     }
     ri_worker_lock(conn->worker);
     status = ri_direct_atomic(conn, rkey, op, size, value, result, remote_addr);
     ri_worker_unlock(conn->worker);
-    return status == UCS_OK;
+    return status;
 }
 
 /* The bytes of an operation with parameters of the application; 0: these are stock's affair. */
@@ -196,13 +198,15 @@ ucs_status_t ucp_put(ucp_ep_h ep, const void *buffer, size_t length, uint64_t re
 {
     ri_conn_t *conn = ri_conn_find(ep);
     ucp_worker_h stock;
+    ucs_status_t status;
 
     ri_stock_resolve();
     if (conn == NULL) {
         return ri_stock.put(ep, buffer, length, remote_addr, rkey);
     }
-    if (rma_put_direct(conn, buffer, length, remote_addr, rkey)) {
-        return UCS_OK;
+    status = rma_put_direct(conn, buffer, length, remote_addr, rkey);
+    if (ri_likely(status != UCS_ERR_UNSUPPORTED)) {
+        return status;
     }
     stock = conn->worker->stock;
     return ri_blocking_wait(stock, rma_put(conn, buffer, length, remote_addr, rkey, 1));
@@ -213,13 +217,15 @@ ucs_status_t ucp_put_nbi(ucp_ep_h ep, const void *buffer, size_t length,
 {
     ri_conn_t *conn = ri_conn_find(ep);
     ucs_status_ptr_t ret;
+    ucs_status_t status;
 
     if (conn == NULL) {
         ri_stock_resolve();
         return ri_stock.put_nbi(ep, buffer, length, remote_addr, rkey);
     }
-    if (rma_put_direct(conn, buffer, length, remote_addr, rkey)) {
-        return UCS_OK;
+    status = rma_put_direct(conn, buffer, length, remote_addr, rkey);
+    if (ri_likely(status != UCS_ERR_UNSUPPORTED)) {
+        return status;
     }
     ret = rma_put(conn, buffer, length, remote_addr, rkey, 0);
     return UCS_PTR_IS_PTR(ret) ? UCS_INPROGRESS : UCS_PTR_STATUS(ret);
@@ -231,9 +237,11 @@ ucs_status_ptr_t ucp_put_nb(ucp_ep_h ep, const void *buffer, size_t length,
     ri_conn_t *conn = ri_conn_find(ep);
     ucs_status_ptr_t ret;
     rma_call_t call;
+    ucs_status_t status;
 
-    if (rma_put_direct(conn, buffer, length, remote_addr, rkey)) {
-        return NULL;
+    status = rma_put_direct(conn, buffer, length, remote_addr, rkey);
+    if (ri_likely(status != UCS_ERR_UNSUPPORTED)) {
+        return UCS_STATUS_PTR(status);
     }
     call = rma_enter(conn);
     ri_stock_resolve();
@@ -249,9 +257,11 @@ ucs_status_ptr_t ucp_put_nbx(ucp_ep_h ep, const void *buffer, size_t count,
     ri_conn_t *conn = ri_conn_find(ep);
     ucs_status_ptr_t ret;
     rma_call_t call;
+    ucs_status_t status;
 
-    if (rma_put_direct(conn, buffer, rma_length(count, param), remote_addr, rkey)) {
-        return NULL;
+    status = rma_put_direct(conn, buffer, rma_length(count, param), remote_addr, rkey);
+    if (ri_likely(status != UCS_ERR_UNSUPPORTED)) {
+        return UCS_STATUS_PTR(status);
     }
     call = rma_enter_param(conn, param);
     ret  = ri_stock.put_nbx(ep, buffer, count, remote_addr, rkey, param);
@@ -264,13 +274,15 @@ ucs_status_t ucp_get(ucp_ep_h ep, void *buffer, size_t length, uint64_t remote_a
 {
     ri_conn_t *conn = ri_conn_find(ep);
     ucp_worker_h stock;
+    ucs_status_t status;
 
     ri_stock_resolve();
     if (conn == NULL) {
         return ri_stock.get(ep, buffer, length, remote_addr, rkey);
     }
-    if (rma_get_direct(conn, buffer, length, remote_addr, rkey)) {
-        return UCS_OK;
+    status = rma_get_direct(conn, buffer, length, remote_addr, rkey);
+    if (ri_likely(status != UCS_ERR_UNSUPPORTED)) {
+        return status;
     }
     stock = conn->worker->stock;
     return ri_blocking_wait(stock, rma_get(conn, buffer, length, remote_addr, rkey, 1));
@@ -281,13 +293,15 @@ ucs_status_t ucp_get_nbi(ucp_ep_h ep, void *buffer, size_t length, uint64_t remo
 {
     ri_conn_t *conn = ri_conn_find(ep);
     ucs_status_ptr_t ret;
+    ucs_status_t status;
 
     if (conn == NULL) {
         ri_stock_resolve();
         return ri_stock.get_nbi(ep, buffer, length, remote_addr, rkey);
     }
-    if (rma_get_direct(conn, buffer, length, remote_addr, rkey)) {
-        return UCS_OK;
+    status = rma_get_direct(conn, buffer, length, remote_addr, rkey);
+    if (ri_likely(status != UCS_ERR_UNSUPPORTED)) {
+        return status;
     }
     ret = rma_get(conn, buffer, length, remote_addr, rkey, 0);
     return UCS_PTR_IS_PTR(ret) ? UCS_INPROGRESS : UCS_PTR_STATUS(ret);
@@ -299,9 +313,11 @@ ucs_status_ptr_t ucp_get_nb(ucp_ep_h ep, void *buffer, size_t length,
     ri_conn_t *conn = ri_conn_find(ep);
     ucs_status_ptr_t ret;
     rma_call_t call;
+    ucs_status_t status;
 
-    if (rma_get_direct(conn, buffer, length, remote_addr, rkey)) {
-        return NULL;
+    status = rma_get_direct(conn, buffer, length, remote_addr, rkey);
+    if (ri_likely(status != UCS_ERR_UNSUPPORTED)) {
+        return UCS_STATUS_PTR(status);
     }
     call = rma_enter(conn);
     ri_stock_resolve();
@@ -317,9 +333,11 @@ ucs_status_ptr_t ucp_get_nbx(ucp_ep_h ep, void *buffer, size_t count,
     ri_conn_t *conn = ri_conn_find(ep);
     ucs_status_ptr_t ret;
     rma_call_t call;
+    ucs_status_t status;
 
-    if (rma_get_direct(conn, buffer, rma_length(count, param), remote_addr, rkey)) {
-        return NULL;
+    status = rma_get_direct(conn, buffer, rma_length(count, param), remote_addr, rkey);
+    if (ri_likely(status != UCS_ERR_UNSUPPORTED)) {
+        return UCS_STATUS_PTR(status);
     }
     call = rma_enter_param(conn, param);
     ret  = ri_stock.get_nbx(ep, buffer, count, remote_addr, rkey, param);
@@ -356,8 +374,9 @@ ucs_status_t ucp_atomic_post(ucp_ep_h ep, ucp_atomic_post_op_t opcode, uint64_t 
     ucs_status_t status;
     rma_call_t call;
 
-    if (rma_atomic_direct(conn, op, op_size, value, NULL, remote_addr, rkey)) {
-        return UCS_OK;
+    status = rma_atomic_direct(conn, op, op_size, value, NULL, remote_addr, rkey);
+    if (ri_likely(status != UCS_ERR_UNSUPPORTED)) {
+        return status;
     }
     call = rma_enter(conn);
     ri_stock_resolve();
@@ -376,9 +395,11 @@ ucs_status_ptr_t ucp_atomic_fetch_nb(ucp_ep_h ep, ucp_atomic_fetch_op_t opcode,
     ri_conn_t *conn    = ri_conn_find(ep);
     ucs_status_ptr_t ret;
     rma_call_t call;
+    ucs_status_t status;
 
-    if (rma_atomic_direct(conn, op, op_size, value, result, remote_addr, rkey)) {
-        return NULL;
+    status = rma_atomic_direct(conn, op, op_size, value, result, remote_addr, rkey);
+    if (ri_likely(status != UCS_ERR_UNSUPPORTED)) {
+        return UCS_STATUS_PTR(status);
     }
     call = rma_enter(conn);
     ri_stock_resolve();
@@ -389,10 +410,10 @@ ucs_status_ptr_t ucp_atomic_fetch_nb(ucp_ep_h ep, ucp_atomic_fetch_op_t opcode,
 }
 
 /* One operand, whose size the datatype says, and a buffer for what was there if it is wanted. */
-static ri_inline int rma_atomic_param(ri_conn_t *conn, ucp_atomic_op_t opcode,
-                                      const void *buffer, size_t count,
-                                      uint64_t remote_addr, ucp_rkey_h rkey,
-                                      const ucp_request_param_t *param)
+static ri_inline ucs_status_t rma_atomic_param(ri_conn_t *conn, ucp_atomic_op_t opcode,
+                                               const void *buffer, size_t count,
+                                               uint64_t remote_addr, ucp_rkey_h rkey,
+                                               const ucp_request_param_t *param)
 {
     int fetches    = !!(param->op_attr_mask & UCP_OP_ATTR_FIELD_REPLY_BUFFER);
     size_t size    = rma_length(count, param);
@@ -400,7 +421,7 @@ static ri_inline int rma_atomic_param(ri_conn_t *conn, ucp_atomic_op_t opcode,
 
     if ((conn == NULL) || (count != 1) || (size > sizeof(value)) ||
         !ri_memory_at_is_host(conn->worker, buffer, size)) {
-        return 0;
+        return UCS_ERR_UNSUPPORTED;
     }
     memcpy(&value, buffer, size);
     return rma_atomic_direct(conn, opcode, size, value,
@@ -417,9 +438,11 @@ ucs_status_ptr_t ucp_atomic_op_nbx(ucp_ep_h ep, ucp_atomic_op_t opcode,
     ri_conn_t *conn    = ri_conn_find(ep);
     ucs_status_ptr_t ret;
     rma_call_t call;
+    ucs_status_t status;
 
-    if (rma_atomic_param(conn, opcode, buffer, count, remote_addr, rkey, param)) {
-        return NULL;
+    status = rma_atomic_param(conn, opcode, buffer, count, remote_addr, rkey, param);
+    if (ri_likely(status != UCS_ERR_UNSUPPORTED)) {
+        return UCS_STATUS_PTR(status);
     }
     call = rma_enter_param(conn, param);
     ret  = ri_stock.atomic_op_nbx(ep, opcode, buffer, count, remote_addr, rkey, param);

@@ -75,6 +75,9 @@ static ucs_status_t direct_move(ri_rkey_t *rkey, int is_put, const char *buffer,
     }
     /* Memory without a page, or that is protected: stock may still reach it, or say why not */
     if (status == UCS_ERR_UNREACHABLE) {
+        if (rkey->reach->ep->plane->ops->check(rkey->reach->ep) != UCS_OK) {
+            return UCS_ERR_CONNECTION_RESET;
+        }
         rkey->way = RI_RKEY_STOCK;
     }
     ri_debug("one-sided: an operation is left to UCX: %s", ri_status_string(status));
@@ -124,6 +127,7 @@ ucs_status_t ri_direct_put(ri_conn_t *conn, ucp_rkey_h stock, const void *buffer
                            size_t length, uint64_t address)
 {
     ri_rkey_t *rkey = direct_rkey(conn, stock, address, length);
+    ucs_status_t status;
 
     if ((rkey == NULL) || !ri_memory_at_is_host(conn->worker, buffer, length)) {
         return UCS_ERR_UNSUPPORTED;
@@ -139,8 +143,9 @@ ucs_status_t ri_direct_put(ri_conn_t *conn, ucp_rkey_h stock, const void *buffer
         return UCS_OK;
     }
     ri_posts_settle(conn);
-    if (direct_move(rkey, 1, buffer, length, address) != UCS_OK) {
-        return UCS_ERR_UNSUPPORTED;
+    status = direct_move(rkey, 1, buffer, length, address);
+    if (status != UCS_OK) {
+        return status;
     }
     ++conn->counters.rma_copied;
     conn->counters.rma_copied_bytes += length;
@@ -151,6 +156,7 @@ ucs_status_t ri_direct_get(ri_conn_t *conn, ucp_rkey_h stock, void *buffer, size
                            uint64_t address)
 {
     ri_rkey_t *rkey = direct_rkey(conn, stock, address, length);
+    ucs_status_t status;
 
     if ((rkey == NULL) || !ri_memory_at_is_host(conn->worker, buffer, length)) {
         return UCS_ERR_UNSUPPORTED;
@@ -167,8 +173,9 @@ ucs_status_t ri_direct_get(ri_conn_t *conn, ucp_rkey_h stock, void *buffer, size
         return UCS_OK;
     }
     ri_posts_settle(conn);
-    if (direct_move(rkey, 0, buffer, length, address) != UCS_OK) {
-        return UCS_ERR_UNSUPPORTED;
+    status = direct_move(rkey, 0, buffer, length, address);
+    if (status != UCS_OK) {
+        return status;
     }
     ++conn->counters.rma_copied;
     conn->counters.rma_copied_bytes += length;

@@ -24,7 +24,7 @@
  * @param conn  Of the endpoint that the key was unpacked for.
  *
  * @return UCS_OK: it is done. UCS_ERR_UNSUPPORTED: nothing, or a part of it, is done, and stock is to
- *         do all of it.
+ *         do all of it. UCS_ERR_CONNECTION_RESET: the process with the memory is gone.
  */
 ucs_status_t ri_direct_put(ri_conn_t *conn, ucp_rkey_h stock, const void *buffer,
                            size_t length, uint64_t address);

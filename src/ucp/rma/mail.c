@@ -42,7 +42,7 @@ static void mail_lock(ri_reach_t *reach)
     }
 }
 
-static int mail_is_over(const ri_mailbox_tx_t *mail, uint16_t number)
+static int mail_is_over(const ri_mailbox_tx_t *mail, uint32_t number)
 {
     ri_mailbox_state_t state = ri_mailbox_tx_state(mail, number);
 
@@ -51,13 +51,16 @@ static int mail_is_over(const ri_mailbox_tx_t *mail, uint16_t number)
 
 /* The target was at it when it was to be taken back. It needs some nanoseconds, unless it has lost
  * its processor, or is gone. */
-static ri_noinline void mail_wait_for_end(ri_reach_t *reach, uint16_t number)
+static ri_noinline void mail_wait_for_end(ri_reach_t *reach, uint32_t number)
 {
     unsigned looks = 0;
 
     while (!mail_is_over(&reach->mail, number)) {
         ri_serve();
         if (++looks % MAIL_LOOKS_YIELD == 0) {
+            if (ri_mailbox_tx_take_back(&reach->mail, number)) {
+                return; /* it was not at this one */
+            }
             sched_yield();
         }
         if ((looks % MAIL_LOOKS_BEGUN == 0) &&
@@ -68,7 +71,7 @@ static ri_noinline void mail_wait_for_end(ri_reach_t *reach, uint16_t number)
 }
 
 /* @return Whether an operation is over after so many looks. */
-static int mail_look(ri_reach_t *reach, uint16_t number)
+static int mail_look(ri_reach_t *reach, uint32_t number)
 {
     unsigned looks;
 
@@ -85,9 +88,9 @@ static int mail_look(ri_reach_t *reach, uint16_t number)
 /* Take back what was posted from one number on, the latest first: the target may be at what comes
  * before, but does nothing behind what is taken back. @return The first one that was taken back, or
  * @a end. */
-static uint16_t mail_take_back(ri_reach_t *reach, uint16_t from, uint16_t end)
+static uint32_t mail_take_back(ri_reach_t *reach, uint32_t from, uint32_t end)
 {
-    while ((end != from) && ri_mailbox_tx_take_back(&reach->mail, (uint16_t)(end - 1))) {
+    while ((end != from) && ri_mailbox_tx_take_back(&reach->mail, end - 1)) {
         --end;
     }
     return end;
@@ -95,9 +98,9 @@ static uint16_t mail_take_back(ri_reach_t *reach, uint16_t from, uint16_t end)
 
 /* Wait for what was posted up to @a end, or take it back. @return The first one that was taken back,
  * or @a end: all before it is over, or its target is gone. */
-static uint16_t mail_wait(ri_reach_t *reach, uint16_t end)
+static uint32_t mail_wait(ri_reach_t *reach, uint32_t end)
 {
-    uint16_t number = reach->oldest;
+    uint32_t number = reach->oldest;
 
     for (; number != end; ++number) {
         if (!mail_look(reach, number)) {
@@ -112,7 +115,7 @@ static uint16_t mail_wait(ri_reach_t *reach, uint16_t end)
 }
 
 /* Do a put in place of the target. */
-static ucs_status_t mail_copy(ri_reach_t *reach, uint16_t number)
+static ucs_status_t mail_copy(ri_reach_t *reach, uint32_t number)
 {
     const ri_mailbox_head_t *head = &reach->heads[number % RI_MAILBOX_DEPTH];
     const ri_segment_t local      = {(uintptr_t)ri_mailbox_data(reach->mail.area,
@@ -131,7 +134,7 @@ static ucs_status_t mail_copy(ri_reach_t *reach, uint16_t number)
 }
 
 /* A put is over, or was taken back. */
-static void mail_end_put(ri_reach_t *reach, uint16_t number, int is_taken_back,
+static void mail_end_put(ri_reach_t *reach, uint32_t number, int is_taken_back,
                          unsigned *taken_back_p)
 {
     ri_mailbox_state_t state = ri_mailbox_tx_state(&reach->mail, number);
@@ -153,7 +156,7 @@ static void mail_end_put(ri_reach_t *reach, uint16_t number, int is_taken_back,
 }
 
 /* Puts up to @a end are over, or from @a taken_back on are done here, in their order. */
-static void mail_end_puts(ri_reach_t *reach, uint16_t end, uint16_t taken_back,
+static void mail_end_puts(ri_reach_t *reach, uint32_t end, uint32_t taken_back,
                           unsigned *taken_back_p)
 {
     int is_taken_back = 0;
@@ -173,14 +176,14 @@ static void mail_reap(ri_reach_t *reach)
     }
 }
 
-static void mail_settle(ri_reach_t *reach, uint16_t end, unsigned *taken_back_p)
+static void mail_settle(ri_reach_t *reach, uint32_t end, unsigned *taken_back_p)
 {
     mail_end_puts(reach, end, mail_wait(reach, end), taken_back_p);
 }
 
 static int mail_is_full(const ri_reach_t *reach)
 {
-    return (uint16_t)(reach->mail.next - reach->oldest) == RI_MAILBOX_DEPTH;
+    return reach->mail.next - reach->oldest == RI_MAILBOX_DEPTH;
 }
 
 /* @return Whether the way has a mailbox, which this thread uses now. */
@@ -207,15 +210,14 @@ static void mail_make_room(ri_reach_t *reach, unsigned *taken_back_p)
         return;
     }
     mail_settle(reach,
-                mail_look(reach, reach->oldest) ? (uint16_t)(reach->oldest + 1) :
-                                                  reach->mail.next,
+                mail_look(reach, reach->oldest) ? reach->oldest + 1 : reach->mail.next,
                 taken_back_p);
 }
 
 ri_mail_fate_t ri_mail_put(ri_reach_t *reach, const ri_mailbox_head_t *head,
                            const void *data, unsigned *taken_back_p)
 {
-    uint16_t number;
+    uint32_t number;
 
     if (!mail_try(reach)) {
         return RI_MAIL_REFUSED;
@@ -228,12 +230,12 @@ ri_mail_fate_t ri_mail_put(ri_reach_t *reach, const ri_mailbox_head_t *head,
 }
 
 /* An operation was posted behind the puts: they are over, and it is. */
-static ri_mail_fate_t mail_finish(ri_reach_t *reach, uint16_t number, size_t length,
+static ri_mail_fate_t mail_finish(ri_reach_t *reach, uint32_t number, size_t length,
                                   void *result, unsigned *taken_back_p)
 {
     ri_mailbox_tx_t *mail    = &reach->mail;
-    uint16_t end             = number + 1;
-    uint16_t taken_back      = mail_wait(reach, end);
+    uint32_t end             = number + 1;
+    uint32_t taken_back      = mail_wait(reach, end);
     ri_mailbox_state_t state = ri_mailbox_tx_state(mail, number);
 
     mail_end_puts(reach, number, taken_back, taken_back_p);
@@ -256,7 +258,7 @@ ri_mail_fate_t ri_mail_ask(ri_reach_t *reach, const ri_mailbox_head_t *head,
                            const void *data, void *result, unsigned *taken_back_p)
 {
     ri_mail_fate_t fate;
-    uint16_t number;
+    uint32_t number;
 
     if (!mail_try(reach)) {
         return RI_MAIL_REFUSED;

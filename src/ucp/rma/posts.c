@@ -88,7 +88,9 @@ static ucs_status_t posts_lost_of_worker(ri_worker_t *worker)
     ri_conn_t *conn;
 
     ucs_list_for_each(conn, &worker->conns, list) {
-        status = (status == UCS_OK) ? posts_lost(conn) : status;
+        if ((status == UCS_OK) && !(conn->flags & RI_CONN_LEFT)) {
+            status = posts_lost(conn);
+        }
     }
     return status;
 }

@@ -119,7 +119,8 @@ void ri_reach_open_mail(ri_reach_t *way, uint32_t pid, uint32_t fd)
     while (!ri_reach_trylock(way)) {
         sched_yield();
     }
-    if (way->mail.area == NULL) {
+    if (!way->has_tried) {
+        way->has_tried = 1;
         ri_mailbox_tx_open(&way->mail, pid, fd);
         way->oldest = way->mail.next;
     }

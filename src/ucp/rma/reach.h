@@ -20,9 +20,10 @@
 typedef struct ri_reach {
     ri_plane_ep_t *ep;    /* copies from and to its memory */
     ri_mailbox_tx_t mail; /* a slot in its mailbox; area NULL: there is none */
+    int has_tried; /* to open the mailbox: there may be no slot, and that takes long */
     _Atomic(int) mailing; /* a thread uses what is around this, see ri_reach_lock() */
     /* puts that were posted and are not known to be over: from this number on, up to mail.next */
-    uint16_t oldest;
+    uint32_t oldest;
     ri_mailbox_head_t heads[RI_MAILBOX_DEPTH]; /* of posted puts, by entry */
     ucs_status_t lost; /* why a put was lost, from then on; UCS_OK: none was */
     double proved; /* when it was last seen that the process is the one that is meant */

@@ -171,15 +171,11 @@ static ucs_status_ptr_t ep_flush_now(ri_worker_t *worker, ri_conn_t *conn,
 }
 
 /* @a conn NULL: of the whole worker. */
-static ucs_status_ptr_t ep_flush(ri_worker_t *worker, ri_conn_t *conn,
-                                 const ucp_request_param_t *param)
+static ucs_status_ptr_t ep_flush_start(ri_worker_t *worker, ri_conn_t *conn,
+                                       const ucp_request_param_t *param)
 {
-    ucs_status_t status = ri_posts_flush(worker, conn);
     ri_ep_op_t *op;
 
-    if (ri_unlikely(status != UCS_OK)) {
-        return UCS_STATUS_PTR(status);
-    }
     if (ri_flush_must_wait(worker, conn, worker->rma.seq)) {
         op = ep_op_new(worker, conn, 0, param);
         return (op != NULL) ? ep_op_wait(op, param) : UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);
@@ -190,6 +186,21 @@ static ucs_status_ptr_t ep_flush(ri_worker_t *worker, ri_conn_t *conn,
     ri_req_disown(param);
     return (conn != NULL) ? ri_stock.ep_flush_nbx(conn->ep, param) :
                             ri_stock.worker_flush_nbx(worker->stock, param);
+}
+
+/* A flush of an endpoint whose puts are lost fails. That of a worker is for all others as well: it
+ * fails if there is nothing to wait for, else a later one does. */
+static ucs_status_ptr_t ep_flush(ri_worker_t *worker, ri_conn_t *conn,
+                                 const ucp_request_param_t *param)
+{
+    ucs_status_t lost = ri_posts_flush(worker, conn);
+    ucs_status_ptr_t ret;
+
+    if (ri_unlikely((lost != UCS_OK) && (conn != NULL))) {
+        return UCS_STATUS_PTR(lost);
+    }
+    ret = ep_flush_start(worker, conn, param);
+    return (ri_unlikely(lost != UCS_OK) && (ret == NULL)) ? UCS_STATUS_PTR(lost) : ret;
 }
 
 ucs_status_ptr_t ri_ep_flush(ri_conn_t *conn, const ucp_request_param_t *param)

@@ -98,6 +98,8 @@ int ri_inert_explain(unsigned facts, char *text, unsigned long max)
     } else if ((facts & (RI_INERT_HAS_MPI | RI_INERT_HAS_OPENMPI)) ==
                (RI_INERT_HAS_MPI | RI_INERT_HAS_OPENMPI)) {
         inert_explain_openmpi(text, max);
+    } else if (facts & RI_INERT_ONE_SIDED) {
+        return 0;
     } else if (facts & RI_INERT_NO_WORKER) {
         snprintf(text, max, "the program made a context of UCX, but no worker");
     } else if (facts & RI_INERT_NO_TAGS) {

@@ -10,10 +10,12 @@
 
 /* What the process has done. Values are bits. */
 typedef enum ri_inert_fact {
-    RI_INERT_NO_TAGS     = 1 << 0, /* made a context with nothing to serve */
-    RI_INERT_NO_SWITCH   = 1 << 1, /* made one with tag matching, without recv_init */
-    RI_INERT_NO_WORKER   = 1 << 2, /* made one that is served */
-    RI_INERT_NOT_AT_ALL  = 1 << 3, /* made a worker that is served */
+    RI_INERT_NO_TAGS    = 1 << 0, /* made a context with nothing to serve */
+    RI_INERT_NO_SWITCH  = 1 << 1, /* made one with tag matching, without recv_init */
+    RI_INERT_NO_WORKER  = 1 << 2, /* made one that is served */
+    RI_INERT_NOT_AT_ALL = 1 << 3, /* made a worker that is served, with tag matching */
+    RI_INERT_ONE_SIDED =
+            1 << 7, /* made one that is served for one-sided operations alone */
     RI_INERT_HAS_UCP     = 1 << 4, /* has libucp */
     RI_INERT_HAS_MPI     = 1 << 5, /* has an MPI */
     RI_INERT_HAS_OPENMPI = 1 << 6  /* has Open MPI, then HAS_MPI is set as well */
@@ -28,8 +30,8 @@ void ri_inert_note(ri_inert_fact_t fact);
  * @param facts  Bits of ri_inert_fact_t.
  * @param text   Gets what follows "because"; what does not fit @a max bytes is cut off.
  *
- * @return Whether there is anything to say: the library serves no worker, in a process with UCP or
- *         with an MPI. Shells and tools are left alone.
+ * @return Whether there is anything to say: the library serves no worker, or under Open MPI none
+ *         that has messages, in a process with UCP or with an MPI. Shells and tools are left alone.
  */
 int ri_inert_explain(unsigned facts, char *text, unsigned long max);
 

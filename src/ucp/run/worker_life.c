@@ -141,7 +141,8 @@ ucs_status_t ri_worker_create(ri_context_t *context, ucp_worker_h stock,
         goto err_map;
     }
 
-    ri_inert_note(RI_INERT_NOT_AT_ALL);
+    ri_inert_note((context->features & UCP_FEATURE_TAG) ? RI_INERT_NOT_AT_ALL :
+                                                          RI_INERT_ONE_SIDED);
     worker->watched = (worker->trace.entries != NULL);
     if (ri_config.report) {
         ri_report_start();

@@ -34,13 +34,16 @@ void ri_mailbox_rx_end(ri_mailbox_rx_t *rx)
 }
 
 /* @return The length of the result, or -1. */
-static int mailbox_serve_op(ri_mailbox_area_t *area, unsigned slot, uint16_t number,
+static int mailbox_serve_op(ri_mailbox_area_t *area, unsigned slot, uint32_t number,
                             ri_mailbox_func_t func)
 {
     ri_mailbox_entry_t *entry = &area->slots[slot][number % RI_MAILBOX_DEPTH];
     ri_mailbox_head_t head    = entry->head;
-    uint8_t data[RI_MAILBOX_INLINE];
+    _Alignas(8) uint8_t data[RI_MAILBOX_INLINE];
     int length;
+
+    /* What is checked is what is used: no field is read from the entry once more. */
+    __asm__ volatile("" : "+m"(head));
 
     if ((head.length > RI_MAILBOX_DATA) ||
         (head.data_length > ri_max(head.length, (unsigned)RI_MAILBOX_INLINE))) {
@@ -52,13 +55,13 @@ static int mailbox_serve_op(ri_mailbox_area_t *area, unsigned slot, uint16_t num
     memcpy(data, entry->data, head.data_length);
     length = func(&head, data);
     if (length > 0) {
-        memcpy(entry->data, data, length);
+        memcpy(entry->data, data, ri_min((size_t)length, sizeof(data)));
     }
     return length;
 }
 
 /* @return Whether there was something in the entry. */
-static int mailbox_serve_entry(ri_mailbox_area_t *area, unsigned slot, uint16_t number,
+static int mailbox_serve_entry(ri_mailbox_area_t *area, unsigned slot, uint32_t number,
                                ri_mailbox_func_t func)
 {
     ri_mailbox_entry_t *entry = &area->slots[slot][number % RI_MAILBOX_DEPTH];
@@ -78,11 +81,10 @@ static int mailbox_serve_entry(ri_mailbox_area_t *area, unsigned slot, uint16_t 
 }
 
 /* A doorbell has gone on from a number to another one. */
-static unsigned mailbox_serve_slot(ri_mailbox_area_t *area, unsigned slot, uint16_t from,
-                                   uint16_t to, ri_mailbox_func_t func)
+static unsigned mailbox_serve_slot(ri_mailbox_area_t *area, unsigned slot, uint32_t from,
+                                   uint32_t to, ri_mailbox_func_t func)
 {
-    uint16_t number = ((uint16_t)(to - from) > RI_MAILBOX_DEPTH) ? to - RI_MAILBOX_DEPTH :
-                                                                   from;
+    uint32_t number = (to - from > RI_MAILBOX_DEPTH) ? to - RI_MAILBOX_DEPTH : from;
     unsigned count  = 0;
 
     for (; number != to; ++number) {
@@ -96,7 +98,7 @@ static unsigned mailbox_serve_word(ri_mailbox_rx_t *rx, unsigned word, uint64_t 
                                    ri_mailbox_func_t func)
 {
     uint64_t seen = atomic_load_explicit(&rx->seen[word], memory_order_relaxed);
-    uint16_t now[RI_MAILBOX_BELLS], before[RI_MAILBOX_BELLS];
+    uint32_t now[RI_MAILBOX_BELLS], before[RI_MAILBOX_BELLS];
     unsigned count = 0;
     unsigned i;
 
@@ -188,7 +190,7 @@ static void mailbox_announce(ri_mailbox_area_t *area, unsigned slot)
            !atomic_compare_exchange_weak(&area->num_words, &now, words)) {}
 }
 
-/* Have the pages of a slot now: where there is no memory for them that shows here, and not as a bus
+/* Have the pages of long data of a slot now: where there is no memory for them that shows here, and not as a bus
  * error later. Kernels before 5.14 cannot be asked for that. @return Whether they are there. */
 static int mailbox_reserve(ri_mailbox_area_t *area, unsigned slot)
 {
@@ -234,7 +236,7 @@ ucs_status_t ri_mailbox_tx_open(ri_mailbox_tx_t *tx, uint32_t pid, uint32_t fd)
     mailbox_announce(area, slot);
     tx->area     = area;
     tx->slot     = slot;
-    tx->doorbell = (_Atomic(uint16_t) *)area->doorbells + slot;
+    tx->doorbell = (_Atomic(uint32_t) *)area->doorbells + slot;
     tx->next     = atomic_load(tx->doorbell);
     return UCS_OK;
 }
@@ -248,10 +250,10 @@ void ri_mailbox_tx_close(ri_mailbox_tx_t *tx)
     }
 }
 
-uint16_t ri_mailbox_tx_post(ri_mailbox_tx_t *tx, const ri_mailbox_head_t *head,
+uint32_t ri_mailbox_tx_post(ri_mailbox_tx_t *tx, const ri_mailbox_head_t *head,
                             const void *data)
 {
-    uint16_t number           = tx->next++;
+    uint32_t number           = tx->next++;
     ri_mailbox_entry_t *entry = ri_mailbox_tx_entry(tx, number);
 
     entry->head = *head;

@@ -9,7 +9,7 @@
  * does not want to wait any longer takes an operation back, by compare-and-swap, and does it by other
  * means; so it never depends on a target that computes. Longer data has a page for each entry.
  *
- * A target does not look at entries but at doorbells, 16 bits for each slot, four at once. An origin
+ * A target does not look at entries but at doorbells, 32 bits for each slot, two at once. An origin
  * rings by counting them up, with a plain store; so a doorbell also says which operations were posted.
  * Nobody resets it: the target remembers what it has seen. The state of an entry names its operation:
  * a target that has lost its processor between a doorbell and an entry does not take a later operation
@@ -53,10 +53,11 @@ typedef enum ri_mailbox_state {
     RI_MAILBOX_REFUSED /* nothing was done */
 } ri_mailbox_state_t;
 
-/* What stands in an entry: its state, and above that the number of its operation. */
+/* What stands in an entry: its state, and above that the lower bits of the number of its
+ * operation. */
 #define RI_MAILBOX_STATE_BITS 8
 #define RI_MAILBOX_WORD(_number, _state) \
-    (((uint32_t)(uint16_t)(_number) << RI_MAILBOX_STATE_BITS) | (_state))
+    (((uint32_t)(_number) << RI_MAILBOX_STATE_BITS) | (_state))
 
 /* What is said of an operation. The mailbox looks at the lengths only. */
 typedef struct ri_mailbox_head {
@@ -77,7 +78,7 @@ typedef struct ri_mailbox_entry {
 static_assert(sizeof(ri_mailbox_entry_t) == 2 * RI_CACHE_LINE, "no false sharing");
 
 /* Doorbells of one word. */
-#define RI_MAILBOX_BELLS 4
+#define RI_MAILBOX_BELLS 2
 #define RI_MAILBOX_WORDS (RI_MAILBOX_SLOTS / RI_MAILBOX_BELLS)
 
 /* The shared memory. */
@@ -110,9 +111,9 @@ typedef struct ri_mailbox_rx {
 typedef struct ri_mailbox_tx {
     ri_mailbox_area_t *area; /* NULL: it has no slot */
     unsigned slot;
-    _Atomic(uint16_t) *doorbell;
+    _Atomic(uint32_t) *doorbell;
     /* what it says: the number of the next operation, of which the lower bits name the entry */
-    uint16_t next;
+    uint32_t next;
 } ri_mailbox_tx_t;
 
 /** Make a mailbox. @return UCS_OK, or UCS_ERR_NO_MEMORY: area is NULL. */
@@ -161,7 +162,7 @@ void ri_mailbox_tx_close(ri_mailbox_tx_t *tx);
 
 /** @return Where the data of an operation is that is about so many bytes. */
 static inline uint8_t *ri_mailbox_data(ri_mailbox_area_t *area, unsigned slot,
-                                       uint16_t number, size_t length)
+                                       uint32_t number, size_t length)
 {
     return (length <= RI_MAILBOX_INLINE) ?
                    area->slots[slot][number % RI_MAILBOX_DEPTH].data :
@@ -170,18 +171,18 @@ static inline uint8_t *ri_mailbox_data(ri_mailbox_area_t *area, unsigned slot,
 
 /** @return The entry of an operation. */
 static inline ri_mailbox_entry_t *ri_mailbox_tx_entry(const ri_mailbox_tx_t *tx,
-                                                      uint16_t number)
+                                                      uint32_t number)
 {
     return &tx->area->slots[tx->slot][number % RI_MAILBOX_DEPTH];
 }
 
 /** Post an operation; the entry of the next one is free. Its data is copied. @return Its number. */
-uint16_t ri_mailbox_tx_post(ri_mailbox_tx_t *tx, const ri_mailbox_head_t *head,
+uint32_t ri_mailbox_tx_post(ri_mailbox_tx_t *tx, const ri_mailbox_head_t *head,
                             const void *data);
 
 /** @return The state of what was posted. Data of an operation that is DONE may be read. */
 static inline ri_mailbox_state_t ri_mailbox_tx_state(const ri_mailbox_tx_t *tx,
-                                                     uint16_t number)
+                                                     uint32_t number)
 {
     uint32_t word = atomic_load_explicit(&ri_mailbox_tx_entry(tx, number)->state,
                                          memory_order_acquire);
@@ -190,7 +191,7 @@ static inline ri_mailbox_state_t ri_mailbox_tx_state(const ri_mailbox_tx_t *tx,
 }
 
 /** What was posted is DONE or REFUSED, and its data was taken: the entry is free. */
-static inline void ri_mailbox_tx_free(ri_mailbox_tx_t *tx, uint16_t number)
+static inline void ri_mailbox_tx_free(ri_mailbox_tx_t *tx, uint32_t number)
 {
     atomic_store_explicit(&ri_mailbox_tx_entry(tx, number)->state, RI_MAILBOX_FREE,
                           memory_order_relaxed);
@@ -198,7 +199,7 @@ static inline void ri_mailbox_tx_free(ri_mailbox_tx_t *tx, uint16_t number)
 
 /** Take back what was posted. @return Whether the entry is free and nothing was done; else the target
  * has begun with it. */
-static inline int ri_mailbox_tx_take_back(ri_mailbox_tx_t *tx, uint16_t number)
+static inline int ri_mailbox_tx_take_back(ri_mailbox_tx_t *tx, uint32_t number)
 {
     uint32_t posted = RI_MAILBOX_WORD(number, RI_MAILBOX_POSTED);
 

@@ -262,7 +262,7 @@ TEST_F(test_mail, killed_while_it_serves)
     std::string in(3, '?');
 
     EXPECT_EQ(RI_MAIL_DONE, put(0, "put"));
-    uint16_t number = m_reach->oldest;
+    uint32_t number = m_reach->oldest;
     ri_mailbox_tx_entry(&m_reach->mail, number)->state =
             RI_MAILBOX_WORD(number, RI_MAILBOX_SERVING);
     m_target->end(SIGKILL);

@@ -101,7 +101,7 @@ protected:
     uint64_t m_number;
     uint8_t m_result[RI_MAILBOX_DATA];
     ri_mailbox_tx_t m_tx = {};
-    uint16_t m_latest    = 0;
+    uint32_t m_latest    = 0;
     int m_fd;
 };
 
@@ -353,7 +353,7 @@ int child_main(int parents_fd)
         return 4;
     }
     ri_mailbox_head_t asked = {RI_SERVE_PUT, 8, 8, 0, region.number, (uintptr_t)&word};
-    uint16_t number         = ri_mailbox_tx_post(&tx, &asked, "of child");
+    uint32_t number         = ri_mailbox_tx_post(&tx, &asked, "of child");
     if ((ri_serve() != 1) || (ri_mailbox_tx_state(&tx, number) != RI_MAILBOX_DONE)) {
         return 5;
     }

@@ -82,10 +82,13 @@ TEST_F(test_inert, other_pml)
     expect(OPENMPI, "OMPI_MCA_pml is ob1");
     /* its component was opened, and not taken */
     expect(OPENMPI | RI_INERT_NO_WORKER | RI_INERT_HAS_UCP, "OMPI_MCA_pml is ob1");
+    /* its windows are UCX's */
+    expect(OPENMPI | RI_INERT_ONE_SIDED | RI_INERT_HAS_UCP, "OMPI_MCA_pml is ob1");
 }
 
 TEST_F(test_inert, other_reasons)
 {
+    EXPECT_EQ("", explain(RI_INERT_ONE_SIDED | RI_INERT_NO_WORKER | RI_INERT_HAS_UCP));
     expect(RI_INERT_NO_TAGS | RI_INERT_HAS_UCP, "asked UCX neither for tag matching");
     expect(RI_INERT_NO_WORKER | RI_INERT_HAS_UCP, "no worker");
     expect(RI_INERT_HAS_MPI, "did not use UCX");

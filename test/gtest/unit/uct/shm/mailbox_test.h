@@ -72,7 +72,7 @@ protected:
     }
 
     /* An operation on as many bytes as come with it. */
-    uint16_t post(unsigned i = 0, const std::string &data = "")
+    uint32_t post(unsigned i = 0, const std::string &data = "")
     {
         ri_mailbox_head_t head = {};
 
@@ -111,7 +111,7 @@ protected:
 
     ri_mailbox_rx_t m_rx = {};
     std::unique_ptr<ri_mailbox_tx_t[]> m_tx;
-    uint16_t m_latest[RI_MAILBOX_SLOTS] = {};
+    uint32_t m_latest[RI_MAILBOX_SLOTS] = {};
 };
 
 } // namespace

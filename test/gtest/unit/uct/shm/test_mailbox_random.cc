@@ -44,7 +44,7 @@ public:
 
         while (value < operations) {
             unsigned count = m_random.range(1, RI_MAILBOX_DEPTH);
-            uint16_t first = m_tx->next;
+            uint32_t first = m_tx->next;
 
             for (unsigned i = 0; i < count; ++i) {
                 post(++value);
@@ -80,7 +80,7 @@ private:
         m_lengths[ri_mailbox_tx_post(m_tx, &head, data) % RI_MAILBOX_DEPTH] = head.length;
     }
 
-    void finish(uint16_t number, uint64_t value)
+    void finish(uint32_t number, uint64_t value)
     {
         uint64_t result;
 

@@ -15,7 +15,7 @@ class test_mailbox_slots : public mailbox_test {};
 
 TEST_F(test_mailbox_slots, several_origins)
 {
-    const unsigned count = 19; /* in five words of doorbells */
+    const unsigned count = 19; /* in ten words of doorbells */
     std::vector<bool> taken(RI_MAILBOX_SLOTS);
 
     for (unsigned i = 0; i < count; ++i) {
@@ -23,7 +23,7 @@ TEST_F(test_mailbox_slots, several_origins)
         EXPECT_FALSE(taken[m_tx[i].slot]) << m_tx[i].slot;
         taken[m_tx[i].slot] = true;
     }
-    EXPECT_EQ(5u, m_rx.area->num_words.load());
+    EXPECT_EQ(10u, m_rx.area->num_words.load());
 
     /* Each by itself */
     for (unsigned i = 0; i < count; ++i) {
