@@ -257,8 +257,10 @@ uint32_t ri_mailbox_tx_post(ri_mailbox_tx_t *tx, const ri_mailbox_head_t *head,
     ri_mailbox_entry_t *entry = ri_mailbox_tx_entry(tx, number);
 
     entry->head = *head;
-    memcpy(ri_mailbox_data(tx->area, tx->slot, number, head->length), data,
-           head->data_length);
+    if (head->data_length > 0) {
+        memcpy(ri_mailbox_data(tx->area, tx->slot, number, head->length), data,
+               head->data_length);
+    }
     atomic_store_explicit(&entry->state, RI_MAILBOX_WORD(number, RI_MAILBOX_POSTED),
                           memory_order_release);
     atomic_store_explicit(tx->doorbell, tx->next, memory_order_release);
