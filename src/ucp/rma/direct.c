@@ -34,6 +34,24 @@ static ri_inline ri_rkey_t *direct_rkey(const ri_conn_t *conn, ucp_rkey_h stock,
     return rkey;
 }
 
+/* @return As ri_direct_put(), for an operation that is not done here. */
+static ri_noinline ucs_status_t direct_refused(ucp_rkey_h stock)
+{
+    const ri_rkey_t *rkey = ri_rkey_find(stock);
+
+    return ((rkey != NULL) && (rkey->reach != NULL) &&
+            (rkey->reach->lost == UCS_ERR_UNREACHABLE)) ?
+                   UCS_ERR_CONNECTION_RESET :
+                   UCS_ERR_UNSUPPORTED;
+}
+
+/* @return Whether the process with the memory has ended. UCX may not be able to give up what it is
+ * asked for then. */
+static int direct_is_gone(const ri_rkey_t *rkey)
+{
+    return rkey->reach->ep->plane->ops->check(rkey->reach->ep) != UCS_OK;
+}
+
 /* One piece of memory on each side. */
 static ucs_status_t direct_move_piece(ri_rkey_t *rkey, int is_put, const void *buffer,
                                       size_t length, uint64_t address)
@@ -75,7 +93,7 @@ static ucs_status_t direct_move(ri_rkey_t *rkey, int is_put, const char *buffer,
     }
     /* Memory without a page, or that is protected: stock may still reach it, or say why not */
     if (status == UCS_ERR_UNREACHABLE) {
-        if (rkey->reach->ep->plane->ops->check(rkey->reach->ep) != UCS_OK) {
+        if (direct_is_gone(rkey)) {
             return UCS_ERR_CONNECTION_RESET;
         }
         rkey->way = RI_RKEY_STOCK;
@@ -130,7 +148,7 @@ ucs_status_t ri_direct_put(ri_conn_t *conn, ucp_rkey_h stock, const void *buffer
     ucs_status_t status;
 
     if ((rkey == NULL) || !ri_memory_at_is_host(conn->worker, buffer, length)) {
-        return UCS_ERR_UNSUPPORTED;
+        return direct_refused(stock);
     }
     if (rkey->way == RI_RKEY_MAPPED) {
         ri_word_copy(ri_rkey_local(rkey, address), buffer, length);
@@ -159,7 +177,7 @@ ucs_status_t ri_direct_get(ri_conn_t *conn, ucp_rkey_h stock, void *buffer, size
     ucs_status_t status;
 
     if ((rkey == NULL) || !ri_memory_at_is_host(conn->worker, buffer, length)) {
-        return UCS_ERR_UNSUPPORTED;
+        return direct_refused(stock);
     }
     if (rkey->way == RI_RKEY_MAPPED) {
         __atomic_thread_fence(__ATOMIC_ACQUIRE);
@@ -195,10 +213,11 @@ static ucs_status_t direct_mail_atomic(ri_conn_t *conn, ri_rkey_t *rkey,
         memcpy(data + size, result, size);
         data_length += size;
     }
-    return direct_mail(conn, rkey, RI_SERVE_ATOMIC + op, address, size, data, data_length,
-                       result) ?
-                   UCS_OK :
-                   UCS_ERR_UNSUPPORTED;
+    if (direct_mail(conn, rkey, RI_SERVE_ATOMIC + op, address, size, data, data_length,
+                    result)) {
+        return UCS_OK;
+    }
+    return direct_is_gone(rkey) ? UCS_ERR_CONNECTION_RESET : UCS_ERR_UNSUPPORTED;
 }
 
 ucs_status_t ri_direct_atomic(ri_conn_t *conn, ucp_rkey_h stock, ucp_atomic_op_t op,
@@ -211,7 +230,7 @@ ucs_status_t ri_direct_atomic(ri_conn_t *conn, ucp_rkey_h stock, ucp_atomic_op_t
     if ((rkey == NULL) || !rkey->atomics || !ri_word_can(op, size, address) ||
         ((op == UCP_ATOMIC_OP_CSWAP) && (result == NULL)) ||
         ((result != NULL) && !ri_memory_at_is_host(conn->worker, result, size))) {
-        return UCS_ERR_UNSUPPORTED;
+        return direct_refused(stock);
     }
     if (rkey->way == RI_RKEY_CMA) {
         return direct_mail_atomic(conn, rkey, op, size, value, result, address);
