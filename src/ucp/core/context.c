@@ -17,6 +17,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+_Atomic(int) ri_context_left;
+
 static ri_map_t context_map = RI_MAP_INITIALIZER;
 
 static pthread_mutex_t context_list_lock = PTHREAD_MUTEX_INITIALIZER;

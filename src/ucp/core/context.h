@@ -25,6 +25,10 @@ struct ri_context {
     ucs_list_link_t workers;
 };
 
+/* A context for which recv_init was selected was left to stock all the same: it asked for one-sided
+ * operations alone, and UCXRI_RMA is n. */
+extern _Atomic(int) ri_context_left;
+
 /** @return The context of a stock handle, or NULL if it is not ours. Any thread may ask. */
 ri_context_t *ri_context_find(ucp_context_h stock);
 

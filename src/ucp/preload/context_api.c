@@ -208,6 +208,7 @@ ucs_status_t ucp_init_version(unsigned api_major_version, unsigned api_minor_ver
 {
     ucp_config_t *own_config = NULL;
     ucs_status_t status;
+    int is_selected;
 
     ri_stock_resolve();
     if (!params_want(params, UCP_FEATURE_TAG | FEATURES_ONE_SIDED)) {
@@ -225,14 +226,15 @@ ucs_status_t ucp_init_version(unsigned api_major_version, unsigned api_minor_ver
         config = own_config;
     }
 
-    if ((ri_map_get_ptr(&selected_configs, config) != NULL) &&
-        params_want_library(params)) {
+    is_selected = (ri_map_get_ptr(&selected_configs, config) != NULL);
+    if (is_selected && params_want_library(params)) {
         status = context_init(api_major_version, api_minor_version, params, config,
                               context_p);
     } else {
-        ri_inert_note((ri_map_get_ptr(&selected_configs, config) != NULL) ?
-                              RI_INERT_NO_TAGS :
-                              RI_INERT_NO_SWITCH);
+        ri_inert_note(is_selected ? RI_INERT_NO_TAGS : RI_INERT_NO_SWITCH);
+        if (is_selected) {
+            atomic_store(&ri_context_left, 1);
+        }
         status = ri_stock.init_version(api_major_version, api_minor_version, params,
                                        config, context_p);
     }
