@@ -3,9 +3,9 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * Interposed, but left to stock: functions that make stock enter a worker. They are here
- * for two reasons only, explained in guard.h and request.h: to take the worker's lock before
- * stock takes its own (MULTI workers), and to note that a block of request memory now
- * belongs to a stock operation.
+ * for three reasons only, explained in guard.h, request.h and rma/posts.h: to take the worker's
+ * lock before stock takes its own (MULTI workers), to note that a block of request memory now
+ * belongs to a stock operation, and to keep messages behind small puts.
  */
 #include "guard.h"
 #include "../../ucs/stock.h"

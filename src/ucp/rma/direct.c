@@ -6,6 +6,7 @@
  * asked for by mail, and what did not come so is copied by the plane.
  */
 #include "direct.h"
+#include "reach_copy.h"
 #include "mail.h"
 #include "posts.h"
 #include "serve.h"
@@ -52,27 +53,6 @@ static int direct_is_gone(const ri_rkey_t *rkey)
     return rkey->reach->ep->plane->ops->check(rkey->reach->ep) != UCS_OK;
 }
 
-/* One piece of memory on each side. */
-static ucs_status_t direct_move_piece(ri_rkey_t *rkey, int is_put, const void *buffer,
-                                      size_t length, uint64_t address)
-{
-    ri_plane_ep_t *ep          = rkey->reach->ep;
-    const ri_segment_t local   = {(uintptr_t)buffer, length};
-    const ri_segment_t remote  = {address, length};
-    const ri_transfer_t moving = {.local      = &local,
-                                  .num_local  = 1,
-                                  .remote     = &remote,
-                                  .num_remote = 1,
-                                  .length     = length,
-                                  .verify     = !is_put};
-
-    if (!is_put) {
-        return ep->plane->ops->read(ep, &moving);
-    }
-    return ri_reach_is_there(rkey->reach) ? ep->plane->ops->write(ep, &moving) :
-                                            UCS_ERR_UNREACHABLE;
-}
-
 /* What is long goes in pieces, and others who wait for this process are served in between. @return As
  * ri_direct_put(). */
 static ucs_status_t direct_move(ri_rkey_t *rkey, int is_put, const char *buffer,
@@ -83,7 +63,7 @@ static ucs_status_t direct_move(ri_rkey_t *rkey, int is_put, const char *buffer,
 
     for (; (length > 0) && (status == UCS_OK); length -= piece) {
         piece  = ri_min(length, (size_t)DIRECT_PIECE);
-        status = direct_move_piece(rkey, is_put, buffer, piece, address);
+        status = ri_reach_copy(rkey->reach, is_put, buffer, address, piece);
         buffer += piece;
         address += piece;
         ri_serve();

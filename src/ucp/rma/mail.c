@@ -8,6 +8,7 @@
  * place of the target is not for the target to say.
  */
 #include "mail.h"
+#include "reach_copy.h"
 #include "serve.h"
 #include "../../ucs/log.h"
 #include "../../ucs/stock.h"
@@ -118,19 +119,11 @@ static uint32_t mail_wait(ri_reach_t *reach, uint32_t end)
 static ucs_status_t mail_copy(ri_reach_t *reach, uint32_t number)
 {
     const ri_mailbox_head_t *head = &reach->heads[number % RI_MAILBOX_DEPTH];
-    const ri_segment_t local      = {(uintptr_t)ri_mailbox_data(reach->mail.area,
-                                                                reach->mail.slot, number,
-                                                                head->length),
-                                     head->length};
-    const ri_segment_t remote     = {head->address, head->length};
-    const ri_transfer_t moving    = {.local      = &local,
-                                     .num_local  = 1,
-                                     .remote     = &remote,
-                                     .num_remote = 1,
-                                     .length     = head->length};
 
-    return ri_reach_is_there(reach) ? reach->ep->plane->ops->write(reach->ep, &moving) :
-                                      UCS_ERR_UNREACHABLE;
+    return ri_reach_copy(
+            reach, 1,
+            ri_mailbox_data(reach->mail.area, reach->mail.slot, number, head->length),
+            head->address, head->length);
 }
 
 /* A put is over, or was taken back. */

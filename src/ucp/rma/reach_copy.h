@@ -1,0 +1,21 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Direct copies between memory of this process and of another one, one piece on each side.
+ */
+#ifndef RI_REACH_COPY_H
+#define RI_REACH_COPY_H
+
+#include "reach.h"
+
+/**
+ * Copy @a length bytes to the process of a way (@a is_put), or from there.
+ *
+ * @return As read() and write() of a plane; UCS_ERR_UNREACHABLE also if the process is not the one
+ *         any more that is meant.
+ */
+ucs_status_t ri_reach_copy(ri_reach_t *way, int is_put, const void *local,
+                           uint64_t remote, size_t length);
+
+#endif
