@@ -42,6 +42,7 @@ typedef struct ri_config {
     size_t shelf_size;       /* SHELF_SIZE */
     int cma;                 /* CMA */
     int rma;                 /* RMA */
+    int rma_thread;          /* RMA_THREAD */
     int reg_cache;           /* REG_CACHE */
     size_t reg_cache_size;   /* REG_CACHE_SIZE */
     size_t reg_cache_count;  /* REG_CACHE_REGIONS */

@@ -111,6 +111,11 @@ const ri_config_field_t ri_config_fields[] = {
          "are carried out by the process that asks for them, without the target: in\n"
          "memory that both map, or by direct copies (CMA). n: UCX does them all.",
          .flags = 0},
+        {"RMA_THREAD", RI_CONFIG_BOOL, "y", FIELD(rma_thread),
+         "Whether a process whose private memory others may use by atomic operations\n"
+         "has a thread that does them while the process computes. It sleeps until it\n"
+         "is called. n: they wait for the next progress of the process.",
+         .flags = 0},
         {"REG_CACHE", RI_CONFIG_BOOL, "y", FIELD(reg_cache),
          "Whether memory stays registered with the adapter when a message is done,\n"
          "until it is unmapped. Needs UCX's memory events (UCX_MEM_EVENTS). n: it is\n"

@@ -63,6 +63,7 @@
     _c(rma_copied_bytes, "bytes", "of rma_copied") \
     _c(rma_mailed, "operations", "small, that the target was asked for") \
     _c(rma_taken_back, "operations", "small, taken back from a target that did not look") \
+    _c(rma_called, "operations", "atomic, by the thread of a target that did not look") \
     _c(rma_atomics, "operations", "atomic, in memory that both processes map") \
     _c(rma_stock, "operations", "one-sided, that UCX carries out")
 /* clang-format on */

@@ -99,6 +99,15 @@ static void *rkey_wrap(const ri_wire_rkey_t *own, const void *key, size_t size)
     return packed;
 }
 
+/* @return Whether the application may ask for atomic operations on memory of a context. */
+static int mem_has_atomics(ucp_context_h stock)
+{
+    const ri_context_t *context = ri_context_find(stock);
+
+    return (context != NULL) &&
+           ((context->features & (UCP_FEATURE_AMO32 | UCP_FEATURE_AMO64)) != 0);
+}
+
 /* Without memory for more, stock's key alone is good, too. */
 ucs_status_t ucp_rkey_pack(ucp_context_h stock, ucp_mem_h memh, void **rkey_buffer_p,
                            size_t *size_p)
@@ -109,7 +118,8 @@ ucs_status_t ucp_rkey_pack(ucp_context_h stock, ucp_mem_h memh, void **rkey_buff
 
     ri_stock_resolve();
     status = ri_stock.rkey_pack(stock, memh, rkey_buffer_p, size_p);
-    if ((status != UCS_OK) || (ri_describe(memh, &own) != UCS_OK)) {
+    if ((status != UCS_OK) ||
+        (ri_describe(memh, mem_has_atomics(stock), &own) != UCS_OK)) {
         return status;
     }
     packed = rkey_wrap(&own, *rkey_buffer_p, *size_p);

@@ -11,6 +11,7 @@
  * has the memory mapped may do the same, and so may the target when it looks into its mailbox.
  */
 #include "describe.h"
+#include "attend.h"
 #include "reach.h"
 #include "region.h"
 #include "serve.h"
@@ -29,7 +30,16 @@ static ri_wire_atomics_t describe_atomics(void)
     return atomics;
 }
 
-ucs_status_t ri_describe(ucp_mem_h memh, ri_wire_rkey_t *rkey)
+/* Have a mailbox for private memory. */
+static void describe_mailbox(int has_atomics, ri_wire_rkey_t *rkey)
+{
+    rkey->mailbox = ri_serve_start() + 1;
+    if ((rkey->mailbox != 0) && has_atomics && (rkey->atomics == RI_WIRE_ATOMICS_CPU)) {
+        ri_attend_start();
+    }
+}
+
+ucs_status_t ri_describe(ucp_mem_h memh, int has_atomics, ri_wire_rkey_t *rkey)
 {
     ri_host_process_t process = ri_reach_self();
     ri_region_t region;
@@ -46,7 +56,7 @@ ucs_status_t ri_describe(ucp_mem_h memh, ri_wire_rkey_t *rkey)
     rkey->plane_length = ri_reach_address(rkey->plane);
     ri_mapping_find((const void *)(uintptr_t)region.address, region.size, &rkey->place);
     if (rkey->place.inode == 0) {
-        rkey->mailbox = ri_serve_start() + 1;
+        describe_mailbox(has_atomics, rkey);
     }
     return UCS_OK;
 }

@@ -14,11 +14,12 @@
 /**
  * Describe memory that the application has mapped, as it is now. Any thread.
  *
+ * @param has_atomics  Atomic operations may be asked for.
  * @param rkey  Set with UCS_OK only, to all but stock's key.
  *
  * @return UCS_OK. UCS_ERR_NO_ELEM: the handle is stock's alone (region.h), or no other process
  *         could find this one.
  */
-ucs_status_t ri_describe(ucp_mem_h memh, ri_wire_rkey_t *rkey);
+ucs_status_t ri_describe(ucp_mem_h memh, int has_atomics, ri_wire_rkey_t *rkey);
 
 #endif

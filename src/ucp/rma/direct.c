@@ -103,21 +103,29 @@ static int direct_post(ri_conn_t *conn, ri_rkey_t *rkey, uint64_t address, size_
 }
 
 /* Ask the process that has the memory. @return Whether it is done. */
-static int direct_mail(ri_conn_t *conn, ri_rkey_t *rkey, uint16_t kind, uint64_t address,
-                       size_t length, const void *data, size_t data_length, void *result)
+static int direct_mail(ri_conn_t *conn, ri_rkey_t *rkey, const ri_mailbox_head_t *head,
+                       const void *data, void *result)
 {
-    const ri_mailbox_head_t head = {.kind        = kind,
-                                    .length      = length,
-                                    .data_length = data_length,
-                                    .region      = rkey->region,
-                                    .address     = address};
-    unsigned taken_back          = 0;
+    unsigned taken_back = 0;
     ri_mail_fate_t fate;
 
-    fate = ri_mail_ask(rkey->reach, &head, data, result, &taken_back);
+    fate = ri_mail_ask(rkey->reach, head, data, result, &taken_back);
     conn->counters.rma_taken_back += taken_back;
     conn->counters.rma_mailed += (fate == RI_MAIL_DONE);
     conn->counters.rma_taken_back += (fate == RI_MAIL_TAKEN_BACK);
+    return fate == RI_MAIL_DONE;
+}
+
+/* Call the thread of the process that has the memory. @return Whether it is done. */
+static int direct_call(ri_conn_t *conn, ri_rkey_t *rkey, const ri_mailbox_head_t *head,
+                       const void *data, void *result)
+{
+    unsigned taken_back = 0;
+    ri_mail_fate_t fate;
+
+    fate = ri_mail_call(rkey->reach, head, data, result, &taken_back);
+    conn->counters.rma_taken_back += taken_back;
+    conn->counters.rma_called += (fate == RI_MAIL_DONE);
     return fate == RI_MAIL_DONE;
 }
 
@@ -150,6 +158,17 @@ ucs_status_t ri_direct_put(ri_conn_t *conn, ucp_rkey_h stock, const void *buffer
     return UCS_OK;
 }
 
+static int direct_mail_get(ri_conn_t *conn, ri_rkey_t *rkey, void *buffer, size_t length,
+                           uint64_t address)
+{
+    const ri_mailbox_head_t head = {.kind    = RI_SERVE_GET,
+                                    .length  = length,
+                                    .region  = rkey->region,
+                                    .address = address};
+
+    return direct_mail(conn, rkey, &head, NULL, buffer);
+}
+
 ucs_status_t ri_direct_get(ri_conn_t *conn, ucp_rkey_h stock, void *buffer, size_t length,
                            uint64_t address)
 {
@@ -167,7 +186,7 @@ ucs_status_t ri_direct_get(ri_conn_t *conn, ucp_rkey_h stock, void *buffer, size
         return UCS_OK;
     }
     if ((length <= RI_MAILBOX_DATA) &&
-        direct_mail(conn, rkey, RI_SERVE_GET, address, length, NULL, 0, buffer)) {
+        direct_mail_get(conn, rkey, buffer, length, address)) {
         return UCS_OK;
     }
     ri_posts_settle(conn);
@@ -180,21 +199,26 @@ ucs_status_t ri_direct_get(ri_conn_t *conn, ucp_rkey_h stock, void *buffer, size
     return UCS_OK;
 }
 
-/* Have the target do it: UCX would do the same, by a message. */
+/* Have the target do it: UCX would do the same, by a message that a target which computes does not
+ * see. */
 static ucs_status_t direct_mail_atomic(ri_conn_t *conn, ri_rkey_t *rkey,
                                        ucp_atomic_op_t op, size_t size, uint64_t value,
                                        void *result, uint64_t address)
 {
-    size_t data_length = size;
+    ri_mailbox_head_t head = {.kind        = RI_SERVE_ATOMIC + op,
+                              .length      = size,
+                              .data_length = size,
+                              .region      = rkey->region,
+                              .address     = address};
     uint8_t data[2 * sizeof(value)];
 
     memcpy(data, &value, size);
     if (op == UCP_ATOMIC_OP_CSWAP) {
         memcpy(data + size, result, size);
-        data_length += size;
+        head.data_length += size;
     }
-    if (direct_mail(conn, rkey, RI_SERVE_ATOMIC + op, address, size, data, data_length,
-                    result)) {
+    if (direct_mail(conn, rkey, &head, data, result) ||
+        direct_call(conn, rkey, &head, data, result)) {
         return UCS_OK;
     }
     return direct_is_gone(rkey) ? UCS_ERR_CONNECTION_RESET : UCS_ERR_UNSUPPORTED;

@@ -10,6 +10,7 @@
 #include "mail.h"
 #include "reach_copy.h"
 #include "serve.h"
+#include "../../ucs/clock.h"
 #include "../../ucs/log.h"
 #include "../../ucs/stock.h"
 
@@ -19,6 +20,12 @@
 /* Looks at an entry until an operation is taken back. A target that looks all the time has answered
  * within some 20, and within 60 if its core is far. */
 #define MAIL_LOOKS 64
+
+/* Looks between two at the clock at what the thread of a target was called for, and seconds that it
+ * gets. It answers within some 10 us, and within some turns of all others where there are more of
+ * these than processors. */
+#define MAIL_LOOKS_CALLED 64
+#define MAIL_CALLED       0.02
 
 /* Looks at the entry of a target that has begun, until the processor is left to others, which may be
  * the target; and until it is asked whether the process is there still. */
@@ -50,13 +57,24 @@ static int mail_is_over(const ri_mailbox_tx_t *mail, uint32_t number)
     return (state == RI_MAILBOX_DONE) || (state == RI_MAILBOX_REFUSED);
 }
 
+/* @return Whether there is something to wait for: the target is at the operation, or has not begun
+ * with it. An entry that says anything else was written by a target that does not keep to the
+ * protocol. */
+static int mail_is_under_way(const ri_mailbox_tx_t *mail, uint32_t number)
+{
+    uint32_t word = ri_mailbox_tx_word(mail, number);
+
+    return (word == RI_MAILBOX_WORD(number, RI_MAILBOX_SERVING)) ||
+           (word == RI_MAILBOX_WORD(number, RI_MAILBOX_POSTED));
+}
+
 /* The target was at it when it was to be taken back. It needs some nanoseconds, unless it has lost
  * its processor, or is gone. */
 static ri_noinline void mail_wait_for_end(ri_reach_t *reach, uint32_t number)
 {
     unsigned looks = 0;
 
-    while (!mail_is_over(&reach->mail, number)) {
+    while (mail_is_under_way(&reach->mail, number)) {
         ri_serve();
         if (++looks % MAIL_LOOKS_YIELD == 0) {
             if (ri_mailbox_tx_take_back(&reach->mail, number)) {
@@ -259,6 +277,44 @@ ri_mail_fate_t ri_mail_ask(ri_reach_t *reach, const ri_mailbox_head_t *head,
     mail_make_room(reach, taken_back_p);
     number = ri_mailbox_tx_post(&reach->mail, head, data);
     fate   = mail_finish(reach, number, head->length, result, taken_back_p);
+    ri_reach_unlock(reach);
+    return fate;
+}
+
+/* The thread of the target was called: it may need this processor. */
+static void mail_wait_for_thread(ri_reach_t *reach, uint32_t number)
+{
+    double end     = ri_time() + MAIL_CALLED;
+    unsigned looks = 0;
+
+    while (!mail_is_over(&reach->mail, number)) {
+        ri_serve();
+        mail_relax();
+        if (++looks % MAIL_LOOKS_CALLED == 0) {
+            if (ri_time() > end) {
+                return;
+            }
+            sched_yield();
+        }
+    }
+}
+
+ri_mail_fate_t ri_mail_call(ri_reach_t *reach, const ri_mailbox_head_t *head,
+                            const void *data, void *result, unsigned *taken_back_p)
+{
+    ri_mail_fate_t fate = RI_MAIL_REFUSED;
+    uint32_t number;
+
+    if (!mail_try(reach)) {
+        return RI_MAIL_REFUSED;
+    }
+    if (ri_mailbox_tx_has_thread(&reach->mail)) {
+        mail_settle(reach, reach->mail.next, taken_back_p);
+        number = ri_mailbox_tx_post(&reach->mail, head, data);
+        ri_mailbox_tx_call(&reach->mail);
+        mail_wait_for_thread(reach, number);
+        fate = mail_finish(reach, number, head->length, result, taken_back_p);
+    }
     ri_reach_unlock(reach);
     return fate;
 }

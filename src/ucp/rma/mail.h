@@ -51,6 +51,11 @@ ri_mail_fate_t ri_mail_put(ri_reach_t *reach, const ri_mailbox_head_t *head,
 ri_mail_fate_t ri_mail_ask(ri_reach_t *reach, const ri_mailbox_head_t *head,
                            const void *data, void *result, unsigned *taken_back);
 
+/** Have an operation carried out by the thread of a target that does not look, where it has one. As
+ * ri_mail_ask(), but that it waits longer for it. */
+ri_mail_fate_t ri_mail_call(ri_reach_t *reach, const ri_mailbox_head_t *head,
+                            const void *data, void *result, unsigned *taken_back);
+
 /** Wait until all puts that were posted are over, or do them in place of the target, which adds to
  * @a taken_back. Puts that cannot be done are noted in reach->lost. */
 void ri_mail_settle(ri_reach_t *reach, unsigned *taken_back);

@@ -28,12 +28,26 @@ static struct {
     ucs_list_link_t ways;
 } reach = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
+static void reach_lock(void)
+{
+    pthread_mutex_lock(&reach.lock);
+}
+
+static void reach_unlock(void)
+{
+    pthread_mutex_unlock(&reach.lock);
+}
+
 /* A child by fork() has nothing of its parent's: it must not be found at the parent's address, and
  * leaves the parent's ways alone. */
 static void reach_open(void)
 {
     if (reach.opened && (reach.generation == ri_process_generation)) {
         return;
+    }
+    if (!reach.opened) {
+        /* A child has the lock as it is then, and not the thread that would unlock it */
+        pthread_atfork(reach_lock, reach_unlock, reach_unlock);
     }
     reach.opened     = 1;
     reach.generation = ri_process_generation;
@@ -53,12 +67,12 @@ size_t ri_reach_address(void *address)
 {
     size_t length = 0;
 
-    pthread_mutex_lock(&reach.lock);
+    reach_lock();
     reach_open();
     if (reach.plane != NULL) {
         length = reach.plane->ops->address(reach.plane, address);
     }
-    pthread_mutex_unlock(&reach.lock);
+    reach_unlock();
     return length;
 }
 
@@ -101,7 +115,7 @@ ri_reach_t *ri_reach_get(const void *address, size_t length)
     if ((length == 0) || (length > RI_PLANE_ADDRESS_MAX)) {
         return NULL;
     }
-    pthread_mutex_lock(&reach.lock);
+    reach_lock();
     reach_open();
     if (reach.plane != NULL) {
         way = reach_find(address, length);
@@ -110,7 +124,7 @@ ri_reach_t *ri_reach_get(const void *address, size_t length)
     if (way != NULL) {
         ++way->users;
     }
-    pthread_mutex_unlock(&reach.lock);
+    reach_unlock();
     return way;
 }
 
@@ -131,10 +145,10 @@ ri_host_process_t ri_reach_self(void)
 {
     ri_host_process_t self;
 
-    pthread_mutex_lock(&reach.lock);
+    reach_lock();
     reach_open();
     self = reach.self;
-    pthread_mutex_unlock(&reach.lock);
+    reach_unlock();
     return self;
 }
 
@@ -142,10 +156,10 @@ int ri_reach_works(void)
 {
     int works;
 
-    pthread_mutex_lock(&reach.lock);
+    reach_lock();
     reach_open();
     works = (reach.plane != NULL);
-    pthread_mutex_unlock(&reach.lock);
+    reach_unlock();
     return works;
 }
 
@@ -165,9 +179,9 @@ int ri_reach_is_there(ri_reach_t *way)
 
 void ri_reach_hold(ri_reach_t *way)
 {
-    pthread_mutex_lock(&reach.lock);
+    reach_lock();
     ++way->users;
-    pthread_mutex_unlock(&reach.lock);
+    reach_unlock();
 }
 
 /* In a child by fork() the slot, and the list, are the parent's. */
@@ -186,9 +200,9 @@ void ri_reach_put(ri_reach_t *way)
     if (way == NULL) {
         return;
     }
-    pthread_mutex_lock(&reach.lock);
+    reach_lock();
     if (--way->users == 0) {
         reach_free(way);
     }
-    pthread_mutex_unlock(&reach.lock);
+    reach_unlock();
 }

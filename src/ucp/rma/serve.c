@@ -95,18 +95,34 @@ static int serve_one(const ri_mailbox_head_t *head, uint8_t *data)
     }
 }
 
+/* The regions are locked. */
+static unsigned serve_all(void)
+{
+    ri_mailbox_rx_t *rx = atomic_load(&ri_serve_mailbox);
+
+    return (serve_generation == ri_process_generation) ?
+                   ri_mailbox_rx_serve(rx, serve_one) :
+                   0;
+}
+
 unsigned ri_serve_rung(void)
 {
-    ri_mailbox_rx_t *rx;
-    unsigned count = 0;
+    unsigned count;
 
     if (!ri_region_trylock()) {
         return 0; /* another thread is at it, or a region goes */
     }
-    rx = atomic_load(&ri_serve_mailbox);
-    if (serve_generation == ri_process_generation) {
-        count = ri_mailbox_rx_serve(rx, serve_one);
-    }
+    count = serve_all();
+    ri_region_unlock();
+    return count;
+}
+
+unsigned ri_serve_called(void)
+{
+    unsigned count;
+
+    ri_region_lock();
+    count = serve_all();
     ri_region_unlock();
     return count;
 }

@@ -27,6 +27,10 @@ extern _Atomic(ri_mailbox_rx_t *) ri_serve_mailbox;
 /** Have a mailbox. @return Its descriptor, for a key; -1: there is none. Any thread. */
 int ri_serve_start(void);
 
+/** Carry out what other processes have asked for, as ri_serve(), also if another thread is at it or
+ * regions go just now. @return Number of operations. */
+unsigned ri_serve_called(void);
+
 /** What ri_serve() does when a doorbell has rung. @return As ri_serve(). */
 unsigned ri_serve_rung(void);
 

@@ -9,8 +9,11 @@
 #include "shared_file.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 ucs_status_t ri_mailbox_rx_make(ri_mailbox_rx_t *rx)
@@ -126,6 +129,11 @@ unsigned ri_mailbox_rx_serve(ri_mailbox_rx_t *rx, ri_mailbox_func_t func)
         }
     }
     return count;
+}
+
+void ri_mailbox_rx_sleep(ri_mailbox_rx_t *rx, uint32_t calls)
+{
+    syscall(SYS_futex, &rx->area->calls, FUTEX_WAIT, calls, NULL, NULL, 0);
 }
 
 /* How a process is named in a slot that it has. */
@@ -265,4 +273,10 @@ uint32_t ri_mailbox_tx_post(ri_mailbox_tx_t *tx, const ri_mailbox_head_t *head,
                           memory_order_release);
     atomic_store_explicit(tx->doorbell, tx->next, memory_order_release);
     return number;
+}
+
+void ri_mailbox_tx_call(ri_mailbox_tx_t *tx)
+{
+    atomic_fetch_add(&tx->area->calls, 1);
+    syscall(SYS_futex, &tx->area->calls, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }

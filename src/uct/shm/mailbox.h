@@ -15,6 +15,9 @@
  * a target that has lost its processor between a doorbell and an entry does not take a later operation
  * for the one that it means, which would be out of order.
  *
+ * The target may have a thread that sleeps until an origin calls it, and then looks in place of the
+ * rest of the process. That costs some microseconds, so it is for what has no other means.
+ *
  * The other side may write anything at any time. The target copies an operation before it looks at
  * it, and the origin takes from an entry no more than it has asked for.
  */
@@ -83,9 +86,11 @@ static_assert(sizeof(ri_mailbox_entry_t) == 2 * RI_CACHE_LINE, "no false sharing
 
 /* The shared memory. */
 typedef struct ri_mailbox_area {
-    uint32_t version;            /* RI_MAILBOX_VERSION, written once */
-    _Atomic(uint32_t) num_words; /* of doorbells that have ever been used */
-    uint8_t pad[RI_CACHE_LINE - 8];
+    uint32_t version;             /* RI_MAILBOX_VERSION, written once */
+    _Atomic(uint32_t) num_words;  /* of doorbells that have ever been used */
+    _Atomic(uint32_t) calls;      /* how often the thread was called: a futex */
+    _Atomic(uint32_t) has_thread; /* 1: one comes when it is called */
+    uint8_t pad[RI_CACHE_LINE - 16];
     _Atomic(uint64_t) doorbells[RI_MAILBOX_WORDS];
     /* who has the slot: pid and start of the process (ri_host_process_t); 0: nobody */
     _Atomic(uint64_t) owners[RI_MAILBOX_SLOTS];
@@ -95,7 +100,7 @@ typedef struct ri_mailbox_area {
             __attribute__((aligned(RI_MAILBOX_DATA)));
 } ri_mailbox_area_t;
 
-#define RI_MAILBOX_VERSION 1
+#define RI_MAILBOX_VERSION 2
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
               "halves of operands, and doorbells");
@@ -146,6 +151,21 @@ static inline int ri_mailbox_rx_is_rung(const ri_mailbox_rx_t *rx)
     return 0;
 }
 
+/** @return How often the thread was called. */
+static inline uint32_t ri_mailbox_rx_calls(const ri_mailbox_rx_t *rx)
+{
+    return atomic_load_explicit(&rx->area->calls, memory_order_acquire);
+}
+
+/** Sleep while the thread was called @a calls times, or less: it may return early. */
+void ri_mailbox_rx_sleep(ri_mailbox_rx_t *rx, uint32_t calls);
+
+/** From now on there is a thread that sleeps, and serves when it is called. */
+static inline void ri_mailbox_rx_announce_thread(ri_mailbox_rx_t *rx)
+{
+    atomic_store(&rx->area->has_thread, 1);
+}
+
 /**
  * Open the mailbox of a process and take a slot.
  *
@@ -159,6 +179,15 @@ ucs_status_t ri_mailbox_tx_open(ri_mailbox_tx_t *tx, uint32_t pid, uint32_t fd);
 
 /** Give the slot back, if there is one. All that was posted is over. */
 void ri_mailbox_tx_close(ri_mailbox_tx_t *tx);
+
+/** @return Whether the target has a thread that can be called. */
+static inline int ri_mailbox_tx_has_thread(const ri_mailbox_tx_t *tx)
+{
+    return (tx->area != NULL) && (atomic_load(&tx->area->has_thread) == 1);
+}
+
+/** Call the thread of the target, for what was posted. */
+void ri_mailbox_tx_call(ri_mailbox_tx_t *tx);
 
 /** @return Where the data of an operation is that is about so many bytes. */
 static inline uint8_t *ri_mailbox_data(ri_mailbox_area_t *area, unsigned slot,
@@ -180,14 +209,19 @@ static inline ri_mailbox_entry_t *ri_mailbox_tx_entry(const ri_mailbox_tx_t *tx,
 uint32_t ri_mailbox_tx_post(ri_mailbox_tx_t *tx, const ri_mailbox_head_t *head,
                             const void *data);
 
+/** @return What stands in the entry of what was posted (RI_MAILBOX_WORD). */
+static inline uint32_t ri_mailbox_tx_word(const ri_mailbox_tx_t *tx, uint32_t number)
+{
+    return atomic_load_explicit(&ri_mailbox_tx_entry(tx, number)->state,
+                                memory_order_acquire);
+}
+
 /** @return The state of what was posted. Data of an operation that is DONE may be read. */
 static inline ri_mailbox_state_t ri_mailbox_tx_state(const ri_mailbox_tx_t *tx,
                                                      uint32_t number)
 {
-    uint32_t word = atomic_load_explicit(&ri_mailbox_tx_entry(tx, number)->state,
-                                         memory_order_acquire);
-
-    return (ri_mailbox_state_t)(word & ((1u << RI_MAILBOX_STATE_BITS) - 1));
+    return (ri_mailbox_state_t)(ri_mailbox_tx_word(tx, number) &
+                                ((1u << RI_MAILBOX_STATE_BITS) - 1));
 }
 
 /** What was posted is DONE or REFUSED, and its data was taken: the entry is free. */

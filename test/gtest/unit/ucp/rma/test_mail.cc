@@ -55,7 +55,7 @@ protected:
         unsigned i;
 
         ri_region_add(memh, memory, SIZE);
-        m_state->ready = (ri_describe(memh, &m_state->wire) == UCS_OK);
+        m_state->ready = (ri_describe(memh, 0, &m_state->wire) == UCS_OK);
         for (i = 0; m_state->todo != END; ++i) {
             if ((m_state->todo == LOOK) ||
                 ((m_state->todo == LOOK_NOW_AND_THEN) && (i % 50 == 0))) {

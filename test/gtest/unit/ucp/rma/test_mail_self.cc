@@ -234,6 +234,26 @@ TEST_F(test_mail_self, hostile_target)
     expect_taken_back(1);
 }
 
+/* A target that writes what has no meaning is not waited for. */
+TEST_F(test_mail_self, answers_of_no_meaning)
+{
+    uint32_t number = m_way->mail.next;
+
+    for (uint32_t word : {0u, 77u, ~0u, RI_MAILBOX_WORD(number + 800, RI_MAILBOX_POSTED),
+                          RI_MAILBOX_WORD(number + 800, RI_MAILBOX_SERVING)}) {
+        nobody_serves locked;
+
+        EXPECT_EQ(RI_MAIL_DONE, put(&m_words[1], "12345678"));
+        EXPECT_EQ(RI_MAIL_DONE, put(&m_words[2], "abcdefgh"));
+        ri_mailbox_tx_entry(&m_way->mail, m_way->oldest)->state     = word;
+        ri_mailbox_tx_entry(&m_way->mail, m_way->oldest + 1)->state = word;
+        ri_mail_settle(m_way, &m_taken_back);
+        EXPECT_EQ(0, memcmp("12345678abcdefgh", &m_words[1], 16));
+        memset(m_words, 0, sizeof(m_words));
+    }
+    expect_taken_back(0);
+}
+
 /* A get, or an atomic operation, finds what was put before. */
 TEST_F(test_mail_self, ask_behind_puts)
 {

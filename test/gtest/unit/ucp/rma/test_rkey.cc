@@ -62,8 +62,8 @@ protected:
         memset(own, 'p', SIZE);
         ri_region_add(memh(10), own, SIZE);
         ri_region_add(memh(11), m_shared + 100, 4096);
-        if ((ri_describe(memh(10), &m_told->own) == UCS_OK) &&
-            (ri_describe(memh(11), &m_told->shared) == UCS_OK)) {
+        if ((ri_describe(memh(10), 0, &m_told->own) == UCS_OK) &&
+            (ri_describe(memh(11), 0, &m_told->shared) == UCS_OK)) {
             m_told->ready = 1;
         }
         while (m_told->change == 0) {
@@ -91,9 +91,9 @@ TEST_F(test_rkey, own_process)
     std::vector<char> memory(1000);
     ri_wire_rkey_t wire, lie;
 
-    EXPECT_EQ(UCS_ERR_NO_ELEM, ri_describe(memh(1), &wire));
+    EXPECT_EQ(UCS_ERR_NO_ELEM, ri_describe(memh(1), 0, &wire));
     ri_region_add(memh(1), memory.data(), memory.size());
-    ASSERT_EQ(UCS_OK, ri_describe(memh(1), &wire));
+    ASSERT_EQ(UCS_OK, ri_describe(memh(1), 0, &wire));
     EXPECT_EQ((uintptr_t)memory.data(), wire.address);
     EXPECT_EQ(memory.size(), wire.size);
     EXPECT_EQ(0u, wire.place.inode);

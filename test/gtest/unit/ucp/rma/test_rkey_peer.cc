@@ -127,7 +127,7 @@ protected:
         const void *stock;
 
         ri_region_add(handle, address, length);
-        EXPECT_EQ(UCS_OK, ri_describe(handle, &wire));
+        EXPECT_EQ(UCS_OK, ri_describe(handle, 0, &wire));
         EXPECT_EQ(UCS_OK, ri_wire_rkey_parse(&wire, &stock, &parsed));
         return wire;
     }
@@ -187,7 +187,7 @@ TEST_F(test_rkey_peer, describe_shared)
     /* It is described as it is now: not all of it is of one file any more. */
     ASSERT_EQ(m_shared, mmap(m_shared, 4096, PROT_READ | PROT_WRITE,
                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0));
-    ASSERT_EQ(UCS_OK, ri_describe(m_shared_handle, &wire));
+    ASSERT_EQ(UCS_OK, ri_describe(m_shared_handle, 0, &wire));
     EXPECT_EQ(0u, (uint64_t)wire.place.inode);
     EXPECT_NE(0u, (uint32_t)wire.mailbox);
 }
@@ -198,13 +198,13 @@ TEST_F(test_rkey_peer, describe_what_is_stocks_alone)
 
     memset((void *)&wire, 0x77, sizeof(wire));
     ri_wire_rkey_t before = wire;
-    EXPECT_EQ(UCS_ERR_NO_ELEM, ri_describe(m_private_handle, &wire));
+    EXPECT_EQ(UCS_ERR_NO_ELEM, ri_describe(m_private_handle, 0, &wire));
     EXPECT_EQ(0, memcmp(&before, &wire, sizeof(wire)));
     ri_region_add(m_private_handle, m_private, 0);
-    EXPECT_EQ(UCS_ERR_NO_ELEM, ri_describe(m_private_handle, &wire));
+    EXPECT_EQ(UCS_ERR_NO_ELEM, ri_describe(m_private_handle, 0, &wire));
     describe_private();
     ri_region_remove(m_private_handle);
-    EXPECT_EQ(UCS_ERR_NO_ELEM, ri_describe(m_private_handle, &wire));
+    EXPECT_EQ(UCS_ERR_NO_ELEM, ri_describe(m_private_handle, 0, &wire));
 }
 
 /* What the kernel says of devices; more may be made of software. */

@@ -1,0 +1,93 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Signals are for the threads of the application, so this one takes none. It runs where the thread
+ * that has made it may run.
+ */
+#include "attend.h"
+#include "region.h"
+#include "serve.h"
+#include "../../ucs/clock.h"
+#include "../../ucs/log.h"
+#include "../../ucs/process.h"
+#include "../../ucs/settings.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+/* It has a few frames of this library only. */
+#define ATTEND_STACK (64 * 1024)
+
+/* 1 + that of the process that has tried to make the thread: under the lock of the regions. */
+static unsigned attend_generation;
+
+/* Whoever has called mostly has more to ask, as a lock is taken, used and given back: the next ones do
+ * not have to call, if they come within so many seconds. */
+#define ATTEND_STAY 10e-6
+
+static void attend_stay(void)
+{
+    double end = ri_time() + ATTEND_STAY;
+
+    while (ri_time() < end) {
+        if (ri_serve() > 0) {
+            end = ri_time() + ATTEND_STAY;
+        }
+    }
+}
+
+/* What was posted before a call that is seen here is served, so no call is missed. */
+static void *attend_main(void *arg)
+{
+    ri_mailbox_rx_t *rx = arg;
+    uint32_t calls;
+
+    for (;;) {
+        calls = ri_mailbox_rx_calls(rx);
+        if (ri_serve_called() > 0) {
+            attend_stay();
+        }
+        ri_mailbox_rx_sleep(rx, calls);
+    }
+    return NULL;
+}
+
+static int attend_create(ri_mailbox_rx_t *rx)
+{
+    sigset_t all, before;
+    pthread_attr_t attr;
+    pthread_t thread;
+    int ret;
+
+    if (pthread_attr_init(&attr) != 0) {
+        return -1;
+    }
+    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    pthread_attr_setstacksize(&attr, ATTEND_STACK);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    ret = pthread_create(&thread, &attr, attend_main, rx);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attr);
+    if (ret == 0) {
+        pthread_setname_np(thread, "ucxri-attend");
+    }
+    return ret;
+}
+
+void ri_attend_start(void)
+{
+    ri_mailbox_rx_t *rx = atomic_load(&ri_serve_mailbox);
+
+    ri_region_lock();
+    if (ri_config.rma_thread && (attend_generation != ri_process_generation + 1)) {
+        attend_generation = ri_process_generation + 1;
+        if (attend_create(rx) == 0) {
+            ri_mailbox_rx_announce_thread(rx);
+        } else {
+            ri_debug("one-sided: no thread for atomic operations");
+        }
+    }
+    ri_region_unlock();
+}

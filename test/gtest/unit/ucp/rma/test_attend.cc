@@ -1,0 +1,337 @@
+/* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
+
+/* src/ucp/rma/attend.h, and ri_mail_call(): atomic operations on private memory of a process that
+ * computes. The target is a child by fork(), whose own thread never looks unless a test says so. */
+
+#include "unit/common/setting.h"
+#include "unit/ucp/rma/rma_child.h"
+
+extern "C" {
+#include "ucp/rma/reach_copy.h"
+}
+
+#include <gtest/gtest.h>
+
+namespace {
+
+/* What the target is to do, and what it has. */
+enum todo_t {
+    COMPUTE,
+    LOOK,
+    UNMAP
+};
+
+struct target_state {
+    std::atomic<int> ready, todo, done;
+    ri_wire_rkey_t wire;
+    std::atomic<uint64_t *> words; /* in the target */
+};
+
+constexpr size_t WORDS = 512;
+
+class test_attend : public ::testing::Test {
+protected:
+    void TearDown() override
+    {
+        m_target.reset();
+        ri_reach_put(m_reach);
+    }
+
+    /* Make the target, and a way to it. */
+    void start(bool has_atomics = true)
+    {
+        m_target.reset(new rma_child([&] { target(has_atomics); }));
+        wait_for([&] { return m_state->ready == 1; });
+        ASSERT_EQ(1, m_state->ready);
+        m_reach = ri_reach_get(m_state->wire.plane, m_state->wire.plane_length);
+        ASSERT_NE(nullptr, m_reach);
+        ri_reach_open_mail(m_reach, m_state->wire.process.pid, m_state->wire.mailbox - 1);
+        ASSERT_NE(nullptr, m_reach->mail.area);
+    }
+
+    void target(bool has_atomics)
+    {
+        auto memory = static_cast<uint64_t *>(mmap(nullptr, WORDS * sizeof(uint64_t),
+                                                   PROT_READ | PROT_WRITE,
+                                                   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+        auto memh   = reinterpret_cast<ucp_mem_h>(64);
+
+        ri_region_add(memh, memory, WORDS * sizeof(uint64_t));
+        m_state->words = memory;
+        m_state->ready = (ri_describe(memh, has_atomics, &m_state->wire) == UCS_OK);
+        for (;;) {
+            switch (m_state->todo) {
+            case LOOK:
+                m_state->done += ri_serve();
+                break;
+            case UNMAP:
+                ri_region_remove(memh);
+                m_state->todo = COMPUTE;
+                m_state->done = 1;
+                break;
+            default:
+                break;
+            }
+        }
+    }
+
+    ri_mailbox_head_t head(unsigned kind, size_t word, size_t data_length)
+    {
+        ri_mailbox_head_t h = {};
+
+        h.kind        = kind;
+        h.length      = sizeof(uint64_t);
+        h.data_length = data_length;
+        h.region      = m_state->wire.region;
+        h.address     = m_state->wire.address + word * sizeof(uint64_t);
+        return h;
+    }
+
+    ri_mail_fate_t call_add_once(uint64_t value, uint64_t *old, size_t word = 0)
+    {
+        ri_mailbox_head_t h = head(RI_SERVE_ATOMIC + UCP_ATOMIC_OP_ADD, word, 8);
+
+        return ri_mail_call(m_reach, &h, &value, old, &m_taken_back);
+    }
+
+    /* Where there is much else to do the thread may come late: then nothing was done. */
+    ri_mail_fate_t call_add(uint64_t value, uint64_t *old, size_t word = 0)
+    {
+        ri_mail_fate_t fate = RI_MAIL_TAKEN_BACK;
+
+        for (int i = 0; (i < 1000) && (fate == RI_MAIL_TAKEN_BACK); ++i) {
+            fate = call_add_once(value, old, word);
+        }
+        return fate;
+    }
+
+    ri_mail_fate_t ask_add(uint64_t value, uint64_t *old, size_t word = 0)
+    {
+        ri_mailbox_head_t h = head(RI_SERVE_ATOMIC + UCP_ATOMIC_OP_ADD, word, 8);
+
+        return ri_mail_ask(m_reach, &h, &value, old, &m_taken_back);
+    }
+
+    ri_mail_fate_t put(uint64_t value, size_t word)
+    {
+        ri_mailbox_head_t h = head(RI_SERVE_PUT, word, 8);
+
+        return ri_mail_put(m_reach, &h, &value, &m_taken_back);
+    }
+
+    /* A word of the target, by a copy. */
+    uint64_t look(size_t word = 0)
+    {
+        uint64_t value = ~uint64_t(0);
+
+        EXPECT_EQ(UCS_OK, ri_reach_copy(m_reach, 0, &value,
+                                        m_state->wire.address + word * sizeof(value),
+                                        sizeof(value)));
+        return value;
+    }
+
+    setting<int> m_cma{ri_config.cma, 1};
+    setting<int> m_thread{ri_config.rma_thread, 1};
+    shared_by_fork<target_state> m_state;
+    std::unique_ptr<rma_child> m_target;
+    ri_reach_t *m_reach   = nullptr;
+    unsigned m_taken_back = 0;
+};
+
+TEST_F(test_attend, operations_while_the_target_computes)
+{
+    start();
+    for (uint64_t i = 0; i < 500; ++i) {
+        uint64_t old = 0;
+
+        ASSERT_EQ(RI_MAIL_DONE, call_add(3, &old)) << i;
+        ASSERT_EQ(3 * i, old);
+    }
+    EXPECT_EQ(1500u, look());
+    EXPECT_EQ(0u, m_taken_back);
+}
+
+/* It has no result where none is wanted. */
+TEST_F(test_attend, no_result)
+{
+    start();
+    EXPECT_EQ(RI_MAIL_DONE, call_add(5, nullptr));
+    EXPECT_EQ(5u, look());
+}
+
+TEST_F(test_attend, asked_only)
+{
+    uint64_t old = 0;
+
+    start();
+    EXPECT_EQ(RI_MAIL_TAKEN_BACK, ask_add(3, &old)); /* nobody was called */
+    EXPECT_EQ(0u, look());
+    EXPECT_EQ(RI_MAIL_DONE, call_add(4, &old));
+    EXPECT_EQ(0u, old);
+    EXPECT_EQ(4u, look());
+}
+
+/* Puts that were posted before are there before it. */
+TEST_F(test_attend, puts_before)
+{
+    start();
+    for (uint64_t i = 1; i <= 100; ++i) {
+        uint64_t old = 0;
+
+        ASSERT_EQ(RI_MAIL_DONE, put(1000 * i, 7));
+        ASSERT_EQ(RI_MAIL_DONE, put(1000 * i + 1, 7));
+        ASSERT_EQ(RI_MAIL_DONE, call_add(1, &old, 7));
+        ASSERT_EQ(1000 * i + 1, old);
+    }
+    EXPECT_EQ(UCS_OK, m_reach->lost);
+}
+
+/* Both threads of the target are at it. */
+TEST_F(test_attend, target_looks_too)
+{
+    start();
+    m_state->todo = LOOK;
+    for (uint64_t i = 0; i < 2000; ++i) {
+        uint64_t old        = 0;
+        ri_mail_fate_t fate = (i % 2) ? RI_MAIL_TAKEN_BACK : ask_add(1, &old);
+
+        if (fate == RI_MAIL_TAKEN_BACK) {
+            fate = call_add(1, &old);
+        }
+        ASSERT_EQ(RI_MAIL_DONE, fate);
+        ASSERT_EQ(i, old);
+    }
+    EXPECT_EQ(2000u, look());
+}
+
+TEST_F(test_attend, no_atomics)
+{
+    start(false);
+    EXPECT_EQ(RI_MAIL_REFUSED, call_add(1, nullptr));
+    EXPECT_EQ(0u, look());
+}
+
+TEST_F(test_attend, switched_off)
+{
+    setting<int> off(ri_config.rma_thread, 0);
+
+    start();
+    EXPECT_EQ(RI_MAIL_REFUSED, call_add(1, nullptr));
+    EXPECT_EQ(0u, look());
+}
+
+/* What a stopped process did not do in time it does not do when it goes on. */
+TEST_F(test_attend, stopped)
+{
+    uint64_t old = 0;
+
+    start();
+    ASSERT_EQ(RI_MAIL_DONE, call_add(1, &old));
+    kill(m_target->pid(), SIGSTOP);
+    ASSERT_EQ(m_target->pid(), waitpid(m_target->pid(), nullptr, WUNTRACED));
+    EXPECT_EQ(RI_MAIL_TAKEN_BACK, call_add_once(10, &old));
+    EXPECT_EQ(1u, look());
+    kill(m_target->pid(), SIGCONT);
+    EXPECT_EQ(RI_MAIL_DONE, call_add(100, &old));
+    EXPECT_EQ(1u, old);
+    EXPECT_EQ(101u, look());
+}
+
+TEST_F(test_attend, killed)
+{
+    start();
+    m_target->end(SIGKILL);
+    EXPECT_EQ(RI_MAIL_TAKEN_BACK, call_add_once(1, nullptr));
+    EXPECT_NE(UCS_OK, m_reach->ep->plane->ops->check(m_reach->ep));
+}
+
+TEST_F(test_attend, memory_has_gone)
+{
+    start();
+    ASSERT_EQ(RI_MAIL_DONE, call_add(1, nullptr));
+    m_state->todo = UNMAP;
+    wait_for([&] { return m_state->done == 1; });
+    EXPECT_EQ(RI_MAIL_REFUSED, call_add(1, nullptr));
+    EXPECT_EQ(1u, look());
+}
+
+/* A call that comes before the thread sleeps is not missed, and calls of nothing do no harm. */
+TEST_F(test_attend, calls_at_any_time)
+{
+    start();
+    for (uint64_t i = 0; i < 200; ++i) {
+        for (uint64_t k = 0; k < i % 5; ++k) {
+            ri_mailbox_tx_call(&m_reach->mail);
+        }
+        if (i % 3 == 0) {
+            usleep(i);
+        }
+        ASSERT_EQ(RI_MAIL_DONE, call_add(1, nullptr));
+    }
+    EXPECT_EQ(200u, look());
+}
+
+/* A child has no thread of its parent's, nor its mailbox: it has its own when it wants one. */
+TEST_F(test_attend, child_of_a_process_with_a_thread)
+{
+    uint64_t words[8] = {};
+    auto memh         = reinterpret_cast<ucp_mem_h>(words);
+    ri_wire_rkey_t wire;
+
+    ri_region_add(memh, words, sizeof(words));
+    ASSERT_EQ(UCS_OK, ri_describe(memh, 1, &wire));
+    start();
+    EXPECT_NE(wire.process.pid, m_state->wire.process.pid);
+    EXPECT_EQ(RI_MAIL_DONE, call_add(7, nullptr));
+    EXPECT_EQ(7u, look());
+    ri_region_remove(memh);
+}
+
+/* Forks while the thread of the process is at work: no lock stays behind in a child. */
+TEST_F(test_attend, forks_under_way)
+{
+    uint64_t words[8] = {};
+    auto memh         = reinterpret_cast<ucp_mem_h>(words);
+    ri_wire_rkey_t wire;
+    int status, i;
+
+    ri_region_add(memh, words, sizeof(words));
+    ASSERT_EQ(UCS_OK, ri_describe(memh, 1, &wire));
+    rma_child caller([&] {
+        ri_reach_t *reach   = ri_reach_get(wire.plane, wire.plane_length);
+        ri_mailbox_head_t h = {};
+
+        h.kind   = RI_SERVE_ATOMIC + UCP_ATOMIC_OP_ADD;
+        h.length = h.data_length = 8;
+        h.region                 = wire.region;
+        h.address                = wire.address;
+        ri_reach_open_mail(reach, wire.process.pid, wire.mailbox - 1);
+        while (m_state->todo != UNMAP) {
+            uint64_t one        = 1;
+            unsigned taken_back = 0;
+
+            ri_mail_call(reach, &h, &one, nullptr, &taken_back);
+        }
+        ri_reach_put(reach);
+        m_state->done = 1;
+    });
+    wait_for([&] { return __atomic_load_n(&words[0], __ATOMIC_RELAXED) > 0; });
+    EXPECT_LT(0u, __atomic_load_n(&words[0], __ATOMIC_RELAXED));
+    for (i = 0; i < 200; ++i) {
+        pid_t child = fork();
+
+        if (child == 0) {
+            alarm(20);
+            ri_region_lock();
+            ri_region_unlock();
+            _exit(0);
+        }
+        ASSERT_EQ(child, waitpid(child, &status, 0));
+        ASSERT_EQ(0, status) << i;
+    }
+    m_state->todo = UNMAP;
+    wait_for([&] { return m_state->done == 1; });
+    ri_region_remove(memh);
+}
+
+} // namespace
