@@ -94,7 +94,7 @@ static ucs_status_t flush_wait(ri_worker_t *worker, ri_conn_t *conn)
         flush_progress(worker);
     }
     if (ri_likely(is_there)) {
-        status = flush_stock(worker, conn);
+        status = ri_flush_is_needless(worker, conn) ? UCS_OK : flush_stock(worker, conn);
     }
     worker->stock_looks = RI_WORKER_STOCK_LOOKS;
     if (ri_likely(status == UCS_OK)) {

@@ -183,6 +183,10 @@ static ucs_status_ptr_t ep_flush_start(ri_worker_t *worker, ri_conn_t *conn,
     if (ri_rma_wants_flush(worker, conn)) {
         return ep_flush_now(worker, conn, param);
     }
+    if (ri_flush_is_needless(worker, conn) &&
+        !(param->op_attr_mask & UCP_OP_ATTR_FLAG_NO_IMM_CMPL)) {
+        return NULL;
+    }
     ri_req_disown(param);
     return (conn != NULL) ? ri_stock.ep_flush_nbx(conn->ep, param) :
                             ri_stock.worker_flush_nbx(worker->stock, param);

@@ -8,6 +8,9 @@
 #ifndef RI_FLUSH_H
 #define RI_FLUSH_H
 
+#include "../core/conn.h"
+#include "../core/context.h"
+#include "../core/rma.h"
 #include "../core/worker.h"
 
 /** @return Whether a flush has to wait for own work (sends that wait for room in a ring, writes
@@ -15,6 +18,17 @@
  * rma.h) to end here: stock's would end too early. @a conn NULL: of the whole worker; what closes
  * have left in rings is not waited for then. */
 int ri_flush_must_wait(ri_worker_t *worker, ri_conn_t *conn, uint64_t rma);
+
+/** @return Whether stock has nothing to flush on an endpoint, or with @a conn NULL on any: there are
+ * no messages, and all one-sided operations of stock are over. It would set up connections that
+ * nobody needs then, and wait for peers that compute. */
+static inline int ri_flush_is_needless(const ri_worker_t *worker, const ri_conn_t *conn)
+{
+    const uint64_t messages = UCP_FEATURE_TAG | UCP_FEATURE_AM | UCP_FEATURE_STREAM;
+
+    return !(worker->context->features & messages) && !ri_rma_wants_flush(worker, conn) &&
+           ((conn == NULL) || (conn->status == UCS_OK));
+}
 
 /** End with @a status the flushes and closes of @a conn that wait, as it is about to go or to lose
  * its endpoint. Flushes of the worker, and what stock has already, go on. Calls back. */

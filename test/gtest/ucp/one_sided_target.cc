@@ -12,13 +12,27 @@
 namespace ucp_test {
 namespace {
 
-entity_params one_sided_params()
+entity_params one_sided_params(bool has_messages)
 {
     entity_params params;
 
-    params.features = UCP_FEATURE_TAG | UCP_FEATURE_RMA | UCP_FEATURE_AMO32 |
-                      UCP_FEATURE_AMO64;
+    params.features = UCP_FEATURE_RMA | UCP_FEATURE_AMO32 | UCP_FEATURE_AMO64;
+    if (has_messages) {
+        params.features |= UCP_FEATURE_TAG;
+    }
     return params;
+}
+
+/* For the target: what it is to have. */
+std::string use_name(const one_sided_use &use)
+{
+    return std::string((use.kind == memory_kind::SHARED) ? "shared" : "own") +
+           (use.has_messages ? "+messages" : "");
+}
+
+bool has(const std::string &arg, const char *what)
+{
+    return arg.find(what) != std::string::npos;
 }
 
 constexpr size_t SIZE = one_sided_target::SIZE;
@@ -81,8 +95,8 @@ private:
 class target {
 public:
     explicit target(peer_env &env)
-        : m_ch(env.ch), m_shared(env.arg == "shared"),
-          m_pair(env.ch, env.tr, one_sided_params()),
+        : m_ch(env.ch), m_shared(has(env.arg, "shared")),
+          m_pair(env.ch, env.tr, one_sided_params(has(env.arg, "messages"))),
           m_memory(new memory(m_pair.self().context(), m_shared))
     {
         m_memory->give(m_ch);
@@ -156,10 +170,9 @@ peer_role role("one_sided_target", target_role);
 
 } // namespace
 
-one_sided_target::one_sided_target(const transport &tr, memory_kind kind)
-    : m_kind(kind),
-      m_peer("one_sided_target", tr, (kind == memory_kind::SHARED) ? "shared" : "own"),
-      m_pair(new endpoint_pair(m_peer.ch(), tr, one_sided_params()))
+one_sided_target::one_sided_target(const transport &tr, const one_sided_use &use)
+    : m_kind(use.kind), m_peer("one_sided_target", tr, use_name(use)),
+      m_pair(new endpoint_pair(m_peer.ch(), tr, one_sided_params(use.has_messages)))
 {
     get_key();
 }

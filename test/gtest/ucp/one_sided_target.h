@@ -17,11 +17,22 @@ enum class memory_kind {
     SHARED /* a file that both processes map */
 };
 
+/* A target's memory, and what the contexts of both processes are for. */
+struct one_sided_use {
+    memory_kind kind;
+    bool has_messages; /* besides one-sided operations */
+
+    one_sided_use(memory_kind k, bool with_messages = true)
+        : kind(k), has_messages(with_messages)
+    {
+    }
+};
+
 class one_sided_target {
 public:
     static constexpr size_t SIZE = 4 << 20;
 
-    one_sided_target(const transport &tr, memory_kind kind);
+    one_sided_target(const transport &tr, const one_sided_use &use);
     ~one_sided_target();
 
     endpoint_pair &pair() { return *m_pair; }

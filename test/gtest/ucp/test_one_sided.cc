@@ -17,7 +17,10 @@ namespace {
 
 constexpr size_t SIZE = one_sided_target::SIZE;
 
-const memory_kind KINDS[] = {memory_kind::OWN, memory_kind::SHARED};
+const one_sided_use USES[] = {{memory_kind::OWN},
+                              {memory_kind::SHARED},
+                              {memory_kind::OWN, false},
+                              {memory_kind::SHARED, false}};
 
 /* Both sides of each limit. */
 const size_t SIZES[] = {1, 2, 3, 4, 7, 8, 12, 64, 95, 96, 97, 1000, 4096, 65536, 1 << 20};
@@ -132,14 +135,14 @@ protected:
     template <typename T> void atomics_one_by_one(one_sided_target &t, uint64_t seed);
 
     /* Everything that a target could be needed for, while it computes. */
-    void use_busy_target(one_sided_target &t, bool with_atomics);
+    void use_busy_target(one_sided_target &t);
 };
 
 /* Puts and gets of random places against a copy of the target's memory. */
 TEST_P(test_one_sided, bytes)
 {
-    for (memory_kind kind : KINDS) {
-        one_sided_target t(GetParam(), kind);
+    for (const one_sided_use &use : USES) {
+        one_sided_target t(GetParam(), use);
         std::mt19937 rng(1);
         std::string copy(SIZE, '\0');
 
@@ -166,8 +169,8 @@ TEST_P(test_one_sided, bytes)
 /* What is put before a message is there when the message is. */
 TEST_P(test_one_sided, before_message)
 {
-    for (memory_kind kind : KINDS) {
-        one_sided_target t(GetParam(), kind);
+    for (const one_sided_use &use : USES) {
+        one_sided_target t(GetParam(), use);
 
         for (uint64_t i = 1; i <= 200; ++i) {
             put(t, form_t(i % FORMS), &i, sizeof(i), 0);
@@ -231,8 +234,8 @@ void test_one_sided::atomics_one_by_one(one_sided_target &t, uint64_t seed)
 
 TEST_P(test_one_sided, atomic_operations)
 {
-    for (memory_kind kind : KINDS) {
-        one_sided_target t(GetParam(), kind);
+    for (const one_sided_use &use : USES) {
+        one_sided_target t(GetParam(), use);
 
         atomics_one_by_one<uint64_t>(t, 1);
         t.map_again();
@@ -246,8 +249,8 @@ TEST_P(test_one_sided, all_add_to_one_word)
 {
     constexpr uint64_t COUNT = 5000;
 
-    for (memory_kind kind : KINDS) {
-        one_sided_target t(GetParam(), kind);
+    for (const one_sided_use &use : USES) {
+        one_sided_target t(GetParam(), use);
         uint64_t sum = 0, reply;
 
         t.add(COUNT);
@@ -279,8 +282,10 @@ TEST_P(test_one_sided, all_add_to_one_word)
     }
 }
 
-void test_one_sided::use_busy_target(one_sided_target &t, bool with_atomics)
+void test_one_sided::use_busy_target(one_sided_target &t)
 {
+    uint64_t reply = 0;
+
     for (size_t length : SIZES) {
         for (form_t form : {NBI, NB, NBX, BLOCKING}) {
             std::string data = pattern(length, length + form), in(length, '\0');
@@ -291,13 +296,9 @@ void test_one_sided::use_busy_target(one_sided_target &t, bool with_atomics)
             ASSERT_TRUE(in == data) << length << " bytes";
         }
     }
-    if (with_atomics) {
-        uint64_t reply = 0;
-
-        atomic<uint64_t>(t, UCP_ATOMIC_OP_ADD, 5, &reply, 0);
-        atomic<uint64_t>(t, UCP_ATOMIC_OP_ADD, 7, &reply, 0);
-        EXPECT_EQ(5u, reply);
-    }
+    atomic<uint64_t>(t, UCP_ATOMIC_OP_ADD, 5, &reply, 0);
+    atomic<uint64_t>(t, UCP_ATOMIC_OP_ADD, 7, &reply, 0);
+    EXPECT_EQ(5u, reply);
     EXPECT_EQ(UCS_OK, ucp_ep_flush(t.ep()));
     EXPECT_EQ(UCS_OK, ucp_worker_fence(t.pair().worker()));
     EXPECT_EQ(UCS_OK, ucp_worker_flush(t.pair().worker()));
@@ -308,20 +309,21 @@ TEST_P(test_one_sided, target_computes)
     if (!needs_no_target()) {
         GTEST_SKIP() << "UCX needs the target";
     }
-    for (memory_kind kind : KINDS) {
-        bool shared = (kind == memory_kind::SHARED);
-        one_sided_target t(GetParam(), kind);
+    for (const one_sided_use &use : USES) {
+        bool shared = (use.kind == memory_kind::SHARED);
+        one_sided_target t(GetParam(), use);
         std::string last = pattern(1 << 20, (1 << 20) + BLOCKING);
 
         t.flush(); /* connections are set up */
         t.compute();
-        use_busy_target(t, shared);
+        use_busy_target(t);
         if (shared) {
             EXPECT_LT(0, t.count("rma_mapped"));
             EXPECT_EQ(2, t.count("rma_atomics"));
         } else {
             EXPECT_LT(0, t.count("rma_copied"));
             EXPECT_LT(0, t.count("rma_taken_back"));
+            EXPECT_EQ(2, t.count("rma_called"));
         }
         EXPECT_EQ(0, t.count("rma_stock"));
         EXPECT_TRUE(last == t.bytes(4096, 1 << 20));
@@ -424,8 +426,8 @@ TEST_P(test_one_sided, many_small_puts)
     if (is_stock() && ucx_at_least(1, 16)) {
         GTEST_SKIP() << "UCX does not order them";
     }
-    for (memory_kind kind : KINDS) {
-        one_sided_target t(GetParam(), kind);
+    for (const one_sided_use &use : USES) {
+        one_sided_target t(GetParam(), use);
         std::mt19937 rng(5);
         std::string copy(512, '\0');
 
@@ -466,8 +468,8 @@ TEST_P(test_one_sided, many_small_puts)
 /* What was put by UCX is there before what is put behind a fence. */
 TEST_P(test_one_sided, fence)
 {
-    for (memory_kind kind : KINDS) {
-        one_sided_target t(GetParam(), kind);
+    for (const one_sided_use &use : USES) {
+        one_sided_target t(GetParam(), use);
 
         for (int i = 0; i < 100; ++i) {
             std::string first(65536, char(i)), second(65536, char(i + 1));
@@ -490,8 +492,8 @@ TEST_P(test_one_sided, fence)
 /* Memory goes, and other memory has its place: the new key leads there. */
 TEST_P(test_one_sided, mapped_again)
 {
-    for (memory_kind kind : KINDS) {
-        one_sided_target t(GetParam(), kind);
+    for (const one_sided_use &use : USES) {
+        one_sided_target t(GetParam(), use);
 
         for (uint64_t i = 1; i <= 20; ++i) {
             put(t, BLOCKING, &i, sizeof(i), 128);
@@ -537,8 +539,8 @@ TEST_P(test_one_sided, killed_target)
     if (!needs_no_target()) {
         GTEST_SKIP() << "UCX may never say";
     }
-    for (memory_kind kind : KINDS) {
-        one_sided_target t(GetParam(), kind);
+    for (const one_sided_use &use : USES) {
+        one_sided_target t(GetParam(), use);
         std::string data(100000, 'x');
         uint64_t word = 1;
 
