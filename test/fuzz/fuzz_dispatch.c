@@ -16,6 +16,7 @@
 #include "ucp/core/config.h"
 #include "ucs/log.h"
 #include "ucp/proto/rtr/rtr_net.h"
+#include "ucp/rma/reach.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,6 +40,10 @@ enum {
     OP_DRAIN,   /* ... and reads from it */
     OP_CHANNEL, /* a stream had a channel, whose records come again */
     OP_NET,     /* something happens in the network */
+    OP_KEY,     /* the application unpacks a remote key */
+    OP_RMA,     /* ... and uses it */
+    OP_MAIL,    /* another process writes into the mailbox of this one */
+    OP_POST,    /* this process writes into a mailbox, and gets any answer */
     OP_LAST
 };
 
@@ -123,6 +128,9 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     ri_config.trace_size      = 64;
     ri_config.trace_dest      = "stderr";
     ri_log_level              = RI_LOG_LEVEL_DEBUG;
+    ri_config.cma             = 1;
+    CHECK(ri_reach_works()); /* its plane stays; the worker has another one */
+    ri_config.cma = 0;
     return 0;
 }
 
@@ -152,6 +160,7 @@ static void stop(void)
     size_t i;
 
     fuzz_app_stop();
+    fuzz_rma_stop();
     ri_worker_destroy(g.worker);
     fuzz_end_all_pending(UCS_ERR_CANCELED);
     left = fuzz_app_stopped();
@@ -179,7 +188,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             [OP_SEND] = fuzz_op_send,       [OP_STOCK] = fuzz_op_stock,
             [OP_CONN] = fuzz_op_conn,       [OP_MODE] = fuzz_op_mode,
             [OP_OFFER] = fuzz_op_offer,     [OP_DRAIN] = fuzz_op_drain,
-            [OP_CHANNEL] = fuzz_op_channel, [OP_NET] = fuzz_op_net};
+            [OP_CHANNEL] = fuzz_op_channel, [OP_NET] = fuzz_op_net,
+            [OP_KEY] = fuzz_op_key,         [OP_RMA] = fuzz_op_rma,
+            [OP_MAIL] = fuzz_op_mail,       [OP_POST] = fuzz_op_post};
     input_t in = {.at = data, .left = size};
     uint8_t op;
 

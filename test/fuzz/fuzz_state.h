@@ -3,7 +3,7 @@
 /*
  * What the parts of the fuzz target share: fuzz_dispatch.c begins and ends an input, fuzz_stock.c
  * is UCX, fuzz_plane.c and fuzz_net.c move data, within the host and through a network, fuzz_peer.c
- * is the other side, and fuzz_app.c the application.
+ * is the other side, fuzz_app.c the application, and fuzz_rma.c has one-sided operations.
  */
 #ifndef FUZZ_STATE_H
 #define FUZZ_STATE_H
@@ -166,5 +166,12 @@ void fuzz_op_offer(input_t *in);
 void fuzz_op_channel(input_t *in);
 void fuzz_op_net(input_t *in);
 void fuzz_op_drain(input_t *in);
+void fuzz_op_key(input_t *in);
+void fuzz_op_rma(input_t *in);
+void fuzz_op_mail(input_t *in);
+void fuzz_op_post(input_t *in);
+
+/* fuzz_rma.c: an input ends. */
+void fuzz_rma_stop(void);
 
 #endif

@@ -29,7 +29,8 @@ PAD, START, PART = 0xff, 0xfe, 0xfd
 
 # fuzz_dispatch.c
 (OP_AM, OP_RECV, OP_PROBE, OP_CANCEL, OP_PROGRESS, OP_RECORD, OP_SMASH, OP_SEND, OP_STOCK,
- OP_CONN, OP_MODE, OP_OFFER, OP_DRAIN, OP_CHANNEL, OP_NET) = range(15)
+ OP_CONN, OP_MODE, OP_OFFER, OP_DRAIN, OP_CHANNEL, OP_NET, OP_KEY, OP_RMA, OP_MAIL,
+ OP_POST) = range(19)
 AM_RNDV, AM_DATA, AM_REPLY, AM_HELLO, AM_ORDER = 1, 2, 4, 8, 16
 PEER = 0x2222
 
@@ -486,6 +487,67 @@ def inputs():
         am(header(CONN_ACK, 3, 1)) + conn(FAIL, 1) + conn(CLOSE, 2) + conn(CLOSE, 0)
     yield 'stranger', am(header(EAGER, 0, 1) + b'\0' * 32, b'', 0) + \
         am(b'\x81\0\0\0\1\0\0\0' + b'\5' * 40)
+    yield from one_sided()
+
+
+def patches(*what):
+    """(offset, byte) each"""
+    return bytes([len(what)]) + b''.join(struct.pack('<HB', *patch) for patch in what)
+
+
+def key(base, which=0, *what):
+    return bytes([OP_KEY, base, which]) + patches(*what)
+
+
+def rma(kind, which=0, offset=0, length=8, data=b'12345678', value=5):
+    return bytes([OP_RMA, kind, which]) + struct.pack('<hHB', offset, length, value) + \
+        data.ljust(length, b'.')
+
+
+def mail(kind, length=8, data_length=8, offset=0, what=0, smash=b'', *entry):
+    return bytes([OP_MAIL, what]) + smash + \
+        struct.pack('<BHHh', kind, length, data_length, offset) + patches(*entry)
+
+
+def post(kind, length=8, offset=0, settle=0, *entry):
+    return bytes([OP_POST, settle, kind]) + struct.pack('<HH', length, offset) + \
+        b'x' * length + (patches(*entry) if kind == 0 else b'')
+
+
+def one_sided():
+    put, get = 0, 1
+    atomics = [2 | op << 2 for op in range(8)]
+    for name, base in (('own', 0), ('shared', 1), ('file', 0x41), ('foreign', 0x40)):
+        yield f'key-{name}', key(base) + rma(put) + rma(get) + rma(put, offset=1000, length=5000) + \
+            b''.join(rma(op) for op in atomics) + b''.join(rma(op | 1) for op in atomics)
+        yield f'key-{name}-ends', key(base) + rma(put, offset=8191) + rma(put, offset=8184) + \
+            rma(get, offset=-1) + rma(get, length=8193) + rma(get, length=0) + \
+            b''.join(rma(op, offset=8190) for op in atomics)
+        for field, at in (('size', 40), ('size-high', 47), ('address', 32), ('address-high', 39),
+                          ('region', 48), ('device', 56), ('inode', 64), ('offset', 72),
+                          ('process', 24), ('plane', 88), ('plane-length', 11), ('mailbox', 12)):
+            yield f'key-{name}-{field}', key(base, 1, (at, 0xff)) + rma(put, 1) + rma(get, 1) + \
+                rma(atomics[0], 1)
+    yield 'key-plain', key(0, 0, (0, 0)) + rma(put)
+    yield 'key-version', key(0, 0, (8, 9)) + rma(put)
+    for length in (0, 9, 10, 119, 121, 255):
+        yield f'key-length-{length}', key(0, 0, (9, length)) + rma(put)
+    yield 'key-again', key(0) + rma(put) + key(1) + rma(get) + key(0, 0, (8, 9)) + rma(get)
+    for kind in range(9):
+        yield f'mail-{kind}', mail(kind) + mail(kind, 8, 16) + mail(kind, 4, 4) + \
+            mail(kind, 8, 8, 8185) + mail(kind, 8, 8, -1) + mail(kind, 3, 3) + mail(kind, 0, 0)
+        yield f'post-{kind}', post(kind) + post(kind, 200) + post(kind, 8, settle=1)
+    for length in (96, 97, 4096, 4097, 65535):
+        yield f'mail-length-{length}', mail(0, length, length) + mail(1, length, 0) + \
+            mail(0, length, 8)
+    yield 'mail-no-region', mail(0, 8, 8, 0, 0, b'', (16, 0xff)) + mail(1, 8, 0, 0, 0, b'', (23, 1))
+    yield 'mail-two', mail(0, what=0x40) + struct.pack('<BHHh', 1, 8, 0, 0) + patches()
+    yield 'mail-state', mail(0, 8, 8, 0, 0, b'', (0, 2)) + mail(0, 8, 8, 0, 1, b'', (1, 7))
+    yield 'mail-doorbell', mail(0, 8, 8, 0, 0x80, patches((68, 200), (71, 9))) + mail(0)
+    yield 'mail-words', mail(0, 8, 8, 0, 0x80, patches((4, 255), (7, 255))) + mail(0)
+    yield 'post-answered', post(0, 8, 0, 1, (0, 3)) + post(0, 8, 0, 1, (0, 4)) + \
+        post(0, 8, 0, 1, (0, 0)) + post(0, 8, 0, 1, (0, 77))
+    yield 'post-many', post(0) * 30 + post(0, 4096, 4096) * 10 + post(1) + post(0, settle=1)
 
 
 def main():
