@@ -77,6 +77,8 @@ int info_hints(const info_job_t *job,
     uint64_t longer   = ri_report_messages(&job->sum, 1);
     uint64_t calls  = v[RI_REPORT_SEND_US] + v[RI_REPORT_RECV_US] + v[RI_REPORT_WORK_US];
     int without_rtr = (v[RI_REPORT_RTR_USED] < v[RI_REPORT_COOP] / 100);
+    uint64_t own    = v[RI_REPORT_RMA_MAPPED] + v[RI_REPORT_RMA_COPIED] +
+                   v[RI_REPORT_RMA_MAILED] + v[RI_REPORT_RMA_CALLED];
     const hint_t hints[] = {
             {v[RI_REPORT_AM], v[RI_REPORT_RING], v[RI_REPORT_RING],
              "of the short messages did not go through rings",
@@ -98,6 +100,14 @@ int info_hints(const info_job_t *job,
              "of the long messages were copied by both sides, without an RTR",
              "the receivers wait; UCXRI_RTR=y UCXRI_COOP_THRESH=inf show RTRs: "
              "\"What the report tells\""},
+            {v[RI_REPORT_RMA_STOCK], own, own,
+             "of the one-sided operations were left to UCX",
+             "another host, an adapter, or no direct copies: \"One-sided operations "
+             "within a "
+             "host\""},
+            {v[RI_REPORT_RMA_CALLED], hints_others(own, v[RI_REPORT_RMA_CALLED]), own / 2,
+             "of the one-sided operations called the thread of a target that computed",
+             "MPI_Win_allocate needs none: \"One-sided operations within a host\""},
             {v[RI_REPORT_IDLE_US],
              hints_others(v[RI_REPORT_LIFE_US], v[RI_REPORT_IDLE_US]),
              calls + v[RI_REPORT_LIFE_US] / 4,

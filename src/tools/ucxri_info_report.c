@@ -30,6 +30,9 @@ static void report_print_ranks(const info_job_t *job)
     int table;
 
     for (table = 0; table < RI_REPORT_TABLES; ++table) {
+        if (!ri_report_has(table, &job->sum)) {
+            continue;
+        }
         ri_report_format_names(table, line);
         fputs(line, stdout);
         for (i = 0; i < job->count; ++i) {

@@ -33,6 +33,8 @@ typedef struct summary_line {
     }
 #define MESSAGES(_name, _value) \
     COUNT(_name ", messages", _value), COUNT(_name ", bytes", _value##_BYTES)
+#define OPERATIONS(_name, _value) \
+    COUNT(_name ", operations", _value), COUNT(_name ", bytes", _value##_BYTES)
 #define SECONDS(_text, _value) \
     { \
         _text, SUMMARY_SECONDS, RI_REPORT_##_value, RI_REPORT_VALUES, 0 \
@@ -65,6 +67,12 @@ static const summary_line_t lines[] = {
         COUNT("read, bytes", READ_BYTES),
         COUNT("written, bytes", WRITTEN_BYTES),
         COUNT("buffered, bytes", BUFFERED_BYTES),
+        OPERATIONS("rma mapped", RMA_MAPPED),
+        OPERATIONS("rma copied", RMA_COPIED),
+        COUNT("rma mailed", RMA_MAILED),
+        COUNT("rma called", RMA_CALLED),
+        COUNT("rma taken back", RMA_TAKEN_BACK),
+        COUNT("rma by ucp", RMA_STOCK),
         SECONDS("life_s", LIFE_US),
         SECONDS("send_s", SEND_US),
         SECONDS("recv_s", RECV_US),

@@ -98,6 +98,9 @@ void ri_report_print(void)
     }
     ri_report_get(&row);
     for (i = 0; i < RI_REPORT_TABLES; ++i) {
+        if (!ri_report_has(i, &row)) {
+            continue;
+        }
         if (!strcmp(row.rank, "0") || !strcmp(row.rank, "-")) {
             length += ri_report_format_names(i, text + length);
         }

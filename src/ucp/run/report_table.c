@@ -94,6 +94,12 @@ static const column_t columns_recv[] = {
         COLUMN("suppr", 6, COUNT, RTR_SUPPRESSED),
 };
 
+static const column_t columns_rma[] = {
+        PROTOCOL("mapped", RMA_MAPPED),           PROTOCOL("copied", RMA_COPIED),
+        COLUMN("mailed", 6, COUNT, RMA_MAILED),   COLUMN("called", 6, COUNT, RMA_CALLED),
+        COLUMN("back", 6, COUNT, RMA_TAKEN_BACK), COLUMN("ucp", 6, COUNT, RMA_STOCK),
+};
+
 static const column_t columns_time[] = {
         COLUMN("life_s", 9, SECONDS, LIFE_US), COLUMN("send_s", 9, SECONDS, SEND_US),
         COLUMN("recv_s", 9, SECONDS, RECV_US), COLUMN("work_s", 9, SECONDS, WORK_US),
@@ -113,7 +119,8 @@ static const struct {
 } tables[RI_REPORT_TABLES] = {
         [RI_REPORT_TABLE_JOB] = TABLE(job),   [RI_REPORT_TABLE_SENT] = TABLE(sent),
         [RI_REPORT_TABLE_LONG] = TABLE(long), [RI_REPORT_TABLE_DATA] = TABLE(data),
-        [RI_REPORT_TABLE_RECV] = TABLE(recv), [RI_REPORT_TABLE_TIME] = TABLE(time)};
+        [RI_REPORT_TABLE_RECV] = TABLE(recv), [RI_REPORT_TABLE_RMA] = TABLE(rma),
+        [RI_REPORT_TABLE_TIME] = TABLE(time)};
 
 int ri_report_permille(uint64_t part, uint64_t rest)
 {
@@ -252,6 +259,21 @@ static size_t format_line(ri_report_table_t table, const char *rank, const char 
     }
     length += snprintf(line + length, RI_REPORT_LINE_MAX - length, "\n");
     return length;
+}
+
+int ri_report_has(ri_report_table_t table, const ri_report_row_t *row)
+{
+    size_t i;
+
+    if (table != RI_REPORT_TABLE_RMA) {
+        return 1;
+    }
+    for (i = 0; i < tables[table].count; ++i) {
+        if (row->values[tables[table].columns[i].value] != 0) {
+            return 1;
+        }
+    }
+    return 0;
 }
 
 size_t ri_report_format_names(ri_report_table_t table, char *line)

@@ -48,6 +48,14 @@
     _v(READ_BYTES, "read_bytes") \
     _v(WRITTEN_BYTES, "written_bytes") \
     _v(BUFFERED_BYTES, "buffered_bytes") \
+    _v(RMA_MAPPED, "rma_mapped")      /* one-sided operations: counters.h */ \
+    _v(RMA_MAPPED_BYTES, "rma_mapped_bytes") \
+    _v(RMA_COPIED, "rma_copied") \
+    _v(RMA_COPIED_BYTES, "rma_copied_bytes") \
+    _v(RMA_MAILED, "rma_mailed") \
+    _v(RMA_CALLED, "rma_called") \
+    _v(RMA_TAKEN_BACK, "rma_taken_back") \
+    _v(RMA_STOCK, "rma_stock") \
     _v(LIFE_US, "life_us") \
     _v(SEND_US, "send_us") \
     _v(RECV_US, "recv_us") \
@@ -73,6 +81,7 @@ typedef enum ri_report_table {
     RI_REPORT_TABLE_LONG, /* long messages sent, by the most frequent protocols */
     RI_REPORT_TABLE_DATA, /* by the other ones, and what was copied */
     RI_REPORT_TABLE_RECV, /* messages received */
+    RI_REPORT_TABLE_RMA,  /* one-sided operations, of processes that had any */
     RI_REPORT_TABLE_TIME, /* where the time went */
     RI_REPORT_TABLES
 } ri_report_table_t;
@@ -87,6 +96,10 @@ typedef struct ri_report_row {
 
 /* Enough for any line. */
 #define RI_REPORT_LINE_MAX 1024
+
+/** @return Whether a table says anything of a process: the one of one-sided operations only if there
+ * were any. */
+int ri_report_has(ri_report_table_t table, const ri_report_row_t *row);
 
 /** Write the column names of a table into @a line, which has room for RI_REPORT_LINE_MAX, with a
  * newline. @return Characters, at most RI_REPORT_LINE_MAX - 1. */

@@ -61,6 +61,14 @@ void ri_report_add_sent(uint64_t *values, const ri_conn_counters_t *sent)
                                         sent->tx_eager_rdma_bytes + sent->tx_hybrid_bytes;
     values[RI_REPORT_WRITTEN_BYTES] += sent->tx_written_bytes;
     values[RI_REPORT_CONTROL] += sent->tx_control;
+    values[RI_REPORT_RMA_MAPPED] += sent->rma_mapped + sent->rma_atomics;
+    values[RI_REPORT_RMA_MAPPED_BYTES] += sent->rma_mapped_bytes;
+    values[RI_REPORT_RMA_COPIED] += sent->rma_copied;
+    values[RI_REPORT_RMA_COPIED_BYTES] += sent->rma_copied_bytes;
+    values[RI_REPORT_RMA_MAILED] += sent->rma_mailed;
+    values[RI_REPORT_RMA_CALLED] += sent->rma_called;
+    values[RI_REPORT_RMA_TAKEN_BACK] += sent->rma_taken_back;
+    values[RI_REPORT_RMA_STOCK] += sent->rma_stock;
 }
 
 void ri_report_add_worker(uint64_t *values, uint64_t *ticks, const ri_worker_t *worker)

@@ -22,6 +22,9 @@ namespace {
 const char *const RANKS[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
                              "SLURM_PROCID"};
 
+/* Those that each process has. */
+constexpr size_t TABLES = RI_REPORT_TABLES - 1;
+
 class test_report : public ri_test {
 protected:
     void SetUp() override
@@ -135,6 +138,15 @@ TEST_F(test_report, values)
     c.rtr_used               = 18;
     c.rtr_dropped            = 19;
     c.rtr_suppressed         = 20;
+    c.conns.rma_mapped       = 31;
+    c.conns.rma_mapped_bytes = 32;
+    c.conns.rma_copied       = 33;
+    c.conns.rma_copied_bytes = 34;
+    c.conns.rma_mailed       = 35;
+    c.conns.rma_called       = 36;
+    c.conns.rma_taken_back   = 37;
+    c.conns.rma_atomics      = 38;
+    c.conns.rma_stock        = 39;
     ri_report_worker(n.worker());
     ri_report_row_t row = get();
 
@@ -166,7 +178,15 @@ TEST_F(test_report, values)
                                  20,
                                  16,
                                  13,
-                                 12 + 23 + bytes_of[0] + bytes_of[1]};
+                                 12 + 23 + bytes_of[0] + bytes_of[1],
+                                 31 + 38, /* one-sided operations */
+                                 32,
+                                 33,
+                                 34,
+                                 35,
+                                 36,
+                                 37,
+                                 39};
     static_assert(RI_REPORT_LIFE_US == sizeof(expected) / sizeof(expected[0]));
     for (size_t i = 0; i < RI_REPORT_LIFE_US; ++i) {
         EXPECT_EQ(expected[i], row.values[i]) << i;
@@ -210,7 +230,7 @@ TEST_F(test_report, names_once)
         unlink(m_path.c_str());
         std::vector<std::string> lines = print();
         bool names                     = (*rank == '-') || (*rank == '0');
-        ASSERT_EQ((names ? 2u : 1u) * RI_REPORT_TABLES, lines.size()) << rank;
+        ASSERT_EQ((names ? 2u : 1u) * TABLES, lines.size()) << rank;
         EXPECT_EQ(names, lines[0].find(" rank ") != std::string::npos);
         ri_report_row_t row;
         EXPECT_EQ(RI_REPORT_TABLE_JOB, ri_report_parse_row(lines[names].c_str(), &row));
@@ -224,7 +244,24 @@ TEST_F(test_report, appends)
     ri_report_start();
     setenv("PMI_RANK", "5", 1);
     print();
-    EXPECT_EQ(2u * RI_REPORT_TABLES, print().size());
+    EXPECT_EQ(2u * TABLES, print().size());
+}
+
+/* Who has one-sided operations has a line more */
+TEST_F(test_report, one_sided)
+{
+    node n(0x1111);
+
+    ri_report_start();
+    setenv("PMI_RANK", "3", 1);
+    n.worker()->counters.conns.rma_mailed = 1;
+    ri_report_worker(n.worker());
+    n.worker()->counters           = {};
+    std::vector<std::string> lines = print();
+    ASSERT_EQ(TABLES + 1, lines.size());
+    ri_report_row_t row;
+    EXPECT_EQ(RI_REPORT_TABLE_RMA, ri_report_parse_row(lines[TABLES - 1].c_str(), &row));
+    EXPECT_EQ(1u, row.values[RI_REPORT_RMA_MAILED]);
 }
 
 TEST_F(test_report, not_in_a_child)
