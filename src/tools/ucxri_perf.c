@@ -3,7 +3,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * ucxri_perf: latency, bandwidth, message rate, fast receives and progress of UCX's tag
- * messages, with whatever library does the matching, stock UCX beside ucxri, and charts of them.
+ * messages, and one-sided operations, with whatever library carries them out, stock UCX beside ucxri,
+ * and charts of them.
  */
 #include "ucxri_perf_bench.h"
 #include "ucxri_perf_chart.h"

@@ -23,9 +23,9 @@ typedef struct {
     const char *title;         /* of its chart */
     const char *axis;          /* of its chart, vertical */
     const char *default_sizes; /* NULL: a configuration has its own */
-    int both_receive;          /* both ranks receive; otherwise rank 1 only */
-    int has_windows;           /* params->window messages are on their way at a time */
-    int has_config;            /* points have computation; its time is the first extra */
+    unsigned receivers; /* 1 << rank: where data arrives; 0: there is none to look at */
+    int has_windows;    /* params->window messages are on their way at a time */
+    int has_config;     /* points have computation; its time is the first extra */
     int num_extras;
     const char *extras[PERF_MAX_EXTRAS]; /* names of their columns; their unit is us */
 

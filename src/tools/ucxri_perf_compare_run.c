@@ -352,6 +352,11 @@ static void measure_group(run_t *run, perf_compare_side_t side, const group_t *g
         argv[count++] = "--unit";
         argv[count++] = unit;
     }
+    if (params->target_us > 0) {
+        snprintf(unit, sizeof(unit), "%g", params->target_us);
+        argv[count++] = "--target-computes";
+        argv[count++] = unit;
+    }
     argv[count] = NULL;
     execute(run, side, argv);
     add_results(run, side);

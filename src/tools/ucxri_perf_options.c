@@ -61,7 +61,7 @@ static const char help[] =
         "       ucxri_perf compare [options] -- COMMAND the same with another program\n"
         "       ucxri_perf chart --svg FILE [--title TEXT] LABEL=CSV...\n"
         "\n"
-        "Measures tag messages of UCX between two processes, with or without ucxri:\n"
+        "Measures tag messages of UCX between two processes, with or without ucxri,\n"
         "  latency        one way, from a ping-pong                        us\n"
         "  bandwidth      one direction, windows of messages               MB/s\n"
         "  bidirectional  both directions at once, the sum                 MB/s\n"
@@ -70,6 +70,11 @@ static const char help[] =
         "                 was posted before                                us\n"
         "  progress       computation before, between and after the start\n"
         "                 of a message and its wait, on either side        us\n"
+        "and one-sided operations on memory of the other process:\n"
+        "  put, get       with a flush                                     us\n"
+        "  atomic         fetch and add of 8 bytes                         us\n"
+        "  put-rate       windows of puts                                  Mmsg/s\n"
+        "  put-bandwidth, get-bandwidth  windows of puts, and of gets      MB/s\n"
         "\n"
         "Options:\n"
         "  -s, --sizes LIST     message sizes in bytes, as 0,8,64k,4m\n"
@@ -77,7 +82,7 @@ static const char help[] =
         "  -b, --batches N      batches that the time is split into (200); the table "
         "has\n"
         "                       their median and quartiles\n"
-        "  -w, --window N       bandwidth, bidirectional, rate: messages at a time "
+        "  -w, --window N       bandwidths, bidirectional, rates: messages at a time "
         "(64);\n"
         "                       each one is received into memory of its own\n"
         "  -c, --cpus A,B       the cores of the two processes (the first two allowed);\n"
@@ -90,6 +95,9 @@ static const char help[] =
         "                       four; both-early-send, both-early-recv; or all (all);\n"
         "                       repeatable\n"
         "      --unit US        progress: one unit of computation (18)\n"
+        "      --target-computes US\n"
+        "                       one-sided: the target computes for so long between two\n"
+        "                       calls of progress (0)\n"
         "      --csv FILE       also write the results to this file\n"
         "      --svg FILE       draw a chart of the results\n"
         "      --title TEXT     title of the chart\n"
@@ -385,6 +393,9 @@ static void parse_arguments(perf_options_t *options, const char *sizes, char **c
         usage_error((argc == 0) ? "a benchmark is missing" : "more than one benchmark");
     }
     parse_bench(&options->params, argv[0]);
+    if ((options->params.target_us > 0) && !perf_params_is_one_sided(&options->params)) {
+        usage_error("only one-sided operations have --target-computes");
+    }
     make_points(&options->params, sizes, configs, num_configs);
     if (!perf_bench_fits(&options->params)) {
         usage_error("windows of %u messages would take more than %lu GB: choose a smaller"
@@ -402,6 +413,7 @@ void perf_options_parse(perf_options_t *options, int argc, char **argv)
     enum {
         OPTION_CONFIG = 256,
         OPTION_UNIT,
+        OPTION_TARGET_COMPUTES,
         OPTION_CSV,
         OPTION_SVG,
         OPTION_TITLE,
@@ -420,6 +432,7 @@ void perf_options_parse(perf_options_t *options, int argc, char **argv)
             {"cpus", required_argument, NULL, 'c'},
             {"config", required_argument, NULL, OPTION_CONFIG},
             {"unit", required_argument, NULL, OPTION_UNIT},
+            {"target-computes", required_argument, NULL, OPTION_TARGET_COMPUTES},
             {"csv", required_argument, NULL, OPTION_CSV},
             {"svg", required_argument, NULL, OPTION_SVG},
             {"title", required_argument, NULL, OPTION_TITLE},
@@ -476,6 +489,9 @@ void perf_options_parse(perf_options_t *options, int argc, char **argv)
             break;
         case OPTION_UNIT:
             params->unit_us = parse_number("--unit", optarg, 0.1, 1e6);
+            break;
+        case OPTION_TARGET_COMPUTES:
+            params->target_us = parse_number("--target-computes", optarg, 0, 1e6);
             break;
         case OPTION_CSV:
             options->csv = optarg;

@@ -21,7 +21,8 @@ int perf_params_valid(const perf_params_t *params)
         (params->num_points > PERF_MAX_POINTS) || !(params->seconds > 0) ||
         !(params->seconds <= 1000) || !(params->timeout >= 1) ||
         !(params->timeout <= 86400) || !(params->unit_us >= 0.1) ||
-        !(params->unit_us <= 1e6)) {
+        !(params->unit_us <= 1e6) || !(params->target_us >= 0) ||
+        !(params->target_us <= 1e6)) {
         return 0;
     }
     for (i = 0; i < params->num_points; ++i) {

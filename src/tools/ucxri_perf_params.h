@@ -26,6 +26,12 @@ typedef enum {
     PERF_RATE,
     PERF_FAST_RECEIVE,
     PERF_PROGRESS,
+    PERF_PUT,
+    PERF_GET,
+    PERF_ATOMIC,
+    PERF_PUT_RATE,
+    PERF_PUT_BANDWIDTH,
+    PERF_GET_BANDWIDTH,
     PERF_NUM_BENCHES
 } perf_bench_id_t;
 
@@ -45,6 +51,7 @@ typedef struct {
     double seconds; /* for each point */
     double timeout; /* seconds that a message may take */
     double unit_us; /* one unit of computation */
+    double target_us; /* computation of the target of one-sided operations between two progresses */
     perf_point_t points[PERF_MAX_POINTS];
 } perf_params_t;
 
@@ -55,6 +62,12 @@ typedef struct {
  * @return 1 or 0
  */
 int perf_params_valid(const perf_params_t *params);
+
+/** @return whether the benchmark is one of one-sided operations */
+static inline int perf_params_is_one_sided(const perf_params_t *params)
+{
+    return params->bench >= PERF_PUT;
+}
 
 /** @return the distance of the messages of a window in memory: whole cache lines */
 static inline size_t perf_params_stride(size_t size)

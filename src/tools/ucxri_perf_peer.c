@@ -7,6 +7,7 @@
  */
 #include "ucxri_perf_peer.h"
 #include "ucxri_perf_compute.h"
+#include "ucxri_perf_one_sided.h"
 
 #include "ucp/api/ucxri.h"
 
@@ -39,7 +40,7 @@ static void progress(void *arg)
     ucp_worker_progress(peer->worker);
 }
 
-static void make_worker(perf_peer_t *peer)
+static void make_worker(perf_peer_t *peer, int is_one_sided)
 {
     ucp_params_t context_params       = {.field_mask = UCP_PARAM_FIELD_FEATURES,
                                          .features   = UCP_FEATURE_TAG};
@@ -47,6 +48,9 @@ static void make_worker(perf_peer_t *peer)
                                          .thread_mode = UCS_THREAD_MODE_SINGLE};
     ucp_config_t *config;
 
+    if (is_one_sided) {
+        context_params.features |= UCP_FEATURE_RMA | UCP_FEATURE_AMO64;
+    }
     check(ucp_config_read(NULL, NULL, &config), "configuration of UCX");
     check(ucp_init(&context_params, config, &peer->context), "ucp_init");
     ucp_config_release(config);
@@ -130,11 +134,14 @@ static void allocate_buffers(perf_peer_t *peer, const perf_params_t *params,
     peer->sendbuf  = allocate(max_size);
     peer->recvbuf  = allocate(num_messages * perf_params_stride(max_size));
     peer->requests = allocate(2 * params->window * sizeof(*peer->requests));
+    if (perf_params_is_one_sided(params)) {
+        perf_one_sided_open(peer, num_messages * perf_params_stride(max_size), max_size);
+    }
 }
 
 void perf_peer_open(perf_peer_t *peer, const perf_params_t *params, uint32_t num_messages)
 {
-    make_worker(peer);
+    make_worker(peer, perf_params_is_one_sided(params));
     peer->link.idle     = progress;
     peer->link.idle_arg = peer;
     name_library(peer);
@@ -142,6 +149,8 @@ void perf_peer_open(perf_peer_t *peer, const perf_params_t *params, uint32_t num
     allocate_buffers(peer, params, num_messages);
     if (params->bench == PERF_PROGRESS) {
         peer->loops_per_unit = perf_compute_calibrate(params->unit_us * 1e-6);
+    } else if (params->target_us > 0) {
+        peer->loops_per_unit = perf_compute_calibrate(params->target_us * 1e-6);
     }
     /* The first messages make the connection */
     perf_peer_complete(peer, perf_peer_send(peer, NULL, 0, PERF_TAG_ACK));
@@ -178,6 +187,7 @@ static void close_ep(perf_peer_t *peer)
 void perf_peer_close(perf_peer_t *peer)
 {
     perf_link_agree(&peer->link, 0);
+    perf_one_sided_close(peer);
     close_ep(peer);
     /* The other process may need this one's progress to close its end */
     perf_link_agree(&peer->link, 0);

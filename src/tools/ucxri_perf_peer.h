@@ -18,6 +18,9 @@
 #define PERF_TAG_ACK     2
 #define PERF_TAG_BARRIER 3
 
+/* Memory of both processes for one-sided operations (ucxri_perf_one_sided.h) */
+typedef struct perf_one_sided perf_one_sided_t;
+
 typedef struct {
     perf_link_t link;
     ucp_context_h context;
@@ -29,6 +32,7 @@ typedef struct {
     void **requests;         /* two for each message of a window */
     uint64_t loops_per_unit; /* of perf_compute() */
     double empty_time;       /* one way of an empty message in seconds, once measured */
+    perf_one_sided_t *one_sided; /* NULL: the benchmark has messages only */
 } perf_peer_t;
 
 /**
@@ -88,7 +92,8 @@ static inline unsigned char *perf_peer_recv_buffer(const perf_peer_t *peer, size
     return peer->recvbuf + number * perf_params_stride(size);
 }
 
-/** Wait for a request of perf_peer_send() or perf_peer_recv(), and free it; NULL is complete */
+/** Wait for a request of perf_peer_send(), perf_peer_recv() or any other operation, and free it; NULL
+ * is complete */
 static inline void perf_peer_complete(perf_peer_t *peer, void *request)
 {
     perf_wait_t wait = {0};

@@ -1,0 +1,36 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The benchmarks of one-sided operations: rank 0 is the origin, and rank 1 the target, which progresses
+ * or computes meanwhile. Puts go to the target's receive buffers, gets come from its send buffer, and
+ * atomics add to a word of its own.
+ */
+#ifndef UCXRI_PERF_ONE_SIDED_H
+#define UCXRI_PERF_ONE_SIDED_H
+
+#include "ucxri_perf_peer.h"
+
+/**
+ * Map the buffers, and exchange keys with the other process. The peer has its endpoint and buffers.
+ *
+ * @param recv_size, send_size  bytes of peer->recvbuf and peer->sendbuf
+ */
+void perf_one_sided_open(perf_peer_t *peer, size_t recv_size, size_t send_size);
+
+/** Undo perf_one_sided_open(), before the endpoint is closed */
+void perf_one_sided_close(perf_peer_t *peer);
+
+/* As run of perf_bench_t. */
+void perf_run_put(perf_peer_t *peer, const perf_params_t *params,
+                  const perf_point_t *point, long count, double *seconds);
+void perf_run_get(perf_peer_t *peer, const perf_params_t *params,
+                  const perf_point_t *point, long count, double *seconds);
+void perf_run_atomic(perf_peer_t *peer, const perf_params_t *params,
+                     const perf_point_t *point, long count, double *seconds);
+void perf_run_put_windows(perf_peer_t *peer, const perf_params_t *params,
+                          const perf_point_t *point, long count, double *seconds);
+void perf_run_get_windows(perf_peer_t *peer, const perf_params_t *params,
+                          const perf_point_t *point, long count, double *seconds);
+
+#endif
