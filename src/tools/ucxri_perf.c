@@ -11,6 +11,7 @@
 #include "ucxri_perf_compare_chart.h"
 #include "ucxri_perf_compare_print.h"
 #include "ucxri_perf_compare_run.h"
+#include "ucxri_perf_one_sided.h"
 #include "ucxri_perf_options.h"
 #include "ucxri_perf_peer.h"
 #include "ucxri_perf_result.h"
@@ -99,7 +100,11 @@ static void measure(perf_options_t *options)
         break;
     }
     perf_peer_open(peer, params, perf_bench_messages(params));
+    if (perf_params_is_one_sided(params)) {
+        perf_one_sided_open(peer);
+    }
     perf_run(peer, options, results);
+    perf_one_sided_close(peer);
     perf_peer_close(peer);
     if (peer->link.rank == 0) {
         write_files(options, results);

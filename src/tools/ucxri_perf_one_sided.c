@@ -86,20 +86,20 @@ static void open_area(perf_peer_t *peer, area_t *area, void *memory, size_t size
     check(ucp_ep_rkey_unpack(peer->ep, buffer, &area->rkey), "ucp_ep_rkey_unpack");
 }
 
-static void close_area(perf_peer_t *peer, area_t *area)
+static void destroy_keys(perf_one_sided_t *state)
 {
-    ucp_rkey_destroy(area->rkey);
-    perf_link_agree(&peer->link, 0);
-    ucp_mem_unmap(peer->context, area->memh);
+    ucp_rkey_destroy(state->recv.rkey);
+    ucp_rkey_destroy(state->send.rkey);
+    ucp_rkey_destroy(state->word.rkey);
 }
 
-void perf_one_sided_open(perf_peer_t *peer, size_t recv_size, size_t send_size)
+void perf_one_sided_open(perf_peer_t *peer)
 {
     perf_one_sided_t *state = allocate(sizeof(*state));
 
     state->words = allocate(sizeof(*state->words));
-    open_area(peer, &state->recv, peer->recvbuf, recv_size);
-    open_area(peer, &state->send, peer->sendbuf, send_size);
+    open_area(peer, &state->recv, peer->recvbuf, peer->recv_size);
+    open_area(peer, &state->send, peer->sendbuf, peer->send_size);
     open_area(peer, &state->word, state->words, sizeof(*state->words));
     peer->one_sided = state;
 }
@@ -111,9 +111,12 @@ void perf_one_sided_close(perf_peer_t *peer)
     if (state == NULL) {
         return;
     }
-    close_area(peer, &state->recv);
-    close_area(peer, &state->send);
-    close_area(peer, &state->word);
+    destroy_keys(state);
+    /* Nobody has a key of this process's memory any more */
+    perf_link_agree(&peer->link, 0);
+    ucp_mem_unmap(peer->context, state->recv.memh);
+    ucp_mem_unmap(peer->context, state->send.memh);
+    ucp_mem_unmap(peer->context, state->word.memh);
     free(state->words);
     free(state);
 }

@@ -11,25 +11,29 @@
 
 #include "ucxri_perf_peer.h"
 
-/**
- * Map the buffers, and exchange keys with the other process. The peer has its endpoint and buffers.
- *
- * @param recv_size, send_size  bytes of peer->recvbuf and peer->sendbuf
- */
-void perf_one_sided_open(perf_peer_t *peer, size_t recv_size, size_t send_size);
+/** Map the buffers of a peer that is open, and exchange keys with the other process */
+void perf_one_sided_open(perf_peer_t *peer);
 
-/** Undo perf_one_sided_open(), before the endpoint is closed */
+/** Undo perf_one_sided_open(), before the peer is closed; it may not have been called */
 void perf_one_sided_close(perf_peer_t *peer);
 
-/* As run of perf_bench_t. */
+/** Puts, each with a flush, as run of perf_bench_t */
 void perf_run_put(perf_peer_t *peer, const perf_params_t *params,
                   const perf_point_t *point, long count, double *seconds);
+
+/** Gets, each with a flush, as run of perf_bench_t */
 void perf_run_get(perf_peer_t *peer, const perf_params_t *params,
                   const perf_point_t *point, long count, double *seconds);
+
+/** Fetch and add, as run of perf_bench_t */
 void perf_run_atomic(perf_peer_t *peer, const perf_params_t *params,
                      const perf_point_t *point, long count, double *seconds);
+
+/** Windows of puts, each window with a flush, as run of perf_bench_t */
 void perf_run_put_windows(perf_peer_t *peer, const perf_params_t *params,
                           const perf_point_t *point, long count, double *seconds);
+
+/** Windows of gets, each window with a flush, as run of perf_bench_t */
 void perf_run_get_windows(perf_peer_t *peer, const perf_params_t *params,
                           const perf_point_t *point, long count, double *seconds);
 

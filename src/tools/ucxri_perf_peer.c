@@ -7,7 +7,6 @@
  */
 #include "ucxri_perf_peer.h"
 #include "ucxri_perf_compute.h"
-#include "ucxri_perf_one_sided.h"
 
 #include "ucp/api/ucxri.h"
 
@@ -131,12 +130,11 @@ static void allocate_buffers(perf_peer_t *peer, const perf_params_t *params,
             max_size = params->points[i].size;
         }
     }
-    peer->sendbuf  = allocate(max_size);
-    peer->recvbuf  = allocate(num_messages * perf_params_stride(max_size));
-    peer->requests = allocate(2 * params->window * sizeof(*peer->requests));
-    if (perf_params_is_one_sided(params)) {
-        perf_one_sided_open(peer, num_messages * perf_params_stride(max_size), max_size);
-    }
+    peer->send_size = max_size;
+    peer->recv_size = num_messages * perf_params_stride(max_size);
+    peer->sendbuf   = allocate(peer->send_size);
+    peer->recvbuf   = allocate(peer->recv_size);
+    peer->requests  = allocate(2 * params->window * sizeof(*peer->requests));
 }
 
 void perf_peer_open(perf_peer_t *peer, const perf_params_t *params, uint32_t num_messages)
@@ -187,7 +185,6 @@ static void close_ep(perf_peer_t *peer)
 void perf_peer_close(perf_peer_t *peer)
 {
     perf_link_agree(&peer->link, 0);
-    perf_one_sided_close(peer);
     close_ep(peer);
     /* The other process may need this one's progress to close its end */
     perf_link_agree(&peer->link, 0);

@@ -26,12 +26,13 @@ typedef struct {
     ucp_context_h context;
     ucp_worker_h worker;
     ucp_ep_h ep;
-    char library[64];        /* who does the tag matching: name and version */
-    unsigned char *sendbuf;  /* for the largest message */
-    unsigned char *recvbuf;  /* for all messages at a time: perf_peer_recv_buffer() */
-    void **requests;         /* two for each message of a window */
-    uint64_t loops_per_unit; /* of perf_compute() */
-    double empty_time;       /* one way of an empty message in seconds, once measured */
+    char library[64];            /* who does the tag matching: name and version */
+    unsigned char *sendbuf;      /* for the largest message */
+    unsigned char *recvbuf;      /* for all messages at a time: perf_peer_recv_buffer() */
+    size_t send_size, recv_size; /* of sendbuf and recvbuf */
+    void **requests;             /* two for each message of a window */
+    uint64_t loops_per_unit;     /* of perf_compute() */
+    double empty_time; /* one way of an empty message in seconds, once measured */
     perf_one_sided_t *one_sided; /* NULL: the benchmark has messages only */
 } perf_peer_t;
 

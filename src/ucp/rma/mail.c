@@ -22,8 +22,8 @@
 #define MAIL_LOOKS 64
 
 /* Looks between two at the clock at what the thread of a target was called for, and seconds that it
- * gets. It answers within some 10 us, and within some turns of all others where there are more of
- * these than processors. */
+ * gets. It answers within some 10 us, and within some turns of all others where more programs run than
+ * there are processors. */
 #define MAIL_LOOKS_CALLED 64
 #define MAIL_CALLED       0.02
 
