@@ -105,9 +105,6 @@ int info_hints(const info_job_t *job,
              "another host, an adapter, or no direct copies: \"One-sided operations "
              "within a "
              "host\""},
-            {v[RI_REPORT_RMA_CALLED], hints_others(own, v[RI_REPORT_RMA_CALLED]), own / 2,
-             "of the one-sided operations called the thread of a target that computed",
-             "MPI_Win_allocate needs none: \"One-sided operations within a host\""},
             {v[RI_REPORT_IDLE_US],
              hints_others(v[RI_REPORT_LIFE_US], v[RI_REPORT_IDLE_US]),
              calls + v[RI_REPORT_LIFE_US] / 4,

@@ -33,7 +33,7 @@
 #define SPINS_PER_CHECK 65536
 
 /* First bytes from the connecting process; the last digits are the version */
-static const char hello[16] = "ucxri_perf 00001";
+static const char hello[16] = "ucxri_perf 00002";
 
 static const char gone[] = "the other process has ended";
 
@@ -58,9 +58,13 @@ void perf_link_spin(perf_link_t *link, perf_wait_t *wait, const char *what)
     if (link->yield) {
         sched_yield();
     }
-    if (++wait->spins % SPINS_PER_CHECK != 0) {
-        return;
+    if (++wait->spins % SPINS_PER_CHECK == 0) {
+        perf_link_check(link, wait, what);
     }
+}
+
+void perf_link_check(perf_link_t *link, perf_wait_t *wait, const char *what)
+{
     if (wait->deadline == 0) {
         wait->deadline = perf_clock_now() + link->timeout;
     } else if (perf_clock_now() > wait->deadline) {

@@ -96,6 +96,9 @@ double perf_link_agree(perf_link_t *link, double value);
  */
 void perf_link_spin(perf_link_t *link, perf_wait_t *wait, const char *what);
 
+/** Look after the other process, in a wait whose turns take long */
+void perf_link_check(perf_link_t *link, perf_wait_t *wait, const char *what);
+
 /** Wait in shared memory until both processes are here; link->shared must not be NULL */
 void perf_link_barrier(perf_link_t *link);
 

@@ -81,6 +81,10 @@ static void open_area(perf_peer_t *peer, area_t *area, void *memory, size_t size
     ucp_rkey_buffer_release(key);
     mine = (remote_t){.address = (uintptr_t)memory, .length = length};
     perf_link_exchange(&peer->link, &mine, &theirs, sizeof(mine));
+    if ((theirs.length == 0) || (theirs.length > sizeof(buffer))) {
+        perf_fatal("the other process sent a key of %llu bytes",
+                   (unsigned long long)theirs.length);
+    }
     perf_link_exchange(&peer->link, buffer, buffer, sizeof(buffer));
     area->remote = theirs.address;
     check(ucp_ep_rkey_unpack(peer->ep, buffer, &area->rkey), "ucp_ep_rkey_unpack");
@@ -167,16 +171,18 @@ static void tell_end(perf_peer_t *peer)
 /* The target, until the origin has told the end of the batch */
 static void be_target(perf_peer_t *peer, const perf_params_t *params)
 {
-    perf_one_sided_t *state = peer->one_sided;
-    perf_wait_t wait        = {0};
+    static const char what[] = "a batch of operations did not end";
+    perf_one_sided_t *state  = peer->one_sided;
+    perf_wait_t wait         = {0};
 
     ++state->batches;
     while (__atomic_load_n(&state->words->ended, __ATOMIC_ACQUIRE) != state->batches) {
         if (params->target_us > 0) {
             perf_compute(peer->loops_per_unit);
+            perf_link_check(&peer->link, &wait, what);
         }
         ucp_worker_progress(peer->worker);
-        perf_link_spin(&peer->link, &wait, "a batch of operations did not end");
+        perf_link_spin(&peer->link, &wait, what);
     }
 }
 

@@ -397,6 +397,10 @@ static void parse_arguments(perf_options_t *options, const char *sizes, char **c
         usage_error("only one-sided operations have --target-computes");
     }
     make_points(&options->params, sizes, configs, num_configs);
+    if ((options->params.bench == PERF_ATOMIC) &&
+        ((options->params.num_points > 1) || (options->params.points[0].size != 8))) {
+        usage_error("atomic has no sizes but 8");
+    }
     if (!perf_bench_fits(&options->params)) {
         usage_error("windows of %u messages would take more than %lu GB: choose a smaller"
                     " --window",

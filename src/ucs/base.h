@@ -23,6 +23,14 @@
  * frame, and is a jump. */
 #define ri_noinline __attribute__((noinline))
 
+/** Let the other thread of a core go on, in a loop that looks at memory. */
+static inline void ri_relax(void)
+{
+#ifdef __x86_64__
+    __builtin_ia32_pause();
+#endif
+}
+
 #define ri_min(_a, _b) (((_a) < (_b)) ? (_a) : (_b))
 #define ri_max(_a, _b) (((_a) > (_b)) ? (_a) : (_b))
 

@@ -1,9 +1,9 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * One-sided operations: remote keys as a peer may have made them up and what the application does
- * with them (KEY, PUT, GET, ATOMIC), the mailbox of this process as an origin may have written it
- * (MAIL), and the mail of this process as a target may have answered it (POST). The memory that all
+ * One-sided operations: remote keys as a peer may have made them up, and what the application does
+ * with them (KEY, RMA), the mailbox of this process as an origin may have written it (MAIL), and the
+ * mail of this process as a target may have answered it (POST). The memory that all
  * of this may touch is in blocks of its own, so that the sanitizer sees what goes beyond them.
  */
 

@@ -160,6 +160,9 @@ void ri_rma_flushed(ri_worker_t *worker, uint32_t conn_id, uint64_t seq)
         }
         return;
     }
+    if (worker->rma.left <= seq) {
+        worker->rma.left = 0;
+    }
     ucs_list_for_each_safe(conn, next, &worker->rma.behind, rma.behind_link) {
         rma_conn_flushed(conn, seq);
     }
@@ -185,6 +188,9 @@ void ri_rma_conn_ends(ri_conn_t *conn)
             ucs_list_del(&op->list);
             ucs_list_add_tail(&conn->worker->rma.closed, &op->list);
         }
+    }
+    if (!ucs_list_is_empty(&conn->rma.behind_link)) {
+        conn->worker->rma.left = ++conn->worker->rma.seq;
     }
     ucs_list_del(&conn->rma.behind_link);
     ucs_list_head_init(&conn->rma.behind_link);

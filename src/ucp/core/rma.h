@@ -165,12 +165,13 @@ static inline int ri_rma_is_open(const ri_worker_t *worker, const ri_conn_t *con
     return oldest->seq <= seq;
 }
 
-/** @return Whether the end of a flush would change anything for messages. @a conn NULL: of all
- * endpoints. */
+/** @return Whether the end of a flush would change anything: stock may be at something. @a conn NULL: of
+ * all endpoints, also of those that were closed or have failed since. */
 static inline int ri_rma_wants_flush(const ri_worker_t *worker, const ri_conn_t *conn)
 {
     return (conn != NULL) ? !!(conn->flags & RI_CONN_BEHIND_RMA) :
-                            !ucs_list_is_empty((ucs_list_link_t *)&worker->rma.behind);
+                            (!ucs_list_is_empty((ucs_list_link_t *)&worker->rma.behind) ||
+                             (worker->rma.left > 0));
 }
 
 /**

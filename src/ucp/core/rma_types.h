@@ -22,7 +22,9 @@ typedef struct ri_rma {
     ucs_list_link_t ops[RI_RMA_KINDS]; /* operations that have not ended here, by age */
     ucs_list_link_t closed;            /* operations whose conn has ended */
     ucs_list_link_t behind;            /* conns with RI_CONN_BEHIND_RMA */
-    ucs_list_link_t posted;            /* conns with RI_CONN_POSTED */
+    uint64_t
+            left; /* of seq, when the latest one of such conns has ended; 0: all that it had is over */
+    ucs_list_link_t posted; /* conns with RI_CONN_POSTED */
     unsigned
             in_stock; /* operations that are being handed to stock, which may call others for them */
     ri_rma_op_t *free;

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Signals are for the threads of the application, so this one takes none. It runs where the thread
- * that has made it may run.
+ * Signals are for the threads of the application, so this one takes none but those of its own faults.
+ * It runs where the thread that has made it may run.
  */
 #include "attend.h"
 #include "region.h"
@@ -15,16 +15,22 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <unistd.h>
 
-/* It has a few frames of this library only. */
-#define ATTEND_STACK (64 * 1024)
-
-/* 1 + that of the process that has tried to make the thread: under the lock of the regions. */
-static unsigned attend_generation;
+/* It has a few frames of this library only, but glibc takes the thread's share of static memory, which
+ * may be large, from this. */
+#define ATTEND_STACK (256 * 1024)
 
 /* Whoever has called mostly has more to ask, as a lock is taken, used and given back: the next ones do
  * not have to call, if they come within so many seconds. */
 #define ATTEND_STAY 10e-6
+
+/* Calls in a row for nothing, until somebody who calls all the time is not answered at once. */
+#define ATTEND_EMPTY       1000
+#define ATTEND_EMPTY_SLEEP 1000 /* us */
+
+/* 1 + that of the process that has tried to make the thread: under the lock of the regions. */
+static unsigned attend_generation;
 
 static void attend_stay(void)
 {
@@ -34,6 +40,7 @@ static void attend_stay(void)
         if (ri_serve() > 0) {
             end = ri_time() + ATTEND_STAY;
         }
+        ri_relax();
     }
 }
 
@@ -41,21 +48,38 @@ static void attend_stay(void)
 static void *attend_main(void *arg)
 {
     ri_mailbox_rx_t *rx = arg;
+    unsigned empty      = 0;
     uint32_t calls;
 
-    for (;;) {
+    do {
         calls = ri_mailbox_rx_calls(rx);
         if (ri_serve_called() > 0) {
+            empty = 0;
             attend_stay();
+        } else if (++empty >= ATTEND_EMPTY) {
+            usleep(ATTEND_EMPTY_SLEEP);
         }
-        ri_mailbox_rx_sleep(rx, calls);
-    }
+    } while (ri_mailbox_rx_sleep(rx, calls));
+    ri_mailbox_rx_announce_thread(rx, 0);
     return NULL;
+}
+
+/* Those that a fault of this thread itself would raise: a program may mend the fault, or say where it
+ * was. */
+static void attend_mask(sigset_t *mask)
+{
+    static const int faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP};
+    size_t i;
+
+    sigfillset(mask);
+    for (i = 0; i < sizeof(faults) / sizeof(faults[0]); ++i) {
+        sigdelset(mask, faults[i]);
+    }
 }
 
 static int attend_create(ri_mailbox_rx_t *rx)
 {
-    sigset_t all, before;
+    sigset_t mask, before;
     pthread_attr_t attr;
     pthread_t thread;
     int ret;
@@ -65,8 +89,8 @@ static int attend_create(ri_mailbox_rx_t *rx)
     }
     pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
     pthread_attr_setstacksize(&attr, ATTEND_STACK);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    attend_mask(&mask);
+    pthread_sigmask(SIG_SETMASK, &mask, &before);
     ret = pthread_create(&thread, &attr, attend_main, rx);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attr);
@@ -84,9 +108,10 @@ void ri_attend_start(void)
     if (ri_config.rma_thread && (attend_generation != ri_process_generation + 1)) {
         attend_generation = ri_process_generation + 1;
         if (attend_create(rx) == 0) {
-            ri_mailbox_rx_announce_thread(rx);
+            ri_mailbox_rx_announce_thread(rx, 1);
         } else {
-            ri_debug("one-sided: no thread for atomic operations");
+            ri_info("one-sided: no thread for atomic operations, which wait for "
+                    "progress");
         }
     }
     ri_region_unlock();

@@ -3,9 +3,9 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * A thread that serves the mailbox of this process (serve.h) when an origin calls it, as the process
- * computes and does not look. It is there for atomic operations on private memory: whoever carries
- * them out must have the memory, and UCX would wait for the next progress of the target. It sleeps
- * otherwise, and calls nothing of UCX.
+ * computes and does not look there. It is for atomic operations on private memory: only this process
+ * has the memory, and UCX would have them wait for its next progress. It sleeps otherwise, and calls
+ * nothing of UCX.
  */
 #ifndef RI_ATTEND_H
 #define RI_ATTEND_H

@@ -102,9 +102,10 @@ static int direct_post(ri_conn_t *conn, ri_rkey_t *rkey, uint64_t address, size_
     return 1;
 }
 
-/* Ask the process that has the memory. @return Whether it is done. */
-static int direct_mail(ri_conn_t *conn, ri_rkey_t *rkey, const ri_mailbox_head_t *head,
-                       const void *data, void *result)
+/* Ask the process that has the memory. */
+static ri_mail_fate_t direct_mail(ri_conn_t *conn, ri_rkey_t *rkey,
+                                  const ri_mailbox_head_t *head, const void *data,
+                                  void *result)
 {
     unsigned taken_back = 0;
     ri_mail_fate_t fate;
@@ -113,12 +114,13 @@ static int direct_mail(ri_conn_t *conn, ri_rkey_t *rkey, const ri_mailbox_head_t
     conn->counters.rma_taken_back += taken_back;
     conn->counters.rma_mailed += (fate == RI_MAIL_DONE);
     conn->counters.rma_taken_back += (fate == RI_MAIL_TAKEN_BACK);
-    return fate == RI_MAIL_DONE;
+    return fate;
 }
 
-/* Call the thread of the process that has the memory. @return Whether it is done. */
-static int direct_call(ri_conn_t *conn, ri_rkey_t *rkey, const ri_mailbox_head_t *head,
-                       const void *data, void *result)
+/* Call the thread of the process that has the memory. */
+static ri_mail_fate_t direct_call(ri_conn_t *conn, ri_rkey_t *rkey,
+                                  const ri_mailbox_head_t *head, const void *data,
+                                  void *result)
 {
     unsigned taken_back = 0;
     ri_mail_fate_t fate;
@@ -126,7 +128,7 @@ static int direct_call(ri_conn_t *conn, ri_rkey_t *rkey, const ri_mailbox_head_t
     fate = ri_mail_call(rkey->reach, head, data, result, &taken_back);
     conn->counters.rma_taken_back += taken_back;
     conn->counters.rma_called += (fate == RI_MAIL_DONE);
-    return fate == RI_MAIL_DONE;
+    return fate;
 }
 
 ucs_status_t ri_direct_put(ri_conn_t *conn, ucp_rkey_h stock, const void *buffer,
@@ -166,7 +168,7 @@ static int direct_mail_get(ri_conn_t *conn, ri_rkey_t *rkey, void *buffer, size_
                                     .region  = rkey->region,
                                     .address = address};
 
-    return direct_mail(conn, rkey, &head, NULL, buffer);
+    return direct_mail(conn, rkey, &head, NULL, buffer) == RI_MAIL_DONE;
 }
 
 ucs_status_t ri_direct_get(ri_conn_t *conn, ucp_rkey_h stock, void *buffer, size_t length,
@@ -211,14 +213,18 @@ static ucs_status_t direct_mail_atomic(ri_conn_t *conn, ri_rkey_t *rkey,
                               .region      = rkey->region,
                               .address     = address};
     uint8_t data[2 * sizeof(value)];
+    ri_mail_fate_t fate;
 
     memcpy(data, &value, size);
     if (op == UCP_ATOMIC_OP_CSWAP) {
         memcpy(data + size, result, size);
         head.data_length += size;
     }
-    if (direct_mail(conn, rkey, &head, data, result) ||
-        direct_call(conn, rkey, &head, data, result)) {
+    fate = direct_mail(conn, rkey, &head, data, result);
+    if (fate == RI_MAIL_TAKEN_BACK) {
+        fate = direct_call(conn, rkey, &head, data, result);
+    }
+    if (fate == RI_MAIL_DONE) {
         return UCS_OK;
     }
     return direct_is_gone(rkey) ? UCS_ERR_CONNECTION_RESET : UCS_ERR_UNSUPPORTED;

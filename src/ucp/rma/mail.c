@@ -23,9 +23,9 @@
 
 /* Looks between two at the clock at what the thread of a target was called for, and seconds that it
  * gets. It answers within some 10 us, and within some turns of all others where more programs run than
- * there are processors. */
+ * there are processors. A process that is gone, or was stopped, does not. */
 #define MAIL_LOOKS_CALLED 64
-#define MAIL_CALLED       0.02
+#define MAIL_CALLED       0.2
 
 /* Looks at the entry of a target that has begun, until the processor is left to others, which may be
  * the target; and until it is asked whether the process is there still. */
@@ -33,13 +33,6 @@
 #define MAIL_LOOKS_BEGUN 65536
 
 _Atomic(int) ri_mail_lost;
-
-static inline void mail_relax(void)
-{
-#ifdef __x86_64__
-    __builtin_ia32_pause();
-#endif
-}
 
 /* Another thread may be at the mail of the way: it does not take long. */
 static void mail_lock(ri_reach_t *reach)
@@ -99,7 +92,7 @@ static int mail_look(ri_reach_t *reach, uint32_t number)
             return 1;
         }
         ri_serve();
-        mail_relax();
+        ri_relax();
     }
     return 0;
 }
@@ -268,15 +261,18 @@ static ri_mail_fate_t mail_finish(ri_reach_t *reach, uint32_t number, size_t len
 ri_mail_fate_t ri_mail_ask(ri_reach_t *reach, const ri_mailbox_head_t *head,
                            const void *data, void *result, unsigned *taken_back_p)
 {
-    ri_mail_fate_t fate;
+    ri_mail_fate_t fate = RI_MAIL_REFUSED;
     uint32_t number;
 
-    if (!mail_try(reach)) {
-        return RI_MAIL_REFUSED;
+    if (!ri_reach_trylock(reach)) {
+        return RI_MAIL_TAKEN_BACK; /* another thread waits for its own */
     }
-    mail_make_room(reach, taken_back_p);
-    number = ri_mailbox_tx_post(&reach->mail, head, data);
-    fate   = mail_finish(reach, number, head->length, result, taken_back_p);
+    if (reach->mail.area != NULL) {
+        mail_make_room(reach, taken_back_p);
+        number = ri_mailbox_tx_post(&reach->mail, head, data);
+        fate   = mail_finish(reach, number, head->length, result, taken_back_p);
+        reach->silent &= (fate != RI_MAIL_DONE);
+    }
     ri_reach_unlock(reach);
     return fate;
 }
@@ -289,9 +285,9 @@ static void mail_wait_for_thread(ri_reach_t *reach, uint32_t number)
 
     while (!mail_is_over(&reach->mail, number)) {
         ri_serve();
-        mail_relax();
+        ri_relax();
         if (++looks % MAIL_LOOKS_CALLED == 0) {
-            if (ri_time() > end) {
+            if ((ri_time() > end) || !ri_reach_is_there(reach)) {
                 return;
             }
             sched_yield();
@@ -299,21 +295,30 @@ static void mail_wait_for_thread(ri_reach_t *reach, uint32_t number)
     }
 }
 
+/* The way is locked, and the target has a thread. */
+static ri_mail_fate_t mail_call(ri_reach_t *reach, const ri_mailbox_head_t *head,
+                                const void *data, void *result, unsigned *taken_back_p)
+{
+    ri_mail_fate_t fate;
+    uint32_t number;
+
+    mail_settle(reach, reach->mail.next, taken_back_p);
+    number = ri_mailbox_tx_post(&reach->mail, head, data);
+    ri_mailbox_tx_call(&reach->mail);
+    mail_wait_for_thread(reach, number);
+    fate          = mail_finish(reach, number, head->length, result, taken_back_p);
+    reach->silent = (fate == RI_MAIL_TAKEN_BACK);
+    return fate;
+}
+
 ri_mail_fate_t ri_mail_call(ri_reach_t *reach, const ri_mailbox_head_t *head,
                             const void *data, void *result, unsigned *taken_back_p)
 {
-    ri_mail_fate_t fate = RI_MAIL_REFUSED;
-    uint32_t number;
+    ri_mail_fate_t fate = RI_MAIL_TAKEN_BACK;
 
-    if (!mail_try(reach)) {
-        return RI_MAIL_REFUSED;
-    }
-    if (ri_mailbox_tx_has_thread(&reach->mail)) {
-        mail_settle(reach, reach->mail.next, taken_back_p);
-        number = ri_mailbox_tx_post(&reach->mail, head, data);
-        ri_mailbox_tx_call(&reach->mail);
-        mail_wait_for_thread(reach, number);
-        fate = mail_finish(reach, number, head->length, result, taken_back_p);
+    mail_lock(reach);
+    if (ri_mailbox_tx_has_thread(&reach->mail) && !reach->silent) {
+        fate = mail_call(reach, head, data, result, taken_back_p);
     }
     ri_reach_unlock(reach);
     return fate;

@@ -19,8 +19,8 @@ extern _Atomic(int) ri_mail_lost;
 
 /* What has become of an operation. */
 typedef enum ri_mail_fate {
-    RI_MAIL_DONE,       /* a put: or posted */
-    RI_MAIL_TAKEN_BACK, /* nothing was done */
+    RI_MAIL_DONE, /* a put: or posted */
+    RI_MAIL_TAKEN_BACK, /* nothing was done, as the target did not look, or another thread asks it */
     RI_MAIL_REFUSED /* nothing was done: there is no mailbox, or it does not do such a thing */
 } ri_mail_fate_t;
 
@@ -52,7 +52,8 @@ ri_mail_fate_t ri_mail_ask(ri_reach_t *reach, const ri_mailbox_head_t *head,
                            const void *data, void *result, unsigned *taken_back);
 
 /** Have an operation carried out by the thread of a target that does not look, where it has one. As
- * ri_mail_ask(), but that it waits longer for it. */
+ * ri_mail_ask(), but that it waits for up to 0.2 s: without a thread, or if it did not come the last
+ * time, the operation counts as taken back. */
 ri_mail_fate_t ri_mail_call(ri_reach_t *reach, const ri_mailbox_head_t *head,
                             const void *data, void *result, unsigned *taken_back);
 

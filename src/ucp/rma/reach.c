@@ -38,16 +38,18 @@ static void reach_unlock(void)
     pthread_mutex_unlock(&reach.lock);
 }
 
+/* A child by fork() has the lock as it is then, and not the thread that would unlock it. */
+static void __attribute__((constructor)) reach_guard_forks(void)
+{
+    pthread_atfork(reach_lock, reach_unlock, reach_unlock);
+}
+
 /* A child by fork() has nothing of its parent's: it must not be found at the parent's address, and
  * leaves the parent's ways alone. */
 static void reach_open(void)
 {
     if (reach.opened && (reach.generation == ri_process_generation)) {
         return;
-    }
-    if (!reach.opened) {
-        /* A child has the lock as it is then, and not the thread that would unlock it */
-        pthread_atfork(reach_lock, reach_unlock, reach_unlock);
     }
     reach.opened     = 1;
     reach.generation = ri_process_generation;

@@ -44,14 +44,9 @@ int ri_region_has(uint64_t number, uint64_t address, size_t length)
 }
 
 /* A child by fork() has the lock as it is then, and not the thread that would unlock it. */
-static void region_guard_forks(void)
+static void __attribute__((constructor)) region_guard_forks(void)
 {
-    static int is_guarded;
-
-    if (!is_guarded) {
-        is_guarded = 1;
-        pthread_atfork(ri_region_lock, ri_region_unlock, ri_region_unlock);
-    }
+    pthread_atfork(ri_region_lock, ri_region_unlock, ri_region_unlock);
 }
 
 /* Under the lock. */
@@ -103,7 +98,6 @@ void ri_region_add(ucp_mem_h memh, const void *address, size_t length)
         return;
     }
     ri_region_lock();
-    region_guard_forks();
     region = ri_map_get_ptr(&regions, memh);
     if (region != NULL) {
         region_widen(region, (uintptr_t)address, length);

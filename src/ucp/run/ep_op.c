@@ -9,6 +9,7 @@
 #include "close.h"
 #include "../core/rma.h"
 #include "../rma/posts.h"
+#include "../rma/serve.h"
 #include "../../ucs/stock.h"
 #include "flush.h"
 
@@ -185,6 +186,7 @@ static ucs_status_ptr_t ep_flush_start(ri_worker_t *worker, ri_conn_t *conn,
     }
     if (ri_flush_is_needless(worker, conn) &&
         !(param->op_attr_mask & UCP_OP_ATTR_FLAG_NO_IMM_CMPL)) {
+        ri_serve(); /* stock would not make progress here either, but others may wait */
         return NULL;
     }
     ri_req_disown(param);

@@ -131,9 +131,11 @@ unsigned ri_mailbox_rx_serve(ri_mailbox_rx_t *rx, ri_mailbox_func_t func)
     return count;
 }
 
-void ri_mailbox_rx_sleep(ri_mailbox_rx_t *rx, uint32_t calls)
+int ri_mailbox_rx_sleep(ri_mailbox_rx_t *rx, uint32_t calls)
 {
-    syscall(SYS_futex, &rx->area->calls, FUTEX_WAIT, calls, NULL, NULL, 0);
+    return (syscall(SYS_futex, &rx->area->calls, FUTEX_WAIT, calls, NULL, NULL, 0) ==
+            0) ||
+           (errno == EAGAIN) || (errno == EINTR);
 }
 
 /* How a process is named in a slot that it has. */

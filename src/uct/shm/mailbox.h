@@ -16,7 +16,7 @@
  * for the one that it means, which would be out of order.
  *
  * The target may have a thread that sleeps until an origin calls it, and then looks in place of the
- * rest of the process. That costs some microseconds, so it is for what has no other means.
+ * rest of the process. That costs some microseconds, so it is for operations that cannot be done by other means.
  *
  * The other side may write anything at any time. The target copies an operation before it looks at
  * it, and the origin takes from an entry no more than it has asked for.
@@ -157,13 +157,14 @@ static inline uint32_t ri_mailbox_rx_calls(const ri_mailbox_rx_t *rx)
     return atomic_load_explicit(&rx->area->calls, memory_order_acquire);
 }
 
-/** Sleep while the thread was called @a calls times, or less: it may return early. */
-void ri_mailbox_rx_sleep(ri_mailbox_rx_t *rx, uint32_t calls);
+/** Sleep until the thread was called more than @a calls times; it may return early. @return Whether
+ * this process can sleep so. */
+int ri_mailbox_rx_sleep(ri_mailbox_rx_t *rx, uint32_t calls);
 
-/** From now on there is a thread that sleeps, and serves when it is called. */
-static inline void ri_mailbox_rx_announce_thread(ri_mailbox_rx_t *rx)
+/** From now on there is a thread that sleeps, and serves when it is called; or there is none. */
+static inline void ri_mailbox_rx_announce_thread(ri_mailbox_rx_t *rx, int is_there)
 {
-    atomic_store(&rx->area->has_thread, 1);
+    atomic_store(&rx->area->has_thread, is_there);
 }
 
 /**

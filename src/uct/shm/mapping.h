@@ -7,7 +7,8 @@
  * maps the same file makes a view of it, by which it reads and writes that memory with its own
  * processor.
  *
- * What is mapped is read from /proc/self/maps, which costs some 20 to 100 us. A view is a mapping of
+ * What is mapped is asked from the kernel, or before Linux 6.11 read from /proc/self/maps, which costs
+ * some 20 to 100 us. A view is a mapping of
  * its own: it stays when the memory from which it was made is unmapped, in either process.
  */
 #ifndef RI_MAPPING_H
@@ -27,6 +28,9 @@ typedef struct ri_mapping_place {
     uint64_t space;  /* where inodes are numbered by whom: of System V segments, the IPC
                         namespace; 0 of all others */
 } __attribute__((packed)) ri_mapping_place_t;
+
+/* Whether the kernel is asked, where it answers: for tests. */
+extern int ri_mapping_asks;
 
 /* A view of memory. */
 typedef struct ri_mapping_view {

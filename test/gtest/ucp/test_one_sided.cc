@@ -323,7 +323,8 @@ TEST_P(test_one_sided, target_computes)
         } else {
             EXPECT_LT(0, t.count("rma_copied"));
             EXPECT_LT(0, t.count("rma_taken_back"));
-            EXPECT_EQ(2, t.count("rma_called"));
+            EXPECT_LE(1,
+                      t.count("rma_called")); /* and it may be awake for the next one */
         }
         EXPECT_EQ(0, t.count("rma_stock"));
         EXPECT_TRUE(last == t.bytes(4096, 1 << 20));

@@ -10,7 +10,10 @@ extern "C" {
 #include "ucp/rma/reach_copy.h"
 }
 
+#include <atomic>
 #include <gtest/gtest.h>
+#include <memory>
+#include <thread>
 
 namespace {
 
@@ -18,7 +21,8 @@ namespace {
 enum todo_t {
     COMPUTE,
     LOOK,
-    UNMAP
+    UNMAP,
+    PROTECT
 };
 
 struct target_state {
@@ -56,6 +60,9 @@ protected:
                                                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
         auto memh   = reinterpret_cast<ucp_mem_h>(64);
 
+        if (m_handles_faults) {
+            handle_faults(memory, &m_state->done);
+        }
         ri_region_add(memh, memory, WORDS * sizeof(uint64_t));
         m_state->words = memory;
         m_state->ready = (ri_describe(memh, has_atomics, &m_state->wire) == UCS_OK);
@@ -63,6 +70,11 @@ protected:
             switch (m_state->todo) {
             case LOOK:
                 m_state->done += ri_serve();
+                break;
+            case PROTECT:
+                mprotect(memory, WORDS * sizeof(uint64_t), PROT_READ);
+                m_state->todo = COMPUTE;
+                m_state->done = 1;
                 break;
             case UNMAP:
                 ri_region_remove(memh);
@@ -73,6 +85,21 @@ protected:
                 break;
             }
         }
+    }
+
+    /* In the target: memory that is protected may be written again behind a fault. */
+    static void handle_faults(uint64_t *memory, std::atomic<int> *done)
+    {
+        struct sigaction action = {};
+
+        s_memory            = memory;
+        s_faults            = done;
+        action.sa_sigaction = [](int, siginfo_t *, void *) {
+            ++*s_faults;
+            mprotect(s_memory, WORDS * sizeof(uint64_t), PROT_READ | PROT_WRITE);
+        };
+        action.sa_flags = SA_SIGINFO;
+        sigaction(SIGSEGV, &action, nullptr);
     }
 
     ri_mailbox_head_t head(unsigned kind, size_t word, size_t data_length)
@@ -91,7 +118,11 @@ protected:
     {
         ri_mailbox_head_t h = head(RI_SERVE_ATOMIC + UCP_ATOMIC_OP_ADD, word, 8);
 
-        return ri_mail_call(m_reach, &h, &value, old, &m_taken_back);
+        unsigned taken_back = 0;
+        ri_mail_fate_t fate = ri_mail_call(m_reach, &h, &value, old, &taken_back);
+
+        m_taken_back += taken_back;
+        return fate;
     }
 
     /* Where there is much else to do the thread may come late: then nothing was done. */
@@ -101,6 +132,9 @@ protected:
 
         for (int i = 0; (i < 1000) && (fate == RI_MAIL_TAKEN_BACK); ++i) {
             fate = call_add_once(value, old, word);
+            if (fate == RI_MAIL_TAKEN_BACK) {
+                m_reach->silent = 0;
+            }
         }
         return fate;
     }
@@ -109,14 +143,22 @@ protected:
     {
         ri_mailbox_head_t h = head(RI_SERVE_ATOMIC + UCP_ATOMIC_OP_ADD, word, 8);
 
-        return ri_mail_ask(m_reach, &h, &value, old, &m_taken_back);
+        unsigned taken_back = 0;
+        ri_mail_fate_t fate = ri_mail_ask(m_reach, &h, &value, old, &taken_back);
+
+        m_taken_back += taken_back;
+        return fate;
     }
 
     ri_mail_fate_t put(uint64_t value, size_t word)
     {
         ri_mailbox_head_t h = head(RI_SERVE_PUT, word, 8);
 
-        return ri_mail_put(m_reach, &h, &value, &m_taken_back);
+        unsigned taken_back = 0;
+        ri_mail_fate_t fate = ri_mail_put(m_reach, &h, &value, &taken_back);
+
+        m_taken_back += taken_back;
+        return fate;
     }
 
     /* A word of the target, by a copy. */
@@ -134,13 +176,19 @@ protected:
     setting<int> m_thread{ri_config.rma_thread, 1};
     shared_by_fork<target_state> m_state;
     std::unique_ptr<rma_child> m_target;
-    ri_reach_t *m_reach   = nullptr;
-    unsigned m_taken_back = 0;
+    ri_reach_t *m_reach = nullptr;
+    std::atomic<unsigned> m_taken_back{0};
+    bool m_handles_faults = false;
+    static uint64_t *s_memory;
+    static std::atomic<int> *s_faults;
 };
+
+uint64_t *test_attend::s_memory;
+std::atomic<int> *test_attend::s_faults;
 
 TEST_F(test_attend, operations_while_the_target_computes)
 {
-    start();
+    ASSERT_NO_FATAL_FAILURE(start());
     for (uint64_t i = 0; i < 500; ++i) {
         uint64_t old = 0;
 
@@ -154,7 +202,7 @@ TEST_F(test_attend, operations_while_the_target_computes)
 /* It has no result where none is wanted. */
 TEST_F(test_attend, no_result)
 {
-    start();
+    ASSERT_NO_FATAL_FAILURE(start());
     EXPECT_EQ(RI_MAIL_DONE, call_add(5, nullptr));
     EXPECT_EQ(5u, look());
 }
@@ -163,7 +211,7 @@ TEST_F(test_attend, asked_only)
 {
     uint64_t old = 0;
 
-    start();
+    ASSERT_NO_FATAL_FAILURE(start());
     EXPECT_EQ(RI_MAIL_TAKEN_BACK, ask_add(3, &old)); /* nobody was called */
     EXPECT_EQ(0u, look());
     EXPECT_EQ(RI_MAIL_DONE, call_add(4, &old));
@@ -174,7 +222,7 @@ TEST_F(test_attend, asked_only)
 /* Puts that were posted before are there before it. */
 TEST_F(test_attend, puts_before)
 {
-    start();
+    ASSERT_NO_FATAL_FAILURE(start());
     for (uint64_t i = 1; i <= 100; ++i) {
         uint64_t old = 0;
 
@@ -189,7 +237,7 @@ TEST_F(test_attend, puts_before)
 /* Both threads of the target are at it. */
 TEST_F(test_attend, target_looks_too)
 {
-    start();
+    ASSERT_NO_FATAL_FAILURE(start());
     m_state->todo = LOOK;
     for (uint64_t i = 0; i < 2000; ++i) {
         uint64_t old        = 0;
@@ -206,8 +254,8 @@ TEST_F(test_attend, target_looks_too)
 
 TEST_F(test_attend, no_atomics)
 {
-    start(false);
-    EXPECT_EQ(RI_MAIL_REFUSED, call_add(1, nullptr));
+    ASSERT_NO_FATAL_FAILURE(start(false));
+    EXPECT_EQ(RI_MAIL_TAKEN_BACK, call_add_once(1, nullptr));
     EXPECT_EQ(0u, look());
 }
 
@@ -215,8 +263,8 @@ TEST_F(test_attend, switched_off)
 {
     setting<int> off(ri_config.rma_thread, 0);
 
-    start();
-    EXPECT_EQ(RI_MAIL_REFUSED, call_add(1, nullptr));
+    ASSERT_NO_FATAL_FAILURE(start());
+    EXPECT_EQ(RI_MAIL_TAKEN_BACK, call_add_once(1, nullptr));
     EXPECT_EQ(0u, look());
 }
 
@@ -225,13 +273,19 @@ TEST_F(test_attend, stopped)
 {
     uint64_t old = 0;
 
-    start();
+    ASSERT_NO_FATAL_FAILURE(start());
     ASSERT_EQ(RI_MAIL_DONE, call_add(1, &old));
     kill(m_target->pid(), SIGSTOP);
     ASSERT_EQ(m_target->pid(), waitpid(m_target->pid(), nullptr, WUNTRACED));
     EXPECT_EQ(RI_MAIL_TAKEN_BACK, call_add_once(10, &old));
     EXPECT_EQ(1u, look());
     kill(m_target->pid(), SIGCONT);
+    /* It is not called again until it has looked by itself */
+    EXPECT_EQ(RI_MAIL_TAKEN_BACK, call_add_once(50, &old));
+    EXPECT_EQ(1u, look());
+    m_state->todo = LOOK;
+    wait_for([&] { return ask_add(0, &old) == RI_MAIL_DONE; });
+    m_state->todo = COMPUTE;
     EXPECT_EQ(RI_MAIL_DONE, call_add(100, &old));
     EXPECT_EQ(1u, old);
     EXPECT_EQ(101u, look());
@@ -239,7 +293,7 @@ TEST_F(test_attend, stopped)
 
 TEST_F(test_attend, killed)
 {
-    start();
+    ASSERT_NO_FATAL_FAILURE(start());
     m_target->end(SIGKILL);
     EXPECT_EQ(RI_MAIL_TAKEN_BACK, call_add_once(1, nullptr));
     EXPECT_NE(UCS_OK, m_reach->ep->plane->ops->check(m_reach->ep));
@@ -247,7 +301,7 @@ TEST_F(test_attend, killed)
 
 TEST_F(test_attend, memory_has_gone)
 {
-    start();
+    ASSERT_NO_FATAL_FAILURE(start());
     ASSERT_EQ(RI_MAIL_DONE, call_add(1, nullptr));
     m_state->todo = UNMAP;
     wait_for([&] { return m_state->done == 1; });
@@ -258,7 +312,7 @@ TEST_F(test_attend, memory_has_gone)
 /* A call that comes before the thread sleeps is not missed, and calls of nothing do no harm. */
 TEST_F(test_attend, calls_at_any_time)
 {
-    start();
+    ASSERT_NO_FATAL_FAILURE(start());
     for (uint64_t i = 0; i < 200; ++i) {
         for (uint64_t k = 0; k < i % 5; ++k) {
             ri_mailbox_tx_call(&m_reach->mail);
@@ -271,6 +325,51 @@ TEST_F(test_attend, calls_at_any_time)
     EXPECT_EQ(200u, look());
 }
 
+/* A fault in the memory of an operation is the program's, which may mend it. */
+TEST_F(test_attend, fault_that_is_mended)
+{
+    uint64_t old = 0;
+
+    m_handles_faults = true;
+    ASSERT_NO_FATAL_FAILURE(start());
+    ASSERT_EQ(RI_MAIL_DONE, call_add(1, nullptr));
+    m_state->todo = PROTECT;
+    wait_for([&] { return m_state->done == 1; });
+    EXPECT_EQ(RI_MAIL_DONE, call_add(2, &old));
+    EXPECT_EQ(1u, old);
+    EXPECT_EQ(3u, look());
+    EXPECT_EQ(2, m_state->done);
+}
+
+/* Two threads of an origin: one waits for the other, and nothing is left to UCX. */
+TEST_F(test_attend, two_threads_call)
+{
+    std::atomic<int> done{0};
+
+    ASSERT_NO_FATAL_FAILURE(start());
+    auto run = [&] {
+        for (int i = 0; i < 300; ++i) {
+            done += (call_add(1, nullptr) == RI_MAIL_DONE);
+        }
+    };
+    std::thread first(run), second(run);
+    first.join();
+    second.join();
+    EXPECT_EQ(600, done);
+    EXPECT_EQ(600u, look());
+}
+
+/* Somebody who calls all the time is answered now and then, and so are others. */
+TEST_F(test_attend, calls_for_nothing)
+{
+    ASSERT_NO_FATAL_FAILURE(start());
+    for (int i = 0; i < 5000; ++i) {
+        ri_mailbox_tx_call(&m_reach->mail);
+    }
+    EXPECT_EQ(RI_MAIL_DONE, call_add(1, nullptr));
+    EXPECT_EQ(1u, look());
+}
+
 /* A child has no thread of its parent's, nor its mailbox: it has its own when it wants one. */
 TEST_F(test_attend, child_of_a_process_with_a_thread)
 {
@@ -280,7 +379,7 @@ TEST_F(test_attend, child_of_a_process_with_a_thread)
 
     ri_region_add(memh, words, sizeof(words));
     ASSERT_EQ(UCS_OK, ri_describe(memh, 1, &wire));
-    start();
+    ASSERT_NO_FATAL_FAILURE(start());
     EXPECT_NE(wire.process.pid, m_state->wire.process.pid);
     EXPECT_EQ(RI_MAIL_DONE, call_add(7, nullptr));
     EXPECT_EQ(7u, look());
@@ -324,6 +423,7 @@ TEST_F(test_attend, forks_under_way)
             alarm(20);
             ri_region_lock();
             ri_region_unlock();
+            ri_reach_self();
             _exit(0);
         }
         ASSERT_EQ(child, waitpid(child, &status, 0));

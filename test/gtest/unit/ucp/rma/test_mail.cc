@@ -242,7 +242,7 @@ TEST_F(test_mail, no_mail)
 
     ASSERT_TRUE(ri_reach_trylock(m_reach));
     EXPECT_EQ(RI_MAIL_REFUSED, put(0, "put"));
-    EXPECT_EQ(RI_MAIL_REFUSED, get(0, &in));
+    EXPECT_EQ(RI_MAIL_TAKEN_BACK, get(0, &in));
     EXPECT_FALSE(ri_mail_is_settled(m_reach));
     ri_reach_unlock(m_reach);
     EXPECT_EQ(RI_MAIL_DONE, put(0, "put"));

@@ -116,7 +116,7 @@ TEST_F(test_mail_self, another_thread_is_at_it)
     std::string data(8, '.');
 
     m_way->mailing = 1;
-    EXPECT_EQ(RI_MAIL_REFUSED, get(m_words, &data));
+    EXPECT_EQ(RI_MAIL_TAKEN_BACK, get(m_words, &data));
     EXPECT_EQ(RI_MAIL_REFUSED, put(m_words, "data"));
     EXPECT_FALSE(ri_mail_is_settled(m_way));
     EXPECT_EQ(1, m_way->mailing.load());

@@ -46,10 +46,14 @@ private:
     int m_fd;
 };
 
-class test_mapping : public ::testing::Test {
+/* The kernel is asked where it answers (1), or the text is read (0). */
+class test_mapping : public ::testing::TestWithParam<int> {
 protected:
+    void SetUp() override { ri_mapping_asks = GetParam(); }
+
     void TearDown() override
     {
+        ri_mapping_asks = 1;
         for (const auto &range : m_mapped) {
             munmap(range.first, range.second);
         }
@@ -131,7 +135,7 @@ protected:
 
 ri_mapping_view_t test_mapping::m_view;
 
-TEST_F(test_mapping, find)
+TEST_P(test_mapping, find)
 {
     file memory(8 * m_page);
     char *at = map(4 * m_page, memory.fd(), 2 * m_page);
@@ -143,7 +147,7 @@ TEST_F(test_mapping, find)
     expect_place(memory.place(6 * m_page - 1), at + 4 * m_page - 1, 1);
 }
 
-TEST_F(test_mapping, find_anonymous_shared)
+TEST_P(test_mapping, find_anonymous_shared)
 {
     char *at = map(m_page, -1, 0, READ_WRITE, MAP_SHARED | MAP_ANONYMOUS);
     ri_mapping_place_t place;
@@ -156,7 +160,7 @@ TEST_F(test_mapping, find_anonymous_shared)
     end_view();
 }
 
-TEST_F(test_mapping, find_private)
+TEST_P(test_mapping, find_private)
 {
     file memory(m_page);
     std::vector<char> heap(100);
@@ -169,7 +173,7 @@ TEST_F(test_mapping, find_private)
     EXPECT_FALSE(find((const void *)"constant", 8));
 }
 
-TEST_F(test_mapping, find_what_may_not_be_written_or_read)
+TEST_P(test_mapping, find_what_may_not_be_written_or_read)
 {
     file memory(m_page);
     char *at = map(m_page, memory.fd());
@@ -184,7 +188,7 @@ TEST_F(test_mapping, find_what_may_not_be_written_or_read)
 }
 
 /* Some of it is not there */
-TEST_F(test_mapping, find_in_part)
+TEST_P(test_mapping, find_in_part)
 {
     file memory(4 * m_page);
     char *at = room(4 * m_page);
@@ -203,7 +207,7 @@ TEST_F(test_mapping, find_in_part)
     EXPECT_TRUE(find(at + 3 * m_page, m_page));
 }
 
-TEST_F(test_mapping, find_nothing)
+TEST_P(test_mapping, find_nothing)
 {
     file memory(m_page);
     char *at = map(m_page, memory.fd());
@@ -217,7 +221,7 @@ TEST_F(test_mapping, find_nothing)
 }
 
 /* Beyond the last address */
-TEST_F(test_mapping, find_length_that_wraps)
+TEST_P(test_mapping, find_length_that_wraps)
 {
     file memory(m_page);
     char *at = map(m_page, memory.fd());
@@ -227,7 +231,7 @@ TEST_F(test_mapping, find_length_that_wraps)
     EXPECT_FALSE(find(at, SIZE_MAX - (uintptr_t)at + 2));
 }
 
-TEST_F(test_mapping, find_over_adjoining_mappings)
+TEST_P(test_mapping, find_over_adjoining_mappings)
 {
     file memory(4 * m_page);
     char *at = room(4 * m_page);
@@ -244,7 +248,7 @@ TEST_F(test_mapping, find_over_adjoining_mappings)
     expect_place(memory.place(2 * m_page - 1), at + 2 * m_page - 1, m_page + 2);
 }
 
-TEST_F(test_mapping, find_over_what_does_not_adjoin_in_the_file)
+TEST_P(test_mapping, find_over_what_does_not_adjoin_in_the_file)
 {
     file memory(8 * m_page), other(8 * m_page);
     const int fds[]        = {other.fd(), memory.fd(), memory.fd(), memory.fd()};
@@ -266,7 +270,7 @@ TEST_F(test_mapping, find_over_what_does_not_adjoin_in_the_file)
     EXPECT_FALSE(find(swapped, 2 * m_page));
 }
 
-TEST_F(test_mapping, the_librarys_own)
+TEST_P(test_mapping, the_librarys_own)
 {
     int fd      = -1;
     void *own   = ri_shared_file_make("ucxri-test", m_page, &fd);
@@ -281,7 +285,7 @@ TEST_F(test_mapping, the_librarys_own)
     close(fd);
 }
 
-TEST_F(test_mapping, view_shows_the_same_bytes)
+TEST_P(test_mapping, view_shows_the_same_bytes)
 {
     file memory(4 * m_page);
     char *at = map(4 * m_page, memory.fd());
@@ -301,7 +305,7 @@ TEST_F(test_mapping, view_shows_the_same_bytes)
 }
 
 /* All places and lengths near the edges of pages, of a mapping that begins within the file */
-TEST_F(test_mapping, view_of_places_in_pages)
+TEST_P(test_mapping, view_of_places_in_pages)
 {
     file memory(6 * m_page);
     char *at = map(4 * m_page, memory.fd(), m_page);
@@ -318,7 +322,7 @@ TEST_F(test_mapping, view_of_places_in_pages)
     }
 }
 
-TEST_F(test_mapping, view_outlives_the_first_mapping)
+TEST_P(test_mapping, view_outlives_the_first_mapping)
 {
     file memory(m_page);
     char *at = map(m_page, memory.fd());
@@ -341,7 +345,7 @@ TEST_F(test_mapping, view_outlives_the_first_mapping)
     EXPECT_FALSE(view(memory.place(5), 10)) << "it is not mapped any more";
 }
 
-TEST_F(test_mapping, view_end_twice)
+TEST_P(test_mapping, view_end_twice)
 {
     file memory(m_page);
     ri_mapping_view_t none = {};
@@ -362,7 +366,7 @@ TEST_F(test_mapping, view_end_twice)
     ri_mapping_view_end(&none);
 }
 
-TEST_F(test_mapping, view_of_hostile_places)
+TEST_P(test_mapping, view_of_hostile_places)
 {
     file memory(4 * m_page);
     ri_mapping_place_t good = memory.place(m_page), place;
@@ -391,7 +395,7 @@ TEST_F(test_mapping, view_of_hostile_places)
     end_view();
 }
 
-TEST_F(test_mapping, view_of_another_file)
+TEST_P(test_mapping, view_of_another_file)
 {
     file memory(m_page);
     const ri_mapping_place_t good = memory.place(0);
@@ -419,7 +423,7 @@ TEST_F(test_mapping, view_of_another_file)
 }
 
 /* A private mapping, or one to be read only, does not do; another one of the same file does. */
-TEST_F(test_mapping, view_takes_the_mapping_that_will_do)
+TEST_P(test_mapping, view_takes_the_mapping_that_will_do)
 {
     file memory(4 * m_page);
     char *at;
@@ -466,7 +470,7 @@ private:
     void *m_memory;
 };
 
-TEST_F(test_mapping, system_v)
+TEST_P(test_mapping, system_v)
 {
     segment first(m_page), second(2 * m_page);
     struct stat names = {};
@@ -494,7 +498,7 @@ TEST_F(test_mapping, system_v)
     EXPECT_FALSE(view(place, 10));
 }
 
-TEST_F(test_mapping, system_v_of_another_namespace)
+TEST_P(test_mapping, system_v_of_another_namespace)
 {
     segment first(m_page), second(m_page);
     ri_mapping_place_t place;
@@ -511,7 +515,7 @@ TEST_F(test_mapping, system_v_of_another_namespace)
 
 /* A file of a disk, whose device and inode may be those of another one, too. Its line of /proc is read
  * in two parts, whose second one looks like a line. */
-TEST_F(test_mapping, file_with_a_long_name)
+TEST_P(test_mapping, file_with_a_long_name)
 {
     char folder[] = "/tmp/test_mapping.XXXXXX";
 
@@ -539,5 +543,7 @@ TEST_F(test_mapping, file_with_a_long_name)
     rmdir(under.c_str());
     rmdir(folder);
 }
+
+INSTANTIATE_TEST_SUITE_P(all, test_mapping, ::testing::Values(0, 1));
 
 } // namespace
