@@ -13,12 +13,13 @@
 #include "../../ucs/process.h"
 #include "../../ucs/settings.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <unistd.h>
 
-/* It has a few frames of this library only, but glibc takes the thread's share of static memory, which
- * may be large, from this. */
+/* It has a few frames of this library only, but glibc takes the thread's share of static memory from
+ * this. Where that is too large, it gets a stack as other threads do. */
 #define ATTEND_STACK (256 * 1024)
 
 /* Whoever has called mostly has more to ask, as a lock is taken, used and given back: the next ones do
@@ -49,6 +50,7 @@ static void *attend_main(void *arg)
 {
     ri_mailbox_rx_t *rx = arg;
     unsigned empty      = 0;
+    ri_mailbox_sleep_t woken;
     uint32_t calls;
 
     do {
@@ -59,16 +61,18 @@ static void *attend_main(void *arg)
         } else if (++empty >= ATTEND_EMPTY) {
             usleep(ATTEND_EMPTY_SLEEP);
         }
-    } while (ri_mailbox_rx_sleep(rx, calls));
+        woken = ri_mailbox_rx_sleep(rx, calls);
+        empty = (woken == RI_MAILBOX_CALLED) ? empty : 0;
+    } while (woken != RI_MAILBOX_NO_SLEEP);
     ri_mailbox_rx_announce_thread(rx, 0);
     return NULL;
 }
 
-/* Those that a fault of this thread itself would raise: a program may mend the fault, or say where it
- * was. */
+/* All but those that a fault of this thread itself would raise: a program may mend the fault, or say
+ * where it was. */
 static void attend_mask(sigset_t *mask)
 {
-    static const int faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP};
+    static const int faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS};
     size_t i;
 
     sigfillset(mask);
@@ -77,26 +81,48 @@ static void attend_mask(sigset_t *mask)
     }
 }
 
+static int attend_create_by(ri_mailbox_rx_t *rx, const pthread_attr_t *attr)
+{
+    pthread_t thread;
+    int ret = pthread_create(&thread, attr, attend_main, rx);
+
+    if (ret == 0) {
+        pthread_setname_np(thread, "ucxri-attend");
+    }
+    return ret;
+}
+
 static int attend_create(ri_mailbox_rx_t *rx)
 {
-    sigset_t mask, before;
+    size_t stack_size = 0;
     pthread_attr_t attr;
-    pthread_t thread;
     int ret;
 
     if (pthread_attr_init(&attr) != 0) {
         return -1;
     }
+    pthread_attr_getstacksize(&attr, &stack_size);
     pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
     pthread_attr_setstacksize(&attr, ATTEND_STACK);
+    ret = attend_create_by(rx, &attr);
+    if (ret == EINVAL) {
+        pthread_attr_setstacksize(&attr, stack_size);
+        ret = attend_create_by(rx, &attr);
+    }
+    pthread_attr_destroy(&attr);
+    return ret;
+}
+
+/* It begins with the mask of who makes it. */
+static int attend_create_masked(ri_mailbox_rx_t *rx)
+{
+    sigset_t mask, before;
+    int ret;
+
     attend_mask(&mask);
     pthread_sigmask(SIG_SETMASK, &mask, &before);
-    ret = pthread_create(&thread, &attr, attend_main, rx);
+    ret = attend_create(rx);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attr);
-    if (ret == 0) {
-        pthread_setname_np(thread, "ucxri-attend");
-    }
     return ret;
 }
 
@@ -107,7 +133,7 @@ void ri_attend_start(void)
     ri_region_lock();
     if (ri_config.rma_thread && (attend_generation != ri_process_generation + 1)) {
         attend_generation = ri_process_generation + 1;
-        if (attend_create(rx) == 0) {
+        if (attend_create_masked(rx) == 0) {
             ri_mailbox_rx_announce_thread(rx, 1);
         } else {
             ri_info("one-sided: no thread for atomic operations, which wait for "

@@ -27,6 +27,15 @@
 #define MAIL_LOOKS_CALLED 64
 #define MAIL_CALLED       0.2
 
+/* Yields behind that, for an origin that did not run itself meanwhile. */
+#define MAIL_YIELDS_LATE 64
+
+/* Calls that are left out when the thread did not come. */
+#define MAIL_SILENT 16
+
+/* Looks for a way that another thread uses, which mostly has its answer soon. */
+#define MAIL_LOOKS_BUSY 1024
+
 /* Looks at the entry of a target that has begun, until the processor is left to others, which may be
  * the target; and until it is asked whether the process is there still. */
 #define MAIL_LOOKS_YIELD 256
@@ -146,6 +155,7 @@ static void mail_end_put(ri_reach_t *reach, uint32_t number, int is_taken_back,
 
     ri_mailbox_tx_free(&reach->mail, number);
     if (!is_taken_back && (state == RI_MAILBOX_DONE)) {
+        reach->silent = 0;
         return;
     }
     *taken_back_p += is_taken_back;
@@ -177,6 +187,7 @@ static void mail_reap(ri_reach_t *reach)
     while ((reach->oldest != reach->mail.next) &&
            (ri_mailbox_tx_state(&reach->mail, reach->oldest) == RI_MAILBOX_DONE)) {
         ri_mailbox_tx_free(&reach->mail, reach->oldest++);
+        reach->silent = 0;
     }
 }
 
@@ -258,20 +269,37 @@ static ri_mail_fate_t mail_finish(ri_reach_t *reach, uint32_t number, size_t len
     }
 }
 
+/* @return Whether the way is this thread's now. */
+static int mail_lock_soon(ri_reach_t *reach)
+{
+    unsigned looks;
+
+    for (looks = 0; !ri_reach_trylock(reach); ++looks) {
+        if (looks == MAIL_LOOKS_BUSY) {
+            return 0;
+        }
+        ri_serve();
+        ri_relax();
+    }
+    return 1;
+}
+
 ri_mail_fate_t ri_mail_ask(ri_reach_t *reach, const ri_mailbox_head_t *head,
                            const void *data, void *result, unsigned *taken_back_p)
 {
     ri_mail_fate_t fate = RI_MAIL_REFUSED;
     uint32_t number;
 
-    if (!ri_reach_trylock(reach)) {
+    if (!mail_lock_soon(reach)) {
         return RI_MAIL_TAKEN_BACK; /* another thread waits for its own */
     }
     if (reach->mail.area != NULL) {
         mail_make_room(reach, taken_back_p);
         number = ri_mailbox_tx_post(&reach->mail, head, data);
         fate   = mail_finish(reach, number, head->length, result, taken_back_p);
-        reach->silent &= (fate != RI_MAIL_DONE);
+        if (fate != RI_MAIL_TAKEN_BACK) {
+            reach->silent = 0;
+        }
     }
     ri_reach_unlock(reach);
     return fate;
@@ -282,12 +310,14 @@ static void mail_wait_for_thread(ri_reach_t *reach, uint32_t number)
 {
     double end     = ri_time() + MAIL_CALLED;
     unsigned looks = 0;
+    unsigned late  = 0;
 
     while (!mail_is_over(&reach->mail, number)) {
         ri_serve();
         ri_relax();
         if (++looks % MAIL_LOOKS_CALLED == 0) {
-            if ((ri_time() > end) || !ri_reach_is_there(reach)) {
+            late += (ri_time() > end);
+            if ((late > MAIL_YIELDS_LATE) || !ri_reach_is_there(reach)) {
                 return;
             }
             sched_yield();
@@ -307,7 +337,7 @@ static ri_mail_fate_t mail_call(ri_reach_t *reach, const ri_mailbox_head_t *head
     ri_mailbox_tx_call(&reach->mail);
     mail_wait_for_thread(reach, number);
     fate          = mail_finish(reach, number, head->length, result, taken_back_p);
-    reach->silent = (fate == RI_MAIL_TAKEN_BACK);
+    reach->silent = (fate == RI_MAIL_TAKEN_BACK) ? MAIL_SILENT : 0;
     return fate;
 }
 
@@ -317,7 +347,9 @@ ri_mail_fate_t ri_mail_call(ri_reach_t *reach, const ri_mailbox_head_t *head,
     ri_mail_fate_t fate = RI_MAIL_TAKEN_BACK;
 
     mail_lock(reach);
-    if (ri_mailbox_tx_has_thread(&reach->mail) && !reach->silent) {
+    if (reach->silent > 0) {
+        --reach->silent;
+    } else if (ri_mailbox_tx_has_thread(&reach->mail)) {
         fate = mail_call(reach, head, data, result, taken_back_p);
     }
     ri_reach_unlock(reach);

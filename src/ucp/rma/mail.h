@@ -52,8 +52,9 @@ ri_mail_fate_t ri_mail_ask(ri_reach_t *reach, const ri_mailbox_head_t *head,
                            const void *data, void *result, unsigned *taken_back);
 
 /** Have an operation carried out by the thread of a target that does not look, where it has one. As
- * ri_mail_ask(), but that it waits for up to 0.2 s: without a thread, or if it did not come the last
- * time, the operation counts as taken back. */
+ * ri_mail_ask(), but that it waits for up to 0.2 s, and for another thread that uses the way. Without
+ * a thread the operation counts as taken back, and so do some that follow one for which it did not
+ * come. */
 ri_mail_fate_t ri_mail_call(ri_reach_t *reach, const ri_mailbox_head_t *head,
                             const void *data, void *result, unsigned *taken_back);
 

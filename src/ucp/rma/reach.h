@@ -25,7 +25,7 @@ typedef struct ri_reach {
     /* puts that were posted and are not known to be over: from this number on, up to mail.next */
     uint32_t oldest;
     ri_mailbox_head_t heads[RI_MAILBOX_DEPTH]; /* of posted puts, by entry */
-    int silent; /* its thread was called, and did not come: it is not called again until it has looked */
+    int silent;        /* so many calls of its thread are left out, as it did not come */
     ucs_status_t lost; /* why a put was lost, from then on; UCS_OK: none was */
     double proved; /* when it was last seen that the process is the one that is meant */
     ucs_list_link_t list;

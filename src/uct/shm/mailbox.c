@@ -131,11 +131,15 @@ unsigned ri_mailbox_rx_serve(ri_mailbox_rx_t *rx, ri_mailbox_func_t func)
     return count;
 }
 
-int ri_mailbox_rx_sleep(ri_mailbox_rx_t *rx, uint32_t calls)
+ri_mailbox_sleep_t ri_mailbox_rx_sleep(ri_mailbox_rx_t *rx, uint32_t calls)
 {
-    return (syscall(SYS_futex, &rx->area->calls, FUTEX_WAIT, calls, NULL, NULL, 0) ==
-            0) ||
-           (errno == EAGAIN) || (errno == EINTR);
+    if (syscall(SYS_futex, &rx->area->calls, FUTEX_WAIT, calls, NULL, NULL, 0) == 0) {
+        return RI_MAILBOX_SLEPT;
+    }
+    if (errno == EAGAIN) {
+        return RI_MAILBOX_CALLED;
+    }
+    return (errno == EINTR) ? RI_MAILBOX_SLEPT : RI_MAILBOX_NO_SLEEP;
 }
 
 /* How a process is named in a slot that it has. */

@@ -157,9 +157,16 @@ static inline uint32_t ri_mailbox_rx_calls(const ri_mailbox_rx_t *rx)
     return atomic_load_explicit(&rx->area->calls, memory_order_acquire);
 }
 
-/** Sleep until the thread was called more than @a calls times; it may return early. @return Whether
- * this process can sleep so. */
-int ri_mailbox_rx_sleep(ri_mailbox_rx_t *rx, uint32_t calls);
+/* How a sleep has ended. */
+typedef enum ri_mailbox_sleep {
+    RI_MAILBOX_NO_SLEEP, /* the system does not let this process sleep so */
+    RI_MAILBOX_CALLED,   /* at once: the thread was called before */
+    RI_MAILBOX_SLEPT
+} ri_mailbox_sleep_t;
+
+/** Sleep until the thread was called more than @a calls times; it may return early. @return How that
+ * has ended. */
+ri_mailbox_sleep_t ri_mailbox_rx_sleep(ri_mailbox_rx_t *rx, uint32_t calls);
 
 /** From now on there is a thread that sleeps, and serves when it is called; or there is none. */
 static inline void ri_mailbox_rx_announce_thread(ri_mailbox_rx_t *rx, int is_there)

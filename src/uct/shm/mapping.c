@@ -11,6 +11,7 @@
 #include "mapping.h"
 #include "shared_file.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -118,10 +119,14 @@ typedef struct maps_query {
 
 #define MAPS_QUERY _IOWR('f', 17, maps_query_t)
 
+static_assert((sizeof(maps_query_t) == 104) && (offsetof(maps_query_t, name) == 88),
+              "as the kernel has it");
+
 /* Readable, writable, shared, of a file; the one with the address, or the next one. */
 #define MAPS_QUERY_FLAGS (0x01 | 0x02 | 0x08 | 0x20 | 0x10)
 
 int ri_mapping_asks = 1;
+unsigned ri_mapping_answers;
 
 /* @return Whether there is such a mapping at @a from or behind it. -1: it cannot be asked for. */
 static int maps_ask(int fd, uintptr_t from, maps_line_t *line)
@@ -137,6 +142,7 @@ static int maps_ask(int fd, uintptr_t from, maps_line_t *line)
     if (!ri_mapping_asks || (ioctl(fd, MAPS_QUERY, &query) != 0)) {
         return (ri_mapping_asks && (errno == ENOENT)) ? 0 : -1;
     }
+    ++ri_mapping_answers;
     memset(line, 0, sizeof(*line));
     line->start = query.start;
     line->end   = query.end;

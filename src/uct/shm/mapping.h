@@ -29,8 +29,9 @@ typedef struct ri_mapping_place {
                         namespace; 0 of all others */
 } __attribute__((packed)) ri_mapping_place_t;
 
-/* Whether the kernel is asked, where it answers: for tests. */
+/* Whether the kernel is asked, where it answers, and how often it has: for tests. */
 extern int ri_mapping_asks;
+extern unsigned ri_mapping_answers;
 
 /* A view of memory. */
 typedef struct ri_mapping_view {

@@ -12,6 +12,7 @@
 #include <sys/shm.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 #include <vector>
 
@@ -542,6 +543,25 @@ TEST_P(test_mapping, file_with_a_long_name)
     rmdir(path.c_str());
     rmdir(under.c_str());
     rmdir(folder);
+}
+
+/* Linux answers from 6.11 on. */
+TEST_P(test_mapping, who_answers)
+{
+    unsigned before = ri_mapping_answers;
+    struct utsname name;
+    int major = 0, minor = 0;
+    file shared(m_page);
+
+    ASSERT_EQ(0, uname(&name));
+    ASSERT_EQ(2, sscanf(name.release, "%d.%d", &major, &minor));
+    EXPECT_TRUE(find(map(m_page, shared.fd()), m_page));
+    if (GetParam() && ((major > 6) || ((major == 6) && (minor >= 11)))) {
+        EXPECT_LT(before, ri_mapping_answers);
+    }
+    if (!GetParam()) {
+        EXPECT_EQ(before, ri_mapping_answers);
+    }
 }
 
 INSTANTIATE_TEST_SUITE_P(all, test_mapping, ::testing::Values(0, 1));
