@@ -106,7 +106,6 @@ enum origin_at_t : uint8_t {
 enum goal_t : uint8_t {
     GOAL_ROOM,
     GOAL_ASK,
-    GOAL_CALL_SETTLE, /* puts in front of a call */
     GOAL_END
 };
 

@@ -258,9 +258,6 @@ void mailbox_model_t::origin_next(state_t state)
 
         origin_waits(&state, is_one ? origin.oldest + 1 : origin.next, GOAL_ROOM);
         add("origin wants room", state);
-    } else if (origin.calling && (origin.next != origin.oldest)) {
-        origin_waits(&state, origin.next, GOAL_CALL_SETTLE);
-        add("origin settles before a call", state);
     } else {
         origin.at = ORIGIN_WRITE;
         add("origin begins with another one", state);

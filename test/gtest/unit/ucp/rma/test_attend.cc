@@ -114,15 +114,21 @@ protected:
         return h;
     }
 
-    ri_mail_fate_t call_add_once(uint64_t value, uint64_t *old, size_t word = 0)
+    /* Add to a word of the target, by one of the two ways. */
+    ri_mail_fate_t add(decltype(&ri_mail_call) how, uint64_t value, uint64_t *old,
+                       size_t word)
     {
         ri_mailbox_head_t h = head(RI_SERVE_ATOMIC + UCP_ATOMIC_OP_ADD, word, 8);
-
         unsigned taken_back = 0;
-        ri_mail_fate_t fate = ri_mail_call(m_reach, &h, &value, old, &taken_back);
+        ri_mail_fate_t fate = how(m_reach, &h, &value, old, &taken_back);
 
         m_taken_back += taken_back;
         return fate;
+    }
+
+    ri_mail_fate_t call_add_once(uint64_t value, uint64_t *old, size_t word = 0)
+    {
+        return add(ri_mail_call, value, old, word);
     }
 
     /* Where there is much else to do the thread may come late: then nothing was done. */
@@ -142,13 +148,7 @@ protected:
 
     ri_mail_fate_t ask_add(uint64_t value, uint64_t *old, size_t word = 0)
     {
-        ri_mailbox_head_t h = head(RI_SERVE_ATOMIC + UCP_ATOMIC_OP_ADD, word, 8);
-
-        unsigned taken_back = 0;
-        ri_mail_fate_t fate = ri_mail_ask(m_reach, &h, &value, old, &taken_back);
-
-        m_taken_back += taken_back;
-        return fate;
+        return add(ri_mail_ask, value, old, word);
     }
 
     ri_mail_fate_t put(uint64_t value, size_t word)
