@@ -38,9 +38,6 @@
  * software adapter, and no other one was tried. (performance.md) */
 #define CONFIG_IB_EAGER_MAX 0
 
-/* A line of another core is far if it takes so many times as long as one of memory. */
-#define CONFIG_FAR_MARGIN 1.5
-
 extern char **environ;
 
 static ri_config_t config_given; /* before it was brought into range */
@@ -235,19 +232,12 @@ static void config_set_thresholds(const ri_costs_t *costs)
     }
 }
 
-/* Where the cost of a line is not measured, or the clock is too slow to tell, no sender is taken
- * for far. */
+/* Where it is not known what is far, no sender is taken for far. */
 static void config_set_far(const ri_costs_t *costs)
 {
-    if (ri_config.ring_far == UCS_YES) {
-        ri_distance_far_ticks = 1;
-    } else if ((ri_config.ring_far == UCS_NO) ||
-               (costs->clock_ticks >= costs->line_ticks)) {
-        ri_distance_far_ticks = 0;
-    } else {
-        ri_distance_far_ticks = costs->clock_ticks +
-                                CONFIG_FAR_MARGIN * costs->line_ticks;
-    }
+    ri_distance_far_ticks = (ri_config.ring_far == UCS_YES) ? 1 :
+                            (ri_config.ring_far == UCS_NO)  ? 0 :
+                                                              ri_costs_far_ticks(costs);
 }
 
 /* Sizes that are left to the library are so again: the others were brought into range. */

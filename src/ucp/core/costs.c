@@ -20,13 +20,17 @@
 /* Lines of a chain of loads, each in another page than the one before it, so that no
  * prefetcher runs ahead of it. */
 #define COSTS_CHAIN        32
-#define COSTS_CHAIN_TRIES  4
+#define COSTS_CHAIN_TRIES  16
 #define COSTS_CHAIN_STRIDE (67 * RI_CACHE_LINE)
 
 /* How many lines a core fetches at the same time when it copies: as many as the cache nearest
  * to it can miss at once, which is 10 to 16 on cores of the last ten years. With 11, the 6 bytes
  * per ns come out that the ring was seen to carry. */
 #define COSTS_LINES_AT_ONCE 11
+
+/* A line of another core that takes longer, in ns, is far in any case: one of memory takes several
+ * times as long as it could where others use the memory while it is measured. */
+#define COSTS_FAR_MAX 95.0
 
 /* How much an extra copy may cost, in exchanges of the shortest kind. */
 #define COSTS_HYBRID_BET 2
@@ -198,4 +202,15 @@ size_t ri_costs_coop_thresh(const ri_costs_t *costs)
 
     return costs_round(COSTS_COOP_MARGIN * extra * 2 * costs->plane.rate,
                        RI_COSTS_COOP_MIN, RI_COSTS_COOP_MAX);
+}
+
+/* From a core that shares a cache a line comes in a fraction of the time of one of memory. Where it
+ * takes as long, the copy is faster by way of memory, of which many lines come at a time. */
+uint64_t ri_costs_far_ticks(const ri_costs_t *costs)
+{
+    if (costs->line_ticks <= costs->clock_ticks) {
+        return 0;
+    }
+    return costs->clock_ticks +
+           costs->line_ticks * ri_min(1.0, COSTS_FAR_MAX / costs->line);
 }

@@ -133,6 +133,31 @@ TEST(test_costs, monotonic)
     });
 }
 
+/* What is far is as far as memory, but no more than COSTS_FAR_MAX where others use the memory. */
+TEST(test_costs, far)
+{
+    ri_costs_t c  = costs(20, 700, 15, 80);
+    c.line_ticks  = 200;
+    c.clock_ticks = 50;
+    EXPECT_EQ(250u, ri_costs_far_ticks(&c));
+
+    c.line       = 190;
+    c.line_ticks = 475;
+    EXPECT_EQ(50 + 475 / 2, ri_costs_far_ticks(&c));
+}
+
+TEST(test_costs, far_is_not_known)
+{
+    ri_costs_t c  = costs(20, 700, 15, 80);
+    c.line_ticks  = 0; /* not measured */
+    c.clock_ticks = 0;
+    EXPECT_EQ(0u, ri_costs_far_ticks(&c));
+
+    c.line_ticks  = 30;
+    c.clock_ticks = 40; /* the clock is too slow */
+    EXPECT_EQ(0u, ri_costs_far_ticks(&c));
+}
+
 TEST(test_costs, measure)
 {
     ri_costs_t c;
