@@ -9,6 +9,7 @@
 #include "ucxri_info_protocols.h"
 #include "ucxri_info_more.h"
 #include "ucp/core/config.h"
+#include "ucp/core/exchange.h"
 #include "ucp/link/ring_life.h"
 #include "ucp/proto/select_why.h"
 #include "ucs/rank.h"
@@ -34,7 +35,8 @@ typedef struct protocols_here {
 typedef enum protocols_first {
     PROTOCOLS_WAITS,    /* the receiver, which does nothing else */
     PROTOCOLS_COMPUTES, /* the receiver, which is busy with something else */
-    PROTOCOLS_SENDER
+    PROTOCOLS_SENDER,
+    PROTOCOLS_BOTH /* both send and receive, and wait for the other one */
 } protocols_first_t;
 
 /* A table. */
@@ -91,22 +93,26 @@ static ri_select_param_t protocols_facts(const protocols_case_t *which, size_t l
 {
     const protocols_here_t *here = which->here;
     int has_ring                 = (here != NULL) && (here->ring_payload > 0);
-    int has_channel              = (which->net_plane & RI_PLANE_KEYS) &&
+    int waits     = (which->first == PROTOCOLS_WAITS) || (which->first == PROTOCOLS_BOTH);
+    int exchanges = has_ring && (which->first == PROTOCOLS_BOTH) && here->host_plane &&
+                    (ri_config.rtr != UCS_YES) && (length > RI_EXCHANGE_RING_MAX);
+    int has_channel = (which->net_plane & RI_PLANE_KEYS) &&
                       (ri_config.ib_eager_max > 0) && (length <= ri_config.ib_eager_max);
 
     return (ri_select_param_t){
             .has_ring   = has_ring,
             .ring_open  = has_ring,
             .ring_takes = has_ring && (length > ri_config.eager_thresh) &&
-                          (length <= here->ring_long),
-            .has_channel = has_channel,
-            .polls       = (ri_config.ring_peers > 0),
-            .am_ready    = 1,
-            .contig      = 1,
-            .host_memory = 1,
-            .pieces      = 1,
-            .awaited     = (here != NULL) && (which->first == PROTOCOLS_WAITS) &&
-                       (ri_config.rtr != UCS_YES),
+                          (length <= here->ring_long) && !exchanges,
+            .has_channel   = has_channel,
+            .polls         = (ri_config.ring_peers > 0),
+            .am_ready      = 1,
+            .contig        = 1,
+            .host_memory   = 1,
+            .pieces        = 1,
+            .exchanges     = exchanges,
+            .alone         = 1,
+            .awaited       = (here != NULL) && waits && (ri_config.rtr != UCS_YES),
             .pool_free     = (length <= ri_config.pool_size),
             .slot_free     = 1,
             .rtr_by_net    = (here == NULL),
@@ -218,6 +224,10 @@ static void protocols_host(void)
             &which);
     which.first = PROTOCOLS_SENDER;
     protocols_table("On one host, the sender is first:", &which);
+    which.first = PROTOCOLS_BOTH;
+    protocols_table(
+            "On one host, both send and wait, as neighbours that exchange their borders:",
+            &which);
     if (here.ring_payload == 0) {
         printf("\nThere are no rings here: ucxri_info says why.\n");
     } else {

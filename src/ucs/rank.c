@@ -20,6 +20,9 @@ static const char *const rank_variables[]  = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK
 static const char *const count_variables[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE",
                                               "SLURM_NTASKS"};
 
+static const char *const local_variables[] = {"OMPI_COMM_WORLD_LOCAL_SIZE",
+                                              "MPI_LOCALNRANKS"};
+
 /* Slurm, PBS, LSF, Grid Engine, Flux, and Open MPI without any of them. Hydra alone tells none. */
 static const char *const job_variables[] = {"SLURM_JOB_ID", "PBS_JOBID",
                                             "LSB_JOBID",    "JOB_ID",
@@ -59,6 +62,13 @@ long ri_rank_number(void)
 const char *ri_rank_count_text(void)
 {
     return rank_number(count_variables, COUNT_OF(count_variables));
+}
+
+long ri_rank_local_count(void)
+{
+    const char *count = rank_number(local_variables, COUNT_OF(local_variables));
+
+    return (count == NULL) ? -1 : atol(count);
 }
 
 int ri_rank_job(char *job, size_t max)

@@ -18,6 +18,9 @@ long ri_rank_number(void);
 /** @return How many ranks the job has, in digits, in the same way, or NULL. */
 const char *ri_rank_count_text(void);
 
+/** @return How many ranks of the job are on this host, or -1: no launcher has told it. */
+long ri_rank_local_count(void);
+
 /** Write what names the job of this process to @a job, cut off at @a max bytes with the end: the
  * number that the batch system or the launcher has given it, without blanks. @return Whether there
  * is one; if not, @a job is "-". */

@@ -8,12 +8,28 @@
 #define RI_PEER_H
 
 #include "peer_types.h"
+#include "../../uct/shm/ring.h"
 
-/** @return What a record to the peer says: whether its long messages are waited for. */
+/** @return What a record to the peer says: whether its long messages are waited for, and asked for
+ * soon: RI_RING_HINT_*. */
+static inline uint8_t ri_peer_hint(const ri_peer_t *peer)
+{
+    return RI_RING_HINT_SAID | ((peer->hint.waited > 0) ? RI_RING_HINT_WAITS : 0) |
+           ((peer->hint.soon > 0) ? RI_RING_HINT_SOON : 0);
+}
+
+/** @return The same, for a record that is sent in any case. */
 static inline uint8_t ri_peer_take_hint(ri_peer_t *peer)
 {
     peer->hint.is_news = 0;
-    return peer->hint.waited > 0;
+    return ri_peer_hint(peer);
+}
+
+/** A record of the peer's says @a hint. */
+static inline void ri_peer_note_hint(ri_peer_t *peer, uint8_t hint)
+{
+    peer->hint.ready  = !!(hint & RI_RING_HINT_WAITS);
+    peer->hint.prompt = !!(hint & RI_RING_HINT_SOON);
 }
 
 /** Find the peer of a uid, or make it. A new one has neither conn nor stream: the caller gives it

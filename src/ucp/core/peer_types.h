@@ -84,9 +84,17 @@ struct ri_peer {
     /* Whether long messages are waited for (proto/rtr/rtr_learn.h). */
     struct {
         uint8_t waited; /* so many more long messages from the peer are taken to be waited for */
-        uint8_t is_news; /* waited has become 0, or was 0, and the peer was not told yet */
+        uint8_t soon; /* so many more are taken to be asked for soon, if not waited for */
+        uint8_t is_news; /* either has become 0, or was 0, and the peer was not told yet */
         uint8_t ready;   /* the peer waits for long messages, as it has said */
+        uint8_t prompt;  /* the peer asks for them soon, as it has said */
     } hint;
+
+    /* Whether messages go both ways at the same time (core/exchange.h). */
+    struct {
+        uint8_t alone; /* so many of the peer's in succession met none of this process's */
+        uint8_t untried; /* messages that were not taken for some of an exchange, modulo 256 */
+    } exchange;
 
     uint8_t closing; /* the peer has said that its application closes the last endpoint to this
                         worker, and has sent nothing by a new one */

@@ -80,10 +80,11 @@ struct ri_stream {
     ri_channel_in_t *channel;          /* through a network; NULL: none */
     unsigned channels_refused;         /* channels that the sender did not take */
 
-    ri_assembly_t assembly; /* the message that comes through the ring in parts */
-    unsigned num_coops;     /* receives that both sides are copying */
-    ri_coop_shelf_t *shelf; /* of the ring; NULL: none (yet) */
-    unsigned copies;        /* that both sides made since a shelf was last thought of */
+    ri_assembly_t assembly;   /* the message that comes through the ring in parts */
+    unsigned num_coops;       /* receives that both sides are copying */
+    ri_coop_shelf_t *shelf;   /* of the ring; NULL: none (yet) */
+    unsigned copies;          /* that both sides made since a shelf was last thought of */
+    ri_coop_ways_t *exchange; /* how messages of exchanges went; NULL: there were none */
     /* receives with a transfer through a network that has not ended */
     unsigned num_transfers;
     ucs_list_link_t fetching; /* receives that wait for RNDV_DATA */

@@ -44,8 +44,9 @@ typedef struct ri_worker_net {
 typedef struct ri_worker_rings {
     unsigned num_stopping; /* rings that were asked back */
     unsigned max;          /* 0: rings are not used on this worker */
-    unsigned num_shelves;  /* that peers may put parts on (proto/coop/coop_shelf.h) */
-    uint64_t clock;        /* messages delivered, by any route */
+    unsigned crowd; /* with so many rings the host has fewer processors than processes */
+    unsigned num_shelves; /* that peers may put parts on (proto/coop/coop_shelf.h) */
+    uint64_t clock;       /* messages delivered, by any route */
 } ri_worker_rings_t;
 
 /* Channels through a network (link/channel_life.h). */

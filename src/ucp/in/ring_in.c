@@ -84,9 +84,11 @@ static void ring_in_note_hint(ri_stream_t *stream, const ri_ring_record_t *recor
                               uint8_t type)
 {
     const ri_wire_row_t *row = ri_wire_row(type);
+    uint8_t hint             = __atomic_load_n(&record->hint, __ATOMIC_RELAXED);
 
-    if ((row != NULL) && row->hints) {
-        stream->peer->hint.ready = __atomic_load_n(&record->hint, __ATOMIC_RELAXED) & 1;
+    if ((row != NULL) ? row->hints :
+                        ((type == RI_RING_START) && (hint & RI_RING_HINT_SAID))) {
+        ri_peer_note_hint(stream->peer, hint);
     }
 }
 

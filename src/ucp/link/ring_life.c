@@ -13,12 +13,14 @@
 #include "../../ucs/settings.h"
 #include "../../ucs/log.h"
 #include "../../ucs/random.h"
+#include "../../ucs/rank.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* A ring may be taken from a peer that was silent while so many messages came from
  * others. */
@@ -140,7 +142,7 @@ void ri_ring_life_free(ri_stream_t *stream)
     RI_MODULES_TELL(ring_rx_unmap, stream);
     stream->ring = NULL;
     ri_stream_ring_set_state(stream, RI_STREAM_RING_NONE);
-    stream->peer->hint.ready = 0; /* nothing would take it back */
+    ri_peer_note_hint(stream->peer, 0); /* nothing would take it back */
     RI_MODULES_TELL(ring_rx_closed, stream);
 }
 
@@ -287,6 +289,16 @@ void ri_ring_life_stop(ri_conn_t *conn)
     }
 }
 
+/* @return From how many rings on this host has fewer processors than processes of the job, as far as
+ * is known: the launcher may have told, and each ring is another process. What a container leaves
+ * of the processors is not seen: what one process may use says nothing of the others. */
+static unsigned ring_life_crowd(void)
+{
+    long processors = ri_max(sysconf(_SC_NPROCESSORS_ONLN), 1l);
+
+    return (ri_rank_local_count() > processors) ? 0 : processors;
+}
+
 /* Rings generate no events, so they are not for applications that may sleep on the
  * worker's event file descriptor. */
 static ucs_status_t ring_life_worker_made(ri_worker_t *worker)
@@ -300,7 +312,8 @@ static ucs_status_t ring_life_worker_made(ri_worker_t *worker)
     if (worker->rings_in == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
-    worker->rings.max = max;
+    worker->rings.max   = max;
+    worker->rings.crowd = ring_life_crowd();
     return UCS_OK;
 }
 

@@ -7,6 +7,7 @@
 #include "assembly.h"
 #include "../core/timeline_notes.h"
 #include "../core/recv_req.h"
+#include "../core/exchange.h"
 #include "../core/module.h"
 #include "deliver.h"
 #include "../../ucs/log.h"
@@ -26,6 +27,10 @@ static ri_recv_req_t *assembly_match(ri_stream_t *stream, uint32_t sn, uint64_t 
         return NULL;
     }
 
+    if (length > ri_config.eager_thresh) {
+        ri_exchange_note(stream->peer);
+        ri_promises.learn_waiting(recv, stream);
+    }
     ri_trace(&worker->trace, RI_TRACE_MATCHED, tag, length);
     ri_timeline_recv(recv, stream, sn, length);
     stream->next_sn  = sn + 1;

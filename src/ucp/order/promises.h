@@ -50,6 +50,10 @@ typedef struct ri_promises {
     void (*learn)(ri_recv_req_t *recv, const ri_stream_t *stream,
                   const ri_arrival_t *arrival);
 
+    /** A message above the eager threshold comes by itself, in parts, and meets a receive with the
+     * first of them. */
+    void (*learn_waiting)(ri_recv_req_t *recv, const ri_stream_t *stream);
+
     /** Something of which there is little, and that promises need, is free again: a queue pair. */
     void (*room_is_back)(ri_worker_t *worker);
 } ri_promises_t;

@@ -7,6 +7,7 @@
  * has met its receive (order/recv_start.h).
  */
 #include "../core/activity.h"
+#include "../core/exchange.h"
 #include "../core/memory.h"
 #include "../link/planes.h"
 #include "../order/arrival.h"
@@ -96,6 +97,7 @@ static ucs_status_t fetch_start(ri_recv_req_t *recv, ri_stream_t *stream,
     }
     ri_activity_note_reading(stream->worker, arrival->length);
     facts = fetch_facts(recv, stream, arrival);
+    ri_exchange_note(stream->peer);
     if (facts.slot_named) {
         offer      = fetch_look_at_slot(&facts, recv, stream, arrival);
         terms.slot = &offer;

@@ -9,6 +9,8 @@
 #include "../wire/wire.h"
 #include "../../uct/shm/slot.h"
 
+#include <stdint.h>
+
 /* What each way needs of a plane. RI_PLANE_INLINE is what a way needs that is there only for
  * processes of a host: memory that both see, or nothing to be registered. */
 #define NEED_COOP      (RI_PLANE_READ | RI_PLANE_WRITE | RI_PLANE_INLINE)
@@ -58,15 +60,26 @@ static int select_is_for_one(const ri_select_param_t *param)
             select_has_hybrid(param, param->host_plane));
 }
 
-/* Both sides may copy. If both send, each has a copy of its own to make, unless it cannot read the
- * other side's data in runs. Without rings of its own this worker may sleep, and nothing would wake it
+/* Whether a receiver that sends as well is to say in a slot who copies. Of several messages at once it
+ * reads all but the first: it does not come to look at many slots, nor the sender to write by them. */
+static int select_may_both(const ri_select_param_t *param)
+{
+    int one_by_one = param->exchanges ? (param->alone && !param->crowded) :
+                                        !param->peer_sends;
+
+    return (param->pieces && one_by_one) || param->spread;
+}
+
+/* Both sides may copy, and the receiver says who does. If both send, each has a copy of its own to
+ * make: unless one of them is to make all of this one, or the other cannot read data in runs. Without rings of its own this worker may sleep, and nothing would wake it
  * up. */
 static int select_has_coop(const ri_select_param_t *param)
 {
-    return !select_is_for_one(param) && (param->length >= param->coop_thresh) &&
-           (param->length <= RI_SLOT_LENGTH_MAX) &&
-           ((param->pieces && !param->peer_sends) || param->spread) && param->has_ring &&
-           param->slot_free && param->polls;
+    return !select_is_for_one(param) &&
+           ((param->length >= param->coop_thresh) ||
+            (param->exchanges && (param->coop_thresh != SIZE_MAX))) &&
+           (param->length <= RI_SLOT_LENGTH_MAX) && select_may_both(param) &&
+           param->has_ring && param->slot_free && param->polls;
 }
 
 /* What is above EAGER_THRESH and moved by a data plane. @return RI_PROTO_BULK if this one

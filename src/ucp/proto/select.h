@@ -29,13 +29,16 @@ typedef struct ri_select_param {
     int has_hello; /* the header has a hello */
     int contig;
     int host_memory;
-    int pieces;          /* the data is in pieces that can be described */
-    int spread;          /* it is in runs that are known, and may go by a shelf */
-    int awaited;         /* the receiver was waiting for the latest long message */
-    int rtr_expected;    /* no RTR is there, but recent messages had one */
-    int pool_free;       /* the pool has a buffer of the length */
-    int slot_free;       /* the ring has a slot that is free */
-    int peer_sends;      /* the receiver has sent what was not taken yet */
+    int pieces;       /* the data is in pieces that can be described */
+    int spread;       /* it is in runs that are known, and may go by a shelf */
+    int awaited;      /* the receiver was waiting for the latest long message */
+    int rtr_expected; /* no RTR is there, but recent messages had one */
+    int pool_free;    /* the pool has a buffer of the length */
+    int slot_free;    /* the ring has a slot that is free */
+    int peer_sends;   /* the receiver has sent what was not taken yet */
+    int exchanges; /* both send at the same time: of a message with a slot one of them copies all */
+    int alone;           /* no other message to the receiver has a slot */
+    int crowded;         /* the two processes may have to take turns on one processor */
     int rtr_by_net;      /* the RTR came through the network; else within the host */
     uint64_t rtr_room;   /* of the receive whose RTR is for this message; 0: none is */
     unsigned host_plane; /* within a host */

@@ -105,6 +105,11 @@ static const char *why_matched_first(const ri_select_param_t *param, ri_choice_t
 {
     ri_select_param_t other = *param;
 
+    other.exchanges  = 0;
+    other.peer_sends = 0;
+    if (param->exchanges && why_differs(&other, choice)) {
+        return "both send at once, each reads its own";
+    }
     other.awaited      = 0;
     other.rtr_expected = 0;
     if (why_differs(&other, choice)) {
@@ -158,7 +163,8 @@ const char *ri_select_why(const ri_select_param_t *param, ri_choice_t choice)
         return "it has an RTR";
     case RI_PROTO_RECV_COOP:
     case RI_PROTO_COOP:
-        return "two copy faster than one";
+        return param->exchanges ? "both send at once, one copies all" :
+                                  "two copy faster than one";
     case RI_PROTO_RNDV_GET:
         return why_matched_first(param, choice);
     case RI_PROTO_RNDV_PUT:

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "peer_memory.h"
+#include "../proto/coop/coop_ways.h"
 #include "../core/conn.h"
 #include "../core/stream.h"
 #include "../match/rtr_table.h"
@@ -76,7 +77,7 @@ size_t ri_peer_memory_now(const ri_peer_t *peer)
         bytes += MEMORY_OF(words);
     }
     ucs_list_for_each(stream, &peer->streams, peer_list) {
-        bytes += MEMORY_OF(stream);
+        bytes += MEMORY_OF(stream) + MEMORY_OF(stream->exchange);
     }
     return bytes;
 }

@@ -10,6 +10,7 @@
 #include "../../ucs/settings.h"
 #include "../../ucs/log.h"
 #include "../core/activity.h"
+#include "../core/exchange.h"
 #include "../core/memory.h"
 #include "../core/module.h"
 #include "../core/timeline_notes.h"
@@ -115,15 +116,26 @@ static int send_peer_sends(const ri_conn_t *conn)
     return 0;
 }
 
+/* Whether a long message is one of an exchange within a host, of a kind that one side can copy. */
+static int send_exchanges(const ri_send_req_t *req, unsigned host_plane)
+{
+    ri_conn_t *conn = req->conn;
+
+    return (req->data.length > ri_config.eager_thresh) && (host_plane != 0) &&
+           !(conn->flags & RI_CONN_PEER_MODE) && ri_dt_is_contig(&req->data) &&
+           ((conn->worker->match.num_posted > 0) || send_peer_sends(conn)) &&
+           ri_exchange_is_on(conn, req->data.length);
+}
+
 /* Whether the ring is to take a message above EAGER_THRESH. Where there is no room, it would wait for
  * this worker's progress, and other ways are better, unless that comes at once: as it did of late, or
  * as both sides send, and so are about to receive. */
-static int send_ring_takes(const ri_send_req_t *req)
+static int send_ring_takes(const ri_send_req_t *req, int exchanges)
 {
     ri_conn_t *conn = req->conn;
     size_t length   = req->data.length;
 
-    if ((length <= ri_config.eager_thresh) || (length > conn->ring_long) ||
+    if ((length <= ri_config.eager_thresh) || (length > conn->ring_long) || exchanges ||
         !ri_dt_is_contig(&req->data)) {
         return 0;
     }
@@ -153,12 +165,14 @@ static size_t send_hybrid_net(const ri_send_req_t *req, int pieces)
 static ri_select_param_t send_facts(const ri_send_req_t *req, int sync,
                                     const ri_rtr_t *rtr, const ucp_request_param_t *param)
 {
+    int at_once     = !!(param->op_attr_mask & UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL);
     ri_conn_t *conn = req->conn;
     size_t length   = req->data.length;
     int is_long     = (length > ri_config.eager_thresh);
     int has_ring    = (conn->ring != NULL) && !(conn->flags & RI_CONN_NO_RING);
     int has_channel = ri_channel_send_can(conn, length);
     unsigned host   = ri_planes_host(conn);
+    int exchanges   = has_ring && !at_once && send_exchanges(req, host);
     int pieces      = (host != 0) ? ri_dt_fits(&req->data) : ri_dt_fits_net(&req->data);
 
     return (ri_select_param_t){
@@ -173,21 +187,24 @@ static ri_select_param_t send_facts(const ri_send_req_t *req, int sync,
             .am_ready    = !!(conn->flags & RI_CONN_AM_READY),
             .has_hello   = (conn->remote_id == 0),
             .contig      = ri_dt_is_contig(&req->data),
-            .ring_takes  = has_ring && send_ring_takes(req),
+            .ring_takes  = has_ring && send_ring_takes(req, exchanges),
             .host_memory = ri_memory_is_host(req->super.worker, &req->data, param),
             .pieces      = pieces,
             .spread = (length >= ri_config.coop_thresh) && ri_dt_is_spread(&req->data) &&
                       ri_coop_send_try_spread(conn),
-            .awaited       = (conn->peer != NULL) && conn->peer->hint.ready,
-            .pool_free     = is_long && ri_pool_has(&conn->worker->pool, length),
-            .peer_sends    = (length >= ri_config.coop_thresh) && send_peer_sends(conn),
-            .slot_free     = 1, /* or it turns out to be lacking */
-            .rtr_by_net    = (rtr != NULL) && ri_rtr_ops[rtr->kind]->by_net,
-            .rtr_room      = (rtr != NULL) ? ri_rtr_ops[rtr->kind]->room(req, rtr) : 0,
-            .host_plane    = host,
-            .net_plane     = ri_planes_net(conn),
-            .scheme        = ri_config.scheme,
-            .length        = length,
+            .awaited    = exchanges || ((conn->peer != NULL) && conn->peer->hint.ready),
+            .pool_free  = is_long && ri_pool_has(&conn->worker->pool, length),
+            .peer_sends = (length >= ri_config.coop_thresh) && send_peer_sends(conn),
+            .exchanges  = exchanges,
+            .alone      = (conn->coop.slots == 0),
+            .crowded    = ri_exchange_is_crowded(conn->worker),
+            .slot_free  = 1, /* or it turns out to be lacking */
+            .rtr_by_net = (rtr != NULL) && ri_rtr_ops[rtr->kind]->by_net,
+            .rtr_room   = (rtr != NULL) ? ri_rtr_ops[rtr->kind]->room(req, rtr) : 0,
+            .host_plane = host,
+            .net_plane  = ri_planes_net(conn),
+            .scheme     = ri_config.scheme,
+            .length     = length,
             .hybrid_thresh = ri_config.hybrid_thresh,
             .hybrid_net    = send_hybrid_net(req, pieces),
             .coop_thresh   = ri_config.coop_thresh,

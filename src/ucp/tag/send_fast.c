@@ -166,7 +166,7 @@ ucs_status_ptr_t ri_tag_send_parts(ri_conn_t *conn, const void *buffer, size_t c
 {
     uint32_t pos = conn->ring->pos;
 
-    if (ri_unlikely(!ri_ring_tx_put_parts(conn->ring, conn->tx_sn + 1, tag, buffer,
+    if (ri_unlikely(!ri_ring_tx_put_parts(conn->ring, conn->tx_sn + 1, tag, 0, buffer,
                                           length))) {
         return ri_tag_send_slow(conn, buffer, count, tag, param, 0);
     }

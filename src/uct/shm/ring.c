@@ -157,8 +157,8 @@ int ri_ring_tx_make_room(ri_ring_tx_t *tx, uint32_t lines)
     return 1;
 }
 
-int ri_ring_tx_put_parts(ri_ring_tx_t *tx, uint32_t value, uint64_t tag, const void *data,
-                         uint32_t length)
+int ri_ring_tx_put_parts(ri_ring_tx_t *tx, uint32_t value, uint64_t tag, uint8_t hint,
+                         const void *data, uint32_t length)
 {
     int streams        = ri_ring_tx_streams(tx, length);
     uint32_t part      = streams ? RI_RING_STREAM_PART : ri_ring_part_length(length);
@@ -181,6 +181,7 @@ int ri_ring_tx_put_parts(ri_ring_tx_t *tx, uint32_t value, uint64_t tag, const v
             ri_copy_short(record->payload, src, now);
         }
         record->type  = type;
+        record->hint  = hint;
         record->value = value;
         record->extra = length;
         record->tag   = tag;

@@ -107,12 +107,19 @@ typedef struct ri_ring_record {
     _Atomic(uint32_t) seq; /* ri_ring_stamp() of the position, stored last */
     uint16_t length;       /* bytes of payload in this record */
     uint8_t type;          /* of the users of the ring, or RI_RING_PAD, START or PART */
-    uint8_t hint;          /* bit 0: the writer waits for long messages of the reader */
+    uint8_t hint;          /* RI_RING_HINT_*, of the writer */
     uint32_t value;
     uint32_t extra;
     uint64_t tag;
     uint8_t payload[RI_RING_INLINE]; /* a longer one is in the lines that follow */
 } ri_ring_record_t;
+
+/* What the writer of a record does about long messages of its reader. */
+enum {
+    RI_RING_HINT_WAITS = 1 << 0, /* it waits for them */
+    RI_RING_HINT_SOON  = 1 << 1, /* it asks for them soon after they have come */
+    RI_RING_HINT_SAID  = 1 << 7  /* a first part says nothing of this without */
+};
 
 static_assert(sizeof(ri_ring_record_t) == RI_RING_LINE, "a record starts as one line");
 static_assert(offsetof(ri_ring_record_t, payload) == 24, "24 bytes of header");
@@ -425,13 +432,14 @@ static inline int ri_ring_tx_has_room(ri_ring_tx_t *tx, uint32_t length)
  * Write a message in parts, each published as soon as it is written, so that the receiver copies
  * one while the next is written.
  *
+ * @param hint    Of the records, see ri_ring_record_t.
  * @param length  At least RI_RING_PARTS_MIN, at most max_payload.
  *
  * @return 0 if there is no room for all of it; then nothing of it is written, though the end of the
  *         lap may be padded.
  */
-int ri_ring_tx_put_parts(ri_ring_tx_t *tx, uint32_t value, uint64_t tag, const void *data,
-                         uint32_t length);
+int ri_ring_tx_put_parts(ri_ring_tx_t *tx, uint32_t value, uint64_t tag, uint8_t hint,
+                         const void *data, uint32_t length);
 
 /**
  * Write the last record of the ring, without payload; nothing may be written after it. There is

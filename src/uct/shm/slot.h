@@ -38,7 +38,7 @@ typedef struct ri_ring_slot {
     uint8_t pad[RI_CACHE_LINE - 20];
     _Atomic(uint64_t) done;    /* units that have been copied, by either side */
     _Atomic(uint64_t) address; /* of the receive's memory; 0: not known */
-    _Atomic(uint32_t) shelf;   /* RI_RING_SLOT_SHELF_*, by the receiver */
+    _Atomic(uint32_t) way;     /* RI_RING_SLOT_WAY_*, by the receiver */
     uint8_t pad2[RI_CACHE_LINE - 20];
 } ri_ring_slot_t;
 
@@ -50,12 +50,14 @@ enum {
     RI_RING_SLOT_ABANDONED = 1 << 1  /* the send has ended: the data does not come */
 };
 
-/* Whether parts of a message go by a shelf (ri_ring_slot_t.shelf). */
+/* How a message is copied (ri_ring_slot_t.way). A sender takes any other value for BOTH. */
 enum {
-    RI_RING_SLOT_SHELF_UNKNOWN, /* the message is not matched yet */
-    RI_RING_SLOT_SHELF_YES,
-    RI_RING_SLOT_SHELF_NO,
-    RI_RING_SLOT_SHELF_ONLY /* the sender must not write the receive's memory */
+    RI_RING_SLOT_WAY_UNKNOWN,    /* the message is not matched yet */
+    RI_RING_SLOT_WAY_SHELF,      /* parts go by a shelf */
+    RI_RING_SLOT_WAY_BOTH,       /* the receiver reads, and the sender writes */
+    RI_RING_SLOT_WAY_SHELF_ONLY, /* the sender must not write the receive's memory */
+    RI_RING_SLOT_WAY_READ, /* the receiver reads all, unless it does not come to it */
+    RI_RING_SLOT_WAY_WRITE /* the sender writes all, unless it does not come to it */
 };
 
 /* ri_ring_slot_t.claimed: the sender has taken the message back before anything was claimed. */

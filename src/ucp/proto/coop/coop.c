@@ -24,7 +24,8 @@ static unsigned coop_reads(const ri_worker_t *worker)
         if (!coop->is_send && coop->takes) {
             return COOP_READS_SHELF;
         }
-        if (!coop->is_send && !coop->exhausted) {
+        if (!coop->is_send && !coop->exhausted &&
+            (!coop->by_writer || (coop->in_vain >= ri_coop_side_patience(coop)))) {
             reads = COOP_READS;
         }
     }

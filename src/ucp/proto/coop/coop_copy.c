@@ -171,17 +171,38 @@ static ri_coop_state_t coop_work(ri_coop_t *coop, uint32_t most)
     return (status != UCS_OK) ? RI_COOP_BROKEN : state;
 }
 
-/* Whether this side has looked at the shelf for long enough in vain. */
-static int coop_is_in_vain(ri_coop_t *coop)
+/* Whether this side has looked so often in vain for what the other one was to do. */
+static int coop_is_in_vain(ri_coop_t *coop, unsigned most)
 {
-    return (coop->in_vain == RI_COOP_IN_VAIN_MAX) ||
-           (++coop->in_vain == RI_COOP_IN_VAIN_MAX);
+    return (coop->in_vain >= most) || (++coop->in_vain >= most);
+}
+
+/* How a message is copied, as the receiver has said. */
+static uint32_t coop_way(const ri_coop_t *coop)
+{
+    return atomic_load_explicit(&coop->slot->way, memory_order_acquire);
+}
+
+/* @return What this side copies by the plane of a message that goes by no shelf, as coop_by_plane().
+ */
+static uint32_t coop_by_plane_alone(ri_coop_t *coop)
+{
+    uint32_t way   = coop->is_send ? coop_way(coop) : RI_RING_SLOT_WAY_BOTH;
+    int this_side  = coop->is_send ? (way == RI_RING_SLOT_WAY_WRITE) :
+                                     (coop->exchanged && !coop->by_writer);
+    int other_side = coop->is_send ? (way == RI_RING_SLOT_WAY_READ) :
+                                     (coop->exchanged && coop->by_writer);
+
+    if (other_side && !coop_is_in_vain(coop, RI_COOP_IN_VAIN_MAX + RI_COOP_IN_VAIN_UNIT *
+                                                                           coop->total)) {
+        return COOP_NONE;
+    }
+    return this_side ? RI_SLOT_CLAIM_MAX : RI_SLOT_SHARE;
 }
 
 /* @return How many units this side may copy by the plane now, RI_SLOT_SHARE among them; or
- * COOP_NONE: it waits for the shelf. A receiver begins by the plane in any case: until the sender
- * has put something on the shelf it has nothing else to do, and the sender cannot take the message
- * back any more. */
+ * COOP_NONE: it waits for the shelf, or the other side. A receiver that has a shelf begins by the
+ * plane: until the sender has put something there it has nothing else to do. */
 static uint32_t coop_by_plane(ri_coop_t *coop, int has_shelf)
 {
     int begins = !coop->is_send && !coop->begun;
@@ -191,15 +212,14 @@ static uint32_t coop_by_plane(ri_coop_t *coop, int has_shelf)
         return COOP_NONE;
     }
     if (!has_shelf) {
-        return (!coop->is_send && ri_coop_side_also_sends(coop)) ? RI_SLOT_CLAIM_MAX :
-                                                                   RI_SLOT_SHARE;
+        return coop_by_plane_alone(coop);
     }
     if (begins && (coop->in_vain == 0)) {
         return RI_SLOT_CLAIM_MIN;
     }
-    return !coop_is_in_vain(coop) ? COOP_NONE :
-           coop->by_shelf         ? COOP_BESIDE_SHELF :
-                                    RI_SLOT_SHARE;
+    return !coop_is_in_vain(coop, RI_COOP_IN_VAIN_MAX) ? COOP_NONE :
+           coop->by_shelf                              ? COOP_BESIDE_SHELF :
+                                                         RI_SLOT_SHARE;
 }
 
 /* By way of the shelf. @return RI_COOP_WAITS if nothing can be put there or taken from there now. */
@@ -252,8 +272,8 @@ ri_coop_state_t ri_coop_copy_wait(ri_coop_t *coop)
     if (!coop->is_send && (ri_slot_failed(coop->slot) & RI_RING_SLOT_ABANDONED)) {
         return RI_COOP_DONE; /* said by the sender outside a copy */
     }
-    if (!coop->is_send && coop->shelf_only && ri_slot_is_withdrawn(coop->slot)) {
-        return RI_COOP_DONE; /* the receiver does not notice when it claims a part: it does not */
+    if (!coop->is_send && ri_coop_side_is_withdrawn(coop)) {
+        return RI_COOP_DONE;
     }
     if (ri_likely(++coop->polls < coop->next_check)) {
         return RI_COOP_WAITS;
@@ -272,7 +292,7 @@ ri_coop_state_t ri_coop_copy_step(ri_coop_t *coop, int may_copy)
     }
     /* A receiver may have read all of a send that has not had its turn, and parts from a shelf are
      * taken for each other. */
-    return ((coop->exhausted || coop->is_send || coop->takes) &&
+    return ((coop->exhausted || coop->is_send || coop->takes || coop->by_writer) &&
             (state == RI_COOP_WAITS)) ?
                    ri_coop_copy_wait(coop) :
                    state;

@@ -5,6 +5,7 @@
  * The receiver's side of cooperative copies.
  */
 #include "coop_recv.h"
+#include "coop_exchange.h"
 #include "coop_shelf.h"
 #include "../../core/recv_req.h"
 #include "../rndv/am_rndv.h"
@@ -35,6 +36,7 @@ static void coop_free_recv(ri_coop_t *coop, int is_done)
 {
     ri_coop_ring_t *ring = coop->ring;
 
+    ri_coop_exchange_leave(coop, is_done);
     ri_coop_shelf_leave(coop, is_done);
     --coop->stream->num_coops;
     if ((ring != NULL) && (ring != &coop_ring_kept) && (--ring->users == 0)) {
@@ -51,10 +53,11 @@ static ucs_status_t coop_outcome(const ri_coop_t *coop, ri_coop_state_t state)
 {
     ucs_status_t status = coop->status;
     uint32_t failed     = ri_slot_failed(coop->slot);
-    int withdrawn       = coop->shelf_only && ri_slot_is_withdrawn(coop->slot);
+    int withdrawn       = ri_coop_side_is_withdrawn(coop);
 
     if ((state != RI_COOP_DONE) || (failed & RI_RING_SLOT_ABANDONED) ||
-        (failed && (coop->stream->broken || ri_coop_copy_is_peer_gone(coop)))) {
+        ((failed || withdrawn) &&
+         (coop->stream->broken || ri_coop_copy_is_peer_gone(coop)))) {
         status = UCS_ERR_CONNECTION_RESET;
     }
     ri_trace(&coop->worker->trace, RI_TRACE_COOP_DONE, coop->recv->info.length, failed);
@@ -141,7 +144,11 @@ static ri_coop_t *coop_new_recv(ri_recv_req_t *recv, ri_stream_t *stream, uint32
                rts->num_segments * sizeof(rts->segments[0]));
         ++stream->num_coops;
         ri_coop_copy_attach(coop);
-        ri_coop_shelf_use(coop);
+        if (ri_coop_exchange_use(coop)) {
+            ri_coop_shelf_pass(stream);
+        } else {
+            ri_coop_shelf_use(coop);
+        }
     }
     return coop;
 }
@@ -240,7 +247,7 @@ static ucs_status_t coop_fetch(ri_recv_req_t *recv, ri_stream_t *stream,
     }
 
     state = ri_coop_copy_step(coop, 1);
-    if (coop->exhausted && ri_slot_is_withdrawn(slot)) {
+    if ((coop->exhausted || coop->by_writer) && ri_slot_is_withdrawn(slot)) {
         coop_free_recv(coop, 0);
         return UCS_ERR_NO_ELEM;
     }

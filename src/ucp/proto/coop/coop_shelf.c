@@ -6,6 +6,7 @@
  * sender's side.
  */
 #include "coop_shelf.h"
+#include "coop_ways.h"
 #include "../../../uct/shm/ring.h"
 #include "../../../uct/shm/shelf.h"
 #include "../../../ucs/clock.h"
@@ -29,48 +30,18 @@
 #define SHELF_PACKED   4096
 #define SHELF_RUN_LONG 2048
 
-/* Messages go the same way for so many in succession, a lap, whose medians count. */
-#define SHELF_LAP 8u
-
-/* One lap in so many goes the way that was slower, in case it is not any more. */
-#define SHELF_TRY 64u
-
-/* Messages of so many lengths, each twice the one before, are measured apart. */
-#define SHELF_LENGTHS     12
-#define SHELF_LENGTHS_MIN 15 /* exponent of the first */
-
-/* Ways of a message. */
-typedef enum shelf_way {
+/* Ways of a message (coop_ways.h). */
+enum {
     SHELF_WAY_SHELF,
-    SHELF_WAY_PLANE,
-    SHELF_WAYS
-} shelf_way_t;
-
-/* What messages have taken, in ticks; 0: not known. */
-typedef struct shelf_cost {
-    uint64_t period;   /* from the end of one to the end of the next */
-    uint64_t duration; /* from where it is matched to its end */
-} shelf_cost_t;
-
-/* Messages of about one length. */
-typedef struct shelf_ways {
-    shelf_cost_t known[SHELF_WAYS]; /* average of the latest laps */
-    shelf_way_t way;                /* of this lap */
-    unsigned count;                 /* messages of this lap that have ended */
-    unsigned laps;
-    uint64_t ended_at; /* the latest message */
-    /* Of each message of this lap, as in shelf_cost_t */
-    uint64_t periods[SHELF_LAP];
-    uint64_t durations[SHELF_LAP];
-} shelf_ways_t;
+    SHELF_WAY_PLANE
+};
 
 /* A shelf at the receiver. */
 struct ri_coop_shelf {
     ri_shelf_rx_t rx;
     ri_worker_t *worker;
     unsigned users; /* copies that need it, and the stream that has it */
-    int disturbed;  /* the latest message went no way that is measured */
-    shelf_ways_t ways[SHELF_LENGTHS];
+    ri_coop_ways_t ways;
 };
 
 static void shelf_release(ri_coop_shelf_t *shelf)
@@ -149,113 +120,35 @@ int ri_coop_shelf_is_there(ri_stream_t *stream)
     return (stream->shelf != NULL) && shelf_is_shared(stream);
 }
 
-/* What messages as long as this one have taken. */
-static shelf_ways_t *shelf_ways_of(const ri_coop_t *coop)
-{
-    unsigned exponent = 63 - __builtin_clzl(coop->memory.length | 1);
-    unsigned i        = ri_max(exponent, SHELF_LENGTHS_MIN) - SHELF_LENGTHS_MIN;
-
-    return &coop->shelf->ways[ri_min(i, SHELF_LENGTHS - 1)];
-}
-
-/* @return The way that is faster: by the period, as that has in it what the application then has to
- * wait for when it reads the data, and writes the next; if there is hardly a difference, by what the
- * messages themselves take. A way that is not known is to be tried. */
-static shelf_way_t shelf_faster(const shelf_ways_t *ways)
-{
-    const shelf_cost_t *shelf = &ways->known[SHELF_WAY_SHELF];
-    const shelf_cost_t *plane = &ways->known[SHELF_WAY_PLANE];
-    uint64_t margin           = ri_min(shelf->period, plane->period) / 32;
-
-    if (shelf->period + margin < plane->period) {
-        return SHELF_WAY_SHELF;
-    }
-    if (plane->period + margin < shelf->period) {
-        return SHELF_WAY_PLANE;
-    }
-    return (shelf->duration <= plane->duration) ? SHELF_WAY_SHELF : SHELF_WAY_PLANE;
-}
-
-static int shelf_compare(const void *a, const void *b)
-{
-    uint64_t first = *(const uint64_t *)a, second = *(const uint64_t *)b;
-
-    return (first > second) - (first < second);
-}
-
-/* @return The median of what the messages of a lap have taken: single ones may have been disturbed.
- * The first one does not count, as its period began with one that went another way. The array is
- * sorted. */
-static uint64_t shelf_median(uint64_t values[SHELF_LAP])
-{
-    qsort(values + 1, SHELF_LAP - 1, sizeof(*values), shelf_compare);
-    return ri_max(values[1 + (SHELF_LAP - 1) / 2], 1ul);
-}
-
-static uint64_t shelf_average(uint64_t before, uint64_t value)
-{
-    return (before == 0) ? value : ((before + value) / 2);
-}
-
-/* A lap has ended: which way is the next one to go? */
-static void shelf_next_lap(shelf_ways_t *ways)
-{
-    shelf_cost_t *known = &ways->known[ways->way];
-    shelf_way_t faster;
-
-    known->period   = shelf_average(known->period, shelf_median(ways->periods));
-    known->duration = shelf_average(known->duration, shelf_median(ways->durations));
-    faster          = shelf_faster(ways);
-    ways->count     = 0;
-    ways->way       = (++ways->laps % SHELF_TRY != 0) ? faster :
-                      (faster == SHELF_WAY_SHELF)     ? SHELF_WAY_PLANE :
-                                                        SHELF_WAY_SHELF;
-}
-
-/* A message, matched at @a matched_at, has ended. */
-static void shelf_note(ri_coop_shelf_t *shelf, shelf_ways_t *ways, uint64_t matched_at)
-{
-    uint64_t now = ri_ticks();
-
-    if (shelf->disturbed) {
-        shelf->disturbed = 0;
-        ways->ended_at   = now;
-        return;
-    }
-    ways->periods[ways->count]   = now - ways->ended_at;
-    ways->durations[ways->count] = now - matched_at;
-    ways->ended_at               = now;
-    if (++ways->count == SHELF_LAP) {
-        shelf_next_lap(ways);
-    }
-}
-
 void ri_coop_shelf_use(ri_coop_t *coop)
 {
     ri_stream_t *stream = coop->stream;
     int has_choice      = !ri_coop_side_has_runs(coop);
-    uint32_t way        = RI_RING_SLOT_SHELF_ONLY;
+    uint32_t way        = RI_RING_SLOT_WAY_SHELF_ONLY;
 
     /* Where there is no choice, there is a shelf: that was asked before. */
     if (has_choice && !ri_coop_shelf_is_there(stream)) {
         return;
     }
-    stream->shelf->disturbed |= !has_choice;
-    if (has_choice && ri_coop_side_also_sends(coop)) {
-        stream->shelf->disturbed = 1;
-        atomic_store_explicit(&coop->slot->shelf, RI_RING_SLOT_SHELF_NO,
-                              memory_order_release);
-        return;
-    }
+    stream->shelf->ways.disturbed |= !has_choice;
     coop->shelf = stream->shelf;
     ++coop->shelf->users;
     coop->matched_at = ri_ticks();
     if (has_choice) {
-        way = (shelf_ways_of(coop)->way == SHELF_WAY_SHELF) ? RI_RING_SLOT_SHELF_YES :
-                                                              RI_RING_SLOT_SHELF_NO;
+        way = (ri_coop_ways_of(&coop->shelf->ways, coop->memory.length) ==
+               SHELF_WAY_SHELF) ?
+                      RI_RING_SLOT_WAY_SHELF :
+                      RI_RING_SLOT_WAY_BOTH;
     }
-    coop->takes = (way != RI_RING_SLOT_SHELF_NO);
-    atomic_store_explicit(&coop->slot->shelf, way, memory_order_release);
+    coop->takes = (way != RI_RING_SLOT_WAY_BOTH);
+    atomic_store_explicit(&coop->slot->way, way, memory_order_release);
+}
+
+void ri_coop_shelf_pass(ri_stream_t *stream)
+{
+    if (stream->shelf != NULL) {
+        stream->shelf->ways.disturbed = 1;
+    }
 }
 
 void ri_coop_shelf_leave(ri_coop_t *coop, int is_done)
@@ -264,7 +157,9 @@ void ri_coop_shelf_leave(ri_coop_t *coop, int is_done)
         return;
     }
     if (is_done && !ri_coop_side_has_runs(coop)) {
-        shelf_note(coop->shelf, shelf_ways_of(coop), coop->matched_at);
+        ri_coop_ways_note(&coop->shelf->ways, coop->memory.length,
+                          coop->takes ? SHELF_WAY_SHELF : SHELF_WAY_PLANE,
+                          coop->matched_at);
     }
     shelf_release(coop->shelf);
     coop->shelf = NULL;
@@ -387,16 +282,16 @@ static void shelf_open(ri_conn_t *conn)
 
 int ri_coop_shelf_is_only_way(const ri_coop_t *coop)
 {
-    return atomic_load_explicit(&coop->slot->shelf, memory_order_acquire) ==
-           RI_RING_SLOT_SHELF_ONLY;
+    return atomic_load_explicit(&coop->slot->way, memory_order_acquire) ==
+           RI_RING_SLOT_WAY_SHELF_ONLY;
 }
 
 int ri_coop_shelf_goes_by(ri_coop_t *coop)
 {
     ri_conn_t *conn = coop->send->conn;
-    uint32_t way    = atomic_load_explicit(&coop->slot->shelf, memory_order_acquire);
+    uint32_t way    = atomic_load_explicit(&coop->slot->way, memory_order_acquire);
 
-    if ((way != RI_RING_SLOT_SHELF_YES) && (way != RI_RING_SLOT_SHELF_ONLY)) {
+    if ((way != RI_RING_SLOT_WAY_SHELF) && (way != RI_RING_SLOT_WAY_SHELF_ONLY)) {
         return 0;
     }
     if (!ri_shelf_tx_is_open(&conn->coop.shelf)) {
@@ -408,8 +303,8 @@ int ri_coop_shelf_goes_by(ri_coop_t *coop)
 int ri_coop_shelf_is_expected(const ri_coop_t *coop)
 {
     return coop->send->conn->coop.shelf_used &&
-           (atomic_load_explicit(&coop->slot->shelf, memory_order_acquire) ==
-            RI_RING_SLOT_SHELF_UNKNOWN);
+           (atomic_load_explicit(&coop->slot->way, memory_order_acquire) ==
+            RI_RING_SLOT_WAY_UNKNOWN);
 }
 
 /* A place that is filled line by line, and the bytes of the next line that are there already. */

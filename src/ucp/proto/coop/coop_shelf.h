@@ -13,12 +13,10 @@
  *
  * Which way is faster depends on the machine, on where the two processes run, and on what they do
  * with the data: a call copies what lies in nobody's cache best, and is slow with what the
- * application has just written or is about to read. So a receiver goes by what it has measured, for
- * each length apart, and tries the other way now and then. Rejected: to go by the time that the
- * messages themselves take, as it does not have in it that data which the sender has written into the
- * receive lies in the sender's cache.
+ * application has just written or is about to read. So a receiver goes by what it has measured
+ * (coop_ways.h).
  *
- * Where both processes send each reads what it gets, by the plane: a shelf would have each copy twice.
+ * Where both processes send nothing goes by a shelf (coop_exchange.h): each would have to copy twice.
  *
  * A receive that is not contiguous is filled from the shelf, too, if its layout is known. The sender
  * does not know where its runs are, so it writes nothing by the plane then; what it does not put on
@@ -45,6 +43,10 @@ int ri_coop_shelf_is_there(ri_stream_t *stream);
  * (coop->takes), which is made if it is time for that; and say so in the slot. Until
  * ri_coop_shelf_leave() the copy needs it. */
 void ri_coop_shelf_use(ri_coop_t *coop);
+
+/** Receiver: a message of the stream goes past its shelf, if there is one: how long that has taken says
+ * nothing of others. */
+void ri_coop_shelf_pass(ri_stream_t *stream);
 
 /** Receiver: the copy ends, and needs no shelf any more, if it had one. @a is_done: all of it was
  * copied, and how long that has taken counts for the next ones. */

@@ -31,9 +31,11 @@ struct ri_coop {
     uint8_t takes;       /* of a receive: it takes parts from a shelf */
     uint8_t spread;      /* this side's data is in runs, see coop_shelf.h */
     uint8_t shelf_only;  /* the sender's is: nothing goes by the plane */
+    uint8_t exchanged;   /* of a receive: one side copies all, see coop_exchange.h */
+    uint8_t by_writer;   /* of such a receive: the sender does */
     ucs_status_t status; /* of a receive: UCS_OK, or how it has to end */
     /* So often has a step found nothing on the shelf, or no room there, since the latest part
-     * went by it; with RI_COOP_IN_VAIN_MAX this side copies by the plane. */
+     * went by it; or nothing of what the other side is to copy. */
     unsigned in_vain;
     unsigned polls; /* while it waits for the other side alone */
     /* so many polls until it is looked whether the other side exists */
@@ -44,7 +46,7 @@ struct ri_coop {
     uint32_t req_id;        /* of a receive: of the sender's request */
     ri_coop_ring_t *ring;   /* of a receive: NULL while the stream has it */
     ri_coop_shelf_t *shelf; /* of a receive: that of its stream; NULL: none */
-    uint64_t matched_at;    /* of a receive that has a shelf: ticks (ucs/clock.h) */
+    uint64_t matched_at;    /* of a receive whose time is measured: ticks (ucs/clock.h) */
     ri_segment_t memory;    /* of the receive */
     size_t num_segments;    /* of the send */
     ri_segment_t segments[RI_WIRE_SEGMENTS_MAX];
@@ -53,6 +55,9 @@ struct ri_coop {
 /* How often a side looks at a shelf in vain before it copies by the plane: for some microseconds, in
  * which a side that is in the library would have put or taken something. */
 #define RI_COOP_IN_VAIN_MAX 40
+
+/* So many looks more for each unit where one side copies all: it may have other messages before. */
+#define RI_COOP_IN_VAIN_UNIT 10
 
 /* What became of a copy. WAITS and WORKED may follow each other any number of times, until one of
  * the other three ends it. */
@@ -83,9 +88,18 @@ static inline int ri_coop_side_has_runs(const ri_coop_t *coop)
     return coop->spread || coop->shelf_only;
 }
 
-/** Receiver: @return Whether this process has just announced a message to the other side, which can
- * copy that by itself: then each does best to copy what it gets by itself, in as few calls as possible. */
-int ri_coop_side_also_sends(const ri_coop_t *coop);
+/** Receiver: @return Whether the sender has taken the message back, before anything was copied. One
+ * that leaves the copy to the sender does not notice when it claims a part. */
+static inline int ri_coop_side_is_withdrawn(const ri_coop_t *coop)
+{
+    return (coop->shelf_only || coop->by_writer) && ri_slot_is_withdrawn(coop->slot);
+}
+
+/** @return How often this side looks in vain for what the other side is to copy by the plane. */
+static inline unsigned ri_coop_side_patience(const ri_coop_t *coop)
+{
+    return RI_COOP_IN_VAIN_MAX + RI_COOP_IN_VAIN_UNIT * coop->total;
+}
 
 /** This side has copied @a count units that were claimed, or nobody will copy them: count them as
  * done. @return What has become of the copy: RI_COOP_WORKED, DONE or BROKEN. */

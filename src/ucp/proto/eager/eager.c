@@ -45,12 +45,14 @@ static int eager_put_ring(ri_send_req_t *req)
     int parts_are_fast = (req->wire_type == RI_WIRE_EAGER) &&
                          ri_dt_is_contig(&req->data) &&
                          !ri_ring_tx_is_one(conn->ring, length);
+    uint8_t hint = ri_peer_hint(conn->peer);
 
-    if (!(parts_are_fast ? ri_ring_tx_put_parts(conn->ring, req->sn, req->tag,
+    if (!(parts_are_fast ? ri_ring_tx_put_parts(conn->ring, req->sn, req->tag, hint,
                                                 req->data.buffer, length) :
                            eager_put_record(req))) {
         return 0;
     }
+    conn->peer->hint.is_news &= !parts_are_fast;
     ++conn->counters.tx_eager_ring;
     ri_sizes_note(conn->worker->sizes, RI_SIZES_OF(tx_eager_ring), req->data.length);
     ri_trace(&conn->worker->trace, RI_TRACE_SEND_RING, req->sn, conn->ring->pos - pos);

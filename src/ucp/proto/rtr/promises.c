@@ -12,10 +12,11 @@
 #include "rtr_queue.h"
 #include "rtr_revoke.h"
 
-const ri_promises_t ri_promises = {.match        = ri_rtr_match,
-                                   .match_plain  = ri_rtr_match_plain,
-                                   .ask_senders  = ri_rtr_revoke_ask_senders,
-                                   .decide       = ri_rtr_lost_decide,
-                                   .meet         = ri_rtr_meet,
-                                   .learn        = ri_rtr_learn,
-                                   .room_is_back = ri_rtr_queue_wake};
+const ri_promises_t ri_promises = {.match         = ri_rtr_match,
+                                   .match_plain   = ri_rtr_match_plain,
+                                   .ask_senders   = ri_rtr_revoke_ask_senders,
+                                   .decide        = ri_rtr_lost_decide,
+                                   .meet          = ri_rtr_meet,
+                                   .learn         = ri_rtr_learn,
+                                   .learn_waiting = ri_rtr_learn_waiting,
+                                   .room_is_back  = ri_rtr_queue_wake};

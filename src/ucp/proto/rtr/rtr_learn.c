@@ -18,6 +18,9 @@
  * transfers take a processor's time.) */
 #define RTR_BUSY 5
 
+/* So many bytes a microsecond an application copies that does other things as well. */
+#define RTR_SOON_BYTES 2048
+
 /* So many messages in a row that were not waited for tell that the next one will not be. */
 #define RTR_WAITED 3
 
@@ -54,17 +57,37 @@ static rtr_meanwhile_t rtr_meanwhile(const ri_recv_req_t *recv, uint32_t now)
                    RTR_WAS_LATE;
 }
 
-/* What the peer is told. A process that loses the processor for a moment still waits. */
-static void rtr_note_waiting(ri_peer_t *peer, int waiting)
+/* Note whether one message more was waited for. A process that loses the processor for a moment still
+ * waits. @return Whether the next ones are taken for something else than before. */
+static int rtr_count_down(uint8_t *left, int waiting)
 {
-    int before = (peer->hint.waited > 0);
+    int before = (*left > 0);
 
     if (waiting) {
-        peer->hint.waited = RTR_WAITED;
+        *left = RTR_WAITED;
     } else {
-        peer->hint.waited -= before;
+        *left -= before;
     }
-    peer->hint.is_news |= (before != (peer->hint.waited > 0));
+    return before != (*left > 0);
+}
+
+/* Whether the application has done hardly anything else since the latest long message than to copy as
+ * much itself. */
+static int rtr_was_soon(const ri_worker_t *worker, uint32_t now, size_t length)
+{
+    return now - worker->active_us < RTR_BUSY + length / RTR_SOON_BYTES;
+}
+
+/* What the peer is told about a message of @a length bytes. */
+static void rtr_note_waiting(const ri_stream_t *stream, int waiting, uint32_t now,
+                             size_t length)
+{
+    ri_peer_t *peer = stream->peer;
+    int soon        = (ri_config.rtr != UCS_YES) &&
+               (waiting || rtr_was_soon(stream->worker, now, length));
+
+    peer->hint.is_news |= rtr_count_down(&peer->hint.waited, waiting) |
+                          rtr_count_down(&peer->hint.soon, soon);
 }
 
 /* A network writes without a processor, so there is a round trip to be saved whenever an RTR is
@@ -86,6 +109,19 @@ static int rtr_gain(rtr_meanwhile_t meanwhile)
     return (meanwhile == RTR_WAS_BUSY) ? 1 : (meanwhile == RTR_WAS_WAITING) ? -1 : 0;
 }
 
+void ri_rtr_learn_waiting(ri_recv_req_t *recv, const ri_stream_t *stream)
+{
+    uint32_t now = ri_time_us();
+    int waiting;
+
+    if (recv->data.length > ri_config.eager_thresh) {
+        waiting = (ri_config.rtr != UCS_YES) &&
+                  (rtr_meanwhile(recv, now) == RTR_WAS_WAITING);
+        rtr_note_waiting(stream, waiting, now, recv->data.length);
+    }
+    recv->super.worker->active_us = now;
+}
+
 void ri_rtr_learn(ri_recv_req_t *recv, const ri_stream_t *stream,
                   const ri_arrival_t *arrival)
 {
@@ -103,9 +139,9 @@ void ri_rtr_learn(ri_recv_req_t *recv, const ri_stream_t *stream,
         gain      = rtr_gain_by_message(recv, now);
         meanwhile = RTR_WAS_BUSY; /* the hint is for copies within a host */
     }
+    rtr_note_waiting(stream, meanwhile == RTR_WAS_WAITING, now, arrival->length);
     recv->super.worker->active_us = now;
     ri_sender_map_learn(senders, recv->tag, recv->mask, arrival->tag, stream->id);
-    rtr_note_waiting(stream->peer, meanwhile == RTR_WAS_WAITING);
     if ((ri_config.rtr != UCS_YES) && (recv->rtr == RI_RTR_BY_UD)) {
         /* It has a queue pair, to which was posted, and which is reset if it is not used. */
         ri_sender_map_credit_costly(senders, recv->tag, recv->mask, stream->id,

@@ -14,6 +14,7 @@ namespace {
 const char *const VARIABLES[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
                                  "SLURM_PROCID"};
 const char *const COUNTS[]    = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS"};
+const char *const LOCALS[]    = {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"};
 const char *const JOBS[] = {"SLURM_JOB_ID", "SLURM_STEP_ID", "PBS_JOBID",     "LSB_JOBID",
                             "JOB_ID",       "FLUX_JOB_ID",   "PMIX_NAMESPACE"};
 
@@ -25,6 +26,9 @@ protected:
             unsetenv(name);
         }
         for (const char *name : COUNTS) {
+            unsetenv(name);
+        }
+        for (const char *name : LOCALS) {
             unsetenv(name);
         }
         for (const char *name : JOBS) {
@@ -82,6 +86,18 @@ TEST_F(test_rank, number_of_ranks)
         EXPECT_EQ(nullptr, ri_rank_count_text());
         setenv(name, "512", 1);
         EXPECT_STREQ("512", ri_rank_count_text()) << name;
+        unsetenv(name);
+    }
+}
+
+TEST_F(test_rank, ranks_on_this_host)
+{
+    EXPECT_EQ(-1, ri_rank_local_count());
+    for (const char *name : LOCALS) {
+        setenv(name, "-3", 1);
+        EXPECT_EQ(-1, ri_rank_local_count());
+        setenv(name, "48", 1);
+        EXPECT_EQ(48, ri_rank_local_count()) << name;
         unsetenv(name);
     }
 }

@@ -352,6 +352,54 @@ TEST(test_select, thresholds)
     }
 }
 
+/* Both sides send at the same time: one of them copies each message, and the slot says which one; of
+ * several messages the receiver reads the others. */
+TEST(test_select, exchange)
+{
+    const struct {
+        unsigned what;
+        int exchanges, alone, crowded;
+        size_t length;
+        ri_proto_t proto;
+    } exchanges[] = {
+            {FULL | AWAITED, 0, 1, 0, COOP_THRESH - 1, RI_PROTO_RNDV_GET},
+            {FULL | AWAITED, 1, 1, 0, EAGER_THRESH + 1, RI_PROTO_COOP},
+            {FULL | AWAITED, 1, 1, 0, COOP_THRESH, RI_PROTO_COOP},
+            {FULL | AWAITED, 1, 0, 0, EAGER_THRESH + 1, RI_PROTO_RNDV_GET},
+            {FULL | AWAITED, 1, 0, 0, COOP_THRESH, RI_PROTO_RNDV_GET},
+            {FULL | AWAITED, 1, 1, 1, COOP_THRESH, RI_PROTO_RNDV_GET},
+            {FULL | AWAITED, 0, 1, 1, COOP_THRESH, RI_PROTO_COOP},
+            /* Without a slot, or a ring, or where it is too long for a slot, the receiver reads. */
+            {(FULL | AWAITED) & ~SLOT, 1, 1, 0, COOP_THRESH, RI_PROTO_RNDV_GET},
+            {FULL | AWAITED | SLEEPS, 1, 1, 0, COOP_THRESH, RI_PROTO_RNDV_GET},
+            {FULL | AWAITED, 1, 1, 0, RI_SLOT_LENGTH_MAX + 1, RI_PROTO_RNDV_GET},
+            /* An RTR needs no announcement. */
+            {FULL | AWAITED | EARLY, 1, 1, 0, EAGER_THRESH + 1, RI_PROTO_RECV_RNDV},
+            /* What is in runs goes by a shelf, or not at all. */
+            {(FULL & ~PIECES) | PACKED | RUNS, 1, 0, 1, COOP_THRESH, RI_PROTO_COOP},
+    };
+
+    for (const auto &e : exchanges) {
+        ri_select_param_t param = make_param(e.what, e.length);
+
+        param.exchanges  = e.exchanges;
+        param.alone      = e.alone;
+        param.crowded    = e.crowded;
+        param.peer_sends = e.exchanges;
+        EXPECT_EQ(e.proto, ri_select(&param).proto) << "row " << &e - exchanges;
+    }
+}
+
+/* COOP_THRESH=inf turns slots off. */
+TEST(test_select, exchange_without_slots)
+{
+    ri_select_param_t param = make_param(FULL | AWAITED, COOP_THRESH);
+
+    param.exchanges = param.alone = 1;
+    param.coop_thresh             = SIZE_MAX;
+    EXPECT_EQ(RI_PROTO_RNDV_GET, ri_select(&param).proto);
+}
+
 /* A slot cannot count the parts of what is longer. */
 TEST(test_select, too_long_for_a_slot)
 {

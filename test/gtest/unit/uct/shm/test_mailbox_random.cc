@@ -125,8 +125,11 @@ void run_origins(ri_mailbox_rx_t *rx, ri_mailbox_tx_t *tx, unsigned num_origins,
         }
     });
     for (unsigned i = 0; i < num_origins; ++i) {
-        origins.emplace_back(new origin(&tx[i], random.next()));
-        threads.emplace_back([&origins, i] { origins[i]->run(2000); });
+        origin *one = new origin(&tx[i],
+                                 random.next()); /* the vector moves while it grows */
+
+        origins.emplace_back(one);
+        threads.emplace_back([one] { one->run(2000); });
     }
     for (auto &thread : threads) {
         thread.join();

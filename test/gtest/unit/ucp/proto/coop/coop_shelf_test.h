@@ -73,10 +73,10 @@ protected:
             m.content = pattern(i, length);
             m.s       = send_unmatched(m.content);
             m.r       = m_b->recv(5, ~0ul, length);
-            if (slot().shelf == RI_RING_SLOT_SHELF_YES) {
+            if (slot().way == RI_RING_SLOT_WAY_SHELF) {
                 return m;
             }
-            EXPECT_EQ(RI_RING_SLOT_SHELF_NO, int(slot().shelf));
+            EXPECT_EQ(RI_RING_SLOT_WAY_BOTH, int(slot().way));
             pump();
             check(m.r, m.content);
         }

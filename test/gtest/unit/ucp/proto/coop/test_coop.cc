@@ -197,7 +197,7 @@ TEST_F(test_coop, not_while_the_peer_sends)
 }
 
 /* A receiver that has announced something itself reads in as few calls as possible: the other side
- * has that to copy. (coop_side.c) */
+ * has that to copy. (coop_exchange.c) */
 TEST_F(test_coop, who_also_sends_reads_alone)
 {
     const size_t length = 500000; /* 123 units */

@@ -156,7 +156,7 @@ TEST_F(test_coop_shelf, the_faster_way_is_taken)
         send_ptr s = send_unmatched(content);
         recv_ptr r = m_b->recv(5, ~0ul, content.size());
 
-        yes += (slot().shelf == RI_RING_SLOT_SHELF_YES);
+        yes += (slot().way == RI_RING_SLOT_WAY_SHELF);
         for (unsigned j = 0; !(r->done && s->done) && (j < ROUNDS); ++j) {
             m_a->progress();
             m_b->progress();
@@ -294,7 +294,7 @@ TEST_F(test_coop_shelf, a_shelf_that_the_sender_cannot_map)
     EXPECT_FALSE(ri_shelf_tx_is_open(&shelf()));
     for (unsigned i = 0; i < 20; ++i) {
         exchange(LONG);
-        EXPECT_EQ(RI_RING_SLOT_SHELF_UNKNOWN, int(slot().shelf));
+        EXPECT_EQ(RI_RING_SLOT_WAY_UNKNOWN, int(slot().way));
     }
     EXPECT_EQ(0u, put());
     check_idle();

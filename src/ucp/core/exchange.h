@@ -1,0 +1,42 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Whether long messages go both ways between two processes at the same time, as when neighbours
+ * exchange what is at their borders. Then each has a copy of its own to make, and a second copy that
+ * would save time elsewhere costs some.
+ *
+ * A sender takes a message for one of an exchange if the peer asks for long messages soon, as it has
+ * said (proto/rtr/rtr_learn.h), and this process has receives posted, or a message of the peer's is there.
+ * If the peer's messages then meet none of this process's, as in a ping-pong whose receives are posted
+ * before the sends, that is taken back, but for one message in some. In a crowd, processes that share
+ * processors take their turns, and all this cannot be seen: there it counts that this process has
+ * receives posted.
+ */
+#ifndef RI_EXCHANGE_H
+#define RI_EXCHANGE_H
+
+#include "worker.h"
+
+/* Messages of this length and shorter ones go through a ring in an exchange, too: two copies take no
+ * longer than an announcement and a call; nor than to lose the processor once more, in a crowd. */
+#define RI_EXCHANGE_RING_MAX         16384
+#define RI_EXCHANGE_RING_MAX_CROWDED 32768
+
+/** @return Whether this process has just announced a message to the peer that the peer can copy by
+ * itself, and that it has not matched. */
+int ri_exchange_also_sends(const ri_peer_t *peer);
+
+/** A long message of a peer's has met its receive, with its first part at least: note whether one of
+ * this process's is on its way. */
+void ri_exchange_note(ri_peer_t *peer);
+
+/** @return Whether more processes of the job are on this host than it has processors, as far as that is
+ * known: then one that waits for another one's copy keeps it from making it. */
+int ri_exchange_is_crowded(const ri_worker_t *worker);
+
+/** @return Whether a message of @a length bytes, which is sent now while this process is about to
+ * receive, is taken for one of an exchange. Each call counts as a message. */
+int ri_exchange_is_on(ri_conn_t *conn, size_t length);
+
+#endif

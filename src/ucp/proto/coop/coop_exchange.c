@@ -1,0 +1,73 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "coop_exchange.h"
+#include "coop_ways.h"
+#include "../../core/exchange.h"
+#include "../../core/module.h"
+#include "../../../ucs/clock.h"
+
+#include <stdlib.h>
+
+/* Ways of a message (coop_ways.h). */
+enum {
+    EXCHANGE_READ,
+    EXCHANGE_WRITE
+};
+
+static ri_coop_ways_t *exchange_ways_new(void)
+{
+    ri_coop_ways_t *ways = calloc(1, sizeof(*ways));
+
+    if (ways != NULL) {
+        ways->biased = 1;
+    }
+    return ways;
+}
+
+int ri_coop_exchange_use(ri_coop_t *coop)
+{
+    ri_stream_t *stream = coop->stream;
+
+    if (ri_coop_side_has_runs(coop) || !ri_exchange_also_sends(stream->peer)) {
+        return 0;
+    }
+    if (stream->exchange == NULL) {
+        stream->exchange = exchange_ways_new(); /* without memory for them, it reads */
+    }
+    coop->exchanged = 1;
+    coop->by_writer = (stream->exchange != NULL) &&
+                      (ri_coop_ways_of(stream->exchange, coop->memory.length) ==
+                       EXCHANGE_WRITE);
+    coop->matched_at = ri_ticks();
+    atomic_store_explicit(&coop->slot->way,
+                          coop->by_writer ? RI_RING_SLOT_WAY_WRITE :
+                                            RI_RING_SLOT_WAY_READ,
+                          memory_order_release);
+    return 1;
+}
+
+void ri_coop_exchange_leave(ri_coop_t *coop, int is_done)
+{
+    ri_coop_ways_t *ways = coop->stream->exchange;
+
+    if (ways == NULL) {
+        return;
+    }
+    if (coop->exchanged && is_done) {
+        ri_coop_ways_note(ways, coop->memory.length,
+                          coop->by_writer ? EXCHANGE_WRITE : EXCHANGE_READ,
+                          coop->matched_at);
+    } else {
+        ways->disturbed = 1;
+    }
+}
+
+static void exchange_stream_freed(ri_stream_t *stream)
+{
+    free(stream->exchange);
+}
+
+const ri_module_t ri_module_coop_exchange = {.name         = "coop_exchange",
+                                             .stream_freed = exchange_stream_freed};

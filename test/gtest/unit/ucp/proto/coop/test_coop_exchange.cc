@@ -1,0 +1,397 @@
+/* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * src/ucp/proto/coop/coop_exchange.c and core/exchange.c: messages that go both ways at the same time.
+ * One side copies all of a message, as the receiver has said in its slot; if that side does not come to
+ * it, both copy.
+ */
+
+#include "coop_test.h"
+
+namespace {
+
+const size_t LENGTH = 200000; /* 49 units */
+
+class test_coop_exchange : public coop_test {
+protected:
+    void SetUp() override
+    {
+        coop_test::SetUp();
+        open_way_back();
+        m_b->worker()->rings.crowd = m_a->worker()->rings.crowd = 2;
+    }
+
+    void open_way_back()
+    {
+        recv_ptr r = m_a->recv(1, ~0ul, LONG);
+        send_ptr s = m_b->send(m_back, bytes(LONG), 1);
+
+        pump();
+        ASSERT_TRUE(r->done && s->done);
+    }
+
+    ri_peer_t *peer_of_b() { return m_back->peer; }
+
+    /* One message each way, of which the one from A is matched at B while B's is on its way */
+    struct pair {
+        bytes there, back;
+        recv_ptr r_a, r_b;
+        send_ptr s_a, s_b;
+    };
+
+    pair begin(unsigned seed, size_t length = LENGTH)
+    {
+        pair p;
+
+        p.there = pattern(seed, length);
+        p.back  = pattern(seed + 1000, length);
+        p.s_b   = m_b->send(m_back, p.back, 5);
+
+        /* A has heard that B asks for messages soon. */
+        m_conn->peer->hint.prompt    = 1;
+        m_conn->peer->exchange.alone = 0;
+        p.s_a                        = m_a->send(m_conn, p.there, 5);
+        EXPECT_EQ(1u, m_a->worker()->num_coops);
+        p.r_b = m_b->recv(5, ~0ul, length);
+        return p;
+    }
+
+    void finish(pair &p)
+    {
+        p.r_a = m_a->recv(5, ~0ul, p.back.size());
+        pump();
+        check(p.r_a, p.back);
+        check(p.r_b, p.there);
+        check(p.s_a);
+        check(p.s_b);
+        check_idle();
+    }
+
+    /* Messages to B are to be written by A, or read by B. */
+    void decide(bool by_writer)
+    {
+        ri_stream_t *s = stream();
+
+        if (s->exchange == nullptr) {
+            s->exchange = (ri_coop_ways_t *)calloc(1, sizeof(*s->exchange));
+        }
+        for (ri_coop_lane_t &lane : s->exchange->lanes) {
+            lane       = {};
+            lane.way   = by_writer;
+            lane.tries = 1000000;
+        }
+    }
+};
+
+TEST_F(test_coop_exchange, read)
+{
+    decide(false);
+    pair p         = begin(1);
+    unsigned reads = m_b_plane->reads, writes = m_a_plane->writes;
+
+    EXPECT_FALSE(p.r_b->done);
+    for (unsigned i = 0; i < 10; ++i) {
+        m_b->progress();
+    }
+    check(p.r_b, p.there);
+    EXPECT_EQ(reads + 1, m_b_plane->reads);
+    EXPECT_EQ(writes, m_a_plane->writes);
+    finish(p);
+}
+
+/* The sender leaves it to the receiver, although it knows where to write. */
+TEST_F(test_coop_exchange, read_while_the_sender_waits)
+{
+    const size_t length = 300 * RI_SLOT_UNIT; /* five calls */
+
+    decide(false);
+    pair p = begin(1, length);
+    m_b->progress(); /* matched, and the first part is read */
+    EXPECT_EQ(RI_RING_SLOT_WAY_READ, int(slot().way));
+    unsigned writes = m_a_plane->writes;
+    for (unsigned i = 0; i < RI_COOP_IN_VAIN_MAX; ++i) {
+        m_a->progress();
+    }
+    EXPECT_EQ(writes, m_a_plane->writes);
+    finish(p);
+}
+
+/* ... but not for ever */
+TEST_F(test_coop_exchange, receiver_does_not_read_on)
+{
+    const size_t length = 300 * RI_SLOT_UNIT;
+
+    decide(false);
+    pair p = begin(1, length);
+    m_b->progress();
+    unsigned writes = m_a_plane->writes;
+    for (unsigned i = 0; i < RI_COOP_IN_VAIN_MAX + 300 * RI_COOP_IN_VAIN_UNIT + 1000;
+         ++i) {
+        m_a->progress();
+    }
+    EXPECT_LT(writes, m_a_plane->writes);
+    finish(p);
+}
+
+TEST_F(test_coop_exchange, written)
+{
+    decide(true);
+    pair p         = begin(1);
+    unsigned reads = m_b_plane->reads, writes = m_a_plane->writes;
+
+    m_b->progress();
+    EXPECT_EQ(RI_RING_SLOT_WAY_WRITE, int(slot().way));
+    for (unsigned i = 0; i < RI_COOP_IN_VAIN_MAX; ++i) {
+        m_b->progress();
+    }
+    EXPECT_EQ(reads, m_b_plane->reads);
+    for (unsigned i = 0; i < 10; ++i) {
+        m_a->progress();
+    }
+    EXPECT_EQ(writes + 1, m_a_plane->writes);
+    m_b->progress();
+    check(p.r_b, p.there);
+    EXPECT_EQ(reads, m_b_plane->reads);
+    finish(p);
+}
+
+TEST_F(test_coop_exchange, written_in_several_parts)
+{
+    decide(true);
+    pair p         = begin(1, LONG);
+    unsigned reads = m_b_plane->reads, writes = m_a_plane->writes;
+
+    m_b->progress();
+    for (unsigned i = 0; i < 20; ++i) {
+        m_a->progress();
+    }
+    EXPECT_EQ(writes + 4, m_a_plane->writes) << "256 KB each";
+    m_b->progress();
+    check(p.r_b, p.there);
+    EXPECT_EQ(reads, m_b_plane->reads);
+    finish(p);
+}
+
+/* The sender does something else. */
+TEST_F(test_coop_exchange, sender_does_not_write)
+{
+    decide(true);
+    pair p         = begin(1);
+    unsigned reads = m_b_plane->reads;
+
+    m_b->progress();
+    EXPECT_EQ(RI_RING_SLOT_WAY_WRITE, int(slot().way));
+    EXPECT_EQ(reads, m_b_plane->reads);
+    for (unsigned i = 0; i < 10000; ++i) {
+        m_b->progress();
+    }
+    check(p.r_b, p.there);
+    EXPECT_LT(reads, m_b_plane->reads);
+    finish(p);
+}
+
+TEST_F(test_coop_exchange, sender_cannot_write)
+{
+    decide(true);
+    pair p = begin(1);
+
+    m_b->progress();
+    m_a_plane->write_status = UCS_ERR_UNREACHABLE;
+    finish(p);
+}
+
+/* The sender takes the message back while the receiver waits for it to write: the data comes another
+ * way. */
+TEST_F(test_coop_exchange, taken_back)
+{
+    decide(true);
+    pair p = begin(1);
+
+    m_b->progress();
+    EXPECT_EQ(RI_RING_SLOT_WAY_WRITE, int(slot().way));
+    ri_coop_send_let_go(m_conn);
+    EXPECT_TRUE(ri_slot_is_withdrawn(&slot()));
+    finish(p);
+}
+
+/* The ring is asked back while the receiver waits for the sender to write. */
+TEST_F(test_coop_exchange, ring_asked_back)
+{
+    decide(true);
+    pair p = begin(1);
+
+    m_b->progress();
+    EXPECT_EQ(RI_RING_SLOT_WAY_WRITE, int(slot().way));
+    ri_ring_life_stop(m_conn);
+    p.r_a = m_a->recv(5, ~0ul, p.back.size());
+    pump();
+    check(p.r_a, p.back);
+    check(p.r_b, p.there);
+    check(p.s_a);
+    check(p.s_b);
+    EXPECT_EQ(0u, m_b->worker()->num_coops);
+    EXPECT_EQ(0u, m_a->worker()->num_coops);
+}
+
+/* The sender gives the send up. */
+TEST_F(test_coop_exchange, sender_closes)
+{
+    ucp_request_param_t force = {};
+
+    force.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
+    force.flags        = UCP_EP_CLOSE_FLAG_FORCE;
+    decide(true);
+    pair p = begin(1);
+
+    m_b->progress();
+    EXPECT_EQ(RI_RING_SLOT_WAY_WRITE, int(slot().way));
+    p.r_a                  = m_a->recv(5, ~0ul, p.back.size());
+    ucs_status_ptr_t close = ri_ep_close(m_conn, &force);
+    pump(3000);
+    if (UCS_PTR_IS_PTR(close)) {
+        ri_req_put(ri_req_of_handle(close));
+    }
+    EXPECT_TRUE(p.r_b->done);
+    EXPECT_TRUE(p.s_a->done);
+    EXPECT_EQ(0u, m_b->worker()->num_coops);
+}
+
+/* Both ways are tried, and the messages are right by each. */
+TEST_F(test_coop_exchange, both_are_tried)
+{
+    unsigned read = 0, written = 0;
+
+    for (unsigned i = 0; i < 4 * RI_COOP_WAYS_LAP; ++i) {
+        pair p = begin(i, 65536 + i);
+
+        m_b->progress();
+        read += (slot().way == RI_RING_SLOT_WAY_READ);
+        written += (slot().way == RI_RING_SLOT_WAY_WRITE);
+        finish(p);
+    }
+    EXPECT_LE(RI_COOP_WAYS_LAP, read);
+    EXPECT_LE(RI_COOP_WAYS_LAP, written);
+}
+
+/* Whatever the peer writes there: both copy. */
+TEST_F(test_coop_exchange, unknown_way)
+{
+    decide(true);
+    pair p = begin(1);
+    m_b->progress();
+    slot().way = 12345;
+    for (unsigned i = 0; i < 100; ++i) {
+        m_a->progress();
+    }
+    EXPECT_LE(2u, m_a_plane->writes) << "halves";
+    finish(p);
+}
+
+/* In random order, each message is what was sent. */
+TEST_F(test_coop_exchange, random)
+{
+    unsigned ways[6] = {};
+
+    for_seeds(10, [&](rng &random) {
+        for (unsigned i = 0; i < 20; ++i) {
+            size_t length = 20000 + random.below(600000);
+            bytes there   = pattern(random.below(1000), length),
+                  back    = pattern(random.below(1000), length);
+            recv_ptr r_a, r_b;
+            send_ptr s_a, s_b;
+
+            decide(random.percent(50));
+            begin_in_any_order(random, there, &r_b, &s_a);
+            s_b                       = m_b->send(m_back, back, 6);
+            m_conn->peer->hint.prompt = 1;
+            ++ways[slot().way];
+            progress_in_any_order(random, 50, r_b, s_a);
+            r_a = m_a->recv(6, ~0ul, length);
+            pump();
+            check(r_a, back);
+            check(r_b, there);
+            check(s_a);
+            check(s_b);
+            check_idle();
+        }
+    });
+    EXPECT_LT(0u, ways[RI_RING_SLOT_WAY_READ]);
+    EXPECT_LT(0u, ways[RI_RING_SLOT_WAY_WRITE]);
+}
+
+/* Whether there is an exchange */
+
+TEST_F(test_coop_exchange, is_on_while_messages_meet)
+{
+    const size_t length = RI_EXCHANGE_RING_MAX + 1;
+
+    m_conn->peer->hint.prompt    = 1;
+    m_conn->peer->exchange.alone = 0;
+    EXPECT_TRUE(ri_exchange_is_on(m_conn, length));
+    EXPECT_FALSE(ri_exchange_is_on(m_conn, length - 1));
+    for (unsigned i = 0; i < 10; ++i) {
+        ri_exchange_note(m_conn->peer); /* nothing of A's is on its way */
+    }
+    unsigned on = 0;
+    for (unsigned i = 0; i < 640; ++i) {
+        on += ri_exchange_is_on(m_conn, length);
+    }
+    EXPECT_EQ(10u, on) << "one in so many is tried";
+
+    send_ptr s = m_a->send(m_conn, bytes(LENGTH), 5);
+    ri_exchange_note(m_conn->peer);
+    EXPECT_TRUE(ri_exchange_is_on(m_conn, length));
+    recv_ptr r = m_b->recv(5, ~0ul, LENGTH);
+    pump();
+}
+
+TEST_F(test_coop_exchange, is_off_if_the_peer_is_busy)
+{
+    m_conn->peer->hint.prompt    = 0;
+    m_conn->peer->exchange.alone = 0;
+    EXPECT_FALSE(ri_exchange_is_on(m_conn, LENGTH));
+}
+
+/* In a crowd nobody is prompt. */
+TEST_F(test_coop_exchange, crowded)
+{
+    m_conn->peer->hint.prompt = 0;
+    EXPECT_FALSE(ri_exchange_is_crowded(m_a->worker()));
+    m_a->worker()->rings.crowd = m_a->worker()->num_rings;
+    EXPECT_TRUE(ri_exchange_is_crowded(m_a->worker()));
+    EXPECT_TRUE(ri_exchange_is_on(m_conn, RI_EXCHANGE_RING_MAX_CROWDED + 1));
+    EXPECT_FALSE(ri_exchange_is_on(m_conn, RI_EXCHANGE_RING_MAX_CROWDED));
+}
+
+/* What B does about long messages, A hears with the next of B's that has room for it: a long one that
+ * goes through the ring by itself, for example. */
+TEST_F(test_coop_exchange, peer_says_whether_it_asks_soon)
+{
+    const size_t length = 20000; /* more than one record */
+
+    m_b->worker()->rings.crowd = m_a->worker()->rings.crowd =
+            0; /* no exchange of this length */
+    m_back->ring_long = m_conn->ring_long = length;
+    ri_config.rtr                         = UCS_AUTO;
+    for (bool soon : {true, false, true}) {
+        for (unsigned i = 0; i < 4; ++i) {
+            send_ptr s = m_a->send(m_conn, bytes(length), 5);
+            recv_ptr r = m_b->recv(5, ~0ul, length);
+
+            m_b->worker()->active_us = ri_time_us() - (soon ? 0 : 1000000);
+            pump(1);
+            ASSERT_TRUE(r->done);
+        }
+        EXPECT_EQ(soon, m_back->peer->hint.soon > 0);
+        uint64_t rings = m_b->counters().conns.tx_eager_ring;
+        send_ptr s     = m_b->send(m_back, bytes(length), 6);
+        recv_ptr r     = m_a->recv(6, ~0ul, length);
+
+        pump();
+        ASSERT_TRUE(r->done);
+        EXPECT_EQ(rings + 1, m_b->counters().conns.tx_eager_ring);
+        EXPECT_EQ(soon, m_conn->peer->hint.prompt != 0);
+    }
+}
+
+} // namespace

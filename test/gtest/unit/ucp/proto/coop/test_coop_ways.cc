@@ -1,0 +1,167 @@
+/* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * src/ucp/proto/coop/coop_ways.c: which of two ways is faster. How long messages take is said by the
+ * times at which they are matched and end: the clock of the test is the real one, so they differ by
+ * much more than that can be wrong.
+ */
+
+#include "unit/common/ri_cpp.h"
+
+#include <gtest/gtest.h>
+
+namespace {
+
+const size_t LENGTH = 100000;
+
+class test_coop_ways : public ::testing::Test {
+protected:
+    /* A message that has taken so many ticks since the end of the one before */
+    void message(uint64_t ticks, size_t length = LENGTH)
+    {
+        ri_coop_lane_t &lane = m_ways.lanes[number(length)];
+        unsigned way         = ri_coop_ways_of(&m_ways, length);
+
+        lane.ended_at = ri_ticks() - ticks;
+        ri_coop_ways_note(&m_ways, length, way, ri_ticks() - ticks / 2);
+    }
+
+    /* A lap. @return The way that it went. */
+    unsigned lap(const uint64_t ticks[2], size_t length = LENGTH)
+    {
+        unsigned way = ri_coop_ways_of(&m_ways, length);
+
+        for (unsigned i = 0; i < RI_COOP_WAYS_LAP; ++i) {
+            EXPECT_EQ(way, ri_coop_ways_of(&m_ways, length)) << "within a lap";
+            message(ticks[way], length);
+        }
+        return way;
+    }
+
+    static unsigned number(size_t length)
+    {
+        unsigned i = 0;
+
+        while (((size_t)65536 << i) <= length) {
+            ++i;
+        }
+        return i;
+    }
+
+    ri_coop_ways_t m_ways = {};
+};
+
+const uint64_t FAST = 10000000, SLOW = 20000000; /* some milliseconds */
+
+TEST_F(test_coop_ways, takes_the_faster_one)
+{
+    for (unsigned faster : {0, 1}) {
+        const uint64_t ticks[2] = {faster ? SLOW : FAST, faster ? FAST : SLOW};
+
+        m_ways = {};
+        EXPECT_EQ(0u, lap(ticks));
+        EXPECT_EQ(1u, lap(ticks)) << "not known yet";
+        for (unsigned i = 0; i < RI_COOP_WAYS_TRY - 2; ++i) {
+            EXPECT_EQ(faster, lap(ticks)) << i;
+        }
+    }
+}
+
+/* The slower one is tried now and then, and more seldom the more often it was slower. */
+TEST_F(test_coop_ways, tries_the_slower_one)
+{
+    const uint64_t ticks[2] = {FAST, SLOW};
+    std::vector<unsigned> tried;
+
+    for (unsigned i = 0; i < 4 * RI_COOP_WAYS_TRY_MAX; ++i) {
+        if (lap(ticks) == 1) {
+            tried.push_back(i);
+        }
+    }
+    ASSERT_LE(6u, tried.size());
+    for (size_t i = 3; i < tried.size(); ++i) {
+        unsigned before = tried[i - 1] - tried[i - 2], now = tried[i] - tried[i - 1];
+
+        EXPECT_LE(before, now);
+        EXPECT_GE(RI_COOP_WAYS_TRY_MAX + 1, now);
+    }
+    EXPECT_LE(RI_COOP_WAYS_TRY_MAX - 1, tried.back() - tried[tried.size() - 2]);
+}
+
+TEST_F(test_coop_ways, changes_its_mind)
+{
+    const uint64_t before[2] = {FAST, SLOW}, after[2] = {2 * SLOW, SLOW};
+    unsigned laps = 0;
+
+    for (unsigned i = 0; i < 10; ++i) {
+        lap(before);
+    }
+    while ((laps < 2 * RI_COOP_WAYS_TRY) && (lap(after) == 0)) {
+        ++laps;
+    }
+    EXPECT_GE(2u, laps) << "the way it goes is measured in each lap";
+}
+
+/* Single messages may be disturbed. */
+TEST_F(test_coop_ways, median)
+{
+    const uint64_t ticks[2] = {FAST, SLOW};
+
+    for (unsigned i = 0; i < RI_COOP_WAYS_LAP; ++i) {
+        message((i % 3 == 0) ? 100 * FAST : FAST);
+    }
+    EXPECT_EQ(1u, lap(ticks));
+    EXPECT_EQ(0u, ri_coop_ways_of(&m_ways, LENGTH));
+}
+
+/* What went another way, or in another lap, counts for nothing. */
+TEST_F(test_coop_ways, disturbed)
+{
+    ri_coop_lane_t &lane = m_ways.lanes[number(LENGTH)];
+
+    message(FAST);
+    EXPECT_EQ(1u, lane.count);
+    m_ways.disturbed = 1;
+    message(FAST);
+    EXPECT_EQ(1u, lane.count);
+    EXPECT_EQ(0, m_ways.disturbed);
+    ri_coop_ways_note(&m_ways, LENGTH, 1, ri_ticks());
+    EXPECT_EQ(1u, lane.count);
+    message(FAST);
+    EXPECT_EQ(2u, lane.count);
+}
+
+TEST_F(test_coop_ways, lengths_apart)
+{
+    const uint64_t first[2] = {FAST, SLOW}, second[2] = {SLOW, FAST};
+
+    for (unsigned i = 0; i < 4; ++i) {
+        lap(first, 100000);
+        lap(second, 200000);
+    }
+    EXPECT_EQ(0u, ri_coop_ways_of(&m_ways, 100000));
+    EXPECT_EQ(1u, ri_coop_ways_of(&m_ways, 200000));
+    EXPECT_EQ(0u, ri_coop_ways_of(&m_ways, 1)) << "the shortest are together";
+    EXPECT_EQ(0u, ri_coop_ways_of(&m_ways, (size_t)1 << 40));
+}
+
+/* With a bias the second way has to be faster by a sixteenth. */
+TEST_F(test_coop_ways, biased)
+{
+    const uint64_t little[2] = {FAST, FAST - FAST / 25},
+                   much[2]   = {FAST, FAST - FAST / 8};
+
+    m_ways.biased = 1;
+    for (unsigned i = 0; i < 3; ++i) {
+        lap(little);
+    }
+    EXPECT_EQ(0u, ri_coop_ways_of(&m_ways, LENGTH));
+    m_ways        = {};
+    m_ways.biased = 1;
+    for (unsigned i = 0; i < 3; ++i) {
+        lap(much);
+    }
+    EXPECT_EQ(1u, ri_coop_ways_of(&m_ways, LENGTH));
+}
+
+} // namespace
