@@ -74,7 +74,8 @@ protected:
         ri_ring_record_t *record;
 
         if (r.parts) {
-            if (!ri_ring_tx_put_parts(&m_tx, r.value, r.tag, 0, r.payload.data(), length)) {
+            if (!ri_ring_tx_put_parts(&m_tx, r.value, r.tag, 0, r.payload.data(),
+                                      length)) {
                 return false;
             }
             m_model.push_back(r);
