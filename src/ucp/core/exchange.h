@@ -7,11 +7,10 @@
  * would save time elsewhere costs some.
  *
  * A sender takes a message for one of an exchange if the peer asks for long messages soon, as it has
- * said (proto/rtr/rtr_learn.h), and this process has receives posted, or a message of the peer's is there.
- * If the peer's messages then meet none of this process's, as in a ping-pong whose receives are posted
- * before the sends, that is taken back, but for one message in some. In a crowd, processes that share
- * processors take their turns, and all this cannot be seen: there it counts that this process has
- * receives posted.
+ * said (proto/rtr/rtr_learn.h), and this process has receives posted. If the peer's messages then meet
+ * none of this process's, as in a ping-pong whose receives are posted before the sends, that is taken
+ * back, but for one message in some. In a crowd, processes that share processors take their turns, and
+ * all this cannot be seen: there it counts that this process has receives posted.
  */
 #ifndef RI_EXCHANGE_H
 #define RI_EXCHANGE_H

@@ -71,8 +71,8 @@ static int select_may_both(const ri_select_param_t *param)
 }
 
 /* Both sides may copy, and the receiver says who does. If both send, each has a copy of its own to
- * make: unless one of them is to make all of this one, or the other cannot read data in runs. Without rings of its own this worker may sleep, and nothing would wake it
- * up. */
+ * make: unless one of them is to make all of this one, or the other cannot read data in runs. Without
+ * rings of its own this worker may sleep, and nothing would wake it up. */
 static int select_has_coop(const ri_select_param_t *param)
 {
     return !select_is_for_one(param) &&

@@ -116,14 +116,15 @@ static int send_peer_sends(const ri_conn_t *conn)
     return 0;
 }
 
-/* Whether a long message is one of an exchange within a host, of a kind that one side can copy. */
+/* Whether a long message is one of an exchange within a host, of a kind that one side can copy. A send
+ * without a receive posted may have to end before the application posts one. */
 static int send_exchanges(const ri_send_req_t *req, unsigned host_plane)
 {
     ri_conn_t *conn = req->conn;
 
     return (req->data.length > ri_config.eager_thresh) && (host_plane != 0) &&
            !(conn->flags & RI_CONN_PEER_MODE) && ri_dt_is_contig(&req->data) &&
-           ((conn->worker->match.num_posted > 0) || send_peer_sends(conn)) &&
+           (conn->worker->match.num_posted > 0) &&
            ri_exchange_is_on(conn, req->data.length);
 }
 

@@ -193,8 +193,7 @@ static uint32_t coop_by_plane_alone(ri_coop_t *coop)
     int other_side = coop->is_send ? (way == RI_RING_SLOT_WAY_READ) :
                                      (coop->exchanged && coop->by_writer);
 
-    if (other_side && !coop_is_in_vain(coop, RI_COOP_IN_VAIN_MAX + RI_COOP_IN_VAIN_UNIT *
-                                                                           coop->total)) {
+    if (other_side && !coop_is_in_vain(coop, ri_coop_side_patience(coop))) {
         return COOP_NONE;
     }
     return this_side ? RI_SLOT_CLAIM_MAX : RI_SLOT_SHARE;

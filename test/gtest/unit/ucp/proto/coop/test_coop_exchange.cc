@@ -10,7 +10,8 @@
 
 namespace {
 
-const size_t LENGTH = 200000; /* 49 units */
+const size_t LENGTH  = 200000; /* 49 units */
+const uint64_t OTHER = 99;     /* tag of a receive that A has posted all the time */
 
 class test_coop_exchange : public coop_test {
 protected:
@@ -19,6 +20,16 @@ protected:
         coop_test::SetUp();
         open_way_back();
         m_b->worker()->rings.crowd = m_a->worker()->rings.crowd = 2;
+        m_posted = m_a->recv(OTHER, ~0ul, 8);
+    }
+
+    void TearDown() override
+    {
+        m_b->send(m_back, bytes(8), OTHER);
+        pump();
+        EXPECT_TRUE(m_posted->done);
+        m_posted.reset();
+        coop_test::TearDown();
     }
 
     void open_way_back()
@@ -81,6 +92,8 @@ protected:
             lane.tries = 1000000;
         }
     }
+
+    recv_ptr m_posted;
 };
 
 TEST_F(test_coop_exchange, read)
