@@ -10,6 +10,7 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <getopt.h>
 #include <mpi.h>
 #include <sched.h>
 #include <stdbool.h>
@@ -55,6 +56,19 @@ static inline void bench_mpi_init(bench_mpi_t *bench)
     bench->batches = 50;
     MPI_Comm_rank(MPI_COMM_WORLD, &bench->rank);
     MPI_Comm_size(MPI_COMM_WORLD, &bench->num_ranks);
+}
+
+/* Of what was asked for in a wrong way */
+#define BENCH_MPI_EXIT_USAGE 2
+
+/* The next option, as getopt() returns it; --help is -h. One rank says what is wrong. */
+static inline int bench_mpi_next_option(const bench_mpi_t *bench, int argc, char **argv,
+                                        const char *letters)
+{
+    static const struct option words[] = {{"help", no_argument, NULL, 'h'}, {0}};
+
+    opterr = (bench->rank == 0);
+    return getopt_long(argc, argv, letters, words, NULL);
 }
 
 /* An option that several programs have, as getopt() returns it: -t, -w or -b. Returns 0, or -1, for
@@ -359,7 +373,7 @@ static inline bool bench_mpi_may_run(const bench_mpi_t *bench, int bad, const ch
     if ((bad == 0) && (ranks == NULL)) {
         return true;
     }
-    *status = EXIT_FAILURE;
+    *status = BENCH_MPI_EXIT_USAGE;
     if ((bench->rank == 0) && (bad < 0)) {
         fprintf(stderr, "%s", usage);
     } else if (bench->rank == 0) {

@@ -27,7 +27,7 @@ static const char usage[] =
         "  -t SEC   time per point, without warm-up (0.15)\n"
         "  -w SEC   warm-up per point, beside what sets the length of a batch (0)\n"
         "  -b N     batches that the time is split into (50)\n"
-        "  -h       this help\n";
+        "  -h, --help  this help\n";
 
 typedef struct kind kind_t;
 
@@ -226,7 +226,7 @@ static int parse_options(bench_mpi_t *bench, options_t *options, int argc, char 
     int bad = 0;
     int c;
 
-    while ((c = getopt(argc, argv, "t:w:b:h")) != -1) {
+    while ((c = bench_mpi_next_option(bench, argc, argv, "t:w:b:h")) != -1) {
         switch (c) {
         case 'h':
             return 1;

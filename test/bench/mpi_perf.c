@@ -43,7 +43,7 @@ static const char usage[] =
         "  -b N     batches that the time is split into (50)\n"
         "  -n N     no measurement: each point exactly N times (N messages, N windows)\n"
         "  -v       no measurement: print the MPI, and the UCX that is loaded\n"
-        "  -h       this help\n";
+        "  -h, --help  this help\n";
 
 typedef struct {
     point_t points[MAX_POINTS];
@@ -195,7 +195,7 @@ static int parse_options(bench_mpi_t *bench, options_t *options, int argc, char 
     int bad      = 0;
     int c;
 
-    while ((c = getopt(argc, argv, "t:w:b:n:vh")) != -1) {
+    while ((c = bench_mpi_next_option(bench, argc, argv, "t:w:b:n:vh")) != -1) {
         switch (c) {
         case 'n':
             bad |= bench_parse_number("-n", optarg, 1, 1e9, &fixed);

@@ -39,7 +39,7 @@ static const char usage[] =
         "           alone takes part in an operation\n"
         "  -t SEC   time per point, without warm-up (0.15)\n"
         "  -b N     batches that the time is split into (50)\n"
-        "  -h       this help\n";
+        "  -h, --help  this help\n";
 
 /* How the window is opened, and who takes part in a step */
 typedef enum {
@@ -252,7 +252,7 @@ static int parse_options(bench_mpi_t *bench, options_t *options, int argc, char 
     options->num_points = 0;
     options->allocates  = 0;
     options->computes   = 0;
-    while ((c = getopt(argc, argv, "ac:t:b:h")) != -1) {
+    while ((c = bench_mpi_next_option(bench, argc, argv, "ac:t:b:h")) != -1) {
         switch (c) {
         case 'a':
             options->allocates = 1;
