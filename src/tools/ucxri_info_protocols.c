@@ -29,6 +29,7 @@ typedef struct protocols_here {
     size_t ring_payload; /* longest payload of a record; 0: there are no rings */
     size_t ring_long; /* longest payload that goes through a ring rather than by a plane */
     unsigned host_plane; /* RI_PLANE_* */
+    int crowded; /* it has fewer processors than ranks, as the launcher has told */
 } protocols_here_t;
 
 /* Who is ready first. */
@@ -64,6 +65,7 @@ static protocols_here_t protocols_look(void)
         }
         ri_ring_rx_close(&rx);
     }
+    here.crowded = (ri_rank_local_count() > sysconf(_SC_NPROCESSORS_ONLN));
     if (ri_config.cma && (ri_plane_cma.open(&plane) == UCS_OK)) {
         here.host_plane = plane->capabilities;
         plane->ops->close(plane);
@@ -94,8 +96,11 @@ static ri_select_param_t protocols_facts(const protocols_case_t *which, size_t l
     const protocols_here_t *here = which->here;
     int has_ring                 = (here != NULL) && (here->ring_payload > 0);
     int waits     = (which->first == PROTOCOLS_WAITS) || (which->first == PROTOCOLS_BOTH);
-    int exchanges = has_ring && (which->first == PROTOCOLS_BOTH) && here->host_plane &&
-                    (ri_config.rtr != UCS_YES) && (length > RI_EXCHANGE_RING_MAX);
+    int exchanges = has_ring && (which->first == PROTOCOLS_BOTH) &&
+                    (here->host_plane & RI_PLANE_READ) && (ri_config.rtr != UCS_YES) &&
+                    (length > ri_config.eager_thresh) &&
+                    (length > (here->crowded ? RI_EXCHANGE_RING_MAX_CROWDED :
+                                               RI_EXCHANGE_RING_MAX));
     int has_channel = (which->net_plane & RI_PLANE_KEYS) &&
                       (ri_config.ib_eager_max > 0) && (length <= ri_config.ib_eager_max);
 
@@ -112,6 +117,7 @@ static ri_select_param_t protocols_facts(const protocols_case_t *which, size_t l
             .pieces        = 1,
             .exchanges     = exchanges,
             .alone         = 1,
+            .crowded       = (here != NULL) && here->crowded,
             .awaited       = (here != NULL) && waits && (ri_config.rtr != UCS_YES),
             .pool_free     = (length <= ri_config.pool_size),
             .slot_free     = 1,

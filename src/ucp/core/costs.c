@@ -118,6 +118,9 @@ void ri_costs_measure(ri_costs_t *costs, const ri_plane_ops_t *plane)
 {
     ri_plane_cost_t plane_cost;
     char *blocks;
+#if defined(__x86_64__)
+    double line;
+#endif
 
     *costs = (ri_costs_t){.copy_rate = RI_COSTS_COPY_RATE,
                           .plane     = {RI_COSTS_PLANE_CALL, RI_COSTS_PLANE_RATE},
@@ -140,8 +143,9 @@ void ri_costs_measure(ri_costs_t *costs, const ri_plane_ops_t *plane)
         costs->plane_measured = 1;
     }
 #if defined(__x86_64__)
-    costs->line = costs_clamp(costs_measure_line(blocks, costs), RI_COSTS_LINE_MIN,
-                              RI_COSTS_LINE_MAX);
+    line        = costs_measure_line(blocks, costs);
+    costs->line = costs_clamp(line, RI_COSTS_LINE_MIN, RI_COSTS_LINE_MAX);
+    costs->line_ticks *= costs->line / line;
     costs->line_measured = 1;
 #endif
     free(blocks);

@@ -4,6 +4,7 @@
  */
 #include "exchange.h"
 #include "send_req.h"
+#include "../../ucs/settings.h"
 #include "../wire/wire.h"
 
 /* So many of the latest sends of a conn are looked at, if they are among as many messages: what was
@@ -67,8 +68,8 @@ int ri_exchange_is_on(ri_conn_t *conn, size_t length)
 {
     ri_peer_t *peer = conn->peer;
 
-    if (peer == NULL) {
-        return 0;
+    if ((peer == NULL) || (ri_config.rtr == UCS_YES)) {
+        return 0; /* receives are offered to the sender instead */
     }
     if (ri_exchange_is_crowded(conn->worker)) {
         return length > RI_EXCHANGE_RING_MAX_CROWDED;

@@ -289,14 +289,15 @@ void ri_ring_life_stop(ri_conn_t *conn)
     }
 }
 
-/* @return From how many rings on this host has fewer processors than processes of the job, as far as
- * is known: the launcher may have told, and each ring is another process. What a container leaves
- * of the processors is not seen: what one process may use says nothing of the others. */
+/* @return From how many rings on this host has fewer processors than processes of the job: the
+ * launcher has told, or each ring is taken for another process. What a container leaves of the
+ * processors is not seen: what one process may use says nothing of the others. */
 static unsigned ring_life_crowd(void)
 {
     long processors = ri_max(sysconf(_SC_NPROCESSORS_ONLN), 1l);
+    long ranks      = ri_rank_local_count();
 
-    return (ri_rank_local_count() > processors) ? 0 : processors;
+    return (ranks > processors) ? 0 : (ranks > 0) ? UINT_MAX : processors;
 }
 
 /* Rings generate no events, so they are not for applications that may sleep on the

@@ -117,12 +117,13 @@ static int send_peer_sends(const ri_conn_t *conn)
 }
 
 /* Whether a long message is one of an exchange within a host, of a kind that one side can copy. A send
- * without a receive posted may have to end before the application posts one. */
+ * without a receive posted, or of which UCX is to make an end fast, as of a blocking one of Open MPI,
+ * may have to end before the application posts one. */
 static int send_exchanges(const ri_send_req_t *req, unsigned host_plane)
 {
     ri_conn_t *conn = req->conn;
 
-    return (req->data.length > ri_config.eager_thresh) && (host_plane != 0) &&
+    return (req->data.length > ri_config.eager_thresh) && (host_plane & RI_PLANE_READ) &&
            !(conn->flags & RI_CONN_PEER_MODE) && ri_dt_is_contig(&req->data) &&
            (conn->worker->match.num_posted > 0) &&
            ri_exchange_is_on(conn, req->data.length);
@@ -166,14 +167,15 @@ static size_t send_hybrid_net(const ri_send_req_t *req, int pieces)
 static ri_select_param_t send_facts(const ri_send_req_t *req, int sync,
                                     const ri_rtr_t *rtr, const ucp_request_param_t *param)
 {
-    int at_once     = !!(param->op_attr_mask & UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL);
+    int ends_fast   = !!(param->op_attr_mask &
+                       (UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL | UCP_OP_ATTR_FLAG_FAST_CMPL));
     ri_conn_t *conn = req->conn;
     size_t length   = req->data.length;
     int is_long     = (length > ri_config.eager_thresh);
     int has_ring    = (conn->ring != NULL) && !(conn->flags & RI_CONN_NO_RING);
     int has_channel = ri_channel_send_can(conn, length);
     unsigned host   = ri_planes_host(conn);
-    int exchanges   = has_ring && !at_once && send_exchanges(req, host);
+    int exchanges   = has_ring && !ends_fast && send_exchanges(req, host);
     int pieces      = (host != 0) ? ri_dt_fits(&req->data) : ri_dt_fits_net(&req->data);
 
     return (ri_select_param_t){

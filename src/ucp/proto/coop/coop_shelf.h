@@ -16,7 +16,8 @@
  * application has just written or is about to read. So a receiver goes by what it has measured
  * (coop_ways.h).
  *
- * Where both processes send nothing goes by a shelf (coop_exchange.h): each would have to copy twice.
+ * Where both processes send no contiguous message goes by a shelf (coop_exchange.h): each would have
+ * to copy twice.
  *
  * A receive that is not contiguous is filled from the shelf, too, if its layout is known. The sender
  * does not know where its runs are, so it writes nothing by the plane then; what it does not put on

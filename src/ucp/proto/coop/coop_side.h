@@ -56,8 +56,10 @@ struct ri_coop {
  * which a side that is in the library would have put or taken something. */
 #define RI_COOP_IN_VAIN_MAX 40
 
-/* So many looks more for each unit where one side copies all: it may have other messages before. */
-#define RI_COOP_IN_VAIN_UNIT 10
+/* So many looks more for each unit where one side copies all: it may have other messages before. Of so
+ * many units at most, which are two claims. */
+#define RI_COOP_IN_VAIN_UNIT  10
+#define RI_COOP_IN_VAIN_UNITS (2 * RI_SLOT_CLAIM_MAX)
 
 /* What became of a copy. WAITS and WORKED may follow each other any number of times, until one of
  * the other three ends it. */
@@ -88,17 +90,19 @@ static inline int ri_coop_side_has_runs(const ri_coop_t *coop)
     return coop->spread || coop->shelf_only;
 }
 
-/** Receiver: @return Whether the sender has taken the message back, before anything was copied. One
- * that leaves the copy to the sender does not notice when it claims a part. */
+/** Receiver: @return Whether the sender has taken the message back, before anything was claimed. It
+ * is looked at where this side claims nothing: nothing is left, or the other side is to copy. */
 static inline int ri_coop_side_is_withdrawn(const ri_coop_t *coop)
 {
-    return (coop->shelf_only || coop->by_writer) && ri_slot_is_withdrawn(coop->slot);
+    return (coop->shelf_only || coop->by_writer || coop->exhausted) &&
+           ri_slot_is_withdrawn(coop->slot);
 }
 
 /** @return How often this side looks in vain for what the other side is to copy by the plane. */
 static inline unsigned ri_coop_side_patience(const ri_coop_t *coop)
 {
-    return RI_COOP_IN_VAIN_MAX + RI_COOP_IN_VAIN_UNIT * coop->total;
+    return RI_COOP_IN_VAIN_MAX +
+           RI_COOP_IN_VAIN_UNIT * ri_min(coop->total, RI_COOP_IN_VAIN_UNITS);
 }
 
 /** This side has copied @a count units that were claimed, or nobody will copy them: count them as

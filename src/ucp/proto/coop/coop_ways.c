@@ -10,6 +10,12 @@
 
 #include <stdlib.h>
 
+/* An application with periods so many times as long as its messages take is busy otherwise. */
+#define WAYS_BUSY 4
+
+/* A trial ends after so many messages that do not count. */
+#define WAYS_SKIPPED_MAX (2 * RI_COOP_WAYS_LAP)
+
 /* Exponent of the first length. */
 #define WAYS_LENGTHS_MIN 15
 
@@ -26,12 +32,24 @@ unsigned ri_coop_ways_of(const ri_coop_ways_t *ways, size_t length)
     return ways->lanes[ways_number(length)].way;
 }
 
+/* Whether the application spends most of the time between messages otherwise, so that periods hardly
+ * depend on the way. */
+static int ways_is_busy(const ri_coop_cost_t known[2])
+{
+    return (known[1].duration != 0) &&
+           (ri_min(known[0].period, known[1].period) >
+            WAYS_BUSY * ri_max(known[0].duration, known[1].duration));
+}
+
 /* @return The way that is faster: by the period; if there is hardly a difference, by what the
  * messages themselves take. A way that is not known is to be tried. */
 static unsigned ways_faster(const ri_coop_cost_t known[2], int biased)
 {
     uint64_t margin = ri_min(known[0].period, known[1].period) / 32;
 
+    if (biased && ways_is_busy(known)) {
+        return known[1].duration + known[1].duration / 4 < known[0].duration;
+    }
     if (biased) {
         return known[1].period + 2 * margin < known[0].period;
     }
@@ -60,9 +78,17 @@ static uint64_t ways_median(uint64_t values[RI_COOP_WAYS_LAP])
     return ri_max(values[1 + (RI_COOP_WAYS_LAP - 1) / 2], 1ul);
 }
 
-static uint64_t ways_average(uint64_t before, uint64_t value)
+/* What was known of the way that is tried may be from another time. */
+static uint64_t ways_average(const ri_coop_lane_t *lane, uint64_t before, uint64_t value)
 {
-    return (before == 0) ? value : ((before + value) / 2);
+    return ((before == 0) || lane->is_trial) ? value : ((before + value) / 2);
+}
+
+static void ways_begin_lap(ri_coop_lane_t *lane, unsigned way)
+{
+    lane->way     = way;
+    lane->count   = 0;
+    lane->skipped = 0;
 }
 
 /* A lap has ended: which way is the next one to go? */
@@ -72,19 +98,27 @@ static void ways_next_lap(ri_coop_lane_t *lane, int biased)
     unsigned before       = ways_faster(lane->known, biased);
     unsigned faster;
 
-    known->period   = ways_average(known->period, ways_median(lane->periods));
-    known->duration = ways_average(known->duration, ways_median(lane->durations));
+    known->period   = ways_average(lane, known->period, ways_median(lane->periods));
+    known->duration = ways_average(lane, known->duration, ways_median(lane->durations));
     faster          = ways_faster(lane->known, biased);
     if ((faster != before) || (lane->tries == 0)) {
         lane->tries = RI_COOP_WAYS_TRY;
         lane->laps  = 0;
     }
-    lane->count = 0;
-    lane->way   = faster;
-    if (++lane->laps >= lane->tries) {
+    lane->is_trial = (++lane->laps >= lane->tries);
+    if (lane->is_trial) {
         lane->laps  = 0;
         lane->tries = ri_min(2 * lane->tries, RI_COOP_WAYS_TRY_MAX);
-        lane->way   = !faster;
+    }
+    ways_begin_lap(lane, lane->is_trial ? !faster : faster);
+}
+
+/* A message has ended that does not count. */
+static void ways_skip(ri_coop_lane_t *lane, int biased)
+{
+    if (lane->is_trial && (++lane->skipped == WAYS_SKIPPED_MAX)) {
+        lane->is_trial = 0;
+        ways_begin_lap(lane, ways_faster(lane->known, biased));
     }
 }
 
@@ -98,6 +132,7 @@ void ri_coop_ways_note(ri_coop_ways_t *ways, size_t length, unsigned way,
         (way != lane->way)) { /* the latter was matched in another lap */
         ways->disturbed = 0;
         lane->ended_at  = now;
+        ways_skip(lane, ways->biased);
         return;
     }
     lane->periods[lane->count]   = now - lane->ended_at;

@@ -40,7 +40,9 @@ typedef struct ri_coop_cost {
 typedef struct ri_coop_lane {
     ri_coop_cost_t known[2]; /* of each way: average of the latest laps */
     uint8_t way;             /* of this lap: 0 or 1 */
-    unsigned count;          /* messages of this lap that have ended */
+    uint8_t is_trial;        /* this lap tries the slower way */
+    unsigned count;          /* messages of this lap that count */
+    unsigned skipped;        /* messages since it began that do not */
     unsigned laps;           /* since the slower way was tried */
     unsigned tries;          /* laps until it is tried again */
     uint64_t ended_at;       /* the latest message */

@@ -15,6 +15,12 @@ const uint64_t OTHER = 99;     /* tag of a receive that A has posted all the tim
 
 class test_coop_exchange : public coop_test {
 protected:
+    void configure() override
+    {
+        coop_test::configure();
+        ri_config.rtr = UCS_AUTO; /* with y there are no exchanges */
+    }
+
     void SetUp() override
     {
         coop_test::SetUp();
@@ -244,6 +250,7 @@ TEST_F(test_coop_exchange, ring_asked_back)
     check(p.s_b);
     EXPECT_EQ(0u, m_b->worker()->num_coops);
     EXPECT_EQ(0u, m_a->worker()->num_coops);
+    EXPECT_TRUE(m_conn->flags & RI_CONN_PLANE_READ) << "nothing is wrong with it";
 }
 
 /* The sender gives the send up. */
@@ -365,6 +372,58 @@ TEST_F(test_coop_exchange, is_off_if_the_peer_is_busy)
     EXPECT_FALSE(ri_exchange_is_on(m_conn, LENGTH));
 }
 
+/* Sends that may have to end before their receives are posted go as if there were no exchange. */
+TEST_F(test_coop_exchange, sends_that_end_early)
+{
+    const size_t length = 20000;
+    bytes data          = pattern(1, length);
+
+    m_conn->ring_long            = length;
+    m_conn->peer->hint.prompt    = 1;
+    m_conn->peer->exchange.alone = 0;
+    for (uint32_t flag : {0u, (uint32_t)UCP_OP_ATTR_FLAG_FAST_CMPL,
+                          (uint32_t)UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL}) {
+        ucp_request_param_t param = {};
+
+        param.op_attr_mask   = flag;
+        uint64_t coops       = m_a->counters().conns.tx_coop;
+        ucs_status_ptr_t ret = ri_tag_send_slow(m_conn, data.data(), length, 5, &param,
+                                                0);
+        EXPECT_EQ(flag == 0, UCS_PTR_IS_PTR(ret)) << flag;
+        EXPECT_EQ(coops + (flag == 0), m_a->counters().conns.tx_coop) << flag;
+        recv_ptr r = m_b->recv(5, ~0ul, length);
+        pump();
+        check(r, data);
+        if (flag == 0) {
+            ri_req_put(ri_req_of_handle(ret));
+        }
+    }
+}
+
+/* Without any receive posted both sends end, though both processes send. */
+TEST_F(test_coop_exchange, both_send_first)
+{
+    const size_t length = 20000;
+    bytes there = pattern(1, length), back = pattern(2, length);
+
+    m_b->send(m_back, bytes(8), OTHER);
+    pump();
+    ASSERT_TRUE(m_posted->done);
+    m_conn->ring_long = m_back->ring_long = length;
+    for (ri_peer_t *peer : {m_conn->peer, m_back->peer}) {
+        peer->hint.prompt    = 1;
+        peer->exchange.alone = 0;
+    }
+    send_ptr s_b = m_b->send(m_back, back, 5), s_a = m_a->send(m_conn, there, 5);
+    EXPECT_TRUE(s_a->done);
+    EXPECT_TRUE(s_b->done);
+    recv_ptr r_a = m_a->recv(5, ~0ul, length), r_b = m_b->recv(5, ~0ul, length);
+    pump();
+    check(r_a, back);
+    check(r_b, there);
+    m_posted = m_a->recv(OTHER, ~0ul, 8);
+}
+
 /* In a crowd nobody is prompt. */
 TEST_F(test_coop_exchange, crowded)
 {
@@ -385,7 +444,6 @@ TEST_F(test_coop_exchange, peer_says_whether_it_asks_soon)
     m_b->worker()->rings.crowd = m_a->worker()->rings.crowd =
             0; /* no exchange of this length */
     m_back->ring_long = m_conn->ring_long = length;
-    ri_config.rtr                         = UCS_AUTO;
     for (bool soon : {true, false, true}) {
         for (unsigned i = 0; i < 4; ++i) {
             send_ptr s = m_a->send(m_conn, bytes(length), 5);

@@ -164,4 +164,51 @@ TEST_F(test_coop_ways, biased)
     EXPECT_EQ(1u, ri_coop_ways_of(&m_ways, LENGTH));
 }
 
+/* Where the application computes for most of the time, what the messages themselves take decides. */
+TEST_F(test_coop_ways, biased_and_busy)
+{
+    ri_coop_lane_t &lane = m_ways.lanes[number(LENGTH)];
+
+    m_ways.biased = 1;
+    for (unsigned i = 0; i < 2 * RI_COOP_WAYS_LAP; ++i) {
+        unsigned way  = ri_coop_ways_of(&m_ways, LENGTH);
+        lane.ended_at = ri_ticks() - 100 * FAST;
+        ri_coop_ways_note(&m_ways, LENGTH, way, ri_ticks() - (way ? FAST : SLOW));
+    }
+    EXPECT_EQ(1u, ri_coop_ways_of(&m_ways, LENGTH));
+}
+
+/* A trial whose messages do not count ends. */
+TEST_F(test_coop_ways, trial_that_does_not_end)
+{
+    const uint64_t ticks[2] = {FAST, SLOW};
+    unsigned i;
+
+    lap(ticks);
+    while (lap(ticks) != 0) {}
+    for (i = 0; (i < 2 * RI_COOP_WAYS_TRY) && (ri_coop_ways_of(&m_ways, LENGTH) == 0);
+         ++i) {
+        lap(ticks);
+    }
+    ASSERT_EQ(1u, ri_coop_ways_of(&m_ways, LENGTH));
+    for (i = 0; (i < 100) && (ri_coop_ways_of(&m_ways, LENGTH) == 1); ++i) {
+        m_ways.disturbed = 1;
+        message(SLOW);
+    }
+    EXPECT_EQ(2 * RI_COOP_WAYS_LAP, i);
+}
+
+/* What was known of the slower way may be of another time: a trial counts alone. */
+TEST_F(test_coop_ways, trial_counts_alone)
+{
+    const uint64_t before[2] = {FAST, 8 * FAST}, after[2] = {FAST, FAST / 2};
+    unsigned i;
+
+    for (i = 0; i < 4; ++i) {
+        lap(before);
+    }
+    for (i = 0; (i < 2 * RI_COOP_WAYS_TRY) && (lap(after) == 0); ++i) {}
+    EXPECT_EQ(1u, ri_coop_ways_of(&m_ways, LENGTH)) << "after one trial";
+}
+
 } // namespace
