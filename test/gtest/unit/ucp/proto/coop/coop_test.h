@@ -65,6 +65,16 @@ protected:
         } while (m_ucx->complete() || is_any_sent());
     }
 
+    /* The receiver's own messages go by UCP until then. */
+    void open_way_back()
+    {
+        recv_ptr r = m_a->recv(1, ~0ul, LONG);
+        send_ptr s = m_b->send(m_back, bytes(LONG), 1);
+
+        pump();
+        ASSERT_TRUE(r->done && s->done);
+    }
+
     ri_stream_t *stream()
     {
         return ucs_list_head(&m_b->worker()->streams, ri_stream_t, list);

@@ -8,18 +8,7 @@
 
 namespace {
 
-class test_coop : public coop_test {
-protected:
-    /* The receiver's own messages go by UCP until then. */
-    void open_way_back()
-    {
-        recv_ptr r = m_a->recv(1, ~0ul, LONG);
-        send_ptr s = m_b->send(m_back, bytes(LONG), 1);
-
-        pump();
-        ASSERT_TRUE(r->done && s->done);
-    }
-};
+class test_coop : public coop_test {};
 
 /* Who copies */
 

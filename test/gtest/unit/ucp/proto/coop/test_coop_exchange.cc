@@ -24,7 +24,7 @@ protected:
     void SetUp() override
     {
         coop_test::SetUp();
-        open_way_back();
+        ASSERT_NO_FATAL_FAILURE(open_way_back());
         m_b->worker()->rings.crowd = m_a->worker()->rings.crowd = 2;
         m_posted = m_a->recv(OTHER, ~0ul, 8);
     }
@@ -38,23 +38,19 @@ protected:
         coop_test::TearDown();
     }
 
-    void open_way_back()
-    {
-        recv_ptr r = m_a->recv(1, ~0ul, LONG);
-        send_ptr s = m_b->send(m_back, bytes(LONG), 1);
-
-        pump();
-        ASSERT_TRUE(r->done && s->done);
-    }
-
-    ri_peer_t *peer_of_b() { return m_back->peer; }
-
     /* One message each way, of which the one from A is matched at B while B's is on its way */
     struct pair {
         bytes there, back;
         recv_ptr r_a, r_b;
         send_ptr s_a, s_b;
     };
+
+    /* The peer has said that it asks for long messages soon, and the latest ones met. */
+    void expect_exchange(ri_peer_t *peer)
+    {
+        peer->hint.prompt    = 1;
+        peer->exchange.alone = 0;
+    }
 
     pair begin(unsigned seed, size_t length = LENGTH)
     {
@@ -63,17 +59,31 @@ protected:
         p.there = pattern(seed, length);
         p.back  = pattern(seed + 1000, length);
         p.s_b   = m_b->send(m_back, p.back, 5);
-
-        /* A has heard that B asks for messages soon. */
-        m_conn->peer->hint.prompt    = 1;
-        m_conn->peer->exchange.alone = 0;
-        p.s_a                        = m_a->send(m_conn, p.there, 5);
+        expect_exchange(m_conn->peer);
+        p.s_a = m_a->send(m_conn, p.there, 5);
         EXPECT_EQ(1u, m_a->worker()->num_coops);
         p.r_b = m_b->recv(5, ~0ul, length);
         return p;
     }
 
+    /* It is matched at B, which waits for A to write. */
+    pair begin_written()
+    {
+        decide(true);
+        pair p = begin(1);
+
+        m_b->progress();
+        EXPECT_EQ(RI_RING_SLOT_WAY_WRITE, int(slot().way));
+        return p;
+    }
+
     void finish(pair &p)
+    {
+        finish_messages(p);
+        check_idle();
+    }
+
+    void finish_messages(pair &p)
     {
         p.r_a = m_a->recv(5, ~0ul, p.back.size());
         pump();
@@ -81,7 +91,6 @@ protected:
         check(p.r_b, p.there);
         check(p.s_a);
         check(p.s_b);
-        check_idle();
     }
 
     /* Messages to B are to be written by A, or read by B. */
@@ -211,10 +220,8 @@ TEST_F(test_coop_exchange, sender_does_not_write)
 
 TEST_F(test_coop_exchange, sender_cannot_write)
 {
-    decide(true);
-    pair p = begin(1);
+    pair p = begin_written();
 
-    m_b->progress();
     m_a_plane->write_status = UCS_ERR_UNREACHABLE;
     finish(p);
 }
@@ -223,11 +230,8 @@ TEST_F(test_coop_exchange, sender_cannot_write)
  * way. */
 TEST_F(test_coop_exchange, taken_back)
 {
-    decide(true);
-    pair p = begin(1);
+    pair p = begin_written();
 
-    m_b->progress();
-    EXPECT_EQ(RI_RING_SLOT_WAY_WRITE, int(slot().way));
     ri_coop_send_let_go(m_conn);
     EXPECT_TRUE(ri_slot_is_withdrawn(&slot()));
     finish(p);
@@ -236,18 +240,10 @@ TEST_F(test_coop_exchange, taken_back)
 /* The ring is asked back while the receiver waits for the sender to write. */
 TEST_F(test_coop_exchange, ring_asked_back)
 {
-    decide(true);
-    pair p = begin(1);
+    pair p = begin_written();
 
-    m_b->progress();
-    EXPECT_EQ(RI_RING_SLOT_WAY_WRITE, int(slot().way));
     ri_ring_life_stop(m_conn);
-    p.r_a = m_a->recv(5, ~0ul, p.back.size());
-    pump();
-    check(p.r_a, p.back);
-    check(p.r_b, p.there);
-    check(p.s_a);
-    check(p.s_b);
+    finish_messages(p);
     EXPECT_EQ(0u, m_b->worker()->num_coops);
     EXPECT_EQ(0u, m_a->worker()->num_coops);
     EXPECT_TRUE(m_conn->flags & RI_CONN_PLANE_READ) << "nothing is wrong with it";
@@ -260,11 +256,8 @@ TEST_F(test_coop_exchange, sender_closes)
 
     force.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
     force.flags        = UCP_EP_CLOSE_FLAG_FORCE;
-    decide(true);
-    pair p = begin(1);
+    pair p             = begin_written();
 
-    m_b->progress();
-    EXPECT_EQ(RI_RING_SLOT_WAY_WRITE, int(slot().way));
     p.r_a                  = m_a->recv(5, ~0ul, p.back.size());
     ucs_status_ptr_t close = ri_ep_close(m_conn, &force);
     pump(3000);
@@ -296,9 +289,8 @@ TEST_F(test_coop_exchange, both_are_tried)
 /* Whatever the peer writes there: both copy. */
 TEST_F(test_coop_exchange, unknown_way)
 {
-    decide(true);
-    pair p = begin(1);
-    m_b->progress();
+    pair p = begin_written();
+
     slot().way = 12345;
     for (unsigned i = 0; i < 100; ++i) {
         m_a->progress();
@@ -345,8 +337,7 @@ TEST_F(test_coop_exchange, is_on_while_messages_meet)
 {
     const size_t length = RI_EXCHANGE_RING_MAX + 1;
 
-    m_conn->peer->hint.prompt    = 1;
-    m_conn->peer->exchange.alone = 0;
+    expect_exchange(m_conn->peer);
     EXPECT_TRUE(ri_exchange_is_on(m_conn, length));
     EXPECT_FALSE(ri_exchange_is_on(m_conn, length - 1));
     for (unsigned i = 0; i < 10; ++i) {
@@ -378,9 +369,8 @@ TEST_F(test_coop_exchange, sends_that_end_early)
     const size_t length = 20000;
     bytes data          = pattern(1, length);
 
-    m_conn->ring_long            = length;
-    m_conn->peer->hint.prompt    = 1;
-    m_conn->peer->exchange.alone = 0;
+    m_conn->ring_long = length;
+    expect_exchange(m_conn->peer);
     for (uint32_t flag : {0u, (uint32_t)UCP_OP_ATTR_FLAG_FAST_CMPL,
                           (uint32_t)UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL}) {
         ucp_request_param_t param = {};
@@ -410,10 +400,8 @@ TEST_F(test_coop_exchange, both_send_first)
     pump();
     ASSERT_TRUE(m_posted->done);
     m_conn->ring_long = m_back->ring_long = length;
-    for (ri_peer_t *peer : {m_conn->peer, m_back->peer}) {
-        peer->hint.prompt    = 1;
-        peer->exchange.alone = 0;
-    }
+    expect_exchange(m_conn->peer);
+    expect_exchange(m_back->peer);
     send_ptr s_b = m_b->send(m_back, back, 5), s_a = m_a->send(m_conn, there, 5);
     EXPECT_TRUE(s_a->done);
     EXPECT_TRUE(s_b->done);
