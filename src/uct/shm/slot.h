@@ -162,6 +162,12 @@ static inline uint32_t ri_slot_failed(const ri_ring_slot_t *slot)
     return atomic_load_explicit(&slot->failed, memory_order_acquire);
 }
 
+/** Sender: @return RI_RING_SLOT_WAY_*, as the receiver has said; any number if it is broken. */
+static inline uint32_t ri_slot_way(const ri_ring_slot_t *slot)
+{
+    return atomic_load_explicit(&slot->way, memory_order_acquire);
+}
+
 /** @return Whether the receiver may still use the slot. */
 static inline int ri_slot_is_busy(const ri_ring_slot_t *slot)
 {

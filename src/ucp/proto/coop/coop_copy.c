@@ -177,17 +177,11 @@ static int coop_is_in_vain(ri_coop_t *coop, unsigned most)
     return (coop->in_vain >= most) || (++coop->in_vain >= most);
 }
 
-/* How a message is copied, as the receiver has said. */
-static uint32_t coop_way(const ri_coop_t *coop)
-{
-    return atomic_load_explicit(&coop->slot->way, memory_order_acquire);
-}
-
 /* @return What this side copies by the plane of a message that goes by no shelf, as coop_by_plane().
  */
 static uint32_t coop_by_plane_alone(ri_coop_t *coop)
 {
-    uint32_t way   = coop->is_send ? coop_way(coop) : RI_RING_SLOT_WAY_BOTH;
+    uint32_t way   = coop->is_send ? ri_slot_way(coop->slot) : RI_RING_SLOT_WAY_BOTH;
     int this_side  = coop->is_send ? (way == RI_RING_SLOT_WAY_WRITE) :
                                      (coop->exchanged && !coop->by_writer);
     int other_side = coop->is_send ? (way == RI_RING_SLOT_WAY_READ) :

@@ -282,14 +282,13 @@ static void shelf_open(ri_conn_t *conn)
 
 int ri_coop_shelf_is_only_way(const ri_coop_t *coop)
 {
-    return atomic_load_explicit(&coop->slot->way, memory_order_acquire) ==
-           RI_RING_SLOT_WAY_SHELF_ONLY;
+    return ri_slot_way(coop->slot) == RI_RING_SLOT_WAY_SHELF_ONLY;
 }
 
 int ri_coop_shelf_goes_by(ri_coop_t *coop)
 {
     ri_conn_t *conn = coop->send->conn;
-    uint32_t way    = atomic_load_explicit(&coop->slot->way, memory_order_acquire);
+    uint32_t way    = ri_slot_way(coop->slot);
 
     if ((way != RI_RING_SLOT_WAY_SHELF) && (way != RI_RING_SLOT_WAY_SHELF_ONLY)) {
         return 0;
@@ -303,8 +302,7 @@ int ri_coop_shelf_goes_by(ri_coop_t *coop)
 int ri_coop_shelf_is_expected(const ri_coop_t *coop)
 {
     return coop->send->conn->coop.shelf_used &&
-           (atomic_load_explicit(&coop->slot->way, memory_order_acquire) ==
-            RI_RING_SLOT_WAY_UNKNOWN);
+           (ri_slot_way(coop->slot) == RI_RING_SLOT_WAY_UNKNOWN);
 }
 
 /* A place that is filled line by line, and the bytes of the next line that are there already. */
