@@ -30,6 +30,13 @@ static void ring_in_broken(ri_stream_t *stream, uint8_t type, uint32_t length)
     ri_ring_life_free(stream);
 }
 
+/* A message has come, or its first part. */
+static inline void ring_in_note_message(const ri_worker_t *worker, ri_stream_t *stream)
+{
+    ++stream->counters.rx_ring;
+    stream->ring_last_use = worker->rings.clock;
+}
+
 /* Begin the message that a first part tells of. @return 0 if it breaks the protocol. */
 static int ring_in_start(ri_stream_t *stream, const ri_ring_record_t *record,
                          uint32_t length)
@@ -42,8 +49,7 @@ static int ring_in_start(ri_stream_t *stream, const ri_ring_record_t *record,
         (total > (stream->ring->mask + 1) * RI_RING_LINE)) {
         return 0;
     }
-    ++stream->counters.rx_ring;
-    stream->ring_last_use = stream->worker->rings.clock;
+    ring_in_note_message(stream->worker, stream);
     ri_assembly_start(stream, sn, tag, total);
     return 1;
 }
@@ -104,6 +110,22 @@ static void ring_in_take_control(ri_stream_t *stream, const ri_ring_record_t *re
     ri_control_in(stream->worker, &msg);
 }
 
+/* A message whose sender waits for its receive. */
+static void ring_in_take_sync(ri_stream_t *stream, const ri_ring_record_t *record,
+                              uint32_t length)
+{
+    ri_arrival_t arrival = {.sn        = record->value,
+                            .wire_type = RI_WIRE_EAGER_SYNC,
+                            .kind      = RI_MSG_COPY,
+                            .req_id    = record->extra,
+                            .tag       = record->tag,
+                            .length    = length,
+                            .data      = ri_ring_payload(record, length)};
+
+    ring_in_note_message(stream->worker, stream);
+    ri_deliver(stream, &arrival);
+}
+
 /* Hand a record over to who is in charge of its type. @return 0 if it breaks the protocol. */
 static int ring_in_take(ri_stream_t *stream, const ri_ring_record_t *record, uint8_t type,
                         uint32_t length)
@@ -112,6 +134,10 @@ static int ring_in_take(ri_stream_t *stream, const ri_ring_record_t *record, uin
 
     if (!ri_wire_may_go(type, RI_WIRE_BY_RING)) {
         return 0;
+    }
+    if (type == RI_WIRE_EAGER_SYNC) {
+        ring_in_take_sync(stream, record, length);
+        return 1;
     }
     handler = &ri_handlers[type];
     if (handler->from_ring != NULL) {
@@ -142,7 +168,7 @@ static int ring_in_take_other(ri_stream_t *stream, const ri_ring_record_t *recor
         ring_in_broken(stream, type, length);
         return 0;
     }
-    if (is_part && stream->broken) {
+    if (stream->broken && (is_part || (type == RI_WIRE_EAGER_SYNC))) {
         ri_ring_life_free(stream);
         return 0;
     }
@@ -196,68 +222,49 @@ static int ring_in_is_ahead(const ri_stream_t *stream, uint32_t sn)
            (stream->ring_state != RI_STREAM_RING_DEAD);
 }
 
-static void ring_in_take_sync(ri_stream_t *stream, const ri_ring_record_t *record,
-                              uint32_t sn, uint32_t length)
-{
-    ri_arrival_t arrival = {.sn        = sn,
-                            .wire_type = RI_WIRE_EAGER_SYNC,
-                            .kind      = RI_MSG_COPY,
-                            .req_id    = record->extra,
-                            .tag       = record->tag,
-                            .length    = length,
-                            .data      = ri_ring_payload(record, length)};
-
-    ri_deliver(stream, &arrival);
-}
-
 /* Receive from one ring. @return Number of records. */
 static unsigned ring_in_poll_one(ri_worker_t *worker, ri_stream_t *stream)
 {
+    ri_ring_rx_t *rx = &stream->ring_memory; /* what stream->ring points to */
+    unsigned count   = 0;
     const ri_ring_record_t *record;
-    unsigned count = 0;
     uint32_t length, lines, sn, release;
     const uint8_t *payload;
     uint64_t tag;
     uint8_t type;
 
-    while ((count < RING_BATCH) && ((record = ri_ring_rx_peek(stream->ring)) != NULL)) {
+    while ((count < RING_BATCH) && ((record = ri_ring_rx_peek(rx)) != NULL)) {
         type   = __atomic_load_n(&record->type, __ATOMIC_RELAXED);
         length = __atomic_load_n(&record->length, __ATOMIC_RELAXED);
-        lines  = ri_ring_rx_lines(stream->ring, type, length);
+        lines  = ri_ring_rx_lines(rx, type, length);
         ++count;
         if (ri_unlikely(lines == 0)) {
             ring_in_broken(stream, type, length);
             return count;
         }
 
-        if (ri_likely((type == RI_WIRE_EAGER) || (type == RI_WIRE_EAGER_SYNC))) {
+        if (ri_likely(type == RI_WIRE_EAGER)) {
             sn = __atomic_load_n(&record->value, __ATOMIC_RELAXED);
             if (ri_unlikely(sn != stream->next_sn) && ring_in_is_ahead(stream, sn)) {
                 --count; /* or applications that progress while there are events spin */
                 break;
             }
-            ++stream->counters.rx_ring;
-            stream->ring_last_use = worker->rings.clock;
-            if (ri_likely(type == RI_WIRE_EAGER)) {
-                tag     = record->tag;
-                payload = ri_ring_payload(record, length);
-                release = __atomic_load_n(&record->extra, __ATOMIC_RELAXED);
-                if (ri_unlikely(release != 0)) {
-                    ri_hybrid_released(worker, stream->peer->uid, &release, 1);
-                }
-                if (ri_unlikely(
-                            !ri_deliver_fast(stream, type, sn, tag, payload, length))) {
-                    ri_deliver_plain(stream, type, sn, tag, payload, length);
-                }
-            } else {
-                ring_in_take_sync(stream, record, sn, length);
+            ring_in_note_message(worker, stream);
+            tag     = record->tag;
+            payload = ri_ring_payload(record, length);
+            release = __atomic_load_n(&record->extra, __ATOMIC_RELAXED);
+            if (ri_unlikely(release != 0)) {
+                ri_hybrid_released(worker, stream->peer->uid, &release, 1);
+            }
+            if (ri_unlikely(!ri_deliver_fast(stream, type, sn, tag, payload, length))) {
+                ri_deliver_plain(stream, type, sn, tag, payload, length);
             }
             if (ri_unlikely(stream->broken)) {
                 ri_ring_life_free(stream);
                 return count;
             }
-            ri_ring_rx_advance(stream->ring, lines);
-        } else if (ri_unlikely(ring_in_is_numbered(type)) &&
+            ri_ring_rx_advance(rx, lines);
+        } else if (ring_in_is_numbered(type) &&
                    ring_in_is_ahead(stream,
                                     __atomic_load_n(&record->value, __ATOMIC_RELAXED))) {
             --count;
@@ -267,8 +274,8 @@ static unsigned ring_in_poll_one(ri_worker_t *worker, ri_stream_t *stream)
         }
     }
 
-    if (ri_unlikely(count && (stream->ring->fd >= 0))) {
-        ri_ring_rx_mapped(stream->ring);
+    if (ri_unlikely(rx->fd >= 0) && (count > 0)) {
+        ri_ring_rx_mapped(rx);
     }
     return count;
 }
@@ -295,14 +302,13 @@ void ri_ring_in_take_rtrs(ri_stream_t *stream)
 }
 
 /* There is something to be done about a ring. @return Number of records. */
-static ri_noinline unsigned ring_in_poll_stream(ri_worker_t *worker, ri_stream_t *stream)
+static ri_inline unsigned ring_in_poll_stream(ri_worker_t *worker, ri_stream_t *stream)
 {
-    unsigned count = 0;
+    unsigned count;
 
     ++stream->busy;
-    if (ri_ring_rx_peek(stream->ring) != NULL) {
-        count = ring_in_poll_one(worker, stream);
-    } else {
+    count = ring_in_poll_one(worker, stream);
+    if (ri_unlikely((count == 0) && (stream->ring_state == RI_STREAM_RING_DEAD))) {
         ri_ring_life_free(stream);
     }
     --stream->busy;
@@ -310,20 +316,17 @@ static ri_noinline unsigned ring_in_poll_stream(ri_worker_t *worker, ri_stream_t
     return count;
 }
 
-unsigned ri_ring_in_poll(ri_worker_t *worker)
+unsigned ri_ring_in_poll(ri_worker_t *worker, unsigned i)
 {
     unsigned count = 0;
-    unsigned i;
 
-    /* From the end, so that a ring that is removed does not hide another one. */
-    for (i = worker->num_rings; i-- > 0;) {
-        ri_stream_t *stream = (i < worker->num_rings) ? worker->rings_in[i] : NULL;
-
-        if ((stream != NULL) &&
-            ((ri_ring_rx_peek(stream->ring) != NULL) ||
-             ri_unlikely(stream->ring_state == RI_STREAM_RING_DEAD))) {
-            count += ring_in_poll_stream(worker, stream);
-        }
+    for (;;) {
+        count += ring_in_poll_stream(worker, worker->rings_in[i]);
+        /* From the end, so that a ring that is removed does not hide another one. */
+        do {
+            if (ri_likely(i-- == 0)) {
+                return count;
+            }
+        } while ((i >= worker->num_rings) || !ri_ring_in_is_due(worker->rings_in[i]));
     }
-    return count;
 }

@@ -14,11 +14,33 @@
  * with a number. Nothing is taken. */
 int ri_ring_in_has_message(const ri_stream_t *stream);
 
-/** Receive from all rings of a worker, up to 16 records from each. Rings that are dead and empty,
- * or whose sender breaks the protocol, are freed. Calls back; any conn or stream that is not busy
- * may be gone afterwards. @return Number of records that were taken; one that has to wait in its
- * ring until those before it have come does not count. */
-unsigned ri_ring_in_poll(ri_worker_t *worker);
+/** @return Whether something is to be done about a ring that the peer of @a stream sends into: there
+ * is a record, or the ring is dead. */
+static inline int ri_ring_in_is_due(const ri_stream_t *stream)
+{
+    /* What its ring points to: the fewer loads wait for each other, the better */
+    return (ri_ring_rx_peek(&stream->ring_memory) != NULL) ||
+           (stream->ring_state == RI_STREAM_RING_DEAD);
+}
+
+/** Receive from ring number @a i of a worker, which is due, and from those below it: up to 16 records
+ * from each. Rings that are dead and empty, or whose sender breaks the protocol, are freed. Calls
+ * back; any conn or stream that is not busy may be gone afterwards. @return Number of records that
+ * were taken; one that has to wait in its ring until those before it have come does not count. */
+unsigned ri_ring_in_poll(ri_worker_t *worker, unsigned i);
+
+/** Receive from all rings of a worker, as ri_ring_in_poll(). @return Number of records. */
+static inline unsigned ri_ring_in_poll_all(ri_worker_t *worker)
+{
+    unsigned i = worker->num_rings;
+
+    while (i-- > 0) {
+        if (ri_ring_in_is_due(worker->rings_in[i])) {
+            return ri_ring_in_poll(worker, i);
+        }
+    }
+    return 0;
+}
 
 /** Take RTRs that are next in the ring of a stream, if it has one and the stream is not busy. Only
  * outside of progress; no callback is called. A malformed one is left for polling to deal with. */

@@ -34,15 +34,20 @@ unsigned ri_serve_called(void);
 /** What ri_serve() does when a doorbell has rung. @return As ri_serve(). */
 unsigned ri_serve_rung(void);
 
+/** @return Whether other processes have asked for something since ri_serve_rung() was last called.
+ * Any thread, at any time. */
+static inline int ri_serve_is_due(void)
+{
+    ri_mailbox_rx_t *rx = atomic_load_explicit(&ri_serve_mailbox, memory_order_acquire);
+
+    return ri_unlikely(rx != NULL) && ri_unlikely(ri_mailbox_rx_is_rung(rx));
+}
+
 /** Carry out what other processes have asked for. Any thread, at any time. @return Number of
  * operations. */
 static inline unsigned ri_serve(void)
 {
-    ri_mailbox_rx_t *rx = atomic_load_explicit(&ri_serve_mailbox, memory_order_acquire);
-
-    return (ri_unlikely(rx != NULL) && ri_unlikely(ri_mailbox_rx_is_rung(rx))) ?
-                   ri_serve_rung() :
-                   0;
+    return ri_serve_is_due() ? ri_serve_rung() : 0;
 }
 
 #endif

@@ -133,26 +133,27 @@ static unsigned worker_time_stock(ri_worker_t *worker)
     return count;
 }
 
-unsigned ri_worker_progress_full(ri_worker_t *worker)
+/* What a call does about stock, and what is done now and then. @return Number of events. */
+static inline unsigned worker_progress_rest(ri_worker_t *worker)
+{
+    unsigned count = ri_worker_is_stock_due(worker) ? ri_worker_progress_stock(worker) :
+                                                      0;
+
+    if (ri_unlikely((worker->num_rings > 0) && !worker->stock_timed)) {
+        count += worker_time_stock(worker);
+    }
+    if (ri_unlikely((worker->countdown == 0) || worker->attention)) {
+        worker_progress_slow(worker);
+    }
+    return count;
+}
+
+/* What is looked at in each call while it is there. @return Number of events. */
+static ri_noinline unsigned worker_progress_under_way(ri_worker_t *worker)
 {
     unsigned count = 0;
     unsigned parts;
 
-    /* A callback may call progress, against UCX's rules: rings are in the middle of a
-     * record then, and stock has to see to itself. */
-    if (ri_unlikely(worker->progressing)) {
-        return ri_stock.worker_progress(worker->stock);
-    }
-
-    worker->progressing = 1;
-    worker->countdown -= (worker->countdown > 0);
-    if (worker->num_rings > 0) {
-        ++worker->polls;
-        count = ri_ring_in_poll(worker);
-        if (count > 0) {
-            worker->ring_credit = WORKER_RING_CREDIT;
-        }
-    }
     if (worker->num_channels > 0) {
         /* No reason to look for active messages less often: those overtake long writes */
         count += ri_channel_in_progress(worker);
@@ -169,24 +170,45 @@ unsigned ri_worker_progress_full(ri_worker_t *worker)
     } else if (ri_unlikely(worker->linger > 0)) {
         worker_linger(worker);
     }
+    return count;
+}
 
-    /* While messages come through rings, stock is looked at less often, unless something comes
-     * that way as well. */
-    if ((worker->ring_credit > 0) && (worker->stock_credit == 0) &&
-        (++worker->stock_skipped < ri_config.progress_skip)) {
-        ++worker->counters.stock_skipped;
-    } else {
-        worker->stock_skipped = 0;
-        count += ri_worker_progress_stock(worker);
+unsigned ri_worker_progress_rings(ri_worker_t *worker, unsigned i)
+{
+    unsigned count;
+
+    worker->progressing = 1;
+    count               = ri_ring_in_poll(worker, i);
+    worker->ring_credit = (count > 0) ? WORKER_RING_CREDIT : worker->ring_credit;
+    if (ri_unlikely(ri_worker_is_busy(worker))) {
+        count += worker_progress_under_way(worker); /* of what has just come, too */
     }
-    worker->ring_credit -= (worker->ring_credit > 0);
-    if (ri_unlikely((worker->num_rings > 0) && !worker->stock_timed)) {
-        count += worker_time_stock(worker);
+    count += worker_progress_rest(worker);
+    worker->progressing = 0;
+    return count;
+}
+
+unsigned ri_worker_progress_full(ri_worker_t *worker)
+{
+    unsigned count = ri_serve();
+    unsigned records;
+
+    /* A callback may call progress, against UCX's rules: rings are in the middle of a
+     * record then, and stock has to see to itself. */
+    if (ri_unlikely(worker->progressing)) {
+        return count + ri_stock.worker_progress(worker->stock);
     }
 
-    if (ri_unlikely((worker->countdown == 0) || worker->attention)) {
-        worker_progress_slow(worker);
+    worker->progressing = 1;
+    worker->countdown -= (worker->countdown > 0);
+    if (worker->num_rings > 0) {
+        ++worker->polls;
+        records             = ri_ring_in_poll_all(worker);
+        worker->ring_credit = (records > 0) ? WORKER_RING_CREDIT : worker->ring_credit;
+        count += records;
     }
+    count += worker_progress_under_way(worker);
+    count += worker_progress_rest(worker);
     worker->progressing = 0;
     return count;
 }

@@ -8,16 +8,23 @@
 #ifndef RI_WORKER_PROGRESS_H
 #define RI_WORKER_PROGRESS_H
 
+#include "../../ucs/settings.h"
 #include "../../ucs/stock.h"
 #include "../core/worker.h"
+#include "../in/ring_in.h"
 #include "../rma/serve.h"
 
 /* Progress calls between rounds of housekeeping. */
 #define RI_WORKER_HOUSEKEEPING 65536
 
-/** Progress of a worker with rings, or with work that is not on the fast path. Called by a callback
- * of progress, it only calls stock's. Calls back. @return Number of events, own and stock's. */
+/** All of ri_worker_progress(), whatever there is to do. Called by a callback of progress, it only
+ * serves other processes and calls stock's. Calls back. @return Number of events, own and
+ * stock's. */
 unsigned ri_worker_progress_full(ri_worker_t *worker);
+
+/** Progress of a worker whose ring number @a i, and none behind it, has something; nothing else is
+ * known to be under way. Calls back. @return Number of events, own and stock's. */
+unsigned ri_worker_progress_rings(ri_worker_t *worker, unsigned i);
 
 /** @return Whether there is own work that only progress gets on with: something is queued,
  * or a time-out is running. */
@@ -32,23 +39,6 @@ void ri_worker_housekeeping(ri_worker_t *worker);
 
 /* After stock's progress found something, more is expected there for so many calls. */
 #define RI_WORKER_STOCK_CREDIT 256
-
-/** @return Whether nothing is to be done about any ring that peers send into. */
-static inline int ri_worker_rings_are_quiet(const ri_worker_t *worker)
-{
-    unsigned i;
-
-    for (i = 0; i < worker->num_rings; ++i) {
-        const ri_stream_t *stream = worker->rings_in[i];
-
-        /* What its ring points to: the fewer loads wait for each other, the better */
-        if ((ri_ring_rx_peek(&stream->ring_memory) != NULL) ||
-            (stream->ring_state == RI_STREAM_RING_DEAD)) {
-            return 0;
-        }
-    }
-    return 1;
-}
 
 /* Stock's progress is called so often in a call; more often in one that waits for nothing else. */
 #define RI_WORKER_STOCK_LOOKS      2
@@ -73,25 +63,56 @@ static inline unsigned ri_worker_progress_stock(ri_worker_t *worker)
     return count;
 }
 
+/** Whether stock is to be looked at in this call: while messages come through rings it is less
+ * often, unless something comes that way as well. */
+static inline int ri_worker_is_stock_due(ri_worker_t *worker)
+{
+    if (worker->ring_credit > 0) {
+        --worker->ring_credit;
+        if ((worker->stock_credit == 0) &&
+            (++worker->stock_skipped < ri_config.progress_skip)) {
+            ++worker->counters.stock_skipped;
+            return 0;
+        }
+    }
+    worker->stock_skipped = 0;
+    return 1;
+}
+
+/** @return Whether there is work in each call of progress, or once in many calls, besides rings and
+ * stock. */
+static inline int ri_worker_is_busy(const ri_worker_t *worker)
+{
+    return ((worker->num_channels | worker->num_coops | worker->num_transfers |
+             worker->linger | worker->attention) != 0) ||
+           (worker->countdown <= 1);
+}
+
 /** One call of progress. The worker is locked if it has a lock. Calls back; any conn or stream may
  * be gone afterwards. @return Number of events, own and stock's. */
-static inline unsigned ri_worker_progress(ri_worker_t *worker)
+static ri_inline unsigned ri_worker_progress(ri_worker_t *worker)
 {
-    unsigned served = ri_serve();
     unsigned count;
+    unsigned i;
 
-    if (ri_unlikely(((worker->num_channels | worker->num_coops | worker->num_transfers |
-                      worker->linger | worker->ring_credit | worker->attention) != 0) ||
-                    worker->progressing || (worker->countdown <= 1) ||
-                    !ri_worker_rings_are_quiet(worker))) {
-        return served + ri_worker_progress_full(worker);
+    if (ri_unlikely(ri_worker_is_busy(worker) || worker->progressing ||
+                    ri_serve_is_due())) {
+        return ri_worker_progress_full(worker);
     }
     --worker->countdown;
     worker->polls += (worker->num_rings > 0);
+    for (i = worker->num_rings; i-- > 0;) {
+        if (ri_unlikely(ri_ring_in_is_due(worker->rings_in[i]))) {
+            return ri_worker_progress_rings(worker, i);
+        }
+    }
+    if (!ri_worker_is_stock_due(worker)) {
+        return 0;
+    }
     worker->progressing = 1;
     count               = ri_worker_progress_stock(worker);
     worker->progressing = 0;
-    return served + count;
+    return count;
 }
 
 #endif

@@ -88,7 +88,7 @@ protected:
                 }
             }
             for (auto &n : m_nodes) {
-                moved |= (ri_ring_in_poll(n->worker()) > 0);
+                moved |= (ri_ring_in_poll_all(n->worker()) > 0);
                 n->progress();
             }
         } while (moved);

@@ -220,8 +220,8 @@ TEST_F(test_ring_life, behind_what_stock_holds_back)
         b->progress();
         ASSERT_GE(ri_config.reorder_window, stream->num_early);
     }
-    while (b->worker()->progressing || (ri_ring_in_poll(b->worker()) > 0)) {}
-    EXPECT_EQ(0u, ri_ring_in_poll(b->worker())) << "no progress is no event";
+    while (b->worker()->progressing || (ri_ring_in_poll_all(b->worker()) > 0)) {}
+    EXPECT_EQ(0u, ri_ring_in_poll_all(b->worker())) << "no progress is no event";
     EXPECT_FALSE(stream->broken);
     EXPECT_FALSE(sends.back()->done);
     EXPECT_EQ(0u, b->counters().rx_malformed);

@@ -98,7 +98,7 @@ TEST_F(test_ring_channel_ends, closed_when_full)
     /* Take in so much that the one that waits fits, and no more */
     recv_ptr recv = b->recv(1, ~0ul, 8);
     while (ri_worker_has_work(a->worker())) {
-        ri_ring_in_poll(b->worker());
+        ri_ring_in_poll_all(b->worker());
         a->progress();
     }
     while (ri_ring_tx_reserve(conn(a, b)->ring, 0) != nullptr) {
