@@ -97,31 +97,6 @@ void ri_req_drop(ri_req_t *req)
     }
 }
 
-/* What both kinds of callbacks need besides the callback itself. */
-static void req_enable_cb(ri_req_t *req, const ucp_request_param_t *param)
-{
-    req->user_data = (param->op_attr_mask & UCP_OP_ATTR_FIELD_USER_DATA) ?
-                             param->user_data :
-                             NULL;
-    ri_req_set_flags(req, RI_REQ_CALLBACK);
-}
-
-void ri_req_set_send_cb(ri_req_t *req, const ucp_request_param_t *param)
-{
-    if (param->op_attr_mask & UCP_OP_ATTR_FIELD_CALLBACK) {
-        req->cb.send = param->cb.send;
-        req_enable_cb(req, param);
-    }
-}
-
-void ri_req_set_recv_cb(ri_req_t *req, const ucp_request_param_t *param)
-{
-    if (param->op_attr_mask & UCP_OP_ATTR_FIELD_CALLBACK) {
-        req->cb.recv = param->cb.recv;
-        req_enable_cb(req, param);
-    }
-}
-
 ucs_status_ptr_t ri_req_done_send(ri_req_t *req, const ucp_request_param_t *param,
                                   ucs_status_t status)
 {

@@ -74,13 +74,34 @@ static inline void ri_req_put(ri_req_t *req)
  * left as it is. */
 void ri_req_drop(ri_req_t *req);
 
+/** What both kinds of callbacks need besides the callback itself. */
+static inline void ri_req_enable_cb(ri_req_t *req, const ucp_request_param_t *param)
+{
+    req->user_data = (param->op_attr_mask & UCP_OP_ATTR_FIELD_USER_DATA) ?
+                             param->user_data :
+                             NULL;
+    ri_req_set_flags(req, RI_REQ_CALLBACK);
+}
+
 /** Arrange for the application's send callback, if @a param has one; for requests that do not end
  * at once. */
-void ri_req_set_send_cb(ri_req_t *req, const ucp_request_param_t *param);
+static inline void ri_req_set_send_cb(ri_req_t *req, const ucp_request_param_t *param)
+{
+    if (param->op_attr_mask & UCP_OP_ATTR_FIELD_CALLBACK) {
+        req->cb.send = param->cb.send;
+        ri_req_enable_cb(req, param);
+    }
+}
 
 /** Arrange for the application's receive callback, if @a param has one; for receives that do not
  * end at once. */
-void ri_req_set_recv_cb(ri_req_t *req, const ucp_request_param_t *param);
+static inline void ri_req_set_recv_cb(ri_req_t *req, const ucp_request_param_t *param)
+{
+    if (param->op_attr_mask & UCP_OP_ATTR_FIELD_CALLBACK) {
+        req->cb.recv = param->cb.recv;
+        ri_req_enable_cb(req, param);
+    }
+}
 
 /**
  * End an operation whose call has not returned yet, as the application asked for it (NO_IMM_CMPL):

@@ -40,13 +40,16 @@ ri_mask_class_t *ri_match_class_new(ri_match_t *match, uint64_t mask);
  * none. */
 static inline ri_mask_class_t *ri_match_class(ri_match_t *match, uint64_t mask)
 {
-    ri_mask_class_t *class = NULL;
+    ri_mask_class_t *class = match->latest; /* most times it is that one again */
     unsigned i;
 
-    for (i = 0; i < match->num_classes; ++i) {
-        if (match->classes[i].mask == mask) {
-            class = &match->classes[i];
-            break;
+    if (ri_unlikely((class == NULL) || (class->mask != mask))) {
+        class = NULL;
+        for (i = 0; i < match->num_classes; ++i) {
+            if (match->classes[i].mask == mask) {
+                class = &match->classes[i];
+                break;
+            }
         }
     }
     if (ri_unlikely(class == NULL)) {
@@ -88,7 +91,7 @@ void ri_match_remove_unexpected(ri_match_t *match, ri_msg_t *msg);
 
 /** Add a receive that found no message; its tag and mask are set, and @ref ri_match_find_unexpected
  * has just said for it that there is none. */
-static inline void ri_match_post(ri_match_t *match, ri_recv_req_t *recv)
+static ri_inline void ri_match_post(ri_match_t *match, ri_recv_req_t *recv)
 {
     recv->serial     = match->serial;
     recv->mask_class = ri_match_class(match, recv->mask);

@@ -141,6 +141,9 @@ ucs_status_ptr_t ucp_tag_recv_nbx(ucp_worker_h stock, void *buffer, size_t count
     if (ri_unlikely(!tag_param_is_valid(param))) {
         return UCS_STATUS_PTR(UCS_ERR_INVALID_PARAM);
     }
+    if (ri_likely(!worker->guarded)) { /* nothing is left to do after it: a jump */
+        return ri_tag_recv(worker, buffer, count, tag, tag_mask, param);
+    }
     ri_worker_enter(worker);
     ret = ri_tag_recv(worker, buffer, count, tag, tag_mask, param);
     ri_worker_leave(worker, RI_CALL_RECV);

@@ -31,6 +31,15 @@ static ucs_status_t recv_note_memory(ri_recv_req_t *recv,
     return ri_bounce_init(recv->super.worker);
 }
 
+/* A new receive: it has not offered itself, and its message is not known. */
+static inline void recv_begin(ri_recv_req_t *recv)
+{
+    recv->rtr      = RI_RTR_NONE;
+    recv->early    = 0;
+    recv->rtr_slot = 0;
+    recv->canceled = 0;
+}
+
 /* Get and fill a receive request. */
 static ucs_status_t recv_req_get(ri_worker_t *worker, void *buffer, size_t count,
                                  const ucp_request_param_t *param, ri_recv_req_t **recv_p)
@@ -56,11 +65,8 @@ static ucs_status_t recv_req_get(ri_worker_t *worker, void *buffer, size_t count
             return status;
         }
     }
-    recv->rtr      = RI_RTR_NONE;
-    recv->early    = 0;
-    recv->rtr_slot = 0;
-    recv->canceled = 0;
-    *recv_p        = recv;
+    recv_begin(recv);
+    *recv_p = recv;
     return UCS_OK;
 }
 
@@ -100,9 +106,10 @@ static ri_msg_t *recv_look(ri_worker_t *worker, uint64_t tag, uint64_t mask)
     return ri_match_find_unexpected(&worker->match, tag, mask, 0);
 }
 
-ucs_status_ptr_t ri_tag_recv(ri_worker_t *worker, void *buffer, size_t count,
-                             uint64_t tag, uint64_t mask,
-                             const ucp_request_param_t *param)
+/* What ri_tag_recv() does with all but short contiguous receives whose message is not there. */
+static ri_noinline ucs_status_ptr_t recv_slow(ri_worker_t *worker, void *buffer,
+                                              size_t count, uint64_t tag, uint64_t mask,
+                                              const ucp_request_param_t *param)
 {
     ri_recv_req_t *recv;
     ucs_status_t status;
@@ -136,6 +143,43 @@ ucs_status_ptr_t ri_tag_recv(ri_worker_t *worker, void *buffer, size_t count,
     if (is_long) {
         ri_rtr_posted(recv);
     }
+    return ri_req_handle(&recv->super);
+}
+
+/* Whether a receive of @a length bytes can be posted at once: there is a request for it, a class
+ * for its mask, and no message that might match. */
+static inline int recv_is_fast(const ri_worker_t *worker, size_t length, uint64_t mask,
+                               const ucp_request_param_t *param)
+{
+    const ri_mask_class_t *class = worker->match.latest;
+
+    return !(param->op_attr_mask & UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL) &&
+           ((RI_SEND_PARAM_DATATYPE(param) & UCP_DATATYPE_CLASS_MASK) ==
+            UCP_DATATYPE_CONTIG) &&
+           (length <= ri_config.eager_thresh) && ((int64_t)length <= worker->unnoted) &&
+           worker->host_memory && (worker->match.num_unexpected == 0) &&
+           (class != NULL) && (class->mask == mask) && (worker->reqs.free != NULL);
+}
+
+ucs_status_ptr_t ri_tag_recv(ri_worker_t *worker, void *buffer, size_t count,
+                             uint64_t tag, uint64_t mask,
+                             const ucp_request_param_t *param)
+{
+    ucp_datatype_t datatype = RI_SEND_PARAM_DATATYPE(param);
+    size_t length           = count * (datatype >> UCP_DATATYPE_SHIFT);
+    ri_recv_req_t *recv;
+
+    if (ri_unlikely(!recv_is_fast(worker, length, mask, param))) {
+        return recv_slow(worker, buffer, count, tag, mask, param);
+    }
+    (void)ri_match_find_unexpected(&worker->match, tag, mask, 0); /* there is none */
+    recv       = (ri_recv_req_t *)ri_req_get(worker, param, RI_REQ_RECV);
+    recv->tag  = tag;
+    recv->mask = mask;
+    ri_dt_init_contig(&recv->data, datatype, buffer, count);
+    recv_begin(recv);
+    ri_req_set_recv_cb(&recv->super, param);
+    ri_match_post(&worker->match, recv);
     return ri_req_handle(&recv->super);
 }
 
