@@ -123,7 +123,7 @@ ucs_status_t ucp_request_query(void *request, ucp_request_attr_t *attr)
 }
 
 /* Set the application's mark, or put a request back that has completed already. */
-static void request_release(ri_req_t *req, int disable_callback)
+static ri_noinline void request_release_slow(ri_req_t *req, int disable_callback)
 {
     ri_worker_t *worker = req->worker;
 
@@ -142,6 +142,18 @@ static void request_release(ri_req_t *req, int disable_callback)
         ri_req_set_flags(req, RI_REQ_RELEASED);
     }
     ri_worker_unlock(worker);
+}
+
+static inline void request_release(ri_req_t *req, int disable_callback)
+{
+    /* It is complete, of the pool, and nobody else's: most are */
+    if (ri_likely((req->mark == RI_REQ_MARK) && !req->worker->multi &&
+                  ((ri_req_flags(req) & (RI_REQ_COMPLETED | RI_REQ_RELEASED |
+                                         RI_REQ_USER_MEM)) == RI_REQ_COMPLETED))) {
+        ri_req_put(req);
+        return;
+    }
+    request_release_slow(req, disable_callback);
 }
 
 void ucp_request_free(void *request)
