@@ -135,6 +135,57 @@ static inline void send_note_ring(ri_conn_t *conn, uint64_t tag, size_t length,
     }
 }
 
+/* Whether nothing has come to the worker since the latest message of the fast path on this conn: a
+ * row of messages, of which the receiver takes one while the next is written, rather than one whose
+ * answer is awaited. */
+static inline int send_is_in_row(const ri_conn_t *conn)
+{
+    return conn->tx_clock == conn->worker->rings.clock;
+}
+
+/* Write and publish the record of a message that has its turn, and get lines for the next ones. */
+static ri_inline void send_write_record(ri_conn_t *conn, ri_ring_record_t *record,
+                                        const void *buffer, size_t length, uint64_t tag)
+{
+    int in_row  = send_is_in_row(conn);
+    int streams = ri_ring_tx_streams(conn->ring, length, in_row);
+
+    if (length <= RI_RING_INLINE) {
+        ri_copy_short(record->payload, buffer, length);
+    } else {
+        ri_ring_tx_write(conn->ring, record, buffer, length, streams);
+    }
+    record->type     = RI_WIRE_EAGER;
+    record->value    = ++conn->tx_sn;
+    record->extra    = conn->release.id;
+    conn->release.id = 0;
+    record->tag      = tag;
+    ri_ring_tx_publish(conn->ring, record, length);
+    if (ri_unlikely(streams)) {
+        /* its lines are not in the cache, nor are the next ones to be */
+    } else if (in_row) {
+        ri_ring_tx_prefetch_ahead(conn->ring, ri_ring_lines(length));
+    } else if (length > RI_RING_INLINE) {
+        ri_ring_tx_prefetch(conn->ring, ri_ring_lines(length));
+    }
+    conn->tx_clock = conn->worker->rings.clock;
+    send_note_ring(conn, tag, length, ri_ring_lines(length));
+}
+
+ucs_status_ptr_t ri_tag_send_line(ri_conn_t *conn, const void *buffer, size_t count,
+                                  size_t length, uint64_t tag,
+                                  const ucp_request_param_t *param)
+{
+    if (length > RI_RING_INLINE) {
+        __builtin_unreachable(); /* so that all below is for one line */
+    }
+    if (ri_unlikely(!ri_ring_tx_has_line(conn->ring))) {
+        return ri_tag_send_record(conn, buffer, count, length, tag, param);
+    }
+    send_write_record(conn, ri_ring_tx_next(conn->ring), buffer, length, tag);
+    return NULL;
+}
+
 ucs_status_ptr_t ri_tag_send_record(ri_conn_t *conn, const void *buffer, size_t count,
                                     size_t length, uint64_t tag,
                                     const ucp_request_param_t *param)
@@ -144,19 +195,7 @@ ucs_status_ptr_t ri_tag_send_record(ri_conn_t *conn, const void *buffer, size_t 
     if (ri_unlikely(record == NULL)) {
         return ri_tag_send_slow(conn, buffer, count, tag, param, 0);
     }
-
-    if (length <= RI_RING_INLINE) {
-        ri_copy_short(record->payload, buffer, length);
-    } else {
-        ri_ring_tx_write(conn->ring, record, buffer, length);
-    }
-    record->type     = RI_WIRE_EAGER;
-    record->value    = ++conn->tx_sn;
-    record->extra    = conn->release.id;
-    conn->release.id = 0;
-    record->tag      = tag;
-    ri_ring_tx_commit(conn->ring, record, length);
-    send_note_ring(conn, tag, length, ri_ring_lines(length));
+    send_write_record(conn, record, buffer, length, tag);
     return NULL;
 }
 
@@ -166,6 +205,10 @@ ucs_status_ptr_t ri_tag_send_parts(ri_conn_t *conn, const void *buffer, size_t c
 {
     uint32_t pos = conn->ring->pos;
 
+    if (send_is_in_row(conn)) {
+        return ri_tag_send_record(conn, buffer, count, length, tag, param);
+    }
+    conn->tx_clock = conn->worker->rings.clock;
     if (ri_unlikely(!ri_ring_tx_put_parts(conn->ring, conn->tx_sn + 1, tag, 0, buffer,
                                           length))) {
         return ri_tag_send_slow(conn, buffer, count, tag, param, 0);

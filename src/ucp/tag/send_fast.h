@@ -22,6 +22,12 @@
 ucs_status_ptr_t ri_tag_send_no_ring(ri_conn_t *conn, const void *buffer, size_t length,
                                      uint64_t tag, const ucp_request_param_t *param);
 
+/** As ri_tag_send_record(), with at most RI_RING_INLINE bytes, which go in one line. @return What the
+ * application's call returns. */
+ucs_status_ptr_t ri_tag_send_line(ri_conn_t *conn, const void *buffer, size_t count,
+                                  size_t length, uint64_t tag,
+                                  const ucp_request_param_t *param);
+
 /**
  * Send a contiguous message of @a count elements, @a length bytes, through the ring in one record,
  * or by ri_tag_send_slow() if there is no room.
@@ -67,6 +73,9 @@ static inline ucs_status_ptr_t ri_tag_send(ri_conn_t *conn, const void *buffer,
     }
     if (conn->ring == NULL) {
         return ri_tag_send_no_ring(conn, buffer, length, tag, param);
+    }
+    if (length <= RI_RING_INLINE) {
+        return ri_tag_send_line(conn, buffer, count, length, tag, param);
     }
     return ri_ring_tx_is_one(conn->ring, length) ?
                    ri_tag_send_record(conn, buffer, count, length, tag, param) :

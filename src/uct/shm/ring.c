@@ -160,7 +160,7 @@ int ri_ring_tx_make_room(ri_ring_tx_t *tx, uint32_t lines)
 int ri_ring_tx_put_parts(ri_ring_tx_t *tx, uint32_t value, uint64_t tag, uint8_t hint,
                          const void *data, uint32_t length)
 {
-    int streams        = ri_ring_tx_streams(tx, length);
+    int streams        = ri_ring_tx_streams(tx, length, 0);
     uint32_t part      = streams ? RI_RING_STREAM_PART : ri_ring_part_length(length);
     uint32_t lines     = ri_ring_lines_in_parts(length, part);
     const uint8_t *src = data;
@@ -176,7 +176,7 @@ int ri_ring_tx_put_parts(ri_ring_tx_t *tx, uint32_t value, uint64_t tag, uint8_t
         now    = ri_min(part, left);
         record = &tx->lines[tx->pos & tx->mask];
         if (now > RI_RING_INLINE) {
-            ri_ring_tx_write(tx, record, src, now);
+            ri_ring_tx_write(tx, record, src, now, streams);
         } else {
             ri_copy_short(record->payload, src, now);
         }

@@ -24,7 +24,8 @@ static int eager_put_record(ri_send_req_t *req)
     }
 
     if ((length > RI_RING_INLINE) && ri_dt_is_contig(&req->data)) {
-        ri_ring_tx_write(conn->ring, record, req->data.buffer, length);
+        ri_ring_tx_write(conn->ring, record, req->data.buffer, length,
+                         ri_ring_tx_streams(conn->ring, length, 0));
     } else {
         ri_dt_pack(&req->data, ri_ring_payload(record, length));
     }

@@ -90,7 +90,8 @@ protected:
         record->extra = r.extra;
         record->tag   = r.tag;
         if (length > RI_RING_INLINE) {
-            ri_ring_tx_write(&m_tx, record, r.payload.data(), length);
+            ri_ring_tx_write(&m_tx, record, r.payload.data(), length,
+                             ri_ring_tx_streams(&m_tx, length, 0));
         } else {
             std::copy(r.payload.begin(), r.payload.end(), record->payload);
         }

@@ -31,7 +31,7 @@ protected:
         }
     }
 
-    bool is_far() { return ri_ring_tx_streams(&m_tx, RI_RING_STREAM_MIN); }
+    bool is_far() { return ri_ring_tx_streams(&m_tx, RI_RING_STREAM_MIN, 0); }
 };
 
 TEST_F(test_ring_far, after_some_times)
@@ -46,7 +46,7 @@ TEST_F(test_ring_far, after_some_times)
     }
     EXPECT_TRUE(is_far());
     EXPECT_GE(laps, 2u); /* one lap could be an interrupt */
-    EXPECT_FALSE(ri_ring_tx_streams(&m_tx, RI_RING_STREAM_MIN - 1));
+    EXPECT_FALSE(ri_ring_tx_streams(&m_tx, RI_RING_STREAM_MIN - 1, 0));
 }
 
 /* A line that nobody has written since was in this core's cache. */
@@ -91,7 +91,8 @@ TEST_F(test_ring_far, writes_the_same)
         ri_ring_record_t *record = ri_ring_tx_reserve(&m_tx, length);
         ASSERT_NE(nullptr, record) << length;
         m_tx.distance.times = RI_DISTANCE_FAR_TIMES; /* the index may have been read */
-        ri_ring_tx_write(&m_tx, record, from, length);
+        ri_ring_tx_write(&m_tx, record, from, length,
+                         ri_ring_tx_streams(&m_tx, length, 0));
         record->type = 1;
         ri_ring_tx_commit(&m_tx, record, length);
 

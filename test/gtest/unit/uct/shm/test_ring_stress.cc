@@ -61,7 +61,8 @@ bool stress_send(ri_ring_tx_t *tx, uint64_t i)
     }
     if (length > RI_RING_INLINE) {
         stress_payload(tx, i, payload.data(), length);
-        ri_ring_tx_write(tx, record, payload.data(), length);
+        ri_ring_tx_write(tx, record, payload.data(), length,
+                         ri_ring_tx_streams(tx, length, 0));
     } else {
         stress_payload(tx, i, record->payload, length);
     }

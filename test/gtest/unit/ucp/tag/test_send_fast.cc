@@ -1,0 +1,113 @@
+/* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
+
+/* src/ucp/tag/send_fast.c: in how many records a message goes through the ring, which follows from
+ * whether something has come since the one before. */
+
+#include "unit/ucp/link/ring_life_test.h"
+
+namespace {
+
+class test_send_fast : public ring_life_test {
+protected:
+    void SetUp() override
+    {
+        ring_life_test::SetUp();
+        ri_config.ring_size    = 64 * 1024;
+        ri_config.eager_thresh = 8 * 1024;
+        m_ucx->rndv_thresh     = 16 * 1024;
+        m_a                    = add_node();
+        m_b                    = add_node();
+        for (int i = 0; i < 200; ++i) { /* until both have a ring */
+            exchange(m_a, m_b, 1);
+            exchange(m_b, m_a, 1);
+        }
+        ASSERT_NE(nullptr, conn(m_a, m_b)->ring);
+        ASSERT_NE(nullptr, conn(m_b, m_a)->ring);
+    }
+
+    /* How many lines of the ring a message takes that is sent now. */
+    uint32_t lines_of(size_t length)
+    {
+        ri_ring_tx_t *tx = conn(m_a, m_b)->ring;
+        uint32_t pos     = tx->pos;
+
+        m_sent.push_back(pattern(length, length));
+        m_a->send(conn(m_a, m_b), m_sent.back(), 7);
+        return tx->pos - pos;
+    }
+
+    /* All that was sent has come, in order. */
+    void check_sent()
+    {
+        for (const bytes &data : m_sent) {
+            recv_ptr recv = m_b->recv(7, ~0ul, data.size());
+
+            settle();
+            ASSERT_TRUE(recv->done);
+            ASSERT_EQ(data, recv->buffer);
+            m_b->release_done();
+        }
+        m_sent.clear();
+    }
+
+    static uint32_t in_parts(uint32_t length)
+    {
+        return ri_ring_lines_in_parts(length, ri_ring_part_length(length));
+    }
+
+    node *m_a;
+    node *m_b;
+    std::vector<bytes> m_sent;
+};
+
+TEST_F(test_send_fast, parts_unless_in_a_row)
+{
+    for (uint32_t length : {1024u, 2000u, 4096u, 8192u}) {
+        exchange(m_b, m_a, 1);
+        EXPECT_EQ(in_parts(length), lines_of(length)) << "nothing was sent since";
+        for (int i = 0; i < 3; ++i) {
+            EXPECT_EQ(ri_ring_lines(length), lines_of(length)) << "in a row";
+        }
+        check_sent();
+        EXPECT_EQ(ri_ring_lines(length), lines_of(length)) << "still nothing has come";
+        exchange(m_b, m_a, 1);
+        EXPECT_EQ(in_parts(length), lines_of(length)) << "an answer";
+        check_sent();
+    }
+}
+
+TEST_F(test_send_fast, short_ones_begin_a_row)
+{
+    exchange(m_b, m_a, 1);
+    EXPECT_EQ(1u, lines_of(8));
+    EXPECT_EQ(ri_ring_lines(2048), lines_of(2048));
+    exchange(m_b, m_a, 1);
+    EXPECT_EQ(1u, lines_of(0));
+    EXPECT_EQ(1u, lines_of(RI_RING_INLINE));
+    EXPECT_EQ(2u, lines_of(RI_RING_INLINE + 1));
+    check_sent();
+}
+
+/* A row of any lengths, also where the ring is full and at the end of its lap. */
+TEST_F(test_send_fast, random_rows)
+{
+    for (uint64_t seed = 1; seed <= 300; ++seed) {
+        rng random(seed);
+        unsigned count = random.range(1, 60);
+
+        SCOPED_TRACE(seed);
+        for (unsigned i = 0; i < count; ++i) {
+            lines_of(random.percent(50) ? random.range(0, 100) : random.range(0, 8192));
+        }
+        check_sent();
+        if (random.percent(50)) {
+            exchange(m_b, m_a, 1);
+        }
+        if (HasFatalFailure()) {
+            return;
+        }
+        m_a->release_done();
+    }
+}
+
+} // namespace
