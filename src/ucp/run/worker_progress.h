@@ -63,8 +63,8 @@ static inline unsigned ri_worker_progress_stock(ri_worker_t *worker)
     return count;
 }
 
-/** Whether stock is to be looked at in this call: while messages come through rings it is less
- * often, unless something comes that way as well. */
+/** Count a call of progress. @return Whether stock is to be looked at in it: while messages come
+ * through rings it is less often, unless something comes that way as well. */
 static inline int ri_worker_is_stock_due(ri_worker_t *worker)
 {
     if (worker->ring_credit > 0) {

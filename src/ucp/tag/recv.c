@@ -146,8 +146,8 @@ static ri_noinline ucs_status_ptr_t recv_slow(ri_worker_t *worker, void *buffer,
     return ri_req_handle(&recv->super);
 }
 
-/* Whether a receive of @a length bytes can be posted at once: there is a request for it, a class
- * for its mask, and no message that might match. */
+/* Whether a receive of @a length bytes can be posted at once: there are a request and a class of
+ * its mask, and no message might match. */
 static inline int recv_is_fast(const ri_worker_t *worker, size_t length, uint64_t mask,
                                const ucp_request_param_t *param)
 {
