@@ -72,8 +72,9 @@
 /* Longer messages go through a ring that has room for so many of them. */
 #define RI_RING_LONG_MESSAGES 4
 
-/* Payloads from RI_RING_PARTS_MIN bytes on may be published in parts. */
-#define RI_RING_PARTS_MIN 1024
+/* Payloads from RI_RING_PARTS_MIN bytes on may be published in parts. Shorter ones take longer that
+ * way: 1 KB 0.24 us rather than 0.22, between far cores 0.71 rather than 0.65. */
+#define RI_RING_PARTS_MIN 1536
 #define RI_RING_PART_MAX  2048
 
 /* A sender that writes record after record gets lines for writing so far ahead. */

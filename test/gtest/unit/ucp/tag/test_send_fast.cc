@@ -62,7 +62,7 @@ protected:
 
 TEST_F(test_send_fast, parts_unless_in_a_row)
 {
-    for (uint32_t length : {1024u, 2000u, 4096u, 8192u}) {
+    for (uint32_t length : {1536u, 2000u, 4096u, 8192u}) {
         exchange(m_b, m_a, 1);
         EXPECT_EQ(in_parts(length), lines_of(length)) << "nothing was sent since";
         for (int i = 0; i < 3; ++i) {

@@ -71,7 +71,7 @@ TEST_F(test_ring_parts, parts_stale_payload_is_no_record)
 TEST_F(test_ring_parts, parts_refused_as_a_whole)
 {
     open_both(8192);
-    for (uint32_t length : {1024u, 1025u, 1600u, 2047u, 2048u}) {
+    for (uint32_t length : {1536u, 1537u, 1600u, 2047u, 2048u}) {
         for (uint32_t slot = 0; slot < lines(); ++slot) {
             start_in(slot);
             for (uint32_t i = 0; send({1, i, 3, 4, {}}); ++i) {}
