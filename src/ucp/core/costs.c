@@ -28,6 +28,10 @@
  * per ns come out that the ring was seen to carry. */
 #define COSTS_LINES_AT_ONCE 11
 
+/* What a ring carries at least, in bytes per ns: of near cores the prefetchers run ahead of the copy,
+ * and far ones write past their caches, and get many lines for writing at the same time. */
+#define COSTS_RING_RATE 10.0
+
 /* A line of another core that takes longer, in ns, is far in any case: one of memory takes several
  * times as long as it could where others use the memory while it is measured. */
 #define COSTS_FAR_MAX 95.0
@@ -173,7 +177,7 @@ size_t ri_costs_eager_thresh(const ri_costs_t *costs)
     double ring_rate = COSTS_LINES_AT_ONCE * RI_CACHE_LINE / costs->line;
     double per_byte;
 
-    ring_rate = ri_min(ring_rate, costs->copy_rate);
+    ring_rate = ri_min(ri_max(ring_rate, COSTS_RING_RATE), costs->copy_rate);
     per_byte  = 1 / ring_rate - 1 / costs->plane.rate; /* what the plane gains */
     if (per_byte <= 0) {
         return RI_COSTS_EAGER_MAX;

@@ -54,23 +54,23 @@ struct example {
 
 const example EXAMPLES[] = {
         /* What was seen on the machine of docs/performance.md */
-        {31, 570, 20, 130, 8, 64, 64},
-        {40, 650, 20, 110, 8, 64, 64},
-        {30, 760, 17, 120, 8, 64, 64},
-        {28, 1260, 13.8, 162, 8, 128, 64},
+        {31, 570, 20, 130, 16, 64, 64},
+        {40, 650, 20, 110, 16, 64, 64},
+        {30, 760, 17, 120, 32, 64, 64},
+        {28, 1260, 13.8, 162, 64, 128, 64},
         /* What is assumed */
-        {RI_COSTS_COPY_RATE, RI_COSTS_PLANE_CALL, RI_COSTS_PLANE_RATE, RI_COSTS_LINE, 8,
+        {RI_COSTS_COPY_RATE, RI_COSTS_PLANE_CALL, RI_COSTS_PLANE_RATE, RI_COSTS_LINE, 32,
          64, 64},
         /* A cheap call: the plane soon beats the ring, and waiting is cheap */
         {30, 150, 20, 130, 8, 32, 64},
         /* A call that takes long: all come later */
-        {30, 3000, 20, 130, 32, 256, 256},
+        {30, 3000, 20, 130, 64, 256, 256},
         /* The plane is no faster than the ring: never */
         {30, 600, 1, 130, 64, 64, 64},
         /* A slow copy is not worth it */
         {2, 600, 20, 130, 8, 16, 64},
         /* Everything at its limit */
-        {RI_COSTS_RATE_MAX, RI_COSTS_CALL_MAX, RI_COSTS_RATE_MAX, RI_COSTS_LINE_MAX, 16,
+        {RI_COSTS_RATE_MAX, RI_COSTS_CALL_MAX, RI_COSTS_RATE_MAX, RI_COSTS_LINE_MAX, 64,
          256, 1024},
         {RI_COSTS_RATE_MIN, RI_COSTS_CALL_MIN, RI_COSTS_RATE_MIN, RI_COSTS_LINE_MIN, 64,
          16, 64},

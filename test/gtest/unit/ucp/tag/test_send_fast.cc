@@ -25,15 +25,17 @@ protected:
         ASSERT_NE(nullptr, conn(m_b, m_a)->ring);
     }
 
-    /* How many lines of the ring a message takes that is sent now. */
+    /* How many lines of the ring a message takes that is sent now, not counting what fills a lap. */
     uint32_t lines_of(size_t length)
     {
         ri_ring_tx_t *tx = conn(m_a, m_b)->ring;
         uint32_t pos     = tx->pos;
+        uint32_t in_lap;
 
         m_sent.push_back(pattern(length, length));
         m_a->send(conn(m_a, m_b), m_sent.back(), 7);
-        return tx->pos - pos;
+        in_lap = tx->pos & tx->mask;
+        return (in_lap > 0) ? std::min(in_lap, tx->pos - pos) : tx->pos - pos;
     }
 
     /* All that was sent has come, in order. */

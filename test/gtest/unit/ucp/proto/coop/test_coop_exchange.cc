@@ -412,6 +412,34 @@ TEST_F(test_coop_exchange, both_send_first)
     m_posted = m_a->recv(OTHER, ~0ul, 8);
 }
 
+/* A long message of B's that A has not looked at, in parts or announced, tells of an exchange where
+ * nothing else does: when B's go through the ring. A short one does not. */
+TEST_F(test_coop_exchange, a_message_in_the_ring_tells)
+{
+    auto is_on = [this] {
+        m_conn->peer->hint.prompt      = 1;
+        m_conn->peer->exchange.alone   = 100;
+        m_conn->peer->exchange.untried = 0;
+        return ri_exchange_is_on(m_conn, LENGTH);
+    };
+
+    m_back->ring_long = 20000;
+    EXPECT_FALSE(is_on());
+    for (size_t length : {size_t(8), m_back->ring_long, LENGTH}) {
+        bytes data = pattern(length, length);
+        send_ptr s = m_b->send(m_back, data, 5);
+
+        EXPECT_EQ(length > ri_config.eager_thresh, is_on()) << length;
+        m_conn->peer->hint.prompt = 0;
+        EXPECT_FALSE(ri_exchange_is_on(m_conn, LENGTH)) << "it does not wait for any";
+        recv_ptr r = m_a->recv(5, ~0ul, length);
+        pump();
+        check(r, data);
+        check(s);
+        EXPECT_FALSE(is_on()) << "it has been looked at";
+    }
+}
+
 /* In a crowd nobody is prompt. */
 TEST_F(test_coop_exchange, crowded)
 {
