@@ -201,7 +201,7 @@ static void config_set_thresholds(const ri_costs_t *costs)
     config_lower("EAGER_THRESH", &c->eager_thresh, ri_min(c->ring_size / 4, 32768ul),
                  "1/4 of " CONFIG_PREFIX "RING_SIZE, and 32k");
     if (c->ring_eager == UCS_MEMUNITS_AUTO) {
-        c->ring_eager = eager_auto ? ri_costs_eager_thresh(costs) : c->eager_thresh;
+        c->ring_eager = eager_auto ? ri_costs_ring_thresh(costs) : c->eager_thresh;
     }
     config_lower("RING_EAGER_MAX", &c->ring_eager, RI_COSTS_EAGER_MAX, "64k");
     config_lower("AM_INLINE", &c->am_inline, c->eager_thresh,

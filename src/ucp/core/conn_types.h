@@ -111,8 +111,9 @@ struct ri_conn {
     uint32_t flags;
     uint32_t tx_sn;  /* of the latest message; the first is 1 */
     uint64_t tx_tag; /* of the latest message */
-    /* worker->rings.clock when the fast path last sent through the ring */
+    /* rows of messages (tag/send_fast.c): worker->rings.clock when the fast path last sent by the ring */
     uint64_t tx_clock;
+    uint64_t tx_ticks; /* when it last sent a message that may go in parts */
 
     /* A buffer of the peer's pool that the next message in the ring gives back. */
     struct {

@@ -28,8 +28,9 @@
  * per ns come out that the ring was seen to carry. */
 #define COSTS_LINES_AT_ONCE 11
 
-/* What a ring carries at least, in bytes per ns: of near cores the prefetchers run ahead of the copy,
- * and far ones write past their caches, and get many lines for writing at the same time. */
+/* What a ring is assumed to carry of longer messages at least, in bytes per ns, as it did where lines
+ * took 60 to 500 ns: of near cores the prefetchers run ahead of the copy, and far ones write past their
+ * caches. */
 #define COSTS_RING_RATE 10.0
 
 /* A line of another core that takes longer, in ns, is far in any case: one of memory takes several
@@ -172,18 +173,33 @@ static size_t costs_round(double length, size_t min, size_t max)
  * copies once, and the sender waits for one message more (FIN): two lines, as that one's
  * line goes there and back.
  */
-size_t ri_costs_eager_thresh(const ri_costs_t *costs)
+static size_t costs_eager(const ri_costs_t *costs, double ring_rate)
 {
-    double ring_rate = COSTS_LINES_AT_ONCE * RI_CACHE_LINE / costs->line;
     double per_byte;
 
-    ring_rate = ri_min(ri_max(ring_rate, COSTS_RING_RATE), costs->copy_rate);
+    ring_rate = ri_min(ring_rate, costs->copy_rate);
     per_byte  = 1 / ring_rate - 1 / costs->plane.rate; /* what the plane gains */
     if (per_byte <= 0) {
         return RI_COSTS_EAGER_MAX;
     }
     return costs_round((costs->plane.call + 2 * costs->line) / per_byte,
                        RI_COSTS_EAGER_MIN, RI_COSTS_EAGER_MAX);
+}
+
+/* What a ring carries if lines come one after the other, as many at the same time as a core can miss. */
+static double costs_ring_rate(const ri_costs_t *costs)
+{
+    return COSTS_LINES_AT_ONCE * RI_CACHE_LINE / costs->line;
+}
+
+size_t ri_costs_eager_thresh(const ri_costs_t *costs)
+{
+    return costs_eager(costs, costs_ring_rate(costs));
+}
+
+size_t ri_costs_ring_thresh(const ri_costs_t *costs)
+{
+    return costs_eager(costs, ri_max(costs_ring_rate(costs), COSTS_RING_RATE));
 }
 
 /*

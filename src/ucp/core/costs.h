@@ -68,6 +68,10 @@ void ri_costs_measure(ri_costs_t *costs, const ri_plane_ops_t *plane);
  * from RI_COSTS_EAGER_MIN to RI_COSTS_EAGER_MAX. */
 size_t ri_costs_eager_thresh(const ri_costs_t *costs);
 
+/** As ri_costs_eager_thresh(), for messages that are long enough for a ring to carry them faster.
+ * @return At least ri_costs_eager_thresh(). */
+size_t ri_costs_ring_thresh(const ri_costs_t *costs);
+
 /** @return Up to which length a copy beats waiting for the receiver: a power of two from
  * RI_COSTS_HYBRID_MIN to RI_COSTS_HYBRID_MAX. */
 size_t ri_costs_hybrid_thresh(const ri_costs_t *costs);

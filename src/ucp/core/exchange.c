@@ -55,32 +55,6 @@ int ri_exchange_is_crowded(const ri_worker_t *worker)
     return worker->num_rings >= worker->rings.crowd;
 }
 
-/* Whether a record begins a message that may be long: its first part, or what announces it. */
-static int exchange_is_long(const ri_ring_record_t *record)
-{
-    uint8_t type = __atomic_load_n(&record->type, __ATOMIC_RELAXED);
-
-    return (type == RI_RING_START) || (type == RI_WIRE_RTS) || (type == RI_WIRE_POOL);
-}
-
-/* Whether a long message of the peer's is in a ring, where it was not looked at yet. */
-static int exchange_has_come(const ri_peer_t *peer)
-{
-    const ri_ring_record_t *record;
-    const ri_stream_t *stream;
-
-    ucs_list_for_each(stream, &peer->streams, peer_list) {
-        if (stream->ring == NULL) {
-            continue;
-        }
-        record = ri_ring_rx_peek(stream->ring);
-        if ((record != NULL) && exchange_is_long(record)) {
-            return 1;
-        }
-    }
-    return 0;
-}
-
 void ri_exchange_note(ri_peer_t *peer)
 {
     if (ri_exchange_also_sends(peer)) {
@@ -90,7 +64,7 @@ void ri_exchange_note(ri_peer_t *peer)
     }
 }
 
-int ri_exchange_is_on(ri_conn_t *conn, size_t length)
+int ri_exchange_is_on(ri_conn_t *conn, size_t length, int has_come)
 {
     ri_peer_t *peer = conn->peer;
 
@@ -103,7 +77,7 @@ int ri_exchange_is_on(ri_conn_t *conn, size_t length)
     if ((length <= RI_EXCHANGE_RING_MAX) || !peer->hint.prompt) {
         return 0;
     }
-    if (exchange_has_come(peer)) {
+    if (has_come) {
         peer->exchange.alone = 0;
     }
     return (peer->exchange.alone < EXCHANGE_ALONE) ||

@@ -9,7 +9,8 @@
  * A sender takes a message for one of an exchange if the peer asks for long messages soon, as it has
  * said (proto/rtr/rtr_learn.h), and this process has receives posted. If the peer's messages then meet
  * none of this process's, as in a ping-pong whose receives are posted before the sends, that is taken
- * back, but for one message in some. In a crowd, processes that share processors take their turns, and
+ * back, but for one message in some, and until a long message of the peer's is seen that has come, and
+ * was not looked at, when this process sends. In a crowd, processes that share processors take their turns, and
  * all this cannot be seen: there it counts that this process has receives posted.
  */
 #ifndef RI_EXCHANGE_H
@@ -35,7 +36,8 @@ void ri_exchange_note(ri_peer_t *peer);
 int ri_exchange_is_crowded(const ri_worker_t *worker);
 
 /** @return Whether a message of @a length bytes, which is sent now while this process is about to
- * receive, is taken for one of an exchange. Each call counts as a message. */
-int ri_exchange_is_on(ri_conn_t *conn, size_t length);
+ * receive, is taken for one of an exchange. Each call counts as a message. @a has_come: a long message
+ * of the peer's is here and was not looked at, so the two do meet on their way. */
+int ri_exchange_is_on(ri_conn_t *conn, size_t length, int has_come);
 
 #endif

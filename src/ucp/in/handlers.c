@@ -328,11 +328,13 @@ static int handle_rtr_record(ri_stream_t *stream, const ri_ring_record_t *record
     return ri_recv_rndv_receive(stream, record, length);
 }
 
-/* EAGER and EAGER_SYNC in rings and channels never get here: see ring_in.c and channel_in.c. */
+/* EAGER in rings, and EAGER and EAGER_SYNC in channels never get here: see ring_in.c and
+ * channel_in.c. */
 const ri_handler_t ri_handlers[RI_WIRE_TYPE_LAST] = {
         [RI_WIRE_EAGER]      = {.from_am = ri_sequence_in_am},
         [RI_WIRE_EAGER_SAME] = {.from_am = ri_sequence_in_am},
-        [RI_WIRE_EAGER_SYNC] = {.from_am = ri_sequence_in_am},
+        [RI_WIRE_EAGER_SYNC] = {.from_am   = ri_sequence_in_am,
+                                .from_ring = ri_sequence_in_ring_sync},
         [RI_WIRE_BULK]       = {.from_am = ri_sequence_in_am},
         [RI_WIRE_FIRST]      = {.from_am = ri_sequence_in_am_first},
         [RI_WIRE_FRAG]       = {.from_am = handle_frag},

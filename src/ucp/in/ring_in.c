@@ -9,6 +9,7 @@
  */
 #include "ring_in.h"
 #include "control_in.h"
+#include "sequence_in.h"
 #include "../core/handler.h"
 #include "../link/ring_life.h"
 #include "../order/assembly.h"
@@ -30,13 +31,6 @@ static void ring_in_broken(ri_stream_t *stream, uint8_t type, uint32_t length)
     ri_ring_life_free(stream);
 }
 
-/* A message has come, or its first part. */
-static inline void ring_in_note_message(const ri_worker_t *worker, ri_stream_t *stream)
-{
-    ++stream->counters.rx_ring;
-    stream->ring_last_use = worker->rings.clock;
-}
-
 /* Begin the message that a first part tells of. @return 0 if it breaks the protocol. */
 static int ring_in_start(ri_stream_t *stream, const ri_ring_record_t *record,
                          uint32_t length)
@@ -49,7 +43,7 @@ static int ring_in_start(ri_stream_t *stream, const ri_ring_record_t *record,
         (total > (stream->ring->mask + 1) * RI_RING_LINE)) {
         return 0;
     }
-    ring_in_note_message(stream->worker, stream);
+    ri_sequence_in_note_ring(stream);
     ri_assembly_start(stream, sn, tag, total);
     return 1;
 }
@@ -110,22 +104,6 @@ static void ring_in_take_control(ri_stream_t *stream, const ri_ring_record_t *re
     ri_control_in(stream->worker, &msg);
 }
 
-/* A message whose sender waits for its receive. */
-static void ring_in_take_sync(ri_stream_t *stream, const ri_ring_record_t *record,
-                              uint32_t length)
-{
-    ri_arrival_t arrival = {.sn        = record->value,
-                            .wire_type = RI_WIRE_EAGER_SYNC,
-                            .kind      = RI_MSG_COPY,
-                            .req_id    = record->extra,
-                            .tag       = record->tag,
-                            .length    = length,
-                            .data      = ri_ring_payload(record, length)};
-
-    ring_in_note_message(stream->worker, stream);
-    ri_deliver(stream, &arrival);
-}
-
 /* Hand a record over to who is in charge of its type. @return 0 if it breaks the protocol. */
 static int ring_in_take(ri_stream_t *stream, const ri_ring_record_t *record, uint8_t type,
                         uint32_t length)
@@ -135,10 +113,6 @@ static int ring_in_take(ri_stream_t *stream, const ri_ring_record_t *record, uin
     if (!ri_wire_may_go(type, RI_WIRE_BY_RING)) {
         return 0;
     }
-    if (type == RI_WIRE_EAGER_SYNC) {
-        ring_in_take_sync(stream, record, length);
-        return 1;
-    }
     handler = &ri_handlers[type];
     if (handler->from_ring != NULL) {
         return handler->from_ring(stream, record, type, length);
@@ -147,7 +121,7 @@ static int ring_in_take(ri_stream_t *stream, const ri_ring_record_t *record, uin
     return 1;
 }
 
-/* A record that is no short message. @return Whether the ring is still there. */
+/* A record that is not an EAGER. @return Whether the ring is still there. */
 static int ring_in_take_other(ri_stream_t *stream, const ri_ring_record_t *record,
                               uint8_t type, uint32_t length, uint32_t lines)
 {
@@ -182,14 +156,23 @@ static int ring_in_take_other(ri_stream_t *stream, const ri_ring_record_t *recor
     return 1;
 }
 
-/* Whether a record that is no short message has a number. */
+/* Whether a record that is not an EAGER has a number. */
 static int ring_in_is_numbered(uint8_t type)
 {
     return (type == RI_RING_START) ||
            (ri_wire_type_in_sequence(type) && ri_wire_may_go(type, RI_WIRE_BY_RING));
 }
 
-int ri_ring_in_has_message(const ri_stream_t *stream)
+/* Whether a record begins a message above EAGER_THRESH: its first part, or what announces it. */
+static int ring_in_is_long(const ri_ring_record_t *record, uint8_t type)
+{
+    return (type == RI_WIRE_RTS) || (type == RI_WIRE_POOL) ||
+           ((type == RI_RING_START) &&
+            (__atomic_load_n(&record->extra, __ATOMIC_RELAXED) > ri_config.eager_thresh));
+}
+
+/* Whether there is a message among the next records; with @a is_long, such a one. */
+static int ring_in_has(const ri_stream_t *stream, int is_long)
 {
     const ri_ring_record_t *record;
     ri_ring_rx_t ahead;
@@ -205,12 +188,25 @@ int ri_ring_in_has_message(const ri_stream_t *stream)
         type  = __atomic_load_n(&record->type, __ATOMIC_RELAXED);
         lines = ri_ring_rx_lines(&ahead, type,
                                  __atomic_load_n(&record->length, __ATOMIC_RELAXED));
-        if (ring_in_is_numbered(type) || (lines == 0)) {
-            return lines != 0; /* polling deals with what is malformed */
+        if (lines == 0) {
+            return 0; /* polling deals with what is malformed */
+        }
+        if (is_long ? ring_in_is_long(record, type) : ring_in_is_numbered(type)) {
+            return 1;
         }
         ahead.pos += lines;
     }
     return 0;
+}
+
+int ri_ring_in_has_message(const ri_stream_t *stream)
+{
+    return ring_in_has(stream, 0);
+}
+
+int ri_ring_in_has_long_message(const ri_stream_t *stream)
+{
+    return (stream->busy == 0) && ring_in_has(stream, 1);
 }
 
 /* Must a message be left in the ring? The one that is missing comes by active message, never
@@ -249,7 +245,7 @@ static unsigned ring_in_poll_one(ri_worker_t *worker, ri_stream_t *stream)
                 --count; /* or applications that progress while there are events spin */
                 break;
             }
-            ring_in_note_message(worker, stream);
+            ri_sequence_in_note_ring(stream);
             tag     = record->tag;
             payload = ri_ring_payload(record, length);
             release = __atomic_load_n(&record->extra, __ATOMIC_RELAXED);

@@ -14,6 +14,10 @@
  * with a number. Nothing is taken. */
 int ri_ring_in_has_message(const ri_stream_t *stream);
 
+/** @return Whether one of the next 16 records in the ring of a stream, if it has one, begins a message
+ * above EAGER_THRESH. No, while one is being delivered. Nothing is taken. */
+int ri_ring_in_has_long_message(const ri_stream_t *stream);
+
 /** @return Whether something is to be done about a ring that the peer of @a stream sends into: there
  * is a record, or the ring is dead. */
 static inline int ri_ring_in_is_due(const ri_stream_t *stream)

@@ -107,10 +107,20 @@ ucs_status_t ri_sequence_in_am_first(ri_worker_t *worker, ri_stream_t *stream,
     return UCS_OK;
 }
 
-static void sequence_note_ring(ri_stream_t *stream)
+int ri_sequence_in_ring_sync(ri_stream_t *stream, const ri_ring_record_t *record,
+                             uint8_t type, uint32_t length)
 {
-    ++stream->counters.rx_ring;
-    stream->ring_last_use = stream->worker->rings.clock;
+    ri_arrival_t arrival = {.sn = __atomic_load_n(&record->value, __ATOMIC_RELAXED),
+                            .wire_type = type,
+                            .kind      = RI_MSG_COPY,
+                            .req_id    = record->extra,
+                            .tag       = record->tag,
+                            .length    = length,
+                            .data      = ri_ring_payload(record, length)};
+
+    ri_sequence_in_note_ring(stream);
+    ri_deliver(stream, &arrival);
+    return 1;
 }
 
 int ri_sequence_in_ring_rts(ri_stream_t *stream, const ri_ring_record_t *record,
@@ -124,7 +134,7 @@ int ri_sequence_in_ring_rts(ri_stream_t *stream, const ri_ring_record_t *record,
     if (!ri_rndv_receive(stream, &arrival, ri_ring_payload(record, length), length)) {
         return 0;
     }
-    sequence_note_ring(stream);
+    ri_sequence_in_note_ring(stream);
     return 1;
 }
 
@@ -145,7 +155,7 @@ int ri_sequence_in_ring_placed(ri_stream_t *stream, const ri_ring_record_t *reco
     if (ri_wire_check_placed(&payload, length, &arrival.length) != UCS_OK) {
         return 0;
     }
-    sequence_note_ring(stream);
+    ri_sequence_in_note_ring(stream);
     ri_deliver(stream, &arrival);
     return 1;
 }

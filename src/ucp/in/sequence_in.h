@@ -15,6 +15,7 @@
 #define RI_SEQUENCE_IN_H
 
 #include "../core/handler.h"
+#include "../core/worker.h"
 
 /* A longer message that is kept stays in UCP's descriptor, as in stock. */
 #define RI_SEQUENCE_IN_COPY_MAX 1024
@@ -37,6 +38,17 @@ ucs_status_t ri_sequence_in_am_placed(ri_worker_t *worker, ri_stream_t *stream,
 /** FIRST by active message. @return See ri_handler_t.from_am. */
 ucs_status_t ri_sequence_in_am_first(ri_worker_t *worker, ri_stream_t *stream,
                                      const ri_wire_msg_t *msg, const ri_with_am_t *with);
+
+/** Count a message in a ring, or its first part. */
+static inline void ri_sequence_in_note_ring(ri_stream_t *stream)
+{
+    ++stream->counters.rx_ring;
+    stream->ring_last_use = stream->worker->rings.clock;
+}
+
+/** EAGER_SYNC in a ring. @return 1. */
+int ri_sequence_in_ring_sync(ri_stream_t *stream, const ri_ring_record_t *record,
+                             uint8_t type, uint32_t length);
 
 /** RTS, POOL in a ring. @return 0 if the record breaks the protocol. */
 int ri_sequence_in_ring_rts(ri_stream_t *stream, const ri_ring_record_t *record,

@@ -139,11 +139,11 @@ static inline unsigned worker_progress_rest(ri_worker_t *worker)
     unsigned count = ri_worker_is_stock_due(worker) ? ri_worker_progress_stock(worker) :
                                                       0;
 
-    if (ri_unlikely((worker->num_rings > 0) && !worker->stock_timed)) {
-        count += worker_time_stock(worker);
-    }
     if (ri_unlikely((worker->countdown == 0) || worker->attention)) {
         worker_progress_slow(worker);
+    }
+    if (ri_unlikely((worker->num_rings > 0) && !worker->stock_timed)) {
+        count += worker_time_stock(worker);
     }
     return count;
 }

@@ -147,7 +147,7 @@ static ri_noinline ucs_status_ptr_t recv_slow(ri_worker_t *worker, void *buffer,
 }
 
 /* Whether a receive of @a length bytes can be posted at once: there are a request and a class of
- * its mask, and no message might match. */
+ * its mask, no message might match, and neither trace nor timeline is to be told. */
 static inline int recv_is_fast(const ri_worker_t *worker, size_t length, uint64_t mask,
                                const ucp_request_param_t *param)
 {
@@ -158,7 +158,9 @@ static inline int recv_is_fast(const ri_worker_t *worker, size_t length, uint64_
             UCP_DATATYPE_CONTIG) &&
            (length <= ri_config.eager_thresh) && ((int64_t)length <= worker->unnoted) &&
            worker->host_memory && (worker->match.num_unexpected == 0) &&
-           (class != NULL) && (class->mask == mask) && (worker->reqs.free != NULL);
+           (class != NULL) && (class->mask == mask) &&
+           ((worker->reqs.free != NULL) ||
+            (param->op_attr_mask & UCP_OP_ATTR_FIELD_REQUEST));
 }
 
 ucs_status_ptr_t ri_tag_recv(ri_worker_t *worker, void *buffer, size_t count,

@@ -100,8 +100,9 @@ static int send_can_end_now(const ri_send_req_t *req)
     return (req->proto->can_end_now != NULL) && req->proto->can_end_now(req);
 }
 
-/* Whether a message of the peer stands in a ring to this worker. */
-static int send_peer_sends(const ri_conn_t *conn)
+/* Whether a message of the peer stands in a ring to this worker; with @a is_long, one above
+ * EAGER_THRESH. */
+static int send_peer_sends(const ri_conn_t *conn, int is_long)
 {
     const ri_stream_t *stream;
 
@@ -109,7 +110,8 @@ static int send_peer_sends(const ri_conn_t *conn)
         return 0;
     }
     ucs_list_for_each(stream, &conn->peer->streams, peer_list) {
-        if (ri_ring_in_has_message(stream)) {
+        if (is_long ? ri_ring_in_has_long_message(stream) :
+                      ri_ring_in_has_message(stream)) {
             return 1;
         }
     }
@@ -126,7 +128,7 @@ static int send_exchanges(const ri_send_req_t *req, unsigned host_plane)
     return (req->data.length > ri_config.eager_thresh) && (host_plane & RI_PLANE_READ) &&
            !(conn->flags & RI_CONN_PEER_MODE) && ri_dt_is_contig(&req->data) &&
            (conn->worker->match.num_posted > 0) &&
-           ri_exchange_is_on(conn, req->data.length);
+           ri_exchange_is_on(conn, req->data.length, send_peer_sends(conn, 1));
 }
 
 /* Whether the ring is to take a message above EAGER_THRESH. Where there is no room, it would wait for
@@ -145,7 +147,7 @@ static int send_ring_takes(const ri_send_req_t *req, int exchanges)
         return 1;
     }
     ri_activity_note_full(conn->worker);
-    return ri_activity_is_prompt(conn->worker) || send_peer_sends(conn);
+    return ri_activity_is_prompt(conn->worker) || send_peer_sends(conn, 0);
 }
 
 /* Up to where a message through a network is copied to the pool. What is in too many pieces to be
@@ -197,7 +199,7 @@ static ri_select_param_t send_facts(const ri_send_req_t *req, int sync,
                       ri_coop_send_try_spread(conn),
             .awaited    = exchanges || ((conn->peer != NULL) && conn->peer->hint.ready),
             .pool_free  = is_long && ri_pool_has(&conn->worker->pool, length),
-            .peer_sends = (length >= ri_config.coop_thresh) && send_peer_sends(conn),
+            .peer_sends = (length >= ri_config.coop_thresh) && send_peer_sends(conn, 0),
             .exchanges  = exchanges,
             .alone      = (conn->coop.slots == 0),
             .crowded    = ri_exchange_is_crowded(conn->worker),

@@ -6,6 +6,7 @@
  * the ring, without a request.
  */
 #include "send_fast.h"
+#include "../../ucs/clock.h"
 #include "../../ucs/copy.h"
 #include "../../ucs/settings.h"
 #include "../../ucs/stock.h"
@@ -13,7 +14,12 @@
 #include "../link/channel_life.h"
 #include "../match/rtr_table.h"
 
+#include <assert.h>
 #include <string.h>
+
+/* After so many ticks (ri_ticks()) without a longer message, some 5 to 20 us, the receiver has taken all,
+ * and waits for the next one. */
+#define SEND_ROW_TICKS 20000
 
 /* Write the header of a short message, as ri_am_pack_header() does where the receiver's
  * id is known. */
@@ -177,6 +183,7 @@ ucs_status_ptr_t ri_tag_send_line(ri_conn_t *conn, const void *buffer, size_t co
                                   const ucp_request_param_t *param)
 {
     if (length > RI_RING_INLINE) {
+        assert(0);
         __builtin_unreachable(); /* so that all below is for one line */
     }
     if (ri_unlikely(!ri_ring_tx_has_line(conn->ring))) {
@@ -203,9 +210,12 @@ ucs_status_ptr_t ri_tag_send_parts(ri_conn_t *conn, const void *buffer, size_t c
                                    size_t length, uint64_t tag,
                                    const ucp_request_param_t *param)
 {
+    uint64_t now = ri_ticks();
+    int64_t idle = now - conn->tx_ticks;
     uint32_t pos = conn->ring->pos;
 
-    if (send_is_in_row(conn)) {
+    conn->tx_ticks = now;
+    if (send_is_in_row(conn) && (idle < SEND_ROW_TICKS)) {
         return ri_tag_send_record(conn, buffer, count, length, tag, param);
     }
     conn->tx_clock = conn->worker->rings.clock;

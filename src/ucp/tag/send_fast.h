@@ -39,8 +39,8 @@ ucs_status_ptr_t ri_tag_send_record(ri_conn_t *conn, const void *buffer, size_t 
                                     const ucp_request_param_t *param);
 
 /**
- * Send a contiguous message of @a count elements, @a length bytes, through the ring in parts, or by
- * ri_tag_send_slow() if there is no room for all of it. It has RI_RING_PARTS_MIN bytes or more.
+ * Send a contiguous message of @a count elements, @a length bytes, through the ring in parts; in one
+ * record if it is one of a row; or by ri_tag_send_slow() if there is no room for all of it. It has RI_RING_PARTS_MIN bytes or more.
  *
  * @return What the application's call returns.
  */

@@ -49,31 +49,31 @@ void expect_sane(const ri_costs_t &c)
 
 struct example {
     double copy_rate, call, plane_rate, line;
-    size_t eager, hybrid, coop; /* KB */
+    size_t eager, ring, hybrid, coop; /* KB */
 };
 
 const example EXAMPLES[] = {
         /* What was seen on the machine of docs/performance.md */
-        {31, 570, 20, 130, 16, 64, 64},
-        {40, 650, 20, 110, 16, 64, 64},
-        {30, 760, 17, 120, 32, 64, 64},
-        {28, 1260, 13.8, 162, 64, 128, 64},
+        {31, 570, 20, 130, 8, 16, 64, 64},
+        {40, 650, 20, 110, 8, 16, 64, 64},
+        {30, 760, 17, 120, 8, 32, 64, 64},
+        {28, 1260, 13.8, 162, 8, 64, 128, 64},
         /* What is assumed */
-        {RI_COSTS_COPY_RATE, RI_COSTS_PLANE_CALL, RI_COSTS_PLANE_RATE, RI_COSTS_LINE, 32,
-         64, 64},
+        {RI_COSTS_COPY_RATE, RI_COSTS_PLANE_CALL, RI_COSTS_PLANE_RATE, RI_COSTS_LINE, 8,
+         32, 64, 64},
         /* A cheap call: the plane soon beats the ring, and waiting is cheap */
-        {30, 150, 20, 130, 8, 32, 64},
+        {30, 150, 20, 130, 8, 8, 32, 64},
         /* A call that takes long: all come later */
-        {30, 3000, 20, 130, 64, 256, 256},
+        {30, 3000, 20, 130, 32, 64, 256, 256},
         /* The plane is no faster than the ring: never */
-        {30, 600, 1, 130, 64, 64, 64},
+        {30, 600, 1, 130, 64, 64, 64, 64},
         /* A slow copy is not worth it */
-        {2, 600, 20, 130, 8, 16, 64},
+        {2, 600, 20, 130, 8, 8, 16, 64},
         /* Everything at its limit */
-        {RI_COSTS_RATE_MAX, RI_COSTS_CALL_MAX, RI_COSTS_RATE_MAX, RI_COSTS_LINE_MAX, 64,
-         256, 1024},
+        {RI_COSTS_RATE_MAX, RI_COSTS_CALL_MAX, RI_COSTS_RATE_MAX, RI_COSTS_LINE_MAX, 16,
+         64, 256, 1024},
         {RI_COSTS_RATE_MIN, RI_COSTS_CALL_MIN, RI_COSTS_RATE_MIN, RI_COSTS_LINE_MIN, 64,
-         16, 64},
+         64, 16, 64},
 };
 
 TEST(test_costs, examples)
@@ -82,6 +82,7 @@ TEST(test_costs, examples)
         ri_costs_t c = costs(e.copy_rate, e.call, e.plane_rate, e.line);
 
         EXPECT_EQ(e.eager << 10, ri_costs_eager_thresh(&c)) << &e - EXAMPLES;
+        EXPECT_EQ(e.ring << 10, ri_costs_ring_thresh(&c)) << &e - EXAMPLES;
         EXPECT_EQ(e.hybrid << 10, ri_costs_hybrid_thresh(&c)) << &e - EXAMPLES;
         EXPECT_EQ(e.coop << 10, ri_costs_coop_thresh(&c)) << &e - EXAMPLES;
     }
@@ -93,6 +94,8 @@ TEST(test_costs, limits)
         ri_costs_t c = random_costs(random);
 
         expect_power_of_two(ri_costs_eager_thresh(&c), RI_COSTS_EAGER_MIN,
+                            RI_COSTS_EAGER_MAX);
+        expect_power_of_two(ri_costs_ring_thresh(&c), ri_costs_eager_thresh(&c),
                             RI_COSTS_EAGER_MAX);
         expect_power_of_two(ri_costs_hybrid_thresh(&c), RI_COSTS_HYBRID_MIN,
                             RI_COSTS_HYBRID_MAX);

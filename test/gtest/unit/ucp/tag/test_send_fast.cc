@@ -26,10 +26,11 @@ protected:
     }
 
     /* How many lines of the ring a message takes that is sent now, not counting what fills a lap. */
-    uint32_t lines_of(size_t length)
+    uint32_t lines_of(size_t length, bool soon = true)
     {
-        ri_ring_tx_t *tx = conn(m_a, m_b)->ring;
-        uint32_t pos     = tx->pos;
+        conn(m_a, m_b)->tx_ticks = soon ? ri_ticks() + (1u << 30) : 0;
+        ri_ring_tx_t *tx         = conn(m_a, m_b)->ring;
+        uint32_t pos             = tx->pos;
         uint32_t in_lap;
 
         m_sent.push_back(pattern(length, length));
@@ -72,6 +73,8 @@ TEST_F(test_send_fast, parts_unless_in_a_row)
         }
         check_sent();
         EXPECT_EQ(ri_ring_lines(length), lines_of(length)) << "still nothing has come";
+        EXPECT_EQ(in_parts(length), lines_of(length, false)) << "long ago";
+        EXPECT_EQ(ri_ring_lines(length), lines_of(length));
         exchange(m_b, m_a, 1);
         EXPECT_EQ(in_parts(length), lines_of(length)) << "an answer";
         check_sent();
@@ -88,6 +91,26 @@ TEST_F(test_send_fast, short_ones_begin_a_row)
     EXPECT_EQ(1u, lines_of(RI_RING_INLINE));
     EXPECT_EQ(2u, lines_of(RI_RING_INLINE + 1));
     check_sent();
+}
+
+/* Between far cores a row goes past the cache from 2 KB on; what is in it is the same. */
+TEST_F(test_send_fast, far_rows)
+{
+    ri_ring_tx_t *tx = conn(m_a, m_b)->ring;
+
+    tx->distance.times = RI_DISTANCE_FAR_TIMES;
+    ASSERT_TRUE(ri_ring_tx_streams(tx, RI_RING_STREAM_MIN_ROW, 1));
+    EXPECT_FALSE(ri_ring_tx_streams(tx, RI_RING_STREAM_MIN_ROW - 1, 1));
+    EXPECT_FALSE(ri_ring_tx_streams(tx, RI_RING_STREAM_MIN - 1, 0));
+    lines_of(8);
+    for (uint32_t length = RI_RING_STREAM_MIN_ROW - 2; length < RI_RING_STREAM_MIN + 2;
+         length += 61) {
+        for (int i = 0; i < 3; ++i) {
+            tx->distance.times = RI_DISTANCE_FAR_TIMES; /* the index may have been read */
+            EXPECT_EQ(ri_ring_lines(length), lines_of(length)) << length;
+        }
+        check_sent();
+    }
 }
 
 /* A row of any lengths, also where the ring is full and at the end of its lap. */

@@ -338,20 +338,20 @@ TEST_F(test_coop_exchange, is_on_while_messages_meet)
     const size_t length = RI_EXCHANGE_RING_MAX + 1;
 
     expect_exchange(m_conn->peer);
-    EXPECT_TRUE(ri_exchange_is_on(m_conn, length));
-    EXPECT_FALSE(ri_exchange_is_on(m_conn, length - 1));
+    EXPECT_TRUE(ri_exchange_is_on(m_conn, length, 0));
+    EXPECT_FALSE(ri_exchange_is_on(m_conn, length - 1, 0));
     for (unsigned i = 0; i < 10; ++i) {
         ri_exchange_note(m_conn->peer); /* nothing of A's is on its way */
     }
     unsigned on = 0;
     for (unsigned i = 0; i < 640; ++i) {
-        on += ri_exchange_is_on(m_conn, length);
+        on += ri_exchange_is_on(m_conn, length, 0);
     }
     EXPECT_EQ(10u, on) << "one in so many is tried";
 
     send_ptr s = m_a->send(m_conn, bytes(LENGTH), 5);
     ri_exchange_note(m_conn->peer);
-    EXPECT_TRUE(ri_exchange_is_on(m_conn, length));
+    EXPECT_TRUE(ri_exchange_is_on(m_conn, length, 0));
     recv_ptr r = m_b->recv(5, ~0ul, LENGTH);
     pump();
 }
@@ -360,7 +360,7 @@ TEST_F(test_coop_exchange, is_off_if_the_peer_is_busy)
 {
     m_conn->peer->hint.prompt    = 0;
     m_conn->peer->exchange.alone = 0;
-    EXPECT_FALSE(ri_exchange_is_on(m_conn, LENGTH));
+    EXPECT_FALSE(ri_exchange_is_on(m_conn, LENGTH, 0));
 }
 
 /* Sends that may have to end before their receives are posted go as if there were no exchange. */
@@ -413,31 +413,54 @@ TEST_F(test_coop_exchange, both_send_first)
 }
 
 /* A long message of B's that A has not looked at, in parts or announced, tells of an exchange where
- * nothing else does: when B's go through the ring. A short one does not. */
+ * nothing else does: when B's go through the ring. A shorter one does not, nor one that is just being
+ * delivered: what is sent then is its answer. */
 TEST_F(test_coop_exchange, a_message_in_the_ring_tells)
 {
-    auto is_on = [this] {
-        m_conn->peer->hint.prompt      = 1;
-        m_conn->peer->exchange.alone   = 100;
-        m_conn->peer->exchange.untried = 0;
-        return ri_exchange_is_on(m_conn, LENGTH);
-    };
+    const size_t limit  = ri_config.eager_thresh;
+    ri_stream_t *from_b = ri_stream_find(m_a->worker(), m_b->uid(), m_back->id);
 
+    ASSERT_NE(nullptr, from_b);
     m_back->ring_long = 20000;
-    EXPECT_FALSE(is_on());
-    for (size_t length : {size_t(8), m_back->ring_long, LENGTH}) {
-        bytes data = pattern(length, length);
-        send_ptr s = m_b->send(m_back, data, 5);
+    EXPECT_FALSE(ri_ring_in_has_long_message(from_b));
+    for (bool behind : {false, true}) {
+        for (size_t length : {size_t(8), size_t(2048), limit, limit + 1, LENGTH}) {
+            bytes data = pattern(length, length);
+            send_ptr first, s;
+            recv_ptr r_first, r;
 
-        EXPECT_EQ(length > ri_config.eager_thresh, is_on()) << length;
-        m_conn->peer->hint.prompt = 0;
-        EXPECT_FALSE(ri_exchange_is_on(m_conn, LENGTH)) << "it does not wait for any";
-        recv_ptr r = m_a->recv(5, ~0ul, length);
-        pump();
-        check(r, data);
-        check(s);
-        EXPECT_FALSE(is_on()) << "it has been looked at";
+            if (behind) {
+                first = m_b->send(m_back, bytes(8), 4);
+            }
+            s = m_b->send(m_back, data, 5);
+            EXPECT_EQ(length > limit, ri_ring_in_has_long_message(from_b)) << length;
+            ++from_b->busy;
+            EXPECT_FALSE(ri_ring_in_has_long_message(from_b)) << length;
+            --from_b->busy;
+            if (behind) {
+                r_first = m_a->recv(4, ~0ul, 8);
+            }
+            r = m_a->recv(5, ~0ul, length);
+            pump();
+            check(r, data);
+            check(s);
+            EXPECT_FALSE(ri_ring_in_has_long_message(from_b)) << length;
+        }
     }
+}
+
+/* Then there is one, if B waits for long messages. */
+TEST_F(test_coop_exchange, what_has_come_tells)
+{
+    m_conn->peer->exchange.alone   = 100;
+    m_conn->peer->exchange.untried = 0;
+    m_conn->peer->hint.prompt      = 0;
+    EXPECT_FALSE(ri_exchange_is_on(m_conn, LENGTH, 1));
+    m_conn->peer->hint.prompt = 1;
+    EXPECT_FALSE(ri_exchange_is_on(m_conn, LENGTH, 0));
+    EXPECT_FALSE(ri_exchange_is_on(m_conn, RI_EXCHANGE_RING_MAX, 1));
+    EXPECT_TRUE(ri_exchange_is_on(m_conn, LENGTH, 1));
+    EXPECT_TRUE(ri_exchange_is_on(m_conn, LENGTH, 0)) << "from then on";
 }
 
 /* In a crowd nobody is prompt. */
@@ -447,8 +470,8 @@ TEST_F(test_coop_exchange, crowded)
     EXPECT_FALSE(ri_exchange_is_crowded(m_a->worker()));
     m_a->worker()->rings.crowd = m_a->worker()->num_rings;
     EXPECT_TRUE(ri_exchange_is_crowded(m_a->worker()));
-    EXPECT_TRUE(ri_exchange_is_on(m_conn, RI_EXCHANGE_RING_MAX_CROWDED + 1));
-    EXPECT_FALSE(ri_exchange_is_on(m_conn, RI_EXCHANGE_RING_MAX_CROWDED));
+    EXPECT_TRUE(ri_exchange_is_on(m_conn, RI_EXCHANGE_RING_MAX_CROWDED + 1, 0));
+    EXPECT_FALSE(ri_exchange_is_on(m_conn, RI_EXCHANGE_RING_MAX_CROWDED, 0));
 }
 
 /* What B does about long messages, A hears with the next of B's that has room for it: a long one that
