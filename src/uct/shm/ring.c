@@ -174,7 +174,7 @@ int ri_ring_tx_put_parts(ri_ring_tx_t *tx, uint32_t value, uint64_t tag, uint8_t
 
     for (left = length; left > 0; left -= now, src += now) {
         now    = ri_min(part, left);
-        record = &tx->lines[tx->pos & tx->mask];
+        record = ri_ring_tx_next(tx);
         if (now > RI_RING_INLINE) {
             ri_ring_tx_write(tx, record, src, now, streams);
         } else {
