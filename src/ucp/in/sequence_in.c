@@ -107,17 +107,24 @@ ucs_status_t ri_sequence_in_am_first(ri_worker_t *worker, ri_stream_t *stream,
     return UCS_OK;
 }
 
+/* What the header of a record tells of a message. */
+static ri_arrival_t sequence_ring_arrival(const ri_ring_record_t *record, uint8_t type,
+                                          ri_msg_kind_t kind)
+{
+    return (ri_arrival_t){.sn        = __atomic_load_n(&record->value, __ATOMIC_RELAXED),
+                          .wire_type = type,
+                          .kind      = kind,
+                          .req_id    = record->extra,
+                          .tag       = record->tag};
+}
+
 int ri_sequence_in_ring_sync(ri_stream_t *stream, const ri_ring_record_t *record,
                              uint8_t type, uint32_t length)
 {
-    ri_arrival_t arrival = {.sn = __atomic_load_n(&record->value, __ATOMIC_RELAXED),
-                            .wire_type = type,
-                            .kind      = RI_MSG_COPY,
-                            .req_id    = record->extra,
-                            .tag       = record->tag,
-                            .length    = length,
-                            .data      = ri_ring_payload(record, length)};
+    ri_arrival_t arrival = sequence_ring_arrival(record, type, RI_MSG_COPY);
 
+    arrival.length = length;
+    arrival.data   = ri_ring_payload(record, length);
     ri_sequence_in_note_ring(stream);
     ri_deliver(stream, &arrival);
     return 1;
@@ -126,10 +133,7 @@ int ri_sequence_in_ring_sync(ri_stream_t *stream, const ri_ring_record_t *record
 int ri_sequence_in_ring_rts(ri_stream_t *stream, const ri_ring_record_t *record,
                             uint8_t type, uint32_t length)
 {
-    ri_arrival_t arrival = {.sn = __atomic_load_n(&record->value, __ATOMIC_RELAXED),
-                            .wire_type = type,
-                            .req_id    = record->extra,
-                            .tag       = record->tag};
+    ri_arrival_t arrival = sequence_ring_arrival(record, type, RI_MSG_RTS);
 
     if (!ri_rndv_receive(stream, &arrival, ri_ring_payload(record, length), length)) {
         return 0;
@@ -141,11 +145,7 @@ int ri_sequence_in_ring_rts(ri_stream_t *stream, const ri_ring_record_t *record,
 int ri_sequence_in_ring_placed(ri_stream_t *stream, const ri_ring_record_t *record,
                                uint8_t type, uint32_t length)
 {
-    ri_arrival_t arrival = {.sn = __atomic_load_n(&record->value, __ATOMIC_RELAXED),
-                            .wire_type = type,
-                            .kind      = RI_MSG_PLACED,
-                            .req_id    = record->extra,
-                            .tag       = record->tag};
+    ri_arrival_t arrival = sequence_ring_arrival(record, type, RI_MSG_PLACED);
     ri_wire_placed_t payload;
 
     if (length != sizeof(payload)) {
