@@ -312,17 +312,14 @@ static ri_inline unsigned ring_in_poll_stream(ri_worker_t *worker, ri_stream_t *
     return count;
 }
 
-unsigned ri_ring_in_poll(ri_worker_t *worker, unsigned i)
+unsigned ri_ring_in_poll(ri_worker_t *worker, unsigned end)
 {
     unsigned count = 0;
 
-    for (;;) {
-        count += ring_in_poll_stream(worker, worker->rings_in[i]);
+    while (end > 0) {
+        count += ring_in_poll_stream(worker, worker->rings_in[end - 1]);
         /* From the end, so that a ring that is removed does not hide another one. */
-        do {
-            if (ri_likely(i-- == 0)) {
-                return count;
-            }
-        } while ((i >= worker->num_rings) || !ri_ring_in_is_due(worker->rings_in[i]));
+        end = ri_ring_in_find_due(worker, ri_min(end - 1, worker->num_rings));
     }
+    return count;
 }

@@ -27,23 +27,27 @@ static inline int ri_ring_in_is_due(const ri_stream_t *stream)
            (stream->ring_state == RI_STREAM_RING_DEAD);
 }
 
-/** Receive from ring number @a i of a worker, which is due, and from those below it: up to 16 records
- * from each. Rings that are dead and empty, or whose sender breaks the protocol, are freed. Calls
- * back; any conn or stream that is not busy may be gone afterwards. @return Number of records that
- * were taken; one that has to wait in its ring until those before it have come does not count. */
-unsigned ri_ring_in_poll(ri_worker_t *worker, unsigned i);
+/** @return How many of the first @a end rings of a worker there are up to the last that is due; 0:
+ * none is. */
+static inline unsigned ri_ring_in_find_due(const ri_worker_t *worker, unsigned end)
+{
+    while ((end > 0) && ri_likely(!ri_ring_in_is_due(worker->rings_in[end - 1]))) {
+        --end;
+    }
+    return end;
+}
+
+/** Receive from the first @a end rings of a worker, of which the last is due, as
+ * ri_ring_in_find_due() says: up to 16 records from each. Rings that are dead and empty, or whose
+ * sender breaks the protocol, are freed. Calls back; any conn or stream that is not busy may be gone
+ * afterwards. @return Number of records that were taken; one that has to wait in its ring until those
+ * before it have come does not count. */
+unsigned ri_ring_in_poll(ri_worker_t *worker, unsigned end);
 
 /** Receive from all rings of a worker, as ri_ring_in_poll(). @return Number of records. */
 static inline unsigned ri_ring_in_poll_all(ri_worker_t *worker)
 {
-    unsigned i = worker->num_rings;
-
-    while (i-- > 0) {
-        if (ri_ring_in_is_due(worker->rings_in[i])) {
-            return ri_ring_in_poll(worker, i);
-        }
-    }
-    return 0;
+    return ri_ring_in_poll(worker, ri_ring_in_find_due(worker, worker->num_rings));
 }
 
 /** Take RTRs that are next in the ring of a stream, if it has one and the stream is not busy. Only

@@ -148,11 +148,17 @@ static inline unsigned worker_progress_rest(ri_worker_t *worker)
     return count;
 }
 
+/* Where something has come by way of shared memory, more is expected. @return @a count. */
+static inline unsigned worker_note_events(ri_worker_t *worker, unsigned count)
+{
+    worker->ring_credit = (count > 0) ? WORKER_RING_CREDIT : worker->ring_credit;
+    return count;
+}
+
 /* What is looked at in each call while it is there. @return Number of events. */
 static ri_noinline unsigned worker_progress_under_way(ri_worker_t *worker)
 {
     unsigned count = 0;
-    unsigned parts;
 
     if (worker->num_channels > 0) {
         /* No reason to look for active messages less often: those overtake long writes */
@@ -160,9 +166,7 @@ static ri_noinline unsigned worker_progress_under_way(ri_worker_t *worker)
     }
 
     if (worker->num_coops > 0) {
-        parts = ri_coop_progress(worker);
-        count += parts;
-        worker->ring_credit = (parts > 0) ? WORKER_RING_CREDIT : worker->ring_credit;
+        count += worker_note_events(worker, ri_coop_progress(worker));
     }
     if (worker->num_transfers > 0) {
         count += ri_net_transfer_progress(worker);
@@ -173,13 +177,12 @@ static ri_noinline unsigned worker_progress_under_way(ri_worker_t *worker)
     return count;
 }
 
-unsigned ri_worker_progress_rings(ri_worker_t *worker, unsigned i)
+unsigned ri_worker_progress_rings(ri_worker_t *worker, unsigned due)
 {
     unsigned count;
 
     worker->progressing = 1;
-    count               = ri_ring_in_poll(worker, i);
-    worker->ring_credit = (count > 0) ? WORKER_RING_CREDIT : worker->ring_credit;
+    count               = worker_note_events(worker, ri_ring_in_poll(worker, due));
     if (ri_unlikely(ri_worker_is_busy(worker))) {
         count += worker_progress_under_way(worker); /* of what has just come, too */
     }
@@ -191,7 +194,6 @@ unsigned ri_worker_progress_rings(ri_worker_t *worker, unsigned i)
 unsigned ri_worker_progress_full(ri_worker_t *worker)
 {
     unsigned count = ri_serve();
-    unsigned records;
 
     /* A callback may call progress, against UCX's rules: rings are in the middle of a
      * record then, and stock has to see to itself. */
@@ -203,9 +205,7 @@ unsigned ri_worker_progress_full(ri_worker_t *worker)
     worker->countdown -= (worker->countdown > 0);
     if (worker->num_rings > 0) {
         ++worker->polls;
-        records             = ri_ring_in_poll_all(worker);
-        worker->ring_credit = (records > 0) ? WORKER_RING_CREDIT : worker->ring_credit;
-        count += records;
+        count += worker_note_events(worker, ri_ring_in_poll_all(worker));
     }
     count += worker_progress_under_way(worker);
     count += worker_progress_rest(worker);

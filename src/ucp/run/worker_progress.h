@@ -22,9 +22,9 @@
  * stock's. */
 unsigned ri_worker_progress_full(ri_worker_t *worker);
 
-/** Progress of a worker whose ring number @a i, and none behind it, has something; nothing else is
- * known to be under way. Calls back. @return Number of events, own and stock's. */
-unsigned ri_worker_progress_rings(ri_worker_t *worker, unsigned i);
+/** Progress of a worker of whose rings @a due is what ri_ring_in_find_due() says, and not 0; nothing
+ * else is known to be under way. Calls back. @return Number of events, own and stock's. */
+unsigned ri_worker_progress_rings(ri_worker_t *worker, unsigned due);
 
 /** @return Whether there is own work that only progress gets on with: something is queued,
  * or a time-out is running. */
@@ -92,8 +92,7 @@ static inline int ri_worker_is_busy(const ri_worker_t *worker)
  * be gone afterwards. @return Number of events, own and stock's. */
 static ri_inline unsigned ri_worker_progress(ri_worker_t *worker)
 {
-    unsigned count;
-    unsigned i;
+    unsigned count, due;
 
     if (ri_unlikely(ri_worker_is_busy(worker) || worker->progressing ||
                     ri_serve_is_due())) {
@@ -101,10 +100,9 @@ static ri_inline unsigned ri_worker_progress(ri_worker_t *worker)
     }
     --worker->countdown;
     worker->polls += (worker->num_rings > 0);
-    for (i = worker->num_rings; i-- > 0;) {
-        if (ri_unlikely(ri_ring_in_is_due(worker->rings_in[i]))) {
-            return ri_worker_progress_rings(worker, i);
-        }
+    due = ri_ring_in_find_due(worker, worker->num_rings);
+    if (ri_unlikely(due > 0)) {
+        return ri_worker_progress_rings(worker, due);
     }
     if (!ri_worker_is_stock_due(worker)) {
         return 0;
