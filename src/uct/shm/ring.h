@@ -340,34 +340,37 @@ static inline void ri_ring_tx_set_dirty(ri_ring_tx_t *tx, uint32_t first, uint32
     }
 }
 
-/**
- * Get the payload lines of a record like the last one, as far as they are known to be free:
- * the receiver still has them in its cache. Not the first line, which the receiver polls:
- * it would only have to be fetched back and forth once more.
- */
-static inline void ri_ring_tx_prefetch(ri_ring_tx_t *tx, uint32_t lines)
+/** Get lines for writing, from @a first to before @a end lines behind the last record, as far as they
+ * are known to be free. */
+static inline void ri_ring_tx_prefetch_lines(ri_ring_tx_t *tx, uint32_t first,
+                                             uint32_t end)
 {
-    uint32_t count = ri_min(lines, tx->limit - tx->pos);
     uint32_t i;
 
-    for (i = 1; i < count; ++i) {
+    end = ri_min(end, tx->limit - tx->pos);
+    for (i = first; i < end; ++i) {
         ri_prefetch_write(&tx->lines[(tx->pos + i) & tx->mask]);
     }
 }
 
 /**
+ * Get the payload lines of a record like the last one: the receiver still has them in its cache. Not
+ * the first line, which the receiver polls: it would only have to be fetched back and forth once
+ * more.
+ */
+static inline void ri_ring_tx_prefetch(ri_ring_tx_t *tx, uint32_t lines)
+{
+    ri_ring_tx_prefetch_lines(tx, 1, lines);
+}
+
+/**
  * Get lines for a record that does not follow now, but soon: @a lines of them, from RI_RING_AHEAD
- * lines on, as far as they are known to be free. The receiver is behind, so it does not look at them
- * yet. Called for each record of a row, so those before were got by the calls before.
+ * lines on. The receiver is behind, so it does not look at them yet. Called for each record of a row,
+ * so those before were got by the calls before.
  */
 static inline void ri_ring_tx_prefetch_ahead(ri_ring_tx_t *tx, uint32_t lines)
 {
-    uint32_t end = ri_min(lines + RI_RING_AHEAD, tx->limit - tx->pos);
-    uint32_t i;
-
-    for (i = RI_RING_AHEAD; i < end; ++i) {
-        ri_prefetch_write(&tx->lines[(tx->pos + i) & tx->mask]);
-    }
+    ri_ring_tx_prefetch_lines(tx, RI_RING_AHEAD, RI_RING_AHEAD + lines);
 }
 
 /** @return Whether a payload of @a length bytes is to go past the cache: in one record, as its
@@ -407,8 +410,8 @@ static inline void ri_ring_tx_write(ri_ring_tx_t *tx, ri_ring_record_t *record,
 
 /** Publish the reserved record, whose fields but seq and length are set; without
  * prefetching. */
-static inline void ri_ring_tx_publish(ri_ring_tx_t *tx, ri_ring_record_t *record,
-                                      uint32_t length)
+static ri_inline void ri_ring_tx_publish(ri_ring_tx_t *tx, ri_ring_record_t *record,
+                                         uint32_t length)
 {
     uint32_t lines = ri_ring_lines(length);
     uint32_t slot  = tx->pos & tx->mask;
@@ -487,7 +490,7 @@ int ri_ring_tx_put_parts(ri_ring_tx_t *tx, uint32_t value, uint64_t tag, uint8_t
  */
 static inline void ri_ring_tx_finish(ri_ring_tx_t *tx, uint8_t type)
 {
-    ri_ring_record_t *record = &tx->lines[tx->pos & tx->mask];
+    ri_ring_record_t *record = ri_ring_tx_next(tx);
 
     record->length = 0;
     record->type   = type;
