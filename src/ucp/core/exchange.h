@@ -10,8 +10,8 @@
  * said (proto/rtr/rtr_learn.h), and this process has receives posted. If the peer's messages then meet
  * none of this process's, as in a ping-pong whose receives are posted before the sends, that is taken
  * back, but for one message in some, and until a long message of the peer's is seen that has come, and
- * was not looked at, when this process sends. In a crowd, processes that share processors take their turns, and
- * all this cannot be seen: there it counts that this process has receives posted.
+ * was not looked at, when this process sends. In a crowd, processes that share processors take their
+ * turns, and all this cannot be seen: there it counts that this process has receives posted.
  */
 #ifndef RI_EXCHANGE_H
 #define RI_EXCHANGE_H
