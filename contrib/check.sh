@@ -190,7 +190,7 @@ kill_all()
 
 # The steps that run, and of each that has begun its process, log, number and begin
 running=()
-declare -A pid_of=() log_of=() number_of=() began_at=() late=()
+declare -A pid_of=() log_of=() number_of=() began_at=() ended_at=() late=()
 stop()
 {
     local name tries
@@ -284,11 +284,22 @@ step_leftovers()
     while read -r file; do
         if [ -O "/dev/shm/$file" ] && ! is_mapped "/dev/shm/$file"; then
             echo "  $file"
+            echo "    written to while these ran:$(steps_at "$(stat -c %Y "/dev/shm/$file")")"
             # The MPIs' own segments outlive a killed rank; that is not for us to mend
             [[ $file != *ucx* ]] || bad=1
         fi
     done < <(comm -13 "$build_dir/shm.before" <(ls -A /dev/shm 2>/dev/null | sort))
     return $bad
+}
+
+# steps_at TIME: the steps that ran at a time in seconds of the epoch
+steps_at()
+{
+    local name second=$(($1 - (EPOCHSECONDS - SECONDS)))
+    for name in "${!began_at[@]}"; do
+        [ "${began_at[$name]}" -gt $second ] || [ "${ended_at[$name]-$second}" -lt $second ] ||
+            echo -n " $name"
+    done
 }
 
 is_mapped()
@@ -430,6 +441,7 @@ end_step()
     local -a left=()
     wait "${pid_of[$name]}" 2>/dev/null
     status=$?
+    ended_at[$name]=$SECONDS
     unset "pid_of[$name]"
     for other in "${running[@]}"; do
         [ "$other" = "$name" ] || left+=("$other")
