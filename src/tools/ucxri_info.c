@@ -249,6 +249,11 @@ static void print_thresholds(void)
             printf(", if the ring has %zuK or more\n",
                    ri_config.ring_eager * RI_RING_LONG_MESSAGES / 1024);
         }
+        if ((i == 0) && (ri_config.ring_quick > ri_config.ring_eager)) {
+            printf("by a quick ring  up to ");
+            ri_config_print_value(stdout, "RING_QUICK_MAX");
+            printf(", if the receiver waits\n");
+        }
     }
     print_costs();
 }

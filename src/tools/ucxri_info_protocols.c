@@ -215,6 +215,23 @@ static void protocols_table(const char *title, const protocols_case_t *which)
     }
 }
 
+/* What the tables do not know, as it shows when messages go. */
+static void protocols_quick(const protocols_here_t *here)
+{
+    size_t most = ri_ring_life_long_quick(ri_config_ring_size(0));
+    char size[32], half[32];
+
+    if ((ri_ring_quick_rate == 0) || (most <= here->ring_long)) {
+        return;
+    }
+    info_size_text(most, size, sizeof(size));
+    info_size_text(most / 2, half, sizeof(half));
+    printf("A ring that is found to be quick, as between cores that share a cache, takes "
+           "messages up to\n%s (eager) if the receiver waits, and up to %s where both "
+           "send.\n",
+           size, half);
+}
+
 static void protocols_host(void)
 {
     const protocols_here_t here = protocols_look();
@@ -237,10 +254,10 @@ static void protocols_host(void)
     if (here.ring_payload == 0) {
         printf("\nThere are no rings here: ucxri_info says why.\n");
     } else {
-        printf("\nA near and a far pair of cores take the same protocols. From %u KB on "
-               "the "
-               "sender of a far\npair writes past its cache into the ring.\n",
-               RI_RING_STREAM_MIN / 1024);
+        printf("\nFrom %u KB on the sender of a far pair of cores writes past its cache "
+               "into the ring, in a\nrow of messages from %u KB on.\n",
+               RI_RING_STREAM_MIN / 1024, RI_RING_STREAM_MIN_ROW / 1024);
+        protocols_quick(&here);
     }
 }
 

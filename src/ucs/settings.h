@@ -36,6 +36,7 @@ typedef struct ri_config {
     unsigned ring_peers;     /* RING_PEERS */
     size_t ring_size;        /* RING_SIZE; auto: of rings that are not among the first */
     size_t ring_eager;       /* RING_EAGER_MAX */
+    size_t ring_quick;       /* RING_QUICK_MAX */
     unsigned ring_after;     /* RING_AFTER */
     int ring_far;            /* RING_FAR: UCS_NO, UCS_YES, UCS_AUTO */
     unsigned shelf_peers;    /* SHELF_PEERS */
@@ -86,22 +87,26 @@ typedef struct ri_config {
     const char *trace_file;  /* the file for a timeline; NULL: there is none */
     int use_rc;              /* ib_transport allows rc */
     int use_ud;              /* ib_transport allows ud */
-    size_t ring_large; /* of the first rings of a worker, if RING_SIZE is auto; else 0 */
+    size_t ring_large;  /* of the first rings of a worker, if RING_SIZE is auto; else 0 */
+    size_t ring_medium; /* of those that follow, if ring_large is not 0 */
 } ri_config_t;
 
 /* Filled by ri_config_read(). */
 extern ri_config_t ri_config;
 
-/* So many rings of a worker are large, where their size is left to the library: most processes have
- * no more busy neighbours on their host, and those that have would need much memory. */
-#define RI_CONFIG_LARGE_RINGS 8
+/* Up to so many rings of a worker are large, and up to so many are large or of medium size, where
+ * their size is left to the library: most processes have no more busy neighbours on their host, and
+ * those that have would need much memory. */
+#define RI_CONFIG_LARGE_RINGS  4
+#define RI_CONFIG_MEDIUM_RINGS 8
 
 /** @return The size of the next ring of a worker that has @a num_rings of them. */
 static inline size_t ri_config_ring_size(unsigned num_rings)
 {
-    return ((num_rings < RI_CONFIG_LARGE_RINGS) && (ri_config.ring_large != 0)) ?
-                   ri_config.ring_large :
-                   ri_config.ring_size;
+    return ((ri_config.ring_large == 0) || (num_rings >= RI_CONFIG_MEDIUM_RINGS)) ?
+                   ri_config.ring_size :
+           (num_rings >= RI_CONFIG_LARGE_RINGS) ? ri_config.ring_medium :
+                                                  ri_config.ring_large;
 }
 
 #endif

@@ -26,9 +26,16 @@
 /* How many messages of HYBRID_THRESH at least the pool has room for, if that is ours to say. */
 #define CONFIG_POOL_MESSAGES 16
 
-/* Of rings, where RING_SIZE is auto. A large one takes messages of up to 32 KB. */
-#define CONFIG_RING_SMALL 65536ul
-#define CONFIG_RING_LARGE 262144ul
+/* Of rings, where RING_SIZE is auto. A large one is larger than a core's own cache, which makes it
+ * faster between cores that share the next one: what its receiver has read has left the receiver's
+ * cache when the sender writes there again. With a medium one a message of 64 KB took 5.2 us, with a
+ * large one 3.5, and a row of them went at 11 GB/s rather than 20 (performance.md). */
+#define CONFIG_RING_SMALL  (64ul << 10)
+#define CONFIG_RING_MEDIUM (256ul << 10)
+#define CONFIG_RING_LARGE  (1ul << 20)
+
+/* The most that RING_QUICK_MAX may be, and what it is if it is left to the library. */
+#define CONFIG_RING_QUICK_MAX (256ul << 10)
 
 /* So many times longer, at least, takes an exchange of messages through a network than one within
  * a host: what a copy may cost grows with it. */
@@ -186,13 +193,14 @@ static void config_set_thresholds(const ri_costs_t *costs)
 {
     ri_config_t *c = &ri_config;
     int eager_auto = (c->eager_thresh == UCS_MEMUNITS_AUTO);
+    int ring_eager_auto;
     size_t hybrid_net;
 
+    c->ring_large = c->ring_medium = 0;
     if (c->ring_size == UCS_MEMUNITS_AUTO) {
-        c->ring_size  = CONFIG_RING_SMALL;
-        c->ring_large = CONFIG_RING_LARGE;
-    } else {
-        c->ring_large = 0;
+        c->ring_size   = CONFIG_RING_SMALL;
+        c->ring_medium = CONFIG_RING_MEDIUM;
+        c->ring_large  = CONFIG_RING_LARGE;
     }
     if (eager_auto) {
         c->eager_thresh = ri_min(ri_costs_eager_thresh(costs),
@@ -200,10 +208,16 @@ static void config_set_thresholds(const ri_costs_t *costs)
     }
     config_lower("EAGER_THRESH", &c->eager_thresh, ri_min(c->ring_size / 4, 32768ul),
                  "1/4 of " CONFIG_PREFIX "RING_SIZE, and 32k");
-    if (c->ring_eager == UCS_MEMUNITS_AUTO) {
+    ring_eager_auto = (c->ring_eager == UCS_MEMUNITS_AUTO);
+    if (ring_eager_auto) {
         c->ring_eager = eager_auto ? ri_costs_ring_thresh(costs) : c->eager_thresh;
     }
     config_lower("RING_EAGER_MAX", &c->ring_eager, RI_COSTS_EAGER_MAX, "64k");
+    if (c->ring_quick == UCS_MEMUNITS_AUTO) {
+        c->ring_quick = (ring_eager_auto && eager_auto) ? CONFIG_RING_QUICK_MAX :
+                                                          c->ring_eager;
+    }
+    config_lower("RING_QUICK_MAX", &c->ring_quick, CONFIG_RING_QUICK_MAX, "256k");
     config_lower("AM_INLINE", &c->am_inline, c->eager_thresh,
                  CONFIG_PREFIX "EAGER_THRESH");
     if (c->ib_eager_max == UCS_MEMUNITS_AUTO) {
@@ -230,6 +244,14 @@ static void config_set_thresholds(const ri_costs_t *costs)
     if (c->coop_thresh == UCS_MEMUNITS_AUTO) {
         c->coop_thresh = ri_costs_coop_thresh(costs);
     }
+}
+
+/* Where it is not known how many ticks are a nanosecond, no ring is taken for quick. */
+static void config_set_quick(const ri_costs_t *costs)
+{
+    double ticks = costs->line_ticks / costs->line; /* of a ns */
+
+    ri_ring_quick_rate = (ticks > 0) ? ri_costs_quick_rate(costs) / ticks : 0;
 }
 
 /* Where it is not known what is far, no sender is taken for far. */
@@ -262,6 +284,7 @@ void ri_config_use_costs(const ri_costs_t *costs)
     config_restore_auto();
     config_set_thresholds(&ri_costs);
     config_set_far(&ri_costs);
+    config_set_quick(&ri_costs);
 }
 
 static void config_read_once(void)
@@ -286,6 +309,7 @@ static void config_read_once(void)
     ri_costs_measure(&ri_costs, ri_config.cma ? &ri_plane_cma : NULL);
     config_set_thresholds(&ri_costs);
     config_set_far(&ri_costs);
+    config_set_quick(&ri_costs);
     config_check_devices();
     config_warn_unknown();
     config_is_read = 1;

@@ -75,12 +75,18 @@ const ri_config_field_t ri_config_fields[] = {
          .max = 4096},
         {"RING_SIZE", RI_CONFIG_SIZE, "auto", FIELD(ring_size),
          "Size of one ring, a power of two. One page more is used for its indices.\n"
-         "auto: 256k for the first 8 rings of a worker, 64k for all others.",
+         "auto: 1m for the first 4 rings of a worker, 256k for the next 4, 64k for all\n"
+         "others.",
          .flags = RI_CONFIG_POWER | RI_CONFIG_AUTO, .min = 4096, .max = 1 << 30},
         {"RING_EAGER_MAX", RI_CONFIG_SIZE, "auto", FIELD(ring_eager),
          "Contiguous messages up to this size go through a ring that has room for four\n"
          "of them, at most 64k. auto: measured if EAGER_THRESH is auto, else\n"
          "EAGER_THRESH.",
+         .flags = RI_CONFIG_AUTO | RI_CONFIG_INF | RI_CONFIG_MEASURED},
+        {"RING_QUICK_MAX", RI_CONFIG_SIZE, "auto", FIELD(ring_quick),
+         "The same for a ring that is found to be quick, as between cores that share a\n"
+         "cache: at most 256k. auto: 256k, or RING_EAGER_MAX if that or EAGER_THRESH is\n"
+         "set. Not above RING_EAGER_MAX: all rings are alike.",
          .flags = RI_CONFIG_AUTO | RI_CONFIG_INF | RI_CONFIG_MEASURED},
         {"RING_AFTER", RI_CONFIG_COUNT, "4", FIELD(ring_after),
          "A pair gets its ring after this many messages in one direction.",

@@ -33,6 +33,9 @@
  * caches. */
 #define COSTS_RING_RATE 10.0
 
+/* A ring is quick that carries so many times what the plane does. */
+#define COSTS_QUICK 1.2
+
 /* A line of another core that takes longer, in ns, is far in any case: one of memory takes several
  * times as long as it could where others use the memory while it is measured. */
 #define COSTS_FAR_MAX 95.0
@@ -200,6 +203,12 @@ size_t ri_costs_eager_thresh(const ri_costs_t *costs)
 size_t ri_costs_ring_thresh(const ri_costs_t *costs)
 {
     return costs_eager(costs, ri_max(costs_ring_rate(costs), COSTS_RING_RATE));
+}
+
+/* Both sides copy one half each, but for what they agree on, which makes half as much again of it. */
+double ri_costs_quick_rate(const ri_costs_t *costs)
+{
+    return costs->plane_measured ? COSTS_QUICK * costs->plane.rate : COSTS_RING_RATE;
 }
 
 /*

@@ -72,6 +72,10 @@ size_t ri_costs_eager_thresh(const ri_costs_t *costs);
  * @return At least ri_costs_eager_thresh(). */
 size_t ri_costs_ring_thresh(const ri_costs_t *costs);
 
+/** @return From how many bytes a ns on, written to a ring, two copies through it beat the plane at
+ * any length, also where both sides copy by that (the cooperative copy). */
+double ri_costs_quick_rate(const ri_costs_t *costs);
+
 /** @return Up to which length a copy beats waiting for the receiver: a power of two from
  * RI_COSTS_HYBRID_MIN to RI_COSTS_HYBRID_MAX. */
 size_t ri_costs_hybrid_thresh(const ri_costs_t *costs);

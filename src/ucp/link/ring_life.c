@@ -246,6 +246,7 @@ void ri_ring_life_open(ri_conn_t *conn, const ri_wire_msg_t *msg)
     conn->ring_asks_left = 0;
     conn->ring_max  = ri_min((size_t)conn->ring->max_payload, ri_config.eager_thresh);
     conn->ring_long = ri_ring_life_long(msg->value);
+    conn->ring_long_quick = ri_ring_life_long_quick(msg->value);
     ri_conn_update_fast(conn);
     ri_trace(&worker->trace, RI_TRACE_RING_OPEN, conn->id, msg->value);
     ring_life_tell(conn);

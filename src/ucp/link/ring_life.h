@@ -40,6 +40,13 @@ static inline size_t ri_ring_life_long(size_t size)
     return ri_min(size / RI_RING_LONG_MESSAGES, ri_config.ring_eager);
 }
 
+/** @return The same for a ring that is quick (ri_ring_tx_is_quick()). */
+static inline size_t ri_ring_life_long_quick(size_t size)
+{
+    return ri_min(size / RI_RING_LONG_MESSAGES,
+                  ri_max(ri_config.ring_quick, ri_config.ring_eager));
+}
+
 /** @return Whether the ring of a conn may change from one state to another. */
 int ri_ring_life_may_become(ri_ring_life_tx_t from, ri_ring_life_tx_t to);
 

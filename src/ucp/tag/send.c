@@ -118,6 +118,21 @@ static int send_peer_sends(const ri_conn_t *conn, int is_long)
     return 0;
 }
 
+/* Whether a quick ring carries a message of an exchange faster than one copy by one side: up to half
+ * of what it takes, so that there is room for some each way. */
+static int send_ring_beats_exchange(const ri_conn_t *conn, size_t length)
+{
+    return (length <= conn->ring_long_quick / 2) && ri_ring_tx_is_quick(conn->ring);
+}
+
+/* Whether a message that is too long for most rings is to go by this one: a quick one, of which the
+ * receiver waits for what comes. Otherwise it would have to keep a copy. */
+static int send_ring_takes_long(ri_conn_t *conn, size_t length)
+{
+    return (length <= conn->ring_long_quick) && (conn->peer != NULL) &&
+           conn->peer->hint.ready && ri_ring_tx_takes_long(conn->ring);
+}
+
 /* Whether a long message is one of an exchange within a host, of a kind that one side can copy. A send
  * without a receive posted, or of which UCX is to make an end fast, as of a blocking one of Open MPI,
  * may have to end before the application posts one. */
@@ -128,6 +143,7 @@ static int send_exchanges(const ri_send_req_t *req, unsigned host_plane)
     return (req->data.length > ri_config.eager_thresh) && (host_plane & RI_PLANE_READ) &&
            !(conn->flags & RI_CONN_PEER_MODE) && ri_dt_is_contig(&req->data) &&
            (conn->worker->match.num_posted > 0) &&
+           !send_ring_beats_exchange(conn, req->data.length) &&
            ri_exchange_is_on(conn, req->data.length, send_peer_sends(conn, 1));
 }
 
@@ -139,8 +155,8 @@ static int send_ring_takes(const ri_send_req_t *req, int exchanges)
     ri_conn_t *conn = req->conn;
     size_t length   = req->data.length;
 
-    if ((length <= ri_config.eager_thresh) || (length > conn->ring_long) || exchanges ||
-        !ri_dt_is_contig(&req->data)) {
+    if ((length <= ri_config.eager_thresh) || exchanges || !ri_dt_is_contig(&req->data) ||
+        ((length > conn->ring_long) && !send_ring_takes_long(conn, length))) {
         return 0;
     }
     if (ucs_list_is_empty(&conn->pending) && ri_ring_tx_has_room(conn->ring, length)) {

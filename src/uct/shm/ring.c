@@ -6,11 +6,14 @@
  */
 #include "ring.h"
 #include "shared_file.h"
+#include "../../ucs/clock.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+double ri_ring_quick_rate;
 
 ucs_status_t ri_ring_create(ri_ring_rx_t *rx, size_t size, uint64_t cookie)
 {
@@ -100,6 +103,8 @@ ucs_status_t ri_ring_open(ri_ring_tx_t *tx, uint32_t pid, uint32_t fd, size_t si
     tx->map_size    = map_size;
     tx->pid         = pid;
     tx->distance    = (ri_distance_t){0};
+    tx->slow        = 0;
+    tx->passed_by   = 0;
     return UCS_OK;
 
 err_unmap:
@@ -157,6 +162,16 @@ int ri_ring_tx_make_room(ri_ring_tx_t *tx, uint32_t lines)
     return 1;
 }
 
+/* A payload took so many ticks to be written by the caches. */
+static void ring_tx_judge(ri_ring_tx_t *tx, uint32_t length, uint64_t ticks)
+{
+    if (length >= ticks * ri_ring_quick_rate) {
+        tx->slow -= ri_min(tx->slow, 2u);
+    } else if (tx->slow < RI_RING_SLOW_TIMES) {
+        ++tx->slow;
+    }
+}
+
 int ri_ring_tx_put_parts(ri_ring_tx_t *tx, uint32_t value, uint64_t tag, uint8_t hint,
                          const void *data, uint32_t length)
 {
@@ -165,11 +180,15 @@ int ri_ring_tx_put_parts(ri_ring_tx_t *tx, uint32_t value, uint64_t tag, uint8_t
     uint32_t lines     = ri_ring_lines_in_parts(length, part);
     const uint8_t *src = data;
     uint8_t type       = RI_RING_START;
+    uint64_t begin     = 0;
     ri_ring_record_t *record;
     uint32_t left, now;
 
     if (ri_ring_tx_reserve_lines(tx, lines) == NULL) {
         return 0;
+    }
+    if (length >= RI_RING_JUDGED_MIN) {
+        begin = ri_ticks();
     }
 
     for (left = length; left > 0; left -= now, src += now) {
@@ -188,8 +207,12 @@ int ri_ring_tx_put_parts(ri_ring_tx_t *tx, uint32_t value, uint64_t tag, uint8_t
         ri_ring_tx_publish(tx, record, now);
         type = RI_RING_PART;
     }
-    if (!streams) {
-        ri_ring_tx_prefetch(tx, lines);
+    if (streams) {
+        return 1;
     }
+    if (length >= RI_RING_JUDGED_MIN) {
+        ring_tx_judge(tx, length, ri_ticks() - begin);
+    }
+    ri_ring_tx_prefetch(tx, ri_ring_lines(part));
     return 1;
 }

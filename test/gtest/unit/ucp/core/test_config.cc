@@ -191,7 +191,9 @@ TEST_F(test_config, defaults)
     EXPECT_EQ(1024u, r.config.am_inline);
     EXPECT_EQ(64u, r.config.ring_peers);
     EXPECT_EQ(65536u, r.config.ring_size);
-    EXPECT_EQ(262144u, r.config.ring_large);
+    EXPECT_EQ(1048576u, r.config.ring_large);
+    EXPECT_EQ(262144u, r.config.ring_medium);
+    EXPECT_EQ(262144u, r.config.ring_quick);
     EXPECT_EQ(UCS_AUTO, r.config.ring_far);
     EXPECT_EQ(4u, r.config.ring_after);
     EXPECT_EQ(1048576u, r.config.reorder_window);
@@ -271,6 +273,19 @@ TEST_F(test_config, rings_and_networks_have_thresholds_of_their_own)
               count(r.lines, "UCXRI_RING_EAGER_MAX=1M is lowered to 64K: at most 64k"))
             << r.lines;
     EXPECT_EQ(65536u, r.config.ring_eager);
+    EXPECT_EQ(65536u, r.config.ring_quick) << "what is set holds for all rings";
+
+    r = read({{"UCXRI_EAGER_THRESH", "4k"}});
+    EXPECT_EQ(4096u, r.config.ring_quick);
+    r = read({{"UCXRI_RING_EAGER_MAX", "16k"}, {"UCXRI_RING_QUICK_MAX", "1m"}});
+    EXPECT_EQ(1u,
+              count(r.lines, "UCXRI_RING_QUICK_MAX=1M is lowered to 256K: at most 256k"))
+            << r.lines;
+    EXPECT_EQ(16384u, r.config.ring_eager);
+    EXPECT_EQ(262144u, r.config.ring_quick);
+    r = read({{"UCXRI_RING_QUICK_MAX", "0"}});
+    EXPECT_EQ("", r.lines);
+    EXPECT_EQ(0u, r.config.ring_quick);
 }
 
 /* What is set stays, what is left to the library follows; nothing is said a second time. */
@@ -294,7 +309,7 @@ TEST_F(test_config, other_costs)
         slow.line       = RI_COSTS_LINE_MIN;
         ri_config_use_costs(&slow);
         _exit(!is_good || (ri_config.coop_thresh != 3u << 20) ||
-              (ri_config.ring_size != 65536) || (ri_config.ring_large != 262144) ||
+              (ri_config.ring_size != 65536) || (ri_config.ring_large != 1048576) ||
               (ri_config.ring_eager != ri_costs_eager_thresh(&slow)) ||
               (ri_config.hybrid_thresh !=
                std::max(ri_costs_hybrid_thresh(&slow), ri_config.eager_thresh)));
@@ -306,8 +321,8 @@ TEST_F(test_config, other_costs)
 /* Lines for a shell, which set what is measured, and nothing is measured then. */
 TEST_F(test_config, measured_values_as_lines_of_a_shell)
 {
-    const std::string names[] = {"EAGER_THRESH", "HYBRID_THRESH", "COOP_THRESH",
-                                 "RING_EAGER_MAX", "IB_HYBRID_THRESH"};
+    const std::string names[] = {"EAGER_THRESH",   "HYBRID_THRESH",  "COOP_THRESH",
+                                 "RING_EAGER_MAX", "RING_QUICK_MAX", "IB_HYBRID_THRESH"};
     int status;
 
     fflush(nullptr);

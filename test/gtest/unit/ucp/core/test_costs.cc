@@ -88,6 +88,20 @@ TEST(test_costs, examples)
     }
 }
 
+/* A quick ring carries more than both sides do by the plane; where nothing is known of that, what any
+ * ring is assumed to carry. */
+TEST(test_costs, quick_rate)
+{
+    ri_costs_t c = costs(30, 600, 10, 130);
+
+    c.plane_measured = 1;
+    EXPECT_DOUBLE_EQ(12, ri_costs_quick_rate(&c));
+    c.plane.rate = 20;
+    EXPECT_DOUBLE_EQ(24, ri_costs_quick_rate(&c));
+    c.plane_measured = 0;
+    EXPECT_DOUBLE_EQ(10, ri_costs_quick_rate(&c));
+}
+
 TEST(test_costs, limits)
 {
     for_seeds(2000, [](rng &random) {

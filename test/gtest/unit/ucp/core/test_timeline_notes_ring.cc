@@ -24,6 +24,7 @@ protected:
         m_pattern              = m_path + ".%r";
         ri_config.ring_size    = 16384;
         ri_config.ring_large   = LARGE;
+        ri_config.ring_medium  = LARGE;
         ri_config.eager_thresh = EAGER;
         ri_config.ring_eager   = 32768;
         ri_config.ring_peers   = 64;

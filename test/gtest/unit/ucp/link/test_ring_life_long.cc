@@ -13,8 +13,9 @@
 
 namespace {
 
-const size_t LARGE = 65536;
-const size_t EAGER = 2048; /* EAGER_THRESH */
+const size_t LARGE  = 65536;
+const size_t MEDIUM = 32768;
+const size_t EAGER  = 2048; /* EAGER_THRESH */
 const size_t TAKEN =
         LARGE / RI_RING_LONG_MESSAGES; /* the longest message that a large ring takes */
 
@@ -25,6 +26,7 @@ protected:
         ring_life_test::SetUp();
         ri_config.ring_size    = 16384;
         ri_config.ring_large   = LARGE;
+        ri_config.ring_medium  = MEDIUM;
         ri_config.eager_thresh = EAGER;
         ri_config.ring_eager   = 32768;
         ri_config.ring_peers   = 64;
@@ -33,7 +35,10 @@ protected:
     void TearDown() override
     {
         ri_config.ring_large  = 0;
+        ri_config.ring_medium = 0;
         ri_config.ring_eager  = 0;
+        ri_config.ring_quick  = 0;
+        ri_ring_quick_rate    = 0;
         ri_distance_far_ticks = 0;
         ring_life_test::TearDown();
     }
@@ -78,23 +83,79 @@ TEST_F(test_ring_life_long, each_length)
     EXPECT_EQ(0u, b->counters().held_bytes);
 }
 
-/* Only so many rings are large, and a small one takes what goes by it anyway. */
+/* Only so many rings are large, and so many of medium size. Each takes what fits it four times, and a
+ * small one what goes by it anyway. */
 TEST_F(test_ring_life_long, of_the_first_peers)
 {
     node *b = add_node();
 
-    for (unsigned i = 0; i < RI_CONFIG_LARGE_RINGS + 2; ++i) {
-        bool is_large = i < RI_CONFIG_LARGE_RINGS;
-        node *a       = add_node();
+    for (unsigned i = 0; i < RI_CONFIG_MEDIUM_RINGS + 2; ++i) {
+        size_t size = (i < RI_CONFIG_LARGE_RINGS)  ? LARGE :
+                      (i < RI_CONFIG_MEDIUM_RINGS) ? MEDIUM :
+                                                     16384;
+        size_t most = size / RI_RING_LONG_MESSAGES;
+        node *a     = add_node();
 
         conn(b, a);
         exchange(a, b, 10);
-        EXPECT_EQ(is_large ? LARGE : 16384u,
-                  (conn(a, b)->ring->mask + 1ul) * RI_RING_LINE);
+        EXPECT_EQ(size, (conn(a, b)->ring->mask + 1ul) * RI_RING_LINE);
         EXPECT_EQ(1u, taken(a, b, EAGER, true));
-        EXPECT_EQ(is_large, taken(a, b, TAKEN, true));
-        EXPECT_EQ(0u, taken(a, b, TAKEN + 1, true));
+        EXPECT_EQ(1u, taken(a, b, most, true)) << i;
+        EXPECT_EQ(0u, taken(a, b, most + 1, true)) << i;
     }
+}
+
+/* Longer messages go through a ring that is quick, if its receiver waits for them. */
+TEST_F(test_ring_life_long, by_a_quick_ring)
+{
+    ri_config.ring_eager = TAKEN / 2;
+    ri_config.ring_quick = LARGE;
+
+    node *a = add_node(), *b = add_node();
+
+    conn(b, a);
+    exchange(a, b, 10);
+
+    ri_ring_tx_t *ring = conn(a, b)->ring;
+
+    for (double rate : {0.0, 1e-9}) {
+        for (bool waits : {false, true}) {
+            for (unsigned slow : {0u, RI_RING_SLOW_TIMES - 1u, RI_RING_SLOW_TIMES + 0u}) {
+                for (bool far : {false, true}) {
+                    bool is_quick = (rate > 0) && waits && !far &&
+                                    (slow < RI_RING_SLOW_TIMES);
+
+                    for (size_t length :
+                         {TAKEN / 2, TAKEN / 2 + 1, TAKEN, TAKEN + 1, LARGE}) {
+                        ri_ring_quick_rate           = rate;
+                        conn(a, b)->peer->hint       = {};
+                        conn(a, b)->peer->hint.ready = waits;
+                        ring->slow                   = slow;
+                        ring->distance.times         = far ? RI_DISTANCE_FAR_TIMES : 0;
+                        EXPECT_EQ((length <= TAKEN / 2) ||
+                                          (is_quick && (length <= TAKEN)),
+                                  taken(a, b, length, true))
+                                << length << " " << rate << waits << slow << far;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/* RING_QUICK_MAX below RING_EAGER_MAX changes nothing. */
+TEST_F(test_ring_life_long, quick_is_not_less)
+{
+    ri_config.ring_quick = 0;
+    ri_ring_quick_rate   = 1e-9;
+
+    node *a = add_node(), *b = add_node();
+
+    conn(b, a);
+    exchange(a, b, 10);
+    conn(a, b)->peer->hint.ready = 1;
+    EXPECT_EQ(1u, taken(a, b, TAKEN, true));
+    EXPECT_EQ(0u, taken(a, b, TAKEN + 1, true));
 }
 
 /* A size that was set holds for all. */

@@ -27,19 +27,41 @@ TEST_F(test_ring_parts, parts_each_length_at_each_place)
     }
 }
 
-/* More than two parts, of the greatest length. */
+/* Whole lines: half of a short payload, an eighth of a longer one, from 8 KB to 16 KB. */
+TEST_F(test_ring_parts, part_lengths)
+{
+    const struct {
+        uint32_t length, part;
+    } EXAMPLES[] = {{1536, 768},    {1537, 832},   {4096, 2048},    {4097, 2112},
+                    {8192, 4096},   {16384, 8192}, {16385, 8192},   {65536, 8192},
+                    {66047, 8192},  {66048, 8256}, {131072, 16384}, {131073, 16384},
+                    {262144, 16384}};
+
+    for (const auto &e : EXAMPLES) {
+        EXPECT_EQ(e.part, ri_ring_part_length(e.length)) << e.length;
+    }
+    for (uint32_t length = RI_RING_PARTS_MIN; length < 300000; length += 7) {
+        uint32_t part = ri_ring_part_length(length);
+
+        ASSERT_LT(part, length);
+        ASSERT_EQ(0u, part % RI_RING_LINE) << length;
+    }
+}
+
+/* More than two parts, also of a payload that no single record holds. */
 TEST_F(test_ring_parts, parts_long)
 {
     open_both(1 << 20);
     ASSERT_EQ((uint32_t)UINT16_MAX, m_tx.max_payload);
-    for (uint32_t length : {4096u, 4097u, 6143u, 6144u, 8192u, 8193u, 20000u, 65535u}) {
+    for (uint32_t length :
+         {4096u, 4097u, 6143u, 6144u, 8192u, 8193u, 20000u, 65535u, 65536u, 200001u}) {
         record r = parts_record(length, length);
 
         for (uint32_t slot : {0u, 1u, lines() - 1, lines() - ri_ring_lines(length),
                               lines() - ri_ring_lines(length) / 2}) {
             start_in(slot);
             ASSERT_TRUE(send(r)) << length << " at " << slot;
-            ASSERT_EQ(RI_RING_PART_MAX, peek_behind_padding()->length);
+            ASSERT_EQ(ri_ring_part_length(length), peek_behind_padding()->length);
             ASSERT_TRUE(receive_parts()) << length << " at " << slot;
             ASSERT_FALSE(receive());
         }

@@ -449,6 +449,33 @@ TEST_F(test_coop_exchange, a_message_in_the_ring_tells)
     }
 }
 
+/* A ring that is quick is better than one copy by one side, for messages up to half of what it takes. */
+TEST_F(test_coop_exchange, a_quick_ring_is_better)
+{
+    const size_t length = 20000;
+
+    m_conn->ring_long = length - 1;
+    for (bool quick : {false, true}) {
+        for (size_t most : {2 * length - 1, 2 * length}) {
+            bytes data     = pattern(most, length);
+            uint64_t rings = m_a->counters().conns.tx_eager_ring;
+            bool by_ring   = quick && (most == 2 * length);
+
+            expect_exchange(m_conn->peer);
+            m_conn->ring_long_quick  = most;
+            m_conn->peer->hint.ready = 1;
+            ri_ring_quick_rate       = quick ? 1e-9 : 0;
+            send_ptr s               = m_a->send(m_conn, data, 5);
+            recv_ptr r               = m_b->recv(5, ~0ul, length);
+            pump();
+            check(r, data);
+            check(s);
+            EXPECT_EQ(rings + by_ring, m_a->counters().conns.tx_eager_ring) << most;
+        }
+    }
+    ri_ring_quick_rate = 0;
+}
+
 /* Then there is one, if B waits for long messages. */
 TEST_F(test_coop_exchange, what_has_come_tells)
 {

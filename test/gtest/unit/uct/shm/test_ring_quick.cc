@@ -1,0 +1,123 @@
+/* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
+
+/* src/uct/shm/ring.c, ring.h: whether a ring is quick, by the time that its payloads take to be written */
+
+#include "ring_test.h"
+
+#include "uct/shm/distance.h"
+
+namespace {
+
+const double ALWAYS = 1e-9, NEVER = 1e9; /* bytes in a tick */
+
+class test_ring_quick : public ring_test {
+protected:
+    void SetUp() override
+    {
+        ring_test::SetUp();
+        open_both(1 << 20);
+    }
+
+    void TearDown() override
+    {
+        ri_ring_quick_rate    = 0;
+        ri_distance_far_ticks = 0;
+        ring_test::TearDown();
+    }
+
+    void carry(double rate, uint32_t length = RI_RING_JUDGED_MIN)
+    {
+        std::vector<uint8_t> data(length);
+
+        ri_ring_quick_rate = rate;
+        ASSERT_TRUE(ri_ring_tx_put_parts(&m_tx, 1, 2, 0, data.data(), length));
+        while (const ri_ring_record_t *record = ri_ring_rx_peek(&m_rx)) {
+            ri_ring_rx_advance(&m_rx,
+                               ri_ring_rx_lines(&m_rx, record->type, record->length));
+        }
+    }
+
+    void carry_times(unsigned times, double rate, uint32_t length = RI_RING_JUDGED_MIN)
+    {
+        for (unsigned i = 0; i < times; ++i) {
+            carry(rate, length);
+        }
+    }
+};
+
+TEST_F(test_ring_quick, is_assumed_first)
+{
+    ri_ring_quick_rate = NEVER;
+    EXPECT_TRUE(ri_ring_tx_is_quick(&m_tx));
+    ri_ring_quick_rate = 0; /* it is not known what a tick is */
+    EXPECT_FALSE(ri_ring_tx_is_quick(&m_tx));
+    EXPECT_FALSE(ri_ring_tx_takes_long(&m_tx));
+}
+
+TEST_F(test_ring_quick, slow_after_some_times)
+{
+    carry_times(RI_RING_SLOW_TIMES - 1, NEVER);
+    EXPECT_TRUE(ri_ring_tx_is_quick(&m_tx));
+    carry(NEVER);
+    EXPECT_FALSE(ri_ring_tx_is_quick(&m_tx));
+    carry_times(100, NEVER);
+    EXPECT_FALSE(ri_ring_tx_is_quick(&m_tx));
+    carry(ALWAYS);
+    EXPECT_TRUE(ri_ring_tx_is_quick(&m_tx)) << "however long it was slow";
+}
+
+TEST_F(test_ring_quick, a_quick_one_makes_up_for_two)
+{
+    for (unsigned i = 0; i < 10 * RI_RING_SLOW_TIMES; ++i) {
+        carry_times(2, NEVER);
+        carry(ALWAYS);
+        ASSERT_TRUE(ri_ring_tx_is_quick(&m_tx)) << i;
+    }
+    for (unsigned i = 0; i < RI_RING_SLOW_TIMES; ++i) {
+        carry_times(3, NEVER);
+        carry(ALWAYS);
+    }
+    EXPECT_EQ(RI_RING_SLOW_TIMES - 2u, m_tx.slow);
+}
+
+TEST_F(test_ring_quick, short_payloads_do_not_count)
+{
+    carry_times(2 * RI_RING_SLOW_TIMES, NEVER, RI_RING_JUDGED_MIN - 1);
+    EXPECT_TRUE(ri_ring_tx_is_quick(&m_tx));
+    carry_times(RI_RING_SLOW_TIMES, NEVER);
+    carry_times(2 * RI_RING_SLOW_TIMES, ALWAYS, RI_RING_JUDGED_MIN - 1);
+    EXPECT_FALSE(ri_ring_tx_is_quick(&m_tx));
+}
+
+/* A far sender's payloads go past its cache: that says nothing, and the ring is not quick. */
+TEST_F(test_ring_quick, far)
+{
+    ri_distance_far_ticks = 1; /* whatever is measured */
+    m_tx.distance.times   = RI_DISTANCE_FAR_TIMES;
+    carry_times(2 * RI_RING_SLOW_TIMES, NEVER);
+    EXPECT_FALSE(ri_ring_tx_is_quick(&m_tx));
+    m_tx.distance.times = 0;
+    EXPECT_TRUE(ri_ring_tx_is_quick(&m_tx));
+    EXPECT_EQ(0u, m_tx.slow);
+}
+
+TEST_F(test_ring_quick, is_tried_again)
+{
+    carry_times(RI_RING_SLOW_TIMES, NEVER);
+    for (unsigned round = 0; round < 3; ++round) {
+        for (unsigned i = 1; i < RI_RING_RETRY; ++i) {
+            ASSERT_FALSE(ri_ring_tx_takes_long(&m_tx)) << i;
+        }
+        for (unsigned i = 0; i < RI_RING_SLOW_TIMES; ++i) {
+            ASSERT_TRUE(ri_ring_tx_takes_long(&m_tx)) << i;
+            carry(NEVER);
+        }
+    }
+    for (unsigned i = 1; i < RI_RING_RETRY; ++i) {
+        ASSERT_FALSE(ri_ring_tx_takes_long(&m_tx)) << i;
+    }
+    m_tx.distance.times = RI_DISTANCE_FAR_TIMES;
+    EXPECT_FALSE(ri_ring_tx_takes_long(&m_tx)) << "not one that is far";
+}
+
+} // namespace
