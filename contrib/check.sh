@@ -284,7 +284,7 @@ step_leftovers()
     while read -r file; do
         if [ -O "/dev/shm/$file" ] && ! is_mapped "/dev/shm/$file"; then
             echo "  $file"
-            echo "    written to while these ran:$(steps_at "$(stat -c %Y "/dev/shm/$file")")"
+            echo "    made or written while these ran:$(steps_at "$(stat -c %Y "/dev/shm/$file")")"
             # The MPIs' own segments outlive a killed rank; that is not for us to mend
             [[ $file != *ucx* ]] || bad=1
         fi

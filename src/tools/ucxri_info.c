@@ -250,9 +250,10 @@ static void print_thresholds(void)
                    ri_config.ring_eager * RI_RING_LONG_MESSAGES / 1024);
         }
         if ((i == 0) && (ri_config.ring_quick > ri_config.ring_eager)) {
-            printf("by a quick ring  up to ");
+            printf("eager, quick ring up to ");
             ri_config_print_value(stdout, "RING_QUICK_MAX");
-            printf(", if the receiver waits\n");
+            printf(", if the ring has %zuK or more\n",
+                   ri_config.ring_quick * RI_RING_LONG_MESSAGES / 1024);
         }
     }
     print_costs();

@@ -14,6 +14,7 @@
 #include "ucp/proto/select_why.h"
 #include "ucs/rank.h"
 #include "uct/shm/host.h"
+#include "uct/shm/quick.h"
 #include "uct/shm/ring.h"
 
 #include <stdint.h>
@@ -216,19 +217,20 @@ static void protocols_table(const char *title, const protocols_case_t *which)
 }
 
 /* What the tables do not know, as it shows when messages go. */
-static void protocols_quick(const protocols_here_t *here)
+static void protocols_quick(void)
 {
     size_t most = ri_ring_life_long_quick(ri_config_ring_size(0));
     char size[32], half[32];
 
-    if ((ri_ring_quick_rate == 0) || (most <= here->ring_long)) {
+    if ((ri_quick_rate == 0) || (most == 0)) {
         return;
     }
     info_size_text(most, size, sizeof(size));
-    info_size_text(most / 2, half, sizeof(half));
+    info_size_text(most / RI_EXCHANGE_QUICK_PARTS, half, sizeof(half));
     printf("A ring that is found to be quick, as between cores that share a cache, takes "
-           "messages up to\n%s (eager) if the receiver waits, and up to %s where both "
-           "send.\n",
+           "messages up to\n%s where the receiver waits, and up to %s where both send "
+           "and "
+           "wait, by eager.\n",
            size, half);
 }
 
@@ -257,7 +259,7 @@ static void protocols_host(void)
         printf("\nFrom %u KB on the sender of a far pair of cores writes past its cache "
                "into the ring, in a\nrow of messages from %u KB on.\n",
                RI_RING_STREAM_MIN / 1024, RI_RING_STREAM_MIN_ROW / 1024);
-        protocols_quick(&here);
+        protocols_quick();
     }
 }
 

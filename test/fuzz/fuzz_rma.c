@@ -61,7 +61,7 @@ static void rma_start(void)
     }
     rma.is_used            = 1;
     rma.memory[RMA_OWN]    = calloc(1, RMA_SIZE);
-    rma.memory[RMA_SHARED] = ri_shared_file_make_sparse("fuzz", RMA_SIZE, &rma.fd);
+    rma.memory[RMA_SHARED] = ri_shared_file_make("fuzz", RMA_SIZE, 0, &rma.fd);
     CHECK((rma.memory[RMA_OWN] != NULL) && (rma.memory[RMA_SHARED] != NULL));
     for (i = 0; i < RMA_REGIONS; ++i) {
         ri_region_add(rma_handle(i), rma.memory[i], RMA_SIZE);

@@ -12,6 +12,7 @@
 #include "../../ucs/log.h"
 #include "../../uct/ib/rc/channel.h"
 #include "../../uct/shm/ring.h"
+#include "../../uct/shm/quick.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -251,7 +252,7 @@ static void config_set_quick(const ri_costs_t *costs)
 {
     double ticks = costs->line_ticks / costs->line; /* of a ns */
 
-    ri_ring_quick_rate = (ticks > 0) ? ri_costs_quick_rate(costs) / ticks : 0;
+    ri_quick_rate = (ticks > 0) ? ri_costs_quick_rate(costs) / ticks : 0;
 }
 
 /* Where it is not known what is far, no sender is taken for far. */

@@ -86,7 +86,7 @@ const ri_config_field_t ri_config_fields[] = {
         {"RING_QUICK_MAX", RI_CONFIG_SIZE, "auto", FIELD(ring_quick),
          "The same for a ring that is found to be quick, as between cores that share a\n"
          "cache: at most 256k. auto: 256k, or RING_EAGER_MAX if that or EAGER_THRESH is\n"
-         "set. Not above RING_EAGER_MAX: all rings are alike.",
+         "set. Not above RING_EAGER_MAX: a quick ring is as all others.",
          .flags = RI_CONFIG_AUTO | RI_CONFIG_INF | RI_CONFIG_MEASURED},
         {"RING_AFTER", RI_CONFIG_COUNT, "4", FIELD(ring_after),
          "A pair gets its ring after this many messages in one direction.",

@@ -107,7 +107,7 @@ struct ri_conn {
                         ri_conn_update_fast() */
     size_t ring_max; /* longest payload that goes through the ring, and waits for room if need be */
     size_t ring_long; /* longest contiguous payload that goes through the ring rather than by a plane */
-    size_t ring_long_quick; /* the same while the ring is quick */
+    size_t ring_long_quick; /* the same while the ring is quick; 0: as ring_long */
     /* RI_CONN_*; those of RI_CONN_LIFE are changed by ri_conn_set_life() */
     uint32_t flags;
     uint32_t tx_sn;  /* of the latest message; the first is 1 */

@@ -205,7 +205,8 @@ size_t ri_costs_ring_thresh(const ri_costs_t *costs)
     return costs_eager(costs, ri_max(costs_ring_rate(costs), COSTS_RING_RATE));
 }
 
-/* Both sides copy one half each, but for what they agree on, which makes half as much again of it. */
+/* Up to 256 KB an agreement of both sides, who copy one half each then, takes about as long as what it
+ * saves: 128 KB took 10 us by it, 6 by a ring of twice the plane's rate, 12 by one of the same rate. */
 double ri_costs_quick_rate(const ri_costs_t *costs)
 {
     return costs->plane_measured ? COSTS_QUICK * costs->plane.rate : COSTS_RING_RATE;

@@ -30,6 +30,7 @@ static inline void ri_peer_note_hint(ri_peer_t *peer, uint8_t hint)
 {
     peer->hint.ready  = !!(hint & RI_RING_HINT_WAITS);
     peer->hint.prompt = !!(hint & RI_RING_HINT_SOON);
+    peer->hint.fresh  = RI_PEER_HINT_FRESH;
 }
 
 /** Find the peer of a uid, or make it. A new one has neither conn nor stream: the caller gives it

@@ -61,6 +61,10 @@ typedef struct ri_peer_way {
     uint8_t address[RI_PLANE_ADDRESS_MAX]; /* CONNECTED: of the peer's end */
 } ri_peer_way_t;
 
+/* So many messages may go by a ring of which the peer is taken to wait for them, although it has not said
+ * so again. The next one is announced, and its FIN says it. */
+#define RI_PEER_HINT_FRESH 32
+
 /* Lives as long as it has a conn or a stream. */
 struct ri_peer {
     uint64_t uid;
@@ -88,6 +92,7 @@ struct ri_peer {
         uint8_t is_news; /* either has become 0, or was 0, and the peer was not told yet */
         uint8_t ready;   /* the peer waits for long messages, as it has said */
         uint8_t prompt;  /* the peer asks for them soon, as it has said */
+        uint8_t fresh; /* so many more messages may rely on ready before it is said again */
     } hint;
 
     /* Whether messages go both ways at the same time (core/exchange.h). */

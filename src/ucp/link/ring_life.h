@@ -40,11 +40,12 @@ static inline size_t ri_ring_life_long(size_t size)
     return ri_min(size / RI_RING_LONG_MESSAGES, ri_config.ring_eager);
 }
 
-/** @return The same for a ring that is quick (ri_ring_tx_is_quick()). */
+/** @return The same for a ring that is quick (ri_ring_tx_is_quick()); 0: it is as others. */
 static inline size_t ri_ring_life_long_quick(size_t size)
 {
-    return ri_min(size / RI_RING_LONG_MESSAGES,
-                  ri_max(ri_config.ring_quick, ri_config.ring_eager));
+    size_t length = ri_min(size / RI_RING_LONG_MESSAGES, ri_config.ring_quick);
+
+    return (length > ri_ring_life_long(size)) ? length : 0;
 }
 
 /** @return Whether the ring of a conn may change from one state to another. */

@@ -118,21 +118,6 @@ static int send_peer_sends(const ri_conn_t *conn, int is_long)
     return 0;
 }
 
-/* Whether a quick ring carries a message of an exchange faster than one copy by one side: up to half
- * of what it takes, so that there is room for some each way. */
-static int send_ring_beats_exchange(const ri_conn_t *conn, size_t length)
-{
-    return (length <= conn->ring_long_quick / 2) && ri_ring_tx_is_quick(conn->ring);
-}
-
-/* Whether a message that is too long for most rings is to go by this one: a quick one, of which the
- * receiver waits for what comes. Otherwise it would have to keep a copy. */
-static int send_ring_takes_long(ri_conn_t *conn, size_t length)
-{
-    return (length <= conn->ring_long_quick) && (conn->peer != NULL) &&
-           conn->peer->hint.ready && ri_ring_tx_takes_long(conn->ring);
-}
-
 /* Whether a long message is one of an exchange within a host, of a kind that one side can copy. A send
  * without a receive posted, or of which UCX is to make an end fast, as of a blocking one of Open MPI,
  * may have to end before the application posts one. */
@@ -140,30 +125,64 @@ static int send_exchanges(const ri_send_req_t *req, unsigned host_plane)
 {
     ri_conn_t *conn = req->conn;
 
-    return (req->data.length > ri_config.eager_thresh) && (host_plane & RI_PLANE_READ) &&
-           !(conn->flags & RI_CONN_PEER_MODE) && ri_dt_is_contig(&req->data) &&
+    return (host_plane & RI_PLANE_READ) && !(conn->flags & RI_CONN_PEER_MODE) &&
            (conn->worker->match.num_posted > 0) &&
-           !send_ring_beats_exchange(conn, req->data.length) &&
            ri_exchange_is_on(conn, req->data.length, send_peer_sends(conn, 1));
 }
 
-/* Whether the ring is to take a message above EAGER_THRESH. Where there is no room, it would wait for
- * this worker's progress, and other ways are better, unless that comes at once: as it did of late, or
- * as both sides send, and so are about to receive. */
-static int send_ring_takes(const ri_send_req_t *req, int exchanges)
+/* Whether a message above EAGER_THRESH is one for a quick ring, and this conn has one. Above what other
+ * rings take, its receiver has to wait for long messages, as it has said not long ago: else it would
+ * keep a copy. */
+static int send_is_for_quick_ring(const ri_send_req_t *req)
 {
     ri_conn_t *conn = req->conn;
-    size_t length   = req->data.length;
 
-    if ((length <= ri_config.eager_thresh) || exchanges || !ri_dt_is_contig(&req->data) ||
-        ((length > conn->ring_long) && !send_ring_takes_long(conn, length))) {
+    if (req->data.length > conn->ring_long_quick) {
         return 0;
     }
-    if (ucs_list_is_empty(&conn->pending) && ri_ring_tx_has_room(conn->ring, length)) {
+    if (!ri_ring_tx_is_quick(conn->ring)) {
+        ri_quick_pass_by(&conn->ring->quick);
+        return 0;
+    }
+    return (req->data.length <= conn->ring_long) ||
+           ((conn->peer != NULL) && conn->peer->hint.ready &&
+            (conn->peer->hint.fresh > 0));
+}
+
+/* Whether the ring is to take a message, as for its room. Where there is none, it would wait for this
+ * worker's progress, and other ways are better, unless that comes at once: as it did of late, or as both
+ * sides send, and so are about to receive. */
+static int send_has_room(const ri_send_req_t *req)
+{
+    ri_conn_t *conn = req->conn;
+
+    if (ucs_list_is_empty(&conn->pending) &&
+        ri_ring_tx_has_room(conn->ring, req->data.length)) {
         return 1;
     }
     ri_activity_note_full(conn->worker);
     return ri_activity_is_prompt(conn->worker) || send_peer_sends(conn, 0);
+}
+
+/* Whether a message above EAGER_THRESH is one of an exchange (*exchanges_p), or the ring is to take it
+ * (*takes_p); neither, if neither is good for it. */
+static void send_ask_ring(const ri_send_req_t *req, unsigned host_plane, int may_exchange,
+                          int *exchanges_p, int *takes_p)
+{
+    ri_conn_t *conn    = req->conn;
+    size_t length      = req->data.length;
+    int is_quick       = send_is_for_quick_ring(req);
+    int beats_exchange = is_quick &&
+                         (length <= conn->ring_long_quick / RI_EXCHANGE_QUICK_PARTS) &&
+                         send_has_room(req);
+
+    *exchanges_p = may_exchange && !beats_exchange && send_exchanges(req, host_plane);
+    *takes_p     = beats_exchange ||
+               (!*exchanges_p && (is_quick || (length <= conn->ring_long)) &&
+                send_has_room(req));
+    if (*takes_p && (length > conn->ring_long)) {
+        --conn->peer->hint.fresh;
+    }
 }
 
 /* Up to where a message through a network is copied to the pool. What is in too many pieces to be
@@ -193,8 +212,13 @@ static ri_select_param_t send_facts(const ri_send_req_t *req, int sync,
     int has_ring    = (conn->ring != NULL) && !(conn->flags & RI_CONN_NO_RING);
     int has_channel = ri_channel_send_can(conn, length);
     unsigned host   = ri_planes_host(conn);
-    int exchanges   = has_ring && !ends_fast && send_exchanges(req, host);
     int pieces      = (host != 0) ? ri_dt_fits(&req->data) : ri_dt_fits_net(&req->data);
+    int exchanges   = 0;
+    int ring_takes  = 0;
+
+    if (has_ring && is_long && ri_dt_is_contig(&req->data)) {
+        send_ask_ring(req, host, !ends_fast, &exchanges, &ring_takes);
+    }
 
     return (ri_select_param_t){
             .self        = !!(conn->flags & RI_CONN_SELF),
@@ -208,7 +232,7 @@ static ri_select_param_t send_facts(const ri_send_req_t *req, int sync,
             .am_ready    = !!(conn->flags & RI_CONN_AM_READY),
             .has_hello   = (conn->remote_id == 0),
             .contig      = ri_dt_is_contig(&req->data),
-            .ring_takes  = has_ring && send_ring_takes(req, exchanges),
+            .ring_takes  = ring_takes,
             .host_memory = ri_memory_is_host(req->super.worker, &req->data, param),
             .pieces      = pieces,
             .spread = (length >= ri_config.coop_thresh) && ri_dt_is_spread(&req->data) &&

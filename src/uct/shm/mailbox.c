@@ -19,7 +19,7 @@
 ucs_status_t ri_mailbox_rx_make(ri_mailbox_rx_t *rx)
 {
     memset(rx, 0, sizeof(*rx));
-    rx->area = ri_shared_file_make_sparse("ucxri-mailbox", sizeof(*rx->area), &rx->fd);
+    rx->area = ri_shared_file_make("ucxri-mailbox", sizeof(*rx->area), 0, &rx->fd);
     if (rx->area == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
@@ -226,7 +226,7 @@ ucs_status_t ri_mailbox_tx_open(ri_mailbox_tx_t *tx, uint32_t pid, uint32_t fd)
     unsigned slot;
 
     memset(tx, 0, sizeof(*tx));
-    area = ri_shared_file_open_sparse(pid, fd, sizeof(*area));
+    area = ri_shared_file_open(pid, fd, sizeof(*area), 0);
     if (area == NULL) {
         return UCS_ERR_UNREACHABLE;
     }

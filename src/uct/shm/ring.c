@@ -13,12 +13,16 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-double ri_ring_quick_rate;
+/* Bytes of the memory of a ring that both sides have from the start. */
+static size_t ring_there(size_t size)
+{
+    return RI_RING_CONTROL_SIZE + ri_min(size, (size_t)RI_RING_FIRST * RI_RING_LINE);
+}
 
 ucs_status_t ri_ring_create(ri_ring_rx_t *rx, size_t size, uint64_t cookie)
 {
     size_t map_size = RI_RING_CONTROL_SIZE + size;
-    void *map       = ri_shared_file_make("ucxri-ring", map_size, &rx->fd);
+    void *map = ri_shared_file_make("ucxri-ring", map_size, ring_there(size), &rx->fd);
 
     if (map == NULL) {
         return UCS_ERR_IO_ERROR;
@@ -32,6 +36,7 @@ ucs_status_t ri_ring_create(ri_ring_rx_t *rx, size_t size, uint64_t cookie)
     rx->mask             = size / RI_RING_LINE - 1;
     rx->pos              = 0;
     rx->published        = 0;
+    rx->told             = ri_min((rx->mask + 1) / 4, (uint32_t)RI_RING_TOLD);
     rx->map_size         = map_size;
     return UCS_OK;
 }
@@ -79,7 +84,7 @@ ucs_status_t ri_ring_open(ri_ring_tx_t *tx, uint32_t pid, uint32_t fd, size_t si
     if ((size < 4096) || (size > (1ul << 30)) || (size & (size - 1))) {
         return UCS_ERR_UNREACHABLE;
     }
-    control = ri_shared_file_open(pid, fd, map_size);
+    control = ri_shared_file_open(pid, fd, map_size, ring_there(size));
     if (control == NULL) {
         return UCS_ERR_UNREACHABLE;
     }
@@ -98,13 +103,14 @@ ucs_status_t ri_ring_open(ri_ring_tx_t *tx, uint32_t pid, uint32_t fd, size_t si
     tx->lines       = (ri_ring_record_t *)((char *)control + RI_RING_CONTROL_SIZE);
     tx->mask        = size / RI_RING_LINE - 1;
     tx->pos         = 0;
-    tx->limit       = size / RI_RING_LINE;
+    tx->end         = ri_min(tx->mask + 1, (uint32_t)RI_RING_FIRST);
+    tx->limit       = tx->end;
+    tx->left_small  = RI_RING_FIRST_LAPS * RI_RING_FIRST;
     tx->max_payload = (size / 4 < UINT16_MAX) ? size / 4 : UINT16_MAX; /* of the record */
     tx->map_size    = map_size;
     tx->pid         = pid;
     tx->distance    = (ri_distance_t){0};
-    tx->slow        = 0;
-    tx->passed_by   = 0;
+    tx->quick       = (ri_quick_t){0};
     return UCS_OK;
 
 err_unmap:
@@ -121,55 +127,83 @@ void ri_ring_tx_close(ri_ring_tx_t *tx)
     tx->dirty   = NULL;
 }
 
-/* The receiver's index as far as it can be true: a broken peer must not make this side
- * overwrite what it may not, nor run in circles. */
-static void ring_tx_update_limit(ri_ring_tx_t *tx)
+static int ring_tx_is_small(const ri_ring_tx_t *tx)
+{
+    return tx->end <= tx->mask;
+}
+
+/* Use all lines, if there is memory for them. */
+static void ring_tx_grow(ri_ring_tx_t *tx)
+{
+    if (ri_shared_file_fill(tx->lines + tx->end,
+                            (tx->mask + 1ul - tx->end) * RI_RING_LINE)) {
+        tx->end = tx->mask + 1;
+    } else {
+        tx->left_small = RI_RING_FIRST_LAPS * RI_RING_FIRST; /* then once more */
+    }
+}
+
+/* @return The position up to which the receiver has read, and a lap: as far as it can be true. A broken
+ * peer must not make this side overwrite what it may not, nor run in circles. */
+static uint32_t ring_tx_read_limit(ri_ring_tx_t *tx)
 {
     uint32_t consumed = ri_distance_read(&tx->distance, &tx->control->consumed);
 
-    if (tx->pos - consumed <= tx->mask + 1) {
-        tx->limit = consumed + tx->mask + 1;
-    }
+    return (tx->pos - consumed <= tx->mask + 1) ? consumed + tx->mask + 1 : tx->limit;
+}
+
+static void ring_tx_set_limit(ri_ring_tx_t *tx, uint32_t limit)
+{
+    uint32_t end = (tx->pos & ~tx->mask) + tx->end;
+
+    tx->limit = (ring_tx_is_small(tx) && ((int32_t)(limit - end) > 0)) ? end : limit;
+}
+
+/* End the lap. The lines that are skipped keep whatever they held; they count as dirty, or an old
+ * header could match after 2^31 lines. The first line of a lap always holds a header. */
+static void ring_tx_pad(ri_ring_tx_t *tx)
+{
+    uint32_t slot         = tx->pos & tx->mask;
+    ri_ring_record_t *pad = &tx->lines[slot];
+
+    ri_ring_tx_set_dirty(tx, slot, tx->mask + 1);
+    tx->dirty[slot / 64] &= ~(1ul << (slot % 64));
+    pad->length = 0;
+    pad->type   = RI_RING_PAD;
+    atomic_store_explicit(&pad->seq, ri_ring_stamp(tx->pos), memory_order_release);
+    tx->pos += tx->mask + 1 - slot;
+    tx->left_small -= ri_min(tx->left_small, slot);
 }
 
 int ri_ring_tx_make_room(ri_ring_tx_t *tx, uint32_t lines)
 {
     uint32_t slot = tx->pos & tx->mask;
-    uint32_t left = tx->mask + 1 - slot;
-    uint32_t need = lines + ((lines > left) ? left : 0);
-    ri_ring_record_t *pad;
+    uint32_t need = lines;
+    uint32_t limit;
+    int is_last;
 
-    if ((int32_t)(tx->limit - (tx->pos + need)) <= 0) {
-        ring_tx_update_limit(tx);
-        if ((int32_t)(tx->limit - (tx->pos + need)) <= 0) {
+    if (ring_tx_is_small(tx) &&
+        ((tx->left_small == 0) || (lines > RI_RING_FIRST_ENOUGH))) {
+        ring_tx_grow(tx);
+    }
+    is_last = slot + lines + ring_tx_is_small(tx) > tx->end; /* the lap ends before it */
+    if (is_last) {
+        need += tx->mask + 1 - slot;
+    }
+    limit = tx->limit;
+    if (ring_tx_is_small(tx) || ((int32_t)(limit - (tx->pos + need)) <= 0)) {
+        limit = ring_tx_read_limit(tx);
+        ring_tx_set_limit(tx, limit);
+        if ((int32_t)(limit - (tx->pos + need)) <= 0) {
             return 0;
         }
     }
-    if (lines <= left) {
-        return 1;
+    if (is_last) {
+        ring_tx_pad(tx);
+        ring_tx_set_limit(tx, limit);
     }
-
-    /* The lines that are skipped keep whatever they held; they count as dirty, or an old
-     * header could match after 2^31 lines. The first line of a lap always holds a header. */
-    ri_ring_tx_set_dirty(tx, slot, tx->mask + 1);
-    tx->dirty[slot / 64] &= ~(1ul << (slot % 64));
-    pad         = &tx->lines[slot];
-    pad->length = 0;
-    pad->type   = RI_RING_PAD;
-    atomic_store_explicit(&pad->seq, ri_ring_stamp(tx->pos), memory_order_release);
-    tx->pos += left;
     ri_ring_tx_check(tx);
     return 1;
-}
-
-/* A payload took so many ticks to be written by the caches. */
-static void ring_tx_judge(ri_ring_tx_t *tx, uint32_t length, uint64_t ticks)
-{
-    if (length >= ticks * ri_ring_quick_rate) {
-        tx->slow -= ri_min(tx->slow, 2u);
-    } else if (tx->slow < RI_RING_SLOW_TIMES) {
-        ++tx->slow;
-    }
 }
 
 int ri_ring_tx_put_parts(ri_ring_tx_t *tx, uint32_t value, uint64_t tag, uint8_t hint,
@@ -187,7 +221,7 @@ int ri_ring_tx_put_parts(ri_ring_tx_t *tx, uint32_t value, uint64_t tag, uint8_t
     if (ri_ring_tx_reserve_lines(tx, lines) == NULL) {
         return 0;
     }
-    if (length >= RI_RING_JUDGED_MIN) {
+    if (length >= RI_QUICK_LENGTH) {
         begin = ri_ticks();
     }
 
@@ -210,8 +244,8 @@ int ri_ring_tx_put_parts(ri_ring_tx_t *tx, uint32_t value, uint64_t tag, uint8_t
     if (streams) {
         return 1;
     }
-    if (length >= RI_RING_JUDGED_MIN) {
-        ring_tx_judge(tx, length, ri_ticks() - begin);
+    if (length >= RI_QUICK_LENGTH) {
+        ri_quick_judge(&tx->quick, length, ri_ticks() - begin);
     }
     ri_ring_tx_prefetch(tx, ri_ring_lines(part));
     return 1;

@@ -34,8 +34,11 @@
  * from memory, of which it gets many lines at a time. How far the sender is shows when it reads the
  * receiver's index, which the receiver has written since (distance.h).
  *
- * Flow control: the receiver publishes how far it has read every quarter of a lap; the
- * sender reads that word only when its last copy says that there is no room.
+ * Flow control: the receiver publishes how far it has read every quarter of a lap, or every 64 KB;
+ * the sender reads that word only when its last copy says that there is no room.
+ *
+ * A large ring is small at first, as its memory takes time to be made (1 MB 1 ms): the sender begins
+ * the next lap after 256 KB of this one (RI_RING_FIRST).
  *
  * Positions count lines from the start of the ring and wrap around at 2^32; all
  * differences are taken modulo 2^32.
@@ -53,6 +56,7 @@
 
 #include "distance.h"
 #include "grant.h"
+#include "quick.h"
 #include "slot.h"
 #include "../../ucs/base.h"
 #include "../../ucs/copy.h"
@@ -67,8 +71,7 @@
 
 /* EAGER_THRESH, where it is left to the library: a ring has room for so many messages of that
  * length. */
-#define RI_RING_MESSAGES 8
-
+#define RI_RING_MESSAGES      8
 /* Longer messages go through a ring that has room for so many of them. */
 #define RI_RING_LONG_MESSAGES 4
 
@@ -76,12 +79,11 @@
  * way: 1 KB 0.24 us rather than 0.22, between far cores 0.71 rather than 0.65. */
 #define RI_RING_PARTS_MIN 1536
 
-/* Parts of a payload by the caches: half of it up to the first length, an eighth of it up to the
- * second. The first part is copied while nothing else is, and each part costs some lines on their own:
- * 8 KB took 0.87 us in parts of 2 KB, 0.64 in parts of 4 KB; 64 KB 5.3 us in parts of 2 KB, 3.3 in
- * parts of 4 KB, 3.2 in parts of 8 KB. */
-#define RI_RING_PART_MIN 8192
-#define RI_RING_PART_MAX 16384
+/* Length of the parts of a payload that is not written past the cache: half of it or an eighth, where
+ * an eighth counts as at least the first length, and at most the second. 8 KB took 0.87 us in parts of
+ * 2 KB, 0.64 in parts of 4 KB; 64 KB 5.3 us in parts of 2 KB, 3.2 in parts of 8 KB. */
+#define RI_RING_EIGHTH_MIN 8192
+#define RI_RING_EIGHTH_MAX 16384
 
 /* A sender that writes record after record gets lines for writing so far ahead. */
 #define RI_RING_AHEAD 3
@@ -99,15 +101,17 @@
  * next is written. */
 #define RI_RING_STREAM_PART 16384
 
-/* How fast a ring is shows when a payload from the first length on is written by the caches: it is slow
- * after so many, each quick one making up for two. The first ones are: a lap takes lines that have
- * long been in no cache. After so many payloads that a quick ring would have taken, it is tried again. */
-#define RI_RING_JUDGED_MIN 16384
-#define RI_RING_SLOW_TIMES 32
-#define RI_RING_RETRY      1024
+static_assert(RI_RING_STREAM_PART >= RI_RING_EIGHTH_MAX,
+              "ri_ring_tx_has_room() is enough for both");
 
-/** From how many bytes in a tick (ucs/clock.h) on a ring is quick; 0: none is. */
-extern double ri_ring_quick_rate;
+/* A larger ring uses so many lines of a lap at first. It uses all of them after so many laps, or when a
+ * message comes that takes more lines: the receiver tells what it has read up to RI_RING_TOLD lines late,
+ * and what does not fit the end of a lap needs as many lines of the next one. */
+#define RI_RING_FIRST        4096
+#define RI_RING_FIRST_LAPS   32
+#define RI_RING_FIRST_ENOUGH ((RI_RING_FIRST - RI_RING_TOLD) / 2)
+
+#define RI_RING_TOLD 1024 /* or after a quarter of a lap */
 
 /*
  * The head of a record, which is the first line of it. What value, extra and tag are depends on the
@@ -194,14 +198,15 @@ static_assert(sizeof(ri_ring_control_t) <= RI_RING_CONTROL_SIZE, "the first page
 typedef struct ri_ring_tx {
     ri_ring_record_t *lines;
     uint32_t mask; /* number of lines - 1 */
+    uint32_t end;  /* number of lines of a lap that are used */
     uint32_t pos;  /* position of the next record */
-    /* position that must not be reached: lines from there on are not known to have
-     * been read */
+    /* position that must not be reached: lines from there on are not known to have been read, or
+     * are not used yet */
     uint32_t limit;
+    uint32_t left_small;    /* so many lines are written until all are used */
     uint32_t max_payload;   /* bytes */
     ri_distance_t distance; /* of the receiver, by its index */
-    uint32_t slow;      /* so many payloads took long to write, see RI_RING_SLOW_TIMES */
-    uint32_t passed_by; /* so many payloads went another way, as the ring is slow */
+    ri_quick_t quick;
     /* one bit for each line: its first word is not that of an old header */
     uint64_t *dirty;
     ri_ring_control_t *control; /* NULL: closed */
@@ -213,7 +218,7 @@ typedef struct ri_ring_tx {
  * The receiver's end. It is open from ri_ring_create() to ri_ring_rx_close(): then control is NULL,
  * and nothing may be called for it. While it is open
  *
- *   published <= pos, modulo 2^32, and they are at most a quarter of a lap apart after
+ *   published <= pos, modulo 2^32, and they are less than told lines apart after
  *   ri_ring_rx_advance()
  */
 typedef struct ri_ring_rx {
@@ -221,6 +226,7 @@ typedef struct ri_ring_rx {
     uint32_t mask;      /* number of lines - 1 */
     uint32_t pos;       /* position of the next record */
     uint32_t published; /* position that the sender was told of by control->consumed */
+    uint32_t told;      /* it is told after so many lines */
     ri_ring_control_t *control; /* NULL: closed */
     size_t map_size;
     int fd; /* of the memory; -1: it is closed, as the sender has mapped the ring, or never will */
@@ -400,21 +406,10 @@ static inline int ri_ring_tx_streams(const ri_ring_tx_t *tx, uint32_t length, in
            ri_distance_is_far(&tx->distance);
 }
 
-/** @return Whether a payload is written to the ring so fast that it is the best way for longer ones,
- * too: between cores that share a cache. Until it is known that is assumed. */
+/** @return Whether the ring is quick (quick.h). */
 static inline int ri_ring_tx_is_quick(const ri_ring_tx_t *tx)
 {
-    return (ri_ring_quick_rate > 0) && (tx->slow < RI_RING_SLOW_TIMES) &&
-           !ri_distance_is_far(&tx->distance);
-}
-
-/** A payload comes that only a quick ring takes. @return Whether it is to go by the ring. */
-static inline int ri_ring_tx_takes_long(ri_ring_tx_t *tx)
-{
-    if (!ri_ring_tx_is_quick(tx) && (++tx->passed_by % RI_RING_RETRY == 0)) {
-        tx->slow = 0;
-    }
-    return ri_ring_tx_is_quick(tx);
+    return ri_quick_is(&tx->quick) && !ri_distance_is_far(&tx->distance);
 }
 
 /** @return Whether a contiguous payload of @a length bytes goes in one record; else in parts. */
@@ -452,6 +447,7 @@ static ri_inline void ri_ring_tx_publish(ri_ring_tx_t *tx, ri_ring_record_t *rec
     uint32_t slot  = tx->pos & tx->mask;
     uint32_t next  = (slot + lines) & tx->mask;
 
+    assert(length <= UINT16_MAX);
     tx->dirty[slot / 64] &= ~(1ul << (slot % 64));
     if (lines > 1) {
         ri_ring_tx_set_dirty(tx, slot + 1, slot + lines);
@@ -482,9 +478,9 @@ static inline void ri_ring_tx_commit(ri_ring_tx_t *tx, ri_ring_record_t *record,
 static inline uint32_t ri_ring_part_length(uint32_t length)
 {
     uint32_t half = ((length + 1) / 2 + RI_RING_LINE - 1) & ~(RI_RING_LINE - 1u);
-    uint32_t max  = ri_max(length / 8, (uint32_t)RI_RING_PART_MIN);
+    uint32_t max  = ri_max(length / 8, (uint32_t)RI_RING_EIGHTH_MIN);
 
-    max = ri_min(max, (uint32_t)RI_RING_PART_MAX) & ~(RI_RING_LINE - 1u);
+    max = ri_min(max, (uint32_t)RI_RING_EIGHTH_MAX) & ~(RI_RING_LINE - 1u);
     return ri_min(half, max);
 }
 
@@ -584,19 +580,18 @@ static inline int ri_ring_rx_is_left(const ri_ring_rx_t *rx)
     return atomic_load_explicit(&rx->control->left, memory_order_acquire) != 0;
 }
 
-/** @return How far the receiver has read, as it has said: wire input. It says so every quarter of a
- * lap. */
+/** @return How far the receiver has read, as it has said every rx->told lines: wire input. */
 static inline uint32_t ri_ring_tx_consumed(const ri_ring_tx_t *tx)
 {
     return atomic_load_explicit(&tx->control->consumed, memory_order_relaxed);
 }
 
-/** Go on behind the record at the head, which has @a lines lines. The sender gets what was read
- * back every quarter of a lap. */
+/** Go on behind the record at the head, which has @a lines lines. The sender gets what was read back
+ * every rx->told lines. */
 static inline void ri_ring_rx_advance(ri_ring_rx_t *rx, uint32_t lines)
 {
     rx->pos += lines;
-    if (rx->pos - rx->published >= (rx->mask + 1) / 4) {
+    if (rx->pos - rx->published >= rx->told) {
         rx->published = rx->pos;
         atomic_store_explicit(&rx->control->consumed, rx->pos, memory_order_release);
     }

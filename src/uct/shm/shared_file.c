@@ -17,15 +17,24 @@
  * file is a bus error. */
 #define SHARED_FILE_SEALS (F_SEAL_SHRINK | F_SEAL_GROW)
 
-/* @a flags  MAP_POPULATE, or 0: of a sparse file. */
-static void *shared_file_map(int file, size_t size, int flags)
+static void *shared_file_map(int file, size_t size, size_t there)
 {
-    void *map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | flags, file, 0);
+    const int access = PROT_READ | PROT_WRITE;
+    void *map        = mmap(NULL, size, access, MAP_SHARED, file, 0);
 
-    return (map == MAP_FAILED) ? NULL : map;
+    if (map == MAP_FAILED) {
+        return NULL;
+    }
+    /* The same once more, with its pages */
+    if ((there > 0) && (mmap(map, there, access, MAP_SHARED | MAP_FIXED | MAP_POPULATE,
+                             file, 0) == MAP_FAILED)) {
+        munmap(map, size);
+        return NULL;
+    }
+    return map;
 }
 
-static void *shared_file_make(const char *name, size_t size, int flags, int *fd_p)
+void *ri_shared_file_make(const char *name, size_t size, size_t there, int *fd_p)
 {
     int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
     void *map;
@@ -34,9 +43,9 @@ static void *shared_file_make(const char *name, size_t size, int flags, int *fd_
     if (fd < 0) {
         return NULL;
     }
-    /* fallocate, so that a full /dev/shm shows here and not as a bus error later. */
-    error = (flags & MAP_POPULATE)     ? posix_fallocate(fd, 0, size) :
-            (ftruncate(fd, size) != 0) ? errno :
+    /* fallocate, so that a lack of memory shows here and not as a bus error later. */
+    error = (ftruncate(fd, size) != 0) ? errno :
+            (there > 0)                ? posix_fallocate(fd, 0, there) :
                                          0;
     if (error != 0) {
         goto err_close;
@@ -45,7 +54,7 @@ static void *shared_file_make(const char *name, size_t size, int flags, int *fd_
         error = errno;
         goto err_close;
     }
-    map = shared_file_map(fd, size, flags);
+    map = shared_file_map(fd, size, there);
     if (map == NULL) {
         error = errno;
         goto err_close;
@@ -59,14 +68,24 @@ err_close:
     return NULL;
 }
 
-void *ri_shared_file_make(const char *name, size_t size, int *fd_p)
+int ri_shared_file_fill(void *from, size_t size)
 {
-    return shared_file_make(name, size, MAP_POPULATE, fd_p);
-}
+    const size_t page         = sysconf(_SC_PAGESIZE);
+    const volatile char *byte = from;
+    size_t offset;
 
-void *ri_shared_file_make_sparse(const char *name, size_t size, int *fd_p)
-{
-    return shared_file_make(name, size, 0, fd_p);
+#ifdef MADV_POPULATE_WRITE
+    if (madvise(from, size, MADV_POPULATE_WRITE) == 0) {
+        return 1;
+    }
+    if (errno != EINVAL) { /* the kernel knows it */
+        return 0;
+    }
+#endif
+    for (offset = 0; offset < size; offset += page) {
+        (void)byte[offset];
+    }
+    return 1;
 }
 
 /* Whether a file is sealed memory of @a size that keeps this size. F_GET_SEALS fails on
@@ -108,7 +127,7 @@ static int shared_file_open(uint32_t pid, uint32_t fd, size_t size)
     return file;
 }
 
-static void *shared_file_open_and_map(uint32_t pid, uint32_t fd, size_t size, int flags)
+void *ri_shared_file_open(uint32_t pid, uint32_t fd, size_t size, size_t there)
 {
     int file = shared_file_open(pid, fd, size);
     void *map;
@@ -116,17 +135,7 @@ static void *shared_file_open_and_map(uint32_t pid, uint32_t fd, size_t size, in
     if (file < 0) {
         return NULL;
     }
-    map = shared_file_map(file, size, flags);
+    map = shared_file_map(file, size, there);
     close(file);
     return map;
-}
-
-void *ri_shared_file_open(uint32_t pid, uint32_t fd, size_t size)
-{
-    return shared_file_open_and_map(pid, fd, size, MAP_POPULATE);
-}
-
-void *ri_shared_file_open_sparse(uint32_t pid, uint32_t fd, size_t size)
-{
-    return shared_file_open_and_map(pid, fd, size, 0);
 }

@@ -5,8 +5,8 @@
  * Memory that two processes of a host share: a file without a name (memfd), which one of them makes
  * and the other opens through /proc/<pid>/fd. Nothing can be left behind: it is gone with the last
  * process that maps it, however that process ends. It is sealed, so that neither side can change its
- * size under the other, and what is mapped stays there. Both sides map it with all of its pages: else
- * each is a fault on both sides when it is first touched, in the middle of a message.
+ * size under the other, and what is mapped stays there. Both sides map what is used at once with all of
+ * its pages: else each is a fault on both sides when it is first touched, in the middle of a message.
  */
 #ifndef RI_SHARED_FILE_H
 #define RI_SHARED_FILE_H
@@ -20,29 +20,30 @@
 #define RI_SHARED_FILE_MARK "/memfd:ucxri-"
 
 /**
- * Make a file of @a size bytes, which are there and zero, and map it. @a name is for people, in
- * /proc; it begins with "ucxri-".
+ * Make a file of @a size bytes, all zero, and map it. @a name is for people, in /proc; it begins with
+ * "ucxri-".
  *
- * @param fd_p  Set to its descriptor, which is the caller's to close.
+ * @param there  So many bytes at its start, whole pages of them, are there then. All others come with
+ *               their first use: a process that uses one where the host has no memory left is killed.
+ * @param fd_p   Set to its descriptor, which is the caller's to close.
  *
  * @return Where it is mapped, or NULL with errno set, and nothing is left.
  */
-void *ri_shared_file_make(const char *name, size_t size, int *fd_p);
-
-/** Make a file as ri_shared_file_make() does, whose bytes come with their first use, and are zero
- * then. A process that uses one where the host has no memory left is killed. @return As that. */
-void *ri_shared_file_make_sparse(const char *name, size_t size, int *fd_p);
+void *ri_shared_file_make(const char *name, size_t size, size_t there, int *fd_p);
 
 /**
  * Map a file that process @a pid has made with @a size bytes, and has as descriptor @a fd. Pid and
  * descriptor are wire input: what was not made by ri_shared_file_make(), or has another size, is
  * not mapped.
  *
+ * @param there  With so many bytes at its start, whole pages of them.
+ *
  * @return Where it is mapped, or NULL.
  */
-void *ri_shared_file_open(uint32_t pid, uint32_t fd, size_t size);
+void *ri_shared_file_open(uint32_t pid, uint32_t fd, size_t size, size_t there);
 
-/** Map a file as ri_shared_file_open() does, without all of its pages. @return As that. */
-void *ri_shared_file_open_sparse(uint32_t pid, uint32_t fd, size_t size);
+/** Have all pages of a part of such a file there, from the start of a page on. @return 0 if there is
+ * no memory for them. */
+int ri_shared_file_fill(void *from, size_t size);
 
 #endif

@@ -46,7 +46,8 @@ static void shelf_unmap(ri_shelf_t *shelf)
 
 ucs_status_t ri_shelf_create(ri_shelf_rx_t *rx, size_t size, uint64_t cookie)
 {
-    void *map = ri_shared_file_make("ucxri-shelf", shelf_map_size(size), &rx->fd);
+    void *map = ri_shared_file_make("ucxri-shelf", shelf_map_size(size),
+                                    shelf_map_size(size), &rx->fd);
 
     if (map == NULL) {
         return UCS_ERR_IO_ERROR;
@@ -79,7 +80,7 @@ ucs_status_t ri_shelf_open(ri_shelf_tx_t *tx, uint32_t pid, uint32_t fd, size_t 
     if ((size < RI_SHELF_MIN) || (size > RI_SHELF_MAX) || (size & (size - 1))) {
         return UCS_ERR_UNREACHABLE;
     }
-    map = ri_shared_file_open(pid, fd, shelf_map_size(size));
+    map = ri_shared_file_open(pid, fd, shelf_map_size(size), shelf_map_size(size));
     if (map == NULL) {
         return UCS_ERR_UNREACHABLE;
     }

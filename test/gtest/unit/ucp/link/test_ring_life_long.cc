@@ -38,7 +38,7 @@ protected:
         ri_config.ring_medium = 0;
         ri_config.ring_eager  = 0;
         ri_config.ring_quick  = 0;
-        ri_ring_quick_rate    = 0;
+        ri_quick_rate         = 0;
         ri_distance_far_ticks = 0;
         ring_life_test::TearDown();
     }
@@ -120,17 +120,18 @@ TEST_F(test_ring_life_long, by_a_quick_ring)
 
     for (double rate : {0.0, 1e-9}) {
         for (bool waits : {false, true}) {
-            for (unsigned slow : {0u, RI_RING_SLOW_TIMES - 1u, RI_RING_SLOW_TIMES + 0u}) {
+            for (unsigned slow : {0u, RI_QUICK_TIMES - 1u, RI_QUICK_TIMES + 0u}) {
                 for (bool far : {false, true}) {
                     bool is_quick = (rate > 0) && waits && !far &&
-                                    (slow < RI_RING_SLOW_TIMES);
+                                    (slow < RI_QUICK_TIMES);
 
                     for (size_t length :
                          {TAKEN / 2, TAKEN / 2 + 1, TAKEN, TAKEN + 1, LARGE}) {
-                        ri_ring_quick_rate           = rate;
+                        ri_quick_rate                = rate;
                         conn(a, b)->peer->hint       = {};
                         conn(a, b)->peer->hint.ready = waits;
-                        ring->slow                   = slow;
+                        conn(a, b)->peer->hint.fresh = 1;
+                        ring->quick.slow             = slow;
                         ring->distance.times         = far ? RI_DISTANCE_FAR_TIMES : 0;
                         EXPECT_EQ((length <= TAKEN / 2) ||
                                           (is_quick && (length <= TAKEN)),
@@ -143,19 +144,104 @@ TEST_F(test_ring_life_long, by_a_quick_ring)
     }
 }
 
-/* RING_QUICK_MAX below RING_EAGER_MAX changes nothing. */
+/* RING_QUICK_MAX not above RING_EAGER_MAX: a quick ring is as all others. */
 TEST_F(test_ring_life_long, quick_is_not_less)
 {
-    ri_config.ring_quick = 0;
-    ri_ring_quick_rate   = 1e-9;
+    ri_quick_rate = 1e-9;
+    for (size_t quick : {size_t(0), TAKEN / 2, TAKEN / 2 + 1}) {
+        ri_config.ring_eager = TAKEN / 2;
+        ri_config.ring_quick = quick;
+
+        node *a = add_node(), *b = add_node();
+
+        conn(b, a);
+        exchange(a, b, 10);
+        EXPECT_EQ((quick > TAKEN / 2) ? quick : 0, conn(a, b)->ring_long_quick);
+        for (size_t length : {TAKEN / 2, TAKEN / 2 + 1}) {
+            conn(a, b)->peer->hint.ready = 1;
+            conn(a, b)->peer->hint.fresh = 1;
+            EXPECT_EQ(length <= std::max(quick, TAKEN / 2), taken(a, b, length, true))
+                    << quick << " " << length;
+        }
+    }
+}
+
+/* What the peer has said holds for some messages. The next one is announced, whose end says it again. */
+TEST_F(test_ring_life_long, a_receiver_that_waits_says_so_again)
+{
+    ri_config.ring_eager = TAKEN / 2;
+    ri_config.ring_quick = LARGE;
+    ri_quick_rate        = 1e-9;
 
     node *a = add_node(), *b = add_node();
 
     conn(b, a);
     exchange(a, b, 10);
-    conn(a, b)->peer->hint.ready = 1;
+    exchange(b, a, 10);
+
+    ri_peer_t *peer = conn(a, b)->peer;
+
+    ri_peer_note_hint(peer, RI_RING_HINT_WAITS);
+    for (unsigned i = 0; i < RI_PEER_HINT_FRESH; ++i) {
+        ASSERT_EQ(1u, taken(a, b, TAKEN, true)) << i;
+    }
+    EXPECT_EQ(0u, peer->hint.fresh);
+    EXPECT_EQ(0u, taken(a, b, TAKEN, true));
+    EXPECT_EQ(0u, taken(a, b, TAKEN, true)) << "as long as it does not say so";
+    ri_peer_note_hint(peer, RI_RING_HINT_WAITS);
     EXPECT_EQ(1u, taken(a, b, TAKEN, true));
-    EXPECT_EQ(0u, taken(a, b, TAKEN + 1, true));
+    ri_peer_note_hint(peer, 0);
+    EXPECT_EQ(0u, taken(a, b, TAKEN, true));
+}
+
+/* Messages that are longer than any record, by a ring of the largest size. */
+TEST_F(test_ring_life_long, longer_than_a_record)
+{
+    const size_t most    = 262144;
+    ri_config.ring_large = 4 * most;
+    ri_config.ring_eager = 65536;
+    ri_config.ring_quick = most;
+    ri_quick_rate        = 1e-9;
+
+    node *a = add_node(), *b = add_node();
+
+    conn(b, a);
+    exchange(a, b, 10);
+    for (bool expected : {true, false}) {
+        for (size_t length : {65535ul, 65536ul, 65537ul, 131071ul, 200001ul, most}) {
+            ri_peer_note_hint(conn(a, b)->peer, RI_RING_HINT_WAITS);
+            EXPECT_EQ(1u, taken(a, b, length, expected)) << length;
+        }
+    }
+    EXPECT_EQ(0u, taken(a, b, most + 1, true));
+
+    /* A receive that is too short, and one that comes late for some that fill the ring */
+    ri_peer_note_hint(conn(a, b)->peer, RI_RING_HINT_WAITS);
+    recv_ptr r = b->recv(1, ~0ul, 100000);
+    send_ptr s = a->send(conn(a, b), pattern(1, most), 1);
+    settle();
+    EXPECT_TRUE(s->done && r->done);
+    EXPECT_EQ(UCS_ERR_MESSAGE_TRUNCATED, r->status);
+
+    std::vector<send_ptr> sends;
+    std::vector<recv_ptr> recvs;
+
+    for (unsigned i = 0; i < 12; ++i) {
+        ri_peer_note_hint(conn(a, b)->peer, RI_RING_HINT_WAITS);
+        sends.push_back(a->send(conn(a, b), pattern(i, most - i * 10000), 1));
+    }
+    for (unsigned i = 0; i < 12; ++i) {
+        recvs.push_back(b->recv(1, ~0ul, most));
+    }
+    settle();
+    for (unsigned i = 0; i < 12; ++i) {
+        ASSERT_TRUE(sends[i]->done && recvs[i]->done) << i;
+        EXPECT_EQ(sends[i]->data.size(), recvs[i]->info.length);
+        EXPECT_TRUE(std::equal(sends[i]->data.begin(), sends[i]->data.end(),
+                               recvs[i]->buffer.begin()))
+                << i;
+    }
+    EXPECT_EQ(0u, b->counters().held_bytes);
 }
 
 /* A size that was set holds for all. */

@@ -42,6 +42,7 @@ protected:
     {
         ASSERT_EQ(UCS_OK, ri_ring_create(&m_rx, size, COOKIE));
         ASSERT_EQ(UCS_OK, ri_ring_open(&m_tx, getpid(), m_rx.fd, size, COOKIE));
+        m_tx.end = m_tx.limit = lines(); /* as if it had grown */
     }
 
     void close_both()

@@ -152,7 +152,8 @@ TEST_F(test_mailbox_slots, open_what_is_no_mailbox)
     const size_t size = sizeof(ri_mailbox_area_t);
     int wrong_size    = -1, pipe_fds[2];
     int unsealed      = memfd_create("ucxri-mailbox", MFD_CLOEXEC);
-    void *area        = ri_shared_file_make("ucxri-mailbox", size + 4096, &wrong_size);
+    void *area        = ri_shared_file_make("ucxri-mailbox", size + 4096, size + 4096,
+                                            &wrong_size);
     pid_t child       = fork();
 
     if (child == 0) {

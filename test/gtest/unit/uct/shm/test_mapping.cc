@@ -274,7 +274,7 @@ TEST_P(test_mapping, find_over_what_does_not_adjoin_in_the_file)
 TEST_P(test_mapping, the_librarys_own)
 {
     int fd      = -1;
-    void *own   = ri_shared_file_make("ucxri-test", m_page, &fd);
+    void *own   = ri_shared_file_make("ucxri-test", m_page, m_page, &fd);
     char *other = nullptr;
 
     ASSERT_NE(nullptr, own);

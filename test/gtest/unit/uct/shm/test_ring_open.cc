@@ -251,7 +251,7 @@ TEST_F(test_ring_open, rx_close_leaves_the_sender_alone)
 /* No message of the first lap waits for a page. */
 TEST_F(test_ring_open, all_pages_are_mapped)
 {
-    const size_t size = 1 << 20, page = sysconf(_SC_PAGESIZE);
+    const size_t size = RI_RING_FIRST * RI_RING_LINE, page = sysconf(_SC_PAGESIZE);
     struct rusage before, after;
 
     open_both(size);

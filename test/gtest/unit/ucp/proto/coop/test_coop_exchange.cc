@@ -464,7 +464,8 @@ TEST_F(test_coop_exchange, a_quick_ring_is_better)
             expect_exchange(m_conn->peer);
             m_conn->ring_long_quick  = most;
             m_conn->peer->hint.ready = 1;
-            ri_ring_quick_rate       = quick ? 1e-9 : 0;
+            m_conn->peer->hint.fresh = 1;
+            ri_quick_rate            = quick ? 1e-9 : 0;
             send_ptr s               = m_a->send(m_conn, data, 5);
             recv_ptr r               = m_b->recv(5, ~0ul, length);
             pump();
@@ -473,7 +474,7 @@ TEST_F(test_coop_exchange, a_quick_ring_is_better)
             EXPECT_EQ(rings + by_ring, m_a->counters().conns.tx_eager_ring) << most;
         }
     }
-    ri_ring_quick_rate = 0;
+    ri_quick_rate = 0;
 }
 
 /* Then there is one, if B waits for long messages. */

@@ -1,6 +1,6 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
-/* src/uct/shm/ring.c, ring.h: whether a ring is quick, by the time that its payloads take to be written */
+/* src/uct/shm/quick.h, ring.c: whether a ring is quick, by the time that its payloads take to be written */
 
 #include "ring_test.h"
 
@@ -10,7 +10,7 @@ namespace {
 
 const double ALWAYS = 1e-9, NEVER = 1e9; /* bytes in a tick */
 
-class test_ring_quick : public ring_test {
+class test_quick : public ring_test {
 protected:
     void SetUp() override
     {
@@ -20,16 +20,16 @@ protected:
 
     void TearDown() override
     {
-        ri_ring_quick_rate    = 0;
+        ri_quick_rate         = 0;
         ri_distance_far_ticks = 0;
         ring_test::TearDown();
     }
 
-    void carry(double rate, uint32_t length = RI_RING_JUDGED_MIN)
+    void carry(double rate, uint32_t length = RI_QUICK_LENGTH)
     {
         std::vector<uint8_t> data(length);
 
-        ri_ring_quick_rate = rate;
+        ri_quick_rate = rate;
         ASSERT_TRUE(ri_ring_tx_put_parts(&m_tx, 1, 2, 0, data.data(), length));
         while (const ri_ring_record_t *record = ri_ring_rx_peek(&m_rx)) {
             ri_ring_rx_advance(&m_rx,
@@ -37,7 +37,7 @@ protected:
         }
     }
 
-    void carry_times(unsigned times, double rate, uint32_t length = RI_RING_JUDGED_MIN)
+    void carry_times(unsigned times, double rate, uint32_t length = RI_QUICK_LENGTH)
     {
         for (unsigned i = 0; i < times; ++i) {
             carry(rate, length);
@@ -45,18 +45,17 @@ protected:
     }
 };
 
-TEST_F(test_ring_quick, is_assumed_first)
+TEST_F(test_quick, is_assumed_first)
 {
-    ri_ring_quick_rate = NEVER;
+    ri_quick_rate = NEVER;
     EXPECT_TRUE(ri_ring_tx_is_quick(&m_tx));
-    ri_ring_quick_rate = 0; /* it is not known what a tick is */
+    ri_quick_rate = 0; /* it is not known what a tick is */
     EXPECT_FALSE(ri_ring_tx_is_quick(&m_tx));
-    EXPECT_FALSE(ri_ring_tx_takes_long(&m_tx));
 }
 
-TEST_F(test_ring_quick, slow_after_some_times)
+TEST_F(test_quick, slow_after_some_times)
 {
-    carry_times(RI_RING_SLOW_TIMES - 1, NEVER);
+    carry_times(RI_QUICK_TIMES - 1, NEVER);
     EXPECT_TRUE(ri_ring_tx_is_quick(&m_tx));
     carry(NEVER);
     EXPECT_FALSE(ri_ring_tx_is_quick(&m_tx));
@@ -66,58 +65,55 @@ TEST_F(test_ring_quick, slow_after_some_times)
     EXPECT_TRUE(ri_ring_tx_is_quick(&m_tx)) << "however long it was slow";
 }
 
-TEST_F(test_ring_quick, a_quick_one_makes_up_for_two)
+TEST_F(test_quick, a_quick_one_makes_up_for_two)
 {
-    for (unsigned i = 0; i < 10 * RI_RING_SLOW_TIMES; ++i) {
+    for (unsigned i = 0; i < 10 * RI_QUICK_TIMES; ++i) {
         carry_times(2, NEVER);
         carry(ALWAYS);
         ASSERT_TRUE(ri_ring_tx_is_quick(&m_tx)) << i;
     }
-    for (unsigned i = 0; i < RI_RING_SLOW_TIMES; ++i) {
+    for (unsigned i = 0; i < RI_QUICK_TIMES; ++i) {
         carry_times(3, NEVER);
         carry(ALWAYS);
     }
-    EXPECT_EQ(RI_RING_SLOW_TIMES - 2u, m_tx.slow);
+    EXPECT_EQ(RI_QUICK_TIMES - 2u, m_tx.quick.slow);
 }
 
-TEST_F(test_ring_quick, short_payloads_do_not_count)
+TEST_F(test_quick, short_payloads_do_not_count)
 {
-    carry_times(2 * RI_RING_SLOW_TIMES, NEVER, RI_RING_JUDGED_MIN - 1);
+    carry_times(2 * RI_QUICK_TIMES, NEVER, RI_QUICK_LENGTH - 1);
     EXPECT_TRUE(ri_ring_tx_is_quick(&m_tx));
-    carry_times(RI_RING_SLOW_TIMES, NEVER);
-    carry_times(2 * RI_RING_SLOW_TIMES, ALWAYS, RI_RING_JUDGED_MIN - 1);
+    carry_times(RI_QUICK_TIMES, NEVER);
+    carry_times(2 * RI_QUICK_TIMES, ALWAYS, RI_QUICK_LENGTH - 1);
     EXPECT_FALSE(ri_ring_tx_is_quick(&m_tx));
 }
 
 /* A far sender's payloads go past its cache: that says nothing, and the ring is not quick. */
-TEST_F(test_ring_quick, far)
+TEST_F(test_quick, far)
 {
     ri_distance_far_ticks = 1; /* whatever is measured */
     m_tx.distance.times   = RI_DISTANCE_FAR_TIMES;
-    carry_times(2 * RI_RING_SLOW_TIMES, NEVER);
+    carry_times(2 * RI_QUICK_TIMES, NEVER);
     EXPECT_FALSE(ri_ring_tx_is_quick(&m_tx));
     m_tx.distance.times = 0;
     EXPECT_TRUE(ri_ring_tx_is_quick(&m_tx));
-    EXPECT_EQ(0u, m_tx.slow);
+    EXPECT_EQ(0u, m_tx.quick.slow);
 }
 
-TEST_F(test_ring_quick, is_tried_again)
+TEST_F(test_quick, is_tried_again)
 {
-    carry_times(RI_RING_SLOW_TIMES, NEVER);
+    carry_times(RI_QUICK_TIMES, NEVER);
     for (unsigned round = 0; round < 3; ++round) {
-        for (unsigned i = 1; i < RI_RING_RETRY; ++i) {
-            ASSERT_FALSE(ri_ring_tx_takes_long(&m_tx)) << i;
+        for (unsigned i = 0; i < RI_QUICK_RETRY; ++i) {
+            ASSERT_FALSE(ri_ring_tx_is_quick(&m_tx)) << i;
+            ri_quick_pass_by(&m_tx.quick);
         }
-        for (unsigned i = 0; i < RI_RING_SLOW_TIMES; ++i) {
-            ASSERT_TRUE(ri_ring_tx_takes_long(&m_tx)) << i;
+        for (unsigned i = 0; i < RI_QUICK_TIMES; ++i) {
+            ASSERT_TRUE(ri_ring_tx_is_quick(&m_tx)) << i;
             carry(NEVER);
         }
     }
-    for (unsigned i = 1; i < RI_RING_RETRY; ++i) {
-        ASSERT_FALSE(ri_ring_tx_takes_long(&m_tx)) << i;
-    }
-    m_tx.distance.times = RI_DISTANCE_FAR_TIMES;
-    EXPECT_FALSE(ri_ring_tx_takes_long(&m_tx)) << "not one that is far";
+    EXPECT_FALSE(ri_ring_tx_is_quick(&m_tx));
 }
 
 } // namespace

@@ -1,0 +1,56 @@
+/*
+ * Copyright (c) 2026 The ucxri authors.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Whether a ring is quick: its sender writes to it so fast that two copies through it are the best way
+ * for longer messages, too. It is so between cores that share a cache.
+ *
+ * It shows by the time that it takes to write a payload of at least RI_QUICK_LENGTH bytes by the caches. A
+ * ring is slow after RI_QUICK_TIMES slow payloads, of which each quick one makes up for two: the first
+ * lap is always slow, as no cache has its lines. A slow ring is tried again after RI_QUICK_RETRY payloads
+ * that a quick one would have taken.
+ */
+#ifndef RI_QUICK_H
+#define RI_QUICK_H
+
+#include <stdint.h>
+
+#define RI_QUICK_LENGTH 16384
+#define RI_QUICK_TIMES  64
+#define RI_QUICK_RETRY  1024
+
+/** From how many bytes in a tick (ucs/clock.h) on a ring is quick; 0: none is. */
+extern double ri_quick_rate;
+
+/* Of one ring. All 0: it is taken for quick, until it is known. */
+typedef struct ri_quick {
+    uint32_t slow;      /* so many payloads took long to write */
+    uint32_t passed_by; /* so many payloads went another way, as it is slow */
+} ri_quick_t;
+
+/** @return Whether a ring is quick, if its sender is not far (distance.h). */
+static inline int ri_quick_is(const ri_quick_t *quick)
+{
+    return (quick->slow < RI_QUICK_TIMES) && (ri_quick_rate > 0);
+}
+
+/** A payload of @a length bytes took so many ticks to be written by the caches. */
+static inline void ri_quick_judge(ri_quick_t *quick, uint32_t length, uint64_t ticks)
+{
+    if (length >= ticks * ri_quick_rate) {
+        quick->slow -= (quick->slow < 2) ? quick->slow : 2;
+    } else if (quick->slow < RI_QUICK_TIMES) {
+        ++quick->slow;
+    }
+}
+
+/** A payload that a quick ring would take goes another way, as this one is slow. After some of them it
+ * is taken for quick again. */
+static inline void ri_quick_pass_by(ri_quick_t *quick)
+{
+    if (++quick->passed_by % RI_QUICK_RETRY == 0) {
+        quick->slow = 0;
+    }
+}
+
+#endif
