@@ -19,7 +19,8 @@
 #include "worker.h"
 
 /* Messages of this length and shorter ones go through a ring in an exchange, too: two copies take no
- * longer than an announcement and a call; nor than to lose the processor once more, in a crowd. A quick ring takes longer ones. */
+ * longer than an announcement and a call; nor than to lose the processor once more, in a crowd. A quick
+ * ring takes longer ones. */
 #define RI_EXCHANGE_RING_MAX         16384
 #define RI_EXCHANGE_RING_MAX_CROWDED 32768
 
