@@ -229,6 +229,13 @@ static void print_costs(void)
            ri_config_is_measured() ? "" : "; no threshold depends on them");
 }
 
+static void print_ring_threshold(const char *text, const char *name, size_t value)
+{
+    printf("%s", text);
+    ri_config_print_value(stdout, name);
+    printf(", if the ring has %zuK or more\n", value * RI_RING_LONG_MESSAGES / 1024);
+}
+
 static void print_thresholds(void)
 {
     static const struct {
@@ -244,16 +251,12 @@ static void print_thresholds(void)
         ri_config_print_value(stdout, thresholds[i].name);
         printf("\n");
         if ((i == 0) && (ri_config.ring_eager > ri_config.eager_thresh)) {
-            printf("eager by ring    up to ");
-            ri_config_print_value(stdout, "RING_EAGER_MAX");
-            printf(", if the ring has %zuK or more\n",
-                   ri_config.ring_eager * RI_RING_LONG_MESSAGES / 1024);
+            print_ring_threshold("eager by ring    up to ", "RING_EAGER_MAX",
+                                 ri_config.ring_eager);
         }
         if ((i == 0) && (ri_config.ring_quick > ri_config.ring_eager)) {
-            printf("eager, quick ring up to ");
-            ri_config_print_value(stdout, "RING_QUICK_MAX");
-            printf(", if the ring has %zuK or more\n",
-                   ri_config.ring_quick * RI_RING_LONG_MESSAGES / 1024);
+            print_ring_threshold("eager, quick ring up to ", "RING_QUICK_MAX",
+                                 ri_config.ring_quick);
         }
     }
     print_costs();

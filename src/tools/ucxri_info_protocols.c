@@ -228,9 +228,8 @@ static void protocols_quick(void)
     info_size_text(most, size, sizeof(size));
     info_size_text(most / RI_EXCHANGE_QUICK_PARTS, half, sizeof(half));
     printf("A ring that is found to be quick, as between cores that share a cache, takes "
-           "messages up to\n%s where the receiver waits, and up to %s where both send "
-           "and "
-           "wait, by eager.\n",
+           "messages up to\n%s where the receiver waits, and up to %s where both "
+           "send and wait, by eager.\n",
            size, half);
 }
 

@@ -279,13 +279,19 @@ static void config_restore_auto(void)
     }
 }
 
+/* All that follows from what was measured. */
+static void config_follow_costs(void)
+{
+    config_set_thresholds(&ri_costs);
+    config_set_far(&ri_costs);
+    config_set_quick(&ri_costs);
+}
+
 void ri_config_use_costs(const ri_costs_t *costs)
 {
     ri_costs = *costs;
     config_restore_auto();
-    config_set_thresholds(&ri_costs);
-    config_set_far(&ri_costs);
-    config_set_quick(&ri_costs);
+    config_follow_costs();
 }
 
 static void config_read_once(void)
@@ -308,9 +314,7 @@ static void config_read_once(void)
     config_given     = ri_config;
 
     ri_costs_measure(&ri_costs, ri_config.cma ? &ri_plane_cma : NULL);
-    config_set_thresholds(&ri_costs);
-    config_set_far(&ri_costs);
-    config_set_quick(&ri_costs);
+    config_follow_costs();
     config_check_devices();
     config_warn_unknown();
     config_is_read = 1;

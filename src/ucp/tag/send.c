@@ -173,13 +173,14 @@ static void send_ask_ring(const ri_send_req_t *req, unsigned host_plane, int may
     size_t length      = req->data.length;
     int is_quick       = send_is_for_quick_ring(req);
     int beats_exchange = is_quick &&
-                         (length <= conn->ring_long_quick / RI_EXCHANGE_QUICK_PARTS) &&
-                         send_has_room(req);
+                         (length <= conn->ring_long_quick / RI_EXCHANGE_QUICK_PARTS);
+    int has_room = beats_exchange && send_has_room(req);
 
-    *exchanges_p = may_exchange && !beats_exchange && send_exchanges(req, host_plane);
-    *takes_p     = beats_exchange ||
-               (!*exchanges_p && (is_quick || (length <= conn->ring_long)) &&
-                send_has_room(req));
+    *exchanges_p = may_exchange && !has_room && send_exchanges(req, host_plane);
+    if (!beats_exchange && !*exchanges_p && (is_quick || (length <= conn->ring_long))) {
+        has_room = send_has_room(req);
+    }
+    *takes_p = has_room;
     if (*takes_p && (length > conn->ring_long)) {
         --conn->peer->hint.fresh;
     }

@@ -62,6 +62,24 @@ protected:
         b->release_done();
         return ring_messages(b) - before;
     }
+
+    /* Post a receive of @a room bytes for each message: they come in order, and as they were sent. */
+    void receive(node *b, const std::vector<send_ptr> &sends, size_t room)
+    {
+        std::vector<recv_ptr> recvs;
+
+        for (size_t i = 0; i < sends.size(); ++i) {
+            recvs.push_back(b->recv(1, ~0ul, room));
+        }
+        settle();
+        for (size_t i = 0; i < sends.size(); ++i) {
+            ASSERT_TRUE(sends[i]->done && recvs[i]->done) << i;
+            EXPECT_EQ(sends[i]->data.size(), recvs[i]->info.length);
+            EXPECT_TRUE(std::equal(sends[i]->data.begin(), sends[i]->data.end(),
+                                   recvs[i]->buffer.begin()))
+                    << i;
+        }
+    }
 };
 
 TEST_F(test_ring_life_long, each_length)
@@ -224,23 +242,12 @@ TEST_F(test_ring_life_long, longer_than_a_record)
     EXPECT_EQ(UCS_ERR_MESSAGE_TRUNCATED, r->status);
 
     std::vector<send_ptr> sends;
-    std::vector<recv_ptr> recvs;
 
     for (unsigned i = 0; i < 12; ++i) {
         ri_peer_note_hint(conn(a, b)->peer, RI_RING_HINT_WAITS);
         sends.push_back(a->send(conn(a, b), pattern(i, most - i * 10000), 1));
     }
-    for (unsigned i = 0; i < 12; ++i) {
-        recvs.push_back(b->recv(1, ~0ul, most));
-    }
-    settle();
-    for (unsigned i = 0; i < 12; ++i) {
-        ASSERT_TRUE(sends[i]->done && recvs[i]->done) << i;
-        EXPECT_EQ(sends[i]->data.size(), recvs[i]->info.length);
-        EXPECT_TRUE(std::equal(sends[i]->data.begin(), sends[i]->data.end(),
-                               recvs[i]->buffer.begin()))
-                << i;
-    }
+    ASSERT_NO_FATAL_FAILURE(receive(b, sends, most));
     EXPECT_EQ(0u, b->counters().held_bytes);
 }
 
@@ -265,7 +272,6 @@ TEST_F(test_ring_life_long, without_room)
         SCOPED_TRACE(both_send);
         node *a = add_node(), *b = add_node();
         std::vector<send_ptr> sends;
-        std::vector<recv_ptr> recvs;
         recv_ptr back;
         send_ptr there;
 
@@ -282,17 +288,7 @@ TEST_F(test_ring_life_long, without_room)
             sends.push_back(a->send(conn(a, b), pattern(i, (i % 3) ? TAKEN - i : 8), 1));
         }
         EXPECT_EQ(both_send, !ucs_list_is_empty(&conn(a, b)->pending));
-        for (unsigned i = 0; i < 40; ++i) {
-            recvs.push_back(b->recv(1, ~0ul, TAKEN));
-        }
-        settle();
-        for (unsigned i = 0; i < 40; ++i) {
-            ASSERT_TRUE(sends[i]->done && recvs[i]->done) << i;
-            EXPECT_EQ(sends[i]->data.size(), recvs[i]->info.length);
-            EXPECT_TRUE(std::equal(sends[i]->data.begin(), sends[i]->data.end(),
-                                   recvs[i]->buffer.begin()))
-                    << i;
-        }
+        ASSERT_NO_FATAL_FAILURE(receive(b, sends, TAKEN));
         EXPECT_EQ(both_send, before + 40 == ring_messages(b));
         if (both_send) {
             EXPECT_EQ(longs, b->counters().streams.rx_long); /* they were sent eagerly */
@@ -311,7 +307,6 @@ TEST_F(test_ring_life_long, without_room_of_a_prompt_sender)
     exchange(a, b, 10);
     for (unsigned round = 0; round < 3 * RI_ACTIVITY_PROMPT_TIMES; ++round) {
         std::vector<send_ptr> sends;
-        std::vector<recv_ptr> recvs;
         bool is_late = (round == 2 * RI_ACTIVITY_PROMPT_TIMES - 1);
 
         for (unsigned i = 0; i < 40; ++i) {
@@ -327,16 +322,7 @@ TEST_F(test_ring_life_long, without_room_of_a_prompt_sender)
                                (is_late ? RI_ACTIVITY_PROMPT_US + 1000 : 0);
         a->progress();
         EXPECT_FALSE(ri_activity_was_full(a->worker()));
-        for (unsigned i = 0; i < 40; ++i) {
-            recvs.push_back(b->recv(1, ~0ul, TAKEN));
-        }
-        settle();
-        for (unsigned i = 0; i < 40; ++i) {
-            ASSERT_TRUE(sends[i]->done && recvs[i]->done) << i;
-            EXPECT_TRUE(std::equal(sends[i]->data.begin(), sends[i]->data.end(),
-                                   recvs[i]->buffer.begin()))
-                    << i;
-        }
+        ASSERT_NO_FATAL_FAILURE(receive(b, sends, TAKEN));
         a->release_done();
         b->release_done();
     }
