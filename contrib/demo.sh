@@ -2,22 +2,30 @@
 # Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause
 #
 # Shows what ucxri does: installs what it needs of packages (as root or with sudo), builds in
-# build/demo, measures MPI messages between two ranks under MPICH over shared memory, stock
+# build/demo, measures MPI messages between two ranks over shared memory, stock
 # UCX and recv_init in turn, and prints both side by side. It draws a chart of the progress of
 # messages while their two sides compute, whose path is the last line. Takes four to
 # eight minutes, half of them for measuring.
 #
-# Usage: contrib/demo.sh [--build-dir DIR] [-h]
+# Usage: contrib/demo.sh [--mpi mpich|openmpi] [--build-dir DIR] [-h]
 set -u
 export LC_ALL=C
 root=$(cd "$(dirname "$0")/.." && pwd) || exit 1
 . "$root/contrib/bench/run.sh"
 build_dir=$root/build/demo
+mpi=mpich
 while [ $# -gt 0 ]; do
     case $1 in
     --build-dir)
         [ $# -gt 1 ] || misuse "--build-dir needs a value"
         build_dir=$2
+        shift
+        ;;
+    --mpi)
+        case ${2-} in
+        mpich | openmpi) mpi=$2 ;;
+        *) misuse "--mpi '${2-}': expected mpich or openmpi" ;;
+        esac
         shift
         ;;
     -h | --help) usage; exit 0 ;;
@@ -27,7 +35,13 @@ while [ $# -gt 0 ]; do
 done
 
 echo "1/3 Packages"
-"$root/contrib/deps.sh" --for demo || die "packages are missing, see above"
+purpose=demo
+title=MPICH
+if [ $mpi = openmpi ]; then
+    purpose=demo-openmpi
+    title="Open MPI"
+fi
+"$root/contrib/deps.sh" --for $purpose || die "packages are missing, see above"
 
 echo
 echo "2/3 Build in $build_dir"
@@ -36,10 +50,10 @@ echo "2/3 Build in $build_dir"
 [ "${PIPESTATUS[0]}" -eq 0 ] || die "the build failed, see above"
 
 echo
-echo "3/3 Measurement: MPICH, 2 ranks, shared memory, stock and recv_init in turn"
+echo "3/3 Measurement: $title, 2 ranks, shared memory, stock and recv_init in turn"
 results=$build_dir/compare
 mkdir -p "$results"
-"$root/contrib/compare.sh" --mpi mpich --skip perftest --skip ucp --quick \
+"$root/contrib/compare.sh" --mpi $mpi --skip perftest --skip ucp --quick \
     --build-dir "$build_dir" --out "$results" >"$results/table.txt"
 status=$?
 if [ $status -ne 0 ] || [ ! -s "$results/summary.csv" ]; then
@@ -47,7 +61,7 @@ if [ $status -ne 0 ] || [ ! -s "$results/summary.csv" ]; then
     die "the measurement failed, see above"
 fi
 
-awk -F, '
+awk -F, -v mpi=$mpi '
     function size_text(size) {
         if (size >= 1048576) {
             return size / 1048576 " MB"
@@ -58,7 +72,7 @@ awk -F, '
         printf "\n%s\n%17s %11s %12s     ratio\n%s", title, "", "stock", "recv_init", lines[bench]
     }
     # stock: the best of its rendezvous schemes
-    NR > 1 && $1 == "mpich" && $4 == "ring" && $5 == "stock" {
+    NR > 1 && $1 == mpi && $4 == "ring" && $5 == "stock" {
         bench = $2
         label = size_text($3)
         if (sub(/^progress:/, "", bench)) {
@@ -84,7 +98,7 @@ sed -n '/other processes used/p; /machine was not idle/p' "$results/table.txt"
 echo "All samples: $results/raw.csv"
 echo
 echo "The library is $build_dir/src/.libs/libucxri.so. With a program of yours:"
-echo "  mpiexec.mpich -n 4 $build_dir/src/ucxri_run \\"
+echo "  mpiexec -n 4 $build_dir/src/ucxri_run \\"
 echo "      --library=$build_dir/src/.libs/libucxri.so --report ./app"
 
 echo
@@ -103,7 +117,7 @@ raw=$results/raw.csv
 out=$results
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
-chart progress "Progress while computing: stock UCX beside recv_init" mpich '^progress:' \
+chart progress "Progress while computing: stock UCX beside recv_init" $mpi '^progress:' \
     "stock+stock_get+stock_put=stock UCX, the best of its schemes" "ring=with ucxri"
 [ -s "$out/progress.svg" ] || die "no chart"
 if to_png "$out/progress.svg" "$out/progress.png"; then

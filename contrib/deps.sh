@@ -4,10 +4,10 @@
 # Installs the Debian packages that are missing to build and test ucxri. Where nothing is
 # missing it does nothing and needs no network.
 #
-# Usage: contrib/deps.sh [--check] [--quiet] [--for demo] [--without LIST]
+# Usage: contrib/deps.sh [--check] [--quiet] [--for demo|demo-openmpi] [--without LIST]
 #   --check          install nothing, list what is missing
 #   --quiet          say nothing if nothing is missing
-#   --for demo       only what contrib/demo.sh needs, which has no tests
+#   --for demo       only what contrib/demo.sh needs, which has no tests; demo-openmpi: with Open MPI
 #   --without LIST   leave these packages out, with commas; only those that are for some of the tests
 #   -h               this text
 #
@@ -21,8 +21,9 @@ required=(build-essential autoconf automake libtool pkg-config libucx-dev)
 optional=(ucx-utils libibverbs-dev ibverbs-utils rdma-core mpich libmpich-dev openmpi-bin libopenmpi-dev
     libgtest-dev clang clang-format libclang-rt-dev g++ qemu-system-x86 busybox-static cpio iproute2 debootstrap
     bash-completion chromium debhelper environment-modules lintian man-db rpm)
-# Of these, what contrib/demo.sh needs
+# Of these, what contrib/demo.sh needs, by the MPI that it shows
 for_demo=(mpich libmpich-dev)
+for_demo_openmpi=(openmpi-bin libopenmpi-dev)
 # For people; never installed by this script
 handy=(gdb valgrind)
 
@@ -35,10 +36,14 @@ while [ $# -gt 0 ]; do
     --check) check=yes ;;
     --quiet) quiet=yes ;;
     --for)
-        if [ "${2-}" != demo ]; then
-            echo "deps.sh: --for '${2-}': expected demo" >&2
+        case ${2-} in
+        demo) optional=("${for_demo[@]}") ;;
+        demo-openmpi) optional=("${for_demo_openmpi[@]}") ;;
+        *)
+            echo "deps.sh: --for '${2-}': expected demo or demo-openmpi" >&2
             exit 2
-        fi
+            ;;
+        esac
         purpose=$2
         shift
         ;;
@@ -88,7 +93,6 @@ missing()
     done
 }
 
-[ "$purpose" = tests ] || optional=("${for_demo[@]}")
 chosen=()
 for package in "${optional[@]}"; do
     [[ ,$without, == *,$package,* ]] || chosen+=("$package")

@@ -7,11 +7,17 @@ import os
 
 from spack.package import *
 
+try:  # Spack 1.0 and later have it there
+    from spack_repo.builtin.build_systems.autotools import AutotoolsPackage
+except ImportError:
+    pass
+
 
 class Ucxri(AutotoolsPackage):
     """Receiver-initiated rendezvous for MPI on UCX, by a library that is preloaded into unmodified
     programs."""
 
+    # The project has no page of its own: this is that of what it extends
     homepage = "https://openucx.org"
     url = "file://" + os.path.join(os.getcwd(), "ucxri-0.1.0.tar.gz")
     manual_download = True

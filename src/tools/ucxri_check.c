@@ -11,6 +11,7 @@
 #include "ucxri_check.h"
 #include "ucxri_check_libs.h"
 #include "ucxri_check_openmpi.h"
+#include "ucxri_wrap.h"
 #include "ucp/core/switch.h"
 #include "ucs/rank.h"
 
@@ -37,11 +38,12 @@
 
 /* Programs that start or load others. Nothing can be said about those. */
 static const char *const check_openers[] = {
-        "bash",    "csh",      "dash",    "env",       "gdb",  "java",       "julia",
-        "ksh",     "lua",      "ltrace",  "nice",      "node", "nohup",      "numactl",
-        "perf",    "perl",     "R",       "Rscript",   "ruby", "setarch",    "sh",
-        "stdbuf",  "strace",   "taskset", "tclsh",     "tcsh", "hwloc-bind", "time",
-        "timeout", "valgrind", "zsh",     "ucxri_info"};
+        "bash",  "csh",        "dash",       "env",    "gdb",     "java",
+        "julia", "ksh",        "lua",        "ltrace", "nice",    "node",
+        "nohup", "numactl",    "perf",       "perl",   "R",       "Rscript",
+        "ruby",  "setarch",    "sh",         "stdbuf", "strace",  "taskset",
+        "tclsh", "tcsh",       "hwloc-bind", "time",   "timeout", "valgrind",
+        "zsh",   "ucxri_info", "ucxri_run"};
 
 CHECK_PRINT_FUNC static void check_because(check_t *check, check_fault_t fault,
                                            const char *format, ...)
@@ -320,6 +322,50 @@ static int check_look_at(struct dl_phdr_info *info, size_t size, void *arg)
     return check_is_library(info->dlpi_name, strlen(info->dlpi_name));
 }
 
+/* Why the loader has not loaded a library that LD_PRELOAD names. */
+static void check_not_loaded(check_t *check, const char *library)
+{
+    check_elf_t elf = {.kind = CHECK_ELF_NONE};
+
+    if (!check_library(check, library, &elf)) {
+        check_elf_free(&elf);
+        return;
+    }
+    if (elf.kind == CHECK_ELF_FOREIGN) {
+        check_because(check, CHECK_ARCHITECTURE,
+                      "LD_PRELOAD has %s, which is for another machine (%s)", library,
+                      check_elf_machine(&elf));
+        check_remedy(check, "build ucxri for this one");
+    } else {
+        check_because(check, CHECK_NOT_LOADED,
+                      "LD_PRELOAD has %s, which the loader has not loaded", library);
+        check_remedy(check, "correct the path, or start the program by ucxri_run");
+    }
+    check_elf_free(&elf);
+}
+
+/* Open MPI gives UCX a prefix, whose variables win. */
+static int check_switch(check_t *check, const char *name)
+{
+    const char *value = getenv(name);
+
+    if (ri_switch_is_on(value)) {
+        return 1;
+    }
+    check_because(check, CHECK_NO_SWITCH, "%s is %s%s", name,
+                  (value == NULL)    ? "not set" :
+                  (value[0] == '\0') ? "empty" :
+                                       "",
+                  (value == NULL) ? "" : value);
+    if (!strcmp(name, RI_SWITCH_VARIABLE)) {
+        check_remedy(check, "set " RI_SWITCH_VARIABLE "=" RI_SWITCH_VALUE
+                            ", or start the program by ucxri_run");
+    } else {
+        check_remedy(check, "unset it, or start the program by ucxri_run");
+    }
+    return 0;
+}
+
 /* @return Whether LD_PRELOAD and the switch are as they should be. */
 static int check_variables(check_t *check, const char *library)
 {
@@ -329,18 +375,14 @@ static int check_variables(check_t *check, const char *library)
         check_because(check, CHECK_NOT_PRELOADED, "LD_PRELOAD has no " CHECK_LIBRARY);
         check_remedy(check, "start the program by ucxri_run");
     } else if (dl_iterate_phdr(check_look_at, NULL) == 0) {
-        check_because(check, CHECK_NOT_LOADED,
-                      "LD_PRELOAD has %s, which the loader has not loaded", library);
-        check_remedy(check, "correct the path, or start the program by ucxri_run");
-    } else if (!ri_switch_is_on(scheme)) {
-        check_because(check, CHECK_NO_SWITCH, RI_SWITCH_VARIABLE " is %s%s",
-                      (scheme == NULL) ? "not set" : "", (scheme == NULL) ? "" : scheme);
-        check_remedy(check, "set " RI_SWITCH_VARIABLE "=" RI_SWITCH_VALUE
-                            ", or start the program by ucxri_run");
-    } else {
+        check_not_loaded(check, library);
+    } else if (check_switch(check, RI_SWITCH_VARIABLE)) {
         check_because(check, CHECK_NO_FAULT,
-                      "LD_PRELOAD has %s and " RI_SWITCH_VARIABLE " is %s", library,
-                      scheme);
+                      "LD_PRELOAD has %s and " RI_SWITCH_VARIABLE " is %s%s", library,
+                      scheme,
+                      (ri_switch_read(scheme) == RI_SWITCH_MEANT) ?
+                              " (misspelt, it counts as " RI_SWITCH_VALUE ")" :
+                              "");
         return 1;
     }
     return 0;
@@ -354,6 +396,9 @@ void check_environment(check_t *check, const char *program)
     if (check_variables(check, library) && (program != NULL)) {
         /* a name without a folder is the loader's to find, and it has */
         check_files(check, (strchr(library, '/') == NULL) ? NULL : library, program, 0);
+        if (check->is_openmpi && (getenv(RI_SWITCH_PREFIXED) != NULL)) {
+            check_switch(check, RI_SWITCH_PREFIXED);
+        }
     }
     free(library);
 }
@@ -367,7 +412,7 @@ int check_find_program(const char *name, char *path, size_t max)
 
     snprintf(path, max, "%s", name);
     if (strchr(name, '/') != NULL) {
-        return (stat(name, &st) == 0) && S_ISREG(st.st_mode);
+        return (stat(name, &st) == 0) && S_ISREG(st.st_mode) && (access(name, X_OK) == 0);
     }
     if (list == NULL) {
         confstr(_CS_PATH, standard, sizeof(standard));
@@ -392,8 +437,13 @@ int check_has_program(check_t *check, const char *name, char *path, size_t max)
         return 1;
     }
     memset(check, 0, sizeof(*check));
-    check_because(check, CHECK_NO_PROGRAM, "there is no program %s", name);
-    check_remedy(check, "give its path");
+    if ((strchr(name, '/') != NULL) && (access(name, F_OK) == 0)) {
+        check_because(check, CHECK_NO_PROGRAM, "%s cannot be executed", name);
+        check_remedy(check, "chmod +x, or name its interpreter in front of it");
+    } else {
+        check_because(check, CHECK_NO_PROGRAM, "there is no program %s", name);
+        check_remedy(check, "give its path");
+    }
     return 0;
 }
 
@@ -403,20 +453,20 @@ int check_print(const check_t *check, const char *note)
     char label[96]   = "";
     char host[64];
 
+    /* lines of other processes may come in between if this is not one piece */
+    setvbuf(stdout, NULL, _IOFBF, 8 * CHECK_TEXT_MAX);
     if (rank != NULL) {
         ri_rank_host(host, sizeof(host));
         snprintf(label, sizeof(label), "rank %s on %s: ", rank, host);
     }
-    /* lines of other processes may come in between if this is not one piece */
-    setvbuf(stdout, NULL, _IOFBF, 4 * CHECK_TEXT_MAX);
-    printf("%sactive: %s, because %s%s%s\n", label,
-           (check->fault == CHECK_NO_FAULT) ? "yes" : "no", check->because,
-           (check->remedy[0] == '\0') ? "" : ": ", check->remedy);
+    wrap_printf(stdout, label, "active: %s, because %s%s%s",
+                (check->fault == CHECK_NO_FAULT) ? "yes" : "no", check->because,
+                (check->remedy[0] == '\0') ? "" : ": ", check->remedy);
     if (check->hint[0] != '\0') {
-        printf("%s%s\n", label, check->hint);
+        wrap_print(stdout, label, check->hint);
     }
     if (note != NULL) {
-        printf("%s%s\n", label, note);
+        wrap_print(stdout, label, note);
     }
     fflush(stdout);
     return (check->fault == CHECK_NO_FAULT) ? EXIT_SUCCESS : EXIT_FAILURE;

@@ -8,11 +8,11 @@
  * environment, opens a ring and the planes, and measures the costs. It keeps nothing of that.
  */
 #include "ucxri_check.h"
-#include "ucxri_info_more.h"
 #include "ucxri_info_protocols.h"
 #include "ucxri_info_report.h"
 #include "ucxri_info_timeline.h"
 #include "ucxri_info_tune.h"
+#include "ucxri_wrap.h"
 #include "ucp/core/config.h"
 #include "ucp/core/costs.h"
 #include "ucp/core/counters.h"
@@ -20,6 +20,7 @@
 #include "ucp/core/request.h"
 #include "ucp/core/switch.h"
 #include "ucp/core/version.h"
+#include "ucs/size_text.h"
 #include "ucs/stock.h"
 #include "ucp/wire/wire.h"
 #include "uct/cma/cma.h"
@@ -113,35 +114,36 @@ static void print_rings(void)
     int error;
 
     if (ri_config.ring_peers == 0) {
-        printf("rings            off (UCXRI_RING_PEERS=0)\n");
+        wrap_named(stdout, "rings", "off (UCXRI_RING_PEERS=0)");
         return;
     }
     if (ri_host_id() == 0) {
-        printf("rings            not available: /proc is not readable\n");
+        wrap_named(stdout, "rings", "not available: /proc is not readable");
         return;
     }
     if (ri_ring_create(&rx, size, cookie) != UCS_OK) {
         error = errno;
-        printf("rings            not available: %zu bytes of memfd: %s%s\n", size,
-               strerror(error), ri_ring_remedy(error));
+        wrap_named(stdout, "rings", "not available: %zu bytes of memfd: %s%s", size,
+                   strerror(error), ri_ring_remedy(error));
         return;
     }
     for (i = 0; i < ri_config.ring_peers; ++i) {
         sum += RI_RING_CONTROL_SIZE + ri_config_ring_size(i);
     }
     if (ri_ring_open(&tx, getpid(), rx.fd, size, cookie) == UCS_OK) {
-        info_size_text(RI_RING_CONTROL_SIZE + size, first, sizeof(first));
-        info_size_text(sum, all, sizeof(all));
-        info_size_text(ri_config.shelf_size, shelf, sizeof(shelf));
-        printf("rings            available, the first has %s, up to %u per process (%s "
-               "in "
-               "all)\n",
-               first, ri_config.ring_peers, all);
-        printf("shelves          up to %u per process, %s each\n", ri_config.shelf_peers,
-               shelf);
+        ri_size_text(RI_RING_CONTROL_SIZE + size, first, sizeof(first));
+        ri_size_text(sum, all, sizeof(all));
+        ri_size_text(ri_config.shelf_size, shelf, sizeof(shelf));
+        wrap_named(stdout, "rings",
+                   "available, the first has %s, up to %u per process (%s "
+                   "in "
+                   "all)",
+                   first, ri_config.ring_peers, all);
+        wrap_named(stdout, "shelves", "up to %u per process, %s each",
+                   ri_config.shelf_peers, shelf);
         ri_ring_tx_close(&tx);
     } else {
-        printf("rings            not available: /proc/<pid>/fd cannot be opened\n");
+        wrap_named(stdout, "rings", "not available: /proc/<pid>/fd cannot be opened");
     }
     ri_ring_rx_close(&rx);
 }
@@ -161,29 +163,34 @@ static void print_peers(void)
         end = plane->peer_memory;
         plane->ops->close(plane);
     }
-    printf("peers here       %zu bytes each, %zu of them once long receives were offered "
-           "both ways\n",
-           peer_memory(RI_WIRE_PLANE_CMA) + end,
-           ri_peer_memory_offers(RI_WIRE_PLANE_CMA));
+    wrap_named(stdout, "peers here",
+               "%zu bytes each, %zu of them once long receives were offered "
+               "both ways",
+               peer_memory(RI_WIRE_PLANE_CMA) + end,
+               ri_peer_memory_offers(RI_WIRE_PLANE_CMA));
 }
 
 #if HAVE_VERBS
 static void print_verbs_peers(const ri_ib_device_t *device)
 {
     if (ri_config.use_rc) {
-        printf("peers by rc      up to %u, about %zu bytes each, %zu of them for queues "
-               "and "
-               "%zu once long receives were offered both ways\n",
-               ri_config.rc_max_peers,
-               peer_memory(RI_WIRE_PLANE_RC) + ri_rc_footprint_peer(device),
-               ri_rc_footprint_queues(device), ri_peer_memory_offers(RI_WIRE_PLANE_RC));
+        wrap_named(stdout, "peers by rc",
+                   "up to %u, about %zu bytes each, %zu of them for queues "
+                   "and "
+                   "%zu once long receives were offered both ways",
+                   ri_config.rc_max_peers,
+                   peer_memory(RI_WIRE_PLANE_RC) + ri_rc_footprint_peer(device),
+                   ri_rc_footprint_queues(device),
+                   ri_peer_memory_offers(RI_WIRE_PLANE_RC));
     }
     if (ri_config.use_ud) {
-        printf("peers by ud      %zu bytes each, %zu of them once long receives were "
-               "offered both ways; and up to %u queue pairs of about %zu bytes for all\n",
-               peer_memory(RI_WIRE_PLANE_UD) + ri_ud_footprint_peer(),
-               ri_peer_memory_offers(RI_WIRE_PLANE_UD), ri_config.ud_qps,
-               ri_ud_footprint_qp(device));
+        wrap_named(
+                stdout, "peers by ud",
+                "%zu bytes each, %zu of them once long receives were "
+                "offered both ways; and up to %u queue pairs of about %zu bytes for all",
+                peer_memory(RI_WIRE_PLANE_UD) + ri_ud_footprint_peer(),
+                ri_peer_memory_offers(RI_WIRE_PLANE_UD), ri_config.ud_qps,
+                ri_ud_footprint_qp(device));
     }
 }
 #endif
@@ -201,62 +208,87 @@ static void print_verbs(void)
     ri_ib_device_t *device;
 
     if (ri_verbs_resolve() != UCS_OK) {
-        printf("verbs            not available: libibverbs cannot be loaded\n");
+        wrap_named(stdout, "verbs", "not available: libibverbs cannot be loaded");
     } else if (ri_ib_device_get(&device) != UCS_OK) {
-        printf("verbs            not available: no device with an active port that "
-               "fits%s (UCXRI_IB_DEVICES=%s)\n",
-               strcmp(ri_config.ib_devices, "auto") ? "" : ", or several",
-               ri_config.ib_devices);
+        wrap_named(stdout, "verbs",
+                   "not available: no device with an active port that "
+                   "fits%s (UCXRI_IB_DEVICES=%s)",
+                   strcmp(ri_config.ib_devices, "auto") ? "" : ", or several",
+                   ri_config.ib_devices);
     } else {
-        printf("verbs            %s:%u, %s, GID index %u\n",
-               ri_verbs.get_device_name(device->context->device), device->port,
-               links[device->address.link], device->address.gid_index);
+        wrap_named(stdout, "verbs", "%s:%u, %s, GID index %u",
+                   ri_verbs.get_device_name(device->context->device), device->port,
+                   links[device->address.link], device->address.gid_index);
         print_verbs_peers(device);
         ri_ib_device_put(device);
     }
 #else
-    printf("verbs            not available: built without infiniband/verbs.h\n");
+    wrap_named(stdout, "verbs", "not available: built without infiniband/verbs.h");
 #endif
 }
 
 static void print_costs(void)
 {
-    printf("costs            memcpy %.1f GB/s; process_vm_readv %.2f us and %.1f GB/s%s; "
-           "a cache line of another core %.0f ns (%s)%s\n",
-           ri_costs.copy_rate, ri_costs.plane.call * 1e-3, ri_costs.plane.rate,
-           ri_costs.plane_measured ? "" : " (assumed, not measured)", ri_costs.line,
-           ri_costs.line_measured ? "estimated by one of memory" : "assumed",
-           ri_config_is_measured() ? "" : "; no threshold depends on them");
+    wrap_named(stdout, "costs",
+               "memcpy %.1f GB/s; process_vm_readv %.2f us and %.1f GB/s%s; "
+               "a cache line of another core %.0f ns (%s)%s",
+               ri_costs.copy_rate, ri_costs.plane.call * 1e-3, ri_costs.plane.rate,
+               ri_costs.plane_measured ? "" : " (assumed, not measured)", ri_costs.line,
+               ri_costs.line_measured ? "estimated by one of memory" : "assumed",
+               ri_config_is_measured() ? "" : "; no threshold depends on them");
 }
 
+/* A threshold, in words. */
+typedef struct threshold {
+    const char *text, *before, *name;
+    size_t value;
+    size_t off; /* the value of one that is switched off */
+} threshold_t;
+
+static void print_threshold(const threshold_t *threshold, const char *behind)
+{
+    char setting[128], size[24];
+
+    ri_config_print_setting(threshold->name, setting, sizeof(setting));
+    ri_size_text(threshold->value, size, sizeof(size));
+    if (threshold->value == threshold->off) {
+        wrap_named(stdout, threshold->text, "off (%s)", setting);
+    } else {
+        wrap_named(stdout, threshold->text, "%s %s (%s)%s", threshold->before, size,
+                   setting, behind);
+    }
+}
+
+/* Of rings: what a ring has to have for it. */
 static void print_ring_threshold(const char *text, const char *name, size_t value)
 {
-    printf("%s", text);
-    ri_config_print_value(stdout, name);
-    printf(", if the ring has %zuK or more\n", value * RI_RING_LONG_MESSAGES / 1024);
+    threshold_t threshold = {text, "up to", name, value, SIZE_MAX};
+    char ring[24], behind[64];
+
+    ri_size_text(value * RI_RING_LONG_MESSAGES, ring, sizeof(ring));
+    snprintf(behind, sizeof(behind), ", if the ring has %s or more", ring);
+    print_threshold(&threshold, behind);
 }
 
 static void print_thresholds(void)
 {
-    static const struct {
-        const char *text, *name;
-    } thresholds[] = {{"eager            up to ", "EAGER_THRESH"},
-                      {"hybrid           up to ", "HYBRID_THRESH"},
-                      {"hybrid, network  up to ", "IB_HYBRID_THRESH"},
-                      {"cooperative      from ", "COOP_THRESH"}};
+    const threshold_t thresholds[] = {
+            {"eager", "up to", "EAGER_THRESH", ri_config.eager_thresh, SIZE_MAX},
+            {"hybrid", "up to", "HYBRID_THRESH", ri_config.hybrid_thresh, 0},
+            {"hybrid, network", "up to", "IB_HYBRID_THRESH", ri_config.hybrid_net, 0},
+            {"cooperative", "from", "COOP_THRESH", ri_config.coop_thresh, SIZE_MAX}};
     size_t i;
 
     for (i = 0; i < sizeof(thresholds) / sizeof(thresholds[0]); ++i) {
-        printf("%s", thresholds[i].text);
-        ri_config_print_value(stdout, thresholds[i].name);
-        printf("\n");
-        if ((i == 0) && (ri_config.ring_eager > ri_config.eager_thresh)) {
-            print_ring_threshold("eager by ring    up to ", "RING_EAGER_MAX",
-                                 ri_config.ring_eager);
+        print_threshold(&thresholds[i], "");
+        if ((i > 0) || (ri_config.ring_peers == 0)) {
+            continue;
         }
-        if ((i == 0) && (ri_config.ring_quick > ri_config.ring_eager)) {
-            print_ring_threshold("eager, quick ring up to ", "RING_QUICK_MAX",
-                                 ri_config.ring_quick);
+        if (ri_config.ring_eager > ri_config.eager_thresh) {
+            print_ring_threshold("eager by ring", "RING_EAGER_MAX", ri_config.ring_eager);
+        }
+        if (ri_config.ring_quick > ri_config.ring_eager) {
+            print_ring_threshold("by quick ring", "RING_QUICK_MAX", ri_config.ring_quick);
         }
     }
     print_costs();
@@ -267,11 +299,20 @@ static void print_found(void)
     const char *scheme  = getenv("UCX_RNDV_SCHEME");
     const char *preload = getenv("LD_PRELOAD");
 
-    printf("stock UCX        %u.%u.%u\n", ri_stock.version_major, ri_stock.version_minor,
-           ri_stock.version_release);
-    printf("switch           UCX_RNDV_SCHEME=%s%s\n", (scheme == NULL) ? "" : scheme,
-           ri_switch_is_on(scheme) ? "" : " (not recv_init: the library is inert)");
-    printf("preload          LD_PRELOAD=%s\n", (preload == NULL) ? "" : preload);
+    wrap_named(stdout, "stock UCX", "%u.%u.%u", ri_stock.version_major,
+               ri_stock.version_minor, ri_stock.version_release);
+    if (scheme == NULL) {
+        wrap_named(stdout, "switch", "UCX_RNDV_SCHEME is not set here");
+    } else {
+        wrap_named(stdout, "switch", "UCX_RNDV_SCHEME=%s%s", scheme,
+                   ri_switch_is_on(scheme) ? "" :
+                                             " (not recv_init: the library is inert)");
+    }
+    if (preload == NULL) {
+        wrap_named(stdout, "preload", "LD_PRELOAD is not set here");
+    } else {
+        wrap_named(stdout, "preload", "LD_PRELOAD=%s", preload);
+    }
     print_rings();
     print_peers();
     print_verbs();

@@ -54,20 +54,34 @@ static size_t *link_all(const info_t *info)
     return links;
 }
 
-/* @return Whether a process may belong to a job of which some processes are known. */
+/* @return Whether two processes may be of one job. */
+static int rows_fit(const ri_report_row_t *row, const ri_report_row_t *other)
+{
+    return !strcmp(other->job, row->job) && !strcmp(other->ranks, row->ranks) &&
+           (!strcmp(row->rank, "-") || strcmp(row->rank, other->rank));
+}
+
+/* @return Whether a process may belong to a job, beside those that do so far. */
 static int job_fits(const info_t *info, size_t job, size_t process)
 {
-    const ri_report_row_t *row = &info->processes[process].row;
-    const ri_report_row_t *other;
     size_t i;
 
-    for (i = 0; i < process; ++i) {
-        if (info->processes[i].job != job) {
-            continue;
+    for (i = 0; i < info->count; ++i) {
+        if ((info->processes[i].job == job) &&
+            !rows_fit(&info->processes[process].row, &info->processes[i].row)) {
+            return 0;
         }
-        other = &info->processes[i].row;
-        if (strcmp(other->job, row->job) || strcmp(other->ranks, row->ranks) ||
-            (strcmp(row->rank, "-") && !strcmp(row->rank, other->rank))) {
+    }
+    return 1;
+}
+
+/* @return Whether all processes of a group may belong to a job. */
+static int job_fits_group(const info_t *info, size_t job, size_t *links, size_t root)
+{
+    size_t i;
+
+    for (i = 0; i < info->count; ++i) {
+        if ((link_root(links, i) == root) && !job_fits(info, job, i)) {
             return 0;
         }
     }
@@ -145,26 +159,31 @@ static void job_sum(info_job_t *job)
     job->num_workers = info_workers(job->processes, job->count, &job->workers);
 }
 
-/* Set the job of each process, and count the jobs. */
+/* Set the job of each process, and count the jobs. Whole groups go into a job, or none of their
+ * processes. */
 static void divide_processes(info_t *info)
 {
     size_t *links = link_all(info);
-    size_t *jobs  = info_grow(NULL, (info->count + 1) * sizeof(*jobs)); /* of groups */
-    size_t i, job, root;
+    size_t i, j, job, root;
 
     for (i = 0; i < info->count; ++i) {
-        jobs[i] = DIVIDE_NONE;
+        info->processes[i].job = DIVIDE_NONE;
     }
     for (i = 0; i < info->count; ++i) {
-        root = link_root(links, i);
-        if (jobs[root] == DIVIDE_NONE) {
-            for (job = info->num_jobs; (job > 0) && !job_fits(info, job - 1, i); --job) {}
-            jobs[root] = (job > 0) ? job - 1 : info->num_jobs++;
+        if (info->processes[i].job != DIVIDE_NONE) {
+            continue;
         }
-        info->processes[i].job = jobs[root];
+        root = link_root(links, i);
+        for (job = info->num_jobs;
+             (job > 0) && !job_fits_group(info, job - 1, links, root); --job) {}
+        job = (job > 0) ? job - 1 : info->num_jobs++;
+        for (j = i; j < info->count; ++j) {
+            if (link_root(links, j) == root) {
+                info->processes[j].job = job;
+            }
+        }
     }
     free(links);
-    free(jobs);
 }
 
 void info_divide(info_t *info)

@@ -21,6 +21,8 @@ typedef struct document {
     uint64_t version;
     uint64_t pid;
     char host[64];
+    char inert[INFO_REASON_MAX],
+            remedy[INFO_REASON_MAX]; /* "": the library was not inert */
 } document_t;
 
 /* @return The protocol of a name, or RI_REPORT_WAYS. */
@@ -218,6 +220,10 @@ static void read_entry(json_t *json, const char *name, document_t *document)
         read_sizes(json, process);
     } else if (!strcmp(name, "peers")) {
         read_pairs(json, process);
+    } else if (!strcmp(name, "inert")) {
+        json_text(json, document->inert, sizeof(document->inert));
+    } else if (!strcmp(name, "remedy")) {
+        json_text(json, document->remedy, sizeof(document->remedy));
     } else {
         json_skip(json);
     }
@@ -239,7 +245,8 @@ static void read_document(json_t *json, document_t *document)
              "%s:%" PRIu64, document->host, document->pid);
 }
 
-int info_documents_read(info_t *info, const char *text, const char *path)
+int info_documents_read(info_t *info, info_inert_t *inert, const char *text,
+                        const char *path)
 {
     json_t json         = {.at = text};
     const char *problem = NULL;
@@ -255,11 +262,14 @@ int info_documents_read(info_t *info, const char *text, const char *path)
                      document.version, RI_REPORT_JSON_VERSION);
             problem = (document.version == 0) ? "it is no report of ucxri" : other;
         }
-        if (problem == NULL) {
+        if ((problem == NULL) && (document.inert[0] == '\0')) {
             info_add(info, &document.process);
-        } else {
-            info_process_free(&document.process);
+            continue;
         }
+        if (problem == NULL) {
+            info_inert_add(inert, document.inert, document.remedy);
+        }
+        info_process_free(&document.process);
     }
     if (problem != NULL) {
         fprintf(stderr, "ucxri_info: %s: %s (near byte %zu)\n", path, problem,

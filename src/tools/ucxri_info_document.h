@@ -7,16 +7,18 @@
 #ifndef UCXRI_INFO_DOCUMENT_H
 #define UCXRI_INFO_DOCUMENT_H
 
-#include "ucxri_info_job.h"
+#include "ucxri_info_lines.h"
 
 /**
  * Read the reports in a text, one behind the other.
  *
- * @param path  What the text was read from, for messages.
+ * @param inert  Gets why the library was inert in some, as of info_lines_read().
+ * @param path   What the text was read from, for messages.
  *
  * @return Whether all of it could be read. If not, a message was printed; reports in front of the
  *         error count.
  */
-int info_documents_read(info_t *info, const char *text, const char *path);
+int info_documents_read(info_t *info, info_inert_t *inert, const char *text,
+                        const char *path);
 
 #endif

@@ -7,12 +7,20 @@
  */
 #include "ucxri_info_hints.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 /* The first messages of a pair take other ways, so few messages give no hint. A time is in
  * microseconds, so it is never few. */
 #define HINT_MIN 100
+
+/* Of processes that lived shorter, in microseconds, the start is most of the time. */
+#define HINT_LIFE_US 100000
+
+/* A process waits much: more than this part of its time, and so many times as long as others. */
+#define HINT_WAITED 0.2
+#define HINT_TIMES  2.5
 
 /* A hint that is given where a value is large, and larger than what it is compared with. */
 typedef struct hint {
@@ -70,14 +78,85 @@ static int hints_is_without_local(const info_job_t *job)
            !hints_has_local_pair(job);
 }
 
-int info_hints(const info_job_t *job,
-               void (*func)(const char *text, const char *advice, void *arg), void *arg)
+/* @return The share of its time that a process waited. */
+static double hints_waited(const info_process_t *process)
+{
+    double life = process->row.values[RI_REPORT_LIFE_US];
+
+    return (life > 0) ? process->row.values[RI_REPORT_IDLE_US] / life : 0;
+}
+
+/* Tell of a rank how long it waited, and the others on average. */
+static void hints_tell_waited(const info_job_t *job, size_t rank, const char *advice,
+                              info_hint_func_t func, void *arg)
+{
+    char text[INFO_HINT_MAX], host[80];
+    double others = 0;
+    size_t i;
+
+    for (i = 0; i < job->count; ++i) {
+        others += (i == rank) ? 0 : hints_waited(&job->processes[i]);
+    }
+    info_host(&job->processes[rank].row, host, sizeof(host));
+    snprintf(text, sizeof(text),
+             "rank %s on %.24s waited %.0f %% of its time, the others %.0f %%",
+             job->processes[rank].row.rank, host,
+             100 * hints_waited(&job->processes[rank]), 100 * others / (job->count - 1));
+    func(text, advice, arg);
+}
+
+/* One process that waits much less than each other one, which wait because of it, or much more.
+ * Shorter lives say nothing. @return How many of the two hints there were. */
+static int hints_balance(const info_job_t *job, info_hint_func_t func, void *arg)
+{
+    size_t least = 0, most = 0;
+    double low = INFINITY, high = 0; /* of all but the one that waits least, or most */
+    double waited;
+    size_t i;
+
+    for (i = 0; i < job->count; ++i) {
+        if (job->processes[i].row.values[RI_REPORT_LIFE_US] < HINT_LIFE_US) {
+            return 0;
+        }
+        waited = hints_waited(&job->processes[i]);
+        least  = (waited < hints_waited(&job->processes[least])) ? i : least;
+        most   = (waited > hints_waited(&job->processes[most])) ? i : most;
+    }
+    if (job->count < 2) {
+        return 0;
+    }
+    for (i = 0; i < job->count; ++i) {
+        waited = hints_waited(&job->processes[i]);
+        low    = (i != least) ? ri_min(low, waited) : low;
+        high   = (i != most) ? ri_max(high, waited) : high;
+    }
+    if ((low > HINT_WAITED) &&
+        (hints_waited(&job->processes[least]) < low / HINT_TIMES)) {
+        hints_tell_waited(job, least,
+                          "they wait because of it: it has more to do, or a slower host",
+                          func, arg);
+        return 1;
+    }
+    waited = hints_waited(&job->processes[most]);
+    if ((waited > HINT_WAITED) && (high < waited / HINT_TIMES)) {
+        hints_tell_waited(job, most,
+                          "it has less to do, or its messages come late: \"What the "
+                          "report tells\"",
+                          func, arg);
+        return 1;
+    }
+    return 0;
+}
+
+int info_hints(const info_job_t *job, info_hint_func_t func, void *arg)
 {
     const uint64_t *v = job->sum.values;
     uint64_t longer   = ri_report_messages(&job->sum, 1);
-    uint64_t calls  = v[RI_REPORT_SEND_US] + v[RI_REPORT_RECV_US] + v[RI_REPORT_WORK_US];
-    int without_rtr = (v[RI_REPORT_RTR_USED] < v[RI_REPORT_COOP] / 100);
-    uint64_t own    = v[RI_REPORT_RMA_MAPPED] + v[RI_REPORT_RMA_COPIED] +
+    uint64_t calls = v[RI_REPORT_SEND_US] + v[RI_REPORT_RECV_US] + v[RI_REPORT_WORK_US];
+    /* most are copied by both sides, and few of them by an RTR */
+    int is_coop = (v[RI_REPORT_COOP] > longer / 2) &&
+                  (v[RI_REPORT_RTR_USED] < v[RI_REPORT_COOP] / 10);
+    uint64_t own = v[RI_REPORT_RMA_MAPPED] + v[RI_REPORT_RMA_COPIED] +
                    v[RI_REPORT_RMA_MAILED] + v[RI_REPORT_RMA_CALLED];
     const hint_t hints[] = {
             {v[RI_REPORT_AM], v[RI_REPORT_RING], v[RI_REPORT_RING],
@@ -85,20 +164,23 @@ int info_hints(const info_job_t *job,
              "normal between hosts; on one host: \"Reading the counters\""},
             {v[RI_REPORT_UCP], hints_others(longer, v[RI_REPORT_UCP]), longer / 2,
              "of the long messages were left to UCP",
-             "no direct copies, or no RDMA: \"Direct copies\""},
+             "no direct copies, no RDMA, or sent before the pair was set up: \"Direct "
+             "copies\""},
             {v[RI_REPORT_LATE], v[RI_REPORT_FAST], v[RI_REPORT_FAST] / 2,
              "of the messages came before their receive was posted",
              "post receives earlier: \"What the report tells\""},
             {v[RI_REPORT_RTR_DROPPED], v[RI_REPORT_RTR_USED], v[RI_REPORT_RTR_USED],
              "of the RTRs were not used",
              "post receives earlier, or set UCXRI_RTR=n: \"What the report tells\""},
-            {v[RI_REPORT_RTR_SUPPRESSED], v[RI_REPORT_RTR_SENT], v[RI_REPORT_RTR_SENT],
-             "of the receives that could have sent an RTR did not, as it would not pay",
+            {v[RI_REPORT_RTR_SUPPRESSED], v[RI_REPORT_RTR_SENT],
+             is_coop ? UINT64_MAX : v[RI_REPORT_RTR_SENT],
+             "of the receives of long messages sent no RTR, as it would not pay",
              "normal if the receiver only waits: \"What the report tells\""},
             {v[RI_REPORT_COOP], hints_others(longer, v[RI_REPORT_COOP]),
-             without_rtr ? longer / 2 : UINT64_MAX,
-             "of the long messages were copied by both sides, without an RTR",
-             "the receivers wait; UCXRI_RTR=y UCXRI_COOP_THRESH=inf show RTRs: "
+             is_coop ? longer / 2 : UINT64_MAX,
+             "of the long messages were copied by both sides, few with an RTR",
+             "the receivers wait in the library; UCXRI_RTR=y UCXRI_COOP_THRESH=inf show "
+             "RTRs: "
              "\"What the report tells\""},
             {v[RI_REPORT_RMA_STOCK], own, own,
              "of the one-sided operations were left to UCX",
@@ -125,10 +207,11 @@ int info_hints(const info_job_t *job,
     }
     if (hints_is_without_local(job)) {
         func("no message between ranks of one host came to UCX",
-             "an MPICH with shared memory of its own, for which set MPIR_CVAR_NOLOCAL=1: "
-             "\"MPICH with shared memory\"",
+             "none was sent, or the MPI has shared memory of its own (ucxri_run --check "
+             "tells), "
+             "for which set MPIR_CVAR_NOLOCAL=1: \"MPICH with shared memory\"",
              arg);
         ++count;
     }
-    return count;
+    return count + hints_balance(job, func, arg);
 }

@@ -9,6 +9,7 @@
 #include "ucxri_info_html.h"
 #include "ucxri_info_hints.h"
 #include "ucxri_info_summary.h"
+#include "ucxri_info_verdict.h"
 #include "ucp/core/version.h"
 #include "ucs/json.h"
 
@@ -35,6 +36,17 @@ static void html_hint(const char *text, const char *advice, void *arg)
 
     snprintf(both, sizeof(both), "%s (%s)", text, advice);
     html_string(both, ri_json_next(arg));
+}
+
+static void html_verdict(const char *name, const char *text, void *arg)
+{
+    FILE *stream = ri_json_next(arg);
+
+    fputc('[', stream);
+    html_string(name, stream);
+    fputc(',', stream);
+    html_string(text, stream);
+    fputc(']', stream);
 }
 
 static void html_summary(const char *const *cells, void *arg)
@@ -189,8 +201,9 @@ static void html_facts(const info_job_t *job, FILE *stream)
     html_string(job->processes[0].command, stream);
     fprintf(stream,
             ",\"hosts\":%zu,\"started\":%" PRIu64 ",\"life_us\":%" PRIu64
-            ",\"missing\":%ld,\"running\":%zu,\n",
-            job->hosts, started, life, job->missing, job->num_json - job->num_complete);
+            ",\"ranks\":%ld,\"missing\":%ld,\"running\":%zu,\n",
+            job->hosts, started, life, (long)job->count + job->missing, job->missing,
+            job->num_json - job->num_complete);
 }
 
 /* Jobs may have no names, and the same rank: the process tells them apart. */
@@ -211,10 +224,12 @@ int info_html_is_of_job(const info_strips_t *strips, const info_job_t *job)
 
 static void html_job(const info_job_t *job, const info_strips_t *strips, FILE *stream)
 {
-    ri_json_list_t hints = {stream, ""}, lines = {stream, ""};
+    ri_json_list_t verdict = {stream, ""}, hints = {stream, ""}, lines = {stream, ""};
 
     html_facts(job, stream);
-    fprintf(stream, "\"hints\":[");
+    fprintf(stream, "\"verdict\":[");
+    info_verdict_foreach(job, html_verdict, &verdict);
+    fprintf(stream, "],\n\"hints\":[");
     info_hints(job, html_hint, &hints);
     fprintf(stream, "],\n\"summary\":[");
     info_summary_foreach(job, html_summary, &lines);
@@ -240,7 +255,8 @@ static void html_data(const info_t *info, const info_strips_t *strips, FILE *str
     ri_json_list_t ways = {stream, ""}, jobs = {stream, ""};
     size_t i;
 
-    fprintf(stream, "{\"version\":\"%s\",\"ways\":[", RI_VERSION_STRING);
+    fprintf(stream, "{\"version\":\"%s\",\"guide\":\"" INFO_GUIDE "\",\"ways\":[",
+            RI_VERSION_STRING);
     for (i = 0; i < RI_REPORT_WAYS; ++i) {
         html_string(ri_report_way_name(i), ri_json_next(&ways));
     }

@@ -6,44 +6,77 @@
  * and some may be lost. A process is known by its rank and its name.
  */
 #include "ucxri_info_lines.h"
+#include "ucxri_wrap.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Count a process in which the library was inert. @return Whether the line says so. */
-static int lines_add_inert(info_inert_t *inert, const char *line)
+/* Copy what follows @a mark in a line, without its end. @return Whether there is any. */
+static int lines_after(const char *line, const char *mark, char *text)
 {
-    static const char begin[] = "ucxri:inert ", because[] = ", because ";
-    const char *text = strstr(line, because);
-    size_t length, i;
+    const char *at = strstr(line, mark);
 
-    if (strncmp(line, begin, sizeof(begin) - 1) || (text == NULL)) {
+    if (at == NULL) {
         return 0;
     }
-    text += sizeof(because) - 1;
-    length = strcspn(text, "\n");
-    for (i = 0; i < INFO_REASONS; ++i) {
-        if (inert[i].text == NULL) {
-            inert[i].text = strndup(text, length);
-        }
-        if ((inert[i].text == NULL) || (i == INFO_REASONS - 1) ||
-            ((strlen(inert[i].text) == length) &&
-             !strncmp(inert[i].text, text, length))) {
-            break;
-        }
+    at += strlen(mark);
+    snprintf(text, INFO_REASON_MAX, "%.*s", (int)strcspn(at, "\n"), at);
+    return 1;
+}
+
+/* @return The reason of this text, which is new if there was none. */
+static info_inert_t *lines_reason(info_inert_t *inert, const char *because)
+{
+    info_inert_t *reason = inert;
+
+    while ((reason->text != NULL) && strcmp(reason->text, because) &&
+           (reason < &inert[INFO_REASONS - 1])) {
+        ++reason;
     }
-    ++inert[i].count;
+    if (reason->text == NULL) {
+        reason->text = strdup(because);
+    }
+    return reason;
+}
+
+void info_inert_add(info_inert_t *inert, const char *because, const char *remedy)
+{
+    info_inert_t *reason = lines_reason(inert, because);
+
+    ++reason->count;
+    if ((reason->remedy == NULL) && (*remedy != '\0')) {
+        reason->remedy = strdup(remedy);
+    }
+}
+
+/* Take a line of a process in which the library was inert: of the reason, or of what can be done,
+ * which stands behind it. @return Whether it is one. */
+static int lines_add_inert(info_inert_t *inert, info_inert_t **last, const char *line)
+{
+    char text[INFO_REASON_MAX];
+
+    if (strstr(line, "ucxri:inert ") == NULL) {
+        return 0;
+    }
+    if (lines_after(line, ", because ", text)) {
+        *last = lines_reason(inert, text);
+        ++(*last)->count;
+    } else if ((*last != NULL) && ((*last)->remedy == NULL) &&
+               lines_after(line, " what to do: ", text)) {
+        (*last)->remedy = strdup(text);
+    }
     return 1;
 }
 
 void info_lines_read(info_t *info, info_inert_t *inert, FILE *stream)
 {
     ri_report_row_t row = {0};
+    info_inert_t *last  = NULL;
     char *line          = NULL;
     size_t size         = 0;
 
     while (getline(&line, &size, stream) > 0) {
-        if (!lines_add_inert(inert, line) &&
+        if (!lines_add_inert(inert, &last, line) &&
             (ri_report_parse_row(line, &row) != RI_REPORT_TABLES)) {
             ri_report_parse_row(line, &info_find(info, row.rank, row.process)->row);
         }
@@ -57,8 +90,10 @@ void info_inert_print(const info_inert_t *inert)
 
     for (i = 0; i < INFO_REASONS; ++i) {
         if (inert[i].text != NULL) {
-            printf("inert in %zu process%s, because %s\n", inert[i].count,
-                   (inert[i].count == 1) ? "" : "es", inert[i].text);
+            wrap_printf(stdout, "", "inert in %zu process%s, because %s%s%s",
+                        inert[i].count, (inert[i].count == 1) ? "" : "es", inert[i].text,
+                        (inert[i].remedy == NULL) ? "" : ": ",
+                        (inert[i].remedy == NULL) ? "" : inert[i].remedy);
         }
     }
 }
@@ -69,5 +104,6 @@ void info_inert_free(info_inert_t *inert)
 
     for (i = 0; i < INFO_REASONS; ++i) {
         free(inert[i].text);
+        free(inert[i].remedy);
     }
 }

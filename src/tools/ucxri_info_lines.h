@@ -14,15 +14,24 @@
 /* So many reasons are told apart; more are counted as the last one. */
 #define INFO_REASONS 8
 
+/* Longer ones are cut off. */
+#define INFO_REASON_MAX 256
+
 /* Processes in which the library was inert, by reason. */
 typedef struct info_inert {
-    char *text; /* NULL: none */
+    char *text;   /* NULL: none */
+    char *remedy; /* NULL: none */
     size_t count;
 } info_inert_t;
 
 /** Read all lines of a stream: processes into @a info, and reasons why the library was inert into
  * @a inert, which has INFO_REASONS of them. Other lines are passed over. */
 void info_lines_read(info_t *info, info_inert_t *inert, FILE *stream);
+
+/** Count a process in which the library was inert.
+ *
+ * @param remedy  What can be done, or "". */
+void info_inert_add(info_inert_t *inert, const char *because, const char *remedy);
 
 /** Print in how many processes the library was inert, and why. */
 void info_inert_print(const info_inert_t *inert);

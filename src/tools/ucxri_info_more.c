@@ -5,6 +5,7 @@
  * Of many sizes each line has two powers of two, or a page would not hold them.
  */
 #include "ucxri_info_more.h"
+#include "ucs/size_text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -57,18 +58,6 @@ static void sizes_fold(sizes_t *sum)
     }
 }
 
-void info_size_text(uint64_t size, char *text, size_t max)
-{
-    static const char units[] = "KMGT";
-    unsigned unit             = 0;
-
-    while ((size >= 1024) && (size % 1024 == 0) && (units[unit] != '\0')) {
-        size /= 1024;
-        ++unit;
-    }
-    snprintf(text, max, "%" PRIu64 " %.*sB", size, unit > 0, &units[unit - (unit > 0)]);
-}
-
 void info_sizes_print(const info_job_t *job)
 {
     unsigned way, size_class;
@@ -95,7 +84,7 @@ void info_sizes_print(const info_job_t *job)
         if (sum.of_class[size_class] == 0) {
             continue;
         }
-        info_size_text(ri_sizes_bound(size_class), text, sizeof(text));
+        ri_size_text(ri_sizes_bound(size_class), text, sizeof(text));
         printf("%17s", text);
         for (way = 0; way < RI_REPORT_WAYS; ++way) {
             if (sum.of_way[way] != 0) {
@@ -164,7 +153,7 @@ void info_pairs_print(const info_job_t *job)
     }
     printf("\nMost was sent        bytes messages\n");
     for (i = 0; (i < PAIRS_LINES) && (list[i].from != NULL); ++i) {
-        ri_report_format_count(list[i].bytes, bytes, sizeof(bytes));
+        ri_report_format_bytes(list[i].bytes, bytes, sizeof(bytes));
         ri_report_format_count(list[i].messages, messages, sizeof(messages));
         printf("%7s -> %-7s %8s %8s\n", list[i].from->row.rank,
                (list[i].to == NULL) ? "?" : list[i].to->row.rank, bytes, messages);

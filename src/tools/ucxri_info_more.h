@@ -16,8 +16,4 @@ void info_sizes_print(const info_job_t *job);
 /** Print the pairs of ranks that sent most; nothing if no pair is known. */
 void info_pairs_print(const info_job_t *job);
 
-/** Write a size as 0 B, 8 B, 64 KB or 1 MB to @a text, which has room for @a max bytes with the
- * end. */
-void info_size_text(uint64_t size, char *text, size_t max);
-
 #endif

@@ -7,12 +7,12 @@
  * differ the limit between them is looked for.
  */
 #include "ucxri_info_protocols.h"
-#include "ucxri_info_more.h"
 #include "ucp/core/config.h"
 #include "ucp/core/exchange.h"
 #include "ucp/link/ring_life.h"
 #include "ucp/proto/select_why.h"
 #include "ucs/rank.h"
+#include "ucs/size_text.h"
 #include "uct/shm/host.h"
 #include "uct/shm/quick.h"
 #include "uct/shm/ring.h"
@@ -46,6 +46,7 @@ typedef struct protocols_case {
     const protocols_here_t *here; /* NULL: the two are on different hosts */
     unsigned net_plane;
     protocols_first_t first;
+    size_t quick; /* a ring that is found to be quick takes messages up to this length */
 } protocols_case_t;
 
 static protocols_here_t protocols_look(void)
@@ -151,10 +152,12 @@ static protocols_row_t protocols_ask(const protocols_case_t *which, size_t lengt
                              ri_select_why(&param, choice)};
 }
 
+/* Whether two messages are of one row. All those of the ring are, and the reason is that of the longest:
+ * it takes the short ones anyhow. */
 static int protocols_equal(const protocols_row_t *a, const protocols_row_t *b)
 {
     return !strcmp(a->name, b->name) && !strcmp(a->what, b->what) &&
-           !strcmp(a->why, b->why);
+           (!strcmp(a->name, "ring") || !strcmp(a->why, b->why));
 }
 
 /* @return The longest message that is as one of @a from, which one of @a to is not. Between the two
@@ -176,18 +179,31 @@ static size_t protocols_limit(const protocols_case_t *which, size_t from, size_t
     return from;
 }
 
-/* A limit, as people write it: "up to 64 KB", or "below 64 KB". */
-static void protocols_print(size_t last, const protocols_row_t *row)
+static void protocols_print_row(const char *length, const char *name, const char *what,
+                                const char *why)
 {
+    printf("  %-13s %-8s%-36s%s\n", length, name, what, why);
+}
+
+/* A limit, as people write it: "up to 64 KB", or "below 64 KB". */
+static void protocols_print(const protocols_case_t *which, size_t last)
+{
+    const protocols_row_t row = protocols_ask(which, last);
     char size[32], text[48] = "any length";
 
     if (last < PROTOCOLS_MAX) {
         int is_below = ((last + 1) % 1024 == 0);
 
-        info_size_text(last + is_below, size, sizeof(size));
+        ri_size_text(last + is_below, size, sizeof(size));
         snprintf(text, sizeof(text), "%s %s", is_below ? "below" : "up to", size);
     }
-    printf("  %-13s %-8s%-36s%s\n", text, row->name, row->what, row->why);
+    protocols_print_row(text, row.name, row.what, row.why);
+    if (!strcmp(row.name, "ring") && (which->quick > last)) {
+        ri_size_text(which->quick, size, sizeof(size));
+        snprintf(text, sizeof(text), "up to %s", size);
+        protocols_print_row(text, "ring", "the same, if found to be quick",
+                            "near cores copy faster so");
+    }
 }
 
 static void protocols_table(const char *title, const protocols_case_t *which)
@@ -203,52 +219,64 @@ static void protocols_table(const char *title, const protocols_case_t *which)
         next = protocols_ask(which, length);
         while (!protocols_equal(&row, &next)) {
             last = protocols_limit(which, last, length);
-            protocols_print(last, &row);
+            protocols_print(which, last);
             is_first = 0;
             row      = protocols_ask(which, ++last);
         }
         last = length;
     }
     if (is_first) {
-        protocols_print(PROTOCOLS_MAX, &row);
+        protocols_print(which, PROTOCOLS_MAX);
     } else {
-        printf("  %-13s %-8s%-36s%s\n", "longer", row.name, row.what, row.why);
+        row = protocols_ask(which, last);
+        protocols_print_row("longer", row.name, row.what, row.why);
     }
 }
 
-/* What the tables do not know, as it shows when messages go. */
-static void protocols_quick(void)
+/* The names of settings in the tables, with their values. */
+static void protocols_values(void)
 {
-    size_t most = ri_ring_life_long_quick(ri_config_ring_size(0));
-    char size[32], half[32];
+    const struct {
+        const char *name;
+        size_t value;
+    } values[] = {{"EAGER_THRESH", ri_config.eager_thresh},
+                  {"HYBRID_THRESH", ri_config.hybrid_thresh},
+                  {"COOP_THRESH", ri_config.coop_thresh}};
+    char text[24];
+    size_t i;
 
-    if ((ri_quick_rate == 0) || (most == 0)) {
-        return;
+    printf("\n");
+    for (i = 0; i < sizeof(values) / sizeof(values[0]); ++i) {
+        ri_size_text(values[i].value, text, sizeof(text));
+        printf("%s%s is %s", (i == 0) ? "" : ", ", values[i].name,
+               (values[i].value > PROTOCOLS_MAX) ? "inf" : text);
     }
-    info_size_text(most, size, sizeof(size));
-    info_size_text(most / RI_EXCHANGE_QUICK_PARTS, half, sizeof(half));
-    printf("A ring that is found to be quick, as between cores that share a cache, takes "
-           "messages up to\n%s where the receiver waits, and up to %s where both "
-           "send and wait, by eager.\n",
-           size, half);
+    printf(".\n");
 }
 
 static void protocols_host(void)
 {
     const protocols_here_t here = protocols_look();
     protocols_case_t which      = {.here = &here};
+    size_t quick                = 0;
 
+    if ((ri_quick_rate != 0) && (here.ring_payload > 0)) {
+        quick = ri_ring_life_long_quick(ri_config_ring_size(0));
+    }
     which.first = PROTOCOLS_WAITS;
+    which.quick = quick;
     protocols_table(
             "On one host, the receiver waits in the library (MPI_Recv, MPI_Wait):",
             &which);
     which.first = PROTOCOLS_COMPUTES;
+    which.quick = 0;
     protocols_table(
             "On one host, the receive is posted early, and the receiver computes:",
             &which);
     which.first = PROTOCOLS_SENDER;
     protocols_table("On one host, the sender is first:", &which);
     which.first = PROTOCOLS_BOTH;
+    which.quick = quick / RI_EXCHANGE_QUICK_PARTS;
     protocols_table(
             "On one host, both send and wait, as neighbours that exchange their borders:",
             &which);
@@ -258,7 +286,6 @@ static void protocols_host(void)
         printf("\nFrom %u KB on the sender of a far pair of cores writes past its cache "
                "into the ring, in a\nrow of messages from %u KB on.\n",
                RI_RING_STREAM_MIN / 1024, RI_RING_STREAM_MIN_ROW / 1024);
-        protocols_quick();
     }
 }
 
@@ -292,6 +319,9 @@ void info_protocols(void)
     const protocols_case_t ucx = {.first = PROTOCOLS_SENDER};
     char host[64];
 
+    if (!ri_rank_is_first_of_host()) {
+        return; /* the others of the host would print the same */
+    }
     ri_rank_host(host, sizeof(host));
     printf("Protocols on %s, for contiguous data in host memory, once a pair of "
            "processes has\n"
@@ -303,7 +333,8 @@ void info_protocols(void)
     protocols_net("rc", ri_config.use_rc, &ri_plane_rc);
     protocols_net("datagrams", ri_config.use_ud, &ri_plane_ud);
     protocols_table("Between hosts without RDMA:", &ucx);
-    printf("\nThe names are those of the report. UCXRI_LOG_LEVEL=info prints a line when "
+    protocols_values();
+    printf("The names are those of the report. UCXRI_LOG_LEVEL=info prints a line when "
            "a pair\n"
            "takes a protocol for the first time.\n");
 }

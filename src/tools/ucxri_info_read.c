@@ -39,7 +39,7 @@ static int read_text(info_t *info, info_inert_t *inert, char *text, size_t lengt
     FILE *lines;
 
     if (text[strspn(text, " \t\r\n")] == '{') {
-        return info_documents_read(info, text, path);
+        return info_documents_read(info, inert, text, path);
     }
     if (length == 0) {
         return 1;

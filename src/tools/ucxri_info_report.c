@@ -14,6 +14,8 @@
 #include "ucxri_info_read.h"
 #include "ucxri_info_strips.h"
 #include "ucxri_info_summary.h"
+#include "ucxri_info_verdict.h"
+#include "ucxri_wrap.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -40,7 +42,7 @@ static void report_print_ranks(const info_job_t *job)
             fputs(line, stdout);
         }
         ri_report_format_row(table, &job->sum, line);
-        printf("%s\n", line);
+        fputs(line, stdout);
     }
 }
 
@@ -53,24 +55,37 @@ static void report_print_hint(const char *text, const char *advice, void *arg)
         printf("\nWhat stands out (sections are those of " INFO_GUIDE "):\n");
     }
     *is_first = 0;
-    printf("- %s\n  (%s)\n", text, advice);
+    printf("- %s\n", text);
+    wrap_printf(stdout, "  ", "(%s)", advice);
+}
+
+/* What matters comes first. */
+static void report_print_job(const info_job_t *job, int all)
+{
+    int is_first = 1;
+
+    info_summary_print_head(job);
+    info_verdict_print(job);
+    if (info_hints(job, report_print_hint, &is_first) == 0) {
+        printf("\nNothing stands out.\n");
+    }
+    printf("\n");
+    info_summary_print(job);
+    info_sizes_print(job);
+    info_pairs_print(job);
+    if (all || (job->count <= REPORT_FEW)) {
+        printf("\n");
+        report_print_ranks(job);
+    }
 }
 
 static void report_print(const info_t *info, int all)
 {
     size_t i;
-    int is_first;
 
     for (i = 0; i < info->num_jobs; ++i) {
         printf("%s", (i > 0) ? "\n" : "");
-        if (all || (info->jobs[i].count <= REPORT_FEW)) {
-            report_print_ranks(&info->jobs[i]);
-        }
-        info_summary_print(&info->jobs[i]);
-        info_sizes_print(&info->jobs[i]);
-        info_pairs_print(&info->jobs[i]);
-        is_first = 1;
-        info_hints(&info->jobs[i], report_print_hint, &is_first);
+        report_print_job(&info->jobs[i], all);
     }
 }
 

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The worst value is the most, as it tells who has to do most, or waits most; of what should be as
- * large as can be it is the least.
+ * Of shares that should be as large as can be the worst is the least. Of all else the rank that has
+ * most is told, as it has to do most, or waits most; nobody, if all have the same.
  */
 #include "ucxri_info_summary.h"
 
@@ -14,6 +14,7 @@
 /* How a value is written. */
 typedef enum summary_kind {
     SUMMARY_COUNT,
+    SUMMARY_BYTES,
     SUMMARY_SECONDS,
     SUMMARY_PERCENT
 } summary_kind_t;
@@ -31,10 +32,13 @@ typedef struct summary_line {
     { \
         _text, SUMMARY_COUNT, RI_REPORT_##_value, RI_REPORT_VALUES, 0 \
     }
-#define MESSAGES(_name, _value) \
-    COUNT(_name ", messages", _value), COUNT(_name ", bytes", _value##_BYTES)
+#define BYTES(_name, _value) \
+    { \
+        _name ", bytes", SUMMARY_BYTES, RI_REPORT_##_value##_BYTES, RI_REPORT_VALUES, 0 \
+    }
+#define MESSAGES(_name, _value) COUNT(_name ", messages", _value), BYTES(_name, _value)
 #define OPERATIONS(_name, _value) \
-    COUNT(_name ", operations", _value), COUNT(_name ", bytes", _value##_BYTES)
+    COUNT(_name ", operations", _value), BYTES(_name, _value)
 #define SECONDS(_text, _value) \
     { \
         _text, SUMMARY_SECONDS, RI_REPORT_##_value, RI_REPORT_VALUES, 0 \
@@ -64,9 +68,9 @@ static const summary_line_t lines[] = {
         COUNT("used", RTR_USED),
         COUNT("dropped", RTR_DROPPED),
         COUNT("suppr", RTR_SUPPRESSED),
-        COUNT("read, bytes", READ_BYTES),
-        COUNT("written, bytes", WRITTEN_BYTES),
-        COUNT("buffered, bytes", BUFFERED_BYTES),
+        BYTES("read", READ),
+        BYTES("written", WRITTEN),
+        BYTES("buffered", BUFFERED),
         OPERATIONS("rma mapped", RMA_MAPPED),
         OPERATIONS("rma copied", RMA_COPIED),
         COUNT("rma mailed", RMA_MAILED),
@@ -132,6 +136,8 @@ static void summary_format(const summary_line_t *line, double value, char *text,
                  (unsigned)(value + 0.5) % 10);
     } else if (line->kind == SUMMARY_SECONDS) {
         ri_report_format_seconds(value + 0.5, text, max);
+    } else if (line->kind == SUMMARY_BYTES) {
+        ri_report_format_bytes(value + 0.5, text, max);
     } else {
         ri_report_format_count(value + 0.5, text, max);
     }
@@ -154,10 +160,15 @@ static void summary_line(const summary_line_t *line, const info_job_t *job,
     summary_format(line, spread.mean, mean, sizeof(mean));
     summary_format(line, spread.least, least, sizeof(least));
     summary_format(line, spread.most, most, sizeof(most));
-    info_host(&spread.worst->row, host, sizeof(host));
-    func((const char *const[INFO_SUMMARY_CELLS]){line->text, sum, mean, least, most,
-                                                 spread.worst->row.rank, host},
-         arg);
+    snprintf(host, sizeof(host), "%s", "");
+    if (spread.least < spread.most) {
+        info_host(&spread.worst->row, host, sizeof(host));
+    }
+    func(
+            (const char *const[INFO_SUMMARY_CELLS]){
+                    line->text, sum, mean, least, most,
+                    (spread.least < spread.most) ? spread.worst->row.rank : "-", host},
+            arg);
 }
 
 void info_summary_foreach(const info_job_t *job,
@@ -173,11 +184,11 @@ void info_summary_foreach(const info_job_t *job,
 /* Longer names of hosts are cut off. */
 static void summary_print_line(const char *const *cells, void *arg)
 {
-    printf("%-18s %9s %9s %9s %9s %9s  %.24s\n", cells[0], cells[1], cells[2], cells[3],
+    printf("%-18s %9s %9s %9s %9s %16s  %.18s\n", cells[0], cells[1], cells[2], cells[3],
            cells[4], cells[5], cells[6]);
 }
 
-static void summary_print_head(const info_job_t *job)
+void info_summary_print_head(const info_job_t *job)
 {
     const char *name = job->sum.job;
 
@@ -199,9 +210,8 @@ static void summary_print_head(const info_job_t *job)
 void info_summary_print(const info_job_t *job)
 {
     static const char *const names[INFO_SUMMARY_CELLS] = {
-            "", "sum", "mean", "least", "most", "worst at", "on"};
+            "", "sum", "mean", "least", "most", "worst or most at", "on"};
 
-    summary_print_head(job);
     summary_print_line(names, NULL);
     info_summary_foreach(job, summary_print_line, NULL);
 }

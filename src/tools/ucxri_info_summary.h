@@ -24,7 +24,10 @@ typedef struct info_spread {
 void info_summary_foreach(const info_job_t *job,
                           void (*func)(const char *const *cells, void *arg), void *arg);
 
-/** Print the job: what it is, and each value that is not 0 everywhere as sum, mean, least, most and
+/** Print what the job is: its name, processes and hosts, and what is missing. */
+void info_summary_print_head(const info_job_t *job);
+
+/** Print each value that is not 0 everywhere as sum, mean, least, most and
  * the rank with the worst value. */
 void info_summary_print(const info_job_t *job);
 

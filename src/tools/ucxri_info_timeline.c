@@ -9,6 +9,7 @@
 #include "ucxri_info_timeline_job.h"
 #include "ucxri_info_timeline_spans.h"
 #include "ucs/json.h"
+#include "ucs/size_text.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -51,18 +52,6 @@ static FILE *timeline_next(timeline_t *timeline, const char *phase)
     return timeline->stream;
 }
 
-static void timeline_size(uint64_t length, char text[24])
-{
-    static const char units[] = {'\0', 'K', 'M', 'G'};
-    unsigned i                = 0;
-
-    while ((length >= 1024) && (length % 1024 == 0) && (i < 3)) {
-        length /= 1024;
-        ++i;
-    }
-    snprintf(text, 24, "%" PRIu64 "%.1s", length, &units[i]);
-}
-
 static void timeline_name(const timeline_t *timeline, uint64_t uid, char text[24])
 {
     const timeline_process_t *process = timeline_job_owner(&timeline->job, uid);
@@ -70,7 +59,7 @@ static void timeline_name(const timeline_t *timeline, uint64_t uid, char text[24
     if (process == NULL) {
         snprintf(text, 24, "a process");
     } else if (strcmp(process->head.rank, "-")) {
-        snprintf(text, 24, "%s", process->head.rank);
+        snprintf(text, 24, "rank %s", process->head.rank);
     } else {
         snprintf(text, 24, "process %u", process->head.pid);
     }
@@ -85,25 +74,25 @@ static void timeline_write_text(timeline_t *timeline, const timeline_span_t *spa
     FILE *stream = timeline->stream;
     char size[24], peer[24];
 
-    timeline_size(span->length, size);
+    ri_size_text(span->length, size, sizeof(size));
     timeline_name(timeline, span->uid, peer);
     switch (span->kind) {
     case TIMELINE_SPAN_SEND:
-        fprintf(stream, "\"name\":\"%s to %s\",\"args\":{\"by\":", size, peer);
+        fprintf(stream, "\"name\":\"send %s to %s\",\"args\":{\"protocol\":", size, peer);
         ri_json_string(span->protocol, "", stream);
         break;
     case TIMELINE_SPAN_RECV:
-        fprintf(stream, "\"name\":\"%s from %s\",\"args\":{\"waited_us\":%.1f", size,
-                peer, (span->met - span->start) * 1e-3);
+        fprintf(stream, "\"name\":\"receive %s from %s\",\"args\":{\"waited_us\":%.1f",
+                size, peer, (span->met - span->start) * 1e-3);
         break;
     case TIMELINE_SPAN_DATA:
-        fprintf(stream, "\"name\":\"data\"");
+        fprintf(stream, "\"name\":\"its data come\"");
         return;
     case TIMELINE_SPAN_OFFER:
         fprintf(stream, "\"name\":\"%s\"",
-                span->used    ? "offer, used" :
-                span->is_open ? "offer" :
-                                "offer, withdrawn");
+                span->used    ? "offered (RTR), used" :
+                span->is_open ? "offered (RTR)" :
+                                "offered (RTR), withdrawn");
         return;
     case TIMELINE_SPAN_COPY:
         fprintf(stream, "\"name\":\"%s\",\"args\":{\"size\":\"%s\",\"peer\":\"%s\"}",
@@ -122,15 +111,24 @@ static void timeline_write_text(timeline_t *timeline, const timeline_span_t *spa
     fprintf(stream, "%s}", span->is_open ? ",\"unfinished\":true" : "");
 }
 
-/* The end of an arrow, within the span: its id is that of the message. */
+/* @return A number of all bits of @a value, by the multipliers of splitmix64. */
+static uint64_t timeline_mix(uint64_t value)
+{
+    value = (value ^ (value >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    value = (value ^ (value >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return value ^ (value >> 31);
+}
+
+/* The end of an arrow, within the span. Its id is that of the message, as one number: Perfetto drops
+ * arrows whose id is no hexadecimal number of 64 bits. */
 static void timeline_write_flow(timeline_t *timeline, const timeline_span_t *span,
                                 const char *phase, uint64_t uid, uint64_t time)
 {
     fprintf(timeline_next(timeline, phase),
-            ",\"tid\":%u,\"ts\":%.2f,\"id\":\"%" PRIx64 ".%" PRIx64 "\",\"cat\":\"m\","
-            "\"name\":\"m\"%s}",
+            ",\"tid\":%u,\"ts\":%.2f,\"id\":\"%016" PRIx64 "\",\"cat\":\"message\","
+            "\"name\":\"message\"%s}",
             timeline_tid(span->worker, span->track, span->lane),
-            timeline_us(timeline, time), uid, span->flow,
+            timeline_us(timeline, time), timeline_mix(timeline_mix(uid) + span->flow),
             (*phase == 'f') ? ",\"bp\":\"e\"" : "");
 }
 
@@ -177,7 +175,7 @@ static void timeline_write_sample(const timeline_sample_t *sample, void *arg)
                 start, worker, (sample->sent - before->sent) / seconds,
                 (sample->received - before->received) / seconds);
         fprintf(timeline_next(timeline, "C"),
-                ",\"ts\":%.2f,\"name\":\"MB sent a second%s\",\"args\":{\"MB\":%.1f}}",
+                ",\"ts\":%.2f,\"name\":\"MB sent a second%s\",\"args\":{\"sent\":%.1f}}",
                 start, worker, (sample->bytes - before->bytes) / seconds * 1e-6);
     }
     *before = *sample;
@@ -194,6 +192,20 @@ static void timeline_write_label(timeline_t *timeline, const char *what, unsigne
     fprintf(timeline_next(timeline, "M"),
             ",\"tid\":%u,\"name\":\"%s_sort_index\",\"args\":{\"sort_index\":%u}}", tid,
             what, order);
+}
+
+/* "sends", "sends 2" and so on. */
+static void timeline_line_name(const timeline_t *timeline, unsigned worker,
+                               const char *track, unsigned lane, char *name, size_t max)
+{
+    int length = snprintf(name, max, "%s", track);
+
+    if (lane > 0) {
+        length += snprintf(name + length, max - length, " %u", lane + 1);
+    }
+    if (timeline->file->num_workers > 1) {
+        snprintf(name + length, max - length, " of worker %u", worker + 1);
+    }
 }
 
 static void timeline_write_labels(timeline_t *timeline)
@@ -215,12 +227,8 @@ static void timeline_write_labels(timeline_t *timeline)
                     continue;
                 }
                 tid = timeline_tid(worker, track, lane);
-                if (timeline->file->num_workers == 1) {
-                    snprintf(name, sizeof(name), "%s", tracks[track]);
-                } else {
-                    snprintf(name, sizeof(name), "%s of worker %u", tracks[track],
-                             worker + 1);
-                }
+                timeline_line_name(timeline, worker, tracks[track], lane, name,
+                                   sizeof(name));
                 timeline_write_label(timeline, "thread", tid, tid, name);
             }
         }

@@ -113,9 +113,10 @@ static void measure(perf_options_t *options)
     free(peer);
 }
 
-static void compare(perf_options_t *options)
+static int compare(perf_options_t *options)
 {
     perf_compare_t *samples = allocate(sizeof(*samples));
+    int status;
 
     check_writable(options->csv);
     check_writable(options->svg);
@@ -124,10 +125,12 @@ static void compare(perf_options_t *options)
     if (options->csv != NULL) {
         perf_compare_csv_write(options->csv, samples);
     }
-    if (options->svg != NULL) {
+    if ((options->svg != NULL) && (samples->count > 0)) {
         perf_compare_chart_write(options->svg, options->title, samples);
     }
+    status = (samples->interrupted == 0) ? EXIT_SUCCESS : 128 + samples->interrupted;
     free(samples);
+    return status;
 }
 
 int main(int argc, char **argv)
@@ -138,7 +141,7 @@ int main(int argc, char **argv)
     if (options.run == PERF_RUN_CHART) {
         draw_files(&options);
     } else if (options.run == PERF_RUN_COMPARE) {
-        compare(&options);
+        return compare(&options);
     } else {
         measure(&options);
     }

@@ -11,12 +11,13 @@
 #include "ucxri_perf_chart.h"
 #include "ucxri_perf_key.h"
 #include "ucxri_perf_svg.h"
+#include "ucs/size_text.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define LINES_WIDTH  720.0
+#define WRAP_WIDTH   720.0
 #define DATA_HEIGHT  340.0
 #define LINES_FOOT   62.0
 #define MAX_X_TICKS  14
@@ -214,7 +215,7 @@ static void draw_lines(perf_svg_t *svg, const char *title, perf_series_t *series
     }
     perf_svg_begin(svg, chart_title(title, series),
                    "median of the batches; shaded: between the quartiles", legend,
-                   add_disturbed(legend, count, series, count), LINES_WIDTH, DATA_HEIGHT,
+                   add_disturbed(legend, count, series, count), WRAP_WIDTH, DATA_HEIGHT,
                    LINES_FOOT);
     choose_x_scale(&x, series, count);
     choose_y_scale(&y, series, count);
@@ -392,7 +393,7 @@ static void draw_groups(perf_svg_t *svg, const groups_t *groups,
                          perf_svg_color(s));
             }
         }
-        perf_scale_format_size(text, sizeof(text), group->size);
+        ri_size_text(group->size, text, sizeof(text));
         perf_svg_text(svg, svg->left + group->x, svg->bottom + 17, "middle", 11,
                       COLOR_LABEL, text);
     }

@@ -70,7 +70,8 @@ typedef struct {
     char names[PERF_COMPARE_SIDES][64]; /* what did the tag matching, "": not known */
     size_t enough; /* samples that each side of a line needs in a state for a verdict */
     int num_dropped;
-    int has_probe; /* one of the samples had a core probe */
+    int interrupted; /* the signal that ended the measuring early, or 0 */
+    int has_probe;   /* one of the samples had a core probe */
 } perf_compare_t;
 
 /* What the samples of a line say in one state */

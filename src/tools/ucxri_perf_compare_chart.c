@@ -13,10 +13,12 @@
 #include "ucxri_perf_key.h"
 #include "ucxri_perf_result.h"
 #include "ucxri_perf_svg.h"
+#include "ucs/size_text.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define WIDTH         760.0
 #define PLACE_WIDTH   46.0 /* of a line that has a place */
@@ -38,11 +40,12 @@
 #define SIDE_SHIFT 4.0
 #define CAP        3.0 /* half the width of the end of a bar */
 
-#define COLOR_RATIO   "#111827"
-#define COLOR_SLOWER  "#b91c1c"
-#define COLOR_DROPPED "#6b7280"
-#define COLOR_LABEL   "#4b5563"
-#define COLOR_EDGE    "#d1d5db"
+#define COLOR_RATIO         "#111827"
+#define COLOR_SLOWER        "#b91c1c"
+#define COLOR_DROPPED_STOCK "#93b4d9"
+#define COLOR_DROPPED_OURS  "#eab98f"
+#define COLOR_LABEL         "#4b5563"
+#define COLOR_EDGE          "#d1d5db"
 
 /* Sides and ratios in two states of three, slower, outlier, dropped */
 #define MAX_LEGEND 16
@@ -53,6 +56,7 @@ typedef struct {
     int has_places; /* a place for each line, otherwise the sizes are the axis */
     int seen[PERF_NUM_STATES];
     int num_slower, num_outliers, num_dropped;
+    char date[16];
     perf_key_t key;
     perf_legend_t legend[MAX_LEGEND];
     char labels[MAX_LEGEND][64];
@@ -93,10 +97,6 @@ static void look(chart_t *chart)
 
         chart->lines[i] = line;
         perf_key_add(&chart->key, line_name(line));
-        if (strcmp(line->unit, compare->lines[0].unit)) {
-            perf_fatal("cannot draw %s and %s into one chart", compare->lines[0].unit,
-                       line->unit);
-        }
         for (state = 0; state < PERF_NUM_STATES; ++state) {
             if (perf_compare_summary(compare, line, state, &summary)) {
                 chart->num_slower += (summary.verdict == PERF_COMPARE_SLOWER);
@@ -133,6 +133,12 @@ static perf_svg_symbol_t state_symbol(int state)
     return (state == PERF_STATE_FAR) ? PERF_SVG_DASHES : PERF_SVG_LINE;
 }
 
+/* Paler than what counts */
+static const char *dropped_color(int side)
+{
+    return (side == PERF_COMPARE_STOCK) ? COLOR_DROPPED_STOCK : COLOR_DROPPED_OURS;
+}
+
 static void make_legend(chart_t *chart)
 {
     static const char *const sides[] = {"stock UCX", "library"};
@@ -155,8 +161,10 @@ static void make_legend(chart_t *chart)
         add_legend(chart, "sample far out, which counts", COLOR_LABEL, PERF_SVG_DIAMOND);
     }
     if (chart->num_dropped > 0) {
-        add_legend(chart, "dropped: the cores moved, or another program ran",
-                   COLOR_DROPPED, PERF_SVG_CROSS);
+        add_legend(chart, "stock UCX, dropped: the cores moved, or another program ran",
+                   dropped_color(PERF_COMPARE_STOCK), PERF_SVG_CROSS);
+        add_legend(chart, "library, dropped", dropped_color(PERF_COMPARE_LIBRARY),
+                   PERF_SVG_CROSS);
     }
 }
 
@@ -329,7 +337,7 @@ static void draw_dropped(chart_t *chart)
             for (n = 0; n < set->count; ++n) {
                 perf_svg_mark(&chart->values, side_x(chart, i, side),
                               perf_scale_position(&chart->y, set->values[n]),
-                              PERF_SVG_CROSS, COLOR_DROPPED);
+                              PERF_SVG_CROSS, dropped_color(side));
             }
         }
     }
@@ -372,7 +380,7 @@ static void draw_places(chart_t *chart)
 
     for (i = 0; i < chart->compare->count; ++i) {
         x = place_x(chart, i);
-        perf_scale_format_size(text, sizeof(text), chart->lines[i]->size);
+        ri_size_text(chart->lines[i]->size, text, sizeof(text));
         perf_svg_text(svg, x, svg->bottom + 16, "middle", 11, COLOR_LABEL, text);
         perf_key_letter(text, sizeof(text),
                         perf_key_add(&chart->key, line_name(chart->lines[i])));
@@ -405,20 +413,24 @@ static const char *values_title(const chart_t *chart)
 
 static void begin(chart_t *chart, const char *title)
 {
-    double height = VALUES_HEIGHT + PANEL_GAP + RATIOS_HEIGHT;
-    double width  = WIDTH;
-    double foot   = SIZES_FOOT;
+    double height          = VALUES_HEIGHT + PANEL_GAP + RATIOS_HEIGHT;
+    double width           = WIDTH;
+    double foot            = SIZES_FOOT;
+    const char(*names)[64] = chart->compare->names;
+    char subtitle[192];
 
     if (chart->has_places) {
         width = fmax(width, chart->compare->count * PLACE_WIDTH);
         width = fmax(width, perf_key_width(&chart->key));
         foot  = PLACES_FOOT + perf_key_height(&chart->key);
     }
-    perf_svg_begin(
-            &chart->svg, (title != NULL) ? title : chart_title(chart),
-            "medians with bars between the quartiles; ratio: below 1 the library is"
-            " faster",
-            chart->legend, chart->num_legend, width, height, foot);
+    snprintf(subtitle, sizeof(subtitle),
+             "%s%s%s; medians, bars between the quartiles; ratio below 1: the library is "
+             "faster",
+             (names[PERF_COMPARE_STOCK][0] != '\0') ? names[PERF_COMPARE_STOCK] : "",
+             (names[PERF_COMPARE_STOCK][0] != '\0') ? ", " : "", chart->date);
+    perf_svg_begin(&chart->svg, (title != NULL) ? title : chart_title(chart), subtitle,
+                   chart->legend, chart->num_legend, width, height, foot);
     chart->values        = chart->svg;
     chart->values.bottom = chart->svg.top + VALUES_HEIGHT;
     chart->ratios        = chart->svg;
@@ -454,11 +466,13 @@ void perf_compare_chart_write(const char *path, const char *title,
                               const perf_compare_t *compare)
 {
     chart_t *chart = calloc(1, sizeof(*chart));
+    time_t now     = time(NULL);
 
     if (chart == NULL) {
         perf_fatal("out of memory");
     }
     chart->compare = compare;
+    strftime(chart->date, sizeof(chart->date), "%Y-%m-%d", localtime(&now));
     look(chart);
     make_legend(chart);
     choose_scales(chart);

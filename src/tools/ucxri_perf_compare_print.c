@@ -7,6 +7,7 @@
 #include "ucxri_perf_compare_print.h"
 #include "ucxri_perf_result.h"
 #include "ucxri_perf_scale.h"
+#include "ucs/size_text.h"
 
 #include <string.h>
 
@@ -45,6 +46,32 @@ static int is_one_bench(const perf_compare_t *compare)
     return 1;
 }
 
+/* Whether all lines have the unit of the first one */
+static int is_one_unit(const perf_compare_t *compare)
+{
+    int i;
+
+    for (i = 1; i < compare->count; ++i) {
+        if (strcmp(compare->lines[i].unit, compare->lines[0].unit)) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* Whether all lines are of the benchmark of the first one, with any configuration */
+static int is_one_name(const perf_compare_t *compare)
+{
+    int i;
+
+    for (i = 1; i < compare->count; ++i) {
+        if (strcmp(compare->lines[i].bench, compare->lines[0].bench)) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
 int perf_compare_verdict_text(const perf_compare_t *compare, perf_state_t state,
                               char *text, size_t length)
 {
@@ -67,8 +94,10 @@ static void print_head(FILE *file, const perf_compare_t *compare, const int *cpu
 {
     const perf_compare_line_t *line = &compare->lines[0];
 
-    if (is_one_bench(compare)) {
+    if (is_one_name(compare) && is_one_unit(compare)) {
         fprintf(file, "%s in %s, ", line->bench, line->unit);
+    } else if (is_one_unit(compare)) {
+        fprintf(file, "In %s, ", line->unit);
     }
     fprintf(file, "%s beside %s",
             (compare->names[PERF_COMPARE_STOCK][0] != '\0') ?
@@ -81,9 +110,9 @@ static void print_head(FILE *file, const perf_compare_t *compare, const int *cpu
         fprintf(file, ", cores %d and %d", cpus[0], cpus[1]);
     }
     fprintf(file, "\nratio: %s; below 1 the library is faster\n",
+            !is_one_unit(compare) ? "library / stock of times, stock / library of rates" :
             perf_compare_is_rate(line) ? "stock / library" :
-            is_one_bench(compare)      ? "library / stock" :
-                                    "library / stock of times, stock / library of rates");
+                                         "library / stock");
 }
 
 static void print_state(FILE *file, perf_state_t state)
@@ -133,7 +162,7 @@ static void print_line(FILE *file, const perf_compare_t *compare,
     int compared = perf_compare_summary(compare, line, state, &summary);
     char size[32], ratio[32], samples[32];
 
-    perf_scale_format_size(size, sizeof(size), line->size);
+    ri_size_text(line->size, size, sizeof(size));
     snprintf(ratio, sizeof(ratio), compared ? "%.3f" : "-", summary.ratio);
     snprintf(samples, sizeof(samples), "%zu+%zu", summary.counts[PERF_COMPARE_STOCK],
              summary.counts[PERF_COMPARE_LIBRARY]);
@@ -175,6 +204,55 @@ static void print_table(FILE *file, const perf_compare_t *compare, perf_state_t 
     }
     perf_compare_verdict_text(compare, state, text, sizeof(text));
     fprintf(file, "%s: %s\n", perf_compare_state_name(state), text);
+}
+
+/* Whether nothing of a line counts, and there is something that was dropped of both sides */
+static int is_dropped(const perf_compare_line_t *line)
+{
+    int state;
+
+    for (state = 0; state < PERF_NUM_STATES; ++state) {
+        if (has_samples(line, state)) {
+            return 0;
+        }
+    }
+    return (line->dropped[PERF_COMPARE_STOCK].count > 0) &&
+           (line->dropped[PERF_COMPARE_LIBRARY].count > 0);
+}
+
+static double dropped_median(const perf_compare_line_t *line, int side)
+{
+    perf_compare_set_t sorted = line->dropped[side];
+
+    return perf_quartiles(sorted.values, sorted.count).median;
+}
+
+/* The medians of what was dropped, where there is nothing else. */
+static void print_dropped(FILE *file, const perf_compare_t *compare)
+{
+    int has_head = 0;
+    const perf_compare_line_t *line;
+    char size[32];
+    int i;
+
+    for (i = 0; i < compare->count; ++i) {
+        line = &compare->lines[i];
+        if (!is_dropped(line)) {
+            continue;
+        }
+        if (!has_head) {
+            fprintf(file,
+                    "\nDisturbed samples only, not to be relied on:\n%-*s %8s %9s "
+                    "%9s\n",
+                    name_width(compare), "line", "size", "stock", "library");
+            has_head = 1;
+        }
+        ri_size_text(line->size, size, sizeof(size));
+        fprintf(file, "%-*s %8s %9.4g %9.4g\n", name_width(compare),
+                (line->config[0] != '\0') ? line->config : line->bench, size,
+                dropped_median(line, PERF_COMPARE_STOCK),
+                dropped_median(line, PERF_COMPARE_LIBRARY));
+    }
 }
 
 /* Which marks are in the tables */
@@ -234,6 +312,10 @@ void perf_compare_print(FILE *file, const perf_compare_t *compare, const int *cp
     int seen = 0;
     int state;
 
+    if (compare->count == 0) {
+        fprintf(file, "There is no sample: the measuring was ended before the first.\n");
+        return;
+    }
     print_head(file, compare, cpus);
     for (state = 0; state < PERF_NUM_STATES; ++state) {
         if (was_seen(compare, state)) {
@@ -242,9 +324,14 @@ void perf_compare_print(FILE *file, const perf_compare_t *compare, const int *cp
         }
     }
     if (!seen) {
-        fprintf(file, "\nNo sample was undisturbed: nothing can be said.\n");
+        fprintf(file, "\nNo sample was undisturbed: no verdict.\n");
     }
+    print_dropped(file, compare);
     print_notes(file, compare);
+    if (compare->interrupted) {
+        fprintf(file, "The measuring was ended early, by signal %d.\n",
+                compare->interrupted);
+    }
     fflush(file);
 }
 

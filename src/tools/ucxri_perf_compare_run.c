@@ -19,6 +19,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -146,8 +147,25 @@ static const char *side_text(perf_compare_side_t side)
     return (side == PERF_COMPARE_STOCK) ? "stock UCX" : "the library";
 }
 
-/* Run a program to its end, with what it has written in the files in memory */
-static void execute(run_t *run, perf_compare_side_t side, char **argv)
+/* The user, or a time limit, wants an end: what there is by then is told */
+static volatile sig_atomic_t is_interrupted;
+
+static void interrupt(int number)
+{
+    is_interrupted = number;
+}
+
+static void await_interrupts(void)
+{
+    const struct sigaction action = {.sa_handler = interrupt};
+
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+/* Run a program to its end, with what it has written in the files in memory. Returns 0 if it was
+ * interrupted, so that its results count for nothing */
+static int execute(run_t *run, perf_compare_side_t side, char **argv)
 {
     pid_t parent = getpid();
     int status;
@@ -166,6 +184,12 @@ static void execute(run_t *run, perf_compare_side_t side, char **argv)
         if (errno != EINTR) {
             perf_fatal("cannot wait for a process: %s", strerror(errno));
         }
+        if (is_interrupted) {
+            kill(pid, SIGTERM);
+        }
+    }
+    if (is_interrupted) {
+        return 0;
     }
     if (status != 0) {
         repeat_messages(run);
@@ -173,6 +197,7 @@ static void execute(run_t *run, perf_compare_side_t side, char **argv)
                    WIFSIGNALED(status) ? "signal" : "exit status",
                    WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
     }
+    return 1;
 }
 
 /* The argument behind ucxri_run that makes a side; NULL: none is needed */
@@ -215,8 +240,11 @@ static void measure_command(run_t *run, perf_compare_side_t side)
             argv[count++] = text;
         }
     }
-    execute(run, side, argv);
+    count = execute(run, side, argv);
     free(argv);
+    if (!count) {
+        return;
+    }
 
     file = fdopen(dup(run->out), "r");
     if (file == NULL) {
@@ -358,8 +386,9 @@ static void measure_group(run_t *run, perf_compare_side_t side, const group_t *g
         argv[count++] = unit;
     }
     argv[count] = NULL;
-    execute(run, side, argv);
-    add_results(run, side);
+    if (execute(run, side, argv)) {
+        add_results(run, side);
+    }
 }
 
 /*
@@ -381,6 +410,44 @@ static void show_step(run_t *run, perf_compare_side_t side, int again)
     perf_show(text);
 }
 
+/* Where nobody sees the steps: a line for each round, and before the first one how long it takes */
+static void tell_round(const run_t *run, int again)
+{
+    const perf_options_t *options = run->options;
+    double seconds                = run->num_steps * options->params.num_points *
+                     options->params.seconds / run->num_groups;
+
+    if (isatty(STDERR_FILENO)) {
+        return;
+    }
+    if ((run->round == 0) && (options->command == NULL)) {
+        fprintf(stderr,
+                "ucxri_perf: %d rounds take %.0f s or more, and up to twice as long on a "
+                "busy machine\n",
+                options->rounds, ceil(seconds));
+    }
+    fprintf(stderr, "ucxri_perf: %s %d of %s%d\n",
+            again ? "what was disturbed again," : "round",
+            again ? run->round - options->rounds + 1 : run->round + 1,
+            again ? "up to " : "", options->rounds);
+}
+
+/* A chart has one vertical axis, which is known once both sides were measured */
+static void check_units(const run_t *run)
+{
+    const perf_compare_line_t *lines = run->compare->lines;
+    int i;
+
+    for (i = 1; (run->options->svg != NULL) && (i < run->compare->count); ++i) {
+        if (strcmp(lines[i].unit, lines[0].unit)) {
+            perf_fatal(
+                    "cannot draw %s and %s into one chart: leave --svg out, or measure "
+                    "them one after the other",
+                    lines[0].unit, lines[i].unit);
+        }
+    }
+}
+
 static void measure_both(run_t *run, const group_t *group, int again)
 {
     char sizes[PERF_MAX_POINTS * 12];
@@ -399,6 +466,10 @@ static void measure_both(run_t *run, const group_t *group, int again)
         } else {
             measure_group(run, side, group, sizes);
         }
+        if (is_interrupted) {
+            return;
+        }
+        check_units(run);
     }
 }
 
@@ -435,16 +506,20 @@ void perf_compare_run(perf_options_t *options, perf_compare_t *compare)
     make_groups(run);
     compare->enough = (options->rounds < 3) ? options->rounds : (options->rounds + 1) / 2;
     run->num_steps  = options->rounds * run->num_groups * PERF_COMPARE_SIDES;
-    for (run->round = 0; run->round < 2 * options->rounds; ++run->round) {
+    await_interrupts();
+    for (run->round = 0; !is_interrupted && (run->round < 2 * options->rounds);
+         ++run->round) {
         again = (run->round >= options->rounds);
         if (again && is_complete(run)) {
             break;
         }
-        for (i = 0; i < run->num_groups; ++i) {
+        tell_round(run, again);
+        for (i = 0; !is_interrupted && (i < run->num_groups); ++i) {
             measure_both(run, &run->groups[i], again);
         }
     }
     perf_show(NULL);
+    compare->interrupted = is_interrupted;
     perf_compare_settle(compare);
     close(run->out);
     close(run->err);

@@ -7,6 +7,7 @@
  */
 #include "ucxri_perf_result.h"
 #include "ucxri_perf_scale.h"
+#include "ucs/size_text.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -59,7 +60,7 @@ void perf_table_add(const perf_result_t *result)
     char size[32];
     int i;
 
-    perf_scale_format_size(size, sizeof(size), result->size);
+    ri_size_text(result->size, size, sizeof(size));
     if (result->bench->has_config) {
         printf("%-18s ", result->config);
     }

@@ -122,17 +122,6 @@ double perf_scale_position(const perf_scale_t *scale, double value)
     return scale->from + fraction * (scale->to - scale->from);
 }
 
-void perf_scale_format_size(char *text, size_t length, size_t size)
-{
-    if ((size >= 1048576) && (size % 1048576 == 0)) {
-        snprintf(text, length, "%zum", size / 1048576);
-    } else if ((size >= 1024) && (size % 1024 == 0)) {
-        snprintf(text, length, "%zuk", size / 1024);
-    } else {
-        snprintf(text, length, "%zu", size);
-    }
-}
-
 void perf_scale_format_value(char *text, size_t length, double value)
 {
     if (value >= 1e6) {

@@ -44,9 +44,6 @@ void perf_scale_sizes(perf_scale_t *scale, const double *sizes, int count, int m
 /** @return the position of a value in pixels; outside of the range, that of the nearer end */
 double perf_scale_position(const perf_scale_t *scale, double value);
 
-/** Write a size as 4k or 3m, or in plain digits if it is no whole multiple of 1k */
-void perf_scale_format_size(char *text, size_t length, size_t size);
-
 /** Write the label of a tick of the vertical axis: 0.5, 20, 5000, 1M */
 void perf_scale_format_value(char *text, size_t length, double value);
 

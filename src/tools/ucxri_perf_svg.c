@@ -6,6 +6,7 @@
  * CHAR_WIDTH.
  */
 #include "ucxri_perf_svg.h"
+#include "ucs/size_text.h"
 
 #include <string.h>
 
@@ -253,9 +254,9 @@ void perf_svg_axis_sizes(perf_svg_t *svg, perf_scale_t *scale)
     for (i = 0; i < scale->num_ticks; ++i) {
         x = perf_scale_position(scale, scale->ticks[i]);
         perf_svg_line(svg, x, svg->bottom, x, svg->bottom + 4, COLOR_AXIS, 1.2);
-        perf_scale_format_size(text, sizeof(text), (size_t)scale->ticks[i]);
+        ri_size_text((size_t)scale->ticks[i], text, sizeof(text));
         perf_svg_text(svg, x, svg->bottom + 19, "middle", 12, COLOR_TEXT, text);
     }
     perf_svg_text(svg, (svg->left + svg->right) / 2, svg->bottom + 44, "middle", 13,
-                  COLOR_TEXT, "message size, bytes");
+                  COLOR_TEXT, "message size");
 }

@@ -11,6 +11,7 @@
 #include "ucxri_check.h"
 #include "ucxri_check_openmpi.h"
 #include "ucxri_run_env.h"
+#include "ucxri_wrap.h"
 #include "ucp/core/config_value.h"
 #include "ucp/core/version.h"
 #include "ucp/wire/wire.h"
@@ -70,20 +71,45 @@ static void usage(FILE *stream)
             "  --help           print this help\n"
             "The exit status is that of the program, 2 for wrong options, 126 if the "
             "program\n"
-            "cannot be started, and 127 if there is none.\n");
+            "cannot be started, 127 if there is none, and 125 without memory.\n");
 }
 
-/* End, with one line. */
+/* End, with one message. */
 static void misuse(const char *format, ...)
 {
+    char text[1024];
     va_list args;
 
-    fprintf(stderr, "ucxri_run: ");
     va_start(args, format);
-    vfprintf(stderr, format, args);
+    vsnprintf(text, sizeof(text), format, args);
     va_end(args);
-    fprintf(stderr, "; see --help\n");
+    wrap_printf(stderr, "ucxri_run: ", "%s; see --help", text);
     exit(RUN_EXIT_USAGE);
+}
+
+/* The option that getopt_long() has refused, which may stand in front of optind. */
+static const char *refused_option(char **argv)
+{
+    return ((optind > 1) && (argv[optind - 1][0] == '-')) ? argv[optind - 1] :
+                                                            argv[optind];
+}
+
+/* An option is not one of those here: is it the launcher's? */
+static void misuse_option(char **argv)
+{
+    static const char *const of_launchers[] = {
+            "-n",         "-np", "-c", "-host", "--host", "-hosts", "-hostfile",
+            "--hostfile", "-f",  "-x", "-genv", "--mca",  "-ppn"};
+    const char *option = refused_option(argv);
+    size_t i;
+
+    for (i = 0; i < sizeof(of_launchers) / sizeof(of_launchers[0]); ++i) {
+        if (!strcmp(option, of_launchers[i])) {
+            misuse("'%s' is an option of the launcher: write it in front of ucxri_run",
+                   option);
+        }
+    }
+    misuse("wrong option '%s'", option);
 }
 
 static void parse(int argc, char **argv, run_options_t *options)
@@ -102,7 +128,7 @@ static void parse(int argc, char **argv, run_options_t *options)
     memset(options, 0, sizeof(*options));
     opterr = 0;
     /* What follows the program belongs to it */
-    while ((c = getopt_long(argc, argv, "+vh", names, NULL)) != -1) {
+    while ((c = getopt_long(argc, argv, "+:vh", names, NULL)) != -1) {
         switch (c) {
         case 'r':
             options->report      = 1;
@@ -130,8 +156,10 @@ static void parse(int argc, char **argv, run_options_t *options)
         case 'h':
             usage(stdout);
             exit(EXIT_SUCCESS);
+        case ':':
+            misuse("'%s' needs a value", refused_option(argv));
         default:
-            misuse("wrong option '%s'", argv[optind - 1]);
+            misuse_option(argv);
         }
     }
     options->command = argv + optind;
@@ -140,6 +168,9 @@ static void parse(int argc, char **argv, run_options_t *options)
     }
     if ((options->timeline != NULL) && (options->timeline[0] == '\0')) {
         misuse("--timeline needs the name of a file");
+    }
+    if ((options->library != NULL) && (options->library[0] == '\0')) {
+        misuse("--library needs the name of a file");
     }
     if (options->is_off && options->is_check) {
         misuse("--off and --check exclude each other");
@@ -189,14 +220,40 @@ static const char *const openmpi_parameters[][2] = {{"pml", "ucx"},
                                                     {"opal_common_ucx_tls", "any"},
                                                     {"opal_common_ucx_devices", "any"}};
 
+/* @return Whether the user has restricted with what Open MPI uses UCX. Then UCX is not to be forced on
+ * hosts that have nothing of it: Open MPI would end. */
+static int openmpi_is_restricted(char *name, size_t max)
+{
+    char value[256], where[256];
+    size_t i;
+
+    if (check_openmpi_get("pml", NULL, value, where, sizeof(value))) {
+        return 0;
+    }
+    for (i = 1; i < sizeof(openmpi_parameters) / sizeof(openmpi_parameters[0]); ++i) {
+        if (check_openmpi_get(openmpi_parameters[i][0], NULL, value, where,
+                              sizeof(value)) &&
+            strcmp(value, openmpi_parameters[i][1])) {
+            snprintf(name, max, "%s is %s", openmpi_parameters[i][0], value);
+            return 1;
+        }
+    }
+    return 0;
+}
+
 /* Set the parameters of Open MPI that the user has not set, and list them in @a text. With
  * @a is_check they are only listed. */
 static void openmpi_set(int is_check, char *text, size_t max)
 {
-    char name[64], value[256], where[256];
+    char name[320], value[256], where[256];
     size_t used = 0;
     size_t i;
 
+    if (openmpi_is_restricted(name, sizeof(name))) {
+        snprintf(text, max, "nothing of Open MPI, as %s: it takes UCX where it has that",
+                 name);
+        return;
+    }
     text[0] = '\0';
     for (i = 0; i < sizeof(openmpi_parameters) / sizeof(openmpi_parameters[0]); ++i) {
         if (check_openmpi_get(openmpi_parameters[i][0], NULL, value, where,
@@ -214,7 +271,7 @@ static void openmpi_set(int is_check, char *text, size_t max)
 
 static int run_check(const check_t *check)
 {
-    char parameters[256], note[320];
+    char parameters[512], note[600];
 
     parameters[0] = '\0';
     if (check->is_openmpi) {
@@ -267,20 +324,32 @@ static void set_outputs(const run_options_t *options)
     }
 }
 
-/* The one line before the start. */
+/* The message before the start: once in a job, but of a host without the library. */
 static void warn(const check_t *check)
 {
-    if ((check->fault != CHECK_NO_FAULT) && ri_rank_is_first()) {
-        fprintf(stderr, "ucxri_run: %s: %s; %s\n", check->because,
-                check_can_preload(check) ? "the library is inert in it" :
-                                           "the program runs without the library",
-                check->remedy);
+    int is_loud = (check->fault == CHECK_NO_LIBRARY) ? ri_rank_is_first_of_host() :
+                                                       ri_rank_is_first();
+
+    if ((check->fault != CHECK_NO_FAULT) && is_loud) {
+        wrap_printf(stderr, "ucxri_run: ", "%s: %s; %s", check->because,
+                    check_can_preload(check) ? "the library is inert in it" :
+                                               "the program runs without the library",
+                    check->remedy);
     }
+}
+
+/* @return What to say of a program that could not be started. */
+static const char *start_error(const char *program, int error)
+{
+    if ((error == ENOENT) && (access(program, F_OK) == 0)) {
+        return "the interpreter that it names is not there";
+    }
+    return strerror(error);
 }
 
 int main(int argc, char **argv)
 {
-    char library[PATH_MAX], program[PATH_MAX], parameters[256];
+    char library[PATH_MAX], program[PATH_MAX], parameters[512];
     run_options_t options;
     check_t check;
     int error;
@@ -318,6 +387,6 @@ int main(int argc, char **argv)
     }
     error = errno;
     fprintf(stderr, "ucxri_run: cannot start %s: %s\n", options.command[0],
-            strerror(error));
+            start_error(program, error));
     return (error == ENOENT) ? RUN_EXIT_NOT_FOUND : RUN_EXIT_CANNOT;
 }

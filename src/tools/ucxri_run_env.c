@@ -18,9 +18,6 @@
 
 #define RUN_PRELOAD "LD_PRELOAD"
 
-/* A prefix that Open MPI gives UCX, whose variables win. */
-#define RUN_PREFIXED "MPI_" RI_SWITCH_VARIABLE
-
 int run_env_is_launcher(const char *program)
 {
     static const char *const names[] = {"mpiexec", "mpirun", "prterun", "prun",
@@ -114,26 +111,33 @@ static int env_set_preload(const char *library)
     return status == 0;
 }
 
+/* Say that the value of a variable, which may be NULL, is not the one that counts. */
+static void env_tell_replaced(const char *name, const char *value)
+{
+    switch (ri_switch_read(value)) {
+    case RI_SWITCH_MEANT:
+        fprintf(stderr,
+                "ucxri_run: %s=%s is misspelt: it counts as " RI_SWITCH_VALUE "\n", name,
+                value);
+        break;
+    case RI_SWITCH_OTHER:
+        fprintf(stderr,
+                "ucxri_run: %s=%s is replaced by " RI_SWITCH_VALUE " (--off keeps it)\n",
+                name, value);
+        break;
+    default:
+        break;
+    }
+}
+
 int run_env_switch_on(const char *library, int is_loud)
 {
-    const char *value;
-
-    value = getenv(RI_SWITCH_VARIABLE);
-    if ((value != NULL) && (ri_switch_read(value) != RI_SWITCH_ON) && is_loud) {
-        fprintf(stderr,
-                "ucxri_run: " RI_SWITCH_VARIABLE "=%s is replaced by " RI_SWITCH_VALUE
-                " (--off keeps it)\n",
-                value);
+    if (is_loud) {
+        env_tell_replaced(RI_SWITCH_VARIABLE, getenv(RI_SWITCH_VARIABLE));
+        env_tell_replaced(RI_SWITCH_PREFIXED, getenv(RI_SWITCH_PREFIXED));
     }
-    value = getenv(RUN_PREFIXED);
-    if ((value != NULL) && (ri_switch_read(value) != RI_SWITCH_ON)) {
-        if (is_loud) {
-            fprintf(stderr,
-                    "ucxri_run: " RUN_PREFIXED "=%s is replaced by " RI_SWITCH_VALUE
-                    " (--off keeps it)\n",
-                    value);
-        }
-        unsetenv(RUN_PREFIXED);
+    if (ri_switch_read(getenv(RI_SWITCH_PREFIXED)) != RI_SWITCH_ON) {
+        unsetenv(RI_SWITCH_PREFIXED);
     }
     return env_set_preload(library) &&
            (setenv(RI_SWITCH_VARIABLE, RI_SWITCH_VALUE, 1) == 0);
@@ -144,8 +148,8 @@ int run_env_switch_off(void)
     if (ri_switch_is_on(getenv(RI_SWITCH_VARIABLE))) {
         unsetenv(RI_SWITCH_VARIABLE);
     }
-    if (ri_switch_is_on(getenv(RUN_PREFIXED))) {
-        unsetenv(RUN_PREFIXED);
+    if (ri_switch_is_on(getenv(RI_SWITCH_PREFIXED))) {
+        unsetenv(RI_SWITCH_PREFIXED);
     }
     return env_set_preload(NULL);
 }

@@ -14,16 +14,23 @@
 /* Longer ones are no ranks. */
 #define RANK_DIGITS 9
 
+/* So many parents are looked at. */
+#define RANK_LEVELS 5
+
 /* A Slurm job may run another launcher, which comes first. */
 static const char *const rank_variables[]  = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK",
                                               "PMI_RANK", "SLURM_PROCID"};
 static const char *const count_variables[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE",
                                               "SLURM_NTASKS"};
 
+static const char *const local_rank_variables[] = {"OMPI_COMM_WORLD_LOCAL_RANK",
+                                                   "PMIX_LOCAL_RANK", "MPI_LOCALRANKID",
+                                                   "SLURM_LOCALID"};
+
 static const char *const local_variables[] = {"OMPI_COMM_WORLD_LOCAL_SIZE",
                                               "MPI_LOCALNRANKS"};
 
-/* Slurm, PBS, LSF, Grid Engine, Flux, and Open MPI without any of them. Hydra alone tells none. */
+/* Slurm, PBS, LSF, Grid Engine, Flux, and Open MPI without any of them. Hydra alone sets none. */
 static const char *const job_variables[] = {"SLURM_JOB_ID", "PBS_JOBID",
                                             "LSB_JOBID",    "JOB_ID",
                                             "FLUX_JOB_ID",  "PMIX_NAMESPACE"};
@@ -71,6 +78,73 @@ long ri_rank_local_count(void)
     return (count == NULL) ? -1 : atol(count);
 }
 
+/* The parent of a process, or 0. */
+static pid_t rank_parent(pid_t pid)
+{
+    char path[64], line[256];
+    FILE *stream;
+    char *at;
+    int parent = 0;
+
+    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+    stream = fopen(path, "re");
+    if (stream == NULL) {
+        return 0;
+    }
+    if (fgets(line, sizeof(line), stream) != NULL) {
+        at = strrchr(line, ')'); /* the name may have blanks */
+        if ((at == NULL) || (sscanf(at + 1, " %*c %d", &parent) != 1)) {
+            parent = 0;
+        }
+    }
+    fclose(stream);
+    return parent;
+}
+
+/* Copy the argument behind @a option of a process. @return Whether there is one. */
+static int rank_argument(pid_t pid, const char *option, char *value, size_t max)
+{
+    char path[64], text[4096];
+    const char *at;
+    size_t length;
+    FILE *stream;
+
+    snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pid);
+    stream = fopen(path, "re");
+    if (stream == NULL) {
+        return 0;
+    }
+    length       = fread(text, 1, sizeof(text) - 1, stream);
+    text[length] = '\0';
+    fclose(stream);
+    for (at = text; at < text + length; at += strlen(at) + 1) {
+        if (!strcmp(at, option) && (at + strlen(at) + 1 < text + length)) {
+            snprintf(value, max, "%s", at + strlen(at) + 1);
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Hydra starts a proxy on each host, and tells it where mpiexec listens: host:port, which no two jobs
+ * that run have in common. Shells may stand between the proxy and this process. */
+static int rank_job_of_hydra(char *job, size_t max)
+{
+    pid_t pid = getppid();
+    int level;
+
+    if (getenv("PMI_RANK") == NULL) {
+        return 0;
+    }
+    for (level = 0; (level < RANK_LEVELS) && (pid > 1); ++level) {
+        if (rank_argument(pid, "--control-port", job, max)) {
+            return 1;
+        }
+        pid = rank_parent(pid);
+    }
+    return 0;
+}
+
 int ri_rank_job(char *job, size_t max)
 {
     const char *value = NULL;
@@ -81,19 +155,20 @@ int ri_rank_job(char *job, size_t max)
          ++i) {
         value = getenv(job_variables[i]);
     }
-    if ((value == NULL) || (*value == '\0')) {
+    if ((value != NULL) && (*value != '\0')) {
+        /* Each srun of a job is a step of it */
+        step = (i == 1) ? getenv("SLURM_STEP_ID") : NULL;
+        snprintf(job, max, "%s%s%s", value, (step == NULL) ? "" : ".",
+                 (step == NULL) ? "" : step);
+    } else if (!rank_job_of_hydra(job, max)) {
         snprintf(job, max, "-");
         return 0;
     }
 
-    /* Each srun of a job is a step of it */
-    step = (i == 1) ? getenv("SLURM_STEP_ID") : NULL;
-    snprintf(job, max, "%s%s%s", value, (step == NULL) ? "" : ".",
-             (step == NULL) ? "" : step);
-    for (i = 0; job[i] != '\0';
-         ++i) { /* it becomes a word, and a part of names of files */
-        if (strchr(" \t\r\n/", job[i]) != NULL) {
-            job[i] = '_';
+    /* It becomes a word, and a part of names of files */
+    for (i = 0; job[i] != '\0'; ++i) {
+        if (strchr(" \t\r\n/:", job[i]) != NULL) {
+            job[i] = (job[i] == ':') ? '-' : '_';
         }
     }
     return 1;
@@ -102,6 +177,13 @@ int ri_rank_job(char *job, size_t max)
 int ri_rank_is_first(void)
 {
     return ri_rank_number() <= 0;
+}
+
+int ri_rank_is_first_of_host(void)
+{
+    const char *rank = rank_number(local_rank_variables, COUNT_OF(local_rank_variables));
+
+    return (rank == NULL) ? ri_rank_is_first() : (atol(rank) == 0);
 }
 
 void ri_rank_host(char *host, size_t max)

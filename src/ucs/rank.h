@@ -22,12 +22,16 @@ const char *ri_rank_count_text(void);
 long ri_rank_local_count(void);
 
 /** Write what names the job of this process to @a job, cut off at @a max bytes with the end: the
- * number that the batch system or the launcher has given it, without blanks. @return Whether there
- * is one; if not, @a job is "-". */
+ * number that the batch system or the launcher has given it, or where the launcher listens, without
+ * blanks. @return Whether there is one; if not, @a job is "-". */
 int ri_rank_job(char *job, size_t max);
 
 /** @return Whether this process may speak for its job: it has rank 0, or does not know its rank. */
 int ri_rank_is_first(void);
+
+/** @return Whether this process may speak for the ranks of its host: it is the first of them, or its
+ * place among them is not known and ri_rank_is_first() holds. */
+int ri_rank_is_first_of_host(void);
 
 /** Write the name of this host to @a host, without its domain. What does not fit the @a max bytes,
  * with the end, is cut off. */

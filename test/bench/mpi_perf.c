@@ -2,7 +2,8 @@
 /*
  * MPI between two ranks: latency, message rate, bandwidth in one direction and in both,
  * messages whose receive is posted already, and the progress of messages while the
- * ranks compute. With more ranks: message rate and bandwidth of all pairs together.
+ * ranks compute. With more ranks: message rate and bandwidth of all pairs
+ * together, and the slowest pair's progress.
  *
  *   mpicc -O2 -o mpi_perf mpi_perf.c
  *   mpiexec -n 2 ./mpi_perf latency=0,8,64k fast_receive=1m progress:0/0/60/30/0/0=30k
@@ -35,8 +36,9 @@ static const char usage[] =
         "  progress:C1/C2/C3/C4/C5/C6\n"
         "                computation before, between and after start and wait\n"
         "                (sender's, receiver's), in units of 18 us             us\n"
-        "rate and bw also run with more ranks, an even number: 0 and 1 are a pair, and "
-        "so on.\n"
+        "rate, bw and progress also run with more ranks, an even number: 0 and 1 are a "
+        "pair,\n"
+        "and so on.\n"
         "Options:\n"
         "  -t SEC   time per point, without warm-up (0.15)\n"
         "  -w SEC   warm-up per point, beside what sets the length of a batch (0)\n"
@@ -99,8 +101,14 @@ static void print_progress(const point_t *point, const bench_mpi_result_t *resul
     const double *values = result->seconds;
     char comps[80], name[96];
 
-    snprintf(comps, sizeof(comps), "%u/%u/%u/%u/%u/%u", c[0], c[1], c[2], c[3], c[4],
-             c[5]);
+    int length = snprintf(comps, sizeof(comps), "%u/%u/%u/%u/%u/%u", c[0], c[1], c[2],
+                          c[3], c[4], c[5]);
+    int num_ranks;
+
+    MPI_Comm_size(MPI_COMM_WORLD, &num_ranks);
+    if (num_ranks > 2) {
+        snprintf(comps + length, sizeof(comps) - length, ":%d", num_ranks);
+    }
     snprintf(name, sizeof(name), "progress:%s", comps);
     bench_print(name, point->size, values[0] * 1e6, "us", result->probe_ns);
     snprintf(name, sizeof(name), "ideal:%s", comps);
@@ -116,7 +124,7 @@ static const kind_t kinds[] = {
         {"bw", 0, 0, WINDOW, 1, window_step, print_bandwidth},
         {"bibw", 0, 1, WINDOW, 0, both_step, print_bandwidth},
         {"fast_receive", 0, 0, 1, 0, fast_receive_step, print_us},
-        {"progress", 1, 0, 1, 0, progress_step, print_progress},
+        {"progress", 1, 0, 1, 1, progress_step, print_progress},
 };
 
 #define NUM_KINDS (int)(sizeof(kinds) / sizeof(kinds[0]))

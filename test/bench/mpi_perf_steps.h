@@ -242,11 +242,13 @@ static void progress_start(void *arg)
     const point_t *point = progress->point;
     int size             = (int)point->size;
 
-    if (progress->bench->rank == 0) {
-        MPI_Isend(point->send, size, MPI_BYTE, 1, TAG_DATA, MPI_COMM_WORLD,
+    int peer = progress->bench->rank ^ 1;
+
+    if (progress->bench->rank % 2 == 0) {
+        MPI_Isend(point->send, size, MPI_BYTE, peer, TAG_DATA, MPI_COMM_WORLD,
                   &progress->req);
     } else {
-        MPI_Irecv(point->recv, size, MPI_BYTE, 0, TAG_DATA, MPI_COMM_WORLD,
+        MPI_Irecv(point->recv, size, MPI_BYTE, peer, TAG_DATA, MPI_COMM_WORLD,
                   &progress->req);
     }
 }
@@ -285,8 +287,8 @@ static void progress_step(const bench_mpi_t *bench, void *arg, long count,
     double *times                 = bench_mpi_alloc(count * sizeof(*times));
     perf_progress_result_t result;
 
-    result     = perf_progress_measure(&ops, progress.point->comps, bench->rank, times,
-                                       count);
+    result = perf_progress_measure(&ops, progress.point->comps, bench->rank % 2, times,
+                                   count);
     seconds[0] = result.time;
     seconds[1] = result.work;
     seconds[2] = result.ideal;

@@ -21,6 +21,7 @@ import bisect
 import collections
 import json
 import random
+import re
 import struct
 import sys
 
@@ -74,6 +75,8 @@ def arrows(events):
     ends = {'s': {}, 'f': {}}
     for event in events:
         if event['ph'] in ends:
+            if not re.fullmatch('[0-9a-f]{16}', event['id']):
+                fail(f'Perfetto takes no such id: {event}')
             if event['id'] in ends[event['ph']]:
                 fail(f'two arrows have one end: {event}')
             ends[event['ph']][event['id']] = event
@@ -140,7 +143,7 @@ def hosts(folder):
         time = 1000000 + i * 50000
         sender, receiver = sides[i % 2], sides[1 - i % 2]
         sender.note(time, 1, SEND, 65536, receiver.uid)
-        sender.note(time, 1, SEND_BY, 1 << 32 | (i + 1), int.from_bytes(b'rndv_get', 'little'),
+        sender.note(time, 1, SEND_BY, 1 << 32 | (i + 1), int.from_bytes(b'get', 'little'),
                     0, receiver.uid)
         receiver.note(time + 5000, 2, RECV, 65536, sender.uid, 1 << 32 | (i + 1))
         receiver.note(time + 15000, 2, RECV_END)

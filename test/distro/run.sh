@@ -10,6 +10,7 @@
 # Usage: test/distro/run.sh RELEASE [options]
 #   RELEASE           its code name: trixie (Debian 13), bookworm (Debian 12)
 #   --short           a selection (default): builds the library, API tests and MPI programs
+#   --packages        builds the Debian packages, installs and tests them (packages.sh)
 #   --full            all of contrib/check.sh: as long as it takes here, and more packages
 #   --only LIST       these steps of contrib/check.sh
 #   --run COMMAND     this command of the shell instead, in the copy of the sources
@@ -35,8 +36,9 @@ tree=$(cd "$source_dir/../.." && pwd) || exit 2
 # they do without
 short=symbols,inert,switch,gtest_ucp_recv_init,mpi
 [ -z "${CHECK_QUICK-}" ] || short=symbols,inert,switch,mpi
-unneeded=clang,clang-format,libclang-rt-dev,qemu-system-x86,busybox-static,cpio,debootstrap,ibverbs-utils,rdma-core
-unneeded+=,bash-completion,chromium,debhelper,environment-modules,lintian,man-db,rpm
+unneeded_by_packages=clang,clang-format,libclang-rt-dev,qemu-system-x86,busybox-static,cpio,debootstrap
+unneeded_by_packages+=,ibverbs-utils,rdma-core,chromium,environment-modules,rpm
+unneeded=$unneeded_by_packages,bash-completion,debhelper,lintian,man-db
 
 release=
 set=short
@@ -102,6 +104,7 @@ while [ $# -gt 0 ]; do
     case $1 in
     --short) set=short ;;
     --full) set=full ;;
+    --packages) set=packages ;;
     --only)
         only=$2
         shift
@@ -189,6 +192,9 @@ if [ -n "$command" ]; then
     check=(/bin/bash -c "$command")
 elif [ -n "$only" ]; then
     check+=(--only "$only")
+elif [ $set = packages ]; then
+    check=(test/distro/packages.sh)
+    without=$unneeded_by_packages
 elif [ $set = short ]; then
     check=(env CHECK_SHORT=1 "${check[@]}" --quick --only $short)
     without=$unneeded

@@ -71,6 +71,7 @@ static void unlucky_is_answered(ri_send_req_t *req)
 }
 
 const ri_send_proto_t ri_send_proto_unlucky = {.name      = "unlucky",
+                                               .called    = "unlucky",
                                                .wire_type = RI_WIRE_RTS,
                                                .answer    = RI_SEND_ANSWER_ALWAYS,
                                                .take      = unlucky_take,

@@ -9,7 +9,9 @@
 #include "config.h"
 #include "config_table.h"
 #include "costs.h"
+#include "../../ucs/misspelt.h"
 #include "../../ucs/log.h"
+#include "../../ucs/rank.h"
 #include "../../uct/ib/rc/channel.h"
 #include "../../uct/shm/ring.h"
 #include "../../uct/shm/quick.h"
@@ -23,6 +25,9 @@
 
 #define CONFIG_PREFIX "UCXRI_"
 #define CONFIG_AUTO   "auto"
+
+/* A name with so many wrong letters may be meant for another one. */
+#define CONFIG_ERRORS 2
 
 /* How many messages of HYBRID_THRESH at least the pool has room for, if that is ours to say. */
 #define CONFIG_POOL_MESSAGES 16
@@ -67,15 +72,18 @@ static const char *config_getenv(const ri_config_field_t *field)
     return getenv(name);
 }
 
-/* The one line about a value that is not good, in the words of who has set it. */
+/* The one line about a value that is not good, in the words of who has set it. The ranks of a host
+ * mostly have the same. */
 static void config_reject(const ri_config_field_t *field, const char *value)
 {
     char accepted[RI_CONFIG_TEXT_MAX];
 
-    ri_config_value_describe(field, accepted, sizeof(accepted));
-    ri_warn(CONFIG_PREFIX
-            "%s='%.64s' is not valid (expected: %s): the default, %s, is taken",
-            field->name, value, accepted, field->dfl);
+    if (ri_rank_is_first_of_host()) {
+        ri_config_value_describe(field, accepted, sizeof(accepted));
+        ri_warn(CONFIG_PREFIX
+                "%s='%.64s' is not valid (expected: %s): the default, %s, is taken",
+                field->name, value, accepted, field->dfl);
+    }
     ri_config_value_read(field, field->dfl, config_member(field));
 }
 
@@ -116,16 +124,45 @@ static const ri_config_field_t *config_find(const char *name, size_t length)
     return NULL;
 }
 
+/* @return The variable that was likely to be meant, or NULL. */
+static const ri_config_field_t *config_guess(const char *name, size_t length)
+{
+    const ri_config_field_t *best = NULL;
+    int least                     = CONFIG_ERRORS + 1;
+    char word[RI_MISSPELT_MAX + 1];
+    int errors;
+    size_t i;
+
+    snprintf(word, sizeof(word), "%.*s", (int)length, name);
+    for (i = 0; i < ri_config_num_fields; ++i) {
+        errors = ri_misspelt_letters(word, ri_config_fields[i].name);
+        if (errors < least) {
+            least = errors;
+            best  = &ri_config_fields[i];
+        }
+    }
+    return best;
+}
+
 static void config_warn_unknown(void)
 {
     size_t prefix_len = strlen(CONFIG_PREFIX);
+    const ri_config_field_t *meant;
     size_t len;
     char **env;
 
     for (env = environ; (env != NULL) && (*env != NULL); ++env) {
         len = strcspn(*env, "=");
-        if (!strncmp(*env, CONFIG_PREFIX, prefix_len) &&
-            (config_find(*env + prefix_len, len - prefix_len) == NULL)) {
+        if (strncmp(*env, CONFIG_PREFIX, prefix_len) ||
+            (config_find(*env + prefix_len, len - prefix_len) != NULL) ||
+            !ri_rank_is_first_of_host()) {
+            continue;
+        }
+        meant = config_guess(*env + prefix_len, len - prefix_len);
+        if (meant != NULL) {
+            ri_warn("unknown variable %.*s is ignored: did you mean " CONFIG_PREFIX "%s?",
+                    (int)len, *env, meant->name);
+        } else {
             ri_warn("unknown variable %.*s is ignored (ucxri_info -c lists all)",
                     (int)len, *env);
         }
@@ -450,16 +487,16 @@ int ri_config_is_measured(void)
     return 0;
 }
 
-void ri_config_print_value(FILE *stream, const char *name)
+void ri_config_print_setting(const char *name, char *text, size_t max)
 {
-    char given[RI_CONFIG_TEXT_MAX], value[RI_CONFIG_TEXT_MAX];
+    char given[RI_CONFIG_TEXT_MAX];
     size_t i;
 
+    text[0] = '\0';
     for (i = 0; i < ri_config_num_fields; ++i) {
         if (!strcmp(ri_config_fields[i].name, name)) {
             config_write_field(&ri_config_fields[i], &config_given, given, sizeof(given));
-            config_write_field(&ri_config_fields[i], &ri_config, value, sizeof(value));
-            fprintf(stream, "%s (" CONFIG_PREFIX "%s=%s)", value, name, given);
+            snprintf(text, max, CONFIG_PREFIX "%s=%s", name, given);
         }
     }
 }

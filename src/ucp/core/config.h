@@ -46,9 +46,9 @@ void ri_config_print(FILE *stream, int doc);
 void ri_config_foreach(void (*func)(const char *name, const char *value, void *arg),
                        void *arg);
 
-/** Print the value of one variable that is in effect, and how it was set, without an end of line.
- * @a name is without its prefix; for one that does not exist nothing is printed. */
-void ri_config_print_value(FILE *stream, const char *name);
+/** Write how one variable was set, as NAME=value, to @a text, which has room for @a max bytes with
+ * the end. @a name is without its prefix; of one that does not exist it is "". */
+void ri_config_print_setting(const char *name, char *text, size_t max);
 
 /** After ri_config_read(): take these costs in place of those that were measured, and compute the
  * values that are left to the library anew. No other thread may read @ref ri_config meanwhile. */

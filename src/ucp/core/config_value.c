@@ -58,7 +58,13 @@ static int value_is_in_range(const ri_config_field_t *field, uint64_t number,
            (number <= ((field->max != 0) ? field->max : type_max));
 }
 
-/* 4096, 4096b, 4k, 4kb */
+/* A unit may have a blank in front, as people write it. */
+static const char *value_unit(const char *value)
+{
+    return ((*value == ' ') && isalpha((unsigned char)value[1])) ? value + 1 : value;
+}
+
+/* 4096, 4096b, 4k, 4kb, 4 KB */
 static int value_read_size(const ri_config_field_t *field, const char *value,
                            size_t *member)
 {
@@ -69,6 +75,7 @@ static int value_read_size(const ri_config_field_t *field, const char *value,
     if (value == NULL) {
         return 0;
     }
+    value  = value_unit(value);
     suffix = (*value == '\0') ? NULL :
                                 strchr(value_suffixes, tolower((unsigned char)*value));
     if (suffix != NULL) {
@@ -121,6 +128,7 @@ static int value_read_time(const ri_config_field_t *field, const char *value,
             scale *= 10;
         }
     }
+    value = value_unit(value);
     for (i = 0; i < sizeof(value_time_units) / sizeof(value_time_units[0]); ++i) {
         if (!strcasecmp(value, value_time_units[i].name)) {
             if ((field->flags & RI_CONFIG_POSITIVE) && (whole == 0) && (parts == 0)) {
@@ -434,7 +442,7 @@ static void value_describe_size(const ri_config_field_t *field, char *text, size
     char low[32], high[32];
 
     if (field->max == 0) {
-        value_add(text, max, "a size in bytes, as 4096, 8k or 1m");
+        value_add(text, max, "a size in bytes, such as 4096, 8k or 1m");
         return;
     }
     value_print_size(field->min, low, sizeof(low));
@@ -479,7 +487,7 @@ void ri_config_value_describe(const ri_config_field_t *field, char *text, size_t
         value_describe_number(field, text, max);
         break;
     case RI_CONFIG_TIME:
-        value_add(text, max, "a time%s, as 500ms, 10s or 5m",
+        value_add(text, max, "a time%s, such as 500ms, 10s or 5m",
                   (field->flags & RI_CONFIG_POSITIVE) ? " above 0" : "");
         break;
     case RI_CONFIG_BOOL:
@@ -499,19 +507,19 @@ void ri_config_value_describe(const ri_config_field_t *field, char *text, size_t
         value_add(text, max, "stderr, stdout or the name of a file");
         break;
     case RI_CONFIG_REPORT:
-        value_add(text, max, "y, n or " RI_CONFIG_REPORT_JSON " with the name of a file");
+        value_add(text, max, "y, n or " RI_CONFIG_REPORT_JSON "FILE");
         break;
     case RI_CONFIG_TRACE:
-        value_add(text, max, "y, n or the name of a file, with a dot or a slash");
+        value_add(text, max, "y, n or a file whose name has a dot or a slash");
         break;
     case RI_CONFIG_TEXT:
         value_add(text, max, "text");
         break;
     }
     if (field->flags & RI_CONFIG_INF) {
-        value_add(text, max, ", inf");
+        value_add(text, max, "%s inf", (field->flags & RI_CONFIG_AUTO) ? "," : ", or");
     }
     if (field->flags & RI_CONFIG_AUTO) {
-        value_add(text, max, ", auto");
+        value_add(text, max, ", or auto");
     }
 }

@@ -33,7 +33,7 @@
     _c(tx_eager_am_bytes, "bytes", "payload of tx_eager_am") \
     _c(tx_eager_rdma, "messages", "sent eagerly by a channel through a network") \
     _c(tx_eager_rdma_bytes, "bytes", "payload of tx_eager_rdma") \
-    _c(tx_hybrid, "messages", "copied to a pool, from which the receiver reads them") \
+    _c(tx_hybrid, "messages", "copied to a pool, from which the receiver reads") \
     _c(tx_hybrid_bytes, "bytes", "payload of tx_hybrid") \
     _c(tx_recv_rndv, "messages", "written into the receive that an RTR offered") \
     _c(tx_recv_rndv_bytes, "bytes", "payload of tx_recv_rndv") \
@@ -45,17 +45,17 @@
     _c(tx_put_bytes, "bytes", "payload of tx_put") \
     _c(tx_ud, "messages", "sent as datagrams to where the receiver said") \
     _c(tx_ud_bytes, "bytes", "payload of tx_ud") \
-    _c(tx_bulk, "messages", "sent by UCP's choice of protocol (above EAGER_THRESH)") \
+    _c(tx_bulk, "messages", "sent as UCP chooses (above EAGER_THRESH)") \
     _c(tx_bulk_bytes, "bytes", "payload of tx_bulk") \
     _c(tx_self, "messages", "sent to the own worker") \
     _c(tx_self_bytes, "bytes", "payload of tx_self") \
     _c(tx_sync, "messages", "sent by synchronous sends, by any protocol") \
-    _c(tx_again, "messages", "sent again after a write that failed, by any protocol") \
-    _c(tx_bytes, "bytes", "payload of all messages sent, with those through rings") \
+    _c(tx_again, "messages", "sent again after a failed write, by any protocol") \
+    _c(tx_bytes, "bytes", "payload of all messages sent, rings included") \
     _c(tx_written_bytes, "bytes", "written into the receiver's memory") \
     _c(tx_shelf_bytes, "bytes", "put on shelves, from which the receiver takes them") \
     _c(tx_control, "messages", "control messages sent") \
-    _c(tx_channel, "messages", "control, and announcements of long ones, sent by a channel") \
+    _c(tx_channel, "messages", "control and announcements, sent by a channel") \
     _c(tx_pending, "messages", "that had to wait for room in the ring") \
     _c(rma_mapped, "operations", "put and get in memory that both processes map") \
     _c(rma_mapped_bytes, "bytes", "of rma_mapped") \
@@ -63,7 +63,7 @@
     _c(rma_copied_bytes, "bytes", "of rma_copied") \
     _c(rma_mailed, "operations", "small, that the target was asked for") \
     _c(rma_taken_back, "operations", "small, taken back from a target that did not look") \
-    _c(rma_called, "operations", "atomic, by the thread of a target that did not look") \
+    _c(rma_called, "operations", "atomic, by the thread of a target that is busy") \
     _c(rma_atomics, "operations", "atomic, in memory that both processes map") \
     _c(rma_stock, "operations", "one-sided, that UCX carries out")
 /* clang-format on */
@@ -74,12 +74,12 @@
     _c(rx_posted, "messages", "that found their receive posted") \
     _c(rx_unexpected, "messages", "that came before their receive") \
     _c(rx_reordered, "messages", "that came before an earlier one") \
-    _c(rx_named, "messages", "whose turn came before their data; later ones did not wait") \
+    _c(rx_named, "messages", "whose turn came before their data") \
     _c(rx_ring, "messages", "that came through a ring") \
     _c(rx_eager_rdma, "messages", "that came by a channel through a network") \
-    _c(rx_channel, "messages", "control, and announcements of long ones, by a channel") \
-    _c(rx_looked, "messages", "RTRs that a send found in the channel, without progress") \
-    _c(rx_long, "messages", "longer than this process's EAGER_THRESH, not sent eagerly") \
+    _c(rx_channel, "messages", "control and announcements, by a channel") \
+    _c(rx_looked, "messages", "RTRs that a send found in the channel by itself") \
+    _c(rx_long, "messages", "above EAGER_THRESH here, and not sent eagerly") \
     _c(rx_read_bytes, "bytes", "read from the sender's memory") \
     _c(rx_shelf_bytes, "bytes", "taken from shelves, where the sender had put them") \
     _c(rx_bytes, "bytes", "payload of all messages received") \
@@ -99,7 +99,7 @@
     _c(pool_bytes_max, "bytes", "of the pool in use, the most at any time") \
     _c(tx_release, "messages", "that did nothing but give pool buffers back") \
     _c(dt_known, "operations", "on derived data that the library copies by itself") \
-    _c(dt_unknown, "operations", "on derived data, copied by the application's callbacks") \
+    _c(dt_unknown, "operations", "on derived data, by the application's callbacks") \
     _c(recv_canceled, "receives", "cancelled") \
     _c(recv_truncated, "receives", "shorter than their message") \
     _c(recv_bounced, "receives", "into memory that only UCP can write, by way of UCP") \
@@ -111,7 +111,7 @@
     _c(channels_refused, "channels", "that the peer would not write") \
     _c(channels_given_back, "channels", "taken back in favour of a more active peer") \
     _c(channels_active, "channels", "that peers write, now") \
-    _c(planes_refused, "tries", "to reach a peer's memory that failed, by either side") \
+    _c(planes_refused, "tries", "to reach a peer's memory that failed, either side") \
     _c(planes_failed, "peers", "whose memory could not be read any more") \
     _c(qp_created, "queue pairs", "made for peers that are reached through a network") \
     _c(reconnects, "queue pairs", "made for a peer that had one before") \
@@ -119,9 +119,9 @@
     _c(qp_closed, "queue pairs", "to peers that are gone, for whatever reason") \
     _c(ud_peers, "peers", "that are reached by datagrams, now") \
     _c(ud_peers_max, "peers", "reached by datagrams, the most at any time") \
-    _c(rc_peers_bytes, "bytes", "for peers that are reached by queue pairs (rc), now") \
+    _c(rc_peers_bytes, "bytes", "for peers reached by queue pairs (rc), now") \
     _c(ud_peers_bytes, "bytes", "for peers that are reached by datagrams, now") \
-    _c(coop_parts, "copies", "by the plane, of messages that sender and receiver copy together") \
+    _c(coop_parts, "copies", "by the plane, of messages that both sides copy") \
     _c(shelves_made, "shelves", "made for peers to put parts of such messages on") \
     _c(rndv_fallback, "messages", "that UCP had to move, as no plane could") \
     _c(rtr_sent, "receives", "that were offered to their sender (RTR)") \

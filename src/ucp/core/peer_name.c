@@ -10,21 +10,24 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
+
+void ri_peer_name_short(const ri_peer_t *peer, char *name)
+{
+    if (peer == NULL) {
+        snprintf(name, RI_PEER_NAME_MAX, "a peer that is not known yet");
+    } else if (peer->rank != 0) {
+        snprintf(name, RI_PEER_NAME_MAX, "rank %u", peer->rank - 1u);
+    } else {
+        snprintf(name, RI_PEER_NAME_MAX, "worker 0x%" PRIx64, peer->uid);
+    }
+}
 
 void ri_peer_name(const ri_worker_t *worker, const ri_peer_t *peer, char *name)
 {
-    const char *where;
-
-    if (peer == NULL) {
-        snprintf(name, RI_PEER_NAME_MAX, "a peer that is not known yet");
-        return;
-    }
-    where = ((peer->process.host != 0) && (peer->process.host == worker->process.host)) ?
-                    " on this host" :
-                    "";
-    if (peer->rank != 0) {
-        snprintf(name, RI_PEER_NAME_MAX, "rank %u%s", peer->rank - 1u, where);
-    } else {
-        snprintf(name, RI_PEER_NAME_MAX, "worker 0x%" PRIx64 "%s", peer->uid, where);
+    ri_peer_name_short(peer, name);
+    if ((peer != NULL) && (peer->process.host != 0) &&
+        (peer->process.host == worker->process.host)) {
+        strcat(name, " on this host");
     }
 }

@@ -13,9 +13,12 @@
 #define RI_PEER_NAME_MAX 48
 
 /** Write the name of a peer to @a name, which has room for RI_PEER_NAME_MAX bytes: its rank, if its
- * worker address has told it, else its uid; and whether it is on this host, as far as that is known.
+ * worker address has told it, else its uid.
  *
  * @param peer  NULL: it is not known who that is. */
+void ri_peer_name_short(const ri_peer_t *peer, char *name);
+
+/** The same, and whether the peer is on this host, as far as that is known. */
 void ri_peer_name(const ri_worker_t *worker, const ri_peer_t *peer, char *name);
 
 #endif

@@ -51,6 +51,8 @@ typedef enum ri_send_asks {
 
 typedef struct ri_send_proto {
     const char *name;
+    const char *
+            called; /* for users, at most 7 letters; the same for several that do the same */
 
     /* ri_wire_type_t of what starts the message; 0: EAGER, or EAGER_SYNC if it has an id. */
     uint8_t wire_type;

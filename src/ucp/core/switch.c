@@ -9,6 +9,7 @@
  */
 #include "switch.h"
 #include "../../ucs/base.h"
+#include "../../ucs/misspelt.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -35,29 +36,6 @@ static int switch_squeeze(const char *value, char *letters)
     return count;
 }
 
-/* The number of errors between two words. */
-static int switch_distance(const char *a, int a_length, const char *b, int b_length)
-{
-    int errors[SWITCH_MAX + 1][SWITCH_MAX + 1];
-    int i, j, wrong, missing;
-
-    for (i = 0; i <= a_length; ++i) {
-        for (j = 0; j <= b_length; ++j) {
-            if ((i == 0) || (j == 0)) {
-                errors[i][j] = i + j;
-                continue;
-            }
-            wrong        = errors[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
-            missing      = ri_min(errors[i - 1][j], errors[i][j - 1]) + 1;
-            errors[i][j] = ri_min(wrong, missing);
-            if ((i > 1) && (j > 1) && (a[i - 1] == b[j - 2]) && (a[i - 2] == b[j - 1])) {
-                errors[i][j] = ri_min(errors[i][j], errors[i - 2][j - 2] + 1);
-            }
-        }
-    }
-    return errors[a_length][b_length];
-}
-
 ri_switch_t ri_switch_read(const char *value)
 {
     char letters[SWITCH_MAX + 1];
@@ -76,8 +54,7 @@ ri_switch_t ri_switch_read(const char *value)
     }
     init = strstr(letters, "init");
     if (((init != NULL) && (init > letters) && !strncmp(letters, "rec", 3)) ||
-        (switch_distance(letters, count, SWITCH_LETTERS, strlen(SWITCH_LETTERS)) <=
-         SWITCH_ERRORS)) {
+        (ri_misspelt_letters(letters, SWITCH_LETTERS) <= SWITCH_ERRORS)) {
         return RI_SWITCH_MEANT;
     }
     return RI_SWITCH_OTHER;

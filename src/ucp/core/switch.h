@@ -12,6 +12,9 @@
 #define RI_SWITCH_VARIABLE "UCX_" RI_SWITCH_NAME
 #define RI_SWITCH_VALUE    "recv_init"
 
+/* With the prefix that Open MPI gives UCX; it wins where both are set. */
+#define RI_SWITCH_PREFIXED "MPI_" RI_SWITCH_VARIABLE
+
 typedef enum ri_switch {
     RI_SWITCH_UNSET, /* there is no value */
     RI_SWITCH_ON,    /* recv_init, in upper or lower case */

@@ -49,7 +49,7 @@ typedef struct ri_timeline_block {
  *
  *   event      ticks: when    key      arg 0     1             2             3
  *   SEND       it was called  send     length    uid of peer   -             -
- *   SEND_BY    it was started send     flow      the name of the protocol    uid of peer
+ *   SEND_BY    it was started send     flow      what it is called          uid of peer
  *   SEND_END   it ended       send     status    -             -             -
  *   RECV       it met its     receive  length    uid of peer   flow          microseconds since it
  *              message                                                       was posted

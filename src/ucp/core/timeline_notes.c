@@ -33,7 +33,7 @@ void ri_timeline_notes_send_by(const ri_send_req_t *req)
     uint64_t name[2] = {};
 
     if (!(req->conn->flags & RI_CONN_SELF)) {
-        memcpy(name, req->proto->name, strnlen(req->proto->name, sizeof(name)));
+        memcpy(name, req->proto->called, strnlen(req->proto->called, sizeof(name)));
         ri_timeline_note(&req->super.worker->timeline, RI_TIMELINE_SEND_BY, req,
                          notes_flow(req->conn->id, req->sn), name[0], name[1],
                          notes_peer(req->conn));

@@ -60,6 +60,16 @@ static inline unsigned ri_planes_net(const ri_conn_t *conn)
                    0;
 }
 
+/** @return Whether there may be a plane to the peer of @a conn soon, if there is none now. */
+static inline int ri_planes_may_come(const ri_conn_t *conn)
+{
+    const ri_worker_t *worker = conn->worker;
+
+    return ((worker->plane != NULL) && !(conn->flags & RI_CONN_PLANE_REFUSED)) ||
+           (((worker->net.rc != NULL) || (worker->net.ud != NULL)) &&
+            ((conn->peer == NULL) || (conn->peer->way.state != RI_WAY_FAILED)));
+}
+
 /** @return What a way to a peer can do for this process, as RI_PLANE_*; 0 if @a ep is NULL. */
 static inline unsigned ri_planes_of(const ri_plane_ep_t *ep)
 {

@@ -7,9 +7,9 @@
 #include "ring_life.h"
 #include "control.h"
 #include "planes.h"
-#include "../core/peer_name.h"
 #include "../core/module.h"
 #include "../core/stream_ring.h"
+#include "../core/tell.h"
 #include "../../ucs/settings.h"
 #include "../../ucs/log.h"
 #include "../../ucs/random.h"
@@ -211,19 +211,11 @@ static void ring_life_set_tx(ri_conn_t *conn, ri_ring_life_tx_t state)
     }
 }
 
-/* Log the first ring of a conn, as its messages take the fast path, which says nothing. */
+/* Tell of the first ring of a conn here, as its messages take the fast path, which says nothing. */
 static void ring_life_tell(ri_conn_t *conn)
 {
-    char peer[RI_PEER_NAME_MAX];
-
-    if ((ri_log_level >= RI_LOG_LEVEL_INFO) && !(conn->told & RI_CONN_TOLD_RING)) {
-        conn->told |= RI_CONN_TOLD_RING;
-        ri_peer_name(conn->worker, conn->peer, peer);
-        ri_info("first to %s, up to %zu B: ring (a ring in shared memory), because the "
-                "two "
-                "are on one host",
-                peer, conn->ring_max);
-    }
+    ri_tell_first(conn, RI_CONN_TOLD_RING, "up to ", conn->ring_max, "ring",
+                  "the two are on one host");
 }
 
 void ri_ring_life_open(ri_conn_t *conn, const ri_wire_msg_t *msg)

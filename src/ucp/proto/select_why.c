@@ -10,20 +10,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+const char ri_select_why_no_plane[] = "there is no direct copy, and no RDMA";
+
 const char *ri_select_name(ri_proto_t proto)
 {
-    static const char *const names[RI_PROTO_LAST] = {
-            [RI_PROTO_SELF] = "self",          [RI_PROTO_EAGER_RING] = "ring",
-            [RI_PROTO_EAGER_RDMA] = "channel", [RI_PROTO_EAGER_COPY] = "am",
-            [RI_PROTO_EAGER_GATHER] = "am",    [RI_PROTO_EAGER_FRAGS] = "am",
-            [RI_PROTO_HYBRID] = "hybrid",      [RI_PROTO_RECV_RNDV] = "rtr",
-            [RI_PROTO_RECV_NET] = "rtr",       [RI_PROTO_RECV_HYBRID] = "rtr",
-            [RI_PROTO_RECV_UD] = "rtr",        [RI_PROTO_RECV_COOP] = "coop",
-            [RI_PROTO_COOP] = "coop",          [RI_PROTO_RNDV_GET] = "get",
-            [RI_PROTO_RNDV_PUT] = "put",       [RI_PROTO_RNDV_UD] = "put",
-            [RI_PROTO_BULK] = "ucp",           [RI_PROTO_BULK_RNDV] = "ucp"};
-
-    return names[proto];
+    return ri_send_protos[proto]->called;
 }
 
 const char *ri_select_what(ri_choice_t choice)
@@ -89,7 +80,7 @@ static const char *why_no_plane(const ri_select_param_t *param, ri_choice_t choi
         return "a synchronous send ends when matched";
     }
     if ((param->host_plane | param->net_plane) == 0) {
-        return "no direct copy, no RDMA, or not yet";
+        return ri_select_why_no_plane;
     }
     other            = *param;
     other.pool_free  = 1;
@@ -122,12 +113,26 @@ static const char *why_matched_first(const ri_select_param_t *param, ri_choice_t
     other.hybrid_thresh = SIZE_MAX;
     other.hybrid_net    = SIZE_MAX;
     if (why_differs(&other, choice)) {
-        return "it is longer than HYBRID_THRESH";
+        return ((param->host_plane ? param->hybrid_thresh : param->hybrid_net) == 0) ?
+                       "HYBRID_THRESH is 0" :
+                       "it is longer than HYBRID_THRESH";
     }
     if (param->sync) {
         return "a synchronous send ends when matched";
     }
     return "no receive is known";
+}
+
+/* Why nothing is known of a receive, of a message that does not wait for one. */
+static const char *why_sender_goes_on(const ri_select_param_t *param)
+{
+    if (ri_config.rtr == UCS_NO) {
+        return "RTR is n, and the sender goes on";
+    }
+    if ((param->host_plane != 0) && !param->has_ring) {
+        return "no ring for RTRs, the sender goes on";
+    }
+    return "no receive is known, the sender goes on";
 }
 
 static const char *why_active_message(const ri_select_param_t *param)
@@ -154,7 +159,7 @@ const char *ri_select_why(const ri_select_param_t *param, ri_choice_t choice)
     case RI_PROTO_EAGER_FRAGS:
         return "UCX has not set its connection up";
     case RI_PROTO_HYBRID:
-        return "no receive is known, the sender goes on";
+        return why_sender_goes_on(param);
     case RI_PROTO_RECV_HYBRID:
         return "it has an RTR, and the sender goes on";
     case RI_PROTO_RECV_RNDV:

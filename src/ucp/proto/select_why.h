@@ -16,6 +16,10 @@ const char *ri_select_name(ri_proto_t proto);
 /** @return What moves a message by a choice: a few words. */
 const char *ri_select_what(ri_choice_t choice);
 
+/** What ri_select_why() returns of a message that goes by UCX because no plane leads to its
+ * receiver. */
+extern const char ri_select_why_no_plane[];
+
 /** @return Why ri_select() has chosen @a choice for @a param: a part of a sentence, to follow
  * "because". */
 const char *ri_select_why(const ri_select_param_t *param, ri_choice_t choice);

@@ -6,6 +6,7 @@
  * exits, by names of files: an MPI may have been opened privately.
  */
 #include "inert.h"
+#include "report_file.h"
 #include "../core/config.h"
 #include "../core/switch.h"
 #include "../../ucs/log.h"
@@ -54,85 +55,105 @@ static int inert_look_at(struct dl_phdr_info *info, size_t size, void *arg)
     return 0;
 }
 
-static void inert_explain_openmpi(char *text, unsigned long max)
+/* @return The variable that has decided about the switch. The one with Open MPI's prefix wins where it
+ * is set; other programs may give UCX that prefix, too. */
+static const char *inert_variable(unsigned facts)
 {
-    const char *pml = getenv("OMPI_MCA_pml");
-
-    snprintf(text, max,
-             "Open MPI sends by another component than pml ucx (OMPI_MCA_pml %s%s): set "
-             "OMPI_MCA_pml=ucx, or mpirun --mca pml ucx",
-             (pml == NULL) ? "is not set" : "is ", (pml == NULL) ? "" : pml);
+    if ((getenv(RI_SWITCH_PREFIXED) != NULL) &&
+        ((facts & RI_INERT_HAS_OPENMPI) || ri_switch_is_on(getenv(RI_SWITCH_VARIABLE)))) {
+        return RI_SWITCH_PREFIXED;
+    }
+    return RI_SWITCH_VARIABLE;
 }
 
-static void inert_explain_switch(char *text, unsigned long max)
+static void inert_explain_switch(unsigned facts, char *because, char *remedy)
 {
-    const char *value = getenv(RI_SWITCH_VARIABLE);
+    const char *name  = inert_variable(facts);
+    const char *value = getenv(name);
 
-    switch (ri_switch_read(value)) {
-    case RI_SWITCH_UNSET:
-        snprintf(text, max,
-                 RI_SWITCH_VARIABLE " is not set: set " RI_SWITCH_VARIABLE
-                                    "=" RI_SWITCH_VALUE);
-        break;
-    case RI_SWITCH_OTHER:
-        snprintf(text, max,
-                 RI_SWITCH_VARIABLE " is '%s': set " RI_SWITCH_VARIABLE
-                                    "=" RI_SWITCH_VALUE,
-                 value);
-        break;
-    default:
-        snprintf(text, max,
-                 "the program, or a variable of its own such as MPI_" RI_SWITCH_VARIABLE
-                 ", has chosen another value than " RI_SWITCH_VARIABLE "=%s",
-                 value);
+    snprintf(remedy, RI_INERT_TEXT_MAX,
+             "use ucxri_run, or set " RI_SWITCH_VARIABLE "=" RI_SWITCH_VALUE);
+    if (ri_switch_is_on(value)) {
+        snprintf(because, RI_INERT_TEXT_MAX, "the program has chosen another scheme");
+        snprintf(remedy, RI_INERT_TEXT_MAX, "look for " RI_SWITCH_NAME " in the program");
+        return;
+    }
+    if (value == NULL) {
+        snprintf(because, RI_INERT_TEXT_MAX, "%s is not set", name);
+        return;
+    }
+    snprintf(because, RI_INERT_TEXT_MAX, "%s%s is '%.64s'",
+             (facts & RI_INERT_REFUSED) ? "UCX refuses it: " : "", name, value);
+    if (!strcmp(name, RI_SWITCH_PREFIXED)) {
+        snprintf(remedy, RI_INERT_TEXT_MAX, "use ucxri_run, or unset %s", name);
     }
 }
 
-int ri_inert_explain(unsigned facts, char *text, unsigned long max)
+/* What is wrong, and what to do. */
+static void inert_say(char *because, char *remedy, const char *what, const char *advice)
+{
+    snprintf(because, RI_INERT_TEXT_MAX, "%s", what);
+    snprintf(remedy, RI_INERT_TEXT_MAX, "%s", advice);
+}
+
+int ri_inert_explain(unsigned facts, char *because, char *remedy)
 {
     if (facts & RI_INERT_NOT_AT_ALL) {
         return 0;
     }
-    if (facts & RI_INERT_NO_SWITCH) {
-        inert_explain_switch(text, max);
+    if ((facts & RI_INERT_NO_SWITCH) ||
+        ((facts & RI_INERT_REFUSED) && !ri_switch_is_on(getenv(inert_variable(facts))))) {
+        inert_explain_switch(facts, because, remedy);
     } else if ((facts & (RI_INERT_HAS_MPI | RI_INERT_HAS_OPENMPI)) ==
                (RI_INERT_HAS_MPI | RI_INERT_HAS_OPENMPI)) {
-        inert_explain_openmpi(text, max);
+        inert_say(because, remedy, "Open MPI sends by another pml than ucx",
+                  "use ucxri_run, which sets what Open MPI needs");
     } else if (facts & RI_INERT_ONE_SIDED) {
         return 0;
+    } else if (facts & RI_INERT_REFUSED) {
+        inert_say(because, remedy, "UCX has refused its configuration",
+                  "see what UCX has printed");
     } else if (facts & RI_INERT_NO_WORKER) {
-        snprintf(text, max, "the program made a context of UCX, but no worker");
+        inert_say(because, remedy, "the program made no worker of UCX", "");
     } else if (facts & RI_INERT_NO_TAGS) {
-        snprintf(text, max,
-                 "the program asked UCX neither for tag matching nor for one-sided "
-                 "operations that the library may do");
+        inert_say(because, remedy, "the program asked UCX for no messages",
+                  "nothing: neither tag matching nor one-sided operations");
     } else if (facts & RI_INERT_HAS_MPI) {
-        snprintf(text, max, "the MPI of this program did not use UCX");
+        inert_say(because, remedy, "the MPI of this program did not use UCX",
+                  "ucxri_run --check PROGRAM says whether it can");
     } else if (facts & RI_INERT_HAS_UCP) {
-        snprintf(text, max, "the program made no context of UCX");
+        inert_say(because, remedy, "the program made no context of UCX", "");
     } else {
         return 0;
     }
     return 1;
 }
 
-/* The report's line has the first columns of the others, for ucxri_info -r. */
-static void inert_report(const char *text)
+/* The report's lines have the first columns of the others, for ucxri_info -r. */
+static void inert_report(const char *because, const char *remedy)
 {
     const char *rank = ri_rank_text();
     FILE *stream     = ri_output_open(ri_config.report_dest);
-    char process[96];
+    char process[96], label[128], lines[2 * (sizeof(label) + RI_INERT_TEXT_MAX) + 64];
+    int length;
 
     ri_rank_process(process, sizeof(process));
-    fprintf(stream, "ucxri:inert %4s %-16s loaded, inert, because %s\n",
-            (rank == NULL) ? "-" : rank, process, text);
+    snprintf(label, sizeof(label), "ucxri:inert %4s %-16s", (rank == NULL) ? "-" : rank,
+             process);
+    length = snprintf(lines, sizeof(lines), "%s loaded, inert, because %s\n", label,
+                      because);
+    if (*remedy != '\0') {
+        snprintf(lines + length, sizeof(lines) - length, "%s what to do: %s\n", label,
+                 remedy);
+    }
+    fputs(lines, stream); /* in one piece */
     ri_output_close(stream);
 }
 
 void ri_inert_print(void)
 {
     unsigned facts = atomic_load(&inert_facts);
-    char text[512];
+    char because[RI_INERT_TEXT_MAX], remedy[RI_INERT_TEXT_MAX];
 
     if ((facts & RI_INERT_NOT_AT_ALL) || (inert_pid != getpid())) {
         return;
@@ -142,12 +163,19 @@ void ri_inert_print(void)
         return;
     }
     dl_iterate_phdr(inert_look_at, &facts);
-    if (!ri_inert_explain(facts, text, sizeof(text))) {
+    if (!ri_inert_explain(facts, because, remedy)) {
+        return;
+    }
+    if (ri_config.report_json != NULL) {
+        ri_report_file_inert(because, remedy);
         return;
     }
     if (ri_config.report) {
-        inert_report(text);
-    } else {
-        ri_info("loaded, inert, because %s", text);
+        inert_report(because, remedy);
+        return;
+    }
+    ri_info("loaded, inert, because %s", because);
+    if (remedy[0] != '\0') {
+        ri_info("what to do: %s", remedy);
     }
 }

@@ -192,16 +192,21 @@ static void file_plan(double now)
                           memory_order_relaxed);
 }
 
-static void file_start(void)
+/* Each process has a file of its own. */
+static void file_set_path(char *path, size_t max)
 {
     char name[PATH_MAX];
 
-    snprintf(name, sizeof(name), "%s", ri_config.report_json);
-    if (!ri_output_path(name, file.path, sizeof(file.path) - sizeof(".tmp"))) {
+    if (!ri_output_path(ri_config.report_json, path, max)) {
         snprintf(name, sizeof(name), "%.*s.%%j.%%r.json", PATH_MAX - 32,
                  ri_config.report_json);
-        ri_output_path(name, file.path, sizeof(file.path) - sizeof(".tmp"));
+        ri_output_path(name, path, max);
     }
+}
+
+static void file_start(void)
+{
+    file_set_path(file.path, sizeof(file.path) - sizeof(".tmp"));
     snprintf(file.next_path, sizeof(file.next_path), "%s", file.path);
     strcat(file.next_path, ".tmp");
     file.pid     = getpid();
@@ -292,6 +297,29 @@ void ri_report_file_end(void)
         pthread_mutex_lock(&file.lock);
         file_write(1);
         pthread_mutex_unlock(&file.lock);
+    }
+}
+
+void ri_report_file_inert(const char *because, const char *remedy)
+{
+    ri_report_text_t text = {.inert    = because,
+                             .remedy   = remedy,
+                             .complete = 1,
+                             .started  = time(NULL),
+                             .written  = time(NULL)};
+    char path[PATH_MAX];
+    FILE *stream;
+
+    file_set_path(path, sizeof(path));
+    ri_report_label(&text.row);
+    stream = fopen(path, "we");
+    if (stream == NULL) {
+        file_fail(path);
+        return;
+    }
+    ri_report_json_write(&text, stream);
+    if (fclose(stream) != 0) {
+        file_fail(path);
     }
 }
 

@@ -36,6 +36,9 @@ void ri_report_file_tick(ri_worker_t *worker);
 /** Write the report for the last time, as the process exits. All workers have left. */
 void ri_report_file_end(void);
 
+/** Write the report of a process in which the library was inert: why, and what can be done. */
+void ri_report_file_inert(const char *because, const char *remedy);
+
 /** Forget all, as if there had been no worker; for tests. All workers have left. */
 void ri_report_file_reset(void);
 

@@ -149,6 +149,15 @@ static void json_pairs(const ri_report_text_t *text, FILE *stream)
     fprintf(stream, "]");
 }
 
+static void json_inert(const ri_report_text_t *text, FILE *stream)
+{
+    fprintf(stream, "\"inert\": ");
+    ri_json_string(text->inert, "", stream);
+    fprintf(stream, ",\n\"remedy\": ");
+    ri_json_string(text->remedy, "", stream);
+    fprintf(stream, "\n}\n");
+}
+
 void ri_report_json_write(const ri_report_text_t *text, FILE *stream)
 {
     ri_json_list_t settings = {stream, ""};
@@ -156,6 +165,10 @@ void ri_report_json_write(const ri_report_text_t *text, FILE *stream)
 
     fprintf(stream, "{\n");
     json_process(text, stream);
+    if (text->inert != NULL) {
+        json_inert(text, stream);
+        return;
+    }
     fprintf(stream, "\"settings\": {\n");
     ri_config_foreach(json_setting, &settings);
     fprintf(stream, "},\n");

@@ -20,7 +20,9 @@
 /* All that stands in a report. */
 typedef struct ri_report_text {
     ri_report_row_t row;
-    int complete;            /* the process has come to its end */
+    const char *inert;  /* why the library was inert in the process; NULL: it was not */
+    const char *remedy; /* what can be done then, or "" */
+    int complete;       /* the process has come to its end */
     time_t started, written; /* when the report began, and was written */
     const uint64_t *workers; /* uids of the workers that the process had */
     size_t num_workers;
@@ -28,7 +30,8 @@ typedef struct ri_report_text {
     ri_report_pairs_t pairs; /* merged */
 } ri_report_text_t;
 
-/** Write a report. Errors are those of the stream. */
+/** Write a report. That of a process in which the library was inert says that, and nothing else.
+ * Errors are those of the stream. */
 void ri_report_json_write(const ri_report_text_t *text, FILE *stream);
 
 #endif

@@ -16,6 +16,7 @@
 typedef enum column_kind {
     COLUMN_TEXT,    /* a word of the row */
     COLUMN_COUNT,   /* a number */
+    COLUMN_BYTES,   /* a number of bytes */
     COLUMN_PAIR,    /* messages/bytes, "-" for none */
     COLUMN_SECONDS, /* microseconds, as seconds */
     COLUMN_FAST,    /* derived: share of messages that found their receive */
@@ -33,7 +34,12 @@ typedef struct column {
     size_t size;   /* COLUMN_TEXT: its room there */
 } column_t;
 
-static const char units[] = "kMGTPE";
+/* Of numbers by 1000, of bytes by 1024. */
+static const char units[]      = "kMGTPE";
+static const char byte_units[] = "KMGTPE";
+
+/* Below, all digits are written. */
+#define REPORT_ALL_DIGITS 1000000
 
 const char *const ri_report_names[RI_REPORT_VALUES] = {
 #define REPORT_NAME(_value, _name) [RI_REPORT_##_value] = _name,
@@ -77,9 +83,9 @@ static const column_t columns_long[] = {
 static const column_t columns_data[] = {
         PROTOCOL("put", PUT),
         PROTOCOL("ucp", UCP),
-        COLUMN("read", 8, COUNT, READ_BYTES),
-        COLUMN("written", 8, COUNT, WRITTEN_BYTES),
-        COLUMN("buffered", 8, COUNT, BUFFERED_BYTES),
+        COLUMN("read", 8, BYTES, READ_BYTES),
+        COLUMN("written", 8, BYTES, WRITTEN_BYTES),
+        COLUMN("buffered", 8, BYTES, BUFFERED_BYTES),
 };
 
 static const column_t columns_recv[] = {
@@ -155,7 +161,7 @@ void ri_report_format_count(uint64_t value, char *text, size_t size)
     uint64_t one    = 1000; /* the last of four digits */
     unsigned length = 7;    /* digits of the number */
 
-    if (value < 1000000) {
+    if (value < REPORT_ALL_DIGITS) {
         snprintf(text, size, "%" PRIu64, value);
         return;
     }
@@ -169,6 +175,29 @@ void ri_report_format_count(uint64_t value, char *text, size_t size)
     }
     format_fixed(value, 3 - (length - 1) % 3, text, size);
     strncat(text, &units[(length - 1) / 3 - 1], 1);
+}
+
+void ri_report_format_bytes(uint64_t value, char *text, size_t size)
+{
+    double scaled   = value;
+    unsigned digits = 3;
+    unsigned unit   = 0;
+    char number[32];
+    double one;
+
+    if (value < REPORT_ALL_DIGITS) {
+        snprintf(text, size, "%" PRIu64, value);
+        return;
+    }
+    for (scaled /= 1024; scaled >= 999.95; scaled /= 1024) {
+        ++unit;
+    }
+    for (one = 10; (digits > 1) && (scaled >= one * 0.99995); one *= 10) {
+        --digits; /* of four in all */
+    }
+    one = (digits == 3) ? 1000 : (digits == 2) ? 100 : 10;
+    format_fixed(scaled * one + 0.5, digits, number, sizeof(number));
+    snprintf(text, size, "%s%c", number, byte_units[unit]);
 }
 
 void ri_report_format_seconds(uint64_t us, char *text, size_t size)
@@ -223,13 +252,16 @@ static void format_cell(const column_t *column, const ri_report_row_t *row, char
     case COLUMN_COUNT:
         ri_report_format_count(value, text, size);
         break;
+    case COLUMN_BYTES:
+        ri_report_format_bytes(value, text, size);
+        break;
     case COLUMN_PAIR:
         if (value == 0) {
             snprintf(text, size, "-");
             break;
         }
         ri_report_format_count(value, text, size);
-        ri_report_format_count(row->values[column->value + 1], bytes, sizeof(bytes));
+        ri_report_format_bytes(row->values[column->value + 1], bytes, sizeof(bytes));
         strcat(strcat(text, "/"), bytes);
         break;
     default: /* COLUMN_SECONDS */
@@ -298,7 +330,8 @@ static const char *parse_number(const char *text, double *value_p)
 }
 
 /* A number with or without a unit. @return What follows, or NULL if it is not one. */
-static const char *parse_count(const char *text, uint64_t *value_p)
+static const char *parse_scaled(const char *text, const char *names, unsigned scale,
+                                uint64_t *value_p)
 {
     const char *unit;
     double value;
@@ -307,10 +340,10 @@ static const char *parse_count(const char *text, uint64_t *value_p)
     if (text == NULL) {
         return NULL;
     }
-    unit = (*text == '\0') ? NULL : strchr(units, *text);
+    unit = (*text == '\0') ? NULL : strchr(names, *text);
     if (unit != NULL) {
-        for (++text; unit >= units; --unit) {
-            value *= 1000;
+        for (++text; unit >= names; --unit) {
+            value *= scale;
         }
     }
     if (value >= 18.4467e18) {
@@ -318,6 +351,16 @@ static const char *parse_count(const char *text, uint64_t *value_p)
     }
     *value_p = value + 0.5;
     return text;
+}
+
+static const char *parse_count(const char *text, uint64_t *value_p)
+{
+    return parse_scaled(text, units, 1000, value_p);
+}
+
+static const char *parse_bytes(const char *text, uint64_t *value_p)
+{
+    return parse_scaled(text, byte_units, 1024, value_p);
 }
 
 /* A number of ranks is one, or not known; any word may name a job. */
@@ -349,6 +392,9 @@ static int parse_cell(const column_t *column, const char *text, ri_report_row_t 
     case COLUMN_COUNT:
         text = parse_count(text, value);
         return (text != NULL) && (*text == '\0');
+    case COLUMN_BYTES:
+        text = parse_bytes(text, value);
+        return (text != NULL) && (*text == '\0');
     case COLUMN_PAIR:
         if (!strcmp(text, "-")) {
             value[0] = value[1] = 0;
@@ -358,7 +404,7 @@ static int parse_cell(const column_t *column, const char *text, ri_report_row_t 
         if ((text == NULL) || (*text != '/')) {
             return 0;
         }
-        text = parse_count(text + 1, &value[1]);
+        text = parse_bytes(text + 1, &value[1]);
         return (text != NULL) && (*text == '\0');
     default: /* COLUMN_SECONDS */
         text = parse_number(text, &seconds);

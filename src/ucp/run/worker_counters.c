@@ -7,12 +7,15 @@
  */
 #include "worker_counters.h"
 #include "peer_memory.h"
+#include "report_table.h"
 #include "../core/peer_name.h"
 #include "../core/worker.h"
 #include "../../ucs/rank.h"
 #include "../../uct/ib/ud/ud.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
 
 /* What the planes through a network have counted. Memory is registered for the device that they
  * share, and counted there. */
@@ -66,58 +69,128 @@ void ri_worker_counters_snapshot(const ri_worker_t *worker, ri_worker_counters_t
     }
 }
 
+/* Lines of one process, which may stand among those of others. */
+typedef struct counters_text {
+    FILE *stream;
+    char label[24]; /* in front of each line */
+    size_t column;  /* of a line that lists several */
+} counters_text_t;
+
+/* Long lines are broken here. */
+#define COUNTERS_WIDTH 100
+
 static void counter_print(const char *name, const char *unit, const char *doc,
                           uint64_t value, void *arg)
 {
-    if (value != 0) {
-        fprintf(arg, "  %-18s %14" PRIu64 " %-9s %s\n", name, value, unit, doc);
+    const counters_text_t *text = arg;
+    char bytes[24], scaled[32];
+
+    if (value == 0) {
+        return;
     }
+    if (!strcmp(unit, "bytes") && (value >= 1048576)) {
+        ri_report_format_bytes(value, bytes, sizeof(bytes));
+        snprintf(scaled, sizeof(scaled), "= %s", bytes);
+        unit = scaled;
+    }
+    fprintf(text->stream, "%s  %-18s %12" PRIu64 " %-9s %s\n", text->label, name, value,
+            unit, doc);
 }
 
 static void counter_print_short(const char *name, const char *unit, const char *doc,
                                 uint64_t value, void *arg)
 {
-    if (value != 0) {
-        fprintf(arg, " %s=%" PRIu64, name, value);
+    counters_text_t *text = arg;
+    char entry[64];
+
+    if (value == 0) {
+        return;
     }
+    snprintf(entry, sizeof(entry), " %s=%" PRIu64, name, value);
+    if (text->column + strlen(entry) > COUNTERS_WIDTH) {
+        text->column = fprintf(text->stream, "\n%s     ", text->label) - 1;
+    }
+    text->column += fprintf(text->stream, "%s", entry);
+}
+
+static void counter_find(const char *name, const char *unit, const char *doc,
+                         uint64_t value, void *arg)
+{
+    int *is_any = arg;
+
+    *is_any |= (value != 0);
 }
 
 /* Whose counters follow: the rank, or what stands for it where no launcher has told one. */
-static void counters_print_owner(const ri_worker_t *worker, FILE *stream)
+static void counters_print_owner(const ri_worker_t *worker, counters_text_t *text)
 {
     const char *rank = ri_rank_text();
     char process[96];
 
     ri_rank_process(process, sizeof(process));
     if (rank != NULL) {
-        fprintf(stream, "ucxri: worker of rank %s, process %s\n", rank, process);
+        snprintf(text->label, sizeof(text->label), "[%s]", rank);
+        fprintf(text->stream, "ucxri: worker of rank %s, process %s\n", rank, process);
     } else {
-        fprintf(stream, "ucxri: worker 0x%" PRIx64 ", process %s\n", worker->uid,
+        fprintf(text->stream, "ucxri: worker 0x%" PRIx64 ", process %s\n", worker->uid,
                 process);
+    }
+}
+
+static void counters_print_conn(const ri_worker_t *worker, const ri_conn_t *conn,
+                                counters_text_t *text)
+{
+    char name[RI_PEER_NAME_MAX];
+    int is_any = 0;
+
+    ri_conn_counters_foreach(&conn->counters, counter_find, &is_any);
+    if (is_any) {
+        ri_peer_name(worker, conn->peer, name);
+        text->column = fprintf(text->stream, "%s  to %s:", text->label,
+                               (conn->flags & RI_CONN_SELF) ? "itself" : name);
+        ri_conn_counters_foreach(&conn->counters, counter_print_short, text);
+        fprintf(text->stream, "\n");
+    }
+}
+
+static void counters_print_stream(const ri_worker_t *worker, const ri_stream_t *in,
+                                  counters_text_t *text)
+{
+    char name[RI_PEER_NAME_MAX];
+    int is_any = 0;
+
+    ri_stream_counters_foreach(&in->counters, counter_find, &is_any);
+    if (is_any) {
+        ri_peer_name(worker, in->peer, name);
+        text->column = fprintf(text->stream, "%s  from %s:", text->label, name);
+        ri_stream_counters_foreach(&in->counters, counter_print_short, text);
+        fprintf(text->stream, "\n");
     }
 }
 
 void ri_worker_counters_dump(const ri_worker_t *worker, FILE *stream)
 {
+    counters_text_t text = {.label = ""};
+    char *all            = NULL;
+    size_t size          = 0;
     ri_worker_counters_t counters;
-    char name[RI_PEER_NAME_MAX];
     const ri_stream_t *in;
     const ri_conn_t *conn;
 
+    text.stream = open_memstream(&all, &size);
+    if (text.stream == NULL) {
+        return;
+    }
     ri_worker_counters_snapshot(worker, &counters);
-    counters_print_owner(worker, stream);
-    ri_worker_counters_foreach(&counters, counter_print, stream);
+    counters_print_owner(worker, &text);
+    ri_worker_counters_foreach(&counters, counter_print, &text);
     ucs_list_for_each(conn, &worker->conns, list) {
-        ri_peer_name(worker, conn->peer, name);
-        fprintf(stream, "  conn 0x%x to %s:", conn->id,
-                (conn->flags & RI_CONN_SELF) ? "itself" : name);
-        ri_conn_counters_foreach(&conn->counters, counter_print_short, stream);
-        fprintf(stream, "\n");
+        counters_print_conn(worker, conn, &text);
     }
     ucs_list_for_each(in, &worker->streams, list) {
-        ri_peer_name(worker, in->peer, name);
-        fprintf(stream, "  stream 0x%x from %s:", in->id, name);
-        ri_stream_counters_foreach(&in->counters, counter_print_short, stream);
-        fprintf(stream, "\n");
+        counters_print_stream(worker, in, &text);
     }
+    fclose(text.stream);
+    fputs(all, stream); /* in one piece, as others may write to the same file */
+    free(all);
 }

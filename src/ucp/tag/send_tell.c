@@ -3,13 +3,13 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "send_tell.h"
-#include "../../ucs/log.h"
 #include "../core/conn_types.h"
-#include "../core/peer_name.h"
+#include "../core/tell.h"
+#include "../link/planes.h"
 #include "../proto/select_why.h"
 
 #include <assert.h>
-#include <stdio.h>
+#include <string.h>
 
 static_assert(RI_PROTO_LAST <= 31, "a bit for each in ri_conn_t.told, beside one");
 
@@ -23,32 +23,27 @@ static ri_proto_t tell_number(const ri_send_proto_t *proto)
     return number;
 }
 
-/* Sizes are exact, and in a unit where they are round. */
-static void tell_size(size_t size, char *text, size_t max)
+/* Protocols of one name are one to the user: the bit of the first counts. */
+static unsigned tell_bit(const char *name)
 {
-    if ((size < 1024) || (size % 1024 != 0)) {
-        snprintf(text, max, "%zu B", size);
-    } else if ((size < 1048576) || (size % 1048576 != 0)) {
-        snprintf(text, max, "%zu KB", size / 1024);
-    } else {
-        snprintf(text, max, "%zu MB", size / 1048576);
+    ri_proto_t number = 0;
+
+    while (strcmp(ri_select_name(number), name) != 0) {
+        ++number;
     }
+    return 1u << number;
 }
 
 void ri_send_tell(const ri_send_req_t *req, const ri_select_param_t *select,
                   unsigned plane)
 {
-    ri_conn_t *conn          = req->conn;
     const ri_choice_t choice = {tell_number(req->proto), plane};
-    char peer[RI_PEER_NAME_MAX], size[32];
+    const char *name         = ri_select_name(choice.proto);
 
-    if (conn->told & (1u << choice.proto)) {
-        return;
+    const char *why = ri_select_why(select, choice);
+
+    if ((why == ri_select_why_no_plane) && ri_planes_may_come(req->conn)) {
+        why = "the ways of the pair are being set up";
     }
-    conn->told |= 1u << choice.proto;
-    ri_peer_name(conn->worker, conn->peer, peer);
-    tell_size(select->length, size, sizeof(size));
-    ri_info("first to %s, %s: %s (%s), because %s", peer, size,
-            ri_select_name(choice.proto), ri_select_what(choice),
-            ri_select_why(select, choice));
+    ri_tell_first(req->conn, tell_bit(name), "", select->length, name, why);
 }

@@ -63,10 +63,10 @@ typedef struct ri_plane_ops ri_plane_ops_t;
 #define RI_PLANE_COUNTERS(_c) \
     _c(reg_hits, "lookups", "of memory that was registered already") \
     _c(reg_misses, "lookups", "of memory that had to be registered") \
-    _c(reg_evicted, "regions", "given up for the limits, or because the device was full") \
+    _c(reg_evicted, "regions", "given up for limits, or as the device was full") \
     _c(reg_replaced, "regions", "given up for a larger one that has their memory") \
     _c(reg_invalidated, "regions", "whose memory went away, or might have") \
-    _c(reg_flushes, "times", "that all were given up: more memory went than could be noted") \
+    _c(reg_flushes, "times", "that all were given up: too much memory went") \
     _c(reg_regions, "regions", "registered now") \
     _c(reg_bytes, "bytes", "of memory that is registered now") \
     _c(reg_bytes_max, "bytes", "of registered memory, the most at any time")

@@ -287,6 +287,7 @@ static ucs_status_t coop_start(ri_send_req_t *req, const ri_send_terms_t *terms)
 }
 
 const ri_send_proto_t ri_send_proto_coop = {.name          = "coop",
+                                            .called        = "coop",
                                             .wire_type     = RI_WIRE_RTS,
                                             .answer        = RI_SEND_ANSWER_ALWAYS,
                                             .take          = ri_coop_send_take,

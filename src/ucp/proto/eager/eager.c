@@ -156,17 +156,22 @@ static int eager_ring_has_room(const ri_send_req_t *req)
 
 /* What is in the ring or channel is counted there. */
 const ri_send_proto_t ri_send_proto_eager_ring = {.name        = "eager_ring",
+                                                  .called      = "ring",
                                                   .start       = eager_start_ring,
                                                   .can_end_now = eager_ring_has_room};
 
 const ri_send_proto_t ri_send_proto_eager_rdma = {.name        = "eager_rdma",
+                                                  .called      = "channel",
                                                   .start       = eager_start_rdma,
                                                   .can_end_now = ri_send_always_ends_now};
 
 const ri_send_proto_t ri_send_proto_eager_copy = {.name        = "eager_copy",
+                                                  .called      = "am",
                                                   .start       = ri_eager_send_copy,
                                                   .can_end_now = ri_send_always_ends_now,
                                                   RI_SEND_COUNTS(tx_eager_am)};
 
-const ri_send_proto_t ri_send_proto_eager_gather = {
-        .name = "eager_gather", .start = eager_start_gather, RI_SEND_COUNTS(tx_eager_am)};
+const ri_send_proto_t ri_send_proto_eager_gather = {.name   = "eager_gather",
+                                                    .called = "am",
+                                                    .start  = eager_start_gather,
+                                                    RI_SEND_COUNTS(tx_eager_am)};

@@ -111,6 +111,7 @@ static int self_can_end_now(const ri_send_req_t *req)
 }
 
 const ri_send_proto_t ri_send_proto_self = {.name        = "self",
+                                            .called      = "self",
                                             .unnumbered  = 1,
                                             .start       = self_start,
                                             .forget      = self_forget,

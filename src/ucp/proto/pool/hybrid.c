@@ -339,6 +339,7 @@ static unsigned hybrid_take(ri_send_req_t *req, const ri_send_terms_t *terms)
 }
 
 const ri_send_proto_t ri_send_proto_hybrid = {.name        = "hybrid",
+                                              .called      = "hybrid",
                                               .wire_type   = RI_WIRE_POOL,
                                               .take        = hybrid_take,
                                               .start       = hybrid_start,

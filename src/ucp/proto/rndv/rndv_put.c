@@ -131,6 +131,7 @@ void ri_rndv_put_handle_written(ri_stream_t *stream, const ri_wire_msg_t *msg)
 }
 
 const ri_send_proto_t ri_send_proto_rndv_put = {.name      = "rndv_put",
+                                                .called    = "put",
                                                 .wire_type = RI_WIRE_RTS,
                                                 .answer    = RI_SEND_ANSWER_ALWAYS,
                                                 .take      = ri_send_keys_take,

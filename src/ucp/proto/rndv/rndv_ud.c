@@ -308,6 +308,7 @@ void ri_rndv_ud_forget(ri_send_req_t *req)
 }
 
 const ri_send_proto_t ri_send_proto_rndv_ud = {.name      = "rndv_ud",
+                                               .called    = "put",
                                                .wire_type = RI_WIRE_RTS,
                                                .answer    = RI_SEND_ANSWER_ALWAYS,
                                                .take      = ri_send_keys_take,

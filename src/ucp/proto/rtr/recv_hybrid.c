@@ -281,6 +281,7 @@ static int recv_hybrid_tells_itself(const ri_send_terms_t *terms)
 
 const ri_send_proto_t ri_send_proto_recv_hybrid = {
         .name         = "recv_hybrid",
+        .called       = "rtr",
         .wire_type    = RI_WIRE_PLACED,
         .answer       = RI_SEND_ANSWER_NEVER,
         .take         = recv_hybrid_take,

@@ -483,6 +483,7 @@ const ri_module_t ri_module_recv_net = {.name        = "recv_net",
                                         .conn_freed  = recv_net_conn_freed};
 
 const ri_send_proto_t ri_send_proto_recv_net = {.name         = "recv_net",
+                                                .called       = "rtr",
                                                 .wire_type    = RI_WIRE_PLACED,
                                                 .answer       = RI_SEND_ANSWER_NEVER,
                                                 .take         = recv_net_take,

@@ -187,6 +187,7 @@ int ri_recv_rndv_receive(ri_stream_t *stream, const ri_ring_record_t *record,
 }
 
 const ri_send_proto_t ri_send_proto_recv_rndv = {.name      = "recv_rndv",
+                                                 .called    = "rtr",
                                                  .wire_type = RI_WIRE_PLACED,
                                                  .answer    = RI_SEND_ANSWER_NEVER,
                                                  .take      = recv_rndv_take,
@@ -195,6 +196,7 @@ const ri_send_proto_t ri_send_proto_recv_rndv = {.name      = "recv_rndv",
 
 const ri_send_proto_t ri_send_proto_recv_coop = {
         .name          = "recv_coop",
+        .called        = "coop",
         .wire_type     = RI_WIRE_RTS,
         .answer        = RI_SEND_ANSWER_ALWAYS,
         .take          = ri_coop_send_take,

@@ -50,6 +50,7 @@ static ucs_status_t recv_ud_start(ri_send_req_t *req, const ri_send_terms_t *ter
 }
 
 const ri_send_proto_t ri_send_proto_recv_ud = {.name      = "recv_ud",
+                                               .called    = "rtr",
                                                .wire_type = RI_WIRE_RTS,
                                                .answer    = RI_SEND_ANSWER_ALWAYS,
                                                .take      = recv_ud_take,

@@ -256,8 +256,10 @@ static rtr_answer_t rtr_try(ri_recv_req_t *recv, const ri_peer_t *from,
         stream->closed || (!rtr_is_local(stream) && !ri_rtr_net_is_possible(stream))) {
         return RTR_NEVER;
     }
-    if (rtr_is_for_ring(recv, stream) ||
-        !ri_sender_map_is_worth(&worker->senders, recv->tag, recv->mask)) {
+    if (rtr_is_for_ring(recv, stream)) {
+        return RTR_NEVER; /* it is no long one */
+    }
+    if (!ri_sender_map_is_worth(&worker->senders, recv->tag, recv->mask)) {
         ++worker->counters.rtr_suppressed;
         return RTR_NEVER;
     }

@@ -69,8 +69,8 @@ TEST(test_perf_compare_chart, sizes)
     for (const char *label :
          {"stock UCX, near", "library, near", "stock UCX, far", "library, far",
           "ratio above 1.02", "sample far out, which counts",
-          "dropped: the cores moved, or another program ran", "message size, bytes",
-          ">ratio<", "one way, µs"}) {
+          "dropped: the cores moved, or another program ran", "message size", ">ratio<",
+          "one way, µs"}) {
         EXPECT_EQ(1, count(text, label)) << label;
     }
     EXPECT_EQ(0, count(text, "nan"));

@@ -75,7 +75,7 @@ inline std::vector<std::string> bad_values(const ri_config_field_t &field)
     }
     switch (field.type) {
     case RI_CONFIG_SIZE:
-        add({"1.5k", "4kk", "4bk", "k", "b", "-1k", "1 k", "0x10", "1e3",
+        add({"1.5k", "4kk", "4bk", "k", "b", "-1k", "1  k", "0x10", "1e3",
              "18446744073709551615", "18446744073709551614", "18446744073709551616",
              "16777216t", "18014398509481984k"});
         add_range();
@@ -93,7 +93,7 @@ inline std::vector<std::string> bad_values(const ri_config_field_t &field)
         add_range();
         break;
     case RI_CONFIG_TIME:
-        add({"-5s", "5 s", "5h", "1.", ".", ".s", "s", "0x10", "1e3", "1.0000000001s",
+        add({"-5s", "5  s", "5h", "1.", ".", ".s", "s", "0x10", "1e3", "1.0000000001s",
              "5sec", "ms"});
         if (field.flags & RI_CONFIG_POSITIVE) {
             add({"0", "0s", "0.0ms"});

@@ -40,20 +40,21 @@ TEST(test_config_value, bad_values_are_refused)
 TEST(test_config_value, descriptions)
 {
     const std::pair<const char *, const char *> known[] = {
-            {"EAGER_THRESH", "a size in bytes, as 4096, 8k or 1m, inf, auto"},
-            {"RING_SIZE", "a power of two from 4K to 1G, auto"},
+            {"EAGER_THRESH", "a size in bytes, such as 4096, 8k or 1m, inf, or auto"},
+            {"RING_SIZE", "a power of two from 4K to 1G, or auto"},
             {"RING_PEERS", "a number from 0 to 4096"},
-            {"RING_AFTER", "a number from 0 on, inf"},
-            {"IB_SL", "a number from 0 to 15, auto"},
-            {"CONNECT_TIMEOUT", "a time above 0, as 500ms, 10s or 5m, inf"},
-            {"IB_IDLE", "a time, as 500ms, 10s or 5m, inf"},
+            {"RING_AFTER", "a number from 0 on, or inf"},
+            {"IB_SL", "a number from 0 to 15, or auto"},
+            {"CONNECT_TIMEOUT", "a time above 0, such as 500ms, 10s or 5m, or inf"},
+            {"IB_IDLE", "a time, such as 500ms, 10s or 5m, or inf"},
             {"STATS", "y or n"},
             {"RTR", "y, n or auto"},
             {"SENDER_SCHEME", "auto, get or put"},
             {"LOG_LEVEL", "error, warn, info or debug"},
-            {"IB_PKEY", "a hexadecimal number from 1 to ffff, auto"},
-            {"TAG_SENDER_MASK", "a hexadecimal number from 0 to ffffffffffffffff, auto"},
-            {"REPORT", "y, n or json: with the name of a file"},
+            {"IB_PKEY", "a hexadecimal number from 1 to ffff, or auto"},
+            {"TAG_SENDER_MASK",
+             "a hexadecimal number from 0 to ffffffffffffffff, or auto"},
+            {"REPORT", "y, n or json:FILE"},
             {"STATS_DEST", "stderr, stdout or the name of a file"},
     };
     size_t found = 0;
@@ -83,6 +84,8 @@ TEST(test_config_value, other_spellings)
     } cases[] = {
             {"EAGER_THRESH", "4096", "4K"},
             {"EAGER_THRESH", "4KB", "4K"},
+            {"EAGER_THRESH", "4 KB", "4K"},
+            {"IB_IDLE", "5 s", "5s"},
             {"EAGER_THRESH", "100b", "100"},
             {"EAGER_THRESH", "AUTO", "auto"},
             {"EAGER_THRESH", "Inf", "inf"},

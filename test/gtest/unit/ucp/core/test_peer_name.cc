@@ -12,6 +12,14 @@ namespace {
 
 class test_peer_name : public ri_test {
 protected:
+    static std::string short_name(const ri_peer_t *peer)
+    {
+        char text[RI_PEER_NAME_MAX];
+
+        ri_peer_name_short(peer, text);
+        return text;
+    }
+
     static std::string name(node &n, const ri_peer_t *peer)
     {
         char text[RI_PEER_NAME_MAX];
@@ -37,8 +45,11 @@ TEST_F(test_peer_name, all_forms)
     n.worker()->process.host = 77;
     conn->peer->process      = {77, 88, 99};
     EXPECT_EQ("rank 65534 on this host", name(n, conn->peer));
+    EXPECT_EQ("rank 65534", short_name(conn->peer));
     conn->peer->rank = 0;
     EXPECT_EQ("worker 0xfedcba9876543210 on this host", name(n, conn->peer));
+    EXPECT_EQ("worker 0xfedcba9876543210", short_name(conn->peer));
+    EXPECT_EQ("a peer that is not known yet", short_name(nullptr));
     conn->peer->process = {};
 }
 

@@ -45,7 +45,7 @@ const reason REASONS[] = {
         {NET | PIECES | POOL, LARGE, "get", "it is longer than HYBRID_THRESH"},
         {UD | PIECES | NET_EARLY, LARGE, "rtr", "it has an RTR"},
         {UD | PIECES, LARGE, "put", "no receive is known: it is matched first"},
-        {READY, LARGE, "ucp", "no direct copy, no RDMA, or not yet"},
+        {READY, LARGE, "ucp", "there is no direct copy, and no RDMA"},
         {PLANE | DEVICE, LARGE, "ucp", "its memory is not the processor's"},
         {PLANE | PEER, LARGE, "ucp", "of error handling mode PEER"},
         {(BOTH | COOP) & ~PIECES, LARGE, "ucp", "only UCX moves data in such pieces"},

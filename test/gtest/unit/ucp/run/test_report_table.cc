@@ -115,6 +115,31 @@ TEST(test_report_table, numbers)
     ri_report_row_t row = some_row();
 
     for (auto &c : cases) {
+        row.values[RI_REPORT_LONG] = c.value;
+        EXPECT_EQ(c.text, cell(RI_REPORT_TABLE_RECV, row, "long"));
+    }
+}
+
+TEST(test_report_table, numbers_of_bytes)
+{
+    const struct {
+        uint64_t value;
+        const char *text;
+    } cases[]           = {{0, "0"},
+                           {999999, "999999"},
+                           {1000000, "976.6K"},
+                           {1023948, "999.9K"},
+                           {1023949, "0.977M"},
+                           {1ul << 20, "1.000M"},
+                           {(10ul << 20) - 525, "9.999M"},
+                           {(10ul << 20) - 524, "10.00M"},
+                           {794ul << 20, "794.0M"},
+                           {1ul << 30, "1.000G"},
+                           {5ul << 40, "5.000T"},
+                           {~0ul, "16.00E"}};
+    ri_report_row_t row = some_row();
+
+    for (auto &c : cases) {
         row.values[RI_REPORT_READ_BYTES] = c.value;
         EXPECT_EQ(c.text, cell(RI_REPORT_TABLE_DATA, row, "read"));
     }

@@ -47,19 +47,48 @@ TEST_F(test_send_tell, once_for_each_conn_and_protocol)
     conn->peer->rank = ri_wire_rank(12);
     ri_log_level     = RI_LOG_LEVEL_INFO;
     log              = log_of(n, conn, {lengthy, lengthy, lengthy + 1});
-    EXPECT_NE(std::string::npos, log.find("ucxri INFO  first to rank 12, 1 MB: ucp (UCX, "
-                                          "as it chooses), because "
-                                          "no direct copy, no RDMA, or not yet\n"))
+    EXPECT_NE(std::string::npos, log.find("ucxri INFO  to rank 12, 1 MB: ucp, "
+                                          "there is no direct copy, and no RDMA\n"))
             << log;
     EXPECT_EQ(1, std::count(log.begin(), log.end(), '\n')) << log;
 
     log = log_of(n, conn, {10});
-    EXPECT_NE(std::string::npos, log.find("first to rank 12, 10 B: am (")) << log;
+    EXPECT_NE(std::string::npos, log.find("to rank 12, 10 B: am, ")) << log;
     log = log_of(n, other, {10, 2048 * 1024 + 1024});
-    EXPECT_NE(std::string::npos, log.find("first to worker 0x3333, 10 B: am (")) << log;
-    EXPECT_NE(std::string::npos, log.find("first to worker 0x3333, 2049 KB: ucp ("))
-            << log;
+    EXPECT_NE(std::string::npos, log.find("to worker 0x3333, 10 B: am, ")) << log;
+    EXPECT_NE(std::string::npos, log.find("to worker 0x3333, 2049 KB: ucp, ")) << log;
     EXPECT_EQ("", log_of(n, other, {11, lengthy}));
+}
+
+/* The first active messages go in pieces, and later ones whole: to the user both are am. */
+TEST_F(test_send_tell, names_count_and_not_protocols)
+{
+    node n(0x1111);
+    ri_conn_t *conn = n.connect(n.new_endpoint(nullptr), 0x2222);
+    std::string log;
+
+    ri_log_level = RI_LOG_LEVEL_INFO;
+    conn->flags &= ~RI_CONN_AM_READY;
+    log = log_of(n, conn, {1000});
+    EXPECT_NE(std::string::npos, log.find("am, UCX has not set its connection up\n"))
+            << log;
+    conn->flags |= RI_CONN_AM_READY;
+    EXPECT_EQ("", log_of(n, conn, {10, 11}));
+}
+
+TEST_F(test_send_tell, own_rank)
+{
+    node n(0x1111);
+    ri_conn_t *conn = n.connect(n.new_endpoint(nullptr), 0x2222);
+    std::string log;
+
+    setenv("PMI_RANK", "3", 1);
+    conn->peer->rank = ri_wire_rank(12);
+    ri_log_level     = RI_LOG_LEVEL_INFO;
+    log              = log_of(n, conn, {1 << 20});
+    unsetenv("PMI_RANK");
+    EXPECT_NE(std::string::npos, log.find("ucxri INFO  rank 3 to rank 12, 1 MB: ucp, "))
+            << log;
 }
 
 TEST_F(test_send_tell, not_at_another_level)

@@ -46,6 +46,7 @@ TEST_F(test_rtr_large_ring, are_not_offered)
     EXPECT_TRUE(goes_by_ring(8193, false));
     EXPECT_TRUE(goes_by_ring(32768, false));
     EXPECT_FALSE(goes_by_ring(32769, true));
+    EXPECT_EQ(0u, m_b->counters().rtr_suppressed); /* these were no long messages */
 }
 
 /* Wherever possible */
