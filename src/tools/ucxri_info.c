@@ -85,7 +85,8 @@ static void usage(FILE *stream)
             "                   PROGRAM if it is given; the exit status is 0 if so, "
             "otherwise 1\n"
             "  -h, --help       print this help\n"
-            "The exit status is 2 for wrong options.\n");
+            "The exit status is 1 if something cannot be read or written, and 2 for "
+            "wrong options.\n");
 }
 
 /* @return The exit status. */
@@ -432,20 +433,22 @@ static int parse(int argc, char **argv, info_options_t *options)
 
     memset(options, 0, sizeof(*options));
     opterr = 0;
-    while ((c = getopt_long(argc, argv, "vcfsrah", names, NULL)) != -1) {
+    while ((c = getopt_long(argc, argv, ":vcfsrah", names, NULL)) != -1) {
         if ((c < INFO_CHECK) && (strchr("vcfs", c) != NULL)) {
             options->prints[options->num_prints] = c;
             options->num_prints += (options->num_prints < sizeof(options->prints) - 1);
         } else if (c == 'a') {
             options->all = 1;
-        } else if ((c == 'h') || ((c != '?') && (options->mode == 0))) {
+        } else if ((c == 'h') || ((c != '?') && (c != ':') && (options->mode == 0))) {
             options->mode = c;
             options->out  = optarg;
             if (c == 'h') {
                 return 0;
             }
         } else {
-            return misuse((c == '?') ? "wrong option" : "one thing at a time, not also",
+            return misuse((c == '?') ? "wrong option" :
+                          (c == ':') ? "there is no file behind" :
+                                       "one thing at a time, not also",
                           argv[optind - 1]);
         }
     }

@@ -35,6 +35,7 @@
 #define BARS_FOOT       92.0 /* without the key */
 #define KEY_Y           86.0 /* of its first line, below the axis */
 #define MIN_BARS_WIDTH  600.0
+#define COLOR_BEYOND    "#ffffff"
 #define COLOR_WORK      "#111827"
 #define COLOR_LABEL     "#4b5563"
 #define COLOR_SEPARATOR "#d1d5db"
@@ -347,6 +348,19 @@ static double bar_position(const perf_svg_t *svg, const perf_scale_t *y, double 
     return fmax(perf_scale_position(y, value), svg->top);
 }
 
+/* A bar that ends beyond the axis has its value in it, upright */
+static void draw_beyond(perf_svg_t *svg, double x, const perf_result_t *result)
+{
+    char text[32];
+
+    snprintf(text, sizeof(text), "%.4g", result->value.median);
+    fprintf(svg->file, "<g transform=\"translate(%.1f %.1f) rotate(-90)\">\n", x + 4,
+            svg->top + (result->disturbed ? 16 : 4));
+    perf_svg_text(svg, 0, 0, "end", 11, result->disturbed ? COLOR_LABEL : COLOR_BEYOND,
+                  text);
+    fprintf(svg->file, "</g>\n");
+}
+
 static void draw_bar(perf_svg_t *svg, const perf_series_t *series,
                      const perf_result_t *result, double x, const perf_scale_t *y,
                      const char *color)
@@ -368,6 +382,9 @@ static void draw_bar(perf_svg_t *svg, const perf_series_t *series,
     fprintf(svg->file, "</title></rect>\n");
     perf_svg_line(svg, x + BAR_WIDTH / 2, q1, x + BAR_WIDTH / 2, q3, COLOR_LABEL, 1);
     perf_svg_line(svg, x - 1, work, x + BAR_WIDTH + 1, work, COLOR_WORK, 2);
+    if (result->value.median > y->max) {
+        draw_beyond(svg, x + BAR_WIDTH / 2, result);
+    }
     if (result->disturbed) {
         perf_svg_mark(svg, x + BAR_WIDTH / 2, fmax(top - 8, svg->top + 6), PERF_SVG_CROSS,
                       COLOR_DISTURBED);
@@ -421,7 +438,9 @@ static void draw_spans(perf_svg_t *svg, const groups_t *groups, int count,
         x += width;
     }
     perf_svg_text(svg, (svg->left + svg->right) / 2, svg->bottom + 60, "middle", 13,
-                  COLOR_LABEL, "message size in bytes, and who computes when");
+                  COLOR_LABEL,
+                  "message size, and who computes when, in units (18 us, unless --unit "
+                  "was given)");
     perf_key_draw(svg, key, svg->bottom + KEY_Y);
 }
 

@@ -109,7 +109,7 @@ static const char help[] =
         "many\n"
         "                       again where samples were dropped\n"
         "      --library FILE   compare: the library (the one that ucxri_run finds)\n"
-        "  -V, --version        print the version\n"
+        "  -v, --version        print the version\n"
         "  -h, --help           this text\n"
         "\n"
         "compare runs stock UCX and the library in turn, on the same two cores of this\n"
@@ -466,7 +466,7 @@ void perf_options_parse(perf_options_t *options, int argc, char **argv)
     params->unit_us                     = 18;
 
     opterr = 0;
-    while ((c = getopt_long(argc, argv, "s:t:b:w:c:Vh", long_options, NULL)) != -1) {
+    while ((c = getopt_long(argc, argv, ":s:t:b:w:c:vVh", long_options, NULL)) != -1) {
         num_measuring += (c < OPTION_CSV) || (c == OPTION_TIMEOUT) ||
                          (c == OPTION_RESULTS);
         switch (c) {
@@ -527,12 +527,15 @@ void perf_options_parse(perf_options_t *options, int argc, char **argv)
         case OPTION_LIBRARY:
             options->library = optarg;
             break;
+        case 'v':
         case 'V':
             printf("ucxri_perf %s\n", RI_VERSION_STRING);
             exit(EXIT_SUCCESS);
         case 'h':
             fputs(help, stdout);
             exit(EXIT_SUCCESS);
+        case ':':
+            usage_error("%s needs a value", argv[optind - 1]);
         default:
             usage_error("wrong option %s", argv[optind - 1]);
         }

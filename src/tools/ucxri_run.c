@@ -67,8 +67,8 @@ static void usage(FILE *stream)
             "status\n"
             "                   is 0 if so, otherwise 1\n"
             "  --library=FILE   preload this library\n"
-            "  --version        print the version\n"
-            "  --help           print this help\n"
+            "  -v, --version    print the version\n"
+            "  -h, --help       print this help\n"
             "The exit status is that of the program, 2 for wrong options, 126 if the "
             "program\n"
             "cannot be started, 127 if there is none, and 125 without memory.\n");
