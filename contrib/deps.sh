@@ -20,7 +20,8 @@ required=(build-essential autoconf automake libtool pkg-config libucx-dev)
 # Each of these is for some of the tests. Without libibverbs-dev the library has no RDMA either.
 optional=(ucx-utils libibverbs-dev ibverbs-utils rdma-core mpich libmpich-dev openmpi-bin libopenmpi-dev
     libgtest-dev clang clang-format libclang-rt-dev g++ qemu-system-x86 busybox-static cpio iproute2 debootstrap
-    bash-completion chromium debhelper environment-modules lintian man-db rpm)
+    bash-completion chromium debhelper environment-modules lintian man-db rpm slurmctld slurmd slurm-client
+    slurm-wlm-basic-plugins)
 # Of these, what contrib/demo.sh needs, by the MPI that it shows
 for_demo=(mpich libmpich-dev)
 for_demo_openmpi=(openmpi-bin libopenmpi-dev)

@@ -37,7 +37,8 @@ tree=$(cd "$source_dir/../.." && pwd) || exit 2
 short=symbols,inert,switch,gtest_ucp_recv_init,mpi
 [ -z "${CHECK_QUICK-}" ] || short=symbols,inert,switch,mpi
 unneeded_by_packages=clang,clang-format,libclang-rt-dev,qemu-system-x86,busybox-static,cpio,debootstrap
-unneeded_by_packages+=,ibverbs-utils,rdma-core,chromium,environment-modules,rpm
+unneeded_by_packages+=,ibverbs-utils,rdma-core,chromium,environment-modules,rpm,slurmctld,slurmd,slurm-client
+unneeded_by_packages+=,slurm-wlm-basic-plugins
 unneeded=$unneeded_by_packages,bash-completion,debhelper,lintian,man-db
 
 release=
