@@ -184,8 +184,8 @@ void info_summary_foreach(const info_job_t *job,
 /* Longer names of hosts are cut off. */
 static void summary_print_line(const char *const *cells, void *arg)
 {
-    printf("%-18s %9s %9s %9s %9s %16s  %.18s\n", cells[0], cells[1], cells[2], cells[3],
-           cells[4], cells[5], cells[6]);
+    printf("%-18s %9s %9s %9s %9s %16s%s%.18s\n", cells[0], cells[1], cells[2], cells[3],
+           cells[4], cells[5], (cells[6][0] == '\0') ? "" : "  ", cells[6]);
 }
 
 void info_summary_print_head(const info_job_t *job)
