@@ -132,6 +132,26 @@ static int check_is_setuid(const char *program)
                                          sizeof(capability)) > 0));
 }
 
+/* @return Whether a script names an interpreter that is not there. */
+static int check_lacks_interpreter(const char *program)
+{
+    FILE *stream = fopen(program, "re");
+    char line[PATH_MAX];
+    char *path;
+    int lacks = 0;
+
+    if (stream == NULL) {
+        return 0;
+    }
+    if ((fgets(line, sizeof(line), stream) != NULL) && !strncmp(line, "#!", 2)) {
+        path                           = line + 2 + strspn(line + 2, " \t");
+        path[strcspn(path, " \t\r\n")] = '\0';
+        lacks                          = (access(path, X_OK) != 0);
+    }
+    fclose(stream);
+    return lacks;
+}
+
 static int check_can_start_others(const char *program)
 {
     const char *name = basename(program);
@@ -270,7 +290,11 @@ static void check_files(check_t *check, const char *library, const char *program
     }
     check_libs_find(&libs, program);
     own = &libs.libs[0].elf;
-    if ((own->kind != CHECK_ELF_FILE) && (own->kind != CHECK_ELF_FOREIGN)) {
+    if ((own->kind == CHECK_ELF_SCRIPT) && check_lacks_interpreter(program)) {
+        check_because(check, CHECK_NO_PROGRAM,
+                      "the interpreter that %s names is not there", program);
+        check_remedy(check, "correct its first line");
+    } else if ((own->kind != CHECK_ELF_FILE) && (own->kind != CHECK_ELF_FOREIGN)) {
         check_unknown(check, program, is_by_user);
     } else if ((library != NULL) &&
                ((own->machine != elf.machine) || (own->bits != elf.bits))) {
@@ -327,7 +351,8 @@ static void check_not_loaded(check_t *check, const char *library)
 {
     check_elf_t elf = {.kind = CHECK_ELF_NONE};
 
-    if (!check_library(check, library, &elf)) {
+    /* a name without a folder is the loader's to find */
+    if ((strchr(library, '/') != NULL) && !check_library(check, library, &elf)) {
         check_elf_free(&elf);
         return;
     }
@@ -396,7 +421,15 @@ void check_environment(check_t *check, const char *program)
     if (check_variables(check, library) && (program != NULL)) {
         /* a name without a folder is the loader's to find, and it has */
         check_files(check, (strchr(library, '/') == NULL) ? NULL : library, program, 0);
-        if (check->is_openmpi && (getenv(RI_SWITCH_PREFIXED) != NULL)) {
+        if ((check->fault == CHECK_NO_FAULT) && (check->hint[0] == '\0') &&
+            (ri_switch_read(getenv(RI_SWITCH_VARIABLE)) == RI_SWITCH_MEANT)) {
+            snprintf(check->hint, sizeof(check->hint),
+                     RI_SWITCH_VARIABLE
+                     "=%.64s is misspelt: it counts as " RI_SWITCH_VALUE,
+                     getenv(RI_SWITCH_VARIABLE));
+        }
+        if ((check->fault == CHECK_NO_FAULT) && check->is_openmpi &&
+            (getenv(RI_SWITCH_PREFIXED) != NULL)) {
             check_switch(check, RI_SWITCH_PREFIXED);
         }
     }
@@ -438,8 +471,10 @@ int check_has_program(check_t *check, const char *name, char *path, size_t max)
     }
     memset(check, 0, sizeof(*check));
     if ((strchr(name, '/') != NULL) && (access(name, F_OK) == 0)) {
-        check_because(check, CHECK_NO_PROGRAM, "%s cannot be executed", name);
-        check_remedy(check, "chmod +x, or name its interpreter in front of it");
+        check_because(check, CHECK_NO_PROGRAM, "%s is no file that can be executed",
+                      name);
+        check_remedy(check,
+                     "name a program, or for a script its interpreter in front of it");
     } else {
         check_because(check, CHECK_NO_PROGRAM, "there is no program %s", name);
         check_remedy(check, "give its path");

@@ -252,6 +252,9 @@ static void print_threshold(const threshold_t *threshold, const char *behind)
 
     ri_config_print_setting(threshold->name, setting, sizeof(setting));
     ri_size_text(threshold->value, size, sizeof(size));
+    if (threshold->value >= SIZE_MAX - 1) {
+        snprintf(size, sizeof(size), "any length");
+    }
     if (threshold->value == threshold->off) {
         wrap_named(stdout, threshold->text, "off (%s)", setting);
     } else {
@@ -429,11 +432,12 @@ static int parse(int argc, char **argv, info_options_t *options)
             {"protocols", no_argument, NULL, INFO_PROTOCOLS},
             {"tune", no_argument, NULL, INFO_TUNE},
             {NULL, 0, NULL, 0}};
+    int at = 1; /* of the option that is read */
     int c;
 
     memset(options, 0, sizeof(*options));
     opterr = 0;
-    while ((c = getopt_long(argc, argv, ":vcfsrah", names, NULL)) != -1) {
+    for (; (c = getopt_long(argc, argv, ":vcfsrah", names, NULL)) != -1; at = optind) {
         if ((c < INFO_CHECK) && (strchr("vcfs", c) != NULL)) {
             options->prints[options->num_prints] = c;
             options->num_prints += (options->num_prints < sizeof(options->prints) - 1);
@@ -449,7 +453,7 @@ static int parse(int argc, char **argv, info_options_t *options)
             return misuse((c == '?') ? "wrong option" :
                           (c == ':') ? "there is no file behind" :
                                        "one thing at a time, not also",
-                          argv[optind - 1]);
+                          argv[at]);
         }
     }
     options->words     = argv + optind;

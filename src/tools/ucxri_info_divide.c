@@ -5,7 +5,7 @@
  * The launcher's name of the job decides, and its number of ranks. Reports as JSON also tell who
  * has sent to whom: those processes are of one job, in whatever order their files come. Else, where
  * one launcher runs several programs in turn within a job of the batch system, or has no name for
- * the job (Hydra alone), the ranks decide: no job has a rank twice, so a process whose rank is
+ * the job, the ranks decide: no job has a rank twice, so a process whose rank is
  * there already belongs to another run. Of several runs that lack its rank it belongs to the
  * latest, as runs mostly follow each other.
  */
@@ -54,21 +54,27 @@ static size_t *link_all(const info_t *info)
     return links;
 }
 
-/* @return Whether two processes may be of one job. */
-static int rows_fit(const ri_report_row_t *row, const ri_report_row_t *other)
-{
-    return !strcmp(other->job, row->job) && !strcmp(other->ranks, row->ranks) &&
-           (!strcmp(row->rank, "-") || strcmp(row->rank, other->rank));
-}
+/* Lists of processes by their indices. Their rows are large, so what is compared often is kept apart. */
+typedef struct divide {
+    info_t *info;
+    size_t *group; /* the next process of its group; DIVIDE_NONE: it is the last */
+    size_t *next;  /* the same of its job */
+    size_t *jobs;  /* the first process of each job */
+    long *ranks;   /* -1: not known */
+} divide_t;
 
-/* @return Whether a process may belong to a job, beside those that do so far. */
-static int job_fits(const info_t *info, size_t job, size_t process)
+/* @return Whether a process may belong to a job beside those that do so far. */
+static int job_fits(const divide_t *divide, size_t job, size_t process)
 {
-    size_t i;
+    const ri_report_row_t *row   = &divide->info->processes[process].row;
+    size_t i                     = divide->jobs[job];
+    const ri_report_row_t *first = &divide->info->processes[i].row;
 
-    for (i = 0; i < info->count; ++i) {
-        if ((info->processes[i].job == job) &&
-            !rows_fit(&info->processes[process].row, &info->processes[i].row)) {
+    if (strcmp(first->job, row->job) || strcmp(first->ranks, row->ranks)) {
+        return 0;
+    }
+    for (; (i != DIVIDE_NONE) && (divide->ranks[process] >= 0); i = divide->next[i]) {
+        if (divide->ranks[i] == divide->ranks[process]) {
             return 0;
         }
     }
@@ -76,16 +82,36 @@ static int job_fits(const info_t *info, size_t job, size_t process)
 }
 
 /* @return Whether all processes of a group may belong to a job. */
-static int job_fits_group(const info_t *info, size_t job, size_t *links, size_t root)
+static int job_fits_group(const divide_t *divide, size_t job, size_t process)
 {
-    size_t i;
-
-    for (i = 0; i < info->count; ++i) {
-        if ((link_root(links, i) == root) && !job_fits(info, job, i)) {
+    for (; process != DIVIDE_NONE; process = divide->group[process]) {
+        if (!job_fits(divide, job, process)) {
             return 0;
         }
     }
     return 1;
+}
+
+/* Put a group into the latest job that it fits, or into one of its own. */
+static void divide_group(divide_t *divide, size_t process)
+{
+    info_t *info = divide->info;
+    size_t job   = info->num_jobs;
+
+    while ((job > 0) && !job_fits_group(divide, job - 1, process)) {
+        --job;
+    }
+    if (job > 0) {
+        --job;
+    } else {
+        job               = info->num_jobs++;
+        divide->jobs[job] = DIVIDE_NONE;
+    }
+    for (; process != DIVIDE_NONE; process = divide->group[process]) {
+        info->processes[process].job = job;
+        divide->next[process]        = divide->jobs[job];
+        divide->jobs[job]            = process;
+    }
 }
 
 static int process_compare(const void *a, const void *b)
@@ -159,31 +185,63 @@ static void job_sum(info_job_t *job)
     job->num_workers = info_workers(job->processes, job->count, &job->workers);
 }
 
+/* Make the lists of groups: the first process of each comes first, the others in any order. @return
+ * For each process, whether it is the first, which is the caller's. */
+static char *divide_make_groups(divide_t *divide, size_t *links)
+{
+    size_t count  = divide->info->count;
+    char *firsts  = info_grow(NULL, count + 1);
+    size_t *heads = info_grow(NULL, (count + 1) * sizeof(*heads)); /* by root */
+    size_t i, root;
+
+    for (i = 0; i < count; ++i) {
+        heads[i] = DIVIDE_NONE;
+    }
+    for (i = 0; i < count; ++i) {
+        root             = link_root(links, i);
+        firsts[i]        = (heads[root] == DIVIDE_NONE);
+        divide->group[i] = DIVIDE_NONE;
+        if (firsts[i]) {
+            heads[root] = i;
+        } else {
+            divide->group[i]           = divide->group[heads[root]];
+            divide->group[heads[root]] = i;
+        }
+    }
+    free(heads);
+    return firsts;
+}
+
 /* Set the job of each process, and count the jobs. Whole groups go into a job, or none of their
  * processes. */
 static void divide_processes(info_t *info)
 {
-    size_t *links = link_all(info);
-    size_t i, j, job, root;
+    size_t bytes    = (info->count + 1) * sizeof(size_t);
+    size_t *links   = link_all(info);
+    divide_t divide = {.info  = info,
+                       .group = info_grow(NULL, bytes),
+                       .next  = info_grow(NULL, bytes),
+                       .jobs  = info_grow(NULL, bytes),
+                       .ranks = info_grow(NULL, (info->count + 1) * sizeof(long))};
+    char *firsts    = divide_make_groups(&divide, links);
+    const char *rank;
+    size_t i;
 
     for (i = 0; i < info->count; ++i) {
-        info->processes[i].job = DIVIDE_NONE;
+        rank            = info->processes[i].row.rank;
+        divide.ranks[i] = strcmp(rank, "-") ? atol(rank) : -1;
     }
     for (i = 0; i < info->count; ++i) {
-        if (info->processes[i].job != DIVIDE_NONE) {
-            continue;
-        }
-        root = link_root(links, i);
-        for (job = info->num_jobs;
-             (job > 0) && !job_fits_group(info, job - 1, links, root); --job) {}
-        job = (job > 0) ? job - 1 : info->num_jobs++;
-        for (j = i; j < info->count; ++j) {
-            if (link_root(links, j) == root) {
-                info->processes[j].job = job;
-            }
+        if (firsts[i]) {
+            divide_group(&divide, i);
         }
     }
     free(links);
+    free(firsts);
+    free(divide.group);
+    free(divide.next);
+    free(divide.jobs);
+    free(divide.ranks);
 }
 
 void info_divide(info_t *info)

@@ -92,16 +92,21 @@ static void hints_tell_waited(const info_job_t *job, size_t rank, const char *ad
 {
     char text[INFO_HINT_MAX], host[80];
     double others = 0;
+    int has_rank;
     size_t i;
 
     for (i = 0; i < job->count; ++i) {
         others += (i == rank) ? 0 : hints_waited(&job->processes[i]);
     }
     info_host(&job->processes[rank].row, host, sizeof(host));
-    snprintf(text, sizeof(text),
-             "rank %s on %.24s waited %.0f %% of its time, the others %.0f %%",
-             job->processes[rank].row.rank, host,
-             100 * hints_waited(&job->processes[rank]), 100 * others / (job->count - 1));
+    has_rank = strcmp(job->processes[rank].row.rank, "-");
+    snprintf(text, sizeof(text), "%s %s on %.24s waited %.0f %% of its time, %s %.0f %%",
+             has_rank ? "rank" : "process",
+             has_rank ? job->processes[rank].row.rank :
+                        job->processes[rank].row.process + strlen(host) + 1,
+             host, 100 * hints_waited(&job->processes[rank]),
+             (job->count == 2) ? "the other one" : "the others",
+             100 * others / (job->count - 1));
     func(text, advice, arg);
 }
 
@@ -132,9 +137,10 @@ static int hints_balance(const info_job_t *job, info_hint_func_t func, void *arg
     }
     if ((low > HINT_WAITED) &&
         (hints_waited(&job->processes[least]) < low / HINT_TIMES)) {
-        hints_tell_waited(job, least,
-                          "they wait because of it: it has more to do, or a slower host",
-                          func, arg);
+        hints_tell_waited(
+                job, least,
+                "it has more to do than those who wait for it, or a slower host", func,
+                arg);
         return 1;
     }
     waited = hints_waited(&job->processes[most]);
@@ -156,6 +162,7 @@ int info_hints(const info_job_t *job, info_hint_func_t func, void *arg)
     /* most are copied by both sides, and few of them by an RTR */
     int is_coop = (v[RI_REPORT_COOP] > longer / 2) &&
                   (v[RI_REPORT_RTR_USED] < v[RI_REPORT_COOP] / 10);
+    int balance  = hints_balance(job, func, arg); /* a cause comes before what follows */
     uint64_t own = v[RI_REPORT_RMA_MAPPED] + v[RI_REPORT_RMA_COPIED] +
                    v[RI_REPORT_RMA_MAILED] + v[RI_REPORT_RMA_CALLED];
     const hint_t hints[] = {
@@ -189,17 +196,17 @@ int info_hints(const info_job_t *job, info_hint_func_t func, void *arg)
              "host\""},
             {v[RI_REPORT_IDLE_US],
              hints_others(v[RI_REPORT_LIFE_US], v[RI_REPORT_IDLE_US]),
-             calls + v[RI_REPORT_LIFE_US] / 4,
+             (balance > 0) ? UINT64_MAX : calls + v[RI_REPORT_LIFE_US] / 4,
              "of the time was spent waiting for messages",
              "the balance of the application: \"What the report tells\""}};
     char text[INFO_HINT_MAX];
-    int count = 0;
+    int count = balance;
     size_t i;
 
     for (i = 0; i < sizeof(hints) / sizeof(hints[0]); ++i) {
         if ((hints[i].value >= HINT_MIN) && (hints[i].value > hints[i].limit)) {
             snprintf(text, sizeof(text), "%d %% %s",
-                     ri_report_permille(hints[i].value, hints[i].rest) / 10,
+                     (ri_report_permille(hints[i].value, hints[i].rest) + 5) / 10,
                      hints[i].text);
             func(text, hints[i].advice, arg);
             ++count;
@@ -213,5 +220,5 @@ int info_hints(const info_job_t *job, info_hint_func_t func, void *arg)
              arg);
         ++count;
     }
-    return count + hints_balance(job, func, arg);
+    return count;
 }

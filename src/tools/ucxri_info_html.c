@@ -250,9 +250,10 @@ static void html_job(const info_job_t *job, const info_strips_t *strips, FILE *s
     fprintf(stream, "}");
 }
 
-static void html_data(const info_t *info, const info_strips_t *strips, FILE *stream)
+static void html_data(const info_t *info, const info_inert_t *inert,
+                      const info_strips_t *strips, FILE *stream)
 {
-    ri_json_list_t ways = {stream, ""}, jobs = {stream, ""};
+    ri_json_list_t ways = {stream, ""}, jobs = {stream, ""}, reasons = {stream, ""};
     size_t i;
 
     fprintf(stream, "{\"version\":\"%s\",\"guide\":\"" INFO_GUIDE "\",\"ways\":[",
@@ -264,10 +265,19 @@ static void html_data(const info_t *info, const info_strips_t *strips, FILE *str
     for (i = 0; i < info->num_jobs; ++i) {
         html_job(&info->jobs[i], strips, ri_json_next(&jobs));
     }
+    fprintf(stream, "],\n\"inert\":[");
+    for (i = 0; (i < INFO_REASONS) && (inert[i].text != NULL); ++i) {
+        fprintf(ri_json_next(&reasons), "[%zu,", inert[i].count);
+        html_string(inert[i].text, stream);
+        fputc(',', stream);
+        html_string((inert[i].remedy == NULL) ? "" : inert[i].remedy, stream);
+        fputc(']', stream);
+    }
     fprintf(stream, "]}\n");
 }
 
-void info_html_write(const info_t *info, const info_strips_t *strips, FILE *stream)
+void info_html_write(const info_t *info, const info_inert_t *inert,
+                     const info_strips_t *strips, FILE *stream)
 {
     size_t i;
 
@@ -275,7 +285,7 @@ void info_html_write(const info_t *info, const info_strips_t *strips, FILE *stre
         if (strcmp(page[i], HTML_DATA)) {
             fputs(page[i], stream);
         } else {
-            html_data(info, strips, stream);
+            html_data(info, inert, strips, stream);
         }
     }
 }

@@ -103,19 +103,23 @@ int info_report(char **paths, int count, int all)
     }
     info_divide(&info);
     report_print(&info, all);
+    if ((info.num_jobs > 0) && (inert[0].count > 0)) {
+        printf("\n");
+    }
     info_inert_print(inert);
     info_inert_free(inert);
     info_free(&info);
     return status;
 }
 
-static int page_write(const info_t *info, const info_strips_t *strips, const char *out)
+static int page_write(const info_t *info, const info_inert_t *inert,
+                      const info_strips_t *strips, const char *out)
 {
     FILE *stream = strcmp(out, "-") ? fopen(out, "w") : stdout;
     int is_bad;
 
     if (stream != NULL) {
-        info_html_write(info, strips, stream);
+        info_html_write(info, inert, strips, stream);
         is_bad = (fflush(stream) != 0) || ferror(stream);
         if (stream != stdout) {
             is_bad |= (fclose(stream) != 0);
@@ -163,12 +167,13 @@ static int page_read_strips(info_strips_t *strips, const info_t *info, char **pa
 }
 
 /* The page is written without a timeline if that cannot be drawn. */
-static int page_make(const info_t *info, const char *out, char **paths, int count)
+static int page_make(const info_t *info, const info_inert_t *inert, const char *out,
+                     char **paths, int count)
 {
     info_strips_t strips = {0};
     int has_strips       = (count > 0) && page_read_strips(&strips, info, paths, count);
     int all_read         = (count == 0) || (has_strips && strips.job.all_read);
-    int status           = page_write(info, has_strips ? &strips : NULL, out);
+    int status           = page_write(info, inert, has_strips ? &strips : NULL, out);
 
     info_strips_cleanup(&strips);
     return all_read ? status : EXIT_FAILURE;
@@ -191,8 +196,9 @@ int info_page(const char *out, char **paths, int count)
         if (info.count == 0) {
             fprintf(stderr, "ucxri_info: no report of a process in %s%s\n", paths[0],
                     (count > 1) ? " and the others" : "");
+            info_inert_print(inert);
         } else {
-            status = page_make(&info, out, paths + reports, count - reports);
+            status = page_make(&info, inert, out, paths + reports, count - reports);
         }
     }
     info_inert_free(inert);

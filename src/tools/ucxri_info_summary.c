@@ -160,7 +160,7 @@ static void summary_line(const summary_line_t *line, const info_job_t *job,
     summary_format(line, spread.mean, mean, sizeof(mean));
     summary_format(line, spread.least, least, sizeof(least));
     summary_format(line, spread.most, most, sizeof(most));
-    snprintf(host, sizeof(host), "%s", "");
+    host[0] = '\0';
     if (spread.least < spread.most) {
         info_host(&spread.worst->row, host, sizeof(host));
     }

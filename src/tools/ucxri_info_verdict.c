@@ -6,6 +6,7 @@
  * out.
  */
 #include "ucxri_info_verdict.h"
+#include "ucxri_wrap.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -108,7 +109,7 @@ void info_verdict_foreach(const info_job_t *job,
 
 static void verdict_print_line(const char *name, const char *text, void *arg)
 {
-    printf("%-9s %s\n", name, text);
+    wrap_printf(stdout, "", "%-9s %s", name, text);
 }
 
 void info_verdict_print(const info_job_t *job)

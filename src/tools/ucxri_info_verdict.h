@@ -9,7 +9,7 @@
 
 #include "ucxri_info_job.h"
 
-/** Call @a func for each line, with what it is of and its text of at most 88 columns. There are
+/** Call @a func for each line, with what it is of and its text. There are
  * messages, bytes, and the time of the ranks; only messages where there were none. */
 void info_verdict_foreach(const info_job_t *job,
                           void (*func)(const char *name, const char *text, void *arg),

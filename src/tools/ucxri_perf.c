@@ -11,15 +11,18 @@
 #include "ucxri_perf_compare_chart.h"
 #include "ucxri_perf_compare_print.h"
 #include "ucxri_perf_compare_run.h"
+#include "ucxri_perf_fatal.h"
 #include "ucxri_perf_one_sided.h"
 #include "ucxri_perf_options.h"
 #include "ucxri_perf_peer.h"
 #include "ucxri_perf_result.h"
 #include "ucxri_perf_run.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static void *allocate(size_t size)
 {
@@ -68,11 +71,22 @@ static void write_files(const perf_options_t *options, const perf_results_t *res
     }
 }
 
-/* A file that cannot be written is found before anything is measured */
+/* A file that cannot be written is found before anything is measured. What is there stays until it is
+ * replaced */
 static void check_writable(const char *path)
 {
-    if (path != NULL) {
-        perf_file_close(perf_file_create(path), path);
+    int is_new = (path != NULL) && (access(path, F_OK) != 0);
+    FILE *file = (path == NULL) ? NULL : fopen(path, "a");
+
+    if (path == NULL) {
+        return;
+    }
+    if (file == NULL) {
+        perf_fatal("cannot write %s: %s", path, strerror(errno));
+    }
+    fclose(file);
+    if (is_new) {
+        unlink(path);
     }
 }
 
@@ -125,10 +139,14 @@ static int compare(perf_options_t *options)
     if (options->csv != NULL) {
         perf_compare_csv_write(options->csv, samples);
     }
-    if ((options->svg != NULL) && (samples->count > 0)) {
+    status = (samples->interrupted == 0) ? EXIT_SUCCESS : 128 + samples->interrupted;
+    if ((options->svg != NULL) && !perf_compare_is_one_unit(samples)) {
+        fprintf(stderr,
+                "ucxri_perf: no chart: it would have values of different units\n");
+        status = EXIT_FAILURE;
+    } else if ((options->svg != NULL) && (samples->count > 0)) {
         perf_compare_chart_write(options->svg, options->title, samples);
     }
-    status = (samples->interrupted == 0) ? EXIT_SUCCESS : 128 + samples->interrupted;
     free(samples);
     return status;
 }

@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WRAP_WIDTH   720.0
+#define LINES_WIDTH  720.0
 #define DATA_HEIGHT  340.0
 #define LINES_FOOT   62.0
 #define MAX_X_TICKS  14
@@ -216,7 +216,7 @@ static void draw_lines(perf_svg_t *svg, const char *title, perf_series_t *series
     }
     perf_svg_begin(svg, chart_title(title, series),
                    "median of the batches; shaded: between the quartiles", legend,
-                   add_disturbed(legend, count, series, count), WRAP_WIDTH, DATA_HEIGHT,
+                   add_disturbed(legend, count, series, count), LINES_WIDTH, DATA_HEIGHT,
                    LINES_FOOT);
     choose_x_scale(&x, series, count);
     choose_y_scale(&y, series, count);

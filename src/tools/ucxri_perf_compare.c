@@ -137,6 +137,18 @@ int perf_compare_is_rate(const perf_compare_line_t *line)
     return strstr(line->unit, "/s") != NULL;
 }
 
+int perf_compare_is_one_unit(const perf_compare_t *compare)
+{
+    int i;
+
+    for (i = 1; i < compare->count; ++i) {
+        if (strcmp(compare->lines[i].unit, compare->lines[0].unit)) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
 static void judge(perf_compare_summary_t *summary, int is_rate)
 {
     const perf_quartiles_t *stock   = &summary->sides[PERF_COMPARE_STOCK];

@@ -128,6 +128,9 @@ int perf_compare_verdicts(const perf_compare_t *compare, perf_state_t state,
 /** @return Whether more is better, by the unit. */
 int perf_compare_is_rate(const perf_compare_line_t *line);
 
+/** @return Whether all lines have one unit. */
+int perf_compare_is_one_unit(const perf_compare_t *compare);
+
 /** @return "near", "far", or "unknown". */
 const char *perf_compare_state_name(perf_state_t state);
 

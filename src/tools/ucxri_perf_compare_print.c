@@ -46,19 +46,6 @@ static int is_one_bench(const perf_compare_t *compare)
     return 1;
 }
 
-/* Whether all lines have the unit of the first one */
-static int is_one_unit(const perf_compare_t *compare)
-{
-    int i;
-
-    for (i = 1; i < compare->count; ++i) {
-        if (strcmp(compare->lines[i].unit, compare->lines[0].unit)) {
-            return 0;
-        }
-    }
-    return 1;
-}
-
 /* Whether all lines are of the benchmark of the first one, with any configuration */
 static int is_one_name(const perf_compare_t *compare)
 {
@@ -94,9 +81,9 @@ static void print_head(FILE *file, const perf_compare_t *compare, const int *cpu
 {
     const perf_compare_line_t *line = &compare->lines[0];
 
-    if (is_one_name(compare) && is_one_unit(compare)) {
+    if (is_one_name(compare) && perf_compare_is_one_unit(compare)) {
         fprintf(file, "%s in %s, ", line->bench, line->unit);
-    } else if (is_one_unit(compare)) {
+    } else if (perf_compare_is_one_unit(compare)) {
         fprintf(file, "In %s, ", line->unit);
     }
     fprintf(file, "%s beside %s",
@@ -110,7 +97,8 @@ static void print_head(FILE *file, const perf_compare_t *compare, const int *cpu
         fprintf(file, ", cores %d and %d", cpus[0], cpus[1]);
     }
     fprintf(file, "\nratio: %s; below 1 the library is faster\n",
-            !is_one_unit(compare) ? "library / stock of times, stock / library of rates" :
+            !perf_compare_is_one_unit(compare) ?
+                    "library / stock of times, stock / library of rates" :
             perf_compare_is_rate(line) ? "stock / library" :
                                          "library / stock");
 }

@@ -122,12 +122,42 @@ static void truncate_files(run_t *run)
     }
 }
 
+/* The user, or a time limit, wants an end: what there is by then is told. The signal, and the program
+ * that is to end as well, or 0 */
+static volatile sig_atomic_t is_interrupted;
+static volatile sig_atomic_t running_pid;
+
+/* Who asks twice does not want to wait */
+static void interrupt(int number)
+{
+    int is_again = (is_interrupted != 0);
+
+    is_interrupted = number;
+    if (running_pid != 0) {
+        kill(running_pid, is_again ? SIGKILL : SIGTERM);
+    }
+}
+
+/* What is ignored stays so, as of a job in the background */
+static void await_interrupt(int number)
+{
+    const struct sigaction action = {.sa_handler = interrupt};
+    struct sigaction before;
+
+    if ((sigaction(number, NULL, &before) == 0) && (before.sa_handler != SIG_IGN)) {
+        sigaction(number, &action, NULL);
+    }
+}
+
 /* In the new process. The benchmark writes a file, and a command its standard output: what that says
  * beside its results is for the user. */
 static void __attribute__((noreturn)) become(const run_t *run, char **argv, pid_t parent)
 {
     int null = open("/dev/null", O_RDWR);
 
+    if (is_interrupted) {
+        _exit(EXIT_FAILURE);
+    }
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != parent) {
         _exit(EXIT_FAILURE);
@@ -147,22 +177,6 @@ static const char *side_text(perf_compare_side_t side)
     return (side == PERF_COMPARE_STOCK) ? "stock UCX" : "the library";
 }
 
-/* The user, or a time limit, wants an end: what there is by then is told */
-static volatile sig_atomic_t is_interrupted;
-
-static void interrupt(int number)
-{
-    is_interrupted = number;
-}
-
-static void await_interrupts(void)
-{
-    const struct sigaction action = {.sa_handler = interrupt};
-
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-}
-
 /* Run a program to its end, with what it has written in the files in memory. Returns 0 if it was
  * interrupted, so that its results count for nothing */
 static int execute(run_t *run, perf_compare_side_t side, char **argv)
@@ -180,14 +194,16 @@ static int execute(run_t *run, perf_compare_side_t side, char **argv)
     if (pid == 0) {
         become(run, argv, parent);
     }
+    running_pid = pid;
+    if (is_interrupted) { /* before that, so that nobody has told the program */
+        kill(pid, SIGTERM);
+    }
     while (waitpid(pid, &status, 0) < 0) {
         if (errno != EINTR) {
             perf_fatal("cannot wait for a process: %s", strerror(errno));
         }
-        if (is_interrupted) {
-            kill(pid, SIGTERM);
-        }
     }
+    running_pid = 0;
     if (is_interrupted) {
         return 0;
     }
@@ -225,7 +241,7 @@ static void measure_command(run_t *run, perf_compare_side_t side)
 {
     char library[PATH_MAX + 16];
     char *text = switch_argument(run, side, library, sizeof(library));
-    int i, count, length;
+    int i, count, length, is_complete;
     char **argv;
     FILE *file;
 
@@ -240,9 +256,9 @@ static void measure_command(run_t *run, perf_compare_side_t side)
             argv[count++] = text;
         }
     }
-    count = execute(run, side, argv);
+    is_complete = execute(run, side, argv);
     free(argv);
-    if (!count) {
+    if (!is_complete) {
         return;
     }
 
@@ -422,30 +438,14 @@ static void tell_round(const run_t *run, int again)
     }
     if ((run->round == 0) && (options->command == NULL)) {
         fprintf(stderr,
-                "ucxri_perf: %d rounds take %.0f s or more, and up to twice as long on a "
-                "busy machine\n",
+                "ucxri_perf: %d rounds take %.0f s or more, and much longer on a busy "
+                "machine\n",
                 options->rounds, ceil(seconds));
     }
     fprintf(stderr, "ucxri_perf: %s %d of %s%d\n",
             again ? "what was disturbed again," : "round",
             again ? run->round - options->rounds + 1 : run->round + 1,
             again ? "up to " : "", options->rounds);
-}
-
-/* A chart has one vertical axis, which is known once both sides were measured */
-static void check_units(const run_t *run)
-{
-    const perf_compare_line_t *lines = run->compare->lines;
-    int i;
-
-    for (i = 1; (run->options->svg != NULL) && (i < run->compare->count); ++i) {
-        if (strcmp(lines[i].unit, lines[0].unit)) {
-            perf_fatal(
-                    "cannot draw %s and %s into one chart: leave --svg out, or measure "
-                    "them one after the other",
-                    lines[0].unit, lines[i].unit);
-        }
-    }
 }
 
 static void measure_both(run_t *run, const group_t *group, int again)
@@ -469,11 +469,10 @@ static void measure_both(run_t *run, const group_t *group, int again)
         if (is_interrupted) {
             return;
         }
-        check_units(run);
     }
 }
 
-static int is_complete(const run_t *run)
+static int has_all(const run_t *run)
 {
     int i;
 
@@ -506,11 +505,12 @@ void perf_compare_run(perf_options_t *options, perf_compare_t *compare)
     make_groups(run);
     compare->enough = (options->rounds < 3) ? options->rounds : (options->rounds + 1) / 2;
     run->num_steps  = options->rounds * run->num_groups * PERF_COMPARE_SIDES;
-    await_interrupts();
+    await_interrupt(SIGINT);
+    await_interrupt(SIGTERM);
     for (run->round = 0; !is_interrupted && (run->round < 2 * options->rounds);
          ++run->round) {
         again = (run->round >= options->rounds);
-        if (again && is_complete(run)) {
+        if (again && has_all(run)) {
             break;
         }
         tell_round(run, again);

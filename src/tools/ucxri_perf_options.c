@@ -455,6 +455,7 @@ void perf_options_parse(perf_options_t *options, int argc, char **argv)
     int num_configs   = 0;
     int num_measuring = 0; /* options that say how this program measures */
     int is_command    = 0;
+    int at            = 1; /* of the option that is read */
     int c;
 
     memset(options, 0, sizeof(*options));
@@ -466,7 +467,8 @@ void perf_options_parse(perf_options_t *options, int argc, char **argv)
     params->unit_us                     = 18;
 
     opterr = 0;
-    while ((c = getopt_long(argc, argv, ":s:t:b:w:c:vVh", long_options, NULL)) != -1) {
+    for (; (c = getopt_long(argc, argv, ":s:t:b:w:c:vVh", long_options, NULL)) != -1;
+         at = optind) {
         num_measuring += (c < OPTION_CSV) || (c == OPTION_TIMEOUT) ||
                          (c == OPTION_RESULTS);
         switch (c) {
@@ -535,9 +537,9 @@ void perf_options_parse(perf_options_t *options, int argc, char **argv)
             fputs(help, stdout);
             exit(EXIT_SUCCESS);
         case ':':
-            usage_error("%s needs a value", argv[optind - 1]);
+            usage_error("%s needs a value", argv[at]);
         default:
-            usage_error("wrong option %s", argv[optind - 1]);
+            usage_error("wrong option %s", argv[at]);
         }
     }
     if ((optind < argc) && !strcmp(argv[optind], "chart")) {

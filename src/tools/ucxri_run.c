@@ -55,7 +55,8 @@ static void usage(FILE *stream)
             "                   or a file name, in which %%p is the process id, %%h the "
             "host,\n"
             "                   %%r the rank and %%j the job; json:FILE writes it as "
-            "JSON\n"
+            "JSON,\n"
+            "                   which is left of a job that is killed as well\n"
             "  --trace[=DEST]   keep a trace and print it at exit, as UCXRI_TRACE=y\n"
             "  --timeline=FILE  write what happens to a file of each process, as "
             "UCXRI_TRACE=FILE,\n"
@@ -87,20 +88,12 @@ static void misuse(const char *format, ...)
     exit(RUN_EXIT_USAGE);
 }
 
-/* The option that getopt_long() has refused, which may stand in front of optind. */
-static const char *refused_option(char **argv)
-{
-    return ((optind > 1) && (argv[optind - 1][0] == '-')) ? argv[optind - 1] :
-                                                            argv[optind];
-}
-
 /* An option is not one of those here: is it the launcher's? */
-static void misuse_option(char **argv)
+static void misuse_option(const char *option)
 {
     static const char *const of_launchers[] = {
             "-n",         "-np", "-c", "-host", "--host", "-hosts", "-hostfile",
             "--hostfile", "-f",  "-x", "-genv", "--mca",  "-ppn"};
-    const char *option = refused_option(argv);
     size_t i;
 
     for (i = 0; i < sizeof(of_launchers) / sizeof(of_launchers[0]); ++i) {
@@ -123,12 +116,13 @@ static void parse(int argc, char **argv, run_options_t *options)
                                           {"version", no_argument, NULL, 'v'},
                                           {"help", no_argument, NULL, 'h'},
                                           {NULL, 0, NULL, 0}};
+    int at                             = 1; /* of the option that is read */
     int c;
 
     memset(options, 0, sizeof(*options));
     opterr = 0;
     /* What follows the program belongs to it */
-    while ((c = getopt_long(argc, argv, "+:vh", names, NULL)) != -1) {
+    for (; (c = getopt_long(argc, argv, "+:vh", names, NULL)) != -1; at = optind) {
         switch (c) {
         case 'r':
             options->report      = 1;
@@ -157,9 +151,9 @@ static void parse(int argc, char **argv, run_options_t *options)
             usage(stdout);
             exit(EXIT_SUCCESS);
         case ':':
-            misuse("'%s' needs a value", refused_option(argv));
+            misuse("'%s' needs a value", argv[at]);
         default:
-            misuse_option(argv);
+            misuse_option(argv[at]);
         }
     }
     options->command = argv + optind;
@@ -168,6 +162,11 @@ static void parse(int argc, char **argv, run_options_t *options)
     }
     if ((options->timeline != NULL) && (options->timeline[0] == '\0')) {
         misuse("--timeline needs the name of a file");
+    }
+    if ((options->report_dest != NULL) &&
+        (!strcmp(options->report_dest, RI_CONFIG_REPORT_JSON) ||
+         (options->report_dest[0] == '\0'))) {
+        misuse("--report=%s needs the name of a file", options->report_dest);
     }
     if ((options->library != NULL) && (options->library[0] == '\0')) {
         misuse("--library needs the name of a file");
@@ -220,6 +219,12 @@ static const char *const openmpi_parameters[][2] = {{"pml", "ucx"},
                                                     {"opal_common_ucx_tls", "any"},
                                                     {"opal_common_ucx_devices", "any"}};
 
+/* What is said then. */
+#define OPENMPI_RESTRICTED \
+    "%s: Open MPI takes UCX only where it has such, and the library is inert " \
+    "elsewhere; " \
+    "unset that, or set OMPI_MCA_pml=ucx"
+
 /* @return Whether the user has restricted with what Open MPI uses UCX. Then UCX is not to be forced on
  * hosts that have nothing of it: Open MPI would end. */
 static int openmpi_is_restricted(char *name, size_t max)
@@ -245,15 +250,10 @@ static int openmpi_is_restricted(char *name, size_t max)
  * @a is_check they are only listed. */
 static void openmpi_set(int is_check, char *text, size_t max)
 {
-    char name[320], value[256], where[256];
+    char name[64], value[256], where[256];
     size_t used = 0;
     size_t i;
 
-    if (openmpi_is_restricted(name, sizeof(name))) {
-        snprintf(text, max, "nothing of Open MPI, as %s: it takes UCX where it has that",
-                 name);
-        return;
-    }
     text[0] = '\0';
     for (i = 0; i < sizeof(openmpi_parameters) / sizeof(openmpi_parameters[0]); ++i) {
         if (check_openmpi_get(openmpi_parameters[i][0], NULL, value, where,
@@ -271,14 +271,21 @@ static void openmpi_set(int is_check, char *text, size_t max)
 
 static int run_check(const check_t *check)
 {
-    char parameters[512], note[600];
+    char parameters[400], note[600];
 
-    parameters[0] = '\0';
-    if (check->is_openmpi) {
+    note[0] = '\0';
+    if (check->is_openmpi && openmpi_is_restricted(parameters, sizeof(parameters))) {
+        snprintf(note, sizeof(note), OPENMPI_RESTRICTED, parameters);
+    } else if (check->is_openmpi) {
         openmpi_set(1, parameters, sizeof(parameters));
+        if (parameters[0] != '\0') {
+            snprintf(note, sizeof(note), "ucxri_run sets %s", parameters);
+        }
     }
-    snprintf(note, sizeof(note), "ucxri_run sets %s", parameters);
-    return check_print(check, (parameters[0] == '\0') ? NULL : note);
+    if (ri_rank_is_first()) {
+        run_env_tell_replaced();
+    }
+    return check_print(check, note[0] == '\0' ? NULL : note);
 }
 
 /* --report, --report=json:FILE, or --report=DEST. */
@@ -365,7 +372,11 @@ int main(int argc, char **argv)
 
     if (check.fault != CHECK_NO_PROGRAM) {
         /* With --off as well: what is compared is the library, and not UCX with something else */
-        if (check.is_openmpi) {
+        if (check.is_openmpi && openmpi_is_restricted(parameters, sizeof(parameters))) {
+            if (ri_rank_is_first() && !options.is_off) {
+                wrap_printf(stderr, "ucxri_run: ", OPENMPI_RESTRICTED, parameters);
+            }
+        } else if (check.is_openmpi) {
             openmpi_set(0, parameters, sizeof(parameters));
         }
         if (!options.is_off) {
@@ -388,5 +399,6 @@ int main(int argc, char **argv)
     error = errno;
     fprintf(stderr, "ucxri_run: cannot start %s: %s\n", options.command[0],
             start_error(program, error));
-    return (error == ENOENT) ? RUN_EXIT_NOT_FOUND : RUN_EXIT_CANNOT;
+    return ((error == ENOENT) && (access(program, F_OK) != 0)) ? RUN_EXIT_NOT_FOUND :
+                                                                 RUN_EXIT_CANNOT;
 }

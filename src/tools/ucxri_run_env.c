@@ -130,11 +130,16 @@ static void env_tell_replaced(const char *name, const char *value)
     }
 }
 
+void run_env_tell_replaced(void)
+{
+    env_tell_replaced(RI_SWITCH_VARIABLE, getenv(RI_SWITCH_VARIABLE));
+    env_tell_replaced(RI_SWITCH_PREFIXED, getenv(RI_SWITCH_PREFIXED));
+}
+
 int run_env_switch_on(const char *library, int is_loud)
 {
     if (is_loud) {
-        env_tell_replaced(RI_SWITCH_VARIABLE, getenv(RI_SWITCH_VARIABLE));
-        env_tell_replaced(RI_SWITCH_PREFIXED, getenv(RI_SWITCH_PREFIXED));
+        run_env_tell_replaced();
     }
     if (ri_switch_read(getenv(RI_SWITCH_PREFIXED)) != RI_SWITCH_ON) {
         unsetenv(RI_SWITCH_PREFIXED);

@@ -33,6 +33,9 @@ void run_env_find_library(const char *self, char *library, size_t max);
  */
 char *run_env_preload(const char *list, const char *library);
 
+/** Say on stderr which values of the switch are misspelt, or are not what counts. */
+void run_env_tell_replaced(void);
+
 /** Set what switches the library on: LD_PRELOAD and UCX_RNDV_SCHEME. MPI_UCX_RNDV_SCHEME, which
  * would win, is removed. With @a is_loud, another value of the user's that is replaced gets a line.
  *

@@ -5,7 +5,9 @@
  * Each launcher and batch system has variables of its own; the lists say which one counts first.
  */
 #include "rank.h"
+#include "base.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +18,13 @@
 
 /* So many parents are looked at. */
 #define RANK_LEVELS 5
+
+/* Of the place where mpiexec listens: all of it, and what is taken of its host. */
+#define RANK_PLACE_MAX  256
+#define RANK_HYDRA_HOST 40
+
+/* The name of a job of hydra; "": there is none. */
+static char rank_hydra[RANK_HYDRA_HOST + 16];
 
 /* A Slurm job may run another launcher, which comes first. */
 static const char *const rank_variables[]  = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK",
@@ -128,21 +137,37 @@ static int rank_argument(pid_t pid, const char *option, char *value, size_t max)
 
 /* Hydra starts a proxy on each host, and tells it where mpiexec listens: host:port, which no two jobs
  * that run have in common. Shells may stand between the proxy and this process. */
+static void rank_look_for_hydra(void)
+{
+    char place[RANK_PLACE_MAX];
+    pid_t pid = getppid();
+    const char *port;
+    int level;
+
+    for (level = 0; (level < RANK_LEVELS) && (pid > 1); ++level) {
+        if (rank_argument(pid, "--control-port", place, sizeof(place))) {
+            port = strrchr(place, ':');
+            if (port != NULL) {
+                snprintf(rank_hydra, sizeof(rank_hydra), "%.*s-%.8s",
+                         (int)ri_min(port - place, RANK_HYDRA_HOST), place, port + 1);
+            }
+            return;
+        }
+        pid = rank_parent(pid);
+    }
+}
+
+/* The parents may be gone later. */
 static int rank_job_of_hydra(char *job, size_t max)
 {
-    pid_t pid = getppid();
-    int level;
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
 
     if (getenv("PMI_RANK") == NULL) {
         return 0;
     }
-    for (level = 0; (level < RANK_LEVELS) && (pid > 1); ++level) {
-        if (rank_argument(pid, "--control-port", job, max)) {
-            return 1;
-        }
-        pid = rank_parent(pid);
-    }
-    return 0;
+    pthread_once(&once, rank_look_for_hydra);
+    snprintf(job, max, "%s", rank_hydra);
+    return rank_hydra[0] != '\0';
 }
 
 int ri_rank_job(char *job, size_t max)
@@ -167,8 +192,8 @@ int ri_rank_job(char *job, size_t max)
 
     /* It becomes a word, and a part of names of files */
     for (i = 0; job[i] != '\0'; ++i) {
-        if (strchr(" \t\r\n/:", job[i]) != NULL) {
-            job[i] = (job[i] == ':') ? '-' : '_';
+        if (strchr(" \t\r\n/", job[i]) != NULL) {
+            job[i] = '_';
         }
     }
     return 1;

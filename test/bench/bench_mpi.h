@@ -258,6 +258,17 @@ static inline int bench_mpi_batches(bench_mpi_step_func_t step, const bench_mpi_
     return clean;
 }
 
+/* The time of some steps in a row */
+static inline double bench_mpi_time(bench_mpi_step_func_t step, const bench_mpi_t *bench,
+                                    void *arg, long count)
+{
+    double seconds[BENCH_MPI_VALUES];
+    double start = bench_now();
+
+    step(bench, arg, count, seconds);
+    return bench_now() - start;
+}
+
 /*
  * Double the number of steps until they take a tenth of the time given, once the time for warming
  * up, if any, is over as well. That says how many steps make a batch, which is returned; *batches_p
@@ -269,20 +280,24 @@ static inline long bench_mpi_calibrate(bench_mpi_step_func_t step,
 {
     double end = bench_now() + bench->warmup;
     double seconds[BENCH_MPI_VALUES];
-    double start, elapsed, steps;
-    long count, more;
+    double elapsed, again, steps;
+    long count;
 
     for (count = 1; (bench->warmup > 0) && bench_mpi_agree(bench_now() < end);
          count *= 2) {
         step(bench, arg, count, seconds);
     }
-    for (count = 1, more = 1; more; count *= 2) {
-        start = bench_now();
-        step(bench, arg, count, seconds);
-        elapsed = bench_now() - start;
-        more    = bench_mpi_agree(elapsed < bench->seconds / 10);
+    for (count = 1;; count *= 2) {
+        elapsed = bench_mpi_time(step, bench, arg, count);
+        if (bench_mpi_agree(elapsed >= bench->seconds / 10)) {
+            again   = bench_mpi_time(step, bench, arg, count);
+            elapsed = (again < elapsed) ? again : elapsed;
+        }
+        if (!bench_mpi_agree(elapsed < bench->seconds / 10)) {
+            break;
+        }
     }
-    steps = bench->seconds * (count / 2) / elapsed;
+    steps = bench->seconds * count / elapsed;
     count = bench_mpi_agree((long)(steps / bench->batches));
     if (count > 0) {
         *batches_p = bench->batches;

@@ -111,8 +111,10 @@ static void print_progress(const point_t *point, const bench_mpi_result_t *resul
     }
     snprintf(name, sizeof(name), "progress:%s", comps);
     bench_print(name, point->size, values[0] * 1e6, "us", result->probe_ns);
-    snprintf(name, sizeof(name), "ideal:%s", comps);
-    bench_print(name, point->size, values[2] * 1e6, "us", result->probe_ns);
+    if (num_ranks == 2) { /* of ranks that share cores it is not known */
+        snprintf(name, sizeof(name), "ideal:%s", comps);
+        bench_print(name, point->size, values[2] * 1e6, "us", result->probe_ns);
+    }
     snprintf(name, sizeof(name), "work:%s", comps);
     bench_print(name, point->size, values[1] * 1e6, "us", result->probe_ns);
 }

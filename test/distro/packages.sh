@@ -37,8 +37,8 @@ make_archive()
         mkdir "$work/deb" && tar -C "$work/deb" -xzf "$work"/build/ucxri-*.tar.gz
 }
 
-# installed: the names of the packages
-installed()
+# package_name FILE: of a .deb
+package_name()
 {
     dpkg-deb --show --showformat '${Package}\n' "$1"
 }
@@ -76,8 +76,8 @@ if step "the archive" make_archive; then
             done
             # shellcheck disable=SC2046
             step "remove" apt-get purge -y $(for deb in "$work"/deb/*.deb; do
-                installed "$deb"
-            done | grep -v dbgsym) && step "nothing is left" nothing_left
+                package_name "$deb"
+            done) && step "nothing is left" nothing_left
         fi
     fi
 fi

@@ -22,8 +22,8 @@
 #   -j N              parallel jobs of make (the number of cores)
 #   -h, --help        this text
 #
-# The output is that of contrib/check.sh; the steps' logs are in DIR/logs afterwards. Exit code:
-# that of contrib/check.sh; 77 if there is nothing to make the release with (with a line "SKIP", and
+# The output is that of contrib/check.sh, or of what else is run; the steps' logs are in DIR/logs
+# afterwards. Exit code: that of what is run; 77 if there is nothing to make the release with (with a line "SKIP", and
 # what is missing), 2 for a wrong option, 3 if the release could not be made.
 set -u
 export LC_ALL=C

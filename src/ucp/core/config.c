@@ -16,6 +16,7 @@
 #include "../../uct/shm/ring.h"
 #include "../../uct/shm/quick.h"
 
+#include <ctype.h>
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -83,6 +84,8 @@ static void config_reject(const ri_config_field_t *field, const char *value)
         ri_warn(CONFIG_PREFIX
                 "%s='%.64s' is not valid (expected: %s): the default, %s, is taken",
                 field->name, value, accepted, field->dfl);
+    } else {
+        ri_info(CONFIG_PREFIX "%s='%.64s' is not valid", field->name, value);
     }
     ri_config_value_read(field, field->dfl, config_member(field));
 }
@@ -134,9 +137,12 @@ static const ri_config_field_t *config_guess(const char *name, size_t length)
     size_t i;
 
     snprintf(word, sizeof(word), "%.*s", (int)length, name);
+    for (i = 0; word[i] != '\0'; ++i) {
+        word[i] = toupper((unsigned char)word[i]);
+    }
     for (i = 0; i < ri_config_num_fields; ++i) {
         errors = ri_misspelt_letters(word, ri_config_fields[i].name);
-        if (errors < least) {
+        if ((errors < least) && (2 * errors < (int)strlen(word))) {
             least = errors;
             best  = &ri_config_fields[i];
         }

@@ -167,8 +167,9 @@ const char *ri_select_why(const ri_select_param_t *param, ri_choice_t choice)
     case RI_PROTO_RECV_UD:
         return "it has an RTR";
     case RI_PROTO_RECV_COOP:
+        return "the sender begins, two are faster";
     case RI_PROTO_COOP:
-        return param->exchanges ? "both send at once, one copies all" :
+        return param->exchanges ? "both send at once, the first copies" :
                                   "two copy faster than one";
     case RI_PROTO_RNDV_GET:
         return why_matched_first(param, choice);

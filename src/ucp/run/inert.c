@@ -66,6 +66,26 @@ static const char *inert_variable(unsigned facts)
     return RI_SWITCH_VARIABLE;
 }
 
+/* Open MPI has not taken UCX: by what the user has set, or by itself. */
+static void inert_explain_openmpi(char *because, char *remedy)
+{
+    static const char *const names[] = {"OMPI_MCA_pml", "OMPI_MCA_opal_common_ucx_tls",
+                                        "OMPI_MCA_opal_common_ucx_devices"};
+    static const char *const good[]  = {"ucx", "any", "any"};
+    const char *value;
+    size_t i;
+
+    snprintf(because, RI_INERT_TEXT_MAX, "Open MPI sends by another pml than ucx");
+    snprintf(remedy, RI_INERT_TEXT_MAX, "use ucxri_run, which sets what Open MPI needs");
+    for (i = 0; i < sizeof(names) / sizeof(names[0]); ++i) {
+        value = getenv(names[i]);
+        if ((value != NULL) && strcmp(value, good[i])) {
+            snprintf(remedy, RI_INERT_TEXT_MAX, "unset %s, and use ucxri_run", names[i]);
+            return;
+        }
+    }
+}
+
 static void inert_explain_switch(unsigned facts, char *because, char *remedy)
 {
     const char *name  = inert_variable(facts);
@@ -106,8 +126,7 @@ int ri_inert_explain(unsigned facts, char *because, char *remedy)
         inert_explain_switch(facts, because, remedy);
     } else if ((facts & (RI_INERT_HAS_MPI | RI_INERT_HAS_OPENMPI)) ==
                (RI_INERT_HAS_MPI | RI_INERT_HAS_OPENMPI)) {
-        inert_say(because, remedy, "Open MPI sends by another pml than ucx",
-                  "use ucxri_run, which sets what Open MPI needs");
+        inert_explain_openmpi(because, remedy);
     } else if (facts & RI_INERT_ONE_SIDED) {
         return 0;
     } else if (facts & RI_INERT_REFUSED) {

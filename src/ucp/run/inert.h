@@ -2,25 +2,25 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The library is loaded and serves no worker: a line at exit says why, and one what can be
- * done, where UCXRI_REPORT=y or UCXRI_LOG_LEVEL=info asks for it. Until then, bits are kept and nothing else is done.
+ * The library is loaded and serves no worker: when the process exits it says why, and what can be
+ * done, where UCXRI_REPORT=y, UCXRI_REPORT=json:FILE or UCXRI_LOG_LEVEL=info asks for it. Until then,
+ * bits are kept and nothing else is done.
  */
 #ifndef RI_INERT_H
 #define RI_INERT_H
 
 /* What the process has done. Values are bits. */
 typedef enum ri_inert_fact {
-    RI_INERT_NO_TAGS   = 1 << 0, /* made a context with nothing to serve */
-    RI_INERT_NO_SWITCH = 1 << 1, /* made one with tag matching, without recv_init */
-    RI_INERT_NO_WORKER = 1 << 2, /* made one that is served */
-    RI_INERT_REFUSED =
-            1 << 8, /* asked UCX for its configuration, which refused a value */
+    RI_INERT_NO_TAGS    = 1 << 0, /* made a context with nothing to serve */
+    RI_INERT_NO_SWITCH  = 1 << 1, /* made one with tag matching, without recv_init */
+    RI_INERT_NO_WORKER  = 1 << 2, /* made one that is served */
     RI_INERT_NOT_AT_ALL = 1 << 3, /* made a worker that is served, with tag matching */
     RI_INERT_ONE_SIDED =
             1 << 7, /* made one that is served for one-sided operations alone */
     RI_INERT_HAS_UCP     = 1 << 4, /* has libucp */
     RI_INERT_HAS_MPI     = 1 << 5, /* has an MPI */
-    RI_INERT_HAS_OPENMPI = 1 << 6  /* has Open MPI, then HAS_MPI is set as well */
+    RI_INERT_HAS_OPENMPI = 1 << 6, /* has Open MPI, then HAS_MPI is set as well */
+    RI_INERT_REFUSED = 1 << 8 /* asked UCX for its configuration, which refused a value */
 } ri_inert_fact_t;
 
 /** Note what the process does. Any thread may call it. */

@@ -12,6 +12,7 @@
 #include "../core/worker.h"
 #include "../../ucs/settings.h"
 #include "../../ucs/output.h"
+#include "../../ucs/rank.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -30,10 +31,13 @@ static struct {
 
 void ri_report_start(void)
 {
+    char job[64];
+
     pthread_mutex_lock(&report.lock);
     if (report.pid == 0) {
         report.pid = getpid();
         ri_report_clock_start(&report.clock);
+        ri_rank_job(job, sizeof(job)); /* while the launcher is there */
     }
     pthread_mutex_unlock(&report.lock);
 }

@@ -309,17 +309,22 @@ void ri_report_file_inert(const char *because, const char *remedy)
                              .written  = time(NULL)};
     char path[PATH_MAX];
     FILE *stream;
+    int is_bad;
 
     file_set_path(path, sizeof(path));
     ri_report_label(&text.row);
-    stream = fopen(path, "we");
+    stream = fopen(path, "wxe");
     if (stream == NULL) {
-        file_fail(path);
+        if (errno != EEXIST) {
+            file_fail(path);
+        }
         return;
     }
     ri_report_json_write(&text, stream);
-    if (fclose(stream) != 0) {
+    is_bad = ferror(stream);
+    if ((fclose(stream) != 0) || is_bad) {
         file_fail(path);
+        unlink(path);
     }
 }
 

@@ -36,7 +36,8 @@ void ri_report_file_tick(ri_worker_t *worker);
 /** Write the report for the last time, as the process exits. All workers have left. */
 void ri_report_file_end(void);
 
-/** Write the report of a process in which the library was inert: why, and what can be done. */
+/** Write the report of a process in which the library was inert: why, and what can be done. A file
+ * that is there already stays: it may be that of the rank which has started this process. */
 void ri_report_file_inert(const char *because, const char *remedy);
 
 /** Forget all, as if there had been no worker; for tests. All workers have left. */

@@ -41,8 +41,8 @@ static const char byte_units[] = "KMGTPE";
 /* Below, all digits are written. */
 #define REPORT_ALL_DIGITS 1000000
 
-/* Of longer names of processes the end is written: a line has 100 columns then. */
-#define REPORT_PROCESS_MAX 21ul
+/* Of longer names of hosts the end is written, so that a line has 100 columns. */
+#define REPORT_HOST_MAX 13ul
 
 const char *const ri_report_names[RI_REPORT_VALUES] = {
 #define REPORT_NAME(_value, _name) [RI_REPORT_##_value] = _name,
@@ -276,7 +276,8 @@ static void format_cell(const column_t *column, const ri_report_row_t *row, char
 static size_t format_line(ri_report_table_t table, const char *rank, const char *process,
                           const ri_report_row_t *row, char *line)
 {
-    size_t cut    = ri_max(strlen(process), REPORT_PROCESS_MAX) - REPORT_PROCESS_MAX;
+    size_t host   = strcspn(process, ":");
+    size_t cut    = ri_max(host, REPORT_HOST_MAX) - REPORT_HOST_MAX;
     size_t length = snprintf(line, RI_REPORT_LINE_MAX, "%-10s %5s %-16s",
                              tables[table].name, rank, process + cut);
     const column_t *column;

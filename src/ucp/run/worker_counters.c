@@ -191,6 +191,6 @@ void ri_worker_counters_dump(const ri_worker_t *worker, FILE *stream)
         counters_print_stream(worker, in, &text);
     }
     fclose(text.stream);
-    fputs(all, stream); /* in one piece, as others may write to the same file */
+    fputs(all, stream); /* at once, as others may write to the same file */
     free(all);
 }

@@ -39,11 +39,15 @@ void ri_send_tell(const ri_send_req_t *req, const ri_select_param_t *select,
 {
     const ri_choice_t choice = {tell_number(req->proto), plane};
     const char *name         = ri_select_name(choice.proto);
+    unsigned bit             = tell_bit(name);
+    const char *why;
 
-    const char *why = ri_select_why(select, choice);
-
+    if (req->conn->told & bit) {
+        return;
+    }
+    why = ri_select_why(select, choice);
     if ((why == ri_select_why_no_plane) && ri_planes_may_come(req->conn)) {
         why = "the ways of the pair are being set up";
     }
-    ri_tell_first(req->conn, tell_bit(name), "", select->length, name, why);
+    ri_tell_first(req->conn, bit, "", select->length, name, why);
 }

@@ -102,6 +102,22 @@ TEST_F(test_rank, ranks_on_this_host)
     }
 }
 
+/* Each launcher's place among the ranks of the host; without it, rank 0 speaks. */
+TEST_F(test_rank, first_of_host)
+{
+    EXPECT_TRUE(ri_rank_is_first_of_host());
+    setenv("PMI_RANK", "3", 1);
+    EXPECT_FALSE(ri_rank_is_first_of_host());
+    for (const char *name : {"OMPI_COMM_WORLD_LOCAL_RANK", "PMIX_LOCAL_RANK",
+                             "MPI_LOCALRANKID", "SLURM_LOCALID"}) {
+        setenv(name, "0", 1);
+        EXPECT_TRUE(ri_rank_is_first_of_host()) << name;
+        setenv(name, "1", 1);
+        EXPECT_FALSE(ri_rank_is_first_of_host()) << name;
+        unsetenv(name);
+    }
+}
+
 TEST_F(test_rank, job)
 {
     char job[64] = "", cut[4] = "";

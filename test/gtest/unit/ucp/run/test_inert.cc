@@ -22,13 +22,24 @@ protected:
 
         m_scheme = (value == nullptr) ? "" : value;
         unsetenv("UCX_RNDV_SCHEME");
+        clear();
     }
 
     void TearDown() override
     {
+        clear();
         unsetenv("UCX_RNDV_SCHEME");
         if (!m_scheme.empty()) {
             setenv("UCX_RNDV_SCHEME", m_scheme.c_str(), 1);
+        }
+    }
+
+    static void clear()
+    {
+        for (auto name :
+             {"MPI_UCX_RNDV_SCHEME", "OMPI_MCA_pml", "OMPI_MCA_opal_common_ucx_tls",
+              "OMPI_MCA_opal_common_ucx_devices"}) {
+            unsetenv(name);
         }
     }
 
@@ -111,6 +122,18 @@ TEST_F(test_inert, other_pml)
     expect(OPENMPI | RI_INERT_NO_WORKER | RI_INERT_HAS_UCP, "another pml than ucx");
     /* its windows are UCX's */
     expect(OPENMPI | RI_INERT_ONE_SIDED | RI_INERT_HAS_UCP, "another pml than ucx");
+}
+
+/* What the user has set of Open MPI is what can be unset */
+TEST_F(test_inert, parameters_of_open_mpi)
+{
+    setenv("OMPI_MCA_pml", "ucx", 1);
+    expect(OPENMPI, "another pml than ucx", "use ucxri_run, which sets");
+    setenv("OMPI_MCA_opal_common_ucx_tls", "rc", 1);
+    expect(OPENMPI, "another pml than ucx",
+           "unset OMPI_MCA_opal_common_ucx_tls, and use");
+    setenv("OMPI_MCA_pml", "ob1", 1);
+    expect(OPENMPI, "another pml than ucx", "unset OMPI_MCA_pml, and use");
 }
 
 TEST_F(test_inert, other_reasons)
