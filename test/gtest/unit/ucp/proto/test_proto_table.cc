@@ -45,6 +45,8 @@ TEST(test_proto_table, names_are_those_of_the_list)
         ASSERT_NE(nullptr, ri_send_protos[i]) << NUMBERS[i];
         EXPECT_EQ(lower(NUMBERS[i]), ri_send_protos[i]->name);
         EXPECT_TRUE(names.insert(ri_send_protos[i]->name).second);
+        ASSERT_NE(nullptr, ri_send_protos[i]->called) << NUMBERS[i];
+        EXPECT_GE(7u, strlen(ri_send_protos[i]->called)) << NUMBERS[i];
     }
 }
 

@@ -34,7 +34,7 @@ const reason REASONS[] = {
         {FULL | SYNC, HYBRID_THRESH, "get", "a synchronous send ends when matched"},
         {FULL | EARLY, HYBRID_THRESH, "rtr", "it has an RTR"},
         {FULL, COOP_THRESH, "coop", "two copy faster than one"},
-        {FULL | EARLY, COOP_THRESH, "coop", "two copy faster than one"},
+        {FULL | EARLY, COOP_THRESH, "coop", "the sender begins, two are faster"},
         {FULL | PUT, HYBRID_THRESH + 1, "put", "SENDER_SCHEME is put"},
         {WRITE | PIECES, LARGE, "put", "the receiver cannot read"},
         {NET | PIECES | NET_EARLY, LARGE, "rtr", "it has an RTR"},
