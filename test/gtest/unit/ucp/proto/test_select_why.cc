@@ -53,6 +53,7 @@ const reason REASONS[] = {
 
 TEST(test_select_why, reasons)
 {
+    ri_config.rtr = UCS_AUTO;
     for (const reason &r : REASONS) {
         ri_select_param_t param = make_param(r.what, r.length);
         ri_choice_t choice      = ri_select(&param);
@@ -60,6 +61,20 @@ TEST(test_select_why, reasons)
         EXPECT_STREQ(r.name, ri_select_name(choice.proto)) << r.what << " " << r.length;
         EXPECT_STREQ(r.why, ri_select_why(&param, choice)) << r.what << " " << r.length;
     }
+}
+
+/* Why no receive is known */
+TEST(test_select_why, nothing_is_offered)
+{
+    ri_select_param_t param = make_param(FULL, HYBRID_THRESH);
+
+    ri_config.rtr = UCS_NO;
+    EXPECT_STREQ("RTR is n, and the sender goes on",
+                 ri_select_why(&param, ri_select(&param)));
+    ri_config.rtr  = UCS_AUTO;
+    param.has_ring = 0;
+    EXPECT_STREQ("no ring for RTRs, the sender goes on",
+                 ri_select_why(&param, ri_select(&param)));
 }
 
 TEST(test_select_why, ring_above_the_threshold)
