@@ -5,7 +5,7 @@
 # has one in sequence that carries no payload: the request to send, or the word that it was written.
 
 # Below a worker are its connections and streams, whose counters are in its own
-/^ucxri: worker/ || /^ *conn 0x/ || /^ *stream 0x/ {
+/^ucxri: worker/ || /^  to .*:/ || /^  from .*:/ {
     own = /^ucxri: worker/
 }
 

@@ -58,7 +58,7 @@ memory()
     local variant log
     echo "peers,variant,bytes,bytes_per_peer,how"
     env UCXRI_IB_DEVICES=softhca0 UCXRI_IB_TRANSPORT=auto LD_PRELOAD="$hca" "$info" 2>/dev/null |
-        awk -v OFS=, -f "$bench/memory.awk" || die "ucxri_info does not tell of memory"
+        awk -f "$bench/unwrap.awk" | awk -v OFS=, -f "$bench/memory.awk" || die "ucxri_info does not tell of memory"
     for variant in copy ud rc_stock rc; do
         log=$out/logs/ud.$variant.memory.log
         variant_env "$variant"

@@ -177,6 +177,7 @@ static void job_sum(info_job_t *job)
         job_add_sizes(job, process);
         job->num_json += process->is_json;
         job->num_complete += process->complete;
+        job->num_ended += process->ended;
     }
     if (strcmp(job->sum.ranks, "-")) {
         job->missing = atol(job->sum.ranks) - (long)job->count;

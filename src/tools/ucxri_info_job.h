@@ -23,6 +23,8 @@ typedef struct info_process {
     ri_report_row_t row;
     size_t job; /* index in info_t.jobs, once they are divided */
 
+    int ended; /* by SIGTERM, as its lines say */
+
     /* What only a report as JSON says. */
     int is_json;
     int complete;     /* it was written at the end of the process */
@@ -51,6 +53,7 @@ typedef struct info_job {
     size_t hosts;
     size_t num_json;        /* how many were read as JSON */
     size_t num_complete;    /* how many processes had come to their end, by JSON */
+    size_t num_ended;       /* how many were ended by SIGTERM, by lines */
     info_worker_t *workers; /* of all processes, by uid; indices are those in the job */
     size_t num_workers;
     /* rank "all"; the job's name and number of ranks are those of the first process */

@@ -68,6 +68,19 @@ static int lines_add_inert(info_inert_t *inert, info_inert_t **last, const char 
     return 1;
 }
 
+/* Take the line of a process that was ended. @return Whether it is one. */
+static int lines_add_ended(info_t *info, const char *line)
+{
+    char rank[12], process[80];
+    const char *at = strstr(line, RI_REPORT_ENDED " ");
+
+    if ((at == NULL) || (sscanf(at, RI_REPORT_ENDED " %11s %79s", rank, process) != 2)) {
+        return 0;
+    }
+    info_find(info, rank, process)->ended = 1;
+    return 1;
+}
+
 void info_lines_read(info_t *info, info_inert_t *inert, FILE *stream)
 {
     ri_report_row_t row = {0};
@@ -76,7 +89,7 @@ void info_lines_read(info_t *info, info_inert_t *inert, FILE *stream)
     size_t size         = 0;
 
     while (getline(&line, &size, stream) > 0) {
-        if (!lines_add_inert(inert, &last, line) &&
+        if (!lines_add_inert(inert, &last, line) && !lines_add_ended(info, line) &&
             (ri_report_parse_row(line, &row) != RI_REPORT_TABLES)) {
             ri_report_parse_row(line, &info_find(info, row.rank, row.process)->row);
         }

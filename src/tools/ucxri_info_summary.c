@@ -200,6 +200,10 @@ void info_summary_print_head(const info_job_t *job)
                (job->missing == 1) ? "is" : "are");
     }
     printf("\n");
+    if (job->num_ended > 0) {
+        printf("%zu of them %s ended by SIGTERM\n", job->num_ended,
+               (job->num_ended == 1) ? "was" : "were");
+    }
     if (job->num_complete < job->num_json) {
         printf("%zu of them had not come to their end when they wrote their report "
                "last\n",

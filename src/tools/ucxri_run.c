@@ -56,7 +56,7 @@ static void usage(FILE *stream)
             "host,\n"
             "                   %%r the rank and %%j the job; json:FILE writes it as "
             "JSON,\n"
-            "                   which is left of a job that is killed as well\n"
+            "                   which is left of a job that is killed in any way\n"
             "  --trace[=DEST]   keep a trace and print it at exit, as UCXRI_TRACE=y\n"
             "  --timeline=FILE  write what happens to a file of each process, as "
             "UCXRI_TRACE=FILE,\n"

@@ -9,6 +9,7 @@
 #include "../core/context.h"
 #include "../run/ep_op.h"
 #include "../run/report_file.h"
+#include "../run/report_killed.h"
 #include "../run/timeline_progress.h"
 #include "../link/gone.h"
 #include "../../ucs/log.h"
@@ -80,6 +81,7 @@ static ri_noinline unsigned worker_progress_observed(ri_worker_t *worker)
     count = ri_worker_progress(worker);
     ri_timeline_progress(worker, start, count);
     ri_report_file_tick(worker);
+    ri_report_killed_tick(worker);
     ri_worker_leave(worker, (count > 0) ? RI_CALL_WORK : RI_CALL_IDLE);
     return count;
 }

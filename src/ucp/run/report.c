@@ -7,6 +7,7 @@
 #include "report.h"
 #include "inert.h"
 #include "report_file.h"
+#include "report_killed.h"
 #include "report_values.h"
 #include "worker_counters.h"
 #include "../core/worker.h"
@@ -16,6 +17,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,25 +29,14 @@ static struct {
     ri_report_clock_t clock;
     uint64_t ticks[RI_CALL_COUNT];
     uint64_t values[RI_REPORT_VALUES];
+    _Atomic(int) printed;
 } report = {.lock = PTHREAD_MUTEX_INITIALIZER};
-
-void ri_report_start(void)
-{
-    char job[64];
-
-    pthread_mutex_lock(&report.lock);
-    if (report.pid == 0) {
-        report.pid = getpid();
-        ri_report_clock_start(&report.clock);
-        ri_rank_job(job, sizeof(job)); /* while the launcher is there */
-    }
-    pthread_mutex_unlock(&report.lock);
-}
 
 void ri_report_reset(void)
 {
     ri_report_file_reset();
-    report.pid = 0;
+    report.pid     = 0;
+    report.printed = 0;
     memset(report.ticks, 0, sizeof(report.ticks));
     memset(report.values, 0, sizeof(report.values));
 }
@@ -84,13 +75,42 @@ static void report_write(int fd, const char *text, size_t length)
     }
 }
 
-void ri_report_print(void)
+/* The lines of a row, and behind them what @a note says of it, unless that is NULL. */
+static void report_print_row(const ri_report_row_t *row, const char *note)
 {
     char text[2 * RI_REPORT_TABLES * RI_REPORT_LINE_MAX];
     size_t length = 0;
-    ri_report_row_t row;
     FILE *stream;
     int i;
+
+    for (i = 0; i < RI_REPORT_TABLES; ++i) {
+        if (!ri_report_has(i, row)) {
+            continue;
+        }
+        if (!strcmp(row->rank, "0") || !strcmp(row->rank, "-")) {
+            length += ri_report_format_names(i, text + length);
+        }
+        length += ri_report_format_row(i, row, text + length);
+    }
+    if (note != NULL) {
+        length += snprintf(text + length, sizeof(text) - length, "%-10s %5s %-16s %s\n",
+                           RI_REPORT_ENDED, row->rank, row->process, note);
+    }
+    stream = ri_output_open(ri_config.report_dest);
+    fflush(stream);
+    report_write(fileno(stream), text, length);
+    ri_output_close(stream);
+}
+
+/* @return Whether nobody has printed the report so far. */
+static int report_is_first(void)
+{
+    return atomic_exchange(&report.printed, 1) == 0;
+}
+
+void ri_report_print(void)
+{
+    ri_report_row_t row;
 
     if (report.pid != getpid()) {
         return;
@@ -101,19 +121,46 @@ void ri_report_print(void)
         return;
     }
     ri_report_get(&row);
-    for (i = 0; i < RI_REPORT_TABLES; ++i) {
-        if (!ri_report_has(i, &row)) {
-            continue;
-        }
-        if (!strcmp(row.rank, "0") || !strcmp(row.rank, "-")) {
-            length += ri_report_format_names(i, text + length);
-        }
-        length += ri_report_format_row(i, &row, text + length);
+    report_print_row(&row, NULL);
+}
+
+/* The process is ended by SIGTERM: @a values and @a ticks are those of workers that are there. */
+static void report_print_killed(const uint64_t *values, const uint64_t *ticks)
+{
+    uint64_t sum[RI_CALL_COUNT];
+    ri_report_row_t row;
+    size_t i;
+
+    if (!report_is_first()) {
+        return;
     }
-    stream = ri_output_open(ri_config.report_dest);
-    fflush(stream);
-    report_write(fileno(stream), text, length);
-    ri_output_close(stream);
+    ri_report_label(&row);
+    pthread_mutex_lock(&report.lock);
+    for (i = 0; i < RI_REPORT_VALUES; ++i) {
+        row.values[i] = report.values[i] + values[i];
+    }
+    for (i = 0; i < RI_CALL_COUNT; ++i) {
+        sum[i] = report.ticks[i] + ticks[i];
+    }
+    ri_report_set_times(row.values, sum, &report.clock);
+    pthread_mutex_unlock(&report.lock);
+    report_print_row(&row, "by SIGTERM");
+}
+
+void ri_report_start(void)
+{
+    char job[64];
+
+    pthread_mutex_lock(&report.lock);
+    if (report.pid == 0) {
+        report.pid = getpid();
+        ri_report_clock_start(&report.clock);
+        ri_rank_job(job, sizeof(job)); /* while the launcher is there */
+        if (ri_config.report_json == NULL) {
+            ri_report_killed_start(report_print_killed);
+        }
+    }
+    pthread_mutex_unlock(&report.lock);
 }
 
 void ri_report_worker(ri_worker_t *worker)
@@ -130,6 +177,7 @@ void ri_report_worker(ri_worker_t *worker)
     }
     if (ri_config.report) {
         ri_report_add(worker);
+        ri_report_killed_leave(worker);
         ri_report_file_leave(worker);
     }
 }
@@ -161,7 +209,7 @@ __attribute__((destructor)) static void report_at_exit(void)
 {
     ri_context_foreach_worker(report_worker_at_exit, NULL);
     ri_timeline_close();
-    if (ri_config.report) {
+    if (ri_config.report && report_is_first()) {
         ri_report_print();
     }
     ri_inert_print();

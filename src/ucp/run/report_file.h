@@ -8,10 +8,8 @@
  * A job that is killed at its time limit gets SIGTERM, and SIGKILL soon after. The report is there
  * all the same, as the file is written when the first worker is made, and again after 1, 2, 4 s and
  * so on, later each 30 s, by a call of progress. It says that it is not complete. Rejected: a
- * handler of SIGTERM. The application, the MPI and the launcher's library may set one as well,
- * before or after; the lists that are reported may be half changed when the signal comes; the
- * process must die as it would without this library; and SIGKILL, a crash, MPI_Abort() and the end
- * of memory give no signal that can be caught. Rejected, too: counters in a mapped file, which
+ * handler of SIGTERM, as lines have (report_killed.h): SIGKILL, a crash, MPI_Abort() and the end of
+ * memory give no signal that can be caught, and a program may have a handler of its own. Rejected, too: counters in a mapped file, which
  * would have to stand there, of a fixed form, for all conns that ever are.
  *
  * Files are replaced by rename(), so a reader never sees half of one. A process that is killed

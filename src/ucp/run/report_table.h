@@ -94,6 +94,9 @@ typedef struct ri_report_row {
     uint64_t values[RI_REPORT_VALUES];
 } ri_report_row_t;
 
+/* How a line begins that says that a process was ended, behind its others. */
+#define RI_REPORT_ENDED "ucxri:ended"
+
 /* Enough for any line. */
 #define RI_REPORT_LINE_MAX 1024
 

@@ -69,11 +69,10 @@ void ri_worker_counters_snapshot(const ri_worker_t *worker, ri_worker_counters_t
     }
 }
 
-/* Lines of one process, which may stand among those of others. */
+/* Lines of one worker. */
 typedef struct counters_text {
     FILE *stream;
-    char label[24]; /* in front of each line */
-    size_t column;  /* of a line that lists several */
+    size_t column; /* of a line that lists several */
 } counters_text_t;
 
 /* Long lines are broken here. */
@@ -93,8 +92,7 @@ static void counter_print(const char *name, const char *unit, const char *doc,
         snprintf(scaled, sizeof(scaled), "= %s", bytes);
         unit = scaled;
     }
-    fprintf(text->stream, "%s  %-18s %12" PRIu64 " %-9s %s\n", text->label, name, value,
-            unit, doc);
+    fprintf(text->stream, "  %-18s %12" PRIu64 " %-9s %s\n", name, value, unit, doc);
 }
 
 static void counter_print_short(const char *name, const char *unit, const char *doc,
@@ -108,7 +106,7 @@ static void counter_print_short(const char *name, const char *unit, const char *
     }
     snprintf(entry, sizeof(entry), " %s=%" PRIu64, name, value);
     if (text->column + strlen(entry) > COUNTERS_WIDTH) {
-        text->column = fprintf(text->stream, "\n%s     ", text->label) - 1;
+        text->column = fprintf(text->stream, "\n     ") - 1;
     }
     text->column += fprintf(text->stream, "%s", entry);
 }
@@ -129,7 +127,6 @@ static void counters_print_owner(const ri_worker_t *worker, counters_text_t *tex
 
     ri_rank_process(process, sizeof(process));
     if (rank != NULL) {
-        snprintf(text->label, sizeof(text->label), "[%s]", rank);
         fprintf(text->stream, "ucxri: worker of rank %s, process %s\n", rank, process);
     } else {
         fprintf(text->stream, "ucxri: worker 0x%" PRIx64 ", process %s\n", worker->uid,
@@ -146,8 +143,8 @@ static void counters_print_conn(const ri_worker_t *worker, const ri_conn_t *conn
     ri_conn_counters_foreach(&conn->counters, counter_find, &is_any);
     if (is_any) {
         ri_peer_name(worker, conn->peer, name);
-        text->column = fprintf(text->stream, "%s  to %s:", text->label,
-                               (conn->flags & RI_CONN_SELF) ? "itself" : name);
+        text->column = fprintf(
+                text->stream, "  to %s:", (conn->flags & RI_CONN_SELF) ? "itself" : name);
         ri_conn_counters_foreach(&conn->counters, counter_print_short, text);
         fprintf(text->stream, "\n");
     }
@@ -162,7 +159,7 @@ static void counters_print_stream(const ri_worker_t *worker, const ri_stream_t *
     ri_stream_counters_foreach(&in->counters, counter_find, &is_any);
     if (is_any) {
         ri_peer_name(worker, in->peer, name);
-        text->column = fprintf(text->stream, "%s  from %s:", text->label, name);
+        text->column = fprintf(text->stream, "  from %s:", name);
         ri_stream_counters_foreach(&in->counters, counter_print_short, text);
         fprintf(text->stream, "\n");
     }
@@ -170,7 +167,7 @@ static void counters_print_stream(const ri_worker_t *worker, const ri_stream_t *
 
 void ri_worker_counters_dump(const ri_worker_t *worker, FILE *stream)
 {
-    counters_text_t text = {.label = ""};
+    counters_text_t text = {NULL, 0};
     char *all            = NULL;
     size_t size          = 0;
     ri_worker_counters_t counters;

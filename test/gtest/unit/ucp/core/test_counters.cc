@@ -257,11 +257,11 @@ TEST_F(test_counters, dump)
     EXPECT_NE(std::string::npos, text.find("ucxri: worker of rank 3, process ")) << text;
     EXPECT_NE(std::string::npos, text.find("to rank 7: tx_eager_am=1")) << text;
     EXPECT_NE(std::string::npos, text.find("from rank 7: rx_unexpected=1")) << text;
-    EXPECT_NE(std::string::npos, text.find("\n[3]  tx_eager_am  ")) << text;
+    EXPECT_NE(std::string::npos, text.find("\n  tx_eager_am  ")) << text;
     n.recv(0, 0, 20);
 }
 
-/* Lines fit a terminal, and say in front whose they are. */
+/* Lines fit a terminal. */
 TEST_F(test_counters, dump_of_large_numbers)
 {
     node n(0x1111);
@@ -284,7 +284,7 @@ TEST_F(test_counters, dump_of_large_numbers)
             continue;
         }
         EXPECT_GE(100u, line.size()) << line;
-        EXPECT_TRUE((line.substr(0, 6) == "ucxri:") || (line.substr(0, 6) == "[12]  "))
+        EXPECT_TRUE((line.substr(0, 6) == "ucxri:") || (line.substr(0, 2) == "  "))
                 << line;
         line = "";
     }
