@@ -71,13 +71,12 @@ static int lines_add_inert(info_inert_t *inert, info_inert_t **last, const char 
 /* Take the line of a process that was ended. @return Whether it is one. */
 static int lines_add_ended(info_t *info, const char *line)
 {
-    char rank[12], process[80];
-    const char *at = strstr(line, RI_REPORT_ENDED " ");
+    ri_report_row_t row;
 
-    if ((at == NULL) || (sscanf(at, RI_REPORT_ENDED " %11s %79s", rank, process) != 2)) {
+    if (!ri_report_parse_ended(line, &row)) {
         return 0;
     }
-    info_find(info, rank, process)->ended = 1;
+    info_find(info, row.rank, row.process)->ended = 1;
     return 1;
 }
 

@@ -75,8 +75,8 @@ static void report_write(int fd, const char *text, size_t length)
     }
 }
 
-/* The lines of a row, and behind them what @a note says of it, unless that is NULL. */
-static void report_print_row(const ri_report_row_t *row, const char *note)
+/* The lines of a row, and behind them how the process was ended; NULL: by itself. */
+static void report_print_row(const ri_report_row_t *row, const char *how)
 {
     char text[2 * RI_REPORT_TABLES * RI_REPORT_LINE_MAX];
     size_t length = 0;
@@ -92,9 +92,8 @@ static void report_print_row(const ri_report_row_t *row, const char *note)
         }
         length += ri_report_format_row(i, row, text + length);
     }
-    if (note != NULL) {
-        length += snprintf(text + length, sizeof(text) - length, "%-10s %5s %-16s %s\n",
-                           RI_REPORT_ENDED, row->rank, row->process, note);
+    if (how != NULL) {
+        length += ri_report_format_ended(row, how, text + length);
     }
     stream = ri_output_open(ri_config.report_dest);
     fflush(stream);

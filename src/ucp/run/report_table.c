@@ -44,6 +44,9 @@ static const char byte_units[] = "KMGTPE";
 /* Of longer names of hosts the end is written, so that a line has 100 columns. */
 #define REPORT_HOST_MAX 13ul
 
+/* How a line begins that says that a process was ended. */
+#define REPORT_ENDED "ucxri:ended"
+
 const char *const ri_report_names[RI_REPORT_VALUES] = {
 #define REPORT_NAME(_value, _name) [RI_REPORT_##_value] = _name,
         RI_REPORT_LIST(REPORT_NAME)};
@@ -273,13 +276,21 @@ static void format_cell(const column_t *column, const ri_report_row_t *row, char
     }
 }
 
+/* The first columns of all lines. */
+static size_t format_head(const char *name, const char *rank, const char *process,
+                          char *line)
+{
+    size_t host = strcspn(process, ":");
+    size_t cut  = ri_max(host, REPORT_HOST_MAX) - REPORT_HOST_MAX;
+
+    return snprintf(line, RI_REPORT_LINE_MAX, "%-10s %5s %-16s", name, rank,
+                    process + cut);
+}
+
 static size_t format_line(ri_report_table_t table, const char *rank, const char *process,
                           const ri_report_row_t *row, char *line)
 {
-    size_t host   = strcspn(process, ":");
-    size_t cut    = ri_max(host, REPORT_HOST_MAX) - REPORT_HOST_MAX;
-    size_t length = snprintf(line, RI_REPORT_LINE_MAX, "%-10s %5s %-16s",
-                             tables[table].name, rank, process + cut);
+    size_t length = format_head(tables[table].name, rank, process, line);
     const column_t *column;
     char text[80];
     size_t i;
@@ -322,6 +333,13 @@ size_t ri_report_format_row(ri_report_table_t table, const ri_report_row_t *row,
                             char *line)
 {
     return format_line(table, row->rank, row->process, row, line);
+}
+
+size_t ri_report_format_ended(const ri_report_row_t *row, const char *how, char *line)
+{
+    size_t length = format_head(REPORT_ENDED, row->rank, row->process, line);
+
+    return length + snprintf(line + length, RI_REPORT_LINE_MAX - length, " %s\n", how);
 }
 
 /* Digits, perhaps with a point. @return What follows, or NULL if there is none. */
@@ -437,6 +455,36 @@ static const char *parse_find(const char *line, ri_report_table_t *table_p)
     return NULL;
 }
 
+/* Read the rank and the process, which all lines have. @return The next cell is behind them; 0: they are
+ * not there. */
+static int parse_head(char *line, ri_report_row_t *row, char **next)
+{
+    char *rank    = strtok_r(line, " \t\r\n", next);
+    char *process = (rank == NULL) ? NULL : strtok_r(NULL, " \t\r\n", next);
+
+    if ((process == NULL) || (strlen(rank) >= sizeof(row->rank)) ||
+        (strcmp(rank, "-") && (strspn(rank, "0123456789") != strlen(rank))) ||
+        (strlen(process) >= sizeof(row->process))) {
+        return 0;
+    }
+    strcpy(row->rank, rank);
+    strcpy(row->process, process);
+    return 1;
+}
+
+int ri_report_parse_ended(const char *line, ri_report_row_t *row)
+{
+    char copy[RI_REPORT_LINE_MAX];
+    char *next;
+
+    line = strstr(line, REPORT_ENDED " ");
+    if ((line == NULL) || (strlen(line) >= sizeof(copy))) {
+        return 0;
+    }
+    strcpy(copy, line + strlen(REPORT_ENDED));
+    return parse_head(copy, row, &next);
+}
+
 ri_report_table_t ri_report_parse_row(const char *line, ri_report_row_t *row)
 {
     ri_report_row_t out = *row;
@@ -450,17 +498,9 @@ ri_report_table_t ri_report_parse_row(const char *line, ri_report_row_t *row)
         return RI_REPORT_TABLES;
     }
     strcpy(copy, line);
-    cell = strtok_r(copy, " \t\r\n", &next);
-    if ((cell == NULL) || (strlen(cell) >= sizeof(out.rank)) ||
-        (strcmp(cell, "-") && (strspn(cell, "0123456789") != strlen(cell)))) {
+    if (!parse_head(copy, &out, &next)) {
         return RI_REPORT_TABLES;
     }
-    strcpy(out.rank, cell);
-    cell = strtok_r(NULL, " \t\r\n", &next);
-    if ((cell == NULL) || (strlen(cell) >= sizeof(out.process))) {
-        return RI_REPORT_TABLES;
-    }
-    strcpy(out.process, cell);
 
     for (i = 0; i < tables[table].count; ++i) {
         cell = strtok_r(NULL, " \t\r\n", &next);

@@ -94,9 +94,6 @@ typedef struct ri_report_row {
     uint64_t values[RI_REPORT_VALUES];
 } ri_report_row_t;
 
-/* How a line begins that says that a process was ended, behind its others. */
-#define RI_REPORT_ENDED "ucxri:ended"
-
 /* Enough for any line. */
 #define RI_REPORT_LINE_MAX 1024
 
@@ -112,6 +109,12 @@ size_t ri_report_format_names(ri_report_table_t table, char *line);
  * @return Characters, at most RI_REPORT_LINE_MAX - 1. */
 size_t ri_report_format_row(ri_report_table_t table, const ri_report_row_t *row,
                             char *line);
+
+/** Write a line that says how the process of a row was ended, with a newline, in the same way. */
+size_t ri_report_format_ended(const ri_report_row_t *row, const char *how, char *line);
+
+/** @return Whether a line says that a process was ended; then @a row has its rank and its name. */
+int ri_report_parse_ended(const char *line, ri_report_row_t *row);
 
 /**
  * Read a line into what it says of a row; the other values of the row are kept. What a launcher has

@@ -145,6 +145,42 @@ TEST(test_report_table, numbers_of_bytes)
     }
 }
 
+/* Of a long name of a host all lines have the same end, whatever the number of the process */
+TEST(test_report_table, long_names_of_hosts)
+{
+    ri_report_row_t row = some_row(), out = {};
+    char line[RI_REPORT_LINE_MAX];
+
+    snprintf(row.process, sizeof(row.process), "hpc-rack12-node0123:7");
+    ri_report_format_row(RI_REPORT_TABLE_TIME, &row, line);
+    EXPECT_EQ(RI_REPORT_TABLE_TIME, ri_report_parse_row(line, &out));
+    EXPECT_STREQ("ck12-node0123:7", out.process);
+    snprintf(row.process, sizeof(row.process), "hpc-rack12-node0123:4194304");
+    for (int i = 0; i < RI_REPORT_TABLES; ++i) {
+        ri_report_format_row((ri_report_table_t)i, &row, line);
+        EXPECT_GE(101u, strlen(line)) << line;
+    }
+    ri_report_format_ended(&row, "by SIGTERM", line);
+    EXPECT_TRUE(ri_report_parse_ended(line, &out));
+    EXPECT_STREQ("ck12-node0123:4194304", out.process);
+    EXPECT_STREQ(row.rank, out.rank);
+}
+
+TEST(test_report_table, lines_of_the_end_that_are_none)
+{
+    ri_report_row_t out = {};
+    std::string longest(2 * RI_REPORT_LINE_MAX, 'x');
+
+    EXPECT_TRUE(ri_report_parse_ended("[0] ucxri:ended 7 n1:3 by SIGTERM", &out));
+    for (std::string line : {"", "ucxri:ended", "ucxri:ended ", "ucxri:ended 7",
+                             "ucxri:ended x n1:3", "ucxri:endedx 7 n1:3"}) {
+        EXPECT_FALSE(ri_report_parse_ended(line.c_str(), &out)) << line;
+    }
+    EXPECT_FALSE(ri_report_parse_ended(("ucxri:ended 7 " + longest).c_str(), &out));
+    EXPECT_FALSE(
+            ri_report_parse_ended(("ucxri:ended " + longest + " n1:3").c_str(), &out));
+}
+
 /* Four digits survive */
 TEST(test_report_table, large_numbers_are_read_back)
 {
