@@ -110,7 +110,8 @@ size_t ri_report_format_names(ri_report_table_t table, char *line);
 size_t ri_report_format_row(ri_report_table_t table, const ri_report_row_t *row,
                             char *line);
 
-/** Write a line that says how the process of a row was ended, with a newline, in the same way. */
+/** Write a line that says how the process of a row was ended, with a newline, in the same way.
+ * @return Characters, at most RI_REPORT_LINE_MAX - 1. */
 size_t ri_report_format_ended(const ri_report_row_t *row, const char *how, char *line);
 
 /** @return Whether a line says that a process was ended; then @a row has its rank and its name. */
