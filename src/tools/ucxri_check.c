@@ -403,11 +403,8 @@ static int check_variables(check_t *check, const char *library)
         check_not_loaded(check, library);
     } else if (check_switch(check, RI_SWITCH_VARIABLE)) {
         check_because(check, CHECK_NO_FAULT,
-                      "LD_PRELOAD has %s and " RI_SWITCH_VARIABLE " is %s%s", library,
-                      scheme,
-                      (ri_switch_read(scheme) == RI_SWITCH_MEANT) ?
-                              " (misspelt, it counts as " RI_SWITCH_VALUE ")" :
-                              "");
+                      "LD_PRELOAD has %s and " RI_SWITCH_VARIABLE " is %s", library,
+                      scheme);
         return 1;
     }
     return 0;
@@ -418,20 +415,23 @@ void check_environment(check_t *check, const char *program)
     char *library = check_preload_entry();
 
     memset(check, 0, sizeof(*check));
-    if (check_variables(check, library) && (program != NULL)) {
+    if (!check_variables(check, library)) {
+        free(library);
+        return;
+    }
+    if (program != NULL) {
         /* a name without a folder is the loader's to find, and it has */
         check_files(check, (strchr(library, '/') == NULL) ? NULL : library, program, 0);
-        if ((check->fault == CHECK_NO_FAULT) && (check->hint[0] == '\0') &&
-            (ri_switch_read(getenv(RI_SWITCH_VARIABLE)) == RI_SWITCH_MEANT)) {
-            snprintf(check->hint, sizeof(check->hint),
-                     RI_SWITCH_VARIABLE
-                     "=%.64s is misspelt: it counts as " RI_SWITCH_VALUE,
-                     getenv(RI_SWITCH_VARIABLE));
-        }
         if ((check->fault == CHECK_NO_FAULT) && check->is_openmpi &&
             (getenv(RI_SWITCH_PREFIXED) != NULL)) {
             check_switch(check, RI_SWITCH_PREFIXED);
         }
+    }
+    if ((check->fault == CHECK_NO_FAULT) && (check->hint[0] == '\0') &&
+        (ri_switch_read(getenv(RI_SWITCH_VARIABLE)) == RI_SWITCH_MEANT)) {
+        snprintf(check->hint, sizeof(check->hint),
+                 RI_SWITCH_VARIABLE "=%.64s " RI_SWITCH_IS_MEANT,
+                 getenv(RI_SWITCH_VARIABLE));
     }
     free(library);
 }

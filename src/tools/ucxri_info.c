@@ -136,10 +136,8 @@ static void print_rings(void)
         ri_size_text(sum, all, sizeof(all));
         ri_size_text(ri_config.shelf_size, shelf, sizeof(shelf));
         wrap_named(stdout, "rings",
-                   "available, the first has %s, up to %u per process (%s "
-                   "in "
-                   "all)",
-                   first, ri_config.ring_peers, all);
+                   "available, the first has %s, up to %u per process (%s in all)", first,
+                   ri_config.ring_peers, all);
         wrap_named(stdout, "shelves", "up to %u per process, %s each",
                    ri_config.shelf_peers, shelf);
         ri_ring_tx_close(&tx);
@@ -176,9 +174,8 @@ static void print_verbs_peers(const ri_ib_device_t *device)
 {
     if (ri_config.use_rc) {
         wrap_named(stdout, "peers by rc",
-                   "up to %u, about %zu bytes each, %zu of them for queues "
-                   "and "
-                   "%zu once long receives were offered both ways",
+                   "up to %u, about %zu bytes each, %zu of them for queues and %zu "
+                   "once long receives were offered both ways",
                    ri_config.rc_max_peers,
                    peer_memory(RI_WIRE_PLANE_RC) + ri_rc_footprint_peer(device),
                    ri_rc_footprint_queues(device),

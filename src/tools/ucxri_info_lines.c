@@ -39,14 +39,19 @@ static info_inert_t *lines_reason(info_inert_t *inert, const char *because)
     return reason;
 }
 
+static void lines_add_remedy(info_inert_t *reason, const char *remedy)
+{
+    if ((reason->remedy == NULL) && (*remedy != '\0')) {
+        reason->remedy = strdup(remedy);
+    }
+}
+
 void info_inert_add(info_inert_t *inert, const char *because, const char *remedy)
 {
     info_inert_t *reason = lines_reason(inert, because);
 
     ++reason->count;
-    if ((reason->remedy == NULL) && (*remedy != '\0')) {
-        reason->remedy = strdup(remedy);
-    }
+    lines_add_remedy(reason, remedy);
 }
 
 /* Take a line of a process in which the library was inert: of the reason, or of what can be done,
@@ -55,15 +60,14 @@ static int lines_add_inert(info_inert_t *inert, info_inert_t **last, const char 
 {
     char text[INFO_REASON_MAX];
 
-    if (strstr(line, "ucxri:inert ") == NULL) {
+    if (strstr(line, RI_REPORT_INERT " ") == NULL) {
         return 0;
     }
     if (lines_after(line, ", because ", text)) {
         *last = lines_reason(inert, text);
         ++(*last)->count;
-    } else if ((*last != NULL) && ((*last)->remedy == NULL) &&
-               lines_after(line, " what to do: ", text)) {
-        (*last)->remedy = strdup(text);
+    } else if ((*last != NULL) && lines_after(line, " what to do: ", text)) {
+        lines_add_remedy(*last, text);
     }
     return 1;
 }

@@ -120,9 +120,8 @@ void info_tune(void)
            costs.plane_measured ? "process_vm_readv" : "process_vm_readv (assumed)",
            costs.plane.call * 1e-3, costs.plane.rate, costs.line);
     if (!costs.plane_measured) {
-        printf("# Direct copies are not possible or not wanted here, so that their costs "
-               "are "
-               "assumed.\n");
+        printf("# Direct copies are not possible or not wanted here, so that their "
+               "costs are assumed.\n");
     }
     ri_config_print_measured(stdout);
 }

@@ -7,11 +7,11 @@
  */
 #include "inert.h"
 #include "report_file.h"
+#include "report_values.h"
 #include "../core/config.h"
 #include "../core/switch.h"
 #include "../../ucs/log.h"
 #include "../../ucs/output.h"
-#include "../../ucs/rank.h"
 
 #include <link.h>
 #include <stdatomic.h>
@@ -151,19 +151,17 @@ int ri_inert_explain(unsigned facts, char *because, char *remedy)
 /* The report's lines have the first columns of the others, for ucxri_info -r. */
 static void inert_report(const char *because, const char *remedy)
 {
-    const char *rank = ri_rank_text();
-    FILE *stream     = ri_output_open(ri_config.report_dest);
-    char process[96], label[128], lines[2 * (sizeof(label) + RI_INERT_TEXT_MAX) + 64];
-    int length;
+    FILE *stream = ri_output_open(ri_config.report_dest);
+    char words[RI_INERT_TEXT_MAX + 32], lines[2 * RI_REPORT_LINE_MAX];
+    ri_report_row_t row;
+    size_t length;
 
-    ri_rank_process(process, sizeof(process));
-    snprintf(label, sizeof(label), "ucxri:inert %4s %-16s", (rank == NULL) ? "-" : rank,
-             process);
-    length = snprintf(lines, sizeof(lines), "%s loaded, inert, because %s\n", label,
-                      because);
+    ri_report_label(&row);
+    snprintf(words, sizeof(words), "loaded, inert, because %s", because);
+    length = ri_report_format_note(RI_REPORT_INERT, &row, words, lines);
     if (*remedy != '\0') {
-        snprintf(lines + length, sizeof(lines) - length, "%s what to do: %s\n", label,
-                 remedy);
+        snprintf(words, sizeof(words), "what to do: %s", remedy);
+        ri_report_format_note(RI_REPORT_INERT, &row, words, lines + length);
     }
     fputs(lines, stream); /* in one piece */
     ri_output_close(stream);

@@ -27,8 +27,7 @@ static struct {
     pthread_mutex_t lock;
     pid_t pid; /* 0: there was no worker. A child by fork() is another process. */
     ri_report_clock_t clock;
-    uint64_t ticks[RI_CALL_COUNT];
-    uint64_t values[RI_REPORT_VALUES];
+    ri_report_sum_t ended; /* workers */
     _Atomic(int) printed;
 } report = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -37,14 +36,13 @@ void ri_report_reset(void)
     ri_report_file_reset();
     report.pid     = 0;
     report.printed = 0;
-    memset(report.ticks, 0, sizeof(report.ticks));
-    memset(report.values, 0, sizeof(report.values));
+    report.ended   = (ri_report_sum_t){};
 }
 
 void ri_report_add(const ri_worker_t *worker)
 {
     pthread_mutex_lock(&report.lock);
-    ri_report_add_worker(report.values, report.ticks, worker);
+    ri_report_add_worker(&report.ended, worker);
     pthread_mutex_unlock(&report.lock);
 }
 
@@ -52,8 +50,7 @@ void ri_report_get(ri_report_row_t *row)
 {
     ri_report_label(row);
     pthread_mutex_lock(&report.lock);
-    memcpy(row->values, report.values, sizeof(row->values));
-    ri_report_set_times(row->values, report.ticks, &report.clock);
+    ri_report_set_values(row, &report.ended, &report.clock);
     pthread_mutex_unlock(&report.lock);
 }
 
@@ -93,7 +90,7 @@ static void report_print_row(const ri_report_row_t *row, const char *how)
         length += ri_report_format_row(i, row, text + length);
     }
     if (how != NULL) {
-        length += ri_report_format_ended(row, how, text + length);
+        length += ri_report_format_note(RI_REPORT_ENDED, row, how, text + length);
     }
     stream = ri_output_open(ri_config.report_dest);
     fflush(stream);
@@ -123,25 +120,19 @@ void ri_report_print(void)
     report_print_row(&row, NULL);
 }
 
-/* The process is ended by SIGTERM: @a values and @a ticks are those of workers that are there. */
-static void report_print_killed(const uint64_t *values, const uint64_t *ticks)
+/* The process is ended by SIGTERM: @a living is what workers did that are there. */
+static void report_print_killed(const ri_report_sum_t *living)
 {
-    uint64_t sum[RI_CALL_COUNT];
+    ri_report_sum_t sum = *living;
     ri_report_row_t row;
-    size_t i;
 
     if (!report_is_first()) {
         return;
     }
     ri_report_label(&row);
     pthread_mutex_lock(&report.lock);
-    for (i = 0; i < RI_REPORT_VALUES; ++i) {
-        row.values[i] = report.values[i] + values[i];
-    }
-    for (i = 0; i < RI_CALL_COUNT; ++i) {
-        sum[i] = report.ticks[i] + ticks[i];
-    }
-    ri_report_set_times(row.values, sum, &report.clock);
+    ri_report_add_sum(&sum, &report.ended);
+    ri_report_set_values(&row, &sum, &report.clock);
     pthread_mutex_unlock(&report.lock);
     report_print_row(&row, "by SIGTERM");
 }

@@ -31,8 +31,7 @@
 
 /* What was done, by one worker or by several. */
 typedef struct file_sum {
-    uint64_t values[RI_REPORT_VALUES];
-    uint64_t ticks[RI_CALL_COUNT];
+    ri_report_sum_t sum;
     ri_sizes_t sizes;
     ri_report_pairs_t pairs;
 } file_sum_t;
@@ -82,12 +81,7 @@ static void file_add(file_sum_t *sum, const file_sum_t *other)
     const uint64_t *from = &other->sizes.messages[0][0];
     size_t i;
 
-    for (i = 0; i < RI_REPORT_VALUES; ++i) {
-        sum->values[i] += other->values[i];
-    }
-    for (i = 0; i < RI_CALL_COUNT; ++i) {
-        sum->ticks[i] += other->ticks[i];
-    }
+    ri_report_add_sum(&sum->sum, &other->sum);
     for (i = 0; i < sizeof(sum->sizes) / sizeof(*to); ++i) {
         to[i] += from[i];
     }
@@ -109,7 +103,7 @@ static void file_publish(file_part_t *part)
 
     pairs.count = pairs.merged = 0;
     part->published            = (file_sum_t){.sizes = part->sizes, .pairs = pairs};
-    ri_report_add_worker(part->published.values, part->published.ticks, part->worker);
+    ri_report_add_worker(&part->published.sum, part->worker);
     ri_report_pairs_add_all(&part->published.pairs, &part->closed);
     ucs_list_for_each(conn, &part->worker->conns, list) {
         ri_report_pairs_add(&part->published.pairs, file_conn_uid(conn), &conn->counters);
@@ -130,8 +124,7 @@ static void file_sum_up(ri_report_text_t *text)
         file_add(sum, &part->published);
     }
     ri_report_label(&text->row);
-    memcpy(text->row.values, sum->values, sizeof(sum->values));
-    ri_report_set_times(text->row.values, sum->ticks, &file.clock);
+    ri_report_set_values(&text->row, &sum->sum, &file.clock);
     text->started     = file.started;
     text->written     = time(NULL);
     text->workers     = file.workers;
@@ -149,29 +142,43 @@ static void file_fail(const char *path)
     file.failed = 1;
 }
 
+/* Open @a path in @a mode, and write @a text. @return Whether it is there: not where that mode leaves
+ * a file as it is. */
+static int file_write_text(const char *path, const char *mode,
+                           const ri_report_text_t *text)
+{
+    FILE *stream = fopen(path, mode);
+    int is_bad;
+
+    if (stream == NULL) {
+        if (errno != EEXIST) {
+            file_fail(path);
+        }
+        return 0;
+    }
+    ri_report_json_write(text, stream);
+    is_bad = ferror(stream);
+    if ((fclose(stream) != 0) || is_bad) {
+        file_fail(path);
+        unlink(path);
+        return 0;
+    }
+    return 1;
+}
+
 /* Under the lock. */
 static void file_write(int complete)
 {
     ri_report_text_t text = {.complete = complete};
-    FILE *stream;
-    int is_bad;
+    int is_written;
 
     if (file.failed) {
         return;
     }
-    stream = fopen(file.next_path, "we");
-    if (stream == NULL) {
-        file_fail(file.next_path);
-        return;
-    }
     file_sum_up(&text);
-    ri_report_json_write(&text, stream);
+    is_written = file_write_text(file.next_path, "we", &text);
     ri_report_pairs_cleanup(&text.pairs);
-    is_bad = ferror(stream);
-    if ((fclose(stream) != 0) || is_bad) {
-        file_fail(file.next_path);
-        unlink(file.next_path);
-    } else if (rename(file.next_path, file.path) != 0) {
+    if (is_written && (rename(file.next_path, file.path) != 0)) {
         file_fail(file.path);
         unlink(file.next_path);
     }
@@ -308,24 +315,10 @@ void ri_report_file_inert(const char *because, const char *remedy)
                              .started  = time(NULL),
                              .written  = time(NULL)};
     char path[PATH_MAX];
-    FILE *stream;
-    int is_bad;
 
     file_set_path(path, sizeof(path));
     ri_report_label(&text.row);
-    stream = fopen(path, "wxe");
-    if (stream == NULL) {
-        if (errno != EEXIST) {
-            file_fail(path);
-        }
-        return;
-    }
-    ri_report_json_write(&text, stream);
-    is_bad = ferror(stream);
-    if ((fclose(stream) != 0) || is_bad) {
-        file_fail(path);
-        unlink(path);
-    }
+    file_write_text(path, "wxe", &text);
 }
 
 void ri_report_file_reset(void)

@@ -9,8 +9,9 @@
  * all the same, as the file is written when the first worker is made, and again after 1, 2, 4 s and
  * so on, later each 30 s, by a call of progress. It says that it is not complete. Rejected: a
  * handler of SIGTERM, as lines have (report_killed.h): SIGKILL, a crash, MPI_Abort() and the end of
- * memory give no signal that can be caught, and a program may have a handler of its own. Rejected, too: counters in a mapped file, which
- * would have to stand there, of a fixed form, for all conns that ever are.
+ * memory give no signal that can be caught, and a program may have a handler of its own. Rejected,
+ * too: counters in a mapped file, which would have to stand there, of a fixed form, for all conns
+ * that ever are.
  *
  * Files are replaced by rename(), so a reader never sees half of one. A process that is killed
  * while it writes leaves FILE.tmp next to the file that it wrote before.

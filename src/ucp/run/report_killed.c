@@ -13,7 +13,6 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -24,8 +23,7 @@
 typedef struct killed_part {
     struct killed_part *next;
     const ri_worker_t *worker;
-    uint64_t values[RI_REPORT_VALUES];
-    uint64_t ticks[RI_CALL_COUNT];
+    ri_report_sum_t published;
 } killed_part_t;
 
 static struct {
@@ -33,7 +31,7 @@ static struct {
     pid_t pid; /* 0: nobody is there. A child by fork() is another process, without the thread. */
     int wake; /* eventfd */
     killed_part_t *parts;
-    void (*print)(const uint64_t *values, const uint64_t *ticks);
+    void (*print)(const ri_report_sum_t *sum);
     double started;
     uint64_t started_ticks;
     _Atomic(uint64_t) next_ticks; /* nothing is due before */
@@ -59,22 +57,15 @@ static void killed_handle(int number)
 
 static void killed_print(void)
 {
-    uint64_t values[RI_REPORT_VALUES] = {0};
-    uint64_t ticks[RI_CALL_COUNT]     = {0};
+    ri_report_sum_t sum = {};
     const killed_part_t *part;
-    size_t i;
 
     pthread_mutex_lock(&killed.lock);
     for (part = killed.parts; part != NULL; part = part->next) {
-        for (i = 0; i < RI_REPORT_VALUES; ++i) {
-            values[i] += part->values[i];
-        }
-        for (i = 0; i < RI_CALL_COUNT; ++i) {
-            ticks[i] += part->ticks[i];
-        }
+        ri_report_add_sum(&sum, &part->published);
     }
     pthread_mutex_unlock(&killed.lock);
-    killed.print(values, ticks);
+    killed.print(&sum);
 }
 
 static void *killed_main(void *arg)
@@ -105,7 +96,7 @@ static int killed_create_thread(void)
     return ret == 0;
 }
 
-void ri_report_killed_start(void (*print)(const uint64_t *values, const uint64_t *ticks))
+void ri_report_killed_start(void (*print)(const ri_report_sum_t *sum))
 {
     const struct sigaction action = {.sa_handler = killed_handle, .sa_flags = SA_RESTART};
     struct sigaction before;
@@ -153,10 +144,9 @@ static void killed_publish(const ri_worker_t *worker)
     }
     part = *place;
     if (part != NULL) {
-        part->worker = worker;
-        memset(part->values, 0, sizeof(part->values));
-        memset(part->ticks, 0, sizeof(part->ticks));
-        ri_report_add_worker(part->values, part->ticks, worker);
+        part->worker    = worker;
+        part->published = (ri_report_sum_t){};
+        ri_report_add_worker(&part->published, worker);
     }
     pthread_mutex_unlock(&killed.lock);
 }
@@ -164,9 +154,13 @@ static void killed_publish(const ri_worker_t *worker)
 /* The next time is told by the ticks that there were since the start. */
 void ri_report_killed_tick(const ri_worker_t *worker)
 {
-    uint64_t now = ri_ticks();
+    uint64_t now;
     double elapsed;
 
+    if (ri_likely(killed.pid == 0)) {
+        return;
+    }
+    now = ri_ticks();
     if (ri_likely(now < atomic_load_explicit(&killed.next_ticks, memory_order_relaxed)) ||
         (killed.pid != getpid())) {
         return;

@@ -20,7 +20,7 @@
  * ignored already.
  *
  * @param print  Called by the thread, with what is published; at most once. */
-void ri_report_killed_start(void (*print)(const uint64_t *values, const uint64_t *ticks));
+void ri_report_killed_start(void (*print)(const ri_report_sum_t *sum));
 
 /** Publish what a worker did, if it is due. To be called now and then by the worker's thread. */
 void ri_report_killed_tick(const ri_worker_t *worker);

@@ -38,14 +38,13 @@ typedef struct column {
 static const char units[]      = "kMGTPE";
 static const char byte_units[] = "KMGTPE";
 
-/* Below, all digits are written. */
-#define REPORT_ALL_DIGITS 1000000
+/* Below, all digits are written: of a number, and of a number of bytes, which has a unit above, as the
+ * ones beside it. */
+#define REPORT_ALL_DIGITS       1000000
+#define REPORT_ALL_BYTES_DIGITS 10000
 
 /* Of longer names of hosts the end is written, so that a line has 100 columns. */
 #define REPORT_HOST_MAX 13ul
-
-/* How a line begins that says that a process was ended. */
-#define REPORT_ENDED "ucxri:ended"
 
 const char *const ri_report_names[RI_REPORT_VALUES] = {
 #define REPORT_NAME(_value, _name) [RI_REPORT_##_value] = _name,
@@ -191,7 +190,7 @@ void ri_report_format_bytes(uint64_t value, char *text, size_t size)
     char number[32];
     double one;
 
-    if (value < REPORT_ALL_DIGITS) {
+    if (value < REPORT_ALL_BYTES_DIGITS) {
         snprintf(text, size, "%" PRIu64, value);
         return;
     }
@@ -335,11 +334,12 @@ size_t ri_report_format_row(ri_report_table_t table, const ri_report_row_t *row,
     return format_line(table, row->rank, row->process, row, line);
 }
 
-size_t ri_report_format_ended(const ri_report_row_t *row, const char *how, char *line)
+size_t ri_report_format_note(const char *name, const ri_report_row_t *row,
+                             const char *words, char *line)
 {
-    size_t length = format_head(REPORT_ENDED, row->rank, row->process, line);
+    size_t length = format_head(name, row->rank, row->process, line);
 
-    return length + snprintf(line + length, RI_REPORT_LINE_MAX - length, " %s\n", how);
+    return length + snprintf(line + length, RI_REPORT_LINE_MAX - length, " %s\n", words);
 }
 
 /* Digits, perhaps with a point. @return What follows, or NULL if there is none. */
@@ -477,11 +477,11 @@ int ri_report_parse_ended(const char *line, ri_report_row_t *row)
     char copy[RI_REPORT_LINE_MAX];
     char *next;
 
-    line = strstr(line, REPORT_ENDED " ");
+    line = strstr(line, RI_REPORT_ENDED " ");
     if ((line == NULL) || (strlen(line) >= sizeof(copy))) {
         return 0;
     }
-    strcpy(copy, line + strlen(REPORT_ENDED));
+    strcpy(copy, line + strlen(RI_REPORT_ENDED));
     return parse_head(copy, row, &next);
 }
 

@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The lines of UCXRI_REPORT=y: each process prints one line of each table, and "ucxri_info
- * -r" reads the lines of all processes and sums them up. Both find here which columns
- * there are. Numbers up to 999,999 are exact, larger ones have four digits and a unit.
+ * The lines of UCXRI_REPORT=y: each process prints one line of each table, and "ucxri_info -r" reads
+ * the lines of all processes and sums them up. Both find here which columns there are. Numbers up to
+ * 999,999 and bytes up to 9,999 are exact, larger ones have four digits and a unit.
  */
 #ifndef RI_REPORT_TABLE_H
 #define RI_REPORT_TABLE_H
@@ -110,9 +110,14 @@ size_t ri_report_format_names(ri_report_table_t table, char *line);
 size_t ri_report_format_row(ri_report_table_t table, const ri_report_row_t *row,
                             char *line);
 
-/** Write a line that says how the process of a row was ended, with a newline, in the same way.
+/* How a line begins that has words in place of numbers. */
+#define RI_REPORT_ENDED "ucxri:ended" /* how a process was ended */
+#define RI_REPORT_INERT "ucxri:inert" /* why the library did nothing, and what to do */
+
+/** Write such a line of the process of a row, with a newline, in the same way.
  * @return Characters, at most RI_REPORT_LINE_MAX - 1. */
-size_t ri_report_format_ended(const ri_report_row_t *row, const char *how, char *line);
+size_t ri_report_format_note(const char *name, const ri_report_row_t *row,
+                             const char *words, char *line);
 
 /** @return Whether a line says that a process was ended; then @a row has its rank and its name. */
 int ri_report_parse_ended(const char *line, ri_report_row_t *row);

@@ -11,6 +11,7 @@
 #include "../../ucs/rank.h"
 
 #include <stdio.h>
+#include <string.h>
 
 void ri_report_clock_start(ri_report_clock_t *clock)
 {
@@ -71,8 +72,9 @@ void ri_report_add_sent(uint64_t *values, const ri_conn_counters_t *sent)
     values[RI_REPORT_RMA_STOCK] += sent->rma_stock;
 }
 
-void ri_report_add_worker(uint64_t *values, uint64_t *ticks, const ri_worker_t *worker)
+void ri_report_add_worker(ri_report_sum_t *sum, const ri_worker_t *worker)
 {
+    uint64_t *values = sum->values;
     ri_worker_counters_t counters;
     unsigned i;
 
@@ -87,12 +89,24 @@ void ri_report_add_worker(uint64_t *values, uint64_t *ticks, const ri_worker_t *
     values[RI_REPORT_RTR_DROPPED] += counters.rtr_dropped;
     values[RI_REPORT_RTR_SUPPRESSED] += counters.rtr_suppressed;
     for (i = 0; i < RI_CALL_COUNT; ++i) {
-        ticks[i] += worker->calls.ticks[i];
+        sum->ticks[i] += worker->calls.ticks[i];
     }
 }
 
-void ri_report_set_times(uint64_t *values, const uint64_t *ticks,
-                         const ri_report_clock_t *clock)
+void ri_report_add_sum(ri_report_sum_t *sum, const ri_report_sum_t *other)
+{
+    unsigned i;
+
+    for (i = 0; i < RI_REPORT_VALUES; ++i) {
+        sum->values[i] += other->values[i];
+    }
+    for (i = 0; i < RI_CALL_COUNT; ++i) {
+        sum->ticks[i] += other->ticks[i];
+    }
+}
+
+void ri_report_set_values(ri_report_row_t *row, const ri_report_sum_t *sum,
+                          const ri_report_clock_t *clock)
 {
     static const ri_report_value_t times[RI_CALL_COUNT] = {
             [RI_CALL_SEND] = RI_REPORT_SEND_US,
@@ -104,8 +118,9 @@ void ri_report_set_times(uint64_t *values, const uint64_t *ticks,
     double all = ri_ticks() - clock->ticks;
     unsigned i;
 
-    values[RI_REPORT_LIFE_US] = life * 1e6;
+    memcpy(row->values, sum->values, sizeof(row->values));
+    row->values[RI_REPORT_LIFE_US] = life * 1e6;
     for (i = 0; i < RI_CALL_COUNT; ++i) {
-        values[times[i]] = (all > 0) ? ticks[i] / all * life * 1e6 : 0;
+        row->values[times[i]] = (all > 0) ? sum->ticks[i] / all * life * 1e6 : 0;
     }
 }

@@ -18,6 +18,12 @@ typedef struct ri_report_clock {
     uint64_t ticks;
 } ri_report_clock_t;
 
+/* What was done, by one worker or by several, and what their calls took. */
+typedef struct ri_report_sum {
+    uint64_t values[RI_REPORT_VALUES];
+    uint64_t ticks[RI_CALL_COUNT];
+} ri_report_sum_t;
+
 /** Take the time. */
 void ri_report_clock_start(ri_report_clock_t *clock);
 
@@ -27,12 +33,14 @@ void ri_report_label(ri_report_row_t *row);
 /** Add to @a values what the counters of conns say. */
 void ri_report_add_sent(uint64_t *values, const ri_conn_counters_t *sent);
 
-/** Add to @a values what a worker did, and the time that its calls took to @a ticks, of
- * RI_CALL_COUNT. */
-void ri_report_add_worker(uint64_t *values, uint64_t *ticks, const ri_worker_t *worker);
+/** Add what a worker did. */
+void ri_report_add_worker(ri_report_sum_t *sum, const ri_worker_t *worker);
 
-/** Set the times in @a values: the time since @a clock was started, and those of calls. */
-void ri_report_set_times(uint64_t *values, const uint64_t *ticks,
-                         const ri_report_clock_t *clock);
+/** Add what @a other has. */
+void ri_report_add_sum(ri_report_sum_t *sum, const ri_report_sum_t *other);
+
+/** Fill the values of a row: those of @a sum, and its times, with the one since @a clock was started. */
+void ri_report_set_values(ri_report_row_t *row, const ri_report_sum_t *sum,
+                          const ri_report_clock_t *clock);
 
 #endif

@@ -10,7 +10,6 @@
 #include "timeline_progress.h"
 #include "report_values.h"
 
-
 /* So many times the shortest span that is noted, which is 10 us. */
 #define PROGRESS_SAMPLE 1000
 
@@ -19,15 +18,15 @@
 
 static void progress_sample(ri_worker_t *worker)
 {
-    ri_timeline_t *timeline           = &worker->timeline;
-    uint64_t values[RI_REPORT_VALUES] = {};
-    uint64_t ticks[RI_CALL_COUNT]     = {};
-    uint64_t began                    = ri_ticks();
-    uint64_t messages                 = 0;
-    uint64_t bytes                    = 0;
+    ri_timeline_t *timeline = &worker->timeline;
+    ri_report_sum_t sum     = {};
+    const uint64_t *values  = sum.values;
+    uint64_t began          = ri_ticks();
+    uint64_t messages       = 0;
+    uint64_t bytes          = 0;
     unsigned i;
 
-    ri_report_add_worker(values, ticks, worker);
+    ri_report_add_worker(&sum, worker);
     for (i = RI_REPORT_RING; i < RI_REPORT_CONTROL; i += 2) {
         messages += values[i];
         bytes += values[i + 1];

@@ -68,12 +68,12 @@ ri_report_row_t some_row()
     ri_report_row_t row = {"7", "host:123", "4711.0", "512", {}};
 
     for (unsigned i = 0; i < RI_REPORT_VALUES; ++i) {
-        row.values[i] = 1000 * (i + 1);
+        row.values[i] = ((i < RI_REPORT_LIFE_US) ? 200 : 1000) * (i + 1);
     }
     return row;
 }
 
-/* Both tables say all there is, exactly below a million */
+/* The tables say all there is, exactly up to 9,999 */
 TEST(test_report_table, parse_reverses_format)
 {
     ri_report_row_t row = some_row();
@@ -126,8 +126,10 @@ TEST(test_report_table, numbers_of_bytes)
         uint64_t value;
         const char *text;
     } cases[]           = {{0, "0"},
-                           {999999, "999999"},
-                           {1000000, "976.6K"},
+                           {9999, "9999"},
+                           {10000, "9.766K"},
+                           {500029, "488.3K"},
+                           {999999, "976.6K"},
                            {1023948, "999.9K"},
                            {1023949, "0.977M"},
                            {1ul << 20, "1.000M"},
@@ -160,7 +162,7 @@ TEST(test_report_table, long_names_of_hosts)
         ri_report_format_row((ri_report_table_t)i, &row, line);
         EXPECT_GE(101u, strlen(line)) << line;
     }
-    ri_report_format_ended(&row, "by SIGTERM", line);
+    ri_report_format_note(RI_REPORT_ENDED, &row, "by SIGTERM", line);
     EXPECT_TRUE(ri_report_parse_ended(line, &out));
     EXPECT_STREQ("ck12-node0123:4194304", out.process);
     EXPECT_STREQ(row.rank, out.rank);
