@@ -22,7 +22,7 @@ REVOKE, REVOKED, USED = 37, 38, 39
 TARGET, ABANDON = 40, 41
 CHANNEL_OFFER, CHANNEL_ACCEPT, CHANNEL_STOP, CHANNEL_CLOSE = 42, 43, 44, 45
 CHANNEL_AGAIN, CHANNEL_ALL = 46, 0xff
-RTR_UD, CLOSING = 47, 48
+RTR_UD, CLOSING, RTR_GRID = 47, 48, 49
 HELLO = 0x80
 LONG = 3000 # a message for the planes
 PAD, START, PART = 0xff, 0xfe, 0xfd
@@ -67,6 +67,9 @@ def header(kind, ident, value, tag=0, req=0, total=0, uid=PEER, say_hello=False,
         out += struct.pack('<IIQ', total, 0, 0x1000)
     elif kind == RTR:
         out += struct.pack('<QQQQIIIIHH', tag, 1, 0x1000, 300, 7, req, value, value, 0, total)
+    elif kind == RTR_GRID: # two runs
+        out += struct.pack('<QQQQIIIIHH', tag, 1, 0x1000, 300, 7, req, value, value, 0, total)
+        out += struct.pack('<QIqIqIq', 150, 2, 400, 1, 0, 1, 0)
     elif kind == RTR_UD:
         out += struct.pack('<QQIIIHHIIIIIHHQ', tag, 1, req, value - 1, value, 0, total,
                            2, 1, 1, 1, 1, 2048, 0, LONG)
@@ -254,6 +257,7 @@ def inputs():
                        ('release', RELEASE), ('cts', CTS), ('written', WRITTEN),
                        ('ring-req', RING_REQ), ('revoke', REVOKE), ('revoked', REVOKED),
                        ('used', USED), ('target', TARGET), ('rtr-ud', RTR_UD),
+                       ('rtr-grid', RTR_GRID),
                        ('abandon', ABANDON), ('channel-offer', CHANNEL_OFFER),
                        ('channel-accept', CHANNEL_ACCEPT), ('channel-stop', CHANNEL_STOP),
                        ('channel-close', CHANNEL_CLOSE), ('closing', CLOSING)):
@@ -449,7 +453,7 @@ def inputs():
                 ends(0, how) + am(header(NACK, 2, 1, total=5)) + PROGRESS
             yield f'net-{name}-rtr-{how}', net + \
                 am(header(RTR_UD, 2, 1, 0, 1, 0)) + am(header(RTR, 2, 1, 0, 1, 1)) + \
-                send(1, length=LONG) * 2 + ends(0, how) + ends(0, how) + \
+                am(header(RTR_GRID, 2, 1, 0, 1, 2)) + send(1, length=LONG) * 3 + ends(0, how) + ends(0, how) + \
                 am(header(TARGET, 2, 1, req=1, total=5)) + am(header(REVOKE, 2, 1))
             yield f'net-{name}-recv-{how}', offers + hears(0) + rts_net(SENDS) + \
                 ends(0, how) + rts_net(8, 4, 8) + ends(0, how) + \

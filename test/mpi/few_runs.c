@@ -1,8 +1,9 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Long messages of types of a few long runs, as arrays of a structure that lie apart: a network can
- * move such data without a copy. Gaps between the runs stay as they are.
+ * Long messages of types of long runs: a few ones anywhere, as arrays of a structure that lie apart, or
+ * many at regular places, as blocks of an array of three dimensions. A network can move such data
+ * without a copy. Gaps between the runs stay as they are.
  *
  * Run: mpiexec -n 2..8 few_runs [--seed N] [--iters ROUNDS]
  *
@@ -17,8 +18,10 @@
 #include <string.h>
 
 enum {
-    RUNS_MAX = 20, /* more than can be listed */
-    MESSAGES = 3,  /* of a type: Open MPI's are looked at when they are used again */
+    FEW_MAX  = 20, /* more than can be listed */
+    RUNS_MAX = 400,
+    GRID     = 8192, /* the longest run of a grid: many messages have a multiple of it */
+    MESSAGES = 3,    /* of a type: Open MPI's are looked at when they are used again */
     GAP_BYTE = 0x5a,
     TAG      = 3
 };
@@ -58,6 +61,46 @@ static runs_t runs_make(mt_rng_t *rng, size_t bytes, uint64_t max)
     }
     runs.hull += 100;
     MPI_Type_create_hindexed(runs.count, runs.lengths, runs.places, MPI_BYTE, &runs.type);
+    MPI_Type_commit(&runs.type);
+    return runs;
+}
+
+/* Runs of one length at regular places, in planes of rows, upwards or downwards; of @a bytes, or a few
+ * more. */
+static runs_t runs_make_grid(mt_rng_t *rng, size_t bytes)
+{
+    int length   = mt_chance(rng, 50) ? GRID / 2 : GRID;
+    int all      = (int)((bytes + (size_t)length - 1) / (size_t)length);
+    int rows     = 1 + (int)mt_below(rng, 8);
+    MPI_Aint row = length + (MPI_Aint)(mt_chance(rng, 80) ? 16 * mt_below(rng, 100) : 0);
+    MPI_Aint plane = 0;
+    MPI_Aint first = 0;
+    runs_t runs    = {.count = 0};
+    MPI_Datatype planes;
+    int num;
+
+    while (all % rows != 0) {
+        rows--;
+    }
+    num   = all / rows;
+    plane = rows * row + (MPI_Aint)mt_below(rng, 3000);
+    if (mt_chance(rng, 30)) { /* from the last plane on */
+        first = (num - 1) * plane;
+        plane = -plane;
+    }
+    for (int i = 0; i < all; i++) {
+        runs.lengths[i] = length;
+        runs.places[i]  = first + i / rows * plane + i % rows * row;
+    }
+    runs.count = all;
+    runs.bytes = (size_t)all * (size_t)length;
+    runs.hull  = (size_t)(num * (plane < 0 ? -plane : plane) + 100);
+    MPI_Type_create_hvector(rows, length, row, MPI_BYTE, &planes);
+    MPI_Type_create_hvector(num, 1, plane, planes, &runs.type);
+    MPI_Type_free(&planes);
+    planes = runs.type;
+    MPI_Type_create_hindexed(1, (int[]){1}, (MPI_Aint[]){first}, planes, &runs.type);
+    MPI_Type_free(&planes);
     MPI_Type_commit(&runs.type);
     return runs;
 }
@@ -115,7 +158,9 @@ static size_t message_bytes(int round, int from)
 {
     mt_rng_t rng = mt_rng(message_key(round, from, MESSAGES));
 
-    return 40000 + mt_below(&rng, mt_chance(&rng, 50) ? 200000 : 1500000);
+    size_t bytes = 40000 + mt_below(&rng, mt_chance(&rng, 50) ? 200000 : 1500000);
+
+    return mt_chance(&rng, 60) ? bytes / GRID * GRID : bytes;
 }
 
 static void run_round(int round)
@@ -124,9 +169,14 @@ static void run_round(int round)
     int from         = (mt_rank + mt_size - 1) % mt_size;
     mt_rng_t rng     = mt_rng(mt_key((uint64_t)round, (uint64_t)mt_rank, 7, 7));
     size_t length    = message_bytes(round, from);
-    runs_t out       = runs_make(&rng, message_bytes(round, mt_rank), RUNS_MAX);
-    runs_t in        = runs_make(&rng, length + (mt_chance(&rng, 30) ? 9000 : 0),
-                          mt_chance(&rng, 40) ? 1 : RUNS_MAX);
+    size_t sent      = message_bytes(round, mt_rank);
+    size_t room      = length + (mt_chance(&rng, 30) ? 9000 : 0);
+    runs_t out       = ((sent % GRID == 0) && mt_chance(&rng, 30)) ?
+                               runs_make_grid(&rng, sent) :
+                               runs_make(&rng, sent, mt_chance(&rng, 40) ? 1 : FEW_MAX);
+    runs_t in        = mt_chance(&rng, 50) ?
+                               runs_make_grid(&rng, room) :
+                               runs_make(&rng, room, mt_chance(&rng, 40) ? 1 : FEW_MAX);
     int is_early     = mt_chance(&rng, 50);
     char *source     = runs_memory(&out);
     char *memory     = runs_memory(&in);
@@ -165,8 +215,8 @@ int main(int argc, char **argv)
 {
     static const mt_opt_t opts[] = {{"iters", &iters, "rounds, each with new types"}};
 
-    mt_start(&argc, &argv, "few_runs", "long messages of a few long runs", opts,
-             MT_LEN(opts), MPI_THREAD_SINGLE, 2);
+    mt_start(&argc, &argv, "few_runs", "long messages of long runs", opts, MT_LEN(opts),
+             MPI_THREAD_SINGLE, 2);
     for (int round = 0; round < (int)iters; round++) {
         run_round(round);
     }

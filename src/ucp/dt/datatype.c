@@ -7,6 +7,7 @@
  */
 #include "datatype.h"
 #include "layout_copy.h"
+#include "layout_grid.h"
 #include "layout_mpi.h"
 #include "mpi_abi.h"
 #include "../../ucs/handle_map.h"
@@ -23,6 +24,9 @@
 
 /* Runs that are as long as this, in the mean, are registered rather than copied. */
 #define DT_LONG_RUN 4096
+
+/* Memory that is registered for a grid, gaps and all, has at most so many times its bytes. */
+#define DT_HULL_MAX 8
 
 static ri_map_t dt_map = RI_MAP_INITIALIZER;
 
@@ -374,6 +378,23 @@ size_t ri_dt_segments(const ri_dt_data_t *data, ri_segment_t *segments, size_t m
         segments[count++] = (ri_segment_t){(uintptr_t)iov[i].buffer, iov[i].length};
     }
     return count;
+}
+
+int ri_dt_grid(const ri_dt_data_t *data, uint64_t *address, ri_wire_grid_t *grid)
+{
+    const ri_layout_t *layout = ri_dt_layout(data);
+    int64_t disp, lo, hi;
+
+    if ((layout == NULL) || (data->count == 0) ||
+        !ri_layout_grid(layout, data->count, &disp, grid) || (grid->run < DT_LONG_RUN)) {
+        return 0;
+    }
+    *address = (uintptr_t)data->buffer + disp;
+    if (!ri_grid_is_valid(grid, *address, data->length)) {
+        return 0;
+    }
+    ri_grid_hull(grid, &lo, &hi);
+    return (uint64_t)(hi - lo) / DT_HULL_MAX <= data->length;
 }
 
 size_t ri_dt_run_mean(const ri_dt_data_t *data)

@@ -18,6 +18,7 @@
 
 #include "../../ucs/copy.h"
 #include "../../ucs/base.h"
+#include "../wire/grid.h"
 #include "../wire/wire.h"
 #include "layout.h"
 
@@ -193,6 +194,17 @@ static inline int ri_dt_is_contig(const ri_dt_data_t *data)
  *         empty.
  */
 size_t ri_dt_segments(const ri_dt_data_t *data, ri_segment_t *segments, size_t max);
+
+/**
+ * Describe data that is not contiguous for a sender that is to write it, run by run: generic data whose
+ * layout is a grid of long runs, not too many of them, and with gaps that are not too large to be
+ * registered with it.
+ *
+ * @param address  Set to where the first run is.
+ *
+ * @return Whether it is so.
+ */
+int ri_dt_grid(const ri_dt_data_t *data, uint64_t *address, ri_wire_grid_t *grid);
 
 /** @return The mean length of the runs of generic data; 0 if its layout is not known. */
 size_t ri_dt_run_mean(const ri_dt_data_t *data);

@@ -124,7 +124,7 @@ static unsigned channel_take_some(ri_channel_in_t *in, unsigned max)
         }
         was_looked_at = channel_advance(in, &header);
         in->last_use  = stream->worker->rings.clock;
-        if (ri_unlikely(was_looked_at && (header.type == RI_WIRE_RTR))) {
+        if (ri_unlikely(was_looked_at && ri_wire_is_rtr(header.type))) {
             continue;
         }
         if (ri_unlikely(!channel_take(stream, &header, payload))) {
@@ -293,7 +293,7 @@ void ri_channel_in_take_rtrs(ri_stream_t *stream)
         if (payload == NULL) {
             return;
         }
-        if (header.type == RI_WIRE_RTR) {
+        if (ri_wire_is_rtr(header.type)) {
             if (!channel_take(stream, &header, payload)) {
                 return; /* who reads it deals with it */
             }

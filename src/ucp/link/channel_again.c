@@ -40,7 +40,7 @@ static int channel_send_again(ri_channel_out_t *out, const ri_channel_record_t *
 /* Whether a record is of any use without its way. */
 static int channel_outlives_way(const ri_channel_record_t *record)
 {
-    return (record->type != RI_CHANNEL_PAD) && (record->type != RI_WIRE_RTR);
+    return (record->type != RI_CHANNEL_PAD) && !ri_wire_is_rtr(record->type);
 }
 
 /* Send again what is not known to have come. */

@@ -37,28 +37,33 @@ void ri_net_transfer_init(ri_net_transfer_t *op, ri_worker_t *worker, ri_peer_t 
     op->length     = 0;
 }
 
-ucs_status_t ri_net_transfer_write(ri_net_transfer_t *op, const ri_send_req_t *req,
-                                   ri_plane_ep_t *ep, uint64_t address, uint32_t key,
-                                   const uint32_t *immediate)
+ri_transfer_t ri_net_transfer_from(ri_net_transfer_t *op, const ri_send_req_t *req,
+                                   ri_net_source_t *source)
 {
-    ri_segment_t local[RI_WIRE_SEGMENTS_MAX];
-    uint32_t local_keys[RI_WIRE_SEGMENTS_MAX];
-    ri_segment_t remote    = {address, req->data.length};
-    ri_transfer_t transfer = {.local       = local,
-                              .remote      = &remote,
-                              .num_remote  = 1,
-                              .length      = req->data.length,
-                              .local_keys  = local_keys,
-                              .remote_keys = &key,
-                              .op          = &op->super,
-                              .notify      = (immediate != NULL),
-                              .immediate   = (immediate != NULL) ? *immediate : 0};
+    ri_transfer_t transfer = {.local      = source->segments,
+                              .length     = req->data.length,
+                              .local_keys = source->keys,
+                              .op         = &op->super};
     size_t i;
 
-    transfer.num_local = ri_dt_segments(&req->data, local, RI_WIRE_SEGMENTS_MAX);
+    transfer.num_local = ri_dt_segments(&req->data, source->segments,
+                                        RI_WIRE_SEGMENTS_MAX);
     for (i = 0; i < transfer.num_local; ++i) {
-        local_keys[i] = req->keys->memory[i].local_key;
+        source->keys[i] = req->keys->memory[i].local_key;
     }
+    return transfer;
+}
+
+ucs_status_t ri_net_transfer_write(ri_net_transfer_t *op, const ri_send_req_t *req,
+                                   ri_plane_ep_t *ep, uint64_t address, uint32_t key)
+{
+    ri_segment_t remote = {address, req->data.length};
+    ri_net_source_t source;
+    ri_transfer_t transfer = ri_net_transfer_from(op, req, &source);
+
+    transfer.remote      = &remote;
+    transfer.num_remote  = 1;
+    transfer.remote_keys = &key;
     return ep->plane->ops->write(ep, &transfer);
 }
 

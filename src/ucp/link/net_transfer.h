@@ -47,17 +47,25 @@ void ri_net_transfer_again(ri_net_transfer_t *op);
 void ri_net_transfer_init(ri_net_transfer_t *op, ri_worker_t *worker, ri_peer_t *peer,
                           void (*end)(ri_net_transfer_t *op, int ending));
 
+/* The data of a send, for a transfer. */
+typedef struct ri_net_source {
+    ri_segment_t segments[RI_WIRE_SEGMENTS_MAX];
+    uint32_t keys[RI_WIRE_SEGMENTS_MAX];
+} ri_net_source_t;
+
+/** Describe the data of a send, which has been registered (req->keys). @return A transfer of all of it
+ * as @a op, which needs @a source, and has no remote side yet. */
+ri_transfer_t ri_net_transfer_from(ri_net_transfer_t *op, const ri_send_req_t *req,
+                                   ri_net_source_t *source);
+
 /**
  * Write the data of a send, which has been registered (req->keys), to one place.
- *
- * @param immediate  Tells the receiver, if it is not NULL.
  *
  * @return As the plane's write: UCS_INPROGRESS, after which @ref ri_net_transfer_started is to be
  *         called, or an error; op->end is not called then.
  */
 ucs_status_t ri_net_transfer_write(ri_net_transfer_t *op, const ri_send_req_t *req,
-                                   ri_plane_ep_t *ep, uint64_t address, uint32_t key,
-                                   const uint32_t *immediate);
+                                   ri_plane_ep_t *ep, uint64_t address, uint32_t key);
 
 /** The plane has said UCS_INPROGRESS: count the transfer. Its memory is in use until op->end is
  * called. @a length: for the timeline; 0 if it begins by waiting, as a receive does. */

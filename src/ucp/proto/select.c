@@ -114,12 +114,15 @@ static ri_proto_t select_by_plane(const ri_select_param_t *param, unsigned plane
 }
 
 /* Whether the RTR of the receive came through a network, and can be used. A receive has one RTR, so
- * it is not written within the host then, even if both processes are on one. */
+ * it is not written within the host then, even if both processes are on one. Data in too many pieces to
+ * be written from where they are can be, once it is in the pool. */
 static int select_has_net_rtr(const ri_select_param_t *param)
 {
-    return param->rtr_by_net && ri_select_is_early(param) && param->pieces &&
-           (select_can(param->net_plane, NEED_NET_RNDV) ||
-            select_can(param->net_plane, NEED_UD));
+    int by_ud = select_can(param->net_plane, NEED_UD);
+
+    return param->rtr_by_net && ri_select_is_early(param) &&
+           (by_ud || select_can(param->net_plane, NEED_NET_RNDV)) &&
+           (param->pieces || (!by_ud && select_has_pool(param, param->net_plane)));
 }
 
 /* What goes as datagrams is not written from the pool: the receiver would have to be told who

@@ -73,8 +73,9 @@ typedef enum ri_wire_type {
     RI_WIRE_CHANNEL_CLOSE  = 45, /* nobody writes a channel (any more) */
     RI_WIRE_CHANNEL_AGAIN  = 46, /* what was written, perhaps, when a channel's way
                                     failed; or that this is all */
-    RI_WIRE_RTR_UD  = 47, /* a receive that a message may be sent to, as datagrams */
-    RI_WIRE_CLOSING = 48, /* the application closes its last endpoint to that worker */
+    RI_WIRE_RTR_UD   = 47, /* a receive that a message may be sent to, as datagrams */
+    RI_WIRE_CLOSING  = 48, /* the application closes its last endpoint to that worker */
+    RI_WIRE_RTR_GRID = 49, /* a receive in runs that may be written */
     RI_WIRE_TYPE_LAST
 } ri_wire_type_t;
 

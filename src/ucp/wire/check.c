@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "check.h"
+#include "grid.h"
 
 #include <string.h>
 
@@ -63,6 +64,11 @@ int ri_wire_check_placed_msg(const ri_wire_msg_t *msg)
     size_t total;
 
     return ri_wire_check_placed(msg->payload, msg->length, &total) == UCS_OK;
+}
+
+int ri_wire_check_grid_msg(const ri_wire_msg_t *msg)
+{
+    return ri_grid_is_valid(&msg->grid, msg->address, msg->rtr_length);
 }
 
 int ri_wire_check_first_msg(const ri_wire_msg_t *msg)

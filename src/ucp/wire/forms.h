@@ -149,6 +149,33 @@ typedef struct ri_wire_rtr_msg {
     uint16_t entry;      /* names the RTR, with the generation */
 } __attribute__((packed)) ri_wire_rtr_msg_t;
 
+/* Loops of a grid (grid.h), the innermost one first. */
+#define RI_WIRE_GRID_LOOPS 3
+
+typedef struct ri_wire_grid {
+    uint64_t run; /* bytes of a run */
+    struct {
+        uint32_t count; /* 1: no loop */
+        int64_t stride; /* from one turn to the next, in bytes */
+    } __attribute__((packed)) loop[RI_WIRE_GRID_LOOPS];
+} __attribute__((packed)) ri_wire_grid_t;
+
+/* An RTR through a network, of a receive in runs. Up to the entry it is a ri_wire_rtr_msg_t. */
+typedef struct ri_wire_rtr_grid {
+    ri_wire_base_t base; /* value: id of the receive */
+    uint64_t tag;        /* of the receive */
+    uint64_t mask;       /* of the receive */
+    uint64_t address;    /* of its first run */
+    uint64_t length;     /* of all runs */
+    uint32_t key;        /* for all of them */
+    uint32_t way;        /* number of the way that the key is for */
+    uint32_t seen;       /* as of ri_wire_rtr_t */
+    uint32_t generation; /* of the entry */
+    uint16_t ahead;      /* as of ri_wire_rtr_t */
+    uint16_t entry;      /* names the RTR, with the generation */
+    ri_wire_grid_t grid;
+} __attribute__((packed)) ri_wire_rtr_grid_t;
+
 /* An RTR through a network, for a plane that takes messages. */
 typedef struct ri_wire_rtr_ud {
     ri_wire_base_t base;                  /* value: id of the receive */
@@ -295,6 +322,9 @@ typedef enum ri_wire_plane_id {
  * memory, and takes RTRs. */
 #define RI_WIRE_PLANE_WRITES 1
 
+/* ... and RTRs of receives in runs, in channels, too. */
+#define RI_WIRE_PLANE_GRIDS 16
+
 /* The value of PLANE_REQ and PLANE_ACK: it is about giving up a way of the plane rc or ud. */
 #define RI_WIRE_PLANE_LEAVE 2
 
@@ -317,6 +347,13 @@ static inline uint32_t ri_wire_nack_flag(uint8_t type)
     return (type == RI_WIRE_POOL) ? RI_WIRE_NACK_POOL : 0;
 }
 
+/** @return Whether a control message offers a receive, and may be taken from wherever it is: it says
+ * by itself what it is about, and may get lost. */
+static inline int ri_wire_is_rtr(unsigned type)
+{
+    return (type == RI_WIRE_RTR) || (type == RI_WIRE_RTR_GRID);
+}
+
 /** @return The type of the message that a NACK with these flags is about. */
 static inline ri_wire_type_t ri_wire_nack_type(uint32_t flags)
 {
@@ -324,7 +361,7 @@ static inline ri_wire_type_t ri_wire_nack_type(uint32_t flags)
 }
 
 /* The longest control message */
-#define RI_WIRE_CONTROL_MAX sizeof(ri_wire_rtr_ud_t)
+#define RI_WIRE_CONTROL_MAX sizeof(ri_wire_rtr_grid_t)
 
 /* The payload that goes into the shortest kind of active message (about 92 bytes over
  * shared memory) beside a header, with and without a hello. */
@@ -346,6 +383,8 @@ static_assert(sizeof(ri_wire_rts_t) == 8, "wire format");
 static_assert(sizeof(ri_wire_placed_t) == 8, "wire format");
 static_assert(sizeof(ri_wire_rtr_t) == 36, "wire format");
 static_assert(sizeof(ri_wire_rtr_msg_t) == 60, "wire format");
+static_assert(sizeof(ri_wire_grid_t) == 44, "wire format");
+static_assert(sizeof(ri_wire_rtr_grid_t) == 104, "wire format");
 static_assert(sizeof(ri_wire_rtr_ud_t) == 72, "wire format");
 static_assert(sizeof(ri_wire_revoke_t) == 24, "wire format");
 static_assert(sizeof(ri_wire_revoked_t) == 16, "wire format");

@@ -50,6 +50,7 @@ typedef struct ri_wire_msg {
     /* Arrays. */
     uint8_t plane_address[RI_PLANE_ADDRESS_MAX];
     uint8_t target[RI_PLANE_TARGET_SIZE];
+    ri_wire_grid_t grid;
     uint32_t used[RI_WIRE_USED_MAX];
     uint32_t release[RI_WIRE_RELEASE_MAX]; /* the value says how many there are */
 

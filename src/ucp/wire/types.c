@@ -65,17 +65,18 @@ static const ri_wire_field_t plane_fields[] = {
 static const ri_wire_field_t nack_fields[] = {FIELD(ri_wire_nack_t, recv_id, recv_id),
                                               FIELD(ri_wire_nack_t, flags, flags)};
 
-static const ri_wire_field_t rtr_fields[] = {
-        FIELD(ri_wire_rtr_msg_t, tag, tag),
-        FIELD(ri_wire_rtr_msg_t, mask, mask),
-        FIELD(ri_wire_rtr_msg_t, address, address),
-        FIELD_WITHIN(ri_wire_rtr_msg_t, length, rtr_length, 1, RI_WIRE_LENGTH_MAX),
-        FIELD(ri_wire_rtr_msg_t, key, key),
-        FIELD(ri_wire_rtr_msg_t, way, way),
-        FIELD(ri_wire_rtr_msg_t, seen, seen),
-        FIELD(ri_wire_rtr_msg_t, generation, generation),
-        FIELD(ri_wire_rtr_msg_t, ahead, ahead),
-        FIELD_WITHIN(ri_wire_rtr_msg_t, entry, entry, 0, RI_WIRE_RTR_ENTRIES - 1)};
+/* Of RTR and RTR_GRID */
+#define RTR_FIELDS(_form) \
+    FIELD(_form, tag, tag), FIELD(_form, mask, mask), FIELD(_form, address, address), \
+            FIELD_WITHIN(_form, length, rtr_length, 1, RI_WIRE_LENGTH_MAX), \
+            FIELD(_form, key, key), FIELD(_form, way, way), FIELD(_form, seen, seen), \
+            FIELD(_form, generation, generation), FIELD(_form, ahead, ahead), \
+            FIELD_WITHIN(_form, entry, entry, 0, RI_WIRE_RTR_ENTRIES - 1)
+
+static const ri_wire_field_t rtr_fields[] = {RTR_FIELDS(ri_wire_rtr_msg_t)};
+
+static const ri_wire_field_t rtr_grid_fields[] = {RTR_FIELDS(ri_wire_rtr_grid_t),
+                                                  FIELD(ri_wire_rtr_grid_t, grid, grid)};
 
 static const ri_wire_field_t rtr_ud_fields[] = {
         FIELD(ri_wire_rtr_ud_t, tag, tag),
@@ -238,8 +239,11 @@ const ri_wire_row_t ri_wire_rows[RI_WIRE_TYPE_LAST] = {
                                         ri_wire_channel_again_t, channel_again_fields),
                                    .payload = RI_WIRE_PAYLOAD_HERE,
                                    .check   = ri_wire_check_again_msg},
-        [RI_WIRE_RTR_UD]  = {FORM(RTR_UD, CONN, AM, ri_wire_rtr_ud_t, rtr_ud_fields)},
-        [RI_WIRE_CLOSING] = {BASE(CLOSING, CONN, AM | RING)}};
+        [RI_WIRE_RTR_UD]   = {FORM(RTR_UD, CONN, AM, ri_wire_rtr_ud_t, rtr_ud_fields)},
+        [RI_WIRE_CLOSING]  = {BASE(CLOSING, CONN, AM | RING)},
+        [RI_WIRE_RTR_GRID] = {
+                FORM(RTR_GRID, CONN, AM | CHANNEL, ri_wire_rtr_grid_t, rtr_grid_fields),
+                .check = ri_wire_check_grid_msg}};
 
 const char *ri_wire_type_text(unsigned type, char text[RI_WIRE_TYPE_TEXT_MAX])
 {

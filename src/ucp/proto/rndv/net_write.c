@@ -80,7 +80,7 @@ ucs_status_t ri_net_write_start(ri_send_req_t *req, uint32_t recv_id, uint64_t a
         write->req     = req;
         write->keys    = req->keys;
         write->recv_id = recv_id;
-        status         = ri_net_transfer_write(&write->op, req, ep, address, key, NULL);
+        status         = ri_net_transfer_write(&write->op, req, ep, address, key);
     }
     if (status == UCS_INPROGRESS) {
         ri_net_transfer_started(&write->op, req->data.length);

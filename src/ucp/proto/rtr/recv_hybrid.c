@@ -18,6 +18,7 @@
 #include "../../link/way.h"
 #include "../pool/hybrid.h"
 #include "recv_net.h"
+#include "rtr_write.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -33,15 +34,6 @@ typedef struct recv_hybrid_write {
     ri_net_transfer_t op;
     ri_pool_buffer_t *buffer;
 } recv_hybrid_write_t;
-
-/* Parts end in order, and with an error if one before has: the last one tells of all. */
-static void recv_hybrid_part_done(ri_plane_op_t *op, ucs_status_t status)
-{
-    (void)op;
-    (void)status;
-}
-
-static ri_plane_op_t recv_hybrid_part = {.done = recv_hybrid_part_done};
 
 /* The write of a buffer has failed. @return UCS_OK, or an error: the buffer is given back, or, if
  * that may be tried again, as it was. */
@@ -134,21 +126,16 @@ static ucs_status_t recv_hybrid_write(recv_hybrid_write_t *write, const ri_rtr_t
     ri_pool_buffer_t *buffer = write->buffer;
     int is_last              = (offset + length == buffer->length);
     ri_segment_t local       = {(uintptr_t)buffer->data, buffer->length};
-    ri_segment_t remote      = {rtr->address, buffer->length};
-    ri_plane_ep_t *ep        = write->op.peer->way.ep;
-    ri_transfer_t transfer   = {.local       = &local,
-                                .num_local   = 1,
-                                .remote      = &remote,
-                                .num_remote  = 1,
-                                .offset      = offset,
-                                .length      = length,
-                                .local_keys  = &buffer->memory.local_key,
-                                .remote_keys = &rtr->key,
-                                .op        = is_last ? &write->op.super : &recv_hybrid_part,
-                                .notify    = is_last,
+    ri_transfer_t transfer   = {.local      = &local,
+                                .num_local  = 1,
+                                .offset     = offset,
+                                .length     = length,
+                                .local_keys = &buffer->memory.local_key,
+                                .op     = is_last ? &write->op.super : &ri_rtr_write_part,
+                                .notify = is_last,
                                 .immediate = immediate};
 
-    return ep->plane->ops->write(ep, &transfer);
+    return ri_rtr_write(write->op.peer->way.ep, rtr, &transfer);
 }
 
 /* The notification of a message that is shorter than its receive tells the length of the write

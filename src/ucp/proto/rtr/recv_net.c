@@ -17,6 +17,7 @@
 #include "../rndv/send_keys.h"
 #include "rtr_known.h"
 #include "rtr_net.h"
+#include "rtr_write.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -119,7 +120,7 @@ static void recv_net_tell(ri_conn_t *conn)
 static int recv_net_can_tell_length(const ri_send_req_t *req, const ri_rtr_t *rtr)
 {
     return (req->data.length == rtr->length) ||
-           (ri_dt_is_contig(&req->data) &&
+           ((rtr->grid == NULL) && ri_dt_is_contig(&req->data) &&
             (req->data.length <= req->conn->peer->way.ep->plane->notify_max));
 }
 
@@ -267,7 +268,7 @@ static void recv_net_write_end(ri_net_transfer_t *op, int ending)
     ri_send_end_wait(req, RI_SEND_WAIT_WRITE, UCS_OK); /* without conn it has failed */
 }
 
-/* The way has failed before the write of a request has begun. */
+/* The way has failed before the write of a request has begun, or all of it. */
 static ucs_status_t recv_net_not_started(recv_net_write_t *write, ucs_status_t why)
 {
     ri_send_req_t *req  = write->req;
@@ -275,8 +276,8 @@ static ucs_status_t recv_net_not_started(recv_net_write_t *write, ucs_status_t w
     ucs_status_t status;
 
     ri_trace(&worker->trace, RI_TRACE_SEND_WRITE, req->data.length, why);
-    ri_keys_release(&write->keys);
     ri_way_fail_and_tell(worker, write->op.peer); /* and so does the receiver */
+    ri_keys_release(&write->keys);
     status = recv_net_send_again(req, write->op.way);
     if ((req->conn != NULL) && ri_net_transfer_may_try_again(status)) {
         req->waiting |= RI_SEND_WAIT_WRITE;
@@ -296,7 +297,8 @@ static ucs_status_t recv_net_start(ri_send_req_t *req, const ri_send_terms_t *te
     const ri_rtr_t *rtr     = terms->rtr;
     ri_conn_t *conn         = req->conn;
     ri_peer_t *peer         = conn->peer;
-    uint32_t immediate      = ri_recv_net_immediate(req, rtr);
+    ri_net_source_t source;
+    ri_transfer_t transfer;
     ucs_status_t status;
 
     conn->tx_tag = req->tag;
@@ -305,9 +307,12 @@ static ucs_status_t recv_net_start(ri_send_req_t *req, const ri_send_terms_t *te
     write->req       = req;
     req->proto_state = NULL;
     req->keys        = &write->keys; /* during the call */
-    status = ri_net_transfer_write(&write->op, req, peer->way.ep, rtr->address, rtr->key,
-                                   &immediate);
-    req->keys = NULL;
+    transfer         = ri_net_transfer_from(&write->op, req, &source);
+    req->keys        = NULL;
+
+    transfer.notify    = 1;
+    transfer.immediate = ri_recv_net_immediate(req, rtr);
+    status             = ri_rtr_write(peer->way.ep, rtr, &transfer);
     if (ri_likely(status == UCS_INPROGRESS)) {
         ri_net_transfer_started(&write->op, req->data.length);
         req->waiting |= RI_SEND_WAIT_WRITE;
@@ -330,6 +335,20 @@ int ri_recv_net_note(ri_conn_t *conn, const ri_plane_ep_t *way, const ri_wire_ms
     return 1;
 }
 
+/* Keep the grid of an RTR, in place of that of an earlier RTR of its entry, which is not used any more.
+ * @return NULL: there is no memory. */
+static const ri_wire_grid_t *recv_net_keep_grid(ri_conn_t *conn, const ri_wire_msg_t *msg)
+{
+    if (conn->rtr.grids == NULL) {
+        conn->rtr.grids = calloc(RI_WIRE_RTR_ENTRIES, sizeof(*conn->rtr.grids));
+        if (conn->rtr.grids == NULL) {
+            return NULL;
+        }
+    }
+    conn->rtr.grids[msg->entry] = msg->grid;
+    return &conn->rtr.grids[msg->entry];
+}
+
 void ri_recv_net_add(ri_conn_t *conn, const ri_wire_msg_t *msg, ri_rtr_kind_t kind,
                      uint64_t length)
 {
@@ -342,6 +361,7 @@ void ri_recv_net_add(ri_conn_t *conn, const ri_wire_msg_t *msg, ri_rtr_kind_t ki
                        .generation = msg->generation,
                        .index      = msg->entry,
                        .kind       = kind,
+                       .grid       = NULL,
                        .grant      = &conn->rtr.words->word[msg->entry],
                        .seen       = msg->seen,
                        .key        = msg->key,
@@ -350,6 +370,12 @@ void ri_recv_net_add(ri_conn_t *conn, const ri_wire_msg_t *msg, ri_rtr_kind_t ki
     uint32_t req_id = 0;
     ri_rtr_fate_t fate;
 
+    if (msg->type == RI_WIRE_RTR_GRID) {
+        rtr.grid = recv_net_keep_grid(conn, msg);
+        if (rtr.grid == NULL) {
+            return; /* it is as good as lost */
+        }
+    }
     fate = ri_rtr_table_add(conn->rtr.table, &rtr, msg->seen, &sn, &req_id);
     /* What was offered by RTS the receiver reads, or asks for, who does not wait for anything. */
     ri_trace(&conn->worker->trace, RI_TRACE_RTR_IN, rtr.tag, fate);
@@ -472,6 +498,7 @@ static void recv_net_conn_freed(ri_conn_t *conn)
     free(conn->rtr.words);
     free(conn->rtr.untold);
     free(conn->rtr.targets);
+    free(conn->rtr.grids);
 }
 
 const ri_module_t ri_module_recv_net = {.name        = "recv_net",

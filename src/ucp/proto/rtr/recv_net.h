@@ -45,7 +45,7 @@ int ri_recv_net_note(ri_conn_t *conn, const ri_plane_ep_t *way, const ri_wire_ms
 void ri_recv_net_add(ri_conn_t *conn, const ri_wire_msg_t *msg, ri_rtr_kind_t kind,
                      uint64_t length);
 
-/** Handler of RTR: keep it, if it is about the way that there is. */
+/** Handler of RTR and RTR_GRID: keep it, if it is about the way that there is. */
 void ri_recv_net_handle_rtr(ri_conn_t *conn, const ri_wire_msg_t *msg);
 
 /** A conn is closed. What it has used of the peer's RTRs the peer may still ask for: a notification

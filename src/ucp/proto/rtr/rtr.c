@@ -256,6 +256,10 @@ static rtr_answer_t rtr_try(ri_recv_req_t *recv, const ri_peer_t *from,
         stream->closed || (!rtr_is_local(stream) && !ri_rtr_net_is_possible(stream))) {
         return RTR_NEVER;
     }
+    if (!ri_dt_is_contig(&recv->data) &&
+        (rtr_is_local(stream) || !ri_rtr_net_takes(recv, stream))) {
+        return RTR_NEVER;
+    }
     if (rtr_is_for_ring(recv, stream)) {
         return RTR_NEVER; /* it is no long one */
     }
@@ -293,7 +297,8 @@ void ri_rtr_posted(ri_recv_req_t *recv)
 
     recv->posted_us    = ri_time_us();
     recv->posted_polls = worker->polls;
-    if ((ri_config.rtr == UCS_NO) || !ri_dt_is_contig(&recv->data) ||
+    if ((ri_config.rtr == UCS_NO) ||
+        (!ri_dt_is_contig(&recv->data) && !ri_dt_is_spread(&recv->data)) ||
         !ri_memory_of_recv_is_host(recv)) {
         return;
     }

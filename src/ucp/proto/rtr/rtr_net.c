@@ -60,15 +60,47 @@ int ri_rtr_net_is_possible(const ri_stream_t *stream)
            !(stream->worker->context->features & UCP_FEATURE_WAKEUP);
 }
 
-static void rtr_net_put(const ri_recv_req_t *recv, const ri_stream_t *stream,
-                        const ri_rtr_entry_t *entry, int ahead)
+/* Where the memory of a receive is that may be offered. */
+typedef struct rtr_net_place {
+    uint64_t address; /* of its first run */
+    ri_wire_grid_t grid;
+    int64_t lo; /* what is registered, from there */
+    int64_t hi;
+} rtr_net_place_t;
+
+/* @return Whether a receive may be offered. */
+static int rtr_net_find(const ri_recv_req_t *recv, rtr_net_place_t *place)
 {
-    ri_wire_msg_t msg = {.type       = RI_WIRE_RTR,
+    place->address = (uintptr_t)recv->data.buffer;
+    place->grid    = ri_grid_run(recv->data.length);
+    if (!ri_dt_is_contig(&recv->data) &&
+        !ri_dt_grid(&recv->data, &place->address, &place->grid)) {
+        return 0;
+    }
+    ri_grid_hull(&place->grid, &place->lo, &place->hi);
+    return 1;
+}
+
+int ri_rtr_net_takes(const ri_recv_req_t *recv, const ri_stream_t *stream)
+{
+    rtr_net_place_t place;
+
+    return ri_dt_is_contig(&recv->data) ||
+           (stream->way_grids && rtr_net_find(recv, &place));
+}
+
+static void rtr_net_put(const ri_recv_req_t *recv, const ri_stream_t *stream,
+                        const ri_rtr_entry_t *entry, const rtr_net_place_t *place,
+                        int ahead)
+{
+    ri_wire_msg_t msg = {.type       = (ri_grid_runs(&place->grid) == 1) ? RI_WIRE_RTR :
+                                                                           RI_WIRE_RTR_GRID,
+                         .grid       = place->grid,
                          .id         = stream->remote_conn_id,
                          .value      = recv->id,
                          .tag        = recv->tag,
                          .mask       = recv->mask,
-                         .address    = (uintptr_t)recv->data.buffer,
+                         .address    = place->address,
                          .rtr_length = recv->data.length,
                          .key        = entry->memory.remote_key,
                          .way        = stream->peer->way.number,
@@ -86,9 +118,13 @@ ucs_status_t ri_rtr_net_send(ri_recv_req_t *recv, ri_stream_t *stream, int ahead
     ri_peer_t *peer           = stream->peer;
     const ri_conn_t *conn     = ri_peer_usable_conn(peer);
     ri_rtr_entries_t *entries = ri_rtr_entries_get(worker, peer);
+    rtr_net_place_t place;
     ri_rtr_entry_t *entry;
     ucs_status_t status;
 
+    if (!rtr_net_find(recv, &place)) {
+        return UCS_ERR_UNSUPPORTED;
+    }
     if ((conn == NULL) || (conn->flags & RI_CONN_PEER_MODE) || (entries == NULL)) {
         return UCS_ERR_UNREACHABLE;
     }
@@ -97,8 +133,8 @@ ucs_status_t ri_rtr_net_send(ri_recv_req_t *recv, ri_stream_t *stream, int ahead
         return UCS_ERR_NO_RESOURCE;
     }
     entry  = &entries->entry[__builtin_ctz(entries->free)];
-    status = worker->net.rc->ops->reg(worker->net.rc, recv->data.buffer,
-                                      recv->data.length, &entry->memory);
+    status = worker->net.rc->ops->reg(worker->net.rc, (void *)(place.address + place.lo),
+                                      place.hi - place.lo, &entry->memory);
     if (status != UCS_OK) {
         return status;
     }
@@ -125,7 +161,7 @@ ucs_status_t ri_rtr_net_send(ri_recv_req_t *recv, ri_stream_t *stream, int ahead
     ++worker->counters.rtr_sent;
     worker->attention = 1;
     ri_trace(&worker->trace, RI_TRACE_RTR_SENT, recv->tag, recv->id);
-    rtr_net_put(recv, stream, entry, ahead);
+    rtr_net_put(recv, stream, entry, &place, ahead);
     return UCS_OK;
 }
 

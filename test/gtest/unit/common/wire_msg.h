@@ -132,18 +132,13 @@ struct wire_msg {
             append(out, msg);
             break;
         }
-        case RI_WIRE_RTR: {
-            ri_wire_rtr_msg_t msg = {};
+        case RI_WIRE_RTR:
+            append(out, rtr<ri_wire_rtr_msg_t>(base));
+            break;
+        case RI_WIRE_RTR_GRID: {
+            ri_wire_rtr_grid_t msg = rtr<ri_wire_rtr_grid_t>(base);
 
-            msg.base       = base;
-            msg.tag        = tag;
-            msg.mask       = cookie;
-            msg.address    = cookie;
-            msg.length     = length;
-            msg.way        = way;
-            msg.seen       = recv_id;
-            msg.generation = generation;
-            msg.entry      = entry;
+            msg.grid = grid;
             append(out, msg);
             break;
         }
@@ -193,6 +188,22 @@ struct wire_msg {
         return out;
     }
 
+    template <typename T> T rtr(const ri_wire_base_t &base) const
+    {
+        T msg = {};
+
+        msg.base       = base;
+        msg.tag        = tag;
+        msg.mask       = cookie;
+        msg.address    = cookie;
+        msg.length     = length;
+        msg.way        = way;
+        msg.seen       = recv_id;
+        msg.generation = generation;
+        msg.entry      = entry;
+        return msg;
+    }
+
     template <typename T> static void append(bytes &out, const T &field)
     {
         const uint8_t *at = reinterpret_cast<const uint8_t *>(&field);
@@ -226,8 +237,9 @@ struct wire_msg {
     uint16_t entry         = 0;
     uint32_t sn            = 0;             /* of a record, its value */
     uint8_t record         = RI_WIRE_EAGER; /* its type */
-    bytes target;                           /* at most RI_PLANE_TARGET_SIZE */
-    bytes address;                          /* at most RI_PLANE_ADDRESS_MAX */
+    ri_wire_grid_t grid    = {};
+    bytes target;  /* at most RI_PLANE_TARGET_SIZE */
+    bytes address; /* at most RI_PLANE_ADDRESS_MAX */
     bool has_hello           = false;
     ri_wire_hello_t greeting = {};
 };

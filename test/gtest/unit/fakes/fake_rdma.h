@@ -284,15 +284,31 @@ protected:
         }
     }
 
-    /* What a transfer takes of a segment. Only those that are whole lists are cut. */
-    static ri_segment_t part(const ri_transfer_t *transfer, const ri_segment_t &segment,
-                             size_t count)
-    {
-        EXPECT_TRUE((transfer->offset == 0) || (count == 1));
-        return (count == 1) ? ri_segment_t{segment.address + transfer->offset,
-                                           transfer->length} :
-                              segment;
-    }
+    /* A list of a transfer, from its offset on */
+    struct side {
+        side(const ri_transfer_t *transfer, const ri_segment_t *list,
+             const uint32_t *keys_of, size_t count)
+        {
+            uint64_t skip = transfer->offset;
+            uint64_t left = transfer->length;
+
+            for (size_t i = 0; i < count; ++i) {
+                uint64_t out    = std::min<uint64_t>(skip, list[i].length);
+                uint64_t length = std::min<uint64_t>(left, list[i].length - out);
+
+                if (length > 0) {
+                    segments.push_back({list[i].address + out, length});
+                    keys.push_back(keys_of[i]);
+                }
+                skip -= out;
+                left -= length;
+            }
+            EXPECT_EQ(0u, left);
+        }
+
+        std::vector<ri_segment_t> segments;
+        std::vector<uint32_t> keys;
+    };
 
     static ucs_status_t transfer_data(ri_plane_ep_t *ep, const ri_transfer_t *transfer,
                                       bool is_write)
@@ -316,20 +332,22 @@ protected:
             self->good_starts = 0;
             return self->start_status;
         }
-        for (size_t i = 0; i < transfer->num_local; ++i) {
-            EXPECT_TRUE(self->has_key(transfer->local_keys[i], transfer->local[i]));
-            o.local.push_back(part(transfer, transfer->local[i], transfer->num_local));
+        side local(transfer, transfer->local, transfer->local_keys, transfer->num_local);
+        side remote(transfer, transfer->remote, transfer->remote_keys,
+                    transfer->num_remote);
+        for (size_t i = 0; i < local.segments.size(); ++i) {
+            EXPECT_TRUE(self->has_key(local.keys[i], local.segments[i]));
         }
+        o.local    = local.segments;
         auto other = all_ends().find(one->remote);
-        for (size_t i = 0; i < transfer->num_remote; ++i) {
-            if ((other != all_ends().end()) &&
-                !other->second->of->has_key(transfer->remote_keys[i] - 1000000,
-                                            transfer->remote[i])) {
-                ++self->m_wrong_keys;
-            }
-            o.remote.push_back(part(transfer, transfer->remote[i], transfer->num_remote));
-            o.remote_keys.push_back(transfer->remote_keys[i] - 1000000);
+        for (size_t i = 0; i < remote.segments.size(); ++i) {
+            uint32_t key = remote.keys[i] - 1000000;
+
+            self->m_wrong_keys += (other != all_ends().end()) &&
+                                  !other->second->of->has_key(key, remote.segments[i]);
+            o.remote_keys.push_back(key);
         }
+        o.remote = remote.segments;
         self->m_queue.push_back(o);
         return UCS_INPROGRESS;
     }

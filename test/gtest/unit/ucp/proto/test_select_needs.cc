@@ -29,7 +29,7 @@ void check_needs(const ri_select_param_t &p, ri_choice_t choice)
     bool in_host     = !!(choice.plane & RI_PLANE_INLINE);
     bool early       = (p.rtr_room >= p.length) && !p.is_behind;
     bool is_ud       = can(p.net_plane, RI_PLANE_MESSAGES);
-    bool net_early   = early && p.rtr_by_net && p.pieces &&
+    bool net_early   = early && p.rtr_by_net &&
                      (can(p.net_plane, RI_PLANE_WRITE | RI_PLANE_NOTIFY) || is_ud);
 
     EXPECT_EQ(p.self != 0, proto == RI_PROTO_SELF);
@@ -38,6 +38,7 @@ void check_needs(const ri_select_param_t &p, ri_choice_t choice)
     EXPECT_TRUE(!by_plane || (p.length > p.eager_thresh));
     EXPECT_TRUE(!by_plane || !p.peer_mode);
     EXPECT_TRUE(!by_plane || p.pieces || (proto == RI_PROTO_HYBRID) ||
+                (proto == RI_PROTO_RECV_HYBRID) ||
                 (p.spread && (proto == RI_PROTO_COOP)));
     /* Not complete before it was matched */
     EXPECT_FALSE(p.sync && ((proto == RI_PROTO_HYBRID) || (proto == RI_PROTO_BULK) ||
@@ -105,9 +106,10 @@ void check_needs(const ri_select_param_t &p, ri_choice_t choice)
                 !can(p.host_plane, RI_PLANE_WRITE) || !p.pieces ||
                 (proto == RI_PROTO_RECV_RNDV) || (proto == RI_PROTO_RECV_COOP) ||
                 (p.has_ring && !p.ring_open));
-    EXPECT_TRUE(!by_plane || !net_early || (proto == RI_PROTO_RECV_NET) ||
+    EXPECT_TRUE(!by_plane || !net_early || !p.pieces || (proto == RI_PROTO_RECV_NET) ||
                 (proto == RI_PROTO_RECV_HYBRID) || (proto == RI_PROTO_RECV_UD));
-    EXPECT_TRUE(!by_plane || !net_early || (is_ud == (proto == RI_PROTO_RECV_UD)));
+    EXPECT_TRUE(!by_plane || !net_early || !p.pieces ||
+                (is_ud == (proto == RI_PROTO_RECV_UD)));
 }
 
 void check_all(unsigned which, const std::vector<size_t> &lengths)

@@ -35,6 +35,23 @@ public:
         }
     }
 
+    void grid(ri_wire_grid_t &grid, uint64_t run,
+              std::initializer_list<std::pair<uint32_t, int64_t>> loops)
+    {
+        ri_wire_grid_t wanted = ri_grid_run(run);
+        unsigned i            = 0;
+
+        for (const auto &loop : loops) {
+            wanted.loop[i].count    = loop.first;
+            wanted.loop[i++].stride = loop.second;
+        }
+        if (m_compares) {
+            EXPECT_EQ(0, memcmp(&wanted, &grid, sizeof(grid)));
+        } else {
+            grid = wanted;
+        }
+    }
+
 private:
     bool m_compares;
 };
@@ -230,6 +247,25 @@ const form FORMS[] = {
              f.array(msg.target, 40);
          }},
         {RI_WIRE_CLOSING, "30" ID_VALUE, none},
+        {RI_WIRE_RTR_GRID,
+         "31" ID_VALUE FROM_8 FROM_16
+         " 18 19 1a 1b 00 00 00 00 00 60 00 00 00 00 00 00" FROM_40 FROM_48
+         " 38 39 1f 00 00 10 00 00 00 00 00 00"
+         " 02 00 00 00 00 20 00 00 00 00 00 00 03 00 00 00 ff ff ff ff ff ff ff ff"
+         " 01 00 00 00 00 00 00 00 00 00 00 00",
+         [](fields &f, ri_wire_msg_t &msg) {
+             tag(f, msg);
+             f(msg.mask, 0x1716151413121110);
+             f(msg.address, 0x1b1a1918);
+             f(msg.rtr_length, 0x6000);
+             f(msg.key, 0x2b2a2928);
+             f(msg.way, 0x2f2e2d2c);
+             f(msg.seen, 0x33323130);
+             f(msg.generation, 0x37363534);
+             f(msg.ahead, 0x3938);
+             f(msg.entry, 31);
+             f.grid(msg.grid, 0x1000, {{2, 0x2000}, {3, -1}});
+         }},
 };
 
 bytes of_hex(const char *text)

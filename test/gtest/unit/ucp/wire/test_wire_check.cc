@@ -262,6 +262,24 @@ TEST_F(test_wire_check, rtr_makes_sense)
     EXPECT_EQ(UCS_OK, parse_inline(used.header(), {}));
 }
 
+/* What else can be wrong with a grid is tested by itself (test_grid.cc) */
+TEST_F(test_wire_check, grid_is_of_the_length)
+{
+    wire_msg rtr(RI_WIRE_RTR_GRID, ID, VALUE);
+
+    rtr.length       = 4 * RUN;
+    rtr.grid         = ri_grid_run(RUN);
+    rtr.grid.loop[0] = {4, 2 * RUN};
+    EXPECT_EQ(UCS_OK, parse_inline(rtr.header(), {}));
+    for (uint64_t length : {4 * RUN - 1, 4 * RUN + 1, 0ul, ~0ul}) {
+        rtr.length = length;
+        EXPECT_EQ(UCS_ERR_INVALID_PARAM, parse_inline(rtr.header(), {}));
+    }
+    rtr.length             = 4 * RUN;
+    rtr.grid.loop[2].count = 0;
+    EXPECT_EQ(UCS_ERR_INVALID_PARAM, parse_inline(rtr.header(), {}));
+}
+
 TEST_F(test_wire_check, frag_names_the_conn)
 {
     EXPECT_EQ(UCS_ERR_INVALID_PARAM, parse_apart(make(RI_WIRE_FRAG, true), bytes(5)));

@@ -66,6 +66,7 @@ static const type_case TYPES[] = {
         {"RING_REQ", RI_WIRE_RING_REQ, 8, false},
         {"RTR", RI_WIRE_RTR, 60, false},
         {"RTR_UD", RI_WIRE_RTR_UD, 72, false},
+        {"RTR_GRID", RI_WIRE_RTR_GRID, 104, false},
         {"CLOSING", RI_WIRE_CLOSING, 8, false},
         {"REVOKE", RI_WIRE_REVOKE, 24, false},
         {"REVOKED", RI_WIRE_REVOKED, 16, false},
@@ -103,6 +104,12 @@ protected:
         msg.way        = TOTAL;
         msg.target     = bytes(RI_PLANE_TARGET_SIZE, 0xa5);
         msg.address    = bytes(RI_PLANE_ADDRESS_MAX, 0x5a);
+        if (type == RI_WIRE_RTR_GRID) {
+            msg.cookie       = GRID_ADDRESS;
+            msg.length       = 4 * RUN;
+            msg.grid         = ri_grid_run(RUN);
+            msg.grid.loop[0] = {4, -(int64_t)RUN - 1};
+        }
 
         msg.address_length = 24;
         msg.release        = std::vector<uint32_t>(RI_WIRE_RELEASE_MAX, REQ_ID);
@@ -156,7 +163,7 @@ protected:
         }
 
         bool has_tag = (type.in_sequence && (type.type != RI_WIRE_EAGER_SAME)) ||
-                       (type.type == RI_WIRE_RTR) || (type.type == RI_WIRE_RTR_UD) ||
+                       ri_wire_is_rtr(type.type) || (type.type == RI_WIRE_RTR_UD) ||
                        (type.type == RI_WIRE_CHANNEL_AGAIN);
         EXPECT_EQ(has_tag ? TAG : 0, m_msg.tag);
         EXPECT_EQ(((type.type == RI_WIRE_EAGER_SYNC) || (type.type == RI_WIRE_FIRST) ||
@@ -199,10 +206,12 @@ protected:
                 EXPECT_EQ(0x5a, byte);
             }
         }
-        if (type.type == RI_WIRE_RTR) {
-            EXPECT_EQ(COOKIE, m_msg.mask);
-            EXPECT_EQ(COOKIE, m_msg.address);
-            EXPECT_EQ(TAG, m_msg.rtr_length);
+        if (ri_wire_is_rtr(type.type)) {
+            bool is_grid = (type.type == RI_WIRE_RTR_GRID);
+            EXPECT_EQ(is_grid ? RUN : 0, m_msg.grid.run * is_grid);
+            EXPECT_EQ(is_grid ? GRID_ADDRESS : COOKIE, m_msg.mask);
+            EXPECT_EQ(is_grid ? GRID_ADDRESS : COOKIE, m_msg.address);
+            EXPECT_EQ(is_grid ? 4 * RUN : TAG, m_msg.rtr_length);
             EXPECT_EQ(RECV_ID, m_msg.seen);
             EXPECT_EQ(REQ_ID, m_msg.generation);
             EXPECT_EQ(ENTRY, m_msg.entry);
@@ -251,19 +260,22 @@ protected:
         }
     }
 
-    static constexpr uint32_t ID      = 0x123456;
-    static constexpr uint32_t VALUE   = 0xfeedbeef;
-    static constexpr uint64_t TAG     = 0x0123456789abcdeful;
-    static constexpr uint32_t REQ_ID  = 0x89abcdef;
-    static constexpr uint64_t UID     = 0xfedcba9876543210ul;
-    static constexpr uint64_t HOST    = 0x1111222233334444ul;
-    static constexpr uint64_t COOKIE  = 0x5555666677778888ul;
-    static constexpr uint32_t CONN_ID = 0x654321;
-    static constexpr uint32_t TOTAL   = 2000;
-    static constexpr uint32_t SERIAL  = 0x13579bdf;
-    static constexpr uint32_t RECV_ID = 0x2468ace0;
-    static constexpr uint8_t PLANE    = 0xb7;
-    static constexpr uint16_t ENTRY   = 31;
+    static constexpr uint32_t ID     = 0x123456;
+    static constexpr uint32_t VALUE  = 0xfeedbeef;
+    static constexpr uint64_t TAG    = 0x0123456789abcdeful;
+    static constexpr uint32_t REQ_ID = 0x89abcdef;
+    static constexpr uint64_t UID    = 0xfedcba9876543210ul;
+    static constexpr uint64_t HOST   = 0x1111222233334444ul;
+    static constexpr uint64_t COOKIE = 0x5555666677778888ul;
+
+    static constexpr uint64_t GRID_ADDRESS = 0x555566667777ul;
+    static constexpr uint64_t RUN          = 5000;
+    static constexpr uint32_t CONN_ID      = 0x654321;
+    static constexpr uint32_t TOTAL        = 2000;
+    static constexpr uint32_t SERIAL       = 0x13579bdf;
+    static constexpr uint32_t RECV_ID      = 0x2468ace0;
+    static constexpr uint8_t PLANE         = 0xb7;
+    static constexpr uint16_t ENTRY        = 31;
 
     ri_wire_msg_t m_msg;
     std::unique_ptr<exact> m_header;
