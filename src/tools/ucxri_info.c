@@ -276,6 +276,7 @@ static void print_thresholds(void)
     const threshold_t thresholds[] = {
             {"eager", "up to", "EAGER_THRESH", ri_config.eager_thresh, SIZE_MAX},
             {"hybrid", "up to", "HYBRID_THRESH", ri_config.hybrid_thresh, 0},
+            {"hybrid, away", "up to", "HYBRID_AWAY_MAX", ri_config.hybrid_away, 0},
             {"hybrid, network", "up to", "IB_HYBRID_THRESH", ri_config.hybrid_net, 0},
             {"cooperative", "from", "COOP_THRESH", ri_config.coop_thresh, SIZE_MAX}};
     size_t i;

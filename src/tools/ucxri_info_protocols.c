@@ -130,8 +130,9 @@ static ri_select_param_t protocols_facts(const protocols_case_t *which, size_t l
             .scheme        = ri_config.scheme,
             .length        = length,
             .hybrid_thresh = ri_config.hybrid_thresh,
-            .hybrid_net    = ri_config.hybrid_net,
-            .coop_thresh   = ri_config.coop_thresh,
+            .hybrid_away = (which->first == PROTOCOLS_SENDER) ? ri_config.hybrid_away : 0,
+            .hybrid_net  = ri_config.hybrid_net,
+            .coop_thresh = ri_config.coop_thresh,
             .ring_max = has_ring ? ri_min(here->ring_payload, ri_config.eager_thresh) : 0,
             .channel_max  = has_channel ? ri_config.ib_eager_max : 0,
             .eager_thresh = ri_config.eager_thresh,
@@ -249,6 +250,7 @@ static void protocols_values(void)
         size_t value;
     } values[] = {{"EAGER_THRESH", ri_config.eager_thresh},
                   {"HYBRID_THRESH", ri_config.hybrid_thresh},
+                  {"HYBRID_AWAY_MAX", ri_config.hybrid_away},
                   {"COOP_THRESH", ri_config.coop_thresh}};
     char text[24];
     size_t i;

@@ -48,6 +48,11 @@
  * a host: what a copy may cost grows with it. */
 #define CONFIG_NET_EXCHANGE 4
 
+/* A receiver that is away is waited for during much longer than an exchange. So many times as much is
+ * copied for it, and at most this part of the pool. */
+#define CONFIG_AWAY      4
+#define CONFIG_POOL_AWAY 8
+
 /* Up to where the channel through a network is faster than active messages: nowhere, on the
  * software adapter, and no other one was tried. (performance.md) */
 #define CONFIG_IB_EAGER_MAX 0
@@ -238,7 +243,7 @@ static void config_set_thresholds(const ri_costs_t *costs)
     ri_config_t *c = &ri_config;
     int eager_auto = (c->eager_thresh == UCS_MEMUNITS_AUTO);
     int ring_eager_auto;
-    size_t hybrid_net;
+    size_t hybrid_net, hybrid_away;
 
     c->ring_large = c->ring_medium = 0;
     if (c->ring_size == UCS_MEMUNITS_AUTO) {
@@ -276,11 +281,16 @@ static void config_set_thresholds(const ri_costs_t *costs)
      * pool at the same time. */
     if (c->hybrid_thresh == UCS_MEMUNITS_AUTO) {
         c->hybrid_thresh = ri_max(ri_costs_hybrid_thresh(costs), c->eager_thresh);
+        hybrid_away      = ri_min(c->hybrid_thresh * CONFIG_AWAY,
+                                  c->pool_size / CONFIG_POOL_AWAY);
         hybrid_net       = ri_min(c->hybrid_thresh * CONFIG_NET_EXCHANGE,
                                   c->pool_size / CONFIG_POOL_MESSAGES);
         c->hybrid_thresh = ri_min(c->hybrid_thresh, c->pool_size / CONFIG_POOL_MESSAGES);
     } else {
-        hybrid_net = c->hybrid_thresh;
+        hybrid_net = hybrid_away = c->hybrid_thresh;
+    }
+    if (c->hybrid_away == UCS_MEMUNITS_AUTO) {
+        c->hybrid_away = hybrid_away;
     }
     if (c->hybrid_net == UCS_MEMUNITS_AUTO) {
         c->hybrid_net = hybrid_net;

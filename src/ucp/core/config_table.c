@@ -40,6 +40,12 @@ const ri_config_field_t ri_config_fields[] = {
          "their receive is not known yet. Their send is complete then, and the\n"
          "receiver reads from the pool. 0: none.",
          .flags = RI_CONFIG_AUTO | RI_CONFIG_INF | RI_CONFIG_MEASURED},
+        {"HYBRID_AWAY_MAX", RI_CONFIG_SIZE, "auto", FIELD(hybrid_away),
+         "HYBRID_THRESH of messages within a host to a receiver that is away: it has\n"
+         "said that it neither waits for long messages nor asks for them soon. auto:\n"
+         "four times the HYBRID_THRESH that is measured, at most 1/8 of POOL_SIZE; or\n"
+         "HYBRID_THRESH if that is set. Not below HYBRID_THRESH.",
+         .flags = RI_CONFIG_AUTO | RI_CONFIG_INF | RI_CONFIG_MEASURED},
         {"COOP_THRESH", RI_CONFIG_SIZE, "auto", FIELD(coop_thresh),
          "Messages of this size and above are copied by sender and receiver\n"
          "together, as far as each of them is in a call. inf: none.",

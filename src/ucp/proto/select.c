@@ -27,10 +27,13 @@ static inline int select_can(unsigned plane, unsigned need)
 }
 
 /* Whether a message of medium length can be copied to the pool. A synchronous send has to wait
- * for its receive, so there is nothing to be gained. */
+ * for its receive, so there is nothing to be gained. Where the receiver is away, and would be waited for,
+ * more is. */
 static int select_has_pool(const ri_select_param_t *param, unsigned plane)
 {
-    size_t thresh = (plane & RI_PLANE_KEYS) ? param->hybrid_net : param->hybrid_thresh;
+    size_t thresh = (plane & RI_PLANE_KEYS) ?
+                            param->hybrid_net :
+                            ri_max(param->hybrid_thresh, param->hybrid_away);
 
     return (param->length <= thresh) && param->pool_free && !param->sync;
 }
@@ -55,9 +58,9 @@ static int select_may_follow(const ri_select_param_t *param)
  * both to copy. They do where the receiver waits: it has sent no RTR, and wants no copy. */
 static int select_is_for_one(const ri_select_param_t *param)
 {
-    return (param->length <= param->hybrid_thresh) &&
-           ((ri_select_is_early(param) && param->pieces) ||
-            select_has_hybrid(param, param->host_plane));
+    return (ri_select_is_early(param) && param->pieces) ?
+                   (param->length <= param->hybrid_thresh) :
+                   select_has_hybrid(param, param->host_plane);
 }
 
 /* Whether a receiver that sends as well is to say in a slot who copies. Of several messages at once it

@@ -46,6 +46,7 @@ typedef struct ri_select_param {
     ri_sender_scheme_t scheme;
     size_t length;
     size_t hybrid_thresh; /* within a host */
+    size_t hybrid_away;   /* within a host, as the receiver is away; 0: it may not be */
     size_t hybrid_net;    /* through a network */
     size_t coop_thresh;
     size_t ring_max;

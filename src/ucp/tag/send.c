@@ -201,6 +201,16 @@ static size_t send_hybrid_net(const ri_send_req_t *req, int pieces)
     return ri_max(ri_config.hybrid_net, length);
 }
 
+/* Up to where a message is copied to the pool for a receiver on this host that neither waits for long
+ * messages nor asks for them soon, as it has said; 0: it is not known to be so. */
+static size_t send_hybrid_away(const ri_peer_t *peer)
+{
+    return ((peer != NULL) && (peer->hint.fresh > 0) && !peer->hint.ready &&
+            !peer->hint.prompt) ?
+                   ri_config.hybrid_away :
+                   0;
+}
+
 /* All that the choice depends on. @a rtr: that is for the message, or NULL. */
 static ri_select_param_t send_facts(const ri_send_req_t *req, int sync,
                                     const ri_rtr_t *rtr, const ucp_request_param_t *param)
@@ -252,6 +262,7 @@ static ri_select_param_t send_facts(const ri_send_req_t *req, int sync,
             .scheme     = ri_config.scheme,
             .length     = length,
             .hybrid_thresh = ri_config.hybrid_thresh,
+            .hybrid_away   = send_hybrid_away(conn->peer),
             .hybrid_net    = send_hybrid_net(req, pieces),
             .coop_thresh   = ri_config.coop_thresh,
             .ring_max      = conn->ring_max,

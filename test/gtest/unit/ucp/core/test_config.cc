@@ -257,16 +257,23 @@ TEST_F(test_config, rings_and_networks_have_thresholds_of_their_own)
 
     EXPECT_EQ(4096u, r.config.ring_eager);
     EXPECT_EQ(100u, r.config.hybrid_net);
+    EXPECT_EQ(100u, r.config.hybrid_away);
 
     r = read({{"UCXRI_EAGER_THRESH", "4k"},
               {"UCXRI_RING_EAGER_MAX", "32k"},
               {"UCXRI_HYBRID_THRESH", "100"},
+              {"UCXRI_HYBRID_AWAY_MAX", "300"},
               {"UCXRI_IB_HYBRID_THRESH", "200"}});
     EXPECT_EQ("", r.lines);
     EXPECT_EQ(4096u, r.config.eager_thresh);
     EXPECT_EQ(32768u, r.config.ring_eager);
     EXPECT_EQ(100u, r.config.hybrid_thresh);
     EXPECT_EQ(200u, r.config.hybrid_net);
+    EXPECT_EQ(300u, r.config.hybrid_away);
+
+    r = read({{"UCXRI_POOL_SIZE", "1m"}});
+    EXPECT_LE(r.config.hybrid_thresh, r.config.hybrid_away);
+    EXPECT_GE(1u << 17, r.config.hybrid_away);
 
     r = read({{"UCXRI_RING_EAGER_MAX", "1m"}});
     EXPECT_EQ(1u,
@@ -321,8 +328,9 @@ TEST_F(test_config, other_costs)
 /* Lines for a shell, which set what is measured, and nothing is measured then. */
 TEST_F(test_config, measured_values_as_lines_of_a_shell)
 {
-    const std::string names[] = {"EAGER_THRESH",   "HYBRID_THRESH",  "COOP_THRESH",
-                                 "RING_EAGER_MAX", "RING_QUICK_MAX", "IB_HYBRID_THRESH"};
+    const std::string names[] = {"EAGER_THRESH",    "HYBRID_THRESH",  "HYBRID_AWAY_MAX",
+                                 "COOP_THRESH",     "RING_EAGER_MAX", "RING_QUICK_MAX",
+                                 "IB_HYBRID_THRESH"};
     int status;
 
     fflush(nullptr);

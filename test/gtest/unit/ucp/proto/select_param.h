@@ -10,6 +10,7 @@ namespace {
 
 const size_t EAGER_THRESH  = 8192;
 const size_t HYBRID_THRESH = 65536;
+const size_t HYBRID_AWAY   = 524288;
 const size_t HYBRID_NET    = 131072;
 const size_t COOP_THRESH   = 262144;
 const size_t AM_INLINE     = 1024;
@@ -47,6 +48,7 @@ enum {
     CHANNEL = 1 << 25, /* an eager channel through a network, with room */
     EVERY   = 1 << 26,
     RUNS    = 1 << 26, /* in runs that a shelf can take; with PACKED, without PIECES */
+    AWAY    = 1 << 27, /* the receiver is, as it has said */
 
     PLANE = READ | PIECES,         /* one way, as far as the chooser is concerned */
     BOTH  = READ | WRITE | PIECES, /* both ways */
@@ -102,6 +104,7 @@ inline ri_select_param_t make_param(unsigned what, size_t length)
                                          RI_SENDER_SCHEME_AUTO;
     param.length        = length;
     param.hybrid_thresh = HYBRID_THRESH;
+    param.hybrid_away   = (what & AWAY) ? HYBRID_AWAY : 0;
     param.hybrid_net    = HYBRID_NET;
     param.coop_thresh   = COOP_THRESH;
     param.ring_max      = RING_MAX;

@@ -61,7 +61,8 @@ void check_needs(const ri_select_param_t &p, ri_choice_t choice)
         break;
     case RI_PROTO_HYBRID:
         EXPECT_TRUE(p.pool_free &&
-                    (p.length <= (in_host ? p.hybrid_thresh : p.hybrid_net)));
+                    (p.length <= (in_host ? std::max(p.hybrid_thresh, p.hybrid_away) :
+                                            p.hybrid_net)));
         EXPECT_TRUE(can(choice.plane, RI_PLANE_READ));
         EXPECT_FALSE(in_host && (p.awaited || p.rtr_expected));
         break;
