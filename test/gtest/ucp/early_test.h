@@ -19,13 +19,13 @@
 
 namespace ucp_test {
 
-static const size_t EAGER  = 1000;
-static const size_t MEDIUM = 20000;
-static const size_t LARGE  = 150000;
-static const size_t HUGE   = 600000;
-
 class early_test : public transport_test {
 protected:
+    static constexpr size_t EAGER  = 1000;
+    static constexpr size_t MEDIUM = 20000;
+    static constexpr size_t LARGE  = 150000;
+    static constexpr size_t HUGE   = 600000;
+
     void SetUp() override
     {
         make_pair();

@@ -187,11 +187,11 @@ void killed_side::talk(const std::string &whom, bool first, ucp_tag_t out, ucp_t
     for (int turn = 0; turn < 2 * rounds; ++turn) {
         if ((turn % 2 == 0) == first) {
             wait(send_to(whom, length, out + 1), "a message to be sent");
-            wait(post(SHORT, in + 2), "its answer");
+            wait(post(SHORT_LENGTH, in + 2), "its answer");
         } else {
             await_message(in + 1);
             wait(post(length, in + 1), "a message");
-            wait(send_to(whom, SHORT, out + 2), "its answer to be sent");
+            wait(send_to(whom, SHORT_LENGTH, out + 2), "its answer to be sent");
         }
     }
     for (size_t i = before; i < m_ops.size(); ++i) {

@@ -29,11 +29,11 @@ struct killed_setting {
 std::ostream &operator<<(std::ostream &os, const killed_setting &s);
 
 /* Lengths for each protocol, with the thresholds that killed_side sets. */
-constexpr size_t SHORT  = 8;
-constexpr size_t PARTS  = 1100; /* through the ring in parts */
-constexpr size_t MEDIUM = 3000;
-constexpr size_t LARGE  = 120000;
-constexpr size_t HUGE   = 400000;
+constexpr size_t SHORT_LENGTH  = 8;
+constexpr size_t PARTS_LENGTH  = 1100; /* through the ring in parts */
+constexpr size_t MEDIUM_LENGTH = 3000;
+constexpr size_t LARGE_LENGTH  = 120000;
+constexpr size_t HUGE_LENGTH   = 400000;
 
 /* Whom the messages of a tag are for. */
 constexpr ucp_tag_t TO_SURVIVOR  = 0x100;
@@ -82,7 +82,7 @@ public:
     /* Messages both ways, until there are rings and planes. Both sides call this. @a length
      * is that of every second message; the others are short. */
     void talk(const std::string &whom, bool first, ucp_tag_t out, ucp_tag_t in,
-              int rounds, size_t length = LARGE);
+              int rounds, size_t length = LARGE_LENGTH);
 
     /* Survivor, when the victim is gone: all that it has started ends, once and with a
      * status that is true. Sends only if @a sends says so. */

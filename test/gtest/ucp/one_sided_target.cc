@@ -35,12 +35,12 @@ bool has(const std::string &arg, const char *what)
     return arg.find(what) != std::string::npos;
 }
 
-constexpr size_t SIZE = one_sided_target::SIZE;
-
 /* The memory of the target, in the target. */
-class memory {
+class window {
 public:
-    memory(ucp_context_h context, bool shared) : m_context(context)
+    static constexpr size_t SIZE = one_sided_target::SIZE;
+
+    window(ucp_context_h context, bool shared) : m_context(context)
     {
         ucp_mem_map_params_t params = {};
         int flags                   = shared ? MAP_SHARED : (MAP_PRIVATE | MAP_ANONYMOUS);
@@ -59,7 +59,7 @@ public:
         check_status(ucp_mem_map(context, &params, &m_memh), "map");
     }
 
-    ~memory()
+    ~window()
     {
         EXPECT_EQ(UCS_OK, ucp_mem_unmap(m_context, m_memh));
         munmap(m_bytes, SIZE);
@@ -97,7 +97,7 @@ public:
     explicit target(peer_env &env)
         : m_ch(env.ch), m_shared(has(env.arg, "shared")),
           m_pair(env.ch, env.tr, one_sided_params(has(env.arg, "messages"))),
-          m_memory(new memory(m_pair.self().context(), m_shared))
+          m_memory(new window(m_pair.self().context(), m_shared))
     {
         m_memory->give(m_ch);
     }
@@ -136,7 +136,7 @@ private:
             m_ch.put(std::string(m_memory->bytes() + a, b));
         } else if (what == "again") {
             m_memory.reset();
-            m_memory.reset(new memory(m_pair.self().context(), m_shared));
+            m_memory.reset(new window(m_pair.self().context(), m_shared));
             m_memory->give(m_ch);
         } else {
             m_ch.put("ok");
@@ -158,7 +158,7 @@ private:
     bool m_shared;
     bool m_looks = true;
     endpoint_pair m_pair;
-    std::unique_ptr<memory> m_memory;
+    std::unique_ptr<window> m_memory;
 };
 
 void target_role(peer_env &env)

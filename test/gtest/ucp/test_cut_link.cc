@@ -18,11 +18,7 @@ using namespace ucp_test;
 
 namespace {
 
-constexpr size_t EARLY  = 150000; /* into a receive that was there first */
-constexpr size_t MEDIUM = 20000;
-constexpr size_t LARGE  = 600000;
-constexpr int ROUNDS    = 8;  /* until each protocol has what it needs */
-constexpr int LONG      = 60; /* seconds; queue pairs try for 8 */
+constexpr int LONG = 60; /* seconds; queue pairs try for 8 */
 
 bool by_datagrams()
 {
@@ -34,6 +30,8 @@ bool by_datagrams()
 /* One of the two, which do the same, but that the test cuts and mends. */
 class cut_side {
 public:
+    static constexpr int ROUNDS = 8; /* until each protocol has what it needs */
+
     cut_side(channel &ch, const transport &tr) : p(ch, tr) {}
 
     bool until(const std::function<bool()> &condition)
@@ -49,7 +47,8 @@ public:
             const std::function<void()> &cut  = [] {},
             const std::function<void()> &mend = [] {})
     {
-        const size_t sizes[] = {EARLY, MEDIUM, LARGE};
+        const size_t early   = 150000; /* into a receive that was there first */
+        const size_t sizes[] = {early, 20000, 600000};
         std::vector<std::string> out, in;
         std::vector<op_ptr> ops(6);
 
@@ -96,11 +95,11 @@ private:
     uint64_t m_seed = 0; /* the same ones both ways */
 };
 
-void other_role(peer_env &env)
+void cut_link_role(peer_env &env)
 {
     cut_side other(env.ch, env.tr);
 
-    for (int i = 0; i < ROUNDS + 1; ++i) {
+    for (int i = 0; i < cut_side::ROUNDS + 1; ++i) {
         other.round();
     }
     while (env.ch.get() == "more") {
@@ -109,7 +108,7 @@ void other_role(peer_env &env)
     other.p.close();
 }
 
-peer_role r1("cut_link", other_role);
+peer_role cut_link_peer("cut_link", cut_link_role);
 
 class test_cut_link : public transport_test {
 protected:
@@ -141,8 +140,6 @@ protected:
     const char *m_cut = nullptr, *m_mend = nullptr;
 };
 
-} // namespace
-
 TEST_P(test_cut_link, messages_arrive)
 {
     peer other("cut_link", GetParam());
@@ -150,7 +147,7 @@ TEST_P(test_cut_link, messages_arrive)
     ucp_worker_h worker = side.p.worker();
     auto count          = [&](const char *name) { return counter(worker, name); };
 
-    for (int i = 0; i < ROUNDS; ++i) {
+    for (int i = 0; i < cut_side::ROUNDS; ++i) {
         side.round();
     }
     ASSERT_FALSE(HasFailure());
@@ -200,3 +197,5 @@ TEST_P(test_cut_link, messages_arrive)
 }
 
 INSTANTIATE_REMOTE_TRANSPORTS(test_cut_link);
+
+} // namespace

@@ -83,8 +83,6 @@ protected:
     std::vector<op_ptr> m_sends;
 };
 
-} // namespace
-
 /* As MPICH 4.2 does in MPI_Init, and the program's first message after that. */
 TEST_P(test_first_messages, short_ones)
 {
@@ -132,3 +130,5 @@ TEST_P(test_first_messages, many_one_way)
 
 INSTANTIATE_TEST_SUITE_P(ucp, test_first_messages, ::testing::Values(SHM),
                          transport_name);
+
+} // namespace

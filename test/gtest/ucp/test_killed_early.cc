@@ -55,7 +55,7 @@ void exchange(endpoint_pair &p, const early_case &c)
     }
 }
 
-const early_case &find(const std::string &name)
+const early_case &find_case(const std::string &name)
 {
     for (const early_case &c : CASES) {
         if (name == c.name) {
@@ -68,7 +68,7 @@ const early_case &find(const std::string &name)
 /* It does not call UCX any more when it is killed. */
 void victim(peer_env &env)
 {
-    const early_case &c = find(env.arg);
+    const early_case &c = find_case(env.arg);
 
     set_variables(c.settings);
     endpoint_pair p(env.ch, env.tr);
@@ -81,7 +81,7 @@ void victim(peer_env &env)
  * side. */
 void survivor(peer_env &env)
 {
-    const early_case &c = find(env.arg);
+    const early_case &c = find_case(env.arg);
 
     set_variables(c.settings);
     endpoint_pair p(env.ch, env.tr);
@@ -110,12 +110,10 @@ void survivor(peer_env &env)
     EXPECT_TRUE(UCS_STATUS_IS_ERR(late->status()));
 }
 
-const peer_role victim_role("early_victim", victim);
-const peer_role survivor_role("early_survivor", survivor);
+const peer_role early_victim_peer("early_victim", victim);
+const peer_role early_survivor_peer("early_survivor", survivor);
 
 class test_killed_early : public ::testing::TestWithParam<early_case> {};
-
-} // namespace
 
 TEST_P(test_killed_early, sends_end)
 {
@@ -143,3 +141,5 @@ INSTANTIATE_TEST_SUITE_P(ucp, test_killed_early, ::testing::ValuesIn(CASES),
                          [](const ::testing::TestParamInfo<early_case> &info) {
                              return std::string(info.param.name);
                          });
+
+} // namespace

@@ -23,9 +23,7 @@ using namespace ucp_test;
 
 namespace {
 
-/* UCX's own direct copies are fatal where they fail. */
-const transport SHM_COPY = {"shm_copy", "posix,sysv,self", nullptr};
-
+/* Mostly without direct copies by UCX, which are fatal where they fail */
 const killed_setting settings[] = {
         {"shm", SHM, false, true, false, false, false},
         {"shm_copy", SHM_COPY, false, true, false, false, false},
@@ -40,7 +38,7 @@ const killed_setting settings[] = {
         {"rdma_slow", SHM_COPY, false, false, true, true, false,
          "latency=2ms,bandwidth=20MB/s"}};
 
-const killed_scenario &find(const std::string &name)
+const killed_scenario &find_scenario(const std::string &name)
 {
     for (const killed_scenario &s : KILLED_SCENARIOS) {
         if (name == s.name) {
@@ -51,7 +49,7 @@ const killed_scenario &find(const std::string &name)
 }
 
 /* Messages each way until there are rings, and each knows of the other. */
-constexpr int ROUNDS = 6;
+constexpr int TALK_ROUNDS = 6;
 
 /* Which test a process is part of. */
 struct assignment {
@@ -73,7 +71,7 @@ struct assignment {
         int at;
 
         in >> name >> which >> at >> point.n >> abrupt;
-        what       = &find(name);
+        what       = &find_scenario(name);
         setting    = &settings[which];
         point.what = static_cast<kill_at>(at);
     }
@@ -96,7 +94,7 @@ void victim_role(peer_env &env)
     env.ch.put(v.address());
     v.connect("survivor");
     if (a.what->taught > 0) {
-        v.talk("survivor", true, TO_SURVIVOR, TO_VICTIM, ROUNDS, a.what->taught);
+        v.talk("survivor", true, TO_SURVIVOR, TO_VICTIM, TALK_ROUNDS, a.what->taught);
     }
     env.ch.get();
     a.what->victim(v);
@@ -192,7 +190,7 @@ void survivor_role(peer_env &env)
     s.talk("bystander", false, TO_BYSTANDER, BY_BYSTANDER, 2);
     env.ch.put("ready");
     if (a.what->taught > 0) {
-        s.talk("victim", false, TO_VICTIM, TO_SURVIVOR, ROUNDS, a.what->taught);
+        s.talk("victim", false, TO_VICTIM, TO_SURVIVOR, TALK_ROUNDS, a.what->taught);
     }
     env.ch.put("taught");
     env.ch.get(); /* without progress: what the victim has sent is not seen */
@@ -214,9 +212,9 @@ void survivor_role(peer_env &env)
     }
 }
 
-peer_role r1("killed_victim", victim_role);
-peer_role r2("killed_survivor", survivor_role);
-peer_role r3("killed_bystander", bystander_role);
+peer_role victim_peer("killed_victim", victim_role);
+peer_role survivor_peer("killed_survivor", survivor_role);
+peer_role bystander_peer("killed_bystander", bystander_role);
 
 /* Wait until the victim has come to its point, or through. @return Whether it was killed. */
 bool await_death(peer &victim, const assignment &a)
@@ -358,7 +356,7 @@ protected:
 
 TEST_P(test_killed_peer, survivor_goes_on)
 {
-    sweep(find(GetParam().scenario), *GetParam().setting, GetParam().what);
+    sweep(find_scenario(GetParam().scenario), *GetParam().setting, GetParam().what);
 }
 
 std::vector<killed_case> killed_cases(bool rdma)

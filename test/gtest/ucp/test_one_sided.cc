@@ -23,7 +23,8 @@ const one_sided_use USES[] = {{memory_kind::OWN},
                               {memory_kind::SHARED, false}};
 
 /* Both sides of each limit. */
-const size_t SIZES[] = {1, 2, 3, 4, 7, 8, 12, 64, 95, 96, 97, 1000, 4096, 65536, 1 << 20};
+const size_t LENGTHS[] = {1,  2,  3,  4,    7,    8,     12,     64,
+                          95, 96, 97, 1000, 4096, 65536, 1 << 20};
 
 void ignore(void *, ucs_status_t) {}
 
@@ -148,7 +149,7 @@ TEST_P(test_one_sided, bytes)
 
         for (size_t i = 0; i < 40 * FORMS; ++i) {
             form_t form      = form_t(i % FORMS);
-            size_t length    = SIZES[rng() % (sizeof(SIZES) / sizeof(SIZES[0]))];
+            size_t length    = LENGTHS[rng() % (sizeof(LENGTHS) / sizeof(LENGTHS[0]))];
             size_t offset    = rng() % (SIZE - length + 1);
             std::string data = pattern(length, i), in(length, '\0');
 
@@ -286,7 +287,7 @@ void test_one_sided::use_busy_target(one_sided_target &t)
 {
     uint64_t reply = 0;
 
-    for (size_t length : SIZES) {
+    for (size_t length : LENGTHS) {
         for (form_t form : {NBI, NB, NBX, BLOCKING}) {
             std::string data = pattern(length, length + form), in(length, '\0');
 

@@ -86,14 +86,14 @@ std::istream &operator>>(std::istream &is, setup &s)
     return is >> s.scheme >> s.fault >> s.seed >> s.number;
 }
 
-using clock   = std::chrono::steady_clock;
-using seconds = std::chrono::duration<double>;
+using round_clock = std::chrono::steady_clock;
+using seconds     = std::chrono::duration<double>;
 
-constexpr int ROUNDS_MIN = 15; /* then until there were enough failures, for some time */
-constexpr int DEPTH      = 6;  /* messages of a round, each way */
-constexpr ucp_tag_t GO   = 100;
+constexpr int ROUNDS_MIN  = 15; /* then until there were enough failures, for some time */
+constexpr int DEPTH       = 6;  /* messages of a round, each way */
+constexpr ucp_tag_t GO_ON = 100;
 
-const transport &set_up(const setup &s, const transport &tr)
+const transport &set_up_faults(const setup &s, const transport &tr)
 {
     setenv("SOFTHCA_FAULTS", FAULTS[s.fault].faults, 1);
     setenv("SOFTHCA_SEED", std::to_string(s.seed).c_str(), 1);
@@ -125,10 +125,10 @@ struct batch {
     std::vector<bool> sync;
 };
 
-class side {
+class faults_side {
 public:
-    side(peer_env &env, const setup &s)
-        : m_setup(s), m_ch(env.ch), m_entity(set_up(s, env.tr), entity_params())
+    faults_side(peer_env &env, const setup &s)
+        : m_setup(s), m_ch(env.ch), m_entity(set_up_faults(s, env.tr), entity_params())
     {
         m_ch.put(m_entity.address());
         m_ep = m_entity.connect(m_ch.get());
@@ -187,7 +187,7 @@ private:
 
         while (in >> name >> value) {
             if (counter(m_entity.worker(), name.c_str()) < value) {
-                return clock::now() < m_end;
+                return round_clock::now() < m_end;
             }
         }
         return false;
@@ -211,8 +211,8 @@ private:
         for (int i = 0; i < in.early; ++i) {
             post(in, i);
         }
-        op_ptr r = recv(m_entity.worker(), &other, sizeof(other), GO);
-        op_ptr s = send(m_ep, &mine, sizeof(mine), GO);
+        op_ptr r = recv(m_entity.worker(), &other, sizeof(other), GO_ON);
+        op_ptr s = send(m_ep, &mine, sizeof(mine), GO_ON);
         wait([&] { return r->done() && s->done(); }, "the other process");
         return (mine != 0) || (other != 0);
     }
@@ -286,9 +286,9 @@ private:
         return out.str();
     }
 
-    const clock::time_point m_end =
-            clock::now() +
-            std::chrono::duration_cast<clock::duration>(seconds(deadline_sec()));
+    const round_clock::time_point m_end =
+            round_clock::now() +
+            std::chrono::duration_cast<round_clock::duration>(seconds(deadline_sec()));
     const setup m_setup;
     channel &m_ch;
     entity m_entity;
@@ -296,17 +296,17 @@ private:
     std::vector<std::unique_ptr<received>> m_in;
 };
 
-void side_role(peer_env &env)
+void rc_faults_role(peer_env &env)
 {
     setup s;
 
     std::istringstream(env.arg) >> s;
-    side me(env, s);
+    faults_side me(env, s);
     me.run();
     me.end();
 }
 
-peer_role r1("rc_faults", side_role);
+peer_role rc_faults_peer("rc_faults", rc_faults_role);
 
 /* Of a report. */
 int64_t value_of(const std::string &report, const std::string &name)
@@ -322,8 +322,6 @@ int64_t value_of(const std::string &report, const std::string &name)
     }
     return -1;
 }
-
-} // namespace
 
 class test_rc_faults : public ::testing::TestWithParam<which> {
 protected:
@@ -432,3 +430,5 @@ INSTANTIATE_TEST_SUITE_P(rdma, test_rc_faults, ::testing::ValuesIn(all_cases()),
                              return std::string(SCHEMES[info.param.scheme].name) + "_" +
                                     FAULTS[info.param.fault].name;
                          });
+
+} // namespace

@@ -17,11 +17,11 @@ using namespace ucp_test;
 
 namespace {
 
-constexpr size_t LENGTH = 20000;
-constexpr int PEERS     = 3;
-constexpr int MESSAGES  = 6; /* the first ones make the way */
+constexpr size_t RC_LENGTH = 20000;
+constexpr int PEERS        = 3;
+constexpr int RC_MESSAGES  = 6; /* the first ones make the way */
 
-const transport &set_up(const peer_env &env)
+const transport &set_up_rc(const peer_env &env)
 {
     std::istringstream in("CMA=n RING_PEERS=0 IB_DEVICES=softhca0 HYBRID_THRESH=0 RTR=n "
                           "SENDER_SCHEME=get IB_EAGER_PEERS=0 " +
@@ -36,9 +36,10 @@ const transport &set_up(const peer_env &env)
 }
 
 /* Does what the test says, one thing after the other, and progresses meanwhile. */
-class side {
+class rc_side {
 public:
-    explicit side(peer_env &env) : m_ch(env.ch), m_entity(set_up(env), entity_params())
+    explicit rc_side(peer_env &env)
+        : m_ch(env.ch), m_entity(set_up_rc(env), entity_params())
     {
         m_ch.put(m_entity.address());
     }
@@ -56,12 +57,12 @@ public:
             } else if (word == "send") {
                 size_t to;
                 in >> to;
-                std::string data = pattern(LENGTH, ++m_sent[to]);
-                finish(send(m_eps.at(to), data.data(), LENGTH, 1));
+                std::string data = pattern(RC_LENGTH, ++m_sent[to]);
+                finish(send(m_eps.at(to), data.data(), RC_LENGTH, 1));
             } else if (word == "receive") {
-                std::string data(LENGTH, '\0');
-                finish(recv(m_entity.worker(), &data[0], LENGTH, 1));
-                EXPECT_TRUE(data == pattern(LENGTH, ++m_received));
+                std::string data(RC_LENGTH, '\0');
+                finish(recv(m_entity.worker(), &data[0], RC_LENGTH, 1));
+                EXPECT_TRUE(data == pattern(RC_LENGTH, ++m_received));
             } else if (word == "until") {
                 int64_t value;
                 in >> name >> value;
@@ -97,12 +98,12 @@ private:
     uint64_t m_sent[PEERS] = {}, m_received = 0;
 };
 
-void side_role(peer_env &env)
+void rc_peers_role(peer_env &env)
 {
-    side(env).run();
+    rc_side(env).run();
 }
 
-peer_role r1("rc_peers", side_role);
+peer_role rc_peers_peer("rc_peers", rc_peers_role);
 
 class test_rc_peers : public ::testing::Test {
 protected:
@@ -153,7 +154,7 @@ protected:
     }
 
     /* From the middle to a peer */
-    void talk(int to, int messages = MESSAGES)
+    void talk(int to, int messages = RC_MESSAGES)
     {
         for (int i = 0; i < messages; ++i) {
             m_peers[PEERS]->ch().put("send " + std::to_string(to));
@@ -192,8 +193,8 @@ TEST_F(test_rc_peers, the_rest_goes_by_datagrams)
         int64_t by_rc = count("tx_rndv"), by_ud = count("tx_ud");
 
         talk(i);
-        EXPECT_EQ((i < 2) ? MESSAGES : 0, count("tx_rndv") - by_rc);
-        EXPECT_EQ((i < 2) ? 0 : MESSAGES, count("tx_ud") - by_ud);
+        EXPECT_EQ((i < 2) ? RC_MESSAGES : 0, count("tx_rndv") - by_rc);
+        EXPECT_EQ((i < 2) ? 0 : RC_MESSAGES, count("tx_ud") - by_ud);
     }
     EXPECT_EQ(0, count("qp_closed"));
     EXPECT_EQ(0, count("qp_failed"));

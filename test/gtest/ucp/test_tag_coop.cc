@@ -20,10 +20,10 @@ namespace {
 const size_t KB = 1024;
 
 /* At the threshold and around it, around whole parts, odd ones */
-const std::vector<size_t> SIZES = {256 * KB - 1,  256 * KB,      256 * KB + 1,
-                                   300001,        512 * KB,      512 * KB + 4095,
-                                   1024 * KB - 7, 1024 * KB,     1024 * KB + 4097,
-                                   4096 * KB,     4096 * KB + 1, 16384 * KB - 3};
+const std::vector<size_t> COOP_SIZES = {256 * KB - 1,  256 * KB,      256 * KB + 1,
+                                        300001,        512 * KB,      512 * KB + 4095,
+                                        1024 * KB - 7, 1024 * KB,     1024 * KB + 4097,
+                                        4096 * KB,     4096 * KB + 1, 16384 * KB - 3};
 
 } // namespace
 
@@ -57,7 +57,7 @@ protected:
 
 TEST_P(test_tag_coop, sizes)
 {
-    for (size_t size : SIZES) {
+    for (size_t size : COOP_SIZES) {
         for (bool expected : {true, false}) {
             for (bool sync : {true, false}) {
                 SCOPED_TRACE("size " + std::to_string(size) +
@@ -263,13 +263,11 @@ INSTANTIATE_TRANSPORTS(test_tag_coop);
 
 namespace {
 
-const int ROUNDS = 20;
-
 /* Each side computes at times, instead of calling progress. */
 void coop_traffic(endpoint_pair &p, bool first)
 {
-    for (size_t size : SIZES) {
-        for (int i = 0; i < ROUNDS; ++i) {
+    for (size_t size : COOP_SIZES) {
+        for (int i = 0; i < 20; ++i) {
             bool sends      = (i % 2 == 0) == first;
             std::string out = pattern(size, i), in(size, '\0');
             op_ptr o        = sends ? send(p.ep(), out.data(), size, i) :

@@ -145,9 +145,9 @@ void both_ways_role(peer_env &env)
     p.close();
 }
 
-peer_role r1("ping_pong", ping_pong_role);
-peer_role r2("stream", stream_role);
-peer_role r3("both_ways", both_ways_role);
+peer_role ping_pong_peer("ping_pong", ping_pong_role);
+peer_role stream_peer("stream", stream_role);
+peer_role both_ways_peer("both_ways", both_ways_role);
 
 } // namespace
 
@@ -222,7 +222,7 @@ entity_params kill_params()
 }
 
 /* Says hello, then waits to be killed, with or without progress. */
-void victim_role(peer_env &env)
+void dying_role(peer_env &env)
 {
     endpoint_pair p(env.ch, env.tr, kill_params());
     uint64_t hello = 1, got = 0;
@@ -237,7 +237,7 @@ void victim_role(peer_env &env)
     }
 }
 
-peer_role r4("victim", victim_role);
+peer_role dying_peer("victim", dying_role);
 
 /* Sends large messages until it is killed. */
 void large_sender_role(peer_env &env)
@@ -255,7 +255,7 @@ void large_sender_role(peer_env &env)
     poll_until([] { return false; }, [&] { return p.self().progress(); }, 60);
 }
 
-peer_role r6("large_sender", large_sender_role);
+peer_role large_sender_peer("large_sender", large_sender_role);
 
 /* More than fits into the buffers of the sockets */
 constexpr size_t STALLED_SIZE = 64 << 20;
@@ -312,7 +312,7 @@ void one_way_role(peer_env &env)
     env.ch.put("closed");
 }
 
-peer_role r5("one_way", one_way_role);
+peer_role one_way_peer("one_way", one_way_role);
 
 } // namespace
 

@@ -51,7 +51,7 @@ void receive_all(entity &self, channel &ch)
     }
 }
 
-void receiver_role(peer_env &env)
+void ud_ends_role(peer_env &env)
 {
     std::string how, faults;
     std::istringstream(env.arg) >> how >> faults;
@@ -73,7 +73,7 @@ void receiver_role(peer_env &env)
     _exit(::testing::UnitTest::GetInstance()->ad_hoc_test_result().Failed());
 }
 
-peer_role r1("ud_ends", receiver_role);
+peer_role ud_ends_peer("ud_ends", ud_ends_role);
 
 class test_ud_ends : public transport_test {
 protected:

@@ -59,9 +59,9 @@ uint64_t word_at(size_t index)
 }
 
 /* A side's memory of a message. */
-class memory {
+class message_memory {
 public:
-    memory(size_t length, const layout &how) : m_length(length)
+    message_memory(size_t length, const layout &how) : m_length(length)
     {
         size_t at = how.offset + ROOM;
 
@@ -79,9 +79,9 @@ public:
             length -= part;
         }
     }
-    ~memory() { munmap(m_data, m_size); }
-    memory(const memory &)            = delete;
-    memory &operator=(const memory &) = delete;
+    ~message_memory() { munmap(m_data, m_size); }
+    message_memory(const message_memory &)            = delete;
+    message_memory &operator=(const message_memory &) = delete;
 
     ucp_datatype_t dt() const
     {
@@ -149,9 +149,9 @@ private:
 };
 
 /* One of the two processes. */
-class side {
+class sizes_side {
 public:
-    explicit side(peer_env &env) : m_entity(set_up(env), entity_params())
+    explicit sizes_side(peer_env &env) : m_entity(set_up(env), entity_params())
     {
         env.ch.put(m_entity.address());
         m_ep = m_entity.connect(env.ch.get());
@@ -195,14 +195,14 @@ private:
 };
 
 /* That all have been exchanged, and how much was sent again. */
-void report(peer_env &env, side &s, int number)
+void report(peer_env &env, sizes_side &s, int number)
 {
     env.ch.put(std::to_string(number));
     env.ch.put(std::to_string(counter(s.worker(), "ud_resent")));
     env.ch.get();
 }
 
-std::vector<message_case> all_cases(const std::string &text)
+std::vector<message_case> cases_of(const std::string &text)
 {
     std::vector<message_case> all;
     std::istringstream in(text);
@@ -217,17 +217,17 @@ std::vector<message_case> all_cases(const std::string &text)
     return all;
 }
 
-void sender_role(peer_env &env)
+void sizes_sender_role(peer_env &env)
 {
     bool has_rtr = (getenv("UCXRI_RTR") != nullptr) &&
                    (strcmp(getenv("UCXRI_RTR"), "y") == 0);
     std::string cases = env.ch.get();
-    side s(env);
+    sizes_side s(env);
     int number = 0;
 
-    for (const message_case &m : all_cases(cases)) {
+    for (const message_case &m : cases_of(cases)) {
         SCOPED_TRACE(m);
-        memory from(m.length, m.from);
+        message_memory from(m.length, m.from);
 
         from.fill();
         s.hear(GO);
@@ -250,15 +250,15 @@ void sender_role(peer_env &env)
     report(env, s, number);
 }
 
-void receiver_role(peer_env &env)
+void sizes_receiver_role(peer_env &env)
 {
     std::string cases = env.ch.get();
-    side s(env);
+    sizes_side s(env);
     int number = 0;
 
-    for (const message_case &m : all_cases(cases)) {
+    for (const message_case &m : cases_of(cases)) {
         SCOPED_TRACE(m);
-        memory to(m.length, m.to);
+        message_memory to(m.length, m.to);
         ucp_tag_recv_info_t info;
         op_ptr r;
 
@@ -289,8 +289,8 @@ void receiver_role(peer_env &env)
     report(env, s, number);
 }
 
-peer_role r1("ud_sizes_sender", sender_role);
-peer_role r2("ud_sizes_receiver", receiver_role);
+peer_role sizes_sender_peer("ud_sizes_sender", sizes_sender_role);
+peer_role sizes_receiver_peer("ud_sizes_receiver", sizes_receiver_role);
 
 class test_ud_sizes : public ::testing::Test {
 protected:

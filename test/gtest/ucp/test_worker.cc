@@ -185,7 +185,7 @@ const std::vector<size_t> wakeup_sizes = {8, 0, 100, 1024, 9216, 65536, 1048576}
 constexpr int WAKEUP_ROUNDS            = 30;
 
 /* Sends one message whenever the test asks for one. */
-void sender_role(peer_env &env)
+void wakeup_sender_role(peer_env &env)
 {
     endpoint_pair p(env.ch, env.tr, wakeup_params());
 
@@ -202,7 +202,7 @@ void sender_role(peer_env &env)
     p.close();
 }
 
-peer_role r1("wakeup_sender", sender_role);
+peer_role wakeup_sender_peer("wakeup_sender", wakeup_sender_role);
 
 } // namespace
 

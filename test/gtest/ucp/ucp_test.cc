@@ -17,9 +17,10 @@ const std::vector<size_t> ALL_SIZES = {
         1024, 1025, 2047, 2048, 2049,  4095,  4096,  4097,   8000,   8191,
         8192, 8193, 9000, 9216, 16384, 32768, 65536, 200000, 1048576};
 
-const transport SHM  = {"shm", "posix,sysv,cma,self", nullptr};
-const transport TCP  = {"tcp", "tcp,self", "lo"};
-const transport SELF = {"self", "self", nullptr};
+const transport SHM      = {"shm", "posix,sysv,cma,self", nullptr};
+const transport SHM_COPY = {"shm_copy", "posix,sysv,self", nullptr};
+const transport TCP      = {"tcp", "tcp,self", "lo"};
+const transport SELF     = {"self", "self", nullptr};
 
 bool transport::is_self() const
 {

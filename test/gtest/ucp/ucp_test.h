@@ -60,6 +60,8 @@ std::ostream &operator<<(std::ostream &os, const transport &t);
 std::string transport_name(const ::testing::TestParamInfo<transport> &info);
 
 extern const transport SHM, TCP, SELF;
+/* SHM without UCX's own copies by the kernel */
+extern const transport SHM_COPY;
 
 /* Thrown by helpers that cannot go on; gtest reports it as a failure of the test. */
 class failure : public std::runtime_error {

@@ -16,6 +16,9 @@ const double CORE_NEAR  = 60;
 const double CORE_FAR   = 260;
 const double CORE_MOVED = 0;
 
+const perf_compare_side_t STOCK   = PERF_COMPARE_STOCK;
+const perf_compare_side_t LIBRARY = PERF_COMPARE_LIBRARY;
+
 class samples {
 public:
     samples() : m_compare(new perf_compare_t()) { m_compare->enough = 2; }

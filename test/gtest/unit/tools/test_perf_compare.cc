@@ -9,9 +9,6 @@
 
 namespace {
 
-const perf_compare_side_t STOCK   = PERF_COMPARE_STOCK;
-const perf_compare_side_t LIBRARY = PERF_COMPARE_LIBRARY;
-
 TEST(test_perf_compare, states_are_kept_apart)
 {
     perf_compare_summary_t summary;

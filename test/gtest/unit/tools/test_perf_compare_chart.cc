@@ -17,9 +17,6 @@ extern "C" {
 
 namespace {
 
-const perf_compare_side_t STOCK   = PERF_COMPARE_STOCK;
-const perf_compare_side_t LIBRARY = PERF_COMPARE_LIBRARY;
-
 /* The chart as text; it stays where UCXRI_TEST_CHART says, to be looked at */
 std::string drawn(const perf_compare_t *compare, const char *title)
 {

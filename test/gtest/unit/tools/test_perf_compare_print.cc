@@ -15,9 +15,6 @@ extern "C" {
 
 namespace {
 
-const perf_compare_side_t STOCK   = PERF_COMPARE_STOCK;
-const perf_compare_side_t LIBRARY = PERF_COMPARE_LIBRARY;
-
 std::string printed(const perf_compare_t *compare)
 {
     const int cpus[2] = {0, 1};

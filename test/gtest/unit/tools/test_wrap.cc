@@ -13,7 +13,7 @@ extern "C" {
 
 namespace {
 
-std::string printed(const std::function<void(FILE *)> &print)
+std::string written(const std::function<void(FILE *)> &print)
 {
     char *memory = nullptr;
     size_t size  = 0;
@@ -28,7 +28,7 @@ std::string printed(const std::function<void(FILE *)> &print)
 
 std::string wrapped(const std::string &label, const std::string &text)
 {
-    return printed(
+    return written(
             [&](FILE *stream) { wrap_print(stream, label.c_str(), text.c_str()); });
 }
 
@@ -87,7 +87,7 @@ TEST(test_wrap, any_words)
 
 TEST(test_wrap, named)
 {
-    std::string text = printed([](FILE *stream) {
+    std::string text = written([](FILE *stream) {
         wrap_named(stream, "rings", "%s %d", "available", 3);
         wrap_named(stream, "a name that is long", "x");
     });

@@ -12,12 +12,12 @@ using namespace fake;
 
 namespace {
 
-const uint64_t LOCAL   = 0x1111;
-const uint64_t REMOTE  = 0x2222;
-const uint32_t CONN_ID = 77; /* of the sender's conn */
-
 class test_bounce : public ri_test {
 protected:
+    static constexpr uint64_t LOCAL   = 0x1111;
+    static constexpr uint64_t REMOTE  = 0x2222;
+    static constexpr uint32_t CONN_ID = 77; /* of the sender's conn */
+
     void SetUp() override
     {
         ri_test::SetUp();

@@ -14,10 +14,10 @@
 
 namespace {
 
-const uint64_t ALL = ~0ul;
-
 class test_channel_life_offers : public channel_life_test {
 protected:
+    static constexpr uint64_t ALL = ~0ul;
+
     void SetUp() override
     {
         channel_life_test::SetUp();

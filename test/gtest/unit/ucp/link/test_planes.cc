@@ -3,16 +3,14 @@
 /* src/ucp/link/planes.c: who is asked, when, and what becomes of answers. The test plays the
  * peer. */
 
-#include "unit/common/node_test.h"
+#include "unit/common/control_test.h"
 #include "unit/common/pair_test.h"
 
 #include <unistd.h>
 
 namespace {
 
-const uint32_t REMOTE_CONN   = 0x70;
-const uint32_t REMOTE_STREAM = 0x80;
-const size_t LONG            = 20000; /* above EAGER_THRESH */
+const size_t ABOVE_EAGER = 20000; /* EAGER_THRESH */
 
 class test_planes : public node_test {
 protected:
@@ -30,7 +28,7 @@ protected:
         node_test::TearDown();
     }
 
-    void send_long(ri_conn_t *conn) { m_node->send(conn, bytes(LONG), 1); }
+    void send_long(ri_conn_t *conn) { m_node->send(conn, bytes(ABOVE_EAGER), 1); }
 
     void conn_ack(ri_conn_t *conn)
     {
@@ -112,7 +110,7 @@ TEST_F(test_planes, not_asked)
     node without(0x4444);
     ep              = without.new_endpoint(nullptr);
     ri_conn_t *conn = without.connect(ep, REMOTE);
-    without.send(conn, bytes(LONG), 1);
+    without.send(conn, bytes(ABOVE_EAGER), 1);
     EXPECT_EQ(0u, ep->count(RI_WIRE_CONN_REQ));
 }
 
@@ -307,8 +305,8 @@ TEST_F(test_planes_early, found_with_the_ring)
 
     /* The first long message goes by the plane, and says that RTRs are welcome, once. */
     for (unsigned i = 0; i < 2; ++i) {
-        recv_ptr r = m_b->recv(2, ~0ul, LONG);
-        send_ptr s = m_a->send(m_conn, bytes(LONG), 2);
+        recv_ptr r = m_b->recv(2, ~0ul, ABOVE_EAGER);
+        send_ptr s = m_a->send(m_conn, bytes(ABOVE_EAGER), 2);
         EXPECT_EQ(1u - i, m_ab->count(RI_WIRE_PLANE_REQ));
         pump();
         EXPECT_TRUE(r->done && s->done);

@@ -13,14 +13,14 @@
 
 namespace {
 
-const size_t LARGE  = 65536;
-const size_t MEDIUM = 32768;
-const size_t EAGER  = 2048; /* EAGER_THRESH */
-const size_t TAKEN =
-        LARGE / RI_RING_LONG_MESSAGES; /* the longest message that a large ring takes */
-
 class test_ring_life_long : public ring_life_test {
 protected:
+    static constexpr size_t LARGE  = 65536;
+    static constexpr size_t MEDIUM = 32768;
+    static constexpr size_t EAGER  = 2048; /* EAGER_THRESH */
+    /* The longest message that a large ring takes */
+    static constexpr size_t TAKEN = LARGE / RI_RING_LONG_MESSAGES;
+
     void SetUp() override
     {
         ring_life_test::SetUp();

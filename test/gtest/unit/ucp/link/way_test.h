@@ -11,10 +11,10 @@
 
 namespace {
 
-const size_t MEDIUM = 20000;
-
 class way_test : public rdma_test {
 protected:
+    static constexpr size_t MEDIUM = 20000;
+
     ri_peer_t *a_peer() { return m_conn->peer; }
     ri_peer_t *b_peer() { return m_back->peer; }
 

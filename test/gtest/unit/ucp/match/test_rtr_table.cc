@@ -16,10 +16,10 @@
 
 namespace {
 
-const uint64_t ALL = ~0ul;
-
 class test_rtr_table : public ::testing::Test {
 protected:
+    static constexpr uint64_t ALL = ~0ul;
+
     void SetUp() override { reset(0); }
 
     void reset(uint32_t last_sn)

@@ -10,8 +10,6 @@
 
 namespace {
 
-const uint32_t CONN_ID = 77; /* of the sender's conn */
-
 /* When a receive is posted, as seen from the parts */
 enum when_t {
     BEFORE,
@@ -21,6 +19,8 @@ enum when_t {
 
 class assembly_test : public node_test {
 protected:
+    static constexpr uint32_t CONN_ID = 77; /* of the sender's conn */
+
     void SetUp() override
     {
         ri_test::SetUp();

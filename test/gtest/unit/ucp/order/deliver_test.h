@@ -12,10 +12,10 @@
 
 namespace {
 
-const uint32_t CONN_ID = 77; /* of the sender's conn */
-
 class deliver_test : public node_test {
 protected:
+    static constexpr uint32_t CONN_ID = 77; /* of the sender's conn */
+
     ri_stream_t *stream() { return stream_of(REMOTE, CONN_ID); }
 
     wire_msg message(ri_wire_type_t type, uint32_t sn, uint64_t tag, uint32_t req_id = 0)

@@ -38,11 +38,11 @@ enum {
     F_SLOT = F_NAMED | F_THERE
 };
 
-const unsigned HOST_PLANE = RI_PLANE_READ | RI_PLANE_WRITE | RI_PLANE_LISTS |
+const unsigned FETCH_HOST = RI_PLANE_READ | RI_PLANE_WRITE | RI_PLANE_LISTS |
                             RI_PLANE_INLINE;
-const unsigned NET_PLANE = RI_PLANE_READ | RI_PLANE_WRITE | RI_PLANE_NOTIFY |
+const unsigned FETCH_NET = RI_PLANE_READ | RI_PLANE_WRITE | RI_PLANE_NOTIFY |
                            RI_PLANE_LISTS | RI_PLANE_KEYS;
-const unsigned UD_PLANE = RI_PLANE_LISTS | RI_PLANE_KEYS | RI_PLANE_MESSAGES;
+const unsigned FETCH_UD = RI_PLANE_LISTS | RI_PLANE_KEYS | RI_PLANE_MESSAGES;
 
 const struct {
     unsigned what;
@@ -155,8 +155,8 @@ ri_select_fetch_t make_fetch(unsigned what)
     param.pieces        = !!(what & F_PIECES);
     param.has_address   = !(what & F_NO_PLACE);
     param.host_memory   = !(what & F_DEVICE);
-    param.host_plane    = (what & F_HOST) ? HOST_PLANE : 0;
-    param.net_plane     = (what & F_NET) ? NET_PLANE : (what & F_UD) ? UD_PLANE : 0;
+    param.host_plane    = (what & F_HOST) ? FETCH_HOST : 0;
+    param.net_plane     = (what & F_NET) ? FETCH_NET : (what & F_UD) ? FETCH_UD : 0;
     param.length        = LENGTH;
     param.room          = LENGTH - !!(what & F_SHORT);
     return param;

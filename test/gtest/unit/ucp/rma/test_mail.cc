@@ -10,22 +10,22 @@
 
 namespace {
 
-/* What the target is to do, and what it has. */
-enum todo_t {
-    COMPUTE,
-    LOOK,
-    LOOK_NOW_AND_THEN,
-    END
-};
-
-struct target_state {
-    std::atomic<int> ready, todo, done;
-    ri_wire_rkey_t wire;
-};
-
 class test_mail : public ::testing::Test {
 protected:
     static constexpr size_t SIZE = 64 * 1024;
+
+    /* What the target is to do, and what it has. */
+    enum todo_t {
+        COMPUTE,
+        LOOK,
+        LOOK_NOW_AND_THEN,
+        END
+    };
+
+    struct target_state {
+        std::atomic<int> ready, todo, done;
+        ri_wire_rkey_t wire;
+    };
 
     void SetUp() override
     {

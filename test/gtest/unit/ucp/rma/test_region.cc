@@ -14,7 +14,7 @@
 namespace {
 
 /* Stock's handles are never looked into. */
-ucp_mem_h handle(unsigned i)
+ucp_mem_h region_memh(unsigned i)
 {
     static char handles[1000];
 
@@ -26,7 +26,7 @@ protected:
     void TearDown() override
     {
         for (unsigned i = 0; i < 1000; ++i) {
-            ri_region_remove(handle(i));
+            ri_region_remove(region_memh(i));
         }
     }
 
@@ -34,8 +34,8 @@ protected:
     {
         ri_region_t region = {};
 
-        ri_region_add(handle(i), (const void *)address, length);
-        EXPECT_TRUE(ri_region_find(handle(i), &region));
+        ri_region_add(region_memh(i), (const void *)address, length);
+        EXPECT_TRUE(ri_region_find(region_memh(i), &region));
         EXPECT_EQ(address, region.address);
         EXPECT_EQ(length, region.size);
         return region;
@@ -44,7 +44,7 @@ protected:
     static bool find(unsigned i)
     {
         ri_region_t region = {7, 8, 9, 0};
-        bool found         = ri_region_find(handle(i), &region);
+        bool found         = ri_region_find(region_memh(i), &region);
 
         if (!found) {
             EXPECT_EQ(7u, region.address);
@@ -69,21 +69,21 @@ TEST_F(test_region, find)
     ri_region_t one = add(1, 0x1000, 100);
     ri_region_t two = add(2, 0x1000, 200);
     EXPECT_NE(one.number, two.number);
-    ri_region_remove(handle(1));
+    ri_region_remove(region_memh(1));
     EXPECT_FALSE(find(1));
     EXPECT_TRUE(find(2));
-    ri_region_remove(handle(1)); /* there is none */
-    ri_region_remove(handle(3));
+    ri_region_remove(region_memh(1)); /* there is none */
+    ri_region_remove(region_memh(3));
     EXPECT_TRUE(find(2));
 }
 
 TEST_F(test_region, without_bytes)
 {
-    ri_region_add(handle(1), (const void *)0x1000, 0);
+    ri_region_add(region_memh(1), (const void *)0x1000, 0);
     EXPECT_FALSE(find(1));
-    ri_region_add(handle(1), nullptr, 0);
+    ri_region_add(region_memh(1), nullptr, 0);
     EXPECT_FALSE(find(1));
-    ri_region_remove(handle(1));
+    ri_region_remove(region_memh(1));
 }
 
 TEST_F(test_region, ranges)
@@ -152,7 +152,7 @@ TEST_F(test_region, numbers_that_are_none)
     EXPECT_GT(region.number, 1u);
 }
 
-/* The same handle, the same memory: who has the key of the former must not reach the latter. */
+/* The same memh, the same memory: who has the key of the former must not reach the latter. */
 TEST_F(test_region, numbers_are_never_used_again)
 {
     std::set<uint64_t> numbers;
@@ -162,7 +162,7 @@ TEST_F(test_region, numbers_are_never_used_again)
 
         EXPECT_TRUE(numbers.insert(number).second);
         EXPECT_TRUE(has(number, 0x1000, 64));
-        ri_region_remove(handle(i % 3));
+        ri_region_remove(region_memh(i % 3));
         EXPECT_FALSE(has(number, 0x1000, 64));
         EXPECT_FALSE(has(number, 0x1000, 0));
     }
@@ -179,7 +179,7 @@ TEST_F(test_region, random)
             if (model.count(i) == 0) {
                 model[i] = add(i, random.below(1 << 20), random.range(1, 1000));
             } else if (random.percent(40)) {
-                ri_region_remove(handle(i));
+                ri_region_remove(region_memh(i));
                 EXPECT_FALSE(has(model[i].number, model[i].address, 1));
                 model.erase(i);
             }
@@ -196,7 +196,7 @@ TEST_F(test_region, random)
             }
         }
         for (const auto &one : model) {
-            ri_region_remove(handle(one.first));
+            ri_region_remove(region_memh(one.first));
         }
     });
 }
@@ -234,7 +234,7 @@ TEST_F(test_region, remove_waits_while_locked)
     ri_region_lock();
     std::thread thread([&] {
         began = true;
-        ri_region_remove(handle(1));
+        ri_region_remove(region_memh(1));
         removed = true;
     });
     while (!began) {
@@ -260,13 +260,13 @@ TEST_F(test_region, threads)
                 unsigned which     = t * 10 + i % 10;
                 ri_region_t region = {};
 
-                ri_region_add(handle(which), (const void *)(0x1000ul + which), 8);
-                if (!ri_region_find(handle(which), &region) ||
+                ri_region_add(region_memh(which), (const void *)(0x1000ul + which), 8);
+                if (!ri_region_find(region_memh(which), &region) ||
                     (region.address != 0x1000ul + which) ||
                     !has(region.number, region.address, 8)) {
                     ++wrong;
                 }
-                ri_region_remove(handle(which));
+                ri_region_remove(region_memh(which));
                 if (has(region.number, region.address, 8)) {
                     ++wrong;
                 }
@@ -279,14 +279,14 @@ TEST_F(test_region, threads)
     EXPECT_EQ(0u, wrong);
 }
 
-/* UCX 1.13 has one handle for mappings of memory that it has registered as one. */
+/* UCX 1.13 has one memh for mappings of memory that it has registered as one. */
 TEST_F(test_region, one_handle_for_several_mappings)
 {
     ri_region_t region = add(1, 0x2000, 100), more;
 
-    ri_region_add(handle(1), (void *)0x2040, 200);
-    ri_region_add(handle(1), (void *)0x1ff0, 8);
-    ASSERT_TRUE(ri_region_find(handle(1), &more));
+    ri_region_add(region_memh(1), (void *)0x2040, 200);
+    ri_region_add(region_memh(1), (void *)0x1ff0, 8);
+    ASSERT_TRUE(ri_region_find(region_memh(1), &more));
     EXPECT_EQ(region.number, more.number);
     EXPECT_EQ(0x1ff0u, more.address);
     EXPECT_EQ(0x2040u + 200, more.address + more.size);
@@ -294,12 +294,12 @@ TEST_F(test_region, one_handle_for_several_mappings)
         ri_region_lock();
         EXPECT_TRUE(ri_region_has(region.number, 0x2000, 100)) << left;
         ri_region_unlock();
-        ri_region_remove(handle(1));
+        ri_region_remove(region_memh(1));
     }
     ri_region_lock();
     EXPECT_FALSE(ri_region_has(region.number, 0x2000, 100));
     ri_region_unlock();
-    EXPECT_FALSE(ri_region_find(handle(1), &more));
+    EXPECT_FALSE(ri_region_find(region_memh(1), &more));
 }
 
 } // namespace

@@ -25,7 +25,7 @@ ucp_mem_h memh(uintptr_t number)
     return reinterpret_cast<ucp_mem_h>(number * 64);
 }
 
-ucp_rkey_h handle(uintptr_t number)
+ucp_rkey_h rkey_of(uintptr_t number)
 {
     return reinterpret_cast<ucp_rkey_h>(number * 64);
 }
@@ -45,7 +45,7 @@ protected:
     void TearDown() override
     {
         for (uintptr_t i = 1; i < 20; ++i) {
-            ri_rkey_remove(handle(i));
+            ri_rkey_remove(rkey_of(i));
             ri_region_remove(memh(i));
         }
         munmap(m_shared, SIZE);
@@ -75,9 +75,9 @@ protected:
 
     const ri_rkey_t *add(uintptr_t number, const ri_wire_rkey_t &wire)
     {
-        ri_rkey_remove(handle(number));
-        ri_rkey_add(handle(number), &wire);
-        return ri_rkey_find(handle(number));
+        ri_rkey_remove(rkey_of(number));
+        ri_rkey_add(rkey_of(number), &wire);
+        return ri_rkey_find(rkey_of(number));
     }
 
     shared_by_fork<told> m_told;
@@ -127,7 +127,7 @@ TEST_F(test_rkey, own_process)
     EXPECT_EQ(nullptr, add(2, lie));
     ri_region_remove(memh(1));
     EXPECT_EQ(nullptr, add(2, wire)) << "it is not mapped any more";
-    ri_rkey_remove(handle(3)); /* not there */
+    ri_rkey_remove(rkey_of(3)); /* not there */
 }
 
 TEST_F(test_rkey, other_process)
@@ -172,9 +172,9 @@ TEST_F(test_rkey, other_process)
     child.end(SIGKILL);
     rkey->reach->proved = 0;
     EXPECT_FALSE(ri_reach_is_there(rkey->reach));
-    ri_rkey_remove(handle(1));
-    ri_rkey_remove(handle(2));
-    ri_rkey_remove(handle(3));
+    ri_rkey_remove(rkey_of(1));
+    ri_rkey_remove(rkey_of(2));
+    ri_rkey_remove(rkey_of(3));
     EXPECT_EQ(nullptr, add(1, m_told->own));
 }
 
@@ -206,7 +206,7 @@ TEST_F(test_rkey, lies)
     const ri_rkey_t *rkey = add(1, lie);
     ASSERT_NE(nullptr, rkey);
     EXPECT_EQ(nullptr, rkey->reach->mail.area);
-    ri_rkey_remove(handle(1));
+    ri_rkey_remove(rkey_of(1));
 
     lie = m_told->shared;
     lie.place.offset += SIZE;
@@ -249,7 +249,7 @@ TEST_F(test_rkey, child_of_an_origin)
     uint64_t owner = mail.area->owners[mail.slot];
     EXPECT_NE(0u, owner);
     {
-        rma_child other([&] { ri_rkey_remove(handle(1)); });
+        rma_child other([&] { ri_rkey_remove(rkey_of(1)); });
         waitpid(other.pid(), nullptr, 0);
     }
     EXPECT_EQ(owner, mail.area->owners[mail.slot].load());

@@ -19,9 +19,9 @@ struct way_of_message {
     size_t length; /* up to hybrid_thresh: from the pool */
 };
 
-const way_of_message WAYS[] = {{"pool", false, MEDIUM},
+const way_of_message WAYS[] = {{"pool", false, 20000},
                                {"rendezvous", false, LONG},
-                               {"pool, ring", true, MEDIUM},
+                               {"pool, ring", true, 20000},
                                {"rendezvous, ring", true, LONG}};
 
 class test_close : public hybrid_test {

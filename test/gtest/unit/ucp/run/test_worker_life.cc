@@ -10,15 +10,15 @@
 
 namespace {
 
-const uint64_t ALL      = ~0ul;
-const uint64_t STRANGER = 0x3333;
-const uint64_t TAG      = 1; /* of receives that offer themselves */
-const size_t MEDIUM     = 20000;
-const size_t LARGE      = 100000;
-const size_t GIANT      = 1000001; /* both sides copy */
-
 class test_worker_life : public pair_test {
 protected:
+    static constexpr uint64_t ALL      = ~0ul;
+    static constexpr uint64_t STRANGER = 0x3333;
+    static constexpr uint64_t TAG      = 1; /* of receives that offer themselves */
+    static constexpr size_t MEDIUM     = 20000;
+    static constexpr size_t LARGE      = 100000;
+    static constexpr size_t GIANT      = 1000001; /* both sides copy */
+
     void SetUp() override
     {
         ri_test::SetUp();

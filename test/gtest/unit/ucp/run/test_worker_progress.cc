@@ -14,8 +14,6 @@ extern "C" {
 
 namespace {
 
-const uint64_t STRANGER = 0x3333;
-
 /* A line of the list */
 struct work {
     const char *name;
@@ -38,6 +36,8 @@ struct example {
 
 class test_worker_progress : public rtr_test {
 protected:
+    static constexpr uint64_t STRANGER = 0x3333;
+
     void configure() override
     {
         rtr_test::configure();

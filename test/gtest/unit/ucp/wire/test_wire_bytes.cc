@@ -268,6 +268,21 @@ const form FORMS[] = {
          }},
 };
 
+#undef ID_VALUE
+#undef FROM_8
+#undef FROM_16
+#undef FROM_24
+#undef FROM_32
+#undef FROM_40
+#undef FROM_48
+#undef FROM_56
+#undef FROM_64
+#undef SYNC
+#undef PLANE
+#undef CHANNEL
+#undef ONE_PIECE
+#undef HELLO
+
 bytes of_hex(const char *text)
 {
     bytes out;

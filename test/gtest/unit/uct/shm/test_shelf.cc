@@ -14,10 +14,10 @@
 
 namespace {
 
-const uint64_t COOKIE = 0x123456789abcdef0;
-
 class test_shelf : public ::testing::Test {
 protected:
+    static constexpr uint64_t COOKIE = 0x123456789abcdef0;
+
     void TearDown() override
     {
         close_both();

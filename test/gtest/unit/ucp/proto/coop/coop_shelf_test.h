@@ -12,7 +12,6 @@
 namespace {
 
 const size_t SHELF    = 4 * RI_SHELF_PLACE;
-const size_t UNITS    = 245; /* of LONG */
 const unsigned ROUNDS = 10000;
 
 class coop_shelf_test : public coop_test {

@@ -16,7 +16,8 @@
 
 namespace {
 
-const size_t LONG = 1000001;
+const size_t LONG  = 1000001;
+const size_t UNITS = 245; /* of LONG */
 
 class coop_test : public pair_test {
 protected:

@@ -29,7 +29,6 @@ struct forged {
     uint64_t claimed, done;
 };
 
-const uint64_t UNITS     = 245; /* of LONG */
 const forged FORGERIES[] = {
         {"front too large", UNITS + 1, 0},
         {"back too large", (UNITS + 1) << 32, 0},

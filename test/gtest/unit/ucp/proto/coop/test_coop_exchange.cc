@@ -10,11 +10,12 @@
 
 namespace {
 
-const size_t LENGTH  = 200000; /* 49 units */
-const uint64_t OTHER = 99;     /* tag of a receive that A has posted all the time */
+const uint64_t OTHER = 99; /* tag of a receive that A has posted all the time */
 
 class test_coop_exchange : public coop_test {
 protected:
+    static constexpr size_t LENGTH = 200000; /* 49 units */
+
     void configure() override
     {
         coop_test::configure();

@@ -10,14 +10,14 @@
 
 namespace {
 
-const size_t MEDIUM = 20000;
-const size_t POOL   = 512 * 1024; /* 16 buffers of 32 KB */
-
 /* Progress calls after which nothing waits to be given back any more. */
 const int PATIENCE = 300;
 
 class hybrid_test : public rndv_test {
 protected:
+    static constexpr size_t MEDIUM = 20000;
+    static constexpr size_t POOL   = 512 * 1024; /* 16 buffers of 32 KB */
+
     void SetUp() override
     {
         rndv_test::SetUp();

@@ -9,11 +9,11 @@
 
 namespace {
 
-const size_t MEDIUM = 20000;
-const size_t POOL   = 512 * 1024; /* 16 buffers of 32 KB */
-
 class test_hybrid_rdma : public rdma_test {
 protected:
+    static constexpr size_t MEDIUM = 20000;
+    static constexpr size_t POOL   = 512 * 1024; /* 16 buffers of 32 KB */
+
     void SetUp() override
     {
         rdma_test::SetUp();

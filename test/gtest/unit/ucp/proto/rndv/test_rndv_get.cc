@@ -9,7 +9,7 @@
 
 namespace {
 
-const std::vector<outcome> OUTCOMES = {
+const std::vector<outcome> GET_OUTCOMES = {
         {"read", UCS_OK, 0},
         {"unreachable", UCS_ERR_UNREACHABLE, 0},
         {"no access", UCS_ERR_INVALID_ADDR, 0},
@@ -59,7 +59,7 @@ TEST_F(test_rndv_get, shapes)
     };
 
     for_shapes({CONTIG, IOV_1, IOV_16, IOV_EMPTY},
-               {CONTIG, IOV_1, IOV_16, IOV_EMPTY, IOV_17, PACKED}, OUTCOMES, test,
+               {CONTIG, IOV_1, IOV_16, IOV_EMPTY, IOV_17, PACKED}, GET_OUTCOMES, test,
                [this] { expect_numbers_add_up(); });
 }
 

@@ -50,7 +50,7 @@ protected:
 
 /* Which way each message takes, and that it ends on both sides */
 
-const std::vector<outcome> OUTCOMES = {
+const std::vector<outcome> PUT_OUTCOMES = {
         {"written", UCS_OK, 0},
         {"unreachable", UCS_ERR_UNREACHABLE, 0},
         {"no access", UCS_ERR_INVALID_ADDR, 0},
@@ -100,7 +100,7 @@ TEST_F(test_rndv_put, shapes)
     };
 
     for_shapes({CONTIG, IOV_1, IOV_16, IOV_EMPTY},
-               {CONTIG, IOV_1, IOV_16, IOV_17, PACKED}, OUTCOMES, test,
+               {CONTIG, IOV_1, IOV_16, IOV_17, PACKED}, PUT_OUTCOMES, test,
                [this] { expect_numbers_add_up(); });
 }
 

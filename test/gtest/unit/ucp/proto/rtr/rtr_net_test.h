@@ -16,11 +16,11 @@ extern "C" {
 
 namespace {
 
-const size_t MEDIUM = 20000;
-const size_t LARGE  = 100000;
-
 class rtr_net_test : public net_offer_test {
 protected:
+    static constexpr size_t MEDIUM = 20000;
+    static constexpr size_t LARGE  = 100000;
+
     rtr_net_test() : net_offer_test(LARGE, 2) {}
 
     void end() override

@@ -16,12 +16,12 @@ extern "C" {
 
 namespace {
 
-const size_t MEDIUM = 20000;
-const size_t LARGE  = 100000;
-const size_t GIANT  = 300000; /* by entry */
-
 class rtr_test : public offer_test {
 protected:
+    static constexpr size_t MEDIUM = 20000;
+    static constexpr size_t LARGE  = 100000;
+    static constexpr size_t GIANT  = 300000; /* by entry */
+
     rtr_test() : offer_test(LARGE, 50) {}
 
     void configure() override { ri_config.ring_peers = 4; }

@@ -17,11 +17,11 @@ extern "C" {
 
 namespace {
 
-const size_t MEDIUM = 12000;
-const size_t LARGE  = 30000;
-
 class rtr_ud_test : public net_offer_test {
 protected:
+    static constexpr size_t MEDIUM = 12000;
+    static constexpr size_t LARGE  = 30000;
+
     rtr_ud_test() : net_offer_test(LARGE, 3) {}
 
     void end() override

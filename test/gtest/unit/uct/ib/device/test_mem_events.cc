@@ -3,6 +3,7 @@
 /* src/uct/ib/device/mem_events.[hc] */
 
 #include "unit/common/ri_cpp.h"
+#include "unit/common/sanitized.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -20,13 +21,6 @@
 #include <vector>
 
 namespace {
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool sanitized =
-        true; /* which has its own malloc, and unmaps by system calls */
-#else
-constexpr bool sanitized = false;
-#endif
 
 constexpr size_t length = 1 << 20;
 

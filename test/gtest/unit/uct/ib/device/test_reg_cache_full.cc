@@ -14,11 +14,12 @@ extern "C" {
 
 namespace {
 
-constexpr uintptr_t page = fake_device::page;
-constexpr double NEVER   = 1e9; /* the first pause */
+constexpr double NEVER = 1e9; /* the first pause */
 
 class test_reg_cache_full : public ::testing::Test {
 protected:
+    static constexpr uintptr_t page = fake_device::page;
+
     void SetUp() override
     {
         start(1);

@@ -3,8 +3,8 @@
 /* src/uct/ib/device/reg_cache.[hc], with real memory that comes and goes, and a device that holds
  * its pages: whatever a get returns must be of the pages that are there now. */
 
-#include "unit/fakes/fake_device.h"
-#include "unit/common/rng.h"
+#include "reg_cache_test.h"
+#include "unit/common/sanitized.h"
 
 #include <algorithm>
 #include <dlfcn.h>
@@ -17,15 +17,6 @@
 #include <vector>
 
 namespace {
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool sanitized = true;
-#else
-constexpr bool sanitized = false;
-#endif
-
-constexpr uintptr_t page = fake_device::page;
-constexpr unsigned rw    = RI_REG_READ | RI_REG_WRITE;
 
 /* Tells the cache by itself, before memory goes. */
 class test_reg_cache_load : public ::testing::Test {

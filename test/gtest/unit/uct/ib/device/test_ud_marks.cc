@@ -41,7 +41,7 @@ TEST_F(test_ud_marks, are_those_of_packets)
             return create_ah(pd, attr);
         };
         trio t;
-        transfer x(t.a(), t.c());
+        plane_transfer x(t.a(), t.c());
 
         EXPECT_EQ(3, seen.sl);
         EXPECT_EQ(seen.is_global ? 77 : 0, seen.grh.traffic_class);

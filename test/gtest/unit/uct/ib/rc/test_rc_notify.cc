@@ -17,8 +17,6 @@
 
 namespace {
 
-const size_t LENGTH = 1ul << 20;
-
 struct notification {
     ri_plane_ep_t *ep;
     uint32_t immediate;
@@ -36,6 +34,8 @@ void notified(ri_plane_ep_t *ep, uint32_t immediate, size_t length)
 
 class test_rc_notify : public ::testing::Test {
 protected:
+    static constexpr size_t LENGTH = 1ul << 20;
+
     void SetUp() override
     {
         m_config               = ri_config;

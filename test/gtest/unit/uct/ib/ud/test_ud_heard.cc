@@ -20,13 +20,13 @@ protected:
                (count ? "/" + std::to_string(count) : "");
     }
 
-    static void send_all(trio &t, transfer &x)
+    static void send_all(trio &t, plane_transfer &x)
     {
         ASSERT_EQ(UCS_OK, x.start_recv(t.a_c.ep[1]));
         ASSERT_EQ(UCS_INPROGRESS, x.start_send(t.a_c.ep[0], x.recv.target));
     }
 
-    static void finish(trio &t, transfer &x)
+    static void finish(trio &t, plane_transfer &x)
     {
         wait(t.list, [&]() { return x.ended(); });
         EXPECT_EQ(UCS_OK, x.recv.status);
@@ -68,7 +68,7 @@ TEST_F(test_ud_heard, each_type_is_lost)
                         struct ibv_qp_attr attr = {};
 
                         for (int i = 0; i < 6; ++i) {
-                            transfer x(t.a(), t.c());
+                            plane_transfer x(t.a(), t.c());
 
                             send_all(t, x);
                             if (type == RI_UD_RESTART) {
@@ -79,7 +79,7 @@ TEST_F(test_ud_heard, each_type_is_lost)
                             }
                             finish(t, x);
                         }
-                        transfer x(t.a(), t.c());
+                        plane_transfer x(t.a(), t.c());
                         send_all(t, x);
                         ri_ud_cancel(&x.recv.super); /* CANCEL */
                         wait(t.list, [&]() { return x.ended(); });
@@ -95,10 +95,10 @@ TEST_F(test_ud_heard, done_is_said)
 {
     ri_config.ud_qps = 64;
     run([](trio &t) {
-        std::vector<std::unique_ptr<transfer>> all;
+        std::vector<std::unique_ptr<plane_transfer>> all;
 
         for (int i = 0; i < 40; ++i) {
-            all.emplace_back(new transfer(t.a(), t.c(), 20000));
+            all.emplace_back(new plane_transfer(t.a(), t.c(), 20000));
             send_all(t, *all.back());
         }
         for (auto &x : all) {
@@ -114,7 +114,7 @@ TEST_F(test_ud_heard, done_is_lost)
 {
     run(
             [](trio &t) {
-                transfer x(t.a(), t.c());
+                plane_transfer x(t.a(), t.c());
                 double start = ri_time();
 
                 send_all(t, x);
@@ -138,7 +138,7 @@ TEST_F(test_ud_heard, no_ack_arrives)
 {
     run(
             [](trio &t) {
-                transfer x(t.a(), t.c()), y(t.a(), t.c());
+                plane_transfer x(t.a(), t.c()), y(t.a(), t.c());
                 uint32_t numbers[3] = {7, 7, 7};
 
                 send_all(t, x);
@@ -172,7 +172,7 @@ TEST_F(test_ud_heard, hostile_done)
     ri_config.ud_window = 8;
     run(
             [](trio &t) {
-                transfer x(t.a(), t.c()), y(t.a(), t.c());
+                plane_transfer x(t.a(), t.c()), y(t.a(), t.c());
 
                 give(t, done(0, ~0u));
                 send_all(t, x);
@@ -208,7 +208,7 @@ TEST_F(test_ud_heard, numbers_far_apart)
 
         for (uint32_t distance : {1u, 31u, 32u, 33u, 64u}) {
             SCOPED_TRACE(distance);
-            transfer x(t.a(), t.c());
+            plane_transfer x(t.a(), t.c());
             send_all(t, x); /* while it is under way, others are collected */
             for (uint32_t number : {1000u, 1000u + distance}) {
                 ri_ud_send_t other = {};

@@ -49,7 +49,7 @@ protected:
 
     static void exchange(trio &t, ud_way &way)
     {
-        transfer x(t.a(), t.c());
+        plane_transfer x(t.a(), t.c());
 
         ASSERT_EQ(UCS_OK, x.start_recv(way.ep[1]));
         ASSERT_EQ(UCS_INPROGRESS, x.start_send(way.ep[0], x.recv.target));
@@ -62,7 +62,7 @@ protected:
     /* Everything stops, and begins anew by other ways. */
     static void moves_under_way(trio &t)
     {
-        transfer x(t.a(), t.c(), 1 << 20), late(t.a(), t.c());
+        plane_transfer x(t.a(), t.c(), 1 << 20), late(t.a(), t.c());
         ud_way again;
 
         ASSERT_EQ(UCS_OK, x.start_recv(t.a_c.ep[1]));
@@ -110,7 +110,7 @@ TEST_F(test_ud_moves, nobody_is_told)
 {
     run("infiniband", "move_after=30", [](trio &t) {
         exchange(t, t.a_c); /* 25 pieces */
-        transfer x(t.a(), t.c());
+        plane_transfer x(t.a(), t.c());
 
         ASSERT_EQ(UCS_OK, x.start_recv(t.a_c.ep[1]));
         ASSERT_EQ(UCS_INPROGRESS, x.start_send(t.a_c.ep[0], x.recv.target));
@@ -128,7 +128,7 @@ TEST_F(test_ud_moves, nobody_is_told)
 TEST_F(test_ud_moves, prepared_before_the_look)
 {
     run("infiniband", "move_after=20", [](trio &t) {
-        transfer x(t.a(), t.c());
+        plane_transfer x(t.a(), t.c());
         ud_way again;
 
         ASSERT_EQ(UCS_OK, x.start_recv(t.a_c.ep[1]));

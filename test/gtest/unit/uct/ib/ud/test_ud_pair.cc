@@ -20,7 +20,6 @@
 namespace {
 
 const unsigned MESSAGES_MAX = 1000;
-const uint8_t FILL          = 0xa5;
 
 /* What the two have in common. The target of a message is valid when it is published. */
 struct exchange {
@@ -52,7 +51,7 @@ public:
             byte = m_random.next();
         }
         m_memory.reset(new ud_buffer(node.plane, 2 * m_length + 8192));
-        memset(m_memory->data(), FILL, m_memory->size());
+        memset(m_memory->data(), 0xa5, m_memory->size());
         rng own(2 * seed + m_is_sender); /* either side's memory is cut in its own way */
         m_list = ud_cut(own, *m_memory, m_length, own.percent(p.lists));
         m_expected.assign(m_memory->data(), m_memory->data() + m_memory->size());

@@ -65,7 +65,7 @@ TEST_F(test_ud_plane, is_from)
 TEST_F(test_ud_plane, from_another)
 {
     run([](trio &t) {
-        transfer x(t.a(), t.c()), y(t.b(), t.c());
+        plane_transfer x(t.a(), t.c()), y(t.b(), t.c());
 
         ASSERT_EQ(UCS_OK, x.start_recv(t.a_c.ep[1]));
         EXPECT_LT(0u, t.c().counters()->ud_pool_bytes);
@@ -90,7 +90,7 @@ TEST_F(test_ud_plane, probe_behind_its_pieces)
 {
     run([](trio &t) {
         ri_ud_message_t probe = {};
-        transfer x(t.a(), t.c());
+        plane_transfer x(t.a(), t.c());
 
         ASSERT_EQ(UCS_OK, x.start_recv(t.a_c.ep[1]));
         ASSERT_EQ(UCS_INPROGRESS, x.start_send(t.a_c.ep[0], x.recv.target));
@@ -110,7 +110,7 @@ TEST_F(test_ud_plane, late)
 {
     ri_config.ud_qps = 1;
     run([](trio &t) {
-        transfer x(t.a(), t.c()), y(t.a(), t.c());
+        plane_transfer x(t.a(), t.c()), y(t.a(), t.c());
 
         ASSERT_EQ(UCS_OK, x.start_recv(t.a_c.ep[1]));
         ASSERT_EQ(UCS_INPROGRESS, x.start_send(t.a_c.ep[0], x.recv.target));
@@ -130,7 +130,7 @@ TEST_F(test_ud_plane, late_for_the_next)
 {
     ri_config.ud_qps = 1;
     run([](trio &t) {
-        transfer x(t.a(), t.c()), y(t.a(), t.c()), z(t.a(), t.c());
+        plane_transfer x(t.a(), t.c()), y(t.a(), t.c()), z(t.a(), t.c());
 
         ASSERT_EQ(UCS_OK, x.start_recv(t.a_c.ep[1]));
         ASSERT_EQ(UCS_INPROGRESS, x.start_send(t.a_c.ep[0], x.recv.target));
@@ -148,7 +148,7 @@ TEST_F(test_ud_plane, late_for_the_next)
 
         /* After this the queue pair has another key, and such datagrams do not arrive */
         uint64_t stale = t.c().counters()->ud_stale;
-        transfer v(t.a(), t.c()), w(t.a(), t.c());
+        plane_transfer v(t.a(), t.c()), w(t.a(), t.c());
         ASSERT_EQ(UCS_OK, v.start_recv(t.a_c.ep[1]));
         EXPECT_NE(x.recv.target.qkey, v.recv.target.qkey);
         ASSERT_EQ(UCS_INPROGRESS, w.start_send(t.a_c.ep[0], x.recv.target));
@@ -162,7 +162,7 @@ TEST_F(test_ud_plane, late_for_the_next)
 TEST_F(test_ud_plane, offer)
 {
     run([](trio &t) {
-        transfer x(t.a(), t.c());
+        plane_transfer x(t.a(), t.c());
 
         ASSERT_EQ(UCS_OK, x.start_recv(t.a_c.ep[1], true));
         for (int i = 0; i < 1000; ++i) {
@@ -179,7 +179,7 @@ TEST_F(test_ud_plane, offer)
 TEST_F(test_ud_plane, offer_is_taken_back)
 {
     run([](trio &t) {
-        transfer x(t.a(), t.c()), y(t.a(), t.c(), 20);
+        plane_transfer x(t.a(), t.c()), y(t.a(), t.c(), 20);
         const ri_ud_ops_t *ops = ri_plane_ud.ud;
 
         ASSERT_EQ(UCS_OK, x.start_recv(t.a_c.ep[1], true));
@@ -209,7 +209,7 @@ TEST_F(test_ud_plane, offer_is_taken_back)
 TEST_F(test_ud_plane, offer_is_heard)
 {
     run([](trio &t) {
-        transfer x(t.a(), t.c());
+        plane_transfer x(t.a(), t.c());
 
         ASSERT_EQ(UCS_OK, x.start_recv(t.a_c.ep[1], true));
         ASSERT_EQ(UCS_INPROGRESS, x.start_send(t.a_c.ep[0], x.recv.target));
@@ -228,7 +228,7 @@ TEST_F(test_ud_plane, offer_is_claimed)
 {
     ri_config.ud_qps = 1;
     run([](trio &t) {
-        transfer x(t.a(), t.c()), y(t.b(), t.c());
+        plane_transfer x(t.a(), t.c()), y(t.b(), t.c());
 
         ASSERT_EQ(UCS_OK, x.start_recv(t.a_c.ep[1], true));
         ri_plane_ud.ud->claim(&x.recv.super);
@@ -249,7 +249,7 @@ TEST_F(test_ud_plane, offer_is_revoked)
 {
     ri_config.ud_qps = 1;
     run([](trio &t) {
-        transfer x(t.a(), t.c()), y(t.b(), t.c()), z(t.a(), t.c());
+        plane_transfer x(t.a(), t.c()), y(t.b(), t.c()), z(t.a(), t.c());
 
         ASSERT_EQ(UCS_OK, x.start_recv(t.a_c.ep[1], true));
         EXPECT_EQ(UCS_ERR_NO_RESOURCE, z.start_recv(t.a_c.ep[1], true));
@@ -266,7 +266,7 @@ TEST_F(test_ud_plane, offer_is_revoked)
 
         /* Who uses it all the same is told, as often as that happens */
         for (int i = 0; i < 2; ++i) {
-            transfer late(t.a(), t.c());
+            plane_transfer late(t.a(), t.c());
 
             ASSERT_EQ(UCS_INPROGRESS, late.start_send(t.a_c.ep[0], x.recv.target));
             wait(t.list, [&]() { return late.ended(); });
@@ -284,16 +284,16 @@ TEST_F(test_ud_plane, turns)
 {
     ri_config.ud_qps = 1;
     run([](trio &t) {
-        std::vector<std::unique_ptr<transfer>> all;
+        std::vector<std::unique_ptr<plane_transfer>> all;
         std::string order;
 
         for (int i = 0; i < 8; ++i) {
             bool from_b = i >= 6;
             auto way    = from_b ? &t.b_c : &t.a_c;
 
-            all.emplace_back(new transfer(from_b ? t.b() : t.a(), t.c(), 5000));
-            transfer &x = *all.back();
-            x.recv.then = [&x, &order, way, from_b]() {
+            all.emplace_back(new plane_transfer(from_b ? t.b() : t.a(), t.c(), 5000));
+            plane_transfer &x = *all.back();
+            x.recv.then       = [&x, &order, way, from_b]() {
                 if (x.recv.ends == 0) {
                     order += from_b ? 'b' : 'a';
                     x.start_send(way->ep[0], x.recv.target);
@@ -319,7 +319,7 @@ TEST_F(test_ud_plane, receiver_cancels)
 {
     run([](trio &t) {
         for (int progress = 0; progress < 40; progress += 3) {
-            transfer x(t.a(), t.c());
+            plane_transfer x(t.a(), t.c());
 
             ASSERT_EQ(UCS_OK, x.start_recv(t.a_c.ep[1]));
             ASSERT_EQ(UCS_INPROGRESS, x.start_send(t.a_c.ep[0], x.recv.target));
@@ -352,7 +352,7 @@ TEST_F(test_ud_plane, receiver_cancels_while_it_waits)
 {
     ri_config.ud_qps = 1;
     run([](trio &t) {
-        transfer x(t.a(), t.c()), y(t.a(), t.c()), z(t.b(), t.c());
+        plane_transfer x(t.a(), t.c()), y(t.a(), t.c()), z(t.b(), t.c());
 
         ASSERT_EQ(UCS_OK, x.start_recv(t.a_c.ep[1]));
         ASSERT_EQ(UCS_INPROGRESS, y.start_recv(t.a_c.ep[1]));
@@ -371,7 +371,7 @@ TEST_F(test_ud_plane, receiver_cancels_while_it_waits)
 TEST_F(test_ud_plane, disconnect)
 {
     run([](trio &t) {
-        transfer x(t.a(), t.c()), y(t.b(), t.c()), w(t.c(), t.a());
+        plane_transfer x(t.a(), t.c()), y(t.b(), t.c()), w(t.c(), t.a());
 
         ASSERT_EQ(UCS_OK, x.start_recv(t.a_c.ep[1]));
         ASSERT_EQ(UCS_OK, y.start_recv(t.b_c.ep[1]));
@@ -408,7 +408,7 @@ TEST_F(test_ud_plane, queue_pair_fails)
 {
     run([](trio &t) {
         for (int progress = 0; progress < 12; ++progress) {
-            transfer x(t.a(), t.c(), 3 * LENGTH);
+            plane_transfer x(t.a(), t.c(), 3 * LENGTH);
             struct ibv_qp_attr attr = {};
 
             ASSERT_EQ(UCS_OK, x.start_recv(t.a_c.ep[1]));
@@ -435,7 +435,7 @@ TEST_F(test_ud_plane, queue_pair_fails)
 TEST_F(test_ud_plane, bad_key)
 {
     run([](trio &t) {
-        transfer x(t.a(), t.c()), y(t.a(), t.c());
+        plane_transfer x(t.a(), t.c()), y(t.a(), t.c());
 
         ASSERT_EQ(UCS_OK, x.start_recv(t.a_c.ep[1]));
         ASSERT_EQ(UCS_OK, y.start_recv(t.a_c.ep[1]));
@@ -454,7 +454,7 @@ TEST_F(test_ud_plane, bad_key)
 TEST_F(test_ud_plane, bad_key_of_the_receiver)
 {
     run([](trio &t) {
-        transfer x(t.a(), t.c());
+        plane_transfer x(t.a(), t.c());
 
         ASSERT_EQ(UCS_OK, x.recv.recv(t.a_c.ep[1], {{(uintptr_t)x.sink.data(), LENGTH}},
                                       x.sink.key() ^ 0x5500, LENGTH));
@@ -471,7 +471,7 @@ TEST_F(test_ud_plane, bad_key_of_the_receiver)
 TEST_F(test_ud_plane, hostile_targets)
 {
     run([](trio &t) {
-        transfer x(t.a(), t.c()), y(t.a(), t.c());
+        plane_transfer x(t.a(), t.c()), y(t.a(), t.c());
         ri_ud_target_t bad;
 
         ASSERT_EQ(UCS_OK, x.start_recv(t.a_c.ep[1]));
@@ -540,7 +540,7 @@ TEST_F(test_ud_plane, hostile_addresses)
                   ri_plane_ud.connect(t.a().plane, &good, sizeof(good) - 1, &made));
 
         /* A way that is not connected is none */
-        transfer x(t.a(), t.c());
+        plane_transfer x(t.a(), t.c());
         EXPECT_EQ(UCS_ERR_UNREACHABLE, x.start_recv(ep));
     });
 }
@@ -551,7 +551,7 @@ TEST_F(test_ud_plane, hostile_control)
     run([](trio &t) {
         auto *ac = ri_container_of(t.a_c.ep[0], ri_ud_ep_t, super);
         auto *bc = ri_container_of(t.b_c.ep[0], ri_ud_ep_t, super);
-        transfer x(t.a(), t.c());
+        plane_transfer x(t.a(), t.c());
         ri_ud_message_t m = {};
         uint64_t dropped  = 0;
 

@@ -142,7 +142,7 @@ protected:
 
     static void exchange(trio &t)
     {
-        transfer x(t.a(), t.c());
+        plane_transfer x(t.a(), t.c());
 
         ASSERT_EQ(UCS_OK, x.start_recv(t.a_c.ep[1]));
         ASSERT_EQ(UCS_INPROGRESS, x.start_send(t.a_c.ep[0], x.recv.target));
@@ -158,7 +158,7 @@ TEST_F(test_ud_plane_faults, completion_queue)
 {
     for (bool has_begun : {false, true}) {
         run([has_begun](trio &t) {
-            transfer x(t.a(), t.c(), 1 << 20), y(t.b(), t.c());
+            plane_transfer x(t.a(), t.c(), 1 << 20), y(t.b(), t.c());
 
             ASSERT_EQ(UCS_OK, x.start_recv(t.a_c.ep[1]));
             if (has_begun) {
@@ -199,7 +199,7 @@ TEST_F(test_ud_plane_faults, completion_queue_is_not_read)
         static __typeof__(ibv_context_ops::poll_cq) poll;
         static struct ibv_cq *bad;
         struct ibv_context_ops *ops = &t.c().ud()->ib.device->context->ops;
-        transfer x(t.a(), t.c());
+        plane_transfer x(t.a(), t.c());
 
         ASSERT_EQ(UCS_OK, x.start_recv(t.a_c.ep[1]));
         poll         = ops->poll_cq;
@@ -296,7 +296,7 @@ TEST_F(test_ud_plane_faults, process_ends)
 
         if (pid == 0) {
             trio t;
-            transfer x(t.a(), t.c());
+            plane_transfer x(t.a(), t.c());
 
             take();
             x.start_recv(t.a_c.ep[1]);
@@ -314,7 +314,7 @@ TEST_F(test_ud_plane_faults, process_ends)
 TEST_F(test_ud_plane_faults, device_has_failed)
 {
     run([](trio &t) {
-        transfer x(t.a(), t.c());
+        plane_transfer x(t.a(), t.c());
 
         ASSERT_EQ(UCS_OK, x.start_recv(t.a_c.ep[1]));
         ri_ud_qp_t left = *used(t.c());

@@ -12,8 +12,8 @@
 
 namespace {
 
-const unsigned RECVS = 32;
-const size_t LENGTH  = 10000;
+const unsigned RECVS     = 32;
+const size_t RECV_LENGTH = 10000;
 
 __typeof__(ibv_context_ops::poll_cq) real_poll;
 std::map<struct ibv_cq *, unsigned> polls;
@@ -30,11 +30,11 @@ struct many_recvs {
     {
         EXPECT_TRUE(a.open() && b.open());
         way.join(a, b);
-        memory.reset(new ud_buffer(b.plane, RECVS * LENGTH));
+        memory.reset(new ud_buffer(b.plane, RECVS * RECV_LENGTH));
         for (unsigned i = 0; i < RECVS; ++i) {
             recvs.emplace_back(new ud_op());
-            EXPECT_EQ(UCS_OK, recvs[i]->recv(way.ep[1], {{at(i), LENGTH}}, memory->key(),
-                                             LENGTH));
+            EXPECT_EQ(UCS_OK, recvs[i]->recv(way.ep[1], {{at(i), RECV_LENGTH}},
+                                             memory->key(), RECV_LENGTH));
         }
         struct ibv_context_ops *ops = &b.ud()->ib.device->context->ops;
         real_poll                   = ops->poll_cq;
@@ -55,7 +55,7 @@ struct many_recvs {
         b.close();
     }
 
-    uintptr_t at(unsigned i) const { return (uintptr_t)memory->data() + i * LENGTH; }
+    uintptr_t at(unsigned i) const { return (uintptr_t)memory->data() + i * RECV_LENGTH; }
 
     void poll(unsigned times, bool all = false)
     {
@@ -122,21 +122,21 @@ TEST_F(test_ud_polls, not_the_busy_one)
 
         m.poll(100);
         for (unsigned i : {0u, RECVS / 2, RECVS - 1}) {
-            ud_buffer from(m.a.plane, LENGTH);
+            ud_buffer from(m.a.plane, RECV_LENGTH);
             struct ibv_cq *cq;
             ud_op send;
 
-            memset(from.data(), 'a' + i, LENGTH);
+            memset(from.data(), 'a' + i, RECV_LENGTH);
             cq = ri_container_of((ri_ud_transfer_t *)m.recvs[i]->super.transfer,
                                  ri_ud_recv_t, super)
                          ->qp->cq;
             ASSERT_EQ(UCS_INPROGRESS,
-                      send.send(m.way.ep[0], {{(uintptr_t)from.data(), LENGTH}},
-                                from.key(), LENGTH, m.recvs[i]->target));
+                      send.send(m.way.ep[0], {{(uintptr_t)from.data(), RECV_LENGTH}},
+                                from.key(), RECV_LENGTH, m.recvs[i]->target));
             polls.clear();
             wait({&m.a, &m.b}, [&] { return (m.recvs[i]->ends > 0) && (send.ends > 0); });
             EXPECT_EQ(UCS_OK, m.recvs[i]->status);
-            EXPECT_EQ(0, memcmp(from.data(), (void *)m.at(i), LENGTH));
+            EXPECT_EQ(0, memcmp(from.data(), (void *)m.at(i), RECV_LENGTH));
             EXPECT_GT(polls[cq], 0u);
         }
     });

@@ -29,7 +29,7 @@ TEST_F(test_ud_waits, no_queue_pair)
 {
     ri_config.ud_qps = 1;
     run([](trio &t) {
-        transfer x(t.a(), t.c()), y(t.b(), t.c()), z(t.b(), t.c());
+        plane_transfer x(t.a(), t.c()), y(t.b(), t.c()), z(t.b(), t.c());
         auto create = ri_verbs.create_qp;
         auto modify = ri_verbs.modify_qp;
 
@@ -59,7 +59,7 @@ TEST_F(test_ud_waits, no_queue_pair)
 TEST_F(test_ud_waits, fewer_queue_pairs)
 {
     run([](trio &t) {
-        transfer x(t.a(), t.c()), y(t.b(), t.c()), z(t.b(), t.c());
+        plane_transfer x(t.a(), t.c()), y(t.b(), t.c()), z(t.b(), t.c());
         auto create = ri_verbs.create_qp;
 
         ri_verbs.create_qp = no_qp;
@@ -87,7 +87,7 @@ TEST_F(test_ud_waits, queue_pairs_later)
     ri_config.ud_qps = 2;
     for (bool waits : {false, true}) {
         run([waits](trio &t) {
-            transfer x(t.a(), t.c()), y(t.b(), t.c()), z(t.b(), t.c());
+            plane_transfer x(t.a(), t.c()), y(t.b(), t.c()), z(t.b(), t.c());
             auto create = ri_verbs.create_qp;
             int tries   = 0;
 
@@ -111,7 +111,7 @@ TEST_F(test_ud_waits, queue_pairs_later)
             }
             EXPECT_EQ(2u, t.c().ud()->pool.count);
             EXPECT_EQ(0u, t.c().ud()->pool.failures);
-            for (transfer *each : {&x, &y, &z}) {
+            for (plane_transfer *each : {&x, &y, &z}) {
                 if (!each->ended()) {
                     ri_ud_cancel(&each->recv.super);
                 }
@@ -128,7 +128,7 @@ TEST_F(test_ud_waits, question_behind_pieces)
     run([](trio &t) {
         auto *to        = ri_container_of(t.a_c.ep[1], ri_ud_ep_t, super);
         const size_t MB = 1 << 20;
-        transfer x(t.a(), t.c(), MB);
+        plane_transfer x(t.a(), t.c(), MB);
         ri_ud_message_t m = {};
 
         ASSERT_EQ(UCS_OK, x.start_recv(t.a_c.ep[1]));
@@ -153,7 +153,7 @@ TEST_F(test_ud_waits, sender_that_has_stopped)
     for (bool has_begun : {false, true}) {
         run([has_begun](trio &t) {
             const size_t MB = 1 << 20;
-            transfer x(t.a(), t.c(), MB), y(t.b(), t.c());
+            plane_transfer x(t.a(), t.c(), MB), y(t.b(), t.c());
 
             ASSERT_EQ(UCS_OK, x.start_recv(t.a_c.ep[1]));
             if (has_begun) {
@@ -185,7 +185,7 @@ TEST_F(test_ud_waits, sender_that_is_slow)
     ri_config.ud_qps = 1;
     run([](trio &t) {
         const size_t MB = 1 << 20;
-        transfer x(t.a(), t.c(), 4 * MB), y(t.b(), t.c());
+        plane_transfer x(t.a(), t.c(), 4 * MB), y(t.b(), t.c());
 
         t.c().ud()->times.stall = 20000000;
         ASSERT_EQ(UCS_OK, x.start_recv(t.a_c.ep[1]));
@@ -207,7 +207,7 @@ TEST_F(test_ud_waits, sender_that_is_busy_with_others)
     for (bool by_pieces : {false, true}) {
         run([by_pieces](trio &t) {
             const size_t MB = 1 << 20;
-            transfer x(t.a(), t.c()), x2(t.a(), t.c(), MB), y(t.b(), t.c());
+            plane_transfer x(t.a(), t.c()), x2(t.a(), t.c(), MB), y(t.b(), t.c());
             auto *from        = ri_container_of(t.a_c.ep[0], ri_ud_ep_t, super);
             auto *to          = ri_container_of(t.a_c.ep[1], ri_ud_ep_t, super);
             ri_ud_message_t m = {};
@@ -252,7 +252,7 @@ TEST_F(test_ud_waits, nobody_answers)
 {
     ri_config.ud_timeout = 0.05;
     run([](trio &t) {
-        transfer x(t.a(), t.c());
+        plane_transfer x(t.a(), t.c());
 
         ASSERT_EQ(UCS_OK, x.start_recv(t.a_c.ep[1]));
         ASSERT_EQ(UCS_INPROGRESS, x.start_send(t.a_c.ep[0], x.recv.target));
@@ -268,7 +268,7 @@ TEST_F(test_ud_waits, nobody_has_ever_answered)
 {
     ri_config.ud_timeout = 300;
     run([](trio &t) {
-        transfer x(t.a(), t.c()), y(t.b(), t.c()), z(t.b(), t.c());
+        plane_transfer x(t.a(), t.c()), y(t.b(), t.c()), z(t.b(), t.c());
 
         ASSERT_EQ(UCS_OK, y.start_recv(t.b_c.ep[1]));
         ASSERT_EQ(UCS_INPROGRESS, y.start_send(t.b_c.ep[0], y.recv.target));

@@ -44,8 +44,8 @@ struct trio {
 };
 
 /* A message of one segment. */
-struct transfer {
-    transfer(ud_node &from, ud_node &to, size_t length = LENGTH)
+struct plane_transfer {
+    plane_transfer(ud_node &from, ud_node &to, size_t length = LENGTH)
         : length(length), source(from.plane, length), sink(to.plane, length)
     {
         rng random(length);
