@@ -10,12 +10,12 @@
 
 namespace {
 
-const size_t RUN  = 5000;
-const size_t GAP  = 120;
-const size_t RUNS = LARGE / RUN;
-
 class test_rtr_grid : public rtr_message_ends_test {
 protected:
+    static constexpr size_t RUN  = 5000;
+    static constexpr size_t GAP  = 120;
+    static constexpr size_t RUNS = LARGE / RUN;
+
     void SetUp() override
     {
         rtr_message_ends_test::SetUp();
