@@ -12,6 +12,10 @@
 
 #define CLOCK_UNKNOWN INT64_MAX
 
+/* What a message takes at least, in ns, where none goes back by which it could be known: more than
+ * the steps of printed times, as Perfetto drops an arrow that ends when it begins. */
+#define CLOCK_LEAST 20
+
 /* One end of a message, whose other end is not known yet, or both. */
 typedef struct timeline_mark {
     uint64_t uid, flow;
@@ -146,10 +150,10 @@ static int64_t clock_between(const timeline_clocks_t *clocks, unsigned from, uns
         return (back - there) / 2;
     }
     if (there != CLOCK_UNKNOWN) {
-        return (real < -there) ? -there : real;
+        return (real < CLOCK_LEAST - there) ? CLOCK_LEAST - there : real;
     }
     if (back != CLOCK_UNKNOWN) {
-        return (real > back) ? back : real;
+        return (real > back - CLOCK_LEAST) ? back - CLOCK_LEAST : real;
     }
     return real;
 }
