@@ -40,6 +40,27 @@ files()
     done | sed "s,^$top/,," | sort
 }
 
+# groups NAME DIR: the C++ files of each folder in groups of up to eight neighbours, which make
+# compiles as one source each: a variable for each group, and one with all of them
+groups()
+{
+    local name=$1 folder group number first size count
+    local -a sources=() all=()
+    while read -r folder; do
+        mapfile -t sources < <(find "$folder" -maxdepth 1 -name '*.cc' | sed 's,^[^/]*/,,' | sort)
+        count=$(((${#sources[@]} + 7) / 8))
+        for ((number = 0; number < count; ++number)); do
+            first=$((${#sources[@]} * number / count))
+            size=$((${#sources[@]} * (number + 1) / count - first))
+            group=${folder#test/gtest/}
+            group=${group//\//_}_$((number + 1))
+            list "group_$group" "${sources[@]:first:size}"
+            all+=("gtest/groups/$group.cc")
+        done
+    done < <(find "$2" -name '*.cc' -printf '%h\n' | sort -u)
+    list "$name" "${all[@]}"
+}
+
 # programs DIR: the names of the C files with a main(); parts DIR: the other ones
 programs()
 {
@@ -94,6 +115,9 @@ test_lists()
         list GTEST_UCP_SRCS $(files test/gtest/ucp '*.cc' '*.h')
         list GTEST_SOFTHCA_SRCS $(files test/gtest/softhca '*.cc' '*.h')
         list GTEST_UNIT_SRCS $(files test/gtest/unit '*.cc' '*.h')
+        groups GTEST_UCP_GROUPS test/gtest/ucp
+        groups GTEST_SOFTHCA_GROUPS test/gtest/softhca
+        groups GTEST_UNIT_GROUPS test/gtest/unit
         list RNDV_MODEL_SRCS $(files test/model 'rndv_*.cc' 'rndv_*.h')
         list MAILBOX_MODEL_SRCS $(files test/model 'mailbox_*.cc' 'mailbox_*.h')
         list MPI_TESTS $(programs test/mpi)
