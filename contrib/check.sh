@@ -10,10 +10,11 @@
 #   --asan            AddressSanitizer and UBSan: the gtest suites only
 #   --tsan            ThreadSanitizer: the gtests with threads only
 #   --werror          compiler warnings are errors
-#   --quick           less of everything that takes long: fuzzing, TCP runs, the other Debian; with
-#                     --werror precompiled headers, so that what a source lacks does not show; and a
-#                     third of the API tests by each plane but the first, with a sanitizer of all
-#                     gtests, another third in each run
+#   --quick           less of everything that takes long: fuzzing, TCP runs, the other Debian; gtests
+#                     are compiled several sources at a time, and with --werror with precompiled
+#                     headers, so that what a source lacks does not show; and a third of the API
+#                     tests by each plane but the first, with a sanitizer of all gtests, another
+#                     third in each run
 #   --long            more of everything, see "The long run" in docs/testing.md; hours
 #   --only LIST       only these steps, with commas, see --list; configure and build always
 #                     run, and tests (builds them) if a later one needs it
@@ -245,6 +246,7 @@ step_configure()
     [ $werror = no ] || options+=(--enable-werror)
     # What a source does not include itself is to show there, which takes several times as long
     [ $werror$quick != yesno ] || options+=(--disable-pch)
+    [ $quick = no ] || options+=(--enable-test-groups)
     cd "$build_dir" || return 1
     # Configured in the same way already: make looks after the rest
     if [ -e config.status ] && [ $stale = no ] && [ ! "$root/configure" -nt config.status ] &&
