@@ -48,8 +48,8 @@
  * a host: what a copy may cost grows with it. */
 #define CONFIG_NET_EXCHANGE 4
 
-/* A receiver that is away is waited for during much longer than an exchange. So many times as much is
- * copied for it, and at most this part of the pool. */
+/* A receiver that is away lets its sender wait for much longer than an exchange takes. So a message of so
+ * many times the length is copied, and of at most this part of the pool. */
 #define CONFIG_AWAY      4
 #define CONFIG_POOL_AWAY 8
 
