@@ -1,8 +1,8 @@
 # Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause
 #
-# The recipe for Spack. It belongs in packages/ucxri/package.py of a repository of your own (spack repo
-# create, spack repo add). The archive that "make dist" makes has to lie in the current folder or in a
-# mirror; it has no checksum yet: spack install --no-checksum ucxri
+# The recipe for Spack 0.21.3, 0.22.2 and later. It belongs in packages/ucxri/package.py of a
+# repository of your own (spack repo create, spack repo add). The archive that "make dist" makes has
+# to lie in the current folder or in a mirror; it has no checksum yet: spack install --no-checksum ucxri
 import os
 
 from spack.package import *
@@ -44,7 +44,7 @@ class Ucxri(AutotoolsPackage):
 
     # "make check" takes an hour
     def check(self):
-        with working_dir(os.path.join(self.build_directory, "test")):
+        with working_dir(os.path.join(self.stage.source_path, "test")):
             make("check-build-scripts")
             for test in ("symbols", "inert", "switch"):
                 which("bash")(os.path.join("check", test + ".test"))
