@@ -186,27 +186,35 @@ static void send_ask_ring(const ri_send_req_t *req, unsigned host_plane, int may
     }
 }
 
+/* Whether a message leaves half of the pool to those that are not as long. */
+static int send_leaves_half(const ri_send_req_t *req)
+{
+    const ri_pool_t *pool = &req->super.worker->pool;
+
+    return pool->used + ri_pool_class_size(ri_pool_class(req->data.length)) <=
+           pool->limit / 2;
+}
+
 /* Up to where a message through a network is copied to the pool. What is in too many pieces to be
  * described is copied whoever moves it, and its send is over sooner by the pool than by UCP: it may
  * have what others leave of half the pool. */
 static size_t send_hybrid_net(const ri_send_req_t *req, int pieces)
 {
-    const ri_pool_t *pool = &req->super.worker->pool;
-    size_t length         = req->data.length;
-
-    if (pieces || (ri_config.hybrid_net == 0) ||
-        (pool->used + ri_pool_class_size(ri_pool_class(length)) > pool->limit / 2)) {
+    if (pieces || (ri_config.hybrid_net == 0) || !send_leaves_half(req)) {
         return ri_config.hybrid_net;
     }
-    return ri_max(ri_config.hybrid_net, length);
+    return ri_max(ri_config.hybrid_net, req->data.length);
 }
 
 /* Up to where a message is copied to the pool for a receiver on this host that neither waits for long
  * messages nor asks for them soon, as it has said; 0: it is not known to be so. */
-static size_t send_hybrid_away(const ri_peer_t *peer)
+static size_t send_hybrid_away(const ri_send_req_t *req)
 {
-    return ((peer != NULL) && (peer->hint.fresh > 0) && !peer->hint.ready &&
-            !peer->hint.prompt) ?
+    const ri_peer_t *peer = req->conn->peer;
+
+    return ((req->data.length > ri_config.hybrid_thresh) && (peer != NULL) &&
+            (peer->hint.fresh > 0) && !peer->hint.ready && !peer->hint.prompt &&
+            send_leaves_half(req)) ?
                    ri_config.hybrid_away :
                    0;
 }
@@ -262,7 +270,7 @@ static ri_select_param_t send_facts(const ri_send_req_t *req, int sync,
             .scheme     = ri_config.scheme,
             .length     = length,
             .hybrid_thresh = ri_config.hybrid_thresh,
-            .hybrid_away   = send_hybrid_away(conn->peer),
+            .hybrid_away   = send_hybrid_away(req),
             .hybrid_net    = send_hybrid_net(req, pieces),
             .coop_thresh   = ri_config.coop_thresh,
             .ring_max      = conn->ring_max,

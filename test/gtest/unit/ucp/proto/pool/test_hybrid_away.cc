@@ -6,7 +6,15 @@
 
 namespace {
 
-class test_hybrid_away : public hybrid_test {};
+class test_hybrid_away : public hybrid_test {
+protected:
+    void say(uint8_t fresh, uint8_t ready, uint8_t prompt)
+    {
+        m_conn->peer->hint.fresh  = fresh;
+        m_conn->peer->hint.ready  = ready;
+        m_conn->peer->hint.prompt = prompt;
+    }
+};
 
 /* For a receiver that has said that it is away, longer messages are copied, too: until it waits or asks
  * soon again. */
@@ -27,15 +35,37 @@ TEST_F(test_hybrid_away, longer_messages_are_copied)
         bytes content = pattern(1, c.length);
         memory from(CONTIG, c.length, content), to(CONTIG, c.length);
 
-        m_conn->peer->hint.fresh  = c.fresh;
-        m_conn->peer->hint.ready  = c.ready;
-        m_conn->peer->hint.prompt = c.prompt;
-        rndv_ptr s                = send(from, 9);
+        say(c.fresh, c.ready, c.prompt);
+        rndv_ptr s = send(from, 9);
         EXPECT_EQ(1u, m_ab->count(c.type));
         EXPECT_EQ(c.type == RI_WIRE_POOL, s->done);
         recv_ptr r = recv(to, 9);
         pump();
         check(r, to, content, 9);
+        settle();
+        EXPECT_EQ(0u, used(*m_a));
+    }
+}
+
+/* The pool is also there for others, which are not as long. */
+TEST_F(test_hybrid_away, half_of_the_pool_is_left)
+{
+    const size_t length = POOL / 4;
+    std::vector<rndv_ptr> sends;
+    memory from(CONTIG, length, pattern(2, length)), to(CONTIG, length);
+
+    ri_config.hybrid_away = length;
+    connect_planes();
+    say(1, 0, 0);
+    for (unsigned i = 0; i < 3; ++i) {
+        sends.push_back(send(from, 9));
+        EXPECT_EQ(i < 2, sends.back()->done) << i;
+    }
+    EXPECT_EQ(2u, m_ab->count(RI_WIRE_POOL));
+    for (unsigned i = 0; i < 3; ++i) {
+        recv_ptr r = recv(to, 9);
+        pump();
+        check(r, to, pattern(2, length), 9);
     }
     settle();
     EXPECT_EQ(0u, used(*m_a));
