@@ -284,7 +284,8 @@ static void protocols_host(void)
             "On one host, the receive is posted early, and the receiver computes:",
             &which);
     which.first = PROTOCOLS_SENDER;
-    protocols_table("On one host, the sender is first:", &which);
+    protocols_table("On one host, the sender is first, and the receiver computes:",
+                    &which);
     which.first = PROTOCOLS_BOTH;
     which.quick = quick / RI_EXCHANGE_QUICK_PARTS;
     protocols_table(

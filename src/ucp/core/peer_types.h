@@ -65,6 +65,9 @@ typedef struct ri_peer_way {
  * so again. The next one is announced, and its FIN says it. */
 #define RI_PEER_HINT_FRESH 32
 
+/* So many long messages in a row that were neither waited for nor asked for soon: this process is away. */
+#define RI_PEER_HINT_MISSED 3
+
 /* Lives as long as it has a conn or a stream. */
 struct ri_peer {
     uint64_t uid;
@@ -89,9 +92,11 @@ struct ri_peer {
     struct {
         uint8_t waited; /* so many more long messages from the peer are taken to be waited for */
         uint8_t soon; /* so many more are taken to be asked for soon, if not waited for */
-        uint8_t is_news; /* either has become 0, or was 0, and the peer was not told yet */
-        uint8_t ready;   /* the peer waits for long messages, as it has said */
-        uint8_t prompt;  /* the peer asks for them soon, as it has said */
+        uint8_t is_news; /* one of them says another thing now, and the peer was not told yet */
+        uint8_t missed; /* so many in a row were neither, at most RI_PEER_HINT_MISSED */
+        uint8_t away;   /* the peer does neither, as it has said */
+        uint8_t ready;  /* the peer waits for long messages, as it has said */
+        uint8_t prompt; /* the peer asks for them soon, as it has said */
         uint8_t fresh; /* so many more messages may rely on ready before it is said again */
     } hint;
 

@@ -25,8 +25,10 @@
 /* Runs that are as long as this, in the mean, are registered rather than copied. */
 #define DT_LONG_RUN 4096
 
-/* Memory that is registered for a grid, gaps and all, has at most so many times its bytes. */
-#define DT_HULL_MAX 8
+/* Memory that is registered for a grid, gaps and all, has at most so many times its bytes, and so many
+ * bytes: its pages are pinned, also those that the program has never touched. */
+#define DT_HULL_FACTOR 4
+#define DT_HULL_MAX    (256ul << 20)
 
 static ri_map_t dt_map = RI_MAP_INITIALIZER;
 
@@ -394,7 +396,8 @@ int ri_dt_grid(const ri_dt_data_t *data, uint64_t *address, ri_wire_grid_t *grid
         return 0;
     }
     ri_grid_hull(grid, &lo, &hi);
-    return (uint64_t)(hi - lo) / DT_HULL_MAX <= data->length;
+    return ((uint64_t)(hi - lo) <= DT_HULL_MAX) &&
+           ((uint64_t)(hi - lo) / DT_HULL_FACTOR <= data->length);
 }
 
 size_t ri_dt_run_mean(const ri_dt_data_t *data)

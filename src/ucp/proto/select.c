@@ -27,8 +27,8 @@ static inline int select_can(unsigned plane, unsigned need)
 }
 
 /* Whether a message of medium length can be copied to the pool. A synchronous send has to wait
- * for its receive, so there is nothing to be gained. Where the receiver is away, and would be waited for,
- * more is. */
+ * for its receive, so there is nothing to be gained. Longer ones are copied where the receiver is away,
+ * as they would wait for it. */
 static int select_has_pool(const ri_select_param_t *param, unsigned plane)
 {
     size_t thresh = (plane & RI_PLANE_KEYS) ?

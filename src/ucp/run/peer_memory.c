@@ -28,6 +28,11 @@ static size_t memory_targets(void)
     return ri_heap_block(RI_WIRE_RTR_ENTRIES * sizeof(*((ri_conn_t *)NULL)->rtr.targets));
 }
 
+static size_t memory_grids(void)
+{
+    return ri_heap_block(RI_WIRE_RTR_ENTRIES * sizeof(*((ri_conn_t *)NULL)->rtr.grids));
+}
+
 /* The bits of a sender's ring that say which lines are dirty (ring.c). */
 static size_t memory_ring(size_t size)
 {
@@ -51,7 +56,7 @@ size_t ri_peer_memory_offers(unsigned kind)
     return table + ri_heap_block(sizeof(ri_untold_t)) +
            ri_heap_block(sizeof(ri_rtr_words_t)) +
            ri_heap_block(sizeof(ri_rtr_entries_t)) +
-           ((kind == RI_WIRE_PLANE_UD) ? memory_targets() : 0);
+           ((kind == RI_WIRE_PLANE_UD) ? memory_targets() : memory_grids());
 }
 
 /* What a pointer to one object points to. */
@@ -69,6 +74,7 @@ size_t ri_peer_memory_now(const ri_peer_t *peer)
                  MEMORY_OF(conn->rtr.untold) + MEMORY_OF(conn->rtr.words) +
                  MEMORY_OF(conn->rtr.grants) +
                  ((conn->rtr.targets == NULL) ? 0 : memory_targets()) +
+                 ((conn->rtr.grids == NULL) ? 0 : memory_grids()) +
                  ((conn->ring == NULL) ?
                           0 :
                           memory_ring(conn->ring->map_size - RI_RING_CONTROL_SIZE));

@@ -142,8 +142,8 @@ static void file_fail(const char *path)
     file.failed = 1;
 }
 
-/* Open @a path in @a mode, and write @a text. @return Whether it is there: not where that mode leaves
- * a file as it is. */
+/* Open @a path in @a mode, and write @a text. @return Whether it is there; 0 also if the mode is
+ * exclusive (x), and there is such a file. */
 static int file_write_text(const char *path, const char *mode,
                            const ri_report_text_t *text)
 {

@@ -28,7 +28,8 @@ typedef struct killed_part {
 
 static struct {
     pthread_mutex_t lock;
-    pid_t pid; /* 0: nobody is there. A child by fork() is another process, without the thread. */
+    _Atomic(pid_t)
+            pid; /* 0: nobody is there. A child by fork() is another process, without the thread. */
     int wake; /* eventfd */
     killed_part_t *parts;
     void (*print)(const ri_report_sum_t *sum);
@@ -157,7 +158,7 @@ void ri_report_killed_tick(const ri_worker_t *worker)
     uint64_t now;
     double elapsed;
 
-    if (ri_likely(killed.pid == 0)) {
+    if (ri_likely(atomic_load_explicit(&killed.pid, memory_order_relaxed) == 0)) {
         return;
     }
     now = ri_ticks();

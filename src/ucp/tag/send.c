@@ -213,8 +213,7 @@ static size_t send_hybrid_away(const ri_send_req_t *req)
     const ri_peer_t *peer = req->conn->peer;
 
     return ((req->data.length > ri_config.hybrid_thresh) && (peer != NULL) &&
-            (peer->hint.fresh > 0) && !peer->hint.ready && !peer->hint.prompt &&
-            send_leaves_half(req)) ?
+            peer->hint.away && send_leaves_half(req)) ?
                    ri_config.hybrid_away :
                    0;
 }

@@ -17,6 +17,9 @@
 /* A grid has no more runs. */
 #define RI_GRID_RUNS_MAX 65536u
 
+/* A sender need not write shorter runs, each of which is a write of its own. */
+#define RI_GRID_RUN_MIN 1024u
+
 /** @return A grid of one run. */
 static inline ri_wire_grid_t ri_grid_run(uint64_t length)
 {

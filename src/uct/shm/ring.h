@@ -146,6 +146,7 @@ typedef struct ri_ring_record {
 enum {
     RI_RING_HINT_WAITS = 1 << 0, /* it waits for them */
     RI_RING_HINT_SOON  = 1 << 1, /* it asks for them soon after they have come */
+    RI_RING_HINT_AWAY  = 1 << 2, /* it did neither, of its latest ones */
     RI_RING_HINT_SAID  = 1 << 7  /* a first part says nothing of this without */
 };
 

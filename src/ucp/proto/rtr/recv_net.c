@@ -119,7 +119,8 @@ static void recv_net_tell(ri_conn_t *conn)
 /* Whether the immediate can tell how long the message is. */
 static int recv_net_can_tell_length(const ri_send_req_t *req, const ri_rtr_t *rtr)
 {
-    return (req->data.length == rtr->length) ||
+    return ((req->data.length == rtr->length) &&
+            ((rtr->grid == NULL) || (rtr->grid->run >= RI_GRID_RUN_MIN))) ||
            ((rtr->grid == NULL) && ri_dt_is_contig(&req->data) &&
             (req->data.length <= req->conn->peer->way.ep->plane->notify_max));
 }

@@ -24,6 +24,7 @@ typedef struct ri_rtr_entry {
     uint32_t immediate; /* notified: what the write has said */
     size_t length;      /* notified: bytes that were written */
     uint8_t notified;
+    uint8_t in_runs;  /* the receive is: a message is as long as all of them */
     uint8_t ended;    /* the RTR was withdrawn before REVOKE was answered */
     uint8_t revoking; /* REVOKE is not answered yet */
     double asked;     /* when REVOKE was sent */

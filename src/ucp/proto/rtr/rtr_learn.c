@@ -71,6 +71,16 @@ static int rtr_count_down(uint8_t *left, int waiting)
     return before != (*left > 0);
 }
 
+/* Note whether one message more was met. With UCXRI_RTR=y nothing is learnt of that. @return Whether the
+ * process is taken for away from now on, or for there. */
+static int rtr_count_missed(uint8_t *missed, int was_met)
+{
+    int before = (*missed == RI_PEER_HINT_MISSED);
+
+    *missed = (was_met || (ri_config.rtr == UCS_YES)) ? 0 : *missed + !before;
+    return before != (*missed == RI_PEER_HINT_MISSED);
+}
+
 /* Whether the application has done hardly anything else since the latest long message than to copy as
  * much itself. */
 static int rtr_was_soon(const ri_worker_t *worker, uint32_t now, size_t length)
@@ -87,7 +97,8 @@ static void rtr_note_waiting(const ri_stream_t *stream, int waiting, uint32_t no
                (waiting || rtr_was_soon(stream->worker, now, length));
 
     peer->hint.is_news |= rtr_count_down(&peer->hint.waited, waiting) |
-                          rtr_count_down(&peer->hint.soon, soon);
+                          rtr_count_down(&peer->hint.soon, soon) |
+                          rtr_count_missed(&peer->hint.missed, waiting || soon);
 }
 
 /* A network writes without a processor, so there is a round trip to be saved whenever an RTR is

@@ -9,6 +9,7 @@
 #include "../../../ucs/log.h"
 #include "../../core/module.h"
 #include "../../link/control.h"
+#include "../../match/sender_map.h"
 #include "../../order/deliver.h"
 #include "../../../ucs/settings.h"
 #include "../../link/way.h"
@@ -64,7 +65,7 @@ int ri_rtr_net_is_possible(const ri_stream_t *stream)
 typedef struct rtr_net_place {
     uint64_t address; /* of its first run */
     ri_wire_grid_t grid;
-    int64_t lo; /* what is registered, from there */
+    int64_t lo; /* what is registered, from address */
     int64_t hi;
 } rtr_net_place_t;
 
@@ -136,6 +137,9 @@ ucs_status_t ri_rtr_net_send(ri_recv_req_t *recv, ri_stream_t *stream, int ahead
     status = worker->net.rc->ops->reg(worker->net.rc, (void *)(place.address + place.lo),
                                       place.hi - place.lo, &entry->memory);
     if (status != UCS_OK) {
+        if (!ri_dt_is_contig(&recv->data)) { /* there may be a hole in it */
+            ri_sender_map_credit(&worker->senders, recv->tag, recv->mask, stream->id, -1);
+        }
         return status;
     }
     recv->id = ri_id_alloc(&worker->recv_ids, recv);
@@ -145,10 +149,11 @@ ucs_status_t ri_rtr_net_send(ri_recv_req_t *recv, ri_stream_t *stream, int ahead
     }
 
     entries->free &= entries->free - 1;
-    entry->recv  = recv;
-    entry->tag   = recv->tag;
-    entry->seen  = stream->next_sn - 1;
-    entry->ended = 0;
+    entry->recv    = recv;
+    entry->tag     = recv->tag;
+    entry->seen    = stream->next_sn - 1;
+    entry->ended   = 0;
+    entry->in_runs = (ri_grid_runs(&place.grid) > 1);
     ++entry->generation;
     recv->stream     = NULL;
     recv->rtr_index  = entry - entries->entry;

@@ -26,6 +26,7 @@ static void written_take(ri_rtr_entry_t *entry)
 {
     ri_recv_req_t *recv  = entry->recv;
     ri_stream_t *stream  = recv->rtr_stream;
+    int in_runs          = entry->in_runs;
     uint32_t number      = ri_rtr_entries_number(entry);
     ri_arrival_t arrival = {.sn        = number,
                             .wire_type = RI_WIRE_PLACED,
@@ -46,6 +47,7 @@ static void written_take(ri_rtr_entry_t *entry)
     recv->rtr_index = RI_RTR_NO_ENTRY;
     ri_rtr_state_set(recv, RI_RTR_WRITTEN);
     if ((arrival.length > recv->data.length) || (arrival.length == 0) ||
+        (in_runs && (arrival.length != recv->data.length)) ||
         ((int32_t)(number - stream->next_sn) < 0)) {
         ri_deliver_breaking(stream, "a notification that makes no sense", RI_WIRE_PLACED,
                             arrival.length);

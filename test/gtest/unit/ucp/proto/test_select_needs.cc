@@ -109,6 +109,9 @@ void check_needs(const ri_select_param_t &p, ri_choice_t choice)
                 (p.has_ring && !p.ring_open));
     EXPECT_TRUE(!by_plane || !net_early || !p.pieces || (proto == RI_PROTO_RECV_NET) ||
                 (proto == RI_PROTO_RECV_HYBRID) || (proto == RI_PROTO_RECV_UD));
+    EXPECT_TRUE(!net_early || p.pieces || is_ud || !p.pool_free || p.sync ||
+                p.peer_mode || !p.host_memory || p.self || (p.length <= p.eager_thresh) ||
+                (p.length > p.hybrid_net) || (proto == RI_PROTO_RECV_HYBRID));
     EXPECT_TRUE(!by_plane || !net_early || !p.pieces ||
                 (is_ud == (proto == RI_PROTO_RECV_UD)));
 }

@@ -8,12 +8,7 @@ namespace {
 
 class test_hybrid_away : public hybrid_test {
 protected:
-    void say(uint8_t fresh, uint8_t ready, uint8_t prompt)
-    {
-        m_conn->peer->hint.fresh  = fresh;
-        m_conn->peer->hint.ready  = ready;
-        m_conn->peer->hint.prompt = prompt;
-    }
+    void say(uint8_t hint) { ri_peer_note_hint(m_conn->peer, hint); }
 };
 
 /* For a receiver that has said that it is away, longer messages are copied, too: until it waits or asks
@@ -21,12 +16,16 @@ protected:
 TEST_F(test_hybrid_away, longer_messages_are_copied)
 {
     const struct {
-        uint8_t fresh, ready, prompt;
+        uint8_t hint;
         size_t length;
         ri_wire_type_t type;
-    } cases[] = {{0, 0, 0, 65537, RI_WIRE_RTS},   {1, 0, 0, 65537, RI_WIRE_POOL},
-                 {1, 0, 0, 200000, RI_WIRE_POOL}, {1, 0, 0, 200001, RI_WIRE_RTS},
-                 {1, 1, 0, 65537, RI_WIRE_RTS},   {1, 0, 1, 65537, RI_WIRE_RTS}};
+    } cases[] = {{0, 65537, RI_WIRE_RTS},
+                 {RI_RING_HINT_AWAY, 65537, RI_WIRE_POOL},
+                 {RI_RING_HINT_AWAY, 200000, RI_WIRE_POOL},
+                 {RI_RING_HINT_AWAY, 200001, RI_WIRE_RTS},
+                 {RI_RING_HINT_WAITS, 65537, RI_WIRE_RTS},
+                 {RI_RING_HINT_SOON, 65537, RI_WIRE_RTS},
+                 {RI_RING_HINT_AWAY | RI_RING_HINT_WAITS, 65537, RI_WIRE_RTS}};
 
     ri_config.hybrid_away = 200000;
     connect_planes();
@@ -35,7 +34,7 @@ TEST_F(test_hybrid_away, longer_messages_are_copied)
         bytes content = pattern(1, c.length);
         memory from(CONTIG, c.length, content), to(CONTIG, c.length);
 
-        say(c.fresh, c.ready, c.prompt);
+        say(c.hint);
         rndv_ptr s = send(from, 9);
         EXPECT_EQ(1u, m_ab->count(c.type));
         EXPECT_EQ(c.type == RI_WIRE_POOL, s->done);
@@ -56,7 +55,7 @@ TEST_F(test_hybrid_away, half_of_the_pool_is_left)
 
     ri_config.hybrid_away = length;
     connect_planes();
-    say(1, 0, 0);
+    say(RI_RING_HINT_AWAY);
     for (unsigned i = 0; i < 3; ++i) {
         sends.push_back(send(from, 9));
         EXPECT_EQ(i < 2, sends.back()->done) << i;

@@ -258,7 +258,87 @@ TEST_F(test_rtr_grid, cancel)
     EXPECT_EQ(0u, waiting());
 }
 
-TEST_F(test_rtr_grid, stream_breaks)
+/* Whichever part of the copy in the pool fails: it comes again from there. */
+TEST_F(test_rtr_grid, failed_writes_from_the_pool)
+{
+    ri_config.pool_size = 1 << 20;
+    for (int what = 0; what < FAILURES; ++what) {
+        for (unsigned good = 0; good < 4; ++good) {
+            SCOPED_TRACE(what * 10 + good);
+            restart();
+            ri_config.hybrid_net = LARGE;
+            recv_ptr r           = post_in_seen();
+            fail_writes(what);
+            m_a_rdma->good_starts = (what == AT_START) ? good : 0;
+            m_a_rdma->good_ends   = (what == AT_START) ? 0 : good;
+            send_ptr s            = send(LARGE);
+            bytes data            = s->data;
+            EXPECT_TRUE(s->done);
+            s->data.assign(LARGE, 0xee);
+            pump();
+            fail_writes(FAILURES);
+            pump();
+            check_in(m_in, r, data);
+        }
+    }
+}
+
+/* A sender that has not said that it takes such RTRs, as one of an earlier build, gets none. */
+TEST_F(test_rtr_grid, only_to_who_takes_them)
+{
+    for (uint32_t value :
+         {RI_WIRE_PLANE_WRITES, RI_WIRE_PLANE_WRITES | RI_WIRE_PLANE_GRIDS}) {
+        wire_msg msg(RI_WIRE_PLANE_REQ, stream()->id, value);
+
+        msg.plane = RI_WIRE_PLANE_RC;
+        msg.way   = m_conn->peer->way.number;
+        m_b->deliver(msg);
+        recv_ptr r = post_in(m_in, LARGE);
+        EXPECT_EQ((value == RI_WIRE_PLANE_WRITES) ? RI_RTR_NONE : RI_RTR_SENT, rtr(r));
+        deliver();
+        send_ptr s = send(LARGE);
+        pump();
+        check_in(m_in, r, s->data);
+        check_sent(s);
+    }
+}
+
+/* Some bytes of a receive in runs cannot be a message: it would not use the RTR. */
+TEST_F(test_rtr_grid, notification_of_a_part)
+{
+    recv_ptr r    = post_in(m_in, LARGE);
+    uint32_t good = immediate(r, m_conn->tx_sn + 1, RI_WIRE_RTR_GRID);
+
+    deliver_all();
+    m_b_rdma->notify(good | RI_WIRE_IMM_SHORT, RUN);
+    progress_both(3);
+    EXPECT_TRUE(stream()->broken);
+    EXPECT_FALSE(r->done) << "it may be another sender's";
+    m_b->cancel(r);
+    pump();
+    ASSERT_TRUE(r->done);
+    EXPECT_EQ(UCS_ERR_CANCELED, r->status);
+    EXPECT_EQ(m_in.started, m_in.finished);
+}
+
+/* A sender does not write runs that are too short to be worth a write each. */
+TEST_F(test_rtr_grid, runs_that_are_too_short)
+{
+    wire_msg msg = grid_msg(m_conn->tx_sn, 1000);
+
+    msg.grid         = ri_grid_run(1000);
+    msg.grid.loop[0] = {LARGE / 1000, 2000};
+    m_a->deliver(msg);
+    EXPECT_EQ(1u, waiting());
+    send_ptr s = send(LARGE);
+    EXPECT_EQ(0u, m_a_rdma->writes);
+    recv_ptr r = post(LARGE);
+    pump();
+    check(r, s);
+}
+
+/* The way fails at both sides during the write. */
+TEST_F(test_rtr_grid, way_fails)
 {
     recv_ptr r      = post_in_seen();
     m_a_rdma->holds = true;
@@ -294,6 +374,12 @@ TEST_F(test_rtr_grid, out_of_order)
     m_a->deliver(grid_msg(seen + 5, 1002));
     m_a->deliver(grid_msg(seen - RI_RTR_WINDOW - 1, 1003));
     EXPECT_EQ(stale + 3, m_a->counters().rx_stale);
+    EXPECT_EQ(0u, waiting()) << "the entry has later ones, and these have no effect";
+    send_ptr s = send(LARGE);
+    EXPECT_EQ(0u, m_a_rdma->writes);
+    recv_ptr r = post(LARGE);
+    pump();
+    check(r, s);
 }
 
 /* A later RTR of an entry has another grid. */
