@@ -303,6 +303,37 @@ TEST_F(test_rtr_grid, only_to_who_takes_them)
     }
 }
 
+/* In a channel it is found by a send that looks for it, without progress, and taken once. */
+TEST_F(test_rtr_grid, in_a_channel)
+{
+    with_channels(true);
+    for (unsigned i = 0; i < 4;
+         ++i) { /* the sender offers a channel to who sends by message */
+        recv_ptr r = post(), r2 = m_a->recv(TAG, ALL, 8);
+        send_ptr s2 = m_b->send(m_back, bytes(8), TAG);
+        pump();
+        send_ptr s = send();
+        pump();
+        check(r, s);
+        EXPECT_TRUE(r2->done && s2->done);
+    }
+    unsigned writes = m_a_rdma->writes;
+    uint64_t looked = m_a->counters().streams.rx_looked;
+
+    recv_ptr r = post_in(m_in, LARGE);
+    EXPECT_EQ(RI_RTR_SENT, rtr(r));
+    EXPECT_EQ(0u, m_ba->sent.size()) << "it is in the channel";
+    m_b->progress();
+    send_ptr s = send(LARGE);
+    EXPECT_EQ(looked + 1, m_a->counters().streams.rx_looked);
+    EXPECT_EQ(writes + 1, m_a_rdma->writes);
+    pump();
+    check_in(m_in, r, s->data);
+    check_sent(s);
+    EXPECT_EQ(0u, malformed());
+    with_channels(false);
+}
+
 /* Some bytes of a receive in runs cannot be a message: it would not use the RTR. */
 TEST_F(test_rtr_grid, notification_of_a_part)
 {
