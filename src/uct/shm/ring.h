@@ -149,7 +149,6 @@ enum {
     RI_RING_HINT_AWAY  = 1 << 2, /* it did neither, of its latest ones */
     RI_RING_HINT_SAID  = 1 << 7  /* a first part says nothing of this without */
 };
-
 static_assert(sizeof(ri_ring_record_t) == RI_RING_LINE, "a record starts as one line");
 static_assert(offsetof(ri_ring_record_t, payload) == 24, "24 bytes of header");
 
