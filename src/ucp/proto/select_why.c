@@ -128,6 +128,9 @@ static const char *why_matched_first(const ri_select_param_t *param, ri_choice_t
 /* Why nothing is known of a receive, of a message that does not wait for one. */
 static const char *why_sender_goes_on(const ri_select_param_t *param)
 {
+    if ((param->host_plane != 0) && (param->length > param->hybrid_thresh)) {
+        return "the receiver is away, as it has said";
+    }
     if (ri_config.rtr == UCS_NO) {
         return "RTR is n, and the sender goes on";
     }
