@@ -288,46 +288,48 @@ static int run_check(const check_t *check)
     return check_print(check, note[0] == '\0' ? NULL : note);
 }
 
+/* Set a variable to @a prefix and the name of a file, which is absolute, as programs change their folder;
+ * or to stdout or stderr. */
+static void set_output(const char *variable, const char *prefix, const char *name)
+{
+    char folder[PATH_MAX], value[2 * PATH_MAX];
+    int is_file = strcmp(name, "stdout") && strcmp(name, "stderr") && (name[0] != '/') &&
+                  (getcwd(folder, sizeof(folder)) != NULL);
+
+    snprintf(value, sizeof(value), "%s%s%s%s", prefix, is_file ? folder : "",
+             is_file ? "/" : "", name);
+    set(variable, value);
+}
+
 /* --report, --report=json:FILE, or --report=DEST. */
 static void set_report(const run_options_t *options)
 {
-    const char *dest = options->report_dest;
-    int is_json      = (dest != NULL) &&
-                  !strncmp(dest, RI_CONFIG_REPORT_JSON, strlen(RI_CONFIG_REPORT_JSON));
+    const size_t json = strlen(RI_CONFIG_REPORT_JSON);
+    const char *dest  = options->report_dest;
 
-    if (options->report) {
-        set("UCXRI_REPORT", is_json ? dest : "y");
-    }
-    if ((dest != NULL) && !is_json) {
-        set("UCXRI_REPORT_DEST", dest);
-    }
-}
-
-/* The name of a file is absolute, as programs change their folder. */
-static void set_timeline(const run_options_t *options)
-{
-    char folder[PATH_MAX], name[2 * PATH_MAX];
-
-    if (options->timeline[0] == '/') {
-        set("UCXRI_TRACE", options->timeline);
+    if ((dest != NULL) && !strncmp(dest, RI_CONFIG_REPORT_JSON, json)) {
+        set_output("UCXRI_REPORT", RI_CONFIG_REPORT_JSON, dest + json);
         return;
     }
-    snprintf(name, sizeof(name), "%s/%s",
-             (getcwd(folder, sizeof(folder)) != NULL) ? folder : ".", options->timeline);
-    set("UCXRI_TRACE", name);
+    if (options->report) {
+        set("UCXRI_REPORT", "y");
+    }
+    if (dest != NULL) {
+        set_output("UCXRI_REPORT_DEST", "", dest);
+    }
 }
 
 static void set_outputs(const run_options_t *options)
 {
     set_report(options);
     if (options->timeline != NULL) {
-        set_timeline(options);
+        set_output("UCXRI_TRACE", "", options->timeline);
     }
     if (options->trace) {
         set("UCXRI_TRACE", "y");
     }
     if (options->trace_dest != NULL) {
-        set("UCXRI_TRACE_DEST", options->trace_dest);
+        set_output("UCXRI_TRACE_DEST", "", options->trace_dest);
     }
 }
 
