@@ -28,6 +28,7 @@ static size_t memory_targets(void)
     return ri_heap_block(RI_WIRE_RTR_ENTRIES * sizeof(*((ri_conn_t *)NULL)->rtr.targets));
 }
 
+/* Only of senders that have such RTRs: no part of what is printed for each peer. */
 static size_t memory_grids(void)
 {
     return ri_heap_block(RI_WIRE_RTR_ENTRIES * sizeof(*((ri_conn_t *)NULL)->rtr.grids));
@@ -56,7 +57,7 @@ size_t ri_peer_memory_offers(unsigned kind)
     return table + ri_heap_block(sizeof(ri_untold_t)) +
            ri_heap_block(sizeof(ri_rtr_words_t)) +
            ri_heap_block(sizeof(ri_rtr_entries_t)) +
-           ((kind == RI_WIRE_PLANE_UD) ? memory_targets() : memory_grids());
+           ((kind == RI_WIRE_PLANE_UD) ? memory_targets() : 0);
 }
 
 /* What a pointer to one object points to. */
