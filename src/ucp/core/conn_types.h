@@ -130,8 +130,8 @@ struct ri_conn {
         ri_untold_t *untold;
         uint8_t (*targets)
                 [RI_PLANE_TARGET_SIZE]; /* of RTRs by datagrams; NULL: none came yet */
-        ri_wire_grid_t
-                *grids; /* of RTRs through a network, by entry; NULL: none came yet */
+        /* of RTRs through a network, by entry; NULL: none came yet */
+        ri_wire_grid_t *grids;
         ri_rtr_grants_t *grants;   /* in the ring, see proto/rtr/rtr.h; NULL: none yet */
         ucs_list_link_t late_link; /* in worker->rtr.late_conns; self-linked if not */
     } rtr;

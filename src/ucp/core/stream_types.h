@@ -65,7 +65,7 @@ struct ri_stream {
     int same_host;      /* the sender could map a ring of this process */
     int plane_write;    /* the sender can write this process's memory on this host */
     int way_write;      /* the sender writes through a network, and takes RTRs */
-    uint8_t way_grids;  /* ... also of receives in runs */
+    uint8_t way_grids;  /* the sender takes RTRs of receives in runs, too */
     uint8_t stalled;    /* the next message waits for an answer to a REVOKE */
     uint8_t resumes;    /* an answer has come: it is to go on (proto/rtr/rtr_revoke.c) */
     int closed;         /* BYE came: nothing follows closed_sn */

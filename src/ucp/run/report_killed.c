@@ -28,8 +28,8 @@ typedef struct killed_part {
 
 static struct {
     pthread_mutex_t lock;
-    _Atomic(pid_t)
-            pid; /* 0: nobody is there. A child by fork() is another process, without the thread. */
+    /* 0: nobody is there. A child by fork() is another process, without the thread. */
+    _Atomic(pid_t) pid;
     int wake; /* eventfd */
     killed_part_t *parts;
     void (*print)(const ri_report_sum_t *sum);

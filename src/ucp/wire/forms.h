@@ -322,7 +322,7 @@ typedef enum ri_wire_plane_id {
  * memory, and takes RTRs. */
 #define RI_WIRE_PLANE_WRITES 1
 
-/* ... and RTRs of receives in runs, in channels, too. */
+/* With RI_WIRE_PLANE_WRITES: it takes RTRs of receives in runs, too, also from a channel. */
 #define RI_WIRE_PLANE_GRIDS 16
 
 /* The value of PLANE_REQ and PLANE_ACK: it is about giving up a way of the plane rc or ud. */

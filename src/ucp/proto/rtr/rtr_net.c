@@ -94,8 +94,7 @@ static void rtr_net_put(const ri_recv_req_t *recv, const ri_stream_t *stream,
                         const ri_rtr_entry_t *entry, const rtr_net_place_t *place,
                         int ahead)
 {
-    ri_wire_msg_t msg = {.type       = (ri_grid_runs(&place->grid) == 1) ? RI_WIRE_RTR :
-                                                                           RI_WIRE_RTR_GRID,
+    ri_wire_msg_t msg = {.type       = entry->in_runs ? RI_WIRE_RTR_GRID : RI_WIRE_RTR,
                          .grid       = place->grid,
                          .id         = stream->remote_conn_id,
                          .value      = recv->id,
