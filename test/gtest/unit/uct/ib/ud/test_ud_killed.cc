@@ -152,11 +152,14 @@ TEST_F(test_ud_killed, with_faults)
     });
 }
 
-/* A sender dies at its pieces: before all, between two, and in the middle of a chain. */
+/* A sender dies at its pieces: before all, between two, and in the middle of a chain. It takes three
+ * chains at least, and more if there is no room for whole ones. */
 TEST_F(test_ud_killed, sender_at_data)
 {
-    run_receiver(ud_moment::DATA, 4, "");
-    run_receiver(ud_moment::DATA, 4,
+    static_assert(LENGTH > 2 * RI_UD_CHAIN * 4096, "three chains");
+
+    run_receiver(ud_moment::DATA, 3, "");
+    run_receiver(ud_moment::DATA, 3,
                  "ud_drop=5%,ud_dup=5%,ud_reorder=10%/8,ud_delay=2%/3ms");
 }
 
