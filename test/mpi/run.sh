@@ -153,6 +153,7 @@ type_storm      2 shm
 few_runs        2 shm
 wildcards       3 shm
 wildcards       4 shm
+few_runs        2 shm
 early_receives  2 shm
 early_receives  4 shm --iters 15
 any_source      3 shm --iters 30
@@ -195,6 +196,7 @@ mix_modes       4 shm --iters 30
 order           2 shm --iters 30
 order           4 shm --iters 12 --burst 24
 wildcards       4 shm
+few_runs        2 shm
 early_receives  2 shm
 early_receives  4 shm --iters 15
 cancel_trunc    2 shm

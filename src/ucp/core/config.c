@@ -242,7 +242,7 @@ static void config_set_thresholds(const ri_costs_t *costs)
 {
     ri_config_t *c = &ri_config;
     int eager_auto = (c->eager_thresh == UCS_MEMUNITS_AUTO);
-    int ring_eager_auto;
+    int ring_eager_auto, hybrid_is_auto;
     size_t hybrid_net, hybrid_away;
 
     c->ring_large = c->ring_medium = 0;
@@ -279,7 +279,8 @@ static void config_set_thresholds(const ri_costs_t *costs)
 
     /* Not below EAGER_THRESH, for the sake of who reads it; and some messages must fit the
      * pool at the same time. */
-    if (c->hybrid_thresh == UCS_MEMUNITS_AUTO) {
+    hybrid_is_auto = (c->hybrid_thresh == UCS_MEMUNITS_AUTO);
+    if (hybrid_is_auto) {
         c->hybrid_thresh = ri_max(ri_costs_hybrid_thresh(costs), c->eager_thresh);
         hybrid_away      = ri_min(c->hybrid_thresh * CONFIG_AWAY,
                                   c->pool_size / CONFIG_POOL_AWAY);
@@ -290,7 +291,10 @@ static void config_set_thresholds(const ri_costs_t *costs)
         hybrid_net = hybrid_away = c->hybrid_thresh;
     }
     if (c->hybrid_away == UCS_MEMUNITS_AUTO) {
-        c->hybrid_away = hybrid_away;
+        c->hybrid_away_runs = hybrid_is_auto ? c->pool_size / 2 : hybrid_away;
+        c->hybrid_away      = hybrid_away;
+    } else {
+        c->hybrid_away_runs = c->hybrid_away;
     }
     if (c->hybrid_net == UCS_MEMUNITS_AUTO) {
         c->hybrid_net = hybrid_net;

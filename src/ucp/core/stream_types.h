@@ -8,6 +8,7 @@
 #define RI_STREAM_TYPES_H
 
 #include "counters.h"
+#include "../wire/forms.h"
 #include "../../uct/shm/ring.h"
 
 #include <limits.h>
@@ -62,15 +63,16 @@ struct ri_stream {
     unsigned
             am_left; /* messages by active message until a ring or channel is thought about */
     int acked;       /* CONN_ACK was sent */
-    int same_host;      /* the sender could map a ring of this process */
-    int plane_write;    /* the sender can write this process's memory on this host */
-    int way_write;      /* the sender writes through a network, and takes RTRs */
-    uint8_t way_grids;  /* the sender takes RTRs of receives in runs, too */
-    uint8_t stalled;    /* the next message waits for an answer to a REVOKE */
-    uint8_t resumes;    /* an answer has come: it is to go on (proto/rtr/rtr_revoke.c) */
-    int closed;         /* BYE came: nothing follows closed_sn */
-    uint32_t closed_sn; /* with closed: the number of the last message */
-    int broken;         /* everything is dropped: ri_stream_break() */
+    int same_host;       /* the sender could map a ring of this process */
+    int plane_write;     /* the sender can write this process's memory on this host */
+    int way_write;       /* the sender writes through a network, and takes RTRs */
+    uint8_t plane_grids; /* by RTRs of receives in runs, too, within the host */
+    uint8_t way_grids;   /* by RTRs of receives in runs, too, through a network */
+    uint8_t stalled;     /* the next message waits for an answer to a REVOKE */
+    uint8_t resumes;     /* an answer has come: it is to go on (proto/rtr/rtr_revoke.c) */
+    int closed;          /* BYE came: nothing follows closed_sn */
+    uint32_t closed_sn;  /* with closed: the number of the last message */
+    int broken;          /* everything is dropped: ri_stream_break() */
 
     ri_ring_rx_t *ring;                /* NULL: none */
     uint64_t ring_cookie;              /* by which the sender finds the ring */
@@ -95,6 +97,8 @@ struct ri_stream {
         ucs_list_link_t recvs; /* posted receives that were offered */
         size_t num;            /* receives that were offered, or that the sender writes */
         unsigned num_named;    /* receives whose message had its turn before its data */
+        ri_wire_grid_t
+                *grids; /* of RTRs that the ring has brought, by grant; NULL: none */
         int lost; /* a message by an RTR through a network may have come, and nobody was told */
     } rtr;
 

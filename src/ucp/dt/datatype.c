@@ -22,13 +22,8 @@
 /* From this size on, it pays to learn the layout of a type that is used again. */
 #define DT_LONG_BYTES 4096
 
-/* Runs that are as long as this, in the mean, are registered rather than copied. */
+/* Runs that are as long as this, in the mean, are moved by themselves rather than copied. */
 #define DT_LONG_RUN 4096
-
-/* Memory that is registered for a grid, gaps and all, has at most so many times its bytes, and so many
- * bytes: its pages are pinned, also those that the program has never touched. */
-#define DT_HULL_FACTOR 4
-#define DT_HULL_MAX    (256ul << 20)
 
 static ri_map_t dt_map = RI_MAP_INITIALIZER;
 
@@ -385,19 +380,14 @@ size_t ri_dt_segments(const ri_dt_data_t *data, ri_segment_t *segments, size_t m
 int ri_dt_grid(const ri_dt_data_t *data, uint64_t *address, ri_wire_grid_t *grid)
 {
     const ri_layout_t *layout = ri_dt_layout(data);
-    int64_t disp, lo, hi;
+    int64_t disp;
 
     if ((layout == NULL) || (data->count == 0) ||
         !ri_layout_grid(layout, data->count, &disp, grid) || (grid->run < DT_LONG_RUN)) {
         return 0;
     }
     *address = (uintptr_t)data->buffer + disp;
-    if (!ri_grid_is_valid(grid, *address, data->length)) {
-        return 0;
-    }
-    ri_grid_hull(grid, &lo, &hi);
-    return ((uint64_t)(hi - lo) <= DT_HULL_MAX) &&
-           ((uint64_t)(hi - lo) / DT_HULL_FACTOR <= data->length);
+    return ri_grid_is_valid(grid, *address, data->length);
 }
 
 size_t ri_dt_run_mean(const ri_dt_data_t *data)
@@ -407,6 +397,11 @@ size_t ri_dt_run_mean(const ri_dt_data_t *data)
     return ((layout == NULL) || (layout->stats.runs == 0)) ?
                    0 :
                    layout->size / layout->stats.runs;
+}
+
+int ri_dt_has_long_runs(const ri_dt_data_t *data)
+{
+    return ri_dt_is_spread(data) && (ri_dt_run_mean(data) >= DT_LONG_RUN);
 }
 
 size_t ri_dt_runs(const ri_dt_data_t *data, size_t offset, size_t *length_p,

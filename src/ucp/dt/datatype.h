@@ -197,14 +197,16 @@ size_t ri_dt_segments(const ri_dt_data_t *data, ri_segment_t *segments, size_t m
 
 /**
  * Describe data that is not contiguous for a sender that is to write it, run by run: generic data whose
- * layout is a grid of long runs, not too many of them, and with gaps that are not too large to be
- * registered with it.
+ * layout is a grid of long runs, not too many of them.
  *
  * @param address  Set to where the first run is.
  *
  * @return Whether it is so.
  */
 int ri_dt_grid(const ri_dt_data_t *data, uint64_t *address, ri_wire_grid_t *grid);
+
+/** @return Whether data is in runs that are known, and so long that each may be moved by itself. */
+int ri_dt_has_long_runs(const ri_dt_data_t *data);
 
 /** @return The mean length of the runs of generic data; 0 if its layout is not known. */
 size_t ri_dt_run_mean(const ri_dt_data_t *data);

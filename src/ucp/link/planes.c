@@ -115,8 +115,8 @@ static void planes_tell(ri_conn_t *conn)
     if ((conn->flags & (flags | RI_CONN_PLANE_TOLD)) == flags) {
         conn->flags |= RI_CONN_PLANE_TOLD;
         RI_MODULES_TELL(conn_writes, conn);
-        planes_send_local(conn, RI_WIRE_PLANE_REQ, conn->remote_id, RI_WIRE_PLANE_WRITES,
-                          RI_WIRE_PLANE_CMA);
+        planes_send_local(conn, RI_WIRE_PLANE_REQ, conn->remote_id,
+                          RI_WIRE_PLANE_WRITES | RI_WIRE_PLANE_GRIDS, RI_WIRE_PLANE_CMA);
     }
 }
 
@@ -193,6 +193,7 @@ void ri_planes_handle_req(ri_stream_t *stream, const ri_wire_msg_t *msg)
             stream->way_grids = !!(msg->value & RI_WIRE_PLANE_GRIDS);
         } else {
             stream->plane_write = 1;
+            stream->plane_grids = !!(msg->value & RI_WIRE_PLANE_GRIDS);
         }
         return;
     }

@@ -25,7 +25,7 @@
 
 /* How an RTR came, and what it says. */
 typedef enum ri_rtr_kind {
-    RI_RTR_GRANT,   /* through a ring: an address */
+    RI_RTR_GRANT,   /* through a ring: an address, perhaps a grid */
     RI_RTR_MESSAGE, /* by message: an address and a key, perhaps a grid */
     RI_RTR_UD,      /* by message: a target of the plane ud (conn->rtr.targets) */
     RI_RTR_KIND_LAST
@@ -59,8 +59,8 @@ struct ri_rtr {
     uint32_t seen; /* by message: as it came */
     uint32_t key;  /* MESSAGE: for the memory */
     uint32_t way;  /* by message: number of the way that the RTR is for */
-    const ri_wire_grid_t
-            *grid; /* MESSAGE: of a receive in runs (conn->rtr.grids); else NULL */
+    /* of a receive in runs: GRANT: in stream->rtr.grids, MESSAGE: in conn->rtr.grids; else NULL */
+    const ri_wire_grid_t *grid;
 };
 
 /* A message that was sent. */

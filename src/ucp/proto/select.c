@@ -54,13 +54,29 @@ static int select_may_follow(const ri_select_param_t *param)
     return !param->has_ring || param->ring_open;
 }
 
+/* Whether both sides can copy into the receive of an RTR: neither's data is in runs. */
+static int select_is_for_both(const ri_select_param_t *param)
+{
+    return param->pieces && !param->rtr_in_runs;
+}
+
+/* Whether the sender can write by an RTR within the host. A receiver that waits would rather take data
+ * in runs from a shelf: both copy then, in less time than the kernel takes to write them. */
+static int select_may_write(const ri_select_param_t *param)
+{
+    return !param->rtr_by_net && ri_select_is_early(param) &&
+           (select_is_for_both(param) ||
+            ((param->pieces || param->gathers) && !param->awaited));
+}
+
 /* What the pool takes, or an RTR, is done with at once: as long as that is short, it is not for
  * both to copy. They do where the receiver waits: it has sent no RTR, and wants no copy. */
 static int select_is_for_one(const ri_select_param_t *param)
 {
-    return (ri_select_is_early(param) && param->pieces) ?
-                   (param->length <= param->hybrid_thresh) :
-                   select_has_hybrid(param, param->host_plane);
+    if (select_may_write(param)) {
+        return !select_is_for_both(param) || (param->length <= param->hybrid_thresh);
+    }
+    return select_has_hybrid(param, param->host_plane);
 }
 
 /* Whether a receiver that sends as well is to say in a slot who copies. Of several messages at once it
@@ -89,17 +105,17 @@ static int select_has_coop(const ri_select_param_t *param)
  * cannot. */
 static ri_proto_t select_by_plane(const ri_select_param_t *param, unsigned plane)
 {
-    int early = !param->rtr_by_net && ri_select_is_early(param);
-    int put   = param->pieces && select_can(plane, NEED_PUT);
-    int get   = param->pieces && select_can(plane, NEED_GET);
+    int writes = select_may_write(param);
+    int put    = param->pieces && select_can(plane, NEED_PUT);
+    int get    = param->pieces && select_can(plane, NEED_GET);
 
     if (select_can(plane, NEED_COOP) && select_has_coop(param)) {
         /* A receive that is promised to a slot cannot do without it. */
-        return (early && param->ring_open && param->pieces) ? RI_PROTO_RECV_COOP :
-                                                              RI_PROTO_COOP;
+        return (writes && param->ring_open && select_is_for_both(param)) ?
+                       RI_PROTO_RECV_COOP :
+                       RI_PROTO_COOP;
     }
-    if (select_can(plane, NEED_RECV_RNDV) && early && param->pieces &&
-        select_may_follow(param)) {
+    if (select_can(plane, NEED_RECV_RNDV) && writes && select_may_follow(param)) {
         return RI_PROTO_RECV_RNDV;
     }
     if (select_can(plane, NEED_HYBRID) && select_has_hybrid(param, plane)) {

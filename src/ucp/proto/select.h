@@ -29,9 +29,10 @@ typedef struct ri_select_param {
     int has_hello; /* the header has a hello */
     int contig;
     int host_memory;
-    int pieces;       /* the data is in pieces that can be described */
-    int spread;       /* it is in runs that are known, and may go by a shelf */
-    int awaited;      /* the receiver was waiting for the latest long message */
+    int pieces;  /* the data is in pieces that can be described */
+    int spread;  /* it is in runs that are known, and may go by a shelf */
+    int gathers; /* it is in runs that are long, and can be written from where they are */
+    int awaited; /* the receiver was waiting for the latest long message */
     int rtr_expected; /* no RTR is there, but recent messages had one */
     int pool_free;    /* the pool has a buffer of the length */
     int slot_free;    /* the ring has a slot that is free */
@@ -40,6 +41,7 @@ typedef struct ri_select_param {
     int alone;           /* no other message to the receiver has a slot */
     int crowded;         /* the two processes may have to take turns on one processor */
     int rtr_by_net;      /* the RTR came through the network; else within the host */
+    int rtr_in_runs;     /* the receive whose RTR is for this message is in runs */
     uint64_t rtr_room;   /* of the receive whose RTR is for this message; 0: none is */
     unsigned host_plane; /* within a host */
     unsigned net_plane;  /* through a network */

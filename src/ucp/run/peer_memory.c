@@ -28,10 +28,11 @@ static size_t memory_targets(void)
     return ri_heap_block(RI_WIRE_RTR_ENTRIES * sizeof(*((ri_conn_t *)NULL)->rtr.targets));
 }
 
-/* Only of senders that have such RTRs: no part of what is printed for each peer. */
-static size_t memory_grids(void)
+/* Of as many RTRs as may be out. Only of senders that have such RTRs: no part of what is printed for
+ * each peer. */
+static size_t memory_grids(size_t rtrs)
 {
-    return ri_heap_block(RI_WIRE_RTR_ENTRIES * sizeof(*((ri_conn_t *)NULL)->rtr.grids));
+    return ri_heap_block(rtrs * sizeof(ri_wire_grid_t));
 }
 
 /* The bits of a sender's ring that say which lines are dirty (ring.c). */
@@ -75,7 +76,7 @@ size_t ri_peer_memory_now(const ri_peer_t *peer)
                  MEMORY_OF(conn->rtr.untold) + MEMORY_OF(conn->rtr.words) +
                  MEMORY_OF(conn->rtr.grants) +
                  ((conn->rtr.targets == NULL) ? 0 : memory_targets()) +
-                 ((conn->rtr.grids == NULL) ? 0 : memory_grids()) +
+                 ((conn->rtr.grids == NULL) ? 0 : memory_grids(RI_WIRE_RTR_ENTRIES)) +
                  ((conn->ring == NULL) ?
                           0 :
                           memory_ring(conn->ring->map_size - RI_RING_CONTROL_SIZE));
@@ -84,7 +85,8 @@ size_t ri_peer_memory_now(const ri_peer_t *peer)
         bytes += MEMORY_OF(words);
     }
     ucs_list_for_each(stream, &peer->streams, peer_list) {
-        bytes += MEMORY_OF(stream) + MEMORY_OF(stream->exchange);
+        bytes += MEMORY_OF(stream) + MEMORY_OF(stream->exchange) +
+                 ((stream->rtr.grids == NULL) ? 0 : memory_grids(RI_RING_GRANTS));
     }
     return bytes;
 }

@@ -207,15 +207,19 @@ static size_t send_hybrid_net(const ri_send_req_t *req, int pieces)
 }
 
 /* Up to where a message is copied to the pool for a receiver on this host that neither waits for long
- * messages nor asks for them soon, as it has said; 0: it is not known to be so. */
+ * messages nor asks for them soon, as it has said; 0: it is not known to be so. What is in runs at
+ * either side takes two copies in any case. */
 static size_t send_hybrid_away(const ri_send_req_t *req)
 {
     const ri_peer_t *peer = req->conn->peer;
 
-    return ((req->data.length > ri_config.hybrid_thresh) && (peer != NULL) &&
-            peer->hint.away && send_leaves_half(req)) ?
-                   ri_config.hybrid_away :
-                   0;
+    if ((req->data.length <= ri_config.hybrid_thresh) || (peer == NULL) ||
+        !peer->hint.away || !send_leaves_half(req)) {
+        return 0;
+    }
+    return (peer->hint.unpacks || ri_dt_is_spread(&req->data)) ?
+                   ri_config.hybrid_away_runs :
+                   ri_config.hybrid_away;
 }
 
 /* All that the choice depends on. @a rtr: that is for the message, or NULL. */
@@ -255,19 +259,21 @@ static ri_select_param_t send_facts(const ri_send_req_t *req, int sync,
             .pieces      = pieces,
             .spread = (length >= ri_config.coop_thresh) && ri_dt_is_spread(&req->data) &&
                       ri_coop_send_try_spread(conn),
-            .awaited    = exchanges || ((conn->peer != NULL) && conn->peer->hint.ready),
-            .pool_free  = is_long && ri_pool_has(&conn->worker->pool, length),
-            .peer_sends = (length >= ri_config.coop_thresh) && send_peer_sends(conn, 0),
-            .exchanges  = exchanges,
-            .alone      = (conn->coop.slots == 0),
-            .crowded    = ri_exchange_is_crowded(conn->worker),
-            .slot_free  = 1, /* or it turns out to be lacking */
-            .rtr_by_net = (rtr != NULL) && ri_rtr_ops[rtr->kind]->by_net,
-            .rtr_room   = (rtr != NULL) ? ri_rtr_ops[rtr->kind]->room(req, rtr) : 0,
-            .host_plane = host,
-            .net_plane  = ri_planes_net(conn),
-            .scheme     = ri_config.scheme,
-            .length     = length,
+            .gathers     = (rtr != NULL) && ri_dt_has_long_runs(&req->data),
+            .awaited     = exchanges || ((conn->peer != NULL) && conn->peer->hint.ready),
+            .pool_free   = is_long && ri_pool_has(&conn->worker->pool, length),
+            .peer_sends  = (length >= ri_config.coop_thresh) && send_peer_sends(conn, 0),
+            .exchanges   = exchanges,
+            .alone       = (conn->coop.slots == 0),
+            .crowded     = ri_exchange_is_crowded(conn->worker),
+            .slot_free   = 1, /* or it turns out to be lacking */
+            .rtr_by_net  = (rtr != NULL) && ri_rtr_ops[rtr->kind]->by_net,
+            .rtr_in_runs = (rtr != NULL) && (rtr->grid != NULL),
+            .rtr_room    = (rtr != NULL) ? ri_rtr_ops[rtr->kind]->room(req, rtr) : 0,
+            .host_plane  = host,
+            .net_plane   = ri_planes_net(conn),
+            .scheme      = ri_config.scheme,
+            .length      = length,
             .hybrid_thresh = ri_config.hybrid_thresh,
             .hybrid_away   = send_hybrid_away(req),
             .hybrid_net    = send_hybrid_net(req, pieces),

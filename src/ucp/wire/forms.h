@@ -160,6 +160,12 @@ typedef struct ri_wire_grid {
     } __attribute__((packed)) loop[RI_WIRE_GRID_LOOPS];
 } __attribute__((packed)) ri_wire_grid_t;
 
+/* The payload of an RTR in a ring, of a receive in runs: the address is that of the first one. */
+typedef struct ri_wire_rtr_runs {
+    ri_wire_rtr_t rtr;
+    ri_wire_grid_t grid;
+} __attribute__((packed)) ri_wire_rtr_runs_t;
+
 /* An RTR through a network, of a receive in runs. Up to the entry it is a ri_wire_rtr_msg_t. */
 typedef struct ri_wire_rtr_grid {
     ri_wire_base_t base; /* value: id of the receive */
@@ -322,7 +328,8 @@ typedef enum ri_wire_plane_id {
  * memory, and takes RTRs. */
 #define RI_WIRE_PLANE_WRITES 1
 
-/* With RI_WIRE_PLANE_WRITES: it takes RTRs of receives in runs, too, also from a channel. */
+/* With RI_WIRE_PLANE_WRITES: it takes RTRs of receives in runs, too; through a network also from a
+ * channel. */
 #define RI_WIRE_PLANE_GRIDS 16
 
 /* The value of PLANE_REQ and PLANE_ACK: it is about giving up a way of the plane rc or ud. */
@@ -382,6 +389,7 @@ static_assert(sizeof(ri_wire_ring_stop_t) == 16, "wire format");
 static_assert(sizeof(ri_wire_rts_t) == 8, "wire format");
 static_assert(sizeof(ri_wire_placed_t) == 8, "wire format");
 static_assert(sizeof(ri_wire_rtr_t) == 36, "wire format");
+static_assert(sizeof(ri_wire_rtr_runs_t) == 80, "wire format");
 static_assert(sizeof(ri_wire_rtr_msg_t) == 60, "wire format");
 static_assert(sizeof(ri_wire_grid_t) == 44, "wire format");
 static_assert(sizeof(ri_wire_rtr_grid_t) == 104, "wire format");

@@ -147,14 +147,14 @@ enum {
     RI_RING_HINT_WAITS = 1 << 0, /* it waits for them */
     RI_RING_HINT_SOON  = 1 << 1, /* it asks for them soon after they have come */
     RI_RING_HINT_AWAY  = 1 << 2, /* it did neither, of its latest ones */
-    RI_RING_HINT_SAID  = 1 << 7  /* a first part says nothing of this without */
+    RI_RING_HINT_RUNS  = 1 << 3, /* its latest one went to memory in runs */
+    RI_RING_HINT_SAID  = 1 << 7  /* a first part without it says nothing of this */
 };
 static_assert(sizeof(ri_ring_record_t) == RI_RING_LINE, "a record starts as one line");
 static_assert(offsetof(ri_ring_record_t, payload) == 24, "24 bytes of header");
 
-/* What is beside the lines, for what is decided by whoever comes first: copies that both sides
- * do together, of which the ring's sender is the message's; and receives that the ring's
- * receiver may write, of which the ring's sender is the message's receiver. */
+/* Beside the lines is what whoever comes first decides: copies by both sides, where the ring's sender
+ * sends the message; and receives that the ring's receiver may write, where it gets the message. */
 #define RI_RING_SLOTS  15
 #define RI_RING_GRANTS 32
 

@@ -39,7 +39,8 @@ typedef struct ri_ring_slot {
     _Atomic(uint64_t) done;    /* units that have been copied, by either side */
     _Atomic(uint64_t) address; /* of the receive's memory; 0: not known */
     _Atomic(uint32_t) way;     /* RI_RING_SLOT_WAY_*, by the receiver */
-    uint8_t pad2[RI_CACHE_LINE - 20];
+    _Atomic(uint32_t) hint;    /* as of a record of the receiver's; 0: it says nothing */
+    uint8_t pad2[RI_CACHE_LINE - 24];
 } ri_ring_slot_t;
 
 static_assert(sizeof(ri_ring_slot_t) == 2 * RI_CACHE_LINE, "no false sharing");

@@ -233,9 +233,13 @@ static ucs_status_t coop_fetch(ri_recv_req_t *recv, ri_stream_t *stream,
     const ri_coop_offer_t *offer = terms->slot;
     ri_ring_slot_t *slot         = offer->slot;
     uint32_t req_id              = terms->arrival->req_id;
-    ri_coop_t *coop = coop_new_recv(recv, stream, req_id, terms->arrival->data, slot);
     ri_coop_state_t state;
+    ri_coop_t *coop;
 
+    /* Before anything that tells the sender of the match: no record may say it */
+    atomic_store_explicit(&slot->hint, ri_peer_take_hint(stream->peer),
+                          memory_order_relaxed);
+    coop = coop_new_recv(recv, stream, req_id, terms->arrival->data, slot);
     if (coop == NULL) {
         return offer->offered ? coop_refuse(recv, stream, req_id, slot) : UCS_ERR_NO_ELEM;
     }

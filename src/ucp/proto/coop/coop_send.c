@@ -34,6 +34,16 @@ static void coop_free_send(ri_coop_t *coop)
     ri_coop_copy_free(coop);
 }
 
+/* The receiver has said with a copy whether it waits for long messages. */
+static void coop_note_hint(const ri_coop_t *coop)
+{
+    uint32_t hint = atomic_load_explicit(&coop->slot->hint, memory_order_relaxed);
+
+    if (hint & RI_RING_HINT_SAID) {
+        ri_peer_note_hint(coop->send->conn->peer, (uint8_t)hint);
+    }
+}
+
 /* Describe the data of a send. */
 static void coop_describe(const ri_send_req_t *req, ri_wire_rts_t *rts)
 {
@@ -76,6 +86,7 @@ void ri_coop_send_end(ri_coop_t *coop, ri_coop_state_t state)
         if (coop->spread && (req->conn->coop.refused > 0)) {
             --req->conn->coop.refused;
         }
+        coop_note_hint(coop);
         coop_free_send(coop);
     }
     ri_send_end_wait(req, RI_SEND_WAIT_MATCH, status);

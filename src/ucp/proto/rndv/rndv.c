@@ -86,26 +86,31 @@ ucs_status_t ri_rndv_send_payload_am(ri_send_req_t *req, uint32_t id, const void
     return ri_am_send_buffer(conn, buffer, header_length, length, flags);
 }
 
+void ri_rndv_note_write(const ri_send_req_t *req, uint64_t start, ucs_status_t status)
+{
+    ri_conn_t *conn = req->conn;
+
+    ri_trace(&conn->worker->trace, RI_TRACE_SEND_WRITE, req->data.length, status);
+    ri_timeline_copied(&conn->worker->timeline, start, RI_TIMELINE_COPY_WRITE,
+                       req->data.length, (conn->peer != NULL) ? conn->peer->uid : 0);
+    if (status == UCS_OK) {
+        conn->counters.tx_written_bytes += req->data.length;
+    }
+}
+
 ucs_status_t ri_rndv_write(ri_send_req_t *req, ri_plane_ep_t *ep, uint64_t address)
 {
-    ri_conn_t *conn        = req->conn;
     ri_segment_t remote    = {address, req->data.length};
     ri_transfer_t transfer = {
             .remote = &remote, .num_remote = 1, .length = req->data.length};
     ri_segment_t local[RI_WIRE_SEGMENTS_MAX];
-    ri_timeline_t *timeline = &conn->worker->timeline;
-    uint64_t start          = ri_timeline_now(timeline);
+    uint64_t start = ri_timeline_now(&req->conn->worker->timeline);
     ucs_status_t status;
 
     transfer.local     = local;
     transfer.num_local = ri_dt_segments(&req->data, local, RI_WIRE_SEGMENTS_MAX);
     status             = ep->plane->ops->write(ep, &transfer);
-    ri_trace(&conn->worker->trace, RI_TRACE_SEND_WRITE, req->data.length, status);
-    ri_timeline_copied(timeline, start, RI_TIMELINE_COPY_WRITE, req->data.length,
-                       (conn->peer != NULL) ? conn->peer->uid : 0);
-    if (status == UCS_OK) {
-        conn->counters.tx_written_bytes += req->data.length;
-    }
+    ri_rndv_note_write(req, start, status);
     return status;
 }
 

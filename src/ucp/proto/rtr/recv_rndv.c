@@ -9,6 +9,7 @@
 #include "../coop/coop_send.h"
 #include "../../core/send_req.h"
 #include "../rndv/rndv.h"
+#include "rtr_write.h"
 #include "../../../ucs/settings.h"
 #include "../../../ucs/clock.h"
 #include "../../link/local.h"
@@ -16,14 +17,62 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Runs of the sender in one call of the plane. */
+#define RECV_RNDV_RUNS 64
+
 double ri_recv_rndv_patience = 10e-6;
+
+/* Write data in runs, some of them at a time. */
+static ucs_status_t recv_rndv_write_runs(const ri_dt_data_t *data, ri_plane_ep_t *ep,
+                                         const ri_rtr_t *rtr)
+{
+    ri_transfer_t part = {.offset = 0};
+    ri_segment_t local[1 + RECV_RNDV_RUNS];
+    ucs_status_t status;
+
+    part.local = local;
+    do {
+        /* The offset is into both lists, and the other one begins with the message */
+        local[0]       = (ri_segment_t){0, part.offset};
+        part.length    = data->length - part.offset;
+        part.num_local = 1 + ri_dt_runs(data, part.offset, &part.length, &local[1],
+                                        RECV_RNDV_RUNS);
+        status         = ri_rtr_write(ep, rtr, &part);
+        part.offset += part.length;
+    } while ((status == UCS_OK) && (part.offset < data->length));
+    return status;
+}
+
+/* Write data that is in runs, or goes to some. */
+static ucs_status_t recv_rndv_write_spread(ri_send_req_t *req, ri_plane_ep_t *ep,
+                                           const ri_rtr_t *rtr)
+{
+    ri_segment_t local[RI_WIRE_SEGMENTS_MAX];
+    ri_transfer_t whole = {.length = req->data.length};
+    uint64_t start      = ri_timeline_now(&req->conn->worker->timeline);
+    ucs_status_t status;
+
+    if (ri_dt_is_spread(&req->data)) {
+        status = recv_rndv_write_runs(&req->data, ep, rtr);
+    } else {
+        whole.local     = local;
+        whole.num_local = ri_dt_segments(&req->data, local, RI_WIRE_SEGMENTS_MAX);
+        status          = ri_rtr_write(ep, rtr, &whole);
+    }
+    ri_rndv_note_write(req, start, status);
+    return status;
+}
 
 /* Write the data of a send into the memory that an RTR offers, which was taken. */
 static ucs_status_t recv_rndv_put(ri_send_req_t *req, const ri_rtr_t *rtr)
 {
-    ri_conn_t *conn     = req->conn;
-    ucs_status_t status = ri_rndv_write(req, conn->peer->plane_ep, rtr->address);
+    ri_conn_t *conn   = req->conn;
+    ri_plane_ep_t *ep = conn->peer->plane_ep;
+    ucs_status_t status;
 
+    status = ((rtr->grid != NULL) || ri_dt_is_spread(&req->data)) ?
+                     recv_rndv_write_spread(req, ep, rtr) :
+                     ri_rndv_write(req, ep, rtr->address);
     if (status == UCS_OK) {
         ri_rtr_end(rtr, RI_RING_GRANT_WRITTEN);
         return UCS_OK;
@@ -55,11 +104,11 @@ static ucs_status_t recv_rndv_start(ri_send_req_t *req, const ri_send_terms_t *t
     return ri_rndv_send_payload(req, terms->rtr->recv_id, &placed, sizeof(placed), 0);
 }
 
-/* Take the memory that an RTR offers for a copy by both sides. Until the slot has its address,
- * the receiver waits if it must end. */
+/* Take the memory that an RTR offers, in one place, for a copy by both sides. Until the slot has its
+ * address, the receiver waits if it must end. */
 static int recv_rndv_share(const ri_rtr_t *rtr)
 {
-    return (rtr->kind == RI_RTR_GRANT) &&
+    return (rtr->kind == RI_RTR_GRANT) && (rtr->grid == NULL) &&
            ri_ring_grant_change(rtr->grant, rtr->generation, RI_RING_GRANT_SHARING);
 }
 
@@ -141,6 +190,35 @@ void ri_recv_rndv_progress(ri_worker_t *worker)
     }
 }
 
+/* Keep the grid of an RTR, in place of that of an earlier RTR by its grant, which is over. @return
+ * NULL: there is no memory. */
+static const ri_wire_grid_t *recv_rndv_keep_grid(ri_stream_t *stream,
+                                                 const ri_wire_rtr_runs_t *wire)
+{
+    if (stream->rtr.grids == NULL) {
+        stream->rtr.grids = calloc(RI_RING_GRANTS, sizeof(*stream->rtr.grids));
+        if (stream->rtr.grids == NULL) {
+            return NULL;
+        }
+    }
+    stream->rtr.grids[wire->rtr.grant] = wire->grid;
+    return &stream->rtr.grids[wire->rtr.grant];
+}
+
+/* Take an RTR out of a record. @return 0: it breaks the protocol. */
+static int recv_rndv_parse(const ri_ring_record_t *record, uint32_t length,
+                           ri_wire_rtr_runs_t *wire)
+{
+    if ((length != sizeof(wire->rtr)) && (length != sizeof(*wire))) {
+        return 0;
+    }
+    memcpy(wire, ri_ring_payload(record, length), length);
+    return (wire->rtr.grant < RI_RING_GRANTS) && (wire->rtr.length != 0) &&
+           (wire->rtr.length <= RI_WIRE_LENGTH_MAX) &&
+           ((length == sizeof(wire->rtr)) ||
+            ri_grid_is_valid(&wire->grid, wire->rtr.address, wire->rtr.length));
+}
+
 int ri_recv_rndv_receive(ri_stream_t *stream, const ri_ring_record_t *record,
                          uint32_t length)
 {
@@ -149,17 +227,12 @@ int ri_recv_rndv_receive(ri_stream_t *stream, const ri_ring_record_t *record,
     ri_conn_t *conn     = ri_id_get(&worker->conn_ids, conn_id);
     uint32_t sn         = 0;
     uint32_t req_id     = 0;
+    ri_wire_rtr_runs_t wire;
     ri_rtr_fate_t fate;
-    ri_wire_rtr_t wire;
     ri_rtr_t rtr;
 
     ++worker->counters.rx_control;
-    if (length != sizeof(wire)) {
-        return 0;
-    }
-    memcpy(&wire, ri_ring_payload(record, length), sizeof(wire));
-    if ((wire.grant >= RI_RING_GRANTS) || (wire.length == 0) ||
-        (wire.length > RI_WIRE_LENGTH_MAX)) {
+    if (!recv_rndv_parse(record, length, &wire)) {
         return 0;
     }
     if ((conn == NULL) || (conn->peer != stream->peer) || (conn->rtr.table == NULL) ||
@@ -169,16 +242,22 @@ int ri_recv_rndv_receive(ri_stream_t *stream, const ri_ring_record_t *record,
     }
 
     rtr = (ri_rtr_t){.tag        = __atomic_load_n(&record->tag, __ATOMIC_RELAXED),
-                     .mask       = wire.mask,
-                     .address    = wire.address,
-                     .length     = wire.length,
+                     .mask       = wire.rtr.mask,
+                     .address    = wire.rtr.address,
+                     .length     = wire.rtr.length,
                      .recv_id    = __atomic_load_n(&record->value, __ATOMIC_RELAXED),
-                     .count      = wire.ahead,
-                     .generation = wire.generation,
-                     .index      = wire.grant,
-                     .grant      = &stream->ring->control->grants[wire.grant]};
+                     .count      = wire.rtr.ahead,
+                     .generation = wire.rtr.generation,
+                     .index      = wire.rtr.grant,
+                     .grant      = &stream->ring->control->grants[wire.rtr.grant]};
+    if (length == sizeof(wire)) {
+        rtr.grid = recv_rndv_keep_grid(stream, &wire);
+        if (rtr.grid == NULL) {
+            return 1; /* it is as good as lost */
+        }
+    }
     ri_prefetch_write(rtr.grant); /* it is to be changed first of all */
-    fate = ri_rtr_table_add(conn->rtr.table, &rtr, wire.seen, &sn, &req_id);
+    fate = ri_rtr_table_add(conn->rtr.table, &rtr, wire.rtr.seen, &sn, &req_id);
     ri_trace(&worker->trace, RI_TRACE_RTR_IN, rtr.tag, fate);
     if (fate == RI_RTR_FOR_RTS) {
         recv_rndv_handle_late(conn, &rtr, sn, req_id);

@@ -27,6 +27,10 @@
 /* Queued receives that one progress call looks at. */
 #define RTR_BATCH 8
 
+/* Within a host a run costs as much as a third of its bytes, if it has so many, as the kernel looks for
+ * the pages of each. Shorter ones are no gain: a copy to the pool, and from there, takes less. */
+#define RTR_RUN_MIN 8192
+
 typedef enum rtr_answer {
     RTR_SENT,
     RTR_AWAITS, /* other receives are in the way: it is among waiters now */
@@ -140,31 +144,62 @@ static int rtr_ahead(const ri_recv_req_t *recv, const ri_stream_t *stream,
     return ahead;
 }
 
+/* Where the memory of a receive is that is not in one place. @return Whether it may be offered within a
+ * host. */
+static int rtr_find_runs(const ri_recv_req_t *recv, const ri_stream_t *stream,
+                         uint64_t *address, ri_wire_grid_t *grid)
+{
+    return stream->plane_grids && ri_dt_grid(&recv->data, address, grid) &&
+           (grid->run >= RTR_RUN_MIN);
+}
+
+/* Whether a receive may be offered, as for where its memory is. */
+static int rtr_is_describable(const ri_recv_req_t *recv, const ri_stream_t *stream)
+{
+    ri_wire_grid_t grid;
+    uint64_t address;
+
+    if (ri_dt_is_contig(&recv->data)) {
+        return 1;
+    }
+    return rtr_has_grants(stream) ?
+                   rtr_find_runs(recv, stream, &address, &grid) :
+                   (!rtr_is_local(stream) && ri_rtr_net_takes(recv, stream));
+}
+
 /* Write the RTR of a receive into a ring. @return 0 if there is no room. */
 static int rtr_put(ri_recv_req_t *recv, ri_conn_t *conn, const ri_stream_t *stream,
                    int ahead)
 {
-    ri_ring_record_t *record = ri_ring_tx_reserve(conn->ring, sizeof(ri_wire_rtr_t));
-    ri_wire_rtr_t rtr        = {.mask       = recv->mask,
-                                .address    = (uintptr_t)recv->data.buffer,
-                                .length     = recv->data.length,
-                                .seen       = stream->next_sn - 1,
-                                .ahead      = ahead,
-                                .grant      = recv->rtr_index,
-                                .generation = recv->rtr_generation};
+    ri_wire_rtr_runs_t msg = {.rtr = {.mask       = recv->mask,
+                                      .address    = (uintptr_t)recv->data.buffer,
+                                      .length     = recv->data.length,
+                                      .seen       = stream->next_sn - 1,
+                                      .ahead      = ahead,
+                                      .grant      = recv->rtr_index,
+                                      .generation = recv->rtr_generation}};
+    size_t length          = sizeof(msg.rtr);
+    ri_ring_record_t *record;
+    uint64_t address;
 
+    if (!ri_dt_is_contig(&recv->data)) {
+        length = sizeof(msg);
+        rtr_find_runs(recv, stream, &address, &msg.grid);
+        msg.rtr.address = address;
+    }
+    record = ri_ring_tx_reserve(conn->ring, length);
     if (record == NULL) {
         return 0;
     }
     assert(conn->rtr.grants->recv[recv->rtr_index] == NULL);
     ri_ring_grant_offer(ri_rtr_state_grant(recv), recv->rtr_generation);
-    memcpy(ri_ring_payload(record, sizeof(rtr)), &rtr, sizeof(rtr));
+    memcpy(ri_ring_payload(record, length), &msg, length);
     record->type  = RI_WIRE_RTR;
     record->hint  = ri_peer_take_hint(conn->peer);
     record->value = recv->id;
     record->extra = stream->remote_conn_id;
     record->tag   = recv->tag;
-    ri_ring_tx_commit(conn->ring, record, sizeof(rtr));
+    ri_ring_tx_commit(conn->ring, record, length);
     ++conn->counters.tx_control;
     return 1;
 }
@@ -256,8 +291,7 @@ static rtr_answer_t rtr_try(ri_recv_req_t *recv, const ri_peer_t *from,
         stream->closed || (!rtr_is_local(stream) && !ri_rtr_net_is_possible(stream))) {
         return RTR_NEVER;
     }
-    if (!ri_dt_is_contig(&recv->data) &&
-        (rtr_is_local(stream) || !ri_rtr_net_takes(recv, stream))) {
+    if (!rtr_is_describable(recv, stream)) {
         return RTR_NEVER;
     }
     if (rtr_is_for_ring(recv, stream)) {

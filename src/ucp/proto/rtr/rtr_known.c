@@ -62,6 +62,8 @@ static void known_ring_rx_closes(ri_stream_t *stream)
             ri_rtr_table_drop(conn->rtr.table, stream->ring->control);
         }
     }
+    free(stream->rtr.grids);
+    stream->rtr.grids = NULL;
 }
 
 const ri_module_t ri_module_rtr_known = {.name           = "rtr_known",

@@ -61,6 +61,11 @@ int ri_rtr_net_is_possible(const ri_stream_t *stream)
            !(stream->worker->context->features & UCP_FEATURE_WAKEUP);
 }
 
+/* Memory that is registered for a grid, gaps and all, has at most so many times its bytes, and so many
+ * bytes: its pages are pinned, also those that the program has never touched. */
+#define RTR_HULL_FACTOR 4
+#define RTR_HULL_MAX    (256l << 20)
+
 /* Where the memory of a receive is that may be offered. */
 typedef struct rtr_net_place {
     uint64_t address; /* of its first run */
@@ -79,7 +84,9 @@ static int rtr_net_find(const ri_recv_req_t *recv, rtr_net_place_t *place)
         return 0;
     }
     ri_grid_hull(&place->grid, &place->lo, &place->hi);
-    return 1;
+    return (ri_grid_runs(&place->grid) == 1) ||
+           ((place->hi - place->lo <= RTR_HULL_MAX) &&
+            ((uint64_t)(place->hi - place->lo) / RTR_HULL_FACTOR <= recv->data.length));
 }
 
 int ri_rtr_net_takes(const ri_recv_req_t *recv, const ri_stream_t *stream)

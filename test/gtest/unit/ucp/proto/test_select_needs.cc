@@ -172,6 +172,38 @@ TEST(test_select_needs, of_runs)
     }
 }
 
+/* Where either side's data is in runs the sender writes by the RTR, unless the receiver waits */
+TEST(test_select_needs, of_rtrs_and_runs)
+{
+    const unsigned which = SYNC | WRITE | EARLY | POOL | SLOT | RING | AWAITED | BEHIND |
+                           FULL_RING | SLEEPS | SHORT_RTR;
+
+    for (unsigned what = which;; what = (what - 1) & which) {
+        for (size_t length : {HYBRID_THRESH, COOP_THRESH - 1, COOP_THRESH}) {
+            for (unsigned of : {1, 2, 3}) {
+                ri_select_param_t p = make_param(what | READ, length);
+                ri_proto_t proto;
+
+                p.rtr_in_runs = !!(of & 1);
+                p.gathers = p.spread = !!(of & 2);
+                p.pieces = p.contig = !p.spread;
+                proto               = ri_select(&p).proto;
+
+                bool can_write = (what & EARLY) && (what & WRITE) && !p.awaited &&
+                                 !(what & (BEHIND | SHORT_RTR)) &&
+                                 (p.ring_open || !p.has_ring);
+                EXPECT_EQ(can_write, proto == RI_PROTO_RECV_RNDV);
+                EXPECT_NE(RI_PROTO_RECV_COOP, proto);
+                ASSERT_FALSE(HasFailure())
+                        << "flags " << what << ", length " << length << ", of " << of;
+            }
+        }
+        if (what == 0) {
+            break;
+        }
+    }
+}
+
 TEST(test_select_needs, of_datagrams)
 {
     check_all((EVERY - 1) & ~(SELF | READY | HELLO | NET | GET | SLEEPS | CHANNEL),

@@ -54,6 +54,54 @@ TEST_F(test_coop, both_sides_in_any_order)
     EXPECT_EQ(0u, m_b->counters().rndv_fallback);
 }
 
+/* What the receiver says of its long messages comes with the slot: there may be no record for it. */
+TEST_F(test_coop, hint_of_the_receiver)
+{
+    auto &hint  = m_back->peer->hint;
+    auto &heard = m_conn->peer->hint;
+
+    for (bool waits : {true, false}) {
+        bytes content = pattern(4, LONG);
+        recv_ptr r;
+
+        hint.waited  = waits;
+        hint.in_runs = 1;
+        hint.is_news = 1;
+        heard.ready  = !waits;
+        send_ptr s   = send_unmatched(content);
+        EXPECT_EQ(!waits, heard.ready);
+        slot().hint = 0;
+        r           = m_b->recv(5, ~0ul, LONG);
+        EXPECT_TRUE(slot().hint & RI_RING_HINT_SAID);
+        EXPECT_FALSE(hint.is_news);
+        pump();
+        check(r, content);
+        check(s);
+        EXPECT_EQ((slot().hint & RI_RING_HINT_WAITS) != 0, heard.ready);
+        EXPECT_FALSE(heard.unpacks) << "a contiguous one";
+        m_a->release_done();
+        m_b->release_done();
+    }
+}
+
+/* A receiver that does not know hints of slots leaves what the sender made of it. */
+TEST_F(test_coop, no_hint_of_the_receiver)
+{
+    bytes content = pattern(4, LONG);
+    send_ptr s    = send_unmatched(content);
+    recv_ptr r;
+
+    EXPECT_EQ(0u, slot().hint);
+    m_conn->peer->hint.ready = 1;
+    m_b_plane->on_read       = [this] { slot().hint = 0x7f; };
+    r                        = m_b->recv(5, ~0ul, LONG);
+    pump();
+    m_b_plane->on_read = nullptr;
+    check(r, content);
+    check(s);
+    EXPECT_TRUE(m_conn->peer->hint.ready);
+}
+
 TEST_F(test_coop, sender_not_in_the_library)
 {
     bytes content = pattern(1, LONG);

@@ -85,6 +85,7 @@ TEST_F(test_coop_spread_send, both_sides_in_any_order)
 {
     const size_t runs[] = {1, 8, 24, 100, 2999, 4096, 70000};
     unsigned far        = 0;
+    unsigned alone      = 0;
 
     for_seeds(60, [&](rng &random) {
         ri_distance_far_ticks = random.percent(50);
@@ -121,13 +122,19 @@ TEST_F(test_coop_spread_send, both_sides_in_any_order)
         }
         check_sent(s);
         check_idle();
-        EXPECT_EQ(w, written());
         EXPECT_EQ(rd, read());
-        EXPECT_EQ(content.size(), taken() - t);
+        if (written() > w) { /* by an RTR */
+            EXPECT_EQ(content.size(), written() - w);
+            EXPECT_EQ(t, taken());
+            ++alone;
+        } else {
+            EXPECT_EQ(content.size(), taken() - t);
+        }
         far += ri_distance_is_far(&shelf().distance);
         m_a->release_done();
         m_b->release_done();
     });
+    EXPECT_LT(alone, 20u);
     EXPECT_GT(far, 10u);
     EXPECT_LT(far, 60u);
     EXPECT_EQ(0u, asked());

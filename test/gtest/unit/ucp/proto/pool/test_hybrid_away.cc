@@ -3,6 +3,7 @@
 /* What is copied to the pool for receivers that are away (src/ucp/tag/send.c, src/ucp/proto/select.c). */
 
 #include "hybrid_test.h"
+#include "unit/common/spread_type.h"
 
 namespace {
 
@@ -41,6 +42,53 @@ TEST_F(test_hybrid_away, longer_messages_are_copied)
         recv_ptr r = recv(to, 9);
         pump();
         check(r, to, content, 9);
+        settle();
+        EXPECT_EQ(0u, used(*m_a));
+    }
+}
+
+/* What is in runs at either side is copied twice in any case. */
+TEST_F(test_hybrid_away, data_in_runs)
+{
+    const struct {
+        uint8_t hint;
+        bool strided;
+        size_t length;
+        ri_wire_type_t type;
+    } cases[] = {{RI_RING_HINT_AWAY, false, 200000, RI_WIRE_RTS},
+                 {RI_RING_HINT_AWAY, true, 200000, RI_WIRE_POOL},
+                 {RI_RING_HINT_AWAY | RI_RING_HINT_RUNS, false, 250000, RI_WIRE_POOL},
+                 {RI_RING_HINT_AWAY | RI_RING_HINT_RUNS, true, 251000, RI_WIRE_RTS},
+                 {RI_RING_HINT_RUNS, false, 200000, RI_WIRE_RTS},
+                 {RI_RING_HINT_RUNS | RI_RING_HINT_WAITS | RI_RING_HINT_AWAY, true,
+                  200000, RI_WIRE_RTS}};
+
+    ri_config.hybrid_away      = 100000;
+    ri_config.hybrid_away_runs = 250000;
+    ri_config.coop_thresh      = 65537;
+    connect_planes();
+    for (const auto &c : cases) {
+        SCOPED_TRACE(&c - cases);
+        bytes content = pattern(1, c.length);
+        memory from(CONTIG, c.length, content), to(CONTIG, c.length);
+        spread_type type;
+        send_ptr s;
+
+        say(c.hint);
+        if (c.strided) {
+            type.make(1000, 24, c.length / 1000);
+            type.clear(c.length);
+            type.memory = type.spread(content);
+            s           = m_a->send_of(m_conn, type.memory.data(), 1, type.datatype, 9);
+        } else {
+            s = m_a->send_of(m_conn, content.data(), c.length, ucp_dt_make_contig(1), 9);
+        }
+        EXPECT_EQ(c.type == RI_WIRE_POOL, m_ab->count(RI_WIRE_POOL) == 1u);
+        EXPECT_EQ(c.type == RI_WIRE_POOL, s->done);
+        recv_ptr r = recv(to, 9);
+        pump();
+        check(r, to, content, 9);
+        EXPECT_TRUE(s->done);
         settle();
         EXPECT_EQ(0u, used(*m_a));
     }
