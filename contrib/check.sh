@@ -12,9 +12,9 @@
 #   --werror          compiler warnings are errors
 #   --quick           less of everything that takes long: fuzzing, TCP runs, the other Debian; gtests
 #                     are compiled several sources at a time, and with --werror with precompiled
-#                     headers, so that what a source lacks does not show; and a third of the API
-#                     tests by each plane but the first, with a sanitizer of all gtests, another
-#                     third in each run
+#                     headers, so that what a source lacks does not show; and a third of the model's
+#                     configurations, and of the API tests by each plane but the first, with a
+#                     sanitizer of all gtests, another third in each run
 #   --long            more of everything, see "The long run" in docs/testing.md; hours
 #   --only LIST       only these steps, with commas, see --list; configure and build always
 #                     run, and tests (builds them) if a later one needs it
