@@ -12,7 +12,7 @@
 #include "worker.h"
 #include "../../ucs/clock.h"
 
-/* To read so many bytes takes about as long as the time between two progress calls of an
+/* To copy so many bytes takes about as long as the time between two progress calls of an
  * application that does nothing else, or less. */
 #define RI_ACTIVITY_POLL_BYTES 16384
 
@@ -29,9 +29,9 @@ static inline void ri_activity_note_message(ri_worker_t *worker)
     worker->active_us = ri_time_us();
 }
 
-/** The library is about to read a message of @a length bytes: it is busy itself then, and the
+/** The library is about to copy @a length bytes of a message: it is busy itself then, and the
  * application is not. */
-static inline void ri_activity_note_reading(ri_worker_t *worker, size_t length)
+static inline void ri_activity_note_copy(ri_worker_t *worker, size_t length)
 {
     worker->polls += length / RI_ACTIVITY_POLL_BYTES;
 }

@@ -95,7 +95,7 @@ static ucs_status_t fetch_start(ri_recv_req_t *recv, ri_stream_t *stream,
     if (stream->broken) {
         return UCS_ERR_CONNECTION_RESET; /* the send has ended, its memory is not its own */
     }
-    ri_activity_note_reading(stream->worker, arrival->length);
+    ri_activity_note_copy(stream->worker, arrival->length);
     facts = fetch_facts(recv, stream, arrival);
     ri_exchange_note(stream->peer);
     if (facts.slot_named) {

@@ -61,10 +61,12 @@ static int select_is_for_both(const ri_select_param_t *param)
 }
 
 /* Whether the sender can write by an RTR within the host. A receiver that waits would rather take data
- * in runs from a shelf: both copy then, in less time than the kernel takes to write them. */
+ * in runs from a shelf: both copy then, in less time than the kernel takes to write them. In an exchange
+ * each side has one message to copy, and reads its own: of two that are written by who sends, and one of
+ * which has an RTR only, one side would copy both. */
 static int select_may_write(const ri_select_param_t *param)
 {
-    return !param->rtr_by_net && ri_select_is_early(param) &&
+    return !param->rtr_by_net && ri_select_is_early(param) && !param->exchanges &&
            (select_is_for_both(param) ||
             ((param->pieces || param->gathers) && !param->awaited));
 }

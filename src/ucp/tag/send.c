@@ -413,6 +413,7 @@ static ucs_status_t send_choose_and_start(ri_send_req_t *req, int sync,
     ucs_status_t status;
     ri_rtr_t rtr;
 
+    req->exchanges = select.exchanges;
     if (early) {
         rtr       = *waiting; /* it leaves the table when the message has its number */
         terms.rtr = &rtr;

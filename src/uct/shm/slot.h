@@ -67,9 +67,12 @@ enum {
 /* What is claimed and counted, in bytes; the last one of a message may be shorter. */
 #define RI_SLOT_UNIT 4096
 
-/* Units in one claim: 16 KB, 256 KB. */
+/* Units in one claim: 16 KB, 1 MB. */
 #define RI_SLOT_CLAIM_MIN 4u
-#define RI_SLOT_CLAIM_MAX 64u
+#define RI_SLOT_CLAIM_MAX 256u
+
+/* ... by a side that is to copy all: 2 MB. */
+#define RI_SLOT_CLAIM_ALONE 512u
 
 /* How much a side wants to claim, if that is no number of units (ri_slot_claim()). */
 #define RI_SLOT_SHARE 0u

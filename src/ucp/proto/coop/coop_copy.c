@@ -7,6 +7,7 @@
 #include "coop_copy.h"
 #include "coop_shelf.h"
 #include "../rndv/read_generic.h"
+#include "../../core/activity.h"
 #include "../../link/local.h"
 
 #include <stdlib.h>
@@ -95,6 +96,7 @@ static ucs_status_t coop_move(ri_coop_t *coop, const ri_slot_part_t *part)
     if (ep == NULL) {
         return UCS_ERR_UNREACHABLE;
     }
+    ri_activity_note_copy(coop->worker, transfer.length);
     if (!coop->is_send) {
         status = coop_read(coop, ep, &transfer);
         coop->stream->counters.rx_read_bytes += (status == UCS_OK) ? transfer.length : 0;
@@ -190,7 +192,7 @@ static uint32_t coop_by_plane_alone(ri_coop_t *coop)
     if (other_side && !coop_is_in_vain(coop, ri_coop_side_patience(coop))) {
         return COOP_NONE;
     }
-    return this_side ? RI_SLOT_CLAIM_MAX : RI_SLOT_SHARE;
+    return this_side ? RI_SLOT_CLAIM_ALONE : RI_SLOT_SHARE;
 }
 
 /* @return How many units this side may copy by the plane now, RI_SLOT_SHARE among them; or

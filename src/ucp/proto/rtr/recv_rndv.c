@@ -142,23 +142,27 @@ static void recv_rndv_answer_rts(ri_conn_t *conn, const ri_rtr_t *rtr, uint32_t 
     }
 }
 
-static int recv_rndv_is_coop(ri_conn_t *conn, uint32_t req_id)
+/* @return The send that both sides are to copy, or NULL. */
+static const ri_send_req_t *recv_rndv_coop(ri_conn_t *conn, uint32_t req_id)
 {
     const ri_send_req_t *req = ri_id_get(&conn->worker->req_ids, req_id);
 
-    return (req != NULL) && (ri_coop_send_of(req) != NULL);
+    return ((req != NULL) && (ri_coop_send_of(req) != NULL)) ? req : NULL;
 }
 
 /* A receiver that is in the library reads at once, into its own caches. So the sender gives
- * it some time, unless both can copy. */
+ * it some time, unless both can copy. Of an exchange each side reads its own. */
 static void recv_rndv_handle_late(ri_conn_t *conn, const ri_rtr_t *rtr, uint32_t sn,
                                   uint32_t req_id)
 {
-    ri_worker_t *worker = conn->worker;
-    ri_rtr_late_t late  = {.rtr = *rtr, .sn = sn, .req_id = req_id};
+    const ri_send_req_t *coop = recv_rndv_coop(conn, req_id);
+    ri_worker_t *worker       = conn->worker;
+    ri_rtr_late_t late        = {.rtr = *rtr, .sn = sn, .req_id = req_id};
 
-    if (recv_rndv_is_coop(conn, req_id)) {
-        recv_rndv_answer_rts(conn, rtr, sn, req_id);
+    if (coop != NULL) {
+        if (!coop->exchanges) {
+            recv_rndv_answer_rts(conn, rtr, sn, req_id);
+        }
         return;
     }
     late.since = ri_time();

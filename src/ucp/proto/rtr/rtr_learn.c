@@ -7,6 +7,7 @@
 #include "rtr_learn.h"
 #include "../../../ucs/settings.h"
 #include "../../core/activity.h"
+#include "../../core/exchange.h"
 #include "rtr_net.h"
 #include "rtr_state.h"
 #include "rtr_ud.h"
@@ -118,6 +119,13 @@ static int rtr_gain_by_message(const ri_recv_req_t *recv, uint32_t now)
     return recv->early && (rtr_meanwhile(recv, now) != RTR_WAS_LATE);
 }
 
+/* Of messages of an exchange, as their sender sees it: it uses no RTR. */
+static int rtr_is_of_exchange(const ri_peer_t *peer)
+{
+    return (ri_config.rtr != UCS_YES) && (peer->hint.soon > 0) &&
+           ri_exchange_also_sends(peer);
+}
+
 static int rtr_gain(rtr_meanwhile_t meanwhile)
 {
     return (meanwhile == RTR_WAS_BUSY) ? 1 : (meanwhile == RTR_WAS_WAITING) ? -1 : 0;
@@ -152,6 +160,8 @@ void ri_rtr_learn(ri_recv_req_t *recv, const ri_stream_t *stream,
         (ri_rtr_net_is_possible(stream) || ri_rtr_ud_is_possible(stream))) {
         gain      = rtr_gain_by_message(recv, now);
         meanwhile = RTR_WAS_BUSY; /* the hint is for copies within a host */
+    } else if (rtr_is_of_exchange(stream->peer)) {
+        gain = -1;
     }
     rtr_note_waiting(recv, stream, meanwhile == RTR_WAS_WAITING, now, arrival->length);
     recv->super.worker->active_us = now;

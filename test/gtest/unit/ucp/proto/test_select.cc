@@ -388,8 +388,11 @@ TEST(test_select, exchange)
             {(FULL | AWAITED) & ~SLOT, 1, 1, 0, COOP_THRESH, RI_PROTO_RNDV_GET},
             {FULL | AWAITED | SLEEPS, 1, 1, 0, COOP_THRESH, RI_PROTO_RNDV_GET},
             {FULL | AWAITED, 1, 1, 0, RI_SLOT_LENGTH_MAX + 1, RI_PROTO_RNDV_GET},
-            /* An RTR needs no announcement. */
-            {FULL | AWAITED | EARLY, 1, 1, 0, EAGER_THRESH + 1, RI_PROTO_RECV_RNDV},
+            /* Where one of both has an RTR, one side would copy both. */
+            {FULL | AWAITED | EARLY, 1, 1, 0, EAGER_THRESH + 1, RI_PROTO_COOP},
+            {FULL | AWAITED | EARLY, 1, 1, 0, COOP_THRESH, RI_PROTO_COOP},
+            {FULL | AWAITED | EARLY, 1, 0, 0, COOP_THRESH, RI_PROTO_RNDV_GET},
+            {FULL | AWAITED | EARLY, 0, 0, 0, EAGER_THRESH + 1, RI_PROTO_RECV_RNDV},
             /* What is in runs goes by a shelf, or not at all. */
             {(FULL & ~PIECES) | PACKED | RUNS, 1, 0, 1, COOP_THRESH, RI_PROTO_COOP},
     };

@@ -17,7 +17,7 @@ protected:
     static constexpr uint64_t TAG      = 1; /* of receives that offer themselves */
     static constexpr size_t MEDIUM     = 20000;
     static constexpr size_t LARGE      = 100000;
-    static constexpr size_t GIANT      = 1000001; /* both sides copy */
+    static constexpr size_t GIANT      = 5000001; /* both sides copy */
 
     void SetUp() override
     {

@@ -187,7 +187,7 @@ TEST_F(test_coop, one_part_in_a_call)
  * something meanwhile. */
 TEST_F(test_coop, both_ways)
 {
-    const size_t length = 8 * LONG;
+    const size_t length = 40 * LONG;
     bytes there = pattern(1, length), back = pattern(2, length);
 
     ASSERT_NO_FATAL_FAILURE(open_way_back());
@@ -237,7 +237,7 @@ TEST_F(test_coop, not_while_the_peer_sends)
  * has that to copy. (coop_exchange.c) */
 TEST_F(test_coop, who_also_sends_reads_alone)
 {
-    const size_t length = 500000; /* 123 units */
+    const size_t length = 4000000; /* 977 units */
 
     ASSERT_NO_FATAL_FAILURE(open_way_back());
     for (bool also : {false, true}) {
@@ -254,7 +254,7 @@ TEST_F(test_coop, who_also_sends_reads_alone)
         }
         check(r_b, there);
         if (also) {
-            EXPECT_EQ(reads + 2, m_b_plane->reads) << "64 units, and 59";
+            EXPECT_EQ(reads + 2, m_b_plane->reads) << "512 units, and 465";
         } else {
             EXPECT_GE(m_b_plane->reads, reads + 4) << "halves";
         }

@@ -148,13 +148,13 @@ TEST_F(test_coop_exchange, read_while_the_sender_waits)
 /* ... but not for ever */
 TEST_F(test_coop_exchange, receiver_does_not_read_on)
 {
-    const size_t length = 300 * RI_SLOT_UNIT;
+    const size_t length = 1200 * RI_SLOT_UNIT;
 
     decide(false);
     pair p = begin(1, length);
     m_b->progress();
     unsigned writes = m_a_plane->writes;
-    for (unsigned i = 0; i < RI_COOP_IN_VAIN_MAX + 300 * RI_COOP_IN_VAIN_UNIT + 1000;
+    for (unsigned i = 0; i < RI_COOP_IN_VAIN_MAX + 1200 * RI_COOP_IN_VAIN_UNIT + 1000;
          ++i) {
         m_a->progress();
     }
@@ -187,14 +187,14 @@ TEST_F(test_coop_exchange, written)
 TEST_F(test_coop_exchange, written_in_several_parts)
 {
     decide(true);
-    pair p         = begin(1, LONG);
+    pair p         = begin(1, 5 * LONG);
     unsigned reads = m_b_plane->reads, writes = m_a_plane->writes;
 
     m_b->progress();
     for (unsigned i = 0; i < 20; ++i) {
         m_a->progress();
     }
-    EXPECT_EQ(writes + 4, m_a_plane->writes) << "256 KB each";
+    EXPECT_EQ(writes + 3, m_a_plane->writes) << "2 MB each";
     m_b->progress();
     check(p.r_b, p.there);
     EXPECT_EQ(reads, m_b_plane->reads);

@@ -1,0 +1,53 @@
+/* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
+
+/* RTRs of receives whose message is one of an exchange within a host (src/ucp/proto/rtr/recv_rndv.c,
+ * rtr_meet.c, src/ucp/core/exchange.h). */
+
+#include "rtr_test.h"
+
+namespace {
+
+class test_rtr_exchange : public rtr_test {};
+
+/* Both send at the same time. The RTR comes behind the RTS of its message, which its receiver is to read,
+ * as the sender has another one to copy. Such RTRs are not sent for long. */
+TEST_F(test_rtr_exchange, rtr_of_an_exchange)
+{
+    ri_ring_slot_t *slot       = &m_conn->ring->control->slots[0];
+    unsigned rtrs              = 0;
+    ri_config.coop_thresh      = GIANT;
+    ri_config.rtr              = UCS_AUTO;
+    m_a->worker()->rings.crowd = m_b->worker()->rings.crowd = 2;
+
+    for (unsigned i = 0; i < 40; ++i) {
+        bool exchanges = (i > 0);
+        recv_ptr r_a   = exchanges ? m_a->recv(5, ALL, GIANT) : nullptr;
+        for (ri_peer_t *peer : {m_conn->peer, m_back->peer}) {
+            peer->hint.prompt    = exchanges;
+            peer->hint.soon      = exchanges ? 3 : 0;
+            peer->exchange.alone = 0;
+        }
+        send_ptr s = send(GIANT);
+        recv_ptr r = post(GIANT); /* it has not looked for the message yet */
+        rtrs += (rtr(r) == RI_RTR_OUT);
+        EXPECT_EQ(0u, uint64_t(slot->address));
+        m_a->progress();
+        if (rtr(r) == RI_RTR_OUT) {
+            EXPECT_EQ(exchanges, slot->address == 0) << i;
+        }
+        send_ptr s_b = exchanges ? m_b->send(m_back, pattern(i, GIANT), 5) : nullptr;
+        m_b->progress(); /* it reads before its own message is read */
+        pump();
+        check(r, s);
+        if (exchanges) {
+            ASSERT_TRUE(r_a->done && s_b->done);
+            EXPECT_TRUE(r_a->buffer == pattern(i, GIANT));
+        }
+        m_a->release_done();
+        m_b->release_done();
+    }
+    EXPECT_LT(1u, rtrs);
+    EXPECT_GT(20u, rtrs);
+}
+
+} // namespace
