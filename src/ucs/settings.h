@@ -24,10 +24,10 @@ typedef enum ri_config_transport {
 } ri_config_transport_t;
 
 typedef struct ri_config {
-    size_t eager_thresh;  /* EAGER_THRESH; this field and all others: as in effect */
-    size_t hybrid_thresh; /* HYBRID_THRESH */
-    size_t hybrid_away;   /* HYBRID_AWAY_MAX */
-    size_t hybrid_away_runs; /* the same of data in runs at either side; follows from the others */
+    size_t eager_thresh;     /* EAGER_THRESH; this field and all others: as in effect */
+    size_t hybrid_thresh;    /* HYBRID_THRESH */
+    size_t hybrid_away;      /* HYBRID_AWAY_MAX */
+    size_t hybrid_away_runs; /* the same of data in short runs; follows from the others */
     size_t hybrid_net;       /* IB_HYBRID_THRESH */
     size_t coop_thresh;      /* COOP_THRESH */
     int scheme;              /* SENDER_SCHEME: ri_sender_scheme_t */

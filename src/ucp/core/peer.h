@@ -11,13 +11,12 @@
 #include "../../uct/shm/ring.h"
 
 /** @return What a record to the peer says: whether its long messages are waited for, asked for soon, or
- * neither, and whether they go to runs: RI_RING_HINT_*. */
+ * neither: RI_RING_HINT_*. */
 static inline uint8_t ri_peer_hint(const ri_peer_t *peer)
 {
     return RI_RING_HINT_SAID | ((peer->hint.waited > 0) ? RI_RING_HINT_WAITS : 0) |
            ((peer->hint.soon > 0) ? RI_RING_HINT_SOON : 0) |
-           ((peer->hint.missed == RI_PEER_HINT_MISSED) ? RI_RING_HINT_AWAY : 0) |
-           (peer->hint.in_runs ? RI_RING_HINT_RUNS : 0);
+           ((peer->hint.missed == RI_PEER_HINT_MISSED) ? RI_RING_HINT_AWAY : 0);
 }
 
 /** @return The same, for a record that is sent in any case. */
@@ -30,11 +29,10 @@ static inline uint8_t ri_peer_take_hint(ri_peer_t *peer)
 /** A record of the peer's says @a hint. */
 static inline void ri_peer_note_hint(ri_peer_t *peer, uint8_t hint)
 {
-    peer->hint.ready   = !!(hint & RI_RING_HINT_WAITS);
-    peer->hint.prompt  = !!(hint & RI_RING_HINT_SOON);
-    peer->hint.away    = !!(hint & RI_RING_HINT_AWAY);
-    peer->hint.unpacks = !!(hint & RI_RING_HINT_RUNS);
-    peer->hint.fresh   = RI_PEER_HINT_FRESH;
+    peer->hint.ready  = !!(hint & RI_RING_HINT_WAITS);
+    peer->hint.prompt = !!(hint & RI_RING_HINT_SOON);
+    peer->hint.away   = !!(hint & RI_RING_HINT_AWAY);
+    peer->hint.fresh  = RI_PEER_HINT_FRESH;
 }
 
 /** Find the peer of a uid, or make it. A new one has neither conn nor stream: the caller gives it

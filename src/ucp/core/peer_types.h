@@ -93,12 +93,10 @@ struct ri_peer {
         uint8_t waited; /* so many more long messages from the peer are taken to be waited for */
         uint8_t soon; /* so many more are taken to be asked for soon, if not waited for */
         uint8_t is_news; /* one of them says another thing now, and the peer was not told yet */
-        uint8_t missed;  /* so many in a row were neither, at most RI_PEER_HINT_MISSED */
-        uint8_t in_runs; /* the latest one went to memory in runs */
-        uint8_t away;    /* the peer does neither, as it has said */
-        uint8_t unpacks; /* its latest one went to memory in runs, as it has said */
-        uint8_t ready;   /* the peer waits for long messages, as it has said */
-        uint8_t prompt;  /* the peer asks for them soon, as it has said */
+        uint8_t missed; /* so many in a row were neither, at most RI_PEER_HINT_MISSED */
+        uint8_t away;   /* the peer does neither, as it has said */
+        uint8_t ready;  /* the peer waits for long messages, as it has said */
+        uint8_t prompt; /* the peer asks for them soon, as it has said */
         uint8_t fresh; /* so many more messages may rely on ready before it is said again */
     } hint;
 

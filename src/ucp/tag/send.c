@@ -30,6 +30,9 @@
 /* A receiver that has not told its id after so many messages is asked for it. */
 #define SEND_ASK_AFTER 4
 
+/* To pack runs of this length takes no longer than to copy them otherwise. */
+#define SEND_SHORT_RUN 1024
+
 void ri_send_take_back(ri_conn_t *conn, uint32_t sn, uint64_t tag, ucs_status_t status)
 {
     if (conn->tx_sn == sn) {
@@ -207,8 +210,8 @@ static size_t send_hybrid_net(const ri_send_req_t *req, int pieces)
 }
 
 /* Up to where a message is copied to the pool for a receiver on this host that neither waits for long
- * messages nor asks for them soon, as it has said; 0: it is not known to be so. What is in runs at
- * either side takes two copies in any case. */
+ * messages nor asks for them soon, as it has said; 0: it is not known to be so. What is in short runs is
+ * packed in any case. */
 static size_t send_hybrid_away(const ri_send_req_t *req)
 {
     const ri_peer_t *peer = req->conn->peer;
@@ -217,7 +220,8 @@ static size_t send_hybrid_away(const ri_send_req_t *req)
         !peer->hint.away || !send_leaves_half(req)) {
         return 0;
     }
-    return (peer->hint.unpacks || ri_dt_is_spread(&req->data)) ?
+    return (ri_dt_is_spread(&req->data) &&
+            (ri_dt_run_mean(&req->data) < SEND_SHORT_RUN)) ?
                    ri_config.hybrid_away_runs :
                    ri_config.hybrid_away;
 }

@@ -147,7 +147,6 @@ enum {
     RI_RING_HINT_WAITS = 1 << 0, /* it waits for them */
     RI_RING_HINT_SOON  = 1 << 1, /* it asks for them soon after they have come */
     RI_RING_HINT_AWAY  = 1 << 2, /* it did neither, of its latest ones */
-    RI_RING_HINT_RUNS  = 1 << 3, /* its latest one went to memory in runs */
     RI_RING_HINT_SAID  = 1 << 7  /* a first part without it says nothing of this */
 };
 static_assert(sizeof(ri_ring_record_t) == RI_RING_LINE, "a record starts as one line");

@@ -89,20 +89,17 @@ static int rtr_was_soon(const ri_worker_t *worker, uint32_t now, size_t length)
     return now - worker->active_us < RTR_BUSY + length / RTR_SOON_BYTES;
 }
 
-/* What the peer is told about a message of @a length bytes for a receive. */
-static void rtr_note_waiting(const ri_recv_req_t *recv, const ri_stream_t *stream,
-                             int waiting, uint32_t now, size_t length)
+/* What the peer is told about a message of @a length bytes. */
+static void rtr_note_waiting(const ri_stream_t *stream, int waiting, uint32_t now,
+                             size_t length)
 {
     ri_peer_t *peer = stream->peer;
-    int in_runs     = (recv->data.generic != NULL);
     int soon        = (ri_config.rtr != UCS_YES) &&
                (waiting || rtr_was_soon(stream->worker, now, length));
 
     peer->hint.is_news |= rtr_count_down(&peer->hint.waited, waiting) |
                           rtr_count_down(&peer->hint.soon, soon) |
-                          rtr_count_missed(&peer->hint.missed, waiting || soon) |
-                          (peer->hint.in_runs != in_runs);
-    peer->hint.in_runs = in_runs;
+                          rtr_count_missed(&peer->hint.missed, waiting || soon);
 }
 
 /* A network writes without a processor, so there is a round trip to be saved whenever an RTR is
@@ -139,7 +136,7 @@ void ri_rtr_learn_waiting(ri_recv_req_t *recv, const ri_stream_t *stream)
     if (recv->data.length > ri_config.eager_thresh) {
         waiting = (ri_config.rtr != UCS_YES) &&
                   (rtr_meanwhile(recv, now) == RTR_WAS_WAITING);
-        rtr_note_waiting(recv, stream, waiting, now, recv->data.length);
+        rtr_note_waiting(stream, waiting, now, recv->data.length);
     }
     recv->super.worker->active_us = now;
 }
@@ -163,7 +160,7 @@ void ri_rtr_learn(ri_recv_req_t *recv, const ri_stream_t *stream,
     } else if (rtr_is_of_exchange(stream->peer)) {
         gain = -1;
     }
-    rtr_note_waiting(recv, stream, meanwhile == RTR_WAS_WAITING, now, arrival->length);
+    rtr_note_waiting(stream, meanwhile == RTR_WAS_WAITING, now, arrival->length);
     recv->super.worker->active_us = now;
     ri_sender_map_learn(senders, recv->tag, recv->mask, arrival->tag, stream->id);
     if ((ri_config.rtr != UCS_YES) && (recv->rtr == RI_RTR_BY_UD)) {

@@ -47,21 +47,21 @@ TEST_F(test_hybrid_away, longer_messages_are_copied)
     }
 }
 
-/* What is in runs at either side is copied twice in any case. */
+/* What is in short runs is packed in any case. */
 TEST_F(test_hybrid_away, data_in_runs)
 {
     const struct {
         uint8_t hint;
-        bool strided;
+        size_t run; /* 0: all in one place */
         size_t length;
         ri_wire_type_t type;
-    } cases[] = {{RI_RING_HINT_AWAY, false, 200000, RI_WIRE_RTS},
-                 {RI_RING_HINT_AWAY, true, 200000, RI_WIRE_POOL},
-                 {RI_RING_HINT_AWAY | RI_RING_HINT_RUNS, false, 250000, RI_WIRE_POOL},
-                 {RI_RING_HINT_AWAY | RI_RING_HINT_RUNS, true, 251000, RI_WIRE_RTS},
-                 {RI_RING_HINT_RUNS, false, 200000, RI_WIRE_RTS},
-                 {RI_RING_HINT_RUNS | RI_RING_HINT_WAITS | RI_RING_HINT_AWAY, true,
-                  200000, RI_WIRE_RTS}};
+    } cases[] = {{RI_RING_HINT_AWAY, 0, 200000, RI_WIRE_RTS},
+                 {RI_RING_HINT_AWAY, 1000, 200000, RI_WIRE_POOL},
+                 {RI_RING_HINT_AWAY, 1000, 250000, RI_WIRE_POOL},
+                 {RI_RING_HINT_AWAY, 1000, 251000, RI_WIRE_RTS},
+                 {RI_RING_HINT_AWAY, 1024, 204800, RI_WIRE_RTS},
+                 {0, 1000, 200000, RI_WIRE_RTS},
+                 {RI_RING_HINT_WAITS | RI_RING_HINT_AWAY, 1000, 200000, RI_WIRE_RTS}};
 
     ri_config.hybrid_away      = 100000;
     ri_config.hybrid_away_runs = 250000;
@@ -75,8 +75,8 @@ TEST_F(test_hybrid_away, data_in_runs)
         send_ptr s;
 
         say(c.hint);
-        if (c.strided) {
-            type.make(1000, 24, c.length / 1000);
+        if (c.run > 0) {
+            type.make(c.run, 24, c.length / c.run);
             type.clear(c.length);
             type.memory = type.spread(content);
             s           = m_a->send_of(m_conn, type.memory.data(), 1, type.datatype, 9);
