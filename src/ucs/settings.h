@@ -34,6 +34,9 @@ typedef struct ri_config {
     int rtr;                 /* RTR: UCS_NO, UCS_YES, UCS_AUTO */
     char *tag_sender_mask;   /* TAG_SENDER_MASK */
     size_t pool_size;        /* POOL_SIZE */
+    int dt_layouts;          /* DT_LAYOUTS */
+    size_t dt_run_min;       /* DT_RUN_MIN */
+    size_t dt_run_host;      /* the same of receives within a host; follows from it */
     size_t am_inline;        /* AM_INLINE */
     unsigned ring_peers;     /* RING_PEERS */
     size_t ring_size;        /* RING_SIZE; auto: of rings that are not among the first */

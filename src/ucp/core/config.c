@@ -24,6 +24,11 @@
 #include <strings.h>
 #include <ucs/sys/string.h>
 
+/* Runs of derived datatypes that are moved one by one. Within a host the kernel looks for the pages of
+ * each run of a receive, which takes as long as to copy a third of so many bytes. */
+#define CONFIG_RUN      4096
+#define CONFIG_RUN_HOST 8192
+
 #define CONFIG_PREFIX "UCXRI_"
 #define CONFIG_AUTO   "auto"
 
@@ -301,6 +306,11 @@ static void config_set_thresholds(const ri_costs_t *costs)
     }
     if (c->coop_thresh == UCS_MEMUNITS_AUTO) {
         c->coop_thresh = ri_costs_coop_thresh(costs);
+    }
+    c->dt_run_host = c->dt_run_min;
+    if (c->dt_run_min == UCS_MEMUNITS_AUTO) {
+        c->dt_run_min  = CONFIG_RUN;
+        c->dt_run_host = CONFIG_RUN_HOST;
     }
 }
 

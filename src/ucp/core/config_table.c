@@ -7,6 +7,7 @@
 #include "config_table.h"
 #include "../../ucs/log.h"
 #include "../../ucs/settings.h"
+#include "../wire/grid.h"
 #include "../wire/wire.h"
 #include "../../uct/ib/rc/channel.h"
 #include "../../uct/ib/ud/transfer.h"
@@ -70,6 +71,16 @@ const ri_config_field_t ri_config_fields[] = {
          "HYBRID_THRESH, and in half of it longer ones in many pieces that go through a\n"
          "network. When it is used up, they wait in the application's memory.",
          .flags = RI_CONFIG_INF},
+        {"DT_LAYOUTS", RI_CONFIG_BOOL, "y", FIELD(dt_layouts),
+         "Whether the library finds out where the data of an MPI's derived datatypes\n"
+         "is, and packs and unpacks by itself. n: the MPI does, by its callbacks.",
+         .flags = 0},
+        {"DT_RUN_MIN", RI_CONFIG_SIZE, "auto", FIELD(dt_run_min),
+         "Runs of a derived datatype of this length and more are moved one by one:\n"
+         "written into a receive that has offered itself, or registered with a device.\n"
+         "Shorter ones are packed. auto: 8k for receives within a host, else 4k. At\n"
+         "least 1k. inf: all are packed.",
+         .flags = RI_CONFIG_AUTO | RI_CONFIG_INF, .min = RI_GRID_RUN_MIN, .max = 1 << 30},
         {"AM_INLINE", RI_CONFIG_SIZE, "1k", FIELD(am_inline),
          "Contiguous messages up to this size that go by active message are copied\n"
          "behind their header. Above it, header and payload are gathered without a\n"

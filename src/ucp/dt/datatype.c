@@ -12,6 +12,7 @@
 #include "mpi_abi.h"
 #include "../../ucs/handle_map.h"
 #include "../../ucs/log.h"
+#include "../../ucs/settings.h"
 #include "../../ucs/stock.h"
 
 #include <assert.h>
@@ -21,9 +22,6 @@
 
 /* From this size on, it pays to learn the layout of a type that is used again. */
 #define DT_LONG_BYTES 4096
-
-/* Runs that are as long as this, in the mean, are moved by themselves rather than copied. */
-#define DT_LONG_RUN 4096
 
 static ri_map_t dt_map = RI_MAP_INITIALIZER;
 
@@ -117,6 +115,10 @@ static void dt_use_layout(ri_dt_data_t *data)
                                                memory_order_acquire);
     uint64_t length;
 
+    if (!ri_config.dt_layouts) {
+        data->has_layout = 0;
+        return;
+    }
     if ((layout == NULL) && (data->length >= DT_LONG_BYTES)) {
         layout = dt_learn_layout(data->generic);
     }
@@ -383,7 +385,8 @@ int ri_dt_grid(const ri_dt_data_t *data, uint64_t *address, ri_wire_grid_t *grid
     int64_t disp;
 
     if ((layout == NULL) || (data->count == 0) ||
-        !ri_layout_grid(layout, data->count, &disp, grid) || (grid->run < DT_LONG_RUN)) {
+        !ri_layout_grid(layout, data->count, &disp, grid) ||
+        (grid->run < ri_config.dt_run_min)) {
         return 0;
     }
     *address = (uintptr_t)data->buffer + disp;
@@ -401,7 +404,7 @@ size_t ri_dt_run_mean(const ri_dt_data_t *data)
 
 int ri_dt_has_long_runs(const ri_dt_data_t *data)
 {
-    return ri_dt_is_spread(data) && (ri_dt_run_mean(data) >= DT_LONG_RUN);
+    return ri_dt_is_spread(data) && (ri_dt_run_mean(data) >= ri_config.dt_run_min);
 }
 
 size_t ri_dt_runs(const ri_dt_data_t *data, size_t offset, size_t *length_p,
@@ -426,6 +429,5 @@ int ri_dt_fits(const ri_dt_data_t *data)
 
 int ri_dt_fits_net(const ri_dt_data_t *data)
 {
-    return ((data->generic == NULL) || (ri_dt_run_mean(data) >= DT_LONG_RUN)) &&
-           dt_is_in_few(data);
+    return ((data->generic == NULL) || ri_dt_has_long_runs(data)) && dt_is_in_few(data);
 }

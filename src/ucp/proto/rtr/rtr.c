@@ -27,10 +27,6 @@
 /* Queued receives that one progress call looks at. */
 #define RTR_BATCH 8
 
-/* Within a host a run costs as much as a third of its bytes, if it has so many, as the kernel looks for
- * the pages of each. Shorter ones are no gain: a copy to the pool, and from there, takes less. */
-#define RTR_RUN_MIN 8192
-
 typedef enum rtr_answer {
     RTR_SENT,
     RTR_AWAITS, /* other receives are in the way: it is among waiters now */
@@ -150,7 +146,7 @@ static int rtr_find_runs(const ri_recv_req_t *recv, const ri_stream_t *stream,
                          uint64_t *address, ri_wire_grid_t *grid)
 {
     return stream->plane_grids && ri_dt_grid(&recv->data, address, grid) &&
-           (grid->run >= RTR_RUN_MIN);
+           (grid->run >= ri_config.dt_run_host);
 }
 
 /* Whether a receive may be offered, as for where its memory is. */

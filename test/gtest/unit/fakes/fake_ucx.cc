@@ -531,6 +531,9 @@ void ri_test::SetUp()
     ri_config.eager_thresh    = 8192;
     ri_config.coop_thresh     = 262144;
     ri_config.am_inline       = 1024;
+    ri_config.dt_layouts      = 1;
+    ri_config.dt_run_min      = 4096;
+    ri_config.dt_run_host     = 8192;
     ri_config.ring_peers      = 64;
     ri_config.ring_size       = 65536;
     ri_config.ring_after      = 4;

@@ -250,6 +250,24 @@ TEST_F(test_config, thresholds_that_are_set)
     EXPECT_EQ(1u << 30, r.config.hybrid_thresh);
 }
 
+TEST_F(test_config, runs_of_datatypes)
+{
+    const struct {
+        const char *value;
+        size_t run, host;
+    } cases[] = {{"auto", 4096, 8192},        {"1k", 1024, 1024},   {"64k", 65536, 65536},
+                 {"inf", SIZE_MAX, SIZE_MAX}, {"1000", 4096, 8192}, {"2g", 4096, 8192}};
+
+    for (const auto &c : cases) {
+        result r = read({{"UCXRI_DT_RUN_MIN", c.value}});
+
+        EXPECT_EQ(c.run, r.config.dt_run_min) << c.value;
+        EXPECT_EQ(c.host, r.config.dt_run_host) << c.value;
+        EXPECT_EQ(1, r.config.dt_layouts);
+    }
+    EXPECT_EQ(0, read({{"UCXRI_DT_LAYOUTS", "n"}}).config.dt_layouts);
+}
+
 /* Values of their own, or those of EAGER_THRESH and HYBRID_THRESH where these are set. */
 TEST_F(test_config, rings_and_networks_have_thresholds_of_their_own)
 {

@@ -211,25 +211,47 @@ TEST_F(test_rtr_runs, what_is_not_offered)
         pump();
         check_in(r, s->data, m_in.size);
     }
-    stream()->plane_grids = 0; /* a sender that does not know them */
     m_in.make(RUN, GAP, RUNS);
-    recv_ptr r = post_in(m_in);
+    for (bool by_setting : {false, true}) {
+        stream()->plane_grids = by_setting; /* 0: a sender that does not know them */
+        ri_config.dt_run_host = by_setting ? RUN + 1 : 8192;
+        recv_ptr r            = post_in(m_in);
+        EXPECT_EQ(RI_RTR_NONE, rtr(r));
+        send_ptr s = send();
+        pump();
+        check_in(r, s->data);
+    }
+}
+
+/* Short runs of the sender are not written one by one; what is short is a setting. */
+TEST_F(test_rtr_runs, short_runs_of_the_sender)
+{
+    for (size_t run_min : {(size_t)4096, (size_t)1000, SIZE_MAX}) {
+        SCOPED_TRACE(run_min);
+        recv_ptr r      = post_in_seen();
+        unsigned writes = m_a_plane->writes;
+
+        ri_config.dt_run_min = run_min;
+        fill_out(1000, 24, LARGE / 1000);
+        send_ptr s = send_of(m_out);
+        EXPECT_EQ(run_min == 1000, m_a_plane->writes > writes);
+        ri_config.dt_run_min = 4096;
+        pump();
+        check_in(r, pattern(5, LARGE));
+        check_sent(s);
+    }
+}
+
+/* The library does not look at layouts: the callbacks are called, here to no effect. */
+TEST_F(test_rtr_runs, layouts_that_are_not_used)
+{
+    ri_config.dt_layouts = 0;
+    recv_ptr r           = post_in(m_in);
     EXPECT_EQ(RI_RTR_NONE, rtr(r));
     send_ptr s = send();
     pump();
-    check_in(r, s->data);
-}
-
-/* Short runs of the sender are not written one by one. */
-TEST_F(test_rtr_runs, short_runs_of_the_sender)
-{
-    recv_ptr r = post_in_seen();
-
-    fill_out(1000, 24, LARGE / 1000);
-    send_ptr s = send_of(m_out);
-    EXPECT_EQ(0u, m_a_plane->writes);
-    pump();
-    check_in(r, pattern(5, LARGE));
+    ASSERT_TRUE(r->done);
+    EXPECT_LT(0u, m_in.callbacks);
     check_sent(s);
 }
 
