@@ -153,7 +153,6 @@ type_storm      2 shm
 few_runs        2 shm
 wildcards       3 shm
 wildcards       4 shm
-few_runs        2 shm
 early_receives  2 shm
 early_receives  4 shm --iters 15
 any_source      3 shm --iters 30

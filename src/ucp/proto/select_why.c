@@ -116,7 +116,7 @@ static const char *why_matched_first(const ri_select_param_t *param, ri_choice_t
         return ((param->host_plane ? param->hybrid_thresh : param->hybrid_net) == 0) ?
                        "HYBRID_THRESH is 0" :
                (param->hybrid_away > param->hybrid_thresh) ?
-                       "it is longer than HYBRID_AWAY_MAX" :
+                       "it is too long for a receiver away" :
                        "it is longer than HYBRID_THRESH";
     }
     if (param->sync) {

@@ -30,7 +30,7 @@
 /* A receiver that has not told its id after so many messages is asked for it. */
 #define SEND_ASK_AFTER 4
 
-/* To pack runs of this length takes no longer than to copy them otherwise. */
+/* Runs shorter than this are packed whichever protocol moves them. */
 #define SEND_SHORT_RUN 1024
 
 void ri_send_take_back(ri_conn_t *conn, uint32_t sn, uint64_t tag, ucs_status_t status)
@@ -211,7 +211,7 @@ static size_t send_hybrid_net(const ri_send_req_t *req, int pieces)
 
 /* Up to where a message is copied to the pool for a receiver on this host that neither waits for long
  * messages nor asks for them soon, as it has said; 0: it is not known to be so. What is in short runs is
- * packed in any case. */
+ * packed whichever protocol moves it. */
 static size_t send_hybrid_away(const ri_send_req_t *req)
 {
     const ri_peer_t *peer = req->conn->peer;
@@ -417,7 +417,7 @@ static ucs_status_t send_choose_and_start(ri_send_req_t *req, int sync,
     ucs_status_t status;
     ri_rtr_t rtr;
 
-    req->exchanges = select.exchanges;
+    req->exchanges = select.exchanges && !select.crowded;
     if (early) {
         rtr       = *waiting; /* it leaves the table when the message has its number */
         terms.rtr = &rtr;

@@ -96,11 +96,12 @@ static ucs_status_t coop_move(ri_coop_t *coop, const ri_slot_part_t *part)
     if (ep == NULL) {
         return UCS_ERR_UNREACHABLE;
     }
-    ri_activity_note_copy(coop->worker, transfer.length);
     if (!coop->is_send) {
         status = coop_read(coop, ep, &transfer);
         coop->stream->counters.rx_read_bytes += (status == UCS_OK) ? transfer.length : 0;
     } else {
+        /* Of a receive all was counted when it was matched */
+        ri_activity_note_copy(coop->worker, transfer.length);
         transfer.remote     = &coop->memory;
         transfer.num_remote = 1;
         transfer.local      = coop->segments;

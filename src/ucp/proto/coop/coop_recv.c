@@ -236,14 +236,14 @@ static ucs_status_t coop_fetch(ri_recv_req_t *recv, ri_stream_t *stream,
     ri_coop_state_t state;
     ri_coop_t *coop;
 
-    /* Before anything that tells the sender of the match: no record may say it */
-    atomic_store_explicit(&slot->hint, ri_peer_take_hint(stream->peer),
-                          memory_order_relaxed);
+    /* Before anything that tells the sender of the match, when it looks */
+    atomic_store_explicit(&slot->hint, ri_peer_hint(stream->peer), memory_order_relaxed);
     coop = coop_new_recv(recv, stream, req_id, terms->arrival->data, slot);
     if (coop == NULL) {
         return offer->offered ? coop_refuse(recv, stream, req_id, slot) : UCS_ERR_NO_ELEM;
     }
     if (offer->address == 0) {
+        stream->peer->hint.is_news = 0;
         atomic_store_explicit(&slot->address,
                               ri_coop_side_has_runs(coop) ? COOP_NOWHERE :
                                                             coop->memory.address,

@@ -34,16 +34,6 @@ static void coop_free_send(ri_coop_t *coop)
     ri_coop_copy_free(coop);
 }
 
-/* The receiver has said with a copy whether it waits for long messages. */
-static void coop_note_hint(const ri_coop_t *coop)
-{
-    uint32_t hint = atomic_load_explicit(&coop->slot->hint, memory_order_relaxed);
-
-    if (hint & RI_RING_HINT_SAID) {
-        ri_peer_note_hint(coop->send->conn->peer, (uint8_t)hint);
-    }
-}
-
 /* Describe the data of a send. */
 static void coop_describe(const ri_send_req_t *req, ri_wire_rts_t *rts)
 {
@@ -57,6 +47,22 @@ static void coop_describe(const ri_send_req_t *req, ri_wire_rts_t *rts)
     }
 }
 
+/* The receiver has matched a message: it says in the slot whether it waits for long ones. Without a ring
+ * of its own no record would take that back. */
+static void coop_note_hint(const ri_coop_t *coop)
+{
+    ri_peer_t *peer = coop->send->conn->peer;
+    uint32_t hint   = atomic_load_explicit(&coop->slot->hint, memory_order_relaxed);
+    const ri_stream_t *stream;
+
+    ucs_list_for_each(stream, &peer->streams, peer_list) {
+        if ((stream->ring != NULL) && (hint & RI_RING_HINT_SAID)) {
+            ri_peer_note_hint(peer, (uint8_t)hint);
+            return;
+        }
+    }
+}
+
 int ri_coop_send_learn_target(ri_coop_t *coop)
 {
     if (coop->settled) {
@@ -66,6 +72,9 @@ int ri_coop_send_learn_target(ri_coop_t *coop)
         coop->memory.address = atomic_load_explicit(&coop->slot->address,
                                                     memory_order_acquire);
         coop->known          = (coop->memory.address != 0);
+        if (coop->known) {
+            coop_note_hint(coop);
+        }
     }
     return coop->known;
 }
@@ -86,7 +95,6 @@ void ri_coop_send_end(ri_coop_t *coop, ri_coop_state_t state)
         if (coop->spread && (req->conn->coop.refused > 0)) {
             --req->conn->coop.refused;
         }
-        coop_note_hint(coop);
         coop_free_send(coop);
     }
     ri_send_end_wait(req, RI_SEND_WAIT_MATCH, status);

@@ -57,9 +57,9 @@ struct ri_coop {
 #define RI_COOP_IN_VAIN_MAX 40
 
 /* So many looks more for each unit where one side copies all: it may have other messages before. Of so
- * many units at most, which are two claims. */
+ * many units at most, which are one call of that side. */
 #define RI_COOP_IN_VAIN_UNIT  10
-#define RI_COOP_IN_VAIN_UNITS (2 * RI_SLOT_CLAIM_MAX)
+#define RI_COOP_IN_VAIN_UNITS RI_SLOT_CLAIM_ALONE
 
 /* What became of a copy. WAITS and WORKED may follow each other any number of times, until one of
  * the other three ends it. */

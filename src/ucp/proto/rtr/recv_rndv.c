@@ -142,27 +142,20 @@ static void recv_rndv_answer_rts(ri_conn_t *conn, const ri_rtr_t *rtr, uint32_t 
     }
 }
 
-/* @return The send that both sides are to copy, or NULL. */
-static const ri_send_req_t *recv_rndv_coop(ri_conn_t *conn, uint32_t req_id)
-{
-    const ri_send_req_t *req = ri_id_get(&conn->worker->req_ids, req_id);
-
-    return ((req != NULL) && (ri_coop_send_of(req) != NULL)) ? req : NULL;
-}
-
 /* A receiver that is in the library reads at once, into its own caches. So the sender gives
  * it some time, unless both can copy. Of an exchange each side reads its own. */
 static void recv_rndv_handle_late(ri_conn_t *conn, const ri_rtr_t *rtr, uint32_t sn,
                                   uint32_t req_id)
 {
-    const ri_send_req_t *coop = recv_rndv_coop(conn, req_id);
-    ri_worker_t *worker       = conn->worker;
-    ri_rtr_late_t late        = {.rtr = *rtr, .sn = sn, .req_id = req_id};
+    ri_worker_t *worker      = conn->worker;
+    const ri_send_req_t *req = ri_id_get(&worker->req_ids, req_id);
+    ri_rtr_late_t late       = {.rtr = *rtr, .sn = sn, .req_id = req_id};
 
-    if (coop != NULL) {
-        if (!coop->exchanges) {
-            recv_rndv_answer_rts(conn, rtr, sn, req_id);
-        }
+    if ((req == NULL) || req->exchanges) {
+        return;
+    }
+    if (ri_coop_send_of(req) != NULL) {
+        recv_rndv_answer_rts(conn, rtr, sn, req_id);
         return;
     }
     late.since = ri_time();
@@ -289,10 +282,15 @@ const ri_send_proto_t ri_send_proto_recv_coop = {
         .outlives_loss = ri_coop_send_outlives_loss,
         RI_SEND_COUNTS(tx_coop)};
 
+/* The grid may be that of a later RTR, if the receiver breaks the protocol. */
 static uint64_t recv_rndv_room(const ri_send_req_t *req, const ri_rtr_t *rtr)
 {
     (void)req;
-    return rtr->length;
+    return ((rtr->grid == NULL) ||
+            ((rtr->grid->run >= RI_GRID_RUN_MIN) &&
+             ri_grid_is_valid(rtr->grid, rtr->address, rtr->length))) ?
+                   rtr->length :
+                   0;
 }
 
 const ri_rtr_ops_t ri_rtr_ops_grant = {.room = recv_rndv_room};

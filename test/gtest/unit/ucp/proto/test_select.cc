@@ -393,6 +393,8 @@ TEST(test_select, exchange)
             {FULL | AWAITED | EARLY, 1, 1, 0, COOP_THRESH, RI_PROTO_COOP},
             {FULL | AWAITED | EARLY, 1, 0, 0, COOP_THRESH, RI_PROTO_RNDV_GET},
             {FULL | AWAITED | EARLY, 0, 0, 0, EAGER_THRESH + 1, RI_PROTO_RECV_RNDV},
+            {FULL | AWAITED | EARLY, 1, 1, 1, EAGER_THRESH + 1, RI_PROTO_RECV_RNDV},
+            {FULL | EARLY, 1, 1, 1, COOP_THRESH, RI_PROTO_RECV_RNDV},
             /* What is in runs goes by a shelf, or not at all. */
             {(FULL & ~PIECES) | PACKED | RUNS, 1, 0, 1, COOP_THRESH, RI_PROTO_COOP},
     };

@@ -194,6 +194,10 @@ TEST(test_select_needs, of_rtrs_and_runs)
                                  (p.ring_open || !p.has_ring);
                 EXPECT_EQ(can_write, proto == RI_PROTO_RECV_RNDV);
                 EXPECT_NE(RI_PROTO_RECV_COOP, proto);
+                /* Both sides copy, if the pool does not take it */
+                bool both = (what & WRITE) && (what & RING) && (what & SLOT) && p.polls &&
+                            (length >= COOP_THRESH) && !can_write;
+                EXPECT_TRUE(!both || (proto == RI_PROTO_COOP));
                 ASSERT_FALSE(HasFailure())
                         << "flags " << what << ", length " << length << ", of " << of;
             }

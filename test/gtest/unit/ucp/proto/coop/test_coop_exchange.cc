@@ -49,8 +49,8 @@ protected:
     /* The peer has said that it asks for long messages soon, and the latest ones met. */
     void expect_exchange(ri_peer_t *peer)
     {
-        peer->hint.prompt    = 1;
-        peer->exchange.alone = 0;
+        peer->hint.prompt  = 1;
+        peer->exchange.met = 4;
     }
 
     pair begin(unsigned seed, size_t length = LENGTH)
@@ -359,8 +359,8 @@ TEST_F(test_coop_exchange, is_on_while_messages_meet)
 
 TEST_F(test_coop_exchange, is_off_if_the_peer_is_busy)
 {
-    m_conn->peer->hint.prompt    = 0;
-    m_conn->peer->exchange.alone = 0;
+    m_conn->peer->hint.prompt  = 0;
+    m_conn->peer->exchange.met = 4;
     EXPECT_FALSE(ri_exchange_is_on(m_conn, LENGTH, 0));
 }
 
@@ -481,7 +481,7 @@ TEST_F(test_coop_exchange, a_quick_ring_is_better)
 /* Then there is one, if B waits for long messages. */
 TEST_F(test_coop_exchange, what_has_come_tells)
 {
-    m_conn->peer->exchange.alone   = 100;
+    m_conn->peer->exchange.met     = 0;
     m_conn->peer->exchange.untried = 0;
     m_conn->peer->hint.prompt      = 0;
     EXPECT_FALSE(ri_exchange_is_on(m_conn, LENGTH, 1));

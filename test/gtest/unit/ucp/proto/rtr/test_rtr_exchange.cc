@@ -23,9 +23,9 @@ TEST_F(test_rtr_exchange, rtr_of_an_exchange)
         bool exchanges = (i > 0);
         recv_ptr r_a   = exchanges ? m_a->recv(5, ALL, GIANT) : nullptr;
         for (ri_peer_t *peer : {m_conn->peer, m_back->peer}) {
-            peer->hint.prompt    = exchanges;
-            peer->hint.soon      = exchanges ? 3 : 0;
-            peer->exchange.alone = 0;
+            peer->hint.prompt  = exchanges;
+            peer->hint.soon    = exchanges ? 3 : 0;
+            peer->exchange.met = 4;
         }
         send_ptr s = send(GIANT);
         recv_ptr r = post(GIANT); /* it has not looked for the message yet */
@@ -48,6 +48,69 @@ TEST_F(test_rtr_exchange, rtr_of_an_exchange)
     }
     EXPECT_LT(1u, rtrs);
     EXPECT_GT(20u, rtrs);
+}
+
+/* A sender that has a receive posted, and gets nothing, uses RTRs: messages go one way only. */
+TEST_F(test_rtr_exchange, one_way_with_a_receive_posted)
+{
+    ri_config.coop_thresh      = GIANT;
+    ri_config.rtr              = UCS_AUTO;
+    m_conn->peer->hint.prompt  = 1;
+    m_a->worker()->rings.crowd = 2;
+    recv_ptr other             = m_a->recv(99, ALL, 8);
+
+    for (unsigned i = 0; i < 20; ++i) {
+        recv_ptr r = post_seen(GIANT);
+        send_ptr s = send(GIANT);
+        EXPECT_NE(0u, uint64_t(m_conn->ring->control->slots[0].address)) << i;
+        pump();
+        check(r, s);
+        m_a->release_done();
+        m_b->release_done();
+    }
+    m_a->cancel(other);
+}
+
+/* In a crowd RTRs are used: nobody knows whether there is an exchange. */
+TEST_F(test_rtr_exchange, in_a_crowd)
+{
+    ri_config.rtr              = UCS_AUTO;
+    m_a->worker()->rings.crowd = 0;
+    recv_ptr other             = m_a->recv(99, ALL, 8);
+    recv_ptr r                 = post_seen(LARGE);
+    unsigned writes            = m_a_plane->writes;
+    send_ptr s                 = send(LARGE);
+
+    EXPECT_EQ(writes + 1, m_a_plane->writes);
+    m_b->progress();
+    check(r, s);
+    m_a->cancel(other);
+}
+
+/* A message of an exchange that has no slot: its receiver reads it, and an RTR that comes late is not
+ * used either. */
+TEST_F(test_rtr_exchange, late_rtr_without_a_slot)
+{
+    ri_config.coop_thresh      = SIZE_MAX;
+    ri_config.hybrid_thresh    = 0;
+    ri_recv_rndv_patience      = 1e9;
+    ri_config.rtr              = UCS_AUTO;
+    m_a->worker()->rings.crowd = 2;
+    recv_ptr other             = m_a->recv(99, ALL, 8);
+
+    for (bool met : {false, true}) {
+        unsigned late              = m_conn->rtr.table->num_late;
+        m_conn->peer->hint.prompt  = 1;
+        m_conn->peer->exchange.met = met ? 4 : 0;
+        send_ptr s                 = send(LARGE);
+        recv_ptr r                 = post(LARGE);
+        EXPECT_EQ(RI_RTR_OUT, rtr(r));
+        m_a->progress();
+        EXPECT_EQ(late + !met, m_conn->rtr.table->num_late);
+        pump();
+        check(r, s);
+    }
+    m_a->cancel(other);
 }
 
 } // namespace

@@ -274,15 +274,90 @@ TEST_F(test_rtr_runs, failed_writes)
     }
 }
 
-/* A message that was announced before the RTR came. */
+/* A message that was announced before the RTR came is written after some time. */
 TEST_F(test_rtr_runs, late_rtr)
 {
     ri_config.hybrid_thresh = 0;
     send_ptr s              = send();
     recv_ptr r              = post_in(m_in);
+    unsigned writes         = m_a_plane->writes;
+
+    ASSERT_EQ(RI_RTR_OUT, rtr(r));
+    m_a->progress();
+    m_a->progress();
+    EXPECT_LT(writes, m_a_plane->writes);
+    EXPECT_TRUE(m_in.spread(s->data) == m_in.memory);
     pump();
     check_in(r, s->data);
     check_sent(s);
+}
+
+/* The ring ends while RTRs wait, one of them for a message that was announced before. */
+TEST_F(test_rtr_runs, ring_ends)
+{
+    ri_recv_rndv_patience   = 1e9;
+    ri_config.hybrid_thresh = 0;
+    send_ptr s              = send();
+    recv_ptr r              = post_in(m_in);
+    spread_type other;
+
+    other.make(RUN, GAP, RUNS);
+    recv_ptr r2 = post_in(other);
+    m_a->progress();
+    EXPECT_EQ(1u, m_conn->rtr.table->num_late);
+    EXPECT_EQ(1u, waiting());
+    EXPECT_NE(nullptr, m_a->worker()->rings_in[0]->rtr.grids);
+    ri_ring_life_stop(m_back);
+    pump();
+    EXPECT_EQ(0u, m_a->worker()->num_rings);
+    EXPECT_EQ(0u, m_conn->rtr.table->num_late + m_conn->rtr.table->num_waiting);
+    check_in(r, s->data);
+    send_ptr s2 = send();
+    pump();
+    ASSERT_TRUE(r2->done);
+    EXPECT_TRUE(other.spread(s2->data) == other.memory);
+}
+
+/* A grant that names a slot, or says that it will: not for a receive in runs. */
+TEST_F(test_rtr_runs, hostile_grants)
+{
+    for (uint32_t state : {RI_RING_GRANT_SLOT, RI_RING_GRANT_SHARING}) {
+        SCOPED_TRACE(state);
+        m_in.make(RUN, GAP, RUNS);
+        recv_ptr r = post_in_seen();
+
+        ri_config.coop_thresh = LARGE;
+        say(RI_RING_HINT_WAITS);
+        send_ptr s = send(); /* by a slot, without the RTR */
+        set_state(r, state);
+        pump();
+        EXPECT_TRUE(r->done);
+        EXPECT_TRUE((r->status != UCS_OK) || (m_in.spread(s->data) == m_in.memory));
+        stop();
+        start();
+    }
+}
+
+/* A grid that was replaced by a later RTR of its grant: the sender does not begin. */
+TEST_F(test_rtr_runs, grid_of_another_rtr)
+{
+    ri_wire_rtr_runs_t rtr = {{ALL, (uintptr_t)&rtr, LARGE, m_conn->tx_sn, 0, 4, 1},
+                              ri_grid_run(LARGE)};
+    ri_ring_grant_t *grant = &m_a->worker()->rings_in[0]->ring->control->grants[4];
+    unsigned writes        = m_a_plane->writes;
+
+    ri_ring_grant_offer(grant, 1);
+    put_runs(rtr, sizeof(rtr));
+    rtr.rtr.generation = 2;
+    rtr.rtr.length = rtr.grid.run = 1;
+    put_runs(rtr, sizeof(rtr));
+    m_a->progress();
+    EXPECT_EQ(1u, waiting());
+    send_ptr s = send();
+    EXPECT_EQ(writes, m_a_plane->writes);
+    recv_ptr r = post();
+    pump();
+    check(r, s);
 }
 
 TEST_F(test_rtr_runs, cancel)
