@@ -247,8 +247,8 @@ static void config_set_thresholds(const ri_costs_t *costs)
 {
     ri_config_t *c = &ri_config;
     int eager_auto = (c->eager_thresh == UCS_MEMUNITS_AUTO);
-    int ring_eager_auto, hybrid_is_auto;
-    size_t hybrid_net, hybrid_away;
+    int ring_eager_auto;
+    size_t hybrid_net, hybrid_away, hybrid_runs;
 
     c->ring_large = c->ring_medium = 0;
     if (c->ring_size == UCS_MEMUNITS_AUTO) {
@@ -284,8 +284,8 @@ static void config_set_thresholds(const ri_costs_t *costs)
 
     /* Not below EAGER_THRESH, for the sake of who reads it; and some messages must fit the
      * pool at the same time. */
-    hybrid_is_auto = (c->hybrid_thresh == UCS_MEMUNITS_AUTO);
-    if (hybrid_is_auto) {
+    if (c->hybrid_thresh == UCS_MEMUNITS_AUTO) {
+        hybrid_runs      = c->pool_size / 2;
         c->hybrid_thresh = ri_max(ri_costs_hybrid_thresh(costs), c->eager_thresh);
         hybrid_away      = ri_min(c->hybrid_thresh * CONFIG_AWAY,
                                   c->pool_size / CONFIG_POOL_AWAY);
@@ -293,13 +293,12 @@ static void config_set_thresholds(const ri_costs_t *costs)
                                   c->pool_size / CONFIG_POOL_MESSAGES);
         c->hybrid_thresh = ri_min(c->hybrid_thresh, c->pool_size / CONFIG_POOL_MESSAGES);
     } else {
-        hybrid_net = hybrid_away = c->hybrid_thresh;
+        hybrid_net = hybrid_away = hybrid_runs = c->hybrid_thresh;
     }
+    c->hybrid_away_runs = c->hybrid_away;
     if (c->hybrid_away == UCS_MEMUNITS_AUTO) {
-        c->hybrid_away_runs = hybrid_is_auto ? c->pool_size / 2 : hybrid_away;
         c->hybrid_away      = hybrid_away;
-    } else {
-        c->hybrid_away_runs = c->hybrid_away;
+        c->hybrid_away_runs = hybrid_runs;
     }
     if (c->hybrid_net == UCS_MEMUNITS_AUTO) {
         c->hybrid_net = hybrid_net;

@@ -10,8 +10,9 @@
  * said (proto/rtr/rtr_learn.h), this process has receives posted, and one of the peer's latest messages
  * has met one of this process's, or has come, and was not looked at, when this process sends. If there
  * was none, as in a ping-pong whose receives are posted before the sends, one message in some is taken
- * for one all the same, to see whether there is an exchange by now. In a crowd, processes that share processors take their
- * turns, and all this cannot be seen: there it counts that this process has receives posted.
+ * for one all the same, to see whether there is an exchange by now. In a crowd, processes that share
+ * processors take their turns, and all this cannot be seen: there it counts that this process has
+ * receives posted.
  */
 #ifndef RI_EXCHANGE_H
 #define RI_EXCHANGE_H

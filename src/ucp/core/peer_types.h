@@ -102,7 +102,7 @@ struct ri_peer {
 
     /* Whether messages go both ways at the same time (core/exchange.h). */
     struct {
-        uint8_t met; /* so many more of the peer's may meet none of this process's */
+        uint8_t met; /* they do until so many more of the peer's have met none of this process's */
         uint8_t untried; /* messages that were not taken for some of an exchange, modulo 256 */
     } exchange;
 

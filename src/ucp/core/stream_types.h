@@ -66,8 +66,8 @@ struct ri_stream {
     int same_host;       /* the sender could map a ring of this process */
     int plane_write;     /* the sender can write this process's memory on this host */
     int way_write;       /* the sender writes through a network, and takes RTRs */
-    uint8_t plane_grids; /* by RTRs of receives in runs, too, within the host */
-    uint8_t way_grids;   /* by RTRs of receives in runs, too, through a network */
+    uint8_t plane_grids; /* the sender takes RTRs of receives in runs, in the host */
+    uint8_t way_grids;   /* the sender takes those of a network */
     uint8_t stalled;     /* the next message waits for an answer to a REVOKE */
     uint8_t resumes;     /* an answer has come: it is to go on (proto/rtr/rtr_revoke.c) */
     int closed;          /* BYE came: nothing follows closed_sn */

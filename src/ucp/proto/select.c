@@ -76,10 +76,12 @@ static int select_may_write(const ri_select_param_t *param)
  * both to copy. They do where the receiver waits: it has sent no RTR, and wants no copy. */
 static int select_is_for_one(const ri_select_param_t *param)
 {
-    if (select_may_write(param) && select_is_for_both(param)) {
+    int writes = select_may_write(param);
+
+    if (writes && select_is_for_both(param)) {
         return param->length <= param->hybrid_thresh;
     }
-    return (select_may_write(param) && select_may_follow(param)) ||
+    return (writes && select_may_follow(param)) ||
            select_has_hybrid(param, param->host_plane);
 }
 

@@ -55,8 +55,11 @@ static void coop_note_hint(const ri_coop_t *coop)
     uint32_t hint   = atomic_load_explicit(&coop->slot->hint, memory_order_relaxed);
     const ri_stream_t *stream;
 
+    if (!(hint & RI_RING_HINT_SAID)) {
+        return;
+    }
     ucs_list_for_each(stream, &peer->streams, peer_list) {
-        if ((stream->ring != NULL) && (hint & RI_RING_HINT_SAID)) {
+        if (stream->ring != NULL) {
             ri_peer_note_hint(peer, (uint8_t)hint);
             return;
         }

@@ -336,20 +336,6 @@ int ri_recv_net_note(ri_conn_t *conn, const ri_plane_ep_t *way, const ri_wire_ms
     return 1;
 }
 
-/* Keep the grid of an RTR, in place of that of an earlier RTR of its entry, which is not used any more.
- * @return NULL: there is no memory. */
-static const ri_wire_grid_t *recv_net_keep_grid(ri_conn_t *conn, const ri_wire_msg_t *msg)
-{
-    if (conn->rtr.grids == NULL) {
-        conn->rtr.grids = calloc(RI_WIRE_RTR_ENTRIES, sizeof(*conn->rtr.grids));
-        if (conn->rtr.grids == NULL) {
-            return NULL;
-        }
-    }
-    conn->rtr.grids[msg->entry] = msg->grid;
-    return &conn->rtr.grids[msg->entry];
-}
-
 void ri_recv_net_add(ri_conn_t *conn, const ri_wire_msg_t *msg, ri_rtr_kind_t kind,
                      uint64_t length)
 {
@@ -372,7 +358,8 @@ void ri_recv_net_add(ri_conn_t *conn, const ri_wire_msg_t *msg, ri_rtr_kind_t ki
     ri_rtr_fate_t fate;
 
     if (msg->type == RI_WIRE_RTR_GRID) {
-        rtr.grid = recv_net_keep_grid(conn, msg);
+        rtr.grid = ri_rtr_known_keep_grid(&conn->rtr.grids, RI_WIRE_RTR_ENTRIES,
+                                          rtr.index, &msg->grid);
         if (rtr.grid == NULL) {
             return; /* it is as good as lost */
         }

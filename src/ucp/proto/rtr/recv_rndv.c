@@ -9,6 +9,7 @@
 #include "../coop/coop_send.h"
 #include "../../core/send_req.h"
 #include "../rndv/rndv.h"
+#include "rtr_known.h"
 #include "rtr_write.h"
 #include "../../../ucs/settings.h"
 #include "../../../ucs/clock.h"
@@ -43,9 +44,9 @@ static ucs_status_t recv_rndv_write_runs(const ri_dt_data_t *data, ri_plane_ep_t
     return status;
 }
 
-/* Write data that is in runs, or goes to some. */
-static ucs_status_t recv_rndv_write_spread(ri_send_req_t *req, ri_plane_ep_t *ep,
-                                           const ri_rtr_t *rtr)
+/* Write the data of a send, and note that. */
+static ucs_status_t recv_rndv_write(const ri_send_req_t *req, ri_plane_ep_t *ep,
+                                    const ri_rtr_t *rtr)
 {
     ri_segment_t local[RI_WIRE_SEGMENTS_MAX];
     ri_transfer_t whole = {.length = req->data.length};
@@ -66,13 +67,9 @@ static ucs_status_t recv_rndv_write_spread(ri_send_req_t *req, ri_plane_ep_t *ep
 /* Write the data of a send into the memory that an RTR offers, which was taken. */
 static ucs_status_t recv_rndv_put(ri_send_req_t *req, const ri_rtr_t *rtr)
 {
-    ri_conn_t *conn   = req->conn;
-    ri_plane_ep_t *ep = conn->peer->plane_ep;
-    ucs_status_t status;
+    ri_conn_t *conn     = req->conn;
+    ucs_status_t status = recv_rndv_write(req, conn->peer->plane_ep, rtr);
 
-    status = ((rtr->grid != NULL) || ri_dt_is_spread(&req->data)) ?
-                     recv_rndv_write_spread(req, ep, rtr) :
-                     ri_rndv_write(req, ep, rtr->address);
     if (status == UCS_OK) {
         ri_rtr_end(rtr, RI_RING_GRANT_WRITTEN);
         return UCS_OK;
@@ -187,21 +184,6 @@ void ri_recv_rndv_progress(ri_worker_t *worker)
     }
 }
 
-/* Keep the grid of an RTR, in place of that of an earlier RTR by its grant, which is over. @return
- * NULL: there is no memory. */
-static const ri_wire_grid_t *recv_rndv_keep_grid(ri_stream_t *stream,
-                                                 const ri_wire_rtr_runs_t *wire)
-{
-    if (stream->rtr.grids == NULL) {
-        stream->rtr.grids = calloc(RI_RING_GRANTS, sizeof(*stream->rtr.grids));
-        if (stream->rtr.grids == NULL) {
-            return NULL;
-        }
-    }
-    stream->rtr.grids[wire->rtr.grant] = wire->grid;
-    return &stream->rtr.grids[wire->rtr.grant];
-}
-
 /* Take an RTR out of a record. @return 0: it breaks the protocol. */
 static int recv_rndv_parse(const ri_ring_record_t *record, uint32_t length,
                            ri_wire_rtr_runs_t *wire)
@@ -248,7 +230,8 @@ int ri_recv_rndv_receive(ri_stream_t *stream, const ri_ring_record_t *record,
                      .index      = wire.rtr.grant,
                      .grant      = &stream->ring->control->grants[wire.rtr.grant]};
     if (length == sizeof(wire)) {
-        rtr.grid = recv_rndv_keep_grid(stream, &wire);
+        rtr.grid = ri_rtr_known_keep_grid(&stream->rtr.grids, RI_RING_GRANTS, rtr.index,
+                                          &wire.grid);
         if (rtr.grid == NULL) {
             return 1; /* it is as good as lost */
         }

@@ -140,35 +140,35 @@ static int rtr_ahead(const ri_recv_req_t *recv, const ri_stream_t *stream,
     return ahead;
 }
 
-/* Where the memory of a receive is that is not in one place. @return Whether it may be offered within a
- * host. */
-static int rtr_find_runs(const ri_recv_req_t *recv, const ri_stream_t *stream,
-                         uint64_t *address, ri_wire_grid_t *grid)
-{
-    return stream->plane_grids && ri_dt_grid(&recv->data, address, grid) &&
-           (grid->run >= ri_config.dt_run_host);
-}
-
-/* Whether a receive may be offered, as for where its memory is. */
-static int rtr_is_describable(const ri_recv_req_t *recv, const ri_stream_t *stream)
-{
+/* Where the memory of a receive is that is offered within a host. */
+typedef struct rtr_place {
+    uint64_t address; /* of the first run, if it is in runs */
     ri_wire_grid_t grid;
-    uint64_t address;
+} rtr_place_t;
 
+/* Find out where the memory of a receive is; of one that is offered through a network only whether that
+ * can be said. @return Whether it may be offered. */
+static int rtr_find_place(const ri_recv_req_t *recv, const ri_stream_t *stream,
+                          rtr_place_t *place)
+{
+    place->address = (uintptr_t)recv->data.buffer;
     if (ri_dt_is_contig(&recv->data)) {
         return 1;
     }
-    return rtr_has_grants(stream) ?
-                   rtr_find_runs(recv, stream, &address, &grid) :
-                   (!rtr_is_local(stream) && ri_rtr_net_takes(recv, stream));
+    if (!rtr_has_grants(stream)) {
+        return !rtr_is_local(stream) && ri_rtr_net_takes(recv, stream);
+    }
+    return stream->plane_grids &&
+           ri_dt_grid(&recv->data, &place->address, &place->grid) &&
+           (place->grid.run >= ri_config.dt_run_host);
 }
 
 /* Write the RTR of a receive into a ring. @return 0 if there is no room. */
 static int rtr_put(ri_recv_req_t *recv, ri_conn_t *conn, const ri_stream_t *stream,
-                   int ahead)
+                   const rtr_place_t *place, int ahead)
 {
     ri_wire_rtr_runs_t msg = {.rtr = {.mask       = recv->mask,
-                                      .address    = (uintptr_t)recv->data.buffer,
+                                      .address    = place->address,
                                       .length     = recv->data.length,
                                       .seen       = stream->next_sn - 1,
                                       .ahead      = ahead,
@@ -176,12 +176,10 @@ static int rtr_put(ri_recv_req_t *recv, ri_conn_t *conn, const ri_stream_t *stre
                                       .generation = recv->rtr_generation}};
     size_t length          = sizeof(msg.rtr);
     ri_ring_record_t *record;
-    uint64_t address;
 
     if (!ri_dt_is_contig(&recv->data)) {
-        length = sizeof(msg);
-        rtr_find_runs(recv, stream, &address, &msg.grid);
-        msg.rtr.address = address;
+        length   = sizeof(msg);
+        msg.grid = place->grid;
     }
     record = ri_ring_tx_reserve(conn->ring, length);
     if (record == NULL) {
@@ -201,7 +199,8 @@ static int rtr_put(ri_recv_req_t *recv, ri_conn_t *conn, const ri_stream_t *stre
 }
 
 /* Take a grant and send the RTR. */
-static rtr_answer_t rtr_send(ri_recv_req_t *recv, ri_stream_t *stream, int ahead)
+static rtr_answer_t rtr_send(ri_recv_req_t *recv, ri_stream_t *stream,
+                             const rtr_place_t *place, int ahead)
 {
     ri_worker_t *worker = recv->super.worker;
     rtr_answer_t answer;
@@ -220,7 +219,7 @@ static rtr_answer_t rtr_send(ri_recv_req_t *recv, ri_stream_t *stream, int ahead
     recv->rtr_conn       = conn;
     recv->rtr_index      = __builtin_ctz(grants->free);
     recv->rtr_generation = ++grants->generation;
-    if (!rtr_put(recv, conn, stream, ahead)) {
+    if (!rtr_put(recv, conn, stream, place, ahead)) {
         ri_id_free(&worker->recv_ids, recv->id);
         worker->rtr.retry = 1; /* nothing tells when there is room */
         worker->rtr.turns = UINT_MAX;
@@ -281,13 +280,14 @@ static rtr_answer_t rtr_try(ri_recv_req_t *recv, const ri_peer_t *from,
     ri_stream_t *stream = ri_id_get(&worker->stream_ids, stream_id);
     ri_recv_req_t **waiters;
     ri_recv_req_t *other;
+    rtr_place_t place;
     int ahead;
 
     if ((recv->mask_class == NULL) || (stream == NULL) || stream->broken ||
         stream->closed || (!rtr_is_local(stream) && !ri_rtr_net_is_possible(stream))) {
         return RTR_NEVER;
     }
-    if (!rtr_is_describable(recv, stream)) {
+    if (!rtr_find_place(recv, stream, &place)) {
         return RTR_NEVER;
     }
     if (rtr_is_for_ring(recv, stream)) {
@@ -316,7 +316,7 @@ static rtr_answer_t rtr_try(ri_recv_req_t *recv, const ri_peer_t *from,
     if ((stream->peer != from) && rtr_is_full(stream->peer)) {
         return RTR_FULL;
     }
-    return rtr_has_grants(stream) ? rtr_send(recv, stream, ahead) :
+    return rtr_has_grants(stream) ? rtr_send(recv, stream, &place, ahead) :
                                     rtr_send_message(recv, stream, ahead);
 }
 

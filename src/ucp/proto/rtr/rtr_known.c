@@ -52,6 +52,19 @@ int ri_rtr_known_is_used(const ri_rtr_t *rtr)
     return (state != RI_RING_GRANT_FREE) && (state != RI_RING_GRANT_OUT);
 }
 
+const ri_wire_grid_t *ri_rtr_known_keep_grid(ri_wire_grid_t **grids_p, unsigned max,
+                                             unsigned index, const ri_wire_grid_t *grid)
+{
+    if (*grids_p == NULL) {
+        *grids_p = calloc(max, sizeof(**grids_p));
+        if (*grids_p == NULL) {
+            return NULL;
+        }
+    }
+    (*grids_p)[index] = *grid;
+    return &(*grids_p)[index];
+}
+
 /* The ring of a stream is about to go, and with it the grants of RTRs that came by it. */
 static void known_ring_rx_closes(ri_stream_t *stream)
 {

@@ -46,6 +46,17 @@ public:
 
     void clear(size_t length) { memory.assign(extent * count_of(length), uint8_t(GAP)); }
 
+    /* A receive of @a length bytes or some more, into the memory */
+    fake::recv_ptr post(fake::node &receiver, size_t length, uint64_t tag)
+    {
+        ucp_request_param_t extra = {};
+
+        extra.op_attr_mask = UCP_OP_ATTR_FIELD_DATATYPE;
+        extra.datatype     = datatype;
+        clear(length);
+        return receiver.recv_into(memory.data(), count_of(length), tag, extra);
+    }
+
     /* What the memory is to be with these bytes in its runs */
     bytes spread(const bytes &content) const
     {

@@ -11,15 +11,7 @@ namespace {
 
 class coop_spread_test : public coop_shelf_test {
 protected:
-    recv_ptr post(spread_type &type, size_t length)
-    {
-        ucp_request_param_t extra = {};
-
-        extra.op_attr_mask = UCP_OP_ATTR_FIELD_DATATYPE;
-        extra.datatype     = type.datatype;
-        type.clear(length);
-        return m_b->recv_into(type.memory.data(), type.count_of(length), 5, extra);
-    }
+    recv_ptr post(spread_type &type, size_t length) { return type.post(*m_b, length, 5); }
 
     void check_filled(const spread_type &type, const recv_ptr &r, const bytes &content)
     {

@@ -1,7 +1,7 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
 /* RTRs of receives whose message is one of an exchange within a host (src/ucp/proto/rtr/recv_rndv.c,
- * rtr_meet.c, src/ucp/core/exchange.h). */
+ * rtr_learn.c, src/ucp/core/exchange.h). */
 
 #include "rtr_test.h"
 

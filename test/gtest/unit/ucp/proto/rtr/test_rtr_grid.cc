@@ -25,12 +25,7 @@ protected:
     /* A receive of any number of runs of a type */
     recv_ptr post_in(spread_type &type, size_t length)
     {
-        ucp_request_param_t extra = {};
-
-        extra.op_attr_mask = UCP_OP_ATTR_FIELD_DATATYPE;
-        extra.datatype     = type.datatype;
-        type.clear(length);
-        return m_b->recv_into(type.memory.data(), type.count_of(length), TAG, extra);
+        return type.post(*m_b, length, TAG);
     }
 
     recv_ptr post_in_seen()

@@ -28,12 +28,7 @@ protected:
     /* A receive of so many elements of a type */
     recv_ptr post_in(spread_type &type, size_t length = LARGE)
     {
-        ucp_request_param_t extra = {};
-
-        extra.op_attr_mask = UCP_OP_ATTR_FIELD_DATATYPE;
-        extra.datatype     = type.datatype;
-        type.clear(length);
-        return m_b->recv_into(type.memory.data(), type.count_of(length), TAG, extra);
+        return type.post(*m_b, length, TAG);
     }
 
     recv_ptr post_in_seen(size_t length = LARGE)
@@ -373,7 +368,7 @@ TEST_F(test_rtr_runs, cancel)
     check_in(r2, s->data);
 }
 
-/* The grids of RTRs that wait are each their own, and those of one ring end with it. */
+/* The grids of RTRs that wait are each their own. */
 TEST_F(test_rtr_runs, several_at_once)
 {
     spread_type other[3];
