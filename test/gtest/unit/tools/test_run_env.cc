@@ -90,8 +90,8 @@ TEST(test_run_env, library)
     }
     EXPECT_EQ(0u, find_library(top + "/bin/ucxri_run").find(top + "/"));
 
-    EXPECT_EQ(0, file(top + "/src/.libs/libucxri.so"));
-    EXPECT_EQ(top + "/src/.libs/libucxri.so", find_library(top + "/src/ucxri_run"));
+    EXPECT_EQ(0, file(top + "/src/libucxri.so"));
+    EXPECT_EQ(top + "/src/libucxri.so", find_library(top + "/src/ucxri_run"));
     EXPECT_EQ(0, system(("rm -r " + top).c_str()));
 }
 

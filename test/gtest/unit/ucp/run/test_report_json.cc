@@ -19,7 +19,12 @@ class test_report_json : public testing::Test {
 protected:
     void SetUp() override
     {
-        ri_config_read();
+        /* The defaults: it is read from the environment once in a process, by other tests' children */
+        for (size_t i = 0; i < ri_config_num_fields; ++i) {
+            const ri_config_field_t &field = ri_config_fields[i];
+
+            ri_config_value_read(&field, field.dfl, (char *)&ri_config + field.offset);
+        }
         m_text = std::make_unique<ri_report_text_t>();
         strcpy(m_text->row.rank, "-");
         strcpy(m_text->row.ranks, "-");
