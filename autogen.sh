@@ -29,7 +29,6 @@ need()
 }
 need autoreconf autoconf
 need automake automake
-need libtoolize libtool
 need m4 m4
 
 mkdir -p config/m4

@@ -97,9 +97,9 @@ echo
 sed -n '/other processes used/p; /machine was not idle/p' "$results/table.txt"
 echo "All samples: $results/raw.csv"
 echo
-echo "The library is $build_dir/src/.libs/libucxri.so. With a program of yours:"
+echo "The library is $build_dir/src/libucxri.so. With a program of yours:"
 echo "  $([ $mpi = mpich ] && echo mpiexec.mpich || echo mpirun.openmpi) -n 4 $build_dir/src/ucxri_run \\"
-echo "      --library=$build_dir/src/.libs/libucxri.so --report ./app"
+echo "      --library=$build_dir/src/libucxri.so --report ./app"
 
 echo
 

@@ -16,7 +16,7 @@
 set -u
 
 # Without these there is no library
-required=(build-essential autoconf automake libtool pkg-config libucx-dev)
+required=(build-essential autoconf automake pkg-config libucx-dev)
 # Each of these is for some of the tests. Without libibverbs-dev the library has no RDMA either.
 optional=(ucx-utils libibverbs-dev ibverbs-utils rdma-core mpich libmpich-dev openmpi-bin libopenmpi-dev
     libgtest-dev clang clang-format libclang-rt-dev g++ qemu-system-x86 busybox-static cpio iproute2 debootstrap
@@ -76,7 +76,7 @@ done
 
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
     echo "deps.sh: this is not a Debian system; needed are a C11 compiler, autoconf," \
-        "automake, libtool and UCX 1.13 or later with headers; for RDMA infiniband/verbs.h of" \
+        "automake and UCX 1.13 or later with headers; for RDMA infiniband/verbs.h of" \
         "libibverbs, without which the library is built without RDMA; and for the tests" \
         "ucx_perftest, ibv_devinfo, MPICH, Open MPI, GoogleTest, clang, and qemu with a static" \
         "busybox, cpio and iproute2; configure says what it misses" >&2

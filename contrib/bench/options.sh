@@ -143,7 +143,7 @@ prepare()
     command -v taskset >/dev/null || die "taskset is missing (package util-linux)"
     choose_cpus
     if [ -z "$lib" ]; then
-        lib=$(find_built '*/src/.libs/libucxri.so' "build it first, or give --build-dir or --lib") ||
+        lib=$(find_built '*/src/libucxri.so' "build it first, or give --build-dir or --lib") ||
             exit 1
     fi
     if [ "$lib" != stock ]; then

@@ -51,7 +51,7 @@ void run_env_find_library(const char *self, char *library, size_t max)
 
     snprintf(folder, sizeof(folder), "%s", self);
     env_up(folder);
-    snprintf(library, max, "%s/.libs/" CHECK_LIBRARY, folder);
+    snprintf(library, max, "%s/" CHECK_LIBRARY, folder);
     if (access(library, F_OK) == 0) {
         return;
     }

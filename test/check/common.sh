@@ -16,7 +16,7 @@ if [ ! -r check/env.sh ]; then
 fi
 . check/env.sh
 
-LIB=$abs_top_builddir/src/.libs/libucxri.so
+LIB=$abs_top_builddir/src/libucxri.so
 TMP=$abs_builddir/check/tmp/$(basename "$0" .test)
 rm -rf "$TMP"
 mkdir -p "$TMP"

@@ -121,11 +121,9 @@ def read_symbols(objects, modules, declared, allowed):
     paths = {}
     for folder, _, names in os.walk(objects):
         for name in names:
-            # libtool makes each object twice
-            if not name.endswith(".o") or os.path.basename(folder) != ".libs":
+            if not name.endswith(".o"):
                 continue
-            module = os.path.join("src", os.path.relpath(os.path.dirname(folder), objects),
-                                  name[:-2])
+            module = os.path.join("src", os.path.relpath(folder, objects), name[:-2])
             module = os.path.normpath(module)
             if module in modules:  # if not, its source is gone, or it is a program's
                 paths[os.path.join(folder, name)] = module

@@ -97,14 +97,14 @@ class Library(judge.Tree):
 
     def link_tests(self):
         """Put what the unit tests consist of, but for the library, into one object."""
-        output = judge.must(['make', '-n', 'V=1', '-W', '../src/libucxri_test.la', '-C',
+        output = judge.must(['make', '-n', 'V=1', '-W', '../src/libucxri_test.a', '-C',
                        os.path.join(self.build, 'test'), 'gtest/gtest_unit'], 'make -n',
                       env=self.env)
-        words = shlex.split([line for line in output.split('\n') if '--mode=link' in line][-1])
+        words = shlex.split([line for line in output.split('\n') if ' -o gtest/gtest_unit ' in line][-1])
         objects = [word for word in words if word.endswith('.o')]
         self.libraries = [word for word in words if re.match(r'-l|-L|-Wl|.*\.so$', word)]
         judge.must(['g++', '-r', '-nostdlib', '-o', os.path.join(self.dir, 'tests.o')] + objects +
-             ['-Wl,--whole-archive', '../src/.libs/libucxri_perf.a', '-Wl,--no-whole-archive'],
+             ['-Wl,--whole-archive', '../src/libucxri_perf.a', '-Wl,--no-whole-archive'],
              'the link of the tests', cwd=os.path.join(self.build, 'test'), env=self.env)
         for name in self.programs:
             for mutated in (False, True):
@@ -121,7 +121,7 @@ class Library(judge.Tree):
         os.makedirs(os.path.join(self.dir, 'objects'), exist_ok=True)
         for name in self.source_paths():
             folder, file = os.path.split(name)
-            shutil.copyfile(os.path.join(self.build, 'src', folder, '.libs', file[:-2] + '.o'),
+            shutil.copyfile(os.path.join(self.build, 'src', folder, file[:-2] + '.o'),
                             self.original(name))
 
     def scripts(self):
@@ -140,11 +140,10 @@ class Library(judge.Tree):
         for mutated in (False, True):
             tree = self.tree(mutated)
             shutil.rmtree(tree, ignore_errors=True)
-            os.makedirs(os.path.join(tree, 'src/.libs'))
+            os.makedirs(os.path.join(tree, 'src'))
             os.makedirs(os.path.join(tree, 'test/check'))
             for name in ('libucxri.so', 'ucxri_info'):
-                place = os.path.join(tree, 'src', '.libs' if name.endswith('.so') else '', name)
-                os.symlink(self.output(name, mutated), place)
+                os.symlink(self.output(name, mutated), os.path.join(tree, 'src', name))
             for name in ('bin', 'gtest'):
                 os.symlink(os.path.join(self.build, 'test', name), os.path.join(tree, 'test', name))
             with open(os.path.join(self.build, 'test/check/env.sh'), encoding='utf-8') as file:
@@ -179,11 +178,11 @@ class Library(judge.Tree):
         """Ask once how sources are compiled: the build tree may change meanwhile."""
         name = self.source_paths()[0]
         output = judge.must(['make', '-n', 'V=1', '-W', os.path.join(self.configured, 'src', name), '-C',
-                       os.path.join(self.build, 'src'), name[:-2] + '.lo'], 'make -n', env=self.env)
-        line = [line for line in output.split('\n') if '--mode=compile' in line][-1]
+                       os.path.join(self.build, 'src'), name[:-2] + '.o'], 'make -n', env=self.env)
+        line = [line for line in output.split('\n') if ' -MT ' in line][-1]
         words = [word.replace(self.configured + '/src', self.source + '/src')
-                 for word in shlex.split(line.split('--mode=compile')[1].split('&&')[0])]
-        self.compiler = words[:words.index('-MT')] + ['-fPIC', '-DPIC', '-g0'] + judge.FITTING
+                 for word in shlex.split(line.split('&&')[0])]
+        self.compiler = words[:words.index('-MT')] + ['-g0'] + judge.FITTING
 
     def object(self, name, target):
         return judge.run(self.compiler + ['-c', self.path('src/' + name), '-o', target],
@@ -196,7 +195,7 @@ class Library(judge.Tree):
         users = []
         for name in self.source_paths():
             folder, file = os.path.split(name)
-            deps = os.path.join(self.build, 'src', folder, '.deps', file[:-2] + '.Plo')
+            deps = os.path.join(self.build, 'src', folder, '.deps', file[:-2] + '.Po')
             with open(deps, encoding='utf-8') as listed:
                 if '/' + os.path.basename(path) in listed.read():
                     users.append(name)

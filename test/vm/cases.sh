@@ -99,7 +99,7 @@ full  library_rc_v       240 perftest tag_bw -s 100000 -n 10 -w 1 UCX_TLS=rc_v,s
 END
 }
 
-LIBRARY=/vm/src/.libs/libucxri.so
+LIBRARY=/vm/src/libucxri.so
 # This library on the RDMA device only, as between two hosts
 ON_DEVICE=(UCX_RNDV_SCHEME=recv_init UCXRI_IB_DEVICES=rxe0 UCXRI_IB_GID_INDEX=0 UCXRI_CMA=n
     UCXRI_RING_PEERS=0 UCXRI_STATS=y UCXRI_STATS_DEST=/tmp/stats.%p)
