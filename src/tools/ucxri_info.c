@@ -387,7 +387,7 @@ static void print_short(int option)
         ri_config_print(stdout, 1);
         break;
     default:
-        ri_worker_counters_foreach(&none, print_counter, NULL);
+        ri_counters_foreach(&none, print_counter, NULL);
     }
 }
 

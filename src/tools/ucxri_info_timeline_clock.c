@@ -24,7 +24,7 @@ typedef struct timeline_mark {
     int used;
 } timeline_mark_t;
 
-int timeline_clocks_add(timeline_clocks_t *clocks, const char *name, int64_t real)
+int timeline_clock_add(timeline_clocks_t *clocks, const char *name, int64_t real)
 {
     struct timeline_clock *list;
     unsigned i;
@@ -103,14 +103,14 @@ static int clock_end(timeline_clocks_t *clocks, int which, unsigned clock, uint6
     return 1;
 }
 
-int timeline_clocks_sent(timeline_clocks_t *clocks, unsigned clock, uint64_t uid,
-                         uint64_t flow, uint64_t time)
+int timeline_clock_sent(timeline_clocks_t *clocks, unsigned clock, uint64_t uid,
+                        uint64_t flow, uint64_t time)
 {
     return clock_end(clocks, 0, clock, uid, flow, time);
 }
 
-int timeline_clocks_received(timeline_clocks_t *clocks, unsigned clock, uint64_t uid,
-                             uint64_t flow, uint64_t time)
+int timeline_clock_received(timeline_clocks_t *clocks, unsigned clock, uint64_t uid,
+                            uint64_t flow, uint64_t time)
 {
     return clock_end(clocks, 1, clock, uid, flow, time);
 }
@@ -189,7 +189,7 @@ static void clock_offer(const timeline_clocks_t *clocks, clock_link_t *links, un
 }
 
 /* One more each time: that which is known best. */
-int timeline_clocks_align(timeline_clocks_t *clocks)
+int timeline_clock_align(timeline_clocks_t *clocks)
 {
     size_t count        = clocks->count;
     clock_link_t *links = malloc((count + 1) * sizeof(*links));
@@ -221,7 +221,7 @@ int timeline_clocks_align(timeline_clocks_t *clocks)
     return 1;
 }
 
-void timeline_clocks_cleanup(timeline_clocks_t *clocks)
+void timeline_clock_cleanup(timeline_clocks_t *clocks)
 {
     free(clocks->list);
     free(clocks->marks);

@@ -22,25 +22,25 @@ typedef struct timeline_clocks {
     unsigned count;
     struct timeline_mark *marks; /* by hash */
     size_t num_marks, max_marks;
-    int64_t *least; /* count x count, see timeline_clocks_align() */
+    int64_t *least; /* count x count, see timeline_clock_align() */
 } timeline_clocks_t;
 
 /** Add a clock, unless there is one with that name. @return Its index; -1: no memory. */
-int timeline_clocks_add(timeline_clocks_t *clocks, const char *name, int64_t real);
+int timeline_clock_add(timeline_clocks_t *clocks, const char *name, int64_t real);
 
 /** A message was sent at a time of a clock: @a uid of the sender and @a flow tell messages from each
  * other. @return 0: no memory. */
-int timeline_clocks_sent(timeline_clocks_t *clocks, unsigned clock, uint64_t uid,
-                         uint64_t flow, uint64_t time);
+int timeline_clock_sent(timeline_clocks_t *clocks, unsigned clock, uint64_t uid,
+                        uint64_t flow, uint64_t time);
 
 /** That message was received at a time of a clock. @return 0: no memory. */
-int timeline_clocks_received(timeline_clocks_t *clocks, unsigned clock, uint64_t uid,
-                             uint64_t flow, uint64_t time);
+int timeline_clock_received(timeline_clocks_t *clocks, unsigned clock, uint64_t uid,
+                            uint64_t flow, uint64_t time);
 
 /** All is known: set the offsets. @return 0: no memory. */
-int timeline_clocks_align(timeline_clocks_t *clocks);
+int timeline_clock_align(timeline_clocks_t *clocks);
 
 /** Free all; @a clocks itself is the caller's. */
-void timeline_clocks_cleanup(timeline_clocks_t *clocks);
+void timeline_clock_cleanup(timeline_clocks_t *clocks);
 
 #endif

@@ -237,12 +237,12 @@ static void job_mark_entry(unsigned worker, const ri_timeline_entry_t *entry, vo
 
     if ((timeline_entry_event(entry) == RI_TIMELINE_SEND_BY) &&
         job_is_elsewhere(mark, entry->arg[3])) {
-        mark->is_good &= timeline_clocks_sent(
+        mark->is_good &= timeline_clock_sent(
                 clocks, mark->clock, mark->file->uids[worker], entry->arg[0], now);
     } else if ((timeline_entry_event(entry) == RI_TIMELINE_RECV) &&
                job_is_elsewhere(mark, entry->arg[1])) {
-        mark->is_good &= timeline_clocks_received(clocks, mark->clock, entry->arg[1],
-                                                  entry->arg[2], now);
+        mark->is_good &= timeline_clock_received(clocks, mark->clock, entry->arg[1],
+                                                 entry->arg[2], now);
     }
 }
 
@@ -256,8 +256,8 @@ static int job_align(timeline_job_t *job)
     for (i = 0; i < job->count; ++i) {
         timeline_process_t *process = &job->processes[i];
 
-        process->clock = timeline_clocks_add(&job->clocks, process->head.clock,
-                                             process->real);
+        process->clock = timeline_clock_add(&job->clocks, process->head.clock,
+                                            process->real);
         if (process->clock < 0) {
             return 0;
         }
@@ -274,7 +274,7 @@ static int job_align(timeline_job_t *job)
         timeline_file_foreach(&file, job_mark_entry, &mark);
         timeline_file_cleanup(&file);
     }
-    if (!mark.is_good || !timeline_clocks_align(&job->clocks)) {
+    if (!mark.is_good || !timeline_clock_align(&job->clocks)) {
         return 0;
     }
     job->start = INT64_MAX;
@@ -319,7 +319,7 @@ double timeline_job_us(const timeline_job_t *job, const timeline_process_t *proc
 
 void timeline_job_cleanup(timeline_job_t *job)
 {
-    timeline_clocks_cleanup(&job->clocks);
+    timeline_clock_cleanup(&job->clocks);
     free(job->owners);
     free(job->processes);
     memset(job, 0, sizeof(*job));

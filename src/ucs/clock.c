@@ -6,7 +6,7 @@
 
 #include <time.h>
 
-double ri_time(void)
+double ri_clock_now(void)
 {
     struct timespec now;
 

@@ -11,12 +11,12 @@
 #include <time.h>
 
 /** @return A monotonic time in seconds. */
-double ri_time(void);
+double ri_clock_now(void);
 
 /** @return That time in microseconds, modulo 2^32. */
-static inline uint32_t ri_time_us(void)
+static inline uint32_t ri_clock_now_us(void)
 {
-    return (uint32_t)(uint64_t)(ri_time() * 1e6);
+    return (uint32_t)(uint64_t)(ri_clock_now() * 1e6);
 }
 
 /** @return A clock that is cheap to read, in units of its own. */

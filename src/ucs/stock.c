@@ -65,7 +65,7 @@ void ri_stock_resolve_once(void)
     pthread_once(&stock_once, stock_resolve_once);
 }
 
-const char *ri_status_string(ucs_status_t status)
+const char *ri_stock_status_string(ucs_status_t status)
 {
     return (ri_stock.ucs_status_string != NULL) ? ri_stock.ucs_status_string(status) :
                                                   "(no libucs)";

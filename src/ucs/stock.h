@@ -151,7 +151,7 @@ static inline void ri_stock_resolve(void)
 void *ri_stock_symbol(const char *name);
 
 /** @return Text for a status, which nobody frees; before libucs is there, only that it is not. */
-const char *ri_status_string(ucs_status_t status);
+const char *ri_stock_status_string(ucs_status_t status);
 
 /** @return Whether the stock library is at least @a major.@a minor. */
 static inline int ri_stock_version_at_least(unsigned major, unsigned minor)

@@ -75,7 +75,7 @@ static void recv_post(uint64_t tag, uint64_t mask, size_t capacity, int again,
     op->buffer      = malloc(capacity);
     param.user_data = op;
     op->handle      = (msg != NULL) ?
-                              ri_tag_msg_recv(g.worker, op->buffer, capacity, msg, &param) :
+                              ri_tag_recv_msg(g.worker, op->buffer, capacity, msg, &param) :
                               ri_tag_recv(g.worker, op->buffer, capacity, tag, mask, &param);
     CHECK(UCS_PTR_IS_PTR(op->handle));
 }
@@ -136,7 +136,7 @@ void fuzz_op_probe(input_t *in)
 
     for (i = 0; (i < MAX_MSGS) && (g.msgs[i] != NULL); ++i) {}
     remove = (what & 0x80) && (i < MAX_MSGS);
-    msg    = ri_tag_probe(g.worker, tag, pick_mask(mask), remove, &info);
+    msg    = ri_tag_recv_probe(g.worker, tag, pick_mask(mask), remove, &info);
     if ((msg != NULL) && remove) {
         g.msgs[i] = msg;
     }
@@ -147,7 +147,7 @@ void fuzz_op_cancel(input_t *in)
     recv_op_t *op = &g.recvs[take(in) % MAX_RECVS];
 
     if (op->used && !op->done) {
-        ri_tag_cancel((ri_recv_req_t *)ri_req_of_handle(op->handle));
+        ri_tag_recv_cancel((ri_recv_req_t *)ri_req_of_handle(op->handle));
     }
 }
 
@@ -233,7 +233,7 @@ static void cancel_all(void)
         g.recvs[i].again = 0;
         if (g.recvs[i].used && !g.recvs[i].done &&
             (ri_req_flags(ri_req_of_handle(g.recvs[i].handle)) & RI_REQ_POSTED)) {
-            ri_tag_cancel((ri_recv_req_t *)ri_req_of_handle(g.recvs[i].handle));
+            ri_tag_recv_cancel((ri_recv_req_t *)ri_req_of_handle(g.recvs[i].handle));
         }
     }
 }

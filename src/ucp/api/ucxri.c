@@ -48,7 +48,7 @@ size_t ucxri_worker_counters(ucp_worker_h stock, ucxri_counter_t *counters, size
     ri_worker_lock(worker);
     ri_worker_counters_snapshot(worker, &snapshot);
     ri_worker_unlock(worker);
-    ri_worker_counters_foreach(&snapshot, counter_append, &array);
+    ri_counters_foreach(&snapshot, counter_append, &array);
     return array.count;
 }
 

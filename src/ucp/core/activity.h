@@ -26,7 +26,7 @@
 /** A long message of this process has been received. */
 static inline void ri_activity_note_message(ri_worker_t *worker)
 {
-    worker->active_us = ri_time_us();
+    worker->active_us = ri_clock_now_us();
 }
 
 /** The library is about to copy @a length bytes of a message: it is busy itself then, and the
@@ -39,7 +39,7 @@ static inline void ri_activity_note_copy(ri_worker_t *worker, size_t length)
 /** A send has found no room in its ring. */
 static inline void ri_activity_note_full(ri_worker_t *worker)
 {
-    worker->full.us      = ri_time_us();
+    worker->full.us      = ri_clock_now_us();
     worker->full.is_news = 1;
     worker->attention    = 1;
 }
@@ -61,7 +61,7 @@ static inline int ri_activity_was_full(const ri_worker_t *worker)
 static inline void ri_activity_note_progress(ri_worker_t *worker)
 {
     worker->full.is_news = 0;
-    if (ri_time_us() - worker->full.us > RI_ACTIVITY_PROMPT_US) {
+    if (ri_clock_now_us() - worker->full.us > RI_ACTIVITY_PROMPT_US) {
         worker->full.times = 0;
     } else if (worker->full.times < RI_ACTIVITY_PROMPT_TIMES) {
         ++worker->full.times;

@@ -155,7 +155,7 @@ void ri_conn_start_timeout(ri_conn_t *conn)
         return;
     }
     conn->asking.time       = 0;
-    conn->asking.counted_at = ri_time();
+    conn->asking.counted_at = ri_clock_now();
     worker->attention       = 1;
     ucs_list_add_tail(&worker->asking.conns, &conn->asking.link);
 }

@@ -139,7 +139,7 @@ void ri_conn_destroy(ri_conn_t *conn, ucs_status_t status)
     RI_MODULES_TELL(conn_closed, conn, status);
     ri_conn_dequeue_pending(conn);
     RI_MODULES_TELL(conn_freed, conn);
-    ri_conn_counters_add(&worker->counters.conns, &conn->counters);
+    ri_counters_conn_add(&worker->counters.conns, &conn->counters);
     free(conn);
 }
 
@@ -325,7 +325,7 @@ static int conn_timed_out(ri_conn_t *conn, double now)
 void ri_conn_check_timeouts(ri_worker_t *worker)
 {
     size_t count = ucs_list_length(&worker->asking.conns);
-    double now   = ri_time();
+    double now   = ri_clock_now();
     ri_conn_t *conn;
 
     /* One round, from the head: callbacks may close any conn, or let one ask. */

@@ -61,10 +61,10 @@ static double costs_measure_copy(void *to, const void *from)
     int i;
 
     for (i = 0; i < COSTS_TRIES; ++i) {
-        start = ri_time();
+        start = ri_clock_now();
         memcpy(to, from, COSTS_BLOCK);
         __asm__ volatile("" : : "r"(to) : "memory"); /* or nothing would be copied */
-        best = ri_min(best, ri_time() - start);
+        best = ri_min(best, ri_clock_now() - start);
     }
     return COSTS_BLOCK / (ri_max(best, 1e-9) * 1e9);
 }
@@ -108,13 +108,13 @@ static double costs_measure_line(char *block, ri_costs_t *costs)
         }
         __asm__ volatile("mfence" : : : "memory");
 
-        start = ri_time();
+        start = ri_clock_now();
         begin = ri_ticks_in_order();
         for (i = 0, at = block; i < COSTS_CHAIN; ++i) {
             at = *(char *volatile *)at;
         }
         best_ticks = ri_min(best_ticks, (double)(ri_ticks_in_order() - begin));
-        best       = ri_min(best, ri_time() - start);
+        best       = ri_min(best, ri_clock_now() - start);
     }
     costs->clock_ticks = costs_measure_clock();
     costs->line_ticks  = ri_max(best_ticks - costs->clock_ticks, 0) / COSTS_CHAIN;

@@ -151,24 +151,24 @@ typedef struct ri_worker_counters {
 } ri_worker_counters_t;
 
 /** Add @a src to @a dst. */
-void ri_conn_counters_add(ri_conn_counters_t *dst, const ri_conn_counters_t *src);
+void ri_counters_conn_add(ri_conn_counters_t *dst, const ri_conn_counters_t *src);
 
 /** Add @a src to @a dst. */
-void ri_stream_counters_add(ri_stream_counters_t *dst, const ri_stream_counters_t *src);
+void ri_counters_stream_add(ri_stream_counters_t *dst, const ri_stream_counters_t *src);
 
 typedef void (*ri_counter_func_t)(const char *name, const char *unit, const char *doc,
                                   uint64_t value, void *arg);
 
 /** Call @a func for each counter of a conn. */
-void ri_conn_counters_foreach(const ri_conn_counters_t *conn, ri_counter_func_t func,
+void ri_counters_conn_foreach(const ri_conn_counters_t *conn, ri_counter_func_t func,
                               void *arg);
 
 /** Call @a func for each counter of a stream. */
-void ri_stream_counters_foreach(const ri_stream_counters_t *stream,
+void ri_counters_stream_foreach(const ri_stream_counters_t *stream,
                                 ri_counter_func_t func, void *arg);
 
 /** Call @a func for each counter of a worker, and of the sums of its conns and streams. */
-void ri_worker_counters_foreach(const ri_worker_counters_t *counters,
-                                ri_counter_func_t func, void *arg);
+void ri_counters_foreach(const ri_worker_counters_t *counters, ri_counter_func_t func,
+                         void *arg);
 
 #endif

@@ -128,7 +128,7 @@ struct ri_peer {
     struct {
         ri_release_t list[2 * RI_WIRE_RELEASE_MAX];
         unsigned num;
-        double since; /* ri_time() from when they wait; 0: only for a number of calls */
+        double since; /* ri_clock_now() from when they wait; 0: only for a number of calls */
         /* in worker->pool.releasing, if any buffer waits here or in a conn of the peer; else
          * self-linked */
         ucs_list_link_t link;

@@ -24,7 +24,7 @@
 
 #include "send_proto.h"
 #include "types.h"
-#include "../dt/datatype.h"
+#include "../dt/dt.h"
 #include "../../ucs/tag_index.h"
 #include "../wire/wire.h"
 

@@ -100,7 +100,7 @@ void ri_stream_destroy(ri_stream_t *stream)
     ucs_list_del(&stream->list);
     ucs_list_del(&stream->peer_list);
     ri_peer_check_unused(worker, stream->peer);
-    ri_stream_counters_add(&worker->counters.streams, &stream->counters);
+    ri_counters_stream_add(&worker->counters.streams, &stream->counters);
     free(stream);
 }
 

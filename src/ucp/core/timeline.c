@@ -134,10 +134,11 @@ void ri_timeline_start(ri_timeline_t *timeline, uint64_t uid)
     if ((ri_config.trace_file == NULL) || timeline_is_forked()) {
         return;
     }
-    start = ri_time();
+    start = ri_clock_now();
     ticks = ri_ticks();
     nanosleep(&pause, NULL); /* how many ticks has a second? */
-    timeline->shortest = (ri_ticks() - ticks) / (ri_time() - start) * TIMELINE_SHORTEST;
+    timeline->shortest = (ri_ticks() - ticks) / (ri_clock_now() - start) *
+                         TIMELINE_SHORTEST;
 
     pthread_mutex_lock(&file.lock);
     if (file.pid == 0) {

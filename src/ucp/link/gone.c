@@ -163,7 +163,7 @@ static void gone_end(ri_worker_t *worker, uint64_t uid)
 
 void ri_gone_check(ri_worker_t *worker)
 {
-    double now = ri_time();
+    double now = ri_clock_now();
     ri_peer_t *peer;
 
     if (now - worker->gone.checked >= ri_gone_interval) {
@@ -218,7 +218,7 @@ int ri_gone_arm(ri_worker_t *worker)
     if (!worker->gone.local || worker->gone.never_wakes) {
         return 0;
     }
-    now = ri_time();
+    now = ri_clock_now();
     if ((worker->gone.wakes != 0) && (now >= worker->gone.wakes)) {
         gone_set_timer(worker, now, 0);
         worker->gone.due  = now;

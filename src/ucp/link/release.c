@@ -89,7 +89,7 @@ void ri_release_flush_due(ri_worker_t *worker)
         return;
     }
     /* One round, from the head: a flush may end any peer */
-    until = ri_time() - ri_release_time;
+    until = ri_clock_now() - ri_release_time;
     for (; (count > 0) && !ucs_list_is_empty(&worker->pool.releasing); --count) {
         peer = ucs_list_head(&worker->pool.releasing, ri_peer_t, release.link);
         if (peer->release.since <= until) {
@@ -131,7 +131,7 @@ void ri_release_buffer(ri_stream_t *stream, uint32_t id, int at_once)
     if (ucs_list_is_empty(&peer->release.link)) {
         ucs_list_add_tail(&worker->pool.releasing, &peer->release.link);
         worker->countdown   = ri_min(worker->countdown, RELEASE_CALLS);
-        peer->release.since = (peer->plane_ep == NULL) ? ri_time() : 0;
+        peer->release.since = (peer->plane_ep == NULL) ? ri_clock_now() : 0;
     }
     count = peer->release.num + ((conn != NULL) && (conn->release.id != 0));
     /* Only a ring tells the hint. */

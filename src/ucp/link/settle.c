@@ -10,7 +10,7 @@
 #include <sched.h>
 
 double ri_settle_timeout        = 10;
-double (*ri_settle_clock)(void) = ri_time;
+double (*ri_settle_clock)(void) = ri_clock_now;
 int (*ri_settle_yield)(void)    = sched_yield;
 
 /* After how many looks, or how long, the peer is looked after. A look takes part of a microsecond,

@@ -94,13 +94,13 @@ void ri_way_count_try(ri_peer_t *peer)
     double wait = ri_way_backoff * (1u << peer->way.tries);
 
     peer->way.tries += (peer->way.tries < RI_WAY_TRIES_MAX);
-    peer->way.retry = ri_time() + ri_min(wait, WAY_BACKOFF_MAX);
+    peer->way.retry = ri_clock_now() + ri_min(wait, WAY_BACKOFF_MAX);
 }
 
 void ri_way_postpone(ri_peer_t *peer)
 {
     ri_way_set_state(peer, RI_WAY_FAILED);
-    peer->way.retry = ri_time() + ri_way_backoff * WAY_WAIT;
+    peer->way.retry = ri_clock_now() + ri_way_backoff * WAY_WAIT;
 }
 
 void ri_way_fail(ri_worker_t *worker, ri_peer_t *peer)

@@ -132,7 +132,7 @@ static int idle_leave(ri_worker_t *worker, ri_peer_t *peer, int unasked)
         return 0;
     }
     peer->way.leaving = 1;
-    peer->way.asked   = ri_time();
+    peer->way.asked   = ri_clock_now();
     ri_way_send(conn, RI_WIRE_PLANE_REQ, conn->remote_id, RI_WIRE_PLANE_LEAVE,
                 peer->way.kind, 0);
     return 1;
@@ -164,7 +164,7 @@ void ri_way_check_idle(ri_worker_t *worker)
     if (ucs_list_is_empty(&worker->net.ways)) {
         return;
     }
-    now = ri_time();
+    now = ri_clock_now();
     ucs_list_for_each(peer, &worker->net.ways, way.link) {
         if (idle_is_leaving(peer, now)) {
             continue;
@@ -183,7 +183,7 @@ void ri_way_check_idle(ri_worker_t *worker)
 
 void ri_way_make_room(ri_worker_t *worker)
 {
-    double now = ri_time();
+    double now = ri_clock_now();
     ri_peer_t *peer;
     int unasked;
 

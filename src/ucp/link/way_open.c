@@ -95,7 +95,8 @@ void ri_way_ask(ri_conn_t *conn)
     }
     if (peer->way.ep == NULL) {
         if ((peer->way.state == RI_WAY_FAILED) &&
-            ((peer->way.tries == RI_WAY_TRIES_MAX) || (ri_time() < peer->way.retry))) {
+            ((peer->way.tries == RI_WAY_TRIES_MAX) ||
+             (ri_clock_now() < peer->way.retry))) {
             return;
         }
         if (!way_open(worker, peer)) {

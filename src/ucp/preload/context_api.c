@@ -22,7 +22,7 @@
 #include "../../ucs/log.h"
 #include "../../ucs/rank.h"
 #include "../../ucs/settings.h"
-#include "../dt/datatype.h"
+#include "../dt/dt.h"
 
 #include <pthread.h>
 #include <stdlib.h>

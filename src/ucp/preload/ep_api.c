@@ -91,7 +91,7 @@ static ucs_status_t ep_create(ri_worker_t *worker, const ucp_ep_params_t *params
 
     status = ri_conn_create(worker, *ep_p, &remote, address_status, flags, &conn);
     if (status != UCS_OK) {
-        ri_error("cannot set up an endpoint: %s", ri_status_string(status));
+        ri_error("cannot set up an endpoint: %s", ri_stock_status_string(status));
         ri_stock.ep_destroy(*ep_p);
         return status;
     }

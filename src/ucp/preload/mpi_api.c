@@ -8,7 +8,7 @@
  * those of Open MPI, pass through here without a look.
  */
 #include "mpi_api.h"
-#include "../dt/datatype.h"
+#include "../dt/dt.h"
 #include "../dt/layout_mpi.h"
 #include "../dt/mpi_abi.h"
 

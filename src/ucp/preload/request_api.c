@@ -192,6 +192,6 @@ void ucp_request_cancel(ucp_worker_h stock, void *request)
         return; /* sends are not cancelled, as in stock */
     }
     ri_worker_lock(req->worker);
-    ri_tag_cancel((ri_recv_req_t *)req);
+    ri_tag_recv_cancel((ri_recv_req_t *)req);
     ri_worker_unlock(req->worker);
 }

@@ -188,7 +188,7 @@ ucp_tag_message_h ucp_tag_probe_nb(ucp_worker_h stock, ucp_tag_t tag, ucp_tag_t 
         return ri_stock.tag_probe_nb(stock, tag, tag_mask, remove, info);
     }
     ri_worker_enter(worker);
-    msg = ri_tag_probe(worker, tag, tag_mask, remove, info);
+    msg = ri_tag_recv_probe(worker, tag, tag_mask, remove, info);
     ri_worker_leave(worker, RI_CALL_RECV);
     return (ucp_tag_message_h)msg;
 }
@@ -208,7 +208,7 @@ ucs_status_ptr_t ucp_tag_msg_recv_nbx(ucp_worker_h stock, void *buffer, size_t c
         return UCS_STATUS_PTR(UCS_ERR_INVALID_PARAM);
     }
     ri_worker_enter(worker);
-    ret = ri_tag_msg_recv(worker, buffer, count, (ri_msg_t *)message, param);
+    ret = ri_tag_recv_msg(worker, buffer, count, (ri_msg_t *)message, param);
     ri_worker_leave(worker, RI_CALL_RECV);
     return ret;
 }

@@ -38,7 +38,7 @@ ucs_status_t ucp_worker_create(ucp_context_h stock_context,
 
     status = ri_worker_create(context, *worker_p, &worker);
     if (status != UCS_OK) {
-        ri_error("cannot set up a worker: %s", ri_status_string(status));
+        ri_error("cannot set up a worker: %s", ri_stock_status_string(status));
         ri_stock.worker_destroy(*worker_p);
         return status;
     }
@@ -210,7 +210,7 @@ ucs_status_ptr_t ucp_worker_flush_nbx(ucp_worker_h stock,
         return ri_stock.worker_flush_nbx(stock, param);
     }
     ri_worker_lock(worker);
-    ret = ri_worker_flush(worker, param);
+    ret = ri_ep_flush_worker(worker, param);
     ri_worker_unlock(worker);
     return ret;
 }

@@ -35,11 +35,11 @@ static unsigned attend_generation;
 
 static void attend_stay(void)
 {
-    double end = ri_time() + ATTEND_STAY;
+    double end = ri_clock_now() + ATTEND_STAY;
 
-    while (ri_time() < end) {
+    while (ri_clock_now() < end) {
         if (ri_serve() > 0) {
-            end = ri_time() + ATTEND_STAY;
+            end = ri_clock_now() + ATTEND_STAY;
         }
         ri_relax();
     }

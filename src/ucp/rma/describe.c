@@ -24,7 +24,8 @@ static ri_wire_atomics_t describe_atomics(void)
     int atomics = atomic_load(&known) - 1;
 
     if (atomics < 0) {
-        atomics = ri_ib_is_present() ? RI_WIRE_ATOMICS_STOCK : RI_WIRE_ATOMICS_CPU;
+        atomics = ri_ib_presence_is_likely() ? RI_WIRE_ATOMICS_STOCK :
+                                               RI_WIRE_ATOMICS_CPU;
         atomic_store(&known, atomics + 1);
     }
     return atomics;

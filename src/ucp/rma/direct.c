@@ -78,7 +78,8 @@ static ucs_status_t direct_move(ri_rkey_t *rkey, int is_put, const char *buffer,
         }
         rkey->way = RI_RKEY_STOCK;
     }
-    ri_debug("one-sided: an operation is left to UCX: %s", ri_status_string(status));
+    ri_debug("one-sided: an operation is left to UCX: %s",
+             ri_stock_status_string(status));
     return UCS_ERR_UNSUPPORTED;
 }
 

@@ -165,7 +165,7 @@ static void mail_end_put(ri_reach_t *reach, uint32_t number, int is_taken_back,
         ri_mail_lost = 1;
         ri_debug("one-sided: a put of %u bytes is lost: %s",
                  reach->heads[number % RI_MAILBOX_DEPTH].length,
-                 ri_status_string(status));
+                 ri_stock_status_string(status));
     }
 }
 
@@ -308,7 +308,7 @@ ri_mail_fate_t ri_mail_ask(ri_reach_t *reach, const ri_mailbox_head_t *head,
 /* The thread of the target was called: it may need this processor. */
 static void mail_wait_for_thread(ri_reach_t *reach, uint32_t number)
 {
-    double end     = ri_time() + MAIL_CALLED;
+    double end     = ri_clock_now() + MAIL_CALLED;
     unsigned looks = 0;
     unsigned late  = 0;
 
@@ -316,7 +316,7 @@ static void mail_wait_for_thread(ri_reach_t *reach, uint32_t number)
         ri_serve();
         ri_relax();
         if (++looks % MAIL_LOOKS_CALLED == 0) {
-            late += (ri_time() > end);
+            late += (ri_clock_now() > end);
             if ((late > MAIL_YIELDS_LATE) || !ri_reach_is_there(reach)) {
                 return;
             }

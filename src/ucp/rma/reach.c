@@ -103,7 +103,7 @@ static ri_reach_t *reach_connect(const void *address, size_t length)
     }
     way->length     = length;
     way->lost       = UCS_OK;
-    way->proved     = ri_time();
+    way->proved     = ri_clock_now();
     way->generation = ri_process_generation;
     memcpy(way->address, address, length);
     ucs_list_add_tail(&reach.ways, &way->list);
@@ -167,7 +167,7 @@ int ri_reach_works(void)
 
 int ri_reach_is_there(ri_reach_t *way)
 {
-    double now = ri_time();
+    double now = ri_clock_now();
 
     if (now - way->proved < REACH_PROVED) {
         return 1;

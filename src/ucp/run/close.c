@@ -138,7 +138,7 @@ static uint64_t close_look(const ri_conn_t *conn)
 void ri_close_start_wait(ri_conn_t *conn, ri_close_wait_t *wait)
 {
     wait->idle    = 0;
-    wait->checked = ri_time();
+    wait->checked = ri_clock_now();
     wait->seen    = close_look(conn);
 }
 
@@ -158,7 +158,7 @@ static double close_limit(const ri_conn_t *conn)
 int ri_close_is_over(ri_conn_t *conn, ri_close_wait_t *wait)
 {
     double limit = close_limit(conn);
-    double now   = ri_time();
+    double now   = ri_clock_now();
     uint64_t seen;
 
     if (now - wait->checked < ri_min(CLOSE_LOOK_TIME, limit / CLOSE_CALLS)) {

@@ -214,7 +214,7 @@ ucs_status_ptr_t ri_ep_flush(ri_conn_t *conn, const ucp_request_param_t *param)
     return ep_flush(conn->worker, conn, param);
 }
 
-ucs_status_ptr_t ri_worker_flush(ri_worker_t *worker, const ucp_request_param_t *param)
+ucs_status_ptr_t ri_ep_flush_worker(ri_worker_t *worker, const ucp_request_param_t *param)
 {
     return ep_flush(worker, NULL, param);
 }

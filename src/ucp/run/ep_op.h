@@ -17,7 +17,8 @@
 ucs_status_ptr_t ri_ep_flush(ri_conn_t *conn, const ucp_request_param_t *param);
 
 /** ucp_worker_flush_nbx of a worker of this library. @return As ri_ep_flush(). */
-ucs_status_ptr_t ri_worker_flush(ri_worker_t *worker, const ucp_request_param_t *param);
+ucs_status_ptr_t ri_ep_flush_worker(ri_worker_t *worker,
+                                    const ucp_request_param_t *param);
 
 /** ucp_ep_close_nbx of an endpoint of this library. The conn is gone afterwards, unless the
  * operation has to wait, or stock refuses it (FORCE without error handling mode PEER). What ends

@@ -285,7 +285,7 @@ void ri_report_file_tick(ri_worker_t *worker)
                    atomic_load_explicit(&file.next_ticks, memory_order_relaxed)))) {
         return;
     }
-    now = ri_time();
+    now = ri_clock_now();
     pthread_mutex_lock(&file.lock);
     part = file_find(worker);
     if ((part != NULL) && (now >= file.due) && (file.pid == getpid())) {

@@ -111,7 +111,7 @@ void ri_report_killed_start(void (*print)(const ri_report_sum_t *sum))
         return;
     }
     killed.print         = print;
-    killed.started       = ri_time();
+    killed.started       = ri_clock_now();
     killed.started_ticks = ri_ticks();
     killed.pid           = getpid();
     if (!killed_create_thread()) {
@@ -166,7 +166,7 @@ void ri_report_killed_tick(const ri_worker_t *worker)
         (killed.pid != getpid())) {
         return;
     }
-    elapsed = ri_max(ri_time() - killed.started, 1e-3);
+    elapsed = ri_max(ri_clock_now() - killed.started, 1e-3);
     atomic_store_explicit(&killed.next_ticks,
                           now + (uint64_t)((now - killed.started_ticks) / elapsed *
                                            ri_min(KILLED_PERIOD, elapsed)),

@@ -15,7 +15,7 @@
 
 void ri_report_clock_start(ri_report_clock_t *clock)
 {
-    clock->time  = ri_time();
+    clock->time  = ri_clock_now();
     clock->ticks = ri_ticks();
 }
 
@@ -113,7 +113,7 @@ void ri_report_set_values(ri_report_row_t *row, const ri_report_sum_t *sum,
             [RI_CALL_RECV] = RI_REPORT_RECV_US,
             [RI_CALL_WORK] = RI_REPORT_WORK_US,
             [RI_CALL_IDLE] = RI_REPORT_IDLE_US};
-    double life = ri_time() - clock->time;
+    double life = ri_clock_now() - clock->time;
     /* over all the time since the start there is nothing to calibrate */
     double all = ri_ticks() - clock->ticks;
     unsigned i;

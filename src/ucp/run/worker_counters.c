@@ -62,10 +62,10 @@ void ri_worker_counters_snapshot(const ri_worker_t *worker, ri_worker_counters_t
     counters_add_planes(worker, out);
     counters_add_peers(worker, out);
     ucs_list_for_each(conn, &worker->conns, list) {
-        ri_conn_counters_add(&out->conns, &conn->counters);
+        ri_counters_conn_add(&out->conns, &conn->counters);
     }
     ucs_list_for_each(stream, &worker->streams, list) {
-        ri_stream_counters_add(&out->streams, &stream->counters);
+        ri_counters_stream_add(&out->streams, &stream->counters);
     }
 }
 
@@ -140,12 +140,12 @@ static void counters_print_conn(const ri_worker_t *worker, const ri_conn_t *conn
     char name[RI_PEER_NAME_MAX];
     int is_any = 0;
 
-    ri_conn_counters_foreach(&conn->counters, counter_find, &is_any);
+    ri_counters_conn_foreach(&conn->counters, counter_find, &is_any);
     if (is_any) {
         ri_peer_name(worker, conn->peer, name);
         text->column = fprintf(
                 text->stream, "  to %s:", (conn->flags & RI_CONN_SELF) ? "itself" : name);
-        ri_conn_counters_foreach(&conn->counters, counter_print_short, text);
+        ri_counters_conn_foreach(&conn->counters, counter_print_short, text);
         fprintf(text->stream, "\n");
     }
 }
@@ -156,11 +156,11 @@ static void counters_print_stream(const ri_worker_t *worker, const ri_stream_t *
     char name[RI_PEER_NAME_MAX];
     int is_any = 0;
 
-    ri_stream_counters_foreach(&in->counters, counter_find, &is_any);
+    ri_counters_stream_foreach(&in->counters, counter_find, &is_any);
     if (is_any) {
         ri_peer_name(worker, in->peer, name);
         text->column = fprintf(text->stream, "  from %s:", name);
-        ri_stream_counters_foreach(&in->counters, counter_print_short, text);
+        ri_counters_stream_foreach(&in->counters, counter_print_short, text);
         fprintf(text->stream, "\n");
     }
 }
@@ -180,7 +180,7 @@ void ri_worker_counters_dump(const ri_worker_t *worker, FILE *stream)
     }
     ri_worker_counters_snapshot(worker, &counters);
     counters_print_owner(worker, &text);
-    ri_worker_counters_foreach(&counters, counter_print, &text);
+    ri_counters_foreach(&counters, counter_print, &text);
     ucs_list_for_each(conn, &worker->conns, list) {
         counters_print_conn(worker, conn, &text);
     }

@@ -121,7 +121,7 @@ static void worker_linger(ri_worker_t *worker)
  * times as much, and would make messages through rings late. @return Number of events. */
 static unsigned worker_time_stock(ri_worker_t *worker)
 {
-    double start   = ri_time();
+    double start   = ri_clock_now();
     unsigned count = 0;
     int i;
 
@@ -129,7 +129,8 @@ static unsigned worker_time_stock(ri_worker_t *worker)
         count += ri_stock.worker_progress(worker->stock);
     }
     worker->stock_timed = 1;
-    worker->stock_cheap = (ri_time() - start < WORKER_STOCK_CALLS * WORKER_STOCK_CHEAP);
+    worker->stock_cheap = (ri_clock_now() - start <
+                           WORKER_STOCK_CALLS * WORKER_STOCK_CHEAP);
     return count;
 }
 

@@ -185,7 +185,7 @@ ucs_status_ptr_t ri_tag_recv(ri_worker_t *worker, void *buffer, size_t count,
     return ri_req_handle(&recv->super);
 }
 
-ucs_status_ptr_t ri_tag_msg_recv(ri_worker_t *worker, void *buffer, size_t count,
+ucs_status_ptr_t ri_tag_recv_msg(ri_worker_t *worker, void *buffer, size_t count,
                                  ri_msg_t *msg, const ucp_request_param_t *param)
 {
     ri_recv_req_t *recv;
@@ -207,8 +207,8 @@ ucs_status_ptr_t ri_tag_msg_recv(ri_worker_t *worker, void *buffer, size_t count
     return recv_msg(recv, msg, param);
 }
 
-ri_msg_t *ri_tag_probe(ri_worker_t *worker, uint64_t tag, uint64_t mask, int remove,
-                       ucp_tag_recv_info_t *info)
+ri_msg_t *ri_tag_recv_probe(ri_worker_t *worker, uint64_t tag, uint64_t mask, int remove,
+                            ucp_tag_recv_info_t *info)
 {
     ri_msg_t *msg = ri_match_find_unexpected(&worker->match, tag, mask, remove);
 
@@ -222,7 +222,7 @@ ri_msg_t *ri_tag_probe(ri_worker_t *worker, uint64_t tag, uint64_t mask, int rem
     return msg;
 }
 
-void ri_tag_cancel(ri_recv_req_t *recv)
+void ri_tag_recv_cancel(ri_recv_req_t *recv)
 {
     if (ri_req_flags(&recv->super) &
         RI_REQ_POSTED) { /* else it is matched, and will complete */

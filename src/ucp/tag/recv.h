@@ -21,20 +21,20 @@ ucs_status_ptr_t ri_tag_recv(ri_worker_t *worker, void *buffer, size_t count,
                              uint64_t tag, uint64_t mask,
                              const ucp_request_param_t *param);
 
-/** Receive a message that ri_tag_probe() took out. The message is freed then. @return As
+/** Receive a message that ri_tag_recv_probe() took out. The message is freed then. @return As
  * ri_tag_recv(); if the receive could not be begun the message is still the caller's. */
-ucs_status_ptr_t ri_tag_msg_recv(ri_worker_t *worker, void *buffer, size_t count,
+ucs_status_ptr_t ri_tag_recv_msg(ri_worker_t *worker, void *buffer, size_t count,
                                  ri_msg_t *msg, const ucp_request_param_t *param);
 
 /** Look for an unexpected message, without progress; with @a remove, take it out of matching: it is
- * the caller's then, for ri_tag_msg_recv(). @return The oldest one that fits, with @a info set, or
+ * the caller's then, for ri_tag_recv_msg(). @return The oldest one that fits, with @a info set, or
  * NULL. */
-ri_msg_t *ri_tag_probe(ri_worker_t *worker, uint64_t tag, uint64_t mask, int remove,
-                       ucp_tag_recv_info_t *info);
+ri_msg_t *ri_tag_recv_probe(ri_worker_t *worker, uint64_t tag, uint64_t mask, int remove,
+                            ucp_tag_recv_info_t *info);
 
 /** Cancel a receive: if it is posted, it completes with UCS_ERR_CANCELED before this returns, or
  * later, if its sender has used an RTR or has to be asked first (ri_rtr_cancel()). If it is not
  * posted, it has its message, and nothing is done. Calls back. */
-void ri_tag_cancel(ri_recv_req_t *recv);
+void ri_tag_recv_cancel(ri_recv_req_t *recv);
 
 #endif

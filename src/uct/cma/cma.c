@@ -432,11 +432,11 @@ static double cma_time_read(void *to, void *from, size_t length, int tries)
     int i;
 
     for (i = 0; i < tries; ++i) {
-        time = ri_time();
+        time = ri_clock_now();
         if (cma_call_read.func(getpid(), &local, 1, &remote, 1, 0) != (ssize_t)length) {
             return 0;
         }
-        time = ri_time() - time;
+        time = ri_clock_now() - time;
         best = ((i == 0) || (time < best)) ? time : best;
     }
     return best;

@@ -155,7 +155,7 @@ static void recv_rndv_handle_late(ri_conn_t *conn, const ri_rtr_t *rtr, uint32_t
         recv_rndv_answer_rts(conn, rtr, sn, req_id);
         return;
     }
-    late.since = ri_time();
+    late.since = ri_clock_now();
     ri_rtr_table_add_late(conn->rtr.table, &late);
     if (ucs_list_is_empty(&conn->rtr.late_link)) {
         ucs_list_add_tail(&worker->rtr.late_conns, &conn->rtr.late_link);
@@ -166,7 +166,7 @@ static void recv_rndv_handle_late(ri_conn_t *conn, const ri_rtr_t *rtr, uint32_t
 void ri_recv_rndv_progress(ri_worker_t *worker)
 {
     size_t count = ucs_list_length(&worker->rtr.late_conns);
-    double until = ri_time() - ri_recv_rndv_patience;
+    double until = ri_clock_now() - ri_recv_rndv_patience;
     ri_rtr_late_t late;
     ri_conn_t *conn;
 

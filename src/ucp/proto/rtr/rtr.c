@@ -325,7 +325,7 @@ void ri_rtr_posted(ri_recv_req_t *recv)
     ri_worker_t *worker = recv->super.worker;
     ri_peer_t *peer;
 
-    recv->posted_us    = ri_time_us();
+    recv->posted_us    = ri_clock_now_us();
     recv->posted_polls = worker->polls;
     if ((ri_config.rtr == UCS_NO) ||
         (!ri_dt_is_contig(&recv->data) && !ri_dt_is_spread(&recv->data)) ||

@@ -130,7 +130,7 @@ static int rtr_gain(rtr_meanwhile_t meanwhile)
 
 void ri_rtr_learn_waiting(ri_recv_req_t *recv, const ri_stream_t *stream)
 {
-    uint32_t now = ri_time_us();
+    uint32_t now = ri_clock_now_us();
     int waiting;
 
     if (recv->data.length > ri_config.eager_thresh) {
@@ -146,7 +146,7 @@ void ri_rtr_learn(ri_recv_req_t *recv, const ri_stream_t *stream,
 {
     ri_sender_map_t *senders  = &recv->super.worker->senders;
     rtr_meanwhile_t meanwhile = RTR_WAS_LATE;
-    uint32_t now              = ri_time_us();
+    uint32_t now              = ri_clock_now_us();
     int gain;
 
     if (recv->data.length > ri_config.eager_thresh) {

@@ -89,7 +89,7 @@ void ri_rtr_lost_decide(ri_worker_t *worker)
 
 void ri_rtr_lost_check_asked(ri_worker_t *worker)
 {
-    double now = ri_time();
+    double now = ri_clock_now();
 
     if (now - worker->rtr.revoking_looked >= ri_rtr_lost_patience / LOST_LOOKS) {
         worker->rtr.revoking_looked = now;

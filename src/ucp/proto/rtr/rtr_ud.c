@@ -35,7 +35,7 @@ int ri_rtr_ud_backs_off(ri_worker_t *worker)
     if (worker->rtr.ud_after == 0) {
         return 0;
     }
-    if (ri_time() >= worker->rtr.ud_after) {
+    if (ri_clock_now() >= worker->rtr.ud_after) {
         worker->rtr.ud_after = 0;
         ri_rtr_queue_wake(worker);
         return 0;
@@ -52,7 +52,7 @@ static void ud_back_off(ri_worker_t *worker)
 
     ++worker->counters.rtr_revoked_ud;
     ++worker->rtr.ud_takes;
-    worker->rtr.ud_after = ri_time() + ri_min(wait, RI_RTR_UD_BACKOFF_MAX);
+    worker->rtr.ud_after = ri_clock_now() + ri_min(wait, RI_RTR_UD_BACKOFF_MAX);
 }
 
 static void ud_put(const ri_recv_req_t *recv, const ri_stream_t *stream, int ahead,

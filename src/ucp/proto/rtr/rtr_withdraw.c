@@ -35,7 +35,7 @@ void ri_rtr_withdraw_ask(ri_recv_req_t *recv)
         return;
     }
     entry->revoking = 1;
-    entry->asked    = ri_time();
+    entry->asked    = ri_clock_now();
     ++worker->rtr.num_revoking;
     ri_trace(&worker->trace, RI_TRACE_RTR_BACK, recv->tag, recv->id);
     ri_control_send_message(stream->peer, &msg);

@@ -107,7 +107,7 @@ static void events_seen_looked(ri_ib_events_seen_t *seen)
 {
     seen->calls = seen->step = 1;
     seen->total              = 0;
-    seen->ticked = seen->looked = ri_time();
+    seen->ticked = seen->looked = ri_clock_now();
 }
 
 void ri_ib_events_start(ri_ib_device_t *device, ri_ib_events_seen_t *seen)
@@ -159,7 +159,7 @@ void ri_ib_events_look(ri_ib_device_t *device, ri_ib_events_seen_t *seen,
 void ri_ib_events_tick(ri_ib_device_t *device, ri_ib_events_seen_t *seen,
                        void (*func)(void *arg, const ri_ib_event_t *event), void *arg)
 {
-    double now = ri_time();
+    double now = ri_clock_now();
 
     seen->total += seen->step;
     if ((seen->total + EVENTS_STEP > RI_IB_EVENTS_CALLS) ||

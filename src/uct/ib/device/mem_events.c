@@ -155,7 +155,7 @@ ucs_status_t ri_mem_events_start(ri_mem_events_t *events, ri_mem_events_func_t f
         events->mask = 0;
         ri_warn("unmapping of memory cannot be watched: libucm has no events here: "
                 "%s; see UCX_MEM_EVENTS and UCX_MEM_MMAP_HOOK_MODE",
-                ri_status_string(status));
+                ri_stock_status_string(status));
         return UCS_ERR_UNSUPPORTED;
     }
 

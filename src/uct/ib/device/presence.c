@@ -52,7 +52,7 @@ static int presence_in_list(void)
 }
 #endif
 
-int ri_ib_is_present(void)
+int ri_ib_presence_is_likely(void)
 {
     return presence_in_kernel() || presence_in_list();
 }

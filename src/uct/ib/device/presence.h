@@ -10,6 +10,6 @@
 
 /** @return Whether the kernel knows a device, or libibverbs does if it is loaded. Also true where
  * this cannot be found out. */
-int ri_ib_is_present(void);
+int ri_ib_presence_is_likely(void);
 
 #endif

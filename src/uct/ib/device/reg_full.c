@@ -33,7 +33,7 @@ void ri_reg_full_unuse(ri_reg_full_t *full, size_t length)
 size_t ri_reg_full_room(const ri_reg_full_t *full)
 {
     if ((full->bytes == SIZE_MAX) || (full->used_regions < full->regions) ||
-        (ri_time() >= full->retry)) {
+        (ri_clock_now() >= full->retry)) {
         return SIZE_MAX;
     }
     return (full->used_bytes < full->bytes) ? full->bytes - full->used_bytes - 1 : 0;
@@ -47,7 +47,7 @@ void ri_reg_full_fails(ri_reg_full_t *full)
     ++full->failures;
     full->bytes   = full->used_bytes;
     full->regions = full->used_regions - 1;
-    full->retry   = ri_time() + ri_reg_full_backoff * times;
+    full->retry   = ri_clock_now() + ri_reg_full_backoff * times;
 }
 
 void ri_reg_full_fits(ri_reg_full_t *full)

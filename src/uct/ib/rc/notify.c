@@ -171,13 +171,13 @@ static int notify_poll(ri_rc_plane_t *plane)
 static void notify_drain(ri_rc_plane_t *plane, ri_rc_ep_t *ep, int is_flushed)
 {
     double limit = plane->recv_is_slow ? NOTIFY_SLOW_TIMEOUT : NOTIFY_STOP_TIMEOUT;
-    double start = ri_time();
+    double start = ri_clock_now();
 
     while ((ep->receives > 0) && !plane->recv_is_broken) {
         if ((notify_poll(plane) <= 0) && !is_flushed) {
             break;
         }
-        if ((ep->receives > 0) && (ri_time() - start > limit)) {
+        if ((ep->receives > 0) && (ri_clock_now() - start > limit)) {
             plane->recv_is_slow = 1;
             break;
         }

@@ -146,7 +146,7 @@ unsigned ri_ud_heard_list(ri_plane_ep_t *super, uint32_t *numbers, unsigned max)
 int ri_ud_heard_remind(ri_plane_ep_t *super)
 {
     ri_ud_ep_t *ep = heard_ep(super);
-    uint64_t now   = (uint64_t)(ri_time() * 1e9);
+    uint64_t now   = (uint64_t)(ri_clock_now() * 1e9);
     uint64_t wait  = HEARD_WAIT;
     ri_ud_message_t message;
     size_t i;

@@ -143,7 +143,7 @@ static void ud_tell_end(ri_ud_transfer_t *transfer)
 static void ud_note_time(ri_ud_plane_t *plane)
 {
     if (!ucs_list_is_empty(&plane->active) || !ucs_list_is_empty(&plane->sending)) {
-        plane->now = (uint64_t)(ri_time() * UD_S);
+        plane->now = (uint64_t)(ri_clock_now() * UD_S);
     }
 }
 

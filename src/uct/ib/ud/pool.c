@@ -157,8 +157,8 @@ void ri_ud_pool_cleanup(ri_ud_pool_t *pool)
  * tries. */
 static int pool_may_create(const ri_ud_pool_t *pool)
 {
-    return (pool->count < pool->max) &&
-           ((pool->failures == 0) || (pool->count == 0) || (ri_time() >= pool->retry));
+    return (pool->count < pool->max) && ((pool->failures == 0) || (pool->count == 0) ||
+                                         (ri_clock_now() >= pool->retry));
 }
 
 /* What there is has to do for now. Others may give back what the device has run out of. */
@@ -167,7 +167,7 @@ static void pool_note_failure(ri_ud_pool_t *pool)
     double wait = ri_ud_pool_backoff * (1u << ri_min(pool->failures, 16u));
 
     ++pool->failures;
-    pool->retry = ri_time() + ri_min(wait, POOL_BACKOFF_MAX);
+    pool->retry = ri_clock_now() + ri_min(wait, POOL_BACKOFF_MAX);
 }
 
 ri_ud_qp_t *ri_ud_pool_take(ri_ud_pool_t *pool)

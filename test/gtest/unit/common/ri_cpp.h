@@ -80,7 +80,7 @@ extern "C" {
 #include "ucp/run/worker_counters.h"
 #include "ucp/run/worker_life.h"
 #include "ucp/run/worker_progress.h"
-#include "ucp/dt/datatype.h"
+#include "ucp/dt/dt.h"
 #include "ucp/dt/layout.h"
 #include "ucp/dt/layout_copy.h"
 #include "ucp/link/am.h"

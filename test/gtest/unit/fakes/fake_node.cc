@@ -192,7 +192,7 @@ recv_ptr node::msg_recv(ri_msg_t *msg, size_t capacity)
 {
     return start_recv(
             [&](recv_op *op, const ucp_request_param_t *param) {
-                return ri_tag_msg_recv(m_worker, op->buffer.data(), capacity, msg, param);
+                return ri_tag_recv_msg(m_worker, op->buffer.data(), capacity, msg, param);
             },
             capacity);
 }
@@ -260,7 +260,7 @@ send_ptr node::start_send(const send_ptr &op, ri_conn_t *conn, const void *data,
 
 void node::cancel(const recv_ptr &op)
 {
-    ri_tag_cancel(reinterpret_cast<ri_recv_req_t *>(ri_req_of_handle(op->handle)));
+    ri_tag_recv_cancel(reinterpret_cast<ri_recv_req_t *>(ri_req_of_handle(op->handle)));
 }
 
 void node::progress()

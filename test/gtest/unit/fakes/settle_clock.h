@@ -27,7 +27,7 @@ public:
 
     ~settle_clock()
     {
-        ri_settle_clock = ri_time;
+        ri_settle_clock = ri_clock_now;
         ri_settle_yield = sched_yield;
     }
 

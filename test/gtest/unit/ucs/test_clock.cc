@@ -11,21 +11,21 @@ namespace {
 
 TEST(test_clock, time_is_in_seconds)
 {
-    double before = ri_time();
+    double before = ri_clock_now();
 
     usleep(20000);
-    double passed = ri_time() - before;
+    double passed = ri_clock_now() - before;
     EXPECT_GE(passed, 0.02);
     EXPECT_LT(passed, 20.0) << "however busy the machine is";
 }
 
 TEST(test_clock, never_goes_back)
 {
-    double time    = ri_time();
+    double time    = ri_clock_now();
     uint64_t ticks = ri_ticks();
 
     for (int i = 0; i < 10000; ++i) {
-        double time_now    = ri_time();
+        double time_now    = ri_clock_now();
         uint64_t ticks_now = ri_ticks();
 
         ASSERT_GE(time_now, time);
@@ -41,12 +41,12 @@ TEST(test_clock, ticks_pass_with_time)
     double rate[2];
 
     for (double &one : rate) {
-        double before  = ri_time();
+        double before  = ri_clock_now();
         uint64_t ticks = ri_ticks();
 
-        while (ri_time() - before < 0.01) {}
+        while (ri_clock_now() - before < 0.01) {}
         ticks = ri_ticks() - ticks;
-        one   = ticks / (ri_time() - before);
+        one   = ticks / (ri_clock_now() - before);
     }
     EXPECT_GT(rate[0], 1e6);
     EXPECT_LT(rate[0], 2 * rate[1]);

@@ -53,11 +53,11 @@ TEST_F(test_stock, versions)
 TEST_F(test_stock, status_without_libucs)
 {
     ri_stock.ucs_status_string = nullptr;
-    EXPECT_STREQ("(no libucs)", ri_status_string(UCS_ERR_NO_MEMORY));
+    EXPECT_STREQ("(no libucs)", ri_stock_status_string(UCS_ERR_NO_MEMORY));
     ri_stock.ucs_status_string = [](ucs_status_t status) {
         return (status == UCS_ERR_NO_MEMORY) ? "none" : "other";
     };
-    EXPECT_STREQ("none", ri_status_string(UCS_ERR_NO_MEMORY));
+    EXPECT_STREQ("none", ri_stock_status_string(UCS_ERR_NO_MEMORY));
 }
 
 } // namespace

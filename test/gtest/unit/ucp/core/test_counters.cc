@@ -36,7 +36,7 @@ TEST_F(test_counters, add_adds_each)
         fields[i] = i + 1;
     }
     conn_sum = conn;
-    ri_conn_counters_add(&conn_sum, &conn);
+    ri_counters_conn_add(&conn_sum, &conn);
     for (size_t i = 0; i < sizeof(conn) / 8; ++i) {
         EXPECT_EQ(2 * (i + 1), reinterpret_cast<uint64_t *>(&conn_sum)[i]);
     }
@@ -45,7 +45,7 @@ TEST_F(test_counters, add_adds_each)
         fields[i] = i + 1;
     }
     stream_sum = stream;
-    ri_stream_counters_add(&stream_sum, &stream);
+    ri_counters_stream_add(&stream_sum, &stream);
     for (size_t i = 0; i < sizeof(stream) / 8; ++i) {
         EXPECT_EQ(2 * (i + 1), reinterpret_cast<uint64_t *>(&stream_sum)[i]);
     }
@@ -61,7 +61,7 @@ TEST_F(test_counters, foreach_calls_each_once)
     for (size_t i = 0; i < sizeof(counters) / 8; ++i) {
         fields[i] = i + 1;
     }
-    ri_worker_counters_foreach(
+    ri_counters_foreach(
             &counters,
             [](const char *name, const char *unit, const char *doc, uint64_t value,
                void *arg) {

@@ -58,7 +58,7 @@ protected:
         ucp_request_param_t param = {};
 
         return (conn != nullptr) ? ri_ep_flush(conn, &param) :
-                                   ri_worker_flush(worker(), &param);
+                                   ri_ep_flush_worker(worker(), &param);
     }
 
     static bool is_done(ucs_status_ptr_t handle)

@@ -417,7 +417,7 @@ TEST_F(test_channel_life, close_waits)
     m_a->send(m_conn, bytes(8), 7);
     ucs_status_ptr_t flush = ri_ep_flush(m_conn, &param);
     ASSERT_TRUE(UCS_PTR_IS_PTR(flush));
-    ucs_status_ptr_t all = ri_worker_flush(m_a->worker(), &param);
+    ucs_status_ptr_t all = ri_ep_flush_worker(m_a->worker(), &param);
     ASSERT_TRUE(UCS_PTR_IS_PTR(all));
     ucs_status_ptr_t close = ri_ep_close(m_conn, &param);
     ASSERT_TRUE(UCS_PTR_IS_PTR(close));

@@ -240,7 +240,7 @@ TEST_F(test_channel_life_ends, room_is_needed)
     ri_config.ib_idle = 1;
     m_back->flags &= ~RI_CONN_USER;
     stream()->peer->way.used       = 0;
-    stream()->peer->way.idle_since = ri_time() - 100;
+    stream()->peer->way.idle_since = ri_clock_now() - 100;
     ri_way_make_room(m_b->worker());
     ASSERT_NE(nullptr, stream()->peer->way.ep);
     uint64_t before = by_channel();

@@ -236,10 +236,10 @@ TEST_F(test_way_idle, endpoint_is_closed)
     EXPECT_EQ(nullptr, ri_ep_close(m_conn, &param));
     m_ab->sent.clear();
     peer->way.used       = 0;
-    peer->way.idle_since = ri_time() - 500;
+    peer->way.idle_since = ri_clock_now() - 500;
     ri_way_check_idle(m_a->worker());
     EXPECT_EQ(1u, m_a_rdma->ends()) << "the other side may use it";
-    peer->way.idle_since = ri_time() - 1500;
+    peer->way.idle_since = ri_clock_now() - 1500;
     ri_way_check_idle(m_a->worker());
     EXPECT_EQ(0u, m_a_rdma->ends());
     EXPECT_TRUE(m_ab->sent.empty());
@@ -252,11 +252,11 @@ TEST_F(test_way_idle, endpoint_of_ucx)
     exchange(1);
     m_back->flags &= ~RI_CONN_USER;
     b_peer()->way.used       = 0;
-    b_peer()->way.idle_since = ri_time() - 1500;
+    b_peer()->way.idle_since = ri_clock_now() - 1500;
     ri_way_check_idle(m_b->worker());
     EXPECT_TRUE(m_ba->sent.empty());
     EXPECT_TRUE(has_way()) << "the other side can ask";
-    b_peer()->way.idle_since = ri_time() - 2500;
+    b_peer()->way.idle_since = ri_clock_now() - 2500;
     ri_way_check_idle(m_b->worker());
     EXPECT_TRUE(m_ba->sent.empty());
     EXPECT_EQ(0u, m_b_rdma->ends()) << "it has not";
@@ -274,11 +274,11 @@ TEST_F(test_way_idle, room_at_the_cost_of_who_cannot_be_asked)
     m_back->flags &= ~RI_CONN_USER;
     for (bool used : {true, false}) {
         b_peer()->way.used       = used;
-        b_peer()->way.idle_since = ri_time() - (used ? 2500 : 1500);
+        b_peer()->way.idle_since = ri_clock_now() - (used ? 2500 : 1500);
         ri_way_make_room(m_b->worker());
         EXPECT_TRUE(has_way());
     }
-    b_peer()->way.idle_since = ri_time() - 2500;
+    b_peer()->way.idle_since = ri_clock_now() - 2500;
     ri_config.ib_idle        = 0;
     ri_way_make_room(m_b->worker());
     EXPECT_TRUE(has_way()) << "it may be idle for ever";

@@ -249,7 +249,7 @@ TEST_F(test_way_kinds, idle_datagrams)
     ASSERT_EQ(RI_WIRE_PLANE_UD, kind());
     ri_config.ib_idle        = 1000;
     a_peer()->way.used       = 0;
-    a_peer()->way.idle_since = ri_time() - 2000;
+    a_peer()->way.idle_since = ri_clock_now() - 2000;
     ri_way_check_idle(m_a->worker());
     pump();
     EXPECT_EQ(0u, kind());

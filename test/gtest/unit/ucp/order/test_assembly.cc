@@ -108,11 +108,11 @@ TEST_F(test_assembly, unexpected)
     ucp_tag_recv_info_t info;
 
     first(1, 5, 3000, 2000);
-    EXPECT_EQ(nullptr, ri_tag_probe(worker(), 5, ~0ul, 0, &info));
+    EXPECT_EQ(nullptr, ri_tag_recv_probe(worker(), 5, ~0ul, 0, &info));
     EXPECT_EQ(0u, worker()->match.num_unexpected);
     EXPECT_EQ(0u, stream()->num_msgs);
     next(1, 3000, 2000, 1000);
-    ASSERT_NE(nullptr, ri_tag_probe(worker(), 5, ~0ul, 0, &info));
+    ASSERT_NE(nullptr, ri_tag_recv_probe(worker(), 5, ~0ul, 0, &info));
     EXPECT_EQ(5u, info.sender_tag);
     EXPECT_EQ(3000u, info.length);
     EXPECT_EQ(3000u, counters().held_bytes);

@@ -105,13 +105,13 @@ TEST_P(test_deliver_kind, unexpected_probed)
     ucp_tag_recv_info_t info;
 
     send(1, 5);
-    EXPECT_EQ(nullptr, ri_tag_probe(worker(), 6, ~0ul, 1, &info));
-    ri_msg_t *msg = ri_tag_probe(worker(), 5, ~0ul, 0, &info);
+    EXPECT_EQ(nullptr, ri_tag_recv_probe(worker(), 6, ~0ul, 1, &info));
+    ri_msg_t *msg = ri_tag_recv_probe(worker(), 5, ~0ul, 0, &info);
     ASSERT_NE(nullptr, msg);
     EXPECT_EQ(5u, info.sender_tag);
     EXPECT_EQ(GetParam().length, info.length);
-    EXPECT_EQ(msg, ri_tag_probe(worker(), 5, ~0ul, 1, &info));
-    EXPECT_EQ(nullptr, ri_tag_probe(worker(), 5, ~0ul, 1, &info));
+    EXPECT_EQ(msg, ri_tag_recv_probe(worker(), 5, ~0ul, 1, &info));
+    EXPECT_EQ(nullptr, ri_tag_recv_probe(worker(), 5, ~0ul, 1, &info));
     check_sync_acks(0);
 
     recv_ptr op = m_node->msg_recv(msg, GetParam().length);

@@ -99,7 +99,7 @@ TEST_F(test_rkey, own_process)
     EXPECT_EQ(0u, wire.place.inode);
     EXPECT_NE(0u, wire.mailbox);
     EXPECT_EQ((uint32_t)getpid(), wire.process.pid);
-    EXPECT_EQ(ri_ib_is_present() ? RI_WIRE_ATOMICS_STOCK : RI_WIRE_ATOMICS_CPU,
+    EXPECT_EQ(ri_ib_presence_is_likely() ? RI_WIRE_ATOMICS_STOCK : RI_WIRE_ATOMICS_CPU,
               (ri_wire_atomics_t)wire.atomics);
 
     const ri_rkey_t *rkey = add(1, wire);

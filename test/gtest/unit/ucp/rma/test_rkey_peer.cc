@@ -169,7 +169,7 @@ TEST_F(test_rkey_peer, describe)
     EXPECT_EQ(0u, (uint64_t)wire.place.inode);
     EXPECT_EQ(sizeof(ri_cma_address_t), wire.plane_length);
     EXPECT_EQ((uint32_t)ri_serve_start() + 1, (uint32_t)wire.mailbox);
-    EXPECT_EQ(ri_ib_is_present() ? RI_WIRE_ATOMICS_STOCK : RI_WIRE_ATOMICS_CPU,
+    EXPECT_EQ(ri_ib_presence_is_likely() ? RI_WIRE_ATOMICS_STOCK : RI_WIRE_ATOMICS_CPU,
               wire.atomics);
 }
 
@@ -220,8 +220,8 @@ TEST_F(test_rkey_peer, presence)
     if (dir != nullptr) {
         closedir(dir);
     }
-    EXPECT_TRUE(!found || ri_ib_is_present());
-    EXPECT_EQ(ri_ib_is_present(), ri_ib_is_present());
+    EXPECT_TRUE(!found || ri_ib_presence_is_likely());
+    EXPECT_EQ(ri_ib_presence_is_likely(), ri_ib_presence_is_likely());
 }
 
 TEST_F(test_rkey_peer, own_process)

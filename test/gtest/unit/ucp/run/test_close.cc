@@ -511,7 +511,7 @@ TEST_F(test_close, ring_is_full)
     EXPECT_TRUE(m_ab->closed);
     EXPECT_FALSE(sends.back()->done);
     EXPECT_EQ(nullptr,
-              ri_worker_flush(m_a->worker(), &param)); /* not for what was left */
+              ri_ep_flush_worker(m_a->worker(), &param)); /* not for what was left */
     ri_config.close_timeout = INFINITY;
     for (size_t i = 0; i < sends.size(); ++i) {
         recv_ptr r = m_b->recv(5, ~0ul, 1024);

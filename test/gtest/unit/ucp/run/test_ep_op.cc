@@ -22,7 +22,7 @@ TEST_F(test_ep_op, worker_flush_ends_with_its_worker)
         ri_req_put(ri_req_of_handle(request));
     };
     ri_conn_queue_pending(m_conn); /* something waits for room */
-    ASSERT_TRUE(UCS_PTR_IS_PTR(ri_worker_flush(worker, &param)));
+    ASSERT_TRUE(UCS_PTR_IS_PTR(ri_ep_flush_worker(worker, &param)));
     m_a->may_end_open = true;
     stop();
     EXPECT_EQ(UCS_ERR_CANCELED, status);

@@ -36,7 +36,7 @@ protected:
 
         param.op_attr_mask = mask;
         return (conn != nullptr) ? ri_ep_flush(conn, &param) :
-                                   ri_worker_flush(worker(), &param);
+                                   ri_ep_flush_worker(worker(), &param);
     }
 
     /* Whether stock was asked since the latest call. */

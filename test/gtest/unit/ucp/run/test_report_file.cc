@@ -63,7 +63,7 @@ protected:
 
     static void tick_for(ri_worker_t *worker, double seconds)
     {
-        for (double end = ri_time() + seconds; ri_time() < end;) {
+        for (double end = ri_clock_now() + seconds; ri_clock_now() < end;) {
             ri_report_file_tick(worker);
         }
     }

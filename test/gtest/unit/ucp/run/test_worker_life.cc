@@ -174,7 +174,7 @@ protected:
         ASSERT_NE(nullptr, op);
         ri_rma_pending(m_other, op, RI_RMA_PUT, 1);
         start("flush", [this](const ucp_request_param_t *param) {
-            return ri_worker_flush(worker(), param);
+            return ri_ep_flush_worker(worker(), param);
         });
     }
 

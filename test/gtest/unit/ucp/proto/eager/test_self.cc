@@ -111,7 +111,7 @@ TEST_F(test_self, probe_and_remove)
 {
     ucp_tag_recv_info_t info;
     send_ptr send = m_node->send(m_conn, pattern(1, 100000), 1);
-    ri_msg_t *msg = ri_tag_probe(m_node->worker(), 1, ~0ul, 1, &info);
+    ri_msg_t *msg = ri_tag_recv_probe(m_node->worker(), 1, ~0ul, 1, &info);
 
     ASSERT_NE(nullptr, msg);
     EXPECT_EQ(100000u, info.length);

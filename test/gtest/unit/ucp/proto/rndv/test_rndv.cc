@@ -228,10 +228,10 @@ TEST_F(test_rndv, probed)
     rndv_ptr s = send(from, 5);
 
     pump();
-    ri_msg_t *msg = ri_tag_probe(m_b->worker(), 5, ~0ul, 0, &info);
+    ri_msg_t *msg = ri_tag_recv_probe(m_b->worker(), 5, ~0ul, 0, &info);
     ASSERT_NE(nullptr, msg);
     EXPECT_EQ(LONG, info.length);
-    EXPECT_EQ(msg, ri_tag_probe(m_b->worker(), 5, ~0ul, 1, &info));
+    EXPECT_EQ(msg, ri_tag_recv_probe(m_b->worker(), 5, ~0ul, 1, &info));
     pump();
     EXPECT_FALSE(s->done);
     recv_ptr r = m_b->msg_recv(msg, LONG);
@@ -256,10 +256,10 @@ TEST_F(test_rndv, force_imm_cmpl)
     pump();
     EXPECT_EQ(UCS_STATUS_PTR(UCS_ERR_NO_RESOURCE),
               ri_tag_recv(m_b->worker(), to.buffer(), LONG, 5, ~0ul, &param));
-    ri_msg_t *msg = ri_tag_probe(m_b->worker(), 5, ~0ul, 1, &info);
+    ri_msg_t *msg = ri_tag_recv_probe(m_b->worker(), 5, ~0ul, 1, &info);
     ASSERT_NE(nullptr, msg) << "the message is lost";
     EXPECT_EQ(UCS_STATUS_PTR(UCS_ERR_NO_RESOURCE),
-              ri_tag_msg_recv(m_b->worker(), to.buffer(), LONG, msg, &param));
+              ri_tag_recv_msg(m_b->worker(), to.buffer(), LONG, msg, &param));
     recv_ptr r = m_b->msg_recv(msg, LONG);
     EXPECT_TRUE(r->done);
     pump();

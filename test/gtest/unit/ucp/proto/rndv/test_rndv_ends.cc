@@ -83,7 +83,7 @@ TEST_F(test_rndv_ends, worker_of_the_receiver_ends)
     m_ba->sent.clear();
 
     /* What nobody received is turned down as long as there is a way out. */
-    ri_msg_t *msg = ri_tag_probe(b->worker(), 2, ~0ul, 1, &info);
+    ri_msg_t *msg = ri_tag_recv_probe(b->worker(), 2, ~0ul, 1, &info);
     ri_rndv_discard_all(b->worker());
     EXPECT_EQ(s3->req()->id, m_ba->take(RI_WIRE_FIN).parse().value);
     EXPECT_TRUE(m_ba->sent.empty());

@@ -155,14 +155,14 @@ TEST_F(test_rtr_ud_ends, abandoned_and_probed)
     m_b->cancel(r);
     check_canceled(r);
     deliver();
-    ri_msg_t *msg = ri_tag_probe(m_b->worker(), TAG, ALL, 1, &info);
+    ri_msg_t *msg = ri_tag_recv_probe(m_b->worker(), TAG, ALL, 1, &info);
     ASSERT_NE(nullptr, msg);
     ri_way_fail_and_tell(m_a->worker(), m_conn->peer);
     m_a_ud->holds = false;
     pump();
     EXPECT_FALSE(s->done);
     bytes to(LARGE);
-    ucs_status_ptr_t h = ri_tag_msg_recv(m_b->worker(), to.data(), LARGE, msg, &param);
+    ucs_status_ptr_t h = ri_tag_recv_msg(m_b->worker(), to.data(), LARGE, msg, &param);
     ASSERT_TRUE(UCS_PTR_IS_PTR(h));
     pump();
     check_sent(s);

@@ -110,11 +110,11 @@ protected:
 
     template <typename done_t> void progress_until(const done_t &done)
     {
-        for (double start = ri_time(); !done();) {
+        for (double start = ri_clock_now(); !done();) {
             if (a.progress() + b.progress() == 0) {
                 usleep(20);
             }
-            ASSERT_LT(ri_time(), start + 100) << "does not come";
+            ASSERT_LT(ri_clock_now(), start + 100) << "does not come";
         }
     }
 

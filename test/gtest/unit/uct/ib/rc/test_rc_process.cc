@@ -86,11 +86,11 @@ public:
     /* @return The status of an operation. What has not ended after so long never does. */
     ucs_status_t wait(rc_op &op)
     {
-        for (double start = ri_time(); op.started && (op.ends == 0);) {
+        for (double start = ri_clock_now(); op.started && (op.ends == 0);) {
             if (end.progress() == 0) {
                 usleep(20);
             }
-            if (ri_time() > start + 200) {
+            if (ri_clock_now() > start + 200) {
                 ADD_FAILURE() << "an operation does not end";
                 end.disconnect();
             }

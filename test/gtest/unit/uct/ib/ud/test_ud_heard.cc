@@ -115,7 +115,7 @@ TEST_F(test_ud_heard, done_is_lost)
     run(
             [](trio &t) {
                 plane_transfer x(t.a(), t.c());
-                double start = ri_time();
+                double start = ri_clock_now();
 
                 send_all(t, x);
                 finish(t, x);
@@ -128,7 +128,8 @@ TEST_F(test_ud_heard, done_is_lost)
                     EXPECT_TRUE(ri_ud_heard_remind(t.a_c.ep[1]));
                     return unheard(t) == 0;
                 });
-                EXPECT_GT(ri_time(), start + 0.0009) << "at once, it may be on its way";
+                EXPECT_GT(ri_clock_now(), start + 0.0009)
+                        << "at once, it may be on its way";
             },
             lose(RI_UD_DONE, 2).c_str());
 }

@@ -226,10 +226,10 @@ private:
         const double MAX = 60;
         bool cancels     = c.plan.cancels;
         bool breaks      = c.plan.breaks && c.plan.is_sender;
-        double start     = ri_time();
+        double start     = ri_clock_now();
 
         for (int i = 0, more = 0; i != c.moment.steps; ++i) {
-            if ((more >= MORE) && (!c.plan.must_die || (ri_time() > start + MAX))) {
+            if ((more >= MORE) && (!c.plan.must_die || (ri_clock_now() > start + MAX))) {
                 break;
             }
             node.progress();

@@ -299,7 +299,7 @@ protected:
     static void wait(const std::vector<ud_node *> &nodes,
                      const std::function<bool()> &cond, double limit = 200)
     {
-        for (double start = ri_time(); !cond();) {
+        for (double start = ri_clock_now(); !cond();) {
             unsigned any = 0;
 
             for (ud_node *node : nodes) {
@@ -308,7 +308,7 @@ protected:
             if (any == 0) {
                 usleep(10);
             }
-            ASSERT_LT(ri_time(), start + limit) << "something never ends";
+            ASSERT_LT(ri_clock_now(), start + limit) << "something never ends";
         }
     }
 };

@@ -5,7 +5,7 @@
  * First the description of data of each class, then the moves between data and a buffer, then the
  * carrier datatype by which UCP moves generic data.
  */
-#include "datatype.h"
+#include "dt.h"
 #include "layout_copy.h"
 #include "layout_grid.h"
 #include "layout_mpi.h"

@@ -1,6 +1,6 @@
 /* Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause */
 
-/* src/ucp/dt/datatype.c */
+/* src/ucp/dt/dt.c */
 
 #include "unit/fakes/fake_ucx.h"
 
@@ -64,7 +64,7 @@ void finish(void *s)
 
 const ucp_generic_dt_ops_t OPS = {start, start_unpack, packed_size, pack, unpack, finish};
 
-class test_datatype : public ri_test {
+class test_dt : public ri_test {
 protected:
     void SetUp() override
     {
@@ -91,9 +91,9 @@ protected:
     ri_dt_data_t m_data;
 };
 
-const ucp_datatype_t test_datatype::GENERIC;
+const ucp_datatype_t test_dt::GENERIC;
 
-TEST_F(test_datatype, contig)
+TEST_F(test_dt, contig)
 {
     bytes from = pattern(1, 120), to(120);
 
@@ -112,7 +112,7 @@ TEST_F(test_datatype, contig)
     ri_dt_finish(&m_data);
 }
 
-TEST_F(test_datatype, nothing)
+TEST_F(test_dt, nothing)
 {
     ASSERT_EQ(UCS_OK, ri_dt_send_init(&m_data, ucp_dt_make_contig(1), nullptr, 0));
     ri_dt_pack(&m_data, nullptr);
@@ -123,7 +123,7 @@ TEST_F(test_datatype, nothing)
     EXPECT_EQ(UCS_OK, ri_dt_unpack(&m_data, nullptr, 0));
 }
 
-TEST_F(test_datatype, iov)
+TEST_F(test_dt, iov)
 {
     for_seeds(300, [this](rng &random) {
         std::vector<bytes> pieces(random.range(1, 8));
@@ -157,7 +157,7 @@ TEST_F(test_datatype, iov)
     });
 }
 
-TEST_F(test_datatype, generic)
+TEST_F(test_dt, generic)
 {
     bytes from = pattern(1, 200), packed(100), to(200);
 
@@ -183,7 +183,7 @@ TEST_F(test_datatype, generic)
     }
 }
 
-TEST_F(test_datatype, generic_that_fails)
+TEST_F(test_dt, generic_that_fails)
 {
     bytes to(20);
 
@@ -204,7 +204,7 @@ static ri_layout_t *layout_of_state(uint64_t count)
                          2 * count);
 }
 
-TEST_F(test_datatype, generic_with_layout)
+TEST_F(test_dt, generic_with_layout)
 {
     bytes from = pattern(1, 200), packed(100), to(200);
     ri_segment_t runs[10];
@@ -258,7 +258,7 @@ static ri_layout_t *layout_of_runs(uint64_t count, uint64_t run)
 }
 
 /* A network moves few long runs from where they are; within a host they are no list. */
-TEST_F(test_datatype, few_long_runs)
+TEST_F(test_dt, few_long_runs)
 {
     const struct {
         uint64_t runs, run, elements;
@@ -308,7 +308,7 @@ TEST_F(test_datatype, few_long_runs)
 }
 
 /* A layout whose size is not what the type says is not used. */
-TEST_F(test_datatype, layout_of_other_size)
+TEST_F(test_dt, layout_of_other_size)
 {
     bytes buffer(100);
 
@@ -318,7 +318,7 @@ TEST_F(test_datatype, layout_of_other_size)
     ri_dt_finish(&m_data);
 }
 
-TEST_F(test_datatype, unknown)
+TEST_F(test_dt, unknown)
 {
     bytes buffer(10);
 
@@ -369,7 +369,7 @@ static int rndv_without_carrier(ucp_datatype_t generic)
     return ::testing::Test::HasFailure();
 }
 
-TEST_F(test_datatype, generic_without_carrier)
+TEST_F(test_dt, generic_without_carrier)
 {
     /* In a process of its own: the carrier is made once in each. */
     GTEST_FLAG_SET(death_test_style, "threadsafe");
@@ -378,20 +378,20 @@ TEST_F(test_datatype, generic_without_carrier)
 
 /* Through the whole library, in both directions of every protocol: one pair of start and
  * finish per operation, also where stock moves the data. */
-TEST_F(test_datatype, generic_end_to_end)
+TEST_F(test_dt, generic_end_to_end)
 {
     end_to_end();
 }
 
 /* The same, with copies by the library; also where stock moves the data. */
-TEST_F(test_datatype, layout_end_to_end)
+TEST_F(test_dt, layout_end_to_end)
 {
     g_unpack_status = UCS_ERR_NO_MEMORY; /* if it were called */
     ri_dt_set_layout(GENERIC, layout_of_state(1));
     end_to_end();
 }
 
-void test_datatype::end_to_end()
+void test_dt::end_to_end()
 {
     for (bool later : {false, true}) {
         for (size_t count : {5, 2000, 100000}) {

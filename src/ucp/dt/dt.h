@@ -13,8 +13,8 @@
  * Where the layout of a generic type is known, the library copies by itself, and of the callbacks
  * only start, packed_size and finish are called.
  */
-#ifndef RI_DATATYPE_H
-#define RI_DATATYPE_H
+#ifndef RI_DT_H
+#define RI_DT_H
 
 #include "../../ucs/copy.h"
 #include "../../ucs/base.h"
