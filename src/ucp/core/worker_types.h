@@ -77,7 +77,7 @@ typedef struct ri_worker_gone {
 /* Receives that offer themselves (proto/rtr/rtr.h). */
 typedef struct ri_worker_rtr {
     size_t num;         /* receives whose state is not NONE */
-    size_t num_offered; /* receives that are OUT or KEPT */
+    size_t num_offered; /* receives whose RTR was sent: ri_rtr_state_is_offered() */
     uint32_t keys
             [RI_RTR_KEYS]; /* receives whose state is not NONE, by ri_promises_key() */
     int retry;             /* a queued receive may have its turn */
