@@ -178,6 +178,8 @@ static void run_round(int round)
                                runs_make_grid(&rng, room) :
                                runs_make(&rng, room, mt_chance(&rng, 40) ? 1 : FEW_MAX);
     int is_early     = mt_chance(&rng, 50);
+    int waits        = mt_chance(&rng,
+                                 50); /* with its send, until the other side may be early */
     char *source     = runs_memory(&out);
     char *memory     = runs_memory(&in);
     MPI_Request recv = MPI_REQUEST_NULL;
@@ -189,11 +191,15 @@ static void run_round(int round)
         runs_fill(&out, source, message_key(round, mt_rank, i));
         if (is_early) {
             MPI_Irecv(memory, 1, in.type, from, TAG, MPI_COMM_WORLD, &recv);
+        }
+        if (is_early || waits) {
             MPI_Barrier(MPI_COMM_WORLD);
         }
         MPI_Isend(source, 1, out.type, to, TAG, MPI_COMM_WORLD, &send);
-        if (!is_early) {
+        if (!is_early && !waits) {
             MPI_Barrier(MPI_COMM_WORLD);
+        }
+        if (!is_early) {
             MPI_Irecv(memory, 1, in.type, from, TAG, MPI_COMM_WORLD, &recv);
         }
         MPI_Wait(&recv, &status);
