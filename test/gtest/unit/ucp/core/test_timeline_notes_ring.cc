@@ -35,9 +35,6 @@ protected:
 
     void TearDown() override
     {
-        ri_config.ring_large  = 0;
-        ri_config.ring_eager  = 0;
-        ri_distance_far_ticks = 0;
         ring_life_test::TearDown();
         ri_timeline_reset();
         ri_config.trace_file = nullptr;

@@ -32,17 +32,6 @@ protected:
         ri_config.ring_peers   = 64;
     }
 
-    void TearDown() override
-    {
-        ri_config.ring_large  = 0;
-        ri_config.ring_medium = 0;
-        ri_config.ring_eager  = 0;
-        ri_config.ring_quick  = 0;
-        ri_quick_rate         = 0;
-        ri_distance_far_ticks = 0;
-        ring_life_test::TearDown();
-    }
-
     /* @return How many messages that ring took of one of @a length bytes: 0 or 1. */
     uint64_t taken(node *a, node *b, size_t length, bool expected)
     {

@@ -29,7 +29,6 @@ protected:
 
     void SetUp() override
     {
-        m_config      = ri_config;
         ri_config.cma = 1;
         m_target.reset(new rma_child([&] { target(); }));
         wait_for([&] { return m_state->ready == 1; });
@@ -44,7 +43,6 @@ protected:
     {
         m_target.reset();
         ri_reach_put(m_reach);
-        ri_config = m_config;
     }
 
     void target()
@@ -127,7 +125,6 @@ protected:
     std::unique_ptr<rma_child> m_target;
     ri_reach_t *m_reach   = nullptr;
     unsigned m_taken_back = 0;
-    ri_config_t m_config;
 };
 
 TEST_F(test_mail, target_that_computes)

@@ -34,7 +34,6 @@ class test_rkey : public ::testing::Test {
 protected:
     void SetUp() override
     {
-        m_config      = ri_config;
         ri_config.cma = 1;
         m_fd          = memfd_create("window", MFD_CLOEXEC);
         ASSERT_EQ(0, ftruncate(m_fd, SIZE));
@@ -50,7 +49,6 @@ protected:
         }
         munmap(m_shared, SIZE);
         close(m_fd);
-        ri_config = m_config;
     }
 
     /* In a child: it describes its memory, and lives on. */
@@ -81,7 +79,6 @@ protected:
     }
 
     shared_by_fork<told> m_told;
-    ri_config_t m_config;
     char *m_shared = nullptr;
     int m_fd       = -1;
 };

@@ -18,13 +18,6 @@ protected:
         open_both(1 << 20);
     }
 
-    void TearDown() override
-    {
-        ri_quick_rate         = 0;
-        ri_distance_far_ticks = 0;
-        ring_test::TearDown();
-    }
-
     void carry(double rate, uint32_t length = RI_QUICK_LENGTH)
     {
         std::vector<uint8_t> data(length);

@@ -14,12 +14,6 @@ protected:
         open_both(32768);
     }
 
-    void TearDown() override
-    {
-        ri_distance_far_ticks = 0;
-        ring_test::TearDown();
-    }
-
     record short_record() { return {1, 2, 3, 4, std::vector<uint8_t>(8, 5)}; }
 
     /* Send until there is no room, which reads the receiver's index, and read all of it. */

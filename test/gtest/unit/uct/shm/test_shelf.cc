@@ -18,11 +18,7 @@ class test_shelf : public ::testing::Test {
 protected:
     static constexpr uint64_t COOKIE = 0x123456789abcdef0;
 
-    void TearDown() override
-    {
-        close_both();
-        ri_distance_far_ticks = 0;
-    }
+    void TearDown() override { close_both(); }
 
     void open_both(uint32_t places, uint32_t pos = 0)
     {

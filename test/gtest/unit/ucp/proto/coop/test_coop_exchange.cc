@@ -475,7 +475,6 @@ TEST_F(test_coop_exchange, a_quick_ring_is_better)
             EXPECT_EQ(rings + by_ring, m_a->counters().conns.tx_eager_ring) << most;
         }
     }
-    ri_quick_rate = 0;
 }
 
 /* Then there is one, if B waits for long messages. */

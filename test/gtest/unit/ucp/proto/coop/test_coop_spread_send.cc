@@ -19,12 +19,6 @@ protected:
         m_into.make(24, 8, 7);
     }
 
-    void TearDown() override
-    {
-        coop_spread_test::TearDown();
-        ri_distance_far_ticks = 0;
-    }
-
     /* About so many bytes: whole elements */
     bytes fill(size_t length, uint64_t seed = 1)
     {

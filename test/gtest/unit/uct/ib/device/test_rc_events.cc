@@ -17,7 +17,6 @@ class test_rc_events : public ::testing::Test {
 protected:
     void SetUp() override
     {
-        m_config               = ri_config;
         m_level                = ri_log_level;
         ri_config              = {};
         ri_config.ib_devices   = const_cast<char *>("all");
@@ -40,7 +39,6 @@ protected:
         }
         EXPECT_TRUE(hca.events.empty());
         EXPECT_EQ(0u, hca.unacked);
-        ri_config    = m_config;
         ri_log_level = m_level;
     }
 
@@ -56,7 +54,6 @@ protected:
 
     fake::hca hca;
     rc_end a, b, a2;
-    ri_config_t m_config;
     ri_log_level_t m_level;
 };
 

@@ -184,7 +184,6 @@ class rc_test : public ::testing::Test {
 protected:
     void SetUp() override
     {
-        m_config               = ri_config;
         ri_config.ib_devices   = const_cast<char *>("all");
         ri_config.ib_gid_index = UCS_ULUNITS_AUTO;
         ri_config.ib_tx_queue  = 256;
@@ -195,7 +194,6 @@ protected:
     {
         a.close();
         b.close();
-        ri_config = m_config;
     }
 
     /* Both ends, from nothing. */
@@ -230,7 +228,6 @@ protected:
     rc_end a, b;
 
 private:
-    ri_config_t m_config;
 };
 
 /* With memory to be moved. */

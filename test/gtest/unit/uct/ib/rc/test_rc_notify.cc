@@ -38,7 +38,6 @@ protected:
 
     void SetUp() override
     {
-        m_config               = ri_config;
         ri_config.ib_devices   = const_cast<char *>("all");
         ri_config.ib_gid_index = UCS_ULUNITS_AUTO;
         ri_config.ib_tx_queue  = 64;
@@ -57,7 +56,6 @@ protected:
         m_to.reset();
         a.close();
         b.close();
-        ri_config = m_config;
     }
 
     /* With ways whose remote ends listen */
@@ -146,7 +144,6 @@ protected:
     bool m_bad_key = false;
 
 private:
-    ri_config_t m_config;
 };
 
 TEST_F(test_rc_notify, tells_after_the_data)

@@ -113,7 +113,6 @@ protected:
     {
         int pair[2];
 
-        m_config               = ri_config;
         ri_config.ib_devices   = const_cast<char *>("all");
         ri_config.ib_gid_index = UCS_ULUNITS_AUTO;
         ri_config.ib_tx_queue  = 64;
@@ -150,7 +149,6 @@ protected:
         munmap(m_x, sizeof(*m_x));
         munmap(m_memory[0], LENGTH);
         munmap(m_memory[1], LENGTH);
-        ri_config = m_config;
     }
 
     void end_child()
@@ -259,7 +257,6 @@ protected:
     std::unique_ptr<side> m_side;
 
 private:
-    ri_config_t m_config;
     pid_t m_pid;
     int m_socket  = -1;
     bool m_killed = false;
