@@ -10,10 +10,12 @@ ri_conn_destroy(). The interfaces of others keep their names: those of UCP and o
 src/ucp/api.
 """
 
-import glob
 import os
 import re
 import sys
+
+sys.dont_write_bytecode = True
+from comments import sources    # noqa: E402
 
 # Up to the brace in column 0 on which its body begins
 DEFINITION = re.compile(r"^(?!static|typedef|struct \w+ \{|enum|union|#|\s|\}|/)[^\n;={]*?\b(\w+)\("
@@ -50,19 +52,15 @@ def main():
     if len(sys.argv) != 2:
         print(__doc__.split("\n")[2], file=sys.stderr)
         return 2
-    root = sys.argv[1]
-    paths = sorted(glob.glob(os.path.join(root, "src/**/*.c"), recursive=True))
     count = faults = 0
-    for path in paths:
-        shown = os.path.relpath(path, root)
-        if shown.startswith("src/ucp/api/"):
+    for path, lines in sources(sys.argv[1], "src", (".c",)):
+        if path.startswith("src/ucp/api/"):
             continue
-        with open(path, encoding="utf-8") as file:
-            for name in functions(file.read()):
-                count += 1
-                if not says_its_file(name, shown):
-                    faults += 1
-                    print(f"{shown}: {name}() begins with no word of the file")
+        for name in functions("\n".join(lines)):
+            count += 1
+            if not says_its_file(name, path):
+                faults += 1
+                print(f"{path}: {name}() begins with no word of the file")
     if count == 0:
         print("no function was found")
     return 0 if faults == 0 and count > 0 else 1
