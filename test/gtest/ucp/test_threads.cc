@@ -387,6 +387,10 @@ TEST_P(test_threads, multi_get_while_another_progresses)
         }
         done = true;
     });
+
+    /* The last put may be on its way still, and the window ends here. */
+    ucp_request_param_t param = {};
+    wait_handle(ucp_ep_flush_nbx(ab(), &param));
 }
 
 /* Each thread has contexts and workers of its own, and they come and go. */
