@@ -1,0 +1,89 @@
+# Copyright (c) 2026 The ucxri authors. SPDX-License-Identifier: BSD-3-Clause
+"""Whether docs/source.md is right about the files of src.
+
+Usage: source_map.py ROOT
+
+Its tables with the head "| files of `FOLDER` | content |" name each .c and .h file of that folder
+once, without its ending; they name no other file. In all other tables, a path that ends in .c or .h
+is that of a file, below src/ucp or, if it begins with "uct" or "ucs", below src. Where a function is
+named, as `NAME()`, it stands in one of the files of its row, if the row names any.
+"""
+
+import collections
+import os
+import re
+import sys
+
+MAP = "docs/source.md"
+HEAD = re.compile(r"\| files of `([\w/]+)` \| content \|$")
+FILE = re.compile(r"(?:\w+/)*\w+\.[ch]$")
+FUNCTION = re.compile(r"(\w+)\(\)$")
+
+
+def files_of_source(root):
+    """Names of files of each folder below src, without the ending."""
+    found = collections.defaultdict(set)
+    for path, _, names in os.walk(os.path.join(root, "src")):
+        for name in names:
+            if name.endswith((".c", ".h")):
+                found[os.path.relpath(path, root)].add(name[:-2])
+    return found
+
+
+def source_path(name):
+    return os.path.join("src" if name.startswith(("uct/", "ucs/")) else "src/ucp", name)
+
+
+def faults_of_row(root, names):
+    texts = []
+    for name in filter(FILE.match, names):
+        path = os.path.join(root, source_path(name))
+        if os.path.exists(path):
+            with open(path, encoding="utf-8") as file:
+                texts.append(file.read())
+        else:
+            yield f"there is no {source_path(name)}"
+    for name in names:
+        function = FUNCTION.match(name)
+        if function and texts and not any(re.search(rf"\b{function.group(1)}\(", text)
+                                          for text in texts):
+            yield f"{name} is in no file of the row"
+
+
+def faults_of_map(root):
+    sources = files_of_source(root)
+    named = collections.defaultdict(collections.Counter)
+    folder = None
+    with open(os.path.join(root, MAP), encoding="utf-8") as file:
+        for number, line in enumerate(file, 1):
+            head = HEAD.match(line)
+            if head:
+                folder = head.group(1)
+            elif not line.startswith("|"):
+                folder = None
+            elif folder is None:
+                for fault in faults_of_row(root, re.findall(r"`([^`]+)`", line)):
+                    yield f"{MAP}:{number}: {fault}"
+            else:
+                named[folder].update(re.findall(r"`([^`]+)`", line.split(" | ")[0]))
+    for folder in sorted(set(sources) | set(named)):
+        for name in sorted(sources[folder] - set(named[folder])):
+            yield f"{MAP}: does not say what {folder}/{name} is"
+        for name, count in sorted(named[folder].items()):
+            if count > 1:
+                yield f"{MAP}: {folder}/{name} is named {count} times"
+            if name not in sources[folder] and not os.path.exists(os.path.join(root, folder, name)):
+                yield f"{MAP}: there is no {folder}/{name}"
+
+
+def main():
+    if len(sys.argv) != 2:
+        print(__doc__.split("\n")[2], file=sys.stderr)
+        return 2
+    faults = list(faults_of_map(sys.argv[1]))
+    print("\n".join(faults), end="\n" if faults else "")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
