@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What the library has done for the application, and when. By that is told later whether the
- * application was busy with something else while a receive waited for its message
+ * What the library has done for the application, and when. From that two things are learnt later:
+ * whether the application was busy with something else while a receive waited for its message
  * (proto/rtr/rtr_learn.c), and whether it waits in progress after its sends (tag/send.c).
  */
 #ifndef RI_ACTIVITY_H
@@ -12,31 +12,31 @@
 #include "worker.h"
 #include "../../ucs/clock.h"
 
-/* To copy so many bytes takes about as long as the time between two progress calls of an
- * application that does nothing else, or less. */
+/* An application that does nothing but call progress makes about one call in the time that it takes
+ * to copy so many bytes. */
 #define RI_ACTIVITY_POLL_BYTES 16384
 
 /* An application whose progress comes within so many microseconds of its latest send has nothing
  * else to do. */
 #define RI_ACTIVITY_PROMPT_US 20
 
-/* So many times in a row tell that the next time will be the same. */
+/* After so many times in a row in which progress came soon, it is expected to come soon again. */
 #define RI_ACTIVITY_PROMPT_TIMES 3
 
-/** A long message of this process has been received. */
+/** A long message of this process has been received: note when. */
 static inline void ri_activity_note_message(ri_worker_t *worker)
 {
     worker->active_us = ri_clock_now_us();
 }
 
-/** The library is about to copy @a length bytes of a message: it is busy itself then, and the
- * application is not. */
+/** The library is about to copy @a length bytes of a message. The time counts as progress calls that
+ * the application would have made meanwhile: the library is busy, not the application. */
 static inline void ri_activity_note_copy(ri_worker_t *worker, size_t length)
 {
     worker->polls += length / RI_ACTIVITY_POLL_BYTES;
 }
 
-/** A send has found no room in its ring. */
+/** A send has found no room in its ring: note when. */
 static inline void ri_activity_note_full(ri_worker_t *worker)
 {
     worker->full.us      = ri_clock_now_us();
@@ -44,20 +44,22 @@ static inline void ri_activity_note_full(ri_worker_t *worker)
     worker->attention    = 1;
 }
 
-/** @return Whether this process has waited in progress right after its sends, each time that a ring
- * was full of late: a message that waits for room has not to wait for the application. */
+/** @return Whether the application calls progress soon after a send that has found its ring full: it
+ * did so the latest RI_ACTIVITY_PROMPT_TIMES times. Then a message that waits for room goes out as soon
+ * as there is room, as the application is not busy elsewhere. */
 static inline int ri_activity_is_prompt(const ri_worker_t *worker)
 {
     return worker->full.times >= RI_ACTIVITY_PROMPT_TIMES;
 }
 
-/** @return Whether progress is the first one since a send found no room. */
+/** @return Whether a send has found no room since the latest call of progress. */
 static inline int ri_activity_was_full(const ri_worker_t *worker)
 {
     return worker->full.is_news;
 }
 
-/** That progress is here: note whether it came soon. */
+/** Progress is called for the first time since a send has found no room, as ri_activity_was_full() says:
+ * note whether it was called soon after the send. */
 static inline void ri_activity_note_progress(ri_worker_t *worker)
 {
     worker->full.is_news = 0;

@@ -150,12 +150,13 @@ typedef struct ri_worker_counters {
     ri_stream_counters_t streams; /* of freed streams; in a snapshot, of all */
 } ri_worker_counters_t;
 
-/** Add @a src to @a dst. */
+/** Add each counter of the conn, or sum of conns, @a src to that of @a dst. */
 void ri_counters_conn_add(ri_conn_counters_t *dst, const ri_conn_counters_t *src);
 
-/** Add @a src to @a dst. */
+/** Add each counter of the stream, or sum of streams, @a src to that of @a dst. */
 void ri_counters_stream_add(ri_stream_counters_t *dst, const ri_stream_counters_t *src);
 
+/* What is called for each counter: its name, the unit of its value, and what it counts. */
 typedef void (*ri_counter_func_t)(const char *name, const char *unit, const char *doc,
                                   uint64_t value, void *arg);
 

@@ -110,17 +110,19 @@ typedef enum ri_recv_written {
  * A tag receive. Some fields mean something in some states only (`rtr` and `written`), and those of
  * different states share memory:
  *
- *   state of rtr or written     rtr_generation     rtr_conn ...   rtr_index         rts_req_id
- *                               or sn
- *   QUEUED                                         rtr_awaits
- *   OUT                         of the grant       rtr_conn       of the grant
- *   KEPT                        (and rtr_kept)
- *   BY_UD                       of the entry       ud_op          of the entry
- *   SENT, PROMISED                                                of the entry
- *   WRITTEN                                                       RI_RTR_NO_ENTRY
- *   NAMED                       sn                                of the entry
- *   in worker->rtr.writing                                                          it is set
- *   written BY_TARGET           sn                 ud_op                            it is set
+ *   state of rtr or written   rtr_generation   rtr_conn ...   rtr_index          rts_req_id
+ *                             or sn
+ *   QUEUED                    -                rtr_awaits     -                  -
+ *   OUT                       of the grant     rtr_conn       of the grant       -
+ *   KEPT                      -                -              -                  -
+ *   BY_UD                     of the entry     ud_op          of the entry       -
+ *   SENT, PROMISED            -                -              of the entry       -
+ *   WRITTEN                   -                -              RI_RTR_NO_ENTRY    -
+ *   NAMED                     sn               -              of the entry       -
+ *   in worker->rtr.writing    -                -              -                  it is set
+ *   written BY_TARGET         sn               ud_op          -                  it is set
+ *
+ * The ring of a KEPT receive has ended, and its grant with it: rtr_kept has what the grant said.
  */
 struct ri_recv_req {
     ri_req_t super;

@@ -45,7 +45,25 @@ typedef struct ri_assembly {
     uint32_t sn;
 } ri_assembly_t;
 
-/* The receiver's side of one direction: one per remote conn that has sent something. */
+/*
+ * The receiver's side of one direction: one per remote conn that has sent something.
+ *
+ * Its states are flags. Most of them are independent of each other:
+ *
+ *   acked     0 -> 1  CONN_ACK is sent (link/control.c); 1 -> 0 the sender asks once more, as it has
+ *                     not got it (in/handlers.c)
+ *   stalled   0 -> 1  the next message may be for a receive whose sender was asked by REVOKE, and
+ *                     waits for the answer, as all messages behind it (order/deliver.c)
+ *   resumes   0 -> 1  the answer has come, while the stream is stalled; then both become 0, and
+ *                     messages are delivered (proto/rtr/rtr_revoke.c)
+ *   closed    0 -> 1  BYE has come: closed_sn is the last number (in/handlers.c). When that has had
+ *                     its turn, and nothing needs the stream, it is freed by
+ *                     ri_stream_check_closed()
+ *   broken    0 -> 1  ri_stream_break(): the sender breaks the protocol, or memory is lacking. What
+ *                     comes is dropped. It stays so until the stream is freed
+ *
+ * A stream with `busy` above 0 is in use by a caller, and is not freed.
+ */
 struct ri_stream {
     ri_worker_t *worker;
     unsigned busy; /* deliveries under way: it must not be freed by what they call */

@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The chooser: which protocol carries a message, and how its receiver gets what the sender
- * only offers (both are listed in table.h). The only place that knows sizes, and which
- * protocol goes before which. Without side effects: what it depends on is found out by its callers.
+ * The chooser: which protocol carries a message, and how a receiver gets the data that the sender
+ * has only announced (table.h lists both). It is the only place that knows sizes, and which protocol
+ * goes before which. It has no side effects: its callers find out the facts.
  */
 #ifndef RI_SELECT_H
 #define RI_SELECT_H
@@ -63,21 +63,21 @@ typedef struct ri_choice {
     unsigned plane; /* that it uses; 0: none */
 } ri_choice_t;
 
-/** @return Whether the RTR of a message may be used: its receive has room, and no earlier message
- * waits for room in the ring. */
+/** @return Whether the RTR of a message may be used: there is one, its receive has room for the
+ * message, and no earlier message waits for room in the ring. */
 static inline int ri_select_is_early(const ri_select_param_t *param)
 {
-    /* What waits for room may be for a receive that depends on this RTR: as long as it is not
-     * on its way, a cancel of that could not be decided without this process. */
+    /* A message that waits for room may be for a receive that depends on this RTR. The receiver
+     * could not decide alone about a cancel of that receive, until the message is on its way. */
     return (param->rtr_room != 0) && (param->length <= param->rtr_room) &&
            !param->is_behind;
 }
 
-/** Sender: choose how a message is sent. Any facts have an answer: what nothing else carries goes
- * by UCP. @return The protocol, and the plane that it uses. */
+/** Choose how a message is sent, at the sender. There is a choice for any facts: what no other protocol
+ * carries, goes by UCP. @return The protocol, and the plane that it uses. */
 ri_choice_t ri_select(const ri_select_param_t *param);
 
-/* What it depends on how a receive gets data that was only offered. */
+/* What the choice of a receiver depends on, when data was only announced. */
 typedef struct ri_select_fetch {
     int is_pool;       /* POOL; else RTS */
     int wants_put;     /* the sender is to write the data */
@@ -101,8 +101,8 @@ typedef struct ri_select_fetch {
     size_t room;   /* of the receive */
 } ri_select_fetch_t;
 
-/** Receiver: choose how the data of an RTS or POOL is fetched. @return RI_FETCH_*; NOTHING, LOST
- * and BROKEN: it is not. */
+/** Choose how the data of an RTS or POOL is fetched, at the receiver. @return RI_FETCH_*. NOTHING, LOST
+ * and BROKEN say that no data is fetched, and why (table.h). */
 ri_fetch_t ri_select_fetch(const ri_select_fetch_t *param);
 
 #endif

@@ -2,10 +2,10 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The protocols of sends: the only list of them. Each has a table, ri_send_proto_NAME, at the end
- * of its file (core/send_proto.h), and a number, by which proto/select.c chooses it. In the same
- * way, how receivers fetch what a sender has only offered (core/fetch_proto.h). And the kinds of
- * RTRs, by which some protocols write (match/rtr_table.h).
+ * The only lists of three things. Each of the protocols of sends has a table, ri_send_proto_NAME, at
+ * the end of its file (core/send_proto.h), and a number, by which proto/select.c chooses it. Each of
+ * the ways in which receivers fetch data that was only announced has a table and a number, too
+ * (core/fetch_proto.h). So has each kind of RTR, by which some protocols write (match/rtr_table.h).
  */
 #ifndef RI_PROTO_TABLE_H
 #define RI_PROTO_TABLE_H
@@ -62,9 +62,9 @@ extern const ri_send_proto_t *const ri_send_protos[RI_PROTO_LAST];
     _f(SENT, sent)               /* the sender sends it straight into the receive's memory */ \
     _f(SENT_BOUNCE, sent_bounce) /* the sender sends it into other memory, and it is placed */ \
     _f(SENT_AM, sent_am)         /* the sender was to send it, and is asked for it by UCP */ \
-    _f(NOTHING, nothing)         /* the receive is too short: the sender is told */ \
-    _f(LOST, lost)               /* not: where the sender has written it can be told no more */ \
-    _f(BROKEN, broken)           /* not: the sender writes into another receive */
+    _f(NOTHING, nothing)         /* no data: the receive is too short, and the sender is told */ \
+    _f(LOST, lost)               /* no data: the sender has written, and nobody knows where */ \
+    _f(BROKEN, broken)           /* no data: the sender writes into another receive */
 /* clang-format on */
 
 typedef enum ri_fetch {

@@ -14,55 +14,63 @@
 
 #include "reach.h"
 
-/* Whether a put was ever lost in this process. */
+/* 1 if a put was ever lost in this process: the target had not done it, and this process could not
+ * do it in its place. ri_reach_t.lost says which way it was. */
 extern _Atomic(int) ri_mail_lost;
 
 /* What has become of an operation. */
 typedef enum ri_mail_fate {
-    RI_MAIL_DONE, /* a put: or posted */
+    RI_MAIL_DONE, /* the operation is done; a put may still be on its way, as it was posted only */
     RI_MAIL_TAKEN_BACK, /* nothing was done, as the target did not look, or another thread asks it */
     RI_MAIL_REFUSED /* nothing was done: there is no mailbox, or it does not do such a thing */
 } ri_mail_fate_t;
 
 /**
- * Post a put.
+ * Post a put to the target's mailbox, without waiting for it. If all entries are taken by earlier
+ * puts, those are settled first.
  *
- * @param data  Of head->data_length bytes.
- * @param taken_back  Puts are added that had to make way, and were done here in place of the target.
+ * @param head        The operation. It is copied.
+ * @param data        The head->data_length bytes to put. They are copied.
+ * @param taken_back  The number of earlier puts that were done here, in place of the target, is
+ *                    added to it.
  *
- * @return RI_MAIL_DONE: it is posted, and is to be settled. RI_MAIL_REFUSED.
+ * @return RI_MAIL_DONE: the put is posted, and ri_mail_settle() waits for it. RI_MAIL_REFUSED:
+ *         nothing is posted, as there is no mailbox, or another thread uses it.
  */
 ri_mail_fate_t ri_mail_put(ri_reach_t *reach, const ri_mailbox_head_t *head,
                            const void *data, unsigned *taken_back);
 
 /**
- * Have an operation carried out, which has ended when this returns, and puts that were posted before
- * it have, too. While it is waited for, this process serves others: two that ask each other do not
- * wait for each other.
+ * Have the target carry out an operation, and wait for its end. Puts that were posted before it have
+ * ended, too, when this returns. While this process waits, it serves its own mailbox: so two
+ * processes that ask each other do not wait for each other for ever.
  *
- * @param data    Of head->data_length bytes.
- * @param result  Set to head->length bytes with RI_MAIL_DONE; NULL: it is not wanted, or there is
- *                none.
- * @param taken_back  Puts before it are added that were done here in place of the target.
+ * @param head        The operation. It is copied.
+ * @param data        The head->data_length bytes that come with it. They are copied.
+ * @param result      With RI_MAIL_DONE, head->length bytes are written there. NULL: there is no
+ *                    result, or it is not wanted.
+ * @param taken_back  The number of earlier puts that were done here, in place of the target, is
+ *                    added to it.
  *
- * @return What has become of it. A process that is killed while it is at it counts as one that did
- *         not look: what it has done is gone with it.
+ * @return What has become of the operation. RI_MAIL_TAKEN_BACK stands also for a target that was
+ *         killed while it carried the operation out: its memory is gone with it.
  */
 ri_mail_fate_t ri_mail_ask(ri_reach_t *reach, const ri_mailbox_head_t *head,
                            const void *data, void *result, unsigned *taken_back);
 
-/** Have an operation carried out by the thread of a target that does not look, where it has one. As
- * ri_mail_ask(), but that it waits for up to 0.2 s, and for another thread that uses the way. Without
- * a thread the operation counts as taken back, and so do some that follow one for which it did not
- * come. */
+/** Have the thread of a target that does not look (attend.h) carry out an operation, and wait for it up
+ * to 0.2 s. Parameters and result are as of ri_mail_ask(). Another thread of this process that uses
+ * the way is waited for. RI_MAIL_TAKEN_BACK stands also for a target without such a thread, and for some
+ * operations that follow one for which the thread did not come. */
 ri_mail_fate_t ri_mail_call(ri_reach_t *reach, const ri_mailbox_head_t *head,
                             const void *data, void *result, unsigned *taken_back);
 
-/** Wait until all puts that were posted are over, or do them in place of the target, which adds to
- * @a taken_back. Puts that cannot be done are noted in reach->lost. */
+/** Wait until all posted puts of a way are over, or take them back and do them here, in place of the
+ * target. The number of those that were done here is added to @a taken_back. A put that cannot be done
+ * here either is lost, and reach->lost says why. */
 void ri_mail_settle(ri_reach_t *reach, unsigned *taken_back);
 
-/** @return Whether all puts that were posted are over, without waiting for any. */
+/** @return Whether all posted puts of a way are over. It does not wait for any. */
 int ri_mail_is_settled(ri_reach_t *reach);
 
 #endif

@@ -20,8 +20,8 @@
 typedef struct ri_reach {
     ri_plane_ep_t *ep;    /* copies from and to its memory */
     ri_mailbox_tx_t mail; /* a slot in its mailbox; area NULL: there is none */
-    int has_tried; /* to open the mailbox: there may be no slot, and that takes long */
-    _Atomic(int) mailing; /* a thread uses what is around this, see ri_reach_lock() */
+    int has_tried; /* opening the mailbox was tried, which takes long if there is no slot */
+    _Atomic(int) mailing; /* a thread has the lock of the mail, see ri_reach_trylock() */
     /* puts that were posted and are not known to be over: from this number on, up to mail.next */
     uint32_t oldest;
     ri_mailbox_head_t heads[RI_MAILBOX_DEPTH]; /* of posted puts, by entry */
@@ -35,9 +35,9 @@ typedef struct ri_reach {
     uint8_t address[RI_PLANE_ADDRESS_MAX];
 } ri_reach_t;
 
-/** Write what other processes need to reach the memory of this one to @a address, which has room for
- * RI_PLANE_ADDRESS_MAX bytes. @return Its length; 0: they cannot, as UCXRI_CMA=n or the system
- * says. */
+/** Write the address of this process, by which others reach its memory, to @a address. There has to be
+ * room for RI_PLANE_ADDRESS_MAX bytes. @return The length of the address. 0: others cannot reach the
+ * memory, because of UCXRI_CMA=n or as the system does not let them. */
 size_t ri_reach_address(void *address);
 
 /**
@@ -49,36 +49,41 @@ size_t ri_reach_address(void *address);
  */
 ri_reach_t *ri_reach_get(const void *address, size_t length);
 
-/** Open the mailbox of the process, unless it is open. If that does not work there is none. @a pid
- * and @a fd, its descriptor there, are wire input. */
+/** Open the mailbox of the process that a way leads to. It is tried once; if it fails, the way has no
+ * mailbox (mail.area is NULL). @a pid is the process and @a fd the descriptor of the mailbox there:
+ * both are wire input. */
 void ri_reach_open_mail(ri_reach_t *way, uint32_t pid, uint32_t fd);
 
-/** @return What tells this process from others, which /proc is not asked for each time. */
+/** @return The identity of this process, by which others recognise it. It is kept, so that /proc is
+ * not read at each call. */
 ri_host_process_t ri_reach_self(void);
 
 /** @return Whether this process can reach the memory of others at all. */
 int ri_reach_works(void);
 
-/** @return Whether the process of a way is there still, asked for at most ten times in a second: a
- * number of a process may be used again. */
+/** @return Whether the process that a way leads to still exists. The kernel is asked at most ten
+ * times a second, and not whether the pid exists, but whether it is still the same process. */
 int ri_reach_is_there(ri_reach_t *way);
 
-/** Use the mail of a way, if no other thread does. @return Whether it is this one's. */
+/** Take the lock of the mail of a way, if no other thread has it. @return Whether this thread has it now;
+ * then ri_reach_unlock() lets go of it. */
 static inline int ri_reach_trylock(ri_reach_t *way)
 {
     return !atomic_exchange_explicit(&way->mailing, 1, memory_order_acquire);
 }
 
-/** Let others use the mail of a way. */
+/** Let go of the lock that ri_reach_trylock() has taken. */
 static inline void ri_reach_unlock(ri_reach_t *way)
 {
     atomic_store_explicit(&way->mailing, 0, memory_order_release);
 }
 
-/** Have a way, which somebody has, once more. */
+/** Add one more user to a way that has users: ri_reach_put() has to be called once more. */
 void ri_reach_hold(ri_reach_t *way);
 
-/** Give a way back. If nobody has it any more, no put of it is posted. NULL will do. */
+/** Give up the use of a way that ri_reach_get() or ri_reach_hold() has given. The last user must
+ * have settled all posted puts before (ri_mail_settle()); then the way is freed. NULL: nothing is
+ * done. */
 void ri_reach_put(ri_reach_t *way);
 
 #endif

@@ -2,8 +2,9 @@
  * Copyright (c) 2026 The ucxri authors.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Copies and atomic operations of this processor, on memory that others use at the same time. UCX's
- * software atomics are operations of a processor, too: the two are atomic towards each other.
+ * Copies and atomic operations that this processor does, on memory that others use at the same time.
+ * UCX does its atomics in software in the same way. So operations of UCX and of this library on one
+ * word are atomic towards each other.
  */
 #ifndef RI_WORD_H
 #define RI_WORD_H
@@ -13,8 +14,8 @@
 #include <stdint.h>
 #include <string.h>
 
-/** Copy memory; whoever reads or writes a word of 4 or 8 bytes at its proper place meanwhile sees the
- * old or the new one. */
+/** Copy memory. An aligned word of 4 or 8 bytes is copied by one load and one store: a process that
+ * reads it meanwhile sees its old or its new value, and no mixture of the two. */
 static inline void ri_word_copy(void *to, const void *from, size_t length)
 {
     uintptr_t at = (uintptr_t)to | (uintptr_t)from;
@@ -32,8 +33,8 @@ static inline void ri_word_copy(void *to, const void *from, size_t length)
     }
 }
 
-/** @return Whether ri_word_atomic() can do an operation, of any release of UCX, on a word at
- * @a address. */
+/** @return Whether ri_word_atomic() can do the operation @a op, which may be one that only a later
+ * release of UCX knows, on a word of @a size bytes at @a address. */
 static inline int ri_word_can(unsigned op, size_t size, uint64_t address)
 {
     return (op < UCP_ATOMIC_OP_LAST) &&
@@ -42,12 +43,12 @@ static inline int ri_word_can(unsigned op, size_t size, uint64_t address)
 }
 
 /**
- * Carry out an atomic operation that ri_word_can() do.
+ * Carry out an atomic operation, for which ri_word_can() has returned 1.
  *
- * @param value  The operand; of UCP_ATOMIC_OP_CSWAP what is compared.
- * @param swap   Of UCP_ATOMIC_OP_CSWAP: what is to be put there.
+ * @param value  The operand. With UCP_ATOMIC_OP_CSWAP, the value that the word is compared with.
+ * @param swap   With UCP_ATOMIC_OP_CSWAP, the value that is stored if the two are equal.
  *
- * @return What was there before.
+ * @return The value that the word had before.
  */
 uint64_t ri_word_atomic(void *word, size_t size, ucp_atomic_op_t op, uint64_t value,
                         uint64_t swap);

@@ -18,28 +18,31 @@ typedef struct ri_report_clock {
     uint64_t ticks;
 } ri_report_clock_t;
 
-/* What was done, by one worker or by several, and what their calls took. */
+/* The values of one worker or of several, and how many ticks their calls took. */
 typedef struct ri_report_sum {
     uint64_t values[RI_REPORT_VALUES];
     uint64_t ticks[RI_CALL_COUNT];
 } ri_report_sum_t;
 
-/** Take the time. */
+/** Store the time, by both clocks, at which the report starts. */
 void ri_report_clock_start(ri_report_clock_t *clock);
 
-/** Fill what tells which process a row is of. */
+/** Fill the cells of a row that tell its process: rank, host, pid and the like. */
 void ri_report_label(ri_report_row_t *row);
 
-/** Add to @a values what the counters of conns say. */
+/** Add the counters of a conn, or the sums of several, to the values of a report. @a values has
+ * RI_REPORT_VALUES entries. */
 void ri_report_add_sent(uint64_t *values, const ri_conn_counters_t *sent);
 
-/** Add what a worker did. */
+/** Add the counters of a worker, of its conns and streams, and the time of its calls to @a sum. The
+ * worker is not changed. */
 void ri_report_add_worker(ri_report_sum_t *sum, const ri_worker_t *worker);
 
-/** Add what @a other has. */
+/** Add the values and ticks of @a other to those of @a sum. */
 void ri_report_add_sum(ri_report_sum_t *sum, const ri_report_sum_t *other);
 
-/** Fill the values of a row: those of @a sum, and its times, with the one since @a clock was started. */
+/** Fill the values of a row from @a sum. Ticks become times, by the clocks since @a clock was started;
+ * that time is one of the values, too. */
 void ri_report_set_values(ri_report_row_t *row, const ri_report_sum_t *sum,
                           const ri_report_clock_t *clock);
 

@@ -18,24 +18,24 @@
 #include "../../core/worker.h"
 
 /**
- * Withdraw the RTR of a receive.
+ * Withdraw the RTR of a receive, if it has one.
  *
- * @return Whether the sender may use none and has used none: the receive is free for another
- * message.
- *         If not, the RTR has been used, or the sender was asked. If it was used for a write that
- *         failed, the message comes by another way, and still is for this receive.
+ * @return 1: the receive has no RTR, or none any more: its state is NONE or QUEUED. The sender has
+ *         not used the RTR, and cannot use it from now on. The receive may be given to any message.
+ *         0: the sender has used the RTR, or was asked and has not answered. The receive stays with
+ *         that sender's message, even if the write failed and the message comes by another way.
  */
 int ri_rtr_withdraw_take(ri_recv_req_t *recv);
 
-/** Ask the sender not to use an RTR through a network, which is SENT, unless it was asked before.
- * Without a way to ask, this side's end of the way is given up: then no receive that is SENT to
- * that peer has an RTR any more. */
+/** Ask the sender, by REVOKE, not to use the RTR of a receive that is SENT; a second call for the
+ * same RTR does nothing. If there is no usable conn to ask by, this side's end of the way to the peer
+ * is given up instead. Then all receives that were SENT to that peer lose their RTRs. */
 void ri_rtr_withdraw_ask(ri_recv_req_t *recv);
 
-/** The RTR of a receive, OUT or BY_UD, has been used: see to it that nothing is written any more.
- * Within a host, wait until the sender has ended a write, or made a slot ready, or is gone, for
- * some time at most (link/settle.h). A transfer by datagrams is let go of. The state of the RTR
- * stays; of another one nothing is done. */
+/** Make sure that nobody writes the memory of a receive any more whose RTR has been used. For OUT, wait
+ * until the sender has ended its write, has made a slot ready, or is gone, but not longer than
+ * link/settle.h says. For BY_UD, let go of the transfer. In other states nothing is done. The state of
+ * the RTR stays as it is. */
 void ri_rtr_withdraw_settle(ri_recv_req_t *recv);
 
 #endif
